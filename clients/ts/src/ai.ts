@@ -1,5 +1,4 @@
 // Completions: POST /api/ai/complete and /api/ai/chat.
-import { isObject } from './json.js'
 import type { ResponseMeta } from './meta.js'
 import type { CallOptions } from './options.js'
 import type { APIPromise } from './promise.js'
@@ -137,8 +136,8 @@ export class AI {
     return openStream(this.#transport, call('chat', params), options)
   }
 
-  #completion = (value: unknown, received: Received<string>): Completion => {
-    if (!isObject(value) || typeof value.text !== 'string') throw this.#transport.invalid(received, 'is no completion')
+  #completion = (value: Record<string, unknown>, received: Received<string>): Completion => {
+    if (typeof value.text !== 'string') throw this.#transport.invalid(received, 'is no completion')
     return { ...(value as unknown as Completion), meta: received.meta }
   }
 }

@@ -1,7 +1,7 @@
 // Ends one HTTP request: when the caller aborts, when the time is up, or when its reader stops.
 import { APIAbortedError, APIConnectionError, APITimeoutError, type PosternError } from './errors.js'
 
-/** Undici, the fetch of Node, has time limits of its own (5 minutes for headers and between reads). */
+/** Undici, the fetch of Node, has time limits of its own (https://undici.nodejs.org/#/docs/api/Client). */
 const UNDICI_TIMEOUTS = ['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT', 'UND_ERR_CONNECT_TIMEOUT']
 
 /** The cancellation of one attempt, and of a stream that it opened. */

@@ -153,13 +153,13 @@ export class Compliance {
   /** Gets the inventory of models as a bill of materials. */
   bom(options: CallOptions = {}): APIPromise<BillOfMaterials> {
     const call = { method: 'GET' as const, path: PATH, query: { type: 'inventory', format: 'cyclonedx' } }
-    return this.#transport.json(call, options, (value) => value as BillOfMaterials)
+    return this.#transport.json<BillOfMaterials>(call, options)
   }
 
   /** Gets a summary: what the Governor checks, the registry, open violations, and the chains of events. */
   summary(options: CallOptions = {}): APIPromise<ComplianceSummary> {
     const call = { method: 'GET' as const, path: '/api/compliance/summary' }
-    return this.#transport.json(call, options, (value) => value as ComplianceSummary)
+    return this.#transport.json<ComplianceSummary>(call, options)
   }
 }
 

@@ -56,6 +56,6 @@ export class Governor {
   ): APIPromise<TextValidation<Message[]> & Validation>
   validate(params: object, options: CallOptions = {}): APIPromise<never> {
     const call = { method: 'POST' as const, path: '/api/governor/validate', body: params, governed: true }
-    return this.#transport.json(call, options, (value) => value as never)
+    return this.#transport.json<never>(call, options)
   }
 }

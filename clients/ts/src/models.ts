@@ -160,7 +160,7 @@ export class Models {
   /** Gets an entry with its approvals and history. */
   get(id: string, options: CallOptions = {}): APIPromise<SeenModel> {
     const call = () => ({ method: 'GET' as const, path: pathOf(id) })
-    return this.#transport.json(call, options, (value) => value as SeenModel)
+    return this.#transport.json<SeenModel>(call, options)
   }
 
   /** Registers a model, which becomes `pending`. A model that has an entry is a ConflictError. */
@@ -180,7 +180,7 @@ export class Models {
 
   #change(method: 'POST' | 'PATCH', path: () => string, body: object, options: CallOptions): APIPromise<ChangedModel> {
     const call = () => ({ method, path: path(), body, repeatable: false })
-    return this.#transport.json(call, options, (value) => value as ChangedModel)
+    return this.#transport.json<ChangedModel>(call, options)
   }
 }
 

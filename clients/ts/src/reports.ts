@@ -1,5 +1,4 @@
 // Status and usage of a key and its project: GET /api/health and /api/usage.
-import { isObject } from './json.js'
 import type { CallOptions } from './options.js'
 import type { APIPromise } from './promise.js'
 import type { Transport } from './transport.js'
@@ -24,7 +23,7 @@ export class Health {
   /** Confirms that the key is active and gets its project. An inactive key is an AuthenticationError. */
   get(options: CallOptions = {}): APIPromise<HealthStatus> {
     return this.#transport.json({ method: 'GET', path: '/api/health' }, options, (value, received) => {
-      if (!isObject(value) || typeof value.project_id !== 'string') {
+      if (typeof value.project_id !== 'string') {
         throw this.#transport.invalid(received, 'has no project_id')
       }
       const { project_id: projectId, ...rest } = value
@@ -71,7 +70,7 @@ export class UsageReports {
       const query = { projectId: projectId ?? (await this.#ownProject(options)), period }
       return { method: 'GET' as const, path: '/api/usage', query }
     }
-    return this.#transport.json(call, options, (value) => value as UsageReport)
+    return this.#transport.json<UsageReport>(call, options)
   }
 
   async #ownProject(options: CallOptions): Promise<string> {

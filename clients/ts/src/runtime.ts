@@ -14,7 +14,8 @@ const runtime = globalThis as unknown as Runtime
 
 /**
  * Throws in a browser's pages and workers: everyone who can open the page could read the key. Other runtimes have
- * worker scopes, too, but only browsers call themselves Mozilla.
+ * worker scopes, too, but only browsers call themselves Mozilla
+ * (https://developer.mozilla.org/docs/Web/HTTP/Reference/Headers/User-Agent).
  */
 export function refuseBrowser(): void {
   const page = runtime.window !== undefined && runtime.document !== undefined

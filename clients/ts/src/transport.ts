@@ -10,7 +10,7 @@ import {
   PosternError,
 } from './errors.js'
 import { errorOf } from './failure.js'
-import { parsed } from './json.js'
+import { isObject, parsed } from './json.js'
 import { metaOf, type ResponseMeta } from './meta.js'
 import { type CallOptions, checkCall, governing, type Settings } from './options.js'
 import { APIPromise, type WithResponse } from './promise.js'
@@ -82,16 +82,19 @@ export class Transport {
     this.#hooks = { sleep, random: Math.random, ...hooks }
   }
 
-  /** A call whose response is JSON. A wrong argument of a call that is a function rejects the promise. `read` checks and completes the value. */
+  /**
+   * A call whose response is a JSON object. `read` checks and completes it. A wrong argument of a call that is a function
+   * rejects the promise.
+   */
   json<T>(
     call: Call | (() => Call | Promise<Call>),
     options: CallOptions,
-    read: (value: unknown, received: Received<string>) => T | Promise<T>,
+    read: (value: Record<string, unknown>, received: Received<string>) => T | Promise<T> = (value) => value as T,
   ): APIPromise<T> {
     const run = async (): Promise<WithResponse<T>> => {
       const received = await this.whole(typeof call === 'function' ? await call() : call, options)
       const value = parsed(received.body)
-      if (value === undefined) throw this.invalid(received, 'is not JSON')
+      if (!isObject(value)) throw this.invalid(received, 'is not a JSON object')
       return withResponse(await read(value, received), received)
     }
     return new APIPromise(run())
@@ -138,7 +141,6 @@ export class Transport {
       const pause = this.#nextPause(running, outcome, attempt)
       if (pause === null) throw this.#giveUp(running, outcome, attempt)
       await this.#hooks.sleep(pause, running.signal)
-      if (running.signal?.aborted) throw abortedError(running.signal)
     }
   }
 

@@ -114,13 +114,13 @@ export class Violations {
   /** Gets a violation. */
   get(id: string, options: CallOptions = {}): APIPromise<Violation> {
     const call = () => ({ method: 'GET' as const, path: pathOf(id) })
-    return this.#transport.json(call, options, (value) => value as Violation)
+    return this.#transport.json<Violation>(call, options)
   }
 
   /** Changes a violation's state and note. Not retried after errors that leave open whether it was changed. */
   update(id: string, change: ViolationChange, options: CallOptions = {}): APIPromise<Violation> {
     const call = () => ({ method: 'PATCH' as const, path: pathOf(id), body: change, repeatable: false })
-    return this.#transport.json(call, options, (value) => value as Violation)
+    return this.#transport.json<Violation>(call, options)
   }
 }
 

@@ -135,8 +135,9 @@ test('the registry, violations and compliance data', async () => {
 })
 
 const page = readFileSync(join(ROOT, 'docs/clients/typescript.md'), 'utf8')
-const blocks = (language) =>
-  [...page.matchAll(/^( *)```(\w+)\n(.*?)^ *```$/gms)]
+const readme = readFileSync(join(ROOT, 'clients/ts/README.md'), 'utf8')
+const blocks = (language, text = page) =>
+  [...text.matchAll(/^( *)```(\w+)\n(.*?)^ *```$/gms)]
     .filter(([, , name]) => name === language)
     .map(([, indent, , text]) => text.replaceAll(new RegExp(`^${indent}`, 'gm'), ''))
 
@@ -161,7 +162,7 @@ test('the quick start prints what its page shows', async () => {
   assert.equal(JSON.parse(stderr).msg, 'request_failed')
 })
 
-test('the snippets of the page are right for the type checker', () => {
+test('the snippets of the page and the readme are right for the type checker', () => {
   const given = `
     declare const process: { stdout: { write(text: string): void } }
     declare const createWriteStream: (path: string) => { write(text: string): void; end(): void }
@@ -175,6 +176,12 @@ test('the snippets of the page are right for the type checker', () => {
     return `snippet${i}.mts`
   })
   assert.ok(files.length >= 9)
+  const [example] = blocks('ts', readme)
+  writeFileSync(
+    join(folder, 'readme.mts'),
+    `declare const process: { stdout: { write(text: string): void } }\n${example}`,
+  )
+  files.push('readme.mts')
   const flags = ['--strict', '--noEmit', '--skipLibCheck', '--target', 'es2023', '--module', 'nodenext']
   execFileSync('tsc', [...flags, ...files], { cwd: folder, stdio: 'inherit' })
 })

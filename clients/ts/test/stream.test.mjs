@@ -95,6 +95,13 @@ test('a failure is thrown by all readers, after the events before it', async () 
   assert.deepEqual(events, [delta('Hi')])
 })
 
+test('a stream may be read later than the timeout after its start', async () => {
+  const { stream, send } = await started({ timeout: 20 })
+  await new Promise((resolve) => setTimeout(resolve, 60))
+  send(delta('Hi'), done)
+  assert.equal(await stream.text(), 'Hi')
+})
+
 test('abort ends the request and all readers; a part of a text never looks whole', async () => {
   let signal
   const client = fakeClient(async (_, init) => {
