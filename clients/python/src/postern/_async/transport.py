@@ -1,0 +1,179 @@
+"""Does what an exchange asks for, over httpx."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import platform
+import random
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any, TypeVar, cast
+
+import httpx
+
+from .._calls import Call, Reply
+from .._certificates import certificates
+from .._drain import drain_async
+from .._errors import ConfigurationError, PosternError
+from .._exchange import MAX_BODY_BYTES, Answered, Failed, Head, Outcome, Pause, Send, Step, TooLarge, exchange
+from .._logs import Log, Record
+from .._prepare import Prepared, prepare
+from .._settings import Settings
+from .._version import __version__
+from ..types import ResponseInfo, WithResponse
+
+T = TypeVar("T")
+
+USER_AGENT = f"postern-python/{__version__} (python {platform.python_version()}; httpx {httpx.__version__})"
+LIMITS = httpx.Limits(max_connections=1000, max_keepalive_connections=100)
+FAILURES = (httpx.HTTPError, httpx.StreamError, OSError)
+
+
+async def pause_for(ms: float) -> None:
+    """Waits before the next attempt."""
+    await asyncio.sleep(ms / 1000)
+
+
+def failed(error: Exception) -> Failed:
+    """What an exception of httpx means."""
+    return Failed("timeout" if isinstance(error, httpx.TimeoutException) else "connection", error)
+
+
+class AsyncTransport:
+    """Sends the calls of one client."""
+
+    def __init__(self, settings: Settings, http_client: httpx.AsyncClient | None) -> None:
+        self.settings = settings
+        self.log = Log(settings.logging)
+        self.projects: dict[str, str] = {}
+        """The key's project, once it is known."""
+        self._is_own = http_client is None
+        self._http = http_client or httpx.AsyncClient(limits=LIMITS, verify=certificates(), follow_redirects=False)
+        self._last: Reply | None = None
+        self._pause: Callable[[float], Awaitable[None]] = pause_for
+        self._random: Callable[[], float] = random.random
+
+    async def call(self, call: Call[T]) -> T:
+        """The result of a call."""
+        answered = await self.send(call, self.prepared(call))
+        return answered.value
+
+    def prepared(self, call: Call[T]) -> AsyncAttempt:
+        """A call that is ready to be sent."""
+        return AsyncAttempt(self._http, prepare(call, self.settings, USER_AGENT), self.settings)
+
+    async def send(self, call: Call[T], attempt: AsyncAttempt) -> Answered[T]:
+        """Runs an exchange. The response of a stream stays open."""
+        if self._http.is_closed:
+            raise ConfigurationError("This client is closed. Make a new one.")
+        steps = exchange(call, attempt.prepared, self.settings, self._random)
+        outcome: Outcome = None
+        try:
+            while True:
+                outcome = await self._do(steps.send(outcome), attempt)
+        except StopIteration as end:
+            answered: Answered[T] = end.value
+            self._last = answered.reply
+            return answered
+        except BaseException:
+            await attempt.close()
+            raise
+
+    async def _do(self, step: Step, attempt: AsyncAttempt) -> Outcome:
+        if isinstance(step, Record):
+            self.log.write(step)
+            return None
+        if isinstance(step, Pause):
+            await self._pause(step.ms)
+            return None
+        return await (attempt.send() if isinstance(step, Send) else attempt.read())
+
+    def recording(self) -> AsyncTransport:
+        """The same transport, for one call whose response is wanted."""
+        return copy.copy(self)
+
+    def with_response(self, data: T) -> WithResponse[T]:
+        """A result with the last response."""
+        reply = self._last
+        if reply is None:
+            raise PosternError("No response was received.")
+        return WithResponse(data, ResponseInfo(reply.status, reply.headers), reply.meta)
+
+    async def close(self) -> None:
+        """Closes the connections, unless they are those of the caller's own httpx client."""
+        if self._is_own:
+            await self._http.aclose()
+
+    def __repr__(self) -> str:
+        return f"AsyncTransport(base_url={self.settings.base_url!r})"
+
+
+class AsyncAttempt:
+    """The HTTP request that is under way."""
+
+    def __init__(self, http: httpx.AsyncClient, prepared: Prepared, settings: Settings) -> None:
+        self.prepared = prepared
+        self._http = http
+        self._key = settings.api_key
+        self._response: httpx.Response | None = None
+        self._deadline = 0.0
+
+    async def send(self) -> Outcome:
+        """Sends the request and waits for the headers of the response."""
+        prepared = self.prepared
+        started = time.monotonic()
+        self._deadline = started + prepared.timeout_ms / 1000
+        request = self._http.build_request(
+            prepared.method,
+            prepared.url,
+            headers={**prepared.headers, "x-api-key": self._key.reveal()},
+            content=prepared.content,
+            timeout=prepared.timeout_ms / 1000,
+        )
+        try:
+            # The empty auth keeps httpx 0.23 from sending a password of ~/.netrc.
+            response = await self._http.send(request, auth=httpx.Auth(), stream=True, follow_redirects=False)
+        except FAILURES as error:
+            return failed(error)
+        self._response = response
+        headers = {name.lower(): value for name, value in response.headers.items()}
+        return Head(response.status_code, headers, (time.monotonic() - started) * 1000, time.time() * 1000)
+
+    async def read(self) -> Outcome:
+        """Reads the whole body, within what is left of the attempt's time."""
+        response = self._response
+        assert response is not None
+        body = bytearray()
+        try:
+            # httpcore looks the timeout up when it starts to read the body.
+            extensions = cast(Any, response.request).extensions
+            extensions["timeout"]["read"] = max(self._deadline - time.monotonic(), 0.001)
+            async for chunk in response.aiter_bytes():
+                body += chunk
+                if len(body) > MAX_BODY_BYTES:
+                    return TooLarge()
+                if time.monotonic() > self._deadline:
+                    return Failed("timeout", TimeoutError("The body took too long."))
+            return bytes(body)
+        except FAILURES as error:
+            return failed(error)
+        finally:
+            await self.close()
+
+    def chunks(self) -> AsyncIterator[bytes]:
+        """The body of a stream, in pieces."""
+        response = self._response
+        assert response is not None
+        return response.aiter_bytes()
+
+    async def drain(self, chunks: AsyncIterator[bytes]) -> None:
+        """Reads what follows the last event of a stream."""
+        if self._response is not None:
+            await drain_async(self._response, chunks)
+
+    async def close(self) -> None:
+        """Closes the response. A body that was not read to its end closes the connection."""
+        response, self._response = self._response, None
+        if response is not None:
+            await response.aclose()

@@ -1,0 +1,388 @@
+"""The endpoints: what each sends, and how its response is read. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from enum import Enum
+from typing import Any, Final, Generic, TypeVar, cast
+from urllib.parse import parse_qsl, quote, urlsplit
+
+from ._decode import Mismatch, camel, decode
+from ._errors import ConfigurationError, InvalidResponseError, OutputValidationError
+from ._meta import parse_meta
+from .types import (
+    BatchValidation,
+    Completion,
+    ComplianceSummary,
+    ExportLine,
+    GovernorOptions,
+    Health,
+    Issue,
+    Meta,
+    ParsedCompletion,
+    Raw,
+    RegistryEntry,
+    UsageReport,
+    Validation,
+    Violation,
+)
+
+T = TypeVar("T")
+U = TypeVar("U")
+
+
+class NotGiven(Enum):
+    """The type of NOT_GIVEN, for arguments whose None means null."""
+
+    NOT_GIVEN = "NOT_GIVEN"
+
+    def __repr__(self) -> str:
+        return "NOT_GIVEN"
+
+
+NOT_GIVEN: Final = NotGiven.NOT_GIVEN
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A successful response. The body is None if it is a stream that is still to be read."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes | None
+    attempts: int
+
+    @property
+    def meta(self) -> Meta:
+        """What the gateway says in the headers."""
+        return parse_meta(self.headers)
+
+    @property
+    def media_type(self) -> str:
+        """The content type without parameters."""
+        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+    def invalid(self, message: str) -> InvalidResponseError:
+        """The error that this response is not what the API promises."""
+        return InvalidResponseError(message, status=self.status, request_id=self.headers.get("x-request-id"))
+
+
+@dataclass(frozen=True)
+class CallOptions:
+    """Options of one call. None is the client's setting."""
+
+    timeout_ms: int | None = None
+    retries: int | None = None
+    idempotency: bool | str | None = None
+    headers: Mapping[str, str] | None = None
+    governor: GovernorOptions | None = None
+
+
+@dataclass(frozen=True)
+class Call(Generic[T]):
+    """A request to an endpoint, and the reading of its response."""
+
+    method: str
+    path: str
+    """Without the base URL's; percent-encoded."""
+    read: Callable[[Reply], T]
+    options: CallOptions = CallOptions()
+    query: Mapping[str, str] = field(default_factory=lambda: {})
+    body: Mapping[str, object] | None = None
+    headers: Mapping[str, str] = field(default_factory=lambda: {})
+    is_ai: bool = False
+    """Calls a model: takes an idempotency key."""
+    is_governed: bool = False
+    is_repeatable: bool = True
+    """Whether it may be sent again when it is unknown if the first one had an effect."""
+    is_stream: bool = False
+
+
+@dataclass(frozen=True)
+class PageData(Generic[T]):
+    """A page, and the query of the next one."""
+
+    items: Sequence[T]
+    next: str | None
+    raw: Raw
+    next_query: Mapping[str, str] | None
+    fault: InvalidResponseError | None = None
+    """The page is wrong behind its items, or the next one cannot be found."""
+
+
+# Completions
+
+
+def complete(params: Mapping[str, object], schema: Callable[[Any], T] | None, options: CallOptions) -> Call[Any]:
+    """POST /api/ai/complete. With a schema, the result is a ParsedCompletion."""
+    if schema is None:
+        return ai_call("/api/ai/complete", params, options, read_completion)
+    check = schema
+
+    def read(reply: Reply) -> ParsedCompletion[Any]:
+        return parsed(read_completion(reply), check)
+
+    return ai_call("/api/ai/complete", {**params, "mode": "json"}, options, read)
+
+
+def ai_call(path: str, params: Mapping[str, object], options: CallOptions, read: Callable[[Reply], T]) -> Call[T]:
+    """A call of a model."""
+    extra: Any = params.get("extra_body") or {}
+    if not isinstance(extra, Mapping):
+        raise ConfigurationError("extra_body must be a dict.")
+    body = {**_body(params, without=("cache_control", "strict", "extra_body")), **cast(Mapping[str, object], extra)}
+    headers: dict[str, str] = {}
+    if params.get("cache_control") is not None:
+        headers["cache-control"] = str(params["cache_control"])
+    if params.get("strict"):
+        headers["x-postern-strict"] = "true"
+    return Call("POST", path, read, options, body=body, headers=headers, is_ai=True, is_governed=True)
+
+
+def read_completion(reply: Reply) -> Completion:
+    """A whole completion."""
+    made = decoded(Completion, reply, require="text")
+    return replace(made, meta=reply.meta)
+
+
+def parsed(completion: Completion, schema: Callable[[Any], T]) -> ParsedCompletion[T]:
+    """Parses and validates a model's answer."""
+    try:
+        value = json.loads(completion.text)
+    except (ValueError, RecursionError) as error:
+        raise _rejected(completion, "The model's answer is not JSON.", error) from error
+    try:
+        data = schema(value)
+    except Exception as error:
+        raise _rejected(completion, "The model's answer does not match the schema.", error) from error
+    known = {item.name: getattr(completion, item.name) for item in fields(completion)}
+    return ParsedCompletion(**known, data=data)
+
+
+def _rejected(completion: Completion, message: str, error: Exception) -> OutputValidationError:
+    return OutputValidationError(message, issues=_issues(error), completion=completion)
+
+
+def _issues(error: Exception) -> Sequence[Issue]:
+    """The problems of a validator: those that pydantic's `errors()` lists, or the error's own text."""
+    listed = getattr(error, "errors", None)
+    try:
+        problems: Any = listed() if callable(listed) else ()
+        issues = tuple(Issue(str(item["msg"]), tuple(item["loc"])) for item in problems)
+    except Exception:  # a validator with another `errors`
+        issues = ()
+    return issues or (Issue(str(error) or type(error).__name__),)
+
+
+# Reports and Governor
+
+
+def health(options: CallOptions) -> Call[Health]:
+    """GET /api/health."""
+    return Call("GET", "/api/health", _reads(Health), options)
+
+
+def usage(params: Mapping[str, object], options: CallOptions) -> Call[UsageReport]:
+    """GET /api/usage."""
+    return Call("GET", "/api/usage", _reads(UsageReport), options, query=_query(params))
+
+
+def validate(params: Mapping[str, object], options: CallOptions) -> Call[Validation | BatchValidation]:
+    """POST /api/governor/validate."""
+
+    def read(reply: Reply) -> Validation | BatchValidation:
+        cls = BatchValidation if "results" in json_object(reply) else Validation
+        return decoded(cls, reply)
+
+    return Call("POST", "/api/governor/validate", read, options, body=_body(params), is_governed=True)
+
+
+# Violations and the model registry
+
+
+def list_violations(params: Mapping[str, object], options: CallOptions) -> Call[PageData[Violation]]:
+    """GET /api/violations."""
+    return _list("/api/violations", "violations", Violation, params, options)
+
+
+def get_violation(violation_id: str, options: CallOptions) -> Call[Violation]:
+    """GET /api/violations/{id}."""
+    return Call("GET", _id_path("/api/violations/{}", violation_id), _reads(Violation), options)
+
+
+def update_violation(violation_id: str, params: Mapping[str, object], options: CallOptions) -> Call[Violation]:
+    """PATCH /api/violations/{id}."""
+    return _change("PATCH", _id_path("/api/violations/{}", violation_id), Violation, params, options)
+
+
+def list_models(params: Mapping[str, object], options: CallOptions) -> Call[PageData[RegistryEntry]]:
+    """GET /api/models-registry."""
+    return _list("/api/models-registry", "models", RegistryEntry, params, options)
+
+
+def get_model(entry_id: str, options: CallOptions) -> Call[RegistryEntry]:
+    """GET /api/models-registry/{id}."""
+    return Call("GET", _id_path("/api/models-registry/{}", entry_id), _reads(RegistryEntry), options)
+
+
+def create_model(params: Mapping[str, object], options: CallOptions) -> Call[RegistryEntry]:
+    """POST /api/models-registry."""
+    return _change("POST", "/api/models-registry", RegistryEntry, params, options)
+
+
+def update_model(entry_id: str, params: Mapping[str, object], options: CallOptions) -> Call[RegistryEntry]:
+    """PATCH /api/models-registry/{id}."""
+    return _change("PATCH", _id_path("/api/models-registry/{}", entry_id), RegistryEntry, params, options)
+
+
+def transition_model(entry_id: str, params: Mapping[str, object], options: CallOptions) -> Call[RegistryEntry]:
+    """POST /api/models-registry/{id}/transitions."""
+    path = _id_path("/api/models-registry/{}/transitions", entry_id)
+    return _change("POST", path, RegistryEntry, params, options)
+
+
+def _change(method: str, path: str, cls: type[T], params: Mapping[str, object], options: CallOptions) -> Call[T]:
+    return Call(method, path, _reads(cls), options, body=_body(params), is_repeatable=False)
+
+
+def _reads(cls: type[T]) -> Callable[[Reply], T]:
+    return lambda reply: decoded(cls, reply)
+
+
+def _list(
+    path: str, member: str, cls: type[T], params: Mapping[str, object], options: CallOptions
+) -> Call[PageData[T]]:
+    query = _query(params)
+
+    def read(reply: Reply) -> PageData[T]:
+        raw = json_object(reply)
+        items, after = raw.get(member), raw.get("next")
+        if not isinstance(items, list) or not (after is None or isinstance(after, str)):
+            raise reply.invalid(f"The response is not a page of {member}.")
+        made = tuple(_decoded(cls, item, reply) for item in cast(list[object], items))
+        return PageData(made, after, raw, {**query, "after": after} if after else None)
+
+    return Call("GET", path, read, options, query=query)
+
+
+# Compliance
+
+_EXPORT = "/api/compliance/export"
+
+
+def export(params: Mapping[str, object], base_url: str, options: CallOptions) -> Call[PageData[ExportLine]]:
+    """GET /api/compliance/export, as NDJSON."""
+
+    def read(reply: Reply) -> PageData[ExportLine]:
+        lines: list[ExportLine] = []
+        following, fault = None, None
+        try:
+            _lines(reply, lines)
+            following = _next_query(reply, base_url)
+        except InvalidResponseError as error:
+            fault = error
+        raw: Raw = lines[0].data if lines and lines[0].is_header else {}
+        return PageData(lines, (following or {}).get("after"), raw, following, fault)
+
+    headers = {"accept": "application/x-ndjson"}
+    return Call("GET", _EXPORT, read, options, query=_query(params), headers=headers)
+
+
+def bom(options: CallOptions) -> Call[Raw]:
+    """GET /api/compliance/export of the inventory, as CycloneDX."""
+    query = {"type": "inventory", "format": "cyclonedx"}
+    headers = {"accept": "application/vnd.cyclonedx+json"}
+    return Call("GET", _EXPORT, json_object, options, query=query, headers=headers)
+
+
+def summary(options: CallOptions) -> Call[ComplianceSummary]:
+    """GET /api/compliance/summary."""
+    return Call("GET", "/api/compliance/summary", _reads(ComplianceSummary), options)
+
+
+def _lines(reply: Reply, found: list[ExportLine]) -> None:
+    """Adds the lines of a page to found."""
+    for line in (reply.body or b"").split(b"\n"):
+        if not line.strip():
+            continue
+        value = parse_json(line)
+        if not isinstance(value, dict):
+            raise reply.invalid("A line of the response is not a JSON object.")
+        found.append(ExportLine(line.decode(), cast(Raw, value)))
+
+
+def _next_query(reply: Reply, base_url: str) -> Mapping[str, str] | None:
+    """The query of the next page. Only the query of the link is used, so that the key stays with the gateway."""
+    found = re.search(r'<([^>]*)>\s*;\s*rel="?next"?', reply.headers.get("link", ""))
+    if not found:
+        return None
+    base, link = urlsplit(base_url), urlsplit(found[1])
+    other_origin = (link.scheme or link.netloc) and (link.scheme, link.netloc) != (base.scheme, base.netloc)
+    if other_origin or link.path not in (_EXPORT, base.path + _EXPORT):
+        raise reply.invalid("The link to the next page leads elsewhere.")
+    return dict(parse_qsl(link.query, keep_blank_values=True))
+
+
+# Shared
+
+
+def decoded(cls: type[T], reply: Reply, require: str | None = None) -> T:
+    """The body as an object of a class. A required member must be there."""
+    value = json_object(reply)
+    if require is not None and value.get(require) is None:
+        raise reply.invalid(f"The response is not as described: {require} is missing.")
+    return _decoded(cls, value, reply)
+
+
+def _decoded(cls: type[T], value: object, reply: Reply) -> T:
+    try:
+        return decode(cls, value)
+    except Mismatch as mismatch:
+        raise reply.invalid(f"The response is not as described: {mismatch}.") from None
+
+
+def json_object(reply: Reply) -> Raw:
+    """The body as a JSON object."""
+    value = parse_json(reply.body or b"")
+    if not isinstance(value, dict):
+        raise reply.invalid("The response is not a JSON object.")
+    return cast(Raw, value)
+
+
+def parse_json(body: bytes) -> object:
+    """JSON, or NotGiven if the bytes are none."""
+    try:
+        return json.loads(body.decode("utf-8"), parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return NOT_GIVEN
+
+
+def _refuse(constant: str) -> object:
+    raise ValueError(constant)
+
+
+def _id_path(template: str, value: object) -> str:
+    # Clients and servers resolve the segments "." and ".." also in their encoded forms.
+    if not isinstance(value, str) or value in ("", ".", ".."):
+        raise ConfigurationError("An ID must be a text that is not empty, and not . or ..")
+    return template.format(quote(value, safe=""))
+
+
+def _body(params: Mapping[str, object], without: tuple[str, ...] = ()) -> dict[str, object]:
+    return {camel(name): value for name, value in params.items() if _is_given(value) and name not in without}
+
+
+def _is_given(value: object) -> bool:
+    return value is not NOT_GIVEN
+
+
+def _query(params: Mapping[str, object]) -> dict[str, str]:
+    return {camel(name.rstrip("_")): str(value) for name, value in params.items() if value is not None}
+
+
+def given(**params: object) -> Mapping[str, object]:
+    """The arguments that are not None."""
+    return {name: value for name, value in params.items() if value is not None}

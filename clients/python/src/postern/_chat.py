@@ -1,0 +1,157 @@
+"""The events of a streamed answer: chunks in, events out. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, cast
+
+from ._calls import Call, CallOptions, Reply, ai_call, parse_json, read_completion
+from ._decode import Mismatch, decode
+from ._errors import StreamError
+from ._exchange import Failed, listed
+from ._logs import Record
+from ._sse import Decoder, EventTooLarge
+from .types import ChatEvent, Completion, DeltaEvent, DoneEvent, Finding
+
+DONE = "[DONE]"
+
+
+def chat(params: Mapping[str, object], options: CallOptions) -> Call[ChatState]:
+    """POST /api/ai/chat."""
+    return replace(ai_call("/api/ai/chat", params, options, _read), is_stream=True)
+
+
+def _read(reply: Reply) -> ChatState:
+    if reply.body is None:
+        return ChatState(reply)
+    if reply.media_type != "application/json":
+        raise reply.invalid("The response is not a stream of events.")
+    return ChatState(reply, read_completion(reply))
+
+
+class ChatState:
+    """What has arrived of an answer."""
+
+    def __init__(self, reply: Reply, completion: Completion | None = None) -> None:
+        self.reply = reply
+        self._completion = completion
+        self.is_json = completion is not None
+        """The answer came as one JSON object."""
+        self.done: DoneEvent | None = None
+        self.is_over = False
+        """The answer is whole, or failed. What follows does not matter."""
+        self.error: StreamError | None = None
+        self._decoder = Decoder()
+        self._texts: list[str] = []
+
+    @property
+    def text(self) -> str:
+        """The text so far."""
+        return "".join(self._texts)
+
+    def whole(self) -> list[ChatEvent]:
+        """The events of an answer that came as JSON; none of a stream."""
+        completion = self._completion
+        if completion is None or self.is_over:
+            return []
+        done = DoneEvent(
+            "done",
+            completion.provider,
+            completion.model,
+            completion.cache_hit,
+            completion.usage,
+            completion.governor,
+            completion.raw,
+        )
+        self._texts, self.done, self.is_over = [completion.text], done, True
+        return [DeltaEvent("delta", completion.text), done] if completion.text else [done]
+
+    def feed(self, chunk: bytes) -> Iterator[ChatEvent]:
+        """The events that end in this chunk. A failed stream raises after the events before the failure."""
+        try:
+            for data in self._decoder.feed(chunk):
+                if self.is_over:
+                    return
+                if data == DONE:
+                    self.end()
+                    return
+                event = self._event(data)
+                if event is not None:
+                    yield event
+        except EventTooLarge:
+            if not self.is_over:
+                raise self._failed("An event of the stream is larger than 16 MiB.", "event_too_large") from None
+
+    def end(self) -> bytes:
+        """The body has ended. Returns its last piece, b"", as `broke` does."""
+        self.is_over = True
+        if self.done is None:
+            raise self._failed("The stream ended before the answer was whole.", "incomplete_stream")
+        return b""
+
+    def broke(self, failed: Failed) -> bytes:
+        """The connection failed. That is no error once the answer is whole."""
+        self.is_over = True
+        if self.done is not None:
+            return b""
+        if failed.kind == "timeout":
+            raise self._failed("The stream paused for too long.", "idle_timeout") from failed.cause
+        raise self._failed("The connection broke during the stream.", "connection_lost") from failed.cause
+
+    def check(self) -> None:
+        """Raises the stream's error, if it has failed before."""
+        if self.error is not None:
+            raise self.error
+
+    def end_records(self, with_content: bool) -> list[Record]:
+        """The log records of a stream that was read to its end. The body of JSON has been logged before."""
+        is_shown = with_content and not self.is_json
+        return [Record("debug", "response_body", {"body": self.text})] if is_shown else []
+
+    def completion(self) -> Completion:
+        """The whole answer. The stream must be whole."""
+        done = self.done
+        assert done is not None
+        return Completion(
+            self.text, done.provider, done.model, done.cache_hit, done.usage, done.governor, self.reply.meta, done.raw
+        )
+
+    def _event(self, data: str) -> ChatEvent | None:
+        value = parse_json(data.encode("utf-8", "replace"))
+        if not isinstance(value, dict):
+            raise self._failed("An event of the stream is not a JSON object.", "invalid_event")
+        members = cast(dict[str, Any], value)
+        kind = members.get("type")
+        try:
+            if kind == "delta":
+                delta = decode(DeltaEvent, members)
+                self._texts.append(delta.text)
+                return delta if delta.text else None
+            if kind == "done":
+                self.done = decode(DoneEvent, members)
+                self.is_over = True
+                return self.done
+        except Mismatch as mismatch:
+            raise self._failed(f"An event of the stream is not as described: {mismatch}.", "invalid_event") from None
+        if kind == "error":
+            raise self._failed_by(members)
+        return None
+
+    def _failed_by(self, members: dict[str, Any]) -> StreamError:
+        """The error of the server's error event."""
+        text, code, request_id = members.get("error"), members.get("code"), members.get("requestId")
+        return self._failed(
+            text if isinstance(text, str) else "The stream failed.",
+            code if isinstance(code, str) else "unknown",
+            request_id if isinstance(request_id, str) else None,
+            listed(Finding, members.get("findings")),
+        )
+
+    def _failed(
+        self, message: str, code: str, request_id: str | None = None, findings: tuple[Finding, ...] = ()
+    ) -> StreamError:
+        self.is_over = True
+        request_id = request_id or self.reply.headers.get("x-request-id")
+        self.error = StreamError(message, code=code, request_id=request_id, findings=findings, text=self.text)
+        return self.error

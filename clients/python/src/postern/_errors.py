@@ -1,0 +1,219 @@
+"""The errors of this library. All are a PosternError; no message holds the key, a header that was sent, or a prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    from .types import Attempts, Completion, Finding, Issue, Problem
+
+
+class PosternError(Exception):
+    """The base of all errors of this library."""
+
+    message: str
+    """What happened, as one sentence."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+    def to_dict(self) -> dict[str, Any]:
+        """The error for logs, as JSON values: without headers, prompts and answers."""
+        shown = {name: value for name, value in vars(self).items() if name not in _HIDDEN and not name.startswith("_")}
+        return {"name": type(self).__name__, **{name: _plain(value) for name, value in shown.items()}}
+
+
+class ConfigurationError(PosternError):
+    """An option of the client or of a call is missing or invalid. Nothing was sent."""
+
+
+class APIConnectionError(PosternError):
+    """There was no usable response. `__cause__` is the error of httpx."""
+
+
+class APITimeoutError(APIConnectionError):
+    """An attempt took longer than `timeout_ms`."""
+
+
+class APIAbortedError(PosternError):
+    """The stream was closed by the program while another thread or task was reading it."""
+
+
+class InvalidResponseError(PosternError):
+    """The response is not what the API promises, such as HTML in place of JSON, or it is larger than 64 MiB."""
+
+    status: int
+    request_id: str | None
+
+    def __init__(self, message: str, *, status: int, request_id: str | None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.request_id = request_id
+
+
+class OutputValidationError(PosternError):
+    """The model's answer is not JSON, or `schema` rejected it. The answer was paid for and is in `completion`."""
+
+    issues: Sequence[Issue]
+    """What is wrong with the answer, and where."""
+    text: str
+    """The model's answer."""
+    completion: Completion
+
+    def __init__(self, message: str, *, issues: Sequence[Issue], completion: Completion) -> None:
+        super().__init__(message)
+        self.issues = issues
+        self.text = completion.text
+        self.completion = completion
+
+
+class StreamError(PosternError):
+    """A stream failed after its response headers. Streams are not retried.
+
+    `code` is the server's, or one of this library: `incomplete_stream`, `connection_lost`, `idle_timeout`,
+    `invalid_event` or `event_too_large`.
+    """
+
+    code: str
+    request_id: str | None
+    findings: Sequence[Finding]
+    """The Governor's findings, for the code `blocked_by_policy`."""
+    text: str
+    """The text that arrived before the failure."""
+
+    def __init__(
+        self, message: str, *, code: str, request_id: str | None, findings: Sequence[Finding] = (), text: str = ""
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.request_id = request_id
+        self.findings = findings
+        self.text = text
+
+
+class APIError(PosternError):
+    """The gateway answered with an error. Each usual status has a subclass; `code` says more than the status."""
+
+    status: int
+    code: str | None
+    """The gateway's code, such as `budget_exceeded`; None if the answer is not from the gateway."""
+    request_id: str | None
+    details: Sequence[Problem]
+    """Problems found in the request, alternatives, or settings to change."""
+    findings: Sequence[Finding]
+    """The Governor's findings, for the code `blocked_by_policy`."""
+    attempts: Attempts | None
+    """The gateway's requests to providers, if it sent any."""
+    headers: Mapping[str, str]
+    """The response's headers, with names in lower case."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int,
+        code: str | None = None,
+        request_id: str | None = None,
+        details: Sequence[Problem] = (),
+        findings: Sequence[Finding] = (),
+        attempts: Attempts | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.request_id = request_id
+        self.details = details
+        self.findings = findings
+        self.attempts = attempts
+        self.headers = headers or {}
+
+    def __str__(self) -> str:
+        known = [f"status {self.status}", self.code, self.request_id]
+        return f"{self.message} ({', '.join(part for part in known if part)})"
+
+
+class BadRequestError(APIError):
+    """400: the request is invalid. `details` lists its problems."""
+
+
+class AuthenticationError(APIError):
+    """401: the key is unknown, inactive or expired."""
+
+
+class BudgetExceededError(APIError):
+    """402: the project's budget cannot cover the request. Nothing was sent to a provider."""
+
+
+class PermissionDeniedError(APIError):
+    """403: the key lacks a permission, or may not use the model."""
+
+
+class NotFoundError(APIError):
+    """404: there is no such thing."""
+
+
+class ConflictError(APIError):
+    """409: the version is out of date, or a request with the same idempotency key is in progress."""
+
+
+class RequestTooLargeError(APIError):
+    """413: the request's body is too large."""
+
+
+class UnprocessableEntityError(APIError):
+    """422: the idempotency key was used with another body, or the Governor blocked the request."""
+
+
+class BlockedByPolicyError(UnprocessableEntityError):
+    """422 with the code `blocked_by_policy`: the project's Governor blocked the request or the answer."""
+
+
+class RateLimitError(APIError):
+    """429: a limit of the key is exhausted."""
+
+    @property
+    def retry_after_ms(self) -> float | None:
+        """The pause that the gateway asks for, in milliseconds; None if unknown."""
+        from ._retry import asked_pause_ms  # that module decides on errors and imports this one
+
+        return asked_pause_ms(self.headers, None)
+
+
+class InternalServerError(APIError):
+    """500 or more: the gateway or all providers of the route failed."""
+
+
+_HIDDEN = ("headers", "text", "completion", "raw")
+
+
+def _plain(value: object) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        members = {item.name: getattr(value, item.name) for item in fields(value)}
+        return {name: _plain(member) for name, member in members.items() if name not in _HIDDEN}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in cast(Sequence[object], value)]
+    return value
+
+
+_BY_STATUS: dict[int, type[APIError]] = {
+    400: BadRequestError,
+    401: AuthenticationError,
+    402: BudgetExceededError,
+    403: PermissionDeniedError,
+    404: NotFoundError,
+    409: ConflictError,
+    413: RequestTooLargeError,
+    422: UnprocessableEntityError,
+    429: RateLimitError,
+}
+
+
+def error_class(status: int) -> type[APIError]:
+    """The class of errors with a status."""
+    if status >= 500:
+        return InternalServerError
+    return _BY_STATUS.get(status, APIError)

@@ -1,0 +1,244 @@
+"""One call as a generator: it yields what is to be done, gets what came of it, and returns the reply or raises.
+
+It decides on attempts, pauses, errors and log records, and does no I/O. `_async/transport.py` does what it yields, and
+so does `_sync/transport.py`, which is made from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, TypeVar, Union, cast
+
+from ._calls import NOT_GIVEN, Call, Reply, parse_json
+from ._decode import Mismatch, decode
+from ._errors import (
+    APIConnectionError,
+    APIError,
+    APITimeoutError,
+    BlockedByPolicyError,
+    InvalidResponseError,
+    PosternError,
+    error_class,
+)
+from ._logs import Record
+from ._meta import parse_attempts
+from ._prepare import Prepared
+from ._retry import asked_pause_ms, may_retry_status, pause_ms
+from ._settings import Settings
+from .types import Finding, Meta, Problem
+
+T = TypeVar("T")
+
+MAX_BODY_BYTES = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Send:
+    """Send the request. The answer is Head or Failed."""
+
+
+@dataclass(frozen=True)
+class Read:
+    """Read the body of the response and close it. The answer is its bytes, TooLarge or Failed."""
+
+
+@dataclass(frozen=True)
+class Pause:
+    """Wait for some milliseconds. The answer is None, as it is for a Record."""
+
+    ms: float
+
+
+@dataclass(frozen=True)
+class Head:
+    """The status and headers of a response, with names in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    took_ms: float
+    now_ms: float
+    """The time since 1970."""
+
+
+@dataclass(frozen=True)
+class TooLarge:
+    """The body has more than MAX_BODY_BYTES."""
+
+
+@dataclass(frozen=True)
+class Failed:
+    """The connection failed, or the attempt took too long."""
+
+    kind: Literal["connection", "timeout"]
+    cause: Exception
+
+
+Step = Union[Send, Read, Pause, Record]
+Outcome = Union[Head, Failed, TooLarge, bytes, None]
+Exchange = Generator[Step, Outcome, T]
+
+
+@dataclass(frozen=True)
+class Answered(Generic[T]):
+    """A call that succeeded."""
+
+    value: T
+    reply: Reply
+
+
+@dataclass(frozen=True)
+class _Failure:
+    """An attempt that failed, and whether another one may follow."""
+
+    error: PosternError
+    may_retry: bool
+    asked_ms: float | None = None
+    kind: str | None = None
+
+
+def exchange(call: Call[T], prepared: Prepared, settings: Settings, random: Callable[[], float]) -> Exchange[Answered[T]]:
+    """Sends a call until it succeeds or its attempts are used up."""
+    attempt = 0
+    while True:
+        attempt += 1
+        result = yield from _attempt(call, prepared, settings, attempt)
+        if not isinstance(result, _Failure):
+            return result
+        pause = None
+        if result.may_retry and attempt <= prepared.retries:
+            pause = pause_ms(attempt - 1, result.asked_ms, random())
+        if pause is None:
+            yield failed_record(prepared, result.error, attempt)
+            raise result.error
+        yield _retry_record(prepared, result, attempt, pause)
+        yield Pause(pause)
+
+
+def _attempt(call: Call[T], prepared: Prepared, settings: Settings, attempt: int) -> Exchange[Answered[T] | _Failure]:
+    at = {"method": prepared.method, "path": prepared.path}
+    yield Record("debug", "request", {**at, "attempt": attempt})
+    if settings.logging.content and prepared.content is not None:
+        yield Record("debug", "request_body", {"body": parse_json(prepared.content)})
+    head = yield Send()
+    if isinstance(head, Failed):
+        return _connection_failure(prepared, head)
+    assert isinstance(head, Head)
+    known = {"status": head.status, "requestId": head.headers.get("x-request-id")}
+    yield Record("debug", "response", {**at, **known, "ms": round(head.took_ms)})
+    is_success = 200 <= head.status < 300
+    reply = Reply(head.status, head.headers, None, attempt)
+    if not (is_success and prepared.is_stream and reply.media_type == "text/event-stream"):
+        body = yield Read()
+        if isinstance(body, Failed):
+            return _connection_failure(prepared, body)
+        if isinstance(body, TooLarge):
+            return _Failure(reply.invalid("The response is larger than 64 MiB."), may_retry=False)
+        assert isinstance(body, bytes)
+        if settings.logging.content:
+            yield Record("debug", "response_body", {"body": _shown(body)})
+        if not is_success:
+            return _status_failure(prepared, head, body)
+        reply = Reply(head.status, head.headers, body, attempt)
+    for record in _warnings(reply.meta):
+        yield record
+    try:
+        return Answered(call.read(reply), reply)
+    except InvalidResponseError as error:
+        return _Failure(error, may_retry=False)
+
+
+def _connection_failure(prepared: Prepared, failed: Failed) -> _Failure:
+    if failed.kind == "timeout":
+        error: PosternError = APITimeoutError(f"No response within {prepared.timeout_ms} ms.")
+    else:
+        error = APIConnectionError(f"The connection to the gateway failed: {type(failed.cause).__name__}.")
+    error.__cause__ = failed.cause
+    return _Failure(error, may_retry=prepared.is_repeatable, kind=failed.kind)
+
+
+def _status_failure(prepared: Prepared, head: Head, body: bytes) -> _Failure:
+    error = api_error(head.status, head.headers, body, prepared.governor.enabled)
+    may_retry = may_retry_status(head.status, head.headers, prepared.is_repeatable)
+    return _Failure(error, may_retry, asked_pause_ms(head.headers, head.now_ms))
+
+
+def api_error(status: int, headers: Mapping[str, str], body: bytes, is_governed: bool) -> APIError:
+    """The error of a response. A body that is not the gateway's error has no code."""
+    value = parse_json(body)
+    members = cast(dict[str, Any], value) if isinstance(value, dict) else {}
+    text, code = members.get("error"), members.get("code")
+    if not isinstance(text, str) or not isinstance(code, str):
+        text, code, members = f"HTTP {status}", None, {}
+    blocked = status == 422 and code == "blocked_by_policy" and is_governed
+    return (BlockedByPolicyError if blocked else error_class(status))(
+        text,
+        status=status,
+        code=code,
+        request_id=_text(members.get("requestId")) or headers.get("x-request-id"),
+        details=listed(Problem, members.get("details")),
+        findings=listed(Finding, members.get("findings")),
+        attempts=parse_attempts(headers.get("x-postern-attempts")),
+        headers=headers,
+    )
+
+
+def listed(cls: type[T], value: object) -> tuple[T, ...]:
+    """The objects of a list; none if it is not as described, since an error must not hide behind another one."""
+    items = cast(list[object], value) if isinstance(value, list) else []
+    try:
+        return tuple(decode(cls, item) for item in items)
+    except Mismatch:
+        return ()
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _shown(body: bytes) -> object:
+    value = parse_json(body)
+    return body.decode("utf-8", "replace") if value is NOT_GIVEN else value
+
+
+# Log records
+
+
+def failed_record(prepared: Prepared, error: PosternError, attempts: int, status: int | None = None) -> Record:
+    """The record of a call that failed for good."""
+    code = getattr(error, "code", None)
+    if isinstance(error, APIConnectionError):
+        code = "timeout" if isinstance(error, APITimeoutError) else "connection"
+    if isinstance(error, InvalidResponseError):
+        code = "invalid_response"
+    fields = {
+        "method": prepared.method,
+        "path": prepared.path,
+        "status": getattr(error, "status", status),
+        "code": code,
+        "requestId": getattr(error, "request_id", None),
+        "attempts": attempts,
+    }
+    return Record("error", "request_failed", fields)
+
+
+def _retry_record(prepared: Prepared, failure: _Failure, attempt: int, pause: float) -> Record:
+    fields: dict[str, object] = {"method": prepared.method, "path": prepared.path, "attempt": attempt}
+    if failure.kind is None:
+        fields["status"] = getattr(failure.error, "status", None)
+    else:
+        fields["error"] = failure.kind
+    return Record("info", "retry", {**fields, "pauseMs": round(pause)})
+
+
+def _warnings(meta: Meta) -> list[Record]:
+    records: list[Record] = []
+    if meta.deprecation is not None:
+        at = {"sunset": meta.deprecation.sunset, "successor": meta.deprecation.successor}
+        records.append(Record("warn", "deprecated_model", {"model": meta.model, **at}, is_once=True))
+    if meta.registry_warning is not None:
+        fields = {"model": meta.model, "state": meta.registry_warning}
+        records.append(Record("warn", "registry_warning", fields, is_once=True))
+    if meta.dropped_params:
+        records.append(Record("warn", "dropped_params", {"params": list(meta.dropped_params)}, is_once=True))
+    return records

@@ -1,0 +1,112 @@
+# Made from _async/client.py by tools/unasync.py. Change that file.
+"""The client."""
+
+from __future__ import annotations
+
+import os
+from types import TracebackType
+from typing import TypeVar
+
+import httpx
+
+from .._errors import ConfigurationError
+from .._logs import Record
+from .._settings import resolve
+from ..types import Environment, GovernorOptions, LoggingOptions
+from .ai import AI
+from .compliance import Compliance
+from .models import Models
+from .reports import GovernorAPI, HealthAPI, UsageAPI
+from .transport import Transport
+from .violations import Violations
+
+Self = TypeVar("Self", bound="Postern")
+
+
+class Postern:
+    """A client of a Postern gateway. Make one, share it, and close it at the end, or use it as a context manager.
+
+    Each option that is not given is taken from its variable.
+
+    Args:
+        api_key: An API key of the gateway (POSTERN_API_KEY).
+        base_url: The gateway's URL (POSTERN_BASE_URL). Development keys default to http://127.0.0.1:8787.
+        environment: Checks that the key is of this environment (POSTERN_ENVIRONMENT).
+        timeout_ms: Time for one attempt in milliseconds, default 600,000 (POSTERN_TIMEOUT).
+        retries: How often a failed attempt is repeated, default 2 (POSTERN_RETRIES).
+        idempotency: Send an idempotency key with each completion, default False (POSTERN_IDEMPOTENCY).
+        governor: Tightens the project's Governor (POSTERN_GOVERNOR_ENABLED, …_STRICT_MODE, …_AUTO_APPROVE_THRESHOLD).
+        logging: What is logged, and where (POSTERN_LOG_LEVEL, POSTERN_LOG_PRETTY).
+        http_client: Your own httpx client, for proxies or certificates. Postern does not close it.
+
+    Raises:
+        ConfigurationError: An option is missing or invalid.
+    """
+
+    ai: AI
+    """Completions."""
+    usage: UsageAPI
+    """Usage and budget."""
+    health: HealthAPI
+    """The key's state."""
+    governor: GovernorAPI
+    """Checks of texts."""
+    violations: Violations
+    """Findings of the Governor."""
+    models: Models
+    """The model registry."""
+    compliance: Compliance
+    """Exports and summaries."""
+
+    def __init__(
+        self,
+        *,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        environment: Environment | None = None,
+        timeout_ms: int | None = None,
+        retries: int | None = None,
+        idempotency: bool | None = None,
+        governor: GovernorOptions | None = None,
+        logging: LoggingOptions | None = None,
+        http_client: httpx.Client | None = None,
+    ) -> None:
+        settings = resolve(
+            os.environ,
+            api_key=api_key,
+            base_url=base_url,
+            environment=environment,
+            timeout_ms=timeout_ms,
+            retries=retries,
+            idempotency=idempotency,
+            governor=governor,
+            logging=logging,
+        )
+        if http_client is not None and not isinstance(http_client, httpx.Client):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ConfigurationError("http_client must be an httpx.Client.")
+        self._transport = Transport(settings, http_client)
+        if settings.insecure_host is not None:
+            self._transport.log.write(Record("warn", "insecure_base_url", {"host": settings.insecure_host}))
+        self.ai = AI(self._transport)
+        self.usage = UsageAPI(self._transport)
+        self.health = HealthAPI(self._transport)
+        self.governor = GovernorAPI(self._transport)
+        self.violations = Violations(self._transport)
+        self.models = Models(self._transport)
+        self.compliance = Compliance(self._transport)
+
+    def close(self) -> None:
+        """Closes the connections. Calls after it raise a ConfigurationError."""
+        self._transport.close()
+
+    def __enter__(self: Self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        settings = self._transport.settings
+        return f"Postern(base_url={settings.base_url!r}, environment={settings.environment!r})"

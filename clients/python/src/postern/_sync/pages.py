@@ -1,0 +1,84 @@
+# Made from _async/pages.py by tools/unasync.py. Change that file.
+"""Lists in pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Generic, TypeVar
+
+from .._calls import Call, PageData
+from .._exchange import failed_record
+from ..types import ExportLine, Raw
+from .transport import Transport
+
+T = TypeVar("T")
+
+
+class Page(Generic[T]):
+    """A page of a list. Iterating over it gives the items of this page and of all pages after it."""
+
+    items: Sequence[T]
+    """The items of this page. A page may have none although there is a next one."""
+    next: str | None
+    """The cursor of the next page, None on the last one."""
+    raw: Raw
+    """The JSON object as it arrived; of an export, the page's header line."""
+
+    def __init__(self, transport: Transport, call: Call[PageData[T]], data: PageData[T]) -> None:
+        self.items = data.items
+        self.next = data.next
+        self.raw = data.raw
+        self._transport = transport
+        self._call = call
+        self._data = data
+
+    def next_page(self) -> Page[T] | None:
+        """The page after this one; None on the last page."""
+        data = self._data
+        if data.fault is not None:
+            prepared = self._transport.prepared(self._call).prepared
+            self._transport.log.write(failed_record(prepared, data.fault, 1))
+            raise data.fault
+        if data.next_query is None:
+            return None
+        return first_page(self._transport, replace(self._call, query=data.next_query))
+
+    def pages(self) -> Iterator[Page[T]]:
+        """This page and all after it."""
+        page: Page[T] | None = self
+        while page is not None:
+            yield page
+            page = page.next_page()
+
+    def __iter__(self) -> Iterator[T]:
+        for page in self.pages():
+            for item in page.items:
+                yield item
+
+    def __repr__(self) -> str:
+        return f"Page(items={list(self.items)!r}, next={self.next!r})"
+
+
+def first_page(transport: Transport, call: Call[PageData[T]]) -> Page[T]:
+    """Gets the page of a call."""
+    return Page(transport, call, transport.call(call))
+
+
+class Export:
+    """The lines of a compliance export. Nothing is sent before it is iterated over."""
+
+    def __init__(self, transport: Transport, call: Call[PageData[ExportLine]]) -> None:
+        self._transport = transport
+        self._call = call
+
+    def pages(self) -> Iterator[Page[ExportLine]]:
+        """The pages. The first line of each is a header."""
+        page = first_page(self._transport, self._call)
+        for following in page.pages():
+            yield following
+
+    def __iter__(self) -> Iterator[ExportLine]:
+        for page in self.pages():
+            for line in page.items:
+                yield line

@@ -1,0 +1,130 @@
+# Made from _async/stream.py by tools/unasync.py. Change that file.
+"""A streamed answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import TracebackType
+from typing import TypeVar
+
+from .._calls import Call
+from .._chat import ChatState
+from .._errors import APIAbortedError, StreamError
+from .._exchange import failed_record
+from ..types import ChatEvent, Completion, Meta, ResponseInfo, Usage
+from .transport import FAILURES, Attempt, Transport, failed
+
+Self = TypeVar("Self", bound="ChatStream")
+
+
+class ChatStream:
+    """The events of a streamed answer, as they arrive: `delta` with a piece of the text, then one `done`.
+
+    Leaving a loop over the events, or the `with` block, closes the connection, which ends the request.
+    """
+
+    def __init__(self, transport: Transport, attempt: Attempt, state: ChatState) -> None:
+        self._transport = transport
+        self._attempt = attempt
+        self._state = state
+        self._chunks = None if state.is_json else attempt.chunks()
+        self._is_closed = False
+        self._is_logged = False
+
+    @classmethod
+    def open(cls, transport: Transport, call: Call[ChatState]) -> ChatStream:
+        """Sends the call and waits for the headers of its response."""
+        attempt = transport.prepared(call)
+        answered = transport.send(call, attempt)
+        return cls(transport, attempt, answered.value)
+
+    @property
+    def meta(self) -> Meta:
+        """What the gateway said in the headers. The cost comes at the end: see `usage()`."""
+        return self._state.reply.meta
+
+    @property
+    def response(self) -> ResponseInfo:
+        """The status and headers of the response."""
+        return ResponseInfo(self._state.reply.status, self._state.reply.headers)
+
+    def __iter__(self) -> Iterator[ChatEvent]:
+        try:
+            for event in self._state.whole():
+                yield event
+            while not self._state.is_over:
+                for event in self._state.feed(self._chunk()):
+                    yield event
+                    if self._is_closed and self._state.done is None:
+                        raise self._aborted()
+            self._state.check()
+            self._end()
+            if self._chunks is not None:
+                self._attempt.drain(self._chunks)
+        except StreamError as error:
+            self._fail(error)
+            raise
+        finally:
+            self.close()
+
+    def text(self) -> str:
+        """Reads to the end, and returns the whole text, with the part that was read before."""
+        return (self.final()).text
+
+    def usage(self) -> Usage:
+        """Reads to the end, and returns tokens and cost."""
+        return (self.final()).usage
+
+    def final(self) -> Completion:
+        """Reads to the end, and returns the whole answer."""
+        for _ in self:
+            pass
+        return self._state.completion()
+
+    def close(self) -> None:
+        """Closes the connection. Reading on raises APIAbortedError, unless the answer is whole."""
+        self._is_closed = True
+        self._attempt.close()
+
+    def _chunk(self) -> bytes:
+        """The next piece of the body; b"" at its end."""
+        chunks = self._chunks
+        if self._is_closed or chunks is None:
+            if self._state.done is None:
+                raise self._aborted()
+            return self._state.end()
+        try:
+            for chunk in chunks:
+                return chunk
+            return self._state.end()
+        except FAILURES as error:
+            if self._is_closed:
+                raise self._aborted() from error
+            return self._state.broke(failed(error))
+
+    def _aborted(self) -> APIAbortedError:
+        return APIAbortedError("The stream was closed before its end.")
+
+    def _end(self) -> None:
+        """Logs a stream that is read to its end for the first time."""
+        if not self._is_logged:
+            self._is_logged = True
+            for record in self._state.end_records(self._transport.settings.logging.content):
+                self._transport.log.write(record)
+
+    def _fail(self, error: StreamError) -> None:
+        if not self._is_logged:
+            self._is_logged = True
+            reply = self._state.reply
+            self._transport.log.write(failed_record(self._attempt.prepared, error, reply.attempts, reply.status))
+
+    def __enter__(self: Self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"ChatStream(request_id={self.meta.request_id!r}, model={self.meta.model!r})"

@@ -1,0 +1,574 @@
+"""The values of this library: what methods take (`…Param`, `…Options`) and what they return.
+
+Results are frozen dataclasses. Their `raw` is the JSON object as it arrived, with the members that this version of the
+library does not know. Times are texts in RFC 3339, in UTC.
+"""
+
+from __future__ import annotations
+
+import logging as std_logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, Literal, TypedDict, TypeVar, Union
+
+T = TypeVar("T")
+
+Raw = Mapping[str, Any]
+"""A JSON object as it arrived."""
+
+Environment = Literal["production", "development"]
+LogLevel = Literal["debug", "info", "warn", "error", "off"]
+Quality = Literal["cheap", "balanced", "frontier"]
+Severity = Literal["low", "medium", "high", "critical"]
+Decision = Literal["approve", "review", "block"]
+Period = Literal["day", "week", "month"]
+ViolationState = Literal["open", "acknowledged", "resolved", "false_positive"]
+RegistryState = Literal["discovered", "pending", "approved", "restricted", "deprecated", "retired", "blocked"]
+TransitionTarget = Literal["pending", "approved", "restricted", "deprecated", "retired", "blocked"]
+RiskTier = Literal["minimal", "limited", "high", "unacceptable"]
+ExportType = Literal["inventory", "policies", "violations", "access", "usage", "audit"]
+LogRecord = Mapping[str, Any]
+"""A log record: `time`, `level`, `msg` and its fields."""
+
+
+def _raw() -> Raw:
+    return {}
+
+
+# What methods take
+
+
+class MessageParam(TypedDict):
+    """A message of a conversation."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+class GovernorOptions(TypedDict, total=False):
+    """Tightens the project's Governor. Nothing can be loosened: the project's policy applies anyway."""
+
+    enabled: bool
+    """Send these settings, and raise BlockedByPolicyError for a blocked request. Default true."""
+    strict_mode: bool
+    """Block in place of a review."""
+    auto_approve_threshold: int
+    """The highest risk score that is approved, 0 to 100."""
+
+
+class LoggingOptions(TypedDict, total=False):
+    """What is logged, and where."""
+
+    level: LogLevel
+    """Default `warn`."""
+    pretty: bool
+    """Lines for people in place of JSON. Default false."""
+    content: bool
+    """Log bodies of requests and responses, at the level `debug`. Default false."""
+    logger: Union[std_logging.Logger, Callable[[LogRecord], object]]
+    """Gets the records in place of standard error."""
+
+
+# The headers of a response
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One request of the gateway to a provider."""
+
+    target: str
+    """Provider and model, such as `openai/gpt-4.1`."""
+    result: str
+    """The provider's status, or a word such as `timeout`."""
+
+
+@dataclass(frozen=True)
+class Attempts:
+    """The gateway's requests to providers."""
+
+    count: int
+    targets: Sequence[Attempt] = ()
+
+
+@dataclass(frozen=True)
+class Deprecation:
+    """The model is deprecated in the project's registry."""
+
+    at: str | None
+    """When it was deprecated."""
+    sunset: str | None
+    """When it will be retired."""
+    successor: str | None
+    """The model to use instead."""
+
+
+@dataclass(frozen=True)
+class GovernorDecision:
+    """The Governor's decision about the request."""
+
+    decision: str
+    risk_score: int
+    policy_version: int
+    unchecked: Sequence[str]
+    """Kinds of content that could not be checked."""
+
+
+@dataclass(frozen=True)
+class RateLimit:
+    """The limits of the key. Resets are in seconds; a field is None without such a limit."""
+
+    limit_requests: int | None = None
+    remaining_requests: int | None = None
+    reset_requests: int | None = None
+    limit_tokens: int | None = None
+    remaining_tokens: int | None = None
+    reset_tokens: int | None = None
+
+
+@dataclass(frozen=True)
+class Meta:
+    """What the gateway says about a response in its headers. Absent headers are None."""
+
+    request_id: str | None = None
+    provider: str | None = None
+    model: str | None = None
+    cache: str | None = None
+    """`hit`, `miss` or `bypass`."""
+    cost_cents: float | None = None
+    """The cost in cents; None for a stream that is not served from the cache: see `Usage.cost_cents`."""
+    price_version: str | None = None
+    attempts: Attempts | None = None
+    dropped_params: Sequence[str] = ()
+    """Parameters that the model does not support."""
+    max_tokens: int | None = None
+    """The output limit that the gateway set because the request had none."""
+    deprecation: Deprecation | None = None
+    registry_warning: str | None = None
+    """The model's state, if the project's registry only warns about it."""
+    governor: GovernorDecision | None = None
+    replayed: bool = False
+    """Whether this is the stored response of an earlier request with the same idempotency key."""
+    rate_limit: RateLimit | None = None
+
+
+@dataclass(frozen=True)
+class ResponseInfo:
+    """The response behind a result."""
+
+    status: int
+    headers: Mapping[str, str]
+    """With names in lower case."""
+
+
+@dataclass(frozen=True)
+class WithResponse(Generic[T]):
+    """A result, and the response that it came in."""
+
+    data: T
+    response: ResponseInfo
+    meta: Meta
+
+
+# Completions
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Tokens and cost of a completion."""
+
+    prompt_tokens: int
+    completion_tokens: int
+    total_tokens: int
+    cost_cents: float
+    """The exact cost in cents; 0 if the answer came from the cache."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The Governor's decision about one direction."""
+
+    decision: str
+    risk_score: int
+
+
+@dataclass(frozen=True)
+class Governance:
+    """The Governor's decisions about the request and the answer."""
+
+    input: Verdict
+    output: Verdict | None
+    policy_version: int
+
+
+@dataclass(frozen=True)
+class Completion:
+    """A model's answer."""
+
+    text: str
+    provider: str
+    model: str
+    cache_hit: bool
+    usage: Usage
+    governor: Governance | None = None
+    meta: Meta = field(default_factory=Meta, metadata={"wire": ""}, repr=False)
+    raw: Raw = field(default_factory=_raw, repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class ParsedCompletion(Completion, Generic[T]):
+    """A model's answer that `schema` accepted."""
+
+    data: T = field(kw_only=True)
+    """What `schema` returned."""
+
+
+@dataclass(frozen=True)
+class Issue:
+    """A problem of a model's answer."""
+
+    message: str
+    path: Sequence[str | int] = ()
+
+
+@dataclass(frozen=True)
+class DeltaEvent:
+    """The next piece of a streamed answer."""
+
+    type: Literal["delta"]
+    text: str
+    raw: Raw = field(default_factory=_raw, repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class DoneEvent:
+    """The end of a streamed answer."""
+
+    type: Literal["done"]
+    provider: str
+    model: str
+    cache_hit: bool
+    usage: Usage
+    governor: Governance | None = None
+    raw: Raw = field(default_factory=_raw, repr=False, compare=False)
+
+
+ChatEvent = Union[DeltaEvent, DoneEvent]
+
+
+# Errors
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A problem of a request."""
+
+    field: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A place in a checked text. It never contains the text."""
+
+    rule: str
+    category: str
+    severity: str
+    action: str
+    path: str
+    """Place of the text in the JSON body."""
+    start: int
+    """Offset of the first byte in the UTF-8 text."""
+    end: int
+    """Offset behind the last byte."""
+    raw: Raw = field(default_factory=_raw, repr=False, compare=False)
+
+
+# Reports
+
+
+@dataclass(frozen=True)
+class Health:
+    """The key is active."""
+
+    status: str
+    authenticated: bool
+    project_id: str = field(metadata={"wire": "project_id"})
+    raw: Raw = field(default_factory=_raw, repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The current budget period, in dollars."""
+
+    limit: float
+    used: float
+    remaining: float
+
+
+@dataclass(frozen=True)
+class CacheUsage:
+    """Lookups of the cache."""
+
+    hits: int
+    misses: int
+    hit_rate: float
+    """Percentage of lookups that were hits."""
+
+
+@dataclass(frozen=True)
+class ModelUsage:
+    """Usage of one model."""
+
+    requests: int
+    tokens: int
+    cost: float
+    """In dollars."""
+
+
+@dataclass(frozen=True)
+class TimeSpan:
+    """Start, and end (exclusive)."""
+
+    start: str
+    end: str
+
+
+@dataclass(frozen=True)
+class UsageReport:
+    """A project's usage."""
+
+    budget: Budget
+    cache: CacheUsage
+    models: Mapping[str, ModelUsage]
+    period: TimeSpan
+    raw: Raw = field(default_factory=_raw, repr=False, compare=False)
+
+
+# Governor
+
+
+@dataclass(frozen=True)
+class ValidationResult:
+    """The Governor's decision about one text or conversation."""
+
+    approved: bool
+    decision: str
+    risk_score: int
+    findings: Sequence[Finding]
+    redacted: Any
+    """The text, or the messages, with placeholders; None if nothing is redacted."""
+    raw: Raw = field(default_factory=_raw, repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class Validation(ValidationResult):
+    """The Governor's decision about `text` or `messages`."""
+
+    policy_version: int = 0
+    request_id: str | None = None
+
+
+@dataclass(frozen=True)
+class BatchValidation:
+    """The Governor's decisions about `texts`, in their order."""
+
+    results: Sequence[ValidationResult]
+    policy_version: int
+    request_id: str | None
+    raw: Raw = field(default_factory=_raw, repr=False, compare=False)
+
+
+# Violations
+
+
+@dataclass(frozen=True)
+class Violation:
+    """Findings of one rule that led to a review, a block or a redaction. docs/violations.md describes them."""
+
+    id: str
+    state: str
+    rule: str
+    category: str
+    severity: str
+    decision: str
+    direction: str
+    model: str
+    key: str
+    """ID of the API key."""
+    request_id: str
+    path: str
+    start: int
+    end: int
+    risk_score: int
+    policy_version: int
+    count: int
+    version: int
+    """Pass it to `update`, so that no other change is overwritten."""
+    fingerprint: str | None
+    excerpt: str | None
+    first_at: str
+    last_at: str
+    note: str | None
+    changed_at: str | None
+    changed_by: str | None
+    raw: Raw = field(default_factory=_raw, repr=False, compare=False)
+
+
+# Model registry
+
+
+@dataclass(frozen=True)
+class Approval:
+    """An approval of a model."""
+
+    by: str
+    at: str
+    reason: str
+    state: str
+
+
+@dataclass(frozen=True)
+class Transition:
+    """A change of a model's state."""
+
+    from_state: str = field(metadata={"wire": "from"})
+    to_state: str = field(metadata={"wire": "to"})
+    by: str
+    at: str
+    reason: str | None
+
+
+@dataclass(frozen=True)
+class RegistryEntry:
+    """A model that the project uses. docs/registry.md describes its states."""
+
+    id: str
+    model: str
+    state: str
+    owner: str | None
+    purpose: str | None
+    risk_tier: str | None
+    data_classes: Sequence[str]
+    regions: Sequence[str]
+    retention: str | None
+    links: Sequence[str]
+    review_date: str | None
+    successor: str | None
+    keys: Sequence[str]
+    deprecated_at: str | None
+    sunset_at: str | None
+    approvals: Sequence[Approval]
+    history: Sequence[Transition]
+    version: int
+    """Pass it to `update` and `transition`, so that no other change is overwritten."""
+    created_at: str | None
+    updated_at: str | None
+    review_overdue: bool
+    first_seen: str | None = None
+    last_seen: str | None = None
+    requests: int | None = None
+    delivery: str | None = None
+    """After a change: `delivered`, or `pending` while some of more than 200 keys do not have it yet."""
+    raw: Raw = field(default_factory=_raw, repr=False, compare=False)
+
+
+# Compliance
+
+
+@dataclass(frozen=True)
+class ExportLine:
+    """A line of a compliance export."""
+
+    line: str
+    """The line as the server sent it, without its line break: hashes and signatures are of these characters."""
+    data: Raw
+    """The JSON object."""
+
+    @property
+    def is_header(self) -> bool:
+        """Whether this is the first line of a page, which describes the export."""
+        return self.data.get("format") == "postern-export"
+
+
+@dataclass(frozen=True)
+class ProjectInfo:
+    """The project of a summary."""
+
+    id: str
+    name: str
+    plan: str
+    status: str
+
+
+@dataclass(frozen=True)
+class GovernorCoverage:
+    """What the Governor checks."""
+
+    available: bool
+    enabled: bool
+    strict_mode: bool
+    auto_approve_threshold: int
+    policy_version: int
+    unchecked: str
+    input: Mapping[str, int]
+    """Number of rules by action."""
+    output: Mapping[str, int]
+    keyword_lists: int
+    patterns: int
+    answer_schema: bool
+    classifier: bool
+
+
+@dataclass(frozen=True)
+class RegistryCoverage:
+    """How the used models compare with the registry."""
+
+    enforcement: str
+    states: Mapping[str, int]
+    unregistered: Sequence[str]
+    overdue_reviews: Sequence[str]
+
+
+@dataclass(frozen=True)
+class ViolationCounts:
+    """Open violations."""
+
+    open: int
+    acknowledged: int
+    by_severity: Mapping[str, int]
+    counted: int
+
+
+@dataclass(frozen=True)
+class ChainState:
+    """A chain of events."""
+
+    object: str
+    oldest: int
+    head: Mapping[str, Any] | None
+    checkpoint: Mapping[str, Any] | None
+    unsigned: int
+
+
+@dataclass(frozen=True)
+class Signing:
+    """The deployment's signing keys."""
+
+    configured: bool
+    public_keys: Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class ComplianceSummary:
+    """A summary of a project's compliance data. docs/compliance.md describes it."""
+
+    project: ProjectInfo
+    generated_at: str
+    governor: GovernorCoverage
+    registry: RegistryCoverage
+    violations: ViolationCounts
+    retention: Mapping[str, int]
+    chains: Sequence[ChainState]
+    signing: Signing
+    samples: Sequence[str]
+    raw: Raw = field(default_factory=_raw, repr=False, compare=False)

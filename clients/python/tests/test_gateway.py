@@ -1,0 +1,164 @@
+"""Smoke tests against the real gateway: TEST_TARGET chooses workerd or `postern serve`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from postern import (
+    AsyncPostern,
+    AuthenticationError,
+    BadRequestError,
+    BudgetExceededError,
+    ConflictError,
+    NotFoundError,
+    PermissionDeniedError,
+    Postern,
+)
+
+from .gateway import Gateway
+
+
+@pytest.fixture
+def production(gateway: Gateway) -> Iterator[Postern]:
+    with Postern(api_key=gateway.productionKey, base_url=gateway.url) as client:
+        yield client
+
+
+@pytest.fixture
+def project(gateway: Gateway) -> Iterator[Postern]:
+    with Postern(api_key=gateway.projectKey, base_url=gateway.url) as client:
+        yield client
+
+
+def test_complete(production: Postern) -> None:
+    result = production.ai.with_response.complete(messages=[{"role": "user", "content": "count to 3"}], quality="cheap")
+    completion = result.data
+    assert completion.text == "1 2 3"
+    assert completion.usage.cost_cents > 0
+    assert result.meta == completion.meta
+    assert result.meta.cost_cents == completion.usage.cost_cents
+    assert result.meta.attempts is not None and result.meta.attempts.count == 1
+    assert result.meta.request_id == result.response.headers["x-request-id"]
+
+
+def test_chat(production: Postern) -> None:
+    with production.ai.chat(messages=[{"role": "user", "content": "count to 5"}]) as stream:
+        events = list(stream)
+    text = "".join(event.text for event in events if event.type == "delta")
+    assert text == "1 2 3 4 5" == stream.text()
+    assert events[-1].type == "done"
+    assert stream.usage().cost_cents > 0
+    assert stream.final().model == stream.meta.model
+
+
+def test_async(gateway: Gateway) -> None:
+    async def run() -> None:
+        async with AsyncPostern(api_key=gateway.productionKey, base_url=gateway.url) as client:
+            completions = await asyncio.gather(
+                *(client.ai.complete(messages=[{"role": "user", "content": f"count to {n}"}]) for n in range(1, 6))
+            )
+            assert [len(completion.text.split()) for completion in completions] == [1, 2, 3, 4, 5]
+            async with client.ai.chat(messages=[{"role": "user", "content": "count to 2"}]) as stream:
+                assert await stream.text() == "1 2"
+
+    asyncio.run(run())
+
+
+def test_streams_keep_their_connection(gateway: Gateway) -> None:
+    steps: list[str] = []
+
+    class Transport(httpx.HTTPTransport):
+        def handle_request(self, request: httpx.Request) -> httpx.Response:
+            request.extensions = {**request.extensions, "trace": lambda name, _: steps.append(name)}  # pyright: ignore
+            return super().handle_request(request)
+
+    with httpx.Client(transport=Transport()) as http:
+        client = Postern(api_key=gateway.developmentKey, base_url=gateway.url, http_client=http)
+        for _ in range(3):
+            assert client.ai.chat(messages=[{"role": "user", "content": "Hello!"}]).text()
+        client.health.get()
+    assert len([name for name in steps if name.endswith("connect_tcp.complete")]) == 1
+
+
+def test_idempotency(production: Postern) -> None:
+    first, again = (
+        production.ai.complete(messages=[{"role": "user", "content": "count to 2"}], idempotency="count-2")
+        for _ in range(2)
+    )
+    assert first.text == again.text
+    assert (first.meta.replayed, again.meta.replayed) == (False, True)
+
+
+def test_schema(gateway: Gateway, production: Postern) -> None:
+    def keys(value: Any) -> list[str]:
+        return sorted(value)
+
+    completion = production.ai.complete(messages=[{"role": "user", "content": "json please"}], schema=keys)
+    assert isinstance(completion.data, list)
+    assert json.loads(completion.text) is not None
+
+
+def test_usage_and_health(gateway: Gateway, production: Postern) -> None:
+    assert production.health.get().project_id == gateway.projectId
+    report = production.usage.get(period="day")
+    assert report.budget.remaining <= report.budget.limit
+    assert report.period.start < report.period.end
+
+
+def test_errors(gateway: Gateway, production: Postern) -> None:
+    messages: Any = [{"role": "user", "content": "Hello!"}]
+    with Postern(api_key=gateway.emptyKey, base_url=gateway.url) as client:
+        with pytest.raises(BudgetExceededError) as budget:
+            client.ai.complete(messages=messages)
+        assert budget.value.code == "budget_exceeded"
+        with pytest.raises(BudgetExceededError):
+            client.ai.chat(messages=messages)
+    with Postern(api_key="sk_live_wrong", base_url=gateway.url) as client, pytest.raises(AuthenticationError):
+        client.health.get()
+    with pytest.raises(BadRequestError) as bad:
+        production.ai.complete(messages=[], temperature=3)
+    assert {problem.field for problem in bad.value.details} >= {"temperature"}
+    with pytest.raises(PermissionDeniedError):
+        production.violations.list()
+
+
+def test_governor(production: Postern) -> None:
+    validation = production.governor.validate(text="Mail me at jane.doe@example.com")
+    assert validation.findings[0].rule == "personal.email"
+    batch = production.governor.validate(texts=["a", "b"], governor={"strict_mode": True})
+    assert [result.approved for result in batch.results] == [True, True]
+
+
+def test_models(project: Postern) -> None:
+    entry = project.models.create(model="gpt-4.1-mini", owner="Search team", data_classes=["customer data"])
+    assert (entry.state, entry.owner, entry.data_classes) == ("pending", "Search team", ("customer data",))
+    changed = project.models.update(entry.id, owner=None, version=entry.version)
+    assert changed.owner is None and changed.data_classes == ("customer data",)
+    with pytest.raises(ConflictError):
+        project.models.update(entry.id, purpose="Answers", version=entry.version)
+    moved = project.models.transition(entry.id, to="approved", reason="Reviewed", version=changed.version)
+    assert (moved.state, moved.history[-1].from_state, moved.history[-1].to_state) == ("approved", "pending", "approved")
+    assert project.models.get(entry.id).approvals[0].reason == "Reviewed"
+    assert entry.id in [listed.id for listed in project.models.list(limit=1)]
+
+
+def test_violations(project: Postern) -> None:
+    assert list(project.violations.list(state="open", from_="2026-01-01")) == []
+    with pytest.raises(NotFoundError):
+        project.violations.get("vio_0")
+
+
+def test_compliance(gateway: Gateway, project: Postern) -> None:
+    lines = list(project.compliance.export(type="audit", limit=1))
+    assert lines[0].is_header and json.loads(lines[0].line) == lines[0].data
+    assert sum(line.is_header for line in lines) > 1
+    assert any(line.data.get("kind") == "key.create" for line in lines)
+    assert project.compliance.bom()["bomFormat"] == "CycloneDX"
+    summary = project.compliance.summary()
+    assert summary.project.id == gateway.projectId and summary.registry.enforcement == "off"

@@ -1,0 +1,75 @@
+"""Checked by pyright, never run: the types that a program sees."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+from typing_extensions import assert_type
+
+from postern import AsyncChatStream, AsyncPage, AsyncPostern, ChatStream, Page, Postern
+from postern.types import (
+    BatchValidation,
+    Completion,
+    DeltaEvent,
+    DoneEvent,
+    ParsedCompletion,
+    RegistryEntry,
+    UsageReport,
+    Validation,
+    Violation,
+    WithResponse,
+)
+
+
+class City(TypedDict):
+    """What a schema may return."""
+
+    city: str
+
+
+def city(value: object) -> City:
+    """A schema."""
+    return {"city": str(value)}
+
+
+def synchronous(client: Postern) -> None:
+    """Types of the synchronous client."""
+    assert_type(client.ai.complete(messages=[{"role": "user", "content": "Hi"}]), Completion)
+    assert_type(client.ai.complete(messages=[], schema=city), ParsedCompletion[City])
+    assert_type(client.ai.complete(messages=[], schema=city).data["city"], str)
+    assert_type(client.ai.with_response.complete(messages=[]), WithResponse[Completion])
+    assert_type(client.ai.with_response.complete(messages=[], schema=city).data.data, City)
+    assert_type(client.violations.list(state="open"), Page[Violation])
+    assert_type(client.violations.with_response.list(), WithResponse[Page[Violation]])
+    assert_type(client.governor.validate(text=""), Validation)
+    assert_type(client.governor.validate(texts=[]), BatchValidation)
+    assert_type(client.usage.get(), UsageReport)
+    with client.ai.chat(messages=[]) as stream:
+        assert_type(stream, ChatStream)
+        for event in stream:
+            if event.type == "delta":
+                assert_type(event, DeltaEvent)
+            else:
+                assert_type(event, DoneEvent)
+
+
+async def asynchronous(client: AsyncPostern) -> None:
+    """Types of the asynchronous client."""
+    assert_type(await client.ai.complete(messages=[], schema=city), ParsedCompletion[City])
+    assert_type(await client.ai.with_response.complete(messages=[]), WithResponse[Completion])
+    assert_type(await client.models.list(), AsyncPage[RegistryEntry])
+    async for entry in client.models.list():
+        assert_type(entry, RegistryEntry)
+    async with client.ai.chat(messages=[]) as stream:
+        assert_type(stream, AsyncChatStream)
+    async for event in client.ai.chat(messages=[]):
+        assert_type(event, DeltaEvent | DoneEvent)
+
+
+def wrong(client: Postern) -> None:
+    """What the type checker must reject: an unneeded ignore comment is an error."""
+    client.ai.complete()  # pyright: ignore[reportCallIssue]
+    client.ai.complete(messages=[{"role": "robot", "content": ""}])  # pyright: ignore
+    client.ai.complete(messages=[], quality="best")  # pyright: ignore
+    client.ai.complete(messages=[], max_token=1)  # pyright: ignore
+    Postern(timeout=1)  # pyright: ignore

@@ -1,0 +1,66 @@
+"""Makes the synchronous client (`_sync`) from the asynchronous one (`_async`). `--check` fails if it would change."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+SOURCE = Path(__file__).parents[1] / "src" / "postern" / "_async"
+NOTE = "# Made from _async/{} by tools/unasync.py. Change that file.\n"
+
+# In this order. A pattern is a regular expression.
+RULES = [
+    (r"^from \.\._pending import .*\n", ""),
+    (r"The asynchronous client\. `_sync` is made from it by tools/unasync\.py\.", "The synchronous client, made from `_async` by tools/unasync.py."),
+    (r"import AsyncIterator, Awaitable, Callable", "import Callable, Iterator"),
+    (r"import AsyncIterator, Sequence", "import Iterator, Sequence"),
+    (r"AsyncIterator", "Iterator"),
+    (r"import Awaitable, Callable", "import Callable"),
+    (r"Awaitable\[((?:[^\[\]]|\[[^\[\]]*\])*)\]", r"\1"),
+    (r"PendingPage\[(\w+)\]", r"Page[\1]"),
+    (r"^from \.pages import first_page$", "from .pages import Page, first_page"),
+    (r"-> PendingChat:", "-> ChatStream:"),
+    (r"return Pending(?:Page|Chat)\((.*)\)$", r"return \1"),
+    (r"\basync (def|with|for)\b", r"\1"),
+    (r"\bawait ", ""),
+    (r"\bdrain_async\b", "drain"),
+    (r"\bimport asyncio\n", ""),
+    (r"\basyncio\.sleep\b", "time.sleep"),
+    (r"__aenter__", "__enter__"),
+    (r"__aexit__", "__exit__"),
+    (r"__aiter__", "__iter__"),
+    (r"\baclose\b", "close"),
+    (r"\baiter_bytes\b", "iter_bytes"),
+    (r"\ban httpx\.AsyncClient\b", "an httpx.Client"),
+    (r"\bAsync([A-Z]\w*)", r"\1"),
+]
+
+
+def synchronous(text: str, name: str) -> str:
+    """The synchronous form of a source file."""
+    for pattern, replacement in RULES:
+        text = re.sub(pattern, replacement, text, flags=re.MULTILINE)
+    return NOTE.format(name) + text
+
+
+def main() -> int:
+    """Writes or checks all files."""
+    stale: list[str] = []
+    for source in sorted(SOURCE.glob("*.py")):
+        target = SOURCE.parent / "_sync" / source.name
+        text = synchronous(source.read_text(), source.name)
+        if target.exists() and target.read_text() == text:
+            continue
+        stale.append(target.name)
+        if "--check" not in sys.argv:
+            target.parent.mkdir(exist_ok=True)
+            target.write_text(text)
+    if stale and "--check" in sys.argv:
+        print(f"_sync/{', '.join(stale)}: out of date; run python3 tools/unasync.py")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
