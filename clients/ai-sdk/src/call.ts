@@ -1,7 +1,7 @@
 // Postern's own settings of one call, from `providerOptions.postern`.
 import type { SharedV4ProviderOptions } from '@ai-sdk/provider'
 import { withUserAgentSuffix } from '@ai-sdk/provider-utils'
-import { governing, VERSION } from '@postern-ai/client/adapter'
+import { checkCall, governing, VERSION } from '@postern-ai/client/adapter'
 import type { Settings } from './settings.js'
 
 /** Settings of one call, as `providerOptions: { postern: { … } }`. Other members go into the request's body. */
@@ -31,6 +31,7 @@ export function prepared<T extends Options>(options: T, settings: Settings, kind
   const { postern, ...others } = options.providerOptions ?? {}
   const call = (postern ?? {}) as PosternCallOptions
   const body = Object.fromEntries(Object.entries(postern ?? {}).filter(([name]) => !own.includes(name)))
+  checkCall({ governor: call.governor, idempotency: call.idempotency })
   const idempotency = kind === 'chat' ? (call.idempotency ?? settings.idempotency) : false
   const headers = {
     ...settings.headers,

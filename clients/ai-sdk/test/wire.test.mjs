@@ -2,9 +2,20 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { inspect } from 'node:util'
+import { convertReadableStreamToArray } from '@ai-sdk/provider-utils/test'
 import { createPostern, PosternCallError, PosternStreamError } from '@postern-ai/ai-sdk'
 import { BlockedByPolicyError, BudgetExceededError, ConfigurationError } from '@postern-ai/client'
-import { APICallError, embedMany, generateText, RetryError, streamText } from 'ai'
+import {
+  APICallError,
+  customProvider,
+  defaultSettingsMiddleware,
+  embedMany,
+  generateText,
+  RetryError,
+  streamText,
+  wrapLanguageModel,
+} from 'ai'
+import { MockLanguageModelV4 } from 'ai/test'
 
 globalThis.AI_SDK_LOG_WARNINGS = false
 const apiKey = 'sk_live_scriptedFetch0123456789'
@@ -176,6 +187,18 @@ test('providerOptions.postern: headers for Postern’s own members, the body for
   assert.equal(embedding.headers['x-postern-govern'], 'strict, threshold=10')
   assert.equal(embedding.headers['idempotency-key'], undefined)
   assert.deepEqual(embedding.body, { model: 'vectors', input: ['x'], encoding_format: 'float', dimensions: 3 })
+})
+
+test('wrong settings of a call are errors, and nothing is sent', async () => {
+  for (const postern of [
+    { governor: { strict: true } },
+    { governor: { autoApproveThreshold: 101 } },
+    { idempotency: '' },
+  ]) {
+    const script = scripted([json(completion)])
+    await assert.rejects(generate(script.postern, { providerOptions: { postern } }), ConfigurationError)
+    assert.equal(script.requests.length, 0)
+  }
 })
 
 test('errors have Postern’s code, request ID and findings, and no prompt', async () => {
@@ -393,4 +416,60 @@ test('options are checked, and read from variables', async () => {
   assert.equal(seen.url, 'https://env.example.com/v1/chat/completions')
   assert.equal(seen.headers.get('x-api-key'), apiKey)
   assert.equal(seen.headers.get('x-postern-govern'), 'strict')
+})
+
+test('the parts of a stream, as the specification orders them', async () => {
+  const call = (index, id, name, args) => ({
+    index,
+    ...(id && { id, type: 'function' }),
+    function: { name, arguments: args },
+  })
+  const delta = (tool_calls, finish_reason = null) => ({
+    id: 'c',
+    choices: [{ index: 0, delta: { tool_calls }, finish_reason }],
+  })
+  const list = [
+    piece('Hi'),
+    delta([call(0, 'call_1', 'weather', '{"ci')]),
+    delta([call(0, null, undefined, 'ty":"Paris"}')]),
+  ]
+  const { postern } = scripted([events([...list, delta([], 'tool_calls'), usage, '[DONE]'])])
+  const prompt = [{ role: 'user', content: [{ type: 'text', text: 'x' }] }]
+  const { stream } = await postern('gpt-5.4').doStream({ prompt })
+  const parts = await convertReadableStreamToArray(stream)
+  assert.deepEqual(
+    parts.map(({ type }) => type),
+    [
+      'stream-start',
+      'response-metadata',
+      'text-start',
+      'text-delta',
+      'tool-input-start',
+      'tool-input-delta',
+      'tool-input-delta',
+      'text-end',
+      'tool-input-end',
+      'tool-call',
+      'finish',
+    ],
+  )
+  const { toolCallId, toolName, input } = parts.find(({ type }) => type === 'tool-call')
+  assert.deepEqual([toolCallId, toolName, input], ['call_1', 'weather', '{"city":"Paris"}'])
+  const { finishReason, usage: counted, providerMetadata } = parts.at(-1)
+  assert.equal(finishReason.unified, 'tool-calls')
+  assert.deepEqual([counted.inputTokens.total, counted.outputTokens.total], [3, 2])
+  assert.equal(providerMetadata.postern.requestId, 'req_1')
+})
+
+test('the AI SDK’s middleware and custom providers take the models', async () => {
+  const { postern, requests } = scripted([json(completion), json(completion)])
+  const settings = { providerOptions: { postern: { cacheControl: 'no-store' } } }
+  const middleware = defaultSettingsMiddleware({ settings })
+  const model = wrapLanguageModel({ model: postern('gpt-5.4'), middleware })
+  assert.equal((await generateText({ model, prompt: 'x' })).text, 'Hello')
+  assert.equal(requests[0].headers['cache-control'], 'no-store')
+  const local = new MockLanguageModelV4({ provider: 'local', modelId: 'small' })
+  const provider = customProvider({ languageModels: { small: local }, fallbackProvider: postern })
+  assert.equal((await generateText({ model: provider.languageModel('gpt-5.4'), prompt: 'x' })).text, 'Hello')
+  assert.equal(provider.languageModel('small'), local)
 })

@@ -2,7 +2,7 @@
 // frameworks beside them.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
@@ -13,13 +13,14 @@ const run = promisify(execFile)
 const folder = mkdtempSync(join(tmpdir(), 'postern-packed-'))
 after(() => rmSync(folder, { recursive: true }))
 const modules = join(folder, 'node_modules')
+const version = readFileSync(join(ROOT, 'clients/VERSION'), 'utf8').trim()
 
 for (const [name, source] of Object.entries({ client: 'ts', 'ai-sdk': 'ai-sdk', langchain: 'langchain' })) {
   const target = join(modules, '@postern-ai', name)
   mkdirSync(target, { recursive: true })
   const pack = ['pack', '--silent', '--ignore-scripts', '--pack-destination', folder]
   await run('npm', pack, { cwd: join(ROOT, 'clients', source) })
-  await run('tar', ['-xzf', join(folder, `postern-ai-${name}-0.1.0.tgz`), '-C', target, '--strip-components=1'])
+  await run('tar', ['-xzf', join(folder, `postern-ai-${name}-${version}.tgz`), '-C', target, '--strip-components=1'])
 }
 for (const name of ['ai', '@ai-sdk', '@langchain', 'zod'])
   symlinkSync(join(ROOT, 'node_modules', name), join(modules, name))
@@ -53,6 +54,20 @@ test('by require', async () => {
   writeFileSync(join(folder, 'program.cjs'), program)
   const warnings = ['--disable-warning=ExperimentalWarning'] // Node 22 calls require of an ES module experimental
   assert.equal((await run('node', [...warnings, 'program.cjs'], { cwd: folder })).stdout, OUTPUT)
+})
+
+// The frameworks' packages need Node 22, as their frameworks do. The handlers run in Node 20, too.
+test('the handlers in Node 20', async () => {
+  const node20 = join(ROOT, '.tools/runtimes/node20')
+  const names = ['handler', 'express', 'browser']
+  const exported = `Object.keys(each).join()`
+  const imports = names.map((name) => `await import('@postern-ai/client/${name}')`)
+  const requires = names.map((name) => `require('@postern-ai/client/${name}')`)
+  for (const [file, list] of Object.entries({ 'twenty.mjs': imports, 'twenty.cjs': requires })) {
+    writeFileSync(join(folder, file), `for (const each of [${list}]) console.log(${exported})`)
+    const { stdout } = await run(node20, [file], { cwd: folder })
+    assert.equal(stdout, 'createChatHandler\ncreateChatHandler\nChatError,chat\n')
+  }
 })
 
 const TYPED = `

@@ -5,6 +5,7 @@ import {
   type AdapterOptions,
   type APIError,
   adapterSettings,
+  checkCall,
   errorOfV1,
   type GovernorOptions,
   governing,
@@ -59,6 +60,7 @@ export class Connection {
 
   /** The headers of a call. */
   headers(call: PosternCallSettings, idempotent: boolean): Record<string, string> {
+    checkCall({ governor: call.governor, idempotency: call.idempotency })
     const { governor, idempotency } = this.#settings
     const { header } = governing(governor, call.governor)
     const key = idempotent && (call.idempotency ?? idempotency)

@@ -19,7 +19,8 @@ export class PosternEmbeddings extends OpenAIEmbeddings {
     if (!fields?.model) throw new ConfigurationError('model is required: the name of an embedding model')
     const connection = new Connection(fields)
     const { apiKey: _, maxRetries: __, ...others } = fields
-    const headers = connection.headers(fields, false)
+    const { strict, cacheControl } = fields
+    const headers = connection.headers({ strict, cacheControl }, false)
     const configuration = { ...connection.configuration, defaultHeaders: headers }
     super({ ...others, apiKey: PLACEHOLDER, maxRetries: 0, configuration })
     this.#connection = connection

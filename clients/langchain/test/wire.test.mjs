@@ -162,6 +162,14 @@ test('Postern’s settings of a call, and of a model', async () => {
   assert.equal(requests[3].headers['idempotency-key'], undefined)
 })
 
+test('wrong settings of a call are errors, and nothing is sent', async () => {
+  for (const postern of [{ governor: { strict: true } }, { idempotency: '' }]) {
+    const { fields, requests } = scripted([json(completion())])
+    await assert.rejects(new ChatPostern(fields).invoke('x', { postern }), ConfigurationError)
+    assert.equal(requests.length, 0)
+  }
+})
+
 test('errors are the client’s, as LangChain marks them', async () => {
   const findings = [{ rule: 'secret.github-token' }]
   for (const [answer, Class, fields, lcCode] of [

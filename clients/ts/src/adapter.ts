@@ -9,7 +9,7 @@ import { refuseBrowser } from './runtime.js'
 
 export * from './errors.js'
 export { metaOf, type ResponseMeta } from './meta.js'
-export { type GovernorOptions, governing, type Settings } from './options.js'
+export { checkCall, type GovernorOptions, governing, type Settings } from './options.js'
 export { VERSION } from './version.js'
 
 const OPTIONS = ['apiKey', 'baseURL', 'environment', 'retries', 'idempotency', 'governor', 'fetch'] as const

@@ -1,5 +1,5 @@
 // The chat handler for Express 4 and 5, and for Node's own HTTP server.
-import { type ChatHandlerOptions, checkOptions, relay } from './relay.js'
+import { type ChatHandlerOptions, checkOptions, relay, report } from './relay.js'
 
 export type { ChatParams } from './ai.js'
 export type { BrowserBody, BrowserMessage } from './incoming.js'
@@ -49,7 +49,13 @@ export function createChatHandler<Request extends ExpressRequest, Context>(
       body: () => bodyOf(request),
       signal: gone.signal,
     })
-    await send(answer, response)
+    try {
+      await send(answer, response)
+    } catch (error) {
+      // Other middleware has answered, for example after a timeout. Express 4 does not await handlers.
+      report(options, error, request)
+      await answer.body?.cancel().catch(() => undefined)
+    }
   }
 }
 

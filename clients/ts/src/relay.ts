@@ -57,7 +57,7 @@ export async function relay<I, C>(options: ChatHandlerOptions<I, C>, incoming: I
     checkHead(call)
     return await answer(options, incoming, call, cors)
   } catch (error) {
-    if (!(error instanceof Rejection || call.signal.aborted)) options.onError?.(error, incoming)
+    if (!(error instanceof Rejection || call.signal.aborted)) report(options, error, incoming)
     const { status, headers, ...body } = publicError(error)
     return Response.json(body, { status, headers: { ...plain, ...cors, ...headers } })
   }
@@ -76,10 +76,19 @@ async function answer<I, C>(options: ChatHandlerOptions<I, C>, incoming: I, call
   if (call.signal.aborted) abort()
   call.signal.addEventListener('abort', abort, { once: true })
   const events = await options.client.ai.chat(params, { signal: stop.signal })
-  const report = (error: unknown) => {
-    if (!stop.signal.aborted) options.onError?.(error, incoming)
+  const failed = (error: unknown) => {
+    if (!stop.signal.aborted) report(options, error, incoming)
   }
-  return new Response(eventStream(events, abort, report), { headers: { ...streaming, ...cors } })
+  return new Response(eventStream(events, abort, failed), { headers: { ...streaming, ...cors } })
+}
+
+/** Calls `onError`. An error of its own must not become an unhandled rejection, which ends a Node process. */
+export function report<I, C>(options: ChatHandlerOptions<I, C>, error: unknown, incoming: I): void {
+  try {
+    options.onError?.(error, incoming)
+  } catch {
+    // The browser's answer does not depend on it.
+  }
 }
 
 const plain = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' }
@@ -139,7 +148,7 @@ function publicError(error: unknown): PublicError {
 }
 
 /** The answer's body. It reads the next event only when the browser has taken the last one. */
-function eventStream(events: AsyncIterable<ChatEvent>, abort: () => void, report: (error: unknown) => void) {
+function eventStream(events: AsyncIterable<ChatEvent>, abort: () => void, failed: (error: unknown) => void) {
   const iterator = events[Symbol.asyncIterator]()
   return new ReadableStream<Uint8Array>(
     {
@@ -149,7 +158,7 @@ function eventStream(events: AsyncIterable<ChatEvent>, abort: () => void, report
           if (!done) return send(controller, value)
           controller.enqueue(encoder.encode('data: [DONE]\n\n'))
         } catch (error) {
-          report(error)
+          failed(error)
           const { status: _, headers: __, ...shown } = publicError(error)
           controller.enqueue(event({ type: 'error', ...shown }))
         }

@@ -98,3 +98,15 @@ test('a visitor who leaves during authorization', async () => {
   await createChatHandler({ client, authorize })(request(), response)
   assert.equal(client.taken, 0)
 })
+
+test('a response that other middleware has sent', async () => {
+  const [client, response] = [counting(), new Slow()]
+  response.writeHead = () => {
+    throw new Error('ERR_HTTP_HEADERS_SENT')
+  }
+  const errors = []
+  const onError = (error) => errors.push(error.message)
+  await createChatHandler({ client, authorize: () => true, onError })(request(), response)
+  assert.deepEqual(errors, ['ERR_HTTP_HEADERS_SENT'])
+  assert.equal(client.signal.aborted, true)
+})
