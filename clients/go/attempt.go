@@ -30,9 +30,7 @@ func (c *call) run(use func(*Response, *responseBody) error) error {
 			return err
 		}
 		c.client.log.retry(c, err, wait)
-		if c.client.sleep(c.ctx, wait) != nil {
-			return aborted(c.ctx)
-		}
+		c.client.sleep(c.ctx, wait)
 	}
 }
 

@@ -58,7 +58,7 @@ func (s *eventStream) next() (Event, error) {
 
 // drain reads the rest of the response, so that the connection can be used again.
 func (s *eventStream) drain() {
-	s.body.timeAll(drainTimeout)
+	s.body.timeAll(s.body.call.client.drain)
 	_, _ = io.Copy(io.Discard, io.LimitReader(s.body, maxDrainBytes))
 }
 

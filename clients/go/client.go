@@ -30,9 +30,10 @@ type Client struct {
 	project string // the key's project, once a report needed it
 
 	// Tests replace these.
-	sleep  func(context.Context, time.Duration) error
+	sleep  func(context.Context, time.Duration)
 	random func() float64
 	now    func() time.Time
+	drain  time.Duration
 }
 
 // New returns a client for the settings in opts. A setting without an option comes from its environment variable
@@ -49,14 +50,19 @@ func New(opts ...Option) (*Client, error) {
 	}
 	c.AI, c.Usage, c.Health, c.Governor = AIService{c}, UsageService{c}, HealthService{c}, GovernorService{c}
 	c.Violations, c.Models, c.Compliance = ViolationService{c}, ModelService{c}, ComplianceService{c}
-	c.sleep, c.random, c.now = sleep, rand.Float64, time.Now
+	c.sleep, c.random, c.now, c.drain = sleep, rand.Float64, time.Now, drainTimeout
 	return c, nil
 }
 
+// String describes the client without its key.
+func (c *Client) String() string { return "postern.Client(" + c.base.String() + ")" }
+
+// GoString is String.
+func (c *Client) GoString() string { return c.String() }
+
 // sleep waits for d, or until ctx is done.
-func sleep(ctx context.Context, d time.Duration) error {
+func sleep(ctx context.Context, d time.Duration) {
 	pause, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
 	<-pause.Done()
-	return ctx.Err()
 }

@@ -89,14 +89,25 @@ func TestBodiesAreClosed(t *testing.T) {
 }
 
 func TestStreamKeepsConnection(t *testing.T) {
-	client := newScripted(t, 200, okStream)
+	done := make(chan bool)
+	client := newFake(t, func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, 200, okStream)
+		_ = http.NewResponseController(w).Flush()
+		<-done // the response ends after the stream
+	})
+	client.drain = time.Minute
 	reused := false
 	ctx := httptrace.WithClientTrace(context.Background(), &httptrace.ClientTrace{
 		GotConn: func(info httptrace.GotConnInfo) { reused = info.Reused },
 	})
 	for range 2 {
-		if _, err := client.AI.Chat(ctx, hello).Text(); err != nil {
-			t.Fatal(err)
+		for event, err := range client.AI.Chat(ctx, hello).Events() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, last := event.(DoneEvent); last {
+				done <- true
+			}
 		}
 	}
 	if !reused {
@@ -193,6 +204,54 @@ func TestRedirectIsNotFollowed(t *testing.T) {
 	}
 	if _, err := New(WithAPIKey(tableKey), WithHTTPClient(given)); err != nil || given.CheckRedirect != nil {
 		t.Error("the given HTTP client was changed", err)
+	}
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func TestGivenTransport(t *testing.T) {
+	count := 0
+	client, err := New(WithAPIKey(tableKey), WithHTTPClient(&http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+		count++
+		return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(`{"project_id":"proj_1"}`))}, nil
+	})}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	if health, err := client.Health.Get(ctx); err != nil || health.ProjectID != "proj_1" || count != 1 {
+		t.Error(health, err, count)
+	}
+	cancel()
+	if _, err := client.Health.Get(ctx); !errors.Is(err, context.Canceled) || count != 1 {
+		t.Error("a canceled call was sent", err)
+	}
+}
+
+func TestCanceledPause(t *testing.T) {
+	client := newScripted(t, 503, "")
+	ctx, cancel := context.WithCancel(context.Background())
+	client.sleep = func(ctx context.Context, _ time.Duration) {
+		cancel()
+		sleep(ctx, time.Hour)
+	}
+	if _, err := client.Health.Get(ctx); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+func TestKeyIsNotPrinted(t *testing.T) {
+	client, err := New(WithAPIKey(tableKey), WithBaseURL("https://postern.example.com/ai"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	newLogger(&log).Info("x", "client", client)
+	text := fmt.Sprintf("%v %+v %#v %s %v %+v", client, client, client, client, client.AI, client.Usage) + log.String()
+	if strings.Contains(text, tableKey) || !strings.HasPrefix(text, "postern.Client(https://postern.example.com/ai) ") {
+		t.Error(text)
 	}
 }
 

@@ -30,7 +30,7 @@ import (
 //	  *RateLimitError          429
 //	  *InternalServerError     500 and above
 //
-// An error wraps those above it in this list, so errors.As finds a *BudgetExceededError as an *APIError too. No error
+// An error wraps the one that it is indented under, so errors.As finds a *BudgetExceededError as an *APIError too. No error
 // contains a key or the content of a request.
 type Error interface {
 	error

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"runtime"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -31,13 +33,26 @@ func answer(w http.ResponseWriter, status int, body string) {
 	_, _ = io.WriteString(w, body)
 }
 
-// openBodies is a transport that counts the response bodies that are not closed.
+// openBodies is a transport that counts what a call must release: response bodies, and contexts, which their parent
+// keeps until they are done.
 type openBodies struct {
 	http.RoundTripper
-	open atomic.Int64
+	open     atomic.Int64
+	mu       sync.Mutex
+	contexts []context.Context
+}
+
+// live returns the number of contexts that are not done.
+func (o *openBodies) live() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(slices.DeleteFunc(o.contexts, func(ctx context.Context) bool { return ctx.Err() != nil }))
 }
 
 func (o *openBodies) RoundTrip(r *http.Request) (*http.Response, error) {
+	o.mu.Lock()
+	o.contexts = append(o.contexts, r.Context())
+	o.mu.Unlock()
 	response, err := o.RoundTripper.RoundTrip(r)
 	if err == nil {
 		o.open.Add(1)
@@ -72,10 +87,13 @@ func newFake(t *testing.T, handler http.HandlerFunc, opts ...Option) *Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client.sleep = func(ctx context.Context, _ time.Duration) error { return ctx.Err() }
+	client.sleep = func(context.Context, time.Duration) {}
 	t.Cleanup(func() {
 		if n := bodies.open.Load(); n != 0 {
 			t.Errorf("%d response bodies are open", n)
+		}
+		if n := bodies.live(); n != 0 {
+			t.Errorf("%d contexts are not done", n)
 		}
 		transport.CloseIdleConnections()
 		server.Close()

@@ -120,12 +120,11 @@ func pointer[T any](value any) *T {
 	return nil
 }
 
-func (r *run) pause(ctx context.Context, d time.Duration) error {
+func (r *run) pause(_ context.Context, d time.Duration) {
 	r.pauses = append(r.pauses, d)
 	if r.onPause != nil {
 		r.onPause()
 	}
-	return ctx.Err()
 }
 
 // logCollector is a slog.Handler that keeps records as the other clients write them.
