@@ -21,6 +21,7 @@ const (
 	codeIdle         = "idle_timeout"
 	codeInvalidEvent = "invalid_event"
 	codeTooLarge     = "event_too_large"
+	codeStream       = "stream_error" // of an error event without a code
 )
 
 // eventStream reads events from a response in the format of server-sent events.
@@ -115,12 +116,12 @@ func invalidEvent() error {
 }
 
 func errorEvent(data []byte) error {
-	var e struct {
+	e := struct {
 		Error     string    `json:"error"`
 		Code      string    `json:"code"`
 		RequestID string    `json:"requestId"`
 		Findings  []Finding `json:"findings"`
-	}
+	}{Error: "the stream failed", Code: codeStream}
 	if json.Unmarshal(data, &e) != nil {
 		return invalidEvent()
 	}

@@ -136,7 +136,8 @@ export function openStream(transport: Transport, call: Call, options: CallOption
     }
     cancel.release()
     const completion = parsed(body)
-    if (!isObject(completion)) throw transport.invalid(answered, 'is neither a stream nor JSON')
+    if (!isObject(completion) || typeof completion.text !== 'string')
+      throw transport.invalid(answered, 'is neither a stream nor a completion')
     const events = eventsOf(completion as unknown as Completion)
     return withResponse(new ChatStream(meta, events, stop), answered)
   }
