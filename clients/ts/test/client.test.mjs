@@ -54,6 +54,14 @@ test('a wrong argument rejects the promise, and does not throw', async () => {
   await assert.rejects(postern.ai.complete({ ...hello, temperature: 1n }), ConfigurationError)
   await assert.rejects(postern.health.get({ timeOut: 5 }), /timeOut is not an option; the options are timeout, retries/)
   await assert.rejects(postern.health.get({ governor: { strict: true } }), /governor\.strict is not an option/)
+  for (const options of [
+    { idempotency: 5 },
+    { timeout: '5' },
+    { governor: { enabled: 'yes' } },
+    { governor: { strictMode: 1 } },
+  ]) {
+    await assert.rejects(postern.health.get(options), ConfigurationError, JSON.stringify(options))
+  }
 })
 
 test('a misspelled option of the client is an error', () => {
