@@ -1,7 +1,7 @@
 // Publishes the client libraries, all with the version in clients/VERSION. Without --publish it only tries: it builds and
 // packs everything, lists what the packages would contain, and prints the commands that remain.
 import { execFileSync } from 'node:child_process'
-import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { copyFileSync, cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
@@ -34,6 +34,7 @@ function python(path) {
   const copy = mkdtempSync(join(tmpdir(), 'postern-python-'))
   try {
     cpSync(path, copy, { recursive: true })
+    copyFileSync(join(folder, '../LICENSE'), join(copy, 'LICENSE'))
     const build = 'from setuptools import build_meta as b; b.build_sdist("dist"); b.build_wheel("dist")'
     run('python3', ['-c', build], copy, 'ignore')
     const files = readdirSync(join(copy, 'dist')).map((name) => join('dist', name))
