@@ -349,17 +349,31 @@ test('with an idempotency key, the provider retries with the same key, and the A
   assert.equal(off.requests[0].headers['idempotency-key'], undefined)
 })
 
-test('an aborted call ends the request, also between two attempts', async () => {
-  const controller = new AbortController()
+test('an aborted call ends the request, also before and within the pause between two attempts', async () => {
   const busy = refused(503, 'unavailable', { headers: { 'retry-after-ms': '59000' } })
-  const abort = () => {
-    setImmediate(() => controller.abort())
-    return busy()
+  for (const soon of [(abort) => abort(), (abort) => setImmediate(abort)]) {
+    const controller = new AbortController()
+    const answer = () => {
+      soon(() => controller.abort())
+      return busy()
+    }
+    const { postern, requests } = scripted([answer], { idempotency: true })
+    await assert.rejects(generate(postern, { abortSignal: controller.signal }), { name: 'AbortError' })
+    assert.equal(requests.length, 1)
   }
-  const { postern, requests } = scripted([abort], { idempotency: true })
-  await assert.rejects(generate(postern, { abortSignal: controller.signal }), { name: 'AbortError' })
-  assert.equal(requests.length, 1)
   await assert.rejects(generate(scripted([]).postern, { abortSignal: AbortSignal.abort() }), { name: 'AbortError' })
+})
+
+test('the body of a failed attempt is given up, so that its connection is free', async () => {
+  let canceled = false
+  const body = new ReadableStream({
+    cancel() {
+      canceled = true
+    },
+  })
+  const busy = () => new Response(body, { status: 503, headers: { 'retry-after-ms': '1' } })
+  await generate(scripted([busy, json(completion)], { idempotency: true }).postern)
+  assert.equal(canceled, true)
 })
 
 test('nothing that a model shows has the key', () => {

@@ -3,6 +3,7 @@ import { type LangChainErrorCodes, stampRetryable } from '@langchain/core/errors
 import { type ClientOptions, wrapOpenAIClientError } from '@langchain/openai'
 import {
   type AdapterOptions,
+  APIConnectionError,
   type APIError,
   adapterSettings,
   checkCall,
@@ -76,7 +77,7 @@ export class Connection {
   /** Turns an error of OpenAI's client into one of Postern's, marked as LangChain's code expects it. */
   errorOf(thrown: unknown): unknown {
     const { status, headers, error } = (thrown ?? {}) as { status?: number; headers?: Headers; error?: object }
-    if (status === undefined || headers === undefined) return wrapOpenAIClientError(thrown)
+    if (status === undefined || headers === undefined) return transportError(thrown)
     const body = { error, request_id: headers.get('x-request-id') }
     const governed = governing(this.#settings.governor).enabled
     return marked(errorOfV1(status, headers, error ? JSON.stringify(body) : '', governed))
@@ -93,6 +94,13 @@ export class Connection {
     const send = () => fetch(String(url), { ...request, headers, redirect: 'manual' })
     return resend(send, retries, request.signal ?? undefined)
   }
+}
+
+// LangChain has its own forms of aborts and timeouts, which its code looks for by name.
+function transportError(thrown: unknown): unknown {
+  if (!(thrown instanceof Error) || thrown.constructor.name !== 'APIConnectionError')
+    return wrapOpenAIClientError(thrown)
+  return stampRetryable(new APIConnectionError('The connection failed', { cause: thrown.cause }), false)
 }
 
 const CODES: Record<number, LangChainErrorCodes> = {

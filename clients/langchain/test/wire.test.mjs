@@ -6,6 +6,7 @@ import { getRetryable } from '@langchain/core/errors'
 import { load } from '@langchain/core/load'
 import { HumanMessage } from '@langchain/core/messages'
 import {
+  APIConnectionError,
   AuthenticationError,
   BlockedByPolicyError,
   BudgetExceededError,
@@ -67,7 +68,7 @@ function scripted(answers, more = {}) {
     const headers = Object.fromEntries(new Headers(init.headers))
     requests.push({ ...init, url: String(url), headers, body: JSON.parse(init.body) })
     init.signal?.throwIfAborted()
-    return answers[requests.length - 1]()
+    return (answers[requests.length - 1] ?? answers.at(-1))()
   }
   return { fields: { model: 'gpt-5.4', apiKey, baseURL: 'https://ai.example.com/prefix/', fetch, ...more }, requests }
 }
@@ -218,6 +219,13 @@ test('retries are the client’s, also for embeddings', async () => {
   assert.equal(over.requests.length, 3)
   const none = scripted([busy], { maxRetries: 0 })
   await assert.rejects(new ChatPostern(none.fields).invoke('x'), InternalServerError)
+  const broken = () => Promise.reject(new TypeError('fetch failed'))
+  for (const maxRetries of [0, 1]) {
+    const cut = scripted([broken, broken, broken], { maxRetries })
+    await assert.rejects(new ChatPostern(cut.fields).invoke('x'), APIConnectionError)
+    await assert.rejects(new PosternEmbeddings(cut.fields).embedQuery('x'), APIConnectionError)
+    assert.equal(cut.requests.length, 2 * (1 + maxRetries))
+  }
   const once = scripted([busy, json(completion())], { maxRetries: 0 })
   assert.equal((await new ChatPostern(once.fields).withConfig({ maxRetries: 1 }).invoke('x')).text, 'Hello')
   const denied = scripted([refused(402, 'budget_exceeded')], { model: 'vectors' })
