@@ -159,6 +159,36 @@ def test_leaving_the_block_without_reading(scripted: Scripted) -> None:
     asyncio.run(run())
 
 
+def test_leaving_a_loop_without_a_block_closes_the_connection(scripted: Scripted) -> None:
+    case = scripted.case(HANGING, HANGING)
+    with Postern(api_key=KEY, base_url=case.url) as client:
+        stream = client.ai.chat(messages=MESSAGES)
+        for _ in stream:
+            break
+        case.wait_closed(0)
+
+    async def run() -> None:
+        async with AsyncPostern(api_key=KEY, base_url=case.url) as client:
+            stream = await client.ai.chat(messages=MESSAGES)
+            async for _ in stream:
+                break
+            await asyncio.to_thread(case.wait_closed, 1)
+
+    asyncio.run(run())
+
+
+def test_an_interrupt_closes_the_connection(scripted: Scripted) -> None:
+    def interrupt(record: Any) -> None:
+        if record["msg"] == "response":
+            raise KeyboardInterrupt
+
+    case = scripted.case(HANGING)
+    with Postern(api_key=KEY, base_url=case.url, logging={"level": "debug", "logger": interrupt}) as client:
+        with pytest.raises(KeyboardInterrupt):
+            client.ai.chat(messages=MESSAGES)
+        case.wait_closed()
+
+
 def test_leaving_an_asynchronous_loop_closes_the_connection(scripted: Scripted) -> None:
     case = scripted.case(HANGING)
 
@@ -262,6 +292,7 @@ def test_with_response_in_threads_has_its_own_response(scripted: Scripted) -> No
             thread.start()
         for thread in threads:
             thread.join()
+        assert client._transport._last is None, "threads would share it"
     assert {result.meta.model for result in seen} == {f"m{i}" for i in range(20)}
 
 

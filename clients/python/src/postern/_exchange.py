@@ -97,7 +97,9 @@ class _Failure:
     kind: str | None = None
 
 
-def exchange(call: Call[T], prepared: Prepared, settings: Settings, random: Callable[[], float]) -> Exchange[Answered[T]]:
+def exchange(
+    call: Call[T], prepared: Prepared, settings: Settings, random: Callable[[], float]
+) -> Exchange[Answered[T]]:
     """Sends a call until it succeeds or its attempts are used up."""
     attempt = 0
     while True:

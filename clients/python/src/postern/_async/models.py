@@ -101,7 +101,8 @@ class AsyncModels:
             "review_date": review_date,
             "successor": successor,
         }
-        return await self._transport.call(_calls.create_model(params, CallOptions(timeout_ms, retries, headers=headers)))
+        options = CallOptions(timeout_ms, retries, headers=headers)
+        return await self._transport.call(_calls.create_model(params, options))
 
     async def update(
         self,

@@ -36,7 +36,7 @@ class Compliance:
         retries: int | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Export:
-        """Exports compliance data. Iterating over the result gets page after page, and gives the lines as they were sent.
+        """Exports compliance data. Iterating over the result gets all pages, and gives the lines as they were sent.
 
         The first line of each page is a header. Write each `line` and a line break to a file, and `postern-verify`
         checks it offline.

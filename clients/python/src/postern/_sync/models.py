@@ -101,7 +101,8 @@ class Models:
             "review_date": review_date,
             "successor": successor,
         }
-        return self._transport.call(_calls.create_model(params, CallOptions(timeout_ms, retries, headers=headers)))
+        options = CallOptions(timeout_ms, retries, headers=headers)
+        return self._transport.call(_calls.create_model(params, options))
 
     def update(
         self,
