@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { build } from 'esbuild'
 
 const folder = import.meta.dirname
+process.env.PATH = `${join(folder, '../../node_modules/.bin')}:${process.env.PATH}` // also without make
 const dist = join(folder, 'dist')
 const cjs = join(dist, 'cjs')
 

@@ -81,7 +81,10 @@ for (const [how, flags] of Object.entries({
     for (const [name, text] of Object.entries(TYPED_PROGRAMS)) writeFileSync(join(folder, name), text)
     const options = ['--strict', '--exactOptionalPropertyTypes', '--noEmit', '--target', 'es2023', ...flags]
     // Without --skipLibCheck: the declarations of the package are checked, too.
-    execFileSync('tsc', [...options, ...Object.keys(TYPED_PROGRAMS)], { cwd: folder, stdio: 'inherit' })
+    execFileSync(join(PACKAGE, '../../node_modules/.bin/tsc'), [...options, ...Object.keys(TYPED_PROGRAMS)], {
+      cwd: folder,
+      stdio: 'inherit',
+    })
   })
 }
 

@@ -183,5 +183,5 @@ test('the snippets of the page and the readme are right for the type checker', (
   )
   files.push('readme.mts')
   const flags = ['--strict', '--noEmit', '--skipLibCheck', '--target', 'es2023', '--module', 'nodenext']
-  execFileSync('tsc', [...flags, ...files], { cwd: folder, stdio: 'inherit' })
+  execFileSync(join(ROOT, 'node_modules/.bin/tsc'), [...flags, ...files], { cwd: folder, stdio: 'inherit' })
 })
