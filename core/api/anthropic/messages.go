@@ -109,8 +109,7 @@ type fields struct {
 
 func fieldsOf(v gjson.Result) (f fields) {
 	api.Members(v, func(key, raw string) bool {
-		value := api.Undecoded(raw)
-		switch key {
+		switch value := api.Undecoded(raw); key {
 		case "type":
 			f.kind = gjson.Parse(raw)
 		case "text":

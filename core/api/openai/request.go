@@ -274,8 +274,7 @@ func message(p *api.Parser, index int, v gjson.Result) (m chat.Message) {
 	var content, calls gjson.Result
 	var id, reasoning, refusal jsontext.Escaped
 	api.Members(v, func(key, raw string) bool {
-		v := api.Undecoded(raw)
-		switch key {
+		switch v := api.Undecoded(raw); key {
 		case "role":
 			m.Role = role(p, index, gjson.Parse(raw))
 		case "content":
