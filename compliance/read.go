@@ -26,6 +26,8 @@ type Invalid struct {
 	File string // empty: the fault is not in one place
 	Line int
 	Text string
+	// Incomplete means that the export may be unchanged, but is of less than everything.
+	Incomplete bool
 }
 
 // Error names the place and the fault.
@@ -49,7 +51,7 @@ type place struct {
 }
 
 func (p place) invalid(format string, args ...any) *Invalid {
-	return &Invalid{p.file, p.line, fmt.Sprintf(format, args...)}
+	return &Invalid{File: p.file, Line: p.line, Text: fmt.Sprintf(format, args...)}
 }
 
 // placedEntry is an entry with its line.

@@ -88,7 +88,7 @@ func (v *verifier) start() error {
 		return invalid("the header's range of entries is malformed")
 	}
 	if (v.x.first.From != nil || v.x.first.To != nil) && !v.in.Partial {
-		return invalid("the header says that the export is of a period only; if that is what you requested, allow it with -partial")
+		return &Invalid{Text: "the export is of a period only; verify that part with -partial", Incomplete: true}
 	}
 	if v.rng.First == 1 || v.x.first.From != nil {
 		return nil

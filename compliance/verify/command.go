@@ -27,7 +27,7 @@ const usage = `Usage: %s -key PUBLIC_KEY [-checkpoint FILE]… [-partial] [-unsi
 Checks files of GET /api/compliance/export, in the order of their pages, without a running Postern. The public key and
 earlier checkpoints must come from a copy that you keep, not from the export itself. "-" reads standard input.
 
-Exit codes: 0 valid, 1 invalid, 2 wrong arguments or unreadable files.
+Exit codes: 0 valid, 1 invalid or incomplete, 2 wrong arguments or unreadable files.
 
 `
 
@@ -50,7 +50,7 @@ func Run(name string, arguments []string, stdin io.Reader, stdout, stderr io.Wri
 		if asJSON {
 			writeJSON(stdout, result{Problem: invalid.Error()})
 		} else {
-			fmt.Fprintf(stdout, "INVALID: %v\n", invalid)
+			fmt.Fprintf(stdout, "%s: %v\n", verdict(invalid), invalid)
 		}
 		return Broken
 	case err != nil:
@@ -64,6 +64,13 @@ func Run(name string, arguments []string, stdin io.Reader, stdout, stderr io.Wri
 		write(stdout, &report)
 	}
 	return Valid
+}
+
+func verdict(invalid *compliance.Invalid) string {
+	if invalid.Incomplete {
+		return "INCOMPLETE"
+	}
+	return "INVALID"
 }
 
 var errFlags = errors.New("wrong flags")

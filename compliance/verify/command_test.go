@@ -43,7 +43,7 @@ func TestMisuse(t *testing.T) {
 		{[]string{"-key", key, "-checkpoint", write("empty", `{"checkpoints":[]}`), export}, verify.Misused, "no checkpoints"},
 		{[]string{"-key", key, export}, verify.Misused, "has no chain to check"},
 		{[]string{"-key", key, write("nothing", "")}, verify.Broken, "the file is empty"},
-		{[]string{"-key", key, write("text", "hello\n")}, verify.Broken, "INVALID"},
+		{[]string{"-key", key, write("text", "hello\n")}, verify.Broken, "INVALID: "},
 		{[]string{"--key", key, "--json", write("nothing", "")}, verify.Broken, `"problem": "`},
 		{[]string{"-key", key, "-"}, verify.Broken, "the export's header is missing"},
 	} {

@@ -27,7 +27,7 @@ var (
 	NotFound           = Fault{404, "not_found", "Not found"}
 	UnknownModel       = Fault{404, "model_not_found", "Unknown model"}
 	MethodNotAllowed   = Fault{405, "method_not_allowed", "Method not allowed"}
-	Conflict           = Fault{409, "conflict", "Modified by another request; reload and try again"}
+	Conflict           = Fault{409, "conflict", "Conflict with the current state"}
 	NoMasterKey        = Fault{409, "no_master_key", "No master key is configured; set POSTERN_MASTER_KEYS"}
 	IdempotencyRunning = Fault{409, "idempotency_in_progress", "A request with this Idempotency-Key is in progress"}
 	Unreplayable       = Fault{409, "idempotency_not_replayable", "Response too large to replay; use a new Idempotency-Key"}

@@ -118,7 +118,7 @@ journey('two owners change a model: the second reviews the first change', { as: 
   const dialog = page.getByRole('dialog')
   await dialog.getByLabel('Reason').fill('Fine')
   await dialog.getByRole('button', { name: 'Approve' }).click()
-  await dialog.getByText('Modified by another request').waitFor()
+  await dialog.getByText('Conflict with the current state').waitFor()
   await dialog.getByRole('button', { name: 'Cancel' }).click()
   await page.getByRole('button', { name: 'Submit for approval' }).waitFor()
   assert.equal(await page.getByLabel('Owner').inputValue(), 'Mine', 'the edit in the form is kept')

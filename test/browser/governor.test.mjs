@@ -225,7 +225,7 @@ journey('a concurrent triage is shown instead of overwritten', { as: 'owner' }, 
   await page.getByRole('button', { name: 'Acknowledge' }).waitFor()
   await service.admin('PATCH', `projects/${project.id}/violations/${violation.id}`, { state: 'resolved' })
   await page.getByRole('button', { name: 'Acknowledge' }).click()
-  await page.getByText('Modified by another request').waitFor()
+  await page.getByText('Conflict with the current state').waitFor()
   await page.getByRole('button', { name: 'Reopen' }).waitFor()
 })
 
