@@ -1,10 +1,11 @@
 // Completions: POST /api/ai/complete and /api/ai/chat.
+import { ConfigurationError } from './errors.js'
 import type { ResponseMeta } from './meta.js'
 import type { CallOptions } from './options.js'
 import type { APIPromise } from './promise.js'
 import { checkSchema, type StandardSchema, validated } from './schema.js'
 import { openStream, type StreamPromise } from './stream.js'
-import type { Call, Received, Transport } from './transport.js'
+import { type Call, checkParams, type Received, type Transport } from './transport.js'
 
 /** A message of a conversation. */
 export interface Message {
@@ -15,7 +16,7 @@ export interface Message {
 /** Parameters of a stream. */
 export interface ChatParams {
   /** The conversation, oldest message first. */
-  messages: Message[]
+  messages: readonly Message[]
   /** The tier that serves the request. Default `balanced`. */
   quality?: 'cheap' | 'balanced' | 'frontier' | undefined
   /** Sampling temperature, 0 to 2. Default 0.7. */
@@ -111,11 +112,12 @@ export class AI {
     options?: CallOptions,
   ): APIPromise<ValidatedCompletion<T>>
   complete(params: CompleteParams, options?: CallOptions): APIPromise<Completion>
-  complete({ schema, ...params }: CompleteParams, options: CallOptions = {}): APIPromise<Completion> {
-    if (schema === undefined) return this.#transport.json(call('complete', params), options, this.#completion)
+  complete(params: CompleteParams, options: CallOptions = {}): APIPromise<Completion> {
+    const { schema, ...sent } = params ?? {}
+    if (schema === undefined) return this.#transport.json(() => call('complete', params), options, this.#completion)
     const checked = () => {
       checkSchema(schema)
-      return call('complete', { ...params, mode: 'json' })
+      return call('complete', { ...sent, mode: 'json' })
     }
     return this.#transport.json(checked, options, async (value, received) => {
       const completion = this.#completion(value, received)
@@ -133,7 +135,12 @@ export class AI {
    * ```
    */
   chat(params: ChatParams, options: CallOptions = {}): StreamPromise {
-    return openStream(this.#transport, call('chat', params), options)
+    const checked = () => {
+      checkParams(params)
+      if ('schema' in params) throw new ConfigurationError('ai.chat takes no schema; ai.complete does')
+      return call('chat', params)
+    }
+    return openStream(this.#transport, checked, options)
   }
 
   #completion = (value: Record<string, unknown>, received: Received<string>): Completion => {
@@ -142,7 +149,9 @@ export class AI {
   }
 }
 
-function call(endpoint: string, { cacheControl, strict, ...body }: ChatParams): Call {
+function call(endpoint: string, params: ChatParams): Call {
+  checkParams(params)
+  const { cacheControl, strict, ...body } = params
   const headers: Record<string, string> = {}
   if (cacheControl !== undefined) headers['cache-control'] = cacheControl
   if (strict) headers['x-postern-strict'] = 'true'

@@ -62,14 +62,15 @@ export class Cancel {
   }
 
   /** The error for what the transport threw. */
-  errorOf(thrown: unknown, what: string, timeoutMs: number): PosternError {
+  errorOf(thrown: unknown, what: string, { url, timeout }: { url: string; timeout: number }): PosternError {
     if (this.aborted) return abortedError(this.#caller)
-    if (this.#timedOut) return new APITimeoutError(`${what} timed out after ${timeoutMs} ms`)
+    if (this.#timedOut) return new APITimeoutError(`${what} timed out after ${timeout} ms`)
     const code = codeOf(thrown)
     if (code && UNDICI_TIMEOUTS.includes(code)) {
       return new APITimeoutError(`${what} timed out in the transport (${code})`, { cause: thrown })
     }
-    return new APIConnectionError(`${what}: connection failed${code ? ` (${code})` : ''}`, { cause: thrown })
+    const reason = code ? ` (${code})` : ''
+    return new APIConnectionError(`${what}: connection to ${new URL(url).origin} failed${reason}`, { cause: thrown })
   }
 }
 

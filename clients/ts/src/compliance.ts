@@ -2,7 +2,7 @@
 import { isObject, parsed } from './json.js'
 import type { CallOptions } from './options.js'
 import type { APIPromise } from './promise.js'
-import type { Query, Received, Transport } from './transport.js'
+import { checkParams, type Query, type Received, type Transport } from './transport.js'
 
 /** Parameters of an export. */
 export interface ExportParams {
@@ -110,6 +110,7 @@ export class ComplianceExport implements AsyncIterable<ExportLine> {
   }
 
   async *#pages(): AsyncGenerator<Received<string>, void, undefined> {
+    checkParams(this.#params)
     let query: Query | null = { ...this.#params }
     while (query) {
       const call = { method: 'GET' as const, path: PATH, query, accept: 'application/x-ndjson' }

@@ -149,6 +149,7 @@ export class StreamError extends PosternError {
 
 /** What an APIError is made of. */
 export interface APIErrorFields {
+  text: string
   status: number
   code: string | null
   requestId: string | null
@@ -159,12 +160,17 @@ export interface APIErrorFields {
   retryAfterMs: number | null
 }
 
-/** The gateway answered with an error. `message` is its text; programs should branch on `code`. */
+/**
+ * The gateway answered with an error. `message` is its text, the first problem or finding, and in parentheses the status,
+ * the code and the request ID; programs should branch on `code`.
+ */
 export class APIError extends PosternError {
   static {
     APIError.prototype.name = 'APIError'
   }
 
+  /** The gateway's own text; `HTTP 502` if the response is not the API's JSON. */
+  readonly text: string
   /** The HTTP status. */
   readonly status: number
   /** The gateway's code, such as `budget_exceeded`; null if the response has none. */
@@ -182,6 +188,7 @@ export class APIError extends PosternError {
 
   constructor(message: string, fields: APIErrorFields) {
     super(message)
+    this.text = fields.text
     this.status = fields.status
     this.code = fields.code
     this.requestId = fields.requestId

@@ -117,7 +117,7 @@ export class EventReader {
       return this.#failure('event_too_large', 'The stream has an event of more than 16 MiB')
     }
     const { cancel, running } = this.#answered
-    const error = cancel.errorOf(thrown, 'The stream', running.timeout)
+    const error = cancel.errorOf(thrown, 'The stream', running)
     if (error instanceof APIAbortedError) return error
     if (error instanceof APITimeoutError) {
       return this.#failure('idle_timeout', `The stream sent nothing for ${running.timeout} ms`)

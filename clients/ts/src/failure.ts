@@ -1,6 +1,7 @@
-// From an error response to its class.
+// From an error response to its class and its text.
 import {
   APIError,
+  type APIErrorFields,
   AuthenticationError,
   BadRequestError,
   BlockedByPolicyError,
@@ -31,14 +32,27 @@ const CLASSES: Record<number, typeof APIError> = {
   429: RateLimitError,
 }
 
-/** The error of a response. Its body may be anything; `governed` makes a blocked request a BlockedByPolicyError. */
-export function errorOf(status: number, headers: Headers, text: string, governed: boolean): APIError {
+/** The request of an error response, for its text. */
+export interface Sent {
+  url: string
+  /** Behind the base URL. */
+  path: string
+  baseURL: string
+  apiKey: string
+}
+
+/**
+ * The error of a response. Its body may be anything; `governed` makes a blocked request a BlockedByPolicyError. Without
+ * `sent`, the text says less.
+ */
+export function errorOf(status: number, headers: Headers, text: string, governed: boolean, sent?: Sent): APIError {
   const value = parsed(text)
   const body = isObject(value) ? value : {}
   const code = textOf(body.code)
   const blocked = governed && status === 422 && code === 'blocked_by_policy'
   const Class = blocked ? BlockedByPolicyError : (CLASSES[status] ?? (status >= 500 ? InternalServerError : APIError))
-  return new Class(textOf(body.error) ?? `HTTP ${status}`, {
+  const fields = {
+    text: textOf(body.error) ?? `HTTP ${status}`,
     status,
     code,
     requestId: textOf(body.requestId) ?? headers.get('x-request-id'),
@@ -47,7 +61,52 @@ export function errorOf(status: number, headers: Headers, text: string, governed
     attempts: attemptsOf(headers),
     headers,
     retryAfterMs: serverPauseMs(headers, Date.now()),
-  })
+  }
+  return new Class(textOf(body.error) === null ? foreignText(fields, sent) : nativeText(fields, sent), fields)
+}
+
+/** The text of an error of the API. */
+function nativeText(fields: APIErrorFields, sent: Sent | undefined): string {
+  const { text, status, code, requestId } = fields
+  return text + firstOf(fields) + (sent ? keyHint(fields, sent) : '') + inParentheses([status, code, requestId])
+}
+
+/** The text of another response, as from a proxy. */
+function foreignText({ text, status, requestId, headers }: APIErrorFields, sent: Sent | undefined): string {
+  const from = sent ? ` from ${sent.url.replace(/\?.*/, '')}` : ''
+  const wrong = /\/(api|dashboard)$/.exec(sent?.baseURL ?? '')?.[0]
+  const asked = wrong && (status === 404 || headers.get('content-type')?.startsWith('text/html'))
+  const hint = asked ? `: is the base URL the gateway's address, without ${wrong}?` : ''
+  return text + from + hint + inParentheses([requestId])
+}
+
+/** The first problem or finding, and how many there are besides. OpenAI's form of an error repeats its text as a problem. */
+function firstOf({ text, details, findings }: APIErrorFields): string {
+  const problems = details.filter((problem) => textOf(problem?.message) !== null && problem.message !== text)
+  const found = findings.filter((finding) => textOf(finding?.rule) !== null)
+  const all = [
+    ...problems.map(({ field, message }) => (textOf(field) ? `${field}: ${message}` : message)),
+    ...(problems.length > 0 ? [] : found.map(({ path, rule, severity }) => `${path} contains ${rule} (${severity})`)),
+  ]
+  return all.length > 0 ? `: ${all[0]}${andMore(all.length)}` : ''
+}
+
+/** ` (and 2 more)`, of a list whose first is shown. */
+export function andMore(count: number): string {
+  return count > 1 ? ` (and ${count - 1} more)` : ''
+}
+
+function inParentheses(values: (number | string | null)[]): string {
+  const known = values.filter((value) => value !== null)
+  return known.length > 0 ? ` (${known.join(', ')})` : ''
+}
+
+/** The kind of key that the call needs, if it is not the one that was sent. */
+function keyHint({ status, code }: APIErrorFields, { path, apiKey }: Sent): string {
+  if (status !== 403 || code !== 'insufficient_permissions') return ''
+  if (/^\/api\/(ai|governor)\//.test(path) && apiKey.startsWith('pk_')) return '; this call needs a gateway key (sk_…)'
+  const forProject = /^\/api\/(violations|models-registry|compliance)\b/.test(path)
+  return forProject && apiKey.startsWith('sk_') ? '; this call needs a project key (pk_…)' : ''
 }
 
 function listOf<T>(value: unknown): T[] {

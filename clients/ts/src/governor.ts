@@ -3,7 +3,7 @@ import type { Message, Verdict } from './ai.js'
 import type { Finding } from './errors.js'
 import type { CallOptions } from './options.js'
 import type { APIPromise } from './promise.js'
-import type { Transport } from './transport.js'
+import { checkParams, type Transport } from './transport.js'
 
 /** The direction whose actions apply: `input` for what a caller sends, `output` for what a model answers. */
 export interface Direction {
@@ -47,15 +47,18 @@ export class Governor {
    */
   validate(params: { text: string } & Direction, options?: CallOptions): APIPromise<TextValidation & Validation>
   validate(
-    params: { texts: string[] } & Direction,
+    params: { texts: readonly string[] } & Direction,
     options?: CallOptions,
   ): APIPromise<{ results: TextValidation[] } & Validation>
   validate(
-    params: { messages: Message[] } & Direction,
+    params: { messages: readonly Message[] } & Direction,
     options?: CallOptions,
   ): APIPromise<TextValidation<Message[]> & Validation>
   validate(params: object, options: CallOptions = {}): APIPromise<never> {
-    const call = { method: 'POST' as const, path: '/api/governor/validate', body: params, governed: true }
+    const call = () => {
+      checkParams(params)
+      return { method: 'POST' as const, path: '/api/governor/validate', body: params, governed: true }
+    }
     return this.#transport.json<never>(call, options)
   }
 }

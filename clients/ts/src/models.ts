@@ -2,7 +2,7 @@
 import type { CallOptions } from './options.js'
 import { firstPage, Page, type PagePromise } from './page.js'
 import type { APIPromise } from './promise.js'
-import { pathPart, type Transport } from './transport.js'
+import { checkParams, pathPart, type Transport } from './transport.js'
 
 /** The state of a model. `discovered` is a model that was used and has no entry. */
 export type ModelState = 'discovered' | 'pending' | 'approved' | 'restricted' | 'deprecated' | 'retired' | 'blocked'
@@ -154,7 +154,7 @@ export class Models {
         body: Record<string, unknown>,
       ) => new ModelPage(items, next, load, body as unknown as ModelPage),
     }
-    return firstPage(this.#transport, list, { ...filters }, options)
+    return firstPage(this.#transport, list, filters, options)
   }
 
   /** Gets an entry with its approvals and history. */
@@ -179,7 +179,10 @@ export class Models {
   }
 
   #change(method: 'POST' | 'PATCH', path: () => string, body: object, options: CallOptions): APIPromise<ChangedModel> {
-    const call = () => ({ method, path: path(), body, repeatable: false })
+    const call = () => {
+      checkParams(body)
+      return { method, path: path(), body, repeatable: false }
+    }
     return this.#transport.json<ChangedModel>(call, options)
   }
 }

@@ -1,5 +1,6 @@
 // The client's options: checked, completed by POSTERN_ variables and defaults.
 import { ConfigurationError } from './errors.js'
+import { isObject } from './json.js'
 import { LOG_LEVELS, Log, type LogLevel, type LogRecord } from './log.js'
 import { variable } from './runtime.js'
 
@@ -45,7 +46,7 @@ export interface ClientOptions {
   /** The API key. Variable `POSTERN_API_KEY`. */
   apiKey?: string | undefined
   /**
-   * The gateway's URL, with or without a path. Variable `POSTERN_BASE_URL`. For development keys the default is
+   * The gateway's URL, with or without a path, but without `/v1`. Variable `POSTERN_BASE_URL`. For development keys the default is
    * `http://127.0.0.1:8787`, where `make dev` listens; others have none.
    */
   baseURL?: string | undefined
@@ -147,7 +148,11 @@ export function checkCall(options: CallOptions): void {
   integer('timeout', options.timeout, 1, MAX_TIMEOUT_MS)
   integer('retries', options.retries, 0, MAX_RETRIES)
   checkGovernor(options.governor ?? {})
-  const { idempotency } = options
+  const { idempotency, signal, headers = {} } = options
+  if (signal && !(typeof signal.aborted === 'boolean' && typeof signal.addEventListener === 'function')) {
+    throw new ConfigurationError('signal must be an AbortSignal')
+  }
+  if (!isObject(headers)) throw new ConfigurationError('headers must be an object')
   if (typeof idempotency === 'string' && !/^[ -~]{1,255}$/.test(idempotency)) {
     throw new ConfigurationError('idempotency must be 1 to 255 printable ASCII characters')
   }
@@ -160,7 +165,9 @@ function keyOf(given: string | undefined): string {
     throw new ConfigurationError('No API key: set the option apiKey or the variable POSTERN_API_KEY')
   }
   if (/[^ -~]/.test(key.trim())) {
-    throw new ConfigurationError('apiKey contains a control character or a character that is not ASCII')
+    throw new ConfigurationError(
+      `${named('apiKey', given, 'POSTERN_API_KEY')} contains a control character or a character that is not ASCII`,
+    )
   }
   return key.trim()
 }
@@ -170,7 +177,8 @@ function environmentOf(given: Environment | undefined, key: string): Environment
   const kind = /^[sp]k_(live|test)_/.exec(key)?.[1]
   const actual = kind === undefined ? undefined : kind === 'live' ? 'production' : 'development'
   if (wanted && actual && wanted !== actual) {
-    throw new ConfigurationError(`environment is ${wanted}, but the API key is a ${actual} key`)
+    const name = named('environment', given, 'POSTERN_ENVIRONMENT')
+    throw new ConfigurationError(`${name} is ${wanted}, but the API key is a ${actual} key`)
   }
   return actual ?? wanted ?? 'production'
 }
@@ -183,12 +191,12 @@ function baseURLOf(given: string | undefined, environment: Environment, log: Log
     )
   }
   const url = URL.canParse(text) ? new URL(text) : undefined
-  if (!url || !/^https?:$/.test(url.protocol)) {
-    throw new ConfigurationError('baseURL must be an http or https URL')
-  }
+  const wrong = (problem: string) => new ConfigurationError(`${named('baseURL', given, 'POSTERN_BASE_URL')} ${problem}`)
+  if (!url || !/^https?:$/.test(url.protocol)) throw wrong('must be an http or https URL')
   if (/[?#]/.test(text) || url.username || url.password) {
-    throw new ConfigurationError('baseURL must not have a query, a fragment, a user name or a password')
+    throw wrong('must not have a query, a fragment, a user name or a password')
   }
+  if (/\/v1\/*$/.test(url.pathname)) throw wrong("is the gateway's address without /v1 (that is for OpenAI's SDKs)")
   const loopback = /^(localhost|.*\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(url.hostname)
   if (url.protocol === 'http:' && !loopback && environment === 'production') {
     log.write('warn', 'insecure_base_url', { host: url.host })
@@ -241,9 +249,8 @@ function logOf(given: LoggingOptions): Log {
 }
 
 /** A misspelled option would be ignored silently. */
-function onlyKnown(options: object, known: string[], prefix: string): void {
-  if (typeof options !== 'object' || options === null)
-    throw new ConfigurationError(`${prefix || 'options'} must be an object`)
+export function onlyKnown(options: object, known: readonly string[], prefix: string): void {
+  if (!isObject(options)) throw new ConfigurationError(`${prefix.slice(0, -1) || 'options'} must be an object`)
   for (const name of Object.keys(options)) {
     if (!known.includes(name)) {
       throw new ConfigurationError(`${prefix}${name} is not an option; the options are ${known.join(', ')}`)
@@ -281,5 +288,5 @@ function flag(name: string, given: boolean | undefined, from?: string): boolean 
 function choice<T extends string>(name: string, given: T | undefined, of: readonly T[], from: string): T | undefined {
   const value = option(given, from)
   if (value === undefined || of.includes(value as T)) return value as T | undefined
-  throw new ConfigurationError(`${named(name, given, from)} must be one of ${of.join(', ')}`)
+  throw new ConfigurationError(`${named(name, given, from)} must be ${of.slice(0, -1).join(', ')} or ${of.at(-1)}`)
 }

@@ -2,7 +2,7 @@
 import { isObject, parsed } from './json.js'
 import type { CallOptions } from './options.js'
 import { APIPromise, type WithResponse } from './promise.js'
-import { type Query, type Transport, withResponse } from './transport.js'
+import { checkParams, type Query, type Transport, withResponse } from './transport.js'
 
 /** A page of a list. Iterating it gives its items, and then those of all pages after it. */
 export class Page<Item> implements AsyncIterable<Item> {
@@ -55,19 +55,21 @@ export interface List<Item, P extends Page<Item>> {
 export function firstPage<Item, P extends Page<Item>>(
   transport: Transport,
   list: List<Item, P>,
-  query: Query,
+  filters: object,
   options: CallOptions,
 ): PagePromise<Item, P> {
   const load = async (query: Query): Promise<WithResponse<P>> => {
-    const received = await transport.whole({ method: 'GET', path: list.path, query }, options)
+    checkParams(query)
+    const sent = { ...query } // the caller may change its object before the next page
+    const received = await transport.whole({ method: 'GET', path: list.path, query: sent }, options)
     const value = parsed(received.body)
     const body = isObject(value) ? value : {}
     const { next, [list.member]: items } = body
     if (!Array.isArray(items) || !(next === null || typeof next === 'string')) {
       throw transport.invalid(received, `has no list of ${list.member}`)
     }
-    const more = async (after: string) => (await load({ ...query, after })).data
+    const more = async (after: string) => (await load({ ...sent, after })).data
     return withResponse(list.make(items as Item[], next, more, body), received)
   }
-  return new PagePromise(load(query))
+  return new PagePromise(load(filters as Query))
 }

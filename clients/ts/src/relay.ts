@@ -1,8 +1,9 @@
 // What the chat handlers of all web frameworks share.
 import type { ChatParams } from './ai.js'
+import { ConfigurationError } from './errors.js'
 import type { ChatEvent } from './events.js'
 import { type BrowserBody, browserBody, type Call, checkHead, crossOrigin, Rejection, readBody } from './incoming.js'
-import type { CallOptions } from './options.js'
+import { type CallOptions, onlyKnown } from './options.js'
 
 /** The part of a `Postern` client that a handler uses. */
 export interface ChatClient {
@@ -30,19 +31,27 @@ export interface ChatHandlerOptions<Incoming, Context> {
   onError?: ((error: unknown, request: Incoming) => void) | undefined
 }
 
+const HANDLER_OPTIONS = ['client', 'authorize', 'prepare', 'maxBodyBytes', 'origins', 'onError']
 const DEFAULT_MAX_BODY_BYTES = 262_144
 const encoder = new TextEncoder()
 
 /** Checks the settings when a handler is made, so that a forgotten `authorize` is no open relay. */
 export function checkOptions<I, C>(options: ChatHandlerOptions<I, C>): void {
-  const required = (name: string, what: string) => new TypeError(`${name} is required: ${what}`)
-  if (typeof options?.authorize !== 'function') throw required('authorize', 'a function that decides who may chat')
+  const required = (name: string, what: string) => new ConfigurationError(`${name} is required: ${what}`)
+  onlyKnown(options, HANDLER_OPTIONS, '')
+  if (typeof options.authorize !== 'function') throw required('authorize', 'a function that decides who may chat')
   if (typeof options.client?.ai?.chat !== 'function') throw required('client', 'new Postern({ … })')
+  for (const name of ['prepare', 'onError'] as const) {
+    if (!['undefined', 'function'].includes(typeof options[name]))
+      throw new ConfigurationError(`${name} must be a function`)
+  }
   const max = options.maxBodyBytes ?? DEFAULT_MAX_BODY_BYTES
-  if (!Number.isSafeInteger(max) || max < 1) throw new TypeError('maxBodyBytes must be a positive integer')
-  for (const origin of options.origins ?? []) {
+  if (!Number.isSafeInteger(max) || max < 1) throw new ConfigurationError('maxBodyBytes must be a positive integer')
+  const origins = options.origins ?? []
+  if (!Array.isArray(origins)) throw new ConfigurationError('origins must be an array')
+  for (const origin of origins) {
     if (!URL.canParse(origin) || new URL(origin).origin !== origin) {
-      throw new TypeError(`origins: ${origin} is not an origin such as https://app.example.com`)
+      throw new ConfigurationError(`origins: ${origin} is not an origin such as https://app.example.com`)
     }
   }
 }

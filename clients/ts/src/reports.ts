@@ -1,7 +1,7 @@
 // Status and usage of a key and its project: GET /api/health and /api/usage.
 import type { CallOptions } from './options.js'
 import type { APIPromise } from './promise.js'
-import type { Transport } from './transport.js'
+import { checkParams, type Transport } from './transport.js'
 
 /** An active key. */
 export interface HealthStatus {
@@ -65,8 +65,10 @@ export class UsageReports {
   }
 
   /** Gets the usage of the key's project, with every request that settled before. */
-  get({ projectId, period }: UsageParams = {}, options: CallOptions = {}): APIPromise<UsageReport> {
+  get(params: UsageParams = {}, options: CallOptions = {}): APIPromise<UsageReport> {
     const call = async () => {
+      checkParams(params)
+      const { projectId, period } = params
       const query = { projectId: projectId ?? (await this.#ownProject(options)), period }
       return { method: 'GET' as const, path: '/api/usage', query }
     }

@@ -2,6 +2,7 @@
 // as Zod, Valibot or ArkType.
 import type { Completion } from './ai.js'
 import { ConfigurationError, OutputValidationError } from './errors.js'
+import { andMore } from './failure.js'
 import { parsed } from './json.js'
 
 /** The part of a Standard Schema that the client uses. */
@@ -51,11 +52,17 @@ export async function validated<T>(schema: StandardSchema<T>, completion: Comple
   const result = await schema['~standard'].validate(value)
   if (!result.issues) return result.value
   const issues = result.issues.map(({ message, path = [] }) => ({ message, path: path.map(plainKey) }))
-  const more = issues.length > 1 ? ` (and ${issues.length - 1} more)` : ''
-  throw new OutputValidationError(`The output does not match the schema: ${issues[0]?.message}${more}`, {
-    issues,
-    completion,
-  })
+  const first = issues
+    .slice(0, 1)
+    .map(({ path, message }) => `${path.length > 0 ? `${placeOf(path)}: ` : ''}${message}`)
+  const message = `The output does not match the schema: ${first}${andMore(issues.length)}`
+  throw new OutputValidationError(message, { issues, completion })
+}
+
+/** `cities[2].name` */
+function placeOf(path: Issue['path']): string {
+  const parts = path.map((key) => (typeof key === 'number' ? `[${key}]` : `.${key}`))
+  return parts.join('').replace(/^\./, '')
 }
 
 function plainKey(key: PropertyKey | { readonly key: PropertyKey }): string | number {

@@ -125,9 +125,9 @@ export class StreamPromise extends APIPromise<ChatStream> implements AsyncIterab
 }
 
 /** Starts a stream. A response in JSON is a stream of two events. */
-export function openStream(transport: Transport, call: Call, options: CallOptions): StreamPromise {
+export function openStream(transport: Transport, call: () => Call, options: CallOptions): StreamPromise {
   const open = async (): Promise<WithResponse<ChatStream>> => {
-    const answered = await transport.send({ ...call, accept: 'text/event-stream' }, options, jsonOf)
+    const answered = await transport.send({ ...call(), accept: 'text/event-stream' }, options, jsonOf)
     const { body, cancel, meta } = answered
     const stop = () => cancel.stop()
     if (body === null) {

@@ -117,13 +117,14 @@ export class Transport {
     return error
   }
 
-  /** Logs the final failure of a call. */
+  /** Logs the final failure of a call. A 4xx is an answer that the caller deals with. */
   failed(
     { call }: Running,
     attempts: number,
     fields: { status: number | null; code: string | null; requestId: string | null },
   ): void {
-    this.settings.log.write('error', 'request_failed', { method: call.method, path: call.path, ...fields, attempts })
+    const level = fields.status !== null && fields.status >= 400 && fields.status < 500 ? 'info' : 'error'
+    this.settings.log.write(level, 'request_failed', { method: call.method, path: call.path, ...fields, attempts })
   }
 
   /**
@@ -156,7 +157,8 @@ export class Transport {
         const text = await readText(response)
         cancel.release()
         this.logContent('response_body', text)
-        return errorOf(response.status, response.headers, text, running.governed)
+        const { url, call, governed } = running
+        return errorOf(response.status, response.headers, text, governed, { ...this.settings, url, path: call.path })
       }
       const body = await read(response)
       cancel.pause()
@@ -166,7 +168,7 @@ export class Transport {
       cancel.release()
       if (thrown instanceof InvalidResponseError) return thrown
       const { method, path } = running.call
-      return cancel.errorOf(thrown, `${method} ${path}`, running.timeout)
+      return cancel.errorOf(thrown, `${method} ${path}`, running)
     }
   }
 
@@ -237,8 +239,8 @@ export class Transport {
       headers.set('idempotency-key', typeof key === 'string' ? key : `postern-${crypto.randomUUID()}`)
     }
     for (const [name, value] of Object.entries(call.headers ?? {})) headers.set(name, value)
-    const own = options.headers instanceof Headers ? Object.fromEntries(options.headers) : (options.headers ?? {})
-    for (const [name, value] of Object.entries(own)) setHeader(headers, name, value)
+    const own = options.headers ?? {}
+    for (const [name, value] of own instanceof Headers ? own : Object.entries(own)) setHeader(headers, name, value)
     headers.set('x-api-key', apiKey)
     return headers
   }
@@ -262,6 +264,11 @@ export class Transport {
 /** A result with its response. */
 export function withResponse<T>(data: T, { response, meta }: Answered): WithResponse<T> {
   return { data, response: { status: response.status, headers: response.headers }, meta }
+}
+
+/** The parameters of a call, which may be anything in JavaScript. */
+export function checkParams(params: unknown): void {
+  if (!isObject(params)) throw new ConfigurationError('The parameters must be an object')
 }
 
 /** An ID as part of a path. */

@@ -2,7 +2,7 @@
 import type { CallOptions } from './options.js'
 import { firstPage, Page, type PagePromise } from './page.js'
 import type { APIPromise } from './promise.js'
-import { pathPart, type Transport } from './transport.js'
+import { checkParams, pathPart, type Transport } from './transport.js'
 
 /** The state of a violation. `resolved` and `false_positive` are closed. */
 export type ViolationState = 'open' | 'acknowledged' | 'resolved' | 'false_positive'
@@ -108,7 +108,7 @@ export class Violations {
       make: (items: Violation[], next: string | null, load: (after: string) => Promise<Page<Violation>>) =>
         new Page(items, next, load),
     }
-    return firstPage(this.#transport, list, { ...filters }, options)
+    return firstPage(this.#transport, list, filters, options)
   }
 
   /** Gets a violation. */
@@ -119,7 +119,10 @@ export class Violations {
 
   /** Changes a violation's state and note. Not retried after errors that leave open whether it was changed. */
   update(id: string, change: ViolationChange, options: CallOptions = {}): APIPromise<Violation> {
-    const call = () => ({ method: 'PATCH' as const, path: pathOf(id), body: change, repeatable: false })
+    const call = () => {
+      checkParams(change)
+      return { method: 'PATCH' as const, path: pathOf(id), body: change, repeatable: false }
+    }
     return this.#transport.json<Violation>(call, options)
   }
 }

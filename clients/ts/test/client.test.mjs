@@ -59,6 +59,13 @@ test('a wrong argument rejects the promise, and does not throw', async () => {
     { timeout: '5' },
     { governor: { enabled: 'yes' } },
     { governor: { strictMode: 1 } },
+    { governor: [] },
+    { signal: 1 },
+    { signal: { aborted: false } },
+    { headers: 'x: y' },
+    { headers: [['x', 'y']] },
+    null,
+    'x',
   ]) {
     await assert.rejects(postern.health.get(options), ConfigurationError, JSON.stringify(options))
   }
@@ -75,9 +82,72 @@ test('a misspelled option of the client is an error', () => {
     { fetch: 'x' },
     { governor: 5 },
     { logging: { logger: 'x' } },
+    { logging: [] },
   ]) {
     assert.throws(() => new Postern({ apiKey: 'sk_test_a', ...options }), ConfigurationError, JSON.stringify(options))
   }
+  const message = (given) => ({ name: 'ConfigurationError', message: given })
+  assert.throws(() => new Postern({ apiKey: 'sk_test_a', logging: 'debug' }), message('logging must be an object'))
+  assert.throws(() => new Postern('sk_test_a'), message('options must be an object'))
+})
+
+test('missing parameters, and parameters of another type, reject the promise', async () => {
+  let requests = 0
+  const postern = fakeClient(() => requests++)
+  for (const params of [undefined, null, 'Hello!', [hello]]) {
+    const calls = {
+      complete: () => postern.ai.complete(params),
+      chat: () => postern.ai.chat(params),
+      validate: () => postern.governor.validate(params),
+      update: () => postern.violations.update('vio_1', params),
+      create: () => postern.models.create(params),
+      change: () => postern.models.update('mod_1', params),
+      transition: () => postern.models.transition('mod_1', params),
+    }
+    const optional = {
+      usage: () => postern.usage.get(params),
+      violations: () => postern.violations.list(params),
+      models: () => postern.models.list(params),
+      export: () => postern.compliance.export(params).lines().next(),
+    }
+    for (const [name, call] of Object.entries({ ...calls, ...(params !== undefined && optional) })) {
+      const wrong = { name: 'ConfigurationError', message: 'The parameters must be an object' }
+      await assert.rejects(call(), wrong, `${name} ${JSON.stringify(params)}`)
+    }
+  }
+  assert.equal(requests, 0)
+})
+
+test('ai.chat refuses a schema, which it would ignore', async () => {
+  const schema = { '~standard': { version: 1, vendor: 'x', validate: (value) => ({ value }) } }
+  const call = fakeClient(healthy).ai.chat({ ...hello, schema })
+  await assert.rejects(call, { name: 'ConfigurationError', message: 'ai.chat takes no schema; ai.complete does' })
+})
+
+test("the text of an OutputValidationError has the first issue's place", async () => {
+  const postern = fakeClient(async () => Response.json({ text: '{}' }))
+  const textOf = (issues) => {
+    const schema = { '~standard': { version: 1, vendor: 'x', validate: () => ({ issues }) } }
+    return postern.ai.complete({ ...hello, schema }).catch(({ message }) => message)
+  }
+  const start = 'The output does not match the schema: '
+  const path = ['cities', { key: 2 }, 'name']
+  assert.equal(await textOf([{ message: 'must be text', path }]), `${start}cities[2].name: must be text`)
+  assert.equal(await textOf([{ message: 'a', path: [0] }, { message: 'b' }]), `${start}[0]: a (and 1 more)`)
+  assert.equal(await textOf([{ message: 'must be a list' }]), `${start}must be a list`)
+})
+
+test('the filters of a list may be changed before its next page', async () => {
+  const urls = []
+  const postern = fakeClient(async (url) => {
+    urls.push(new URL(url).search)
+    return Response.json({ violations: [], next: urls.length === 1 ? 'b' : null })
+  })
+  const filters = { state: 'open' }
+  const page = await postern.violations.list(filters)
+  filters.state = 'resolved'
+  await page.nextPage()
+  assert.deepEqual(urls, ['?state=open', '?state=open&after=b'])
 })
 
 test('the key is not shown by printing the client, a call, or an error', async () => {
@@ -143,7 +213,7 @@ test('errors form a hierarchy, have names, and are plain JSON', async () => {
   const error = await postern.health.get().catch((error) => error)
   assert.deepEqual(JSON.parse(JSON.stringify(error)), {
     name: 'RateLimitError',
-    message: 'Rate limit exceeded',
+    message: 'Rate limit exceeded (429, rate_limit_exceeded, req_1)',
     status: 429,
     code: 'rate_limit_exceeded',
     requestId: 'req_1',
@@ -163,7 +233,7 @@ test('a connection error has the cause and its code', async () => {
   const postern = new Postern({ apiKey: 'sk_test_a', baseURL, retries: 0, logging: { level: 'off' } })
   const error = await postern.health.get().catch((error) => error)
   assert.ok(error instanceof APIConnectionError)
-  assert.equal(error.message, 'GET /api/health: connection failed (ECONNREFUSED)')
+  assert.equal(error.message, `GET /api/health: connection to ${baseURL} failed (ECONNREFUSED)`)
   assert.equal(error.cause.cause.code, 'ECONNREFUSED')
 })
 

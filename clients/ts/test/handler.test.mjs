@@ -119,8 +119,30 @@ test('nothing is sent without authorization', async () => {
     await rejected(await handler(client, { authorize: () => answer })(post()), 401, 'unauthorized')
     assert.equal(client.params.length, 0)
   }
-  for (const options of [{ client: scripted() }, { authorize: () => true }, undefined]) {
-    assert.throws(() => createChatHandler(options), /is required/)
+  for (const options of [{ client: scripted() }, { authorize: () => true }, {}]) {
+    assert.throws(() => createChatHandler(options), { name: 'ConfigurationError', message: /is required/ })
+  }
+})
+
+test('wrong options are refused when the handler is made', () => {
+  for (const [options, message] of [
+    [{ prepare: 'x' }, 'prepare must be a function'],
+    [{ prepare: null }, 'prepare must be a function'],
+    [{ onError: {} }, 'onError must be a function'],
+    [{ origins: 'https://app.example.com' }, 'origins must be an array'],
+    [{ origins: ['https://app.example.com/x'] }, /^origins: .* is not an origin such as/],
+    [{ maxBodyBytes: '5' }, 'maxBodyBytes must be a positive integer'],
+    [{ maxBodyBytes: 0 }, 'maxBodyBytes must be a positive integer'],
+    [{ onerror: () => {} }, /^onerror is not an option; the options are client, authorize, prepare/],
+    [{ system: 'Be brief.' }, /^system is not an option/],
+  ]) {
+    assert.throws(() => handler(scripted(), options), { name: 'ConfigurationError', message }, JSON.stringify(options))
+  }
+  for (const options of [undefined, null, 'x', []]) {
+    assert.throws(() => createChatHandler(options), {
+      name: 'ConfigurationError',
+      message: 'options must be an object',
+    })
   }
 })
 
