@@ -50,7 +50,10 @@ check: setup types ## check format, lint, types, wording, file references, ratch
 	tsc -p clients/ts
 	@node clients/build.mjs
 	@node clients/version.mjs --check
+	@cd tools && go run ./reference -check
+	@node clients/ts/tools/reference.mjs --check
 	@tools/setup.sh python-tools
+	@python3 clients/python/tools/reference.py --check
 	cd clients/python && node ../../.tools/runtimes/pyright/index.js --pythonpath "$$(command -v python3)"
 	@node bench/readme.mjs --check
 	redocly lint docs/openapi.yaml
@@ -97,6 +100,14 @@ screenshot: setup ## update docs/overview.png, the dashboard with a month of tes
 	@./build.sh
 	@tools/setup.sh browser
 	@node test/browser/screenshot.mjs
+
+.PHONY: reference
+reference: setup ## write the references of the client libraries, docs/clients/reference, from their comments
+	@tools/setup.sh python
+	@cd tools && go run ./reference
+	@python3 clients/python/tools/reference.py
+	@node clients/ts/build.mjs
+	@node clients/ts/tools/reference.mjs
 
 .PHONY: mutants
 mutants: ## run mutation tests of the exchange, KeyMeter and Ledger; flags='-only core/ledger -sample 50 -resume'

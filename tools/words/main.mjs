@@ -5,9 +5,12 @@ import { readFileSync } from 'node:fs'
 import { pieces } from './pieces.mjs'
 import { findings } from './rules.mjs'
 
-/** Text that is data: the rules' own examples, golden files, captured wire formats, licences. */
+/**
+ * Text that is data: the rules' own examples, golden files, captured wire formats, licences, and the references of the
+ * clients, which are made from comments.
+ */
 const SKIPPED =
-  /^tools\/words\/|(^|\/)(dist|fuzz|wire|golden)\/|^LICENSE|worker-configuration\.d\.ts$|^core\/jsontext\/testdata\//
+  /^tools\/words\/|^docs\/clients\/reference\/|(^|\/)(dist|fuzz|wire|golden)\/|^LICENSE|worker-configuration\.d\.ts$|^core\/jsontext\/testdata\//
 
 function tracked(paths) {
   const out = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard', '--', ...paths])

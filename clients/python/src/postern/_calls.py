@@ -44,6 +44,7 @@ class NotGiven(Enum):
 
 
 NOT_GIVEN: Final = NotGiven.NOT_GIVEN
+"""The default of arguments whose None means null: leaves a value as it is."""
 
 
 @dataclass(frozen=True)

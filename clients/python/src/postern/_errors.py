@@ -46,7 +46,9 @@ class InvalidResponseError(PosternError):
     """The response is not what the API promises, such as HTML in place of JSON, or it is larger than 64 MiB."""
 
     status: int
+    """The HTTP status."""
     request_id: str | None
+    """The request ID, as in the gateway's log; None if the response has none."""
 
     def __init__(self, message: str, *, status: int, request_id: str | None) -> None:
         super().__init__(message)
@@ -98,6 +100,7 @@ class APIError(PosternError):
     """The gateway answered with an error. Each usual status has a subclass; `code` says more than the status."""
 
     status: int
+    """The HTTP status."""
     code: str | None
     """The gateway's code, such as `budget_exceeded`; None if the answer is not from the gateway."""
     request_id: str | None

@@ -17,16 +17,27 @@ Raw = Mapping[str, Any]
 """A JSON object as it arrived."""
 
 Environment = Literal["production", "development"]
+"""The environment that an API key belongs to."""
 LogLevel = Literal["debug", "info", "warn", "error", "off"]
+"""The least severe level that is logged. `off` turns the log off."""
 Quality = Literal["cheap", "balanced", "frontier"]
+"""The tier that serves a request."""
 Severity = Literal["low", "medium", "high", "critical"]
+"""How severe a rule's findings are."""
 Decision = Literal["approve", "review", "block"]
+"""What the Governor decides about a text."""
 Period = Literal["day", "week", "month"]
+"""The current day, week or month, in UTC."""
 ViolationState = Literal["open", "acknowledged", "resolved", "false_positive"]
+"""The state of a violation. `resolved` and `false_positive` are closed."""
 RegistryState = Literal["discovered", "pending", "approved", "restricted", "deprecated", "retired", "blocked"]
+"""The state of a model. `discovered` is a model that was used and has no entry."""
 TransitionTarget = Literal["pending", "approved", "restricted", "deprecated", "retired", "blocked"]
+"""The states that a model can be changed to."""
 RiskTier = Literal["minimal", "limited", "high", "unacceptable"]
+"""The risk of a model's use, as the project assesses it."""
 ExportType = Literal["inventory", "policies", "violations", "access", "usage", "audit"]
+"""The kind of data that is exported."""
 LogRecord = Mapping[str, Any]
 """A log record: `time`, `level`, `msg` and its fields."""
 
@@ -88,6 +99,7 @@ class Attempts:
 
     count: int
     targets: Sequence[Attempt] = ()
+    """In the order of the requests; may be shorter than `count`."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +119,9 @@ class GovernorDecision:
     """The Governor's decision about the request."""
 
     decision: str
+    """`approve`, `review` or `block`."""
     risk_score: int
+    """0 to 100."""
     policy_version: int
     unchecked: Sequence[str]
     """Kinds of content that could not be checked."""
@@ -118,9 +132,11 @@ class RateLimit:
     """The limits of the key. Resets are in seconds; a field is None without such a limit."""
 
     limit_requests: int | None = None
+    """Requests that the window with the least remaining allows."""
     remaining_requests: int | None = None
     reset_requests: int | None = None
     limit_tokens: int | None = None
+    """Tokens per minute."""
     remaining_tokens: int | None = None
     reset_tokens: int | None = None
 
@@ -130,13 +146,17 @@ class Meta:
     """What the gateway says about a response in its headers. Absent headers are None."""
 
     request_id: str | None = None
+    """The request ID, as in the gateway's log."""
     provider: str | None = None
+    """The provider that served the request; `mock` for development keys."""
     model: str | None = None
+    """The model that served the request."""
     cache: str | None = None
     """`hit`, `miss` or `bypass`."""
     cost_cents: float | None = None
     """The cost in cents; None for a stream that is not served from the cache: see `Usage.cost_cents`."""
     price_version: str | None = None
+    """The version of the price list."""
     attempts: Attempts | None = None
     dropped_params: Sequence[str] = ()
     """Parameters that the model does not support."""
@@ -188,7 +208,9 @@ class Verdict:
     """The Governor's decision about one direction."""
 
     decision: str
+    """`approve`, `review` or `block`."""
     risk_score: int
+    """0 to 100."""
 
 
 @dataclass(frozen=True)
@@ -197,6 +219,7 @@ class Governance:
 
     input: Verdict
     output: Verdict | None
+    """None for an answer from the cache."""
     policy_version: int
 
 
@@ -206,10 +229,14 @@ class Completion:
 
     text: str
     provider: str
+    """The provider that served the request; `mock` for development keys."""
     model: str
+    """The model that served the request."""
     cache_hit: bool
+    """Whether the answer comes from the gateway's cache."""
     usage: Usage
     governor: Governance | None = None
+    """None if the Governor is off."""
     meta: Meta = field(default_factory=Meta, metadata={"wire": ""}, repr=False)
     raw: Raw = field(default_factory=_raw, repr=False, compare=False)
 
@@ -228,6 +255,7 @@ class Issue:
 
     message: str
     path: Sequence[str | int] = ()
+    """Member names and array indexes from the answer's root."""
 
 
 @dataclass(frozen=True)
@@ -253,6 +281,7 @@ class DoneEvent:
 
 
 ChatEvent = Union[DeltaEvent, DoneEvent]
+"""An event of a stream: deltas, and then `done`."""
 
 
 # Errors
@@ -263,7 +292,9 @@ class Problem:
     """A problem of a request."""
 
     field: str
+    """A member such as `messages[2].role`, a header, a query parameter, `path`, `method` or `body`."""
     message: str
+    """Continues a sentence that starts with the field: `must be a number between 0 and 2, got 3`."""
 
 
 @dataclass(frozen=True)
@@ -271,9 +302,12 @@ class Finding:
     """A place in a checked text. It never contains the text."""
 
     rule: str
+    """Name of the rule, such as `personal.email`."""
     category: str
     severity: str
+    """`low`, `medium`, `high` or `critical`."""
     action: str
+    """`flag`, `redact` or `block`."""
     path: str
     """Place of the text in the JSON body."""
     start: int
@@ -320,7 +354,9 @@ class ModelUsage:
     """Usage of one model."""
 
     requests: int
+    """With those that the cache answered."""
     tokens: int
+    """Without answers from the cache."""
     cost: float
     """In dollars."""
 
@@ -352,9 +388,13 @@ class ValidationResult:
     """The Governor's decision about one text or conversation."""
 
     approved: bool
+    """Whether the decision is `approve`."""
     decision: str
+    """`approve`, `review` or `block`."""
     risk_score: int
+    """0 to 100."""
     findings: Sequence[Finding]
+    """At most 100."""
     redacted: Any
     """The text, or the messages, with placeholders; None if nothing is redacted."""
     raw: Raw = field(default_factory=_raw, repr=False, compare=False)
@@ -365,6 +405,7 @@ class Validation(ValidationResult):
     """The Governor's decision about `text` or `messages`."""
 
     policy_version: int = 0
+    """Version of the project's policy; 0 if it has none."""
     request_id: str | None = None
 
 
@@ -388,29 +429,42 @@ class Violation:
     id: str
     state: str
     rule: str
+    """The rule, or `(more)` for the findings of all rules beyond 64 within a minute."""
     category: str
     severity: str
     decision: str
+    """`block`, `review` or `redact`: the strongest decision about the findings."""
     direction: str
+    """`input`: in a request. `output`: in a response."""
     model: str
+    """The requested model or tier."""
     key: str
     """ID of the API key."""
     request_id: str
+    """ID of the last request."""
     path: str
+    """Place of the last finding in the JSON body."""
     start: int
+    """Offset of its first byte in the UTF-8 text."""
     end: int
+    """Offset behind its last byte."""
     risk_score: int
+    """Highest risk score of the requests, 0 to 100."""
     policy_version: int
     count: int
+    """Number of findings."""
     version: int
     """Pass it to `update`, so that no other change is overwritten."""
     fingerprint: str | None
+    """Equal for equal matches of a project; None for rules without a match."""
     excerpt: str | None
+    """The last two characters of personal data."""
     first_at: str
     last_at: str
     note: str | None
     changed_at: str | None
     changed_by: str | None
+    """A key's ID, `owner`, or an owner's email address."""
     raw: Raw = field(default_factory=_raw, repr=False, compare=False)
 
 
@@ -444,29 +498,41 @@ class RegistryEntry:
 
     id: str
     model: str
+    """Name in the catalog."""
     state: str
     owner: str | None
+    """Who answers for the model's use."""
     purpose: str | None
     risk_tier: str | None
     data_classes: Sequence[str]
+    """Classes of data that may be sent to the model."""
     regions: Sequence[str]
     retention: str | None
+    """How long the provider keeps what it gets."""
     links: Sequence[str]
     review_date: str | None
     successor: str | None
+    """The model to use instead."""
     keys: Sequence[str]
+    """IDs of the keys that may use a restricted model."""
     deprecated_at: str | None
     sunset_at: str | None
+    """When a deprecated model will be retired. This does not happen by itself."""
     approvals: Sequence[Approval]
+    """The newest 50, oldest first."""
     history: Sequence[Transition]
+    """The newest 50, oldest first."""
     version: int
     """Pass it to `update` and `transition`, so that no other change is overwritten."""
     created_at: str | None
     updated_at: str | None
     review_overdue: bool
+    """The review date has passed, and the model is not retired."""
     first_seen: str | None = None
+    """The day, in the last 90 days; None if the model was not used."""
     last_seen: str | None = None
     requests: int | None = None
+    """Requests in the last 90 days."""
     delivery: str | None = None
     """After a change: `delivered`, or `pending` while some of more than 200 keys do not have it yet."""
     raw: Raw = field(default_factory=_raw, repr=False, compare=False)
@@ -505,11 +571,15 @@ class GovernorCoverage:
     """What the Governor checks."""
 
     available: bool
+    """Whether the project's plan has the Governor."""
     enabled: bool
     strict_mode: bool
     auto_approve_threshold: int
+    """0 to 100."""
     policy_version: int
+    """0 without a policy."""
     unchecked: str
+    """What happens to content that cannot be checked: `allow` or `block`."""
     input: Mapping[str, int]
     """Number of rules by action."""
     output: Mapping[str, int]
@@ -524,9 +594,13 @@ class RegistryCoverage:
     """How the used models compare with the registry."""
 
     enforcement: str
+    """`off`, `warn` or `enforce`."""
     states: Mapping[str, int]
+    """Number of models by state."""
     unregistered: Sequence[str]
+    """Models that were used and have no entry, at most 100."""
     overdue_reviews: Sequence[str]
+    """Models whose review date has passed, at most 100."""
 
 
 @dataclass(frozen=True)
@@ -536,6 +610,7 @@ class ViolationCounts:
     open: int
     acknowledged: int
     by_severity: Mapping[str, int]
+    """Of the newest open ones, as many as `counted`."""
     counted: int
 
 
@@ -544,10 +619,14 @@ class ChainState:
     """A chain of events."""
 
     object: str
+    """`directory` or `ledger`."""
     oldest: int
+    """The oldest entry that is kept; 0 if the chain is empty."""
     head: Mapping[str, Any] | None
+    """The newest entry: `seq`, `hash`, `time`; None if the chain is empty."""
     checkpoint: Mapping[str, Any] | None
     unsigned: int
+    """Entries since the newest checkpoint."""
 
 
 @dataclass(frozen=True)
@@ -556,6 +635,7 @@ class Signing:
 
     configured: bool
     public_keys: Sequence[Mapping[str, Any]]
+    """The one in use comes first."""
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from .with_response import wrapped
 
 
 class AsyncHealthAPI:
-    """`client.health`."""
+    """Whether the key works: `client.health`. Any kind of key may be used."""
 
     def __init__(self, transport: AsyncTransport) -> None:
         self._transport = transport

@@ -22,7 +22,7 @@ from .with_response import wrapped
 
 
 class HealthAPI:
-    """`client.health`."""
+    """Whether the key works: `client.health`. Any kind of key may be used."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport

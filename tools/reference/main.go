@@ -1,0 +1,61 @@
+// Command reference writes docs/clients/reference/go.md from the doc comments of clients/go. With -check it fails if
+// the file is out of date. An exported name without a comment, or in a file without a section, is an error.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/postern-ai/postern/tools/internal/repo"
+)
+
+const target = "docs/clients/reference/go.md"
+
+// sections are the page's subjects in order, and their files.
+var sections = []section{
+	{"Client and options", []string{"client.go", "settings.go", "options.go", "log.go", "ptr.go"}},
+	{"Completions", []string{"ai.go", "chat.go", "structured.go"}},
+	{"Checks by the Governor", []string{"governor.go"}},
+	{"Usage and health", []string{"usage.go", "health.go"}},
+	{"Violations", []string{"violations.go"}},
+	{"Models", []string{"models.go"}},
+	{"Compliance", []string{"compliance.go", "export.go"}},
+	{"Lists and changes", []string{"page.go", "fields.go", "change.go"}},
+	{"Metadata of responses", []string{"meta.go"}},
+	{"Error types", []string{"errors.go", "errors_status.go"}},
+}
+
+type section struct {
+	title string
+	files []string
+}
+
+func main() {
+	check := flag.Bool("check", false, "fail if the page is out of date")
+	flag.Parse()
+	root, err := repo.Root()
+	if err == nil {
+		err = run(root, *check)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "reference:", err)
+		os.Exit(1)
+	}
+}
+
+func run(root string, check bool) error {
+	page, err := render(filepath.Join(root, "clients/go"), sections)
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(root, target)
+	if !check {
+		return os.WriteFile(file, page, 0o644)
+	}
+	if have, err := os.ReadFile(file); err != nil || string(have) != string(page) {
+		return fmt.Errorf("%s is out of date: run `make reference`", target)
+	}
+	return nil
+}
