@@ -240,7 +240,7 @@ test('errors have Postern’s code, request ID and findings, and no prompt', asy
         assert.ok(APICallError.isInstance(error))
         for (const [name, value] of Object.entries(expected)) assert.deepEqual(error[name], value, name)
         assert.equal(error.requestId, 'req_2')
-        assert.equal(error.message, `It is ${error.code}.`)
+        assert.equal(error.message, `It is ${error.code}. (${error.statusCode}, ${error.code}, req_2)`)
         if (Cause) assert.ok(error.cause instanceof Cause)
         for (const shown of [JSON.stringify(error), inspect(error, { depth: 9 }), String(error)]) {
           assert.doesNotMatch(shown, /A secret prompt|sk_live/)

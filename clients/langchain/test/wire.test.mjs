@@ -195,7 +195,8 @@ test('errors are the client’s, as LangChain marks them', async () => {
       await assert.rejects(run(new ChatPostern(script.fields)), (error) => {
         assert.ok(error instanceof Class, error.name)
         for (const [name, value] of Object.entries(fields)) assert.deepEqual(error[name], value)
-        if (error.code) assert.deepEqual([error.message, error.requestId], [`It is ${error.code}.`, 'req_1'])
+        const text = `It is ${error.code}. (${error.status}, ${error.code}, req_1)`
+        if (error.code) assert.deepEqual([error.message, error.requestId], [text, 'req_1'])
         assert.equal(error.lc_error_code, lcCode)
         assert.equal(getRetryable(error), false)
         assert.doesNotMatch(JSON.stringify(error) + inspect(error, { depth: 9 }), /A secret prompt|sk_live/)

@@ -83,7 +83,8 @@ function foreignText({ text, status, requestId, headers }: APIErrorFields, sent:
 /** The first problem or finding, and how many there are besides. OpenAI's form of an error repeats its text as a problem. */
 function firstOf({ text, details, findings }: APIErrorFields): string {
   const problems = details.filter((problem) => textOf(problem?.message) !== null && problem.message !== text)
-  const found = findings.filter((finding) => textOf(finding?.rule) !== null)
+  const whole = (finding: Finding) => [finding?.path, finding?.rule, finding?.severity].every((part) => textOf(part))
+  const found = findings.filter(whole)
   const all = [
     ...problems.map(({ field, message }) => (textOf(field) ? `${field}: ${message}` : message)),
     ...(problems.length > 0 ? [] : found.map(({ path, rule, severity }) => `${path} contains ${rule} (${severity})`)),

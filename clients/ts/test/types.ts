@@ -25,8 +25,8 @@ const messages = [{ role: 'user' as const, content: 'Hello!' }]
 export async function accepted(): Promise<void> {
   same<Awaited<ReturnType<typeof postern.health.get>>['projectId'], string>(true)
   const plain = postern.ai.complete({ messages })
-  postern.ai.chat({ messages: Object.freeze(messages) })
-  postern.governor.validate({ messages: Object.freeze(messages) })
+  await postern.ai.chat({ messages: Object.freeze(messages) })
+  await postern.governor.validate({ messages: Object.freeze(messages) })
   same<typeof plain, APIPromise<Completion>>(true)
   const typed = postern.ai.complete({ messages, schema: city })
   same<typeof typed, APIPromise<ValidatedCompletion<{ city: string }>>>(true)
