@@ -59,16 +59,22 @@ export interface ComplianceSummary {
   registry: {
     enforcement: 'off' | 'warn' | 'enforce'
     states: Record<string, number>
+    /** Models that were used and have no entry, at most 100. */
     unregistered: string[]
+    /** Models whose review date has passed, at most 100. */
     overdueReviews: string[]
   }
+  /** `bySeverity` has the newest open ones, as many as `counted`. */
   violations: { open: number; acknowledged: number; bySeverity: Record<string, number>; counted: number }
+  /** How long records are kept, in days, and numbers of records, by name. */
   retention: Record<string, number>
   chains: {
     object: 'directory' | 'ledger'
+    /** The oldest entry that is kept; 0 if the chain is empty. */
     oldest: number
     head: { seq: number; hash: string; time: string } | null
     checkpoint: Record<string, unknown> | null
+    /** Entries since the newest checkpoint. */
     unsigned: number
   }[]
   signing: { configured: boolean; publicKeys: { keyId: string; publicKey: string }[] }

@@ -376,6 +376,7 @@ class UsageReport:
     budget: Budget
     cache: CacheUsage
     models: Mapping[str, ModelUsage]
+    """By model name."""
     period: TimeSpan
     raw: Raw = field(default_factory=_raw, repr=False, compare=False)
 
@@ -612,6 +613,7 @@ class ViolationCounts:
     by_severity: Mapping[str, int]
     """Of the newest open ones, as many as `counted`."""
     counted: int
+    """Number of violations in `by_severity`."""
 
 
 @dataclass(frozen=True)
@@ -648,6 +650,7 @@ class ComplianceSummary:
     registry: RegistryCoverage
     violations: ViolationCounts
     retention: Mapping[str, int]
+    """How long records are kept, in days, and numbers of records, by name."""
     chains: Sequence[ChainState]
     signing: Signing
     samples: Sequence[str]
