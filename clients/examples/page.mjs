@@ -6,6 +6,8 @@ export async function ask(question, output) {
     for await (const text of chat('/api/chat', { messages })) output.append(text)
   } catch (error) {
     if (!(error instanceof ChatError)) throw error
-    output.append(error.code === 'rate_limited' ? 'One moment, please.' : `That failed (${error.requestId}).`)
+    output.append(
+      error.code === 'rate_limited' ? 'One moment, please.' : `That failed (${error.requestId ?? error.code}).`,
+    )
   }
 }

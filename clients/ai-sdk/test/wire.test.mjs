@@ -240,7 +240,9 @@ test('errors have Postern’s code, request ID and findings, and no prompt', asy
         assert.ok(APICallError.isInstance(error))
         for (const [name, value] of Object.entries(expected)) assert.deepEqual(error[name], value, name)
         assert.equal(error.requestId, 'req_2')
-        assert.equal(error.message, `It is ${error.code}. (${error.statusCode}, ${error.code}, req_2)`)
+        const [finding] = error.findings
+        const found = finding ? `: ${finding.path} contains ${finding.rule} (${finding.severity})` : ''
+        assert.equal(error.message, `It is ${error.code}.${found} (${error.statusCode}, ${error.code}, req_2)`)
         if (Cause) assert.ok(error.cause instanceof Cause)
         for (const shown of [JSON.stringify(error), inspect(error, { depth: 9 }), String(error)]) {
           assert.doesNotMatch(shown, /A secret prompt|sk_live/)
