@@ -70,7 +70,7 @@ func (c *call) attempt(use func(*Response, *responseBody) error) error {
 	if err != nil {
 		return err
 	}
-	return responseError(r, text, *c.settings.governor.Enabled, c.client.now())
+	return c.responseError(r, text)
 }
 
 // open sends the request and returns the response once its headers have arrived.
@@ -176,7 +176,7 @@ func (b *responseBody) failure(err error) error {
 	if errors.As(err, &wrapped) {
 		err = wrapped.Err // without the URL, which contains IDs
 	}
-	connection := &APIConnectionError{Cause: err}
+	connection := b.call.connectionError(err)
 	var timeout net.Error
 	switch {
 	case b.call.ctx.Err() != nil:
@@ -188,6 +188,11 @@ func (b *responseBody) failure(err error) error {
 		return &APITimeoutError{connection, *b.call.settings.timeout}
 	}
 	return connection
+}
+
+// connectionError names the gateway's address, without the path of the base URL and the query.
+func (c *call) connectionError(cause error) *APIConnectionError {
+	return &APIConnectionError{Cause: cause, call: c.request.method + " " + c.request.path, origin: origin(c.client.base)}
 }
 
 func invalid(r *Response, problem string) error {

@@ -43,9 +43,14 @@ type call struct {
 
 // newCall returns a call, or a *ConfigurationError.
 func (c *Client) newCall(ctx context.Context, r request, opts []CallOption) (*call, error) {
+	if err := c.check(ctx); err != nil {
+		return nil, err
+	}
 	s := callSettings{header: http.Header{}}
 	for _, o := range opts {
-		o.applyToCall(&s)
+		if o != nil {
+			o.applyToCall(&s)
+		}
 	}
 	s.shared = s.over(c.defaults)
 	if err := s.check(); err != nil {
@@ -59,6 +64,17 @@ func (c *Client) newCall(ctx context.Context, r request, opts []CallOption) (*ca
 		return nil, err
 	}
 	return &call{ctx: ctx, client: c, request: r, settings: s, header: header}, nil
+}
+
+// check returns an error for a client that New did not make, and for a nil context.
+func (c *Client) check(ctx context.Context) error {
+	if c == nil || c.http == nil {
+		return misconfigured("client", "is empty: use New")
+	}
+	if ctx == nil {
+		return misconfigured("ctx", "must not be nil: use context.Background()")
+	}
+	return nil
 }
 
 // header returns the header of a call's requests.

@@ -10,7 +10,8 @@ import (
 )
 
 // Client calls a Postern gateway with one API key. Its methods are grouped by subject. It is safe for concurrent use by
-// multiple goroutines, and reuses connections: make one and keep it.
+// multiple goroutines, and reuses connections: make one with New and keep it. The calls of a zero Client fail with a
+// *ConfigurationError.
 type Client struct {
 	AI         AIService         // completions, whole and streamed
 	Usage      UsageService      // usage and budget of the key's project
@@ -42,7 +43,9 @@ type Client struct {
 func New(opts ...Option) (*Client, error) {
 	s := settings{variable: environmentVariable}
 	for _, o := range opts {
-		o.applyToClient(&s)
+		if o != nil {
+			o.applyToClient(&s)
+		}
 	}
 	c, err := s.client()
 	if err != nil {
@@ -55,7 +58,12 @@ func New(opts ...Option) (*Client, error) {
 }
 
 // String describes the client without its key.
-func (c *Client) String() string { return "postern.Client(" + c.base.String() + ")" }
+func (c *Client) String() string {
+	if c == nil || c.base == nil {
+		return "postern.Client()"
+	}
+	return "postern.Client(" + c.base.String() + ")"
+}
 
 // GoString is String.
 func (c *Client) GoString() string { return c.String() }

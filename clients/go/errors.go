@@ -51,9 +51,14 @@ func (e *ConfigurationError) posternError() {}
 // APIConnectionError reports that no usable response arrived, in any attempt. The gateway may have received the request.
 type APIConnectionError struct {
 	Cause error // of the last attempt
+
+	call   string // method and path, such as "POST /api/ai/chat"
+	origin string // of the gateway, such as http://127.0.0.1:8787
 }
 
-func (e *APIConnectionError) Error() string { return "postern: connection failed: " + e.Cause.Error() }
+func (e *APIConnectionError) Error() string {
+	return fmt.Sprintf("postern: %s: connection to %s failed (%v)", e.call, e.origin, e.Cause)
+}
 func (e *APIConnectionError) posternError() {}
 
 // Unwrap returns the cause.
@@ -67,7 +72,7 @@ type APITimeoutError struct {
 }
 
 func (e *APITimeoutError) Error() string {
-	return fmt.Sprintf("postern: no response within the timeout of %v", e.Duration)
+	return fmt.Sprintf("postern: %s: no response from %s within %v", e.call, e.origin, e.Duration)
 }
 
 // Timeout returns true, as for the errors of package net.
@@ -153,12 +158,14 @@ func (e *OutputValidationError) Unwrap() error { return e.Cause }
 type APIError struct {
 	StatusCode int
 	Code       string      // for example budget_exceeded; empty if the response is not from the gateway
-	Message    string      // the gateway's text, or "HTTP" and the status
+	Message    string      // the gateway's own text, or "HTTP" and the status; Error adds the first problem
 	RequestID  string      // as in the gateway's log; empty if unknown
 	Details    []Detail    // the problems of the request
 	Findings   []Finding   // of the Governor, for blocked_by_policy
 	Attempts   *Attempts   // requests to providers; nil if none were sent
 	Header     http.Header // of the response
+
+	hint string // for Error: where the response came from, or which key is needed
 }
 
 // Detail is one problem of a request.
@@ -167,20 +174,4 @@ type Detail struct {
 	Message string `json:"message"`
 }
 
-func (e *APIError) Error() string {
-	var text strings.Builder
-	fmt.Fprintf(&text, "postern: %s (%d%s%s)", e.Message, e.StatusCode, suffixed(" ", e.Code), suffixed(", ", e.RequestID))
-	for _, d := range e.Details {
-		fmt.Fprintf(&text, "; %s: %s", d.Field, d.Message)
-	}
-	return text.String()
-}
 func (e *APIError) posternError() {}
-
-// suffixed returns text after a separator, or "" for an empty text.
-func suffixed(separator, text string) string {
-	if text == "" {
-		return ""
-	}
-	return separator + text
-}

@@ -77,12 +77,26 @@ func (e *RateLimitError) Unwrap() error { return e.APIError }
 // Unwrap returns the error as an *APIError.
 func (e *InternalServerError) Unwrap() error { return e.APIError }
 
-const codeBlocked = "blocked_by_policy"
+const (
+	codeBlocked   = "blocked_by_policy"
+	codeForbidden = "insufficient_permissions"
+)
 
-// responseError returns the error of a response with an error status. governed makes a block by the policy a
+// responseError returns the error of a response with an error status. With the Governor enabled, a block by the policy is a
 // *BlockedByPolicyError.
-func responseError(r *Response, body []byte, governed bool, now time.Time) error {
+func (c *call) responseError(r *Response, body []byte) error {
 	e := newAPIError(r, body)
+	switch {
+	case e.Code == "":
+		e.hint = c.addressHint(r.StatusCode, r.Header, body)
+	case e.StatusCode == http.StatusForbidden && e.Code == codeForbidden:
+		e.hint = c.keyHint()
+	}
+	return e.special(*c.settings.governor.Enabled, c.client.now())
+}
+
+// special returns the error as the type of its status.
+func (e *APIError) special(governed bool, now time.Time) error {
 	switch {
 	case e.StatusCode == http.StatusBadRequest:
 		return &BadRequestError{e}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"os"
 	"strings"
 	"sync"
@@ -112,7 +113,8 @@ func (l logger) retry(c *call, err error, pause time.Duration) {
 	l.write(c.ctx, slog.LevelInfo, "retry", c.method(), c.path(), slog.Int("attempt", c.attempts), reason, slog.Float64("pauseMs", ms))
 }
 
-// failed logs the failure of a call, unless the caller aborted it.
+// failed logs the failure of a call, unless the caller aborted it. A request that the gateway refuses is the caller's
+// matter, and no failure of the gateway.
 func (l logger) failed(c *call, err error) {
 	f := failureOf(err)
 	if f.code == codeAborted {
@@ -122,7 +124,11 @@ func (l logger) failed(c *call, err error) {
 	if f.status != 0 {
 		status = slog.Int("status", f.status)
 	}
-	l.write(c.ctx, slog.LevelError, "request_failed", c.method(), c.path(), status, textOrNull("code", f.code),
+	level := slog.LevelError
+	if f.status >= http.StatusBadRequest && f.status < http.StatusInternalServerError {
+		level = slog.LevelInfo
+	}
+	l.write(c.ctx, level, "request_failed", c.method(), c.path(), status, textOrNull("code", f.code),
 		textOrNull("requestId", f.requestID), slog.Int("attempts", c.attempts))
 }
 

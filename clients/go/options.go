@@ -6,17 +6,23 @@ import (
 	"time"
 )
 
-// Option is a setting of a client.
+// Option is a setting of a client. A nil Option sets nothing.
 type Option interface{ applyToClient(*settings) }
 
-// CallOption is a setting of one call.
+// CallOption is a setting of one call. A nil CallOption sets nothing.
 type CallOption interface{ applyToCall(*callSettings) }
 
 // SharedOption is a setting of a client that a call can override.
 type SharedOption func(*shared)
 
-func (o SharedOption) applyToClient(s *settings)   { o(&s.shared) }
-func (o SharedOption) applyToCall(s *callSettings) { o(&s.shared) }
+func (o SharedOption) applyToClient(s *settings)   { o.apply(&s.shared) }
+func (o SharedOption) applyToCall(s *callSettings) { o.apply(&s.shared) }
+
+func (o SharedOption) apply(s *shared) {
+	if o != nil {
+		o(s)
+	}
+}
 
 // shared are the settings that both clients and calls have; nil is absent.
 type shared struct {

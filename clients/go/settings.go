@@ -54,7 +54,7 @@ func (s settings) credentials(v *variables) (string, Environment) {
 		v.fail("apiKey", "is required: use WithAPIKey or set POSTERN_API_KEY")
 	}
 	if !isPrintable(key) {
-		v.fail("apiKey", "must consist of printable ASCII characters")
+		v.fail(named(s.key, "apiKey", "POSTERN_API_KEY"), "must consist of printable ASCII characters")
 	}
 	environment := environmentOf(key)
 	wanted := Environment(v.choice((*string)(s.environment), "environment", "POSTERN_ENVIRONMENT", string(Production), string(Development)))
@@ -64,7 +64,7 @@ func (s settings) credentials(v *variables) (string, Environment) {
 	case wanted == "":
 		return key, environment
 	case environment != "" && environment != wanted:
-		v.fail("environment", "is "+string(wanted)+", but the API key is for "+string(environment))
+		v.fail(named((*string)(s.environment), "environment", "POSTERN_ENVIRONMENT"), "is "+string(wanted)+", but the API key is for "+string(environment))
 	}
 	return key, wanted
 }
@@ -90,10 +90,15 @@ func (s settings) baseURL(v *variables, environment Environment) *url.URL {
 		v.fail("baseURL", "is required for production keys: use WithBaseURL or set POSTERN_BASE_URL")
 		return nil
 	}
+	name := named(s.base, "baseURL", "POSTERN_BASE_URL")
 	base, err := url.Parse(strings.TrimRight(text, "/"))
 	if err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Hostname() == "" ||
 		base.User != nil || base.RawQuery != "" || base.ForceQuery || strings.Contains(text, "#") {
-		v.fail("baseURL", "must be an http or https URL without credentials, query and fragment")
+		v.fail(name, "must be an http or https URL without credentials, query and fragment")
+		return nil
+	}
+	if strings.HasSuffix(base.Path, "/v1") {
+		v.fail(name, "is the gateway's address without /v1 (that is for OpenAI's SDKs)")
 		return nil
 	}
 	return base

@@ -23,6 +23,9 @@ type Validator interface{ Validate() error }
 //
 // The gateway asks the model for JSON, but not for a certain form: say in a message which members you want.
 func CompleteJSON[T any](ctx context.Context, client *Client, params CompletionParams, opts ...CallOption) (*JSONCompletion[T], error) {
+	if err := client.check(ctx); err != nil {
+		return nil, err
+	}
 	params.Mode = ModeJSON
 	completion, err := client.AI.Complete(ctx, params, opts...)
 	if err != nil {

@@ -76,6 +76,9 @@ func (s UsageService) Get(ctx context.Context, params UsageParams, opts ...CallO
 // project returns the key's project. A key has one for life.
 func (s UsageService) project(ctx context.Context, opts []CallOption) (string, error) {
 	c := s.client
+	if err := c.check(ctx); err != nil {
+		return "", err
+	}
 	c.mu.Lock()
 	known := c.project
 	c.mu.Unlock()

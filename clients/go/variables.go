@@ -27,14 +27,21 @@ func (v *variables) text(given *string, name string) string {
 	return v.read(name)
 }
 
+// named returns the name of a setting, or of its variable if the value comes from there.
+func named(given *string, setting, variable string) string {
+	if given == nil {
+		return variable
+	}
+	return setting
+}
+
 // choice returns a setting that is one of values, or "".
 func (v *variables) choice(given *string, setting, name string, values ...string) string {
 	text := v.text(given, name)
-	if given == nil {
-		setting = name
-	}
 	if text != "" && !slices.Contains(values, text) {
-		v.fail(setting, "must be "+strings.Join(values, ", ")) // without the value: it could be a misplaced secret
+		last := len(values) - 1
+		problem := "must be " + strings.Join(values[:last], ", ") + " or " + values[last]
+		v.fail(named(given, setting, name), problem) // without the value: it could be a misplaced secret
 		return ""
 	}
 	return text
