@@ -136,7 +136,7 @@ func (p CompletionParams) request(path string) (request, error) {
 	r := request{method: http.MethodPost, path: path, header: http.Header{}, completion: true, governed: true}
 	if p.CacheControl != "" {
 		if !isHeaderValue(p.CacheControl) {
-			return r, misconfigured("cacheControl", "must be a valid header value")
+			return r, misconfigured("CacheControl", "must be a valid header value")
 		}
 		r.header.Set("cache-control", p.CacheControl)
 	}

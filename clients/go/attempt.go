@@ -192,7 +192,7 @@ func (b *responseBody) failure(err error) error {
 
 // connectionError names the gateway's address, without the path of the base URL and the query.
 func (c *call) connectionError(cause error) *APIConnectionError {
-	return &APIConnectionError{Cause: cause, call: c.request.method + " " + c.request.path, origin: origin(c.client.base)}
+	return &APIConnectionError{Cause: cause, call: c.request.method + " " + c.request.path, origin: c.client.base.Scheme + "://" + c.client.base.Host}
 }
 
 func invalid(r *Response, problem string) error {

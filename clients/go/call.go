@@ -102,7 +102,7 @@ func (c *Client) header(r request, s callSettings) (http.Header, error) {
 func (s callSettings) idempotency() (string, error) {
 	switch key := s.idempotencyKey; {
 	case key != nil && (*key == "" || len(*key) > 255 || !isPrintable(*key)):
-		return "", misconfigured("idempotency", "must be 1 to 255 printable ASCII characters")
+		return "", misconfigured("WithIdempotencyKey", "must be 1 to 255 printable ASCII characters")
 	case key != nil:
 		return *key, nil
 	case *s.shared.idempotency:
@@ -136,10 +136,10 @@ func newUUID() string {
 func checkHeader(h http.Header) error {
 	for name, values := range h {
 		if lower := strings.ToLower(name); lower == "authorization" || lower == "x-api-key" {
-			return misconfigured("headers", "must not contain "+lower+": set the API key of the client")
+			return misconfigured("WithHeader", "must not contain "+lower+": set the API key of the client")
 		}
 		if !isToken(name) || !isHeaderValue(strings.Join(values, "")) { // the value may be secret
-			return misconfigured("headers", fmt.Sprintf("must be valid: %q is not", strings.ToLower(name)))
+			return misconfigured("WithHeader", fmt.Sprintf("must be valid: %q is not", strings.ToLower(name)))
 		}
 	}
 	return nil

@@ -39,7 +39,7 @@ type Error interface {
 
 // ConfigurationError reports an invalid option, environment variable or argument. No request was sent.
 type ConfigurationError struct {
-	Setting string // for example timeout or POSTERN_TIMEOUT
+	Setting string // for example WithTimeout or POSTERN_TIMEOUT
 	Problem string // for example "must be an integer between 0 and 10"
 }
 
@@ -165,7 +165,9 @@ type APIError struct {
 	Attempts   *Attempts   // requests to providers; nil if none were sent
 	Header     http.Header // of the response
 
-	hint string // for Error: where the response came from, or which key is needed
+	// For Error.
+	address string // of a response that is not the API's
+	hint    string // what may be wrong with the base URL or the key
 }
 
 // Detail is one problem of a request.

@@ -85,10 +85,10 @@ const (
 // responseError returns the error of a response with an error status. With the Governor enabled, a block by the policy is a
 // *BlockedByPolicyError.
 func (c *call) responseError(r *Response, body []byte) error {
-	e := newAPIError(r, body)
+	e, ours := newAPIError(r, body)
 	switch {
-	case e.Code == "":
-		e.hint = c.addressHint(r.StatusCode, r.Header, body)
+	case !ours:
+		e.address, e.hint = c.client.base.String()+c.request.path, c.baseHint(r)
 	case e.StatusCode == http.StatusForbidden && e.Code == codeForbidden:
 		e.hint = c.keyHint()
 	}
@@ -124,16 +124,9 @@ func (e *APIError) special(governed bool, now time.Time) error {
 	return e
 }
 
-// newAPIError reads {"error", "code", "requestId", "details", "findings"}. Other bodies, such as the page of a proxy, give
-// the message "HTTP" and the status.
-func newAPIError(r *Response, body []byte) *APIError {
-	var fault struct {
-		Error     string    `json:"error"`
-		Code      string    `json:"code"`
-		RequestID string    `json:"requestId"`
-		Details   []Detail  `json:"details"`
-		Findings  []Finding `json:"findings"`
-	}
+// newAPIError reads {"error", "code", "requestId", "details", "findings"}. It returns false for other bodies, such as the
+// page of a proxy: their message is "HTTP" and the status. A member of another type counts as absent.
+func newAPIError(r *Response, body []byte) (*APIError, bool) {
 	e := &APIError{
 		StatusCode: r.StatusCode,
 		Message:    fmt.Sprintf("HTTP %d", r.StatusCode),
@@ -141,12 +134,25 @@ func newAPIError(r *Response, body []byte) *APIError {
 		Attempts:   r.Meta.Attempts,
 		Header:     r.Header,
 	}
-	if json.Unmarshal(body, &fault) != nil || fault.Error == "" {
-		return e
+	var fault map[string]json.RawMessage
+	_ = json.Unmarshal(body, &fault)
+	text := member[string](fault, "error")
+	if text == "" {
+		return e, false
 	}
-	e.Message, e.Code, e.Details, e.Findings = fault.Error, fault.Code, fault.Details, fault.Findings
-	if fault.RequestID != "" {
-		e.RequestID = fault.RequestID
+	e.Message, e.Code = text, member[string](fault, "code")
+	e.Details, e.Findings = member[[]Detail](fault, "details"), member[[]Finding](fault, "findings")
+	if id := member[string](fault, "requestId"); id != "" {
+		e.RequestID = id
 	}
-	return e
+	return e, true
+}
+
+// member returns a member of an object, or zero if it is absent or of another type.
+func member[T any](object map[string]json.RawMessage, name string) T {
+	var value, none T
+	if json.Unmarshal(object[name], &value) != nil {
+		return none
+	}
+	return value
 }

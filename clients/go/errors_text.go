@@ -1,35 +1,57 @@
 package postern
 
 import (
-	"bytes"
 	"fmt"
 	"net/http"
-	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 )
 
 // Error returns the gateway's text with the first problem or finding, and in parentheses the status, code and request ID:
-// "postern: Invalid request: temperature: must be … (400, invalid_request, req_…)".
+// "postern: Invalid request: temperature: must be … (400, invalid_request, req_…)". The text of another server's response
+// has the URL without the query.
 func (e *APIError) Error() string {
-	return fmt.Sprintf("postern: %s%s%s (%d%s%s)",
-		e.Message, e.problem(), e.hint, e.StatusCode, suffixed(", ", e.Code), suffixed(", ", e.RequestID))
+	if e.address != "" {
+		return fmt.Sprintf("postern: %s from %s%s%s", e.Message, e.address, e.hint, known(e.RequestID))
+	}
+	return fmt.Sprintf("postern: %s%s%s%s", e.Message, e.problem(), e.hint, known(strconv.Itoa(e.StatusCode), e.Code, e.RequestID))
 }
 
 // problem returns the first problem of the request, or else the first finding, after a colon. It says how many follow.
 func (e *APIError) problem() string {
-	if len(e.Details) > 0 {
-		d := e.Details[0]
-		return suffixed(": ", joined(d.Field, ": ", d.Message)) + more(len(e.Details))
-	}
-	if len(e.Findings) > 0 {
-		f := e.Findings[0]
-		severity := ""
-		if f.Severity != "" {
-			severity = " (" + string(f.Severity) + ")"
+	var problems, findings []string
+	for _, d := range e.Details {
+		if d.Message != "" {
+			problems = append(problems, joined(d.Field, ": ", d.Message))
 		}
-		return suffixed(": ", joined(f.Path, " contains ", f.Rule+severity)) + more(len(e.Findings))
 	}
-	return ""
+	for _, f := range e.Findings {
+		if f.Rule != "" {
+			findings = append(findings, f.text())
+		}
+	}
+	if len(problems) == 0 {
+		problems = findings
+	}
+	if len(problems) == 0 {
+		return ""
+	}
+	return ": " + problems[0] + more(len(problems))
+}
+
+// text describes the finding: "messages[0].content contains personal.email (medium)".
+func (f Finding) text() string {
+	return joined(f.Path, " contains ", f.Rule) + known(string(f.Severity))
+}
+
+// known returns the texts that are not empty in parentheses.
+func known(texts ...string) string {
+	texts = slices.DeleteFunc(texts, func(text string) bool { return text == "" })
+	if len(texts) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(texts, ", ") + ")"
 }
 
 // more says how many follow the first of n.
@@ -56,20 +78,17 @@ func suffixed(separator, text string) string {
 	return separator + text
 }
 
-// addressHint says where a response came from that is not the gateway's, and what is wrong with the base URL, if its path
-// shows that.
-func (c *call) addressHint(status int, header http.Header, body []byte) string {
-	path := strings.TrimRight(c.client.base.Path, "/")
-	wrong := strings.HasSuffix(path, "/v1") || strings.HasSuffix(path, "/api") || strings.HasSuffix(path, "/dashboard")
-	hint := " from " + c.client.base.String() + c.request.path
-	if wrong && (status == http.StatusNotFound || isHTML(header, body)) {
-		hint += ": is the base URL the gateway's address, without /v1?"
+// baseHint asks about a base URL that ends in a path of the gateway, if another page than the API's JSON is there.
+func (c *call) baseHint(r *Response) string {
+	if r.StatusCode != http.StatusNotFound && !strings.HasPrefix(r.Header.Get("content-type"), "text/html") {
+		return ""
 	}
-	return hint
-}
-
-func isHTML(header http.Header, body []byte) bool {
-	return strings.HasPrefix(header.Get("content-type"), "text/html") || bytes.HasPrefix(bytes.TrimSpace(body), []byte("<"))
+	for _, end := range []string{"/api", "/dashboard"} {
+		if strings.HasSuffix(c.client.base.Path, end) {
+			return ": is the base URL the gateway's address, without " + end + "?"
+		}
+	}
+	return ""
 }
 
 // keyHint says which kind of key a call needs, if the client's is of the other.
@@ -92,6 +111,3 @@ func startsWithAny(text string, prefixes ...string) bool {
 	}
 	return false
 }
-
-// origin returns the scheme, host and port of an address.
-func origin(address *url.URL) string { return address.Scheme + "://" + address.Host }

@@ -35,7 +35,7 @@ type logger struct {
 // logger returns the log that the settings describe.
 func (s settings) logger(v *variables) logger {
 	l := s.logging
-	level := LogLevel(v.choice(presence(string(l.Level)), "logging.level", "POSTERN_LOG_LEVEL", "debug", "info", "warn", "error", "off"))
+	level := LogLevel(v.choice(presence(string(l.Level)), "WithLogging: Level", "POSTERN_LOG_LEVEL", "debug", "info", "warn", "error", "off"))
 	if level == "" {
 		level = LogWarn
 	}

@@ -111,7 +111,7 @@ func WithAPIKey(key string) Option {
 	return clientOption(func(s *settings) { s.key = &key })
 }
 
-// WithBaseURL sets the gateway's URL, http or https; a path in it is kept. Variable POSTERN_BASE_URL; default
+// WithBaseURL sets the gateway's URL, http or https, without /v1; another path in it is kept. Variable POSTERN_BASE_URL; default
 // http://127.0.0.1:8787 for development, otherwise required.
 func WithBaseURL(url string) Option {
 	return clientOption(func(s *settings) { s.base = &url })

@@ -14,7 +14,8 @@ func statusError(status int, fields ...string) error {
 	for i := 0; i < len(fields); i += 2 {
 		h.Set(fields[i], fields[i+1])
 	}
-	return responseError(&Response{StatusCode: status, Header: h}, nil, true, retryNow)
+	e, _ := newAPIError(&Response{StatusCode: status, Header: h}, nil)
+	return e.special(true, retryNow)
 }
 
 func TestRetryDecision(t *testing.T) {

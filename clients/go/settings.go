@@ -51,20 +51,20 @@ func (s settings) client() (*Client, error) {
 func (s settings) credentials(v *variables) (string, Environment) {
 	key := strings.TrimSpace(v.text(s.key, "POSTERN_API_KEY"))
 	if key == "" {
-		v.fail("apiKey", "is required: use WithAPIKey or set POSTERN_API_KEY")
+		v.fail("API key", "is required: use WithAPIKey or set POSTERN_API_KEY")
 	}
 	if !isPrintable(key) {
-		v.fail(named(s.key, "apiKey", "POSTERN_API_KEY"), "must consist of printable ASCII characters")
+		v.fail(named(s.key, "WithAPIKey", "POSTERN_API_KEY"), "must consist of printable ASCII characters")
 	}
 	environment := environmentOf(key)
-	wanted := Environment(v.choice((*string)(s.environment), "environment", "POSTERN_ENVIRONMENT", string(Production), string(Development)))
+	wanted := Environment(v.choice((*string)(s.environment), "WithEnvironment", "POSTERN_ENVIRONMENT", string(Production), string(Development)))
 	switch {
 	case wanted == "" && environment == "":
 		return key, Production
 	case wanted == "":
 		return key, environment
 	case environment != "" && environment != wanted:
-		v.fail(named((*string)(s.environment), "environment", "POSTERN_ENVIRONMENT"), "is "+string(wanted)+", but the API key is for "+string(environment))
+		v.fail(named((*string)(s.environment), "WithEnvironment", "POSTERN_ENVIRONMENT"), "is "+string(wanted)+", but the API key is for "+string(environment))
 	}
 	return key, wanted
 }
@@ -87,10 +87,10 @@ func (s settings) baseURL(v *variables, environment Environment) *url.URL {
 		text = defaultBaseURL
 	}
 	if text == "" {
-		v.fail("baseURL", "is required for production keys: use WithBaseURL or set POSTERN_BASE_URL")
+		v.fail("base URL", "is required for production keys: use WithBaseURL or set POSTERN_BASE_URL")
 		return nil
 	}
-	name := named(s.base, "baseURL", "POSTERN_BASE_URL")
+	name := named(s.base, "WithBaseURL", "POSTERN_BASE_URL")
 	base, err := url.Parse(strings.TrimRight(text, "/"))
 	if err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Hostname() == "" ||
 		base.User != nil || base.RawQuery != "" || base.ForceQuery || strings.Contains(text, "#") {
@@ -98,7 +98,7 @@ func (s settings) baseURL(v *variables, environment Environment) *url.URL {
 		return nil
 	}
 	if strings.HasSuffix(base.Path, "/v1") {
-		v.fail(name, "is the gateway's address without /v1 (that is for OpenAI's SDKs)")
+		v.fail(name, "must be the gateway's address without /v1 (that is for OpenAI's SDKs)")
 		return nil
 	}
 	return base
@@ -143,13 +143,13 @@ func (s shared) over(base shared) shared {
 // check returns an error for a setting outside its range.
 func (s shared) check() error {
 	if t := *s.timeout; t < time.Millisecond || t > maxTimeoutMs*time.Millisecond {
-		return misconfigured("timeout", "must be between 1 ms and 2147483647 ms")
+		return misconfigured("WithTimeout", "must be between 1 ms and 2147483647 ms")
 	}
 	if r := *s.retries; r < 0 || r > maxRetries {
-		return misconfigured("retries", "must be an integer between 0 and 10")
+		return misconfigured("WithRetries", "must be an integer between 0 and 10")
 	}
 	if t := s.governor.AutoApproveThreshold; t != nil && (*t < 0 || *t > maxThreshold) {
-		return misconfigured("governor.autoApproveThreshold", "must be an integer between 0 and 100")
+		return misconfigured("WithGovernor: AutoApproveThreshold", "must be an integer between 0 and 100")
 	}
 	return nil
 }

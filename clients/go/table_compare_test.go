@@ -97,10 +97,12 @@ func wireError(err error) any {
 	if err == nil {
 		return nil
 	}
-	members := map[string]any{"class": reflect.TypeOf(err).Elem().Name(), "message": err.Error()}
+	members := map[string]any{"class": reflect.TypeOf(err).Elem().Name(), "message": strings.TrimPrefix(err.Error(), "postern: ")}
 	add := func(value any) {
 		for name, member := range wire(value).(map[string]any) {
-			members[name] = member
+			if name != "message" { // the server's own text
+				members[name] = member
+			}
 		}
 	}
 	var (
@@ -113,11 +115,12 @@ func wireError(err error) any {
 	switch {
 	case errors.As(err, &api):
 		add(*api)
-		members["headers"] = members["header"]
+		members["headers"], members["text"] = members["header"], api.Message
 	case errors.As(err, &stream):
 		stream := *stream
 		stream.Cause = nil
 		add(stream)
+		members["message"] = stream.Message
 	case errors.As(err, &output):
 		output := *output
 		output.Cause = nil

@@ -1,0 +1,165 @@
+package postern
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// calls makes every call of a client, and returns their errors by name.
+func calls(ctx context.Context, c *Client) map[string]error {
+	all := map[string]error{}
+	_, all["ai.complete"] = c.AI.Complete(ctx, hello)
+	_, all["CompleteJSON"] = CompleteJSON[any](ctx, c, hello)
+	_, all["stream.text"] = c.AI.Chat(ctx, hello).Text()
+	_, all["stream.usage"] = c.AI.Chat(ctx, hello).Usage()
+	for _, all["stream.events"] = range c.AI.Chat(ctx, hello).Events() {
+	}
+	_ = c.AI.Chat(ctx, hello).Close()
+	_ = c.AI.Chat(ctx, hello).Meta()
+	_, all["usage.get"] = c.Usage.Get(ctx, UsageParams{})
+	_, all["usage.get of a project"] = c.Usage.Get(ctx, UsageParams{ProjectID: "proj_1"})
+	_, all["health.get"] = c.Health.Get(ctx)
+	_, all["governor.validate"] = c.Governor.Validate(ctx, ValidationParams{Text: "a"})
+	for _, all["violations.list"] = range c.Violations.List(ctx, ViolationFilter{}) {
+	}
+	_, all["violations.get"] = c.Violations.Get(ctx, "vio_1")
+	_, all["violations.update"] = c.Violations.Update(ctx, "vio_1", ViolationChange{})
+	for _, all["models.list"] = range c.Models.List(ctx, ModelFilter{}) {
+	}
+	_, all["models.get"] = c.Models.Get(ctx, "mod_1")
+	_, all["compliance.bom"] = c.Compliance.BOM(ctx)
+	_, all["compliance.summary"] = c.Compliance.Summary(ctx)
+	for _, all["compliance.export"] = range c.Compliance.Export(ctx, ExportParams{}) {
+	}
+	return all
+}
+
+func wantConfigurationError(t *testing.T, errs map[string]error, text string) {
+	t.Helper()
+	for name, err := range errs {
+		var wrong *ConfigurationError
+		if !errors.As(err, &wrong) || err.Error() != text {
+			t.Errorf("%s: %T %v", name, err, err)
+		}
+	}
+}
+
+func TestZeroClient(t *testing.T) {
+	client := &Client{}
+	wantConfigurationError(t, calls(context.Background(), client), "postern: client is empty: use New")
+	_, err := CompleteJSON[any](context.Background(), nil, hello)
+	wantConfigurationError(t, map[string]error{"nil": err}, "postern: client is empty: use New")
+	if text := client.String() + client.GoString(); text != "postern.Client()postern.Client()" {
+		t.Error(text)
+	}
+}
+
+func TestNilContext(t *testing.T) {
+	client := newFake(t, func(http.ResponseWriter, *http.Request) { t.Error("a request was sent") })
+	var none context.Context
+	wantConfigurationError(t, calls(none, client), "postern: ctx must not be nil: use context.Background()")
+}
+
+func TestNilOptions(t *testing.T) {
+	var shared SharedOption
+	client := newFake(t, func(w http.ResponseWriter, _ *http.Request) { answer(w, 200, `{"project_id":"proj_1"}`) }, nil, shared)
+	if _, err := client.Health.Get(context.Background(), nil, shared, WithResponse(nil)); err != nil {
+		t.Error(err)
+	}
+	t.Setenv("POSTERN_API_KEY", "")
+	if _, err := New(nil, WithHTTPClient(nil)); err == nil || !strings.Contains(err.Error(), "POSTERN_API_KEY") {
+		t.Error(err)
+	}
+}
+
+func TestErrorTexts(t *testing.T) {
+	detail := Detail{Field: "temperature", Message: "must be a number"}
+	finding := Finding{Rule: "personal.email", Severity: "medium", Path: "messages[0].content"}
+	for _, c := range []struct {
+		err  APIError
+		want string
+	}{
+		{APIError{StatusCode: 400, Message: "No"}, "postern: No (400)"},
+		{APIError{StatusCode: 400, Message: "No", Code: "a", RequestID: "req_1"}, "postern: No (400, a, req_1)"},
+		{APIError{StatusCode: 400, Message: "No", Details: []Detail{detail}}, "postern: No: temperature: must be a number (400)"},
+		{APIError{StatusCode: 400, Message: "No", Details: []Detail{detail, detail, {Field: "x"}}},
+			"postern: No: temperature: must be a number (and 1 more) (400)"},
+		{APIError{StatusCode: 422, Message: "No", Findings: []Finding{finding}},
+			"postern: No: messages[0].content contains personal.email (medium) (422)"},
+		{APIError{StatusCode: 422, Message: "No", Findings: []Finding{{Rule: "a"}, {}, finding}}, "postern: No: a (and 1 more) (422)"},
+		{APIError{StatusCode: 422, Message: "No", Details: []Detail{{Field: "x"}}, Findings: []Finding{{Rule: "a"}}},
+			"postern: No: a (422)"},
+	} {
+		if got := c.err.Error(); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}
+
+// TestErrorOfStatus checks that the special errors have the text and the fields of the APIError.
+func TestErrorOfStatus(t *testing.T) {
+	client := newScripted(t, 400, `{"error":"Invalid request","code":"invalid_request","requestId":"req_1",
+		"details":[{"field":"temperature","message":"must be a number between 0 and 2, got 3"}]}`)
+	_, err := client.AI.Complete(context.Background(), hello)
+	want := "postern: Invalid request: temperature: must be a number between 0 and 2, got 3 (400, invalid_request, req_1)"
+	var bad *BadRequestError
+	if !errors.As(err, &bad) || err.Error() != want || bad.Message != "Invalid request" {
+		t.Errorf("%T %v", err, err)
+	}
+}
+
+func TestConnectionErrorTexts(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	listener.Close() // nothing listens there now
+	client, err := New(WithAPIKey(tableKey), WithBaseURL("http://"+address+"/secret"), WithRetries(0), WithLogging(Logging{Level: LogOff}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = client.Usage.Get(context.Background(), UsageParams{ProjectID: "secret"})
+	want := "postern: GET /api/usage: connection to http://" + address + " failed (dial tcp " + address + ": connect: connection refused)"
+	if err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+	text, jsonErr := json.Marshal(err)
+	if jsonErr != nil || strings.Contains(string(text), "secret") {
+		t.Errorf("%s %v", text, jsonErr)
+	}
+	timeout := &APITimeoutError{&APIConnectionError{Cause: io.EOF, call: "GET /api/health", origin: "http://127.0.0.1:1"}, 400e6}
+	if got := timeout.Error(); got != "postern: GET /api/health: no response from http://127.0.0.1:1 within 400ms" {
+		t.Error(got)
+	}
+}
+
+func TestSettingsAreNamed(t *testing.T) {
+	for _, c := range []struct{ variable, value, want string }{
+		{"POSTERN_BASE_URL", "http://127.0.0.1/v1", "postern: POSTERN_BASE_URL must be the gateway's address without /v1 (that is for OpenAI's SDKs)"},
+		{"POSTERN_ENVIRONMENT", "staging", "postern: POSTERN_ENVIRONMENT must be production or development"},
+		{"POSTERN_ENVIRONMENT", "production", "postern: POSTERN_ENVIRONMENT is production, but the API key is for development"},
+		{"POSTERN_LOG_LEVEL", "loud", "postern: POSTERN_LOG_LEVEL must be debug, info, warn, error or off"},
+	} {
+		t.Run(c.variable, func(t *testing.T) {
+			t.Setenv(c.variable, c.value)
+			_, err := New(WithAPIKey(tableKey))
+			wantConfigurationError(t, map[string]error{c.value: err}, c.want)
+		})
+	}
+	for want, option := range map[string]Option{
+		"postern: WithBaseURL must be the gateway's address without /v1 (that is for OpenAI's SDKs)": WithBaseURL("http://127.0.0.1/v1"),
+		"postern: WithEnvironment must be production or development":                                 WithEnvironment("staging"),
+		"postern: WithLogging: Level must be debug, info, warn, error or off":                        WithLogging(Logging{Level: "loud"}),
+		"postern: WithRetries must be an integer between 0 and 10":                                   WithRetries(11),
+	} {
+		_, err := New(WithAPIKey(tableKey), option)
+		wantConfigurationError(t, map[string]error{want: err}, want)
+	}
+}
