@@ -13,6 +13,7 @@ from urllib.parse import parse_qsl, quote, urlsplit
 from ._decode import Mismatch, camel, decode
 from ._errors import ConfigurationError, InvalidResponseError, OutputValidationError
 from ._meta import parse_meta
+from ._texts import of_issues
 from .types import (
     BatchValidation,
     Completion,
@@ -154,17 +155,18 @@ def parsed(completion: Completion, schema: Callable[[Any], T]) -> ParsedCompleti
     try:
         value = json.loads(completion.text)
     except (ValueError, RecursionError) as error:
-        raise _rejected(completion, "The model's answer is not JSON.", error) from error
+        raise _rejected(completion, "The model's answer is not JSON", error) from error
     try:
         data = schema(value)
     except Exception as error:
-        raise _rejected(completion, "The model's answer does not match the schema.", error) from error
+        raise _rejected(completion, "The model's answer does not match the schema", error) from error
     known = {item.name: getattr(completion, item.name) for item in fields(completion)}
     return ParsedCompletion(**known, data=data)
 
 
 def _rejected(completion: Completion, message: str, error: Exception) -> OutputValidationError:
-    return OutputValidationError(message, issues=_issues(error), completion=completion)
+    issues = _issues(error)
+    return OutputValidationError(of_issues(message, issues), issues=issues, completion=completion)
 
 
 def _issues(error: Exception) -> Sequence[Issue]:

@@ -99,6 +99,8 @@ class StreamError(PosternError):
 class APIError(PosternError):
     """The gateway answered with an error. Each usual status has a subclass; `code` says more than the status."""
 
+    text: str
+    """The gateway's own text. `message` adds the first problem, and what identifies the response."""
     status: int
     """The HTTP status."""
     code: str | None
@@ -117,6 +119,7 @@ class APIError(PosternError):
         self,
         message: str,
         *,
+        text: str,
         status: int,
         code: str | None = None,
         request_id: str | None = None,
@@ -126,6 +129,7 @@ class APIError(PosternError):
         headers: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(message)
+        self.text = text
         self.status = status
         self.code = code
         self.request_id = request_id
@@ -133,10 +137,6 @@ class APIError(PosternError):
         self.findings = findings
         self.attempts = attempts
         self.headers = headers or {}
-
-    def __str__(self) -> str:
-        known = [f"status {self.status}", self.code, self.request_id]
-        return f"{self.message} ({', '.join(part for part in known if part)})"
 
 
 class BadRequestError(APIError):

@@ -10,6 +10,7 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar, Union, cast
 
+from . import _texts
 from ._calls import NOT_GIVEN, Call, Reply, parse_json
 from ._decode import Mismatch, decode
 from ._errors import (
@@ -72,6 +73,8 @@ class Failed:
 
     kind: Literal["connection", "timeout"]
     cause: Exception
+    is_shown: bool = True
+    """Whether the text of the cause may be shown."""
 
 
 Step = Union[Send, Read, Pause, Record]
@@ -124,7 +127,7 @@ def _attempt(call: Call[T], prepared: Prepared, settings: Settings, attempt: int
         yield Record("debug", "request_body", {"body": parse_json(prepared.content)})
     head = yield Send()
     if isinstance(head, Failed):
-        return _connection_failure(prepared, head)
+        return _connection_failure(prepared, settings, head)
     assert isinstance(head, Head)
     known = {"status": head.status, "requestId": head.headers.get("x-request-id")}
     yield Record("debug", "response", {**at, **known, "ms": round(head.took_ms)})
@@ -133,14 +136,14 @@ def _attempt(call: Call[T], prepared: Prepared, settings: Settings, attempt: int
     if not (is_success and prepared.is_stream and reply.media_type == "text/event-stream"):
         body = yield Read()
         if isinstance(body, Failed):
-            return _connection_failure(prepared, body)
+            return _connection_failure(prepared, settings, body)
         if isinstance(body, TooLarge):
             return _Failure(reply.invalid("The response is larger than 64 MiB."), may_retry=False)
         assert isinstance(body, bytes)
         if settings.logging.content:
             yield Record("debug", "response_body", {"body": _shown(body)})
         if not is_success:
-            return _status_failure(prepared, head, body)
+            return _status_failure(prepared, settings, head, body)
         reply = Reply(head.status, head.headers, body, attempt)
     for record in _warnings(reply.meta):
         yield record
@@ -150,36 +153,46 @@ def _attempt(call: Call[T], prepared: Prepared, settings: Settings, attempt: int
         return _Failure(error, may_retry=False)
 
 
-def _connection_failure(prepared: Prepared, failed: Failed) -> _Failure:
+def _connection_failure(prepared: Prepared, settings: Settings, failed: Failed) -> _Failure:
     if failed.kind == "timeout":
-        error: PosternError = APITimeoutError(f"No response within {prepared.timeout_ms} ms.")
+        error: PosternError = APITimeoutError(_texts.of_timeout(prepared, settings))
     else:
-        error = APIConnectionError(f"The connection to the gateway failed: {type(failed.cause).__name__}.")
+        error = APIConnectionError(_texts.of_connection(prepared, settings, failed.cause, failed.is_shown))
     error.__cause__ = failed.cause
     return _Failure(error, may_retry=prepared.is_repeatable, kind=failed.kind)
 
 
-def _status_failure(prepared: Prepared, head: Head, body: bytes) -> _Failure:
-    error = api_error(head.status, head.headers, body, prepared.governor.enabled)
+def _status_failure(prepared: Prepared, settings: Settings, head: Head, body: bytes) -> _Failure:
+    error = api_error(prepared, settings, head, body)
     may_retry = may_retry_status(head.status, head.headers, prepared.is_repeatable)
     return _Failure(error, may_retry, asked_pause_ms(head.headers, head.now_ms))
 
 
-def api_error(status: int, headers: Mapping[str, str], body: bytes, is_governed: bool) -> APIError:
+def api_error(prepared: Prepared, settings: Settings, head: Head, body: bytes) -> APIError:
     """The error of a response. A body that is not the gateway's error has no code."""
-    value = parse_json(body)
+    value, status, headers = parse_json(body), head.status, head.headers
     members = cast(dict[str, Any], value) if isinstance(value, dict) else {}
-    text, code = members.get("error"), members.get("code")
-    if not isinstance(text, str) or not isinstance(code, str):
-        text, code, members = f"HTTP {status}", None, {}
-    blocked = status == 422 and code == "blocked_by_policy" and is_governed
-    return (BlockedByPolicyError if blocked else error_class(status))(
-        text,
+    text = _text(members.get("error"))
+    if not text:
+        members = {}
+    code = _text(members.get("code"))
+    request_id = _text(members.get("requestId")) or headers.get("x-request-id")
+    details, findings = listed(Problem, members.get("details")), listed(Finding, members.get("findings"))
+    if text:
+        is_forbidden = status == 403 and code == "insufficient_permissions"
+        hint = _texts.key_hint(prepared.path, settings.api_key.reveal()) if is_forbidden else ""
+        message = _texts.of_gateway(text, details, findings, hint, (status, code, request_id))
+    else:
+        message = _texts.of_other_server(prepared, settings, status, headers)
+    is_blocked = status == 422 and code == "blocked_by_policy" and prepared.governor.enabled
+    return (BlockedByPolicyError if is_blocked else error_class(status))(
+        message,
+        text=text or f"HTTP {status}",
         status=status,
         code=code,
-        request_id=_text(members.get("requestId")) or headers.get("x-request-id"),
-        details=listed(Problem, members.get("details")),
-        findings=listed(Finding, members.get("findings")),
+        request_id=request_id,
+        details=details,
+        findings=findings,
         attempts=parse_attempts(headers.get("x-postern-attempts")),
         headers=headers,
     )
@@ -207,7 +220,7 @@ def _shown(body: bytes) -> object:
 
 
 def failed_record(prepared: Prepared, error: PosternError, attempts: int, status: int | None = None) -> Record:
-    """The record of a call that failed for good."""
+    """The record of a call that failed for good. A request that the gateway refuses is the caller's matter: `info`."""
     code = getattr(error, "code", None)
     if isinstance(error, APIConnectionError):
         code = "timeout" if isinstance(error, APITimeoutError) else "connection"
@@ -221,7 +234,8 @@ def failed_record(prepared: Prepared, error: PosternError, attempts: int, status
         "requestId": getattr(error, "request_id", None),
         "attempts": attempts,
     }
-    return Record("error", "request_failed", fields)
+    is_refused = isinstance(error, APIError) and 400 <= error.status < 500
+    return Record("info" if is_refused else "error", "request_failed", fields)
 
 
 def _retry_record(prepared: Prepared, failure: _Failure, attempt: int, pause: float) -> Record:

@@ -97,17 +97,17 @@ def resolve(
 ) -> Settings:
     """Checks the options. An argument comes before its variable; an empty variable counts as unset."""
     env = _Variables(variables)
-    key = _key(api_key if api_key is not None else env.text("POSTERN_API_KEY"))
+    key = _key(*env.named("api_key", api_key, "POSTERN_API_KEY"))
     of_key = _environment_of(key)
-    wanted = environment if environment is not None else env.text("POSTERN_ENVIRONMENT")
-    _check_environment(wanted, of_key)
+    name, wanted = env.named("environment", environment, "POSTERN_ENVIRONMENT")
+    _check_environment(name, wanted, of_key)
     effective = cast(Environment, of_key or wanted or "production")
-    url = base_url if base_url is not None else env.text("POSTERN_BASE_URL")
+    url_name, url = env.named("base_url", base_url, "POSTERN_BASE_URL")
     if url is None and effective == "development":
         url = DEVELOPMENT_URL
     return Settings(
         api_key=Secret(key),
-        base_url=_base_url(url),
+        base_url=_base_url(url_name, url),
         environment=effective,
         timeout_ms=env.integer("timeout_ms", timeout_ms, "POSTERN_TIMEOUT", 1, MAX_TIMEOUT_MS, DEFAULT_TIMEOUT_MS),
         retries=env.integer("retries", retries, "POSTERN_RETRIES", 0, MAX_RETRIES, DEFAULT_RETRIES),
@@ -136,6 +136,10 @@ class _Variables:
     def text(self, name: str) -> str | None:
         return self._variables.get(name) or None
 
+    def named(self, name: str, given: object, variable: str) -> tuple[str, object]:
+        """An option, or else its variable, with the name of the one that has the value."""
+        return (name, given) if given is not None else (variable, self.text(variable))
+
     def boolean(self, name: str, given: object, variable: str, default: bool) -> bool:
         value = self.text(variable) if given is None else None
         if value is None:
@@ -153,14 +157,14 @@ class _Variables:
         return _integer(variable, int(value), least, most)
 
 
-def _key(value: object) -> str:
+def _key(name: str, value: object) -> str:
     if value is None:
         raise ConfigurationError("An API key is required: pass api_key, or set POSTERN_API_KEY.")
     if not isinstance(value, str) or not value.strip():
-        raise ConfigurationError("api_key must be a text that is not empty.")
+        raise ConfigurationError(f"{name} must be a text that is not empty.")
     key = value.strip()
     if not re.fullmatch(r"[ -~]+", key):
-        raise ConfigurationError("api_key has a control character or one that is not ASCII.")
+        raise ConfigurationError(f"{name} has a control character or one that is not ASCII.")
     return key
 
 
@@ -170,33 +174,36 @@ def _environment_of(key: str) -> Environment | None:
     return "development" if key.startswith(("sk_test_", "pk_test_")) else None
 
 
-def _check_environment(wanted: object, of_key: Environment | None) -> None:
+def _check_environment(name: str, wanted: object, of_key: Environment | None) -> None:
     if wanted is None:
         return
     if wanted not in ("production", "development"):
-        raise ConfigurationError("environment (POSTERN_ENVIRONMENT) must be 'production' or 'development'.")
+        raise ConfigurationError(f"{name} must be production or development.")
     if of_key is not None and wanted != of_key:
         raise ConfigurationError(
-            f"environment is {wanted}, but the API key is for {of_key}. Use a {wanted} key, or change environment."
+            f"{name} is {wanted}, but the API key is for {of_key}. Use a {wanted} key, or change {name}."
         )
 
 
-def _base_url(value: object) -> str:
+def _base_url(name: str, value: object) -> str:
     if value is None:
         raise ConfigurationError("The gateway's URL is required: pass base_url, or set POSTERN_BASE_URL.")
     if not isinstance(value, str):
-        raise ConfigurationError("base_url must be a text.")
+        raise ConfigurationError(f"{name} must be a text.")
     text = value.strip()
     try:
         url = urlsplit(text)
         usable = url.scheme in ("http", "https") and url.hostname and (url.port is None or url.port > 0)
     except ValueError:
-        raise ConfigurationError("base_url (POSTERN_BASE_URL) is not a URL.") from None
+        raise ConfigurationError(f"{name} is not a URL.") from None
     if not usable or re.search(r"[\s\x00-\x1f\x7f\\]", text):
-        raise ConfigurationError("base_url (POSTERN_BASE_URL) must be an http or https URL.")
+        raise ConfigurationError(f"{name} must be an http or https URL.")
     if "@" in url.netloc or "?" in text or "#" in text:
-        raise ConfigurationError("base_url (POSTERN_BASE_URL) must not have a user name, a query or a fragment.")
-    return text.rstrip("/")
+        raise ConfigurationError(f"{name} must be a URL without a user name, a query and a fragment.")
+    text = text.rstrip("/")
+    if urlsplit(text).path.endswith("/v1"):
+        raise ConfigurationError(f"{name} must be the gateway's address without /v1 (that is for OpenAI's SDKs)")
+    return text
 
 
 def _governor(options: GovernorOptions | None, env: _Variables) -> Governor:
@@ -215,7 +222,7 @@ def _logging(options: LoggingOptions | None, env: _Variables) -> Logging:
     if level is None:
         level, name = env.text("POSTERN_LOG_LEVEL") or "warn", "POSTERN_LOG_LEVEL"
     if level not in LEVELS:
-        raise ConfigurationError(f"{name} must be one of {', '.join(LEVELS)}.")
+        raise ConfigurationError(f"{name} must be {', '.join(LEVELS[:-1])} or {LEVELS[-1]}.")
     logger = given.get("logger")
     if logger is not None and not isinstance(logger, std_logging.Logger) and not callable(logger):
         raise ConfigurationError("logging['logger'] must be a logging.Logger or a function.")

@@ -37,7 +37,9 @@ async def pause_for(ms: float) -> None:
 
 def failed(error: Exception) -> Failed:
     """What an exception of httpx means."""
-    return Failed("timeout" if isinstance(error, httpx.TimeoutException) else "connection", error)
+    kind = "timeout" if isinstance(error, httpx.TimeoutException) else "connection"
+    # The text of a LocalProtocolError can have the value of a header.
+    return Failed(kind, error, is_shown=not isinstance(error, httpx.LocalProtocolError))
 
 
 class AsyncTransport:
