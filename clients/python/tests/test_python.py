@@ -8,6 +8,7 @@ import gc
 import inspect
 import logging
 import re
+import socket
 import threading
 import traceback
 from typing import Any
@@ -19,6 +20,7 @@ import postern
 from postern import (
     APIAbortedError,
     APIConnectionError,
+    APITimeoutError,
     AsyncPostern,
     BadRequestError,
     ConfigurationError,
@@ -319,7 +321,7 @@ def test_errors_can_be_logged_as_json(scripted: Scripted) -> None:
         client.ai.complete(messages=[])
     assert caught.value.to_dict() == {
         "name": "BadRequestError",
-        "message": "Invalid request",
+        "message": "Invalid request: messages: is required (400, invalid_request, req_9)",
         "status": 400,
         "code": "invalid_request",
         "request_id": "req_9",
@@ -327,7 +329,103 @@ def test_errors_can_be_logged_as_json(scripted: Scripted) -> None:
         "findings": [],
         "attempts": None,
     }
-    assert str(caught.value) == "Invalid request (status 400, invalid_request, req_9)"
+    assert (str(caught.value), caught.value.text) == (caught.value.message, "Invalid request")
+
+
+def refused(**options: Any) -> ConfigurationError:
+    """The error of a client with wrong options."""
+    with pytest.raises(ConfigurationError) as caught:
+        Postern(**{"api_key": KEY, **options})
+    return caught.value
+
+
+def test_errors_of_options_name_the_option_or_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    v1 = " must be the gateway's address without /v1 (that is for OpenAI's SDKs)"
+    assert str(refused(base_url="http://127.0.0.1/v1/")) == "base_url" + v1
+    assert str(refused(environment="staging")) == "environment must be production or development."
+    assert str(refused(logging={"level": "loud"})) == "logging['level'] must be debug, info, warn, error or off."
+    for variable, value, text in (
+        ("POSTERN_BASE_URL", "http://127.0.0.1/v1", "POSTERN_BASE_URL" + v1),
+        ("POSTERN_ENVIRONMENT", "staging", "POSTERN_ENVIRONMENT must be production or development."),
+        ("POSTERN_LOG_LEVEL", "loud", "POSTERN_LOG_LEVEL must be debug, info, warn, error or off."),
+        ("POSTERN_API_KEY", "a\nb", "POSTERN_API_KEY has a control character or one that is not ASCII."),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setenv(variable, value)
+            assert str(refused(**({"api_key": None} if variable == "POSTERN_API_KEY" else {}))) == text
+
+
+def free_port() -> int:
+    """A port that nothing listens on."""
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        return server.getsockname()[1]
+
+
+def test_connection_errors_have_the_address_and_the_reason() -> None:
+    address = f"http://127.0.0.1:{free_port()}"
+    options: Any = {"api_key": KEY, "base_url": f"{address}/secret", "retries": 0, "logging": {"level": "off"}}
+    wanted = rf"GET /api/usage: connection to {address} failed \(\[Errno \d+\] .*[Cc]onnect.*\)"
+    with Postern(**options) as client, pytest.raises(APIConnectionError) as caught:
+        client.usage.get(project_id="secret")
+    assert re.fullmatch(wanted, str(caught.value)), caught.value
+    assert isinstance(caught.value.__cause__, httpx.ConnectError)
+
+    async def run() -> None:
+        async with AsyncPostern(**options) as client:
+            with pytest.raises(APIConnectionError) as caught:
+                await client.usage.get(project_id="secret")
+            assert re.fullmatch(wanted, str(caught.value)), caught.value
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (httpx.RemoteProtocolError("Server disconnected"), "Server disconnected"),
+        (httpx.ReadError(""), "ReadError"),
+        (httpx.LocalProtocolError("Illegal header value b' hidden'"), "LocalProtocolError"),
+        (httpx.ConnectError("first line\nsecond line"), "first line"),
+    ],
+)
+def test_reasons_of_connection_errors(error: Exception, reason: str) -> None:
+    def fail(request: httpx.Request) -> httpx.Response:
+        raise error
+
+    own = httpx.Client(transport=httpx.MockTransport(fail))
+    client = Postern(api_key=KEY, base_url="http://127.0.0.1:1", retries=0, http_client=own, logging={"level": "off"})
+    with own, pytest.raises(APIConnectionError) as caught:
+        client.health.get()
+    assert str(caught.value) == f"GET /api/health: connection to http://127.0.0.1:1 failed ({reason})"
+
+
+def test_timeouts_have_the_address(scripted: Scripted) -> None:
+    case = scripted.case({"fault": "hang"})
+    with Postern(api_key=KEY, base_url=case.url, timeout_ms=50, retries=0, logging={"level": "off"}) as client:
+        with pytest.raises(APITimeoutError) as caught:
+            client.health.get()
+    origin = case.url.partition("/c/")[0]
+    assert str(caught.value) == f"GET /api/health: no response from {origin} within 50 ms"
+
+
+@pytest.mark.parametrize(
+    ("raised", "text"),
+    [
+        (ValueError("city must be a string"), ": city must be a string"),
+        (ValueError("wrong type\n\nOn instance: the whole answer"), ": wrong type"),
+        (ValueError("x" * 500), ": " + "x" * 200 + "…"),
+        (ValueError(), ": ValueError"),
+    ],
+)
+def test_errors_of_schemas_have_the_first_issue(scripted: Scripted, raised: Exception, text: str) -> None:
+    def schema(value: Any) -> Any:
+        raise raised
+
+    case = scripted.case({"json": {**COMPLETION["json"], "text": "{}"}})
+    with Postern(api_key=KEY, base_url=case.url) as client, pytest.raises(OutputValidationError) as caught:
+        client.ai.complete(messages=MESSAGES, schema=schema)
+    assert str(caught.value) == "The model's answer does not match the schema" + text
 
 
 def test_standard_logger(scripted: Scripted, caplog: pytest.LogCaptureFixture) -> None:
@@ -367,7 +465,8 @@ def test_a_failing_logger_fails_no_call(scripted: Scripted) -> None:
 def test_issues_of_pydantic_are_kept(scripted: Scripted) -> None:
     class Invalid(ValueError):
         def errors(self) -> list[Any]:
-            return [{"loc": ("address", 0), "msg": "Field required", "type": "missing"}]
+            missing = {"msg": "Field required", "type": "missing"}
+            return [{"loc": ("address", 0), **missing}, {"loc": ("name",), **missing}]
 
     def schema(value: Any) -> Any:
         raise Invalid
@@ -376,7 +475,8 @@ def test_issues_of_pydantic_are_kept(scripted: Scripted) -> None:
     case = scripted.case({"json": text})
     with Postern(api_key=KEY, base_url=case.url) as client, pytest.raises(OutputValidationError) as caught:
         client.ai.complete(messages=MESSAGES, schema=schema)
-    (issue,) = caught.value.issues
+    assert str(caught.value).endswith(" does not match the schema: address.0: Field required (and 1 more)")
+    issue = caught.value.issues[0]
     assert (issue.message, issue.path) == ("Field required", ("address", 0))
     assert isinstance(caught.value.__cause__, Invalid)
     assert caught.value.completion.usage.cost_cents == 0.00034

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 MAX_ISSUE_LENGTH = 200
 
 
-def of_gateway(text: str, details: Sequence[Problem], findings: Sequence[Finding], hint: str, known: Sequence[object]) -> str:
+def of_gateway(
+    text: str, details: Sequence[Problem], findings: Sequence[Finding], hint: str, known: Sequence[object]
+) -> str:
     """`Invalid request: temperature: must be … (and 1 more) (400, invalid_request, req_…)`"""
     problems = [_joined(detail.field, ": ", detail.message) for detail in details if detail.message]
     found = [_finding(finding) for finding in findings if finding.rule]
@@ -75,7 +77,7 @@ def _finding(finding: Finding) -> str:
 
 
 def _issue(issue: Issue) -> str:
-    # The texts of some validators go on with the whole value.
+    # Some validators append the whole value.
     lines = issue.message.strip().splitlines() or [""]
     text = lines[0] if len(lines[0]) <= MAX_ISSUE_LENGTH else lines[0][:MAX_ISSUE_LENGTH] + "…"
     return _joined(".".join(str(part) for part in issue.path), ": ", text)

@@ -29,7 +29,7 @@ class AsyncPostern:
 
     Args:
         api_key: An API key of the gateway (POSTERN_API_KEY).
-        base_url: The gateway's URL (POSTERN_BASE_URL). Development keys default to http://127.0.0.1:8787.
+        base_url: The gateway's URL without /v1 (POSTERN_BASE_URL). Development keys default to http://127.0.0.1:8787.
         environment: Checks that the key is of this environment (POSTERN_ENVIRONMENT).
         timeout_ms: Time for one attempt in milliseconds, default 600,000 (POSTERN_TIMEOUT).
         retries: How often a failed attempt is repeated, default 2 (POSTERN_RETRIES).
