@@ -64,3 +64,14 @@ test('each example is on the page as it is here', () => {
     assert.ok(blocks.includes(readFileSync(join(folder, name), 'utf8')), `${name} is not on the page, or differs`)
   }
 })
+
+test('the page shows the code of a failure without a request ID', async (t) => {
+  const { ask } = await import('../page.mjs')
+  const answers = [{ code: 'unauthorized' }, { code: 'provider_error', requestId: 'req_1' }, { code: 'rate_limited' }]
+  const shown = []
+  for (const answer of answers) {
+    t.mock.method(globalThis, 'fetch', async () => Response.json(answer, { status: 400 }))
+    await ask('Hello!', { append: (text) => shown.push(text) })
+  }
+  assert.deepEqual(shown, ['That failed (unauthorized).', 'That failed (req_1).', 'One moment, please.'])
+})

@@ -89,7 +89,14 @@ test('errors have their classes', async () => {
     assert.equal(error.code, 'budget_exceeded')
     return true
   })
-  await assert.rejects(client('development').violations.list(), PermissionDeniedError)
+  await assert.rejects(client('development').violations.list(), (error) => {
+    assert.ok(error instanceof PermissionDeniedError)
+    assert.match(error.message, /; this call needs a project key \(pk_…\) \(403, insufficient_permissions, req_/)
+    return true
+  })
+  await assert.rejects(client('project').ai.complete(ask('Hello')), /; this call needs a gateway key \(sk_…\) \(403, /)
+  const hot = client('development').ai.complete({ ...ask('Hello'), temperature: 3 })
+  await assert.rejects(hot, /^BadRequestError: [^:]+: temperature: must be .+ \(400, invalid_request, req_/)
   await assert.rejects(client('project').models.get('mod_none'), NotFoundError)
 })
 
