@@ -26,7 +26,10 @@ func (s store) deliverAll(ctx context.Context, made *change) error {
 			*made.pending = more
 		}
 	}
-	return s.wait(ctx, waitMs)
+	if err := s.wait(ctx, waitMs); err != nil || made.recall == "" {
+		return err
+	}
+	return s.recall(ctx, made.recall)
 }
 
 // maxWait is the longest wait for leases. It is far above config.MaxLeaseMs, and within the time that clients and

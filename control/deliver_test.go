@@ -1,6 +1,7 @@
 package control
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -119,6 +120,59 @@ func TestManyKeysWaitOnce(t *testing.T) {
 	l.must(200, "PATCH", path, `{"plan":"team"}`)
 	if fmt.Sprint(l.slept) != "[2s]" || n != maxUpdatedKeys {
 		t.Errorf("slept %v after %d deliveries", l.slept, n)
+	}
+}
+
+// A lower budget, or the same again, recalls the slices of all meters and waits until nothing is lent. A higher one does not.
+func TestRecall(t *testing.T) {
+	for name, c := range map[string]struct {
+		budget string
+		lent   []uint64 // replies to the recalls of one meter, in order; then 0
+		slept  string
+		code   int
+	}{
+		"lower":       {`9`, nil, "[]", 200},
+		"the same":    {`10`, nil, "[]", 200},
+		"higher":      {`11`, nil, "[]", 200},
+		"lent":        {`9`, []uint64{2250, 250}, "[2.25s 250ms]", 200},
+		"for ever":    {`9`, []uint64{5000, 5000, 5000}, "[5s 5s]", 503},
+		"no duration": {`9`, []uint64{1 << 62}, "[]", 503},
+	} {
+		t.Run(name, func(t *testing.T) {
+			quiet(t)
+			l := lend(t, always(0))
+			path := l.project()
+			l.key(path)
+			l.key(path)
+			l.must(201, "POST", path+"/keys", `{"name":"p","kind":"project"}`)
+			l.must(200, "PATCH", path, `{"budget":10}`)
+			calls := map[string]int{}
+			l.slept = nil
+			l.memory.before = nil
+			l.memory.fail = func(class abi.Class, meter string, command []byte) error {
+				if class == abi.ClassKeyMeter && bytes.Equal(command, recallCommand.Encode()) {
+					calls[meter]++
+				}
+				return nil
+			}
+			recalls := 0
+			l.memory.meters = func(command []byte) []byte {
+				if !bytes.Equal(command, recallCommand.Encode()) {
+					return waitReply(0)
+				}
+				recalls++
+				if i := (recalls - 1) / 2; i < len(c.lent) {
+					return flushReply(c.lent[i])
+				}
+				return flushReply(0)
+			}
+			if got := l.do("PATCH", path, `{"budget":`+c.budget+`}`); got.Code != c.code || fmt.Sprint(l.slept) != c.slept {
+				t.Errorf("%d, slept %v, want %d, %s", got.Code, l.slept, c.code, c.slept)
+			}
+			if want := 2; (len(calls) == want) != (name != "higher") {
+				t.Errorf("recalled %v", calls)
+			}
+		})
 	}
 }
 

@@ -195,18 +195,19 @@ func (h *handler) patchProject(c *call) (answer, error) {
 
 // archiveProject is POST …/archive: all keys of the project are rejected until it is restored.
 func (h *handler) archiveProject(c *call) (answer, error) {
-	return h.changeProject(c, "project.archive", projectEdit{0, true, func(p *project) error { p.Archived = true; return nil }})
+	return h.changeProject(c, "project.archive", projectEdit{affectsKeys: true, apply: func(p *project) error { p.Archived = true; return nil }})
 }
 
 // restoreProject is POST …/restore.
 func (h *handler) restoreProject(c *call) (answer, error) {
-	return h.changeProject(c, "project.restore", projectEdit{0, true, func(p *project) error { p.Archived = false; return nil }})
+	return h.changeProject(c, "project.restore", projectEdit{affectsKeys: true, apply: func(p *project) error { p.Archived = false; return nil }})
 }
 
 // projectEdit is an edit of a project.
 type projectEdit struct {
 	version     uint64 // expected; 0: any
 	affectsKeys bool   // even if nothing differs: an earlier attempt may have missed some keys
+	setsBudget  bool
 	apply       func(*project) error
 }
 
@@ -238,6 +239,9 @@ func (h *handler) changeProject(c *call, action string, edit projectEdit) (answe
 		made := h.projectChange(&before, &after, entry)
 		if edit.affectsKeys { // this response confirms that all keys have the change
 			made.republish = c.project
+		}
+		if edit.setsBudget && after.BudgetPico <= before.BudgetPico { // an earlier attempt may have missed some meters
+			made.recall = c.project
 		}
 		return made, err
 	})
@@ -314,7 +318,7 @@ func (h *handler) readPatch(f *fields) (projectEdit, error) {
 		return cache.apply(p)
 	}
 	affectsKeys := hasPlan || hasCycle || cache.hasScope || cache.hasTTL || hasUnbounded || hasModels || hasRoutes
-	return projectEdit{version, affectsKeys, apply}, f.err()
+	return projectEdit{version, affectsKeys, hasBudget, apply}, f.err()
 }
 
 // set assigns a field that the request contains.

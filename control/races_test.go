@@ -1,6 +1,7 @@
 package control
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"sync"
@@ -25,7 +26,7 @@ func (b *bench) interleave(other func()) {
 // meterView is the state of a key's meter, which drops all deliveries without a newer version.
 func (b *bench) meterView(hash string) (status doc.Status, record doc.Record) {
 	for _, s := range b.memory.sent {
-		if s.class != abi.ClassKeyMeter || s.name != hash {
+		if s.class != abi.ClassKeyMeter || s.name != hash || bytes.Equal(s.command, recallCommand.Encode()) {
 			continue
 		}
 		r := abi.Reader{Buf: s.command}

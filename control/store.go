@@ -38,6 +38,7 @@ type change struct {
 	writes     []directory.Write
 	deliveries []abi.Delivery
 	republish  string // project ID: all keys of the project get its current settings
+	recall     string // project ID: its meters return the slices of an earlier budget
 	pending    *bool  // set by republish: the Directory still delivers to keys beyond maxUpdatedKeys
 }
 
