@@ -154,14 +154,27 @@ func (x *exchange) failFlight(f fault.Fault) {
 	x.land(abi.FlightFailed, []byte(f.Code))
 }
 
-// flightFault is the fault that a failed flight landed with: ok is false if it concerns the leader only.
-func flightFault(code []byte) (f fault.Fault, ok bool) {
+// flightFault is the fault that a failed flight landed with: ok is false if it concerns the leader only. Each caller of the flight
+// has the same API.
+func (x *exchange) flightFault(code []byte) (f fault.Fault, ok bool) {
+	if string(code) == fault.RejectedRequest.Code {
+		return x.familyFault(fault.RejectedRequest), true
+	}
 	for i := range flightFaults {
 		if string(code) == flightFaults[i].Code {
 			return flightFaults[i], true
 		}
 	}
 	return f, false
+}
+
+// isPermanent reports whether the provider would refuse the same request again.
+func isPermanent(f fault.Fault) bool {
+	switch f {
+	case fault.ProviderRejected, fault.RejectedRequest, fault.TooLong, fault.Filtered:
+		return true
+	}
+	return false
 }
 
 // publish makes the deltas of a stream the bytes of the flight, from the moment when the stream is committed to its target.

@@ -192,20 +192,20 @@ func (x *exchange) onFlightFailed() {
 
 // breakFollowed ends an open stream with the leader's error.
 func (x *exchange) breakFollowed() {
-	f, ok := flightFault(x.event.Data)
+	f, ok := x.flightFault(x.event.Data)
 	if !ok {
 		f = fault.ProviderAnswer
 	}
-	x.refuse(f, refusal{})
+	x.refuse(f, refusal{noRetry: isPermanent(f)})
 }
 
 // refuseFollowed refuses a request whose flights have failed too often. If the last leader failed for a reason of its own key,
 // the exchange sends the request itself instead: there is no outage.
 func (x *exchange) refuseFollowed() {
-	f, ok := flightFault(x.event.Data)
+	f, ok := x.flightFault(x.event.Data)
 	switch {
 	case ok:
-		x.refuse(f, refusal{})
+		x.refuse(f, refusal{noRetry: isPermanent(f)})
 	case len(x.event.Data) > 0:
 		x.goAlone()
 	default: // the leader has died
