@@ -132,14 +132,22 @@ func newUUID() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
+// transportHeaders are those of the connection. A second length or framing would let one request hide another (RFC 9110, section
+// 7.6.1).
+const transportHeaders = " connection content-length expect host keep-alive te trailer transfer-encoding upgrade "
+
 // checkHeader rejects headers that carry credentials or cannot be sent.
 func checkHeader(h http.Header) error {
 	for name, values := range h {
-		if lower := strings.ToLower(name); lower == "authorization" || lower == "x-api-key" {
+		lower := strings.ToLower(name)
+		if lower == "authorization" || lower == "x-api-key" {
 			return misconfigured("WithHeader", "must not contain "+lower+": set the API key of the client")
 		}
+		if strings.Contains(transportHeaders, " "+lower+" ") {
+			return misconfigured("WithHeader", "must not contain "+lower+", which the transport sets")
+		}
 		if !isToken(name) || !isHeaderValue(strings.Join(values, "")) { // the value may be secret
-			return misconfigured("WithHeader", fmt.Sprintf("must be valid: %q is not", strings.ToLower(name)))
+			return misconfigured("WithHeader", fmt.Sprintf("must be valid: %q is not", lower))
 		}
 	}
 	return nil

@@ -28,7 +28,7 @@ export interface ChatHandlerOptions<Incoming, Context> {
   /** Origins besides the handler's own whose pages may use it, such as `https://app.example.com`. */
   origins?: string[] | undefined
   /** Gets the cause of each failure, which the browser does not get. Default: no report. */
-  onError?: ((error: unknown, request: Incoming) => void) | undefined
+  onError?: ((error: unknown, request: Incoming) => void | Promise<void>) | undefined
 }
 
 const HANDLER_OPTIONS = ['client', 'authorize', 'prepare', 'maxBodyBytes', 'origins', 'onError']
@@ -93,11 +93,10 @@ async function answer<I, C>(options: ChatHandlerOptions<I, C>, incoming: I, call
 
 /** Calls `onError`. An error of its own must not become an unhandled rejection, which ends a Node process. */
 export function report<I, C>(options: ChatHandlerOptions<I, C>, error: unknown, incoming: I): void {
-  try {
-    options.onError?.(error, incoming)
-  } catch {
+  const call = async () => options.onError?.(error, incoming)
+  call().catch(() => {
     // The browser's answer does not depend on it.
-  }
+  })
 }
 
 const plain = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' }

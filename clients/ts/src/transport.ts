@@ -300,11 +300,16 @@ function serialized(body: unknown): string {
   }
 }
 
+/** Headers of the connection. A second length or framing would let one request hide another. Source: RFC 9110, section 7.6.1. */
+const TRANSPORT_HEADERS = /^(connection|content-length|expect|host|keep-alive|te|trailer|transfer-encoding|upgrade)$/i
+
 /** Sets a header of the caller. The error names it without its value, which may be secret. */
 function setHeader(headers: Headers, name: string, value: string): void {
   if (/^(authorization|x-api-key)$/i.test(name)) {
     throw new ConfigurationError(`headers must not contain ${name}; the client sends its own API key`)
   }
+  if (TRANSPORT_HEADERS.test(name))
+    throw new ConfigurationError(`headers must not contain ${name}, which the transport sets`)
   try {
     headers.set(name, value)
   } catch {

@@ -157,17 +157,20 @@ test('an authorize that throws is a failure of the server', async () => {
   assert.deepEqual(errors, ['session store at 10.0.0.5 is down'])
 })
 
-test('an onError that throws changes nothing', async () => {
-  const onError = () => {
-    throw new Error('log is full')
-  }
-  const refused = failure({ status: 503, code: 'unavailable' })
-  await rejected(await handler(scripted({ refused }), { onError })(post()), 503, 'unavailable')
-  const text = await (
-    await handler(scripted(delta('a'), failure({ code: 'provider_error' })), { onError })(post())
-  ).text()
-  assert.match(text, /"code":"provider_error"/)
-})
+function throws() {
+  throw new Error('log is full')
+}
+
+// Without a handler, a rejection would end this process.
+for (const onError of [throws, async () => throws()])
+  test(`an ${onError === throws ? '' : 'async '}onError that fails changes nothing`, async () => {
+    const refused = failure({ status: 503, code: 'unavailable' })
+    await rejected(await handler(scripted({ refused }), { onError })(post()), 503, 'unavailable')
+    const text = await (
+      await handler(scripted(delta('a'), failure({ code: 'provider_error' })), { onError })(post())
+    ).text()
+    assert.match(text, /"code":"provider_error"/)
+  })
 
 test('pages of other origins are rejected', async () => {
   for (const [headers, status] of [

@@ -15,6 +15,10 @@ from ._errors import ConfigurationError
 from ._settings import Governor, Settings, check_retries, check_timeout
 
 _OWN_HEADERS = ("authorization", "x-api-key")
+# Headers of the connection. A second length or framing would let one request hide another (RFC 9110, section 7.6.1).
+_TRANSPORT_HEADERS = frozenset(
+    "connection content-length expect host keep-alive te trailer transfer-encoding upgrade".split()
+)
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"[\t -~\x80-\xff]*")
 
@@ -93,6 +97,8 @@ def _extra(headers: Mapping[str, str] | None) -> Mapping[str, str]:
             raise ConfigurationError("headers has a name that no header can have.")
         if name.lower() in _OWN_HEADERS:
             raise ConfigurationError(f"headers must not set {name.lower()}: the client sends its own key.")
+        if name.lower() in _TRANSPORT_HEADERS:
+            raise ConfigurationError(f"headers must not set {name.lower()}, which the transport sets.")
         if not isinstance(value, str) or not _VALUE.fullmatch(value):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ConfigurationError(f"The value of the header {name.lower()} must be a text in one line.")
         extra[name.lower()] = value
