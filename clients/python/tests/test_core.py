@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from postern import types
+from postern import ConfigurationError, Postern, types
 from postern._calls import CallOptions, Reply, list_models
 from postern._decode import Mismatch, decode
 from postern._exchange import Head, Pause, Read, Send, exchange
@@ -171,3 +171,8 @@ def test_only_the_shells_do_io() -> None:
 def test_features_of_python_3_10_only() -> None:
     for path in SOURCE.rglob("*.py"):
         ast.parse(path.read_text(), feature_version=(3, 10))
+
+
+def test_an_id_with_half_of_a_character_is_refused() -> None:
+    with Postern(api_key=KEY) as client, pytest.raises(ConfigurationError):
+        client.models.get("mod_\ud800")

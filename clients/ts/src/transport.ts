@@ -274,7 +274,8 @@ export function checkParams(params: unknown): void {
 /** An ID as part of a path. */
 export function pathPart(id: string, name: string): string {
   // URL parsers resolve "." and "..", encoded or not.
-  if (typeof id !== 'string' || /^\.{0,2}$/.test(id)) throw new ConfigurationError(`${name} must be an ID`)
+  // Half of a character cannot be encoded.
+  if (typeof id !== 'string' || /^\.{0,2}$|\p{Surrogate}/u.test(id)) throw new ConfigurationError(`${name} must be an ID`)
   return encodeURIComponent(id)
 }
 

@@ -49,6 +49,7 @@ test('a call returns a promise like any other', async () => {
 test('a wrong argument rejects the promise, and does not throw', async () => {
   const postern = fakeClient(healthy)
   await assert.rejects(postern.violations.get(''), ConfigurationError)
+  await assert.rejects(postern.violations.get('vio_\ud800'), ConfigurationError)
   await assert.rejects(postern.models.transition(undefined, { to: 'retired' }), ConfigurationError)
   await assert.rejects(postern.ai.complete({ ...hello, schema: {} }), ConfigurationError)
   await assert.rejects(postern.ai.complete({ ...hello, temperature: 1n }), ConfigurationError)

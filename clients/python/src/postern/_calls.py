@@ -371,7 +371,11 @@ def _id_path(template: str, value: object) -> str:
     # Clients and servers resolve the segments "." and ".." also in their encoded forms.
     if not isinstance(value, str) or value in ("", ".", ".."):
         raise ConfigurationError("An ID must be a text that is not empty, and not . or ..")
-    return template.format(quote(value, safe=""))
+    try:
+        return template.format(quote(value, safe=""))
+    except UnicodeEncodeError:  # half of a character
+        pass
+    raise ConfigurationError("An ID must be a text of whole characters.")
 
 
 def _body(params: Mapping[str, object], without: tuple[str, ...] = ()) -> dict[str, object]:
