@@ -275,7 +275,8 @@ export function checkParams(params: unknown): void {
 export function pathPart(id: string, name: string): string {
   // URL parsers resolve "." and "..", encoded or not.
   // Half of a character cannot be encoded.
-  if (typeof id !== 'string' || /^\.{0,2}$|\p{Surrogate}/u.test(id)) throw new ConfigurationError(`${name} must be an ID`)
+  if (typeof id !== 'string' || /^\.{0,2}$|\p{Surrogate}/u.test(id))
+    throw new ConfigurationError(`${name} must be an ID`)
   return encodeURIComponent(id)
 }
 
