@@ -59,12 +59,19 @@ func (s store) recallMeter(ctx context.Context, p *project, meter string) (lentM
 	if err != nil {
 		return 0, unavailable(err)
 	}
-	flushed, err := keymeter.DecodeFlushReply(reply)
-	if err != nil || len(flushed.Absorbs) == 0 {
-		return flushed.LentMs, err
-	}
-	if _, err := s.objects.Call(ctx, abi.ClassLedger, p.ID, p.Region, ledger.Batch(flushed.Absorbs)); err != nil {
+	flushed, err := s.deliverFlushed(ctx, p, reply)
+	if err != nil {
 		return 0, unavailable(err)
 	}
 	return flushed.LentMs, nil
+}
+
+// deliverFlushed delivers what a flushed meter reports to the project's ledger.
+func (s store) deliverFlushed(ctx context.Context, p *project, reply []byte) (flushed keymeter.FlushReply, err error) {
+	flushed, err = keymeter.DecodeFlushReply(reply)
+	if err != nil || len(flushed.Absorbs) == 0 {
+		return flushed, err
+	}
+	_, err = s.objects.Call(ctx, abi.ClassLedger, p.ID, p.Region, ledger.Batch(flushed.Absorbs))
+	return flushed, err
 }

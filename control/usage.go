@@ -216,11 +216,7 @@ func (h *handler) flushMeters(ctx context.Context, p *project) (ledger.ReportRep
 		if err != nil {
 			return nil // the meter will report by itself
 		}
-		flushed, err := keymeter.DecodeFlushReply(reply)
-		if err != nil || len(flushed.Absorbs) == 0 {
-			return err
-		}
-		_, err = h.store.objects.Call(ctx, abi.ClassLedger, p.ID, p.Region, ledger.Batch(flushed.Absorbs))
+		_, err = h.store.deliverFlushed(ctx, p, reply)
 		return err
 	})
 	if err != nil {

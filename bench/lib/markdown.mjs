@@ -63,7 +63,9 @@ plan that lends waits for neither; any other key waits for one object call:
 ${geography(sections.geography)}
 
 Requests in plain workerd with authentication, limits, budget, cache and log line on, against minimal Workers in the same run (a
-machine with ${machine.cores} cores, a local upstream, workerd ${machine.workerd}, medians). \`make bench\` also prints the targets:
+machine with ${machine.cores} cores, a local upstream, workerd ${machine.workerd}, medians). workerd's Cache API sends two HTTP requests to another process for each
+uncached request, which a deployment does not pay in the Worker; the rows "no Cache API" are without them, as on workers.dev.
+\`make bench\` also prints the targets:
 
 ${table(sections.throughput, comparison)}
 ${sections.peers ? peers(sections.peers) : ''}`

@@ -44,7 +44,7 @@ func (p *program) connects(c *cobra.Command) (*cobra.Command, *connection) {
 
 // client returns a client of the deployment.
 func (p *program) client(o *connection) (*admin.Client, error) {
-	address := firstOf(o.url, p.variable(settings.EnvBaseURL), defaultURL)
+	address := p.address(o)
 	if o.timeout <= 0 {
 		return nil, misused("--timeout must be a positive duration, got %s", o.timeout)
 	}

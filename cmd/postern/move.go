@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/postern-ai/postern/internal/transfer"
+	"github.com/postern-ai/postern/server/settings"
 )
 
 const exportHelp = `Writes the state of a deployment into a file: projects, hashes of keys, policies, the model registry, usage, violations, the
@@ -93,7 +94,7 @@ func (p *program) importDeployment() *cobra.Command {
 
 // address is the deployment's address.
 func (p *program) address(o *connection) string {
-	return firstOf(o.url, p.variable("POSTERN_BASE_URL"), defaultURL)
+	return firstOf(o.url, p.variable(settings.EnvBaseURL), defaultURL)
 }
 
 // write writes a new file that only its owner can read, or standard output if its name is -. An incomplete file never has
