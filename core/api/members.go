@@ -12,20 +12,16 @@ import (
 // spelled. gjson's ForEach also decodes every string with escapes; for a long conversation, that copy takes longer than everything
 // else that the request needs.
 func Members(object gjson.Result, f func(key, raw string) bool) {
-	text := object.Raw
-	for at := 1; ; {
-		start := at + strings.IndexByte(text[at:], '"')
-		if start < at {
+	for c := jsontext.Open(object.Raw); ; {
+		name, value, ok := c.Member()
+		if !ok {
 			return
 		}
-		end := jsontext.StringEnd(text, start)
-		key := text[start+1 : end-1]
+		key := string(jsontext.Inside(name))
 		if strings.IndexByte(key, '\\') >= 0 {
-			key = jsontext.Escaped(key).Plain()
+			key = jsontext.Inside(name).Plain()
 		}
-		at = jsontext.SkipSpace(text, jsontext.SkipSpace(text, end)+1) // over the colon
-		start, at = at, jsontext.ValueEnd(text, at)
-		if !f(key, text[start:at]) {
+		if !f(key, value) {
 			return
 		}
 	}

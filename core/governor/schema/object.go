@@ -1,6 +1,10 @@
 package schema
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/postern-ai/postern/core/jsontext"
+)
 
 // object is the keywords of objects.
 func (v *validator) object(schema, name, argument, value string, depth int) bool {
@@ -9,8 +13,8 @@ func (v *validator) object(schema, name, argument, value string, depth int) bool
 	case "minProperties", "maxProperties":
 		return counts(count(value)/2, name == "minProperties", argument) || v.fail(name)
 	case "required":
-		for names := open(argument); ; {
-			one, ok := names.element()
+		for names := jsontext.Open(argument); ; {
+			one, ok := names.Element()
 			if !ok {
 				return true
 			}
@@ -30,8 +34,8 @@ func (v *validator) object(schema, name, argument, value string, depth int) bool
 
 // properties is the keyword properties.
 func (v *validator) properties(argument, value string, depth int) bool {
-	for members := open(value); ; {
-		name, one, ok := members.member()
+	for members := jsontext.Open(value); ; {
+		name, one, ok := members.Member()
 		if !ok {
 			return true
 		}
@@ -44,8 +48,8 @@ func (v *validator) properties(argument, value string, depth int) bool {
 
 // additional is the keyword additionalProperties: it applies to members that properties does not have.
 func (v *validator) additional(properties, argument, value string, depth int) bool {
-	for members := open(value); ; {
-		name, one, ok := members.member()
+	for members := jsontext.Open(value); ; {
+		name, one, ok := members.Member()
 		if !ok {
 			return true
 		}
@@ -66,11 +70,11 @@ func (v *validator) property(properties, name string) (schema string, ok bool) {
 	if properties == "" {
 		return "", false
 	}
-	c := open(properties)
+	c := jsontext.Open(properties)
 	for !v.over() {
-		from := c.at
-		key, value, more := c.member()
-		if v.work -= c.at - from; !more {
+		from := c.At()
+		key, value, more := c.Member()
+		if v.work -= c.At() - from; !more {
 			return "", false
 		}
 		if sameText(key, name) {
@@ -103,22 +107,22 @@ func (v *validator) equal(a, b string, depth int) bool {
 	if count(a) != count(b) {
 		return false
 	}
-	left, right := open(a), open(b)
+	left, right := jsontext.Open(a), jsontext.Open(b)
 	for {
-		one, ok := left.element()
+		one, ok := left.Element()
 		if !ok {
 			return true
 		}
 		var other string
 		if a[0] == '{' {
 			name := text(one)
-			one, _ = left.element()
+			one, _ = left.Element()
 			v.work -= len(b)
 			if other, ok = find(b, name); !ok {
 				return false
 			}
 		} else {
-			other, _ = right.element()
+			other, _ = right.Element()
 		}
 		if !v.equal(one, other, depth+1) {
 			return false

@@ -99,8 +99,8 @@ func (c *checker) schema(raw, place string, depth int) error {
 	if c.nodes++; depth > maxDepth || c.nodes > maxNodes {
 		return problem(place, "the schema nests deeper than 32 levels or has more than 5000 schemas")
 	}
-	for members := open(raw); ; {
-		name, value, ok := members.member()
+	for members := jsontext.Open(raw); ; {
+		name, value, ok := members.Member()
 		if !ok {
 			return nil
 		}
@@ -154,15 +154,15 @@ func (c *checker) schemas(k kind, raw, place string, depth int) error {
 	if k == schemaMap && raw[0] != '{' {
 		return problem(place, "must be an object of schemas")
 	}
-	all := open(raw)
+	all := jsontext.Open(raw)
 	for i := 0; ; i++ {
 		name, ok := strconv.Itoa(i), true
 		if k == schemaMap {
-			if name, ok = all.element(); ok {
+			if name, ok = all.Element(); ok {
 				name = text(name)
 			}
 		}
-		value, more := all.element()
+		value, more := all.Element()
 		if !ok || !more {
 			return nil
 		}
@@ -219,8 +219,8 @@ func isType(raw string) bool {
 
 // every reports whether a condition is true of all elements of an array.
 func every(raw string, condition func(string) bool) bool {
-	for c := open(raw); ; {
-		value, ok := c.element()
+	for c := jsontext.Open(raw); ; {
+		value, ok := c.Element()
 		if !ok {
 			return true
 		}
@@ -258,8 +258,8 @@ func (c *checker) ends(raw, place string, depth int) error {
 	if raw[0] != '{' {
 		return nil
 	}
-	for members := open(raw); ; {
-		name, value, ok := members.member()
+	for members := jsontext.Open(raw); ; {
+		name, value, ok := members.Member()
 		if !ok {
 			return nil
 		}
@@ -284,8 +284,8 @@ func (c *checker) same(name, value, place string, depth int) error {
 		if value[0] != '[' {
 			return nil // reported where it is
 		}
-		for all := open(value); ; {
-			one, ok := all.element()
+		for all := jsontext.Open(value); ; {
+			one, ok := all.Element()
 			if !ok {
 				return nil
 			}

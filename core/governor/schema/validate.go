@@ -62,8 +62,8 @@ func (v *validator) schema(schema, value string, depth int) bool {
 	if v.work -= len(schema); depth > maxDepth || v.over() {
 		return v.fail("limit")
 	}
-	for members := open(schema); ; {
-		name, argument, ok := members.member()
+	for members := jsontext.Open(schema); ; {
+		name, argument, ok := members.Member()
 		if !ok {
 			return true
 		}
@@ -114,8 +114,8 @@ func (v *validator) combined(name, argument, value string, depth int) bool {
 		v.quiet++
 	}
 	valid, all := 0, true
-	for schemas := open(argument); ; {
-		one, ok := schemas.element()
+	for schemas := jsontext.Open(argument); ; {
+		one, ok := schemas.Element()
 		if !ok {
 			break
 		}
@@ -137,8 +137,8 @@ func hasType(argument, value string) bool {
 	if argument[0] != '[' {
 		return isOfType(argument, value)
 	}
-	for types := open(argument); ; {
-		one, ok := types.element()
+	for types := jsontext.Open(argument); ; {
+		one, ok := types.Element()
 		if !ok {
 			return false
 		}
@@ -177,8 +177,8 @@ func isWhole(raw string) bool {
 
 // listed is the keyword enum.
 func (v *validator) listed(argument, value string, depth int) bool {
-	for values := open(argument); ; {
-		one, ok := values.element()
+	for values := jsontext.Open(argument); ; {
+		one, ok := values.Element()
 		if !ok {
 			return false
 		}
@@ -235,9 +235,9 @@ func (v *validator) array(schema, name, argument, value string, depth int) bool 
 		if prefix, ok := find(schema, "prefixItems"); ok {
 			skip = count(prefix)
 		}
-		elements := open(value)
+		elements := jsontext.Open(value)
 		for i := 0; ; i++ {
-			one, ok := elements.element()
+			one, ok := elements.Element()
 			if !ok {
 				return true
 			}
@@ -251,10 +251,10 @@ func (v *validator) array(schema, name, argument, value string, depth int) bool 
 
 // prefix is the keyword prefixItems.
 func (v *validator) prefix(argument, value string, depth int) bool {
-	schemas, elements := open(argument), open(value)
+	schemas, elements := jsontext.Open(argument), jsontext.Open(value)
 	for i := 0; ; i++ {
-		one, ok := elements.element()
-		schema, more := schemas.element()
+		one, ok := elements.Element()
+		schema, more := schemas.Element()
 		if !ok || !more {
 			return true
 		}

@@ -1,0 +1,38 @@
+package schema
+
+import (
+	"github.com/tidwall/gjson"
+
+	"github.com/postern-ai/postern/core/jsontext"
+)
+
+// count is the number of values in an object (names and values) or an array.
+func count(raw string) (n int) {
+	for c := jsontext.Open(raw); ; n++ {
+		if _, ok := c.Element(); !ok {
+			return n
+		}
+	}
+}
+
+// text is the content of a string in quotes.
+func text(raw string) string { return gjson.Parse(raw).Str }
+
+// sameText compares two strings in quotes.
+func sameText(a, b string) bool { return a == b || text(a) == text(b) }
+
+// find is the value of a member by name.
+func find(object, name string) (value string, ok bool) {
+	for c := jsontext.Open(object); ; {
+		key, value, more := c.Member()
+		if !more {
+			return "", false
+		}
+		if text(key) == name {
+			return value, true
+		}
+	}
+}
+
+// number is the value of a number, as a float64.
+func number(raw string) float64 { return gjson.Parse(raw).Num }
