@@ -10,7 +10,7 @@ type Cursor struct {
 // Open returns a cursor in front of the first member or element of raw.
 func Open(raw string) Cursor { return Cursor{raw, 1} }
 
-// At is the index behind what was read.
+// At is the index of the first byte that has not been read.
 func (c *Cursor) At() int { return c.at }
 
 // Member returns the next member of an object: its name in quotes, and its value. ok is false at the end.
