@@ -213,6 +213,10 @@ func (x *exchange) refuseFollowed() {
 	}
 }
 
+// leadDivisor defines which part of the time of all attempts a follower must have left to lead the next flight. With less, it
+// would pay for a response that it cannot wait for, and fail the flight of others that have just come.
+const leadDivisor = 64
+
 // onRejoin takes the exchange's part in the next flight. A leader sends the request: it has been admitted.
 func (x *exchange) onRejoin() {
 	x.noteCacheResult()
@@ -222,6 +226,9 @@ func (x *exchange) onRejoin() {
 		x.respondHit()
 	case x.s.flight.role == follows:
 		x.follow()
+	case x.s.flight.role == leads && x.remainingMs() < x.config.RequestMsOf(x.tier())/leadDivisor:
+		x.land(abi.FlightRetry, nil)
+		x.refuse(fault.ProviderTimeout, refusal{})
 	default:
 		x.dispatch()
 	}

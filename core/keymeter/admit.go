@@ -34,6 +34,8 @@ func decodeIdem(data []byte) (i idem, ok bool) {
 }
 
 // admit decides on one request. It stores nothing about a request that it rejects, so a flood of them causes no writes.
+// A repeat gets the answer that was lost, also if the key's record has changed since: decided anew, the request would be
+// known as admitted with what the first command asked for, such as no reservation.
 func (c *call) admit(a *Admit) AdmitReply {
 	m := c.m
 	if m != nil {
@@ -45,7 +47,7 @@ func (c *call) admit(a *Admit) AdmitReply {
 	case m.status != doc.Active || m.expired(c.in.NowMs):
 		return AdmitReply{Verdict: Inactive}
 	}
-	if a.Version < m.record.Version {
+	if a.Version < m.record.Version && !m.admitted(a.RequestID) {
 		return AdmitReply{Verdict: Stale, Record: m.record.Encode()}
 	}
 	limits := c.limits()
@@ -94,6 +96,11 @@ func (c *call) admit(a *Admit) AdmitReply {
 	}
 	reply.Windows = m.windows(limits)
 	return reply
+}
+
+// admitted reports whether the meter recognizes a request that it has admitted.
+func (m *meter) admitted(requestID string) bool {
+	return m.findReservation(requestID) >= 0 || m.knowsAdmission(requestID)
 }
 
 // expired reports whether the key has expired.

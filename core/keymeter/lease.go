@@ -225,14 +225,14 @@ func (c *call) reportLease(l *lease, r *Report) Lease {
 
 // takeLeased books the requests of a report. A request counts at its time on the isolate's clock, which its age
 // translates to this one. The allowance for a fast clock and the time that the report took make it later, never earlier.
-// It is on the day of the lease, however long the report took.
+// It is before the lease's end and so on its day, however long the report took.
 func (c *call) takeLeased(l *lease, r *Report) {
 	m := c.m
 	for i := range r.Requests {
 		q := &r.Requests[i]
 		age := r.SentMs - min(r.SentMs, q.AdmittedMs)
 		age -= (age + clockDivisor - 1) / clockDivisor
-		admittedMs := min(max(l.startMs, m.lastMs-min(m.lastMs, age)), l.endMs)
+		admittedMs := min(max(l.startMs, m.lastMs-min(m.lastMs, age)), l.endMs-1)
 		if !l.ended {
 			m.countAt(admittedMs, 1)
 		}

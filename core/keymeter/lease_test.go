@@ -224,21 +224,24 @@ func TestBookingIsForgotten(t *testing.T) {
 	}
 }
 
-// TestLeaseOfTheLastMonth checks that requests of a lease are charged to the month of the lease.
+// TestLeaseOfTheLastMonth checks that requests of a lease are charged to the month of the lease, also if it ends at
+// midnight.
 func TestLeaseOfTheLastMonth(t *testing.T) {
-	k := newKey(t, record("lending"))
-	k.now = (today+10)*calendar.DayMs - 2500
-	k.fund(10_000)
-	k.borrow(1)
-	k.settle("req_1", 0, 0)
-	k.now += 2600
-	k.fund(10_000)
-	k.report(keymeter.Report{SentMs: reportTime, LeaseID: 1, Seq: 1, Close: true, Requests: []keymeter.Leased{ended("a", 200, 100, 90), running("b", 200, 100)}})
-	k.settle("b", 0, 80)
-	k.expectReserve(10_000, keymeter.Grant{}, admitted(10_000))
-	for _, q := range k.recent() {
-		if calendar.Day(q.AtMs) != today+9 {
-			t.Errorf("%+v", q)
+	for _, beforeMs := range []uint64{2500, 505} {
+		k := newKey(t, record("lending"))
+		k.now = (today+10)*calendar.DayMs - beforeMs
+		k.fund(10_000)
+		k.borrow(1)
+		k.settle("req_1", 0, 0)
+		k.now += 2600
+		k.fund(10_000)
+		k.report(keymeter.Report{SentMs: reportTime, LeaseID: 1, Seq: 1, Close: true, Requests: []keymeter.Leased{ended("a", 200, 100, 90), running("b", 200, 100)}})
+		k.settle("b", 0, 80)
+		k.expectReserve(10_000, keymeter.Grant{}, admitted(10_000))
+		for _, q := range k.recent() {
+			if calendar.Day(q.AtMs) != today+9 {
+				t.Errorf("%d ms before midnight: %+v", beforeMs, q)
+			}
 		}
 	}
 }

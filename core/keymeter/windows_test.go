@@ -191,6 +191,34 @@ func TestVersions(t *testing.T) {
 	}
 }
 
+// TestRepeatAfterAChange checks that a repeat of an admission gets its answer although the key's record has changed since,
+// unless the key is inactive. A new request is stale.
+func TestRepeatAfterAChange(t *testing.T) {
+	k := newKey(t, record("counted"))
+	send := func(id string, mode keymeter.Mode) keymeter.AdmitReply {
+		return k.borrowAs(keymeter.Admit{RequestID: id, Version: 2, Mode: mode, AmountPico: 70}, 0)
+	}
+	k.fund(100)
+	send("req_count", keymeter.ModeCount)
+	send("req_reserve", keymeter.ModeReserve)
+	k.put(doc.Active, withVersion(record("counted"), 3))
+	if reply := send("req_count", keymeter.ModeCount); reply.Verdict != keymeter.Admitted || reply.Windows[1].Remaining != 98 {
+		t.Errorf("counted: %+v", reply)
+	}
+	if reply := send("req_reserve", keymeter.ModeReserve); reply.Verdict != keymeter.Admitted || reply.ReservedPico != 70 {
+		t.Errorf("reserved: %+v", reply)
+	}
+	if reply := send("req_new", keymeter.ModeCount); reply.Verdict != keymeter.Stale {
+		t.Errorf("new: %+v", reply)
+	}
+	k.put(doc.Inactive, withVersion(record("counted"), 4))
+	for _, id := range []string{"req_count", "req_reserve"} {
+		if reply := send(id, keymeter.ModeCount); reply.Verdict != keymeter.Inactive {
+			t.Errorf("%s after the deactivation: %+v", id, reply)
+		}
+	}
+}
+
 // TestRepeatedExtensionWritesNothing checks that an Extend to the present total does not write the meter's row.
 func TestRepeatedExtensionWritesNothing(t *testing.T) {
 	k := newKey(t, record("wide"))

@@ -51,7 +51,6 @@ func (k *key) observe(o *object, command, reply []byte) {
 		}
 		k.checkAdmit(clockMs, &a, &r)
 		if r.Verdict == keymeter.Admitted {
-			k.noteViolations(a.id, a.violations)
 			k.grant(clockMs, &r.Lease)
 		}
 	case opExtend:
@@ -64,6 +63,10 @@ func (k *key) observe(o *object, command, reply []byte) {
 		}
 	case opSettle:
 		s := readSettle(command)
+		if s.outcome == keymeter.Finish {
+			k.finish(&s)
+			return
+		}
 		k.settle(&s)
 	case opReport:
 		r, err := keymeter.DecodeReportReply(reply)
@@ -93,16 +96,16 @@ func (k *key) checkAdmit(clockMs uint64, a *admitCommand, r *keymeter.AdmitReply
 		if state.status != doc.Active || expired {
 			w.fail("I4", "%s is admitted on %s, whose status is %d", a.id, k.id, state.status)
 		}
-		if a.version < state.record.Version {
+		if a.version < state.record.Version && !k.knows(a.id) {
 			w.fail("I10", "%s is admitted with version %d of %s, which is at version %d", a.id, a.version, k.id, state.record.Version)
 		}
-		if a.mode != keymeter.ModeCheck {
-			k.admit(clockMs, a, r)
-		}
+		k.noteAdmission(clockMs, a, r)
 	case keymeter.Unknown, keymeter.Inactive:
 		if state.status == doc.Active && !expired {
 			w.fail("I11", "%s got verdict %[3]d for %[2]s, which is active", a.id, k.id, r.Verdict)
 		}
+	case keymeter.Short:
+		x.history.indebted = x.history.indebted || r.NeedPico > a.amount
 	case keymeter.RateLimited:
 		k.checkLimited(a)
 		x.history.limited = true
@@ -114,33 +117,31 @@ func (k *key) checkAdmit(clockMs uint64, a *admitCommand, r *keymeter.AdmitReply
 	}
 }
 
-// maxRemembered is the number of admissions without an open reservation by which a meter recognizes repeats.
-const maxRemembered = 32
+// noteAdmission records an admission, unless it is a repeat that the meter must recognize: I6.
+func (k *key) noteAdmission(clockMs uint64, a *admitCommand, r *keymeter.AdmitReply) {
+	switch {
+	case k.knows(a.id):
+		if k.open[a.id] == nil && r.ReservedPico > 0 {
+			k.w.fail("I6", "%s is admitted again after it was settled", a.id)
+		}
+		return
+	case a.mode != keymeter.ModeCheck:
+		k.admit(clockMs, a, r)
+	case len(a.violations) > 0:
+		k.remember(a.id)
+	}
+	k.noteViolations(a.id, a.violations)
+}
 
-// admit records an admission that counts, and checks I1.
+// admit records an admission that counts, and checks I1. A meter that has forgotten an admission counts its late repeat
+// again.
 func (k *key) admit(clockMs uint64, a *admitCommand, r *keymeter.AdmitReply) {
 	w := k.w
-	if k.open[a.id] != nil {
-		return // a retry
+	if v := k.all[a.id]; v != nil {
+		k.lost = append(k.lost, v)
 	}
-	if k.counted[a.id] {
-		v := k.all[a.id]
-		if a.mode == keymeter.ModeHit && k.remembered >= k.countedAt[a.id]+maxRemembered {
-			k.forgotten++
-			return
-		}
-		switch {
-		case v == nil || !v.settled && !v.expired || r.ReservedPico == 0:
-			return // a retry; a second reservation of zero would show in the final counts
-		case v.settled || k.jumped == 0:
-			w.fail("I6", "%s is admitted again after it was settled", a.id)
-		}
-		k.lost = append(k.lost, v) // a clock jump made it expire before the retry
-	}
-	k.counted[a.id] = true
 	if a.mode != keymeter.ModeReserve {
-		k.remembered++
-		k.countedAt[a.id] = k.remembered
+		k.remember(a.id)
 	}
 	k.day = max(k.day, clockMs/dayMs)
 	limits := k.limits()
@@ -160,7 +161,7 @@ func (k *key) admit(clockMs uint64, a *admitCommand, r *keymeter.AdmitReply) {
 	v := &reservation{x: w.byID[a.id], amount: r.ReservedPico, first: r.ReservedPico, model: a.model, expiresMs: clockMs + a.expiresMs, period: k.project.period(max(clockMs, k.day*dayMs))}
 	v.x.history.resv = v
 	v.x.history.claim.end(w.now)
-	k.open[a.id], k.all[a.id] = v, v
+	k.addReservation(v)
 	if concurrent := worldConfig.Plan(k.state().record.Plan).Concurrent; k.running() > concurrent {
 		w.fail("I1", "%s has %d concurrent requests, limit %d", k.id, k.running(), concurrent)
 	}
@@ -214,16 +215,27 @@ func (k *key) checkLimited(a *admitCommand) {
 	}
 }
 
-// settle records a reservation's first settlement and ignores later ones.
+// settle records a settlement that the meter receives.
 func (k *key) settle(s *settleCommand) {
-	if s.outcome == keymeter.Finish {
-		return
+	if k.charge(s) {
+		k.remember(s.id)
 	}
+}
+
+// finish records the violations of a response to a request without a reservation.
+func (k *key) finish(s *settleCommand) {
+	if name := s.id + " finished"; len(s.violations) > 0 && !k.knows(name) {
+		k.remember(name)
+		k.noteViolations(name, s.violations)
+	}
+}
+
+// charge records a reservation's first settlement and ignores later ones.
+func (k *key) charge(s *settleCommand) bool {
 	w, v := k.w, k.all[s.id]
 	if v == nil || v.settled {
-		return
+		return false
 	}
-	k.remembered++
 	w.logf("%s: settled: outcome %d, %v, %d reserved", s.id, s.outcome, s.charges, v.amount)
 	v.settled, v.outcome = true, *s
 	v.x.checkOutcome(s)
@@ -250,6 +262,7 @@ func (k *key) settle(s *settleCommand) {
 		v.period.excess += v.x.allowedExcess(s.cost, v.amount)
 	}
 	k.checkBudget(v.period, s.id)
+	return true
 }
 
 // checkOutcome checks I2: the settled outcome agrees with the caller's response.
@@ -292,17 +305,18 @@ func (k *key) expire(o *object, clockMs uint64) {
 	if row, ok := o.find("h"); ok && len(k.lends) > 0 {
 		_, open, _ = keymeter.StateOf(o.rows[row].Value)
 	}
-	for id, v := range k.open {
+	for _, v := range k.openInOrder() {
+		id, x := v.x.id, v.x
 		if v.lease == nil && v.expiresMs > clockMs || v.lease != nil && slices.Contains(open, id) {
 			continue
 		}
-		x := v.x
-		if !x.dead && !x.history.faulty && !x.history.failed && k.jumped == 0 && !(v.lease != nil && v.lease.faulty()) {
+		if !x.dead && !x.history.faulty && !x.history.failed && k.jumped == 0 && !x.isolate.wentBack && !(v.lease != nil && v.lease.faulty()) {
 			k.w.fail("I13", "%s: its reservation expires without a fault", id)
 		}
 		k.w.logf("%s: its reservation of %d expires", id, v.amount)
 		v.expired = true
 		delete(k.open, id)
+		k.remember(id)
 		v.period.reserved -= v.amount
 		v.period.spent += v.amount
 		k.project.booked += v.amount

@@ -48,12 +48,23 @@ func (p *project) freeAt(at uint64) int64 {
 	return free
 }
 
-// othersClaim returns the sum that other requests had claimed by a time and reserved later.
+// othersClaim returns the sum that other requests had claimed by a time and reserved later, or could not reserve because
+// their keys were in debt by then.
 func (x *exchange) othersClaim(at uint64) (sum int64) {
 	for _, o := range x.w.exchanges {
-		if c := o.history.claim; o != x && o.project == x.project && c.from != 0 && c.from <= at && at < c.until && o.history.resv != nil {
-			sum += o.history.resv.first
+		if c := o.history.claim; o != x && o.project == x.project && c.from != 0 && c.from <= at && at < c.until {
+			sum += o.claimed()
 		}
 	}
 	return sum
+}
+
+func (x *exchange) claimed() int64 {
+	switch s := &x.history; {
+	case s.resv != nil:
+		return s.resv.first
+	case s.indebted:
+		return s.least
+	}
+	return 0
 }

@@ -48,6 +48,7 @@ type history struct {
 	leaving   bool // it leaves its settlement in the entry of its key in this step
 	resv      *reservation
 	claim     claim
+	indebted  bool // its key owed more than its slice while it asked for budget
 	waits     uint64
 	fetchedAt uint64 // time of the first fetch; 0: none
 }

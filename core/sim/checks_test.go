@@ -42,12 +42,22 @@ func (x *exchange) checkStatus() {
 		}
 		x.justified(s.failed || x.noneReady(), "no fault was injected into a dependency")
 	case 502, 504:
-		x.justified(x.isolate.jumped || x.isolate.rate != 0 || slices.ContainsFunc(x.calls(), func(f *fetch) bool {
+		x.justified(x.isolate.jumped || x.waitedInVain() || x.isolate.rate != 0 || slices.ContainsFunc(x.calls(), func(f *fetch) bool {
 			return f.status != 200 || f.behavior.Fault != "" || f.behavior.Lie != "" || x.item.JSON && !f.behavior.JSON
 		}), "every provider responded correctly")
 	default:
 		x.w.fail(fmt.Sprint("I11 ", s.status), "%s got %d", x.id, s.status)
 	}
+}
+
+// leadMs is the time that a follower with a tier's longest time must have left to lead a flight.
+const leadMs = 3 * secondMs
+
+// waitedInVain reports whether the exchange has waited for a provider's content for as long as all attempts may take, in a
+// flight first.
+func (x *exchange) waitedInVain() bool {
+	return len(x.history.followed) > 0 && x.w.now+leadMs >= x.history.arrivedAt+worldConfig.RequestMsOf(worldConfig.Tier(x.request.model)) &&
+		!slices.ContainsFunc(x.calls(), func(f *fetch) bool { return f.content })
 }
 
 // calls are the fetches whose results the exchange may have: its own, and those of the flights that it followed.

@@ -80,6 +80,7 @@ func (x *exchange) step(e *abi.Event) {
 		i.shared = out.Shared
 	}
 	if out.PinnedChanged {
+		i.lookBack(x.pinned, in.Pinned)
 		i.pin(x.pinned, out.Pinned, out.PinnedKeepMs)
 		x.pinChanged(i.pinned[x.pinned].value)
 	}

@@ -139,6 +139,7 @@ func (x *exchange) cut() {
 	s := x.seat
 	x.seat = nil
 	x.w.logf("%s is ended by the platform", x.id)
+	x.leaveUnkept()
 	x.w.stats.Faults++
 	x.die()
 	if s != nil && s.leads {

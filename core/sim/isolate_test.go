@@ -15,8 +15,11 @@ type isolate struct {
 	offset  int64
 	rate    int64 // by which the clock runs too fast, in permille
 	jumped  bool
-	running []*exchange
-	random  *rng
+	// wentBack is set once the clock has jumped back, and back has the entries that have not changed since.
+	wentBack bool
+	back     map[string]bool
+	running  []*exchange
+	random   *rng
 }
 
 type hotRow struct {
@@ -43,7 +46,7 @@ type kvSeen struct {
 }
 
 func newIsolate(w *world, n int) *isolate {
-	return &isolate{w: w, number: n, pinned: map[string]pinnedRow{}, hot: map[string]hotRow{}, flights: map[string]*flight{}, seen: map[string]kvSeen{}, random: fork(w.plan.Seed, uint64(n)+1000)}
+	return &isolate{w: w, number: n, pinned: map[string]pinnedRow{}, hot: map[string]hotRow{}, flights: map[string]*flight{}, back: map[string]bool{}, seen: map[string]kvSeen{}, random: fork(w.plan.Seed, uint64(n)+1000)}
 }
 
 // clock returns the isolate's time in Unix milliseconds.
@@ -74,7 +77,7 @@ func (i *isolate) kill() {
 	for _, row := range i.pinned {
 		i.w.forget(row.value)
 	}
-	i.shared, i.pinned, i.hot, i.flights = nil, map[string]pinnedRow{}, map[string]hotRow{}, map[string]*flight{}
+	i.shared, i.pinned, i.hot, i.flights, i.back = nil, map[string]pinnedRow{}, map[string]hotRow{}, map[string]*flight{}, map[string]bool{}
 }
 
 // maxPinned is the number of entries in an isolate's pinned memory. It is small, so that keys sometimes find no room.

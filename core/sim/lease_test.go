@@ -33,6 +33,7 @@ type lent struct {
 	excess int64 // of requests that cost more than their reservations
 	blind  bool  // the isolate cannot have seen that its clock jumped back
 	lost   bool  // the isolate has died
+	unkept bool  // the platform has ended the exchange that kept it
 }
 
 // slackMs is the longest time for which a lease may be used, on the meter's clock.
@@ -191,6 +192,7 @@ func (l *lent) release(amount int64) {
 func (k *key) book(l *lent) {
 	w := k.w
 	w.logf("%s: lease %x is booked: %d requests, %d", k.id, l.id, l.unused(), l.held)
+	k.rememberClosed(l)
 	if l.unused() == 0 {
 		l.release(l.held) // all of its requests are known
 		l.closed = true
@@ -211,7 +213,7 @@ func (k *key) book(l *lent) {
 
 // faulty reports whether a fault may have kept the isolate from reporting or closing the lease.
 func (l *lent) faulty() bool {
-	return l.key.w.plan.Faults.any() || l.key.jumped > 0 || l.isolate != nil && l.isolate.jumped || l.isolate == nil && l.key.w.killed
+	return l.key.w.plan.Faults.any() || l.unkept || l.key.jumped > 0 || l.isolate != nil && l.isolate.jumped || l.isolate == nil && l.key.w.killed
 }
 
 // report records the first report of requests and settlements, as the meter applies it.
@@ -246,6 +248,9 @@ func (k *key) report(clockMs uint64, r *keymeter.Report, reply *keymeter.ReportR
 	k.grant(clockMs, &reply.Lease)
 	if r.Close && !l.closed && !l.booked {
 		l.closed = true
+		if !l.late {
+			k.rememberClosed(l)
+		}
 		if l.day == k.day && !l.late {
 			k.dayLent -= l.unused()
 		}
@@ -266,7 +271,7 @@ func (k *key) register(clockMs uint64, l *lent, r *keymeter.Report, q *keymeter.
 	}
 	age := r.SentMs - min(r.SentMs, q.AdmittedMs)
 	age -= (age + 19) / 20 // the isolate's clock may be fast
-	admittedMs := min(max(l.startMs, clockMs-min(clockMs, age)), l.endMs)
+	admittedMs := min(max(l.startMs, clockMs-min(clockMs, age)), l.endMs-1)
 	if !l.ended {
 		k.ticks = append(k.ticks, tick{admittedMs, 1})
 	}
@@ -277,10 +282,10 @@ func (k *key) register(clockMs uint64, l *lent, r *keymeter.Report, q *keymeter.
 		w.fail("I2 lease", "%s is reported with a reservation of %d, it has %d", x.id, q.AmountPico, v.amount)
 	}
 	v.period.reserved += v.amount
-	k.open[x.id], k.all[x.id] = v, v
+	k.addReservation(v)
 	if len(q.Settle) > 0 {
 		s := readSettle(q.Settle)
-		k.settle(&s)
+		k.charge(&s)
 	}
 }
 

@@ -110,7 +110,8 @@ func (k *key) statesSinceVersion(version uint64) []keyState {
 	return k.states[at:]
 }
 
-// running is the number of requests in progress.
+// running is the number of requests in progress. It leaves out those of a lease that a jump of the meter's clock ended too
+// early.
 func (k *key) running() (n uint64) {
 	for _, v := range k.open {
 		if !v.left {
@@ -118,7 +119,7 @@ func (k *key) running() (n uint64) {
 		}
 	}
 	for _, v := range k.leased {
-		if !v.reported && !v.left && !v.x.dead {
+		if !v.reported && !v.left && !v.x.dead && v.lease.forwards == k.forwards {
 			n++
 		}
 	}
@@ -186,18 +187,38 @@ func (w *world) forget(entry []byte) {
 	}
 }
 
-// jumpUnseen notes which leases outlive a jump back of the isolate's clock that the isolate cannot have seen, because it
-// was idle.
-func (i *isolate) jumpUnseen(ms int64) {
-	if ms >= 0 {
+// leaveUnkept notes that the platform ends an exchange, which may have kept a lease.
+func (x *exchange) leaveUnkept() {
+	row, ok := x.isolate.pinned[x.pinned]
+	if !ok {
 		return
 	}
-	for _, row := range i.pinned {
-		v := lease.Look(row.value)
-		for _, k := range i.w.keys {
-			if l := k.leases[v.ID]; l != nil && i.clock()+stepBackMs >= v.LastMs {
-				l.blind = true
-			}
+	if l := x.key.leases[lease.Look(row.value).ID]; l != nil {
+		l.unkept = true
+	}
+}
+
+// jumpBack notes that the isolate's clock has gone back. A lease outlives that if the next change of its entry cannot see it.
+func (i *isolate) jumpBack() {
+	i.wentBack = true
+	for name := range i.pinned {
+		i.back[name] = true
+	}
+}
+
+// lookBack notes at the first change of an entry after a jump back whether that change cannot have seen the jump.
+func (i *isolate) lookBack(name string, before []byte) {
+	if !i.back[name] {
+		return
+	}
+	delete(i.back, name)
+	v := lease.Look(before)
+	if i.w.clockOf(i)+stepBackMs < v.LastMs {
+		return
+	}
+	for _, k := range i.w.keys {
+		if l := k.leases[v.ID]; l != nil {
+			l.blind = true
 		}
 	}
 }

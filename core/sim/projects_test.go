@@ -76,17 +76,16 @@ type key struct {
 	admitted  []admission
 	open      map[string]*reservation
 	all       map[string]*reservation
-	lost      []*reservation  // expired reservations whose requests were admitted again
-	counted   map[string]bool // admitted request IDs
-	usedUp    []tokens        // settled tokens
+	lost      []*reservation // expired reservations whose requests were admitted again
+	usedUp    []tokens       // settled tokens
 	jumped    int
 	hits      uint64 // admitted cache hits
 	day       uint64 // the largest day that its meter has seen
 	successor *key
 
-	remembered int    // admissions that reserve nothing, and settlements
-	forgotten  uint64 // repeats of cache hits that the meter could not recognize any more
-	countedAt  map[string]int
+	remembered   int            // names that the meter has remembered, see remember
+	rememberedAt map[string]int // the last of them, counted from 1
+	reserved     int            // reservations that the meter has made
 
 	violations violationCounts
 
@@ -121,6 +120,7 @@ type reservation struct {
 	first     int64 // amount when it was admitted
 	model     string
 	expiresMs uint64
+	number    int // in the order of the meter's reservations
 	expired   bool
 	settled   bool
 	outcome   settleCommand
@@ -186,8 +186,8 @@ func (w *world) newKey(p *project, test bool) *key {
 	}
 	k := &key{
 		w: w, number: n, id: fmt.Sprint("key_", n), value: keys.New(keys.Gateway, env, random), project: p,
-		open: map[string]*reservation{}, all: map[string]*reservation{}, counted: map[string]bool{},
-		countedAt: map[string]int{}, leases: map[uint64]*lent{}, leased: map[string]*reservation{},
+		open: map[string]*reservation{}, all: map[string]*reservation{},
+		rememberedAt: map[string]int{}, leases: map[uint64]*lent{}, leased: map[string]*reservation{},
 	}
 	k.hash = keys.Hash(k.value)
 	w.keys = append(w.keys, k)

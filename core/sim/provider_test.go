@@ -170,6 +170,7 @@ func tokensOf(text string) uint64 { return chat.EstimateTokens(jsontext.Escaped(
 // begin schedules the events of the fetch.
 func (f *fetch) begin(o *open, a *abi.Action) {
 	w, x, d := f.x.w, f.x, &f.behavior
+	a = x.onRealTime(a)
 	fault := func(ms, code uint64) {
 		w.after(ms, func() {
 			if !o.canceled && !x.over {
@@ -185,11 +186,11 @@ func (f *fetch) begin(o *open, a *abi.Action) {
 		return ms
 	}
 	switch {
-	case d.Fault == "connect":
-		fault(d.Ms, abi.FaultConnect)
-		return
 	case d.Fault == "head" || a.HeadMs > 0 && d.Ms >= a.HeadMs:
 		fault(limit(a.HeadMs), abi.FaultHead)
+		return
+	case d.Fault == "connect":
+		fault(limit(d.Ms), abi.FaultConnect)
 		return
 	case d.Fault == "byte" && a.Stream == 0:
 		fault(limit(d.Ms+a.FirstByteMs), abi.FaultFirstByte)
@@ -217,6 +218,15 @@ func (f *fetch) begin(o *open, a *abi.Action) {
 		x.buffers[a.Buffer] = e.Data
 		x.reply(o, e, true)
 	})
+}
+
+// onRealTime returns a fetch with its timeouts in real time: the host's timers run by the isolate's clock.
+func (x *exchange) onRealTime(a *abi.Action) *abi.Action {
+	b := *a
+	for _, ms := range [...]*uint64{&b.HeadMs, &b.FirstByteMs, &b.IdleMs, &b.TotalMs} {
+		*ms = x.isolate.real(*ms)
+	}
+	return &b
 }
 
 // response returns the event of a complete response.

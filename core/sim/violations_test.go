@@ -37,29 +37,24 @@ func (x *exchange) answeredBlocked() bool {
 
 func (x *exchange) governed() bool { return x.w.plan.Projects[x.project.number].Governed }
 
-// violationCounts are numbers of violations by rule: the number that a meter has stored, and the number that repeated commands
-// may have stored again.
+// violationCounts are what a meter has stored.
 type violationCounts struct {
-	stored, repeated map[string]uint64
-	requests         map[string]bool // IDs of admitted requests with violations
+	stored   map[string]uint64 // by rule
+	requests map[string]bool   // IDs of admitted requests with violations
 }
 
-// noteViolations records the violations of a request that a meter has admitted.
+// noteViolations records violations that a meter stores.
 func (k *key) noteViolations(id string, list []ledger.Violation) {
 	if len(list) == 0 {
 		return
 	}
 	v := &k.violations
 	if v.requests == nil {
-		*v = violationCounts{map[string]uint64{}, map[string]uint64{}, map[string]bool{}}
-	}
-	to := v.stored
-	if v.requests[id] {
-		to = v.repeated
+		*v = violationCounts{map[string]uint64{}, map[string]bool{}}
 	}
 	v.requests[id] = true
 	for _, found := range list {
-		to[found.Rule] += found.Count
+		v.stored[found.Rule] += found.Count
 	}
 }
 
@@ -111,12 +106,9 @@ func (w *world) compareViolations(p *project) {
 			continue
 		}
 		for rule, stored := range k.violations.stored {
-			name, most := k.id+" "+rule, stored
-			if w.plan.Faults.Late || k.jumped > 0 { // a meter recognizes repeats for a while
-				most += k.violations.repeated[rule]
-			}
-			if n := listed[name]; n < stored || n > most {
-				w.fail("I14 listed", "%s: %d violations of %s are listed, %d to %d are stored", p.id, n, name, stored, most)
+			name := k.id + " " + rule
+			if n := listed[name]; n != stored {
+				w.fail("I14 listed", "%s: %d violations of %s are listed, %d are stored", p.id, n, name, stored)
 			}
 			delete(listed, name)
 		}

@@ -211,7 +211,9 @@ func (w *world) jump(it *item) {
 	if it.Name != "objects" {
 		i := w.isolate(it.Isolate)
 		i.offset, i.jumped = i.offset+it.Ms, true
-		i.jumpUnseen(it.Ms)
+		if it.Ms < 0 {
+			i.jumpBack()
+		}
 		return
 	}
 	for _, o := range w.ordered {

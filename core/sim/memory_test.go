@@ -1,0 +1,36 @@
+package sim_test
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+)
+
+// maxRemembered is the number of names that a meter remembers besides its open reservations, to recognize repeats. A name
+// is the ID of a request that reserves nothing or whose reservation has ended, or says that a lease was closed.
+const maxRemembered = 32
+
+func (k *key) remember(name string) {
+	k.remembered++
+	k.rememberedAt[name] = k.remembered
+}
+
+func (k *key) rememberClosed(l *lent) { k.remember("closed " + strconv.FormatUint(l.id, 36)) }
+
+// knows reports whether the meter recognizes a repeat.
+func (k *key) knows(name string) bool {
+	at := k.rememberedAt[name]
+	return k.open[name] != nil || at > 0 && k.remembered < at+maxRemembered
+}
+
+func (k *key) addReservation(v *reservation) {
+	k.reserved++
+	v.number = k.reserved
+	k.open[v.x.id], k.all[v.x.id] = v, v
+}
+
+// openInOrder returns the open reservations in the order in which the meter made them.
+func (k *key) openInOrder() []*reservation {
+	return slices.SortedFunc(maps.Values(k.open), func(a, b *reservation) int { return cmp.Compare(a.number, b.number) })
+}
