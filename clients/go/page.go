@@ -2,6 +2,7 @@ package postern
 
 import (
 	"iter"
+	"net/http"
 	"net/url"
 	"strconv"
 	"time"
@@ -32,9 +33,15 @@ func eachItem[T any](page func(after string) (*Page[T], error), after string) it
 				yield(none, err)
 				return
 			}
-			if after = p.Next; after == "" {
+			if p.Next == "" {
 				return
 			}
+			if p.Next == after {
+				var none T
+				yield(none, &InvalidResponseError{StatusCode: http.StatusOK, Problem: "the page has itself as its next page"})
+				return
+			}
+			after = p.Next
 		}
 	}
 }

@@ -190,7 +190,7 @@ func (f *fetch) begin(o *open, a *abi.Action) {
 		fault(limit(a.HeadMs), abi.FaultHead)
 		return
 	case d.Fault == "connect":
-		fault(limit(d.Ms), abi.FaultConnect)
+		fault(d.Ms, abi.FaultConnect) // earlier than HeadMs, and so than TotalMs
 		return
 	case d.Fault == "byte" && a.Stream == 0:
 		fault(limit(d.Ms+a.FirstByteMs), abi.FaultFirstByte)

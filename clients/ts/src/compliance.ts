@@ -132,8 +132,13 @@ export class ComplianceExport implements AsyncIterable<ExportLine> {
     if (link === undefined) return null
     const base = new URL(page.running.url)
     const next = URL.canParse(link, base.href) ? new URL(link, base.href) : null
-    if (next?.origin === base.origin && next.pathname.endsWith(PATH)) return Object.fromEntries(next.searchParams)
-    throw this.#transport.invalid(page, 'has a link to a place outside the export')
+    if (next?.origin !== base.origin || !next.pathname.endsWith(PATH)) {
+      throw this.#transport.invalid(page, 'has a link to a place outside the export')
+    }
+    if (String(next.searchParams) === String(base.searchParams)) {
+      throw this.#transport.invalid(page, 'has itself as its next page')
+    }
+    return Object.fromEntries(next.searchParams)
   }
 }
 

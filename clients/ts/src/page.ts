@@ -68,7 +68,10 @@ export function firstPage<Item, P extends Page<Item>>(
     if (!Array.isArray(items) || !(next === null || typeof next === 'string')) {
       throw transport.invalid(received, `has no list of ${list.member}`)
     }
-    const more = async (after: string) => (await load({ ...sent, after })).data
+    const more = async (after: string) => {
+      if (after === sent.after) throw transport.invalid(received, 'has itself as its next page')
+      return (await load({ ...sent, after })).data
+    }
     return withResponse(list.make(items as Item[], next, more, body), received)
   }
   return new PagePromise(load(filters as Query))

@@ -14,8 +14,8 @@ export interface ChatClient {
 export interface ChatHandlerOptions<Incoming, Context> {
   client: ChatClient
   /**
-   * Decides who may use the handler, for example by a session cookie: `false` (or nothing) rejects with 401, any other
-   * value allows the request and is passed to `prepare`. Must not read the body.
+   * Decides who may use the handler, for example by a session cookie: `false` (or nothing, `''` or `0`) rejects with 401,
+   * any other value allows the request and is passed to `prepare`. Must not read the body.
    */
   authorize(request: Incoming): Context | false | null | undefined | Promise<Context | false | null | undefined>
   /**
@@ -74,9 +74,7 @@ export async function relay<I, C>(options: ChatHandlerOptions<I, C>, incoming: I
 
 async function answer<I, C>(options: ChatHandlerOptions<I, C>, incoming: I, call: Call, cors: Record<string, string>) {
   const context = await options.authorize(incoming)
-  if (context === false || context === null || context === undefined) {
-    throw new Rejection(401, 'unauthorized', 'Not signed in.')
-  }
+  if (!context) throw new Rejection(401, 'unauthorized', 'Not signed in.')
   const body = browserBody(await readBody(call, options.maxBodyBytes ?? DEFAULT_MAX_BODY_BYTES))
   const params = options.prepare ? await options.prepare(body, context) : { messages: body.messages }
   if (params === false) throw new Rejection(400, 'invalid_request', 'The request is not allowed.')

@@ -114,7 +114,7 @@ test('the browser chooses messages only, unless prepare copies more', async () =
 })
 
 test('nothing is sent without authorization', async () => {
-  for (const answer of [false, undefined, null, Promise.resolve(false)]) {
+  for (const answer of [false, undefined, null, '', 0, Promise.resolve(false)]) {
     const client = scripted(done)
     await rejected(await handler(client, { authorize: () => answer })(post()), 401, 'unauthorized')
     assert.equal(client.params.length, 0)

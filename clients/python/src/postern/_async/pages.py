@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Generic, TypeVar
 
 from .._calls import Call, PageData
+from .._errors import InvalidResponseError
 from .._exchange import failed_record
 from ..types import ExportLine, Raw
 from .transport import AsyncTransport
@@ -41,6 +42,8 @@ class AsyncPage(Generic[T]):
             raise data.fault
         if data.next_query is None:
             return None
+        if data.next_query == self._call.query:
+            raise InvalidResponseError("The page has itself as its next page.", status=200, request_id=None)
         return await first_page(self._transport, replace(self._call, query=data.next_query))
 
     async def pages(self) -> AsyncIterator[AsyncPage[T]]:
