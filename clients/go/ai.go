@@ -114,21 +114,25 @@ func (s AIService) Complete(ctx context.Context, params CompletionParams, opts .
 	return body.whole(response.Meta), nil
 }
 
-// completionBody is a completion as the gateway sends it. Its text is required.
+// completionBody is a completion as the gateway sends it. Its text and its usage are required.
 type completionBody struct {
 	Completion
-	Text *string `json:"text"`
+	Text  *string `json:"text"`
+	Usage *Usage  `json:"usage"`
 }
 
 func (b *completionBody) missing() string {
-	if b.Text == nil {
+	switch {
+	case b.Text == nil:
 		return "text"
+	case b.Usage == nil:
+		return "usage"
 	}
 	return ""
 }
 
 func (b *completionBody) whole(meta Meta) *Completion {
-	b.Completion.Text, b.Completion.Meta = *b.Text, meta
+	b.Completion.Text, b.Completion.Usage, b.Completion.Meta = *b.Text, *b.Usage, meta
 	return &b.Completion
 }
 

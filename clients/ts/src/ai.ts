@@ -1,5 +1,6 @@
 // Completions: POST /api/ai/complete and /api/ai/chat.
 import { ConfigurationError } from './errors.js'
+import { isCompletion } from './events.js'
 import type { ResponseMeta } from './meta.js'
 import type { CallOptions } from './options.js'
 import type { APIPromise } from './promise.js'
@@ -144,8 +145,8 @@ export class AI {
   }
 
   #completion = (value: Record<string, unknown>, received: Received<string>): Completion => {
-    if (typeof value.text !== 'string') throw this.#transport.invalid(received, 'is no completion')
-    return { ...(value as unknown as Completion), meta: received.meta }
+    if (!isCompletion(value)) throw this.#transport.invalid(received, 'is no completion')
+    return { ...value, meta: received.meta }
   }
 }
 

@@ -130,6 +130,11 @@ export class EventReader {
   }
 }
 
+/** Whether a value has the members of a completion that callers count on. */
+export function isCompletion(value: unknown): value is Completion {
+  return isObject(value) && typeof value.text === 'string' && isObject(value.usage)
+}
+
 /** The events of a completion that arrived whole. */
 export async function* eventsOf(completion: Omit<Completion, 'meta'>): AsyncGenerator<ChatEvent, void, undefined> {
   const { text, ...rest } = completion

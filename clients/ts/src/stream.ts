@@ -2,8 +2,8 @@
 import type { Completion, Usage } from './ai.js'
 import { readText } from './body.js'
 import { APIAbortedError, PosternError } from './errors.js'
-import { type ChatEvent, type DoneEvent, EventReader, eventsOf } from './events.js'
-import { isObject, parsed } from './json.js'
+import { type ChatEvent, type DoneEvent, EventReader, eventsOf, isCompletion } from './events.js'
+import { parsed } from './json.js'
 import type { ResponseMeta } from './meta.js'
 import type { CallOptions } from './options.js'
 import { APIPromise, type WithResponse } from './promise.js'
@@ -136,9 +136,8 @@ export function openStream(transport: Transport, call: () => Call, options: Call
     }
     cancel.release()
     const completion = parsed(body)
-    if (!isObject(completion) || typeof completion.text !== 'string')
-      throw transport.invalid(answered, 'is neither a stream nor a completion')
-    const events = eventsOf(completion as unknown as Completion)
+    if (!isCompletion(completion)) throw transport.invalid(answered, 'is neither a stream nor a completion')
+    const events = eventsOf(completion)
     return withResponse(new ChatStream(meta, events, stop), answered)
   }
   return new StreamPromise(open())

@@ -126,7 +126,7 @@ test('ai.chat refuses a schema, which it would ignore', async () => {
 })
 
 test("the text of an OutputValidationError has the first issue's place", async () => {
-  const postern = fakeClient(async () => Response.json({ text: '{}' }))
+  const postern = fakeClient(async () => Response.json({ text: '{}', usage: {} }))
   const textOf = (issues) => {
     const schema = { '~standard': { version: 1, vendor: 'x', validate: () => ({ issues }) } }
     return postern.ai.complete({ ...hello, schema }).catch(({ message }) => message)

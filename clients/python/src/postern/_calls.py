@@ -146,7 +146,7 @@ def ai_call(path: str, params: Mapping[str, object], options: CallOptions, read:
 
 def read_completion(reply: Reply) -> Completion:
     """A whole completion."""
-    made = decoded(Completion, reply, require="text")
+    made = decoded(Completion, reply, require=("text", "usage"))
     return replace(made, meta=reply.meta)
 
 
@@ -332,11 +332,12 @@ def _next_query(reply: Reply, base_url: str) -> Mapping[str, str] | None:
 # Shared
 
 
-def decoded(cls: type[T], reply: Reply, require: str | None = None) -> T:
-    """The body as an object of a class. A required member must be there."""
+def decoded(cls: type[T], reply: Reply, require: Sequence[str] = ()) -> T:
+    """The body as an object of a class. Required members must be there."""
     value = json_object(reply)
-    if require is not None and value.get(require) is None:
-        raise reply.invalid(f"The response is not as described: {require} is missing.")
+    for name in require:
+        if value.get(name) is None:
+            raise reply.invalid(f"The response is not as described: {name} is missing.")
     return _decoded(cls, value, reply)
 
 
