@@ -15,6 +15,7 @@ type extension struct {
 	budget   budgetRequest
 	retryMs  uint64 // when lent budget may be free again; 0: it is not awaited
 	waits    uint64 // for lent budget
+	dry      bool   // the budget had nothing beyond the reservation
 }
 
 func (e *extension) fields(f *abi.Fields) {
@@ -23,6 +24,7 @@ func (e *extension) fields(f *abi.Fields) {
 	e.budget.fields(f)
 	f.Uint(&e.retryMs)
 	f.Uint(&e.waits)
+	f.Bool(&e.dry)
 }
 
 // extendTokens is the number of output tokens by which a stream's reservation grows, and minExtendTokens the
@@ -63,7 +65,7 @@ func (x *exchange) requestExtension(seen chat.Usage) {
 	least.Output = seen.Output + minExtendTokens
 	e.total = money.Add(x.s.spent.costPico, x.model().Cost(&total))
 	e.minTotal = money.Add(x.s.spent.costPico, x.model().Cost(&least))
-	if e.total <= x.s.admission.reserved {
+	if e.total <= x.s.admission.reserved || e.dry && e.minTotal <= x.s.admission.reserved {
 		e.total = 0
 		return
 	}
@@ -96,6 +98,7 @@ func (x *exchange) onExtend() {
 	case err != nil:
 		e.total = 0
 	case reply.Verdict == keymeter.Admitted:
+		e.dry = e.budget.final && reply.ReservedPico <= s.admission.reserved
 		s.admission.reserved, e.total = reply.ReservedPico, 0
 	case reply.Verdict == keymeter.Short:
 		e.budget.begin(&reply)

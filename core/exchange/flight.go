@@ -141,12 +141,8 @@ var flightFaults = []fault.Fault{
 	fault.TooLong, fault.Filtered, fault.Blocked,
 }
 
-// failFlight lands the flight of an exchange that ends with an error. A leader that has spent its time as a follower of others
-// says nothing about the request.
+// failFlight lands the flight of an exchange that ends with an error.
 func (x *exchange) failFlight(f fault.Fault) {
-	if x.s.flight.failures > 0 && x.remainingMs() == 0 {
-		x.land(abi.FlightRetry, nil)
-	}
 	for i := range flightFaults {
 		if f == flightFaults[i] {
 			x.land(abi.FlightFailed, []byte(f.Code))

@@ -167,6 +167,11 @@ func (x *exchange) settleFollowed(status uint64) {
 	}
 }
 
+// againDivisor defines which part of the time of all attempts a follower must have left to start over after a failure. With
+// less, it might lead the next flight without the time to wait for a response: it would pay for nothing, and fail the flight of
+// others that have just come.
+const againDivisor = 4
+
 // onFlightFailed starts over if the caller has had nothing: the first of the followers leads the next flight. The caller of
 // an open stream gets an error event.
 func (x *exchange) onFlightFailed() {
@@ -182,7 +187,7 @@ func (x *exchange) onFlightFailed() {
 		x.breakFollowed()
 	case code == abi.FlightAlone:
 		x.goAlone()
-	case f.failures == maxFlightFailures:
+	case f.failures == maxFlightFailures, code == abi.FlightFailed && x.remainingMs() < x.config.RequestMsOf(x.tier())/againDivisor:
 		x.refuseFollowed()
 	default:
 		x.enter(phaseRejoin)
@@ -213,10 +218,6 @@ func (x *exchange) refuseFollowed() {
 	}
 }
 
-// leadDivisor defines which part of the time of all attempts a follower must have left to lead the next flight. With less, it
-// would pay for a response that it cannot wait for, and fail the flight of others that have just come.
-const leadDivisor = 64
-
 // onRejoin takes the exchange's part in the next flight. A leader sends the request: it has been admitted.
 func (x *exchange) onRejoin() {
 	x.noteCacheResult()
@@ -226,9 +227,6 @@ func (x *exchange) onRejoin() {
 		x.respondHit()
 	case x.s.flight.role == follows:
 		x.follow()
-	case x.s.flight.role == leads && x.remainingMs() < x.config.RequestMsOf(x.tier())/leadDivisor:
-		x.land(abi.FlightRetry, nil)
-		x.refuse(fault.ProviderTimeout, refusal{})
 	default:
 		x.dispatch()
 	}

@@ -37,6 +37,7 @@ type request struct {
 
 	provider     [][]abi.Event                 // responses to fetches, in order; a stream has several events
 	control      uint64                        // status of the control plane's response
+	waiting      uint64                        // exchanges that follow it
 	disconnectAt int                           // number of the reply before which the client disconnects, from 1; 0: none
 	hold         func(*host, *abi.Action) bool // reports whether an action's reply is held back; nil: none is
 }
@@ -140,7 +141,7 @@ func (h *host) removePending(id uint64) {
 // step advances the exchange by one event and performs its actions.
 func (h *host) step(event abi.Event) {
 	h.t.Helper()
-	out := exchange.Step(h.config, &abi.StepInput{NowMs: h.nowMs, Shared: h.shared, State: h.state, Attached: h.buffers[abi.AttachedBuffer], Pinned: h.pinned, Event: event})
+	out := exchange.Step(h.config, &abi.StepInput{NowMs: h.nowMs, Shared: h.shared, State: h.state, Attached: h.buffers[abi.AttachedBuffer], Pinned: h.pinned, Waiting: h.waiting, Event: event})
 	if h.state = out.State; out.SharedChanged {
 		h.shared = out.Shared
 	}

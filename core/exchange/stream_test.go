@@ -132,6 +132,40 @@ func TestFailedAbsorbDoesNotCutAStream(t *testing.T) {
 	equal(t, "extend commands", len(sentCommands[*keymeter.Extend](h)), 2)
 }
 
+// 900 words cost $0.008586, and 256 tokens more $0.00256.
+func TestStreamAsksNoMoreWhenTheBudgetHasNothing(t *testing.T) {
+	const reserved = 11_300 * microDollar
+	words := func(n int) string { return chunk(`{"content":"`+strings.Repeat("word ", n)+`"}`, "null") }
+	h := request{
+		path: "/v1/chat/completions", body: strings.Replace(streamRequest, `"max_tokens":100,`, "", 1),
+		verdicts: []*keymeter.AdmitReply{
+			{Verdict: keymeter.Admitted, ReservedPico: reserved}, {Verdict: keymeter.Short, NeedPico: 5, Epoch: 1},
+			{Verdict: keymeter.Admitted, ReservedPico: reserved}, {Verdict: keymeter.Short, NeedPico: 5, LeastPico: 5, Epoch: 1},
+		},
+		grants:   []ledger.GrantReply{{Granted: true, Final: true}},
+		provider: [][]abi.Event{streamEvents(words(900), "tick", greeting, "tick", greeting, "tick", words(40), "tick", finish+"data: [DONE]\n\n")},
+	}.run(t)
+	contains(t, "stream", h.sentText(), "data: [DONE]")
+	var least []int64
+	for _, e := range sentCommands[*keymeter.Extend](h) {
+		least = append(least, e.LeastPico)
+	}
+	if len(least) != 3 || least[0] > reserved || least[2] <= reserved {
+		t.Errorf("extensions to at least %d, of a reservation of %d", least, reserved)
+	}
+}
+
+func TestLongPublishedStreamLands(t *testing.T) {
+	piece := chunk(`{"content":"`+strings.Repeat("x", 300<<10)+`"}`, "null")
+	for pieces := 3; pieces <= 4; pieces++ { // below and above what is stored
+		h := request{
+			path: "/v1/chat/completions", body: streamRequest, record: withCache, waiting: 1,
+			provider: [][]abi.Event{streamEvents(strings.Repeat(piece, pieces), finish+"data: [DONE]\n\n")},
+		}.run(t)
+		equal(t, fmt.Sprint("the end of a flight of ", pieces*300, " KiB"), h.one(abi.ActionLand).Code, uint64(abi.FlightLanded))
+	}
+}
+
 func TestStreamEndCancelsItsExtension(t *testing.T) {
 	long := chunk(`{"content":"`+strings.Repeat("word ", 1200)+`"}`, "null")
 	pending := map[string]func(*abi.Action) bool{

@@ -88,9 +88,11 @@ func (x *exchange) completeStream(encoded []byte) {
 			x.keepReplay(&settle, 200, x.answerHeaders(a), x.encodeAnswer(response, &m))
 		}
 		x.store(a, false, encoded)
-		x.landAnswer(a, false, encoded)
 	} else if s.idempotency != "" {
 		settle.Oversized = true
+	}
+	if response != nil || s.flight.began { // followers have what was too long to store
+		x.landAnswer(a, false, encoded)
 	}
 	x.settle(&settle)
 	s.hit.provider, s.hit.model = a.provider, a.model

@@ -42,10 +42,12 @@ func (c *call) admit(a *Admit) AdmitReply {
 		c.acceptGrant(a.Grant)
 	}
 	switch {
-	case m == nil || m.status == doc.Removed:
+	case m == nil:
 		return AdmitReply{Verdict: Unknown}
+	case m.status == doc.Removed:
+		return AdmitReply{Verdict: Unknown, Lease: m.lentBefore(a)}
 	case m.status != doc.Active || m.expired(c.in.NowMs):
-		return AdmitReply{Verdict: Inactive}
+		return AdmitReply{Verdict: Inactive, Lease: m.lentBefore(a)}
 	}
 	if a.Version < m.record.Version && !m.admitted(a.RequestID) {
 		return AdmitReply{Verdict: Stale, Record: m.record.Encode()}

@@ -283,7 +283,12 @@ func (c *call) flush(f *Flush) FlushReply {
 		}
 	}
 	newEpoch, closed := c.returnUnused(f)
-	if !c.m.hasReport() && !newEpoch || len(reply.Absorbs) >= maxPending {
+	switch full := len(reply.Absorbs) >= maxPending; {
+	case full && newEpoch && f.Recall:
+		// Nothing was returned: the reply has no room to say so. The caller asks again when the outbox is delivered.
+		reply.LentMs, c.out.Deliver = max(reply.LentMs, abi.RedeliverMs), true
+		return reply
+	case full, !c.m.hasReport() && !newEpoch:
 		return reply
 	}
 	batch := c.m.nextBatch(c.in.Name, closed)

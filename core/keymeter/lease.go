@@ -178,6 +178,8 @@ func (c *call) takeReport(r *Report) (reply ReportReply) {
 		reply.Lease = c.reportLease(l, r)
 	} else if row, ok := c.row(rowLease + leaseName(r.LeaseID)); ok {
 		reply.Lease = c.reportLate(r, row)
+	} else if name := closedName(r.LeaseID); r.Close && r.LeaseID != 0 && !m.knowsAdmission(name) {
+		m.rememberAdmission(name) // the Admit that asks for the lease may be late
 	}
 	reply.Windows = m.windows(c.limits())
 	c.store()

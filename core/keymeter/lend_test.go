@@ -162,6 +162,31 @@ func TestMeterAsksBeforeItLends(t *testing.T) {
 	}
 }
 
+// TestLeaseClosedBeforeItIsAskedFor checks that an Admit that arrives after the close of the lease for which it asks makes none:
+// nobody would use it.
+func TestLeaseClosedBeforeItIsAskedFor(t *testing.T) {
+	k := lender(t, "lending", money.Dollar)
+	k.report(keymeter.Report{LeaseID: 1, Seq: 1, Close: true})
+	k.expectLease("the late Admit", k.borrow(1).Lease, keymeter.Lease{})
+	k.ringUntil(start + 2*minuteMs)
+	k.expectUsage("afterwards", keymeter.Unreported, 0, 0, 0)
+}
+
+// TestRepeatOnAnInactiveKeyHasItsLease checks that the isolate can close a lease whose first reply was lost, although the key
+// was deactivated or removed.
+func TestRepeatOnAnInactiveKeyHasItsLease(t *testing.T) {
+	for status, verdict := range map[doc.Status]keymeter.Verdict{doc.Inactive: keymeter.Inactive, doc.Removed: keymeter.Unknown} {
+		k := lender(t, "lending", money.Dollar)
+		a := keymeter.Admit{RequestID: "req_a", Version: 2, Mode: keymeter.ModeReserve, AmountPico: 100}
+		lent := k.borrowAs(a, 1).Lease
+		k.put(status, withVersion(record("lending"), 3))
+		repeat := k.borrowAs(a, 1)
+		if lent.DurationMs = 0; repeat.Verdict != verdict || repeat.Lease != lent || lent.ID == 0 {
+			t.Errorf("%+v, want verdict %d and %+v", repeat, verdict, lent)
+		}
+	}
+}
+
 // TestClosedLeaseStaysClosed checks that an admission that asked for a lease before its close, and arrives after it, does not make it
 // again: nobody would close it.
 func TestClosedLeaseStaysClosed(t *testing.T) {

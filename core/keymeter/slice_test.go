@@ -105,6 +105,38 @@ func TestRecallStartsAnEpoch(t *testing.T) {
 	k.expectReserve(1, keymeter.Grant{Period: november, Epoch: 3, TotalPico: 41}, admitted(1))
 }
 
+// TestRecallWithAFullOutbox checks that a recall that cannot report its new epoch says that it must be repeated.
+func TestRecallWithAFullOutbox(t *testing.T) {
+	k := newKey(t, record("wide"))
+	k.mustAdmit("req_x", 1000)
+	k.settle("req_x", 2, 1)
+	for range 33 {
+		k.serve(2)
+		k.ringUntil(k.now + 11_000)
+	}
+	recall := func() keymeter.FlushReply {
+		command := keymeter.Flush{Recall: true}
+		reply, err := keymeter.DecodeFlushReply(k.call(command.Encode()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return reply
+	}
+	if reply := recall(); reply.LentMs == 0 || len(reply.Absorbs) != 32 {
+		t.Errorf("a full outbox: wait %d ms, %d batches", reply.LentMs, len(reply.Absorbs))
+	}
+	k.expectReserve(500, keymeter.Grant{}, admitted(500))
+	keys, _, err := k.Outbox()
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.Delete(keys...)
+	if reply := recall(); reply.LentMs != 0 || len(reply.Absorbs) != 1 {
+		t.Errorf("an empty outbox: wait %d ms, %d batches", reply.LentMs, len(reply.Absorbs))
+	}
+	k.expectReserve(400, keymeter.Grant{}, short(november, 2, 501, 400, 400))
+}
+
 // TestIdleSliceIsClosed checks that a flush closes the slice of an idle key. The key then needs a grant even for a
 // reservation of 0.
 func TestIdleSliceIsClosed(t *testing.T) {

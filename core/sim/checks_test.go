@@ -50,13 +50,11 @@ func (x *exchange) checkStatus() {
 	}
 }
 
-// leadMs is the time that a follower with a tier's longest time must have left to lead a flight.
-const leadMs = 3 * secondMs
-
-// waitedInVain reports whether the exchange has waited for a provider's content for as long as all attempts may take, in a
-// flight first.
+// waitedInVain reports whether the exchange has waited for a provider's content, in a flight first, for three quarters of the
+// time that all attempts may take: after that it does not start over.
 func (x *exchange) waitedInVain() bool {
-	return len(x.history.followed) > 0 && x.w.now+leadMs >= x.history.arrivedAt+worldConfig.RequestMsOf(worldConfig.Tier(x.request.model)) &&
+	limit := worldConfig.RequestMsOf(worldConfig.Tier(x.request.model))
+	return len(x.history.followed) > 0 && x.w.now >= x.history.arrivedAt+limit-limit/4 &&
 		!slices.ContainsFunc(x.calls(), func(f *fetch) bool { return f.content })
 }
 

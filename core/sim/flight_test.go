@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"slices"
+	"testing"
 
 	"github.com/postern-ai/postern/core/abi"
 )
@@ -147,5 +148,33 @@ func (x *exchange) cut() {
 			x.seat = s
 			x.land(abi.FlightFailed, nil)
 		})
+	}
+}
+
+// TestHungProvider checks that identical requests of a provider that does not answer call it twice, however long they keep
+// coming, and that nobody takes the lead only to give up.
+func TestHungProvider(t *testing.T) {
+	p, err := parsePlan(`
+world {"seed":1,"start":1795003200000,"isolates":1}
+project {"budget":1000000000000000,"plan":"open","cacheTtl":30}
+key {"project":0}
+item {"at":0,"do":"ask","seed":1,"path":"openai","model":"gamma","max":30,"words":3,"times":40,"every":3000,"answers":[{"fault":"head"}]}
+item {"at":1000,"do":"ask","seed":2,"path":"openai","model":"gamma","max":30,"words":3,"times":60,"every":2,"answers":[{"fault":"head"}]}
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(p, noDefect(), &stats{}, nil)
+	for i := range p.Items {
+		w.schedule(i)
+	}
+	w.drain()
+	if len(w.fetches) > 2 || w.stats.Steps > 30*len(w.exchanges) {
+		t.Errorf("%d requests: %d calls of the provider, %d steps", len(w.exchanges), len(w.fetches), w.stats.Steps)
+	}
+	for _, x := range w.exchanges {
+		if x.history.status != 504 {
+			t.Errorf("%s got %d", x.id, x.history.status)
+		}
 	}
 }

@@ -192,7 +192,7 @@ func (l *lent) release(amount int64) {
 func (k *key) book(l *lent) {
 	w := k.w
 	w.logf("%s: lease %x is booked: %d requests, %d", k.id, l.id, l.unused(), l.held)
-	k.rememberClosed(l)
+	k.remember(closedName(l.id))
 	if l.unused() == 0 {
 		l.release(l.held) // all of its requests are known
 		l.closed = true
@@ -225,6 +225,9 @@ func (k *key) report(clockMs uint64, r *keymeter.Report, reply *keymeter.ReportR
 	}
 	l := k.leases[r.LeaseID]
 	w.logf("%s: report %d of lease %x: %d requests, %d settlements, close %t, renew %t: for %d ms", k.id, r.Seq, r.LeaseID, len(r.Requests), len(r.Settles), r.Close, r.Renew, reply.Lease.DurationMs)
+	if (l == nil || l.closed) && r.Close && r.LeaseID != 0 && !k.knows(closedName(r.LeaseID)) {
+		k.remember(closedName(r.LeaseID))
+	}
 	if l == nil || l.closed || r.Seq <= l.seq && !r.Close {
 		k.grant(clockMs, &reply.Lease)
 		return
@@ -249,7 +252,7 @@ func (k *key) report(clockMs uint64, r *keymeter.Report, reply *keymeter.ReportR
 	if r.Close && !l.closed && !l.booked {
 		l.closed = true
 		if !l.late {
-			k.rememberClosed(l)
+			k.remember(closedName(l.id))
 		}
 		if l.day == k.day && !l.late {
 			k.dayLent -= l.unused()

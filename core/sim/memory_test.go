@@ -16,7 +16,7 @@ func (k *key) remember(name string) {
 	k.rememberedAt[name] = k.remembered
 }
 
-func (k *key) rememberClosed(l *lent) { k.remember("closed " + strconv.FormatUint(l.id, 36)) }
+func closedName(lease uint64) string { return "closed " + strconv.FormatUint(lease, 36) }
 
 // knows reports whether the meter recognizes a repeat.
 func (k *key) knows(name string) bool {
