@@ -78,6 +78,9 @@ func (x *exchange) admitReply() (reply keymeter.AdmitReply, ok bool) {
 		reply, err = keymeter.DecodeAdmitReply(x.event.Data)
 	}
 	x.takeLeaseReply(&reply, x.event.Code == abi.OutcomeOK && err == nil)
+	if x.event.Code == abi.OutcomeFailed {
+		x.s.admission.admitted = true // perhaps: then the refusal releases the reservation
+	}
 	if x.refuseFailedCall(err) {
 		return reply, false
 	}
@@ -98,6 +101,7 @@ func (x *exchange) onAdmit() {
 		x.takeViolations() // the meter has committed them with the admission
 		x.admitted()
 	case reply.Verdict == keymeter.Unknown, reply.Verdict == keymeter.Inactive:
+		x.s.admission.admitted = reply.ReservedPico > 0 // by a command whose reply was lost
 		x.refuseUnknownKey(reply.Verdict)
 	case reply.Verdict == keymeter.Stale && again:
 		x.adoptRecord(reply.Record)

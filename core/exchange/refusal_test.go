@@ -234,3 +234,25 @@ func TestStaleRecordRestartsTheCacheLookup(t *testing.T) {
 	}
 	equal(t, "status", h.status(), 200)
 }
+
+// TestRefusalReturnsWhatALostReplyReserved checks that a refused request settles a reservation that a command without a reply has made, and
+// only then.
+func TestRefusalReturnsWhatALostReplyReserved(t *testing.T) {
+	for _, c := range []struct {
+		reply  keymeter.AdmitReply
+		status uint64
+		want   int
+	}{
+		{keymeter.AdmitReply{Verdict: keymeter.Inactive, ReservedPico: 5}, 401, 1},
+		{keymeter.AdmitReply{Verdict: keymeter.Unknown, ReservedPico: 5}, 401, 1},
+		{keymeter.AdmitReply{Verdict: keymeter.Inactive}, 401, 0},
+		{keymeter.AdmitReply{Verdict: keymeter.RateLimited}, 429, 0},
+	} {
+		h := request{path: "/v1/chat/completions", body: openaiRequest, verdicts: []*keymeter.AdmitReply{&c.reply}}.run(t)
+		settles := sentCommands[*keymeter.Settle](h)
+		equal(t, "status", h.one(abi.ActionRespond).Code, c.status)
+		if len(settles) != c.want || c.want > 0 && settles[0].Outcome != keymeter.Released {
+			t.Errorf("%+v: settlements %+v", c.reply, settles)
+		}
+	}
+}

@@ -255,6 +255,10 @@ func (w *world) noteObjectReply(p *pending, e *abi.Event) {
 	}
 	if e.Code != abi.OutcomeOK {
 		*seen |= sawOutage
+		admit, ok := keymeter.Open(p.action.Data).(*keymeter.Admit)
+		if ok && p.action.Class == abi.ClassKeyMeter && admit.Mode == keymeter.ModeReserve && e.Code == abi.OutcomeFailed {
+			w.facts.unsure = true
+		}
 		return
 	}
 	switch p.action.Class {
@@ -340,7 +344,7 @@ func (w *world) noteSettle(settle *keymeter.Settle) {
 	if f.settled++; f.settled > 1 {
 		w.violate("a reservation is settled %d times", f.settled)
 	}
-	if f.admitted == 0 {
+	if f.admitted == 0 && !(f.unsure && settle.Outcome == keymeter.Released && settle.CostPico == 0 && len(settle.Attempts) == 0) {
 		w.violate("a request is settled that was never admitted")
 	}
 	w.noteViolations(settle.Violations)
@@ -435,7 +439,7 @@ func (w *world) checkEnd() {
 	w.checkLease()
 	reserved := f.admitted == keymeter.ModeReserve
 	switch {
-	case (f.dispatched || reserved || f.idem) && f.settled == 0:
+	case (f.dispatched || reserved || f.unsure || f.idem) && f.settled == 0:
 		w.violate("a reservation is not settled")
 	}
 }

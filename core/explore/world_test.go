@@ -75,6 +75,7 @@ type facts struct {
 	response     progress
 	disconnected bool
 	admitted     keymeter.Mode // of the last admission; 0: none yet
+	unsure       bool          // the outcome of an admission that reserves is unknown
 	idem         bool          // that admission started an idempotency record
 	settled      int
 	fetches      int
@@ -115,6 +116,7 @@ func (f *facts) encode(w *abi.Writer) {
 	w.Uint(uint64(f.response))
 	w.Bool(f.disconnected)
 	w.Uint(uint64(f.admitted))
+	w.Bool(f.unsure)
 	w.Bool(f.idem)
 	w.Uint(uint64(f.settled))
 	w.Uint(uint64(f.fetches))

@@ -45,9 +45,9 @@ func (c *call) admit(a *Admit) AdmitReply {
 	case m == nil:
 		return AdmitReply{Verdict: Unknown}
 	case m.status == doc.Removed:
-		return AdmitReply{Verdict: Unknown, Lease: m.lentBefore(a)}
+		return m.refused(Unknown, a)
 	case m.status != doc.Active || m.expired(c.in.NowMs):
-		return AdmitReply{Verdict: Inactive, Lease: m.lentBefore(a)}
+		return m.refused(Inactive, a)
 	}
 	if a.Version < m.record.Version && !m.admitted(a.RequestID) {
 		return AdmitReply{Verdict: Stale, Record: m.record.Encode()}
@@ -97,6 +97,16 @@ func (c *call) admit(a *Admit) AdmitReply {
 		c.store()
 	}
 	reply.Windows = m.windows(limits)
+	return reply
+}
+
+// refused is the reply to a request of a key that must not be used any more. A repeat learns what its first command got, so that
+// it can be returned.
+func (m *meter) refused(verdict Verdict, a *Admit) AdmitReply {
+	reply := AdmitReply{Verdict: verdict, Lease: m.lentBefore(a)}
+	if i := m.findReservation(a.RequestID); i >= 0 {
+		reply.ReservedPico = m.reservations[i].decode().amountPico
+	}
 	return reply
 }
 

@@ -172,17 +172,20 @@ func TestLeaseClosedBeforeItIsAskedFor(t *testing.T) {
 	k.expectUsage("afterwards", keymeter.Unreported, 0, 0, 0)
 }
 
-// TestRepeatOnAnInactiveKeyHasItsLease checks that the isolate can close a lease whose first reply was lost, although the key
-// was deactivated or removed.
-func TestRepeatOnAnInactiveKeyHasItsLease(t *testing.T) {
+// TestRepeatOnAnInactiveKey checks that the isolate can return the reservation and the lease of a request whose first reply was
+// lost, although the key was deactivated or removed.
+func TestRepeatOnAnInactiveKey(t *testing.T) {
 	for status, verdict := range map[doc.Status]keymeter.Verdict{doc.Inactive: keymeter.Inactive, doc.Removed: keymeter.Unknown} {
 		k := lender(t, "lending", money.Dollar)
 		a := keymeter.Admit{RequestID: "req_a", Version: 2, Mode: keymeter.ModeReserve, AmountPico: 100}
 		lent := k.borrowAs(a, 1).Lease
 		k.put(status, withVersion(record("lending"), 3))
 		repeat := k.borrowAs(a, 1)
-		if lent.DurationMs = 0; repeat.Verdict != verdict || repeat.Lease != lent || lent.ID == 0 {
+		if lent.DurationMs = 0; repeat.Verdict != verdict || repeat.Lease != lent || lent.ID == 0 || repeat.ReservedPico != 100 {
 			t.Errorf("%+v, want verdict %d and %+v", repeat, verdict, lent)
+		}
+		if a.RequestID = "req_b"; k.borrowAs(a, 0).ReservedPico != 0 {
+			t.Error("a new request has a reservation")
 		}
 	}
 }
