@@ -1,6 +1,7 @@
 package control
 
 import (
+	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
@@ -8,6 +9,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/directory"
@@ -274,6 +276,12 @@ func TestRequestsAfterChangeOfPeriod(t *testing.T) {
 // request makes a key's meter admit and settle a request, with a grant of the ledger if necessary.
 func (b *bench) request(project, value, id string, cost money.Pico) {
 	b.Helper()
+	b.reserve(project, value, id, cost)
+	b.settle(value, id, cost)
+}
+
+func (b *bench) reserve(project, value, id string, cost money.Pico) {
+	b.Helper()
 	hash := keys.Hash(value)
 	admit := keymeter.Admit{RequestID: id, Version: 1 << 40, Mode: keymeter.ModeReserve, Model: "m", AmountPico: cost, LifetimeMs: 60_000}
 	reply := b.admit(hash, &admit)
@@ -289,11 +297,46 @@ func (b *bench) request(project, value, id string, cost money.Pico) {
 	if reply.Verdict != keymeter.Admitted {
 		b.Fatalf("%s: verdict %d", id, reply.Verdict)
 	}
+}
+
+func (b *bench) settle(value, id string, cost money.Pico) {
+	b.Helper()
 	settle := keymeter.Settle{
 		RequestID: id, Outcome: keymeter.Served, Model: "m", CostPico: cost, Tokens: keymeter.Tokens{Prompt: 3, Completion: 4},
 		Trace: keymeter.Trace{Provider: "openai", Status: 200, DurationMs: 40},
 	}
-	b.ask(abi.ClassKeyMeter, hash, settle.Encode())
+	b.ask(abi.ClassKeyMeter, keys.Hash(value), settle.Encode())
+}
+
+// TestUsageWaitsForSettlements checks that reports wait for requests that are being settled, and at most for a second.
+func TestUsageWaitsForSettlements(t *testing.T) {
+	for pauses, want := range map[int]string{0: `"used":0.01}`, 2: `"used":0.01}`, 9: `"used":0}`} {
+		b := newBench(t)
+		b.memory.reducers = true
+		path := "/api/admin/projects/" + b.must(201, "POST", "/api/admin/projects", `{"name":"x","budget":1}`).text("id")
+		value := b.must(201, "POST", path+"/keys", `{"name":"k"}`).text("value")
+		b.reserve(path, value, "req_1", money.Cent)
+		slept := time.Duration(0)
+		settleAfter := func(pause int) {
+			if pause == pauses {
+				b.settle(value, "req_1", money.Cent)
+			}
+		}
+		settleAfter(0)
+		n := 0
+		b.handler.(*handler).store.sleep = func(_ context.Context, d time.Duration) error {
+			n++
+			slept += d
+			settleAfter(n)
+			return nil
+		}
+		if budget := b.budget(path); !strings.Contains(budget, want) {
+			t.Errorf("settled after %d pauses: %s", pauses, budget)
+		}
+		if n != min(pauses, 3) || slept > time.Second {
+			t.Errorf("settled after %d pauses: %d pauses, %v", pauses, n, slept)
+		}
+	}
 }
 
 func (b *bench) admit(hash string, a *keymeter.Admit) keymeter.AdmitReply {

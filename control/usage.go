@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/postern-ai/postern/core/abi"
@@ -202,28 +203,48 @@ func (q *query) day(name string, fallback uint64) uint64 {
 
 func dateText(day uint64) string { return string(calendar.AppendDate(nil, day)) }
 
-// flushMeters makes meters with unreported usage report it to the ledger, and returns the ledger's report. It
-// does not wait for requests that are being settled.
+// settleWaits are the pauses of a report that waits for requests that are being settled: one second in total, as for
+// GET /api/usage.
+var settleWaits = [...]time.Duration{100 * time.Millisecond, 300 * time.Millisecond, 600 * time.Millisecond}
+
+// flushMeters makes meters with unreported usage report it to the ledger, and returns the ledger's report. It waits for requests
+// that are being settled, and for what leases report.
 func (h *handler) flushMeters(ctx context.Context, p *project) (ledger.ReportReply, error) {
 	command := ledger.Report{Waited: true}
-	report, err := h.ledgerReport(ctx, p, command.Encode())
-	if err != nil || len(report.Flush) == 0 {
-		return report, err
+	for pauses := 0; ; pauses++ {
+		report, err := h.ledgerReport(ctx, p, command.Encode())
+		if err != nil || len(report.Flush) == 0 {
+			return report, err
+		}
+		open, err := h.flushOnce(ctx, p, report.Flush)
+		if err != nil {
+			return report, unavailable(err)
+		}
+		if open == 0 || pauses == len(settleWaits) {
+			break
+		}
+		if err := h.store.sleep(ctx, settleWaits[pauses]); err != nil {
+			return report, unavailable(err)
+		}
 	}
+	command.Final = true
+	return h.ledgerReport(ctx, p, command.Encode())
+}
+
+// flushOnce flushes meters and returns how much of theirs is open.
+func (h *handler) flushOnce(ctx context.Context, p *project, meters []string) (uint64, error) {
+	var open atomic.Uint64
 	flush := keymeter.Flush{}
-	err = parallel(report.Flush, func(meter string) error {
+	err := parallel(meters, func(meter string) error {
 		reply, err := h.store.objects.Call(ctx, abi.ClassKeyMeter, meter, p.Region, flush.Encode())
 		if err != nil {
 			return nil // the meter will report by itself
 		}
-		_, err = h.store.deliverFlushed(ctx, p, reply)
+		flushed, err := h.store.deliverFlushed(ctx, p, reply)
+		open.Add(flushed.Open)
 		return err
 	})
-	if err != nil {
-		return report, unavailable(err)
-	}
-	command.Final = true
-	return h.ledgerReport(ctx, p, command.Encode())
+	return open.Load(), err
 }
 
 func (h *handler) ledgerReport(ctx context.Context, p *project, command []byte) (report ledger.ReportReply, err error) {

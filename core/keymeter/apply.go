@@ -282,15 +282,20 @@ func (c *call) flush(f *Flush) FlushReply {
 			c.store()
 		}
 	}
-	newEpoch, closed := c.returnUnused(f)
-	switch full := len(reply.Absorbs) >= maxPending; {
-	case full && newEpoch && f.Recall:
-		// Nothing was returned: the reply has no room to say so. The caller asks again when the outbox is delivered.
-		reply.LentMs, c.out.Deliver = max(reply.LentMs, abi.RedeliverMs), true
-		return reply
-	case full, !c.m.hasReport() && !newEpoch:
+	if len(reply.Absorbs) >= maxPending {
+		// There may be more, and the reply has no room to return a slice. The caller asks again when the outbox is delivered.
+		reply.Open, c.out.Deliver = max(reply.Open, 1), true
+		if f.Recall {
+			reply.LentMs = max(reply.LentMs, reportMs)
+		}
 		return reply
 	}
+	newEpoch, closed := c.returnUnused(f)
+	if !c.m.hasReport() && !newEpoch {
+		return reply
+	}
+	// The caller delivers the batches. The meter does so only if many have gathered.
+	c.out.Deliver = len(reply.Absorbs) >= maxPending/2
 	batch := c.m.nextBatch(c.in.Name, closed)
 	reply.Absorbs = append(reply.Absorbs, batch)
 	c.report(batch)
@@ -317,5 +322,17 @@ func (c *call) returnUnused(f *Flush) (newEpoch, closed bool) {
 	if closed {
 		s.live = false
 	}
+	if f.Recall && f.HeldPico == 0 {
+		c.m.recalledMs = c.in.NowMs
+	}
 	return true, closed
+}
+
+// giveBack returns the free part of the slice once more when something ends that was admitted or lent by the time of the last
+// unconditional recall: what it did not need was granted under a budget that may be lower now.
+func (m *meter) giveBack(admittedMs uint64) {
+	if s := &m.slice; admittedMs <= m.recalledMs && s.free() > 0 {
+		m.epoch++
+		s.granted -= s.free()
+	}
 }

@@ -325,7 +325,7 @@ func TestShortKeyRests(t *testing.T) {
 			return reply.LentMs
 		},
 		"recall": func(k *key) uint64 {
-			flush := keymeter.Flush{Recall: true}
+			flush := keymeter.Flush{Recall: true, HeldPico: 1}
 			reply, err := keymeter.DecodeFlushReply(k.call(flush.Encode()))
 			if err != nil || reply.Open != 3 {
 				k.Errorf("%v %+v", err, reply)

@@ -17,6 +17,9 @@ const format = 1
 // leases.
 const meterFormat = 5
 
+// recalledFormat is the version of a row with recalledMs.
+const recalledFormat = 6
+
 // usageDelayMs is the delay before unreported usage is put into the outbox, so that one batch covers several requests: a report
 // costs about eleven rows. Readers of usage flush the meters first and do not wait for it. Violations are reported earlier.
 const (
@@ -44,6 +47,7 @@ type meter struct {
 	violations     violations
 	leases         []lease
 	restUntilMs    uint64 // the meter does not lend before; 0: it may
+	recalledMs     uint64 // last unconditional recall in the slice's period, see giveBack; 0: none
 	flushMs        uint64 // when usage, recent and violations are to be reported; 0: nothing to report
 	outSeq         uint64 // number of the last batch
 	nextForgetMs   uint64 // when the next row is to be deleted; 0: none
@@ -81,7 +85,10 @@ func decodeMeter(data []byte) (*meter, error) {
 
 func (m *meter) fields(f *abi.Fields) {
 	version := uint64(meterFormat)
-	if f.Uint(&version); version == 0 || version > meterFormat {
+	if m.recalledMs != 0 { // not for objects of older versions without need
+		version = recalledFormat
+	}
+	if f.Uint(&version); version == 0 || version > recalledFormat {
 		f.Fail()
 	}
 	abi.Enum(f, &m.status)
@@ -116,6 +123,9 @@ func (m *meter) fields(f *abi.Fields) {
 		abi.List(f, &m.leases, leaseFields)
 		f.Uint(&m.restUntilMs)
 	}
+	if version >= recalledFormat {
+		f.Uint(&m.recalledMs)
+	}
 }
 
 // firstEpoch is the epoch of a meter whose row was stored before epochs existed. The Ledger's row for that meter has
@@ -145,7 +155,7 @@ func (m *meter) advance(now uint64, limits config.Limits) (jumped bool) {
 		m.ticks = append(m.ticks[:0], tick{now, limits.PerSecond})
 		m.restampTokens(now)
 	}
-	m.lastMs = now
+	m.lastMs, m.recalledMs = now, min(m.recalledMs, now)
 	m.endLeases(jumped, config.MaxLeaseMs)
 	for len(m.ticks) > 0 && m.ticks[0].ms+calendar.SecondMs <= now {
 		m.ticks = m.ticks[1:]
@@ -185,7 +195,7 @@ func (m *meter) rollover(period calendar.Period) {
 	if period <= m.slice.period {
 		return
 	}
-	m.previousSlice, m.slice = m.slice, slice{period: period}
+	m.previousSlice, m.slice, m.recalledMs = m.slice, slice{period: period}, 0
 }
 
 func (m *meter) sliceOf(period calendar.Period) *slice {

@@ -105,6 +105,57 @@ func TestRecallStartsAnEpoch(t *testing.T) {
 	k.expectReserve(1, keymeter.Grant{Period: november, Epoch: 3, TotalPico: 41}, admitted(1))
 }
 
+// TestRecallTakesWhatReservationsReturn checks that what was reserved at the time of an unconditional recall does not become free
+// when it is settled, also late, and that what is granted later does. A recall that names the slice changes nothing about it.
+func TestRecallTakesWhatReservationsReturn(t *testing.T) {
+	after := func(heldPico int64) *key {
+		k := newKey(t, record("wide"))
+		for _, id := range []string{"req_a", "req_b", "req_c"} {
+			k.mustAdmit(id, 100)
+		}
+		command := keymeter.Flush{Recall: true, HeldPico: heldPico}
+		k.call(command.Encode())
+		k.now += 10
+		k.settle("req_a", 2, 10)
+		k.settle("req_b", 2, 10)
+		k.ringUntil(start + 61_000) // req_c expires
+		k.settle("req_c", 2, 10)
+		return k
+	}
+	after(300).expectReserve(270, keymeter.Grant{}, admitted(270))
+	k := after(0)
+	k.expectReserve(1, keymeter.Grant{}, short(november, 5, 30, 1, 1))
+	k.mustAdmit("req_d", 100)
+	k.settle("req_d", 2, 20)
+	k.expectReserve(80, keymeter.Grant{}, admitted(80))
+}
+
+// TestRecallTakesWhatALeaseReturns checks the same for a lease.
+func TestRecallTakesWhatALeaseReturns(t *testing.T) {
+	k := lender(t, "lending", money.Dollar)
+	k.borrow(1)
+	k.settle("req_1", 2, 10)
+	command := keymeter.Flush{Recall: true}
+	k.call(command.Encode())
+	k.now += 10
+	k.report(keymeter.Report{SentMs: reportTime, LeaseID: 1, Seq: 1, Requests: []keymeter.Leased{ended("a", 5, 100, 30)}})
+	k.report(keymeter.Report{LeaseID: 1, Seq: 2, Close: true})
+	if reply := k.admit(keymeter.Admit{Mode: keymeter.ModeReserve, AmountPico: 1}); reply.Verdict != keymeter.Short || reply.HeldPico != 40 {
+		t.Errorf("%+v", reply)
+	}
+}
+
+// TestOverspentSliceIsReportedSoon checks that the Ledger learns within half a second that a key owes more than its slice.
+func TestOverspentSliceIsReportedSoon(t *testing.T) {
+	for cost, wantMs := range map[int64]uint64{100: 10_000, 101: 500} {
+		k := newKey(t, record("wide"))
+		k.mustAdmit("req_a", 100)
+		k.settle("req_a", 2, cost)
+		k.expectOutbox(start+wantMs-1, 0)
+		k.expectOutbox(start+wantMs, 1)
+	}
+}
+
 // TestRecallWithAFullOutbox checks that a recall that cannot report its new epoch says that it must be repeated.
 func TestRecallWithAFullOutbox(t *testing.T) {
 	k := newKey(t, record("wide"))
@@ -122,7 +173,7 @@ func TestRecallWithAFullOutbox(t *testing.T) {
 		}
 		return reply
 	}
-	if reply := recall(); reply.LentMs == 0 || len(reply.Absorbs) != 32 {
+	if reply := recall(); reply.LentMs == 0 || reply.Open != 1 || len(reply.Absorbs) != 32 {
 		t.Errorf("a full outbox: wait %d ms, %d batches", reply.LentMs, len(reply.Absorbs))
 	}
 	k.expectReserve(500, keymeter.Grant{}, admitted(500))
@@ -131,7 +182,7 @@ func TestRecallWithAFullOutbox(t *testing.T) {
 		t.Fatal(err)
 	}
 	k.Delete(keys...)
-	if reply := recall(); reply.LentMs != 0 || len(reply.Absorbs) != 1 {
+	if reply := recall(); reply.LentMs != 0 || reply.Open != 1 || len(reply.Absorbs) != 1 {
 		t.Errorf("an empty outbox: wait %d ms, %d batches", reply.LentMs, len(reply.Absorbs))
 	}
 	k.expectReserve(400, keymeter.Grant{}, short(november, 2, 501, 400, 400))
