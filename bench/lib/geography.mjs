@@ -1,5 +1,5 @@
 // A simulated geography: the gateway with object calls and KV reads delayed as if objects and KV were far away, and the time
-// to first token that it adds to a bare proxy in front of the same upstream.
+// to first token that it adds to a bare proxy in front of the same upstream, and to a proxy behind one object call.
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { gatewayConfig, measured, plant } from './gateway.mjs'
@@ -7,7 +7,7 @@ import { median } from './load.mjs'
 import { QUICK } from './options.mjs'
 import { BENCH, stop } from './process.mjs'
 import { startColo } from './programs.mjs'
-import { configure, modules, serve, worker } from './workerd.mjs'
+import { configure, disk, modules, serve, worker } from './workerd.mjs'
 
 const OBJECT_MS = [5, 50, 150]
 const KV_MS = [30, 120]
@@ -15,6 +15,8 @@ const REQUESTS = QUICK ? 10 : 100
 const HOT_MS = 30 // between requests of a hot key
 const PER_SECOND_MS = 115 // between requests of the default plan, which admits ten in any second
 const WARM = 5
+
+const folder = join(BENCH, 'workers')
 
 /** The time to the first byte of a stream, in milliseconds. */
 async function firstByte(url, headers, prompt) {
@@ -33,28 +35,26 @@ async function firstByte(url, headers, prompt) {
   return took
 }
 
-/** Requests one after the other, at least intervalMs apart. The proxy's take turns with the gateway's. */
-async function added({ urls, proxy }, key, objectMs, kvMs, { requests, intervalMs, name }) {
-  const [ours, theirs] = [[], []]
+/** Requests one after the other, at least intervalMs apart. The proxies' take turns with the gateway's. */
+async function added({ urls, proxies }, key, objectMs, kvMs, { requests, intervalMs, name }) {
+  const [more, beyond] = [[], []]
   for (let i = -WARM; i < requests; i++) {
     const start = performance.now()
     const prompt = `brief ${name} ${objectMs} ${kvMs} ${i}`
-    const ms = await firstByte(
-      `${urls.gateway}/v1/chat/completions`,
-      { 'x-api-key': key, 'x-bench': `geography/${i},${objectMs},${kvMs}` },
-      prompt,
-    )
-    const bare = await firstByte(proxy.urls.proxy, {}, prompt)
+    const headers = { 'x-bench': `geography/${i},${objectMs},${kvMs}` }
+    const ms = await firstByte(`${urls.gateway}/v1/chat/completions`, { 'x-api-key': key, ...headers }, prompt)
+    const bare = await firstByte(proxies.urls.proxy, {}, prompt)
+    const far = await firstByte(proxies.urls['proxy-far'], headers, prompt)
     if (i >= 0) {
-      ours.push(ms)
-      theirs.push(bare)
+      // Differences of neighbors, because the load of the machine changes.
+      more.push(ms - bare)
+      beyond.push(ms - far)
     }
     await sleep(Math.max(1, start + intervalMs - performance.now()))
   }
-  // Differences of neighbors, because the load of the machine changes.
-  const sorted = ours.map((ms, i) => ms - theirs[i]).sort((a, b) => a - b)
-  const at = (percent) => sorted[Math.min(sorted.length - 1, Math.floor((sorted.length * percent) / 100))]
-  return { p50: median(sorted), p95: at(95), roundTrips: objectMs === 0 ? 0 : median(sorted) / objectMs }
+  more.sort((a, b) => a - b)
+  const at = (percent) => more[Math.min(more.length - 1, Math.floor((more.length * percent) / 100))]
+  return { p50: median(more), p95: at(95), beyond: median(beyond) }
 }
 
 /** The added times of a hot key on a lending plan and of a key on the default plan, for each pair of delays. */
@@ -65,10 +65,20 @@ export async function geography(parts, upstreamURL, seed) {
     gatewayConfig('geography', measured(parts), upstreamURL, { colos: [colo.url], inMemory: true }),
   )
   const texts = { UPSTREAM: `${upstreamURL}/v1/chat/completions`, UPSTREAM_KEY: 'sk-bench' }
-  const bare = [worker('proxy', modules(join(BENCH, 'workers'), 'proxy.js'), { texts })]
-  const proxy = await serve(configure('geography-proxy', bare, ['proxy']))
+  const storage = disk('geography-row', { inMemory: true })
+  const services = [
+    storage,
+    worker('proxy', modules(folder, 'proxy.js'), { texts }),
+    worker('proxy-far', modules(folder, 'proxy-far.js', 'proxy.js', 'row.js'), {
+      texts,
+      bindings: [{ name: 'ROW', durableObjectNamespace: { className: 'Row' } }],
+      classes: ['Row'],
+      disk: storage.name,
+    }),
+  ]
+  const proxies = await serve(configure('geography-proxies', services, ['proxy', 'proxy-far']))
   await plant(gateway.urls, seed.hot, seed.warm)
-  const at = { urls: gateway.urls, proxy }
+  const at = { urls: gateway.urls, proxies }
   const results = []
   for (const kvMs of KV_MS) {
     for (const objectMs of OBJECT_MS) {
@@ -82,6 +92,6 @@ export async function geography(parts, upstreamURL, seed) {
       })
     }
   }
-  for (const { child } of [gateway, proxy, colo]) await stop(child)
+  for (const { child } of [gateway, proxies, colo]) await stop(child)
   return results
 }

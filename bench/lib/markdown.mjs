@@ -29,6 +29,7 @@ function geography(far) {
     ['Plan', 'plan'],
     ['Added, median', 'p50'],
     ['Added, p95', 'p95'],
+    ['Beyond one object call', 'beyond one call'],
   ])
 }
 
@@ -58,7 +59,8 @@ and do not deduct the usage included in a plan.
 ${operations(sections.hops)}
 
 Time to first token that Postern adds to a bare proxy Worker, with objects and KV as far away as the table says. A hot key on a
-plan that lends waits for neither; any other key waits for one object call:
+plan that lends waits for neither; any other key waits for one object call. The last column is against a proxy Worker behind
+one call of an object that writes a row, as far away:
 
 ${geography(sections.geography)}
 

@@ -157,7 +157,7 @@ func TestStreamAsksNoMoreWhenTheBudgetHasNothing(t *testing.T) {
 
 func TestLongPublishedStreamLands(t *testing.T) {
 	piece := chunk(`{"content":"`+strings.Repeat("x", 300<<10)+`"}`, "null")
-	for pieces := 3; pieces <= 4; pieces++ { // below and above what is stored
+	for pieces := 3; pieces <= 4; pieces++ { // below and above the limit of the cache
 		h := request{
 			path: "/v1/chat/completions", body: streamRequest, record: withCache, waiting: 1,
 			provider: [][]abi.Event{streamEvents(strings.Repeat(piece, pieces), finish+"data: [DONE]\n\n")},

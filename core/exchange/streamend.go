@@ -91,7 +91,7 @@ func (x *exchange) completeStream(encoded []byte) {
 	} else if s.idempotency != "" {
 		settle.Oversized = true
 	}
-	if response != nil || s.flight.began { // followers have what was too long to store
+	if response != nil || s.flight.began { // followers have a response that is too long to store
 		x.landAnswer(a, false, encoded)
 	}
 	x.settle(&settle)

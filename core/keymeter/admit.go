@@ -34,8 +34,8 @@ func decodeIdem(data []byte) (i idem, ok bool) {
 }
 
 // admit decides on one request. It stores nothing about a request that it rejects, so a flood of them causes no writes.
-// A repeat gets the answer that was lost, also if the key's record has changed since: decided anew, the request would be
-// known as admitted with what the first command asked for, such as no reservation.
+// A repeat gets the answer that was lost, also if the key's record has changed since. Under the new record, it would be
+// known as admitted, with the reservation of the first command or none.
 func (c *call) admit(a *Admit) AdmitReply {
 	m := c.m
 	if m != nil {

@@ -267,13 +267,7 @@ func (c *call) flush(f *Flush) FlushReply {
 	if c.m == nil {
 		return reply
 	}
-	for _, row := range c.in.Rows {
-		if strings.HasPrefix(row.Key, abi.OutboxPrefix) {
-			if d, err := abi.DecodeDelivery(row.Value); err == nil {
-				reply.Absorbs = append(reply.Absorbs, d.Data)
-			}
-		}
-	}
+	reply.Absorbs = c.undelivered()
 	c.m.advance(c.in.NowMs, c.limits())
 	reply.Open = uint64(len(c.m.reservations) + len(c.m.leases))
 	if f.Recall {
@@ -302,6 +296,18 @@ func (c *call) flush(f *Flush) FlushReply {
 	c.store()
 	c.out.AlarmMs = minNonZero(c.out.AlarmMs, c.in.NowMs+abi.RedeliverMs)
 	return reply
+}
+
+// undelivered returns the batches in the outbox, at most maxPending.
+func (c *call) undelivered() (batches [][]byte) {
+	for _, row := range c.in.Rows {
+		if strings.HasPrefix(row.Key, abi.OutboxPrefix) {
+			if d, err := abi.DecodeDelivery(row.Value); err == nil {
+				batches = append(batches, d.Data)
+			}
+		}
+	}
+	return batches
 }
 
 // idleMs is the time without a request after which a flush closes a key's slice. Later reports skip closed keys.

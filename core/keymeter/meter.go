@@ -106,13 +106,7 @@ func (m *meter) fields(f *abi.Fields) {
 	}
 	abi.List(f, &m.reservations, openReservationFields)
 	abi.List(f, &m.admittedHashes, (*abi.Fields).Uint)
-	if version == 1 {
-		abi.List(f, &m.usage, ledger.OldUsageFields)
-	} else {
-		abi.List(f, &m.usage, ledger.UsageFields)
-		m.recent.Fields(f, ledger.RequestFields)
-		abi.List(f, &m.tokens, tickFields)
-	}
+	m.unreportedFields(f, version)
 	f.Uint(&m.flushMs)
 	f.Uint(&m.outSeq)
 	f.Uint(&m.nextForgetMs)
@@ -126,6 +120,16 @@ func (m *meter) fields(f *abi.Fields) {
 	if version >= recalledFormat {
 		f.Uint(&m.recalledMs)
 	}
+}
+
+func (m *meter) unreportedFields(f *abi.Fields, version uint64) {
+	if version == 1 {
+		abi.List(f, &m.usage, ledger.OldUsageFields)
+		return
+	}
+	abi.List(f, &m.usage, ledger.UsageFields)
+	m.recent.Fields(f, ledger.RequestFields)
+	abi.List(f, &m.tokens, tickFields)
 }
 
 // firstEpoch is the epoch of a meter whose row was stored before epochs existed. The Ledger's row for that meter has

@@ -105,8 +105,8 @@ func TestRecallStartsAnEpoch(t *testing.T) {
 	k.expectReserve(1, keymeter.Grant{Period: november, Epoch: 3, TotalPico: 41}, admitted(1))
 }
 
-// TestRecallTakesWhatReservationsReturn checks that what was reserved at the time of an unconditional recall does not become free
-// when it is settled, also late, and that what is granted later does. A recall that names the slice changes nothing about it.
+// TestRecallTakesWhatReservationsReturn checks that a settlement of an older reservation, also a late one, leaves nothing free after an
+// unconditional recall. A later one does. A recall that names the slice changes nothing about it.
 func TestRecallTakesWhatReservationsReturn(t *testing.T) {
 	after := func(heldPico int64) *key {
 		k := newKey(t, record("wide"))
