@@ -85,19 +85,19 @@ func (k *key) grant(clockMs uint64, reply *keymeter.Lease) {
 		w.fail("I3", "%s lends %d: %s has reserved %d and spent %d; the budget was never above %d, the allowed excess is %d", k.id, more, p.id, t.reserved, t.spent, p.maxBudget, t.excess)
 	}
 	if reply.DurationMs > 0 {
-		k.checkTerms(reply)
+		k.checkTerms(clockMs, reply)
 	}
 }
 
 // checkTerms checks that a meter lends at most a tenth of each window and a quarter of the concurrent requests, and
 // never under a plan or a limit that forbids it.
-func (k *key) checkTerms(reply *keymeter.Lease) {
+func (k *key) checkTerms(clockMs uint64, reply *keymeter.Lease) {
 	plan, limits := worldConfig.Plan(k.state().record.Plan), k.limits()
 	unused, slots := uint64(0), uint64(0)
 	for _, l := range k.lends {
 		if l.lives() {
 			slots += l.slots
-			if !l.ended {
+			if l.endMs == 0 || l.endMs > clockMs { // a new one, or one that has not ended
 				unused += l.unused()
 			}
 		}
