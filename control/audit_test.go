@@ -203,11 +203,11 @@ func TestEntriesOfOneProject(t *testing.T) {
 func TestAuditScanLimit(t *testing.T) {
 	b := newBench(t)
 	b.audit(boss, "the first", "proj_rare", "", nil, nil)
-	b.fill(1050)
+	b.fill(2050)
 	calls := 0
 	b.memory.before = func([]byte) { calls++ }
 	entries, next := b.entries("?project=proj_rare")
-	if len(entries) != 0 || next == "" || calls != 5 {
+	if len(entries) != 0 || next == "" || calls != 10 {
 		t.Errorf("%v, next %q, %d lists", entries, next, calls)
 	}
 	if entries, next = b.entries("?project=proj_rare&after=" + next); len(entries) != 1 || next != "" {

@@ -14,7 +14,7 @@ import (
 // How much of the log one filtered request scans. The client continues with next.
 const (
 	auditScanDocuments = 200
-	maxAuditScans      = 5
+	maxAuditScans      = 10
 )
 
 // auditRetention is the age at which entries are pruned.
