@@ -279,7 +279,7 @@ func (x *exchange) newEntry(a *answer, raw bool, body []byte) entry {
 
 // planPromotion keeps a response that is now asked for a second time, to store it in KV after the admission.
 func (x *exchange) planPromotion(e *entry) {
-	left := e.expiresMs - x.now
+	left := min(e.expiresMs-x.now, x.s.record.CacheTTLSeconds*1000) // the clock may have gone back
 	if e.global || x.sharedStores(left/1000)&abi.WhereKV == 0 {
 		return
 	}
