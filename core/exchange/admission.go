@@ -79,13 +79,20 @@ func (x *exchange) admitReply() (reply keymeter.AdmitReply, ok bool) {
 	}
 	x.takeLeaseReply(&reply, x.event.Code == abi.OutcomeOK && err == nil)
 	if x.event.Code == abi.OutcomeFailed {
-		x.s.admission.admitted = true // perhaps: then the refusal releases the reservation
+		x.admittedUnheard()
 	}
 	if x.refuseFailedCall(err) {
 		return reply, false
 	}
 	x.s.admission.windows = reply.Windows
 	return reply, true
+}
+
+// admittedUnheard notes that the meter has admitted the request, or perhaps has, and the reply was lost. The refusal then releases
+// the reservation. Violations arrived with the admission or not at all, so the settlement must not repeat them.
+func (x *exchange) admittedUnheard() {
+	x.s.admission.admitted = true
+	x.takeViolations()
 }
 
 // onAdmit takes the meter's verdict.
@@ -101,7 +108,9 @@ func (x *exchange) onAdmit() {
 		x.takeViolations() // the meter has committed them with the admission
 		x.admitted()
 	case reply.Verdict == keymeter.Unknown, reply.Verdict == keymeter.Inactive:
-		x.s.admission.admitted = reply.ReservedPico > 0 // by a command whose reply was lost
+		if reply.ReservedPico > 0 {
+			x.admittedUnheard()
+		}
 		x.refuseUnknownKey(reply.Verdict)
 	case reply.Verdict == keymeter.Stale && again:
 		x.adoptRecord(reply.Record)

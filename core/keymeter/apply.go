@@ -334,10 +334,17 @@ func (c *call) returnUnused(f *Flush) (newEpoch, closed bool) {
 	return true, closed
 }
 
-// giveBack returns the free part of the slice once more when something ends that was admitted or lent by the time of the last
-// unconditional recall: what it did not need was granted under a budget that may be lower now.
-func (m *meter) giveBack(admittedMs uint64) {
-	if s := &m.slice; admittedMs <= m.recalledMs && s.free() > 0 {
+// debtDelayMs is the delay of a report of a slice that is overspent.
+const debtDelayMs = 500
+
+// balance tells the Ledger what it must know of the slice when something ends that was admitted or lent at a time. A debt is
+// reported early: other keys must not spend it again. What was admitted by the last unconditional recall was granted under a
+// budget that may be lower now, so what it did not need is returned.
+func (m *meter) balance(admittedMs uint64) {
+	switch s := &m.slice; {
+	case s.free() < 0 && m.hasReport():
+		m.reportWithin(debtDelayMs)
+	case s.free() > 0 && admittedMs <= m.recalledMs:
 		m.epoch++
 		s.granted -= s.free()
 	}

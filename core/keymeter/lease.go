@@ -249,7 +249,7 @@ func (c *call) takeLeased(l *lease, r *Report) {
 		o := reservation{[]byte(q.RequestID), admittedMs, admittedMs + q.LifetimeMs, l.period, q.AmountPico, []byte(q.Model), nil}
 		m.reservations = append(m.reservations, o.open())
 	}
-	m.giveBack(l.startMs)
+	m.balance(l.startMs)
 }
 
 // release returns an amount of the lease's budget, which was spent or reserved, to the slice.
@@ -266,7 +266,7 @@ func (c *call) closeLease(l *lease) {
 	if calendar.Day(l.startMs) == m.day {
 		m.dayCount -= min(m.dayCount, l.unused())
 	}
-	m.giveBack(l.startMs)
+	m.balance(l.startMs)
 	m.removeLease(l.id)
 }
 

@@ -47,7 +47,7 @@ type meter struct {
 	violations     violations
 	leases         []lease
 	restUntilMs    uint64 // the meter does not lend before; 0: it may
-	recalledMs     uint64 // last unconditional recall in the slice's period, see giveBack; 0: none
+	recalledMs     uint64 // last unconditional recall in the slice's period, see balance; 0: none
 	flushMs        uint64 // when usage, recent and violations are to be reported; 0: nothing to report
 	outSeq         uint64 // number of the last batch
 	nextForgetMs   uint64 // when the next row is to be deleted; 0: none

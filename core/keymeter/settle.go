@@ -53,7 +53,7 @@ func (c *call) settleReserved(s *Settle) bool {
 		c.m.sliceOf(r.period).reserved -= r.amountPico
 		c.m.rememberAdmission(s.RequestID) // a late repeat of the Admit must not reserve again
 		c.charge(s, r.admittedMs, r.period)
-		c.m.giveBack(r.admittedMs)
+		c.m.balance(r.admittedMs)
 		c.finishIdempotency(s)
 		return true
 	}
@@ -88,9 +88,7 @@ func (c *call) charge(s *Settle, admittedMs uint64, period calendar.Period) mone
 		total.add(a)
 	}
 	slice := c.m.sliceOf(period)
-	if slice.spent = money.Add(slice.spent, total.CostPico); slice.free() < 0 {
-		c.m.reportWithin(debtDelayMs) // other keys must not spend it again
-	}
+	slice.spent = money.Add(slice.spent, total.CostPico)
 	c.m.countTokens(total.Tokens.Prompt+total.Tokens.Completion, c.limits().TokensPerMinute)
 	c.m.addRecent(ledger.Request{
 		AtMs: admittedMs, ID: s.RequestID, Model: s.Model, Provider: s.Trace.Provider, Status: s.Trace.Status,
@@ -99,9 +97,6 @@ func (c *call) charge(s *Settle, admittedMs uint64, period calendar.Period) mone
 	})
 	return total.CostPico
 }
-
-// debtDelayMs is the delay of a report of a slice that is overspent.
-const debtDelayMs = 500
 
 // addTo adds the tokens and the cost to a model's usage.
 func (a *Charge) addTo(u *ledger.Usage) {
@@ -135,7 +130,7 @@ func (c *call) settleLate(s *Settle, row []byte) bool {
 	c.m.sliceOf(e.period).spent -= e.amountPico
 	c.m.rememberAdmission(s.RequestID)
 	c.charge(s, e.admittedMs, e.period)
-	c.m.giveBack(e.admittedMs)
+	c.m.balance(e.admittedMs)
 	c.finishIdempotency(s)
 	c.out.Deletes = append(c.out.Deletes, key)
 	return true

@@ -240,6 +240,7 @@ func (k *key) charge(s *settleCommand) bool {
 	v.settled, v.outcome = true, *s
 	v.x.checkOutcome(s)
 	v.x.checkReviewed(s)
+	k.checkRepeated(s)
 	k.noteViolations(s.id+" settled", s.violations)
 	for _, c := range s.charges {
 		if c.cost > 0 && !slices.ContainsFunc(v.x.history.fetches, func(f *fetch) bool { return f.model.Name == c.model }) {

@@ -40,7 +40,7 @@ func (x *exchange) governed() bool { return x.w.plan.Projects[x.project.number].
 // violationCounts are what a meter has stored.
 type violationCounts struct {
 	stored   map[string]uint64 // by rule
-	requests map[string]bool   // IDs of admitted requests with violations
+	requests map[string]bool   // IDs of admitted requests with violations, and the same with their rules
 }
 
 // noteViolations records violations that a meter stores.
@@ -54,6 +54,7 @@ func (k *key) noteViolations(id string, list []ledger.Violation) {
 	}
 	v.requests[id] = true
 	for _, found := range list {
+		v.requests[id+" "+found.Rule] = true
 		v.stored[found.Rule] += found.Count
 	}
 }
@@ -81,6 +82,15 @@ func (x *exchange) checkReviewed(s *settleCommand) {
 	last := x.history.fetches[len(x.history.fetches)-1]
 	if last.whole && strings.Contains(last.text, saidWord) && len(s.violations) == 0 {
 		x.w.fail("I14 output", "%s is settled without the violation of its response", x.id)
+	}
+}
+
+// checkRepeated checks I14: a settlement does not repeat a violation that the meter has stored with the admission.
+func (k *key) checkRepeated(s *settleCommand) {
+	for _, found := range s.violations {
+		if k.violations.requests[s.id+" "+found.Rule] {
+			k.w.fail("I14 twice", "%s: its settlement repeats a violation of %s", s.id, found.Rule)
+		}
 	}
 }
 
