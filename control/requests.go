@@ -80,8 +80,10 @@ func (h *handler) listRequests(c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	if _, err := h.flushMeters(c, &p); err != nil {
-		return answer{}, err
+	if q.after == "" {
+		if _, err := h.flushMeters(c, &p); err != nil {
+			return answer{}, err
+		}
 	}
 	view, err := h.requests(c, &p, q, &f)
 	return answer{http.StatusOK, view}, err

@@ -203,10 +203,6 @@ func (q *query) day(name string, fallback uint64) uint64 {
 
 func dateText(day uint64) string { return string(calendar.AppendDate(nil, day)) }
 
-// settleWaits are the pauses of a report that waits for requests that are being settled: one second in total, as for
-// GET /api/usage.
-var settleWaits = [...]time.Duration{100 * time.Millisecond, 300 * time.Millisecond, 600 * time.Millisecond}
-
 // flushMeters makes meters with unreported usage report it to the ledger, and returns the ledger's report. It waits for requests
 // that are being settled, and for what leases report.
 func (h *handler) flushMeters(ctx context.Context, p *project) (ledger.ReportReply, error) {
@@ -220,11 +216,11 @@ func (h *handler) flushMeters(ctx context.Context, p *project) (ledger.ReportRep
 		if err != nil {
 			return report, unavailable(err)
 		}
-		if open == 0 || pauses == len(settleWaits) {
+		if open == 0 || pauses == len(keymeter.SettleWaitMs) {
 			break
 		}
-		if err := h.store.sleep(ctx, settleWaits[pauses]); err != nil {
-			return report, unavailable(err)
+		if err := h.store.wait(ctx, keymeter.SettleWaitMs[pauses]); err != nil {
+			return report, err
 		}
 	}
 	command.Final = true

@@ -14,9 +14,6 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// settleWaitMs are the pauses of a report that waits for open reservations to settle: one second in total.
-var settleWaitMs = [...]uint64{100, 300, 600}
-
 // maxReports limits how often one request calls the Ledger. It needs at most four calls.
 const maxReports = 8
 
@@ -123,8 +120,8 @@ func (x *exchange) pauseReport(ms uint64) {
 // afterReportFlush queries the final usage when the meters are flushed. If reservations are open, it first waits
 // for them to settle.
 func (x *exchange) afterReportFlush() {
-	if x.s.openReservations > 0 && x.s.pauses < uint64(len(settleWaitMs)) {
-		x.pauseReport(settleWaitMs[x.s.pauses])
+	if x.s.openReservations > 0 && x.s.pauses < uint64(len(keymeter.SettleWaitMs)) {
+		x.pauseReport(keymeter.SettleWaitMs[x.s.pauses])
 		x.s.pauses++
 		return
 	}

@@ -338,8 +338,8 @@ func (c *call) returnUnused(f *Flush) (newEpoch, closed bool) {
 const debtDelayMs = 500
 
 // balance tells the Ledger what it must know of the slice when something ends that was admitted or lent at a time. A debt is
-// reported early: other keys must not spend it again. What was admitted by the last unconditional recall was granted under a
-// budget that may be lower now, so what it did not need is returned.
+// reported early: other keys must not spend it again. Requests that were admitted by the last unconditional recall were granted
+// under a budget that may be lower now, so the rest of their reservations is returned.
 func (m *meter) balance(admittedMs uint64) {
 	switch s := &m.slice; {
 	case s.free() < 0 && m.hasReport():

@@ -343,9 +343,12 @@ func (c *Flush) fields(f *abi.Fields) {
 // FlushReply is the reply to Flush.
 type FlushReply struct {
 	Absorbs [][]byte // ledger.Absorb commands for the project's Ledger, in order; they are in the outbox too
-	Open    uint64   // number of open reservations, and of leases that have not been closed
-	LentMs  uint64   // to a recall: the time until budget that the meter has lent may be free again; 0: it has lent none
+	Open    uint64   // number of open reservations, and of leases that have not been closed; at least 1 if there may be more batches
+	LentMs  uint64   // to a recall: the time until budget that the meter could not return may be free again; 0: there is none
 }
+
+// SettleWaitMs are the pauses of a usage report while meters have something open: one second in total.
+var SettleWaitMs = [...]uint64{100, 300, 600}
 
 // DecodeFlushReply decodes the reply to Flush.
 func DecodeFlushReply(data []byte) (r FlushReply, err error) {

@@ -311,7 +311,7 @@ func (k *key) expire(o *object, clockMs uint64) {
 		if v.lease == nil && v.expiresMs > clockMs || v.lease != nil && slices.Contains(open, id) {
 			continue
 		}
-		if !x.dead && !x.history.faulty && !x.history.failed && k.jumped == 0 && !x.isolate.wentBack && !(v.lease != nil && v.lease.faulty()) {
+		if !x.dead && !x.history.faulty && !x.history.failed && k.jumped == 0 && (x.isolate.wentBackAt == 0 || x.isolate.wentBackAt < x.history.arrivedAt) && !(v.lease != nil && v.lease.faulty()) {
 			k.w.fail("I13", "%s: its reservation expires without a fault", id)
 		}
 		k.w.logf("%s: its reservation of %d expires", id, v.amount)

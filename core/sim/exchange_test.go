@@ -110,7 +110,7 @@ func (x *exchange) cutWork() {
 		return
 	}
 	for id := range x.open {
-		if id < 6000 {
+		if id < keeperSleep {
 			return
 		}
 	}

@@ -15,11 +15,11 @@ type isolate struct {
 	offset  int64
 	rate    int64 // by which the clock runs too fast, in permille
 	jumped  bool
-	// wentBack is set once the clock has jumped back, and back has the entries that have not changed since.
-	wentBack bool
-	back     map[string]bool
-	running  []*exchange
-	random   *rng
+	// wentBackAt is the time of the last jump back, and back has the entries that have not changed since. 0: none.
+	wentBackAt uint64
+	back       map[string]bool
+	running    []*exchange
+	random     *rng
 }
 
 type hotRow struct {

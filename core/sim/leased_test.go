@@ -187,10 +187,16 @@ func (w *world) forget(entry []byte) {
 	}
 }
 
-// leaveUnkept notes that the platform ends an exchange, which may have kept a lease.
+// The actions of a keeper: its sleep and its report.
+const (
+	keeperSleep  = 6000
+	keeperReport = 6001
+)
+
+// leaveUnkept notes that the platform ends an exchange, which may be the keeper of a lease.
 func (x *exchange) leaveUnkept() {
 	row, ok := x.isolate.pinned[x.pinned]
-	if !ok {
+	if !ok || x.open[keeperSleep] == nil && x.open[keeperReport] == nil {
 		return
 	}
 	if l := x.key.leases[lease.Look(row.value).ID]; l != nil {
@@ -200,7 +206,7 @@ func (x *exchange) leaveUnkept() {
 
 // jumpBack notes that the isolate's clock has gone back. A lease outlives that if the next change of its entry cannot see it.
 func (i *isolate) jumpBack() {
-	i.wentBack = true
+	i.wentBackAt = i.w.now
 	for name := range i.pinned {
 		i.back[name] = true
 	}

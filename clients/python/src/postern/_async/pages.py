@@ -36,14 +36,15 @@ class AsyncPage(Generic[T]):
     async def next_page(self) -> AsyncPage[T] | None:
         """The page after this one; None on the last page."""
         data = self._data
-        if data.fault is not None:
+        fault = data.fault
+        if data.next_query is not None and data.next_query == self._call.query:
+            fault = InvalidResponseError("The page has itself as its next page.", status=200, request_id=None)
+        if fault is not None:
             prepared = self._transport.prepared(self._call).prepared
-            self._transport.log.write(failed_record(prepared, data.fault, 1))
-            raise data.fault
+            self._transport.log.write(failed_record(prepared, fault, 1))
+            raise fault
         if data.next_query is None:
             return None
-        if data.next_query == self._call.query:
-            raise InvalidResponseError("The page has itself as its next page.", status=200, request_id=None)
         return await first_page(self._transport, replace(self._call, query=data.next_query))
 
     async def pages(self) -> AsyncIterator[AsyncPage[T]]:
