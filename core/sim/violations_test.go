@@ -191,6 +191,22 @@ var violationDefects = []injected{
 			return false
 		}}
 	}},
+	{"a settlement repeats the violations of its admission", "I14 twice", func() defect {
+		admitted := map[string][]ledger.Violation{}
+		return defect{action: func(x *exchange, a *abi.Action) bool {
+			if a.Kind != abi.ActionCall || a.Class != abi.ClassKeyMeter {
+				return false
+			}
+			switch c := keymeter.Open(a.Data).(type) {
+			case *keymeter.Admit:
+				admitted[x.id] = c.Violations
+			case *keymeter.Settle:
+				c.Violations = append(c.Violations, admitted[x.id]...)
+				a.Data = c.Encode()
+			}
+			return false
+		}}
+	}},
 	{"a blocked request is admitted without its violation", "I14 violation", func() defect {
 		return defect{action: func(x *exchange, a *abi.Action) bool {
 			if a.Kind == abi.ActionCall && a.Class == abi.ClassKeyMeter && op(a.Data) == opAdmit {
