@@ -8,6 +8,8 @@ import { OUT, start } from './process.mjs'
 // The binary rather than its npm wrapper script, because CPU time is read by process ID.
 const BINARY = workerd.default
 const COMPATIBILITY_DATE = '2026-11-17'
+// Those of wrangler.toml, also for the baselines.
+const COMPATIBILITY_FLAGS = ['no_nodejs_global_timers']
 
 /** A file embedded in the configuration; capnp resolves paths relative to the configuration file. */
 class Embed {
@@ -37,6 +39,7 @@ export function modules(folder, ...names) {
 export function worker(name, parts, { texts = {}, bindings = [], classes = [], disk, colo } = {}) {
   const described = {
     compatibilityDate: COMPATIBILITY_DATE,
+    compatibilityFlags: COMPATIBILITY_FLAGS,
     modules: parts,
     bindings: [...Object.entries(texts).map(([name, text]) => ({ name, text })), ...bindings],
   }

@@ -108,7 +108,7 @@ export interface Event {
   data: Bytes
 }
 
-/** A part of a body: data, or the content of a buffer if its number is not 0. */
+/** A part of a body: data in the core's memory, or the content of a buffer if its number is not 0. */
 export interface Part {
   buffer: number
   data: Bytes
@@ -125,7 +125,7 @@ export interface Range {
   limit: number
 }
 
-/** shared, pinned and state are in the core's memory: their users copy them before the next call. */
+/** shared, pinned, state and the parts of bodies are in the core's memory: their users copy them before the next call. */
 export interface StepOutput {
   /** Set only if it changed. */
   shared: Bytes | undefined
@@ -624,7 +624,7 @@ function readParts(r: Reader): Part[] {
   const parts: Part[] = []
   for (let i = 0; i < count; i++) {
     const buffer = r.uint()
-    parts.push({ buffer, data: buffer === 0 ? r.data() : NO_BYTES })
+    parts.push({ buffer, data: buffer === 0 ? r.view() : NO_BYTES })
   }
   return parts
 }

@@ -21,7 +21,7 @@ interface ReadResult {
 export function readDeclared(message: Request | Response, limit: number): Promise<ArrayBuffer> | undefined {
   const { headers } = message
   const length = headers.get('content-length')
-  if (message.body === null || length === null || headers.has('content-encoding')) return undefined
+  if (length === null || headers.has('content-encoding')) return undefined
   return Number(length) <= limit ? message.arrayBuffer() : undefined
 }
 
@@ -58,11 +58,15 @@ export async function readBody(
   }
 }
 
-/** Reports whether the response must wait until the unread request body is drained. */
-export function mustDrain(request: Request): boolean {
-  if (request.body === null || request.bodyUsed || request.body.locked) return false
+/**
+ * The unread request body, if the response must wait until it is drained. Measured: the body property makes a stream object,
+ * so it comes last.
+ */
+export function undrained(request: Request): ReadableStream<Uint8Array> | undefined {
   const length = request.headers.get('content-length')
-  return length === null || !(Number(length) <= SERVER_DRAINS_BYTES)
+  if (length !== null && Number(length) <= SERVER_DRAINS_BYTES) return undefined
+  if (request.bodyUsed || request.body === null || request.body.locked) return undefined
+  return request.body
 }
 
 /** Drains an unread body, up to a limit. */

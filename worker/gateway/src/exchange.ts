@@ -59,7 +59,7 @@ import {
   WHERE_KV,
   WHERE_MEMORY,
 } from './abi.ts'
-import { drain, joined, lengthHint, mustDrain, readBody, readDeclared } from './body.ts'
+import { drain, joined, lengthHint, readBody, readDeclared, undrained } from './body.ts'
 import { callObject, isOverloaded } from './calls.ts'
 import { clock } from './clock.ts'
 import { Seat } from './flight.ts'
@@ -67,6 +67,8 @@ import type { Isolate } from './isolate.ts'
 import { Kept } from './kept.ts'
 import { type LastResort, UNCONFIGURED } from './lastresort.ts'
 import { logFailure } from './log.ts'
+import { Outstanding } from './outstanding.ts'
+import { Randomness } from './randomness.ts'
 import { readKV, writeKV } from './storage.ts'
 import { CallerStream, GrowingBuffer } from './stream.ts'
 import { unseal } from './unseal.ts'
@@ -77,6 +79,7 @@ const ID_BYTES = 16
 const SEED_BYTES = 16
 const MAX_BEHIND_BYTES = 1 << 20
 
+const randomness = new Randomness()
 const decoder = new TextDecoder()
 const encoder = new TextEncoder()
 
@@ -85,8 +88,7 @@ export type Lifetime = Pick<ExecutionContext, 'waitUntil'>
 
 /** Serves one request: the core decides, this class carries out its actions. */
 export function serve(isolate: Isolate, request: Request, env: Env, ctx: Lifetime): Response | Promise<Response> {
-  const random = crypto.getRandomValues(new Uint8Array(ID_BYTES + SEED_BYTES))
-  const id = `req_${random.subarray(0, ID_BYTES).toHex()}`
+  const id = `req_${randomness.take(ID_BYTES).toHex()}`
   let configured: Configured
   try {
     configured = isolate.core.start(env)
@@ -100,11 +102,8 @@ export function serve(isolate: Isolate, request: Request, env: Env, ctx: Lifetim
   }
   isolate.memory.bound(configured)
   isolate.pinned.bound(configured.pinnedEntries)
-  return new Exchange(isolate, configured, request, env, id).run(ctx, random.slice(ID_BYTES))
+  return new Exchange(isolate, configured, request, env, id).run(ctx, randomness.take(SEED_BYTES))
 }
-
-/** An action in flight, with its cancel function if it can be canceled. */
-type Pending = { giveUp?: () => void }
 
 /** Steps the core with the result of an action. */
 type Answer = (kind: number, code: number, data?: Bytes, headers?: Fields) => void
@@ -127,8 +126,7 @@ class Exchange {
   private readonly queue: Event[] = []
   private readonly buffers = new Map<number, Bytes>()
   private readonly appended = new Map<number, GrowingBuffer>()
-  // Actions whose result has not been stepped yet.
-  private readonly outstanding = new Map<number, Pending>()
+  private readonly outstanding = new Outstanding()
   // Work without a result that must still finish.
   private background = 0
   // Settled when the request body has been read; undefined if no read has started.
@@ -200,8 +198,8 @@ class Exchange {
 
   private advance(event: Event): void {
     // The action was canceled while its result waited for its turn.
-    if (event.id !== 0 && !this.outstanding.has(event.id)) return
-    if (event.kind !== EVENT_HEAD && event.kind !== EVENT_CHUNK) this.outstanding.delete(event.id)
+    if (event.id !== 0 && this.outstanding.find(event.id) === undefined) return
+    if (event.kind !== EVENT_HEAD && event.kind !== EVENT_CHUNK) this.outstanding.remove(event.id)
     if (this.failed) return
     try {
       const attached = this.buffer(ATTACHED_BUFFER)
@@ -222,7 +220,7 @@ class Exchange {
     this.failed = true
     logFailure('step_failed', { requestId: this.id }, error)
     this.land(FLIGHT_FAILED, NO_BYTES)
-    for (const [id, { giveUp }] of this.outstanding) if (giveUp !== undefined) this.cancel(id)
+    this.outstanding.cancelAll()
     if (this.response === undefined) this.respond(lastResort(this.configured, this.request.method, this.id))
     else this.stream?.giveUp()
   }
@@ -250,9 +248,9 @@ class Exchange {
 
   // The rest of the request body, after the core canceled its read or never started one.
   private unread(): Promise<void> | undefined {
-    const { body } = this.request
-    if (this.reading !== undefined || body === null || !mustDrain(this.request)) return this.reading
-    return drain(body.getReader({ mode: 'byob' }))
+    if (this.reading !== undefined) return this.reading
+    const body = undrained(this.request)
+    return body && drain(body.getReader({ mode: 'byob' }))
   }
 
   private async respondAfter(
@@ -339,7 +337,7 @@ class Exchange {
         this.wait(action)
         break
       case ACTION_CANCEL:
-        this.cancel(action.id)
+        this.outstanding.cancel(action.id)
         break
       case ACTION_LOG:
         log(action)
@@ -378,32 +376,26 @@ class Exchange {
 
   // Delivers the result in the same turn, after the other actions of the step.
   private answer({ id }: Action, kind: number, code: number, data = NO_BYTES): void {
-    this.outstanding.set(id, {})
+    this.outstanding.add(id)
     this.push(kind, id, code, data)
   }
 
   // The work always settles later and never rejects. The result of a canceled action is dropped: its ID may have been
   // reused.
   private start({ kind: started, id, buffer }: Action, work: (answer: Answer) => Promise<void>): Promise<void> {
-    const pending: Pending = {}
-    this.outstanding.set(id, pending)
+    const pending = this.outstanding.add(id)
     if (started !== ACTION_READ_BODY) this.outlive()
     return work((kind, code, data, headers) => {
-      if (this.outstanding.get(id) !== pending) return
+      if (this.outstanding.find(id) !== pending) return
       if (kind === EVENT_BODY && data !== undefined) this.buffers.set(buffer, data)
       this.push(kind, id, code, data, headers)
     })
   }
 
-  private cancel(id: number): void {
-    this.outstanding.get(id)?.giveUp?.()
-    this.outstanding.delete(id)
-  }
-
   private wait(action: Action): void {
     this.outlive()
     const timer = setTimeout(() => this.push(EVENT_TIMER, action.id, OUTCOME_OK), action.keepMs)
-    this.outstanding.set(action.id, { giveUp: () => clearTimeout(timer) })
+    this.outstanding.add(action.id, () => clearTimeout(timer))
   }
 
   private async readBody({ limit }: Action, answer: Answer): Promise<void> {
@@ -541,7 +533,7 @@ class Exchange {
     if (action.stream > 0) this.watch()
     const { id } = action
     // A late result of a canceled fetch is dropped: its ID and buffer may have been reused.
-    const wanted = () => this.outstanding.get(id) === pending
+    const wanted = () => this.outstanding.find(id) === pending
     const upstream = new Upstream(action, this.configured.responseHeaders, {
       head: (status, headers) => {
         if (wanted()) this.push(EVENT_HEAD, id, status, NO_BYTES, headers)
@@ -551,8 +543,7 @@ class Exchange {
         return this.room()
       },
     })
-    const pending: Pending = { giveUp: () => upstream.abort(FAULT_CONNECT) }
-    this.outstanding.set(id, pending)
+    const pending = this.outstanding.add(id, () => upstream.abort(FAULT_CONNECT))
     void this.send(upstream, action, wanted)
   }
 
@@ -582,7 +573,7 @@ class Exchange {
       logFailure('control_unreachable', { requestId: this.id }, error)
       return answer(EVENT_FAULT, FAULT_CONNECT)
     }
-    if (!this.outstanding.has(id)) return
+    if (this.outstanding.find(id) === undefined) return
     this.respond(response)
     answer(EVENT_RESPONSE, response.status)
   }
@@ -591,8 +582,12 @@ class Exchange {
     return this.buffers.get(number) ?? NO_BYTES
   }
 
+  // A body of one buffer is the buffer itself; any other is a copy.
   private body(parts: Part[]): Bytes {
-    return joined(parts.map(({ buffer, data }) => (buffer === 0 ? data : this.buffer(buffer))))
+    const [first] = parts
+    if (first === undefined) return NO_BYTES
+    if (parts.length > 1) return joined(parts.map(({ buffer, data }) => (buffer === 0 ? data : this.buffer(buffer))))
+    return first.buffer === 0 ? first.data.slice() : this.buffer(first.buffer)
   }
 }
 

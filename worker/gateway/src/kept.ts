@@ -1,6 +1,11 @@
 import { type Bytes, NO_BYTES } from './abi.ts'
 
 const FIRST_BYTES = 512
+// Most contents fit the first buffer, so many of them share one allocation.
+const SLAB_BYTES = 16 << 10
+
+let slab: Bytes = NO_BYTES
+let slabUsed = 0
 
 /** A byte string that is replaced often. It stays in one buffer: every other Uint8Array would allocate its own. */
 export class Kept {
@@ -11,8 +16,18 @@ export class Kept {
   /** Copies the content. */
   replace(bytes: Bytes): void {
     const { length } = bytes
-    if (length > this.buffer.length) this.buffer = new Uint8Array(Math.max(FIRST_BYTES, length * 2))
+    if (length > this.buffer.length) this.buffer = room(length)
     this.buffer.set(bytes)
     this.bytes = this.buffer.subarray(0, length)
   }
+}
+
+function room(length: number): Bytes {
+  if (length > FIRST_BYTES) return new Uint8Array(length * 2)
+  if (slabUsed + FIRST_BYTES > slab.length) {
+    slab = new Uint8Array(SLAB_BYTES)
+    slabUsed = 0
+  }
+  slabUsed += FIRST_BYTES
+  return slab.subarray(slabUsed - FIRST_BYTES, slabUsed)
 }

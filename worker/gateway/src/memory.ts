@@ -1,20 +1,31 @@
-import type { Bytes, Configured } from './abi.ts'
+import { type Bytes, type Configured, NO_BYTES } from './abi.ts'
 import { clock } from './clock.ts'
 
 /** Bounds set by the core; see core/abi. */
 export type Bounds = Pick<Configured, 'memoryBytes' | 'memoryEntryBytes' | 'memoryOverheadBytes'>
 
+/** An entry, and its neighbors in the order of use. */
 interface Entry {
+  key: string
   value: Bytes
   size: number
   storedMs: number
   expiresMs: number
+  older: Entry
+  newer: Entry
 }
 
-/** A memory cache from key to bytes, bounded in bytes, with least-recently-used eviction. Only the core's actions use it. */
+/**
+ * A memory cache from key to bytes, bounded in bytes, with least-recently-used eviction. Only the core's actions use it.
+ *
+ * The order of use is a linked list rather than the Map's own order. V8 keeps deleted keys in a Map's hash chains until it
+ * rehashes, so deleting and setting a hot key at every read makes each of its lookups longer: measured, 30 µs with 16 MB of
+ * entries.
+ */
 export class Memory {
-  // A Map keeps keys in insertion order, so the first is the least recently used.
   private readonly entries = new Map<string, Entry>()
+  // A ring: the anchor's newer neighbor is the least recently used entry, its older one the most recently used.
+  private readonly anchor = anchor()
   private bounds: Bounds = { memoryBytes: 0, memoryEntryBytes: 0, memoryOverheadBytes: 0 }
   private used = 0
 
@@ -36,8 +47,8 @@ export class Memory {
       this.remove(key)
       return undefined
     }
-    this.entries.delete(key)
-    this.entries.set(key, entry)
+    unlink(entry)
+    this.link(entry)
     return entry.value
   }
 
@@ -47,7 +58,10 @@ export class Memory {
     const size = key.length + value.length + this.bounds.memoryOverheadBytes
     if (value.length === 0 || keepMs === 0 || size > this.bounds.memoryEntryBytes) return
     const now = clock.now()
-    this.entries.set(key, { value, size, storedMs: now, expiresMs: now + keepMs })
+    const { anchor } = this
+    const entry = { key, value, size, storedMs: now, expiresMs: now + keepMs, older: anchor, newer: anchor }
+    this.entries.set(key, entry)
+    this.link(entry)
     this.used += size
     this.evict()
   }
@@ -56,18 +70,35 @@ export class Memory {
     const entry = this.entries.get(key)
     if (entry === undefined) return
     this.used -= entry.size
+    unlink(entry)
     this.entries.delete(key)
   }
 
   clear(): void {
-    this.entries.clear()
-    this.used = 0
+    while (this.anchor.newer !== this.anchor) this.remove(this.anchor.newer.key)
   }
 
   private evict(): void {
-    for (const key of this.entries.keys()) {
-      if (this.used <= this.bounds.memoryBytes) return
-      this.remove(key)
-    }
+    while (this.used > this.bounds.memoryBytes) this.remove(this.anchor.newer.key)
   }
+
+  private link(entry: Entry): void {
+    const { anchor } = this
+    entry.older = anchor.older
+    entry.newer = anchor
+    anchor.older.newer = entry
+    anchor.older = entry
+  }
+}
+
+function anchor(): Entry {
+  const entry: Partial<Entry> = { key: '', value: NO_BYTES, size: 0, storedMs: 0, expiresMs: 0 }
+  entry.older = entry as Entry
+  entry.newer = entry as Entry
+  return entry as Entry
+}
+
+function unlink({ older, newer }: Entry): void {
+  older.newer = newer
+  newer.older = older
 }

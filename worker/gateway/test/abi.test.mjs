@@ -210,14 +210,16 @@ test('decoded bytes are copies', () => {
   assert.equal(data.buffer.byteLength, 3)
 })
 
-test('the data of an action are copies, except of a log line', () => {
+test('the data of an action are copies, except those that are used at once: of a log line and of a body', () => {
   for (const { type, hex: wire, value } of vectors) {
     if (type !== 'StepOutput') continue
     const output = bytes(wire)
     const { actions } = abi.readStepOutput(new abi.Reader().open(output, 0, output.length))
     output.fill(9)
     for (const [i, a] of actions.entries()) {
-      if (a.kind !== abi.ACTION_LOG) assert.deepEqual(action(a), normalized(value.Actions[i], action(a)))
+      if (a.kind === abi.ACTION_LOG) continue
+      const { Body: _, ...got } = action(a)
+      assert.deepEqual(got, normalized(value.Actions[i], got))
     }
   }
 })

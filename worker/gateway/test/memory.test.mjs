@@ -94,6 +94,34 @@ test('an entry over the limit is not stored and removes only the entry of its ke
   assert.ok(memory.read('b'))
 })
 
+test('evicts as a list in the order of use would', () => {
+  const memory = bounded({ memoryBytes: 5000 })
+  let model = [] // [key, size], the least recently used first
+  const without = (key) => model.filter(([other]) => other !== key)
+  let evicted = 0
+  for (let i = 0; i < 20_000; i++) {
+    const key = `k${(i * i * 31) % 97}`
+    const used = model.find(([other]) => other === key)
+    if (i % 5 === 0) {
+      const length = 1 + ((i * 7919) % 500)
+      memory.write(key, bytes(length), KEEP_MS)
+      model = [...without(key), [key, key.length + length + BOUNDS.memoryOverheadBytes]]
+      for (; model.reduce((sum, [, size]) => sum + size, 0) > 5000; evicted++) model.shift()
+    } else if (i % 101 === 0) {
+      memory.remove(key)
+      model = without(key)
+    } else {
+      assert.equal(memory.read(key) !== undefined, used !== undefined, `${key} at ${i}`)
+      if (used !== undefined) model = [...without(key), used]
+    }
+  }
+  assert.ok(evicted > 1000, `${evicted} evicted`)
+  assert.equal(
+    memory.bytes,
+    model.reduce((sum, [, size]) => sum + size, 0),
+  )
+})
+
 test('never exceeds its capacity', () => {
   const memory = bounded({ memoryBytes: 10_000 })
   for (let i = 0; i < 5000; i++) {
