@@ -9,7 +9,7 @@ import { OUT, start } from './process.mjs'
 const BINARY = workerd.default
 const COMPATIBILITY_DATE = '2026-11-17'
 // Those of wrangler.toml, also for the baselines.
-const COMPATIBILITY_FLAGS = ['no_nodejs_global_timers']
+const COMPATIBILITY_FLAGS = ['no_nodejs_compat', 'no_nodejs_compat_v2']
 
 /** A file embedded in the configuration; capnp resolves paths relative to the configuration file. */
 class Embed {

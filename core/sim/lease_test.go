@@ -97,7 +97,8 @@ func (k *key) checkTerms(clockMs uint64, reply *keymeter.Lease) {
 	for _, l := range k.lends {
 		if l.lives() {
 			slots += l.slots
-			if l.endMs == 0 || l.endMs > clockMs { // a new one, or one that has not ended
+			// A new one, or one that has not ended, also not before a clock that went back.
+			if l.endMs == 0 || !l.ended && l.endMs > clockMs {
 				unused += l.unused()
 			}
 		}

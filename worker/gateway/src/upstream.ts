@@ -12,13 +12,11 @@ import {
   type Headers as Fields,
   NO_BYTES,
 } from './abi.ts'
-import { joined, lengthHint, readBody, readDeclared } from './body.ts'
+import { lengthHint, readBody, readDeclared } from './body.ts'
+import { Pieces } from './pieces.ts'
 
 const SHORT_BYTES = 64 << 10
-
 const CHUNK_BYTES = 32 << 10
-// Chunks that arrive within this time are delivered together.
-const BURST_MS = 1
 
 /** The result of a fetch: a complete response if fault is 0. Status 0 means that the response was streamed to the sink. */
 export interface Answer {
@@ -130,13 +128,26 @@ export class Upstream {
     return readBody(response.body, action.limit, lengthHint(response.headers), idle)
   }
 
-  // Delivers available bytes. Bytes that arrive while the client takes the last chunk are delivered together. A slow
-  // client stops the reading, which also pauses the idle timeout.
+  // Delivers available bytes, also those that arrived just before the connection broke.
   private async pump(response: Response): Promise<void> {
     const { action, sink } = this
     if (response.body === null) return
-    const reader = response.body.getReader({ mode: 'byob' })
-    const pieces = new Pieces(sink, action.limit)
+    const pieces = new Pieces((data) => sink.chunk(data), action.limit)
+    try {
+      await this.read(response.body.getReader({ mode: 'byob' }), pieces)
+    } catch (error) {
+      if (this.fault === 0) {
+        this.phase(0, 0)
+        await pieces.end()
+      }
+      throw error
+    }
+  }
+
+  // Bytes that arrive while the client takes the last chunk are delivered together. A slow client stops the reading, which
+  // also pauses the idle timeout.
+  private async read(reader: ReadableStreamBYOBReader, pieces: Pieces): Promise<void> {
+    const { action } = this
     let buffer = new Uint8Array(CHUNK_BYTES)
     for (;;) {
       const { done, value } = await reader.read(buffer)
@@ -173,65 +184,6 @@ export class Upstream {
     this.timer = null
     if (Date.now() >= this.phaseEndMs) this.abort(this.phaseFault)
     else this.arm()
-  }
-}
-
-/** Bytes of a stream that have arrived but were not delivered yet, because the sink is still taking the last chunk. */
-class Pieces {
-  /** Settles when there is room again; undefined while there is room. */
-  room: Promise<void> | undefined
-  private makeRoom: (() => void) | undefined
-  private held: Bytes[] = []
-  private bytes = 0
-  private taking: Promise<void> | undefined
-  private lastMs = 0
-  private readonly sink: Sink
-  private readonly limit: number
-
-  constructor(sink: Sink, limit: number) {
-    this.sink = sink
-    this.limit = limit
-  }
-
-  add(piece: Bytes): void {
-    const now = Date.now()
-    const burst = now - this.lastMs < BURST_MS
-    this.lastMs = now
-    if (this.taking === undefined && this.held.length === 0) {
-      if (!burst) {
-        this.hand(piece)
-        return
-      }
-      // More bytes have likely arrived: the platform reads one HTTP chunk at a time.
-      this.taking = scheduler.wait(0).then(() => this.taken())
-    }
-    this.held.push(piece.slice())
-    this.bytes += piece.length
-    if (this.bytes >= this.limit) {
-      this.room = new Promise((resolve) => {
-        this.makeRoom = resolve
-      })
-    }
-  }
-
-  /** Resolves when the sink has taken everything. */
-  async end(): Promise<void> {
-    while (this.taking !== undefined) await this.taking
-  }
-
-  private hand(piece: Bytes): void {
-    this.taking = this.sink.chunk(piece)?.then(() => this.taken())
-  }
-
-  private taken(): void {
-    this.taking = undefined
-    if (this.held.length === 0) return
-    const piece = joined(this.held)
-    this.held = []
-    this.bytes = 0
-    this.room = undefined
-    this.makeRoom?.()
-    this.hand(piece)
   }
 }
 

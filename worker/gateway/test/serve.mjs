@@ -13,7 +13,7 @@ import { convertV4MiniflareOptions, Log, LogLevel, Miniflare } from 'miniflare'
 const root = resolve(import.meta.dirname, '../../..')
 const bundle = join(root, 'build/gateway-test')
 const compatibilityDate = '2026-11-17'
-const compatibilityFlags = ['no_nodejs_global_timers']
+const compatibilityFlags = ['no_nodejs_compat', 'no_nodejs_compat_v2']
 const moduleTypes = { js: 'ESModule', mjs: 'ESModule', wasm: 'CompiledWasm', bin: 'Data' }
 const classes = { KEY_METER: 'KeyMeter', LEDGER: 'Ledger', DIRECTORY: 'Directory' }
 

@@ -63,7 +63,7 @@ const miniflare = new Miniflare(
     log: new Log(LogLevel.NONE),
     cf: false,
     compatibilityDate: '2026-11-17',
-    compatibilityFlags: ['no_nodejs_global_timers'],
+    compatibilityFlags: ['no_nodejs_compat', 'no_nodejs_compat_v2'],
     modules: true,
     script: bundle.outputFiles[0].text,
   }),
