@@ -7,7 +7,7 @@ import { Tally } from './tally.mjs'
 import { serve } from './workerd.mjs'
 
 // The default plan admits ten requests per second and key, so this many keys allow more than any contender serves.
-const MOST_KEYS = 128
+const MOST_KEYS = 64
 
 /** One contender: a function that runs a round. name is part of its prompts; keys, by default the project's, are used in turn. */
 export class Contender {
@@ -49,10 +49,10 @@ export class Gateway {
 }
 
 /** Runs a warm-up round, then the interleaved rounds. */
-export async function measure(contenders) {
+export async function measure(contenders, seconds = SECONDS) {
   for (const contender of contenders) await contender.run('warm', WARM_SECONDS)
   return interleave(
     ROUNDS,
-    contenders.map((contender) => (round) => contender.run(round)),
+    contenders.map((contender) => (round) => contender.run(round, seconds)),
   )
 }

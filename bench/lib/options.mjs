@@ -3,6 +3,6 @@ export const QUICK = process.env.QUICK === '1'
 export const PEERS = process.env.PEERS === '1'
 
 /** Rounds of each contender, and the lengths of a round and of the one before that warms up. */
-export const ROUNDS = QUICK ? 1 : 5
+export const ROUNDS = QUICK ? 1 : 7
 export const SECONDS = QUICK ? 1 : 2
 export const WARM_SECONDS = QUICK ? 1 : 2

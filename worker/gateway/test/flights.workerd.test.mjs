@@ -3,8 +3,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
-import { build } from 'esbuild'
-import { convertV4MiniflareOptions, Log, LogLevel, Miniflare } from 'miniflare'
+import { stubWorker } from './stubworker.mjs'
 
 const worker = `
 import { Action, ACTION_APPEND, ACTION_CLOSE, ACTION_FOLLOW, ACTION_JOIN, ACTION_LAND, ACTION_OPEN, ACTION_PUBLISH, ACTION_RESPOND, ACTION_SEND,
@@ -79,22 +78,7 @@ export default {
 }
 `
 
-const bundle = await build({
-  stdin: { contents: worker, resolveDir: import.meta.dirname, loader: 'js' },
-  bundle: true,
-  write: false,
-  format: 'esm',
-})
-const miniflare = new Miniflare(
-  convertV4MiniflareOptions({
-    log: new Log(LogLevel.NONE),
-    cf: false,
-    compatibilityDate: '2026-11-17',
-    compatibilityFlags: ['no_nodejs_compat', 'no_nodejs_compat_v2'],
-    modules: true,
-    script: bundle.outputFiles[0].text,
-  }),
-)
+const miniflare = await stubWorker(worker)
 const url = await miniflare.ready
 after(() => miniflare.dispose())
 

@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { after, test } from 'node:test'
-import { build } from 'esbuild'
-import { convertV4MiniflareOptions, Log, LogLevel, Miniflare } from 'miniflare'
+import { stubWorker } from './stubworker.mjs'
 
 const SIZE = 1 << 20
 
@@ -52,22 +51,7 @@ const isolate = { core: { start: () => configured, step }, memory: new Memory(),
 export default { fetch: (request, env, ctx) => serve(isolate, request, env, ctx) }
 `
 
-const bundle = await build({
-  stdin: { contents: worker, resolveDir: import.meta.dirname, loader: 'js' },
-  bundle: true,
-  write: false,
-  format: 'esm',
-})
-const miniflare = new Miniflare(
-  convertV4MiniflareOptions({
-    log: new Log(LogLevel.NONE),
-    cf: false,
-    compatibilityDate: '2026-11-17',
-    compatibilityFlags: ['no_nodejs_compat', 'no_nodejs_compat_v2'],
-    modules: true,
-    script: bundle.outputFiles[0].text,
-  }),
-)
+const miniflare = await stubWorker(worker)
 const { port } = await miniflare.ready
 after(() => miniflare.dispose())
 
