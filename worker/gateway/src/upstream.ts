@@ -128,7 +128,7 @@ export class Upstream {
     return readBody(response.body, action.limit, lengthHint(response.headers), idle)
   }
 
-  // Delivers available bytes, also those that arrived just before the connection broke.
+  // Delivers available bytes, also the last ones before the connection broke.
   private async pump(response: Response): Promise<void> {
     const { action, sink } = this
     if (response.body === null) return

@@ -210,7 +210,7 @@ test('decoded bytes are copies', () => {
   assert.equal(data.buffer.byteLength, 3)
 })
 
-test('the data of an action are copies, except those that are used at once: of a log line and of a body', () => {
+test('the data of an action are copies, except of a log line and of a body, which are used at once', () => {
   for (const { type, hex: wire, value } of vectors) {
     if (type !== 'StepOutput') continue
     const output = bytes(wire)
