@@ -35,7 +35,7 @@ for (const [name, { title, optional, run }] of Object.entries(sections)) {
   say(title)
   try {
     const { failures: wrong = [], ...section } = await run(parts, upstream.url, seed)
-    results.sections[name] = { title, ...section }
+    results.sections[name] = { title, date: results.date, ...section }
     failures.push(...wrong)
   } catch (error) {
     failures.push(`${title}: ${error.stack}`)

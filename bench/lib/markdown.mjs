@@ -47,9 +47,9 @@ ${table(section, same(...section.head))}
 `
 
 /** The section between the comments in README.md. */
-export function section({ date, quick, machine, sections }) {
+export function section({ quick, machine, sections }) {
   return `\
-${quick ? '**These figures are of a short trial on a busy machine. Do not rely on them.**\n\n' : ''}Operations per request, counted in workerd on ${date}, at Cloudflare's list prices
+${quick ? '**These figures are of a short trial on a busy machine. Do not rely on them.**\n\n' : ''}Operations per request, counted in workerd on ${sections.hops.date}, at Cloudflare's list prices
 ([Workers](https://developers.cloudflare.com/workers/platform/pricing/),
 [KV](https://developers.cloudflare.com/kv/platform/pricing/),
 [Durable Objects](https://developers.cloudflare.com/durable-objects/platform/pricing/)). Everything counts that a request

@@ -54,7 +54,8 @@ async function lending(caching, plain, minimal, seed) {
   ])
 }
 
-// Every key reports its usage once per round, so a round must be long for the reports to be as rare as in steady use.
+// A key reports its usage 10 s after a round. Rounds are so long that this is while another process is measured: in short ones
+// there would be one report for a few requests, in steady use there is one for fifty. The operations per request include them.
 async function exact(caching, plain, minimal, seed) {
   const objects = minimal('proxy-objects', { keys: seed.default.keys })
   const [theirs, ...ours] = await measure([objects, ...contenders([caching, plain], 'default', 2, seed)], 3 * SECONDS)

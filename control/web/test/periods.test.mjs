@@ -38,6 +38,7 @@ test('the oldest period is the last one within the retention of 400 days', () =>
     ['day', 'week', 'month'].map((kind) => maxBack(kind, SATURDAY)),
     [7, 57, 13],
   )
+  assert.equal(maxBack('week', Date.parse('2026-11-23T00:00:00Z')), 58) // Monday; Sunday was 400 days after a Sunday
   const oldest = '2025-10-17'
   for (const kind of ['week', 'month']) {
     const { from, to, earlier } = period(kind, -maxBack(kind, SATURDAY), SATURDAY)

@@ -125,7 +125,7 @@ export interface Range {
   limit: number
 }
 
-/** shared, pinned, state and the parts of bodies are in the core's memory: their users copy them before the next call. */
+/** shared, pinned, state and the parts of bodies are in the core's memory: their users copy them before the next call, and let go of them. */
 export interface StepOutput {
   /** Set only if it changed. */
   shared: Bytes | undefined

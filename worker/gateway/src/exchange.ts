@@ -549,7 +549,9 @@ class Exchange {
 
   private async send(upstream: Upstream, action: Action, wanted: () => boolean): Promise<void> {
     const { id } = action
-    const { fault, status, headers, body } = await upstream.send(this.body(action.body))
+    const sent = this.body(action.body)
+    action.body = [] // its parts would keep a replaced core's memory
+    const { fault, status, headers, body } = await upstream.send(sent)
     if (!wanted()) return
     if (fault === 0 && status === 0) return this.push(EVENT_END, id, 0)
     if (this.response === undefined && (fault !== 0 || status >= FAILED_STATUS)) this.watch()

@@ -10,7 +10,7 @@ const BURST_CHUNKS = 4
 /** Takes a chunk, whose memory is reused for the next one. The next one is passed when the returned promise settles. */
 type Take = (data: Bytes) => Promise<void> | undefined
 
-/** Bytes of a stream that have arrived but were not delivered yet, because the sink is still taking the last chunk. */
+/** Bytes of a stream that have arrived and were not delivered yet: the sink still takes the last chunk, or more may follow. */
 export class Pieces {
   /** Settles when there is room again; undefined while there is room. */
   room: Promise<void> | undefined
@@ -18,53 +18,79 @@ export class Pieces {
   private held: Bytes[] = []
   private bytes = 0
   private taking: Promise<void> | undefined
+  // Only more bytes are awaited; the sink would take them.
+  private gathering = false
   private lastMs = 0
   // Chunks in a row that arrived soon after the one before.
   private burst = 0
   private readonly take: Take
-  private readonly limit: number
+  private readonly full: number
 
-  constructor(take: Take, limit: number) {
+  /** There is no room while at least full bytes are held. */
+  constructor(take: Take, full: number) {
     this.take = take
-    this.limit = limit
+    this.full = full
   }
 
   add(piece: Bytes): void {
     const now = clock.now()
     this.burst = now - this.lastMs < BURST_MS ? this.burst + 1 : 0
     this.lastMs = now
-    if (this.taking === undefined && this.held.length === 0) {
+    if (this.taking === undefined) {
       if (this.burst === 0) {
         this.hand(piece)
         return
       }
-      // More bytes have likely arrived: the platform reads one HTTP chunk at a time.
-      this.taking = scheduler.wait(this.burst < BURST_CHUNKS ? 0 : BURST_MS).then(() => this.taken())
+      this.gather()
     }
     this.held.push(piece.slice())
     this.bytes += piece.length
-    if (this.bytes >= this.limit) {
-      this.room = new Promise((resolve) => {
-        this.makeRoom = resolve
-      })
-    }
+    if (this.bytes >= this.full) this.fill()
   }
 
-  /** Resolves when the sink has taken everything. */
-  async end(): Promise<void> {
-    while (this.taking !== undefined) await this.taking
+  /** Delivers the held bytes, without waiting until the sink has taken the last chunk: nothing follows. */
+  end(): void {
+    this.deliver()
+  }
+
+  // More bytes have likely arrived: the platform reads one HTTP chunk at a time.
+  private gather(): void {
+    this.gathering = true
+    const taking = scheduler.wait(this.burst < BURST_CHUNKS ? 0 : BURST_MS).then(() => {
+      if (this.taking === taking) this.taken()
+    })
+    this.taking = taking
+  }
+
+  private fill(): void {
+    if (this.gathering) {
+      this.taken()
+      return
+    }
+    this.room ??= new Promise((resolve) => {
+      this.makeRoom = resolve
+    })
   }
 
   private hand(piece: Bytes): void {
-    this.taking = this.take(piece)?.then(() => this.taken())
+    const taking = this.take(piece)?.then(() => {
+      if (this.taking === taking) this.taken()
+    })
+    this.taking = taking
   }
 
   private taken(): void {
     this.taking = undefined
+    this.gathering = false
+    this.deliver()
+  }
+
+  private deliver(): void {
     if (this.held.length === 0) return
     const piece = joined(this.held)
     this.held = []
     this.bytes = 0
+    this.gathering = false
     this.room = undefined
     this.makeRoom?.()
     this.hand(piece)

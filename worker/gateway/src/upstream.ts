@@ -72,8 +72,8 @@ export class Upstream {
   /** Aborts the fetch. The first fault wins. */
   abort(fault: number): void {
     this.fault ||= fault
-    if (this.controller === undefined) this.abandon?.()
-    else this.controller.abort()
+    this.abandon?.()
+    this.controller?.abort()
   }
 
   private orAbandoned(body: Bytes): Promise<Answer> {
@@ -128,19 +128,16 @@ export class Upstream {
     return readBody(response.body, action.limit, lengthHint(response.headers), idle)
   }
 
-  // Delivers available bytes, also the last ones before the connection broke.
+  // Delivers available bytes, also the last ones before the connection breaks or a timeout cuts it. The end waits for nothing,
+  // so a client that stops reading cannot hold up the exchange.
   private async pump(response: Response): Promise<void> {
     const { action, sink } = this
     if (response.body === null) return
-    const pieces = new Pieces((data) => sink.chunk(data), action.limit)
+    const pieces = new Pieces((data) => sink.chunk(data), Math.max(1, action.limit - CHUNK_BYTES))
     try {
       await this.read(response.body.getReader({ mode: 'byob' }), pieces)
-    } catch (error) {
-      if (this.fault === 0) {
-        this.phase(0, 0)
-        await pieces.end()
-      }
-      throw error
+    } finally {
+      pieces.end()
     }
   }
 
@@ -152,15 +149,24 @@ export class Upstream {
     for (;;) {
       const { done, value } = await reader.read(buffer)
       if (this.fault !== 0) throw new Error('aborted')
-      if (done || value === undefined) return pieces.end()
+      if (done || value === undefined) return
       pieces.add(value as Bytes)
       if (pieces.room !== undefined) {
         this.phase(0, 0)
-        await pieces.room
+        await this.roomIn(pieces)
+        if (this.fault !== 0) throw new Error('aborted')
       }
       this.phase(action.idleMs, FAULT_IDLE)
       buffer = new Uint8Array(value.buffer as ArrayBuffer)
     }
+  }
+
+  // Also settles when the fetch is aborted.
+  private roomIn({ room }: Pieces): Promise<void> {
+    return new Promise((resolve) => {
+      this.abandon = resolve
+      void room?.then(resolve)
+    })
   }
 
   // Starts the timeout of the next phase, bounded by the total timeout. A timer that fires too early is set again, which

@@ -4,6 +4,7 @@ import { beforeEach, test } from 'node:test'
 import {
   ACTION_CALL,
   ACTION_CANCEL,
+  ACTION_FETCH,
   ACTION_FORWARD,
   ACTION_KEEP,
   ACTION_READ,
@@ -14,6 +15,7 @@ import {
   Action,
   CLASS_KEY_METER,
   EVENT_REQUEST,
+  EVENT_RESPONSE,
   EVENT_STORED,
   EVENT_SUPPLIED,
   EVENT_TIMER,
@@ -365,4 +367,44 @@ test('the late result of a canceled read is not delivered to the next read with 
     { KV },
   )
   assert.equal(await response.text(), 'new')
+})
+
+test('bodies are copied before the core reuses its memory, and the memory is let go of', async () => {
+  const memory = new Uint8Array(8)
+  const fetched = Promise.withResolvers()
+  const actions = []
+  const inMemory = (kind, fields, body) => {
+    memory.set(new TextEncoder().encode(body))
+    const made = action(kind, { ...fields, body: [{ buffer: 0, data: memory.subarray(0, body.length) }] })
+    actions.push(made)
+    return made
+  }
+  globalThis.fetch = async (_url, { body }) => {
+    await new Promise(setImmediate) // the core has run again
+    fetched.resolve(text(body))
+    return new Response('ok', { headers: { 'content-length': '2' } })
+  }
+  const steps = {
+    [EVENT_REQUEST]: () => [
+      inMemory(ACTION_WRITE, { key: 'a', where: WHERE_MEMORY, keepMs: 60_000 }, 'stored'),
+      action(ACTION_READ, { id: 1, key: 'b', where: WHERE_MEMORY }),
+    ],
+    [EVENT_STORED]: ({ id, data }) => {
+      if (id === 2) return [inMemory(ACTION_RESPOND, { code: 200 }, text(data))]
+      return [
+        inMemory(ACTION_FETCH, { id: 3, url: 'http://provider.test/', method: 'POST', limit: 100 }, 'sent'),
+        action(ACTION_READ, { id: 2, key: 'a', where: WHERE_MEMORY }),
+      ]
+    },
+    [EVENT_RESPONSE]: () => [],
+  }
+  const step = (event) => {
+    memory.fill(0x21)
+    return steps[event.kind](event)
+  }
+  const response = await exchange(step, new Request('http://gateway.test/'))
+  assert.equal(await response.text(), 'stored')
+  assert.equal(await fetched.promise, 'sent')
+  const sending = actions.find(({ kind }) => kind === ACTION_FETCH)
+  assert.deepEqual(sending.body, []) // an open fetch would keep a replaced core
 })

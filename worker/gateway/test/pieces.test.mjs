@@ -63,18 +63,39 @@ test('a long burst is delivered every 2 ms', async () => {
   assert.equal(waits.length, 0)
 })
 
-test('the end of a stream waits until everything is taken', async () => {
+test('the end delivers the held bytes at once, and only once', async () => {
   const pieces = quick()
   for (let i = 0; i < 3; i++) pieces.add(piece(i))
-  let ended = false
-  const end = pieces.end().then(() => {
-    ended = true
-  })
-  await new Promise(setImmediate)
-  assert.equal(ended, false)
-  await endWait()
-  await end
+  pieces.end()
   assert.deepEqual(taken, [[0], [1, 2]])
+  await endWait()
+  pieces.end()
+  assert.deepEqual(taken, [[0], [1, 2]])
+})
+
+test('the end does not wait for a sink that takes nothing more', () => {
+  const pieces = new Pieces((data) => {
+    taken.push([...data])
+    return new Promise(() => {})
+  }, LIMIT)
+  for (let i = 0; i < 3; i++) pieces.add(piece(i))
+  pieces.end()
+  assert.deepEqual(taken, [[0], [1, 2]])
+})
+
+test('nothing more is gathered than there is room for', async () => {
+  const pieces = new Pieces((data) => void taken.push(data.length), LIMIT)
+  pieces.add(new Uint8Array(1))
+  pieces.add(new Uint8Array(LIMIT - 1))
+  assert.deepEqual(taken, [1])
+  pieces.add(new Uint8Array(1))
+  assert.deepEqual(taken, [1, LIMIT])
+  assert.equal(pieces.room, undefined)
+  pieces.add(new Uint8Array(5))
+  await endWait() // of the first gathering, which is over
+  assert.deepEqual(taken, [1, LIMIT])
+  await endWait()
+  assert.deepEqual(taken, [1, LIMIT, 5])
 })
 
 test('there is no room while a slow sink has not taken as much as the limit', async () => {

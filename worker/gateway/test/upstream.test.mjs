@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Action, FAULT_BROKEN } from '../src/abi.ts'
+import { Action, FAULT_BROKEN, FAULT_CONNECT, FAULT_TOTAL } from '../src/abi.ts'
 import { Upstream } from '../src/upstream.ts'
 
 globalThis.scheduler = { wait: (ms) => sleep(ms) }
@@ -21,35 +21,58 @@ function respond(chunks, broken) {
   globalThis.fetch = async () => new Response(body)
 }
 
-function fetching() {
+/** Fetches with a client that takes a chunk in some time; the chunks that follow are held. */
+function fetching(taking, options) {
   const action = Object.assign(new Action(), {
     stream: 200,
-    limit: 1000,
+    limit: 64 << 10,
     totalMs: 10_000,
     url: 'http://provider.test/',
+    ...options,
   })
   const got = []
   const upstream = new Upstream(action, [], {
     head() {},
     chunk: (data) => {
       got.push(...data)
-      return sleep(1) // a client takes a while, so the next chunks are held
+      return taking()
     },
   })
-  return { got, answer: upstream.send(new Uint8Array(0)) }
+  return { got, upstream, answer: upstream.send(new Uint8Array(0)) }
 }
 
-for (const [name, broken, fault] of [
-  ['ends', false, 0],
-  ['breaks', true, FAULT_BROKEN],
+const all = Array.from({ length: 40 }, (_, i) => i)
+const slow = () => sleep(1)
+const stuck = () => new Promise(() => {})
+
+for (const [client, taking] of [
+  ['slow', slow],
+  ['stuck', stuck],
 ]) {
-  test(`everything that arrived is delivered before a stream ${name}`, async () => {
-    respond(40, broken)
-    const { got, answer } = fetching()
-    assert.equal((await answer).fault, fault)
-    assert.deepEqual(
-      got,
-      Array.from({ length: 40 }, (_, i) => i),
-    )
-  })
+  for (const [name, broken, fault] of [
+    ['ends', false, 0],
+    ['breaks', true, FAULT_BROKEN],
+  ]) {
+    test(`everything that arrived is delivered when a stream ${name}, with a ${client} client`, async () => {
+      respond(40, broken)
+      const { got, answer } = fetching(taking, { idleMs: 200, totalMs: 5000 })
+      assert.equal((await answer).fault, fault)
+      assert.deepEqual(got, all)
+    })
+  }
 }
+
+test('the total timeout cuts a stream that waits for a stuck client, and delivers what has arrived', async () => {
+  respond(1000, false)
+  const { got, answer } = fetching(stuck, { limit: (32 << 10) + 100, totalMs: 300 })
+  assert.equal((await answer).fault, FAULT_TOTAL)
+  assert.ok(got.length > 100 && got.length < 1000, `${got.length} bytes`)
+})
+
+test('an abort ends a stream that waits for a stuck client', async () => {
+  respond(1000, false)
+  const { upstream, answer } = fetching(stuck, { limit: (32 << 10) + 100 })
+  await sleep(100)
+  upstream.abort(FAULT_CONNECT)
+  assert.equal((await answer).fault, FAULT_CONNECT)
+})
