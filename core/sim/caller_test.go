@@ -42,6 +42,7 @@ type history struct {
 	code      string
 	hit       bool
 	replayed  bool
+	complete  bool        // a stream ended with its success marker
 	followed  []*exchange // the leaders of its flights
 	body      []byte
 	settled   bool // it sent a settle
@@ -255,6 +256,7 @@ func (x *exchange) responseClosed() {
 	for _, mark := range [...]string{"data: [DONE]", `"type":"message_stop"`, `"type":"response.completed"`, `"type":"response.incomplete"`} {
 		whole = whole || bytes.Contains(x.history.body, []byte(mark))
 	}
+	x.history.complete = whole
 	x.w.logf("%s: closed, %s", x.id, map[bool]string{true: "complete", false: "truncated"}[whole])
 	if !whole {
 		x.history.code = "broken"

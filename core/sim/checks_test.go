@@ -284,6 +284,11 @@ func (x *exchange) checkCut(f *fetch) {
 		return
 	}
 	need := costOf(f.model, f.prompt, f.seen+256+64) - x.history.resv.amount
+	for _, o := range x.history.fetches {
+		if o != f && !o.unbilled {
+			need += o.cost.high // of an attempt before
+		}
+	}
 	free := int64(1) << 62
 	for _, l := range x.project.free[max(0, x.history.freeFrom):] {
 		free = min(free, l.unlent)

@@ -301,6 +301,9 @@ func (f *fetch) faulted(code uint64) {
 	f.over = true
 	f.x.w.logf("%s: fault %d", f.x.id, code)
 	switch {
+	case f.x.history.complete && f.reported && f.behavior.Lie == "":
+		f.ended = true // all but the end mark's last bytes had arrived
+		f.exact()
 	case code == abi.FaultConnect || code == abi.FaultUndelivered:
 		f.unbill()
 	default:
