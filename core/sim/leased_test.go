@@ -119,7 +119,8 @@ func (k *key) running() (n uint64) {
 		}
 	}
 	for _, v := range k.leased {
-		if !v.reported && !v.left && !v.x.dead && v.lease.forwards == k.forwards {
+		gone := v.x.dead || v.x.done && v.lease.booked // with its lease, such as one that a clock's jump removed from memory
+		if !v.reported && !v.left && !gone && v.lease.forwards == k.forwards {
 			n++
 		}
 	}
