@@ -37,16 +37,14 @@ export async function throughput(parts, upstreamURL, seed) {
   return rows
 }
 
-const contenders = (gateways, plan, which, seed) =>
-  governors.flatMap((governor) =>
-    gateways.map((gateway) => gateway.contender(`${governor[0]}, ${plan}`, seed[governor[which]])),
-  )
+const contenders = (gateways, projects, plan) =>
+  governors.flatMap(([name], i) => gateways.map((gateway) => gateway.contender(`${name}, ${plan}`, projects[i])))
 
 async function lending(caching, plain, minimal, seed) {
   const [proxy, cache, ...ours] = await measure([
     minimal('proxy'),
     minimal('proxy-cache'),
-    ...contenders([caching, plain], 'lending', 1, seed),
+    ...contenders([caching, plain], governors.map(([, lending]) => seed[lending]), 'lending'),
   ])
   return governors.flatMap(([name], i) => [
     ...lent(`uncached, lending plan, ${name}`, ours[2 * i], proxy, cache),
@@ -58,7 +56,8 @@ async function lending(caching, plain, minimal, seed) {
 // there would be one report for a few requests, in steady use there is one for fifty. The operations per request include them.
 async function exact(caching, plain, minimal, seed) {
   const objects = minimal('proxy-objects', { keys: seed.default.keys })
-  const [theirs, ...ours] = await measure([objects, ...contenders([caching, plain], 'default', 2, seed)], 3 * SECONDS)
+  const projects = governors.map(([, , exact]) => seed[exact])
+  const [theirs, ...ours] = await measure([objects, ...contenders([caching, plain], projects, 'default')], 3 * SECONDS)
   return governors.flatMap(([name], i) => [
     ...called(`uncached, default plan, ${name}`, ours[2 * i], theirs),
     ...called(`uncached, default plan, ${name}, no Cache API`, ours[2 * i + 1], theirs),

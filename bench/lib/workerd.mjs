@@ -3,13 +3,11 @@ import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { createInterface } from 'node:readline'
 import workerd from 'workerd'
+import { compatibilityDate, compatibilityFlags } from '../../worker/gateway/compatibility.mjs'
 import { OUT, start } from './process.mjs'
 
 // The binary rather than its npm wrapper script, because CPU time is read by process ID.
 const BINARY = workerd.default
-const COMPATIBILITY_DATE = '2026-11-17'
-// Those of wrangler.toml, also for the baselines.
-const COMPATIBILITY_FLAGS = ['no_nodejs_compat', 'no_nodejs_compat_v2']
 
 /** A file embedded in the configuration; capnp resolves paths relative to the configuration file. */
 class Embed {
@@ -38,8 +36,8 @@ export function modules(folder, ...names) {
 /** A Worker with bindings: texts by name, others in the form of workerd's schema. colo is the service behind its Cache API. */
 export function worker(name, parts, { texts = {}, bindings = [], classes = [], disk, colo } = {}) {
   const described = {
-    compatibilityDate: COMPATIBILITY_DATE,
-    compatibilityFlags: COMPATIBILITY_FLAGS,
+    compatibilityDate,
+    compatibilityFlags,
     modules: parts,
     bindings: [...Object.entries(texts).map(([name, text]) => ({ name, text })), ...bindings],
   }

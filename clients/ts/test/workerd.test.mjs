@@ -35,6 +35,7 @@ const worker = new Miniflare(
     modules: true,
     script: outputFiles[0].text,
     compatibilityDate: '2026-11-17',
+    compatibilityFlags: ['no_nodejs_compat', 'no_nodejs_compat_v2'], // they are on by default since 2026-08-04
     bindings: { POSTERN_API_KEY: 'sk_test_a', POSTERN_BASE_URL: `${server}/c/workerd` },
   }),
 )

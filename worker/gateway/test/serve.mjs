@@ -9,11 +9,10 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { convertV4MiniflareOptions, Log, LogLevel, Miniflare } from 'miniflare'
+import { compatibilityDate, compatibilityFlags } from '../compatibility.mjs'
 
 const root = resolve(import.meta.dirname, '../../..')
 const bundle = join(root, 'build/gateway-test')
-const compatibilityDate = '2026-11-17'
-const compatibilityFlags = ['no_nodejs_compat', 'no_nodejs_compat_v2']
 const moduleTypes = { js: 'ESModule', mjs: 'ESModule', wasm: 'CompiledWasm', bin: 'Data' }
 const classes = { KEY_METER: 'KeyMeter', LEDGER: 'Ledger', DIRECTORY: 'Directory' }
 

@@ -1,6 +1,7 @@
 // Runs a Worker of a test in workerd, with the platform settings of wrangler.toml.
 import { build } from 'esbuild'
 import { convertV4MiniflareOptions, Log, LogLevel, Miniflare } from 'miniflare'
+import { compatibilityDate, compatibilityFlags } from '../compatibility.mjs'
 
 /** Starts a Worker from the text of its main module, whose imports are relative to this folder. */
 export async function stubWorker(contents) {
@@ -14,8 +15,8 @@ export async function stubWorker(contents) {
     convertV4MiniflareOptions({
       log: new Log(LogLevel.NONE),
       cf: false,
-      compatibilityDate: '2026-11-17',
-      compatibilityFlags: ['no_nodejs_compat', 'no_nodejs_compat_v2'],
+      compatibilityDate,
+      compatibilityFlags,
       modules: true,
       script: outputFiles[0].text,
     }),
