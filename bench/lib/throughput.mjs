@@ -44,7 +44,11 @@ async function lending(caching, plain, minimal, seed) {
   const [proxy, cache, ...ours] = await measure([
     minimal('proxy'),
     minimal('proxy-cache'),
-    ...contenders([caching, plain], governors.map(([, lending]) => seed[lending]), 'lending'),
+    ...contenders(
+      [caching, plain],
+      governors.map(([, lending]) => seed[lending]),
+      'lending',
+    ),
   ])
   return governors.flatMap(([name], i) => [
     ...lent(`uncached, lending plan, ${name}`, ours[2 * i], proxy, cache),
