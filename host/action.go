@@ -59,6 +59,8 @@ func (x *exchange) do(a *abi.Action) {
 		if t := x.find(a.ID); t != nil {
 			x.close(t)
 		}
+	case abi.ActionPause, abi.ActionResume:
+		x.pause(a)
 	case abi.ActionLog:
 		x.host.log(a.Data)
 		if x.observed != nil {

@@ -399,3 +399,58 @@ func TestUnawaitedCallAfterFetch(t *testing.T) {
 		t.Errorf("%d calls, want 1", called)
 	}
 }
+
+// TestPausedFetch: a paused fetch delivers neither a chunk nor its end before it resumes, and only its total timeout runs.
+func TestPausedFetch(t *testing.T) {
+	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		for range 3 {
+			_, _ = io.WriteString(w, "piece")
+			w.(http.Flusher).Flush()
+		}
+	}))
+	defer upstream.Close()
+	fetch := abi.Action{Kind: abi.ActionFetch, ID: 1, Limit: 1000, Method: "GET", URL: upstream.URL, Stream: 200}
+	for _, c := range []struct {
+		timeouts abi.Timeouts
+		resumes  bool
+		last     abi.Event
+	}{
+		{abi.Timeouts{IdleMs: 30}, true, abi.Event{Kind: abi.EventEnd}},
+		{abi.Timeouts{IdleMs: 30, TotalMs: 300}, false, abi.Event{Kind: abi.EventFault, Code: abi.FaultTotal}},
+	} {
+		received, beforeTimer, last := 0, 0, abi.Event{}
+		paused := false
+		h := newStubHost(t, &stub{step: func(in *abi.StepInput) (out abi.StepOutput) {
+			switch in.Event.Kind {
+			case abi.EventRequest:
+				fetch.Timeouts = c.timeouts
+				out.Actions = []abi.Action{fetch}
+			case abi.EventChunk:
+				received += len(in.Event.Data)
+				if !paused {
+					paused, beforeTimer = true, received
+					out.Actions = []abi.Action{{Kind: abi.ActionPause, ID: 1}, {Kind: abi.ActionWait, ID: 2, KeepMs: 100}}
+				}
+			case abi.EventTimer:
+				if received != beforeTimer {
+					t.Errorf("%d bytes arrived during the pause", received-beforeTimer)
+				}
+				if c.resumes {
+					out.Actions = []abi.Action{{Kind: abi.ActionResume, ID: 1}}
+				}
+			case abi.EventEnd, abi.EventFault:
+				last = abi.Event{Kind: in.Event.Kind, Code: in.Event.Code}
+				out.Actions = []abi.Action{respond(200, "")}
+			}
+			return out
+		}}, nil)
+		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
+		h.Wait()
+		if last.Kind != c.last.Kind || last.Code != c.last.Code {
+			t.Errorf("paused with %+v: the last event is %d with code %d, want %d with %d", c.timeouts, last.Kind, last.Code, c.last.Kind, c.last.Code)
+		}
+		if c.resumes && received != 15 || !c.resumes && received != beforeTimer {
+			t.Errorf("paused with %+v: %d bytes arrived, %d of them before the pause", c.timeouts, received, beforeTimer)
+		}
+	}
+}

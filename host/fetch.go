@@ -140,7 +140,8 @@ func (x *exchange) fetch(t *task, body []byte, w watched) abi.Event {
 // streams send little at a time, and an idle one holds its buffer.
 const firstChunkBytes = 2 << 10
 
-// pump passes a response to the core in chunks. The idle timeout pauses while the client is slow to read.
+// pump passes a response to the core in chunks. The idle timeout pauses while the client is slow to read, and while the core has
+// paused the fetch.
 func (x *exchange) pump(t *task, u *upstream, body io.Reader, head abi.Event) abi.Event {
 	if !x.deliver(t, head) {
 		return fault(t.Action, u.reason(abi.FaultBroken))
@@ -151,7 +152,7 @@ func (x *exchange) pump(t *task, u *upstream, body io.Reader, head abi.Event) ab
 		if n > 0 {
 			u.limit(0, 0)
 			// A copy, because the core's output may share memory with its event.
-			if !x.deliver(t, abi.Event{Kind: abi.EventChunk, ID: t.ID, Data: bytes.Clone(chunk[:n])}) {
+			if !x.deliver(t, abi.Event{Kind: abi.EventChunk, ID: t.ID, Data: bytes.Clone(chunk[:n])}) || !x.awaitResume(t) {
 				return fault(t.Action, u.reason(abi.FaultBroken))
 			}
 			u.limit(t.IdleMs, abi.FaultIdle)

@@ -15,6 +15,7 @@ type task struct {
 	cancel func()
 	run    func(*task) abi.Event // returns the last event
 	fired  bool                  // a timer's time has come
+	gate   chan struct{}         // of a paused fetch: closed when it continues; nil: it is not paused
 }
 
 // start makes a task of an action; launch runs it after the step. An action without an ID delivers no event.
@@ -62,6 +63,35 @@ func (x *exchange) isOpen(t *task) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.find(t.ID) == t
+}
+
+// pause pauses a fetch, or lets it continue.
+func (x *exchange) pause(a *abi.Action) {
+	t := x.find(a.ID)
+	switch {
+	case t == nil:
+	case a.Kind == abi.ActionPause:
+		t.gate = make(chan struct{})
+	case t.gate != nil:
+		close(t.gate)
+		t.gate = nil
+	}
+}
+
+// awaitResume waits until a fetch is not paused. It returns false if the fetch is canceled first.
+func (x *exchange) awaitResume(t *task) bool {
+	x.mu.Lock()
+	gate := t.gate
+	x.mu.Unlock()
+	if gate == nil {
+		return true
+	}
+	select {
+	case <-gate:
+		return true
+	case <-t.ctx.Done():
+		return false
+	}
 }
 
 // close ends a task, and reports whether it was open.

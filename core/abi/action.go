@@ -80,6 +80,12 @@ const (
 	// ActionLand ends the exchange's part in its flight, if it is in one. A leader's followers then get EventFlight with
 	// Code and Data, after the bytes published; a follower leaves, and its ActionFollow is canceled.
 	ActionLand ActionKind = 22
+	// ActionPause stops a streamed fetch, whose ID it has: until ActionResume the host produces neither EventChunk nor EventEnd,
+	// and leaves what it has no room for with the provider. The idle timeout does not run meanwhile; the total timeout does. It
+	// occurs in the step of an EventChunk, at most once until ActionResume.
+	ActionPause ActionKind = 23
+	// ActionResume continues a paused fetch.
+	ActionResume ActionKind = 24
 )
 
 // Lengths around the ciphertext of ActionUnseal: the defaults of AES-GCM (NIST SP 800-38D).
@@ -307,7 +313,7 @@ func (r *Reader) action() Action {
 		a.KeepMs = r.Uint()
 	case ActionUnseal:
 		a.Buffer, a.Key, a.Name = r.Uint(), r.String(), r.String()
-	case ActionCancel, ActionClose, ActionFollow:
+	case ActionCancel, ActionClose, ActionFollow, ActionPause, ActionResume:
 	case ActionLog, ActionLand:
 		a.Code, a.Data = r.Uint(), r.Bytes()
 	case ActionJoin:

@@ -10,7 +10,7 @@ package abi
 import "errors"
 
 // Version changes with every change of this package's formats. Hosts compare it at start.
-const Version = 7
+const Version = 8
 
 // ErrMalformed is the only decoding error: the input is not an encoding of this package.
 var ErrMalformed = errors.New("abi: malformed message")

@@ -182,6 +182,8 @@ func actions() []Action {
 		{Kind: ActionFollow, ID: 21},
 		{Kind: ActionPublish, Buffer: 6, Limit: 1 << 20, Body: parts},
 		{Kind: ActionLand, Code: FlightLanded, Data: []byte("entry")},
+		{Kind: ActionPause, ID: 5},
+		{Kind: ActionResume, ID: 5},
 	}
 }
 

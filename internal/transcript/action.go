@@ -27,7 +27,7 @@ const defaultLimit = 160
 
 var actionNames = [...]string{
 	"", "read-body", "supply", "keep", "read", "write", "call", "fetch", "respond", "wait", "cancel", "log", "forward", "open", "send", "close", "append", "unseal",
-	"pin", "join", "follow", "publish", "land",
+	"pin", "join", "follow", "publish", "land", "pause", "resume",
 }
 
 // Action formats one action: a line, and for requests and responses an indented line per relevant header and one

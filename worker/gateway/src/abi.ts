@@ -7,7 +7,7 @@
 // decode.
 
 /** The version of the layouts, compared with the core's at start. */
-export const ABI_VERSION = 7
+export const ABI_VERSION = 8
 
 export const EVENT_REQUEST = 1
 export const EVENT_BODY = 2
@@ -68,6 +68,8 @@ export const ACTION_JOIN = 19
 export const ACTION_FOLLOW = 20
 export const ACTION_PUBLISH = 21
 export const ACTION_LAND = 22
+export const ACTION_PAUSE = 23
+export const ACTION_RESUME = 24
 
 export const UNSEAL_NONCE_BYTES = 12
 export const UNSEAL_TAG_BYTES = 16
@@ -572,6 +574,8 @@ function readAction(r: Reader): Action {
     case ACTION_CANCEL:
     case ACTION_CLOSE:
     case ACTION_FOLLOW:
+    case ACTION_PAUSE:
+    case ACTION_RESUME:
       break
     case ACTION_JOIN:
       a.key = r.text()

@@ -11,11 +11,13 @@ import {
   ACTION_LAND,
   ACTION_LOG,
   ACTION_OPEN,
+  ACTION_PAUSE,
   ACTION_PIN,
   ACTION_PUBLISH,
   ACTION_READ,
   ACTION_READ_BODY,
   ACTION_RESPOND,
+  ACTION_RESUME,
   ACTION_SEND,
   ACTION_SUPPLY,
   ACTION_UNSEAL,
@@ -339,6 +341,12 @@ class Exchange {
       case ACTION_CANCEL:
         this.outstanding.cancel(action.id)
         break
+      case ACTION_PAUSE:
+        this.outstanding.find(action.id)?.upstream?.pause()
+        break
+      case ACTION_RESUME:
+        this.outstanding.find(action.id)?.upstream?.resume()
+        break
       case ACTION_LOG:
         log(action)
         break
@@ -543,7 +551,7 @@ class Exchange {
         return this.room()
       },
     })
-    const pending = this.outstanding.add(id, () => upstream.abort(FAULT_CONNECT))
+    const pending = this.outstanding.add(id, () => upstream.abort(FAULT_CONNECT), upstream)
     void this.send(upstream, action, wanted)
   }
 

@@ -1,7 +1,11 @@
+import type { Upstream } from './upstream.ts'
+
 /** An action whose result has not been stepped yet, with its cancel function if it can be canceled. */
 export interface Pending {
   readonly id: number
   readonly giveUp: (() => void) | undefined
+  /** Of a fetch. */
+  readonly upstream: Upstream | undefined
 }
 
 /**
@@ -21,9 +25,9 @@ export class Outstanding {
   }
 
   /** Replaces a pending action of the same ID. */
-  add(id: number, giveUp?: () => void): Pending {
+  add(id: number, giveUp?: () => void, upstream?: Upstream): Pending {
     this.remove(id)
-    const pending = { id, giveUp }
+    const pending = { id, giveUp, upstream }
     this.pending.push(pending)
     return pending
   }

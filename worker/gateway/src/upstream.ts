@@ -41,6 +41,9 @@ export interface Sink {
 export class Upstream {
   private readonly controller: AbortController | undefined
   private abandon: (() => void) | undefined
+  /** Settles when a paused fetch resumes; undefined while it is not paused. */
+  private resumed: Promise<void> | undefined
+  private release: (() => void) | undefined
   private fault = 0
   private timer: number | null = null
   private phaseEndMs = Number.POSITIVE_INFINITY
@@ -67,6 +70,20 @@ export class Upstream {
     const answer = await (this.controller === undefined ? this.orAbandoned(body) : this.exchange(body))
     clearTimeout(this.timer)
     return answer
+  }
+
+  /** Passes nothing more to the sink until resume. The idle timeout does not run meanwhile. */
+  pause(): void {
+    this.phase(0, 0)
+    this.resumed = new Promise((resolve) => {
+      this.release = resolve
+    })
+  }
+
+  resume(): void {
+    this.resumed = undefined
+    this.phase(this.action.idleMs, FAULT_IDLE)
+    this.release?.()
   }
 
   /** Aborts the fetch. The first fault wins. */
@@ -128,17 +145,26 @@ export class Upstream {
     return readBody(response.body, action.limit, lengthHint(response.headers), idle)
   }
 
-  // Delivers available bytes, also the last ones before the connection breaks or a timeout cuts it. The end waits for nothing,
-  // so a client that stops reading cannot hold up the exchange.
+  // Delivers available bytes, also the last ones before the connection breaks or a timeout cuts it. The end waits only while the
+  // fetch is paused, so a client that stops reading cannot hold up the exchange.
   private async pump(response: Response): Promise<void> {
-    const { action, sink } = this
+    const { action } = this
     if (response.body === null) return
-    const pieces = new Pieces((data) => sink.chunk(data), Math.max(1, action.limit - CHUNK_BYTES))
+    const pieces = new Pieces((data) => this.take(data), Math.max(1, action.limit - CHUNK_BYTES))
     try {
       await this.read(response.body.getReader({ mode: 'byob' }), pieces)
     } finally {
-      pieces.end()
+      await this.untilResumed()
+      if (this.resumed === undefined) pieces.end()
+      await this.untilResumed()
     }
+  }
+
+  // The sink also takes a chunk for as long as it pauses the fetch.
+  private take(data: Bytes): Promise<void> | undefined {
+    const room = this.sink.chunk(data)
+    const { resumed } = this
+    return resumed === undefined ? room : resumed.then(() => room)
   }
 
   // Bytes that arrive while the client takes the last chunk are delivered together. A slow client stops the reading, which
@@ -151,9 +177,11 @@ export class Upstream {
       if (this.fault !== 0) throw new Error('aborted')
       if (done || value === undefined) return
       pieces.add(value as Bytes)
-      if (pieces.room !== undefined) {
+      if (pieces.room !== undefined || this.resumed !== undefined) {
         this.phase(0, 0)
-        await this.roomIn(pieces)
+        await this.untilResumed()
+        if (pieces.room !== undefined) await this.orAborted(pieces.room)
+        await this.untilResumed()
         if (this.fault !== 0) throw new Error('aborted')
       }
       this.phase(action.idleMs, FAULT_IDLE)
@@ -161,11 +189,16 @@ export class Upstream {
     }
   }
 
+  private async untilResumed(): Promise<void> {
+    if (this.resumed !== undefined) await this.orAborted(this.resumed)
+  }
+
   // Also settles when the fetch is aborted.
-  private roomIn({ room }: Pieces): Promise<void> {
+  private orAborted(promise: Promise<void>): Promise<void> {
+    if (this.fault !== 0) return Promise.resolve()
     return new Promise((resolve) => {
       this.abandon = resolve
-      void room?.then(resolve)
+      void promise.then(resolve)
     })
   }
 

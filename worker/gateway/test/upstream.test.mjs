@@ -76,3 +76,64 @@ test('an abort ends a stream that waits for a stuck client', async () => {
   upstream.abort(FAULT_CONNECT)
   assert.equal((await answer).fault, FAULT_CONNECT)
 })
+
+/** Fetches a stream and pauses it at its first chunk and, once it resumes, at the chunk with byte 20. */
+function pausing(chunks, broken, options) {
+  respond(chunks, broken)
+  const paused = []
+  let onPause
+  const next = () =>
+    new Promise((resolve) => {
+      onPause = resolve
+    })
+  const wait = { first: next() }
+  const fetched = fetching(() => {
+    const { got, upstream } = fetched
+    if (paused.length === 0 || (paused.length === 1 && got.includes(20))) {
+      paused.push(got.length)
+      upstream.pause()
+      queueMicrotask(onPause)
+    }
+    return undefined
+  }, options)
+  return { ...fetched, paused, next, wait }
+}
+
+for (const [name, broken, fault] of [
+  ['ends', false, 0],
+  ['breaks', true, FAULT_BROKEN],
+]) {
+  test(`a paused stream that ${name} delivers nothing until it resumes, and has no idle timeout`, async () => {
+    const { got, upstream, answer, paused, next, wait } = pausing(40, broken, { idleMs: 60 })
+    await wait.first
+    await sleep(150)
+    assert.equal(got.length, paused[0])
+    const again = next()
+    upstream.resume()
+    await again
+    await sleep(150)
+    assert.equal(got.length, paused[1])
+    let settled = false
+    void answer.then(() => {
+      settled = true
+    })
+    await sleep(10)
+    assert.ok(!settled, 'the end arrived during the pause')
+    upstream.resume()
+    assert.equal((await answer).fault, fault)
+    assert.deepEqual(got, all)
+  })
+}
+
+test('the total timeout cuts a paused stream, and delivers nothing more', async () => {
+  const { got, answer, paused } = pausing(1000, false, { totalMs: 200 })
+  assert.equal((await answer).fault, FAULT_TOTAL)
+  assert.equal(got.length, paused[0])
+})
+
+test('an abort ends a paused stream', async () => {
+  const { upstream, answer, wait } = pausing(1000, false, {})
+  await wait.first
+  upstream.abort(FAULT_CONNECT)
+  assert.equal((await answer).fault, FAULT_CONNECT)
+})
