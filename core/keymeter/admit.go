@@ -168,8 +168,8 @@ func (c *call) checkLimits(a *Admit, limits config.Limits) AdmitReply {
 	return AdmitReply{}
 }
 
-// extend raises a reservation to a total. It is idempotent. It does not change a reservation of an earlier period; the
-// verdict is then Unknown.
+// extend raises a reservation to a total. It is idempotent. The verdict is Unknown if the meter has no such reservation, or if it
+// is of an earlier period that has nothing left.
 func (c *call) extend(e *Extend) AdmitReply {
 	m := c.m
 	if m == nil {
@@ -184,11 +184,11 @@ func (c *call) extend(e *Extend) AdmitReply {
 		return AdmitReply{Verdict: Unknown}
 	}
 	r := m.reservations[i].decode()
-	if r.period != m.slice.period {
-		return AdmitReply{Verdict: Unknown}
-	}
 	if e.TotalPico <= r.amountPico {
 		return AdmitReply{Verdict: Admitted, ReservedPico: r.amountPico}
+	}
+	if r.period != m.slice.period {
+		return c.extendPast(i, &r, e)
 	}
 	minimum := minAmount(e.LeastPico, e.TotalPico) - r.amountPico
 	reply := m.reserve(e.TotalPico-r.amountPico, max(0, minimum), e.Final)
@@ -202,6 +202,21 @@ func (c *call) extend(e *Extend) AdmitReply {
 		c.store()
 	}
 	return reply
+}
+
+// extendPast raises a reservation of an earlier period by what that period's slice has left. The Ledger grants nothing more for it,
+// and a request counts to the period of its admission only.
+func (c *call) extendPast(at int, r *reservation, e *Extend) AdmitReply {
+	s := c.m.sliceOf(r.period)
+	more := min(e.TotalPico-r.amountPico, s.free())
+	if more <= 0 || r.amountPico+more < minAmount(e.LeastPico, e.TotalPico) {
+		return AdmitReply{Verdict: Unknown}
+	}
+	s.reserved += more
+	r.amountPico += more
+	c.m.reservations[at] = r.open()
+	c.store()
+	return AdmitReply{Verdict: Admitted, ReservedPico: r.amountPico}
 }
 
 // minAmount is the smallest amount that a command accepts: least, or the whole amount if least is 0.

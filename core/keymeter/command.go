@@ -123,7 +123,8 @@ func (t *Trace) fields(f *abi.Fields) {
 }
 
 // Extend is the command to raise an open reservation to TotalPico. The reply is an AdmitReply: Admitted, Short, or
-// Unknown if there is no open reservation of the current period. LeastPico (of the total) and Final are as in Admit.
+// Unknown if there is no open reservation, or it is of an earlier period that has too little left. LeastPico (of the total) and Final
+// are as in Admit.
 type Extend struct {
 	RequestID string
 	TotalPico int64

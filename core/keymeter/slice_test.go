@@ -287,6 +287,26 @@ func TestExtend(t *testing.T) {
 	k.expectReserve(1, keymeter.Grant{}, short(november, 1, 100, 1, 1))
 }
 
+// TestExtendInThePeriodOfTheAdmission checks that a reservation of the period before is raised by what its slice has left, and is
+// never charged to the new period.
+func TestExtendInThePeriodOfTheAdmission(t *testing.T) {
+	k := newKey(t, record("wide"))
+	k.now = (today+10)*calendar.DayMs - 1 // the end of November
+	a := keymeter.Admit{RequestID: "req_x", Mode: keymeter.ModeReserve, AmountPico: 40, Grant: keymeter.Grant{Period: november, Epoch: 1, TotalPico: 100}}
+	if got := k.admit(a); got.Verdict != keymeter.Admitted {
+		t.Fatalf("%+v", got)
+	}
+	k.now++
+	k.expectExtend(keymeter.Extend{TotalPico: 30}, admitted(40))
+	for range 2 {
+		k.expectExtend(keymeter.Extend{TotalPico: 70}, admitted(70))
+	}
+	k.expectExtend(keymeter.Extend{TotalPico: 120, LeastPico: 101}, keymeter.AdmitReply{Verdict: keymeter.Unknown})
+	k.expectExtend(keymeter.Extend{TotalPico: 120, LeastPico: 100}, admitted(100))
+	k.expectExtend(keymeter.Extend{TotalPico: 120, LeastPico: 100}, keymeter.AdmitReply{Verdict: keymeter.Unknown})
+	k.expectReserve(1, keymeter.Grant{}, short(december, 1, 0, 1, 1))
+}
+
 // TestAttempts checks that the cost of attempts is charged to the models tried, and that the request counts once, for the
 // last model.
 func TestAttempts(t *testing.T) {
