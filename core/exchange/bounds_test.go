@@ -205,21 +205,26 @@ func TestControlPlaneErrorsAreLoggedAsErrors(t *testing.T) {
 	}
 }
 
-// The response "Hello!" and its prompt cost 26 microdollars.
-func TestStreamExtendsAtThreeQuartersAndIsCutAtItsReservation(t *testing.T) {
-	send := func(reserved int64) *host {
-		nothing := chunk(`{}`, "null")
+// The prompt costs 6 microdollars and the response "Hello!" 20, 10 for each token.
+func TestStreamExtendsAtHalfAndIsCutAtItsReservation(t *testing.T) {
+	short := &keymeter.AdmitReply{Verdict: keymeter.Short, NeedPico: 5, LeastPico: 5, Epoch: 1}
+	send := func(reserved int64, events ...string) *host {
 		return request{
-			path: "/v1/chat/completions", body: streamRequest, provider: [][]abi.Event{streamEvents(greeting, "tick", nothing, finish+"data: [DONE]\n\n")},
-			verdicts: []*keymeter.AdmitReply{{Verdict: keymeter.Admitted, ReservedPico: reserved}, {Verdict: keymeter.Short, NeedPico: 5, LeastPico: 5, Epoch: 1}},
+			path: "/v1/chat/completions", body: streamRequest, provider: [][]abi.Event{streamEvents(append(events, finish+"data: [DONE]\n\n")...)},
+			verdicts: []*keymeter.AdmitReply{{Verdict: keymeter.Admitted, ReservedPico: reserved}, short, short},
 		}.run(t)
 	}
-	const cost = 26 * microDollar
 	extensions := func(h *host) int { return len(sentCommands[*keymeter.Extend](h)) }
-	equal(t, "extensions at three quarters", extensions(send(cost*4/3+1)), 1)
-	equal(t, "extensions below three quarters", extensions(send(cost*4/3+2)), 0)
-	contains(t, "stream just below its reservation", send(cost+1).sentText(), "data: [DONE]")
-	contains(t, "stream at its reservation", send(cost).sentText(), `"code":"budget_exceeded"`)
+	equal(t, "extensions at half", extensions(send(46*microDollar+1, greeting)), 1)
+	equal(t, "extensions below half", extensions(send(46*microDollar+2, greeting)), 0)
+	nothing := chunk(`{}`, "null")
+	contains(t, "stream that ends at its reservation", send(26*microDollar, greeting, "tick", nothing).sentText(), "data: [DONE]")
+	covered := send(36*microDollar, greeting, "tick", greeting)
+	contains(t, "stream whose reservation covers one more token", covered.sentText(), "data: [DONE]")
+	equal(t, "tokens of it", onlySettlement(t, covered).Tokens.Completion, 3)
+	cut := send(36*microDollar-1, greeting, "tick", greeting)
+	contains(t, "stream whose reservation does not", cut.sentText(), `"code":"budget_exceeded"`)
+	equal(t, "tokens of it", onlySettlement(t, cut).Tokens.Completion, 2)
 }
 
 func TestMockWithoutPauseInAnOpenStream(t *testing.T) {

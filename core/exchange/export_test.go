@@ -26,7 +26,7 @@ func BufferName(number uint64) string {
 		bufferBody: "body", bufferMembers: "members", bufferAnswer: "cached-response", bufferError: "error", bufferUpstream: "upstream",
 		bufferDeltas: "deltas", bufferPolicy: "policy", abi.AttachedBuffer: "attached",
 		bufferChecked: "checked-body", bufferClassify: "classifier-text", bufferClassified: "classifier-response", bufferSettle: "settlement",
-		bufferEntry: "entry", bufferFlight: "flight",
+		bufferEntry: "entry", bufferFlight: "flight", bufferWithheld: "withheld-events",
 	}[number]
 }
 

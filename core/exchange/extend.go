@@ -2,23 +2,29 @@ package exchange
 
 import (
 	"github.com/postern-ai/postern/core/abi"
-	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/calendar"
 	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/keymeter"
 	"github.com/postern-ai/postern/core/money"
 )
 
-// extension is a stream's pending request to enlarge its reservation.
+// A stream reserves ahead: it asks for the next part of its reservation when half of the rest is used, so that the grant
+// usually arrives before the reservation is used up. If it does not, the stream waits (withhold.go). Only a Ledger's refusal
+// ends it with budget_exceeded: a store that does not answer says nothing about the budget.
+
+// extension is a stream's request to enlarge its reservation.
 type extension struct {
+	nextPico int64 // the cost from which the next part is requested
 	total    int64 // the total reservation requested from the meter; 0: no request is pending
 	minTotal int64 // to reserve if the budget has less than total
 	budget   budgetRequest
 	retryMs  uint64 // when lent budget may be free again; 0: it is not awaited
 	waits    uint64 // for lent budget
-	dry      bool   // the budget had nothing beyond the reservation
+	dry      bool   // the budget had nothing beyond the reservation; the stream asks once more when it has to wait
 }
 
 func (e *extension) fields(f *abi.Fields) {
+	f.Int(&e.nextPico)
 	f.Int(&e.total)
 	f.Int(&e.minTotal)
 	e.budget.fields(f)
@@ -27,50 +33,73 @@ func (e *extension) fields(f *abi.Fields) {
 	f.Bool(&e.dry)
 }
 
-// extendTokens is the number of output tokens by which a stream's reservation grows, and minExtendTokens the
+// A stream's reservation grows by what it generates in aheadMs at its measured rate, within these limits. minExtendTokens is the
 // minimum when the budget is short.
 const (
+	aheadMs         = 10 * calendar.SecondMs
 	extendTokens    = 4096
+	maxExtendTokens = 32_768
 	minExtendTokens = 256
 )
 
-// watchBudget extends the reservation once a stream has used three quarters of it, and cuts the stream when the
-// budget has no more.
+// watchFromHalf sets the cost of the next request for more: half of the rest of the reservation.
+func (x *exchange) watchFromHalf() {
+	cost := x.streamCost(0)
+	x.s.stream.extension.nextPico = cost + max(x.s.admission.reserved-cost, 0)/2
+}
+
+// watchBudget requests more of the budget once half of the rest is used.
 func (x *exchange) watchBudget() {
-	s := &x.s
-	st := &s.stream
-	u := x.estimate(st.tokens())
-	cost := money.Add(s.spent.costPico, x.model().Cost(&u))
-	switch {
-	case x.testMode() || st.fixedReservation || cost == 0 || cost < s.admission.reserved*3/4:
-	case st.budgetExhausted && cost >= s.admission.reserved:
-		x.cutOverBudget()
-	case st.extension.retryMs > x.now && cost >= s.admission.reserved:
-		x.cutOverBudget()
-	case st.budgetExhausted || st.extension.total > 0 || st.extension.retryMs > x.now:
-	default:
-		x.requestExtension(u)
+	e := &x.s.stream.extension
+	if !x.testMode() && !e.dry && x.lentIsDue() && x.streamCost(0) >= e.nextPico {
+		x.requestExtension()
 	}
 }
 
-// requestExtension requests a reservation for the next part of the stream, beyond the usage seen so far. The
-// caller's max tokens limit it.
-func (x *exchange) requestExtension(seen chat.Usage) {
+// maxLentWaitMs is more than any wait for lent budget. A later instant means that the clock has gone back.
+const maxLentWaitMs = calendar.DayMs
+
+// lentIsDue reports whether lent budget may be free again, if the stream waits for it.
+func (x *exchange) lentIsDue() bool {
+	at := x.s.stream.extension.retryMs
+	return at <= x.now || at-x.now > maxLentWaitMs
+}
+
+// requestExtension requests the reservation for the next part of the stream, unless a request is pending.
+func (x *exchange) requestExtension() {
 	e := &x.s.stream.extension
-	total, least := seen, seen
-	total.Output = seen.Output + extendTokens
-	if q := &x.s.request; q.maxTokens > 0 {
-		total.Output = min(total.Output, max(x.maxOutputTokens(x.model())*max(q.n, 1), seen.Output+minExtendTokens))
-	}
-	least.Output = seen.Output + minExtendTokens
-	e.total = money.Add(x.s.spent.costPico, x.model().Cost(&total))
-	e.minTotal = money.Add(x.s.spent.costPico, x.model().Cost(&least))
-	if e.total <= x.s.admission.reserved || e.dry && e.minTotal <= x.s.admission.reserved {
-		e.total = 0
+	if e.total > 0 {
 		return
 	}
-	e.budget = budgetRequest{}
+	seen := x.streamUsage()
+	total, least, ahead := seen, seen, x.aheadTokens(seen.Output)
+	total.Output += ahead
+	least.Output += min(ahead, minExtendTokens)
+	e.total = money.Add(x.s.spent.costPico, x.model().Cost(&total))
+	e.minTotal = money.Add(x.s.spent.costPico, x.model().Cost(&least))
+	if e.total <= x.s.admission.reserved {
+		e.total = 0
+		x.watchFromHalf()
+		return
+	}
+	e.budget, e.retryMs = budgetRequest{}, 0
 	x.extend()
+}
+
+// aheadTokens is the number of output tokens to reserve beyond those seen. The caller's max tokens limit it, until the stream has
+// to wait: it exceeds them, or the estimate does.
+func (x *exchange) aheadTokens(seen uint64) uint64 {
+	st := &x.s.stream
+	perMs := max(calendar.SecondMs, x.since(st.firstContentMs))
+	ahead := max(extendTokens, min(maxExtendTokens, st.tokens()*aheadMs/perMs))
+	limit := x.maxOutputTokens(x.model()) * max(x.s.request.n, 1)
+	switch {
+	case x.s.request.maxTokens == 0, seen >= limit:
+		return ahead
+	case st.withheld.waiting:
+		return min(ahead, max(limit-seen, minExtendTokens))
+	}
+	return min(ahead, limit-seen)
 }
 
 func (x *exchange) extend() {
@@ -84,8 +113,22 @@ func (x *exchange) extend() {
 	x.call(idExtend, abi.ClassKeyMeter, x.s.keyHash, command.Encode())
 }
 
-// onExtend takes the meter's reply. A stream is not cut because its meter is unreachable: the settlement charges its full
-// cost, even above the reservation, and the next chunk requests an extension again.
+// extended continues a stream whose reservation has grown.
+func (x *exchange) extended() {
+	x.watchFromHalf()
+	if x.s.stream.withheld.waiting {
+		x.resumeIfCovered()
+	}
+}
+
+// notExtended ends a request that brought nothing. The next half of the rest repeats it; a stream that waits repeats it with
+// its next tick.
+func (x *exchange) notExtended() {
+	x.s.stream.extension.total = 0
+	x.watchFromHalf()
+}
+
+// onExtend takes the meter's reply. An unreachable meter is called again.
 func (x *exchange) onExtend() {
 	s := &x.s
 	e := &s.stream.extension
@@ -96,16 +139,29 @@ func (x *exchange) onExtend() {
 	}
 	switch {
 	case err != nil:
-		e.total = 0
+		x.notExtended()
 	case reply.Verdict == keymeter.Admitted:
 		e.dry = e.budget.final && reply.ReservedPico <= s.admission.reserved
 		s.admission.reserved, e.total = reply.ReservedPico, 0
+		if !e.dry {
+			e.waits = 0
+		}
+		x.extended()
 	case reply.Verdict == keymeter.Short:
 		e.budget.begin(&reply)
 		x.callGrant(idExtendGrant, &e.budget)
 	default:
-		// The meter has no such reservation, or its period is over: an extension would protect no budget.
-		s.stream.fixedReservation, e.total = true, 0
+		x.lostReservation()
+	}
+}
+
+// lostReservation handles a stream whose reservation the meter does not have any more, or whose period has ended with nothing left.
+// The reservation still covers it, and cannot grow.
+func (x *exchange) lostReservation() {
+	e := &x.s.stream.extension
+	e.total, e.dry = 0, true
+	if x.s.stream.withheld.waiting {
+		x.cutStream(fault.Unavailable, refusal{retryMs: unavailableRetryMs})
 	}
 }
 
@@ -115,7 +171,7 @@ func (x *exchange) onExtendGrant() {
 	reply, err := x.grantReply()
 	switch {
 	case x.event.Code != abi.OutcomeOK || err != nil:
-		e.total = 0
+		x.notExtended()
 	case reply.Granted:
 		e.budget.accept(&reply)
 		x.extend()
@@ -129,11 +185,21 @@ func (x *exchange) onExtendGrant() {
 	case e.budget.nextPass():
 		x.callGrant(idExtendGrant, &e.budget)
 	case e.budget.unreachable:
-		e.total = 0
+		x.notExtended()
 	case e.budget.lentMs > 0 && e.waits < maxLentWaits:
-		e.total, e.waits, e.retryMs = 0, e.waits+1, x.now+e.budget.lentMs
+		e.waits, e.retryMs = e.waits+1, x.now+e.budget.lentMs
+		x.notExtended()
 	default:
-		x.s.stream.budgetExhausted, e.total = true, 0
+		x.noBudgetLeft(reply.Spent)
+	}
+}
+
+// noBudgetLeft takes the Ledger's word that there is no room. The stream continues with its reservation.
+func (x *exchange) noBudgetLeft(spent bool) {
+	e := &x.s.stream.extension
+	e.total, e.dry = 0, true
+	if x.s.stream.withheld.waiting {
+		x.cutStream(fault.BudgetExceeded, refusal{noRetry: true})
 	}
 }
 
@@ -156,12 +222,4 @@ func (x *exchange) afterExtendFlush() {
 	if !x.pendingWithin(idExtendFlush, idListEnd) {
 		x.callGrant(idExtendGrant, &x.s.stream.extension.budget)
 	}
-}
-
-// cutOverBudget ends a stream with an error because the budget is exhausted.
-func (x *exchange) cutOverBudget() {
-	x.stopStream()
-	x.chargeStream(false)
-	x.openStream()
-	x.refuse(fault.BudgetExceeded, refusal{noRetry: true})
 }

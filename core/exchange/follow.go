@@ -195,11 +195,13 @@ func (x *exchange) onFlightFailed() {
 	}
 }
 
-// breakFollowed ends an open stream with the leader's error.
+// breakFollowed ends an open stream with the leader's error. An error that concerns the leader's key or caller only, such as its
+// budget, says nothing about this one: the same request may succeed.
 func (x *exchange) breakFollowed() {
 	f, ok := x.flightFault(x.event.Data)
 	if !ok {
-		f = fault.ProviderAnswer
+		x.refuse(fault.Unavailable, refusal{retryMs: unavailableRetryMs})
+		return
 	}
 	x.refuse(f, refusal{noRetry: isPermanent(f)})
 }

@@ -83,9 +83,9 @@ func (x *exchange) liveGuard() *live.Guard {
 	return g.live
 }
 
-// governEvent checks one event of a stream and appends the output for the caller to out. ok is false if the event must
+// governEvent checks one event of a stream and appends the output for the caller to out. The event is malformed if it must
 // not be sent: Blocked and Failed tell why.
-func (x *exchange) governEvent(out []byte, e *sse.Event, deltas []chat.Delta, hidden bool, collected *abi.Writer) (_ []byte, errorEvent *chat.Delta, ok bool) {
+func (x *exchange) governEvent(out []byte, e *sse.Event, deltas []chat.Delta, hidden bool, collected *abi.Writer) ([]byte, eventResult) {
 	st, checks := &x.s.stream, &x.s.govern.live
 	var send, store []chat.Delta
 	if st.passThrough {
@@ -98,7 +98,10 @@ func (x *exchange) governEvent(out []byte, e *sse.Event, deltas []chat.Delta, hi
 	}
 	x.collect(collected, store)
 	x.noteOutput()
-	return out, nil, !checks.Blocked() && !checks.Failed()
+	if checks.Blocked() || checks.Failed() {
+		return out, eventMalformed
+	}
+	return out, eventOK
 }
 
 func (x *exchange) appendEvents(out []byte, events []sse.Event, hidden bool) []byte {

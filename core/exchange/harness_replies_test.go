@@ -135,7 +135,7 @@ func (h *host) nextFetchEvent(a *abi.Action) (abi.Event, bool) {
 		}
 		h.fetchEvents, h.provider, h.fetchStarted = h.provider[0], h.provider[1:], true
 	}
-	if len(h.fetchEvents) == 0 || h.fetchEvents[0].Kind == abi.EventTimer {
+	if len(h.fetchEvents) == 0 || h.fetchEvents[0].Kind == abi.EventTimer || h.paused {
 		return abi.Event{}, false
 	}
 	event := h.fetchEvents[0]

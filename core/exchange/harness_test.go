@@ -54,6 +54,7 @@ type host struct {
 	pending      []abi.Action
 	fetchEvents  []abi.Event // the rest of the pending fetch's events
 	fetchStarted bool        // fetchEvents is set
+	paused       bool        // the fetch is paused: only time passes
 	disconnected bool        // the client has disconnected
 	buffers      map[uint64][]byte
 	actions      []abi.Action // all actions, in order
@@ -111,7 +112,11 @@ func (h *host) replyNext() bool {
 			return true
 		}
 	}
+	if h.paused {
+		return h.tick()
+	}
 	if h.fetchPending() && len(h.fetchEvents) > 0 && h.fetchEvents[0].Kind == abi.EventTimer {
+		h.fetchEvents = h.fetchEvents[1:]
 		return h.tick()
 	}
 	return false
@@ -119,14 +124,11 @@ func (h *host) replyNext() bool {
 
 // tick ends the keep-alive wait of a stream.
 func (h *host) tick() bool {
-	event := h.fetchEvents[0]
-	h.fetchEvents = h.fetchEvents[1:]
 	for _, a := range h.pending {
 		if a.Kind == abi.ActionWait {
 			h.nowMs += a.KeepMs
-			event.ID = a.ID
 			h.removePending(a.ID)
-			h.step(event)
+			h.step(abi.Event{Kind: abi.EventTimer, ID: a.ID})
 			return true
 		}
 	}
@@ -157,9 +159,12 @@ func (h *host) step(event abi.Event) {
 			h.buffers[a.Buffer] = append(slices.Clone(h.buffers[a.Buffer]), a.Data...)
 		case abi.ActionCancel:
 			h.removePending(a.ID)
+			h.paused = h.paused && h.fetchPending()
+		case abi.ActionPause, abi.ActionResume:
+			h.paused = a.Kind == abi.ActionPause
 		default:
 			if a.Kind == abi.ActionFetch {
-				h.fetchEvents, h.fetchStarted = nil, false
+				h.fetchEvents, h.fetchStarted, h.paused = nil, false, false
 			}
 			if a.ID != 0 {
 				h.pending = append(h.pending, a)

@@ -227,10 +227,13 @@ func (x *exchange) onLeaseReport() {
 		e.Confirmed(x.now, x.s.leased.sent, &reply)
 	}
 	x.staysKeeper(e)
+	if x.s.phase == phaseStream && x.s.stream.withheld.waiting {
+		x.requestExtension() // the meter may have the reservation now
+	}
 }
 
 // extendLease raises the reservation of a stream that was admitted by a lease. It returns false if the meter must do it: it
-// has the reservation. Until it has, the next chunk tries again.
+// has the reservation. Until it has, the stream asks again.
 func (x *exchange) extendLease() bool {
 	s := &x.s
 	e := x.entry()
@@ -241,13 +244,15 @@ func (x *exchange) extendLease() bool {
 	standing, done := e.Extend(x.now, s.requestID, ext.total)
 	switch {
 	case done:
-		s.admission.reserved = ext.total
+		s.admission.reserved, ext.total = ext.total, 0
 		x.saveEntry()
+		x.extended()
+		return true
 	case standing == lease.Registered:
 		return false
 	case standing == lease.Unregistered:
 		x.reportLease(true)
 	}
-	ext.total = 0
+	x.notExtended()
 	return true
 }

@@ -181,11 +181,13 @@ var table = [...]row{
 	{phaseOpening, inTick, (*exchange).onOpeningTick},
 	{phaseBackoff, inTimer, (*exchange).attempt},
 
-	// Streaming: chunks arrive, keep-alive comments fill pauses, and the reservation is extended in parallel.
+	// Streaming: chunks arrive, keep-alive comments fill pauses, and the reservation is extended in parallel. What it does not
+	// cover is withheld, and the fetch pauses.
 	{phaseStream, inChunk, (*exchange).onChunk},
 	{phaseStream, inEnd, (*exchange).onStreamEnd},
 	{phaseStream, inFault, (*exchange).onStreamFault},
 	{phaseStream, inTick, (*exchange).onTick},
+	{phaseStream, inBuffer, (*exchange).onWithheld},
 	{phaseStream, inExtend, (*exchange).onExtend},
 	{phaseStream, inExtendGrant, (*exchange).onExtendGrant},
 	{phaseStream, inExtendFlush, (*exchange).onExtendFlush},

@@ -28,6 +28,7 @@ const (
 	bufferSettle     = 12  // the settlement that waits for the classifier
 	bufferEntry      = 13  // a cached response to store in KV too
 	bufferFlight     = 14  // the first bytes of a flight, which wait for the admission
+	bufferWithheld   = 15  // events of a stream that wait for a larger reservation
 	bufferPieces     = 16  // the pieces of a mock's stream, numbered from here
 	bufferSealed     = 128 // the project's encrypted provider key for each target, numbered from here
 )
@@ -352,7 +353,7 @@ func (s *stream) fields(f *abi.Fields) {
 	if f.Bool(&begun); !begun {
 		return
 	}
-	f.Flags(&s.headReceived, &s.opened, &s.hasContent, &s.committed, &s.sentSinceTick, &s.endMarkSeen, &s.passThrough, &s.parser.Begun, &s.budgetExhausted, &s.fixedReservation, &s.forOthers)
+	f.Flags(&s.headReceived, &s.opened, &s.hasContent, &s.committed, &s.sentSinceTick, &s.endMarkSeen, &s.passThrough, &s.parser.Begun, &s.forOthers)
 	f.Bytes(&s.parser.Rest)
 	s.wire.Fields(f)
 	s.api.Fields(f)
@@ -362,6 +363,7 @@ func (s *stream) fields(f *abi.Fields) {
 	f.Bytes(&s.held)
 	f.Uint(&s.deltaBytes)
 	s.extension.fields(f)
+	s.withheld.fields(f)
 	f.Uint(&s.firstContentMs)
 }
 

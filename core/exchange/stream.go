@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -18,26 +19,25 @@ import (
 
 // stream is the state of a provider's stream and of its forwarding to the caller.
 type stream struct {
-	headReceived     bool // the provider's response head has arrived
-	opened           bool // the caller has a response head
-	hasContent       bool // a content delta has arrived
-	committed        bool // something other than a comment was sent: too late for a fallback
-	sentSinceTick    bool // something was sent since the last tick
-	endMarkSeen      bool // the provider's end mark has arrived
-	passThrough      bool // the caller uses the provider's dialect: events are forwarded unchanged
-	parser           sse.Parser
-	wire             wire.State
-	api              api.State
-	finish           chat.Finish
-	usage            chat.Usage
-	units            uint64 // estimated size of the response so far, in token units (chat.TokenUnits)
-	held             []byte // output to send with the first content
-	deltaBytes       uint64 // bytes in bufferDeltas
-	extension        extension
-	budgetExhausted  bool // the Ledger has refused an extension
-	fixedReservation bool // the reservation cannot be extended
-	forOthers        bool // the caller has disconnected: the stream continues for the followers of its flight
-	firstContentMs   uint64
+	headReceived   bool // the provider's response head has arrived
+	opened         bool // the caller has a response head
+	hasContent     bool // a content delta has arrived
+	committed      bool // something other than a comment was sent: too late for a fallback
+	sentSinceTick  bool // something was sent since the last tick
+	endMarkSeen    bool // the provider's end mark has arrived
+	passThrough    bool // the caller uses the provider's dialect: events are forwarded unchanged
+	parser         sse.Parser
+	wire           wire.State
+	api            api.State
+	finish         chat.Finish
+	usage          chat.Usage
+	units          uint64 // estimated size of the response so far, in token units (chat.TokenUnits)
+	held           []byte // output to send with the first content
+	deltaBytes     uint64 // bytes in bufferDeltas
+	extension      extension
+	withheld       withheld
+	forOthers      bool // the caller has disconnected: the stream continues for the followers of its flight
+	firstContentMs uint64
 }
 
 // tokens is the estimated number of output tokens so far.
@@ -49,6 +49,7 @@ func (x *exchange) onStreamHead() {
 	f, _ := provider.For(x.model().Provider.Wire)
 	s.stream.headReceived = true
 	s.stream.passThrough = f.Dialect == s.dialect
+	x.watchFromHalf()
 	x.enter(phaseStream)
 	media, _, _ := strings.Cut(x.header("content-type"), ";")
 	wantType := "text/event-stream"
@@ -62,6 +63,7 @@ func (x *exchange) onStreamHead() {
 	if !x.pending(idTick) {
 		x.startTicking()
 	}
+	x.watchBudget() // earlier attempts may have used the reservation up
 }
 
 // tickMs is the interval of the ticks. A tick sends a comment if nothing was sent since the last one, so a silence
@@ -73,7 +75,7 @@ var keepAlive = []byte(": keep-alive\n\n")
 
 func (x *exchange) startTicking() {
 	wait := uint64(tickMs)
-	if !x.s.stream.hasContent {
+	if st := &x.s.stream; !st.hasContent && !st.withheld.waiting {
 		wait = max(1, min(wait, x.remainingMs()))
 	}
 	x.await(abi.Action{Kind: abi.ActionWait, ID: idTick, KeepMs: wait})
@@ -86,7 +88,7 @@ func (x *exchange) onTick() {
 	if x.deserted() {
 		return
 	}
-	if !st.hasContent && x.remainingMs() == 0 {
+	if !st.hasContent && !st.withheld.waiting && x.remainingMs() == 0 {
 		x.breakStream(fault.ProviderTimeout)
 		return
 	}
@@ -96,6 +98,7 @@ func (x *exchange) onTick() {
 	}
 	st.sentSinceTick = false
 	x.startTicking()
+	x.awaitBudget()
 }
 
 // openStream sends the head of a streamed response.
@@ -129,15 +132,30 @@ func (x *exchange) onStreamEnd() { x.streamChunk(nil, true) }
 
 // streamChunk processes the next bytes of a stream. final marks the end of the body.
 func (x *exchange) streamChunk(data []byte, final bool) {
+	events, ok := x.splitEvents(data, final)
+	x.streamEvents(events, ok, final)
+}
+
+// streamEvents processes the next events of a stream, one by one. ok is false if the stream is malformed behind them; final
+// marks the end of the body.
+func (x *exchange) streamEvents(events []sse.Event, ok, final bool) {
 	st := &x.s.stream
 	out := st.held
 	st.held = nil
-	events, ok := x.splitEvents(data, final)
 	var deltas abi.Writer
 	for i := range events {
-		var errorEvent *chat.Delta
-		if out, errorEvent, ok = x.streamEvent(out, &events[i], &deltas, ok); errorEvent != nil || !ok {
-			x.breakChunk(out, deltas.Buf, errorEvent)
+		result := eventMalformed
+		if ok {
+			out, result = x.streamEvent(out, &events[i], &deltas)
+		}
+		switch result {
+		case eventMalformed, eventError:
+			x.breakChunk(out, deltas.Buf, result)
+			return
+		case eventUncovered:
+			if x.deliver(out, deltas.Buf) {
+				x.withhold(events[i:], final)
+			}
 			return
 		}
 		if st.endMarkSeen {
@@ -148,13 +166,26 @@ func (x *exchange) streamChunk(data []byte, final bool) {
 	if complete {
 		out = x.governEnd(out, &deltas)
 	}
+	if x.deliver(out, deltas.Buf) {
+		x.afterEvents(ok, final)
+	}
+}
+
+// deliver sends what the events of a chunk have become, and stores their deltas. It returns false if the stream is blocked.
+func (x *exchange) deliver(out, deltas []byte) bool {
 	if x.s.govern.live.Blocked() {
 		x.blockStream(out)
-		return
+		return false
 	}
 	x.sendOrHold(out)
-	x.appendDeltas(deltas.Buf)
+	x.appendDeltas(deltas)
 	x.publish()
+	return true
+}
+
+// afterEvents ends the stream if its last event was processed.
+func (x *exchange) afterEvents(ok, final bool) {
+	st := &x.s.stream
 	switch {
 	case !ok, st.endMarkSeen && !st.hasContent && st.finish == chat.FinishNone: // an end mark alone is not a response
 		x.breakStream(fault.ProviderAnswer)
@@ -167,20 +198,14 @@ func (x *exchange) streamChunk(data []byte, final bool) {
 	}
 }
 
-// breakChunk ends a stream at an event that cannot be sent: errorEvent is the provider's error, or nil. out and deltas
-// are from the events before it.
-func (x *exchange) breakChunk(out, deltas []byte, errorEvent *chat.Delta) {
-	if x.s.govern.live.Blocked() {
-		x.blockStream(out)
-		return
-	}
-	x.sendOrHold(out)
-	x.appendDeltas(deltas)
-	x.publish()
-	if errorEvent == nil {
-		x.breakStream(fault.ProviderAnswer)
-	} else {
+// breakChunk ends a stream at an event that cannot be sent. out and deltas are from the events before it.
+func (x *exchange) breakChunk(out, deltas []byte, result eventResult) {
+	switch {
+	case !x.deliver(out, deltas):
+	case result == eventError:
 		x.breakStream(fault.ProviderError)
+	default:
+		x.breakStream(fault.ProviderAnswer)
 	}
 }
 
@@ -207,34 +232,51 @@ func (x *exchange) splitEvents(data []byte, final bool) (events []sse.Event, ok 
 
 var endMark = "[DONE]"
 
-// streamEvent processes one event and appends the output for the caller to out. errorEvent is the provider's error
-// event, if this is one.
-func (x *exchange) streamEvent(out []byte, e *sse.Event, collected *abi.Writer, ok bool) (_ []byte, errorEvent *chat.Delta, _ bool) {
+// eventResult is the result of processing one event of a stream.
+type eventResult uint8
+
+const (
+	eventOK        eventResult = iota
+	eventMalformed             // the event is not part of a valid stream, or the governor blocks it
+	eventError                 // it is the provider's error event
+	eventUncovered             // the reservation does not cover its content; nothing of it was processed
+)
+
+// streamEvent processes one event and appends the output for the caller to out.
+func (x *exchange) streamEvent(out []byte, e *sse.Event, collected *abi.Writer) ([]byte, eventResult) {
 	st := &x.s.stream
-	if !ok {
-		return out, nil, false
-	}
 	if string(e.Data) == endMark {
 		st.endMarkSeen = true
-		return out, nil, true
+		return out, eventOK
 	}
 	if jsontext.Check(e.Data) != jsontext.OK {
-		return out, nil, false
+		return out, eventMalformed
 	}
 	f, _ := provider.For(x.model().Provider.Wire)
+	before := st.wire
 	deltas, ok := f.Stream(&st.wire, e.Name, gjson.ParseBytes(e.Data), nil)
 	if !ok {
-		return out, nil, false
+		return out, eventMalformed
+	}
+	if slices.ContainsFunc(deltas, func(d chat.Delta) bool { return d.Content() }) && x.uncovered() {
+		st.wire = before
+		return out, eventUncovered
 	}
 	usageOnly := len(deltas) > 0
 	for i := range deltas {
 		d := &deltas[i]
 		if d.Kind == chat.DeltaError {
-			return out, d, true
+			return out, eventError
 		}
 		usageOnly = usageOnly && d.Kind == chat.DeltaUsage
 		x.noteDelta(d)
 	}
+	return x.eventOutput(out, e, deltas, usageOnly, collected)
+}
+
+// eventOutput appends an event's output. usageOnly means that the event only reports usage.
+func (x *exchange) eventOutput(out []byte, e *sse.Event, deltas []chat.Delta, usageOnly bool, collected *abi.Writer) ([]byte, eventResult) {
+	st := &x.s.stream
 	hidden := usageOnly && x.s.dialect == chat.OpenAI && !x.s.request.includeUsage
 	if x.s.govern.on {
 		return x.governEvent(out, e, deltas, hidden, collected)
@@ -246,7 +288,7 @@ func (x *exchange) streamEvent(out []byte, e *sse.Event, collected *abi.Writer, 
 	} else if !st.passThrough {
 		out = x.encodeDeltas(out, deltas)
 	}
-	return out, nil, true
+	return out, eventOK
 }
 
 // encodeDeltas appends deltas in the caller's dialect.

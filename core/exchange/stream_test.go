@@ -120,16 +120,17 @@ func TestFailedAbsorbDoesNotCutAStream(t *testing.T) {
 			verdicts: []*keymeter.AdmitReply{
 				{Verdict: keymeter.Admitted, ReservedPico: 10_000_000_000},
 				{Verdict: keymeter.Short, NeedPico: 5, LeastPico: 5, Epoch: 1},
+				{Verdict: keymeter.Short, NeedPico: 5, LeastPico: 5, Epoch: 1},
 				{Verdict: keymeter.Admitted, ReservedPico: 1 << 60},
 			},
-			grants:   []ledger.GrantReply{{Recall: []string{"meter-2"}, Next: "meter-2"}},
+			grants:   []ledger.GrantReply{{Recall: []string{"meter-2"}, Next: "meter-2"}, {}, {Recall: []string{"meter-2"}, Next: "meter-2"}},
 			provider: [][]abi.Event{streamEvents(long, "tick", greeting, "tick", greeting, finish+"data: [DONE]\n\n")},
 		}.run(t)
 	}
 	contains(t, "stream if the recall returned nothing", send(abi.OutcomeOK).sentText(), `"code":"budget_exceeded"`)
 	h := send(abi.OutcomeFailed)
 	contains(t, "stream if the absorb failed", h.sentText(), "data: [DONE]")
-	equal(t, "extend commands", len(sentCommands[*keymeter.Extend](h)), 2)
+	equal(t, "extend commands", len(sentCommands[*keymeter.Extend](h)), 3)
 }
 
 // 900 words cost $0.008586, and 256 tokens more $0.00256.
@@ -143,9 +144,9 @@ func TestStreamAsksNoMoreWhenTheBudgetHasNothing(t *testing.T) {
 			{Verdict: keymeter.Admitted, ReservedPico: reserved}, {Verdict: keymeter.Short, NeedPico: 5, LeastPico: 5, Epoch: 1},
 		},
 		grants:   []ledger.GrantReply{{Granted: true, Final: true}},
-		provider: [][]abi.Event{streamEvents(words(900), "tick", greeting, "tick", greeting, "tick", words(40), "tick", finish+"data: [DONE]\n\n")},
+		provider: [][]abi.Event{streamEvents(words(900), "tick", greeting, "tick", words(300), "tick", greeting, "tick", finish+"data: [DONE]\n\n")},
 	}.run(t)
-	contains(t, "stream", h.sentText(), "data: [DONE]")
+	contains(t, "stream", h.sentText(), `"code":"budget_exceeded"`)
 	var least []int64
 	for _, e := range sentCommands[*keymeter.Extend](h) {
 		least = append(least, e.LeastPico)
@@ -226,9 +227,10 @@ func TestStreamLatencyEndsAtTheFirstContent(t *testing.T) {
 }
 
 func TestCutStreamCancelsTheFetch(t *testing.T) {
+	short := &keymeter.AdmitReply{Verdict: keymeter.Short, NeedPico: 5, LeastPico: 5, Epoch: 1}
 	h := request{
 		path: "/v1/chat/completions", body: strings.Replace(streamRequest, `"max_tokens":100,`, "", 1),
-		verdicts: []*keymeter.AdmitReply{{Verdict: keymeter.Admitted, ReservedPico: microDollar}, {Verdict: keymeter.Short, NeedPico: 5, LeastPico: 5, Epoch: 1}},
+		verdicts: []*keymeter.AdmitReply{{Verdict: keymeter.Admitted, ReservedPico: 20 * microDollar}, short, short},
 		provider: [][]abi.Event{streamEvents(greeting, "tick", greeting)},
 	}.run(t)
 	contains(t, "stream", h.sentText(), `"code":"budget_exceeded"`)

@@ -35,9 +35,10 @@ func (x *exchange) stopStream() {
 	x.cancelBackground()
 }
 
-// cancelBackground cancels the tick and a pending extension of the reservation.
+// cancelBackground cancels the tick, a pending extension of the reservation and the return of withheld events.
 func (x *exchange) cancelBackground() {
 	x.cancel(idTick)
+	x.cancel(idBuffer)
 	x.cancel(idExtend)
 	x.cancel(idExtendGrant)
 	x.cancelWithin(idExtendFlush, idListEnd)

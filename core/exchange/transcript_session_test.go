@@ -46,6 +46,7 @@ type conversation struct {
 	streaming    bool // the response is a stream
 	closed       bool // the stream has ended
 	disconnected bool
+	paused       bool // its fetch
 }
 
 func newSession(t *testing.T, rows []bool) *session {
@@ -77,6 +78,9 @@ func (s *session) reply(a *args, id uint64, event abi.Event) {
 	at := slices.IndexFunc(s.pending, func(o abi.Action) bool { return o.ID == id })
 	if a.late == (at >= 0) {
 		a.fail("only a reply to a canceled action is marked late")
+	}
+	if s.paused && id == fetchID && (event.Kind == abi.EventChunk || event.Kind == abi.EventEnd) {
+		a.fail("the fetch is paused")
 	}
 	if at >= 0 && event.Kind != abi.EventHead && event.Kind != abi.EventChunk {
 		s.pending = slices.Delete(s.pending, at, at+1)
@@ -156,7 +160,10 @@ func (s *session) perform(o *abi.Action) {
 			}
 		}
 	case abi.ActionCancel:
+		s.paused = s.paused && o.ID != fetchID
 		s.pending = slices.DeleteFunc(s.pending, func(p abi.Action) bool { return p.ID == o.ID })
+	case abi.ActionPause, abi.ActionResume:
+		s.paused = o.Kind == abi.ActionPause
 	case abi.ActionRespond, abi.ActionOpen:
 		if s.responded {
 			s.t.Fatal("the caller gets a second response")
