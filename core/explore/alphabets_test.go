@@ -274,6 +274,11 @@ var openaiLong = &script{name: "a long stream", faults: streamFaults[1:2], piece
 	text("text", openaiText), text("more", openaiText), text("still more", openaiText), last("finish", openaiFinish+openaiEnd),
 }}
 
+// openaiBurst is a stream whose text arrives in one chunk, as behind a proxy that buffers.
+var openaiBurst = &script{name: "a burst", faults: streamFaults[1:2], pieces: []piece{
+	text("start", openaiStart), text("burst", strings.Repeat(openaiText, 6)), last("more and the end", strings.Repeat(openaiText, 2)+openaiFinish+openaiEnd),
+}}
+
 // openaiBrief is a stream in three pieces: before its text, the text, and after it.
 var openaiBrief = &script{name: "a brief stream", faults: streamFaults[1:2], noEnd: true, pieces: []piece{
 	text("start", openaiStart), text("text", openaiText), last("finish", openaiFinish+openaiEnd),

@@ -55,6 +55,9 @@ var bugs = []struct {
 		out.Actions = []abi.Action{{Kind: abi.ActionWait, ID: 99}}
 	}, "forever"},
 	{"panics", func(*abi.Event, *abi.StepOutput) { panic("wrong") }, "the step panics"},
+	{"delivers more than it books", settling(func(s *keymeter.Settle) { s.Tokens.Completion = min(s.Tokens.Completion, 1) }), "units delivered"},
+	{"delivers more than is reserved", settling(func(s *keymeter.Settle) { s.CostPico *= 1000 }), "with a reservation of"},
+	{"resumes without a pause", changing(abi.ActionSend, func(a *abi.Action) { *a = abi.Action{Kind: abi.ActionResume, ID: 5} }), "resumed twice"},
 	{"rejects without a reason", changing(abi.ActionRespond, func(a *abi.Action) { a.Code = 402 }), "402 without a reason"},
 }
 

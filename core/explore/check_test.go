@@ -309,6 +309,7 @@ func (w *world) noteVerdict(p *pending, reply *keymeter.AdmitReply) {
 	f := &w.facts
 	switch reply.Verdict {
 	case keymeter.Admitted:
+		f.reserved = reply.ReservedPico
 		if command, ok := keymeter.Open(p.action.Data).(*keymeter.Admit); ok {
 			f.admitted, f.idem = command.Mode, command.Idempotency != ""
 			w.noteViolations(command.Violations)
@@ -348,6 +349,7 @@ func (w *world) noteSettle(settle *keymeter.Settle) {
 		w.violate("a request is settled that was never admitted")
 	}
 	w.noteViolations(settle.Violations)
+	w.checkCovered(settle)
 	w.checkCharged(settle.Model)
 	for i := range settle.Attempts {
 		w.checkCharged(settle.Attempts[i].Model)

@@ -63,13 +63,13 @@ var deploymentEnv = []abi.Header{
 // plain never retries a target, patient retries once. sensitive opens a circuit after two failures.
 var (
 	plain = deployment{"plain", catalogWith(
-		`{"retries":0,"backoffMs":5,"maxBackoffMs":1500,"coolAfter":3,"coolMs":30000,"headMs":8000,"firstByteMs":8000,"idleMs":8000,"totalMs":15000,"requestMs":40000}`), deploymentEnv}
+		`{"retries":0,"backoffMs":5,"maxBackoffMs":1500,"coolAfter":3,"coolMs":30000,"headMs":8000,"firstByteMs":8000,"idleMs":800,"totalMs":15000,"requestMs":40000}`), deploymentEnv}
 	patient = deployment{"patient", catalogWith(
-		`{"retries":1,"backoffMs":5,"maxBackoffMs":1500,"coolAfter":3,"coolMs":30000,"headMs":8000,"firstByteMs":8000,"idleMs":8000,"totalMs":15000,"requestMs":40000}`), deploymentEnv}
+		`{"retries":1,"backoffMs":5,"maxBackoffMs":1500,"coolAfter":3,"coolMs":30000,"headMs":8000,"firstByteMs":8000,"idleMs":800,"totalMs":15000,"requestMs":40000}`), deploymentEnv}
 	sensitive = deployment{"sensitive", catalogWith(
-		`{"retries":2,"backoffMs":5,"maxBackoffMs":1500,"coolAfter":2,"coolMs":30000,"headMs":8000,"firstByteMs":8000,"idleMs":8000,"totalMs":15000,"requestMs":40000}`), deploymentEnv}
-	paced     = deployment{"paced", catalogWith(`{"retries":0,"backoffMs":5,"maxBackoffMs":1500,"coolAfter":3,"coolMs":30000,"totalMs":15000,"requestMs":40000,"mockPauseMs":20}`), deploymentEnv}
-	closedOff = deployment{"without a control plane", catalogWith(`{"retries":0,"backoffMs":5,"maxBackoffMs":1500,"coolAfter":3,"coolMs":30000,"totalMs":15000,"requestMs":40000}`),
+		`{"retries":2,"backoffMs":5,"maxBackoffMs":1500,"coolAfter":2,"coolMs":30000,"headMs":8000,"firstByteMs":8000,"idleMs":800,"totalMs":15000,"requestMs":40000}`), deploymentEnv}
+	paced     = deployment{"paced", catalogWith(`{"retries":0,"backoffMs":5,"maxBackoffMs":1500,"coolAfter":3,"coolMs":30000,"idleMs":800,"totalMs":15000,"requestMs":40000,"mockPauseMs":20}`), deploymentEnv}
+	closedOff = deployment{"without a control plane", catalogWith(`{"retries":0,"backoffMs":5,"maxBackoffMs":1500,"coolAfter":3,"coolMs":30000,"idleMs":800,"totalMs":15000,"requestMs":40000}`),
 		append([]abi.Header{{Name: "POSTERN_CONTROL", Value: "off"}}, deploymentEnv...)}
 )
 

@@ -85,7 +85,10 @@ func (w *world) run(event abi.Event) (out abi.StepOutput, ok bool) {
 // perform does one action as a host does.
 func (w *world) perform(a *abi.Action) {
 	switch a.Kind {
+	case abi.ActionPause, abi.ActionResume:
+		w.pause(a)
 	case abi.ActionKeep:
+		w.noteWithheld(a)
 		w.keep(a.Buffer, a.Data)
 	case abi.ActionAppend:
 		w.append(a.Buffer, a.Data)
@@ -93,6 +96,7 @@ func (w *world) perform(a *abi.Action) {
 			w.published = append(w.published, a.Data)
 		}
 	case abi.ActionSupply:
+		w.noteWithheld(a)
 		w.start(a)
 		w.atOnce(abi.Event{Kind: abi.EventSupplied, ID: a.ID, Data: w.content(a.Buffer)})
 	case abi.ActionRead:
@@ -137,6 +141,7 @@ func (w *world) sendToCaller(a *abi.Action) {
 	case abi.ActionSend:
 		w.checkOpen("Send")
 		if body := w.join(a.Body); !bytes.HasPrefix(body, []byte(":")) {
+			w.facts.delivered += bytes.Count(body, []byte(completionMark))
 			w.sent = append(slices.Clip(w.sent), body...)
 			w.checkSent()
 		}

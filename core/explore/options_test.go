@@ -205,7 +205,7 @@ func (p *pending) pieces() (options []option) {
 	add := func(what string, happen func(*world)) {
 		options = append(options, option{p.label(s.name + ", " + what), id, happen})
 	}
-	if at < len(s.pieces) {
+	if at < len(s.pieces) && !p.paused {
 		piece := &s.pieces[at]
 		add(piece.name, func(w *world) {
 			w.find(id).at++
@@ -213,14 +213,18 @@ func (p *pending) pieces() (options []option) {
 			w.step(abi.Event{Kind: abi.EventChunk, ID: id, Data: piece.data})
 		})
 	}
-	if !s.noEnd {
+	if !s.noEnd && !p.paused {
 		add("end", func(w *world) {
 			w.facts.seen |= sawBadProvider
 			w.remove(id)
 			w.step(abi.Event{Kind: abi.EventEnd, ID: id})
 		})
 	}
-	for _, code := range s.faults {
+	faults := s.faults
+	if p.paused {
+		faults = []uint64{abi.FaultTotal} // the only timeout that runs
+	}
+	for _, code := range faults {
 		add(faultName(code), func(w *world) {
 			w.noteFault(code)
 			w.nowMs += w.waited(&w.find(id).action, code)

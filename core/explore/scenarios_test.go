@@ -369,7 +369,7 @@ func streams() []*scenario {
 		post("mock stream with an idempotency key", "/v1/chat/completions", chat, alphabet{"key": {record(testing5)}}, withKey(developmentKey), mayName("only"), in(paced), withHeaders(header("idempotency-key", "i1"))),
 		post("stream with a fallback to the mock", "/v1/messages", streaming(bodyFor("echoing", messages)), alphabet{"stream": {streamed(openaiLongStart), streamed(openaiError), down}}, mayName("parrot"), in(paced)),
 		post("stream with a fallback to the mock without pauses", "/v1/messages", streaming(bodyFor("echoing", messages)), alphabet{"stream": {streamed(openaiLongStart), streamed(openaiError)}}, mayName("parrot")),
-		post("request deadline of a stream", "/v1/chat/completions", streaming(bodyFor("frontier", messages)), alphabet{
+		post("request deadline of a stream", "/v1/chat/completions", streaming(bodyFor("frontier", strings.Replace(messages, `"max_tokens":4`, `"max_tokens":400`, 1))), alphabet{
 			"stream": {streamed(openaiOnePiece), fault(abi.FaultHead), fault(abi.FaultTotal), soon},
 		}, allow("only", "spare", "third"), in(patient), withClock),
 		post("stream with data after its end", "/v1/chat/completions", chat, alphabet{"key": {record(cached)}, "stream": {streamed(openaiTrailing)}}),
@@ -381,6 +381,9 @@ func streams() []*scenario {
 		post("every reply to an extension", "/v1/chat/completions", streaming(bodyFor("only", `"messages":[{"role":"user","content":"`+promptMark+`"}],"max_tokens":1`)), alphabet{
 			"stream": {streamed(openaiLong)},
 			"extend": {admitted, short, unknown, inactive, rateLimited, failed, overloaded, damaged}, "grant": {granted, noMore, recallOne, failed, damaged},
+		}),
+		post("burst that the reservation does not cover", "/v1/chat/completions", streaming(bodyFor("only", `"messages":[{"role":"user","content":"`+promptMark+`"}],"max_tokens":1`)), alphabet{
+			"stream": {streamed(openaiBurst)}, "extend": {admitted, admittedLess, short, unknown, failed}, "grant": {granted, noMore, failed},
 		}),
 		post("stream that uses up the budget", "/v1/chat/completions", streaming(bodyFor("only", `"messages":[{"role":"user","content":"`+promptMark+`"}],"max_tokens":1`)), alphabet{
 			"stream": {streamed(openaiLong)},

@@ -51,6 +51,7 @@ type pending struct {
 	script  *script    // the stream in progress
 	at      int        // the index of its next piece
 	reply   *abi.Event // a slow host's reply, not yet delivered
+	paused  bool       // of a fetch
 }
 
 type buffer struct {
@@ -92,6 +93,9 @@ type facts struct {
 	leased       bool   // the request was admitted by a lease
 	left         bool   // its settle was left in the entry
 	confirmed    int    // reports with its settle that the meter has confirmed
+	withheld     bool   // the exchange withholds the end of a complete, clean response
+	reserved     int64  // what the exchange knows to be reserved
+	delivered    int    // marks in the content sent to the caller
 	outcomes     string // the outcomes for caller, meter and cache, as text
 }
 
@@ -133,6 +137,9 @@ func (f *facts) encode(w *abi.Writer) {
 	w.Bool(f.leased)
 	w.Bool(f.left)
 	w.Uint(uint64(f.confirmed))
+	w.Bool(f.withheld)
+	w.Uint(uint64(f.reserved))
+	w.Uint(uint64(f.delivered))
 	w.String(f.outcomes)
 }
 
@@ -190,6 +197,7 @@ func (w *world) key() [sha256.Size]byte {
 		b.Uint(p.action.ID)
 		b.String(p.meaning)
 		b.Uint(uint64(p.at))
+		b.Bool(p.paused)
 		if p.script != nil {
 			b.String(p.script.name)
 		}

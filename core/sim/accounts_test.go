@@ -247,6 +247,7 @@ func (k *key) charge(s *settleCommand) bool {
 			w.fail("I12 not called", "%s: %d is booked to %q, which was not called", s.id, c.cost, c.model)
 		}
 	}
+	v.x.checkDelivered(v.amount)
 	p := k.project
 	if v.expired {
 		v.period.spent -= v.amount
@@ -278,8 +279,8 @@ func (x *exchange) checkOutcome(s *settleCommand) {
 }
 
 // allowedExcess returns by how much an exchange's cost may exceed its reservation: by the amount by which the prompt
-// was underestimated, by the cost of failed attempts, and by output beyond the requested limit. A stream is cut only
-// after the delivered part has used up the reservation.
+// was underestimated, by the cost of failed attempts, and by output beyond the requested limit. For a stream, checkDelivered bounds
+// the delivered part; its provider may charge more.
 func (x *exchange) allowedExcess(cost, reserved int64) int64 {
 	over := cost - reserved
 	if len(x.history.fetches) != 1 {

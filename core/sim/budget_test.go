@@ -1,5 +1,7 @@
 package sim_test
 
+import "slices"
+
 // claim is the time in which a request tries to reserve money: from its first admit until it is admitted or ends.
 type claim struct{ from, until uint64 }
 
@@ -21,6 +23,13 @@ func (x *exchange) check402() {
 	if x.w.clocksDisagree(x) {
 		return
 	}
+	if f := x.streaming(); f != nil { // its first content would have cost more than was reserved
+		x.checkCut(f)
+		return
+	}
+	if x.outbidByStream() {
+		return
+	}
 	s, p := &x.history, x.project
 	least := int64(1) << 62
 	for i := max(0, s.freeFrom); i < len(p.free) && p.free[i].at <= s.claim.until; i++ {
@@ -35,6 +44,16 @@ func (x *exchange) check402() {
 	if s.least < 0 || least >= s.least {
 		x.w.fail("I11 402", "%s got 402: its smallest reservation is %d, and the free balance was always at least %d in %s", x.id, s.least, least, p.id)
 	}
+}
+
+// outbidByStream reports whether a stream of the project asked for more budget at the same time: what it asked for, and gives
+// back later, was not free.
+func (x *exchange) outbidByStream() bool {
+	s := &x.history
+	return slices.ContainsFunc(x.w.exchanges, func(o *exchange) bool {
+		at := o.history.extends
+		return o != x && o.project == x.project && at != 0 && at <= s.claim.until && (!o.done || o.history.arrivedAt+o.history.waits+slackMs >= s.arrivedAt)
+	})
 }
 
 // freeAt returns the free balance after all changes at a time.

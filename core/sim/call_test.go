@@ -42,6 +42,7 @@ func (x *exchange) call(a *abi.Action) {
 	f := w.plan.Faults
 	draw := x.random.below(40)
 	switch {
+	case x.slowly(a, draw, run, finish):
 	case f.Late && a.Class == abi.ClassKeyMeter && op(a.Data) == opSettle && draw >= 35:
 		w.stats.Faults++
 		w.logf("%s: its settle is delayed", x.id)

@@ -52,6 +52,7 @@ type history struct {
 	indebted  bool // its key owed more than its slice while it asked for budget
 	waits     uint64
 	fetchedAt uint64 // time of the first fetch; 0: none
+	extends   uint64 // time of its stream's first request for more budget; 0: none
 }
 
 // ask sends an item's request.
@@ -316,6 +317,10 @@ func (x *exchange) recordCall(a *abi.Action) {
 		if c := readAdmit(a.Data); c.mode == keymeter.ModeReserve { // a later admit uses the newest record, which may allow other models
 			x.history.least = c.least
 			x.startClaim()
+		}
+	case opExtend:
+		if x.history.extends == 0 {
+			x.history.extends = max(x.w.now, 1)
 		}
 	case opSettle:
 		x.history.settled = true

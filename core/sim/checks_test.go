@@ -34,6 +34,9 @@ func (x *exchange) checkStatus() {
 	case 429:
 		x.justified(s.limited || x.item.Bad == "key" || x.someState(func(st *keyState) bool { return st.status == doc.Removed }), "no window was full")
 	case 503:
+		if x.outlived() {
+			return
+		}
 		if slices.ContainsFunc(s.followed, func(o *exchange) bool { return o.dead || o.history.failed }) {
 			return
 		}
@@ -48,6 +51,13 @@ func (x *exchange) checkStatus() {
 	default:
 		x.w.fail(fmt.Sprint("I11 ", s.status), "%s got %d", x.id, s.status)
 	}
+}
+
+// outlived reports whether the period of a stream's reservation has ended. Its reservation can then grow only by what the key has
+// left of that period.
+func (x *exchange) outlived() bool {
+	v := x.history.resv
+	return v != nil && x.streaming() != nil && v.period != x.project.period(uint64(int64(x.w.now)+x.w.objectOffset))
 }
 
 // waitedInVain reports whether the exchange has waited for a provider's content, in a flight first, for three quarters of the
@@ -283,7 +293,15 @@ func (x *exchange) checkCut(f *fetch) {
 	if x.w.clocksDisagree(x) || x.contended() || x.history.resv == nil {
 		return
 	}
-	need := costOf(f.model, f.prompt, f.seen+256+64) - x.history.resv.amount
+	in := f.prompt
+	if f.input || f.last.input {
+		in = max(in, f.in)
+	}
+	seen := f.seen
+	if f.withholds {
+		seen += f.last.tokens
+	}
+	need := costOf(f.model, in, seen+256+64) - x.history.resv.amount
 	for _, o := range x.history.fetches {
 		if o != f && !o.unbilled {
 			need += o.cost.high // of an attempt before

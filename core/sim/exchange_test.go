@@ -174,7 +174,9 @@ func (x *exchange) do(a *abi.Action) {
 	if w.defect.action != nil && w.defect.action(x, a) {
 		return
 	}
+	x.noteWithheld(a)
 	switch a.Kind {
+	case abi.ActionPause, abi.ActionResume:
 	case abi.ActionReadBody:
 		o := x.outstanding(a.ID)
 		w.after(w.delay(x.random), func() {

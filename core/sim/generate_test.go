@@ -29,6 +29,7 @@ func generate(seed uint64) *plan {
 	}
 	g.govern()
 	g.lend()
+	g.flood()
 	g.order()
 	return g.p
 }

@@ -134,6 +134,7 @@ func (x *exchange) leftSettle(r *reservation, q *keymeter.Leased) {
 	}
 	s := readSettle(q.Settle)
 	r.left, x.history.settled = true, true
+	x.checkDelivered(r.amount)
 	r.lease.used += s.cost - r.amount
 	if s.cost > r.amount {
 		r.lease.excess += s.cost - r.amount

@@ -32,6 +32,7 @@ type faults struct {
 	Outbox   bool `json:"outbox,omitempty"`   // deliveries fail or their confirmations are lost
 	Alarms   bool `json:"alarms,omitempty"`   // alarms fire late
 	Stale    bool `json:"stale,omitempty"`    // KV values are up to 90 seconds old
+	Slow     bool `json:"slow,omitempty"`     // calls of a stream for more budget are slow
 	Evict    bool `json:"evict,omitempty"`    // isolates evict values from memory
 }
 

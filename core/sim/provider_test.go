@@ -38,6 +38,7 @@ type fetch struct {
 	flagged  bool
 	unbilled bool  // nothing may be booked
 	skew     int64 // an injected charge on top of the reported usage
+	pausing
 }
 
 // span is an allowed range, both ends included.
@@ -307,7 +308,7 @@ func (f *fetch) faulted(code uint64) {
 	case code == abi.FaultConnect || code == abi.FaultUndelivered:
 		f.unbill()
 	default:
-		f.estimate(f.seen)
+		f.estimateSeen()
 	}
 }
 
@@ -317,7 +318,18 @@ func (f *fetch) cut() {
 		return
 	}
 	f.over = true
+	f.estimateSeen()
+}
+
+// estimateSeen expects the estimate of what the exchange has processed: of a chunk that it withholds, an unknown part.
+func (f *fetch) estimateSeen() {
 	f.estimate(f.seen)
+	if f.withholds {
+		cost, tokens := f.cost, f.tokens
+		f.input, f.reported = f.input || f.last.input, f.reported || f.last.usage
+		f.estimate(f.seen + f.last.tokens)
+		f.cost.low, f.tokens.low = min(f.cost.low, cost.low), min(f.tokens.low, tokens.low)
+	}
 }
 
 // usage returns the provider's usage object with the member names of its family.

@@ -8,9 +8,9 @@ import (
 
 // stats counts the events of worlds.
 type stats struct {
-	Worlds, Calm, Exchanges, Steps, Commands, Fetches, Faults, Operations, Left, Expired, Followed int
-	Leases, Leased, Booked, ReportedLate                                                           int
-	statuses                                                                                       map[uint64]int
+	Worlds, Calm, Exchanges, Steps, Commands, Fetches, Faults, Operations, Left, Expired, Followed, Withheld int
+	Leases, Leased, Booked, ReportedLate                                                                     int
+	statuses                                                                                                 map[uint64]int
 }
 
 func (s *stats) countStatus(status uint64) {
@@ -36,6 +36,7 @@ func (s *stats) plus(o *stats) {
 	s.Booked += o.Booked
 	s.ReportedLate += o.ReportedLate
 	s.Followed += o.Followed
+	s.Withheld += o.Withheld
 	for status, n := range o.statuses {
 		s.countStatus(status)
 		s.statuses[status] += n - 1
@@ -49,8 +50,8 @@ func (s *stats) String() string {
 	}
 	slices.Sort(statuses)
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d worlds (%d without fault classes), %d exchanges, %d steps, %d object commands, %d fetches, %d exchanges in another's flight, %d faults, %d operator changes, %d expired reservations\n%d leases admitted %d requests; %d were booked as unreported, %d of them reported late\nresponses:",
-		s.Worlds, s.Calm, s.Exchanges, s.Steps, s.Commands, s.Fetches, s.Followed, s.Faults, s.Operations, s.Expired, s.Leases, s.Leased, s.Booked, s.ReportedLate)
+	fmt.Fprintf(&b, "%d worlds (%d without fault classes), %d exchanges, %d steps, %d object commands, %d fetches, %d exchanges in another's flight, %d chunks withheld, %d faults, %d operator changes, %d expired reservations\n%d leases admitted %d requests; %d were booked as unreported, %d of them reported late\nresponses:",
+		s.Worlds, s.Calm, s.Exchanges, s.Steps, s.Commands, s.Fetches, s.Followed, s.Withheld, s.Faults, s.Operations, s.Expired, s.Leases, s.Leased, s.Booked, s.ReportedLate)
 	for _, status := range statuses {
 		name := fmt.Sprint(status)
 		if status == 0 {

@@ -59,9 +59,21 @@ func (f *fetch) head(o *open, a *abi.Action, fault func(ms, code uint64)) {
 		}
 		p := pieces[n]
 		n++
+		f.last, f.before = p, f.reckoning()
 		f.delivered(&p)
 		x.reply(o, abi.Event{Kind: abi.EventChunk, ID: a.ID, Data: []byte(p.data)}, false)
-		w.after(gap, next)
+		if f.next = func() { w.after(gap, next) }; !f.paused {
+			f.resume()
+		}
+	}
+	f.expire = func() {
+		if a.TotalMs > 0 {
+			w.after(at+a.TotalMs-min(w.now, at+a.TotalMs), func() {
+				if f.paused {
+					fault(0, abi.FaultTotal)
+				}
+			})
+		}
 	}
 	w.after(gap, next)
 }
