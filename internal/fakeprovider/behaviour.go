@@ -33,6 +33,7 @@ package fakeprovider
 //	slow         DelayMs between events (default 200)
 //	comment      everything the framing allows: byte order mark, comments, unknown fields, CRLF, data on several lines
 //	json         a whole response instead of a stream
+//	burst        all events in one piece, as behind a proxy that buffers
 //	chatter      only comments, until the client disconnects
 //	no-done      everything except the end marker
 //	huge-event   one event with 3 MB of text

@@ -48,6 +48,8 @@ func (x *exchange) stream(events []event) {
 	case "chatter":
 		for x.event([]byte(": still here\n\n")) {
 		}
+	case "burst":
+		x.finished = x.burst(events)
 	case "no-done":
 		x.finished = x.events(without(events, endMark))
 	default:
@@ -89,6 +91,15 @@ func (x *exchange) event(framed []byte) bool {
 		x.server.mu.Unlock()
 	}
 	return sent
+}
+
+// burst sends all events at once, as a proxy that buffers does.
+func (x *exchange) burst(events []event) bool {
+	var all []byte
+	for _, e := range events {
+		all = append(all, x.frame(e)...)
+	}
+	return x.event(all)
 }
 
 // invalidEvent sends an event with invalid JSON or, for corrupt, a wrong checksum.
