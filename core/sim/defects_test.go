@@ -197,6 +197,14 @@ var defects = []injected{
 			return reply
 		}}
 	}},
+	{"withheld events are delivered", "I15", func() defect {
+		return defect{action: func(x *exchange, a *abi.Action) bool {
+			if f := x.streaming(); f != nil && a.Kind == abi.ActionKeep && a.Buffer == withheldBuffer && !x.done {
+				x.sent([]byte(f.last.data))
+			}
+			return false
+		}}
+	}},
 	{"a response goes to another caller", "I5", func() defect {
 		var last []byte
 		return defect{action: func(x *exchange, a *abi.Action) bool {

@@ -1,0 +1,81 @@
+package exchange_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/keymeter"
+)
+
+// burst is a chunk of 100 events.
+var burst = strings.Repeat(greeting, 100)
+
+// withheldStream runs a stream whose burst the reservation does not cover. slow tells which replies never arrive.
+func withheldStream(t *testing.T, overlay string, slow func(*host, *abi.Action) bool) *host {
+	t.Helper()
+	return request{
+		path: "/v1/chat/completions", body: strings.Replace(streamRequest, `"max_tokens":100,`, "", 1), overlay: overlay, hold: slow,
+		verdicts: []*keymeter.AdmitReply{{Verdict: keymeter.Admitted, ReservedPico: 500 * microDollar}, {Verdict: keymeter.Admitted, ReservedPico: 1 << 60}},
+		provider: [][]abi.Event{streamEvents(burst+burst, finish+"data: [DONE]\n\n", "end")},
+	}.run(t)
+}
+
+func isExtend(_ *host, a *abi.Action) bool {
+	_, ok := decodeCommand(a).(*keymeter.Extend)
+	return ok
+}
+
+func TestSilentStoreEndsAStream(t *testing.T) {
+	for overlay, wait := range map[string]uint64{``: 10_000, `{"routing":{"idleMs":2000}}`: 2000, `{"routing":{"idleMs":60000}}`: 10_000} {
+		h := withheldStream(t, overlay, isExtend)
+		contains(t, "stream", h.sentText(), `"code":"service_unavailable"`)
+		checkBooked(t, h)
+		if s := onlySettlement(t, h); s.CostPico > 520*microDollar || s.CostPico < 480*microDollar || !s.Estimated {
+			t.Errorf("%s: the stream is booked with %d (estimated: %t), and 500 microdollars were reserved", overlay, s.CostPico, s.Estimated)
+		}
+		equal(t, "wait with "+overlay, h.nowMs-noon, wait)
+		equal(t, "outstanding actions", len(h.pending), 0)
+		if n := uint64(strings.Count(h.sentText(), ": keep-alive")); n+2 < wait/400 {
+			t.Errorf("%d comments in %d ms", n, wait)
+		}
+	}
+}
+
+// checkBooked checks that exactly the delivered events are booked.
+func checkBooked(t *testing.T, h *host) {
+	t.Helper()
+	units := uint64(strings.Count(h.sentText(), "Hello!")) * chat.EstimateUnits("Hello!")
+	equal(t, "tokens booked", onlySettlement(t, h).Tokens.Completion, (units+chat.TokenUnits-1)/chat.TokenUnits)
+}
+
+func TestWithheldStreamContinues(t *testing.T) {
+	replies := 0
+	h := withheldStream(t, "", func(h *host, a *abi.Action) bool {
+		if isExtend(h, a) {
+			replies++
+			return replies < 20 // for about four seconds
+		}
+		return false
+	})
+	equal(t, "events delivered", strings.Count(h.sentText(), "Hello!"), 200)
+	contains(t, "stream", h.sentText(), "data: [DONE]")
+	equal(t, "pauses", len(h.all(abi.ActionPause)), 1)
+	equal(t, "resumptions", len(h.all(abi.ActionResume)), 1)
+}
+
+func TestClientLeavesAWithheldStream(t *testing.T) {
+	left := false
+	h := withheldStream(t, "", func(h *host, a *abi.Action) bool {
+		if isExtend(h, a) && !left && h.paused {
+			left, h.disconnected = true, true
+			h.step(abi.Event{Kind: abi.EventDisconnect})
+		}
+		return isExtend(h, a)
+	})
+	s := onlySettlement(t, h)
+	equal(t, "status", s.Trace.Status, uint64(499))
+	equal(t, "outstanding actions", len(h.pending), 0)
+	checkBooked(t, h)
+}
