@@ -1,37 +1,11 @@
 package keymeter
 
 import (
-	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/ledger"
 	"github.com/postern-ai/postern/core/money"
 )
-
-// idem is an idempotency record, row i/<hash>.
-type idem struct {
-	bodyHash  string
-	requestID string
-	done      bool
-	oversized bool
-	expiresMs uint64 // not done: when its exchange is presumed dead; done: when the record expires
-	forgetMs  uint64 // when the alarm deletes the row
-}
-
-func (i *idem) fields(f *abi.Fields) {
-	f.Format(format)
-	f.String(&i.bodyHash)
-	f.String(&i.requestID)
-	f.Bool(&i.done)
-	f.Bool(&i.oversized)
-	f.Uint(&i.expiresMs)
-	f.Uint(&i.forgetMs)
-}
-
-func decodeIdem(data []byte) (i idem, ok bool) {
-	ok = abi.DecodeFields(data, i.fields) == nil
-	return i, ok
-}
 
 // admit decides on one request. It stores nothing about a request that it rejects, so a flood of them causes no writes.
 // A repeat gets the answer that was lost, also if the key's record has changed since. Under the new record, it would be
@@ -118,31 +92,6 @@ func (m *meter) admitted(requestID string) bool {
 // expired reports whether the key has expired.
 func (m *meter) expired(now uint64) bool {
 	return m.record.ExpiresMs != 0 && m.record.ExpiresMs <= now
-}
-
-// replay decides on a request whose idempotency key was used before: the verdict and, for Replay, the stored response.
-// The verdict is 0 if the request is to be admitted.
-func (c *call) replay(a *Admit) (Verdict, []byte) {
-	if a.Idempotency == "" {
-		return 0, nil
-	}
-	row, ok := c.row(rowIdem + a.Idempotency)
-	if !ok {
-		return 0, nil
-	}
-	i, ok := decodeIdem(row)
-	switch {
-	case !ok, i.expiresMs <= c.in.NowMs, i.requestID == a.RequestID && !i.done:
-		return 0, nil
-	case i.bodyHash != a.BodyHash:
-		return Mismatch, nil
-	case !i.done:
-		return Running, nil
-	case i.oversized:
-		return Unreplayable, nil
-	}
-	answer, _ := c.row(rowAnswer + a.Idempotency)
-	return Replay, answer
 }
 
 // checkLimits rejects a request that exceeds a rate limit or the limit on concurrent requests. Its verdict is 0 if the
@@ -304,22 +253,4 @@ func (c *call) addRecent(a *Admit) {
 		AtMs: c.m.lastMs, ID: a.RequestID, Model: a.Model, Provider: t.Provider, Status: t.Status, DurationMs: t.DurationMs,
 		Cache: t.Cache, Stream: t.Stream,
 	})
-}
-
-// beginIdempotency writes the idempotency record of an admitted request. It replaces an expired one.
-func (c *call) beginIdempotency(a *Admit) {
-	key := rowIdem + a.Idempotency
-	if row, ok := c.row(key); ok {
-		c.cancelForget(key, row)
-	}
-	i := idem{bodyHash: a.BodyHash, requestID: a.RequestID, expiresMs: c.in.NowMs + a.LifetimeMs, forgetMs: c.scheduleForget(key)}
-	c.put(key, abi.EncodeFields(0, 128, i.fields))
-}
-
-// cancelForget cancels the scheduled deletion of an idempotency record. The next record in that row gets its own full
-// retention.
-func (c *call) cancelForget(key string, row []byte) {
-	if i, ok := decodeIdem(row); ok {
-		c.out.Deletes = append(c.out.Deletes, forgetKey(i.forgetMs, key))
-	}
 }

@@ -27,7 +27,7 @@ const (
 
 	maxPending  = 32      // batches per flush
 	maxForget   = 100     // rows deleted per alarm
-	retentionMs = 86400e3 // of expired reservations and idempotency records
+	retentionMs = 86400e3 // of expired reservations, and of idempotency records from their outcome or its loss
 )
 
 // command is a decoded command.
@@ -53,6 +53,8 @@ func decodeCommand(data []byte) (command, error) {
 		c = new(Flush)
 	case opReport:
 		c = new(Report)
+	case opRestart:
+		c = new(Restart)
 	default:
 		return nil, abi.ErrMalformed
 	}
@@ -141,9 +143,9 @@ func (c *call) limits() config.Limits {
 	}
 }
 
-// scheduleForget schedules the deletion of a row after retentionMs and returns the time.
-func (c *call) scheduleForget(key string) uint64 {
-	at := c.m.lastMs + retentionMs
+// scheduleForget schedules the deletion of a row for retentionMs after a time and returns the time of the deletion.
+func (c *call) scheduleForget(key string, afterMs uint64) uint64 {
+	at := afterMs + retentionMs
 	c.put(forgetKey(at, key), []byte{1})
 	c.m.nextForgetMs = minNonZero(c.m.nextForgetMs, at)
 	return at
@@ -221,7 +223,7 @@ func (c *call) alarm() {
 	c.m.advance(c.in.NowMs, c.limits())
 	// forget runs first: it recomputes nextForgetMs from the stored rows, and expire adds new ones.
 	c.forget()
-	c.expire()
+	c.expire(c.in.NowMs)
 	c.bookLeases()
 	if c.m.flushMs != 0 && c.m.flushMs <= c.in.NowMs {
 		c.report(c.m.nextBatch(c.in.Name, false))

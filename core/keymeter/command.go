@@ -13,12 +13,13 @@ import (
 // Op codes, the first number of a command. 1, 2 and 5 were admit, settle and extend before grants were totals. Isolates
 // of that version get an error during a rollout.
 const (
-	opPut    = 3
-	opFlush  = 4
-	opAdmit  = 6
-	opSettle = 7
-	opExtend = 8
-	opReport = 9
+	opPut     = 3
+	opFlush   = 4
+	opAdmit   = 6
+	opSettle  = 7
+	opExtend  = 8
+	opReport  = 9
+	opRestart = 10
 )
 
 // message lists its fields once for both directions.
@@ -71,6 +72,9 @@ type Admit struct {
 	// LeaseID asks for a lease with this ID, or for an extension of it, if the request is admitted. The isolate chose
 	// the ID at random. 0: the isolate wants none.
 	LeaseID uint64
+	// Rerun admits the request also if the outcome of the first one with its idempotency key is unknown. In every other
+	// state of the record it changes nothing.
+	Rerun bool
 }
 
 // Encode encodes the command.
@@ -90,8 +94,12 @@ func (c *Admit) fields(f *abi.Fields) {
 	f.String(&c.BodyHash)
 	c.Trace.fields(f)
 	violationsField(f, &c.Violations)
-	if f.Reading() && f.More() || c.LeaseID != 0 { // not for objects of older versions without need
-		if f.Uint(&c.LeaseID); c.LeaseID == 0 {
+	if f.Reading() && f.More() || c.LeaseID != 0 || c.Rerun { // not for objects of older versions without need
+		f.Uint(&c.LeaseID)
+		if f.Reading() && f.More() || c.Rerun {
+			f.Bool(&c.Rerun)
+		}
+		if c.LeaseID == 0 && !c.Rerun {
 			f.Fail()
 		}
 	}
@@ -154,11 +162,12 @@ const (
 	RateLimited        Verdict = 4  // a window has no room; see Windows and RetryMs
 	Short              Verdict = 5  // the slice is too small: send a ledger.Grant with the fields Period through LeastPico, then repeat
 	Replay             Verdict = 6  // the idempotency key was used before; Answer is the stored response
-	Running            Verdict = 7  // the first request with the idempotency key is in progress
+	Running            Verdict = 7  // the latest request with the idempotency key is in progress
 	Mismatch           Verdict = 8  // the idempotency key was used with a different request
 	Unreplayable       Verdict = 9  // the response to the first request was too large to store
 	ConcurrencyLimited Verdict = 10 // too many concurrent requests of the key
 	Inactive           Verdict = 11 // the key is deactivated or expired
+	OutcomeUnknown     Verdict = 12 // the latest request with the idempotency key was admitted and never settled
 )
 
 // Window is the state of one rate limit.

@@ -1,6 +1,7 @@
 package keymeter_test
 
 import (
+	"bytes"
 	"testing"
 
 	"github.com/postern-ai/postern/core/abi"
@@ -242,7 +243,7 @@ func expiredRow(format uint64) []byte {
 
 // TestStoredRows checks that rows of format 1 are decoded, and rows of other formats are ignored.
 func TestStoredRows(t *testing.T) {
-	for format, known := range []bool{false, true, false} {
+	for format, known := range []bool{false, true, false, false} {
 		k := newKey(t, record("wide"))
 		k.Rows["i/caller"], k.Rows["a/caller"] = idemRow(uint64(format)), []byte("answer")
 		k.Rows["x/req_late"] = expiredRow(uint64(format))
@@ -252,6 +253,97 @@ func TestStoredRows(t *testing.T) {
 		}
 		if reply := k.admitIdempotent("req_new", "body"); (reply.Verdict == keymeter.Replay) != known {
 			t.Errorf("format %d: %+v", format, reply)
+		}
+	}
+}
+
+// unfinishedRow is the stored idempotency record of a request that a version without unknown outcomes has admitted.
+func unfinishedRow(expiresMs uint64) []byte {
+	var w abi.Writer
+	w.Uint(1)
+	w.String("body")
+	w.String("req_old")
+	w.Bool(false) // done
+	w.Bool(false) // oversized
+	w.Uint(expiresMs)
+	w.Uint(start + 23*calendar.HourMs) // deletion
+	return w.Buf
+}
+
+// TestOldUnfinishedRecord checks that such a record is in progress while its reservation is open. Then its outcome is unknown
+// until its deletion, also if it has expired under the older version.
+func TestOldUnfinishedRecord(t *testing.T) {
+	k := oldMeter(t)
+	k.Rows["i/caller"] = unfinishedRow(start - 1000)
+	k.expectIdempotent("without a reservation", "req_new", "body", keymeter.OutcomeUnknown)
+	k.now += 23 * calendar.HourMs
+	k.expectIdempotent("at its deletion", "req_new", "body", keymeter.Admitted)
+
+	k = oldMeter(t)
+	row := unfinishedRow(start + 55_000)
+	k.Rows["i/caller"] = bytes.Replace(row, []byte("req_old"), []byte("req_open"), 1)
+	k.Rows["i/caller"][len("1body")+1]++ // the length of the request ID
+	k.expectIdempotent("with a reservation", "req_new", "body", keymeter.Running)
+	k.now += 55_000
+	k.expectIdempotent("at the expiry", "req_new", "body", keymeter.OutcomeUnknown)
+	late := keymeter.Settle{RequestID: "req_open", Outcome: keymeter.Served, Model: "m", Idempotency: "caller", Answer: []byte("late")}
+	k.call(late.Encode())
+	k.expectReplay("after the response", "req_new", "late")
+}
+
+// TestIdempotencyRows checks the stored bytes of idempotency records: older versions read those of requests that call
+// providers, and of responses.
+func TestIdempotencyRows(t *testing.T) {
+	k := newKey(t, record("wide"))
+	expect := func(about string, version uint64, id string, done bool, expiresMs, forgetMs uint64) {
+		t.Helper()
+		var w abi.Writer
+		w.Uint(version)
+		w.String("body")
+		w.String(id)
+		w.Bool(done)
+		w.Bool(false)
+		w.Uint(expiresMs)
+		w.Uint(forgetMs)
+		if got := k.Rows["i/caller"]; !bytes.Equal(got, w.Buf) {
+			t.Errorf("%s: %x, want %x", about, got, w.Buf)
+		}
+	}
+	k.admitIdempotent("req_1", "body")
+	expect("in progress", 1, "req_1", false, start+60_000, start+60_000+calendar.DayMs)
+	k.now += 1000
+	k.settleWithResponse("req_1", "answer")
+	expect("with a response", 1, "req_1", true, start+1000+calendar.DayMs, start+60_000+calendar.DayMs)
+
+	k = newKey(t, record("wide"))
+	k.admit(keymeter.Admit{RequestID: "req_1", Mode: keymeter.ModeCount, Idempotency: "caller", BodyHash: "body"})
+	expect("without a reservation", 2, "req_1", false, start+10_000, start+10_000+calendar.DayMs)
+	k.finish("req_1", "answer")
+	expect("without a reservation, with a response", 1, "req_1", true, start+calendar.DayMs, start+10_000+calendar.DayMs)
+}
+
+// TestAdmitOfOtherVersions checks the encoded fields that objects and isolates of older versions do not know: they are
+// written only if they are needed.
+func TestAdmitOfOtherVersions(t *testing.T) {
+	plain := keymeter.Admit{RequestID: "req_1", Mode: keymeter.ModeReserve}
+	leasing, again, both := plain, plain, plain
+	leasing.LeaseID, again.Rerun, both.LeaseID, both.Rerun = 7, true, 7, true
+	want := plain.Encode()
+	for _, c := range []struct {
+		admit keymeter.Admit
+		tail  []byte
+	}{{plain, nil}, {leasing, []byte{7}}, {again, []byte{0, 1}}, {both, []byte{7, 1}}} {
+		encoded := c.admit.Encode()
+		if !bytes.Equal(encoded, append(want[:len(want):len(want)], c.tail...)) {
+			t.Errorf("%+v: %x", c.admit, encoded)
+		}
+		if opened, _ := keymeter.Open(encoded).(*keymeter.Admit); opened == nil || opened.Rerun != c.admit.Rerun || opened.LeaseID != c.admit.LeaseID {
+			t.Errorf("decoded %+v from %x", opened, encoded)
+		}
+	}
+	for _, tail := range [][]byte{{0}, {0, 0}, {0, 2}, {7, 1, 1}} {
+		if opened := keymeter.Open(append(want[:len(want):len(want)], tail...)); opened != nil {
+			t.Errorf("decoded %+v with the tail %x", opened, tail)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/postern-ai/postern/core/calendar"
+	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/keymeter"
 )
 
@@ -75,11 +76,27 @@ func TestIdempotencyWithoutAReservation(t *testing.T) {
 		t.Fatalf("%+v", reply)
 	}
 	k.expectIdempotent("before the finish", "req_2", "body", keymeter.Running)
-	if k.AlarmMs != start+calendar.DayMs {
+	if k.AlarmMs != start+10_000+calendar.DayMs {
 		t.Errorf("alarm at %d, want it at the record's deletion", k.AlarmMs)
 	}
 	k.finish("req_1", "answer")
 	k.expectReplay("after the finish", "req_2", "answer")
+}
+
+// TestIdempotencyOfADeadExchangeWithoutAReservation checks that such a request, which calls no provider, keeps the idempotency
+// key for ten seconds only.
+func TestIdempotencyOfADeadExchangeWithoutAReservation(t *testing.T) {
+	for _, mode := range []keymeter.Mode{keymeter.ModeCount, keymeter.ModeHit} {
+		k := newKey(t, record("wide"))
+		first := keymeter.Admit{RequestID: "req_1", Mode: mode, Idempotency: "caller", BodyHash: "body", Grant: keymeter.Grant{Period: november, Epoch: 1, TotalPico: 1000}}
+		if reply := k.admit(first); reply.Verdict != keymeter.Admitted {
+			t.Fatalf("%+v", reply)
+		}
+		k.now += 9_999
+		k.expectIdempotent("after 9.999 s", "req_2", "body", keymeter.Running)
+		k.now++
+		k.expectIdempotent("after 10 s", "req_2", "body", keymeter.Admitted)
+	}
 }
 
 // TestIdempotencyWithoutAResponse checks that a failed request can be retried at once, and that a response that is too
@@ -94,19 +111,123 @@ func TestIdempotencyWithoutAResponse(t *testing.T) {
 	k.expectIdempotent("after an oversized response", "req_3", "body", keymeter.Unreplayable)
 }
 
-// TestIdempotencyOfADeadExchange checks that a dead exchange keeps the idempotency key until its reservation expires, and
-// that its late response does not replace that of the next request.
-func TestIdempotencyOfADeadExchange(t *testing.T) {
+// rerun admits a request that may run although the outcome of the first one is unknown.
+func (k *key) rerun(about, id, body string, want keymeter.Verdict) {
+	k.Helper()
+	a := keymeter.Admit{RequestID: id, Mode: keymeter.ModeReserve, AmountPico: 10, Idempotency: "caller", BodyHash: body, Rerun: true}
+	reply := k.admit(a)
+	if reply.Verdict == keymeter.Short {
+		a.Grant = keymeter.Grant{Period: reply.Period, Epoch: reply.Epoch, TotalPico: reply.HeldPico + reply.NeedPico}
+		reply = k.admit(a)
+	}
+	if reply.Verdict != want {
+		k.Errorf("%s: verdict %d, want %d", about, reply.Verdict, want)
+	}
+}
+
+// TestUnknownOutcome checks that the outcome of a dead exchange is unknown from the expiry of its reservation on, for a day,
+// and that its late response is stored.
+func TestUnknownOutcome(t *testing.T) {
 	k := newKey(t, record("wide"))
 	k.admitIdempotent("req_1", "body")
 	k.now += 59_999
 	k.expectIdempotent("just before the expiry", "req_2", "body", keymeter.Running)
 	k.now++
-	k.expectIdempotent("at the expiry", "req_2", "body", keymeter.Admitted)
-	k.settleWithResponse("req_1", "late")
-	k.expectIdempotent("after the late response", "req_3", "body", keymeter.Running)
-	k.settleWithResponse("req_2", "answer")
-	k.expectReplay("after the second response", "req_3", "answer")
+	k.expectIdempotent("at the expiry", "req_2", "body", keymeter.OutcomeUnknown)
+	k.ringUntil(start + 60_000)
+	k.expectIdempotent("after the alarm", "req_2", "body", keymeter.OutcomeUnknown)
+	k.expectIdempotent("another body", "req_2", "other", keymeter.Mismatch)
+	k.expectIdempotent("a repeat of the command itself", "req_1", "body", keymeter.Admitted)
+	k.ringUntil(start + 60_000 + calendar.DayMs - 1)
+	k.expectIdempotent("just before a day", "req_2", "body", keymeter.OutcomeUnknown)
+	late := keymeter.Settle{RequestID: "req_1", Outcome: keymeter.Served, Model: "m", CostPico: 3, Idempotency: "caller", Answer: []byte("late")}
+	k.call(late.Encode())
+	k.expectReplay("after the late response", "req_2", "late")
+	k.ringUntil(start + 60_000 + 2*calendar.DayMs - 2)
+	k.expectReplay("just before a day after it", "req_2", "late")
+	k.ringUntil(start + 60_000 + 2*calendar.DayMs - 1)
+	k.expectRows("h", "o/")
+}
+
+// TestUnknownOutcomeEnds checks that a record whose outcome is unknown ends after a day, with and without the alarm.
+func TestUnknownOutcomeEnds(t *testing.T) {
+	k := newKey(t, record("wide"))
+	k.admitIdempotent("req_1", "body")
+	k.ringUntil(start + 60_000 + calendar.DayMs)
+	k.expectRows("h", "o/")
+	k = newKey(t, record("wide"))
+	k.admitIdempotent("req_1", "body")
+	k.now += 60_000 + calendar.DayMs
+	k.expectIdempotent("without the alarm", "req_2", "body", keymeter.Admitted)
+}
+
+// TestLateFailure checks that an exchange that was presumed dead and settles without a response frees the idempotency key.
+func TestLateFailure(t *testing.T) {
+	k := newKey(t, record("wide"))
+	k.admitIdempotent("req_1", "body")
+	k.ringUntil(start + 60_000)
+	k.settleWithResponse("req_1", "")
+	k.expectIdempotent("after the late failure", "req_2", "body", keymeter.Admitted)
+}
+
+// TestRerun checks that a request that says so runs once if the outcome of the first one is unknown, and that both are charged
+// what they cost, each once.
+func TestRerun(t *testing.T) {
+	k := newKey(t, record("wide"))
+	k.rerun("a new key", "req_1", "body", keymeter.Admitted) // nothing to run again: as without the field
+	k.rerun("a concurrent request", "req_2", "body", keymeter.Running)
+	if reply := k.admitIdempotent("req_1", "body"); reply.Verdict != keymeter.Admitted {
+		t.Fatalf("%+v", reply)
+	}
+	k.ringUntil(start + 60_000)
+	if u := k.reportedUsage(); u.CostPico != 10 || u.Expired != 1 || u.Requests != 1 {
+		t.Errorf("the dead request: %+v", u)
+	}
+	k.rerun("another body", "req_2", "other", keymeter.Mismatch)
+	k.rerun("the rerun", "req_2", "body", keymeter.Admitted)
+	k.rerun("its repeated command", "req_2", "body", keymeter.Admitted)
+	k.rerun("a second rerun", "req_3", "body", keymeter.Running)
+	late := keymeter.Settle{RequestID: "req_1", Outcome: keymeter.Served, Model: "m", CostPico: 3, Idempotency: "caller", Answer: []byte("late")}
+	for range 2 {
+		k.call(late.Encode())
+	}
+	k.expectIdempotent("after the first request's late response", "req_3", "body", keymeter.Running)
+	second := keymeter.Settle{RequestID: "req_2", Outcome: keymeter.Served, Model: "m", CostPico: 4, Idempotency: "caller", Answer: []byte("answer")}
+	for range 2 {
+		k.call(second.Encode())
+	}
+	k.rerun("after the response", "req_3", "body", keymeter.Replay)
+	k.expectReplay("after the response", "req_3", "answer")
+	if u := k.reportedUsage(); u.CostPico != 7 || u.Expired != 0 || u.Requests != 2 {
+		t.Errorf("both requests: %+v", u)
+	}
+}
+
+// TestRestart checks that a restart of the only process ends the requests in progress: they are charged at once, their outcome
+// is unknown, and nothing else changes.
+func TestRestart(t *testing.T) {
+	k := newKey(t, record("few"))
+	restart := keymeter.Restart{}
+	k.call(restart.Encode())
+	k.admitIdempotent("req_1", "body")
+	k.mustAdmit("req_2", 5)
+	if reply := k.admit(keymeter.Admit{RequestID: "req_9", Mode: keymeter.ModeReserve}); reply.Verdict != keymeter.ConcurrencyLimited {
+		t.Fatalf("%+v", reply)
+	}
+	for range 2 {
+		k.call(restart.Encode())
+	}
+	k.expectIdempotent("after the restart", "req_3", "body", keymeter.OutcomeUnknown)
+	if u := k.reportedUsage(); u.CostPico != 15 || u.Expired != 2 {
+		t.Errorf("%+v", u)
+	}
+	k.rerun("the rerun", "req_3", "body", keymeter.Admitted)
+	k.settleWithResponse("req_3", "answer")
+	k.call(restart.Encode())
+	k.expectReplay("after the next restart", "req_4", "answer")
+	unknown := newKey(t, doc.Record{})
+	unknown.call(restart.Encode())
+	unknown.expectRows()
 }
 
 // TestResponsesAreKeptForADay checks that a stored response expires after a day even if no alarm runs, and that the alarm
@@ -125,7 +246,7 @@ func TestResponsesAreKeptForADay(t *testing.T) {
 	k.settleWithResponse("req_1", "answer")
 	k.ringUntil(start + calendar.DayMs - 1)
 	k.expectRows("h", "a/caller", "i/caller", "o/", "t/")
-	k.ringUntil(start + calendar.DayMs)
+	k.ringUntil(start + 60_000 + calendar.DayMs) // as if it had been stored just before the reservation expired
 	k.expectRows("h", "o/")
 }
 
@@ -139,7 +260,7 @@ func TestSecondRecordIsKeptForADay(t *testing.T) {
 	k.expectRows("h")
 	k.admitIdempotent("req_2", "body")
 	k.now += 60_000 // its exchange died
-	k.admitIdempotent("req_3", "body")
+	k.rerun("the rerun", "req_3", "body", keymeter.Admitted)
 	k.settleWithResponse("req_3", "answer")
 	k.ringUntil(start + calendar.DayMs + 60_999)
 	k.expectReplay("just before a day", "req_4", "answer")

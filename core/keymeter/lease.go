@@ -313,7 +313,7 @@ func (c *call) bookLeases() {
 		c.book(&b, 1)
 		name := rowLease + leaseName(l.id)
 		c.put(name, abi.EncodeFields(0, 32, b.fields))
-		c.scheduleForget(name)
+		c.scheduleForget(name, m.lastMs)
 	}
 }
 

@@ -32,8 +32,8 @@ func (c *call) settle(s *Settle) {
 	}
 	jumped := c.m.advance(c.in.NowMs, c.limits())
 	if s.Outcome == Finish {
-		c.finishIdempotency(s)
-		if c.finishViolations(s) || jumped {
+		scheduled := c.finishIdempotency(s)
+		if c.finishViolations(s) || scheduled || jumped {
 			c.store()
 		}
 		return
@@ -147,36 +147,13 @@ func (c *call) finishViolations(s *Settle) (added bool) {
 	return true
 }
 
-// finishIdempotency completes the idempotency record with the response. Without a response it deletes the record, so
-// that the caller can retry.
-func (c *call) finishIdempotency(s *Settle) {
-	if s.Idempotency == "" {
-		return
-	}
-	row, ok := c.row(rowIdem + s.Idempotency)
-	i, valid := decodeIdem(row)
-	if !ok || !valid || i.requestID != s.RequestID || i.done {
-		return
-	}
-	if len(s.Answer) == 0 && !s.Oversized {
-		c.out.Deletes = append(c.out.Deletes, rowIdem+s.Idempotency)
-		c.cancelForget(rowIdem+s.Idempotency, row)
-		return
-	}
-	i.done, i.oversized, i.expiresMs = true, s.Oversized, c.m.lastMs+retentionMs
-	c.put(rowIdem+s.Idempotency, abi.EncodeFields(0, 128, i.fields))
-	if !s.Oversized {
-		c.put(rowAnswer+s.Idempotency, s.Answer)
-	}
-}
-
-// expire charges each reservation past its expiry the reserved amount, and keeps a row for a late settle. The usage
+// expire charges each reservation that expires by a time the reserved amount, and keeps a row for a late settle. The usage
 // counts it as expired.
-func (c *call) expire() {
+func (c *call) expire(byMs uint64) {
 	m := c.m
 	open := m.reservations[:0]
 	for _, o := range m.reservations {
-		if o.expiresMs > c.in.NowMs {
+		if o.expiresMs > byMs {
 			open = append(open, o)
 			continue
 		}
@@ -192,7 +169,7 @@ func (c *call) expire() {
 		s.spent += r.amountPico
 		e := expiredReservation{r.admittedMs, r.period, r.amountPico, model}
 		c.put(rowExpired+id, abi.EncodeFields(0, 64, e.fields))
-		c.scheduleForget(rowExpired + id)
+		c.scheduleForget(rowExpired+id, m.lastMs)
 		m.addRecent(ledger.Request{AtMs: r.admittedMs, ID: id, Model: model, CostPico: r.amountPico, Estimated: true})
 	}
 	m.reservations = open

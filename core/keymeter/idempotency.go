@@ -1,0 +1,167 @@
+package keymeter
+
+import (
+	"math"
+
+	"github.com/postern-ai/postern/core/abi"
+)
+
+// idem is an idempotency record, row i/<hash>. It names the latest request with the idempotency key. Until that request has
+// an outcome, its reservation says whether it is in progress: without an open one, the outcome is unknown.
+type idem struct {
+	bodyHash  string
+	requestID string
+	done      bool // the request has a response
+	oversized bool // the response is not stored
+	expiresMs uint64
+	forgetMs  uint64 // when the alarm deletes the row
+	// unreserved means that the request has reserved nothing, so it calls no provider. Without an outcome by expiresMs,
+	// the record is void.
+	unreserved bool
+}
+
+// unreservedFormat is the version of a record that is unreserved and not done. All others have the version that older objects
+// read too.
+const unreservedFormat = 2
+
+func (i *idem) fields(f *abi.Fields) {
+	version := uint64(format)
+	if i.unreserved {
+		version = unreservedFormat
+	}
+	if f.Uint(&version); version == 0 || version > unreservedFormat {
+		f.Fail()
+	}
+	f.String(&i.bodyHash)
+	f.String(&i.requestID)
+	f.Bool(&i.done)
+	f.Bool(&i.oversized)
+	f.Uint(&i.expiresMs)
+	f.Uint(&i.forgetMs)
+	if i.unreserved = version == unreservedFormat; i.unreserved && i.done {
+		f.Fail()
+	}
+}
+
+func decodeIdem(data []byte) (i idem, ok bool) {
+	ok = abi.DecodeFields(data, i.fields) == nil
+	return i, ok
+}
+
+// ended reports whether the record's time is over. Of a record whose outcome is unknown, that is the time of its deletion.
+func (i *idem) ended(now uint64) bool {
+	if i.done || i.unreserved {
+		return i.expiresMs <= now
+	}
+	return i.forgetMs <= now
+}
+
+// replay decides on a request whose idempotency key was used before: the verdict and, for Replay, the stored response.
+// The verdict is 0 if the request is to be admitted.
+func (c *call) replay(a *Admit) (Verdict, []byte) {
+	if a.Idempotency == "" {
+		return 0, nil
+	}
+	row, ok := c.row(rowIdem + a.Idempotency)
+	if !ok {
+		return 0, nil
+	}
+	i, ok := decodeIdem(row)
+	switch {
+	case !ok, i.ended(c.in.NowMs), i.requestID == a.RequestID && !i.done:
+		return 0, nil
+	case i.bodyHash != a.BodyHash:
+		return Mismatch, nil
+	case !i.done && (i.unreserved || c.inProgress(i.requestID)):
+		return Running, nil
+	case !i.done && a.Rerun:
+		return 0, nil
+	case !i.done:
+		return OutcomeUnknown, nil
+	case i.oversized:
+		return Unreplayable, nil
+	}
+	answer, _ := c.row(rowAnswer + a.Idempotency)
+	return Replay, answer
+}
+
+// inProgress reports whether a request may still be in progress: it has an open reservation that has not expired.
+func (c *call) inProgress(requestID string) bool {
+	i := c.m.findReservation(requestID)
+	return i >= 0 && c.m.reservations[i].expiresMs > c.in.NowMs
+}
+
+// finishMs is the time for a request without a reservation to finish its idempotency record. It waits for no provider.
+const finishMs = 10_000
+
+// beginIdempotency writes the idempotency record of an admitted request. It replaces one that has ended, or whose outcome is
+// unknown.
+func (c *call) beginIdempotency(a *Admit) {
+	key := rowIdem + a.Idempotency
+	if row, ok := c.row(key); ok {
+		c.cancelForget(key, row)
+	}
+	i := idem{bodyHash: a.BodyHash, requestID: a.RequestID, unreserved: a.Mode != ModeReserve, expiresMs: c.in.NowMs + a.LifetimeMs}
+	if i.unreserved {
+		i.expiresMs = c.in.NowMs + finishMs
+	}
+	i.forgetMs = c.scheduleForget(key, i.expiresMs)
+	c.put(key, abi.EncodeFields(0, 128, i.fields))
+}
+
+// cancelForget cancels the scheduled deletion of an idempotency record. The next record in that row gets its own full
+// retention.
+func (c *call) cancelForget(key string, row []byte) {
+	if i, ok := decodeIdem(row); ok {
+		c.out.Deletes = append(c.out.Deletes, forgetKey(i.forgetMs, key))
+	}
+}
+
+// finishIdempotency completes the idempotency record with the response. Without a response it deletes the record, so
+// that the caller can retry. It returns true if it has scheduled a deletion.
+func (c *call) finishIdempotency(s *Settle) (scheduled bool) {
+	if s.Idempotency == "" {
+		return false
+	}
+	key := rowIdem + s.Idempotency
+	row, ok := c.row(key)
+	i, valid := decodeIdem(row)
+	if !ok || !valid || i.requestID != s.RequestID || i.done {
+		return false
+	}
+	if len(s.Answer) == 0 && !s.Oversized {
+		c.out.Deletes = append(c.out.Deletes, key)
+		c.cancelForget(key, row)
+		return false
+	}
+	i.done, i.unreserved, i.oversized, i.expiresMs = true, false, s.Oversized, c.m.lastMs+retentionMs
+	if i.forgetMs < i.expiresMs { // a late response
+		c.cancelForget(key, row)
+		i.forgetMs, scheduled = c.scheduleForget(key, c.m.lastMs), true
+	}
+	c.put(key, abi.EncodeFields(0, 128, i.fields))
+	if !s.Oversized {
+		c.put(rowAnswer+s.Idempotency, s.Answer)
+	}
+	return scheduled
+}
+
+// Restart is the command that ends all requests of the key that are in progress: the only process that ran any has ended.
+// Each is charged its reservation at once, and the outcome of its idempotency key is unknown. It has no reply.
+type Restart struct{}
+
+// Encode encodes the command.
+func (c *Restart) Encode() []byte { return abi.EncodeFields(opRestart, 1, c.fields) }
+
+func (*Restart) fields(*abi.Fields) {}
+
+func (*Restart) reads() []abi.Range { return nil }
+
+func (*Restart) apply(c *call) {
+	if c.m == nil || len(c.m.reservations) == 0 {
+		return
+	}
+	c.m.advance(c.in.NowMs, c.limits())
+	c.expire(math.MaxUint64)
+	c.store()
+}
