@@ -48,6 +48,7 @@ func (x *exchange) admit(mode keymeter.Mode) {
 	if mode != keymeter.ModeCheck {
 		command.Violations = s.govern.violations
 		command.Idempotency, command.BodyHash = x.replayKey(), s.bodyHash
+		command.Rerun = s.rerun && command.Idempotency != ""
 		command.LifetimeMs = x.config.LongestRequestMs(x.tier()) + x.classifierTimeoutMs()
 	}
 	if x.takeLease(&command) {
@@ -59,15 +60,6 @@ func (x *exchange) admit(mode keymeter.Mode) {
 	s.times.admitStart = x.now
 	x.enter(phaseAdmit)
 	x.call(idAdmit, abi.ClassKeyMeter, s.keyHash, command.Encode())
-}
-
-// replayKey is the hash of the caller's Idempotency-Key, or "" if the response is not stored under it. A "model
-// not allowed" or "blocked" error is not stored, because the operator may change the policy before the next try.
-func (x *exchange) replayKey() string {
-	if bad := x.rejection(); bad == fault.ModelForbidden || bad == fault.Blocked {
-		return ""
-	}
-	return x.s.idempotency
 }
 
 // admitReply decodes the meter's reply. If the call failed, it refuses the exchange and returns false.
@@ -142,6 +134,11 @@ func (x *exchange) refuseAdmission(reply *keymeter.AdmitReply) {
 	case keymeter.Mismatch:
 		x.refuse(fault.IdempotencyReused, refusal{details: []fault.Detail{
 			{Field: "Idempotency-Key", Message: "was used with a different request; use a new Idempotency-Key"},
+		}})
+	case keymeter.OutcomeUnknown:
+		x.refuse(fault.IdempotencyUnknown, refusal{noRetry: true, details: []fault.Detail{
+			{Field: "Idempotency-Key", Message: "was used by a request that a provider may have executed; to run it again, repeat it with " +
+				rerunHeader + ": true"},
 		}})
 	case keymeter.Unreplayable:
 		x.refuse(fault.Unreplayable, refusal{noRetry: true})

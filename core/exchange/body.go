@@ -2,7 +2,6 @@ package exchange
 
 import (
 	"crypto/sha256"
-	"strconv"
 
 	"github.com/tidwall/gjson"
 
@@ -80,19 +79,6 @@ func (x *exchange) parse(body []byte) {
 		x.keepRequest(&parsed)
 		x.s.request.foreign, x.s.request.unknown = p.Foreign, appendExtra("", parsed.Unknown)
 	}
-}
-
-// checkIdempotencyKey reports an invalid Idempotency-Key.
-func (x *exchange) checkIdempotencyKey(p *api.Parser) {
-	n := x.s.invalidIdempotency
-	if n == 0 {
-		return
-	}
-	message := "must have 1 to 255 printable ASCII characters"
-	if n > maxIdempotency {
-		message += ", got " + strconv.FormatUint(n, 10)
-	}
-	p.Wrong("Idempotency-Key", message)
 }
 
 // keepRequest stores the parts of the request that later steps need, and its members for targets of the same

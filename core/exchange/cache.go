@@ -194,18 +194,24 @@ func (x *exchange) respondHit() {
 	x.finishHit()
 }
 
-// finishHit sends the cached response. With an Idempotency-Key it also stores it for a replay.
+// finishHit sends the cached response. With an Idempotency-Key it first stores it for a replay.
 func (x *exchange) finishHit() {
 	s := &x.s
 	headers := x.answerHeaders(&answer{provider: s.hit.provider, model: s.hit.model, cached: true})
-	x.respond(200, headers, []abi.Part{{Buffer: bufferAnswer}})
 	outcome := keymeter.Finish
 	if s.admission.mode == keymeter.ModeReserve {
 		outcome = keymeter.Hit
 	}
-	if outcome == keymeter.Hit || s.idempotency != "" {
+	if s.idempotency != "" {
+		x.promote()
 		settle := x.settlement(outcome, s.hit.model, 200)
 		x.keepReplay(&settle, 200, headers, x.event.Data)
+		x.keepAnswer(&settle, bufferAnswer)
+		return
+	}
+	x.respond(200, headers, []abi.Part{{Buffer: bufferAnswer}})
+	if outcome == keymeter.Hit {
+		settle := x.settlement(outcome, s.hit.model, 200)
 		x.settle(&settle)
 	}
 	x.promote()

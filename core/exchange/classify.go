@@ -239,10 +239,13 @@ func (x *exchange) classifierFinding(blocks bool) inspect.Result {
 	return result
 }
 
+// classifying reports whether the classifier beside the request has not responded.
+func (x *exchange) classifying() bool { return x.pending(idClassifyText) || x.pending(idClassify) }
+
 // holdSettle keeps the settlement until the classifier beside the request has responded: its cost belongs to it.
 func (x *exchange) holdSettle(settle *keymeter.Settle) bool {
 	c := &x.s.govern.classification
-	if !x.pending(idClassifyText) && !x.pending(idClassify) {
+	if !x.classifying() {
 		settle.Attempts = append(settle.Attempts, c.charges...)
 		return false
 	}

@@ -112,14 +112,12 @@ func (x *exchange) sendRejection() {
 	x.log(f.Status, f.Code)
 }
 
-// finishRejection returns the recorded error and stores it for a replay.
+// finishRejection stores the recorded error for a replay, then returns it.
 func (x *exchange) finishRejection() {
-	x.sendRejection()
 	f := x.rejection()
 	settle := x.settlement(keymeter.Finish, "", f.Status)
 	x.keepReplay(&settle, f.Status, []abi.Header{{Name: "content-type", Value: "application/json"}}, x.event.Data)
-	x.settle(&settle)
-	x.end()
+	x.keepAnswer(&settle, bufferError)
 }
 
 // refuseWith sends an error response.

@@ -15,7 +15,7 @@ import (
 // RequestHeaders are the request headers that the core reads. Hosts pass only these.
 var RequestHeaders = []string{
 	"accept", "anthropic-beta", "anthropic-version", "authorization", "cache-control", "content-encoding", "content-length",
-	"content-type", "idempotency-key", "x-api-key", governHeader, "x-postern-strict",
+	"content-type", "idempotency-key", "x-api-key", governHeader, rerunHeader, "x-postern-strict",
 }
 
 // ResponseHeaders are the provider's response headers that the core reads.
@@ -31,10 +31,9 @@ func (x *exchange) header(name string) string {
 }
 
 const (
-	maxQuery       = 1024 // longer queries are ignored; no valid one comes close
-	maxBeta        = 256
-	maxAddress     = 64
-	maxIdempotency = 255 // characters of an Idempotency-Key
+	maxQuery   = 1024 // longer queries are ignored; no valid one comes close
+	maxBeta    = 256
+	maxAddress = 64
 )
 
 // onRequest takes the request head: endpoint, method, key. The body is read only if the key is well-formed.
@@ -110,7 +109,7 @@ func (x *exchange) checkBodyHead() {
 		x.reject(fault.InvalidRequest, fault.Detail{Field: "x-postern-strict", Message: "must be true or false, got " + api.Quote(strict)})
 		return
 	}
-	if !x.readGovernHeader() {
+	if !x.readGovernHeader() || !x.readRerunHeader() {
 		return
 	}
 	if beta := x.header("anthropic-beta"); len(beta) <= maxBeta && printable(beta) {
@@ -134,18 +133,6 @@ func (x *exchange) checkBodyHead() {
 	}
 	x.readIdempotencyKey()
 	x.await(abi.Action{Kind: abi.ActionReadBody, ID: idBody, Buffer: bufferBody, Limit: x.config.MaxBodyBytes})
-}
-
-// readIdempotencyKey reads the caller's Idempotency-Key. An invalid one is reported together with the errors in the body.
-func (x *exchange) readIdempotencyKey() {
-	key := x.header("idempotency-key")
-	switch {
-	case key == "" || x.s.endpoint.repeatable():
-	case len(key) > maxIdempotency || !printable(key):
-		x.s.invalidIdempotency = uint64(len(key))
-	default:
-		x.s.idempotency = keys.Hash(key)
-	}
 }
 
 // rejections are the faults that are returned only after admission, so that callers without a valid key learn

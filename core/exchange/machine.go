@@ -47,6 +47,7 @@ const (
 	phaseRejoin                   // the flight has failed; joining the next one
 	phaseKeepHit                  // getting a cached response back to store it under the Idempotency-Key
 	phaseKeepError                // getting an error body back to store it under the Idempotency-Key
+	phaseKeep                     // waiting until the response is stored under the Idempotency-Key
 	phaseModels                   // getting the project's policy back to list its models
 	phaseCountUnseal              // decrypting the project's provider key to count tokens
 	phaseCount                    // waiting for the provider's token count
@@ -60,7 +61,7 @@ const (
 
 var phaseNames = [phases]string{
 	"head", "intake", "key", "policy", "inspect", "lookup", "admit", "grant", "recall", "lent", "cache", "over-budget", "classify", "unseal", "build", "opening", "whole",
-	"backoff", "stream", "closing", "mock", "pacing", "follow", "follow-end", "rejoin", "keep-hit", "keep-error", "models", "count-unseal", "count", "report",
+	"backoff", "stream", "closing", "mock", "pacing", "follow", "follow-end", "rejoin", "keep-hit", "keep-error", "keep", "models", "count-unseal", "count", "report",
 	"report-pause", "report-flush", "forward", "done",
 }
 
@@ -97,6 +98,7 @@ const (
 	inClassifyText
 	inClassified
 	inHeldSettle
+	inKept
 	inFlight // what the leader of a flight published, or the flight's end
 	inDisconnect
 	inLease // has no rows: the keeper's work does not depend on the phase
@@ -106,7 +108,7 @@ const (
 var inputNames = [inputs]string{
 	"request", "body", "record", "policy", "ledger-policy", "memory", "kv", "admit", "grant", "flush", "absorb", "unsealed", "buffer",
 	"response", "head", "chunk", "end", "fault", "timer", "tick", "extend", "extend-grant", "extend-flush", "extend-absorb", "report",
-	"forwarded", "classify-text", "classified", "held-settle", "flight", "disconnect", "lease",
+	"forwarded", "classify-text", "classified", "held-settle", "kept", "flight", "disconnect", "lease",
 }
 
 // row maps one input in one phase to its handler.
@@ -165,9 +167,12 @@ var table = [...]row{
 	{phaseMock, inClassified, (*exchange).onClassified},
 	{phasePacing, inClassifyText, (*exchange).onClassifyText},
 	{phasePacing, inClassified, (*exchange).onClassified},
+	{phaseKeep, inClassifyText, (*exchange).onClassifyText},
+	{phaseKeep, inClassified, (*exchange).onClassified},
 	{phaseDone, inClassifyText, (*exchange).onClassifyText},
 	{phaseDone, inClassified, (*exchange).onClassified},
 	{phasePacing, inHeldSettle, (*exchange).onHeldSettle}, // the mock's stream is settled when it starts
+	{phaseKeep, inHeldSettle, (*exchange).onHeldSettle},
 	{phaseDone, inHeldSettle, (*exchange).onHeldSettle},
 
 	// An attempt: one request to one target.
@@ -215,6 +220,13 @@ var table = [...]row{
 	// Responses that are also stored for a replay under the Idempotency-Key.
 	{phaseKeepHit, inBuffer, (*exchange).finishHit},
 	{phaseKeepError, inBuffer, (*exchange).finishRejection},
+	{phaseKeep, inKept, (*exchange).sendKept},
+	{phaseKeep, inTimer, (*exchange).sendKept},
+	{phaseKeep, inChunk, (*exchange).drain},
+	{phaseKeep, inEnd, (*exchange).drain},
+	{phaseKeep, inFault, (*exchange).drain},
+	{phasePacing, inKept, (*exchange).drain}, // late
+	{phaseDone, inKept, (*exchange).drain},
 
 	// Endpoints other than completions.
 	{phaseModels, inBuffer, (*exchange).onModelsPolicy},
@@ -255,6 +267,7 @@ var table = [...]row{
 	{phaseRejoin, inDisconnect, (*exchange).noteDisconnect},
 	{phaseKeepHit, inDisconnect, (*exchange).noteDisconnect},
 	{phaseKeepError, inDisconnect, (*exchange).noteDisconnect},
+	{phaseKeep, inDisconnect, (*exchange).noteDisconnect},
 	{phaseModels, inDisconnect, (*exchange).noteDisconnect},
 	{phaseCountUnseal, inDisconnect, (*exchange).noteDisconnect},
 	{phaseCount, inDisconnect, (*exchange).noteDisconnect},
@@ -335,7 +348,8 @@ const (
 	idClassifyText = 18
 	idClassify     = 19
 	idSettle       = 20
-	idFollow       = 21
+	idKeep         = 21
+	idFollow       = 22
 
 	idFlush        = 1000
 	idAbsorb       = 2000
@@ -349,7 +363,7 @@ const (
 var inputOf = [...]input{
 	idBody: inBody, idRecord: inRecord, idAdmit: inAdmit, idMemory: inMemory, idTimer: inTimer, idKV: inKV, idGrant: inGrant,
 	idReport: inReport, idBuffer: inBuffer, idForward: inForwarded, idTick: inTick, idExtend: inExtend, idPolicy: inPolicy,
-	idUnseal: inUnsealed, idLedgerPolicy: inLedgerPolicy, idExtendGrant: inExtendGrant, idClassifyText: inClassifyText, idClassify: inClassified, idSettle: inHeldSettle, idFollow: inFlight,
+	idUnseal: inUnsealed, idLedgerPolicy: inLedgerPolicy, idExtendGrant: inExtendGrant, idClassifyText: inClassifyText, idClassify: inClassified, idSettle: inHeldSettle, idKeep: inKept, idFollow: inFlight,
 }
 
 // input classifies the event and removes its action from the outstanding ones, unless more events follow. expected

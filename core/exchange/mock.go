@@ -61,7 +61,7 @@ const (
 )
 
 // streamMock sends the mock's response in pieces, as a provider would. The pieces wait in host buffers. The
-// exchange settles and caches the response at once: it is free and can no longer fail.
+// exchange settles and caches the response first: it is free and can no longer fail.
 func (x *exchange) streamMock(a *answer, r *chat.Response) {
 	s := &x.s
 	m := x.meta(a)
@@ -72,20 +72,37 @@ func (x *exchange) streamMock(a *answer, r *chat.Response) {
 		x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferPieces + uint64(i), Data: piece})
 	}
 	s.pieces.count = uint64(len(pieces))
-	headers := x.answerHeaders(a)
-	if !s.stream.opened { // a keep-alive comment during an earlier target's silence may have opened it
-		s.responded, s.stream.opened = true, true
-		trapEvent := x.family().StreamError(nil, &api.State{Started: true}, x.trapError(), &m)
-		x.do(abi.Action{Kind: abi.ActionOpen, Code: 200, Headers: x.allHeaders(headers), Data: trapEvent})
+	if s.idempotency == "" {
+		x.openMockStream(a)
 	}
 	settle := x.settlement(keymeter.Served, a.model, 200)
-	if s.idempotency != "" {
-		x.keepReplay(&settle, 200, headers, x.encodeAnswer(r, &m))
+	s.hit.provider, s.hit.model = a.provider, a.model
+	if s.idempotency == "" {
+		x.settle(&settle)
+	} else {
+		x.keepReplay(&settle, 200, x.answerHeaders(a), x.encodeAnswer(r, &m))
+		x.keepAnswer(&settle, 0)
 	}
-	x.settle(&settle)
 	x.store(a, false, stored)
 	x.landAnswer(a, false, stored)
-	s.hit.provider, s.hit.model = a.provider, a.model
+	if s.idempotency == "" {
+		x.startMockStream()
+	}
+}
+
+// openMockStream sends the head of the stream. A keep-alive comment during an earlier target's silence may have sent it.
+func (x *exchange) openMockStream(a *answer) {
+	s := &x.s
+	if s.stream.opened {
+		return
+	}
+	s.responded, s.stream.opened = true, true
+	m := x.meta(a)
+	trapEvent := x.family().StreamError(nil, &api.State{Started: true}, x.trapError(), &m)
+	x.do(abi.Action{Kind: abi.ActionOpen, Code: 200, Headers: x.allHeaders(x.answerHeaders(a)), Data: trapEvent})
+}
+
+func (x *exchange) startMockStream() {
 	x.log(200, "")
 	x.sendMockPiece()
 }

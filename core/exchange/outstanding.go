@@ -46,12 +46,12 @@ func (x *exchange) cancelWithin(first, end uint64) {
 
 // end finishes the exchange and cancels its outstanding actions. It keeps an outstanding fetch: that is a stream
 // whose end mark has arrived, and the rest of the body is read so that the connection can be reused. It also keeps a
-// classifier beside the request, for whose cost the settlement waits.
+// classifier beside the request, for whose cost the settlement waits, and a settlement whose reply is late.
 func (x *exchange) end() {
 	x.failFlight(x.ending)
 	x.dropAsk()
 	x.cancelWithin(0, idFetch)
 	x.cancelWithin(idFetch+1, idClassifyText)
-	x.cancelWithin(idSettle+1, idListEnd)
+	x.cancelWithin(idKeep+1, idListEnd)
 	x.enter(phaseDone)
 }

@@ -17,7 +17,7 @@ import (
 const (
 	bufferBody       = 1   // the request body
 	bufferMembers    = 2   // its members, re-encoded: the part of the upstream body that all targets of one dialect share
-	bufferAnswer     = 3   // a cached response that waits for its admission
+	bufferAnswer     = 3   // a response that waits: a cached one for its admission, others until they are stored
 	bufferError      = 4   // an error body that waits for its admission
 	bufferUpstream   = 5   // the provider's response
 	bufferDeltas     = 6   // a streamed response, as encoded deltas
@@ -59,6 +59,8 @@ type state struct {
 	cacheControl       cacheControl
 	invalidIdempotency uint64 // length of the caller's malformed Idempotency-Key; 0: it is valid or absent
 	idempotency        string // hash of the caller's Idempotency-Key
+	rerun              bool   // the request may run although the outcome of the one before is unknown
+	kept               uint64 // buffer of the response that waits until it is stored; 0: none
 	bodyHash           string
 	request            request
 	cacheKey           string
@@ -223,8 +225,9 @@ func (s *state) fields(f *abi.Fields, models []config.Model) {
 	f.String(&s.address)
 	f.String(&s.query)
 	f.Flags(&s.disconnected, &s.responded, &s.haveRecord, &s.bodyDone, &s.jsonRetried, &s.cacheControl.noStore, &s.cacheControl.noCache,
-		&s.strict, &s.hit.found)
+		&s.strict, &s.hit.found, &s.rerun)
 	f.Uint(&s.invalidIdempotency)
+	f.Uint(&s.kept)
 	s.recordField(f)
 	f.String(&s.rejected)
 	f.Uint(&s.cacheControl.maxAge)

@@ -75,58 +75,85 @@ func (x *exchange) collected(encoded []byte) *chat.Response {
 	return &r
 }
 
-// completeStream sends the end of the stream with the usage, and settles. encoded is the collected deltas, or nil.
+// completeStream sends the end of the stream with the usage, and settles. With an Idempotency-Key the response is stored
+// first. encoded is the collected deltas, or nil.
 func (x *exchange) completeStream(encoded []byte) {
 	s := &x.s
 	st := &s.stream
 	response := x.collected(encoded)
 	a := x.answer(st.finish.Complete())
 	m := x.meta(a)
-	status := x.sendStreamEnd(response, &m)
-	settle := x.settlement(keymeter.Served, a.model, status)
+	x.openStream()
+	end := abi.Part{Data: x.streamEnd(response, &m)}
+	if s.idempotency == "" {
+		x.sendStreamEnd(end)
+	}
+	settle := x.settlement(keymeter.Served, a.model, x.streamStatus())
 	if response != nil {
-		if s.idempotency != "" {
-			x.keepReplay(&settle, 200, x.answerHeaders(a), x.encodeAnswer(response, &m))
-		}
 		x.store(a, false, encoded)
-	} else if s.idempotency != "" {
-		settle.Oversized = true
 	}
 	if response != nil || s.flight.began { // followers have a response that is too long to store
 		x.landAnswer(a, false, encoded)
 	}
-	x.settle(&settle)
 	s.hit.provider, s.hit.model = a.provider, a.model
-	if status == 200 {
-		x.log(200, "")
-	} else {
-		x.log(status, clientClosed.Code)
+	if s.idempotency != "" {
+		x.keepStream(a, &settle, response, end.Data)
+		return
 	}
+	x.settle(&settle)
+	x.logStream()
 	x.end()
 }
 
+// keepStream stores the whole response of a stream before the end of the stream is sent.
+func (x *exchange) keepStream(a *answer, settle *keymeter.Settle, response *chat.Response, end []byte) {
+	if settle.Oversized = response == nil; response != nil {
+		m := x.meta(a)
+		x.keepReplay(settle, 200, x.answerHeaders(a), x.encodeAnswer(response, &m))
+	}
+	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferAnswer, Data: end})
+	x.keepAnswer(settle, bufferAnswer)
+}
+
+// streamEnd is the end of a complete stream in the caller's dialect.
+func (x *exchange) streamEnd(response *chat.Response, m *api.Meta) []byte {
+	st := &x.s.stream
+	switch {
+	case st.forOthers && !st.opened:
+		return nil
+	case st.passThrough:
+		return x.passThroughEnd()
+	}
+	return x.family().End(nil, &st.api, response, m)
+}
+
 // sendStreamEnd sends the end of a complete stream. If the caller disconnected before the stream's head, that is an error
-// response, as every exchange responds once. The result is the status for the log.
-func (x *exchange) sendStreamEnd(response *chat.Response, m *api.Meta) uint64 {
+// response, as every exchange responds once.
+func (x *exchange) sendStreamEnd(end abi.Part) {
 	st := &x.s.stream
 	if st.forOthers && !st.opened {
 		x.noteAttempt("200")
 		x.refuseWith(clientClosed, refusal{}, []abi.Part{{Data: x.errorBody(clientClosed, refusal{})}})
-		return clientClosed.Status
+		return
 	}
-	x.openStream()
-	var end []byte
-	if st.passThrough {
-		end = x.passThroughEnd()
-	} else {
-		end = x.family().End(nil, &st.api, response, m)
-	}
-	x.do(abi.Action{Kind: abi.ActionSend, Body: []abi.Part{{Data: end}}})
+	x.do(abi.Action{Kind: abi.ActionSend, Body: []abi.Part{end}})
 	x.do(abi.Action{Kind: abi.ActionClose})
-	if st.forOthers {
+}
+
+// streamStatus is the status of a complete stream for the log.
+func (x *exchange) streamStatus() uint64 {
+	if x.s.stream.forOthers {
 		return clientClosed.Status
 	}
 	return 200
+}
+
+func (x *exchange) logStream() {
+	if status := x.streamStatus(); status != 200 {
+		x.log(status, clientClosed.Code)
+		return
+	}
+	x.log(200, "")
 }
 
 // passThroughEnd is the end of a stream whose events were forwarded unchanged. OpenAI's end mark is never

@@ -160,8 +160,8 @@ func storedDeltas(r *chat.Response) []byte {
 	return w.Buf
 }
 
-// respondAnswer sends a provider's response to the caller, then settles and caches it. raw is the provider's body
-// if it is in the caller's dialect: it is sent unchanged.
+// respondAnswer sends a provider's response to the caller, then settles and caches it. With an Idempotency-Key it is
+// stored first. raw is the provider's body if it is in the caller's dialect: it is sent unchanged.
 func (x *exchange) respondAnswer(a *answer, r *chat.Response, raw []byte) {
 	s := &x.s
 	if !x.testMode() {
@@ -177,18 +177,30 @@ func (x *exchange) respondAnswer(a *answer, r *chat.Response, raw []byte) {
 	case s.govern.on && s.endpoint != endpointEmbeddings:
 		part = abi.Part{Data: x.restoreRaw(raw)} // bufferUpstream has the unchecked response
 	}
-	headers := x.answerHeaders(a)
-	x.respond(200, headers, []abi.Part{part})
-	settle := x.settlement(keymeter.Served, a.model, 200)
-	if part.Buffer == 0 {
-		x.keepReplay(&settle, 200, headers, part.Data)
-	} else {
-		x.keepReplay(&settle, 200, headers, raw)
+	if s.idempotency != "" {
+		x.keepWhole(a, part, raw)
+		x.store(a, raw != nil, stored)
+		x.landAnswer(a, raw != nil, stored)
+		return
 	}
+	x.respond(200, x.answerHeaders(a), []abi.Part{part})
+	settle := x.settlement(keymeter.Served, a.model, 200)
 	x.settle(&settle)
 	x.store(a, raw != nil, stored)
 	x.landAnswer(a, raw != nil, stored)
 	s.hit.provider, s.hit.model = a.provider, a.model
 	x.log(200, "")
 	x.end()
+}
+
+// keepWhole stores a whole response before it is sent. raw is the content of the part's buffer.
+func (x *exchange) keepWhole(a *answer, part abi.Part, raw []byte) {
+	if part.Buffer == 0 {
+		part.Buffer, raw = bufferAnswer, part.Data
+		x.do(abi.Action{Kind: abi.ActionKeep, Buffer: part.Buffer, Data: raw})
+	}
+	settle := x.settlement(keymeter.Served, a.model, 200)
+	x.keepReplay(&settle, 200, x.answerHeaders(a), raw)
+	x.s.hit.provider, x.s.hit.model = a.provider, a.model
+	x.keepAnswer(&settle, part.Buffer)
 }

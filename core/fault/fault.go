@@ -30,6 +30,7 @@ var (
 	Conflict           = Fault{409, "conflict", "Conflict with the current state"}
 	NoMasterKey        = Fault{409, "no_master_key", "No master key is configured; set POSTERN_MASTER_KEYS"}
 	IdempotencyRunning = Fault{409, "idempotency_in_progress", "A request with this Idempotency-Key is in progress"}
+	IdempotencyUnknown = Fault{409, "idempotency_outcome_unknown", "Outcome of an earlier request with this Idempotency-Key unknown"}
 	Unreplayable       = Fault{409, "idempotency_not_replayable", "Response too large to replay; use a new Idempotency-Key"}
 	BodyTooLarge       = Fault{413, "request_too_large", "Request too large"}
 	UnsupportedType    = Fault{415, "unsupported_media_type", "Unsupported media type"}
