@@ -70,6 +70,16 @@ func (x *exchange) replayKey() string {
 	return x.s.idempotency
 }
 
+// holdEnd keeps the last output of a complete stream, which may contain its success mark, until the response is stored. It
+// returns the output to send now.
+func (x *exchange) holdEnd(out []byte) []byte {
+	if x.s.idempotency == "" {
+		return out
+	}
+	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferAnswer, Data: out})
+	return nil
+}
+
 // keepAnswer settles the request and stores its response. Then the response is sent from a buffer. While the classifier beside the
 // request has not responded, the settlement waits for it, and the response is stored without it.
 func (x *exchange) keepAnswer(settle *keymeter.Settle, buffer uint64) {

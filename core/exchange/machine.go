@@ -348,8 +348,8 @@ const (
 	idClassifyText = 18
 	idClassify     = 19
 	idSettle       = 20
-	idKeep         = 21
-	idFollow       = 22
+	idFollow       = 21
+	idKeep         = 22
 
 	idFlush        = 1000
 	idAbsorb       = 2000
@@ -363,7 +363,7 @@ const (
 var inputOf = [...]input{
 	idBody: inBody, idRecord: inRecord, idAdmit: inAdmit, idMemory: inMemory, idTimer: inTimer, idKV: inKV, idGrant: inGrant,
 	idReport: inReport, idBuffer: inBuffer, idForward: inForwarded, idTick: inTick, idExtend: inExtend, idPolicy: inPolicy,
-	idUnseal: inUnsealed, idLedgerPolicy: inLedgerPolicy, idExtendGrant: inExtendGrant, idClassifyText: inClassifyText, idClassify: inClassified, idSettle: inHeldSettle, idKeep: inKept, idFollow: inFlight,
+	idUnseal: inUnsealed, idLedgerPolicy: inLedgerPolicy, idExtendGrant: inExtendGrant, idClassifyText: inClassifyText, idClassify: inClassified, idSettle: inHeldSettle, idFollow: inFlight, idKeep: inKept,
 }
 
 // input classifies the event and removes its action from the outstanding ones, unless more events follow. expected

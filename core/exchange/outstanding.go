@@ -52,6 +52,7 @@ func (x *exchange) end() {
 	x.dropAsk()
 	x.cancelWithin(0, idFetch)
 	x.cancelWithin(idFetch+1, idClassifyText)
+	x.cancelWithin(idSettle+1, idKeep)
 	x.cancelWithin(idKeep+1, idListEnd)
 	x.enter(phaseDone)
 }

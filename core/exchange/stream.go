@@ -177,6 +177,9 @@ func (x *exchange) deliver(out, deltas []byte) bool {
 		x.blockStream(out)
 		return false
 	}
+	if complete {
+		out = x.holdEnd(out)
+	}
 	x.sendOrHold(out)
 	x.appendDeltas(deltas)
 	x.publish()

@@ -111,7 +111,7 @@ func (x *exchange) keepStream(a *answer, settle *keymeter.Settle, response *chat
 		m := x.meta(a)
 		x.keepReplay(settle, 200, x.answerHeaders(a), x.encodeAnswer(response, &m))
 	}
-	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferAnswer, Data: end})
+	x.do(abi.Action{Kind: abi.ActionAppend, Buffer: bufferAnswer, Data: end}) // after what holdEnd has kept
 	x.keepAnswer(settle, bufferAnswer)
 }
 

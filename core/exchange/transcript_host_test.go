@@ -44,6 +44,7 @@ var commands = map[string]func(*session, *args){
 	"supply":    (*session).doSupply,
 	"unsealed":  (*session).doUnsealed,
 	"timer":     (*session).doTimer,
+	"kept":      (*session).doKept,
 	"tick":      (*session).doTick,
 	"forwarded": (*session).doForwarded,
 }

@@ -22,7 +22,7 @@ func reply(data []byte) abi.Event { return abi.Event{Kind: abi.EventReply, Data:
 var verdicts = map[string]keymeter.Verdict{
 	"admitted": keymeter.Admitted, "unknown": keymeter.Unknown, "stale": keymeter.Stale, "limited": keymeter.RateLimited, "short": keymeter.Short,
 	"replay": keymeter.Replay, "running": keymeter.Running, "mismatch": keymeter.Mismatch, "unreplayable": keymeter.Unreplayable,
-	"concurrency-limited": keymeter.ConcurrencyLimited, "inactive": keymeter.Inactive,
+	"concurrency-limited": keymeter.ConcurrencyLimited, "inactive": keymeter.Inactive, "outcome-unknown": keymeter.OutcomeUnknown,
 }
 
 // admit VERDICT: the meter's reply. "admitted" reserves the requested amount, or the minimum with "least", and has the
@@ -83,6 +83,15 @@ func encodedReplay(a *args) []byte {
 	w.String("application/json")
 	w.Bytes(a.body())
 	return w.Buf
+}
+
+// kept [failed]: the meter's reply to a settlement that stores the response.
+func (s *session) doKept(a *args) {
+	event := reply(nil)
+	if word := a.word(); word != "" {
+		event.Code = outcome(a, word)
+	}
+	s.reply(a, s.find(a, callOf("settle")).ID, event)
 }
 
 // grant total=$1 [final] | recall=METER,METER next=METER | next=METER | none | failed: the Ledger's reply.

@@ -139,6 +139,7 @@ func (f *fields) admit(c *keymeter.Admit) {
 	f.flag("final", c.Final)
 	f.grant(&c.Grant)
 	f.text("idempotency", c.Idempotency)
+	f.flag("rerun", c.Rerun)
 	f.trace(&c.Trace)
 	f.violations(c.Violations)
 	f.flag("asks-for-lease", c.LeaseID != 0)
