@@ -41,6 +41,7 @@ var (
 	concurrencyLimited = verdict("concurrency limited", keymeter.AdmitReply{Verdict: keymeter.ConcurrencyLimited})
 	running            = verdict("running", keymeter.AdmitReply{Verdict: keymeter.Running})
 	mismatch           = verdict("mismatch", keymeter.AdmitReply{Verdict: keymeter.Mismatch})
+	outcomeUnknown     = verdict("outcome unknown", keymeter.AdmitReply{Verdict: keymeter.OutcomeUnknown})
 	unreplayable       = verdict("unreplayable", keymeter.AdmitReply{Verdict: keymeter.Unreplayable})
 )
 
@@ -183,6 +184,7 @@ var base = alphabet{
 	"absorb": {done},
 	"cache":  {absent},
 	"policy": {absent},
+	"settle": {done},
 }
 
 // A stream in Anthropic's Messages format.

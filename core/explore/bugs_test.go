@@ -114,6 +114,37 @@ func TestInjectedBugsAreFound(t *testing.T) {
 	}
 }
 
+// TestInjectedBugsOfIdempotencyAreFound is the same for requests with an Idempotency-Key.
+func TestInjectedBugsOfIdempotencyAreFound(t *testing.T) {
+	early := func(a *abi.Action) bool { return a.Kind == abi.ActionRespond || a.Kind == abi.ActionClose }
+	for _, bug := range []struct {
+		name, found string
+		tamper      func(e *abi.Event, out *abi.StepOutput)
+	}{
+		{"responds before the response is stored", "a response is sent before it is stored", func(_ *abi.Event, out *abi.StepOutput) {
+			if slices.ContainsFunc(out.Actions, func(a abi.Action) bool { return isSettle(&a) }) && !slices.ContainsFunc(out.Actions, func(a abi.Action) bool { return early(&a) }) {
+				out.Actions = append(out.Actions, abi.Action{Kind: abi.ActionRespond, Code: 200})
+			}
+		}},
+		{"stores no response", "a request with a response frees its idempotency key", settling(func(s *keymeter.Settle) { s.Answer = nil })},
+	} {
+		s := post("a request", "/v1/chat/completions", bodyFor("only", messages), alphabet{"fetch": {openaiOK}}, withHeaders(header("idempotency-key", "i1")))
+		s.tamper = bug.tamper
+		if x := explore(s); !slices.ContainsFunc(x.findings, func(f finding) bool { return strings.Contains(f.what, bug.found) }) {
+			t.Errorf("machine that %s: found %q, want %q", bug.name, x.findings, bug.found)
+		}
+	}
+	marking := post("a stream", "/v1/messages", streaming(bodyFor("poet", messages)), alphabet{"stream": {streamed(anthropicStream)}}, allow("poet"), withHeaders(header("idempotency-key", "i1")))
+	marking.tamper = func(e *abi.Event, out *abi.StepOutput) { // sends the provider's mark at once
+		if bytes.Contains(e.Data, []byte("message_stop")) && e.Kind == abi.EventChunk {
+			out.Actions = append(out.Actions, abi.Action{Kind: abi.ActionSend, Body: []abi.Part{{Data: e.Data}}})
+		}
+	}
+	if x := explore(marking); !slices.ContainsFunc(x.findings, func(f finding) bool { return strings.Contains(f.what, "before it is stored") }) {
+		t.Errorf("found %q", x.findings)
+	}
+}
+
 // TestInjectedBugsOfTheGovernorAreFound is the same for requests that the Governor and a classifier check.
 func TestInjectedBugsOfTheGovernorAreFound(t *testing.T) {
 	for _, bug := range []struct {

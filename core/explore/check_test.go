@@ -249,8 +249,12 @@ func (w *world) noteFault(code uint64) {
 
 func (w *world) noteObjectReply(p *pending, e *abi.Event) {
 	seen := &w.facts.seen
-	if p.meaning == "report-lease" {
+	switch p.meaning {
+	case "report-lease":
 		w.noteReport(&p.action, e)
+		return
+	case "settle":
+		w.facts.kept = true
 		return
 	}
 	if e.Code != abi.OutcomeOK {
@@ -342,6 +346,11 @@ func (w *world) noteCall(a *abi.Action) {
 
 func (w *world) noteSettle(settle *keymeter.Settle) {
 	f := &w.facts
+	f.freed = f.freed || settle.Idempotency != "" && len(settle.Answer) == 0 && !settle.Oversized
+	if settle.Outcome == keymeter.Finish && f.admitted == keymeter.ModeReserve {
+		f.record(settleText(settle)) // stores a response whose settlement waits for the classifier
+		return
+	}
 	if f.settled++; f.settled > 1 {
 		w.violate("a reservation is settled %d times", f.settled)
 	}
@@ -412,6 +421,29 @@ func (w *world) checkOver() {
 			w.violate("%s is outstanding after the response", p.meaning)
 		}
 	}
+}
+
+// checkStoredFirst checks that a response is stored under the idempotency key before it is sent, and that the key is not freed.
+// A failure is not stored.
+func (w *world) checkStoredFirst(success bool) {
+	f := &w.facts
+	switch {
+	case !f.idem || !success:
+	case !f.kept:
+		w.violate("a response is sent before it is stored")
+	case f.freed:
+		w.violate("a request with a response frees its idempotency key")
+	}
+}
+
+// succeeded reports whether the bytes end a stream successfully.
+func succeeded(sent []byte) bool {
+	for _, mark := range []string{"data: [DONE]", "event: message_stop", "event: response.completed"} {
+		if bytes.Contains(sent, []byte(mark)) {
+			return true
+		}
+	}
+	return false
 }
 
 // checkSent checks that a stream has one start and one end, even if several targets contribute.

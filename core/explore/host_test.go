@@ -133,6 +133,7 @@ func (w *world) sendToCaller(a *abi.Action) {
 	switch a.Kind {
 	case abi.ActionRespond:
 		w.respondOnce(complete, "Respond")
+		w.checkStoredFirst(a.Code == 200 || a.Code == 400 && w.facts.fetches == 0)
 		w.facts.record(fmt.Sprintf("respond %d%s%s", a.Code, contents(w.join(a.Body)), headerText(a.Headers)))
 	case abi.ActionOpen:
 		w.respondOnce(opened, "Open")
@@ -144,6 +145,7 @@ func (w *world) sendToCaller(a *abi.Action) {
 			w.facts.delivered += bytes.Count(body, []byte(completionMark))
 			w.sent = append(slices.Clip(w.sent), body...)
 			w.checkSent()
+			w.checkStoredFirst(succeeded(body))
 		}
 		w.drain()
 	case abi.ActionClose:

@@ -2,6 +2,7 @@ package explore_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/postern-ai/postern/core/abi"
@@ -84,6 +85,9 @@ func (w *world) timers(p *pending) []option {
 	return options
 }
 
+// keepTimerID is the wait for a response to be stored.
+const keepTimerID = 6
+
 func timer(id, ms uint64) func(*world) {
 	return func(w *world) {
 		if w.nowMs += ms; w.nowMs >= startMs+w.config.Routing.RequestMs {
@@ -93,6 +97,9 @@ func timer(id, ms uint64) func(*world) {
 			w.facts.seen |= sawSlow
 		}
 		w.remove(id)
+		if id == keepTimerID && slices.ContainsFunc(w.open, func(p pending) bool { return p.meaning == "settle" }) {
+			w.facts.kept = true // too late
+		}
 		w.step(abi.Event{Kind: abi.EventTimer, ID: id})
 	}
 }

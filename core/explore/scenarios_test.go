@@ -156,12 +156,15 @@ func admissions() []*scenario {
 			"key":   {record(func(r *doc.Record) { r.Models = []string{"spare"} })},
 			"admit": {admitted, rateLimited, stale(nil)}, "fetch": {openaiOK},
 		}),
-		post("invalid body with an idempotency key", "/api/ai/complete", `{"prompt":5}`, alphabet{"admit": {admitted, running, mismatch, unreplayable, replayed(`{"error":"x"}`)}},
+		post("invalid body with an idempotency key", "/api/ai/complete", `{"prompt":5}`, alphabet{"admit": {admitted, running, mismatch, outcomeUnknown, unreplayable, replayed(`{"error":"x"}`)}, "settle": {done, failed}},
 			withHeaders(header("idempotency-key", "i1"))),
 		post("idempotency", "/api/ai/complete", nativeBody, alphabet{
-			"admit": {admitted, running, mismatch, unreplayable, replayed("{}"), verdict("a damaged replay", keymeter.AdmitReply{Verdict: keymeter.Replay, Answer: []byte{1}})},
-			"fetch": {openaiOK, down, rejected},
+			"admit": {admitted, running, mismatch, outcomeUnknown, unreplayable, replayed("{}"), verdict("a damaged replay", keymeter.AdmitReply{Verdict: keymeter.Replay, Answer: []byte{1}})},
+			"fetch": {openaiOK, down, rejected}, "settle": {done, failed, overloaded},
 		}, withHeaders(header("idempotency-key", "i1"))),
+		post("rerun", "/api/ai/complete", nativeBody, alphabet{"admit": {admitted, short.only(1), running, outcomeUnknown}, "fetch": {openaiOK}},
+			withHeaders(header("idempotency-key", "i1"), header("x-postern-idempotency-rerun", "true"))),
+		post("invalid rerun", "/api/ai/complete", nativeBody, alphabet{"admit": {admitted}}, withHeaders(header("x-postern-idempotency-rerun", "true"))),
 		post("invalid idempotency key", "/api/ai/complete", nativeBody, alphabet{"admit": {admitted}}, withHeaders(header("idempotency-key", "\x01"))),
 	}
 }
@@ -270,7 +273,7 @@ func caches() []*scenario {
 		cacheable("cached, but the newer record disables the cache", "/api/ai/complete", nativeBody, fetches.with(alphabet{"admit": {admitted, stale(nil)}})),
 		cacheable("cached with the budget used up", "/api/ai/complete", nativeBody, fetches.with(alphabet{
 			"admit": {admitted, short.only(2)}, "grant": {granted, noMore, recallOne, failed}, "flush": {someUsage, noUsage, failed}})),
-		cacheable("cached with an idempotency key", "/api/ai/complete", nativeBody, fetches.with(alphabet{"admit": {admitted, replayed("{}"), running}}), withHeaders(header("idempotency-key", "i1"))),
+		cacheable("cached with an idempotency key", "/api/ai/complete", nativeBody, fetches.with(alphabet{"admit": {admitted, replayed("{}"), running}, "settle": {done, failed}}), withHeaders(header("idempotency-key", "i1"))),
 		cacheable("cached with a policy", "/api/ai/complete", nativeTo("balanced"), fetches.with(alphabet{
 			"key": {record(both(cached, withPolicy(3)))}, "policy": {ok("the policy", policyOf(3, onlySpareModel))}, "policy 4": {absent}, "ask-policy": {ok("the policy", policyOf(4, withOpenAIKey))},
 			"admit": {admitted, stale(both(cached, withPolicy(4)))}, "unseal": {ok("open", []byte(projectOpenAIKey))},
@@ -360,7 +363,11 @@ func streams() []*scenario {
 		post("stream with a fallback", "/v1/chat/completions", streaming(bodyFor("mixed", messages)), alphabet{
 			"stream poet": {streamed(anthropicStream), streamed(anthropicError), down}, "stream only": {streamed(openaiStream), streamed(openaiError), busy},
 		}, allow("poet", "only")),
-		post("stream with an idempotency key", "/v1/chat/completions", chat, alphabet{"admit": {admitted, running, replayed("data: [DONE]")}, "stream": {streamed(openaiStream), down}}, withHeaders(header("idempotency-key", "i1"))),
+		post("stream with an idempotency key", "/v1/chat/completions", chat, alphabet{"admit": {admitted, running, replayed("data: [DONE]")}, "stream": {streamed(openaiStream), down}, "settle": {done, failed}}, withHeaders(header("idempotency-key", "i1"))),
+		post("messages stream with an idempotency key", "/v1/messages", streaming(bodyFor("poet", messages)), alphabet{"stream": {streamed(anthropicStream), streamed(anthropicError)}}, allow("poet"), withHeaders(header("idempotency-key", "i1"))),
+		post("responses stream with an idempotency key", "/v1/responses", streaming(bodyFor("sage", input)), alphabet{"stream": {streamed(responsesStream)}, "settle": {done, failed}}, allow("sage"), withHeaders(header("idempotency-key", "i1"))),
+		post("translated stream with an idempotency key", "/v1/responses", streaming(bodyFor("only", input)), alphabet{"stream": {streamed(openaiStream)}}, withHeaders(header("idempotency-key", "i1"))),
+		post("stream with an idempotency key and data after its end", "/v1/chat/completions", chat, alphabet{"key": {record(cached)}, "stream": {streamed(openaiTrailing)}}, withHeaders(header("idempotency-key", "i1"))),
 		post("cached stream with a fallback", "/v1/chat/completions", streaming(bodyFor("balanced", messages)), alphabet{
 			"key": {record(cached)}, "stream": {streamed(openaiStream), down},
 		}, allow("only", "spare")),

@@ -78,6 +78,8 @@ type facts struct {
 	admitted     keymeter.Mode // of the last admission; 0: none yet
 	unsure       bool          // the outcome of an admission that reserves is unknown
 	idem         bool          // that admission started an idempotency record
+	kept         bool          // a response under the idempotency key was stored, or could not be
+	freed        bool          // the idempotency key may be used again, as after a failure
 	settled      int
 	fetches      int
 	called       string // the called models, each followed by a space
@@ -122,6 +124,8 @@ func (f *facts) encode(w *abi.Writer) {
 	w.Uint(uint64(f.admitted))
 	w.Bool(f.unsure)
 	w.Bool(f.idem)
+	w.Bool(f.kept)
+	w.Bool(f.freed)
 	w.Uint(uint64(f.settled))
 	w.Uint(uint64(f.fetches))
 	w.String(f.called)
