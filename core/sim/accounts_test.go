@@ -267,8 +267,19 @@ func (k *key) charge(s *settleCommand) bool {
 	return true
 }
 
+// checkStoredOutcome checks the outcome of a settlement that stored the response before it was sent.
+func (x *exchange) checkStoredOutcome() {
+	if i := &x.history.idem; i.answer {
+		x.checkOutcome(&settleCommand{id: x.id, outcome: i.settled})
+	}
+}
+
 // checkOutcome checks I2: the settled outcome agrees with the caller's response.
 func (x *exchange) checkOutcome(s *settleCommand) {
+	if x.item.Idem != "" && !x.done {
+		x.history.idem.answer, x.history.idem.settled = true, s.outcome
+		return
+	}
 	served := x.history.status == 200
 	if x.opened {
 		served = x.history.hit || slices.ContainsFunc(x.history.fetches, func(f *fetch) bool { return f.content })

@@ -53,6 +53,8 @@ type history struct {
 	waits     uint64
 	fetchedAt uint64 // time of the first fetch; 0: none
 	extends   uint64 // time of its stream's first request for more budget; 0: none
+	endedAt   uint64 // time of the end of the caller's request; 0: none
+	idem      idempotent
 }
 
 // ask sends an item's request.
@@ -73,6 +75,7 @@ func (w *world) begin(it *item, k *key, i *isolate, seed uint64) *exchange {
 	w.byID[x.id] = x
 	w.stats.Exchanges++
 	x.history = history{arrivedAt: w.now, freeFrom: len(x.project.free) - 1, least: -1}
+	x.history.idem.before = w.dispatched[x.idemID()]
 	x.request = x.compose()
 	w.logf("%s: %s of %s in isolate %d: %s %s", x.id, it.Path, k.id, i.number, x.request.model, it.Cache)
 	if it.Leave > 0 {
@@ -158,6 +161,9 @@ func (x *exchange) compose() request {
 	if it.Idem != "" {
 		r.headers = append(r.headers, abi.Header{Name: "idempotency-key", Value: it.Idem})
 	}
+	if it.Rerun {
+		r.headers = append(r.headers, abi.Header{Name: "x-postern-idempotency-rerun", Value: "true"})
+	}
 	return r
 }
 
@@ -208,6 +214,7 @@ func (x *exchange) responded(status uint64, headers []abi.Header, body []byte) {
 	x.finished(status)
 	x.checkDeadline()
 	x.checkStatus()
+	x.checkStoredOutcome()
 }
 
 func note(v bool, text string) string {
@@ -267,13 +274,14 @@ func (x *exchange) responseClosed() {
 		x.checkDeadline()
 	}
 	x.checkStream(whole)
+	x.checkStoredOutcome()
 }
 
 // finished records the end of the caller's request. Status 0 means that no response was sent.
 func (x *exchange) finished(status uint64) {
 	if !x.done {
 		x.done = true
-		x.history.waits = x.w.now - x.history.arrivedAt
+		x.history.waits, x.history.endedAt = x.w.now-x.history.arrivedAt, x.w.now
 		x.history.claim.end(x.w.now)
 		x.w.stats.countStatus(status)
 		if x.w.plan.Cut {
@@ -324,6 +332,7 @@ func (x *exchange) recordCall(a *abi.Action) {
 		}
 	case opSettle:
 		x.history.settled = true
+		x.noteSettle(a.Data)
 		x.checkFetches()
 	}
 }

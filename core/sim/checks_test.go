@@ -29,6 +29,9 @@ func (x *exchange) checkStatus() {
 		x.justified(len(x.targets()) == 0, "the model is in the catalog")
 	case 409, 422:
 		x.justified(x.item.Idem != "" || x.answeredBlocked(), "no request shares its idempotency key")
+		if s.status == 409 {
+			x.checkConflict()
+		}
 	case 415:
 		x.justified(x.item.Bad == "type", "the content type is JSON")
 	case 429:

@@ -225,7 +225,7 @@ const maxTries = 2000
 
 // TestDefectsAreDetected checks that the rules detect every defect in a world that passes without it.
 func TestDefectsAreDetected(t *testing.T) {
-	for _, d := range slices.Concat(defects, violationDefects, leaseDefects) {
+	for _, d := range slices.Concat(defects, violationDefects, leaseDefects, idempotencyDefects) {
 		t.Run(d.name, func(t *testing.T) {
 			t.Parallel()
 			for seed := 1 + rareDefects[d.name]; seed <= maxTries; seed++ {

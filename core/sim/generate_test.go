@@ -30,6 +30,7 @@ func generate(seed uint64) *plan {
 	g.govern()
 	g.lend()
 	g.flood()
+	g.addRepeats()
 	g.order()
 	return g.p
 }

@@ -86,6 +86,7 @@ type item struct {
 	N         uint64     `json:"n,omitempty"`      // number of choices
 	Think     uint64     `json:"think,omitempty"`  // reasoning tokens
 	Idem      string     `json:"idem,omitempty"`
+	Rerun     bool       `json:"rerun,omitempty"` // it may run again if its outcome is unknown
 	Cache     string     `json:"cache,omitempty"` // Cache-Control
 	Bad       string     `json:"bad,omitempty"`   // the request's defect: body, key, type, malformed
 	Leave     uint64     `json:"leave,omitempty"` // ms until the client disconnects

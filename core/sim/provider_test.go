@@ -91,6 +91,7 @@ func (x *exchange) fetch(a *abi.Action) {
 			w.fail("I13", "%s: a second fetch while one is outstanding", x.id)
 		}
 	}
+	x.checkFirstFetch()
 	x.history.fetches = append(x.history.fetches, f)
 	if x.history.fetchedAt == 0 {
 		x.history.fetchedAt = w.now

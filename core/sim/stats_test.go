@@ -10,6 +10,7 @@ import (
 type stats struct {
 	Worlds, Calm, Exchanges, Steps, Commands, Fetches, Faults, Operations, Left, Expired, Followed, Withheld int
 	Leases, Leased, Booked, ReportedLate                                                                     int
+	Unknown, Reruns                                                                                          int
 	statuses                                                                                                 map[uint64]int
 }
 
@@ -37,6 +38,8 @@ func (s *stats) plus(o *stats) {
 	s.ReportedLate += o.ReportedLate
 	s.Followed += o.Followed
 	s.Withheld += o.Withheld
+	s.Unknown += o.Unknown
+	s.Reruns += o.Reruns
 	for status, n := range o.statuses {
 		s.countStatus(status)
 		s.statuses[status] += n - 1
@@ -50,8 +53,8 @@ func (s *stats) String() string {
 	}
 	slices.Sort(statuses)
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d worlds (%d without fault classes), %d exchanges, %d steps, %d object commands, %d fetches, %d exchanges in another's flight, %d chunks withheld, %d faults, %d operator changes, %d expired reservations\n%d leases admitted %d requests; %d were booked as unreported, %d of them reported late\nresponses:",
-		s.Worlds, s.Calm, s.Exchanges, s.Steps, s.Commands, s.Fetches, s.Followed, s.Withheld, s.Faults, s.Operations, s.Expired, s.Leases, s.Leased, s.Booked, s.ReportedLate)
+	fmt.Fprintf(&b, "%d worlds (%d without fault classes), %d exchanges, %d steps, %d object commands, %d fetches, %d exchanges in another's flight, %d chunks withheld, %d faults, %d operator changes, %d expired reservations\n%d leases admitted %d requests; %d were booked as unreported, %d of them reported late\n%d requests got an unknown outcome, %d ran again\nresponses:",
+		s.Worlds, s.Calm, s.Exchanges, s.Steps, s.Commands, s.Fetches, s.Followed, s.Withheld, s.Faults, s.Operations, s.Expired, s.Leases, s.Leased, s.Booked, s.ReportedLate, s.Unknown, s.Reruns)
 	for _, status := range statuses {
 		name := fmt.Sprint(status)
 		if status == 0 {

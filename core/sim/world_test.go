@@ -30,6 +30,7 @@ type world struct {
 	byHash       map[string]*key
 	exchanges    []*exchange
 	byID         map[string]*exchange
+	dispatched   map[idemID]*exchange // the latest exchange under an idempotency key that was sent to a provider
 	fetches      []*fetch
 	stats        *stats
 	defect       defect
@@ -156,7 +157,7 @@ func (w *world) drain() {
 }
 
 func newWorld(p *plan, b defect, s *stats, trace *strings.Builder) *world {
-	w := &world{plan: p, now: p.Start, colo: colo{}, objects: map[objectID]*object{}, byHash: map[string]*key{}, byID: map[string]*exchange{}, stats: s, defect: b, trace: trace}
+	w := &world{plan: p, now: p.Start, colo: colo{}, objects: map[objectID]*object{}, byHash: map[string]*key{}, byID: map[string]*exchange{}, dispatched: map[idemID]*exchange{}, stats: s, defect: b, trace: trace}
 	w.kv.init()
 	for i := range max(1, p.Isolates) {
 		w.isolates = append(w.isolates, newIsolate(w, i))
