@@ -82,6 +82,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 		return nil, errors.Join(err, s.store.Close())
 	}
 	s.install(d)
+	s.restartMeters(ctx)
 	return s, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"container/heap"
 	"context"
 
+	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/store"
 )
 
@@ -169,6 +170,18 @@ func (s *Store) stillDue(taken *alarm, now uint64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return taken.at != 0 && taken.at <= now
+}
+
+// Alarmed returns the objects of a class that have an alarm, in any order.
+func (s *Store) Alarmed(class abi.Class) (list []store.Object) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for o := range s.alarms.of {
+		if o.Class == class {
+			list = append(list, o)
+		}
+	}
+	return list
 }
 
 // NextAlarm implements store.Store. It leaves out alarms that ring now.

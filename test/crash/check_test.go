@@ -54,9 +54,9 @@ func (w *world) checkSettled() {
 	}
 }
 
-func (w *world) figures(p *project) figures {
-	w.Helper()
-	return readFigures(w.mustAdmin("GET", "projects/"+p.id+"/usage", "").body)
+func (d *deployment) figures(p *project) figures {
+	d.Helper()
+	return readFigures(d.mustAdmin("GET", "projects/"+p.id+"/usage", "").body)
 }
 
 // sums adds up the outcomes of a project's requests.

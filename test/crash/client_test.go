@@ -25,12 +25,19 @@ func (r *response) get(path string) gjson.Result { return gjson.GetBytes(r.body,
 // send sends a request. The error means that no complete response arrived, which is a failure of the test unless the
 // server was killed.
 func (d *deployment) send(method, path, header, value, body string) (*response, error) {
-	request, err := http.NewRequest(method, d.url(path), strings.NewReader(body))
+	request, err := http.NewRequest(method, d.url(path), reader(body))
 	if err != nil {
 		return nil, err
 	}
 	request.Header.Set(header, value)
-	if body != "" {
+	return d.do(request)
+}
+
+func reader(body string) io.Reader { return strings.NewReader(body) }
+
+// do sends a request, as send does.
+func (d *deployment) do(request *http.Request) (*response, error) {
+	if request.Method != "GET" {
 		request.Header.Set("Content-Type", "application/json")
 	}
 	got, err := d.client.Do(request)
@@ -42,7 +49,7 @@ func (d *deployment) send(method, path, header, value, body string) (*response, 
 		}
 	}
 	if !d.killed.Load() {
-		d.Errorf("%s %s: %v, but the server was not killed", method, path, err)
+		d.Errorf("%s %s: %v, but the server was not killed", request.Method, request.URL.Path, err)
 	}
 	return nil, err
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/postern-ai/postern/internal/fakeprovider"
+	"github.com/postern-ai/postern/internal/pgtest"
 )
 
 const adminToken = "crash-tests-admin-token"
@@ -39,6 +40,8 @@ type deployment struct {
 	killed   atomic.Bool // since the server was last started
 	client   *http.Client
 	projects []*project
+	postgres *pgtest.Server // nil: the server uses SQLite
+	database string
 }
 
 // output keeps what the server writes.
@@ -73,7 +76,10 @@ var build = sync.OnceValues(func() (string, error) {
 })
 
 // deploy starts a server on an empty data directory.
-func deploy(t *testing.T) *deployment {
+func deploy(t *testing.T) *deployment { return deployOn(t, nil) }
+
+// deployOn starts a server on an empty database, or on an empty data directory if there is no server for one.
+func deployOn(t *testing.T, postgres *pgtest.Server) *deployment {
 	binary, err := build()
 	if err != nil {
 		t.Fatal(err)
@@ -96,6 +102,9 @@ func deploy(t *testing.T) *deployment {
 			t.Logf("the server's last output:\n%s", text[max(0, len(text)-8000):])
 		}
 	})
+	if d.postgres = postgres; postgres != nil {
+		d.database = postgres.ClockDatabase(t)
+	}
 	d.address = freeAddress(t)
 	d.start()
 	return d
@@ -130,18 +139,27 @@ func (d *deployment) step(by time.Duration) {
 	if err := os.Rename(next, d.clockFile()); err != nil {
 		d.Fatal(err)
 	}
+	if d.postgres != nil {
+		if err := d.postgres.MoveClock(d.Context(), d.database, by); err != nil {
+			d.Fatal(err)
+		}
+	}
 }
 
 // now returns the server's time.
 func (d *deployment) now() time.Time { return time.Now().Add(d.offset) }
 
 func (d *deployment) environment() []string {
-	return []string{
+	variables := []string{
 		"HOME=" + d.folder, "PATH=/nonexistent", "TEST_CLOCK=" + d.clockFile(),
 		"POSTERN_DATA=" + d.data(), "POSTERN_LISTEN=" + d.address, "POSTERN_OPS_LISTEN=off", "POSTERN_LOG_LEVEL=warn", "POSTERN_ADMIN_TOKEN=" + adminToken,
 		"POSTERN_CATALOG=" + d.catalog, "OPENAI_BASE_URL=" + d.upstream.URL + "/v1", "OPENAI_API_KEY=sk-upstream",
 		"ANTHROPIC_BASE_URL=" + d.upstream.URL + "/v1", "ANTHROPIC_API_KEY=sk-ant-upstream",
 	}
+	if d.postgres != nil {
+		variables = append(variables, "POSTERN_DATABASE="+d.postgres.URL(d.database)+pgtest.WithClock)
+	}
+	return variables
 }
 
 // start starts the server and waits until it responds.

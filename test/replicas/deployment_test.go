@@ -49,21 +49,10 @@ type deployment struct {
 	moved    atomic.Int64 // nanoseconds by which the test has moved all clocks
 }
 
-// clockSQL replaces the function that tells the database's time by one that a test can move.
-const clockSQL = `CREATE SCHEMA test;
-	CREATE TABLE test.clock (frozen timestamptz, moved interval NOT NULL);
-	INSERT INTO test.clock VALUES (NULL, '0');
-	CREATE FUNCTION test.clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE AS
-		'SELECT coalesce(frozen, pg_catalog.clock_timestamp()) + moved FROM test.clock'`
-
 // newDatabase creates a database with an adjustable clock.
 func newDatabase(t *testing.T, s *pgtest.Server) string {
 	t.Helper()
-	name := s.Database(t)
-	if err := s.Exec(t.Context(), name, clockSQL); err != nil {
-		t.Fatal(err)
-	}
-	return name
+	return s.ClockDatabase(t)
 }
 
 // deploy starts two servers on a database at an address, which may be a proxy's, or at several.
@@ -75,7 +64,7 @@ func deploy(t *testing.T, s *pgtest.Server, database, addresses string, timeout 
 	}
 	t.Cleanup(d.upstream.Close)
 	for _, by := range []time.Duration{-skew / 2, skew / 2} {
-		d.serve(pgtest.URLAt(addresses, database)+"&search_path=test,pg_catalog,public", by, timeout)
+		d.serve(pgtest.URLAt(addresses, database)+pgtest.WithClock, by, timeout)
 	}
 	return d
 }
@@ -168,7 +157,9 @@ func (d *deployment) freeze() {
 func (d *deployment) move(by time.Duration) {
 	d.Helper()
 	d.moved.Add(int64(by))
-	d.sql(fmt.Sprintf("UPDATE test.clock SET moved = moved + interval '%d milliseconds'", by.Milliseconds()))
+	if err := d.postgres.MoveClock(d.Context(), d.database, by); err != nil {
+		d.Fatal(err)
+	}
 }
 
 func (d *deployment) sql(statements ...string) {
