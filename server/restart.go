@@ -20,7 +20,7 @@ type soleStore interface {
 const restarting = 64
 
 // restartMeters tells the meters of a soleStore that the requests of the process before are over. A meter with a request in
-// progress has an alarm. One that fails is told by the expiry of its reservations.
+// progress has an alarm. For one that fails, they are over when their reservations expire.
 func (s *Server) restartMeters(ctx context.Context) {
 	sole, ok := s.store.(soleStore)
 	if !ok {

@@ -22,7 +22,7 @@ type PermissionDeniedError struct{ *APIError }
 // NotFoundError is status 404: the ID or the tier is unknown.
 type NotFoundError struct{ *APIError }
 
-// ConflictError is status 409: the version is outdated, or a request with the same idempotency key is in progress.
+// ConflictError is status 409: the version is outdated, or a request with the same idempotency key is in progress or lost.
 type ConflictError struct{ *APIError }
 
 // RequestTooLargeError is status 413: the body is larger than the gateway allows.

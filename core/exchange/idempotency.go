@@ -70,10 +70,10 @@ func (x *exchange) replayKey() string {
 	return x.s.idempotency
 }
 
-// holdEnd keeps the last output of a complete stream, which may contain its success mark, until the response is stored. It
+// holdEnd keeps the last output of a stream that is complete, which may contain its success mark, until the response is stored. It
 // returns the output to send now.
-func (x *exchange) holdEnd(out []byte) []byte {
-	if x.s.idempotency == "" {
+func (x *exchange) holdEnd(out []byte, complete bool) []byte {
+	if !complete || x.s.idempotency == "" {
 		return out
 	}
 	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferAnswer, Data: out})

@@ -226,13 +226,10 @@ func (s *state) fields(f *abi.Fields, models []config.Model) {
 	f.String(&s.query)
 	f.Flags(&s.disconnected, &s.responded, &s.haveRecord, &s.bodyDone, &s.jsonRetried, &s.cacheControl.noStore, &s.cacheControl.noCache,
 		&s.strict, &s.hit.found, &s.rerun)
-	f.Uint(&s.invalidIdempotency)
-	f.Uint(&s.kept)
+	s.idempotencyFields(f)
 	s.recordField(f)
 	f.String(&s.rejected)
 	f.Uint(&s.cacheControl.maxAge)
-	f.String(&s.idempotency)
-	f.String(&s.bodyHash)
 	s.request.fields(f)
 	f.String(&s.cacheKey)
 	if f.Uint(&s.policyVersion); s.policyVersion != 0 {
@@ -253,6 +250,13 @@ func (s *state) fields(f *abi.Fields, models []config.Model) {
 		f.Uint(&s.reportCalls)
 	}
 	s.times.fields(f)
+}
+
+func (s *state) idempotencyFields(f *abi.Fields) {
+	f.Uint(&s.invalidIdempotency)
+	f.String(&s.idempotency)
+	f.String(&s.bodyHash)
+	f.Uint(&s.kept)
 }
 
 func (s *state) recordField(f *abi.Fields) {

@@ -153,7 +153,7 @@ func (x *exchange) streamEvents(events []sse.Event, ok, final bool) {
 			x.breakChunk(out, deltas.Buf, result)
 			return
 		case eventUncovered:
-			if x.deliver(out, deltas.Buf) {
+			if x.deliver(out, deltas.Buf, false) {
 				x.withhold(events[i:], final)
 			}
 			return
@@ -166,21 +166,19 @@ func (x *exchange) streamEvents(events []sse.Event, ok, final bool) {
 	if complete {
 		out = x.governEnd(out, &deltas)
 	}
-	if x.deliver(out, deltas.Buf) {
+	if x.deliver(out, deltas.Buf, complete) {
 		x.afterEvents(ok, final)
 	}
 }
 
-// deliver sends what the events of a chunk have become, and stores their deltas. It returns false if the stream is blocked.
-func (x *exchange) deliver(out, deltas []byte) bool {
+// deliver sends the output of events, and stores their deltas. complete means that the stream's last event is among them. It returns
+// false if the stream is blocked.
+func (x *exchange) deliver(out, deltas []byte, complete bool) bool {
 	if x.s.govern.live.Blocked() {
 		x.blockStream(out)
 		return false
 	}
-	if complete {
-		out = x.holdEnd(out)
-	}
-	x.sendOrHold(out)
+	x.sendOrHold(x.holdEnd(out, complete))
 	x.appendDeltas(deltas)
 	x.publish()
 	return true
@@ -204,7 +202,7 @@ func (x *exchange) afterEvents(ok, final bool) {
 // breakChunk ends a stream at an event that cannot be sent. out and deltas are from the events before it.
 func (x *exchange) breakChunk(out, deltas []byte, result eventResult) {
 	switch {
-	case !x.deliver(out, deltas):
+	case !x.deliver(out, deltas, false):
 	case result == eventError:
 		x.breakStream(fault.ProviderError)
 	default:

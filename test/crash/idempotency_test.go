@@ -138,7 +138,7 @@ func (k *keyed) waitForHeld(n int) {
 	})
 }
 
-// rerun runs request 0 again, four times at once: one reaches the provider, and the others are told that it is in progress.
+// rerun runs request 0 again, four times at once: one reaches the provider, and the others get 409.
 func (k *keyed) rerun() {
 	k.Helper()
 	k.upstream.Next(fakeprovider.Behavior{Kind: "hold"})

@@ -239,7 +239,7 @@ export class NotFoundError extends APIError {
   }
 }
 
-/** 409: another request changed the object, or uses the same idempotency key. */
+/** 409: another request changed the object, or uses the same idempotency key, or its outcome is unknown. */
 export class ConflictError extends APIError {
   static {
     ConflictError.prototype.name = 'ConflictError'

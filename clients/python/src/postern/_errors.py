@@ -160,7 +160,7 @@ class NotFoundError(APIError):
 
 
 class ConflictError(APIError):
-    """409: the version is out of date, or a request with the same idempotency key is in progress."""
+    """409: the version is out of date, or a request with the same idempotency key is in progress or lost."""
 
 
 class RequestTooLargeError(APIError):
