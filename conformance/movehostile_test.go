@@ -217,7 +217,8 @@ func TestMoveMerges(t *testing.T) {
 	}
 }
 
-// TestMoveWithOpenRequest: a request that is in flight while its deployment moves becomes a flagged estimate in the new one.
+// TestMoveWithOpenRequest: a request that is in flight while its deployment moves becomes a flagged estimate in the new one. The
+// outcome of its idempotency key is unknown there.
 func TestMoveWithOpenRequest(t *testing.T) {
 	upstream := NewUpstream()
 	defer upstream.Close()
@@ -227,6 +228,7 @@ project main budget=1
 key live main
 upstream hold
 start one POST /api/ai/complete key=live
+  idempotency-key: order-1
   {"messages":[{"role":"user","content":"Hello"}],"quality":"cheap"}
 held 1`)
 	file := source.export(t)
@@ -238,6 +240,12 @@ held 1`)
 	if err != nil || !strings.Contains(string(got.body), `"requests":1`) || !strings.Contains(string(got.body), `"expired":1`) {
 		t.Errorf("%v %s", err, got.body)
 	}
+	target.script("moved", `== moved
+send POST /api/ai/complete key=live
+  idempotency-key: order-1
+  {"messages":[{"role":"user","content":"Hello"}],"quality":"cheap"}
+expect 409
+  json code = "idempotency_outcome_unknown"`)
 }
 
 // TestExportHasNoSecrets: neither values of keys, nor provider keys, nor secrets of the deployment are in a file, in plain
