@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/postern-ai/postern/internal/smallfile"
 )
 
 // unixPrefix marks an address as the path of a Unix socket.
@@ -130,7 +132,7 @@ func loadCertificate(c *Config) (*tls.Certificate, error) {
 	if c.TLSCert == "" || c.TLSKey == "" {
 		return nil, errors.New("POSTERN_TLS_CERT and POSTERN_TLS_KEY must be set together")
 	}
-	certificate, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey)
+	certificate, err := smallfile.KeyPair(c.TLSCert, c.TLSKey)
 	if err != nil {
 		return nil, fmt.Errorf("POSTERN_TLS_CERT and POSTERN_TLS_KEY: %w", err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/postern-ai/postern/compliance"
 	"github.com/postern-ai/postern/control"
 	"github.com/postern-ai/postern/core/config"
+	"github.com/postern-ai/postern/internal/smallfile"
 )
 
 // SecretsFile is the file in Config.Data with the secrets that the first start makes.
@@ -104,7 +105,7 @@ func (s *Server) mayMakeSecrets(ctx context.Context, c *Config) error {
 
 // readSecrets reads the file.
 func readSecrets(path string) (s secrets, err error) {
-	data, err := os.ReadFile(path)
+	data, err := smallfile.Read(path)
 	if err != nil {
 		return s, err
 	}

@@ -52,7 +52,7 @@ var (
 	defStoreSize       = definition{"postern_store_size_bytes", "Size of the database.", nil}
 	defBudgetLimit     = definition{"postern_budget_limit_dollars", "Budget of a project for the current period in US dollars.", []string{"project"}}
 	defBudgetRemaining = definition{"postern_budget_remaining_dollars", "What remains of a project's budget in US dollars.", []string{"project"}}
-	defLogDropped      = definition{"postern_log_lines_dropped_total", "Log lines lost because their destination was too slow.", nil}
+	defLogDropped      = definition{"postern_log_lines_dropped_total", "Log lines lost because their destination was too slow or failed.", nil}
 	defExportFailures  = definition{"postern_otlp_export_failures_total", "Failed exports over OTLP, by signal.", []string{"signal"}}
 )
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/postern-ai/postern/internal/smallfile"
 	"github.com/postern-ai/postern/server"
 	"github.com/postern-ai/postern/server/settings"
 	"github.com/postern-ai/postern/store/sqlite"
@@ -139,7 +140,7 @@ func (p *program) dataDirectory(source settings.Source, command string) (string,
 
 // copyPrivate copies a file to a new one that only its owner can read.
 func copyPrivate(from, to string) error {
-	text, err := os.ReadFile(from)
+	text, err := smallfile.Read(from)
 	if err != nil {
 		return err
 	}

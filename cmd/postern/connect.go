@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/postern-ai/postern/internal/admin"
+	"github.com/postern-ai/postern/internal/smallfile"
 	"github.com/postern-ai/postern/server/settings"
 )
 
@@ -69,7 +70,7 @@ func trusting(file string) (*http.Client, error) {
 	if file == "" {
 		return nil, nil
 	}
-	text, err := os.ReadFile(file)
+	text, err := smallfile.Read(file)
 	if err != nil {
 		return nil, fmt.Errorf("--ca-file: %w", err)
 	}
@@ -103,7 +104,7 @@ func (p *program) token(o *connection, address string) (string, error) {
 	case text != "":
 		return text, nil
 	case file != "":
-		content, err := os.ReadFile(file)
+		content, err := smallfile.Read(file)
 		if err != nil {
 			return "", fmt.Errorf("%s_FILE: %w", settings.EnvAdminToken, err)
 		}
@@ -139,7 +140,7 @@ func (p *program) localToken(o *connection, address string) string {
 }
 
 func read(name string, into any) {
-	if text, err := os.ReadFile(name); err == nil {
+	if text, err := smallfile.Read(name); err == nil {
 		_ = json.Unmarshal(text, into)
 	}
 }

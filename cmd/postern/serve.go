@@ -95,37 +95,61 @@ func (p *program) runServer(ctx context.Context, source settings.Source) error {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
+	// Otherwise the process would end when the reader of its log or of its output goes away. A failed write is an error instead.
+	signal.Ignore(syscall.SIGPIPE)
 	p.release() // the server handles signals itself
 	keepPrivate()
-	ctx = context.WithoutCancel(ctx)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
 	logs := &logs{out: p.err}
 	defer logs.close(ctx)
 	source.Logger = logs.open
-	configuration, err := settings.Load(source)
-	if err != nil {
-		return misused("the configuration is invalid:\n%w", err)
+	b, err := interruptible(signals, cancel, func() (*booted, error) { return p.boot(ctx, source, logs) })
+	if errors.Is(err, errStopped) {
+		logs.latest().Info("stopped by a signal before the start was complete")
+		return nil
 	}
-	observed, err := telemetry.New(ctx, telemetry.Config{Version: buildVersion(), Projects: trackedProjects, Log: configuration.Log, Dropped: logs.dropped})
 	if err != nil {
-		return misuse{err}
-	}
-	defer func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
-		defer cancel()
-		_ = observed.Close(ctx)
-	}()
-	configuration.Observer, configuration.Ops, configuration.Out = observed, observed.Ops, p.out
-	s, err := server.New(ctx, configuration)
-	switch {
-	case errors.Is(err, server.ErrNoToken):
-		return misuse{err}
-	case err != nil:
 		return err
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	defer b.close()
 	p.collectRarely(ctx)
-	return s.RunSignals(context.WithoutCancel(ctx), signals, func() (server.Config, error) { return settings.Load(source) })
+	return b.server.RunSignals(context.WithoutCancel(ctx), signals, func() (server.Config, error) { return settings.Load(source) })
+}
+
+// booted is a server that has been built, with its telemetry.
+type booted struct {
+	server   *server.Server
+	observed *telemetry.Telemetry
+}
+
+func (b *booted) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	_ = b.observed.Close(ctx)
+}
+
+// boot reads the configuration and builds the server, which waits for its database.
+func (p *program) boot(ctx context.Context, source settings.Source, logs *logs) (b *booted, err error) {
+	configuration, err := settings.Load(source)
+	if err != nil {
+		return nil, misused("the configuration is invalid:\n%w", err)
+	}
+	b = &booted{}
+	b.observed, err = telemetry.New(ctx, telemetry.Config{Version: buildVersion(), Projects: trackedProjects, Log: configuration.Log, Dropped: logs.dropped})
+	if err != nil {
+		return nil, misuse{err}
+	}
+	configuration.Observer, configuration.Ops, configuration.Out = b.observed, b.observed.Ops, p.out
+	b.server, err = server.New(ctx, configuration)
+	switch {
+	case err == nil:
+		return b, nil
+	case errors.Is(err, server.ErrNoToken):
+		err = misuse{err}
+	}
+	b.close()
+	return nil, err
 }
 
 // logs are the logs that the server has had: a reload opens another.
@@ -149,6 +173,16 @@ func (l *logs) open(level, format string) *slog.Logger {
 	return opened.Logger()
 }
 
+// latest is the logger that was opened last.
+func (l *logs) latest() *slog.Logger {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.all) == 0 {
+		return slog.New(slog.DiscardHandler)
+	}
+	return l.all[len(l.all)-1].Logger()
+}
+
 // dropped is the number of lines lost since the start.
 func (l *logs) dropped() (lines uint64) {
 	l.mu.Lock()
@@ -162,6 +196,8 @@ func (l *logs) dropped() (lines uint64) {
 func (l *logs) close(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
+	l.mu.Lock() // a start that was given up may still open one
+	defer l.mu.Unlock()
 	for _, one := range l.all {
 		_ = one.Close(ctx)
 	}

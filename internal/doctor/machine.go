@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"crypto/tls"
 	"errors"
 	"io/fs"
 	"net"
@@ -9,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/postern-ai/postern/internal/smallfile"
 )
 
 // dataDirectory checks permissions. Before the first start there is no directory yet.
@@ -61,7 +62,7 @@ func (d *doctor) tls() {
 	if c.TLSCert == "" {
 		return
 	}
-	pair, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey)
+	pair, err := smallfile.KeyPair(c.TLSCert, c.TLSKey)
 	if err != nil {
 		d.add(Fail, name, "the files must be PEM, and the key must belong to the certificate", "%s", err)
 		return

@@ -24,10 +24,6 @@ func (l *loader) readYAML(name string) layer {
 		l.fail("cannot read the configuration file %q: %s", name, reason(err))
 		return f.layer
 	}
-	if len(text) > maxFileBytes {
-		l.fail("the configuration file %q must not be larger than %d bytes", name, maxFileBytes)
-		return f.layer
-	}
 	root, err := yamltree.Parse(text)
 	switch {
 	case err != nil:

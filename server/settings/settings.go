@@ -18,6 +18,7 @@ import (
 	"github.com/postern-ai/postern/core/catalog"
 	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/internal/nearest"
+	"github.com/postern-ai/postern/internal/smallfile"
 	"github.com/postern-ai/postern/server"
 )
 
@@ -32,7 +33,7 @@ type Source struct {
 	// Logger makes the logger from the configured level (debug, info, warn or error) and format (json or text). Nil: one
 	// that writes to standard error.
 	Logger func(level, format string) *slog.Logger
-	// ReadFile replaces os.ReadFile in tests.
+	// ReadFile replaces smallfile.Read in tests.
 	ReadFile func(name string) ([]byte, error)
 }
 
@@ -69,7 +70,7 @@ type loader struct {
 func newLoader(s Source) *loader {
 	l := &loader{readFile: s.ReadFile}
 	if l.readFile == nil {
-		l.readFile = os.ReadFile
+		l.readFile = smallfile.Read
 	}
 	flags := layer{}
 	for name, text := range s.Flags {
@@ -130,11 +131,7 @@ func (l *loader) resolveOne(values map[string]value, name string) {
 	}
 }
 
-const (
-	fileSuffix = "_FILE" // of a variable that names a file with another's value
-	// maxFileBytes bounds the configuration file and files with values.
-	maxFileBytes = 4 << 20
-)
+const fileSuffix = "_FILE" // of a variable that names a file with another's value
 
 // fromFile reads a value from the file that f names.
 func (l *loader) fromFile(f value) value {
@@ -143,8 +140,6 @@ func (l *loader) fromFile(f value) value {
 	switch {
 	case err != nil:
 		l.fail("%s: cannot read the file %q: %s", f.place, f.text, reason(err))
-	case len(text) > maxFileBytes:
-		l.fail("%s: the file %q must not be larger than %d bytes", f.place, f.text, maxFileBytes)
 	case trimmed == "":
 		l.fail("%s: the file %q is empty", f.place, f.text)
 	}

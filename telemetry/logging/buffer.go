@@ -1,6 +1,7 @@
 package logging
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"sync"
@@ -39,7 +40,7 @@ func (b *buffer) add(head, tail []byte) {
 	defer b.mu.Unlock()
 	switch {
 	case b.closed && b.finished():
-		_, _ = b.w.Write(append(append([]byte(nil), head...), tail...))
+		b.write(append(append([]byte(nil), head...), tail...))
 	case b.closed, len(b.pending)+len(head)+len(tail) > maxBuffered:
 		b.lost++
 		b.dropped.Add(1)
@@ -70,22 +71,39 @@ func (b *buffer) notify() {
 func (b *buffer) run(notice func(lost uint64) []byte) {
 	defer close(b.done)
 	var spare []byte
+	var unreported uint64 // lines lost whose notice could not be written
 	for range b.wake {
 		b.mu.Lock()
 		batch, lost, closed := b.pending, b.lost, b.closed
 		b.pending, b.lost = spare[:0], 0
 		b.mu.Unlock()
-		if len(batch) > 0 {
-			_, _ = b.w.Write(batch) // a log that cannot be written must not stop the server
-		}
+		failed := b.write(batch)
 		spare = batch
-		if lost > 0 {
-			_, _ = b.w.Write(notice(lost))
+		if lost += failed + unreported; lost > 0 {
+			unreported = 0
+			if _, err := b.w.Write(notice(lost)); err != nil {
+				unreported = lost
+			}
 		}
 		if closed {
 			return
 		}
 	}
+}
+
+// write writes lines and counts the lines that the destination does not take, and returns their number: a log that cannot be
+// written must not stop the server. A line that is written in part counts as lost.
+func (b *buffer) write(lines []byte) (lost uint64) {
+	if len(lines) == 0 {
+		return 0
+	}
+	n, err := b.w.Write(lines)
+	if err == nil {
+		return 0
+	}
+	lost = uint64(bytes.Count(lines[min(max(n, 0), len(lines)):], []byte("\n")))
+	b.dropped.Add(lost)
+	return lost
 }
 
 func (b *buffer) close(ctx context.Context) error {

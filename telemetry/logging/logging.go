@@ -46,7 +46,7 @@ func New(level, format string, w io.Writer) (*Log, error) {
 // notice is the line that tells the number of lost ones.
 func notice(to func(io.Writer) slog.Handler, lost uint64) []byte {
 	var line bytes.Buffer
-	slog.New(to(&line)).Error("the log's destination is too slow; lines were dropped", "code", "log_lines_dropped", "lines", lost)
+	slog.New(to(&line)).Error("lines were dropped: the log's destination was too slow or failed", "code", "log_lines_dropped", "lines", lost)
 	return line.Bytes()
 }
 
@@ -57,7 +57,8 @@ func (l *Log) Logger() *slog.Logger { return l.logger }
 // lines are written without a buffer.
 func (l *Log) Close(ctx context.Context) error { return l.buffer.close(ctx) }
 
-// Dropped returns the number of lines lost because the destination was too slow. A warning in the log tells it too.
+// Dropped returns the number of lines lost because the destination was too slow or failed. A line of the log tells it too,
+// as soon as the destination takes one.
 func (l *Log) Dropped() uint64 { return l.buffer.dropped.Load() }
 
 // rename gives records the field names of the gateway's lines.

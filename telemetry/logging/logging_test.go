@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -241,5 +242,49 @@ func TestPassingALineAllocatesNothing(t *testing.T) {
 	w, line := logging.Lines(l.Logger()), []byte(gatewayLine)
 	if n := testing.AllocsPerRun(1000, func() { _, _ = w.Write(line) }); n > 0 {
 		t.Errorf("%v allocations per line", n)
+	}
+}
+
+// gone is a destination that takes a part of what it gets, until it works.
+type gone struct {
+	stuck
+	works atomic.Bool
+	tried chan struct{} // a token per write that failed
+}
+
+func (g *gone) Write(p []byte) (int, error) {
+	if g.works.Load() {
+		return g.stuck.Write(p)
+	}
+	g.tried <- struct{}{}
+	return len(p) / 2, io.ErrClosedPipe
+}
+
+// TestADestinationThatFails: lines that it does not take are counted, one that it takes in part too, and its log tells their number
+// when it works again.
+func TestADestinationThatFails(t *testing.T) {
+	g := &gone{stuck: stuck{release: make(chan struct{})}, tried: make(chan struct{}, 10)}
+	close(g.release)
+	l, err := logging.New("info", "json", g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		l.Logger().Info("lost")
+		<-g.tried // the line
+		<-g.tried // the notice
+	}
+	g.works.Store(true)
+	l.Logger().Info("kept")
+	if err := l.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n, got := l.Dropped(), g.String(); n != 3 || !strings.Contains(got, "kept") || !strings.Contains(got, `"lines":3`) || strings.Contains(got, `"lost"`) {
+		t.Errorf("%d lines dropped, the log has %q", n, got)
+	}
+	g.works.Store(false)
+	l.Logger().Info("after the end")
+	if n := l.Dropped(); n != 4 {
+		t.Errorf("%d lines dropped, want 4", n)
 	}
 }
