@@ -192,7 +192,7 @@ func (x *exchange) callObject(ctx context.Context, a *abi.Action) ([]byte, error
 
 func (x *exchange) startFetch(a *abi.Action) {
 	if x.host.cut.Err() != nil {
-		x.answer(fault(a, abi.FaultUndelivered))
+		x.answer(fault(a, abi.FaultClosing))
 		return
 	}
 	x.host.Stats.Fetches.Add(1)

@@ -136,11 +136,12 @@ func FuzzResponse(f *testing.F) {
 
 func TestFaultsDifferential(t *testing.T) {
 	both := &enginePair{t, newNative(t), newWasm(t)}
-	for fault := uint64(0); fault <= abi.FaultUndelivered+1; fault++ {
+	for fault := uint64(0); fault <= abi.FaultClosing+1; fault++ {
 		w := newWorld(both)
 		w.upstream = func(abi.Action) abi.Event { return abi.Event{Kind: abi.EventFault, Code: fault} }
-		if status := w.exchange(completeRequest(keys.Production, helloBody)); status != 502 && status != 504 {
-			t.Errorf("fault %d: status %d, want 502 or 504", fault, status)
+		status, cut := w.exchange(completeRequest(keys.Production, helloBody)), fault == abi.FaultCut || fault == abi.FaultClosing
+		if cut != (status == 503) || !cut && status != 502 && status != 504 {
+			t.Errorf("fault %d: status %d, want 502 or 504, or 503 for a shutdown", fault, status)
 		}
 	}
 }

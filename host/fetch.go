@@ -90,7 +90,7 @@ func (u *upstream) stop() {
 	}
 }
 
-// reason returns the fault of the timeout that has passed or of Host.Cut, or else the fault given.
+// reason returns the fault of the timeout that has passed, FaultCut after Host.Cut, or else the fault given.
 func (u *upstream) reason(otherwise uint64) uint64 {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -98,7 +98,7 @@ func (u *upstream) reason(otherwise uint64) uint64 {
 	case u.expired != 0:
 		return u.expired
 	case u.cut.Err() != nil:
-		return abi.FaultBroken
+		return abi.FaultCut
 	}
 	return otherwise
 }

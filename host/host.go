@@ -87,8 +87,8 @@ func New(o Options) (*Host, error) {
 // Wait blocks until all exchanges have ended, including their work after the response.
 func (h *Host) Wait() { h.working.Wait() }
 
-// Cut makes exchanges end soon, before the process does: requests to providers fail as if the network were down, and waits
-// end at once. The core then ends its responses and settles.
+// Cut makes exchanges end soon, before the process does: requests to providers end with abi.FaultCut, new ones with
+// abi.FaultClosing, and waits end at once. The core then ends its responses and settles.
 func (h *Host) Cut() { h.endCut() }
 
 // Evict clears the memory shared between exchanges, so that the next one starts as in a new isolate.

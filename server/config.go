@@ -44,9 +44,9 @@ type Config struct {
 	MaxConnections int
 	// Exports is a directory for daily usage files; empty: none.
 	Exports string
-	// Grace is the time between the start of a shutdown, when Ready fails, and the end of accepting connections: give the
-	// load balancer time to notice. By default 0.
-	Grace time.Duration
+	// DrainDelay is the time between the start of a shutdown, when Ready fails, and the end of accepting connections: load balancers
+	// need time to notice. DrainDelayIfProbed is 5 s if the readiness was asked for on OpsListen, else 0.
+	DrainDelay time.Duration
 	// Log receives the server's own messages and the gateway's log lines. Default: slog.Default().
 	Log *slog.Logger
 	// Out receives the text for the person who starts the server: addresses and, at the first start, a demo project's
@@ -89,6 +89,12 @@ const (
 	defaultDrain          = 30 * time.Second
 	defaultMaxConnections = 20_000
 )
+
+// DrainDelayIfProbed is a value of Config.DrainDelay.
+const DrainDelayIfProbed time.Duration = -1
+
+// probedDrainDelay is the drain delay of a server whose readiness is probed. Probes usually come every few seconds.
+const probedDrainDelay = 5 * time.Second
 
 func (c *Config) setDefaults() {
 	c.Listen = cmp.Or(c.Listen, defaultListen)

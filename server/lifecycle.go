@@ -23,8 +23,8 @@ var ErrInterrupted = errors.New("server: interrupted before all requests were do
 // settleTimeout is the time for exchanges that were cut to end and to settle, and again after their connections were closed.
 const settleTimeout = 5 * time.Second
 
-// Run serves until ctx ends. Then it stops accepting connections, lets exchanges finish within Config.Drain, cuts the
-// others, waits until they have settled, and closes the store. A Server runs once.
+// Run serves until ctx ends. Then Ready fails, and after Config.DrainDelay it stops accepting connections, lets exchanges finish
+// within Config.Drain, cuts the others, waits until they have settled, and closes the store. A Server runs once.
 func (s *Server) Run(ctx context.Context) error { return s.run(ctx, context.Background()) }
 
 // RunSignals is Run with the signals of a process. SIGHUP reloads the configuration that load returns. Any other signal
@@ -166,10 +166,24 @@ func (l *listeners) close() {
 	l.serving.Wait()
 }
 
-// drain ends the gateway's listener and waits until no exchange is left.
+// drainDelay is the time for which a shutdown still accepts connections.
+func (s *Server) drainDelay() time.Duration {
+	switch {
+	case s.config.DrainDelay != DrainDelayIfProbed:
+		return s.config.DrainDelay
+	case s.probed.Load():
+		return probedDrainDelay
+	}
+	return 0
+}
+
+// drain ends the gateway's listener after the drain delay and waits until no exchange is left.
 func (s *Server) drain(hard context.Context, l *listeners) error {
+	if delay := s.drainDelay(); delay > 0 {
+		s.log().Info("not ready any more; connections are accepted until load balancers have noticed", "delay", delay.String())
+		pause(hard, delay)
+	}
 	l.gateway.SetKeepAlivesEnabled(false)
-	pause(hard, s.config.Grace)
 	soft, cancel := context.WithTimeout(hard, s.config.Drain)
 	defer cancel()
 	if s.quiet(soft, l) {
@@ -223,16 +237,22 @@ func within(ctx context.Context, wait func()) bool {
 // opsHandler returns the handler of the operations listener.
 func (s *Server) opsHandler() http.Handler {
 	if s.config.Ops != nil {
-		return s.config.Ops(s.Ready)
+		return s.config.Ops(s.probe)
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /livez", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
-		if err := s.Ready(r.Context()); err != nil {
+		if err := s.probe(r.Context()); err != nil {
 			http.Error(w, "not ready", http.StatusServiceUnavailable)
 		}
 	})
 	return mux
+}
+
+// probe is Ready for a readiness probe: a load balancer waits for it.
+func (s *Server) probe(ctx context.Context) error {
+	s.probed.Store(true)
+	return s.Ready(ctx)
 }
 
 // pause waits for a duration, or until ctx ends.

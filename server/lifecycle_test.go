@@ -4,7 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
+	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httptrace"
 	"os"
 	"runtime"
 	"strings"
@@ -38,7 +43,7 @@ func TestShutdownFinishes(t *testing.T) {
 }
 
 // TestShutdownCuts: a stream that does not finish in time ends with its API's error event and is billed for the text sent.
-// A whole response that has not come is an error response.
+// A whole response that has not come is an error response. Both name the shutdown, not the provider.
 func TestShutdownCuts(t *testing.T) {
 	p := newProvider(t)
 	c := testConfig(p)
@@ -53,17 +58,18 @@ func TestShutdownCuts(t *testing.T) {
 			whole <- err.Error()
 			return
 		}
-		_ = response.Body.Close()
-		whole <- fmt.Sprint(response.StatusCode)
+		defer response.Body.Close()
+		body, _ := io.ReadAll(response.Body)
+		whole <- fmt.Sprintln(response.StatusCode, response.Header.Get("Retry-After"), string(body))
 	}()
 	<-p.calls
 	r.stop()
 	rest, err := s.rest()
-	if err != nil || !strings.Contains(rest, `"error"`) || strings.Contains(rest, "[DONE]") {
+	if err != nil || !strings.Contains(rest, `"code":"shutting_down"`) || strings.Contains(rest, "[DONE]") {
 		t.Errorf("the stream ended with %v: %q", err, rest)
 	}
-	if got := <-whole; got != "502" {
-		t.Errorf("the whole response has status %s, want 502", got)
+	if got := <-whole; !strings.HasPrefix(got, "503 1 ") || !strings.Contains(got, `"code":"shutting_down"`) {
+		t.Errorf("the whole response is %s", got)
 	}
 	if err := r.wait(); err != nil {
 		t.Errorf("Run returned %v", err)
@@ -73,6 +79,82 @@ func TestShutdownCuts(t *testing.T) {
 	for _, request := range after.requests(2) {
 		if m := request.(map[string]any); m["estimated"] != true {
 			t.Errorf("recorded without a flagged estimate: %v", m)
+		}
+	}
+}
+
+// TestDrainDelay: between the start of the shutdown and the end of the delay, new connections are served, and told not to be kept.
+// Connections that idle stay open.
+func TestDrainDelay(t *testing.T) {
+	c := testConfig(nil)
+	c.DrainDelay = giveUp
+	c.Env["POSTERN_VIEWER_TOKEN"] = "a-viewer-token-for-tests"
+	signals := make(chan os.Signal)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Test.Listener, c.Log = listener, slog.New(slog.DiscardHandler)
+	s, err := New(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- s.RunSignals(context.Background(), signals, nil) }()
+	eventually(t, "ready", func() bool { return s.Ready(t.Context()) == nil })
+	get := func(client *http.Client) *http.Response {
+		t.Helper()
+		response, err := client.Get("http://" + listener.Addr().String() + "/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, response.Body)
+		_ = response.Body.Close()
+		return response
+	}
+	idle := &http.Client{Transport: &http.Transport{}}
+	if get(idle).Close {
+		t.Error("the connection is closed before the shutdown")
+	}
+	signals <- syscall.SIGTERM
+	eventually(t, "draining", func() bool { return errors.Is(s.Ready(t.Context()), ErrDraining) })
+	for range 3 {
+		if fresh := (&http.Client{Transport: &http.Transport{}}); !get(fresh).Close {
+			t.Error("a new connection is kept although the server shuts down")
+		}
+	}
+	reused := false
+	trace := &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) { reused = info.Reused }}
+	request, _ := http.NewRequestWithContext(httptrace.WithClientTrace(t.Context(), trace), "GET", "http://"+listener.Addr().String()+"/", nil)
+	response, err := idle.Do(request)
+	if err != nil || !reused {
+		t.Errorf("the idle connection: reused %v, %v", reused, err)
+	} else {
+		_ = response.Body.Close()
+	}
+	signals <- syscall.SIGTERM
+	if err := <-ended; !errors.Is(err, ErrInterrupted) {
+		t.Errorf("RunSignals returned %v", err)
+	}
+}
+
+// TestDrainDelayByDefault: it is 0 until the first readiness probe. A configured delay takes precedence.
+func TestDrainDelayByDefault(t *testing.T) {
+	for configured, want := range map[time.Duration][2]time.Duration{DrainDelayIfProbed: {0, probedDrainDelay}, 0: {0, 0}, time.Minute: {time.Minute, time.Minute}} {
+		c := testConfig(nil)
+		c.DrainDelay, c.Log = configured, slog.New(slog.DiscardHandler)
+		s, err := New(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := s.drainDelay()
+		s.opsHandler().ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/livez", nil))
+		if got := s.drainDelay(); got != before {
+			t.Errorf("%v: a liveness probe makes it %v", configured, got)
+		}
+		s.opsHandler().ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/readyz", nil))
+		if got := [2]time.Duration{before, s.drainDelay()}; got != want {
+			t.Errorf("%v: %v before and after a readiness probe, want %v", configured, got, want)
 		}
 	}
 }

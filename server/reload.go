@@ -57,6 +57,7 @@ func (c *Config) fixedChanges(other *Config) (names []string) {
 		{"POSTERN_DURABILITY", c.Durability, other.Durability},
 		{"POSTERN_MAX_CONNECTIONS", c.MaxConnections, other.MaxConnections},
 		{"POSTERN_SHUTDOWN_TIMEOUT", c.Drain, other.Drain},
+		{"POSTERN_DRAIN_DELAY", c.DrainDelay, other.DrainDelay},
 		{"POSTERN_TLS_CERT (from TLS to no TLS or back)", c.TLSCert == "", other.TLSCert == ""},
 	} {
 		if v.old != v.new {

@@ -29,6 +29,7 @@ type Server struct {
 	logger      atomic.Pointer[slog.Logger]
 	certificate atomic.Pointer[tls.Certificate]
 	state       atomic.Int32 // a phase
+	probed      atomic.Bool  // the readiness was asked for
 
 	swapping sync.RWMutex // guards current
 	current  *deployment
@@ -93,6 +94,9 @@ func (s *Server) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		d := s.enter()
 		defer d.requests.Done()
+		if s.state.Load() == draining { // the next request goes to another replica
+			w.Header().Set("Connection", "close")
+		}
 		d.host.ServeHTTP(w, r)
 	})
 }

@@ -95,6 +95,8 @@ func faultWord(code uint64) string {
 		return "unreachable"
 	case abi.FaultHead, abi.FaultFirstByte, abi.FaultIdle, abi.FaultTotal:
 		return "timeout"
+	case abi.FaultCut, abi.FaultClosing:
+		return "shutdown"
 	case abi.FaultTooLarge:
 		return "too_large"
 	}

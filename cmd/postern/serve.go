@@ -32,6 +32,7 @@ var serveFlags = []struct{ name, variable, help string }{
 	{"tls-key", "POSTERN_TLS_KEY", "PEM file with the private key"},
 	{"trusted-proxies", "POSTERN_TRUSTED_PROXIES", "networks of proxies whose X-Forwarded-For is trusted"},
 	{"shutdown-timeout", "POSTERN_SHUTDOWN_TIMEOUT", "time that requests in progress get to finish at shutdown"},
+	{"drain-delay", "POSTERN_DRAIN_DELAY", "time after SIGTERM in which connections are still accepted, by default 5s after a call of /readyz, else 0s"},
 	{"max-connections", "POSTERN_MAX_CONNECTIONS", "maximum number of open connections"},
 	{"log-level", "POSTERN_LOG_LEVEL", "debug, info, warn or error"},
 	{"log-format", "POSTERN_LOG_FORMAT", "json or text"},
@@ -71,7 +72,7 @@ first start makes an admin token, in secrets.json there, and a demo project, who
 Every setting can be a flag, a variable or a key of a YAML file, in this order of precedence; docs/selfhosting.md lists them.
 Secrets are variables, files that a variable with the ending _FILE names, or keys of the YAML file, but not flags.
 
-SIGTERM ends the server after the requests in progress; SIGHUP reads the configuration again.`
+SIGTERM ends the server after the drain delay and the requests in progress; SIGHUP reads the configuration again.`
 
 func (p *program) serve() *cobra.Command {
 	c := &cobra.Command{

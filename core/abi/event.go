@@ -56,14 +56,16 @@ const FailedStatus = 400
 
 // Fault is the Code of a fault event.
 const (
-	FaultConnect     = 1 // no connection, or it broke before the response head
-	FaultHead        = 2 // timeout before the response head (connecting included)
-	FaultFirstByte   = 3 // timeout between the head and the first byte of the body
-	FaultIdle        = 4 // timeout between two reads of the body
-	FaultTotal       = 5 // timeout of the whole fetch
-	FaultBroken      = 6 // the connection broke during the body
-	FaultTooLarge    = 7 // the body is longer than the fetch's limit
-	FaultUndelivered = 8 // the host itself rejected the request; nothing was sent
+	FaultConnect     = 1  // no connection, or it broke before the response head
+	FaultHead        = 2  // timeout before the response head (connecting included)
+	FaultFirstByte   = 3  // timeout between the head and the first byte of the body
+	FaultIdle        = 4  // timeout between two reads of the body
+	FaultTotal       = 5  // timeout of the whole fetch
+	FaultBroken      = 6  // the connection broke during the body
+	FaultTooLarge    = 7  // the body is longer than the fetch's limit
+	FaultUndelivered = 8  // the host itself rejected the request; nothing was sent
+	FaultCut         = 9  // the host shuts down and has ended the fetch
+	FaultClosing     = 10 // the host shuts down; nothing was sent
 )
 
 // Header is one HTTP header field; names are lower case.

@@ -319,37 +319,6 @@ func (x *exchange) familyFault(f fault.Fault) fault.Fault {
 	return f
 }
 
-// onFault handles an attempt without a complete response and without a stream head.
-func (x *exchange) onFault() {
-	s := &x.s
-	x.cancel(idTick)
-	s.times.upstream += x.since(s.times.upstreamStart)
-	x.noteAttempt(faultWord(x.event.Code))
-	x.circuits.Failed(&x.config.Routing, x.model().Name, x.now)
-	switch x.event.Code {
-	case abi.FaultConnect, abi.FaultUndelivered:
-		x.next(fault.ProviderError, refusal{})
-	case abi.FaultBroken, abi.FaultTooLarge:
-		x.chargeUnreported()
-		x.refuse(fault.ProviderAnswer, refusal{})
-	default:
-		x.chargeUnreported()
-		x.next(fault.ProviderTimeout, refusal{})
-	}
-}
-
-func faultWord(code uint64) string {
-	switch code {
-	case abi.FaultConnect, abi.FaultUndelivered:
-		return "unreachable"
-	case abi.FaultBroken:
-		return "broken"
-	case abi.FaultTooLarge:
-		return "too_large"
-	}
-	return "timeout"
-}
-
 // retry repeats the request to the same target after a backoff. If no retry is left, or the backoff is too long,
 // it falls back to the next target.
 func (x *exchange) retry(f fault.Fault, r refusal) {

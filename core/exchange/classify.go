@@ -177,7 +177,7 @@ func (x *exchange) onClassified() {
 // was lost. An estimate is charged if the usage is unknown.
 func (x *exchange) classifierBills() bool {
 	if x.event.Kind == abi.EventFault {
-		return x.event.Code != abi.FaultConnect && x.event.Code != abi.FaultUndelivered
+		return x.event.Code != abi.FaultConnect && x.event.Code != abi.FaultUndelivered && x.event.Code != abi.FaultClosing
 	}
 	return x.event.Code == 200
 }

@@ -138,7 +138,7 @@ func (x *exchange) landAnswer(a *answer, raw bool, body []byte) {
 // followers do not learn them.
 var flightFaults = []fault.Fault{
 	fault.ProviderError, fault.ProviderBusy, fault.ProviderTimeout, fault.ProviderAnswer, fault.ProviderRejected, fault.RejectedRequest,
-	fault.TooLong, fault.Filtered, fault.Blocked,
+	fault.TooLong, fault.Filtered, fault.Blocked, fault.ShuttingDown,
 }
 
 // failFlight lands the flight of an exchange that ends with an error.

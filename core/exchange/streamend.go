@@ -173,6 +173,8 @@ func (x *exchange) onStreamFault() {
 	switch x.event.Code {
 	case abi.FaultFirstByte, abi.FaultIdle, abi.FaultTotal:
 		x.breakStream(fault.ProviderTimeout)
+	case abi.FaultCut, abi.FaultClosing:
+		x.breakStream(fault.ShuttingDown)
 	default:
 		x.breakStream(fault.ProviderAnswer)
 	}
@@ -184,9 +186,15 @@ func (x *exchange) breakStream(f fault.Fault) {
 	s := &x.s
 	x.stopStream()
 	x.noteAttempt(f.Code)
-	x.circuits.Failed(&x.config.Routing, x.model().Name, x.now)
+	if f != fault.ShuttingDown {
+		x.circuits.Failed(&x.config.Routing, x.model().Name, x.now)
+	}
 	if f != fault.ProviderError || s.stream.hasContent {
 		x.chargeStream(false) // a provider's error before any content is free, like an error response
+	}
+	if f == fault.ShuttingDown {
+		x.refuseShuttingDown()
+		return
 	}
 	if s.stream.committed {
 		x.refuse(f, refusal{})

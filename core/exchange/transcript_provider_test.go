@@ -83,6 +83,7 @@ func (s *session) doEnd(a *args) { s.reply(a, fetchID, abi.Event{Kind: abi.Event
 var faults = map[string]uint64{
 	"connect": abi.FaultConnect, "head": abi.FaultHead, "first-byte": abi.FaultFirstByte, "idle": abi.FaultIdle, "total": abi.FaultTotal,
 	"broken": abi.FaultBroken, "too-large": abi.FaultTooLarge, "undelivered": abi.FaultUndelivered,
+	"cut": abi.FaultCut, "closing": abi.FaultClosing,
 }
 
 // fault WHICH: a fetch fails without a whole response.

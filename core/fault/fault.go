@@ -47,6 +47,7 @@ var (
 	ProviderBusy       = Fault{502, "provider_rate_limited", "Provider error"}
 	ProviderAnswer     = Fault{502, "provider_invalid_response", "Provider error"}
 	Unavailable        = Fault{503, "service_unavailable", "Service unavailable"}
+	ShuttingDown       = Fault{503, "shutting_down", "Server shutting down"}
 	NoProvider         = Fault{503, "no_provider_available", "No provider available for this model"}
 	AdminOff           = Fault{503, "admin_not_configured", "Admin API is disabled; set POSTERN_ADMIN_TOKEN to at least 16 characters"}
 	ProviderTimeout    = Fault{504, "provider_timeout", "Provider timeout"}

@@ -91,6 +91,12 @@ func shutdown(c *server.Config, text string) bool {
 	return err == nil && d >= 0 && d <= time.Hour
 }
 
+func drainDelay(c *server.Config, text string) bool {
+	d, err := time.ParseDuration(text)
+	c.DrainDelay = d
+	return err == nil && d >= 0 && d <= 10*time.Minute
+}
+
 func connections(c *server.Config, text string) bool {
 	n, err := strconv.Atoi(text)
 	c.MaxConnections = n

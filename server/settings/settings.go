@@ -180,7 +180,7 @@ func (l *loader) checkNames() {
 
 // apply sets the fields of the configuration.
 func (l *loader) apply(values map[string]value) server.Config {
-	c := server.Config{Env: map[string]string{}}
+	c := server.Config{Env: map[string]string{}, DrainDelay: server.DrainDelayIfProbed}
 	for i := range variables {
 		v := &variables[i]
 		given, isSet := values[v.Name]

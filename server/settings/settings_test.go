@@ -83,9 +83,9 @@ func show(c *server.Config, err error) string {
 	if err != nil {
 		return "error\n" + err.Error() + "\n"
 	}
-	text := fmt.Sprintf("data %q database %t durability %s engine %s\nlisten %s ops %s public %q tls %q %q\nproxies %v drain %s connections %d exports %q debug %t\n",
+	text := fmt.Sprintf("data %q database %t durability %s engine %s\nlisten %s ops %s public %q tls %q %q\nproxies %v drain %s after %s connections %d exports %q debug %t\n",
 		c.Data, c.Database != "", c.Durability, c.Engine, c.Listen, c.OpsListen, c.PublicURL, c.TLSCert, c.TLSKey,
-		c.TrustedProxies, c.Drain, c.MaxConnections, c.Exports, c.Log.Enabled(context.Background(), slog.LevelDebug))
+		c.TrustedProxies, c.Drain, c.DrainDelay, c.MaxConnections, c.Exports, c.Log.Enabled(context.Background(), slog.LevelDebug))
 	names := []string{}
 	for name, value := range c.Env {
 		names = append(names, fmt.Sprintf("env %s %s\n", name, strings.ReplaceAll(value, "s3cret", "(secret)")))

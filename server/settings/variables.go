@@ -72,6 +72,8 @@ var variables = []Variable{
 		Help: "Networks of reverse proxies whose X-Forwarded-For is trusted."},
 	{Name: "POSTERN_SHUTDOWN_TIMEOUT", Key: "shutdownTimeout", Default: "30s", Form: "a duration between 0s and 1h, such as 30s", apply: shutdown,
 		Help: "Time that requests in progress get to finish at shutdown."},
+	{Name: "POSTERN_DRAIN_DELAY", Key: "drainDelay", Form: "a duration between 0s and 10m, such as 5s", apply: drainDelay,
+		Help: "Time after the start of a shutdown, when `/readyz` turns to draining, in which connections are still accepted. By default 5s after a call of `/readyz`, else 0s."},
 	{Name: "POSTERN_MAX_CONNECTIONS", Key: "maxConnections", Default: "20000", Form: "an integer between 1 and 1000000", apply: connections,
 		Help: "Maximum number of open connections."},
 	{Name: "POSTERN_EXPORTS", Key: "exports", Form: "the path of a directory", apply: text(func(c *server.Config) *string { return &c.Exports }),

@@ -2,6 +2,7 @@ package crash
 
 import (
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"strconv"
@@ -67,6 +68,41 @@ func TestStopDuringStart(t *testing.T) {
 		if err := s.process.Process.Signal(signal); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if err := s.end(); err != nil {
+		t.Errorf("the server ended with %v", err)
+	}
+}
+
+// TestRollingRestart: between the moment in which /readyz turns to draining and the end of the delay, which a readiness probe makes
+// 5 s by default, the server still serves new connections.
+func TestRollingRestart(t *testing.T) {
+	s := launch(t, nil)
+	ready := func(want int) func() error {
+		return func() error {
+			status, _, err := s.get("http://" + s.ops + "/readyz")
+			if err == nil && status != want {
+				err = errNotYet
+			}
+			return err
+		}
+	}
+	s.until("ready", ready(200))
+	if err := s.process.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	s.until("draining", ready(503))
+	for range 3 {
+		conn, err := net.Dial("tcp", s.address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = conn.Write([]byte("GET /api/health HTTP/1.1\r\nHost: postern\r\n\r\n"))
+		answer, err := io.ReadAll(conn)
+		if !strings.HasPrefix(string(answer), "HTTP/1.1 401") || !strings.Contains(string(answer), "\r\nConnection: close\r\n") {
+			t.Errorf("a new connection gets %q, %v", answer, err)
+		}
+		_ = conn.Close()
 	}
 	if err := s.end(); err != nil {
 		t.Errorf("the server ended with %v", err)

@@ -1,0 +1,54 @@
+package exchange
+
+import (
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/fault"
+)
+
+// onFault handles an attempt without a complete response and without a stream head.
+func (x *exchange) onFault() {
+	s := &x.s
+	x.cancel(idTick)
+	s.times.upstream += x.since(s.times.upstreamStart)
+	x.noteAttempt(faultWord(x.event.Code))
+	switch x.event.Code {
+	case abi.FaultCut:
+		x.chargeUnreported()
+		x.refuseShuttingDown()
+		return
+	case abi.FaultClosing:
+		x.refuseShuttingDown()
+		return
+	}
+	x.circuits.Failed(&x.config.Routing, x.model().Name, x.now)
+	switch x.event.Code {
+	case abi.FaultConnect, abi.FaultUndelivered:
+		x.next(fault.ProviderError, refusal{})
+	case abi.FaultBroken, abi.FaultTooLarge:
+		x.chargeUnreported()
+		x.refuse(fault.ProviderAnswer, refusal{})
+	default:
+		x.chargeUnreported()
+		x.next(fault.ProviderTimeout, refusal{})
+	}
+}
+
+// refuseShuttingDown ends a request that the host's shutdown has cut. It says nothing about the provider, and no other target is
+// reachable either.
+func (x *exchange) refuseShuttingDown() {
+	x.refuse(fault.ShuttingDown, refusal{retryMs: unavailableRetryMs})
+}
+
+func faultWord(code uint64) string {
+	switch code {
+	case abi.FaultCut, abi.FaultClosing:
+		return "shutdown"
+	case abi.FaultConnect, abi.FaultUndelivered:
+		return "unreachable"
+	case abi.FaultBroken:
+		return "broken"
+	case abi.FaultTooLarge:
+		return "too_large"
+	}
+	return "timeout"
+}
