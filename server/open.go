@@ -18,7 +18,7 @@ func openStore(ctx context.Context, c *Config) (store.Store, error) {
 	case c.Test.Store != nil:
 		return c.Test.Store, nil
 	case c.Database != "":
-		return postgres.Open(ctx, postgres.Config{URL: c.Database})
+		return postgres.Open(ctx, postgres.Config{URL: c.Database, Log: c.Log})
 	}
 	open := sqlite.Config{Dir: c.Data, Durability: sqlite.Durability(c.Durability), Clock: clock{}, Log: c.Log}
 	// The first start makes the database before the secrets, so secrets without a database mean that it was lost.

@@ -19,6 +19,7 @@ import (
 type wire struct {
 	net.Listener
 	loseRequests, loseResponses atomic.Bool
+	delay                       atomic.Int64 // nanoseconds, in each direction
 	trips                       atomic.Int64 // changes from responses to requests
 	mu                          sync.Mutex
 	conns                       []net.Conn
@@ -59,11 +60,15 @@ func (w *wire) pass(client, server net.Conn) {
 	var answered atomic.Bool
 	answered.Store(true)
 	go copyUnless(client, server, &w.loseRequests, func() {
+		time.Sleep(time.Duration(w.delay.Load()))
 		if answered.Swap(false) {
 			w.trips.Add(1)
 		}
 	})
-	go copyUnless(server, client, &w.loseResponses, func() { answered.Store(true) })
+	go copyUnless(server, client, &w.loseResponses, func() {
+		time.Sleep(time.Duration(w.delay.Load()))
+		answered.Store(true)
+	})
 }
 
 func copyUnless(from, to net.Conn, lose *atomic.Bool, passed func()) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/url"
 	"strconv"
 	"strings"
@@ -24,6 +25,13 @@ const (
 	connectTimeout       = 5 * time.Second
 )
 
+// Limits of what a replica that is cut off can do to the others: see RATIONALE.md. The URL's own parameters have precedence.
+const (
+	lockTimeout = time.Second            // a command waits for an object that another replica holds
+	idleTimeout = 500 * time.Millisecond // a transaction waits for its client; more than a round trip takes
+	userTimeout = 2 * time.Second        // the server's data stays unacknowledged
+)
+
 // errURL names no part of the URL, because any part may be the password.
 var errURL = errors.New("POSTERN_DATABASE is not a valid PostgreSQL URL; it must look like postgres://user:password@host:5432/database?sslmode=verify-full, " +
 	"with special characters of the password percent-encoded")
@@ -34,6 +42,9 @@ func (c Config) withDefaults() Config {
 	c.Timeout = cmp.Or(c.Timeout, defaultTimeout)
 	c.ExpiringBytes = cmp.Or(c.ExpiringBytes, defaultExpiringBytes)
 	c.CacheBytes = cmp.Or(c.CacheBytes, defaultCacheBytes)
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
 	return c
 }
 
@@ -77,12 +88,13 @@ func (c *Config) connection(config *pgx.ConnConfig) error {
 		"application_name":    "postern",
 		"synchronous_commit":  "on", // the database's default may be off
 		"statement_timeout":   ms(c.Timeout),
-		"lock_timeout":        ms(c.Timeout / 2),
+		"lock_timeout":        ms(min(c.Timeout/2, lockTimeout)),
 		"TimeZone":            "UTC",
 		"client_min_messages": "warning",
 		// A replica that is cut off must not keep objects locked.
-		"idle_in_transaction_session_timeout": ms(c.Timeout),
-		"tcp_keepalives_idle":                 "10", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3",
+		"idle_in_transaction_session_timeout": ms(min(c.Timeout, idleTimeout)),
+		"tcp_user_timeout":                    ms(userTimeout),
+		"tcp_keepalives_idle":                 "2", "tcp_keepalives_interval": "1", "tcp_keepalives_count": "2",
 	} {
 		if config.RuntimeParams[name] == "" {
 			config.RuntimeParams[name] = value

@@ -32,12 +32,20 @@ type commandError struct{ error }
 // Codes of https://www.postgresql.org/docs/15/errcodes-appendix.html with which a transaction may succeed if it is repeated:
 // the first three on the same connection, the others on a new one.
 var (
-	conflicts = []string{"40001", "40P01", "55P03"} // serialization_failure, deadlock_detected, lock_not_available
+	conflicts = []string{"40001", "40P01", lockNotAvailable} // serialization_failure, deadlock_detected
 
 	// read_only_sql_transaction: the server has become a standby. admin_shutdown, crash_shutdown and idle_session_timeout.
 	// invalid_sql_statement_name and feature_not_supported: a prepared statement is lost or outdated.
-	reconnects = []string{"25006", "57P01", "57P02", "57P05", "25P03", "26000", "0A000"}
+	reconnects = []string{"25006", "57P01", "57P02", "57P05", idleTooLong, "26000", "0A000"}
 )
+
+const (
+	lockNotAvailable = "55P03" // after lock_timeout
+	idleTooLong      = "25P03" // after idle_in_transaction_session_timeout
+)
+
+// errBusy means that another replica has held the object for lockTimeout.
+var errBusy = fmt.Errorf("%w: another replica holds the object", store.ErrOverloaded)
 
 // serverError returns the server's error, or nil if the connection failed instead.
 func serverError(err error) *pgconn.PgError {

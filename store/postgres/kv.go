@@ -96,7 +96,7 @@ func (s *Store) single(ctx context.Context, f func() error) error {
 		case errors.Is(err, pgx.ErrNoRows):
 			return commandError{err}
 		case !alive(err):
-			s.reconnect()
+			s.reconnect(err)
 		}
 		return uncommitted{err}
 	})

@@ -54,6 +54,8 @@ type Stats struct {
 	Conns          int    // open connections
 	IdleConns      int    // of which idle
 	MaxConns       int    // limit of open connections
+	Down           bool   // the server is known not to answer
+	Outages        uint64 // times that it has become so
 }
 
 // Stats returns the figures.
@@ -62,5 +64,6 @@ func (s *Store) Stats() Stats {
 	return Stats{
 		UnknownCommits: s.figures.unknown.Load(), CacheHits: s.figures.hits.Load(), CacheMisses: s.figures.misses.Load(),
 		Conns: int(pool.TotalConns()), IdleConns: int(pool.IdleConns()), MaxConns: int(pool.MaxConns()),
+		Down: s.health.isDown(), Outages: s.health.outages.Load(),
 	}
 }

@@ -5,6 +5,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"sync/atomic"
 	"time"
 
@@ -29,6 +30,8 @@ type Config struct {
 	// ExpiringBytes limits the values with an expiry in the key-value store, by default 1 GiB. The first to
 	// expire are removed first.
 	ExpiringBytes int64
+	// Log receives the beginning and the end of outages. Optional.
+	Log *slog.Logger
 	// Clock replaces the database's time, in tests only.
 	Clock store.Clock
 }
@@ -40,6 +43,7 @@ type Store struct {
 	pool    *pgxpool.Pool
 	queue   *queue
 	cache   *cache
+	health  *health
 	reset   atomic.Int64 // Unix nanoseconds of the last reset of the pool
 
 	hints   hints
@@ -67,7 +71,9 @@ func open(ctx context.Context, c Config, all []migration) (*Store, error) {
 	if err := s.migrate(ctx, config, all); err != nil {
 		return nil, fmt.Errorf("PostgreSQL: %s", s.scrub(err))
 	}
+	s.health = newHealth(config, c.Log, func() { s.pool.Reset() })
 	if s.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
+		s.health.close()
 		return nil, fmt.Errorf("PostgreSQL: %s", s.scrub(err))
 	}
 	return s, nil
@@ -75,6 +81,7 @@ func open(ctx context.Context, c Config, all []migration) (*Store, error) {
 
 // Close implements store.Store. It waits for the calls in progress, which are bounded.
 func (s *Store) Close() error {
+	s.health.close()
 	s.pool.Close()
 	return nil
 }

@@ -19,6 +19,7 @@ type queue struct {
 type turn struct {
 	users int
 	token chan struct{}
+	busy  chan struct{} // closed when the wait is over for all
 }
 
 func newQueue(max int) *queue { return &queue{max: max, objects: map[store.Object]*turn{}} }
@@ -46,23 +47,37 @@ func (q *queue) length() int {
 	return q.waiting
 }
 
-// lock waits for the object's turn until ctx ends. The caller must call unlock if it returns nil.
+// lock waits for the object's turn until ctx or giveUp ends the wait. The caller must call unlock if it returns nil.
 func (q *queue) lock(ctx context.Context, o store.Object) error {
 	q.mu.Lock()
 	t := q.objects[o]
 	if t == nil {
-		t = &turn{token: make(chan struct{}, 1)}
+		t = &turn{token: make(chan struct{}, 1), busy: make(chan struct{})}
 		q.objects[o] = t
 	}
 	t.users++
+	busy := t.busy
 	q.mu.Unlock()
 	select {
 	case t.token <- struct{}{}:
 		return nil
+	case <-busy:
+		q.release(o)
+		return errBusy
 	case <-ctx.Done():
 		q.release(o)
 		return ctx.Err()
 	}
+}
+
+// giveUp ends the waits for an object's turn: the command that has it has waited for another replica until its timeout, and
+// each of them would wait as long again.
+func (q *queue) giveUp(o store.Object) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	t := q.objects[o]
+	close(t.busy)
+	t.busy = make(chan struct{})
 }
 
 func (q *queue) unlock(o store.Object) {

@@ -23,7 +23,14 @@ func (s *Store) Run(ctx context.Context, o store.Object, command store.Command) 
 			return fmt.Errorf("%w: the object is busy", store.ErrOverloaded)
 		}
 		defer s.queue.unlock(o)
-		return s.repeat(ctx, func() error { return s.run(ctx, o, command) })
+		return s.repeat(ctx, func() error {
+			err := s.run(ctx, o, command)
+			if server := serverError(err); server != nil && server.Code == lockNotAvailable {
+				s.queue.giveUp(o)
+				return errBusy
+			}
+			return err
+		})
 	})
 }
 
@@ -47,21 +54,42 @@ func (s *Store) call(ctx context.Context, f func(context.Context) error) error {
 		return fmt.Errorf("%w: %d calls are waiting", store.ErrOverloaded, s.config.MaxWaiting)
 	}
 	defer s.queue.leave()
+	if s.health.isDown() {
+		return s.unavailable(errDown)
+	}
+	ctx, leave := s.health.enter(ctx)
+	defer leave()
 	ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
 	defer cancel()
-	err := f(ctx)
+	return s.outcome(f(ctx))
+}
+
+// outcome returns the error of a call for its caller.
+func (s *Store) outcome(err error) error {
 	var own commandError
 	switch {
 	case err == nil:
 		return nil
 	case errors.As(err, &own):
 		return own.error
-	case errors.Is(err, store.ErrOverloaded):
-		return err
 	case errors.Is(err, errUnknown):
 		s.figures.unknown.Add(1)
+	case s.health.isDown():
+		return s.unavailable(errDown)
+	case errors.Is(err, store.ErrOverloaded):
+		return err
 	}
 	return s.unavailable(err)
+}
+
+// committing returns a context for what must not end with its caller's: it ends after the timeout, or when the server is down.
+func (s *Store) committing(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, leave := s.health.cutting(context.WithoutCancel(ctx))
+	ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
+	return ctx, func() {
+		cancel()
+		leave()
+	}
 }
 
 // repeat repeats a transaction that certainly did not commit, as often as that may help.
@@ -101,6 +129,7 @@ func (s *Store) notAcquired(ctx context.Context, err error) error {
 	if stat := s.pool.Stat(); ctx.Err() != nil && stat.AcquiredConns() >= stat.MaxConns() {
 		return fmt.Errorf("%w: all %d connections to PostgreSQL are in use", store.ErrOverloaded, stat.MaxConns())
 	}
+	s.health.connectionFailed(err)
 	return uncommitted{err}
 }
 
@@ -139,12 +168,13 @@ func (t *transaction) fail(err error) error {
 	}
 	// The other connections have probably failed too.
 	_ = t.conn.Conn().PgConn().Conn().Close()
-	t.store.reconnect()
+	t.store.reconnect(err)
 	return err
 }
 
-// reconnect closes the idle connections, at most once a second.
-func (s *Store) reconnect() {
+// reconnect closes the idle connections, at most once a second, and makes sure that the server is up.
+func (s *Store) reconnect(err error) {
+	s.health.connectionFailed(err)
 	now := time.Now().UnixNano()
 	if last := s.reset.Load(); now-last > int64(time.Second) && s.reset.CompareAndSwap(last, now) {
 		s.pool.Reset()

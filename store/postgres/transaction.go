@@ -183,7 +183,7 @@ func bound(key string) string { return strings.ReplaceAll(key, "\x00", "\x01") }
 
 // rollback ends the transaction after an error, so that the connection can be used again.
 func (t *transaction) rollback() {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), t.store.config.Timeout)
+	ctx, cancel := t.store.committing(t.ctx)
 	defer cancel()
 	_, _ = t.conn.Exec(ctx, "ROLLBACK") // if it fails, the pool closes the connection
 }
@@ -192,7 +192,7 @@ func (t *transaction) rollback() {
 // read commits too: its lock of the row is in the log, so COMMIT returns when everything that it read is durable, also on
 // the synchronous standby.
 func (t *transaction) commit() error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), t.store.config.Timeout)
+	ctx, cancel := t.store.committing(t.ctx)
 	defer cancel()
 	changed := t.rows.changed()
 	if changed {
@@ -267,8 +267,8 @@ func (t *transaction) send(ctx context.Context, batch *pgx.Batch) error {
 }
 
 // refused reports whether an error of a statement proves that the transaction did not commit: the server said so, and not
-// that it ended after the COMMIT.
+// that it ended after the COMMIT. A session that ended because its transaction idled has not read the COMMIT.
 func refused(err error, commit bool) bool {
 	server := serverError(err)
-	return server != nil && (!commit || server.SeverityUnlocalized == "ERROR")
+	return server != nil && (!commit || server.SeverityUnlocalized == "ERROR" || server.Code == idleTooLong)
 }

@@ -86,6 +86,9 @@ func (d *deployment) serve(url string, by, timeout time.Duration) {
 	if err != nil {
 		d.Fatal(err)
 	}
+	if timeout == longTimeout { // other limits are short by themselves
+		url += "&lock_timeout=60000&idle_in_transaction_session_timeout=60000"
+	}
 	opened, err := postgres.Open(d.Context(), postgres.Config{URL: url, Timeout: timeout})
 	if err != nil {
 		d.Fatal(err)
@@ -182,7 +185,11 @@ func (r *response) get(path string) gjson.Result { return gjson.GetBytes(r.body,
 
 // send sends a request to the next server. No complete response is a failure of the test: the servers are always up.
 func (d *deployment) send(method, path, header, value, body string) *response {
-	url := d.urls[d.next.Add(1)%int64(len(d.urls))]
+	return d.sendTo(d.urls[d.next.Add(1)%int64(len(d.urls))], method, path, header, value, body)
+}
+
+// sendTo sends a request to a server.
+func (d *deployment) sendTo(url, method, path, header, value, body string) *response {
 	request, err := http.NewRequest(method, url+path, strings.NewReader(body))
 	if err != nil {
 		panic(err)

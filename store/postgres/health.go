@@ -1,0 +1,168 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// While calls are in progress, health listens for bytes from the server, in ticks: a process that was suspended has missed one tick,
+// not seconds of silence. After suspectTicks of silence it probes. After silentTicks more, in which the probe got no byte either, the
+// server is down. It is up again after a successful probe, one of which follows each pause.
+const (
+	tick         = 100 * time.Millisecond
+	suspectTicks = 5
+	silentTicks  = 10
+	pauseTicks   = 5
+	// probeTimeout bounds a probe of a server that answers slowly.
+	probeTimeout = 10 * time.Second
+)
+
+// errDown means that the server is known to be down.
+var errDown = errors.New("the server does not answer; a probe runs in the background")
+
+// health knows whether the server answers, so that calls need not wait for one that does not.
+type health struct {
+	hosts []*pgx.ConnConfig // to probe, in order
+	reset func()            // called when the server is up again
+	log   *slog.Logger
+
+	heard   atomic.Bool   // bytes have come from the server since the last tick
+	failed  atomic.Bool   // a connection has failed since the last tick
+	running atomic.Int64  // calls in progress
+	wake    chan struct{} // has a token if there may be something to watch
+	up      atomic.Pointer[period]
+	outages atomic.Uint64
+	end     context.CancelFunc
+	ended   chan struct{}
+}
+
+// period is a time in which the server is up.
+type period struct {
+	ctx context.Context // ends with it
+	cut context.CancelFunc
+}
+
+// newHealth returns the health of the server of a pool that is not open yet.
+func newHealth(config *pgxpool.Config, log *slog.Logger, reset func()) *health {
+	h := &health{reset: reset, log: log, wake: make(chan struct{}, 1), ended: make(chan struct{})}
+	config.ConnConfig.DialFunc = h.hearing(config.ConnConfig.DialFunc)
+	h.hosts = hosts(config.ConnConfig)
+	h.begin()
+	ctx, end := context.WithCancel(context.Background())
+	h.end = end
+	go h.run(ctx)
+	return h
+}
+
+// hosts returns a configuration for each server of a URL, so that one that is silent keeps a probe from no other.
+func hosts(config *pgx.ConnConfig) (all []*pgx.ConnConfig) {
+	first := config.Copy()
+	first.Fallbacks = nil
+	all = append(all, first)
+	for _, f := range config.Fallbacks {
+		next := first.Copy()
+		next.Host, next.Port, next.TLSConfig = f.Host, f.Port, f.TLSConfig
+		all = append(all, next)
+	}
+	return all
+}
+
+func (h *health) begin() {
+	ctx, cut := context.WithCancel(context.Background())
+	h.up.Store(&period{ctx, cut})
+}
+
+// close ends the probes.
+func (h *health) close() {
+	h.end()
+	<-h.ended
+}
+
+// isDown reports whether the server is known to be down.
+func (h *health) isDown() bool { return h.up.Load().ctx.Err() != nil }
+
+// enter counts a call in. Its context also ends when the server turns out to be down. The caller must call leave.
+func (h *health) enter(ctx context.Context) (_ context.Context, leave func()) {
+	if h.running.Add(1) == 1 {
+		h.notify()
+	}
+	ctx, cancel := h.cutting(ctx)
+	return ctx, func() {
+		cancel()
+		h.running.Add(-1)
+	}
+}
+
+// cutting returns a context that also ends when the server turns out to be down.
+func (h *health) cutting(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(h.up.Load().ctx, cancel)
+	return ctx, func() {
+		stop()
+		cancel()
+	}
+}
+
+func (h *health) notify() {
+	select {
+	case h.wake <- struct{}{}:
+	default:
+	}
+}
+
+// connectionFailed makes health probe at once, unless the connection was only given up.
+func (h *health) connectionFailed(err error) {
+	if !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
+		h.failed.Store(true)
+		h.notify()
+	}
+}
+
+func (h *health) goDown(reason string) {
+	if !h.isDown() {
+		h.log.Error("PostgreSQL does not answer; requests fail until it does", "error", reason)
+		h.outages.Add(1)
+		h.up.Load().cut()
+	}
+}
+
+func (h *health) goUp() {
+	if h.isDown() {
+		h.log.Info("PostgreSQL answers again")
+		h.reset() // the old connections may be lost
+		h.begin()
+	}
+}
+
+// hearing makes connections note what they hear.
+func (h *health) hearing(dial pgconn.DialFunc) pgconn.DialFunc {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return &heardConn{conn, h}, nil
+	}
+}
+
+type heardConn struct {
+	net.Conn
+	health *health
+}
+
+// Read implements net.Conn.
+func (c *heardConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if n > 0 && !c.health.heard.Load() {
+		c.health.heard.Store(true)
+	}
+	return n, err
+}
