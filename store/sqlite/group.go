@@ -93,10 +93,11 @@ func (s *Store) join(r *rows) (ticket, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := ticket{entry: e, epoch: r.epoch}
+	after, setsAlarm := r.sets(s.alarms.at(e.object))
 	switch {
 	case e.epoch != r.epoch:
 		return t, errRefused
-	case !r.committed && len(r.kv) == 0 && !r.ringing:
+	case !r.changes() && !setsAlarm && len(r.kv) == 0 && !r.ringing:
 		t.group = e.last // what the command has read becomes durable with it
 		return t, nil
 	case s.closed:
@@ -105,7 +106,7 @@ func (s *Store) join(r *rows) (ticket, error) {
 	t.group = s.open
 	c := s.open.change(s, e)
 	c.apply(r)
-	if after, changes := r.sets(s.alarms.at(e.object)); changes {
+	if setsAlarm {
 		c.setAlarm, c.alarm = true, after
 		s.alarms.set(e.object, after)
 	}

@@ -19,12 +19,11 @@ type rows struct {
 	alarm   uint64 // before the command
 	ringing bool
 
-	committed bool
-	puts      []abi.Row
-	deletes   []string
-	alarmMs   uint64
-	kv        []abi.Row
-	err       error // the command fails with it, even if it ignores it
+	puts    []abi.Row
+	deletes []string
+	alarmMs uint64
+	kv      []abi.Row
+	err     error // the command fails with it, even if it ignores it
 }
 
 // begin prepares an object for a command. Its caller holds entry.mu.
@@ -139,9 +138,12 @@ func (r *rows) Commit(puts []abi.Row, deletes []string, alarmMs uint64) error {
 		r.err = err
 		return err
 	}
-	r.committed, r.puts, r.deletes, r.alarmMs = true, puts, deletes, alarmMs
+	r.puts, r.deletes, r.alarmMs = puts, deletes, alarmMs
 	return nil
 }
+
+// changes reports whether the command changes rows. An object that the database does not have has none to delete.
+func (r *rows) changes() bool { return len(r.puts) > 0 || len(r.deletes) > 0 && r.entry.id != 0 }
 
 // WriteKV implements store.Rows.
 func (r *rows) WriteKV(key string, value []byte) {
