@@ -204,19 +204,20 @@ func (q *query) day(name string, fallback uint64) uint64 {
 func dateText(day uint64) string { return string(calendar.AppendDate(nil, day)) }
 
 // flushMeters makes meters with unreported usage report it to the ledger, and returns the ledger's report. It waits for requests
-// that are being settled, and for what leases report.
+// that are being settled, and for what leases report. While nothing can be written, because the disk is full for example, the report
+// has what the ledger knows.
 func (h *handler) flushMeters(ctx context.Context, p *project) (ledger.ReportReply, error) {
 	command := ledger.Report{Waited: true}
 	for pauses := 0; ; pauses++ {
 		report, err := h.ledgerReport(ctx, p, command.Encode())
-		if err != nil || len(report.Flush) == 0 {
-			return report, err
+		if err != nil {
+			break
+		}
+		if len(report.Flush) == 0 {
+			return report, nil
 		}
 		open, err := h.flushOnce(ctx, p, report.Flush)
-		if err != nil {
-			return report, unavailable(err)
-		}
-		if open == 0 || pauses == len(keymeter.SettleWaitMs) {
+		if err != nil || open == 0 || pauses == len(keymeter.SettleWaitMs) {
 			break
 		}
 		if err := h.store.wait(ctx, keymeter.SettleWaitMs[pauses]); err != nil {

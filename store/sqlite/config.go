@@ -59,6 +59,8 @@ type Config struct {
 	LogPages int
 	// Observe is called after each group, by the goroutine that writes them. Optional.
 	Observe func(Commit)
+	// Free replaces the question for the bytes that the disk of a directory has left, in tests.
+	Free func(dir string) (bytes uint64, ok bool)
 	// VFS is the name of SQLite's file layer, for tests.
 	VFS string
 }
@@ -78,6 +80,9 @@ func (c Config) withDefaults() (Config, error) {
 	c.MaxWaiting = cmp.Or(c.MaxWaiting, 10_000)
 	c.LogPages = cmp.Or(c.LogPages, 1000)
 	c.Readers = cmp.Or(c.Readers, 2)
+	if c.Free == nil {
+		c.Free = free
+	}
 	if c.Clock == nil {
 		c.Clock = machineClock{}
 	}

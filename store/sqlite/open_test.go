@@ -12,6 +12,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/internal/faultvfs"
 	"github.com/postern-ai/postern/store"
 	"github.com/postern-ai/postern/store/sqlite"
 	"github.com/postern-ai/postern/store/storetest"
@@ -230,4 +231,25 @@ func TestBounds(t *testing.T) {
 	close(leave)
 	blocked.Wait()
 	commit(t, s, "n", "k", "v", 0)
+}
+
+// TestStartOnFullDisk: the error names the disk.
+func TestStartOnFullDisk(t *testing.T) {
+	fs := faultvfs.New(t.TempDir(), 1)
+	config := sqlite.Config{Dir: "/data", VFS: fs.Name}
+	s := open(t, config)
+	commit(t, s, "prj_1", "n", "1", 0)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	fs.SetFault(func(op faultvfs.Op, _ string) error {
+		if op == faultvfs.Write {
+			return faultvfs.ErrNoSpace
+		}
+		return nil
+	})
+	config.Free = func(string) (uint64, bool) { return 0, true }
+	if _, err := sqlite.Open(t.Context(), config); err == nil || !strings.Contains(err.Error(), "the disk of /data is full") {
+		t.Errorf("got %v", err)
+	}
 }

@@ -43,13 +43,13 @@ func Open(ctx context.Context, config Config) (*Store, error) {
 	s.objects.init(config.CacheBytes)
 	if config.VFS == "" {
 		if s.lock, err = lockDir(config.Dir); err != nil {
-			return nil, err
+			return nil, config.explain(err)
 		}
 	}
 	if err := s.start(ctx); err != nil {
 		s.db.close()
 		unlock(s.lock)
-		return nil, fmt.Errorf("store: cannot open %s: %w", config.path(), err)
+		return nil, config.explain(fmt.Errorf("store: cannot open %s: %w", config.path(), err))
 	}
 	go s.commitGroups()
 	return s, nil

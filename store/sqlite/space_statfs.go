@@ -1,0 +1,14 @@
+//go:build linux || darwin
+
+package sqlite
+
+import "syscall"
+
+// free returns the bytes that the disk of a directory has left for this user.
+func free(dir string) (bytes uint64, ok bool) {
+	var disk syscall.Statfs_t
+	if err := syscall.Statfs(dir, &disk); err != nil {
+		return 0, false
+	}
+	return disk.Bavail * uint64(disk.Bsize), true
+}
