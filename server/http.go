@@ -54,7 +54,7 @@ func serve(server *http.Server, l net.Listener) error {
 	if server.TLSConfig != nil {
 		return server.ServeTLS(l, "", "")
 	}
-	return server.Serve(l)
+	return server.Serve(framed{l})
 }
 
 // surviving recovers panics before net/http does, which would log their values. The connection is aborted, so that the

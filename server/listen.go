@@ -118,8 +118,11 @@ func (c *connections) closeIdle() {
 
 // closeNow closes a connection without the goodbye of TLS, which waits for slow peers.
 func closeNow(conn net.Conn) {
-	if secure, ok := conn.(*tls.Conn); ok {
-		conn = secure.NetConn()
+	switch c := conn.(type) {
+	case *tls.Conn:
+		conn = c.NetConn()
+	case *framedConn:
+		conn = c.Conn
 	}
 	_ = conn.Close()
 }

@@ -1,0 +1,214 @@
+package server
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// framed is a listener whose connections have no ambiguous requests.
+type framed struct{ net.Listener }
+
+// Accept implements net.Listener.
+func (l framed) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &framedConn{Conn: conn}, nil
+}
+
+// framing follows the requests of an HTTP/1 connection, byte by byte, to find one whose length is ambiguous: with Content-Length and
+// Transfer-Encoding, or with Transfer-Encoding in HTTP/1.0. A proxy may have understood its length in another way, and net/http accepts
+// it (RFC 9112, section 6.1). It reads everything else as net/http does; what that refuses ends the connection.
+type framing struct {
+	step    step
+	line    []byte // the beginning of the current line
+	old     bool   // the request is of HTTP/1.0
+	length  bool   // the head has a Content-Length
+	chunked bool   // the head has a Transfer-Encoding
+	sizing  bool   // the last header line was one of these
+	begun   bool   // earlier data had the beginning of the current line
+	left    int64  // bytes of the body, or of the chunk with its line break
+}
+
+type step int
+
+const (
+	atStart   step = iota // in the request line
+	atHeader              // in a header line
+	atBody                // in a body, or a chunk
+	atSize                // in the line before a chunk
+	atTrailer             // in a line after the last chunk
+	unchecked             // HTTP/2
+)
+
+// maxLine is the part of a line that framing looks at: longer than the lines that matter.
+const maxLine = 64
+
+// ambiguous returns the number of bytes up to which data may be read: less than all if a head in it is ambiguous.
+func (f *framing) ambiguous(data []byte) (upTo int, found bool) {
+	for i := 0; i < len(data); {
+		switch f.step {
+		case unchecked:
+			return len(data), false
+		case atBody:
+			n := min(f.left, int64(len(data)-i))
+			i += int(n)
+			if f.left -= n; f.left == 0 {
+				f.bodyRead()
+			}
+			continue
+		}
+		f.begun = len(f.line) > 0
+		end := bytes.IndexByte(data[i:], '\n')
+		part := data[i:]
+		if end >= 0 {
+			part = part[:end]
+		}
+		f.keep(part)
+		if end < 0 {
+			return len(data), false
+		}
+		next := i + end + 1
+		if f.endLine() {
+			return i, true
+		}
+		i = next
+	}
+	return len(data), false
+}
+
+// keep adds to the beginning of the current line, and keeps the end of a request line, which has the version.
+func (f *framing) keep(part []byte) {
+	if f.step == atStart {
+		f.line = append(f.line, part[max(0, len(part)-maxLine):]...)
+		f.line = f.line[max(0, len(f.line)-maxLine):]
+		return
+	}
+	f.line = append(f.line, part[:min(len(part), maxLine-len(f.line))]...)
+}
+
+// endLine handles a complete line, and reports whether it makes the head ambiguous.
+func (f *framing) endLine() bool {
+	line := strings.TrimRight(string(f.line), "\r")
+	f.line = f.line[:0]
+	switch f.step {
+	case atStart:
+		f.startLine(line)
+	case atHeader:
+		return f.headerLine(line)
+	case atSize:
+		f.sizeLine(line)
+	case atTrailer:
+		if line == "" {
+			f.step = atStart
+		}
+	}
+	return false
+}
+
+func (f *framing) startLine(line string) {
+	*f = framing{step: atHeader, line: f.line, old: strings.HasSuffix(line, " HTTP/1.0")}
+	if line == "PRI * HTTP/2.0" {
+		f.step = unchecked
+	}
+}
+
+func (f *framing) headerLine(line string) bool {
+	name, value, _ := strings.Cut(line, ":")
+	isLength, isEncoding := strings.EqualFold(name, "Content-Length"), strings.EqualFold(name, "Transfer-Encoding")
+	continued := f.sizing && (strings.HasPrefix(line, " ") || strings.HasPrefix(line, "\t"))
+	f.sizing = isLength || isEncoding
+	switch {
+	case line == "":
+		f.headRead()
+	case isLength:
+		f.length, f.left = true, digits(strings.TrimSpace(value), 10)
+	case isEncoding:
+		f.chunked = true
+	}
+	return continued || f.sizing && len(line) == maxLine || f.chunked && (f.length || f.old)
+}
+
+// headRead begins what follows a head.
+func (f *framing) headRead() {
+	switch {
+	case f.chunked:
+		f.step = atSize
+	case f.left > 0:
+		f.step = atBody
+	default:
+		f.step = atStart
+	}
+}
+
+// bodyRead begins what follows a body or a chunk.
+func (f *framing) bodyRead() {
+	if f.step = atStart; f.chunked {
+		f.step = atSize
+	}
+}
+
+func (f *framing) sizeLine(line string) {
+	size := digits(line, 16)
+	if f.step, f.left = atBody, size+int64(len("\r\n")); size == 0 {
+		f.step = atTrailer
+	}
+}
+
+// digits is the number at the beginning of a text. net/http refuses more than fits, and other texts.
+func digits(text string, base int64) (n int64) {
+	for _, c := range strings.ToLower(text) {
+		digit := int64(strings.IndexRune("0123456789abcdef"[:base], c))
+		if digit < 0 || n > 1<<50 {
+			break
+		}
+		n = n*base + digit
+	}
+	return n
+}
+
+// framedConn is an HTTP/1 connection without ambiguous requests. In the place of the line that makes a head ambiguous, net/http reads a
+// malformed one, so it responds with 400 and closes the connection.
+type framedConn struct {
+	net.Conn
+	framing framing
+	refusal *strings.Reader // the rest of what net/http reads; nil: the connection's bytes
+	refused atomic.Bool
+}
+
+const malformed = "malformed\r\n\r\n"
+
+// Read implements net.Conn.
+func (c *framedConn) Read(p []byte) (int, error) {
+	if c.refusal != nil {
+		return c.refusal.Read(p)
+	}
+	n, err := c.Conn.Read(p)
+	upTo, found := c.framing.ambiguous(p[:n])
+	if !found {
+		return n, err
+	}
+	c.refused.Store(true)
+	c.refusal = strings.NewReader(malformed)
+	if c.framing.begun {
+		c.refusal = strings.NewReader("\r\n" + malformed)
+	}
+	if upTo == 0 {
+		return c.refusal.Read(p)
+	}
+	return upTo, nil
+}
+
+// Close implements net.Conn. Closing with unread bytes would reset the connection before the client has the refusal.
+func (c *framedConn) Close() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok && c.refused.Load() && half.CloseWrite() == nil {
+		_ = c.Conn.SetReadDeadline(time.Now().Add(lingerTimeout))
+		_, _ = io.CopyN(io.Discard, c.Conn, lingerBytes)
+	}
+	return c.Conn.Close()
+}
