@@ -2,7 +2,6 @@ package control
 
 import (
 	"context"
-	"net/http"
 	"strconv"
 	"strings"
 	"sync"
@@ -30,14 +29,19 @@ const (
 var (
 	errMissingKey   = &refusal{Fault: fault.MissingKey}
 	errInvalidKey   = &refusal{Fault: fault.InvalidKey}
+	errTwoKeys      = refuse(fault.InvalidRequest, "X-API-Key", keys.Ambiguous)
 	errNoPermission = &refusal{Fault: fault.Forbidden}
 )
 
 // admitKey authenticates a request by its API key, for a route that requires a permission, and sets the call's actor
 // and project. Each request is checked at the key's meter, so a deactivation applies to the next request. The error is
-// a 401, 403, 429 or 503.
+// a 400, 401, 403, 429 or 503.
 func (h *handler) admitKey(c *call, permission doc.Permission) error {
-	key := apiKey(c.request.Header)
+	token, _ := bearer(c.request.Header)
+	key, ambiguous := keys.Choose(strings.TrimSpace(headerValue(c.request.Header, "X-API-Key")), token)
+	if ambiguous {
+		return errTwoKeys
+	}
 	if key == "" {
 		return errMissingKey
 	}
@@ -54,15 +58,6 @@ func (h *handler) admitKey(c *call, permission doc.Permission) error {
 	c.project = record.ProjectID
 	c.actor = identity{Name: record.KeyID, Role: projectKey, Via: viaKey}
 	return nil
-}
-
-// apiKey is the request's key as the gateway reads it: X-API-Key, else the bearer token.
-func apiKey(header http.Header) string {
-	if key := strings.TrimSpace(headerValue(header, "X-API-Key")); key != "" {
-		return key
-	}
-	key, _ := bearer(header)
-	return key
 }
 
 // checkKey returns the current record of an active key, from its meter. Unknown keys are limited per network, so that

@@ -79,8 +79,14 @@ func TestProjectKeys(t *testing.T) {
 			t.Errorf("%s: %d %s", header[0], got.Code, got.Body)
 		}
 	}
-	// X-API-Key takes precedence, also if it is wrong. Neither token of an operator is a key.
-	b.refused(b.do("GET", "/api/probe", "", "Authorization", "Bearer "+value, "X-API-Key", "pk_live_x"), fault.InvalidKey)
+	// A foreign credential beside the key is ignored, a second key is not. Neither token of an operator is a key.
+	for _, headers := range [][]string{{"Authorization", "Bearer " + value, "X-API-Key", "pk_live_x"}, {"X-API-Key", value}} {
+		if got := b.do("GET", "/api/probe", "", headers...); got.Code != 200 || got.text("actor") != id {
+			t.Errorf("%d %s", got.Code, got.Body)
+		}
+	}
+	_, other := b.newKey(`"kind":"project"`)
+	b.refused(b.do("GET", "/api/probe", "", "Authorization", "Bearer "+value, "X-API-Key", other), fault.InvalidRequest)
 	b.refused(b.do("GET", "/api/probe", ""), fault.InvalidKey)
 	// The admin twin takes operators only.
 	if got := b.do("GET", b.project+"/probe", ""); got.Code != 200 || got.text("actor") != "owner" {

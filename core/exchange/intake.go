@@ -72,10 +72,14 @@ func (x *exchange) onRequest() {
 	}
 }
 
-// readCredentials refuses a request without a key or with a malformed one.
+// readCredentials refuses a request without a key, with a malformed one, or with two different ones.
 func (x *exchange) readCredentials() bool {
-	key, ok := x.apiKey()
-	if !ok {
+	key, ambiguous := keys.Choose(strings.TrimSpace(x.header("x-api-key")), x.bearerToken())
+	if ambiguous {
+		x.refuse(fault.InvalidRequest, refusal{details: []fault.Detail{{Field: "X-API-Key", Message: keys.Ambiguous}}})
+		return false
+	}
+	if key == "" {
 		x.refuse(fault.MissingKey, refusal{})
 		return false
 	}
@@ -87,14 +91,13 @@ func (x *exchange) readCredentials() bool {
 	return true
 }
 
-// apiKey is the caller's key: X-API-Key, else the bearer token.
-func (x *exchange) apiKey() (string, bool) {
-	if key := strings.TrimSpace(x.header("x-api-key")); key != "" {
-		return key, true
-	}
+// bearerToken is the token of the Authorization header, or empty.
+func (x *exchange) bearerToken() string {
 	scheme, token, _ := strings.Cut(strings.TrimSpace(x.header("authorization")), " ")
-	token = strings.TrimSpace(token)
-	return token, strings.EqualFold(scheme, "bearer") && token != ""
+	if !strings.EqualFold(scheme, "bearer") {
+		return ""
+	}
+	return strings.TrimSpace(token)
 }
 
 // checkBodyHead checks the headers that describe the body. If they are valid, it requests the body.

@@ -72,6 +72,25 @@ func Parse(key string) (kind Kind, env Environment, ok bool) {
 	return 0, 0, false
 }
 
+// Ambiguous is the problem of a request with two keys, as the message of the field X-API-Key.
+const Ambiguous = "and Authorization have different API keys; send one of them"
+
+// Choose returns the key of a request with two credentials, of which either may be empty: the well-formed key, so that a
+// foreign credential beside it is ignored, or else the first credential. If both are well-formed and differ, ambiguous is
+// true: nothing says which key's project is to pay.
+func Choose(first, second string) (key string, ambiguous bool) {
+	if first == "" {
+		return second, false
+	}
+	if _, _, ok := Parse(second); !ok || first == second {
+		return first, false
+	}
+	if _, _, ok := Parse(first); ok {
+		return "", true
+	}
+	return second, false
+}
+
 func checksumValid(key string) bool {
 	body := key[:Length-checksumLength]
 	sum := sha256.Sum256([]byte(body))

@@ -121,3 +121,25 @@ func TestHash(t *testing.T) {
 		t.Errorf("hexadecimal %s", got)
 	}
 }
+
+// TestChoose checks all pairs of a well-formed key, another, a foreign credential, a key with a typo and nothing.
+func TestChoose(t *testing.T) {
+	all := randoms()
+	ours, other := keys.New(keys.Gateway, keys.Production, all[3]), keys.New(keys.Project, keys.Development, all[4])
+	typo := ours[:len(ours)-1] + "_"
+	for _, c := range []struct {
+		first, second, want string
+		ambiguous           bool
+	}{
+		{"", "", "", false},
+		{ours, "", ours, false}, {"", ours, ours, false}, {ours, ours, ours, false},
+		{ours, "sk-ant-foreign", ours, false}, {"sk-ant-foreign", ours, ours, false},
+		{ours, typo, ours, false}, {typo, ours, ours, false},
+		{ours, other, "", true}, {other, ours, "", true},
+		{typo, "", typo, false}, {"", typo, typo, false}, {"foreign", "another", "foreign", false}, {typo, "foreign", typo, false},
+	} {
+		if got, ambiguous := keys.Choose(c.first, c.second); got != c.want || ambiguous != c.ambiguous {
+			t.Errorf("%q and %q: %q %t, want %q %t", c.first, c.second, got, ambiguous, c.want, c.ambiguous)
+		}
+	}
+}
