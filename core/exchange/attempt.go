@@ -342,7 +342,7 @@ func (x *exchange) next(f fault.Fault, r refusal) {
 	s.providerKey = "" // it belongs to the previous target's provider
 	if !x.chooseTarget() {
 		s.orderIndex = previous
-		x.refuse(f, r)
+		x.refuse(f, r.withShortWait())
 		return
 	}
 	x.attempt()

@@ -36,6 +36,18 @@ func (r refusal) permanent(message jsontext.Escaped) refusal {
 	return refusal{details: r.details, noRetry: true, message: message}
 }
 
+// maxWaitMs is the longest Retry-After of a provider that is passed on.
+const maxWaitMs = 60_000
+
+// withShortWait omits a provider's Retry-After that is too long. It is about one target: its credentials' quota may be
+// spent for a day, while a project's route or another key of the provider serves the next request.
+func (r refusal) withShortWait() refusal {
+	if r.retryMs > maxWaitMs {
+		r.retryMs = 0
+	}
+	return r
+}
+
 const maxMessage = 600
 
 // providerRefusal is the refusal for a provider's error response. The native dialect has no field for a provider's
