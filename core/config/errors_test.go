@@ -41,6 +41,13 @@ func TestCatalogErrors(t *testing.T) {
 		`{"providers":[{"name":"q","baseUrl":"up.example"}]}`:               "POSTERN_CATALOG: base URL of provider q must start with https:// or http://",
 		`{"providers":[{"name":"q","baseUrl":"https://a@b"}]}`:              `POSTERN_CATALOG: base URL of provider q must be printable ASCII without spaces, #, ?, @ or \`,
 		`{"defaultPlan":"gold"}`:                                            `POSTERN_CATALOG: defaultPlan "gold" is not in plans; add it`,
+		// Names that "provider/name" may mean already.
+		`{"models":[{"name":"p/x",` + priced + `}]}`:                                                                          `POSTERN_CATALOG: name "p/x" must not start with a provider's name and a slash; set the provider's own name for a model as upstream`,
+		`{"models":[{"name":"x",` + priced + `,"aliases":["y","p/m"]}]}`:                                                      `POSTERN_CATALOG: alias "p/m" of model x must not start with a provider's name and a slash`,
+		`{"providers":[{"name":"q","wire":"openai","baseUrl":"https://q.example"}],"models":[{"name":"q/x",` + priced + `}]}`: `POSTERN_CATALOG: name "q/x" must not start with`,
+		`{"models":[{"name":"x",` + priced + `,"upstream":"p/x"}]}`:                                                           "",
+		`{"models":[{"name":"pp/x",` + priced + `,"aliases":["p","px/y","@p/z"]}]}`:                                           "",
+		`{"models":[{"name":"p/",` + priced + `}]}`:                                                                           `POSTERN_CATALOG: name "p/" must not start with`,
 		// A path instead of the JSON.
 		`catalog.json`: `POSTERN_CATALOG must be JSON, not the name of a file; use POSTERN_CATALOG="$(cat FILE)"`,
 		// Unknown members.

@@ -40,6 +40,7 @@ func Parse(in abi.Config) (*Config, string) {
 	p.resolve()
 	p.settings()
 	p.link()
+	p.checkNames()
 	return p.config, p.problem
 }
 
