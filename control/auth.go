@@ -59,12 +59,14 @@ func (h *handler) authenticate(r *http.Request) (identity, error) {
 
 // authorize rejects requests that exceed the role, and changes that a page of another origin may have made
 // the browser send.
-func (actor identity) authorize(route *route, r *http.Request) error {
+func (h *handler) authorize(actor identity, route *route, r *http.Request) error {
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return nil
 	}
-	if actor.Via != viaBearer && !isSameOrigin(r) {
-		return errCrossOrigin
+	if actor.Via != viaBearer {
+		if err := h.checkOrigin(r); err != nil {
+			return err
+		}
 	}
 	if actor.Role != owner && route.pattern != sessionPath {
 		return errForbidden

@@ -42,6 +42,11 @@ type Config struct {
 	// PrivateWebhooks reports whether alerts may be sent to private networks and to this machine. Optional;
 	// default false.
 	PrivateWebhooks func() bool
+	// Runtime is what runs the control plane and has its variables, for the remedies in errors: "control Worker" or "server".
+	Runtime string
+	// Addresses are where browsers may reach the control plane. Nil: at the URL of each request, as on Workers, where the
+	// platform has matched its host with a route.
+	Addresses func() Addresses
 	// Access configures authentication by Cloudflare Access. Optional.
 	Access func() Access
 	// MasterKeys are the secrets that seal provider keys. Empty: projects cannot store provider keys.
@@ -201,5 +206,5 @@ func (h *handler) admit(c *call, route *route) (err error) {
 	if c.actor, err = h.authenticate(c.request); err != nil {
 		return err
 	}
-	return c.actor.authorize(route, c.request)
+	return h.authorize(c.actor, route, c.request)
 }

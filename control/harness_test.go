@@ -139,10 +139,10 @@ func newBench(t *testing.T) *bench {
 		Objects: b.memory, AdminToken: func() string { return b.token }, ViewerToken: func() string { return b.viewer },
 		Access: func() Access { return b.access }, Dashboard: &b.files,
 		MasterKeys: func() string { return b.masters }, Seal: sealNatively,
-		PrivateWebhooks: func() bool { return b.private },
-		Fetch:           func(_ context.Context, url string) ([]byte, error) { return b.certs(url) },
-		Catalog:         testCatalog(),
-		Now:             func() time.Time { return b.now }, Rand: rand.Reader,
+		PrivateWebhooks: func() bool { return b.private }, Runtime: "server",
+		Fetch:   func(_ context.Context, url string) ([]byte, error) { return b.certs(url) },
+		Catalog: testCatalog(),
+		Now:     func() time.Time { return b.now }, Rand: rand.Reader,
 	}).handler
 	return b
 }
@@ -181,6 +181,9 @@ func (b *bench) do(method, path, body string, headers ...string) reply {
 		r.Header.Set(headers[i], headers[i+1])
 		if headers[i+1] == "" {
 			r.Header.Del(headers[i])
+		}
+		if headers[i] == "Host" {
+			r.Host = headers[i+1]
 		}
 	}
 	w := httptest.NewRecorder()

@@ -2,7 +2,9 @@ package control
 
 import (
 	"crypto/tls"
+	"net"
 	"net/http/httptest"
+	"net/netip"
 	"testing"
 
 	"github.com/postern-ai/postern/core/fault"
@@ -66,6 +68,69 @@ func TestOrigins(t *testing.T) {
 				t.Errorf("reading: %d %s", got.Code, got.Body)
 			}
 			if got := b.do("POST", o.url+"/api/admin/projects", someProject, o.headers...); got.Code != 201 {
+				t.Errorf("with a token: %d %s", got.Code, got.Body)
+			}
+		})
+	}
+}
+
+// addressed are requests to a server: its addresses, the Host, the headers, and whether a session may act.
+var addressed = []struct {
+	name, public, bound, host string
+	headers                   []string
+	acts                      bool
+}{
+	{"bound", "", "127.0.0.1:8787", "127.0.0.1:8787", []string{"Origin", "http://127.0.0.1:8787"}, true},
+	{"bound, without Origin", "", "127.0.0.1:8787", "127.0.0.1:8787", []string{"Sec-Fetch-Site", "same-origin"}, true},
+	{"localhost", "", "127.0.0.1:8787", "localhost:8787", []string{"Origin", "http://localhost:8787"}, true},
+	{"localhost over IPv6", "", "[::1]:8787", "LOCALHOST:8787", []string{"Origin", "http://localhost:8787"}, true},
+	{"bound over IPv6", "", "[::1]:8787", "[::1]:8787", []string{"Origin", "http://[::1]:8787"}, true},
+	{"the default port", "", "192.0.2.7:80", "192.0.2.7", []string{"Origin", "http://192.0.2.7"}, true},
+	{"a name that leads here", "", "127.0.0.1:8787", "evil.example:8787", []string{"Origin", "http://evil.example:8787"}, false},
+	{"a name that leads here, without Origin", "", "127.0.0.1:8787", "evil.example:8787", []string{"Sec-Fetch-Site", "same-origin"}, false},
+	{"a name that leads here, and a public address", "https://gate.example", "127.0.0.1:8787", "evil.example:8787", []string{"Origin", "http://evil.example:8787"}, false},
+	{"another name of this machine", "", "127.0.0.1:8787", "localhost.evil.example:8787", []string{"Origin", "http://localhost.evil.example:8787"}, false},
+	{"another port", "", "127.0.0.1:8787", "127.0.0.1:8788", []string{"Origin", "http://127.0.0.1:8788"}, false},
+	{"another address", "", "127.0.0.1:8787", "192.0.2.7:8787", []string{"Origin", "http://192.0.2.7:8787"}, false},
+	{"localhost of another machine", "", "192.0.2.7:8787", "localhost:8787", []string{"Origin", "http://localhost:8787"}, false},
+	{"a page of this machine", "", "127.0.0.1:8787", "127.0.0.1:8787", []string{"Origin", "http://127.0.0.1:3000"}, false},
+	{"all interfaces, an address", "", "0.0.0.0:8787", "192.0.2.7:9000", []string{"Origin", "http://192.0.2.7:9000"}, true},
+	{"all interfaces, localhost", "", "[::]:8787", "localhost:9000", []string{"Origin", "http://localhost:9000"}, true},
+	{"all interfaces, a name", "", "[::]:8787", "evil.example", []string{"Origin", "http://evil.example"}, false},
+	{"all interfaces, another address", "", "0.0.0.0:8787", "192.0.2.7:8787", []string{"Origin", "http://192.0.2.8:8787"}, false},
+	{"a socket", "", "", "gate.example", []string{"Origin", "http://gate.example"}, false},
+	{"public, with its host", "https://Gate.example/", "", "gate.example", []string{"Origin", "https://gate.example"}, true},
+	{"public, its port as a default", "https://gate.example:443", "", "gate.example", []string{"Origin", "https://gate.example"}, true},
+	{"public, behind a proxy that renames", "https://gate.example", "10.0.0.2:8787", "backend", []string{"Origin", "https://gate.example"}, true},
+	{"public, without Origin", "https://gate.example", "", "gate.example", []string{"Sec-Fetch-Site", "same-origin"}, true},
+	{"public, another scheme", "https://gate.example", "", "backend", []string{"Origin", "http://gate.example"}, false},
+	{"public, a part of its name", "https://gate.example", "", "example", []string{"Origin", "https://example"}, false},
+	{"public, and also bound", "https://gate.example", "127.0.0.1:8787", "127.0.0.1:8787", []string{"Origin", "http://127.0.0.1:8787"}, true},
+	{"no address at all", "", "", "", []string{"Origin", "http://"}, false},
+}
+
+// TestAddresses checks that a session acts, and a page signs in, only at the configured address or at the listener's.
+func TestAddresses(t *testing.T) {
+	for _, o := range addressed {
+		t.Run(o.name, func(t *testing.T) {
+			b := newBench(t)
+			a := Addresses{Public: o.public}
+			if o.bound != "" {
+				a.Bound = net.TCPAddrFromAddrPort(netip.MustParseAddrPort(o.bound))
+			}
+			b.handler.(*handler).Addresses = func() Addresses { return a }
+			cookie := b.signIn(token)
+			headers := append([]string{"Host", o.host}, o.headers...)
+			acted := b.with(cookie, "POST", "/api/admin/projects", someProject, headers...)
+			signedIn := b.do("POST", sessions, `{"token":"`+token+`"}`, append(headers, "Authorization", "")...)
+			if o.acts && (acted.Code != 201 || signedIn.Code != 200) {
+				t.Errorf("%d %s, %d %s", acted.Code, acted.Body, signedIn.Code, signedIn.Body)
+			}
+			if !o.acts {
+				b.refused(acted, fault.CrossOrigin)
+				b.refused(signedIn, fault.CrossOrigin)
+			}
+			if got := b.do("POST", "/api/admin/projects", someProject, headers...); got.Code != 201 {
 				t.Errorf("with a token: %d %s", got.Code, got.Body)
 			}
 		})

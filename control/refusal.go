@@ -29,6 +29,8 @@ var (
 	errForbidden    = &refusal{Fault: fault.ViewerForbidden}
 	errCrossOrigin  = refuse(fault.CrossOrigin, "Origin",
 		"must be this gateway's own origin; programs send a bearer token instead of a session")
+	errForeignHost = refuse(fault.CrossOrigin, "Host",
+		"must be that of POSTERN_PUBLIC_URL or of the address that the server listens on; set POSTERN_PUBLIC_URL to the address that users see")
 	errNotFound      = &refusal{Fault: fault.NotFound}
 	errNoEndpoint    = refuse(fault.NotFound, "path", "is not an endpoint; GET /openapi.yaml lists all endpoints")
 	errConflict      = &refusal{Fault: fault.Conflict}

@@ -32,8 +32,8 @@ func (h *handler) signIn(c *call) (answer, error) {
 	if h.tokenOf(owner) == "" {
 		return answer{}, errNotConfigured
 	}
-	if isCrossOrigin(c.request) {
-		return answer{}, errCrossOrigin
+	if err := h.checkDeclaredOrigin(c.request); err != nil {
+		return answer{}, err
 	}
 	token, err := readToken(c.request)
 	if err != nil {

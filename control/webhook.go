@@ -21,8 +21,8 @@ const (
 	plainURL   = "must be an https URL, got http"
 	longURL    = "must have at most 512 characters"
 	extraURL   = "must not contain a user name, a password or a fragment (#…)"
-	privateURL = "must not point to a private network or to the gateway's own machine; " +
-		"to allow it, the operator sets POSTERN_PRIVATE_WEBHOOKS=on on the control Worker"
+	privateURL = "must not point to a private network or to the gateway's own machine; to allow it, the operator sets " +
+		EnvWebhooks + "=on on the " // Runtime
 )
 
 // alerts takes the field "alerts": {"url"}, or null for none.
@@ -39,7 +39,7 @@ func (h *handler) alerts(f *fields) (address string, given bool) {
 	}
 	address, isText := inner.text("url", "")
 	if isText {
-		if problem := webhookProblem(address, h.PrivateWebhooks()); problem != "" {
+		if problem := h.webhookProblem(address); problem != "" {
 			inner.problem("url", problem)
 		}
 	}
@@ -50,7 +50,7 @@ func (h *handler) alerts(f *fields) (address string, given bool) {
 // webhookProblem describes the problem of a webhook's URL, or is empty. The URL must be https and, judged by
 // its text, lead to the internet. If private hosts are allowed, plain http to this machine is allowed as
 // well, for development. Names are not resolved.
-func webhookProblem(text string, private bool) string {
+func (h *handler) webhookProblem(text string) string {
 	u, err := url.Parse(text)
 	switch {
 	case len(text) > maxURLBytes:
@@ -69,8 +69,8 @@ func webhookProblem(text string, private bool) string {
 		return plainURL
 	case host == noHost, u.Scheme != "https" && u.Scheme != "http":
 		return invalidURL
-	case host != public && !private:
-		return privateURL
+	case host != public && !h.PrivateWebhooks():
+		return privateURL + h.Runtime
 	}
 	return ""
 }

@@ -49,7 +49,7 @@ func TestPrivateWebhooks(t *testing.T) {
 		syntax  = "must be an https URL, got http"
 		extra   = "must not contain a user name, a password or a fragment (#…)"
 		network = "must not point to a private network or to the gateway's own machine; " +
-			"to allow it, the operator sets POSTERN_PRIVATE_WEBHOOKS=on on the control Worker"
+			"to allow it, the operator sets POSTERN_PRIVATE_WEBHOOKS=on on the server"
 	)
 	for _, c := range []struct{ url, wrong, wrongIfAllowed string }{
 		{"https://10.0.0.1/", network, ""},

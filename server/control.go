@@ -5,6 +5,7 @@ import (
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/rand"
+	"net"
 	"time"
 
 	"github.com/postern-ai/postern/compliance"
@@ -35,9 +36,18 @@ func (s *Server) newControl(d *deployment) (*control.Service, error) {
 		Access: func() control.Access { return access }, Fetch: fetchSmall, Exports: exports,
 		Catalog: d.parsed, Dashboard: web.Files(), Rand: rand.Reader,
 		Now:             func() time.Time { return time.UnixMilli(int64(s.clock.Now())) },
-		PrivateWebhooks: func() bool { return private },
-		Sleep:           d.config.Test.Sleep,
+		PrivateWebhooks: func() bool { return private }, Runtime: "server",
+		Addresses: func() control.Addresses { return control.Addresses{Public: d.config.PublicURL, Bound: s.boundTo()} },
+		Sleep:     d.config.Test.Sleep,
 	}), nil
+}
+
+// boundTo is the address of the gateway's listener, nil before it listens.
+func (s *Server) boundTo() net.Addr {
+	if bound := s.bound.Load(); bound != nil {
+		return *bound
+	}
+	return nil
 }
 
 // seal is control.Config.Seal.

@@ -120,6 +120,8 @@ func (s *Server) open() (*listeners, error) {
 	if err != nil {
 		return nil, fmt.Errorf("POSTERN_LISTEN: %w", err)
 	}
+	address := inner.Addr()
+	s.bound.Store(&address)
 	l := &listeners{failed: make(chan error, 1)}
 	l.connections = newConnections(inner, s.config.MaxConnections, s.log)
 	l.gateway = s.newHTTPServer(s.stall.bound(s.Handler()), s.certificate.Load() != nil)

@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"log/slog"
+	"net"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -30,6 +31,7 @@ type Server struct {
 	certificate atomic.Pointer[tls.Certificate]
 	state       atomic.Int32 // a phase
 	probed      atomic.Bool  // the readiness was asked for
+	bound       atomic.Pointer[net.Addr]
 
 	swapping sync.RWMutex // guards current
 	current  *deployment

@@ -38,6 +38,7 @@ func main() {
 		MasterKeys:      variable(config.EnvMasterKeys),
 		SigningKeys:     variable(compliance.EnvSigningKey),
 		PrivateWebhooks: func() bool { return private },
+		Runtime:         "control Worker",
 		Access:          access,
 		Catalog:         parsedCatalog(),
 		Fetch:           fetch,

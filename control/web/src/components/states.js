@@ -16,7 +16,7 @@ export function adviceOn(error) {
     return `Too many requests. Try again in ${error.retryAfter ?? 'a few'} seconds.`
   }
   if (error.code === 'admin_not_configured') {
-    return 'Set the secret POSTERN_ADMIN_TOKEN (at least 16 characters) on the control Worker, then sign in with it.'
+    return 'Set the secret POSTERN_ADMIN_TOKEN (at least 16 characters) on the server or the control Worker, then sign in with it.'
   }
   if (error.code === 'cross_origin') return 'Open the dashboard at the gateway’s own address and try again.'
   if (error.code === 'forbidden') return 'Change the project’s plan in Settings, then try again.'

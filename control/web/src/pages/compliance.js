@@ -40,7 +40,7 @@ function Summary({ data, project }) {
     <${Card} title="Chain state">
       <p class="muted">Every change is an entry in a chain of hashes: a changed, missing or reordered entry breaks it.</p>
       <${Table} caption="Chains" columns=${CHAINS} rows=${chains} rowKey=${(chain) => chain.object} />
-      ${!signing.configured && html`<p class="warning">No signing key is configured, so there are no checkpoints. Set the secret <code>POSTERN_SIGNING_KEY</code> on the control Worker.</p>`}
+      ${!signing.configured && html`<p class="warning">No signing key is configured, so there are no checkpoints. Set the secret <code>POSTERN_SIGNING_KEY</code> on the server or the control Worker.</p>`}
     <//>
     <${Card} title="Retention"><${Facts} rows=${[
       ['Audit log and events', plural(retention.eventDays, 'day')],
