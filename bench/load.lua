@@ -1,6 +1,7 @@
 -- The load: POST /api/ai/complete. Arguments: the keys, separated by commas and used in turn, "unique" or "same", a name for
 -- the round, so that no round repeats another's prompts, and optionally another path, whose body is OpenAI's, and more
--- headers as name=value, separated by semicolons. Prints one line of JSON.
+-- headers as name=value, separated by semicolons. Prints one line of JSON: errors of every kind, and failed, the responses
+-- with an error status among the requests.
 local keys, mode, round, path, sent = {}, "", "", "/api/ai/complete", 0
 local choice = '"quality":"balanced"'
 
@@ -30,6 +31,6 @@ end
 function done(summary, latency)
   local e = summary.errors
   io.write(string.format(
-    '\n{"requests":%d,"seconds":%.6f,"errors":%d,"p50ms":%.3f,"p99ms":%.3f}\n', summary.requests, summary.duration / 1e6,
-    e.connect + e.read + e.write + e.status + e.timeout, latency:percentile(50) / 1e3, latency:percentile(99) / 1e3))
+    '\n{"requests":%d,"seconds":%.6f,"errors":%d,"failed":%d,"p50ms":%.3f,"p99ms":%.3f}\n', summary.requests, summary.duration / 1e6,
+    e.connect + e.read + e.write + e.status + e.timeout, e.status, latency:percentile(50) / 1e3, latency:percentile(99) / 1e3))
 end

@@ -1,10 +1,10 @@
 // make bench-selfhosted: measures `postern serve` against Go's httputil.ReverseProxy and Portkey's gateway in the same run,
-// with the same upstream, clients and disk. A row below its target is marked "short". The exit code is nonzero only after a
-// wrong response or a broken run.
+// with the same upstream, clients and disk. A row below its target is marked "short". Portkey's errors are noted in their
+// row; the exit code is nonzero only after a wrong response of another server or a broken run.
 //
 // BENCH_SECONDS (default 5) is the length of a round, BENCH_ROUNDS (default 3) their number. BENCH_REQUESTS (default 100000) is
 // the number of requests before the second reading of the memory; a full run uses 1000000.
-import { interleave, median, ratio } from './lib/load.mjs'
+import { errorNote, interleave, median, ratio } from './lib/load.mjs'
 import { memoryBytes, stop } from './lib/process.mjs'
 import { closed, open, streams, syncMs } from './lib/selfhosted/rounds.mjs'
 import { build, seed, startPortkey, startPostern, startReverseProxy, startUpstream } from './lib/selfhosted/servers.mjs'
@@ -34,7 +34,7 @@ async function compare(name, ours, theirs, options, target, measure = rate, unit
           closed(server, { seconds: SECONDS, ...options, ...contender }),
     ),
   )
-  const note = `CPU per request ${cpu(a)} : ${cpu(b)}`
+  const note = [`CPU per request ${cpu(a)} : ${cpu(b)}`, errorNote('baseline', b)].filter(Boolean).join('; ')
   rows.push(
     row(
       name,
@@ -81,12 +81,14 @@ async function streaming(postern, proxy, portkey) {
   for (const [i, name] of ['the reverse proxy', 'Portkey'].entries()) {
     const of = (results, field, unit) => unit(median(results.map((r) => r[field])))
     const value = (field) => ratio(ours, theirs[i], (r) => r[field])
+    const note = { note: errorNote('baseline', theirs[i]) }
     rows.push(
       row(
         `stream chunks per second of CPU, against ${name}`,
         of(ours, 'perCore', perSecond),
         of(theirs[i], 'perCore', perSecond),
         value('perCore'),
+        note,
       ),
     )
     rows.push(
@@ -95,6 +97,7 @@ async function streaming(postern, proxy, portkey) {
         of(ours, 'firstP50ms', ms),
         of(theirs[i], 'firstP50ms', ms),
         value('firstP50ms'),
+        note,
       ),
     )
   }

@@ -25,14 +25,20 @@ var (
 	connections = flag.Int("connections", 64, "maximum number of connections")
 	rate        = flag.Float64("rate", 0, "requests per second; 0: streams, one after the other on each connection")
 	count       = flag.Int("count", 1000, "number of requests")
+	peer        = flag.Bool("peer", false, "count wrong responses instead of ending with an error")
 )
 
-// result is the outcome of one request.
-type result struct{ first, total time.Duration }
+// result is the outcome of one request. The times of a failed one count for nothing.
+type result struct {
+	first, total time.Duration
+	failure      string
+}
 
 // summary is the output; latencies are in milliseconds. first is the time to the first byte of the body.
 type summary struct {
 	Requests int     `json:"requests"`
+	Errors   int     `json:"errors"`
+	Failed   int     `json:"failed"` // the same, as load.lua calls it
 	Seconds  float64 `json:"seconds"`
 	P50      float64 `json:"p50ms"`
 	P99      float64 `json:"p99ms"`
@@ -63,7 +69,13 @@ func main() {
 		})
 	}
 	jobs.Wait()
-	report(results, time.Since(start))
+	s, problem := summarize(results, time.Since(start))
+	if problem != "" {
+		log.Fatal(problem)
+	}
+	if err := json.NewEncoder(os.Stdout).Encode(s); err != nil {
+		log.Fatal(err)
+	}
 }
 
 // send sends one request and checks its response.
@@ -80,7 +92,7 @@ func send(client *http.Client, i int, due time.Time) (r result) {
 	}
 	response, err := client.Do(request)
 	if err != nil {
-		log.Fatal(err)
+		return result{failure: err.Error()}
 	}
 	defer response.Body.Close()
 	var text [1]byte
@@ -90,26 +102,37 @@ func send(client *http.Client, i int, due time.Time) (r result) {
 	r.total = time.Since(due)
 	complete := *rate > 0 || strings.HasSuffix(string(rest), "data: [DONE]\n\n")
 	if err != nil || readErr != nil || response.StatusCode != http.StatusOK || !complete {
-		log.Fatalf("%s: %s, %v, %v, complete: %t: %.300s", *address, response.Status, err, readErr, complete, rest)
+		r.failure = fmt.Sprintf("%s: %s, %v, %v, complete: %t: %.300s", *address, response.Status, err, readErr, complete, rest)
 	}
 	return r
 }
 
-func report(results []result, took time.Duration) {
-	percentile := func(of func(result) time.Duration, p int) float64 {
-		all := make([]time.Duration, len(results))
-		for i, r := range results {
-			all[i] = of(r)
+// summarize returns the summary, or the problem of a run that cannot count: a failure of a server that is not a peer, or no
+// success at all.
+func summarize(results []result, took time.Duration) (s summary, problem string) {
+	s.Requests, s.Seconds = len(results), took.Seconds()
+	var served []result
+	for _, r := range results {
+		if r.failure == "" {
+			served = append(served, r)
+		} else {
+			s.Failed, problem = s.Failed+1, r.failure
 		}
-		slices.Sort(all)
-		return float64(all[(len(all)-1)*p/100].Microseconds()) / 1000
+	}
+	if s.Errors = s.Failed; s.Failed > 0 && !*peer || len(served) == 0 {
+		return s, fmt.Sprintf("%d of %d requests failed, the last one: %s", s.Failed, len(results), problem)
 	}
 	total := func(r result) time.Duration { return r.total }
-	s := summary{
-		Requests: len(results), Seconds: took.Seconds(), P50: percentile(total, 50), P99: percentile(total, 99),
-		FirstP50: percentile(func(r result) time.Duration { return r.first }, 50),
+	s.P50, s.P99 = percentile(served, total, 50), percentile(served, total, 99)
+	s.FirstP50 = percentile(served, func(r result) time.Duration { return r.first }, 50)
+	return s, ""
+}
+
+func percentile(results []result, of func(result) time.Duration, p int) float64 {
+	all := make([]time.Duration, len(results))
+	for i, r := range results {
+		all[i] = of(r)
 	}
-	if err := json.NewEncoder(os.Stdout).Encode(s); err != nil {
-		log.Fatal(err)
-	}
+	slices.Sort(all)
+	return float64(all[(len(all)-1)*p/100].Microseconds()) / 1000
 }

@@ -6,12 +6,12 @@ export const CONNECTIONS = 8
 
 /**
  * One round of wrk against a URL; mode is "unique" or "same"; see load.lua for the others. child is the process whose CPU
- * time is measured.
+ * time is measured. The errors of a peer are figures; any of Postern's own, or of a baseline, ends the run.
  */
 export async function load(
   url,
   child,
-  { key, mode, round, seconds, connections = CONNECTIONS, more = [], attempts = 3 },
+  { key, mode, round, seconds, connections = CONNECTIONS, more = [], attempts = 3, peer = false },
 ) {
   const before = cpuSeconds(child)
   const args = [
@@ -40,14 +40,30 @@ export async function load(
       connections,
       more,
       attempts: attempts - 1,
+      peer,
     })
   }
-  if (result.errors > 0 || result.requests === 0) throw new Error(`${url}, ${round}: ${result.errors} errors\n${text}`)
+  const broken = result.requests === 0 || (result.errors > 0 && !peer)
+  if (broken) throw new Error(`${url}, ${round}: ${result.errors} errors\n${text}`)
+  return figures(result, cpuSeconds(child) - before)
+}
+
+/** The figures of a round. Only successes count in its throughput, but every response costs CPU time. */
+export function figures(result, cpuSecondsUsed) {
   return {
     ...result,
-    perSecond: result.requests / result.seconds,
-    cpuMs: ((cpuSeconds(child) - before) * 1000) / result.requests,
+    perSecond: (result.requests - result.failed) / result.seconds,
+    cpuMs: (cpuSecondsUsed * 1000) / result.requests,
   }
+}
+
+/** A note on the errors of a peer in some rounds, or an empty text. */
+export function errorNote(name, results) {
+  const sum = (field) => results.reduce((total, result) => total + result[field], 0)
+  const [errors, requests] = [sum('errors'), sum('requests')]
+  return errors === 0
+    ? ''
+    : `${name}: ${errors.toLocaleString('en')} errors, ${requests.toLocaleString('en')} responses`
 }
 
 export function median(values) {

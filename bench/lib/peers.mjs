@@ -50,6 +50,7 @@ export async function peers(parts, upstreamURL, seed) {
         seconds,
         connections: CONNECTIONS,
         more: [PATH, one.headers ?? ''],
+        peer: one.peer,
       })
   const runs = contenders.map(run)
   for (const start of runs) await start('warm', WARM_SECONDS)

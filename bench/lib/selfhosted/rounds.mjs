@@ -13,13 +13,21 @@ const unique = () => `round ${process.pid} ${rounds++}`
 
 /** Requests per second and CPU time per request under closed-loop load; mode is "unique" or "same". */
 export function closed(server, { connections, seconds, mode = 'unique', keys = [server.key] }) {
-  const options = { key: keys.join(','), mode, round: unique(), seconds, connections, more: [PATH, server.headers] }
+  const options = {
+    key: keys.join(','),
+    mode,
+    round: unique(),
+    seconds,
+    connections,
+    more: [PATH, server.headers],
+    peer: server.peer,
+  }
   return load(server.url, server.child, options)
 }
 
 async function client(server, options) {
   const headers = [server.headers, `x-api-key=${server.key}`].filter(Boolean).join(';')
-  const flags = { url: server.url + PATH, name: unique(), headers, ...options }
+  const flags = { url: server.url + PATH, name: unique(), headers, peer: Boolean(server.peer), ...options }
   return JSON.parse(
     await output(
       join(OUT, 'client'),
@@ -36,7 +44,7 @@ export const open = (server, { connections, rate, seconds }) =>
 export async function streams(server, { connections, count }) {
   const before = cpuSeconds(server.child)
   const result = await client(server, { connections, count })
-  return { ...result, perCore: (count * CHUNKS) / (cpuSeconds(server.child) - before) }
+  return { ...result, perCore: ((result.requests - result.failed) * CHUNKS) / (cpuSeconds(server.child) - before) }
 }
 
 /** The median time in milliseconds to write 4 KB to a file of a directory and make them durable. */

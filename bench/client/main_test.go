@@ -1,0 +1,52 @@
+package main
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// TestFailures checks that one 500 is a figure of a peer and a problem of any other server, and that a peer that serves nothing
+// is a problem too.
+func TestFailures(t *testing.T) {
+	var seen, failing atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		if seen.Add(1) <= failing.Load() {
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+		_, _ = io.WriteString(w, "data: {}\n\ndata: [DONE]\n\n")
+	}))
+	defer server.Close()
+	*address, *headers = server.URL, "x-api-key=k"
+	for _, c := range []struct {
+		failing int64
+		peer    bool
+		failed  int
+		problem string
+	}{
+		{0, false, 0, ""},
+		{1, true, 1, ""},
+		{1, false, 1, "1 of 4 requests failed"},
+		{4, true, 4, "4 of 4 requests failed"},
+	} {
+		seen.Store(0)
+		failing.Store(c.failing)
+		*peer = c.peer
+		var results []result
+		for i := range 4 {
+			results = append(results, send(http.DefaultClient, i, time.Now()))
+		}
+		s, problem := summarize(results, time.Second)
+		if s.Failed != c.failed || s.Errors != c.failed || s.Requests != 4 || !strings.HasPrefix(problem, c.problem) || (problem == "") != (c.problem == "") {
+			t.Errorf("%+v: %+v, %q", c, s, problem)
+		}
+		if problem == "" && (s.P50 <= 0 || s.FirstP50 <= 0) {
+			t.Errorf("%+v: %+v", c, s)
+		}
+	}
+}
