@@ -2,6 +2,7 @@ package replicas
 
 import (
 	"flag"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -16,16 +17,23 @@ const (
 	atOnce    = 200
 )
 
-// TestExactLimit sends 200 requests at once to two replicas with a key that may send 10 a second. The replicas' clocks differ
-// by half a second, and the database's moves only by command: in every round exactly 10 are admitted, none a millisecond
-// before the window has passed, and exactly 10 after it.
-func TestExactLimit(t *testing.T) {
+// limited deploys three replicas whose clocks differ by up to half a second, and returns a key that may send 10 a second.
+func limited(t *testing.T) (d *deployment, project, key string) {
+	t.Helper()
 	s := pgtest.Start(t)
 	database := newDatabase(t, s)
-	d := deploy(t, s, database, s.Address(), longTimeout)
-	project := d.newProject("main")
-	key := d.mustAdmin("POST", "projects/"+project+"/keys",
+	d = deploy(t, s, database, s.Address(), longTimeout)
+	d.serve(pgtest.URLAt(s.Address(), database)+"&search_path=test,pg_catalog,public", 0, longTimeout)
+	project = d.newProject("main")
+	key = d.mustAdmin("POST", "projects/"+project+"/keys",
 		`{"name":"limited","limits":{"requestsPerSecond":10,"requestsPerDay":null,"tokensPerMinute":null}}`).get("value").Str
+	return d, project, key
+}
+
+// TestExactLimit sends 200 requests at once to three replicas. The database's clock moves only by command: in every round
+// exactly 10 are admitted, none a millisecond before the second has passed, and exactly 10 after it.
+func TestExactLimit(t *testing.T) {
+	d, _, key := limited(t)
 	d.freeze()
 	for round := range *rounds {
 		if n := d.burst(key, atOnce); n != perSecond {
@@ -40,6 +48,48 @@ func TestExactLimit(t *testing.T) {
 	if n := len(d.upstream.Seen()); n != *rounds*perSecond {
 		t.Errorf("the provider got %d requests, want %d", n, *rounds*perSecond)
 	}
+}
+
+// tick is how far slowSQL moves the database's clock with each reading.
+const tick = 8 * time.Millisecond
+
+// slowSQL makes every reading of the database's clock later than the one before, as if each decision took that long.
+const slowSQL = `CREATE SEQUENCE test.readings;
+	CREATE TABLE test.began AS SELECT pg_catalog.clock_timestamp() AS at;
+	CREATE OR REPLACE FUNCTION test.clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE AS
+		'SELECT at + nextval(''test.readings'') * interval ''8 milliseconds'' FROM test.began'`
+
+// readings are those of the clock between two decisions, at most: the settlements and the other work of three replicas.
+const readings = 75
+
+// TestLimitWhileDecisionsTakeLong sends 200 requests at once to three replicas that need more than a second to decide on them.
+// The second slides meanwhile: no window of it has more than 10 decisions that admit, and as long as requests wait, the
+// next 10 are admitted as soon as there is room.
+func TestLimitWhileDecisionsTakeLong(t *testing.T) {
+	d, project, key := limited(t)
+	d.sql(slowSQL)
+	admitted := d.burst(key, atOnce)
+	var at []int64 // decisions that admitted, in milliseconds
+	for _, request := range d.mustAdmin("GET", "projects/"+project+"/requests?limit=100", "").get("requests").Array() {
+		when, err := time.Parse(time.RFC3339, request.Get("time").Str)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at = append(at, when.UnixMilli())
+	}
+	slices.Sort(at)
+	if seen := len(d.upstream.Seen()); len(at) != admitted || seen != admitted {
+		t.Fatalf("%d admitted, %d listed, %d reached the provider", admitted, len(at), seen)
+	}
+	if least := int(atOnce*tick/time.Second)*perSecond + 1; admitted < least {
+		t.Errorf("%d admitted of %d decisions that took %v each, want at least %d", admitted, atOnce, tick, least)
+	}
+	for i := range at[:len(at)-perSecond] {
+		if gap := at[i+perSecond] - at[i]; gap < 1000 || gap > 1000+readings*tick.Milliseconds() {
+			t.Errorf("admission %d came %d ms after the tenth before it", i+perSecond, gap)
+		}
+	}
+	t.Logf("%d admitted within %d ms", admitted, at[len(at)-1]-at[0])
 }
 
 // burst sends requests at once and returns how many were admitted.
