@@ -143,8 +143,14 @@ bench-readme: setup ## write the figures of the last `PEERS=1 make bench` into R
 .PHONY: bench-selfhosted
 bench-selfhosted: setup ## measure the self-hosted server against a Go reverse proxy and Portkey's gateway in the same run
 	@tools/setup.sh bench
-	@./build.sh
+	@./build.sh postern
 	@node --disable-warning=ExperimentalWarning bench/selfhosted.mjs
+
+.PHONY: soak
+soak: setup ## send requests and streams to the self-hosted server and print its memory before and in the minute after
+	@tools/setup.sh bench
+	@./build.sh postern
+	@node --disable-warning=ExperimentalWarning bench/soak.mjs
 
 .PHONY: publish-clients
 publish-clients: setup ## pack the client libraries and list what would be published; PUBLISH=1 publishes them

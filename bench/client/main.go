@@ -107,8 +107,8 @@ func send(client *http.Client, i int, due time.Time) (r result) {
 	return r
 }
 
-// summarize returns the summary, or the problem of a run that cannot count: a failure of a server that is not a peer, or no
-// success at all.
+// summarize returns the summary, or the problem of a run that cannot count: a failure of a server that is not a peer. If every
+// request to a peer failed, the latencies are 0.
 func summarize(results []result, took time.Duration) (s summary, problem string) {
 	s.Requests, s.Seconds = len(results), took.Seconds()
 	var served []result
@@ -119,8 +119,11 @@ func summarize(results []result, took time.Duration) (s summary, problem string)
 			s.Failed, problem = s.Failed+1, r.failure
 		}
 	}
-	if s.Errors = s.Failed; s.Failed > 0 && !*peer || len(served) == 0 {
+	if s.Errors = s.Failed; s.Failed > 0 && !*peer {
 		return s, fmt.Sprintf("%d of %d requests failed, the last one: %s", s.Failed, len(results), problem)
+	}
+	if len(served) == 0 {
+		return s, ""
 	}
 	total := func(r result) time.Duration { return r.total }
 	s.P50, s.P99 = percentile(served, total, 50), percentile(served, total, 99)

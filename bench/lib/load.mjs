@@ -81,7 +81,8 @@ export async function interleave(rounds, contenders) {
   return results
 }
 
-/** The median of ours / theirs over the rounds. */
+/** The median of ours / theirs over the rounds; a dash if a peer failed throughout one of them. */
 export function ratio(ours, theirs, metric) {
-  return median(ours.map((result, i) => metric(result) / metric(theirs[i])))
+  const ratios = ours.map((result, i) => metric(result) / metric(theirs[i]))
+  return ratios.every(Number.isFinite) ? median(ratios) : '–'
 }

@@ -4,7 +4,7 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { test } from 'node:test'
-import { errorNote, load } from '../lib/load.mjs'
+import { errorNote, load, ratio } from '../lib/load.mjs'
 
 const options = { key: 'none', mode: 'unique', round: 'test', seconds: 1, attempts: 1 }
 
@@ -43,4 +43,17 @@ test('a round without errors has no note', async (t) => {
   const result = await round(t, clean)
   assert.equal(result.perSecond, 200)
   assert.equal(errorNote('peer', [result]), '')
+})
+
+test('a peer that fails throughout a round has no ratio', async (t) => {
+  const ours = await round(t, clean)
+  const theirs = await round(t, { ...clean, errors: 400, failed: 400 }, { peer: true })
+  assert.equal(
+    ratio([ours], [ours], (r) => r.perSecond),
+    1,
+  )
+  assert.equal(
+    ratio([ours, ours], [ours, theirs], (r) => r.perSecond),
+    '–',
+  )
 })

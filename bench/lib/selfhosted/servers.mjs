@@ -3,17 +3,16 @@ import { mkdirSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { BENCH, firstLine, OUT, output, start } from '../process.mjs'
+import { BENCH, firstLine, OUT, output, ROOT, start } from '../process.mjs'
 
 const ADMIN_TOKEN = 'bench-admin-token-0123456789abcdef'
 const KEYS = 64
 const START_TIMEOUT_MS = 30_000
 const POLL_MS = 2
 
-/** Builds the programs. */
+/** Builds the programs besides build/postern, which `./build.sh postern` makes: the wasm engine needs the core in it. */
 export async function build() {
   const programs = {
-    postern: './cmd/postern',
     upstream: './bench/upstream',
     reverseproxy: './bench/reverseproxy',
     client: './bench/client',
@@ -54,14 +53,14 @@ export async function startPostern(name, upstream, args = []) {
     OPENAI_API_KEY: 'sk-bench',
     POSTERN_ADMIN_TOKEN: ADMIN_TOKEN,
   }
-  const child = start(join(OUT, 'postern'), flags, { stdout: file, stderr: file, env })
+  const child = start(join(ROOT, 'build/postern'), flags, { stdout: file, stderr: file, env })
   const ready = /^Postern is ready on (\S+)/m
   const url = await until(child, () => readFileSync(log, 'utf8').match(ready)?.[1])
   return { child, url, data, headers: '' }
 }
 
-/** Creates a project with every check on, and keys, through the admin API. */
-export async function seed(postern) {
+/** Creates a project with every check on, and keys, through the admin API. A cache for 0 seconds is off. */
+export async function seed(postern, { cacheTtlSeconds = 3600 } = {}) {
   const admin = async (method, path, body) => {
     const headers = { authorization: `Bearer ${ADMIN_TOKEN}`, 'content-type': 'application/json' }
     const response = await fetch(`${postern.url}/api/admin/${path}`, { method, headers, body: JSON.stringify(body) })
@@ -72,7 +71,7 @@ export async function seed(postern) {
     name: 'bench',
     plan: 'unlimited',
     budget: 1_000_000,
-    cacheTtlSeconds: 3600,
+    cacheTtlSeconds,
   })
   await admin('PUT', `projects/${project.id}/governor`, { enabled: true, version: project.version })
   postern.keys = []
@@ -88,7 +87,7 @@ export async function seed(postern) {
 }
 
 /** A free port. Another program could take it before the server does; the start then fails. */
-function freePort() {
+export function freePort() {
   return new Promise((resolve) => {
     const probe = createServer().listen(0, '127.0.0.1', () => {
       const { port } = probe.address()

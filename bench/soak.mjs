@@ -1,0 +1,67 @@
+// make soak: sends requests and streams to `postern serve` and prints the server's memory before, right after, and during the
+// two minutes that follow. The exit code is nonzero if a request fails, or if the memory is in the end more than a
+// fifth above that before.
+//
+// SOAK_REQUESTS (default 20000) and SOAK_STREAMS (default 2000) are the least numbers of each. SOAK_CACHE=on has the responses
+// cached, which fills the memory cache; its size is then part of the difference.
+import { setTimeout as sleep } from 'node:timers/promises'
+import { memoryBytes, stop } from './lib/process.mjs'
+import { closed, streams } from './lib/selfhosted/rounds.mjs'
+import { build, freePort, seed, startPostern, startUpstream } from './lib/selfhosted/servers.mjs'
+import { mib, table } from './lib/table.mjs'
+
+const REQUESTS = Number(process.env.SOAK_REQUESTS ?? 20_000)
+const STREAMS = Number(process.env.SOAK_STREAMS ?? 2_000)
+const CACHE_TTL_SECONDS = process.env.SOAK_CACHE === 'on' ? 3600 : 0
+const WARM = { connections: 8, requests: 1_000, streams: 8 }
+const SOAK = { connections: 64, requests: REQUESTS, streams: STREAMS }
+const ROUND_SECONDS = 2
+const PAUSE_MS = 10_000
+const AFTER_S = [10, 20, 30, 60, 120]
+const MOST = 1.2
+
+await build()
+const upstream = await startUpstream()
+const ops = `127.0.0.1:${await freePort()}`
+const postern = await seed(await startPostern('soak', upstream, ['--ops-listen', ops]), {
+  cacheTtlSeconds: CACHE_TTL_SECONDS,
+})
+const rows = []
+
+/** The Go runtime's figures, from the metrics. */
+async function heap() {
+  const text = await (await fetch(`http://${ops}/metrics`)).text()
+  const value = (name) => Number(text.match(new RegExp(`^${name} (\\S+)$`, 'm'))[1])
+  return { live: value('go_memstats_heap_inuse_bytes'), goroutines: value('go_goroutines') }
+}
+
+async function note(when) {
+  const { live, goroutines } = await heap()
+  const memory = memoryBytes(postern.child, 'VmRSS')
+  rows.push([when, mib(memory), mib(live), String(goroutines)])
+  return memory
+}
+
+async function send({ connections, requests, streams: count }) {
+  for (let left = requests; left > 0; ) {
+    left -= (await closed(postern, { connections, seconds: ROUND_SECONDS, keys: postern.keys })).requests
+  }
+  await streams(postern, { connections, count })
+}
+
+await note('started')
+await send(WARM)
+await sleep(PAUSE_MS)
+const before = await note('before')
+await send(SOAK)
+await note('right after')
+const end = performance.now()
+let after
+for (const seconds of AFTER_S) {
+  await sleep(end + seconds * 1000 - performance.now())
+  after = await note(`${seconds} s after`)
+}
+for (const { child } of [postern, upstream]) await stop(child)
+console.log(table(['', 'memory', 'heap in use', 'goroutines'], rows, false))
+console.log(`\n${(after / before).toFixed(2)} of the memory before, at most ${MOST}`)
+process.exitCode = after > MOST * before ? 1 : 0
