@@ -19,6 +19,17 @@ const (
 	limitPeriod       = time.Second
 )
 
+// Without allocations there is no collection, so after a busy time the runtime keeps the memory of that time. A server that
+// allocates at most idleBytes a period is idle. After idlePeriods in a row it returns the memory to the operating system, unless
+// it has allocated less than worthwhileBytes since the last time; and once more after settledPeriods, when the connections
+// of the busy time have closed (host.NewTransport keeps them for 90 s).
+const (
+	idleBytes       = 512 << 10
+	idlePeriods     = 5
+	settledPeriods  = 100
+	worthwhileBytes = 16 << 20
+)
+
 // collectRarely sets the frequency of garbage collections until ctx ends, unless the operator has set it.
 func (p *program) collectRarely(ctx context.Context) {
 	if slices.ContainsFunc(p.environ, setsCollector) {
@@ -29,12 +40,16 @@ func (p *program) collectRarely(ctx context.Context) {
 	go func() {
 		ticks := time.NewTicker(limitPeriod)
 		defer ticks.Stop()
+		var idle idleness
 		for used := newMemoryUse(); ; {
 			select {
 			case <-ctx.Done():
 				return
 			case <-ticks.C:
 				debug.SetMemoryLimit(memoryLimit(used.read()))
+				if idle.ends(allocated()) {
+					debug.FreeOSMemory()
+				}
 			}
 		}
 	}()
@@ -49,6 +64,38 @@ func setsCollector(variable string) bool {
 // memoryLimit is the limit for a live heap and for the memory besides the heap's objects, in bytes.
 func memoryLimit(live, other uint64) int64 {
 	return int64(max(usualMemory, other+2*live))
+}
+
+// idleness notices that a busy time is over.
+type idleness struct {
+	last, released uint64 // allocated bytes in total
+	periods        int    // in a row
+	busy           bool   // there was a busy time before them
+}
+
+// ends takes the bytes that the process has allocated in total, once a period. It reports whether memory is to be returned now.
+func (i *idleness) ends(total uint64) bool {
+	if i.periods++; total-i.last > idleBytes {
+		i.periods = 0
+	}
+	i.last = total
+	due := i.periods >= idlePeriods && total-i.released >= worthwhileBytes
+	if due {
+		i.busy = i.periods < settledPeriods
+	} else if i.busy && i.periods >= settledPeriods {
+		i.busy, due = false, true
+	}
+	if due {
+		i.released = total
+	}
+	return due
+}
+
+// allocated is the number of bytes that the process has allocated in total.
+func allocated() uint64 {
+	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
 }
 
 // memoryUse reads the memory in use.

@@ -52,3 +52,41 @@ func TestMemoryLimit(t *testing.T) {
 		t.Errorf("live %d, other %d", live, other)
 	}
 }
+
+// TestIdleness checks that memory is returned twice after a busy time, at once and when its connections have closed, and neither
+// during it nor often for the little that an idle server allocates.
+func TestIdleness(t *testing.T) {
+	var idle idleness
+	total := uint64(0)
+	run := func(periods int, bytes uint64) (released int) {
+		for range periods {
+			if total += bytes; idle.ends(total) {
+				released++
+			}
+		}
+		return released
+	}
+	for _, c := range []struct {
+		about   string
+		periods int
+		bytes   uint64
+		want    int
+	}{
+		{"idle since the start", 30, idleBytes / 10, 0},
+		{"busy", 100, 10 << 20, 0},
+		{"not idle for long enough", idlePeriods - 1, 0, 0},
+		{"busy again", 1, 10 << 20, 0},
+		{"idle", idlePeriods, 0, 1},
+		{"idle on", settledPeriods - idlePeriods - 1, idleBytes / 10, 0},
+		{"settled", 1, 0, 1},
+		{"little", 300, idleBytes / 10, 0},
+		{"little by little", 25, idleBytes / 10, 1},
+		{"little again", 10, idleBytes / 10, 0},
+		{"busy before it settles", 1, 10 << 20, 0},
+		{"idle and not worthwhile", idlePeriods + 1, 0, 0},
+	} {
+		if got := run(c.periods, c.bytes); got != c.want {
+			t.Errorf("%s: returned memory %d times, want %d", c.about, got, c.want)
+		}
+	}
+}
