@@ -79,7 +79,10 @@ async function streaming(postern, proxy, portkey) {
     all.map((server) => () => streams(server, options)),
   )
   for (const [i, name] of ['the reverse proxy', 'Portkey'].entries()) {
-    const of = (results, field, unit) => unit(median(results.map((r) => r[field])))
+    const of = (results, field, unit) => {
+      const value = median(results.map((r) => r[field]))
+      return value > 0 ? unit(value) : 'none' // a peer's, if every stream failed
+    }
     const value = (field) => ratio(ours, theirs[i], (r) => r[field])
     const note = { note: errorNote('baseline', theirs[i]) }
     rows.push(

@@ -16,7 +16,7 @@ const CACHE_TTL_SECONDS = process.env.SOAK_CACHE === 'on' ? 3600 : 0
 const WARM = { connections: 8, requests: 1_000, streams: 8 }
 const SOAK = { connections: 64, requests: REQUESTS, streams: STREAMS }
 const ROUND_SECONDS = 2
-const PAUSE_MS = 10_000
+const PAUSE_MS = 15_000
 const AFTER_S = [10, 20, 30, 60, 120]
 const MOST = 1.2
 
