@@ -1,9 +1,9 @@
 // make soak: sends requests and streams to `postern serve` and prints the server's memory before, right after, and during the
-// two minutes that follow. The exit code is nonzero if a request fails, or if the memory is in the end more than a
-// fifth above that before.
+// minute that follows. The exit code is nonzero if a request fails, or if the memory is then more than a fifth above
+// that before.
 //
 // SOAK_REQUESTS (default 20000) and SOAK_STREAMS (default 2000) are the least numbers of each. SOAK_CACHE=on has the responses
-// cached, which fills the memory cache; its size is then part of the difference.
+// cached, which fills the memory cache: 16 MiB of keys and values, and the lists that order them, may stay.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { memoryBytes, stop } from './lib/process.mjs'
 import { closed, streams } from './lib/selfhosted/rounds.mjs'
@@ -12,19 +12,20 @@ import { mib, table } from './lib/table.mjs'
 
 const REQUESTS = Number(process.env.SOAK_REQUESTS ?? 20_000)
 const STREAMS = Number(process.env.SOAK_STREAMS ?? 2_000)
-const CACHE_TTL_SECONDS = process.env.SOAK_CACHE === 'on' ? 3600 : 0
+const CACHED = process.env.SOAK_CACHE === 'on'
+const CACHE_BYTES = CACHED ? 24 << 20 : 0
 const WARM = { connections: 8, requests: 1_000, streams: 8 }
 const SOAK = { connections: 64, requests: REQUESTS, streams: STREAMS }
 const ROUND_SECONDS = 2
 const PAUSE_MS = 15_000
-const AFTER_S = [10, 20, 30, 60, 120]
+const AFTER_S = [10, 30, 60]
 const MOST = 1.2
 
 await build()
 const upstream = await startUpstream()
 const ops = `127.0.0.1:${await freePort()}`
 const postern = await seed(await startPostern('soak', upstream, ['--ops-listen', ops]), {
-  cacheTtlSeconds: CACHE_TTL_SECONDS,
+  cacheTtlSeconds: CACHED ? 3600 : 0,
 })
 const rows = []
 
@@ -63,5 +64,6 @@ for (const seconds of AFTER_S) {
 }
 for (const { child } of [postern, upstream]) await stop(child)
 console.log(table(['', 'memory', 'heap in use', 'goroutines'], rows, false))
-console.log(`\n${(after / before).toFixed(2)} of the memory before, at most ${MOST}`)
-process.exitCode = after > MOST * before ? 1 : 0
+const most = MOST * before + CACHE_BYTES
+console.log(`\nmemory after a minute: ${(after / before).toFixed(2)} of that before; at most ${mib(most)}`)
+process.exitCode = after > most ? 1 : 0

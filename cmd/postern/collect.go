@@ -20,13 +20,11 @@ const (
 )
 
 // Without allocations there is no collection, so after a busy time the runtime keeps the memory of that time. A server that
-// allocates at most idleBytes a period is idle. After idlePeriods in a row it returns the memory to the operating system, unless
-// it has allocated less than worthwhileBytes since the last time; and once more after settledPeriods, when the connections
-// of the busy time have closed (host.NewTransport keeps them for 90 s).
+// allocates at most idleBytes a period, idlePeriods in a row, returns it to the operating system, unless it has allocated less than
+// worthwhileBytes since the last time.
 const (
 	idleBytes       = 512 << 10
 	idlePeriods     = 5
-	settledPeriods  = 100
 	worthwhileBytes = 16 << 20
 )
 
@@ -70,7 +68,6 @@ func memoryLimit(live, other uint64) int64 {
 type idleness struct {
 	last, released uint64 // allocated bytes in total
 	periods        int    // in a row
-	busy           bool   // there was a busy time before them
 }
 
 // ends takes the bytes that the process has allocated in total, once a period. It reports whether memory is to be returned now.
@@ -79,16 +76,11 @@ func (i *idleness) ends(total uint64) bool {
 		i.periods = 0
 	}
 	i.last = total
-	due := i.periods >= idlePeriods && total-i.released >= worthwhileBytes
-	if due {
-		i.busy = i.periods < settledPeriods
-	} else if i.busy && i.periods >= settledPeriods {
-		i.busy, due = false, true
+	if i.periods < idlePeriods || total-i.released < worthwhileBytes {
+		return false
 	}
-	if due {
-		i.released = total
-	}
-	return due
+	i.released = total
+	return true
 }
 
 // allocated is the number of bytes that the process has allocated in total.
