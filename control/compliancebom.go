@@ -3,15 +3,67 @@ package control
 import (
 	"net/http"
 	"strings"
-
-	cdx "github.com/CycloneDX/cyclonedx-go"
 )
 
 // Properties of CycloneDX components. They name what the format has no field for.
 const bomProperty = "postern:"
 
-// bomContentType is the media type of CycloneDX in JSON (www.iana.org/assignments/media-types).
-const bomContentType = "application/vnd.cyclonedx+json; version=1.7"
+// Constants of CycloneDX 1.7 (cyclonedx.org/docs/1.7/json), and its media type in JSON
+// (www.iana.org/assignments/media-types).
+const (
+	bomSchemaURL   = "http://cyclonedx.org/schema/bom-1.7.schema.json"
+	bomContentType = "application/vnd.cyclonedx+json; version=1.7"
+	bomApplication = "application"
+	bomModel       = "machine-learning-model"
+	bomLink        = "documentation"
+)
+
+// The types are the part of CycloneDX 1.7 that the inventory has.
+type (
+	bom struct {
+		Schema      string         `json:"$schema"`
+		BOMFormat   string         `json:"bomFormat"`
+		SpecVersion string         `json:"specVersion"`
+		Version     int            `json:"version"`
+		Metadata    bomMetadata    `json:"metadata"`
+		Components  []bomComponent `json:"components"`
+	}
+	bomMetadata struct {
+		Timestamp string       `json:"timestamp"`
+		Tools     bomTools     `json:"tools"`
+		Component bomComponent `json:"component"`
+	}
+	bomTools struct {
+		Components []bomComponent `json:"components"`
+	}
+	bomComponent struct {
+		Ref         string         `json:"bom-ref,omitempty"`
+		Type        string         `json:"type"`
+		Supplier    *bomSupplier   `json:"supplier,omitempty"`
+		Name        string         `json:"name"`
+		Description string         `json:"description,omitempty"`
+		Links       []bomReference `json:"externalReferences,omitempty"`
+		Properties  []bomField     `json:"properties,omitempty"`
+		ModelCard   *bomModelCard  `json:"modelCard,omitempty"`
+	}
+	bomSupplier struct {
+		Name string `json:"name"`
+	}
+	bomReference struct {
+		URL  string `json:"url"`
+		Type string `json:"type"`
+	}
+	bomField struct {
+		Name  string `json:"name"`
+		Value string `json:"value"`
+	}
+	bomModelCard struct {
+		Considerations *bomConsiderations `json:"considerations,omitempty"`
+	}
+	bomConsiderations struct {
+		UseCases []string `json:"useCases"`
+	}
+)
 
 // bom is the inventory in CycloneDX 1.7: one machine-learning-model per model.
 func (e *export) bom() (answer, error) {
@@ -19,50 +71,44 @@ func (e *export) bom() (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	components := make([]cdx.Component, len(all))
+	components := make([]bomComponent, len(all))
 	for i := range all {
 		components[i] = e.modelComponent(&all[i])
 	}
-	b := cdx.NewBOM()
-	b.SpecVersion = cdx.SpecVersion1_7
-	b.Metadata = &cdx.Metadata{
-		Timestamp: timestamp(e.nowMs()),
-		Tools:     &cdx.ToolsChoice{Components: &[]cdx.Component{{Type: cdx.ComponentTypeApplication, Name: "Postern"}}},
-		Component: &cdx.Component{Type: cdx.ComponentTypeApplication, BOMRef: e.project.ID, Name: e.project.Name},
-	}
-	b.Components = &components
-	text, err := encode(b)
+	text, err := encode(bom{
+		Schema: bomSchemaURL, BOMFormat: "CycloneDX", SpecVersion: "1.7", Version: 1,
+		Metadata: bomMetadata{
+			Timestamp: timestamp(e.nowMs()),
+			Tools:     bomTools{[]bomComponent{{Type: bomApplication, Name: "Postern"}}},
+			Component: bomComponent{Type: bomApplication, Ref: e.project.ID, Name: e.project.Name},
+		},
+		Components: components,
+	})
 	return answer{http.StatusOK, file{bomContentType, text}}, err
 }
 
 // modelComponent is a model. Empty fields are left out.
-func (e *export) modelComponent(m *registryEntry) cdx.Component {
-	c := cdx.Component{Type: cdx.ComponentTypeMachineLearningModel, BOMRef: m.ID, Name: m.Model, Description: string(m.Purpose)}
+func (e *export) modelComponent(m *registryEntry) bomComponent {
+	c := bomComponent{Type: bomModel, Ref: m.ID, Name: m.Model, Description: string(m.Purpose), ModelCard: &bomModelCard{}}
 	if known := e.Catalog.Model(m.Model); known != nil {
-		c.Supplier = &cdx.OrganizationalEntity{Name: known.Provider.Name}
+		c.Supplier = &bomSupplier{known.Provider.Name}
 	}
-	card := &cdx.MLModelCard{}
 	if m.Purpose != "" {
-		card.Considerations = &cdx.MLModelCardConsiderations{UseCases: &[]string{string(m.Purpose)}}
+		c.ModelCard.Considerations = &bomConsiderations{[]string{string(m.Purpose)}}
 	}
-	c.ModelCard = card
 	c.Properties = modelProperties(m)
-	if len(m.Links) > 0 {
-		var links []cdx.ExternalReference
-		for _, link := range m.Links {
-			links = append(links, cdx.ExternalReference{Type: cdx.ERTypeDocumentation, URL: link})
-		}
-		c.ExternalReferences = &links
+	for _, link := range m.Links {
+		c.Links = append(c.Links, bomReference{URL: link, Type: bomLink})
 	}
 	return c
 }
 
 // modelProperties are the governance fields of an entry.
-func modelProperties(m *registryEntry) *[]cdx.Property {
-	var all []cdx.Property
+func modelProperties(m *registryEntry) []bomField {
+	var all []bomField
 	add := func(name string, values ...string) {
 		if value := strings.Join(values, ", "); value != "" {
-			all = append(all, cdx.Property{Name: bomProperty + name, Value: value})
+			all = append(all, bomField{Name: bomProperty + name, Value: value})
 		}
 	}
 	add("state", m.State.String())
@@ -74,5 +120,5 @@ func modelProperties(m *registryEntry) *[]cdx.Property {
 	for i := range m.Approvals {
 		add("approval", m.Approvals[i].By+": "+m.Approvals[i].Reason)
 	}
-	return &all
+	return all
 }
