@@ -71,7 +71,7 @@ test: setup ## run every test: Go, wasm under wazero, Workers in workerd, SDKs, 
 	@./build.sh
 	@./build.sh panic
 	@tools/setup.sh browser python postgres
-	node --test worker/gateway/test/*.test.mjs control/web/test/*.test.mjs test/deploy/*.test.mjs test/dev/*.test.mjs bench/test/*.test.mjs tools/words/*.test.mjs
+	node --test worker/gateway/test/*.test.mjs control/web/test/*.test.mjs test/build/*.test.mjs test/deploy/*.test.mjs test/dev/*.test.mjs bench/test/*.test.mjs tools/words/*.test.mjs
 	node --test test/sdk/*.test.mjs
 	TEST_TARGET=serve node --test test/sdk/*.test.mjs
 	node --test test/browser/*.test.mjs

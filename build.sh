@@ -6,7 +6,8 @@ set -euo pipefail
 cd "$(dirname "$0")"
 export PATH="$PWD/.tools/bin:$PWD/node_modules/.bin:$PATH"
 
-CORE_LIMIT_BYTES=660000 # gzip; raising it needs an entry in RATIONALE.md
+# Limits of the modules, gzipped. Raising one needs its reason in RATIONALE.md.
+CORE_LIMIT_BYTES=650000
 
 # newer FILE DIR...: succeeds if FILE is newer than every file in the DIRs, so no build is needed.
 newer() {
@@ -26,7 +27,8 @@ tinygo_build() { # OUT [FLAG...]
   newer "$out" core go.mod tools/target.json && return
   mkdir -p build
   tinygo build -target tools/target.json -opt=2 -no-debug -panic=trap -gc=leaking "$@" -o "$out.new" ./core/wasm
-  node tools/check-wasm.mjs "$out.new" "$CORE_LIMIT_BYTES"
+  node tools/check-wasm.mjs "$out.new"
+  node tools/check-size.mjs "$out.new" "$CORE_LIMIT_BYTES"
   mv "$out.new" "$out"
 }
 
@@ -61,7 +63,7 @@ case "${1:-all}" in
     catalog_build
     tinygo_build build/core.wasm
     dashboard_build
-    newer build/control/app.wasm core control worker/control docs/docs.go docs/openapi.yaml go.mod || worker/control/build.sh
+    newer build/control/app.wasm core control worker/control docs/docs.go docs/openapi.yaml go.mod tools/pack-wasm.mjs || worker/control/build.sh
     ;;
   *)
     echo "usage: build.sh [all|core|panic|postern]" >&2

@@ -9,5 +9,6 @@ new=$out.new # so that wrangler never watches the folder of a failed or unfinish
 go -C tools tool workers-assets-gen -mode=go -o "$new" # empties the folder
 rm "$new/worker.mjs" "$new/runtime.mjs"                # entry.mjs replaces these
 GOOS=js GOARCH=wasm go build -trimpath -ldflags='-s -w' -o "$new/app.wasm" ./worker/control
+node tools/pack-wasm.mjs "$new/app.wasm"
 rm -rf "$out"
 mv "$new" "$out"
