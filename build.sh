@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds core.wasm with TinyGo, the dashboard, and the control Worker, which embeds the dashboard, with standard Go.
+# Builds core.wasm with TinyGo, the dashboard, and the control Worker with standard Go.
 #   build.sh [all|core|panic|postern]     core: only core.wasm; panic: core.wasm with a switch that traps, for tests;
 #   postern: core.wasm, the dashboard, and the static binary build/postern for GOOS and GOARCH, with the version VERSION
 set -euo pipefail
@@ -63,7 +63,7 @@ case "${1:-all}" in
     catalog_build
     tinygo_build build/core.wasm
     dashboard_build
-    newer build/control/app.wasm core control worker/control docs/docs.go docs/openapi.yaml go.mod tools/pack-wasm.mjs || worker/control/build.sh
+    newer build/control/app.wasm core control worker/control docs/openapi.yaml go.mod tools/pack-wasm.mjs || worker/control/build.sh
     ;;
   *)
     echo "usage: build.sh [all|core|panic|postern]" >&2

@@ -1,8 +1,10 @@
 package control
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"io/fs"
 	"net/http"
 	"path"
@@ -11,6 +13,9 @@ import (
 	"strconv"
 	"strings"
 )
+
+// DashboardFolder is the folder of the dashboard's files for Config.Files.
+const DashboardFolder = "dashboard/"
 
 const (
 	dashboardPath = "/dashboard"
@@ -66,39 +71,53 @@ func (h *handler) serveDashboard(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("X-Request-Id", id)
-	name, data, ok := h.dashboardFile(strings.TrimPrefix(r.URL.EscapedPath(), dashboardPath))
+	name, data, err := h.dashboardFile(r.Context(), strings.TrimPrefix(r.URL.EscapedPath(), dashboardPath))
 	switch {
-	case ok:
+	case err == nil:
 		writeFile(w, r, name, data)
-	case h.isBuilt():
-		conclude(w, r, id, answer{}, errNotFound)
+	case !errors.Is(err, fs.ErrNotExist):
+		conclude(w, r, id, answer{}, unavailable(err))
 	default:
-		w.Header().Set("Cache-Control", "no-store")
-		w.Header().Set("Content-Type", mediaTypes[".txt"])
-		w.WriteHeader(http.StatusServiceUnavailable)
-		if r.Method != http.MethodHead {
-			_, _ = w.Write([]byte("The dashboard is not built. Run make build.\n"))
-		}
+		h.missingFile(w, r, id)
+	}
+}
+
+// missingFile is a 404, or a 503 with the remedy if there is no dashboard at all.
+func (h *handler) missingFile(w http.ResponseWriter, r *http.Request, id string) {
+	if _, _, err := h.dashboardFile(r.Context(), ""); !errors.Is(err, fs.ErrNotExist) {
+		conclude(w, r, id, answer{}, errNotFound)
+		return
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("Content-Type", mediaTypes[".txt"])
+	w.WriteHeader(http.StatusServiceUnavailable)
+	if r.Method != http.MethodHead {
+		_, _ = w.Write([]byte("The dashboard is not built. Run make build.\n"))
 	}
 }
 
 // dashboardFile resolves a path below /dashboard to a file, or to the page, which selects its view by the
 // path. A name with a dot is always a file, so a missing file is a 404 instead of the page.
-func (h *handler) dashboardFile(address string) (name string, data []byte, ok bool) {
+func (h *handler) dashboardFile(ctx context.Context, address string) (name string, data []byte, err error) {
 	name = strings.TrimPrefix(address, "/")
 	if base := path.Base(name); !strings.Contains(base, ".") || name == "" {
 		name = indexFile
 	}
-	if h.Dashboard == nil || strings.HasPrefix(path.Base(name), ".") || !fs.ValidPath(name) {
-		return "", nil, false
+	if !isFileName(name) {
+		return "", nil, fs.ErrNotExist
 	}
-	data, err := fs.ReadFile(h.Dashboard, name)
-	return name, data, err == nil
+	data, err = h.Files(ctx, DashboardFolder+name)
+	return name, data, err
 }
 
-func (h *handler) isBuilt() bool {
-	_, _, ok := h.dashboardFile("")
-	return ok
+// isFileName accepts the names of files, which need no escaping in a URL, except hidden files.
+func isFileName(name string) bool {
+	for i := range len(name) {
+		if c := name[i]; !isLetterOrDigit(c) && c != '-' && c != '_' && c != '.' && c != '/' {
+			return false
+		}
+	}
+	return fs.ValidPath(name) && !strings.HasPrefix(path.Base(name), ".")
 }
 
 // writeFile sends a file. Browsers cache a file with a hashed name forever and revalidate all others.

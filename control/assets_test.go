@@ -1,12 +1,12 @@
 package control
 
 import (
+	"errors"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/fstest"
 
-	"github.com/postern-ai/postern/control/web"
 	"github.com/postern-ai/postern/core/fault"
 )
 
@@ -168,24 +168,25 @@ func TestNoDashboard(t *testing.T) {
 			}
 		}
 	}
-	b.handler.(*handler).Dashboard = nil
-	if got := b.page("GET", "/dashboard"); got.Code != 503 {
-		t.Errorf("%d %s", got.Code, got.Body)
-	}
 }
 
-// The embedded dashboard is complete or absent.
-func TestEmbeddedDashboard(t *testing.T) {
-	b := newBench(t)
-	b.handler.(*handler).Dashboard = web.Files()
-	got := b.page("GET", "/dashboard")
-	switch {
-	case got.Code == 503 && strings.Contains(got.Body.String(), "make build"):
-	case got.Code == 200 && strings.Contains(got.Body.String(), "/dashboard/app-"):
-	default:
-		t.Errorf("%d %s", got.Code, got.Body)
+// A failure to read is not a missing file: a browser must not show the 404 of a deployment that has the page.
+func TestUnreadableFiles(t *testing.T) {
+	quiet(t)
+	b := filesBench(t)
+	b.faulty = errors.New("unreachable")
+	for _, path := range []string{"/dashboard", "/dashboard/keys", "/dashboard/app-2X3YZ4AB.js", "/dashboard/favicon.svg"} {
+		b.page("GET", path)
+		b.refused(b.do("GET", path, ""), fault.Unavailable)
 	}
-	if got := b.page("GET", "/dashboard/.gitkeep"); got.Code == 200 {
-		t.Error(".gitkeep is served")
+	b.refused(b.do("GET", "/openapi.yaml", ""), fault.Unavailable)
+	for _, path := range []string{"/dashboard/.env", "/dashboard/sub/../index.html"} {
+		if got := b.page("GET", path); got.Code != 404 {
+			t.Errorf("%s: %d %s", path, got.Code, got.Body)
+		}
+	}
+	b.faulty = nil
+	if got := b.page("GET", "/dashboard"); got.Code != 200 {
+		t.Errorf("%d %s", got.Code, got.Body)
 	}
 }

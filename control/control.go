@@ -11,7 +11,6 @@ package control
 import (
 	"context"
 	"io"
-	"io/fs"
 	"net/http"
 	"runtime/debug"
 	"sync"
@@ -68,10 +67,11 @@ type Config struct {
 	// Sleep waits for a duration, or until ctx is done, whose error it then returns. Nil: a Go timer, which the
 	// Worker must not use.
 	Sleep func(ctx context.Context, d time.Duration) error
-	// Dashboard is the dashboard's built files. Nil: there are none.
-	Dashboard fs.FS
-	Now       func() time.Time
-	Rand      io.Reader // cryptographically secure: key values are made from it
+	// Files returns a file that the control plane serves: OpenAPIFile, or DashboardFolder and the name of a file of
+	// the built dashboard. Its error is fs.ErrNotExist if there is no such file.
+	Files func(ctx context.Context, name string) ([]byte, error)
+	Now   func() time.Time
+	Rand  io.Reader // cryptographically secure: key values are made from it
 }
 
 // MaxFetchBytes is the maximum size of a body that Config.Fetch returns.

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
 	"log"
 	"net/http"
 	"net/http/httptest"
@@ -126,6 +127,7 @@ type bench struct {
 	private bool                             // webhooks may point to private networks
 	certs   func(url string) ([]byte, error) // implements Config.Fetch
 	files   fstest.MapFS                     // the dashboard
+	faulty  error                            // the error of Config.Files
 	now     time.Time
 }
 
@@ -137,7 +139,7 @@ func newBench(t *testing.T) *bench {
 	b.memory.now = func() time.Time { return b.now }
 	b.handler = New(Config{
 		Objects: b.memory, AdminToken: func() string { return b.token }, ViewerToken: func() string { return b.viewer },
-		Access: func() Access { return b.access }, Dashboard: &b.files,
+		Access: func() Access { return b.access }, Files: b.file,
 		MasterKeys: func() string { return b.masters }, Seal: sealNatively,
 		PrivateWebhooks: func() bool { return b.private }, Runtime: "server",
 		Fetch:   func(_ context.Context, url string) ([]byte, error) { return b.certs(url) },
@@ -145,6 +147,21 @@ func newBench(t *testing.T) *bench {
 		Now:     func() time.Time { return b.now }, Rand: rand.Reader,
 	}).handler
 	return b
+}
+
+// file is Config.Files.
+func (b *bench) file(_ context.Context, name string) ([]byte, error) {
+	if b.faulty != nil {
+		return nil, b.faulty
+	}
+	if name == OpenAPIFile {
+		return os.ReadFile("../docs/openapi.yaml")
+	}
+	page, ok := strings.CutPrefix(name, DashboardFolder)
+	if !ok {
+		b.Errorf("reads %s", name)
+	}
+	return fs.ReadFile(b.files, page)
 }
 
 // testCatalog is the catalog with two plans for tests.

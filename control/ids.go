@@ -37,12 +37,19 @@ func isID(text, prefix string) bool {
 		return false
 	}
 	for i := range len(rest) {
-		if c := rest[i] | 0x20; (c < 'a' || c > 'z') && (rest[i] < '0' || rest[i] > '9') {
+		if !isLetterOrDigit(rest[i]) {
 			return false
 		}
 	}
 	return true
 }
+
+func isLetterOrDigit(c byte) bool {
+	lower := c | 0x20
+	return lower >= 'a' && lower <= 'z' || isDigit(c)
+}
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
 var requestIDs = regexp.MustCompile(`^req_[0-9a-f]{32}$`)
 

@@ -1,15 +1,11 @@
 package control
 
-import (
-	"net/http"
+import "net/http"
 
-	"github.com/postern-ai/postern/docs"
-)
+// OpenAPIFile is the name of the OpenAPI document for Config.Files.
+const OpenAPIFile = "openapi.yaml"
 
-const (
-	openAPIPath = "/openapi.yaml"
-	openAPIFile = "openapi.yaml"
-)
+const openAPIPath = "/" + OpenAPIFile
 
 func isOpenAPI(r *http.Request) bool { return r.URL.EscapedPath() == openAPIPath }
 
@@ -20,7 +16,12 @@ func (h *handler) serveOpenAPI(w http.ResponseWriter, r *http.Request) {
 		conclude(w, r, id, answer{}, methodNotAllowed(readMethods, r.Method, ""))
 		return
 	}
+	data, err := h.Files(r.Context(), OpenAPIFile)
+	if err != nil {
+		conclude(w, r, id, answer{}, unavailable(err))
+		return
+	}
 	w.Header().Set("X-Request-Id", id)
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	writeFile(w, r, openAPIFile, docs.OpenAPI)
+	writeFile(w, r, OpenAPIFile, data)
 }

@@ -34,7 +34,7 @@ func (s *Server) newControl(d *deployment) (*control.Service, error) {
 		Objects: d.objects, AdminToken: variable(control.EnvAdminToken), ViewerToken: variable(control.EnvViewerToken),
 		MasterKeys: variable(config.EnvMasterKeys), SigningKeys: variable(compliance.EnvSigningKey), Seal: seal,
 		Access: func() control.Access { return access }, Fetch: fetchSmall, Exports: exports,
-		Catalog: d.parsed, Dashboard: web.Files(), Rand: rand.Reader,
+		Catalog: d.parsed, Files: web.File, Rand: rand.Reader,
 		Now:             func() time.Time { return time.UnixMilli(int64(s.clock.Now())) },
 		PrivateWebhooks: func() bool { return private }, Runtime: "server",
 		Addresses: func() control.Addresses { return control.Addresses{Public: d.config.PublicURL, Bound: s.boundTo()} },

@@ -1,19 +1,28 @@
-// Package web embeds the dashboard's files, which tools/web.mjs builds from src into dist.
+// Package web embeds the files that the control plane serves: the dashboard, which tools/web.mjs builds from src into
+// dist, and the OpenAPI document. The control Worker has them as static assets instead.
 package web
 
 import (
+	"context"
 	"embed"
 	"io/fs"
+	"strings"
+
+	"github.com/postern-ai/postern/control"
+	"github.com/postern-ai/postern/docs"
 )
 
 //go:embed all:dist
 var dist embed.FS
 
-// Files returns the built dashboard: index.html and the files it links to. It has no index.html before the first build.
-func Files() fs.FS {
-	files, err := fs.Sub(dist, "dist")
-	if err != nil {
-		panic(err) // only an invalid path gives an error, and "dist" is valid
+// File is control.Config.Files. Before the first build, there is no dashboard.
+func File(_ context.Context, name string) ([]byte, error) {
+	if name == control.OpenAPIFile {
+		return docs.OpenAPI, nil
 	}
-	return files
+	name, ok := strings.CutPrefix(name, control.DashboardFolder)
+	if !ok {
+		return nil, fs.ErrNotExist
+	}
+	return dist.ReadFile("dist/" + name)
 }

@@ -106,6 +106,7 @@ function helpers(env) {
     fetchSmall,
     seal,
     sleep,
+    readAsset: env.ASSETS && readAsset.bind(undefined, env.ASSETS),
     putExport: env.EXPORTS && ((name, body) => env.EXPORTS.put(name, body)),
   }
 }
@@ -126,6 +127,15 @@ async function callObject(env, binding, name, region, command) {
     throw new Error(`the object responded with ${response.status}`)
   }
   return new Uint8Array(await response.arrayBuffer())
+}
+
+// Returns a file of build.sh's folder assets, or null if there is none. The names need no escaping.
+async function readAsset(assets, name) {
+  const response = await assets.fetch(`http://assets/${name}`, { signal: AbortSignal.timeout(CALL_TIMEOUT_MS) })
+  if (response.status === 200) return new Uint8Array(await response.arrayBuffer())
+  await response.body?.cancel()
+  if (response.status === 404) return null
+  throw new Error(`unexpected status ${response.status}`)
 }
 
 // Returns the body of a 200 of at most maxBytes, or throws.

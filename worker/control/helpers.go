@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"time"
 
 	"github.com/postern-ai/postern/control"
@@ -26,6 +27,24 @@ func seal(_ context.Context, key []byte, additionalData string, plaintext []byte
 		return nil, fmt.Errorf("seal: %w", err)
 	}
 	return bytesToGo(sealed), nil
+}
+
+// files is control.Config.Files, by the deployment's static assets. Without their binding there are none.
+func files() func(context.Context, string) ([]byte, error) {
+	read := helper("readAsset")
+	return func(_ context.Context, name string) ([]byte, error) {
+		if read.IsUndefined() {
+			return nil, fs.ErrNotExist
+		}
+		data, err := await(read.Invoke(name))
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("asset %s: %w", name, err)
+		case data.IsNull():
+			return nil, fs.ErrNotExist
+		}
+		return bytesToGo(data), nil
+	}
 }
 
 // exports is control.Config.Exports: it writes to the R2 bucket bound as EXPORTS. Nil without the binding.

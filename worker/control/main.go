@@ -18,7 +18,6 @@ import (
 
 	"github.com/postern-ai/postern/compliance"
 	"github.com/postern-ai/postern/control"
-	"github.com/postern-ai/postern/control/web"
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/catalog"
 	"github.com/postern-ai/postern/core/config"
@@ -45,7 +44,7 @@ func main() {
 		Seal:            seal,
 		Exports:         exports(),
 		Sleep:           sleep,
-		Dashboard:       web.Files(),
+		Files:           files(),
 		Now:             time.Now,
 		Rand:            rand.Reader,
 	})

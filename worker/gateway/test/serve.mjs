@@ -96,6 +96,14 @@ function control() {
     modulesRoot: root,
     bindings: env,
     durableObjects: objects({ scriptName: 'postern', useSQLite: true }),
+    // As in worker/control/wrangler.toml.
+    assets: {
+      directory: join(root, 'build/control/assets'),
+      binding: 'ASSETS',
+      run_worker_first: true,
+      routerConfig: { has_user_worker: true, invoke_user_worker_ahead_of_assets: true },
+      assetConfig: { html_handling: 'none', not_found_handling: 'none' },
+    },
   }
 }
 
