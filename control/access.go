@@ -2,14 +2,11 @@ package control
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
-	"regexp"
+	"slices"
 	"strings"
 	"time"
-
-	"github.com/golang-jwt/jwt/v5"
 )
 
 // Access configures authentication by Cloudflare Access. Everyone admitted to the Access application is an
@@ -28,16 +25,20 @@ const (
 	accessLeeway      = time.Minute
 	maxAssertionBytes = 16 << 10
 	maxEmailBytes     = 254 // RFC 5321, section 4.5.3.1.3
+	maxDomainLabels   = 5
 )
 
-// claims are the claims that are read from an assertion. A service token has no email and is rejected.
-type claims struct {
-	jwt.RegisteredClaims
-	Email string `json:"email"`
+// isTeamDomain accepts a lowercase domain name: two to five labels, separated by dots.
+func isTeamDomain(name string) bool {
+	labels := strings.SplitN(name, ".", maxDomainLabels+1)
+	return len(labels) >= 2 && len(labels) <= maxDomainLabels && !slices.ContainsFunc(labels, isNoLabel)
 }
 
-// teamDomains matches a lowercase domain name: labels of letters, digits and hyphens, separated by dots.
-var teamDomains = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?){1,4}$`)
+// isNoLabel rejects what is not a label of a domain name: letters, digits and, between them, hyphens (RFC 1123, section
+// 2.1).
+func isNoLabel(label string) bool {
+	return len(label) > 63 || label != strings.Trim(label, "-") || !consistsOf(label, lowercase+digits+"-")
+}
 
 // byAccess authenticates by the assertion of Cloudflare Access. presented is false if Access is off or the
 // request has no assertion.
@@ -47,43 +48,38 @@ func (h *handler) byAccess(r *http.Request) (actor identity, presented bool, err
 	if access.Team == "" || access.Audience == "" || h.Fetch == nil {
 		return identity{}, false, nil
 	}
-	if !teamDomains.MatchString(access.Team) {
+	if !isTeamDomain(access.Team) {
 		h.warnOnce(fmt.Sprintf("Cloudflare Access is off: POSTERN_ACCESS_TEAM must be a lowercase domain such as acme.cloudflareaccess.com, got %q", access.Team))
 		return identity{}, false, nil
 	}
-	assertion := headerValue(r.Header, accessHeader)
-	if assertion == "" {
+	text := headerValue(r.Header, accessHeader)
+	if text == "" {
 		return identity{}, false, nil
 	}
-	if len(assertion) > maxAssertionBytes {
+	if len(text) > maxAssertionBytes {
 		return identity{}, true, errInvalidToken
 	}
-	verified, err := h.verifyAssertion(r.Context(), access, assertion)
+	verified, err := h.verifyAssertion(r.Context(), access, text)
 	if err != nil {
 		return identity{}, true, err
 	}
-	return identity{verified.Email, access.roleOf(verified.Email), viaAccess, verified.ExpiresAt.Time}, true, nil
+	return identity{verified.Email, access.roleOf(verified.Email), viaAccess, verified.Expires.Time}, true, nil
 }
 
 // verifyAssertion returns the claims of a valid assertion. The error is a 401, or a 503 if the team's keys
 // cannot be fetched.
-func (h *handler) verifyAssertion(ctx context.Context, access Access, assertion string) (*claims, error) {
+func (h *handler) verifyAssertion(ctx context.Context, access Access, text string) (*claims, error) {
+	presented, err := parseWebToken(text)
+	if err != nil {
+		return nil, errInvalidToken
+	}
 	issuer := "https://" + access.Team
-	parser := jwt.NewParser(
-		jwt.WithValidMethods([]string{jwt.SigningMethodRS256.Alg()}), jwt.WithStrictDecoding(),
-		jwt.WithIssuer(issuer), jwt.WithAudience(access.Audience),
-		jwt.WithExpirationRequired(), jwt.WithLeeway(accessLeeway), jwt.WithTimeFunc(h.Now),
-	)
-	verified := &claims{}
-	_, err := parser.ParseWithClaims(assertion, verified, func(token *jwt.Token) (any, error) {
-		id, _ := token.Header["kid"].(string)
-		return h.accessKey(ctx, issuer, id)
-	})
-	var rejection *refusal
-	switch {
-	case errors.As(err, &rejection):
-		return nil, rejection
-	case err != nil || !isEmail(verified.Email):
+	key, err := h.accessKey(ctx, issuer, presented.keyID)
+	if err != nil {
+		return nil, err
+	}
+	verified := &presented.claims
+	if presented.verify(key) != nil || !verified.validAt(h.Now(), issuer, access.Audience) || !isEmail(verified.Email) {
 		return nil, errInvalidToken
 	}
 	return verified, nil

@@ -157,6 +157,7 @@ func TestInvalidAssertions(t *testing.T) {
 		"replaced claims":               pieces[0] + "." + part(map[string]any{"email": person}) + "." + pieces[2],
 		"a changed signature":           good[:len(good)-8] + "AAAAAAAA",
 		"padding":                       good + "=",
+		"unused bits set":               good[:len(good)-1] + string(good[len(good)-1]+1),
 		"another audience":              changed("aud", []string{"another"}),
 		"audience as a prefix":          changed("aud", []string{audience + "x"}),
 		"no audience":                   changed("aud", nil),

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"net/http"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,10 +31,25 @@ var mediaTypes = map[string]string{
 	".yaml":  "application/yaml", // RFC 9512, which has no charset
 }
 
-// hashedNames matches the file names that esbuild generates: name, content hash, extension. The content of
-// such a file never changes.
+const (
+	lowercase  = "abcdefghijklmnopqrstuvwxyz"
+	uppercase  = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	digits     = "0123456789"
+	hashLength = 8
+)
+
+// hasHash reports whether esbuild generated a file's name: name, content hash, extension. The content of such a file
+// never changes.
 // Source: esbuild.github.io/api/#entry-names
-var hashedNames = regexp.MustCompile(`^[a-z0-9-]+-[A-Z0-9]{8}\.[a-z0-9]+$`)
+func hasHash(file string) bool {
+	stem, extension, _ := strings.Cut(file, ".")
+	dash := len(stem) - hashLength - 1
+	return dash > 0 && stem[dash] == '-' && consistsOf(stem[:dash], lowercase+digits+"-") &&
+		consistsOf(stem[dash+1:], uppercase+digits) && consistsOf(extension, lowercase+digits)
+}
+
+// consistsOf reports whether a text has characters of a set only, and at least one.
+func consistsOf(text, set string) bool { return text != "" && strings.Trim(text, set) == "" }
 
 // pageHeaders are set on every response of the dashboard. The page loads nothing from other origins, cannot
 // be framed and sends no Referer.
@@ -129,7 +143,7 @@ func writeFile(w http.ResponseWriter, r *http.Request, name string, data []byte)
 	}
 	header.Set("Content-Type", mediaType)
 	header.Set("Cache-Control", "no-cache")
-	if hashedNames.MatchString(path.Base(name)) {
+	if hasHash(path.Base(name)) {
 		header.Set("Cache-Control", "public, max-age=31536000, immutable")
 	}
 	sum := sha256.Sum256(data)

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -30,6 +31,8 @@ import (
 )
 
 const token = "token-of-this-test"
+
+var requestIDs = regexp.MustCompile(`^req_[0-9a-f]{32}$`)
 
 // sent is a call to an object other than the Directory.
 type sent struct {

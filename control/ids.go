@@ -4,7 +4,6 @@ import (
 	"encoding/hex"
 	"io"
 	"net/http"
-	"regexp"
 	"strings"
 	"time"
 
@@ -51,11 +50,15 @@ func isLetterOrDigit(c byte) bool {
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-var requestIDs = regexp.MustCompile(`^req_[0-9a-f]{32}$`)
+// isRequestID accepts the form of the gateway's request IDs: req_ and 32 lowercase hex digits.
+func isRequestID(text string) bool {
+	hexDigits, ok := strings.CutPrefix(text, "req_")
+	return ok && len(hexDigits) == 32 && consistsOf(hexDigits, digits+"abcdef")
+}
 
 // requestID is the request ID that the gateway assigned, or a new one if the header is missing or malformed.
 func requestID(r *http.Request, rand io.Reader) string {
-	if id := r.Header.Get("X-Request-Id"); requestIDs.MatchString(id) {
+	if id := r.Header.Get("X-Request-Id"); isRequestID(id) {
 		return id
 	}
 	var random [16]byte
