@@ -34,8 +34,7 @@ func isTeamDomain(name string) bool {
 	return len(labels) >= 2 && len(labels) <= maxDomainLabels && !slices.ContainsFunc(labels, isNoLabel)
 }
 
-// isNoLabel rejects what is not a label of a domain name: letters, digits and, between them, hyphens (RFC 1123, section
-// 2.1).
+// isNoLabel is false for a label of a domain name: letters, digits and, between them, hyphens (RFC 1123, section 2.1).
 func isNoLabel(label string) bool {
 	return len(label) > 63 || label != strings.Trim(label, "-") || !consistsOf(label, lowercase+digits+"-")
 }

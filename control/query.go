@@ -82,7 +82,7 @@ func (q *query) err() error {
 	if len(q.problems) == 0 {
 		return nil
 	}
-	slices.SortFunc(q.problems, func(a, b fault.Detail) int { return strings.Compare(a.Field, b.Field) })
+	sortBy(q.problems, func(a, b *fault.Detail) int { return strings.Compare(a.Field, b.Field) })
 	return invalid(q.problems...)
 }
 

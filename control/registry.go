@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -214,7 +213,7 @@ func (h *handler) registryEntries(ctx context.Context, projectID string) (all []
 			break
 		}
 	}
-	slices.SortFunc(all, func(a, b registryEntry) int { return strings.Compare(a.Model, b.Model) })
+	sortBy(all, func(a, b *registryEntry) int { return strings.Compare(a.Model, b.Model) })
 	return all, nil
 }
 

@@ -120,7 +120,7 @@ func (h *handler) inventory(ctx context.Context, p *project) ([]registryEntry, e
 		h.complete(&e, uses)
 		all = append(all, e)
 	}
-	slices.SortFunc(all, func(a, b registryEntry) int { return strings.Compare(a.Model, b.Model) })
+	sortBy(all, func(a, b *registryEntry) int { return strings.Compare(a.Model, b.Model) })
 	return all, nil
 }
 
@@ -146,7 +146,7 @@ func (h *handler) modelUses(ctx context.Context, p *project) (map[string]*modelU
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(groups, func(a, b ledger.Group) int { return int(a.Usage.Day) - int(b.Usage.Day) })
+	sortBy(groups, func(a, b *ledger.Group) int { return int(a.Usage.Day) - int(b.Usage.Day) })
 	uses := map[string]*modelUse{}
 	for i := range groups {
 		u := &groups[i].Usage

@@ -121,7 +121,7 @@ func (h *handler) requests(c *call, p *project, q *query, f *requestFilter) (req
 // which the next page starts; 0: last page.
 func (v requestsView) sorted(next uint64) requestsView {
 	v.dropProvisional()
-	slices.SortStableFunc(v.Requests, func(a, b requestView) int { return strings.Compare(b.Time, a.Time) })
+	sortBy(v.Requests, func(a, b *requestView) int { return strings.Compare(b.Time, a.Time) })
 	if next > 1 {
 		text := batchPrefix + strconv.FormatUint(next, 10)
 		v.Next = &text

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -327,7 +326,7 @@ const maxNamed = 100
 
 // nameKeys sorts rows by requests, and adds the names of the most used keys. Deleted keys have no name.
 func (h *handler) nameKeys(ctx context.Context, p *project, rows []usageRow) {
-	slices.SortStableFunc(rows, func(a, b usageRow) int { return int(b.Requests) - int(a.Requests) })
+	sortBy(rows, func(a, b *usageRow) int { return int(b.Requests) - int(a.Requests) })
 	named := rows[:min(len(rows), maxNamed)]
 	_ = parallel(indexes(named), func(i int) error {
 		if k, err := h.store.key(ctx, p.ID, *named[i].KeyID); err == nil {
