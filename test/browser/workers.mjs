@@ -72,6 +72,7 @@ function writeConfig(folder, file, main, vars) {
   const text = readFileSync(join(ROOT, file), 'utf8')
     .replace(/^\[build\]\n(.+\n)*/m, '')
     .replace(/^main = .*$/m, `main = ${JSON.stringify(join(ROOT, main))}`)
+    .replace(/^directory = "(.*)"$/m, (_, path) => `directory = ${JSON.stringify(join(ROOT, dirname(file), path))}`)
   const path = join(folder, `${file.replaceAll('/', '-')}`)
   writeFileSync(path, `${text}\n[vars]\n${lines.join('')}`)
   return path
