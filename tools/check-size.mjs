@@ -1,9 +1,10 @@
 // Usage: check-size.mjs FILE LIMIT. Prints the size of a module, and fails if it exceeds LIMIT bytes gzipped.
 import { readFileSync } from 'node:fs'
+import { relative } from 'node:path'
 import { gzipSync } from 'node:zlib'
 
 const [path, limit] = process.argv.slice(2)
-const file = path.replace(/\.new(?=\/|$)/, '') // the name that a successful build gives it
+const file = relative('', path).replace(/\.new(?=\/|$)/, '') // the name that a successful build gives it
 const binary = readFileSync(path)
 const excess = gzipSync(binary, { level: 9 }).length - Number(limit)
 console.error(`${file}: ${binary.length} bytes, ${excess + Number(limit)} gzipped of at most ${limit}`)
