@@ -10,6 +10,7 @@ import (
 
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/jsontext"
 	"github.com/postern-ai/postern/core/money"
@@ -49,7 +50,7 @@ type Parsed struct {
 	PromptTokens uint64
 	// Defaulted are parameters that the request omits and the family sets by default.
 	Defaulted chat.Params
-	// Unknown are members that the native family ignores. The other families keep theirs in Request.Extra.
+	// Unknown are members that are not forwarded.
 	Unknown []chat.Member
 }
 
@@ -132,8 +133,12 @@ type Parser struct {
 	Strict bool
 	// Foreign is the first part or tool that only targets of the request's own dialect support. Its message is the
 	// start of one: is "video".
-	Foreign  fault.Detail
+	Foreign fault.Detail
+	// Catalog has the members that are forwarded and the prices of provider tools. Without it, all members are.
+	Catalog  *config.Config
 	elements int
+	terms    string
+	uses     []chat.ToolUse
 }
 
 // maxElements bounds the messages, parts and tools of a request: each takes more memory than its JSON.

@@ -60,7 +60,13 @@ func (u *Usage) Fields(f *abi.Fields) {
 	f.Uint(&u.CacheWrite1h)
 	f.Uint(&u.Output)
 	f.Uint(&u.Reasoning)
-	f.Bool(&u.Reported)
+	bought := u.Terms != "" || u.Unknown != "" || u.FeePico != 0 || u.Calls != Calls{}
+	if f.Flags(&u.Reported, &bought); bought {
+		f.String(&u.Terms)
+		f.String(&u.Unknown)
+		f.Int(&u.FeePico)
+		u.Calls.fields(f)
+	}
 }
 
 // maxChoices bounds the memory that a provider's choice numbers can make Fold allocate.

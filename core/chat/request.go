@@ -3,7 +3,11 @@
 // only passed on are JSON text, empty if omitted.
 package chat
 
-import "github.com/postern-ai/postern/core/jsontext"
+import (
+	"github.com/tidwall/gjson"
+
+	"github.com/postern-ai/postern/core/jsontext"
+)
 
 // Dialect is the JSON format of a request or response body.
 type Dialect uint8
@@ -46,6 +50,53 @@ type Request struct {
 
 	// Extra are the members without a field here. Only targets of the same dialect get them.
 	Extra []Member
+
+	// What changes the price. A target needs a price for all of it.
+	Terms        string    // that the caller asks for; see Term. Terms with a standard value are omitted
+	Uses         []ToolUse // provider tools
+	MaxToolCalls uint64    // limit of the calls of all of them (OpenAI's max_tool_calls); 0: none
+	Cache        string    // JSON: cache_control of the request itself, which caches its longest prefix
+	Compacts     bool      // the provider may summarize the conversation first
+	// ServiceTier is the tier to send to OpenAI's dialects; empty: none. The exchange sets it.
+	ServiceTier string
+}
+
+// AddUse adds a provider tool. A tool that is offered twice may be called as often as both allow.
+func AddUse(uses []ToolUse, use ToolUse) []ToolUse {
+	for i := range uses {
+		if uses[i].Name == use.Name {
+			uses[i].Max += use.Max
+			return uses
+		}
+	}
+	return append(uses, use)
+}
+
+// CacheTTL reports whether the request asks the provider to cache parts of its prompt, and whether for an hour.
+func (r *Request) CacheTTL() (cached, hour bool) {
+	note := func(cache string) {
+		if cache != "" {
+			cached, hour = true, hour || gjson.Get(cache, "ttl").Str == "1h"
+		}
+	}
+	note(r.Cache)
+	for i := range r.Tools {
+		note(r.Tools[i].Cache)
+		if raw := r.Tools[i].Raw; raw != "" {
+			note(gjson.Get(raw, "cache_control").Raw)
+		}
+	}
+	for i := range r.Messages {
+		eachCache(r.Messages[i].Parts, note)
+	}
+	return cached, hour
+}
+
+func eachCache(parts []Part, note func(string)) {
+	for i := range parts {
+		note(parts[i].Cache)
+		eachCache(parts[i].Parts, note)
+	}
 }
 
 // Member is a member of a JSON object: its unescaped name and its value as JSON.

@@ -1,6 +1,9 @@
 package chat
 
-import "github.com/postern-ai/postern/core/jsontext"
+import (
+	"github.com/postern-ai/postern/core/jsontext"
+	"github.com/postern-ai/postern/core/money"
+)
 
 // Finish is the reason why a completion ended.
 type Finish uint8
@@ -29,6 +32,12 @@ type Usage struct {
 	Output       uint64
 	Reasoning    uint64 // part of Output
 	Reported     bool   // by the provider; else estimated
+	// What the provider's answer names beyond tokens.
+	Terms   string // see Term
+	Calls   Calls
+	Unknown string // names of members of the provider's usage that no list knows, comma-separated
+	// FeePico is the cost of the calls of provider tools. The exchange sets it.
+	FeePico int64
 }
 
 // MaxTokens is the largest plausible figure from a provider. Nonsense is never plausible: wire families return
@@ -40,7 +49,11 @@ const (
 
 // Plausible reports whether no figure exceeds MaxTokens.
 func (u *Usage) Plausible() bool {
-	return max(u.Input, u.CachedInput, u.CacheWrite, u.CacheWrite1h, u.Output, u.Reasoning) <= MaxTokens
+	most := max(u.Input, u.CachedInput, u.CacheWrite, u.CacheWrite1h, u.Output, u.Reasoning)
+	for _, calls := range u.Calls {
+		most = max(most, calls)
+	}
+	return most <= MaxTokens
 }
 
 // Total is the sum of Input and Output.
@@ -109,6 +122,13 @@ func (u *Usage) Add(v *Usage) {
 	u.CacheWrite1h += v.CacheWrite1h
 	u.Output += v.Output
 	u.Reasoning += v.Reasoning
+	u.Terms, u.FeePico = v.Terms, money.Add(u.FeePico, v.FeePico)
+	if v.Unknown != "" {
+		u.Unknown = v.Unknown
+	}
+	for m := range u.Calls {
+		u.Calls[m] += v.Calls[m]
+	}
 }
 
 // Join returns the concatenated text of all parts of one kind.

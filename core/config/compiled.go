@@ -7,7 +7,7 @@ import (
 
 // compiledFormat is the first byte of a compiled catalog. It changes with every change of the layout. No JSON text starts with
 // it, so the first byte tells which form a catalog has.
-const compiledFormat = 2
+const compiledFormat = 3
 
 // Compile returns a catalog in the form that Parse reads without parsing JSON: compiledFormat, followed by the declarations
 // in the encoding of package abi. The second result is an error message, or empty.
@@ -45,6 +45,11 @@ func (p *parser) fields(f *abi.Fields) {
 	abi.List(f, &p.modelProviders, (*abi.Fields).String)
 	abi.List(f, &c.Tiers, tierFields)
 	abi.List(f, &p.tierModels, namesFields)
+	abi.List(f, &c.Tools, toolFields)
+	abi.List(f, &c.Members, func(f *abi.Fields, m *Members) {
+		f.String(&m.Dialect)
+		namesFields(f, &m.Names)
+	})
 	abi.List(f, &c.Sources, (*abi.Fields).Header)
 	routingFields(f, &c.Routing)
 }
@@ -96,17 +101,38 @@ func modelFields(f *abi.Fields, m *Model) {
 	namesFields(f, &m.Aliases)
 	abi.Enum(f, &m.Kind)
 	f.String(&m.Upstream)
-	c := &m.Prices
-	for _, price := range []*money.Pico{&c.Input, &c.Cached, &c.Write, &c.Write1h, &c.Output, &c.LongInput, &c.LongCached, &c.LongWrite, &c.LongOutput} {
-		f.Int(price)
-	}
-	f.Uint(&c.LongAbove)
+	pricesFields(f, m)
 	f.Uint(&m.Context)
 	f.Uint(&m.MaxOutput)
 	f.Uint((*uint64)(&m.Drops))
 	f.String(&m.MaxTokensField)
 	f.String(&m.Source)
 	f.String(&m.Date)
+}
+
+func pricesFields(f *abi.Fields, m *Model) {
+	c := &m.Prices
+	for _, price := range []*money.Pico{&c.Input, &c.Cached, &c.Write, &c.Write1h, &c.Output, &c.LongInput, &c.LongCached, &c.LongWrite, &c.LongOutput} {
+		f.Int(price)
+	}
+	f.Uint(&c.LongAbove)
+	abi.List(f, &m.Factors, func(f *abi.Fields, factor *Factor) {
+		f.String(&factor.Term)
+		f.Uint(&factor.Num)
+		f.Uint(&factor.Den)
+	})
+}
+
+func toolFields(f *abi.Fields, t *Tool) {
+	f.String(&t.Name)
+	namesFields(f, &t.Wires)
+	namesFields(f, &t.Providers)
+	f.Int(&t.Price)
+	abi.Enum(f, &t.Meter)
+	f.Uint(&t.Max)
+	f.String(&t.Limit)
+	f.String(&t.Source)
+	f.String(&t.Date)
 }
 
 func tierFields(f *abi.Fields, t *Tier) {

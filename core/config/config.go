@@ -22,12 +22,15 @@ const (
 
 // Config is the parsed configuration of a deployment.
 type Config struct {
-	Version      string // of the price list; every cost carries it
+	Version      string // of the catalog
+	PriceVersion string // hash over all prices; every cost carries it
 	DefaultPlan  string
 	Plans        []Plan
 	Providers    []Provider
 	Models       []Model
 	Tiers        []Tier
+	Tools        []Tool
+	Members      []Members
 	Sources      []abi.Header // name and description of the sources of model data
 	Routing      Routing
 	MaxBodyBytes uint64
@@ -110,6 +113,7 @@ type Model struct {
 	Provider       *Provider
 	Upstream       string // the provider's name of the model
 	Prices         Prices
+	Factors        []Factor    // of the prices
 	Context        uint64      // context window in tokens, prompt and output together; 0: unknown
 	MaxOutput      uint64      // maximum output tokens; 0: unknown
 	Drops          chat.Params // parameters of its provider that this model does not support
@@ -225,8 +229,17 @@ func (c *Config) provider(name string) *Provider {
 	return nil
 }
 
-// Cost returns the cost of the given usage at the model's prices.
+// Cost returns the cost of the given usage: its tokens at the model's prices and the factors of its terms, and its fee.
 func (m *Model) Cost(u *chat.Usage) money.Pico {
+	cost := m.tokenCost(u)
+	for term := range chat.Terms(u.Terms) {
+		f, _ := m.Factor(term)
+		cost = money.Scale(cost, f.Num, f.Den)
+	}
+	return money.Add(cost, u.FeePico)
+}
+
+func (m *Model) tokenCost(u *chat.Usage) money.Pico {
 	p := &m.Prices
 	input, cached, write, output := p.Input, p.Cached, p.Write, p.Output
 	if p.LongAbove > 0 && u.Input > p.LongAbove {

@@ -41,6 +41,7 @@ func Parse(in abi.Config) (*Config, string) {
 	p.settings()
 	p.link()
 	p.checkNames()
+	p.config.PriceVersion = p.config.priceVersion()
 	return p.config, p.problem
 }
 
@@ -110,6 +111,8 @@ func (p *parser) catalog(source string, text []byte) {
 	o.entries("providers", p.provider)
 	o.entries("models", p.model)
 	o.entries("tiers", p.tier)
+	o.entries("tools", p.tool)
+	p.forwarded(o)
 	o.members("sources", func(name string, text gjson.Result) {
 		p.config.Sources = append(p.config.Sources, abi.Header{Name: name, Value: text.String()})
 	})
@@ -156,6 +159,7 @@ func (p *parser) model(o *object) {
 		o.wrong("kind", "chat or embedding", kind)
 	}
 	p.prices(&model, o)
+	p.factors(&model, o)
 	var provider string
 	o.text(&provider, "provider")
 	for i := range p.config.Models {

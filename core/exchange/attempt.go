@@ -100,6 +100,9 @@ func (x *exchange) refuseUnsupported() {
 			details = append(details, x.unsupported(name))
 		}
 	}
+	if len(details) == 0 {
+		details = x.unpriced(x.model())
+	}
 	x.refuse(fault.InvalidRequest, refusal{noRetry: true, details: details})
 }
 
@@ -143,7 +146,10 @@ func (x *exchange) attempt() {
 		x.await(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: x.requestBuffer()})
 		return
 	}
-	r := chat.Request{Dialect: f.Dialect, MaxTokens: x.effectiveMaxTokens(), N: s.request.n, Stream: x.streams()}
+	r := chat.Request{
+		Dialect: f.Dialect, MaxTokens: x.effectiveMaxTokens(), N: s.request.n, Stream: x.streams(),
+		MaxToolCalls: s.request.bought.maxToolCalls, ServiceTier: x.serviceTier(model),
+	}
 	x.fetch(f.Direct(x.wireCall(&r), abi.Part{Buffer: bufferMembers}))
 }
 
@@ -178,7 +184,7 @@ func (x *exchange) onBuildBody() {
 	s := &x.s
 	f, _ := provider.For(x.model().Provider.Wire)
 	r := x.reparse(x.event.Data)
-	r.MaxTokens = x.effectiveMaxTokens()
+	r.MaxTokens, r.ServiceTier = x.effectiveMaxTokens(), x.serviceTier(x.model())
 	r.Drop(x.supportedParams())
 	if r.Dialect != f.Dialect && len(r.Extra) > 0 {
 		if s.strict {

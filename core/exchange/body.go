@@ -92,7 +92,10 @@ func (x *exchange) keepRequest(parsed *api.Parsed) {
 		model: r.Model, stream: r.Stream && s.endpoint != endpointComplete, includeUsage: r.IncludeUsage, maxTokens: r.MaxTokens, n: r.N,
 		json:         r.Dialect == chat.Native && r.Format.Kind == chat.FormatJSON,
 		promptTokens: parsed.PromptTokens, unseenTokens: r.UnseenTokens(), thinking: r.Reasoning.Tokens(),
-		params: r.Params(), defaulted: parsed.Defaulted,
+		params: r.Params(), defaulted: parsed.Defaulted, bought: boughtBy(r),
+	}
+	if r.Compacts { // its summary reads the whole conversation once more
+		s.request.unseenTokens += 2 * parsed.PromptTokens
 	}
 	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferMembers, Data: parsed.Members})
 	x.computeCacheKey(parsed.Members)
@@ -113,6 +116,10 @@ func (x *exchange) computeCacheKey(members []byte) {
 	abi.WriteTo(&w).Flags(&embeddings, &x.s.strict)
 	w.String(r.model)
 	w.String(x.s.beta)
+	if b := &r.bought; b.terms != "" || b.maxToolCalls > 0 { // members does not have them
+		w.String(b.terms)
+		w.Uint(b.maxToolCalls)
+	}
 	w.Uint(r.maxTokens)
 	h := sha256.New()
 	if len(members) > maxHashedBytes {

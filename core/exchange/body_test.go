@@ -20,7 +20,7 @@ func claudeCompletion(t *testing.T, members string, headers ...abi.Header) *host
 func TestDroppedMembersAreListed(t *testing.T) {
 	names := func(members string) string { return claudeCompletion(t, members).header("x-postern-dropped-params") }
 	equal(t, "one member", names(`,"azZA09_.-":1`), "azZA09_.-")
-	equal(t, "two members after a parameter", names(`,"seed":1,"b1":1,"b2":1`), "seed,b1,b2")
+	equal(t, "two members after a parameter", names(`,"seed":1,"b1":1,"b2":1`), "b1,b2,seed")
 	equal(t, "no member", names(""), "")
 	for _, invalid := range []string{"a b", "a/b", "a:b", "a@b", "a[b", "a{b", "a`b", "é", "a,b", ""} {
 		equal(t, fmt.Sprintf("dropped names with %q", invalid), names(fmt.Sprintf(`,%q:1,"z":1`, invalid)), "z")
@@ -35,22 +35,27 @@ func TestDroppedMembersAreListed(t *testing.T) {
 	equal(t, "long names", names(`,"`+long+`":1,"`+long+`2":1`), long)
 }
 
-func TestUnknownMembersPassThroughInTheSameDialect(t *testing.T) {
+func TestListedMembersPassThroughInTheSameDialect(t *testing.T) {
 	// A target that does not support a parameter gets a re-encoded body that still has the members of its dialect.
 	h := request{
 		path: "/v1/chat/completions", provider: [][]abi.Event{wholeResponse(200, openaiResponse)},
-		body: `{"model":"plain","messages":[{"role":"user","content":"Hello"}],"max_tokens":100,"temperature":1,"special":7}`,
+		body: `{"model":"plain","messages":[{"role":"user","content":"Hello"}],"max_tokens":100,"temperature":1,"logit_bias":{},"special":7}`,
 	}.run(t)
-	equal(t, "x-postern-dropped-params", h.header("x-postern-dropped-params"), "temperature")
-	contains(t, "provider's body", h.bodyText(h.one(abi.ActionFetch).Body), `"special":7`)
+	equal(t, "x-postern-dropped-params", h.header("x-postern-dropped-params"), "special,temperature")
+	body := h.bodyText(h.one(abi.ActionFetch).Body)
+	contains(t, "provider's body", body, `"logit_bias":{}`)
+	equal(t, "a member that no list knows is in the provider's body", strings.Contains(body, "special"), false)
 }
 
 func TestStrictRequestIsRejectedInsteadOfReduced(t *testing.T) {
 	strict := abi.Header{Name: "x-postern-strict", Value: "true"}
 	equal(t, "status without extra members", claudeCompletion(t, "", strict).status(), 200)
-	h := claudeCompletion(t, `,"special":7`, strict)
+	unknown := claudeCompletion(t, `,"special":7`, strict)
+	equal(t, "status with a member that no list knows", unknown.status(), 400)
+	contains(t, "response", unknown.responseBody(), "special is not a parameter that the catalog forwards")
+	h := claudeCompletion(t, `,"logit_bias":{}`, strict)
 	equal(t, "status", h.status(), 400)
-	contains(t, "response", h.responseBody(), "special")
+	contains(t, "response", h.responseBody(), "logit_bias")
 	equal(t, "fetches", len(h.all(abi.ActionFetch)), 0)
 	equal(t, "x-should-retry", h.header("x-should-retry"), "false")
 	seed := claudeCompletion(t, `,"seed":7`, strict)

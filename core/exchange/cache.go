@@ -26,7 +26,7 @@ type entry struct {
 }
 
 const (
-	entryFormat = 4
+	entryFormat = 5
 )
 
 func (e *entry) encode() []byte {

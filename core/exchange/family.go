@@ -36,6 +36,7 @@ func (x *exchange) errorBody(f fault.Fault, r refusal) []byte {
 
 // readRequest parses a body that has passed jsontext.Check.
 func (x *exchange) readRequest(p *api.Parser, root gjson.Result) api.Parsed {
+	p.Catalog = x.config
 	if x.s.endpoint == endpointCount {
 		return anthropic.ParseCount(p, root)
 	}

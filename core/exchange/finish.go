@@ -194,7 +194,10 @@ func (x *exchange) daySpent() bool {
 }
 
 // spend charges an attempt at the current target's prices.
-func (x *exchange) spend(u *chat.Usage) { x.charge(u, x.model().Cost(u)) }
+func (x *exchange) spend(u *chat.Usage) {
+	x.price(x.model(), u)
+	x.charge(u, x.model().Cost(u))
+}
 
 // charge adds usage and cost to the current target's charges.
 func (x *exchange) charge(u *chat.Usage, cost money.Pico) {

@@ -6,6 +6,7 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/core/keys"
+	"github.com/postern-ai/postern/internal/pricelists"
 )
 
 // noon is November 21, 2026, 12:00 UTC, the arrival time of requests.
@@ -60,7 +61,7 @@ func configured(t *testing.T, overlay string) *config.Config {
 	t.Helper()
 	if deployments[overlay] == nil {
 		env := append([]abi.Header{{Name: "POSTERN_CATALOG", Value: overlay}}, variables...)
-		cfg, wrong := config.Parse(abi.Config{Catalog: []byte(deploymentCatalog), Env: env})
+		cfg, wrong := config.Parse(abi.Config{Catalog: []byte(pricelists.Add(deploymentCatalog)), Env: env})
 		if wrong != "" {
 			t.Fatal(wrong)
 		}

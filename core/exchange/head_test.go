@@ -56,16 +56,31 @@ func TestContentLengthLimit(t *testing.T) {
 	equal(t, "status of a short body", send("90").status(), 200)
 }
 
-func TestBetaHeaderLimits(t *testing.T) {
-	long := strings.Repeat("b", 257)
-	for beta, passed := range map[string]string{"tools-2026": "tools-2026", long[1:]: long[1:], long: "", "a\tb": "", "~ ": "~ ", "\x7f": ""} {
-		h := request{
-			path: "/v1/messages", headers: []abi.Header{{Name: "anthropic-beta", Value: beta}},
+// TestBetas: only listed values are forwarded, whatever their date. The others are named, or rejected in strict mode.
+func TestBetas(t *testing.T) {
+	const listed = "context-1m-2025-08-07,claude-code-20250219,compact-2026-09-04"
+	send := func(beta, strict string) *host {
+		return request{
+			path: "/v1/messages", headers: []abi.Header{{Name: "anthropic-beta", Value: beta}, {Name: "x-postern-strict", Value: strict}},
 			body:     `{"model":"claude","messages":[{"role":"user","content":"Hello"}],"max_tokens":100}`,
 			provider: [][]abi.Event{wholeResponse(200, anthropicResponse)},
 		}.run(t)
-		equal(t, fmt.Sprintf("beta for %.20q", beta), headerValue(h.one(abi.ActionFetch).Headers, "anthropic-beta"), passed)
 	}
+	padded := listed + strings.Repeat(" ", 1024-len(listed))
+	for beta, want := range map[string]struct{ passed, dropped string }{
+		listed: {listed, ""}, padded: {listed, ""}, padded + " ": {}, "effort\t": {}, " effort , ,fast-mode-2026-02-01": {"effort,fast-mode-2026-02-01", ""},
+		"dearer-2026-11-01,pdfs-2024-09-25": {"pdfs-2024-09-25", "anthropic-beta:dearer-2026-11-01"}, "a b,x/y": {}, "context-1m-x": {"", "anthropic-beta:context-1m-x"},
+		"fast-mode-2026-02-01x": {"", "anthropic-beta:fast-mode-2026-02-01x"},
+	} {
+		h := send(beta, "false")
+		equal(t, fmt.Sprintf("beta for %.20q", beta), headerValue(h.one(abi.ActionFetch).Headers, "anthropic-beta"), want.passed)
+		equal(t, fmt.Sprintf("dropped of %.20q", beta), h.header("x-postern-dropped-params"), want.dropped)
+	}
+	equal(t, "status of listed values in strict mode", send(listed, "true").status(), 200)
+	h := send("dearer-2026-11-01", "true")
+	equal(t, "status of other values in strict mode", h.status(), 400)
+	contains(t, "response", h.responseBody(), `anthropic-beta \"dearer-2026-11-01\" is not a value that the catalog forwards`)
+	equal(t, "fetches", len(h.all(abi.ActionFetch)), 0)
 }
 
 func TestRequestIDHeaderForAnthropicSDKs(t *testing.T) {

@@ -44,7 +44,7 @@ func (x *exchange) answerHeaders(a *answer) []abi.Header {
 		{Name: "x-postern-provider", Value: a.provider},
 		{Name: "x-postern-model", Value: a.model},
 		{Name: "x-postern-cache", Value: x.cacheState(a.cached)},
-		{Name: "x-postern-price-version", Value: x.config.Version},
+		{Name: "x-postern-price-version", Value: x.config.PriceVersion},
 		{Name: "x-postern-attempts", Value: x.attemptsHeader()},
 	}
 	if !s.request.stream || a.cached {
@@ -54,11 +54,14 @@ func (x *exchange) answerHeaders(a *answer) []abi.Header {
 	if s.imposedMaxTokens > 0 && !a.cached {
 		headers = append(headers, abi.Header{Name: "x-postern-max-tokens", Value: strconv.FormatUint(s.imposedMaxTokens, 10)})
 	}
-	dropped := s.request.unknown
-	if dropped != "" && s.dropped != "" {
-		dropped += ","
+	dropped := ""
+	for _, names := range []string{s.request.unknown, s.droppedBetas, s.dropped} {
+		if dropped != "" && names != "" {
+			dropped += ","
+		}
+		dropped += names
 	}
-	if dropped += s.dropped; dropped != "" {
+	if dropped != "" {
 		headers = append(headers, abi.Header{Name: "x-postern-dropped-params", Value: dropped})
 	}
 	return x.registryHeaders(headers, a.model)

@@ -32,7 +32,6 @@ func (x *exchange) header(name string) string {
 
 const (
 	maxQuery   = 1024 // longer queries are ignored; no valid one comes close
-	maxBeta    = 256
 	maxAddress = 64
 )
 
@@ -115,8 +114,8 @@ func (x *exchange) checkBodyHead() {
 	if !x.readGovernHeader() || !x.readRerunHeader() {
 		return
 	}
-	if beta := x.header("anthropic-beta"); len(beta) <= maxBeta && printable(beta) {
-		s.beta = beta
+	if !x.readBetas() {
+		return
 	}
 	if kind := x.header("content-type"); !isJSON(kind) {
 		message := "must be application/json, got " + api.Quote(kind)

@@ -73,7 +73,15 @@ func (x *exchange) minOutputTokens(m *config.Model) uint64 {
 // of output tokens per choice.
 func (x *exchange) costBound(m *config.Model, tokens uint64) money.Pico {
 	q := &x.s.request
-	return m.Cost(&chat.Usage{Input: q.promptBound(), Output: tokens * max(q.n, 1)})
+	u := chat.Usage{Input: q.promptBound(), Output: tokens * max(q.n, 1), Terms: x.boundTerms(m), FeePico: x.feeBound(m)}
+	// The prompt may all be written to the provider's cache. OpenAI's newer models charge for that without being asked.
+	switch p := &m.Prices; {
+	case q.bought.cache == 2:
+		u.CacheWrite1h = u.Input
+	case p.Write > p.Input && (q.bought.cache == 1 || m.Provider.Wire != "anthropic" && m.Provider.Wire != "bedrock"):
+		u.CacheWrite = u.Input
+	}
+	return m.Cost(&u)
 }
 
 // planReservation sets the amount to reserve, and the minimum to accept when the budget is short. The amount

@@ -80,7 +80,8 @@ type state struct {
 	lastTarget       uint64 // index of the last target fetched from, plus one; 0: none
 	dispatchMs       uint64 // when the first attempt started
 	jsonRetried      bool   // the request was repeated because the response was not JSON
-	beta             string // the caller's anthropic-beta header
+	beta             string // the caller's anthropic-beta header, without unknown values
+	droppedBetas     string // those, each as anthropic-beta:VALUE, comma-separated
 	strict           bool   // no part of the request may be dropped (x-postern-strict)
 	providerKey      string // the project's provider key, decrypted for the next fetch
 	imposedMaxTokens uint64 // max tokens that the gateway set for the current attempt; 0: none
@@ -111,7 +112,8 @@ type request struct {
 	params       chat.Params
 	defaulted    chat.Params  // params that the gateway added; the caller did not set them
 	foreign      fault.Detail // see api.Parser.Foreign
-	unknown      string       // names of the members that a native request has and the gateway ignores
+	unknown      string       // names of the members that are not forwarded
+	bought       bought
 }
 
 type cacheControl struct {
@@ -271,6 +273,7 @@ func (s *state) recordField(f *abi.Fields) {
 
 func (s *state) attemptFields(f *abi.Fields) {
 	f.String(&s.beta)
+	f.String(&s.droppedBetas)
 	if !f.Group(len(s.order) > 0 || s.dispatchMs > 0) {
 		return
 	}
@@ -317,6 +320,7 @@ func (q *request) fields(f *abi.Fields) {
 	f.String(&q.foreign.Field)
 	f.String(&q.foreign.Message)
 	f.String(&q.unknown)
+	q.bought.fields(f)
 }
 
 func (b *budgetRequest) fields(f *abi.Fields) {

@@ -75,7 +75,7 @@ func (x *exchange) chooseTarget() bool {
 	firstOpen := len(s.order)
 	for at := int(s.orderIndex); at < len(s.order); at++ {
 		s.orderIndex = uint64(at)
-		if !x.current().Usable() || !x.fits() {
+		if !x.current().Usable() || !x.fits() || !x.hasPrices(x.model()) {
 			continue
 		}
 		if !x.circuitOpen() {

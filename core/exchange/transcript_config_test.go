@@ -9,6 +9,7 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/core/keys"
+	"github.com/postern-ai/postern/internal/pricelists"
 )
 
 // callers are the API keys, by their names in transcripts.
@@ -42,6 +43,7 @@ var masks = func() *strings.Replacer {
 // catalogWith is testdata/catalog.json with changes to its routing.
 func catalogWith(t *testing.T, routing map[string]uint64) []byte {
 	data, err := os.ReadFile("testdata/catalog.json")
+	data = []byte(pricelists.Add(string(data)))
 	if err != nil {
 		t.Fatal(err)
 	}

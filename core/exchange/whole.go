@@ -83,9 +83,12 @@ func (x *exchange) refuseUnreadable() {
 	x.refuse(fault.ProviderAnswer, refusal{})
 }
 
-// estimate is the estimated usage for a response of the given number of tokens.
+// estimate is the estimated usage for a response of the given number of tokens, at the terms and with all tool calls that the
+// request asks for.
 func (x *exchange) estimate(tokens uint64) chat.Usage {
-	return chat.Usage{Input: x.s.request.promptTokens, Output: tokens}
+	u := chat.Usage{Input: x.s.request.promptTokens, Output: tokens}
+	x.price(x.model(), &u)
+	return u
 }
 
 func responseTokens(r *chat.Response) (n uint64) {

@@ -4,6 +4,7 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/keys"
+	"github.com/postern-ai/postern/internal/pricelists"
 )
 
 var (
@@ -54,7 +55,9 @@ const catalogHead = `{"version":"1","defaultPlan":"free",
 		{"name":"ragged","strategy":"ordered","targets":[{"model":"only"},{"model":"naked"}]},
 		{"name":"nowhere","strategy":"ordered","targets":[{"model":"naked"}]}],`
 
-func catalogWith(routing string) string { return catalogHead + `"routing":` + routing + `}` }
+func catalogWith(routing string) string {
+	return pricelists.Add(catalogHead + `"routing":` + routing + `}`)
+}
 
 var deploymentEnv = []abi.Header{
 	{Name: "OPENAI_API_KEY", Value: openaiKey}, {Name: "GEMINI_API_KEY", Value: geminiKey}, {Name: "ANTHROPIC_API_KEY", Value: anthropicKey}, {Name: "POSTERN_MASTER_KEYS", Value: "m1:" + masterKey},

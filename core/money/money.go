@@ -31,6 +31,17 @@ func Cost(count uint64, price Pico) Pico {
 	return Pico(low)
 }
 
+// Scale is amount × num / den, rounded up, at most Max. The amount must not be negative, and den not 0.
+func Scale(amount Pico, num, den uint64) Pico {
+	high, low := bits.Mul64(uint64(amount), num)
+	low, carry := bits.Add64(low, den-1, 0)
+	if high += carry; high >= den {
+		return Max
+	}
+	quotient, _ := bits.Div64(high, low, den)
+	return Pico(min(quotient, uint64(Max)))
+}
+
 // Parse converts a decimal number of units (Dollar or Cent), such as "0.15", to an amount. ok is false if the text
 // has a sign or an exponent, is finer than a picodollar, or is out of range.
 func Parse(text string, unit Pico) (amount Pico, ok bool) {

@@ -3,6 +3,7 @@ package sim_test
 import (
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/config"
+	"github.com/postern-ai/postern/internal/pricelists"
 )
 
 // worldCatalog is a small catalog: plans of which the last four lend, three wire families, a target without credentials at the end of the cheap tier,
@@ -53,7 +54,7 @@ var worldConfig = func() *config.Config {
 	for name, value := range map[string]string{"p1": "P1_KEY", "p2": "P2_KEY", "p3": "P3_KEY", "p5": "P5_KEY"} {
 		env = append(env, abi.Header{Name: value, Value: providerSecrets[name]})
 	}
-	c, wrong := config.Parse(abi.Config{Catalog: []byte(worldCatalog), Env: env})
+	c, wrong := config.Parse(abi.Config{Catalog: []byte(pricelists.Add(worldCatalog)), Env: env})
 	if wrong != "" {
 		panic(wrong)
 	}

@@ -94,6 +94,7 @@ func (r *reader) content(at place, v gjson.Result, role chat.Role) []chat.Part {
 
 // noteForeign notes a block of an unknown type, or with a source that chat.Request cannot represent.
 func (r *reader) noteForeign(at place, v gjson.Result) {
+	api.Each(v.Get("tools"), func(t gjson.Result) { r.declared(at.name(".tools"), t) })
 	kind := v.Get("type")
 	if source := v.Get("source.type"); source.Exists() && (kind.Str == "image" || kind.Str == "document") {
 		r.NoteForeign(at.name(".source.type"), source)

@@ -5,6 +5,7 @@ package anthropic
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/tidwall/gjson"
 
@@ -44,6 +45,9 @@ func parse(p *api.Parser, root gjson.Result) *reader {
 	r.out.Request.Dialect = chat.Anthropic
 	model, messages := false, false
 	root.ForEach(func(key, value gjson.Result) bool {
+		if !p.Forwards("anthropic", key.Str, &r.out) {
+			return !p.Full()
+		}
 		switch key.Str {
 		case "model":
 			model = true
@@ -54,11 +58,16 @@ func parse(p *api.Parser, root gjson.Result) *reader {
 			r.maxTokens(value)
 		default:
 			messages = messages || key.Str == "messages"
+			if key.Str == "tools" {
+				value.Raw = r.tools(value)
+			} else {
+				r.member(key.Str, value)
+			}
 			r.out.Members = api.AppendMember(r.out.Members, key, value)
-			r.member(key.Str, value)
 		}
 		return !p.Full()
 	})
+	p.Priced(&r.out.Request, "", 0)
 	if !model {
 		p.Wrong("model", "is required")
 	}
@@ -103,8 +112,6 @@ func (r *reader) member(name string, v gjson.Result) {
 		r.stop(v)
 	case "metadata":
 		r.metadata(v)
-	case "tools":
-		r.tools(v)
 	case "tool_choice":
 		r.toolChoice(v)
 	case "thinking":
@@ -116,7 +123,25 @@ func (r *reader) member(name string, v gjson.Result) {
 			r.Wrong(name, "is not supported: requests are stateless; send the whole conversation in messages")
 		}
 	default:
+		r.priced(name, v)
 		q.Extra = append(q.Extra, chat.Member{Name: name, Value: v.Raw})
+	}
+}
+
+// priced notes what an extra member changes about the price.
+func (r *reader) priced(name string, v gjson.Result) {
+	q := &r.out.Request
+	switch name {
+	case "service_tier", "speed", "inference_geo":
+		r.Term(name, v)
+	case "cache_control":
+		q.Cache = r.Object(name, v)
+	case "compaction":
+		q.Compacts = q.Compacts || v.Type != gjson.Null
+	case "context_management":
+		api.Each(v.Get("edits"), func(edit gjson.Result) {
+			q.Compacts = q.Compacts || strings.HasPrefix(edit.Get("type").Str, "compact")
+		})
 	}
 }
 
@@ -148,22 +173,58 @@ func (r *reader) metadata(v gjson.Result) {
 	}
 }
 
-// tools reads functions. A tool of any other type is a provider tool, kept as Raw.
-func (r *reader) tools(v gjson.Result) {
+// tools reads functions. A tool of any other type is a provider tool, kept as Raw. The result is the list to forward: a tool whose
+// calls cost has a limit.
+func (r *reader) tools(v gjson.Result) string {
 	if v.Type == gjson.Null {
-		return
+		return v.Raw
 	}
 	if !v.IsArray() {
 		r.WrongType("tools", "an array", v)
-		return
+		return v.Raw
 	}
+	list, changed := []byte{'['}, false
 	i := 0
 	v.ForEach(func(_, t gjson.Result) bool {
-		r.out.Request.Tools = append(r.out.Request.Tools, r.tool(i, t))
+		tool := r.tool(i, t)
+		r.out.Request.Tools = append(r.out.Request.Tools, tool)
+		if i > 0 {
+			list = append(list, ',')
+		}
+		if tool.Raw != "" && tool.Raw != t.Raw {
+			changed, t.Raw = true, tool.Raw
+		}
+		list = append(list, t.Raw...)
 		i++
 		return !r.Full()
 	})
+	if !changed {
+		return v.Raw
+	}
+	return string(append(list, ']'))
 }
+
+// provided records a provider tool and returns it with a limit of its calls.
+func (r *reader) provided(i int, v gjson.Result, kind string) string {
+	entry, impose := r.Use(wire, api.At("tools", i, ".max_uses"), chat.ToolName(kind), v.Get("max_uses"))
+	if impose {
+		return api.WithMember(v, entry.Limit, entry.Max)
+	}
+	return v.Raw
+}
+
+// declared records a provider tool that a block of the conversation declares. The block is forwarded unchanged, so a tool whose
+// calls cost must have a limit.
+func (r *reader) declared(field string, v gjson.Result) {
+	if kind := v.Get("type").Str; kind != "" && kind != "custom" {
+		if entry, missing := r.Use(wire, field, chat.ToolName(kind), v.Get("max_uses")); missing {
+			r.Wrong(field, "must have "+entry.Limit)
+		}
+	}
+}
+
+// wire is the wire of providers that serve this API.
+const wire = "anthropic"
 
 func (r *reader) tool(i int, v gjson.Result) (t chat.Tool) {
 	if !v.IsObject() {
@@ -173,7 +234,7 @@ func (r *reader) tool(i int, v gjson.Result) (t chat.Tool) {
 	kind, name, schema := v.Get("type"), v.Get("name"), v.Get("input_schema")
 	if kind.Type == gjson.String && kind.Str != "custom" {
 		r.NoteForeign(api.At("tools", i, ".type"), kind)
-		return chat.Tool{Raw: v.Raw}
+		return chat.Tool{Raw: r.provided(i, v, kind.Str)}
 	}
 	if kind.Exists() && kind.Type != gjson.Null && kind.Type != gjson.String {
 		r.WrongType(api.At("tools", i, ".type"), "a string", kind)

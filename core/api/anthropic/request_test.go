@@ -113,6 +113,7 @@ func TestParse(t *testing.T) {
 		},
 		ToolChoice: chat.ToolChoice{Choice: chat.ChoiceAny}, ParallelTools: "true",
 		Extra: []chat.Member{{Name: "thinking", Value: `{"type":"between_tools"}`}, {Name: "cache_control", Value: `{"type":"ephemeral"}`}},
+		Cache: `{"type":"ephemeral"}`,
 	}
 	if !reflect.DeepEqual(parsed.Request, want) {
 		t.Errorf("got  %+v\nwant %+v", parsed.Request, want)

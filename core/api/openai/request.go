@@ -34,9 +34,16 @@ func Parse(p *api.Parser, root gjson.Result) api.Parsed {
 	r := &out.Request
 	haveMessages := false
 	root.ForEach(func(key, v gjson.Result) bool {
-		switch name := key.String(); name {
+		name := key.String()
+		if !p.Forwards("openai", name, &out) {
+			return true
+		}
+		switch name {
 		case "model":
 			r.Model = p.Model(v)
+			return true
+		case "service_tier":
+			p.Term(name, v)
 			return true
 		case "stream":
 			r.Stream = p.Bool(name, v) == "true"
@@ -60,6 +67,7 @@ func Parse(p *api.Parser, root gjson.Result) api.Parsed {
 		out.Members = api.AppendMember(out.Members, key, v)
 		return true
 	})
+	p.Priced(r, "", 0)
 	if r.Model == "" && len(p.Details) == 0 {
 		p.Wrong("model", "is required")
 	}
@@ -105,10 +113,35 @@ func parameter(p *api.Parser, r *chat.Request, name string, v gjson.Result) bool
 			r.Reasoning.Effort = v.Str
 		}
 	default:
+		priced(p, name, v)
 		return false
 	}
 	return true
 }
+
+// Wire is the wire of providers that serve this API.
+const Wire = "openai"
+
+// priced notes what an extra member changes about the price.
+func priced(p *api.Parser, name string, v gjson.Result) {
+	switch name {
+	case "modalities":
+		api.Each(v, func(kind gjson.Result) {
+			if kind.Str != "text" {
+				p.Term(name, kind)
+			}
+		})
+	case "web_search_options":
+		if v.Type != gjson.Null {
+			p.Use(Wire, name, name, gjson.Result{})
+		}
+	case "prompt_cache_options":
+		p.Term(CacheTTL, v.Get("ttl"))
+	}
+}
+
+// CacheTTL is the term for how long a provider keeps a prompt in its cache.
+const CacheTTL = "prompt_cache_options.ttl"
 
 func stops(p *api.Parser, v gjson.Result) (stop []jsontext.Escaped) {
 	switch {
@@ -187,7 +220,9 @@ func tool(p *api.Parser, index int, v gjson.Result) (t chat.Tool) {
 		if !v.IsObject() || kind.Str == "" {
 			p.WrongType(api.At("tools", index, ".type"), "a non-empty string", kind)
 		}
-		p.NoteForeign(api.At("tools", index, ".type"), kind)
+		field := api.At("tools", index, ".type")
+		p.NoteForeign(field, kind)
+		p.Use(Wire, field, chat.ToolName(kind.Str), gjson.Result{})
 		return chat.Tool{Raw: v.Raw}
 	}
 	f := v.Get("function")
@@ -353,6 +388,7 @@ func contentParts(p *api.Parser, index int, v gjson.Result) (parts []chat.Part) 
 			if !p.CountElement("messages") {
 				return false
 			}
+			p.Term(CacheTTL, part.Get("prompt_cache_breakpoint.ttl"))
 			if c, ok := contentPart(part); ok {
 				parts = append(parts, c)
 			} else {

@@ -33,10 +33,20 @@ func Parse(p *api.Parser, root gjson.Result) api.Parsed {
 	out := api.Parsed{Request: chat.Request{Dialect: chat.Responses}}
 	out.Members = make([]byte, 0, len(root.Raw))
 	r := &out.Request
-	haveInput := false
+	haveInput, maxCalls := false, uint64(0)
 	var instructions jsontext.Escaped
 	root.ForEach(func(key, v gjson.Result) bool {
-		switch name := key.String(); name {
+		name := key.String()
+		if !p.Forwards("responses", name, &out) {
+			return true
+		}
+		switch name {
+		case "service_tier":
+			p.Term(name, v)
+			return true
+		case "max_tool_calls":
+			maxCalls = p.Integer(name, v, 1, maxToolCalls)
+			return true
 		case "model":
 			r.Model = p.Model(v)
 			return true
@@ -72,6 +82,7 @@ func Parse(p *api.Parser, root gjson.Result) api.Parsed {
 		out.Members = api.AppendMember(out.Members, key, v)
 		return !p.Full()
 	})
+	p.Priced(r, wireName, maxCalls)
 	if instructions != "" {
 		words := chat.Message{Role: chat.System, Parts: []chat.Part{{Kind: chat.Text, Text: instructions}}}
 		r.Messages = append([]chat.Message{words}, r.Messages...)
@@ -113,7 +124,13 @@ func parameter(p *api.Parser, r *chat.Request, name string, v gjson.Result) bool
 		r.Reasoning.Effort = v.Get("effort").Str
 		summary := v.Get("summary").Str
 		r.Reasoning.Visible = summary != "" && summary != "none"
-	case "include", "truncation", "service_tier", "metadata", "prompt_cache_key", "safety_identifier":
+	case "prompt_cache_options":
+		p.Term(openai.CacheTTL, v.Get("ttl"))
+		return v.Type == gjson.Null
+	case "context_management":
+		r.Compacts = v.Get("0").Exists()
+		return v.Type == gjson.Null
+	case "include", "truncation", "metadata", "prompt_cache_key", "safety_identifier":
 		// No other dialect has an equivalent. For other dialects, include is dropped without a warning.
 		return v.Type == gjson.Null || name == "include"
 	default:
@@ -158,6 +175,7 @@ func tools(p *api.Parser, v gjson.Result) (all []chat.Tool) {
 		}
 		if kind := t.Get("type"); kind.Str != "function" {
 			p.NoteForeign(api.At("tools", len(all), ".type"), kind)
+			use(p, api.At("tools", len(all), ""), t)
 			all = append(all, chat.Tool{Raw: t.Raw})
 			return true
 		}
@@ -244,6 +262,7 @@ func readItem(p *api.Parser, index int, v gjson.Result) (chat.Role, []chat.Part)
 		p.Wrong(api.At("input", index, ""), "is an item_reference, which is not supported: items are not stored; send the item itself")
 	}
 	p.NoteForeign(api.At("input", index, ".type"), v.Get("type"))
+	uses(p, api.At("input", index, ""), v)
 	return chat.Assistant, []chat.Part{{Kind: chat.Foreign}}
 }
 
@@ -284,6 +303,7 @@ func content(p *api.Parser, field string, v gjson.Result) (parts []chat.Part) {
 		return nil
 	}
 	v.ForEach(func(_, c gjson.Result) bool {
+		p.Term(openai.CacheTTL, c.Get("prompt_cache_breakpoint.ttl"))
 		read := part(c)
 		if read.Kind == chat.Foreign {
 			notePart(p, api.At(field, len(parts), ""), c)

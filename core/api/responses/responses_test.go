@@ -221,15 +221,15 @@ func TestInvalidBodies(t *testing.T) {
 func TestRequestRoundTrip(t *testing.T) {
 	parsed, _ := parse(t, `{"model":"m","input":[{"role":"user","content":"Hi"},{"type":"reasoning","summary":[{"type":"summary_text","text":"hm"}],
 	 "encrypted_content":"E"},{"type":"function_call","call_id":"c","name":"f","arguments":"{}"},
-	 {"type":"function_call_output","call_id":"c","output":"ok"}],"service_tier":"flex"}`)
+	 {"type":"function_call_output","call_id":"c","output":"ok"}],"service_tier":"flex","max_tool_calls":3}`)
 	r := parsed.Request
-	r.Stream = true
+	r.Stream, r.ServiceTier = true, r.Terms[len("service_tier="):]
 	call := wire.Call{Model: model(), Request: &r}
 	body := string(provider.Request(&call).Body[0].Data)
 	want := `{"model":"up","input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"Hi"}]},` +
 		`{"type":"reasoning","summary":[{"type":"summary_text","text":"hm"}],"encrypted_content":"E"},` +
 		`{"type":"function_call","call_id":"c","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"c","output":"ok"}],` +
-		`"service_tier":"flex","store":false,"stream":true}`
+		`"store":false,"max_tool_calls":3,"service_tier":"flex","stream":true}`
 	if body != want {
 		t.Errorf("got  %s\nwant %s", body, want)
 	}

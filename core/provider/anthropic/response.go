@@ -16,6 +16,7 @@ import (
 // It ignores the blocks of Anthropic's server tools.
 func Response(root gjson.Result) (r chat.Response, ok bool) {
 	var a chat.Answer
+	var calls chat.Calls
 	root.ForEach(func(key, value gjson.Result) bool {
 		switch key.Str {
 		case "id":
@@ -26,6 +27,7 @@ func Response(root gjson.Result) (r chat.Response, ok bool) {
 			ok = value.IsArray()
 			value.ForEach(func(_, v gjson.Result) bool {
 				a.Parts = blockPart(a.Parts, v)
+				countCall(&calls, v)
 				return true
 			})
 		case "stop_reason":
@@ -34,9 +36,15 @@ func Response(root gjson.Result) (r chat.Response, ok bool) {
 			r.StopSequence = wire.Text(value)
 		case "usage":
 			mergeUsage(&r.Usage, value)
+			addCompaction(&r.Usage, value)
 		}
 		return true
 	})
+	if !root.Get(searchCount).IsObject() {
+		r.Usage.Calls[chat.Searches] = calls[chat.Searches]
+	}
+	countContainer(&calls, root.Get("container"))
+	r.Usage.Calls[chat.Containers] = calls[chat.Containers]
 	r.Choices = []chat.Answer{a}
 	return r, ok && root.IsObject()
 }
@@ -90,7 +98,7 @@ func FinishOf(reason string) chat.Finish {
 //
 //	{"input_tokens","cache_read_input_tokens","cache_creation_input_tokens","output_tokens",
 //	 "cache_creation":{"ephemeral_5m_input_tokens","ephemeral_1h_input_tokens"},
-//	 "output_tokens_details":{"thinking_tokens"}}
+//	 "output_tokens_details":{"thinking_tokens"},"server_tool_use":{"web_search_requests"},"service_tier","speed","inference_geo"}
 //
 // In a stream the counts are cumulative, and the last event has only some of them. input_tokens excludes tokens
 // read from or written to the cache.
@@ -115,9 +123,19 @@ func mergeUsage(u *chat.Usage, v gjson.Result) {
 			u.Reported = u.Reported || value.Type == gjson.Number
 		case "output_tokens_details":
 			u.Reasoning = wire.Count(value.Get("thinking_tokens"))
+		case "server_tool_use":
+			u.Calls[chat.Searches] = wire.Count(value.Get("web_search_requests"))
+		case "speed", "inference_geo":
+			wire.Names(u, key.Str, value)
+		case chat.TierMember:
+			// Priority Tier is capacity that the account has bought in advance: it has no price per token of its own.
+			if value.Str != "priority" {
+				wire.Names(u, key.Str, value)
+			}
 		}
 		return true
 	})
+	wire.Unknown(u, v, knownUsage)
 	u.CacheWrite1h = wire.Within(hour, write)
 	u.CacheWrite = write - u.CacheWrite1h
 	u.Input = uncached + u.CachedInput + write

@@ -34,7 +34,7 @@ func TestResponses(t *testing.T) {
 			{Kind: chat.ToolCall, ID: "toolu_01", Name: "weather", Args: `{"city":"Bern"}`},
 			{Kind: chat.ToolCall, ID: "toolu_02", Name: "time", Args: `{}`},
 		}}},
-		Usage: chat.Usage{Input: 2310, CachedInput: 2000, CacheWrite: 200, CacheWrite1h: 100, Output: 55, Reasoning: 20, Reported: true},
+		Usage: chat.Usage{Input: 2310, CachedInput: 2000, CacheWrite: 200, CacheWrite1h: 100, Output: 55, Reasoning: 20, Reported: true, Terms: "service_tier=", Calls: chat.Calls{chat.Searches: 1}},
 	}
 	if !ok || !reflect.DeepEqual(got, want) {
 		t.Errorf("%v\ngot  %+v\nwant %+v", ok, got, want)
@@ -68,7 +68,7 @@ func TestFinishReasons(t *testing.T) {
 var events = []struct{ name, data string }{
 	{"message_start", `{"type":"message_start","message":{"id":"msg_01A","type":"message","role":"assistant","content":[],"model":"claude-opus-4-6",
 	 "stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":10,"cache_creation_input_tokens":300,"cache_read_input_tokens":2000,
-	 "cache_creation":{"ephemeral_5m_input_tokens":200,"ephemeral_1h_input_tokens":100},"output_tokens":1}}}`},
+	 "cache_creation":{"ephemeral_5m_input_tokens":200,"ephemeral_1h_input_tokens":100},"output_tokens":1,"service_tier":"standard"}}}`},
 	{"content_block_start", `{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"","signature":""}}`},
 	{"ping", `{"type":"ping"}`},
 	{"content_block_delta", `{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"Which "}}`},
@@ -107,9 +107,10 @@ func TestStreams(t *testing.T) {
 			t.Fatal(e.data)
 		}
 	}
-	first := chat.Usage{Input: 2310, CachedInput: 2000, CacheWrite: 200, CacheWrite1h: 100, Output: 1}
+	first := chat.Usage{Input: 2310, CachedInput: 2000, CacheWrite: 200, CacheWrite1h: 100, Output: 1, Terms: "service_tier="}
 	last := first
 	last.Output, last.Reasoning, last.Reported = 55, 20, true
+	last.Calls[chat.Searches] = 1
 	want := []chat.Delta{
 		{Kind: chat.DeltaStart, ID: "msg_01A", Model: "claude-opus-4-6"},
 		{Kind: chat.DeltaUsage, Usage: first},

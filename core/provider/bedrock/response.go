@@ -119,5 +119,7 @@ func usage(v gjson.Result) chat.Usage {
 	})
 	u.CacheWrite1h = wire.Within(u.CacheWrite1h, written)
 	u.CacheWrite = written - u.CacheWrite1h
+	wire.Unknown(&u, v, " inputTokens outputTokens totalTokens cacheReadInputTokens cacheWriteInputTokens cacheDetails "+
+		"cacheReadInputTokenCount cacheWriteInputTokenCount serverToolUsage ")
 	return u
 }

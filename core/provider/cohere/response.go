@@ -89,6 +89,7 @@ func usage(v gjson.Result) chat.Usage {
 		Reported: input.Type == gjson.Number || output.Type == gjson.Number,
 	}
 	u.CachedInput = wire.Within(u.CachedInput, u.Input)
+	wire.Unknown(&u, v, " billed_units billed_units. tokens cached_tokens billed_units.input_tokens billed_units.output_tokens ")
 	return u
 }
 

@@ -65,5 +65,9 @@ func usage(v gjson.Result) chat.Usage {
 	}
 	u.Output = wire.Count(v.Get("candidatesTokenCount")) + u.Reasoning
 	u.CachedInput = wire.Within(u.CachedInput, u.Input)
+	wire.Unknown(&u, v, knownUsage)
 	return u
 }
+
+const knownUsage = " promptTokenCount cachedContentTokenCount candidatesTokenCount thoughtsTokenCount toolUsePromptTokenCount totalTokenCount " +
+	"promptTokensDetails cacheTokensDetails candidatesTokensDetails toolUsePromptTokensDetails trafficType serviceTier "

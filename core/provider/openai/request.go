@@ -54,21 +54,22 @@ func head(b *jsontext.Builder, c *wire.Call) {
 	b.String(c.Model.Upstream)
 }
 
-// tail writes the members that Postern sets: the token limit and the stream options.
+// tail writes the members that Postern sets: the token limit, the service tier and the stream options.
 func tail(b *jsontext.Builder, c *wire.Call) {
 	r := c.Request
+	if len(b.B) == 0 && (r.MaxTokens > 0 || r.ServiceTier != "" || r.Stream) {
+		b.B = append(b.B, ',')
+	}
 	if r.MaxTokens > 0 {
-		if len(b.B) == 0 {
-			b.B = append(b.B, ',')
-		}
 		b.Key(c.Model.MaxTokensField)
 		b.Uint(r.MaxTokens)
 	}
+	if r.ServiceTier != "" {
+		b.Key("service_tier")
+		b.String(r.ServiceTier)
+	}
 	if !r.Stream {
 		return
-	}
-	if len(b.B) == 0 {
-		b.B = append(b.B, ',')
 	}
 	b.Key("stream")
 	b.Bool(true)

@@ -25,6 +25,7 @@ func Response(root gjson.Result) (r chat.Response, ok bool) {
 		return ok
 	})
 	r.Usage = usage(root.Get("usage"))
+	wire.Names(&r.Usage, chat.TierMember, root.Get("service_tier"))
 	return r, ok
 }
 
@@ -165,8 +166,17 @@ func usage(v gjson.Result) chat.Usage {
 	}
 	u.CachedInput = wire.Within(u.CachedInput, u.Input)
 	u.CacheWrite = wire.Within(u.CacheWrite, u.Input-u.CachedInput)
+	wire.Unknown(&u, v, knownUsage)
 	return u
 }
+
+// knownUsage are the members of OpenAI's usage, and those that DeepSeek, Groq, Mistral, OpenRouter and Perplexity add without charging more.
+const knownUsage = " prompt_tokens completion_tokens total_tokens prompt_tokens_details prompt_tokens_details. completion_tokens_details " +
+	"completion_tokens_details. prompt_tokens_details.cached_tokens prompt_tokens_details.cache_write_tokens prompt_tokens_details.text_tokens " +
+	"prompt_tokens_details.image_tokens prompt_tokens_details.audio_tokens completion_tokens_details.reasoning_tokens " +
+	"completion_tokens_details.text_tokens completion_tokens_details.audio_tokens completion_tokens_details.accepted_prediction_tokens " +
+	"completion_tokens_details.rejected_prediction_tokens prompt_cache_hit_tokens prompt_cache_miss_tokens queue_time prompt_time " +
+	"completion_time total_time cost cost_details is_byok search_context_size num_cached_tokens prompt_token_details prompt_audio_seconds "
 
 // EmbedResponse parses {"data":[{"index","embedding":[…]}],"usage":{"prompt_tokens"}}.
 func EmbedResponse(root gjson.Result) (e wire.Embedding, ok bool) {

@@ -27,6 +27,8 @@ func Stream(s *wire.State, _ string, root gjson.Result, out []chat.Delta) ([]cha
 	}
 	root.ForEach(func(key, value gjson.Result) bool {
 		switch key.Str {
+		case chat.TierMember:
+			wire.Names(&s.Usage, chat.TierMember, value)
 		case "choices":
 			value.ForEach(func(_, choice gjson.Result) bool {
 				out = choiceDeltas(s, choice, out)
@@ -37,6 +39,7 @@ func Stream(s *wire.State, _ string, root gjson.Result, out []chat.Delta) ([]cha
 				value = value.Get("usage")
 			}
 			if u := usage(value); u.Reported {
+				u.Terms = s.Usage.Terms
 				out = append(out, chat.Delta{Kind: chat.DeltaUsage, Usage: u})
 			}
 		}

@@ -48,12 +48,20 @@ func post(c *wire.Call, body []abi.Part) abi.Action {
 	return wire.Post(c.Model.Provider.BaseURL+"/responses", body, openai.Auth(c.Model)...)
 }
 
-// tail writes the members that Postern sets: store, the token limit and stream. The provider stores nothing.
+// tail writes the members that Postern sets: store, the limits, the service tier and stream. The provider stores nothing.
 func tail(b *jsontext.Builder, c *wire.Call) {
 	b.Member("store", "false")
 	if c.Request.MaxTokens > 0 {
 		b.Key("max_output_tokens")
 		b.Uint(c.Request.MaxTokens)
+	}
+	if c.Request.MaxToolCalls > 0 {
+		b.Key("max_tool_calls")
+		b.Uint(c.Request.MaxToolCalls)
+	}
+	if c.Request.ServiceTier != "" {
+		b.Key("service_tier")
+		b.String(c.Request.ServiceTier)
 	}
 	if c.Request.Stream {
 		b.Member("stream", "true")

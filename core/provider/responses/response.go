@@ -27,7 +27,7 @@ func Response(root gjson.Result) (r chat.Response, ok bool) {
 	})
 	a.Finish = finishOf(root, hasCalls(a.Parts))
 	r.Choices = []chat.Answer{a}
-	r.Usage = usage(root.Get("usage"))
+	r.Usage = usage(root)
 	return r, true
 }
 
@@ -94,8 +94,10 @@ func finishOf(root gjson.Result, calls bool) chat.Finish {
 }
 
 // usage parses {"input_tokens","input_tokens_details":{"cached_tokens","cache_write_tokens"},"output_tokens",
-// "output_tokens_details":{"reasoning_tokens"}}.
-func usage(v gjson.Result) chat.Usage {
+// "output_tokens_details":{"reasoning_tokens"}}, and the rest of a response that the cost depends on: service_tier, output, and
+// "tool_usage":{"web_search":{"num_requests"}}, the number of searches that OpenAI bills.
+func usage(root gjson.Result) chat.Usage {
+	v := root.Get("usage")
 	u := chat.Usage{
 		Input: wire.Count(v.Get("input_tokens")), Output: wire.Count(v.Get("output_tokens")),
 		CachedInput: wire.Count(v.Get("input_tokens_details.cached_tokens")),
@@ -105,5 +107,32 @@ func usage(v gjson.Result) chat.Usage {
 	}
 	u.CachedInput = wire.Within(u.CachedInput, u.Input)
 	u.CacheWrite = wire.Within(u.CacheWrite, u.Input-u.CachedInput)
+	wire.Names(&u, chat.TierMember, root.Get("service_tier"))
+	forEach(root.Get("output"), func(item gjson.Result) { countCall(&u.Calls, item) })
+	if searches := root.Get("tool_usage.web_search.num_requests"); searches.Type != gjson.Null {
+		u.Calls[chat.Searches] = wire.Count(searches)
+	}
+	wire.Unknown(&u, v, knownUsage)
 	return u
+}
+
+const knownUsage = " input_tokens output_tokens total_tokens input_tokens_details input_tokens_details. output_tokens_details " +
+	"output_tokens_details. input_tokens_details.cached_tokens input_tokens_details.cache_write_tokens " +
+	"input_tokens_details.cache_write_tokens_details output_tokens_details.reasoning_tokens "
+
+// countCall counts the call of a provider tool that costs. Opening a page or searching in it is free; all code of a response runs in
+// one container.
+func countCall(calls *chat.Calls, item gjson.Result) {
+	switch item.Get("type").Str {
+	case "web_search_call":
+		if action := item.Get("action.type").Str; action == "" || action == "search" {
+			calls[chat.Searches]++
+		}
+	case "file_search_call":
+		calls[chat.FileSearches]++
+	case "image_generation_call":
+		calls[chat.Images]++
+	case "code_interpreter_call", "shell_call_output":
+		calls[chat.Containers] = 1
+	}
 }

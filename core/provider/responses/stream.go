@@ -32,13 +32,17 @@ func Stream(s *wire.State, _ string, root gjson.Result, out []chat.Delta) ([]cha
 			out = append(out, chat.Delta{Kind: chat.DeltaArgs, Index: s.Tools - 1, Text: text})
 		}
 	case "response.output_item.done":
+		countCall(&s.Usage.Calls, root.Get("item"))
 		if encrypted := wire.Text(root.Get("item.encrypted_content")); encrypted != "" {
 			out = append(out, chat.Delta{Kind: chat.DeltaSignature, Text: Mark + encrypted})
 		}
 	case "response.completed", "response.incomplete":
 		response := root.Get("response")
 		out = append(out, chat.Delta{Kind: chat.DeltaFinish, Finish: finishOf(response, s.Tools > 0)})
-		if u := usage(response.Get("usage")); u.Reported {
+		if u := usage(response); u.Reported {
+			if !response.Get("output.0").Exists() && !response.Get("tool_usage").Exists() { // only the items' own events have them
+				u.Calls = s.Usage.Calls
+			}
 			out = append(out, chat.Delta{Kind: chat.DeltaUsage, Usage: u})
 		}
 		out = append(out, chat.Delta{Kind: chat.DeltaEnd})

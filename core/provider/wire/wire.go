@@ -34,8 +34,8 @@ type Family struct {
 	Request func(*Call) abi.Action
 	// Direct builds a request from a body that is already in the family's dialect; nil if callers cannot use
 	// that dialect. members are the members of the caller's body, comma-separated, without a leading or trailing
-	// comma, and without model, stream, stream options and token limits, which Direct writes. Of Call.Request
-	// only Dialect, Stream, MaxTokens and N are set.
+	// comma, and without model, stream, stream options, limits and OpenAI's service tier, which Direct writes. Of
+	// Call.Request only Dialect, Stream, MaxTokens, MaxToolCalls, ServiceTier and N are set.
 	Direct func(c *Call, members abi.Part) abi.Action
 
 	// Response parses the JSON of a 200; false if it does not have the family's format.

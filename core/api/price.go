@@ -1,0 +1,119 @@
+package api
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/config"
+)
+
+// What a request may change the price with: members that no list of the catalog knows are not forwarded, terms and provider
+// tools need a price at the target.
+
+const (
+	maxCalls     = 1000 // of a provider tool in one request
+	maxUses      = 16   // kinds of provider tools in one request
+	maxToolBytes = 64   // of a provider tool's type
+)
+
+// Forwards reports whether a member of the body is forwarded. The others are noted in out, and rejected if the parser is
+// strict.
+func (p *Parser) Forwards(dialect, name string, out *Parsed) bool {
+	if p.Catalog == nil || p.Catalog.Forwards(dialect, name) {
+		return true
+	}
+	if p.Strict {
+		p.Wrong(strings.Trim(Quote(name), `"`), "is not a parameter that the catalog forwards; omit it, or add it to members."+dialect+" in POSTERN_CATALOG")
+	}
+	if len(out.Unknown) < maxDetails {
+		out.Unknown = append(out.Unknown, chat.Member{Name: name})
+	}
+	return false
+}
+
+// Term reads the value of a member that chooses a price. null counts as omitted.
+func (p *Parser) Term(member string, v gjson.Result) {
+	if v.Type == gjson.Null {
+		return
+	}
+	if v.Type != gjson.String || v.Str == "" {
+		p.WrongType(member, "a string", v)
+		return
+	}
+	switch term := chat.Term(member, v.Str); {
+	case strings.HasSuffix(term, "=?"):
+		p.WrongValue(member, "a word of at most 32 letters, digits, hyphens, dots and underscores", v)
+	case !strings.HasSuffix(term, "="):
+		p.terms = chat.AddTerm(p.terms, term)
+	}
+}
+
+// Use records a provider tool with its limit of calls; limit does not exist, or is null, if the caller sets none. It returns the
+// catalog's entry, or nil, and whether the entry's limit has to be sent.
+func (p *Parser) Use(wire, field, name string, limit gjson.Result) (entry *config.Tool, impose bool) {
+	if len(name) > maxToolBytes {
+		p.Wrong(field, "must have at most "+strconv.Itoa(maxToolBytes)+" bytes")
+		return nil, false
+	}
+	use := chat.ToolUse{Name: name}
+	if p.Catalog != nil {
+		entry = p.Catalog.WireTool(wire, name)
+	}
+	if entry != nil {
+		use.Max = entry.Max
+		if impose = entry.Limit != ""; impose && limit.Type != gjson.Null {
+			use.Max, impose = p.Integer(field, limit, 1, maxCalls), false
+		}
+	}
+	if p.uses = chat.AddUse(p.uses, use); len(p.uses) > maxUses {
+		p.Wrong("tools", "has more than "+strconv.Itoa(maxUses)+" kinds of provider tools")
+		p.uses = p.uses[:maxUses]
+	}
+	return entry, impose
+}
+
+// Priced copies what the body asks for beyond tokens to the request. wire is empty unless the API limits the calls of all
+// tools together: maxToolCalls is the caller's limit; without one, the smallest number that the catalog has for one of
+// the tools applies.
+func (p *Parser) Priced(r *chat.Request, wire string, maxToolCalls uint64) {
+	r.Terms, r.Uses, r.MaxToolCalls = p.terms, p.uses, maxToolCalls
+	if wire == "" || maxToolCalls > 0 || p.Catalog == nil {
+		return
+	}
+	for _, use := range r.Uses {
+		if t := p.Catalog.WireTool(wire, use.Name); t != nil && t.Limit == "" && t.Price > 0 && t.Meter != chat.Containers {
+			if r.MaxToolCalls == 0 || use.Max < r.MaxToolCalls {
+				r.MaxToolCalls = use.Max
+			}
+		}
+	}
+}
+
+// WithMember returns an object with a number as the value of a member, in place of any other value.
+func WithMember(object gjson.Result, name string, value uint64) string {
+	out := []byte{'{'}
+	object.ForEach(func(key, v gjson.Result) bool {
+		if key.Str != name {
+			if len(out) > 1 {
+				out = append(out, ',')
+			}
+			out = append(append(append(out, key.Raw...), ':'), v.Raw...)
+		}
+		return true
+	})
+	if len(out) > 1 {
+		out = append(out, ',')
+	}
+	out = append(append(append(out, '"'), name...), `":`...)
+	return string(append(strconv.AppendUint(out, value, 10), '}'))
+}
+
+// Each calls f for each element of an array. gjson's ForEach would also call it for a value that is not an array.
+func Each(v gjson.Result, f func(gjson.Result)) {
+	if v.IsArray() {
+		v.ForEach(func(_, element gjson.Result) bool { f(element); return true })
+	}
+}

@@ -1,0 +1,131 @@
+package chat
+
+import (
+	"strings"
+
+	"github.com/postern-ai/postern/core/abi"
+)
+
+// Meter is the part of an answer that counts the calls of a provider tool.
+type Meter uint8
+
+const (
+	Unmetered    Meter = iota // no part: the answer does not tell the number of calls
+	Searches                  // web searches
+	FileSearches              // searches in a provider's file store
+	Containers                // containers that ran code
+	Images                    // generated images
+	meters
+)
+
+// meterNames are the names of the meters in the catalog.
+var meterNames = [meters]string{"", "searches", "fileSearches", "containers", "images"}
+
+// MeterByName returns the meter with a name in the catalog.
+func MeterByName(name string) (Meter, bool) {
+	for m := Searches; m < meters; m++ {
+		if meterNames[m] == name {
+			return m, true
+		}
+	}
+	return Unmetered, name == ""
+}
+
+// Calls are the calls of provider tools by Meter.
+type Calls [meters]uint64
+
+// Prices are prices per call by Meter.
+type Prices [meters]int64
+
+func (c *Calls) fields(f *abi.Fields) {
+	for m := Searches; m < meters; m++ {
+		f.Uint(&c[m])
+	}
+}
+
+// ToolUse is a provider tool that a request offers to the model: its name in the catalog, and the most calls that
+// the request allows. Max is 0 if the request sets no limit.
+type ToolUse struct {
+	Name string
+	Max  uint64
+}
+
+// ToolName is the name of a provider tool in the catalog: its type without the date, as in web_search_20250305 and
+// web_search_2025_08_26.
+func ToolName(kind string) string {
+	if at := strings.Index(kind, "_20"); at > 0 && at+3 < len(kind) && kind[at+3] >= '0' && kind[at+3] <= '9' {
+		return kind[:at]
+	}
+	return kind
+}
+
+// A term is a choice that changes the price of all tokens, written as MEMBER=VALUE: service_tier=flex. Terms are
+// comma-separated. A standard value is empty: "service_tier=" says that the answer names the standard tier.
+
+const maxTermBytes = 32
+
+// standard are the values of all terms at which the catalog's own prices apply.
+var standard = []string{"auto", "default", "standard", "standard_only", "on_demand", "scale", "global", "not_available", "30m", "5m"}
+
+// Term returns the term for a member's value, which is unescaped. A value that no catalog can list becomes "?".
+func Term(member, value string) string {
+	for _, s := range standard {
+		if value == s {
+			return member + "="
+		}
+	}
+	switch {
+	case value == "fast" && member == TierMember:
+		value = "priority" // OpenAI's new name of the same tier
+	case !isTermValue(value):
+		value = "?"
+	}
+	return member + "=" + value
+}
+
+// TierMember is the member of all dialects that chooses a service tier.
+const TierMember = "service_tier"
+
+func isTermValue(value string) bool {
+	for i := 0; i < len(value); i++ {
+		if c := value[i]; !(c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' || c == '_' || c == '-' || c == '.') {
+			return false
+		}
+	}
+	return value != "" && len(value) <= maxTermBytes
+}
+
+// AddTerm appends a term to a list, or replaces the term of the same member.
+func AddTerm(terms, term string) string {
+	member, _, _ := strings.Cut(term, "=")
+	kept := ""
+	for t := range Terms(terms) {
+		if name, _, _ := strings.Cut(t, "="); name != member {
+			kept += t + ","
+		}
+	}
+	return kept + term
+}
+
+// Terms iterates over a list of terms.
+func Terms(list string) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		for list != "" {
+			var term string
+			term, list, _ = strings.Cut(list, ",")
+			if !yield(term) {
+				return
+			}
+		}
+	}
+}
+
+// TermOf returns the value that a list has for a member. ok is false if the list has no term of the member.
+func TermOf(list, member string) (value string, ok bool) {
+	for t := range Terms(list) {
+		if name, value, _ := strings.Cut(t, "="); name == member {
+			return value, true
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,161 @@
+package exchange
+
+import (
+	"strings"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/config"
+	"github.com/postern-ai/postern/core/fault"
+	"github.com/postern-ai/postern/core/money"
+)
+
+// bought is what a request asks for that changes its price: terms such as a service tier, and provider tools.
+type bought struct {
+	terms        string // see chat.Term
+	uses         []chat.ToolUse
+	maxToolCalls uint64 // limit of the calls of all tools; 0: each has its own
+	cache        uint64 // prompt cache: 0 not asked for, 1 for the default time, 2 for an hour
+}
+
+func (b *bought) fields(f *abi.Fields) {
+	if !f.Group(b.terms != "" || len(b.uses) > 0 || b.cache > 0) {
+		return
+	}
+	f.String(&b.terms)
+	abi.List(f, &b.uses, func(f *abi.Fields, use *chat.ToolUse) {
+		f.String(&use.Name)
+		f.Uint(&use.Max)
+	})
+	f.Uint(&b.maxToolCalls)
+	f.Uint(&b.cache)
+}
+
+func boughtBy(r *chat.Request) bought {
+	b := bought{terms: r.Terms, uses: r.Uses, maxToolCalls: r.MaxToolCalls}
+	switch cached, hour := r.CacheTTL(); {
+	case hour:
+		b.cache = 2
+	case cached:
+		b.cache = 1
+	}
+	return b
+}
+
+// unpriced are the details of what the request asks for and a model has no price for; empty if it has all prices.
+func (x *exchange) unpriced(m *config.Model) (details []fault.Detail) {
+	if m.Provider.Wire == mockProvider {
+		return nil
+	}
+	b := &x.s.request.bought
+	for term := range chat.Terms(b.terms) {
+		if _, known := m.Factor(term); !known {
+			member, value, _ := strings.Cut(term, "=")
+			details = append(details, fault.Detail{Field: member, Message: `"` + value + `" has no price for ` + m.Name +
+				`; omit it, use another model, or add "` + term + `" to the model's factors in POSTERN_CATALOG`})
+		}
+	}
+	for _, use := range b.uses {
+		if x.config.Tool(m.Provider, use.Name) == nil {
+			details = append(details, fault.Detail{Field: "tools", Message: `has the provider tool "` + use.Name + `", which has no price at ` +
+				m.Provider.Name + "; omit it, use another model, or add it to tools in POSTERN_CATALOG"})
+		}
+	}
+	return details
+}
+
+// hasPrices reports whether a model has a price for all that the request asks for.
+func (x *exchange) hasPrices(m *config.Model) bool { return len(x.unpriced(m)) == 0 }
+
+// boundTerms are the terms at which a request is reserved: those it asks for, and the dearest place of inference, which
+// is a setting of the provider's account if the request has none.
+func (x *exchange) boundTerms(m *config.Model) string {
+	terms := x.s.request.bought.terms
+	if _, asked := chat.TermOf(terms, geoMember); !asked {
+		if dearest := m.Dearest(geoMember); !strings.HasSuffix(dearest, "=") {
+			terms = chat.AddTerm(terms, dearest)
+		}
+	}
+	return terms
+}
+
+const geoMember = "inference_geo"
+
+// serviceTier is the tier to send to OpenAI's dialects. A request that asks for none gets the standard tier, so that a setting of the
+// provider's account does not change the price; a model without dearer tiers needs no such pin.
+func (x *exchange) serviceTier(m *config.Model) string {
+	tier, _ := chat.TermOf(x.s.request.bought.terms, chat.TierMember)
+	if tier == "" && !strings.HasSuffix(m.Dearest(chat.TierMember), "=") {
+		return "default"
+	}
+	return tier
+}
+
+// feeBound is the cost of all calls of provider tools that the request allows.
+func (x *exchange) feeBound(m *config.Model) (fee money.Pico) {
+	b := &x.s.request.bought
+	var dearest money.Pico
+	for _, use := range b.uses {
+		t := x.config.Tool(m.Provider, use.Name)
+		switch {
+		case t == nil:
+		case b.maxToolCalls > 0 && t.Meter != chat.Containers:
+			dearest = max(dearest, t.Price)
+		default:
+			fee = money.Add(fee, money.Cost(use.Max, t.Price))
+		}
+	}
+	return money.Add(fee, money.Cost(b.maxToolCalls, dearest))
+}
+
+// fee is the cost of the calls that a complete answer names. Calls of tools that answers do not count are charged as often as the
+// request allows. exact is false if that happened, or if the answer names calls that nobody asked for: they are charged
+// at the provider's dearest price.
+func (x *exchange) fee(m *config.Model, calls *chat.Calls) (fee money.Pico, exact bool) {
+	var prices chat.Prices
+	var asked [len(prices)]bool
+	exact = true
+	for _, use := range x.s.request.bought.uses {
+		t := x.config.Tool(m.Provider, use.Name)
+		switch {
+		case t == nil:
+		case t.Meter == chat.Unmetered:
+			fee = money.Add(fee, money.Cost(use.Max, t.Price))
+			exact = exact && t.Price == 0
+		default:
+			asked[t.Meter] = true
+			prices[t.Meter] = max(prices[t.Meter], t.Price)
+		}
+	}
+	for meter, n := range calls {
+		if n > 0 && !asked[meter] {
+			prices[meter], exact = x.config.Dearest(m.Provider, chat.Meter(meter)), false
+		}
+		fee = money.Add(fee, money.Cost(n, prices[meter]))
+	}
+	return fee, exact
+}
+
+// price completes an attempt's usage with what it bought at a model: what the answer names, and what the request asks for where it
+// names nothing. Usage whose price is not certain counts as estimated.
+func (x *exchange) price(m *config.Model, u *chat.Usage) {
+	for term := range chat.Terms(x.s.request.bought.terms) {
+		member, _, _ := strings.Cut(term, "=")
+		if _, named := chat.TermOf(u.Terms, member); !named {
+			u.Terms, u.Reported = chat.AddTerm(u.Terms, term), false
+		}
+	}
+	for term := range chat.Terms(u.Terms) {
+		if _, known := m.Factor(term); !known {
+			u.Reported = false
+		}
+	}
+	whole := u.Reported
+	fee, exact := x.fee(m, &u.Calls)
+	if u.FeePico = fee; !exact {
+		u.Reported = false
+	}
+	if !whole {
+		u.FeePico = max(fee, x.feeBound(m))
+	}
+}

@@ -1,0 +1,56 @@
+package anthropic
+
+import (
+	"github.com/tidwall/gjson"
+
+	"github.com/postern-ai/postern/core/chat"
+)
+
+// searchCount is the path of the number of searches that Anthropic bills. A search that failed is not billed.
+const searchCount = "usage.server_tool_use"
+
+const knownUsage = " input_tokens cache_read_input_tokens cache_creation_input_tokens cache_creation cache_creation. " +
+	"cache_creation.ephemeral_5m_input_tokens cache_creation.ephemeral_1h_input_tokens output_tokens output_tokens_details " +
+	"output_tokens_details. output_tokens_details.thinking_tokens server_tool_use server_tool_use. server_tool_use.web_search_requests " +
+	"server_tool_use.web_fetch_requests service_tier speed inference_geo iterations fallback_credit "
+
+// countCall counts the call of a provider tool in a content block, for answers without a count of their own.
+func countCall(calls *chat.Calls, block gjson.Result) {
+	if block.Get("type").Str != "server_tool_use" {
+		return
+	}
+	switch block.Get("name").Str {
+	case "web_search":
+		calls[chat.Searches]++
+	case "code_execution", "bash_code_execution", "text_editor_code_execution":
+		calls[chat.Containers] = 1
+	}
+}
+
+// countContainer counts the container that ran code: {"id","expires_at"}, or null.
+func countContainer(calls *chat.Calls, container gjson.Result) {
+	if container.IsObject() {
+		calls[chat.Containers] = 1
+	}
+}
+
+// addCompaction adds the tokens of summarizing the conversation, which the usage lists under iterations and does not include in its
+// own counts.
+func addCompaction(u *chat.Usage, v gjson.Result) {
+	list := v.Get("iterations")
+	if !list.IsArray() {
+		return
+	}
+	list.ForEach(func(_, step gjson.Result) bool {
+		if step.Get("type").Str == "compaction" {
+			var tokens chat.Usage
+			mergeUsage(&tokens, step)
+			u.Input += tokens.Input
+			u.CachedInput += tokens.CachedInput
+			u.CacheWrite += tokens.CacheWrite
+			u.CacheWrite1h += tokens.CacheWrite1h
+			u.Output += tokens.Output
+		}
+		return true
+	})
+}
