@@ -218,6 +218,14 @@ func Quote(text string) string {
 	return `"` + text + `"`
 }
 
+// Name returns a member's name for an error's field, or its size if Quote hides it.
+func Name(text string) string {
+	if Hides(text) {
+		return Quote(text)
+	}
+	return text
+}
+
 // Hides reports whether Quote hides a value.
 func Hides(text string) bool {
 	return len(text) > maxQuotedBytes || len(text) > minSecretBytes && likeSecret(text)

@@ -2,7 +2,6 @@ package api
 
 import (
 	"strconv"
-	"strings"
 
 	"github.com/tidwall/gjson"
 
@@ -21,12 +20,14 @@ const (
 
 // Forwards reports whether a member of the body is forwarded. The others are noted in out, and rejected if the parser is
 // strict.
+//
+//go:noinline
 func (p *Parser) Forwards(dialect, name string, out *Parsed) bool {
 	if p.Catalog == nil || p.Catalog.Forwards(dialect, name) {
 		return true
 	}
 	if p.Strict {
-		p.Wrong(strings.Trim(Quote(name), `"`), "is not a parameter that the catalog forwards; omit it, or add it to members."+dialect+" in POSTERN_CATALOG")
+		p.Wrong(Name(name), "is not a parameter that the catalog forwards; omit it, or add it to members."+dialect+" in POSTERN_CATALOG")
 	}
 	if len(out.Unknown) < maxDetails {
 		out.Unknown = append(out.Unknown, chat.Member{Name: name})
@@ -35,6 +36,8 @@ func (p *Parser) Forwards(dialect, name string, out *Parsed) bool {
 }
 
 // Term reads the value of a member that chooses a price. null counts as omitted.
+//
+//go:noinline
 func (p *Parser) Term(member string, v gjson.Result) {
 	if v.Type == gjson.Null {
 		return
@@ -44,15 +47,17 @@ func (p *Parser) Term(member string, v gjson.Result) {
 		return
 	}
 	switch term := chat.Term(member, v.Str); {
-	case strings.HasSuffix(term, "=?"):
+	case term[len(term)-1] == '?':
 		p.WrongValue(member, "a word of at most 32 letters, digits, hyphens, dots and underscores", v)
-	case !strings.HasSuffix(term, "="):
+	case term[len(term)-1] != '=':
 		p.terms = chat.AddTerm(p.terms, term)
 	}
 }
 
 // Use records a provider tool with its limit of calls; limit does not exist, or is null, if the caller sets none. It returns the
 // catalog's entry, or nil, and whether the entry's limit has to be sent.
+//
+//go:noinline
 func (p *Parser) Use(wire, field, name string, limit gjson.Result) (entry *config.Tool, impose bool) {
 	if len(name) > maxToolBytes {
 		p.Wrong(field, "must have at most "+strconv.Itoa(maxToolBytes)+" bytes")
@@ -78,6 +83,8 @@ func (p *Parser) Use(wire, field, name string, limit gjson.Result) (entry *confi
 // Priced copies what the body asks for beyond tokens to the request. wire is empty unless the API limits the calls of all
 // tools together: maxToolCalls is the caller's limit; without one, the smallest number that the catalog has for one of
 // the tools applies.
+//
+//go:noinline
 func (p *Parser) Priced(r *chat.Request, wire string, maxToolCalls uint64) {
 	r.Terms, r.Uses, r.MaxToolCalls = p.terms, p.uses, maxToolCalls
 	if wire == "" || maxToolCalls > 0 || p.Catalog == nil {
@@ -93,6 +100,8 @@ func (p *Parser) Priced(r *chat.Request, wire string, maxToolCalls uint64) {
 }
 
 // WithMember returns an object with a number as the value of a member, in place of any other value.
+//
+//go:noinline
 func WithMember(object gjson.Result, name string, value uint64) string {
 	out := []byte{'{'}
 	object.ForEach(func(key, v gjson.Result) bool {
@@ -112,6 +121,8 @@ func WithMember(object gjson.Result, name string, value uint64) string {
 }
 
 // Each calls f for each element of an array. gjson's ForEach would also call it for a value that is not an array.
+//
+//go:noinline
 func Each(v gjson.Result, f func(gjson.Result)) {
 	if v.IsArray() {
 		v.ForEach(func(_, element gjson.Result) bool { f(element); return true })

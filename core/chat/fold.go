@@ -60,12 +60,15 @@ func (u *Usage) Fields(f *abi.Fields) {
 	f.Uint(&u.CacheWrite1h)
 	f.Uint(&u.Output)
 	f.Uint(&u.Reasoning)
-	bought := u.Terms != "" || u.Unknown != "" || u.FeePico != 0 || u.Calls != Calls{}
+	bought := u.Extras != nil
 	if f.Flags(&u.Reported, &bought); bought {
-		f.String(&u.Terms)
-		f.String(&u.Unknown)
-		f.Int(&u.FeePico)
-		u.Calls.fields(f)
+		e := u.Edit()
+		f.String(&e.Terms)
+		f.String(&e.Unknown)
+		f.Int(&e.FeePico)
+		for m := range e.Calls {
+			f.Uint(&e.Calls[m])
+		}
 	}
 }
 

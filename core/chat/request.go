@@ -62,6 +62,8 @@ type Request struct {
 }
 
 // AddUse adds a provider tool. A tool that is offered twice may be called as often as both allow.
+//
+//go:noinline
 func AddUse(uses []ToolUse, use ToolUse) []ToolUse {
 	for i := range uses {
 		if uses[i].Name == use.Name {
@@ -73,6 +75,8 @@ func AddUse(uses []ToolUse, use ToolUse) []ToolUse {
 }
 
 // CacheTTL reports whether the request asks the provider to cache parts of its prompt, and whether for an hour.
+//
+//go:noinline
 func (r *Request) CacheTTL() (cached, hour bool) {
 	note := func(cache string) {
 		if cache != "" {

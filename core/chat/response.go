@@ -32,12 +32,35 @@ type Usage struct {
 	Output       uint64
 	Reasoning    uint64 // part of Output
 	Reported     bool   // by the provider; else estimated
-	// What the provider's answer names beyond tokens.
+	*Extras             // what was bought beyond tokens; nil: nothing. Usages share it, so it never changes: see Edit
+}
+
+// Extras is what a provider's answer names beyond tokens.
+type Extras struct {
 	Terms   string // see Term
 	Calls   Calls
 	Unknown string // names of members of the provider's usage that no list knows, comma-separated
 	// FeePico is the cost of the calls of provider tools. The exchange sets it.
 	FeePico int64
+}
+
+// Edit returns extras of the usage's own to change.
+//
+//go:noinline
+func (u *Usage) Edit() *Extras {
+	u.Extras = u.Bought()
+	return u.Extras
+}
+
+// Bought returns a copy of the extras, which may be nil in the usage.
+//
+//go:noinline
+func (u *Usage) Bought() *Extras {
+	e := new(Extras)
+	if u.Extras != nil {
+		*e = *u.Extras
+	}
+	return e
 }
 
 // MaxTokens is the largest plausible figure from a provider. Nonsense is never plausible: wire families return
@@ -50,8 +73,10 @@ const (
 // Plausible reports whether no figure exceeds MaxTokens.
 func (u *Usage) Plausible() bool {
 	most := max(u.Input, u.CachedInput, u.CacheWrite, u.CacheWrite1h, u.Output, u.Reasoning)
-	for _, calls := range u.Calls {
-		most = max(most, calls)
+	if u.Extras != nil {
+		for _, calls := range u.Calls {
+			most = max(most, calls)
+		}
 	}
 	return most <= MaxTokens
 }
@@ -113,7 +138,8 @@ type Delta struct {
 // longer retry or fall back.
 func (d *Delta) Content() bool { return d.Kind >= DeltaText && d.Kind <= DeltaLogProbs }
 
-// Add adds the figures of another completion. The sum counts as reported if both are.
+// Add adds the figures of another completion. The sum counts as reported if both are. Of the extras, only the fees are added: the
+// others are those of the last completion that has any.
 func (u *Usage) Add(v *Usage) {
 	u.Reported = v.Reported && (u.Reported || u.Total() == 0)
 	u.Input += v.Input
@@ -122,13 +148,13 @@ func (u *Usage) Add(v *Usage) {
 	u.CacheWrite1h += v.CacheWrite1h
 	u.Output += v.Output
 	u.Reasoning += v.Reasoning
-	u.Terms, u.FeePico = v.Terms, money.Add(u.FeePico, v.FeePico)
-	if v.Unknown != "" {
-		u.Unknown = v.Unknown
+	if v.Extras == nil {
+		return
 	}
-	for m := range u.Calls {
-		u.Calls[m] += v.Calls[m]
-	}
+	fee := u.Bought().FeePico
+	e := u.Edit()
+	*e = *v.Extras
+	e.FeePico = money.Add(e.FeePico, fee)
 }
 
 // Join returns the concatenated text of all parts of one kind.

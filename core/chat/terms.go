@@ -1,10 +1,6 @@
 package chat
 
-import (
-	"strings"
-
-	"github.com/postern-ai/postern/core/abi"
-)
+import "strings"
 
 // Meter is the part of an answer that counts the calls of a provider tool.
 type Meter uint8
@@ -37,12 +33,6 @@ type Calls [meters]uint64
 // Prices are prices per call by Meter.
 type Prices [meters]int64
 
-func (c *Calls) fields(f *abi.Fields) {
-	for m := Searches; m < meters; m++ {
-		f.Uint(&c[m])
-	}
-}
-
 // ToolUse is a provider tool that a request offers to the model: its name in the catalog, and the most calls that
 // the request allows. Max is 0 if the request sets no limit.
 type ToolUse struct {
@@ -52,9 +42,13 @@ type ToolUse struct {
 
 // ToolName is the name of a provider tool in the catalog: its type without the date, as in web_search_20250305 and
 // web_search_2025_08_26.
+//
+//go:noinline
 func ToolName(kind string) string {
-	if at := strings.Index(kind, "_20"); at > 0 && at+3 < len(kind) && kind[at+3] >= '0' && kind[at+3] <= '9' {
-		return kind[:at]
+	for at := 1; at+4 < len(kind); at++ {
+		if kind[at:at+3] == "_20" && kind[at+3] >= '0' && kind[at+3] <= '9' {
+			return kind[:at]
+		}
 	}
 	return kind
 }
@@ -68,6 +62,8 @@ const maxTermBytes = 32
 var standard = []string{"auto", "default", "standard", "standard_only", "on_demand", "scale", "global", "not_available", "30m", "5m"}
 
 // Term returns the term for a member's value, which is unescaped. A value that no catalog can list becomes "?".
+//
+//go:noinline
 func Term(member, value string) string {
 	for _, s := range standard {
 		if value == s {
@@ -96,34 +92,41 @@ func isTermValue(value string) bool {
 }
 
 // AddTerm appends a term to a list, or replaces the term of the same member.
+//
+//go:noinline
 func AddTerm(terms, term string) string {
-	member, _, _ := strings.Cut(term, "=")
+	member, _ := SplitTerm(term)
 	kept := ""
-	for t := range Terms(terms) {
-		if name, _, _ := strings.Cut(t, "="); name != member {
+	for t, rest := NextTerm(terms); t != ""; t, rest = NextTerm(rest) {
+		if name, _ := SplitTerm(t); name != member {
 			kept += t + ","
 		}
 	}
 	return kept + term
 }
 
-// Terms iterates over a list of terms.
-func Terms(list string) func(yield func(string) bool) {
-	return func(yield func(string) bool) {
-		for list != "" {
-			var term string
-			term, list, _ = strings.Cut(list, ",")
-			if !yield(term) {
-				return
-			}
-		}
-	}
+// NextTerm splits the first term off a list; it is empty at the end.
+//
+//go:noinline
+func NextTerm(list string) (term, rest string) {
+	term, rest, _ = strings.Cut(list, ",")
+	return term, rest
+}
+
+// SplitTerm returns the member and the value of a term.
+//
+//go:noinline
+func SplitTerm(term string) (member, value string) {
+	member, value, _ = strings.Cut(term, "=")
+	return member, value
 }
 
 // TermOf returns the value that a list has for a member. ok is false if the list has no term of the member.
+//
+//go:noinline
 func TermOf(list, member string) (value string, ok bool) {
-	for t := range Terms(list) {
-		if name, value, _ := strings.Cut(t, "="); name == member {
+	for t, rest := NextTerm(list); t != ""; t, rest = NextTerm(rest) {
+		if name, value := SplitTerm(t); name == member {
 			return value, true
 		}
 	}

@@ -230,9 +230,14 @@ func (c *Config) provider(name string) *Provider {
 }
 
 // Cost returns the cost of the given usage: its tokens at the model's prices and the factors of its terms, and its fee.
+//
+//go:noinline
 func (m *Model) Cost(u *chat.Usage) money.Pico {
 	cost := m.tokenCost(u)
-	for term := range chat.Terms(u.Terms) {
+	if u.Extras == nil {
+		return cost
+	}
+	for term, rest := chat.NextTerm(u.Terms); term != ""; term, rest = chat.NextTerm(rest) {
 		f, _ := m.Factor(term)
 		cost = money.Scale(cost, f.Num, f.Den)
 	}

@@ -39,6 +39,8 @@ type Members struct {
 }
 
 // Tool returns the price of a tool at a provider, or nil if the tool has none.
+//
+//go:noinline
 func (c *Config) Tool(p *Provider, name string) *Tool {
 	var found *Tool
 	for i := range c.Tools {
@@ -55,11 +57,15 @@ func (c *Config) Tool(p *Provider, name string) *Tool {
 }
 
 // WireTool returns the entry of a tool for a wire, or nil.
+//
+//go:noinline
 func (c *Config) WireTool(wire, name string) *Tool {
 	return c.Tool(&Provider{Wire: wire}, name)
 }
 
 // Dearest returns the highest price of the tools of a provider that a meter counts.
+//
+//go:noinline
 func (c *Config) Dearest(p *Provider, m chat.Meter) (price money.Pico) {
 	for i := range c.Tools {
 		if t := &c.Tools[i]; t.Meter == m && (slices.Contains(t.Providers, p.Name) || slices.Contains(t.Wires, p.Wire)) {
@@ -70,6 +76,8 @@ func (c *Config) Dearest(p *Provider, m chat.Meter) (price money.Pico) {
 }
 
 // Forwards reports whether a member, or a value of a header, is forwarded to targets of a dialect.
+//
+//go:noinline
 func (c *Config) Forwards(dialect, name string) bool {
 	for i := range c.Members {
 		if m := &c.Members[i]; m.Dialect == dialect && slices.Contains(m.Names, name) {
@@ -81,8 +89,10 @@ func (c *Config) Forwards(dialect, name string) bool {
 
 // Factor returns the factor of a term. A standard value has the factor 1. For a term that the model has no price for, it
 // returns the dearest factor of the same member, and known is false.
+//
+//go:noinline
 func (m *Model) Factor(term string) (f Factor, known bool) {
-	member, value, _ := strings.Cut(term, "=")
+	member, value := chat.SplitTerm(term)
 	f = Factor{term, 1, 1}
 	if value == "" {
 		return f, true
@@ -96,6 +106,8 @@ func (m *Model) Factor(term string) (f Factor, known bool) {
 }
 
 // dearest returns the highest factor of a member's terms; at least 1.
+//
+//go:noinline
 func (m *Model) dearest(member string) Factor {
 	f := Factor{member + "=", 1, 1}
 	for _, other := range m.Factors {
@@ -107,6 +119,8 @@ func (m *Model) dearest(member string) Factor {
 }
 
 // Dearest returns the term of a member with the highest factor; its value is empty if none is dearer than the standard.
+//
+//go:noinline
 func (m *Model) Dearest(member string) string { return m.dearest(member).Term }
 
 // maxFactor bounds the numbers of a factor, so that products of two fit.
@@ -116,7 +130,7 @@ const maxFactor = 1_000_000
 func (p *parser) factors(model *Model, o *object) {
 	o.members("factors", func(term string, v gjson.Result) {
 		f, ok := parseFactor(v)
-		if name, value, _ := strings.Cut(term, "="); !ok || name == "" || value == "" || chat.Term(name, value) != term {
+		if name, value := chat.SplitTerm(term); !ok || name == "" || value == "" || chat.Term(name, value) != term {
 			p.failIn("factors of model " + model.Name + " must map MEMBER=VALUE to a positive number or fraction of at most 6 digits, got " +
 				quote(term) + ": " + clip(v.Raw))
 			return

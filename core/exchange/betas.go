@@ -53,8 +53,15 @@ func appendWord(list, word string) string {
 
 // betaName is a value of the header without its date: context-1m-2025-08-07, oauth-2025-04-20, claude-code-20250219.
 func betaName(value string) string {
-	if at := strings.LastIndex(value, "-20"); at > 0 && strings.Trim(value[at:], "-0123456789") == "" {
-		return value[:at]
+	end := len(value)
+	for end > 0 && (value[end-1] == '-' || value[end-1] >= '0' && value[end-1] <= '9') {
+		end--
+	}
+	// The name itself may end with a number, as in max-tokens-3-5-sonnet; a date starts with -20.
+	for at := end; at+3 <= len(value); at++ {
+		if value[at:at+3] == "-20" {
+			return value[:at]
+		}
 	}
 	return value
 }

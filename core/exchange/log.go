@@ -63,7 +63,7 @@ func (x *exchange) logCompletion(l *line, status uint64) {
 	if s.spent.estimated {
 		l.raw("estimated", []byte("true"))
 	}
-	l.text("unknownUsage", s.spent.usage.Unknown)
+	l.text("unknownUsage", s.spent.usage.Bought().Unknown)
 	if x.testMode() {
 		l.text("requested", s.request.model)
 		l.number("maxTokens", s.request.maxTokens)

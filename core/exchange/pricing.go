@@ -1,8 +1,6 @@
 package exchange
 
 import (
-	"strings"
-
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/config"
@@ -31,6 +29,8 @@ func (b *bought) fields(f *abi.Fields) {
 	f.Uint(&b.cache)
 }
 
+//
+//go:noinline
 func boughtBy(r *chat.Request) bought {
 	b := bought{terms: r.Terms, uses: r.Uses, maxToolCalls: r.MaxToolCalls}
 	switch cached, hour := r.CacheTTL(); {
@@ -43,14 +43,16 @@ func boughtBy(r *chat.Request) bought {
 }
 
 // unpriced are the details of what the request asks for and a model has no price for; empty if it has all prices.
+//
+//go:noinline
 func (x *exchange) unpriced(m *config.Model) (details []fault.Detail) {
 	if m.Provider.Wire == mockProvider {
 		return nil
 	}
 	b := &x.s.request.bought
-	for term := range chat.Terms(b.terms) {
+	for term, rest := chat.NextTerm(b.terms); term != ""; term, rest = chat.NextTerm(rest) {
 		if _, known := m.Factor(term); !known {
-			member, value, _ := strings.Cut(term, "=")
+			member, value := chat.SplitTerm(term)
 			details = append(details, fault.Detail{Field: member, Message: `"` + value + `" has no price for ` + m.Name +
 				`; omit it, use another model, or add "` + term + `" to the model's factors in POSTERN_CATALOG`})
 		}
@@ -69,10 +71,12 @@ func (x *exchange) hasPrices(m *config.Model) bool { return len(x.unpriced(m)) =
 
 // boundTerms are the terms at which a request is reserved: those it asks for, and the dearest place of inference, which
 // is a setting of the provider's account if the request has none.
+//
+//go:noinline
 func (x *exchange) boundTerms(m *config.Model) string {
 	terms := x.s.request.bought.terms
 	if _, asked := chat.TermOf(terms, geoMember); !asked {
-		if dearest := m.Dearest(geoMember); !strings.HasSuffix(dearest, "=") {
+		if dearest := m.Dearest(geoMember); dearest[len(dearest)-1] != '=' {
 			terms = chat.AddTerm(terms, dearest)
 		}
 	}
@@ -83,15 +87,19 @@ const geoMember = "inference_geo"
 
 // serviceTier is the tier to send to OpenAI's dialects. A request that asks for none gets the standard tier, so that a setting of the
 // provider's account does not change the price; a model without dearer tiers needs no such pin.
+//
+//go:noinline
 func (x *exchange) serviceTier(m *config.Model) string {
 	tier, _ := chat.TermOf(x.s.request.bought.terms, chat.TierMember)
-	if tier == "" && !strings.HasSuffix(m.Dearest(chat.TierMember), "=") {
+	if tier == "" && m.Dearest(chat.TierMember) != chat.TierMember+"=" {
 		return "default"
 	}
 	return tier
 }
 
 // feeBound is the cost of all calls of provider tools that the request allows.
+//
+//go:noinline
 func (x *exchange) feeBound(m *config.Model) (fee money.Pico) {
 	b := &x.s.request.bought
 	var dearest money.Pico
@@ -111,6 +119,8 @@ func (x *exchange) feeBound(m *config.Model) (fee money.Pico) {
 // fee is the cost of the calls that a complete answer names. Calls of tools that answers do not count are charged as often as the
 // request allows. exact is false if that happened, or if the answer names calls that nobody asked for: they are charged
 // at the provider's dearest price.
+//
+//go:noinline
 func (x *exchange) fee(m *config.Model, calls *chat.Calls) (fee money.Pico, exact bool) {
 	var prices chat.Prices
 	var asked [len(prices)]bool
@@ -138,24 +148,28 @@ func (x *exchange) fee(m *config.Model, calls *chat.Calls) (fee money.Pico, exac
 
 // price completes an attempt's usage with what it bought at a model: what the answer names, and what the request asks for where it
 // names nothing. Usage whose price is not certain counts as estimated.
+//
+//go:noinline
 func (x *exchange) price(m *config.Model, u *chat.Usage) {
-	for term := range chat.Terms(x.s.request.bought.terms) {
-		member, _, _ := strings.Cut(term, "=")
-		if _, named := chat.TermOf(u.Terms, member); !named {
-			u.Terms, u.Reported = chat.AddTerm(u.Terms, term), false
+	b := &x.s.request.bought
+	if u.Extras == nil && b.terms == "" && len(b.uses) == 0 {
+		return
+	}
+	e, whole := u.Edit(), u.Reported
+	for term, rest := chat.NextTerm(b.terms); term != ""; term, rest = chat.NextTerm(rest) {
+		member, _ := chat.SplitTerm(term)
+		if _, named := chat.TermOf(e.Terms, member); !named {
+			e.Terms, u.Reported = chat.AddTerm(e.Terms, term), false
 		}
 	}
-	for term := range chat.Terms(u.Terms) {
+	for term, rest := chat.NextTerm(e.Terms); term != ""; term, rest = chat.NextTerm(rest) {
 		if _, known := m.Factor(term); !known {
 			u.Reported = false
 		}
 	}
-	whole := u.Reported
-	fee, exact := x.fee(m, &u.Calls)
-	if u.FeePico = fee; !exact {
-		u.Reported = false
+	fee, exact := x.fee(m, &e.Calls)
+	if u.Reported = u.Reported && exact; !whole {
+		fee = max(fee, x.feeBound(m))
 	}
-	if !whole {
-		u.FeePico = max(fee, x.feeBound(m))
-	}
+	e.FeePico = fee
 }

@@ -4,7 +4,6 @@ package native
 import (
 	"bytes"
 	"strconv"
-	"strings"
 
 	"github.com/tidwall/gjson"
 
@@ -91,7 +90,7 @@ func (r *reader) parameter(name string, v gjson.Result) {
 		q.Stream = v.Type == gjson.True
 	default:
 		if r.Strict {
-			r.Wrong(strings.Trim(api.Quote(name), `"`), "is not a field of this endpoint; omit it")
+			r.Wrong(api.Name(name), "is not a field of this endpoint; omit it")
 		}
 		r.out.Unknown = append(r.out.Unknown, chat.Member{Name: name})
 	}

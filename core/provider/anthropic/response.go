@@ -16,7 +16,7 @@ import (
 // It ignores the blocks of Anthropic's server tools.
 func Response(root gjson.Result) (r chat.Response, ok bool) {
 	var a chat.Answer
-	var calls chat.Calls
+	var listed chat.Usage
 	root.ForEach(func(key, value gjson.Result) bool {
 		switch key.Str {
 		case "id":
@@ -27,7 +27,7 @@ func Response(root gjson.Result) (r chat.Response, ok bool) {
 			ok = value.IsArray()
 			value.ForEach(func(_, v gjson.Result) bool {
 				a.Parts = blockPart(a.Parts, v)
-				countCall(&calls, v)
+				countCall(&listed, v)
 				return true
 			})
 		case "stop_reason":
@@ -40,11 +40,12 @@ func Response(root gjson.Result) (r chat.Response, ok bool) {
 		}
 		return true
 	})
-	if !root.Get(searchCount).IsObject() {
-		r.Usage.Calls[chat.Searches] = calls[chat.Searches]
+	if calls := &listed.Bought().Calls; *calls != (chat.Calls{}) {
+		e := r.Usage.Edit()
+		if e.Calls[chat.Containers] = calls[chat.Containers]; !root.Get("usage.server_tool_use").IsObject() {
+			e.Calls[chat.Searches] = calls[chat.Searches]
+		}
 	}
-	countContainer(&calls, root.Get("container"))
-	r.Usage.Calls[chat.Containers] = calls[chat.Containers]
 	r.Choices = []chat.Answer{a}
 	return r, ok && root.IsObject()
 }
@@ -124,7 +125,7 @@ func mergeUsage(u *chat.Usage, v gjson.Result) {
 		case "output_tokens_details":
 			u.Reasoning = wire.Count(value.Get("thinking_tokens"))
 		case "server_tool_use":
-			u.Calls[chat.Searches] = wire.Count(value.Get("web_search_requests"))
+			wire.SetCalls(u, chat.Searches, value.Get("web_search_requests"))
 		case "speed", "inference_geo":
 			wire.Names(u, key.Str, value)
 		case chat.TierMember:

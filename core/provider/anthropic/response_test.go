@@ -34,7 +34,7 @@ func TestResponses(t *testing.T) {
 			{Kind: chat.ToolCall, ID: "toolu_01", Name: "weather", Args: `{"city":"Bern"}`},
 			{Kind: chat.ToolCall, ID: "toolu_02", Name: "time", Args: `{}`},
 		}}},
-		Usage: chat.Usage{Input: 2310, CachedInput: 2000, CacheWrite: 200, CacheWrite1h: 100, Output: 55, Reasoning: 20, Reported: true, Terms: "service_tier=", Calls: chat.Calls{chat.Searches: 1}},
+		Usage: chat.Usage{Input: 2310, CachedInput: 2000, CacheWrite: 200, CacheWrite1h: 100, Output: 55, Reasoning: 20, Reported: true, Extras: &chat.Extras{Terms: "service_tier=", Calls: chat.Calls{chat.Searches: 1}}},
 	}
 	if !ok || !reflect.DeepEqual(got, want) {
 		t.Errorf("%v\ngot  %+v\nwant %+v", ok, got, want)
@@ -107,10 +107,10 @@ func TestStreams(t *testing.T) {
 			t.Fatal(e.data)
 		}
 	}
-	first := chat.Usage{Input: 2310, CachedInput: 2000, CacheWrite: 200, CacheWrite1h: 100, Output: 1, Terms: "service_tier="}
+	first := chat.Usage{Input: 2310, CachedInput: 2000, CacheWrite: 200, CacheWrite1h: 100, Output: 1, Extras: &chat.Extras{Terms: "service_tier="}}
 	last := first
 	last.Output, last.Reasoning, last.Reported = 55, 20, true
-	last.Calls[chat.Searches] = 1
+	last.Edit().Calls[chat.Searches] = 1
 	want := []chat.Delta{
 		{Kind: chat.DeltaStart, ID: "msg_01A", Model: "claude-opus-4-6"},
 		{Kind: chat.DeltaUsage, Usage: first},

@@ -79,7 +79,7 @@ func event(s *wire.State, name string, root gjson.Result, out []chat.Delta) []ch
 // blockStart starts a block. Usually its text is empty and a tool call's input is {}.
 func blockStart(s *wire.State, block gjson.Result, out []chat.Delta) []chat.Delta {
 	out = blockStop(s, out)
-	countCall(&s.Usage.Calls, block)
+	countCall(&s.Usage, block)
 	s.Block = otherBlock
 	switch block.Get("type").Str {
 	case "text":
@@ -145,7 +145,6 @@ func messageDelta(s *wire.State, root gjson.Result, out []chat.Delta) []chat.Del
 	if finish := FinishOf(delta.Get("stop_reason").Str); finish != chat.FinishNone {
 		out = append(out, chat.Delta{Kind: chat.DeltaFinish, Finish: finish, Text: wire.Text(delta.Get("stop_sequence"))})
 	}
-	countContainer(&s.Usage.Calls, delta.Get("container"))
 	return usage(s, root.Get("usage"), out, true)
 }
 

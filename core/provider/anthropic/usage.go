@@ -4,33 +4,25 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/provider/wire"
 )
-
-// searchCount is the path of the number of searches that Anthropic bills. A search that failed is not billed.
-const searchCount = "usage.server_tool_use"
 
 const knownUsage = " input_tokens cache_read_input_tokens cache_creation_input_tokens cache_creation cache_creation. " +
 	"cache_creation.ephemeral_5m_input_tokens cache_creation.ephemeral_1h_input_tokens output_tokens output_tokens_details " +
 	"output_tokens_details. output_tokens_details.thinking_tokens server_tool_use server_tool_use. server_tool_use.web_search_requests " +
 	"server_tool_use.web_fetch_requests service_tier speed inference_geo iterations fallback_credit "
 
-// countCall counts the call of a provider tool in a content block, for answers without a count of their own.
-func countCall(calls *chat.Calls, block gjson.Result) {
+// countCall counts the call of a provider tool in a content block. The usage has the number of searches that Anthropic bills, which
+// leaves out those that failed; all code of an answer runs in one container, which nothing else counts.
+func countCall(u *chat.Usage, block gjson.Result) {
 	if block.Get("type").Str != "server_tool_use" {
 		return
 	}
 	switch block.Get("name").Str {
 	case "web_search":
-		calls[chat.Searches]++
+		wire.AddCalls(u, chat.Searches, 1)
 	case "code_execution", "bash_code_execution", "text_editor_code_execution":
-		calls[chat.Containers] = 1
-	}
-}
-
-// countContainer counts the container that ran code: {"id","expires_at"}, or null.
-func countContainer(calls *chat.Calls, container gjson.Result) {
-	if container.IsObject() {
-		calls[chat.Containers] = 1
+		u.Edit().Calls[chat.Containers] = 1
 	}
 }
 

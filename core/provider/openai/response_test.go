@@ -22,7 +22,7 @@ var responses = []struct {
 		chat.Response{
 			ID: "chatcmpl-B9MBs8", Model: "gpt-4.1-2025-04-14", Created: 1741569952,
 			Choices: []chat.Answer{{Parts: []chat.Part{text(`Hello! \"Hi\"`)}, Finish: chat.FinishStop}},
-			Usage:   chat.Usage{Input: 1900, CachedInput: 1024, CacheWrite: 512, Output: 10, Reasoning: 4, Reported: true, Terms: "service_tier="},
+			Usage:   chat.Usage{Input: 1900, CachedInput: 1024, CacheWrite: 512, Output: 10, Reasoning: 4, Reported: true, Extras: &chat.Extras{Terms: "service_tier="}},
 		}},
 	{"several choices with log probabilities", `{"choices":[{"index":0,"message":{"content":"a"},"logprobs":{"content":[]},"finish_reason":"length"},
 		{"index":1,"message":{"content":null,"refusal":"No."},"finish_reason":"content_filter"}]}`,

@@ -39,7 +39,9 @@ func Stream(s *wire.State, _ string, root gjson.Result, out []chat.Delta) ([]cha
 				value = value.Get("usage")
 			}
 			if u := usage(value); u.Reported {
-				u.Terms = s.Usage.Terms
+				if s.Usage.Extras != nil {
+					u.Edit().Terms = s.Usage.Terms
+				}
 				out = append(out, chat.Delta{Kind: chat.DeltaUsage, Usage: u})
 			}
 		}

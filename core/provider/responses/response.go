@@ -108,10 +108,8 @@ func usage(root gjson.Result) chat.Usage {
 	u.CachedInput = wire.Within(u.CachedInput, u.Input)
 	u.CacheWrite = wire.Within(u.CacheWrite, u.Input-u.CachedInput)
 	wire.Names(&u, chat.TierMember, root.Get("service_tier"))
-	forEach(root.Get("output"), func(item gjson.Result) { countCall(&u.Calls, item) })
-	if searches := root.Get("tool_usage.web_search.num_requests"); searches.Type != gjson.Null {
-		u.Calls[chat.Searches] = wire.Count(searches)
-	}
+	forEach(root.Get("output"), func(item gjson.Result) { countCall(&u, item) })
+	wire.SetCalls(&u, chat.Searches, root.Get("tool_usage.web_search.num_requests"))
 	wire.Unknown(&u, v, knownUsage)
 	return u
 }
@@ -122,17 +120,17 @@ const knownUsage = " input_tokens output_tokens total_tokens input_tokens_detail
 
 // countCall counts the call of a provider tool that costs. Opening a page or searching in it is free; all code of a response runs in
 // one container.
-func countCall(calls *chat.Calls, item gjson.Result) {
+func countCall(u *chat.Usage, item gjson.Result) {
 	switch item.Get("type").Str {
 	case "web_search_call":
 		if action := item.Get("action.type").Str; action == "" || action == "search" {
-			calls[chat.Searches]++
+			wire.AddCalls(u, chat.Searches, 1)
 		}
 	case "file_search_call":
-		calls[chat.FileSearches]++
+		wire.AddCalls(u, chat.FileSearches, 1)
 	case "image_generation_call":
-		calls[chat.Images]++
+		wire.AddCalls(u, chat.Images, 1)
 	case "code_interpreter_call", "shell_call_output":
-		calls[chat.Containers] = 1
+		u.Edit().Calls[chat.Containers] = 1
 	}
 }

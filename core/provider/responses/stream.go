@@ -32,7 +32,7 @@ func Stream(s *wire.State, _ string, root gjson.Result, out []chat.Delta) ([]cha
 			out = append(out, chat.Delta{Kind: chat.DeltaArgs, Index: s.Tools - 1, Text: text})
 		}
 	case "response.output_item.done":
-		countCall(&s.Usage.Calls, root.Get("item"))
+		countCall(&s.Usage, root.Get("item"))
 		if encrypted := wire.Text(root.Get("item.encrypted_content")); encrypted != "" {
 			out = append(out, chat.Delta{Kind: chat.DeltaSignature, Text: Mark + encrypted})
 		}
@@ -41,7 +41,7 @@ func Stream(s *wire.State, _ string, root gjson.Result, out []chat.Delta) ([]cha
 		out = append(out, chat.Delta{Kind: chat.DeltaFinish, Finish: finishOf(response, s.Tools > 0)})
 		if u := usage(response); u.Reported {
 			if !response.Get("output.0").Exists() && !response.Get("tool_usage").Exists() { // only the items' own events have them
-				u.Calls = s.Usage.Calls
+				u.Edit().Calls = s.Usage.Bought().Calls
 			}
 			out = append(out, chat.Delta{Kind: chat.DeltaUsage, Usage: u})
 		}

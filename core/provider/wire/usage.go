@@ -10,45 +10,55 @@ import (
 
 // Names adds the value of an answer's member that names what was bought, such as its service tier. A value that is not a string
 // names nothing.
+//
+//go:noinline
 func Names(u *chat.Usage, member string, v gjson.Result) {
 	if v.Type == gjson.String && v.Str != "" {
-		u.Terms = chat.AddTerm(u.Terms, chat.Term(member, v.Str))
+		e := u.Edit()
+		e.Terms = chat.AddTerm(e.Terms, chat.Term(member, v.Str))
 	}
 }
 
 const (
-	maxUnknown     = 4  // names that are kept of one answer
-	maxUnknownName = 64 // bytes
+	maxUnknown     = 200 // bytes of the names that are kept of one answer
+	maxUnknownName = 64
 )
 
 // Unknown notes the names of members that known does not contain: PARENT.CHILD for members of an object within the usage. known has a
 // space before and after each name. An unknown member changes no cost.
+//
+//go:noinline
 func Unknown(u *chat.Usage, v gjson.Result, known string) {
-	note := func(name string) {
-		if !strings.Contains(known, " "+name+" ") && strings.Count(u.Unknown, ",") < maxUnknown-1 {
-			if !plain(name) {
-				name = "invalid"
-			}
-			if u.Unknown != "" {
-				name = "," + name
-			}
-			u.Unknown += name
-		}
+	if v.IsObject() {
+		unknown(u, "", v, known)
 	}
-	u.Unknown = ""
-	if !v.IsObject() {
-		return
-	}
+}
+
+func unknown(u *chat.Usage, parent string, v gjson.Result, known string) {
 	v.ForEach(func(key, value gjson.Result) bool {
-		note(key.Str)
-		if value.IsObject() && strings.Contains(known, " "+key.Str+". ") {
-			value.ForEach(func(inner, _ gjson.Result) bool {
-				note(key.Str + "." + inner.Str)
-				return true
-			})
+		name := parent + key.Str
+		switch {
+		case !strings.Contains(known, " "+name+" "):
+			noteUnknown(u, name)
+		case parent == "" && value.IsObject() && strings.Contains(known, " "+name+". "):
+			unknown(u, name+".", value, known)
 		}
 		return true
 	})
+}
+
+func noteUnknown(u *chat.Usage, name string) {
+	e := u.Bought()
+	if !plain(name) {
+		name = "invalid"
+	}
+	if e.Unknown != "" {
+		name = e.Unknown + "," + name
+	}
+	if len(name) <= maxUnknown {
+		e.Unknown = name
+		u.Extras = e
+	}
 }
 
 // plain reports whether a name may be the label of a metric.
@@ -59,4 +69,20 @@ func plain(name string) bool {
 		}
 	}
 	return name != "" && len(name) <= maxUnknownName
+}
+
+// AddCalls adds calls of provider tools that an answer lists.
+//
+//go:noinline
+func AddCalls(u *chat.Usage, m chat.Meter, n uint64) {
+	u.Edit().Calls[m] += n
+}
+
+// SetCalls sets the number of calls, if the answer has one.
+//
+//go:noinline
+func SetCalls(u *chat.Usage, m chat.Meter, v gjson.Result) {
+	if v.Type != gjson.Null {
+		u.Edit().Calls[m] = Count(v)
+	}
 }
