@@ -43,6 +43,7 @@ type outcome struct {
 	stream, estimated                   bool
 	took                                time.Duration
 	broken                              [4]brokenStream
+	unknown                             []string // members of the provider's usage
 }
 
 // brokenStream is an attempt whose stream the core gave up.
@@ -105,6 +106,11 @@ func (x *observed) Log(text []byte) {
 		costPico: l.costPico, stream: l.stream, estimated: l.estimated, took: time.Since(x.started),
 	}
 	x.done.readResults(l.results)
+	for len(l.unknown) > 0 {
+		var member []byte
+		member, l.unknown, _ = bytes.Cut(l.unknown, []byte(","))
+		x.done.unknown = append(x.done.unknown, x.t.usageMembers.of(member))
+	}
 	x.span.log(x, &l)
 }
 
@@ -183,6 +189,9 @@ func (x *observed) count(sent bool) {
 	series.cost.Add(float64(o.costPico) / float64(money.Dollar))
 	if o.estimated {
 		series.estimated.Inc()
+	}
+	for _, member := range o.unknown {
+		m.unknownUsage.of([2]string{provider, member}).Inc()
 	}
 	if x.first > 0 {
 		series.firstToken.Observe(x.first.Seconds())

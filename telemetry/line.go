@@ -9,10 +9,10 @@ import (
 
 // line is what metrics and traces use of an exchange's log line (core/exchange/log.go). It shares memory with the line.
 type line struct {
-	requestID, route, code, project, provider, model, cache, results []byte
-	status, input, output                                            uint64
-	costPico                                                         money.Pico
-	stream, estimated                                                bool
+	requestID, route, code, project, provider, model, cache, results, unknown []byte
+	status, input, output                                                     uint64
+	costPico                                                                  money.Pico
+	stream, estimated                                                         bool
 }
 
 // readLine reads a log line: a flat JSON object. It stops at what it does not understand.
@@ -43,6 +43,8 @@ func (l *line) set(name string, value []byte) {
 		l.model = value
 	case "cache":
 		l.cache = value
+	case "unknownUsage":
+		l.unknown = value
 	case "attemptResults":
 		l.results = value
 	case "status":

@@ -31,6 +31,7 @@ type metrics struct {
 	attempts     children[attemptKey, prometheus.Counter]
 	attemptTimes children[string, prometheus.Observer]
 	governor     children[[2]string, prometheus.Counter]
+	unknownUsage children[[2]string, prometheus.Counter]
 	failures     children[string, prometheus.Counter]
 	exports      *prometheus.CounterVec
 	openRequests prometheus.Gauge
@@ -55,6 +56,9 @@ func newMetrics(r *prometheus.Registry) *metrics {
 	m.failures.make = func(code string) prometheus.Counter { return failures.WithLabelValues(code) }
 	r.MustRegister(requests, durations, attempts, times, governor, failures, m.exports, m.openRequests, m.openStreams)
 	m.registerModels(r)
+	unknown := defUnknownUsage.counters()
+	m.unknownUsage.make = func(k [2]string) prometheus.Counter { return unknown.WithLabelValues(k[0], k[1]) }
+	r.MustRegister(unknown)
 	return m
 }
 

@@ -105,6 +105,18 @@ func TestCacheAndGovernor(t *testing.T) {
 		postern_governor_decisions_total{decision="block",direction="output"} 1`)
 }
 
+// TestUnknownUsage: a member of a usage that no list knows is counted by its name, and names that could not be labels by one word.
+func TestUnknownUsage(t *testing.T) {
+	g := open(t, telemetry.Config{}, nil)
+	g.next(fakeprovider.Behavior{Body: `{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Hi"},"finish_reason":"stop"}],` +
+		`"usage":{"prompt_tokens":100,"completion_tokens":50,"total_tokens":150,"flux_units":7,"a\"b":1}}`})
+	g.chat("alpha", false)
+	g.server.Host().Wait()
+	g.expect(`
+		postern_unknown_usage_members_total{member="flux_units",provider="openai"} 1
+		postern_unknown_usage_members_total{member="invalid",provider="openai"} 1`)
+}
+
 func TestDisconnect(t *testing.T) {
 	g := open(t, telemetry.Config{}, nil)
 	g.next(fakeprovider.Behavior{Kind: "endless", Chunks: 5})

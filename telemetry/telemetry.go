@@ -31,12 +31,13 @@ type Config struct {
 
 // Telemetry implements host.Observer and server.Watcher.
 type Telemetry struct {
-	registry *prometheus.Registry
-	metrics  *metrics
-	scrape   *scrape
-	otel     *otel // nil: off
-	words    words
-	catalog  atomic.Pointer[catalog]
+	registry     *prometheus.Registry
+	metrics      *metrics
+	scrape       *scrape
+	otel         *otel // nil: off
+	words        words
+	usageMembers words // names of members of usages, which providers choose
+	catalog      atomic.Pointer[catalog]
 }
 
 // New returns telemetry. It fails if an OTEL_* variable has a value that is not supported. It does not connect: a collector
