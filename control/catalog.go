@@ -19,7 +19,7 @@ func perMillion(pico money.Pico) *price {
 
 // catalogView is the deployment's catalog in the API.
 type catalogView struct {
-	Version string         `json:"version"` // of the price list
+	Version string         `json:"version"` // of the prices: the value of x-postern-price-version
 	Plans   []planView     `json:"plans"`   // the default plan first
 	Tiers   []tierEntry    `json:"tiers"`
 	Models  []catalogModel `json:"models"`
@@ -63,7 +63,7 @@ type catalogModel struct {
 
 // getCatalog is GET /api/admin/catalog.
 func (h *handler) getCatalog(*call) (answer, error) {
-	view := catalogView{Version: h.Catalog.Version, Plans: []planView{}, Tiers: []tierEntry{}, Models: []catalogModel{}}
+	view := catalogView{Version: h.Catalog.PriceVersion, Plans: []planView{}, Tiers: []tierEntry{}, Models: []catalogModel{}}
 	for _, name := range h.planNames() {
 		plan := h.Catalog.Plan(name)
 		view.Plans = append(view.Plans, planView{

@@ -19,7 +19,7 @@ func TestCatalog(t *testing.T) {
 	if err := json.Unmarshal(got.Body.Bytes(), &view); err != nil {
 		t.Fatal(err)
 	}
-	if c := b.handler.(*handler).Catalog; view.Version != c.Version || len(view.Plans) != len(c.Plans) || len(view.Tiers) != len(c.Tiers) || len(view.Models) != len(c.Models) {
+	if c := b.handler.(*handler).Catalog; view.Version != c.PriceVersion || len(view.Plans) != len(c.Plans) || len(view.Tiers) != len(c.Tiers) || len(view.Models) != len(c.Models) {
 		t.Errorf("version %s, %d plans, %d tiers, %d models", view.Version, len(view.Plans), len(view.Tiers), len(view.Models))
 	}
 	want := `{"name":"b-embed","provider":"beta","kind":"embedding","aliases":[],"context":null,"maxOutput":null,"inputPrice":0.02,"outputPrice":0,` +
