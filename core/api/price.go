@@ -81,13 +81,12 @@ func (p *Parser) Use(wire, field, name string, limit gjson.Result) (entry *confi
 }
 
 // Priced copies what the body asks for beyond tokens to the request. wire is empty unless the API limits the calls of all
-// tools together: maxToolCalls is the caller's limit; without one, the smallest number that the catalog has for one of
-// the tools applies.
+// tools together: without a limit of the caller, the smallest number that the catalog has for one of the tools applies.
 //
 //go:noinline
-func (p *Parser) Priced(r *chat.Request, wire string, maxToolCalls uint64) {
-	r.Terms, r.Uses, r.MaxToolCalls = p.terms, p.uses, maxToolCalls
-	if wire == "" || maxToolCalls > 0 || p.Catalog == nil {
+func (p *Parser) Priced(r *chat.Request, wire string) {
+	r.Terms, r.Uses = p.terms, p.uses
+	if wire == "" || r.MaxToolCalls > 0 || p.Catalog == nil {
 		return
 	}
 	for _, use := range r.Uses {

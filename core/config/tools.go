@@ -63,10 +63,10 @@ func (c *Config) WireTool(wire, name string) *Tool {
 	return c.Tool(&Provider{Wire: wire}, name)
 }
 
-// Dearest returns the highest price of the tools of a provider that a meter counts.
+// HighestPrice returns the highest price of the tools of a provider that a meter counts.
 //
 //go:noinline
-func (c *Config) Dearest(p *Provider, m chat.Meter) (price money.Pico) {
+func (c *Config) HighestPrice(p *Provider, m chat.Meter) (price money.Pico) {
 	for i := range c.Tools {
 		if t := &c.Tools[i]; t.Meter == m && (slices.Contains(t.Providers, p.Name) || slices.Contains(t.Wires, p.Wire)) {
 			price = max(price, t.Price)
@@ -88,7 +88,7 @@ func (c *Config) Forwards(dialect, name string) bool {
 }
 
 // Factor returns the factor of a term. A standard value has the factor 1. For a term that the model has no price for, it
-// returns the dearest factor of the same member, and known is false.
+// returns the most expensive factor of the same member, and known is false.
 //
 //go:noinline
 func (m *Model) Factor(term string) (f Factor, known bool) {
@@ -102,13 +102,13 @@ func (m *Model) Factor(term string) (f Factor, known bool) {
 			return other, true
 		}
 	}
-	return m.dearest(member), false
+	return m.highest(member), false
 }
 
-// dearest returns the highest factor of a member's terms; at least 1.
+// highest returns the highest factor of a member's terms; at least 1.
 //
 //go:noinline
-func (m *Model) dearest(member string) Factor {
+func (m *Model) highest(member string) Factor {
 	f := Factor{member + "=", 1, 1}
 	for _, other := range m.Factors {
 		if strings.HasPrefix(other.Term, member+"=") && other.Num*f.Den > f.Num*other.Den {
@@ -118,10 +118,10 @@ func (m *Model) dearest(member string) Factor {
 	return f
 }
 
-// Dearest returns the term of a member with the highest factor; its value is empty if none is dearer than the standard.
+// HighestTerm returns the term of a member with the highest factor; its value is empty if none is more expensive than the standard.
 //
 //go:noinline
-func (m *Model) Dearest(member string) string { return m.dearest(member).Term }
+func (m *Model) HighestTerm(member string) string { return m.highest(member).Term }
 
 // maxFactor bounds the numbers of a factor, so that products of two fit.
 const maxFactor = 1_000_000

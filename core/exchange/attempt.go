@@ -100,10 +100,7 @@ func (x *exchange) refuseUnsupported() {
 			details = append(details, x.unsupported(name))
 		}
 	}
-	if len(details) == 0 {
-		details = x.unpriced(x.model())
-	}
-	x.refuse(fault.InvalidRequest, refusal{noRetry: true, details: details})
+	x.refuse(fault.InvalidRequest, refusal{noRetry: true, details: x.orUnpriced(details)})
 }
 
 // unsupported is the detail for a field that the current target does not support.
@@ -146,10 +143,7 @@ func (x *exchange) attempt() {
 		x.await(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: x.requestBuffer()})
 		return
 	}
-	r := chat.Request{
-		Dialect: f.Dialect, MaxTokens: x.effectiveMaxTokens(), N: s.request.n, Stream: x.streams(),
-		MaxToolCalls: s.request.bought.maxToolCalls, ServiceTier: x.serviceTier(model),
-	}
+	r := x.directRequest(f.Dialect)
 	x.fetch(f.Direct(x.wireCall(&r), abi.Part{Buffer: bufferMembers}))
 }
 

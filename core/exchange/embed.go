@@ -13,6 +13,7 @@ import (
 	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/jsontext"
+	"github.com/postern-ai/postern/core/jsonvalue"
 	"github.com/postern-ai/postern/core/policy"
 	"github.com/postern-ai/postern/core/provider"
 	"github.com/postern-ai/postern/core/provider/mock"
@@ -73,7 +74,7 @@ func (e *embeddings) inputs(p *api.Parser, v gjson.Result) {
 	switch {
 	case v.Type == gjson.String:
 		e.call.Inputs = []jsontext.Escaped{jsontext.Inside(v.Raw)}
-	case v.IsArray() && v.Get("0").Type == gjson.Number:
+	case v.IsArray() && jsonvalue.Get(v.Raw, "0").Type == gjson.Number:
 		e.tokens(p, v)
 	case v.IsArray():
 		i := 0

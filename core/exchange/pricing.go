@@ -1,6 +1,8 @@
 package exchange
 
 import (
+	"strings"
+
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/config"
@@ -53,31 +55,47 @@ func (x *exchange) unpriced(m *config.Model) (details []fault.Detail) {
 	for term, rest := chat.NextTerm(b.terms); term != ""; term, rest = chat.NextTerm(rest) {
 		if _, known := m.Factor(term); !known {
 			member, value := chat.SplitTerm(term)
-			details = append(details, fault.Detail{Field: member, Message: `"` + value + `" has no price for ` + m.Name +
-				`; omit it, use another model, or add "` + term + `" to the model's factors in POSTERN_CATALOG`})
+			details = append(details, fault.Detail{Field: member, Message: strings.Join([]string{
+				`"`, value, `" has no price for `, m.Name, `; omit it, use another model, or add "`, term, `" to the model's factors in POSTERN_CATALOG`}, "")})
 		}
 	}
 	for _, use := range b.uses {
 		if x.config.Tool(m.Provider, use.Name) == nil {
-			details = append(details, fault.Detail{Field: "tools", Message: `has the provider tool "` + use.Name + `", which has no price at ` +
-				m.Provider.Name + "; omit it, use another model, or add it to tools in POSTERN_CATALOG"})
+			details = append(details, fault.Detail{Field: "tools", Message: strings.Join([]string{`has the provider tool "`, use.Name, `", which has no price at `,
+				m.Provider.Name, "; omit it, use another model, or add it to tools in POSTERN_CATALOG"}, "")})
 		}
 	}
 	return details
 }
 
+// orUnpriced returns the details, or those about prices if there are none.
+func (x *exchange) orUnpriced(details []fault.Detail) []fault.Detail {
+	if len(details) == 0 {
+		return x.unpriced(x.model())
+	}
+	return details
+}
+
+// directRequest is the part of a request that is not taken from the caller's body.
+func (x *exchange) directRequest(dialect chat.Dialect) chat.Request {
+	q := &x.s.request
+	return chat.Request{
+		Dialect: dialect, MaxTokens: x.effectiveMaxTokens(), N: q.n, Stream: x.streams(), MaxToolCalls: q.bought.maxToolCalls, ServiceTier: x.serviceTier(x.model()),
+	}
+}
+
 // hasPrices reports whether a model has a price for all that the request asks for.
 func (x *exchange) hasPrices(m *config.Model) bool { return len(x.unpriced(m)) == 0 }
 
-// boundTerms are the terms at which a request is reserved: those it asks for, and the dearest place of inference, which
+// boundTerms are the terms at which a request is reserved: those it asks for, and the most expensive place of inference, which
 // is a setting of the provider's account if the request has none.
 //
 //go:noinline
 func (x *exchange) boundTerms(m *config.Model) string {
 	terms := x.s.request.bought.terms
 	if _, asked := chat.TermOf(terms, geoMember); !asked {
-		if dearest := m.Dearest(geoMember); dearest[len(dearest)-1] != '=' {
-			terms = chat.AddTerm(terms, dearest)
+		if highest := m.HighestTerm(geoMember); highest[len(highest)-1] != '=' {
+			terms = chat.AddTerm(terms, highest)
 		}
 	}
 	return terms
@@ -91,7 +109,7 @@ const geoMember = "inference_geo"
 //go:noinline
 func (x *exchange) serviceTier(m *config.Model) string {
 	tier, _ := chat.TermOf(x.s.request.bought.terms, chat.TierMember)
-	if tier == "" && m.Dearest(chat.TierMember) != chat.TierMember+"=" {
+	if tier == "" && m.HighestTerm(chat.TierMember) != chat.TierMember+"=" {
 		return "default"
 	}
 	return tier
@@ -102,23 +120,23 @@ func (x *exchange) serviceTier(m *config.Model) string {
 //go:noinline
 func (x *exchange) feeBound(m *config.Model) (fee money.Pico) {
 	b := &x.s.request.bought
-	var dearest money.Pico
+	var highest money.Pico
 	for _, use := range b.uses {
 		t := x.config.Tool(m.Provider, use.Name)
 		switch {
 		case t == nil:
 		case b.maxToolCalls > 0 && t.Meter != chat.Containers:
-			dearest = max(dearest, t.Price)
+			highest = max(highest, t.Price)
 		default:
 			fee = money.Add(fee, money.Cost(use.Max, t.Price))
 		}
 	}
-	return money.Add(fee, money.Cost(b.maxToolCalls, dearest))
+	return money.Add(fee, money.Cost(b.maxToolCalls, highest))
 }
 
 // fee is the cost of the calls that a complete answer names. Calls of tools that answers do not count are charged as often as the
 // request allows. exact is false if that happened, or if the answer names calls that nobody asked for: they are charged
-// at the provider's dearest price.
+// at the provider's most expensive price.
 //
 //go:noinline
 func (x *exchange) fee(m *config.Model, calls *chat.Calls) (fee money.Pico, exact bool) {
@@ -139,7 +157,7 @@ func (x *exchange) fee(m *config.Model, calls *chat.Calls) (fee money.Pico, exac
 	}
 	for meter, n := range calls {
 		if n > 0 && !asked[meter] {
-			prices[meter], exact = x.config.Dearest(m.Provider, chat.Meter(meter)), false
+			prices[meter], exact = x.config.HighestPrice(m.Provider, chat.Meter(meter)), false
 		}
 		fee = money.Add(fee, money.Cost(n, prices[meter]))
 	}

@@ -262,7 +262,7 @@ func TestCutStream(t *testing.T) {
 	h := request{
 		path: "/v1/messages", overlay: pricedOverlay,
 		body: `{"model":"opus","max_tokens":6,"stream":true,"speed":"fast","tools":[{"type":"web_search_20250305","name":"web_search","max_uses":4}],"messages":[{"role":"user","content":"Hello"}]}`,
-		provider: [][]abi.Event{streamEvents("data: {\"type\":\"message_start\",\"message\":{\"id\":\"m\",\"usage\":{\"input_tokens\":9,\"output_tokens\":1}}}\n\n" +
+		provider: [][]abi.Event{streamEvents("data: {\"type\":\"message_start\",\"message\":{\"id\":\"m\",\"usage\":{\"input_tokens\":9,\"output_tokens\":1}}}\n\n"+
 			"data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"Hello\"}}\n\n", "end")},
 	}.run(t)
 	settle := sentCommands[*keymeter.Settle](h)[0]

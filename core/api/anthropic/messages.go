@@ -6,6 +6,7 @@ import (
 	"github.com/postern-ai/postern/core/api"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/jsontext"
+	"github.com/postern-ai/postern/core/jsonvalue"
 )
 
 func (r *reader) messages(v gjson.Result) {
@@ -94,9 +95,9 @@ func (r *reader) content(at place, v gjson.Result, role chat.Role) []chat.Part {
 
 // noteForeign notes a block of an unknown type, or with a source that chat.Request cannot represent.
 func (r *reader) noteForeign(at place, v gjson.Result) {
-	api.Each(v.Get("tools"), func(t gjson.Result) { r.declared(at.name(".tools"), t) })
-	kind := v.Get("type")
-	if source := v.Get("source.type"); source.Exists() && (kind.Str == "image" || kind.Str == "document") {
+	api.Each(jsonvalue.Get(v.Raw, "tools"), func(t gjson.Result) { r.declared(at.name(".tools"), t) })
+	kind := jsonvalue.Get(v.Raw, "type")
+	if source := jsonvalue.Get(v.Raw, "source.type"); source.Exists() && (kind.Str == "image" || kind.Str == "document") {
 		r.NoteForeign(at.name(".source.type"), source)
 		return
 	}
@@ -234,15 +235,15 @@ func (r *reader) source(at place, v gjson.Result, kind chat.PartKind) (p chat.Pa
 	if r.object(at, ".source", v) == "" {
 		return p
 	}
-	switch from := v.Get("type"); {
+	switch from := jsonvalue.Get(v.Raw, "type"); {
 	case from.Type != gjson.String:
 		r.WrongType(at.name(".source.type"), "a string", from)
 	case from.Str == "base64":
-		p = chat.Part{Kind: kind, Media: r.requiredText(at, ".source.media_type", v.Get("media_type")), Data: r.requiredText(at, ".source.data", v.Get("data"))}
+		p = chat.Part{Kind: kind, Media: r.requiredText(at, ".source.media_type", jsonvalue.Get(v.Raw, "media_type")), Data: r.requiredText(at, ".source.data", jsonvalue.Get(v.Raw, "data"))}
 	case from.Str == "url":
-		p = chat.Part{Kind: kind, URL: r.requiredText(at, ".source.url", v.Get("url"))}
+		p = chat.Part{Kind: kind, URL: r.requiredText(at, ".source.url", jsonvalue.Get(v.Raw, "url"))}
 	case from.Str == "text" && kind == chat.File:
-		plain := r.text(at, ".source.data", v.Get("data")).Plain()
+		plain := r.text(at, ".source.data", jsonvalue.Get(v.Raw, "data")).Plain()
 		p = chat.Part{Kind: kind, Media: "text/plain", Data: jsontext.Escaped(appendBase64(nil, plain))}
 	}
 	return p

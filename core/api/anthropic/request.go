@@ -12,6 +12,7 @@ import (
 	"github.com/postern-ai/postern/core/api"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/jsontext"
+	"github.com/postern-ai/postern/core/jsonvalue"
 )
 
 // Family is the Messages API family.
@@ -31,7 +32,7 @@ type reader struct {
 // Request has them as Foreign parts, Raw tools and Extra; Members has them unchanged.
 func Parse(p *api.Parser, root gjson.Result) api.Parsed {
 	r := parse(p, root)
-	if r.out.Request.MaxTokens == 0 && !root.Get("max_tokens").Exists() {
+	if r.out.Request.MaxTokens == 0 && !jsonvalue.Get(root.Raw, "max_tokens").Exists() {
 		p.Wrong("max_tokens", "is required")
 	}
 	return r.out
@@ -67,7 +68,7 @@ func parse(p *api.Parser, root gjson.Result) *reader {
 		}
 		return !p.Full()
 	})
-	p.Priced(&r.out.Request, "", 0)
+	p.Priced(&r.out.Request, "")
 	if !model {
 		p.Wrong("model", "is required")
 	}
@@ -139,8 +140,8 @@ func (r *reader) priced(name string, v gjson.Result) {
 	case "compaction":
 		q.Compacts = q.Compacts || v.Type != gjson.Null
 	case "context_management":
-		api.Each(v.Get("edits"), func(edit gjson.Result) {
-			q.Compacts = q.Compacts || strings.HasPrefix(edit.Get("type").Str, "compact")
+		api.Each(jsonvalue.Get(v.Raw, "edits"), func(edit gjson.Result) {
+			q.Compacts = q.Compacts || strings.HasPrefix(jsonvalue.Get(edit.Raw, "type").Str, "compact")
 		})
 	}
 }
@@ -168,7 +169,7 @@ func (r *reader) metadata(v gjson.Result) {
 	if r.Object("metadata", v) == "" {
 		return
 	}
-	if user := v.Get("user_id"); user.Exists() && user.Type != gjson.Null {
+	if user := jsonvalue.Get(v.Raw, "user_id"); user.Exists() && user.Type != gjson.Null {
 		r.out.Request.User = r.Text("metadata.user_id", user)
 	}
 }
@@ -206,7 +207,7 @@ func (r *reader) tools(v gjson.Result) string {
 
 // provided records a provider tool and returns it with a limit of its calls.
 func (r *reader) provided(i int, v gjson.Result, kind string) string {
-	entry, impose := r.Use(wire, api.At("tools", i, ".max_uses"), chat.ToolName(kind), v.Get("max_uses"))
+	entry, impose := r.Use(wire, api.At("tools", i, ".max_uses"), chat.ToolName(kind), jsonvalue.Get(v.Raw, "max_uses"))
 	if impose {
 		return api.WithMember(v, entry.Limit, entry.Max)
 	}
@@ -216,8 +217,8 @@ func (r *reader) provided(i int, v gjson.Result, kind string) string {
 // declared records a provider tool that a block of the conversation declares. The block is forwarded unchanged, so a tool whose
 // calls cost must have a limit.
 func (r *reader) declared(field string, v gjson.Result) {
-	if kind := v.Get("type").Str; kind != "" && kind != "custom" {
-		if entry, missing := r.Use(wire, field, chat.ToolName(kind), v.Get("max_uses")); missing {
+	if kind := jsonvalue.Get(v.Raw, "type").Str; kind != "" && kind != "custom" {
+		if entry, missing := r.Use(wire, field, chat.ToolName(kind), jsonvalue.Get(v.Raw, "max_uses")); missing {
 			r.Wrong(field, "must have "+entry.Limit)
 		}
 	}
@@ -231,7 +232,7 @@ func (r *reader) tool(i int, v gjson.Result) (t chat.Tool) {
 		r.WrongType(api.At("tools", i, ""), "an object", v)
 		return t
 	}
-	kind, name, schema := v.Get("type"), v.Get("name"), v.Get("input_schema")
+	kind, name, schema := jsonvalue.Get(v.Raw, "type"), jsonvalue.Get(v.Raw, "name"), jsonvalue.Get(v.Raw, "input_schema")
 	if kind.Type == gjson.String && kind.Str != "custom" {
 		r.NoteForeign(api.At("tools", i, ".type"), kind)
 		return chat.Tool{Raw: r.provided(i, v, kind.Str)}
@@ -246,11 +247,11 @@ func (r *reader) tool(i int, v gjson.Result) (t chat.Tool) {
 		r.WrongType(api.At("tools", i, ".input_schema"), "an object", schema)
 	}
 	t.Schema = schema.Raw
-	if d := v.Get("description"); d.Exists() && d.Type != gjson.Null {
+	if d := jsonvalue.Get(v.Raw, "description"); d.Exists() && d.Type != gjson.Null {
 		t.Description = r.Text(api.At("tools", i, ".description"), d)
 	}
-	t.Strict = r.Bool(api.At("tools", i, ".strict"), v.Get("strict"))
-	t.Cache = r.Object(api.At("tools", i, ".cache_control"), v.Get("cache_control"))
+	t.Strict = r.Bool(api.At("tools", i, ".strict"), jsonvalue.Get(v.Raw, "strict"))
+	t.Cache = r.Object(api.At("tools", i, ".cache_control"), jsonvalue.Get(v.Raw, "cache_control"))
 	return t
 }
 
@@ -259,7 +260,7 @@ func (r *reader) toolChoice(v gjson.Result) {
 		return
 	}
 	choice := &r.out.Request.ToolChoice
-	switch kind := v.Get("type"); kind.Str {
+	switch kind := jsonvalue.Get(v.Raw, "type"); kind.Str {
 	case "auto":
 		choice.Choice = chat.ChoiceAuto
 	case "any":
@@ -268,11 +269,11 @@ func (r *reader) toolChoice(v gjson.Result) {
 		choice.Choice = chat.ChoiceNone
 	case "tool":
 		choice.Choice = chat.ChoiceTool
-		choice.Name = r.Text("tool_choice.name", v.Get("name"))
+		choice.Name = r.Text("tool_choice.name", jsonvalue.Get(v.Raw, "name"))
 	default:
 		r.WrongValue("tool_choice.type", "auto, any, tool or none", kind)
 	}
-	switch r.Bool("tool_choice.disable_parallel_tool_use", v.Get("disable_parallel_tool_use")) {
+	switch r.Bool("tool_choice.disable_parallel_tool_use", jsonvalue.Get(v.Raw, "disable_parallel_tool_use")) {
 	case "true":
 		r.out.Request.ParallelTools = "false"
 	case "false":
@@ -287,11 +288,11 @@ func (r *reader) thinking(v gjson.Result) {
 		return
 	}
 	q := &r.out.Request
-	switch kind := v.Get("type"); {
+	switch kind := jsonvalue.Get(v.Raw, "type"); {
 	case kind.Type != gjson.String:
 		r.WrongType("thinking.type", "a string", kind)
 	case kind.Str == "enabled":
-		budget := v.Get("budget_tokens")
+		budget := jsonvalue.Get(v.Raw, "budget_tokens")
 		if !budget.Exists() {
 			r.Wrong("thinking.budget_tokens", "is required")
 		}
@@ -303,7 +304,7 @@ func (r *reader) thinking(v gjson.Result) {
 	default:
 		q.Extra = append(q.Extra, chat.Member{Name: "thinking", Value: v.Raw})
 	}
-	q.Reasoning.Visible = v.Get("display").Str == "summarized"
+	q.Reasoning.Visible = jsonvalue.Get(v.Raw, "display").Str == "summarized"
 }
 
 // outputConfig reads {"effort","format":{"type":"json_schema","schema":{…}}}.
@@ -311,14 +312,14 @@ func (r *reader) outputConfig(v gjson.Result) {
 	if r.Object("output_config", v) == "" {
 		return
 	}
-	if effort := v.Get("effort"); effort.Exists() && effort.Type != gjson.Null {
+	if effort := jsonvalue.Get(v.Raw, "effort"); effort.Exists() && effort.Type != gjson.Null {
 		r.out.Request.Reasoning.Effort = r.Text("output_config.effort", effort).Plain()
 	}
-	format := v.Get("format")
-	if r.Object("output_config.format", format) == "" || format.Get("type").Str != "json_schema" {
+	format := jsonvalue.Get(v.Raw, "format")
+	if r.Object("output_config.format", format) == "" || jsonvalue.Get(format.Raw, "type").Str != "json_schema" {
 		return
 	}
-	schema := format.Get("schema")
+	schema := jsonvalue.Get(format.Raw, "schema")
 	if !schema.IsObject() {
 		r.WrongType("output_config.format.schema", "an object", schema)
 	}

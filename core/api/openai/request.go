@@ -4,14 +4,12 @@
 package openai
 
 import (
-	"strings"
-
 	"github.com/tidwall/gjson"
 
 	"github.com/postern-ai/postern/core/api"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/jsontext"
-	provider "github.com/postern-ai/postern/core/provider/openai"
+	"github.com/postern-ai/postern/core/jsonvalue"
 )
 
 // Family returns the chat completions family.
@@ -38,36 +36,19 @@ func Parse(p *api.Parser, root gjson.Result) api.Parsed {
 		if !p.Forwards("openai", name, &out) {
 			return true
 		}
-		switch name {
-		case "model":
-			r.Model = p.Model(v)
+		switch {
+		case own(p, r, name, v):
 			return true
-		case "service_tier":
-			p.Term(name, v)
-			return true
-		case "stream":
-			r.Stream = p.Bool(name, v) == "true"
-			return true
-		case "stream_options":
-			r.IncludeUsage = v.Get("include_usage").Bool()
-			return true
-		case "max_tokens", "max_completion_tokens":
-			if n := p.Integer(name, v, 1, api.MaxTokens); n > 0 {
-				r.MaxTokens = n
-			}
-			return true
-		case "messages":
+		case name == "messages":
 			haveMessages = true
 			r.Messages = messages(p, v)
-		default:
-			if !parameter(p, r, name, v) {
-				r.Extra = append(r.Extra, chat.Member{Name: name, Value: v.Raw})
-			}
+		case !parameter(p, r, name, v):
+			r.Extra = append(r.Extra, chat.Member{Name: name, Value: v.Raw})
 		}
 		out.Members = api.AppendMember(out.Members, key, v)
 		return true
 	})
-	p.Priced(r, "", 0)
+	p.Priced(r, "")
 	if r.Model == "" && len(p.Details) == 0 {
 		p.Wrong("model", "is required")
 	}
@@ -75,6 +56,27 @@ func Parse(p *api.Parser, root gjson.Result) api.Parsed {
 		p.Wrong("messages", "is required")
 	}
 	return out
+}
+
+// own reads a member that Postern writes itself. It returns false for the others.
+func own(p *api.Parser, r *chat.Request, name string, v gjson.Result) bool {
+	switch name {
+	case "model":
+		r.Model = p.Model(v)
+	case "stream":
+		r.Stream = p.Bool(name, v) == "true"
+	case "service_tier":
+		p.Term(name, v)
+	case "stream_options":
+		r.IncludeUsage = jsonvalue.Get(v.Raw, "include_usage").Bool()
+	case "max_tokens", "max_completion_tokens":
+		if n := p.Integer(name, v, 1, api.MaxTokens); n > 0 {
+			r.MaxTokens = n
+		}
+	default:
+		return false
+	}
+	return true
 }
 
 // parameter reads a generation parameter or tool setting. It returns false for an unknown member.
@@ -136,7 +138,7 @@ func priced(p *api.Parser, name string, v gjson.Result) {
 			p.Use(Wire, name, name, gjson.Result{})
 		}
 	case "prompt_cache_options":
-		p.Term(CacheTTL, v.Get("ttl"))
+		p.Term(CacheTTL, jsonvalue.Get(v.Raw, "ttl"))
 	}
 }
 
@@ -168,11 +170,11 @@ func format(p *api.Parser, v gjson.Result) (f chat.Format) {
 		p.WrongValue("response_format", "an object", v)
 		return f
 	}
-	switch kind := v.Get("type"); kind.Str {
+	switch kind := jsonvalue.Get(v.Raw, "type"); kind.Str {
 	case "json_object":
 		f.Kind = chat.FormatJSON
 	case "json_schema":
-		s := v.Get("json_schema")
+		s := jsonvalue.Get(v.Raw, "json_schema")
 		if !s.IsObject() {
 			p.WrongType("response_format.json_schema", "an object", s)
 			return f
@@ -216,7 +218,7 @@ func tools(p *api.Parser, v gjson.Result) (tools []chat.Tool) {
 }
 
 func tool(p *api.Parser, index int, v gjson.Result) (t chat.Tool) {
-	if kind := v.Get("type"); kind.Str != "function" {
+	if kind := jsonvalue.Get(v.Raw, "type"); kind.Str != "function" {
 		if !v.IsObject() || kind.Str == "" {
 			p.WrongType(api.At("tools", index, ".type"), "a non-empty string", kind)
 		}
@@ -225,7 +227,7 @@ func tool(p *api.Parser, index int, v gjson.Result) (t chat.Tool) {
 		p.Use(Wire, field, chat.ToolName(kind.Str), gjson.Result{})
 		return chat.Tool{Raw: v.Raw}
 	}
-	f := v.Get("function")
+	f := jsonvalue.Get(v.Raw, "function")
 	f.ForEach(func(key, v gjson.Result) bool {
 		switch key.Str {
 		case "name":
@@ -244,7 +246,7 @@ func tool(p *api.Parser, index int, v gjson.Result) (t chat.Tool) {
 	if t.Name == "" {
 		p.Wrong(api.At("tools", index, ".function.name"), "is required")
 	}
-	if cache := v.Get("cache_control"); cache.IsObject() { // an extension that OpenRouter and others support
+	if cache := jsonvalue.Get(v.Raw, "cache_control"); cache.IsObject() { // an extension that OpenRouter and others support
 		t.Cache = cache.Raw
 	}
 	return t
@@ -254,7 +256,7 @@ func toolChoice(p *api.Parser, v gjson.Result) chat.ToolChoice {
 	if v.Type == gjson.Null {
 		return chat.ToolChoice{}
 	}
-	if name := v.Get("function.name"); v.Get("type").Str == "function" && name.Type == gjson.String {
+	if name := jsonvalue.Get(v.Raw, "function.name"); jsonvalue.Get(v.Raw, "type").Str == "function" && name.Type == gjson.String {
 		return chat.ToolChoice{Choice: chat.ChoiceTool, Name: jsontext.Inside(name.Raw)}
 	}
 	if v.Type == gjson.String {
@@ -271,183 +273,4 @@ func toolChoice(p *api.Parser, v gjson.Result) chat.ToolChoice {
 		p.WrongValue("tool_choice", "auto, none, required or a function", v)
 	}
 	return chat.ToolChoice{}
-}
-
-func messages(p *api.Parser, list gjson.Result) (all []chat.Message) {
-	if !list.IsArray() {
-		p.WrongType("messages", "an array", list)
-		return nil
-	}
-	count := 0
-	list.ForEach(func(_, v gjson.Result) bool {
-		if !p.CountElement("messages") {
-			return false
-		}
-		all = append(all, message(p, count, v))
-		count++
-		return !p.Full()
-	})
-	if count == 0 {
-		p.Wrong("messages", "must not be empty")
-	}
-	return all
-}
-
-var roles = []struct {
-	name string
-	role chat.Role
-}{
-	{"system", chat.System}, {"developer", chat.System}, {"user", chat.User}, {"assistant", chat.Assistant},
-	{"tool", chat.ToolRole}, {"function", chat.ToolRole},
-}
-
-func message(p *api.Parser, index int, v gjson.Result) (m chat.Message) {
-	if !v.IsObject() {
-		p.WrongType(api.At("messages", index, ""), "an object", v)
-		return m
-	}
-	var content, calls gjson.Result
-	var id, reasoning, refusal jsontext.Escaped
-	api.Members(v, func(key, raw string) bool {
-		switch v := api.Undecoded(raw); key {
-		case "role":
-			m.Role = role(p, index, gjson.Parse(raw))
-		case "content":
-			content = v
-		case "name":
-			m.Name = wireText(v)
-		case "tool_calls":
-			calls = v
-		case "tool_call_id":
-			id = p.Text(api.At("messages", index, ".tool_call_id"), v)
-		case "reasoning_content", "reasoning":
-			reasoning = wireText(v)
-		case "refusal":
-			refusal = wireText(v)
-		}
-		return true
-	})
-	if m.Role == 0 {
-		p.Wrong(api.At("messages", index, ".role"), "is required")
-		return m
-	}
-	if reasoning != "" {
-		m.Parts = append(m.Parts, chat.Part{Kind: chat.Thinking, Text: reasoning})
-	}
-	parts := contentParts(p, index, content)
-	if refusal != "" {
-		parts = append(parts, chat.Part{Kind: chat.Refusal, Text: refusal})
-	}
-	if m.Role == chat.ToolRole {
-		m.Parts = []chat.Part{{Kind: chat.ToolResult, ID: id, Name: m.Name, Parts: parts}}
-		return m
-	}
-	m.Parts = append(m.Parts, parts...)
-	if calls.IsArray() {
-		calls.ForEach(func(_, call gjson.Result) bool {
-			if !p.CountElement("messages") {
-				return false
-			}
-			m.Parts = append(m.Parts, provider.ToolCall(call))
-			return true
-		})
-	}
-	if len(m.Parts) == 0 && m.Role != chat.Assistant && !content.Exists() {
-		p.Wrong(api.At("messages", index, ".content"), "is required")
-	}
-	return m
-}
-
-func role(p *api.Parser, index int, v gjson.Result) chat.Role {
-	for _, r := range roles {
-		if v.Str == r.name {
-			return r.role
-		}
-	}
-	p.WrongValue(api.At("messages", index, ".role"), "system, developer, user, assistant or tool", v)
-	return chat.User
-}
-
-func wireText(v gjson.Result) jsontext.Escaped {
-	if v.Type != gjson.String {
-		return ""
-	}
-	return jsontext.Inside(v.Raw)
-}
-
-func contentParts(p *api.Parser, index int, v gjson.Result) (parts []chat.Part) {
-	switch {
-	case v.Type == gjson.Null:
-	case v.Type == gjson.String:
-		if text := jsontext.Inside(v.Raw); text != "" {
-			parts = []chat.Part{{Kind: chat.Text, Text: text}}
-		}
-	case v.IsArray():
-		count := 0
-		v.ForEach(func(_, part gjson.Result) bool {
-			if !p.CountElement("messages") {
-				return false
-			}
-			p.Term(CacheTTL, part.Get("prompt_cache_breakpoint.ttl"))
-			if c, ok := contentPart(part); ok {
-				parts = append(parts, c)
-			} else {
-				parts = append(parts, chat.Part{Kind: chat.Foreign})
-				foreignPart(p, api.At("messages", index, api.At(".content", count, "")), part)
-			}
-			count++
-			return !p.Full()
-		})
-	default:
-		p.WrongType(api.At("messages", index, ".content"), "a string or an array of parts", v)
-	}
-	return parts
-}
-
-// foreignPart checks and notes a part of a type that chat.Request cannot represent.
-func foreignPart(p *api.Parser, field string, part gjson.Result) {
-	kind := part.Get("type")
-	if !part.IsObject() || kind.Type != gjson.String {
-		p.Wrong(field, "must be an object with a string \"type\"")
-	}
-	p.NoteForeign(field+".type", kind)
-}
-
-// contentPart reads a content part. It returns false for types that chat.Request cannot represent; targets of
-// this dialect still get them, in Members.
-func contentPart(v gjson.Result) (c chat.Part, ok bool) {
-	switch v.Get("type").Str {
-	case "text":
-		c = chat.Part{Kind: chat.Text, Text: wireText(v.Get("text"))}
-	case "refusal":
-		c = chat.Part{Kind: chat.Refusal, Text: wireText(v.Get("refusal"))}
-	case "image_url":
-		c = chat.Part{Kind: chat.Image, Detail: wireText(v.Get("image_url.detail"))}
-		url := v.Get("image_url.url")
-		if !url.Exists() {
-			url = v.Get("image_url")
-		}
-		address(&c, wireText(url))
-	case "input_audio":
-		c = chat.Part{Kind: chat.Audio, Media: wireText(v.Get("input_audio.format")), Data: wireText(v.Get("input_audio.data"))}
-	case "file":
-		c = chat.Part{Kind: chat.File, Name: wireText(v.Get("file.filename"))}
-		address(&c, wireText(v.Get("file.file_data")))
-	default:
-		return c, false
-	}
-	if cache := v.Get("cache_control"); cache.IsObject() {
-		c.Cache = cache.Raw
-	}
-	return c, true
-}
-
-// address sets Media and Data from a data URL, or URL from any other.
-func address(c *chat.Part, url jsontext.Escaped) {
-	media, data, ok := strings.Cut(strings.TrimPrefix(string(url), "data:"), ";base64,")
-	if !ok || !strings.HasPrefix(string(url), "data:") {
-		c.URL = url
-		return
-	}
-	c.Media, c.Data = jsontext.Escaped(media), jsontext.Escaped(data)
 }

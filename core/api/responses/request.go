@@ -13,6 +13,7 @@ import (
 	"github.com/postern-ai/postern/core/api/openai"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/jsontext"
+	"github.com/postern-ai/postern/core/jsonvalue"
 	openaiwire "github.com/postern-ai/postern/core/provider/openai"
 	wire "github.com/postern-ai/postern/core/provider/responses"
 )
@@ -33,31 +34,17 @@ func Parse(p *api.Parser, root gjson.Result) api.Parsed {
 	out := api.Parsed{Request: chat.Request{Dialect: chat.Responses}}
 	out.Members = make([]byte, 0, len(root.Raw))
 	r := &out.Request
-	haveInput, maxCalls := false, uint64(0)
+	haveInput := false
 	var instructions jsontext.Escaped
 	root.ForEach(func(key, v gjson.Result) bool {
 		name := key.String()
 		if !p.Forwards("responses", name, &out) {
 			return true
 		}
+		if own(p, r, name, v) {
+			return !p.Full()
+		}
 		switch name {
-		case "service_tier":
-			p.Term(name, v)
-			return true
-		case "max_tool_calls":
-			maxCalls = p.Integer(name, v, 1, maxToolCalls)
-			return true
-		case "model":
-			r.Model = p.Model(v)
-			return true
-		case "stream":
-			r.Stream = p.Bool(name, v) == "true"
-			return true
-		case "max_output_tokens":
-			r.MaxTokens = p.Integer(name, v, 1, api.MaxTokens)
-			return true
-		case "store":
-			return true
 		case "instructions":
 			if v.Type != gjson.Null {
 				instructions = p.Text(name, v)
@@ -65,16 +52,8 @@ func Parse(p *api.Parser, root gjson.Result) api.Parsed {
 		case "input":
 			haveInput = true
 			r.Messages = input(p, v)
-		case "background":
-			if p.Bool(name, v) == "true" {
-				p.Wrong(name, "is not supported: responses are not stored; omit it or send false")
-			}
 		default:
-			for _, s := range stateful {
-				if name == s && v.Type != gjson.Null {
-					p.Wrong(name, "is not supported: responses are not stored; send the whole conversation in input")
-				}
-			}
+			refuseState(p, name, v)
 			if !parameter(p, r, name, v) {
 				r.Extra = append(r.Extra, chat.Member{Name: name, Value: v.Raw})
 			}
@@ -82,7 +61,7 @@ func Parse(p *api.Parser, root gjson.Result) api.Parsed {
 		out.Members = api.AppendMember(out.Members, key, v)
 		return !p.Full()
 	})
-	p.Priced(r, wireName, maxCalls)
+	p.Priced(r, wireName)
 	if instructions != "" {
 		words := chat.Message{Role: chat.System, Parts: []chat.Part{{Kind: chat.Text, Text: instructions}}}
 		r.Messages = append([]chat.Message{words}, r.Messages...)
@@ -94,6 +73,37 @@ func Parse(p *api.Parser, root gjson.Result) api.Parsed {
 		p.Wrong("input", "is required")
 	}
 	return out
+}
+
+// own reads a member that Postern writes itself. It returns false for the others.
+func own(p *api.Parser, r *chat.Request, name string, v gjson.Result) bool {
+	switch name {
+	case "model":
+		r.Model = p.Model(v)
+	case "stream":
+		r.Stream = p.Bool(name, v) == "true"
+	case "service_tier":
+		p.Term(name, v)
+	case "max_output_tokens":
+		r.MaxTokens = p.Integer(name, v, 1, api.MaxTokens)
+	case "max_tool_calls":
+		r.MaxToolCalls = p.Integer(name, v, 1, maxToolCalls)
+	default:
+		return name == "store"
+	}
+	return true
+}
+
+// refuseState refuses members that need stored responses.
+func refuseState(p *api.Parser, name string, v gjson.Result) {
+	if name == "background" && p.Bool(name, v) == "true" {
+		p.Wrong(name, "is not supported: responses are not stored; omit it or send false")
+	}
+	for _, s := range stateful {
+		if name == s && v.Type != gjson.Null {
+			p.Wrong(name, "is not supported: responses are not stored; send the whole conversation in input")
+		}
+	}
 }
 
 // parameter reads a generation parameter or tool setting. It returns false for members that only a target of
@@ -119,16 +129,16 @@ func parameter(p *api.Parser, r *chat.Request, name string, v gjson.Result) bool
 	case "tool_choice":
 		r.ToolChoice = toolChoice(p, v)
 	case "text":
-		r.Format = format(p, v.Get("format"))
+		r.Format = format(p, jsonvalue.Get(v.Raw, "format"))
 	case "reasoning":
-		r.Reasoning.Effort = v.Get("effort").Str
-		summary := v.Get("summary").Str
+		r.Reasoning.Effort = jsonvalue.Get(v.Raw, "effort").Str
+		summary := jsonvalue.Get(v.Raw, "summary").Str
 		r.Reasoning.Visible = summary != "" && summary != "none"
 	case "prompt_cache_options":
-		p.Term(openai.CacheTTL, v.Get("ttl"))
+		p.Term(openai.CacheTTL, jsonvalue.Get(v.Raw, "ttl"))
 		return v.Type == gjson.Null
 	case "context_management":
-		r.Compacts = v.Get("0").Exists()
+		r.Compacts = jsonvalue.Get(v.Raw, "0").Exists()
 		return v.Type == gjson.Null
 	case "include", "truncation", "metadata", "prompt_cache_key", "safety_identifier":
 		// No other dialect has an equivalent. For other dialects, include is dropped without a warning.
@@ -140,13 +150,13 @@ func parameter(p *api.Parser, r *chat.Request, name string, v gjson.Result) bool
 }
 
 func format(p *api.Parser, v gjson.Result) (f chat.Format) {
-	switch kind := v.Get("type"); kind.Str {
+	switch kind := jsonvalue.Get(v.Raw, "type"); kind.Str {
 	case "json_object":
 		f.Kind = chat.FormatJSON
 	case "json_schema":
-		f = chat.Format{Kind: chat.FormatSchema, Name: inside(v.Get("name")), Description: inside(v.Get("description"))}
-		f.Schema = p.Object("text.format.schema", v.Get("schema"))
-		f.Strict = p.Bool("text.format.strict", v.Get("strict"))
+		f = chat.Format{Kind: chat.FormatSchema, Name: inside(jsonvalue.Get(v.Raw, "name")), Description: inside(jsonvalue.Get(v.Raw, "description"))}
+		f.Schema = p.Object("text.format.schema", jsonvalue.Get(v.Raw, "schema"))
+		f.Strict = p.Bool("text.format.strict", jsonvalue.Get(v.Raw, "strict"))
 	case "", "text":
 	default:
 		p.WrongValue("text.format.type", "text, json_object or json_schema", kind)
@@ -173,18 +183,18 @@ func tools(p *api.Parser, v gjson.Result) (all []chat.Tool) {
 		if !p.CountElement("tools") {
 			return false
 		}
-		if kind := t.Get("type"); kind.Str != "function" {
+		if kind := jsonvalue.Get(t.Raw, "type"); kind.Str != "function" {
 			p.NoteForeign(api.At("tools", len(all), ".type"), kind)
 			use(p, api.At("tools", len(all), ""), t)
 			all = append(all, chat.Tool{Raw: t.Raw})
 			return true
 		}
-		tool := chat.Tool{Name: inside(t.Get("name")), Description: inside(t.Get("description"))}
+		tool := chat.Tool{Name: inside(jsonvalue.Get(t.Raw, "name")), Description: inside(jsonvalue.Get(t.Raw, "description"))}
 		if tool.Name == "" {
 			p.Wrong(api.At("tools", len(all), ".name"), "is required")
 		}
-		tool.Schema = p.Object(api.At("tools", len(all), ".parameters"), t.Get("parameters"))
-		tool.Strict = p.Bool(api.At("tools", len(all), ".strict"), t.Get("strict"))
+		tool.Schema = p.Object(api.At("tools", len(all), ".parameters"), jsonvalue.Get(t.Raw, "parameters"))
+		tool.Strict = p.Bool(api.At("tools", len(all), ".strict"), jsonvalue.Get(t.Raw, "strict"))
 		all = append(all, tool)
 		return !p.Full()
 	})
@@ -192,7 +202,7 @@ func tools(p *api.Parser, v gjson.Result) (all []chat.Tool) {
 }
 
 func toolChoice(p *api.Parser, v gjson.Result) chat.ToolChoice {
-	if name := v.Get("name"); v.IsObject() && v.Get("type").Str == "function" && name.Type == gjson.String {
+	if name := jsonvalue.Get(v.Raw, "name"); v.IsObject() && jsonvalue.Get(v.Raw, "type").Str == "function" && name.Type == gjson.String {
 		return chat.ToolChoice{Choice: chat.ChoiceTool, Name: inside(name)}
 	}
 	switch {
@@ -240,48 +250,48 @@ func input(p *api.Parser, v gjson.Result) (messages []chat.Message) {
 }
 
 func readItem(p *api.Parser, index int, v gjson.Result) (chat.Role, []chat.Part) {
-	kind := v.Get("type").Str
+	kind := jsonvalue.Get(v.Raw, "type").Str
 	switch {
 	case !v.IsObject():
 		p.WrongType(api.At("input", index, ""), "an object", v)
-	case kind == "message" || kind == "" && v.Get("role").Exists():
+	case kind == "message" || kind == "" && jsonvalue.Get(v.Raw, "role").Exists():
 		return message(p, index, v)
 	case kind == "function_call":
 		return chat.Assistant, []chat.Part{{
-			Kind: chat.ToolCall, ID: p.Text(api.At("input", index, ".call_id"), v.Get("call_id")), Name: inside(v.Get("name")),
-			Args: openaiwire.Arguments(v.Get("arguments")),
+			Kind: chat.ToolCall, ID: p.Text(api.At("input", index, ".call_id"), jsonvalue.Get(v.Raw, "call_id")), Name: inside(jsonvalue.Get(v.Raw, "name")),
+			Args: openaiwire.Arguments(jsonvalue.Get(v.Raw, "arguments")),
 		}}
 	case kind == "function_call_output":
 		return chat.ToolRole, []chat.Part{{
-			Kind: chat.ToolResult, ID: p.Text(api.At("input", index, ".call_id"), v.Get("call_id")),
-			Parts: content(p, api.At("input", index, ".output"), v.Get("output")),
+			Kind: chat.ToolResult, ID: p.Text(api.At("input", index, ".call_id"), jsonvalue.Get(v.Raw, "call_id")),
+			Parts: content(p, api.At("input", index, ".output"), jsonvalue.Get(v.Raw, "output")),
 		}}
 	case kind == "reasoning":
 		return chat.Assistant, reasoning(v)
 	case kind == "item_reference":
 		p.Wrong(api.At("input", index, ""), "is an item_reference, which is not supported: items are not stored; send the item itself")
 	}
-	p.NoteForeign(api.At("input", index, ".type"), v.Get("type"))
+	p.NoteForeign(api.At("input", index, ".type"), jsonvalue.Get(v.Raw, "type"))
 	uses(p, api.At("input", index, ""), v)
 	return chat.Assistant, []chat.Part{{Kind: chat.Foreign}}
 }
 
 func reasoning(v gjson.Result) []chat.Part {
 	part := chat.Part{Kind: chat.Thinking}
-	if summary := v.Get("summary"); summary.IsArray() {
+	if summary := jsonvalue.Get(v.Raw, "summary"); summary.IsArray() {
 		summary.ForEach(func(_, s gjson.Result) bool {
-			part.Text += inside(s.Get("text"))
+			part.Text += inside(jsonvalue.Get(s.Raw, "text"))
 			return true
 		})
 	}
-	if encrypted := inside(v.Get("encrypted_content")); encrypted != "" {
+	if encrypted := inside(jsonvalue.Get(v.Raw, "encrypted_content")); encrypted != "" {
 		part.Signature = wire.Mark + encrypted
 	}
 	return []chat.Part{part}
 }
 
 func message(p *api.Parser, index int, v gjson.Result) (role chat.Role, parts []chat.Part) {
-	switch name := v.Get("role"); name.Str {
+	switch name := jsonvalue.Get(v.Raw, "role"); name.Str {
 	case "user":
 		role = chat.User
 	case "assistant":
@@ -291,7 +301,7 @@ func message(p *api.Parser, index int, v gjson.Result) (role chat.Role, parts []
 	default:
 		p.WrongValue(api.At("input", index, ".role"), "user, assistant, system or developer", name)
 	}
-	return role, content(p, api.At("input", index, ".content"), v.Get("content"))
+	return role, content(p, api.At("input", index, ".content"), jsonvalue.Get(v.Raw, "content"))
 }
 
 func content(p *api.Parser, field string, v gjson.Result) (parts []chat.Part) {
@@ -303,7 +313,7 @@ func content(p *api.Parser, field string, v gjson.Result) (parts []chat.Part) {
 		return nil
 	}
 	v.ForEach(func(_, c gjson.Result) bool {
-		p.Term(openai.CacheTTL, c.Get("prompt_cache_breakpoint.ttl"))
+		p.Term(openai.CacheTTL, jsonvalue.Get(c.Raw, "prompt_cache_breakpoint.ttl"))
 		read := part(c)
 		if read.Kind == chat.Foreign {
 			notePart(p, api.At(field, len(parts), ""), c)
@@ -316,25 +326,25 @@ func content(p *api.Parser, field string, v gjson.Result) (parts []chat.Part) {
 
 // notePart notes a part of an unknown type, or a stored file or image.
 func notePart(p *api.Parser, field string, v gjson.Result) {
-	if id := v.Get("file_id"); id.Exists() {
+	if id := jsonvalue.Get(v.Raw, "file_id"); id.Exists() {
 		p.NoteForeign(field+".file_id", id)
 		return
 	}
-	p.NoteForeign(field+".type", v.Get("type"))
+	p.NoteForeign(field+".type", jsonvalue.Get(v.Raw, "type"))
 }
 
 func part(v gjson.Result) (p chat.Part) {
-	switch v.Get("type").Str {
+	switch jsonvalue.Get(v.Raw, "type").Str {
 	case "input_text", "output_text", "text":
-		return chat.Part{Kind: chat.Text, Text: inside(v.Get("text"))}
+		return chat.Part{Kind: chat.Text, Text: inside(jsonvalue.Get(v.Raw, "text"))}
 	case "refusal":
-		return chat.Part{Kind: chat.Refusal, Text: inside(v.Get("refusal"))}
+		return chat.Part{Kind: chat.Refusal, Text: inside(jsonvalue.Get(v.Raw, "refusal"))}
 	case "input_image":
-		p = chat.Part{Kind: chat.Image, Detail: inside(v.Get("detail"))}
-		address(&p, inside(v.Get("image_url")))
+		p = chat.Part{Kind: chat.Image, Detail: inside(jsonvalue.Get(v.Raw, "detail"))}
+		address(&p, inside(jsonvalue.Get(v.Raw, "image_url")))
 	case "input_file":
-		p = chat.Part{Kind: chat.File, Name: inside(v.Get("filename")), URL: inside(v.Get("file_url"))}
-		if data := inside(v.Get("file_data")); data != "" {
+		p = chat.Part{Kind: chat.File, Name: inside(jsonvalue.Get(v.Raw, "filename")), URL: inside(jsonvalue.Get(v.Raw, "file_url"))}
+		if data := inside(jsonvalue.Get(v.Raw, "file_data")); data != "" {
 			address(&p, data)
 		}
 	}

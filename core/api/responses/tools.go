@@ -5,6 +5,7 @@ import (
 
 	"github.com/postern-ai/postern/core/api"
 	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/jsonvalue"
 )
 
 const (
@@ -17,16 +18,16 @@ const (
 
 // use records a provider tool.
 func use(p *api.Parser, field string, v gjson.Result) {
-	kind := v.Get("type")
+	kind := jsonvalue.Get(v.Raw, "type")
 	if kind.Type != gjson.String || kind.Str == "" {
 		p.WrongType(field+".type", "a non-empty string", kind)
 		return
 	}
 	name := chat.ToolName(kind.Str)
-	switch environment := v.Get("environment"); {
+	switch environment := jsonvalue.Get(v.Raw, "environment"); {
 	case name == container:
-		name = containerName(v.Get("container"))
-	case name == "shell" && environment.Get("type").Exists() && environment.Get("type").Str != "local":
+		name = containerName(jsonvalue.Get(v.Raw, "container"))
+	case name == "shell" && jsonvalue.Get(environment.Raw, "type").Exists() && jsonvalue.Get(environment.Raw, "type").Str != "local":
 		name = containerName(environment)
 	case name == "namespace":
 		uses(p, field, v)
@@ -38,10 +39,10 @@ func use(p *api.Parser, field string, v gjson.Result) {
 
 // containerName is the catalog's name of a container. One that exists already has an ID and any size, so it has no price.
 func containerName(v gjson.Result) string {
-	if !v.IsObject() || v.Get("container_id").Exists() {
+	if !v.IsObject() || jsonvalue.Get(v.Raw, "container_id").Exists() {
 		return container + ".id"
 	}
-	switch memory := v.Get("memory_limit"); {
+	switch memory := jsonvalue.Get(v.Raw, "memory_limit"); {
 	case memory.Type == gjson.Null, memory.Str == "1g":
 		return container
 	default:
@@ -52,7 +53,7 @@ func containerName(v gjson.Result) string {
 // uses records the tools that an item or a namespace declares.
 func uses(p *api.Parser, field string, v gjson.Result) {
 	i := 0
-	api.Each(v.Get("tools"), func(t gjson.Result) {
+	api.Each(jsonvalue.Get(v.Raw, "tools"), func(t gjson.Result) {
 		use(p, api.At(field+".tools", i, ""), t)
 		i++
 	})

@@ -11,6 +11,7 @@ import (
 	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/core/governor"
 	"github.com/postern-ai/postern/core/jsontext"
+	"github.com/postern-ai/postern/core/jsonvalue"
 )
 
 const (
@@ -145,15 +146,15 @@ func ModerationRequest(cfg *config.Config, model string, text jsontext.Escaped) 
 
 // ModerationScore is the highest category score of the moderation endpoint, 0 to 100; 100 if the text is flagged.
 func ModerationScore(root gjson.Result) (score uint64, ok bool) {
-	result := root.Get("results.0")
-	if !result.Get("category_scores").IsObject() {
+	result := jsonvalue.Get(root.Raw, "results.0")
+	if !jsonvalue.Get(result.Raw, "category_scores").IsObject() {
 		return 0, false
 	}
-	if result.Get("flagged").Bool() {
+	if jsonvalue.Get(result.Raw, "flagged").Bool() {
 		return 100, true
 	}
 	ok = true
-	result.Get("category_scores").ForEach(func(_, v gjson.Result) bool {
+	jsonvalue.Get(result.Raw, "category_scores").ForEach(func(_, v gjson.Result) bool {
 		n, valid := percent(v, 100)
 		score, ok = max(score, n), ok && valid
 		return ok

@@ -8,6 +8,7 @@ import (
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/governor"
 	"github.com/postern-ai/postern/core/governor/schema"
+	"github.com/postern-ai/postern/core/jsonvalue"
 )
 
 // matchAnswer checks the texts of a whole answer with Check.Schema: of each choice, or of the one that a dialect has.
@@ -18,21 +19,21 @@ func (w *walker) matchAnswer() {
 	root := gjson.ParseBytes(w.body)
 	switch w.kind {
 	case NativeAnswer:
-		w.match(root.Get("text").String(), "text")
+		w.match(jsonvalue.Get(root.Raw, "text").String(), "text")
 	case OpenAIAnswer:
 		i := 0
-		root.Get("choices").ForEach(func(_, choice gjson.Result) bool {
-			w.match(texts(choice.Get("message.content"), "text"), "choices["+strconv.Itoa(i)+"].message.content")
+		jsonvalue.Get(root.Raw, "choices").ForEach(func(_, choice gjson.Result) bool {
+			w.match(texts(jsonvalue.Get(choice.Raw, "message.content"), "text"), "choices["+strconv.Itoa(i)+"].message.content")
 			i++
 			return true
 		})
 	case AnthropicAnswer:
-		w.match(texts(root.Get("content"), "text"), "content")
+		w.match(texts(jsonvalue.Get(root.Raw, "content"), "text"), "content")
 	case ResponsesAnswer:
 		var text []byte
-		root.Get("output").ForEach(func(_, item gjson.Result) bool {
-			if item.Get("type").Str == "message" {
-				text = append(text, texts(item.Get("content"), "output_text")...)
+		jsonvalue.Get(root.Raw, "output").ForEach(func(_, item gjson.Result) bool {
+			if jsonvalue.Get(item.Raw, "type").Str == "message" {
+				text = append(text, texts(jsonvalue.Get(item.Raw, "content"), "output_text")...)
 			}
 			return true
 		})
@@ -47,8 +48,8 @@ func texts(content gjson.Result, kind string) string {
 	}
 	var text []byte
 	content.ForEach(func(_, part gjson.Result) bool {
-		if part.Get("type").Str == kind {
-			text = append(text, part.Get("text").Str...)
+		if jsonvalue.Get(part.Raw, "type").Str == kind {
+			text = append(text, jsonvalue.Get(part.Raw, "text").Str...)
 		}
 		return true
 	})

@@ -5,15 +5,16 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"github.com/postern-ai/postern/core/jsonvalue"
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
 // Failure parses {"type":"error","error":{"type","message","details":{"error_code"}},"request_id"}. Overload is
 // a 529. For most 400s only the message tells the cause.
 func Failure(status uint64, root gjson.Result) wire.Failure {
-	e := root.Get("error")
-	f := wire.Failure{Kind: wire.ByStatus(status), Message: wire.Text(e.Get("message"))}
-	switch e.Get("type").Str {
+	e := jsonvalue.Get(root.Raw, "error")
+	f := wire.Failure{Kind: wire.ByStatus(status), Message: wire.Text(jsonvalue.Get(e.Raw, "message"))}
+	switch jsonvalue.Get(e.Raw, "type").Str {
 	case "overloaded_error", "api_error", "timeout_error":
 		f.Kind = wire.FailDown
 	case "rate_limit_error":
@@ -22,7 +23,7 @@ func Failure(status uint64, root gjson.Result) wire.Failure {
 		f.Kind = wire.FailTarget
 	}
 	switch {
-	case accountBlocked(e.Get("details.error_code").Str):
+	case accountBlocked(jsonvalue.Get(e.Raw, "details.error_code").Str):
 		f.Kind = wire.FailTarget
 	case status == 400:
 		f.Kind = rejectionKind(f.Kind, string(f.Message))

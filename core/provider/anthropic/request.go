@@ -9,6 +9,7 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/jsontext"
+	"github.com/postern-ai/postern/core/jsonvalue"
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
@@ -58,7 +59,7 @@ func CountRequest(c *wire.Call, members abi.Part) abi.Action {
 
 // CountResponse parses {"input_tokens":14}.
 func CountResponse(root gjson.Result) (tokens uint64, ok bool) {
-	v := root.Get("input_tokens")
+	v := jsonvalue.Get(root.Raw, "input_tokens")
 	return wire.Count(v), v.Type == gjson.Number
 }
 

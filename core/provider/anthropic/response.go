@@ -4,6 +4,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/jsonvalue"
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
@@ -42,7 +43,7 @@ func Response(root gjson.Result) (r chat.Response, ok bool) {
 	})
 	if calls := &listed.Bought().Calls; *calls != (chat.Calls{}) {
 		e := r.Usage.Edit()
-		if e.Calls[chat.Containers] = calls[chat.Containers]; !root.Get("usage.server_tool_use").IsObject() {
+		if e.Calls[chat.Containers] = calls[chat.Containers]; !jsonvalue.Get(root.Raw, "usage.server_tool_use").IsObject() {
 			e.Calls[chat.Searches] = calls[chat.Searches]
 		}
 	}
@@ -51,18 +52,18 @@ func Response(root gjson.Result) (r chat.Response, ok bool) {
 }
 
 func blockPart(parts []chat.Part, v gjson.Result) []chat.Part {
-	switch v.Get("type").Str {
+	switch jsonvalue.Get(v.Raw, "type").Str {
 	case "text":
-		if text := wire.Text(v.Get("text")); text != "" {
+		if text := wire.Text(jsonvalue.Get(v.Raw, "text")); text != "" {
 			parts = append(parts, chat.Part{Kind: chat.Text, Text: text})
 		}
 	case "thinking":
-		parts = append(parts, chat.Part{Kind: chat.Thinking, Text: wire.Text(v.Get("thinking")), Signature: wire.Text(v.Get("signature"))})
+		parts = append(parts, chat.Part{Kind: chat.Thinking, Text: wire.Text(jsonvalue.Get(v.Raw, "thinking")), Signature: wire.Text(jsonvalue.Get(v.Raw, "signature"))})
 	case "redacted_thinking":
-		parts = append(parts, chat.Part{Kind: chat.Redacted, Data: wire.Text(v.Get("data"))})
+		parts = append(parts, chat.Part{Kind: chat.Redacted, Data: wire.Text(jsonvalue.Get(v.Raw, "data"))})
 	case "tool_use":
 		parts = append(parts, chat.Part{
-			Kind: chat.ToolCall, ID: wire.Text(v.Get("id")), Name: wire.Text(v.Get("name")), Args: input(v.Get("input")),
+			Kind: chat.ToolCall, ID: wire.Text(jsonvalue.Get(v.Raw, "id")), Name: wire.Text(jsonvalue.Get(v.Raw, "name")), Args: input(jsonvalue.Get(v.Raw, "input")),
 		})
 	}
 	return parts
@@ -118,14 +119,14 @@ func mergeUsage(u *chat.Usage, v gjson.Result) {
 		case "cache_creation_input_tokens":
 			write = wire.Count(value)
 		case "cache_creation":
-			hour = wire.Count(value.Get("ephemeral_1h_input_tokens"))
+			hour = wire.Count(jsonvalue.Get(value.Raw, "ephemeral_1h_input_tokens"))
 		case "output_tokens":
 			u.Output = wire.Count(value)
 			u.Reported = u.Reported || value.Type == gjson.Number
 		case "output_tokens_details":
-			u.Reasoning = wire.Count(value.Get("thinking_tokens"))
+			u.Reasoning = wire.Count(jsonvalue.Get(value.Raw, "thinking_tokens"))
 		case "server_tool_use":
-			wire.SetCalls(u, chat.Searches, value.Get("web_search_requests"))
+			wire.SetCalls(u, chat.Searches, jsonvalue.Get(value.Raw, "web_search_requests"))
 		case "speed", "inference_geo":
 			wire.Names(u, key.Str, value)
 		case chat.TierMember:

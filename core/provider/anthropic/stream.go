@@ -5,6 +5,7 @@ import (
 
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/jsontext"
+	"github.com/postern-ai/postern/core/jsonvalue"
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
@@ -33,17 +34,17 @@ func Stream(s *wire.State, name string, root gjson.Result, out []chat.Delta) ([]
 	if !root.IsObject() {
 		return out, false
 	}
-	if kind := root.Get("type"); kind.Type == gjson.String {
+	if kind := jsonvalue.Get(root.Raw, "type"); kind.Type == gjson.String {
 		name = kind.Str
 	}
 	switch name {
 	case "":
 		return out, false
 	case "error":
-		e := root.Get("error")
-		return append(out, chat.Delta{Kind: chat.DeltaError, Name: wire.Text(e.Get("type")), Text: wire.Text(e.Get("message"))}), true
+		e := jsonvalue.Get(root.Raw, "error")
+		return append(out, chat.Delta{Kind: chat.DeltaError, Name: wire.Text(jsonvalue.Get(e.Raw, "type")), Text: wire.Text(jsonvalue.Get(e.Raw, "message"))}), true
 	case "message_start":
-		return messageStart(s, root.Get("message"), out)
+		return messageStart(s, jsonvalue.Get(root.Raw, "message"), out)
 	case "content_block_start", "content_block_delta", "content_block_stop", "message_delta", "message_stop":
 		if s.Started {
 			return event(s, name, root, out), true
@@ -58,16 +59,16 @@ func messageStart(s *wire.State, message gjson.Result, out []chat.Delta) ([]chat
 		return out, false
 	}
 	s.Started = true
-	out = append(out, chat.Delta{Kind: chat.DeltaStart, ID: wire.Text(message.Get("id")), Model: wire.Text(message.Get("model"))})
-	return usage(s, message.Get("usage"), out, false), true
+	out = append(out, chat.Delta{Kind: chat.DeltaStart, ID: wire.Text(jsonvalue.Get(message.Raw, "id")), Model: wire.Text(jsonvalue.Get(message.Raw, "model"))})
+	return usage(s, jsonvalue.Get(message.Raw, "usage"), out, false), true
 }
 
 func event(s *wire.State, name string, root gjson.Result, out []chat.Delta) []chat.Delta {
 	switch name {
 	case "content_block_start":
-		return blockStart(s, root.Get("content_block"), out)
+		return blockStart(s, jsonvalue.Get(root.Raw, "content_block"), out)
 	case "content_block_delta":
-		return blockDelta(s, root.Get("delta"), out)
+		return blockDelta(s, jsonvalue.Get(root.Raw, "delta"), out)
 	case "content_block_stop":
 		return blockStop(s, out)
 	case "message_delta":
@@ -81,19 +82,19 @@ func blockStart(s *wire.State, block gjson.Result, out []chat.Delta) []chat.Delt
 	out = blockStop(s, out)
 	countCall(&s.Usage, block)
 	s.Block = otherBlock
-	switch block.Get("type").Str {
+	switch jsonvalue.Get(block.Raw, "type").Str {
 	case "text":
-		return textDelta(out, chat.DeltaText, block.Get("text"))
+		return textDelta(out, chat.DeltaText, jsonvalue.Get(block.Raw, "text"))
 	case "thinking":
-		out = textDelta(out, chat.DeltaThinking, block.Get("thinking"))
-		return textDelta(out, chat.DeltaSignature, block.Get("signature"))
+		out = textDelta(out, chat.DeltaThinking, jsonvalue.Get(block.Raw, "thinking"))
+		return textDelta(out, chat.DeltaSignature, jsonvalue.Get(block.Raw, "signature"))
 	case "redacted_thinking":
-		return textDelta(out, chat.DeltaRedacted, block.Get("data"))
+		return textDelta(out, chat.DeltaRedacted, jsonvalue.Get(block.Raw, "data"))
 	case "tool_use":
 		s.Block, s.Flags = toolBlock, noArgs
 		s.Tools++
-		out = append(out, chat.Delta{Kind: chat.DeltaTool, Index: s.Tools - 1, ID: wire.Text(block.Get("id")), Name: wire.Text(block.Get("name"))})
-		if args := block.Get("input"); hasMembers(args) {
+		out = append(out, chat.Delta{Kind: chat.DeltaTool, Index: s.Tools - 1, ID: wire.Text(jsonvalue.Get(block.Raw, "id")), Name: wire.Text(jsonvalue.Get(block.Raw, "name"))})
+		if args := jsonvalue.Get(block.Raw, "input"); hasMembers(args) {
 			s.Flags = wholeArgs
 			out = append(out, chat.Delta{Kind: chat.DeltaArgs, Index: s.Tools - 1, Text: jsontext.Escape(args.Raw)})
 		}
@@ -112,16 +113,16 @@ func hasMembers(v gjson.Result) (found bool) {
 }
 
 func blockDelta(s *wire.State, delta gjson.Result, out []chat.Delta) []chat.Delta {
-	switch delta.Get("type").Str {
+	switch jsonvalue.Get(delta.Raw, "type").Str {
 	case "text_delta":
-		return textDelta(out, chat.DeltaText, delta.Get("text"))
+		return textDelta(out, chat.DeltaText, jsonvalue.Get(delta.Raw, "text"))
 	case "thinking_delta":
-		return textDelta(out, chat.DeltaThinking, delta.Get("thinking"))
+		return textDelta(out, chat.DeltaThinking, jsonvalue.Get(delta.Raw, "thinking"))
 	case "signature_delta":
-		return textDelta(out, chat.DeltaSignature, delta.Get("signature"))
+		return textDelta(out, chat.DeltaSignature, jsonvalue.Get(delta.Raw, "signature"))
 	case "input_json_delta":
 		// Server tools have these pieces too.
-		piece := wire.Text(delta.Get("partial_json"))
+		piece := wire.Text(jsonvalue.Get(delta.Raw, "partial_json"))
 		if s.Block == toolBlock && s.Flags != wholeArgs && piece != "" {
 			s.Flags = someArgs
 			out = append(out, chat.Delta{Kind: chat.DeltaArgs, Index: s.Tools - 1, Text: piece})
@@ -141,11 +142,11 @@ func blockStop(s *wire.State, out []chat.Delta) []chat.Delta {
 
 func messageDelta(s *wire.State, root gjson.Result, out []chat.Delta) []chat.Delta {
 	out = blockStop(s, out)
-	delta := root.Get("delta")
-	if finish := FinishOf(delta.Get("stop_reason").Str); finish != chat.FinishNone {
-		out = append(out, chat.Delta{Kind: chat.DeltaFinish, Finish: finish, Text: wire.Text(delta.Get("stop_sequence"))})
+	delta := jsonvalue.Get(root.Raw, "delta")
+	if finish := FinishOf(jsonvalue.Get(delta.Raw, "stop_reason").Str); finish != chat.FinishNone {
+		out = append(out, chat.Delta{Kind: chat.DeltaFinish, Finish: finish, Text: wire.Text(jsonvalue.Get(delta.Raw, "stop_sequence"))})
 	}
-	return usage(s, root.Get("usage"), out, true)
+	return usage(s, jsonvalue.Get(root.Raw, "usage"), out, true)
 }
 
 // usage merges token counts. Only the last event's counts mark the usage as reported, because earlier ones are incomplete.

@@ -4,6 +4,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/jsonvalue"
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
@@ -15,10 +16,10 @@ const knownUsage = " input_tokens cache_read_input_tokens cache_creation_input_t
 // countCall counts the call of a provider tool in a content block. The usage has the number of searches that Anthropic bills, which
 // leaves out those that failed; all code of an answer runs in one container, which nothing else counts.
 func countCall(u *chat.Usage, block gjson.Result) {
-	if block.Get("type").Str != "server_tool_use" {
+	if jsonvalue.Get(block.Raw, "type").Str != "server_tool_use" {
 		return
 	}
-	switch block.Get("name").Str {
+	switch jsonvalue.Get(block.Raw, "name").Str {
 	case "web_search":
 		wire.AddCalls(u, chat.Searches, 1)
 	case "code_execution", "bash_code_execution", "text_editor_code_execution":
@@ -29,12 +30,12 @@ func countCall(u *chat.Usage, block gjson.Result) {
 // addCompaction adds the tokens of summarizing the conversation, which the usage lists under iterations and does not include in its
 // own counts.
 func addCompaction(u *chat.Usage, v gjson.Result) {
-	list := v.Get("iterations")
+	list := jsonvalue.Get(v.Raw, "iterations")
 	if !list.IsArray() {
 		return
 	}
 	list.ForEach(func(_, step gjson.Result) bool {
-		if step.Get("type").Str == "compaction" {
+		if jsonvalue.Get(step.Raw, "type").Str == "compaction" {
 			var tokens chat.Usage
 			mergeUsage(&tokens, step)
 			u.Input += tokens.Input

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"github.com/postern-ai/postern/core/jsonvalue"
 	"github.com/postern-ai/postern/core/provider/openai"
 	"github.com/postern-ai/postern/core/provider/wire"
 )
@@ -17,9 +18,9 @@ func Failure(status uint64, root gjson.Result) wire.Failure {
 	if status != 400 {
 		return f
 	}
-	e := root.Get("error")
-	switch code := e.Get("code").Str; {
-	case e.Get("innererror.code").Str == "ResponsibleAIPolicyViolation":
+	e := jsonvalue.Get(root.Raw, "error")
+	switch code := jsonvalue.Get(e.Raw, "code").Str; {
+	case jsonvalue.Get(e.Raw, "innererror.code").Str == "ResponsibleAIPolicyViolation":
 		f.Kind = wire.FailFiltered
 	case code == "OperationNotSupported" || code == "DeploymentNotFound" || code == "unknown_model":
 		f.Kind = wire.FailTarget

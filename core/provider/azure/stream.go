@@ -4,6 +4,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/jsonvalue"
 	"github.com/postern-ai/postern/core/provider/openai"
 	"github.com/postern-ai/postern/core/provider/wire"
 )
@@ -13,7 +14,7 @@ import (
 // response. With the asynchronous filter, some chunks have choices with content_filter_offsets and without a
 // delta.
 func Stream(s *wire.State, name string, root gjson.Result, out []chat.Delta) ([]chat.Delta, bool) {
-	if !s.Started && root.Get("prompt_filter_results").Exists() && !root.Get("choices.0").Exists() {
+	if !s.Started && jsonvalue.Get(root.Raw, "prompt_filter_results").Exists() && !jsonvalue.Get(root.Raw, "choices.0").Exists() {
 		return out, true
 	}
 	return openai.Stream(s, name, root, out)

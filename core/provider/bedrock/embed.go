@@ -8,6 +8,7 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/jsontext"
+	"github.com/postern-ai/postern/core/jsonvalue"
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
@@ -62,15 +63,15 @@ func dimensions(b *jsontext.Builder, name string, c *wire.EmbedCall) {
 // {"embeddings":{"float":[[…]]}} or, without types, {"embeddings":[[…]]}. Cohere reports tokens only in a
 // header.
 func EmbedResponse(root gjson.Result) (e wire.Embedding, ok bool) {
-	if vector := root.Get("embedding"); vector.IsArray() {
+	if vector := jsonvalue.Get(root.Raw, "embedding"); vector.IsArray() {
 		e.Vectors = []string{vector.Raw}
-		tokens := root.Get("inputTextTokenCount")
+		tokens := jsonvalue.Get(root.Raw, "inputTextTokenCount")
 		e.Usage = chat.Usage{Input: wire.Count(tokens), Reported: tokens.Type == gjson.Number}
 		return e, true
 	}
-	vectors := root.Get("embeddings")
+	vectors := jsonvalue.Get(root.Raw, "embeddings")
 	if vectors.IsObject() {
-		vectors = vectors.Get("float")
+		vectors = jsonvalue.Get(vectors.Raw, "float")
 	}
 	if !vectors.IsArray() {
 		return e, false

@@ -4,6 +4,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/jsonvalue"
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
@@ -13,18 +14,18 @@ import (
 //	 "signature"}}},{"reasoningContent":{"redactedContent"}},{"toolUse":{"toolUseId","name","input":{…}}},
 //	 {"citationsContent":{"content":[{"text"}]}}]}},"stopReason","usage":{…},"additionalModelResponseFields"}
 func Response(root gjson.Result) (r chat.Response, ok bool) {
-	content := root.Get("output.message.content")
+	content := jsonvalue.Get(root.Raw, "output.message.content")
 	if !content.IsArray() {
 		return r, false
 	}
-	a := chat.Answer{Finish: finishOf(root.Get("stopReason").Str)}
+	a := chat.Answer{Finish: finishOf(jsonvalue.Get(root.Raw, "stopReason").Str)}
 	content.ForEach(func(_, v gjson.Result) bool {
 		a.Parts = blockPart(a.Parts, v)
 		return true
 	})
 	r.Choices = []chat.Answer{a}
-	r.StopSequence = wire.Text(root.Get("additionalModelResponseFields.stop_sequence"))
-	r.Usage = usage(root.Get("usage"))
+	r.StopSequence = wire.Text(jsonvalue.Get(root.Raw, "additionalModelResponseFields.stop_sequence"))
+	r.Usage = usage(jsonvalue.Get(root.Raw, "usage"))
 	return r, true
 }
 
@@ -34,16 +35,16 @@ func blockPart(parts []chat.Part, v gjson.Result) []chat.Part {
 		case "text":
 			parts = addText(parts, value)
 		case "citationsContent":
-			value.Get("content").ForEach(func(_, cited gjson.Result) bool {
-				parts = addText(parts, cited.Get("text"))
+			jsonvalue.Get(value.Raw, "content").ForEach(func(_, cited gjson.Result) bool {
+				parts = addText(parts, jsonvalue.Get(cited.Raw, "text"))
 				return true
 			})
 		case "reasoningContent":
 			parts = reasoningPart(parts, value)
 		case "toolUse":
-			if value.Get("type").Str != serverTool {
+			if jsonvalue.Get(value.Raw, "type").Str != serverTool {
 				parts = append(parts, chat.Part{
-					Kind: chat.ToolCall, ID: wire.Text(value.Get("toolUseId")), Name: wire.Text(value.Get("name")), Args: input(value.Get("input")),
+					Kind: chat.ToolCall, ID: wire.Text(jsonvalue.Get(value.Raw, "toolUseId")), Name: wire.Text(jsonvalue.Get(value.Raw, "name")), Args: input(jsonvalue.Get(value.Raw, "input")),
 				})
 			}
 		}
@@ -56,11 +57,11 @@ func blockPart(parts []chat.Part, v gjson.Result) []chat.Part {
 const serverTool = "server_tool_use"
 
 func reasoningPart(parts []chat.Part, v gjson.Result) []chat.Part {
-	if data := wire.Text(v.Get("redactedContent")); data != "" {
+	if data := wire.Text(jsonvalue.Get(v.Raw, "redactedContent")); data != "" {
 		return append(parts, chat.Part{Kind: chat.Redacted, Data: data})
 	}
-	text := v.Get("reasoningText")
-	p := chat.Part{Kind: chat.Thinking, Text: wire.Text(text.Get("text")), Signature: wire.Text(text.Get("signature"))}
+	text := jsonvalue.Get(v.Raw, "reasoningText")
+	p := chat.Part{Kind: chat.Thinking, Text: wire.Text(jsonvalue.Get(text.Raw, "text")), Signature: wire.Text(jsonvalue.Get(text.Raw, "signature"))}
 	if p.Text == "" && p.Signature == "" {
 		return parts
 	}
@@ -105,15 +106,15 @@ func finishOf(reason string) chat.Finish {
 // "cacheDetails":[{"ttl":"1h","inputTokens"}]}. inputTokens excludes tokens read from or written to the cache
 // (User Guide, "Prompt caching"). cacheDetails breaks down the written tokens by TTL.
 func usage(v gjson.Result) chat.Usage {
-	written := wire.Count(v.Get("cacheWriteInputTokens"))
+	written := wire.Count(jsonvalue.Get(v.Raw, "cacheWriteInputTokens"))
 	u := chat.Usage{
-		CachedInput: wire.Count(v.Get("cacheReadInputTokens")), Output: wire.Count(v.Get("outputTokens")),
-		Reported: v.Get("inputTokens").Type == gjson.Number,
+		CachedInput: wire.Count(jsonvalue.Get(v.Raw, "cacheReadInputTokens")), Output: wire.Count(jsonvalue.Get(v.Raw, "outputTokens")),
+		Reported: jsonvalue.Get(v.Raw, "inputTokens").Type == gjson.Number,
 	}
-	u.Input = wire.Count(v.Get("inputTokens")) + u.CachedInput + written
-	v.Get("cacheDetails").ForEach(func(_, detail gjson.Result) bool {
-		if detail.Get("ttl").Str == "1h" {
-			u.CacheWrite1h = wire.Count(detail.Get("inputTokens"))
+	u.Input = wire.Count(jsonvalue.Get(v.Raw, "inputTokens")) + u.CachedInput + written
+	jsonvalue.Get(v.Raw, "cacheDetails").ForEach(func(_, detail gjson.Result) bool {
+		if jsonvalue.Get(detail.Raw, "ttl").Str == "1h" {
+			u.CacheWrite1h = wire.Count(jsonvalue.Get(detail.Raw, "inputTokens"))
 		}
 		return true
 	})

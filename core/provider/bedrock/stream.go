@@ -7,6 +7,7 @@ import (
 
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/jsontext"
+	"github.com/postern-ai/postern/core/jsonvalue"
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
@@ -47,9 +48,9 @@ func Stream(s *wire.State, name string, root gjson.Result, out []chat.Delta) ([]
 }
 
 func errorDelta(name string, root gjson.Result) chat.Delta {
-	text := wire.Text(root.Get("message"))
+	text := wire.Text(jsonvalue.Get(root.Raw, "message"))
 	if text == "" {
-		text = wire.Text(root.Get("originalMessage"))
+		text = wire.Text(jsonvalue.Get(root.Raw, "originalMessage"))
 	}
 	return chat.Delta{Kind: chat.DeltaError, Name: jsontext.Escape(name), Text: text}
 }
@@ -57,19 +58,19 @@ func errorDelta(name string, root gjson.Result) chat.Delta {
 func event(s *wire.State, name string, root gjson.Result, out []chat.Delta) []chat.Delta {
 	switch name {
 	case "contentBlockStart":
-		return blockStart(s, root.Get("start.toolUse"), blockStop(s, out))
+		return blockStart(s, jsonvalue.Get(root.Raw, "start.toolUse"), blockStop(s, out))
 	case "contentBlockDelta":
-		return blockDelta(s, root.Get("delta"), out)
+		return blockDelta(s, jsonvalue.Get(root.Raw, "delta"), out)
 	case "contentBlockStop":
 		return blockStop(s, out)
 	case "messageStop":
 		out = blockStop(s, out)
-		if finish := finishOf(root.Get("stopReason").Str); finish != chat.FinishNone {
-			sequence := wire.Text(root.Get("additionalModelResponseFields.stop_sequence"))
+		if finish := finishOf(jsonvalue.Get(root.Raw, "stopReason").Str); finish != chat.FinishNone {
+			sequence := wire.Text(jsonvalue.Get(root.Raw, "additionalModelResponseFields.stop_sequence"))
 			out = append(out, chat.Delta{Kind: chat.DeltaFinish, Finish: finish, Text: sequence})
 		}
 	case "metadata":
-		if u := usage(root.Get("usage")); u.Reported {
+		if u := usage(jsonvalue.Get(root.Raw, "usage")); u.Reported {
 			out = append(out, chat.Delta{Kind: chat.DeltaUsage, Usage: u})
 		}
 		out = append(out, chat.Delta{Kind: chat.DeltaEnd})
@@ -81,14 +82,14 @@ func blockStart(s *wire.State, tool gjson.Result, out []chat.Delta) []chat.Delta
 	switch {
 	case !tool.IsObject():
 		return out
-	case tool.Get("type").Str == serverTool:
+	case jsonvalue.Get(tool.Raw, "type").Str == serverTool:
 		s.Block = serverBlock
 		return out
 	}
 	s.Block = toolBlock
 	s.Tools++
 	return append(out, chat.Delta{
-		Kind: chat.DeltaTool, Index: s.Tools - 1, ID: wire.Text(tool.Get("toolUseId")), Name: wire.Text(tool.Get("name")),
+		Kind: chat.DeltaTool, Index: s.Tools - 1, ID: wire.Text(jsonvalue.Get(tool.Raw, "toolUseId")), Name: wire.Text(jsonvalue.Get(tool.Raw, "name")),
 	})
 }
 
@@ -98,11 +99,11 @@ func blockDelta(s *wire.State, delta gjson.Result, out []chat.Delta) []chat.Delt
 		case "text":
 			out = textDelta(out, chat.DeltaText, value)
 		case "toolUse":
-			out = argsDelta(s, out, value.Get("input"))
+			out = argsDelta(s, out, jsonvalue.Get(value.Raw, "input"))
 		case "reasoningContent":
-			out = textDelta(out, chat.DeltaThinking, value.Get("text"))
-			out = textDelta(out, chat.DeltaSignature, value.Get("signature"))
-			out = textDelta(out, chat.DeltaRedacted, value.Get("redactedContent"))
+			out = textDelta(out, chat.DeltaThinking, jsonvalue.Get(value.Raw, "text"))
+			out = textDelta(out, chat.DeltaSignature, jsonvalue.Get(value.Raw, "signature"))
+			out = textDelta(out, chat.DeltaRedacted, jsonvalue.Get(value.Raw, "redactedContent"))
 		}
 		return true
 	})

@@ -6,6 +6,7 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/jsontext"
+	"github.com/postern-ai/postern/core/jsonvalue"
 	"github.com/postern-ai/postern/core/provider/openai"
 	"github.com/postern-ai/postern/core/provider/wire"
 )
@@ -40,13 +41,13 @@ func embedBody(c *wire.EmbedCall) []byte {
 
 // EmbedResponse parses {"embeddings":{"float":[[…]]},"meta":{"billed_units":{"input_tokens"}}}.
 func EmbedResponse(root gjson.Result) (e wire.Embedding, ok bool) {
-	root.Get("embeddings.float").ForEach(func(_, vector gjson.Result) bool {
+	jsonvalue.Get(root.Raw, "embeddings.float").ForEach(func(_, vector gjson.Result) bool {
 		if ok = vector.IsArray(); ok {
 			e.Vectors = append(e.Vectors, vector.Raw)
 		}
 		return ok
 	})
-	tokens := root.Get("meta.billed_units.input_tokens")
+	tokens := jsonvalue.Get(root.Raw, "meta.billed_units.input_tokens")
 	e.Usage = chat.Usage{Input: wire.Count(tokens), Reported: tokens.Type == gjson.Number}
 	return e, ok
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"github.com/postern-ai/postern/core/jsonvalue"
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
@@ -15,7 +16,7 @@ const statusClosed = 499
 // trial key's monthly calls does not pass with time. Source: "Errors (status codes and description)"
 // (docs.cohere.com/reference/errors) and "Rate limits".
 func Failure(status uint64, root gjson.Result) wire.Failure {
-	f := wire.Failure{Kind: wire.ByStatus(status), Message: wire.Text(root.Get("message"))}
+	f := wire.Failure{Kind: wire.ByStatus(status), Message: wire.Text(jsonvalue.Get(root.Raw, "message"))}
 	message := string(f.Message)
 	switch {
 	case status == statusClosed:

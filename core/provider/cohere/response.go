@@ -7,6 +7,7 @@ import (
 
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/jsontext"
+	"github.com/postern-ai/postern/core/jsonvalue"
 	"github.com/postern-ai/postern/core/provider/openai"
 	"github.com/postern-ai/postern/core/provider/wire"
 )
@@ -20,29 +21,29 @@ import (
 // tool_plan is the model's plan before tool calls: it becomes the first thinking part. Citations are ignored,
 // because chat.Response has no field for them.
 func Response(root gjson.Result) (r chat.Response, ok bool) {
-	message := root.Get("message")
+	message := jsonvalue.Get(root.Raw, "message")
 	if !message.IsObject() {
 		return r, false
 	}
 	a := chat.Answer{
-		Parts: parts(message), Finish: finishOf(root.Get("finish_reason").Str), LogProbs: logProbs(root.Get("logprobs")),
+		Parts: parts(message), Finish: finishOf(jsonvalue.Get(root.Raw, "finish_reason").Str), LogProbs: logProbs(jsonvalue.Get(root.Raw, "logprobs")),
 	}
-	r = chat.Response{ID: wire.Text(root.Get("id")), Usage: usage(root.Get("usage")), Choices: []chat.Answer{a}}
+	r = chat.Response{ID: wire.Text(jsonvalue.Get(root.Raw, "id")), Usage: usage(jsonvalue.Get(root.Raw, "usage")), Choices: []chat.Answer{a}}
 	return r, len(a.Parts) > 0 || a.Finish != chat.FinishNone
 }
 
 func parts(message gjson.Result) (parts []chat.Part) {
-	parts = addText(parts, chat.Thinking, message.Get("tool_plan"))
-	message.Get("content").ForEach(func(_, v gjson.Result) bool {
-		switch v.Get("type").Str {
+	parts = addText(parts, chat.Thinking, jsonvalue.Get(message.Raw, "tool_plan"))
+	jsonvalue.Get(message.Raw, "content").ForEach(func(_, v gjson.Result) bool {
+		switch jsonvalue.Get(v.Raw, "type").Str {
 		case "text":
-			parts = addText(parts, chat.Text, v.Get("text"))
+			parts = addText(parts, chat.Text, jsonvalue.Get(v.Raw, "text"))
 		case "thinking":
-			parts = addText(parts, chat.Thinking, v.Get("thinking"))
+			parts = addText(parts, chat.Thinking, jsonvalue.Get(v.Raw, "thinking"))
 		}
 		return true
 	})
-	message.Get("tool_calls").ForEach(func(_, v gjson.Result) bool {
+	jsonvalue.Get(message.Raw, "tool_calls").ForEach(func(_, v gjson.Result) bool {
 		if v.IsObject() {
 			parts = append(parts, openai.ToolCall(v))
 		}
@@ -79,13 +80,13 @@ func finishOf(reason string) chat.Finish {
 // billed_units, which Cohere charges for. tokens also includes tokens that Cohere adds to prompts or lets its
 // models generate at its own expense.
 func usage(v gjson.Result) chat.Usage {
-	units := v.Get("billed_units")
-	if units.Get("input_tokens").Type != gjson.Number && units.Get("output_tokens").Type != gjson.Number {
-		units = v.Get("tokens")
+	units := jsonvalue.Get(v.Raw, "billed_units")
+	if jsonvalue.Get(units.Raw, "input_tokens").Type != gjson.Number && jsonvalue.Get(units.Raw, "output_tokens").Type != gjson.Number {
+		units = jsonvalue.Get(v.Raw, "tokens")
 	}
-	input, output := units.Get("input_tokens"), units.Get("output_tokens")
+	input, output := jsonvalue.Get(units.Raw, "input_tokens"), jsonvalue.Get(units.Raw, "output_tokens")
 	u := chat.Usage{
-		Input: wire.Count(input), Output: wire.Count(output), CachedInput: wire.Count(v.Get("cached_tokens")),
+		Input: wire.Count(input), Output: wire.Count(output), CachedInput: wire.Count(jsonvalue.Get(v.Raw, "cached_tokens")),
 		Reported: input.Type == gjson.Number || output.Type == gjson.Number,
 	}
 	u.CachedInput = wire.Within(u.CachedInput, u.Input)
@@ -120,7 +121,7 @@ func logProbs(v gjson.Result) string {
 
 func logProb(b *jsontext.Builder, piece gjson.Result) {
 	sum := 0.0
-	piece.Get("logprobs").ForEach(func(_, n gjson.Result) bool {
+	jsonvalue.Get(piece.Raw, "logprobs").ForEach(func(_, n gjson.Result) bool {
 		// The bounds keep the sum finite, because JSON has no infinity.
 		if n.Type == gjson.Number && n.Num > -1e6 && n.Num <= 0 {
 			sum += n.Num
@@ -129,7 +130,7 @@ func logProb(b *jsontext.Builder, piece gjson.Result) {
 	})
 	b.Open('{')
 	b.Key("token")
-	b.Text(wire.Text(piece.Get("text")))
+	b.Text(wire.Text(jsonvalue.Get(piece.Raw, "text")))
 	b.Key("logprob")
 	b.Raw(strconv.FormatFloat(sum, 'g', -1, 64))
 	b.Member("bytes", "null")

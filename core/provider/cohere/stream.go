@@ -4,6 +4,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/jsonvalue"
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
@@ -27,7 +28,7 @@ func Stream(s *wire.State, name string, root gjson.Result, out []chat.Delta) ([]
 	if !root.IsObject() {
 		return out, false
 	}
-	kind := root.Get("type").Str
+	kind := jsonvalue.Get(root.Raw, "type").Str
 	if kind == "" {
 		kind = name
 	}
@@ -36,22 +37,22 @@ func Stream(s *wire.State, name string, root gjson.Result, out []chat.Delta) ([]
 	}
 	if !s.Started {
 		s.Started = true
-		out = append(out, chat.Delta{Kind: chat.DeltaStart, ID: wire.Text(root.Get("id"))})
+		out = append(out, chat.Delta{Kind: chat.DeltaStart, ID: wire.Text(jsonvalue.Get(root.Raw, "id"))})
 	}
-	delta := root.Get("delta")
-	message := delta.Get("message")
+	delta := jsonvalue.Get(root.Raw, "delta")
+	message := jsonvalue.Get(delta.Raw, "message")
 	switch kind {
 	case "content-start", "content-delta":
-		out = contentDeltas(message.Get("content"), out)
-		if logs := logProbs(root.Get("logprobs")); logs != "" {
+		out = contentDeltas(jsonvalue.Get(message.Raw, "content"), out)
+		if logs := logProbs(jsonvalue.Get(root.Raw, "logprobs")); logs != "" {
 			out = append(out, chat.Delta{Kind: chat.DeltaLogProbs, JSON: logs})
 		}
 	case "tool-plan-delta":
-		out = text(chat.DeltaThinking, message.Get("tool_plan"), out)
+		out = text(chat.DeltaThinking, jsonvalue.Get(message.Raw, "tool_plan"), out)
 	case "tool-call-start":
-		out = toolStart(s, message.Get("tool_calls"), out)
+		out = toolStart(s, jsonvalue.Get(message.Raw, "tool_calls"), out)
 	case "tool-call-delta":
-		out = arguments(s, message.Get("tool_calls"), out)
+		out = arguments(s, jsonvalue.Get(message.Raw, "tool_calls"), out)
 	case "tool-call-end":
 		out = toolEnd(s, out)
 	case "message-end":
@@ -62,7 +63,7 @@ func Stream(s *wire.State, name string, root gjson.Result, out []chat.Delta) ([]
 
 // failure parses {"message"}, an error without a type that ends a stream.
 func failure(root gjson.Result, out []chat.Delta) ([]chat.Delta, bool) {
-	message := wire.Text(root.Get("message"))
+	message := wire.Text(jsonvalue.Get(root.Raw, "message"))
 	if message == "" {
 		return out, false
 	}
@@ -77,15 +78,15 @@ func text(kind chat.DeltaKind, v gjson.Result, out []chat.Delta) []chat.Delta {
 }
 
 func contentDeltas(v gjson.Result, out []chat.Delta) []chat.Delta {
-	out = text(chat.DeltaThinking, v.Get("thinking"), out)
-	return text(chat.DeltaText, v.Get("text"), out)
+	out = text(chat.DeltaThinking, jsonvalue.Get(v.Raw, "thinking"), out)
+	return text(chat.DeltaText, jsonvalue.Get(v.Raw, "text"), out)
 }
 
 // toolStart starts a tool call. Calls follow one another and are counted here, because an event's index can be
 // absent.
 func toolStart(s *wire.State, call gjson.Result, out []chat.Delta) []chat.Delta {
 	out = append(out, chat.Delta{
-		Kind: chat.DeltaTool, Index: s.Tools, ID: wire.Text(call.Get("id")), Name: wire.Text(call.Get("function.name")),
+		Kind: chat.DeltaTool, Index: s.Tools, ID: wire.Text(jsonvalue.Get(call.Raw, "id")), Name: wire.Text(jsonvalue.Get(call.Raw, "function.name")),
 	})
 	s.Tools++
 	s.Flags &^= argsGiven
@@ -93,7 +94,7 @@ func toolStart(s *wire.State, call gjson.Result, out []chat.Delta) []chat.Delta 
 }
 
 func arguments(s *wire.State, call gjson.Result, out []chat.Delta) []chat.Delta {
-	piece := wire.Text(call.Get("function.arguments"))
+	piece := wire.Text(jsonvalue.Get(call.Raw, "function.arguments"))
 	if piece == "" || s.Tools == 0 {
 		return out
 	}
@@ -111,10 +112,10 @@ func toolEnd(s *wire.State, out []chat.Delta) []chat.Delta {
 }
 
 func end(delta gjson.Result, out []chat.Delta) []chat.Delta {
-	if u := usage(delta.Get("usage")); u.Reported {
+	if u := usage(jsonvalue.Get(delta.Raw, "usage")); u.Reported {
 		out = append(out, chat.Delta{Kind: chat.DeltaUsage, Usage: u})
 	}
-	reason, message := delta.Get("finish_reason"), wire.Text(delta.Get("error"))
+	reason, message := jsonvalue.Get(delta.Raw, "finish_reason"), wire.Text(jsonvalue.Get(delta.Raw, "error"))
 	finish := finishOf(reason.Str)
 	if finish == chat.FinishError || message != "" {
 		return append(out, chat.Delta{Kind: chat.DeltaError, Name: wire.Text(reason), Text: message})

@@ -5,6 +5,7 @@ import (
 
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/jsontext"
+	"github.com/postern-ai/postern/core/jsonvalue"
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
@@ -42,13 +43,13 @@ func embedBody(c *wire.EmbedCall) []byte {
 // EmbedResponse parses {"embeddings":[{"values":[…]}],"usageMetadata":{"promptTokenCount"}}. Not all models
 // report usage.
 func EmbedResponse(root gjson.Result) (e wire.Embedding, ok bool) {
-	root.Get("embeddings").ForEach(func(_, v gjson.Result) bool {
-		values := v.Get("values")
+	jsonvalue.Get(root.Raw, "embeddings").ForEach(func(_, v gjson.Result) bool {
+		values := jsonvalue.Get(v.Raw, "values")
 		if ok = values.IsArray(); ok {
 			e.Vectors = append(e.Vectors, values.Raw)
 		}
 		return ok
 	})
-	e.Usage = usage(root.Get("usageMetadata"))
+	e.Usage = usage(jsonvalue.Get(root.Raw, "usageMetadata"))
 	return e, ok
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"github.com/postern-ai/postern/core/jsonvalue"
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
@@ -16,10 +17,10 @@ const statusCanceled = 499
 // "Troubleshooting guide" (ai.google.dev/gemini-api/docs/troubleshooting) and google.rpc.ErrorInfo.
 func Failure(status uint64, root gjson.Result) wire.Failure {
 	if root.IsArray() {
-		root = root.Get("0")
+		root = jsonvalue.Get(root.Raw, "0")
 	}
-	e := root.Get("error")
-	f := wire.Failure{Kind: wire.ByStatus(status), Message: wire.Text(e.Get("message"))}
+	e := jsonvalue.Get(root.Raw, "error")
+	f := wire.Failure{Kind: wire.ByStatus(status), Message: wire.Text(jsonvalue.Get(e.Raw, "message"))}
 	message := string(f.Message)
 	switch {
 	case status == statusCanceled:
@@ -27,7 +28,7 @@ func Failure(status uint64, root gjson.Result) wire.Failure {
 	case status == 429 && strings.Contains(message, "credits are depleted"):
 		f.Kind = wire.FailTarget
 	case status != 400:
-	case badKey(e, message), e.Get("status").Str == "FAILED_PRECONDITION":
+	case badKey(e, message), jsonvalue.Get(e.Raw, "status").Str == "FAILED_PRECONDITION":
 		// FAILED_PRECONDITION: unsupported country, or billing is not set up.
 		f.Kind = wire.FailTarget
 	case strings.Contains(message, "token count") && strings.Contains(message, "exceeds"):
@@ -39,8 +40,8 @@ func Failure(status uint64, root gjson.Result) wire.Failure {
 // badKey reports whether a 400 is about the API key. It also checks the message, because details can be absent.
 func badKey(e gjson.Result, message string) bool {
 	bad := strings.HasPrefix(message, "API key not valid") || strings.HasPrefix(message, "API key expired")
-	e.Get("details").ForEach(func(_, d gjson.Result) bool {
-		bad = bad || d.Get("reason").Str == "API_KEY_INVALID"
+	jsonvalue.Get(e.Raw, "details").ForEach(func(_, d gjson.Result) bool {
+		bad = bad || jsonvalue.Get(d.Raw, "reason").Str == "API_KEY_INVALID"
 		return true
 	})
 	return bad

@@ -4,6 +4,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/postern-ai/postern/core/jsontext"
+	"github.com/postern-ai/postern/core/jsonvalue"
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
@@ -12,7 +13,7 @@ import (
 // one element per step.
 func logProbs(v gjson.Result) string {
 	var tops []gjson.Result
-	v.Get("topCandidates").ForEach(func(_, top gjson.Result) bool {
+	jsonvalue.Get(v.Raw, "topCandidates").ForEach(func(_, top gjson.Result) bool {
 		tops = append(tops, top)
 		return true
 	})
@@ -21,13 +22,13 @@ func logProbs(v gjson.Result) string {
 	b.Key("content")
 	b.Open('[')
 	step := 0
-	v.Get("chosenCandidates").ForEach(func(_, chosen gjson.Result) bool {
+	jsonvalue.Get(v.Raw, "chosenCandidates").ForEach(func(_, chosen gjson.Result) bool {
 		b.Open('{')
 		logProb(&b, chosen)
 		b.Key("top_logprobs")
 		b.Open('[')
 		if step < len(tops) {
-			tops[step].Get("candidates").ForEach(func(_, one gjson.Result) bool {
+			jsonvalue.Get(tops[step].Raw, "candidates").ForEach(func(_, one gjson.Result) bool {
 				b.Open('{')
 				logProb(&b, one)
 				b.Close('}')
@@ -47,9 +48,9 @@ func logProbs(v gjson.Result) string {
 
 func logProb(b *jsontext.Builder, v gjson.Result) {
 	b.Key("token")
-	b.Text(wire.Text(v.Get("token")))
+	b.Text(wire.Text(jsonvalue.Get(v.Raw, "token")))
 	b.Key("logprob")
-	if p := v.Get("logProbability"); p.Type == gjson.Number {
+	if p := jsonvalue.Get(v.Raw, "logProbability"); p.Type == gjson.Number {
 		b.Raw(p.Raw)
 	} else {
 		b.Raw("0") // Google's JSON omits zeros

@@ -4,6 +4,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/jsonvalue"
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
@@ -16,7 +17,7 @@ import (
 // "args":{…}}}. Either can have a "thoughtSignature". Response folds the deltas of Stream, so that both give the
 // same result.
 func Response(root gjson.Result) (chat.Response, bool) {
-	if root.Get("error").Exists() {
+	if jsonvalue.Get(root.Raw, "error").Exists() {
 		return chat.Response{}, false
 	}
 	var s wire.State
@@ -56,14 +57,14 @@ func finishOf(reason string) chat.Finish {
 // "toolUsePromptTokenCount"}. promptTokenCount includes cached tokens. candidatesTokenCount excludes thoughts,
 // and promptTokenCount excludes the input from Google's server tools.
 func usage(v gjson.Result) chat.Usage {
-	prompt := v.Get("promptTokenCount")
+	prompt := jsonvalue.Get(v.Raw, "promptTokenCount")
 	u := chat.Usage{
-		Input:       wire.Count(prompt) + wire.Count(v.Get("toolUsePromptTokenCount")),
-		CachedInput: wire.Count(v.Get("cachedContentTokenCount")),
-		Reasoning:   wire.Count(v.Get("thoughtsTokenCount")),
+		Input:       wire.Count(prompt) + wire.Count(jsonvalue.Get(v.Raw, "toolUsePromptTokenCount")),
+		CachedInput: wire.Count(jsonvalue.Get(v.Raw, "cachedContentTokenCount")),
+		Reasoning:   wire.Count(jsonvalue.Get(v.Raw, "thoughtsTokenCount")),
 		Reported:    prompt.Type == gjson.Number,
 	}
-	u.Output = wire.Count(v.Get("candidatesTokenCount")) + u.Reasoning
+	u.Output = wire.Count(jsonvalue.Get(v.Raw, "candidatesTokenCount")) + u.Reasoning
 	u.CachedInput = wire.Within(u.CachedInput, u.Input)
 	wire.Unknown(&u, v, knownUsage)
 	return u

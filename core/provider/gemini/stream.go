@@ -7,6 +7,7 @@ import (
 
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/jsontext"
+	"github.com/postern-ai/postern/core/jsonvalue"
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
@@ -35,7 +36,7 @@ func Stream(s *wire.State, _ string, root gjson.Result, out []chat.Delta) ([]cha
 	}
 	c.read(root)
 	if c.failure.Exists() {
-		name, message := wire.Text(c.failure.Get("status")), wire.Text(c.failure.Get("message"))
+		name, message := wire.Text(jsonvalue.Get(c.failure.Raw, "status")), wire.Text(jsonvalue.Get(c.failure.Raw, "message"))
 		return append(out, chat.Delta{Kind: chat.DeltaError, Name: name, Text: message}), true
 	}
 	if !c.blocked && !c.candidates.IsArray() && !c.usage.Reported {
@@ -81,7 +82,7 @@ func (c *chunk) read(root gjson.Result) {
 		case "candidates":
 			c.candidates = value
 		case "promptFeedback":
-			c.blocked = value.Get("blockReason").Str != ""
+			c.blocked = jsonvalue.Get(value.Raw, "blockReason").Str != ""
 		case "usageMetadata":
 			c.usage = usage(value)
 		case "error":
@@ -99,7 +100,7 @@ func candidate(s *wire.State, c *chunk, v gjson.Result, out []chat.Delta) []chat
 		case "index":
 			index = wire.Index(value)
 		case "content":
-			parts = value.Get("parts")
+			parts = jsonvalue.Get(value.Raw, "parts")
 		case "finishReason":
 			finish = finishOf(value.Str)
 		case "logprobsResult":
@@ -168,17 +169,17 @@ func functionCall(s *wire.State, c *chunk, choice uint64, v gjson.Result, out []
 		return out
 	}
 	s.Block += 1 << (choice * callBits)
-	id := wire.Text(v.Get("id"))
+	id := wire.Text(jsonvalue.Get(v.Raw, "id"))
 	if id == "" {
 		id = callID(c.id, s.Tools)
 	}
 	s.Tools++
 	args := jsontext.Escaped("{}")
-	if a := v.Get("args"); a.IsObject() {
+	if a := jsonvalue.Get(v.Raw, "args"); a.IsObject() {
 		args = jsontext.Escape(a.Raw)
 	}
 	return append(out,
-		chat.Delta{Kind: chat.DeltaTool, Choice: choice, Index: index, ID: id, Name: wire.Text(v.Get("name"))},
+		chat.Delta{Kind: chat.DeltaTool, Choice: choice, Index: index, ID: id, Name: wire.Text(jsonvalue.Get(v.Raw, "name"))},
 		chat.Delta{Kind: chat.DeltaArgs, Choice: choice, Index: index, Text: args})
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/postern-ai/postern/core/jsontext"
+	"github.com/postern-ai/postern/core/jsonvalue"
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
@@ -15,7 +16,7 @@ import (
 func Failure(status uint64, root gjson.Result) wire.Failure {
 	f := wire.Failure{Kind: wire.ByStatus(status), Message: message(root)}
 	switch {
-	case status == 400 && root.Get("type").Str == "invalid_model":
+	case status == 400 && jsonvalue.Get(root.Raw, "type").Str == "invalid_model":
 		f.Kind = wire.FailTarget
 	case status == 400 && strings.Contains(string(f.Message), "too large for model with"):
 		f.Kind = wire.FailTooLong
@@ -25,16 +26,16 @@ func Failure(status uint64, root gjson.Result) wire.Failure {
 
 // message returns the first error message found.
 func message(root gjson.Result) jsontext.Escaped {
-	v := root.Get("message")
+	v := jsonvalue.Get(root.Raw, "message")
 	if text := wire.Text(v); text != "" {
 		return text
 	}
-	detail := root.Get("detail")
+	detail := jsonvalue.Get(root.Raw, "detail")
 	if v.IsObject() {
-		detail = v.Get("detail")
+		detail = jsonvalue.Get(v.Raw, "detail")
 	}
 	if text := wire.Text(detail); text != "" {
 		return text
 	}
-	return wire.Text(detail.Get("0.msg"))
+	return wire.Text(jsonvalue.Get(detail.Raw, "0.msg"))
 }

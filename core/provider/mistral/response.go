@@ -4,6 +4,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/jsonvalue"
 	"github.com/postern-ai/postern/core/provider/openai"
 	"github.com/postern-ai/postern/core/provider/wire"
 )
@@ -13,7 +14,7 @@ import (
 //	[{"type":"thinking","thinking":[{"type":"text","text"}]},{"type":"text","text"}]
 func Response(root gjson.Result) (chat.Response, bool) {
 	r, ok := openai.Response(root)
-	cached(&r.Usage, root.Get("usage"))
+	cached(&r.Usage, jsonvalue.Get(root.Raw, "usage"))
 	return r, ok
 }
 
@@ -23,6 +24,6 @@ func cached(u *chat.Usage, v gjson.Result) {
 	if u.CachedInput > 0 {
 		return
 	}
-	n := max(wire.Count(v.Get("num_cached_tokens")), wire.Count(v.Get("prompt_token_details.cached_tokens")))
+	n := max(wire.Count(jsonvalue.Get(v.Raw, "num_cached_tokens")), wire.Count(jsonvalue.Get(v.Raw, "prompt_token_details.cached_tokens")))
 	u.CachedInput = wire.Within(n, u.Input)
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/jsonvalue"
 	"github.com/postern-ai/postern/core/provider/openai"
 	"github.com/postern-ai/postern/core/provider/wire"
 )
@@ -12,14 +13,14 @@ import (
 // finish reason and the usage. An error has the format of an error response:
 // {"object":"error","message","type"}.
 func Stream(s *wire.State, name string, root gjson.Result, out []chat.Delta) ([]chat.Delta, bool) {
-	if root.Get("object").Str == "error" {
-		return append(out, chat.Delta{Kind: chat.DeltaError, Name: wire.Text(root.Get("type")), Text: message(root)}), true
+	if jsonvalue.Get(root.Raw, "object").Str == "error" {
+		return append(out, chat.Delta{Kind: chat.DeltaError, Name: wire.Text(jsonvalue.Get(root.Raw, "type")), Text: message(root)}), true
 	}
 	before := len(out)
 	out, ok := openai.Stream(s, name, root, out)
 	for i := range out[before:] {
 		if d := &out[before+i]; d.Kind == chat.DeltaUsage {
-			cached(&d.Usage, root.Get("usage"))
+			cached(&d.Usage, jsonvalue.Get(root.Raw, "usage"))
 		}
 	}
 	return out, ok

@@ -6,6 +6,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/postern-ai/postern/core/jsontext"
+	"github.com/postern-ai/postern/core/jsonvalue"
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
@@ -14,10 +15,10 @@ import (
 // model.
 func Failure(status uint64, root gjson.Result) wire.Failure {
 	f := wire.Failure{Kind: wire.ByStatus(status), Message: errorText(root)}
-	e := root.Get("error")
-	code := e.Get("code").Str
+	e := jsonvalue.Get(root.Raw, "error")
+	code := jsonvalue.Get(e.Raw, "code").Str
 	switch {
-	case code == "insufficient_quota" || e.Get("type").Str == "insufficient_quota" || code == "billing_not_active":
+	case code == "insufficient_quota" || jsonvalue.Get(e.Raw, "type").Str == "insufficient_quota" || code == "billing_not_active":
 		f.Kind = wire.FailTarget
 	case status == 498 || code == "rate_limit_exceeded":
 		f.Kind = wire.FailBusy // Groq sends 498 for no capacity, and 413 for its tokens-per-minute limit
@@ -29,16 +30,16 @@ func Failure(status uint64, root gjson.Result) wire.Failure {
 
 // errorText returns the provider's error message.
 func errorText(root gjson.Result) jsontext.Escaped {
-	e := root.Get("error")
+	e := jsonvalue.Get(root.Raw, "error")
 	if text := wire.Text(e); text != "" {
 		return text
 	}
 	if e.IsObject() {
-		if text := wire.Text(e.Get("message")); text != "" {
+		if text := wire.Text(jsonvalue.Get(e.Raw, "message")); text != "" {
 			return text
 		}
 	}
-	return wire.Text(root.Get("message"))
+	return wire.Text(jsonvalue.Get(root.Raw, "message"))
 }
 
 // rejectionKind classifies a rejected request. Compatible providers have no codes for the prompt's length, so it

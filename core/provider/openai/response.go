@@ -5,6 +5,7 @@ import (
 
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/jsontext"
+	"github.com/postern-ai/postern/core/jsonvalue"
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
@@ -16,25 +17,25 @@ import (
 //
 // DeepSeek introduced reasoning_content, and other providers adopted it. OpenRouter and Groq use reasoning.
 func Response(root gjson.Result) (r chat.Response, ok bool) {
-	r = chat.Response{ID: wire.Text(root.Get("id")), Model: wire.Text(root.Get("model")), Created: wire.Index(root.Get("created"))}
-	root.Get("choices").ForEach(func(_, v gjson.Result) bool {
+	r = chat.Response{ID: wire.Text(jsonvalue.Get(root.Raw, "id")), Model: wire.Text(jsonvalue.Get(root.Raw, "model")), Created: wire.Index(jsonvalue.Get(root.Raw, "created"))}
+	jsonvalue.Get(root.Raw, "choices").ForEach(func(_, v gjson.Result) bool {
 		var a chat.Answer
 		if a, ok = answer(v); ok {
 			r.Choices = append(r.Choices, a)
 		}
 		return ok
 	})
-	r.Usage = usage(root.Get("usage"))
-	wire.Names(&r.Usage, chat.TierMember, root.Get("service_tier"))
+	r.Usage = usage(jsonvalue.Get(root.Raw, "usage"))
+	wire.Names(&r.Usage, chat.TierMember, jsonvalue.Get(root.Raw, "service_tier"))
 	return r, ok
 }
 
 func answer(v gjson.Result) (a chat.Answer, ok bool) {
-	message := v.Get("message")
+	message := jsonvalue.Get(v.Raw, "message")
 	if !message.IsObject() {
 		return a, false
 	}
-	if !validContent(message.Get("content")) {
+	if !validContent(jsonvalue.Get(message.Raw, "content")) {
 		return a, false
 	}
 	message.ForEach(func(key, value gjson.Result) bool {
@@ -58,19 +59,19 @@ func answer(v gjson.Result) (a chat.Answer, ok bool) {
 		}
 		return true
 	})
-	a.Finish = finishOf(v.Get("finish_reason").Str)
-	if logs := v.Get("logprobs"); logs.IsObject() {
+	a.Finish = finishOf(jsonvalue.Get(v.Raw, "finish_reason").Str)
+	if logs := jsonvalue.Get(v.Raw, "logprobs"); logs.IsObject() {
 		a.LogProbs = logs.Raw
 	}
 	// A choice without content and without an abnormal finish reason is invalid, and must not be cached.
-	hasContent := len(a.Parts) > 0 || message.Get("content").Type == gjson.String
+	hasContent := len(a.Parts) > 0 || jsonvalue.Get(message.Raw, "content").Type == gjson.String
 	return a, hasContent || a.Finish != chat.FinishNone && a.Finish != chat.FinishStop
 }
 
 // validContent reports whether content is a string, null or an array of chunks.
 func validContent(content gjson.Result) bool {
 	if content.IsArray() {
-		first := content.Get("0")
+		first := jsonvalue.Get(content.Raw, "0")
 		return !first.Exists() || first.IsObject()
 	}
 	return content.Type == gjson.String || content.Type == gjson.Null
@@ -82,12 +83,12 @@ func contentParts(v gjson.Result) (parts []chat.Part) {
 		return addText(nil, chat.Text, v)
 	}
 	v.ForEach(func(_, chunk gjson.Result) bool {
-		switch chunk.Get("type").Str {
+		switch jsonvalue.Get(chunk.Raw, "type").Str {
 		case "text":
-			parts = addText(parts, chat.Text, chunk.Get("text"))
+			parts = addText(parts, chat.Text, jsonvalue.Get(chunk.Raw, "text"))
 		case "thinking":
-			chunk.Get("thinking").ForEach(func(_, t gjson.Result) bool {
-				parts = addText(parts, chat.Thinking, t.Get("text"))
+			jsonvalue.Get(chunk.Raw, "thinking").ForEach(func(_, t gjson.Result) bool {
+				parts = addText(parts, chat.Thinking, jsonvalue.Get(t.Raw, "text"))
 				return true
 			})
 		}
@@ -105,9 +106,9 @@ func addText(parts []chat.Part, kind chat.PartKind, v gjson.Result) []chat.Part 
 
 // ToolCall parses {"id","function":{"name","arguments"}}.
 func ToolCall(v gjson.Result) chat.Part {
-	f := v.Get("function")
+	f := jsonvalue.Get(v.Raw, "function")
 	return chat.Part{
-		Kind: chat.ToolCall, ID: wire.Text(v.Get("id")), Name: wire.Text(f.Get("name")), Args: Arguments(f.Get("arguments")),
+		Kind: chat.ToolCall, ID: wire.Text(jsonvalue.Get(v.Raw, "id")), Name: wire.Text(jsonvalue.Get(f.Raw, "name")), Args: Arguments(jsonvalue.Get(f.Raw, "arguments")),
 	}
 }
 
@@ -151,17 +152,17 @@ func finishOf(reason string) chat.Finish {
 // from and written to the cache. DeepSeek has prompt_cache_hit_tokens instead of cached_tokens.
 func usage(v gjson.Result) chat.Usage {
 	u := chat.Usage{
-		Input: wire.Count(v.Get("prompt_tokens")), Output: wire.Count(v.Get("completion_tokens")),
-		CachedInput: wire.Count(v.Get("prompt_tokens_details.cached_tokens")),
-		CacheWrite:  wire.Count(v.Get("prompt_tokens_details.cache_write_tokens")),
-		Reasoning:   wire.Count(v.Get("completion_tokens_details.reasoning_tokens")),
-		Reported:    v.Get("prompt_tokens").Type == gjson.Number,
+		Input: wire.Count(jsonvalue.Get(v.Raw, "prompt_tokens")), Output: wire.Count(jsonvalue.Get(v.Raw, "completion_tokens")),
+		CachedInput: wire.Count(jsonvalue.Get(v.Raw, "prompt_tokens_details.cached_tokens")),
+		CacheWrite:  wire.Count(jsonvalue.Get(v.Raw, "prompt_tokens_details.cache_write_tokens")),
+		Reasoning:   wire.Count(jsonvalue.Get(v.Raw, "completion_tokens_details.reasoning_tokens")),
+		Reported:    jsonvalue.Get(v.Raw, "prompt_tokens").Type == gjson.Number,
 	}
-	if hit := v.Get("prompt_cache_hit_tokens"); hit.Exists() {
+	if hit := jsonvalue.Get(v.Raw, "prompt_cache_hit_tokens"); hit.Exists() {
 		u.CachedInput = wire.Count(hit)
 	}
 	// xAI does not include reasoning in completion_tokens: its total_tokens shows that.
-	if total := wire.Count(v.Get("total_tokens")); u.Reasoning > 0 && total == u.Input+u.Output+u.Reasoning {
+	if total := wire.Count(jsonvalue.Get(v.Raw, "total_tokens")); u.Reasoning > 0 && total == u.Input+u.Output+u.Reasoning {
 		u.Output += u.Reasoning
 	}
 	u.CachedInput = wire.Within(u.CachedInput, u.Input)
@@ -180,13 +181,13 @@ const knownUsage = " prompt_tokens completion_tokens total_tokens prompt_tokens_
 
 // EmbedResponse parses {"data":[{"index","embedding":[…]}],"usage":{"prompt_tokens"}}.
 func EmbedResponse(root gjson.Result) (e wire.Embedding, ok bool) {
-	root.Get("data").ForEach(func(_, v gjson.Result) bool {
-		vector := v.Get("embedding")
+	jsonvalue.Get(root.Raw, "data").ForEach(func(_, v gjson.Result) bool {
+		vector := jsonvalue.Get(v.Raw, "embedding")
 		if ok = vector.IsArray(); ok {
 			e.Vectors = append(e.Vectors, vector.Raw)
 		}
 		return ok
 	})
-	e.Usage = usage(root.Get("usage"))
+	e.Usage = usage(jsonvalue.Get(root.Raw, "usage"))
 	return e, ok
 }

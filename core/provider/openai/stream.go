@@ -4,6 +4,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/jsonvalue"
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
@@ -18,12 +19,12 @@ func Stream(s *wire.State, _ string, root gjson.Result, out []chat.Delta) ([]cha
 	if !root.IsObject() {
 		return out, false
 	}
-	if e := root.Get("error"); e.Exists() && e.Type != gjson.Null {
-		return append(out, chat.Delta{Kind: chat.DeltaError, Name: wire.Text(e.Get("type")), Text: errorText(root)}), true
+	if e := jsonvalue.Get(root.Raw, "error"); e.Exists() && e.Type != gjson.Null {
+		return append(out, chat.Delta{Kind: chat.DeltaError, Name: wire.Text(jsonvalue.Get(e.Raw, "type")), Text: errorText(root)}), true
 	}
 	if !s.Started {
 		s.Started = true
-		out = append(out, chat.Delta{Kind: chat.DeltaStart, ID: wire.Text(root.Get("id")), Model: wire.Text(root.Get("model"))})
+		out = append(out, chat.Delta{Kind: chat.DeltaStart, ID: wire.Text(jsonvalue.Get(root.Raw, "id")), Model: wire.Text(jsonvalue.Get(root.Raw, "model"))})
 	}
 	root.ForEach(func(key, value gjson.Result) bool {
 		switch key.Str {
@@ -36,7 +37,7 @@ func Stream(s *wire.State, _ string, root gjson.Result, out []chat.Delta) ([]cha
 			})
 		case "usage", "x_groq":
 			if key.Str == "x_groq" { // Groq's older location of usage
-				value = value.Get("usage")
+				value = jsonvalue.Get(value.Raw, "usage")
 			}
 			if u := usage(value); u.Reported {
 				if s.Usage.Extras != nil {
@@ -122,9 +123,9 @@ func textDelta(out []chat.Delta, kind chat.DeltaKind, index uint64, v gjson.Resu
 // in one piece. Some omit the index: then a piece with a name starts a call, and a piece without one continues
 // the last call.
 func toolDeltas(s *wire.State, out []chat.Delta, choice uint64, call gjson.Result) []chat.Delta {
-	f := call.Get("function")
-	id, name := wire.Text(call.Get("id")), wire.Text(f.Get("name"))
-	index, hasIndex := wire.Index(call.Get("index")), call.Get("index").Type == gjson.Number
+	f := jsonvalue.Get(call.Raw, "function")
+	id, name := wire.Text(jsonvalue.Get(call.Raw, "id")), wire.Text(jsonvalue.Get(f.Raw, "name"))
+	index, hasIndex := wire.Index(jsonvalue.Get(call.Raw, "index")), jsonvalue.Get(call.Raw, "index").Type == gjson.Number
 	switch {
 	case hasIndex:
 	case name != "":
@@ -136,7 +137,7 @@ func toolDeltas(s *wire.State, out []chat.Delta, choice uint64, call gjson.Resul
 		s.Tools = max(s.Tools, index+1)
 		out = append(out, chat.Delta{Kind: chat.DeltaTool, Choice: choice, Index: index, ID: id, Name: name})
 	}
-	if args := f.Get("arguments"); args.Type == gjson.String {
+	if args := jsonvalue.Get(f.Raw, "arguments"); args.Type == gjson.String {
 		out = argsDelta(out, choice, index, args)
 	}
 	return out

@@ -4,6 +4,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/jsonvalue"
 	"github.com/postern-ai/postern/core/provider/openai"
 	"github.com/postern-ai/postern/core/provider/wire"
 )
@@ -15,11 +16,11 @@ import (
 //	  {"type":"function_call","call_id","name","arguments"},
 //	  {"type":"reasoning","summary":[{"text"}],"encrypted_content"}],"usage":{…}}
 func Response(root gjson.Result) (r chat.Response, ok bool) {
-	output := root.Get("output")
-	if !output.IsArray() || root.Get("status").Str == "failed" {
+	output := jsonvalue.Get(root.Raw, "output")
+	if !output.IsArray() || jsonvalue.Get(root.Raw, "status").Str == "failed" {
 		return r, false
 	}
-	r = chat.Response{ID: wire.Text(root.Get("id")), Model: wire.Text(root.Get("model")), Created: wire.Index(root.Get("created_at"))}
+	r = chat.Response{ID: wire.Text(jsonvalue.Get(root.Raw, "id")), Model: wire.Text(jsonvalue.Get(root.Raw, "model")), Created: wire.Index(jsonvalue.Get(root.Raw, "created_at"))}
 	var a chat.Answer
 	output.ForEach(func(_, item gjson.Result) bool {
 		a.Parts = append(a.Parts, itemParts(item)...)
@@ -41,25 +42,25 @@ func hasCalls(parts []chat.Part) bool {
 }
 
 func itemParts(item gjson.Result) (parts []chat.Part) {
-	switch item.Get("type").Str {
+	switch jsonvalue.Get(item.Raw, "type").Str {
 	case "message":
-		forEach(item.Get("content"), func(c gjson.Result) {
-			switch c.Get("type").Str {
+		forEach(jsonvalue.Get(item.Raw, "content"), func(c gjson.Result) {
+			switch jsonvalue.Get(c.Raw, "type").Str {
 			case "output_text":
-				parts = append(parts, chat.Part{Kind: chat.Text, Text: wire.Text(c.Get("text"))})
+				parts = append(parts, chat.Part{Kind: chat.Text, Text: wire.Text(jsonvalue.Get(c.Raw, "text"))})
 			case "refusal":
-				parts = append(parts, chat.Part{Kind: chat.Refusal, Text: wire.Text(c.Get("refusal"))})
+				parts = append(parts, chat.Part{Kind: chat.Refusal, Text: wire.Text(jsonvalue.Get(c.Raw, "refusal"))})
 			}
 		})
 	case "function_call":
 		parts = append(parts, chat.Part{
-			Kind: chat.ToolCall, ID: wire.Text(item.Get("call_id")), Name: wire.Text(item.Get("name")),
-			Args: openai.Arguments(item.Get("arguments")),
+			Kind: chat.ToolCall, ID: wire.Text(jsonvalue.Get(item.Raw, "call_id")), Name: wire.Text(jsonvalue.Get(item.Raw, "name")),
+			Args: openai.Arguments(jsonvalue.Get(item.Raw, "arguments")),
 		})
 	case "reasoning":
 		p := chat.Part{Kind: chat.Thinking}
-		forEach(item.Get("summary"), func(c gjson.Result) { p.Text += wire.Text(c.Get("text")) })
-		if encrypted := wire.Text(item.Get("encrypted_content")); encrypted != "" {
+		forEach(jsonvalue.Get(item.Raw, "summary"), func(c gjson.Result) { p.Text += wire.Text(jsonvalue.Get(c.Raw, "text")) })
+		if encrypted := wire.Text(jsonvalue.Get(item.Raw, "encrypted_content")); encrypted != "" {
 			p.Signature = Mark + encrypted
 		}
 		if p.Text != "" || p.Signature != "" {
@@ -78,14 +79,14 @@ func forEach(v gjson.Result, f func(gjson.Result)) {
 
 // finishOf maps status and incomplete_details; calls reports whether the response has tool calls.
 func finishOf(root gjson.Result, calls bool) chat.Finish {
-	switch root.Get("incomplete_details.reason").Str {
+	switch jsonvalue.Get(root.Raw, "incomplete_details.reason").Str {
 	case "max_output_tokens":
 		return chat.FinishLength
 	case "content_filter":
 		return chat.FinishFilter
 	}
 	switch {
-	case root.Get("status").Str == "incomplete":
+	case jsonvalue.Get(root.Raw, "status").Str == "incomplete":
 		return chat.FinishLength
 	case calls:
 		return chat.FinishTools
@@ -97,19 +98,19 @@ func finishOf(root gjson.Result, calls bool) chat.Finish {
 // "output_tokens_details":{"reasoning_tokens"}}, and the rest of a response that the cost depends on: service_tier, output, and
 // "tool_usage":{"web_search":{"num_requests"}}, the number of searches that OpenAI bills.
 func usage(root gjson.Result) chat.Usage {
-	v := root.Get("usage")
+	v := jsonvalue.Get(root.Raw, "usage")
 	u := chat.Usage{
-		Input: wire.Count(v.Get("input_tokens")), Output: wire.Count(v.Get("output_tokens")),
-		CachedInput: wire.Count(v.Get("input_tokens_details.cached_tokens")),
-		CacheWrite:  wire.Count(v.Get("input_tokens_details.cache_write_tokens")),
-		Reasoning:   wire.Count(v.Get("output_tokens_details.reasoning_tokens")),
-		Reported:    v.Get("input_tokens").Type == gjson.Number,
+		Input: wire.Count(jsonvalue.Get(v.Raw, "input_tokens")), Output: wire.Count(jsonvalue.Get(v.Raw, "output_tokens")),
+		CachedInput: wire.Count(jsonvalue.Get(v.Raw, "input_tokens_details.cached_tokens")),
+		CacheWrite:  wire.Count(jsonvalue.Get(v.Raw, "input_tokens_details.cache_write_tokens")),
+		Reasoning:   wire.Count(jsonvalue.Get(v.Raw, "output_tokens_details.reasoning_tokens")),
+		Reported:    jsonvalue.Get(v.Raw, "input_tokens").Type == gjson.Number,
 	}
 	u.CachedInput = wire.Within(u.CachedInput, u.Input)
 	u.CacheWrite = wire.Within(u.CacheWrite, u.Input-u.CachedInput)
-	wire.Names(&u, chat.TierMember, root.Get("service_tier"))
-	forEach(root.Get("output"), func(item gjson.Result) { countCall(&u, item) })
-	wire.SetCalls(&u, chat.Searches, root.Get("tool_usage.web_search.num_requests"))
+	wire.Names(&u, chat.TierMember, jsonvalue.Get(root.Raw, "service_tier"))
+	forEach(jsonvalue.Get(root.Raw, "output"), func(item gjson.Result) { countCall(&u, item) })
+	wire.SetCalls(&u, chat.Searches, jsonvalue.Get(root.Raw, "tool_usage.web_search.num_requests"))
 	wire.Unknown(&u, v, knownUsage)
 	return u
 }
@@ -121,9 +122,9 @@ const knownUsage = " input_tokens output_tokens total_tokens input_tokens_detail
 // countCall counts the call of a provider tool that costs. Opening a page or searching in it is free; all code of a response runs in
 // one container.
 func countCall(u *chat.Usage, item gjson.Result) {
-	switch item.Get("type").Str {
+	switch jsonvalue.Get(item.Raw, "type").Str {
 	case "web_search_call":
-		if action := item.Get("action.type").Str; action == "" || action == "search" {
+		if action := jsonvalue.Get(item.Raw, "action.type").Str; action == "" || action == "search" {
 			wire.AddCalls(u, chat.Searches, 1)
 		}
 	case "file_search_call":

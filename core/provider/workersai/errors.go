@@ -5,6 +5,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"github.com/postern-ai/postern/core/jsonvalue"
 	"github.com/postern-ai/postern/core/provider/openai"
 	"github.com/postern-ai/postern/core/provider/wire"
 )
@@ -14,8 +15,8 @@ import (
 // from the model's server.
 func Failure(status uint64, root gjson.Result) wire.Failure {
 	f := openai.Failure(status, root)
-	e := root.Get("errors.0")
-	if text := wire.Text(e.Get("message")); text != "" {
+	e := jsonvalue.Get(root.Raw, "errors.0")
+	if text := wire.Text(jsonvalue.Get(e.Raw, "message")); text != "" {
 		f.Message = text
 	}
 	switch code(e) {
@@ -34,7 +35,7 @@ func Failure(status uint64, root gjson.Result) wire.Failure {
 
 // code returns an error's code as text.
 func code(e gjson.Result) string {
-	if v := e.Get("code"); v.Type == gjson.Number {
+	if v := jsonvalue.Get(e.Raw, "code"); v.Type == gjson.Number {
 		return v.Raw
 	}
 	return ""

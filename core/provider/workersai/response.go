@@ -4,6 +4,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/jsonvalue"
 	"github.com/postern-ai/postern/core/provider/openai"
 )
 
@@ -13,7 +14,7 @@ func Response(root gjson.Result) (chat.Response, bool) { return openai.Response(
 // unwrap removes the envelope of Cloudflare's API, {"result":{…},"success":true,"errors":[],"messages":[]}. Its
 // OpenAI-compatible endpoints usually send none.
 func unwrap(root gjson.Result) gjson.Result {
-	if result := root.Get("result"); result.IsObject() {
+	if result := jsonvalue.Get(root.Raw, "result"); result.IsObject() {
 		return result
 	}
 	return root
