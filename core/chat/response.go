@@ -32,7 +32,7 @@ type Usage struct {
 	Output       uint64
 	Reasoning    uint64 // part of Output
 	Reported     bool   // by the provider; else estimated
-	*Extras             // what was bought beyond tokens; nil: nothing. Usages share it, so it never changes: see Edit
+	*Extras             // tiers and calls beyond tokens; nil: none. Usages share it, so it never changes: see Edit
 }
 
 // Extras is what a provider's answer names beyond tokens.

@@ -32,7 +32,7 @@ type purchase struct {
 	num, den             int64  // factor of the tokens
 	fee                  int64
 	estimated            bool
-	dearer               bool // the answer names something dearer than what was asked for
+	dearer               bool // the answer names something more expensive than the request
 }
 
 func (p *purchase) run(t *testing.T, streams bool) *host {
@@ -77,7 +77,7 @@ func (p *purchase) answers() (whole, stream string) {
 		start + event(`{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":6`+p.usage+`}}`) + event(`{"type":"message_stop"}`)
 }
 
-// check compares what was reserved and settled with the cost by hand.
+// check compares reservation and settlement with the cost by hand.
 func (p *purchase) check(t *testing.T) {
 	t.Helper()
 	for _, streams := range []bool{false, true} {
@@ -113,7 +113,7 @@ func TestServiceTiers(t *testing.T) {
 	for _, ask := range asked {
 		for _, name := range named {
 			p := purchase{path: "/v1/chat/completions", model: "tiered", members: ask.json, answer: name.json, num: name.factor, den: 30, estimated: !name.known}
-			if name.json == "" { // nothing is named: what was asked for
+			if name.json == "" { // nothing is named: the tier of the request
 				p.num, p.estimated = ask.factor, ask.factor != 30
 			}
 			p.dearer = p.num > ask.factor
@@ -140,7 +140,7 @@ func TestPinnedTier(t *testing.T) {
 	equal(t, "tier sent to a model without tiers", gjson.Get(h.bodyText(h.one(abi.ActionFetch).Body), "service_tier").Exists(), false)
 }
 
-// TestSpeedAndGeography combines speeds and places; the standard price applies to the standard values and to those that are not named.
+// TestSpeedAndGeography combines speeds and places; standard values, and members that are not named, have the standard price.
 func TestSpeedAndGeography(t *testing.T) {
 	type choice struct {
 		ask, name string

@@ -74,7 +74,7 @@ func (x *exchange) minOutputTokens(m *config.Model) uint64 {
 func (x *exchange) costBound(m *config.Model, tokens uint64) money.Pico {
 	q := &x.s.request
 	u := chat.Usage{Input: q.promptBound(), Output: tokens * max(q.n, 1), Extras: &chat.Extras{Terms: x.boundTerms(m), FeePico: x.feeBound(m)}}
-	// The prompt may all be written to the provider's cache. OpenAI's newer models charge for that without being asked.
+	// The prompt may all be written to the provider's cache. OpenAI's newer models charge for that without a request.
 	switch p := &m.Prices; {
 	case q.bought.cache == 2:
 		u.CacheWrite1h = u.Input

@@ -14,7 +14,7 @@ const knownUsage = " input_tokens cache_read_input_tokens cache_creation_input_t
 	"server_tool_use.web_fetch_requests service_tier speed inference_geo iterations fallback_credit "
 
 // countCall counts the call of a provider tool in a content block. The usage has the number of searches that Anthropic bills, which
-// leaves out those that failed; all code of an answer runs in one container, which nothing else counts.
+// leaves out failed ones; all code of an answer runs in one container, which nothing else counts.
 func countCall(u *chat.Usage, block gjson.Result) {
 	if jsonvalue.Get(block.Raw, "type").Str != "server_tool_use" {
 		return

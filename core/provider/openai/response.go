@@ -171,7 +171,7 @@ func usage(v gjson.Result) chat.Usage {
 	return u
 }
 
-// knownUsage are the members of OpenAI's usage, and those that DeepSeek, Groq, Mistral, OpenRouter and Perplexity add without charging more.
+// knownUsage are the members of OpenAI's usage, and the free additions of DeepSeek, Groq, Mistral, OpenRouter and Perplexity.
 const knownUsage = " prompt_tokens completion_tokens total_tokens prompt_tokens_details prompt_tokens_details. completion_tokens_details " +
 	"completion_tokens_details. prompt_tokens_details.cached_tokens prompt_tokens_details.cache_write_tokens prompt_tokens_details.text_tokens " +
 	"prompt_tokens_details.image_tokens prompt_tokens_details.audio_tokens completion_tokens_details.reasoning_tokens " +
