@@ -26,13 +26,21 @@ func (p *Parser) Forwards(dialect, name string, out *Parsed) bool {
 	if p.Catalog == nil || p.Catalog.Forwards(dialect, name) {
 		return true
 	}
-	if p.Strict {
-		p.Wrong(Name(name), "is not a parameter that the catalog forwards; omit it, or add it to members."+dialect+" in POSTERN_CATALOG")
-	}
-	if len(out.Unknown) < maxDetails {
-		out.Unknown = append(out.Unknown, chat.Member{Name: name})
-	}
+	out.Unknown = p.Ignore(out.Unknown, name, "is not a parameter that the catalog forwards; omit it, or add it to members."+dialect+" in POSTERN_CATALOG")
 	return false
+}
+
+// Ignore adds a member that is not forwarded to a list, and rejects it if the parser is strict.
+//
+//go:noinline
+func (p *Parser) Ignore(list []chat.Member, name, message string) []chat.Member {
+	if p.Strict {
+		p.Wrong(Name(name), message)
+	}
+	if len(list) < maxDetails {
+		list = append(list, chat.Member{Name: name})
+	}
+	return list
 }
 
 // Term reads the value of a member that chooses a price. null counts as omitted.

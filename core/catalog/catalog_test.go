@@ -21,6 +21,7 @@ type file struct {
 		Name, Source, Date string
 		Aliases            []string
 	}
+	Tools []struct{ Name, Source, Date string }
 }
 
 func parse(t *testing.T, env ...abi.Header) *config.Config {
@@ -100,6 +101,11 @@ func TestSourcesAndDates(t *testing.T) {
 			t.Errorf("%s: source %q, date %q", m.Name, m.Source, m.Date)
 		}
 	}
+	for _, tool := range f.Tools {
+		if f.Sources[tool.Source] == "" || !month.MatchString(tool.Date) {
+			t.Errorf("tool %s: source %q, date %q", tool.Name, tool.Source, tool.Date)
+		}
+	}
 	for source := range f.Sources {
 		if !used[source] {
 			t.Errorf("no model has the source %s", source)
@@ -157,6 +163,55 @@ func TestPricesAreSane(t *testing.T) {
 			t.Errorf("%s: implausibly high price", m.Name)
 		case m.MaxOutput > 0 && m.MaxOutput > m.Context:
 			t.Errorf("%s: maxOutput is larger than context", m.Name)
+		}
+	}
+}
+
+// TestFactors compares products of prices and factors with OpenAI's own lists of tiers, and checks what the others have in common.
+func TestFactors(t *testing.T) {
+	c := parse(t)
+	for name, want := range map[string]struct{ input, cached, output int64 }{ // picodollars for a token
+		"gpt-4.1": {3_500_000, 875_000, 14_000_000}, "gpt-4o": {4_250_000, 2_125_000, 17_000_000}, "gpt-4o-mini": {250_000, 125_000, 1_000_000},
+		"o4-mini": {2_000_000, 500_000, 8_000_000}, "gpt-5-mini": {450_000, 45_000, 3_600_000}, "gpt-5.5": {12_500_000, 1_250_000, 75_000_000},
+		"gpt-5.6-sol": {8_000_000, 800_000, 40_000_000},
+	} {
+		m := c.Model(name)
+		f, known := m.Factor("service_tier=priority")
+		for price, want := range map[int64]int64{m.Prices.Input: want.input, m.Prices.Cached: want.cached, m.Prices.Output: want.output} {
+			if got := price * int64(f.Num) / int64(f.Den); !known || got != want || price*int64(f.Num)%int64(f.Den) != 0 {
+				t.Errorf("%s: %d picodollars at priority, want %d", name, got, want)
+			}
+		}
+	}
+	for i := range c.Models {
+		m := &c.Models[i]
+		for _, f := range m.Factors {
+			switch cheap := f.Num < f.Den; {
+			case cheap != (f.Term == "service_tier=flex") && m.Provider.Name != "groq":
+				t.Errorf("%s: %s is %d/%d", m.Name, f.Term, f.Num, f.Den)
+			case f.Num > 6*f.Den:
+				t.Errorf("%s: implausibly high factor of %s", m.Name, f.Term)
+			}
+		}
+	}
+}
+
+// TestTools: the tools that coding agents offer by default have prices, and other members of the API are forwarded.
+func TestTools(t *testing.T) {
+	c := parse(t)
+	for wire, names := range map[string][]string{
+		"anthropic": {"web_search", "web_fetch", "bash", "text_editor", "memory", "code_execution", "tool_search_tool_regex"},
+		"responses": {"web_search", "local_shell", "custom", "apply_patch", "image_generation", "mcp", "namespace", "tool_search"}, "openai": {"custom", "web_search_options"},
+	} {
+		for _, name := range names {
+			if c.WireTool(wire, name) == nil {
+				t.Errorf("%s has no price for %s", wire, name)
+			}
+		}
+	}
+	for dialect, name := range map[string]string{"anthropic": "context_management", "anthropic-beta": "claude-code", "responses": "prompt_cache_key", "openai": "logit_bias"} {
+		if !c.Forwards(dialect, name) || c.Forwards(dialect, "plugins") {
+			t.Errorf("%s: %s is not forwarded, or plugins are", dialect, name)
 		}
 	}
 }

@@ -47,6 +47,26 @@ func TestListedMembersPassThroughInTheSameDialect(t *testing.T) {
 	equal(t, "a member that no list knows is in the provider's body", strings.Contains(body, "special"), false)
 }
 
+// TestIgnoredMembersOfOtherEndpoints: embeddings and token counts name the members that the provider does not get, too.
+func TestIgnoredMembersOfOtherEndpoints(t *testing.T) {
+	embeddings := `{"object":"list","data":[{"embedding":[1]}],"usage":{"prompt_tokens":3}}`
+	for path, body := range map[string]string{
+		"/v1/embeddings": `{"model":"vectors","input":"Hello","special":7}`, "/v1/messages/count_tokens": `{"model":"claude","messages":[{"role":"user","content":"Hello"}],"special":7}`,
+	} {
+		for strict, status := range map[string]uint64{"false": 200, "true": 400} {
+			h := request{
+				path: path, body: body, headers: []abi.Header{{Name: "x-postern-strict", Value: strict}},
+				provider: [][]abi.Event{wholeResponse(200, map[bool]string{true: embeddings, false: `{"input_tokens":3}`}[path == "/v1/embeddings"])},
+			}.run(t)
+			equal(t, path+", strict "+strict, h.status(), status)
+			if status == 200 {
+				equal(t, path+": x-postern-dropped-params", h.header("x-postern-dropped-params"), "special")
+				equal(t, path+": the provider gets it", strings.Contains(h.bodyText(h.one(abi.ActionFetch).Body)+string(h.buffers[2]), "special"), false)
+			}
+		}
+	}
+}
+
 func TestStrictRequestIsRejectedInsteadOfReduced(t *testing.T) {
 	strict := abi.Header{Name: "x-postern-strict", Value: "true"}
 	equal(t, "status without extra members", claudeCompletion(t, "", strict).status(), 200)

@@ -62,9 +62,10 @@ func (x *exchange) onCount() {
 func (x *exchange) respondCount(tokens uint64, estimated bool) {
 	b := append([]byte(nil), `{"input_tokens":`...)
 	b = strconv.AppendUint(b, tokens, 10)
-	x.respond(200, []abi.Header{
+	headers := x.droppedHeader([]abi.Header{
 		{Name: "content-type", Value: "application/json"}, {Name: "x-postern-estimated", Value: strconv.FormatBool(estimated)},
-	}, []abi.Part{{Data: append(b, '}')}})
+	})
+	x.respond(200, headers, []abi.Part{{Data: append(b, '}')}})
 	x.log(200, "")
 	x.end()
 }

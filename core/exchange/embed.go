@@ -28,9 +28,10 @@ const (
 // embeddings is the body of POST /v1/embeddings.
 // Source: OpenAI's API reference, "Create embeddings" (platform.openai.com/docs/api-reference/embeddings).
 type embeddings struct {
-	call   wire.EmbedCall
-	model  string
-	base64 bool
+	call    wire.EmbedCall
+	model   string
+	base64  bool
+	unknown []chat.Member // not sent
 }
 
 func readEmbeddings(p *api.Parser, root gjson.Result) (e embeddings) {
@@ -50,6 +51,8 @@ func readEmbeddings(p *api.Parser, root gjson.Result) (e embeddings) {
 			}
 		case "user":
 			e.call.User = p.Text(name, v)
+		default:
+			e.unknown = p.Ignore(e.unknown, name, "is not a parameter of embeddings; omit it")
 		}
 		return true
 	})
@@ -127,7 +130,7 @@ func (x *exchange) parseEmbeddings(p *api.Parser, root gjson.Result) {
 	case !policy.Knows(x.config, e.model, config.EmbeddingModel):
 		x.noteUnknownModel(e.model)
 	default:
-		x.s.request = request{model: e.model, promptTokens: e.promptTokens()}
+		x.s.request = request{model: e.model, promptTokens: e.promptTokens(), unknown: appendExtra("", e.unknown)}
 		x.computeCacheKey([]byte(root.Raw))
 	}
 }

@@ -54,7 +54,12 @@ func (x *exchange) answerHeaders(a *answer) []abi.Header {
 	if s.imposedMaxTokens > 0 && !a.cached {
 		headers = append(headers, abi.Header{Name: "x-postern-max-tokens", Value: strconv.FormatUint(s.imposedMaxTokens, 10)})
 	}
-	dropped := ""
+	return x.registryHeaders(x.droppedHeader(headers), a.model)
+}
+
+// droppedHeader adds the names of the parameters that the provider did not get.
+func (x *exchange) droppedHeader(headers []abi.Header) []abi.Header {
+	s, dropped := &x.s, ""
 	for _, names := range []string{s.request.unknown, s.droppedBetas, s.dropped} {
 		if dropped != "" && names != "" {
 			dropped += ","
@@ -64,7 +69,7 @@ func (x *exchange) answerHeaders(a *answer) []abi.Header {
 	if dropped != "" {
 		headers = append(headers, abi.Header{Name: "x-postern-dropped-params", Value: dropped})
 	}
-	return x.registryHeaders(headers, a.model)
+	return headers
 }
 
 func (x *exchange) contentType() string {

@@ -89,10 +89,7 @@ func (r *reader) parameter(name string, v gjson.Result) {
 		}
 		q.Stream = v.Type == gjson.True
 	default:
-		if r.Strict {
-			r.Wrong(api.Name(name), "is not a field of this endpoint; omit it")
-		}
-		r.out.Unknown = append(r.out.Unknown, chat.Member{Name: name})
+		r.out.Unknown = r.Ignore(r.out.Unknown, name, "is not a field of this endpoint; omit it")
 	}
 }
 
