@@ -40,7 +40,7 @@ func (x *exchange) allowsAny() bool {
 func (x *exchange) orderTargets() []byte {
 	s := &x.s
 	q := &s.request
-	u := chat.Usage{Input: q.promptTokens, Output: q.maxTokens}
+	u := chat.Usage{Input: q.promptTokens, Output: q.maxTokens, Extras: &chat.Extras{Terms: q.bought.terms}}
 	if q.maxTokens == 0 {
 		u.Output = initialStreamTokens
 	}
