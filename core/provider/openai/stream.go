@@ -40,15 +40,20 @@ func Stream(s *wire.State, _ string, root gjson.Result, out []chat.Delta) ([]cha
 				value = jsonvalue.Get(value.Raw, "usage")
 			}
 			if u := usage(value); u.Reported {
-				if s.Usage.Extras != nil {
-					u.Edit().Terms = s.Usage.Terms
-				}
 				out = append(out, chat.Delta{Kind: chat.DeltaUsage, Usage: u})
 			}
 		}
 		return true
 	})
-	return out, true
+	return nameTier(s, out), true
+}
+
+// nameTier adds the tier that the stream has named so far to usage that was just read. The tier may come after it.
+func nameTier(s *wire.State, out []chat.Delta) []chat.Delta {
+	if n := len(out) - 1; n >= 0 && s.Usage.Extras != nil && out[n].Kind == chat.DeltaUsage {
+		out[n].Usage.Edit().Terms = s.Usage.Terms
+	}
+	return out
 }
 
 func choiceDeltas(s *wire.State, choice gjson.Result, out []chat.Delta) []chat.Delta {
