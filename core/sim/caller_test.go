@@ -189,8 +189,19 @@ func (it *item) extras() string {
 		if it.Think > 0 {
 			text += `,"reasoning_effort":"high"`
 		}
+		if tier := it.tier(); tier != "" {
+			text += fmt.Sprintf(`,"service_tier":%q`, tier)
+		}
 	}
 	return text
+}
+
+// tier is the service tier that a request for a model with tiers asks for; empty: none.
+func (it *item) tier() string {
+	if it.Model != "alpha" && it.Model != "beta" {
+		return ""
+	}
+	return [...]string{"", "priority", "flex", "auto"}[(it.At+it.Prompt)%4]
 }
 
 func headerOf(headers []abi.Header, name string) string {

@@ -7,7 +7,7 @@ import (
 )
 
 // worldCatalog is a small catalog: plans of which the last four lend, three wire families, a target without credentials at the end of the cheap tier,
-// an expensive model, a model with a small context and a free model.
+// an expensive model, two models with service tiers, a model with a small context and a free model.
 const worldCatalog = `{"version":"world","defaultPlan":"open",
 "plans":[
  {"name":"open","perSecond":0,"perDay":0,"concurrent":1000,"governor":true,"budget":"100"},
@@ -26,8 +26,8 @@ const worldCatalog = `{"version":"world","defaultPlan":"open",
  {"name":"p4","wire":"openai","baseUrl":"https://p4.example/v1","keyEnv":"P4_KEY"},
  {"name":"p5","wire":"responses","baseUrl":"https://p5.example/v1","keyEnv":"P5_KEY"}],
 "models":[
- {"name":"alpha","provider":"p1","input":"0.15","output":"0.60","context":128000,"maxOutput":16384},
- {"name":"beta","provider":"p2","input":"0.40","output":"1.60","context":128000,"maxOutput":16384},
+ {"name":"alpha","provider":"p1","input":"0.15","output":"0.60","factors":{"service_tier=priority":"2","service_tier=flex":"1/2"},"context":128000,"maxOutput":16384},
+ {"name":"beta","provider":"p2","input":"0.40","output":"1.60","factors":{"service_tier=priority":"2","service_tier=flex":"1/2"},"context":128000,"maxOutput":16384},
  {"name":"gamma","provider":"p3","input":"3","output":"15","cached":"0.30","write":"3.75","context":200000,"maxOutput":64000},
  {"name":"delta","provider":"p4","input":"0.10","output":"0.40","context":128000,"maxOutput":16384},
  {"name":"omega","provider":"p3","input":"15","output":"75","context":200000,"maxOutput":32000},

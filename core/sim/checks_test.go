@@ -304,7 +304,7 @@ func (x *exchange) checkCut(f *fetch) {
 	if f.withholds {
 		seen += f.last.tokens
 	}
-	need := costOf(f.model, in, seen+256+64) - x.history.resv.amount
+	need := f.tierCost(f.asked, in, seen+256+64) - x.history.resv.amount
 	for _, o := range x.history.fetches {
 		if o != f && !o.unbilled {
 			need += o.cost.high // of an attempt before

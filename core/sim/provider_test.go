@@ -20,6 +20,8 @@ type fetch struct {
 	limit    uint64 // the max tokens sent; 0: none
 	n        uint64 // choices requested
 	behavior behavior
+	asked    string // service tier that was sent
+	named    string // service tier that the answer names; empty: none
 	in, out  uint64 // actual tokens of the prompt and of the completion
 	prompt   uint64 // estimated tokens of the prompt
 	text     string // the whole completion
@@ -51,6 +53,37 @@ func (s *span) add(o span)        { *s = s.plus(o) }
 func (s span) String() string     { return fmt.Sprintf("%d to %d", s.low, s.high) }
 func costOf(m *config.Model, in, out uint64) int64 {
 	return m.Cost(&chat.Usage{Input: in, Output: out})
+}
+
+// tierCost is the cost at a service tier of the world's catalog.
+func (f *fetch) tierCost(tier string, in, out uint64) int64 {
+	cost := costOf(f.model, in, out)
+	switch tier {
+	case "priority":
+		return 2 * cost
+	case "flex":
+		return (cost + 1) / 2
+	}
+	return cost
+}
+
+// bounds are the lowest and the highest cost at the requested tier and at the tier of the answer.
+func (f *fetch) bounds(low, high [2]uint64) span {
+	tier := f.named
+	if tier == "" {
+		tier = f.asked
+	}
+	return span{
+		min(f.tierCost(f.asked, low[0], low[1]), f.tierCost(tier, low[0], low[1])), max(f.tierCost(f.asked, high[0], high[1]), f.tierCost(tier, high[0], high[1])),
+	}
+}
+
+// tierMember names the tier that served the request: the requested one, the standard one in place of `priority`, or none.
+func (f *fetch) tierMember() string {
+	if f.named == "" {
+		return ""
+	}
+	return fmt.Sprintf(`,"service_tier":%q`, f.named)
 }
 
 // modelOf finds the called model by name, and checks I7 and I8: the request goes to the model's provider with that
@@ -103,6 +136,10 @@ func (x *exchange) fetch(a *abi.Action) {
 		f.limit = max(f.limit, root.Get(name).Uint())
 	}
 	f.n = max(1, root.Get("n").Uint())
+	f.asked = root.Get("service_tier").Str
+	if f.named = f.asked; f.asked != "" && f.asked != "default" && f.number%3 > 0 {
+		f.named = map[bool]string{true: "default"}[f.asked == "priority" && f.number%3 == 1]
+	}
 	f.write()
 	o.fetch = f
 	if w.defect.truth != nil {
@@ -273,7 +310,12 @@ func (f *fetch) errorBody() []byte {
 // exact expects the reported usage to be booked.
 func (f *fetch) exact() {
 	f.whole = true
-	f.cost, f.tokens = exactly(costOf(f.model, f.in, f.out)+f.skew), exactly(int64(f.in+f.out))
+	tier := f.named
+	if tier == "" {
+		tier = f.asked
+		f.flagged = tier == "priority" || tier == "flex"
+	}
+	f.cost, f.tokens = exactly(f.tierCost(tier, f.in, f.out)+f.skew), exactly(int64(f.in+f.out))
 }
 
 // guess expects a flagged estimate to be booked, because the reported usage is missing or invalid.
@@ -291,7 +333,7 @@ func (f *fetch) estimate(out uint64) {
 		low[0], high[0] = min(low[0], f.in), max(high[0], f.in)
 		high[1] = max(high[1], f.out)
 	}
-	f.cost = span{costOf(f.model, low[0], low[1]), costOf(f.model, high[0], high[1])}
+	f.cost = f.bounds(low, high)
 	f.tokens = span{int64(low[0] + low[1]), int64(high[0] + high[1])}
 }
 
@@ -386,7 +428,7 @@ func (f *fetch) body() []byte {
 		choices += fmt.Sprintf(`{"index":%d,"message":{"role":"assistant","content":%q},"finish_reason":%q}`, i, f.text, f.finish("stop", "length"))
 	}
 	return fmt.Appendf(nil, `{"id":"c%d","object":"chat.completion","created":1,"model":%q,"choices":[%s]%s}`,
-		f.number, f.model.Name, choices, f.usageMember("prompt_tokens", "completion_tokens"))
+		f.number, f.model.Name, choices, f.usageMember("prompt_tokens", "completion_tokens")+f.tierMember())
 }
 
 func (f *fetch) embedUsage() string {

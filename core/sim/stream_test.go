@@ -181,7 +181,7 @@ func (f *fetch) openaiPieces() []piece {
 	}
 	all = append(all, piece{data: fmt.Sprintf("data: {\"id\":\"c%d\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":%q}]}\n\n", f.number, f.finish("stop", "length"))})
 	if f.behavior.Lie != "none" {
-		all = append(all, piece{data: fmt.Sprintf("data: {\"id\":\"c%d\",\"choices\":[],\"usage\":%s}\n\n", f.number, f.usage("prompt_tokens", "completion_tokens")), usage: true})
+		all = append(all, piece{data: fmt.Sprintf("data: {\"id\":\"c%d\",\"choices\":[],\"usage\":%s%s}\n\n", f.number, f.usage("prompt_tokens", "completion_tokens"), f.tierMember()), usage: true})
 	}
 	return append(all, piece{data: "data: [DONE]\n\n", end: true})
 }
