@@ -293,6 +293,7 @@ class Exchange {
         break
       case ACTION_KEEP:
         this.buffers.set(action.buffer, action.data)
+        this.appended.delete(action.buffer)
         break
       case ACTION_APPEND:
         this.append(action)
@@ -376,7 +377,7 @@ class Exchange {
   }
 
   private append({ buffer, data }: Action): void {
-    const held = this.appended.get(buffer) ?? new GrowingBuffer()
+    const held = this.appended.get(buffer) ?? new GrowingBuffer(this.buffer(buffer))
     this.appended.set(buffer, held)
     this.buffers.set(buffer, held.append(data))
     if (buffer === this.published) this.seat?.changed()

@@ -64,6 +64,10 @@ export class GrowingBuffer {
   private bytes: Bytes = NO_BYTES
   private length = 0
 
+  constructor(content: Bytes) {
+    this.append(content)
+  }
+
   /** Appends a chunk. The result is the whole content, valid until the next call. */
   append(piece: Bytes): Bytes {
     const length = this.length + piece.length
