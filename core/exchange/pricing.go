@@ -101,6 +101,20 @@ func (x *exchange) boundTerms(m *config.Model) string {
 	return terms
 }
 
+// priceBound completes usage like price, for an attempt whose answer is not complete: where it may still name a place of inference,
+// the most expensive one applies.
+func (x *exchange) priceBound(m *config.Model, u *chat.Usage) {
+	x.price(m, u)
+	terms := x.boundTerms(m)
+	if terms == x.s.request.bought.terms {
+		return
+	}
+	e := u.Edit()
+	if _, named := chat.TermOf(e.Terms, geoMember); !named {
+		e.Terms = chat.AddTerm(e.Terms, m.HighestTerm(geoMember))
+	}
+}
+
 const geoMember = "inference_geo"
 
 // serviceTier is the tier to send to OpenAI's dialects. A request that asks for none gets the standard tier, so that a setting of the

@@ -30,10 +30,12 @@ func (w *withheld) fields(f *abi.Fields) {
 // maxWithholdMs limits the wait for a reservation, together with the provider's idle timeout.
 const maxWithholdMs = 10 * calendar.SecondMs
 
-// streamUsage is the usage of the current attempt so far.
+// streamUsage is the usage of the current attempt so far, at the most expensive terms that it may be settled at.
 func (x *exchange) streamUsage() chat.Usage {
 	st := &x.s.stream
-	return x.billableUsage(st.usage, st.tokens(), false)
+	u := x.billableUsage(st.usage, st.tokens(), false)
+	x.priceBound(x.model(), &u)
+	return u
 }
 
 // streamCost is the cost of the request so far, if the stream had more tokens.

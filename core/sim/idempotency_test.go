@@ -15,11 +15,12 @@ type idemID struct {
 
 // idempotent is the part of an exchange's past that the rules about idempotency keys need.
 type idempotent struct {
-	before  *exchange        // the latest exchange that was dispatched under the key when this one arrived
-	freed   bool             // it has sent a settlement that frees the key
-	sentAt  uint64           // time of its first fetch on the meter's clock
-	answer  bool             // its settlement arrived before its response was sent
-	settled keymeter.Outcome // of that settlement
+	before    *exchange        // the latest exchange that was dispatched under the key when this one arrived
+	freed     bool             // it has sent a settlement that frees the key
+	sentAt    uint64           // time of its first fetch on the meter's clock
+	answer    bool             // its settlement arrived before its response was sent
+	settled   keymeter.Outcome // of that settlement
+	oversized bool             // its response is too long to be replayed
 }
 
 func (x *exchange) idemID() idemID { return idemID{x.key, x.item.Idem} }
@@ -29,6 +30,7 @@ func (x *exchange) meterClock() uint64 { return x.w.object(abi.ClassKeyMeter, x.
 // noteSettle records whether a settlement frees the idempotency key.
 func (x *exchange) noteSettle(command []byte) {
 	s := keymeter.Open(command).(*keymeter.Settle)
+	x.history.idem.oversized = x.history.idem.oversized || s.Oversized
 	x.history.idem.freed = x.history.idem.freed || s.Idempotency != "" && len(s.Answer) == 0 && !s.Oversized
 }
 
@@ -68,7 +70,7 @@ func (x *exchange) acknowledged(by *exchange) bool {
 // acknowledged is never unknown: its response is replayed.
 func (x *exchange) checkConflict() {
 	before := x.history.idem.before
-	if before != nil && before.acknowledged(x) && before == x.w.dispatched[x.idemID()] && x.history.code != "idempotency_not_replayable" {
+	if before != nil && before.acknowledged(x) && before == x.w.dispatched[x.idemID()] && !before.history.idem.oversized {
 		x.w.fail("idempotency", "%s got %s although %s was acknowledged", x.id, x.history.code, before.id)
 	}
 	if x.history.code != "idempotency_outcome_unknown" {

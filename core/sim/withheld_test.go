@@ -118,7 +118,8 @@ func (x *exchange) checkDelivered(reserved int64) {
 	if f.input {
 		in = f.in
 	}
-	delivered := costOf(f.model, in, tokensOf(text.String()))
+	tokens := tokensOf(text.String())
+	delivered := f.bounds([2]uint64{in, tokens}, [2]uint64{}).low
 	for _, o := range x.history.fetches {
 		if o != f && !o.unbilled {
 			delivered += o.cost.low
@@ -129,7 +130,7 @@ func (x *exchange) checkDelivered(reserved int64) {
 		event = max(event, tokensOf(c))
 	}
 	// The estimates of the events are rounded.
-	if bound := reserved + costOf(f.model, 0, event+events); delivered > bound {
-		x.w.fail("I15", "%s: %d tokens delivered cost %d with a reservation of %d; one event has at most %d tokens", x.id, tokensOf(text.String()), delivered, reserved, event)
+	if bound := reserved + f.bounds([2]uint64{}, [2]uint64{0, event + events}).high; delivered > bound {
+		x.w.fail("I15", "%s: %d tokens delivered cost %d with a reservation of %d; one event has at most %d tokens", x.id, tokens, delivered, reserved, event)
 	}
 }
