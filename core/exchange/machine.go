@@ -2,10 +2,9 @@
 // Step with each event, and Step returns the new state and the actions to perform. The state contains everything
 // that later decisions depend on. The host stores it as bytes between steps.
 //
-// This file is the machine: the phases, the inputs, and the table that maps (phase, input) to a handler. Read the
-// table from top to bottom to follow a request. The handlers are grouped by phase in intake.go, admission.go,
-// attempt.go, stream.go and finish.go; each endpoint other than completions has its own file. testdata contains
-// complete exchanges as text, with events in and actions out.
+// This file is the machine: the phases, the inputs, and the table that maps (phase, input) to a handler. Read the table from top to
+// bottom to follow a request. The handlers are grouped by phase in intake.go, admission.go, attempt.go, stream.go and finish.go; each
+// endpoint other than completions has its own file. testdata contains complete exchanges as text: events in, actions out.
 package exchange
 
 import (
@@ -186,8 +185,7 @@ var table = [...]row{
 	{phaseOpening, inTick, (*exchange).onOpeningTick},
 	{phaseBackoff, inTimer, (*exchange).attempt},
 
-	// Streaming: chunks arrive, keep-alive comments fill pauses, and the reservation is extended in parallel. What it does not
-	// cover is withheld, and the fetch pauses.
+	// Streaming: chunks arrive, comments fill pauses, and the reservation is extended. Uncovered events are withheld.
 	{phaseStream, inChunk, (*exchange).onChunk},
 	{phaseStream, inEnd, (*exchange).onStreamEnd},
 	{phaseStream, inFault, (*exchange).onStreamFault},
