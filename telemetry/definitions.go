@@ -22,6 +22,7 @@ var (
 		[]string{"provider", "model"}}
 	defTokens          = definition{"postern_tokens_total", "Tokens billed, by type: input or output.", []string{"provider", "model", "type"}}
 	defCost            = definition{"postern_cost_dollars_total", "Cost of requests in US dollars.", []string{"provider", "model"}}
+	defOverrun         = definition{"postern_overrun_dollars_total", "Cost of requests beyond their reservations, in US dollars.", []string{"provider", "model"}}
 	defEstimated       = definition{"postern_estimated_requests_total", "Requests whose usage is estimated.", []string{"provider", "model"}}
 	defUnknownUsage    = definition{"postern_unknown_usage_members_total", "Responses whose usage has a member that Postern does not know; its cost is not charged.", []string{"provider", "member"}}
 	defAttempts        = definition{"postern_attempts_total", "Requests to providers, by outcome: the status, or a fault.", []string{"provider", "model", "outcome"}}
@@ -65,7 +66,7 @@ var (
 
 // definitions are all metrics.
 var definitions = []*definition{
-	&defRequests, &defDuration, &defFirstToken, &defTokens, &defCost, &defEstimated, &defUnknownUsage, &defAttempts, &defAttemptDuration, &defGovernor,
+	&defRequests, &defDuration, &defFirstToken, &defTokens, &defCost, &defOverrun, &defEstimated, &defUnknownUsage, &defAttempts, &defAttemptDuration, &defGovernor,
 	&defOpenRequests, &defOpenStreams, &defFailures, &defBuild, &defCircuit, &defObjectCommands, &defKVReads, &defKVWrites,
 	&defDeliveryFailure, &defPostFailures, &defAlarmOverdue, &defStoreCommands, &defStoreFailed, &defStoreRetries, &defStoreCommit,
 	&defStoreGrouped, &defStoreWaiting, &defStoreSize, &defBudgetLimit, &defBudgetRemaining, &defLogDropped, &defExportFailures,

@@ -39,7 +39,7 @@ type outcome struct {
 	route, code, provider, model, cache string
 	status                              int
 	input, output                       uint64
-	costPico                            money.Pico
+	costPico, overrunPico               money.Pico
 	stream, estimated                   bool
 	took                                time.Duration
 	broken                              [4]brokenStream
@@ -103,7 +103,7 @@ func (x *observed) Log(text []byte) {
 	x.done = outcome{
 		logged: true, route: w.of(l.route), code: w.of(l.code), cache: w.of(l.cache), status: int(l.status),
 		provider: x.catalog.name(l.provider), model: x.catalog.name(l.model), input: l.input, output: l.output,
-		costPico: l.costPico, stream: l.stream, estimated: l.estimated, took: time.Since(x.started),
+		costPico: l.costPico, overrunPico: l.overrunPico, stream: l.stream, estimated: l.estimated, took: time.Since(x.started),
 	}
 	x.done.readResults(l.results)
 	for len(l.unknown) > 0 {
@@ -187,6 +187,7 @@ func (x *observed) count(sent bool) {
 	series.input.Add(float64(o.input))
 	series.output.Add(float64(o.output))
 	series.cost.Add(float64(o.costPico) / float64(money.Dollar))
+	series.overrun.Add(float64(o.overrunPico) / float64(money.Dollar))
 	if o.estimated {
 		series.estimated.Inc()
 	}

@@ -11,7 +11,7 @@ import (
 type line struct {
 	requestID, route, code, project, provider, model, cache, results, unknown []byte
 	status, input, output                                                     uint64
-	costPico                                                                  money.Pico
+	costPico, overrunPico                                                     money.Pico
 	stream, estimated                                                         bool
 }
 
@@ -55,6 +55,8 @@ func (l *line) set(name string, value []byte) {
 		l.output = number(value)
 	case "costCents":
 		l.costPico, _ = money.Parse(string(value), money.Cent)
+	case "overrunCents":
+		l.overrunPico, _ = money.Parse(string(value), money.Cent)
 	case "stream":
 		l.stream = string(value) == "true"
 	case "estimated":

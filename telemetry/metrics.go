@@ -19,8 +19,8 @@ type (
 
 // modelSeries are the series of one model.
 type modelSeries struct {
-	input, output, cost, estimated prometheus.Counter
-	firstToken                     prometheus.Observer
+	input, output, cost, overrun, estimated prometheus.Counter
+	firstToken                              prometheus.Observer
 }
 
 // metrics are the metrics of requests.
@@ -63,13 +63,13 @@ func newMetrics(r *prometheus.Registry) *metrics {
 }
 
 func (m *metrics) registerModels(r *prometheus.Registry) {
-	tokens, cost, estimated := defTokens.counters(), defCost.counters(), defEstimated.counters()
+	tokens, cost, overrun, estimated := defTokens.counters(), defCost.counters(), defOverrun.counters(), defEstimated.counters()
 	first := defFirstToken.histograms(firstTokenBuckets)
-	r.MustRegister(tokens, cost, estimated, first)
+	r.MustRegister(tokens, cost, overrun, estimated, first)
 	m.models.make = func(k modelKey) modelSeries {
 		return modelSeries{
 			tokens.WithLabelValues(k.provider, k.model, "input"), tokens.WithLabelValues(k.provider, k.model, "output"),
-			cost.WithLabelValues(k.provider, k.model), estimated.WithLabelValues(k.provider, k.model),
+			cost.WithLabelValues(k.provider, k.model), overrun.WithLabelValues(k.provider, k.model), estimated.WithLabelValues(k.provider, k.model),
 			first.WithLabelValues(k.provider, k.model),
 		}
 	}

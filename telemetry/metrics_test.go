@@ -117,6 +117,18 @@ func TestUnknownUsage(t *testing.T) {
 		postern_unknown_usage_members_total{member="invalid",provider="openai"} 1`)
 }
 
+// TestOverrun checks that what a provider charges beyond the reservation is counted.
+func TestOverrun(t *testing.T) {
+	g := open(t, telemetry.Config{}, nil)
+	g.next(fakeprovider.Behavior{Body: `{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Hi"},"finish_reason":"stop"}],` +
+		`"usage":{"prompt_tokens":100,"completion_tokens":1000000,"total_tokens":1000100}}`})
+	g.chat("alpha", false)
+	g.server.Host().Wait()
+	g.expect(`
+		postern_cost_dollars_total{model="alpha",provider="openai"} 2.0001
+		postern_overrun_dollars_total{model="alpha",provider="openai"} 1.999978`) // 22 tokens of input and 50 of output are reserved
+}
+
 func TestDisconnect(t *testing.T) {
 	g := open(t, telemetry.Config{}, nil)
 	g.next(fakeprovider.Behavior{Kind: "endless", Chunks: 5})

@@ -111,6 +111,7 @@ func (x *exchange) computeCacheKey(members []byte) {
 	r := &x.s.request
 	w := abi.Writer{Buf: make([]byte, 0, 128)}
 	w.String(x.config.Version)
+	request := len(w.Buf) // what follows does not depend on the catalog
 	w.Uint(uint64(x.s.dialect))
 	embeddings := x.s.endpoint == endpointEmbeddings
 	abi.WriteTo(&w).Flags(&embeddings, &x.s.strict)
@@ -121,21 +122,25 @@ func (x *exchange) computeCacheKey(members []byte) {
 		w.Uint(b.maxToolCalls)
 	}
 	w.Uint(r.maxTokens)
-	h := sha256.New()
 	if len(members) > maxHashedBytes {
 		w.String("blake2b")
 		sum := blake2b.Sum256(members)
 		members = sum[:]
 	}
-	h.Write(w.Buf)
-	h.Write(members)
-	x.s.cacheKey = keys.Hex(h.Sum(make([]byte, 0, sha256.Size)))
+	x.s.cacheKey = hashOf(w.Buf, members)
 	if x.s.idempotency != "" {
-		x.s.bodyHash = x.s.cacheKey
+		x.s.bodyHash = hashOf(w.Buf[request:], members)
 		if r.stream {
 			x.s.bodyHash += "/stream"
 		}
 	}
+}
+
+func hashOf(head, members []byte) string {
+	h := sha256.New()
+	h.Write(head)
+	h.Write(members)
+	return keys.Hex(h.Sum(make([]byte, 0, sha256.Size)))
 }
 
 // reparse parses the body again to translate it for a target.

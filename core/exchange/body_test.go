@@ -182,3 +182,16 @@ func TestImplausibleEmbeddingsUsageIsEstimated(t *testing.T) {
 		contains(t, "response", h.responseBody(), tokens)
 	}
 }
+
+// TestBodyHashOutlivesTheCatalog checks that a retry is recognized after an update of the catalog.
+func TestBodyHashOutlivesTheCatalog(t *testing.T) {
+	hash := func(overlay, body string) string {
+		h := request{path: "/v1/chat/completions", key: developmentKey, body: body, overlay: overlay, headers: []abi.Header{{Name: "idempotency-key", Value: "once"}}}.run(t)
+		return sentCommands[*keymeter.Admit](h)[0].BodyHash
+	}
+	first := hash("", openaiRequest)
+	equal(t, "hash after an update", hash(`{"version":"2026-12"}`, openaiRequest), first)
+	if other := hash("", strings.Replace(openaiRequest, "Hello", "Hallo", 1)); other == first || first == "" {
+		t.Errorf("the hash of another body is %q, too", other)
+	}
+}

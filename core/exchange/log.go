@@ -55,6 +55,9 @@ func (x *exchange) logCompletion(l *line, status uint64) {
 	l.number("promptTokens", s.spent.usage.Input)
 	l.number("completionTokens", s.spent.usage.Output)
 	l.raw("costCents", money.Append(nil, s.spent.costPico, money.Cent))
+	if over := s.spent.costPico - s.admission.reserved; s.admission.admitted && over > 0 {
+		l.raw("overrunCents", money.Append(nil, over, money.Cent))
+	}
 	l.number("attempts", s.attempts)
 	l.text("attemptResults", s.attemptResults)
 	if s.request.stream {

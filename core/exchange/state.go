@@ -371,6 +371,7 @@ func (s *stream) fields(f *abi.Fields) {
 	abi.Enum(f, &s.finish)
 	s.usage.Fields(f)
 	f.Uint(&s.units)
+	f.Uint(&s.least)
 	f.Bytes(&s.held)
 	f.Uint(&s.deltaBytes)
 	s.extension.fields(f)

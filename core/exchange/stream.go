@@ -32,6 +32,7 @@ type stream struct {
 	finish         chat.Finish
 	usage          chat.Usage
 	units          uint64 // estimated size of the response so far, in token units (chat.TokenUnits)
+	least          uint64 // deltas with text: a provider sends at least a token at a time, also of what counts little in a longer text
 	held           []byte // output to send with the first content
 	deltaBytes     uint64 // bytes in bufferDeltas
 	extension      extension
@@ -41,7 +42,9 @@ type stream struct {
 }
 
 // tokens is the estimated number of output tokens so far.
-func (s *stream) tokens() uint64 { return (s.units + chat.TokenUnits - 1) / chat.TokenUnits }
+func (s *stream) tokens() uint64 {
+	return max(s.least, (s.units+chat.TokenUnits-1)/chat.TokenUnits)
+}
 
 // onStreamHead takes the head of a stream. The caller's own head is sent with the first output.
 func (x *exchange) onStreamHead() {
@@ -323,6 +326,9 @@ func (x *exchange) noteDelta(d *chat.Delta) {
 		st.endMarkSeen = true
 	case d.Content():
 		st.units += chat.EstimateUnits(d.Text) + chat.EstimateUnits(d.Name)
+		if len(d.Text)+len(d.Name) > 0 {
+			st.least++
+		}
 		if !st.hasContent {
 			st.hasContent, st.firstContentMs = true, x.now
 			x.s.times.upstream += x.since(x.s.times.upstreamStart)

@@ -79,3 +79,32 @@ func TestClientLeavesAWithheldStream(t *testing.T) {
 	equal(t, "outstanding actions", len(h.pending), 0)
 	checkBooked(t, h)
 }
+
+// TestEveryEventCosts checks that text of which a token estimator makes little is neither free nor unlimited.
+func TestEveryEventCosts(t *testing.T) {
+	for _, text := range []string{`\n`, " ", `\t`, "a", "."} {
+		events := strings.Repeat(chunk(`{"content":"`+text+`"}`, "null"), 200)
+		short := &keymeter.AdmitReply{Verdict: keymeter.Short, NeedPico: 5, LeastPico: 5, Epoch: 1}
+		h := request{
+			path: "/v1/chat/completions", body: strings.Replace(streamRequest, `"max_tokens":100,`, "", 1),
+			verdicts: []*keymeter.AdmitReply{{Verdict: keymeter.Admitted, ReservedPico: 506 * microDollar}, short, short},
+			provider: [][]abi.Event{streamEvents(events, finish+"data: [DONE]\n\n")},
+		}.run(t)
+		contains(t, "stream", h.sentText(), `"code":"budget_exceeded"`)
+		equal(t, "tokens booked of 50 times "+text, onlySettlement(t, h).Tokens.Completion, 50)
+	}
+}
+
+// TestOverrunIsLogged checks that the log names what a request cost beyond its reservation, and only that.
+func TestOverrunIsLogged(t *testing.T) {
+	run := func(reserved int64) string {
+		return request{
+			path: "/v1/chat/completions", body: streamRequest, provider: [][]abi.Event{streamEvents(greeting, finish+"data: [DONE]\n\n")},
+			verdicts: []*keymeter.AdmitReply{{Verdict: keymeter.Admitted, ReservedPico: reserved}},
+		}.run(t).log()
+	}
+	contains(t, "log", run(37*microDollar), `"costCents":0.0039,"overrunCents":0.0002`)
+	if log := run(39 * microDollar); strings.Contains(log, "overrun") {
+		t.Error(log)
+	}
+}
