@@ -120,10 +120,12 @@ func (m *model) extend(t *rapid.T) {
 	}
 }
 
-// recordExtension records an extended reservation: the requested amount, or less if the budget has no more.
+// recordExtension records an extended reservation: the requested amount, or less if the budget has no more. The Ledger grants nothing
+// for an earlier period.
 func (m *model) recordExtension(x *exchange, e *keymeter.Extend, reserved money.Pico) {
 	least := e.TotalPico
-	if e.Final && e.LeastPico != 0 {
+	past := x.period != m.object(abi.ClassKeyMeter, x.key.name).slices()[0].period
+	if (e.Final || past) && e.LeastPico != 0 {
 		least = min(least, e.LeastPico)
 	}
 	if reserved < max(least, x.admit.AmountPico) || reserved > max(e.TotalPico, x.admit.AmountPico) {

@@ -157,8 +157,8 @@ func (c *call) extend(e *Extend) AdmitReply {
 // and a request counts to the period of its admission only.
 func (c *call) extendPast(at int, r *reservation, e *Extend) AdmitReply {
 	s := c.m.sliceOf(r.period)
-	more := min(e.TotalPico-r.amountPico, s.free())
-	if more <= 0 || r.amountPico+more < minAmount(e.LeastPico, e.TotalPico) {
+	more := min(e.TotalPico-r.amountPico, max(0, s.free()))
+	if r.amountPico+more < minAmount(e.LeastPico, e.TotalPico) {
 		return AdmitReply{Verdict: Unknown}
 	}
 	s.reserved += more
