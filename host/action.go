@@ -178,14 +178,41 @@ func (x *exchange) call(t *task) abi.Event {
 	return event
 }
 
-// callObject retries once if the object was unavailable.
+// callObject retries once if the object was unavailable, and persistently if no event answers the call.
 func (x *exchange) callObject(ctx context.Context, a *abi.Action) ([]byte, error) {
 	reply, err := x.host.Objects.Call(ctx, a.Class, a.Name, a.Region, a.Data)
 	if errors.Is(err, ErrUnavailable) {
 		reply, err = x.host.Objects.Call(ctx, a.Class, a.Name, a.Region, a.Data)
 	}
+	if a.ID == 0 && isTemporary(err) {
+		reply, err = x.persist(a, err)
+	}
 	if err != nil && ctx.Err() == nil {
 		x.host.logFailure("call_failed", x.id)
+	}
+	return reply, err
+}
+
+// Pauses between the repetitions of a call that no event answers.
+const (
+	firstPause = 250 * time.Millisecond
+	maxPause   = 5 * time.Second
+)
+
+func isTemporary(err error) bool {
+	return errors.Is(err, ErrUnavailable) || errors.Is(err, ErrOverloaded)
+}
+
+// persist repeats a call until its object can take it again, Persistence has passed or the host is cut.
+func (x *exchange) persist(a *abi.Action, err error) (reply []byte, _ error) {
+	end := time.Now().Add(x.host.Persistence)
+	for pause := firstPause; isTemporary(err) && time.Now().Before(end); pause = min(2*pause, maxPause) {
+		select {
+		case <-time.After(pause):
+		case <-x.host.cut.Done():
+			return nil, err
+		}
+		reply, err = x.host.Objects.Call(context.Background(), a.Class, a.Name, a.Region, a.Data)
 	}
 	return reply, err
 }

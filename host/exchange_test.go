@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/store"
@@ -453,4 +454,38 @@ func TestPausedFetch(t *testing.T) {
 			t.Errorf("paused with %+v: %d bytes arrived, %d of them before the pause", c.timeouts, received, beforeTimer)
 		}
 	}
+}
+
+// TestSettlementOutlastsAnOutage: a call that no event answers is repeated until its object is available again, and ends with the host.
+func TestSettlementOutlastsAnOutage(t *testing.T) {
+	for _, failure := range []error{ErrUnavailable, ErrOverloaded} {
+		calls := 0
+		step := func(*abi.StepInput) abi.StepOutput {
+			return abi.StepOutput{Actions: []abi.Action{respond(200, ""), {Kind: abi.ActionCall, Class: abi.ClassKeyMeter, Name: "00"}}}
+		}
+		h := newStubHost(t, &stub{step: step}, func(o *Options) {
+			o.Persistence = time.Minute
+			o.Objects = objectsFunc(func(string) ([]byte, error) {
+				if calls++; calls < 4 {
+					return nil, failure
+				}
+				return nil, nil
+			})
+		})
+		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
+		if h.Wait(); calls != 4 {
+			t.Errorf("%v: %d calls, want 4", failure, calls)
+		}
+	}
+	called := make(chan struct{}, 10)
+	h := newStubHost(t, &stub{step: func(*abi.StepInput) abi.StepOutput {
+		return abi.StepOutput{Actions: []abi.Action{respond(200, ""), {Kind: abi.ActionCall, Class: abi.ClassKeyMeter, Name: "00"}}}
+	}}, func(o *Options) {
+		o.Persistence = time.Hour
+		o.Objects = objectsFunc(func(string) ([]byte, error) { called <- struct{}{}; return nil, ErrUnavailable })
+	})
+	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
+	<-called
+	h.Cut()
+	h.Wait()
 }

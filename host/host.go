@@ -36,6 +36,9 @@ type Options struct {
 	Observer Observer
 	// NoPinned means that the host has no pinned memory, so that no meter lends to it.
 	NoPinned bool
+	// Persistence is the time for which a call that no event answers, such as a settlement, is repeated while its object is
+	// unavailable or overloaded: nobody else repeats it. 0: not beyond the retry that every call has.
+	Persistence time.Duration
 	// TrustedProxies are the networks whose X-Forwarded-For is trusted.
 	TrustedProxies []netip.Prefix
 }

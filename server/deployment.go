@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/postern-ai/postern/control"
 	"github.com/postern-ai/postern/core/abi"
@@ -79,9 +80,21 @@ func (s *Server) build(c Config) (*deployment, error) {
 	d.host, err = host.New(host.Options{
 		Engine: d.engine, Clock: s.clock, MachineClock: s.clock == store.Clock(clock{}), KV: s.store, Objects: d.objects, Stats: s.stats, Control: d.control,
 		TrustedProxies: c.TrustedProxies, Observer: c.Observer, Log: lines, Transport: s.transport, Panicked: s.panicked,
-		NoPinned: c.Database == "" && c.Test.Store == nil, // one process has no hop to save
+		NoPinned:    c.Database == "" && c.Test.Store == nil, // one process has no hop to save
+		Persistence: persistence(&c),
 	})
 	return d, err
+}
+
+// settleFor is the time for which a settlement is repeated while the database is down: less than a reservation lives.
+const settleFor = 5 * time.Minute
+
+// persistence is settleFor, except over a test's store, whose faults do not end by themselves.
+func persistence(c *Config) time.Duration {
+	if c.Test.Store != nil {
+		return 0
+	}
+	return settleFor
 }
 
 // install puts a deployment into service and returns the one before it, nil at the start.
