@@ -16,6 +16,9 @@ type Factor struct {
 	Num, Den uint64
 }
 
+// Exceeds reports whether f is more expensive than another factor.
+func (f Factor) Exceeds(other Factor) bool { return f.Num*other.Den > other.Num*f.Den }
+
 // Tool is the price of a provider tool.
 type Tool struct {
 	Name      string
@@ -111,7 +114,7 @@ func (m *Model) Factor(term string) (f Factor, known bool) {
 func (m *Model) highest(member string) Factor {
 	f := Factor{member + "=", 1, 1}
 	for _, other := range m.Factors {
-		if strings.HasPrefix(other.Term, member+"=") && other.Num*f.Den > f.Num*other.Den {
+		if strings.HasPrefix(other.Term, member+"=") && other.Exceeds(f) {
 			f = other
 		}
 	}

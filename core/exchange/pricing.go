@@ -149,15 +149,17 @@ func (x *exchange) feeBound(m *config.Model) (fee money.Pico) {
 }
 
 // fee is the cost of the calls that a complete answer names. Calls of tools that answers do not count are charged as often as the
-// request allows. exact is false if that happened, or if the answer names calls that nobody asked for: they are charged
-// at the provider's most expensive price.
+// request allows. exact is false if that happened, if the answer names more calls than the request allows, or calls that nobody asked
+// for: those are charged at the provider's most expensive price.
 //
 //go:noinline
 func (x *exchange) fee(m *config.Model, calls *chat.Calls) (fee money.Pico, exact bool) {
+	b := &x.s.request.bought
 	var prices chat.Prices
 	var asked [len(prices)]bool
+	var limits chat.Calls
 	exact = true
-	for _, use := range x.s.request.bought.uses {
+	for _, use := range b.uses {
 		t := x.config.Tool(m.Provider, use.Name)
 		switch {
 		case t == nil:
@@ -166,20 +168,38 @@ func (x *exchange) fee(m *config.Model, calls *chat.Calls) (fee money.Pico, exac
 			exact = exact && t.Price == 0
 		default:
 			asked[t.Meter] = true
+			limits[t.Meter] += use.Max
 			prices[t.Meter] = max(prices[t.Meter], t.Price)
 		}
 	}
+	var together uint64 // calls that max_tool_calls limits
 	for meter, n := range calls {
-		if n > 0 && !asked[meter] {
+		switch {
+		case n > 0 && !asked[meter]:
 			prices[meter], exact = x.config.HighestPrice(m.Provider, chat.Meter(meter)), false
+		case prices[meter] > 0 && b.maxToolCalls > 0 && chat.Meter(meter) != chat.Containers:
+			together += n
+		case prices[meter] > 0:
+			exact = exact && n <= limits[meter]
 		}
 		fee = money.Add(fee, money.Cost(n, prices[meter]))
 	}
-	return fee, exact
+	return fee, exact && together <= b.maxToolCalls
+}
+
+// exceeds reports whether a term in an answer costs more than the term that is reserved for its member, or has no price.
+//
+//go:noinline
+func (x *exchange) exceeds(m *config.Model, term string) bool {
+	f, known := m.Factor(term)
+	member, _ := chat.SplitTerm(term)
+	value, _ := chat.TermOf(x.boundTerms(m), member)
+	reserved, _ := m.Factor(member + "=" + value)
+	return !known || f.Exceeds(reserved)
 }
 
 // price completes an attempt's usage with what it bought at a model: what the answer names, and what the request asks for where it
-// names nothing. Usage whose price is not certain counts as estimated.
+// names nothing. Usage counts as estimated if its price is not certain, or if the answer names more than the request asked for.
 //
 //go:noinline
 func (x *exchange) price(m *config.Model, u *chat.Usage) {
@@ -195,9 +215,7 @@ func (x *exchange) price(m *config.Model, u *chat.Usage) {
 		}
 	}
 	for term, rest := chat.NextTerm(e.Terms); term != ""; term, rest = chat.NextTerm(rest) {
-		if _, known := m.Factor(term); !known {
-			u.Reported = false
-		}
+		u.Reported = u.Reported && !x.exceeds(m, term)
 	}
 	fee, exact := x.fee(m, &e.Calls)
 	if u.Reported = u.Reported && exact; !whole {

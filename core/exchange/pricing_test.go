@@ -92,8 +92,8 @@ func (p *purchase) check(t *testing.T) {
 		equal(t, "cost of "+what, settles[0].CostPico, cost)
 		equal(t, "estimated flag of "+what, settles[0].Estimated, p.estimated)
 		reserved := sentCommands[*keymeter.Admit](h)[0].AmountPico
-		if reserved < cost && !p.dearer {
-			t.Errorf("%s: %d reserved, %d settled", what, reserved, cost)
+		if reserved < cost && !(p.dearer && settles[0].Estimated) {
+			t.Errorf("%s: %d reserved, %d settled, estimated %t", what, reserved, cost, settles[0].Estimated)
 		}
 	}
 }
@@ -116,7 +116,9 @@ func TestServiceTiers(t *testing.T) {
 			if name.json == "" { // nothing is named: the tier of the request
 				p.num, p.estimated = ask.factor, ask.factor != 30
 			}
-			p.dearer = p.num > ask.factor
+			if p.num > ask.factor {
+				p.dearer, p.estimated = true, true
+			}
 			p.check(t)
 			p.members += `,"web_search_options":{}`
 			p.fee, p.estimated = 25*milliDollar, true // no answer counts these searches
@@ -148,7 +150,7 @@ func TestSpeedAndGeography(t *testing.T) {
 	}
 	speeds := []choice{{"", "", 1, 1}, {`,"speed":"standard"`, `,"speed":"standard"`, 1, 1}, {`,"speed":"fast"`, `,"speed":"fast"`, 2, 1}, {`,"speed":"fast"`, `,"speed":"standard"`, 1, 1}}
 	geos := []choice{{"", `,"inference_geo":"us"`, 11, 10}, {"", "", 1, 1}, {`,"inference_geo":"us"`, `,"inference_geo":"us"`, 11, 10}, {`,"inference_geo":"us"`, `,"inference_geo":"global"`, 1, 1},
-		{"", `,"inference_geo":"not_available","service_tier":"priority"`, 1, 1}}
+		{`,"inference_geo":"global"`, `,"inference_geo":"us"`, 11, 10}, {"", `,"inference_geo":"not_available","service_tier":"priority"`, 1, 1}}
 	for _, s := range speeds {
 		for _, g := range geos {
 			p := purchase{path: "/v1/messages", model: "opus", members: s.ask + g.ask, usage: s.name + g.name, num: s.num * g.num, den: s.den * g.den}
@@ -158,6 +160,7 @@ func TestSpeedAndGeography(t *testing.T) {
 	for _, p := range []purchase{ // not named, and unknown
 		{members: `,"speed":"fast"`, num: 2, den: 1}, {members: `,"inference_geo":"us"`, num: 11, den: 10},
 		{usage: `,"speed":"warp"`, num: 2, den: 1, dearer: true}, {usage: `,"inference_geo":"moon"`, num: 11, den: 10}, {usage: `,"service_tier":"gold"`, num: 1, den: 1},
+		{usage: `,"speed":"fast"`, num: 2, den: 1, dearer: true}, // a speed that nobody asked for
 	} {
 		p.path, p.model, p.estimated = "/v1/messages", "opus", true
 		p.check(t)
@@ -184,6 +187,8 @@ func TestMessagesTools(t *testing.T) {
 		{tools: search + `,"max_uses":2}`, answer: block("web_search") + block("web_search"), usage: counted(1), sent: "2", fee: 10 * milliDollar},
 		{tools: search + `,"max_uses":20}`, usage: counted(20), sent: "20", fee: 200 * milliDollar},
 		{tools: search + `},` + search + `,"max_uses":1}`, usage: counted(11), sent: "10", fee: 110 * milliDollar},
+		{tools: search + `},` + search + `,"max_uses":1}`, usage: counted(12), sent: "10", fee: 120 * milliDollar, estimated: true, dearer: true},
+		{tools: search + `,"max_uses":2}`, usage: counted(3), sent: "2", fee: 30 * milliDollar, estimated: true, dearer: true},
 		{tools: search + `}`, sent: "10"},
 		{tools: `{"type":"code_execution_20250825","name":"code_execution"}`, answer: block("bash_code_execution") + block("code_execution"), fee: 4_166_666_667},
 		{tools: `{"type":"code_execution_20250825","name":"code_execution"}`},
@@ -209,20 +214,24 @@ func TestResponsesTools(t *testing.T) {
 		members, answer string
 		sent            string
 		fee             int64
+		over            bool // more calls than the limit
 	}{
-		{`,"tools":[` + search + `]`, item("web_search_call", "web_search_call"), "10", 20 * milliDollar},
-		{`,"tools":[` + search + `],"max_tool_calls":3`, item("web_search_call", "web_search_call", "web_search_call"), "3", 30 * milliDollar},
-		{`,"tools":[{"type":"web_search_preview_2025_03_11"}]`, item("web_search_call") + `,"tool_usage":{"web_search":{"num_requests":4}}`, "10", 40 * milliDollar},
-		{`,"tools":[` + search + `]`, `,"output":[{"type":"web_search_call","action":{"type":"open_page"}},{"type":"web_search_call","action":{"type":"search"}}]`, "10", 10 * milliDollar},
-		{`,"tools":[` + files + `,` + search + `],"max_tool_calls":2`, item("file_search_call", "web_search_call"), "2", 12_500 * microDollar},
-		{`,"tools":[` + images + `,` + search + `]`, item("image_generation_call", "web_search_call"), "4", 260 * milliDollar},
-		{`,"tools":[{"type":"code_interpreter","container":{"type":"auto","memory_limit":"4g"}}]`, item("code_interpreter_call", "code_interpreter_call"), "", 120 * milliDollar},
-		{`,"tools":[{"type":"code_interpreter","container":{"type":"auto"}}]`, "", "", 0},
-		{`,"tools":[{"type":"shell","environment":{"type":"container_auto"}}]`, item("shell_call_output"), "", 30 * milliDollar},
-		{`,"tools":[{"type":"shell"},{"type":"custom","name":"c"},{"type":"mcp","server_label":"m"},{"type":"apply_patch"}]`, "", "", 0},
-		{`,"tools":[{"type":"namespace","name":"n","tools":[{"type":"function","name":"f"},` + search + `]}]`, item("web_search_call"), "10", 10 * milliDollar},
+		{`,"tools":[` + search + `]`, item("web_search_call", "web_search_call"), "10", 20 * milliDollar, false},
+		{`,"tools":[` + search + `],"max_tool_calls":3`, item("web_search_call", "web_search_call", "web_search_call"), "3", 30 * milliDollar, false},
+		{`,"tools":[{"type":"web_search_preview_2025_03_11"}]`, item("web_search_call") + `,"tool_usage":{"web_search":{"num_requests":4}}`, "10", 40 * milliDollar, false},
+		{`,"tools":[` + search + `]`, `,"output":[{"type":"web_search_call","action":{"type":"open_page"}},{"type":"web_search_call","action":{"type":"search"}}]`, "10", 10 * milliDollar, false},
+		{`,"tools":[` + files + `,` + search + `],"max_tool_calls":2`, item("file_search_call", "web_search_call"), "2", 12_500 * microDollar, false},
+		{`,"tools":[` + images + `,` + search + `]`, item("image_generation_call", "web_search_call"), "4", 260 * milliDollar, false},
+		{`,"tools":[{"type":"code_interpreter","container":{"type":"auto","memory_limit":"4g"}}]`, item("code_interpreter_call", "code_interpreter_call"), "", 120 * milliDollar, false},
+		{`,"tools":[{"type":"code_interpreter","container":{"type":"auto"}}]`, "", "", 0, false},
+		{`,"tools":[{"type":"shell","environment":{"type":"container_auto"}}]`, item("shell_call_output"), "", 30 * milliDollar, false},
+		{`,"tools":[{"type":"shell"},{"type":"custom","name":"c"},{"type":"mcp","server_label":"m"},{"type":"apply_patch"}]`, "", "", 0, false},
+		{`,"tools":[{"type":"namespace","name":"n","tools":[{"type":"function","name":"f"},` + search + `]}]`, item("web_search_call"), "10", 10 * milliDollar, false},
+		{`,"tools":[` + search + `],"max_tool_calls":3`, item("web_search_call") + `,"tool_usage":{"web_search":{"num_requests":4}}`, "3", 40 * milliDollar, true},
+		{`,"tools":[` + files + `,` + search + `],"max_tool_calls":2`, item("file_search_call", "web_search_call", "web_search_call"), "2", 22_500 * microDollar, true},
+		{`,"tools":[` + search + `]`, item() + `,"tool_usage":{"web_search":{"num_requests":11}}`, "10", 110 * milliDollar, true},
 	} {
-		p := purchase{path: "/v1/responses", model: "sage", members: c.members, answer: c.answer, num: 1, den: 1, fee: c.fee}
+		p := purchase{path: "/v1/responses", model: "sage", members: c.members, answer: c.answer, num: 1, den: 1, fee: c.fee, estimated: c.over, dearer: c.over}
 		p.check(t)
 		h := p.run(t, false)
 		equal(t, "limit sent for "+c.members, gjson.Get(h.bodyText(h.one(abi.ActionFetch).Body), "max_tool_calls").Raw, c.sent)
