@@ -142,10 +142,18 @@ func (x *exchange) feeBound(m *config.Model) (fee money.Pico) {
 		case b.maxToolCalls > 0 && t.Meter != chat.Containers:
 			highest = max(highest, t.Price)
 		default:
-			fee = money.Add(fee, money.Cost(use.Max, t.Price))
+			fee = money.Add(fee, money.Cost(allowed(use, t), t.Price))
 		}
 	}
 	return money.Add(fee, money.Cost(b.maxToolCalls, highest))
+}
+
+// allowed is the most calls of a tool that a request allows: its own limit, or the catalog's.
+func allowed(use chat.ToolUse, t *config.Tool) uint64 {
+	if use.Max > 0 {
+		return use.Max
+	}
+	return t.Max
 }
 
 // fee is the cost of the calls that a complete answer names. Calls of tools that answers do not count are charged as often as the
@@ -164,11 +172,11 @@ func (x *exchange) fee(m *config.Model, calls *chat.Calls) (fee money.Pico, exac
 		switch {
 		case t == nil:
 		case t.Meter == chat.Unmetered:
-			fee = money.Add(fee, money.Cost(use.Max, t.Price))
+			fee = money.Add(fee, money.Cost(allowed(use, t), t.Price))
 			exact = exact && t.Price == 0
 		default:
 			asked[t.Meter] = true
-			limits[t.Meter] += use.Max
+			limits[t.Meter] += allowed(use, t)
 			prices[t.Meter] = max(prices[t.Meter], t.Price)
 		}
 	}

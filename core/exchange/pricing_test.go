@@ -17,7 +17,8 @@ const pricedOverlay = `{"providers":[{"name":"house","wire":"responses","baseUrl
 	 "factors":{"service_tier=flex":"1/2","service_tier=priority":"5/3","service_tier=ultrafast":"6"}},
 	{"name":"sage","provider":"house","input":"1","output":"2","write":"1.25","context":128000,"maxOutput":1000,"factors":{"service_tier=priority":"2"}},
 	{"name":"opus","provider":"anthropic","input":"1","output":"2","write":"1.25","write1h":"2","context":128000,"maxOutput":1000,
-	 "factors":{"speed=fast":"2","inference_geo=us":"1.1"}}]}`
+	 "factors":{"speed=fast":"2","inference_geo=us":"1.1"}}],
+	"tools":[{"name":"oracle","providers":["openai"],"price":"0.008","max":5}]}`
 
 const (
 	pricedTokens = 9*microDollar + 6*2*microDollar // of every answer here
@@ -236,6 +237,12 @@ func TestResponsesTools(t *testing.T) {
 		h := p.run(t, false)
 		equal(t, "limit sent for "+c.members, gjson.Get(h.bodyText(h.one(abi.ActionFetch).Body), "max_tool_calls").Raw, c.sent)
 	}
+}
+
+// TestProviderTool: a tool of one provider has the number of calls that its own entry says.
+func TestProviderTool(t *testing.T) {
+	p := purchase{path: "/v1/chat/completions", model: "tiered", members: `,"tools":[{"type":"oracle"}]`, num: 1, den: 1, fee: 40 * milliDollar, estimated: true}
+	p.check(t)
 }
 
 // TestUnpricedParameters: what has no price is refused with its remedy before anything is sent.
