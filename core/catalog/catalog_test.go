@@ -102,13 +102,14 @@ func TestSourcesAndDates(t *testing.T) {
 		}
 	}
 	for _, tool := range f.Tools {
+		used[tool.Source] = true
 		if f.Sources[tool.Source] == "" || !month.MatchString(tool.Date) {
 			t.Errorf("tool %s: source %q, date %q", tool.Name, tool.Source, tool.Date)
 		}
 	}
 	for source := range f.Sources {
 		if !used[source] {
-			t.Errorf("no model has the source %s", source)
+			t.Errorf("no model or tool has the source %s", source)
 		}
 	}
 }
@@ -173,7 +174,10 @@ func TestFactors(t *testing.T) {
 	for name, want := range map[string]struct{ input, cached, output int64 }{ // picodollars for a token
 		"gpt-4.1": {3_500_000, 875_000, 14_000_000}, "gpt-4o": {4_250_000, 2_125_000, 17_000_000}, "gpt-4o-mini": {250_000, 125_000, 1_000_000},
 		"o4-mini": {2_000_000, 500_000, 8_000_000}, "gpt-5-mini": {450_000, 45_000, 3_600_000}, "gpt-5.5": {12_500_000, 1_250_000, 75_000_000},
-		"gpt-5.6-sol": {8_000_000, 800_000, 40_000_000},
+		"gpt-5.6-sol": {8_000_000, 800_000, 40_000_000}, "gpt-4.1-mini": {700_000, 175_000, 2_800_000}, "gpt-4.1-nano": {200_000, 50_000, 800_000},
+		"gpt-4o-2024-11-20": {4_250_000, 2_125_000, 17_000_000}, "gpt-4o-2024-05-13": {8_750_000, 8_750_000, 26_250_000}, "o3": {3_500_000, 875_000, 14_000_000},
+		"gpt-5.4": {5_000_000, 500_000, 30_000_000}, "gpt-5.4-mini": {1_500_000, 150_000, 9_000_000}, "gpt-5.2": {3_500_000, 350_000, 28_000_000},
+		"gpt-5.1": {2_500_000, 250_000, 20_000_000}, "gpt-5": {2_500_000, 250_000, 20_000_000}, "gpt-5.3-codex": {3_500_000, 350_000, 28_000_000},
 	} {
 		m := c.Model(name)
 		f, known := m.Factor("service_tier=priority")
@@ -207,6 +211,19 @@ func TestTools(t *testing.T) {
 			if c.WireTool(wire, name) == nil {
 				t.Errorf("%s has no price for %s", wire, name)
 			}
+		}
+	}
+	perplexity := c.Model("sonar-pro").Provider
+	for name, want := range map[string]struct{ got, price int64 }{ // of several prices, the most expensive
+		"web_search_preview without reasoning":  {c.WireTool("responses", "web_search_preview").Price, 25_000},
+		"a large image of the best quality":     {c.WireTool("responses", "image_generation").Price, 1_000_000},
+		"web_search_options without reasoning":  {c.WireTool("openai", "web_search_options").Price, 25_000},
+		"sonar-pro with search_type pro":        {c.Tool(perplexity, "web_search_options").Price, 22_000},
+		"five minutes of Anthropic's container": {c.WireTool("anthropic", "code_execution").Price, 4_167},
+		"twenty minutes of OpenAI's of 64 GB":   {c.WireTool("responses", "code_interpreter.64g").Price, 1_920_000},
+	} {
+		if (want.got+999_999)/1_000_000 != want.price {
+			t.Errorf("%s costs %d picodollars, want %d microdollars", name, want.got, want.price)
 		}
 	}
 	for dialect, name := range map[string]string{"anthropic": "context_management", "anthropic-beta": "claude-code", "responses": "prompt_cache_key", "openai": "logit_bias"} {

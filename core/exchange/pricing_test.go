@@ -219,10 +219,10 @@ func TestResponsesTools(t *testing.T) {
 	}{
 		{`,"tools":[` + search + `]`, item("web_search_call", "web_search_call"), "10", 20 * milliDollar, false},
 		{`,"tools":[` + search + `],"max_tool_calls":3`, item("web_search_call", "web_search_call", "web_search_call"), "3", 30 * milliDollar, false},
-		{`,"tools":[{"type":"web_search_preview_2025_03_11"}]`, item("web_search_call") + `,"tool_usage":{"web_search":{"num_requests":4}}`, "10", 40 * milliDollar, false},
+		{`,"tools":[{"type":"web_search_preview_2025_03_11"}]`, item("web_search_call") + `,"tool_usage":{"web_search":{"num_requests":4}}`, "10", 100 * milliDollar, false},
 		{`,"tools":[` + search + `]`, `,"output":[{"type":"web_search_call","action":{"type":"open_page"}},{"type":"web_search_call","action":{"type":"search"}}]`, "10", 10 * milliDollar, false},
 		{`,"tools":[` + files + `,` + search + `],"max_tool_calls":2`, item("file_search_call", "web_search_call"), "2", 12_500 * microDollar, false},
-		{`,"tools":[` + images + `,` + search + `]`, item("image_generation_call", "web_search_call"), "4", 260 * milliDollar, false},
+		{`,"tools":[` + images + `,` + search + `]`, item("image_generation_call", "web_search_call"), "4", 1010 * milliDollar, false},
 		{`,"tools":[{"type":"code_interpreter","container":{"type":"auto","memory_limit":"4g"}}]`, item("code_interpreter_call", "code_interpreter_call"), "", 120 * milliDollar, false},
 		{`,"tools":[{"type":"code_interpreter","container":{"type":"auto"}}]`, "", "", 0, false},
 		{`,"tools":[{"type":"shell","environment":{"type":"container_auto"}}]`, item("shell_call_output"), "", 30 * milliDollar, false},
