@@ -35,7 +35,8 @@ type Local struct {
 	MakeStore func(store.Clock) (store.Store, error)
 	Log       *LogBuffer
 	// Skew is the difference of the server's clock from the store's.
-	Skew time.Duration
+	Skew      time.Duration
+	PublicURL string // the address that callers use, if it is not the server's own
 
 	mu       sync.Mutex
 	env      map[string]string // the deployment's
@@ -142,7 +143,7 @@ func (l *Local) deploy(more map[string]string) error {
 	maps.Copy(env, more)
 	old := l.engine
 	s, err := server.New(context.Background(), server.Config{
-		Env: env, OpsListen: "off", TrustedProxies: l.proxies, Log: slog.New(slog.DiscardHandler),
+		Env: env, OpsListen: "off", PublicURL: l.PublicURL, TrustedProxies: l.proxies, Log: slog.New(slog.DiscardHandler),
 		Test: server.Test{
 			Clock: skewed{l}, Store: l.store, Send: l.send, MakeEngine: l.makeEngine, Listener: l.listener.branch(), Log: l.Log, NoTimers: true,
 			Objects: func(objects host.Objects) host.Objects { return objectsOf{l, objects} },

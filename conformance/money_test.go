@@ -103,7 +103,7 @@ func (c *fixture) stat(name string) int64 {
 func TestBurstsFillTheBudget(t *testing.T) {
 	upstream := NewUpstream()
 	defer upstream.Close()
-	for _, row := range []struct {
+	for _, row := range []struct { // Claude's place of inference may raise its price by a tenth
 		name, members, budget string
 		fit                   int
 	}{
@@ -112,8 +112,8 @@ func TestBurstsFillTheBudget(t *testing.T) {
 		{"one fits", `"model":"gpt-5.4","max_tokens":4096`, "0.0621", 1},
 		{"none fits", `"model":"gpt-5.4","max_tokens":4096`, "0.0614", 0},
 		{"half of them fit", `"model":"gpt-5.4","max_tokens":4096`, "1.55", 25},
-		{"twelve expensive requests fit", `"model":"claude-opus-4-6","max_tokens":32000`, "9.7", 12},
-		{"49 of 50 fit", `"model":"claude-opus-4-6","max_tokens":32000`, "39.9", 49},
+		{"twelve expensive requests fit", `"model":"claude-opus-4-6","max_tokens":32000`, "10.67", 12},
+		{"49 of 50 fit", `"model":"claude-opus-4-6","max_tokens":32000`, "43.9", 49},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			upstream.Reset()

@@ -41,6 +41,9 @@ func newReplicas(t *testing.T, upstream *Upstream) *Runner {
 		t.Fatal(err)
 	}
 	r.front = front
+	for _, l := range r.locals {
+		l.PublicURL = "http://" + front.Addr().String()
+	}
 	t.Cleanup(func() { _ = front.Close() })
 	go r.accept()
 	commands := httptest.NewServer(http.HandlerFunc(r.command))

@@ -118,6 +118,7 @@ const (
 	DeltaUsage                          // Usage: cumulative; a later one replaces it
 	DeltaError                          // Text: the provider's error message; Name: its error type
 	DeltaEnd                            // the provider's end mark; always last
+	DeltaOther                          // JSON: generated content without a form here, such as the input of a custom tool. It is counted, and neither translated nor stored
 )
 
 // Delta is one event of a streamed response. Index numbers the tool calls of a choice, from 0.
@@ -136,7 +137,9 @@ type Delta struct {
 
 // Content reports whether a delta carries generated content. Once one is sent to the caller, the gateway can no
 // longer retry or fall back.
-func (d *Delta) Content() bool { return d.Kind >= DeltaText && d.Kind <= DeltaLogProbs }
+func (d *Delta) Content() bool {
+	return d.Kind >= DeltaText && d.Kind <= DeltaLogProbs || d.Kind == DeltaOther
+}
 
 // Add adds the figures of another completion. The sum counts as reported if both are. Of the extras, only the fees are added: the
 // others are those of the last completion that has any.

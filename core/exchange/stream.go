@@ -275,6 +275,7 @@ func (x *exchange) streamEvent(out []byte, e *sse.Event, collected *abi.Writer) 
 		usageOnly = usageOnly && d.Kind == chat.DeltaUsage
 		x.noteDelta(d)
 	}
+	deltas = slices.DeleteFunc(deltas, func(d chat.Delta) bool { return d.Kind == chat.DeltaOther })
 	return x.eventOutput(out, e, deltas, usageOnly, collected)
 }
 
@@ -325,8 +326,12 @@ func (x *exchange) noteDelta(d *chat.Delta) {
 	case d.Kind == chat.DeltaEnd:
 		st.endMarkSeen = true
 	case d.Content():
-		st.units += chat.EstimateUnits(d.Text) + chat.EstimateUnits(d.Name)
-		if len(d.Text)+len(d.Name) > 0 {
+		text := d.Text
+		if d.Kind == chat.DeltaOther {
+			text = jsontext.Escaped(d.JSON)
+		}
+		st.units += chat.EstimateUnits(text) + chat.EstimateUnits(d.Name)
+		if len(text)+len(d.Name) > 0 {
 			st.least++
 		}
 		if !st.hasContent {

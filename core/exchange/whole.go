@@ -75,10 +75,10 @@ func (x *exchange) answer(complete bool) *answer {
 }
 
 // refuseUnreadable ends the exchange because the provider's 200 response could not be parsed. It is charged by its
-// estimated size.
+// estimated size, at most with the output that it may have.
 func (x *exchange) refuseUnreadable() {
 	x.circuits.Failed(&x.config.Routing, x.model().Name, x.now)
-	u := x.estimate(uint64(len(x.event.Data)+3) / 4)
+	u := x.estimate(min(uint64(len(x.event.Data)+3)/4, x.maxOutputTokens(x.model())*max(x.s.request.n, 1)))
 	x.spend(&u)
 	x.refuse(fault.ProviderAnswer, refusal{})
 }

@@ -108,3 +108,33 @@ func TestOverrunIsLogged(t *testing.T) {
 		t.Error(log)
 	}
 }
+
+// TestContentWithoutAForm checks that a stream's content that the gateway does not know is neither free nor unlimited.
+func TestContentWithoutAForm(t *testing.T) {
+	long := strings.Repeat("word ", 20)
+	event := func(name, data string) string { return "event: " + name + "\ndata: " + data + "\n\n" }
+	start := event("message_start", `{"type":"message_start","message":{"id":"m","role":"assistant","model":"c","content":[],"usage":{"input_tokens":6,"output_tokens":1}}}`)
+	block := event("content_block_start", `{"type":"content_block_start","index":0,"content_block":{"type":"server_tool_use","id":"s","name":"web_search","input":{}}}`)
+	delta := func(delta string) string {
+		return event("content_block_delta", `{"type":"content_block_delta","index":0,"delta":`+delta+`}`)
+	}
+	for name, c := range map[string]struct{ path, model, first, event string }{
+		"a function's arguments": {"/v1/chat/completions", "gpt", "", chunk(`{"function_call":{"arguments":"`+long+`"}}`, "null")},
+		"a custom tool's input":  {"/v1/chat/completions", "gpt", "", chunk(`{"tool_calls":[{"index":0,"type":"custom","custom":{"input":"`+long+`"}}]}`, "null")},
+		"an unknown member":      {"/v1/chat/completions", "gpt", "", chunk(`{"thoughts":"`+long+`"}`, "null")},
+		"content as an object":   {"/v1/chat/completions", "gpt", "", chunk(`{"content":{"text":"`+long+`"}}`, "null")},
+		"a server tool's input":  {"/v1/messages", "claude", start + block, delta(`{"type":"input_json_delta","partial_json":"` + long + `"}`)},
+		"an unknown delta":       {"/v1/messages", "claude", start + block, delta(`{"type":"compaction_delta","content":"` + long + `"}`)},
+	} {
+		short := &keymeter.AdmitReply{Verdict: keymeter.Short, NeedPico: 5, LeastPico: 5, Epoch: 1}
+		h := request{
+			path: c.path, body: `{"model":"` + c.model + `","messages":[{"role":"user","content":"Hello"}],"max_tokens":2000,"stream":true}`,
+			verdicts: []*keymeter.AdmitReply{{Verdict: keymeter.Admitted, ReservedPico: 5000 * microDollar}, short, short},
+			provider: [][]abi.Event{streamEvents(c.first + strings.Repeat(c.event, 100))},
+		}.run(t)
+		s := onlySettlement(t, h)
+		if s.Trace.Status != 402 || s.CostPico < 4700*microDollar || s.CostPico > 5900*microDollar {
+			t.Errorf("%s: status %d, and %d picodollars are booked with %d reserved", name, s.Trace.Status, s.CostPico, 5000*microDollar)
+		}
+	}
+}

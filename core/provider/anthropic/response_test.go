@@ -117,6 +117,7 @@ func TestStreams(t *testing.T) {
 		{Kind: chat.DeltaThinking, Text: "Which "}, {Kind: chat.DeltaThinking, Text: `city?\n`}, {Kind: chat.DeltaSignature, Text: "EqQB=="},
 		{Kind: chat.DeltaRedacted, Text: "Em0="},
 		{Kind: chat.DeltaText, Text: "Let me "}, {Kind: chat.DeltaText, Text: `\"see\".`},
+		{Kind: chat.DeltaOther, JSON: `"{\"query\":\"x\"}"`},
 		{Kind: chat.DeltaTool, ID: "toolu_01", Name: "weather"},
 		{Kind: chat.DeltaArgs, Text: `{\"city\":`}, {Kind: chat.DeltaArgs, Text: `\"Bern\"}`},
 		{Kind: chat.DeltaTool, Index: 1, ID: "toolu_02", Name: "time"}, {Kind: chat.DeltaArgs, Index: 1, Text: "{}"},

@@ -125,8 +125,14 @@ func blockDelta(s *wire.State, delta gjson.Result, out []chat.Delta) []chat.Delt
 		piece := wire.Text(jsonvalue.Get(delta.Raw, "partial_json"))
 		if s.Block == toolBlock && s.Flags != wholeArgs && piece != "" {
 			s.Flags = someArgs
-			out = append(out, chat.Delta{Kind: chat.DeltaArgs, Index: s.Tools - 1, Text: piece})
+			return append(out, chat.Delta{Kind: chat.DeltaArgs, Index: s.Tools - 1, Text: piece})
 		}
+		if s.Block != toolBlock {
+			return wire.Other(out, jsonvalue.Get(delta.Raw, "partial_json"))
+		}
+	case "citations_delta": // quotes its source, which is not billed
+	default:
+		return wire.Other(out, delta)
 	}
 	return out
 }

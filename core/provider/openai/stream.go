@@ -91,6 +91,13 @@ func choiceDeltas(s *wire.State, choice gjson.Result, out []chat.Delta) []chat.D
 				out = toolDeltas(s, out, index, call)
 				return true
 			})
+		case "role":
+		case "reasoning_details": // repeats the reasoning
+			if !thought {
+				out = wire.Other(out, value)
+			}
+		default:
+			out = wire.Other(out, value)
 		}
 		return true
 	})
@@ -104,6 +111,9 @@ func choiceDeltas(s *wire.State, choice gjson.Result, out []chat.Delta) []chat.D
 }
 
 func contentDeltas(out []chat.Delta, index uint64, v gjson.Result) []chat.Delta {
+	if v.IsObject() {
+		return wire.Other(out, v)
+	}
 	if !v.IsArray() {
 		return textDelta(out, chat.DeltaText, index, v)
 	}
@@ -145,7 +155,7 @@ func toolDeltas(s *wire.State, out []chat.Delta, choice uint64, call gjson.Resul
 	if args := jsonvalue.Get(f.Raw, "arguments"); args.Type == gjson.String {
 		out = argsDelta(out, choice, index, args)
 	}
-	return out
+	return wire.Other(out, jsonvalue.Get(call.Raw, "custom"))
 }
 
 func argsDelta(out []chat.Delta, choice, index uint64, v gjson.Result) []chat.Delta {

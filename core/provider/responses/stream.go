@@ -1,6 +1,8 @@
 package responses
 
 import (
+	"strings"
+
 	"github.com/tidwall/gjson"
 
 	"github.com/postern-ai/postern/core/chat"
@@ -56,6 +58,10 @@ func Stream(s *wire.State, _ string, root gjson.Result, out []chat.Delta) ([]cha
 			e = nested
 		}
 		out = append(out, chat.Delta{Kind: chat.DeltaError, Name: wire.Text(jsonvalue.Get(e.Raw, "code")), Text: wire.Text(jsonvalue.Get(e.Raw, "message"))})
+	default: // the inputs of custom tools and of the provider's own tools
+		if strings.HasSuffix(jsonvalue.Get(root.Raw, "type").Str, ".delta") {
+			out = wire.Other(out, jsonvalue.Get(root.Raw, "delta"))
+		}
 	}
 	return out, true
 }

@@ -177,6 +177,14 @@ func Index(v gjson.Result) uint64 {
 	return uint64(v.Num)
 }
 
+// Other appends a delta for generated content that has no kind of its own, as JSON. An empty value is none.
+func Other(out []chat.Delta, v gjson.Result) []chat.Delta {
+	if !v.Exists() || v.Type == gjson.Null || len(v.Raw) <= len("{}") {
+		return out
+	}
+	return append(out, chat.Delta{Kind: chat.DeltaOther, JSON: v.Raw})
+}
+
 // Text returns the content of a JSON string, still escaped; empty for other types.
 func Text(v gjson.Result) jsontext.Escaped {
 	if v.Type != gjson.String {
