@@ -108,20 +108,20 @@ func (m *Model) Factor(term string) (f Factor, known bool) {
 	return m.highest(member), false
 }
 
-// highest returns the highest factor of a member's terms; at least 1.
+// highest returns the highest factor of a member's terms; at least 1, which has no term.
 //
 //go:noinline
 func (m *Model) highest(member string) Factor {
-	f := Factor{member + "=", 1, 1}
+	f := Factor{"", 1, 1}
 	for _, other := range m.Factors {
-		if strings.HasPrefix(other.Term, member+"=") && other.Exceeds(f) {
+		if name, _ := chat.SplitTerm(other.Term); name == member && other.Exceeds(f) {
 			f = other
 		}
 	}
 	return f
 }
 
-// HighestTerm returns the term of a member with the highest factor; its value is empty if none is more expensive than the standard.
+// HighestTerm returns the term of a member with the highest factor; it is empty if none is more expensive than the standard.
 //
 //go:noinline
 func (m *Model) HighestTerm(member string) string { return m.highest(member).Term }

@@ -94,7 +94,7 @@ func (x *exchange) hasPrices(m *config.Model) bool { return len(x.unpriced(m)) =
 func (x *exchange) boundTerms(m *config.Model) string {
 	terms := x.s.request.bought.terms
 	if _, asked := chat.TermOf(terms, geoMember); !asked {
-		if highest := m.HighestTerm(geoMember); highest[len(highest)-1] != '=' {
+		if highest := m.HighestTerm(geoMember); highest != "" {
 			terms = chat.AddTerm(terms, highest)
 		}
 	}
@@ -123,7 +123,7 @@ const geoMember = "inference_geo"
 //go:noinline
 func (x *exchange) serviceTier(m *config.Model) string {
 	tier, _ := chat.TermOf(x.s.request.bought.terms, chat.TierMember)
-	if tier == "" && m.HighestTerm(chat.TierMember) != chat.TierMember+"=" {
+	if tier == "" && m.HighestTerm(chat.TierMember) != "" {
 		return "default"
 	}
 	return tier
