@@ -292,7 +292,7 @@ func (f *fetch) response() abi.Event {
 	f.content, f.seen = true, tokensOf(f.text)*f.n
 	switch {
 	case d.Fault == "type" || d.Fault == "truncated":
-		f.estimate(uint64(len(e.Data)+3) / 4)
+		f.estimateUnreadable(uint64(len(e.Data)+3) / 4)
 	case d.Lie != "":
 		f.estimate(f.seen)
 	default:
@@ -362,6 +362,19 @@ func (f *fetch) cut() {
 	}
 	f.over = true
 	f.estimateSeen()
+}
+
+// estimateUnreadable expects an estimate by the size of the body, or the output limit if that is less. Embeddings have no output.
+func (f *fetch) estimateUnreadable(size uint64) {
+	if f.model.Kind == config.EmbeddingModel {
+		size = 0
+	}
+	f.estimate(size)
+	if f.limit > 0 {
+		cost, tokens := f.cost, f.tokens
+		f.estimate(min(size, f.limit*f.n))
+		f.cost.high, f.tokens.high = max(f.cost.high, cost.high), max(f.tokens.high, tokens.high)
+	}
 }
 
 // estimateSeen expects the estimate of what the exchange has processed: of a chunk that it withholds, an unknown part.
