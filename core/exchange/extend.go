@@ -190,12 +190,12 @@ func (x *exchange) onExtendGrant() {
 		e.waits, e.retryMs = e.waits+1, x.now+e.budget.lentMs
 		x.notExtended()
 	default:
-		x.noBudgetLeft(reply.Spent)
+		x.noBudgetLeft()
 	}
 }
 
 // noBudgetLeft takes the Ledger's word that there is no room. The stream continues with its reservation.
-func (x *exchange) noBudgetLeft(spent bool) {
+func (x *exchange) noBudgetLeft() {
 	e := &x.s.stream.extension
 	e.total, e.dry = 0, true
 	if x.s.stream.withheld.waiting {
