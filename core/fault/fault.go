@@ -1,57 +1,68 @@
-// Package fault is the table of all errors that callers see: status, code and text. Codes are stable. Programs
-// should compare codes, not texts.
+// Package fault is the table of all errors that callers see. A Fault is its number, and table.go has its row: the
+// response, and how the gateway and its clients treat it. Codes are stable. Programs should compare codes, not texts.
 package fault
 
 import "github.com/postern-ai/postern/core/jsontext"
 
-// Fault is one row of the error table.
-type Fault struct {
-	Status uint64
-	Code   string
-	Text   string
+// All returns all faults.
+func All() []Fault {
+	all := make([]Fault, 0, count)
+	for f := None + 1; f < count; f++ {
+		all = append(all, f)
+	}
+	return all
 }
 
-var (
-	InvalidRequest     = Fault{400, "invalid_request", "Invalid request"}
-	MissingKey         = Fault{401, "missing_api_key", "Missing API key"}
-	InvalidKey         = Fault{401, "invalid_api_key", "Invalid or inactive API key"}
-	MissingAdmin       = Fault{401, "missing_api_key", "Missing admin token"}
-	InvalidAdmin       = Fault{401, "invalid_api_key", "Invalid admin token or expired session"}
-	WrongToken         = Fault{401, "wrong_token", "Invalid token"}
-	BudgetExceeded     = Fault{402, "budget_exceeded", "Budget exceeded"}
-	Forbidden          = Fault{403, "insufficient_permissions", "API key lacks required permissions"}
-	ModelForbidden     = Fault{403, "model_not_allowed", "API key lacks required permissions"}
-	ViewerForbidden    = Fault{403, "insufficient_permissions", "Viewers cannot make changes"}
-	NoGovernor         = Fault{403, "forbidden", "The Governor is not available on this plan"}
-	CrossOrigin        = Fault{403, "cross_origin", "Request origin missing or not allowed"}
-	NotFound           = Fault{404, "not_found", "Not found"}
-	UnknownModel       = Fault{404, "model_not_found", "Unknown model"}
-	MethodNotAllowed   = Fault{405, "method_not_allowed", "Method not allowed"}
-	Conflict           = Fault{409, "conflict", "Conflict with the current state"}
-	NoMasterKey        = Fault{409, "no_master_key", "No master key is configured; set POSTERN_MASTER_KEYS"}
-	IdempotencyRunning = Fault{409, "idempotency_in_progress", "A request with this Idempotency-Key is in progress"}
-	IdempotencyUnknown = Fault{409, "idempotency_outcome_unknown", "Outcome of an earlier request with this Idempotency-Key unknown"}
-	Unreplayable       = Fault{409, "idempotency_not_replayable", "Response too large to replay; use a new Idempotency-Key"}
-	BodyTooLarge       = Fault{413, "request_too_large", "Request too large"}
-	UnsupportedType    = Fault{415, "unsupported_media_type", "Unsupported media type"}
-	Blocked            = Fault{422, "blocked_by_policy", "Blocked by policy"}
-	IdempotencyReused  = Fault{422, "idempotency_key_reused", "Idempotency key reused"}
-	RejectedRequest    = Fault{400, "provider_rejected", "The provider rejected the request"}
-	TooLong            = Fault{400, "context_length_exceeded", "The request exceeds the model's context length"}
-	Filtered           = Fault{400, "content_filter", "The provider's content filter rejected the request"}
-	RateLimited        = Fault{429, "rate_limit_exceeded", "Rate limit exceeded"}
-	Internal           = Fault{500, "internal_error", "Internal error"}
-	Misconfigured      = Fault{500, "misconfigured", "Gateway misconfigured"}
-	ProviderError      = Fault{502, "provider_error", "Provider error"}
-	ProviderRejected   = Fault{502, "provider_rejected", "Provider error"}
-	ProviderBusy       = Fault{502, "provider_rate_limited", "Provider error"}
-	ProviderAnswer     = Fault{502, "provider_invalid_response", "Provider error"}
-	Unavailable        = Fault{503, "service_unavailable", "Service unavailable"}
-	ShuttingDown       = Fault{503, "shutting_down", "Server shutting down"}
-	NoProvider         = Fault{503, "no_provider_available", "No provider available for this model"}
-	AdminOff           = Fault{503, "admin_not_configured", "Admin API is disabled; set POSTERN_ADMIN_TOKEN to at least 16 characters"}
-	ProviderTimeout    = Fault{504, "provider_timeout", "Provider timeout"}
-)
+// Status is the HTTP status.
+func (f Fault) Status() uint64 { return uint64(table[f].status) }
+
+// Code is the stable name. Two faults have the same code if they say the same on different endpoints.
+func (f Fault) Code() string { return table[f].code }
+
+// Text is the sentence for people. Details say more.
+func (f Fault) Text() string { return table[f].text }
+
+// Place returns the endpoints that return the fault.
+func (f Fault) Place() Place { return table[f].place }
+
+// Retry returns whether a client repeats the request.
+func (f Fault) Retry() Retry { return table[f].retry }
+
+// Permanent reports whether the same request gets the same error again. Its response has x-should-retry: false.
+func (f Fault) Permanent() bool { return table[f].retry == Permanent }
+
+// Stored reports whether the response is stored under the request's Idempotency-Key and replayed.
+func (f Fault) Stored() bool { return table[f].replay == Stored }
+
+// Shared reports whether the followers of a flight get the leader's fault.
+func (f Fault) Shared() bool { return table[f].flight == Shared }
+
+// Breaks reports whether a stream that ends with the fault counts against its target's circuit.
+func (f Fault) Breaks() bool { return table[f].circuit == Breaks }
+
+// Origin returns who is to blame.
+func (f Fault) Origin() Origin { return table[f].origin }
+
+// Deferred returns f, which is recorded and returned after admission. It panics if f is returned at once.
+func (f Fault) Deferred() Fault {
+	if table[f].stage == AtOnce {
+		panic("fault: " + table[f].code + " is not returned after admission")
+	}
+	return f
+}
+
+// ByRecord reports whether a newer record of the key may allow the request after all.
+func (f Fault) ByRecord() bool { return table[f].stage == DeferredByRecord }
+
+// SharedByCode returns the fault that a flight has landed with, from its code.
+func SharedByCode(code []byte) (f Fault, ok bool) {
+	for f := None + 1; f < count; f++ {
+		if f.Shared() && f.Code() == string(code) {
+			return f, true
+		}
+	}
+	return None, false
+}
 
 // Detail is a problem with one field of a request. Message continues a sentence that starts with Field:
 // "temperature" and "must be a number between 0 and 2, got 3".
@@ -81,5 +92,5 @@ func (f Fault) Append(dst []byte, requestID string, details []Detail) []byte {
 
 // Halves returns the body without details, split at the request ID.
 func (f Fault) Halves() (before, after string) {
-	return `{"error":"` + f.Text + `","code":"` + f.Code + `","requestId":"`, `"}`
+	return `{"error":"` + f.Text() + `","code":"` + f.Code() + `","requestId":"`, `"}`
 }

@@ -1,0 +1,91 @@
+package fault
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"testing"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write the files that are derived from the table")
+
+const generate = "make generate"
+
+// derived checks a file that is derived from the table, or writes it.
+func derived(t *testing.T, path string, want []byte) {
+	t.Helper()
+	if *rewrite {
+		if err := os.WriteFile(path, want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%s differs from the error table (%v): run %s", path, err, generate)
+	}
+}
+
+// Words of the columns, in the derived files.
+var (
+	places  = []string{Everywhere: "everywhere", OnGateway: "gateway", OnDialects: "dialects", OnNative: "native", OnAdmin: "admin", InLog: "log"}
+	retries = []string{NotRetried: "no", Retried: "yes", Permanent: "never"}
+	origins = []string{ByCaller: "caller", ByProvider: "provider", ByGateway: "gateway"}
+)
+
+// TestGeneratedJSON: testdata/faults.json is for the tests of the dashboard and the client libraries.
+func TestGeneratedJSON(t *testing.T) {
+	type entry struct {
+		Code   string `json:"code"`
+		Status uint64 `json:"status"`
+		Text   string `json:"text"`
+		Place  string `json:"place"`
+		Retry  string `json:"retry"`
+		Origin string `json:"origin"`
+	}
+	var out bytes.Buffer
+	out.WriteString("[\n")
+	for i, f := range All() {
+		line, err := json.Marshal(entry{f.Code(), f.Status(), f.Text(), places[f.Place()], retries[f.Retry()], origins[f.Origin()]})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i > 0 {
+			out.WriteString(",\n")
+		}
+		fmt.Fprintf(&out, "  %s", line)
+	}
+	out.WriteString("\n]\n")
+	derived(t, "../../testdata/faults.json", out.Bytes())
+}
+
+const documentHead = `# Errors
+
+Written by ` + "`" + generate + "`" + ` from the table in [core/fault](../core/fault/table.go). Codes are stable; programs should
+compare codes, not texts. [openapi.yaml](openapi.yaml) has the formats.
+
+- **Retry**: "yes" if clients may repeat the same request, unless the response has ` + "`x-should-retry: false`" + `; "never" if the response
+  always has it; "no" if something else has to change first.
+- **Replay**: whether an error in the request is stored under its Idempotency-Key and returned again. After any other error a repeat runs.
+- **Where**: "/v1" are the endpoints in the formats of OpenAI and Anthropic, "native" those below /api/ai.
+
+| Status | Code | Text | Where | Retry | Replay | Remedy |
+|---|---|---|---|---|---|---|
+`
+
+// TestGeneratedDocument: docs/errors.md shows what callers need to know.
+func TestGeneratedDocument(t *testing.T) {
+	where := []string{
+		Everywhere: "all", OnGateway: "gateway", OnDialects: "/v1", OnNative: "native", OnAdmin: "admin API", InLog: "logs and metrics only",
+	}
+	out := bytes.NewBufferString(documentHead)
+	for _, f := range All() {
+		replay := "no"
+		if f.Stored() {
+			replay = "yes"
+		}
+		fmt.Fprintf(out, "| %d | `%s` | %s | %s | %s | %s | %s |\n",
+			f.Status(), f.Code(), f.Text(), where[f.Place()], retries[f.Retry()], replay, f.Remedy())
+	}
+	derived(t, "../../docs/errors.md", out.Bytes())
+}

@@ -1,0 +1,50 @@
+package fault
+
+// remedies has what a caller or an operator can do about each error: what its details name, if it has any. It is apart from
+// table because only documents need it, and the modules that run leave it out.
+var remedies = [count]string{
+	None:               "See internal_error.",
+	InvalidRequest:     "Correct the fields that `details` lists.",
+	MissingKey:         "Send an API key in `Authorization` or `X-API-Key`.",
+	InvalidKey:         "Check that the key is complete, active and not expired, and that its project is not archived.",
+	MissingAdmin:       "Send an owner or viewer token in the header that `details` names, or sign in.",
+	InvalidAdmin:       "Check the token, or sign in again.",
+	WrongToken:         "Check the token.",
+	BudgetExceeded:     "Raise the project's budget, or wait for its next period.",
+	Forbidden:          "Use a key with the permission, or of the project, that `details` names.",
+	ModelForbidden:     "Use one of the models that `details` suggests, or allow this one for the key and its project.",
+	ViewerForbidden:    "Use an owner's token or session.",
+	NoGovernor:         "Move the project to one of the plans that `details` names.",
+	CrossOrigin:        "Open the dashboard at the address that `details` describes. Programs send a bearer token.",
+	NotFound:           "Check the path, or the ID that `details` names.",
+	UnknownModel:       "Use one of the models that `details` suggests; GET /v1/models lists them.",
+	MethodNotAllowed:   "Use a method of the `Allow` header.",
+	Conflict:           "Read the current state and repeat the change on it; `details` names what has changed.",
+	NoMasterKey:        "Set POSTERN_MASTER_KEYS.",
+	IdempotencyRunning: "Wait as long as `Retry-After` says.",
+	IdempotencyUnknown: "Decide whether the request may run again, and if so repeat it with the header that `details` names.",
+	Unreplayable:       "Use a new Idempotency-Key.",
+	BodyTooLarge:       "Send a body of at most the size that `details` names.",
+	UnsupportedType:    "Send JSON without compression; `details` names the header.",
+	Blocked:            "Remove what `details` and `findings` name, or change the project's policy.",
+	IdempotencyReused:  "Use a new Idempotency-Key for another request.",
+	RejectedRequest:    "Change the request as the provider's message says.",
+	TooLong:            "Shorten the messages, or use a model with a longer context.",
+	Filtered:           "Rephrase the request, or use another provider.",
+	RateLimited:        "Wait as long as `Retry-After` says, or raise the limits of the key.",
+	ClientClosed:       "None: the client has disconnected.",
+	Internal:           "Repeat the request. If it keeps failing, report its ID.",
+	Misconfigured:      "The operator corrects the setting that the log names.",
+	ProviderError:      "Repeat the request; `details` tells what the provider did.",
+	ProviderRejected:   "Change the request as `details` says.",
+	ProviderBusy:       "Repeat the request later, or raise the account's limits at the provider that `details` names.",
+	ProviderAnswer:     "Repeat the request; `details` names the problem with the response.",
+	Unavailable:        "Repeat the request after `Retry-After`.",
+	ShuttingDown:       "Repeat the request: another replica or the next start serves it.",
+	NoProvider:         "The operator sets the variables or stores the provider key that `details` names.",
+	AdminOff:           "Set POSTERN_ADMIN_TOKEN to at least 16 characters.",
+	ProviderTimeout:    "Repeat the request, or use a faster model.",
+}
+
+// Remedy returns what can be done about the error, as a sentence.
+func (f Fault) Remedy() string { return remedies[f] }
