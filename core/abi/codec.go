@@ -1,16 +1,14 @@
-// Package abi is the wire format between the core and its hosts: the codec, the events, the actions and the
-// object results. worker/gateway/src/abi.ts mirrors it; testdata/abi/ has vectors that both must match.
+// Package abi is the wire format between the core and its hosts. The file wire.schema describes it: the messages, and
+// the constants that both sides share. The types, constants and codecs of messages are generated from it, for Go and for
+// worker/gateway/src/abi.ts. testdata/abi/ has vectors that both must match.
 //
-// The codec has two forms. A number is an unsigned LEB128 varint. A byte string or text is its length as a
-// number, followed by its bytes. Everything else is a sequence of these. Numbers that cross to a host stay
-// below 2^53, so that JavaScript reads them exactly. Money never crosses as a number: it stays inside rows, states,
-// commands and replies, which hosts do not decode.
+// The primitives below also encode the states, rows, commands and replies of the core's packages, which hosts do not
+// decode.
 package abi
 
-import "errors"
+//go:generate go run ../../internal/generateabi ../..
 
-// Version changes with every change of this package's formats. Hosts compare it at start.
-const Version = 8
+import "errors"
 
 // ErrMalformed is the only decoding error: the input is not an encoding of this package.
 var ErrMalformed = errors.New("abi: malformed message")
@@ -181,4 +179,46 @@ func (r *Reader) Count() int {
 		return 0
 	}
 	return int(n)
+}
+
+// Header is one HTTP header field; names are lower case.
+type Header struct{ Name, Value string }
+
+func (w *Writer) headers(headers []Header) {
+	w.Uint(uint64(len(headers)))
+	for _, h := range headers {
+		w.String(h.Name)
+		w.String(h.Value)
+	}
+}
+
+func (r *Reader) headers() []Header {
+	n := r.Count()
+	if n == 0 {
+		return nil
+	}
+	headers := make([]Header, n)
+	for i := range headers {
+		headers[i] = Header{r.String(), r.String()}
+	}
+	return headers
+}
+
+func (w *Writer) textList(texts []string) {
+	w.Uint(uint64(len(texts)))
+	for _, text := range texts {
+		w.String(text)
+	}
+}
+
+func (r *Reader) textList() []string {
+	n := r.Count()
+	if n == 0 {
+		return nil
+	}
+	texts := make([]string, n)
+	for i := range texts {
+		texts[i] = r.String()
+	}
+	return texts
 }

@@ -93,6 +93,12 @@ func (f *Fields) String(p *string) {
 	}
 }
 
+// Header is a name and a value.
+func (f *Fields) Header(h *Header) {
+	f.String(&h.Name)
+	f.String(&h.Value)
+}
+
 // Flags packs up to 63 booleans into one number, the first in its lowest bit.
 //
 //go:noinline

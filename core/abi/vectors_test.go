@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "rewrite testdata/abi/vectors.json")
+var rewrite = flag.Bool("rewrite", false, "write testdata/abi/vectors.json")
 
 const vectorsFile = "../../testdata/abi/vectors.json"
 
@@ -287,7 +287,7 @@ func marshalVectors() []byte {
 
 func TestVectorsFile(t *testing.T) {
 	want := marshalVectors()
-	if *update {
+	if *rewrite {
 		if err := os.WriteFile(vectorsFile, want, 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -297,7 +297,7 @@ func TestVectorsFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Error("testdata/abi/vectors.json is not what the codec writes; if the change is meant, raise Version and run go test ./core/abi -update")
+		t.Error("testdata/abi/vectors.json is not what the codec writes; if the change is meant, raise Version and run make generate")
 	}
 }
 
@@ -319,7 +319,7 @@ func TestVectorsCoverAllKinds(t *testing.T) {
 			t.Errorf("no vector of event kind %d", kind)
 		}
 	}
-	for kind := ActionReadBody; kind <= ActionLand; kind++ {
+	for kind := ActionReadBody; kind <= ActionResume; kind++ {
 		if !kinds[kind] {
 			t.Errorf("no vector of action kind %d", kind)
 		}
