@@ -16,7 +16,7 @@ import (
 
 // Headroom is the number of reserved bytes before every result. Package wasm writes the result's length there; other
 // users of Core skip them.
-const Headroom = 4
+const Headroom = abi.LengthBytes
 
 // Limits for host memory. An isolate has 128 MiB, and most of that is for its instance and for bodies in flight.
 // kvCacheSeconds is the maximum staleness of a key's record: KV's minimum cache TTL
@@ -38,7 +38,7 @@ func Configure(message []byte) (*Core, []byte) {
 	answer := abi.Configured{
 		Version: abi.Version, RequestHeaders: exchange.RequestHeaders, ResponseHeaders: exchange.ResponseHeaders,
 		MemoryBytes: memoryBytes, MemoryEntryBytes: memoryEntryBytes, MemoryOverheadBytes: memoryOverheadBytes,
-		PinnedEntries: pinnedEntries, KVCacheSeconds: kvCacheSeconds, LastResortStatus: fault.Internal.Status, LastResortHeaders: exchange.ErrorHeaders,
+		PinnedEntries: pinnedEntries, KVCacheSeconds: kvCacheSeconds, LastResortStatus: fault.Internal.Status(), LastResortHeaders: exchange.ErrorHeaders,
 	}
 	var c *config.Config
 	last := fault.Internal

@@ -116,6 +116,8 @@ func TestPlanesDoNotImportEachOther(t *testing.T) {
 			switch {
 			case isInside(path, "conformance") && !isInside(p.ImportPath, "conformance"):
 				t.Errorf("%s imports %s, which is for tests only", p.ImportPath, path)
+			case isInside(path, "test") && !isInside(p.ImportPath, "test") && !isInside(p.ImportPath, "conformance"):
+				t.Errorf("%s imports %s, which is for tests only", p.ImportPath, path)
 			case isInside(p.ImportPath, "host") && isInside(path, "control"), isInside(p.ImportPath, "control") && isInside(path, "host"):
 				t.Errorf("%s imports %s", p.ImportPath, path)
 			case path == "unsafe" && !isInside(p.ImportPath, "core/wasm") && !isInside(p.ImportPath, "bench/governor"):

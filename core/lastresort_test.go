@@ -12,7 +12,7 @@ import (
 	"github.com/postern-ai/postern/core/fault"
 )
 
-var update = flag.Bool("update", false, "rewrite testdata/abi/lastresort.json")
+var rewrite = flag.Bool("rewrite", false, "write testdata/abi/lastresort.json")
 
 const lastResortFile = "../testdata/abi/lastresort.json"
 
@@ -25,7 +25,7 @@ type lastResort struct {
 }
 
 func lastResortOf(f fault.Fault) lastResort {
-	r := lastResort{Status: f.Status, Headers: map[string]string{}}
+	r := lastResort{Status: f.Status(), Headers: map[string]string{}}
 	for _, h := range exchange.ErrorHeaders {
 		r.Headers[h.Name] = h.Value
 	}
@@ -43,13 +43,13 @@ func TestLastResortFile(t *testing.T) {
 	if err := encoder.Encode(rows); err != nil {
 		t.Fatal(err)
 	}
-	if *update {
+	if *rewrite {
 		if err := os.WriteFile(lastResortFile, want.Bytes(), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if got, err := os.ReadFile(lastResortFile); err != nil || !bytes.Equal(got, want.Bytes()) {
-		t.Errorf("%s differs from the fault table (%v): run go test ./core -run LastResort -update", lastResortFile, err)
+		t.Errorf("%s differs from the fault table (%v): run make generate", lastResortFile, err)
 	}
 }
 
@@ -71,8 +71,8 @@ func TestConfigureErrorsHaveALastResort(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 		before, after := c.fault.Halves()
-		if got.LastResortStatus != c.fault.Status || string(got.LastResortBody[0])+string(got.LastResortBody[1]) != before+after {
-			t.Errorf("%s: got the last resort %d %q, want %+v", name, got.LastResortStatus, got.LastResortBody, c.fault)
+		if got.LastResortStatus != c.fault.Status() || string(got.LastResortBody[0])+string(got.LastResortBody[1]) != before+after {
+			t.Errorf("%s: got the last resort %d %q, want %+v", name, got.LastResortStatus, got.LastResortBody, c.fault.Code())
 		}
 	}
 }

@@ -1,6 +1,6 @@
 // Package api is the contract between the exchange and the API families that callers use: how each family's
 // requests are parsed, and how its responses, streams and errors are written. A family is one folder of core/api
-// with request.go, response.go, stream.go and errors.go.
+// with request.go, response.go, stream.go and errors.go, and a file for each format beside completions.
 package api
 
 import (
@@ -38,6 +38,8 @@ type Family struct {
 	StreamError func(dst []byte, s *State, e *Error, m *Meta) []byte
 	// Error appends the body of an error response.
 	Error func(dst []byte, e *Error) []byte
+	// Models is the format of GET /v1/models; nil if the family has none.
+	Models *ModelList
 }
 
 // Parsed is the result of Family.Parse.
@@ -78,6 +80,26 @@ type Error struct {
 	Findings string
 }
 
+// Fields of details that are not a part of the request.
+const (
+	BodyField        = "body" // the whole of it
+	ProviderField    = "provider"
+	PermissionsField = "permissions" // of the key
+)
+
+// Param returns the parameter that the first detail is about, or "".
+func (e *Error) Param() string {
+	if len(e.Details) == 0 {
+		return ""
+	}
+	switch field := e.Details[0].Field; field {
+	case BodyField, ProviderField, PermissionsField:
+		return ""
+	default:
+		return field
+	}
+}
+
 // WriteFindings writes the member "findings", if there are any.
 func (e *Error) WriteFindings(b *jsontext.Builder) {
 	if e.Findings != "" {
@@ -94,9 +116,9 @@ func (e *Error) Summary() jsontext.Escaped {
 		return e.Message
 	case len(e.Details) > 0:
 		d := e.Details[0]
-		return jsontext.Escape(e.Text + ": " + d.Field + " " + d.Message)
+		return jsontext.Escape(e.Text() + ": " + d.Field + " " + d.Message)
 	}
-	return jsontext.Escape(e.Text)
+	return jsontext.Escape(e.Text())
 }
 
 // State is a family's state between the deltas of a stream. Each family defines the meaning of the fields; all
@@ -143,6 +165,24 @@ type Parser struct {
 
 // maxElements bounds the messages, parts and tools of a request: each takes more memory than its JSON.
 const maxElements = 20_000
+
+// Body returns a request's body if it is a JSON object. Otherwise it adds the problem, and ok is false.
+func (p *Parser) Body(body []byte) (root gjson.Result, ok bool) {
+	if found := jsontext.Examine(body); found.Problem != jsontext.OK {
+		message := found.Message(Quote)
+		if len(body) == 0 {
+			message = "is required"
+		}
+		p.Wrong("body", message)
+		return root, false
+	}
+	root = gjson.ParseBytes(body)
+	if !root.IsObject() {
+		p.WrongType("body", "a JSON object", root)
+		return root, false
+	}
+	return root, true
+}
 
 // CountElement counts a message, part or tool. It returns false above maxElements.
 func (p *Parser) CountElement(field string) bool {
@@ -264,6 +304,12 @@ func (p *Parser) Full() bool { return len(p.Details) >= maxDetails }
 // At returns the name of a list element: At("messages", 2, ".role") is messages[2].role.
 func At(list string, index int, rest string) string {
 	return list + "[" + strconv.Itoa(index) + "]" + rest
+}
+
+// Length is the number of elements of an array.
+func Length(v gjson.Result) (n int) {
+	v.ForEach(func(_, _ gjson.Result) bool { n++; return true })
+	return n
 }
 
 // Text returns a string value.

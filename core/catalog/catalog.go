@@ -5,7 +5,7 @@ package catalog
 import _ "embed"
 
 // Default is the catalog of this version of Postern, compiled by core/config's Compile: reading it at start takes a fraction
-// of the time that its JSON takes. `go generate ./core/catalog` and build.sh write it from JSON.
+// of the time that its JSON takes. `make generate` and build.sh write it from JSON.
 //
 //go:generate go run ../../internal/compilecatalog catalog.json catalog.bin
 //go:embed catalog.bin

@@ -77,7 +77,7 @@ func TestEveryProviderHasModels(t *testing.T) {
 	chats, models := 0, map[string]int{}
 	for i := range c.Models {
 		models[c.Models[i].Provider.Name]++
-		if c.Models[i].Kind == config.ChatModel {
+		if c.Models[i].APIs&config.APIsOfChat != 0 {
 			chats++
 		}
 	}
@@ -152,13 +152,13 @@ func TestPricesAreSane(t *testing.T) {
 			t.Errorf("%s: long prompts cost less", m.Name)
 		case (p.LongAbove > 0) != (p.LongInput > p.Input):
 			t.Errorf("%s: longAbove without a higher longInput, or the reverse", m.Name)
-		case m.Kind == config.ChatModel && p.Output < p.Input && !strings.Contains(m.Name, "llama-guard"): // a classifier: one word of output
+		case m.APIs&config.APIsOfChat != 0 && p.Output < p.Input && !strings.Contains(m.Name, "llama-guard"): // a classifier: one word of output
 			t.Errorf("%s: output costs less than input", m.Name)
-		case m.Kind == config.EmbeddingModel && p.Output != 0:
+		case m.APIs == config.APIEmbeddings && p.Output != 0:
 			t.Errorf("%s: an embedding model has an output price", m.Name)
 		case wire == "anthropic" && (p.Write*4 != p.Input*5 || p.Write1h != p.Input*2):
 			t.Errorf("%s: cache writes do not cost 1.25 and 2 times the input", m.Name)
-		case p.Input == 0 && m.Provider.Name != "ollama" && m.Provider.Name != "vllm" && m.Provider.Name != "lmstudio":
+		case p.Input == 0 && m.APIs != config.APIModerations && m.Provider.Name != "ollama" && m.Provider.Name != "vllm" && m.Provider.Name != "lmstudio":
 			t.Errorf("%s is free", m.Name)
 		case p.Input > 100_000_000 || p.Output > 200_000_000:
 			t.Errorf("%s: implausibly high price", m.Name)
@@ -244,7 +244,7 @@ func TestTiers(t *testing.T) {
 		providers := map[string]bool{}
 		for _, target := range tier.Targets {
 			providers[target.Model.Provider.Name] = true
-			if target.Model.Kind != config.ChatModel {
+			if target.Model.APIs&config.APIsOfChat == 0 {
 				t.Errorf("%s has the embedding model %s", tier.Name, target.Model.Name)
 			}
 		}
@@ -270,7 +270,7 @@ func TestExamplesResolve(t *testing.T) {
 		"claude-3-7-sonnet-20250219": "anthropic", "anthropic/claude-opus-4-8": "anthropic",
 		"gemini-2.5-flash": "gemini", "gemini-2.5-pro": "gemini", "gemini-embedding-001": "gemini",
 		"mistral-large-latest": "mistral", "mistral-small-latest": "mistral", "codestral-latest": "mistral",
-		"mistral-embed": "mistral", "command-a-03-2025": "cohere", "embed-v4.0": "cohere",
+		"mistral-embed": "mistral", "omni-moderation-2024-09-26": "openai", "mistral-moderation-latest": "mistral", "command-a-03-2025": "cohere", "embed-v4.0": "cohere",
 		"deepseek/deepseek-v4-pro": "deepseek", "grok-4": "xai", "llama-3.3-70b-versatile": "groq",
 		"groq/openai/gpt-oss-120b": "groq", "together/meta-llama/Llama-3.3-70B-Instruct-Turbo": "together",
 		"fireworks/accounts/fireworks/models/gpt-oss-120b": "fireworks", "sonar-pro": "perplexity",

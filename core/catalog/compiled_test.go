@@ -16,7 +16,7 @@ func TestDefaultIsCompiledFromJSON(t *testing.T) {
 		t.Fatal(problem)
 	}
 	if !bytes.Equal(compiled, catalog.Default) {
-		t.Error("catalog.bin is not compiled from catalog.json; run go generate ./core/catalog")
+		t.Error("catalog.bin is not compiled from catalog.json; run make generate")
 	}
 }
 

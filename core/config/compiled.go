@@ -99,7 +99,7 @@ func settingFields(f *abi.Fields, s *setting) {
 func modelFields(f *abi.Fields, m *Model) {
 	f.String(&m.Name)
 	namesFields(f, &m.Aliases)
-	abi.Enum(f, &m.Kind)
+	abi.Enum(f, &m.APIs)
 	f.String(&m.Upstream)
 	pricesFields(f, m)
 	f.Uint(&m.Context)

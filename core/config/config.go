@@ -97,19 +97,40 @@ func (p *Provider) Setting(name string) string {
 	return ""
 }
 
-// Kind is the use of a model: chat or embeddings.
-type Kind uint8
+// API is an API of this gateway that models are offered on, or a set of them.
+type API uint8
 
 const (
-	ChatModel Kind = iota
-	EmbeddingModel
+	APIChat API = 1 << iota // POST /v1/chat/completions and the native endpoints
+	APIResponses
+	APIMessages
+	APIEmbeddings
+	APICompletions
+	APIModerations
+
+	// APIsOfChat are the APIs of a model for which the catalog names none.
+	APIsOfChat = APIChat | APIResponses | APIMessages
+	// apisOfText are the APIs whose responses have output tokens.
+	apisOfText = APIsOfChat | APICompletions
 )
+
+var apiNames = [...]string{"chat", "responses", "messages", "embeddings", "completions", "moderations"}
+
+// Names are the names of the APIs in the catalog.
+func (a API) Names() (names []string) {
+	for i, name := range apiNames {
+		if a&(1<<i) != 0 {
+			names = append(names, name)
+		}
+	}
+	return names
+}
 
 // Model is a model of the catalog. It always has a price, which may be 0.
 type Model struct {
 	Name           string
 	Aliases        []string // other names that callers may use
-	Kind           Kind
+	APIs           API      // that the model is offered on
 	Provider       *Provider
 	Upstream       string // the provider's name of the model
 	Prices         Prices

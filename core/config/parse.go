@@ -1,7 +1,9 @@
 package config
 
 import (
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/tidwall/gjson"
 
@@ -152,12 +154,7 @@ func (p *parser) model(o *object) {
 	o.text(&model.Source, "source")
 	o.text(&model.Date, "date")
 	o.get("note") // a remark for the readers of the catalog
-	switch kind := o.get("kind"); {
-	case kind.Str == "embedding":
-		model.Kind = EmbeddingModel
-	case kind.Exists() && kind.Str != "chat":
-		o.wrong("kind", "chat or embedding", kind)
-	}
+	model.APIs = o.apis()
 	p.prices(&model, o)
 	p.factors(&model, o)
 	var provider string
@@ -172,6 +169,28 @@ func (p *parser) model(o *object) {
 	p.modelProviders = append(p.modelProviders, provider)
 }
 
+// apis reads the APIs that a model is offered on: its "apis", or those of its "kind".
+func (o *object) apis() (all API) {
+	switch kind := o.get("kind"); {
+	case kind.Str == "embedding":
+		all = APIEmbeddings
+	case kind.Exists() && kind.Str != "chat":
+		o.wrong("kind", "chat or embedding", kind)
+	}
+	for _, name := range o.names("apis") {
+		at := slices.Index(apiNames[:], name)
+		if at < 0 {
+			o.p.failIn(o.name("apis") + " contains the unknown API " + quote(name) + "; the APIs are " + strings.Join(apiNames[:], ","))
+			return APIsOfChat
+		}
+		all |= 1 << at
+	}
+	if all == 0 {
+		return APIsOfChat
+	}
+	return all
+}
+
 // prices reads prices in dollars per million tokens. Prompt cache reads and writes default to the input price.
 func (p *parser) prices(model *Model, o *object) {
 	price := func(name string, fallback money.Pico) money.Pico {
@@ -182,7 +201,7 @@ func (p *parser) prices(model *Model, o *object) {
 	}
 	c := &model.Prices
 	c.Input = p.price(model, o, "input")
-	if c.Output = price("output", 0); model.Kind == ChatModel {
+	if c.Output = price("output", 0); model.APIs&apisOfText != 0 {
 		c.Output = p.price(model, o, "output")
 	}
 	c.Cached = price("cached", c.Input)

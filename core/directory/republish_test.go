@@ -8,7 +8,7 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/directory"
 	"github.com/postern-ai/postern/core/doc"
-	"github.com/postern-ai/postern/internal/testobject"
+	"github.com/postern-ai/postern/test/testobject"
 )
 
 // testDirectory is a Directory with projects and keys.

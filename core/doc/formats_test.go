@@ -21,7 +21,7 @@ var (
 	wholeProject = doc.Project{
 		ID: "proj_1", Name: "ü", Plan: "free", Region: "weur", BudgetPico: 5, CacheTTLSeconds: 6, CreatedMs: 7, KeyCount: 8, Revision: 9,
 		Archived: true, Cycle: calendar.Daily, Epoch: 10, Alerts: doc.Alerts{URL: "https://a.example", Secret: []byte{4}}, Policy: wholePolicy,
-		Cache: doc.CacheGlobal,
+		Cache: doc.CacheGlobal, Unbounded: true,
 	}
 	wholeKey = doc.Key{
 		ID: "key_1", ProjectID: "proj_1", Name: "k", Kind: keys.Project, Environment: keys.Development, Hash: "h", Last4: "abcd", Status: doc.Inactive,
@@ -47,6 +47,18 @@ func TestRoundTrips(t *testing.T) {
 	for name, d := range decoders {
 		if got, err := d.decode(d.whole); err != nil || !reflect.DeepEqual(got, d.want) {
 			t.Errorf("%s: %v\ngot  %+v\nwant %+v", name, err, got, d.want)
+		}
+	}
+}
+
+// The whole documents have a value in every field; otherwise a field that is not encoded would survive a round trip.
+func TestWholeDocuments(t *testing.T) {
+	for name, d := range decoders {
+		whole := reflect.ValueOf(d.want)
+		for i := range whole.NumField() {
+			if whole.Field(i).IsZero() {
+				t.Errorf("%s: give the field %s a value", name, whole.Type().Field(i).Name)
+			}
 		}
 	}
 }

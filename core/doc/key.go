@@ -34,6 +34,31 @@ const (
 	MayManage = MayListModels | MaySeeUsage | MaySeeViolations | MayTriage | MaySeeRegistry | MayEditRegistry | MaySeeCompliance
 )
 
+// PermissionNames are the API's names of the permissions, in the order of their bits.
+var PermissionNames = []string{
+	"completions", "embeddings", "models", "usage", "validate", "violations", "triage", "registry", "registry.edit", "compliance",
+}
+
+// PermissionName is the name of one permission; empty if there is no such permission.
+func PermissionName(p Permission) string {
+	for i, name := range PermissionNames {
+		if p == 1<<i {
+			return name
+		}
+	}
+	return ""
+}
+
+// PermissionOf is the permission with a name; 0 if there is none.
+func PermissionOf(name string) Permission {
+	for i, n := range PermissionNames {
+		if n == name {
+			return 1 << i
+		}
+	}
+	return 0
+}
+
 // PermissionsOf returns all permissions that a kind of key can have.
 func PermissionsOf(kind keys.Kind) Permission {
 	if kind == keys.Gateway {

@@ -122,6 +122,24 @@ func (b *Builder) TextMember(name string, text Escaped) {
 	}
 }
 
+// StringMember writes a name and a plain text. It writes nothing if the text is empty.
+//
+//go:noinline
+func (b *Builder) StringMember(name, plain string) {
+	if plain != "" {
+		b.Key(name)
+		b.String(plain)
+	}
+}
+
+// UintMember writes a name and a number.
+//
+//go:noinline
+func (b *Builder) UintMember(name string, n uint64) {
+	b.Key(name)
+	b.Uint(n)
+}
+
 func (b *Builder) comma() {
 	if n := len(b.B); n > 0 {
 		switch b.B[n-1] {

@@ -8,20 +8,20 @@ import (
 	"github.com/postern-ai/postern/core/doc"
 )
 
-// Nearest suggests up to limit usable names in place of an unknown or forbidden one: models of a kind, and tiers with a
-// usable target of that kind. The nearest is first; ties are in the order of Names. The distance is the smallest edit
+// Nearest suggests up to limit usable names in place of an unknown or forbidden one: models that are offered on the API, and tiers with a
+// usable target that is. The nearest is first; ties are in the order of Names. The distance is the smallest edit
 // distance in bytes, ignoring ASCII case, to the model's name, an alias or provider/model. Only the first
 // doc.MaxModelBytes bytes of name count.
-func (v *View) Nearest(name string, kind config.Kind, limit int) []string {
+func (v *View) Nearest(name string, api config.API, limit int) []string {
 	type candidate struct {
 		name     string
 		distance int
 	}
 	var found []candidate
 	name = name[:min(len(name), doc.MaxModelBytes)]
-	ofKind := func(m *config.Model) bool { return m.Kind == kind }
+	offered := func(m *config.Model) bool { return m.APIs&api != 0 }
 	v.Names(func(other string, m *config.Model) bool {
-		if m == nil && v.usable(other, ofKind) || m != nil && ofKind(m) {
+		if m == nil && v.usable(other, offered) || m != nil && offered(m) {
 			found = append(found, candidate{other, smallestDistance(name, other, m)})
 		}
 		return true

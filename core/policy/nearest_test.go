@@ -14,29 +14,29 @@ func TestNearest(t *testing.T) {
 		about string
 		view  View
 		name  string
-		kind  config.Kind
+		api   config.API
 		limit int
 		want  string
 	}{
-		{"a typo", View{}, "a-largo", config.ChatModel, 2, "a-large a-small"},
-		{"another case", View{}, "A-SMALL", config.ChatModel, 1, "a-small"},
-		{"a tier", View{}, "Best", config.ChatModel, 1, "best"},
-		{"an alias", View{}, "a-bigg", config.ChatModel, 1, "a-large"},
-		{"provider/model", View{}, "alpha/a-smal", config.ChatModel, 1, "a-small"},
-		{"in the catalog's order", View{}, "zzzzzzz", config.ChatModel, 10, "fast best a-large a-small"},
-		{"embedding models", View{}, "a-large", config.EmbeddingModel, 10, "a-embed"},
-		{"forbidden models are not suggested", View{Key: []string{"best", "a-small"}}, "a-large", config.ChatModel, 10, "a-small fast best"},
-		{"models without credentials are not suggested", View{}, "b-large", config.ChatModel, 1, "a-large"},
-		{"a model that is ready by the project's provider key", View{Project: withProviderKey("beta", "m2")}, "b-larg", config.ChatModel, 1, "b-large"},
-		{"no model is allowed", View{Key: []string{"nobody"}}, "a-large", config.ChatModel, 10, ""},
-		{"a limit of 0", View{}, "a-large", config.ChatModel, 0, ""},
-		{"the empty name", View{}, "", config.ChatModel, 2, "fast best"},
-		{"an overlong name", View{}, "a-small" + strings.Repeat("x", 193), config.ChatModel, 1, "a-small"},
-		{"a letter whose lower case has more bytes", View{}, strings.Repeat("\u023a", 32), config.ChatModel, 1, "fast"},
+		{"a typo", View{}, "a-largo", config.APIChat, 2, "a-large a-small"},
+		{"another case", View{}, "A-SMALL", config.APIChat, 1, "a-small"},
+		{"a tier", View{}, "Best", config.APIChat, 1, "best"},
+		{"an alias", View{}, "a-bigg", config.APIChat, 1, "a-large"},
+		{"provider/model", View{}, "alpha/a-smal", config.APIChat, 1, "a-small"},
+		{"in the catalog's order", View{}, "zzzzzzz", config.APIChat, 10, "fast best a-large a-small"},
+		{"embedding models", View{}, "a-large", config.APIEmbeddings, 10, "a-embed"},
+		{"forbidden models are not suggested", View{Key: []string{"best", "a-small"}}, "a-large", config.APIChat, 10, "a-small fast best"},
+		{"models without credentials are not suggested", View{}, "b-large", config.APIChat, 1, "a-large"},
+		{"a model that is ready by the project's provider key", View{Project: withProviderKey("beta", "m2")}, "b-larg", config.APIChat, 1, "b-large"},
+		{"no model is allowed", View{Key: []string{"nobody"}}, "a-large", config.APIChat, 10, ""},
+		{"a limit of 0", View{}, "a-large", config.APIChat, 0, ""},
+		{"the empty name", View{}, "", config.APIChat, 2, "fast best"},
+		{"an overlong name", View{}, "a-small" + strings.Repeat("x", 193), config.APIChat, 1, "a-small"},
+		{"a letter whose lower case has more bytes", View{}, strings.Repeat("\u023a", 32), config.APIChat, 1, "fast"},
 	} {
 		c.view.Config = cfg
 		for range 2 {
-			if got := strings.Join(c.view.Nearest(c.name, c.kind, c.limit), " "); got != c.want {
+			if got := strings.Join(c.view.Nearest(c.name, c.api, c.limit), " "); got != c.want {
 				t.Errorf("%s: %q, want %q", c.about, got, c.want)
 			}
 		}

@@ -116,11 +116,14 @@ func (v *View) ready(p *config.Provider, masterKeyID string) bool {
 	return p.Ready
 }
 
-// Knows reports whether a name is a tier or a model of a kind.
-func Knows(cfg *config.Config, name string, kind config.Kind) bool {
-	if cfg.Tier(name) != nil {
-		return true
-	}
+// Knows reports whether a name is a model that is offered on one of the APIs, or a tier. Outside of the APIs of chat, which are
+// translated to each other, the first model of a tier tells what it is for.
+func Knows(cfg *config.Config, name string, api config.API) bool {
 	m := cfg.Model(name)
-	return m != nil && m.Kind == kind
+	if t := cfg.Tier(name); t != nil {
+		if m = t.Targets[0].Model; api&config.APIsOfChat != 0 {
+			return true
+		}
+	}
+	return m != nil && m.APIs&api != 0
 }

@@ -231,9 +231,9 @@ func TestNames(t *testing.T) {
 func TestKnows(t *testing.T) {
 	cfg := testConfig(t)
 	for name, want := range map[string][2]bool{ // chat, embedding
-		"fast": {true, true}, "a-large": {true, false}, "a-big": {true, false}, "a-embed": {false, true}, "nobody": {false, false},
+		"fast": {true, false}, "a-large": {true, false}, "a-big": {true, false}, "a-embed": {false, true}, "nobody": {false, false},
 	} {
-		if got := [2]bool{Knows(cfg, name, config.ChatModel), Knows(cfg, name, config.EmbeddingModel)}; got != want {
+		if got := [2]bool{Knows(cfg, name, config.APIChat), Knows(cfg, name, config.APIEmbeddings)}; got != want {
 			t.Errorf("%s: %v, want %v", name, got, want)
 		}
 	}

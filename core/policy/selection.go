@@ -56,7 +56,7 @@ func (s *Selection) route(cfg *config.Config, r *doc.Route) {
 		return
 	}
 	for _, t := range r.Targets {
-		if m := cfg.Model(t.Model); m != nil && m.Kind == config.ChatModel && len(s.Targets) < doc.MaxTargets {
+		if m := cfg.Model(t.Model); m != nil && m.APIs&config.APIsOfChat != 0 && len(s.Targets) < doc.MaxTargets {
 			s.Targets = append(s.Targets, config.Target{Model: m, Weight: t.Weight})
 		}
 	}

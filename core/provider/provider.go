@@ -20,59 +20,63 @@ import (
 	"github.com/postern-ai/postern/core/provider/workersai"
 )
 
+// families are the wire families, with their names in the catalog.
+var families = [...]struct {
+	name string
+	wire.Family
+}{
+	{"openai", wire.Family{
+		Dialect: chat.OpenAI, Carries: openai.Carries, Request: openai.Request, Direct: openai.Direct, Response: openai.Response,
+		Stream: openai.Stream, Failure: openai.Failure, EmbedRequest: openai.EmbedRequest, EmbedResponse: openai.EmbedResponse,
+	}},
+	{"responses", wire.Family{
+		Dialect: chat.Responses, Carries: responses.Carries, Request: responses.Request, Direct: responses.Direct,
+		Response: responses.Response, Stream: responses.Stream, Failure: responses.Failure,
+	}},
+	{"anthropic", wire.Family{
+		Dialect: chat.Anthropic, Carries: anthropic.Carries, Request: anthropic.Request, Direct: anthropic.Direct,
+		Response: anthropic.Response, Stream: anthropic.Stream, Failure: anthropic.Failure,
+		CountRequest: anthropic.CountRequest, CountResponse: anthropic.CountResponse,
+	}},
+	{"gemini", wire.Family{
+		Carries: gemini.Carries, Request: gemini.Request, Response: gemini.Response, Stream: gemini.Stream, Failure: gemini.Failure,
+		EmbedRequest: gemini.EmbedRequest, EmbedResponse: gemini.EmbedResponse,
+	}},
+	{"azure", wire.Family{
+		Dialect: chat.OpenAI, Carries: azure.Carries, Request: azure.Request, Direct: azure.Direct, Response: azure.Response,
+		Stream: azure.Stream, Failure: azure.Failure, EmbedRequest: azure.EmbedRequest, EmbedResponse: azure.EmbedResponse,
+	}},
+	{"workersai", wire.Family{
+		Dialect: chat.OpenAI, Carries: workersai.Carries, Request: workersai.Request, Direct: workersai.Direct,
+		Response: workersai.Response, Stream: workersai.Stream, Failure: workersai.Failure,
+		EmbedRequest: workersai.EmbedRequest, EmbedResponse: workersai.EmbedResponse,
+	}},
+	{"mistral", wire.Family{
+		Carries: mistral.Carries, Request: mistral.Request, Response: mistral.Response, Stream: mistral.Stream,
+		Failure: mistral.Failure, EmbedRequest: mistral.EmbedRequest, EmbedResponse: mistral.EmbedResponse,
+	}},
+	{"bedrock", wire.Family{
+		Carries: bedrock.Carries, Framing: wire.EventStream, Request: bedrock.Request, Response: bedrock.Response,
+		Stream: bedrock.Stream, Failure: bedrock.Failure, EmbedRequest: bedrock.EmbedRequest, EmbedResponse: bedrock.EmbedResponse,
+	}},
+	{"cohere", wire.Family{
+		Carries: cohere.Carries, Request: cohere.Request, Response: cohere.Response, Stream: cohere.Stream, Failure: cohere.Failure,
+		EmbedRequest: cohere.EmbedRequest, EmbedResponse: cohere.EmbedResponse,
+	}},
+}
+
+// unknown is the family of an unknown name.
+var unknown wire.Family
+
 // For returns the wire family with a name from the catalog. The mock provider has none: the core answers its
 // requests itself.
-func For(name string) (f wire.Family, ok bool) {
-	switch name {
-	case "openai":
-		return wire.Family{
-			Dialect: chat.OpenAI, Carries: openai.Carries, Request: openai.Request, Direct: openai.Direct, Response: openai.Response,
-			Stream: openai.Stream, Failure: openai.Failure, EmbedRequest: openai.EmbedRequest, EmbedResponse: openai.EmbedResponse,
-		}, true
-	case "responses":
-		return wire.Family{
-			Dialect: chat.Responses, Carries: responses.Carries, Request: responses.Request, Direct: responses.Direct,
-			Response: responses.Response, Stream: responses.Stream, Failure: responses.Failure,
-		}, true
-	case "anthropic":
-		return wire.Family{
-			Dialect: chat.Anthropic, Carries: anthropic.Carries, Request: anthropic.Request, Direct: anthropic.Direct,
-			Response: anthropic.Response, Stream: anthropic.Stream, Failure: anthropic.Failure,
-			CountRequest: anthropic.CountRequest, CountResponse: anthropic.CountResponse,
-		}, true
-	case "gemini":
-		return wire.Family{
-			Carries: gemini.Carries, Request: gemini.Request, Response: gemini.Response, Stream: gemini.Stream, Failure: gemini.Failure,
-			EmbedRequest: gemini.EmbedRequest, EmbedResponse: gemini.EmbedResponse,
-		}, true
-	case "azure":
-		return wire.Family{
-			Dialect: chat.OpenAI, Carries: azure.Carries, Request: azure.Request, Direct: azure.Direct, Response: azure.Response,
-			Stream: azure.Stream, Failure: azure.Failure, EmbedRequest: azure.EmbedRequest, EmbedResponse: azure.EmbedResponse,
-		}, true
-	case "workersai":
-		return wire.Family{
-			Dialect: chat.OpenAI, Carries: workersai.Carries, Request: workersai.Request, Direct: workersai.Direct,
-			Response: workersai.Response, Stream: workersai.Stream, Failure: workersai.Failure,
-			EmbedRequest: workersai.EmbedRequest, EmbedResponse: workersai.EmbedResponse,
-		}, true
-	case "mistral":
-		return wire.Family{
-			Carries: mistral.Carries, Request: mistral.Request, Response: mistral.Response, Stream: mistral.Stream,
-			Failure: mistral.Failure, EmbedRequest: mistral.EmbedRequest, EmbedResponse: mistral.EmbedResponse,
-		}, true
-	case "bedrock":
-		return wire.Family{
-			Carries: bedrock.Carries, Framing: wire.EventStream, Request: bedrock.Request, Response: bedrock.Response,
-			Stream: bedrock.Stream, Failure: bedrock.Failure, EmbedRequest: bedrock.EmbedRequest, EmbedResponse: bedrock.EmbedResponse,
-		}, true
-	case "cohere":
-		return wire.Family{
-			Carries: cohere.Carries, Request: cohere.Request, Response: cohere.Response, Stream: cohere.Stream, Failure: cohere.Failure,
-			EmbedRequest: cohere.EmbedRequest, EmbedResponse: cohere.EmbedResponse,
-		}, true
+func For(name string) (f *wire.Family, ok bool) {
+	for i := range families {
+		if families[i].name == name {
+			return &families[i].Family, true
+		}
 	}
-	return f, false
+	return &unknown, false
 }
 
 // CheckWires returns an error message if a provider of the configuration has an unknown wire family, else "".
@@ -87,7 +91,7 @@ func CheckWires(c *config.Config) string {
 }
 
 // ForDialect returns the family that parses responses in a caller's dialect.
-func ForDialect(d chat.Dialect) wire.Family {
+func ForDialect(d chat.Dialect) *wire.Family {
 	name := "openai"
 	switch d {
 	case chat.Responses:

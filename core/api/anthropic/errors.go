@@ -9,7 +9,7 @@ import (
 func Error(dst []byte, e *api.Error) []byte {
 	b := jsontext.Builder{B: dst}
 	b.B = append(b.B, `{"type":"error","error":{"type":"`...)
-	b.B = append(append(b.B, errorType(e.Status)...), '"')
+	b.B = append(append(b.B, errorType(e.Status())...), '"')
 	b.Key("message")
 	b.Text(e.Summary())
 	if len(e.Details) > 0 && e.Details[0].Field == "thread" {
@@ -39,7 +39,7 @@ func errorType(status uint64) string {
 		return "request_too_large"
 	case 429:
 		return "rate_limit_error"
-	case 503, 529:
+	case 503:
 		return "overloaded_error"
 	case 504:
 		return "timeout_error"

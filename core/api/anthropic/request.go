@@ -19,6 +19,7 @@ import (
 var Family = api.Family{
 	Dialect: chat.Anthropic, Members: chat.Anthropic, Parse: Parse,
 	Answer: Answer, Stream: Stream, End: End, StreamError: StreamError, Error: Error,
+	Models: &models,
 }
 
 // reader parses one body.

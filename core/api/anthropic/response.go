@@ -16,7 +16,7 @@ import (
 func Answer(dst []byte, r *chat.Response, m *api.Meta) []byte {
 	b := jsontext.Builder{B: dst}
 	b.Open('{')
-	head(&b, r.ID, m)
+	messageHead(&b, r.ID, m)
 	b.Key("content")
 	b.Open('[')
 	var a chat.Answer
@@ -47,9 +47,9 @@ func holds(parts []chat.Part, kind chat.PartKind) bool {
 	return false
 }
 
-// head writes the first members of a message. An ID that does not look like Anthropic's is replaced by one with
+// messageHead writes the first members of a message. An ID that does not look like Anthropic's is replaced by one with
 // the request ID.
-func head(b *jsontext.Builder, id jsontext.Escaped, m *api.Meta) {
+func messageHead(b *jsontext.Builder, id jsontext.Escaped, m *api.Meta) {
 	b.Key("id")
 	if strings.HasPrefix(string(id), "msg_") {
 		b.Text(id)

@@ -265,13 +265,15 @@ func TestRefusal(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
-	for status, kind := range map[uint64]string{
+	types := map[uint64]string{
 		400: "invalid_request_error", 401: "authentication_error", 402: "billing_error", 403: "permission_error", 404: "not_found_error",
-		409: "conflict_error", 413: "request_too_large", 415: "invalid_request_error", 422: "invalid_request_error", 429: "rate_limit_error",
-		500: "api_error", 502: "api_error", 503: "overloaded_error", 504: "timeout_error", 529: "overloaded_error",
-	} {
-		e := api.Error{Fault: fault.Fault{Status: status, Text: "Te\"xt"}, RequestID: "01J"}
-		same(t, string(anthropic.Error(nil, &e)), `{"type":"error","error":{"type":"`+kind+`","message":"Te\"xt"},"request_id":"01J"}`)
+		405: "invalid_request_error", 409: "conflict_error", 413: "request_too_large", 415: "invalid_request_error", 422: "invalid_request_error",
+		429: "rate_limit_error", 499: "invalid_request_error", 500: "api_error", 502: "api_error", 503: "overloaded_error", 504: "timeout_error",
+	}
+	for _, f := range fault.All() {
+		e := api.Error{Fault: f, RequestID: "01J"}
+		same(t, string(anthropic.Error(nil, &e)),
+			`{"type":"error","error":{"type":"`+types[f.Status()]+`","message":"`+f.Text()+`"},"request_id":"01J"}`)
 	}
 	e := api.Error{Fault: fault.InvalidRequest, RequestID: "01J", Message: `prompt is \"too\" long`}
 	same(t, string(anthropic.Error(nil, &e)), `{"type":"error","error":{"type":"invalid_request_error","message":"prompt is \"too\" long"},"request_id":"01J"}`)

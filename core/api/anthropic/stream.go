@@ -82,7 +82,7 @@ func start(b *jsontext.Builder, s *api.State, id jsontext.Escaped, isStart bool,
 	event(b, "message_start")
 	b.Key("message")
 	b.Open('{')
-	head(b, id, m)
+	messageHead(b, id, m)
 	b.Member("content", "[]")
 	b.Member("stop_reason", "null")
 	b.Member("stop_sequence", "null")

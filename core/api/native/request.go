@@ -111,7 +111,7 @@ func choice(p *api.Parser, to *string, name string, v gjson.Result, choices ...s
 	p.WrongValue(name, want, v)
 }
 
-const head = `"messages":[`
+const messagesStart = `"messages":[`
 
 // messages reads the conversation and writes it in OpenAI's dialect.
 func (r *reader) messages(list gjson.Result, size int) {
@@ -119,7 +119,7 @@ func (r *reader) messages(list gjson.Result, size int) {
 		r.WrongType("messages", "an array", list)
 		return
 	}
-	r.body = append(make([]byte, 0, size+256), head...)
+	r.body = append(make([]byte, 0, size+256), messagesStart...)
 	count := 0
 	list.ForEach(func(_, v gjson.Result) bool {
 		if r.Full() {
@@ -139,7 +139,7 @@ func (r *reader) messages(list gjson.Result, size int) {
 
 // add appends a valid message. content includes its quotes.
 func (r *reader) add(role, content string) {
-	if len(r.body) > len(head) {
+	if len(r.body) > len(messagesStart) {
 		r.body = append(r.body, ',')
 	}
 	r.body = append(append(append(r.body, `{"role":"`...), role...), `","content":`...)
@@ -172,7 +172,7 @@ func (r *reader) finish() {
 	q := &r.out.Request
 	b := r.body
 	if q.Format.Kind == chat.FormatJSON && !hasJSON(b) {
-		b = append([]byte(head+`{"role":"system","content":"`+jsonPrompt+`"},`), b[min(len(head), len(b)):]...)
+		b = append([]byte(messagesStart+`{"role":"system","content":"`+jsonPrompt+`"},`), b[min(len(messagesStart), len(b)):]...)
 		q.Messages = append([]chat.Message{turn(chat.System, jsonPrompt)}, q.Messages...)
 	}
 	b = append(append(b, `],"temperature":`...), q.Temperature...)

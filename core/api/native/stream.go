@@ -26,9 +26,9 @@ func End(dst []byte, _ *api.State, _ *chat.Response, m *api.Meta) []byte {
 func StreamError(dst []byte, _ *api.State, e *api.Error, _ *api.Meta) []byte {
 	b := jsontext.Builder{B: append(dst, `data: {"type":"error"`...)}
 	b.Key("error")
-	b.String(e.Text)
+	b.String(e.Text())
 	b.Key("code")
-	b.String(e.Code)
+	b.String(e.Code())
 	b.Key("requestId")
 	b.String(e.RequestID)
 	return append(b.B, "}\n\n"...)

@@ -15,15 +15,15 @@ func Error(dst []byte, e *api.Error) []byte {
 	b.Key("message")
 	b.Text(e.Summary())
 	b.Key("type")
-	b.String(errorType(e.Status))
+	b.String(errorType(e.Status()))
 	b.Key("param")
-	if len(e.Details) > 0 && e.Details[0].Field != "body" {
-		b.String(e.Details[0].Field)
+	if param := e.Param(); param != "" {
+		b.String(param)
 	} else {
 		b.Raw("null")
 	}
 	b.Key("code")
-	b.String(e.Code)
+	b.String(e.Code())
 	e.WriteFindings(&b)
 	b.Close('}')
 	b.Key("request_id")

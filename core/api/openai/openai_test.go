@@ -96,13 +96,16 @@ func TestErrors(t *testing.T) {
 	if got := gjson.ParseBytes(openai.Error(nil, e)); got.Get("error.message").Str != `it said "no"` || got.Get("error.param").Type != gjson.Null {
 		t.Errorf("%s", got.Raw)
 	}
-	for status, want := range map[uint64]string{
+	types := map[uint64]string{
 		400: "invalid_request_error", 401: "authentication_error", 402: "insufficient_quota", 403: "permission_error", 404: "invalid_request_error",
-		429: "rate_limit_error", 500: "server_error", 503: "server_error",
-	} {
-		body := openai.Error(nil, &api.Error{Fault: fault.Fault{Status: status}})
-		if got := gjson.GetBytes(body, "error.type").Str; got != want {
-			t.Errorf("status %d has type %s, want %s", status, got, want)
+		405: "invalid_request_error", 409: "invalid_request_error", 413: "invalid_request_error", 415: "invalid_request_error",
+		422: "invalid_request_error", 429: "rate_limit_error", 499: "invalid_request_error", 500: "server_error", 502: "server_error",
+		503: "server_error", 504: "server_error",
+	}
+	for _, f := range fault.All() {
+		body := openai.Error(nil, &api.Error{Fault: f})
+		if got := gjson.GetBytes(body, "error.type").Str; got != types[f.Status()] {
+			t.Errorf("%s with status %d has type %s, want %s", f.Code(), f.Status(), got, types[f.Status()])
 		}
 	}
 	text := string(openai.StreamError(nil, &api.State{}, e, &meta))

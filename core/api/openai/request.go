@@ -16,7 +16,7 @@ import (
 func Family() api.Family {
 	return api.Family{
 		Dialect: chat.OpenAI, Members: chat.OpenAI, Parse: Parse, Answer: Answer, Stream: Stream, End: End,
-		StreamError: StreamError, Error: Error,
+		StreamError: StreamError, Error: Error, Models: &models,
 	}
 }
 

@@ -40,7 +40,7 @@ func object(b *jsontext.Builder, status string, r *chat.Response, m *api.Meta, e
 	} else {
 		b.Open('{')
 		b.Key("code")
-		b.String(e.Code)
+		b.String(e.Code())
 		b.Key("message")
 		b.Text(e.Summary())
 		b.Close('}')

@@ -1,0 +1,66 @@
+// Package head parses the parts of the head of a request or response: values of headers, path and query.
+package head
+
+import "strings"
+
+// IsJSON reports whether a Content-Type is application/json, with any parameters.
+func IsJSON(contentType string) bool {
+	media, _, _ := strings.Cut(contentType, ";")
+	return strings.EqualFold(strings.TrimSpace(media), "application/json")
+}
+
+// Uint parses a decimal number of at most 15 digits, which is below 2^53.
+func Uint(text string) (uint64, bool) {
+	if text == "" || len(text) > 15 {
+		return 0, false
+	}
+	var n uint64
+	for i := 0; i < len(text); i++ {
+		if text[i] < '0' || text[i] > '9' {
+			return 0, false
+		}
+		n = n*10 + uint64(text[i]-'0')
+	}
+	return n, true
+}
+
+// IsPrintable reports whether text consists of printable ASCII characters and spaces.
+func IsPrintable(text string) bool {
+	for i := 0; i < len(text); i++ {
+		if text[i] < ' ' || text[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+// IsWord reports whether a name can be an element of a comma-separated header as it is: letters, digits, "_", "." and "-".
+func IsWord(name string) bool {
+	for i := 0; i < len(name); i++ {
+		if c := name[i]; c != '_' && c != '.' && c != '-' && !(c|0x20 >= 'a' && c|0x20 <= 'z') && !(c >= '0' && c <= '9') {
+			return false
+		}
+	}
+	return name != ""
+}
+
+// CacheControl parses the directives of a request's Cache-Control header that Postern knows. maxAge is in seconds, plus
+// one; 0 means that it is not given.
+func CacheControl(text string) (noStore, noCache bool, maxAge uint64) {
+	for text != "" {
+		var part string
+		part, text, _ = strings.Cut(text, ",")
+		name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
+		switch strings.ToLower(name) {
+		case "no-store":
+			noStore = true
+		case "no-cache":
+			noCache = true
+		case "max-age":
+			if n, ok := Uint(strings.Trim(value, `" `)); ok {
+				maxAge = n + 1
+			}
+		}
+	}
+	return noStore, noCache, maxAge
+}

@@ -1,0 +1,32 @@
+package api
+
+// Listed is an entry of the list of models: a model or a tier.
+type Listed struct {
+	Name    string
+	OwnedBy string // the provider's name, or postern for a tier
+}
+
+// ModelList is the format of a list of models.
+type ModelList struct {
+	Start, End string // JSON around the entries
+	// Entry appends one entry, which is also the response to GET /v1/models/{model}.
+	Entry func(dst []byte, m *Listed) []byte
+}
+
+// The creation date of every model, because the formats require one and the catalog has none.
+const (
+	ModelsCreated     = "2026-01-01T00:00:00Z"
+	ModelsCreatedUnix = 1767225600 // the same in seconds
+)
+
+// Append appends the response to GET /v1/models.
+func (l *ModelList) Append(dst []byte, list []Listed) []byte {
+	dst = append(dst, l.Start...)
+	for i := range list {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = l.Entry(dst, &list[i])
+	}
+	return append(dst, l.End...)
+}

@@ -1,0 +1,102 @@
+package native
+
+import (
+	"strconv"
+
+	"github.com/postern-ai/postern/core/api"
+	"github.com/postern-ai/postern/core/api/head"
+	"github.com/postern-ai/postern/core/calendar"
+	"github.com/postern-ai/postern/core/jsontext"
+	"github.com/postern-ai/postern/core/money"
+)
+
+// UsageQuery is the query of GET /api/usage?projectId=…&period=day|week|month.
+type UsageQuery struct {
+	ProjectID string
+	Period    string // empty: month
+}
+
+// ParseUsageQuery reads a query. It adds problems to the Parser.
+func ParseUsageQuery(p *api.Parser, query string) UsageQuery {
+	q := UsageQuery{ProjectID: head.QueryParam(query, "projectId"), Period: head.QueryParam(query, "period")}
+	if q.ProjectID == "" {
+		p.Wrong("projectId", "is required")
+	}
+	switch q.Period {
+	case "", "day", "week", "month":
+	default:
+		p.Wrong("period", "must be day, week or month, got "+api.Quote(q.Period))
+	}
+	return q
+}
+
+// Days returns the first day of the period with the given day, and the day after its last.
+func (q *UsageQuery) Days(today uint64) (first, end uint64) {
+	switch q.Period {
+	case "day":
+		return today, today + 1
+	case "week":
+		monday := calendar.Monday(today)
+		return monday, monday + 7
+	}
+	month := calendar.Month(today)
+	return calendar.MonthStart(month), calendar.MonthStart(month + 1)
+}
+
+// UsageReport is the UsageReport of docs/openapi.yaml. It has the days from FirstDay until before EndDay.
+type UsageReport struct {
+	FirstDay, EndDay     uint64
+	BudgetPico, UsedPico money.Pico
+	Models               []ModelUsage // models without requests and cost count for the cache only
+}
+
+// ModelUsage is the usage of one model.
+type ModelUsage struct {
+	Model            string
+	Requests, Tokens uint64
+	CostPico         money.Pico
+	Hits, Misses     uint64 // of the cache
+}
+
+// AppendUsageReport appends the response to GET /api/usage.
+func AppendUsageReport(dst []byte, r *UsageReport) []byte {
+	var hits, misses uint64
+	for i := range r.Models {
+		hits += r.Models[i].Hits
+		misses += r.Models[i].Misses
+	}
+	b := append(dst, `{"budget":{"limit":`...)
+	b = money.Append(b, r.BudgetPico, money.Dollar)
+	b = money.Append(append(b, `,"used":`...), r.UsedPico, money.Dollar)
+	b = money.Append(append(b, `,"remaining":`...), max(0, r.BudgetPico-r.UsedPico), money.Dollar)
+	b = strconv.AppendUint(append(b, `},"cache":{"hits":`...), hits, 10)
+	b = strconv.AppendUint(append(b, `,"misses":`...), misses, 10)
+	b = appendPercent(append(b, `,"hitRate":`...), hits, hits+misses)
+	b = append(b, `},"models":{`...)
+	separator := ""
+	for i := range r.Models {
+		if u := &r.Models[i]; u.Requests > 0 || u.CostPico != 0 {
+			b = appendModelUsage(append(b, separator...), u)
+			separator = ","
+		}
+	}
+	b = calendar.AppendDate(append(b, `},"period":{"start":"`...), r.FirstDay)
+	b = calendar.AppendDate(append(b, `T00:00:00.000Z","end":"`...), r.EndDay)
+	return append(b, `T00:00:00.000Z"}}`...)
+}
+
+func appendModelUsage(b []byte, u *ModelUsage) []byte {
+	b = jsontext.AppendString(b, u.Model)
+	b = strconv.AppendUint(append(b, `:{"requests":`...), u.Requests, 10)
+	b = strconv.AppendUint(append(b, `,"tokens":`...), u.Tokens, 10)
+	b = money.Append(append(b, `,"cost":`...), u.CostPico, money.Dollar)
+	return append(b, '}')
+}
+
+// appendPercent appends part/whole in percent with two decimal places, and 0 if whole is 0.
+func appendPercent(b []byte, part, whole uint64) []byte {
+	if whole == 0 {
+		return append(b, '0')
+	}
+	return money.Append(b, int64((part*10000+whole/2)/whole), 100)
+}

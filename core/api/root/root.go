@@ -1,0 +1,74 @@
+// Package root writes the response to GET /: the product's name, its version and its addresses, as JSON or as an HTML
+// page.
+package root
+
+import (
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/api/control"
+	"github.com/postern-ai/postern/core/api/head"
+	"github.com/postern-ai/postern/core/jsontext"
+)
+
+// Version is the version of Postern. docs/openapi.yaml names the same one; the conformance tests compare them.
+const Version = "0.1.0"
+
+// Overview is what a deployment shows at GET /.
+type Overview struct {
+	Endpoints []string // method and path: GET /v1/models
+	Control   bool     // this deployment has the control plane
+}
+
+// link is one address in the response.
+type link struct {
+	name, address string // name is the JSON member
+	label         string // on the HTML page
+	needsKey      bool   // the address is an endpoint that needs an API key: the page names it without linking it
+	control       bool   // the control plane serves it
+}
+
+var links = []link{
+	{name: "dashboard", address: control.DashboardPath, label: "Dashboard", control: true},
+	{name: "openapi", address: control.OpenAPIPath, label: "OpenAPI description", control: true},
+	{name: "docs", address: "https://github.com/postern-ai/postern#readme", label: "Documentation"},
+	{name: "health", address: "/api/health", label: "Health", needsKey: true},
+	{name: "models", address: "/v1/models", label: "Models", needsKey: true},
+}
+
+// shows reports whether the deployment serves a link.
+func (o *Overview) shows(l *link) bool { return !l.control || o.Control }
+
+// Answer returns the response to a request with the given Accept header: an HTML page if the client prefers HTML, else
+// JSON.
+func Answer(o *Overview, accept string) (headers []abi.Header, body []byte) {
+	headers = []abi.Header{{Name: "content-type", Value: "application/json"}, {Name: "vary", Value: "Accept"}}
+	if !head.PrefersHTML(accept) {
+		return headers, o.json()
+	}
+	headers[0].Value = "text/html; charset=utf-8"
+	headers = append(headers,
+		abi.Header{Name: "content-security-policy", Value: pagePolicy()},
+		abi.Header{Name: "referrer-policy", Value: "no-referrer"},
+		abi.Header{Name: "x-content-type-options", Value: "nosniff"})
+	return headers, o.page()
+}
+
+func (o *Overview) json() []byte {
+	b := jsontext.Builder{B: make([]byte, 0, 1024)}
+	b.Open('{')
+	b.Member("name", `"Postern"`)
+	b.Member("version", `"`+Version+`"`)
+	for i := range links {
+		if l := &links[i]; o.shows(l) {
+			b.Key(l.name)
+			b.String(l.address)
+		}
+	}
+	b.Key("endpoints")
+	b.Open('[')
+	for _, endpoint := range o.Endpoints {
+		b.String(endpoint)
+	}
+	b.Close(']')
+	b.Close('}')
+	return b.B
+}

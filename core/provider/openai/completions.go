@@ -1,0 +1,59 @@
+package openai
+
+import (
+	"github.com/tidwall/gjson"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/jsonvalue"
+	"github.com/postern-ai/postern/core/provider/wire"
+)
+
+// Completions returns the family of providers that serve the legacy completions API; name is from the catalog. ok is false for
+// formats other than OpenAI's own, which vLLM, Ollama, llama.cpp and others have too: Azure's paths differ, Mistral has only
+// fill-in-the-middle. Source: OpenAI's API reference, "Create completion" and "The completion object"
+// (platform.openai.com/docs/api-reference/completions). A target of another format, which a tier may name, gets no request: its path and
+// its credentials are others.
+func Completions(name string) (f *wire.Family, ok bool) {
+	f = &wire.Family{Dialect: chat.OpenAI, Carries: chat.All, Request: noCompletion, Response: completion, Stream: completionStream, Failure: Failure}
+	if ok = name == "openai"; ok {
+		f.Direct = directCompletion
+	}
+	return f, ok
+}
+
+// noCompletion builds no request: a conversation cannot be continued as a text.
+func noCompletion(*wire.Call) abi.Action { return abi.Action{} }
+
+func directCompletion(c *wire.Call, members abi.Part) abi.Action {
+	call, model := *c, *c.Model
+	model.MaxTokensField = "max_tokens"
+	call.Model = &model
+	return wire.Post(model.Provider.BaseURL+"/completions", DirectBody(&call, members), Auth(&model)...)
+}
+
+// completion parses {"id","created","model","choices":[{"text","index","logprobs","finish_reason"}],"usage"}.
+func completion(root gjson.Result) (r chat.Response, ok bool) {
+	r.ID, r.Model = wire.Text(jsonvalue.Get(root.Raw, "id")), wire.Text(jsonvalue.Get(root.Raw, "model"))
+	jsonvalue.Get(root.Raw, "choices").ForEach(func(_, v gjson.Result) bool {
+		text := jsonvalue.Get(v.Raw, "text")
+		ok = text.Type == gjson.String
+		r.Choices = append(r.Choices, chat.Answer{Parts: addText(nil, chat.Text, text), Finish: finishOf(jsonvalue.Get(v.Raw, "finish_reason").Str)})
+		return ok
+	})
+	r.Usage = usage(jsonvalue.Get(root.Raw, "usage"))
+	return r, ok
+}
+
+// completionStream parses one object of a stream: those of Stream, whose choices have a text in place of a delta.
+func completionStream(s *wire.State, name string, root gjson.Result, out []chat.Delta) ([]chat.Delta, bool) {
+	if !s.Started {
+		s.Started = true
+		out = append(out, chat.Delta{Kind: chat.DeltaStart})
+	}
+	jsonvalue.Get(root.Raw, "choices").ForEach(func(_, v gjson.Result) bool {
+		out = textDelta(out, chat.DeltaText, wire.Index(jsonvalue.Get(v.Raw, "index")), jsonvalue.Get(v.Raw, "text"))
+		return true
+	})
+	return Stream(s, name, root, out)
+}
