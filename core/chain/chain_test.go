@@ -15,10 +15,10 @@ import (
 
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/chain"
-	"github.com/postern-ai/postern/internal/testobject"
+	"github.com/postern-ai/postern/test/testobject"
 )
 
-var update = flag.Bool("update", false, "rewrite the golden vectors")
+var rewrite = flag.Bool("rewrite", false, "write the golden vectors")
 
 const vectorsFile = "../../testdata/compliance/chain.json"
 
@@ -62,7 +62,7 @@ func vectors() (list []vector) {
 }
 
 func TestVectors(t *testing.T) {
-	if *update {
+	if *rewrite {
 		text, _ := json.MarshalIndent(vectors(), "", "  ")
 		if err := os.WriteFile(vectorsFile, append(text, '\n'), 0o644); err != nil {
 			t.Fatal(err)

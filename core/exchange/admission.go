@@ -2,18 +2,54 @@ package exchange
 
 import (
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/api"
+	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/keymeter"
-	"github.com/postern-ai/postern/core/ledger"
-	"github.com/postern-ai/postern/core/money"
+	"github.com/postern-ai/postern/core/policy"
 )
 
 // maxRounds limits how often an exchange calls admit: it repeats the call with a newer record or with a grant.
 const maxRounds = 32
 
-// admitCompletion admits a completion: as a cache hit, or with a reservation. For the latter, the lookup in the KV
-// cache runs in parallel.
+// admitUncounted admits a request that uses up no limit.
+func (x *exchange) admitUncounted() { x.admit(keymeter.ModeCheck) }
+
+// admitValidation admits a request that uses up the limits and costs nothing, whether it is rejected or not.
+func (x *exchange) admitValidation() { x.admit(keymeter.ModeCount) }
+
+// admitCount does the same for a request that names a model.
+func (x *exchange) admitCount() {
+	x.rejectForbidden()
+	x.admit(keymeter.ModeCount)
+}
+
+// admitCompletion admits a request that costs money, after a lookup in the cache. A rejected one only uses up the limits.
 func (x *exchange) admitCompletion() {
+	x.rejectForbidden()
+	switch {
+	case x.s.rejected != fault.None:
+		x.admit(keymeter.ModeCount)
+	case x.cacheReadable():
+		x.readMemoryCache()
+	default:
+		x.admitReserved()
+	}
+}
+
+// rejectForbidden rejects the request if the key may use no target of its model, and completes the error about an unknown one.
+func (x *exchange) rejectForbidden() {
+	switch s := &x.s; {
+	case s.rejected == fault.None && !x.allowsAny():
+		x.rejectModel(fault.ModelForbidden, nil)
+	case s.rejected == fault.UnknownModel && s.record.Policy == 0:
+		x.rejectModel(fault.UnknownModel, nil)
+	}
+}
+
+// admitReserved admits a completion: as a cache hit, or with a reservation. For the latter, the lookup in the KV
+// cache runs in parallel.
+func (x *exchange) admitReserved() {
 	if x.s.hit.found {
 		x.admit(keymeter.ModeHit)
 		return
@@ -26,7 +62,10 @@ func (x *exchange) admitCompletion() {
 }
 
 // admit calls the key's meter.
-func (x *exchange) admit(mode keymeter.Mode) {
+func (x *exchange) admit(mode keymeter.Mode) { x.admitIn(phaseAdmit, mode) }
+
+// admitIn calls the key's meter, and waits for its reply in a phase.
+func (x *exchange) admitIn(p phase, mode keymeter.Mode) {
 	s := &x.s
 	command := keymeter.Admit{
 		RequestID: s.requestID, Version: s.record.Version, Mode: mode, Grant: s.admission.budget.grant,
@@ -39,8 +78,8 @@ func (x *exchange) admit(mode keymeter.Mode) {
 		command.Model, command.Trace = s.hit.model, x.trace(200)
 	case keymeter.ModeCount:
 		command.Trace = x.trace(200)
-		if bad := x.rejection(); bad.Status != 0 {
-			command.Trace = x.trace(bad.Status)
+		if bad := x.s.rejected; bad != fault.None {
+			command.Trace = x.trace(bad.Status())
 		} else {
 			command.Model = s.request.model
 		}
@@ -58,7 +97,7 @@ func (x *exchange) admit(mode keymeter.Mode) {
 	s.admission.called, s.admission.mode = true, mode
 	s.admission.rounds++
 	s.times.admitStart = x.now
-	x.enter(phaseAdmit)
+	x.enter(p)
 	x.call(idAdmit, abi.ClassKeyMeter, s.keyHash, command.Encode())
 }
 
@@ -118,7 +157,7 @@ func (x *exchange) onAdmit() {
 func (x *exchange) refuseAdmission(reply *keymeter.AdmitReply) {
 	switch reply.Verdict {
 	case keymeter.RateLimited:
-		if x.s.rejected != "" && x.rejection() != fault.Blocked {
+		if x.s.rejected != fault.None && x.s.rejected != fault.Blocked {
 			// A rejected request fails at any rate, so its own error takes precedence over the rate limit. A block does
 			// not: its violation was not recorded, and callers could try out the policy without a limit.
 			x.respondRejection()
@@ -136,12 +175,12 @@ func (x *exchange) refuseAdmission(reply *keymeter.AdmitReply) {
 			{Field: "Idempotency-Key", Message: "was used with a different request; use a new Idempotency-Key"},
 		}})
 	case keymeter.OutcomeUnknown:
-		x.refuse(fault.IdempotencyUnknown, refusal{noRetry: true, details: []fault.Detail{
+		x.refuse(fault.IdempotencyUnknown, refusal{details: []fault.Detail{
 			{Field: "Idempotency-Key", Message: "was used by a request that a provider may have executed; to run it again, repeat it with " +
 				rerunHeader + ": true"},
 		}})
 	case keymeter.Unreplayable:
-		x.refuse(fault.Unreplayable, refusal{noRetry: true})
+		x.refuse(fault.Unreplayable, refusal{})
 	default:
 		x.refuse(fault.Unavailable, refusal{retryMs: unavailableRetryMs})
 	}
@@ -150,64 +189,20 @@ func (x *exchange) refuseAdmission(reply *keymeter.AdmitReply) {
 // inProgressRetryMs is the Retry-After while other requests of the key are in progress.
 const inProgressRetryMs = 1000
 
-// admitted dispatches the admitted request by endpoint.
+// admitted answers the admitted request.
 func (x *exchange) admitted() {
 	s := &x.s
 	switch {
 	case !x.permitted():
-		x.refuse(fault.Forbidden, refusal{})
-	case s.endpoint == endpointHealth:
-		x.health()
-	case s.endpoint == endpointUsage:
-		x.usage()
-	case s.endpoint.listsModels():
-		x.models()
-	case s.rejected != "":
+		x.refuse(fault.Forbidden, refusal{details: []fault.Detail{
+			{Field: api.PermissionsField, Message: "must include " + doc.PermissionName(x.endpoint.needs)},
+		}})
+	case s.rejected != fault.None:
 		x.respondRejection()
-	case s.endpoint == endpointValidate:
-		x.respondValidation()
-	case s.endpoint == endpointCount:
-		x.countTokens()
-	case s.flight.kept:
-		x.follow()
-	case s.hit.found:
-		x.respondHit()
-	case s.flight.role == follows:
-		x.follow()
-	case x.pending(idKV):
-		x.enter(phaseCache)
 	default:
-		x.dispatch()
+		x.endpoint.serve(x)
 	}
 }
-
-// begin records the meter's shortfall. It resets need.After, so the next recall starts from the first key: other
-// keys' slices may be idle by now.
-func (b *budgetRequest) begin(reply *keymeter.AdmitReply) {
-	b.need = ledger.Grant{
-		Period: reply.Period, Epoch: reply.Epoch, HeldPico: reply.HeldPico, NeedPico: reply.NeedPico, LeastPico: reply.LeastPico,
-	}
-	b.final, b.unreachable, b.recalled, b.passes, b.lentMs = false, false, false, 0, reply.LentMs
-}
-
-// accept records the grant for the next admit or extend.
-func (b *budgetRequest) accept(reply *ledger.GrantReply) {
-	b.grant = keymeter.Grant{Period: reply.Period, Epoch: reply.Epoch, TotalPico: reply.TotalPico}
-	b.final = reply.Final
-}
-
-// callGrant calls the Ledger for the shortfall. The reply arrives under id.
-func (x *exchange) callGrant(id uint64, b *budgetRequest) {
-	g := b.need
-	g.Key = x.s.keyHash
-	if x.s.leased.pinned {
-		g.WantPico = money.Cost(lendableRequests, max(g.NeedPico, x.s.admission.amount))
-	}
-	x.call(id, abi.ClassLedger, x.s.record.ProjectID, g.Encode())
-}
-
-// lendableRequests is the number of requests for which the meter of a key with a lending plan wants budget.
-const lendableRequests = 512
 
 // requestGrant asks the Ledger for a slice of the budget.
 func (x *exchange) requestGrant() {
@@ -250,42 +245,8 @@ func (x *exchange) onGrant() {
 	}
 }
 
-// maxLentWaits limits how often a request waits for budget that meters have lent to isolates. A meter that is asked for it
-// stops lending, so one wait usually suffices.
-const maxLentWaits = 3
-
-// waitForLent decides whether to wait until what meters have lent returns: the budget is not known to be exhausted before.
-func (b *budgetRequest) waitForLent() bool {
-	if b.lentMs == 0 || b.waits == maxLentWaits {
-		return false
-	}
-	b.waits++
-	return true
-}
-
 // retryAdmission admits the request again after lent budget has returned.
 func (x *exchange) retryAdmission() { x.admit(x.s.admission.mode) }
-
-// maxPasses limits how many more times all keys with idle budget are recalled. A recalled slice may have been
-// granted to another key before this exchange asked the Ledger again.
-const maxPasses = 1
-
-// nextPass starts another pass over the keys with idle budget, if the last one recalled anything.
-func (b *budgetRequest) nextPass() bool {
-	if !b.recalled || b.unreachable || b.passes == maxPasses {
-		return false
-	}
-	b.recalled, b.need.After = false, ""
-	b.passes++
-	return true
-}
-
-func (x *exchange) grantReply() (reply ledger.GrantReply, err error) {
-	if x.event.Code == abi.OutcomeOK {
-		reply, err = ledger.DecodeGrantReply(x.event.Data)
-	}
-	return reply, err
-}
 
 // outOfBudget refuses the request, unless its response is cached or comes from a flight: that costs nothing.
 func (x *exchange) outOfBudget() {
@@ -301,36 +262,6 @@ func (x *exchange) outOfBudget() {
 		x.refuse(fault.Unavailable, refusal{retryMs: unavailableRetryMs})
 	default:
 		x.refuse(fault.BudgetExceeded, refusal{noRetry: x.s.admission.budget.spent})
-	}
-}
-
-// recall asks the meters to return their idle budget. The replies are numbered from first.
-func (x *exchange) recall(first uint64, reply *ledger.GrantReply) {
-	for i, meter := range reply.Recall {
-		command := keymeter.Flush{Recall: true}
-		if i < len(reply.HeldPico) {
-			command.HeldPico = reply.HeldPico[i]
-		}
-		x.call(first+uint64(i), abi.ClassKeyMeter, meter, command.Encode())
-	}
-}
-
-// deliverFlush sends a meter's flushed batches to the Ledger in one command, because they must arrive in order. b
-// is the request that recalled them. A meter that could not be called delivers its batches itself later.
-func (x *exchange) deliverFlush(first uint64, b *budgetRequest) {
-	var reply keymeter.FlushReply
-	err := abi.ErrMalformed
-	if x.event.Code == abi.OutcomeOK {
-		reply, err = keymeter.DecodeFlushReply(x.event.Data)
-	}
-	b.unreachable = b.unreachable || err != nil
-	b.recalled = b.recalled || len(reply.Absorbs) > 0
-	b.lentMs = max(b.lentMs, reply.LentMs)
-	if x.s.phase == phaseReportFlush {
-		x.s.openReservations += reply.Open
-	}
-	if len(reply.Absorbs) > 0 {
-		x.call(first, abi.ClassLedger, x.s.record.ProjectID, ledger.Batch(reply.Absorbs))
 	}
 }
 
@@ -350,11 +281,129 @@ func (x *exchange) onAbsorb() {
 
 // afterFlush continues when all meters are flushed and all batches are delivered.
 func (x *exchange) afterFlush() {
-	switch {
-	case x.pendingWithin(idFlush, idExtendFlush):
-	case x.s.phase == phaseReportFlush:
-		x.afterReportFlush()
-	default:
+	if !x.pendingWithin(idFlush, idExtendFlush) {
 		x.requestGrant()
 	}
 }
+
+// adoptRecord replaces the record with a newer one from the key's meter, and starts over.
+func (x *exchange) adoptRecord(encoded []byte) {
+	record, err := doc.DecodeRecord(encoded)
+	if x.refuseFailedCall(err) {
+		return
+	}
+	s := &x.s
+	movedPlan := s.record.Plan != record.Plan // the new plan may have the Governor, or not
+	s.record, s.haveRecord, s.encoded = record, true, encoded
+	// Cache lookups made with the old record may be wrong under the new one.
+	x.cancel(idKV)
+	x.land(abi.FlightRetry, nil)
+	s.hit = hit{}
+	if record.Policy != s.policyVersion || movedPlan {
+		s.policyVersion, s.selection, s.order, x.targetsMemo = 0, policy.Selection{}, nil, nil
+		g := &s.govern
+		g.on, g.inspected, g.schema, g.buffered = false, false, false, false
+	}
+	if s.rejected.ByRecord() {
+		s.rejected = fault.None    // the newer record may allow it
+		s.govern.inspected = false // a policy that has not changed blocks it again
+	}
+	x.do(abi.Action{
+		Kind: abi.ActionWrite, Key: doc.RecordKey(s.keyHash), Where: abi.WhereMemory, KeepMs: recordKeepMs,
+		Body: []abi.Part{{Data: encoded}},
+	})
+	x.proceeds = true
+}
+
+// refuseUnknownKey refuses an unknown or inactive key. An inactive key is not cached as unknown, because it may be
+// reactivated at any time. A key that has a record does not count as a guess of this address.
+func (x *exchange) refuseUnknownKey(verdict keymeter.Verdict) {
+	write := abi.Action{Kind: abi.ActionWrite, Key: doc.RecordKey(x.s.keyHash), Where: abi.WhereMemory}
+	if !x.s.haveRecord && verdict == keymeter.Unknown {
+		x.circuits.Guessed(x.s.address, x.now)
+		write.KeepMs, write.Body = unknownKeepMs, []abi.Part{{Data: unknownMark}}
+	}
+	x.do(write)
+	x.refuse(fault.InvalidKey, refusal{})
+}
+
+// onMemoryCache takes the result of the lookup in host memory. After a miss, the lookup in the shared stores runs in
+// parallel with the admission. An exchange that follows a flight leaves it to the leader.
+func (x *exchange) onMemoryCache() {
+	x.noteCacheResult()
+	if !x.joinedFlight() {
+		return
+	}
+	if !x.s.hit.found && x.s.flight.role != follows {
+		x.readSharedCache()
+	}
+	x.admitReserved()
+}
+
+// onKVCache responds to the admitted request from the cache, or sends it to a provider.
+func (x *exchange) onKVCache() {
+	x.noteSharedCacheResult()
+	if x.s.hit.found {
+		x.respondHit()
+		return
+	}
+	x.dispatch()
+}
+
+// onKVCacheOverBudget responds from the cache, or refuses the request because the budget is exhausted.
+func (x *exchange) onKVCacheOverBudget() {
+	x.noteSharedCacheResult()
+	x.outOfBudget()
+}
+
+// onFlightOverBudget takes a response that costs nothing, for a key whose budget is exhausted. A stream is read on after
+// the admission.
+func (x *exchange) onFlightOverBudget() {
+	data, f := x.event.Data, &x.s.flight
+	switch x.event.Code {
+	case abi.FlightMore:
+		r := abi.Reader{Buf: data}
+		provider, model := r.String(), r.String()
+		if r.Err() == nil && x.mayUse(model) {
+			x.s.hit, f.kept = hit{found: true, provider: provider, model: model}, true
+			x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferFlight, Data: data})
+		} else {
+			x.land(abi.FlightRetry, nil)
+		}
+	case abi.FlightLanded:
+		*f = flight{}
+		x.useHit(data)
+	default:
+		*f = flight{}
+	}
+	x.outOfBudget()
+}
+
+// serveCompletion answers an admitted completion from a flight or the cache, or sends it to a provider.
+func (x *exchange) serveCompletion() {
+	s := &x.s
+	switch {
+	case s.flight.kept:
+		x.follow()
+	case s.hit.found:
+		x.respondHit()
+	case s.flight.role == follows:
+		x.follow()
+	case x.pending(idKV):
+		x.enter(phaseCache)
+	default:
+		x.dispatch()
+	}
+}
+
+const (
+	// recordKeepMs is how long an isolate uses a key's record before it reads KV again. A stale record does no
+	// harm: every exchange calls the key's meter, which has the newest version.
+	recordKeepMs = 600_000
+	// unknownKeepMs is how long an isolate remembers that a key does not exist. This does not delay new keys:
+	// nobody can have tried a key before it was created.
+	unknownKeepMs = 10_000
+)
+
+// unknownMark is stored in host memory instead of a record if the key does not exist.
+var unknownMark = []byte{0}

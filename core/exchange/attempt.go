@@ -2,13 +2,12 @@ package exchange
 
 import (
 	"strconv"
-	"strings"
 
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/api/head"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/governor/live"
-	"github.com/postern-ai/postern/core/policy"
 	"github.com/postern-ai/postern/core/provider"
 	"github.com/postern-ai/postern/core/provider/wire"
 	"github.com/postern-ai/postern/core/route"
@@ -18,17 +17,6 @@ const (
 	maxAnswerBytes = 8 << 20  // limit for a whole provider response
 	chunkBytes     = 64 << 10 // limit for one chunk of a stream
 )
-
-// clientClosed is the outcome in logs and traces when the client disconnects before it has a response.
-var clientClosed = fault.Fault{Status: 499, Code: "client_closed_request", Text: "Client closed request"}
-
-// dispatch sends the request to the first suitable target.
-func (x *exchange) dispatch() {
-	if x.startClassifier() {
-		return
-	}
-	x.dispatchClassified()
-}
 
 // dispatchClassified sends a request that does not wait for a classifier.
 func (x *exchange) dispatchClassified() {
@@ -46,82 +34,13 @@ func (x *exchange) dispatchClassified() {
 	}
 }
 
-// refuseUnready explains why no target is suitable: none has credentials, or none supports the request. It sends no
-// Retry-After: only the operator can add credentials, and that takes longer than a client's retries.
-func (x *exchange) refuseUnready() {
-	for i := range x.s.order {
-		x.s.orderIndex = uint64(i)
-		if x.current().Usable() {
-			x.refuseUnsupported()
-			return
-		}
-	}
-	var details []fault.Detail
-	for i := range x.s.order {
-		x.s.orderIndex = uint64(i)
-		if x.current().Allowed {
-			details = append(details, fault.Detail{Field: "model", Message: unready(x.current())})
-		}
-	}
-	x.refuse(fault.NoProvider, refusal{noRetry: true, details: details})
-}
-
-// unready is the message for a target without usable credentials.
-func unready(t *policy.Target) string {
-	p := t.Model.Provider
-	message := t.Model.Name + " cannot be used: "
-	switch {
-	case t.MasterKeyID != "":
-		return message + "the project's key for provider " + p.Name + " cannot be decrypted; store the key again"
-	case len(p.Missing) > 0 && p.Ownable:
-		return message + "provider " + p.Name + " has no credentials; set " + strings.Join(p.Missing, " and ") +
-			" or store a provider key in the project"
-	case len(p.Missing) > 0:
-		return message + "provider " + p.Name + " is not configured; set " + strings.Join(p.Missing, " and ")
-	}
-	return message + "provider " + p.Name + " is not configured; see docs/models.md"
-}
-
-// refuseUnsupported names the parameters that the current target does not support.
-func (x *exchange) refuseUnsupported() {
-	missing := x.unsupportedParams()
-	if !x.s.strict {
-		missing &= chat.Content
-	}
-	var details []fault.Detail
-	if missing&chat.ParamForeign != 0 {
-		part := &x.s.request.foreign
-		details = append(details, fault.Detail{
-			Field: part.Field, Message: part.Message + ", which " + x.model().Name + " does not support; omit it or use another model",
-		})
-	}
-	for name := range strings.SplitSeq(string((missing &^ chat.ParamForeign).AppendNames(nil)), ",") {
-		if name != "" {
-			details = append(details, x.unsupported(name))
-		}
-	}
-	x.refuse(fault.InvalidRequest, refusal{noRetry: true, details: x.orUnpriced(details)})
-}
-
-// unsupported is the detail for a field that the current target does not support.
-func (x *exchange) unsupported(field string) fault.Detail {
-	return fault.Detail{Field: field, Message: "is not supported by " + x.model().Name + "; omit it or use another model"}
-}
-
-// remainingMs is what remains of the time limit that all attempts share. The limit applies until a whole response or
-// the first content of a stream.
-func (x *exchange) remainingMs() uint64 {
-	total := x.config.RequestMsOf(x.tier())
-	return total - min(total, x.since(x.s.dispatchMs))
-}
-
 // attempt sends the request to the current target, unless the client has disconnected. (A disconnect does not end
 // an attempt that is already in flight, except a stream: see noteDisconnect and abandonStream.)
 func (x *exchange) attempt() {
 	s := &x.s
 	switch {
 	case s.disconnected:
-		x.refuse(clientClosed, refusal{})
+		x.refuse(fault.ClientClosed, refusal{})
 		return
 	case x.remainingMs() == 0:
 		x.refuse(fault.ProviderTimeout, refusal{})
@@ -135,21 +54,16 @@ func (x *exchange) attempt() {
 		x.startMock()
 		return
 	}
-	f, _ := provider.For(model.Provider.Wire)
+	f := x.wire()
 	s.dropped = string((missing &^ s.request.defaulted).AppendNames(nil))
 	s.imposedMaxTokens = x.imposedLimit(model)
-	if s.endpoint == endpointEmbeddings || missing != 0 || f.Direct == nil || f.Dialect != x.family().Members {
+	if x.endpoint.calls.rebuilds || missing != 0 || f.Direct == nil || f.Dialect != x.family().Members {
 		x.enter(phaseBuild)
 		x.await(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: x.requestBuffer()})
 		return
 	}
 	r := x.directRequest(f.Dialect)
 	x.fetch(f.Direct(x.wireCall(&r), abi.Part{Buffer: bufferMembers}))
-}
-
-// effectiveMaxTokens is the max tokens sent to the target: the caller's, or the limit that the gateway imposes.
-func (x *exchange) effectiveMaxTokens() uint64 {
-	return max(x.s.request.maxTokens, x.s.imposedMaxTokens)
 }
 
 func (x *exchange) wireCall(r *chat.Request) *wire.Call {
@@ -168,16 +82,17 @@ func (x *exchange) onUnsealed() {
 	x.attempt()
 }
 
-// onBuildBody re-encodes the request for a target of another dialect, or for one that does not support all of its
+// onBuildBody encodes the request for a target of another dialect, or for one that does not support all of its
 // parameters.
 func (x *exchange) onBuildBody() {
-	if x.s.endpoint == endpointEmbeddings {
-		x.sendEmbeddings(x.event.Data)
-		return
-	}
+	x.endpoint.calls.build(x, x.event.Data)
+}
+
+// sendCompletion re-encodes a completion.
+func (x *exchange) sendCompletion(body []byte) {
 	s := &x.s
-	f, _ := provider.For(x.model().Provider.Wire)
-	r := x.reparse(x.event.Data)
+	f := x.wire()
+	r := x.reparse(body)
 	r.MaxTokens, r.ServiceTier = x.effectiveMaxTokens(), x.serviceTier(x.model())
 	r.Drop(x.supportedParams())
 	if r.Dialect != f.Dialect && len(r.Extra) > 0 {
@@ -209,7 +124,7 @@ func appendExtra(dropped string, extra []chat.Member) string {
 		if i == maxExtraNames || len(dropped)+len(m.Name) > maxDropped {
 			break
 		}
-		if !isWord(m.Name) {
+		if !head.IsWord(m.Name) {
 			continue
 		}
 		if dropped != "" {
@@ -218,15 +133,6 @@ func appendExtra(dropped string, extra []chat.Member) string {
 		dropped += m.Name
 	}
 	return dropped
-}
-
-func isWord(name string) bool {
-	for i := 0; i < len(name); i++ {
-		if c := name[i]; c != '_' && c != '.' && c != '-' && !(c|0x20 >= 'a' && c|0x20 <= 'z') && !(c >= '0' && c <= '9') {
-			return false
-		}
-	}
-	return name != ""
 }
 
 func (x *exchange) extraDetails(extra []chat.Member) (details []fault.Detail) {
@@ -238,8 +144,17 @@ func (x *exchange) extraDetails(extra []chat.Member) (details []fault.Detail) {
 	return details
 }
 
-// fetch sends the request. Its timeouts before the first content are capped at what remains of the shared time limit.
+// fetch sends a completion's request.
 func (x *exchange) fetch(request abi.Action) {
+	if x.streams() {
+		x.fetchIn(phaseOpening, request)
+	} else {
+		x.fetchIn(phaseWhole, request)
+	}
+}
+
+// fetchIn sends a request, and waits for the response in a phase. Its timeouts before the first content are capped at what remains of the shared time limit.
+func (x *exchange) fetchIn(p phase, request abi.Action) {
 	s := &x.s
 	s.attempts++
 	s.lastTarget = uint64(x.currentIndex()) + 1
@@ -253,11 +168,10 @@ func (x *exchange) fetch(request abi.Action) {
 	t.HeadMs, t.FirstByteMs = min(t.HeadMs, remaining), min(t.FirstByteMs, remaining)
 	if x.streams() {
 		request.Stream, request.Limit = 200, chunkBytes
-		x.enter(phaseOpening)
 	} else {
 		t.TotalMs = min(t.TotalMs, remaining)
-		x.enter(phaseWhole)
 	}
+	x.enter(p)
 	request.Timeouts = t
 	x.circuits.Try(&x.config.Routing, x.model().Name, x.usesOwnProviderKey(), x.now)
 	x.await(request)
@@ -269,10 +183,10 @@ func (x *exchange) onResponse() {
 	x.s.times.upstream += x.since(x.s.times.upstreamStart)
 	x.noteAttempt(strconv.FormatUint(x.event.Code, 10))
 	if x.event.Code == 200 {
-		x.readAnswer()
+		x.endpoint.calls.read(x)
 		return
 	}
-	f, _ := provider.For(x.model().Provider.Wire)
+	f := x.wire()
 	x.onProviderError(f.Failure(x.event.Code, x.json()))
 }
 
@@ -294,11 +208,11 @@ func (x *exchange) onProviderError(failure wire.Failure) {
 		x.noteCredentialFailure()
 		x.next(fault.ProviderError, r)
 	case wire.FailTooLong:
-		x.next(x.familyFault(fault.TooLong), r.permanent(failure.Message))
+		x.next(x.familyFault(fault.TooLong), x.permanent(r, failure.Message))
 	case wire.FailFiltered:
-		x.refuse(x.familyFault(fault.Filtered), r.permanent(failure.Message))
+		x.refuse(x.familyFault(fault.Filtered), x.permanent(r, failure.Message))
 	default:
-		x.refuse(x.familyFault(fault.RejectedRequest), r.permanent(failure.Message))
+		x.refuse(x.familyFault(fault.RejectedRequest), x.permanent(r, failure.Message))
 	}
 }
 
@@ -308,15 +222,6 @@ func (x *exchange) noteCredentialFailure() {
 	if !x.usesOwnProviderKey() {
 		x.circuits.Refused(&x.config.Routing, x.model().Name, x.now)
 	}
-}
-
-// familyFault is the fault for a request that the provider rejected. The native endpoints return 502 instead of
-// 400: their requests are validated here, so the error is not the caller's.
-func (x *exchange) familyFault(f fault.Fault) fault.Fault {
-	if x.s.dialect == chat.Native {
-		return fault.ProviderRejected
-	}
-	return f
 }
 
 // retry repeats the request to the same target after a backoff. If no retry is left, or the backoff is too long,
@@ -348,35 +253,29 @@ func (x *exchange) next(f fault.Fault, r refusal) {
 	x.attempt()
 }
 
-const maxAttemptResults = 400
-
-// noteAttempt appends an attempt's target and outcome to the attempt results.
-func (x *exchange) noteAttempt(result string) {
-	s := &x.s
-	model := x.model()
-	entry := model.Provider.Name + "/" + model.Name + "=" + result
-	if s.attemptResults != "" {
-		entry = ", " + entry
-	}
-	if len(s.attemptResults)+len(entry) <= maxAttemptResults {
-		s.attemptResults += entry
-	}
-}
-
-// attemptsHeader is the number of attempts and their outcomes: "2; openai/gpt-4.1=503, gemini/gemini-3-flash=200".
-func (x *exchange) attemptsHeader() string {
-	n := strconv.FormatUint(x.s.attempts, 10)
-	if x.s.attemptResults == "" {
-		return n
-	}
-	return n + "; " + x.s.attemptResults
-}
-
 // noteDisconnect records that the client has disconnected.
 func (x *exchange) noteDisconnect() { x.s.disconnected = true }
 
 // abandon ends a request between two attempts because the client has disconnected.
 func (x *exchange) abandon() {
 	x.s.disconnected = true
-	x.refuse(clientClosed, refusal{})
+	x.refuse(fault.ClientClosed, refusal{})
+}
+
+// startMock gets the body for the built-in mock, which responds instead of a provider.
+func (x *exchange) startMock() {
+	if !x.testMode() {
+		x.s.lastTarget = uint64(x.currentIndex()) + 1
+	}
+	x.enter(phaseMock)
+	x.await(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: x.requestBuffer()})
+}
+
+// mockTarget advances to the first target that the key may use. In test mode, the mock responds under that
+// target's name.
+func (x *exchange) mockTarget() {
+	s := &x.s
+	for int(s.orderIndex) < len(s.order)-1 && !x.current().Allowed {
+		s.orderIndex++
+	}
 }

@@ -23,20 +23,17 @@ func (x *exchange) onFault() {
 	x.circuits.Failed(&x.config.Routing, x.model().Name, x.now)
 	switch x.event.Code {
 	case abi.FaultConnect, abi.FaultUndelivered:
-		x.next(fault.ProviderError, refusal{})
-	case abi.FaultBroken, abi.FaultTooLarge:
+		x.next(fault.ProviderError, x.providerDid("could not be reached"))
+	case abi.FaultBroken:
 		x.chargeUnreported()
-		x.refuse(fault.ProviderAnswer, refusal{})
+		x.refuse(fault.ProviderAnswer, x.providerDid("ended its response early"))
+	case abi.FaultTooLarge:
+		x.chargeUnreported()
+		x.refuse(fault.ProviderAnswer, x.providerDid("sent a response that is too large"))
 	default:
 		x.chargeUnreported()
 		x.next(fault.ProviderTimeout, refusal{})
 	}
-}
-
-// refuseShuttingDown ends a request that the host's shutdown has cut. It says nothing about the provider, and no other target is
-// reachable either.
-func (x *exchange) refuseShuttingDown() {
-	x.refuse(fault.ShuttingDown, refusal{retryMs: unavailableRetryMs})
 }
 
 func faultWord(code uint64) string {

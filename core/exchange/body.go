@@ -7,11 +7,11 @@ import (
 
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/api"
+	"github.com/postern-ai/postern/core/api/anthropic"
 	"github.com/postern-ai/postern/core/blake2b"
 	"github.com/postern-ai/postern/core/chat"
-	"github.com/postern-ai/postern/core/config"
+	"github.com/postern-ai/postern/core/exchange/bill"
 	"github.com/postern-ai/postern/core/fault"
-	"github.com/postern-ai/postern/core/jsontext"
 	"github.com/postern-ai/postern/core/keys"
 	"github.com/postern-ai/postern/core/policy"
 )
@@ -19,7 +19,7 @@ import (
 // onBody validates and parses the body, and stores its re-encoded members in a buffer.
 func (x *exchange) onBody() {
 	x.readBody()
-	x.proceed()
+	x.proceeds = true
 }
 
 // onEarlyBody parses a body that arrives before the key's permission is known.
@@ -33,7 +33,7 @@ func (x *exchange) readBody() {
 	case abi.OutcomeOK:
 		s.bodyDone = true
 		x.parse(x.event.Data)
-		if s.rejected != "" && s.idempotency != "" {
+		if s.rejected != fault.None && s.idempotency != "" {
 			sum := sha256.Sum256(x.event.Data)
 			s.bodyHash = keys.Hex(sum[:])
 		}
@@ -46,37 +46,36 @@ func (x *exchange) readBody() {
 func (x *exchange) parse(body []byte) {
 	p := api.Parser{Skim: true, Strict: x.s.strict}
 	x.checkIdempotencyKey(&p)
-	if found := jsontext.Examine(body); found.Problem != jsontext.OK {
-		message := found.Message(api.Quote)
-		if len(body) == 0 {
-			message = "is required"
-		}
-		p.Wrong("body", message)
+	root, ok := p.Body(body)
+	if !ok {
 		x.reject(fault.InvalidRequest, p.Details...)
 		return
 	}
-	root := gjson.ParseBytes(body)
-	if !root.IsObject() {
-		p.WrongType("body", "a JSON object", root)
-		x.reject(fault.InvalidRequest, p.Details...)
-		return
-	}
-	switch x.s.endpoint {
-	case endpointValidate:
-		x.parseValidation(&p, root)
-		return
-	case endpointEmbeddings:
-		x.parseEmbeddings(&p, root)
-		return
-	}
-	parsed := x.readRequest(&p, root)
+	x.endpoint.parse(x, &p, root)
+}
+
+// parseCompletion parses the body of a completion.
+func (x *exchange) parseCompletion(p *api.Parser, root gjson.Result) {
+	parsed := x.readRequest(p, root)
+	x.useParsed(p, &parsed)
+}
+
+// parseCount parses the body of a count of tokens.
+func (x *exchange) parseCount(p *api.Parser, root gjson.Result) {
+	p.Catalog = x.config
+	parsed := anthropic.ParseCount(p, root)
+	x.useParsed(p, &parsed)
+}
+
+// useParsed keeps a valid request.
+func (x *exchange) useParsed(p *api.Parser, parsed *api.Parsed) {
 	switch {
 	case len(p.Details) > 0:
 		x.reject(fault.InvalidRequest, p.Details...)
-	case !policy.Knows(x.config, parsed.Request.Model, config.ChatModel):
+	case !policy.Knows(x.config, parsed.Request.Model, x.endpoint.api):
 		x.noteUnknownModel(parsed.Request.Model)
 	default:
-		x.keepRequest(&parsed)
+		x.keepRequest(parsed)
 		x.s.request.foreign, x.s.request.unknown = p.Foreign, appendExtra("", parsed.Unknown)
 	}
 }
@@ -89,13 +88,9 @@ func (x *exchange) keepRequest(parsed *api.Parsed) {
 		parsed.PromptTokens = r.PromptTokens()
 	}
 	s.request = request{
-		model: r.Model, stream: r.Stream && s.endpoint != endpointComplete, includeUsage: r.IncludeUsage, maxTokens: r.MaxTokens, n: r.N,
-		json:         r.Dialect == chat.Native && r.Format.Kind == chat.FormatJSON,
-		promptTokens: parsed.PromptTokens, unseenTokens: r.UnseenTokens(), thinking: r.Reasoning.Tokens(),
-		params: r.Params(), defaulted: parsed.Defaulted, bought: boughtBy(r),
-	}
-	if r.Compacts { // its summary reads the whole conversation once more
-		s.request.unseenTokens += 2 * parsed.PromptTokens
+		model: r.Model, stream: r.Stream && x.endpoint.streams, includeUsage: r.IncludeUsage,
+		json:  r.Dialect == chat.Native && r.Format.Kind == chat.FormatJSON,
+		Order: bill.OrderOf(r, parsed.PromptTokens), params: r.Params(), defaulted: parsed.Defaulted,
 	}
 	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferMembers, Data: parsed.Members})
 	x.computeCacheKey(parsed.Members)
@@ -105,6 +100,9 @@ func (x *exchange) keepRequest(parsed *api.Parsed) {
 // time of a step with a large body.
 const maxHashedBytes = 16 << 10
 
+// strictVariant is the bit of a strict request beside its endpoint's variant.
+const strictVariant = 2
+
 // computeCacheKey hashes everything that the response depends on: the canonical request and the catalog version.
 // The project ID is a prefix of the key (cacheEntryKey). Whether the response is streamed makes no difference.
 func (x *exchange) computeCacheKey(members []byte) {
@@ -113,15 +111,18 @@ func (x *exchange) computeCacheKey(members []byte) {
 	w.String(x.config.Version)
 	request := len(w.Buf) // what follows does not depend on the catalog
 	w.Uint(uint64(x.s.dialect))
-	embeddings := x.s.endpoint == endpointEmbeddings
-	abi.WriteTo(&w).Flags(&embeddings, &x.s.strict)
+	variant := x.endpoint.calls.variant
+	if x.s.strict {
+		variant |= strictVariant
+	}
+	w.Uint(variant)
 	w.String(r.model)
 	w.String(x.s.beta)
-	if b := &r.bought; b.terms != "" || b.maxToolCalls > 0 { // members does not have them
-		w.String(b.terms)
-		w.Uint(b.maxToolCalls)
+	if b := &r.Bought; b.Terms != "" || b.MaxToolCalls > 0 { // members does not have them
+		w.String(b.Terms)
+		w.Uint(b.MaxToolCalls)
 	}
-	w.Uint(r.maxTokens)
+	w.Uint(r.MaxTokens)
 	if len(members) > maxHashedBytes {
 		w.String("blake2b")
 		sum := blake2b.Sum256(members)
@@ -141,19 +142,4 @@ func hashOf(head, members []byte) string {
 	h.Write(head)
 	h.Write(members)
 	return keys.Hex(h.Sum(make([]byte, 0, sha256.Size)))
-}
-
-// reparse parses the body again to translate it for a target.
-func (x *exchange) reparse(body []byte) chat.Request {
-	p := api.Parser{}
-	parsed := x.readRequest(&p, gjson.ParseBytes(body))
-	parsed.Request.Stream = x.streams()
-	return parsed.Request
-}
-
-// noteUnknownModel records a model name that is not in the catalog. The suggestions in the error message need
-// the key's record, which arrives separately.
-func (x *exchange) noteUnknownModel(name string) {
-	x.s.request.model = name
-	x.s.rejected, x.s.bodyDone = fault.UnknownModel.Code, true
 }

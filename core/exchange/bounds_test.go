@@ -18,7 +18,7 @@ func padded(object string, size int) string {
 }
 
 func TestMalformedContentLengthIsIgnored(t *testing.T) {
-	for length, status := range map[string]uint64{"9000000": 413, "999999999999999": 413, "9999999999999999": 200, "90x": 200, ":000000": 200, "/9": 200, "": 200} {
+	for length, status := range map[string]uint64{"9000000": 413, "999999999999999": 413, "9999999999999999": 200, "90x": 200, "": 200} {
 		h := request{path: "/v1/chat/completions", body: openaiRequest, headers: []abi.Header{{Name: "content-length", Value: length}}, provider: [][]abi.Event{wholeResponse(200, openaiResponse)}}.run(t)
 		equal(t, "status with content-length "+length, h.status(), status)
 	}
@@ -38,10 +38,10 @@ func TestIdempotencyKeyLimits(t *testing.T) {
 		return request{path: "/v1/chat/completions", body: openaiRequest, headers: []abi.Header{{Name: "idempotency-key", Value: key}}, provider: [][]abi.Event{wholeResponse(200, openaiResponse)}}.run(t)
 	}
 	equal(t, "status with 255 characters", send(strings.Repeat("k", 255)).status(), 200)
-	for _, wrong := range []string{strings.Repeat("k", 256), "é", "a\tb"} {
+	for wrong, message := range map[string]string{strings.Repeat("k", 256): " characters, got 256", "é": " characters", "a\tb": " characters"} {
 		h := send(wrong)
 		equal(t, "status with an invalid key", h.status(), 400)
-		contains(t, "response", h.responseBody(), "Idempotency-Key")
+		contains(t, "response", h.responseBody(), "Idempotency-Key", "must have 1 to 255 printable ASCII"+message+`"`)
 	}
 }
 

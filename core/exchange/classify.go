@@ -6,37 +6,49 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/config"
+	"github.com/postern-ai/postern/core/exchange/bill"
 	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/governor"
 	"github.com/postern-ai/postern/core/governor/classify"
 	"github.com/postern-ai/postern/core/governor/inspect"
 	"github.com/postern-ai/postern/core/jsontext"
 	"github.com/postern-ai/postern/core/keymeter"
-	"github.com/postern-ai/postern/core/money"
 	"github.com/postern-ai/postern/core/provider"
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// classification is the state of the project's classifier in an exchange: a model that judges the request, before it is
-// sent (strict) or beside it (monitor).
-type classification struct {
-	wanted  bool // the request has a text to classify
-	done    bool // the classifier has responded or failed
-	held    bool // the settlement waits in bufferSettle for the classifier
-	failed  bool
-	model   string // of the catalog, or the moderation endpoint's
-	prompt  uint64 // estimated tokens of the text
-	charges []keymeter.Charge
+// The states of the classifier.
+const (
+	classifierOff       sideState = iota // the request has no text to judge
+	classifierPlanned                    // the request is not admitted yet
+	classifierReading                    // getting the text back
+	classifierJudging                    // waiting for the classifier
+	classifierJudged                     // it has responded or failed
+	classifierReleasing                  // getting the settlement back, which has waited for it
+)
+
+// classifierRows are the classifier's machine. Only in strict mode does the request wait in phaseClassify, and continues from there.
+var classifierRows = [...]sideRow{
+	{classifierReading, inClassifyText, (*exchange).onClassifyText, 1<<classifierJudging | 1<<classifierJudged | 1<<classifierReleasing, toAttempt},
+	{classifierJudging, inClassified, (*exchange).onClassified, 1<<classifierJudged | 1<<classifierReleasing, toAttempt},
+	{classifierReleasing, inHeldSettle, (*exchange).onHeldSettle, 1 << classifierJudged, 0},
 }
 
-func (c *classification) fields(f *abi.Fields) {
-	f.Flags(&c.wanted, &c.done, &c.held, &c.failed)
-	if !c.wanted {
-		return
+func (x *exchange) classifierState() sideState {
+	c := &x.s.govern.classification
+	switch {
+	case x.pending(idClassifyText):
+		return classifierReading
+	case x.pending(idClassify):
+		return classifierJudging
+	case x.pending(idSettle):
+		return classifierReleasing
+	case c.done:
+		return classifierJudged
+	case c.wanted:
+		return classifierPlanned
 	}
-	f.String(&c.model)
-	f.Uint(&c.prompt)
-	abi.List(f, &c.charges, keymeter.ChargeFields)
+	return classifierOff
 }
 
 // planClassification keeps the text for the classifier, if the project has one. Development keys have none: the mock
@@ -45,7 +57,7 @@ func (x *exchange) planClassification(body []byte) {
 	c := &x.s.govern.classification
 	*c = classification{}
 	settings := &x.guard().settings.Classifier
-	if settings.Kind == governor.NoClassifier || x.testMode() || x.s.endpoint == endpointEmbeddings || x.s.endpoint == endpointCount {
+	if settings.Kind == governor.NoClassifier || x.testMode() || !x.endpoint.texts.judged {
 		return
 	}
 	r := x.reparse(body)
@@ -55,36 +67,6 @@ func (x *exchange) planClassification(body []byte) {
 	}
 	c.wanted, c.model, c.prompt = true, settings.Model, chat.EstimateTokens(text)+classify.PromptTokens
 	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferClassify, Data: []byte(text)})
-}
-
-// classifierModel is the classifier's model in the catalog; nil for the moderation endpoint, or if the catalog has it
-// no more.
-func (x *exchange) classifierModel() *config.Model {
-	if x.guard().settings.Classifier.Kind == governor.ModerationClassifier {
-		return nil
-	}
-	return x.config.Model(x.s.govern.classification.model)
-}
-
-// classifierBound is the cost to reserve for the classifier.
-func (x *exchange) classifierBound() money.Pico {
-	c := &x.s.govern.classification
-	if !c.wanted {
-		return 0
-	}
-	if m := x.classifierModel(); m != nil {
-		return m.Cost(&chat.Usage{Input: 2 * c.prompt, Output: classify.MaxTokens})
-	}
-	return 0
-}
-
-// classifierTimeoutMs is how much longer a request with a classifier may take: the classifier responds before the first
-// attempt, or at the latest this long after it.
-func (x *exchange) classifierTimeoutMs() uint64 {
-	if !x.s.govern.classification.wanted {
-		return 0
-	}
-	return x.guard().settings.Classifier.TimeoutMs
 }
 
 // startClassifier starts the classifier of an admitted request. It returns true if the request has to wait for it.
@@ -186,7 +168,7 @@ func (x *exchange) classifierBills() bool {
 func (x *exchange) chargeClassifier(m *config.Model, r *chat.Response) {
 	c := &x.s.govern.classification
 	u := r.Usage
-	estimated := !credible(&u, responseTokens(r))
+	estimated := !bill.Credible(&u, responseTokens(r))
 	if estimated {
 		u = chat.Usage{Input: c.prompt, Output: responseTokens(r)}
 	}
@@ -237,21 +219,6 @@ func (x *exchange) classifierFinding(blocks bool) inspect.Result {
 	result.Findings = []inspect.Finding{found}
 	result.Reports = []inspect.Report{{Finding: found, Count: 1}}
 	return result
-}
-
-// classifying reports whether the classifier beside the request has not responded.
-func (x *exchange) classifying() bool { return x.pending(idClassifyText) || x.pending(idClassify) }
-
-// holdSettle keeps the settlement until the classifier beside the request has responded: its cost belongs to it.
-func (x *exchange) holdSettle(settle *keymeter.Settle) bool {
-	c := &x.s.govern.classification
-	if !x.classifying() {
-		settle.Attempts = append(settle.Attempts, c.charges...)
-		return false
-	}
-	c.held = true
-	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferSettle, Data: settle.Encode()})
-	return true
 }
 
 // onHeldSettle sends the settlement with the classifier's cost and finding.

@@ -4,8 +4,8 @@ import (
 	"strconv"
 
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/api/anthropic"
 	"github.com/postern-ai/postern/core/chat"
-	"github.com/postern-ai/postern/core/provider"
 )
 
 // countTokens answers POST /v1/messages/count_tokens. It counts toward the rate limits and is free. If the
@@ -16,12 +16,12 @@ func (x *exchange) countTokens() {
 		s.order = append(s.order, byte(i))
 	}
 	if s.disconnected || x.testMode() || !x.chooseTarget() {
-		x.respondCount(s.request.promptTokens, true)
+		x.respondCount(s.request.PromptTokens, true)
 		return
 	}
-	f, _ := provider.For(x.model().Provider.Wire)
+	f := x.wire()
 	if f.CountRequest == nil || f.Dialect != s.dialect {
-		x.respondCount(s.request.promptTokens, true)
+		x.respondCount(s.request.PromptTokens, true)
 		return
 	}
 	x.s.dispatchMs = x.now
@@ -35,37 +35,30 @@ func (x *exchange) countTokens() {
 // onCountUnsealed counts with the project's provider key. If decryption failed, the count is an estimate.
 func (x *exchange) onCountUnsealed() {
 	if !x.keepProviderKey() || x.s.disconnected {
-		x.respondCount(x.s.request.promptTokens, true)
+		x.respondCount(x.s.request.PromptTokens, true)
 		return
 	}
 	x.fetchCount()
 }
 
 func (x *exchange) fetchCount() {
-	f, _ := provider.For(x.model().Provider.Wire)
-	x.fetch(f.CountRequest(x.wireCall(&chat.Request{Dialect: x.s.dialect}), abi.Part{Buffer: bufferMembers}))
-	x.enter(phaseCount)
+	f := x.wire()
+	x.fetchIn(phaseCount, f.CountRequest(x.wireCall(&chat.Request{Dialect: x.s.dialect}), abi.Part{Buffer: bufferMembers}))
 }
 
 // onCount takes the provider's response.
 func (x *exchange) onCount() {
-	f, _ := provider.For(x.model().Provider.Wire)
+	f := x.wire()
 	if x.event.Kind == abi.EventResponse && x.event.Code == 200 {
 		if n, ok := f.CountResponse(x.json()); ok {
 			x.respondCount(n, false)
 			return
 		}
 	}
-	x.respondCount(x.s.request.promptTokens, true)
+	x.respondCount(x.s.request.PromptTokens, true)
 }
 
 func (x *exchange) respondCount(tokens uint64, estimated bool) {
-	b := append([]byte(nil), `{"input_tokens":`...)
-	b = strconv.AppendUint(b, tokens, 10)
-	headers := x.droppedHeader([]abi.Header{
-		{Name: "content-type", Value: "application/json"}, {Name: "x-postern-estimated", Value: strconv.FormatBool(estimated)},
-	})
-	x.respond(200, headers, []abi.Part{{Data: append(b, '}')}})
-	x.log(200, "")
-	x.end()
+	headers := x.droppedHeader(append(jsonHeaders(), abi.Header{Name: "x-postern-estimated", Value: strconv.FormatBool(estimated)}))
+	x.reply(200, headers, abi.Part{Data: anthropic.AppendCount(nil, tokens)})
 }

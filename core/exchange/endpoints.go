@@ -1,186 +1,114 @@
 package exchange
 
 import (
-	"strings"
-
-	"github.com/postern-ai/postern/core/api"
+	legacy "github.com/postern-ai/postern/core/api/completions"
 	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/core/doc"
-	"github.com/postern-ai/postern/core/fault"
+	"github.com/postern-ai/postern/core/governor/inspect"
+	"github.com/postern-ai/postern/core/provider"
+	"github.com/postern-ai/postern/core/provider/openai"
 )
 
-type endpointID uint8
-
-const (
-	endpointNone endpointID = iota
-	endpointComplete
-	endpointChat
-	endpointOpenAI
-	endpointResponses
-	endpointAnthropic
-	endpointCount
-	endpointValidate
-	endpointEmbeddings
-	endpointModels
-	endpointModel
-	endpointUsage
-	endpointHealth
-	endpointRoot
-	endpointControl
-)
-
-// endpoint is one row of the endpoint table.
-type endpoint struct {
-	path, method string
-	id           endpointID
-	needs        doc.Permission // required of the key; 0: any key
-	dialect      chat.Dialect   // of requests, responses and errors
+// completions are the calls of the endpoints that return a completion.
+var completions = calls{
+	noun: "a chat model", family: provider.For, build: (*exchange).sendCompletion, read: (*exchange).readCompletion,
+	mock: (*exchange).mockCompletion, outputs: true,
 }
 
-// endpoints lists the endpoints that the core handles itself; others belong to the control plane or do not exist.
-// A path with a trailing slash matches every path below it. HEAD is allowed where GET is.
-var endpoints = []endpoint{
-	{"/api/ai/complete", "POST", endpointComplete, doc.MayComplete, chat.Native},
-	{"/api/ai/chat", "POST", endpointChat, doc.MayComplete, chat.Native},
-	{"/v1/chat/completions", "POST", endpointOpenAI, doc.MayComplete, chat.OpenAI},
-	{"/v1/responses", "POST", endpointResponses, doc.MayComplete, chat.Responses},
-	{"/v1/messages", "POST", endpointAnthropic, doc.MayComplete, chat.Anthropic},
-	{"/v1/messages/count_tokens", "POST", endpointCount, doc.MayComplete, chat.Anthropic},
-	{"/api/governor/validate", "POST", endpointValidate, doc.MayValidate, chat.Native},
-	{"/v1/embeddings", "POST", endpointEmbeddings, doc.MayEmbed, chat.OpenAI},
-	{"/v1/models", "GET", endpointModels, doc.MayListModels, chat.OpenAI},
-	{"/v1/models/", "GET", endpointModel, doc.MayListModels, chat.OpenAI},
-	{"/api/usage", "GET", endpointUsage, doc.MaySeeUsage, chat.Native},
-	{"/api/health", "GET", endpointHealth, 0, chat.Native},
-	{rootPath, "GET", endpointRoot, 0, chat.Native},
-}
-
-const (
-	// rootPath is the only endpoint here that needs no key.
-	rootPath = "/"
-	// openAPIPath is the path of the API description. The control plane serves it.
-	openAPIPath = "/openapi.yaml"
-)
-
-func (id endpointID) row() endpoint {
-	for _, e := range endpoints {
-		if e.id == id {
-			return e
-		}
-	}
-	return endpoint{}
-}
-
-// hasBody reports whether requests have a JSON body.
-func (id endpointID) hasBody() bool { return id >= endpointComplete && id <= endpointEmbeddings }
-
-// repeatable reports whether a request has no effect that a repeat would have again, so that an Idempotency-Key is
-// ignored.
-func (id endpointID) repeatable() bool { return id == endpointCount || id == endpointValidate }
-
-// listsModels reports whether the response is made from the catalog and the project's policy.
-func (id endpointID) listsModels() bool { return id == endpointModels || id == endpointModel }
-
-// matchEndpoint sets the endpoint, or returns 404. If the path exists with another method, it returns 405 and the Allow
-// header.
-func (x *exchange) matchEndpoint(path, method string) (fault.Fault, refusal) {
-	x.s.dialect = pathDialect(path)
-	for _, e := range endpoints {
-		if !e.matches(path) {
-			continue
-		}
-		if e.method != method && !(e.method == "GET" && method == "HEAD") {
-			allow := allowHeader(e.method)
-			return fault.MethodNotAllowed, refusal{allow: allow, details: []fault.Detail{
-				{Field: "method", Message: "must be " + strings.ReplaceAll(allow, ", ", " or ") + ", got " + api.Quote(method)},
-			}}
-		}
-		x.s.endpoint, x.s.dialect = e.id, e.dialect
-		if x.header("anthropic-version") != "" && e.id.listsModels() {
-			x.s.dialect = chat.Anthropic
-		}
-		if e.id == endpointModel {
-			x.s.query = path[len(e.path):min(len(path), len(e.path)+maxQuery)]
-		}
-		return fault.Fault{}, refusal{}
-	}
-	return fault.NotFound, refusal{details: []fault.Detail{unknownPath(path)}}
-}
-
-// unknownPath is the detail for a path that is not an endpoint. It suggests the endpoint that differs only in a missing
-// or repeated /v1, or a trailing slash.
-func unknownPath(path string) fault.Detail {
-	message := api.Subject(path) + "is not an endpoint; "
-	for _, e := range endpoints {
-		if e.listed() && barePath(e.path) == barePath(path) {
-			message += "did you mean " + e.path + "? "
-		}
-	}
-	return fault.Detail{Field: "path", Message: message + "GET / lists the endpoints"}
-}
-
-// barePath is a path without leading /v1 segments and trailing slashes.
-func barePath(path string) string {
-	for strings.HasPrefix(path, "/v1/") {
-		path = path[len("/v1"):]
-	}
-	return strings.TrimRight(path, "/")
-}
-
-// matches reports whether path is the endpoint's, or below it if the endpoint's has a trailing slash.
-func (e *endpoint) matches(path string) bool {
-	if e.path != rootPath && strings.HasSuffix(e.path, "/") {
-		return strings.HasPrefix(path, e.path) && len(path) > len(e.path)
-	}
-	return e.path == path
-}
-
-func allowHeader(method string) string {
-	if method == "GET" {
-		return "GET, HEAD"
-	}
-	return method
-}
-
-// pathDialect guesses the caller's dialect from an unknown path.
-func pathDialect(path string) chat.Dialect {
-	switch {
-	case strings.HasPrefix(path, "/v1/messages"):
-		return chat.Anthropic
-	case strings.HasPrefix(path, "/v1/"):
-		return chat.OpenAI
-	}
-	return chat.Native
-}
-
-// isControl reports whether a path belongs to the control plane.
-func isControl(path string) bool {
-	if path == openAPIPath {
-		return true
-	}
-	for _, prefix := range []string{"/api/admin", "/dashboard", "/api/violations", "/api/models-registry", "/api/compliance"} {
-		if path == prefix || strings.HasPrefix(path, prefix+"/") {
-			return true
-		}
-	}
-	return false
-}
-
-// wellEscaped reports whether two hexadecimal digits follow every % of a path. Libraries disagree about other
-// paths.
-func wellEscaped(path string) bool {
-	for i := 0; i < len(path); i++ {
-		if path[i] != '%' {
-			continue
-		}
-		if i+2 >= len(path) || !isHex(path[i+1]) || !isHex(path[i+2]) {
-			return false
-		}
-		i += 2
-	}
-	return true
-}
-
-func isHex(c byte) bool {
-	return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'f'
+// endpoints are the endpoints of the core. Others are forwarded to the control plane (control.Serves) or do not exist. New
+// rows go to the end: hosts store the index while a request runs.
+var endpoints = [...]endpoint{
+	{}, // an unknown path, or one of the control plane
+	{
+		method: "POST", path: "/api/ai/complete", operation: "complete", scenario: "complete", needs: doc.MayComplete, dialect: chat.Native,
+		body: jsonBody, policy: choosesModel, repeats: true,
+		parse: (*exchange).parseCompletion, admit: (*exchange).admitCompletion, serve: (*exchange).serveCompletion,
+		api: config.APIChat, texts: texts{request: inspect.NativeRequest, response: inspect.NativeAnswer, checked: true, judged: true}, calls: completions,
+	},
+	{
+		method: "POST", path: "/api/ai/chat", operation: "chat", scenario: "chat", needs: doc.MayComplete, dialect: chat.Native,
+		body: jsonBody, policy: choosesModel, streams: true, repeats: true,
+		parse: (*exchange).parseCompletion, admit: (*exchange).admitCompletion, serve: (*exchange).serveCompletion,
+		api: config.APIChat, texts: texts{request: inspect.NativeRequest, response: inspect.NativeAnswer, checked: true, judged: true}, calls: completions,
+	},
+	{
+		method: "POST", path: "/v1/chat/completions", operation: "chatCompletions", scenario: "openai", needs: doc.MayComplete, dialect: chat.OpenAI,
+		body: jsonBody, policy: choosesModel, streams: true, repeats: true,
+		parse: (*exchange).parseCompletion, admit: (*exchange).admitCompletion, serve: (*exchange).serveCompletion,
+		api: config.APIChat, texts: texts{request: inspect.OpenAIRequest, response: inspect.OpenAIAnswer, checked: true, judged: true}, calls: completions,
+	},
+	{
+		method: "POST", path: "/v1/responses", operation: "responses", scenario: "responses", needs: doc.MayComplete, dialect: chat.Responses,
+		body: jsonBody, policy: choosesModel, streams: true, repeats: true,
+		parse: (*exchange).parseCompletion, admit: (*exchange).admitCompletion, serve: (*exchange).serveCompletion,
+		api: config.APIResponses, texts: texts{request: inspect.ResponsesRequest, response: inspect.ResponsesAnswer, checked: true, judged: true}, calls: completions,
+	},
+	{
+		method: "POST", path: "/v1/messages", operation: "messages", scenario: "anthropic", needs: doc.MayComplete, dialect: chat.Anthropic,
+		body: jsonBody, policy: choosesModel, streams: true, repeats: true,
+		parse: (*exchange).parseCompletion, admit: (*exchange).admitCompletion, serve: (*exchange).serveCompletion,
+		api: config.APIMessages, texts: texts{request: inspect.AnthropicRequest, response: inspect.AnthropicAnswer, checked: true, judged: true}, calls: completions,
+	},
+	{
+		method: "POST", path: "/v1/messages/count_tokens", operation: "countTokens", scenario: "anthropic", needs: doc.MayComplete, dialect: chat.Anthropic,
+		body: jsonBody, policy: choosesModel,
+		parse: (*exchange).parseCount, admit: (*exchange).admitCount, serve: (*exchange).countTokens,
+		api: config.APIMessages, texts: texts{request: inspect.AnthropicRequest}, calls: calls{
+			noun: "a chat model", purpose: ForCount, family: provider.For,
+		},
+	},
+	{
+		method: "POST", path: "/api/governor/validate", operation: "validate", scenario: "governorvalidate", needs: doc.MayValidate, dialect: chat.Native,
+		body: jsonBody, policy: checksTexts,
+		parse: (*exchange).parseValidation, admit: (*exchange).admitValidation, serve: (*exchange).respondValidation,
+		texts: texts{always: true},
+	},
+	{
+		method: "POST", path: "/v1/embeddings", operation: "embeddings", scenario: "openai", needs: doc.MayEmbed, dialect: chat.OpenAI,
+		body: jsonBody, policy: choosesModel, repeats: true,
+		parse: (*exchange).parseEmbeddings, admit: (*exchange).admitCompletion, serve: (*exchange).serveCompletion,
+		api: config.APIEmbeddings, texts: texts{request: inspect.EmbeddingsRequest}, calls: calls{
+			noun: "an embedding model", purpose: ForEmbeddings, variant: 1, family: provider.For, rebuilds: true,
+			build: (*exchange).sendEmbeddings, read: (*exchange).readEmbeddings, mock: (*exchange).mockEmbeddings,
+		},
+	},
+	{
+		method: "GET", path: "/v1/models", operation: "models", scenario: "models", needs: doc.MayListModels, dialect: chat.OpenAI,
+		policy: listsModels, admit: (*exchange).admitUncounted, serve: (*exchange).serveModels,
+	},
+	{
+		method: "GET", path: "/v1/models/{model}", operation: "model", name: "/v1/models/", scenario: "openai", needs: doc.MayListModels, dialect: chat.OpenAI,
+		unlisted: true, policy: listsModels, admit: (*exchange).admitUncounted, serve: (*exchange).serveModels,
+	},
+	{
+		method: "GET", path: "/api/usage", operation: "usage", scenario: "usage", needs: doc.MaySeeUsage, dialect: chat.Native,
+		admit: (*exchange).admitUncounted, serve: (*exchange).usage,
+	},
+	{
+		method: "GET", path: "/api/health", operation: "health", scenario: "auth", dialect: chat.Native,
+		admit: (*exchange).admitUncounted, serve: (*exchange).health,
+	},
+	{
+		method: "GET", path: "/", operation: "root", scenario: "http", keyless: true, unlisted: true, dialect: chat.Native,
+		serve: (*exchange).respondRoot,
+	},
+	{
+		method: "POST", path: "/v1/moderations", operation: "moderations", scenario: "moderations", needs: doc.MayComplete, dialect: chat.OpenAI,
+		body: jsonBody, policy: choosesModel,
+		parse: (*exchange).parseModerations, admit: (*exchange).admitUncached, serve: (*exchange).serveCompletion,
+		api: config.APIModerations, texts: texts{request: inspect.OpenAIRequest}, calls: calls{
+			noun: "a moderation model", purpose: ForModerations, family: provider.Moderations,
+			build: (*exchange).refuseModerations, read: (*exchange).readModerations, mock: (*exchange).mockModerations,
+		},
+	},
+	{
+		method: "POST", path: "/v1/completions", operation: "completions", scenario: "completions", needs: doc.MayComplete, dialect: chat.OpenAI,
+		format: legacy.Family, body: jsonBody, policy: choosesModel, streams: true, repeats: true,
+		parse: (*exchange).parseTexts, admit: (*exchange).admitCompletion, serve: (*exchange).serveCompletion,
+		api: config.APICompletions, texts: texts{request: inspect.OpenAIRequest, checked: true, judged: true, folded: true}, calls: calls{
+			noun: "a completion model", variant: 4, family: openai.Completions, build: (*exchange).sendCompletion, read: (*exchange).readCompletion,
+			mock: (*exchange).mockTexts, outputs: true,
+		},
+	},
 }

@@ -4,15 +4,21 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/config"
+	"github.com/postern-ai/postern/core/exchange/cached"
 )
 
 // PhaseName is the name of the phase in an encoded state.
 func PhaseName(cfg *config.Config, stateBytes []byte) string {
-	return phaseNames[decodeState(stateBytes, cfg.Models).phase]
+	return PhaseOf(cfg, stateBytes)
 }
 
 // PhaseNames are the names of all phases.
-func PhaseNames() []string { return phaseNames[:] }
+func PhaseNames() (names []string) {
+	for p := range phaseTable {
+		names = append(names, phaseTable[p].name)
+	}
+	return names
+}
 
 // BufferName is a one-word name for a buffer.
 func BufferName(number uint64) string {
@@ -35,6 +41,6 @@ var UnknownMark = unknownMark
 
 // Entry encodes a cache entry with a provider's original response.
 func Entry(storedMs, expiresMs uint64, provider, model string, usage chat.Usage, body []byte) []byte {
-	e := entry{storedMs: storedMs, expiresMs: expiresMs, provider: provider, model: model, usage: usage, raw: true, body: body}
-	return e.encode()
+	e := cached.Entry{StoredMs: storedMs, ExpiresMs: expiresMs, Provider: provider, Model: model, Usage: usage, Raw: true, Body: body}
+	return e.Encode()
 }

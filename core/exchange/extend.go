@@ -5,32 +5,36 @@ import (
 	"github.com/postern-ai/postern/core/calendar"
 	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/keymeter"
+	"github.com/postern-ai/postern/core/lease"
 	"github.com/postern-ai/postern/core/money"
 )
 
-// A stream reserves ahead: it asks for the next part of its reservation when half of the rest is used, so that the grant
-// usually arrives before the reservation is used up. If it does not, the stream waits (withhold.go). Only a Ledger's refusal
-// ends it with budget_exceeded: a store that does not answer says nothing about the budget.
+// The states of an extension.
+const (
+	extensionIdle   sideState = iota
+	extensionMeter            // waiting for the key's meter
+	extensionLedger           // waiting for the Ledger's grant
+	extensionRecall           // recalling idle slices from the project's other keys
+)
 
-// extension is a stream's request to enlarge its reservation.
-type extension struct {
-	nextPico int64 // the cost from which the next part is requested
-	total    int64 // the total reservation requested from the meter; 0: no request is pending
-	minTotal int64 // to reserve if the budget has less than total
-	budget   budgetRequest
-	retryMs  uint64 // when lent budget may be free again; 0: it is not awaited
-	waits    uint64 // for lent budget
-	dry      bool   // the budget had nothing beyond the reservation; the stream asks once more when it has to wait
+// extensionRows are the extension's machine. Without more budget it may end the stream.
+var extensionRows = [...]sideRow{
+	{extensionMeter, inExtend, (*exchange).onExtend, 1<<extensionIdle | 1<<extensionMeter | 1<<extensionLedger, toDone},
+	{extensionLedger, inExtendGrant, (*exchange).onExtendGrant, 1<<extensionIdle | 1<<extensionMeter | 1<<extensionLedger | 1<<extensionRecall, toDone},
+	{extensionRecall, inExtendFlush, (*exchange).onExtendFlush, 1<<extensionRecall | 1<<extensionLedger, 0},
+	{extensionRecall, inExtendAbsorb, (*exchange).onExtendAbsorb, 1<<extensionRecall | 1<<extensionLedger, 0},
 }
 
-func (e *extension) fields(f *abi.Fields) {
-	f.Int(&e.nextPico)
-	f.Int(&e.total)
-	f.Int(&e.minTotal)
-	e.budget.fields(f)
-	f.Uint(&e.retryMs)
-	f.Uint(&e.waits)
-	f.Bool(&e.dry)
+func (x *exchange) extensionState() sideState {
+	switch {
+	case x.pending(idExtend):
+		return extensionMeter
+	case x.pending(idExtendGrant):
+		return extensionLedger
+	case x.pendingWithin(idExtendFlush, idListEnd):
+		return extensionRecall
+	}
+	return extensionIdle
 }
 
 // A stream's reservation grows by what it generates in aheadMs at its measured rate, within these limits. minExtendTokens is the
@@ -75,8 +79,8 @@ func (x *exchange) requestExtension() {
 	total, least, ahead := seen, seen, x.aheadTokens(seen.Output)
 	total.Output += ahead
 	least.Output += min(ahead, minExtendTokens)
-	e.total = money.Add(x.s.spent.costPico, x.model().Cost(&total))
-	e.minTotal = money.Add(x.s.spent.costPico, x.model().Cost(&least))
+	e.total = money.Add(x.s.spent.CostPico, x.model().Cost(&total))
+	e.minTotal = money.Add(x.s.spent.CostPico, x.model().Cost(&least))
 	if e.total <= x.s.admission.reserved {
 		e.total = 0
 		x.watchFromHalf()
@@ -92,9 +96,9 @@ func (x *exchange) aheadTokens(seen uint64) uint64 {
 	st := &x.s.stream
 	perMs := max(calendar.SecondMs, x.since(st.firstContentMs))
 	ahead := max(extendTokens, min(maxExtendTokens, st.tokens()*aheadMs/perMs))
-	limit := x.maxOutputTokens(x.model()) * max(x.s.request.n, 1)
+	limit := x.maxOutputTokens(x.model()) * max(x.s.request.N, 1)
 	switch {
-	case x.s.request.maxTokens == 0, seen >= limit:
+	case x.s.request.MaxTokens == 0, seen >= limit:
 		return ahead
 	case st.withheld.waiting:
 		return min(ahead, max(limit-seen, minExtendTokens))
@@ -116,8 +120,12 @@ func (x *exchange) extend() {
 // extended continues a stream whose reservation has grown.
 func (x *exchange) extended() {
 	x.watchFromHalf()
-	if x.s.stream.withheld.waiting {
-		x.resumeIfCovered()
+	switch {
+	case !x.s.stream.withheld.waiting:
+	case x.uncovered():
+		x.requestExtension()
+	default:
+		x.takeBack()
 	}
 }
 
@@ -222,4 +230,29 @@ func (x *exchange) afterExtendFlush() {
 	if !x.pendingWithin(idExtendFlush, idListEnd) {
 		x.callGrant(idExtendGrant, &x.s.stream.extension.budget)
 	}
+}
+
+// extendLease raises the reservation of a stream that was admitted by a lease. It returns false if the meter must do it: it
+// has the reservation. Until it has, the stream asks again.
+func (x *exchange) extendLease() bool {
+	s := &x.s
+	e := x.entry()
+	if e == nil || !s.leased.taken {
+		return false
+	}
+	ext := &s.stream.extension
+	standing, done := e.Extend(x.now, s.requestID, ext.total)
+	switch {
+	case done:
+		s.admission.reserved, ext.total = ext.total, 0
+		x.saveEntry()
+		x.extended()
+		return true
+	case standing == lease.Registered:
+		return false
+	case standing == lease.Unregistered:
+		x.reportLease(true)
+	}
+	x.notExtended()
+	return true
 }

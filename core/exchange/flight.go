@@ -8,43 +8,6 @@ import (
 	"github.com/postern-ai/postern/core/keys"
 )
 
-// Single flight: identical cacheable requests that miss at one isolate at the same time go to the provider once. The
-// first leads a flight (core/abi/flight.go); the others follow it and are served as cache hits (follow.go). Each is
-// admitted by its own key's meter.
-//
-// The bytes of a flight are those of the cache, not those of the leader's caller: placeholders in place of redacted
-// values, and no IDs. A whole response is the entry, sent at the landing. A stream is its head (flightHead) and then
-// deltas; its landing is an entry without body, for the usage.
-
-// flightRole is the part of an exchange in a flight.
-type flightRole uint8
-
-const (
-	noFlight flightRole = iota
-	leads
-	follows
-)
-
-// flight is the state of an exchange's part in a flight.
-type flight struct {
-	role     flightRole
-	began    bool   // a leader has published its stream; a follower has read the head
-	kept     bool   // a follower's first bytes wait in bufferFlight for the admission
-	failures uint64 // flights that the exchange followed and that failed
-	lastMs   uint64 // time of a follower's last read
-}
-
-func (f *flight) fields(to *abi.Fields) {
-	used := *f != flight{}
-	if to.Bool(&used); !used {
-		return
-	}
-	abi.Enum(to, &f.role)
-	to.Flags(&f.began, &f.kept)
-	to.Uint(&f.failures)
-	to.Uint(&f.lastMs)
-}
-
 // maxFlightFailures is the number of failed flights after which a follower gets the error instead of another flight.
 const maxFlightFailures = 2
 
@@ -127,54 +90,30 @@ func (x *exchange) landAnswer(a *answer, raw bool, body []byte) {
 	if x.waiting > 0 || x.s.flight.began {
 		e := x.newEntry(a, raw, body)
 		if x.s.flight.began {
-			e.body = nil
+			e.Body = nil
 		}
-		data = e.encode()
+		data = e.Encode()
 	}
 	x.land(abi.FlightLanded, data)
 }
 
-// flightFaults are the faults of a shared request. A leader's other faults concern its key or its caller only, and
-// followers do not learn them.
-var flightFaults = []fault.Fault{
-	fault.ProviderError, fault.ProviderBusy, fault.ProviderTimeout, fault.ProviderAnswer, fault.ProviderRejected, fault.RejectedRequest,
-	fault.TooLong, fault.Filtered, fault.Blocked, fault.ShuttingDown,
-}
-
 // failFlight lands the flight of an exchange that ends with an error.
 func (x *exchange) failFlight(f fault.Fault) {
-	for i := range flightFaults {
-		if f == flightFaults[i] {
-			x.land(abi.FlightFailed, []byte(f.Code))
-		}
-	}
-	if f == clientClosed || x.s.attempts == 0 {
+	if !f.Shared() && (f == fault.ClientClosed || x.s.attempts == 0) {
 		x.land(abi.FlightRetry, nil)
 	}
-	x.land(abi.FlightFailed, []byte(f.Code))
+	var code []byte
+	if f != fault.None {
+		code = []byte(f.Code())
+	}
+	x.land(abi.FlightFailed, code)
 }
 
 // flightFault is the fault that a failed flight landed with: ok is false if it concerns the leader only. Each caller of the flight
 // has the same API.
 func (x *exchange) flightFault(code []byte) (f fault.Fault, ok bool) {
-	if string(code) == fault.RejectedRequest.Code {
-		return x.familyFault(fault.RejectedRequest), true
-	}
-	for i := range flightFaults {
-		if string(code) == flightFaults[i].Code {
-			return flightFaults[i], true
-		}
-	}
-	return f, false
-}
-
-// isPermanent reports whether the provider would refuse the same request again.
-func isPermanent(f fault.Fault) bool {
-	switch f {
-	case fault.ProviderRejected, fault.RejectedRequest, fault.TooLong, fault.Filtered:
-		return true
-	}
-	return false
+	f, ok = fault.SharedByCode(code)
+	return x.familyFault(f), ok
 }
 
 // publish makes the deltas of a stream the bytes of the flight, from the moment when the stream is committed to its target.
@@ -208,35 +147,6 @@ func flightHead(provider, model, dropped string) []byte {
 
 // heldUp reports whether the stream continues without its caller, for its followers.
 func (x *exchange) heldUp() bool { return x.s.flight.role == leads && x.waiting > 0 }
-
-// leaveStream handles the disconnect of a stream's caller. The stream is cut, unless others follow it. The tick then
-// watches whether they still do.
-func (x *exchange) leaveStream() {
-	if !x.heldUp() {
-		x.abandonStream()
-		return
-	}
-	x.s.disconnected, x.s.stream.forOthers = true, true
-	if !x.pending(idTick) {
-		x.startTicking()
-	}
-}
-
-// deserted cuts a stream that continued for its followers when the last one is gone. It returns false for any other stream.
-func (x *exchange) deserted() bool {
-	if !x.s.stream.forOthers || x.heldUp() {
-		return false
-	}
-	x.abandonStream()
-	return true
-}
-
-// onOpeningTick does the same for a stream that has no head yet.
-func (x *exchange) onOpeningTick() {
-	if !x.deserted() {
-		x.startTicking()
-	}
-}
 
 // collectsForFlight reports whether the deltas of a stream beyond the size of a cache entry are still published.
 func (x *exchange) collectsForFlight() bool { return x.heldUp() && x.s.flight.began }

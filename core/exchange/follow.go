@@ -4,19 +4,19 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/api"
 	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/exchange/cached"
 	"github.com/postern-ai/postern/core/fault"
-	"github.com/postern-ai/postern/core/keymeter"
 )
 
 // follow waits for the response of the flight that the admitted exchange follows, at most for the time that all attempts of
 // a request share.
 func (x *exchange) follow() {
 	s := &x.s
-	x.enter(phaseFollow)
 	if s.disconnected {
 		x.abandonFlight()
 		return
 	}
+	x.enter(phaseFollow)
 	s.flight.lastMs = x.now
 	if s.dispatchMs == 0 {
 		s.dispatchMs = x.now
@@ -61,7 +61,7 @@ func (x *exchange) followMore() {
 	deltas, err := chat.ReadDeltas(data)
 	if err != nil {
 		x.land(abi.FlightFailed, nil)
-		x.refuse(fault.ProviderAnswer, refusal{})
+		x.refuse(fault.ProviderAnswer, sharedFailure(fault.ProviderAnswer))
 		return
 	}
 	m, out := x.streamMeta(), []byte(nil)
@@ -125,12 +125,12 @@ func (x *exchange) onLanded() {
 		}
 		return
 	}
-	e, ok := decodeEntry(data)
+	e, ok := cached.Decode(data)
 	if !ok {
-		x.refuse(fault.ProviderAnswer, refusal{})
+		x.refuse(fault.ProviderAnswer, sharedFailure(fault.ProviderAnswer))
 		return
 	}
-	x.s.stream.usage = e.usage
+	x.s.stream.usage = e.Usage
 	x.cancel(idTick)
 	if x.family().NeedsWhole {
 		x.enter(phaseFollowEnd)
@@ -143,28 +143,16 @@ func (x *exchange) onLanded() {
 // onFollowedDeltas ends the stream of a family whose last event has the whole response.
 func (x *exchange) onFollowedDeltas() { x.endFollowed(x.event.Data) }
 
-// endFollowed sends the end of a stream, and settles it as a cache hit.
+// endFollowed ends the stream as that of a cached response.
 func (x *exchange) endFollowed(encoded []byte) {
-	var response *chat.Response
+	var whole *chat.Response
 	if deltas, err := chat.ReadDeltas(encoded); len(encoded) > 0 && err == nil {
 		r := chat.Fold(deltas)
-		response = &r
+		whole = &r
 	}
 	m := x.streamMeta()
-	end := x.family().End(nil, &x.s.stream.api, response, &m)
-	x.do(abi.Action{Kind: abi.ActionSend, Body: []abi.Part{{Data: end}}})
-	x.do(abi.Action{Kind: abi.ActionClose})
-	x.settleFollowed(200)
-	x.log(200, "")
-	x.end()
-}
-
-// settleFollowed settles the reservation of a request that was served by a flight, if it has one.
-func (x *exchange) settleFollowed(status uint64) {
-	if x.s.admission.mode == keymeter.ModeReserve {
-		settle := x.settlement(keymeter.Hit, x.s.hit.model, status)
-		x.settle(&settle)
-	}
+	end := x.family().End(nil, &x.s.stream.api, whole, &m)
+	x.servedFromCache(abi.Part{Data: end})
 }
 
 // againDivisor defines which part of the time of all attempts a follower must have left to start over after a failure. With
@@ -203,7 +191,7 @@ func (x *exchange) breakFollowed() {
 		x.refuse(fault.Unavailable, refusal{retryMs: unavailableRetryMs})
 		return
 	}
-	x.refuse(f, refusal{noRetry: isPermanent(f)})
+	x.refuse(f, sharedFailure(f))
 }
 
 // refuseFollowed refuses a request whose flights have failed too often. If the last leader failed for a reason of its own key,
@@ -212,7 +200,7 @@ func (x *exchange) refuseFollowed() {
 	f, ok := x.flightFault(x.event.Data)
 	switch {
 	case ok:
-		x.refuse(f, refusal{noRetry: isPermanent(f)})
+		x.refuse(f, sharedFailure(f))
 	case len(x.event.Data) > 0:
 		x.goAlone()
 	default: // the leader has died
@@ -232,29 +220,6 @@ func (x *exchange) onRejoin() {
 	default:
 		x.dispatch()
 	}
-}
-
-// onFlightOverBudget takes a response that costs nothing, for a key whose budget is exhausted. A stream is read on after
-// the admission.
-func (x *exchange) onFlightOverBudget() {
-	data, f := x.event.Data, &x.s.flight
-	switch x.event.Code {
-	case abi.FlightMore:
-		r := abi.Reader{Buf: data}
-		provider, model := r.String(), r.String()
-		if r.Err() == nil && x.mayUse(model) {
-			x.s.hit, f.kept = hit{found: true, provider: provider, model: model}, true
-			x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferFlight, Data: data})
-		} else {
-			x.land(abi.FlightRetry, nil)
-		}
-	case abi.FlightLanded:
-		*f = flight{}
-		x.useHit(data)
-	default:
-		*f = flight{}
-	}
-	x.outOfBudget()
 }
 
 // onFollowTimeout ends the wait for a response at the time limit of the request.
@@ -278,9 +243,5 @@ func (x *exchange) onFollowTick() {
 func (x *exchange) abandonFlight() {
 	x.s.disconnected = true
 	x.land(abi.FlightRetry, nil)
-	if !x.s.stream.opened {
-		x.refuse(clientClosed, refusal{})
-		return
-	}
-	x.settlePartial(clientClosed)
+	x.refuseClosed()
 }

@@ -4,16 +4,16 @@ import (
 	"strings"
 
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/api/control"
 	"github.com/postern-ai/postern/core/fault"
 )
 
 // forward passes the request to the control plane, which authenticates every request itself and trusts none because of
 // where it comes from.
 func (x *exchange) forward(path string) {
-	x.s.endpoint = endpointControl
 	headers := []abi.Header{{Name: "x-request-id", Value: x.s.requestID}}
 	if strings.HasSuffix(path, "/providers") || strings.HasSuffix(path, "/routes") {
-		headers = append(headers, abi.Header{Name: providersHeader, Value: x.providersJSON()})
+		headers = append(headers, abi.Header{Name: control.ProvidersHeader, Value: x.providersJSON()})
 	}
 	x.enter(phaseForward)
 	x.await(abi.Action{Kind: abi.ActionForward, ID: idForward, Headers: headers})
@@ -27,6 +27,11 @@ func (x *exchange) onForwarded() {
 		return
 	}
 	x.s.responded = true
-	x.log(x.event.Code, "")
-	x.end()
+	x.reply(x.event.Code, nil, abi.Part{})
+}
+
+// providersJSON is this isolate's view of the providers.
+func (x *exchange) providersJSON() string {
+	targets := x.circuits.Targets(&x.config.Routing, x.now)
+	return string(control.AppendProviders(make([]byte, 0, 512), x.config.Providers, targets))
 }

@@ -1,61 +1,16 @@
 package exchange
 
 import (
-	"strconv"
 	"strings"
 
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/api"
+	"github.com/postern-ai/postern/core/api/head"
 	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/governor"
 	"github.com/postern-ai/postern/core/governor/inspect"
-	"github.com/postern-ai/postern/core/governor/live"
-	"github.com/postern-ai/postern/core/ledger"
 )
-
-// governance is the state of the Governor in an exchange. The policy and the values to restore are in the attached
-// buffer.
-type governance struct {
-	on        bool   // texts are checked
-	inspected bool   // the request was checked
-	schema    bool   // the project has a JSON Schema for responses
-	buffered  bool   // a streamed response is checked as a whole before it is sent
-	rewritten bool   // bufferChecked has the request with placeholders
-	strict    bool   // the caller sent x-postern-govern: strict
-	threshold uint64 // the caller's threshold, plus one; 0: none
-
-	input, output  verdict
-	unchecked      string             // kinds of parts that cannot be read, comma-separated
-	violations     []ledger.Violation // to report with the next admission or settlement
-	live           live.Stream        // the state of the checks of a stream
-	classification classification
-}
-
-// verdict is the result of the checks in one direction.
-type verdict struct {
-	decision governor.Decision
-	risk     uint64
-}
-
-func (v *verdict) fields(f *abi.Fields) {
-	abi.Enum(f, &v.decision)
-	f.Uint(&v.risk)
-}
-
-func (g *governance) fields(f *abi.Fields) {
-	f.Flags(&g.on, &g.inspected, &g.schema, &g.buffered, &g.rewritten, &g.strict)
-	f.Uint(&g.threshold)
-	if !g.on {
-		return
-	}
-	g.input.fields(f)
-	g.output.fields(f)
-	f.String(&g.unchecked)
-	abi.List(f, &g.violations, ledger.ViolationFields)
-	g.live.Fields(f)
-	g.classification.fields(f)
-}
 
 // governHeader is the request header with which a caller tightens the project's policy for one request: strict,
 // threshold=N, or both, separated by a comma.
@@ -69,7 +24,7 @@ func (x *exchange) readGovernHeader() bool {
 	}
 	for part := range strings.SplitSeq(value, ",") {
 		name, number, _ := strings.Cut(strings.TrimSpace(part), "=")
-		n, ok := parseUint(number)
+		n, ok := head.Uint(number)
 		switch {
 		case name == "strict" && number == "":
 			x.s.govern.strict = true
@@ -90,7 +45,7 @@ func (x *exchange) readGovernHeader() bool {
 func (x *exchange) startGovernor(p *doc.Policy) bool {
 	g := &x.s.govern
 	g.on, g.inspected, g.schema, g.buffered = false, false, false, false
-	if !x.s.endpoint.hasBody() || !x.config.Plan(x.s.record.Plan).Governor {
+	if x.endpoint.body == noBody || !x.config.Plan(x.s.record.Plan).Governor {
 		return true
 	}
 	settings, encoded := governor.NewSettings(), p.Governor
@@ -102,7 +57,7 @@ func (x *exchange) startGovernor(p *doc.Policy) bool {
 		x.refuse(fault.Unavailable, refusal{retryMs: unavailableRetryMs})
 		return false
 	}
-	if !settings.Enabled && x.s.endpoint != endpointValidate {
+	if !settings.Enabled && !x.endpoint.texts.always {
 		return true
 	}
 	g.on, g.schema = true, settings.Schema.Schema != ""
@@ -111,72 +66,11 @@ func (x *exchange) startGovernor(p *doc.Policy) bool {
 	return true
 }
 
-// attach stores the policy and the redacted values for all later steps.
-func (x *exchange) attach(settings []byte, r *governor.Redactor) {
-	w := abi.Writer{Buf: make([]byte, 0, len(settings)+512)}
-	w.Bytes(settings)
-	r.Fields(abi.WriteTo(&w))
-	x.guardMemo = nil
-	x.attached = w.Buf
-	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: abi.AttachedBuffer, Data: w.Buf})
-}
-
-// guard is the decoded content of the attached buffer.
-type guard struct {
-	encoded  []byte // the settings
-	values   []byte // the redactor
-	settings governor.Settings
-	check    inspect.Check
-	redacted *governor.Redactor // result of redactor; nil: not used in this step
-	live     *live.Guard        // nil: not used in this step
-}
-
-// redactor is the request's redactor. Most steps do without it.
-func (g *guard) redactor() *governor.Redactor {
-	if g.redacted == nil {
-		g.redacted = &governor.Redactor{}
-		if abi.DecodeFields(g.values, g.redacted.Fields) != nil {
-			panic("exchange: malformed attached buffer")
-		}
-	}
-	return g.redacted
-}
-
-// guard returns the policy, tightened by the caller's header, and the redacted values. It decodes them once per step, and
-// no more than most steps need: it is part of the cost of every piece of a stream.
-func (x *exchange) guard() *guard {
-	if x.guardMemo != nil {
-		return x.guardMemo
-	}
-	g := &guard{}
-	r := abi.Reader{Buf: x.attached}
-	g.encoded = r.Bytes()
-	g.values = r.Buf
-	var err error
-	if g.settings, err = governor.DecodeSettings(g.encoded); err != nil {
-		panic("exchange: malformed attached buffer")
-	}
-	g.check = inspect.Check{Policy: g.settings.Policy(), Key: x.fingerprintKey, Schema: g.settings.Schema.Schema}
-	if s := &x.s.govern; s.strict || s.threshold > 0 {
-		limit := governor.MaxRisk
-		if s.threshold > 0 {
-			limit = int(s.threshold - 1)
-		}
-		g.check.Policy.Tighten(s.strict, limit)
-	}
-	x.guardMemo = g
-	return g
-}
-
-// streams reports whether the response is streamed from the provider. A schema that blocks needs the whole response
-// first; the caller then gets all events of the stream at once.
-func (x *exchange) streams() bool { return x.s.request.stream && !x.s.govern.buffered }
-
 // startsInspection reports whether the request's texts still have to be checked.
 func (x *exchange) startsInspection() bool {
 	x.startValidation()
 	g := &x.s.govern
-	return (g.on && !g.inspected || !g.on && g.rewritten) && x.s.rejected == ""
+	return (g.on && !g.inspected || !g.on && g.rewritten) && x.s.rejected == fault.None
 }
 
 // readForInspection gets the caller's body back.
@@ -189,20 +83,19 @@ func (x *exchange) readForInspection() {
 // the comparison of requests with the same Idempotency-Key.
 func (x *exchange) onInspect() {
 	x.s.govern.inspected = true
-	x.enter(phaseIntake)
 	if !x.s.govern.on { // a newer policy does not check this request, which an older one has rewritten
 		x.useChecked(&inspect.Result{})
-		x.proceed()
+		x.proceeds = true
 		return
 	}
-	if x.s.endpoint == endpointValidate {
+	if x.endpoint.policy == checksTexts {
 		x.validate(x.event.Data)
-		x.proceed()
+		x.proceeds = true
 		return
 	}
 	g := x.guard()
 	g.check.Redactor = g.redactor()
-	result := g.check.Request(x.requestKind(), x.event.Data)
+	result := g.check.Request(x.endpoint.texts.request, x.event.Data)
 	x.noteInput(&result)
 	switch {
 	case result.Decision == governor.Rejected:
@@ -210,14 +103,14 @@ func (x *exchange) onInspect() {
 	case result.Body != nil || x.s.govern.rewritten:
 		x.useChecked(&result)
 	}
-	if x.s.rejected == "" {
+	if x.s.rejected == fault.None {
 		body := x.event.Data
 		if result.Body != nil {
 			body = result.Body
 		}
 		x.planClassification(body)
 	}
-	x.proceed()
+	x.proceeds = true
 }
 
 // useChecked continues with the checked body. A body that was redacted under an older policy may be the original again.
@@ -234,22 +127,6 @@ func (x *exchange) useChecked(result *inspect.Result) {
 	x.s.bodyHash = original
 }
 
-// requestBuffer is the buffer of the request as providers may get it.
-func (x *exchange) requestBuffer() uint64 {
-	if x.s.govern.rewritten {
-		return bufferChecked
-	}
-	return bufferBody
-}
-
-// requestKind is the form of the request's body.
-func (x *exchange) requestKind() inspect.Kind {
-	if x.s.endpoint == endpointEmbeddings {
-		return inspect.EmbeddingsRequest
-	}
-	return inspect.RequestKind(x.s.dialect)
-}
-
 // noteInput records the result of the request's checks.
 func (x *exchange) noteInput(result *inspect.Result) {
 	g := &x.s.govern
@@ -261,63 +138,20 @@ func (x *exchange) noteInput(result *inspect.Result) {
 // rejectBlocked rejects the request with the findings.
 func (x *exchange) rejectBlocked(result *inspect.Result) {
 	e := x.apiError(fault.Blocked, x.blocked(result.Findings))
-	x.s.rejected, x.s.bodyDone = fault.Blocked.Code, true
+	x.s.rejected, x.s.bodyDone = fault.Blocked.Deferred(), true
 	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferError, Data: x.family().Error(nil, e)})
 }
 
-// blocked is the variable part of a Blocked error.
-func (x *exchange) blocked(found []inspect.Finding) refusal {
-	p := x.guard().check.Policy
-	r := refusal{noRetry: true, findings: string(findingsJSON(nil, found, p))}
-	for i := range found {
-		name, _, severity := p.Rule(found[i].Rule)
-		if len(r.details) == maxBlockedDetails {
-			break
-		}
-		field := found[i].Path
-		if field == "" {
-			field = "body" // its length
-		}
-		r.details = append(r.details, fault.Detail{
-			Field: field, Message: "contains " + name + " (" + severity.String() + ")",
+// startValidation makes sure that there is a policy to check with: the project's, or else the defaults. A plan without
+// the Governor rejects the request.
+func (x *exchange) startValidation() {
+	g := &x.s.govern
+	if x.endpoint.policy != checksTexts || g.on || x.s.rejected != fault.None {
+		return
+	}
+	if x.startGovernor(&doc.Policy{}); !g.on {
+		x.reject(fault.Forbidden, fault.Detail{
+			Field: "plan", Message: api.Subject(x.s.record.Plan) + "does not include the Governor; move the project to a plan that does",
 		})
 	}
-	return r
-}
-
-// maxBlockedDetails bounds the details of a Blocked error; its findings are complete up to governor.MaxListed.
-const maxBlockedDetails = 5
-
-// governorHeaders adds x-postern-governor: the decision about the request, its risk and the version of the policy. A
-// caller that was not admitted does not learn them. The body of a validation has its own decisions.
-func (x *exchange) governorHeaders(headers []abi.Header) []abi.Header {
-	g := &x.s.govern
-	if !g.on || !g.inspected || x.s.endpoint == endpointValidate {
-		return headers
-	}
-	text := g.input.decision.String() + "; risk=" + strconv.FormatUint(g.input.risk, 10) +
-		"; policy=" + strconv.FormatUint(x.s.record.Policy, 10)
-	if g.unchecked != "" {
-		text += "; unchecked=" + strings.ReplaceAll(g.unchecked, ",", "+")
-	}
-	return append(headers, abi.Header{Name: "x-postern-governor", Value: text})
-}
-
-// governorJSON is api.Meta.Governor. A cached response was checked when it was stored, so its output is null.
-func (x *exchange) governorJSON(cached bool) string {
-	g := &x.s.govern
-	if !g.on {
-		return ""
-	}
-	text := `{"input":` + g.input.json() + `,"output":`
-	if cached {
-		text += "null"
-	} else {
-		text += g.output.json()
-	}
-	return text + `,"policyVersion":` + strconv.FormatUint(x.s.record.Policy, 10) + "}"
-}
-
-func (v *verdict) json() string {
-	return `{"decision":"` + v.decision.String() + `","riskScore":` + strconv.FormatUint(v.risk, 10) + "}"
 }

@@ -6,8 +6,6 @@ import (
 	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/governor"
 	"github.com/postern-ai/postern/core/governor/inspect"
-	"github.com/postern-ai/postern/core/governor/live"
-	"github.com/postern-ai/postern/core/jsontext"
 	"github.com/postern-ai/postern/core/sse"
 )
 
@@ -15,12 +13,12 @@ import (
 // cache; restoreRaw and restoreResponse make the caller's form of it. A blocked response ends the exchange, and ok is false.
 func (x *exchange) checkAnswer(r *chat.Response, raw []byte) ([]byte, bool) {
 	g := &x.s.govern
-	if !g.on || x.s.endpoint == endpointEmbeddings {
+	if !g.on || !x.endpoint.texts.checked {
 		return raw, true
 	}
 	var result inspect.Result
 	if raw != nil {
-		result = x.guard().check.Answer(inspect.AnswerKind(x.s.dialect), raw)
+		result = x.guard().check.Answer(x.endpoint.texts.response, raw)
 	} else {
 		result = x.guard().check.Response(r)
 	}
@@ -34,53 +32,6 @@ func (x *exchange) checkAnswer(r *chat.Response, raw []byte) ([]byte, bool) {
 		return result.Body, true
 	}
 	return raw, true
-}
-
-// governMessage checks a provider's error message, which may repeat the prompt, as a text of the response. It is empty if
-// the policy blocks it. Its findings are not reported: the request's texts have been checked already.
-func (x *exchange) governMessage(message jsontext.Escaped) jsontext.Escaped {
-	if !x.s.govern.on || message == "" {
-		return message
-	}
-	g := x.guard()
-	result := g.check.Text(message.Plain(), governor.Output)
-	switch {
-	case result.Decision == governor.Rejected:
-		return ""
-	case result.Body != nil:
-		return jsontext.Escape(string(result.Body))
-	}
-	return message
-}
-
-// restoreRaw returns a response in the caller's dialect with the caller's own values in place of their placeholders.
-func (x *exchange) restoreRaw(raw []byte) []byte {
-	if !x.s.govern.rewritten {
-		return raw
-	}
-	if restored := inspect.Restore(inspect.AnswerKind(x.s.dialect), raw, x.guard().redactor()); restored != nil {
-		return restored
-	}
-	return raw
-}
-
-// restoreResponse does the same for a translated response, in place.
-func (x *exchange) restoreResponse(r *chat.Response) {
-	if x.s.govern.rewritten {
-		inspect.RestoreResponse(r, x.guard().redactor())
-	}
-}
-
-// liveGuard is the constant part of a stream's checks.
-func (x *exchange) liveGuard() *live.Guard {
-	g := x.guard()
-	if g.live == nil {
-		g.live = &live.Guard{Policy: g.check.Policy, Rules: g.check.Policy.Rules(governor.Output), Key: g.check.Key}
-		if x.s.govern.rewritten {
-			g.live.Redactor = g.redactor()
-		}
-	}
-	return g.live
 }
 
 // governEvent checks one event of a stream and appends the output for the caller to out. The event is malformed if it must
@@ -135,15 +86,6 @@ func (x *exchange) governEnd(out []byte, collected *abi.Writer) []byte {
 	return out
 }
 
-// noteOutput records the result of a stream's checks so far.
-func (x *exchange) noteOutput() {
-	g := &x.s.govern
-	g.output = verdict{g.live.Tally.Decide(x.guard().check.Policy), uint64(g.live.Tally.Risk)}
-	if g.live.Blocked() {
-		g.output.decision = governor.Rejected
-	}
-}
-
 // blockStream ends a stream because of its content. out is the output before the finding: it is sent only if some was
 // sent before, because a caller that has seen nothing gets a plain error. What arrived is charged, and no other target is
 // tried: it could say the same.
@@ -158,17 +100,4 @@ func (x *exchange) blockStream(out []byte) {
 	x.chargeStream(false)
 	x.circuits.Succeeded(x.model().Name, x.usesOwnProviderKey(), x.latencyMs(), x.now)
 	x.refuse(fault.Blocked, x.blocked(x.streamFindings()))
-}
-
-// streamFindings are the findings of a stream by rule.
-func (x *exchange) streamFindings() (found []inspect.Finding) {
-	for i := range x.s.govern.live.Reports {
-		found = append(found, x.streamFinding(&x.s.govern.live.Reports[i]))
-	}
-	return found
-}
-
-func (x *exchange) streamFinding(r *live.Report) inspect.Finding {
-	action := x.guard().check.Policy.Action(governor.Output, r.Rule)
-	return inspect.Finding{Rule: r.Rule, Action: action, Path: r.Path, Start: int(r.Start), End: int(r.End)}
 }

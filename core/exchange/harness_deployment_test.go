@@ -6,7 +6,7 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/core/keys"
-	"github.com/postern-ai/postern/internal/pricelists"
+	"github.com/postern-ai/postern/test/pricelists"
 )
 
 // noon is November 21, 2026, 12:00 UTC, the arrival time of requests.

@@ -14,10 +14,10 @@ import (
 func (h *host) reply(a *abi.Action) (abi.Event, bool) {
 	switch a.Kind {
 	case abi.ActionReadBody:
-		h.buffers[a.Buffer] = []byte(h.body)
+		h.Buffers.Keep(a.Buffer, []byte(h.body))
 		return abi.Event{Kind: abi.EventBody, Data: []byte(h.body)}, true
 	case abi.ActionSupply:
-		return abi.Event{Kind: abi.EventSupplied, Data: h.buffers[a.Buffer]}, true
+		return abi.Event{Kind: abi.EventSupplied, Data: h.Content(h, a.Buffer)}, true
 	case abi.ActionUnseal:
 		return abi.Event{Kind: abi.EventSupplied, Data: []byte("key-of-the-project")}, true
 	case abi.ActionRead, abi.ActionJoin:
@@ -140,7 +140,7 @@ func (h *host) nextFetchEvent(a *abi.Action) (abi.Event, bool) {
 	}
 	event := h.fetchEvents[0]
 	if h.fetchEvents = h.fetchEvents[1:]; event.Kind == abi.EventResponse {
-		h.buffers[a.Buffer] = event.Data
+		h.Buffers.Keep(a.Buffer, event.Data)
 	}
 	return event, true
 }

@@ -38,17 +38,7 @@ func (h *host) last(kind abi.ActionKind) *abi.Action {
 }
 
 // bodyText is a body with the content of its buffers.
-func (h *host) bodyText(parts []abi.Part) string {
-	var text []byte
-	for _, p := range parts {
-		if p.Buffer != 0 {
-			text = append(text, h.buffers[p.Buffer]...)
-		} else {
-			text = append(text, p.Data...)
-		}
-	}
-	return string(text)
-}
+func (h *host) bodyText(parts []abi.Part) string { return string(h.Join(h, parts)) }
 
 // responseBody is the body of the caller's response.
 func (h *host) responseBody() string {

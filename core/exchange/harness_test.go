@@ -10,6 +10,7 @@ import (
 	"github.com/postern-ai/postern/core/exchange"
 	"github.com/postern-ai/postern/core/keymeter"
 	"github.com/postern-ai/postern/core/ledger"
+	"github.com/postern-ai/postern/test/interpreter"
 )
 
 // request is a caller's request, and the replies that the host gives to its actions. The zero value is a POST with
@@ -45,25 +46,24 @@ type request struct {
 // host replies to one pending action at a time, the oldest first.
 type host struct {
 	*request
+	interpreter.Exchange
 	t            *testing.T
 	config       *config.Config
 	nowMs        uint64
-	state        []byte
 	shared       []byte
 	pinned       []byte
 	pending      []abi.Action
-	fetchEvents  []abi.Event // the rest of the pending fetch's events
-	fetchStarted bool        // fetchEvents is set
-	paused       bool        // the fetch is paused: only time passes
-	disconnected bool        // the client has disconnected
-	buffers      map[uint64][]byte
+	fetchEvents  []abi.Event  // the rest of the pending fetch's events
+	fetchStarted bool         // fetchEvents is set
+	paused       bool         // the fetch is paused: only time passes
+	disconnected bool         // the client has disconnected
 	actions      []abi.Action // all actions, in order
 }
 
 // run sends the request, and replies until only ticks are pending.
 func (r request) run(t *testing.T) *host {
 	t.Helper()
-	h := &host{request: &r, t: t, config: configured(t, r.overlay), nowMs: noon + r.after, buffers: map[uint64][]byte{}}
+	h := &host{request: &r, t: t, config: configured(t, r.overlay), nowMs: noon + r.after}
 	h.step(abi.Event{Kind: abi.EventRequest, Headers: h.head(), Data: []byte("0123456789abcdef")})
 	for answers := range 200 {
 		if h.disconnectAt > 0 && answers == h.disconnectAt-1 && len(h.pending) > 0 {
@@ -143,32 +143,46 @@ func (h *host) removePending(id uint64) {
 // step advances the exchange by one event and performs its actions.
 func (h *host) step(event abi.Event) {
 	h.t.Helper()
-	out := exchange.Step(h.config, &abi.StepInput{NowMs: h.nowMs, Shared: h.shared, State: h.state, Attached: h.buffers[abi.AttachedBuffer], Pinned: h.pinned, Waiting: h.waiting, Event: event})
-	if h.state = out.State; out.SharedChanged {
+	h.Step(h, &abi.StepInput{NowMs: h.nowMs, Shared: h.shared, Pinned: h.pinned, Waiting: h.waiting, Event: event})
+}
+
+func (h *host) Run(in *abi.StepInput) (abi.StepOutput, bool) {
+	return exchange.Step(h.config, in), true
+}
+
+func (h *host) Stepped(_ *abi.StepInput, out *abi.StepOutput) {
+	if out.SharedChanged {
 		h.shared = out.Shared
 	}
 	if out.PinnedChanged {
 		h.pinned = out.Pinned
 	}
 	h.actions = append(h.actions, out.Actions...)
-	for _, a := range out.Actions {
-		switch a.Kind {
-		case abi.ActionKeep:
-			h.buffers[a.Buffer] = a.Data
-		case abi.ActionAppend:
-			h.buffers[a.Buffer] = append(slices.Clone(h.buffers[a.Buffer]), a.Data...)
-		case abi.ActionCancel:
-			h.removePending(a.ID)
-			h.paused = h.paused && h.fetchPending()
-		case abi.ActionPause, abi.ActionResume:
-			h.paused = a.Kind == abi.ActionPause
-		default:
-			if a.Kind == abi.ActionFetch {
-				h.fetchEvents, h.fetchStarted, h.paused = nil, false, false
-			}
-			if a.ID != 0 {
-				h.pending = append(h.pending, a)
-			}
-		}
+}
+
+func (h *host) Start(a *abi.Action) {
+	if a.Kind == abi.ActionFetch {
+		h.fetchEvents, h.fetchStarted, h.paused = nil, false, false
+	}
+	if a.ID != 0 {
+		h.pending = append(h.pending, *a)
 	}
 }
+
+func (h *host) Outstanding(id uint64) bool {
+	return slices.ContainsFunc(h.pending, func(a abi.Action) bool { return a.ID == id })
+}
+
+func (h *host) Cancel(id uint64) {
+	h.removePending(id)
+	h.paused = h.paused && h.fetchPending()
+}
+
+func (h *host) Pause(a *abi.Action)                { h.paused = a.Kind == abi.ActionPause }
+func (h *host) Violate(format string, args ...any) { h.t.Errorf(format, args...) }
+
+// The tests look at all actions afterward.
+func (h *host) Sees(*abi.Action) bool      { return true }
+func (h *host) Write(*abi.Action, []byte)  {}
+func (h *host) Answer(*abi.Action, []byte) {}
+func (h *host) Note(*abi.Action)           {}

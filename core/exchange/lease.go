@@ -2,29 +2,9 @@ package exchange
 
 import (
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/exchange/cached"
 	"github.com/postern-ai/postern/core/keymeter"
 	"github.com/postern-ai/postern/core/lease"
-)
-
-// leased is the exchange's part in the lease of its key at this isolate.
-type leased struct {
-	pinned bool          // the key's entry is pinned
-	taken  bool          // the request was admitted by the lease
-	asked  uint64        // ID of the lease that the admission asks for; 0: none
-	sent   lease.Sending // of the outstanding report
-}
-
-func (l *leased) fields(f *abi.Fields) {
-	f.Flags(&l.pinned, &l.taken)
-	f.Uint(&l.asked)
-	l.sent.Fields(f)
-}
-
-// IDs of the keeper's actions. They do not depend on the exchange's phase: an exchange keeps the lease beside its own
-// work, and after it.
-const (
-	idLeaseTimer  = 6000
-	idLeaseReport = 6001
 )
 
 // pinLease pins the entry of the key, from the next step on, if the key's plan lends.
@@ -55,7 +35,7 @@ func (x *exchange) saveEntry() { x.out.PinnedChanged = true }
 func (x *exchange) keeperID() uint64 { return max(1, hashText(x.s.requestID)) }
 
 // hashText is FNV-1a.
-func hashText(text string) uint64 { return checksum([]byte(text)) }
+func hashText(text string) uint64 { return cached.Checksum([]byte(text)) }
 
 // takeLease admits the request by the lease of its key. It returns false if the meter must decide: also on requests with
 // an Idempotency-Key, whose record the meter has, and on those with violations, which it stores with the admission.
@@ -197,62 +177,10 @@ func (x *exchange) reportLease(urgent bool) {
 	}
 }
 
-// onLease takes an event of the keeper.
-func (x *exchange) onLease() {
-	if x.event.ID == idLeaseReport {
-		x.onLeaseReport()
-		return
-	}
-	e := x.entry()
-	duty := e.Wake(x.now, x.keeperID())
-	x.saveEntry()
-	switch duty {
-	case lease.Send:
-		x.reportLease(false)
-		if !x.pending(idLeaseReport) {
-			x.sleepAsKeeper()
-		}
-	case lease.Sleep:
-		x.sleepAsKeeper()
-	}
-}
-
-// onLeaseReport takes the meter's reply to a report.
-func (x *exchange) onLeaseReport() {
-	e := x.entry()
-	reply, err := keymeter.DecodeReportReply(x.event.Data)
-	if x.event.Code != abi.OutcomeOK || err != nil {
-		e.Failed(x.s.leased.sent)
-	} else {
-		e.Confirmed(x.now, x.s.leased.sent, &reply)
-	}
-	x.staysKeeper(e)
-	if x.s.phase == phaseStream && x.s.stream.withheld.waiting {
-		x.requestExtension() // the meter may have the reservation now
-	}
-}
-
-// extendLease raises the reservation of a stream that was admitted by a lease. It returns false if the meter must do it: it
-// has the reservation. Until it has, the stream asks again.
-func (x *exchange) extendLease() bool {
-	s := &x.s
-	e := x.entry()
-	if e == nil || !s.leased.taken {
-		return false
-	}
-	ext := &s.stream.extension
-	standing, done := e.Extend(x.now, s.requestID, ext.total)
-	switch {
-	case done:
-		s.admission.reserved, ext.total = ext.total, 0
-		x.saveEntry()
-		x.extended()
-		return true
-	case standing == lease.Registered:
-		return false
-	case standing == lease.Unregistered:
-		x.reportLease(true)
-	}
-	x.notExtended()
-	return true
-}
+// The states of the keeper.
+const (
+	leaseIdle      sideState = iota
+	leaseAsleep              // until the end of the interval
+	leaseReporting           // waiting for the meter's reply to a report
+	leaseBoth
+)

@@ -8,48 +8,35 @@ import (
 	"github.com/postern-ai/postern/core/provider/mock"
 )
 
-// mockTarget advances to the first target that the key may use. In test mode, the mock responds under that
-// target's name.
-func (x *exchange) mockTarget() {
-	s := &x.s
-	for int(s.orderIndex) < len(s.order)-1 && !x.current().Allowed {
-		s.orderIndex++
-	}
-}
-
-// startMock gets the body for the built-in mock, which responds instead of a provider.
-func (x *exchange) startMock() {
-	if !x.testMode() {
-		x.s.lastTarget = uint64(x.currentIndex()) + 1
-	}
-	x.enter(phaseMock)
-	x.await(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: x.requestBuffer()})
-}
-
 // onMockBody responds to the request with the mock.
-func (x *exchange) onMockBody() {
-	s := &x.s
-	if s.endpoint == endpointEmbeddings {
-		x.mockEmbeddings(x.event.Data)
-		return
-	}
-	request := x.reparse(x.event.Data)
+func (x *exchange) onMockBody() { x.endpoint.calls.mock(x, x.event.Data) }
+
+func (x *exchange) mockCompletion(body []byte) {
+	request := x.reparse(body)
 	r := mock.Answer(&request)
-	u := chat.Usage{Input: s.request.promptTokens, Output: x.estimate(responseTokens(&r)).Output, Reported: true}
-	if s.request.maxTokens > 0 {
-		u.Output = min(u.Output, s.request.maxTokens)
+	x.answerMock(&r)
+}
+
+// answerMock sends the mock's response.
+//
+//go:noinline
+func (x *exchange) answerMock(r *chat.Response) {
+	s := &x.s
+	u := chat.Usage{Input: s.request.PromptTokens, Output: x.estimate(responseTokens(r)).Output, Reported: true}
+	if s.request.MaxTokens > 0 {
+		u.Output = min(u.Output, s.request.MaxTokens)
 	}
-	if _, ok := x.checkAnswer(&r, nil); !ok {
+	if _, ok := x.checkAnswer(r, nil); !ok {
 		return
 	}
 	x.charge(&u, 0)
-	a := x.answer(complete(&r))
+	a := x.answer(complete(r))
 	a.provider = mockProvider
 	if x.streams() && (s.stream.opened || x.config.Routing.MockPauseMs > 0) {
-		x.streamMock(a, &r)
+		x.streamMock(a, r)
 		return
 	}
-	x.respondAnswer(a, &r, nil)
+	x.respondAnswer(a, r, nil)
 }
 
 const (
@@ -59,53 +46,6 @@ const (
 	// wordBytes is the approximate text length of one mock event.
 	wordBytes = 6
 )
-
-// streamMock sends the mock's response in pieces, as a provider would. The pieces wait in host buffers. The
-// exchange settles and caches the response first: it is free and can no longer fail.
-func (x *exchange) streamMock(a *answer, r *chat.Response) {
-	s := &x.s
-	m := x.meta(a)
-	stored := storedDeltas(r)
-	x.restoreResponse(r)
-	pieces := x.streamPieces(r, &m)
-	for i, piece := range pieces {
-		x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferPieces + uint64(i), Data: piece})
-	}
-	s.pieces.count = uint64(len(pieces))
-	if s.idempotency == "" {
-		x.openMockStream(a)
-	}
-	settle := x.settlement(keymeter.Served, a.model, 200)
-	s.hit.provider, s.hit.model = a.provider, a.model
-	if s.idempotency == "" {
-		x.settle(&settle)
-	} else {
-		x.keepReplay(&settle, 200, x.answerHeaders(a), x.encodeAnswer(r, &m))
-		x.keepAnswer(&settle, 0)
-	}
-	x.store(a, false, stored)
-	x.landAnswer(a, false, stored)
-	if s.idempotency == "" {
-		x.startMockStream()
-	}
-}
-
-// openMockStream sends the head of the stream. A keep-alive comment during an earlier target's silence may have sent it.
-func (x *exchange) openMockStream(a *answer) {
-	s := &x.s
-	if s.stream.opened {
-		return
-	}
-	s.responded, s.stream.opened = true, true
-	m := x.meta(a)
-	trapEvent := x.family().StreamError(nil, &api.State{Started: true}, x.trapError(), &m)
-	x.do(abi.Action{Kind: abi.ActionOpen, Code: 200, Headers: x.allHeaders(x.answerHeaders(a)), Data: trapEvent})
-}
-
-func (x *exchange) startMockStream() {
-	x.log(200, "")
-	x.sendMockPiece()
-}
 
 // streamPieces encodes all events of a stream in at most maxPieces pieces.
 func (x *exchange) streamPieces(r *chat.Response, m *api.Meta) (pieces [][]byte) {
@@ -127,23 +67,25 @@ func (x *exchange) streamPieces(r *chat.Response, m *api.Meta) (pieces [][]byte)
 	return append(pieces, f.End(nil, &state, r, m))
 }
 
-// sendMockPiece sends the next piece and starts the pause after it.
-func (x *exchange) sendMockPiece() {
-	p := &x.s.pieces
-	for pause := x.config.Routing.MockPauseMs; p.next < p.count; {
-		x.do(abi.Action{Kind: abi.ActionSend, Body: []abi.Part{{Buffer: bufferPieces + p.next}}})
-		if p.next++; p.next < p.count && pause > 0 {
-			x.enter(phasePacing)
-			x.await(abi.Action{Kind: abi.ActionWait, ID: idTimer, KeepMs: pause})
-			return
-		}
-	}
-	x.do(abi.Action{Kind: abi.ActionClose})
-	x.end()
-}
-
 // abandonMock ends a mock's stream after a disconnect.
 func (x *exchange) abandonMock() {
 	x.s.disconnected = true
 	x.end()
+}
+
+// streamMock sends the mock's response in pieces, as a provider would. The pieces wait in host buffers. The
+// exchange settles and caches the response first: it is free and can no longer fail.
+func (x *exchange) streamMock(a *answer, whole *chat.Response) {
+	m := x.meta(a)
+	r := response{answer: a, outcome: keymeter.Served, entry: storedDeltas(whole)}
+	x.restoreResponse(whole)
+	pieces := x.streamPieces(whole, &m)
+	for i, piece := range pieces {
+		x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferPieces + uint64(i), Data: piece})
+	}
+	x.s.pieces.count = uint64(len(pieces))
+	if x.s.idempotency != "" {
+		r.repeat = x.encodeAnswer(whole, &m)
+	}
+	x.served(&r)
 }

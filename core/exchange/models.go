@@ -5,20 +5,15 @@ import (
 
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/api"
-	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/fault"
-	"github.com/postern-ai/postern/core/jsontext"
 	"github.com/postern-ai/postern/core/policy"
 )
 
-// modelsCreated is the creation date of every model, because the dialects require one and the catalog has none.
-const modelsCreated = "2026-01-01T00:00:00Z"
-
-// models answers GET /v1/models with all models that the key may use, and GET /v1/models/{id} with one of them.
+// serveModels answers GET /v1/models with all models that the key may use, and GET /v1/models/{id} with one of them.
 // The format is OpenAI's, or Anthropic's if the request has an anthropic-version header.
-func (x *exchange) models() {
+func (x *exchange) serveModels() {
 	if x.s.record.Policy == 0 {
 		x.respondModels(nil)
 		return
@@ -36,40 +31,20 @@ func (x *exchange) onModelsPolicy() {
 
 func (x *exchange) respondModels(p *doc.Policy) {
 	v := x.view(p)
-	b := jsontext.Builder{B: make([]byte, 0, 8192)}
-	if x.s.endpoint == endpointModel {
-		x.respondModel(&b, v)
+	if x.s.variable != "" {
+		x.respondModel(v)
 		return
 	}
-	b.Open('{')
-	if x.s.dialect == chat.OpenAI {
-		b.Member("object", `"list"`)
-	}
-	b.Key("data")
-	b.Open('[')
+	var list []api.Listed
 	v.Names(func(name string, m *config.Model) bool {
-		x.modelEntry(&b, name, m)
+		list = append(list, modelEntry(name, m))
 		return true
 	})
-	b.Close(']')
-	if x.s.dialect == chat.Anthropic {
-		b.Member("has_more", "false")
-		b.Member("first_id", "null")
-		b.Member("last_id", "null")
-	}
-	b.Close('}')
-	x.respondJSON(b.B)
+	x.respondJSON(x.family().Models.Append(make([]byte, 0, 8192), list))
 }
 
-// respondJSON sends a JSON body, logs and ends the exchange.
-func (x *exchange) respondJSON(body []byte) {
-	x.respond(200, []abi.Header{{Name: "content-type", Value: "application/json"}}, []abi.Part{{Data: body}})
-	x.log(200, "")
-	x.end()
-}
-
-func (x *exchange) respondModel(b *jsontext.Builder, v *policy.View) {
-	name := x.s.query
+func (x *exchange) respondModel(v *policy.View) {
+	name := x.s.variable
 	if !v.Usable(name) {
 		x.refuseModel(name, v)
 		return
@@ -78,8 +53,8 @@ func (x *exchange) respondModel(b *jsontext.Builder, v *policy.View) {
 	if x.config.Tier(name) != nil {
 		m = nil
 	}
-	x.modelEntry(b, name, m)
-	x.respondJSON(b.B)
+	entry := modelEntry(name, m)
+	x.respondJSON(x.family().Models.Entry(nil, &entry))
 }
 
 // refuseModel explains why GET /v1/models/{model} does not have a model.
@@ -94,7 +69,7 @@ func (x *exchange) refuseModel(name string, v *policy.View) {
 	default:
 		f = fault.ModelForbidden
 		var reason string
-		reason, advised = forbiddenBecause(targets, x.config.Tier(name))
+		reason, advised = policy.ForbiddenBecause(targets, x.config.Tier(name))
 		message += reason
 	}
 	if !advised {
@@ -106,26 +81,10 @@ func (x *exchange) refuseModel(name string, v *policy.View) {
 	x.refuse(f, refusal{details: []fault.Detail{{Field: "model", Message: message}}})
 }
 
-// modelEntry encodes one model, or a tier if m is nil.
-func (x *exchange) modelEntry(b *jsontext.Builder, name string, m *config.Model) {
-	ownedBy := "postern"
-	if m != nil {
-		ownedBy = m.Provider.Name
+// modelEntry is one model, or a tier if m is nil.
+func modelEntry(name string, m *config.Model) api.Listed {
+	if m == nil {
+		return api.Listed{Name: name, OwnedBy: "postern"}
 	}
-	b.Open('{')
-	b.Key("id")
-	b.String(name)
-	if x.s.dialect == chat.Anthropic {
-		b.Member("type", `"model"`)
-		b.Key("display_name")
-		b.String(name)
-		b.Key("created_at")
-		b.String(modelsCreated)
-	} else {
-		b.Member("object", `"model"`)
-		b.Member("created", "1767225600")
-		b.Key("owned_by")
-		b.String(ownedBy)
-	}
-	b.Close('}')
+	return api.Listed{Name: name, OwnedBy: m.Provider.Name}
 }

@@ -12,16 +12,6 @@ type Fetch struct {
 	Stream          bool // the caller asked for a stream
 }
 
-// Purpose is what a fetch is for.
-type Purpose uint8
-
-const (
-	ForChat Purpose = iota
-	ForEmbeddings
-	ForCount      // counts the tokens of a request
-	ForClassifier // asks the project's classifier about a request
-)
-
 // DescribeFetch describes the fetch that a step has requested: id is the action's, state is the exchange's after that step.
 // ok is false if it requested no such fetch under this configuration.
 func DescribeFetch(cfg *config.Config, id uint64, state []byte) (f Fetch, ok bool) {
@@ -31,6 +21,7 @@ func DescribeFetch(cfg *config.Config, id uint64, state []byte) (f Fetch, ok boo
 	if r.End() != nil {
 		return f, false
 	}
+	x.endpoint = &endpoints[x.s.endpoint]
 	f.Stream = x.s.request.stream
 	if id == idClassify {
 		f.Purpose = ForClassifier
@@ -43,12 +34,7 @@ func DescribeFetch(cfg *config.Config, id uint64, state []byte) (f Fetch, ok boo
 	if id != idFetch || target == 0 || target > uint64(len(x.targets())) {
 		return f, false
 	}
-	switch x.s.endpoint {
-	case endpointEmbeddings:
-		f.Purpose = ForEmbeddings
-	case endpointCount:
-		f.Purpose = ForCount
-	}
+	f.Purpose = x.endpoint.calls.purpose
 	m := x.targets()[target-1].Model
 	f.Provider, f.Model = m.Provider.Name, m.Name
 	return f, true

@@ -36,7 +36,7 @@ func TestProviderErrorDetails(t *testing.T) {
 	contains(t, "OpenAI response to a 400", h.responseBody(), `"message":"no such thing"`)
 	h = failingProvider(t, "/v1/chat/completions", openaiRequest, 500, `"no room"`)
 	equal(t, "status", h.status(), 502)
-	contains(t, "OpenAI response to a 500", h.responseBody(), `"message":"Provider error"`)
+	contains(t, "OpenAI response to a 500", h.responseBody(), `"message":"Provider error: provider openai returned 500"`)
 }
 
 func TestProviderMessageWithSecretsIsHidden(t *testing.T) {
@@ -68,6 +68,24 @@ func TestProviderMessageIsHiddenWithAProjectKey(t *testing.T) {
 		t.Errorf("the provider's message is shown: %s", h.responseBody())
 	}
 	equal(t, "key of the fetch", headerValue(h.one(abi.ActionFetch).Headers, "authorization"), "Bearer key-of-the-project")
+}
+
+// TestUnreadyTarget: an error about a target without credentials names the remedy.
+func TestUnreadyTarget(t *testing.T) {
+	const overlay = `{"providers":[
+		{"name":"keyed","wire":"openai","baseUrl":"https://keyed.test/v1","keyEnv":"KEYED"},
+		{"name":"homeless","wire":"openai","baseUrl":"https://{HOST}/v1","settings":{"HOST":{"env":"HOST"}}}],
+	"models":[
+		{"name":"lock","provider":"keyed","input":"1","output":"1","source":"made up","date":"2026-11"},
+		{"name":"nomad","provider":"homeless","input":"1","output":"1","source":"made up","date":"2026-11"}]}`
+	for model, message := range map[string]string{
+		"lock":  "lock cannot be used: provider keyed has no credentials; set KEYED or store a provider key in the project",
+		"nomad": "nomad cannot be used: provider homeless is not configured; set HOST",
+	} {
+		h := request{path: "/v1/chat/completions", body: completion(model), overlay: overlay}.run(t)
+		equal(t, "status", h.status(), 503)
+		contains(t, "response", h.responseBody(), message)
+	}
 }
 
 func TestUnknownModelSuggestsAlternatives(t *testing.T) {

@@ -5,10 +5,10 @@ import (
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/core/doc"
+	"github.com/postern-ai/postern/core/exchange/bill"
 	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/keymeter"
 	"github.com/postern-ai/postern/core/lease"
-	"github.com/postern-ai/postern/core/ledger"
 	"github.com/postern-ai/postern/core/policy"
 	"github.com/postern-ai/postern/core/route"
 )
@@ -46,6 +46,7 @@ type state struct {
 	keyHash   string
 	address   string
 	query     string
+	variable  string // what the {variable} of the endpoint's path stands for
 
 	disconnected bool // the client has closed the connection
 	responded    bool // the caller has the response, or its head
@@ -55,7 +56,7 @@ type state struct {
 	encoded    []byte // record, as it was received
 
 	bodyDone           bool
-	rejected           string // code of the fault to return once the request is admitted; its body is in bufferError
+	rejected           fault.Fault // the fault to return once the request is admitted; its body is in bufferError
 	cacheControl       cacheControl
 	invalidIdempotency uint64 // length of the caller's malformed Idempotency-Key; 0: it is valid or absent
 	idempotency        string // hash of the caller's Idempotency-Key
@@ -87,7 +88,7 @@ type state struct {
 	imposedMaxTokens uint64 // max tokens that the gateway set for the current attempt; 0: none
 	dropped          string // names of the parameters that the current target does not get
 	attemptResults   string // outcomes of the attempts, for x-postern-attempts
-	spent            spent
+	spent            bill.Spent
 	stream           stream
 	pieces           pieces
 
@@ -99,21 +100,16 @@ type state struct {
 
 // request is the part of the parsed body that later steps need.
 type request struct {
+	bill.Order
 	model        string // a tier or a model name in the catalog
 	stream       bool
 	includeUsage bool
 	json         bool // the text must be JSON; if it is not, the request is repeated once
 	base64       bool // embeddings are returned as base64
-	maxTokens    uint64
-	n            uint64
-	promptTokens uint64 // estimated
-	unseenTokens uint64 // reserved for input of unknown length: documents by URL, file IDs, searches
-	thinking     uint64 // the reasoning budget in tokens: the caller's, or a typical one
 	params       chat.Params
 	defaulted    chat.Params  // params that the gateway added; the caller did not set them
 	foreign      fault.Detail // see api.Parser.Foreign
 	unknown      string       // names of the members that are not forwarded
-	bought       bought
 }
 
 type cacheControl struct {
@@ -126,24 +122,6 @@ type hit struct {
 	found           bool
 	provider, model string
 	promoteMs       uint64 // the response is to be stored in KV too, for this long; 0: it is not
-}
-
-// budgetRequest is the state of a request to the Ledger for more budget: the shortfall, and the result.
-type budgetRequest struct {
-	need  ledger.Grant // Key is left empty here; callGrant fills in the exchange's key
-	grant keymeter.Grant
-	final bool // the Ledger has no more than the grant
-	// unreachable: a meter could not be recalled, or its batches could not be delivered. The budget is then not
-	// known to be exhausted.
-	unreachable bool
-	// spent: the shortfall is spent, not reserved by other keys, so a retry before the next period fails too.
-	spent bool
-	// recalled: a meter returned budget in this pass over the meters with idle slices. Another key may have taken
-	// it, so that another pass is useful.
-	recalled bool
-	passes   uint64 // repeated passes
-	lentMs   uint64 // the time until budget that meters have lent may be free again; 0: they have lent none
-	waits    uint64 // for lent budget
 }
 
 // admission is the state of the admission by the key's meter. Amounts are in picodollars.
@@ -159,22 +137,6 @@ type admission struct {
 	windows   []keymeter.Window
 }
 
-// spent is the total cost of all attempts so far, including failed ones, and its split by target.
-type spent struct {
-	usage     chat.Usage
-	costPico  int64
-	estimated bool
-	charges   []charge
-}
-
-// charge is the usage and cost of the attempts at one target.
-type charge struct {
-	target    uint64
-	usage     chat.Usage
-	costPico  int64
-	estimated bool
-}
-
 // pieces is the progress of a mock's stream: the next buffer to send, and the number of buffers.
 type pieces struct{ next, count uint64 }
 
@@ -184,9 +146,13 @@ type times struct{ admitStart, admit, upstreamStart, upstream uint64 }
 // exchange is the data of one step: its input, the decoded state and the output.
 type exchange struct {
 	config      *config.Config
+	proceeds    bool     // the handler is done, and the request proceeds with what it has (proceed)
+	mayEnter    phaseSet // that this step's handler may enter
 	now         uint64
 	event       *abi.Event
 	s           state
+	endpoint    *endpoint  // the row of s.endpoint
+	rows        []endpoint // the endpoint table: a function in the table cannot name it
 	circuits    route.Circuits
 	out         abi.StepOutput
 	waiting     uint64          // StepInput.Waiting
@@ -226,11 +192,12 @@ func (s *state) fields(f *abi.Fields, models []config.Model) {
 	f.String(&s.keyHash)
 	f.String(&s.address)
 	f.String(&s.query)
+	f.String(&s.variable)
 	f.Flags(&s.disconnected, &s.responded, &s.haveRecord, &s.bodyDone, &s.jsonRetried, &s.cacheControl.noStore, &s.cacheControl.noCache,
 		&s.strict, &s.hit.found, &s.rerun)
 	s.idempotencyFields(f)
 	s.recordField(f)
-	f.String(&s.rejected)
+	abi.Enum(f, &s.rejected)
 	f.Uint(&s.cacheControl.maxAge)
 	s.request.fields(f)
 	f.String(&s.cacheKey)
@@ -287,57 +254,20 @@ func (s *state) attemptFields(f *abi.Fields) {
 	f.Uint(&s.imposedMaxTokens)
 	f.String(&s.dropped)
 	f.String(&s.attemptResults)
-	s.spent.fields(f)
+	s.spent.Fields(f)
 	f.Uint(&s.pieces.next)
 	f.Uint(&s.pieces.count)
-}
-
-func (s *spent) fields(f *abi.Fields) {
-	if !f.Group(len(s.charges) > 0 || s.costPico != 0 || s.estimated || s.usage != chat.Usage{}) {
-		return
-	}
-	s.usage.Fields(f)
-	f.Int(&s.costPico)
-	f.Bool(&s.estimated)
-	abi.List(f, &s.charges, func(f *abi.Fields, c *charge) {
-		f.Uint(&c.target)
-		c.usage.Fields(f)
-		f.Int(&c.costPico)
-		f.Bool(&c.estimated)
-	})
 }
 
 func (q *request) fields(f *abi.Fields) {
 	f.String(&q.model)
 	f.Flags(&q.stream, &q.includeUsage, &q.json, &q.base64)
-	f.Uint(&q.maxTokens)
-	f.Uint(&q.n)
-	f.Uint(&q.promptTokens)
-	f.Uint(&q.unseenTokens)
-	f.Uint(&q.thinking)
+	q.Order.Fields(f)
 	f.Uint((*uint64)(&q.params))
 	f.Uint((*uint64)(&q.defaulted))
 	f.String(&q.foreign.Field)
 	f.String(&q.foreign.Message)
 	f.String(&q.unknown)
-	q.bought.fields(f)
-}
-
-func (b *budgetRequest) fields(f *abi.Fields) {
-	if !f.Group(*b != budgetRequest{}) {
-		return
-	}
-	f.Uint((*uint64)(&b.need.Period))
-	f.Uint(&b.need.Epoch)
-	f.Int(&b.need.HeldPico)
-	f.Int(&b.need.NeedPico)
-	f.Int(&b.need.LeastPico)
-	f.String(&b.need.After)
-	b.grant.Fields(f)
-	f.Flags(&b.final, &b.unreachable, &b.spent, &b.recalled)
-	f.Uint(&b.passes)
-	f.Uint(&b.lentMs)
-	f.Uint(&b.waits)
 }
 
 func (a *admission) fields(f *abi.Fields) {
@@ -357,36 +287,3 @@ func (t *times) fields(f *abi.Fields) {
 	f.Uint(&t.upstreamStart)
 	f.Uint(&t.upstream)
 }
-
-// fields encodes or decodes a stream. A stream that has not begun is a single zero.
-func (s *stream) fields(f *abi.Fields) {
-	begun := s.headReceived || s.opened || s.forOthers
-	if f.Bool(&begun); !begun {
-		return
-	}
-	f.Flags(&s.headReceived, &s.opened, &s.hasContent, &s.committed, &s.sentSinceTick, &s.endMarkSeen, &s.passThrough, &s.parser.Begun, &s.forOthers)
-	f.Bytes(&s.parser.Rest)
-	s.wire.Fields(f)
-	s.api.Fields(f)
-	abi.Enum(f, &s.finish)
-	s.usage.Fields(f)
-	f.Uint(&s.units)
-	f.Uint(&s.least)
-	f.Bytes(&s.held)
-	f.Uint(&s.deltaBytes)
-	s.extension.fields(f)
-	s.withheld.fields(f)
-	f.Uint(&s.firstContentMs)
-}
-
-// random returns the next number of the exchange's random sequence (splitmix64).
-func (x *exchange) random() uint64 {
-	x.s.seed += 0x9e3779b97f4a7c15
-	z := x.s.seed
-	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-	z = (z ^ z>>27) * 0x94d049bb133111eb
-	return z ^ z>>31
-}
-
-// since returns the milliseconds since an instant, or 0 if the clock went back.
-func (x *exchange) since(ms uint64) uint64 { return x.now - min(x.now, ms) }

@@ -50,6 +50,13 @@ func TestStreamWithFinishReasonNeedsNoEndMark(t *testing.T) {
 	equal(t, "Estimated", onlySettlement(t, h).Estimated, false)
 }
 
+// TestStreamWithoutContent: an end mark alone is not a response, a finish reason is.
+func TestStreamWithoutContent(t *testing.T) {
+	h := runStream(t, "data: [DONE]\n\n")
+	contains(t, "response to an end mark", h.responseBody(), `"code":"provider_invalid_response"`)
+	contains(t, "stream with a finish reason", runStream(t, finish+"data: [DONE]\n\n").sentText(), `"finish_reason":"stop"`, "data: [DONE]")
+}
+
 func TestStreamUsageByFinishReason(t *testing.T) {
 	for reason, estimated := range map[string]bool{"stop": false, "length": false, "content_filter": true} {
 		end := strings.Replace(finish, `"stop"`, `"`+reason+`"`, 1) + "data: [DONE]\n\n"

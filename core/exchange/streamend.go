@@ -22,13 +22,6 @@ func (x *exchange) endStream() {
 	x.completeStream(nil)
 }
 
-// drain discards what the provider sends after its end mark.
-func (x *exchange) drain() {}
-
-// stopDrain cancels the fetch when the client disconnects after the response: the rest of the body is not read
-// then.
-func (x *exchange) stopDrain() { x.cancel(idFetch) }
-
 // stopStream cancels everything that a stream has in flight.
 func (x *exchange) stopStream() {
 	x.cancel(idFetch)
@@ -42,15 +35,6 @@ func (x *exchange) cancelBackground() {
 	x.cancel(idExtend)
 	x.cancel(idExtendGrant)
 	x.cancelWithin(idExtendFlush, idListEnd)
-}
-
-// latencyMs is the time from the start of the last attempt to the first content of its response.
-func (x *exchange) latencyMs() uint64 {
-	start := x.s.times.upstreamStart
-	if first := x.s.stream.firstContentMs; first >= start {
-		return first - start
-	}
-	return x.since(start)
 }
 
 // chargeStream charges a stream by the provider's usage, or by the estimated size of the output seen.
@@ -75,46 +59,6 @@ func (x *exchange) collected(encoded []byte) *chat.Response {
 	return &r
 }
 
-// completeStream sends the end of the stream with the usage, and settles. With an Idempotency-Key the response is stored
-// first. encoded is the collected deltas, or nil.
-func (x *exchange) completeStream(encoded []byte) {
-	s := &x.s
-	st := &s.stream
-	response := x.collected(encoded)
-	a := x.answer(st.finish.Complete())
-	m := x.meta(a)
-	x.openStream()
-	end := abi.Part{Data: x.streamEnd(response, &m)}
-	if s.idempotency == "" {
-		x.sendStreamEnd(end)
-	}
-	settle := x.settlement(keymeter.Served, a.model, x.streamStatus())
-	if response != nil {
-		x.store(a, false, encoded)
-	}
-	if response != nil || s.flight.began { // followers have a response that is too long to store
-		x.landAnswer(a, false, encoded)
-	}
-	s.hit.provider, s.hit.model = a.provider, a.model
-	if s.idempotency != "" {
-		x.keepStream(a, &settle, response, end.Data)
-		return
-	}
-	x.settle(&settle)
-	x.logStream()
-	x.end()
-}
-
-// keepStream stores the whole response of a stream before the end of the stream is sent.
-func (x *exchange) keepStream(a *answer, settle *keymeter.Settle, response *chat.Response, end []byte) {
-	if settle.Oversized = response == nil; response != nil {
-		m := x.meta(a)
-		x.keepReplay(settle, 200, x.answerHeaders(a), x.encodeAnswer(response, &m))
-	}
-	x.do(abi.Action{Kind: abi.ActionAppend, Buffer: bufferAnswer, Data: end}) // after what holdEnd has kept
-	x.keepAnswer(settle, bufferAnswer)
-}
-
 // streamEnd is the end of a complete stream in the caller's dialect.
 func (x *exchange) streamEnd(response *chat.Response, m *api.Meta) []byte {
 	st := &x.s.stream
@@ -125,35 +69,6 @@ func (x *exchange) streamEnd(response *chat.Response, m *api.Meta) []byte {
 		return x.passThroughEnd()
 	}
 	return x.family().End(nil, &st.api, response, m)
-}
-
-// sendStreamEnd sends the end of a complete stream. If the caller disconnected before the stream's head, that is an error
-// response, as every exchange responds once.
-func (x *exchange) sendStreamEnd(end abi.Part) {
-	st := &x.s.stream
-	if st.forOthers && !st.opened {
-		x.noteAttempt("200")
-		x.refuseWith(clientClosed, refusal{}, []abi.Part{{Data: x.errorBody(clientClosed, refusal{})}})
-		return
-	}
-	x.do(abi.Action{Kind: abi.ActionSend, Body: []abi.Part{end}})
-	x.do(abi.Action{Kind: abi.ActionClose})
-}
-
-// streamStatus is the status of a complete stream for the log.
-func (x *exchange) streamStatus() uint64 {
-	if x.s.stream.forOthers {
-		return clientClosed.Status
-	}
-	return 200
-}
-
-func (x *exchange) logStream() {
-	if status := x.streamStatus(); status != 200 {
-		x.log(status, clientClosed.Code)
-		return
-	}
-	x.log(200, "")
 }
 
 // passThroughEnd is the end of a stream whose events were forwarded unchanged. OpenAI's end mark is never
@@ -168,25 +83,13 @@ func (x *exchange) passThroughEnd() []byte {
 	return nil
 }
 
-// onStreamFault handles a stream that broke off, stalled or exceeded its time limit.
-func (x *exchange) onStreamFault() {
-	switch x.event.Code {
-	case abi.FaultFirstByte, abi.FaultIdle, abi.FaultTotal:
-		x.breakStream(fault.ProviderTimeout)
-	case abi.FaultCut, abi.FaultClosing:
-		x.breakStream(fault.ShuttingDown)
-	default:
-		x.breakStream(fault.ProviderAnswer)
-	}
-}
-
 // breakStream ends the attempt after a stream failure. If the caller has seen nothing but comments, it falls back
 // to the next target. Otherwise the caller gets an error event, and the output sent so far is charged.
 func (x *exchange) breakStream(f fault.Fault) {
 	s := &x.s
 	x.stopStream()
-	x.noteAttempt(f.Code)
-	if f != fault.ShuttingDown {
+	x.noteAttempt(f.Code())
+	if f.Breaks() {
 		x.circuits.Failed(&x.config.Routing, x.model().Name, x.now)
 	}
 	if f != fault.ProviderError || s.stream.hasContent {
@@ -196,15 +99,27 @@ func (x *exchange) breakStream(f fault.Fault) {
 		x.refuseShuttingDown()
 		return
 	}
+	r := x.streamFailure(f)
 	if s.stream.committed {
-		x.refuse(f, refusal{})
+		x.refuse(f, r)
 		return
 	}
 	if s.stream.deltaBytes > 0 {
 		x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferDeltas}) // the next attempt starts with an empty buffer
 	}
 	s.stream = stream{opened: s.stream.opened}
-	x.next(f, refusal{})
+	x.next(f, r)
+}
+
+// streamFailure tells what the provider did in a stream that ends with f, unless the text of f tells it.
+func (x *exchange) streamFailure(f fault.Fault) refusal {
+	switch f {
+	case fault.ProviderError:
+		return x.providerDid("reported an error in its stream")
+	case fault.ProviderAnswer:
+		return x.providerDid("sent a stream that ended early or cannot be read")
+	}
+	return refusal{}
 }
 
 // abandonStream cuts a stream because the client has disconnected, and settles the output seen so far.
@@ -212,9 +127,53 @@ func (x *exchange) abandonStream() {
 	x.s.disconnected = true
 	x.stopStream()
 	x.chargeStream(false)
+	x.refuseClosed()
+}
+
+// cutStream ends a stream for money. The delivered part is charged, and no other target is tried.
+func (x *exchange) cutStream(f fault.Fault, r refusal) {
 	if !x.s.stream.opened {
-		x.refuse(clientClosed, refusal{})
+		x.noteAttempt("200")
+	}
+	x.stopStream()
+	x.chargeStream(false)
+	x.refuse(f, r)
+}
+
+// leaveStream handles the disconnect of a stream's caller. The stream is cut, unless others follow it. The tick then
+// watches whether they still do.
+func (x *exchange) leaveStream() {
+	if !x.heldUp() {
+		x.abandonStream()
 		return
 	}
-	x.settlePartial(clientClosed)
+	x.s.disconnected, x.s.stream.forOthers = true, true
+	if !x.pending(idTick) {
+		x.startTicking()
+	}
+}
+
+// deserted cuts a stream that continued for its followers when the last one is gone. It returns false for any other stream.
+func (x *exchange) deserted() bool {
+	if !x.s.stream.forOthers || x.heldUp() {
+		return false
+	}
+	x.abandonStream()
+	return true
+}
+
+// completeStream ends a complete stream with the usage. encoded is the collected deltas, or nil.
+func (x *exchange) completeStream(encoded []byte) {
+	whole := x.collected(encoded)
+	a := x.answer(x.s.stream.finish.Complete())
+	m := x.meta(a)
+	x.openStream()
+	r := response{answer: a, outcome: keymeter.Served, body: abi.Part{Data: x.streamEnd(whole, &m)}}
+	if whole != nil {
+		r.entry = encoded
+		if x.s.idempotency != "" {
+			r.repeat = x.encodeAnswer(whole, &m)
+		}
+	}
+	x.served(&r)
 }

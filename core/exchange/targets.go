@@ -1,48 +1,24 @@
 package exchange
 
 import (
+	"strings"
+
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/core/doc"
-	"github.com/postern-ai/postern/core/keys"
+	"github.com/postern-ai/postern/core/exchange/bill"
+	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/policy"
-	"github.com/postern-ai/postern/core/provider"
 )
-
-// testMode reports whether the key is a development key. The mock answers all of its requests, for any model and
-// free of charge.
-func (x *exchange) testMode() bool { return x.s.record.Environment == keys.Development }
-
-// tier is the requested tier, or nil if the request names a model.
-func (x *exchange) tier() *config.Tier { return x.config.Tier(x.s.request.model) }
-
-// targets are the targets of the requested name, with what the key and its project allow.
-func (x *exchange) targets() []policy.Target {
-	if x.targetsMemo == nil {
-		v := policy.View{Config: x.config, Key: x.s.record.Models, Development: x.testMode()}
-		x.targetsMemo = v.SelectedTargets(&x.s.selection, x.s.request.model)
-	}
-	return x.targetsMemo
-}
-
-// allowsAny reports whether the key and its project allow at least one target.
-func (x *exchange) allowsAny() bool {
-	for _, t := range x.targets() {
-		if t.Allowed {
-			return true
-		}
-	}
-	return false
-}
 
 // orderTargets returns the indexes of the targets in the order to try them, by the route's strategy.
 func (x *exchange) orderTargets() []byte {
 	s := &x.s
 	q := &s.request
-	u := chat.Usage{Input: q.promptTokens, Output: q.maxTokens, Extras: &chat.Extras{Terms: q.bought.terms}}
-	if q.maxTokens == 0 {
-		u.Output = initialStreamTokens
+	u := chat.Usage{Input: q.PromptTokens, Output: q.MaxTokens, Extras: &chat.Extras{Terms: q.Bought.Terms}}
+	if q.MaxTokens == 0 {
+		u.Output = bill.InitialStreamTokens
 	}
 	targets := x.targets()
 	plain := make([]config.Target, len(targets))
@@ -54,20 +30,6 @@ func (x *exchange) orderTargets() []byte {
 		func(i int) bool { return targets[i].Usable() })
 }
 
-// currentIndex is the current target's index in targets.
-func (x *exchange) currentIndex() int {
-	return int(x.s.order[min(int(x.s.orderIndex), len(x.s.order)-1)])
-}
-
-// current is the target of the current or next attempt.
-func (x *exchange) current() *policy.Target { return &x.targets()[x.currentIndex()] }
-
-// model is the current target's model.
-func (x *exchange) model() *config.Model { return x.current().Model }
-
-// usesOwnProviderKey reports whether the current target is called with the project's own provider key.
-func (x *exchange) usesOwnProviderKey() bool { return x.current().MasterKeyID != "" }
-
 // chooseTarget advances to a target that is usable, supports the request and has a closed circuit. If all remaining
 // suitable targets have open circuits, it takes the first of them. It returns false if no target is suitable.
 func (x *exchange) chooseTarget() bool {
@@ -75,7 +37,7 @@ func (x *exchange) chooseTarget() bool {
 	firstOpen := len(s.order)
 	for at := int(s.orderIndex); at < len(s.order); at++ {
 		s.orderIndex = uint64(at)
-		if !x.current().Usable() || !x.fits() || !x.hasPrices(x.model()) {
+		if !x.current().Usable() || !x.fits() || len(x.quote().Unpriced(x.model())) > 0 {
 			continue
 		}
 		if !x.circuitOpen() {
@@ -95,7 +57,7 @@ func (x *exchange) circuitOpen() bool {
 // supportedParams are the parameters that the current target supports.
 func (x *exchange) supportedParams() chat.Params {
 	model := x.model()
-	f, ok := provider.For(model.Provider.Wire)
+	f, ok := x.endpoint.calls.family(model.Provider.Wire)
 	if !ok {
 		return chat.All
 	}
@@ -109,9 +71,12 @@ func (x *exchange) supportedParams() chat.Params {
 // unsupportedParams are the request's parameters that the current target does not support.
 func (x *exchange) unsupportedParams() chat.Params { return x.s.request.params &^ x.supportedParams() }
 
-// fits reports whether the current target may get the request. Unsupported parameters are dropped, except content,
-// and except in strict mode.
+// fits reports whether the current target may get the request: its model is offered on the endpoint's API. Unsupported parameters
+// are dropped, except content, and except in strict mode.
 func (x *exchange) fits() bool {
+	if x.model().APIs&x.endpoint.api == 0 {
+		return false
+	}
 	missing := x.unsupportedParams()
 	return missing&chat.Content == 0 && !(x.s.strict && missing&^x.s.request.defaulted != 0)
 }
@@ -148,4 +113,94 @@ func (x *exchange) withOwnProviderKey(m *config.Model) *config.Model {
 	provider.Key, provider.Ready = x.s.providerKey, true
 	owned.Provider = &provider
 	return &owned
+}
+
+// orUnpriced returns the details, or those about prices if there are none.
+func (x *exchange) orUnpriced(details []fault.Detail) []fault.Detail {
+	if len(details) == 0 {
+		return x.quote().Unpriced(x.model())
+	}
+	return details
+}
+
+// refuseUnsupported names the parameters that the current target does not support.
+func (x *exchange) refuseUnsupported() {
+	missing := x.unsupportedParams()
+	if !x.s.strict {
+		missing &= chat.Content
+	}
+	var details []fault.Detail
+	if x.model().APIs&x.endpoint.api == 0 {
+		missing = 0
+		details = append(details, fault.Detail{Field: "model", Message: "has the target " + x.model().Name + ", which is not " + x.endpoint.calls.noun})
+	}
+	if missing&chat.ParamForeign != 0 {
+		part := &x.s.request.foreign
+		details = append(details, fault.Detail{
+			Field: part.Field, Message: part.Message + ", which " + x.model().Name + " does not support; omit it or use another model",
+		})
+	}
+	for name := range strings.SplitSeq(string((missing &^ chat.ParamForeign).AppendNames(nil)), ",") {
+		if name != "" {
+			details = append(details, x.unsupported(name))
+		}
+	}
+	x.refuse(fault.InvalidRequest, refusal{noRetry: true, details: x.orUnpriced(details)})
+}
+
+// unsupported is the detail for a field that the current target does not support.
+func (x *exchange) unsupported(field string) fault.Detail {
+	return fault.Detail{Field: field, Message: "is not supported by " + x.model().Name + "; omit it or use another model"}
+}
+
+// unready is the message for a target without usable credentials.
+func unready(t *policy.Target) string {
+	p := t.Model.Provider
+	message := t.Model.Name + " cannot be used: "
+	switch {
+	case t.MasterKeyID != "":
+		return message + "the project's key for provider " + p.Name + " cannot be decrypted; store the key again"
+	case len(p.Missing) > 0 && p.Ownable:
+		return message + "provider " + p.Name + " has no credentials; set " + strings.Join(p.Missing, " and ") +
+			" or store a provider key in the project"
+	case len(p.Missing) > 0:
+		return message + "provider " + p.Name + " is not configured; set " + strings.Join(p.Missing, " and ")
+	}
+	return message + "provider " + p.Name + " is not configured; see docs/models.md"
+}
+
+// refuseUnready explains why no target is suitable: none has credentials, or none supports the request. It sends no
+// Retry-After: only the operator can add credentials, and that takes longer than a client's retries.
+func (x *exchange) refuseUnready() {
+	for i := range x.s.order {
+		x.s.orderIndex = uint64(i)
+		if x.current().Usable() {
+			x.refuseUnsupported()
+			return
+		}
+	}
+	var details []fault.Detail
+	for i := range x.s.order {
+		x.s.orderIndex = uint64(i)
+		if x.current().Allowed {
+			details = append(details, fault.Detail{Field: "model", Message: unready(x.current())})
+		}
+	}
+	x.refuse(fault.NoProvider, refusal{noRetry: true, details: details})
+}
+
+// directRequest is the part of a request that is not taken from the caller's body.
+func (x *exchange) directRequest(dialect chat.Dialect) chat.Request {
+	q := &x.s.request
+	return chat.Request{
+		Dialect: dialect, MaxTokens: x.effectiveMaxTokens(), N: q.N, Stream: x.streams(), MaxToolCalls: q.Bought.MaxToolCalls, ServiceTier: q.ServiceTier(x.model()),
+	}
+}
+
+// serviceTier is the tier to send to a model: see bill.Order.ServiceTier.
+func (x *exchange) serviceTier(m *config.Model) string { return x.s.request.ServiceTier(m) }
+
+// effectiveMaxTokens is the max tokens sent to the target: the caller's, or the limit that the gateway imposes.
+func (x *exchange) effectiveMaxTokens() uint64 {
+	return max(x.s.request.MaxTokens, x.s.imposedMaxTokens)
 }

@@ -13,7 +13,7 @@ import (
 func (s *session) doRequest(a *args) {
 	s.requests++
 	s.followers, s.flight.read = 0, 0
-	s.conversation = &conversation{buffers: map[uint64][]byte{}}
+	s.conversation = &conversation{}
 	s.all = append(s.all, s.conversation)
 	method := a.word()
 	path, query, _ := strings.Cut(a.word(), "?")
@@ -46,7 +46,7 @@ func (s *session) doBody(a *args) {
 	switch word := a.word(); word {
 	case "":
 		event.Data = a.body()
-		s.buffers[read.Buffer] = event.Data
+		s.Buffers.Keep(read.Buffer, event.Data)
 	default:
 		event.Code = outcome(a, word)
 	}

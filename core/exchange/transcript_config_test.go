@@ -9,7 +9,7 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/core/keys"
-	"github.com/postern-ai/postern/internal/pricelists"
+	"github.com/postern-ai/postern/test/pricelists"
 )
 
 // callers are the API keys, by their names in transcripts.

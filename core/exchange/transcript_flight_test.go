@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/test/interpreter"
 )
 
 // recordedFlight is what the exchanges of a transcript have published and landed, for followers later in the file.
@@ -15,11 +16,11 @@ type recordedFlight struct {
 }
 
 // record takes an action of the leader.
-func (f *recordedFlight) record(o *abi.Action, buffers map[uint64][]byte) {
+func (f *recordedFlight) record(o *abi.Action, buffers interpreter.Buffers) {
 	switch {
 	case o.Kind == abi.ActionPublish:
 		f.buffer = o.Buffer
-		f.pieces = [][]byte{slices.Concat(o.Body[0].Data, buffers[o.Buffer])}
+		f.pieces = [][]byte{slices.Concat(o.Body[0].Data, buffers.Content(o.Buffer))}
 	case o.Kind == abi.ActionAppend && o.Buffer == f.buffer:
 		f.pieces = append(f.pieces, o.Data)
 	case o.Kind == abi.ActionLand:

@@ -55,7 +55,7 @@ func (s *session) doSupply(a *args) {
 	supply := s.find(a, func(o *abi.Action) bool {
 		return o.Kind == abi.ActionSupply && (name == "" || name == exchange.BufferName(o.Buffer))
 	})
-	s.reply(a, supply.ID, abi.Event{Kind: abi.EventSupplied, Data: s.buffers[supply.Buffer]})
+	s.reply(a, supply.ID, abi.Event{Kind: abi.EventSupplied, Data: s.Content(s, supply.Buffer)})
 }
 
 // unsealed [failed]: the project's provider key, decrypted.
@@ -90,7 +90,7 @@ func (s *session) doForwarded(a *args) {
 	event := abi.Event{Kind: abi.EventFault, Code: abi.FaultConnect}
 	if word := a.word(); word != "unreachable" {
 		event = abi.Event{Kind: abi.EventResponse, Code: status(a, word)}
-		s.responded = true
+		s.Forwarded(s)
 	}
 	s.reply(a, s.find(a, kind(abi.ActionForward)).ID, event)
 }

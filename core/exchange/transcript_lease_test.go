@@ -3,7 +3,7 @@ package exchange_test
 import (
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/keymeter"
-	"github.com/postern-ai/postern/internal/transcript"
+	"github.com/postern-ai/postern/test/transcript"
 )
 
 // leaseOf is a lease of the ID that was asked for, with lease=50 (admissions), lend=$1 and slots=25, for two seconds unless "ended". Without

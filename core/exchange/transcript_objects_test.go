@@ -9,7 +9,7 @@ import (
 	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/keymeter"
 	"github.com/postern-ai/postern/core/ledger"
-	"github.com/postern-ai/postern/internal/transcript"
+	"github.com/postern-ai/postern/test/transcript"
 )
 
 // period is the current budget period, and epoch the meter's epoch in it.

@@ -32,7 +32,7 @@ func (s *session) doResponse(a *args, id uint64) {
 	event := abi.Event{Kind: abi.EventResponse, Code: status(a, a.word())}
 	event.Headers = withContentType(a.headers(), "application/json")
 	event.Data = a.body()
-	s.buffers[fetch.Buffer] = event.Data
+	s.Buffers.Keep(fetch.Buffer, event.Data)
 	s.reply(a, fetch.ID, event)
 }
 

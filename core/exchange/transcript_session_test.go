@@ -9,7 +9,8 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/core/exchange"
-	"github.com/postern-ai/postern/internal/transcript"
+	"github.com/postern-ai/postern/test/interpreter"
+	"github.com/postern-ai/postern/test/transcript"
 )
 
 // startMs is November 21, 2026, 12:00 UTC, when every transcript starts.
@@ -38,13 +39,10 @@ type session struct {
 
 // conversation is one exchange.
 type conversation struct {
-	state        []byte
+	interpreter.Exchange
+
 	pins         string // key of its pinned entry
-	buffers      map[uint64][]byte
 	pending      []abi.Action
-	responded    bool
-	streaming    bool // the response is a stream
-	closed       bool // the stream has ended
 	disconnected bool
 	paused       bool // its fetch
 }
@@ -111,26 +109,24 @@ func callOf(meaning string) func(*abi.Action) bool {
 
 // step advances the exchange by one event and records the result.
 func (s *session) step(event abi.Event) {
-	if row := exchange.RowOf(s.config, s.state, &event); row >= 0 {
+	s.Step(s, &abi.StepInput{NowMs: s.nowMs, Shared: s.shared, Pinned: s.pinned[s.pins], Waiting: s.followers, Event: event})
+}
+
+func (s *session) Run(in *abi.StepInput) (abi.StepOutput, bool) {
+	if row := exchange.RowOf(s.config, in.State, &in.Event); row >= 0 {
 		s.rows[row] = true
 	}
-	out := exchange.Step(s.config, &abi.StepInput{NowMs: s.nowMs, Shared: s.shared, State: s.state, Attached: s.buffers[abi.AttachedBuffer], Pinned: s.pinned[s.pins], Waiting: s.followers, Event: event})
-	s.state = out.State
+	return exchange.Step(s.config, in), true
+}
+
+// Stepped notes the phase and replaces the pinned entry of the exchange.
+func (s *session) Stepped(_ *abi.StepInput, out *abi.StepOutput) {
 	if out.SharedChanged {
 		s.shared = out.Shared
 	}
-	phase := exchange.PhaseName(s.config, s.state)
+	phase := exchange.PhaseName(s.config, s.State)
 	s.phases = append(s.phases, phase)
 	s.out.WriteString("phase: " + phase + "\n")
-	s.pin(&out)
-	for i := range out.Actions {
-		s.out.WriteString("  " + strings.ReplaceAll(s.printer.Action(&out.Actions[i]), "\n", "\n  ") + "\n")
-		s.perform(&out.Actions[i])
-	}
-}
-
-// pin replaces the pinned entry of the exchange.
-func (s *session) pin(out *abi.StepOutput) {
 	switch {
 	case !out.PinnedChanged:
 		return
@@ -144,50 +140,44 @@ func (s *session) pin(out *abi.StepOutput) {
 	s.pinned[s.pins] = out.Pinned
 }
 
-// perform executes the actions that a host performs at once.
-func (s *session) perform(o *abi.Action) {
-	s.flight.record(o, s.buffers)
-	switch o.Kind {
-	case abi.ActionKeep:
-		s.buffers[o.Buffer] = o.Data
-	case abi.ActionAppend:
-		s.buffers[o.Buffer] = append(slices.Clip(s.buffers[o.Buffer]), o.Data...)
-	case abi.ActionWrite:
-		if strings.HasPrefix(o.Key, "cache/") {
-			s.stored[o.Key] = o.Body[0].Data
-			if buffer := o.Body[0].Buffer; buffer != 0 {
-				s.stored[o.Key] = s.buffers[buffer]
-			}
-		}
-	case abi.ActionCancel:
-		s.paused = s.paused && o.ID != fetchID
-		s.pending = slices.DeleteFunc(s.pending, func(p abi.Action) bool { return p.ID == o.ID })
-	case abi.ActionPause, abi.ActionResume:
-		s.paused = o.Kind == abi.ActionPause
-	case abi.ActionRespond, abi.ActionOpen:
-		if s.responded {
-			s.t.Fatal("the caller gets a second response")
-		}
-		s.responded, s.streaming = true, o.Kind == abi.ActionOpen
-	case abi.ActionClose:
-		s.closed = true
-	case abi.ActionPin:
-		s.pins = o.Key
-	case abi.ActionCall, abi.ActionReadBody, abi.ActionSupply, abi.ActionRead, abi.ActionFetch, abi.ActionWait, abi.ActionForward, abi.ActionUnseal,
-		abi.ActionJoin, abi.ActionFollow:
-		s.start(o)
+func (s *session) Sees(a *abi.Action) bool {
+	s.out.WriteString("  " + strings.ReplaceAll(s.printer.Action(a), "\n", "\n  ") + "\n")
+	return true
+}
+
+func (s *session) Start(a *abi.Action) {
+	if a.ID != 0 {
+		s.pending = append(s.pending, *a)
 	}
 }
 
-func (s *session) start(o *abi.Action) {
-	if o.ID == 0 {
-		return
-	}
-	if slices.ContainsFunc(s.pending, func(p abi.Action) bool { return p.ID == o.ID }) {
-		s.t.Fatalf("ID %d is already outstanding", o.ID)
-	}
-	s.pending = append(s.pending, *o)
+func (s *session) Outstanding(id uint64) bool {
+	return slices.ContainsFunc(s.pending, func(a abi.Action) bool { return a.ID == id })
 }
+
+func (s *session) Cancel(id uint64) {
+	s.paused = s.paused && id != fetchID
+	s.pending = slices.DeleteFunc(s.pending, func(a abi.Action) bool { return a.ID == id })
+}
+
+func (s *session) Pause(a *abi.Action) { s.paused = a.Kind == abi.ActionPause }
+
+func (s *session) Write(a *abi.Action, value []byte) {
+	if strings.HasPrefix(a.Key, "cache/") {
+		s.stored[a.Key] = value
+	}
+}
+
+func (s *session) Answer(*abi.Action, []byte) {}
+
+func (s *session) Note(a *abi.Action) {
+	s.flight.record(a, s.Buffers)
+	if a.Kind == abi.ActionPin {
+		s.pins = a.Key
+	}
+}
+
+func (s *session) Violate(format string, args ...any) { s.t.Fatalf(format, args...) }
 
 // checkFinished checks that all exchanges are complete.
 func (s *session) checkFinished() {
@@ -197,9 +187,9 @@ func (s *session) checkFinished() {
 	}
 	for i, c := range s.all {
 		switch {
-		case exchange.PhaseName(s.config, c.state) != "done" || len(c.pending) > 0:
+		case exchange.PhaseName(s.config, c.State) != "done" || len(c.pending) > 0:
 			s.t.Errorf("exchange %d is not over: %d actions are outstanding", i+1, len(c.pending))
-		case !c.responded, c.streaming && !c.closed && !c.disconnected:
+		case c.Response == interpreter.None, c.Response == interpreter.Opened && !c.disconnected:
 			s.t.Errorf("the caller of exchange %d has no response, or an unfinished one", i+1)
 		}
 	}

@@ -1,68 +1,38 @@
 package exchange
 
 import (
-	"strconv"
-	"strings"
-
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/api"
+	"github.com/postern-ai/postern/core/api/native"
 	"github.com/postern-ai/postern/core/calendar"
 	"github.com/postern-ai/postern/core/fault"
-	"github.com/postern-ai/postern/core/jsontext"
 	"github.com/postern-ai/postern/core/keymeter"
 	"github.com/postern-ai/postern/core/ledger"
-	"github.com/postern-ai/postern/core/money"
 )
 
 // maxReports limits how often one request calls the Ledger. It needs at most four calls.
 const maxReports = 8
 
-// usage answers GET /api/usage?projectId=…&period=day|week|month.
+// usage answers GET /api/usage.
 func (x *exchange) usage() {
-	project, period := queryParam(x.s.query, "projectId"), queryParam(x.s.query, "period")
-	var details []fault.Detail
-	if project == "" {
-		details = append(details, fault.Detail{Field: "projectId", Message: "is required"})
-	}
-	if period != "" && period != "day" && period != "week" && period != "month" {
-		details = append(details, fault.Detail{Field: "period", Message: "must be day, week or month, got " + api.Quote(period)})
-	}
+	p := api.Parser{}
+	q := native.ParseUsageQuery(&p, x.s.query)
 	switch {
-	case project != "" && project != x.s.record.ProjectID:
+	case q.ProjectID != "" && q.ProjectID != x.s.record.ProjectID:
 		x.refuse(fault.Forbidden, refusal{details: []fault.Detail{
 			{Field: "projectId", Message: "must be the key's own project, " + x.s.record.ProjectID},
 		}})
-	case len(details) > 0:
-		x.refuse(fault.InvalidRequest, refusal{details: details})
+	case len(p.Details) > 0:
+		x.refuse(fault.InvalidRequest, refusal{details: p.Details})
 	default:
 		x.report(false, false)
 	}
 }
 
-// queryParam returns the first value of a parameter. It decodes no escapes: valid values are plain words and IDs.
-func queryParam(text, name string) string {
-	for text != "" {
-		var pair string
-		pair, text, _ = strings.Cut(text, "&")
-		if key, value, _ := strings.Cut(pair, "="); key == name {
-			return value
-		}
-	}
-	return ""
-}
-
 // periodDays returns the first day of the current period and the day after its last.
 func (x *exchange) periodDays() (first, end uint64) {
-	today := calendar.Day(x.s.startMs)
-	switch queryParam(x.s.query, "period") {
-	case "day":
-		return today, today + 1
-	case "week":
-		monday := calendar.Monday(today)
-		return monday, monday + 7
-	}
-	month := calendar.Month(today)
-	return calendar.MonthStart(month), calendar.MonthStart(month + 1)
+	q := native.ParseUsageQuery(&api.Parser{}, x.s.query)
+	return q.Days(calendar.Day(x.s.startMs))
 }
 
 // report queries the Ledger. It first replies with the meters that may have unreported usage; they must be
@@ -96,9 +66,7 @@ func (x *exchange) onReport() {
 		x.enter(phaseReportFlush)
 		x.flushMeters(reply.Flush)
 	default:
-		first, end := x.periodDays()
-		body := usageJSON(&reply, first, end)
-		x.respondJSON(body)
+		x.respondUsage(&reply)
 	}
 }
 
@@ -117,9 +85,21 @@ func (x *exchange) pauseReport(ms uint64) {
 	x.await(abi.Action{Kind: abi.ActionWait, ID: idTimer, KeepMs: ms})
 }
 
-// afterReportFlush queries the final usage when the meters are flushed. If reservations are open, it first waits
-// for them to settle.
+// onReportFlush takes the reply of one flushed meter.
+func (x *exchange) onReportFlush() {
+	x.deliverFlush(x.event.ID-idFlush+idAbsorb, &x.s.admission.budget)
+	x.afterReportFlush()
+}
+
+// onReportAbsorb takes the Ledger's acknowledgement of one meter's batches.
+func (x *exchange) onReportAbsorb() { x.afterReportFlush() }
+
+// afterReportFlush queries the final usage when the meters are flushed and all batches are delivered. If reservations are open,
+// it first waits for them to settle.
 func (x *exchange) afterReportFlush() {
+	if x.pendingWithin(idFlush, idExtendFlush) {
+		return
+	}
 	if x.s.openReservations > 0 && x.s.pauses < uint64(len(keymeter.SettleWaitMs)) {
 		x.pauseReport(keymeter.SettleWaitMs[x.s.pauses])
 		x.s.pauses++
@@ -128,45 +108,14 @@ func (x *exchange) afterReportFlush() {
 	x.report(true, true)
 }
 
-// usageJSON encodes the UsageReport of docs/openapi.yaml.
-func usageJSON(p *ledger.ReportReply, first, end uint64) []byte {
-	var hits, misses uint64
-	for i := range p.Models {
-		hits += p.Models[i].Hits
-		misses += p.Models[i].Misses
+func (x *exchange) respondUsage(reply *ledger.ReportReply) {
+	r := native.UsageReport{BudgetPico: reply.BudgetPico, UsedPico: reply.UsedPico}
+	r.FirstDay, r.EndDay = x.periodDays()
+	for i := range reply.Models {
+		u := &reply.Models[i]
+		r.Models = append(r.Models, native.ModelUsage{
+			Model: u.Model, Requests: u.Requests, Tokens: u.Prompt + u.Completion, CostPico: u.CostPico, Hits: u.Hits, Misses: u.Misses,
+		})
 	}
-	b := append(make([]byte, 0, 512), `{"budget":{"limit":`...)
-	b = money.Append(b, p.BudgetPico, money.Dollar)
-	b = money.Append(append(b, `,"used":`...), p.UsedPico, money.Dollar)
-	b = money.Append(append(b, `,"remaining":`...), max(0, p.BudgetPico-p.UsedPico), money.Dollar)
-	b = strconv.AppendUint(append(b, `},"cache":{"hits":`...), hits, 10)
-	b = strconv.AppendUint(append(b, `,"misses":`...), misses, 10)
-	b = append(append(b, `,"hitRate":`...), percent(hits, hits+misses)...)
-	b = append(b, `},"models":{`...)
-	separator := ""
-	for i := range p.Models {
-		if u := &p.Models[i]; u.Requests > 0 || u.CostPico != 0 {
-			b = modelJSON(append(b, separator...), u)
-			separator = ","
-		}
-	}
-	b = calendar.AppendDate(append(b, `},"period":{"start":"`...), first)
-	b = calendar.AppendDate(append(b, `T00:00:00.000Z","end":"`...), end)
-	return append(b, `T00:00:00.000Z"}}`...)
-}
-
-func modelJSON(b []byte, u *ledger.Usage) []byte {
-	b = jsontext.AppendString(b, u.Model)
-	b = strconv.AppendUint(append(b, `:{"requests":`...), u.Requests, 10)
-	b = strconv.AppendUint(append(b, `,"tokens":`...), u.Prompt+u.Completion, 10)
-	b = money.Append(append(b, `,"cost":`...), u.CostPico, money.Dollar)
-	return append(b, '}')
-}
-
-// percent is part/whole in percent with two decimal places, and 0 if whole is 0.
-func percent(part, whole uint64) string {
-	if whole == 0 {
-		return "0"
-	}
-	return string(money.Append(nil, int64((part*10000+whole/2)/whole), 100))
+	x.respondJSON(native.AppendUsageReport(make([]byte, 0, 512), &r))
 }

@@ -32,10 +32,29 @@ func TestResponseIsKeptAndCached(t *testing.T) {
 		if len(kept) == 0 || !strings.HasSuffix(string(kept), h.responseBody()) {
 			t.Errorf("the stored response of %s differs from the one sent: %q", model, kept)
 		}
-		entry := cacheEntry(t, request{path: "/v1/chat/completions", body: completion(model), provider: [][]abi.Event{wholeResponse(200, answer)}})
-		hit := request{path: "/v1/chat/completions", body: completion(model), record: withCache, cached: entry}.run(t)
-		equal(t, "x-postern-cache", hit.header("x-postern-cache"), "hit")
-		contains(t, "hit", hit.responseBody(), "Hello!")
+		for _, headers := range [][]abi.Header{nil, withIdempotencyKey} {
+			entry := cacheEntry(t, request{path: "/v1/chat/completions", headers: headers, body: completion(model), provider: [][]abi.Event{wholeResponse(200, answer)}})
+			hit := request{path: "/v1/chat/completions", body: completion(model), record: withCache, cached: entry}.run(t)
+			equal(t, "x-postern-cache", hit.header("x-postern-cache"), "hit")
+			contains(t, "hit", hit.responseBody(), "Hello!")
+		}
+	}
+}
+
+// TestLogProbsOfLegacyCompletionsAreNotCached: the stored form does not have theirs.
+func TestLogProbsOfLegacyCompletionsAreNotCached(t *testing.T) {
+	for members, writes := range map[string]bool{"": true, `,"logprobs":2`: false} {
+		h := request{
+			path: "/v1/completions", body: `{"model":"base","prompt":"Hello","max_tokens":100` + members + `}`, record: withCache,
+			overlay:  `{"models":[{"name":"base","apis":["completions"],"provider":"openai","input":"1","output":"1","source":"made up","date":"2026-11"}]}`,
+			provider: [][]abi.Event{wholeResponse(200, `{"id":"c1","object":"text_completion","choices":[{"index":0,"text":"Hello!","finish_reason":"stop"}],"usage":{"prompt_tokens":9,"completion_tokens":3,"total_tokens":12}}`)},
+		}.run(t)
+		equal(t, "status", h.status(), 200)
+		cached := false
+		for _, a := range h.all(abi.ActionWrite) {
+			cached = cached || strings.HasPrefix(a.Key, "cache/")
+		}
+		equal(t, "whether a response is cached with the members "+members, cached, writes)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/postern-ai/postern/core/governor"
 	"github.com/postern-ai/postern/core/governor/live"
 	"github.com/postern-ai/postern/core/jsontext"
-	"github.com/postern-ai/postern/internal/livestream"
+	"github.com/postern-ai/postern/test/livestream"
 )
 
 // cutAtRandom cuts a text between characters into pieces of up to 12 bytes.

@@ -11,7 +11,7 @@ import (
 	"github.com/postern-ai/postern/core/governor"
 	"github.com/postern-ai/postern/core/governor/live"
 	"github.com/postern-ai/postern/core/jsontext"
-	"github.com/postern-ai/postern/internal/livestream"
+	"github.com/postern-ai/postern/test/livestream"
 )
 
 // redacting is a policy that redacts everything in answers.

@@ -13,7 +13,7 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write tables.go from the readable lists")
 
-// TestTables compares tables.go with the lists that it is made from. Run it with -rewrite after changing a list.
+// TestTables compares tables.go with the lists that it is made from. With -rewrite it writes them.
 func TestTables(t *testing.T) {
 	want, err := format.Source(makeTables())
 	if err != nil {
@@ -26,7 +26,7 @@ func TestTables(t *testing.T) {
 		return
 	}
 	if got, err := os.ReadFile("tables.go"); err != nil || !bytes.Equal(got, want) {
-		t.Errorf("tables.go differs from the lists that it is made from (%v); run go test ./core/governor -run TestTables -rewrite", err)
+		t.Errorf("tables.go differs from the lists that it is made from (%v); run make generate", err)
 	}
 }
 

@@ -67,8 +67,7 @@ const (
 	subjects     = iota
 )
 
-// vocabulary, pairs and openingWords are the readable form of tables.go: after a change run the test of tables with
-// -rewrite.
+// vocabulary, pairs and openingWords are the readable form of tables.go: after a change run make generate.
 //
 // vocabulary is words in lower case with their subjects. Words of other languages are there without their accents'
 // letters, because bytes above ASCII separate words: the end of "teléfono" is "fono".

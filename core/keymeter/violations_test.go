@@ -12,7 +12,7 @@ import (
 	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/keymeter"
 	"github.com/postern-ai/postern/core/ledger"
-	"github.com/postern-ai/postern/internal/testobject"
+	"github.com/postern-ai/postern/test/testobject"
 )
 
 // reporter is a meter with its project's Ledger.

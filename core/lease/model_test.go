@@ -17,7 +17,7 @@ import (
 	"github.com/postern-ai/postern/core/lease"
 	"github.com/postern-ai/postern/core/ledger"
 	"github.com/postern-ai/postern/core/money"
-	"github.com/postern-ai/postern/internal/testobject"
+	"github.com/postern-ai/postern/test/testobject"
 )
 
 const (

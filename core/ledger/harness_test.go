@@ -8,7 +8,7 @@ import (
 	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/ledger"
 	"github.com/postern-ai/postern/core/money"
-	"github.com/postern-ai/postern/internal/testobject"
+	"github.com/postern-ai/postern/test/testobject"
 )
 
 const (

@@ -14,7 +14,7 @@ import (
 	"github.com/postern-ai/postern/core/provider/openai"
 	"github.com/postern-ai/postern/core/provider/wire"
 	"github.com/postern-ai/postern/core/sse"
-	"github.com/postern-ai/postern/internal/livestream"
+	"github.com/postern-ai/postern/test/livestream"
 )
 
 // longAnswer is 4 KB of prose in 200 deltas.

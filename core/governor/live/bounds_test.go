@@ -17,7 +17,7 @@ import (
 	"github.com/postern-ai/postern/core/provider/responses"
 	"github.com/postern-ai/postern/core/provider/wire"
 	"github.com/postern-ai/postern/core/sse"
-	"github.com/postern-ai/postern/internal/livestream"
+	"github.com/postern-ai/postern/test/livestream"
 )
 
 // size is the length of a stream's state.

@@ -260,7 +260,12 @@ func (p *passed) openAITail(c *channel, tail []byte) []byte {
 			}
 		}
 	}
-	if len(b.B) == 1 {
+	legacy := c.kind == chat.DeltaText && c.place == placeLegacy
+	switch {
+	case len(b.B) > 1:
+	case legacy:
+		b.Member("object", `"text_completion"`)
+	default:
 		b.Member("object", `"chat.completion.chunk"`)
 	}
 	b.Key("choices")
@@ -268,6 +273,12 @@ func (p *passed) openAITail(c *channel, tail []byte) []byte {
 	b.Open('{')
 	b.Key("index")
 	b.Uint(c.choice)
+	if legacy {
+		b.Key("text")
+		b.Text(jsontext.Escaped(tail))
+		b.B = append(b.B, `,"logprobs":null,"finish_reason":null}]}`...)
+		return b.B
+	}
 	b.Key("delta")
 	b.Open('{')
 	openAIDelta(&b, c, jsontext.Escaped(tail))

@@ -9,7 +9,7 @@ import (
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/governor"
 	"github.com/postern-ai/postern/core/governor/live"
-	"github.com/postern-ai/postern/internal/livestream"
+	"github.com/postern-ai/postern/test/livestream"
 )
 
 // through sends a provider's stream, one event a line, and returns the data of the caller's events.

@@ -44,15 +44,44 @@ func (x *exchange) cancelWithin(first, end uint64) {
 	}
 }
 
-// end finishes the exchange and cancels its outstanding actions. It keeps an outstanding fetch: that is a stream
-// whose end mark has arrived, and the rest of the body is read so that the connection can be reused. It also keeps a
-// classifier beside the request, for whose cost the settlement waits, and a settlement whose reply is late.
-func (x *exchange) end() {
-	x.failFlight(x.ending)
-	x.dropAsk()
-	x.cancelWithin(0, idFetch)
-	x.cancelWithin(idFetch+1, idClassifyText)
-	x.cancelWithin(idSettle+1, idKeep)
-	x.cancelWithin(idKeep+1, idListEnd)
-	x.enter(phaseDone)
+// call sends a command to an object near the project's region. With id 0 the exchange does not wait for the reply.
+func (x *exchange) call(id uint64, class abi.Class, name string, command []byte) {
+	a := abi.Action{Kind: abi.ActionCall, ID: id, Class: class, Name: name, Region: x.s.record.Region, Data: command}
+	if id == 0 {
+		x.do(a)
+		return
+	}
+	x.await(a)
 }
+
+func (x *exchange) header(name string) string {
+	for _, h := range x.event.Headers {
+		if h.Name == name {
+			return h.Value
+		}
+	}
+	return ""
+}
+
+// random returns the next number of the exchange's random sequence (splitmix64).
+func (x *exchange) random() uint64 {
+	x.s.seed += 0x9e3779b97f4a7c15
+	z := x.s.seed
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}
+
+// since returns the milliseconds since an instant, or 0 if the clock went back.
+func (x *exchange) since(ms uint64) uint64 { return x.now - min(x.now, ms) }
+
+// enter sets the phase. No other function does.
+func (x *exchange) enter(p phase) {
+	if p != x.s.phase && !x.mayEnter.has(p) {
+		panic("exchange: the row does not lead to this phase")
+	}
+	x.s.phase = p
+}
+
+// ignore takes an event that changes nothing any more.
+func (x *exchange) ignore() {}

@@ -1,12 +1,8 @@
 package exchange
 
 import (
-	"strconv"
-
 	"github.com/postern-ai/postern/core/governor"
 	"github.com/postern-ai/postern/core/governor/inspect"
-	"github.com/postern-ai/postern/core/hmac"
-	"github.com/postern-ai/postern/core/jsontext"
 	"github.com/postern-ai/postern/core/keys"
 	"github.com/postern-ai/postern/core/ledger"
 )
@@ -40,15 +36,6 @@ func (x *exchange) violations(list []ledger.Violation, result *inspect.Result, d
 	return list
 }
 
-// fingerprintKey is the project's key for fingerprints of matches, from the first master key: repeats of a value have
-// the same fingerprint, and nobody without the key can test guesses. It is empty if the deployment has no master key.
-func (x *exchange) fingerprintKey() []byte {
-	if len(x.config.MasterKeys) == 0 {
-		return nil
-	}
-	return hmac.SHA256([]byte(x.config.MasterKeys[0].Key), "postern/violations/"+x.s.record.ProjectID)
-}
-
 // takeViolations returns the violations that have not been reported yet, including those of a stream so far.
 func (x *exchange) takeViolations() []ledger.Violation {
 	g := &x.s.govern
@@ -66,24 +53,4 @@ func (x *exchange) takeViolations() []ledger.Violation {
 	list := g.violations
 	g.violations = nil
 	return list
-}
-
-// findingsJSON appends the findings as the API shows them: rule, category, severity, action, path and offsets.
-func findingsJSON(dst []byte, found []inspect.Finding, p *governor.Policy) []byte {
-	dst = append(dst, '[')
-	for i := range found {
-		f := &found[i]
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		name, category, severity := p.Rule(f.Rule)
-		dst = jsontext.AppendString(append(dst, `{"rule":`...), name)
-		dst = append(append(dst, `,"category":"`...), category.String()...)
-		dst = append(append(dst, `","severity":"`...), severity.String()...)
-		dst = append(append(dst, `","action":"`...), f.Action.String()...)
-		dst = jsontext.AppendString(append(dst, `","path":`...), f.Path)
-		dst = strconv.AppendInt(append(dst, `,"start":`...), int64(f.Start), 10)
-		dst = append(strconv.AppendInt(append(dst, `,"end":`...), int64(f.End), 10), '}')
-	}
-	return append(dst, ']')
 }

@@ -1,0 +1,77 @@
+package exchange
+
+// sideMachine is one machine beside the request.
+type sideMachine struct {
+	name   string
+	states []string
+	rows   []sideRow
+	state  func(*exchange) sideState
+}
+
+// sideMachines are the machines beside the request.
+var sideMachines = [...]sideMachine{
+	{"classifier", []string{"off", "planned", "reading", "judging", "judged", "releasing"}, classifierRows[:], (*exchange).classifierState},
+	{"extension", []string{"idle", "meter", "ledger", "recall"}, extensionRows[:], (*exchange).extensionState},
+	{"lease", []string{"idle", "asleep", "reporting", "both"}, leaseRows[:], (*exchange).leaseState},
+	{"drain", []string{"off", "reading"}, drainRows[:], (*exchange).drainState},
+}
+
+// beside returns the machine whose input it is in the current phase, or nil if it is the request's own.
+func (x *exchange) beside(in input) *sideMachine {
+	switch {
+	case in == inClassifyText, in == inClassified, in == inHeldSettle:
+		return &sideMachines[0]
+	case in >= inExtend && in <= inExtendAbsorb:
+		return &sideMachines[1]
+	case in == inLeaseTimer, in == inLeaseReport:
+		return &sideMachines[2]
+	case in >= inChunk && in <= inFault && x.drainState() == drainReading:
+		return &sideMachines[3]
+	}
+	return nil
+}
+
+// dispatchBeside calls the handler of the row for an input of a machine beside the request.
+func (x *exchange) dispatchBeside(m *sideMachine, in input) {
+	state := m.state(x)
+	x.settleEvent()
+	for i := range m.rows {
+		row := &m.rows[i]
+		if row.state != state || row.input != in {
+			continue
+		}
+		x.mayEnter = row.moves
+		row.handle(x)
+		if now := m.state(x); row.next&(1<<now) == 0 && x.s.phase != phaseDone {
+			panic("exchange: the row does not lead to this state")
+		}
+		return
+	}
+	panic("exchange: no row for this state and input")
+}
+
+// The drain reads what a provider sends after its end mark, so that the connection can be used again. The response does not wait
+// for it, and a disconnect after the response ends it.
+const (
+	drainOff sideState = iota
+	drainReading
+)
+
+var drainRows = [...]sideRow{
+	{drainReading, inChunk, (*exchange).ignore, 1 << drainReading, 0},
+	{drainReading, inEnd, (*exchange).ignore, 1 << drainOff, 0},
+	{drainReading, inFault, (*exchange).ignore, 1 << drainOff, 0},
+}
+
+func (x *exchange) drainState() sideState {
+	switch x.s.phase {
+	case phaseClosing, phaseKeep, phaseDone:
+		if x.pending(idFetch) {
+			return drainReading
+		}
+	}
+	return drainOff
+}
+
+// stopDrain cancels the fetch when the client disconnects after the response.
+func (x *exchange) stopDrain() { x.cancel(idFetch) }

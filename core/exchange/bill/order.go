@@ -1,0 +1,84 @@
+// Package bill computes the reservation of a request, the cost of its attempts and its settlement. Amounts are in
+// picodollars.
+package bill
+
+import (
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/config"
+)
+
+// Order is the part of a request on which its cost depends.
+type Order struct {
+	MaxTokens    uint64 // the caller's limit of the output; 0: none
+	N            uint64 // choices
+	PromptTokens uint64 // estimated
+	UnseenTokens uint64 // reserved for input of unknown length: documents by URL, file IDs, searches
+	Thinking     uint64 // the reasoning budget in tokens: the caller's, or a typical one
+	Bought       Bought
+}
+
+// Fields encodes or decodes an order.
+func (o *Order) Fields(f *abi.Fields) {
+	f.Uint(&o.MaxTokens)
+	f.Uint(&o.N)
+	f.Uint(&o.PromptTokens)
+	f.Uint(&o.UnseenTokens)
+	f.Uint(&o.Thinking)
+	o.Bought.fields(f)
+}
+
+// Bought is what a request asks for that changes its price: terms such as a service tier, and provider tools.
+type Bought struct {
+	Terms        string // see chat.Term
+	Uses         []chat.ToolUse
+	MaxToolCalls uint64 // limit of the calls of all tools; 0: each has its own
+	Cache        uint64 // prompt cache: 0 not asked for, 1 for the default time, 2 for an hour
+}
+
+func (b *Bought) fields(f *abi.Fields) {
+	if !f.Group(b.Terms != "" || len(b.Uses) > 0 || b.Cache > 0) {
+		return
+	}
+	f.String(&b.Terms)
+	abi.List(f, &b.Uses, func(f *abi.Fields, use *chat.ToolUse) {
+		f.String(&use.Name)
+		f.Uint(&use.Max)
+	})
+	f.Uint(&b.MaxToolCalls)
+	f.Uint(&b.Cache)
+}
+
+// OrderOf returns the order of a request, for the estimated tokens of its prompt.
+func OrderOf(r *chat.Request, promptTokens uint64) Order {
+	o := Order{
+		MaxTokens: r.MaxTokens, N: r.N, PromptTokens: promptTokens, UnseenTokens: r.UnseenTokens(), Thinking: r.Reasoning.Tokens(), Bought: boughtBy(r),
+	}
+	if r.Compacts { // its summary reads the whole conversation once more
+		o.UnseenTokens += 2 * promptTokens
+	}
+	return o
+}
+
+//
+//go:noinline
+func boughtBy(r *chat.Request) Bought {
+	b := Bought{Terms: r.Terms, Uses: r.Uses, MaxToolCalls: r.MaxToolCalls}
+	switch cached, hour := r.CacheTTL(); {
+	case hour:
+		b.Cache = 2
+	case cached:
+		b.Cache = 1
+	}
+	return b
+}
+
+// Quote prices an order at any model, under the rules of its endpoint and key.
+type Quote struct {
+	*Order
+	Config    *config.Config
+	Outputs   bool // responses have output tokens
+	Streams   bool // the response is streamed; its reservation is extended as it grows
+	Twice     bool // the request may be sent twice
+	Unbounded bool // the key has no budget: the reservation need not cover the longest response
+}

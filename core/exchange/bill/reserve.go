@@ -1,0 +1,139 @@
+package bill
+
+import (
+	"slices"
+
+	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/config"
+	"github.com/postern-ai/postern/core/money"
+	"github.com/postern-ai/postern/core/policy"
+)
+
+// Output tokens to reserve while the length of the response is unknown.
+const (
+	InitialStreamTokens = 1024   // for a stream, whose reservation is extended later
+	minAnswerTokens     = 4096   // for a response that is not streamed and has no max tokens, if the budget is short or the key is Unbounded; thinking is added
+	assumedTokens       = 32_768 // the output limit of a model for which the catalog has none
+)
+
+// promptBound is an upper bound for the prompt in tokens. PromptTokens is an average estimate, so it is doubled.
+func (o *Order) promptBound() uint64 { return 2*o.PromptTokens + o.UnseenTokens }
+
+// outputRoom is the part of a model's context, in tokens, that the prompt leaves for the response. tight means
+// that not even a typical response with its thinking fits. The bound on the prompt is then too pessimistic, so
+// tokens is the whole context and the provider's own limit applies.
+func (o *Order) outputRoom(m *config.Model) (tokens uint64, tight bool) {
+	if m.Context == 0 {
+		return assumedTokens, false
+	}
+	left := m.Context - min(m.Context, o.promptBound())
+	if left < minAnswerTokens+o.Thinking {
+		return m.Context, true
+	}
+	return left, false
+}
+
+// exceedsContext reports whether the estimated prompt and an output of limit tokens together exceed the model's context.
+// Providers reject such a limit. Without a limit, the context itself bounds the response.
+func (o *Order) exceedsContext(m *config.Model, limit uint64) bool {
+	return o.PromptTokens+limit > m.Context
+}
+
+// MaxOutput is the number of output tokens to reserve for one response: the caller's max tokens, else a typical
+// number without a budget, else the model's limit.
+func (q *Quote) MaxOutput(m *config.Model) uint64 {
+	switch {
+	case !q.Outputs:
+		return 0
+	case q.MaxTokens > 0 && q.Thinking >= q.MaxTokens:
+		return q.MaxTokens + q.Thinking // translation raises a limit that thinking would use up
+	case q.MaxTokens > 0:
+		return q.MaxTokens
+	case q.Unbounded:
+		return minAnswerTokens
+	}
+	room, _ := q.outputRoom(m)
+	if m.MaxOutput > 0 {
+		return min(m.MaxOutput, room)
+	}
+	return min(assumedTokens, room)
+}
+
+// MinOutput is the smallest useful response in tokens, reserved when the budget is short.
+func (q *Quote) MinOutput(m *config.Model) uint64 {
+	longest := q.MaxOutput(m)
+	if q.MaxTokens > 0 {
+		return longest
+	}
+	return min(longest, minAnswerTokens+q.Thinking)
+}
+
+// costBound is the maximum cost of the request with a model, for the bound on the prompt and the given number
+// of output tokens per choice.
+func (q *Quote) costBound(m *config.Model, tokens uint64) money.Pico {
+	u := chat.Usage{Input: q.promptBound(), Output: tokens * max(q.N, 1), Extras: &chat.Extras{Terms: q.boundTerms(m), FeePico: q.feeBound(m)}}
+	// The prompt may all be written to the provider's cache. OpenAI's newer models charge for that without a request.
+	switch p := &m.Prices; {
+	case q.Bought.Cache == 2:
+		u.CacheWrite1h = u.Input
+	case p.Write > p.Input && (q.Bought.Cache == 1 || m.Provider.Wire != "anthropic" && m.Provider.Wire != "bedrock"):
+		u.CacheWrite = u.Input
+	}
+	return m.Cost(&u)
+}
+
+// Reservation returns the amount to reserve, and the least to accept when the budget is short. The amount covers the
+// most expensive target of the route; for a stream it covers only the first tokens. A request that may be sent twice
+// doubles both. If no target is usable, the allowed ones count: a short budget is reported before missing credentials.
+func (q *Quote) Reservation(targets []policy.Target) (amount, least money.Pico) {
+	usable := slices.ContainsFunc(targets, func(t policy.Target) bool { return t.Usable() })
+	for _, t := range targets {
+		if !t.Allowed || usable && !t.Usable() {
+			continue
+		}
+		most, fewest := q.MaxOutput(t.Model), q.MinOutput(t.Model)
+		if q.Streams {
+			// Thinking is billed even if it is not part of the stream.
+			start := InitialStreamTokens + q.Thinking
+			most, fewest = min(most, start), min(fewest, start)
+		}
+		amount = max(amount, q.costBound(t.Model, most))
+		least = max(least, q.costBound(t.Model, fewest))
+	}
+	if q.Twice {
+		amount, least = money.Add(amount, amount), money.Add(least, least)
+	}
+	return amount, least
+}
+
+// ImposedLimit is the max tokens for a target when the caller set none: as many as the rest of the reservation covers, if
+// that is less than the model's own limit. 0 means no limit.
+func (q *Quote) ImposedLimit(m *config.Model, rest money.Pico) uint64 {
+	if q.MaxTokens > 0 || q.Streams || q.Unbounded || !q.Outputs || m.Prices.Output == 0 {
+		return 0
+	}
+	longest := q.MaxOutput(m)
+	limit := max(q.affordable(m, longest, rest), q.MinOutput(m))
+	_, tight := q.outputRoom(m)
+	switch {
+	case m.MaxOutput > 0 && limit >= m.MaxOutput:
+		return 0
+	case tight && (limit == longest || q.exceedsContext(m, limit)):
+		return 0
+	}
+	return limit
+}
+
+// affordable is the longest response in tokens, at most longest, that the rest of the reservation covers.
+func (q *Quote) affordable(m *config.Model, longest uint64, rest money.Pico) uint64 {
+	low, high := uint64(0), longest
+	for low < high {
+		middle := (low + high + 1) / 2
+		if q.costBound(m, middle) <= rest {
+			low = middle
+		} else {
+			high = middle - 1
+		}
+	}
+	return low
+}

@@ -1,0 +1,99 @@
+package bill
+
+import (
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/keymeter"
+	"github.com/postern-ai/postern/core/money"
+	"github.com/postern-ai/postern/core/policy"
+)
+
+// Spent is the total cost of all attempts so far, including failed ones, and its split by target.
+type Spent struct {
+	Usage     chat.Usage
+	CostPico  money.Pico
+	Estimated bool
+	charges   []charge
+}
+
+// charge is the usage and cost of the attempts at one target.
+type charge struct {
+	target    uint64 // an index into the route's targets
+	usage     chat.Usage
+	costPico  money.Pico
+	estimated bool
+}
+
+// Fields encodes or decodes the total and its split.
+func (s *Spent) Fields(f *abi.Fields) {
+	if !f.Group(len(s.charges) > 0 || s.CostPico != 0 || s.Estimated || s.Usage != chat.Usage{}) {
+		return
+	}
+	s.Usage.Fields(f)
+	f.Int(&s.CostPico)
+	f.Bool(&s.Estimated)
+	abi.List(f, &s.charges, func(f *abi.Fields, c *charge) {
+		f.Uint(&c.target)
+		c.usage.Fields(f)
+		f.Int(&c.costPico)
+		f.Bool(&c.estimated)
+	})
+}
+
+// Charge adds usage and cost to the total and to a target's charge.
+func (s *Spent) Charge(target uint64, u *chat.Usage, cost money.Pico) {
+	s.Usage.Add(u)
+	s.CostPico = money.Add(s.CostPico, cost)
+	s.Estimated = s.Estimated || !u.Reported
+	for i := range s.charges {
+		if c := &s.charges[i]; c.target == target {
+			c.usage.Add(u)
+			c.costPico = money.Add(c.costPico, cost)
+			c.estimated = c.estimated || !u.Reported
+			return
+		}
+	}
+	s.charges = append(s.charges, charge{target, *u, cost, !u.Reported})
+}
+
+// AddTo adds the charges to the settlement of a request that settle.Model has served. Attempts at other models are listed
+// separately.
+func (s *Spent) AddTo(settle *keymeter.Settle, targets []policy.Target) {
+	for i := range s.charges {
+		c := &s.charges[i]
+		tokens := keymeter.Tokens{Prompt: c.usage.Input, Completion: c.usage.Output}
+		m := targets[c.target].Model
+		if m.Name == settle.Model {
+			settle.Tokens.Prompt += tokens.Prompt
+			settle.Tokens.Completion += tokens.Completion
+			settle.CostPico = money.Add(settle.CostPico, c.costPico)
+			settle.Estimated = settle.Estimated || c.estimated
+			continue
+		}
+		settle.Attempts = append(settle.Attempts, keymeter.Charge{
+			Model: m.Name, Provider: m.Provider.Name, Tokens: tokens, CostPico: c.costPico, Estimated: c.estimated,
+		})
+	}
+}
+
+// Credible reports whether the provider's usage is present and plausible for a response of about the given number of
+// tokens: the prompt is not empty, and text takes output tokens.
+func Credible(u *chat.Usage, tokens uint64) bool {
+	return u.Reported && u.Plausible() && u.Input > 0 && (u.Output > 0 || tokens == 0)
+}
+
+// Billable is the provider's usage if it is credible and the response is whole. Otherwise it is an estimate:
+// the plausible part of the provider's usage, and at least the given number of output tokens.
+func (o *Order) Billable(u chat.Usage, tokens uint64, complete bool) chat.Usage {
+	if Credible(&u, tokens) && complete {
+		return u
+	}
+	if !u.Plausible() {
+		u = chat.Usage{}
+	}
+	if u.Input == 0 {
+		u.Input = o.PromptTokens
+	}
+	u.Output, u.Reported = max(u.Output, tokens), false
+	return u
+}

@@ -1,0 +1,98 @@
+package exchange
+
+import (
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/keymeter"
+	"github.com/postern-ai/postern/core/ledger"
+	"github.com/postern-ai/postern/core/money"
+)
+
+// begin records the meter's shortfall. It resets need.After, so the next recall starts from the first key: other
+// keys' slices may be idle by now.
+func (b *budgetRequest) begin(reply *keymeter.AdmitReply) {
+	b.need = ledger.Grant{
+		Period: reply.Period, Epoch: reply.Epoch, HeldPico: reply.HeldPico, NeedPico: reply.NeedPico, LeastPico: reply.LeastPico,
+	}
+	b.final, b.unreachable, b.recalled, b.passes, b.lentMs = false, false, false, 0, reply.LentMs
+}
+
+// accept records the grant for the next admit or extend.
+func (b *budgetRequest) accept(reply *ledger.GrantReply) {
+	b.grant = keymeter.Grant{Period: reply.Period, Epoch: reply.Epoch, TotalPico: reply.TotalPico}
+	b.final = reply.Final
+}
+
+// waitForLent decides whether to wait until what meters have lent returns: the budget is not known to be exhausted before.
+func (b *budgetRequest) waitForLent() bool {
+	if b.lentMs == 0 || b.waits == maxLentWaits {
+		return false
+	}
+	b.waits++
+	return true
+}
+
+// nextPass starts another pass over the keys with idle budget, if the last one recalled anything.
+func (b *budgetRequest) nextPass() bool {
+	if !b.recalled || b.unreachable || b.passes == maxPasses {
+		return false
+	}
+	b.recalled, b.need.After = false, ""
+	b.passes++
+	return true
+}
+
+// maxLentWaits limits how often a request waits for budget that meters have lent to isolates. A meter that is asked for it
+// stops lending, so one wait usually suffices.
+const maxLentWaits = 3
+
+// maxPasses limits how many more times all keys with idle budget are recalled. A recalled slice may have been
+// granted to another key before this exchange asked the Ledger again.
+const maxPasses = 1
+
+// callGrant calls the Ledger for the shortfall. The reply arrives under id.
+func (x *exchange) callGrant(id uint64, b *budgetRequest) {
+	g := b.need
+	g.Key = x.s.keyHash
+	if x.s.leased.pinned {
+		g.WantPico = money.Cost(lendableRequests, max(g.NeedPico, x.s.admission.amount))
+	}
+	x.call(id, abi.ClassLedger, x.s.record.ProjectID, g.Encode())
+}
+
+// lendableRequests is the number of requests for which the meter of a key with a lending plan wants budget.
+const lendableRequests = 512
+
+func (x *exchange) grantReply() (reply ledger.GrantReply, err error) {
+	if x.event.Code == abi.OutcomeOK {
+		reply, err = ledger.DecodeGrantReply(x.event.Data)
+	}
+	return reply, err
+}
+
+// recall asks the meters to return their idle budget. The replies are numbered from first.
+func (x *exchange) recall(first uint64, reply *ledger.GrantReply) {
+	for i, meter := range reply.Recall {
+		command := keymeter.Flush{Recall: true}
+		if i < len(reply.HeldPico) {
+			command.HeldPico = reply.HeldPico[i]
+		}
+		x.call(first+uint64(i), abi.ClassKeyMeter, meter, command.Encode())
+	}
+}
+
+// deliverFlush sends a meter's flushed batches to the Ledger in one command, because they must arrive in order. b
+// is the request that recalled them. A meter that could not be called delivers its batches itself later.
+func (x *exchange) deliverFlush(first uint64, b *budgetRequest) {
+	var reply keymeter.FlushReply
+	err := abi.ErrMalformed
+	if x.event.Code == abi.OutcomeOK {
+		reply, err = keymeter.DecodeFlushReply(x.event.Data)
+	}
+	b.unreachable = b.unreachable || err != nil
+	b.recalled = b.recalled || len(reply.Absorbs) > 0
+	b.lentMs = max(b.lentMs, reply.LentMs)
+	x.s.openReservations += reply.Open
+	if len(reply.Absorbs) > 0 {
+		x.call(first, abi.ClassLedger, x.s.record.ProjectID, ledger.Batch(reply.Absorbs))
+	}
+}

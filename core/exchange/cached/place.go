@@ -1,0 +1,51 @@
+package cached
+
+import (
+	"strconv"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/doc"
+)
+
+// Partition is the part of the cache that a request may use.
+type Partition struct {
+	ProjectID string
+	Policy    uint64 // version of the project's policy; 0: it has none
+	Test      bool   // the mock's responses
+	Strict    bool   // the caller asked the Governor to be strict
+	Threshold uint64 // the caller's, plus one, for the Governor; 0: none
+}
+
+// Key is the key of a response in host memory and KV. hash covers all that the response depends on.
+func (p *Partition) Key(hash string) string {
+	name := "cache/" + p.ProjectID + "/" + hash
+	if p.Policy > 0 {
+		name += "/" + strconv.FormatUint(p.Policy, 10)
+	}
+	if p.Test {
+		name += "/test"
+	}
+	if p.Strict || p.Threshold > 0 {
+		name += "/" + strconv.FormatBool(p.Strict) + strconv.FormatUint(p.Threshold, 10)
+	}
+	return name
+}
+
+// Shared are the stores that isolates share, as abi.Where flags, for a lifetime in seconds: the data center's cache, and KV if
+// the project's cache is global.
+func Shared(scope doc.CacheScope, lifetime uint64) uint64 {
+	if scope == doc.CacheGlobal && lifetime >= doc.MinGlobalCacheSeconds {
+		return abi.WhereColo | abi.WhereKV
+	}
+	return abi.WhereColo
+}
+
+// PromotionMs is the time in milliseconds for which an entry that is asked for again is to be stored in KV too; 0 if it is there,
+// or does not belong there.
+func (e *Entry) PromotionMs(nowMs uint64, scope doc.CacheScope, lifetime uint64) uint64 {
+	left := min(e.ExpiresMs-nowMs, lifetime*1000) // the clock may have gone back
+	if e.Global || Shared(scope, left/1000)&abi.WhereKV == 0 {
+		return 0
+	}
+	return left
+}

@@ -1,0 +1,33 @@
+package exchange
+
+import (
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/money"
+)
+
+// streamUsage is the usage of the current attempt so far, at the most expensive terms that it may be settled at.
+func (x *exchange) streamUsage() chat.Usage {
+	st := &x.s.stream
+	u := x.billableUsage(st.usage, st.tokens(), false)
+	x.priceBound(x.model(), &u)
+	return u
+}
+
+// streamCost is the cost of the request so far, if the stream had more tokens.
+func (x *exchange) streamCost(more uint64) money.Pico {
+	u := x.streamUsage()
+	u.Output += more
+	return money.Add(x.s.spent.CostPico, x.model().Cost(&u))
+}
+
+// uncovered reports whether the reservation is used up.
+func (x *exchange) uncovered() bool {
+	return !x.testMode() && x.streamCost(1) > x.s.admission.reserved
+}
+
+// takeBack gets the withheld events back.
+func (x *exchange) takeBack() {
+	x.s.stream.withheld.waiting = false
+	x.await(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: bufferWithheld})
+}

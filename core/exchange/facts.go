@@ -1,0 +1,187 @@
+package exchange
+
+import (
+	"github.com/tidwall/gjson"
+
+	"github.com/postern-ai/postern/core/api"
+	"github.com/postern-ai/postern/core/api/anthropic"
+	"github.com/postern-ai/postern/core/api/native"
+	"github.com/postern-ai/postern/core/api/openai"
+	"github.com/postern-ai/postern/core/api/responses"
+	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/config"
+	"github.com/postern-ai/postern/core/doc"
+	"github.com/postern-ai/postern/core/fault"
+	"github.com/postern-ai/postern/core/jsontext"
+	"github.com/postern-ai/postern/core/keys"
+	"github.com/postern-ai/postern/core/policy"
+	"github.com/postern-ai/postern/core/provider/wire"
+)
+
+// testMode reports whether the key is a development key. The mock answers all of its requests, for any model and
+// free of charge.
+func (x *exchange) testMode() bool { return x.s.record.Environment == keys.Development }
+
+// permitted reports whether the key has the permission for this endpoint.
+func (x *exchange) permitted() bool { return x.s.record.May(x.endpoint.needs) }
+
+// tier is the requested tier, or nil if the request names a model.
+func (x *exchange) tier() *config.Tier { return x.config.Tier(x.s.request.model) }
+
+// family is the API family of the endpoint, or of the caller's dialect.
+//
+//go:noinline
+func (x *exchange) family() *api.Family {
+	f := x.formatOf()
+	return &f
+}
+
+// formatOf is the family by value.
+func (x *exchange) formatOf() api.Family {
+	if x.endpoint.format != nil {
+		return x.endpoint.format()
+	}
+	switch x.s.dialect {
+	case chat.OpenAI:
+		return openai.Family()
+	case chat.Responses:
+		return responses.Family()
+	case chat.Anthropic:
+		return anthropic.Family
+	}
+	return native.Family()
+}
+
+// readRequest parses a body that has passed jsontext.Check.
+func (x *exchange) readRequest(p *api.Parser, root gjson.Result) api.Parsed {
+	p.Catalog = x.config
+	return x.family().Parse(p, root)
+}
+
+// reparse parses the body again to translate it for a target.
+func (x *exchange) reparse(body []byte) chat.Request {
+	p := api.Parser{}
+	parsed := x.readRequest(&p, gjson.ParseBytes(body))
+	parsed.Request.Stream = x.streams()
+	return parsed.Request
+}
+
+// streams reports whether the response is streamed from the provider. A schema that blocks needs the whole response
+// first; the caller then gets all events of the stream at once.
+func (x *exchange) streams() bool { return x.s.request.stream && !x.s.govern.buffered }
+
+// requestBuffer is the buffer of the request as providers may get it.
+func (x *exchange) requestBuffer() uint64 {
+	if x.s.govern.rewritten {
+		return bufferChecked
+	}
+	return bufferBody
+}
+
+// remainingMs is what remains of the time limit that all attempts share. The limit applies until a whole response or
+// the first content of a stream.
+func (x *exchange) remainingMs() uint64 {
+	total := x.config.RequestMsOf(x.tier())
+	return total - min(total, x.since(x.s.dispatchMs))
+}
+
+func (x *exchange) apiError(f fault.Fault, r refusal) *api.Error {
+	return &api.Error{Fault: f, RequestID: x.s.requestID, Details: r.details, Message: r.message, Findings: r.findings}
+}
+
+// errorBody encodes an error in the caller's dialect.
+func (x *exchange) errorBody(f fault.Fault, r refusal) []byte {
+	return x.family().Error(nil, x.apiError(f, r))
+}
+
+// targets are the targets of the requested name, with what the key and its project allow.
+func (x *exchange) targets() []policy.Target {
+	if x.targetsMemo == nil {
+		v := policy.View{Config: x.config, Key: x.s.record.Models, Development: x.testMode()}
+		x.targetsMemo = v.SelectedTargets(&x.s.selection, x.s.request.model)
+	}
+	return x.targetsMemo
+}
+
+// target is the target of the requested name with a model, or nil.
+func (x *exchange) target(model string) *policy.Target {
+	targets := x.targets()
+	for i := range targets {
+		if targets[i].Model.Name == model {
+			return &targets[i]
+		}
+	}
+	return nil
+}
+
+// mayUse reports whether a cached response of a model may be returned: the model is a target of the requested name that
+// the key, its project and the registry allow. The response may be another key's.
+func (x *exchange) mayUse(model string) bool {
+	t := x.target(model)
+	return t != nil && t.Allowed
+}
+
+// allowsAny reports whether the key and its project allow at least one target.
+func (x *exchange) allowsAny() bool {
+	for _, t := range x.targets() {
+		if t.Allowed {
+			return true
+		}
+	}
+	return false
+}
+
+// currentIndex is the current target's index in targets.
+func (x *exchange) currentIndex() int {
+	return int(x.s.order[min(int(x.s.orderIndex), len(x.s.order)-1)])
+}
+
+// current is the target of the current or next attempt.
+func (x *exchange) current() *policy.Target { return &x.targets()[x.currentIndex()] }
+
+// model is the current target's model.
+func (x *exchange) model() *config.Model { return x.current().Model }
+
+// usesOwnProviderKey reports whether the current target is called with the project's own provider key.
+func (x *exchange) usesOwnProviderKey() bool { return x.current().MasterKeyID != "" }
+
+// wire is the format in which the current target gets the request.
+//
+//go:noinline
+func (x *exchange) wire() *wire.Family {
+	f, _ := x.endpoint.calls.family(x.model().Provider.Wire)
+	return f
+}
+
+// view is the part of the catalog that the key may use under a policy of its project.
+func (x *exchange) view(p *doc.Policy) *policy.View {
+	return &policy.View{Config: x.config, Key: x.s.record.Models, KeyID: x.s.record.KeyID, Project: p, Development: x.testMode()}
+}
+
+// lastModel is the model of the last target fetched from, or "".
+func (x *exchange) lastModel() string {
+	if x.s.lastTarget == 0 {
+		return ""
+	}
+	return x.targets()[x.s.lastTarget-1].Model.Name
+}
+
+// mockProvider is the name of the built-in mock.
+const mockProvider = "mock"
+
+// json parses the event's data. The result is empty if the data is not valid JSON.
+func (x *exchange) json() (root gjson.Result) {
+	if jsontext.Check(x.event.Data) == jsontext.OK {
+		root = gjson.ParseBytes(x.event.Data)
+	}
+	return root
+}
+
+// familyFault is the fault for a request that the provider rejected. The native endpoints return 502 instead of
+// 400: their requests are validated here, so the error is not the caller's.
+func (x *exchange) familyFault(f fault.Fault) fault.Fault {
+	if x.s.dialect == chat.Native && f.Place() == fault.OnDialects {
+		return fault.ProviderRejected
+	}
+	return f
+}

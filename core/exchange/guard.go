@@ -1,0 +1,187 @@
+package exchange
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/api/native"
+	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/fault"
+	"github.com/postern-ai/postern/core/governor"
+	"github.com/postern-ai/postern/core/governor/inspect"
+	"github.com/postern-ai/postern/core/governor/live"
+	"github.com/postern-ai/postern/core/hmac"
+	"github.com/postern-ai/postern/core/jsontext"
+)
+
+// guard returns the policy, tightened by the caller's header, and the redacted values. It decodes them once per step, and
+// no more than most steps need: it is part of the cost of every piece of a stream.
+func (x *exchange) guard() *guard {
+	if x.guardMemo != nil {
+		return x.guardMemo
+	}
+	g := &guard{}
+	r := abi.Reader{Buf: x.attached}
+	g.encoded = r.Bytes()
+	g.values = r.Buf
+	var err error
+	if g.settings, err = governor.DecodeSettings(g.encoded); err != nil {
+		panic("exchange: malformed attached buffer")
+	}
+	g.check = inspect.Check{Policy: g.settings.Policy(), Key: x.fingerprintKey, Schema: g.settings.Schema.Schema}
+	if s := &x.s.govern; s.strict || s.threshold > 0 {
+		limit := governor.MaxRisk
+		if s.threshold > 0 {
+			limit = int(s.threshold - 1)
+		}
+		g.check.Policy.Tighten(s.strict, limit)
+	}
+	x.guardMemo = g
+	return g
+}
+
+// attach stores the policy and the redacted values for all later steps.
+func (x *exchange) attach(settings []byte, r *governor.Redactor) {
+	w := abi.Writer{Buf: make([]byte, 0, len(settings)+512)}
+	w.Bytes(settings)
+	r.Fields(abi.WriteTo(&w))
+	x.guardMemo = nil
+	x.attached = w.Buf
+	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: abi.AttachedBuffer, Data: w.Buf})
+}
+
+// liveGuard is the constant part of a stream's checks.
+func (x *exchange) liveGuard() *live.Guard {
+	g := x.guard()
+	if g.live == nil {
+		g.live = &live.Guard{Policy: g.check.Policy, Rules: g.check.Policy.Rules(governor.Output), Key: g.check.Key}
+		if x.s.govern.rewritten {
+			g.live.Redactor = g.redactor()
+		}
+	}
+	return g.live
+}
+
+// blocked is the variable part of a Blocked error.
+func (x *exchange) blocked(found []inspect.Finding) refusal {
+	p := x.guard().check.Policy
+	r := refusal{noRetry: true, findings: string(native.AppendFindings(nil, found, p))}
+	for i := range found {
+		name, _, severity := p.Rule(found[i].Rule)
+		if len(r.details) == maxBlockedDetails {
+			break
+		}
+		field := found[i].Path
+		if field == "" {
+			field = "body" // its length
+		}
+		r.details = append(r.details, fault.Detail{
+			Field: field, Message: "contains " + name + " (" + severity.String() + ")",
+		})
+	}
+	return r
+}
+
+// maxBlockedDetails bounds the details of a Blocked error; its findings are complete up to governor.MaxListed.
+const maxBlockedDetails = 5
+
+// fingerprintKey is the project's key for fingerprints of matches, from the first master key: repeats of a value have
+// the same fingerprint, and nobody without the key can test guesses. It is empty if the deployment has no master key.
+func (x *exchange) fingerprintKey() []byte {
+	if len(x.config.MasterKeys) == 0 {
+		return nil
+	}
+	return hmac.SHA256([]byte(x.config.MasterKeys[0].Key), "postern/violations/"+x.s.record.ProjectID)
+}
+
+// restoreRaw returns a response in the caller's dialect with the caller's own values in place of their placeholders.
+func (x *exchange) restoreRaw(raw []byte) []byte {
+	if !x.s.govern.rewritten {
+		return raw
+	}
+	if restored := inspect.Restore(x.endpoint.texts.response, raw, x.guard().redactor()); restored != nil {
+		return restored
+	}
+	return raw
+}
+
+// restoreResponse does the same for a translated response, in place.
+func (x *exchange) restoreResponse(r *chat.Response) {
+	if x.s.govern.rewritten {
+		inspect.RestoreResponse(r, x.guard().redactor())
+	}
+}
+
+// governorHeaders adds x-postern-governor: the decision about the request, its risk and the version of the policy. A
+// caller that was not admitted does not learn them. The body of a validation has its own decisions.
+func (x *exchange) governorHeaders(headers []abi.Header) []abi.Header {
+	g := &x.s.govern
+	if !g.on || !g.inspected || x.endpoint.policy == checksTexts {
+		return headers
+	}
+	text := g.input.decision.String() + "; risk=" + strconv.FormatUint(g.input.risk, 10) +
+		"; policy=" + strconv.FormatUint(x.s.record.Policy, 10)
+	if g.unchecked != "" {
+		text += "; unchecked=" + strings.ReplaceAll(g.unchecked, ",", "+")
+	}
+	return append(headers, abi.Header{Name: "x-postern-governor", Value: text})
+}
+
+// governorJSON is api.Meta.Governor. A cached response was checked when it was stored, so its output is null.
+func (x *exchange) governorJSON(cached bool) string {
+	g := &x.s.govern
+	if !g.on {
+		return ""
+	}
+	text := `{"input":` + g.input.json() + `,"output":`
+	if cached {
+		text += "null"
+	} else {
+		text += g.output.json()
+	}
+	return text + `,"policyVersion":` + strconv.FormatUint(x.s.record.Policy, 10) + "}"
+}
+
+func (v *verdict) json() string {
+	return `{"decision":"` + v.decision.String() + `","riskScore":` + strconv.FormatUint(v.risk, 10) + "}"
+}
+
+func (x *exchange) streamFinding(r *live.Report) inspect.Finding {
+	action := x.guard().check.Policy.Action(governor.Output, r.Rule)
+	return inspect.Finding{Rule: r.Rule, Action: action, Path: r.Path, Start: int(r.Start), End: int(r.End)}
+}
+
+// streamFindings are the findings of a stream by rule.
+func (x *exchange) streamFindings() (found []inspect.Finding) {
+	for i := range x.s.govern.live.Reports {
+		found = append(found, x.streamFinding(&x.s.govern.live.Reports[i]))
+	}
+	return found
+}
+
+// noteOutput records the result of a stream's checks so far.
+func (x *exchange) noteOutput() {
+	g := &x.s.govern
+	g.output = verdict{g.live.Tally.Decide(x.guard().check.Policy), uint64(g.live.Tally.Risk)}
+	if g.live.Blocked() {
+		g.output.decision = governor.Rejected
+	}
+}
+
+// governMessage checks a provider's error message, which may repeat the prompt, as a text of the response. It is empty if
+// the policy blocks it. Its findings are not reported: the request's texts have been checked already.
+func (x *exchange) governMessage(message jsontext.Escaped) jsontext.Escaped {
+	if !x.s.govern.on || message == "" {
+		return message
+	}
+	g := x.guard()
+	result := g.check.Text(message.Plain(), governor.Output)
+	switch {
+	case result.Decision == governor.Rejected:
+		return ""
+	case result.Body != nil:
+		return jsontext.Escape(string(result.Body))
+	}
+	return message
+}

@@ -1,0 +1,71 @@
+package exchange
+
+import (
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/exchange/cached"
+	"github.com/postern-ai/postern/core/keymeter"
+)
+
+// noteCacheResult takes the result of a cache lookup. A failure counts as a miss, and so does a corrupt or expired
+// entry.
+func (x *exchange) noteCacheResult() {
+	if x.event.Code == abi.OutcomeOK {
+		x.useHit(x.event.Data)
+	}
+}
+
+// noteSharedCacheResult does the same for the shared stores. What a leader finds is for its followers, too.
+func (x *exchange) noteSharedCacheResult() {
+	if x.noteCacheResult(); x.s.hit.found {
+		x.land(abi.FlightLanded, x.event.Data)
+	}
+}
+
+// useHit stores a cached response in bufferAnswer if it is valid for this request.
+func (x *exchange) useHit(data []byte) {
+	e, ok := cached.Decode(data)
+	if !ok || !e.Fresh(x.now, x.s.cacheControl.maxAge) {
+		return
+	}
+	if !x.mayUse(e.Model) {
+		return // cached for another key of the project; this key is not allowed to use the model
+	}
+	var body []byte
+	if e.Raw && !x.s.request.stream {
+		body = x.restoreRaw(e.Body)
+	} else {
+		r, ok := e.Response(x.s.dialect)
+		if !ok {
+			return
+		}
+		x.restoreResponse(&r)
+		m := x.meta(&answer{provider: e.Provider, model: e.Model, usage: e.Usage, cached: true})
+		body = x.encodeAnswer(&r, &m)
+	}
+	x.s.hit, x.s.dropped = hit{found: true, provider: e.Provider, model: e.Model}, e.Dropped
+	x.planPromotion(&e)
+	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferAnswer, Data: body})
+}
+
+// respondHit responds to the admitted request from the cache.
+func (x *exchange) respondHit() {
+	if x.s.idempotency != "" {
+		x.enter(phaseKeepHit)
+		x.await(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: bufferAnswer})
+		return
+	}
+	x.finishHit()
+}
+
+// finishHit ends the exchange with the cached response. The event has it if there is an Idempotency-Key.
+func (x *exchange) finishHit() { x.servedFromCache(abi.Part{Buffer: bufferAnswer}) }
+
+// servedFromCache ends the exchange with a response from the cache or a flight.
+func (x *exchange) servedFromCache(body abi.Part) {
+	outcome := keymeter.Finish
+	if x.s.admission.mode == keymeter.ModeReserve {
+		outcome = keymeter.Hit
+	}
+	a := answer{provider: x.s.hit.provider, model: x.s.hit.model, cached: true}
+	x.served(&response{answer: &a, outcome: outcome, body: body, repeat: x.event.Data})
+}

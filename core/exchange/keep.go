@@ -1,0 +1,64 @@
+package exchange
+
+import (
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/exchange/reply"
+	"github.com/postern-ai/postern/core/fault"
+	"github.com/postern-ai/postern/core/keymeter"
+)
+
+// maxReplayBytes is the size limit for a response stored in an idempotency record.
+const maxReplayBytes = 256 << 10
+
+// keepAnswer settles the request and stores its response. Then the response is sent from a buffer. While the classifier beside the
+// request has not responded, the settlement waits for it, and the response is stored without it.
+func (x *exchange) keepAnswer(settle *keymeter.Settle, buffer uint64) {
+	answer := keymeter.Settle{
+		RequestID: settle.RequestID, Outcome: keymeter.Finish, Idempotency: settle.Idempotency, Answer: settle.Answer, Oversized: settle.Oversized,
+	}
+	if x.classifying() {
+		settle.Idempotency, settle.Answer, settle.Oversized = "", nil, false
+	}
+	if x.holdSettle(settle) {
+		settle = &answer
+	}
+	x.settleLeased(settle) // it is not, but the exchange may have to keep the lease
+	x.s.kept = buffer
+	x.enter(phaseKeep)
+	x.call(idKeep, abi.ClassKeyMeter, x.s.keyHash, settle.Encode())
+	x.await(abi.Action{Kind: abi.ActionWait, ID: idTimer, KeepMs: keepAnswerMs})
+}
+
+// keepAnswerMs is the longest time that a response waits until it is stored.
+const keepAnswerMs = 5000
+
+// holdEnd keeps the last output of a stream that is complete, which may contain its success mark, until the response is stored. It
+// returns the output to send now.
+func (x *exchange) holdEnd(out []byte, complete bool) []byte {
+	if !complete || x.s.idempotency == "" {
+		return out
+	}
+	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferAnswer, Data: out})
+	return nil
+}
+
+// replayKey is the hash of the caller's Idempotency-Key, or "" if the response is not stored under it.
+func (x *exchange) replayKey() string {
+	if bad := x.s.rejected; bad != fault.None && !bad.Stored() {
+		return ""
+	}
+	return x.s.idempotency
+}
+
+// rerunHeader is the request header with which a caller runs a request again if the outcome of the one before with its
+// Idempotency-Key is unknown. In any other case it changes nothing.
+const rerunHeader = "x-postern-idempotency-rerun"
+
+// keepReplay adds the response to the settle command, so that later requests with the same Idempotency-Key get it.
+func (x *exchange) keepReplay(settle *keymeter.Settle, headers []abi.Header, body []byte) {
+	if settle.Oversized = body == nil || len(body) > maxReplayBytes; settle.Oversized {
+		return
+	}
+	kept := reply.Kept{Status: settle.Trace.Status, Headers: headers, Body: body}
+	settle.Answer = kept.Encode()
+}

@@ -1,0 +1,56 @@
+package exchange
+
+import (
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/keymeter"
+	"github.com/postern-ai/postern/core/lease"
+)
+
+// leaseRows are the keeper's machine. It keeps the lease beside its own request, and after it.
+var leaseRows = [...]sideRow{
+	{leaseAsleep, inLeaseTimer, (*exchange).onLeaseTimer, 1<<leaseIdle | 1<<leaseAsleep | 1<<leaseReporting, 0},
+	{leaseBoth, inLeaseTimer, (*exchange).onLeaseTimer, 1<<leaseReporting | 1<<leaseBoth, 0},
+	{leaseReporting, inLeaseReport, (*exchange).onLeaseReport, 1<<leaseIdle | 1<<leaseAsleep | 1<<leaseReporting | 1<<leaseBoth, 0},
+	{leaseBoth, inLeaseReport, (*exchange).onLeaseReport, 1<<leaseAsleep | 1<<leaseBoth, 0},
+}
+
+func (x *exchange) leaseState() (state sideState) {
+	if x.pending(idLeaseTimer) {
+		state |= leaseAsleep
+	}
+	if x.pending(idLeaseReport) {
+		state |= leaseReporting
+	}
+	return state
+}
+
+// onLeaseTimer wakes the keeper.
+func (x *exchange) onLeaseTimer() {
+	e := x.entry()
+	duty := e.Wake(x.now, x.keeperID())
+	x.saveEntry()
+	switch duty {
+	case lease.Send:
+		x.reportLease(false)
+		if !x.pending(idLeaseReport) {
+			x.sleepAsKeeper()
+		}
+	case lease.Sleep:
+		x.sleepAsKeeper()
+	}
+}
+
+// onLeaseReport takes the meter's reply to a report.
+func (x *exchange) onLeaseReport() {
+	e := x.entry()
+	reply, err := keymeter.DecodeReportReply(x.event.Data)
+	if x.event.Code != abi.OutcomeOK || err != nil {
+		e.Failed(x.s.leased.sent)
+	} else {
+		e.Confirmed(x.now, x.s.leased.sent, &reply)
+	}
+	x.staysKeeper(e)
+	if x.s.phase == phaseStream && x.s.stream.withheld.waiting {
+		x.requestExtension() // the meter may have the reservation now
+	}
+}

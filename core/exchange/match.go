@@ -1,0 +1,97 @@
+package exchange
+
+import (
+	"strings"
+
+	"github.com/postern-ai/postern/core/api"
+	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/fault"
+)
+
+// matchEndpoint finds the endpoint, or returns 404. If the path exists with another method, it returns 405 and the Allow
+// header.
+func (x *exchange) matchEndpoint(path, method string) (fault.Fault, refusal) {
+	x.s.dialect = pathDialect(path)
+	for i := range x.rows {
+		e := &x.rows[i]
+		variable, ok := match(e.path, path)
+		if !ok {
+			continue
+		}
+		if e.method != method && !(e.method == "GET" && method == "HEAD") {
+			allow := allowHeader(e.method)
+			return fault.MethodNotAllowed, refusal{allow: allow, details: []fault.Detail{
+				{Field: "method", Message: "must be " + strings.ReplaceAll(allow, ", ", " or ") + ", got " + api.Quote(method)},
+			}}
+		}
+		x.useEndpoint(endpointID(i))
+		x.s.dialect, x.s.variable = e.dialect, variable[:min(len(variable), maxQuery)]
+		if e.policy == listsModels && x.header("anthropic-version") != "" {
+			x.s.dialect = chat.Anthropic
+		}
+		return fault.None, refusal{}
+	}
+	return fault.NotFound, refusal{details: []fault.Detail{x.unknownPath(path)}}
+}
+
+// match compares a path with a pattern. A pattern may have one {variable}: the rest of a segment up to what follows it, as in
+// /v1/batches/{id}/cancel and /v1beta/models/{model}:generateContent; at the end of the pattern it also contains slashes, as model
+// names do.
+func match(pattern, path string) (variable string, ok bool) {
+	before, rest, varies := strings.Cut(pattern, "{")
+	if !varies {
+		return "", pattern == path && pattern != ""
+	}
+	_, after, _ := strings.Cut(rest, "}")
+	if !strings.HasPrefix(path, before) {
+		return "", false
+	}
+	variable, ok = strings.CutSuffix(path[len(before):], after)
+	if after != "" && strings.Contains(variable, "/") {
+		return "", false
+	}
+	return variable, ok && variable != ""
+}
+
+// unknownPath is the detail for a path that is not an endpoint. It suggests the endpoint that differs only in a missing
+// or repeated /v1, or a trailing slash.
+func (x *exchange) unknownPath(path string) fault.Detail {
+	message := api.Subject(path) + "is not an endpoint; "
+	for i := range x.rows {
+		if e := &x.rows[i]; e.listed() && barePath(e.path) == barePath(path) {
+			message += "did you mean " + e.path + "? "
+		}
+	}
+	return fault.Detail{Field: "path", Message: message + "GET / lists the endpoints"}
+}
+
+// barePath is a path without leading /v1 segments and trailing slashes.
+func barePath(path string) string {
+	for strings.HasPrefix(path, "/v1/") {
+		path = path[len("/v1"):]
+	}
+	return strings.TrimRight(path, "/")
+}
+
+func allowHeader(method string) string {
+	if method == "GET" {
+		return "GET, HEAD"
+	}
+	return method
+}
+
+// pathDialect guesses the caller's dialect from an unknown path.
+func pathDialect(path string) chat.Dialect {
+	switch {
+	case strings.HasPrefix(path, "/v1/messages"):
+		return chat.Anthropic
+	case strings.HasPrefix(path, "/v1/"):
+		return chat.OpenAI
+	}
+	return chat.Native
+}
+
+const (
+	maxQuery   = 1024 // longer queries are ignored; no valid one comes close
+	maxAddress = 64
+)

@@ -1,0 +1,76 @@
+package exchange
+
+import (
+	"github.com/tidwall/gjson"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/api"
+	"github.com/postern-ai/postern/core/api/head"
+	"github.com/postern-ai/postern/core/api/openai"
+	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/fault"
+	"github.com/postern-ai/postern/core/jsontext"
+	"github.com/postern-ai/postern/core/policy"
+	"github.com/postern-ai/postern/core/provider"
+)
+
+func (x *exchange) parseModerations(p *api.Parser, root gjson.Result) {
+	m := openai.ParseModerations(p, root)
+	switch {
+	case len(p.Details) > 0:
+		x.reject(fault.InvalidRequest, p.Details...)
+	case !policy.Knows(x.config, m.Model, x.endpoint.api):
+		x.noteUnknownModel(m.Model)
+	default:
+		r := &x.s.request
+		*r = request{}
+		r.model, r.PromptTokens, r.params, r.unknown = m.Model, m.PromptTokens, m.Params, appendExtra("", m.Unknown)
+		x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferMembers, Data: m.Members})
+	}
+}
+
+// admitUncached admits a request whose response is never cached, as if the caller had sent no-store.
+func (x *exchange) admitUncached() {
+	x.s.cacheControl.noStore = true
+	x.admitCompletion()
+}
+
+// refuseModerations is for a target whose provider has no moderations, which an operator's catalog may name.
+func (x *exchange) refuseModerations([]byte) {
+	x.next(fault.InvalidRequest, refusal{noRetry: true, details: []fault.Detail{
+		{Field: "model", Message: x.model().Name + " is not offered for moderations by its provider; use another model"},
+	}})
+}
+
+func (x *exchange) mockModerations(body []byte) {
+	m := openai.ParseModerations(&api.Parser{}, gjson.ParseBytes(body))
+	for i := range m.Inputs {
+		m.Inputs[i] = provider.MockModeration(m.Inputs[i])
+	}
+	x.charge(&chat.Usage{Input: x.s.request.PromptTokens, Reported: true}, 0)
+	x.answerModerations("", m.Inputs, mockProvider)
+}
+
+// readModerations reads a provider's 200 response. It reports no usage, so that of a model with a price is estimated.
+func (x *exchange) readModerations() {
+	var id jsontext.Escaped
+	var results []string
+	root, ok := x.json(), false
+	if root.IsObject() && head.IsJSON(x.header("content-type")) {
+		id, results, ok = provider.ModerationResults(root)
+	}
+	if !ok {
+		x.refuseUnreadable()
+		return
+	}
+	x.spend(&chat.Usage{Input: x.s.request.PromptTokens})
+	x.answerModerations(id, results, x.model().Provider.Name)
+}
+
+func (x *exchange) answerModerations(id jsontext.Escaped, results []string, providerName string) {
+	a := x.answer(true)
+	a.provider = providerName
+	body := openai.AppendModerations(make([]byte, 0, 4096), id, a.model, results)
+	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferUpstream, Data: body})
+	x.respondAnswer(a, nil, body)
+}

@@ -1,0 +1,291 @@
+package exchange
+
+import (
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/api"
+	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/governor"
+	"github.com/postern-ai/postern/core/governor/inspect"
+	"github.com/postern-ai/postern/core/governor/live"
+	"github.com/postern-ai/postern/core/keymeter"
+	"github.com/postern-ai/postern/core/lease"
+	"github.com/postern-ai/postern/core/ledger"
+	"github.com/postern-ai/postern/core/money"
+	"github.com/postern-ai/postern/core/provider/wire"
+	"github.com/postern-ai/postern/core/sse"
+)
+
+// answer describes a completion that is returned to the caller.
+type answer struct {
+	provider string
+	model    string
+	usage    chat.Usage
+	costPico money.Pico
+	cached   bool
+	storable bool // the model finished normally and usage was reported: may be cached
+}
+
+// governance is the state of the Governor in an exchange. The policy and the values to restore are in the attached
+// buffer.
+type governance struct {
+	on        bool   // texts are checked
+	inspected bool   // the request was checked
+	schema    bool   // the project has a JSON Schema for responses
+	buffered  bool   // a streamed response is checked as a whole before it is sent
+	rewritten bool   // bufferChecked has the request with placeholders
+	strict    bool   // the caller sent x-postern-govern: strict
+	threshold uint64 // the caller's threshold, plus one; 0: none
+
+	input, output  verdict
+	unchecked      string             // kinds of parts that cannot be read, comma-separated
+	violations     []ledger.Violation // to report with the next admission or settlement
+	live           live.Stream        // the state of the checks of a stream
+	classification classification
+}
+
+func (g *governance) fields(f *abi.Fields) {
+	f.Flags(&g.on, &g.inspected, &g.schema, &g.buffered, &g.rewritten, &g.strict)
+	f.Uint(&g.threshold)
+	if !g.on {
+		return
+	}
+	g.input.fields(f)
+	g.output.fields(f)
+	f.String(&g.unchecked)
+	abi.List(f, &g.violations, ledger.ViolationFields)
+	g.live.Fields(f)
+	g.classification.fields(f)
+}
+
+// verdict is the result of the checks in one direction.
+type verdict struct {
+	decision governor.Decision
+	risk     uint64
+}
+
+func (v *verdict) fields(f *abi.Fields) {
+	abi.Enum(f, &v.decision)
+	f.Uint(&v.risk)
+}
+
+// stream is the state of a provider's stream and of its forwarding to the caller.
+type stream struct {
+	headReceived   bool // the provider's response head has arrived
+	opened         bool // the caller has a response head
+	hasContent     bool // a content delta has arrived
+	committed      bool // something other than a comment was sent: too late for a fallback
+	sentSinceTick  bool // something was sent since the last tick
+	endMarkSeen    bool // the provider's end mark has arrived
+	passThrough    bool // the caller uses the provider's dialect: events are forwarded unchanged
+	parser         sse.Parser
+	wire           wire.State
+	api            api.State
+	finish         chat.Finish
+	usage          chat.Usage
+	units          uint64 // estimated size of the response so far, in token units (chat.TokenUnits)
+	least          uint64 // deltas with text: a provider sends at least a token at a time, also of what counts little in a longer text
+	held           []byte // output to send with the first content
+	deltaBytes     uint64 // bytes in bufferDeltas
+	extension      extension
+	withheld       withheld
+	forOthers      bool // the caller has disconnected: the stream continues for the followers of its flight
+	firstContentMs uint64
+}
+
+// fields encodes or decodes a stream. A stream that has not begun is a single zero.
+func (s *stream) fields(f *abi.Fields) {
+	begun := s.headReceived || s.opened || s.forOthers
+	if f.Bool(&begun); !begun {
+		return
+	}
+	f.Flags(&s.headReceived, &s.opened, &s.hasContent, &s.committed, &s.sentSinceTick, &s.endMarkSeen, &s.passThrough, &s.parser.Begun, &s.forOthers)
+	f.Bytes(&s.parser.Rest)
+	s.wire.Fields(f)
+	s.api.Fields(f)
+	abi.Enum(f, &s.finish)
+	s.usage.Fields(f)
+	f.Uint(&s.units)
+	f.Uint(&s.least)
+	f.Bytes(&s.held)
+	f.Uint(&s.deltaBytes)
+	s.extension.fields(f)
+	s.withheld.fields(f)
+	f.Uint(&s.firstContentMs)
+}
+
+// tokens is the estimated number of output tokens so far.
+func (s *stream) tokens() uint64 {
+	return max(s.least, (s.units+chat.TokenUnits-1)/chat.TokenUnits)
+}
+
+// A stream reserves ahead: it asks for the next part of its reservation when half of the rest is used, so that the grant
+// usually arrives before the reservation is used up. If it does not, the stream waits (withhold.go). Only a Ledger's refusal
+// ends it with budget_exceeded: a store that does not answer says nothing about the budget.
+
+// extension is a stream's request to enlarge its reservation.
+type extension struct {
+	nextPico int64 // the cost from which the next part is requested
+	total    int64 // the total reservation requested from the meter; 0: no request is pending
+	minTotal int64 // to reserve if the budget has less than total
+	budget   budgetRequest
+	retryMs  uint64 // when lent budget may be free again; 0: it is not awaited
+	waits    uint64 // for lent budget
+	dry      bool   // the budget had nothing beyond the reservation; the stream asks once more when it has to wait
+}
+
+func (e *extension) fields(f *abi.Fields) {
+	f.Int(&e.nextPico)
+	f.Int(&e.total)
+	f.Int(&e.minTotal)
+	e.budget.fields(f)
+	f.Uint(&e.retryMs)
+	f.Uint(&e.waits)
+	f.Bool(&e.dry)
+}
+
+// Nothing that is not reserved is delivered. An event with content is processed only if the reservation covers at least one more
+// token than the stream has; so a stream costs at most one event more than was reserved for it, and what its provider charges
+// beyond what it sent. Otherwise the event and those behind it are withheld, and the fetch pauses, so that the provider feels the
+// backpressure, until the reservation has grown.
+
+// withheld is the state of a stream whose reservation is used up.
+type withheld struct {
+	waiting  bool   // events wait in bufferWithheld for a larger reservation
+	paused   bool   // the fetch is paused
+	ended    bool   // the body has ended behind the events
+	waitedMs uint64 // counted in ticks, because clocks jump
+}
+
+func (w *withheld) fields(f *abi.Fields) {
+	f.Flags(&w.waiting, &w.paused, &w.ended)
+	f.Uint(&w.waitedMs)
+}
+
+// classification is the state of the project's classifier in an exchange: a model that judges the request, before it is
+// sent (strict) or beside it (monitor).
+type classification struct {
+	wanted  bool // the request has a text to classify
+	done    bool // the classifier has responded or failed
+	held    bool // the settlement waits in bufferSettle for the classifier
+	failed  bool
+	model   string // of the catalog, or the moderation endpoint's
+	prompt  uint64 // estimated tokens of the text
+	charges []keymeter.Charge
+}
+
+func (c *classification) fields(f *abi.Fields) {
+	f.Flags(&c.wanted, &c.done, &c.held, &c.failed)
+	if !c.wanted {
+		return
+	}
+	f.String(&c.model)
+	f.Uint(&c.prompt)
+	abi.List(f, &c.charges, keymeter.ChargeFields)
+}
+
+// Single flight: identical cacheable requests that miss at one isolate at the same time go to the provider once. The
+// first leads a flight (core/abi/wire.schema); the others follow it and are served as cache hits (follow.go). Each is
+// admitted by its own key's meter.
+//
+// The bytes of a flight are those of the cache, not those of the leader's caller: placeholders in place of redacted
+// values, and no IDs. A whole response is the entry, sent at the landing. A stream is its head (flightHead) and then
+// deltas; its landing is an entry without body, for the usage.
+
+// flightRole is the part of an exchange in a flight.
+type flightRole uint8
+
+const (
+	noFlight flightRole = iota
+	leads
+	follows
+)
+
+// flight is the state of an exchange's part in a flight.
+type flight struct {
+	role     flightRole
+	began    bool   // a leader has published its stream; a follower has read the head
+	kept     bool   // a follower's first bytes wait in bufferFlight for the admission
+	failures uint64 // flights that the exchange followed and that failed
+	lastMs   uint64 // time of a follower's last read
+}
+
+func (f *flight) fields(to *abi.Fields) {
+	used := *f != flight{}
+	if to.Bool(&used); !used {
+		return
+	}
+	abi.Enum(to, &f.role)
+	to.Flags(&f.began, &f.kept)
+	to.Uint(&f.failures)
+	to.Uint(&f.lastMs)
+}
+
+// leased is the exchange's part in the lease of its key at this isolate.
+type leased struct {
+	pinned bool          // the key's entry is pinned
+	taken  bool          // the request was admitted by the lease
+	asked  uint64        // ID of the lease that the admission asks for; 0: none
+	sent   lease.Sending // of the outstanding report
+}
+
+func (l *leased) fields(f *abi.Fields) {
+	f.Flags(&l.pinned, &l.taken)
+	f.Uint(&l.asked)
+	l.sent.Fields(f)
+}
+
+// redactor is the request's redactor. Most steps do without it.
+func (g *guard) redactor() *governor.Redactor {
+	if g.redacted == nil {
+		g.redacted = &governor.Redactor{}
+		if abi.DecodeFields(g.values, g.redacted.Fields) != nil {
+			panic("exchange: malformed attached buffer")
+		}
+	}
+	return g.redacted
+}
+
+// guard is the decoded content of the attached buffer.
+type guard struct {
+	encoded  []byte // the settings
+	values   []byte // the redactor
+	settings governor.Settings
+	check    inspect.Check
+	redacted *governor.Redactor // result of redactor; nil: not used in this step
+	live     *live.Guard        // nil: not used in this step
+}
+
+// budgetRequest is the state of a request to the Ledger for more budget: the shortfall, and the result.
+type budgetRequest struct {
+	need  ledger.Grant // Key is left empty here; callGrant fills in the exchange's key
+	grant keymeter.Grant
+	final bool // the Ledger has no more than the grant
+	// unreachable: a meter could not be recalled, or its batches could not be delivered. The budget is then not
+	// known to be exhausted.
+	unreachable bool
+	// spent: the shortfall is spent, not reserved by other keys, so a retry before the next period fails too.
+	spent bool
+	// recalled: a meter returned budget in this pass over the meters with idle slices. Another key may have taken
+	// it, so that another pass is useful.
+	recalled bool
+	passes   uint64 // repeated passes
+	lentMs   uint64 // the time until budget that meters have lent may be free again; 0: they have lent none
+	waits    uint64 // for lent budget
+}
+
+func (b *budgetRequest) fields(f *abi.Fields) {
+	if !f.Group(*b != budgetRequest{}) {
+		return
+	}
+	f.Uint((*uint64)(&b.need.Period))
+	f.Uint(&b.need.Epoch)
+	f.Int(&b.need.HeldPico)
+	f.Int(&b.need.NeedPico)
+	f.Int(&b.need.LeastPico)
+	f.String(&b.need.After)
+	b.grant.Fields(f)
+	f.Flags(&b.final, &b.unreachable, &b.spent, &b.recalled)
+	f.Uint(&b.passes)
+	f.Uint(&b.lentMs)
+	f.Uint(&b.waits)
+}

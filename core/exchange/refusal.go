@@ -1,0 +1,61 @@
+package exchange
+
+import (
+	"strings"
+
+	"github.com/postern-ai/postern/core/api"
+	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/fault"
+	"github.com/postern-ai/postern/core/jsontext"
+)
+
+// refusal is the variable part of an error response. The fixed part is the Fault.
+type refusal struct {
+	details  []fault.Detail
+	allow    string           // allowed methods, for 405
+	retryMs  uint64           // when to retry; 0: no Retry-After
+	noRetry  bool             // a retry fails too; always so for a permanent Fault
+	message  jsontext.Escaped // the provider's message, if callers may see it
+	findings string           // of the Governor, a JSON array
+}
+
+// permanent is the refusal for a permanent Fault: without a Retry-After. message is the provider's public message, for which the
+// dialects of the providers have a place.
+func (x *exchange) permanent(r refusal, message jsontext.Escaped) refusal {
+	if x.s.dialect != chat.Native {
+		r.details = nil
+	}
+	return refusal{details: r.details, message: message}
+}
+
+// withShortWait omits a provider's Retry-After that is too long. It is about one target: its credentials' quota may be
+// spent for a day, while a project's route or another key of the provider serves the next request.
+func (r refusal) withShortWait() refusal {
+	if r.retryMs > maxWaitMs {
+		r.retryMs = 0
+	}
+	return r
+}
+
+// maxWaitMs is the longest Retry-After of a provider that is passed on.
+const maxWaitMs = 60_000
+
+// sharedFailure tells what led to the error of a flight, unless the text of f tells it.
+func sharedFailure(f fault.Fault) refusal {
+	if f.Text() != fault.ProviderError.Text() {
+		return refusal{}
+	}
+	return refusal{details: []fault.Detail{
+		{Field: api.ProviderField, Message: "failed for an identical request, whose response this one shares"},
+	}}
+}
+
+// stripControl replaces control characters with spaces.
+func stripControl(text string) string {
+	return strings.Map(func(c rune) rune {
+		if c < ' ' || c == 0x7f {
+			return ' '
+		}
+		return c
+	}, text)
+}

@@ -1,0 +1,33 @@
+package reply
+
+import (
+	"strconv"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/calendar"
+	"github.com/postern-ai/postern/core/doc"
+	"github.com/postern-ai/postern/core/policy"
+)
+
+// Registry adds the headers that the project's model registry gives the responses of a registered model:
+//
+//   - x-postern-registry: its state, if only a registry that warns lets the request pass;
+//   - Deprecation, a structured field of type Date: RFC 9745, section 2.1;
+//   - Sunset, an HTTP-date: RFC 8594, section 3;
+//   - x-postern-successor, the model to use instead.
+func Registry(headers []abi.Header, r *policy.Registration) []abi.Header {
+	add := func(name, value string) { headers = append(headers, abi.Header{Name: name, Value: value}) }
+	if r.Ruling == policy.Warns {
+		add("x-postern-registry", policy.StateWord(r.State))
+	}
+	if r.State == doc.RegistryDeprecated {
+		add("deprecation", "@"+strconv.FormatUint(r.DeprecatedMs/calendar.SecondMs, 10))
+		if r.SunsetMs > 0 {
+			add("sunset", string(calendar.AppendHTTPDate(nil, r.SunsetMs)))
+		}
+	}
+	if r.Successor != nil && (r.State == doc.RegistryDeprecated || r.Ruling == policy.Warns) {
+		add("x-postern-successor", r.Successor.Name)
+	}
+	return headers
+}

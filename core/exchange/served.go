@@ -1,0 +1,155 @@
+package exchange
+
+import (
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/api"
+	"github.com/postern-ai/postern/core/fault"
+	"github.com/postern-ai/postern/core/keymeter"
+)
+
+// response is a completion that is ready for the caller.
+type response struct {
+	*answer
+	outcome keymeter.Outcome // to settle it with; Finish: its admission has settled it
+	body    abi.Part         // the whole body, or the end of a stream
+	repeat  []byte           // the whole body, which repeats under the Idempotency-Key get; nil: too large
+	entry   []byte           // for the cache, and for followers of the flight; nil: none
+	raw     bool             // entry is the provider's body in the caller's dialect, not deltas
+}
+
+// served ends an exchange with a response: it is sent, settled, cached and logged. With an Idempotency-Key it is stored first, and
+// sent by sendKept.
+func (x *exchange) served(r *response) {
+	s := &x.s
+	settle := x.settlement(r.outcome, r.model, x.servedStatus())
+	s.hit.provider, s.hit.model = r.provider, r.model
+	if s.idempotency != "" {
+		x.keepReplay(&settle, x.answerHeaders(r.answer), r.repeat)
+		x.keepAnswer(&settle, x.keepBody(r.body))
+		x.file(r)
+		return
+	}
+	x.send(r.answer, r.body)
+	if r.outcome != keymeter.Finish {
+		x.settle(&settle)
+	}
+	x.file(r)
+	x.conclude()
+}
+
+// reply ends an exchange whose endpoint has no provider, or whose response is a stored one.
+func (x *exchange) reply(status uint64, headers []abi.Header, body abi.Part) {
+	x.respond(status, headers, []abi.Part{body})
+	x.log(status, "")
+	x.end()
+}
+
+// respondJSON is reply with a JSON body.
+func (x *exchange) respondJSON(body []byte) { x.reply(200, jsonHeaders(), abi.Part{Data: body}) }
+
+// file stores a response in the cache, or in another of its stores, and lands the flight with it.
+func (x *exchange) file(r *response) {
+	if r.cached {
+		x.promote()
+		return
+	}
+	if r.entry != nil {
+		x.store(r.answer, r.raw, r.entry)
+	}
+	if r.entry != nil || x.s.flight.began { // followers have a response that is too long to store
+		x.landAnswer(r.answer, r.raw, r.entry)
+	}
+}
+
+// streamed reports whether the response is a stream from a provider or a flight.
+func (x *exchange) streamed() bool { return x.s.stream.opened || x.s.stream.forOthers }
+
+// send sends a whole response, the end of a stream, or the head of the mock's.
+func (x *exchange) send(a *answer, body abi.Part) {
+	switch {
+	case x.s.pieces.count > 0:
+		x.openMockStream(a)
+	case x.streamed():
+		x.sendStreamEnd(body)
+	default:
+		x.respond(200, x.answerHeaders(a), []abi.Part{body})
+	}
+}
+
+// keepBody stores a body that is sent later in a buffer, and returns its number.
+func (x *exchange) keepBody(body abi.Part) uint64 {
+	switch {
+	case x.s.pieces.count > 0:
+		return 0 // the pieces wait in buffers of their own
+	case x.streamed():
+		x.do(abi.Action{Kind: abi.ActionAppend, Buffer: bufferAnswer, Data: body.Data}) // after what holdEnd has kept
+	case body.Buffer != 0:
+		return body.Buffer
+	default:
+		x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferAnswer, Data: body.Data})
+	}
+	return bufferAnswer
+}
+
+// conclude logs a response. The mock's stream ends after its last piece.
+func (x *exchange) conclude() {
+	code := ""
+	status := x.servedStatus()
+	if status != 200 {
+		code = fault.ClientClosed.Code()
+	}
+	x.log(status, code)
+	if x.s.pieces.count > 0 {
+		x.sendMockPiece()
+		return
+	}
+	x.end()
+}
+
+// servedStatus is the status of a complete response for the log. A stream may have gone on for others.
+func (x *exchange) servedStatus() uint64 {
+	if x.s.stream.forOthers {
+		return fault.ClientClosed.Status()
+	}
+	return 200
+}
+
+// sendStreamEnd sends the end of a complete stream. If the caller disconnected before the stream's head, that is an error
+// response, as every exchange responds once.
+func (x *exchange) sendStreamEnd(end abi.Part) {
+	st := &x.s.stream
+	if st.forOthers && !st.opened {
+		x.noteAttempt("200")
+		x.refuseWith(fault.ClientClosed, refusal{}, []abi.Part{{Data: x.errorBody(fault.ClientClosed, refusal{})}})
+		return
+	}
+	x.do(abi.Action{Kind: abi.ActionSend, Body: []abi.Part{end}})
+	x.do(abi.Action{Kind: abi.ActionClose})
+}
+
+// openMockStream sends the head of the mock's stream. A keep-alive comment during an earlier target's silence may have sent it.
+func (x *exchange) openMockStream(a *answer) {
+	s := &x.s
+	if s.stream.opened {
+		return
+	}
+	s.responded, s.stream.opened = true, true
+	m := x.meta(a)
+	trapEvent := x.family().StreamError(nil, &api.State{Started: true}, x.trapError(), &m)
+	x.do(abi.Action{Kind: abi.ActionOpen, Code: 200, Headers: x.allHeaders(x.answerHeaders(a)), Data: trapEvent})
+}
+
+// sendMockPiece sends the next piece and starts the pause after it.
+func (x *exchange) sendMockPiece() {
+	p := &x.s.pieces
+	for pause := x.config.Routing.MockPauseMs; p.next < p.count; {
+		x.do(abi.Action{Kind: abi.ActionSend, Body: []abi.Part{{Buffer: bufferPieces + p.next}}})
+		if p.next++; p.next < p.count && pause > 0 {
+			x.enter(phasePacing)
+			x.await(abi.Action{Kind: abi.ActionWait, ID: idTimer, KeepMs: pause})
+			return
+		}
+	}
+	x.do(abi.Action{Kind: abi.ActionClose})
+	x.end()
+}

@@ -1,0 +1,68 @@
+package exchange
+
+import (
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/fault"
+	"github.com/postern-ai/postern/core/keymeter"
+	"github.com/postern-ai/postern/core/ledger"
+)
+
+// classifying reports whether the classifier beside the request has not responded.
+func (x *exchange) classifying() bool { return x.pending(idClassifyText) || x.pending(idClassify) }
+
+// holdSettle keeps the settlement until the classifier beside the request has responded: its cost belongs to it.
+func (x *exchange) holdSettle(settle *keymeter.Settle) bool {
+	c := &x.s.govern.classification
+	if !x.classifying() {
+		settle.Attempts = append(settle.Attempts, c.charges...)
+		return false
+	}
+	c.held = true
+	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferSettle, Data: settle.Encode()})
+	return true
+}
+
+// settlement is the settle command for the key's meter of a request that model has served.
+func (x *exchange) settlement(outcome keymeter.Outcome, model string, status uint64) keymeter.Settle {
+	s := &x.s
+	settle := keymeter.Settle{
+		RequestID: s.requestID, Outcome: outcome, Model: model, Missed: outcome == keymeter.Served && x.cacheReadable(),
+		Idempotency: s.idempotency, Trace: x.trace(status), Violations: x.takeViolations(),
+	}
+	s.spent.AddTo(&settle, x.targets())
+	return settle
+}
+
+// settle sends the settlement. The exchange does not wait for the reply: if the command is lost, the reservation
+// expires.
+func (x *exchange) settle(settle *keymeter.Settle) {
+	if x.holdSettle(settle) {
+		return
+	}
+	x.sendSettle(settle)
+}
+
+// sendSettle leaves the settlement with the lease that has admitted the request, or sends it to the meter.
+func (x *exchange) sendSettle(settle *keymeter.Settle) {
+	if !x.settleLeased(settle) {
+		x.call(0, abi.ClassKeyMeter, x.s.keyHash, settle.Encode())
+	}
+}
+
+// trace is the exchange's entry in the list of recent requests, with the data known so far.
+func (x *exchange) trace(status uint64) keymeter.Trace {
+	s := &x.s
+	t := keymeter.Trace{Status: status, DurationMs: x.since(s.startMs), Stream: s.request.stream}
+	switch {
+	case s.hit.found:
+		t.Provider, t.Cache = s.hit.provider, ledger.CacheHit
+	case s.lastTarget > 0:
+		t.Provider = x.targets()[s.lastTarget-1].Model.Provider.Name
+	case x.testMode() && len(s.order) > 0:
+		t.Provider = mockProvider
+	}
+	if t.Cache == ledger.CacheBypass && x.endpoint.body != noBody && s.rejected == fault.None && x.cacheReadable() {
+		t.Cache = ledger.CacheMiss
+	}
+	return t
+}

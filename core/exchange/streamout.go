@@ -1,0 +1,146 @@
+package exchange
+
+import (
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/jsontext"
+	"github.com/postern-ai/postern/core/sse"
+)
+
+var keepAlive = []byte(": keep-alive\n\n")
+
+// tickMs is the interval of the ticks. A tick sends a comment if nothing was sent since the last one, so a silence
+// lasts less than two ticks. A host notices a disconnect only when it writes, and an abandoned upstream request must
+// be cut within a second.
+const tickMs = 400
+
+func (x *exchange) startTicking() {
+	wait := uint64(tickMs)
+	if st := &x.s.stream; !st.hasContent && !st.withheld.waiting {
+		wait = max(1, min(wait, x.remainingMs()))
+	}
+	x.await(abi.Action{Kind: abi.ActionWait, ID: idTick, KeepMs: wait})
+}
+
+// openStream sends the head of a streamed response.
+func (x *exchange) openStream() {
+	s := &x.s
+	if s.stream.opened || s.stream.forOthers {
+		return
+	}
+	s.stream.opened = true
+	x.noteAttempt("200")
+	model := x.model()
+	a := answer{provider: model.Provider.Name, model: model.Name}
+	m := x.meta(&a)
+	trapEvent := x.family().StreamError(nil, &s.stream.api, x.trapError(), &m)
+	s.responded = true
+	x.do(abi.Action{Kind: abi.ActionOpen, Code: 200, Headers: x.allHeaders(x.answerHeaders(&a)), Data: trapEvent})
+}
+
+// encodeDeltas appends deltas in the caller's dialect.
+func (x *exchange) encodeDeltas(out []byte, deltas []chat.Delta) []byte {
+	family, m := x.family(), x.streamMeta()
+	for i := range deltas {
+		out = family.Stream(out, &x.s.stream.api, &deltas[i], &m)
+	}
+	return out
+}
+
+// collect stores deltas for the cache, for a replay or for the end of the stream.
+func (x *exchange) collect(collected *abi.Writer, deltas []chat.Delta) {
+	if !x.collectsDeltas() {
+		return
+	}
+	for i := range deltas {
+		chat.AppendDelta(collected, &deltas[i])
+	}
+}
+
+// noteDelta updates the stream's state from one delta.
+func (x *exchange) noteDelta(d *chat.Delta) {
+	st := &x.s.stream
+	switch {
+	case d.Kind == chat.DeltaUsage:
+		st.usage = d.Usage
+	case d.Kind == chat.DeltaFinish:
+		st.finish = d.Finish
+	case d.Kind == chat.DeltaEnd:
+		st.endMarkSeen = true
+	case d.Content():
+		text := d.Text
+		if d.Kind == chat.DeltaOther {
+			text = jsontext.Escaped(d.JSON)
+		}
+		st.units += chat.EstimateUnits(text) + chat.EstimateUnits(d.Name)
+		if len(text)+len(d.Name) > 0 {
+			st.least++
+		}
+		if !st.hasContent {
+			st.hasContent, st.firstContentMs = true, x.now
+			x.s.times.upstream += x.since(x.s.times.upstreamStart)
+		}
+	}
+}
+
+// collectsDeltas reports whether the deltas are collected: for the cache, for a replay, for a JSON Schema, or because the caller's
+// family ends a stream with the whole response.
+func (x *exchange) collectsDeltas() bool {
+	s := &x.s
+	return (x.cacheable() || s.idempotency != "" || s.govern.schema || x.family().NeedsWhole && !s.stream.passThrough) &&
+		(s.stream.deltaBytes <= maxEntryBytes || x.collectsForFlight())
+}
+
+func (x *exchange) appendDeltas(deltas []byte) {
+	if len(deltas) > 0 {
+		x.s.stream.deltaBytes += uint64(len(deltas))
+		x.do(abi.Action{Kind: abi.ActionAppend, Buffer: bufferDeltas, Data: deltas})
+	}
+}
+
+// appendEvent appends an event in its original form.
+func appendEvent(out []byte, e *sse.Event) []byte {
+	if e.Name != "" {
+		out = append(append(append(out, "event: "...), e.Name...), '\n')
+	}
+	rest := e.Data
+	for i := 0; i < len(rest); i++ {
+		if rest[i] == '\n' || rest[i] == '\r' {
+			out = append(append(append(out, "data: "...), rest[:i]...), '\n')
+			rest, i = rest[i+1:], -1
+		}
+	}
+	return append(append(append(out, "data: "...), rest...), "\n\n"...)
+}
+
+// sendOrHold sends the output. Before the first content it holds the output back, because a fallback to another
+// target is still possible.
+func (x *exchange) sendOrHold(out []byte) {
+	st := &x.s.stream
+	if len(out) == 0 {
+		return
+	}
+	if !st.hasContent && st.finish == chat.FinishNone && !st.endMarkSeen && len(out) <= maxHeldBytes {
+		st.held = out
+		return
+	}
+	x.openStream()
+	st.sentSinceTick, st.committed = true, true
+	if st.forOthers {
+		return
+	}
+	x.do(abi.Action{Kind: abi.ActionSend, Body: []abi.Part{{Data: out}}})
+}
+
+// maxHeldBytes is the limit for output held back before the first content.
+const maxHeldBytes = 2048
+
+// eventResult is the result of processing one event of a stream.
+type eventResult uint8
+
+const (
+	eventOK        eventResult = iota
+	eventMalformed             // the event is not part of a valid stream, or the governor blocks it
+	eventError                 // it is the provider's error event
+	eventUncovered             // the reservation does not cover its content; nothing of it was processed
+)
