@@ -11,10 +11,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-)
 
-// DashboardFolder is the folder of the dashboard's files for Config.Files.
-const DashboardFolder = "dashboard/"
+	"github.com/postern-ai/postern/control/kernel"
+)
 
 const (
 	dashboardPath = "/dashboard"
@@ -31,12 +30,8 @@ var mediaTypes = map[string]string{
 	".yaml":  "application/yaml", // RFC 9512, which has no charset
 }
 
-const (
-	lowercase  = "abcdefghijklmnopqrstuvwxyz"
-	uppercase  = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-	digits     = "0123456789"
-	hashLength = 8
-)
+// hashLength is the length of the hash in the name of a file that esbuild generated.
+const hashLength = 8
 
 // hasHash reports whether esbuild generated a file's name: name, content hash, extension. The content of such a file
 // never changes.
@@ -44,12 +39,9 @@ const (
 func hasHash(file string) bool {
 	stem, extension, _ := strings.Cut(file, ".")
 	dash := len(stem) - hashLength - 1
-	return dash > 0 && stem[dash] == '-' && consistsOf(stem[:dash], lowercase+digits+"-") &&
-		consistsOf(stem[dash+1:], uppercase+digits) && consistsOf(extension, lowercase+digits)
+	return dash > 0 && stem[dash] == '-' && kernel.ConsistsOf(stem[:dash], kernel.Lowercase+kernel.Digits+"-") &&
+		kernel.ConsistsOf(stem[dash+1:], kernel.Uppercase+kernel.Digits) && kernel.ConsistsOf(extension, kernel.Lowercase+kernel.Digits)
 }
-
-// consistsOf reports whether a text has characters of a set only, and at least one.
-func consistsOf(text, set string) bool { return text != "" && strings.Trim(text, set) == "" }
 
 // pageHeaders are set on every response of the dashboard. The page loads nothing from other origins, cannot
 // be framed and sends no Referer.
@@ -75,31 +67,31 @@ func isDashboard(r *http.Request) bool {
 
 // serveDashboard serves the dashboard's files. They are public: all data comes from the admin API, which
 // authenticates every request.
-func (h *handler) serveDashboard(w http.ResponseWriter, r *http.Request) {
+func (s *Service) serveDashboard(w http.ResponseWriter, r *http.Request) {
 	for name, value := range pageHeaders {
 		w.Header().Set(name, value)
 	}
-	id := requestID(r, h.Rand)
+	id := kernel.RequestID(r, s.plane.Rand)
 	if !isRead(r) {
-		conclude(w, r, id, answer{}, methodNotAllowed(readMethods, r.Method, ""))
+		conclude(w, r, id, kernel.Answer{}, kernel.MethodNotAllowed(readMethods, r.Method, ""))
 		return
 	}
 	w.Header().Set("X-Request-Id", id)
-	name, data, err := h.dashboardFile(r.Context(), strings.TrimPrefix(r.URL.EscapedPath(), dashboardPath))
+	name, data, err := s.dashboardFile(r.Context(), strings.TrimPrefix(r.URL.EscapedPath(), dashboardPath))
 	switch {
 	case err == nil:
 		writeFile(w, r, name, data)
 	case !errors.Is(err, fs.ErrNotExist):
-		conclude(w, r, id, answer{}, unavailable(err))
+		conclude(w, r, id, kernel.Answer{}, kernel.Unavailable(err))
 	default:
-		h.missingFile(w, r, id)
+		s.missingFile(w, r, id)
 	}
 }
 
 // missingFile is a 404, or a 503 with the remedy if there is no dashboard at all.
-func (h *handler) missingFile(w http.ResponseWriter, r *http.Request, id string) {
-	if _, _, err := h.dashboardFile(r.Context(), ""); !errors.Is(err, fs.ErrNotExist) {
-		conclude(w, r, id, answer{}, errNotFound)
+func (s *Service) missingFile(w http.ResponseWriter, r *http.Request, id string) {
+	if _, _, err := s.dashboardFile(r.Context(), ""); !errors.Is(err, fs.ErrNotExist) {
+		conclude(w, r, id, kernel.Answer{}, kernel.ErrNotFound)
 		return
 	}
 	w.Header().Set("Cache-Control", "no-store")
@@ -112,7 +104,7 @@ func (h *handler) missingFile(w http.ResponseWriter, r *http.Request, id string)
 
 // dashboardFile resolves a path below /dashboard to a file, or to the page, which selects its view by the
 // path. A name with a dot is always a file, so a missing file is a 404 instead of the page.
-func (h *handler) dashboardFile(ctx context.Context, address string) (name string, data []byte, err error) {
+func (s *Service) dashboardFile(ctx context.Context, address string) (name string, data []byte, err error) {
 	name = strings.TrimPrefix(address, "/")
 	if base := path.Base(name); !strings.Contains(base, ".") || name == "" {
 		name = indexFile
@@ -120,14 +112,14 @@ func (h *handler) dashboardFile(ctx context.Context, address string) (name strin
 	if !isFileName(name) {
 		return "", nil, fs.ErrNotExist
 	}
-	data, err = h.Files(ctx, DashboardFolder+name)
+	data, err = s.plane.Files(ctx, kernel.DashboardFolder+name)
 	return name, data, err
 }
 
 // isFileName accepts the names of files, which need no escaping in a URL, except hidden files.
 func isFileName(name string) bool {
 	for i := range len(name) {
-		if c := name[i]; !isLetterOrDigit(c) && c != '-' && c != '_' && c != '.' && c != '/' {
+		if c := name[i]; !kernel.IsLetterOrDigit(c) && c != '-' && c != '_' && c != '.' && c != '/' {
 			return false
 		}
 	}
@@ -149,7 +141,7 @@ func writeFile(w http.ResponseWriter, r *http.Request, name string, data []byte)
 	sum := sha256.Sum256(data)
 	tag := `"` + hex.EncodeToString(sum[:16]) + `"`
 	header.Set("ETag", tag)
-	if matches(headerValue(r.Header, "If-None-Match"), tag) {
+	if matches(kernel.HeaderValue(r.Header, "If-None-Match"), tag) {
 		header.Del("Content-Type")
 		w.WriteHeader(http.StatusNotModified)
 		return

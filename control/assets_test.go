@@ -1,4 +1,4 @@
-package control
+package control_test
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 	"testing/fstest"
 
 	"github.com/postern-ai/postern/core/fault"
+	"github.com/postern-ai/postern/test/controltest"
 )
 
 const (
@@ -17,21 +18,21 @@ const (
 )
 
 // unauthenticated sends a request without credentials.
-func (b *bench) unauthenticated(method, path string, headers ...string) *httptest.ResponseRecorder {
+func unauthenticated(b *controltest.Bench, method, path string, headers ...string) *httptest.ResponseRecorder {
 	b.Helper()
 	r := httptest.NewRequest(method, path, nil)
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
 	w := httptest.NewRecorder()
-	b.handler.ServeHTTP(w, r)
+	b.Service.ServeHTTP(w, r)
 	return w
 }
 
 // page requests a file of the dashboard, and checks the headers that all of them have.
-func (b *bench) page(method, path string, headers ...string) *httptest.ResponseRecorder {
+func page(b *controltest.Bench, method, path string, headers ...string) *httptest.ResponseRecorder {
 	b.Helper()
-	w := b.unauthenticated(method, path, headers...)
+	w := unauthenticated(b, method, path, headers...)
 	for name, want := range map[string]string{
 		"Content-Security-Policy": contentPolicy, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
 		"Cross-Origin-Opener-Policy": "same-origin", "X-Frame-Options": "DENY",
@@ -41,21 +42,21 @@ func (b *bench) page(method, path string, headers ...string) *httptest.ResponseR
 			b.Errorf("%s %s: %s: %q", method, path, name, got)
 		}
 	}
-	if id := w.Header().Get("X-Request-Id"); !requestIDs.MatchString(id) {
+	if id := w.Header().Get("X-Request-Id"); !controltest.RequestIDs.MatchString(id) {
 		b.Errorf("%s %s: x-request-id %q", method, path, id)
 	}
 	return w
 }
 
 // filesBench is a bench with a dashboard.
-func filesBench(t *testing.T) *bench {
-	b := newBench(t)
-	b.files = fstest.MapFS{}
+func filesBench(t *testing.T) *controltest.Bench {
+	b := controltest.New(t)
+	b.Files = fstest.MapFS{}
 	for name, text := range map[string]string{
 		"index.html": "<!doctype html>", "app-2X3YZ4AB.js": "js", "app-Q7QQQQQQ.css": "css", "favicon.svg": "<svg/>", "touch-icon.png": "png",
 		"sub/chunk-ABCDEFGH.js": "chunk", "notes": "n", "robots.txt": "t", "app.bin": "b", ".gitkeep": "", ".secret.js": "s", "sub/.env": "e",
 	} {
-		b.files[name] = &fstest.MapFile{Data: []byte(text)}
+		b.Files[name] = &fstest.MapFile{Data: []byte(text)}
 	}
 	return b
 }
@@ -83,11 +84,11 @@ func TestDashboardFiles(t *testing.T) {
 		"/dashboard/app.bin":                    {"b", "application/octet-stream", "no-cache"},
 		"https://gateway.example/dashboard/key": {"<!doctype html>", html, "no-cache"},
 	} {
-		got := b.page("GET", path)
+		got := page(b, "GET", path)
 		if got.Code != 200 || got.Body.String() != want[0] || got.Header().Get("Content-Type") != want[1] || got.Header().Get("Cache-Control") != want[2] {
 			t.Errorf("%s: %d %q %v", path, got.Code, got.Body, got.Header())
 		}
-		head := b.page("HEAD", path)
+		head := page(b, "HEAD", path)
 		if head.Code != 200 || head.Body.Len() != 0 || head.Header().Get("ETag") != got.Header().Get("ETag") || head.Header().Get("Content-Type") != want[1] {
 			t.Errorf("HEAD %s: %d %q %v", path, head.Code, head.Body, head.Header())
 		}
@@ -105,13 +106,13 @@ func TestMissingDashboardFiles(t *testing.T) {
 		r := httptest.NewRequest("GET", "/dashboard/x", nil)
 		r.URL.Path, r.URL.RawPath = unescape(t, path), path
 		w := httptest.NewRecorder()
-		b.handler.ServeHTTP(w, r)
+		b.Service.ServeHTTP(w, r)
 		if w.Code != 404 || !strings.Contains(w.Body.String(), `"code":"not_found"`) || w.Header().Get("Content-Security-Policy") != contentPolicy {
 			t.Errorf("%s: %d %s", path, w.Code, w.Body)
 		}
 	}
 	for _, path := range []string{"/dashboards", "/dashboard.js", "/", "/Dashboard"} {
-		b.refused(b.do("GET", path, ""), fault.NotFound)
+		b.Refused(b.Do("GET", path, ""), fault.NotFound)
 	}
 }
 
@@ -126,24 +127,24 @@ func unescape(t *testing.T, path string) string {
 
 func TestDashboardTags(t *testing.T) {
 	b := filesBench(t)
-	tag := b.page("GET", "/dashboard").Header().Get("ETag")
+	tag := page(b, "GET", "/dashboard").Header().Get("ETag")
 	for header, want := range map[string]int{
 		tag: 304, "W/" + tag: 304, `"x", ` + tag: 304, `"x",W/` + tag + `,"y"`: 304, `"x"`: 200, "": 200, strings.Trim(tag, `"`): 200, tag[:len(tag)-1]: 200,
 	} {
-		got := b.page("GET", "/dashboard/keys", "If-None-Match", header)
+		got := page(b, "GET", "/dashboard/keys", "If-None-Match", header)
 		if got.Code != want || (got.Body.Len() == 0) != (want == 304) || got.Header().Get("ETag") != tag || got.Header().Get("Cache-Control") != "no-cache" {
 			t.Errorf("%s: %d %q %v", header, got.Code, got.Body, got.Header())
 		}
 	}
-	b.files["index.html"].Data = []byte("another build")
-	if got := b.page("GET", "/dashboard", "If-None-Match", tag); got.Code != 200 || got.Header().Get("ETag") == tag {
+	b.Files["index.html"].Data = []byte("another build")
+	if got := page(b, "GET", "/dashboard", "If-None-Match", tag); got.Code != 200 || got.Header().Get("ETag") == tag {
 		t.Errorf("%d %v", got.Code, got.Header())
 	}
 }
 
 func TestDashboardMethods(t *testing.T) {
 	b := filesBench(t)
-	onlyReads(t, func(method string) *httptest.ResponseRecorder { return b.page(method, "/dashboard") })
+	onlyReads(t, func(method string) *httptest.ResponseRecorder { return page(b, method, "/dashboard") })
 }
 
 // onlyReads checks that a path rejects every method except GET and HEAD.
@@ -158,11 +159,11 @@ func onlyReads(t *testing.T, call func(method string) *httptest.ResponseRecorder
 }
 
 func TestNoDashboard(t *testing.T) {
-	b := newBench(t)
+	b := controltest.New(t)
 	for _, files := range []fstest.MapFS{nil, {".gitkeep": {}}} {
-		b.files = files
+		b.Files = files
 		for _, path := range []string{"/dashboard", "/dashboard/keys", "/dashboard/app-2X3YZ4AB.js"} {
-			got := b.page("GET", path)
+			got := page(b, "GET", path)
 			if got.Code != 503 || !strings.Contains(got.Body.String(), "make build") || got.Header().Get("Content-Type") != "text/plain; charset=utf-8" {
 				t.Errorf("%s: %d %s", path, got.Code, got.Body)
 			}
@@ -172,21 +173,21 @@ func TestNoDashboard(t *testing.T) {
 
 // A failure to read is not a missing file: a browser must not show the 404 of a deployment that has the page.
 func TestUnreadableFiles(t *testing.T) {
-	quiet(t)
+	controltest.Quiet(t)
 	b := filesBench(t)
-	b.faulty = errors.New("unreachable")
+	b.Faulty = errors.New("unreachable")
 	for _, path := range []string{"/dashboard", "/dashboard/keys", "/dashboard/app-2X3YZ4AB.js", "/dashboard/favicon.svg"} {
-		b.page("GET", path)
-		b.refused(b.do("GET", path, ""), fault.Unavailable)
+		page(b, "GET", path)
+		b.Refused(b.Do("GET", path, ""), fault.Unavailable)
 	}
-	b.refused(b.do("GET", "/openapi.yaml", ""), fault.Unavailable)
+	b.Refused(b.Do("GET", "/openapi.yaml", ""), fault.Unavailable)
 	for _, path := range []string{"/dashboard/.env", "/dashboard/sub/../index.html"} {
-		if got := b.page("GET", path); got.Code != 404 {
+		if got := page(b, "GET", path); got.Code != 404 {
 			t.Errorf("%s: %d %s", path, got.Code, got.Body)
 		}
 	}
-	b.faulty = nil
-	if got := b.page("GET", "/dashboard"); got.Code != 200 {
+	b.Faulty = nil
+	if got := page(b, "GET", "/dashboard"); got.Code != 200 {
 		t.Errorf("%d %s", got.Code, got.Body)
 	}
 }

@@ -1,4 +1,4 @@
-package control
+package control_test
 
 import (
 	"bytes"
@@ -9,38 +9,42 @@ import (
 	"testing"
 	"time"
 
+	"github.com/postern-ai/postern/control/kernel"
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/keymeter"
+	"github.com/postern-ai/postern/test/controltest"
 )
 
 // leases makes meters answer each Put with a wait, and records what the control plane sleeps instead of sleeping.
 type leases struct {
-	*bench
+	*controltest.Bench
 	slept []time.Duration
 	err   error
 }
 
 // lend makes the n-th Put to any meter, from 0, answer with waitMs(n).
 func lend(t *testing.T, waitMs func(n int) uint64) *leases {
-	b := newBench(t)
-	l := &leases{bench: b}
+	b := controltest.New(t)
+	l := &leases{Bench: b}
 	n := 0
-	b.memory.meters = func([]byte) []byte {
+	b.Memory.Meters = func([]byte) []byte {
 		reply := keymeter.PutReply{WaitMs: waitMs(n)}
 		n++
 		return reply.Encode()
 	}
-	b.handler.(*handler).store.sleep = func(_ context.Context, d time.Duration) error {
-		l.slept = append(l.slept, d)
-		return l.err
-	}
+	b.Configure(func(c *kernel.Config) {
+		c.Sleep = func(_ context.Context, d time.Duration) error {
+			l.slept = append(l.slept, d)
+			return l.err
+		}
+	})
 	return l
 }
 
 // forget clears the recorded waits and calls.
 func (l *leases) forget() {
-	l.memory.forget()
+	l.Memory.Forget()
 	l.slept = nil
 }
 
@@ -50,8 +54,8 @@ func always(ms uint64) func(int) uint64 { return func(int) uint64 { return ms } 
 // in force.
 func TestChangesWaitForLeases(t *testing.T) {
 	l := lend(t, always(1500))
-	path := l.project()
-	keyPath, _ := l.key(path)
+	path := l.Project()
+	keyPath, _ := l.Key(path)
 	for _, c := range []struct{ name, method, path, body string }{
 		{"deactivation", "POST", keyPath + "/deactivate", ""},
 		{"reactivation", "POST", keyPath + "/reactivate", ""},
@@ -71,18 +75,18 @@ func TestChangesWaitForLeases(t *testing.T) {
 	} {
 		for _, attempt := range []string{"first", "repeated"} {
 			l.forget()
-			l.must(200, c.method, c.path, c.body)
+			l.Must(200, c.method, c.path, c.body)
 			if fmt.Sprint(l.slept) != "[1.5s]" {
 				t.Errorf("%s, %s: slept %v", c.name, attempt, l.slept)
 			}
 		}
 	}
 	l.forget()
-	if l.must(201, "POST", keyPath+"/rotate", `{"graceSeconds":0}`); fmt.Sprint(l.slept) != "[1.5s]" {
+	if l.Must(201, "POST", keyPath+"/rotate", `{"graceSeconds":0}`); fmt.Sprint(l.slept) != "[1.5s]" {
 		t.Errorf("rotation: slept %v", l.slept)
 	}
 	l.forget()
-	if l.must(204, "DELETE", keyPath, ""); fmt.Sprint(l.slept) != "[1.5s]" {
+	if l.Must(204, "DELETE", keyPath, ""); fmt.Sprint(l.slept) != "[1.5s]" {
 		t.Errorf("removal: slept %v", l.slept)
 	}
 }
@@ -90,14 +94,14 @@ func TestChangesWaitForLeases(t *testing.T) {
 // Changes that no meter gets, and meters without leases, wait for nothing.
 func TestNoWaitWithoutLeases(t *testing.T) {
 	l := lend(t, always(0))
-	path := l.project()
-	keyPath, _ := l.key(path)
-	l.must(200, "POST", keyPath+"/deactivate", "")
-	l.must(200, "PATCH", path, `{"plan":"team"}`)
-	l.memory.meters = func([]byte) []byte { return nil } // of an older version
-	l.must(200, "PATCH", path, `{"plan":"free"}`)
-	l.memory.meters = func([]byte) []byte { t.Error("a meter got a change of the name or the budget"); return nil }
-	l.must(200, "PATCH", path, `{"name":"New","budget":7}`)
+	path := l.Project()
+	keyPath, _ := l.Key(path)
+	l.Must(200, "POST", keyPath+"/deactivate", "")
+	l.Must(200, "PATCH", path, `{"plan":"team"}`)
+	l.Memory.Meters = func([]byte) []byte { return nil } // of an older version
+	l.Must(200, "PATCH", path, `{"plan":"free"}`)
+	l.Memory.Meters = func([]byte) []byte { t.Error("a meter got a change of the name or the budget"); return nil }
+	l.Must(200, "PATCH", path, `{"name":"New","budget":7}`)
 	if len(l.slept) != 0 {
 		t.Errorf("slept %v", l.slept)
 	}
@@ -106,19 +110,19 @@ func TestNoWaitWithoutLeases(t *testing.T) {
 // All keys of a project wait together, for the longest lease, after all of them have the change.
 func TestManyKeysWaitOnce(t *testing.T) {
 	l := lend(t, func(n int) uint64 { return uint64(n) * 10 })
-	path := l.project()
-	for range maxUpdatedKeys {
-		l.must(201, "POST", path+"/keys", `{"name":"k"}`)
+	path := l.Project()
+	for range kernel.MaxUpdatedKeys {
+		l.Must(201, "POST", path+"/keys", `{"name":"k"}`)
 	}
 	n := 0
-	l.memory.meters = func([]byte) []byte {
+	l.Memory.Meters = func([]byte) []byte {
 		n++
 		reply := keymeter.PutReply{WaitMs: uint64(n) * 10}
 		return reply.Encode()
 	}
 	l.forget()
-	l.must(200, "PATCH", path, `{"plan":"team"}`)
-	if fmt.Sprint(l.slept) != "[2s]" || n != maxUpdatedKeys {
+	l.Must(200, "PATCH", path, `{"plan":"team"}`)
+	if fmt.Sprint(l.slept) != "[2s]" || n != kernel.MaxUpdatedKeys {
 		t.Errorf("slept %v after %d deliveries", l.slept, n)
 	}
 }
@@ -139,34 +143,34 @@ func TestRecall(t *testing.T) {
 		"no duration": {`9`, []uint64{1 << 62}, "[]", 503},
 	} {
 		t.Run(name, func(t *testing.T) {
-			quiet(t)
+			controltest.Quiet(t)
 			l := lend(t, always(0))
-			path := l.project()
-			l.key(path)
-			l.key(path)
-			l.must(201, "POST", path+"/keys", `{"name":"p","kind":"project"}`)
-			l.must(200, "PATCH", path, `{"budget":10}`)
+			path := l.Project()
+			l.Key(path)
+			l.Key(path)
+			l.Must(201, "POST", path+"/keys", `{"name":"p","kind":"project"}`)
+			l.Must(200, "PATCH", path, `{"budget":10}`)
 			calls := map[string]int{}
 			l.slept = nil
-			l.memory.before = nil
-			l.memory.fail = func(class abi.Class, meter string, command []byte) error {
-				if class == abi.ClassKeyMeter && bytes.Equal(command, recallCommand.Encode()) {
+			l.Memory.Before = nil
+			l.Memory.Fail = func(class abi.Class, meter string, command []byte) error {
+				if class == abi.ClassKeyMeter && bytes.Equal(command, controltest.RecallCommand.Encode()) {
 					calls[meter]++
 				}
 				return nil
 			}
 			recalls := 0
-			l.memory.meters = func(command []byte) []byte {
-				if !bytes.Equal(command, recallCommand.Encode()) {
+			l.Memory.Meters = func(command []byte) []byte {
+				if !bytes.Equal(command, controltest.RecallCommand.Encode()) {
 					return waitReply(0)
 				}
 				recalls++
 				if i := (recalls - 1) / 2; i < len(c.lent) {
-					return flushReply(c.lent[i])
+					return controltest.FlushReply(c.lent[i])
 				}
-				return flushReply(0)
+				return controltest.FlushReply(0)
 			}
-			if got := l.do("PATCH", path, `{"budget":`+c.budget+`}`); got.Code != c.code || fmt.Sprint(l.slept) != c.slept {
+			if got := l.Do("PATCH", path, `{"budget":`+c.budget+`}`); got.Code != c.code || fmt.Sprint(l.slept) != c.slept {
 				t.Errorf("%d, slept %v, want %d, %s", got.Code, l.slept, c.code, c.slept)
 			}
 			if want := 2; (len(calls) == want) != (name != "higher") {
@@ -184,19 +188,19 @@ func TestUnfinishedWaits(t *testing.T) {
 		slept string
 	}{
 		"longest":               {reply: waitReply(10_000), slept: "[10s]"},
-		"longer than any":       {reply: waitReply(10_001), slept: "[]", err: errOut},
-		"overflow":              {reply: waitReply(1<<64 - 1), slept: "[]", err: errOut},
-		"malformed":             {reply: []byte{0x80}, slept: "[]", err: errOut},
-		"trailing bytes":        {reply: []byte{1, 2}, slept: "[]", err: errOut},
+		"longer than any":       {reply: waitReply(10_001), slept: "[]", err: controltest.ErrOut},
+		"overflow":              {reply: waitReply(1<<64 - 1), slept: "[]", err: controltest.ErrOut},
+		"malformed":             {reply: []byte{0x80}, slept: "[]", err: controltest.ErrOut},
+		"trailing bytes":        {reply: []byte{1, 2}, slept: "[]", err: controltest.ErrOut},
 		"a disconnected client": {reply: waitReply(2000), slept: "[2s]", err: errors.New("sk_live_secret")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			quiet(t)
+			controltest.Quiet(t)
 			l := lend(t, always(0))
-			keyPath, _ := l.key(l.project())
-			l.memory.meters = func([]byte) []byte { return c.reply }
+			keyPath, _ := l.Key(l.Project())
+			l.Memory.Meters = func([]byte) []byte { return c.reply }
 			l.err = c.err
-			got := l.do("POST", keyPath+"/deactivate", "")
+			got := l.Do("POST", keyPath+"/deactivate", "")
 			if fmt.Sprint(l.slept) != c.slept {
 				t.Errorf("slept %v, want %s", l.slept, c.slept)
 			}
@@ -206,7 +210,7 @@ func TestUnfinishedWaits(t *testing.T) {
 				}
 				return
 			}
-			if l.refused(got, fault.Unavailable); strings.Contains(got.Body.String(), "sk_live") {
+			if l.Refused(got, fault.Unavailable); strings.Contains(got.Body.String(), "sk_live") {
 				t.Error(got.Body)
 			}
 		})
@@ -220,38 +224,27 @@ func waitReply(ms uint64) []byte {
 
 // One meter lends and another fails: the change is not acknowledged, and the next attempt waits.
 func TestFailedDeliveryDoesNotWait(t *testing.T) {
-	quiet(t)
+	controltest.Quiet(t)
 	l := lend(t, always(700))
-	path := l.project()
-	l.key(path)
-	l.key(path)
+	path := l.Project()
+	l.Key(path)
+	l.Key(path)
 	l.forget()
 	calls := 0
-	l.memory.fail = func(class abi.Class, _ string, _ []byte) error {
+	l.Memory.Fail = func(class abi.Class, _ string, _ []byte) error {
 		if class != abi.ClassKeyMeter {
 			return nil
 		}
 		if calls++; calls == 2 {
-			return errOut
+			return controltest.ErrOut
 		}
 		return nil
 	}
-	l.refused(l.do("PATCH", path, `{"plan":"team"}`), fault.Unavailable)
+	l.Refused(l.Do("PATCH", path, `{"plan":"team"}`), fault.Unavailable)
 	if calls != 2 || len(l.slept) != 0 {
 		t.Fatalf("%d calls, slept %v", calls, l.slept)
 	}
-	if l.must(200, "PATCH", path, `{"plan":"team"}`); fmt.Sprint(l.slept) != "[700ms]" || calls != 4 {
+	if l.Must(200, "PATCH", path, `{"plan":"team"}`); fmt.Sprint(l.slept) != "[700ms]" || calls != 4 {
 		t.Errorf("%d calls, slept %v", calls, l.slept)
-	}
-}
-
-func TestNativeSleep(t *testing.T) {
-	if err := sleepNatively(t.Context(), time.Nanosecond); err != nil {
-		t.Error(err)
-	}
-	left, leave := context.WithCancel(t.Context())
-	leave()
-	if err := sleepNatively(left, time.Hour); !errors.Is(err, context.Canceled) {
-		t.Error(err)
 	}
 }

@@ -1,16 +1,23 @@
-package control
+package control_test
 
 import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/postern-ai/postern/control/kernel"
+	"github.com/postern-ai/postern/test/controltest"
 )
 
 // Messages name the value and the remedy. They repeat no long values, and none that could be an API key.
 func TestMessages(t *testing.T) {
-	b := routedCatalog(t)
-	path := b.project()
-	keyPath, _ := b.key(path)
+	b := controltest.RoutedCatalog(t)
+	path := b.Project()
+	keyPath, _ := b.Key(path)
+	var owned []string
+	for _, name := range b.Must(200, "GET", path+"/provider-keys", "").Fields["providers"].([]any) {
+		owned = append(owned, name.(string))
+	}
 	for _, c := range []struct{ method, path, body, want string }{
 		{"POST", "/api/admin/projects", `{}`, "name is required"},
 		{"POST", "/api/admin/projects", `{"name":7}`, "name must be a string, got a number"},
@@ -42,7 +49,7 @@ func TestMessages(t *testing.T) {
 		{"GET", "/api/admin/projects/x", "", `project must be a project ID, which starts with proj_, got "x"`},
 		{"GET", "/api/admin/projects/proj_1", "", "project proj_1 does not exist"},
 		{"GET", path + "/keys/key_1", "", "key key_1 does not exist"},
-		{"PUT", path + "/provider-keys/opnai", `{}`, `provider must be ` + oneOf(b.handler.(*handler).ownKeyProviders()) + `, got "opnai"`},
+		{"PUT", path + "/provider-keys/opnai", `{}`, `provider must be ` + kernel.OneOf(owned) + `, got "opnai"`},
 		{"PUT", path + "/provider-keys/openai", `{}`, "key is required"},
 		{"PUT", path + "/provider-keys/openai", `{"key":123456789012345678901234}`, "key must be a string, got a number"},
 		{"DELETE", path + "/provider-keys/openai", "", "provider openai has no key in this project"},
@@ -58,8 +65,8 @@ func TestMessages(t *testing.T) {
 		{"GET", path + "/usage?since=2026-11-01", "", "since is not a parameter of this endpoint; the parameters are from, to, by, key, model and format"},
 		{"GET", path + "/usage?to=tomorrow", "", `to must be a date such as 2026-11-21, got "tomorrow"`},
 	} {
-		got := b.do(c.method, c.path, c.body)
-		details, _ := got.fields["details"].([]any)
+		got := b.Do(c.method, c.path, c.body)
+		details, _ := got.Fields["details"].([]any)
 		if len(details) != 1 {
 			t.Errorf("%s %s %s: %d %s", c.method, c.path, c.body, got.Code, got.Body)
 			continue
@@ -73,7 +80,7 @@ func TestMessages(t *testing.T) {
 
 // The headers that describe a body are checked, and the remedy is named.
 func TestBodyHeadMessages(t *testing.T) {
-	b := newBench(t)
+	b := controltest.New(t)
 	for _, c := range []struct {
 		name, value, body string
 		status            int
@@ -82,11 +89,11 @@ func TestBodyHeadMessages(t *testing.T) {
 		{"Content-Type", "", `{}`, 415, "Content-Type is required; send application/json"},
 		{"Content-Type", "text/plain", `{}`, 415, `Content-Type must be application/json, got "text/plain"`},
 		{"Content-Encoding", "gzip", `{}`, 415, `Content-Encoding must be identity, got "gzip"; send the body uncompressed`},
-		{"X-Any", "x", strings.Repeat(" ", maxBody+1), 413, "body must be at most 65536 bytes"},
+		{"X-Any", "x", strings.Repeat(" ", kernel.MaxBody+1), 413, "body must be at most 65536 bytes"},
 		{"Content-Type", "application/json", "", 400, "body is required"},
 	} {
-		got := b.do("POST", "/api/admin/projects", c.body, c.name, c.value)
-		details, _ := got.fields["details"].([]any)
+		got := b.Do("POST", "/api/admin/projects", c.body, c.name, c.value)
+		details, _ := got.Fields["details"].([]any)
 		if got.Code != c.status || len(details) != 1 {
 			t.Errorf("%+v: %d %s", c, got.Code, got.Body)
 			continue
@@ -100,12 +107,12 @@ func TestBodyHeadMessages(t *testing.T) {
 
 func TestParseSwitch(t *testing.T) {
 	for value, want := range map[string]bool{"": false, "on": true, "off": false} {
-		if on, err := ParseSwitch("POSTERN_X", value); on != want || err != nil {
+		if on, err := kernel.ParseSwitch("POSTERN_X", value); on != want || err != nil {
 			t.Errorf("%q: %v %v", value, on, err)
 		}
 	}
 	for _, value := range []string{"true", "On", "1", " on"} {
-		on, err := ParseSwitch("POSTERN_X", value)
+		on, err := kernel.ParseSwitch("POSTERN_X", value)
 		if on || err == nil || !strings.Contains(err.Error(), `POSTERN_X must be on or off, got "`+value+`"`) {
 			t.Errorf("%q: %v %v", value, on, err)
 		}

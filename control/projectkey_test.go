@@ -1,7 +1,6 @@
-package control
+package control_test
 
 import (
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -10,107 +9,76 @@ import (
 	"testing"
 	"time"
 
+	"github.com/postern-ai/postern/control"
+	"github.com/postern-ai/postern/control/kernel"
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/keys"
+	"github.com/postern-ai/postern/test/controltest"
 )
 
-// keyBench is a bench with reducers, a project, and two routes of the test for project keys: GET /api/probe with the
-// permission to see violations, and POST /api/probe, which reads a body, with the permission to triage.
-type keyBench struct {
-	*bench
-	project string // its path
-}
-
-func newKeyBench(t *testing.T) *keyBench {
-	before := routes
-	t.Cleanup(func() { routes = before })
-	whoAmI := func(_ *handler, c *call) (answer, error) {
-		return answer{http.StatusOK, map[string]string{"project": c.project, "actor": c.actor.Name, "role": string(c.actor.Role), "via": c.actor.Via}}, nil
+// withProbe adds two routes for project keys: GET /api/probe with the permission to see violations, and POST /api/probe, which
+// reads a body, with the permission to triage.
+func withProbe(b *controltest.KeyBench) *controltest.KeyBench {
+	whoAmI := func(c *kernel.Call) (kernel.Answer, error) {
+		return kernel.OK(map[string]string{"project": c.Project, "actor": c.Actor.Name, "role": string(c.Actor.Role), "via": c.Actor.Via}), nil
 	}
-	routes = slices.Concat(before, forBoth([]route{
-		{http.MethodGet, "/probe", whoAmI, doc.MaySeeViolations},
-		{http.MethodPost, "/probe", func(h *handler, c *call) (answer, error) {
-			if f, err := readFields(c.request); err != nil {
-				return answer{}, err
-			} else if err := f.err(); err != nil {
-				return answer{}, err
+	*control.Table(b.Service) = append(*control.Table(b.Service), kernel.ForBoth(
+		kernel.Route{Method: http.MethodGet, Path: "/probe", For: kernel.Operators, Permission: doc.MaySeeViolations, Serve: whoAmI},
+		kernel.Route{Method: http.MethodPost, Path: "/probe", For: kernel.Owners, Permission: doc.MayTriage, Body: kernel.MaxBody, Serve: func(c *kernel.Call) (kernel.Answer, error) {
+			if f, err := c.Fields(); err != nil {
+				return kernel.Answer{}, err
+			} else if err := f.Err(); err != nil {
+				return kernel.Answer{}, err
 			}
-			return whoAmI(h, c)
-		}, doc.MayTriage},
-	}))
-	b := &keyBench{bench: newBench(t)}
-	b.memory.reducers = true
-	b.project = b.bench.project()
+			return whoAmI(c)
+		}})...)
 	return b
 }
 
-// newKey creates a key from the fields of a request, and returns its path and value.
-func (b *keyBench) newKey(fields string) (path, value string) {
-	b.Helper()
-	made := b.must(201, "POST", b.project+"/keys", `{"name":"k",`+fields+`}`)
-	return b.project + "/keys/" + made.text("id"), made.text("value")
-}
-
-// with sends a request with an API key; "" for none.
-func (b *keyBench) with(value, method, path, body string, headers ...string) reply {
-	b.Helper()
-	return b.do(method, path, body, append([]string{"Authorization", "", "X-API-Key", value}, headers...)...)
-}
-
-// meterCalls counts the calls to meters.
-func (b *keyBench) meterCalls() (n int) {
-	for _, s := range b.memory.sent {
-		if s.class == abi.ClassKeyMeter {
-			n++
-		}
-	}
-	return n
-}
-
 func TestProjectKeys(t *testing.T) {
-	b := newKeyBench(t)
-	path, value := b.newKey(`"kind":"project"`)
+	b := withProbe(controltest.NewKeyBench(t))
+	path, value := b.NewKey(`"kind":"project"`)
 	id := path[strings.LastIndex(path, "/")+1:]
 	for _, header := range [][2]string{{"X-API-Key", value}, {"X-API-Key", " " + value + " "}, {"Authorization", "Bearer " + value}, {"Authorization", "bearer  " + value}} {
-		got := b.do("GET", "/api/probe", "", "Authorization", "", header[0], header[1])
-		if got.Code != 200 || b.project != "/api/admin/projects/"+got.text("project") || got.text("actor") != id || got.text("role") != "project key" || got.text("via") != "key" {
+		got := b.Do("GET", "/api/probe", "", "Authorization", "", header[0], header[1])
+		if got.Code != 200 || b.Project != "/api/admin/projects/"+got.Text("project") || got.Text("actor") != id || got.Text("role") != "project key" || got.Text("via") != "key" {
 			t.Errorf("%s: %d %s", header[0], got.Code, got.Body)
 		}
 	}
 	// A foreign credential beside the key is ignored, a second key is not. Neither token of an operator is a key.
 	for _, headers := range [][]string{{"Authorization", "Bearer " + value, "X-API-Key", "pk_live_x"}, {"X-API-Key", value}} {
-		if got := b.do("GET", "/api/probe", "", headers...); got.Code != 200 || got.text("actor") != id {
+		if got := b.Do("GET", "/api/probe", "", headers...); got.Code != 200 || got.Text("actor") != id {
 			t.Errorf("%d %s", got.Code, got.Body)
 		}
 	}
-	_, other := b.newKey(`"kind":"project"`)
-	b.refused(b.do("GET", "/api/probe", "", "Authorization", "Bearer "+value, "X-API-Key", other), fault.InvalidRequest)
-	b.refused(b.do("GET", "/api/probe", ""), fault.InvalidKey)
+	_, other := b.NewKey(`"kind":"project"`)
+	b.Refused(b.Do("GET", "/api/probe", "", "Authorization", "Bearer "+value, "X-API-Key", other), fault.InvalidRequest)
+	b.Refused(b.Do("GET", "/api/probe", ""), fault.InvalidKey)
 	// The admin twin takes operators only.
-	if got := b.do("GET", b.project+"/probe", ""); got.Code != 200 || got.text("actor") != "owner" {
+	if got := b.Do("GET", b.Project+"/probe", ""); got.Code != 200 || got.Text("actor") != "owner" {
 		t.Errorf("%d %s", got.Code, got.Body)
 	}
-	b.refused(b.with(value, "GET", b.project+"/probe", ""), fault.MissingAdmin)
-	b.refused(b.do("GET", b.project+"/probe", "", "Authorization", "Bearer "+value), fault.InvalidAdmin)
-	b.viewer = viewerToken
-	b.refused(b.do("POST", b.project+"/probe", "{}", "Authorization", "Bearer "+viewerToken), fault.ViewerForbidden)
+	b.Refused(b.With(value, "GET", b.Project+"/probe", ""), fault.MissingAdmin)
+	b.Refused(b.Do("GET", b.Project+"/probe", "", "Authorization", "Bearer "+value), fault.InvalidAdmin)
+	b.Viewer = controltest.ViewerToken
+	b.Refused(b.Do("POST", b.Project+"/probe", "{}", "Authorization", "Bearer "+controltest.ViewerToken), fault.ViewerForbidden)
 	// Keys work without any operator.
-	b.token, b.viewer = "", ""
-	if got := b.with(value, "POST", "/api/probe", "{}"); got.Code != 200 {
+	b.Token, b.Viewer = "", ""
+	if got := b.With(value, "POST", "/api/probe", "{}"); got.Code != 200 {
 		t.Error(got.Body)
 	}
 }
 
 // Every refusal, in the gateway's order: 404, 405, 401, 403, 415, 413, 400.
 func TestProjectKeyRefusals(t *testing.T) {
-	b := newKeyBench(t)
-	_, value := b.newKey(`"kind":"project"`)
-	_, reader := b.newKey(`"kind":"project","permissions":["violations"]`)
-	_, gateway := b.newKey(`"kind":"gateway"`)
+	b := withProbe(controltest.NewKeyBench(t))
+	_, value := b.NewKey(`"kind":"project"`)
+	_, reader := b.NewKey(`"kind":"project","permissions":["violations"]`)
+	_, gateway := b.NewKey(`"kind":"gateway"`)
 	unknown := keys.New(keys.Project, keys.Production, [keys.RandomBytes]byte{1})
-	large := `{"a":"` + strings.Repeat("a", maxBody) + `"}`
+	large := `{"a":"` + strings.Repeat("a", kernel.MaxBody) + `"}`
 	for _, c := range []struct {
 		key, method, path, body, contentType string
 		want                                 fault.Fault
@@ -129,64 +97,64 @@ func TestProjectKeyRefusals(t *testing.T) {
 		{value, "POST", "/api/probe", large, "application/json", fault.BodyTooLarge},
 		{value, "POST", "/api/probe", "[]", "application/json", fault.InvalidRequest},
 	} {
-		got := b.with(c.key, c.method, c.path, c.body, "Content-Type", c.contentType)
-		b.refused(got, c.want)
+		got := b.With(c.key, c.method, c.path, c.body, "Content-Type", c.contentType)
+		b.Refused(got, c.want)
 		if (got.Header().Get("WWW-Authenticate") == "Bearer") != (got.Code == 401) {
 			t.Errorf("%d: WWW-Authenticate %q", got.Code, got.Header().Get("WWW-Authenticate"))
 		}
 	}
 	for _, value := range []string{value, reader} {
-		if got := b.with(value, "GET", "/api/probe", ""); got.Code != 200 {
+		if got := b.With(value, "GET", "/api/probe", ""); got.Code != 200 {
 			t.Error(got.Body)
 		}
 	}
-	if got := b.with(value, "HEAD", "/api/probe", ""); got.Code != 200 || got.Body.Len() != 0 {
+	if got := b.With(value, "HEAD", "/api/probe", ""); got.Code != 200 || got.Body.Len() != 0 {
 		t.Errorf("HEAD: %d %s", got.Code, got.Body)
 	}
 }
 
 // A change of a key applies to the next request, without any caching.
 func TestProjectKeyChanges(t *testing.T) {
-	b := newKeyBench(t)
-	path, value := b.newKey(`"kind":"project"`)
+	b := withProbe(controltest.NewKeyBench(t))
+	path, value := b.NewKey(`"kind":"project"`)
 	works := func(want bool) {
 		t.Helper()
-		got := b.with(value, "GET", "/api/probe", "")
+		got := b.With(value, "GET", "/api/probe", "")
 		if want && got.Code != 200 {
 			t.Errorf("refused: %s", got.Body)
 		}
 		if !want {
-			b.refused(got, fault.InvalidKey)
+			b.Refused(got, fault.InvalidKey)
 		}
 	}
 	works(true)
-	b.must(200, "POST", path+"/deactivate", "")
+	b.Must(200, "POST", path+"/deactivate", "")
 	works(false)
-	b.must(200, "POST", path+"/reactivate", "")
+	b.Must(200, "POST", path+"/reactivate", "")
 	works(true)
-	b.must(200, "PATCH", path, `{"permissions":["usage"]}`)
-	b.refused(b.with(value, "GET", "/api/probe", ""), fault.Forbidden)
-	b.must(200, "PATCH", path, `{"permissions":["violations"]}`)
+	b.Must(200, "PATCH", path, `{"permissions":["usage"]}`)
+	b.Refused(b.With(value, "GET", "/api/probe", ""), fault.Forbidden)
+	b.Must(200, "PATCH", path, `{"permissions":["violations"]}`)
 	works(true)
-	b.must(200, "POST", b.project+"/archive", "")
+	b.Must(200, "POST", b.Project+"/archive", "")
 	works(false)
-	b.must(200, "POST", b.project+"/restore", "")
+	b.Must(200, "POST", b.Project+"/restore", "")
 	works(true)
-	b.must(200, "PATCH", path, `{"expiresAt":"`+timestamp(uint64(b.now.Add(time.Hour).UnixMilli()))+`"}`)
+	b.Must(200, "PATCH", path, `{"expiresAt":"`+kernel.Timestamp(uint64(b.Now.Add(time.Hour).UnixMilli()))+`"}`)
 	works(true)
-	b.now = b.now.Add(time.Hour)
+	b.Now = b.Now.Add(time.Hour)
 	works(false)
-	b.must(204, "DELETE", path, "")
+	b.Must(204, "DELETE", path, "")
 	works(false)
 }
 
 func TestProjectKeyMeterFails(t *testing.T) {
-	b := newKeyBench(t)
-	quiet(t)
-	_, value := b.newKey(`"kind":"project"`)
-	b.memory.failAll(abi.ClassKeyMeter)
-	got := b.with(value, "GET", "/api/probe", "")
-	b.refused(got, fault.Unavailable)
+	b := withProbe(controltest.NewKeyBench(t))
+	controltest.Quiet(t)
+	_, value := b.NewKey(`"kind":"project"`)
+	b.Memory.FailAll(abi.ClassKeyMeter)
+	got := b.With(value, "GET", "/api/probe", "")
+	b.Refused(got, fault.Unavailable)
 	if got.Header().Get("Retry-After") == "" {
 		t.Error("no Retry-After")
 	}
@@ -195,67 +163,61 @@ func TestProjectKeyMeterFails(t *testing.T) {
 // Malformed keys cause no call. Unknown keys cause 30 calls a minute from a network, and none that was tried a moment
 // ago. Keys that this instance has seen work all the time.
 func TestUnknownProjectKeys(t *testing.T) {
-	b := newKeyBench(t)
-	_, value := b.newKey(`"kind":"project"`)
-	if got := b.with(value, "GET", "/api/probe", ""); got.Code != 200 {
+	b := withProbe(controltest.NewKeyBench(t))
+	_, value := b.NewKey(`"kind":"project"`)
+	if got := b.With(value, "GET", "/api/probe", ""); got.Code != 200 {
 		t.Fatal(got.Body)
 	}
-	b.memory.sent = nil
+	b.Memory.Sent = nil
 	for _, malformed := range []string{"x", "pk_live_", value + "0", value[:len(value)-1], strings.ToLower(value), strings.Repeat("0", 1<<16)} {
-		b.refused(b.with(malformed, "GET", "/api/probe", ""), fault.InvalidKey)
+		b.Refused(b.With(malformed, "GET", "/api/probe", ""), fault.InvalidKey)
 	}
-	if n := b.meterCalls(); n != 0 {
+	if n := b.MeterCalls(); n != 0 {
 		t.Errorf("%d calls for malformed keys", n)
 	}
-	from := func(address string, n int) reply {
+	from := func(address string, n int) controltest.Reply {
 		unknown := keys.New(keys.Project, keys.Production, [keys.RandomBytes]byte{byte(n), byte(n >> 8), 1})
-		return b.with(unknown, "GET", "/api/probe", "", "X-Postern-Address", address)
+		return b.With(unknown, "GET", "/api/probe", "", "X-Postern-Address", address)
 	}
 	for range 5 {
-		b.refused(from("192.0.2.1", 0), fault.InvalidKey)
+		b.Refused(from("192.0.2.1", 0), fault.InvalidKey)
 	}
 	for n := range 100 {
 		got := from("192.0.2.1", n)
 		if n < 30 {
-			b.refused(got, fault.InvalidKey)
+			b.Refused(got, fault.InvalidKey)
 			continue
 		}
-		b.refused(got, fault.RateLimited)
+		b.Refused(got, fault.RateLimited)
 		if got.Header().Get("Retry-After") != "60" {
 			t.Errorf("Retry-After %q", got.Header().Get("Retry-After"))
 		}
 	}
-	if n := b.meterCalls(); n != 30 {
+	if n := b.MeterCalls(); n != 30 {
 		t.Errorf("%d calls for unknown keys", n)
 	}
-	if got := b.with(value, "GET", "/api/probe", "", "X-Postern-Address", "192.0.2.1"); got.Code != 200 {
+	if got := b.With(value, "GET", "/api/probe", "", "X-Postern-Address", "192.0.2.1"); got.Code != 200 {
 		t.Errorf("a key that works: %s", got.Body)
 	}
-	b.refused(from("192.0.2.2", 99), fault.InvalidKey)
-	b.now = b.now.Add(time.Minute)
-	b.refused(from("192.0.2.1", 99), fault.InvalidKey)
-	for n := range 3 * maxSeenKeys {
-		from(fmt.Sprintf("2001:db8:%x::1", n), n)
-	}
-	if n := len(b.handler.(*handler).seenKeys.known); n != maxSeenKeys {
-		t.Errorf("%d keys cached", n)
-	}
+	b.Refused(from("192.0.2.2", 99), fault.InvalidKey)
+	b.Now = b.Now.Add(time.Minute)
+	b.Refused(from("192.0.2.1", 99), fault.InvalidKey)
 }
 
 // Concurrent requests with keys of two projects: each gets its own project, and refusals stay refusals.
 func TestConcurrentProjectKeys(t *testing.T) {
-	b := newKeyBench(t)
-	_, first := b.newKey(`"kind":"project"`)
-	ownProject := b.project
-	b.project = b.bench.project()
-	_, second := b.newKey(`"kind":"project"`)
-	_, gateway := b.newKey(`"kind":"gateway"`)
-	b.token = "" // concurrent requests read it
+	b := withProbe(controltest.NewKeyBench(t))
+	_, first := b.NewKey(`"kind":"project"`)
+	ownProject := b.Project
+	b.Project = b.Bench.Project()
+	_, second := b.NewKey(`"kind":"project"`)
+	_, gateway := b.NewKey(`"kind":"gateway"`)
+	b.Token = "" // concurrent requests read it
 	send := func(value string) (int, string) {
 		r := httptest.NewRequest("GET", "/api/probe", nil)
 		r.Header.Set("X-API-Key", value)
 		w := httptest.NewRecorder()
-		b.handler.ServeHTTP(w, r)
+		b.Service.ServeHTTP(w, r)
 		return w.Code, w.Body.String()
 	}
 	var wait sync.WaitGroup
@@ -264,11 +226,11 @@ func TestConcurrentProjectKeys(t *testing.T) {
 			value, code, text := first, 200, ownProject[len("/api/admin/projects/"):]
 			switch i % 4 {
 			case 1:
-				value, text = second, b.project[len("/api/admin/projects/"):]
+				value, text = second, b.Project[len("/api/admin/projects/"):]
 			case 2:
-				value, code, text = gateway, 403, fault.Forbidden.Text
+				value, code, text = gateway, 403, fault.Forbidden.Text()
 			case 3:
-				value, code, text = "pk_live_x", 401, fault.InvalidKey.Text
+				value, code, text = "pk_live_x", 401, fault.InvalidKey.Text()
 			}
 			if got, body := send(value); got != code || !strings.Contains(body, text) {
 				t.Errorf("%d: %d %s", i, got, body)
@@ -281,38 +243,40 @@ func TestConcurrentProjectKeys(t *testing.T) {
 // Every route for project keys requires a key with its permission, whatever operators may send, and has a twin for
 // operators.
 func TestEveryRouteForKeysRequiresItsPermission(t *testing.T) {
-	b := newKeyBench(t)
-	_, gateway := b.newKey(`"kind":"gateway"`)
-	_, development := b.newKey(`"kind":"project","environment":"development"`)
+	b := withProbe(controltest.NewKeyBench(t))
+	_, gateway := b.NewKey(`"kind":"gateway"`)
+	_, development := b.NewKey(`"kind":"project","environment":"development"`)
 	lacking := map[doc.Permission]string{}
 	checked := 0
+	routes := *control.Table(b.Service)
 	for i := range routes {
 		r := &routes[i]
-		if r.permission == 0 {
+		if r.Permission == 0 {
 			continue
 		}
 		checked++
-		if lacking[r.permission] == "" {
+		if lacking[r.Permission] == "" {
 			var others []string
-			for j, p := range permissions {
-				if doc.MayManage.May(keys.Project, p) && p != r.permission {
-					others = append(others, `"`+permissionWords[j]+`"`)
+			for j, name := range doc.PermissionNames {
+				p := doc.Permission(1 << j)
+				if doc.MayManage.May(keys.Project, p) && p != r.Permission {
+					others = append(others, `"`+name+`"`)
 				}
 			}
-			_, lacking[r.permission] = b.newKey(`"kind":"project","permissions":[` + strings.Join(others, ",") + `]`)
+			_, lacking[r.Permission] = b.NewKey(`"kind":"project","permissions":[` + strings.Join(others, ",") + `]`)
 		}
-		path := r.example()
-		b.refused(b.with("", r.method, path, "{}"), fault.MissingKey)
-		b.refused(b.do(r.method, path, "{}"), fault.InvalidKey) // with the owner token
-		b.refused(b.with(gateway, r.method, path, "{}"), fault.Forbidden)
-		b.refused(b.with(lacking[r.permission], r.method, path, "{}"), fault.Forbidden)
-		if got := b.with(development, r.method, path, "{}"); got.Code == 401 || got.Code == 403 {
-			t.Errorf("%s %s with all permissions: %d %s", r.method, path, got.Code, got.Body)
+		path := controltest.Example(r.Path)
+		b.Refused(b.With("", r.Method, path, "{}"), fault.MissingKey)
+		b.Refused(b.Do(r.Method, path, "{}"), fault.InvalidKey) // with the owner token
+		b.Refused(b.With(gateway, r.Method, path, "{}"), fault.Forbidden)
+		b.Refused(b.With(lacking[r.Permission], r.Method, path, "{}"), fault.Forbidden)
+		if got := b.With(development, r.Method, path, "{}"); got.Code == 401 || got.Code == 403 {
+			t.Errorf("%s %s with all permissions: %d %s", r.Method, path, got.Code, got.Body)
 		}
-		if !slices.ContainsFunc(routes, func(o route) bool {
-			return o.method == r.method && o.permission == 0 && o.pattern == projectPath+strings.TrimPrefix(r.pattern, "/api")
+		if !slices.ContainsFunc(routes, func(o kernel.Route) bool {
+			return o.Method == r.Method && o.Permission == 0 && o.Path == kernel.ProjectPath+strings.TrimPrefix(r.Path, "/api")
 		}) {
-			t.Errorf("%s %s has no twin", r.method, r.pattern)
+			t.Errorf("%s %s has no twin", r.Method, r.Path)
 		}
 	}
 	if checked < 5 {

@@ -1,7 +1,6 @@
-package control
+package control_test
 
 import (
-	"bytes"
 	"fmt"
 	"strings"
 	"sync"
@@ -10,53 +9,23 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/fault"
+	"github.com/postern-ai/postern/test/controltest"
 )
 
-// interleave runs other once, just before the next commit.
-func (b *bench) interleave(other func()) {
-	ran := false
-	b.memory.before = func(command []byte) {
-		if command[0] == 2 && !ran { // a commit
-			ran = true
-			other()
-		}
-	}
-}
-
-// meterView is the state of a key's meter, which drops all deliveries without a newer version.
-func (b *bench) meterView(hash string) (status doc.Status, record doc.Record) {
-	for _, s := range b.memory.sent {
-		if s.class != abi.ClassKeyMeter || s.name != hash || bytes.Equal(s.command, recallCommand.Encode()) {
-			continue
-		}
-		r := abi.Reader{Buf: s.command}
-		r.Uint()
-		put := doc.Status(r.Uint())
-		next, err := doc.DecodeRecord(r.Bytes())
-		if err != nil {
-			b.Fatal(err)
-		}
-		if next.Version > record.Version {
-			status, record = put, next
-		}
-	}
-	return status, record
-}
-
 func TestConcurrentPatchesAndKeysAreKept(t *testing.T) {
-	b := newBench(t)
-	path := b.project()
-	b.interleave(func() {
-		b.must(200, "PATCH", path, `{"budget":42}`)
-		b.must(201, "POST", path+"/keys", `{"name":"k","kind":"gateway","environment":"production"}`)
+	b := controltest.New(t)
+	path := b.Project()
+	b.Interleave(func() {
+		b.Must(200, "PATCH", path, `{"budget":42}`)
+		b.Must(201, "POST", path+"/keys", `{"name":"k","kind":"gateway","environment":"production"}`)
 	})
-	got := b.must(200, "PATCH", path, `{"plan":"team"}`)
-	if !strings.Contains(got.Body.String(), `"budget":42,`) || got.text("plan") != "team" {
+	got := b.Must(200, "PATCH", path, `{"plan":"team"}`)
+	if !strings.Contains(got.Body.String(), `"budget":42,`) || got.Text("plan") != "team" {
 		t.Error(got.Body)
 	}
-	for _, s := range b.memory.sent {
-		if s.class == abi.ClassKeyMeter {
-			if _, record := b.meterView(s.name); record.Plan != "team" {
+	for _, s := range b.Memory.Sent {
+		if s.Class == abi.ClassKeyMeter {
+			if _, record := b.MeterView(s.Name); record.Plan != "team" {
 				t.Errorf("the new key has the old plan: %+v", record)
 			}
 		}
@@ -66,22 +35,22 @@ func TestConcurrentPatchesAndKeysAreKept(t *testing.T) {
 // If commits did not all write the project, these two would give the meter the same version twice.
 func TestConcurrentDeactivationAndPatch(t *testing.T) {
 	for _, patchFirst := range []bool{true, false} {
-		b := newBench(t)
-		path := b.project()
-		keyPath, _ := b.key(path)
-		deactivate := func() { b.must(200, "POST", keyPath+"/deactivate", "") }
-		patch := func() { b.must(200, "PATCH", path, `{"plan":"team"}`) }
+		b := controltest.New(t)
+		path := b.Project()
+		keyPath, _ := b.Key(path)
+		deactivate := func() { b.Must(200, "POST", keyPath+"/deactivate", "") }
+		patch := func() { b.Must(200, "PATCH", path, `{"plan":"team"}`) }
 		first, second := deactivate, patch
 		if patchFirst {
 			first, second = patch, deactivate
 		}
-		b.interleave(first)
+		b.Interleave(first)
 		second()
-		for _, s := range b.memory.sent {
-			if s.class != abi.ClassKeyMeter {
+		for _, s := range b.Memory.Sent {
+			if s.Class != abi.ClassKeyMeter {
 				continue
 			}
-			if status, record := b.meterView(s.name); status != doc.Inactive || record.Plan != "team" {
+			if status, record := b.MeterView(s.Name); status != doc.Inactive || record.Plan != "team" {
 				t.Errorf("patch first %v: status %d, %+v", patchFirst, status, record)
 			}
 		}
@@ -89,30 +58,30 @@ func TestConcurrentDeactivationAndPatch(t *testing.T) {
 }
 
 func TestReactivationLosesToDelete(t *testing.T) {
-	b := newBench(t)
-	keyPath, _ := b.key(b.project())
-	b.interleave(func() { b.must(204, "DELETE", keyPath, "") })
-	b.refused(b.do("POST", keyPath+"/reactivate", ""), fault.NotFound)
+	b := controltest.New(t)
+	keyPath, _ := b.Key(b.Project())
+	b.Interleave(func() { b.Must(204, "DELETE", keyPath, "") })
+	b.Refused(b.Do("POST", keyPath+"/reactivate", ""), fault.NotFound)
 }
 
 func TestPersistentConflictIs409(t *testing.T) {
-	b := newBench(t)
-	path := b.project()
+	b := controltest.New(t)
+	path := b.Project()
 	inside := false
-	b.memory.before = func(command []byte) {
+	b.Memory.Before = func(command []byte) {
 		if command[0] == 2 && !inside {
 			inside = true
-			b.must(200, "PATCH", path, `{}`)
+			b.Must(200, "PATCH", path, `{}`)
 			inside = false
 		}
 	}
-	b.refused(b.do("PATCH", path, `{"name":"mine"}`), fault.Conflict)
+	b.Refused(b.Do("PATCH", path, `{"name":"mine"}`), fault.Conflict)
 }
 
 // Concurrent operators: every acknowledged change exists, and every version was assigned once.
 func TestConcurrentOperators(t *testing.T) {
-	b := newBench(t)
-	path := b.project()
+	b := controltest.New(t)
+	path := b.Project()
 	var (
 		all  sync.WaitGroup
 		mu   sync.Mutex
@@ -120,12 +89,12 @@ func TestConcurrentOperators(t *testing.T) {
 	)
 	for i := range 40 {
 		all.Go(func() {
-			got := b.do("POST", path+"/keys", fmt.Sprintf(`{"name":"k%d","kind":"gateway","environment":"production"}`, i))
+			got := b.Do("POST", path+"/keys", fmt.Sprintf(`{"name":"k%d","kind":"gateway","environment":"production"}`, i))
 			mu.Lock()
 			defer mu.Unlock()
 			switch got.Code {
 			case 201:
-				made[got.text("id")] = true
+				made[got.Text("id")] = true
 			case 409:
 			default:
 				t.Errorf("%d %s", got.Code, got.Body)
@@ -133,17 +102,17 @@ func TestConcurrentOperators(t *testing.T) {
 		})
 	}
 	all.Wait()
-	got := b.must(200, "GET", path+"/keys?limit=100", "")
-	listed := got.fields["keys"].([]any)
+	got := b.Must(200, "GET", path+"/keys?limit=100", "")
+	listed := got.Fields["keys"].([]any)
 	if len(listed) != len(made) {
 		t.Errorf("%d acknowledged, %d listed", len(made), len(listed))
 	}
-	p, err := b.handler.(*handler).store.project(t.Context(), strings.TrimPrefix(path, "/api/admin/projects/"))
-	if err != nil || p.Version != uint64(len(made)+1) || p.KeyCount != uint64(len(made)) {
-		t.Errorf("%v, version %d after %d keys", err, p.Version, len(made))
+	p := b.Stored(path)
+	if p.Version != uint64(len(made)+1) || p.KeyCount != uint64(len(made)) {
+		t.Errorf("version %d after %d keys", p.Version, len(made))
 	}
 	// The version in the API counts only changes of the project itself.
-	if version := b.must(200, "GET", path, "").fields["version"]; fmt.Sprint(version) != "1" {
+	if version := b.Must(200, "GET", path, "").Fields["version"]; fmt.Sprint(version) != "1" {
 		t.Errorf("version %v", version)
 	}
 }

@@ -1,4 +1,4 @@
-package control
+package control_test
 
 import (
 	"bytes"
@@ -10,10 +10,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/postern-ai/postern/control/kernel"
 	"github.com/postern-ai/postern/core/abi"
-	"github.com/postern-ai/postern/core/directory"
 	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/keymeter"
+	"github.com/postern-ai/postern/test/controltest"
 )
 
 const (
@@ -23,11 +24,11 @@ const (
 
 // large is a bench with many projects. The first has many keys: every tenth is a project key, every seventh
 // is for development, and every 1,000th is named "Needle".
-func large(t *testing.T) (b *bench, path string) {
+func large(t *testing.T) (b *controltest.Bench, path string) {
 	t.Helper()
 	made := makeLarge()
-	b = newBench(t)
-	maps.Copy(b.memory.rows, made.rows)
+	b = controltest.New(t)
+	maps.Copy(b.Memory.Rows, made.rows)
 	return b, made.path
 }
 
@@ -38,23 +39,23 @@ type largeRows struct {
 
 var makeLarge = sync.OnceValue(func() (made largeRows) {
 	t := &testing.T{}
-	b := newBench(t)
+	b := controltest.New(t)
 	for i := range largeProjects {
-		b.now = b.now.Add(time.Millisecond)
-		id := b.must(201, "POST", "/api/admin/projects", fmt.Sprintf(`{"name":"Project %d"}`, i)).text("id")
+		b.Now = b.Now.Add(time.Millisecond)
+		id := b.Must(201, "POST", "/api/admin/projects", fmt.Sprintf(`{"name":"Project %d"}`, i)).Text("id")
 		if i == 0 {
 			made.path = "/api/admin/projects/" + id
 		}
 	}
 	for i := range largeKeys {
-		b.now = b.now.Add(time.Millisecond)
-		b.must(201, "POST", made.path+"/keys", largeKey(i))
+		b.Now = b.Now.Add(time.Millisecond)
+		b.Must(201, "POST", made.path+"/keys", largeKey(i))
 		if i%50 == 0 {
-			b.memory.forget()
+			b.Memory.Forget()
 		}
 	}
-	b.memory.forget()
-	made.rows = b.memory.rows
+	b.Memory.Forget()
+	made.rows = b.Memory.Rows
 	return made
 })
 
@@ -74,24 +75,24 @@ func largeKey(i int) string {
 
 // pages reads all pages of a list and returns the names in it, in order. No page may make more than
 // maxCalls calls to objects.
-func (b *bench) pages(list, query string, maxCalls int) (names []string, count int) {
+func pages(b *controltest.Bench, list, query string, maxCalls int) (names []string, count int) {
 	b.Helper()
 	path, after := strings.SplitAfter(list, "?")[0], ""
 	for {
-		b.memory.calls = 0
-		got := b.must(200, "GET", path+"?"+query+after, "")
-		if b.memory.calls > maxCalls {
-			b.Fatalf("%s%s makes %d calls to objects, want at most %d", query, after, b.memory.calls, maxCalls)
+		b.Memory.Calls = 0
+		got := b.Must(200, "GET", path+"?"+query+after, "")
+		if b.Memory.Calls > maxCalls {
+			b.Fatalf("%s%s makes %d calls to objects, want at most %d", query, after, b.Memory.Calls, maxCalls)
 		}
-		elements, _ := got.fields[path[strings.LastIndex(path, "/")+1:]].([]any)
+		elements, _ := got.Fields[path[strings.LastIndex(path, "/")+1:]].([]any)
 		for _, e := range elements {
 			names = append(names, e.(map[string]any)["name"].(string))
 		}
 		count++
-		if got.fields["next"] == nil || count > 1000 {
+		if got.Fields["next"] == nil || count > 1000 {
 			return names, count
 		}
-		after = "&after=" + got.text("next")
+		after = "&after=" + got.Text("next")
 	}
 }
 
@@ -126,26 +127,26 @@ func TestPagesOfManyKeys(t *testing.T) {
 		{"status=expired", nil, 3},
 	} {
 		// The project, the pages of the Directory's list, and the ledger's last uses.
-		names, pages := b.pages(path+"/keys", c.query, maxScanPages+2)
+		names, pages := pages(b, path+"/keys", c.query, kernel.MaxScanPages+2)
 		if !slices.Equal(names, c.want) || pages > c.pages {
 			t.Errorf("%s: %d keys on %d pages, want %d on at most %d", c.query, len(names), pages, len(c.want), c.pages)
 		}
 	}
-	if _, pages := b.pages(path+"/keys", "limit=100", 3); pages != 100 {
+	if _, pages := pages(b, path+"/keys", "limit=100", 3); pages != 100 {
 		t.Errorf("%d pages", pages)
 	}
 }
 
 // A page that ends with the last match has no next, with or without a filter.
 func TestLastPageHasNoNext(t *testing.T) {
-	b := newBench(t)
-	path := b.project()
+	b := controltest.New(t)
+	path := b.Project()
 	for range 4 {
-		b.now = b.now.Add(time.Millisecond)
-		b.key(path)
+		b.Now = b.Now.Add(time.Millisecond)
+		b.Key(path)
 	}
 	for _, query := range []string{"limit=2", "limit=4", "limit=2&q=k", "limit=4&status=active"} {
-		names, pages := b.pages(path+"/keys", query, 4)
+		names, pages := pages(b, path+"/keys", query, 4)
 		if want := 4 / int(query[len("limit=")]-'0'); len(names) != 4 || pages != want {
 			t.Errorf("%s: %d keys on %d pages, want %d", query, len(names), pages, want)
 		}
@@ -154,22 +155,22 @@ func TestLastPageHasNoNext(t *testing.T) {
 
 // A key created or deleted between two pages does not hide or repeat another.
 func TestPagesWhileKeysChange(t *testing.T) {
-	b := newBench(t)
-	path := b.project()
+	b := controltest.New(t)
+	path := b.Project()
 	var paths []string
 	for range 6 {
-		b.now = b.now.Add(time.Millisecond)
-		keyPath, _ := b.key(path)
+		b.Now = b.Now.Add(time.Millisecond)
+		keyPath, _ := b.Key(path)
 		paths = append(paths, keyPath)
 	}
-	first := b.must(200, "GET", path+"/keys?limit=3", "")
-	b.must(204, "DELETE", paths[2], "") // the key that next refers to
-	b.must(204, "DELETE", paths[0], "")
-	b.now = b.now.Add(time.Millisecond)
-	last, _ := b.key(path)
-	second := b.must(200, "GET", path+"/keys?limit=100&after="+first.text("next"), "")
+	first := b.Must(200, "GET", path+"/keys?limit=3", "")
+	b.Must(204, "DELETE", paths[2], "") // the key that next refers to
+	b.Must(204, "DELETE", paths[0], "")
+	b.Now = b.Now.Add(time.Millisecond)
+	last, _ := b.Key(path)
+	second := b.Must(200, "GET", path+"/keys?limit=100&after="+first.Text("next"), "")
 	var ids []string
-	for _, k := range second.fields["keys"].([]any) {
+	for _, k := range second.Fields["keys"].([]any) {
 		ids = append(ids, path+"/keys/"+k.(map[string]any)["id"].(string))
 	}
 	if want := append(slices.Clone(paths[3:]), last); !slices.Equal(ids, want) {
@@ -186,7 +187,7 @@ func TestPagesOfManyProjects(t *testing.T) {
 	for query, want := range map[string][]string{
 		"limit=7": all, "limit=100": all, "limit=3&q=project%209": append([]string{all[9]}, all[90:]...), "status=archived": nil,
 	} {
-		if names, _ := b.pages("/api/admin/projects", query, 1); !slices.Equal(names, want) {
+		if names, _ := pages(b, "/api/admin/projects", query, 1); !slices.Equal(names, want) {
 			t.Errorf("%s: %q, want %q", query, names, want)
 		}
 	}
@@ -197,62 +198,47 @@ func TestPagesOfManyProjects(t *testing.T) {
 // meanwhile.
 func TestPatchOfManyKeys(t *testing.T) {
 	b, path := large(t)
-	b.memory.calls = 0
+	b.Memory.Calls = 0
 	commits := 0
-	b.memory.before = func(command []byte) {
+	b.Memory.Before = func(command []byte) {
 		if command[0] == 2 {
 			commits++
 		}
 	}
-	b.must(200, "PATCH", path, `{"plan":"team"}`)
-	b.memory.before = nil
+	b.Must(200, "PATCH", path, `{"plan":"team"}`)
+	b.Memory.Before = nil
 	// Calls: read and write the project, its ledger, 200 keys, and list the keys between two reads of the
 	// project.
-	if commits != 1 || len(b.memory.sent) != 1+maxUpdatedKeys || b.memory.calls > len(b.memory.sent)+5 {
-		t.Errorf("%d commits, %d calls, %d of them to the ledger and the meters", commits, b.memory.calls, len(b.memory.sent))
+	if commits != 1 || len(b.Memory.Sent) != 1+kernel.MaxUpdatedKeys || b.Memory.Calls > len(b.Memory.Sent)+5 {
+		t.Errorf("%d commits, %d calls, %d of them to the ledger and the meters", commits, b.Memory.Calls, len(b.Memory.Sent))
 	}
 	got := newDeliveries(t)
-	got.take(b.memory.sent)
-	b.memory.deliver(t)
+	got.take(b.Memory.Sent)
+	b.Memory.Deliver(t)
 
-	changed := b.changeInTheMiddle(path)
-	for b.memory.ring(t) {
-		got.take(b.memory.sent)
-		b.memory.sent = nil
+	changed := changeInTheMiddle(b, path)
+	for b.Memory.Ring(t) {
+		got.take(b.Memory.Sent)
+		b.Memory.Sent = nil
 	}
-	got.take(b.memory.sent)
-	b.checkDeliveries(path, got, changed)
+	got.take(b.Memory.Sent)
+	checkDeliveries(b, path, got, changed)
 }
 
 // changeInTheMiddle processes some pages of keys, and then changes keys that were already processed and keys
 // that were not.
-func (b *bench) changeInTheMiddle(path string) (changed []string) {
+func changeInTheMiddle(b *controltest.Bench, path string) (changed []string) {
 	b.Helper()
 	for range 50 { // pages of 50 keys
-		b.memory.ring(b.T)
+		b.Memory.Ring(b.T)
 	}
-	all := b.keysOf(path)
+	all := b.KeysOf(path)
 	for _, i := range []int{1000, 9000} {
-		b.must(200, "POST", path+"/keys/"+all[i].ID+"/deactivate", "")
-		b.must(200, "PATCH", path+"/keys/"+all[i+1].ID, `{"limits":{"requestsPerDay":5}}`)
+		b.Must(200, "POST", path+"/keys/"+all[i].ID+"/deactivate", "")
+		b.Must(200, "PATCH", path+"/keys/"+all[i+1].ID, `{"limits":{"requestsPerDay":5}}`)
 		changed = append(changed, all[i].ID, all[i+1].ID)
 	}
 	return changed
-}
-
-func (b *bench) keysOf(path string) []key {
-	b.Helper()
-	var all []key
-	prefix := "d/" + doc.KeysOf(strings.TrimPrefix(path, "/api/admin/projects/"))
-	for _, row := range b.memory.directory().Read(abi.Range{Start: prefix, End: prefix + "\x7f", Limit: 1 << 20}) {
-		r := abi.Reader{Buf: row.Value}
-		k, err := directory.DecodeKey(directory.Document{Version: r.Uint(), Value: r.Bytes()})
-		if err != nil {
-			b.Fatal(err)
-		}
-		all = append(all, k)
-	}
-	return all
 }
 
 // deliveries are the newest delivery of each meter. take checks that no meter gets two records of one
@@ -268,39 +254,36 @@ func newDeliveries(t *testing.T) *deliveries {
 	return &deliveries{t, map[string][]byte{}, map[string]uint64{}, map[string]map[uint64][]byte{}}
 }
 
-func (o *deliveries) take(calls []sent) {
+func (o *deliveries) take(calls []controltest.Sent) {
 	for _, s := range calls {
-		if s.class != abi.ClassKeyMeter {
+		if s.Class != abi.ClassKeyMeter {
 			continue
 		}
-		r := abi.Reader{Buf: s.command}
+		r := abi.Reader{Buf: s.Command}
 		r.Uint()
 		r.Uint()
 		record, err := doc.DecodeRecord(r.Bytes())
 		if err != nil {
 			o.t.Fatal(err)
 		}
-		if o.byName[s.name] == nil {
-			o.byName[s.name] = map[uint64][]byte{}
+		if o.byName[s.Name] == nil {
+			o.byName[s.Name] = map[uint64][]byte{}
 		}
-		if other := o.byName[s.name][record.Version]; other != nil && !bytes.Equal(other, s.command) {
-			o.t.Errorf("%s got two deliveries of version %d: %x and %x", s.name, record.Version, other, s.command)
+		if other := o.byName[s.Name][record.Version]; other != nil && !bytes.Equal(other, s.Command) {
+			o.t.Errorf("%s got two deliveries of version %d: %x and %x", s.Name, record.Version, other, s.Command)
 		}
-		o.byName[s.name][record.Version] = s.command
-		if record.Version > o.versions[s.name] {
-			o.versions[s.name], o.newest[s.name] = record.Version, s.command
+		o.byName[s.Name][record.Version] = s.Command
+		if record.Version > o.versions[s.Name] {
+			o.versions[s.Name], o.newest[s.Name] = record.Version, s.Command
 		}
 	}
 }
 
 // checkDeliveries compares the deliveries to meters and KV with the documents.
-func (b *bench) checkDeliveries(path string, o *deliveries, changed []string) {
+func checkDeliveries(b *controltest.Bench, path string, o *deliveries, changed []string) {
 	b.Helper()
-	p, err := b.handler.(*handler).store.project(b.Context(), strings.TrimPrefix(path, "/api/admin/projects/"))
-	if err != nil {
-		b.Fatal(err)
-	}
-	all := b.keysOf(path)
+	p := b.Stored(path)
+	all := b.KeysOf(path)
 	if len(all) != largeKeys || len(o.newest) != largeKeys {
 		b.Fatalf("%d keys, deliveries to %d", len(all), len(o.newest))
 	}
@@ -321,7 +304,7 @@ func (b *bench) checkDeliveries(path string, o *deliveries, changed []string) {
 		if k.Status != doc.Active {
 			continue // an inactive key's record in KV may be stale
 		}
-		published, err := doc.DecodeRecord(b.memory.kv[doc.RecordKey(k.Hash)])
+		published, err := doc.DecodeRecord(b.Memory.Kv[doc.RecordKey(k.Hash)])
 		if err != nil || published.Differs(want) || published.Version != record.Version {
 			b.Errorf("%s is published as %+v (%v), but its meter has %+v", k.ID, published, err, record)
 		}

@@ -13,6 +13,8 @@ const KINDS = [
   ['', 'Any'],
   ['chat', 'Chat'],
   ['embedding', 'Embedding'],
+  ['completion', 'Completion'],
+  ['moderation', 'Moderation'],
 ]
 
 const COLUMNS = [
@@ -26,7 +28,11 @@ const COLUMNS = [
   { label: 'Context', num: true, cell: (model) => (model.context ? compact(model.context) : '–') },
   { label: 'Max output', num: true, cell: (model) => (model.maxOutput ? compact(model.maxOutput) : '–') },
   { label: 'Input', num: true, cell: (model) => price(model.inputPrice) },
-  { label: 'Output', num: true, cell: (model) => (model.kind === 'embedding' ? '–' : price(model.outputPrice)) },
+  {
+    label: 'Output',
+    num: true,
+    cell: (model) => (['embedding', 'moderation'].includes(model.kind) ? '–' : price(model.outputPrice)),
+  },
   { label: 'Cached input', num: true, cell: (model) => price(model.cachedPrice) },
   {
     label: 'Source',

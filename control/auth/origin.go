@@ -1,0 +1,88 @@
+package auth
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"github.com/postern-ai/postern/control/kernel"
+)
+
+// checkOrigin rejects a request unless the browser says that a page of this gateway's origin sent it. A browser attaches
+// cookies and Access assertions to every request to this host, whichever page caused it. Pages cannot set the headers
+// that are checked here. The request's own Host proves nothing: it is whatever name a page has pointed to this gateway's
+// address.
+// Source: developer.mozilla.org/docs/Web/HTTP/Reference/Headers/Origin and …/Sec-Fetch-Site
+func (auth *Authenticator) checkOrigin(r *http.Request) error {
+	sent, public, own := requestOrigin(r), "", true
+	if auth.Addresses != nil {
+		a := auth.Addresses()
+		public = publicOrigin(a)
+		_, host, _ := strings.Cut(public, "://")
+		own = binds(a, r) || public != "" && host == strings.ToLower(r.Host)
+	}
+	origin := kernel.HeaderValue(r.Header, "Origin")
+	same := origin == sent || origin == "" && kernel.HeaderValue(r.Header, "Sec-Fetch-Site") == "same-origin"
+	switch {
+	case origin != "" && origin == public, same && own:
+		return nil
+	case same:
+		return kernel.ErrForeignHost
+	}
+	return kernel.ErrCrossOrigin
+}
+
+// checkDeclaredOrigin is checkOrigin for a request that programs may send as well: without the headers, it passes.
+// Browsers always send one of them with a POST.
+func (auth *Authenticator) checkDeclaredOrigin(r *http.Request) error {
+	if kernel.HeaderValue(r.Header, "Origin")+kernel.HeaderValue(r.Header, "Sec-Fetch-Site") == "" {
+		return nil
+	}
+	return auth.checkOrigin(r)
+}
+
+// requestOrigin is the origin that the request was sent to. A Worker gets the full URL, a server only its
+// path.
+func requestOrigin(r *http.Request) string {
+	if r.URL.IsAbs() {
+		return r.URL.Scheme + "://" + strings.ToLower(r.URL.Host)
+	}
+	if r.TLS != nil {
+		return "https://" + strings.ToLower(r.Host)
+	}
+	return "http://" + strings.ToLower(r.Host)
+}
+
+// publicOrigin is the configured address as browsers write an origin, or empty.
+func publicOrigin(a kernel.Addresses) string {
+	origin := strings.ToLower(strings.TrimSuffix(a.Public, "/"))
+	if strings.HasPrefix(origin, "https:") {
+		return strings.TrimSuffix(origin, ":443")
+	}
+	return strings.TrimSuffix(origin, ":80")
+}
+
+// binds reports whether a request's Host names the listener. A listener on all interfaces may be published under other
+// addresses and ports, by a container's host for example, so it takes every IP address: no page can point one to
+// another machine, as it can a name.
+func binds(a kernel.Addresses, r *http.Request) bool {
+	bound, ok := a.Bound.(*net.TCPAddr)
+	if !ok {
+		return false
+	}
+	name, port, err := net.SplitHostPort(r.Host)
+	if err != nil {
+		name, port = r.Host, "80"
+		if r.TLS != nil {
+			port = "443"
+		}
+	}
+	address, err := netip.ParseAddr(strings.Trim(name, "[]"))
+	isLocal := strings.EqualFold(name, "localhost")
+	if bound.IP.IsUnspecified() {
+		return err == nil || isLocal
+	}
+	return port == strconv.Itoa(bound.Port) && (address == bound.AddrPort().Addr().Unmap() || isLocal && bound.IP.IsLoopback())
+}

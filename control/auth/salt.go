@@ -1,0 +1,61 @@
+package auth
+
+import (
+	"context"
+	"io"
+	"sync"
+
+	"github.com/postern-ai/postern/control/kernel"
+	"github.com/postern-ai/postern/core/directory"
+)
+
+// saltKey is the Directory's document with random bytes that, besides the token, go into the signatures of
+// sessions. Without them, a copied cookie would allow guessing the token offline, unlimited and unnoticed.
+const (
+	saltKey   = "c/salt"
+	saltBytes = 32
+)
+
+// salt caches that document in this instance. Two requests may read it concurrently: neither waits for the
+// other's I/O.
+type salt struct {
+	mu    sync.Mutex
+	bytes []byte
+}
+
+// sessionSalt reads the salt, and creates it at its first use.
+func (auth *Authenticator) sessionSalt(ctx context.Context) ([]byte, error) {
+	if known := auth.salt.get(); known != nil {
+		return known, nil
+	}
+	for range kernel.MaxAttempts {
+		document, err := auth.Store.ReadForWrite(ctx, saltKey)
+		if err != nil {
+			return nil, err
+		}
+		if document.Version > 0 {
+			auth.salt.set(document.Value)
+			return document.Value, nil
+		}
+		document.Value = make([]byte, saltBytes)
+		if _, err := io.ReadFull(auth.Rand, document.Value); err != nil {
+			return nil, err
+		}
+		if _, err := auth.Store.Commit(ctx, kernel.Change{Writes: []directory.Write{document}}); err != nil {
+			return nil, err
+		}
+	}
+	return nil, kernel.ErrConflict
+}
+
+func (s *salt) get() []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.bytes
+}
+
+func (s *salt) set(bytes []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.bytes = bytes
+}

@@ -1,0 +1,110 @@
+package auth
+
+import (
+	"net/http"
+
+	"github.com/postern-ai/postern/control/kernel"
+	"github.com/postern-ai/postern/core/directory"
+)
+
+// sessionPath is the path for signing in and out.
+const sessionPath = "/api/admin/session"
+
+// Routes are the endpoints of sessions.
+func (auth *Authenticator) Routes() []kernel.Route {
+	return []kernel.Route{
+		{Method: http.MethodPost, Path: sessionPath, For: kernel.Anyone, Body: kernel.MaxBody, Audit: "session.create", Operation: "signIn", Serve: auth.signIn},
+		{Method: http.MethodGet, Path: sessionPath, For: kernel.Operators, Operation: "session", Serve: auth.getSession},
+		{Method: http.MethodDelete, Path: sessionPath, For: kernel.Operators, Audit: "session.delete", Operation: "signOut", Serve: auth.signOut},
+	}
+}
+
+// maxTokenBytes is the maximum length of a token that is used to sign in.
+const maxTokenBytes = 4096
+
+// sessionView is an authenticated identity in the API.
+type sessionView struct {
+	Role      kernel.Role `json:"role"`
+	Name      string      `json:"name"`
+	Via       string      `json:"via"`
+	ExpiresAt *string     `json:"expiresAt"` // RFC 3339, UTC, milliseconds; null: never
+}
+
+func viewIdentity(actor kernel.Identity) sessionView {
+	v := sessionView{Role: actor.Role, Name: actor.Name, Via: actor.Via}
+	if !actor.Expires.IsZero() {
+		text := kernel.Timestamp(uint64(actor.Expires.UnixMilli()))
+		v.ExpiresAt = &text
+	}
+	return v
+}
+
+// signIn is POST /api/admin/session. A program may omit the origin headers, but a page must be of this
+// origin. Otherwise another site could sign users in with a token of its choice.
+func (auth *Authenticator) signIn(c *kernel.Call) (kernel.Answer, error) {
+	if auth.tokenOf(kernel.Owner) == "" {
+		return kernel.Answer{}, kernel.ErrNotConfigured
+	}
+	if err := auth.checkDeclaredOrigin(c.Request); err != nil {
+		return kernel.Answer{}, err
+	}
+	token, err := readToken(c)
+	if err != nil {
+		return kernel.Answer{}, err
+	}
+	actor, ok := auth.byToken(token)
+	if !ok {
+		return kernel.Answer{}, auth.rejectToken(c.Request, kernel.ViaSession, kernel.ErrWrongToken)
+	}
+	return auth.startSession(c, actor.Role)
+}
+
+func readToken(c *kernel.Call) (string, error) {
+	f, err := c.Fields()
+	if err != nil {
+		return "", err
+	}
+	token, given := f.Text("token", "")
+	if given && (token == "" || len(token) > maxTokenBytes) {
+		f.Problem("token", "must have 1 to 4096 bytes")
+	}
+	if !given && len(f.Problems) == 0 {
+		f.Problem("token", "is required")
+	}
+	return token, f.Err()
+}
+
+// startSession responds with the session cookie.
+func (auth *Authenticator) startSession(c *kernel.Call, role kernel.Role) (kernel.Answer, error) {
+	c.Actor = kernel.Identity{Name: string(role), Role: role, Via: kernel.ViaSession}
+	auth.auditSession(c)
+	cookie, actor, err := auth.newSession(c, role)
+	if err != nil {
+		return kernel.Answer{}, err
+	}
+	setCookie(c.Header, cookie)
+	return kernel.OK(viewIdentity(actor)), nil
+}
+
+// getSession is GET /api/admin/session.
+func (auth *Authenticator) getSession(c *kernel.Call) (kernel.Answer, error) {
+	return kernel.OK(viewIdentity(c.Actor)), nil
+}
+
+// signOut is DELETE /api/admin/session.
+func (auth *Authenticator) signOut(c *kernel.Call) (kernel.Answer, error) {
+	auth.auditSession(c)
+	setCookie(c.Header, "")
+	return kernel.NoContent(), nil
+}
+
+// auditSession writes an audit entry in a separate commit. Its failure does not prevent signing in or out.
+func (auth *Authenticator) auditSession(c *kernel.Call) {
+	entry, err := auth.AuditWrite(c, "", "", nil, nil)
+	if err == nil {
+		_, err = auth.Store.Commit(c, kernel.Change{Writes: []directory.Write{entry}})
+	}
+	if err != nil {
+		kernel.LogFailure("", "audit_failed", c.Action+": "+err.Error())
+	}
+}

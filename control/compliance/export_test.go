@@ -1,0 +1,7 @@
+package compliance
+
+// What the tests use.
+const (
+	BOMContentType = bomContentType
+	VerifyEntries  = verifyEntries
+)

@@ -1,0 +1,161 @@
+package compliance
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/postern-ai/postern/control/inventory"
+	"github.com/postern-ai/postern/control/kernel"
+	"github.com/postern-ai/postern/control/reports"
+	"github.com/postern-ai/postern/control/settings"
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/calendar"
+	"github.com/postern-ai/postern/core/ledger"
+)
+
+// record encodes a line: an object with the member "record" first.
+func record(name string, view any) ([]byte, error) {
+	text, err := kernel.Encode(view)
+	if err != nil {
+		return nil, err
+	}
+	line := append([]byte(`{"record":"`+name+`",`), text[1:]...)
+	return line, nil
+}
+
+// records encodes lines of one type.
+func records[T any](name string, views []T) (lines [][]byte, err error) {
+	for i := range views {
+		line, err := record(name, &views[i])
+		if err != nil {
+			return nil, err
+		}
+		lines = append(lines, line)
+	}
+	return lines, nil
+}
+
+// policyExport is the project's current policy. The events are its history.
+type policyExport struct {
+	Version      uint64                        `json:"version"` // 0: the project has no policy
+	Models       []string                      `json:"models"`
+	Routes       map[string]settings.RouteView `json:"routes"`
+	ProviderKeys []string                      `json:"providerKeys"` // providers for which the project has a key of its own
+	Enforcement  string                        `json:"enforcement"`
+	Governor     settings.GovernorView         `json:"governor"`
+}
+
+func (e *export) policyLines(string, int) (lines [][]byte, next string, err error) {
+	p := &e.project.Policy
+	view := policyExport{
+		Version: p.Version, Models: append([]string{}, p.Models...), Routes: settings.ViewRoutes(p.Routes), ProviderKeys: []string{},
+		Enforcement: settings.EnforcementWord(p.Enforcement),
+	}
+	for i := range p.ProviderKeys {
+		view.ProviderKeys = append(view.ProviderKeys, p.ProviderKeys[i].Provider)
+	}
+	if view.Governor, err = settings.ViewGovernor(e.handler.Plane, e.project); err != nil {
+		return nil, "", err
+	}
+	lines, err = records("policy", []policyExport{view})
+	return lines, "", err
+}
+
+// modelLines are the models of the registry, and models that the project used without an entry.
+func (e *export) modelLines(after string, limit int) (lines [][]byte, next string, err error) {
+	all, err := inventory.List(e, e.handler.Plane, e.project)
+	if err != nil {
+		return nil, "", err
+	}
+	at := slices.IndexFunc(all, func(m inventory.Entry) bool { return m.ID == after }) + 1
+	end := min(len(all), at+limit)
+	if lines, err = records("model", all[at:end]); end < len(all) && end > 0 {
+		next = all[end-1].ID
+	}
+	return lines, next, err
+}
+
+// keyLines are the project's current keys, without their values.
+func (e *export) keyLines(after string, limit int) (lines [][]byte, next string, err error) {
+	if after != "" && !kernel.IsID(after, kernel.KeyPrefix) {
+		return nil, "", kernel.Invalid(badCursorDetail)
+	}
+	found, err := e.Store.Keys(e, e.project.ID, after, limit)
+	if err != nil {
+		return nil, "", err
+	}
+	for i := range found {
+		line, err := record("key", settings.ViewKey(e.handler.Plane, &found[i], 0))
+		if err != nil {
+			return nil, "", err
+		}
+		lines = append(lines, line)
+	}
+	if len(found) == limit {
+		next = found[limit-1].ID
+	}
+	return lines, next, nil
+}
+
+// requestLines are recent requests: the ledger has the newest of each key's batches, not all requests.
+func (e *export) requestLines(after string, limit int) (lines [][]byte, next string, err error) {
+	before := uint64(0)
+	if after != "" {
+		if before, err = strconv.ParseUint(after, 10, 53); err != nil || before == 0 {
+			return nil, "", kernel.Invalid(badCursorDetail)
+		}
+	} else if _, err := reports.FlushMeters(e, e.handler.Plane, e.project); err != nil {
+		return nil, "", err
+	}
+	command := ledger.Recent{Before: before, Limit: uint64(min(limit, reports.BatchesAtOnce))}
+	reply, err := e.Store.Objects.Call(e, abi.ClassLedger, e.project.ID, e.project.Region, command.Encode())
+	if err != nil {
+		return nil, "", kernel.Unavailable(err)
+	}
+	batches, err := ledger.DecodeRecent(reply)
+	if err != nil {
+		return nil, "", err
+	}
+	view := reports.RequestsView{}
+	for i := range batches {
+		view.Add(&batches[i], &reports.RequestFilter{})
+	}
+	if n := len(batches); uint64(n) == command.Limit && batches[n-1].Seq > 1 {
+		next = strconv.FormatUint(batches[n-1].Seq, 10)
+	}
+	kept := slices.DeleteFunc(view.Sorted(0).Requests, func(r reports.RequestView) bool { return !e.includes(r.Time) })
+	lines, err = records("request", kept)
+	return lines, next, err
+}
+
+// includes reports whether a time is within the export's period.
+func (e *export) includes(at string) bool {
+	return (e.q.from == nil || at >= kernel.Timestamp(*e.q.from)) && (e.q.to == nil || at < kernel.Timestamp(*e.q.to))
+}
+
+// usageLines are the usage of each day, key and model: of the days that the export's period touches. The cursor is a
+// day, and a position in its usage.
+func (e *export) usageLines(after string, _ int) (lines [][]byte, next string, err error) {
+	q := ledger.Query{FirstDay: 1, EndDay: calendar.Day(e.NowMs()) + 1, By: ledger.ByDetail, After: after}
+	if e.q.from != nil {
+		q.FirstDay = calendar.Day(*e.q.from)
+	}
+	if e.q.to != nil {
+		q.EndDay = min(q.EndDay, calendar.Day(*e.q.to-1)+1)
+	}
+	if after == "" {
+		if _, err := reports.FlushMeters(e, e.handler.Plane, e.project); err != nil {
+			return nil, "", err
+		}
+	}
+	page, err := reports.QueryPage(e, e.handler.Plane, e.project, &q)
+	if err != nil {
+		return nil, "", err
+	}
+	rows := make([]reports.UsageRow, len(page.Groups))
+	for i := range page.Groups {
+		rows[i] = reports.UsageRowOf(q.By, &page.Groups[i])
+	}
+	lines, err = records("usage", rows)
+	return lines, page.Next, err
+}

@@ -1,0 +1,201 @@
+// Package deployment exports the rows of all objects of a deployment, and imports them into another one.
+package deployment
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/postern-ai/postern/control/kernel"
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/directory"
+	"github.com/postern-ai/postern/core/fault"
+	"github.com/postern-ai/postern/core/move"
+)
+
+// handler has the endpoints.
+type handler struct{ *kernel.Plane }
+
+// Routes are the endpoints of the export and import of a deployment.
+func Routes(p *kernel.Plane) []kernel.Route {
+	h := &handler{p}
+	return []kernel.Route{
+		{Method: http.MethodPost, Path: exportPath, For: kernel.Owners, Body: kernel.MaxBody, Audit: "deployment.export", Operation: "exportObject", Serve: h.exportObject},
+		{Method: http.MethodPost, Path: importPath, For: kernel.Owners, Body: maxImportBytes, Audit: kernel.Unaudited, Operation: "beginImport", Serve: h.beginImport},
+		{Method: http.MethodPost, Path: importPath + "/rows", For: kernel.Owners, Body: maxImportBytes, Audit: kernel.Unaudited, Operation: "importRows", Serve: h.importRows},
+		{Method: http.MethodPost, Path: importPath + "/finish", For: kernel.Owners, Body: kernel.MaxBody, Audit: "deployment.import", Operation: "finishImport", Serve: h.finishImport},
+	}
+}
+
+// Moving a deployment: `postern export` reads the rows of all objects as they are and writes them into a file, and
+// `postern import` writes them into the objects of another deployment. See docs/scaling.md.
+
+const (
+	exportPath = "/api/admin/export"
+	importPath = "/api/admin/import"
+
+	// exportAuditInterval is the time in which an actor's further exports are no new audit entries: an export reads the
+	// Directory repeatedly, until it finds it unchanged.
+	exportAuditInterval = time.Hour
+)
+
+// movedObject is an object as these endpoints name it: "directory", "ledger/<project>" or "meter/<SHA-256 of a key>".
+type movedObject struct {
+	class abi.Class
+	name  string
+}
+
+// pageRows are the maximum numbers of rows of a page, by class. The largest rows of meters are stored responses.
+var pageRows = map[abi.Class]uint64{abi.ClassKeyMeter: 16, abi.ClassLedger: 200, abi.ClassDirectory: 100}
+
+// movedRow is a row as it is stored, in standard base64.
+type movedRow struct {
+	Key   string `json:"key"`
+	Value []byte `json:"value"`
+}
+
+type movedPage struct {
+	Object string     `json:"object"`
+	Rows   []movedRow `json:"rows"`
+	Next   *string    `json:"next"` // cursor for after; null: last page
+}
+
+const badObject = "must be directory, ledger/ and a project's ID, or meter/ and the SHA-256 of a key in lowercase hexadecimal digits"
+
+// takeMovedObject takes the field "object".
+func takeMovedObject(f *kernel.Fields) (o movedObject, text string) {
+	text, given := f.Text("object", "")
+	kind, name, _ := strings.Cut(text, "/")
+	switch {
+	case !given && len(f.Problems) == 0:
+		f.Problem("object", "is required")
+	case !given:
+	case text == directory.Name:
+		o = movedObject{abi.ClassDirectory, directory.Name}
+	case kind == "ledger" && kernel.IsID(name, kernel.ProjectPrefix):
+		o = movedObject{abi.ClassLedger, name}
+	case kind == "meter" && isSHA256(name):
+		o = movedObject{abi.ClassKeyMeter, name}
+	default:
+		f.Problem("object", badObject+kernel.Got(text))
+	}
+	return o, text
+}
+
+// isSHA256 reports whether text is a SHA-256 hash in lowercase hexadecimal digits.
+func isSHA256(text string) bool {
+	return len(text) == 64 && strings.Trim(text, "0123456789abcdef") == ""
+}
+
+// exportObject is POST /api/admin/export {"object","after"}. It is not a GET: viewers must not read hashes of keys and sealed
+// provider keys.
+func (h *handler) exportObject(c *kernel.Call) (kernel.Answer, error) {
+	f, err := c.Fields()
+	if err != nil {
+		return kernel.Answer{}, err
+	}
+	o, text := takeMovedObject(f)
+	after, _ := f.Text("after", "")
+	if !isRowKey(after) && after != "" {
+		f.Problem("after", kernel.BadCursor+kernel.Got(after))
+	}
+	if err := f.Err(); err != nil {
+		return kernel.Answer{}, err
+	}
+	if o.class == abi.ClassDirectory && after == "" {
+		if err := h.auditExport(c); err != nil {
+			return kernel.Answer{}, err
+		}
+	}
+	command := move.Dump{After: after, Limit: pageRows[o.class]}
+	reply, err := h.Store.Objects.Call(c, o.class, o.name, "", command.Encode())
+	if err != nil {
+		return kernel.Answer{}, kernel.Unavailable(err)
+	}
+	page, err := move.DecodePage(reply)
+	if err != nil {
+		return kernel.Answer{}, err
+	}
+	return viewMoved(o, text, &page)
+}
+
+// viewMoved is the answer with a page, without the rows that stay. A delivery that an object has yet to make would be made
+// by both deployments.
+func viewMoved(o movedObject, text string, page *move.Page) (kernel.Answer, error) {
+	view := movedPage{Object: text, Rows: []movedRow{}}
+	for _, row := range page.Rows {
+		if strings.HasPrefix(row.Key, abi.OutboxPrefix) || o.class == abi.ClassDirectory && directory.MovePending(row) {
+			return kernel.Answer{}, kernel.Refuse(fault.Conflict, "object", text+" has deliveries to make; try again in a few seconds")
+		}
+		if _, ok := movedDirectoryRow(row); ok || o.class != abi.ClassDirectory {
+			view.Rows = append(view.Rows, movedRow{row.Key, row.Value})
+		}
+	}
+	if page.More {
+		view.Next = &page.Rows[len(page.Rows)-1].Key
+	}
+	return kernel.OK(view), nil
+}
+
+// auditExport writes an audit entry, unless one of the newest is the same.
+func (h *handler) auditExport(c *kernel.Call) error {
+	newest, err := h.Store.List(c, directory.List{Prefix: kernel.AuditPrefix, Limit: kernel.MaxListLimit})
+	if err != nil {
+		return err
+	}
+	for _, d := range newest {
+		var e kernel.AuditEntry
+		if json.Unmarshal(d.Value, &e) != nil || e.Action != c.Action || e.Actor != c.Actor.Name {
+			continue
+		}
+		if at, err := time.Parse(time.RFC3339, e.Time); err == nil && h.Now().Sub(at) < exportAuditInterval {
+			return nil
+		}
+	}
+	return h.Store.Change(c, func() (kernel.Change, error) {
+		entry, err := h.AuditWrite(c, "", "", nil, nil)
+		return kernel.Change{Writes: []directory.Write{entry}}, err
+	})
+}
+
+// movedDirectoryRow returns the project that a row of the Directory belongs to, "" for the audit log; ok is false for rows
+// that stay: the deployment's own state, such as lockouts.
+func movedDirectoryRow(row abi.Row) (project string, ok bool) {
+	d, isDocument, err := directory.MovedDocument(row)
+	if !isDocument {
+		return directory.MovedChain(row)
+	}
+	kind, rest, _ := strings.Cut(d.Key, "/")
+	project, _, _ = strings.Cut(rest, "/")
+	switch kind + "/" {
+	case kernel.AuditPrefix:
+		return "", err == nil
+	case "p/", "k/", "m/", kernel.ExportKey, kernel.CheckpointPrefix:
+		return project, err == nil && kernel.IsID(project, kernel.ProjectPrefix)
+	}
+	return "", false
+}
+
+// isRowKey reports whether text can be the key of a row.
+func isRowKey(text string) bool {
+	for i := range len(text) {
+		if text[i] < ' ' || text[i] > '~' {
+			return false
+		}
+	}
+	return text > " " && len(text) <= maxRowKeyBytes
+}
+
+// Limits of a row, as the platform has them.
+const (
+	maxRowKeyBytes   = 1024
+	maxRowValueBytes = 2_000_000
+	maxImportBytes   = 4 << 20 // of a request: a row of the maximum size in base64
+	maxRemoveCalls   = 10_000
+)
+
+func rowProblem(i int, message string) fault.Detail {
+	return fault.Detail{Field: "rows[" + strconv.Itoa(i) + "]", Message: message}
+}

@@ -1,0 +1,93 @@
+// Package inventory reads the model registry of a project, with the models' use.
+package inventory
+
+import (
+	"context"
+	"strings"
+
+	"github.com/postern-ai/postern/control/kernel"
+	"github.com/postern-ai/postern/control/reports"
+	"github.com/postern-ai/postern/core/calendar"
+	"github.com/postern-ai/postern/core/directory"
+	"github.com/postern-ai/postern/core/ledger"
+)
+
+// seenDays is how far back a model's use is looked for.
+const seenDays = 90
+
+// modelUse is a model's use in the project, of the last seenDays.
+type modelUse struct {
+	FirstSeen *string `json:"firstSeen"` // date of the first use; null: not used
+	LastSeen  *string `json:"lastSeen"`
+	Requests  uint64  `json:"requests"` // successful and failed ones
+}
+
+// List is a project's registry with the models that it used but that have no entry, by model name.
+func List(ctx context.Context, cp *kernel.Plane, p *directory.Project) ([]Entry, error) {
+	all, err := readAll(ctx, cp, p.ID)
+	if err != nil {
+		return nil, err
+	}
+	uses, err := Uses(ctx, cp, p)
+	if err != nil {
+		return nil, err
+	}
+	for i := range all {
+		Complete(cp, &all[i], uses)
+		delete(uses, all[i].Model)
+	}
+	for model := range uses {
+		e := Entry{ID: EntryID(model), Model: model}
+		Complete(cp, &e, uses)
+		all = append(all, e)
+	}
+	kernel.SortBy(all, func(a, b *Entry) int { return strings.Compare(a.Model, b.Model) })
+	return all, nil
+}
+
+// Complete adds the fields that an entry has only in responses.
+func Complete(cp *kernel.Plane, e *Entry, uses map[string]*modelUse) {
+	if e.modelUse = uses[e.Model]; e.modelUse == nil {
+		e.modelUse = &modelUse{}
+	}
+	FlagOverdue(cp, e)
+}
+
+// FlagOverdue sets reviewOverdue, and the lists that are never null in responses.
+func FlagOverdue(cp *kernel.Plane, e *Entry) {
+	overdue := e.IsOverdue(cp.NowMs())
+	e.Overdue = &overdue
+	e.Approvals, e.History = append([]Approval{}, e.Approvals...), append([]Move{}, e.History...)
+}
+
+// Uses reads the use of models from the project's ledger. Meters report to it within seconds.
+func Uses(ctx context.Context, cp *kernel.Plane, p *directory.Project) (map[string]*modelUse, error) {
+	today := calendar.Day(cp.NowMs())
+	groups, err := reports.Groups(ctx, cp, p, ledger.Query{FirstDay: today + 1 - seenDays, EndDay: today + 1, By: ledger.ByModelDay})
+	if err != nil {
+		return nil, err
+	}
+	kernel.SortBy(groups, func(a, b *ledger.Group) int { return int(a.Usage.Day) - int(b.Usage.Day) })
+	uses := map[string]*modelUse{}
+	for i := range groups {
+		u := &groups[i].Usage
+		if !isModel(cp, u.Model) {
+			continue
+		}
+		use := uses[u.Model]
+		day := kernel.DateText(u.Day)
+		if use == nil {
+			use = &modelUse{FirstSeen: &day}
+			uses[u.Model] = use
+		}
+		use.LastSeen = &day
+		use.Requests += u.Requests + u.Failed
+	}
+	return uses, nil
+}
+
+// isModel reports whether a name in the usage is a model's. Models that are no longer in the catalog count; tiers, which
+// requests that never had a target are counted under, do not.
+func isModel(cp *kernel.Plane, name string) bool {
+	return kernel.IsModelName(name) && !strings.HasPrefix(name, "(") && (cp.Catalog.Tier(name) == nil || cp.Catalog.Model(name) != nil)
+}

@@ -1,0 +1,42 @@
+package kernel
+
+import (
+	"net/http"
+	"net/netip"
+	"strings"
+
+	"github.com/postern-ai/postern/core/abi"
+)
+
+var addressHeader = http.CanonicalHeaderKey(abi.AddressHeader)
+
+// ipv6SiteBits is the prefix length of an IPv6 site, the smallest block that a customer is assigned.
+const ipv6SiteBits = 64
+
+// clientAddress is the client's IP address as reported by the forwarding host; ok is false without one.
+// Clients cannot forge it: the host removes this header from incoming requests, and only hosts reach this
+// handler.
+func clientAddress(r *http.Request) (netip.Addr, bool) {
+	address, err := netip.ParseAddr(HeaderValue(r.Header, addressHeader))
+	return address.Unmap().WithZone(""), err == nil
+}
+
+// ClientNetwork is the lockout bucket: an IPv4 address or an IPv6 /64. All requests without an address share
+// one bucket.
+func ClientNetwork(r *http.Request) string {
+	address, ok := clientAddress(r)
+	if !ok {
+		return "unknown"
+	}
+	if address.Is4() {
+		return address.String()
+	}
+	site, _ := address.Prefix(ipv6SiteBits) // cannot fail: any IPv6 address has 64 bits
+	return site.String()
+}
+
+// HeaderValue is a header as it was sent. A host may have split its value at commas, so the parts are joined
+// again.
+func HeaderValue(header http.Header, name string) string {
+	return strings.Join(header.Values(name), ",")
+}

@@ -1,0 +1,36 @@
+package kernel
+
+import (
+	"context"
+	"net/http"
+)
+
+// Call is one request to an endpoint.
+type Call struct {
+	context.Context
+	Request *http.Request
+	Action  string      // of the audit entry, from the route
+	maxBody int         // in bytes, from the route
+	Header  http.Header // of the response; endpoints may add headers
+	Actor   Identity    // the authenticated sender; empty for sign-in
+	Project string      // the project key's project, or a path parameter in the form of an ID, or empty
+	Key     string      // path parameter in the form of an ID, or empty
+	ID      string      // path parameter: ID of a violation or a registry entry, or empty
+	// Provider is a path parameter; it need not be in the catalog.
+	Provider string
+}
+
+// Answer is an endpoint's response: a status and a body to encode as JSON; nil: no body.
+type Answer struct {
+	Status int
+	Body   any
+}
+
+// OK is a 200.
+func OK(body any) Answer { return Answer{http.StatusOK, body} }
+
+// Created is a 201.
+func Created(body any) Answer { return Answer{http.StatusCreated, body} }
+
+// NoContent is a 204, which has no body.
+func NoContent() Answer { return Answer{Status: http.StatusNoContent} }

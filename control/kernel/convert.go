@@ -1,0 +1,60 @@
+package kernel
+
+import (
+	"slices"
+	"time"
+
+	"github.com/postern-ai/postern/core/calendar"
+)
+
+// Timestamp is a time in RFC 3339, UTC, milliseconds.
+func Timestamp(ms uint64) string {
+	return time.UnixMilli(int64(ms)).UTC().Format("2006-01-02T15:04:05.000Z")
+}
+
+// Set assigns a field that the request contains.
+func Set[T any](present bool, field *T, value T) {
+	if present {
+		*field = value
+	}
+}
+
+// TimestampOrNull is timestamp, but nil for 0.
+func TimestampOrNull(ms uint64) *string {
+	if ms == 0 {
+		return nil
+	}
+	text := Timestamp(ms)
+	return &text
+}
+
+// NowMs is the time in Unix milliseconds.
+func (cp *Plane) NowMs() uint64 { return uint64(cp.Now().UnixMilli()) }
+
+// NullIfZero is nil for 0.
+func NullIfZero(n uint64) *uint64 {
+	if n == 0 {
+		return nil
+	}
+	return &n
+}
+
+// NullIfEmpty is nil for an empty text.
+func NullIfEmpty(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
+// Translate maps a value to its counterpart in a list of the same order. An unknown value maps to the zero
+// value.
+func Translate[From comparable, To any](value From, from []From, to []To) (counterpart To) {
+	if i := slices.Index(from, value); i >= 0 {
+		counterpart = to[i]
+	}
+	return counterpart
+}
+
+// DateText is the date of a day, such as 2026-11-21.
+func DateText(day uint64) string { return string(calendar.AppendDate(nil, day)) }

@@ -1,0 +1,7 @@
+package kernel
+
+// What the tests use.
+var (
+	IsRequestID   = isRequestID
+	SleepNatively = sleepNatively
+)

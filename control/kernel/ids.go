@@ -1,0 +1,85 @@
+package kernel
+
+import (
+	"encoding/hex"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/postern-ai/postern/core/abi"
+)
+
+// Prefixes of IDs, and their lengths.
+const (
+	ProjectPrefix   = "proj_"
+	KeyPrefix       = "key_"
+	ViolationPrefix = "vio_"
+	EntryPrefix     = "mod_" // of the model registry
+	idRandomBytes   = 10
+	maxIDLength     = 64
+)
+
+// NewID returns a new ID: the time, so that lists are in the order of creation, then 80 random bits.
+func NewID(prefix string, now time.Time, rand io.Reader) (string, error) {
+	var random [idRandomBytes]byte
+	if _, err := io.ReadFull(rand, random[:]); err != nil {
+		return "", err
+	}
+	return prefix + abi.Fixed(uint64(now.UnixMilli())) + hex.EncodeToString(random[:]), nil
+}
+
+// IsID reports whether text has the form of an ID with a prefix. All letters and digits are accepted, more
+// than NewID uses, in case other tools create IDs.
+func IsID(text, prefix string) bool {
+	rest, ok := strings.CutPrefix(text, prefix)
+	if !ok || rest == "" || len(text) > maxIDLength {
+		return false
+	}
+	for i := range len(rest) {
+		if !IsLetterOrDigit(rest[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// IsLetterOrDigit reports whether c is an ASCII letter or digit.
+func IsLetterOrDigit(c byte) bool {
+	lower := c | 0x20
+	return lower >= 'a' && lower <= 'z' || isDigit(c)
+}
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+// isRequestID accepts the form of the gateway's request IDs: req_ and 32 lowercase hex digits.
+func isRequestID(text string) bool {
+	hexDigits, ok := strings.CutPrefix(text, "req_")
+	return ok && len(hexDigits) == 32 && ConsistsOf(hexDigits, Digits+"abcdef")
+}
+
+// RequestID is the request ID that the gateway assigned, or a new one if the header is missing or malformed.
+func RequestID(r *http.Request, rand io.Reader) string {
+	if id := r.Header.Get("X-Request-Id"); isRequestID(id) {
+		return id
+	}
+	var random [16]byte
+	// Without randomness the ID is all zeros. That is no reason to reject the request.
+	_, _ = io.ReadFull(rand, random[:])
+	return "req_" + hex.EncodeToString(random[:])
+}
+
+// Sets of characters for ConsistsOf.
+const (
+	Lowercase = "abcdefghijklmnopqrstuvwxyz"
+	Uppercase = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	Digits    = "0123456789"
+)
+
+// ConsistsOf reports whether a text has characters of a set only, and at least one.
+func ConsistsOf(text, set string) bool { return text != "" && strings.Trim(text, set) == "" }
+
+// IsHeaderText reports whether text can be part of a header value.
+func IsHeaderText(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
+}

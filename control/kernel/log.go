@@ -1,0 +1,42 @@
+package kernel
+
+import (
+	"encoding/json"
+	"log"
+
+	"github.com/postern-ai/postern/compliance"
+)
+
+// LogLine is a line of the log, in the format of the gateway's log.
+type LogLine struct {
+	Level     string `json:"level"`
+	RequestID string `json:"requestId,omitempty"`
+	Code      string `json:"code"`
+	Message   string `json:"message"`
+}
+
+// Write writes the line.
+func (l LogLine) Write() {
+	text, _ := json.Marshal(l) // strings are always encoded
+	log.Print(string(text))
+}
+
+// LogFailure logs a failure in the format of the control plane. An empty request ID means that it is not about a request.
+func LogFailure(requestID, code, message string) { LogLine{"error", requestID, code, message}.Write() }
+
+// WarnOnce logs a problem of the configuration when it is first noticed.
+func (cp *Plane) WarnOnce(message string) {
+	if _, logged := cp.warned.LoadOrStore(message, true); !logged {
+		LogLine{"warning", "", "misconfigured", message}.Write()
+	}
+}
+
+// LogCheckpoint logs a checkpoint, so that it exists outside of the objects.
+func LogCheckpoint(c *compliance.Checkpoint) {
+	text, _ := json.Marshal(struct {
+		Level      string                 `json:"level"`
+		Code       string                 `json:"code"`
+		Checkpoint *compliance.Checkpoint `json:"checkpoint"`
+	}{"info", "checkpoint", c}) // strings are always encoded
+	log.Print(string(text))
+}

@@ -1,0 +1,123 @@
+package kernel
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/postern-ai/postern/core/fault"
+)
+
+// Refusal is an error that is sent to the client: a row of the core's fault table, so that both planes use
+// the same errors. The response contains no internals.
+type Refusal struct {
+	fault.Fault
+	allow      string // the Allow header of a 405
+	RetryAfter string // seconds
+	details    []fault.Detail
+	Cause      error // logged, but not sent
+}
+
+// Refusals that are the same each time.
+var (
+	ErrMissingToken = Refuse(fault.MissingAdmin, "Authorization", "must be Bearer TOKEN")
+	ErrInvalidToken = &Refusal{Fault: fault.InvalidAdmin}
+	ErrWrongToken   = &Refusal{Fault: fault.WrongToken}
+	ErrForbidden    = &Refusal{Fault: fault.ViewerForbidden}
+	ErrCrossOrigin  = Refuse(fault.CrossOrigin, "Origin",
+		"must be this gateway's own origin; programs send a bearer token instead of a session")
+	ErrForeignHost = Refuse(fault.CrossOrigin, "Host",
+		"must be that of POSTERN_PUBLIC_URL or of the address that the server listens on; set POSTERN_PUBLIC_URL to the address that users see")
+	ErrNotFound      = &Refusal{Fault: fault.NotFound}
+	errNoEndpoint    = Refuse(fault.NotFound, "path", "is not an endpoint; GET /openapi.yaml lists all endpoints")
+	ErrConflict      = &Refusal{Fault: fault.Conflict}
+	ErrNoMasterKey   = &Refusal{Fault: fault.NoMasterKey}
+	ErrInternal      = &Refusal{Fault: fault.Internal}
+	ErrNotConfigured = &Refusal{Fault: fault.AdminOff}
+)
+
+// Invalid is a 400 with all problems of a request.
+func Invalid(details ...fault.Detail) *Refusal {
+	return &Refusal{Fault: fault.InvalidRequest, details: details}
+}
+
+// Refuse is a row of the fault table with one detail.
+func Refuse(f fault.Fault, field, message string) *Refusal {
+	return &Refusal{Fault: f, details: []fault.Detail{{Field: field, Message: message}}}
+}
+
+// tooLarge is a 413 for a body of more than maximum bytes.
+func tooLarge(maximum int) *Refusal {
+	return Refuse(fault.BodyTooLarge, "body", "must be at most "+strconv.Itoa(maximum)+" bytes")
+}
+
+// Missing is a 404 for a project or key that does not exist.
+func Missing(field, id string) *Refusal { return Refuse(fault.NotFound, field, id+" does not exist") }
+
+// Outdated is a 409 for a version that another change has replaced.
+func Outdated(current, version uint64) *Refusal {
+	return Refuse(fault.Conflict, "version", "is "+strconv.FormatUint(current, 10)+", got "+strconv.FormatUint(version, 10))
+}
+
+// MethodNotAllowed is a 405 with the methods that a path allows.
+func MethodNotAllowed(allowed []string, method, advice string) *Refusal {
+	r := Refuse(fault.MethodNotAllowed, "method", "must be "+OneOf(allowed)+Got(method)+advice)
+	r.allow = strings.Join(allowed, ", ")
+	return r
+}
+
+// LockedOut is a 429 for a wrong token, with a Retry-After that is rounded up to whole seconds.
+func LockedOut(wait time.Duration) *Refusal {
+	seconds := strconv.Itoa(int(max(1, (wait+time.Second-1)/time.Second)))
+	unit := " seconds"
+	if seconds == "1" {
+		unit = " second"
+	}
+	r := Refuse(fault.RateLimited, "token", "was wrong too often; try again in "+seconds+unit+". The right token is accepted at once")
+	r.RetryAfter = seconds
+	return r
+}
+
+// Unavailable is a 503 for a failed call to an object or to Cloudflare Access. If a delivery of a committed
+// change failed, the outbox repeats it before the client retries.
+func Unavailable(cause error) *Refusal {
+	return &Refusal{Fault: fault.Unavailable, RetryAfter: "2", Cause: cause}
+}
+
+// AsRefusal returns the refusal in an error; any other error becomes a 500.
+func AsRefusal(err error) *Refusal {
+	var r *Refusal
+	if errors.As(err, &r) {
+		return r
+	}
+	return &Refusal{Fault: fault.Internal, Cause: err}
+}
+
+// Error is the text for the log.
+func (r *Refusal) Error() string {
+	if r.Cause != nil {
+		return r.Code() + ": " + r.Cause.Error()
+	}
+	return r.Code()
+}
+
+// Answer is the response, without its headers.
+func (r *Refusal) Answer(requestID string) Answer {
+	return Answer{int(r.Status()), json.RawMessage(r.Append(nil, requestID, r.details))}
+}
+
+// Headers sets the refusal's headers.
+func (r *Refusal) Headers(h http.Header) {
+	if r.allow != "" {
+		h.Set("Allow", r.allow)
+	}
+	if r.RetryAfter != "" {
+		h.Set("Retry-After", r.RetryAfter)
+	}
+	if r.Status() == http.StatusUnauthorized {
+		h.Set("WWW-Authenticate", "Bearer")
+	}
+}

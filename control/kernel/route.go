@@ -1,0 +1,134 @@
+package kernel
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/postern-ai/postern/core/doc"
+	"github.com/postern-ai/postern/core/fault"
+)
+
+// Paths of the resources of a project.
+const (
+	ProjectsPath = "/api/admin/projects"
+	ProjectPath  = ProjectsPath + "/{project}"
+)
+
+// Audience are the operators that may use a route.
+type Audience uint8
+
+// The audiences. 0 is none: a route of which only project keys are the audience.
+const (
+	Anyone    Audience = iota + 1 // without authentication: sign-in
+	Operators                     // owners and viewers
+	Owners                        // owners only
+)
+
+// Unaudited is the audit action of a route that changes nothing, or whose change belongs to a later request that has one.
+const Unaudited = "none"
+
+// Route is one endpoint. It says everything that the table's tests and the dispatch need to know about it.
+type Route struct {
+	Method, Path string
+	// For are the operators that may use it; 0: only project keys may.
+	For Audience
+	// Permission is what a project key must have; 0: project keys cannot use it.
+	Permission doc.Permission
+	Body       int    // maximum size of the body in bytes; 0: it has none
+	Audit      string // action of its audit entry; empty for a GET
+	Operation  string // operationId in docs/openapi.yaml
+	// KeyOperation is the operationId of the twin for project keys; see ForBoth.
+	KeyOperation string
+	Serve        func(*Call) (Answer, error)
+}
+
+// ForBoth returns two routes for each of a project's resources that project keys may use as well: one for the keys, under
+// /api, and one for operators, under the project's path.
+func ForBoth(shared ...Route) (all []Route) {
+	for _, r := range shared {
+		key, operator := r, r
+		key.Path, key.For, key.Operation = "/api"+r.Path, 0, r.KeyOperation
+		operator.Path, operator.Permission = ProjectPath+r.Path, 0
+		all = append(all, key, operator)
+	}
+	return all
+}
+
+// Match finds the route for the escaped path of a request, in which an escaped slash does not separate
+// segments. HEAD is GET without the body, which write omits. The error is a 404, or a 405 with all methods of
+// the path.
+func Match(routes []Route, r *http.Request) (*Route, *Call, error) {
+	method := r.Method
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	var allowed []string
+	var advice string
+	for i := range routes {
+		c := &Call{Context: r.Context(), Request: r, Action: routes[i].Audit, maxBody: routes[i].Body}
+		if !c.bind(routes[i].Path, r.URL.EscapedPath()) {
+			continue
+		}
+		if routes[i].Path == ProjectPath && method == http.MethodDelete {
+			advice = "; archive the project with POST " + r.URL.EscapedPath() + "/archive"
+		}
+		if routes[i].Method == method {
+			return &routes[i], c, nil
+		}
+		if allowed = append(allowed, routes[i].Method); routes[i].Method == http.MethodGet {
+			allowed = append(allowed, http.MethodHead)
+		}
+	}
+	if allowed == nil {
+		return nil, nil, unknownPath(r.URL.EscapedPath())
+	}
+	slices.Sort(allowed)
+	return nil, nil, MethodNotAllowed(allowed, r.Method, advice)
+}
+
+// unknownPath is a 404 for a path without an endpoint. It describes a project or key that is not in the form
+// of an ID.
+func unknownPath(path string) *Refusal {
+	segments := strings.Split(strings.TrimPrefix(path, ProjectsPath+"/"), "/")
+	switch {
+	case !strings.HasPrefix(path, ProjectsPath+"/") || segments[0] == "":
+		return errNoEndpoint
+	case !IsID(segments[0], ProjectPrefix):
+		return Refuse(fault.NotFound, "project", BadProjectID+Got(segments[0]))
+	case len(segments) > 2 && segments[1] == "keys" && segments[2] != "" && !IsID(segments[2], KeyPrefix):
+		return Refuse(fault.NotFound, "key", BadKeyID+Got(segments[2]))
+	}
+	return errNoEndpoint
+}
+
+// bind reports whether a path matches a pattern, and sets the path parameters. Text that is not in the form
+// of an ID matches nothing, so that no foreign text becomes part of a document's key.
+func (c *Call) bind(pattern, path string) bool {
+	want, have := strings.Split(pattern, "/"), strings.Split(path, "/")
+	if len(want) != len(have) {
+		return false
+	}
+	for i, segment := range want {
+		switch {
+		case segment == "{project}" && IsID(have[i], ProjectPrefix):
+			c.Project = have[i]
+		case segment == "{key}" && IsID(have[i], KeyPrefix):
+			c.Key = have[i]
+		case segment == "{provider}" && isProviderName(have[i]):
+			c.Provider = have[i]
+		case segment == "{violation}" && IsID(have[i], ViolationPrefix), segment == "{entry}" && IsID(have[i], EntryPrefix):
+			c.ID = have[i]
+		case segment != have[i]:
+			return false
+		}
+	}
+	return true
+}
+
+// isProviderName reports whether text has the form of a provider's name in the catalog.
+func isProviderName(text string) bool {
+	return text != "" && len(text) <= maxIDLength && !strings.ContainsFunc(text, func(r rune) bool {
+		return r != '-' && r != '_' && r != '.' && (r < 'a' || r > 'z') && (r < '0' || r > '9')
+	})
+}

@@ -1,0 +1,228 @@
+package kernel
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/directory"
+	"github.com/postern-ai/postern/core/doc"
+)
+
+// MaxAttempts is how often a change is retried on fresh documents before it is a 409. Of many concurrent
+// changes, each round commits one.
+const MaxAttempts = 40
+
+// Store is the Directory's documents and the deliveries of their changes.
+//
+// Every commit in a project writes the project's document, changed or not. So the project's version counts
+// the project's commits, no two commits are based on the same state, and a record's version, the sum of the
+// key's and the project's, grows with each commit. Otherwise a PATCH of the plan and a concurrent
+// deactivation could send a meter two different records of the same version, and the meter would drop the
+// second.
+type Store struct {
+	Objects Objects
+	now     func() uint64 // Unix milliseconds
+	sleep   func(context.Context, time.Duration) error
+}
+
+// Change is a commit to be made.
+type Change struct {
+	Writes     []directory.Write
+	Deliveries []abi.Delivery
+	Republish  string // project ID: all keys of the project get its current settings
+	Recall     string // project ID: its meters return the slices of an earlier budget
+	Pending    *bool  // set by republish: the Directory still delivers to keys beyond MaxUpdatedKeys
+}
+
+// NextProject is a project with the version that its next write will have; NextKey is the same for a key.
+func NextProject(p directory.Project) directory.Project {
+	return directory.Project{Project: p.Project, Version: p.Version + 1}
+}
+
+// NextKey is a key with the version that its next write will have.
+func NextKey(k directory.Key) directory.Key { return directory.Key{Key: k.Key, Version: k.Version + 1} }
+
+// WriteProject is the write of a project that next returned.
+func WriteProject(p *directory.Project) directory.Write {
+	return directory.Write{Key: doc.ProjectKey(p.ID), Version: p.Version - 1, Value: p.Encode()}
+}
+
+// WriteKey is the write of a key that NextKey returned. A removed key leaves no document; its tombstone is in
+// its meter.
+func WriteKey(k *directory.Key) directory.Write {
+	w := directory.Write{Key: doc.KeyKey(k.ProjectID, k.ID), Version: k.Version - 1}
+	if k.Status != doc.Removed {
+		w.Value = k.Encode()
+	}
+	return w
+}
+
+// List reads documents, in the order of their keys.
+func (s Store) List(ctx context.Context, query directory.List) ([]directory.Document, error) {
+	reply, err := s.Objects.Call(ctx, abi.ClassDirectory, directory.Name, "", query.Encode())
+	if err != nil {
+		return nil, Unavailable(err)
+	}
+	return directory.DecodeDocuments(reply)
+}
+
+// ReadForWrite returns a write with the version and value of a document as it is now, or with neither if it
+// does not exist.
+func (s Store) ReadForWrite(ctx context.Context, key string) (directory.Write, error) {
+	found, err := s.Document(ctx, key)
+	if errors.Is(err, ErrNotFound) {
+		return directory.Write{Key: key}, nil
+	}
+	return directory.Write{Key: key, Version: found.Version, Value: found.Value}, err
+}
+
+// Document reads a document; the error is a 404 if it does not exist. Listing with the whole key as the
+// prefix returns that document first, if it exists.
+func (s Store) Document(ctx context.Context, documentKey string) (directory.Document, error) {
+	docs, err := s.List(ctx, directory.List{Prefix: documentKey, Limit: 1})
+	if err != nil {
+		return directory.Document{}, err
+	}
+	if len(docs) == 0 || docs[0].Key != documentKey {
+		return directory.Document{}, ErrNotFound
+	}
+	return docs[0], nil
+}
+
+// Project reads a project; the error is a 404 if it does not exist.
+func (s Store) Project(ctx context.Context, id string) (directory.Project, error) {
+	found, err := s.Document(ctx, doc.ProjectKey(id))
+	if errors.Is(err, ErrNotFound) {
+		return directory.Project{}, Missing("project", id)
+	}
+	if err != nil {
+		return directory.Project{}, err
+	}
+	return directory.DecodeProject(found)
+}
+
+// Key reads a key of a project; the error is a 404 if it does not exist.
+func (s Store) Key(ctx context.Context, projectID, id string) (directory.Key, error) {
+	found, err := s.Document(ctx, doc.KeyKey(projectID, id))
+	if errors.Is(err, ErrNotFound) {
+		return directory.Key{}, Missing("key", id)
+	}
+	if err != nil {
+		return directory.Key{}, err
+	}
+	return directory.DecodeKey(found)
+}
+
+// Keys reads a page of a project's keys, oldest first.
+func (s Store) Keys(ctx context.Context, projectID, after string, limit int) ([]directory.Key, error) {
+	query := directory.List{Prefix: doc.KeysOf(projectID), Limit: uint64(limit)}
+	if after != "" {
+		query.After = doc.KeyKey(projectID, after)
+	}
+	docs, err := s.List(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	found := make([]directory.Key, len(docs))
+	for i, d := range docs {
+		if found[i], err = directory.DecodeKey(d); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// Change commits the result of build and makes the deliveries. After a conflict it calls build again, on
+// fresh documents. After an error the commit may exist; the outbox then makes its deliveries.
+func (s Store) Change(ctx context.Context, build func() (Change, error)) error {
+	for range MaxAttempts {
+		made, err := build()
+		if err != nil {
+			return err
+		}
+		committed, err := s.Commit(ctx, made)
+		if err != nil {
+			return err
+		}
+		if committed {
+			return s.deliverAll(ctx, &made)
+		}
+	}
+	return ErrConflict
+}
+
+// Commit is not retried after an error: it may have succeeded, and the retry would conflict with it.
+func (s Store) Commit(ctx context.Context, made Change) (committed bool, err error) {
+	command := directory.Commit{Writes: made.Writes, Deliveries: made.Deliveries, Republish: made.Republish}
+	reply, err := s.Objects.Call(ctx, abi.ClassDirectory, directory.Name, "", command.Encode())
+	if err != nil {
+		return false, Unavailable(err)
+	}
+	conflict, err := directory.DecodeConflict(reply)
+	return conflict == "", err
+}
+
+// MaxUpdatedKeys is the number of keys that get a change of their project before it is acknowledged. The
+// others get it from the Directory, within minutes.
+const MaxUpdatedKeys = 200
+
+// SettingsTo is the delivery of the project's settings to its ledger.
+func (s Store) SettingsTo(p *directory.Project) abi.Delivery { return directory.SettingsTo(p, s.now()) }
+
+// WithSettings puts the settings, which contain the policy, before deliveries that name the policy to meters.
+// The policy may be another operator's change that is committed and still being delivered.
+func (s Store) WithSettings(p *directory.Project, deliveries ...abi.Delivery) []abi.Delivery {
+	if p.Policy.Version == 0 {
+		return deliveries
+	}
+	return append([]abi.Delivery{s.SettingsTo(p)}, deliveries...)
+}
+
+// updateKeys delivers a project's current settings to its keys' meters, as the Directory will do as well. more reports
+// that the project has more keys than MaxUpdatedKeys; waitMs is as in deliver.
+func (s Store) updateKeys(ctx context.Context, projectID string) (more bool, waitMs uint64, err error) {
+	p, all, err := s.snapshot(ctx, projectID)
+	if err != nil {
+		return false, 0, err
+	}
+	more = len(all) > MaxUpdatedKeys
+	all = all[:min(len(all), MaxUpdatedKeys)]
+	deliveries := make([]abi.Delivery, len(all))
+	for i := range all {
+		deliveries[i] = directory.StatusTo(&all[i], &p)
+	}
+	waitMs, err = s.deliverInOrder(ctx, s.WithSettings(&p, deliveries...))
+	return more, waitMs, err
+}
+
+// Republished reports whether the last change of a project that affects its keys has reached all of them.
+func (s Store) Republished(ctx context.Context, projectID string) (bool, error) {
+	reply, err := s.Objects.Call(ctx, abi.ClassDirectory, directory.Name, "", directory.Progress(projectID))
+	if err != nil {
+		return false, Unavailable(err)
+	}
+	return directory.DecodeProgress(reply)
+}
+
+// snapshot reads a project and its first keys, one more than MaxUpdatedKeys, in one consistent state: every commit in the project changes
+// its version. A record of documents from different states could have the version of another record.
+func (s Store) snapshot(ctx context.Context, projectID string) (p directory.Project, all []directory.Key, err error) {
+	after, err := s.Project(ctx, projectID)
+	for range MaxAttempts {
+		if err != nil {
+			return p, nil, err
+		}
+		p = after
+		if all, err = s.Keys(ctx, projectID, "", MaxUpdatedKeys+1); err != nil {
+			return p, nil, err
+		}
+		if after, err = s.Project(ctx, projectID); err == nil && after.Version == p.Version {
+			return p, all, nil
+		}
+	}
+	return p, nil, Unavailable(errBusy)
+}
+
+var errBusy = errors.New("the project kept changing while its keys were read")

@@ -1,0 +1,187 @@
+package kernel
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/postern-ai/postern/core/doc"
+	"github.com/postern-ai/postern/core/keys"
+	"github.com/postern-ai/postern/core/money"
+)
+
+// Bounds of values.
+const (
+	maxNameRunes     = 120
+	maxBudgetDollars = "9000000" // money.Pico allows slightly more
+	MaxListLimit     = 100
+	defaultListLimit = 50
+	maxBudgetText    = 64
+)
+
+// Regions are the platform's location hints.
+// Source: developers.cloudflare.com/durable-objects/reference/data-location/
+var Regions = []string{"wnam", "enam", "sam", "weur", "eeur", "apac", "oc", "afr", "me"}
+
+// Name takes the field "name", if it is present.
+func (f *Fields) Name() (name string, given bool) {
+	name, given = f.Text("name", "")
+	if given && !IsName(name) {
+		f.Problem("name", "must have 1 to 120 characters, at least one of them visible, and no line breaks, control or text-direction characters")
+	}
+	return name, given
+}
+
+// RequiredName takes the field "name" and reports its absence.
+func (f *Fields) RequiredName() string {
+	if !f.Has("name") {
+		f.Problem("name", "is required")
+	}
+	name, _ := f.Name()
+	return name
+}
+
+// IsName reports whether text is fit for lists and logs: it is visible, and has no line breaks, control
+// characters or characters that reverse the text around it.
+func IsName(text string) bool {
+	n := utf8.RuneCountInString(text)
+	return n >= 1 && n <= maxNameRunes && utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool {
+		return unicode.IsControl(r) || unicode.In(r, unicode.Zl, unicode.Zp, unicode.Bidi_Control)
+	}) && strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsSpace(r) && !unicode.Is(unicode.Cf, r) })
+}
+
+// Choice takes a string that must be one of choices.
+func (f *Fields) Choice(field, fallback string, choices []string) (text string, given bool) {
+	text, given = f.Text(field, fallback)
+	if given && !slices.Contains(choices, text) {
+		f.Problem(field, "must be "+OneOf(choices)+Got(text))
+		return fallback, false
+	}
+	return text, given
+}
+
+// DefaultedChoice is choice with the first as the default.
+func (f *Fields) DefaultedChoice(field string, choices []string) string {
+	text, _ := f.Choice(field, choices[0], choices)
+	return text
+}
+
+// Budget takes the field "budget": dollars per budget period, exact to the picodollar.
+func (f *Fields) Budget(fallback money.Pico) (amount money.Pico, given bool) {
+	const expectation = "must be a dollar amount between 0 and " + maxBudgetDollars + " with at most 12 decimal places"
+	digits, given := f.number("budget", expectation)
+	if !given {
+		return fallback, false
+	}
+	limit, _ := money.Parse(maxBudgetDollars, money.Dollar)
+	amount, ok := parseDollars(digits)
+	if !ok || amount > limit {
+		f.Problem("budget", expectation+gotNumber(digits))
+		return fallback, false
+	}
+	return amount, true
+}
+
+// parseDollars parses a JSON number. A number with an exponent passes through floating point, which is as
+// exact as the caller's own JSON library.
+func parseDollars(digits string) (money.Pico, bool) {
+	if len(digits) > maxBudgetText {
+		return 0, false
+	}
+	if strings.ContainsAny(digits, "eE") {
+		v, err := strconv.ParseFloat(digits, 64)
+		if err != nil {
+			return 0, false
+		}
+		digits = strconv.FormatFloat(v, 'f', -1, 64)
+	}
+	return money.Parse(digits, money.Dollar)
+}
+
+// Models takes the field "models": the models and tiers that a key may use. They are not looked up in the
+// catalog: it may change, and an unknown name permits nothing.
+func (f *Fields) Models() (names []string, given bool) {
+	value, given := f.Take("models")
+	if !given {
+		return nil, false
+	}
+	if len(value) == 0 || value[0] != '[' || json.Unmarshal(value, &names) != nil {
+		f.Problem("models", "must be an array of strings, got "+KindOrMixed(value))
+		return nil, false
+	}
+	if len(names) > doc.MaxModels {
+		f.Problem("models", "must have at most "+strconv.Itoa(doc.MaxModels)+" names, got "+strconv.Itoa(len(names)))
+		return nil, false
+	}
+	for _, name := range names {
+		if !IsModelName(name) {
+			f.Problem("models", "must contain only names of models or tiers"+Got(name))
+			return nil, false
+		}
+	}
+	return names, true
+}
+
+// IsModelName reports whether text can be the name of a model, a tier or a rule.
+func IsModelName(name string) bool {
+	return name != "" && len(name) <= doc.MaxModelBytes && !strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' })
+}
+
+// Integer takes an integer from a minimum to a maximum.
+func (f *Fields) Integer(field string, minimum, maximum uint64) (n uint64, given bool) {
+	expectation := "must be an integer between " + strconv.FormatUint(minimum, 10) + " and " + strconv.FormatUint(maximum, 10)
+	digits, given := f.number(field, expectation)
+	if !given {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(digits, 10, 64)
+	if err != nil || n < minimum || n > maximum {
+		f.Problem(field, expectation+gotNumber(digits))
+		return 0, false
+	}
+	return n, true
+}
+
+// Null removes a field that is null, and reports whether it did.
+func (f *Fields) Null(field string) bool {
+	if string(f.Values[field]) != "null" {
+		return false
+	}
+	f.Take(field)
+	return true
+}
+
+// Object takes an object, as nested fields. A value of another type is not repeated: it may be a secret.
+func (f *Fields) Object(field string) (inner *Fields, given bool) {
+	value, given := f.Take(field)
+	if !given {
+		return nil, false
+	}
+	values, err := DecodeObject(value)
+	if err != nil {
+		f.Problem(field, "must be an object, got "+KindOf(value))
+		return nil, false
+	}
+	return &Fields{Values: values}, true
+}
+
+// AddProblems adds the problems of a nested object, including its unknown fields.
+func (f *Fields) AddProblems(field string, inner *Fields) {
+	if err := inner.Err(); err == nil {
+		return
+	}
+	for _, p := range inner.Problems {
+		f.Problem(field+"."+p.Field, p.Message)
+	}
+}
+
+// The API's words and their internal values, in the same order.
+var (
+	KindWords        = []string{"gateway", "project"}
+	KindValues       = []keys.Kind{keys.Gateway, keys.Project}
+	EnvironmentWords = []string{"production", "development"}
+	Environments     = []keys.Environment{keys.Production, keys.Development}
+)

@@ -1,0 +1,103 @@
+package projects
+
+import (
+	"strconv"
+
+	"github.com/postern-ai/postern/control/kernel"
+	"github.com/postern-ai/postern/core/directory"
+	"github.com/postern-ai/postern/core/doc"
+	"github.com/postern-ai/postern/core/fault"
+)
+
+// The API's cache scopes and the documents', in the same order. In both, the TTL is 0 exactly if the scope is off, so
+// that a client that knows only the TTL still reads and sets whether there is a cache.
+var (
+	scopeWords  = []string{"off", "colo", "global"}
+	cacheScopes = []doc.CacheScope{doc.CacheOff, doc.CacheColo, doc.CacheGlobal}
+)
+
+const (
+	maxCacheTTLSeconds     = 30 * 24 * 60 * 60
+	defaultCacheTTLSeconds = 60 * 60
+)
+
+// cacheEdit is the fields "cache" and "cacheTtlSeconds".
+type cacheEdit struct {
+	scope            doc.CacheScope
+	seconds          uint64
+	hasScope, hasTTL bool
+}
+
+// takeCache takes both fields.
+func takeCache(f *kernel.Fields) (e cacheEdit) {
+	if string(f.Values["cache"]) == "false" { // off without quotes in older versions of YAML
+		f.Fixed("cache", "must be a string, got false; put quotes around off")
+	}
+	word, hasScope := f.Choice("cache", "", scopeWords)
+	e.scope, e.hasScope = kernel.Translate(word, scopeWords, cacheScopes), hasScope
+	e.seconds, e.hasTTL = f.Integer("cacheTtlSeconds", 0, maxCacheTTLSeconds)
+	if e.hasScope && e.hasTTL {
+		if problem := wrongTTL(e.scope, e.seconds); problem != "" {
+			f.Problem("cacheTtlSeconds", problem+", got "+strconv.FormatUint(e.seconds, 10))
+		}
+	}
+	return e
+}
+
+// wrongTTL is the problem of a TTL that a scope cannot have, or empty.
+func wrongTTL(scope doc.CacheScope, seconds uint64) string {
+	word := kernel.Translate(scope, cacheScopes, scopeWords)
+	switch {
+	case scope == doc.CacheOff && seconds != 0:
+		return "must be 0 or absent with cache " + word
+	case scope == doc.CacheGlobal && seconds < doc.MinGlobalCacheSeconds:
+		return "must be at least " + strconv.Itoa(doc.MinGlobalCacheSeconds) + " with cache " + word
+	case scope != doc.CacheOff && seconds == 0:
+		return "must be at least 1 with cache " + word
+	}
+	return ""
+}
+
+// apply sets the scope and the TTL of a project. One field without the other keeps the other's value, if the two go
+// together; a TTL alone also turns the cache off and on.
+func (e *cacheEdit) apply(p *directory.Project) error {
+	switch {
+	case e.hasScope && e.hasTTL:
+		p.Cache, p.CacheTTLSeconds = e.scope, e.seconds
+	case e.hasScope:
+		return e.applyScope(p)
+	case e.hasTTL:
+		return e.applyTTL(p)
+	}
+	return nil
+}
+
+func (e *cacheEdit) applyScope(p *directory.Project) error {
+	seconds := p.CacheTTLSeconds
+	switch {
+	case e.scope == doc.CacheOff:
+		seconds = 0
+	case seconds == 0:
+		seconds = defaultCacheTTLSeconds
+	}
+	if problem := wrongTTL(e.scope, seconds); problem != "" {
+		return kernel.Invalid(fault.Detail{Field: "cacheTtlSeconds", Message: problem + "; it is " + strconv.FormatUint(seconds, 10)})
+	}
+	p.Cache, p.CacheTTLSeconds = e.scope, seconds
+	return nil
+}
+
+func (e *cacheEdit) applyTTL(p *directory.Project) error {
+	scope := p.Cache
+	switch {
+	case e.seconds == 0:
+		scope = doc.CacheOff
+	case scope == doc.CacheOff:
+		scope = doc.CacheColo
+	}
+	if problem := wrongTTL(scope, e.seconds); problem != "" {
+		return kernel.Invalid(fault.Detail{Field: "cacheTtlSeconds", Message: problem + ", got " + strconv.FormatUint(e.seconds, 10)})
+	}
+	p.Cache, p.CacheTTLSeconds = scope, e.seconds
+	return nil
+}

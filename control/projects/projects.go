@@ -1,0 +1,296 @@
+// Package projects is the resource of projects.
+package projects
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+
+	"github.com/postern-ai/postern/control/kernel"
+	"github.com/postern-ai/postern/control/settings"
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/directory"
+	"github.com/postern-ai/postern/core/doc"
+	"github.com/postern-ai/postern/core/money"
+)
+
+// handler has the endpoints.
+type handler struct{ *kernel.Plane }
+
+// Routes are the endpoints of projects.
+func Routes(p *kernel.Plane) []kernel.Route {
+	h := &handler{p}
+	return []kernel.Route{
+		{Method: http.MethodPost, Path: kernel.ProjectsPath, For: kernel.Owners, Body: kernel.MaxBody, Audit: "project.create", Operation: "createProject", Serve: h.createProject},
+		{Method: http.MethodGet, Path: kernel.ProjectsPath, For: kernel.Operators, Operation: "listProjects", Serve: h.listProjects},
+		{Method: http.MethodGet, Path: kernel.ProjectPath, For: kernel.Operators, Operation: "getProject", Serve: h.getProject},
+		{Method: http.MethodPatch, Path: kernel.ProjectPath, For: kernel.Owners, Body: kernel.MaxBody, Audit: "project.update", Operation: "changeProject", Serve: h.patchProject},
+		{Method: http.MethodPost, Path: kernel.ProjectPath + "/archive", For: kernel.Owners, Audit: "project.archive", Operation: "archiveProject", Serve: h.archiveProject},
+		{Method: http.MethodPost, Path: kernel.ProjectPath + "/restore", For: kernel.Owners, Audit: "project.restore", Operation: "restoreProject", Serve: h.restoreProject},
+	}
+}
+
+// projectView is a project in the API.
+type projectView struct {
+	ID              string                        `json:"id"`
+	Name            string                        `json:"name"`
+	Plan            string                        `json:"plan"`
+	Region          *string                       `json:"region"` // null: near its first use
+	Budget          json.RawMessage               `json:"budget"` // dollars per budget period, exact
+	BudgetPeriod    string                        `json:"budgetPeriod"`
+	Cache           string                        `json:"cache"`
+	CacheTTLSeconds uint64                        `json:"cacheTtlSeconds"` // 0 exactly if the cache is off
+	Unbounded       bool                          `json:"unbounded"`       // responses are not limited if the caller sets no max tokens
+	Models          []string                      `json:"models"`          // models and tiers that its keys may use; empty: all
+	Routes          map[string]settings.RouteView `json:"routes"`          // tiers that the project overrides
+	Governor        settings.GovernorSummary      `json:"governor"`
+	Alerts          *alertsView                   `json:"alerts"`
+	Status          string                        `json:"status"`
+	CreatedAt       string                        `json:"createdAt"` // RFC 3339, UTC, milliseconds
+	Version         uint64                        `json:"version"`   // counts changes of the project, but not of its keys
+}
+
+// alertsView is the webhook for alerts. Secret is set only in the response that creates it.
+type alertsView struct {
+	URL         string `json:"url"`
+	SecretLast4 string `json:"secretLast4"`
+	Secret      string `json:"secret,omitempty"`
+}
+
+type projectsView struct {
+	Projects []projectView `json:"projects"`
+	Next     *string       `json:"next"` // cursor for after; null: last page
+}
+
+func viewProject(p *directory.Project) projectView {
+	v := projectView{
+		ID: p.ID, Name: p.Name, Plan: p.Plan, Budget: money.Append(nil, p.BudgetPico, money.Dollar),
+		BudgetPeriod: kernel.Translate(p.Cycle, settings.Cycles, settings.CycleWords), Cache: kernel.Translate(p.Cache, cacheScopes, scopeWords),
+		CacheTTLSeconds: p.CacheTTLSeconds, Unbounded: p.Unbounded,
+		Models: append([]string{}, p.Policy.Models...), Routes: settings.ViewRoutes(p.Policy.Routes), Governor: settings.SummarizeGovernor(&p.Policy), Status: settings.ProjectStatus(p),
+		CreatedAt: kernel.Timestamp(p.CreatedMs), Version: p.Revision + 1,
+	}
+	if p.Region != "" {
+		v.Region = &p.Region
+	}
+	if p.Alerts.URL != "" {
+		secret := webhookSecret(p.Alerts.Secret)
+		v.Alerts = &alertsView{URL: p.Alerts.URL, SecretLast4: secret[len(secret)-4:]}
+	}
+	return v
+}
+
+// redacted is the view for viewers and the audit log. Only owners see the webhook's full URL: its path may
+// contain a secret, as with chat services.
+func (v projectView) redacted() projectView {
+	if v.Alerts != nil {
+		v.Alerts = &alertsView{URL: hostOf(v.Alerts.URL), SecretLast4: v.Alerts.SecretLast4}
+	}
+	return v
+}
+
+// visibleTo is the view for an identity.
+func (v projectView) visibleTo(actor kernel.Identity) projectView {
+	if actor.Role == kernel.Owner {
+		return v
+	}
+	return v.redacted()
+}
+
+// createProject is POST /api/admin/projects.
+func (h *handler) createProject(c *kernel.Call) (kernel.Answer, error) {
+	f, err := c.Fields()
+	if err != nil {
+		return kernel.Answer{}, err
+	}
+	p, err := h.newProject(f)
+	if err != nil {
+		return kernel.Answer{}, err
+	}
+	view := viewProject(&p)
+	entry, err := h.AuditWrite(c, p.ID, "", nil, view.redacted())
+	if err != nil {
+		return kernel.Answer{}, err
+	}
+	err = h.Store.Change(c, func() (kernel.Change, error) {
+		made := kernel.Change{Writes: []directory.Write{kernel.WriteProject(&p), entry}, Deliveries: []abi.Delivery{h.Store.SettingsTo(&p)}}
+		if p.Policy.Version != 0 {
+			made.Deliveries = append(made.Deliveries, directory.PolicyTo(&p))
+		}
+		return made, nil
+	})
+	return kernel.Created(view), err
+}
+
+// newProject creates the first version of a project.
+func (h *handler) newProject(f *kernel.Fields) (directory.Project, error) {
+	p := directory.Project{Version: 1}
+	p.Name = f.RequiredName()
+	p.Plan, _ = f.Choice("plan", h.Catalog.DefaultPlan, settings.PlanNames(h.Plane))
+	p.BudgetPico, _ = f.Budget(h.Catalog.Plan(p.Plan).BudgetPico)
+	cycle, _ := f.Choice("budgetPeriod", settings.CycleWords[0], settings.CycleWords)
+	p.Cycle = kernel.Translate(cycle, settings.CycleWords, settings.Cycles)
+	if !f.Null("region") { // as responses show it
+		p.Region, _ = f.Choice("region", "", kernel.Regions)
+	}
+	p.Cache, p.CacheTTLSeconds = doc.CacheColo, defaultCacheTTLSeconds
+	cache := takeCache(f)
+	p.Unbounded, _ = f.Boolean("unbounded")
+	p.Policy.Models, _ = f.Models()
+	p.Policy.Routes, _ = h.routes(f)
+	f.Fixed("alerts", "cannot be set when the project is created; set it with PATCH afterwards")
+	if err := f.Err(); err != nil {
+		return p, err
+	}
+	if !p.Policy.Empty() {
+		p.Policy.Version = 1
+	}
+	err := cache.apply(&p)
+	if err != nil {
+		return p, err
+	}
+	now := h.Now()
+	p.CreatedMs = uint64(now.UnixMilli())
+	p.ID, err = kernel.NewID(kernel.ProjectPrefix, now, h.Rand)
+	return p, err
+}
+
+// listProjects is GET /api/admin/projects?limit=&after=&status=&q=, oldest first.
+func (h *handler) listProjects(c *kernel.Call) (kernel.Answer, error) {
+	q, err := kernel.ReadQuery(c.Request, kernel.ProjectPrefix, "status", "q")
+	if err != nil {
+		return kernel.Answer{}, err
+	}
+	status := q.Choice("status", []string{"active", "archived"})
+	if err := q.Err(); err != nil {
+		return kernel.Answer{}, err
+	}
+	found, more, err := kernel.Scan(c, h.Store, q, doc.ProjectKey(""), directory.DecodeProject, func(p *directory.Project) bool {
+		return (status == "" || p.Archived == (status == "archived")) && q.Matches(p.Name)
+	})
+	if err != nil {
+		return kernel.Answer{}, err
+	}
+	view := projectsView{Projects: []projectView{}}
+	for i := range found {
+		view.Projects = append(view.Projects, viewProject(&found[i]).visibleTo(c.Actor))
+	}
+	view.Next = kernel.NextID(more, doc.ProjectKey(""))
+	return kernel.OK(view), nil
+}
+
+// getProject is GET /api/admin/projects/{project}.
+func (h *handler) getProject(c *kernel.Call) (kernel.Answer, error) {
+	p, err := h.Store.Project(c, c.Project)
+	if err != nil {
+		return kernel.Answer{}, err
+	}
+	return kernel.OK(viewProject(&p).visibleTo(c.Actor)), nil
+}
+
+// patchProject is PATCH /api/admin/projects/{project}: omitted fields keep their values. The region cannot
+// change: the project's objects do not move.
+func (h *handler) patchProject(c *kernel.Call) (kernel.Answer, error) {
+	f, err := c.Fields()
+	if err != nil {
+		return kernel.Answer{}, err
+	}
+	patch, err := h.readPatch(f)
+	if err != nil {
+		return kernel.Answer{}, err
+	}
+	return h.changeProject(c, patch)
+}
+
+// archiveProject is POST …/archive: all keys of the project are rejected until it is restored.
+func (h *handler) archiveProject(c *kernel.Call) (kernel.Answer, error) {
+	return h.changeProject(c, projectEdit{affectsKeys: true, apply: func(p *directory.Project) error { p.Archived = true; return nil }})
+}
+
+// restoreProject is POST …/restore.
+func (h *handler) restoreProject(c *kernel.Call) (kernel.Answer, error) {
+	return h.changeProject(c, projectEdit{affectsKeys: true, apply: func(p *directory.Project) error { p.Archived = false; return nil }})
+}
+
+// projectEdit is an edit of a project.
+type projectEdit struct {
+	version     uint64 // expected; 0: any
+	affectsKeys bool   // even if nothing differs: an earlier attempt may have missed some keys
+	setsBudget  bool
+	apply       func(*directory.Project) error
+}
+
+// changeProject commits an edit of a project, and delivers it to the ledger, KV and, if they are affected, the keys.
+func (h *handler) changeProject(c *kernel.Call, edit projectEdit) (kernel.Answer, error) {
+	var view projectView
+	err := h.Store.Change(c, func() (kernel.Change, error) {
+		before, err := h.Store.Project(c, c.Project)
+		if err != nil {
+			return kernel.Change{}, err
+		}
+		if edit.version != 0 && edit.version != before.Revision+1 {
+			return kernel.Change{}, kernel.Outdated(before.Revision+1, edit.version)
+		}
+		after := kernel.NextProject(before)
+		after.Revision++
+		if err := edit.apply(&after); err != nil {
+			return kernel.Change{}, err
+		}
+		if err := settings.KeepsGovernor(h.Plane, &before, &after); err != nil {
+			return kernel.Change{}, err
+		}
+		settings.VersionPolicy(&before, &after)
+		view = viewProject(&after)
+		entry, err := h.AuditWrite(c, c.Project, "", viewProject(&before).redacted(), view.redacted())
+		if err == nil && view.Alerts != nil && string(before.Alerts.Secret) != string(after.Alerts.Secret) {
+			view.Alerts.Secret = webhookSecret(after.Alerts.Secret)
+		}
+		made := settings.ProjectChange(h.Plane, &before, &after, entry)
+		if edit.affectsKeys { // this response confirms that all keys have the change
+			made.Republish = c.Project
+		}
+		if edit.setsBudget && after.BudgetPico <= before.BudgetPico { // an earlier attempt may have missed some meters
+			made.Recall = c.Project
+		}
+		return made, err
+	})
+	return kernel.OK(view), err
+}
+
+// readPatch decodes the fields of a PATCH.
+func (h *handler) readPatch(f *kernel.Fields) (projectEdit, error) {
+	version, _ := f.Integer("version", 1, 1<<53)
+	name, hasName := f.Name()
+	plan, hasPlan := f.Choice("plan", "", settings.PlanNames(h.Plane))
+	budget, hasBudget := f.Budget(0)
+	cycle, hasCycle := f.Choice("budgetPeriod", "", settings.CycleWords)
+	cache := takeCache(f)
+	unbounded, hasUnbounded := f.Boolean("unbounded")
+	models, hasModels := f.Models()
+	routes, hasRoutes := h.routes(f)
+	url, hasAlerts := h.alerts(f)
+	f.Fixed("region", "cannot be changed after creation")
+	secret := make([]byte, webhookSecretBytes)
+	if _, err := io.ReadFull(h.Rand, secret); err != nil {
+		return projectEdit{}, err
+	}
+	apply := func(p *directory.Project) error {
+		kernel.Set(hasName, &p.Name, name)
+		kernel.Set(hasPlan, &p.Plan, plan)
+		kernel.Set(hasBudget, &p.BudgetPico, budget)
+		if hasCycle && p.Cycle != kernel.Translate(cycle, settings.CycleWords, settings.Cycles) {
+			p.Cycle = kernel.Translate(cycle, settings.CycleWords, settings.Cycles)
+			p.Epoch++
+		}
+		kernel.Set(hasUnbounded, &p.Unbounded, unbounded)
+		kernel.Set(hasModels, &p.Policy.Models, models)
+		kernel.Set(hasRoutes, &p.Policy.Routes, routes)
+		if hasAlerts && url != p.Alerts.URL {
+			p.Alerts = doc.Alerts{URL: url}
+			kernel.Set(url != "", &p.Alerts.Secret, secret)
+		}
+		return cache.apply(p)
+	}
+	affectsKeys := hasPlan || hasCycle || cache.hasScope || cache.hasTTL || hasUnbounded || hasModels || hasRoutes
+	return projectEdit{version, affectsKeys, hasBudget, apply}, f.Err()
+}

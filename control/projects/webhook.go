@@ -1,0 +1,94 @@
+package projects
+
+import (
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/postern-ai/postern/control/kernel"
+	"github.com/postern-ai/postern/core/base64"
+)
+
+// Bounds of a webhook.
+const (
+	maxURLBytes        = 512
+	maxPort            = 65535
+	webhookSecretBytes = 24
+)
+
+// Problems of a webhook's URL. They do not repeat it, because it may contain a secret.
+const (
+	invalidURL = "must be an https URL, such as https://hooks.example.com/path"
+	plainURL   = "must be an https URL, got http"
+	longURL    = "must have at most 512 characters"
+	extraURL   = "must not contain a user name, a password or a fragment (#…)"
+	privateURL = "must not point to a private network or to the gateway's own machine; to allow it, the operator sets " +
+		kernel.EnvWebhooks + "=on on the " // Runtime
+)
+
+// alerts takes the field "alerts": {"url"}, or null for none.
+func (h *handler) alerts(f *kernel.Fields) (address string, given bool) {
+	if f.Null("alerts") {
+		return "", true
+	}
+	inner, given := f.Object("alerts")
+	if !given {
+		return "", false
+	}
+	if !inner.Has("url") {
+		inner.Problem("url", "is required")
+	}
+	address, isText := inner.Text("url", "")
+	if isText {
+		if problem := h.webhookProblem(address); problem != "" {
+			inner.Problem("url", problem)
+		}
+	}
+	f.AddProblems("alerts", inner)
+	return address, true
+}
+
+// webhookProblem describes the problem of a webhook's URL, or is empty. The URL must be https and, judged by
+// its text, lead to the internet. If private hosts are allowed, plain http to this machine is allowed as
+// well, for development. Names are not resolved.
+func (h *handler) webhookProblem(text string) string {
+	u, err := url.Parse(text)
+	switch {
+	case len(text) > maxURLBytes:
+		return longURL
+	case err != nil || u.Opaque != "":
+		return invalidURL
+	case u.User != nil || u.Fragment != "":
+		return extraURL
+	}
+	if strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }) || !isPort(u.Port()) {
+		return invalidURL
+	}
+	host := reachOf(strings.TrimSuffix(u.Host, ":"+u.Port()))
+	switch {
+	case host != noHost && u.Scheme == "http" && host != loopback:
+		return plainURL
+	case host == noHost, u.Scheme != "https" && u.Scheme != "http":
+		return invalidURL
+	case host != public && !h.PrivateWebhooks():
+		return privateURL + h.Runtime
+	}
+	return ""
+}
+
+func isPort(text string) bool {
+	n, err := strconv.ParseUint(text, 10, 32)
+	return text == "" || err == nil && n <= maxPort
+}
+
+// hostOf is a webhook's URL without the parts that may be secret.
+func hostOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return u.Scheme + "://" + u.Host + "/***"
+}
+
+// webhookSecret encodes a secret in the format of Standard Webhooks.
+func webhookSecret(secret []byte) string { return string(base64.Append([]byte("whsec_"), secret)) }

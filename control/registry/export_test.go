@@ -1,0 +1,11 @@
+package registry
+
+// What the tests use.
+const (
+	Delivered      = delivered
+	MaxEntries     = maxEntries
+	MaxEntryTexts  = maxEntryTexts
+	MaxReasonRunes = maxReasonRunes
+	Pending        = pending
+	Path           = registryPath
+)

@@ -1,0 +1,61 @@
+package reports
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/postern-ai/postern/control/kernel"
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/directory"
+	"github.com/postern-ai/postern/core/keymeter"
+	"github.com/postern-ai/postern/core/ledger"
+)
+
+// FlushMeters makes meters with unreported usage report it to the ledger, and returns the ledger's report. It waits for requests
+// that are being settled, and for what leases report. While nothing can be written, because the disk is full for example, the report
+// has what the ledger knows.
+func FlushMeters(ctx context.Context, cp *kernel.Plane, p *directory.Project) (ledger.ReportReply, error) {
+	command := ledger.Report{Waited: true}
+	for pauses := 0; ; pauses++ {
+		report, err := ledgerReport(ctx, cp, p, command.Encode())
+		if err != nil {
+			break
+		}
+		if len(report.Flush) == 0 {
+			return report, nil
+		}
+		open, err := flushOnce(ctx, cp, p, report.Flush)
+		if err != nil || open == 0 || pauses == len(keymeter.SettleWaitMs) {
+			break
+		}
+		if err := cp.Store.Wait(ctx, keymeter.SettleWaitMs[pauses]); err != nil {
+			return report, err
+		}
+	}
+	command.Final = true
+	return ledgerReport(ctx, cp, p, command.Encode())
+}
+
+// flushOnce flushes meters and returns how much of theirs is open.
+func flushOnce(ctx context.Context, cp *kernel.Plane, p *directory.Project, meters []string) (uint64, error) {
+	var open atomic.Uint64
+	flush := keymeter.Flush{}
+	err := kernel.Parallel(meters, func(meter string) error {
+		reply, err := cp.Store.Objects.Call(ctx, abi.ClassKeyMeter, meter, p.Region, flush.Encode())
+		if err != nil {
+			return nil // the meter will report by itself
+		}
+		flushed, err := cp.Store.DeliverFlushed(ctx, p, reply)
+		open.Add(flushed.Open)
+		return err
+	})
+	return open.Load(), err
+}
+
+func ledgerReport(ctx context.Context, cp *kernel.Plane, p *directory.Project, command []byte) (report ledger.ReportReply, err error) {
+	reply, err := cp.Store.Objects.Call(ctx, abi.ClassLedger, p.ID, p.Region, command)
+	if err != nil {
+		return report, kernel.Unavailable(err)
+	}
+	return ledger.DecodeReportReply(reply)
+}

@@ -1,0 +1,101 @@
+package reports
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/postern-ai/postern/control/kernel"
+	"github.com/postern-ai/postern/core/ledger"
+	"github.com/postern-ai/postern/core/money"
+)
+
+// RequestView is a recent request in the API.
+type RequestView struct {
+	Time             string          `json:"time"` // when it was admitted
+	RequestID        string          `json:"requestId"`
+	KeyID            string          `json:"keyId"`
+	Model            *string         `json:"model"`    // null: it named no known model
+	Provider         *string         `json:"provider"` // null: no provider was called
+	Status           *uint64         `json:"status"`   // HTTP status; null: unknown, because its exchange died
+	LatencyMs        uint64          `json:"latencyMs"`
+	PromptTokens     uint64          `json:"promptTokens"`
+	CompletionTokens uint64          `json:"completionTokens"`
+	Cost             json.RawMessage `json:"cost"` // dollars, exact
+	Cache            string          `json:"cache"`
+	Stream           bool            `json:"stream"`
+	Estimated        bool            `json:"estimated"`
+}
+
+// RequestsView is a page of recent requests in the API.
+type RequestsView struct {
+	Requests []RequestView `json:"requests"`
+	Next     *string       `json:"next"` // cursor for after; null: last page
+}
+
+// BatchPrefix makes a cursor of the list look like an ID; it is followed by a batch number.
+const BatchPrefix = "batch_"
+
+// RequestFilter selects requests; an empty field selects all.
+type RequestFilter struct {
+	Key, Model, Provider, Status, Cache string
+}
+
+// Sorted orders requests by time, because the batches of different keys overlap. next is the batch before
+// which the next page starts; 0: last page.
+func (v RequestsView) Sorted(next uint64) RequestsView {
+	v.dropProvisional()
+	kernel.SortBy(v.Requests, func(a, b *RequestView) int { return strings.Compare(b.Time, a.Time) })
+	if next > 1 {
+		text := BatchPrefix + strconv.FormatUint(next, 10)
+		v.Next = &text
+	}
+	return v
+}
+
+// dropProvisional removes the entries of expired requests that were settled later.
+func (v *RequestsView) dropProvisional() {
+	settled := map[string]bool{}
+	for i := range v.Requests {
+		if v.Requests[i].Status != nil {
+			settled[v.Requests[i].RequestID] = true
+		}
+	}
+	v.Requests = slices.DeleteFunc(v.Requests, func(r RequestView) bool { return r.Status == nil && settled[r.RequestID] })
+}
+
+// Add adds the requests of a batch that a filter selects.
+func (v *RequestsView) Add(b *ledger.RequestBatch, f *RequestFilter) {
+	for i := len(b.Requests) - 1; i >= 0; i-- {
+		r := &b.Requests[i]
+		if !f.matches(b.KeyID, r) {
+			continue
+		}
+		v.Requests = append(v.Requests, RequestView{
+			Time: kernel.Timestamp(r.AtMs), RequestID: r.ID, KeyID: b.KeyID, Model: kernel.NullIfEmpty(r.Model), Provider: kernel.NullIfEmpty(r.Provider),
+			Status: kernel.NullIfZero(r.Status), LatencyMs: r.DurationMs, PromptTokens: r.Prompt, CompletionTokens: r.Completion,
+			Cost: money.Append(nil, r.CostPico, money.Dollar), Cache: kernel.Translate(r.Cache, caches, CacheWords),
+			Stream: r.Stream, Estimated: r.Estimated,
+		})
+	}
+}
+
+func (f *RequestFilter) matches(keyID string, r *ledger.Request) bool {
+	return (f.Key == "" || f.Key == keyID) && (f.Model == "" || f.Model == r.Model) && (f.Provider == "" || f.Provider == r.Provider) &&
+		(f.Cache == "" || kernel.Translate(f.Cache, CacheWords, caches) == r.Cache) && f.matchesStatus(r.Status)
+}
+
+func (f *RequestFilter) matchesStatus(status uint64) bool {
+	text := strconv.FormatUint(status, 10)
+	return f.Status == "" || f.Status == text || strings.HasSuffix(f.Status, "xx") && text[0] == f.Status[0]
+}
+
+// The API's words for the use of the cache and their values, in the same order.
+var (
+	CacheWords = []string{"bypass", "miss", "hit"}
+	caches     = []ledger.Cache{ledger.CacheBypass, ledger.CacheMiss, ledger.CacheHit}
+)
+
+// BatchesAtOnce is how many batches, of up to 32 requests each, one call to a ledger reads.
+const BatchesAtOnce = 100

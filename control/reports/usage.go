@@ -1,0 +1,125 @@
+// Package reports reads the ledger of a project: usage, recent requests and violations.
+package reports
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/postern-ai/postern/control/kernel"
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/calendar"
+	"github.com/postern-ai/postern/core/directory"
+	"github.com/postern-ai/postern/core/fault"
+	"github.com/postern-ai/postern/core/ledger"
+	"github.com/postern-ai/postern/core/money"
+)
+
+// Figures are totals of usage.
+type Figures struct {
+	Requests         uint64          `json:"requests"` // successful requests, cache hits included
+	Hits             uint64          `json:"hits"`
+	Misses           uint64          `json:"misses"`
+	Failed           uint64          `json:"failed"` // admitted requests that failed
+	PromptTokens     uint64          `json:"promptTokens"`
+	CompletionTokens uint64          `json:"completionTokens"`
+	Cost             json.RawMessage `json:"cost"`      // dollars, exact
+	Estimated        uint64          `json:"estimated"` // requests whose usage the provider did not report
+	Expired          uint64          `json:"expired"`   // requests charged with their reservation because no settlement came
+	Latency          *latencyView    `json:"latency"`   // null: not measured
+}
+
+// latencyView is a distribution of latencies. Its percentiles are the upper bounds of buckets.
+type latencyView struct {
+	MeanMs uint64 `json:"meanMs"`
+	P50Ms  uint64 `json:"p50Ms"`
+	P95Ms  uint64 `json:"p95Ms"`
+}
+
+// ViewFigures are the totals of usage in the API.
+func ViewFigures(u *ledger.Usage) Figures {
+	f := Figures{
+		u.Requests, u.Hits, u.Misses, u.Failed, u.Prompt, u.Completion, money.Append(nil, u.CostPico, money.Dollar),
+		u.Estimated, u.Expired, nil,
+	}
+	if n := u.Latency.Count(); n > 0 {
+		f.Latency = &latencyView{u.Latency.SumMs / n, u.Latency.Percentile(50), u.Latency.Percentile(95)}
+	}
+	return f
+}
+
+// UsageRow is the usage of one group.
+type UsageRow struct {
+	Day     *string `json:"day,omitempty"`
+	Hour    *string `json:"hour,omitempty"`
+	KeyID   *string `json:"keyId,omitempty"`
+	KeyName *string `json:"keyName,omitempty"`
+	Model   *string `json:"model,omitempty"`
+	Figures
+}
+
+// maxUsageRows is the maximum number of rows of one response, which takes 80 MB to build. Larger reports must be requested in
+// parts.
+const maxUsageRows = 40_000
+
+// Groups reads all pages of a query.
+func Groups(ctx context.Context, cp *kernel.Plane, p *directory.Project, q ledger.Query) (all []ledger.Group, err error) {
+	at := map[groupID]int{}
+	for {
+		part, err := QueryPage(ctx, cp, p, &q)
+		if err != nil {
+			return nil, err
+		}
+		for _, g := range part.Groups {
+			id := groupID{g.KeyID, g.Usage.Model, g.Usage.Day, g.Usage.Hour}
+			if i, ok := at[id]; ok {
+				all[i].Usage.Plus(&g.Usage)
+				continue
+			}
+			at[id] = len(all)
+			all = append(all, g)
+		}
+		if part.Next == "" {
+			return all, nil
+		}
+		if len(all) > maxUsageRows {
+			return nil, kernel.Invalid(tooMuchUsage)
+		}
+		q.After = part.Next
+	}
+}
+
+// QueryPage reads one page of a query.
+func QueryPage(ctx context.Context, cp *kernel.Plane, p *directory.Project, q *ledger.Query) (ledger.QueryReply, error) {
+	reply, err := cp.Store.Objects.Call(ctx, abi.ClassLedger, p.ID, p.Region, q.Encode())
+	if err != nil {
+		return ledger.QueryReply{}, kernel.Unavailable(err)
+	}
+	return ledger.DecodeQueryReply(reply)
+}
+
+type groupID struct {
+	key, model string
+	day, hour  uint64
+}
+
+// UsageRowOf converts a group to a row with its name.
+func UsageRowOf(by ledger.Grouping, g *ledger.Group) UsageRow {
+	r := UsageRow{Figures: ViewFigures(&g.Usage)}
+	day, model := kernel.DateText(g.Usage.Day), g.Usage.Model
+	switch by {
+	case ledger.ByDay:
+		r.Day = &day
+	case ledger.ByHour:
+		hour := kernel.Timestamp(g.Usage.Day*calendar.DayMs + g.Usage.Hour*calendar.HourMs)
+		r.Hour = &hour
+	case ledger.ByModel:
+		r.Model = &model
+	case ledger.ByKey:
+		r.KeyID = &g.KeyID
+	default:
+		r.Day, r.KeyID, r.Model = &day, &g.KeyID, &model
+	}
+	return r
+}
+
+var tooMuchUsage = fault.Detail{Field: "to", Message: "covers too much usage for one response; request fewer days at a time"}

@@ -1,0 +1,74 @@
+package settings
+
+import (
+	"github.com/postern-ai/postern/control/kernel"
+	"github.com/postern-ai/postern/core/directory"
+	"github.com/postern-ai/postern/core/doc"
+	"github.com/postern-ai/postern/core/keys"
+)
+
+// KeyView is a key in the API. Value is set only in the response that creates the key.
+type KeyView struct {
+	ID          string     `json:"id"`
+	Name        string     `json:"name"`
+	Kind        string     `json:"kind"`
+	Environment string     `json:"environment"`
+	Prefix      string     `json:"prefix"` // the first characters of the value
+	Last4       string     `json:"last4"`  // the last characters of the value
+	Status      string     `json:"status"`
+	CreatedAt   string     `json:"createdAt"`   // RFC 3339, UTC, milliseconds
+	LastUsedAt  *string    `json:"lastUsedAt"`  // likewise, from the latest report; null: never
+	Models      []string   `json:"models"`      // models and tiers that the key may use; empty: all
+	Permissions []string   `json:"permissions"` // granted permissions
+	Limits      LimitsView `json:"limits"`
+	ExpiresAt   *string    `json:"expiresAt"`  // the key is rejected from then on; null: never
+	ReplacedBy  *string    `json:"replacedBy"` // ID of the key that it was rotated into
+	Version     uint64     `json:"version"`
+	Value       string     `json:"value,omitempty"`
+}
+
+// ViewKey is a key in the API, without its value. lastUsedMs 0: it was never used, or it does not matter.
+func ViewKey(cp *kernel.Plane, k *directory.Key, lastUsedMs uint64) KeyView {
+	return KeyView{
+		ID: k.ID, Name: k.Name, Kind: kernel.Translate(k.Kind, kernel.KindValues, kernel.KindWords),
+		Environment: kernel.Translate(k.Environment, kernel.Environments, kernel.EnvironmentWords),
+		Prefix:      keys.Prefix(k.Kind, k.Environment), Last4: k.Last4, Status: KeyStatus(k, cp.NowMs()),
+		CreatedAt: kernel.Timestamp(k.CreatedMs), LastUsedAt: kernel.TimestampOrNull(lastUsedMs), Models: append([]string{}, k.Models...),
+		Permissions: ViewPermissions(k.Permissions, k.Kind), Limits: ViewLimits(k.Limits), ExpiresAt: kernel.TimestampOrNull(k.ExpiresMs),
+		ReplacedBy: kernel.NullIfEmpty(k.ReplacedBy), Version: k.Version,
+	}
+}
+
+// LimitsView is a key's limits; null: the plan's limit.
+type LimitsView struct {
+	RequestsPerSecond *uint64 `json:"requestsPerSecond"`
+	RequestsPerDay    *uint64 `json:"requestsPerDay"`
+	TokensPerMinute   *uint64 `json:"tokensPerMinute"`
+}
+
+// ViewLimits are a key's or a plan's limits in the API.
+func ViewLimits(l doc.Limits) LimitsView {
+	return LimitsView{kernel.NullIfZero(l.PerSecond), kernel.NullIfZero(l.PerDay), kernel.NullIfZero(l.TokensPerMinute)}
+}
+
+// ViewPermissions are the names of permissions; of 0, the default of a kind of key.
+func ViewPermissions(p doc.Permission, kind keys.Kind) []string {
+	words := []string{}
+	for i, name := range doc.PermissionNames {
+		if p.May(kind, 1<<i) {
+			words = append(words, name)
+		}
+	}
+	return words
+}
+
+// KeyStatus is a key's status in the API.
+func KeyStatus(k *directory.Key, nowMs uint64) string {
+	switch {
+	case k.Status != doc.Active:
+		return "inactive"
+	case k.ExpiresMs != 0 && k.ExpiresMs <= nowMs:
+		return "expired"
+	}
+	return "active"
+}

@@ -1,0 +1,38 @@
+package settings
+
+import (
+	"github.com/postern-ai/postern/control/kernel"
+	"github.com/postern-ai/postern/core/config"
+	"github.com/postern-ai/postern/core/doc"
+)
+
+// RouteView is a project's override of a tier.
+type RouteView struct {
+	Strategy string       `json:"strategy"`
+	Targets  []TargetView `json:"targets"`
+}
+
+// TargetView is a target of a tier.
+type TargetView struct {
+	Model  string `json:"model"`
+	Weight uint64 `json:"weight"`
+}
+
+// ViewRoutes are the routes of a policy in the API, by tier.
+func ViewRoutes(routes []doc.Route) map[string]RouteView {
+	views := map[string]RouteView{}
+	for _, r := range routes {
+		view := RouteView{Strategy: kernel.Translate(config.Strategy(r.Strategy), Strategies, StrategyWords), Targets: []TargetView{}}
+		for _, t := range r.Targets {
+			view.Targets = append(view.Targets, TargetView(t))
+		}
+		views[r.Tier] = view
+	}
+	return views
+}
+
+// The API's names of strategies and their values, in the same order.
+var (
+	StrategyWords = []string{"weighted", "ordered", "cheapest", "fastest"}
+	Strategies    = []config.Strategy{config.Weighted, config.Ordered, config.Cheapest, config.Fastest}
+)

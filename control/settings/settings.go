@@ -1,0 +1,92 @@
+// Package settings has what several resources show or change of the settings of projects and keys.
+package settings
+
+import (
+	"strings"
+
+	"github.com/postern-ai/postern/control/kernel"
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/calendar"
+	"github.com/postern-ai/postern/core/directory"
+	"github.com/postern-ai/postern/core/doc"
+)
+
+// VersionPolicy gives a changed policy the version of the revision that changed it.
+func VersionPolicy(before, after *directory.Project) {
+	old := before.Policy
+	after.Policy.Version = old.Version
+	if string(after.Policy.Encode()) == string(old.Encode()) {
+		return
+	}
+	after.Policy.Version = after.Revision + 1
+	if after.Policy.Empty() {
+		after.Policy = doc.Policy{}
+	}
+}
+
+// ProjectChange is the commit of a project's change.
+func ProjectChange(cp *kernel.Plane, before, after *directory.Project, entry directory.Write) kernel.Change {
+	made := kernel.Change{Writes: []directory.Write{kernel.WriteProject(after), entry}, Deliveries: []abi.Delivery{cp.Store.SettingsTo(after)}}
+	if before.Policy.Version != after.Policy.Version {
+		if after.Policy.Version != 0 {
+			made.Deliveries = append(made.Deliveries, directory.PolicyTo(after))
+		}
+		if before.Policy.Version != 0 {
+			made.Deliveries = append(made.Deliveries, directory.OldPolicyTo(before))
+		}
+	}
+	if affectsKeys(&before.Project, &after.Project) {
+		made.Republish = after.ID
+	}
+	return made
+}
+
+// affectsKeys reports whether a change alters the keys' records or status.
+func affectsKeys(before, after *doc.Project) bool {
+	return doc.NewRecord(&doc.Key{}, 0, before, 0).Differs(doc.NewRecord(&doc.Key{}, 0, after, 0)) || before.Archived != after.Archived
+}
+
+// PlanNames are the names of the plans, the default plan first.
+func PlanNames(cp *kernel.Plane) []string {
+	names := []string{cp.Catalog.DefaultPlan}
+	for _, plan := range cp.Catalog.Plans {
+		if !strings.EqualFold(plan.Name, names[0]) {
+			names = append(names, plan.Name)
+		}
+	}
+	return names
+}
+
+// TierNames are the names of the tiers.
+func TierNames(cp *kernel.Plane) []string {
+	var names []string
+	for _, t := range cp.Catalog.Tiers {
+		names = append(names, t.Name)
+	}
+	return names
+}
+
+// EnforcementWord is the API's name of an enforcement.
+func EnforcementWord(e doc.Enforcement) string {
+	return kernel.Translate(e, Enforcements, EnforcementWords)
+}
+
+// The periods of budgets: the API's words and the calendar's cycles, in the same order.
+var (
+	CycleWords = []string{"month", "week", "day"}
+	Cycles     = []calendar.Cycle{calendar.Monthly, calendar.Weekly, calendar.Daily}
+)
+
+// The API's names of enforcements and their values, in the same order.
+var (
+	EnforcementWords = []string{"off", "warn", "enforce"}
+	Enforcements     = []doc.Enforcement{doc.EnforceOff, doc.EnforceWarn, doc.Enforce}
+)
+
+// ProjectStatus is a project's status in the API.
+func ProjectStatus(p *directory.Project) string {
+	if p.Archived {
+		return "archived"
+	}
+	return "active"
+}

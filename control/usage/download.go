@@ -1,0 +1,83 @@
+package usage
+
+import (
+	"bytes"
+	"encoding/csv"
+	"strconv"
+
+	"github.com/postern-ai/postern/control/kernel"
+	"github.com/postern-ai/postern/control/reports"
+	"github.com/postern-ai/postern/core/ledger"
+)
+
+// ndjsonOf encodes one row per line.
+func ndjsonOf(rows []reports.UsageRow) ([]byte, error) {
+	var out bytes.Buffer
+	for i := range rows {
+		line, err := kernel.Encode(&rows[i])
+		if err != nil {
+			return nil, err
+		}
+		out.Write(append(line, '\n'))
+	}
+	return out.Bytes(), nil
+}
+
+// csvOf encodes a table with a header row (RFC 4180).
+func csvOf(by ledger.Grouping, rows []reports.UsageRow) []byte {
+	var out bytes.Buffer
+	w := csv.NewWriter(&out)
+	w.UseCRLF = true
+	// Writes to memory do not fail.
+	_ = w.Write(append(csvNames(by), "requests", "hits", "misses", "failed", "promptTokens", "completionTokens", "cost",
+		"estimated", "expired", "latencyMeanMs", "latencyP50Ms", "latencyP95Ms"))
+	for i := range rows {
+		_ = w.Write(csvRow(by, &rows[i]))
+	}
+	w.Flush()
+	return out.Bytes()
+}
+
+func csvNames(by ledger.Grouping) []string {
+	switch by {
+	case ledger.ByDay:
+		return []string{"day"}
+	case ledger.ByHour:
+		return []string{"hour"}
+	case ledger.ByModel:
+		return []string{"model"}
+	case ledger.ByKey:
+		return []string{"keyId", "keyName"}
+	}
+	return []string{"day", "keyId", "model"}
+}
+
+func csvRow(by ledger.Grouping, r *reports.UsageRow) []string {
+	var cells []string
+	names := map[string]*string{"day": r.Day, "hour": r.Hour, "model": r.Model, "keyId": r.KeyID, "keyName": r.KeyName}
+	for _, name := range csvNames(by) {
+		cells = append(cells, csvText(names[name]))
+	}
+	for _, n := range []uint64{r.Requests, r.Hits, r.Misses, r.Failed, r.PromptTokens, r.CompletionTokens} {
+		cells = append(cells, strconv.FormatUint(n, 10))
+	}
+	cells = append(cells, string(r.Cost), strconv.FormatUint(r.Estimated, 10), strconv.FormatUint(r.Expired, 10))
+	if r.Latency == nil {
+		return append(cells, "", "", "")
+	}
+	for _, n := range []uint64{r.Latency.MeanMs, r.Latency.P50Ms, r.Latency.P95Ms} {
+		cells = append(cells, strconv.FormatUint(n, 10))
+	}
+	return cells
+}
+
+// csvText escapes text that a spreadsheet would evaluate as a formula (OWASP, "CSV Injection").
+func csvText(text *string) string {
+	if text == nil {
+		return ""
+	}
+	if len(*text) > 0 && bytes.IndexByte([]byte("=+-@\t\r"), (*text)[0]) >= 0 {
+		return "'" + *text
+	}
+	return *text
+}

@@ -1,0 +1,7 @@
+package usage
+
+// What the tests use.
+const (
+	ExportRows    = exportRows
+	MaxExportDays = maxExportDays
+)

@@ -1,0 +1,117 @@
+package usage
+
+import (
+	"context"
+	"errors"
+	"strconv"
+
+	"github.com/postern-ai/postern/control/kernel"
+	"github.com/postern-ai/postern/control/reports"
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/calendar"
+	"github.com/postern-ai/postern/core/directory"
+	"github.com/postern-ai/postern/core/ledger"
+)
+
+const (
+	maxExportDays = 35 // usage of days further back is not exported
+	exportRows    = 15_000
+)
+
+// Export stores the usage of each closed day, before end, that has not been exported yet.
+func Export(ctx context.Context, n *kernel.Run, p *directory.Project, end uint64) error {
+	if n.Exports == nil {
+		return nil
+	}
+	mark, last, err := exported(ctx, n, p)
+	if err != nil {
+		return err
+	}
+	first := max(last+1, calendar.Day(p.CreatedMs), end-maxExportDays)
+	var failure error
+	for day := first; day < end && n.CallsLeft > 0; day++ {
+		if failure = exportDay(ctx, n, p, day); failure != nil {
+			break
+		}
+		last = day
+	}
+	if last < first {
+		return failure
+	}
+	var w abi.Writer
+	w.Uint(last)
+	mark.Value = w.Buf
+	n.CallsLeft--
+	_, err = n.Store.Commit(ctx, kernel.Change{Writes: []directory.Write{mark}})
+	return errors.Join(failure, err)
+}
+
+// exported returns the last exported day, 0 if none, and a write based on the document's current version.
+func exported(ctx context.Context, n *kernel.Run, p *directory.Project) (mark directory.Write, last uint64, err error) {
+	n.CallsLeft--
+	mark, err = n.Store.ReadForWrite(ctx, kernel.ExportKey+p.ID)
+	if err != nil || mark.Version == 0 {
+		return mark, 0, err
+	}
+	r := abi.Reader{Buf: mark.Value}
+	return mark, r.Uint(), r.End()
+}
+
+// exportDay stores a day as usage/<day>/<project>.ndjson with one line per key and model. A day that exceeds
+// one file continues in <project>.2.ndjson and so on.
+func exportDay(ctx context.Context, n *kernel.Run, p *directory.Project, day uint64) error {
+	name := "usage/" + kernel.DateText(day) + "/" + p.ID
+	query := usageQuery{Query: ledger.Query{FirstDay: day, EndDay: day + 1, By: ledger.ByDetail}}
+	var rows []reports.UsageRow
+	for part := 1; ; {
+		n.CallsLeft--
+		found, err := reports.QueryPage(ctx, n.Plane, p, &query.Query)
+		if err != nil {
+			return err
+		}
+		for i := range found.Groups {
+			rows = append(rows, reports.UsageRowOf(query.By, &found.Groups[i]))
+		}
+		if len(rows) >= exportRows || found.Next == "" && len(rows) > 0 {
+			if err := storeExport(ctx, n.Plane, name, part, rows); err != nil {
+				return err
+			}
+			part, rows = part+1, rows[:0]
+		}
+		if found.Next == "" {
+			return nil
+		}
+		query.After = found.Next
+	}
+}
+
+func storeExport(ctx context.Context, cp *kernel.Plane, name string, part int, rows []reports.UsageRow) error {
+	text, err := ndjsonOf(rows)
+	if err != nil {
+		return err
+	}
+	if part > 1 {
+		name += "." + strconv.Itoa(part)
+	}
+	return cp.Exports(ctx, name+".ndjson", text)
+}
+
+const maxPruneRounds = 100
+
+// Prune removes old usage from a project's ledger.
+func Prune(ctx context.Context, n *kernel.Run, p *directory.Project) error {
+	today := calendar.Day(n.NowMs())
+	command := ledger.Prune{FirstDay: today - ledger.KeepDays, FirstHourDay: today - ledger.KeepHourDays}
+	for range maxPruneRounds {
+		n.CallsLeft--
+		reply, err := n.Store.Objects.Call(ctx, abi.ClassLedger, p.ID, p.Region, command.Encode())
+		if err != nil {
+			return err
+		}
+		if removed, err := ledger.DecodePruned(reply); err != nil || removed == 0 {
+			return err
+		}
+	}
+	kernel.LogLine{Level: "info", RequestID: "", Code: "prune_incomplete", Message: p.ID + " has more old usage than one round prunes; the next round continues"}.Write()
+	return nil
+}

@@ -1,0 +1,206 @@
+// Package usage is the resource of a project's usage and recent requests, and exports the usage of closed days.
+package usage
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/postern-ai/postern/control/kernel"
+	"github.com/postern-ai/postern/control/reports"
+	"github.com/postern-ai/postern/control/settings"
+	"github.com/postern-ai/postern/core/calendar"
+	"github.com/postern-ai/postern/core/directory"
+	"github.com/postern-ai/postern/core/ledger"
+	"github.com/postern-ai/postern/core/money"
+)
+
+// handler has the endpoints.
+type handler struct{ *kernel.Plane }
+
+// Routes are the endpoints of a project's usage and recent requests.
+func Routes(p *kernel.Plane) []kernel.Route {
+	h := &handler{p}
+	return []kernel.Route{
+		{Method: http.MethodGet, Path: kernel.ProjectPath + "/usage", For: kernel.Operators, Operation: "projectUsage", Serve: h.getUsage},
+		{Method: http.MethodGet, Path: kernel.ProjectPath + "/requests", For: kernel.Operators, Operation: "requests", Serve: h.listRequests},
+	}
+}
+
+// usageView is a usage report.
+type usageView struct {
+	From   string             `json:"from"`
+	To     string             `json:"to"`
+	By     string             `json:"by"`
+	Budget budgetView         `json:"budget"`
+	Totals reports.Figures    `json:"totals"`
+	Rows   []reports.UsageRow `json:"rows"`
+}
+
+// budgetView is the budget in its current period, whichever days were requested.
+type budgetView struct {
+	Limit     json.RawMessage `json:"limit"`
+	Used      json.RawMessage `json:"used"`
+	Remaining json.RawMessage `json:"remaining"`
+	Period    string          `json:"period"`
+	Start     string          `json:"start"`
+	End       string          `json:"end"` // exclusive
+}
+
+// groupingWords are the API's names of groupings, in the same order.
+var (
+	groupingWords = []string{"day", "hour", "model", "key", "all"}
+	groupings     = []ledger.Grouping{ledger.ByDay, ledger.ByHour, ledger.ByModel, ledger.ByKey, ledger.ByDetail}
+	usageFormats  = []string{"json", "csv", "ndjson"}
+)
+
+const (
+	maxUsageDays = ledger.KeepDays
+	hourDays     = ledger.KeepHourDays - 1 // before today; one more day is kept until it is pruned
+)
+
+// getUsage is GET …/usage?from=&to=&by=&key=&model=&format=. It flushes all meters first, so its totals match
+// GET /api/usage.
+func (h *handler) getUsage(c *kernel.Call) (kernel.Answer, error) {
+	q, err := h.readUsage(c.Request)
+	if err != nil {
+		return kernel.Answer{}, err
+	}
+	p, err := h.Store.Project(c, c.Project)
+	if err != nil {
+		return kernel.Answer{}, err
+	}
+	report, err := reports.FlushMeters(c, h.Plane, &p)
+	if err != nil {
+		return kernel.Answer{}, err
+	}
+	groups, err := reports.Groups(c, h.Plane, &p, q.Query)
+	if err != nil {
+		return kernel.Answer{}, err
+	}
+	view := usageView{
+		From: kernel.DateText(q.FirstDay), To: kernel.DateText(q.EndDay - 1), By: q.by, Budget: viewBudget(&report, &p), Rows: []reports.UsageRow{},
+	}
+	var total ledger.Usage
+	for i := range groups {
+		total.Plus(&groups[i].Usage)
+		view.Rows = append(view.Rows, reports.UsageRowOf(q.By, &groups[i]))
+	}
+	view.Totals = reports.ViewFigures(&total)
+	if q.By == ledger.ByKey {
+		h.nameKeys(c, &p, view.Rows)
+	}
+	if q.format != "json" {
+		return h.download(c, q, &p, view.Rows)
+	}
+	return kernel.OK(view), nil
+}
+
+// readUsage decodes a request for usage. The default is the current month.
+func (h *handler) readUsage(r *http.Request) (*usageQuery, error) {
+	q, err := kernel.ReadQuery(r, "", "from", "to", "by", "key", "model", "format")
+	if err != nil {
+		return nil, err
+	}
+	today := calendar.Day(h.NowMs())
+	first, end := calendar.Monthly.Bounds(today)
+	u := &usageQuery{by: q.Choice("by", groupingWords), format: q.Choice("format", usageFormats)}
+	u.FirstDay, u.EndDay = readDay(q, "from", first), readDay(q, "to", end-1)+1
+	u.Key, u.Model = q.Values.Get("key"), q.Values.Get("model")
+	if u.by == "" {
+		u.by = groupingWords[0]
+	}
+	if u.format == "" {
+		u.format = usageFormats[0]
+	}
+	u.By = kernel.Translate(u.by, groupingWords, groupings)
+	switch {
+	case u.EndDay <= u.FirstDay, u.EndDay-u.FirstDay > maxUsageDays:
+		u.rejectDays(q)
+	case u.By == ledger.ByHour && (u.Key != "" || u.Model != ""):
+		q.Problem("by", "hour cannot be combined with key or model")
+	case u.By == ledger.ByHour && (u.FirstDay+hourDays < today || u.EndDay-u.FirstDay > hourDays+1):
+		q.Problem("by", "hour is available for today and the previous "+strconv.Itoa(hourDays)+" days only")
+	case u.Key != "" && !kernel.IsID(u.Key, kernel.KeyPrefix):
+		q.Problem("key", kernel.BadKeyID+kernel.Got(u.Key))
+	case len(u.Model) > kernel.MaxQueryText:
+		q.Problem("model", "must be a model name of at most "+strconv.Itoa(kernel.MaxQueryText)+" characters")
+	}
+	return u, q.Err()
+}
+
+// rejectDays reports days in the wrong order, or too many of them. The problem is that of the parameter that was
+// sent, "from" if both were.
+func (u *usageQuery) rejectDays(q *kernel.Query) {
+	most := "; one response covers at most " + strconv.Itoa(maxUsageDays) + " days"
+	first, last := kernel.DateText(u.FirstDay), kernel.DateText(u.EndDay-1)
+	sent := q.Values.Get("from") != ""
+	switch reversed := u.EndDay <= u.FirstDay; {
+	case reversed && sent:
+		q.Problem("from", "must not be after "+last+kernel.Got(first))
+	case reversed:
+		q.Problem("to", "must not be before "+first+kernel.Got(last))
+	case sent:
+		q.Problem("from", "must not be before "+kernel.DateText(u.EndDay-maxUsageDays)+kernel.Got(first)+most)
+	default:
+		q.Problem("to", "must not be after "+kernel.DateText(u.FirstDay+maxUsageDays-1)+kernel.Got(last)+most)
+	}
+}
+
+// readDay reads a parameter that is a date, such as 2026-11-21.
+func readDay(q *kernel.Query, name string, fallback uint64) uint64 {
+	text := q.Values.Get(name)
+	if text == "" {
+		return fallback
+	}
+	at, err := time.Parse(time.DateOnly, text)
+	if err != nil || at.Year() < 1971 {
+		q.Problem(name, "must be a date such as 2026-11-21"+kernel.Got(text))
+		return fallback
+	}
+	return calendar.Day(uint64(at.UnixMilli()))
+}
+
+func viewBudget(r *ledger.ReportReply, p *directory.Project) budgetView {
+	first, end := r.Period.Bounds()
+	return budgetView{
+		Limit: money.Append(nil, r.BudgetPico, money.Dollar), Used: money.Append(nil, r.UsedPico, money.Dollar),
+		Remaining: money.Append(nil, max(0, r.BudgetPico-r.UsedPico), money.Dollar),
+		Period:    kernel.Translate(p.Cycle, settings.Cycles, settings.CycleWords), Start: kernel.Timestamp(first * calendar.DayMs), End: kernel.Timestamp(end * calendar.DayMs),
+	}
+}
+
+// maxNamed is the maximum number of key names that one response looks up.
+const maxNamed = 100
+
+// nameKeys sorts rows by requests, and adds the names of the most used keys. Deleted keys have no name.
+func (h *handler) nameKeys(ctx context.Context, p *directory.Project, rows []reports.UsageRow) {
+	kernel.SortBy(rows, func(a, b *reports.UsageRow) int { return int(b.Requests) - int(a.Requests) })
+	named := rows[:min(len(rows), maxNamed)]
+	_ = kernel.Parallel(kernel.Indexes(named), func(i int) error {
+		if k, err := h.Store.Key(ctx, p.ID, *named[i].KeyID); err == nil {
+			named[i].KeyName = &k.Name
+		}
+		return nil
+	})
+}
+
+// download responds with a file.
+func (h *handler) download(c *kernel.Call, q *usageQuery, p *directory.Project, rows []reports.UsageRow) (kernel.Answer, error) {
+	name := strings.Join([]string{"usage", p.ID, kernel.DateText(q.FirstDay), kernel.DateText(q.EndDay - 1), q.by}, "-") + "." + q.format
+	c.Header.Set("Content-Disposition", `attachment; filename="`+name+`"`)
+	if q.format == "csv" {
+		return kernel.OK(kernel.File{ContentType: "text/csv; charset=utf-8", Data: csvOf(q.By, rows)}), nil
+	}
+	text, err := ndjsonOf(rows)
+	return kernel.OK(kernel.File{ContentType: "application/x-ndjson", Data: text}), err
+}
+
+// usageQuery is a decoded request for usage.
+type usageQuery struct {
+	ledger.Query
+	by, format string
+}
