@@ -3,19 +3,32 @@ package host
 import (
 	"io"
 	"net/http"
+	"sync"
 
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// drainBytes limits how much of an unused request body is read, as in the Worker. Beyond it the server closes the
-// connection, and a client that is still sending might not see the response.
-const drainBytes = 8 << 20
+// requestBody is the body of the caller's request.
+type requestBody struct {
+	request *http.Request
+	writer  http.ResponseWriter
+	reading sync.WaitGroup
+	// requested means that the body has been read, at least in part. The exchange's mu guards it; it is also readable when
+	// response.answered is closed.
+	requested bool
+}
 
-// readBody reads the request body. It ignores cancellation, because HTTP/1.1 requires the body to be consumed anyway.
-func (x *exchange) readBody(t *task) abi.Event {
-	defer x.reading.Done()
+// begin announces a call of read.
+func (b *requestBody) begin() {
+	b.requested = true
+	b.reading.Add(1)
+}
+
+// read reads the body. It ignores cancellation, because HTTP/1.1 requires the body to be consumed anyway.
+func (b *requestBody) read(t *task) abi.Event {
+	defer b.reading.Done()
 	event := abi.Event{Kind: abi.EventBody, ID: t.ID}
-	data, err := io.ReadAll(io.LimitReader(x.request.Body, int64(t.Limit)+1))
+	data, err := io.ReadAll(io.LimitReader(b.request.Body, int64(t.Limit)+1))
 	switch {
 	case err != nil:
 		event.Code = abi.OutcomeFailed
@@ -29,22 +42,22 @@ func (x *exchange) readBody(t *task) abi.Event {
 
 // allowEarlyResponse lets the response be sent before the request body has arrived. Otherwise net/http would wait for
 // the pending read, and the read for the client.
-func (x *exchange) allowEarlyResponse() {
-	if x.request.ContentLength != 0 && !x.awaitsContinue() {
-		_ = http.NewResponseController(x.writer).EnableFullDuplex()
+func (b *requestBody) allowEarlyResponse() {
+	if b.request.ContentLength != 0 && !b.awaitsContinue() {
+		_ = http.NewResponseController(b.writer).EnableFullDuplex()
 	}
 }
 
-// drain reads the rest of the request body, so that the connection can be reused.
-func (x *exchange) drain() {
-	x.reading.Wait()
-	if x.request.ContentLength != 0 && !x.awaitsContinue() {
-		_, _ = io.CopyN(io.Discard, x.request.Body, drainBytes)
+// drain reads the rest of the body, so that the connection can be reused.
+func (b *requestBody) drain() {
+	b.reading.Wait()
+	if b.request.ContentLength != 0 && !b.awaitsContinue() {
+		_, _ = io.CopyN(io.Discard, b.request.Body, abi.DrainBytes)
 	}
 }
 
 // awaitsContinue reports whether the client waits for "100 Continue", which the first read of the body sends. Without it,
 // the client sends no body, and the server closes the connection.
-func (x *exchange) awaitsContinue() bool {
-	return x.request.Header.Get("Expect") != "" && !x.bodyRequested
+func (b *requestBody) awaitsContinue() bool {
+	return b.request.Header.Get("Expect") != "" && !b.requested
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 	"github.com/postern-ai/postern/core/money"
 	"github.com/postern-ai/postern/store/memory"
+	"github.com/postern-ai/postern/test/interpreter"
 )
 
 // wasmFile is the core with the panic switch, built by build.sh panic.
@@ -215,59 +216,85 @@ func (w *world) exchange(r testRequest) (status uint64) {
 	headers := append([]abi.Header{
 		{Name: ":id", Value: fmt.Sprintf("req_%d", w.requests)}, {Name: ":method", Value: r.method}, {Name: ":path", Value: r.path}, {Name: ":query", Value: r.query},
 	}, r.headers...)
-	events := []abi.Event{{Kind: abi.EventRequest, Headers: headers, Data: []byte("seed of 16 bytes")}}
-	var state []byte
-	buffers := map[uint64][]byte{}
-	for len(events) > 0 {
+	d := &drive{world: w, request: r}
+	d.events = []abi.Event{{Kind: abi.EventRequest, Headers: headers, Data: []byte("seed of 16 bytes")}}
+	for len(d.events) > 0 {
 		w.clock++
-		in := abi.StepInput{NowMs: uint64(w.clock), Shared: w.shared, State: state, Attached: buffers[abi.AttachedBuffer], Event: events[0]}
-		events = events[1:]
-		var wire abi.Writer
-		in.Encode(&wire)
-		data, err := w.engine.Step(wire.Buf)
-		if err != nil {
+		in := abi.StepInput{NowMs: uint64(w.clock), Shared: w.shared, Event: d.events[0]}
+		d.events = d.events[1:]
+		if !d.Step(d, &in) {
 			w.traps++
 			return 0
 		}
-		out, err := abi.DecodeStepOutput(data)
-		if err != nil {
-			panic(err)
-		}
-		if out.SharedChanged {
-			w.shared = out.Shared
-		}
-		state = out.State
-		for _, a := range out.Actions {
-			if a.Kind == abi.ActionRespond || a.Kind == abi.ActionOpen {
-				status = a.Code
-			}
-			if a.Kind == abi.ActionCancel {
-				events = slices.DeleteFunc(events, func(e abi.Event) bool { return e.ID == a.ID })
-			}
-			for _, event := range w.do(a, r, buffers) {
-				event.ID = a.ID
-				events = append(events, event)
-			}
-		}
 	}
-	return status
+	return d.status
 }
 
-// do carries out one action and returns its events.
-func (w *world) do(a abi.Action, r testRequest, buffers map[uint64][]byte) []abi.Event {
+// drive is one exchange of a world. Replies arrive in the order of the actions.
+type drive struct {
+	interpreter.Exchange
+	world   *world
+	request testRequest
+	events  []abi.Event
+	status  uint64
+}
+
+func (d *drive) Run(in *abi.StepInput) (abi.StepOutput, bool) {
+	var wire abi.Writer
+	in.Encode(&wire)
+	data, err := d.world.engine.Step(wire.Buf)
+	if err != nil {
+		return abi.StepOutput{}, false
+	}
+	out, err := abi.DecodeStepOutput(data)
+	if err != nil {
+		panic(err)
+	}
+	return out, true
+}
+
+func (d *drive) Stepped(_ *abi.StepInput, out *abi.StepOutput) {
+	if out.SharedChanged {
+		d.world.shared = out.Shared
+	}
+}
+
+func (d *drive) Start(a *abi.Action) {
+	w := d.world
+	var events []abi.Event
 	switch {
 	case a.Kind == abi.ActionFetch && a.Stream != 0 && w.chunks != nil:
-		return w.stream()
-	case a.Kind == abi.ActionWait && a.KeepMs == tickMs:
-		return nil // the timer never fires: all chunks arrive at once
-	case a.Kind == abi.ActionAppend:
-		buffers[a.Buffer] = append(buffers[a.Buffer], a.Data...)
+		events = w.stream()
+	case a.Kind == abi.ActionWait && a.KeepMs == tickMs: // the timer never fires: all chunks arrive at once
+	default:
+		events = []abi.Event{d.reply(a)}
 	}
-	if event := w.result(a, r, buffers); event.Kind != 0 {
-		return []abi.Event{event}
+	for _, event := range events {
+		if event.ID = a.ID; a.ID != 0 {
+			d.events = append(d.events, event)
+		}
 	}
-	return nil
 }
+
+func (d *drive) Outstanding(id uint64) bool {
+	return slices.ContainsFunc(d.events, func(e abi.Event) bool { return e.ID == id })
+}
+
+func (d *drive) Cancel(id uint64) {
+	d.events = slices.DeleteFunc(d.events, func(e abi.Event) bool { return e.ID == id })
+}
+
+func (d *drive) Answer(a *abi.Action, _ []byte) {
+	if a.Kind == abi.ActionRespond || a.Kind == abi.ActionOpen {
+		d.status = a.Code
+	}
+}
+
+func (d *drive) Write(a *abi.Action, value []byte)  { d.world.stored[a.Key] = value }
+func (d *drive) Violate(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }
+func (d *drive) Sees(*abi.Action) bool              { return true }
+func (d *drive) Pause(*abi.Action)                  {}
+func (d *drive) Note(*abi.Action)                   {}
 
 // tickMs is the wait before a keep-alive comment in a silent stream, a copy of the constant in core/exchange.
 const tickMs = 400
@@ -280,29 +307,22 @@ func (w *world) stream() []abi.Event {
 	return append(events, abi.Event{Kind: abi.EventEnd})
 }
 
-// result carries out an action that has at most one event. It returns that event, or one of kind 0 if there is none.
-func (w *world) result(a abi.Action, r testRequest, buffers map[uint64][]byte) abi.Event {
+// reply is the event that ends an action.
+func (d *drive) reply(a *abi.Action) abi.Event {
+	w := d.world
 	switch a.Kind {
 	case abi.ActionReadBody:
-		buffers[a.Buffer] = r.body
-		return abi.Event{Kind: abi.EventBody, Data: r.body}
+		d.Buffers.Keep(a.Buffer, d.request.body)
+		return abi.Event{Kind: abi.EventBody, Data: d.request.body}
 	case abi.ActionSupply:
-		return abi.Event{Kind: abi.EventSupplied, Data: buffers[a.Buffer]}
+		return abi.Event{Kind: abi.EventSupplied, Data: d.Content(d, a.Buffer)}
 	case abi.ActionUnseal:
-		return unsealed(&a, buffers[a.Buffer])
-	case abi.ActionKeep:
-		buffers[a.Buffer] = a.Data
+		return unsealed(a, d.Content(d, a.Buffer))
 	case abi.ActionRead, abi.ActionJoin: // the exchange is alone, so that it leads each flight
 		if value, ok := w.stored[a.Key]; ok {
 			return abi.Event{Kind: abi.EventStored, Data: value}
 		}
 		return abi.Event{Kind: abi.EventStored, Code: abi.OutcomeAbsent}
-	case abi.ActionWrite:
-		var body []byte
-		for _, p := range a.Body {
-			body = append(append(body, p.Data...), buffers[p.Buffer]...)
-		}
-		w.stored[a.Key] = body
 	case abi.ActionCall:
 		reply, err := w.call(a.Class, a.Name, a.Data)
 		if err != nil {
@@ -310,14 +330,14 @@ func (w *world) result(a abi.Action, r testRequest, buffers map[uint64][]byte) a
 		}
 		return abi.Event{Kind: abi.EventReply, Data: reply}
 	case abi.ActionFetch:
-		return w.upstream(a)
+		event := w.upstream(*a)
+		d.Buffers.Keep(a.Buffer, event.Data)
+		return event
 	case abi.ActionWait:
 		w.clock += fixedClock(a.KeepMs)
 		return abi.Event{Kind: abi.EventTimer}
-	case abi.ActionForward:
-		return abi.Event{Kind: abi.EventResponse, Code: 200}
 	}
-	return abi.Event{}
+	return abi.Event{Kind: abi.EventResponse, Code: 200} // of a Forward
 }
 
 // ring fires the earliest alarm if it is due.

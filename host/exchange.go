@@ -12,34 +12,37 @@ import (
 // exchange is one request in progress. It has no goroutine of its own: a goroutine that has an event runs the core's step on
 // it, under mu, and continues with an action that the step started. So most exchanges hand nothing over between goroutines.
 type exchange struct {
-	host     *Host
-	request  *http.Request
-	writer   http.ResponseWriter
-	id       string
-	address  string
-	startMs  uint64         // by Options.Clock
-	began    time.Time      // the same instant, for the time that has passed since
-	reading  sync.WaitGroup // reads of the request body
-	answered chan struct{}  // closed when nothing more is written to the client
-	broken   bool           // the response was cut off; readable when answered is closed
-	// bodyRequested means that the request body has been read, at least in part; readable when answered is closed.
-	bodyRequested bool
+	host    *Host
+	request *http.Request
+	id      string
+	address string
+	startMs uint64    // by Options.Clock
+	began   time.Time // the same instant, for the time that has passed since
+	body    requestBody
 
-	mu       sync.Mutex // held during steps; guards everything below, and the writer
+	mu       sync.Mutex // held during steps; guards everything below
 	state    []byte
 	pinned   string // key of the pinned entry; empty: none
-	buffers  map[uint64][]byte
+	buffers  buffers
+	tasks    tasks
 	ready    []abi.Event // events that actions of this step produced immediately
-	pending  []*task     // started by this step, not running yet
-	open     []*task     // tasks that have yet to produce their last event
-	done     bool        // answered is closed
-	started  bool        // the response's head was sent
-	opened   bool        // the response is streamed
-	ended    bool        // no further event is handled; calls that nobody waits for may still run
-	released bool        // Host.Wait does not wait for this exchange any more
-	lastWord []byte
+	response callerResponse
 	seat     *seat            // the part in a flight; nil: none
+	ended    bool             // no further event is handled; calls that nobody waits for may still run
+	released bool             // Host.Wait does not wait for this exchange any more
 	observed ObservedExchange // nil: none
+}
+
+func newExchange(h *Host, w http.ResponseWriter, r *http.Request) *exchange {
+	x := &exchange{
+		host: h, request: r, id: requestID(), address: h.address(r), startMs: h.Clock.Now(), began: time.Now(), buffers: buffers{},
+	}
+	x.body.request, x.body.writer = r, w
+	if h.Observer != nil {
+		x.observed = h.Observer.Begin(x.id, r)
+	}
+	x.response = callerResponse{body: &x.body, writer: w, observed: x.observed, answered: make(chan struct{})}
+	return x
 }
 
 // serve runs the exchange until the client has its response. The goroutine of the client's connection runs the steps before
@@ -50,7 +53,7 @@ func (x *exchange) serve() {
 		t = x.advance(t, x.run(t), false)
 	}
 	select {
-	case <-x.answered:
+	case <-x.response.answered:
 	case <-x.request.Context().Done():
 		x.disconnect()
 	}
@@ -58,13 +61,9 @@ func (x *exchange) serve() {
 
 // begin handles the first event.
 func (x *exchange) begin() *task {
-	seed := make([]byte, 16)
+	seed := make([]byte, abi.SeedBytes)
 	_, _ = rand.Read(seed)
-	headers := append(make([]abi.Header, 0, 16),
-		abi.Header{Name: ":id", Value: x.id}, abi.Header{Name: ":method", Value: x.request.Method},
-		abi.Header{Name: ":path", Value: text(sentPath(x.request))}, abi.Header{Name: ":query", Value: text(x.request.URL.RawQuery)},
-		abi.Header{Name: ":address", Value: x.address})
-	headers = pick(headers, x.request.Header, x.host.requestFields)
+	headers := requestFields(x.request, x.host.requestFields, x.id, x.address)
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.handle(abi.Event{Kind: abi.EventRequest, Headers: headers, Data: seed})
@@ -74,10 +73,10 @@ func (x *exchange) begin() *task {
 func (x *exchange) disconnect() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.done {
+	if x.response.done {
 		return
 	}
-	x.finish()
+	x.response.finish()
 	x.handle(abi.Event{Kind: abi.EventDisconnect})
 	x.launch(false)
 }
@@ -93,10 +92,10 @@ func (x *exchange) work(t *task) {
 func (x *exchange) advance(t *task, event abi.Event, worker bool) *task {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if !x.close(t) {
+	if !x.tasks.close(t) {
 		return nil
 	}
-	x.keep(t, event)
+	x.buffers.keep(t, event)
 	x.handle(event)
 	return x.launch(worker)
 }
@@ -105,7 +104,7 @@ func (x *exchange) advance(t *task, event abi.Event, worker bool) *task {
 func (x *exchange) deliver(t *task, event abi.Event) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.find(t.ID) != t {
+	if x.tasks.find(t.ID) != t {
 		return false
 	}
 	x.handle(event)
@@ -123,10 +122,10 @@ func (x *exchange) handle(event abi.Event) {
 		event, x.ready = x.ready[0], x.ready[1:]
 		ok = x.step(event)
 	}
-	if ok && len(x.open) > 0 {
+	if ok && len(x.tasks.open) > 0 {
 		return
 	}
-	if !ok || !x.done { // the core failed, or no further event can arrive
+	if !ok || !x.response.done { // the core failed, or no further event can arrive
 		x.lastResort()
 	}
 	x.end()
@@ -139,33 +138,22 @@ func (x *exchange) end() {
 	}
 	x.ended = true
 	x.land(abi.FlightFailed, nil)
-	for _, t := range x.open {
-		t.cancel()
-	}
-	x.open, x.ready = nil, nil
-	for _, t := range x.pending { // canceled, but must release what it holds; Wait must not return before
+	x.tasks.cancelAll()
+	x.ready = nil
+	for _, t := range x.tasks.take() { // canceled, but must release what it holds; Wait must not return before
 		x.spawn(t)
 	}
-	x.pending = nil
 	if x.observed != nil {
 		x.observed.End()
 	}
-}
-
-// now is the time for the core.
-func (x *exchange) now() uint64 {
-	if x.host.MachineClock {
-		return x.startMs + uint64(time.Since(x.began).Milliseconds())
-	}
-	return x.host.Clock.Now()
 }
 
 // step runs the core on one event and carries out its actions. It returns false if the core failed.
 func (x *exchange) step(event abi.Event) bool {
 	h := x.host
 	h.Stats.Steps.Add(1)
-	in := abi.StepInput{NowMs: x.now(), State: x.state, Attached: x.buffer(abi.AttachedBuffer), Waiting: x.seat.waiting(), Event: event}
-	out, err := h.shared.step(&in, x.pinned, h.run)
+	in := abi.StepInput{NowMs: x.now(), State: x.state, Attached: x.buffers[abi.AttachedBuffer], Waiting: x.seat.waiting(), Event: event}
+	out, err := h.isolate.step(&in, x.pinned, h.run)
 	if err != nil {
 		return false
 	}
@@ -174,4 +162,66 @@ func (x *exchange) step(event abi.Event) bool {
 		x.do(&out.Actions[i])
 	}
 	return true
+}
+
+// launch runs the tasks that the step has started, all but one in goroutines of their own. It returns the one that the
+// calling goroutine is to run itself, or nil. A connection's goroutine takes only calls that the response waits for.
+func (x *exchange) launch(worker bool) (mine *task) {
+	free := worker || !x.response.done && !x.tasks.any(abi.ActionFetch, abi.ActionFollow)
+	for _, t := range x.tasks.take() {
+		switch {
+		case !free || !worker && t.ID == 0:
+			x.spawn(t)
+		case mine != nil:
+			x.spawn(mine)
+			fallthrough
+		default:
+			mine = t
+		}
+	}
+	if x.ended && !x.released { // only now, so that Host.Wait also waits for the tasks just spawned
+		x.released = true
+		x.host.working.Done()
+	}
+	return mine
+}
+
+func (x *exchange) spawn(t *task) { background(&x.host.working, x.host.Panicked, func() { x.work(t) }) }
+
+// isOpen reports whether a task has not been canceled.
+func (x *exchange) isOpen(t *task) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.tasks.find(t.ID) == t
+}
+
+// run runs a task and returns its last event. If it panics, the action fails and the exchange continues.
+func (x *exchange) run(t *task) (event abi.Event) {
+	defer func() {
+		if recover() != nil {
+			panicked(x.host.Panicked, "action_panicked")
+			event = failed(t.Action)
+		}
+	}()
+	return t.run(t)
+}
+
+// survive ends an exchange whose step panicked: with the last-resort error if the response has not started, else by
+// cutting the connection, so that the response does not look complete.
+func (x *exchange) survive() {
+	if recover() == nil {
+		return
+	}
+	panicked(x.host.Panicked, "exchange_panicked")
+	defer x.end()
+	defer func() {
+		if recover() != nil || !x.response.done {
+			x.response.broken = true
+			x.response.finish()
+		}
+	}()
+	if x.response.opened || !x.response.started {
+		clear(x.response.writer.Header())
+		x.lastResort()
+	}
 }

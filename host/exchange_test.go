@@ -133,7 +133,7 @@ func TestStorageTiers(t *testing.T) {
 // memory.test.mjs.
 func TestHot(t *testing.T) {
 	clock := fixedClock(1_000_000)
-	present := func(h *hot, keys string) (found string) {
+	present := func(h *memoryCache, keys string) (found string) {
 		for _, key := range keys {
 			if _, ok := h.read(string(key)); ok {
 				found += string(key)
@@ -141,7 +141,7 @@ func TestHot(t *testing.T) {
 		}
 		return found
 	}
-	h := newHot(&clock, &stubConfigured)
+	h := newMemoryCache(&clock, &stubConfigured)
 	h.write("a", make([]byte, 900), 1000)
 	h.write("b", make([]byte, 899), 1000)
 	if got := present(h, "ab"); got != "b" || h.bytes != 1000 {

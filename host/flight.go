@@ -8,7 +8,7 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// flights are the requests that exchanges of this host share, by name; core/abi/flight.go defines them.
+// flights are the requests that exchanges of this host share, by name; core/abi/wire.schema defines them.
 type flights struct {
 	mu    sync.Mutex // guards the flights, too; exchanges lock it while they hold their own
 	named map[string]*flight
@@ -36,7 +36,7 @@ type seat struct {
 }
 
 // join returns the value under key in memory, or else the exchange's part in the flight. No key is never found.
-func (f *flights) join(h *hot, key, name string) (value []byte, s *seat) {
+func (f *flights) join(h *memoryCache, key, name string) (value []byte, s *seat) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if key != "" {
@@ -51,17 +51,6 @@ func (f *flights) join(h *hot, key, name string) (value []byte, s *seat) {
 	led := &flight{limit: ^uint64(0), changed: make(chan struct{})}
 	f.named[name] = led
 	return nil, &seat{flights: f, name: name, flight: led, leads: true}
-}
-
-// Followers returns the number of exchanges that wait for the response of another.
-func (h *Host) Followers() int {
-	h.flights.mu.Lock()
-	defer h.flights.mu.Unlock()
-	n := uint64(0)
-	for _, f := range h.flights.named {
-		n += f.followers
-	}
-	return int(n)
 }
 
 // clear makes everyone who joins from now on lead a flight of its own.
@@ -148,34 +137,4 @@ func (s *seat) next(ctx context.Context) (code uint64, data []byte) {
 			return abi.FlightFailed, nil
 		}
 	}
-}
-
-// join carries out an ActionJoin.
-func (x *exchange) join(a *abi.Action) {
-	event := abi.Event{Kind: abi.EventStored, ID: a.ID}
-	x.land(abi.FlightFailed, nil) // a flight that the exchange followed, and that has landed
-	event.Data, x.seat = x.host.flights.join(x.host.hot, a.Key, a.Name)
-	switch {
-	case x.seat == nil:
-	case x.seat.leads:
-		event.Code = abi.OutcomeAbsent
-	default:
-		event.Code = abi.OutcomeJoined
-	}
-	x.answer(event)
-}
-
-// follow starts an ActionFollow.
-func (x *exchange) follow(a *abi.Action) {
-	s := x.seat
-	x.start(a, func(t *task) abi.Event {
-		code, data := s.next(t.ctx)
-		return abi.Event{Kind: abi.EventFlight, ID: t.ID, Code: code, Data: data}
-	})
-}
-
-// land ends the exchange's part in its flight.
-func (x *exchange) land(code uint64, data []byte) {
-	x.seat.leave(code, data)
-	x.seat = nil
 }

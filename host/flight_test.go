@@ -14,9 +14,9 @@ import (
 )
 
 // newFlights returns the flights of a host and its memory.
-func newFlights(t *testing.T) (*flights, *hot) {
+func newFlights(t *testing.T) (*flights, *memoryCache) {
 	h := newStubHost(t, &stub{}, nil)
-	return h.flights, h.hot
+	return h.isolate.flights, h.isolate.memory
 }
 
 // TestFlightReaders: followers that join at any time read everything in order, while the leader publishes.

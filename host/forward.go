@@ -47,11 +47,11 @@ func (x *exchange) forward(a *abi.Action) {
 	if x.address != "" {
 		request.Header.Set(abi.AddressHeader, x.address)
 	}
-	w := &statusWriter{ResponseWriter: x.writer}
+	w := &statusWriter{ResponseWriter: x.response.writer}
 	x.control(w, request)
 	w.start()
 	x.answer(abi.Event{Kind: abi.EventResponse, ID: a.ID, Code: uint64(w.status)})
-	x.finish()
+	x.response.finish()
 }
 
 // control runs the handler. If it panics before the response starts, the client gets the last-resort error. After that
@@ -63,13 +63,13 @@ func (x *exchange) control(w *statusWriter, r *http.Request) {
 			return
 		}
 		x.host.logFailure("control_panicked", x.id)
-		if x.broken = w.status != 0; x.broken {
+		if x.response.broken = w.status != 0; x.response.broken {
 			return
 		}
 		clear(w.Header())
 		status, headers, body := x.host.lastAnswer(x.id)
 		w.status = int(status)
-		x.respond(status, headers, body)
+		x.response.respond(status, headers, body)
 	}()
 	x.host.Control.ServeHTTP(w, r)
 }

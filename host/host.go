@@ -2,10 +2,7 @@ package host
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/netip"
@@ -52,10 +49,8 @@ type Host struct {
 
 	run     func(*abi.StepInput) (abi.StepOutput, error) // one step of the engine
 	client  *http.Client
-	hot     *hot
-	flights *flights
 	logMu   sync.Mutex
-	shared  *shared
+	isolate *isolate
 	working working
 	cut     context.Context // ended by Cut
 	endCut  context.CancelFunc
@@ -80,7 +75,8 @@ func New(o Options) (*Host, error) {
 		pinned = 0
 	}
 	h := &Host{
-		Options: o, configured: configured, run: run, client: client, hot: newHot(o.Clock, &configured), flights: &flights{named: map[string]*flight{}}, shared: newShared(o.Clock, pinned),
+		Options: o, configured: configured, run: run, client: client,
+		isolate: newIsolate(o.Clock, &configured, pinned),
 	}
 	h.requestFields, h.responseFields = fieldNames(configured.RequestHeaders), fieldNames(configured.ResponseHeaders)
 	h.cut, h.endCut = context.WithCancel(context.Background())
@@ -96,55 +92,30 @@ func (h *Host) Cut() { h.endCut() }
 
 // Evict clears the memory shared between exchanges, so that the next one starts as in a new isolate.
 func (h *Host) Evict() {
-	h.hot.clear()
-	h.flights.clear()
-	h.shared.clear()
+	h.isolate.clear()
 }
 
 // ServeHTTP serves one request. It returns when the response is written and the request body is consumed; the exchange
 // continues until it is settled.
 func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	x := &exchange{
-		startMs: h.Clock.Now(), began: time.Now(),
-		host: h, request: r, writer: w, id: requestID(), address: h.address(r), buffers: map[uint64][]byte{}, answered: make(chan struct{}),
-	}
-	if h.Observer != nil {
-		x.observed = h.Observer.Begin(x.id, r)
-	}
+	x := newExchange(h, w, r)
 	x.serve()
-	if x.broken {
+	if x.response.broken {
 		panic(http.ErrAbortHandler) // makes net/http abort the connection without logging
 	}
-	x.drain()
+	x.body.drain()
 }
 
-func requestID() string {
-	var random [16]byte
-	_, _ = rand.Read(random[:])
-	return "req_" + hex.EncodeToString(random[:])
-}
+// Shared returns the blob that all exchanges share. It must not be changed. Packages of the core decode it.
+func (h *Host) Shared() []byte { return h.isolate.content() }
 
-// lastAnswer is the error response, prepared by the core at configuration, for a failed step.
-func (h *Host) lastAnswer(id string) (status uint64, headers []abi.Header, body []byte) {
-	c := &h.configured
-	body = append(append(append(body, c.LastResortBody[0]...), id...), c.LastResortBody[1]...)
-	headers = append(append(headers, abi.Header{Name: "x-request-id", Value: id}), c.LastResortHeaders...)
-	return c.LastResortStatus, headers, body
-}
-
-func (h *Host) log(line []byte) {
-	if h.Log == nil {
-		return
+// Followers returns the number of exchanges that wait for the response of another.
+func (h *Host) Followers() int {
+	h.isolate.flights.mu.Lock()
+	defer h.isolate.flights.mu.Unlock()
+	n := uint64(0)
+	for _, f := range h.isolate.flights.named {
+		n += f.followers
 	}
-	h.logMu.Lock()
-	defer h.logMu.Unlock()
-	_, _ = h.Log.Write(append(line, '\n'))
-}
-
-// logFailure logs a failure of this host as a code. Error texts are omitted, because they can contain URLs or secrets.
-func (h *Host) logFailure(code, requestID string) {
-	if h.Observer != nil {
-		h.Observer.Failed(code)
-	}
-	h.log(fmt.Appendf(nil, `{"level":"error","requestId":%q,"code":%q}`, requestID, code))
+	return int(n)
 }

@@ -8,74 +8,74 @@ import (
 	"github.com/postern-ai/postern/store"
 )
 
-// hot is the memory cache that the core reads and writes through actions: an LRU bounded in bytes, with expiry.
-type hot struct {
+// memoryCache is the memory cache that the core reads and writes through actions: an LRU bounded in bytes, with expiry.
+type memoryCache struct {
 	mu      sync.Mutex
 	clock   store.Clock
 	bounds  *abi.Configured
 	bytes   uint64
-	order   *list.List // of *hotEntry, most recently used first
+	order   *list.List // of *memoryEntry, most recently used first
 	entries map[string]*list.Element
 }
 
-type hotEntry struct {
+type memoryEntry struct {
 	key       string
 	value     []byte
 	storedMs  uint64
 	expiresMs uint64
 }
 
-func newHot(clock store.Clock, bounds *abi.Configured) *hot {
-	return &hot{clock: clock, bounds: bounds, order: list.New(), entries: map[string]*list.Element{}}
+func newMemoryCache(clock store.Clock, bounds *abi.Configured) *memoryCache {
+	return &memoryCache{clock: clock, bounds: bounds, order: list.New(), entries: map[string]*list.Element{}}
 }
 
-func (h *hot) read(key string) ([]byte, bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	element, ok := h.entries[key]
+func (m *memoryCache) read(key string) ([]byte, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	element, ok := m.entries[key]
 	if !ok {
 		return nil, false
 	}
-	entry := element.Value.(*hotEntry)
+	entry := element.Value.(*memoryEntry)
 	// A clock that jumped back must not extend an entry's life.
-	if now := h.clock.Now(); now >= entry.expiresMs || now < entry.storedMs {
-		h.remove(element)
+	if now := m.clock.Now(); now >= entry.expiresMs || now < entry.storedMs {
+		m.remove(element)
 		return nil, false
 	}
-	h.order.MoveToFront(element)
+	m.order.MoveToFront(element)
 	return entry.value, true
 }
 
-func (h *hot) write(key string, value []byte, keepMs uint64) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if element, ok := h.entries[key]; ok {
-		h.remove(element)
+func (m *memoryCache) write(key string, value []byte, keepMs uint64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if element, ok := m.entries[key]; ok {
+		m.remove(element)
 	}
-	now, size := h.clock.Now(), h.size(key, value)
-	if len(value) == 0 || keepMs == 0 || size > h.bounds.MemoryEntryBytes {
+	now, size := m.clock.Now(), m.size(key, value)
+	if len(value) == 0 || keepMs == 0 || size > m.bounds.MemoryEntryBytes {
 		return
 	}
-	h.entries[key] = h.order.PushFront(&hotEntry{key, value, now, now + keepMs})
-	h.bytes += size
-	for h.bytes > h.bounds.MemoryBytes {
-		h.remove(h.order.Back())
+	m.entries[key] = m.order.PushFront(&memoryEntry{key, value, now, now + keepMs})
+	m.bytes += size
+	for m.bytes > m.bounds.MemoryBytes {
+		m.remove(m.order.Back())
 	}
 }
 
-func (h *hot) remove(element *list.Element) {
-	entry := h.order.Remove(element).(*hotEntry)
-	delete(h.entries, entry.key)
-	h.bytes -= h.size(entry.key, entry.value)
+func (m *memoryCache) remove(element *list.Element) {
+	entry := m.order.Remove(element).(*memoryEntry)
+	delete(m.entries, entry.key)
+	m.bytes -= m.size(entry.key, entry.value)
 }
 
-func (h *hot) size(key string, value []byte) uint64 {
-	return uint64(len(key)+len(value)) + h.bounds.MemoryOverheadBytes
+func (m *memoryCache) size(key string, value []byte) uint64 {
+	return uint64(len(key)+len(value)) + m.bounds.MemoryOverheadBytes
 }
 
-func (h *hot) clear() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.bytes, h.order = 0, list.New()
-	clear(h.entries)
+func (m *memoryCache) clear() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.bytes, m.order = 0, list.New()
+	clear(m.entries)
 }

@@ -11,17 +11,6 @@ import (
 	"github.com/postern-ai/postern/store"
 )
 
-// Errors of a call to an object. Only ErrUnavailable may be retried.
-var (
-	ErrOverloaded  = errors.New("host: object overloaded")
-	ErrUnavailable = errors.New("host: object unavailable")
-)
-
-// Objects runs commands on objects and returns their replies.
-type Objects interface {
-	Call(ctx context.Context, class abi.Class, name, region string, command []byte) ([]byte, error)
-}
-
 // Stats counts the operations that Cloudflare bills.
 type Stats struct {
 	ObjectCalls [4]atomic.Int64 // by class
@@ -178,21 +167,9 @@ func (o *StoredObjects) apply(id store.Object, rows *counted, command []byte) (o
 // follow runs a command's deliveries and posts, after its reply.
 func (o *StoredObjects) follow(id store.Object, out abi.ObjectOutput) {
 	if out.Deliver {
-		o.background(func() { _ = o.deliver(context.Background(), id) })
+		background(&o.working, o.Panicked, func() { _ = o.deliver(context.Background(), id) })
 	}
 	o.post(id, out.Posts)
-}
-
-// background is Host.background.
-func (o *StoredObjects) background(f func()) {
-	o.working.Go(func() {
-		defer func() {
-			if recover() != nil {
-				panicked(o.Panicked, "background_panicked")
-			}
-		}()
-		f()
-	})
 }
 
 // Wait blocks until all deliveries and posts in flight are done.

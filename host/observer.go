@@ -43,14 +43,6 @@ type ObservedAttempt interface {
 // watched is a fetch with its observer, which may be nil.
 type watched struct{ ObservedAttempt }
 
-// watch tells the exchange's observer that a fetch starts.
-func (x *exchange) watch(a *abi.Action) (w watched) {
-	if x.observed != nil {
-		w.ObservedAttempt = x.observed.Attempt(a, x.state)
-	}
-	return w
-}
-
 func (w watched) head(status int) {
 	if w.ObservedAttempt != nil {
 		w.Head(status)
@@ -68,6 +60,3 @@ func (w watched) end(canceled bool, event abi.Event) {
 	}
 	w.End(code, canceled)
 }
-
-// Shared returns the blob that all exchanges share. It must not be changed. Packages of the core decode it.
-func (h *Host) Shared() []byte { return h.shared.content() }

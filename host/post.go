@@ -45,7 +45,7 @@ func sendPost(client *http.Client, p *abi.Post) uint64 {
 func (o *StoredObjects) post(id store.Object, posts []abi.Post) {
 	for i := range posts {
 		a := o.begin(id)
-		o.background(func() {
+		background(&o.working, o.Panicked, func() {
 			defer o.end(id)
 			a.posting <- struct{}{}
 			o.Stats.Fetches.Add(1)

@@ -1,9 +1,10 @@
 package host
 
 import (
+	"crypto/rand"
+	"encoding/hex"
 	"net/http"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/postern-ai/postern/core/abi"
 )
@@ -17,31 +18,18 @@ func sentPath(r *http.Request) string {
 	return path
 }
 
-// pick appends the named header fields. Repeated fields are joined with commas (RFC 9110, section 5.3).
-func pick(picked []abi.Header, header http.Header, names []fieldName) []abi.Header {
-	for _, name := range names {
-		if values := header[name.canonical]; len(values) > 0 {
-			picked = append(picked, abi.Header{Name: name.lower, Value: text(strings.Join(values, ", "))})
-		}
-	}
-	return picked
+func requestID() string {
+	var random [abi.RequestIDBytes]byte
+	_, _ = rand.Read(random[:])
+	return abi.RequestIDPrefix + hex.EncodeToString(random[:])
 }
 
-// fieldName is the name of a header field in the core's form and in that of http.Header.
-type fieldName struct{ lower, canonical string }
-
-func fieldNames(lower []string) []fieldName {
-	names := make([]fieldName, len(lower))
-	for i, name := range lower {
-		names[i] = fieldName{name, http.CanonicalHeaderKey(name)}
-	}
-	return names
-}
-
-// text replaces bytes that are not UTF-8 with U+FFFD, as the Workers platform does.
-func text(raw string) string {
-	if utf8.ValidString(raw) {
-		return raw
-	}
-	return string([]rune(raw))
+// requestFields are the fields of the event that begins an exchange: those named, the request line, its ID and the client's
+// address.
+func requestFields(r *http.Request, names []fieldName, id, address string) []abi.Header {
+	fields := append(make([]abi.Header, 0, 16),
+		abi.Header{Name: abi.PseudoID, Value: id}, abi.Header{Name: abi.PseudoMethod, Value: r.Method},
+		abi.Header{Name: abi.PseudoPath, Value: text(sentPath(r))}, abi.Header{Name: abi.PseudoQuery, Value: text(r.URL.RawQuery)},
+		abi.Header{Name: abi.PseudoAddress, Value: address})
+	return pick(fields, r.Header, names)
 }

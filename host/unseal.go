@@ -9,8 +9,6 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-const unsealKeyBytes = 32
-
 // errSealed hides the cause: the core gets the same outcome for every failure.
 var errSealed = errors.New("host: cannot decrypt")
 
@@ -28,7 +26,7 @@ func unsealed(a *abi.Action, sealed []byte) abi.Event {
 // unseal decrypts nonce‖ciphertext‖tag.
 func unseal(key, additional string, sealed []byte) ([]byte, error) {
 	raw, err := base64.StdEncoding.Strict().DecodeString(key)
-	if err != nil || len(raw) != unsealKeyBytes || len(sealed) < abi.UnsealNonceBytes+abi.UnsealTagBytes {
+	if err != nil || len(raw) != abi.UnsealKeyBytes || len(sealed) < abi.UnsealNonceBytes+abi.UnsealTagBytes {
 		return nil, errSealed
 	}
 	block, err := aes.NewCipher(raw)

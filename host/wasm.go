@@ -13,9 +13,6 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// MemoryCeiling is the memory size in bytes above which an instance is replaced. wasm memory never shrinks.
-const MemoryCeiling = 32 << 20
-
 // Wasm is an Engine that runs the core as a module under wazero. It pools configured instances, because an instance
 // runs one call at a time.
 type Wasm struct {
@@ -92,10 +89,10 @@ func (w *Wasm) instantiate(ctx context.Context) (*instance, []byte, error) {
 		return nil, nil, fmt.Errorf("host: core has ABI version %d, want %d", version[0], abi.Version)
 	}
 	i := &instance{
-		module: module, reserve: module.ExportedFunction("reserve"), step: module.ExportedFunction("step"),
-		reads: module.ExportedFunction("reads"), appl: module.ExportedFunction("apply"),
+		module: module, reserve: module.ExportedFunction("reserve"), step: module.ExportedFunction(abi.CallStep),
+		reads: module.ExportedFunction(abi.CallReads), appl: module.ExportedFunction(abi.CallApply),
 	}
-	out, err := i.call(ctx, module.ExportedFunction("configure"), w.config)
+	out, err := i.call(ctx, module.ExportedFunction(abi.CallConfigure), w.config)
 	return i, out, err
 }
 
@@ -106,7 +103,7 @@ func (w *Wasm) call(message []byte, export func(*instance) api.Function) ([]byte
 		return nil, err
 	}
 	out, err := i.call(ctx, export(i), message)
-	if err != nil || i.module.Memory().Size() > MemoryCeiling {
+	if err != nil || i.module.Memory().Size() > abi.MemoryCeilingBytes {
 		_ = i.module.Close(ctx)
 		return out, err
 	}
@@ -145,11 +142,11 @@ func (i *instance) call(ctx context.Context, export api.Function, message []byte
 	if err != nil {
 		return nil, err
 	}
-	head, ok := memory.Read(uint32(result[0]), 4)
+	head, ok := memory.Read(uint32(result[0]), abi.LengthBytes)
 	if !ok {
 		return nil, errMemory
 	}
-	out, ok := memory.Read(uint32(result[0])+4, binary.LittleEndian.Uint32(head))
+	out, ok := memory.Read(uint32(result[0])+abi.LengthBytes, binary.LittleEndian.Uint32(head))
 	if !ok {
 		return nil, errMemory
 	}

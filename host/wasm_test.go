@@ -311,13 +311,13 @@ func TestMalformedMessageTraps(t *testing.T) {
 	}
 }
 
-// TestMemoryCeiling: an instance that grew beyond MemoryCeiling still returns its result, but is not used again.
+// TestMemoryCeiling: an instance that grew beyond abi.MemoryCeilingBytes still returns its result, but is not used again.
 func TestMemoryCeiling(t *testing.T) {
 	w := newWasm(t)
 	x := newWorld(w)
 	before := w.MemorySize()
 	headers := completeRequest(keys.Development, "").headers
-	large := abi.StepInput{NowMs: 1, Event: abi.Event{Kind: abi.EventRequest, Data: make([]byte, MemoryCeiling), Headers: headers}}
+	large := abi.StepInput{NowMs: 1, Event: abi.Event{Kind: abi.EventRequest, Data: make([]byte, abi.MemoryCeilingBytes), Headers: headers}}
 	var wire abi.Writer
 	large.Encode(&wire)
 	out, err := w.Step(wire.Buf)

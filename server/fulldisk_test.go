@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/postern-ai/postern/internal/faultvfs"
 	"github.com/postern-ai/postern/store/sqlite"
+	"github.com/postern-ai/postern/test/faultvfs"
 )
 
 // status returns the status of a request of the owner.

@@ -65,23 +65,30 @@ const (
 )
 
 // operations are the routes that call models.
-var operations = map[string]string{
-	"/api/ai/complete": operationChat, "/api/ai/chat": operationChat, "/v1/chat/completions": operationChat,
-	"/v1/responses": operationChat, "/v1/messages": operationChat, "/v1/messages/count_tokens": operationCount,
-	"/v1/embeddings": operationEmbeddings,
+var operations = operationsOf(exchange.Endpoints())
+
+func operationsOf(endpoints []exchange.Endpoint) map[string]string {
+	all := map[string]string{}
+	for _, e := range endpoints {
+		if e.Calls {
+			all[e.Name] = operationOf(&exchange.Fetch{Purpose: e.Purpose, Model: "any"})
+		}
+	}
+	return all
 }
 
 // operationOf is the operation of a fetch.
 func operationOf(f *exchange.Fetch) string {
-	switch {
-	case f.Purpose == exchange.ForEmbeddings:
-		return operationEmbeddings
-	case f.Purpose == exchange.ForCount:
-		return operationCount
-	case f.Purpose == exchange.ForClassifier && f.Model == "":
+	if f.Purpose == exchange.ForClassifier && f.Model == "" {
 		return operationModerate
 	}
-	return operationChat
+	return purposes[f.Purpose]
+}
+
+// purposes are the operations of the core's fetches.
+var purposes = [exchange.Purposes]string{
+	exchange.ForChat: operationChat, exchange.ForEmbeddings: operationEmbeddings, exchange.ForCount: operationCount, exchange.ForClassifier: operationChat,
+	exchange.ForModerations: operationModerate,
 }
 
 // providers are the conventions' names of providers that the catalog names differently.

@@ -155,7 +155,7 @@ func (x *observed) End() {
 		m.openStreams.Dec()
 	}
 	if !x.done.logged { // the core failed
-		x.done.code, x.done.took = fault.Internal.Code, now.Sub(x.started)
+		x.done.code, x.done.took = fault.Internal.Code(), now.Sub(x.started)
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -176,7 +176,7 @@ func (x *observed) count(sent bool) {
 	m, o := x.t.metrics, &x.done
 	m.requests.of(requestKey{o.route, statusWord(o.status), o.code, o.provider, o.model, o.cache}).Inc()
 	m.durations.of(routeKey{o.route, x.streamed}).Observe(o.took.Seconds())
-	if o.code == fault.Blocked.Code && sent && x.decision != blocked {
+	if o.code == fault.Blocked.Code() && sent && x.decision != blocked {
 		m.governor.of([2]string{"output", blocked}).Inc()
 	}
 	provider, model := x.billed()

@@ -14,11 +14,11 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/postern-ai/postern/host"
-	"github.com/postern-ai/postern/internal/fakeprovider"
 	"github.com/postern-ai/postern/server"
 	"github.com/postern-ai/postern/store"
 	"github.com/postern-ai/postern/store/memory"
 	"github.com/postern-ai/postern/telemetry"
+	"github.com/postern-ai/postern/test/fakeprovider"
 )
 
 const (

@@ -11,11 +11,11 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
-	"github.com/postern-ai/postern/internal/fakeprovider"
 	"github.com/postern-ai/postern/server"
 	"github.com/postern-ai/postern/store"
 	"github.com/postern-ai/postern/store/memory"
 	"github.com/postern-ai/postern/telemetry"
+	"github.com/postern-ai/postern/test/fakeprovider"
 )
 
 func TestRequests(t *testing.T) {

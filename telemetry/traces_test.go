@@ -11,8 +11,8 @@ import (
 
 	trace "go.opentelemetry.io/proto/otlp/trace/v1"
 
-	"github.com/postern-ai/postern/internal/fakeprovider"
 	"github.com/postern-ai/postern/telemetry"
+	"github.com/postern-ai/postern/test/fakeprovider"
 )
 
 // expectSpans compares the only traced request, with its attempts in order, with outlines.

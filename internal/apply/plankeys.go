@@ -12,8 +12,7 @@ import (
 
 // keys plans a project's keys. A key is created once; its value is not declared.
 func (p *planner) keys(t *target, declared *project, o Options) error {
-	needed := declared.hasKeys || declared.registry != nil && slices.ContainsFunc(declared.registry.models, func(e entry) bool { return len(e.keys) > 0 })
-	if !needed {
+	if !declared.hasKeys && !namesKeys(declared.registry) {
 		return nil
 	}
 	var all []admin.Key
@@ -51,6 +50,11 @@ func (p *planner) keys(t *target, declared *project, o Options) error {
 		}
 	}
 	return nil
+}
+
+// namesKeys reports whether an entry of a registry names keys.
+func namesKeys(r *registry) bool {
+	return r != nil && slices.ContainsFunc(r.models, func(e entry) bool { return len(e.keys) > 0 })
 }
 
 // findKey returns the project's key, or nil if it has to be created.

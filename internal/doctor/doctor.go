@@ -159,7 +159,7 @@ func (d *doctor) inspect(ctx context.Context) (running bool) {
 	case err == nil:
 		d.ok("integrity", "the database is consistent")
 	case errors.Is(err, fs.ErrNotExist):
-		d.ok("store", "there is no database yet; the first start makes it")
+		d.ok("store", "no database yet; the first start makes it")
 	case d.InUse != nil && d.InUse(err):
 		d.running(ctx)
 		return true

@@ -20,7 +20,7 @@ func Read(name string) ([]byte, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, refused(name, "it is %s, not a regular file", kind(info.Mode()))
+		return nil, refused(name, "%s, not a regular file", kind(info.Mode()))
 	}
 	f, err := os.Open(name)
 	if err != nil {
@@ -29,7 +29,7 @@ func Read(name string) ([]byte, error) {
 	defer func() { _ = f.Close() }()
 	text, err := io.ReadAll(io.LimitReader(f, MaxBytes+1)) // the size of a file in /proc is 0
 	if err == nil && len(text) > MaxBytes {
-		return nil, refused(name, "it is larger than %d bytes", MaxBytes)
+		return nil, refused(name, "larger than %d bytes", MaxBytes)
 	}
 	return text, err
 }

@@ -79,11 +79,11 @@ func (e *Export) Write(ctx context.Context, to Spool) (Summary, error) {
 		}
 		if before != nil {
 			changed = differences(before, hashes)
-			e.progress("changed while it was read: " + strings.Join(changed, ", "))
+			e.progress("changed during the reading: " + strings.Join(changed, ", "))
 		}
 		before = hashes
 	}
-	return Summary{}, fmt.Errorf("the deployment kept changing while it was read (%s); stop its traffic and try again", strings.Join(changed, ", "))
+	return Summary{}, fmt.Errorf("the deployment kept changing during the export (%s); stop its traffic and try again", strings.Join(changed, ", "))
 }
 
 func (e *Export) progress(text string) {

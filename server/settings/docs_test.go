@@ -1,15 +1,12 @@
 package settings_test
 
 import (
-	"flag"
 	"os"
 	"strings"
 	"testing"
 
 	"github.com/postern-ai/postern/server/settings"
 )
-
-var updateDocs = flag.Bool("update-docs", false, "rewrite the table in docs/selfhosting.md")
 
 // TestDocs compares the table of docs/selfhosting.md with the variables.
 func TestDocs(t *testing.T) {
@@ -32,12 +29,12 @@ func TestDocs(t *testing.T) {
 		rows = append(rows, "| `"+v.Name+"` | `"+v.Key+"` | "+orNone(v.Default)+" | "+v.Help+" "+form+" |")
 	}
 	want := strings.Join(rows, "\n")
-	if *updateDocs {
+	if *rewrite {
 		if err := os.WriteFile(name, []byte(before+head+want+"\n\n"+rest), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	} else if got != want {
-		t.Errorf("the table differs; go test ./server/settings -update-docs rewrites it\n%s", want)
+		t.Errorf("the table differs: run make generate\n%s", want)
 	}
 }
 

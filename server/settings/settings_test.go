@@ -16,7 +16,7 @@ import (
 	"github.com/postern-ai/postern/server/settings"
 )
 
-var update = flag.Bool("update", false, "rewrite the results in testdata")
+var rewrite = flag.Bool("rewrite", false, "write the results in testdata and the table in docs/selfhosting.md")
 
 // TestGolden loads every case of testdata. A case is a file with sections: "-- env --" has variables, "-- flags --" the
 // values of flags, "-- want --" the configuration or the problems, and any other section is a file. postern.yaml is the
@@ -35,7 +35,7 @@ func TestGolden(t *testing.T) {
 			before, want, _ := strings.Cut(string(text), "-- want --\n")
 			c, err := settings.Load(source(before))
 			got := show(&c, err)
-			if *update {
+			if *rewrite {
 				if err := os.WriteFile(name, []byte(before+"-- want --\n"+got), 0o644); err != nil {
 					t.Fatal(err)
 				}

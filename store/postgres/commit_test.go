@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/postern-ai/postern/core/abi"
-	"github.com/postern-ai/postern/internal/pgtest"
 	"github.com/postern-ai/postern/store"
 	"github.com/postern-ai/postern/store/postgres"
+	"github.com/postern-ai/postern/test/pgtest"
 )
 
 // wire is a proxy in front of the server that counts round trips, and loses a direction.

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/postern-ai/postern/core/abi"
-	"github.com/postern-ai/postern/internal/pgtest"
 	"github.com/postern-ai/postern/store"
 	"github.com/postern-ai/postern/store/postgres"
+	"github.com/postern-ai/postern/test/pgtest"
 )
 
 // blackHole makes the wire lose everything, or nothing any more.

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/postern-ai/postern/internal/pgtest"
+	"github.com/postern-ai/postern/test/pgtest"
 )
 
 // newDatabase returns the name and the URL of an empty database.

@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"github.com/postern-ai/postern/core/abi"
-	"github.com/postern-ai/postern/internal/pgtest"
 	"github.com/postern-ai/postern/store"
 	"github.com/postern-ai/postern/store/postgres"
+	"github.com/postern-ai/postern/test/pgtest"
 )
 
 func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }

@@ -11,9 +11,9 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/postern-ai/postern/core/abi"
-	"github.com/postern-ai/postern/internal/pgtest"
 	"github.com/postern-ai/postern/store"
 	"github.com/postern-ai/postern/store/postgres"
+	"github.com/postern-ai/postern/test/pgtest"
 )
 
 // connect opens a connection for the test itself.

@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"github.com/postern-ai/postern/core/abi"
-	"github.com/postern-ai/postern/internal/faultvfs"
 	"github.com/postern-ai/postern/store"
 	"github.com/postern-ai/postern/store/sqlite"
 	"github.com/postern-ai/postern/store/storetest"
+	"github.com/postern-ai/postern/test/faultvfs"
 )
 
 // giveUp is the time after which a test stops waiting for a recovery.

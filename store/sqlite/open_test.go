@@ -12,10 +12,10 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/postern-ai/postern/core/abi"
-	"github.com/postern-ai/postern/internal/faultvfs"
 	"github.com/postern-ai/postern/store"
 	"github.com/postern-ai/postern/store/sqlite"
 	"github.com/postern-ai/postern/store/storetest"
+	"github.com/postern-ai/postern/test/faultvfs"
 )
 
 var ctx = context.Background()

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/postern-ai/postern/internal/faultvfs"
 	"github.com/postern-ai/postern/store"
 	"github.com/postern-ai/postern/store/sqlite"
+	"github.com/postern-ai/postern/test/faultvfs"
 )
 
 // TestReadsAfterFaults lets all reads fail, for more attempts than there are connections. They keep no address space, and

@@ -83,7 +83,7 @@ func hourly(ctx context.Context, service *control.Service) error {
 
 // misconfigured ends the program; entry.mjs responds in its place.
 func misconfigured(problem string) {
-	control.LogFailure("", fault.Misconfigured.Code, problem)
+	control.LogFailure("", fault.Misconfigured.Code(), problem)
 	os.Exit(1)
 }
 

@@ -1,4 +1,14 @@
-import { type Bytes, NO_BYTES } from './abi.ts'
+import {
+  type Action,
+  type Bytes,
+  DRAIN_BYTES,
+  EVENT_BODY,
+  NO_BYTES,
+  OUTCOME_FAILED,
+  OUTCOME_OK,
+  OUTCOME_TOO_LARGE,
+} from './abi.ts'
+import type { Answer, Tasks } from './tasks.ts'
 
 const FIRST_CHUNK_BYTES = 16 << 10
 // A result that would waste more than this of its backing buffer is copied.
@@ -6,11 +16,50 @@ const SLACK_BYTES = 1 << 10
 // The server drains this much of an unread body. Beyond it the server closes the connection, and a client that is still
 // sending never sees the response.
 const SERVER_DRAINS_BYTES = 64 << 10
-const DRAIN_BYTES = 8 << 20
 
 interface ReadResult {
   done: boolean
   value?: Bytes
+}
+
+/** The body of the caller's request. */
+export class RequestBody {
+  private readonly request: Request
+  // Settled when the body has been read; undefined if no read is in progress.
+  private reading: Promise<void> | undefined
+
+  constructor(request: Request) {
+    this.request = request
+  }
+
+  read(action: Action, tasks: Tasks): void {
+    this.reading = tasks.start(action, (answer) => this.readAll(action.limit, answer))
+  }
+
+  private async readAll(limit: number, answer: Answer): Promise<void> {
+    const { request } = this
+    let body: Bytes | undefined
+    try {
+      const declared = readDeclared(request, limit)
+      body =
+        declared === undefined
+          ? await readBody(request.body, limit, lengthHint(request.headers))
+          : new Uint8Array(await declared)
+    } catch {
+      this.reading = undefined
+      return answer(EVENT_BODY, OUTCOME_FAILED)
+    }
+    this.reading = undefined
+    if (body === undefined) return answer(EVENT_BODY, OUTCOME_TOO_LARGE)
+    answer(EVENT_BODY, OUTCOME_OK, body)
+  }
+
+  /** The rest of the body, after the core canceled its read or never started one; undefined if no response must wait for it. */
+  unread(): Promise<void> | undefined {
+    if (this.reading !== undefined) return this.reading
+    const body = undrained(this.request)
+    return body && drain(body.getReader({ mode: 'byob' }))
+  }
 }
 
 /**
@@ -58,19 +107,17 @@ export async function readBody(
   }
 }
 
-/**
- * The unread request body, if the response must wait until it is drained. Measured: the body property makes a stream object,
- * so it comes last.
- */
-export function undrained(request: Request): ReadableStream<Uint8Array> | undefined {
+// The unread request body, if the response must wait until it is drained. Measured: the body property makes a stream object,
+// so it comes last.
+function undrained(request: Request): ReadableStream<Uint8Array> | undefined {
   const length = request.headers.get('content-length')
   if (length !== null && Number(length) <= SERVER_DRAINS_BYTES) return undefined
   if (request.bodyUsed || request.body === null || request.body.locked) return undefined
   return request.body
 }
 
-/** Drains an unread body, up to a limit. */
-export async function drain(reader: ReadableStreamReader): Promise<void> {
+// Drains an unread body, up to a limit.
+async function drain(reader: ReadableStreamReader): Promise<void> {
   try {
     for (let left = DRAIN_BYTES; left > 0; ) {
       const { done, value } = await reader.read(new Uint8Array(FIRST_CHUNK_BYTES))
@@ -88,20 +135,6 @@ type ReadableStreamReader = Pick<ReadableStreamBYOBReader, 'read' | 'cancel'>
 /** The declared content-length, or 0. */
 export function lengthHint(headers: Headers): number {
   return Number(headers.get('content-length') ?? 0) || 0
-}
-
-/** Concatenates pieces. A single piece is not copied. */
-export function joined(pieces: Bytes[]): Bytes {
-  if (pieces.length === 1) return pieces[0] as Bytes
-  let length = 0
-  for (const piece of pieces) length += piece.length
-  const whole = new Uint8Array(length)
-  let at = 0
-  for (const piece of pieces) {
-    whole.set(piece, at)
-    at += piece.length
-  }
-  return whole
 }
 
 function grown(buffer: Bytes, limit: number): Bytes {

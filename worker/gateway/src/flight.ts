@@ -1,4 +1,20 @@
-import { type Bytes, FLIGHT_FAILED, FLIGHT_MORE, NO_BYTES } from './abi.ts'
+import {
+  type Action,
+  type Bytes,
+  EVENT_FLIGHT,
+  EVENT_STORED,
+  FLIGHT_FAILED,
+  FLIGHT_MORE,
+  NO_BYTES,
+  OUTCOME_ABSENT,
+  OUTCOME_JOINED,
+  OUTCOME_OK,
+} from './abi.ts'
+import type { Buffers } from './buffers.ts'
+import type { MemoryCache } from './memory.ts'
+import type { CallerResponse } from './response.ts'
+import type { Answer, Tasks } from './tasks.ts'
+import type { Working } from './working.ts'
 
 // The platform can end a request's work without notice, for example 30 s after its client disconnected. Its flight would
 // then never land, so followers look whether the leader responds.
@@ -12,7 +28,7 @@ export interface Piece {
 }
 
 /**
- * A request that several exchanges of the isolate share; core/abi/flight.go defines it. It holds no I/O object of any
+ * A request that several exchanges of the isolate share; core/abi/wire.schema defines it. It holds no I/O object of any
  * request. One request resolves promises that another awaits. Each awaits only promises that it has made itself: the
  * platform drops the continuations of a promise whose request has ended, in whichever request they are.
  */
@@ -135,6 +151,8 @@ export class Flights {
 /** An exchange's part in a flight, as its leader or a follower. */
 export class Seat {
   private read = 0
+  // Published by a leader; 0: none.
+  private buffer = 0
   private timer: number | null = null
   private readonly flights: Flights
   private readonly name: string
@@ -160,12 +178,14 @@ export class Seat {
     return this.leads ? this.flight.followers : 0
   }
 
-  publish(head: Bytes, body: () => Bytes, limit: number): void {
+  publish({ buffer, limit }: Pick<Action, 'buffer' | 'limit'>, head: Bytes, body: () => Bytes): void {
+    this.buffer = buffer
     this.flight.publish(head, body, limit)
   }
 
-  changed(): void {
-    if (this.flight.followers > 0) this.flight.changed()
+  /** Called when a buffer has grown. */
+  grow(buffer: number): void {
+    if (buffer === this.buffer && this.flight.followers > 0) this.flight.changed()
   }
 
   async next(): Promise<Piece> {
@@ -183,5 +203,74 @@ export class Seat {
     }
     clearInterval(this.timer)
     this.flight.followers--
+  }
+}
+
+/** What joining and following need of the exchange. */
+export interface Follower {
+  readonly tasks: Tasks
+  readonly buffers: Buffers
+  readonly response: CallerResponse
+}
+
+/** Carries out an exchange's actions on flights. It takes part in one at a time. */
+export class FlightActions {
+  private readonly isolate: { readonly memory: MemoryCache; readonly flights: Flights }
+  private readonly exchange: Follower
+  private readonly working: Working
+  private seat: Seat | undefined
+
+  constructor(isolate: FlightActions['isolate'], exchange: Follower, working: Working) {
+    this.isolate = isolate
+    this.exchange = exchange
+    this.working = working
+  }
+
+  /** The followers of the exchange's flight. */
+  get waiting(): number {
+    return this.seat?.waiting ?? 0
+  }
+
+  /** Called when a buffer has grown. */
+  grow(buffer: number): void {
+    this.seat?.grow(buffer)
+  }
+
+  join(action: Action): void {
+    const { key, name } = action
+    const { memory, flights } = this.isolate
+    const found = key === '' ? undefined : memory.read(key)
+    if (found !== undefined) {
+      this.exchange.tasks.answer(action, EVENT_STORED, OUTCOME_OK, found)
+      return
+    }
+    this.working.outlive()
+    this.seat = new Seat(flights, name)
+    this.exchange.tasks.answer(action, EVENT_STORED, this.seat.leads ? OUTCOME_ABSENT : OUTCOME_JOINED)
+  }
+
+  follow(action: Action): void {
+    this.exchange.response.watch()
+    void this.exchange.tasks.start(action, (answer) => this.next(answer))
+  }
+
+  // A slow client slows its own exchange only.
+  private async next(answer: Answer): Promise<void> {
+    await this.exchange.response.stream?.drained
+    const { seat } = this
+    if (seat === undefined) return
+    const { code, data } = await seat.next()
+    if (code !== FLIGHT_MORE) this.land(code, data)
+    answer(EVENT_FLIGHT, code, data)
+  }
+
+  publish(action: Action): void {
+    this.seat?.publish(action, this.exchange.buffers.body(action.body), () => this.exchange.buffers.get(action.buffer))
+  }
+
+  /** Ends the exchange's part in its flight. */
+  land(code: number, data: Bytes): void {
+    this.seat?.leave(code, data)
+    this.seat = undefined
   }
 }

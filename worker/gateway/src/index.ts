@@ -1,23 +1,12 @@
 import module from '../../../build/core.wasm'
 import catalog from '../../../core/catalog/catalog.bin'
-import { CLASS_DIRECTORY, CLASS_KEY_METER, CLASS_LEDGER, NO_BYTES } from './abi.ts'
-import { Colo } from './colo.ts'
-import { Core } from './core.ts'
-import { serve } from './exchange.ts'
-import { Flights } from './flight.ts'
-import type { Isolate } from './isolate.ts'
-import { Memory } from './memory.ts'
-import { PosternObject } from './objects.ts'
-import { Pinned } from './pinned.ts'
+import { CLASS_DIRECTORY, CLASS_KEY_METER, CLASS_LEDGER } from './abi.ts'
+import { PosternObject } from './durable.ts'
+import { Engine } from './engine.ts'
+import { serve } from './host.ts'
+import { Isolate } from './isolate.ts'
 
-const isolate: Isolate = {
-  core: new Core(module, new Uint8Array(catalog)),
-  memory: new Memory(),
-  colo: new Colo(),
-  flights: new Flights(),
-  pinned: new Pinned(),
-  shared: NO_BYTES,
-}
+const isolate = new Isolate(new Engine(module, new Uint8Array(catalog)))
 
 export default {
   fetch: (request, env, ctx) => serve(isolate, request, env, ctx),

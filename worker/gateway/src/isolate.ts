@@ -1,17 +1,57 @@
-import type { Bytes } from './abi.ts'
-import type { Colo } from './colo.ts'
-import type { Core } from './core.ts'
-import type { Flights } from './flight.ts'
-import type { Memory } from './memory.ts'
-import type { Pinned } from './pinned.ts'
+import { type Bytes, type Configured, type Event, NO_BYTES, type StepOutput } from './abi.ts'
+import { clock } from './clock.ts'
+import { Colo } from './colo.ts'
+import type { Engine } from './engine.ts'
+import { Flights } from './flight.ts'
+import { MemoryCache } from './memory.ts'
+import { Pinned } from './pinned.ts'
 
-/** State that an isolate keeps between requests. It can be lost at any time. */
-export interface Isolate {
-  core: Core
-  memory: Memory
-  colo: Colo
-  flights: Flights
-  pinned: Pinned
-  /** The core's shared blob, from the latest step of any exchange. */
-  shared: Bytes
+/** The input of a step that belongs to its exchange. */
+export interface Input {
+  state: Bytes
+  attached: Bytes
+  /** The key of the pinned entry; empty: none. */
+  pinned: string
+  /** The followers of the exchange's flight. */
+  waiting: number
+  event: Event
+}
+
+/** What an isolate keeps between requests. It can be lost at any time. */
+export class Isolate {
+  engine: Engine
+  readonly colo: Colo
+  readonly memory = new MemoryCache()
+  readonly flights = new Flights()
+  private readonly pinned = new Pinned()
+  // The core's shared blob, from the latest step of any exchange.
+  private shared: Bytes = NO_BYTES
+
+  constructor(engine: Engine, colo = new Colo()) {
+    this.engine = engine
+    this.colo = colo
+  }
+
+  /** Keeps nothing until the configured core sets the bounds. */
+  bound(configured: Configured): void {
+    this.memory.bound(configured)
+    this.pinned.bound(configured.pinnedEntries)
+  }
+
+  /** Runs one step of an exchange on what the isolate keeps. */
+  step({ state, attached, pinned, waiting, event }: Input): StepOutput {
+    const entry = pinned === '' ? NO_BYTES : this.pinned.read(pinned)
+    const out = this.engine.step(clock.now(), this.shared, state, attached, entry, event, waiting)
+    if (out.sharedChanged) this.shared = out.shared.slice()
+    if (out.pinnedChanged) this.pinned.write(pinned, out.pinned, out.pinnedKeepMs)
+    return out
+  }
+
+  /** Forgets everything, as a new isolate does. */
+  clear(): void {
+    this.memory.clear()
+    this.flights.clear()
+    this.pinned.clear()
+    this.shared = NO_BYTES
+  }
 }

@@ -1,4 +1,6 @@
-import type { Bytes, Configured } from './abi.ts'
+import { type Bytes, type Configured, REQUEST_ID_HEADER } from './abi.ts'
+import { joined } from './buffers.ts'
+import { httpResponse } from './response.ts'
 
 /** The error response, prepared by the core, for a failed step. */
 export type LastResort = Pick<Configured, 'lastResortStatus' | 'lastResortHeaders' | 'lastResortBody'>
@@ -16,4 +18,17 @@ export const UNCONFIGURED: LastResort = {
     encoder.encode('{"error":"Internal error","code":"internal_error","requestId":"') as Bytes,
     encoder.encode('"}') as Bytes,
   ],
+}
+
+/** The last-resort response to one request. */
+export function lastResort(
+  { lastResortStatus, lastResortHeaders, lastResortBody }: LastResort,
+  method: string,
+  id: string,
+): Response {
+  const [before, after] = lastResortBody
+  const body = joined([before, encoder.encode(id) as Bytes, after])
+  const response = httpResponse(method, lastResortStatus, lastResortHeaders, body)
+  response.headers.set(REQUEST_ID_HEADER, id)
+  return response
 }

@@ -1,3 +1,5 @@
+import { type Action, LOG_INFO } from './abi.ts'
+
 /** The source of a log line: an exchange, with the configuration error if there is one, or an object. */
 type Subject = { requestId: string; message?: string } | { object: string }
 
@@ -8,4 +10,13 @@ type Subject = { requestId: string; message?: string } | { object: string }
 export function logFailure(code: string, subject: Subject, error?: unknown): void {
   const cause = error instanceof Error ? error.name : undefined
   console.error(JSON.stringify({ level: 'error', ...subject, code, cause }))
+}
+
+const decoder = new TextDecoder()
+
+/** Carries out an ActionLog. */
+export function log({ code, data }: Action): void {
+  const line = decoder.decode(data)
+  if (code === LOG_INFO) console.log(line)
+  else console.error(line)
 }

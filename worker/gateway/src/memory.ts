@@ -21,7 +21,7 @@ interface Entry {
  * The order of use is a linked list rather than the Map's own order. V8 keeps deleted keys in a Map's hash chains until it
  * rehashes, so deleting and setting a hot key at every read makes each of its lookups longer.
  */
-export class Memory {
+export class MemoryCache {
   private readonly entries = new Map<string, Entry>()
   // A ring: the anchor's newer neighbor is the least recently used entry, its older one the most recently used.
   private readonly anchor = anchor()

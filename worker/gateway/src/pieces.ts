@@ -1,5 +1,5 @@
 import type { Bytes } from './abi.ts'
-import { joined } from './body.ts'
+import { joined } from './buffers.ts'
 import { clock } from './clock.ts'
 
 // Chunks that arrive within this time of each other are a burst. Each waits for what has arrived too; from BURST_CHUNKS on it

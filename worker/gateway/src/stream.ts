@@ -1,4 +1,4 @@
-import { type Bytes, NO_BYTES } from './abi.ts'
+import type { Bytes } from './abi.ts'
 
 /** The body of a streamed response. */
 export class CallerStream {
@@ -54,30 +54,5 @@ export class CallerStream {
     void this.writer.abort().catch(() => undefined)
     this.onLeft()
     this.onOver()
-  }
-}
-
-const FIRST_BYTES = 4 << 10
-
-/** A growing buffer that doubles when it is full. */
-export class GrowingBuffer {
-  private bytes: Bytes = NO_BYTES
-  private length = 0
-
-  constructor(content: Bytes) {
-    this.append(content)
-  }
-
-  /** Appends a chunk. The result is the whole content, valid until the next call. */
-  append(piece: Bytes): Bytes {
-    const length = this.length + piece.length
-    if (length > this.bytes.length) {
-      const grown = new Uint8Array(Math.max(FIRST_BYTES, length, this.bytes.length * 2))
-      grown.set(this.bytes.subarray(0, this.length))
-      this.bytes = grown
-    }
-    this.bytes.set(piece, this.length)
-    this.length = length
-    return this.bytes.subarray(0, length)
   }
 }

@@ -1,6 +1,5 @@
-import { type Bytes, UNSEAL_NONCE_BYTES, UNSEAL_TAG_BYTES } from './abi.ts'
+import { type Bytes, UNSEAL_KEY_BYTES, UNSEAL_NONCE_BYTES, UNSEAL_TAG_BYTES } from './abi.ts'
 
-const KEY_BYTES = 32
 // A deployment has one current key and possibly a few previous ones.
 const KEYS_KEPT = 8
 
@@ -31,7 +30,7 @@ export async function unseal(key: string, additional: string, sealed: Bytes): Pr
 async function importKey(text: string): Promise<CryptoKey> {
   const raw = Uint8Array.from(atob(text), (character) => character.charCodeAt(0))
   // WebCrypto would also accept 16 and 24 bytes, for AES-128 and AES-192.
-  if (raw.length !== KEY_BYTES) throw new Error('an AES-256 key must have 32 bytes')
+  if (raw.length !== UNSEAL_KEY_BYTES) throw new Error('an AES-256 key must have 32 bytes')
   const key = await crypto.subtle.importKey('raw', raw, 'AES-GCM', false, ['decrypt'])
   for (const oldest of keys.keys()) {
     if (keys.size < KEYS_KEPT) break

@@ -1,5 +1,6 @@
 // Checks src/abi.ts against vectors written by the Go side: testdata/abi/vectors.json is an array of
-// {name, type, hex, value}, where value is the Go struct as JSON, with byte strings in hexadecimal.
+// {name, type, hex, value}, where value is the Go struct as JSON, with byte strings in hexadecimal. constants.json has the
+// Go constants.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
@@ -19,16 +20,15 @@ const encoders = {
   StepInput(w, v) {
     const { Kind, ID, Code, Headers, Data } = v.Event
     const event = { kind: Kind, id: ID, code: Code, headers: flat(Headers), data: bytes(Data) }
-    abi.writeStepInput(
-      w,
-      v.NowMs,
-      bytes(v.Shared),
-      bytes(v.State),
-      bytes(v.Attached),
-      bytes(v.Pinned),
-      v.Waiting,
+    abi.writeStepInput(w, {
+      nowMs: v.NowMs,
+      shared: bytes(v.Shared),
+      state: bytes(v.State),
+      attached: bytes(v.Attached),
+      pinned: bytes(v.Pinned),
+      waiting: v.Waiting,
       event,
-    )
+    })
     return [w.written(), event.data]
   },
   ObjectInput(w, v) {
@@ -44,23 +44,23 @@ const encoders = {
     return [w.written()]
   },
   Posted(w, v) {
-    abi.writePosted(w, v.ID, v.Status)
+    abi.writePosted(w, { id: v.ID, status: v.Status })
     return [w.written()]
   },
   Config(w, v) {
-    abi.writeConfig(w, bytes(v.Catalog), flat(v.Env))
+    abi.writeConfig(w, { catalog: bytes(v.Catalog), env: flat(v.Env) })
     return [w.written()]
   },
 }
 
 const decoders = {
   StepOutput(r) {
-    const { shared, pinned, pinnedKeepMs, state, actions } = abi.readStepOutput(r)
+    const { sharedChanged, shared, pinnedChanged, pinned, pinnedKeepMs, state, actions } = abi.readStepOutput(r)
     return {
-      SharedChanged: shared !== undefined,
-      Shared: hex(shared ?? []),
-      PinnedChanged: pinned !== undefined,
-      Pinned: hex(pinned ?? []),
+      SharedChanged: sharedChanged,
+      Shared: hex(shared),
+      PinnedChanged: pinnedChanged,
+      Pinned: hex(pinned),
       PinnedKeepMs: pinnedKeepMs,
       State: hex(state),
       Actions: actions.map(action),
@@ -112,7 +112,7 @@ function action(a) {
     Key: a.key,
     Where: a.where,
     KeepMs: a.keepMs,
-    TTL: a.ttlSeconds,
+    TTL: a.ttl,
     Class: a.class,
     Name: a.name,
     Region: a.region,
@@ -169,6 +169,29 @@ for (const { name, type, hex: wire, value } of vectors) {
     })
   }
 }
+
+const constants = JSON.parse(readFileSync(new URL('../../../testdata/abi/constants.json', import.meta.url), 'utf8'))
+
+/** OutcomeTooLarge is OUTCOME_TOO_LARGE. Version is that of the wire among many things here. */
+function capitals(name) {
+  if (name === 'Version') return 'ABI_VERSION'
+  return name.replace(/([a-z])([A-Z])|([A-Z])([A-Z][a-z])/g, '$1$3_$2$4').toUpperCase()
+}
+
+test('constants are those of the Go side', () => {
+  const here = Object.fromEntries(
+    Object.entries(abi).filter(([name, value]) => /^[A-Z_]+$/.test(name) && typeof value !== 'object'),
+  )
+  // The names of the calls are a type here.
+  const there = Object.entries(constants).filter(([name]) => !/^Call[A-Z]/.test(name) || name === 'CallFailed')
+  assert.deepEqual(here, Object.fromEntries(there.map(([name, value]) => [capitals(name), value])))
+})
+
+test('a class above 255 is malformed', () => {
+  const call = bytes('0000000106008102000000')
+  assert.throws(() => abi.readStepOutput(new abi.Reader().open(call, 0, call.length)), abi.MalformedError)
+  assert.throws(() => abi.readDelivery(bytes('8102000000')), abi.MalformedError)
+})
 
 test('numbers up to 2^53 - 1 round-trip', () => {
   for (const number of [0, 1, 127, 128, 16383, 16384, 2 ** 31, 2 ** 32 + 5, 2 ** 49, Number.MAX_SAFE_INTEGER]) {

@@ -17,28 +17,26 @@ import { DurableObject } from 'cloudflare:workers'
 import module from '../../../build/core-panic.wasm'
 import catalogBuffer from '../../../core/catalog/catalog.bin'
 import {
+  ACTION_WAIT,
   type Bytes,
   CLASS_DIRECTORY,
   CLASS_KEY_METER,
   CLASS_LEDGER,
-  NO_BYTES,
   REDELIVER_MS,
   type StepOutput,
 } from '../src/abi.ts'
 import { clock } from '../src/clock.ts'
 import { Colo } from '../src/colo.ts'
-import { Core } from '../src/core.ts'
-import { serve } from '../src/exchange.ts'
-import { Flights } from '../src/flight.ts'
-import type { Isolate } from '../src/isolate.ts'
-import { Memory } from '../src/memory.ts'
-import { answer, deliver, nameOf } from '../src/objects.ts'
-import { Pinned } from '../src/pinned.ts'
+import { answer, deliver, nameOf } from '../src/durable.ts'
+import { Engine } from '../src/engine.ts'
+import { serve } from '../src/host.ts'
+import { Isolate } from '../src/isolate.ts'
+import { StoredObject } from '../src/object.ts'
 import { sendPost } from '../src/post.ts'
-import { Shell } from '../src/shell.ts'
 import { countCall, countedStorage, freezeKV, testEnv } from './platform.ts'
 import {
   alarmOf,
+  clockIsSet,
   type Faults,
   nextDueAlarm,
   type ObjectClass,
@@ -51,10 +49,19 @@ import {
 
 const catalog = new Uint8Array(catalogBuffer)
 
-class TestCore extends Core {
-  override step(...input: Parameters<Core['step']>): StepOutput {
+// The interval in which core/lease reports, and its replacement while the clock is virtual: settle waits for it in real time.
+const LEASE_REPORT_MS = 500
+const TEST_REPORT_MS = 20
+
+class TestEngine extends Engine {
+  override step(...input: Parameters<Engine['step']>): StepOutput {
     world.stats.steps++
-    return super.step(...input)
+    const out = super.step(...input)
+    for (const action of out.actions) {
+      if (action.kind === ACTION_WAIT && action.keepMs === LEASE_REPORT_MS && clockIsSet())
+        action.keepMs = TEST_REPORT_MS
+    }
+    return out
   }
 
   trapNext(env: Env): void {
@@ -84,15 +91,8 @@ class TestColo extends Colo {
   }
 }
 
-let core = new TestCore(module, catalog)
-const isolate: Isolate = {
-  core,
-  memory: new Memory(),
-  colo: new TestColo(),
-  flights: new Flights(),
-  pinned: new Pinned(),
-  shared: NO_BYTES,
-}
+let engine = new TestEngine(module, catalog)
+const isolate = new Isolate(engine, new TestColo())
 
 const PREFIX = '/__test/'
 
@@ -127,9 +127,9 @@ const commands: Record<string, (env: Env, input: Input) => Result | Promise<Resu
   'POST clock': advance,
   'POST settle': () => waitUntilIdle().then(() => undefined),
   'POST fault': fault,
-  'GET stats': () => ({ ...world.stats, followers: isolate.flights.followers, memoryBytes: core.memoryBytes }),
+  'GET stats': () => ({ ...world.stats, followers: isolate.flights.followers, memoryBytes: engine.memoryBytes }),
   'POST stats': () => world.resetStats() as undefined,
-  'POST trap': (env) => core.trapNext(testEnv(env)) as undefined,
+  'POST trap': (env) => engine.trapNext(testEnv(env)) as undefined,
   'POST evict': evict,
   'POST corrupt': corrupt,
   'POST log': takeLog,
@@ -142,18 +142,15 @@ function reset(env: Env, input: Input): object | undefined {
   world.alarms.clear()
   takeLog()
   if (input.nowMs !== undefined) setClock(input.nowMs)
-  core = new TestCore(module, catalog)
-  isolate.core = core
+  engine = new TestEngine(module, catalog)
+  isolate.engine = engine
   evict()
-  const { error } = core.start(testEnv(env))
+  const { error } = engine.start(testEnv(env))
   return { error }
 }
 
 function evict(): undefined {
-  isolate.memory.clear()
-  isolate.flights.clear()
-  isolate.pinned.clear()
-  isolate.shared = NO_BYTES
+  isolate.clear()
 }
 
 function corrupt(): undefined {
@@ -199,7 +196,7 @@ async function ring(env: Env, key: string): Promise<void> {
 }
 
 class TestObject extends DurableObject<Env> {
-  private readonly shell: Shell
+  private readonly object: StoredObject
   private readonly className: ObjectClass
 
   constructor(ctx: DurableObjectState, env: Env, objectClass: number, className: ObjectClass) {
@@ -207,7 +204,7 @@ class TestObject extends DurableObject<Env> {
     const name = nameOf(ctx)
     const faultyEnv = testEnv(env)
     this.className = className
-    this.shell = new Shell(isolate, faultyEnv, objectClass, name, {
+    this.object = new StoredObject(isolate, faultyEnv, objectClass, name, {
       storage: countedStorage(ctx.storage),
       alarm: alarmOf(`${className}/${name}`),
       deliver: async (delivery) => {
@@ -220,18 +217,18 @@ class TestObject extends DurableObject<Env> {
   }
 
   call(command: Bytes): Bytes {
-    return this.shell.call(command)
+    return this.object.call(command)
   }
 
   ring(): Promise<void> {
-    return this.shell.ring()
+    return this.object.ring()
   }
 
   // The control plane calls objects by fetch, without the faulty bindings, so faults are injected here.
   override fetch(request: Request): Promise<Response> {
     return answer(nameOf(this.ctx), request, (command) => {
       countCall(this.className)
-      const reply = this.shell.call(command)
+      const reply = this.object.call(command)
       if (world.faults.objects[this.className] === 'lost') throw new Error('the reply was lost')
       return reply
     })

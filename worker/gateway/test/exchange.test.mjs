@@ -25,11 +25,8 @@ import {
   WHERE_KV,
   WHERE_MEMORY,
 } from '../src/abi.ts'
-import { Colo } from '../src/colo.ts'
-import { serve } from '../src/exchange.ts'
-import { Flights } from '../src/flight.ts'
-import { Memory } from '../src/memory.ts'
-import { Pinned } from '../src/pinned.ts'
+import { serve } from '../src/host.ts'
+import { Isolate } from '../src/isolate.ts'
 import { unseal } from '../src/unseal.ts'
 
 // Missing in Node 22.
@@ -65,22 +62,17 @@ const action = (kind, fields) => Object.assign(new Action(), { kind }, fields)
 
 // Serves a request with a stub core, step(event) -> actions. Returns the response when the exchange is over.
 async function exchange(step, request, env = {}) {
-  const core = {
+  const engine = {
     start: () => CONFIGURED,
     step: (_nowMs, _shared, _state, _attached, _pinned, event) => ({
-      shared: undefined,
+      sharedChanged: false,
       state: NO_BYTES,
       actions: step(event),
     }),
   }
   const waiting = []
   const ctx = { waitUntil: (promise) => waiting.push(promise) }
-  const response = await serve(
-    { core, memory: new Memory(), colo: new Colo(), flights: new Flights(), pinned: new Pinned(), shared: NO_BYTES },
-    request,
-    env,
-    ctx,
-  )
+  const response = await serve(new Isolate(engine), request, env, ctx)
   await Promise.all(waiting)
   return response
 }
@@ -252,23 +244,18 @@ for (const [name, errors, calls, log] of [
     }
     const KEY_METER = { idFromName: (name) => name, get: () => ({ call }) }
     const kinds = []
-    const core = {
+    const engine = {
       start: () => CONFIGURED,
       step: (_nowMs, _shared, _state, _attached, _pinned, { kind }) => {
         kinds.push(kind)
         const unawaited = action(ACTION_CALL, { id: 0, class: CLASS_KEY_METER, name: '00', data: NO_BYTES })
-        return { shared: undefined, state: NO_BYTES, actions: [unawaited, respond(200)] }
+        return { sharedChanged: false, state: NO_BYTES, actions: [unawaited, respond(200)] }
       },
     }
     const waiting = []
     const ctx = { waitUntil: (promise) => waiting.push(promise) }
     const request = new Request('http://gateway.example/')
-    const response = await serve(
-      { core, memory: new Memory(), colo: new Colo(), flights: new Flights(), pinned: new Pinned(), shared: NO_BYTES },
-      request,
-      { KEY_METER },
-      ctx,
-    )
+    const response = await serve(new Isolate(engine), request, { KEY_METER }, ctx)
     assert.deepEqual([response.status, called, waiting.length], [200, 0, 1])
     unblock()
     await Promise.all(waiting)
@@ -335,14 +322,9 @@ test('failures are logged as codes, without error texts', async () => {
 })
 
 test('a configuration error is logged', async () => {
-  const core = { start: () => ({ ...CONFIGURED, error: 'catalog must be valid JSON' }) }
+  const engine = { start: () => ({ ...CONFIGURED, error: 'catalog must be valid JSON' }) }
   const request = new Request('http://gateway.example/')
-  const response = await serve(
-    { core, memory: new Memory(), colo: new Colo(), flights: new Flights(), pinned: new Pinned(), shared: NO_BYTES },
-    request,
-    {},
-    {},
-  )
+  const response = await serve(new Isolate(engine), request, {}, {})
   assert.equal(response.status, 500)
   assert.match(logged, /"code":"misconfigured"/)
   assert.match(logged, /catalog must be valid JSON/)

@@ -9,10 +9,8 @@ const worker = `
 import { Action, ACTION_APPEND, ACTION_CLOSE, ACTION_FOLLOW, ACTION_JOIN, ACTION_LAND, ACTION_OPEN, ACTION_PUBLISH, ACTION_RESPOND, ACTION_SEND,
   ACTION_WAIT, EVENT_FLIGHT, EVENT_REQUEST, EVENT_STORED, EVENT_TIMER, FLIGHT_MORE, NO_BYTES, OUTCOME_JOINED } from '../src/abi.ts'
 import { Colo } from '../src/colo.ts'
-import { serve } from '../src/exchange.ts'
-import { Flights } from '../src/flight.ts'
-import { Memory } from '../src/memory.ts'
-import { Pinned } from '../src/pinned.ts'
+import { serve } from '../src/host.ts'
+import { Isolate } from '../src/isolate.ts'
 
 const encoder = new TextEncoder()
 const action = (kind, fields) => Object.assign(new Action(), { kind }, fields)
@@ -51,7 +49,7 @@ function step(_now, _shared, state, _attached, _pinned, event, waiting) {
     add(ACTION_SEND, { body: [data(event.code + ' '), { buffer: 0, data: event.data }] })
     add(ACTION_CLOSE, {})
   }
-  return { shared: undefined, pinned: undefined, state: encoder.encode(JSON.stringify(s)), actions }
+  return { sharedChanged: false, pinnedChanged: false, state: encoder.encode(JSON.stringify(s)), actions }
 }
 
 const configured = {
@@ -59,9 +57,7 @@ const configured = {
   kvCacheSeconds: 60, lastResortStatus: 500, lastResortHeaders: [], lastResortBody: [NO_BYTES, NO_BYTES],
 }
 const colo = new Colo()
-const isolate = {
-  core: { start: () => configured, step }, memory: new Memory(), colo, flights: new Flights(), pinned: new Pinned(), shared: NO_BYTES,
-}
+const isolate = new Isolate({ start: () => configured, step }, colo)
 export default {
   async fetch(request, env, ctx) {
     const { pathname, searchParams } = new URL(request.url)

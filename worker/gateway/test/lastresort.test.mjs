@@ -4,11 +4,8 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { unavailable } from '../../control/unavailable.mjs'
-import { Colo } from '../src/colo.ts'
-import { serve } from '../src/exchange.ts'
-import { Flights } from '../src/flight.ts'
-import { Memory } from '../src/memory.ts'
-import { Pinned } from '../src/pinned.ts'
+import { serve } from '../src/host.ts'
+import { Isolate } from '../src/isolate.ts'
 
 const rows = JSON.parse(readFileSync(new URL('../../../testdata/abi/lastresort.json', import.meta.url), 'utf8'))
 const id = `req_${'0123456789abcdef'.repeat(2)}`
@@ -30,19 +27,12 @@ test('gateway: the core cannot be configured', async () => {
   console.error = (line) => {
     logged += line
   }
-  const core = {
+  const engine = {
     start: () => {
       throw new Error('secret')
     },
   }
-  const isolate = {
-    core,
-    memory: new Memory(),
-    colo: new Colo(),
-    flights: new Flights(),
-    pinned: new Pinned(),
-    shared: new Uint8Array(),
-  }
+  const isolate = new Isolate(engine)
   const response = await serve(isolate, new Request('http://gateway.example/'), {}, {})
   const requestId = response.headers.get('x-request-id')
   assert.match(requestId, /^req_[0-9a-f]{32}$/)

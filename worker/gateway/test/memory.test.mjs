@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
 import { clock } from '../src/clock.ts'
-import { Memory } from '../src/memory.ts'
+import { MemoryCache } from '../src/memory.ts'
 
 const KEEP_MS = 1000
 const BOUNDS = { memoryBytes: 3000, memoryEntryBytes: 1000, memoryOverheadBytes: 100 }
 const bytes = (length) => new Uint8Array(length)
 const bounded = (bounds) => {
-  const memory = new Memory()
+  const memory = new MemoryCache()
   memory.bound({ ...BOUNDS, ...bounds })
   return memory
 }
@@ -80,7 +80,7 @@ test('an empty value removes the entry', () => {
 })
 
 test('without bounds no entry is stored', () => {
-  const memory = new Memory()
+  const memory = new MemoryCache()
   memory.write('a', bytes(3), KEEP_MS)
   assert.equal(memory.read('a'), undefined)
 })

@@ -1,6 +1,6 @@
 // The platform's bindings, wrapped to inject the faults and update the counts of world.ts.
 import type { Bytes } from '../src/abi.ts'
-import type { Platform } from '../src/shell.ts'
+import type { Platform } from '../src/object.ts'
 import { type ObjectClass, world } from './world.ts'
 
 /** The deployment's variables, overridden by those of the last reset, and its bindings with faults. */

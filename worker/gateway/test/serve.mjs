@@ -1,9 +1,10 @@
 // Runs the test bundle in Miniflare, with the control Worker if it has been built.
 //
-//   node worker/gateway/test/serve.mjs [--port N] [--env-file FILE.json] [NAME=VALUE ...]
+//   node worker/gateway/test/serve.mjs [--bundle] [--port N] [--env-file FILE.json] [--persist FOLDER] [NAME=VALUE ...]
 //
-// The pairs are the deployment's variables and secrets. Prints `ready http://127.0.0.1:PORT` and runs until
-// standard input ends. Needs build/core-panic.wasm. Bundles the Worker if a source is newer than the bundle.
+// The pairs are the deployment's variables and secrets. The folder keeps KV and the objects; by default, they end with it. Prints `ready http://127.0.0.1:PORT` and runs until
+// standard input ends. Needs build/core-panic.wasm. Bundles the Worker if a source is newer than the bundle; with --bundle,
+// it does only that. Run this before several servers start at once.
 import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -18,7 +19,12 @@ const classes = { KEY_METER: 'KeyMeter', LEDGER: 'Ledger', DIRECTORY: 'Directory
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { port: { type: 'string', default: '0' }, 'env-file': { type: 'string' } },
+  options: {
+    bundle: { type: 'boolean' },
+    port: { type: 'string', default: '0' },
+    'env-file': { type: 'string' },
+    persist: { type: 'string' },
+  },
 })
 const env = { ...fileEnv(values['env-file']), ...Object.fromEntries(positionals.map(pair)) }
 
@@ -108,12 +114,14 @@ function control() {
 }
 
 bundleIfStale()
+if (values.bundle) process.exit(0)
 const withControl = existsSync(join(root, 'build/control/app.wasm'))
 const miniflare = new Miniflare(
   convertV4MiniflareOptions({
     port: Number(values.port),
     log: new Log(LogLevel.WARN),
     cf: false,
+    resourcePersistencePath: values.persist,
     workers: withControl ? [gateway(true), control()] : [gateway(false)],
   }),
 )

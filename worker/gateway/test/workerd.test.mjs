@@ -9,9 +9,8 @@ const SIZE = 1 << 20
 // The stub core; the path selects its actions.
 const worker = `
 import { ACTION_CANCEL, ACTION_READ_BODY, ACTION_RESPOND, Action, EVENT_BODY, EVENT_REQUEST, NO_BYTES } from '../src/abi.ts'
-import { serve } from '../src/exchange.ts'
-import { Memory } from '../src/memory.ts'
-import { Pinned } from '../src/pinned.ts'
+import { serve } from '../src/host.ts'
+import { Isolate } from '../src/isolate.ts'
 
 let rejections = 0
 addEventListener('unhandledrejection', () => { rejections++ })
@@ -40,14 +39,14 @@ function step(_now, _shared, _state, _attached, _pinned, event) {
     outcomes.push(event.code)
     return [respond(200, String(event.data.length))]
   }
-  return { shared: undefined, state: NO_BYTES, actions: actions() }
+  return { sharedChanged: false, state: NO_BYTES, actions: actions() }
 }
 
 const configured = {
   error: '', requestHeaders: ['content-encoding', 'x-repeated', 'x-latin1'], responseHeaders: [], memoryBytes: 0, memoryEntryBytes: 0, memoryOverheadBytes: 0,
   kvCacheSeconds: 60, lastResortStatus: 500, lastResortHeaders: [], lastResortBody: [NO_BYTES, NO_BYTES],
 }
-const isolate = { core: { start: () => configured, step }, memory: new Memory(), pinned: new Pinned(), shared: NO_BYTES }
+const isolate = new Isolate({ start: () => configured, step })
 export default { fetch: (request, env, ctx) => serve(isolate, request, env, ctx) }
 `
 

@@ -61,6 +61,11 @@ export function setClock(ms: number): void {
   frozenAtMs = ms
 }
 
+/** Reports whether the time is virtual. */
+export function clockIsSet(): boolean {
+  return frozenAtMs !== undefined
+}
+
 /** An object's alarm in world.alarms. entry.ts fires it when a test advances the clock. */
 export function alarmOf(key: string) {
   return {

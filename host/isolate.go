@@ -1,0 +1,95 @@
+package host
+
+import (
+	"sync"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/store"
+)
+
+// swapTries is the number of optimistic attempts before a step takes the lock.
+const swapTries = 4
+
+// isolate is what a host keeps between requests, as an isolate of the Worker does. It can be lost at any time. The core's
+// shared blob and the pinned entries are read and written in steps. A step replaces them by compare-and-swap: if another step
+// has changed what it read, the step, which is pure, runs again on the new content.
+type isolate struct {
+	memory  *memoryCache
+	flights *flights
+
+	mu      sync.Mutex // guards everything below
+	shared  []byte     // the core's shared blob
+	version uint64     // counts the changes of the blob
+	pinned  pinned
+}
+
+// newIsolate returns an isolate that keeps as much as the configured core allows, and at most limit pinned entries.
+func newIsolate(clock store.Clock, bounds *abi.Configured, limit uint64) *isolate {
+	return &isolate{
+		memory: newMemoryCache(clock, bounds), flights: &flights{named: map[string]*flight{}},
+		pinned: pinned{clock: clock, limit: limit, entries: map[string]pinnedEntry{}},
+	}
+}
+
+// step runs one step of the core on the blob and on the pinned entry of a key. An empty key is none.
+func (i *isolate) step(in *abi.StepInput, key string, run func(*abi.StepInput) (abi.StepOutput, error)) (abi.StepOutput, error) {
+	for range swapTries {
+		i.mu.Lock()
+		seen, entry := i.read(in, key)
+		i.mu.Unlock()
+		out, err := run(in)
+		if err != nil || !out.SharedChanged && !out.PinnedChanged {
+			return out, err
+		}
+		i.mu.Lock()
+		same := (!out.SharedChanged || i.version == seen) && (!out.PinnedChanged || i.pinned.entries[key].version == entry)
+		if same {
+			i.write(&out, key)
+		}
+		i.mu.Unlock()
+		if same {
+			return out, nil
+		}
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.read(in, key)
+	out, err := run(in)
+	if err == nil {
+		i.write(&out, key)
+	}
+	return out, err
+}
+
+// read sets a step's input, and returns the versions of the blob and the entry. The caller holds mu.
+func (i *isolate) read(in *abi.StepInput, key string) (version, entry uint64) {
+	e := i.pinned.entries[key]
+	in.Shared, in.Pinned = i.shared, e.value
+	return i.version, e.version
+}
+
+// write takes over a step's changes. The caller holds mu.
+func (i *isolate) write(out *abi.StepOutput, key string) {
+	if out.SharedChanged {
+		i.shared, i.version = out.Shared, i.version+1
+	}
+	if out.PinnedChanged && key != "" {
+		i.pinned.write(key, out.Pinned, out.PinnedKeepMs)
+	}
+}
+
+func (i *isolate) content() []byte {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.shared
+}
+
+// clear forgets everything, as a new isolate does.
+func (i *isolate) clear() {
+	i.memory.clear()
+	i.flights.clear()
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.shared, i.version = nil, i.version+1
+	clear(i.pinned.entries)
+}

@@ -1,0 +1,53 @@
+package host
+
+import (
+	"net/http/httptest"
+	"sync"
+	"testing"
+
+	"github.com/postern-ai/postern/core/abi"
+)
+
+// TestIsolateKeepsConcurrentUpdates: each exchange adds one byte to the blob, and all of them read it before any changes
+// it. No update is lost.
+func TestIsolateKeepsConcurrentUpdates(t *testing.T) {
+	const exchanges = 50
+	var barrier sync.WaitGroup
+	barrier.Add(exchanges)
+	var reached sync.Map // exchanges that have reached the barrier, by seed
+	engine := &stub{step: func(in *abi.StepInput) abi.StepOutput {
+		if _, again := reached.LoadOrStore(string(in.Event.Data), true); !again {
+			barrier.Done()
+			barrier.Wait()
+		}
+		return abi.StepOutput{
+			SharedChanged: true, Shared: append([]byte{1}, in.Shared...),
+			Actions: []abi.Action{{Kind: abi.ActionRespond, Code: 200}},
+		}
+	}}
+	h := newStubHost(t, engine, nil)
+	var all sync.WaitGroup
+	for range exchanges {
+		all.Go(func() { h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil)) })
+	}
+	all.Wait()
+	h.Wait()
+	if got := len(h.isolate.shared); got != exchanges {
+		t.Errorf("the blob has %d bytes, want %d", got, exchanges)
+	}
+	if got := h.Stats.Steps.Load(); got != exchanges {
+		t.Errorf("%d steps counted, want %d", got, exchanges)
+	}
+}
+
+// TestIsolateIgnoresFailedStep: a step that failed does not change the blob.
+func TestIsolateIgnoresFailedStep(t *testing.T) {
+	i := newIsolate(nil, &stubConfigured, 0)
+	i.shared = []byte("before")
+	failing := func(*abi.StepInput) (abi.StepOutput, error) {
+		return abi.StepOutput{SharedChanged: true, Shared: []byte("after")}, errMemory
+	}
+	if _, err := i.step(&abi.StepInput{}, "", failing); err == nil || string(i.shared) != "before" {
+		t.Errorf("blob %q, error %v", i.shared, err)
+	}
+}

@@ -1,0 +1,43 @@
+package host
+
+import "github.com/postern-ai/postern/store"
+
+// pinned is the pinned memory: entries that steps read and replace, outside the cache. isolate.mu guards it.
+type pinned struct {
+	clock   store.Clock
+	limit   uint64 // of entries; 0: no pinned memory
+	entries map[string]pinnedEntry
+	changes uint64 // counts the changes of all entries
+}
+
+// pinnedEntry is an entry of the pinned memory; see abi.ActionPin.
+type pinnedEntry struct {
+	value     []byte
+	version   uint64 // number of its last change, which no other content has
+	expiresMs uint64
+}
+
+// write replaces an entry; an empty value removes it. It drops a new entry if there is no room.
+func (p *pinned) write(key string, value []byte, keepMs uint64) {
+	_, known := p.entries[key]
+	switch {
+	case len(value) == 0:
+		delete(p.entries, key)
+	case known || p.hasRoom():
+		p.changes++
+		p.entries[key] = pinnedEntry{value, p.changes, p.clock.Now() + keepMs}
+	}
+}
+
+// hasRoom reports whether one more entry may be pinned. It first removes expired ones if there are too many.
+func (p *pinned) hasRoom() bool {
+	if uint64(len(p.entries)) >= p.limit {
+		now := p.clock.Now()
+		for key, e := range p.entries {
+			if e.expiresMs <= now {
+				delete(p.entries, key)
+			}
+		}
+	}
+	return uint64(len(p.entries)) < p.limit
+}

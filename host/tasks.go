@@ -1,0 +1,129 @@
+package host
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/postern-ai/postern/core/abi"
+)
+
+// task is an action in progress. It delivers events only while it is in tasks.open.
+type task struct {
+	*abi.Action
+	ctx    context.Context
+	cancel func()
+	run    func(*task) abi.Event // returns the last event
+	fired  bool                  // a timer's time has come
+	gate   chan struct{}         // of a paused fetch: closed when it continues; nil: it is not paused
+}
+
+// tasks are the actions in progress of one exchange, which guards them with its mu.
+type tasks struct {
+	open    []*task // have yet to produce their last event
+	pending []*task // started by the current step, not running yet
+}
+
+// start makes a task of an action; exchange.launch runs it after the step. A task without an ID delivers no event and cannot
+// be canceled.
+func (ts *tasks) start(ctx context.Context, a *abi.Action, run func(*task) abi.Event) {
+	t := &task{Action: a, ctx: context.Background(), run: run}
+	if a.ID != 0 {
+		t.ctx, t.cancel = context.WithCancel(ctx)
+		ts.open = append(ts.open, t)
+	}
+	ts.pending = append(ts.pending, t)
+}
+
+// wait makes a task of an ActionWait. fire is called when its time has come, and when the host is cut. The task has no
+// goroutine before that.
+func (ts *tasks) wait(cut context.Context, a *abi.Action, fire func(*task)) {
+	t := &task{Action: a, run: func(t *task) abi.Event { return abi.Event{Kind: abi.EventTimer, ID: t.ID} }}
+	timer := time.AfterFunc(time.Duration(a.KeepMs)*time.Millisecond, func() { fire(t) })
+	uncut := context.AfterFunc(cut, func() { fire(t) })
+	t.cancel = func() { _, _ = timer.Stop(), uncut() }
+	ts.open = append(ts.open, t)
+}
+
+// find returns the open task with an ID, or nil.
+func (ts *tasks) find(id uint64) *task {
+	for _, t := range ts.open {
+		if t.ID == id {
+			return t
+		}
+	}
+	return nil
+}
+
+// close ends a task, and reports whether it was open.
+func (ts *tasks) close(t *task) bool {
+	i := slices.Index(ts.open, t)
+	if i < 0 {
+		return false
+	}
+	t.cancel()
+	ts.open = slices.Delete(ts.open, i, i+1)
+	return true
+}
+
+// cancel closes the task with an ID, if it is open.
+func (ts *tasks) cancel(id uint64) {
+	if t := ts.find(id); t != nil {
+		ts.close(t)
+	}
+}
+
+// pause pauses a fetch until it is resumed.
+func (ts *tasks) pause(id uint64) {
+	if t := ts.find(id); t != nil {
+		t.gate = make(chan struct{})
+	}
+}
+
+func (ts *tasks) resume(id uint64) {
+	if t := ts.find(id); t != nil && t.gate != nil {
+		close(t.gate)
+		t.gate = nil
+	}
+}
+
+// any reports whether a task of one of the kinds is open.
+func (ts *tasks) any(kinds ...abi.ActionKind) bool {
+	return slices.ContainsFunc(ts.open, func(t *task) bool { return slices.Contains(kinds, t.Kind) })
+}
+
+// take returns the tasks that the step has started.
+func (ts *tasks) take() []*task {
+	pending := ts.pending
+	ts.pending = nil
+	return pending
+}
+
+// cancelAll cancels everything in progress.
+func (ts *tasks) cancelAll() {
+	for _, t := range ts.open {
+		t.cancel()
+	}
+	ts.open = nil
+}
+
+// failed returns the event of an action that this host could not complete.
+func failed(a *abi.Action) abi.Event {
+	switch a.Kind {
+	case abi.ActionReadBody:
+		return abi.Event{Kind: abi.EventBody, ID: a.ID, Code: abi.OutcomeFailed}
+	case abi.ActionRead:
+		return abi.Event{Kind: abi.EventStored, ID: a.ID, Code: abi.OutcomeFailed}
+	case abi.ActionCall:
+		return abi.Event{Kind: abi.EventReply, ID: a.ID, Code: abi.OutcomeFailed}
+	case abi.ActionFollow:
+		return abi.Event{Kind: abi.EventFlight, ID: a.ID, Code: abi.FlightFailed}
+	case abi.ActionWait:
+		return abi.Event{Kind: abi.EventTimer, ID: a.ID}
+	}
+	return fault(a, abi.FaultBroken)
+}
+
+func fault(a *abi.Action, code uint64) abi.Event {
+	return abi.Event{Kind: abi.EventFault, ID: a.ID, Code: code}
+}

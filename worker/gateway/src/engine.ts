@@ -1,0 +1,150 @@
+import {
+  ABI_VERSION,
+  type Bytes,
+  type Call,
+  type Configured,
+  type Event,
+  type Headers,
+  LENGTH_BYTES,
+  MEMORY_CEILING_BYTES,
+  NO_BYTES,
+  type ObjectInput,
+  type ObjectOutput,
+  Reader,
+  readConfigured,
+  readObjectOutput,
+  readStepOutput,
+  type StepOutput,
+  Writer,
+  writeConfig,
+  writeObjectInput,
+  writeStepInput,
+} from './abi.ts'
+
+/** The exports of core/wasm, which documents their protocol. */
+interface CoreExports extends Record<Call, (size: number) => number> {
+  memory: WebAssembly.Memory
+  _initialize?(): void
+  abi_version(): number
+  reserve(size: number): number
+}
+
+/**
+ * The core: one WebAssembly instance per isolate, shared by all exchanges and objects. Calls are synchronous, so they
+ * never overlap. An instance that trapped or outgrew its memory limit is replaced before the next call; only the failed
+ * call is lost.
+ */
+export class Engine {
+  protected exports: CoreExports | undefined
+  private view: Bytes = NO_BYTES
+  private settings: Headers | undefined
+  private configured: Configured | undefined
+  private readonly module: WebAssembly.Module
+  private readonly catalog: Bytes
+  private readonly reader = new Reader()
+  private readonly writer = new Writer()
+
+  /** catalog is the content of core/catalog/catalog.bin. */
+  constructor(module: WebAssembly.Module, catalog: Bytes) {
+    this.module = module
+    this.catalog = catalog
+    this.exports = instantiate(module)
+  }
+
+  /** Configures the core on first use with the text values of env, which is available only in a request. */
+  start(env: object): Configured {
+    this.settings ??= textBindings(env)
+    return this.ready()
+  }
+
+  step(
+    nowMs: number,
+    shared: Bytes,
+    state: Bytes,
+    attached: Bytes,
+    pinned: Bytes,
+    event: Event,
+    waiting = 0,
+  ): StepOutput {
+    this.ready()
+    writeStepInput(this.writer.clear(), { nowMs, shared, state, attached, pinned, waiting, event })
+    return this.guarded('step', event.data, readStepOutput)
+  }
+
+  reads(input: ObjectInput): ObjectOutput {
+    return this.object('reads', input)
+  }
+
+  apply(input: ObjectInput): ObjectOutput {
+    return this.object('apply', input)
+  }
+
+  private object(call: Call, input: ObjectInput): ObjectOutput {
+    const { error } = this.ready()
+    if (error !== '') throw new Error(error)
+    writeObjectInput(this.writer.clear(), input)
+    return this.guarded(call, NO_BYTES, readObjectOutput)
+  }
+
+  // Returns the configuration, and replaces the instance first if needed.
+  private ready(): Configured {
+    if (this.view.length > MEMORY_CEILING_BYTES) this.exports = undefined
+    if (this.exports !== undefined && this.configured !== undefined) return this.configured
+    if (this.settings === undefined) throw new Error('core: used before start')
+    this.exports ??= instantiate(this.module)
+    writeConfig(this.writer.clear(), { catalog: this.catalog, env: this.settings })
+    this.configured = this.guarded('configure', NO_BYTES, readConfigured)
+    return this.configured
+  }
+
+  private guarded<T>(call: Call, tail: Bytes, read: (r: Reader) => T): T {
+    try {
+      return read(this.run(call, tail))
+    } catch (error) {
+      this.exports = undefined
+      this.view = NO_BYTES
+      throw error
+    }
+  }
+
+  // Passes the writer's bytes followed by tail, and opens the reader on the result.
+  private run(call: Call, tail: Bytes): Reader {
+    const exports = this.exports as CoreExports
+    const head = this.writer.written()
+    const size = head.length + tail.length
+    const input = exports.reserve(size)
+    const memory = this.memory(exports)
+    memory.set(head, input)
+    if (tail.length > 0) memory.set(tail, input + head.length)
+    const output = exports[call](size)
+    const result = this.memory(exports)
+    return this.reader.open(result, output + LENGTH_BYTES, length32(result, output))
+  }
+
+  // Memory growth detaches the old buffer, so the view is recreated when that might have happened.
+  private memory(exports: CoreExports): Bytes {
+    const buffer = exports.memory.buffer as ArrayBuffer
+    if (this.view.buffer !== buffer) this.view = new Uint8Array(buffer)
+    return this.view
+  }
+}
+
+function instantiate(module: WebAssembly.Module): CoreExports {
+  const exports = new WebAssembly.Instance(module, {}).exports as unknown as CoreExports
+  exports._initialize?.()
+  const version = exports.abi_version()
+  if (version !== ABI_VERSION) throw new Error(`core has ABI version ${version}, want ${ABI_VERSION}`)
+  return exports
+}
+
+function textBindings(env: object): Headers {
+  const texts: Headers = []
+  for (const [name, value] of Object.entries(env)) if (typeof value === 'string') texts.push(name, value)
+  return texts
+}
+
+function length32(bytes: Bytes, at: number): number {
+  let length = 0
+  for (let i = LENGTH_BYTES - 1; i >= 0; i--) length = length * 256 + (bytes[at + i] ?? 0)
+  return length
+}

@@ -1,0 +1,280 @@
+import {
+  type Action,
+  type Bytes,
+  EVENT_CHUNK,
+  EVENT_END,
+  EVENT_FAULT,
+  EVENT_HEAD,
+  EVENT_RESPONSE,
+  FAILED_STATUS,
+  FAULT_BROKEN,
+  FAULT_CONNECT,
+  FAULT_FIRST_BYTE,
+  FAULT_HEAD,
+  FAULT_IDLE,
+  FAULT_TOO_LARGE,
+  FAULT_UNDELIVERED,
+  type Headers as Fields,
+  NO_BYTES,
+} from './abi.ts'
+import { lengthHint, readBody, readDeclared } from './body.ts'
+import type { Buffers } from './buffers.ts'
+import { httpHeaders, pick } from './headers.ts'
+import { Pieces } from './pieces.ts'
+import type { CallerResponse } from './response.ts'
+import type { Push, Task, Tasks } from './tasks.ts'
+import { Timeouts } from './timeouts.ts'
+import type { Working } from './working.ts'
+
+const SHORT_BYTES = 64 << 10
+const CHUNK_BYTES = 32 << 10
+const MAX_BEHIND_BYTES = 1 << 20
+
+/** The result of a fetch: a complete response if fault is 0. Status 0 means that the response was streamed to the sink. */
+export interface Answer {
+  fault: number
+  status: number
+  headers: Fields
+  body: Bytes
+}
+
+/** Receives a streamed response. A chunk's memory is reused for the next one. */
+export interface Sink {
+  head(status: number, headers: Fields): void
+  /** Takes a chunk. The next one is read when the returned promise settles. */
+  chunk(data: Bytes): Promise<void> | undefined
+}
+
+/**
+ * One fetch: its request, four timeouts and response. A streamed one is cut when it is aborted. Any other is abandoned, and
+ * the platform cuts it at the end of the exchange: measured, an AbortController costs a tenth of a bare proxy's request, and
+ * the provider bills a whole response anyway.
+ */
+export class Fetch {
+  private readonly controller: AbortController | undefined
+  private abandon: (() => void) | undefined
+  /** Settles when a paused fetch resumes; undefined while it is not paused. */
+  private resumed: Promise<void> | undefined
+  private release: (() => void) | undefined
+  private fault = 0
+  private readonly timeouts: Timeouts
+  private readonly action: Action
+  private readonly names: string[]
+  private readonly sink: Sink
+
+  /** names are the response headers to pass to the core. */
+  constructor(action: Action, names: string[], sink: Sink) {
+    this.action = action
+    this.names = names
+    this.sink = sink
+    this.timeouts = new Timeouts(action.totalMs, (fault) => this.abort(fault))
+    if (action.stream > 0) this.controller = new AbortController()
+  }
+
+  /** Sends the request; never rejects. */
+  async send(body: Bytes): Promise<Answer> {
+    this.timeouts.phase(this.action.headMs, FAULT_HEAD)
+    const answer = await (this.controller === undefined ? this.orAbandoned(body) : this.exchange(body))
+    this.timeouts.stop()
+    return answer
+  }
+
+  /** Passes nothing more to the sink until resume. The idle timeout does not run meanwhile. */
+  pause(): void {
+    this.timeouts.phase(0, 0)
+    this.resumed = new Promise((resolve) => {
+      this.release = resolve
+    })
+  }
+
+  resume(): void {
+    this.resumed = undefined
+    this.timeouts.phase(this.action.idleMs, FAULT_IDLE)
+    this.release?.()
+  }
+
+  /** Aborts the fetch. The first fault wins. */
+  abort(fault: number): void {
+    this.fault ||= fault
+    this.abandon?.()
+    this.controller?.abort()
+  }
+
+  private orAbandoned(body: Bytes): Promise<Answer> {
+    return new Promise((resolve) => {
+      this.abandon = () => resolve(failed(this.fault))
+      void this.exchange(body).then(resolve)
+    })
+  }
+
+  // Measured: a Request object costs more than fetch's arguments.
+  private fetch(body: Bytes): Promise<Response> {
+    const { url, method, headers } = this.action
+    const init: RequestInit = { method, headers: httpHeaders(headers), redirect: 'manual' }
+    if (body.length > 0) init.body = body
+    if (this.controller !== undefined) init.signal = this.controller.signal
+    return fetch(url, init)
+  }
+
+  private async exchange(body: Bytes): Promise<Answer> {
+    let response: Response
+    try {
+      response = await this.fetch(body)
+    } catch (error) {
+      return failed(this.fault || (error instanceof TypeError ? FAULT_UNDELIVERED : FAULT_CONNECT))
+    }
+    if (this.fault !== 0) {
+      void response.body?.cancel().catch(() => undefined)
+      return failed(this.fault)
+    }
+    const { action, names, sink } = this
+    try {
+      this.timeouts.phase(action.firstByteMs, FAULT_FIRST_BYTE)
+      if (response.status === action.stream) {
+        sink.head(response.status, pick(response.headers, names))
+        await this.pump(response)
+        return failed(this.fault)
+      }
+      const body = await this.body(response)
+      if (body === undefined) return failed(FAULT_TOO_LARGE)
+      return { fault: 0, status: response.status, headers: pick(response.headers, names), body }
+    } catch {
+      return failed(this.fault || FAULT_BROKEN)
+    }
+  }
+
+  // For a short body, the first-byte timeout covers the whole body, which arrives in one piece or not at all.
+  private async body(response: Response): Promise<Bytes | undefined> {
+    const { action } = this
+    const short = readDeclared(response, Math.min(action.limit, SHORT_BYTES))
+    if (short !== undefined) return new Uint8Array(await short)
+    const idle = () => this.timeouts.phase(action.idleMs, FAULT_IDLE)
+    return readBody(response.body, action.limit, lengthHint(response.headers), idle)
+  }
+
+  // Delivers available bytes, also the last ones before the connection breaks or a timeout cuts it. The end waits only while the
+  // fetch is paused, so a client that stops reading cannot hold up the exchange.
+  private async pump(response: Response): Promise<void> {
+    const { action } = this
+    if (response.body === null) return
+    const pieces = new Pieces((data) => this.take(data), Math.max(1, action.limit - CHUNK_BYTES))
+    try {
+      await this.read(response.body.getReader({ mode: 'byob' }), pieces)
+    } finally {
+      await this.untilResumed()
+      if (this.resumed === undefined) pieces.end()
+      await this.untilResumed()
+    }
+  }
+
+  // The sink also takes a chunk for as long as it pauses the fetch.
+  private take(data: Bytes): Promise<void> | undefined {
+    const room = this.sink.chunk(data)
+    const { resumed } = this
+    return resumed === undefined ? room : resumed.then(() => room)
+  }
+
+  // Bytes that arrive while the client takes the last chunk are delivered together. A slow client stops the reading, which
+  // also pauses the idle timeout.
+  private async read(reader: ReadableStreamBYOBReader, pieces: Pieces): Promise<void> {
+    const { action } = this
+    let buffer = new Uint8Array(CHUNK_BYTES)
+    for (;;) {
+      const { done, value } = await reader.read(buffer)
+      if (this.fault !== 0) throw new Error('aborted')
+      if (done || value === undefined) return
+      pieces.add(value as Bytes)
+      if (pieces.room !== undefined || this.resumed !== undefined) {
+        this.timeouts.phase(0, 0)
+        await this.untilResumed()
+        if (pieces.room !== undefined) await this.orAborted(pieces.room)
+        await this.untilResumed()
+        if (this.fault !== 0) throw new Error('aborted')
+      }
+      this.timeouts.phase(action.idleMs, FAULT_IDLE)
+      buffer = new Uint8Array(value.buffer as ArrayBuffer)
+    }
+  }
+
+  private async untilResumed(): Promise<void> {
+    if (this.resumed !== undefined) await this.orAborted(this.resumed)
+  }
+
+  // Also settles when the fetch is aborted.
+  private orAborted(promise: Promise<void>): Promise<void> {
+    if (this.fault !== 0) return Promise.resolve()
+    return new Promise((resolve) => {
+      this.abandon = resolve
+      void promise.then(resolve)
+    })
+  }
+}
+
+function failed(fault: number): Answer {
+  return { fault, status: 0, headers: [], body: NO_BYTES }
+}
+
+/** What a fetch needs of the exchange. */
+interface Fetcher {
+  readonly tasks: Tasks
+  readonly buffers: Buffers
+  readonly response: CallerResponse
+  readonly flight: { readonly waiting: number }
+}
+
+/** Carries out an exchange's fetches. */
+export class FetchActions {
+  private readonly names: string[]
+  private readonly exchange: Fetcher
+  private readonly push: Push
+  private readonly working: Working
+
+  /** names are the response headers to pass to the core. */
+  constructor(names: string[], exchange: Fetcher, push: Push, working: Working) {
+    this.names = names
+    this.exchange = exchange
+    this.push = push
+    this.working = working
+  }
+
+  start(action: Action): void {
+    this.working.outlive()
+    if (action.stream > 0) this.exchange.response.watch()
+    const { id } = action
+    const fetch = new Fetch(action, this.names, {
+      head: (status, headers) => {
+        if (this.isOpen(task)) this.push(EVENT_HEAD, id, status, NO_BYTES, headers)
+      },
+      chunk: (data) => {
+        if (this.isOpen(task)) this.push(EVENT_CHUNK, id, 0, data)
+        return this.room()
+      },
+    })
+    const task = this.exchange.tasks.add(action, () => fetch.abort(FAULT_CONNECT), fetch)
+    void this.send(fetch, action, task)
+  }
+
+  private async send(fetch: Fetch, action: Action, task: Task): Promise<void> {
+    const { id } = action
+    const sent = this.exchange.buffers.body(action.body)
+    action.body = [] // its parts would keep a replaced core's memory
+    const { fault, status, headers, body } = await fetch.send(sent)
+    if (!this.isOpen(task)) return
+    if (fault === 0 && status === 0) return this.push(EVENT_END, id, 0)
+    if (!this.exchange.response.started && (fault !== 0 || status >= FAILED_STATUS)) this.exchange.response.watch()
+    if (fault !== 0) return this.push(EVENT_FAULT, id, fault)
+    this.push(EVENT_RESPONSE, id, status, body, headers)
+  }
+
+  // A late result of a canceled fetch is dropped: its ID and buffer may have been reused.
+  private isOpen(task: Task): boolean {
+    return this.exchange.tasks.find(task.id) === task
+  }
+
+  // Followers do not wait for the leader's client, unless it is far behind.
+  private room(): Promise<void> | undefined {
+    const { stream } = this.exchange.response
+    if (stream === undefined || (this.exchange.flight.waiting > 0 && stream.behind < MAX_BEHIND_BYTES)) return undefined
+    return stream.drained
+  }
+}

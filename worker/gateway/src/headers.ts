@@ -1,0 +1,29 @@
+import type { Headers as Fields } from './abi.ts'
+
+/** Returns the named header fields in the wire's form. */
+export function pick(headers: Headers, names: string[]): Fields {
+  const fields: Fields = []
+  for (const name of names) {
+    const value = headers.get(name)
+    if (value !== null) fields.push(name, value)
+  }
+  return fields
+}
+
+/** Converts header fields from the wire's form to the platform's. Repeated names stay repeated. */
+export function httpHeaders(fields: Fields): HeadersInit {
+  // Measured: a record is faster than a Headers object.
+  const record: Record<string, string> = {}
+  for (let i = 0; i < fields.length; i += 2) {
+    const name = fields[i] as string
+    if (name in record) return repeatedHeaders(fields)
+    record[name] = fields[i + 1] as string
+  }
+  return record
+}
+
+function repeatedHeaders(fields: Fields): Headers {
+  const headers = new Headers()
+  for (let i = 0; i < fields.length; i += 2) headers.append(fields[i] as string, fields[i + 1] as string)
+  return headers
+}

@@ -1,0 +1,97 @@
+import { ACTION_READ_BODY, type Action, type Bytes, EVENT_TIMER, type Headers as Fields, OUTCOME_OK } from './abi.ts'
+import type { Working } from './working.ts'
+
+/** Steps the core with an event. */
+export type Push = (kind: number, id: number, code: number, data?: Bytes, headers?: Fields) => void
+
+/** Steps the core with the result of an action. */
+export type Answer = (kind: number, code: number, data?: Bytes, headers?: Fields) => void
+
+/** What the core can pause. */
+export interface Pausable {
+  pause(): void
+  resume(): void
+}
+
+/** An action whose result has not been stepped yet, with its cancel function if it can be canceled. */
+export interface Task {
+  readonly id: number
+  /** Receives the body of the result, if it has one. */
+  readonly buffer: number
+  readonly giveUp: (() => void) | undefined
+  /** Of a fetch. */
+  readonly fetch: Pausable | undefined
+}
+
+/**
+ * The actions in flight of one exchange. There are few at a time, so an array is searched: measured, a Map that empties again
+ * and again costs more, because V8 shrinks it each time.
+ */
+export class Tasks {
+  private readonly open: Task[] = []
+  private readonly push: Push
+  private readonly working: Working
+
+  constructor(push: Push, working: Working) {
+    this.push = push
+    this.working = working
+  }
+
+  get size(): number {
+    return this.open.length
+  }
+
+  find(id: number): Task | undefined {
+    for (const task of this.open) if (task.id === id) return task
+    return undefined
+  }
+
+  /** Replaces a task of the same ID. */
+  add({ id, buffer }: Action, giveUp?: () => void, fetch?: Pausable): Task {
+    this.remove(id)
+    const task = { id, buffer, giveUp, fetch }
+    this.open.push(task)
+    return task
+  }
+
+  remove(id: number): void {
+    const at = this.open.findIndex((task) => task.id === id)
+    if (at >= 0) this.open.splice(at, 1)
+  }
+
+  /** Delivers a result in the same turn, after the other actions of the step. */
+  answer(action: Action, kind: number, code: number, data?: Bytes): void {
+    this.add(action)
+    this.push(kind, action.id, code, data)
+  }
+
+  /**
+   * Starts work that always settles later and never rejects. The result of a canceled action is dropped: its ID may have
+   * been reused.
+   */
+  start(action: Action, work: (answer: Answer) => Promise<void>): Promise<void> {
+    const { id } = action
+    const task = this.add(action)
+    if (action.kind !== ACTION_READ_BODY) this.working.outlive()
+    return work((kind, code, data, headers) => {
+      if (this.find(id) === task) this.push(kind, id, code, data, headers)
+    })
+  }
+
+  wait(action: Action): void {
+    this.working.outlive()
+    const timer = setTimeout(() => this.push(EVENT_TIMER, action.id, OUTCOME_OK), action.keepMs)
+    this.add(action, () => clearTimeout(timer))
+  }
+
+  /** Cancels an action: its result, if one comes, is ignored. */
+  cancel(id: number): void {
+    this.find(id)?.giveUp?.()
+    this.remove(id)
+  }
+
+  /** Cancels the actions that can be canceled. */
+  cancelAll(): void {
+    for (const { id, giveUp } of [...this.open]) if (giveUp !== undefined) this.cancel(id)
+  }
+}

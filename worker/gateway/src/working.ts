@@ -1,0 +1,62 @@
+import { logFailure } from './log.ts'
+
+/** The part of the platform's execution context that an exchange uses. */
+export type Lifetime = Pick<ExecutionContext, 'waitUntil'>
+
+/** The work of one exchange that no event answers and that must still finish. */
+export class Working {
+  private readonly lifetime: Lifetime
+  private readonly requestId: string
+  private readonly onDone: () => void
+  private count = 0
+  private finish: (() => void) | undefined
+
+  /** onDone is called whenever some work is done. */
+  constructor(lifetime: Lifetime, requestId: string, onDone: () => void) {
+    this.lifetime = lifetime
+    this.requestId = requestId
+    this.onDone = onDone
+  }
+
+  get idle(): boolean {
+    return this.count === 0
+  }
+
+  add(): void {
+    this.count++
+  }
+
+  done(): void {
+    this.count--
+    this.onDone()
+  }
+
+  /** Counts a promise as work. If it rejects, that is logged as code. */
+  async go(code: string, work: Promise<unknown>): Promise<void> {
+    this.outlive()
+    this.count++
+    try {
+      await work
+    } catch (error) {
+      logFailure(code, { requestId: this.requestId }, error)
+    }
+    this.done()
+  }
+
+  /**
+   * Keeps the exchange alive until end, even after the response and after the client disconnects. Called when the first work
+   * starts that others must learn about; a request that only reads its body and memory ends with its client.
+   */
+  outlive(): void {
+    if (this.finish !== undefined) return
+    this.lifetime.waitUntil(
+      new Promise<void>((resolve) => {
+        this.finish = resolve
+      }),
+    )
+  }
+
+  end(): void {
+    this.finish?.()
+  }
+}
