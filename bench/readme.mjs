@@ -1,15 +1,13 @@
-// Writes the performance section of README.md from the figures of a run.
-//
-//   node bench/readme.mjs           takes the figures of the last `make bench` and keeps them in bench/results.json
-//   node bench/readme.mjs --check   fails if the section is not what bench/results.json says
+// Writes the performance section of README.md from the figures in bench/results.json. With --keep it first replaces them
+// by the figures of the last `make bench`.
 import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { section } from './lib/markdown.mjs'
 import { QUICK } from './lib/options.mjs'
 import { BENCH, OUT, ROOT } from './lib/process.mjs'
 
-const FROM = '<!-- make bench-readme writes the text from here to the next comment -->'
-const TO = '<!-- end of the text of make bench-readme -->'
+const FROM = '<!-- make generate writes the text from here to the next comment -->'
+const TO = '<!-- end of the text of make generate -->'
 const readme = join(ROOT, 'README.md')
 const kept = join(BENCH, 'results.json')
 
@@ -36,10 +34,5 @@ function keep() {
   copyFileSync(last, kept)
 }
 
-const check = process.argv[2] === '--check'
-if (!check) keep()
-const before = readFileSync(readme, 'utf8')
-const after = replaced(before)
-if (check && after !== before)
-  fail('the performance section of README.md differs from bench/results.json: run `make bench-readme`')
-if (!check) writeFileSync(readme, after)
+if (process.argv[2] === '--keep') keep()
+writeFileSync(readme, replaced(readFileSync(readme, 'utf8')))

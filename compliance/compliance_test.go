@@ -15,7 +15,7 @@ import (
 	"github.com/postern-ai/postern/core/chain"
 )
 
-var update = flag.Bool("update", false, "rewrite the golden vectors")
+var rewrite = flag.Bool("rewrite", false, "write the golden vectors")
 
 const vectorsFile = "../testdata/compliance/checkpoints.json"
 
@@ -44,7 +44,7 @@ func vectors(t *testing.T) (list []vector) {
 }
 
 func TestCheckpointVectors(t *testing.T) {
-	if *update {
+	if *rewrite {
 		text, _ := json.MarshalIndent(vectors(t), "", "  ")
 		if err := os.WriteFile(vectorsFile, append(text, '\n'), 0o644); err != nil {
 			t.Fatal(err)

@@ -68,6 +68,7 @@ type cached map[string]string
 // TestCacheIsIsolated checks I5: in any order of requests, a response comes from the provider, or is the clean response
 // that the same project got for the same request in the same environment.
 func TestCacheIsIsolated(t *testing.T) {
+	t.Parallel()
 	provider := &faultyProvider{}
 	provider.Server = httptest.NewServer(http.HandlerFunc(provider.serve))
 	defer provider.Close()

@@ -3,7 +3,9 @@ package conformance
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/postern-ai/postern/host"
@@ -21,29 +23,25 @@ func deployment(upstream *Upstream) map[string]string {
 	}
 }
 
-func runAll(t *testing.T, r *Runner) { runSome(t, r, func(*Scenario) bool { return true }) }
+// lanes is the number of servers of each host that run scenarios side by side: most of a scenario's time is real waits.
+const lanes = 3
 
-// runSome runs the scenarios that are wanted.
-func runSome(t *testing.T, r *Runner, wanted func(*Scenario) bool) {
+// runAll runs all scenarios on a host. start starts one of its servers.
+func runAll(t *testing.T, start func(*testing.T, *Upstream) *Runner) {
+	runSome(t, start, func(*Scenario) bool { return true })
+}
+
+// runSome runs the scenarios that are wanted. A scenario has a server for itself while it runs.
+func runSome(t *testing.T, start func(*testing.T, *Upstream) *Runner, wanted func(*Scenario) bool) {
+	t.Parallel()
 	scenarios, err := Load("../testdata/conformance")
 	if err != nil {
 		t.Fatal(err)
 	}
-	contract, err := NewContract("../docs/openapi.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Check = func(request *http.Request, response *http.Response, body []byte) error {
-		if undescribed(request, response) {
-			return nil
-		}
-		return contract.Check(request, response, body)
-	}
-	for _, s := range scenarios {
-		if !wanted(&s) {
-			continue
-		}
+	check := contractCheck(t)
+	inLanes(t, start, slices.DeleteFunc(scenarios, func(s Scenario) bool { return !wanted(&s) }), func(r *Runner, s Scenario) {
 		t.Run(s.Name, func(t *testing.T) {
+			r.Check = check
 			switch err := r.Run(s); {
 			case errors.Is(err, ErrSkipped):
 				t.Skip()
@@ -51,7 +49,54 @@ func runSome(t *testing.T, r *Runner, wanted func(*Scenario) bool) {
 				t.Error(err)
 			}
 		})
+	})
+}
+
+// inLanes starts a host's servers and calls do for every item, on whichever server is free.
+func inLanes[T any](t *testing.T, start func(*testing.T, *Upstream) *Runner, items []T, do func(*Runner, T)) {
+	t.Helper()
+	rest := make(chan T, len(items))
+	for _, item := range items {
+		rest <- item
 	}
+	close(rest)
+	var servers []*Runner
+	for range lanes {
+		servers = append(servers, start(t, newUpstream(t)))
+	}
+	var all sync.WaitGroup
+	for _, r := range servers {
+		all.Go(func() {
+			for item := range rest {
+				do(r, item)
+			}
+		})
+	}
+	all.Wait()
+}
+
+var contract = sync.OnceValues(func() (*Contract, error) { return NewContract("../docs/openapi.yaml") })
+
+// contractCheck returns a check of every response against the API description.
+func contractCheck(t *testing.T) func(request *http.Request, response *http.Response, body []byte) error {
+	t.Helper()
+	c, err := contract()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(request *http.Request, response *http.Response, body []byte) error {
+		if undescribed(request, response) {
+			return nil
+		}
+		return c.Check(request, response, body)
+	}
+}
+
+// newUpstream starts an Upstream that ends with the test.
+func newUpstream(t *testing.T) *Upstream {
+	upstream := NewUpstream()
+	t.Cleanup(upstream.Close)
+	return upstream
 }
 
 // undescribed reports whether docs/openapi.yaml cannot describe a response: errors under /v1 without an operation,
@@ -66,24 +111,35 @@ func undescribed(request *http.Request, response *http.Response) bool {
 	return noOperation || strings.Count(path, "/") > 3 && strings.HasPrefix(path, "/v1/models/")
 }
 
-func TestNative(t *testing.T) {
-	upstream := NewUpstream()
-	defer upstream.Close()
+// newNative starts a host with the core as Go.
+func newNative(t *testing.T, upstream *Upstream) *Runner {
+	t.Helper()
 	local, err := NewLocal(deployment(upstream), host.NewNative)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer local.Close()
-	runAll(t, &Runner{URL: local.URL, ControlURL: local.ControlURL, Client: http.DefaultClient, Upstream: upstream, Native: true})
+	return runnerOf(t, upstream, local, err)
 }
 
-func TestWasm(t *testing.T) {
-	upstream := NewUpstream()
-	defer upstream.Close()
+// newWasm starts a host with the wasm core.
+func newWasm(t *testing.T, upstream *Upstream) *Runner {
+	t.Helper()
 	local, err := NewLocal(deployment(upstream), WasmEngine("../build/core-panic.wasm"))
+	r := runnerOf(t, upstream, local, err)
+	r.Native = false
+	return r
+}
+
+// runnerOf returns a native Runner for a Local that ends with the test.
+func runnerOf(t *testing.T, upstream *Upstream, local *Local, err error) *Runner {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer local.Close()
-	runAll(t, &Runner{URL: local.URL, ControlURL: local.ControlURL, Client: http.DefaultClient, Upstream: upstream})
+	t.Cleanup(local.Close)
+	return &Runner{URL: local.URL, ControlURL: local.ControlURL, Client: newClient(), Upstream: upstream, Native: true}
 }
+
+// newClient returns a client with connections of its own: a restart of a server closes those of its client.
+func newClient() *http.Client { return &http.Client{Transport: &http.Transport{}} }
+
+func TestNative(t *testing.T) { runAll(t, newNative) }
+
+func TestWasm(t *testing.T) { runAll(t, newWasm) }

@@ -204,7 +204,7 @@ func statusRows() (rows []faultRow) {
 		if status == 429 {
 			refusal = providerBusy
 		}
-		refusal.details = fmt.Sprintf(`[{"field":"provider","message":"openai returned %d"}]`, status)
+		refusal.did = fmt.Sprint("returned ", status)
 		fails := Behavior{Kind: "status", Status: status}
 		rows = append(rows,
 			faultRow{fmt.Sprint(status, ": retry"), both, "", func(c *fixture) {

@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"net/http"
 	"testing"
 
 	"github.com/postern-ai/postern/host"
@@ -19,7 +18,7 @@ func newFixtureOf(t *testing.T, upstream *Upstream, env map[string]string) (*fix
 		t.Fatal(err)
 	}
 	t.Cleanup(local.Close)
-	r := &Runner{URL: local.URL, ControlURL: local.ControlURL, Client: http.DefaultClient, Upstream: upstream, Native: true}
+	r := &Runner{URL: local.URL, ControlURL: local.ControlURL, Client: newClient(), Upstream: upstream, Native: true}
 	x := &run{Runner: r, names: map[string]string{"admin": AdminToken}, env: map[string]string{}, now: Start, flights: map[string]startedRequest{}}
 	c := &fixture{run: x, T: t}
 	c.must(x.reset())

@@ -144,6 +144,7 @@ func withExtra(value string) string {
 }
 
 func TestJSONTestSuite(t *testing.T) {
+	t.Parallel()
 	documents, err := suite.JSON()
 	if err != nil {
 		t.Fatal(err)
@@ -195,6 +196,7 @@ func naughty(t *testing.T) []string {
 
 // TestNaughtyContent checks that any message content reaches the provider and the caller unchanged.
 func TestNaughtyContent(t *testing.T) {
+	t.Parallel()
 	onEngines(t, func(t *testing.T, s *site) {
 		s.t = t
 		for i, text := range naughty(t) {
@@ -222,6 +224,7 @@ func TestNaughtyContent(t *testing.T) {
 
 // TestNaughtyNames checks that names of projects and keys are stored unchanged or rejected.
 func TestNaughtyNames(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, host.NewNative)
 	accepted := 0
 	for _, text := range naughty(t) {
@@ -255,6 +258,7 @@ func sendable(text string) bool {
 
 // TestNaughtyHeaders sends each text in every header that affects a decision, and in some others.
 func TestNaughtyHeaders(t *testing.T) {
+	t.Parallel()
 	onEngines(t, func(t *testing.T, s *site) {
 		s.t = t
 		for _, text := range naughty(t) {
@@ -283,6 +287,7 @@ func TestNaughtyHeaders(t *testing.T) {
 
 // TestNaughtyURLs sends each text as a path and in a query.
 func TestNaughtyURLs(t *testing.T) {
+	t.Parallel()
 	onEngines(t, func(t *testing.T, s *site) {
 		s.t = t
 		base, _ := url.Parse(s.local.URL)
@@ -367,6 +372,7 @@ var hostileBodies = []struct {
 const slow = 10 * time.Second
 
 func TestHostileBodies(t *testing.T) {
+	t.Parallel()
 	onEngines(t, func(t *testing.T, s *site) {
 		s.t = t
 		for _, c := range hostileBodies {
@@ -387,6 +393,7 @@ func TestHostileBodies(t *testing.T) {
 
 // TestHostileProviderResponses sends the documents of JSONTestSuite as provider responses.
 func TestHostileProviderResponses(t *testing.T) {
+	t.Parallel()
 	documents, err := suite.JSON()
 	if err != nil {
 		t.Fatal(err)

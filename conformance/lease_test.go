@@ -13,7 +13,8 @@ import (
 	"github.com/postern-ai/postern/host"
 )
 
-// leaseHosts runs a test on each host, on the machine's clock: leases end by time.
+// leaseHosts runs a test on each host, on the machine's clock: leases end by time. Such tests run alone, before the parallel
+// ones.
 func leaseHosts(t *testing.T, test func(*testing.T, *fixture)) {
 	local := func(name string, start func(*Upstream) (*Local, error)) {
 		t.Run(name, func(t *testing.T) {
@@ -25,7 +26,7 @@ func leaseHosts(t *testing.T, test func(*testing.T, *fixture)) {
 			}
 			defer l.Close()
 			l.wall.Store(true)
-			test(t, leaseFixture(t, &Runner{URL: l.URL, ControlURL: l.ControlURL, Client: http.DefaultClient, Upstream: upstream, Native: true}))
+			test(t, leaseFixture(t, &Runner{URL: l.URL, ControlURL: l.ControlURL, Client: newClient(), Upstream: upstream, Native: true}))
 		})
 	}
 	local("native", func(u *Upstream) (*Local, error) { return NewLocal(deployment(u), host.NewNative) })
@@ -33,7 +34,7 @@ func leaseHosts(t *testing.T, test func(*testing.T, *fixture)) {
 		upstream := NewUpstream()
 		defer upstream.Close()
 		url := startWorkerd(t, deployment(upstream))
-		test(t, leaseFixture(t, &Runner{URL: url, Client: http.DefaultClient, Upstream: upstream, Workerd: true}))
+		test(t, leaseFixture(t, &Runner{URL: url, Client: newClient(), Upstream: upstream, Workerd: true}))
 	})
 }
 

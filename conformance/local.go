@@ -168,7 +168,7 @@ func (l *Local) deploy(more map[string]string) error {
 func (l *Local) makeEngine(cfg abi.Config) (engine host.Engine, err error) {
 	engine, err = l.MakeEngine(cfg)
 	l.engine = engine
-	return timedEngine{engine, &l.timers}, err
+	return timedEngine{engine, l}, err
 }
 
 // serveCommand runs a test command.

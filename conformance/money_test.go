@@ -101,6 +101,7 @@ func (c *fixture) stat(name string) int64 {
 // TestBurstsFillTheBudget checks that a burst of non-streamed requests on one key gets 200 exactly as far as the budget
 // covers their reservations, and 402 beyond that, never 503. "Hello 0000" is at most 20 tokens with its message overhead.
 func TestBurstsFillTheBudget(t *testing.T) {
+	t.Parallel()
 	upstream := NewUpstream()
 	defer upstream.Close()
 	for _, row := range []struct { // Claude's place of inference may raise its price by a tenth
@@ -132,6 +133,7 @@ func TestBurstsFillTheBudget(t *testing.T) {
 
 // TestBurstOverKeys does the same over ten keys of a project, which recall slices from each other.
 func TestBurstOverKeys(t *testing.T) {
+	t.Parallel()
 	upstream := NewUpstream()
 	defer upstream.Close()
 	c := newFixture(t, upstream, deployment(upstream))
@@ -150,6 +152,7 @@ func TestBurstOverKeys(t *testing.T) {
 
 // TestBurstOfHundreds checks that 500 requests at once with sufficient budget all succeed with few calls to the Ledger.
 func TestBurstOfHundreds(t *testing.T) {
+	t.Parallel()
 	upstream := NewUpstream()
 	defer upstream.Close()
 	for name, members := range map[string]string{
@@ -173,6 +176,7 @@ func TestBurstOfHundreds(t *testing.T) {
 
 // TestIdleSlicesAreRecalled checks that the unused slices of 200 keys are available to another key.
 func TestIdleSlicesAreRecalled(t *testing.T) {
+	t.Parallel()
 	upstream := NewUpstream()
 	defer upstream.Close()
 	c := newFixture(t, upstream, deployment(upstream))
@@ -245,6 +249,7 @@ func (n *maxTokensProvider) serve(w http.ResponseWriter, r *http.Request) {
 // TestBudgetIsNotExceeded sends non-streamed requests without max tokens at once to a provider that uses all allowed
 // tokens. Together they must not cost more than the budget plus the underestimate of their prompts.
 func TestBudgetIsNotExceeded(t *testing.T) {
+	t.Parallel()
 	for _, row := range []struct {
 		name, path, body string
 		budget           float64
@@ -288,6 +293,7 @@ func TestBudgetIsNotExceeded(t *testing.T) {
 // TestUnusedReservationsAreReleased checks that a settle immediately releases the unused part of a reservation: fifty
 // requests in sequence each reserve nearly the whole budget.
 func TestUnusedReservationsAreReleased(t *testing.T) {
+	t.Parallel()
 	upstream := NewUpstream()
 	defer upstream.Close()
 	c := newFixture(t, upstream, deployment(upstream))

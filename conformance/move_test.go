@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/postern-ai/postern/internal/admin"
-	"github.com/postern-ai/postern/internal/pgtest"
 	"github.com/postern-ai/postern/internal/transfer"
+	"github.com/postern-ai/postern/test/pgtest"
 )
 
 // checked is a transport that compares every response with the contract.
@@ -197,6 +197,7 @@ func testMove(t *testing.T, hosts ...*fixture) {
 }
 
 func TestMove(t *testing.T) {
+	t.Parallel()
 	upstream := NewUpstream()
 	defer upstream.Close()
 	var hosts []*fixture
@@ -208,9 +209,10 @@ func TestMove(t *testing.T) {
 
 // TestMoveBetweenPlatforms moves a deployment from SQLite to PostgreSQL, to Workers and back to SQLite.
 func TestMoveBetweenPlatforms(t *testing.T) {
+	t.Parallel()
 	upstream := NewUpstream()
 	defer upstream.Close()
-	server := pgtest.Start(t)
-	onWorkers := fixtureAt(t, &Runner{URL: startWorkerd(t, deployment(upstream)), Client: http.DefaultClient, Upstream: upstream, Workerd: true})
+	server := pgtest.Shared(t)
+	onWorkers := fixtureAt(t, &Runner{URL: startWorkerd(t, deployment(upstream)), Client: newClient(), Upstream: upstream, Workerd: true})
 	testMove(t, fixtureAt(t, newServe(t, upstream)), newPostgresFixture(t, upstream, server, server.URL), onWorkers, fixtureAt(t, newServe(t, upstream)))
 }

@@ -45,6 +45,7 @@ func storedDocument(value []byte) []byte {
 // TestImportRefusesRows: an object gets only rows of its kind and of the import's projects. In particular, no row makes an
 // object call another one.
 func TestImportRefusesRows(t *testing.T) {
+	t.Parallel()
 	upstream := NewUpstream()
 	defer upstream.Close()
 	c := newFixture(t, upstream, deployment(upstream))
@@ -137,6 +138,7 @@ func (c *fixture) refusesPages() {
 // TestImportStates: an import writes only between its beginning and its end, into projects that did not exist, and one at a
 // time.
 func TestImportStates(t *testing.T) {
+	t.Parallel()
 	upstream := NewUpstream()
 	defer upstream.Close()
 	c := newFixture(t, upstream, deployment(upstream))
@@ -194,6 +196,7 @@ func (c *fixture) viewerMayNot() {
 
 // TestMoveMerges: a deployment with projects of its own keeps them, and a second import of them is refused.
 func TestMoveMerges(t *testing.T) {
+	t.Parallel()
 	upstream := NewUpstream()
 	defer upstream.Close()
 	source, target := newFixture(t, upstream, deployment(upstream)), newFixture(t, upstream, deployment(upstream))
@@ -220,6 +223,7 @@ func TestMoveMerges(t *testing.T) {
 // TestMoveWithOpenRequest: a request that is in flight while its deployment moves becomes a flagged estimate in the new one. The
 // outcome of its idempotency key is unknown there.
 func TestMoveWithOpenRequest(t *testing.T) {
+	t.Parallel()
 	upstream := NewUpstream()
 	defer upstream.Close()
 	source, target := newFixture(t, upstream, deployment(upstream)), newFixture(t, upstream, deployment(upstream))
@@ -251,6 +255,7 @@ expect 409
 // TestExportHasNoSecrets: neither values of keys, nor provider keys, nor secrets of the deployment are in a file, in plain
 // text or in base64.
 func TestExportHasNoSecrets(t *testing.T) {
+	t.Parallel()
 	upstream := NewUpstream()
 	defer upstream.Close()
 	c := newFixture(t, upstream, deployment(upstream))

@@ -7,14 +7,14 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"reflect"
-	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/postern-ai/postern/core/exchange"
+	"github.com/postern-ai/postern/core/api"
+	"github.com/postern-ai/postern/core/api/openai"
+	"github.com/postern-ai/postern/core/api/root"
 	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/host"
 )
@@ -75,7 +75,7 @@ const (
 	tableHead = "model,requests,hits,misses,failed,promptTokens,completionTokens,cost,estimated,expired,latencyMeanMs,latencyP50Ms,latencyP95Ms\r\n"
 	goodRow   = `{"model":"m","requests":1,"hits":0,"misses":1,"failed":0,"promptTokens":1,"completionTokens":1,"cost":0.1,"estimated":0,` +
 		`"expired":0,"latency":null}` + "\n"
-	goodRoot     = `{"name":"Postern","version":"` + exchange.Version + `","docs":"https://x.example/","health":"/api/health","models":"/v1/models","endpoints":["GET /api/health"]}`
+	goodRoot     = `{"name":"Postern","version":"` + root.Version + `","docs":"https://x.example/","health":"/api/health","models":"/v1/models","endpoints":["GET /api/health"]}`
 	projectUsage = "/api/admin/projects/proj_1/usage"
 )
 
@@ -87,6 +87,7 @@ var (
 )
 
 func TestContractAccepts(t *testing.T) {
+	t.Parallel()
 	c := newContract(t)
 	for _, a := range []answered{
 		{"GET", "/api/health", 200, goodHealth, nil},
@@ -114,6 +115,7 @@ func TestContractAccepts(t *testing.T) {
 }
 
 func TestContractRejects(t *testing.T) {
+	t.Parallel()
 	c := newContract(t)
 	with := func(body, old, new string) string { return strings.Replace(body, old, new, 1) }
 	for what, a := range map[string]answered{
@@ -162,7 +164,7 @@ func TestContractRejects(t *testing.T) {
 		"a line without a newline":               {"GET", projectUsage, 200, strings.TrimSpace(goodRow), ndjsonHeaders},
 		"an invalid file name":                   {"GET", projectUsage, 200, goodRow, append(csvHeaders[2:3:3], `attachment; filename="x"`, "Content-Type", "application/x-ndjson")},
 		"a malformed request ID":                 {"GET", "/api/nothing", 404, with(errorBody(fault.NotFound), anyRequestID, "1"), nil},
-		"another version":                        {"GET", "/", 200, with(goodRoot, exchange.Version, "0.0.0"), rootHeaders},
+		"another version":                        {"GET", "/", 200, with(goodRoot, root.Version, "0.0.0"), rootHeaders},
 		"a page that is not HTML":                {"GET", "/", 200, goodRoot, pageHeaders},
 		"a negotiated content type without vary": {"GET", "/", 200, goodRoot, nil},
 	} {
@@ -172,38 +174,50 @@ func TestContractRejects(t *testing.T) {
 	}
 }
 
-// otherFamilies are the errors that the native endpoints never return.
-var otherFamilies = map[string]bool{
-	"404 model_not_found": true, "400 provider_rejected": true, "400 context_length_exceeded": true, "400 content_filter": true,
-}
-
-const bodyID = "req_0123456789abcdef0123456789abcdef"
-
 // TestContractHasAllFaults checks that every row of the fault table is a described error of some operation, or of an
 // unknown path.
 func TestContractHasAllFaults(t *testing.T) {
-	source, err := os.ReadFile("../core/fault/fault.go")
+	t.Parallel()
+	c := newContract(t)
+	for _, f := range fault.All() {
+		status := strconv.FormatUint(f.Status(), 10)
+		body := errorBody(f)
+		switch {
+		case f.Place() == fault.InLog:
+			continue
+		case f.Place() == fault.OnDialects:
+			e := api.Error{Fault: f, RequestID: anyRequestID}
+			body = string(openai.Error(nil, &e))
+		case f.Status() == 400:
+			body = errorBody(f, fault.Detail{Field: "body", Message: "is wrong"})
+		}
+		if !c.describesBody(status, body) {
+			t.Errorf("docs/openapi.yaml: no described response with status %s matches %s", status, body)
+		}
+	}
+}
+
+// TestContractListsCodes checks that the codes of the native format are those of the fault table.
+func TestContractListsCodes(t *testing.T) {
+	t.Parallel()
+	want := map[string]bool{}
+	for _, f := range fault.All() {
+		if f.Place() != fault.InLog && f.Place() != fault.OnDialects {
+			want[f.Code()] = true
+		}
+	}
+	listed, _, err := newContract(t).at("/components/schemas/ErrorCode")
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows := regexp.MustCompile(`Fault\{(\d+), "([^"]+)", "([^"]+)"\}`).FindAllStringSubmatch(string(source), -1)
-	if len(rows) < 20 {
-		t.Fatalf("found only %d rows", len(rows))
+	for _, code := range listed["enum"].([]any) {
+		if !want[code.(string)] {
+			t.Errorf("ErrorCode in docs/openapi.yaml has %s, which is not an error of the native format in core/fault", code)
+		}
+		delete(want, code.(string))
 	}
-	c := newContract(t)
-	for _, row := range rows {
-		status, _ := strconv.ParseUint(row[1], 10, 16)
-		body := errorBody(fault.Fault{Status: status, Code: row[2], Text: row[3]})
-		if status == 400 {
-			body = errorBody(fault.Fault{Status: status, Code: row[2], Text: row[3]}, fault.Detail{Field: "body", Message: "is wrong"})
-		}
-		if otherFamilies[row[1]+" "+row[2]] {
-			// only /v1 returns these, in its own formats
-			body = `{"error":{"message":"` + row[3] + `","type":"invalid_request_error","param":null,"code":"` + row[2] + `"},"request_id":"` + bodyID + `"}`
-		}
-		if !c.describesBody(row[1], body) {
-			t.Errorf("no described response with status %d matches %s", status, body)
-		}
+	for code := range want {
+		t.Errorf("ErrorCode in docs/openapi.yaml lacks %s", code)
 	}
 }
 
@@ -226,6 +240,7 @@ func (c *Contract) describesBody(status, body string) bool {
 
 // TestContractExample checks that a deployment without an overlay returns the document's test mode examples.
 func TestContractExample(t *testing.T) {
+	t.Parallel()
 	c := newContract(t)
 	local, err := NewLocal(map[string]string{"POSTERN_ADMIN_TOKEN": AdminToken}, host.NewNative)
 	if err != nil {

@@ -2,14 +2,16 @@ package conformance
 
 import (
 	"context"
-	"net/http"
+	"os"
 	"testing"
 
 	"github.com/postern-ai/postern/host"
-	"github.com/postern-ai/postern/internal/pgtest"
 	"github.com/postern-ai/postern/store"
 	"github.com/postern-ai/postern/store/postgres"
+	"github.com/postern-ai/postern/test/pgtest"
 )
+
+func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 
 // keptStore is a store that survives the resets of a Local: opening one takes longer than most scenarios.
 type keptStore struct{ *postgres.Store }
@@ -48,9 +50,9 @@ func newLocalOnPostgres(t *testing.T, upstream *Upstream, makeStore func(store.C
 
 // TestPostgres runs the scenarios that two replicas cannot pass.
 func TestPostgres(t *testing.T) {
-	upstream := NewUpstream()
-	defer upstream.Close()
-	server := pgtest.Start(t)
-	local := newLocalOnPostgres(t, upstream, postgresStores(t, server, server.Database(t), true))
-	runSome(t, &Runner{URL: local.URL, ControlURL: local.ControlURL, Client: http.DefaultClient, Upstream: upstream, Native: true}, needsOneProcess)
+	runSome(t, func(t *testing.T, upstream *Upstream) *Runner {
+		server := pgtest.Shared(t)
+		local := newLocalOnPostgres(t, upstream, postgresStores(t, server, server.Database(t), true))
+		return &Runner{URL: local.URL, ControlURL: local.ControlURL, Client: newClient(), Upstream: upstream, Native: true}
+	}, needsOneProcess)
 }

@@ -110,6 +110,7 @@ func TestRequestDeadline(t *testing.T) {
 
 // TestRetryAfterDates checks that the second attempt is not sent before the date in Retry-After.
 func TestRetryAfterDates(t *testing.T) {
+	t.Parallel()
 	at := Start.Add(time.Second)
 	for _, date := range []string{at.Format(http.TimeFormat), at.Format("Monday, 02-Jan-06 15:04:05 GMT"), at.Format(time.ANSIC)} {
 		t.Run(date, func(t *testing.T) {
@@ -134,6 +135,7 @@ var forgeries = []string{"Cf-Connecting-Ip", "X-Forwarded-For", "X-Postern-Addre
 
 // TestForgedAddresses checks that without a trusted proxy only the connection determines the client's address.
 func TestForgedAddresses(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, host.NewNative)
 	s.local.proxies = nil
 	if err := s.local.reset(nil); err != nil {
@@ -175,6 +177,7 @@ func TestForgedAddresses(t *testing.T) {
 // TestValidTokensPassDuringLockout checks that 24 valid tokens all pass among hundreds of invalid tokens from the same
 // address.
 func TestValidTokensPassDuringLockout(t *testing.T) {
+	t.Parallel()
 	upstream := NewUpstream()
 	defer upstream.Close()
 	c := newFixture(t, upstream, deployment(upstream))
@@ -204,6 +207,7 @@ func TestValidTokensPassDuringLockout(t *testing.T) {
 // TestMissingFinalUsageIsEstimated checks that the usage at the start of an Anthropic stream, which counts almost no
 // output tokens, is not booked as final if no later usage follows.
 func TestMissingFinalUsageIsEstimated(t *testing.T) {
+	t.Parallel()
 	c, l := newProxyFixture(t)
 	for n, value := range []string{"null", `"12"`, "-3", ""} {
 		l.change = func(b []byte) []byte {

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/postern-ai/postern/internal/pgtest"
+	"github.com/postern-ai/postern/test/pgtest"
 )
 
 // replicaSkew is the difference of the two replicas' clocks.
@@ -29,7 +29,7 @@ type replicas struct {
 
 func newReplicas(t *testing.T, upstream *Upstream) *Runner {
 	t.Helper()
-	server := pgtest.Start(t)
+	server := pgtest.Shared(t)
 	database := server.Database(t)
 	r := &replicas{}
 	for i := range r.locals {
@@ -181,7 +181,5 @@ func needsOneProcess(s *Scenario) bool {
 
 // TestReplicas runs the scenarios on two replicas whose clocks differ.
 func TestReplicas(t *testing.T) {
-	upstream := NewUpstream()
-	defer upstream.Close()
-	runSome(t, newReplicas(t, upstream), func(s *Scenario) bool { return !needsOneProcess(s) })
+	runSome(t, newReplicas, func(s *Scenario) bool { return !needsOneProcess(s) })
 }

@@ -36,21 +36,32 @@ func (b *scoreboard) print() {
 	fmt.Fprintf(os.Stdout, "fault tests: %d of %d passed (%s)\n", passed, total, strings.Join(each, ", "))
 }
 
-func (b *scoreboard) run(t *testing.T, host string, r *Runner) {
-	for _, row := range faultRows {
-		if row.name == trapRow && r.Native {
-			continue
-		}
-		for _, mode := range row.modes.list() {
-			t.Run(row.name+"/"+mode, func(t *testing.T) {
-				defer func() { b.count(host, !t.Failed()) }()
-				for i := range callers {
-					if callers[i].translated && (mode == "non-stream" || row.routing != "") {
-						continue // skipped to save time: the families without translation cover it
-					}
-					t.Run(callers[i].name, func(t *testing.T) { runRow(t, r, &row, &callers[i], mode == "stream") })
-				}
-			})
+// rowInMode is a test of the scoreboard.
+type rowInMode struct {
+	row  *faultRow
+	mode string
+}
+
+// run runs the rows on a host.
+func (b *scoreboard) run(t *testing.T, host string, start func(*testing.T, *Upstream) *Runner) {
+	var all []rowInMode
+	for i := range faultRows {
+		for _, mode := range faultRows[i].modes.list() {
+			all = append(all, rowInMode{&faultRows[i], mode})
 		}
 	}
+	inLanes(t, start, all, func(r *Runner, one rowInMode) {
+		if one.row.name == trapRow && r.Native {
+			return // Go does not trap
+		}
+		t.Run(one.row.name+"/"+one.mode, func(t *testing.T) {
+			defer func() { b.count(host, !t.Failed()) }()
+			for i := range callers {
+				if callers[i].translated && (one.mode == "non-stream" || one.row.routing != "") {
+					continue // skipped to save time: the families without translation cover it
+				}
+				t.Run(callers[i].name, func(t *testing.T) { runRow(t, r, one.row, &callers[i], one.mode == "stream") })
+			}
+		})
+	})
 }

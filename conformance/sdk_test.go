@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -23,8 +22,7 @@ type sdk struct {
 
 func newSDK(t *testing.T, start func(*testing.T, *Upstream) *Runner) *sdk {
 	t.Helper()
-	upstream := NewUpstream()
-	t.Cleanup(upstream.Close)
+	upstream := newUpstream(t)
 	r := start(t, upstream)
 	x := &run{Runner: r, names: map[string]string{"admin": AdminToken}, env: map[string]string{}, now: Start}
 	project := Step{Args: []string{"demo"}, Options: map[string]string{"plan": "unlimited"}}
@@ -34,22 +32,12 @@ func newSDK(t *testing.T, start func(*testing.T, *Upstream) *Runner) *sdk {
 	return &sdk{openai.NewClient(option.WithBaseURL(r.URL+"/v1"), option.WithAPIKey(x.names["live"]), option.WithMaxRetries(0)), upstream}
 }
 
-// newWasm starts a host with the wasm core.
-func newWasm(t *testing.T, upstream *Upstream) *Runner {
-	t.Helper()
-	local, err := NewLocal(deployment(upstream), WasmEngine("../build/core-panic.wasm"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(local.Close)
-	return &Runner{URL: local.URL, ControlURL: local.ControlURL, Client: &http.Client{Transport: &http.Transport{}}, Upstream: upstream}
-}
-
 func say(model, text string) openai.ChatCompletionNewParams {
 	return openai.ChatCompletionNewParams{Model: model, Messages: []openai.ChatCompletionMessageParamUnion{openai.UserMessage(text)}}
 }
 
 func TestOpenAIGo(t *testing.T) {
+	t.Parallel()
 	for name, start := range map[string]func(*testing.T, *Upstream) *Runner{"wasm": newWasm, "serve": newServe} {
 		t.Run(name, func(t *testing.T) { newSDK(t, start).test(t) })
 	}

@@ -251,6 +251,7 @@ func (v *secretSite) newKey(project, body string) (id, value string) {
 // TestSecretsDoNotLeak checks I7: keys, in full, in part or encoded, appear in no log, error, header, stored value, name
 // or URL; prompts and completions in no log, header, name or URL.
 func TestSecretsDoNotLeak(t *testing.T) {
+	t.Parallel()
 	for name, makeEngine := range map[string]func(abi.Config) (host.Engine, error){"native": host.NewNative, "wasm": WasmEngine(panicModule)} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := os.Stat(panicModule); name == "wasm" && err != nil {
@@ -465,6 +466,7 @@ func (v *secretSite) faults(live, test string) {
 
 // TestLeakDetector checks that every form of a secret is detected.
 func TestLeakDetector(t *testing.T) {
+	t.Parallel()
 	key := "sk_live_0123456789abcdefghijklmnopqrs"
 	for _, leak := range []string{
 		key, key[:22], key[15:], "user=" + base64.StdEncoding.EncodeToString([]byte(key[8:])), base64.URLEncoding.EncodeToString([]byte(key)),

@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"context"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -30,15 +29,7 @@ func onSQLite(t *testing.T) func(store.Clock) (store.Store, error) {
 func newServe(t *testing.T, upstream *Upstream) *Runner {
 	t.Helper()
 	local, err := NewLocalOn(deployment(upstream), host.NewNative, onSQLite(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(local.Close)
-	return &Runner{URL: local.URL, ControlURL: local.ControlURL, Client: &http.Client{Transport: &http.Transport{}}, Upstream: upstream, Native: true}
+	return runnerOf(t, upstream, local, err)
 }
 
-func TestServe(t *testing.T) {
-	upstream := NewUpstream()
-	defer upstream.Close()
-	runAll(t, newServe(t, upstream))
-}
+func TestServe(t *testing.T) { runAll(t, newServe) }

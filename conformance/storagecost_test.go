@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -15,10 +14,10 @@ import (
 	"testing"
 
 	"github.com/postern-ai/postern/host"
-	"github.com/postern-ai/postern/internal/pgtest"
 	"github.com/postern-ai/postern/store"
 	"github.com/postern-ai/postern/store/postgres"
 	"github.com/postern-ai/postern/store/sqlite"
+	"github.com/postern-ai/postern/test/pgtest"
 )
 
 // wire counts what passes between the store and PostgreSQL, by the messages of the protocol:
@@ -131,7 +130,7 @@ func newFixtureOn(t *testing.T, upstream *Upstream, open func(store.Clock) (stor
 		t.Fatal(err)
 	}
 	t.Cleanup(local.Close)
-	return fixtureAt(t, &Runner{URL: local.URL, ControlURL: local.ControlURL, Client: http.DefaultClient, Upstream: upstream, Native: true})
+	return fixtureAt(t, &Runner{URL: local.URL, ControlURL: local.ControlURL, Client: newClient(), Upstream: upstream, Native: true})
 }
 
 func fixtureAt(t *testing.T, r *Runner) *fixture {
@@ -178,10 +177,11 @@ func (c *fixture) measure(n int, start func(), report func(kind string)) {
 
 // TestPostgresPerRequest counts what PostgreSQL sees per request. docs/scaling.md has the table; -v prints it.
 func TestPostgresPerRequest(t *testing.T) {
+	t.Parallel()
 	const n = 40
 	upstream := NewUpstream()
 	defer upstream.Close()
-	server := pgtest.Start(t)
+	server := pgtest.Shared(t)
 	w, address := newWire(t, server.Address())
 	c := newPostgresFixture(t, upstream, server, func(database string) string { return pgtest.URLAt(address, database) })
 	most := map[string]float64{"answer of a provider": 15, "cache hit from memory": 10, "GET /api/health": 5, "429 of a used-up key": 5}
@@ -198,6 +198,7 @@ func TestPostgresPerRequest(t *testing.T) {
 // TestSQLitePerRequest counts rows and the bytes of the write-ahead log per request. docs/scaling.md has the table; -v prints
 // it.
 func TestSQLitePerRequest(t *testing.T) {
+	t.Parallel()
 	const n = 40
 	upstream := NewUpstream()
 	defer upstream.Close()

@@ -2,18 +2,22 @@ package conformance
 
 import (
 	"errors"
-	"sync/atomic"
 
 	"github.com/tidwall/gjson"
 
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/lease"
 	"github.com/postern-ai/postern/host"
 )
 
-// timedEngine is an engine that counts the timers that exchanges start.
+// reportMs replaces the interval of a lease's reports, lease.ReportMs, while the clock is virtual: settle waits for them in
+// real time.
+const reportMs = 20
+
+// timedEngine is an engine that counts the timers that exchanges start, and shortens those of leases.
 type timedEngine struct {
 	host.Engine
-	timers *atomic.Int64
+	local *Local
 }
 
 func (e timedEngine) Step(message []byte) ([]byte, error) {
@@ -22,12 +26,23 @@ func (e timedEngine) Step(message []byte) ([]byte, error) {
 		return nil, err
 	}
 	out, err := abi.DecodeStepOutput(encoded)
+	shortened := false
 	for i := range out.Actions {
-		if out.Actions[i].Kind == abi.ActionWait {
-			e.timers.Add(1)
+		a := &out.Actions[i]
+		if a.Kind != abi.ActionWait {
+			continue
+		}
+		e.local.timers.Add(1)
+		if a.KeepMs == lease.ReportMs && !e.local.wall.Load() {
+			a.KeepMs, shortened = reportMs, true
 		}
 	}
-	return encoded, err
+	if !shortened {
+		return encoded, err
+	}
+	var w abi.Writer
+	out.Encode(&w)
+	return w.Buf, err
 }
 
 // waiting runs "waiting N": it waits until exchanges have started N timers since the reset. Only the Go host counts them.

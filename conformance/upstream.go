@@ -1,6 +1,6 @@
 package conformance
 
-import "github.com/postern-ai/postern/internal/fakeprovider"
+import "github.com/postern-ai/postern/test/fakeprovider"
 
 // Upstream is the provider of all runs. It speaks every provider format, and fails on command.
 type (

@@ -130,6 +130,7 @@ func (c *fixture) logLine(s *wireFormat, number int, stream bool) gjson.Result {
 // TestInvalidUsageIsEstimated checks that invalid usage is replaced by a flagged estimate, for every provider format
 // and usage member, at a plausible cost.
 func TestInvalidUsageIsEstimated(t *testing.T) {
+	t.Parallel()
 	for i := range wireFormats {
 		s := &wireFormats[i]
 		t.Run(s.name, func(t *testing.T) {
@@ -173,6 +174,7 @@ func (c *fixture) wantEstimated(answers int) {
 // TestLargeUsageIsAccepted checks that a billion tokens are accepted, and that more cached tokens than prompt tokens
 // count as the whole prompt.
 func TestLargeUsageIsAccepted(t *testing.T) {
+	t.Parallel()
 	for i := range wireFormats {
 		s := &wireFormats[i]
 		t.Run(s.name, func(t *testing.T) {

@@ -2,22 +2,46 @@ package conformance
 
 import (
 	"bufio"
+	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 )
 
-// startWorkerd runs the gateway's test bundle and the control Worker in workerd and returns the URL.
-func startWorkerd(t *testing.T, env map[string]string) string {
-	for _, needed := range []string{"../build/core-panic.wasm", "../build/control/app.wasm"} {
-		if _, err := os.Stat(needed); err != nil {
-			t.Fatalf("%s is not built: run ./build.sh and ./build.sh panic", needed)
+// workerInputs are the folders and files that node reads for the Workers. Looking at them tells the go command that results
+// of tests depend on them.
+var workerInputs = []string{
+	"../build/core-panic.wasm", "../build/control/app.wasm", "../core/catalog/catalog.bin", "../node_modules/.package-lock.json",
+	"../worker/gateway", "../worker/gateway/src", "../worker/gateway/test", "../worker/control", "../build/control/assets",
+}
+
+// bundleWorker bundles the gateway's test bundle once, before several servers start at a time.
+var bundleWorker = sync.OnceValue(func() error {
+	for _, needed := range workerInputs {
+		if info, err := os.Stat(needed); err != nil {
+			return fmt.Errorf("%w: run ./build.sh and ./build.sh panic", err)
+		} else if info.IsDir() {
+			if _, err := os.ReadDir(needed); err != nil {
+				return err
+			}
 		}
 	}
-	args := []string{"../worker/gateway/test/serve.mjs"}
+	if out, err := exec.Command("node", "../worker/gateway/test/serve.mjs", "--bundle").CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %s", err, out)
+	}
+	return nil
+})
+
+// startWorkerd runs the gateway's test bundle and the control Worker in workerd, with options of serve.mjs, and returns the
+// URL.
+func startWorkerd(t *testing.T, env map[string]string, options ...string) string {
+	if err := bundleWorker(); err != nil {
+		t.Fatal(err)
+	}
+	args := append([]string{"../worker/gateway/test/serve.mjs"}, options...)
 	for name, value := range env {
 		args = append(args, name+"="+value)
 	}
@@ -51,9 +75,10 @@ func startWorkerd(t *testing.T, env map[string]string) string {
 	}
 }
 
-func TestWorkerd(t *testing.T) {
-	upstream := NewUpstream()
-	defer upstream.Close()
-	url := startWorkerd(t, deployment(upstream))
-	runAll(t, &Runner{URL: url, Client: http.DefaultClient, Upstream: upstream, Workerd: true})
+// newWorkerd starts the gateway in workerd.
+func newWorkerd(t *testing.T, upstream *Upstream) *Runner {
+	t.Helper()
+	return &Runner{URL: startWorkerd(t, deployment(upstream)), Client: newClient(), Upstream: upstream, Workerd: true}
 }
+
+func TestWorkerd(t *testing.T) { runAll(t, newWorkerd) }

@@ -1,7 +1,7 @@
 // The core's own cost: steps on one instance in Node's V8, with the Worker's encoding.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { Core } from '../../worker/gateway/src/core.ts'
+import { Engine } from '../../worker/gateway/src/engine.ts'
 import { median } from './load.mjs'
 import { QUICK } from './options.mjs'
 import { ROOT } from './process.mjs'
@@ -16,25 +16,25 @@ const EXCHANGES = QUICK ? 10_000 : 1_000_000
 const NOTHING = new Uint8Array()
 const SENTENCE = 'The quick brown fox said "naïve café" — and jumped over the lazy dog.\n'
 
-class MeasuredCore extends Core {
+class MeasuredEngine extends Engine {
   get memoryBytes() {
     return this.exports.memory.buffer.byteLength
   }
 }
 
-function newCore() {
+function newEngine() {
   const module = new WebAssembly.Module(readFileSync(join(ROOT, 'build/core.wasm')))
-  const core = new MeasuredCore(module, readFileSync(join(ROOT, 'core/catalog/catalog.bin')))
-  const { error } = core.start({})
+  const engine = new MeasuredEngine(module, readFileSync(join(ROOT, 'core/catalog/catalog.bin')))
+  const { error } = engine.start({})
   if (error !== '') throw new Error(error)
-  return core
+  return engine
 }
 
-function head(core, key) {
+function head(engine, key) {
   const headers = [':id', 'req_1', ':method', 'POST', ':path', '/api/ai/complete', ':query', '']
   headers.push('content-type', 'application/json', 'x-api-key', key)
   const event = { kind: EVENT_REQUEST, id: 0, code: 0, headers, data: new Uint8Array(16) }
-  return core.step(NOW_MS, NOTHING, NOTHING, NOTHING, NOTHING, event)
+  return engine.step(NOW_MS, NOTHING, NOTHING, NOTHING, NOTHING, event)
 }
 
 /** A chat request of about the given number of bytes, as JSON. */
@@ -66,15 +66,15 @@ export function steps(key) {
     ['step, body of 32 KB', 32e3],
     ['step, body of 1 MB', 1e6, 1.5],
   ]) {
-    const core = newCore()
-    const state = head(core, key).state.slice() // a view of the core's memory until the next step
+    const engine = newEngine()
+    const state = head(engine, key).state.slice() // a view of the core's memory until the next step
     const text = chat(bytes)
     const event = { kind: EVENT_BODY, id: BODY_ID, code: 0, headers: [], data: new TextEncoder().encode(text) }
-    const ours = () => core.step(NOW_MS, NOTHING, state, NOTHING, NOTHING, event)
+    const ours = () => engine.step(NOW_MS, NOTHING, state, NOTHING, NOTHING, event)
     if (ours().actions.length === 0) throw new Error('the step did nothing')
     const pairs = Array.from({ length: ROUNDS }, () => [round(ours), round(() => JSON.stringify(JSON.parse(text)))])
     const value = median(pairs.map(([a, b]) => a / b))
-    const note = most === undefined ? '' : `wasm memory ${mib(core.memoryBytes)}`
+    const note = most === undefined ? '' : `wasm memory ${mib(engine.memoryBytes)}`
     rows.push(
       row(
         `${name}, against JSON.parse and JSON.stringify`,
@@ -84,26 +84,26 @@ export function steps(key) {
         { most, note },
       ),
     )
-    if (most !== undefined && core.memoryBytes >= 16 << 20) throw new Error('a body of 1 MB takes 16 MiB or more')
+    if (most !== undefined && engine.memoryBytes >= 16 << 20) throw new Error('a body of 1 MB takes 16 MiB or more')
   }
   return rows
 }
 
 /** Runs small exchanges on one instance. Memory must not grow after the first thousand. */
 export function memory(key) {
-  const core = newCore()
+  const engine = newEngine()
   const data = new TextEncoder().encode(chat(100))
   const exchange = () => {
-    const state = head(core, key).state.slice() // a view of the core's memory until the next step
-    core.step(NOW_MS, NOTHING, state, NOTHING, NOTHING, { kind: EVENT_BODY, id: BODY_ID, code: 0, headers: [], data })
+    const state = head(engine, key).state.slice() // a view of the core's memory until the next step
+    engine.step(NOW_MS, NOTHING, state, NOTHING, NOTHING, { kind: EVENT_BODY, id: BODY_ID, code: 0, headers: [], data })
   }
   for (let i = 0; i < 1000; i++) exchange()
-  const before = core.memoryBytes
+  const before = engine.memoryBytes
   for (let i = 1000; i < EXCHANGES; i++) exchange()
-  if (core.memoryBytes !== before) throw new Error(`memory grew from ${before} to ${core.memoryBytes} bytes`)
+  if (engine.memoryBytes !== before) throw new Error(`memory grew from ${before} to ${engine.memoryBytes} bytes`)
   return row(
     `wasm memory after ${EXCHANGES.toLocaleString('en')} exchanges, against after 1,000`,
-    mib(core.memoryBytes),
+    mib(engine.memoryBytes),
     mib(before),
     1,
     {

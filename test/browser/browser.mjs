@@ -4,6 +4,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { chromium } from 'playwright-core'
+import { chromiumPath } from '../chromium.mjs'
 import { ROOT } from './workers.mjs'
 
 const FAILURES = join(ROOT, 'build/browser/failures')
@@ -34,7 +35,7 @@ export async function startBrowser(service) {
 
 export function launchChromium() {
   return chromium.launch({
-    executablePath: process.env.CHROMIUM || '/usr/bin/chromium',
+    executablePath: chromiumPath,
     args: process.getuid?.() === 0 ? ['--no-sandbox'] : [],
   })
 }

@@ -41,7 +41,7 @@ const CATALOG = {
 
 /** Starts the fake provider. Returns its URL and a function that stops it. */
 export async function startProvider() {
-  execFileSync('go', ['build', '-o', 'build/fakeprovider', './internal/fakeprovider/serve'], { cwd: ROOT })
+  execFileSync('go', ['build', '-o', 'build/fakeprovider', './test/fakeprovider/serve'], { cwd: ROOT })
   const child = spawn('build/fakeprovider', ['-port', '0'], { cwd: ROOT, stdio: ['pipe', 'pipe', 'inherit'] })
   for await (const line of createInterface({ input: child.stdout })) {
     return { url: JSON.parse(line).url, stop: () => child.kill() }

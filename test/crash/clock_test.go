@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/postern-ai/postern/internal/fakeprovider"
+	"github.com/postern-ai/postern/test/fakeprovider"
 )
 
 const (

@@ -5,8 +5,8 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/postern-ai/postern/internal/fakeprovider"
-	"github.com/postern-ai/postern/internal/pgtest"
+	"github.com/postern-ai/postern/test/fakeprovider"
+	"github.com/postern-ai/postern/test/pgtest"
 )
 
 // TestIdempotencyKeys kills a server with requests in flight, on both stores. A request that was sent to a provider is not sent

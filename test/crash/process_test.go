@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/postern-ai/postern/internal/fakeprovider"
-	"github.com/postern-ai/postern/internal/pgtest"
+	"github.com/postern-ai/postern/test/fakeprovider"
+	"github.com/postern-ai/postern/test/pgtest"
 )
 
 const adminToken = "crash-tests-admin-token"

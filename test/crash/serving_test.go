@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/postern-ai/postern/internal/fakeprovider"
+	"github.com/postern-ai/postern/test/fakeprovider"
 )
 
 // serving is a server process with an operations listener.

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/postern-ai/postern/internal/pgtest"
+	"github.com/postern-ai/postern/test/pgtest"
 )
 
 // Bounds of waits, with a margin for a busy machine: of a healthy replica for a key that a lost one holds, which is a second, and of

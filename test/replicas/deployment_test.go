@@ -15,10 +15,10 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"github.com/postern-ai/postern/internal/fakeprovider"
-	"github.com/postern-ai/postern/internal/pgtest"
 	"github.com/postern-ai/postern/server"
 	"github.com/postern-ai/postern/store/postgres"
+	"github.com/postern-ai/postern/test/fakeprovider"
+	"github.com/postern-ai/postern/test/pgtest"
 )
 
 const (

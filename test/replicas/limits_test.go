@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/postern-ai/postern/internal/pgtest"
+	"github.com/postern-ai/postern/test/pgtest"
 )
 
 var rounds = flag.Int("rounds", 5, "number of rounds of TestExactLimit")

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/postern-ai/postern/internal/pgtest"
+	"github.com/postern-ai/postern/test/pgtest"
 )
 
 var (

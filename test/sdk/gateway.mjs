@@ -44,7 +44,7 @@ export async function startGateway() {
 
 /** Starts the provider and the gateway. Returns the gateway and a function that stops both. */
 export async function runGateway() {
-  execFileSync('go', ['build', '-o', 'build/fakeprovider', './internal/fakeprovider/serve'], { cwd: ROOT })
+  execFileSync('go', ['build', '-o', 'build/fakeprovider', './test/fakeprovider/serve'], { cwd: ROOT })
   const provider = start('build/fakeprovider', ['-port', '0'])
   const upstream = await line(provider, (text) => JSON.parse(text).url)
   const env = {

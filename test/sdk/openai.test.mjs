@@ -1,4 +1,4 @@
-// The unmodified official openai package: chat completions, responses, embeddings.
+// The unmodified official openai package: chat completions, responses, embeddings, moderations, legacy completions.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import OpenAI from 'openai'
@@ -137,6 +137,42 @@ for (const [mode, key] of [
     assert.ok(data.every(({ embedding }) => embedding.length >= 8 && embedding.every(Number.isFinite)))
     assert.ok(data[0].embedding.some((x) => x !== 0))
     assert.ok(usage.prompt_tokens > 0)
+  })
+
+  test(`${mode}: moderations`, async () => {
+    const input = ['Hello', 'a violent, postern-flagged text']
+    const { model, results } = await client(key).moderations.create({ input })
+    assert.equal(model, 'omni-moderation-latest')
+    assert.deepEqual(
+      results.map(({ flagged, categories }) => [flagged, categories.violence]),
+      [
+        [false, false],
+        [true, true],
+      ],
+    )
+    const image = { type: 'image_url', image_url: { url: `data:image/png;base64,${picture}` } }
+    const parts = await client(key).moderations.create({ model, input: [{ type: 'text', text: 'Hello' }, image] })
+    assert.equal(parts.results.length, 1)
+  })
+
+  test(`${mode}: legacy completions`, async () => {
+    const request = { model: 'gpt-3.5-turbo-instruct', prompt: ['One', 'Hello'], max_tokens: 40 }
+    const said = mode === 'provider' ? /^Hello from upstream$/ : /Hello$/
+    const { object, choices, usage } = await client(key).completions.create(request)
+    assert.equal(object, 'text_completion')
+    assert.equal(choices.length, 2)
+    assert.match(choices[1].text, said)
+    assert.equal(usage.total_tokens, usage.prompt_tokens + usage.completion_tokens)
+    const options = { stream: true, stream_options: { include_usage: true } }
+    let [text, finish, tokens] = ['', undefined, 0]
+    for await (const chunk of await client(key).completions.create({ ...request, prompt: 'Hello', ...options })) {
+      text += chunk.choices[0]?.text ?? ''
+      finish ??= chunk.choices[0]?.finish_reason ?? undefined
+      tokens = chunk.usage?.total_tokens ?? tokens
+    }
+    assert.match(text, said)
+    assert.equal(finish, 'stop')
+    assert.ok(tokens > 0)
   })
 }
 

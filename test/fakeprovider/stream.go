@@ -1,0 +1,148 @@
+package fakeprovider
+
+// event is one event of a stream, before framing.
+type event struct {
+	name string // the SSE event field, or an event stream's :event-type
+	data []byte // JSON, or an end marker
+	kind eventKind
+	fail bool // whether it is an event stream's exception
+}
+
+type eventKind uint8
+
+const (
+	middle  eventKind = iota
+	opening           // precedes any content
+	text              // only a piece of the response's text
+	usage             // only the usage
+	endMark           // only the end marker
+)
+
+// stream sends the events in the way of the behavior's kind.
+func (x *exchange) stream(events []event) {
+	half := max(len(events)/2, 1)
+	switch x.b.Kind {
+	case "silent":
+		_ = x.flush.Flush()
+		x.waitForDisconnect()
+	case "stall":
+		if x.events(events[:half]) {
+			x.waitForDisconnect()
+		}
+	case "broken":
+		if x.events(events[:half]) {
+			x.reset()
+		}
+	case "cut", "truncated":
+		x.finished = x.events(events[:half])
+	case "malformed", "corrupt":
+		x.finished = x.events(events[:half]) && x.invalidEvent(events[half]) && x.events(events[half+1:])
+	case "error-event":
+		x.finished = x.events(events[:half]) && x.events(x.request.wire.streamError())
+	case "error-first":
+		x.finished = x.events(x.request.wire.streamError())
+	case "error-head":
+		x.finished = x.events(ofKind(events, opening)) && x.events(x.request.wire.streamError())
+	case "endless":
+		x.endless(events)
+	case "chatter":
+		for x.event([]byte(": still here\n\n")) {
+		}
+	case "burst":
+		x.finished = x.burst(events)
+	case "no-done":
+		x.finished = x.events(without(events, endMark))
+	default:
+		x.finished = x.events(events)
+	}
+}
+
+// events sends events one by one; false if the client disconnected.
+func (x *exchange) events(events []event) bool {
+	for _, e := range events {
+		if !x.event(x.frame(e)) {
+			return false
+		}
+	}
+	return true
+}
+
+func (x *exchange) frame(e event) []byte {
+	f := x.request.wire.framing
+	if x.b.Kind == "comment" {
+		return f.unusual(e, x.seen.EventsSent == 0)
+	}
+	return f.plain(e)
+}
+
+func (x *exchange) event(framed []byte) bool {
+	if !x.sleep(x.b.delayMs(x.seen.EventsSent)) {
+		return false
+	}
+	sent := false
+	if x.b.Kind == "bytewise" {
+		sent = x.bytewise(framed)
+	} else {
+		sent = x.write(framed)
+	}
+	if sent {
+		x.server.mu.Lock()
+		x.seen.EventsSent++
+		x.server.mu.Unlock()
+	}
+	return sent
+}
+
+// burst sends all events at once, as a proxy that buffers does.
+func (x *exchange) burst(events []event) bool {
+	var all []byte
+	for _, e := range events {
+		all = append(all, x.frame(e)...)
+	}
+	return x.event(all)
+}
+
+// invalidEvent sends an event with invalid JSON or, for corrupt, a wrong checksum.
+func (x *exchange) invalidEvent(e event) bool {
+	f := x.request.wire.framing
+	if x.b.Kind == "corrupt" && f == eventStream {
+		framed := f.plain(e)
+		framed[len(framed)-1] ^= 0xFF
+		return x.event(framed)
+	}
+	e.data = e.data[:len(e.data)/2]
+	return x.event(f.plain(e))
+}
+
+// endless sends all events up to the last piece of text, and repeats that piece until the client disconnects.
+func (x *exchange) endless(events []event) {
+	last := len(events) - 1
+	for i, e := range events {
+		if e.kind == text {
+			last = i
+		}
+	}
+	if !x.events(events[:last]) {
+		return
+	}
+	for x.events(events[last : last+1]) {
+	}
+}
+
+func ofKind(events []event, kind eventKind) (some []event) {
+	for _, e := range events {
+		if e.kind == kind {
+			some = append(some, e)
+		}
+	}
+	return some
+}
+
+func without(events []event, kind eventKind) (some []event) {
+	for _, e := range events {
+		if e.kind != kind {
+			some = append(some, e)
+		}
+	}
+	return some
+}

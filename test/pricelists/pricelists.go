@@ -1,0 +1,16 @@
+// Package pricelists completes the catalogs of tests.
+package pricelists
+
+import (
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/postern-ai/postern/core/catalog"
+)
+
+// Add returns a catalog with the provider tools and the forwarded members of the shipped one.
+func Add(text string) string {
+	lists := `"tools":` + gjson.GetBytes(catalog.JSON, "tools").Raw + `,"members":` + gjson.GetBytes(catalog.JSON, "members").Raw + ","
+	return "{" + lists + strings.TrimPrefix(strings.TrimSpace(text), "{")
+}
