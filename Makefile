@@ -49,65 +49,39 @@ check: setup types ## check format, lint, types, wording, file references, ratch
 	tsc -p worker/gateway
 	tsc -p clients/ts
 	@node clients/build.mjs
-	@node clients/version.mjs --check
-	@cd tools && go run ./reference -check
-	@node clients/ts/tools/reference.mjs --check
 	@tools/setup.sh python-tools
-	@python3 clients/python/tools/reference.py --check
+	@cd tools && go run ./generate -check
 	cd clients/python && node ../../.tools/runtimes/pyright/index.js --pythonpath "$$(command -v python3)"
-	@node bench/readme.mjs --check
 	redocly lint docs/openapi.yaml
 	@./build.sh
 	@tools/check-dry-run.sh
 	@tools/check-strings.sh
 	@node tools/words/main.mjs
 
+.PHONY: generate
+generate: setup ## write every file that is derived from others; with only=core/exchange, only these
+	@tools/setup.sh python
+	@cd tools && go run ./generate -only '$(only)'
+
 .PHONY: ratchets
 ratchets: ## tighten tools/ratchets.json to the current numbers; loosen='NAME=why' lets one number grow
 	@cd tools && go run ./ratchets -tighten -loosen "$(loosen)"
 
 .PHONY: test
-test: setup ## run every test: Go, wasm under wazero, Workers in workerd, SDKs, browser
-	@./build.sh
-	@./build.sh panic
-	@tools/setup.sh browser python postgres
-	node --test worker/gateway/test/*.test.mjs control/web/test/*.test.mjs test/build/*.test.mjs test/deploy/*.test.mjs test/dev/*.test.mjs bench/test/*.test.mjs tools/words/*.test.mjs
-	node --test test/sdk/*.test.mjs
-	TEST_TARGET=serve node --test test/sdk/*.test.mjs
-	node --test test/browser/*.test.mjs
-	TEST_TARGET=serve node --test test/browser/keys.test.mjs test/browser/session.test.mjs test/browser/usage.test.mjs test/browser/governor.test.mjs
-	go test $$(go list ./... | grep -v -e /conformance$$ -e /core/explore$$ -e /core/sim$$ -e /core/governor$$ -e /test/crash$$)
-	cd core/governor && go test # in its folder, go prints recall and precision
-	cd core/explore && go test
-	cd core/sim && go test
-	cd conformance && go test -timeout 30m
-	cd test/crash && go test
-	cd tools && go test ./...
-	@tools/setup.sh clients
-	node clients/build.mjs
-	node --test clients/ts/test/*.test.mjs
-	TEST_TARGET=serve node --test clients/ts/test/smoke.test.mjs
-	node --test clients/ai-sdk/test/*.test.mjs clients/langchain/test/*.test.mjs
-	TEST_TARGET=serve node --test clients/ai-sdk/test/gateway.test.mjs clients/langchain/test/gateway.test.mjs clients/langchain/test/standard.test.mjs
-	node --test clients/examples/test/*.test.mjs
-	TEST_TARGET=serve node --test clients/examples/test/handlers.test.mjs
-	cd clients/python && python3 -m pytest
-	cd clients/python && TEST_TARGET=serve python3 -m pytest tests/test_gateway.py tests/test_docs.py
-	cd clients/go && go test -count=1 $$(command -v gcc >/dev/null && echo -race) ./... # go does not notice changes of the table
+test: setup ## run every test: Go, wasm under wazero, Workers in workerd, SDKs, browser; only='sdk browser' runs some parts
+	@tools/setup.sh browser python postgres clients
+	@cd tools && go run ./parts $(only)
+
+.PHONY: test-long
+test-long: setup ## run the full forms of the tests that `make test` has in short: worlds, kills, outages
+	@tools/setup.sh postgres
+	@cd tools && go run ./parts -long $(only)
 
 .PHONY: screenshot
 screenshot: setup ## update docs/overview.png, the dashboard with a month of test traffic
 	@./build.sh
 	@tools/setup.sh browser
 	@node test/browser/screenshot.mjs
-
-.PHONY: reference
-reference: setup ## write the references of the client libraries, docs/clients/reference, from their comments
-	@tools/setup.sh python
-	@cd tools && go run ./reference
-	@python3 clients/python/tools/reference.py
-	@node clients/ts/build.mjs
-	@node clients/ts/tools/reference.mjs
 
 .PHONY: mutants
 mutants: ## run mutation tests of the exchange, KeyMeter and Ledger; flags='-only core/ledger -sample 50 -resume'
@@ -123,7 +97,7 @@ SEEDS ?= 1000000
 
 .PHONY: world
 world: ## run the simulation with SEEDS=1000000 seeds and print statistics
-	go test ./core/sim -run TestWorld -seeds $(SEEDS) -timeout 0 -v
+	go test ./test/sim -run TestWorld -seeds $(SEEDS) -timeout 0 -v
 
 .PHONY: outages
 outages: setup ## test two replicas on PostgreSQL for longer: limits, restarts, cut-off networks, failovers
@@ -137,8 +111,8 @@ bench: setup ## measure throughput, latency and platform cost against baselines;
 	@node --disable-warning=ExperimentalWarning bench/run.mjs
 
 .PHONY: bench-readme
-bench-readme: setup ## write the figures of the last `PEERS=1 make bench` into README.md
-	@node bench/readme.mjs
+bench-readme: setup ## keep the figures of the last `PEERS=1 make bench`, and write them into README.md
+	@node bench/readme.mjs --keep
 
 .PHONY: bench-selfhosted
 bench-selfhosted: setup ## measure the self-hosted server against a Go reverse proxy and Portkey's gateway in the same run

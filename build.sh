@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Builds core.wasm with TinyGo, the dashboard, and the control Worker with standard Go.
-#   build.sh [all|core|panic|postern]     core: only core.wasm; panic: core.wasm with a switch that traps, for tests;
-#   postern: core.wasm, the dashboard, and the static binary build/postern for GOOS and GOARCH, with the version VERSION
+#   build.sh [all|catalog|core|panic|postern]     catalog: only the compiled catalog; core: only core.wasm; panic: core.wasm
+#   with a switch that traps, for tests; postern: core.wasm, the dashboard, and the static binary build/postern for GOOS and
+#   GOARCH, with the version VERSION
 set -euo pipefail
 cd "$(dirname "$0")"
 export PATH="$PWD/.tools/bin:$PWD/node_modules/.bin:$PATH"
@@ -10,11 +11,11 @@ export PATH="$PWD/.tools/bin:$PWD/node_modules/.bin:$PATH"
 CORE_LIMIT_BYTES=650000
 CONTROL_LIMIT_BYTES=2500000
 
-# newer FILE DIR...: succeeds if FILE is newer than every file in the DIRs, so no build is needed.
+# newer FILE DIR...: succeeds if FILE is newer than every file in the DIRs but those of tests, so no build is needed.
 newer() {
   local file=$1
   shift
-  [ -e "$file" ] && [ -z "$(find "$@" -newer "$file" -type f ! -name '*_test.go' -print -quit)" ]
+  [ -e "$file" ] && [ -z "$(find "$@" -newer "$file" -type f ! -name '*_test.go' ! -path '*/testdata/*' -print -quit)" ]
 }
 
 # catalog_build compiles the catalog. The result is committed, because Go programs embed it.
@@ -46,6 +47,7 @@ postern_build() {
 }
 
 case "${1:-all}" in
+  catalog) catalog_build ;;
   core)
     catalog_build
     tinygo_build build/core.wasm
@@ -67,7 +69,7 @@ case "${1:-all}" in
     newer build/control/app.wasm core control worker/control docs/openapi.yaml go.mod tools/pack-wasm.mjs || worker/control/build.sh "$CONTROL_LIMIT_BYTES"
     ;;
   *)
-    echo "usage: build.sh [all|core|panic|postern]" >&2
+    echo "usage: build.sh [all|catalog|core|panic|postern]" >&2
     exit 1
     ;;
 esac

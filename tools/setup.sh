@@ -24,9 +24,11 @@ at_least() { [ "$(printf '%s\n%s\n' "$1" "$2" | sort -V | head -n 1)" = "$1" ]; 
 
 as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
 
+apt_updated=
 apt_install() {
   command -v apt-get >/dev/null || { say "please install: $*"; exit 1; }
-  as_root apt-get update -qq
+  [ -n "$apt_updated" ] || as_root apt-get update -qq
+  apt_updated=yes
   as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null
 }
 
@@ -63,7 +65,6 @@ setup_node() {
 }
 
 setup_packages() {
-  command -v npm >/dev/null || apt_install npm
   local stamp=node_modules/.postern-lock
   cmp -s package-lock.json "$stamp" && return
   say "npm packages"
@@ -129,7 +130,10 @@ setup_bench() {
 }
 
 setup_browser() {
-  command -v chromium >/dev/null || { say "Chromium"; apt_install chromium; }
+  command -v chromium-headless-shell >/dev/null && return
+  command -v chromium >/dev/null && return
+  say "Chromium"
+  apt_install chromium-headless-shell || apt_install chromium
 }
 
 # A python3 with httpx, which runs the Python examples.
@@ -201,8 +205,11 @@ for part in "${@:-all}"; do
   case $part in
     all)
       setup_node
-      setup_packages
+      command -v npm >/dev/null || apt_install npm
+      setup_packages & # waits for the network, while TinyGo is compiled
+      packages=$!
       setup_tinygo
+      wait "$packages"
       ;;
     lint) setup_lint ;;
     bench) setup_bench ;;

@@ -1,5 +1,5 @@
 // Command mutants changes the sources of the exchange and its objects in one place at a time and counts the changes
-// that the tests detect. The mutants: each row of the exchange's table deleted, each cancel skipped, each comparison
+// that the tests detect. The mutants: each row of the exchange's tables deleted, each cancel skipped, each comparison
 // negated, and each order comparison with its boundary moved (< instead of <=).
 //
 //	mutants [-only FOLDER] [-kind KIND] [-sample N] [-resume] [-workers N] [-also FOLDERS] [-list]
@@ -28,15 +28,21 @@ import (
 )
 
 // mutated are the packages to mutate.
-var mutated = []string{"core/exchange", "core/keymeter", "core/ledger"}
+var mutated = []string{
+	"core/exchange", "core/exchange/bill", "core/exchange/cached", "core/exchange/reply", "core/fault", "core/keymeter", "core/ledger",
+}
 
 // judges are the packages whose tests must detect mutants. Packages without tests are skipped.
 var judges = []suite{
 	{folder: "core/keymeter"},
 	{folder: "core/ledger"},
 	{folder: "core/exchange"},
-	{folder: "core/explore"},
-	{folder: "core/sim", flags: []string{"-seeds=500"}},
+	{folder: "core/exchange/bill"},
+	{folder: "core/exchange/cached"},
+	{folder: "core/exchange/reply"},
+	{folder: "core/fault"},
+	{folder: "test/explore"},
+	{folder: "test/sim", flags: []string{"-seeds=500"}},
 	{folder: "core", flags: []string{"-test.skip=^(TestCoreImports|TestWasmMainIsThin|TestPlanesDoNotMix)$", "-rapid.checks=300", "-rapid.shrinktime=1ms"}},
 }
 

@@ -85,6 +85,17 @@ func TestMutantsOfMachine(t *testing.T) {
 	}
 }
 
+func TestRowsOfKeyedTables(t *testing.T) {
+	const source = "package exchange\n\nvar phaseTable = [phases]struct{ name string; d departure }{\n\tphaseHead: {\"head\", noted},\n\tphaseDone: {},\n}\n"
+	mutants, text := instrumentOne(t, "core/exchange/phases.go", source)
+	if len(mutants) != 1 || mutants[0].Kind != rowDeleted || mutants[0].Text != `phaseHead: {"head", noted}` {
+		t.Errorf("got %v", mutants)
+	}
+	if want := strings.Replace(source, "noted", "mutantColumn(1, noted)", 1); text != want {
+		t.Errorf("got\n%s\nwant\n%s", text, want)
+	}
+}
+
 func TestCancelMutantsOnlyInExchange(t *testing.T) {
 	mutants, _ := instrumentOne(t, "core/ledger/a.go", "package ledger\n\nvar table = []int{1}\n\nfunc f(x t) { x.cancel(1) }\n")
 	if len(mutants) != 0 {
@@ -223,7 +234,7 @@ func writeFixture(t *testing.T, change func(map[string]string)) string {
 	return repotest.New(t, files)
 }
 
-var fixtureJudges = []suite{{folder: "core/ledger"}, {folder: "core/exchange"}, {folder: "core/sim"}}
+var fixtureJudges = []suite{{folder: "core/ledger"}, {folder: "core/exchange"}, {folder: "test/sim"}}
 
 func runFixture(root string, o options) (string, error) {
 	var out strings.Builder
@@ -242,7 +253,7 @@ func TestRun(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	for _, want := range []string{
-		"core/sim has no tests\n", "10 of 10 in ",
+		"test/sim has no tests\n", "10 of 10 in ",
 		"core/exchange/machine.go:10: row: {1, 2, (*Exchange).end}\n",
 		"core/exchange/machine.go:34: cancel: x.cancel(2)\n",
 		"core/ledger/ledger.go:3: boundary: amount <= budget\n",

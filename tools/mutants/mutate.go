@@ -17,7 +17,7 @@ import (
 type kind string
 
 const (
-	rowDeleted  kind = "row"        // a row of the exchange's table is missing
+	rowDeleted  kind = "row"        // a row of one of the exchange's tables is missing, or its last column
 	cancelGone  kind = "cancel"     // a statement that cancels an outstanding action is skipped
 	negated     kind = "comparison" // a comparison is negated
 	offBoundary kind = "boundary"   // < becomes <=, and so on
@@ -44,11 +44,11 @@ func (m mutant) key() string {
 
 func (m mutant) String() string { return fmt.Sprintf("%s:%d: %s: %s", m.File, m.Line, m.Kind, m.Text) }
 
-// tableName is the variable with the exchange's table, in package tableFolder.
-const (
-	tableName   = "table"
-	tableFolder = "core/exchange"
-)
+// tableFolder has the exchange's tables, in these variables: the machine, the machines beside the request, the endpoints, and what
+// a disconnect does in each phase.
+const tableFolder = "core/exchange"
+
+var tableNames = []string{"table", "classifierRows", "extensionRows", "leaseRows", "drainRows", "endpoints", "phaseTable"}
 
 // edit replaces size bytes at an offset.
 type edit struct {
@@ -98,7 +98,7 @@ func (f *file) variables(d *ast.GenDecl) {
 	for _, spec := range d.Specs {
 		v := spec.(*ast.ValueSpec)
 		for i, name := range v.Names {
-			if name.Name == tableName && path.Dir(f.path) == tableFolder && i < len(v.Values) {
+			if slices.Contains(tableNames, name.Name) && path.Dir(f.path) == tableFolder && i < len(v.Values) {
 				f.rows(v.Values[i])
 			}
 		}
@@ -124,14 +124,19 @@ func (f *file) visit(n ast.Node) bool {
 	return true
 }
 
-// rows adds a mutant for each element of the table: the array becomes a slice without the active mutant's element.
+// rows adds a mutant for each element of a table: the array becomes a slice without the active mutant's element. The indexes of
+// a table with keys are constants, so there the last column of the element becomes zero.
 func (f *file) rows(value ast.Expr) {
 	literal, ok := value.(*ast.CompositeLit)
 	if !ok {
 		return
 	}
 	array, ok := literal.Type.(*ast.ArrayType)
-	if !ok || slices.ContainsFunc(literal.Elts, isKeyed) {
+	if !ok {
+		return
+	}
+	if slices.ContainsFunc(literal.Elts, isKeyed) {
+		f.lastColumns(literal)
 		return
 	}
 	first := len(f.mutants) + 1
@@ -148,6 +153,22 @@ func (f *file) rows(value ast.Expr) {
 func isKeyed(e ast.Expr) bool {
 	_, keyed := e.(*ast.KeyValueExpr)
 	return keyed
+}
+
+func (f *file) lastColumns(table *ast.CompositeLit) {
+	for _, element := range table.Elts {
+		entry, ok := element.(*ast.KeyValueExpr)
+		if !ok {
+			continue
+		}
+		row, ok := entry.Value.(*ast.CompositeLit)
+		if !ok || len(row.Elts) == 0 {
+			continue
+		}
+		last := row.Elts[len(row.Elts)-1]
+		f.insert(last.Pos(), fmt.Sprintf("mutantColumn(%d, ", f.add(rowDeleted, entry)))
+		f.insert(last.End(), ")")
+	}
 }
 
 // cancels adds a mutant for each statement of a block that cancels an action. It applies only to tableFolder.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"path"
 	"slices"
 	"strings"
@@ -35,7 +34,7 @@ func (m measure) worse(stored ratchet) []place {
 func measureAll(files []repo.File) ([]measure, error) {
 	var code, tests []repo.File
 	for _, f := range files {
-		if isTest(f.Path) {
+		if repo.IsTest(f.Path) {
 			tests = append(tests, f)
 		} else {
 			code = append(code, f)
@@ -46,13 +45,33 @@ func measureAll(files []repo.File) ([]measure, error) {
 		return nil, err
 	}
 	ofTests, err := measureGroup("tests", tests, longTest)
-	return append(ofCode, ofTests...), err
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat(ofCode, ofTests, measurePython("pythonCode", code, longCode), measurePython("pythonTests", tests, longTest)), nil
+}
+
+// measurePython measures the lengths of Python. Biome limits those of TypeScript and JavaScript: see biome.json.
+func measurePython(group string, files []repo.File, long int) []measure {
+	var all, whole []place
+	for _, f := range files {
+		if path.Ext(f.Path) == ".py" && !repo.IsGenerated(f.Text) {
+			all, whole = append(all, pythonFunctions(f)...), append(whole, wholeFile(f))
+		}
+	}
+	longestFirst(all)
+	longestFirst(whole)
+	return []measure{
+		length(group+".longestFunctionLines", longest(all), all),
+		length(group+".longestFileLines", longest(whole), whole),
+		total(group+".longFunctions", over(all, long), func(place) int { return 1 }),
+	}
 }
 
 func measureGroup(group string, files []repo.File, long int) ([]measure, error) {
 	var all, whole []place
 	for _, f := range files {
-		if path.Ext(f.Path) != ".go" || isGenerated(f.Text) {
+		if path.Ext(f.Path) != ".go" || repo.IsGenerated(f.Text) {
 			continue
 		}
 		found, err := functions(f)
@@ -63,7 +82,7 @@ func measureGroup(group string, files []repo.File, long int) ([]measure, error) 
 	}
 	longestFirst(all)
 	longestFirst(whole)
-	copies := repeats(files)
+	copies := repeats(slices.DeleteFunc(slices.Clone(files), func(f repo.File) bool { return path.Ext(f.Path) == ".py" }))
 	longestFirst(copies)
 	p90 := percentile90(all)
 	return []measure{
@@ -96,26 +115,11 @@ func total(name string, places []place, weight func(place) int) measure {
 	return m
 }
 
-// isSource reports whether a file is measured: handwritten Go, TypeScript and JavaScript.
+// isSource reports whether a file is measured: handwritten Go, TypeScript, JavaScript and Python.
 func isSource(file string) bool {
 	switch path.Ext(file) {
-	case ".go", ".ts", ".js", ".mjs":
+	case ".go", ".ts", ".js", ".mjs", ".py":
 		return !strings.Contains(file, "/testdata/")
 	}
 	return false
-}
-
-// isGenerated reports whether a Go file starts with the comment of generated code (go.dev/s/generatedcode).
-func isGenerated(text []byte) bool { return bytes.HasPrefix(text, []byte("// Code generated ")) }
-
-// testFolders contain only code that is not shipped.
-var testFolders = []string{"bench/", "conformance/", "internal/", "test/", "worker/gateway/test/", "control/web/test/"}
-
-func isTest(file string) bool {
-	for _, folder := range testFolders {
-		if strings.HasPrefix(file, folder) {
-			return true
-		}
-	}
-	return strings.HasSuffix(file, "_test.go") || strings.HasSuffix(file, ".test.mjs")
 }

@@ -117,6 +117,50 @@ var literal = func() {}
 	}
 }
 
+func TestPythonFunctions(t *testing.T) {
+	f := repo.File{Path: "a.py", Text: []byte(`def plain(): ...
+class A:
+    @property
+    async def method(
+        self,
+    ) -> None:
+        """Text
+that is not indented.
+"""
+
+        def inner() -> None:
+            pass
+
+        return inner()
+
+    def last(self):
+        # why
+        return 1
+# A comment after it.
+x = """
+def no_function():
+    pass
+"""
+`)}
+	if got, want := fmt.Sprint(pythonFunctions(f)), "[a.py:1: plain, 1 lines a.py:4: method, 11 lines a.py:16: last, 3 lines]"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	generated := repo.File{Path: "b.py", Text: []byte("# Made from a.py by tools/unasync.py.\n" + string(f.Text))}
+	test := repo.File{Path: "test/c.py", Text: f.Text}
+	measures, err := measureAll([]repo.File{f, generated, test})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"pythonCode.longestFunctionLines", "pythonTests.longestFunctionLines"} {
+		if got := value(t, measures, name); got != 11 {
+			t.Errorf("%s is %d, want 11", name, got)
+		}
+	}
+	if got := value(t, measures, "code.repeatedLines"); got != 0 {
+		t.Errorf("code.repeatedLines is %d: repeated Python is not counted", got)
+	}
+}
+
 const sixLines = "first(1)\nsecond(2)\nthird(3)\nfourth(4)\nfifth(5)\nsixth(6)\n"
 
 func TestRepeats(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 
 const intro = `# Reference of the Go client
 
-<!-- Made from the comments in clients/go by ` + "`make reference`" + `. Change those. -->
+<!-- Made from the comments in clients/go by ` + "`make generate`" + `. Change those. -->
 
 [The guide](../go.md) shows how to use the client; [behavior.md](../behavior.md) explains retries, timeouts and logs.
 Every error type also has the method ` + "`Error`" + `, and most have ` + "`Unwrap`" + `, for ` + "`errors.As` and `errors.Is`" + `.

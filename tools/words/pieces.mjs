@@ -6,6 +6,8 @@ import { lex } from './lexer.mjs'
 const THREE_WORDS = /[A-Za-z…][a-z']*,? [a-z'…]+,? [A-Za-z'…]+/
 /** Strings that start like code, markup or a wire format. */
 const CODE = /^\s*[{[<]|^[A-Z]+ \/|^SELECT |^data:|=>/
+/** Verbs of a format in a row: two different words, not one repeated. */
+const VERBS = /%[a-z](?: %[a-z])+/g
 const TEXT_ATTRIBUTE = /\b(?:title|placeholder|label|help|hint|text|name|empty|aria-label|confirm|action)="([^"]*)"/g
 
 /** Inline code, addresses and tags are no prose; line breaks stay, so that line numbers hold. */
@@ -91,17 +93,17 @@ function strings(tokens, kind) {
       const visible = t.text.replace(/<[^>]*>/g, (tag) => '\n'.repeat(tag.split('\n').length - 1) || ' ')
       found.push(...paragraphs(visible, kind, t.line))
     } else if (THREE_WORDS.test(t.text) && !CODE.test(t.text)) {
-      found.push({ kind, line: t.line, text: t.text })
+      found.push({ kind, line: t.line, text: t.text.replace(VERBS, '%s') })
     }
   }
   return found
 }
 
 /** Text of tests is read by developers only, like comments. */
-const isTest = (file) => /_test\.go$|\.test\.mjs$|(^|\/)(test|testdata|conformance|internal)\//.test(file)
+const isTest = (file) => /_test\.go$|\.test\.mjs$|(^|\/)(test|testdata|conformance)\//.test(file)
 
 /** Files whose strings imitate the words of others. */
-const isImitation = (file) => file.startsWith('internal/fakeprovider/')
+const isImitation = (file) => file.startsWith('test/fakeprovider/')
 
 function code(language) {
   return (text, file) => {

@@ -61,7 +61,7 @@ test('Go: comments and strings, not code, raw JSON or short names', () => {
     ['interface', 3, 'must be a number'],
     ['interface', 6, 'a // b is text'],
   ])
-  assert.deepEqual(read('internal/fakeprovider/x.go', 'var a = "may not be enabled" // why'), [['comment', 1, 'why']])
+  assert.deepEqual(read('test/fakeprovider/x.go', 'var a = "may not be enabled" // why'), [['comment', 1, 'why']])
   assert.deepEqual(read('core/x_test.go', 'var a = "must be a number"'), [['comment', 1, 'must be a number']])
 })
 

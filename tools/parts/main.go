@@ -1,0 +1,71 @@
+// Command parts runs the parts of `make test`: sets of tests, and what has to be built for them.
+//
+//	parts [-long] [-list] [NAME…]
+//
+// NAME selects parts, and what they need is built first; without a name, all parts run. Parts run side by side as far as
+// the processor has cores for them: a part that mostly waits needs little of one. The output of each goes to
+// build/parts/NAME.log, and is printed if the part fails, with the commands that run the failed tests alone. The last
+// lines are a summary, one line per part.
+//
+// A part fails if its command fails or is killed, if it ran no test, or if something that it needs failed.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime"
+	"syscall"
+
+	"github.com/postern-ai/postern/tools/internal/repo"
+)
+
+func main() {
+	long := flag.Bool("long", false, "run the full forms of the parts that have one, and only these")
+	list := flag.Bool("list", false, "list the parts")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	root, err := repo.Root()
+	if err == nil {
+		err = run(ctx, root, options{long: *long, list: *list, names: flag.Args()}, os.Stdout)
+	}
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "parts:", err)
+		os.Exit(1)
+	}
+}
+
+// spare is added to the number of cores: every part waits now and then.
+const spare = 0.5
+
+type options struct {
+	long, list bool
+	names      []string
+}
+
+func run(ctx context.Context, root string, o options, out io.Writer) error {
+	paths, err := repo.Paths(root)
+	if err != nil {
+		return err
+	}
+	parts := table(paths)
+	if o.long {
+		parts = longForms()
+	}
+	parts, err = selected(parts, o.names)
+	if err != nil {
+		return err
+	}
+	if o.list {
+		for _, p := range parts {
+			fmt.Fprintf(out, "%-18s %s\n", p.name, p.command())
+		}
+		return nil
+	}
+	r := &runner{root: root, out: out, cores: float64(runtime.NumCPU()) + spare}
+	return r.run(ctx, parts)
+}

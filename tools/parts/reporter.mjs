@@ -1,0 +1,20 @@
+// A reporter for `node --test`: a line of JSON per failed top-level test, {file, name}, or per failed file, {file}; then
+// the counts of the run.
+import { relative } from 'node:path'
+
+export default async function* report(events) {
+  for await (const { type, data } of events) {
+    if (type === 'test:fail' && data.nesting === 0) yield line(failure(data))
+    if (type === 'test:summary' && data.file === undefined) yield line({ counts: data.counts })
+  }
+}
+
+/** A file that fails as a whole, such as one that cannot be imported, is reported as a test with its name. */
+function failure({ file, name }) {
+  const path = relative(process.cwd(), file ?? name)
+  return file === undefined || name === file || name === path ? { file: path } : { file: path, name }
+}
+
+function line(event) {
+  return `${JSON.stringify(event)}\n`
+}
