@@ -83,7 +83,3 @@ def test_wheel_in_a_fresh_environment(built: Path, tmp_path: Path, scripted: Scr
     place, text = run(python, "-W", "error", "-c", PROGRAM, cwd=tmp_path, variables=variables).splitlines()
     assert place.startswith(str(tmp_path / "venv"))
     assert text == "Hi there"
-
-
-def test_the_synchronous_client_is_up_to_date() -> None:
-    run(sys.executable, PACKAGE / "tools/unasync.py", "--check", cwd=PACKAGE)

@@ -1,9 +1,8 @@
-"""Makes the synchronous client (`_sync`) from the asynchronous one (`_async`). `--check` fails if it would change."""
+"""Makes the synchronous client (`_sync`) from the asynchronous one (`_async`)."""
 
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src" / "postern" / "_async"
@@ -44,23 +43,15 @@ def synchronous(text: str, name: str) -> str:
     return NOTE.format(name) + text
 
 
-def main() -> int:
-    """Writes or checks all files."""
-    stale: list[str] = []
+def main() -> None:
+    """Writes all files, and removes those without a source."""
+    target = SOURCE.parent / "_sync"
+    for old in target.glob("*.py"):
+        if not (SOURCE / old.name).exists():
+            old.unlink()
     for source in sorted(SOURCE.glob("*.py")):
-        target = SOURCE.parent / "_sync" / source.name
-        text = synchronous(source.read_text(), source.name)
-        if target.exists() and target.read_text() == text:
-            continue
-        stale.append(target.name)
-        if "--check" not in sys.argv:
-            target.parent.mkdir(exist_ok=True)
-            target.write_text(text)
-    if stale and "--check" in sys.argv:
-        print(f"_sync/{', '.join(stale)}: out of date; run python3 tools/unasync.py")
-        return 1
-    return 0
+        (target / source.name).write_text(synchronous(source.read_text(), source.name))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -5,6 +5,7 @@ import { createServer } from 'node:http'
 import { after, test } from 'node:test'
 import { build } from 'esbuild'
 import { chromium } from 'playwright-core'
+import { chromiumPath } from '../../../test/chromium.mjs'
 
 const PROGRAM = `
   import { Postern } from './dist/index.js'
@@ -34,7 +35,7 @@ const server = createServer((request, response) => {
 server.listen(0, '127.0.0.1')
 await once(server, 'listening')
 const browser = await chromium.launch({
-  executablePath: process.env.CHROMIUM || '/usr/bin/chromium',
+  executablePath: chromiumPath,
   args: process.getuid?.() === 0 ? ['--no-sandbox'] : [],
 })
 const page = await browser.newPage()

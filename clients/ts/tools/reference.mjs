@@ -1,6 +1,8 @@
-// Writes docs/clients/reference/typescript.md from the declarations in clients/ts/dist, which `node clients/build.mjs`
-// builds. With --check it fails if the page is out of date. An exported name without a comment is an error.
-import { readFileSync, writeFileSync } from 'node:fs'
+// Writes docs/clients/reference/typescript.md from the package's declarations. An exported name without a comment is an
+// error.
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { entryOf, membersOf, textOf } from './declarations.mjs'
@@ -31,7 +33,7 @@ const SECTIONS = [
 
 const INTRO = `# Reference of the TypeScript client
 
-<!-- Made from the comments in clients/ts/src by \`make reference\`. Change those. -->
+<!-- Made from the comments in clients/ts/src by \`make generate\`. Change those. -->
 
 [The guide](../typescript.md) shows how to use the client; [behavior.md](../behavior.md) explains retries, timeouts and
 logs. An optional member may also be \`undefined\`, which is the same as absent.
@@ -122,16 +124,20 @@ export function render(folder, sections = SECTIONS) {
   return `${INTRO}\n${links.join(' · ')}\n${body}`
 }
 
-function main(check) {
-  const page = render(join(import.meta.dirname, '../dist'))
-  const file = join(ROOT, PAGE)
-  if (!check) writeFileSync(file, page)
-  else if (readFileSync(file, 'utf8') !== page) throw new Error(`${PAGE} is out of date: run \`make reference\``)
+function main() {
+  const folder = mkdtempSync(join(tmpdir(), 'postern-declarations-'))
+  try {
+    const tsc = join(ROOT, 'node_modules/.bin/tsc')
+    execFileSync(tsc, ['-p', join(ROOT, 'clients/ts/tsconfig.build.json'), '--outDir', folder], { stdio: 'inherit' })
+    writeFileSync(join(ROOT, PAGE), render(folder))
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1]).href) {
   try {
-    main(process.argv.includes('--check'))
+    main()
   } catch (error) {
     console.error(`reference: ${error.message}`)
     process.exit(1)
