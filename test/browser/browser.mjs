@@ -8,8 +8,8 @@ import { chromiumPath } from '../chromium.mjs'
 import { ROOT } from './workers.mjs'
 
 const FAILURES = join(ROOT, 'build/browser/failures')
-const WAIT_MS = 10_000
-const JOURNEY_TIMEOUT_MS = 120_000
+const WAIT_MS = 30_000
+const JOURNEY_TIMEOUT_MS = 300_000
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",

@@ -10,7 +10,7 @@ const token = () => randomBytes(24).toString('base64url')
 export const NICKEL = 0.05
 
 /** Polls a condition until it returns a truthy value, and returns that value. An exception counts as falsy. */
-export async function until(what, condition, timeoutMs = 15_000) {
+export async function until(what, condition, timeoutMs = 45_000) {
   let last
   for (const end = performance.now() + timeoutMs; performance.now() < end; ) {
     try {

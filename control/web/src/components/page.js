@@ -1,5 +1,5 @@
 // The page layout: title, heading, actions and content.
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import { html } from '../html.js'
 import { visits } from '../router.js'
 import { useViewer, VIEWER_REASON } from '../session.js'
@@ -17,7 +17,8 @@ export function focusHeading() {
 export function Page({ title, of, actions, lead, children }) {
   const heading = useRef(null)
   const viewer = useViewer()
-  useEffect(() => {
+  // With the heading and not a frame later, so that both name the same page.
+  useLayoutEffect(() => {
     document.title = [title, of, 'Postern'].filter(Boolean).join(' · ')
   }, [title, of])
   useEffect(() => {

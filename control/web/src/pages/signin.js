@@ -1,5 +1,5 @@
 // Sign-in with the deployment's owner or viewer token.
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { post } from '../api.js'
 import { Button } from '../components/button.js'
 import { Dialog } from '../components/dialog.js'
@@ -10,7 +10,7 @@ import { html } from '../html.js'
 import { useAction } from '../resource.js'
 
 export function SignInPage({ onSignedIn }) {
-  useEffect(() => {
+  useLayoutEffect(() => {
     document.title = 'Sign in · Postern'
   }, [])
   return html`<main class="alone" id="main">
