@@ -100,7 +100,7 @@ func (h *handler) listProviders(c *kernel.Call) (kernel.Answer, error) {
 		entry := providerView{Name: p.Name, Wire: p.Wire, Ready: observed.ready(p), Models: []observationView{}}
 		for j := 0; observed != nil && j < len(observed.Targets); j++ {
 			t := observed.Targets[j]
-			if m := h.Catalog.Model(t.Model); m != nil && m.Provider == p {
+			if m := h.Catalog.Model(t.Model); m != nil && m.Provider.Name == p.Name {
 				entry.Models = append(entry.Models, observationView{t.Model, t.State, kernel.NullIfZero(t.LatencyMs)})
 			}
 		}

@@ -21,7 +21,11 @@ type file struct {
 		Name, Source, Date string
 		Aliases            []string
 	}
-	Tools []struct{ Name, Source, Date string }
+	Tools     []struct{ Name, Source, Date string }
+	Providers []struct {
+		Name  string
+		Wires []struct{ Name, Source, Date string }
+	}
 }
 
 func parse(t *testing.T, env ...abi.Header) *config.Config {
@@ -50,7 +54,7 @@ func TestSize(t *testing.T) {
 func TestProviders(t *testing.T) {
 	c := parse(t)
 	wires := map[string]string{
-		"mock": "mock", "openai": "openai", "openai-responses": "responses", "anthropic": "anthropic", "gemini": "gemini",
+		"mock": "mock", "openai": "openai", "anthropic": "anthropic", "gemini": "gemini",
 		"azure": "azure", "bedrock": "bedrock", "mistral": "mistral", "cohere": "cohere", "workers-ai": "workersai",
 		"groq": "openai", "deepseek": "openai", "xai": "openai", "together": "openai", "fireworks": "openai",
 		"openrouter": "openai", "perplexity": "openai", "cerebras": "openai", "nvidia": "openai",
@@ -105,6 +109,14 @@ func TestSourcesAndDates(t *testing.T) {
 		used[tool.Source] = true
 		if f.Sources[tool.Source] == "" || !month.MatchString(tool.Date) {
 			t.Errorf("tool %s: source %q, date %q", tool.Name, tool.Source, tool.Date)
+		}
+	}
+	for _, p := range f.Providers {
+		for _, wire := range p.Wires {
+			used[wire.Source] = true
+			if f.Sources[wire.Source] == "" || !month.MatchString(wire.Date) {
+				t.Errorf("%s on %s: source %q, date %q", p.Name, wire.Name, wire.Source, wire.Date)
+			}
 		}
 	}
 	for source := range f.Sources {
@@ -261,7 +273,7 @@ func TestTiers(t *testing.T) {
 func TestExamplesResolve(t *testing.T) {
 	c := parse(t)
 	for name, provider := range map[string]string{
-		"gpt-5.6": "openai-responses", "gpt-5.2": "openai", "gpt-5": "openai", "gpt-5-mini": "openai", "gpt-4.1": "openai",
+		"gpt-5.6": "openai", "openai-responses/gpt-5.6": "openai", "openai-responses/gpt-5.5": "openai", "openai/gpt-5.5-pro": "openai", "gpt-5.2": "openai", "gpt-5": "openai", "gpt-5-mini": "openai", "gpt-4.1": "openai",
 		"gpt-4o": "openai", "gpt-4o-mini": "openai", "gpt-4": "openai", "gpt-3.5-turbo": "openai", "o3-mini": "openai",
 		"o1": "openai", "gpt-4o-2024-08-06": "openai", "openai/gpt-4o": "openai", "text-embedding-3-small": "openai",
 		"text-embedding-ada-002": "openai",
@@ -298,7 +310,7 @@ func TestSettings(t *testing.T) {
 	want := map[string]string{
 		"mock": "", "bedrock": "https://bedrock-runtime.eu-west-1.amazonaws.com", "azure": "https://x.openai.azure.com/openai/v1",
 		"workers-ai": "https://api.cloudflare.com/client/v4/accounts/0123abcd/ai", "ollama": "http://localhost:11434/v1",
-		"openai": "https://api.openai.com/v1", "openai-responses": "https://api.openai.com/v1",
+		"openai": "https://api.openai.com/v1",
 	}
 	for i := range c.Providers {
 		p := &c.Providers[i]

@@ -7,7 +7,7 @@ import (
 
 // compiledFormat is the first byte of a compiled catalog. It changes with every change of the layout. No JSON text starts with
 // it, so the first byte tells which form a catalog has.
-const compiledFormat = 3
+const compiledFormat = 4
 
 // Compile returns a catalog in the form that Parse reads without parsing JSON: compiledFormat, followed by the declarations
 // in the encoding of package abi. The second result is an error message, or empty.
@@ -28,7 +28,7 @@ func (p *parser) compiled(catalog []byte) {
 	r.ShareTexts()
 	p.fields(abi.ReadFrom(&r))
 	if r.End() != nil || len(p.declarations) != len(p.config.Providers) || len(p.modelProviders) != len(p.config.Models) ||
-		len(p.tierModels) != len(p.config.Tiers) {
+		len(p.modelWires) != len(p.config.Models) || len(p.tierModels) != len(p.config.Tiers) {
 		p.fail(defaultSource + " is not a compiled catalog of this version; run go generate ./core/catalog")
 		*p = parser{config: &Config{}, env: p.env, problem: p.problem, source: p.source}
 	}
@@ -43,12 +43,18 @@ func (p *parser) fields(f *abi.Fields) {
 	abi.List(f, &p.declarations, declarationFields)
 	abi.List(f, &c.Models, modelFields)
 	abi.List(f, &p.modelProviders, (*abi.Fields).String)
+	abi.List(f, &p.modelWires, namesFields)
 	abi.List(f, &c.Tiers, tierFields)
 	abi.List(f, &p.tierModels, namesFields)
 	abi.List(f, &c.Tools, toolFields)
 	abi.List(f, &c.Members, func(f *abi.Fields, m *Members) {
 		f.String(&m.Dialect)
 		namesFields(f, &m.Names)
+	})
+	abi.List(f, &c.Renamed, func(f *abi.Fields, r *Renamed) {
+		f.String(&r.From)
+		f.String(&r.To)
+		f.String(&r.Wire)
 	})
 	abi.List(f, &c.Sources, (*abi.Fields).Header)
 	routingFields(f, &c.Routing)
@@ -87,6 +93,14 @@ func declarationFields(f *abi.Fields, d *declaration) {
 	f.String(&d.baseURLEnv)
 	f.Flags(&d.keyOptional, &d.deploymentKey)
 	abi.List(f, &d.settings, settingFields)
+	abi.List(f, &d.wires, furtherFields)
+}
+
+func furtherFields(f *abi.Fields, w *further) {
+	f.String(&w.name)
+	f.String(&w.path)
+	f.Uint((*uint64)(&w.drops))
+	f.Bool(&w.noTools)
 }
 
 func settingFields(f *abi.Fields, s *setting) {

@@ -18,10 +18,11 @@ const complete = `{"version":"1","defaultPlan":"free","sources":{"s":"a source"}
  "providers":[{"name":"p","wire":"openai","baseUrl":"https://{zone}.example/v1","baseUrlEnv":"P_URL","keyEnv":"P_KEY","keyOptional":true,
   "drops":["n"],"noStreamOptions":true,"settings":{"zone":{"env":"P_ZONE","default":"eu"},"o":{"env":"P_O","optional":true},
   "s":{"env":"P_S","suffices":true}}},
-  {"name":"q","wire":"openai","baseUrlEnv":"Q_URL","keyEnv":"Q_KEY","deploymentKey":true}],
+  {"name":"q","wire":"openai","baseUrlEnv":"Q_URL","keyEnv":"Q_KEY","deploymentKey":true,"wires":[{"name":"responses","path":"/beta","drops":["seed"],"noTools":true,"source":"s","date":"2026-01"}]}],
+ "renamed":{"old":{"provider":"q","wire":"responses"}},
  "models":[{"name":"m","aliases":["a","b"],"kind":"embedding","provider":"p","upstream":"u","input":"1","output":"2","cached":"3","write":"4",
   "write1h":"5","longAbove":6,"longInput":"7","longOutput":"8","longCached":"9","longWrite":"10","factors":{"service_tier=flex":"1/2"},"context":11,"maxOutput":12,"drops":["seed"],
-  "maxTokensField":"max_completion_tokens","source":"s","date":"2026-01"},
+  "maxTokensField":"max_completion_tokens","source":"s","date":"2026-01","wires":["openai","responses"]},
   {"name":"n","provider":"q","input":"1","output":"2"}],
  "tools":[{"name":"search","wires":["openai"],"providers":["q"],"price":"0.01","max":2,"limit":"max_uses","meter":"searches","source":"s","date":"2026-01"}],
  "members":{"openai":["a","b"],"anthropic-beta":["c"]},
@@ -43,7 +44,7 @@ func TestCompiledKeepsEveryMember(t *testing.T) {
 			t.Errorf("%v: the compiled catalog differs from its JSON: %s\ngot  %+v\nwant %+v", env, problem, got, want)
 		}
 		for name, v := range map[string]any{
-			"Plan": want.Plans[0], "Prices": want.Models[0].Prices, "Model": want.Models[0], "Factor": want.Models[0].Factors[0], "Tool": want.Tools[0], "Members": want.Members[0], "Tier": want.Tiers[0], "Routing": want.Routing,
+			"Plan": want.Plans[0], "Prices": want.Models[0].Prices, "Model": want.Models[0], "Factor": want.Models[0].Factors[0], "Tool": want.Tools[0], "Members": want.Members[0], "Renamed": want.Renamed[0], "Tier": want.Tiers[0], "Routing": want.Routing,
 		} {
 			noZeroFields(t, name, reflect.ValueOf(v))
 		}

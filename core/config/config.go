@@ -31,6 +31,7 @@ type Config struct {
 	Tiers        []Tier
 	Tools        []Tool
 	Members      []Members
+	Renamed      []Renamed
 	Sources      []abi.Header // name and description of the sources of model data
 	Routing      Routing
 	MaxBodyBytes uint64
@@ -83,6 +84,10 @@ type Provider struct {
 	keyEnv   string // name of the variable with Key
 	Settings []abi.Header
 	Drops    chat.Params // parameters of its wire family that this provider does not support
+	// NoTools means that the provider does not have the provider tools of its wire, or at other prices.
+	NoTools bool
+	// Home is the provider's own wire, if this is one of its further wires. It decides how the key is sent.
+	Home string
 	// NoStreamOptions means that the provider rejects OpenAI's stream_options, or always reports usage.
 	NoStreamOptions bool
 }
@@ -129,10 +134,11 @@ func (a API) Names() (names []string) {
 // Model is a model of the catalog. It always has a price, which may be 0.
 type Model struct {
 	Name           string
-	Aliases        []string // other names that callers may use
-	APIs           API      // that the model is offered on
-	Provider       *Provider
-	Upstream       string // the provider's name of the model
+	Aliases        []string    // other names that callers may use
+	APIs           API         // that the model is offered on
+	Provider       *Provider   // with the model's first wire
+	Others         []*Provider // the same provider with the model's further wires
+	Upstream       string      // the provider's name of the model
 	Prices         Prices
 	Factors        []Factor    // of the prices
 	Context        uint64      // context window in tokens, prompt and output together; 0: unknown
@@ -232,6 +238,7 @@ func (c *Config) Model(name string) *Model {
 	if !ok {
 		return nil
 	}
+	provider = c.ProviderName(provider)
 	for i := range c.Models {
 		m := &c.Models[i]
 		if m.Provider.Name == provider && (m.Name == rest || m.Upstream == rest || slices.Contains(m.Aliases, rest)) {

@@ -51,7 +51,7 @@ func TestCatalogErrors(t *testing.T) {
 		// A path instead of the JSON.
 		`catalog.json`: `POSTERN_CATALOG must be JSON, not the name of a file; use POSTERN_CATALOG="$(cat FILE)"`,
 		// Unknown members.
-		`{"model":[]}`:                                                                `POSTERN_CATALOG: unknown member "model"; the members are version, defaultPlan, plans, providers, models, tiers, tools, members, sources, routing`,
+		`{"model":[]}`:                                                                `POSTERN_CATALOG: unknown member "model"; the members are version, defaultPlan, plans, providers, models, tiers, tools, members, renamed, sources, routing`,
 		`{"routing":{"maxAttempts":99}}`:                                              `POSTERN_CATALOG: unknown member "maxAttempts"; the members are retries, backoffMs, `,
 		`{"plans":[{"name":"free","rpm":1,"budget":1}]}`:                              `POSTERN_CATALOG: unknown member "rpm" of "free"; the members are name, perSecond, `,
 		`{"models":[{"name":"x",` + priced + `,"price":1}]}`:                          `POSTERN_CATALOG: unknown member "price" of "x"; the members are name, `,

@@ -16,7 +16,7 @@ func (p *parser) checkNames() {
 
 func (p *parser) checkName(m *Model, name string) {
 	prefix, _, found := strings.Cut(name, "/")
-	if !found || p.config.provider(prefix) == nil {
+	if !found || p.config.provider(p.config.ProviderName(prefix)) == nil {
 		return
 	}
 	what := "name " + quote(name)

@@ -24,6 +24,7 @@ type parser struct {
 	// are read, because an overlay may replace their entries.
 	declarations   []declaration
 	modelProviders []string
+	modelWires     [][]string
 	tierModels     [][]string
 }
 
@@ -115,6 +116,7 @@ func (p *parser) catalog(source string, text []byte) {
 	o.entries("tiers", p.tier)
 	o.entries("tools", p.tool)
 	p.forwarded(o)
+	p.renamed(o)
 	o.members("sources", func(name string, text gjson.Result) {
 		p.config.Sources = append(p.config.Sources, abi.Header{Name: name, Value: text.String()})
 	})
@@ -159,14 +161,16 @@ func (p *parser) model(o *object) {
 	p.factors(&model, o)
 	var provider string
 	o.text(&provider, "provider")
+	wires := o.names("wires")
 	for i := range p.config.Models {
 		if p.config.Models[i].Name == model.Name {
-			p.config.Models[i], p.modelProviders[i] = model, provider
+			p.config.Models[i], p.modelProviders[i], p.modelWires[i] = model, provider, wires
 			return
 		}
 	}
 	p.config.Models = append(p.config.Models, model)
 	p.modelProviders = append(p.modelProviders, provider)
+	p.modelWires = append(p.modelWires, wires)
 }
 
 // apis reads the APIs that a model is offered on: its "apis", or those of its "kind".
@@ -279,12 +283,7 @@ func (p *parser) timeouts(t *abi.Timeouts, o *object) {
 
 // link turns names into pointers. The lists are complete and no longer reallocated.
 func (p *parser) link() {
-	for i, name := range p.modelProviders {
-		model := &p.config.Models[i]
-		if model.Provider = p.config.provider(name); model.Provider == nil {
-			p.failIn("model " + model.Name + " names the unknown provider " + quote(name) + "; add it to providers")
-		}
-	}
+	p.linkProviders()
 	for i, models := range p.tierModels {
 		tier := &p.config.Tiers[i]
 		for j, name := range models {

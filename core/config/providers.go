@@ -15,6 +15,8 @@ type declaration struct {
 	keyOptional   bool
 	deploymentKey bool
 	settings      []setting
+	wires         []further
+	others        []*Provider // of wires, resolved
 }
 
 // setting is a declared setting: {"region": {"env": "AWS_REGION", "default": "us-east-1"}}.
@@ -35,6 +37,7 @@ func (p *parser) provider(o *object) {
 	provider.NoStreamOptions = o.flag("noStreamOptions")
 	o.members("settings", func(name string, v gjson.Result) { d.settings = append(d.settings, p.setting(name, v)) })
 	d.deploymentKey = o.flag("deploymentKey")
+	o.entries("wires", func(w *object) { d.wires = append(d.wires, p.further(w)) })
 	for i := range p.config.Providers {
 		if p.config.Providers[i].Name == provider.Name {
 			p.config.Providers[i], p.declarations[i] = provider, d

@@ -52,7 +52,7 @@ func (c *Config) Tool(p *Provider, name string) *Tool {
 		case t.Name != name:
 		case slices.Contains(t.Providers, p.Name):
 			return t
-		case slices.Contains(t.Wires, p.Wire):
+		case slices.Contains(t.Wires, p.Wire) && !p.NoTools:
 			found = t
 		}
 	}
@@ -71,7 +71,7 @@ func (c *Config) WireTool(wire, name string) *Tool {
 //go:noinline
 func (c *Config) HighestPrice(p *Provider, m chat.Meter) (price money.Pico) {
 	for i := range c.Tools {
-		if t := &c.Tools[i]; t.Meter == m && (slices.Contains(t.Providers, p.Name) || slices.Contains(t.Wires, p.Wire)) {
+		if t := &c.Tools[i]; t.Meter == m && (slices.Contains(t.Providers, p.Name) || slices.Contains(t.Wires, p.Wire) && !p.NoTools) {
 			price = max(price, t.Price)
 		}
 	}

@@ -99,8 +99,45 @@ func (x *exchange) targets() []policy.Target {
 	if x.targetsMemo == nil {
 		v := policy.View{Config: x.config, Key: x.s.record.Models, Development: x.testMode()}
 		x.targetsMemo = v.SelectedTargets(&x.s.selection, x.s.request.model)
+		for i := range x.targetsMemo {
+			t := &x.targetsMemo[i]
+			t.Model = x.onCallersAPI(t.Model)
+		}
 	}
 	return x.targetsMemo
+}
+
+// onCallersAPI returns a model as it is called for this request: on the provider's API that has the caller's format, if the
+// model is served there, else on its first. The choice is the same in every step: it depends on the request alone.
+func (x *exchange) onCallersAPI(m *config.Model) *config.Model {
+	if len(m.Others) == 0 || x.endpoint.calls.family == nil || x.endpoint.calls.rebuilds || x.speaks(m.Provider) {
+		return m
+	}
+	for _, p := range m.Others {
+		if x.speaks(p) && x.hasTools(p) {
+			on := *m
+			on.Provider = p
+			return &on
+		}
+	}
+	return m
+}
+
+// speaks reports whether a provider's wire takes bodies in the caller's format.
+func (x *exchange) speaks(p *config.Provider) bool {
+	f, ok := x.endpoint.calls.family(p.Wire)
+	return ok && f.Direct != nil && f.Dialect == x.family().Members
+}
+
+// hasTools reports whether a wire has what the request asks for: where the provider has only some of the format's tools,
+// translation may convert the others.
+func (x *exchange) hasTools(p *config.Provider) bool {
+	for _, use := range x.s.request.Bought.Uses {
+		if p.NoTools && x.config.Tool(p, use.Name) == nil {
+			return false
+		}
+	}
+	return true
 }
 
 // target is the target of the requested name with a model, or nil.

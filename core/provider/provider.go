@@ -82,10 +82,24 @@ func For(name string) (f *wire.Family, ok bool) {
 // CheckWires returns an error message if a provider of the configuration has an unknown wire family, else "".
 func CheckWires(c *config.Config) string {
 	for i := range c.Providers {
-		p := &c.Providers[i]
-		if _, ok := For(p.Wire); !ok && p.Wire != config.MockWire {
-			return "wire of provider " + p.Name + " must be the name of a folder in core/provider, such as openai, got " + `"` + p.Wire[:min(len(p.Wire), 40)] + `"`
+		if message := checkWire(&c.Providers[i]); message != "" {
+			return message
 		}
+	}
+	for i := range c.Models {
+		m := &c.Models[i]
+		for _, p := range append(m.Others, m.Provider) {
+			if message := checkWire(p); message != "" {
+				return message
+			}
+		}
+	}
+	return ""
+}
+
+func checkWire(p *config.Provider) string {
+	if _, ok := For(p.Wire); !ok && p.Wire != config.MockWire {
+		return "wire of provider " + p.Name + " must be the name of a folder in core/provider, such as openai, got " + `"` + p.Wire[:min(len(p.Wire), 40)] + `"`
 	}
 	return ""
 }

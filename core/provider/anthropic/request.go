@@ -64,11 +64,7 @@ func CountResponse(root gjson.Result) (tokens uint64, ok bool) {
 }
 
 func post(c *wire.Call, path string, body []abi.Part) abi.Action {
-	headers := make([]abi.Header, 0, 3)
-	if key := c.Model.Provider.Key; key != "" {
-		headers = append(headers, abi.Header{Name: "x-api-key", Value: key})
-	}
-	headers = append(headers, abi.Header{Name: "anthropic-version", Value: version})
+	headers := append(wire.KeyHeader(c.Model.Provider, "x-api-key"), abi.Header{Name: "anthropic-version", Value: version})
 	if c.Beta != "" {
 		headers = append(headers, abi.Header{Name: "anthropic-beta", Value: c.Beta})
 	}

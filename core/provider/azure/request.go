@@ -38,10 +38,7 @@ func url(m *config.Model, operation string) string {
 }
 
 func auth(m *config.Model) []abi.Header {
-	if m.Provider.Key == "" {
-		return nil
-	}
-	return []abi.Header{{Name: "api-key", Value: m.Provider.Key}}
+	return wire.KeyHeader(m.Provider, "api-key")
 }
 
 // escape percent-encodes every byte except letters, digits and "-._~" (RFC 3986, section 2.3).

@@ -21,10 +21,7 @@ func URL(m *config.Model) string { return m.Provider.BaseURL + "/chat/completion
 
 // Auth returns the authorization header with the operator's API key; nil without a key.
 func Auth(m *config.Model) []abi.Header {
-	if m.Provider.Key == "" {
-		return nil
-	}
-	return []abi.Header{{Name: "authorization", Value: "Bearer " + m.Provider.Key}}
+	return wire.KeyHeader(m.Provider, "authorization")
 }
 
 // Request builds a chat completion request from a conversation.

@@ -145,6 +145,28 @@ func Post(url string, body []abi.Part, headers ...abi.Header) abi.Action {
 	return abi.Action{Method: "POST", URL: url, Headers: append(all, headers...), Body: body}
 }
 
+// KeyHeader returns the header with the operator's API key; nil without a key. usual is the header of the wire; a further wire
+// sends the key as the provider's own wire does. authorization has the scheme Bearer.
+func KeyHeader(p *config.Provider, usual string) []abi.Header {
+	value := p.Key
+	switch p.Home {
+	case "":
+	case "azure":
+		usual = "api-key"
+	case "anthropic":
+		usual = "x-api-key"
+	default:
+		usual = "authorization"
+	}
+	if value == "" {
+		return nil
+	}
+	if usual == "authorization" {
+		value = "Bearer " + value
+	}
+	return []abi.Header{{Name: usual, Value: value}}
+}
+
 // Count parses a token count. A missing or null value is 0. A value that cannot be a token count (negative,
 // fractional, not a number, above chat.MaxTokens) is chat.Nonsense, which invalidates the whole usage.
 func Count(v gjson.Result) uint64 {
