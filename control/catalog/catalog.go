@@ -67,6 +67,7 @@ type catalogModel struct {
 	Name        string   `json:"name"`
 	Provider    string   `json:"provider"`
 	Kind        string   `json:"kind"`
+	Wires       []string `json:"wires"` // of the APIs that it is called on
 	Aliases     []string `json:"aliases"`
 	Context     *uint64  `json:"context"`   // tokens; null: not known
 	MaxOutput   *uint64  `json:"maxOutput"` // likewise
@@ -122,7 +123,7 @@ func kindOf(apis config.API) string {
 
 func (h *handler) viewModel(m *config.Model) catalogModel {
 	return catalogModel{
-		Name: m.Name, Provider: m.Provider.Name, Kind: kindOf(m.APIs), Aliases: append([]string{}, m.Aliases...),
+		Name: m.Name, Provider: m.Provider.Name, Kind: kindOf(m.APIs), Wires: m.Wires(), Aliases: append([]string{}, m.Aliases...),
 		Context: kernel.NullIfZero(m.Context), MaxOutput: kernel.NullIfZero(m.MaxOutput), InputPrice: perMillion(m.Prices.Input),
 		OutputPrice: perMillion(m.Prices.Output), CachedPrice: perMillion(m.Prices.Cached),
 		Source: kernel.NullIfEmpty(h.source(m.Source)), Checked: kernel.NullIfEmpty(m.Date),

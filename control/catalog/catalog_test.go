@@ -25,12 +25,12 @@ func TestCatalog(t *testing.T) {
 	if c := b.Config.Catalog; view.Version != c.PriceVersion || len(view.Plans) != len(c.Plans) || len(view.Tiers) != len(c.Tiers) || len(view.Models) != len(c.Models) {
 		t.Errorf("version %s, %d plans, %d tiers, %d models", view.Version, len(view.Plans), len(view.Tiers), len(view.Models))
 	}
-	want := `{"name":"b-embed","provider":"beta","kind":"embedding","aliases":[],"context":null,"maxOutput":null,"inputPrice":0.02,"outputPrice":0,` +
+	want := `{"name":"b-embed","provider":"beta","kind":"embedding","wires":["openai"],"aliases":[],"context":null,"maxOutput":null,"inputPrice":0.02,"outputPrice":0,` +
 		`"cachedPrice":0.02,"source":"x","checked":"2026-01-01"}`
 	if last := string(view.Models[len(view.Models)-1]); last != want {
 		t.Errorf("model %s\nwant %s", last, want)
 	}
-	if !strings.Contains(got.Body.String(), `"name":"a-cheap","provider":"alpha","kind":"chat","aliases":["cheapo"],"context":null,"maxOutput":null,"inputPrice":0.1,"outputPrice":0.4,`) {
+	if !strings.Contains(got.Body.String(), `"name":"a-cheap","provider":"alpha","kind":"chat","wires":["openai"],"aliases":["cheapo"],"context":null,"maxOutput":null,"inputPrice":0.1,"outputPrice":0.4,`) {
 		t.Error("no a-cheap")
 	}
 	if tier := string(view.Tiers[len(view.Tiers)-1]); tier != `{"name":"best","strategy":"ordered","targets":[{"model":"b-free","weight":0},{"model":"a-costly","weight":0}]}` {
@@ -93,7 +93,7 @@ func providerEntry(t *testing.T, got controltest.Reply, name string) string {
 func TestProviders(t *testing.T) {
 	b := controltest.RoutedCatalog(t)
 	unseen := b.Must(200, "GET", "/api/admin/providers", "")
-	if controltest.Field(unseen, "observed") != "false" || providerEntry(t, unseen, "alpha") != `{"name":"alpha","wire":"openai","ready":null,"models":[]}` {
+	if controltest.Field(unseen, "observed") != "false" || providerEntry(t, unseen, "alpha") != `{"name":"alpha","wire":"openai","wires":["openai"],"ready":null,"models":[]}` {
 		t.Error(unseen.Body)
 	}
 	if n := len(unseen.Fields["providers"].([]any)); n != len(b.Config.Catalog.Providers) {
@@ -101,8 +101,8 @@ func TestProviders(t *testing.T) {
 	}
 	seen := b.Do("GET", "/api/admin/providers", "", catalog.HealthHeader, `{"ready":["alpha"],"targets":[{"model":"a-costly","state":"open","latencyMs":0},{"model":"nobody","state":"open"}]}`)
 	for name, want := range map[string]string{
-		"alpha": `{"name":"alpha","wire":"openai","ready":true,"models":[{"model":"a-costly","state":"open","latencyMs":null}]}`,
-		"beta":  `{"name":"beta","wire":"openai","ready":false,"models":[]}`,
+		"alpha": `{"name":"alpha","wire":"openai","wires":["openai"],"ready":true,"models":[{"model":"a-costly","state":"open","latencyMs":null}]}`,
+		"beta":  `{"name":"beta","wire":"openai","wires":["openai"],"ready":false,"models":[]}`,
 	} {
 		if got := providerEntry(t, seen, name); got != want || controltest.Field(seen, "observed") != "true" {
 			t.Errorf("%s, want %s", got, want)

@@ -80,6 +80,7 @@ type providersView struct {
 type providerView struct {
 	Name   string            `json:"name"`
 	Wire   string            `json:"wire"`
+	Wires  []string          `json:"wires"`
 	Ready  *bool             `json:"ready"` // null: not observed
 	Models []observationView `json:"models"`
 }
@@ -97,7 +98,7 @@ func (h *handler) listProviders(c *kernel.Call) (kernel.Answer, error) {
 	view := providersView{Observed: observed != nil, Providers: []providerView{}}
 	for i := range h.Catalog.Providers {
 		p := &h.Catalog.Providers[i]
-		entry := providerView{Name: p.Name, Wire: p.Wire, Ready: observed.ready(p), Models: []observationView{}}
+		entry := providerView{Name: p.Name, Wire: p.Wire, Wires: append([]string{p.Wire}, p.Further...), Ready: observed.ready(p), Models: []observationView{}}
 		for j := 0; observed != nil && j < len(observed.Targets); j++ {
 			t := observed.Targets[j]
 			if m := h.Catalog.Model(t.Model); m != nil && m.Provider.Name == p.Name {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/postern-ai/postern/control/kernel"
+	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/core/ledger"
 	"github.com/postern-ai/postern/core/money"
 )
@@ -40,6 +41,8 @@ const BatchPrefix = "batch_"
 // RequestFilter selects requests; an empty field selects all.
 type RequestFilter struct {
 	Key, Model, Provider, Status, Cache string
+	// Catalog has the present names of providers; nil: providers are shown as they were recorded.
+	Catalog *config.Config
 }
 
 // Sorted orders requests by time, because the batches of different keys overlap. next is the batch before
@@ -73,7 +76,7 @@ func (v *RequestsView) Add(b *ledger.RequestBatch, f *RequestFilter) {
 			continue
 		}
 		v.Requests = append(v.Requests, RequestView{
-			Time: kernel.Timestamp(r.AtMs), RequestID: r.ID, KeyID: b.KeyID, Model: kernel.NullIfEmpty(r.Model), Provider: kernel.NullIfEmpty(r.Provider),
+			Time: kernel.Timestamp(r.AtMs), RequestID: r.ID, KeyID: b.KeyID, Model: kernel.NullIfEmpty(r.Model), Provider: kernel.NullIfEmpty(f.provider(r.Provider)),
 			Status: kernel.NullIfZero(r.Status), LatencyMs: r.DurationMs, PromptTokens: r.Prompt, CompletionTokens: r.Completion,
 			Cost: money.Append(nil, r.CostPico, money.Dollar), Cache: kernel.Translate(r.Cache, caches, CacheWords),
 			Stream: r.Stream, Estimated: r.Estimated,
@@ -82,8 +85,16 @@ func (v *RequestsView) Add(b *ledger.RequestBatch, f *RequestFilter) {
 }
 
 func (f *RequestFilter) matches(keyID string, r *ledger.Request) bool {
-	return (f.Key == "" || f.Key == keyID) && (f.Model == "" || f.Model == r.Model) && (f.Provider == "" || f.Provider == r.Provider) &&
+	return (f.Key == "" || f.Key == keyID) && (f.Model == "" || f.Model == r.Model) && (f.Provider == "" || f.provider(f.Provider) == f.provider(r.Provider)) &&
 		(f.Cache == "" || kernel.Translate(f.Cache, CacheWords, caches) == r.Cache) && f.matchesStatus(r.Status)
+}
+
+// provider is the present name of a recorded provider.
+func (f *RequestFilter) provider(recorded string) string {
+	if f.Catalog == nil {
+		return recorded
+	}
+	return f.Catalog.ProviderName(recorded)
 }
 
 func (f *RequestFilter) matchesStatus(status uint64) bool {

@@ -23,6 +23,7 @@ func (h *handler) listRequests(c *kernel.Call) (kernel.Answer, error) {
 	}
 	f := reports.RequestFilter{
 		Key: q.Values.Get("key"), Model: q.Values.Get("model"), Provider: q.Values.Get("provider"), Status: q.Values.Get("status"), Cache: q.Choice("cache", reports.CacheWords),
+		Catalog: h.Catalog,
 	}
 	if before, err := strconv.ParseUint(strings.TrimPrefix(q.After, reports.BatchPrefix), 10, 53); q.After != "" && (err != nil || before == 0) {
 		q.Problem("after", kernel.BadCursor+kernel.Got(q.After))

@@ -86,6 +86,7 @@ type Provider struct {
 	Drops    chat.Params // parameters of its wire family that this provider does not support
 	// NoTools means that the provider does not have the provider tools of its wire, or at other prices.
 	NoTools bool
+	Further []string // wires that it serves beside Wire
 	// Home is the provider's own wire, if this is one of its further wires. It decides how the key is sent.
 	Home string
 	// NoStreamOptions means that the provider rejects OpenAI's stream_options, or always reports usage.
@@ -100,6 +101,15 @@ func (p *Provider) Setting(name string) string {
 		}
 	}
 	return ""
+}
+
+// Wires are the wires of the APIs on which the model is called; the first is for callers of all other APIs.
+func (m *Model) Wires() []string {
+	wires := []string{m.Provider.Wire}
+	for _, p := range m.Others {
+		wires = append(wires, p.Wire)
+	}
+	return wires
 }
 
 // API is an API of this gateway that models are offered on, or a set of them.

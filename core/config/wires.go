@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -66,6 +67,16 @@ func (c *Config) renamedFrom(name string) *Renamed {
 
 // linkProviders sets the providers of all models, and replaces earlier names in the prices of tools.
 func (p *parser) linkProviders() {
+	for i := range p.declarations {
+		provider := &p.config.Providers[i]
+		for _, w := range p.declarations[i].wires {
+			if w.name == provider.Wire || slices.Contains(provider.Further, w.name) {
+				p.failIn("provider " + provider.Name + " has the wire " + quote(w.name) + " twice")
+			} else if p.onWire(i, w.name) != nil {
+				provider.Further = append(provider.Further, w.name)
+			}
+		}
+	}
 	for i, name := range p.modelProviders {
 		model := &p.config.Models[i]
 		at := p.indexOf(name, &p.modelWires[i])
@@ -107,13 +118,11 @@ func (p *parser) indexOf(name string, wires *[]string) int {
 // linkWires sets a model's provider with its first wire, and those of its further wires. A chat model that names no wires
 // has all of its provider's.
 func (p *parser) linkWires(m *Model, at int, wires []string) {
-	provider, d := &p.config.Providers[at], &p.declarations[at]
+	provider := &p.config.Providers[at]
 	if len(wires) == 0 {
 		m.Provider = provider
-		for i := range d.wires {
-			if other := p.onWire(at, d.wires[i].name); other != nil && m.APIs&APIsOfChat != 0 {
-				m.Others = append(m.Others, other)
-			}
+		if m.APIs&APIsOfChat != 0 {
+			m.Others = p.declarations[at].others[:len(provider.Further)]
 		}
 		return
 	}
@@ -150,7 +159,7 @@ func (p *parser) onWire(at int, name string) *Provider {
 		}
 	}
 	other := *provider
-	other.Wire, other.Home, other.Drops, other.NoTools = name, provider.Wire, w.drops, w.noTools
+	other.Wire, other.Home, other.Further, other.Drops, other.NoTools = name, provider.Wire, nil, w.drops, w.noTools
 	if w.path != "" && other.BaseURL != "" {
 		base, found := strings.CutSuffix(other.BaseURL, baseVersion)
 		if !found {

@@ -24,7 +24,10 @@ const COLUMNS = [
     cell: (model) =>
       html`${model.name}${model.aliases.length > 0 && html`<span class="under">${model.aliases.join(', ')}</span>`}`,
   },
-  { label: 'Provider', cell: (model) => model.provider },
+  {
+    label: 'Provider',
+    cell: (model) => html`${model.provider}<span class="under">${model.wires.join(', ')}</span>`,
+  },
   { label: 'Context', num: true, cell: (model) => (model.context ? compact(model.context) : '–') },
   { label: 'Max output', num: true, cell: (model) => (model.maxOutput ? compact(model.maxOutput) : '–') },
   { label: 'Input', num: true, cell: (model) => price(model.inputPrice) },

@@ -10,7 +10,7 @@ import { useResource } from '../resource.js'
 
 const COLUMNS = [
   { label: 'Provider', head: true, cell: (provider) => provider.name },
-  { label: 'API format', cell: (provider) => provider.wire },
+  { label: 'API formats', cell: (provider) => provider.wires.join(', ') },
   { label: 'Credentials', cell: (provider) => html`<${Readiness} ready=${provider.ready} />` },
   { label: 'Recently called models', wide: true, cell: (provider) => html`<${Seen} models=${provider.models} />` },
 ]
