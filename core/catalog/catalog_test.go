@@ -245,6 +245,41 @@ func TestTools(t *testing.T) {
 	}
 }
 
+// TestAPIs: models are called on the APIs that their providers document.
+func TestAPIs(t *testing.T) {
+	c := parse(t,
+		abi.Header{Name: "AZURE_OPENAI_API_KEY", Value: "k"},
+		abi.Header{Name: "AZURE_OPENAI_BASE_URL", Value: "https://x.openai.azure.com/openai/v1"},
+	)
+	for name, want := range map[string]string{
+		"gpt-5.5": "openai responses", "gpt-5.4": "openai responses", "gpt-4o-mini": "openai responses", "gpt-5.5-pro": "responses",
+		"gpt-5.3-codex": "responses", "gpt-5.6": "responses", "azure-gpt-5.5": "azure responses", "grok-4.7": "openai responses",
+		"groq-gpt-oss-120b": "openai responses", "deepseek-v4-pro": "openai anthropic", "openrouter-kimi-k2.6": "openai responses anthropic",
+		"qwen3": "openai responses anthropic", "vllm-qwen3-32b": "openai responses anthropic", "lmstudio-gpt-oss-20b": "openai responses anthropic",
+		"fireworks-kimi-k2.6": "openai responses", "sonar": "openai", "claude-opus-5": "anthropic", "text-embedding-3-small": "openai",
+		"omni-moderation-latest": "openai", "nomic-embed-text": "openai",
+	} {
+		if got := strings.Join(c.Model(name).Wires(), " "); got != want {
+			t.Errorf("%s is called on %s, want %s", name, got, want)
+		}
+	}
+	if m := c.Model("deepseek-v4-pro"); m.Others[0].BaseURL != "https://api.deepseek.com/anthropic/v1" {
+		t.Errorf("DeepSeek's Messages are at %s", m.Others[0].BaseURL)
+	}
+	for i := range c.Models {
+		m := &c.Models[i]
+		for _, p := range m.Others {
+			// A vendor's own prices of tools are not those of the format's author.
+			if p.Name != "openai" && (c.Tool(p, "web_search") != nil || c.Tool(p, "code_interpreter") != nil || c.HighestPrice(p, 0) != 0) {
+				t.Errorf("%s has provider tools on %s at another vendor's prices", m.Name, p.Wire)
+			}
+		}
+	}
+	if azure := c.Model("azure-gpt-5.5").Others[0]; c.Tool(azure, "custom") == nil || c.Tool(azure, "apply_patch") == nil {
+		t.Error("Azure's Responses lack tools that the caller runs")
+	}
+}
+
 func TestTiers(t *testing.T) {
 	c := parse(t)
 	first := map[string]string{"cheap": "gpt-4.1-nano", "balanced": "gpt-4.1-mini", "frontier": "gpt-5.4"}
