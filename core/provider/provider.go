@@ -88,7 +88,10 @@ func CheckWires(c *config.Config) string {
 	}
 	for i := range c.Models {
 		m := &c.Models[i]
-		for _, p := range append(m.Others, m.Provider) {
+		if message := checkWire(m.Provider); message != "" {
+			return message
+		}
+		for _, p := range m.Others {
 			if message := checkWire(p); message != "" {
 				return message
 			}
@@ -98,7 +101,7 @@ func CheckWires(c *config.Config) string {
 }
 
 func checkWire(p *config.Provider) string {
-	if _, ok := For(p.Wire); !ok && p.Wire != config.MockWire {
+	if _, ok := For(p.Wire); !ok && (p.Wire != config.MockWire || p.Home != "") {
 		return "wire of provider " + p.Name + " must be the name of a folder in core/provider, such as openai, got " + `"` + p.Wire[:min(len(p.Wire), 40)] + `"`
 	}
 	return ""

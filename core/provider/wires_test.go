@@ -23,3 +23,15 @@ func TestCheckWires(t *testing.T) {
 		}
 	}
 }
+
+func TestCheckFurtherWires(t *testing.T) {
+	own := &config.Provider{Name: "q", Wire: "openai"}
+	for wire, known := range map[string]bool{"responses": true, "anthropic": true, "openi": false, "": false, config.MockWire: false} {
+		further := &config.Provider{Name: "q", Wire: wire, Home: "openai"}
+		for _, m := range []config.Model{{Provider: further}, {Provider: own, Others: []*config.Provider{further}}} {
+			if problem := provider.CheckWires(&config.Config{Models: []config.Model{m}}); (problem == "") != known {
+				t.Errorf("%q: %s", wire, problem)
+			}
+		}
+	}
+}

@@ -45,7 +45,7 @@ func (d *doctor) providers(ctx context.Context) {
 	var names []string
 	for i := range parsed.Providers {
 		if p := &parsed.Providers[i]; p.Ready && p.Wire != config.MockWire && p.Account == p.Name {
-			ready, names = append(ready, p), append(names, p.Name)
+			ready, names = append(ready, p), append(names, withWires(p))
 		}
 	}
 	if len(ready) == 0 {
@@ -69,6 +69,14 @@ func (d *doctor) providers(ctx context.Context) {
 	for _, checks := range results {
 		d.checks = append(d.checks, checks...)
 	}
+}
+
+// withWires names a provider and the APIs that it is called on beside its own, which depend on its base URL.
+func withWires(p *config.Provider) string {
+	if len(p.Further) == 0 {
+		return p.Name
+	}
+	return p.Name + " (also " + strings.Join(p.Further, ", ") + ")"
 }
 
 // provider calls a provider.
