@@ -282,6 +282,21 @@ func (m *Model) Cost(u *chat.Usage) money.Pico {
 	return money.Add(cost, u.FeePico)
 }
 
+// CacheSaving returns what the provider's prompt cache saved of Cost: the cost of the same usage at the plain price of input,
+// less its cost. It is negative if tokens were written at a higher price than those that were read saved.
+//
+//go:noinline
+func (m *Model) CacheSaving(u *chat.Usage) money.Pico {
+	cached := u.CachedInput + u.CacheWritten()
+	if cached == 0 {
+		return 0
+	}
+	plain := *u
+	plain.Input = max(u.Input, cached)
+	plain.CachedInput, plain.CacheWrite, plain.CacheWrite1h = 0, 0, 0
+	return m.Cost(&plain) - m.Cost(u)
+}
+
 func (m *Model) tokenCost(u *chat.Usage) money.Pico {
 	p := &m.Prices
 	input, cached, write, output := p.Input, p.Cached, p.Write, p.Output
@@ -289,7 +304,7 @@ func (m *Model) tokenCost(u *chat.Usage) money.Pico {
 		input, cached, write, output = p.LongInput, p.LongCached, p.LongWrite, p.LongOutput
 	}
 	// Cached and written tokens are charged even if a provider reports more of them than input tokens.
-	fresh := u.Input - min(u.Input, u.CachedInput+u.CacheWrite+u.CacheWrite1h)
+	fresh := u.Input - min(u.Input, u.CachedInput+u.CacheWritten())
 	cost := money.Add(money.Cost(fresh, input), money.Cost(u.CachedInput, cached))
 	cost = money.Add(cost, money.Cost(u.CacheWrite, write))
 	cost = money.Add(cost, money.Cost(u.CacheWrite1h, p.Write1h))

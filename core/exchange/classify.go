@@ -174,7 +174,7 @@ func (x *exchange) chargeClassifier(m *config.Model, r *chat.Response) {
 	}
 	c.charges = append(c.charges, keymeter.Charge{
 		Model: m.Name, Provider: m.Provider.Name, Tokens: keymeter.Tokens{Prompt: u.Input, Completion: u.Output},
-		CostPico: m.Cost(&u), Estimated: estimated,
+		CostPico: m.Cost(&u), Estimated: estimated, PromptCache: bill.PromptCacheOf(&u, m.CacheSaving(&u)),
 	})
 }
 

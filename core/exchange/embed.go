@@ -61,7 +61,7 @@ func (x *exchange) mockEmbeddings(body []byte) {
 		out.Vectors = append(out.Vectors, mock.Vector(ids, e.Dimensions))
 	}
 	out.Usage = chat.Usage{Input: x.s.request.PromptTokens, Reported: true}
-	x.charge(&out.Usage, 0)
+	x.chargeNothing(&out.Usage)
 	x.answerEmbeddings(&out, "mock")
 }
 

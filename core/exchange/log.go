@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/exchange/bill"
 	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/jsontext"
 	"github.com/postern-ai/postern/core/money"
@@ -54,6 +55,11 @@ func (x *exchange) logCompletion(l *jsontext.Builder, status uint64) {
 	l.UintMember("promptTokens", s.spent.Usage.Input)
 	l.UintMember("completionTokens", s.spent.Usage.Output)
 	l.Member("costCents", string(money.Append(nil, s.spent.CostPico, money.Cent)))
+	if cached := bill.PromptCacheOf(&s.spent.Usage, s.spent.SavedPico); cached.Used() {
+		l.UintMember("promptCacheReadTokens", cached.Read)
+		l.UintMember("promptCacheWriteTokens", cached.Written)
+		l.Member("promptCacheSavedCents", string(money.Append(nil, cached.SavedPico, money.Cent)))
+	}
 	if over := s.spent.CostPico - s.admission.reserved; s.admission.admitted && over > 0 {
 		l.Member("overrunCents", string(money.Append(nil, over, money.Cent)))
 	}

@@ -29,7 +29,7 @@ func (x *exchange) answerMock(r *chat.Response) {
 	if _, ok := x.checkAnswer(r, nil); !ok {
 		return
 	}
-	x.charge(&u, 0)
+	x.chargeNothing(&u)
 	a := x.answer(complete(r))
 	a.provider = mockProvider
 	if x.streams() && (s.stream.opened || x.config.Routing.MockPauseMs > 0) {

@@ -47,7 +47,7 @@ func (x *exchange) mockModerations(body []byte) {
 	for i := range m.Inputs {
 		m.Inputs[i] = provider.MockModeration(m.Inputs[i])
 	}
-	x.charge(&chat.Usage{Input: x.s.request.PromptTokens, Reported: true}, 0)
+	x.chargeNothing(&chat.Usage{Input: x.s.request.PromptTokens, Reported: true})
 	x.answerModerations("", m.Inputs, mockProvider)
 }
 

@@ -51,12 +51,13 @@ func (x *exchange) priceBound(m *config.Model, u *chat.Usage) { x.quote().PriceB
 // spend charges an attempt at the current target's prices.
 func (x *exchange) spend(u *chat.Usage) {
 	x.price(x.model(), u)
-	x.charge(u, x.model().Cost(u))
+	m := x.model()
+	x.s.spent.Charge(uint64(x.currentIndex()), u, m.Cost(u), m.CacheSaving(u))
 }
 
-// charge adds usage and cost to the current target's charges.
-func (x *exchange) charge(u *chat.Usage, cost money.Pico) {
-	x.s.spent.Charge(uint64(x.currentIndex()), u, cost)
+// chargeNothing adds usage without a cost to the current target's charges.
+func (x *exchange) chargeNothing(u *chat.Usage) {
+	x.s.spent.Charge(uint64(x.currentIndex()), u, 0, 0)
 }
 
 // billableUsage is the provider's usage, or an estimate: see bill.Order.Billable.

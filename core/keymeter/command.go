@@ -257,6 +257,8 @@ type Charge struct {
 	Tokens    Tokens
 	CostPico  int64
 	Estimated bool // the provider did not report usage
+
+	PromptCache ledger.PromptCache
 }
 
 func chargeFields(f *abi.Fields, c *Charge) {
@@ -264,7 +266,9 @@ func chargeFields(f *abi.Fields, c *Charge) {
 	f.String(&c.Provider)
 	c.Tokens.fields(f)
 	f.Int(&c.CostPico)
-	f.Bool(&c.Estimated)
+	cached := c.PromptCache.Used() // older versions have only the first flag
+	f.Flags(&c.Estimated, &cached)
+	c.PromptCache.Fields(f, cached)
 }
 
 // Settle is the command that settles a reservation with the request's outcome. It is idempotent: only the first counts.
@@ -277,6 +281,8 @@ type Settle struct {
 	CostPico  int64
 	Estimated bool // the provider did not report usage
 	Missed    bool // cache miss
+
+	PromptCache ledger.PromptCache
 	// Idempotency is as in Admit. Answer is the response to store for 24 h. Without one the idempotency record is
 	// deleted, so that the caller can retry, unless Oversized: then the response was too large to store.
 	Idempotency string
@@ -296,7 +302,9 @@ func (c *Settle) fields(f *abi.Fields) {
 	f.String(&c.Model)
 	c.Tokens.fields(f)
 	f.Int(&c.CostPico)
-	f.Flags(&c.Estimated, &c.Missed, &c.Oversized)
+	cached := c.PromptCache.Used() // older versions have only the other flags
+	f.Flags(&c.Estimated, &c.Missed, &c.Oversized, &cached)
+	c.PromptCache.Fields(f, cached)
 	f.String(&c.Idempotency)
 	f.Bytes(&c.Answer)
 	c.Trace.fields(f)

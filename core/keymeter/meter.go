@@ -20,6 +20,9 @@ const meterFormat = 5
 // recalledFormat is the version of a row with recalledMs.
 const recalledFormat = 6
 
+// promptCacheFormat is the version of a row with figures of a prompt cache.
+const promptCacheFormat = 7
+
 // usageDelayMs is the delay before unreported usage is put into the outbox, so that one batch covers several requests: a report
 // costs about eleven rows. Readers of usage flush the meters first and do not wait for it. Violations are reported earlier.
 const (
@@ -88,7 +91,10 @@ func (m *meter) fields(f *abi.Fields) {
 	if m.recalledMs != 0 { // not for objects of older versions without need
 		version = recalledFormat
 	}
-	if f.Uint(&version); version == 0 || version > recalledFormat {
+	if m.usesPromptCache() {
+		version = promptCacheFormat
+	}
+	if f.Uint(&version); version == 0 || version > promptCacheFormat {
 		f.Fail()
 	}
 	abi.Enum(f, &m.status)
@@ -120,6 +126,19 @@ func (m *meter) fields(f *abi.Fields) {
 	if version >= recalledFormat {
 		f.Uint(&m.recalledMs)
 	}
+	if version >= promptCacheFormat {
+		ledger.PromptCaches(f, len(m.usage), func(i int) *ledger.Usage { return &m.usage[i] })
+	}
+}
+
+// usesPromptCache reports whether unreported usage has figures of a prompt cache.
+func (m *meter) usesPromptCache() bool {
+	for i := range m.usage {
+		if m.usage[i].PromptCache.Used() {
+			return true
+		}
+	}
+	return false
 }
 
 func (m *meter) unreportedFields(f *abi.Fields, version uint64) {

@@ -80,7 +80,7 @@ func (c *call) charge(s *Settle, admittedMs uint64, period calendar.Period) mone
 		u.Misses++
 	}
 	u.Latency.Add(s.Trace.DurationMs)
-	total := Charge{Model: s.Model, Tokens: s.Tokens, CostPico: s.CostPico, Estimated: s.Estimated}
+	total := Charge{Model: s.Model, Tokens: s.Tokens, CostPico: s.CostPico, Estimated: s.Estimated, PromptCache: s.PromptCache}
 	total.addTo(u)
 	for i := range s.Attempts {
 		a := &s.Attempts[i]
@@ -93,7 +93,7 @@ func (c *call) charge(s *Settle, admittedMs uint64, period calendar.Period) mone
 	c.m.addRecent(ledger.Request{
 		AtMs: admittedMs, ID: s.RequestID, Model: s.Model, Provider: s.Trace.Provider, Status: s.Trace.Status,
 		DurationMs: s.Trace.DurationMs, Prompt: total.Tokens.Prompt, Completion: total.Tokens.Completion, CostPico: total.CostPico,
-		Cache: s.Trace.Cache, Stream: s.Trace.Stream, Estimated: total.Estimated,
+		Cache: s.Trace.Cache, Stream: s.Trace.Stream, Estimated: total.Estimated, PromptCache: total.PromptCache,
 	})
 	return total.CostPico
 }
@@ -103,6 +103,7 @@ func (a *Charge) addTo(u *ledger.Usage) {
 	u.Prompt += a.Tokens.Prompt
 	u.Completion += a.Tokens.Completion
 	u.CostPico = money.Add(u.CostPico, a.CostPico)
+	u.PromptCache.Plus(&a.PromptCache)
 	if a.Estimated {
 		u.Estimated++
 	}
@@ -113,6 +114,7 @@ func (a *Charge) add(o *Charge) {
 	a.Tokens.Completion += o.Tokens.Completion
 	a.CostPico = money.Add(a.CostPico, o.CostPico)
 	a.Estimated = a.Estimated || o.Estimated
+	a.PromptCache.Plus(&o.PromptCache)
 }
 
 // settleLate replaces the charge of an expired reservation with the actual one.

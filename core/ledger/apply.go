@@ -34,9 +34,11 @@ const (
 	rowRecent  = "r/"
 	format     = 1 // of rows not listed below
 
-	budgetFormat = 2 // of "b"; 1 lacked the number of the last batch of requests
-	usageFormat  = 2 // of usage rows; 1 lacked hours and latencies
-	meterFormat  = 2 // of "k/"; 1 had the last grant's number and reply in place of the epoch
+	budgetFormat      = 2 // of "b"; 1 lacked the number of the last batch of requests
+	usageFormat       = 2 // of usage rows; 1 lacked hours and latencies
+	promptCacheFormat = 3 // of usage rows with figures of a prompt cache
+
+	meterFormat = 2 // of "k/"; 1 had the last grant's number and reply in place of the epoch
 
 	maxKeys         = 1000   // meters that one report, or one page of a recall, reads
 	maxRecall       = 32     // meters in one GrantReply.Recall

@@ -25,6 +25,8 @@ type Request struct {
 	Cache      Cache
 	Stream     bool
 	Estimated  bool
+
+	PromptCache PromptCache
 }
 
 // RequestFields lists the fields of a request.
@@ -40,7 +42,9 @@ func RequestFields(f *abi.Fields, q *Request) {
 	f.Int(&q.CostPico)
 	abi.Enum(f, &q.Cache)
 	f.Bool(&q.Stream)
-	f.Bool(&q.Estimated)
+	cached := q.PromptCache.Used() // older versions have only the first flag
+	f.Flags(&q.Estimated, &cached)
+	q.PromptCache.Fields(f, cached)
 }
 
 // Recent is the command that requests batches of recent requests, newest first: at most Limit batches with a Seq below

@@ -22,6 +22,8 @@ type Usage struct {
 	Estimated  uint64 // charges whose usage the provider did not report
 	Expired    uint64 // requests without a settle, which were charged the reserved amount
 	Latency    Latency
+	// PromptCache is not in UsageFields: see PromptCaches.
+	PromptCache PromptCache
 }
 
 // Latency is a histogram of request durations, from the request's arrival to the end of its response.
@@ -84,6 +86,7 @@ func (u *Usage) Plus(o *Usage) {
 	u.Estimated += o.Estimated
 	u.Expired += o.Expired
 	u.Latency.plus(&o.Latency)
+	u.PromptCache.Plus(&o.PromptCache)
 }
 
 // UsageFields lists the fields of usage, for messages and for the rows of meters.
@@ -135,10 +138,16 @@ type usageRow struct{ Usage }
 
 func (s *usageRow) fields(f *abi.Fields) {
 	version := uint64(usageFormat)
+	if s.PromptCache.Used() { // not for objects of older versions without need
+		version = promptCacheFormat
+	}
 	f.Uint(&version)
 	switch version {
 	case usageFormat:
 		UsageFields(f, &s.Usage)
+	case promptCacheFormat:
+		UsageFields(f, &s.Usage)
+		s.PromptCache.Fields(f, true)
 	case format:
 		OldUsageFields(f, &s.Usage)
 	default:

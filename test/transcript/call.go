@@ -196,6 +196,7 @@ func (f *fields) settle(c *keymeter.Settle) {
 	f.WriteString(" " + outcomes[c.Outcome])
 	f.text("model", c.Model)
 	f.charge(c.Tokens, c.CostPico, c.Estimated)
+	f.promptCache(&c.PromptCache)
 	f.flag("missed", c.Missed)
 	f.text("idempotency", c.Idempotency)
 	if len(c.Answer) > 0 {
@@ -207,6 +208,7 @@ func (f *fields) settle(c *keymeter.Settle) {
 		a := &c.Attempts[i]
 		f.WriteString("; attempt " + a.Provider + "/" + a.Model)
 		f.charge(a.Tokens, a.CostPico, a.Estimated)
+		f.promptCache(&a.PromptCache)
 	}
 	f.violations(c.Violations)
 }
@@ -218,6 +220,13 @@ func (f *fields) charge(t keymeter.Tokens, cost money.Pico, estimated bool) {
 		f.text("cost", Dollars(cost))
 	}
 	f.flag("estimated", estimated)
+}
+
+// promptCache writes the tokens that were read from and written to the provider's prompt cache, and what it saved.
+func (f *fields) promptCache(p *ledger.PromptCache) {
+	if p.Used() {
+		f.text("prompt cache", fmt.Sprintf("%d+%d, %s saved", p.Read, p.Written, Dollars(p.SavedPico)))
+	}
 }
 
 // trace writes the entry for the list of recent requests. Without a status there is none.

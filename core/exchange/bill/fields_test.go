@@ -41,7 +41,7 @@ func TestOrderFields(t *testing.T) {
 // What an exchange has spent is kept, whichever of its parts are there.
 func TestSpentFields(t *testing.T) {
 	var free bill.Spent
-	free.Charge(1, &chat.Usage{}, 0)
+	free.Charge(1, &chat.Usage{}, 0, 0)
 	free.Estimated = false
 	for name, s := range map[string]bill.Spent{
 		"nothing": {}, "cost": {CostPico: 7}, "usage": {Usage: chat.Usage{Input: 1}}, "an estimate": {Estimated: true}, "a free attempt": free,

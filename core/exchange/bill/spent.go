@@ -4,6 +4,7 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/keymeter"
+	"github.com/postern-ai/postern/core/ledger"
 	"github.com/postern-ai/postern/core/money"
 	"github.com/postern-ai/postern/core/policy"
 )
@@ -12,6 +13,7 @@ import (
 type Spent struct {
 	Usage     chat.Usage
 	CostPico  money.Pico
+	SavedPico money.Pico // by prompt caches: config.Model.CacheSaving
 	Estimated bool
 	charges   []charge
 }
@@ -21,6 +23,7 @@ type charge struct {
 	target    uint64 // an index into the route's targets
 	usage     chat.Usage
 	costPico  money.Pico
+	savedPico money.Pico
 	estimated bool
 }
 
@@ -31,29 +34,33 @@ func (s *Spent) Fields(f *abi.Fields) {
 	}
 	s.Usage.Fields(f)
 	f.Int(&s.CostPico)
+	f.Int(&s.SavedPico)
 	f.Bool(&s.Estimated)
 	abi.List(f, &s.charges, func(f *abi.Fields, c *charge) {
 		f.Uint(&c.target)
 		c.usage.Fields(f)
 		f.Int(&c.costPico)
+		f.Int(&c.savedPico)
 		f.Bool(&c.estimated)
 	})
 }
 
-// Charge adds usage and cost to the total and to a target's charge.
-func (s *Spent) Charge(target uint64, u *chat.Usage, cost money.Pico) {
+// Charge adds usage, cost and what the prompt cache saved of it to the total and to a target's charge.
+func (s *Spent) Charge(target uint64, u *chat.Usage, cost, saved money.Pico) {
 	s.Usage.Add(u)
 	s.CostPico = money.Add(s.CostPico, cost)
+	s.SavedPico = money.Add(s.SavedPico, saved)
 	s.Estimated = s.Estimated || !u.Reported
 	for i := range s.charges {
 		if c := &s.charges[i]; c.target == target {
 			c.usage.Add(u)
 			c.costPico = money.Add(c.costPico, cost)
+			c.savedPico = money.Add(c.savedPico, saved)
 			c.estimated = c.estimated || !u.Reported
 			return
 		}
 	}
-	s.charges = append(s.charges, charge{target, *u, cost, !u.Reported})
+	s.charges = append(s.charges, charge{target, *u, cost, saved, !u.Reported})
 }
 
 // AddTo adds the charges to the settlement of a request that settle.Model has served. Attempts at other models are listed
@@ -62,18 +69,25 @@ func (s *Spent) AddTo(settle *keymeter.Settle, targets []policy.Target) {
 	for i := range s.charges {
 		c := &s.charges[i]
 		tokens := keymeter.Tokens{Prompt: c.usage.Input, Completion: c.usage.Output}
+		cached := PromptCacheOf(&c.usage, c.savedPico)
 		m := targets[c.target].Model
 		if m.Name == settle.Model {
 			settle.Tokens.Prompt += tokens.Prompt
 			settle.Tokens.Completion += tokens.Completion
 			settle.CostPico = money.Add(settle.CostPico, c.costPico)
 			settle.Estimated = settle.Estimated || c.estimated
+			settle.PromptCache.Plus(&cached)
 			continue
 		}
 		settle.Attempts = append(settle.Attempts, keymeter.Charge{
-			Model: m.Name, Provider: m.Provider.Name, Tokens: tokens, CostPico: c.costPico, Estimated: c.estimated,
+			Model: m.Name, Provider: m.Provider.Name, Tokens: tokens, CostPico: c.costPico, Estimated: c.estimated, PromptCache: cached,
 		})
 	}
+}
+
+// PromptCacheOf are the figures of a prompt cache in a charge.
+func PromptCacheOf(u *chat.Usage, saved money.Pico) ledger.PromptCache {
+	return ledger.PromptCache{Read: u.CachedInput, Written: u.CacheWritten(), SavedPico: saved}
 }
 
 // Credible reports whether the provider's usage is present and plausible for a response of about the given number of
