@@ -27,6 +27,7 @@ type RequestView struct {
 	Cache            string          `json:"cache"`
 	Stream           bool            `json:"stream"`
 	Estimated        bool            `json:"estimated"`
+	PromptCache      PromptCacheView `json:"promptCache"`
 }
 
 // RequestsView is a page of recent requests in the API.
@@ -79,7 +80,7 @@ func (v *RequestsView) Add(b *ledger.RequestBatch, f *RequestFilter) {
 			Time: kernel.Timestamp(r.AtMs), RequestID: r.ID, KeyID: b.KeyID, Model: kernel.NullIfEmpty(r.Model), Provider: kernel.NullIfEmpty(f.provider(r.Provider)),
 			Status: kernel.NullIfZero(r.Status), LatencyMs: r.DurationMs, PromptTokens: r.Prompt, CompletionTokens: r.Completion,
 			Cost: money.Append(nil, r.CostPico, money.Dollar), Cache: kernel.Translate(r.Cache, caches, CacheWords),
-			Stream: r.Stream, Estimated: r.Estimated,
+			Stream: r.Stream, Estimated: r.Estimated, PromptCache: viewPromptCache(&r.PromptCache),
 		})
 	}
 }

@@ -26,6 +26,18 @@ type Figures struct {
 	Estimated        uint64          `json:"estimated"` // requests whose usage the provider did not report
 	Expired          uint64          `json:"expired"`   // requests charged with their reservation because no settlement came
 	Latency          *latencyView    `json:"latency"`   // null: not measured
+	PromptCache      PromptCacheView `json:"promptCache"`
+}
+
+// PromptCacheView are the figures of the providers' prompt caches. The tokens are part of the prompt tokens.
+type PromptCacheView struct {
+	ReadTokens  uint64          `json:"readTokens"`
+	WriteTokens uint64          `json:"writeTokens"`
+	Saved       json.RawMessage `json:"saved"` // dollars, exact; negative if writes cost more than reads saved
+}
+
+func viewPromptCache(p *ledger.PromptCache) PromptCacheView {
+	return PromptCacheView{p.Read, p.Written, money.Append(nil, p.SavedPico, money.Dollar)}
 }
 
 // latencyView is a distribution of latencies. Its percentiles are the upper bounds of buckets.
@@ -39,7 +51,7 @@ type latencyView struct {
 func ViewFigures(u *ledger.Usage) Figures {
 	f := Figures{
 		u.Requests, u.Hits, u.Misses, u.Failed, u.Prompt, u.Completion, money.Append(nil, u.CostPico, money.Dollar),
-		u.Estimated, u.Expired, nil,
+		u.Estimated, u.Expired, nil, viewPromptCache(&u.PromptCache),
 	}
 	if n := u.Latency.Count(); n > 0 {
 		f.Latency = &latencyView{u.Latency.SumMs / n, u.Latency.Percentile(50), u.Latency.Percentile(95)}

@@ -30,7 +30,8 @@ func csvOf(by ledger.Grouping, rows []reports.UsageRow) []byte {
 	w.UseCRLF = true
 	// Writes to memory do not fail.
 	_ = w.Write(append(csvNames(by), "requests", "hits", "misses", "failed", "promptTokens", "completionTokens", "cost",
-		"estimated", "expired", "latencyMeanMs", "latencyP50Ms", "latencyP95Ms"))
+		"estimated", "expired", "latencyMeanMs", "latencyP50Ms", "latencyP95Ms", "promptCacheReadTokens", "promptCacheWriteTokens",
+		"promptCacheSaved"))
 	for i := range rows {
 		_ = w.Write(csvRow(by, &rows[i]))
 	}
@@ -62,11 +63,18 @@ func csvRow(by ledger.Grouping, r *reports.UsageRow) []string {
 		cells = append(cells, strconv.FormatUint(n, 10))
 	}
 	cells = append(cells, string(r.Cost), strconv.FormatUint(r.Estimated, 10), strconv.FormatUint(r.Expired, 10))
+	cells = append(cells, latencyCells(r)...)
+	c := &r.PromptCache
+	return append(cells, strconv.FormatUint(c.ReadTokens, 10), strconv.FormatUint(c.WriteTokens, 10), string(c.Saved))
+}
+
+func latencyCells(r *reports.UsageRow) []string {
+	cells := []string{"", "", ""}
 	if r.Latency == nil {
-		return append(cells, "", "", "")
+		return cells
 	}
-	for _, n := range []uint64{r.Latency.MeanMs, r.Latency.P50Ms, r.Latency.P95Ms} {
-		cells = append(cells, strconv.FormatUint(n, 10))
+	for i, n := range []uint64{r.Latency.MeanMs, r.Latency.P50Ms, r.Latency.P95Ms} {
+		cells[i] = strconv.FormatUint(n, 10)
 	}
 	return cells
 }

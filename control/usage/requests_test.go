@@ -33,6 +33,7 @@ func remembered(n uint64) ledger.Request {
 		AtMs: 1_795_248_000_000 + n, ID: fmt.Sprintf("req_%032x", n), Model: []string{"m-a", "m-b"}[n%2], Provider: []string{"openai", "gemini", ""}[n%3],
 		Status: []uint64{200, 200, 404, 502, 0}[n%5], DurationMs: n, Prompt: 2 * n, Completion: 3 * n, CostPico: int64(n) * money.Cent,
 		Cache: ledger.Cache(n % 3), Stream: n%2 == 0, Estimated: n%7 == 0,
+		PromptCache: ledger.PromptCache{Read: n % 4, Written: n % 2, SavedPico: int64(n%4)*money.Cent - 2*int64(n%2)*money.Cent},
 	}
 }
 
@@ -169,9 +170,11 @@ func TestOneRequest(t *testing.T) {
 	}
 	recall(b, path, [][]ledger.Request{{remembered(14), {AtMs: 1_795_248_000_500, ID: "req_x"}}})
 	want := `{"requests":[{"time":"2026-11-21T08:00:00.500Z","requestId":"req_x","keyId":"key_0","model":null,"provider":null,"status":null,` +
-		`"latencyMs":0,"promptTokens":0,"completionTokens":0,"cost":0,"cache":"bypass","stream":false,"estimated":false},` +
+		`"latencyMs":0,"promptTokens":0,"completionTokens":0,"cost":0,"cache":"bypass","stream":false,"estimated":false,` +
+		`"promptCache":{"readTokens":0,"writeTokens":0,"saved":0}},` +
 		`{"time":"2026-11-21T08:00:00.014Z","requestId":"req_0000000000000000000000000000000e","keyId":"key_0","model":"m-a","provider":null,"status":null,` +
-		`"latencyMs":14,"promptTokens":28,"completionTokens":42,"cost":0.14,"cache":"hit","stream":true,"estimated":true}],"next":null}`
+		`"latencyMs":14,"promptTokens":28,"completionTokens":42,"cost":0.14,"cache":"hit","stream":true,"estimated":true,` +
+		`"promptCache":{"readTokens":2,"writeTokens":0,"saved":0.02}}],"next":null}`
 	if got := b.Must(200, "GET", path+"/requests", ""); got.Body.String() != want {
 		t.Errorf("got %s\nwant %s", got.Body, want)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/postern-ai/postern/control/kernel"
 	"github.com/postern-ai/postern/core/fault"
+	"github.com/postern-ai/postern/core/ledger"
 	"github.com/postern-ai/postern/core/money"
 	"github.com/postern-ai/postern/test/controltest"
 )
@@ -38,17 +39,21 @@ func usageBench(t *testing.T) (b *controltest.Bench, path string, all []controlt
 
 // sumUp computes the expected totals of each group, by the group's name.
 func sumUp(all []controltest.Booked, wanted func(*controltest.Booked) bool, group func(*controltest.Booked) string) map[string]string {
-	requests, pico := map[string]uint64{}, map[string]uint64{}
+	requests, pico, cached := map[string]uint64{}, map[string]uint64{}, map[string]ledger.PromptCache{}
 	for i := range all {
 		if u := &all[i]; wanted(u) {
 			requests[group(u)] += u.Requests
 			pico[group(u)] += u.Pico
+			sum, own := cached[group(u)], u.PromptCache()
+			cached[group(u)] = ledger.PromptCache{Read: sum.Read + own.Read, Written: sum.Written + own.Written, SavedPico: sum.SavedPico + own.SavedPico}
 		}
 	}
 	sums := map[string]string{}
 	for name, n := range requests {
 		sums[name] = fmt.Sprintf(`"requests":%d,"hits":0,"misses":%d,"failed":0,"promptTokens":%d,"completionTokens":%d,"cost":%s,"estimated":0,"expired":0,`+
-			`"latency":{"meanMs":40,"p50Ms":56,"p95Ms":56}}`, n, n, 10*n, n, money.Append(nil, int64(pico[name]), money.Dollar))
+			`"latency":{"meanMs":40,"p50Ms":56,"p95Ms":56},"promptCache":{"readTokens":%d,"writeTokens":%d,"saved":%s}}`,
+			n, n, 10*n, n, money.Append(nil, int64(pico[name]), money.Dollar),
+			cached[name].Read, cached[name].Written, money.Append(nil, cached[name].SavedPico, money.Dollar))
 	}
 	return sums
 }
@@ -104,7 +109,7 @@ func usageIs(b *controltest.Bench, query string, got controltest.Reply, rows map
 		b.Errorf("%s: %d rows, want %d:\n%s\n%s", query, len(have), len(want), strings.Join(have, "\n"), strings.Join(want, "\n"))
 	}
 	if totals == "" {
-		totals = `"requests":0,"hits":0,"misses":0,"failed":0,"promptTokens":0,"completionTokens":0,"cost":0,"estimated":0,"expired":0,"latency":null}`
+		totals = `"requests":0,"hits":0,"misses":0,"failed":0,"promptTokens":0,"completionTokens":0,"cost":0,"estimated":0,"expired":0,"latency":null,"promptCache":{"readTokens":0,"writeTokens":0,"saved":0}}`
 	}
 	if text := controltest.Field(got, "totals"); text != "{"+totals {
 		b.Errorf("%s: totals %s, want {%s", query, text, totals)
@@ -192,7 +197,8 @@ func TestUsageAsCSV(t *testing.T) {
 	if err != nil || len(rows) != 3 {
 		t.Fatalf("%v %q", err, rows)
 	}
-	head := []string{"keyId", "keyName", "requests", "hits", "misses", "failed", "promptTokens", "completionTokens", "cost", "estimated", "expired", "latencyMeanMs", "latencyP50Ms", "latencyP95Ms"}
+	head := []string{"keyId", "keyName", "requests", "hits", "misses", "failed", "promptTokens", "completionTokens", "cost", "estimated", "expired", "latencyMeanMs", "latencyP50Ms", "latencyP95Ms",
+		"promptCacheReadTokens", "promptCacheWriteTokens", "promptCacheSaved"}
 	if !slices.Equal(rows[0], head) {
 		t.Errorf("head %q", rows[0])
 	}
@@ -200,7 +206,8 @@ func TestUsageAsCSV(t *testing.T) {
 	for _, row := range rows[1:] {
 		name := map[string]string{all[0].Key: "'=first", all[1].Key: `with "quotes", and ümlauts`}[row[0]]
 		sum := fmt.Sprintf(`"requests":%s,"hits":%s,"misses":%s,"failed":%s,"promptTokens":%s,"completionTokens":%s,"cost":%s,"estimated":%s,"expired":%s,`+
-			`"latency":{"meanMs":%s,"p50Ms":%s,"p95Ms":%s}}`, row[2], row[3], row[4], row[5], row[6], row[7], row[8], row[9], row[10], row[11], row[12], row[13])
+			`"latency":{"meanMs":%s,"p50Ms":%s,"p95Ms":%s},"promptCache":{"readTokens":%s,"writeTokens":%s,"saved":%s}}`,
+			row[2], row[3], row[4], row[5], row[6], row[7], row[8], row[9], row[10], row[11], row[12], row[13], row[14], row[15], row[16])
 		if row[1] != name || sum != sums[row[0]] {
 			t.Errorf("%q, want %s %s", row, name, sums[row[0]])
 		}
@@ -277,7 +284,8 @@ func TestUnreportedUsageIsIncluded(t *testing.T) {
 		b.Request(path, value, fmt.Sprint("req_", i), 2*money.Cent)
 	}
 	got := b.Must(200, "GET", path+"/usage", "")
-	want := `{"requests":3,"hits":0,"misses":0,"failed":0,"promptTokens":9,"completionTokens":12,"cost":0.06,"estimated":0,"expired":0,"latency":{"meanMs":40,"p50Ms":56,"p95Ms":56}}`
+	want := `{"requests":3,"hits":0,"misses":0,"failed":0,"promptTokens":9,"completionTokens":12,"cost":0.06,"estimated":0,"expired":0,"latency":{"meanMs":40,"p50Ms":56,"p95Ms":56},` +
+		`"promptCache":{"readTokens":0,"writeTokens":0,"saved":0}}`
 	if text := controltest.Field(got, "totals"); text != want {
 		t.Errorf("got %s\nwant %s", text, want)
 	}

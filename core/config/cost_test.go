@@ -36,3 +36,29 @@ func TestCost(t *testing.T) {
 		}
 	}
 }
+
+// What the cache saved is the difference to the same tokens at the plain price: here of 1, or 2 for a long prompt.
+func TestCacheSaving(t *testing.T) {
+	cheap := config.Model{
+		Prices:  config.Prices{Input: 10, Cached: 1, Write: 12, Write1h: 20, Output: 50, LongAbove: 100, LongInput: 20, LongCached: 2, LongWrite: 25, LongOutput: 90},
+		Factors: []config.Factor{{Term: "service_tier=priority", Num: 7, Den: 4}},
+	}
+	for name, c := range map[string]struct {
+		usage chat.Usage
+		want  money.Pico
+	}{
+		"no cache":                         {chat.Usage{Input: 50, Output: 9}, 0},
+		"read":                             {chat.Usage{Input: 50, CachedInput: 40, Output: 9}, 40 * 9},
+		"read of a long prompt":            {chat.Usage{Input: 101, CachedInput: 40}, 40 * 18},
+		"written and never read":           {chat.Usage{Input: 50, CacheWrite: 30, Output: 9}, -30 * 2},
+		"written for an hour":              {chat.Usage{Input: 50, CacheWrite1h: 30}, -30 * 10},
+		"read, and written for both times": {chat.Usage{Input: 90, CachedInput: 40, CacheWrite: 20, CacheWrite1h: 10}, 40*9 - 20*2 - 10*10},
+		"more read than prompt tokens":     {chat.Usage{Input: 5, CachedInput: 40}, 40 * 9},
+		"another tier":                     {chat.Usage{Input: 4, CachedInput: 4, Extras: &chat.Extras{Terms: "service_tier=priority", FeePico: 1000}}, 4 * 9 * 7 / 4},
+		"a cost that overflows":            {chat.Usage{Input: 1 << 63, CachedInput: 1 << 62, Output: 1 << 63}, 0},
+	} {
+		if got := cheap.CacheSaving(&c.usage); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+	}
+}

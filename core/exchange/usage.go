@@ -115,6 +115,7 @@ func (x *exchange) respondUsage(reply *ledger.ReportReply) {
 		u := &reply.Models[i]
 		r.Models = append(r.Models, native.ModelUsage{
 			Model: u.Model, Requests: u.Requests, Tokens: u.Prompt + u.Completion, CostPico: u.CostPico, Hits: u.Hits, Misses: u.Misses,
+			PromptCache: native.PromptCache(u.PromptCache),
 		})
 	}
 	x.respondJSON(native.AppendUsageReport(make([]byte, 0, 512), &r))

@@ -13,7 +13,7 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// Booked is an amount of usage that a test reports.
+// Booked is an amount of usage that a test reports. PromptCache tells what its requests did with a provider's prompt cache.
 type Booked struct {
 	Day, Hour      uint64
 	Key, Model     string
@@ -31,7 +31,7 @@ func (b *Bench) Absorb(path string, all []Booked) {
 		seqs[u.Key]++
 		usage := ledger.Usage{
 			Day: u.Day, Hour: u.Hour, Model: u.Model, Requests: u.Requests, Misses: u.Requests, Prompt: 10 * u.Requests,
-			Completion: u.Requests, CostPico: int64(u.Pico),
+			Completion: u.Requests, CostPico: int64(u.Pico), PromptCache: u.PromptCache(),
 		}
 		for range u.Requests {
 			usage.Latency.Add(40)
@@ -39,6 +39,11 @@ func (b *Bench) Absorb(path string, all []Booked) {
 		command := ledger.Absorb{Key: "meter of " + u.Key, KeyID: u.Key, Seq: seqs[u.Key], Usage: []ledger.Usage{usage}}
 		b.Ask(abi.ClassLedger, path[strings.LastIndex(path, "/")+1:], command.Encode())
 	}
+}
+
+// PromptCache is what the requests read, wrote and saved: less than nothing if few requests cost much.
+func (u *Booked) PromptCache() ledger.PromptCache {
+	return ledger.PromptCache{Read: 3 * u.Requests, Written: 2 * u.Requests, SavedPico: 20*int64(money.Cent/10)*int64(u.Requests) - int64(u.Pico)}
 }
 
 // DayOf is the date of a day.

@@ -16,6 +16,8 @@ const (
 	InputTokens     = 100
 	OutputTokens    = 50
 	CachedTokens    = 80 // of the input, if the user message contains "cached"
+	WrittenTokens   = 10 // of Anthropic's input, if it contains "for five minutes": written to the prompt cache
+	HourTokens      = 6  // the same, if it contains "for an hour"
 	ReasoningTokens = 20 // of the output, if the model thinks
 )
 
@@ -94,6 +96,8 @@ type answer struct {
 	calls     []call
 	finish    string // stop, tools, length, filter
 	cached    int
+	written   int // to the prompt cache, for the default time
+	hour      int // for an hour
 	reasoning int
 	hasUsage  bool
 }
@@ -111,6 +115,12 @@ func respond(p *prompt, b *Behavior) *answer {
 	}
 	if strings.Contains(p.text, "cached") {
 		a.cached = CachedTokens
+	}
+	if strings.Contains(p.text, "for five minutes") {
+		a.written = WrittenTokens
+	}
+	if strings.Contains(p.text, "for an hour") {
+		a.hour = HourTokens
 	}
 	if b.Kind == "plain" {
 		a.thinking, a.reasoning = nil, 0

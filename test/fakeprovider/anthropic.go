@@ -77,11 +77,11 @@ func anthropicStop(finish string) string {
 	return map[string]string{"stop": "end_turn", "tools": "tool_use", "length": "max_tokens", "filter": "refusal"}[finish]
 }
 
-// anthropicUsage excludes cached tokens from input_tokens.
+// anthropicUsage excludes cached and written tokens from input_tokens.
 func anthropicUsage(a *answer, output int, details bool) any {
-	return only(a.hasUsage, object("input_tokens", a.uncachedInput(), "cache_creation_input_tokens", 0,
+	return only(a.hasUsage, object("input_tokens", a.uncachedInput()-a.written-a.hour, "cache_creation_input_tokens", a.written+a.hour,
 		"cache_read_input_tokens", a.cached,
-		"cache_creation", only(details, object("ephemeral_5m_input_tokens", 0, "ephemeral_1h_input_tokens", 0)),
+		"cache_creation", only(details, object("ephemeral_5m_input_tokens", a.written, "ephemeral_1h_input_tokens", a.hour)),
 		"output_tokens", output, "output_tokens_details", only(a.reasoning > 0, object("thinking_tokens", a.reasoning)),
 		"service_tier", only(details, "standard")))
 }

@@ -56,14 +56,25 @@ type ModelUsage struct {
 	Requests, Tokens uint64
 	CostPico         money.Pico
 	Hits, Misses     uint64 // of the cache
+	PromptCache      PromptCache
+}
+
+// PromptCache is what was read from and written to the prompt caches of providers, and what they saved; see ledger.PromptCache.
+type PromptCache struct {
+	Read, Written uint64 // tokens
+	SavedPico     money.Pico
 }
 
 // AppendUsageReport appends the response to GET /api/usage.
 func AppendUsageReport(dst []byte, r *UsageReport) []byte {
 	var hits, misses uint64
+	var cached PromptCache
 	for i := range r.Models {
 		hits += r.Models[i].Hits
 		misses += r.Models[i].Misses
+		cached.Read += r.Models[i].PromptCache.Read
+		cached.Written += r.Models[i].PromptCache.Written
+		cached.SavedPico = money.Add(cached.SavedPico, r.Models[i].PromptCache.SavedPico)
 	}
 	b := append(dst, `{"budget":{"limit":`...)
 	b = money.Append(b, r.BudgetPico, money.Dollar)
@@ -72,7 +83,8 @@ func AppendUsageReport(dst []byte, r *UsageReport) []byte {
 	b = strconv.AppendUint(append(b, `},"cache":{"hits":`...), hits, 10)
 	b = strconv.AppendUint(append(b, `,"misses":`...), misses, 10)
 	b = appendPercent(append(b, `,"hitRate":`...), hits, hits+misses)
-	b = append(b, `},"models":{`...)
+	b = cached.appendTo(append(b, '}'))
+	b = append(b, `,"models":{`...)
 	separator := ""
 	for i := range r.Models {
 		if u := &r.Models[i]; u.Requests > 0 || u.CostPico != 0 {
@@ -90,6 +102,17 @@ func appendModelUsage(b []byte, u *ModelUsage) []byte {
 	b = strconv.AppendUint(append(b, `:{"requests":`...), u.Requests, 10)
 	b = strconv.AppendUint(append(b, `,"tokens":`...), u.Tokens, 10)
 	b = money.Append(append(b, `,"cost":`...), u.CostPico, money.Dollar)
+	if u.PromptCache != (PromptCache{}) {
+		b = u.PromptCache.appendTo(b)
+	}
+	return append(b, '}')
+}
+
+// appendTo appends the figures as a further member of an object.
+func (p *PromptCache) appendTo(b []byte) []byte {
+	b = strconv.AppendUint(append(b, `,"promptCache":{"readTokens":`...), p.Read, 10)
+	b = strconv.AppendUint(append(b, `,"writeTokens":`...), p.Written, 10)
+	b = money.Append(append(b, `,"saved":`...), p.SavedPico, money.Dollar)
 	return append(b, '}')
 }
 

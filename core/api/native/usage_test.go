@@ -63,20 +63,23 @@ func TestAppendUsageReport(t *testing.T) {
 	}{
 		{
 			native.UsageReport{FirstDay: 20_759, EndDay: 20_789},
-			`{"budget":{"limit":0,"used":0,"remaining":0},"cache":{"hits":0,"misses":0,"hitRate":0},"models":{},` +
+			`{"budget":{"limit":0,"used":0,"remaining":0},"cache":{"hits":0,"misses":0,"hitRate":0},"promptCache":{"readTokens":0,"writeTokens":0,"saved":0},"models":{},` +
 				`"period":{"start":"2026-11-02T00:00:00.000Z","end":"2026-12-02T00:00:00.000Z"}}`,
 		},
 		{
 			native.UsageReport{EndDay: 1, BudgetPico: 7 * dollarPico, UsedPico: dollarPico / 2, Models: []native.ModelUsage{
-				{Model: "asked", Requests: 2, Tokens: 30, Hits: 1, Misses: 1}, {Model: "seen", Tokens: 1, Misses: 1}, {Model: `p"id`, CostPico: dollarPico},
+				{Model: "asked", Requests: 2, Tokens: 30, Hits: 1, Misses: 1, PromptCache: native.PromptCache{Read: 5, Written: 6, SavedPico: -dollarPico / 4}},
+				{Model: "seen", Tokens: 1, Misses: 1, PromptCache: native.PromptCache{Read: 1, SavedPico: 3}}, {Model: `p"id`, CostPico: dollarPico},
 			}},
 			`{"budget":{"limit":7,"used":0.5,"remaining":6.5},"cache":{"hits":1,"misses":2,"hitRate":33.33},` +
-				`"models":{"asked":{"requests":2,"tokens":30,"cost":0},"p\"id":{"requests":0,"tokens":0,"cost":1}},` +
+				`"promptCache":{"readTokens":6,"writeTokens":6,"saved":-0.249999999997},` +
+				`"models":{"asked":{"requests":2,"tokens":30,"cost":0,"promptCache":{"readTokens":5,"writeTokens":6,"saved":-0.25}},"p\"id":{"requests":0,"tokens":0,"cost":1}},` +
 				`"period":{"start":"1970-01-01T00:00:00.000Z","end":"1970-01-02T00:00:00.000Z"}}`,
 		},
 		{ // more was spent than the budget, and percentages are rounded
 			native.UsageReport{EndDay: 1, BudgetPico: 1, UsedPico: 2, Models: []native.ModelUsage{{Hits: 2, Misses: 1}}},
 			`{"budget":{"limit":0.000000000001,"used":0.000000000002,"remaining":0},"cache":{"hits":2,"misses":1,"hitRate":66.67},` +
+				`"promptCache":{"readTokens":0,"writeTokens":0,"saved":0},` +
 				`"models":{},"period":{"start":"1970-01-01T00:00:00.000Z","end":"1970-01-02T00:00:00.000Z"}}`,
 		},
 	} {
