@@ -178,6 +178,39 @@ func TestOldUnreportedUsage(t *testing.T) {
 	}
 }
 
+// TestMeterWithPromptCache checks that a meter has the format with prompt caches only until it has reported their figures, so that
+// an older version can read the others.
+func TestMeterWithPromptCache(t *testing.T) {
+	k := newKey(t, record("wide"))
+	k.serve(2)
+	if format := k.Rows["h"][0]; format != 5 {
+		t.Errorf("format %d without figures, want 5", format)
+	}
+	k.mustAdmit("req_cached", 0)
+	cached := ledger.PromptCache{Read: 80, Written: 16, SavedPico: -money.Cent}
+	command := keymeter.Settle{RequestID: "req_cached", Outcome: keymeter.Served, Model: "m", PromptCache: cached, Trace: keymeter.Trace{Status: 200}}
+	k.call(command.Encode())
+	if format := k.Rows["h"][0]; format != 7 {
+		t.Errorf("format %d with figures, want 7", format)
+	}
+	k.serve(2) // another version of the row keeps them
+	if u := k.reportedUsage(); u.PromptCache != cached || u.Requests != 3 {
+		t.Errorf("%+v", u)
+	}
+	if format := k.Rows["h"][0]; format != 5 {
+		t.Errorf("format %d after the report, want 5", format)
+	}
+	if recent := k.recent(); len(recent) != 3 || recent[1].PromptCache != cached || recent[2].PromptCache.Used() {
+		t.Errorf("%+v", recent)
+	}
+	cut := command.Encode()
+	for n := 1; n < len(cut); n++ {
+		if _, err := keymeter.DecodeSettle(cut[:n]); err == nil && n < len(cut)-1 {
+			t.Errorf("accepted %x", cut[:n])
+		}
+	}
+}
+
 // TestMalformedPut checks that a Put with a truncated record changes nothing.
 func TestMalformedPut(t *testing.T) {
 	k := newKey(t, record("wide"))

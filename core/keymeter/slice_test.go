@@ -323,10 +323,11 @@ func TestAttempts(t *testing.T) {
 				}
 			}
 			command := keymeter.Settle{
-				RequestID: "req_x", Outcome: outcome, Model: "m", Tokens: keymeter.Tokens{Prompt: 1, Completion: 2}, CostPico: 3, Attempts: []keymeter.Charge{
+				RequestID: "req_x", Outcome: outcome, Model: "m", Tokens: keymeter.Tokens{Prompt: 1, Completion: 2}, CostPico: 3,
+				PromptCache: ledger.PromptCache{Read: 1, SavedPico: 2}, Attempts: []keymeter.Charge{
 					{Model: "a", Provider: "p", Tokens: keymeter.Tokens{Prompt: 10, Completion: 20}, CostPico: 30, Estimated: true},
-					{Model: "b", Provider: "q", Tokens: keymeter.Tokens{Prompt: 100, Completion: 200}, CostPico: 300},
-					{Model: "a", Provider: "p", Tokens: keymeter.Tokens{Prompt: 10}, CostPico: 7, Estimated: true},
+					{Model: "b", Provider: "q", Tokens: keymeter.Tokens{Prompt: 100, Completion: 200}, CostPico: 300, PromptCache: ledger.PromptCache{Read: 60, Written: 30, SavedPico: 11}},
+					{Model: "a", Provider: "p", Tokens: keymeter.Tokens{Prompt: 10}, CostPico: 7, Estimated: true, PromptCache: ledger.PromptCache{Written: 9, SavedPico: -20}},
 				},
 			}
 			for range 2 {
@@ -338,13 +339,15 @@ func TestAttempts(t *testing.T) {
 			}
 			k.expectTokens("tokens", 1000-343, minuteMs)
 			want := map[string]string{
-				"a": fmt.Sprint(0, 0, 20, 20, 37, 2), "b": fmt.Sprint(0, 0, 100, 200, 300, 0), "m": fmt.Sprint(served, failed, 1, 2, 3, 0),
+				"a": fmt.Sprint(0, 0, 20, 20, 37, 2, " cached ", 0, 9, -20), "b": fmt.Sprint(0, 0, 100, 200, 300, 0, " cached ", 60, 30, 11),
+				"m": fmt.Sprint(served, failed, 1, 2, 3, 0, " cached ", 1, 0, 2),
 			}
 			if got := k.byModel(); !reflect.DeepEqual(got, want) {
 				t.Errorf("late %t, outcome %d: %v, want %v", late, outcome, got, want)
 			}
 			recent := k.recent()
-			if r := recent[len(recent)-1]; r.CostPico != 340 || r.Prompt != 121 || r.Completion != 222 || !r.Estimated || r.Model != "m" {
+			if r := recent[len(recent)-1]; r.CostPico != 340 || r.Prompt != 121 || r.Completion != 222 || !r.Estimated || r.Model != "m" ||
+				r.PromptCache != (ledger.PromptCache{Read: 61, Written: 39, SavedPico: -7}) {
 				t.Errorf("%+v", r)
 			}
 			if reply := k.reserve(1000, 0, false, keymeter.Grant{}); reply.NeedPico != 1240 {
@@ -354,7 +357,8 @@ func TestAttempts(t *testing.T) {
 	}
 }
 
-// byModel is the reported usage of each model: requests, failed, prompt, completion, cost, estimated.
+// byModel is the reported usage of each model: requests, failed, prompt, completion, cost, estimated; read,
+// written, saved.
 func (k *key) byModel() map[string]string {
 	k.Helper()
 	query := ledger.Query{EndDay: 1 << 40, By: ledger.ByModel}
@@ -369,7 +373,7 @@ func (k *key) byModel() map[string]string {
 	models := map[string]string{}
 	for _, g := range groups.Groups {
 		u := g.Usage
-		models[u.Model] = fmt.Sprint(u.Requests, u.Failed, u.Prompt, u.Completion, u.CostPico, u.Estimated)
+		models[u.Model] = fmt.Sprint(u.Requests, u.Failed, u.Prompt, u.Completion, u.CostPico, u.Estimated, " cached ", u.PromptCache.Read, u.PromptCache.Written, u.PromptCache.SavedPico)
 	}
 	return models
 }
