@@ -12,6 +12,9 @@ import (
 // and still change: this is the state of November 2026 at opentelemetry.io/docs/specs/semconv/gen-ai (gen-ai-spans and
 // gen-ai-metrics). The repository open-telemetry/semantic-conventions-genai, where they have moved, proposes
 // gen_ai.client.inference.duration in place of gen_ai.client.operation.duration (pull request 521, not released).
+// gen_ai.usage.cache_read.input_tokens and gen_ai.usage.cache_creation.input_tokens are as @opentelemetry/semantic-conventions
+// documents them (ATTR_GEN_AI_USAGE_CACHE_…, experimental, read in November 2026); the new repository calls the latter cache_write
+// in its metrics, which are not released. The metric gen_ai.client.token.usage has no type for them.
 // The other names are stable: opentelemetry.io/docs/specs/semconv/http/http-spans and /general/attributes.
 const (
 	attrOperation     = attribute.Key("gen_ai.operation.name")
@@ -22,7 +25,9 @@ const (
 	attrFirstChunk    = attribute.Key("gen_ai.response.time_to_first_chunk") // seconds
 	attrInputTokens   = attribute.Key("gen_ai.usage.input_tokens")
 	attrOutputTokens  = attribute.Key("gen_ai.usage.output_tokens")
-	attrTokenType     = attribute.Key("gen_ai.token.type") // input or output
+	attrCacheRead     = attribute.Key("gen_ai.usage.cache_read.input_tokens")     // part of the input tokens
+	attrCacheWrite    = attribute.Key("gen_ai.usage.cache_creation.input_tokens") // part of the input tokens
+	attrTokenType     = attribute.Key("gen_ai.token.type")                        // input or output
 
 	attrErrorType = attribute.Key("error.type")
 	attrMethod    = attribute.Key("http.request.method")
@@ -40,6 +45,7 @@ const (
 	attrProject   = attribute.Key("postern.project.id")
 	attrCache     = attribute.Key("postern.cache") // hit, miss or bypass
 	attrCost      = attribute.Key("postern.cost_dollars")
+	attrSaved     = attribute.Key("postern.prompt_cache_saved_dollars") // by the provider's prompt cache; may be negative
 	attrEstimated = attribute.Key("postern.usage_estimated")
 	attrPurpose   = attribute.Key("postern.purpose") // of an attempt that does not answer the request: classifier
 

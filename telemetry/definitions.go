@@ -22,6 +22,9 @@ var (
 		[]string{"provider", "model"}}
 	defTokens          = definition{"postern_tokens_total", "Tokens billed, by type: input or output.", []string{"provider", "model", "type"}}
 	defCost            = definition{"postern_cost_dollars_total", "Cost of requests in US dollars.", []string{"provider", "model"}}
+	defCacheTokens     = definition{"postern_prompt_cache_tokens_total", "Input tokens that providers read from or wrote to their prompt caches, by type: read or write.", []string{"provider", "model", "type"}}
+	defCacheSaved      = definition{"postern_prompt_cache_saved_dollars_total", "What prompt caches of providers saved, in US dollars.", []string{"provider", "model"}}
+	defCacheSurcharge  = definition{"postern_prompt_cache_surcharge_dollars_total", "What requests cost more than without a prompt cache, in US dollars.", []string{"provider", "model"}}
 	defOverrun         = definition{"postern_overrun_dollars_total", "Cost of requests beyond their reservations, in US dollars.", []string{"provider", "model"}}
 	defEstimated       = definition{"postern_estimated_requests_total", "Requests whose usage is estimated.", []string{"provider", "model"}}
 	defUnknownUsage    = definition{"postern_unknown_usage_members_total", "Responses whose usage has a member that Postern does not know; its cost is not charged.", []string{"provider", "member"}}
@@ -66,7 +69,7 @@ var (
 
 // definitions are all metrics.
 var definitions = []*definition{
-	&defRequests, &defDuration, &defFirstToken, &defTokens, &defCost, &defOverrun, &defEstimated, &defUnknownUsage, &defAttempts, &defAttemptDuration, &defGovernor,
+	&defRequests, &defDuration, &defFirstToken, &defTokens, &defCost, &defCacheTokens, &defCacheSaved, &defCacheSurcharge, &defOverrun, &defEstimated, &defUnknownUsage, &defAttempts, &defAttemptDuration, &defGovernor,
 	&defOpenRequests, &defOpenStreams, &defFailures, &defBuild, &defCircuit, &defObjectCommands, &defKVReads, &defKVWrites,
 	&defDeliveryFailure, &defPostFailures, &defAlarmOverdue, &defStoreCommands, &defStoreFailed, &defStoreRetries, &defStoreCommit,
 	&defStoreGrouped, &defStoreWaiting, &defStoreSize, &defBudgetLimit, &defBudgetRemaining, &defLogDropped, &defExportFailures,

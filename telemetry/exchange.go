@@ -39,7 +39,9 @@ type outcome struct {
 	route, code, provider, model, cache string
 	status                              int
 	input, output                       uint64
+	cacheRead, cacheWrite               uint64 // tokens of the input
 	costPico, overrunPico               money.Pico
+	cacheSavedPico                      money.Pico // may be negative
 	stream, estimated                   bool
 	took                                time.Duration
 	broken                              [4]brokenStream
@@ -103,6 +105,7 @@ func (x *observed) Log(text []byte) {
 	x.done = outcome{
 		logged: true, route: w.of(l.route), code: w.of(l.code), cache: w.of(l.cache), status: int(l.status),
 		provider: x.catalog.name(l.provider), model: x.catalog.name(l.model), input: l.input, output: l.output,
+		cacheRead: l.cacheRead, cacheWrite: l.cacheWrite, cacheSavedPico: l.cacheSavedPico,
 		costPico: l.costPico, overrunPico: l.overrunPico, stream: l.stream, estimated: l.estimated, took: time.Since(x.started),
 	}
 	x.done.readResults(l.results)
@@ -187,6 +190,7 @@ func (x *observed) count(sent bool) {
 	series.input.Add(float64(o.input))
 	series.output.Add(float64(o.output))
 	series.cost.Add(float64(o.costPico) / float64(money.Dollar))
+	series.countPromptCache(o)
 	series.overrun.Add(float64(o.overrunPico) / float64(money.Dollar))
 	if o.estimated {
 		series.estimated.Inc()
@@ -196,6 +200,18 @@ func (x *observed) count(sent bool) {
 	}
 	if x.first > 0 {
 		series.firstToken.Observe(x.first.Seconds())
+	}
+}
+
+// countPromptCache counts what the provider's prompt cache did. A counter only grows, so a request that it made more expensive has
+// a counter of its own.
+func (s *modelSeries) countPromptCache(o *outcome) {
+	s.cacheRead.Add(float64(o.cacheRead))
+	s.cacheWrite.Add(float64(o.cacheWrite))
+	if o.cacheSavedPico >= 0 {
+		s.cacheSaved.Add(float64(o.cacheSavedPico) / float64(money.Dollar))
+	} else {
+		s.cacheSurcharge.Add(float64(-o.cacheSavedPico) / float64(money.Dollar))
 	}
 }
 

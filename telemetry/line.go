@@ -10,8 +10,8 @@ import (
 // line is what metrics and traces use of an exchange's log line (core/exchange/log.go). It shares memory with the line.
 type line struct {
 	requestID, route, code, project, provider, model, cache, results, unknown []byte
-	status, input, output                                                     uint64
-	costPico, overrunPico                                                     money.Pico
+	status, input, output, cacheRead, cacheWrite                              uint64
+	costPico, overrunPico, cacheSavedPico                                     money.Pico
 	stream, estimated                                                         bool
 }
 
@@ -55,6 +55,12 @@ func (l *line) set(name string, value []byte) {
 		l.output = number(value)
 	case "costCents":
 		l.costPico, _ = money.Parse(string(value), money.Cent)
+	case "promptCacheReadTokens":
+		l.cacheRead = number(value)
+	case "promptCacheWriteTokens":
+		l.cacheWrite = number(value)
+	case "promptCacheSavedCents":
+		l.cacheSavedPico = signedCents(value)
 	case "overrunCents":
 		l.overrunPico, _ = money.Parse(string(value), money.Cent)
 	case "stream":
@@ -97,6 +103,16 @@ func quoted(text []byte) (value, rest []byte, ok bool) {
 		}
 	}
 	return nil, nil, false
+}
+
+// signedCents is an amount of cents that may be negative.
+func signedCents(text []byte) money.Pico {
+	rest, negative := bytes.CutPrefix(text, []byte("-"))
+	amount, _ := money.Parse(string(rest), money.Cent)
+	if negative {
+		return -amount
+	}
+	return amount
 }
 
 // number is an unsigned integer, 0 if the text is none.

@@ -20,6 +20,8 @@ type (
 // modelSeries are the series of one model.
 type modelSeries struct {
 	input, output, cost, overrun, estimated prometheus.Counter
+	cacheRead, cacheWrite                   prometheus.Counter // tokens
+	cacheSaved, cacheSurcharge              prometheus.Counter // dollars
 	firstToken                              prometheus.Observer
 }
 
@@ -65,11 +67,14 @@ func newMetrics(r *prometheus.Registry) *metrics {
 func (m *metrics) registerModels(r *prometheus.Registry) {
 	tokens, cost, overrun, estimated := defTokens.counters(), defCost.counters(), defOverrun.counters(), defEstimated.counters()
 	first := defFirstToken.histograms(firstTokenBuckets)
-	r.MustRegister(tokens, cost, overrun, estimated, first)
+	cached, saved, surcharge := defCacheTokens.counters(), defCacheSaved.counters(), defCacheSurcharge.counters()
+	r.MustRegister(tokens, cost, overrun, estimated, first, cached, saved, surcharge)
 	m.models.make = func(k modelKey) modelSeries {
 		return modelSeries{
 			tokens.WithLabelValues(k.provider, k.model, "input"), tokens.WithLabelValues(k.provider, k.model, "output"),
 			cost.WithLabelValues(k.provider, k.model), overrun.WithLabelValues(k.provider, k.model), estimated.WithLabelValues(k.provider, k.model),
+			cached.WithLabelValues(k.provider, k.model, "read"), cached.WithLabelValues(k.provider, k.model, "write"),
+			saved.WithLabelValues(k.provider, k.model), surcharge.WithLabelValues(k.provider, k.model),
 			first.WithLabelValues(k.provider, k.model),
 		}
 	}

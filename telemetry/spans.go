@@ -117,6 +117,10 @@ func (s span) describeModel(x *observed) {
 	if o.model != "" {
 		s.SetAttributes(attrResponseModel.String(o.model), attrCache.String(o.cache))
 	}
+	if o.cacheRead+o.cacheWrite > 0 {
+		s.SetAttributes(attrCacheRead.Int64(int64(o.cacheRead)), attrCacheWrite.Int64(int64(o.cacheWrite)),
+			attrSaved.Float64(float64(o.cacheSavedPico)/float64(money.Dollar)))
+	}
 	if o.estimated {
 		s.SetAttributes(attrEstimated.Bool(true))
 	}
