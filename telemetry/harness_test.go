@@ -52,6 +52,7 @@ const overlay = `{
 	"models": [
 		{"name": "alpha", "provider": "openai", "input": "1.00", "output": "2.00", "context": 8192, "maxOutput": 4096},
 		{"name": "beta", "provider": "anthropic", "input": "10.00", "output": "20.00", "context": 8192, "maxOutput": 4096},
+		{"name": "gamma", "provider": "anthropic", "input": "1.00", "cached": "0.10", "write": "1.25", "write1h": "2.00", "output": "2.00"},
 		{"name": "vectors", "kind": "embedding", "provider": "openai", "input": "1.00"}],
 	"tiers": [{"name": "pair", "strategy": "ordered", "targets": [{"model": "alpha"}, {"model": "beta"}]}]}`
 
@@ -141,6 +142,15 @@ func (g *gateway) chat(model string, stream bool, headers ...string) int {
 	})
 	status, _ := g.send("POST", "/v1/chat/completions", string(body), append([]string{"Authorization", "Bearer " + g.key, "Cache-Control", "no-store"}, headers...)...)
 	return status
+}
+
+// ask sends a question to gamma, which has a prompt cache: see fakeprovider.CachedTokens.
+func (g *gateway) ask(question string) {
+	g.Helper()
+	body := `{"model":"gamma","max_tokens":50,"messages":[{"role":"user","content":"` + question + `"}]}`
+	if status, answer := g.send("POST", "/v1/messages", body, "X-API-Key", g.key, "Cache-Control", "no-store"); status != 200 {
+		g.Fatalf("%d %s", status, answer)
+	}
 }
 
 // next queues a behavior of the upstream whose text is secret.

@@ -57,6 +57,21 @@ func TestRequests(t *testing.T) {
 		postern_circuit_open{model="alpha",provider="openai"} 0`)
 }
 
+// TestPromptCache: 80 tokens save 0.9 millionths of a dollar each, an hour's write costs one more, one of five minutes a quarter.
+func TestPromptCache(t *testing.T) {
+	g := open(t, telemetry.Config{}, nil)
+	g.chat("gamma", false)
+	g.ask("cached")
+	g.ask("cached, kept for five minutes")
+	g.ask("kept for an hour")
+	g.expect(`
+		postern_tokens_total{model="gamma",provider="anthropic",type="input"} 400
+		postern_prompt_cache_tokens_total{model="gamma",provider="anthropic",type="read"} 160
+		postern_prompt_cache_tokens_total{model="gamma",provider="anthropic",type="write"} 16
+		postern_prompt_cache_saved_dollars_total{model="gamma",provider="anthropic"} 0.0001415
+		postern_prompt_cache_surcharge_dollars_total{model="gamma",provider="anthropic"} 6e-06`)
+}
+
 func TestFailedAttempts(t *testing.T) {
 	g := open(t, telemetry.Config{}, nil)
 	for _, b := range []fakeprovider.Behavior{

@@ -72,6 +72,16 @@ func TestTraceOfAStreamWithAFallback(t *testing.T) {
 	}
 }
 
+// Tokens of a prompt cache are on the request's span, and only if there are some.
+func TestTraceOfAPromptCache(t *testing.T) {
+	g, r := traced(t)
+	g.ask("kept for an hour")
+	r.finish(g)
+	r.expectSpans(`
+		server chat gamma request.method=POST response.status_code=200 route=/v1/messages operation.name=chat provider.name=anthropic request.model=gamma request.stream=false usage.input_tokens=100 usage.output_tokens=50 postern.cost_dollars=0.000206 response.model=gamma postern.cache=bypass usage.cache_read.input_tokens=0 usage.cache_creation.input_tokens=6 postern.prompt_cache_saved_dollars=-6e-06
+		client chat gamma operation.name=chat provider.name=anthropic request.model=gamma server.address=127.0.0.1 request.stream=false request.method=POST response.status_code=200`)
+}
+
 func TestTracesOfErrors(t *testing.T) {
 	for name, c := range map[string]struct {
 		upstream []string
