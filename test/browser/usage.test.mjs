@@ -99,6 +99,64 @@ journey('the overview shows the same usage as GET /api/usage', { as: 'owner' }, 
   })
 })
 
+/** Sends a message to farthing, whose provider's prompt cache does what the text says. */
+async function ask(key, content) {
+  const response = await service.fetch('/v1/messages', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'x-api-key': key.value },
+    body: JSON.stringify({ model: 'farthing', max_tokens: 50, messages: [{ role: 'user', content }] }),
+  })
+  assert.equal(response.status, 200)
+}
+
+/** The records of the CSV file of the overview with the given grouping. */
+async function downloaded(page, name) {
+  const [file] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('link', { name, exact: true }).click(),
+  ])
+  const lines = (await readFile(await file.path(), 'utf8')).trim().split(/\r?\n/)
+  const [head, ...rows] = lines.map((line) => line.split(','))
+  return rows.map((cells) => Object.fromEntries(head.map((column, i) => [column, cells[i]])))
+}
+
+journey('what a prompt cache saved is the same everywhere', { as: 'owner' }, async ({ page }) => {
+  const { project, key, reader } = await projectWithReader({ name: 'Prompt cache' })
+  await ask(key, 'cached, kept for five minutes') // 80 × 180 − 10 × 50 millionths of a dollar
+  await ask(key, 'kept for an hour') // − 6 × 200 millionths
+  await spend(key.value, 1)
+  const { promptCache } = await report(project, reader.value, 3)
+  assert.deepEqual(promptCache, { readTokens: 80, writeTokens: 16, saved: 0.0127 })
+
+  await page.goto(`/dashboard/projects/${project.id}`)
+  assert.deepEqual(await tile(page, 'Prompt cache saved'), ['$0.0127', '$0.0127'])
+  await page.getByText('80 tokens read, 16 written').waitFor()
+  await page
+    .getByRole('table', { name: 'Usage by model' })
+    .getByRole('row', { name: /farthing.* 80 16 \$0\.0127/ })
+    .waitFor()
+  await page
+    .getByRole('table', { name: 'Usage by model' })
+    .getByRole('row', { name: /nickel.* 0 0 \$0\.00/ })
+    .waitFor()
+  await page
+    .getByRole('table', { name: 'Usage by API key' })
+    .getByRole('row', { name: /Spender.* 80 16 \$0\.0127/ })
+    .waitFor()
+  await page.getByRole('img', { name: /^Chart\. Prompt cache of providers, .*Tokens read: 0 to 80/ }).waitFor()
+  const [day] = await downloaded(page, 'By day, CSV')
+  assert.deepEqual(
+    [day.promptCacheReadTokens, day.promptCacheWriteTokens, day.promptCacheSaved],
+    ['80', '16', '0.0127'],
+  )
+
+  await page.getByRole('link', { name: 'Requests', exact: true }).click()
+  const row = (text) => page.getByRole('row').filter({ hasText: text })
+  await row('80 read from prompt cache').getByText('prompt cache saved $0.0139').waitFor()
+  await row('6 written to prompt cache').getByText('prompt cache added $0.0012').waitFor()
+  assert.equal(await row('nickel').getByText('prompt cache').count(), 0)
+})
+
 journey('usage is downloaded as CSV and NDJSON', { as: 'owner' }, async ({ page }) => {
   const { project, key, reader } = await projectWithReader({ name: '=Formula, "quoted"' })
   await spend(key.value, 2)

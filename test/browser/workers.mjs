@@ -31,6 +31,16 @@ const CATALOG = {
   models: [
     { name: 'nickel', provider: 'openai', input: '200', output: '600', ...dated },
     { name: 'dime', provider: 'openai', input: '400', output: '1200', ...dated },
+    {
+      name: 'farthing',
+      provider: 'anthropic',
+      input: '200',
+      cached: '20',
+      write: '250',
+      write1h: '400',
+      output: '600',
+      ...dated,
+    },
   ],
   tiers: [
     { name: 'cheap', targets: [{ model: 'nickel' }] },
@@ -56,7 +66,13 @@ const ENTRIES = { gateway: 'worker/gateway/src/index.ts', control: 'worker/contr
 export function variables(upstream, tokens) {
   const both = { POSTERN_CATALOG: JSON.stringify(CATALOG), POSTERN_MASTER_KEYS: tokens.master }
   return {
-    gateway: { ...both, OPENAI_BASE_URL: `${upstream}/v1`, OPENAI_API_KEY: 'sk-upstream' },
+    gateway: {
+      ...both,
+      OPENAI_BASE_URL: `${upstream}/v1`,
+      OPENAI_API_KEY: 'sk-upstream',
+      ANTHROPIC_BASE_URL: `${upstream}/v1`,
+      ANTHROPIC_API_KEY: 'sk-upstream',
+    },
     control: {
       ...both,
       POSTERN_ADMIN_TOKEN: tokens.owner,

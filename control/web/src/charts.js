@@ -1,6 +1,7 @@
 // The overview's charts, and their data as a table.
 import { Chart } from './chart.js'
 import { Card } from './components/page.js'
+import { PROMPT_CACHE_COLUMNS } from './components/prompt-cache.js'
 import { Table } from './components/table.js'
 import { atMost, compact, count, duration, errorRate, hitRate, money, timestamp } from './format.js'
 import { html } from './html.js'
@@ -28,6 +29,16 @@ const CHARTS = [
     lines: [
       ['Total', (row) => row.promptTokens + row.completionTokens],
       ['Output', (row) => row.completionTokens],
+    ],
+  },
+  {
+    title: 'Prompt cache of providers',
+    whole: true,
+    format: compact,
+    bars: true,
+    lines: [
+      ['Tokens read', (row) => row.promptCache.readTokens],
+      ['Tokens written', (row) => row.promptCache.writeTokens],
     ],
   },
   {
@@ -77,6 +88,7 @@ function columns({ by }) {
     { label: 'Failed', num: true, cell: (row) => count(row.failed) },
     { label: 'Input tokens', num: true, cell: (row) => count(row.promptTokens) },
     { label: 'Output tokens', num: true, cell: (row) => count(row.completionTokens) },
+    ...PROMPT_CACHE_COLUMNS,
     { label: 'Cache hit rate', num: true, cell: (row) => hitRate(row) },
     { label: 'Error rate', num: true, cell: (row) => errorRate(row) },
     { label: 'p50', num: true, cell: (row) => atMost(row.latency?.p50Ms) },

@@ -12,6 +12,7 @@ export const NO_FIGURES = {
   estimated: 0,
   expired: 0,
   latency: null,
+  promptCache: { readTokens: 0, writeTokens: 0, saved: 0 },
 }
 
 /**

@@ -3,6 +3,7 @@ import { get, path } from '../api.js'
 import { Charts } from '../charts.js'
 import { Button, ButtonLink } from '../components/button.js'
 import { Card, Page } from '../components/page.js'
+import { PROMPT_CACHE_COLUMNS } from '../components/prompt-cache.js'
 import { Empty, Loaded, Refresh } from '../components/states.js'
 import { Table } from '../components/table.js'
 import { atMost, compact, count, errorRate, hitRate, money, moneyExact, percent, plural, timestamp } from '../format.js'
@@ -94,6 +95,7 @@ function Tiles({ totals }) {
       '',
       `${count(totals.hits)} of ${plural(totals.hits + totals.misses, 'lookup')}`,
     ],
+    promptCacheTile(totals.promptCache),
     [
       'Error rate',
       errorRate(totals),
@@ -111,6 +113,16 @@ function Tiles({ totals }) {
     ([name, value, title, note]) => html`<div class="tile" key=${name}><dt>${name}</dt>
       <dd class="tile-value" title=${title}>${value}</dd><dd class="tile-note">${note}</dd></div>`,
   )}</dl>`
+}
+
+/** What providers' prompt caches saved. Less than nothing, if tokens were written and seldom read. */
+function promptCacheTile({ readTokens, writeTokens, saved }) {
+  return [
+    'Prompt cache saved',
+    money(saved),
+    moneyExact(saved),
+    `${compact(readTokens)} tokens read, ${compact(writeTokens)} written`,
+  ]
 }
 
 function NoRequests({ project }) {
@@ -138,6 +150,7 @@ const USAGE_COLUMNS = [
   { label: 'Cache hit rate', num: true, cell: (row) => hitRate(row) },
   { label: 'Input tokens', num: true, cell: (row) => count(row.promptTokens) },
   { label: 'Output tokens', num: true, cell: (row) => count(row.completionTokens) },
+  ...PROMPT_CACHE_COLUMNS,
   { label: 'Latency (p95)', num: true, cell: (row) => atMost(row.latency?.p95Ms) },
   { label: 'Cost', num: true, cell: (row) => html`<span title=${moneyExact(row.cost)}>${money(row.cost)}</span>` },
 ]

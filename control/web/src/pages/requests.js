@@ -5,6 +5,7 @@ import { ButtonLink } from '../components/button.js'
 import { CopyButton } from '../components/copy.js'
 import { SelectField, TextField } from '../components/form.js'
 import { Page } from '../components/page.js'
+import { PromptCacheSaved, PromptCacheTokens } from '../components/prompt-cache.js'
 import { Empty, Loaded, Refresh, Time } from '../components/states.js'
 import { More, Table } from '../components/table.js'
 import { count, duration, money, moneyExact } from '../format.js'
@@ -86,13 +87,14 @@ function columns(project, names) {
     {
       label: 'Tokens',
       num: true,
-      cell: (r) => html`${count(r.promptTokens)} in<span class="under">${count(r.completionTokens)} out</span>`,
+      cell: (r) =>
+        html`${count(r.promptTokens)} in<span class="under">${count(r.completionTokens)} out</span><${PromptCacheTokens} of=${r.promptCache} />`,
     },
     {
       label: 'Cost',
       num: true,
       cell: (r) =>
-        html`<span title=${moneyExact(r.cost)}>${money(r.cost)}</span>${r.estimated && html`<span class="under">estimated</span>`}`,
+        html`<span title=${moneyExact(r.cost)}>${money(r.cost)}</span>${r.estimated && html`<span class="under">estimated</span>`}<${PromptCacheSaved} of=${r.promptCache} />`,
     },
     { label: 'Request ID', wide: true, cell: (r) => html`<${RequestId} id=${r.requestId} />` },
   ]

@@ -1,0 +1,27 @@
+// What the prompt caches of providers read, wrote and saved. The gateway's own cache has a hit rate, and is another.
+import { count, money, moneyExact } from '../format.js'
+import { html } from '../html.js'
+
+/** Columns of tables of usage. */
+export const PROMPT_CACHE_COLUMNS = [
+  { label: 'Prompt cache read', num: true, cell: ({ promptCache }) => count(promptCache.readTokens) },
+  { label: 'Prompt cache written', num: true, cell: ({ promptCache }) => count(promptCache.writeTokens) },
+  {
+    label: 'Prompt cache saved',
+    num: true,
+    cell: ({ promptCache }) => html`<span title=${moneyExact(promptCache.saved)}>${money(promptCache.saved)}</span>`,
+  },
+]
+
+/** The tokens of one request, under its other tokens; nothing if it used no prompt cache. */
+export function PromptCacheTokens({ of: { readTokens, writeTokens } }) {
+  return html`${readTokens > 0 && html`<span class="under">${count(readTokens)} read from prompt cache</span>`}
+    ${writeTokens > 0 && html`<span class="under">${count(writeTokens)} written to prompt cache</span>`}`
+}
+
+/** What one request saved, under its cost, or how much more it cost. */
+export function PromptCacheSaved({ of: { saved } }) {
+  if (saved === 0) return null
+  const text = saved > 0 ? `prompt cache saved ${money(saved)}` : `prompt cache added ${money(-saved)}`
+  return html`<span class="under" title=${moneyExact(saved)}>${text}</span>`
+}
