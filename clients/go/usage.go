@@ -30,6 +30,9 @@ type UsageReport struct {
 	Cache  CacheUsage            `json:"cache"`
 	Models map[string]ModelUsage `json:"models"` // by model name
 	Period TimeRange             `json:"period"`
+
+	// PromptCache is what the prompt caches of providers did for all models.
+	PromptCache PromptCacheUsage `json:"promptCache"`
 }
 
 // Budget is the budget of the project's current budget period, in US dollars.
@@ -51,6 +54,16 @@ type ModelUsage struct {
 	Requests int     `json:"requests"` // served, including cache hits
 	Tokens   int     `json:"tokens"`   // input and output, without cache hits
 	Cost     float64 `json:"cost"`     // US dollars
+
+	PromptCache PromptCacheUsage `json:"promptCache"`
+}
+
+// PromptCacheUsage counts input tokens that providers read from or wrote to their own prompt caches. A hit of the gateway's cache
+// calls no provider.
+type PromptCacheUsage struct {
+	ReadTokens  int     `json:"readTokens"`
+	WriteTokens int     `json:"writeTokens"`
+	Saved       float64 `json:"saved"` // US dollars; negative if writes cost more than reads have saved
 }
 
 // TimeRange is the time from Start until before End.

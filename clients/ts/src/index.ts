@@ -68,7 +68,7 @@ export type {
 export type { CallOptions, ClientOptions, Environment, Fetch, GovernorOptions, LoggingOptions } from './options.js'
 export type { Page, PagePromise } from './page.js'
 export type { APIPromise, WithResponse } from './promise.js'
-export type { Health, HealthStatus, UsageParams, UsageReport, UsageReports } from './reports.js'
+export type { Health, HealthStatus, PromptCacheUsage, UsageParams, UsageReport, UsageReports } from './reports.js'
 export type { Issue, StandardIssue, StandardResult, StandardSchema } from './schema.js'
 export type { ChatStream, StreamPromise } from './stream.js'
 export { VERSION } from './version.js'

@@ -40,14 +40,24 @@ export interface UsageParams {
   period?: 'day' | 'week' | 'month' | undefined
 }
 
+/** Input tokens that providers read from or wrote to their own prompt caches. A hit of the gateway's cache calls no provider. */
+export interface PromptCacheUsage {
+  readTokens: number
+  writeTokens: number
+  /** Dollars; negative if writes cost more than reads have saved. */
+  saved: number
+}
+
 /** Usage of a project. Amounts are in dollars. */
 export interface UsageReport {
   /** The current budget period. */
   budget: { limit: number; used: number; remaining: number }
   /** `hitRate` is a percentage of the cache's lookups. */
   cache: { hits: number; misses: number; hitRate: number }
-  /** By model name. `requests` include those served from the cache, `tokens` do not. */
-  models: Record<string, { requests: number; tokens: number; cost: number }>
+  /** Prompt caches of providers. Absent from older gateways. */
+  promptCache?: PromptCacheUsage
+  /** By model name. `requests` include those served from the cache, `tokens` do not. `promptCache` is absent if none was used. */
+  models: Record<string, { requests: number; tokens: number; cost: number; promptCache?: PromptCacheUsage }>
   /** ISO 8601 times; the end is exclusive. */
   period: { start: string; end: string }
 }

@@ -350,6 +350,19 @@ class CacheUsage:
 
 
 @dataclass(frozen=True)
+class PromptCacheUsage:
+    """Input tokens that providers read from or wrote to their own prompt caches.
+
+    A hit of the gateway's cache calls no provider.
+    """
+
+    read_tokens: int = 0
+    write_tokens: int = 0
+    saved: float = 0.0
+    """In dollars; negative if writes cost more than reads have saved."""
+
+
+@dataclass(frozen=True)
 class ModelUsage:
     """Usage of one model."""
 
@@ -359,6 +372,8 @@ class ModelUsage:
     """Without answers from the cache."""
     cost: float
     """In dollars."""
+    prompt_cache: PromptCacheUsage = PromptCacheUsage()
+    """Zero if no request used a provider's prompt cache."""
 
 
 @dataclass(frozen=True)
@@ -378,6 +393,7 @@ class UsageReport:
     models: Mapping[str, ModelUsage]
     """By model name."""
     period: TimeSpan
+    prompt_cache: PromptCacheUsage = PromptCacheUsage()
     raw: Raw = field(default_factory=_raw, repr=False, compare=False)
 
 
