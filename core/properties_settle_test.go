@@ -6,6 +6,7 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/keymeter"
+	"github.com/postern-ai/postern/core/ledger"
 	"github.com/postern-ai/postern/core/money"
 )
 
@@ -19,15 +20,25 @@ func (m *model) settle(t *rapid.T) {
 		Tokens:   keymeter.Tokens{Prompt: rapid.Uint64Range(0, 1000).Draw(t, "prompt"), Completion: rapid.Uint64Range(0, 1000).Draw(t, "completion")},
 		CostPico: rapid.Int64Range(0, x.admit.AmountPico).Draw(t, "cost"), Estimated: rapid.Bool().Draw(t, "estimated"), Missed: rapid.Bool().Draw(t, "missed"),
 	}
+	s.PromptCache = drawPromptCache(t)
 	if rapid.Bool().Draw(t, "attempts") {
 		part := rapid.Int64Range(0, s.CostPico).Draw(t, "cost of attempts")
 		s.CostPico -= part
-		s.Attempts = []keymeter.Charge{{Model: "c", Tokens: keymeter.Tokens{Prompt: 3}, CostPico: part / 2, Estimated: true}, {Model: "b", Tokens: keymeter.Tokens{Completion: 5}, CostPico: part - part/2}}
+		s.Attempts = []keymeter.Charge{{Model: "c", Tokens: keymeter.Tokens{Prompt: 3}, CostPico: part / 2, Estimated: true, PromptCache: drawPromptCache(t)}, {Model: "b", Tokens: keymeter.Tokens{Completion: 5}, CostPico: part - part/2}}
 	}
 	m.settleWith(x, s)
 	if m.drawLoss("settle reply") {
 		m.call(abi.ClassKeyMeter, x.key.name, s.Encode())
 	}
+}
+
+// drawPromptCache draws the figures of a prompt cache: none for most requests.
+func drawPromptCache(t *rapid.T) (p ledger.PromptCache) {
+	if rapid.IntRange(0, 3).Draw(t, "prompt cache") == 0 {
+		p = ledger.PromptCache{Read: rapid.Uint64Range(0, 900).Draw(t, "read"), Written: rapid.Uint64Range(0, 90).Draw(t, "written")}
+		p.SavedPico = int64(p.Read) - 3*int64(p.Written)
+	}
+	return p
 }
 
 func (m *model) settleWith(x *exchange, s keymeter.Settle) {
@@ -54,6 +65,7 @@ func (m *model) settleWith(x *exchange, s keymeter.Settle) {
 	u.Prompt += s.Tokens.Prompt
 	u.Completion += s.Tokens.Completion
 	u.CostPico += s.CostPico
+	u.PromptCache.Plus(&s.PromptCache)
 	u.Requests += count(s.Outcome != keymeter.Released)
 	u.Failed += count(s.Outcome == keymeter.Released)
 	u.Hits += count(s.Outcome == keymeter.Hit)
@@ -64,6 +76,7 @@ func (m *model) settleWith(x *exchange, s keymeter.Settle) {
 		u.Prompt += a.Tokens.Prompt
 		u.Completion += a.Tokens.Completion
 		u.CostPico += a.CostPico
+		u.PromptCache.Plus(&a.PromptCache)
 		u.Estimated += count(a.Estimated)
 	}
 }

@@ -55,18 +55,25 @@ func (l *line) set(name string, value []byte) {
 		l.output = number(value)
 	case "costCents":
 		l.costPico, _ = money.Parse(string(value), money.Cent)
-	case "promptCacheReadTokens":
-		l.cacheRead = number(value)
-	case "promptCacheWriteTokens":
-		l.cacheWrite = number(value)
-	case "promptCacheSavedCents":
-		l.cacheSavedPico = signedCents(value)
 	case "overrunCents":
 		l.overrunPico, _ = money.Parse(string(value), money.Cent)
 	case "stream":
 		l.stream = string(value) == "true"
 	case "estimated":
 		l.estimated = string(value) == "true"
+	default:
+		l.setPromptCache(name, value)
+	}
+}
+
+func (l *line) setPromptCache(name string, value []byte) {
+	switch name {
+	case "promptCacheReadTokens":
+		l.cacheRead = number(value)
+	case "promptCacheWriteTokens":
+		l.cacheWrite = number(value)
+	case "promptCacheSavedCents":
+		l.cacheSavedPico = signedCents(value)
 	}
 }
 

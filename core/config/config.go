@@ -282,8 +282,8 @@ func (m *Model) Cost(u *chat.Usage) money.Pico {
 	return money.Add(cost, u.FeePico)
 }
 
-// CacheSaving returns what the provider's prompt cache saved of Cost: the cost of the same usage at the plain price of input,
-// less its cost. It is negative if tokens were written at a higher price than those that were read saved.
+// CacheSaving returns the amount that the provider's prompt cache saved of Cost: the cost of the same usage at the plain price of
+// input, less its cost. It is negative if writes cost more than reads saved.
 //
 //go:noinline
 func (m *Model) CacheSaving(u *chat.Usage) money.Pico {

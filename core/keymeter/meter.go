@@ -87,13 +87,7 @@ func decodeMeter(data []byte) (*meter, error) {
 }
 
 func (m *meter) fields(f *abi.Fields) {
-	version := uint64(meterFormat)
-	if m.recalledMs != 0 { // not for objects of older versions without need
-		version = recalledFormat
-	}
-	if m.usesPromptCache() {
-		version = promptCacheFormat
-	}
+	version := m.format()
 	if f.Uint(&version); version == 0 || version > promptCacheFormat {
 		f.Fail()
 	}
@@ -129,6 +123,17 @@ func (m *meter) fields(f *abi.Fields) {
 	if version >= promptCacheFormat {
 		ledger.PromptCaches(f, len(m.usage), func(i int) *ledger.Usage { return &m.usage[i] })
 	}
+}
+
+// format is the oldest format that has all fields in use: objects of older versions get a newer one only with need.
+func (m *meter) format() uint64 {
+	switch {
+	case m.usesPromptCache():
+		return promptCacheFormat
+	case m.recalledMs != 0:
+		return recalledFormat
+	}
+	return meterFormat
 }
 
 // usesPromptCache reports whether unreported usage has figures of a prompt cache.

@@ -59,7 +59,7 @@ type ModelUsage struct {
 	PromptCache      PromptCache
 }
 
-// PromptCache is what was read from and written to the prompt caches of providers, and what they saved; see ledger.PromptCache.
+// PromptCache counts tokens of the prompt caches of providers, and the amount that they saved; see ledger.PromptCache.
 type PromptCache struct {
 	Read, Written uint64 // tokens
 	SavedPico     money.Pico

@@ -351,10 +351,7 @@ class CacheUsage:
 
 @dataclass(frozen=True)
 class PromptCacheUsage:
-    """Input tokens that providers read from or wrote to their own prompt caches.
-
-    A hit of the gateway's cache calls no provider.
-    """
+    """Input tokens that providers read from or wrote to their own prompt caches."""
 
     read_tokens: int = 0
     write_tokens: int = 0
