@@ -7,7 +7,7 @@ import (
 
 // compiledFormat is the first byte of a compiled catalog. It changes with every change of the layout. No JSON text starts with
 // it, so the first byte tells which form a catalog has.
-const compiledFormat = 4
+const compiledFormat = 5
 
 // Compile returns a catalog in the form that Parse reads without parsing JSON: compiledFormat, followed by the declarations
 // in the encoding of package abi. The second result is an error message, or empty.
@@ -84,6 +84,8 @@ func providerFields(f *abi.Fields, p *Provider) {
 	f.String(&p.keyEnv)
 	f.Uint((*uint64)(&p.Drops))
 	f.Bool(&p.NoStreamOptions)
+	namesFields(f, &p.Headers)
+	namesFields(f, &p.Endpoints)
 }
 
 func declarationFields(f *abi.Fields, d *declaration) {

@@ -89,6 +89,10 @@ type Provider struct {
 	Further []string // wires that it serves beside Wire
 	// Home is the provider's own wire, if this is one of its further wires. It decides how the key is sent.
 	Home string
+	// Headers are those of its callers that it gets: names of CallerHeaders.
+	Headers []string
+	// Endpoints are those beside completions that it has: see Serves.
+	Endpoints []string
 	// NoStreamOptions means that the provider rejects OpenAI's stream_options, or always reports usage.
 	NoStreamOptions bool
 }

@@ -35,6 +35,8 @@ func (p *parser) provider(o *object) {
 	d.keyOptional = o.flag("keyOptional")
 	provider.Drops = p.drops(o)
 	provider.NoStreamOptions = o.flag("noStreamOptions")
+	p.headers(&provider, o)
+	p.serves(&provider, o)
 	o.members("settings", func(name string, v gjson.Result) { d.settings = append(d.settings, p.setting(name, v)) })
 	d.deploymentKey = o.flag("deploymentKey")
 	o.entries("wires", func(w *object) { d.wires = append(d.wires, p.further(w)) })

@@ -207,5 +207,5 @@ func (p *parser) forwarded(o *object) {
 	})
 }
 
-// dialects are the names of the lists in members. The last is for the values of Anthropic's header.
-var dialects = []string{"openai", "responses", "anthropic", "anthropic-beta"}
+// dialects are the names of the lists in members. The last two are for the values of headers.
+var dialects = []string{"openai", "responses", "anthropic", "anthropic-beta", "openai-beta"}

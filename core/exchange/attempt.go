@@ -67,7 +67,7 @@ func (x *exchange) attempt() {
 }
 
 func (x *exchange) wireCall(r *chat.Request) *wire.Call {
-	return &wire.Call{Model: x.withOwnProviderKey(x.model()), Request: r, NowMs: x.now, Beta: x.s.beta}
+	return &wire.Call{Model: x.withOwnProviderKey(x.model()), Request: r, NowMs: x.now}
 }
 
 // onUnsealed continues the attempt with the decrypted key. If decryption failed, which only the operator can fix,
@@ -172,6 +172,7 @@ func (x *exchange) fetchIn(p phase, request abi.Action) {
 		t.TotalMs = min(t.TotalMs, remaining)
 	}
 	x.enter(p)
+	x.pass(&request)
 	request.Timeouts = t
 	x.circuits.Try(&x.config.Routing, x.model().Name, x.usesOwnProviderKey(), x.now)
 	x.await(request)

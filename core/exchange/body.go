@@ -117,7 +117,8 @@ func (x *exchange) computeCacheKey(members []byte) {
 	}
 	w.Uint(variant)
 	w.String(r.model)
-	w.String(x.s.beta)
+	w.String(x.beta())
+	x.hashPassed(&w)
 	if b := &r.Bought; b.Terms != "" || b.MaxToolCalls > 0 { // members does not have them
 		w.String(b.Terms)
 		w.Uint(b.MaxToolCalls)

@@ -92,7 +92,7 @@ func TestBetas(t *testing.T) {
 	}
 	padded := listed + strings.Repeat(" ", 1024-len(listed))
 	for beta, want := range map[string]struct{ passed, dropped string }{
-		listed: {listed, ""}, padded: {listed, ""}, padded + " ": {}, "effort\t": {}, " effort , ,fast-mode-2026-02-01": {"effort,fast-mode-2026-02-01", ""},
+		listed: {listed, ""}, padded: {listed, ""}, padded + " ": {"", "anthropic-beta"}, "effort\t": {"", "anthropic-beta"}, " effort , ,fast-mode-2026-02-01": {"effort,fast-mode-2026-02-01", ""},
 		"dearer-2026-11-01,pdfs-2024-09-25": {"pdfs-2024-09-25", "anthropic-beta:dearer-2026-11-01"}, "a b,x/y": {}, "context-1m-x": {"", "anthropic-beta:context-1m-x"},
 		"fast-mode-2026-02-01x": {"", "anthropic-beta:fast-mode-2026-02-01x"},
 	} {

@@ -65,7 +65,7 @@ func (x *exchange) answerHeaders(a *answer) []abi.Header {
 
 // droppedHeader adds the names of the parameters that the provider did not get.
 func (x *exchange) droppedHeader(headers []abi.Header) []abi.Header {
-	dropped := reply.Names(x.s.request.unknown, x.s.droppedBetas, x.s.dropped)
+	dropped := reply.Names(x.s.request.unknown, x.s.droppedHeaders, x.s.dropped)
 	if dropped != "" {
 		headers = append(headers, abi.Header{Name: "x-postern-dropped-params", Value: dropped})
 	}

@@ -5,7 +5,6 @@ import (
 
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/api"
-	"github.com/postern-ai/postern/core/api/anthropic"
 	"github.com/postern-ai/postern/core/api/control"
 	"github.com/postern-ai/postern/core/api/head"
 	"github.com/postern-ai/postern/core/doc"
@@ -17,7 +16,8 @@ import (
 // RequestHeaders are the request headers that the core reads. Hosts pass only these.
 var RequestHeaders = []string{
 	"accept", "anthropic-beta", "anthropic-version", "authorization", "cache-control", "content-encoding", "content-length",
-	"content-type", "idempotency-key", "x-api-key", governHeader, rerunHeader, "x-postern-strict",
+	"content-type", "idempotency-key", "openai-beta", "originator", "session-id", "thread-id", "upgrade", "x-api-key",
+	"x-client-request-id", "x-openai-internal-codex-responses-lite", governHeader, rerunHeader, "x-postern-strict",
 }
 
 // ResponseHeaders are the provider's response headers that the core reads.
@@ -102,7 +102,7 @@ func (x *exchange) checkBodyHead() {
 	if !x.readGovernHeader() || !x.readRerunHeader() {
 		return
 	}
-	if !x.readBetas() {
+	if !x.readCallerHeaders() {
 		return
 	}
 	if kind := x.header("content-type"); !head.IsJSON(kind) {
@@ -144,14 +144,12 @@ func (x *exchange) proceed() {
 	}
 }
 
-// readBetas keeps the known values of the anthropic-beta header. In strict mode, others are rejected, and the result is false.
-func (x *exchange) readBetas() bool {
-	s := &x.s
-	b := anthropic.ReadBetas(x.config, x.header(anthropic.BetaHeader))
-	s.beta, s.droppedBetas = b.Known, b.Dropped
-	if !s.strict || len(b.Details) == 0 {
+// readCallerHeaders keeps the headers for providers. In strict mode, one that no provider may get is rejected, and the result is false.
+func (x *exchange) readCallerHeaders() bool {
+	details := x.readPassed()
+	if !x.s.strict || len(details) == 0 {
 		return true
 	}
-	x.reject(fault.InvalidRequest, b.Details...)
+	x.reject(fault.InvalidRequest, details...)
 	return false
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // matchEndpoint finds the endpoint, or returns 404. If the path exists with another method, it returns 405 and the Allow
-// header.
+// header, or 426 if the caller asks for a WebSocket: Codex then sends the request again over HTTP, at once.
 func (x *exchange) matchEndpoint(path, method string) (fault.Fault, refusal) {
 	x.s.dialect = pathDialect(path)
 	for i := range x.rows {
@@ -19,6 +19,11 @@ func (x *exchange) matchEndpoint(path, method string) (fault.Fault, refusal) {
 			continue
 		}
 		if e.method != method && !(e.method == "GET" && method == "HEAD") {
+			if method == "GET" && strings.EqualFold(x.header("upgrade"), "websocket") {
+				return fault.NoWebSocket, refusal{details: []fault.Detail{
+					{Field: "upgrade", Message: "must not be websocket; send " + e.method + " " + e.path + " without an Upgrade header"},
+				}}
+			}
 			allow := allowHeader(e.method)
 			return fault.MethodNotAllowed, refusal{allow: allow, details: []fault.Detail{
 				{Field: "method", Message: "must be " + strings.ReplaceAll(allow, ", ", " or ") + ", got " + api.Quote(method)},
@@ -54,12 +59,17 @@ func match(pattern, path string) (variable string, ok bool) {
 }
 
 // unknownPath is the detail for a path that is not an endpoint. It suggests the endpoint that differs only in a missing
-// or repeated /v1, or a trailing slash.
+// or repeated /v1, or a trailing slash; the error then has the format of that endpoint.
 func (x *exchange) unknownPath(path string) fault.Detail {
+	if bare := barePath(path); strings.HasPrefix(bare, "/responses/") || strings.HasPrefix(bare, "/conversations") {
+		x.s.dialect = chat.Responses
+		return fault.Detail{Field: "path", Message: "asks for a stored response or conversation, and nothing is stored; " + api.StoreNothing}
+	}
 	message := api.Subject(path) + "is not an endpoint; "
 	for i := range x.rows {
 		if e := &x.rows[i]; e.listed() && barePath(e.path) == barePath(path) {
 			message += "did you mean " + e.path + "? "
+			x.s.dialect = e.dialect
 		}
 	}
 	return fault.Detail{Field: "path", Message: message + "GET / lists the endpoints"}

@@ -24,7 +24,7 @@ var stages = []struct {
 	{"attempt", []string{"attemptfault", "attempt", "targets", "budget"}},
 	{"finish", []string{"reject", "served", "finish", "keep", "settle", "meta", "pricing", "log", "headers"}},
 	{"beside", []string{"lease", "flight", "cache", "violations", "guard"}},
-	{"state", []string{"facts", "side", "inputs", "actions", "refusal", "endpoint", "state", "parts", "phases"}},
+	{"state", []string{"passed", "facts", "side", "inputs", "actions", "refusal", "endpoint", "state", "parts", "phases"}},
 }
 
 // arrow is a call from one file to another.

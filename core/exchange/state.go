@@ -74,20 +74,20 @@ type state struct {
 	admission admission
 	leased    leased
 
-	order            []byte // the route's targets as indexes into targets(), in the order to try them
-	orderIndex       uint64 // the current target's index in order
-	retries          uint64 // of the current target
-	attempts         uint64 // fetches in total
-	lastTarget       uint64 // index of the last target fetched from, plus one; 0: none
-	dispatchMs       uint64 // when the first attempt started
-	jsonRetried      bool   // the request was repeated because the response was not JSON
-	beta             string // the caller's anthropic-beta header, without unknown values
-	droppedBetas     string // those, each as anthropic-beta:VALUE, comma-separated
-	strict           bool   // no part of the request may be dropped (x-postern-strict)
-	providerKey      string // the project's provider key, decrypted for the next fetch
-	imposedMaxTokens uint64 // max tokens that the gateway set for the current attempt; 0: none
-	dropped          string // names of the parameters that the current target does not get
-	attemptResults   string // outcomes of the attempts, for x-postern-attempts
+	order            []byte       // the route's targets as indexes into targets(), in the order to try them
+	orderIndex       uint64       // the current target's index in order
+	retries          uint64       // of the current target
+	attempts         uint64       // fetches in total
+	lastTarget       uint64       // index of the last target fetched from, plus one; 0: none
+	dispatchMs       uint64       // when the first attempt started
+	jsonRetried      bool         // the request was repeated because the response was not JSON
+	passed           []abi.Header // the caller's headers for providers, without unknown values of betas
+	droppedHeaders   string       // what no provider gets: names, and betas as anthropic-beta:VALUE, comma-separated
+	strict           bool         // no part of the request may be dropped (x-postern-strict)
+	providerKey      string       // the project's provider key, decrypted for the next fetch
+	imposedMaxTokens uint64       // max tokens that the gateway set for the current attempt; 0: none
+	dropped          string       // names of the parameters that the current target does not get
+	attemptResults   string       // outcomes of the attempts, for x-postern-attempts
 	spent            bill.Spent
 	stream           stream
 	pieces           pieces
@@ -239,8 +239,8 @@ func (s *state) recordField(f *abi.Fields) {
 }
 
 func (s *state) attemptFields(f *abi.Fields) {
-	f.String(&s.beta)
-	f.String(&s.droppedBetas)
+	abi.List(f, &s.passed, (*abi.Fields).Header)
+	f.String(&s.droppedHeaders)
 	if !f.Group(len(s.order) > 0 || s.dispatchMs > 0) {
 		return
 	}

@@ -19,6 +19,7 @@ var remedies = [count]string{
 	NotFound:           "Check the path, or the ID that `details` names.",
 	UnknownModel:       "Use one of the models that `details` suggests; GET /v1/models lists them.",
 	MethodNotAllowed:   "Use a method of the `Allow` header.",
+	NoWebSocket:        "Send the request over HTTP: with the method that `details` names, and without an `Upgrade` header.",
 	Conflict:           "Read the current state and repeat the change on it; `details` names what has changed.",
 	NoMasterKey:        "Set POSTERN_MASTER_KEYS.",
 	IdempotencyRunning: "Wait as long as `Retry-After` says.",

@@ -22,6 +22,7 @@ const (
 	NotFound
 	UnknownModel
 	MethodNotAllowed
+	NoWebSocket
 	Conflict
 	NoMasterKey
 	IdempotencyRunning
@@ -116,6 +117,10 @@ var table = [count]row{
 	MethodNotAllowed: {
 		405, "method_not_allowed", "Method not allowed",
 		Everywhere, NotRetried, Rerun, LeaderOnly, AtOnce, Spares, ByCaller,
+	},
+	NoWebSocket: {
+		426, "websocket_not_supported", "WebSocket is not supported",
+		OnGateway, NotRetried, Rerun, LeaderOnly, AtOnce, Spares, ByCaller,
 	},
 	Conflict: {
 		409, "conflict", "Conflict with the current state",

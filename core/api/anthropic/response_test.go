@@ -267,7 +267,7 @@ func TestRefusal(t *testing.T) {
 func TestErrors(t *testing.T) {
 	types := map[uint64]string{
 		400: "invalid_request_error", 401: "authentication_error", 402: "billing_error", 403: "permission_error", 404: "not_found_error",
-		405: "invalid_request_error", 409: "conflict_error", 413: "request_too_large", 415: "invalid_request_error", 422: "invalid_request_error",
+		405: "invalid_request_error", 426: "invalid_request_error", 409: "conflict_error", 413: "request_too_large", 415: "invalid_request_error", 422: "invalid_request_error",
 		429: "rate_limit_error", 499: "invalid_request_error", 500: "api_error", 502: "api_error", 503: "overloaded_error", 504: "timeout_error",
 	}
 	for _, f := range fault.All() {

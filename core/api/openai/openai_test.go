@@ -98,7 +98,7 @@ func TestErrors(t *testing.T) {
 	}
 	types := map[uint64]string{
 		400: "invalid_request_error", 401: "authentication_error", 402: "insufficient_quota", 403: "permission_error", 404: "invalid_request_error",
-		405: "invalid_request_error", 409: "invalid_request_error", 413: "invalid_request_error", 415: "invalid_request_error",
+		405: "invalid_request_error", 426: "invalid_request_error", 409: "invalid_request_error", 413: "invalid_request_error", 415: "invalid_request_error",
 		422: "invalid_request_error", 429: "rate_limit_error", 499: "invalid_request_error", 500: "server_error", 502: "server_error",
 		503: "server_error", 504: "server_error",
 	}

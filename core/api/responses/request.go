@@ -101,7 +101,7 @@ func refuseState(p *api.Parser, name string, v gjson.Result) {
 	}
 	for _, s := range stateful {
 		if name == s && v.Type != gjson.Null {
-			p.Wrong(name, "is not supported: responses are not stored; send the whole conversation in input")
+			p.Wrong(name, "is not supported: responses are not stored; "+api.StoreNothing)
 		}
 	}
 }

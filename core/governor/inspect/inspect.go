@@ -157,6 +157,36 @@ func (w *walker) repeated() {
 	}
 }
 
+// Header checks the value of a header as a text of a request, and adds what it finds to the result of the body. It returns true if
+// a finding is to be redacted.
+func (c *Check) Header(result *Result, name, value string) (redact bool) {
+	in := c.inspector(governor.Input, []byte(value), nil)
+	in.one(segment{end: uint32(len(value))})
+	for i := range in.places {
+		in.setPath(in.places[i], "headers."+name)
+	}
+	one := &in.result
+	result.Findings = append(result.Findings, one.Findings[:min(len(one.Findings), governor.MaxListed-len(result.Findings))]...)
+	for i := range one.Reports {
+		result.addReport(&one.Reports[i])
+	}
+	result.Tally.Add(c.Policy, governor.Input, one.Tally.Listed)
+	result.Decision = result.Tally.Decide(c.Policy)
+	return one.Tally.Redact
+}
+
+// addReport adds a rule's findings in another text.
+func (r *Result) addReport(other *Report) {
+	for i := range r.Reports {
+		if one := &r.Reports[i]; one.Rule == other.Rule {
+			one.Count += other.Count
+			one.Action = max(one.Action, other.Action)
+			return
+		}
+	}
+	r.Reports = append(r.Reports, *other)
+}
+
 // Text checks a plain text. Result.Body is the text with its redactions, also if the decision is Rejected.
 func (c *Check) Text(text string, d governor.Direction) Result {
 	in := c.inspector(d, []byte(text), c.Redactor)

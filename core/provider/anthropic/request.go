@@ -18,8 +18,11 @@ import (
 const Carries = chat.All &^ (chat.ParamFrequencyPenalty | chat.ParamPresencePenalty | chat.ParamSeed | chat.ParamN |
 	chat.ParamLogProbs | chat.ParamTopLogProbs | chat.ParamFormatJSON | chat.ParamName | chat.ParamAudio)
 
-// version is the API version, unchanged since 2023.
-const version = "2023-06-01"
+// Version is the API version, unchanged since 2023; VersionHeader is its header.
+const (
+	Version       = "2023-06-01"
+	VersionHeader = "anthropic-version"
+)
 
 // defaultMaxTokens applies if neither the request nor the catalog has a limit: the API requires one.
 const defaultMaxTokens = 4096
@@ -64,10 +67,7 @@ func CountResponse(root gjson.Result) (tokens uint64, ok bool) {
 }
 
 func post(c *wire.Call, path string, body []abi.Part) abi.Action {
-	headers := append(wire.KeyHeader(c.Model.Provider, "x-api-key"), abi.Header{Name: "anthropic-version", Value: version})
-	if c.Beta != "" {
-		headers = append(headers, abi.Header{Name: "anthropic-beta", Value: c.Beta})
-	}
+	headers := append(wire.KeyHeader(c.Model.Provider, "x-api-key"), abi.Header{Name: VersionHeader, Value: Version})
 	return wire.Post(c.Model.Provider.BaseURL+path, body, headers...)
 }
 

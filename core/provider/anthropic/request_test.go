@@ -55,16 +55,15 @@ func say(role chat.Role, s string) chat.Message { return chat.Message{Role: role
 
 func TestURLAndHeaders(t *testing.T) {
 	c := call(chat.Request{MaxTokens: 5, Messages: []chat.Message{say(chat.User, "Hi")}})
-	c.Beta = "context-1m-2025-08-07"
 	a := anthropic.Request(c)
 	want := []abi.Header{
 		{Name: "content-type", Value: "application/json"}, {Name: "x-api-key", Value: "sk-ant-1"},
-		{Name: "anthropic-version", Value: "2023-06-01"}, {Name: "anthropic-beta", Value: "context-1m-2025-08-07"},
+		{Name: "anthropic-version", Value: "2023-06-01"},
 	}
 	if a.Method != "POST" || a.URL != "https://api.anthropic.com/v1/messages" || !reflect.DeepEqual(a.Headers, want) {
 		t.Errorf("%s %s %v", a.Method, a.URL, a.Headers)
 	}
-	c.Beta, c.Model.Provider.Key = "", ""
+	c.Model.Provider.Key = ""
 	if h := anthropic.Request(c).Headers; len(h) != 2 {
 		t.Errorf("%v", h)
 	}

@@ -19,7 +19,6 @@ type Call struct {
 	// Request has only parameters that the target supports; the exchange has dropped the others.
 	Request *chat.Request
 	NowMs   uint64 // Unix time, for signatures
-	Beta    string // the caller's anthropic-beta header, for targets of that dialect
 }
 
 // Family is one wire format.

@@ -1,48 +1,37 @@
-package anthropic
+package api
 
 import (
 	"strings"
 
-	"github.com/postern-ai/postern/core/api"
 	"github.com/postern-ai/postern/core/api/head"
 	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/core/fault"
 )
 
-// BetaHeader is the name of the header whose values switch on features.
-const BetaHeader = "anthropic-beta"
+const maxUnknownBetas = 16 // values in Dropped and Details
 
-const (
-	maxBetaBytes    = 1024 // size of the header; agents send a dozen values
-	maxUnknownBetas = 16   // values in Dropped and Details
-)
-
-// Betas are the values of an anthropic-beta header.
+// Betas are the values of a header that switches on features: anthropic-beta or openai-beta.
 type Betas struct {
 	Known   string         // comma-separated
 	Dropped string         // the unknown values, each as anthropic-beta:VALUE, comma-separated
 	Details []fault.Detail // about the unknown values
 }
 
-// ReadBetas reads an anthropic-beta header. The catalog lists the known values: others may switch on what has no price.
-// A header that is too long or not printable has no values.
-func ReadBetas(cfg *config.Config, header string) (b Betas) {
-	if len(header) > maxBetaBytes || !head.IsPrintable(header) {
-		return b
-	}
-	for value := range strings.SplitSeq(header, ",") {
+// ReadBetas reads the printable value of such a header. The catalog lists the known values: others may switch on what has no price.
+func ReadBetas(cfg *config.Config, header, text string) (b Betas) {
+	for value := range strings.SplitSeq(text, ",") {
 		value = strings.TrimSpace(value)
 		switch {
 		case value == "":
-		case cfg.Forwards(BetaHeader, betaName(value)):
+		case cfg.Forwards(header, betaName(value)):
 			b.Known = appendWord(b.Known, value)
 		case len(b.Details) < maxUnknownBetas:
-			if head.IsWord(value) {
-				b.Dropped = appendWord(b.Dropped, BetaHeader+":"+value)
+			if name, _, _ := strings.Cut(value, "="); head.IsWord(name) {
+				b.Dropped = appendWord(b.Dropped, header+":"+name)
 			}
 			b.Details = append(b.Details, fault.Detail{
-				Field: BetaHeader, Message: api.Subject(value) + "is not a value that the catalog forwards; omit it, or add its name without the date to members." +
-					BetaHeader + " in POSTERN_CATALOG",
+				Field: header, Message: Subject(value) + "is not a value that the catalog forwards; omit it, or add its name without the date to members." +
+					header + " in POSTERN_CATALOG",
 			})
 		}
 	}

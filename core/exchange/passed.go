@@ -1,0 +1,131 @@
+package exchange
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/api"
+	"github.com/postern-ai/postern/core/api/head"
+	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/config"
+	"github.com/postern-ai/postern/core/exchange/reply"
+	"github.com/postern-ai/postern/core/fault"
+	"github.com/postern-ai/postern/core/provider/anthropic"
+)
+
+// Headers of callers that providers get. Each is read if it belongs to the vendor whose format the caller uses, and passed to a target
+// whose catalog entry names it and that is called in the same vendor's format: a fallback to another vendor leaves it behind.
+
+// maxPassedBytes bounds the values of one request together, because the state carries them. Agents send a few hundred bytes.
+const maxPassedBytes = 2048
+
+// betaQuery is the query with which Anthropic's SDKs call the beta form of an endpoint.
+const betaQuery = "beta=true"
+
+// vendorOf is the vendor whose headers belong to a dialect, as config.CallerHeader names it.
+func vendorOf(d chat.Dialect) string {
+	switch d {
+	case chat.OpenAI, chat.Responses:
+		return "openai"
+	case chat.Anthropic:
+		return "anthropic"
+	}
+	return ""
+}
+
+// readPassed keeps the caller's headers that a target may get. The details are about those that none gets.
+func (x *exchange) readPassed() (details []fault.Detail) {
+	vendor := vendorOf(x.endpoint.dialect)
+	size := 0
+	for i := range config.CallerHeaders {
+		h := &config.CallerHeaders[i]
+		value := x.header(h.Name)
+		if h.Vendor != vendor || value == "" || h.Name == anthropic.VersionHeader && value == anthropic.Version {
+			continue // the version that every request has anyway
+		}
+		if len(value) > config.MaxHeaderBytes || size+len(value) > maxPassedBytes || !head.IsPrintable(value) {
+			x.dropHeader(h.Name)
+			details = append(details, fault.Detail{
+				Field: h.Name, Message: "must be printable ASCII of at most 1024 bytes, and at most 2048 together with the other headers for the provider",
+			})
+			continue
+		}
+		size += len(value)
+		value = strings.TrimSpace(value)
+		if h.Listed {
+			b := api.ReadBetas(x.config, h.Name, value)
+			value, details = b.Known, append(details, b.Details...)
+			x.dropHeader(b.Dropped)
+		}
+		if value != "" {
+			x.s.passed = append(x.s.passed, abi.Header{Name: h.Name, Value: value})
+		}
+	}
+	return details
+}
+
+// dropHeader names what no target gets.
+func (x *exchange) dropHeader(name string) {
+	x.s.droppedHeaders = reply.Names(x.s.droppedHeaders, name)
+}
+
+// dropPassed removes the headers that a function selects. It returns false if it selects none.
+func (x *exchange) dropPassed(drops func(h *abi.Header) bool) (dropped bool) {
+	x.s.passed = slices.DeleteFunc(x.s.passed, func(h abi.Header) bool {
+		if !drops(&h) {
+			return false
+		}
+		x.dropHeader(h.Name)
+		dropped = true
+		return true
+	})
+	return dropped
+}
+
+// beta is the caller's anthropic-beta header.
+func (x *exchange) beta() string {
+	for _, h := range x.s.passed {
+		if h.Name == "anthropic-beta" {
+			return h.Value
+		}
+	}
+	return ""
+}
+
+// hashPassed adds the headers on which the response may depend to the hash of a request, after anthropic-beta.
+func (x *exchange) hashPassed(w *abi.Writer) {
+	for _, h := range x.s.passed {
+		if h.Name == "anthropic-beta" || !slices.ContainsFunc(config.CallerHeaders, func(c config.CallerHeader) bool { return c.Name == h.Name && c.Answers }) {
+			continue
+		}
+		w.String(h.Name + ": " + h.Value)
+	}
+	if x.betaForm() {
+		w.String("?" + betaQuery)
+	}
+}
+
+// betaForm reports whether the caller uses the beta form of one of Anthropic's endpoints.
+func (x *exchange) betaForm() bool { return x.s.dialect == chat.Anthropic && x.s.query == betaQuery }
+
+// pass adds the caller's headers to a request for the current target.
+func (x *exchange) pass(request *abi.Action) {
+	p := x.model().Provider
+	if vendor := vendorOf(x.s.dialect); vendor == "" || vendorOf(x.wire().Dialect) != vendor {
+		return
+	}
+	for _, h := range x.s.passed {
+		if !p.Gets(h.Name) {
+			continue
+		}
+		if at := slices.IndexFunc(request.Headers, func(o abi.Header) bool { return o.Name == h.Name }); at >= 0 {
+			request.Headers[at] = h
+		} else {
+			request.Headers = append(request.Headers, h)
+		}
+	}
+	if x.betaForm() && p.Gets("anthropic-beta") {
+		request.URL += "?" + betaQuery
+	}
+}
