@@ -5,17 +5,26 @@ import (
 
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/api/anthropic"
+	"github.com/postern-ai/postern/core/api/responses"
 	"github.com/postern-ai/postern/core/chat"
 )
 
-// countTokens answers POST /v1/messages/count_tokens. It counts toward the rate limits and is free. If the
-// provider has no such endpoint or fails, the count is an estimate.
+// countTokens answers POST /v1/messages/count_tokens and /v1/responses/input_tokens. It counts toward the rate limits and is free.
+// If the provider fails, the count is an estimate; without such an endpoint too, except in OpenAI's format.
 func (x *exchange) countTokens() {
 	s := &x.s
 	for i := range x.targets() {
 		s.order = append(s.order, byte(i))
 	}
-	if s.disconnected || x.testMode() || !x.chooseTarget() {
+	if s.disconnected || x.testMode() {
+		x.respondCount(s.request.PromptTokens, true)
+		return
+	}
+	if !x.chooseTarget() {
+		if x.endpoint.calls.native != "" {
+			x.refuseUnready()
+			return
+		}
 		x.respondCount(s.request.PromptTokens, true)
 		return
 	}
@@ -60,5 +69,9 @@ func (x *exchange) onCount() {
 
 func (x *exchange) respondCount(tokens uint64, estimated bool) {
 	headers := x.droppedHeader(append(jsonHeaders(), abi.Header{Name: "x-postern-estimated", Value: strconv.FormatBool(estimated)}))
-	x.reply(200, headers, abi.Part{Data: anthropic.AppendCount(nil, tokens)})
+	body := anthropic.AppendCount(nil, tokens)
+	if x.s.dialect == chat.Responses {
+		body = responses.AppendCount(nil, tokens)
+	}
+	x.reply(200, headers, abi.Part{Data: body})
 }

@@ -107,6 +107,10 @@ type calls struct {
 	mock func(x *exchange, body []byte)
 	// outputs means that responses have output tokens, which are limited and reserved.
 	outputs bool
+	// unlimited means that a request cannot limit them: the reservation covers the longest response.
+	unlimited bool
+	// native is the endpoint that the provider must have (config.Provider.Serves): there is no translation. Empty: none.
+	native string
 }
 
 // Purpose is what a fetch is for.
@@ -118,5 +122,6 @@ const (
 	ForCount      // counts the tokens of a request
 	ForClassifier // asks the project's classifier about a request
 	ForModerations
+	ForCompaction
 	Purposes
 )

@@ -111,4 +111,21 @@ var endpoints = [...]endpoint{
 			mock: (*exchange).mockTexts, outputs: true,
 		},
 	},
+	{
+		method: "POST", path: "/v1/responses/compact", operation: "compactResponse", scenario: "beside", needs: doc.MayComplete, dialect: chat.Responses,
+		body: jsonBody, policy: choosesModel, repeats: true,
+		parse: (*exchange).parseCompaction, admit: (*exchange).admitUncached, serve: (*exchange).serveCompletion,
+		api: config.APIResponses, texts: texts{request: inspect.ResponsesRequest, response: inspect.ResponsesAnswer, checked: true, judged: true}, calls: calls{
+			noun: "a chat model", purpose: ForCompaction, variant: 8, family: provider.Compaction, build: (*exchange).sendCompaction,
+			read: (*exchange).readCompaction, mock: (*exchange).mockCompaction, outputs: true, unlimited: true, native: config.ServesCompact,
+		},
+	},
+	{
+		method: "POST", path: "/v1/responses/input_tokens", operation: "inputTokens", scenario: "beside", needs: doc.MayComplete, dialect: chat.Responses,
+		body: jsonBody, policy: choosesModel,
+		parse: (*exchange).parseInputTokens, admit: (*exchange).admitCount, serve: (*exchange).countTokens,
+		api: config.APIResponses, texts: texts{request: inspect.ResponsesRequest}, calls: calls{
+			noun: "a chat model", purpose: ForCount, family: provider.InputTokens, native: config.ServesInputTokens,
+		},
+	},
 }

@@ -14,7 +14,7 @@ import (
 //go:noinline
 func (x *exchange) quote() *bill.Quote {
 	return &bill.Quote{
-		Order: &x.s.request.Order, Config: x.config, Outputs: x.endpoint.calls.outputs, Streams: x.streams(), Twice: x.s.request.json,
+		Order: &x.s.request.Order, Config: x.config, Outputs: x.endpoint.calls.outputs, Unlimited: x.endpoint.calls.unlimited, Streams: x.streams(), Twice: x.s.request.json,
 		Unbounded: x.s.record.Unbounded,
 	}
 }

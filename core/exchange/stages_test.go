@@ -17,7 +17,7 @@ var stages = []struct {
 	files []string
 }{
 	{"machine", []string{"machineview", "machine", "observe", "beside", "endpoints"}},
-	{"request", []string{"intake", "match", "record", "policy", "govern", "validate", "texts", "embed", "moderate", "body", "idempotency"}},
+	{"request", []string{"intake", "match", "record", "policy", "govern", "validate", "texts", "embed", "moderate", "compact", "body", "idempotency"}},
 	{"endpoints without a provider", []string{"models", "usage", "count", "status", "forward"}},
 	{"admission", []string{"admission", "lookup", "kept", "follow", "dispatch", "hit", "replay", "classify"}},
 	{"responses", []string{"mock", "whole", "stream", "governoutput", "withhold", "keeper", "extend", "coverage", "streamend", "governschema", "streamout"}},

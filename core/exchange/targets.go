@@ -74,11 +74,21 @@ func (x *exchange) unsupportedParams() chat.Params { return x.s.request.params &
 // fits reports whether the current target may get the request: its model is offered on the endpoint's API. Unsupported parameters
 // are dropped, except content, and except in strict mode.
 func (x *exchange) fits() bool {
-	if x.model().APIs&x.endpoint.api == 0 {
+	if x.model().APIs&x.endpoint.api == 0 || !x.hasNative() {
 		return false
 	}
 	missing := x.unsupportedParams()
 	return missing&chat.Content == 0 && !(x.s.strict && missing&^x.s.request.defaulted != 0)
+}
+
+// hasNative reports whether the current target's provider has the endpoint, if it must.
+func (x *exchange) hasNative() bool {
+	p, native := x.model().Provider, x.endpoint.calls.native
+	if native == "" || p.Wire == mockProvider {
+		return true
+	}
+	_, ok := x.endpoint.calls.family(p.Wire)
+	return ok && p.Serves(native)
 }
 
 // unseal starts to decrypt the project's provider key for the current target. It returns false if there is none or
@@ -133,6 +143,9 @@ func (x *exchange) refuseUnsupported() {
 	if x.model().APIs&x.endpoint.api == 0 {
 		missing = 0
 		details = append(details, fault.Detail{Field: "model", Message: "has the target " + x.model().Name + ", which is not " + x.endpoint.calls.noun})
+	} else if !x.hasNative() {
+		details = append(details, fault.Detail{Field: "model", Message: x.model().Name + " has no " + x.endpoint.path +
+			" at its provider; use a model of a provider that has it, or do without this endpoint"})
 	}
 	if missing&chat.ParamForeign != 0 {
 		part := &x.s.request.foreign

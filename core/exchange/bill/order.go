@@ -78,6 +78,7 @@ type Quote struct {
 	*Order
 	Config    *config.Config
 	Outputs   bool // responses have output tokens
+	Unlimited bool // the request cannot limit them
 	Streams   bool // the response is streamed; its reservation is extended as it grows
 	Twice     bool // the request may be sent twice
 	Unbounded bool // the key has no budget: the reservation need not cover the longest response

@@ -62,7 +62,7 @@ func (q *Quote) MaxOutput(m *config.Model) uint64 {
 // MinOutput is the smallest useful response in tokens, reserved when the budget is short.
 func (q *Quote) MinOutput(m *config.Model) uint64 {
 	longest := q.MaxOutput(m)
-	if q.MaxTokens > 0 {
+	if q.MaxTokens > 0 || q.Unlimited {
 		return longest
 	}
 	return min(longest, minAnswerTokens+q.Thinking)
@@ -109,7 +109,7 @@ func (q *Quote) Reservation(targets []policy.Target) (amount, least money.Pico) 
 // ImposedLimit is the max tokens for a target when the caller set none: as many as the rest of the reservation covers, if
 // that is less than the model's own limit. 0 means no limit.
 func (q *Quote) ImposedLimit(m *config.Model, rest money.Pico) uint64 {
-	if q.MaxTokens > 0 || q.Streams || q.Unbounded || !q.Outputs || m.Prices.Output == 0 {
+	if q.MaxTokens > 0 || q.Unlimited || q.Streams || q.Unbounded || !q.Outputs || m.Prices.Output == 0 {
 		return 0
 	}
 	longest := q.MaxOutput(m)

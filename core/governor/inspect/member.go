@@ -25,6 +25,7 @@ const (
 	tokensMember                  // may be token IDs
 	logProbsMember                // repeats a text, token by token
 	repeatMember                  // repeats texts
+	opaqueMember                  // encrypted
 )
 
 // word is a name with a meaning.
@@ -80,7 +81,7 @@ var members = [...]word{
 	{"effort", uint8(skipMember)},
 	{"quality", uint8(skipMember)},
 	{"encoding_format", uint8(skipMember)},
-	{"encrypted_content", uint8(skipMember)},
+	{"encrypted_content", uint8(opaqueMember)},
 	{"encrypted_index", uint8(skipMember)},
 	{"thought_signature", uint8(skipMember)},
 	{"finish_reason", uint8(skipMember)},
@@ -107,6 +108,7 @@ const (
 	base64Part
 	remotePart // a source by URL
 	opaquePart // encrypted
+	compactionPart
 )
 
 var parts = [...]word{
@@ -125,6 +127,7 @@ var parts = [...]word{
 	{"base64", uint8(base64Part)},
 	{"url", uint8(remotePart)},
 	{"redacted_thinking", uint8(opaquePart)},
+	{"compaction", uint8(compactionPart)},
 }
 
 // lookUp is the code of a name; 0: it has none.

@@ -20,6 +20,7 @@ type frame struct {
 	signed, id           bool
 	unread, readable     bool // it contains a file that cannot be read, or one that can
 	noted                bool // its medium is noted
+	opaque               bool // it has encrypted content
 	text, thinking, data span
 }
 
@@ -143,7 +144,7 @@ func (w *walker) open(c byte) (opened bool) {
 		w.pos = len(w.body) // deeper than a valid body
 		return false
 	}
-	if m == skipMember {
+	if m == skipMember || m == opaqueMember {
 		m = textMember
 	}
 	w.frames[w.depth] = frame{start: uint32(w.pos), array: c == '[', member: m, run: w.segments.count}
@@ -244,6 +245,11 @@ func (w *walker) text(s span) {
 	switch w.member {
 	case skipMember, ignoreMember, mediumMember:
 		return
+	case opaqueMember:
+		if inObject && s.end > s.start {
+			w.top().opaque = true
+		}
+		return
 	case fileDataMember:
 		if inObject && w.fileData(s) {
 			w.top().readable = true
@@ -336,6 +342,8 @@ func (w *walker) close(f *frame) {
 		parent.readable = true
 	case f.part == filePart && !f.readable, f.unread:
 		w.note("file", f.start)
+	case f.part == compactionPart && f.opaque: // a conversation, which only its provider can read
+		w.note("compaction", f.start)
 	}
 	if parent.array && f.text.end == 0 {
 		w.flush(parent)

@@ -1,0 +1,64 @@
+package responses
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/postern-ai/postern/core/api"
+	"github.com/postern-ai/postern/core/jsontext"
+)
+
+// ParseCompaction reads the body of POST /v1/responses/compact: that of a response, of which the API ignores the limits.
+// Source: see wire.Compact.
+func ParseCompaction(p *api.Parser, root gjson.Result) api.Parsed {
+	out := Parse(p, root)
+	r := &out.Request
+	if r.MaxTokens > 0 {
+		out.Unknown = p.Ignore(out.Unknown, "max_output_tokens", "is not a parameter of a compaction; omit it")
+	}
+	r.MaxTokens, r.MaxToolCalls, r.Stream = 0, 0, false
+	return out
+}
+
+// counted are the members on which the number of input tokens depends; the API rejects others. Source: see wire.CountRequest.
+var counted = []string{"input", "instructions", "parallel_tool_calls", "reasoning", "text", "tool_choice", "tools", "truncation"}
+
+// ParseCount reads the body of POST /v1/responses/input_tokens.
+func ParseCount(p *api.Parser, root gjson.Result) api.Parsed {
+	out := Parse(p, root)
+	out.Request.Stream = false
+	out.Members = out.Members[:0]
+	root.ForEach(func(key, v gjson.Result) bool {
+		switch name := key.String(); {
+		case slices.Contains(counted, name):
+			out.Members = api.AppendMember(out.Members, key, v)
+		case name != "model" && v.Type != gjson.Null && p.Catalog.Forwards("responses", name):
+			out.Unknown = p.Ignore(out.Unknown, name, "does not change the number of input tokens; omit it")
+		}
+		return true
+	})
+	return out
+}
+
+// AppendCount appends the response to POST /v1/responses/input_tokens.
+func AppendCount(dst []byte, tokens uint64) []byte {
+	return append(strconv.AppendUint(append(dst, `{"object":"response.input_tokens","input_tokens":`...), tokens, 10), '}')
+}
+
+// AppendCompaction appends the response of the mock to POST /v1/responses/compact.
+func AppendCompaction(dst []byte, m *api.Meta) []byte {
+	b := jsontext.Builder{B: dst}
+	b.Open('{')
+	b.Key("id")
+	b.String("resp_" + bare(m))
+	b.Member("object", `"response.compaction"`)
+	b.Key("created_at")
+	b.Uint(m.CreatedMs / 1000)
+	b.Member("output", `[{"id":"cmp_mock","type":"compaction","encrypted_content":"bW9jaw=="}]`)
+	b.Key("usage")
+	usage(&b, &m.Usage)
+	b.Close('}')
+	return b.B
+}

@@ -1,0 +1,75 @@
+package exchange
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/api"
+	"github.com/postern-ai/postern/core/api/head"
+	"github.com/postern-ai/postern/core/api/responses"
+	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/exchange/reply"
+)
+
+// parseCompaction parses the body of a compaction.
+func (x *exchange) parseCompaction(p *api.Parser, root gjson.Result) {
+	p.Catalog = x.config
+	parsed := responses.ParseCompaction(p, root)
+	x.useParsed(p, &parsed)
+}
+
+// parseInputTokens parses the body of a count of tokens in OpenAI's format.
+func (x *exchange) parseInputTokens(p *api.Parser, root gjson.Result) {
+	p.Catalog = x.config
+	parsed := responses.ParseCount(p, root)
+	x.useParsed(p, &parsed)
+}
+
+// sendCompaction sends the caller's members also if the model does not support all of them: there is no other form.
+func (x *exchange) sendCompaction([]byte) {
+	x.s.dropped = ""
+	f := x.wire()
+	r := x.directRequest(f.Dialect)
+	x.fetch(f.Direct(x.wireCall(&r), abi.Part{Buffer: bufferMembers}))
+}
+
+// readCompaction reads a provider's 200 response. Its last item is encrypted: only the provider can read it.
+func (x *exchange) readCompaction() {
+	r, ok := chat.Response{}, false
+	if root := x.json(); root.IsObject() && head.IsJSON(x.header("content-type")) {
+		r, ok = x.wire().Response(root)
+	}
+	if !ok {
+		x.refuseUnreadable()
+		return
+	}
+	r.Usage = x.billableUsage(r.Usage, uint64(len(x.event.Data)+3)/4, true)
+	x.spend(&r.Usage)
+	x.answerCompaction(x.answer(true), x.event.Data)
+}
+
+func (x *exchange) mockCompaction([]byte) {
+	u := chat.Usage{Input: x.s.request.PromptTokens, Output: 1, Reported: true}
+	x.charge(&u, 0)
+	a := x.answer(true)
+	a.provider = mockProvider
+	m := x.meta(a)
+	body := responses.AppendCompaction(nil, &m)
+	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferUpstream, Data: body})
+	x.answerCompaction(a, body)
+}
+
+// answerCompaction checks what can be read of a compaction, and sends it.
+func (x *exchange) answerCompaction(a *answer, body []byte) {
+	raw, ok := x.checkAnswer(&chat.Response{}, body)
+	if !ok {
+		return
+	}
+	if g := &x.s.govern; g.on && !slices.Contains(strings.Split(g.unchecked, ","), "compaction") {
+		g.unchecked = reply.Names(g.unchecked, "compaction")
+	}
+	x.respondAnswer(a, nil, raw)
+}
