@@ -155,8 +155,9 @@ func (c *Contract) find(request *http.Request, response *http.Response) (place s
 			return "", fmt.Errorf("allow is %q, the path has %q", allow, path.allow)
 		}
 	case http.StatusNotFound: // an unknown ID, or the admin API is turned off
+	case http.StatusUpgradeRequired:
 	default:
-		return "", errors.New("unknown operation, the status must be 405")
+		return "", errors.New("unknown operation, the status must be 405 or 426")
 	}
 	return elsewhere + "/" + status, nil
 }

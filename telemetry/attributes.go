@@ -68,6 +68,7 @@ const (
 	operationEmbeddings = "embeddings"
 	operationCount      = "count_tokens"
 	operationModerate   = "moderate"
+	operationCompact    = "compact"
 )
 
 // operations are the routes that call models.
@@ -94,7 +95,7 @@ func operationOf(f *exchange.Fetch) string {
 // purposes are the operations of the core's fetches.
 var purposes = [exchange.Purposes]string{
 	exchange.ForChat: operationChat, exchange.ForEmbeddings: operationEmbeddings, exchange.ForCount: operationCount, exchange.ForClassifier: operationChat,
-	exchange.ForModerations: operationModerate,
+	exchange.ForModerations: operationModerate, exchange.ForCompaction: operationCompact,
 }
 
 // providers are the conventions' names of providers that the catalog names differently.

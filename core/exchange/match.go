@@ -61,19 +61,22 @@ func match(pattern, path string) (variable string, ok bool) {
 // unknownPath is the detail for a path that is not an endpoint. It suggests the endpoint that differs only in a missing
 // or repeated /v1, or a trailing slash; the error then has the format of that endpoint.
 func (x *exchange) unknownPath(path string) fault.Detail {
-	if bare := barePath(path); strings.HasPrefix(bare, "/responses/") || strings.HasPrefix(bare, "/conversations") {
-		x.s.dialect = chat.Responses
-		return fault.Detail{Field: "path", Message: "asks for a stored response or conversation, and nothing is stored; " + api.StoreNothing}
-	}
-	message := api.Subject(path) + "is not an endpoint; "
+	message, bare := api.Subject(path)+"is not an endpoint; ", barePath(path)
 	for i := range x.rows {
-		if e := &x.rows[i]; e.listed() && barePath(e.path) == barePath(path) {
-			message += "did you mean " + e.path + "? "
+		if e := &x.rows[i]; e.listed() && barePath(e.path) == bare {
 			x.s.dialect = e.dialect
+			return fault.Detail{Field: "path", Message: message + "did you mean " + e.path + "? " + listedAt}
 		}
 	}
-	return fault.Detail{Field: "path", Message: message + "GET / lists the endpoints"}
+	if strings.HasPrefix(bare, "/responses/") || strings.HasPrefix(bare, "/conversations") {
+		x.s.dialect = chat.Responses
+		message = "asks for a stored response or conversation, and nothing is stored; " + api.StoreNothing
+		return fault.Detail{Field: "path", Message: message}
+	}
+	return fault.Detail{Field: "path", Message: message + listedAt}
 }
+
+const listedAt = "GET / lists the endpoints"
 
 // barePath is a path without leading /v1 segments and trailing slashes.
 func barePath(path string) string {

@@ -71,6 +71,10 @@ func (q *request) recognize(path string) {
 		q.wire, q.op = moderationWire, "moderate"
 	case strings.HasSuffix(path, "/responses"):
 		q.wire = responsesWire
+	case strings.HasSuffix(path, "/responses/compact"):
+		q.wire, q.op = responsesWire, "compact"
+	case strings.HasSuffix(path, "/responses/input_tokens"):
+		q.wire, q.op = responsesWire, "count"
 	case strings.HasSuffix(path, "/messages"):
 		q.wire = anthropicWire
 	case strings.HasSuffix(path, "/messages/count_tokens"):

@@ -7,7 +7,7 @@ import (
 // responsesWire speaks OpenAI's Responses API. Source: OpenAI's API reference, "Responses" and "Streaming
 // events" (platform.openai.com/docs/api-reference/responses), and the types of the npm package openai 6.49.
 var responsesWire = &wire{
-	family: "responses", refuse: refuseResponses, prompt: responsesPrompt, whole: responsesWhole, events: responsesEvents,
+	family: "responses", refuse: refuseResponses, prompt: responsesPrompt, whole: responsesWhole, events: responsesEvents, otherOps: responsesOps,
 	failure:     func(f *refusal) (raw, map[string]string) { return openaiFailure(f), nil },
 	streamError: responsesStreamError,
 }

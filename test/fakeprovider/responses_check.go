@@ -27,6 +27,9 @@ func refuseResponses(q *request) *refusal {
 		return &refusal{status: 400, param: "max_output_tokens", code: "integer_below_min_value",
 			message: "Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16."}
 	}
+	if f := refuseBeside(q); f != nil {
+		return f
+	}
 	if f := refuseResponsesTools(v.Get("tools")); f != nil {
 		return f
 	}

@@ -11,6 +11,7 @@ const codes = new Set(faults.map(({ code }) => code))
 const GENERAL = [
   'not_found', // no path or ID of the caller's is sent
   'method_not_allowed',
+  'websocket_not_supported',
   'request_too_large', // the details name the maximum
   'unsupported_media_type',
   'blocked_by_policy', // the details name the rules
