@@ -68,11 +68,15 @@ func TestCatalogErrors(t *testing.T) {
 		`{"tiers":["t"]}`: `POSTERN_CATALOG: tiers must be an array of objects, got "t"`,
 		`{"routing":5}`:   "POSTERN_CATALOG: routing must be an object, got 5",
 		`{"sources":[]}`:  "POSTERN_CATALOG: sources must be an object, got []",
-		`{"models":[{"name":"x",` + priced + `,"kind":"image"}]}`:          `POSTERN_CATALOG: kind of "x" must be chat or embedding, got "image"`,
-		`{"models":[{"name":"x",` + priced + `,"kind":"chat"}]}`:           "",
-		`{"models":[{"name":"x",` + priced + `,"aliases":"y"}]}`:           `POSTERN_CATALOG: aliases of "x" must be an array, got "y"`,
-		`{"models":[{"name":"x",` + priced + `,"aliases":[1]}]}`:           `POSTERN_CATALOG: aliases of "x" must be an array of strings, got 1`,
-		`{"providers":[{"name":"q","wire":"openai","keyOptional":"yes"}]}`: `POSTERN_CATALOG: keyOptional of "q" must be true or false, got "yes"`,
+		`{"models":[{"name":"x",` + priced + `,"kind":"image"}]}`: `POSTERN_CATALOG: kind of "x" must be chat or embedding, got "image"`,
+		`{"models":[{"name":"x",` + priced + `,"kind":"chat"}]}`:  "",
+		`{"models":[{"name":"x",` + priced + `,"aliases":"y"}]}`:  `POSTERN_CATALOG: aliases of "x" must be an array, got "y"`,
+		`{"models":[{"name":"x",` + priced + `,"aliases":[1]}]}`:  `POSTERN_CATALOG: aliases of "x" must be an array of strings, got 1`,
+		`{"providers":[{"name":"q","wire":"openai","headers":["cookie"]}]}`: "POSTERN_CATALOG: headers of provider q must be among anthropic-beta, anthropic-version, openai-beta, originator, " +
+			`x-openai-internal-codex-responses-lite, session-id, thread-id, x-client-request-id, got "cookie"`,
+		`{"providers":[{"name":"q","wire":"openai","headers":"session-id"}]}`:        `POSTERN_CATALOG: headers of "q" must be an array, got "session-id"`,
+		`{"providers":[{"name":"q","wire":"responses","serves":["compact","all"]}]}`: `POSTERN_CATALOG: serves of provider q must be compact or input_tokens, got "all"`,
+		`{"providers":[{"name":"q","wire":"openai","keyOptional":"yes"}]}`:           `POSTERN_CATALOG: keyOptional of "q" must be true or false, got "yes"`,
 	} {
 		if got := parse(overlay); got != want && (want == "" || !strings.HasPrefix(got, want)) {
 			t.Errorf("%s:\ngot  %s\nwant %s", overlay, got, want)
