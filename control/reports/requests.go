@@ -19,7 +19,8 @@ type RequestView struct {
 	KeyID            string          `json:"keyId"`
 	Model            *string         `json:"model"`    // null: it named no known model
 	Provider         *string         `json:"provider"` // null: no provider was called
-	Status           *uint64         `json:"status"`   // HTTP status; null: unknown, because its exchange died
+	UserAgent        *string         `json:"userAgent"`
+	Status           *uint64         `json:"status"` // HTTP status; null: unknown, because its exchange died
 	LatencyMs        uint64          `json:"latencyMs"`
 	PromptTokens     uint64          `json:"promptTokens"`
 	CompletionTokens uint64          `json:"completionTokens"`
@@ -78,7 +79,8 @@ func (v *RequestsView) Add(b *ledger.RequestBatch, f *RequestFilter) {
 		}
 		v.Requests = append(v.Requests, RequestView{
 			Time: kernel.Timestamp(r.AtMs), RequestID: r.ID, KeyID: b.KeyID, Model: kernel.NullIfEmpty(r.Model), Provider: kernel.NullIfEmpty(f.provider(r.Provider)),
-			Status: kernel.NullIfZero(r.Status), LatencyMs: r.DurationMs, PromptTokens: r.Prompt, CompletionTokens: r.Completion,
+			UserAgent: kernel.NullIfEmpty(r.Agent),
+			Status:    kernel.NullIfZero(r.Status), LatencyMs: r.DurationMs, PromptTokens: r.Prompt, CompletionTokens: r.Completion,
 			Cost: money.Append(nil, r.CostPico, money.Dollar), Cache: kernel.Translate(r.Cache, caches, CacheWords),
 			Stream: r.Stream, Estimated: r.Estimated, PromptCache: viewPromptCache(&r.PromptCache),
 		})

@@ -16,7 +16,7 @@ import (
 // RequestHeaders are the request headers that the core reads. Hosts pass only these.
 var RequestHeaders = []string{
 	"accept", "anthropic-beta", "anthropic-version", "authorization", "cache-control", "content-encoding", "content-length",
-	"content-type", "idempotency-key", "openai-beta", "originator", "session-id", "thread-id", "upgrade", "x-api-key",
+	"content-type", "idempotency-key", "openai-beta", "originator", "session-id", "thread-id", "upgrade", "user-agent", "x-api-key",
 	"x-client-request-id", "x-openai-internal-codex-responses-lite", governHeader, rerunHeader, "x-postern-strict",
 }
 
@@ -28,6 +28,9 @@ func (x *exchange) onRequest() {
 	s := &x.s
 	s.requestID, s.startMs, s.address = x.header(":id"), x.now, x.header(":address")
 	s.address = s.address[:min(len(s.address), maxAddress)]
+	if agent := x.header("user-agent"); head.IsPrintable(agent) {
+		s.agent = agent[:min(len(agent), maxAgent)]
+	}
 	for i, b := range x.event.Data {
 		s.seed ^= uint64(b) << (8 * (i % 8))
 	}

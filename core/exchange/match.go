@@ -107,4 +107,5 @@ func pathDialect(path string) chat.Dialect {
 const (
 	maxQuery   = 1024 // longer queries are ignored; no valid one comes close
 	maxAddress = 64
+	maxAgent   = 100 // of a request's entry in the list of recent requests
 )

@@ -45,6 +45,7 @@ type state struct {
 	dialect   chat.Dialect // the caller's
 	keyHash   string
 	address   string
+	agent     string // the caller's user agent, for the list of recent requests
 	query     string
 	variable  string // what the {variable} of the endpoint's path stands for
 
@@ -191,6 +192,7 @@ func (s *state) fields(f *abi.Fields, models []config.Model) {
 	abi.Enum(f, &s.dialect)
 	f.String(&s.keyHash)
 	f.String(&s.address)
+	f.String(&s.agent)
 	f.String(&s.query)
 	f.String(&s.variable)
 	f.Flags(&s.disconnected, &s.responded, &s.haveRecord, &s.bodyDone, &s.jsonRetried, &s.cacheControl.noStore, &s.cacheControl.noCache,

@@ -250,7 +250,7 @@ func (c *call) addRecent(a *Admit) {
 		return
 	}
 	c.m.addRecent(ledger.Request{
-		AtMs: c.m.lastMs, ID: a.RequestID, Model: a.Model, Provider: t.Provider, Status: t.Status, DurationMs: t.DurationMs,
+		AtMs: c.m.lastMs, ID: a.RequestID, Model: a.Model, Provider: t.Provider, Agent: t.Agent, Status: t.Status, DurationMs: t.DurationMs,
 		Cache: t.Cache, Stream: t.Stream,
 	})
 }

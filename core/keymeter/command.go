@@ -116,6 +116,7 @@ func violationsField(f *abi.Fields, list *[]ledger.Violation) {
 // Status is not listed.
 type Trace struct {
 	Provider   string
+	Agent      string // the caller's user agent
 	Status     uint64 // HTTP status of the response
 	DurationMs uint64 // since the request's arrival
 	Cache      ledger.Cache
@@ -123,7 +124,7 @@ type Trace struct {
 }
 
 func (t *Trace) fields(f *abi.Fields) {
-	f.String(&t.Provider)
+	ledger.ProviderFields(f, &t.Provider, &t.Agent)
 	f.Uint(&t.Status)
 	f.Uint(&t.DurationMs)
 	abi.Enum(f, &t.Cache)

@@ -91,7 +91,7 @@ func (c *call) charge(s *Settle, admittedMs uint64, period calendar.Period) mone
 	slice.spent = money.Add(slice.spent, total.CostPico)
 	c.m.countTokens(total.Tokens.Prompt+total.Tokens.Completion, c.limits().TokensPerMinute)
 	c.m.addRecent(ledger.Request{
-		AtMs: admittedMs, ID: s.RequestID, Model: s.Model, Provider: s.Trace.Provider, Status: s.Trace.Status,
+		AtMs: admittedMs, ID: s.RequestID, Model: s.Model, Provider: s.Trace.Provider, Agent: s.Trace.Agent, Status: s.Trace.Status,
 		DurationMs: s.Trace.DurationMs, Prompt: total.Tokens.Prompt, Completion: total.Tokens.Completion, CostPico: total.CostPico,
 		Cache: s.Trace.Cache, Stream: s.Trace.Stream, Estimated: total.Estimated, PromptCache: total.PromptCache,
 	})

@@ -1,6 +1,7 @@
 package ledger_test
 
 import (
+	"bytes"
 	"reflect"
 	"strings"
 	"testing"
@@ -277,4 +278,25 @@ func (b *harness) readAllRows() error {
 		_, err = ledger.DecodeRecent(reply)
 	}
 	return err
+}
+
+// TestUserAgents checks that a request with a user agent has the same form as one without: an older version takes the agent for a
+// part of the provider's name.
+func TestUserAgents(t *testing.T) {
+	for _, c := range []struct{ provider, agent, text string }{
+		{"openai", "", "openai"}, {"", "", ""}, {"openai", "codex_exec/0.169.0 (Debian 12.0.0; x86_64)", "openai codex_exec/0.169.0 (Debian 12.0.0; x86_64)"},
+		{"", "curl/8", " curl/8"}, {"openai", " ", "openai  "},
+	} {
+		var w, old abi.Writer
+		q := ledger.Request{AtMs: 1, ID: "req_1", Model: "m", Provider: c.provider, Agent: c.agent, Status: 200}
+		ledger.RequestFields(abi.WriteTo(&w), &q)
+		ledger.RequestFields(abi.WriteTo(&old), &ledger.Request{AtMs: 1, ID: "req_1", Model: "m", Provider: c.text, Status: 200})
+		if !bytes.Equal(w.Buf, old.Buf) {
+			t.Errorf("%q by %q: %x, want %x", c.provider, c.agent, w.Buf, old.Buf)
+		}
+		var read ledger.Request
+		if err := abi.DecodeFields(w.Buf, func(f *abi.Fields) { ledger.RequestFields(f, &read) }); err != nil || read != q {
+			t.Errorf("%v %+v, want %+v", err, read, q)
+		}
+	}
 }

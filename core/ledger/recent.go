@@ -1,6 +1,10 @@
 package ledger
 
-import "github.com/postern-ai/postern/core/abi"
+import (
+	"strings"
+
+	"github.com/postern-ai/postern/core/abi"
+)
 
 // Cache is the result of a request's cache lookup.
 type Cache uint8
@@ -17,6 +21,7 @@ type Request struct {
 	ID         string
 	Model      string
 	Provider   string
+	Agent      string // the caller's user agent
 	Status     uint64 // HTTP status of the response; 0: unknown, because the exchange died
 	DurationMs uint64
 	Prompt     uint64
@@ -34,7 +39,7 @@ func RequestFields(f *abi.Fields, q *Request) {
 	f.Uint(&q.AtMs)
 	f.String(&q.ID)
 	f.String(&q.Model)
-	f.String(&q.Provider)
+	ProviderFields(f, &q.Provider, &q.Agent)
 	f.Uint(&q.Status)
 	f.Uint(&q.DurationMs)
 	f.Uint(&q.Prompt)
@@ -45,6 +50,18 @@ func RequestFields(f *abi.Fields, q *Request) {
 	cached := q.PromptCache.Used() // older versions have only the first flag
 	f.Flags(&q.Estimated, &cached)
 	q.PromptCache.Fields(f, cached)
+}
+
+// ProviderFields encodes a provider's name, which has no spaces, and a user agent as one text: "openai codex_exec/0.169.0". An older
+// version that runs beside this one during an upgrade takes all of it for the name, and can read the row.
+func ProviderFields(f *abi.Fields, provider, agent *string) {
+	both := *provider
+	if *agent != "" {
+		both += " " + *agent
+	}
+	if f.String(&both); f.Reading() {
+		*provider, *agent, _ = strings.Cut(both, " ")
+	}
 }
 
 // Recent is the command that requests batches of recent requests, newest first: at most Limit batches with a Seq below

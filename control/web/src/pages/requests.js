@@ -68,6 +68,11 @@ function RequestId({ id }) {
   return html`<span class="row-actions copyable"><code class="id short" title=${id}>${id}</code><${CopyButton} text=${id} name="request ID" /></span>`
 }
 
+// The first word of a user agent: claude-cli/2.1.330.
+function clientOf(agent) {
+  return agent?.split(' ')[0]
+}
+
 function columns(project, names) {
   const keyName = (id) => html`<a href=${to('projects', project.id, 'keys', id)}>${names.get(id) ?? id}</a>`
   return [
@@ -77,7 +82,10 @@ function columns(project, names) {
       label: 'Model',
       cell: (r) => html`<span class="nowrap">${r.model || '–'}</span><span class="under">${r.provider}</span>`,
     },
-    { label: 'API key', cell: (r) => keyName(r.keyId) },
+    {
+      label: 'API key',
+      cell: (r) => html`${keyName(r.keyId)}<span class="under" title=${r.userAgent}>${clientOf(r.userAgent)}</span>`,
+    },
     { label: 'Cache', cell: (r) => html`<${Badge} of=${r.cache} />` },
     {
       label: 'Latency',
