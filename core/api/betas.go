@@ -18,6 +18,8 @@ type Betas struct {
 }
 
 // ReadBetas reads the printable value of such a header. The catalog lists the known values: others may switch on what has no price.
+//
+//go:noinline
 func ReadBetas(cfg *config.Config, header, text string) (b Betas) {
 	for value := range strings.SplitSeq(text, ",") {
 		value = strings.TrimSpace(value)

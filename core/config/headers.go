@@ -46,21 +46,22 @@ func (p *parser) headers(provider *Provider, o *object) {
 		provider.Headers = anthropicHeaders
 	}
 	for _, name := range provider.Headers {
-		if !slices.ContainsFunc(CallerHeaders, func(h CallerHeader) bool { return h.Name == name }) {
-			p.failIn("headers of provider " + provider.Name + " must be among " + callerHeaderNames() + ", got " + quote(name))
+		if names := callerHeaderNames(); !slices.Contains(names, name) {
+			p.failIn("headers of provider " + provider.Name + " must be among " + strings.Join(names, ", ") + ", got " + quote(name))
 		}
 	}
 }
 
-func callerHeaderNames() string {
-	var names []string
-	for _, h := range CallerHeaders {
-		names = append(names, h.Name)
+func callerHeaderNames() (names []string) {
+	for i := range CallerHeaders {
+		names = append(names, CallerHeaders[i].Name)
 	}
-	return strings.Join(names, ", ")
+	return names
 }
 
 // Gets reports whether the provider gets a header of its callers.
+//
+//go:noinline
 func (p *Provider) Gets(header string) bool { return slices.Contains(p.Headers, header) }
 
 // The endpoints beside a completion that a provider may have.

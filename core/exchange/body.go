@@ -68,6 +68,8 @@ func (x *exchange) parseCount(p *api.Parser, root gjson.Result) {
 }
 
 // useParsed keeps a valid request.
+//
+//go:noinline
 func (x *exchange) useParsed(p *api.Parser, parsed *api.Parsed) {
 	switch {
 	case len(p.Details) > 0:
@@ -117,7 +119,6 @@ func (x *exchange) computeCacheKey(members []byte) {
 	}
 	w.Uint(variant)
 	w.String(r.model)
-	w.String(x.beta())
 	x.hashPassed(&w)
 	if b := &r.Bought; b.Terms != "" || b.MaxToolCalls > 0 { // members does not have them
 		w.String(b.Terms)

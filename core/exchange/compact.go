@@ -1,7 +1,6 @@
 package exchange
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -16,15 +15,15 @@ import (
 
 // parseCompaction parses the body of a compaction.
 func (x *exchange) parseCompaction(p *api.Parser, root gjson.Result) {
-	p.Catalog = x.config
-	parsed := responses.ParseCompaction(p, root)
+	parsed := x.readRequest(p, root)
+	responses.Compaction(p, &parsed)
 	x.useParsed(p, &parsed)
 }
 
 // parseInputTokens parses the body of a count of tokens in OpenAI's format.
 func (x *exchange) parseInputTokens(p *api.Parser, root gjson.Result) {
-	p.Catalog = x.config
-	parsed := responses.ParseCount(p, root)
+	parsed := x.readRequest(p, root)
+	responses.Count(p, root, &parsed)
 	x.useParsed(p, &parsed)
 }
 
@@ -68,7 +67,7 @@ func (x *exchange) answerCompaction(a *answer, body []byte) {
 	if !ok {
 		return
 	}
-	if g := &x.s.govern; g.on && !slices.Contains(strings.Split(g.unchecked, ","), "compaction") {
+	if g := &x.s.govern; g.on && !strings.Contains(g.unchecked, "compaction") {
 		g.unchecked = reply.Names(g.unchecked, "compaction")
 	}
 	x.respondAnswer(a, nil, raw)

@@ -96,8 +96,7 @@ func (x *exchange) onInspect() {
 	g := x.guard()
 	g.check.Redactor = g.redactor()
 	result := g.check.Request(x.endpoint.texts.request, x.event.Data)
-	// A header with something to redact is left out: a placeholder would be another session, version or feature.
-	dropped := x.dropPassed(func(h *abi.Header) bool { return g.check.Header(&result, h.Name, h.Value) })
+	dropped := x.checkPassed(&g.check, &result)
 	x.noteInput(&result)
 	switch {
 	case result.Decision == governor.Rejected:

@@ -1,7 +1,6 @@
 package exchange
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/postern-ai/postern/core/abi"
@@ -11,6 +10,7 @@ import (
 	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/core/exchange/reply"
 	"github.com/postern-ai/postern/core/fault"
+	"github.com/postern-ai/postern/core/governor/inspect"
 	"github.com/postern-ai/postern/core/provider/anthropic"
 )
 
@@ -70,40 +70,47 @@ func (x *exchange) dropHeader(name string) {
 	x.s.droppedHeaders = reply.Names(x.s.droppedHeaders, name)
 }
 
-// dropPassed removes the headers that a function selects. It returns false if it selects none.
-func (x *exchange) dropPassed(drops func(h *abi.Header) bool) (dropped bool) {
-	x.s.passed = slices.DeleteFunc(x.s.passed, func(h abi.Header) bool {
-		if !drops(&h) {
-			return false
+// checkPassed adds the Governor's findings in the headers to those in the body. A header with something to redact is left out, and the
+// result is true: a placeholder would be another session, version or feature.
+func (x *exchange) checkPassed(check *inspect.Check, result *inspect.Result) (dropped bool) {
+	kept := x.s.passed[:0]
+	for _, h := range x.s.passed {
+		if check.Header(result, h.Name, h.Value) {
+			x.dropHeader(h.Name)
+			dropped = true
+			continue
 		}
-		x.dropHeader(h.Name)
-		dropped = true
-		return true
-	})
+		kept = append(kept, h)
+	}
+	x.s.passed = kept
 	return dropped
 }
 
-// beta is the caller's anthropic-beta header.
-func (x *exchange) beta() string {
-	for _, h := range x.s.passed {
-		if h.Name == "anthropic-beta" {
+// hashPassed adds the headers on which the response may depend to the hash of a request: anthropic-beta first, whether it is there or
+// not, as in the hashes of earlier versions.
+func (x *exchange) hashPassed(w *abi.Writer) {
+	w.String(x.passed("anthropic-beta"))
+	for i := range config.CallerHeaders {
+		if h := &config.CallerHeaders[i]; h.Answers && h.Name != "anthropic-beta" {
+			if value := x.passed(h.Name); value != "" {
+				w.String(h.Name)
+				w.String(value)
+			}
+		}
+	}
+	if x.betaForm() {
+		w.String(betaQuery)
+	}
+}
+
+// passed is the value of a header for providers, or empty.
+func (x *exchange) passed(name string) string {
+	for i := range x.s.passed {
+		if h := &x.s.passed[i]; h.Name == name {
 			return h.Value
 		}
 	}
 	return ""
-}
-
-// hashPassed adds the headers on which the response may depend to the hash of a request, after anthropic-beta.
-func (x *exchange) hashPassed(w *abi.Writer) {
-	for _, h := range x.s.passed {
-		if h.Name == "anthropic-beta" || !slices.ContainsFunc(config.CallerHeaders, func(c config.CallerHeader) bool { return c.Name == h.Name && c.Answers }) {
-			continue
-		}
-		w.String(h.Name + ": " + h.Value)
-	}
-	if x.betaForm() {
-		w.String("?" + betaQuery)
-	}
 }
 
 // betaForm reports whether the caller uses the beta form of one of Anthropic's endpoints.
@@ -116,16 +123,22 @@ func (x *exchange) pass(request *abi.Action) {
 		return
 	}
 	for _, h := range x.s.passed {
-		if !p.Gets(h.Name) {
-			continue
-		}
-		if at := slices.IndexFunc(request.Headers, func(o abi.Header) bool { return o.Name == h.Name }); at >= 0 {
-			request.Headers[at] = h
-		} else {
-			request.Headers = append(request.Headers, h)
+		if p.Gets(h.Name) {
+			request.Headers = append(without(request.Headers, h.Name), h)
 		}
 	}
 	if x.betaForm() && p.Gets("anthropic-beta") {
 		request.URL += "?" + betaQuery
 	}
+}
+
+// without is a list of headers without those of a name.
+func without(headers []abi.Header, name string) []abi.Header {
+	kept := headers[:0]
+	for _, h := range headers {
+		if h.Name != name {
+			kept = append(kept, h)
+		}
+	}
+	return kept
 }

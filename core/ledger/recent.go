@@ -54,6 +54,8 @@ func RequestFields(f *abi.Fields, q *Request) {
 
 // ProviderFields encodes a provider's name, which has no spaces, and a user agent as one text: "openai codex_exec/0.169.0". An older
 // version that runs beside this one during an upgrade takes all of it for the name, and can read the row.
+//
+//go:noinline
 func ProviderFields(f *abi.Fields, provider, agent *string) {
 	both := *provider
 	if *agent != "" {

@@ -6,23 +6,28 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
+var compaction = wire.Family{
+	Dialect: chat.Responses, Carries: responses.Carries, Direct: responses.Compact, Response: responses.Response, Failure: responses.Failure,
+}
+
+var inputTokens = wire.Family{
+	Dialect: chat.Responses, Carries: responses.Carries, Direct: responses.CountRequest, Failure: responses.Failure,
+	CountRequest: responses.CountRequest, CountResponse: responses.CountResponse,
+}
+
 // Compaction returns what the wire family with a name from the catalog has of OpenAI's API to compact a conversation. Whether a
 // provider serves it is in the catalog (config.Provider.Serves): most that speak the Responses API do not.
 func Compaction(name string) (f *wire.Family, ok bool) {
-	return besideResponses(name, wire.Family{Direct: responses.Compact, Response: responses.Response})
+	if name != "responses" {
+		return &unknown, false
+	}
+	return &compaction, true
 }
 
 // InputTokens does the same for OpenAI's API that counts the tokens of a request.
 func InputTokens(name string) (f *wire.Family, ok bool) {
-	return besideResponses(name, wire.Family{
-		Direct: responses.CountRequest, CountRequest: responses.CountRequest, CountResponse: responses.CountResponse,
-	})
-}
-
-func besideResponses(name string, f wire.Family) (*wire.Family, bool) {
 	if name != "responses" {
-		return &wire.Family{}, false
+		return &unknown, false
 	}
-	f.Dialect, f.Carries, f.Failure = chat.Responses, responses.Carries, responses.Failure
-	return &f, true
+	return &inputTokens, true
 }

@@ -10,24 +10,21 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// ParseCompaction reads the body of POST /v1/responses/compact: that of a response, of which the API ignores the limits.
-// Source: see wire.Compact.
-func ParseCompaction(p *api.Parser, root gjson.Result) api.Parsed {
-	out := Parse(p, root)
+// Compaction changes the parsed body of a response into that of POST /v1/responses/compact, which has no limits. Source: see
+// wire.Compact.
+func Compaction(p *api.Parser, out *api.Parsed) {
 	r := &out.Request
 	if r.MaxTokens > 0 {
 		out.Unknown = p.Ignore(out.Unknown, "max_output_tokens", "is not a parameter of a compaction; omit it")
 	}
 	r.MaxTokens, r.MaxToolCalls, r.Stream = 0, 0, false
-	return out
 }
 
 // counted are the members on which the number of input tokens depends; the API rejects others. Source: see wire.CountRequest.
 var counted = []string{"input", "instructions", "parallel_tool_calls", "reasoning", "text", "tool_choice", "tools", "truncation"}
 
-// ParseCount reads the body of POST /v1/responses/input_tokens.
-func ParseCount(p *api.Parser, root gjson.Result) api.Parsed {
-	out := Parse(p, root)
+// Count changes the parsed body of a response into that of POST /v1/responses/input_tokens.
+func Count(p *api.Parser, root gjson.Result, out *api.Parsed) {
 	out.Request.Stream = false
 	out.Members = out.Members[:0]
 	root.ForEach(func(key, v gjson.Result) bool {
@@ -39,7 +36,6 @@ func ParseCount(p *api.Parser, root gjson.Result) api.Parsed {
 		}
 		return true
 	})
-	return out
 }
 
 // AppendCount appends the response to POST /v1/responses/input_tokens.

@@ -159,6 +159,8 @@ func (w *walker) repeated() {
 
 // Header checks the value of a header as a text of a request, and adds what it finds to the result of the body. It returns true if
 // a finding is to be redacted.
+//
+//go:noinline
 func (c *Check) Header(result *Result, name, value string) (redact bool) {
 	in := c.inspector(governor.Input, []byte(value), nil)
 	in.one(segment{end: uint32(len(value))})
@@ -176,6 +178,8 @@ func (c *Check) Header(result *Result, name, value string) (redact bool) {
 }
 
 // addReport adds a rule's findings in another text.
+//
+//go:noinline
 func (r *Result) addReport(other *Report) {
 	for i := range r.Reports {
 		if one := &r.Reports[i]; one.Rule == other.Rule {
