@@ -121,9 +121,6 @@ func (e *Error) Summary() jsontext.Escaped {
 	return jsontext.Escape(e.Text())
 }
 
-// StoreNothing is the remedy for requests that need a stored response.
-const StoreNothing = "send store: false and the whole conversation in input"
-
 // State is a family's state between the deltas of a stream. Each family defines the meaning of the fields; all
 // start at zero.
 type State struct {

@@ -8,6 +8,9 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
+// StoreNothing is the remedy for requests that need a stored response.
+const StoreNothing = "send store: false and the whole conversation in input"
+
 // Members calls f for each member of an object that has passed jsontext.Check, until f returns false. raw is the value as it is
 // spelled. gjson's ForEach also decodes every string with escapes; for a long conversation, that copy takes longer than everything
 // else that the request needs.

@@ -34,7 +34,7 @@ func vendorOf(d chat.Dialect) string {
 	return ""
 }
 
-// readPassed keeps the caller's headers that a target may get. The details are about those that none gets.
+// readPassed keeps the caller's headers that a target may get. The details are about headers that none gets.
 func (x *exchange) readPassed() (details []fault.Detail) {
 	vendor := vendorOf(x.endpoint.dialect)
 	size := 0
