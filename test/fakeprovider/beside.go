@@ -18,7 +18,9 @@ var responsesOps = map[string]func(*request, *Behavior) raw{
 			"usage", object("input_tokens", InputTokens, "input_tokens_details", object("cached_tokens", 0), "output_tokens", OutputTokens,
 				"output_tokens_details", object("reasoning_tokens", 0), "total_tokens", InputTokens+OutputTokens))
 	},
-	"count": func(*request, *Behavior) raw { return object("object", "response.input_tokens", "input_tokens", InputTokens) },
+	"count": func(*request, *Behavior) raw {
+		return object("object", "response.input_tokens", "input_tokens", InputTokens)
+	},
 }
 
 // refuseBeside refuses what a compaction or a count does not know.
