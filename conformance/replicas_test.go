@@ -164,6 +164,8 @@ var aboutOneProcess = []string{
 	"rate limits of the deployment's key do not affect a project with its own key",
 	"the catalog and the providers",
 	"a target rests after three failures in a row",
+	"a circuit that failures on one API open is open for the other",
+	"a tier falls back across APIs: translated, forwarded, translated", // and a target rests on the way
 	"a target that fails after its rest rests again; a success resets its count",
 	"a resting target is called if no other is left",
 	"Retry-After as a distant date: the next target, or an error with the time",

@@ -52,7 +52,7 @@ func (x *exchange) readCompaction() {
 
 func (x *exchange) mockCompaction([]byte) {
 	u := chat.Usage{Input: x.s.request.PromptTokens, Output: 1, Reported: true}
-	x.charge(&u, 0)
+	x.chargeNothing(&u)
 	a := x.answer(true)
 	a.provider = mockProvider
 	m := x.meta(a)
