@@ -27,7 +27,7 @@ import (
 const wasmFile = "../build/core-panic.wasm"
 
 var testConfig = abi.Config{Catalog: catalog.Default, Env: []abi.Header{
-	{Name: "OPENAI_BASE_URL", Value: "http://upstream.example/v1"}, {Name: "OPENAI_API_KEY", Value: "sk-upstream"},
+	{Name: "OPENAI_BASE_URL", Value: "http://upstream.example/v1"}, {Name: "OPENAI_API_KEY", Value: "sk-upstream"}, {Name: "TOGETHER_API_KEY", Value: "to"},
 	{Name: "ANTHROPIC_API_KEY", Value: "sk-ant"}, {Name: "GEMINI_API_KEY", Value: "gem"}, {Name: "COHERE_API_KEY", Value: "co"},
 	{Name: "MISTRAL_API_KEY", Value: "mi"}, {Name: "AWS_ACCESS_KEY_ID", Value: "AKID"}, {Name: "AWS_SECRET_ACCESS_KEY", Value: "aws"},
 }}

@@ -10,7 +10,7 @@ import (
 
 // targets are one model of each provider API, with a stream in its format.
 var targets = []struct{ model, stream string }{
-	{"gpt-4.1", `data: {"id":"chatcmpl-1","choices":[{"index":0,"delta":{"role":"assistant","content":"Hi \"you\" é"}}]}
+	{"llama-3.3-70b-instruct-turbo", `data: {"id":"chatcmpl-1","choices":[{"index":0,"delta":{"role":"assistant","content":"Hi \"you\" é"}}]}
 
 data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":"{\"a\":1}"}}]}}]}
 
@@ -146,7 +146,7 @@ func FuzzStream(f *testing.F) {
 // FuzzSurface: any request body on the endpoints for OpenAI and Anthropic SDKs.
 func FuzzSurface(f *testing.F) {
 	for surface := range surfaces {
-		for _, model := range []string{"gpt-4.1", "claude-haiku-4-5", "gemini-2.5-flash", "amazon.nova-lite-v1:0", "gpt-6.1-sol"} {
+		for _, model := range []string{"llama-3.3-70b-instruct-turbo", "gpt-4.1", "claude-haiku-4-5", "gemini-2.5-flash", "amazon.nova-lite-v1:0", "gpt-6.1-sol"} {
 			f.Add(uint8(surface), []byte(surfaces[surface].body+model+`"}`), surface%2 == 0)
 		}
 	}
