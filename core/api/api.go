@@ -78,6 +78,10 @@ type Error struct {
 	Message jsontext.Escaped
 	// Findings of the Governor, a JSON array; empty: none.
 	Findings string
+	// Limit is the limit or budget that has refused the request; nil: none.
+	Limit *Limit
+	// Spent is set if the limit is used up for a day or longer, so that only a person can help.
+	Spent bool
 }
 
 // Fields of details that are not a part of the request.
@@ -85,6 +89,8 @@ const (
 	BodyField        = "body" // the whole of it
 	ProviderField    = "provider"
 	PermissionsField = "permissions" // of the key
+	LimitField       = "limit"       // of the key
+	BudgetField      = "budget"      // of the project
 )
 
 // Param returns the parameter that the first detail is about, or "".
@@ -93,7 +99,7 @@ func (e *Error) Param() string {
 		return ""
 	}
 	switch field := e.Details[0].Field; field {
-	case BodyField, ProviderField, PermissionsField:
+	case BodyField, ProviderField, PermissionsField, LimitField, BudgetField:
 		return ""
 	default:
 		return field

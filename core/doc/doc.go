@@ -6,7 +6,7 @@ import "github.com/postern-ai/postern/core/abi"
 
 // Formats. Older ones are still read; the fields that they lack are zero.
 const (
-	projectFormat = 4 // 1 lacked policy, cycle, status and alerts; 2 lacked Unbounded; 3 lacked Cache
+	projectFormat = 5 // 1 lacked policy, cycle, status and alerts; 2 lacked Unbounded; 3 lacked Cache; 4 lacked Contact
 	keyFormat     = 3 // 1 lacked models; 2 lacked limits, expiry and permissions
 	policyFormat  = 2 // 1 lacked the Governor and the registry
 )
@@ -16,6 +16,9 @@ const (
 	MaxModels     = 32
 	MaxModelBytes = 64 // per name
 )
+
+// MaxContactBytes bounds a project's contact, which every record carries.
+const MaxContactBytes = 100
 
 // ProjectKey is the Directory's key of a project's document.
 func ProjectKey(projectID string) string { return "p/" + projectID }

@@ -27,6 +27,8 @@ type Project struct {
 	Unbounded bool
 	// Cache is where responses are cached. Stored projects have CacheOff exactly if CacheTTLSeconds is 0.
 	Cache CacheScope
+	// Contact is who can raise the limits and the budget, such as an address. Errors about them name it. Empty: they name the operator.
+	Contact string
 }
 
 // Alerts is the webhook for budget alerts. With an empty URL no alerts are sent.
@@ -85,6 +87,9 @@ func (p *Project) fields(f *abi.Fields, format *uint64) error {
 		f.Bool(&p.Unbounded)
 	}
 	cacheField(f, &p.Cache, *format >= 4, p.CacheTTLSeconds)
+	if *format >= 5 {
+		f.String(&p.Contact)
+	}
 	return nil
 }
 

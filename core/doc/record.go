@@ -26,6 +26,7 @@ type Record struct {
 	Policy          uint64 // version of the project's Policy; 0: there is none
 	Unbounded       bool   // see Project
 	Cache           CacheScope
+	Contact         string // see Project
 }
 
 // NewRecord returns the record of a key in a project, both at their versions in the Directory.
@@ -34,7 +35,7 @@ func NewRecord(k *Key, keyVersion uint64, p *Project, projectVersion uint64) Rec
 		Version: keyVersion + projectVersion, KeyID: k.ID, ProjectID: k.ProjectID, Kind: k.Kind, Environment: k.Environment,
 		Plan: p.Plan, Region: p.Region, CacheTTLSeconds: p.CacheTTLSeconds, Models: k.Models, Limits: k.Limits,
 		Permissions: k.Permissions, ExpiresMs: k.ExpiresMs, Cycle: p.Cycle, Epoch: p.Epoch, Policy: p.Policy.Version,
-		Unbounded: p.Unbounded, Cache: p.Cache,
+		Unbounded: p.Unbounded, Cache: p.Cache, Contact: p.Contact,
 	}
 }
 
@@ -81,8 +82,8 @@ func DecodeRecord(data []byte) (rec Record, err error) {
 }
 
 // recordFormat is the format of stored records. 1 lacked models; 2 lacked limits, permissions, expiry, cycle
-// and policy; 3 lacked Unbounded; 4 lacked Cache.
-const recordFormat = 5
+// and policy; 3 lacked Unbounded; 4 lacked Cache; 5 lacked Contact.
+const recordFormat = 6
 
 func (rec *Record) fields(f *abi.Fields, format *uint64) {
 	if f.Uint(format); *format == 0 || *format > recordFormat {
@@ -114,4 +115,7 @@ func (rec *Record) fields(f *abi.Fields, format *uint64) {
 		f.Bool(&rec.Unbounded)
 	}
 	cacheField(f, &rec.Cache, *format >= 5, rec.CacheTTLSeconds)
+	if *format >= 6 {
+		f.String(&rec.Contact)
+	}
 }

@@ -163,9 +163,9 @@ func (x *exchange) refuseAdmission(reply *keymeter.AdmitReply) {
 			x.respondRejection()
 			return
 		}
-		x.refuse(fault.RateLimited, refusal{retryMs: reply.RetryMs})
+		x.refuse(fault.RateLimited, x.rateLimited(reply))
 	case keymeter.ConcurrencyLimited:
-		x.refuse(fault.RateLimited, refusal{retryMs: inProgressRetryMs})
+		x.refuse(fault.RateLimited, x.tooConcurrent())
 	case keymeter.Replay:
 		x.replay(reply.Answer)
 	case keymeter.Running:
@@ -222,7 +222,7 @@ func (x *exchange) onGrant() {
 	if x.refuseFailedCall(err) {
 		return
 	}
-	s.admission.budget.spent = reply.Spent
+	s.admission.budget.notePeriod(&reply)
 	switch {
 	case reply.Granted:
 		s.admission.budget.accept(&reply)
@@ -261,7 +261,7 @@ func (x *exchange) outOfBudget() {
 	case x.s.admission.budget.unreachable:
 		x.refuse(fault.Unavailable, refusal{retryMs: unavailableRetryMs})
 	default:
-		x.refuse(fault.BudgetExceeded, refusal{noRetry: x.s.admission.budget.spent})
+		x.refuse(fault.BudgetExceeded, x.overBudget(&x.s.admission.budget, x.s.admission.least()))
 	}
 }
 

@@ -177,6 +177,7 @@ func (x *exchange) lostReservation() {
 func (x *exchange) onExtendGrant() {
 	e := &x.s.stream.extension
 	reply, err := x.grantReply()
+	e.budget.notePeriod(&reply)
 	switch {
 	case x.event.Code != abi.OutcomeOK || err != nil:
 		x.notExtended()
@@ -205,9 +206,10 @@ func (x *exchange) onExtendGrant() {
 // noBudgetLeft takes the Ledger's word that there is no room. The stream continues with its reservation.
 func (x *exchange) noBudgetLeft() {
 	e := &x.s.stream.extension
+	needed := e.minTotal
 	e.total, e.dry = 0, true
 	if x.s.stream.withheld.waiting {
-		x.cutStream(fault.BudgetExceeded, refusal{noRetry: true})
+		x.cutStream(fault.BudgetExceeded, x.overBudget(&e.budget, needed))
 	}
 }
 

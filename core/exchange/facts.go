@@ -86,7 +86,13 @@ func (x *exchange) remainingMs() uint64 {
 }
 
 func (x *exchange) apiError(f fault.Fault, r refusal) *api.Error {
-	return &api.Error{Fault: f, RequestID: x.s.requestID, Details: r.details, Message: r.message, Findings: r.findings}
+	e := &api.Error{
+		Fault: f, RequestID: x.s.requestID, Details: r.details, Message: r.message, Findings: r.findings, Limit: r.limit, Spent: r.spent,
+	}
+	if r.limit != nil {
+		e.Details = append(e.Details, r.limit.Detail)
+	}
+	return e
 }
 
 // errorBody encodes an error in the caller's dialect.

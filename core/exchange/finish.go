@@ -6,7 +6,6 @@ import (
 
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/api"
-	"github.com/postern-ai/postern/core/calendar"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/exchange/reply"
 	"github.com/postern-ai/postern/core/fault"
@@ -69,24 +68,21 @@ func (x *exchange) refuseWith(f fault.Fault, r refusal, body []abi.Part) {
 		add("retry-after", strconv.FormatUint(max(1, reply.Seconds(r.retryMs)), 10))
 		add("retry-after-ms", strconv.FormatUint(r.retryMs, 10))
 	}
-	if r.noRetry || f.Permanent() || f == fault.RateLimited && x.daySpent() {
+	if r.noRetry || r.spent || f.Permanent() {
 		add("x-should-retry", "false")
+	}
+	if r.spent && x.s.dialect == chat.Responses {
+		add(codexMessage, r.limit.Detail.Field+" "+r.limit.Detail.Message)
 	}
 	if x.s.attempts > 0 || x.s.dispatchMs > 0 && f.Origin() == fault.ByProvider { // of a flight that it followed
 		add("x-postern-attempts", x.attemptsHeader())
 	}
-	x.respond(f.Status(), headers, body)
+	x.respond(x.statusOf(f), headers, body)
 }
 
-// daySpent reports whether the daily limit is used up, so that a short wait does not help.
-func (x *exchange) daySpent() bool {
-	for _, w := range x.s.admission.windows {
-		if w.WindowMs == calendar.DayMs && w.Remaining == 0 {
-			return true
-		}
-	}
-	return false
-}
+// codexMessage is the header that Codex shows about a spent limit, before the time of the reset: its own text does not name the limit.
+// Source: parse_promo_message in codex-rs/codex-api/src/rate_limits.rs, read in November 2026.
+const codexMessage = "x-codex-promo-message"
 
 // refuseFailedCall refuses the request with 503 if the object call failed or its reply cannot be decoded, and
 // returns true.
@@ -155,9 +151,9 @@ func (x *exchange) refused(f fault.Fault) {
 		case s.stream.opened && s.stream.hasContent:
 			outcome = keymeter.Served
 		}
-		settle := x.settlement(outcome, model, f.Status())
+		settle := x.settlement(outcome, model, x.statusOf(f))
 		x.settle(&settle)
 	}
-	x.log(f.Status(), f.Code())
+	x.log(x.statusOf(f), f.Code())
 	x.end()
 }

@@ -16,12 +16,15 @@ import (
 // RequestHeaders are the request headers that the core reads. Hosts pass only these.
 var RequestHeaders = []string{
 	"accept", "anthropic-beta", "anthropic-version", "authorization", "cache-control", "content-encoding", "content-length",
-	"content-type", "idempotency-key", "openai-beta", "originator", "session-id", "thread-id", "upgrade", "user-agent", "x-api-key",
+	"content-type", "idempotency-key", "openai-beta", originatorHeader, "session-id", "thread-id", "upgrade", "user-agent", "x-api-key",
 	"x-client-request-id", "x-openai-internal-codex-responses-lite", governHeader, rerunHeader, "x-postern-strict",
 }
 
 // ResponseHeaders are the provider's response headers that the core reads.
 var ResponseHeaders = []string{"content-type", "retry-after", "retry-after-ms"}
+
+// originatorHeader names the program that calls: Codex sends codex_cli_rs, codex_exec and the like.
+const originatorHeader = "originator"
 
 // onRequest takes the request head: endpoint, method, key. The body is read only if the key is well-formed.
 func (x *exchange) onRequest() {
@@ -34,6 +37,7 @@ func (x *exchange) onRequest() {
 	for i, b := range x.event.Data {
 		s.seed ^= uint64(b) << (8 * (i % 8))
 	}
+	s.codex = strings.HasPrefix(x.header(originatorHeader), "codex")
 	path := x.header(":path")
 	if control.Serves(path) && head.IsWellEscaped(path) && !x.config.ControlOff {
 		x.forward(path)

@@ -3,6 +3,7 @@ package exchange
 import (
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/api"
+	"github.com/postern-ai/postern/core/calendar"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/governor"
 	"github.com/postern-ai/postern/core/governor/inspect"
@@ -263,8 +264,11 @@ type budgetRequest struct {
 	// unreachable: a meter could not be recalled, or its batches could not be delivered. The budget is then not
 	// known to be exhausted.
 	unreachable bool
-	// spent: the shortfall is spent, not reserved by other keys, so a retry before the next period fails too.
+	// spent: the shortfall is spent, not reserved by other requests.
 	spent bool
+	// period is the period of the budget when it had no more, budgetPico its budget, and spentPico what of it was spent.
+	period                calendar.Period
+	budgetPico, spentPico int64
 	// recalled: a meter returned budget in this pass over the meters with idle slices. Another key may have taken
 	// it, so that another pass is useful.
 	recalled bool
@@ -288,4 +292,7 @@ func (b *budgetRequest) fields(f *abi.Fields) {
 	f.Uint(&b.passes)
 	f.Uint(&b.lentMs)
 	f.Uint(&b.waits)
+	f.Uint((*uint64)(&b.period))
+	f.Int(&b.budgetPico)
+	f.Int(&b.spentPico)
 }

@@ -79,6 +79,15 @@ func hiddenModel(name string) string {
 	return "must be the name of a model or tier, got " + api.Quote(name)
 }
 
+// rejectionHeaders are the headers that a rejection is stored with.
+func (x *exchange) rejectionHeaders(f fault.Fault) []abi.Header {
+	headers := jsonHeaders()
+	if f.Permanent() {
+		headers = append(headers, abi.Header{Name: "x-should-retry", Value: "false"})
+	}
+	return headers
+}
+
 // respondRejection returns the error that reject recorded.
 func (x *exchange) respondRejection() {
 	if x.s.admission.admitted && x.replayKey() != "" {
@@ -99,6 +108,6 @@ func (x *exchange) sendRejection() {
 func (x *exchange) finishRejection() {
 	f := x.s.rejected
 	settle := x.settlement(keymeter.Finish, "", f.Status())
-	x.keepReplay(&settle, jsonHeaders(), x.event.Data)
+	x.keepReplay(&settle, x.rejectionHeaders(f), x.event.Data)
 	x.keepAnswer(&settle, bufferError)
 }

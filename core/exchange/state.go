@@ -84,6 +84,7 @@ type state struct {
 	jsonRetried      bool         // the request was repeated because the response was not JSON
 	passed           []abi.Header // the caller's headers for providers, without unknown values of betas
 	droppedHeaders   string       // what no provider gets: names, and betas as anthropic-beta:VALUE, comma-separated
+	codex            bool         // the caller is Codex, by its originator header
 	strict           bool         // no part of the request may be dropped (x-postern-strict)
 	providerKey      string       // the project's provider key, decrypted for the next fetch
 	imposedMaxTokens uint64       // max tokens that the gateway set for the current attempt; 0: none
@@ -196,7 +197,7 @@ func (s *state) fields(f *abi.Fields, models []config.Model) {
 	f.String(&s.query)
 	f.String(&s.variable)
 	f.Flags(&s.disconnected, &s.responded, &s.haveRecord, &s.bodyDone, &s.jsonRetried, &s.cacheControl.noStore, &s.cacheControl.noCache,
-		&s.strict, &s.hit.found, &s.rerun)
+		&s.strict, &s.hit.found, &s.rerun, &s.codex)
 	s.idempotencyFields(f)
 	s.recordField(f)
 	abi.Enum(f, &s.rejected)
@@ -281,6 +282,14 @@ func (a *admission) fields(f *abi.Fields) {
 	f.Int(&a.minAmount)
 	f.Int(&a.reserved)
 	abi.List(f, &a.windows, keymeter.WindowFields)
+}
+
+// least is the smallest sufficient reservation.
+func (a *admission) least() int64 {
+	if a.minAmount == 0 {
+		return a.amount
+	}
+	return min(a.minAmount, a.amount)
 }
 
 func (t *times) fields(f *abi.Fields) {

@@ -64,11 +64,11 @@ var table = [count]row{
 	},
 	MissingKey: {
 		401, "missing_api_key", "Missing API key",
-		Everywhere, NotRetried, Rerun, LeaderOnly, AtOnce, Spares, ByCaller,
+		Everywhere, Permanent, Rerun, LeaderOnly, AtOnce, Spares, ByCaller,
 	},
 	InvalidKey: {
 		401, "invalid_api_key", "Invalid or inactive API key",
-		Everywhere, NotRetried, Rerun, LeaderOnly, AtOnce, Spares, ByCaller,
+		Everywhere, Permanent, Rerun, LeaderOnly, AtOnce, Spares, ByCaller,
 	},
 	MissingAdmin: {
 		401, "missing_api_key", "Missing admin token",
@@ -84,15 +84,15 @@ var table = [count]row{
 	},
 	BudgetExceeded: {
 		402, "budget_exceeded", "Budget exceeded",
-		OnGateway, NotRetried, Rerun, LeaderOnly, AtOnce, Spares, ByCaller,
+		OnGateway, Permanent, Rerun, LeaderOnly, AtOnce, Spares, ByCaller,
 	},
 	Forbidden: {
 		403, "insufficient_permissions", "API key lacks required permissions",
-		Everywhere, NotRetried, Stored, LeaderOnly, DeferredByRecord, Spares, ByCaller,
+		Everywhere, Permanent, Stored, LeaderOnly, DeferredByRecord, Spares, ByCaller,
 	},
 	ModelForbidden: {
 		403, "model_not_allowed", "API key lacks required permissions",
-		OnGateway, NotRetried, Rerun, LeaderOnly, DeferredByRecord, Spares, ByCaller,
+		OnGateway, Permanent, Rerun, LeaderOnly, DeferredByRecord, Spares, ByCaller,
 	},
 	ViewerForbidden: {
 		403, "insufficient_permissions", "Viewers cannot make changes",
@@ -108,11 +108,11 @@ var table = [count]row{
 	},
 	NotFound: {
 		404, "not_found", "Not found",
-		Everywhere, NotRetried, Rerun, LeaderOnly, AtOnce, Spares, ByCaller,
+		Everywhere, Permanent, Rerun, LeaderOnly, AtOnce, Spares, ByCaller,
 	},
 	UnknownModel: {
 		404, "model_not_found", "Unknown model",
-		OnDialects, NotRetried, Stored, LeaderOnly, Deferred, Spares, ByCaller,
+		OnDialects, Permanent, Stored, LeaderOnly, Deferred, Spares, ByCaller,
 	},
 	MethodNotAllowed: {
 		405, "method_not_allowed", "Method not allowed",
@@ -152,11 +152,11 @@ var table = [count]row{
 	},
 	Blocked: {
 		422, "blocked_by_policy", "Blocked by policy",
-		OnGateway, NotRetried, Rerun, Shared, DeferredByRecord, Spares, ByCaller,
+		OnGateway, Permanent, Rerun, Shared, DeferredByRecord, Spares, ByCaller,
 	},
 	IdempotencyReused: {
 		422, "idempotency_key_reused", "Idempotency key reused",
-		OnGateway, NotRetried, Rerun, LeaderOnly, AtOnce, Spares, ByCaller,
+		OnGateway, Permanent, Rerun, LeaderOnly, AtOnce, Spares, ByCaller,
 	},
 	RejectedRequest: {
 		400, "provider_rejected", "The provider rejected the request",

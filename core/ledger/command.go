@@ -106,6 +106,10 @@ type GrantReply struct {
 	Recall    []string // names of meters with unused slices
 	HeldPico  []int64  // by index in Recall: the meter's total grant
 	Next      string
+	// BudgetPico and SpentPico are the budget of Period and what is spent of it, as far as reported. They are set only if the budget
+	// has no more, and BudgetPico is 0 also of objects of older versions.
+	BudgetPico int64
+	SpentPico  int64
 }
 
 // DecodeGrantReply decodes the reply to Grant.
@@ -122,6 +126,12 @@ func (g *GrantReply) fields(f *abi.Fields) {
 	abi.List(f, &g.Recall, (*abi.Fields).String)
 	abi.List(f, &g.HeldPico, (*abi.Fields).Int)
 	f.String(&g.Next)
+	if f.Reading() && f.More() || g.BudgetPico != 0 { // not for isolates of older versions without need
+		f.Int(&g.BudgetPico)
+		if f.Int(&g.SpentPico); g.BudgetPico <= 0 {
+			f.Fail()
+		}
+	}
 }
 
 // Absorb is the command that reports one batch of a meter's usage. It has no reply. A batch whose Seq is not the next

@@ -83,6 +83,9 @@ func (c *call) grant(g *Grant) error {
 		c.applyRaise(&m, raise)
 	} else {
 		reply.Spent = c.b.pico-c.b.spent < g.LeastPico
+		if reply.Next == "" {
+			reply.BudgetPico, reply.SpentPico = c.b.pico, c.b.spent
+		}
 	}
 	if m != before {
 		c.put(rowKeys+g.Key, abi.EncodeFields(0, 64, m.fields))

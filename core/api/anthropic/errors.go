@@ -5,7 +5,8 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// Error appends {"type":"error","error":{"type","message"},"request_id"}; the error also has the Governor's findings, if any.
+// Error appends {"type":"error","error":{"type","message"},"request_id"}; the error also has the Governor's findings
+// and the members of the limit, if any.
 func Error(dst []byte, e *api.Error) []byte {
 	b := jsontext.Builder{B: dst}
 	b.B = append(b.B, `{"type":"error","error":{"type":"`...)
@@ -16,6 +17,7 @@ func Error(dst []byte, e *api.Error) []byte {
 		b.Member("details", `{"error_code":"thread_unsupported_request"}`) // the SDK then continues without threads
 	}
 	e.WriteFindings(&b)
+	e.WriteLimit(&b)
 	b.Close('}')
 	b.Key("request_id")
 	b.String(e.RequestID)

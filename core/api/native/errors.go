@@ -1,13 +1,16 @@
 package native
 
-import "github.com/postern-ai/postern/core/api"
+import (
+	"github.com/postern-ai/postern/core/api"
+	"github.com/postern-ai/postern/core/jsontext"
+)
 
-// Error appends {"error","code","requestId"}, and "details" and "findings" if there are any.
+// Error appends {"error","code","requestId"}, and "details", "findings" and the members of the limit if there are any.
 func Error(dst []byte, e *api.Error) []byte {
 	dst = e.Append(dst, e.RequestID, e.Details)
-	if e.Findings == "" {
-		return dst
-	}
-	dst = append(dst[:len(dst)-1], `,"findings":`...)
-	return append(append(dst, e.Findings...), '}')
+	b := jsontext.Builder{B: dst[:len(dst)-1]}
+	e.WriteFindings(&b)
+	e.WriteLimit(&b)
+	b.Close('}')
+	return b.B
 }

@@ -22,7 +22,7 @@ func End(dst []byte, _ *api.State, _ *chat.Response, m *api.Meta) []byte {
 	return append(b.B, "}\n\ndata: [DONE]\n\n"...)
 }
 
-// StreamError appends data: {"type":"error","error","code","requestId"}.
+// StreamError appends data: {"type":"error","error","code","requestId"}, with the members of the limit, if any.
 func StreamError(dst []byte, _ *api.State, e *api.Error, _ *api.Meta) []byte {
 	b := jsontext.Builder{B: append(dst, `data: {"type":"error"`...)}
 	b.Key("error")
@@ -31,5 +31,6 @@ func StreamError(dst []byte, _ *api.State, e *api.Error, _ *api.Meta) []byte {
 	b.String(e.Code())
 	b.Key("requestId")
 	b.String(e.RequestID)
+	e.WriteLimit(&b)
 	return append(b.B, "}\n\n"...)
 }

@@ -5,9 +5,12 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// Error appends {"error":{"message","type","param","code"},"request_id"}; the error also has the Governor's findings, if any.
-// Source: OpenAI's guide "Error codes" (platform.openai.com/docs/guides/error-codes).
-func Error(dst []byte, e *api.Error) []byte {
+// Error appends {"error":{"message","type","param","code"},"request_id"}; the error also has the Governor's findings and the members
+// of the limit, if any. Source: OpenAI's guide "Error codes" (platform.openai.com/docs/guides/error-codes).
+func Error(dst []byte, e *api.Error) []byte { return AppendError(dst, e, errorType(e)) }
+
+// AppendError is Error with another type.
+func AppendError(dst []byte, e *api.Error, kind string) []byte {
 	b := jsontext.Builder{B: dst}
 	b.B = append(b.B, '{')
 	b.Key("error")
@@ -15,7 +18,7 @@ func Error(dst []byte, e *api.Error) []byte {
 	b.Key("message")
 	b.Text(e.Summary())
 	b.Key("type")
-	b.String(errorType(e.Status()))
+	b.String(kind)
 	b.Key("param")
 	if param := e.Param(); param != "" {
 		b.String(param)
@@ -25,6 +28,7 @@ func Error(dst []byte, e *api.Error) []byte {
 	b.Key("code")
 	b.String(e.Code())
 	e.WriteFindings(&b)
+	e.WriteLimit(&b)
 	b.Close('}')
 	b.Key("request_id")
 	b.String(e.RequestID)
@@ -32,8 +36,11 @@ func Error(dst []byte, e *api.Error) []byte {
 	return b.B
 }
 
-func errorType(status uint64) string {
-	switch {
+// errorType is the type of an error. A spent limit has that of a spent budget: the documented one whose remedy is not to wait.
+func errorType(e *api.Error) string {
+	switch status := e.Status(); {
+	case e.Spent:
+		return "insufficient_quota"
 	case status == 401:
 		return "authentication_error"
 	case status == 403:

@@ -22,7 +22,7 @@ import (
 func Family() api.Family {
 	return api.Family{
 		Dialect: chat.Responses, Members: chat.Responses, Parse: Parse, Answer: Answer, Stream: Stream, End: End, NeedsWhole: true,
-		StreamError: StreamError, Error: openai.Error,
+		StreamError: StreamError, Error: Error,
 	}
 }
 

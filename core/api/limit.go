@@ -1,0 +1,43 @@
+package api
+
+import (
+	"github.com/postern-ai/postern/core/calendar"
+	"github.com/postern-ai/postern/core/fault"
+	"github.com/postern-ai/postern/core/jsontext"
+)
+
+// Limit is the limit or the budget that has refused a request. All error bodies have it as the members "limit", "resetsAt" and
+// "raisedBy", and its sentence as a detail.
+type Limit struct {
+	Name string // of the limit: requests_per_second, requests_per_day, tokens_per_minute, concurrent_requests or budget_per_CYCLE
+	Of   string // whose limit it is: key or project
+	Unit string // requests, tokens or dollars
+	// Amount, Used and Needed are JSON numbers: the limit, what is used of it, and what the request reserves. They are empty if they
+	// are unknown, or if the caller must not learn them.
+	Amount, Used, Needed string
+	ResetMs              uint64 // when it resets, in Unix milliseconds; 0: not by time
+	RaisedBy             string // who can raise it
+	Detail               fault.Detail
+}
+
+// WriteLimit writes the members of the limit, if there is one.
+func (e *Error) WriteLimit(b *jsontext.Builder) {
+	l := e.Limit
+	if l == nil {
+		return
+	}
+	b.Key("limit")
+	b.Open('{')
+	b.StringMember("name", l.Name)
+	b.StringMember("of", l.Of)
+	b.StringMember("unit", l.Unit)
+	b.Member("amount", l.Amount)
+	b.Member("used", l.Used)
+	b.Member("needed", l.Needed)
+	b.Close('}')
+	if l.ResetMs > 0 {
+		b.Key("resetsAt")
+		b.String(string(calendar.AppendTimestamp(nil, l.ResetMs)))
+	}
+	b.StringMember("raisedBy", l.RaisedBy)
+}

@@ -1,0 +1,114 @@
+package exchange
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/postern-ai/postern/core/api"
+	"github.com/postern-ai/postern/core/calendar"
+	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/doc"
+	"github.com/postern-ai/postern/core/exchange/reply"
+	"github.com/postern-ai/postern/core/fault"
+	"github.com/postern-ai/postern/core/keymeter"
+	"github.com/postern-ai/postern/core/ledger"
+	"github.com/postern-ai/postern/core/money"
+)
+
+// rateLimited is the refusal of a key whose limits are exceeded: by the window that takes longest to reset. A spent day has no
+// Retry-After, on which clients would sleep in silence.
+func (x *exchange) rateLimited(answer *keymeter.AdmitReply) refusal {
+	for i := range answer.Windows {
+		w := &answer.Windows[i]
+		if w.Remaining > 0 || w.ResetMs != answer.RetryMs {
+			continue
+		}
+		l := &api.Limit{Name: "requests_per_second", Unit: "requests", ResetMs: x.now + w.ResetMs}
+		switch {
+		case w.Tokens:
+			l.Name, l.Unit = "tokens_per_minute", "tokens"
+		case w.WindowMs == calendar.DayMs:
+			l.Name = "requests_per_day"
+		}
+		l.Amount = strconv.FormatUint(w.Limit, 10)
+		l.Used = l.Amount
+		if l.Name == "requests_per_day" {
+			return refusal{spent: true, limit: x.ofKey(l)}
+		}
+		return refusal{retryMs: answer.RetryMs, limit: x.ofKey(l)}
+	}
+	return refusal{retryMs: answer.RetryMs}
+}
+
+// tooConcurrent is the refusal of a key with too many requests in progress.
+func (x *exchange) tooConcurrent() refusal {
+	amount := strconv.FormatUint(x.config.Plan(x.s.record.Plan).Concurrent, 10)
+	l := &api.Limit{Name: "concurrent_requests", Unit: "requests", Amount: amount, Used: amount}
+	return refusal{retryMs: inProgressRetryMs, limit: x.ofKey(l)}
+}
+
+// ofKey completes a limit of the key.
+func (x *exchange) ofKey(l *api.Limit) *api.Limit {
+	l.Of, l.Detail.Field = "key", api.LimitField
+	l.Detail.Message = "of this key, " + l.Amount + " " + strings.ReplaceAll(strings.TrimPrefix(l.Name, "concurrent_"), "_", " ")
+	if l.ResetMs == 0 {
+		l.Detail.Message += " in progress"
+	}
+	l.Detail.Message += ", is used up"
+	x.completeLimit(l)
+	return l
+}
+
+// overBudget is the refusal of a request that the project's budget does not cover. needed is what the request reserves at least. Only
+// callers that may see the project's usage, which tells the same, learn amounts.
+func (x *exchange) overBudget(b *budgetRequest, needed money.Pico) refusal {
+	words := [...]string{calendar.Monthly: "month", calendar.Weekly: "week", calendar.Daily: "day"}
+	word := words[b.period.Cycle()]
+	_, end := b.period.Bounds()
+	l := &api.Limit{Name: "budget_per_" + word, Of: "project", Unit: "dollars", ResetMs: end * calendar.DayMs}
+	l.Detail = fault.Detail{Field: api.BudgetField, Message: "of this project for the " + word + " does not cover this request"}
+	if b.budgetPico > 0 && x.s.record.May(doc.MaySeeUsage) {
+		l.Amount, l.Used, l.Needed = dollars(b.budgetPico), dollars(b.spentPico), dollars(needed)
+		l.Detail.Message += ": $" + l.Used + " of $" + l.Amount + " spent, $" + l.Needed + " needed"
+	}
+	if !b.spent {
+		l.Detail.Message += "; other requests in progress have reserved the rest"
+	}
+	x.completeLimit(l)
+	return refusal{spent: true, limit: l}
+}
+
+func dollars(pico money.Pico) string { return string(money.Append(nil, pico, money.Dollar)) }
+
+// completeLimit adds to a limit when it resets and who can raise it.
+func (x *exchange) completeLimit(l *api.Limit) {
+	l.RaisedBy = x.s.record.Contact
+	if l.RaisedBy == "" {
+		l.RaisedBy = anyOperator
+	}
+	wait := l.ResetMs - min(l.ResetMs, x.now)
+	switch m := &l.Detail.Message; {
+	case l.ResetMs == 0:
+	case wait <= maxWaitMs && l.Name != "requests_per_day" && l.Of == "key":
+		*m += "; resets in " + strconv.FormatUint(max(1, reply.Seconds(wait)), 10) + " s"
+	default:
+		at := calendar.AppendTimestamp(nil, l.ResetMs)
+		*m += "; resets at " + string(at[:10]) + " " + string(at[11:16]) + " UTC; to raise it, ask " + l.RaisedBy
+	}
+}
+
+// anyOperator is who can raise limits of a project without a contact.
+const anyOperator = "the operator of this gateway"
+
+// notePeriod keeps what a refused Grant tells about the budget.
+func (b *budgetRequest) notePeriod(reply *ledger.GrantReply) {
+	b.spent, b.period, b.budgetPico, b.spentPico = reply.Spent, reply.Period, reply.BudgetPico, reply.SpentPico
+}
+
+// statusOf is the status of an error for this caller. Codex repeats a 402 five times, and stops on the 429 of a spent limit.
+func (x *exchange) statusOf(f fault.Fault) uint64 {
+	if f == fault.BudgetExceeded && x.s.codex && x.s.dialect == chat.Responses {
+		return fault.RateLimited.Status()
+	}
+	return f.Status()
+}
