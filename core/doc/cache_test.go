@@ -42,15 +42,16 @@ func TestDocumentsWithoutScope(t *testing.T) {
 	}
 }
 
-// withoutScope turns a document into one of the format before: the scope is its last field, of one byte.
+// withoutScope turns a document without a contact into one of two formats before: the scope and the contact are its last fields, of
+// one byte each.
 func withoutScope(data []byte) []byte {
-	return append([]byte{data[0] - 1}, data[1:len(data)-1]...)
+	return append([]byte{data[0] - 2}, data[1:len(data)-2]...)
 }
 
 func TestUnknownScope(t *testing.T) {
 	p, rec := doc.Project{}, doc.Record{}
 	project, record := p.Encode(), rec.Encode()
-	project[len(project)-1], record[len(record)-1] = 3, 3
+	project[len(project)-2], record[len(record)-2] = 3, 3 // before the contact
 	if got, err := doc.DecodeProject(project); err == nil {
 		t.Errorf("project: got %+v", got)
 	}

@@ -13,6 +13,7 @@ func (b *budgetRequest) begin(reply *keymeter.AdmitReply) {
 	b.need = ledger.Grant{
 		Period: reply.Period, Epoch: reply.Epoch, HeldPico: reply.HeldPico, NeedPico: reply.NeedPico, LeastPico: reply.LeastPico,
 	}
+	b.period = reply.Period
 	b.final, b.unreachable, b.recalled, b.passes, b.lentMs = false, false, false, 0, reply.LentMs
 }
 

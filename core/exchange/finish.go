@@ -71,7 +71,7 @@ func (x *exchange) refuseWith(f fault.Fault, r refusal, body []abi.Part) {
 	if r.noRetry || r.spent || f.Permanent() {
 		add("x-should-retry", "false")
 	}
-	if r.spent && x.s.dialect == chat.Responses {
+	if r.spent && x.s.codex && x.s.dialect == chat.Responses {
 		add(codexMessage, r.limit.Detail.Field+" "+r.limit.Detail.Message)
 	}
 	if x.s.attempts > 0 || x.s.dispatchMs > 0 && f.Origin() == fault.ByProvider { // of a flight that it followed

@@ -148,18 +148,20 @@ func TestLimitHeaders(t *testing.T) {
 
 func TestExhaustedDailyLimitIsNotRetryable(t *testing.T) {
 	for _, c := range []struct {
-		windows []keymeter.Window
-		retry   string
+		windows               []keymeter.Window
+		retryMs               uint64
+		retry, after, afterMs string
 	}{
-		{[]keymeter.Window{withRemaining(second, 0), day}, ""},
-		{[]keymeter.Window{second, withRemaining(day, 0)}, "false"},
-		{[]keymeter.Window{withRemaining(second, 0), withRemaining(day, 0)}, "false"},
+		{[]keymeter.Window{withRemaining(second, 0), day}, 1, "", "1", "1"},
+		{[]keymeter.Window{day, withRemaining(tokens, 0)}, 1500, "", "2", "1500"},
+		{[]keymeter.Window{second, withRemaining(day, 0)}, 43200_000, "false", "", ""},
+		{[]keymeter.Window{withRemaining(second, 0), withRemaining(day, 0)}, 43200_000, "false", "", ""},
 	} {
-		limited := &keymeter.AdmitReply{Verdict: keymeter.RateLimited, RetryMs: 1500, Windows: c.windows}
+		limited := &keymeter.AdmitReply{Verdict: keymeter.RateLimited, RetryMs: c.retryMs, Windows: c.windows}
 		h := request{path: "/v1/chat/completions", body: openaiRequest, verdicts: []*keymeter.AdmitReply{limited}}.run(t)
 		equal(t, "status", h.status(), 429)
-		equal(t, "retry-after", h.header("retry-after"), "2")
-		equal(t, "retry-after-ms", h.header("retry-after-ms"), "1500")
+		equal(t, "retry-after", h.header("retry-after"), c.after)
+		equal(t, "retry-after-ms", h.header("retry-after-ms"), c.afterMs)
 		equal(t, fmt.Sprintf("x-should-retry with %v", c.windows), h.header("x-should-retry"), c.retry)
 	}
 	// The day's last request fails for another reason, so the daily limit does not matter.

@@ -102,7 +102,8 @@ const anyOperator = "the operator of this gateway"
 
 // notePeriod keeps what a refused Grant tells about the budget.
 func (b *budgetRequest) notePeriod(reply *ledger.GrantReply) {
-	b.spent, b.period, b.budgetPico, b.spentPico = reply.Spent, reply.Period, reply.BudgetPico, reply.SpentPico
+	b.spent, b.budgetPico, b.spentPico = reply.Spent, reply.BudgetPico, reply.SpentPico
+	b.period = max(b.period, reply.Period) // the next one may have begun
 }
 
 // statusOf is the status of an error for this caller. Codex repeats a 402 five times, and stops on the 429 of a spent limit.

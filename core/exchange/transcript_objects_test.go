@@ -27,7 +27,7 @@ var verdicts = map[string]keymeter.Verdict{
 
 // admit VERDICT: the meter's reply. "admitted" reserves the requested amount, or the minimum with "least", and has the
 // words of leaseOf. "short"
-// has held=, need=, least= and lent=, "stale" the fields of a record, "limited" retry=, and "replay" the stored response
+// has held=, need=, least= and lent=, "stale" the fields of a record, "limited" retry= and per=second|day|tokens limit=10, and "replay" the stored response
 // as input.
 func (s *session) doAdmit(a *args) {
 	call := s.find(a, callOf("admit"))
@@ -65,6 +65,7 @@ func verdict(a *args, all, least int64, leaseID uint64) abi.Event {
 		r.Record = recordOf(a, 6)
 	case keymeter.RateLimited:
 		r.RetryMs = a.milliseconds("retry")
+		r.Windows = fullWindow(a, r.RetryMs)
 	case keymeter.Short:
 		r.Period, r.Epoch, r.HeldPico, r.NeedPico, r.LeastPico = period, epoch, a.dollars("held"), a.dollars("need"), a.dollars("least")
 		r.LentMs = a.milliseconds("lent")
@@ -72,6 +73,24 @@ func verdict(a *args, all, least int64, leaseID uint64) abi.Event {
 		r.Answer = encodedReplay(a)
 	}
 	return reply(r.Encode())
+}
+
+// fullWindow is the window that the meter's reply names: per=, with its limit=.
+func fullWindow(a *args, resetMs uint64) []keymeter.Window {
+	w := keymeter.Window{Limit: a.number("limit", 10), ResetMs: resetMs}
+	switch a.text("per", "") {
+	case "":
+		return nil
+	case "second":
+		w.WindowMs = calendar.SecondMs
+	case "day":
+		w.WindowMs = calendar.DayMs
+	case "tokens":
+		w.WindowMs, w.Tokens = 60*calendar.SecondMs, true
+	default:
+		a.fail("unknown window")
+	}
+	return []keymeter.Window{w}
 }
 
 // encodedReplay is a response in the format of the settle command.
@@ -94,7 +113,7 @@ func (s *session) doKept(a *args) {
 	s.reply(a, s.find(a, callOf("settle")).ID, event)
 }
 
-// grant total=$1 [final] | recall=METER,METER next=METER | next=METER | none | failed: the Ledger's reply.
+// grant total=$1 [final] | recall=METER,METER next=METER | next=METER | none [budget=$10 spent=$9] | failed: the Ledger's reply.
 func (s *session) doGrant(a *args) {
 	id := uint64(extendGrantID)
 	if at := slices.IndexFunc(s.pending, func(o abi.Action) bool { return callOf("grant")(&o) }); at >= 0 {
@@ -105,6 +124,8 @@ func (s *session) doGrant(a *args) {
 	if r.Granted {
 		r.Period, r.Epoch, r.TotalPico = period, epoch, total
 	}
+	r.BudgetPico, r.SpentPico = a.dollars("budget"), a.dollars("spent")
+	r.Spent = r.SpentPico > 0
 	event := reply(r.Encode())
 	if word := a.word(); word != "" && word != "none" {
 		event = abi.Event{Kind: abi.EventReply, Code: outcome(a, word)}

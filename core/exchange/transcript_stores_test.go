@@ -35,7 +35,7 @@ func recordOf(a *args, version uint64) []byte {
 	r := doc.Record{
 		KeyID: "key_1", ProjectID: "prj_1", Kind: keys.Gateway, Environment: keys.Production, Plan: a.text("plan", "free"),
 		Version: a.number("version", version), CacheTTLSeconds: a.number("cache", 0), Cache: scopes[a.text("scope", "colo")], Policy: a.number("policy", 0),
-		Models: a.list("models"),
+		Models: a.list("models"), Contact: a.text("contact", ""),
 	}
 	if a.text("environment", "") == "development" {
 		r.Environment = keys.Development

@@ -35,7 +35,7 @@ type Retry uint8
 const (
 	NotRetried Retry = iota + 1 // the status says that something else has to change first
 	Retried                     // unless the response has x-should-retry: false
-	Permanent                   // the response has it: the same request gets the same error again
+	Permanent                   // the gateway's response has it: the same request gets the same error again
 )
 
 // Replay is what a repeat with the same Idempotency-Key gets.

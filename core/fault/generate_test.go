@@ -64,8 +64,8 @@ const documentHead = `# Errors
 Written by ` + "`" + generate + "`" + ` from the table in [core/fault](../core/fault/table.go). Codes are stable; programs should
 compare codes, not texts. [openapi.yaml](openapi.yaml) has the formats.
 
-- **Retry**: "yes" if clients may repeat the same request, unless the response has ` + "`x-should-retry: false`" + `; "never" if the response
-  always has it; "no" if something else has to change first.
+- **Retry**: "yes" if clients may repeat the same request, unless the response has ` + "`x-should-retry: false`" + `; "never" if the gateway's
+  response always has it; "no" if something else has to change first.
 - **Replay**: whether an error in the request is stored under its Idempotency-Key and returned again. After any other error a repeat runs.
 - **Where**: "/v1" are the endpoints in the formats of OpenAI and Anthropic, "native" those below /api/ai.
 

@@ -41,6 +41,9 @@ func TestColumnsAgree(t *testing.T) {
 			wrong("its origin is not that of its status")
 		}
 		hasClients := f.Place() != OnAdmin && f.Place() != InLog
+		if final := status >= 401 && status <= 404 || status == 422; hasClients && final && !f.Permanent() {
+			wrong("agents repeat this status, unless it is Permanent")
+		}
 		switch retry := f.Retry(); {
 		case retry == Retried && !retriedStatus(status):
 			wrong("clients do not retry its status")

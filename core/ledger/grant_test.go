@@ -48,6 +48,11 @@ func granted(epoch uint64, total money.Pico) ledger.GrantReply {
 	return ledger.GrantReply{Epoch: epoch, TotalPico: total, Granted: true}
 }
 
+// exhausted is the reply if a budget of 10 dollars has no more: it tells the budget and what is spent.
+func exhausted(spent money.Pico) ledger.GrantReply {
+	return ledger.GrantReply{Epoch: 1, Spent: spent > 0, BudgetPico: 10 * money.Dollar, SpentPico: spent}
+}
+
 // TestGrantsAndSlack checks that a meter gets more than it needs only without concurrent requests and while the budget is
 // not scarce.
 func TestGrantsAndSlack(t *testing.T) {
@@ -191,7 +196,7 @@ func TestRecallPageWithoutMeters(t *testing.T) {
 	ask.After, ask.LeastPico = "m00998", 5*money.Dollar
 	b.expectGrant("second page", ask, ledger.GrantReply{Epoch: 1, Recall: []string{"z"}, HeldPico: []int64{6 * money.Dollar}, Next: "z"})
 	ask.After = "z"
-	b.expectGrant("last page", ask, ledger.GrantReply{Epoch: 1})
+	b.expectGrant("last page", ask, exhausted(0))
 	ask.LeastPico = 4 * money.Dollar
 	b.expectGrant("last page, a smaller amount suffices", ask, ledger.GrantReply{Epoch: 1, TotalPico: 4 * money.Dollar, Granted: true, Final: true})
 	ask = need("z", 1, 6*money.Dollar, money.Dollar)
@@ -211,7 +216,11 @@ func TestLastRecallPage(t *testing.T) {
 		for range 2 { // a new meter, and one that has a row
 			ask := need("Z", 1, 0, 5*money.Dollar)
 			ask.After = "a"
-			b.expectGrant(fmt.Sprint(n, " meters with empty slices"), ask, ledger.GrantReply{Epoch: 1, Next: next})
+			want := exhausted(0)
+			if next != "" {
+				want = ledger.GrantReply{Epoch: 1, Next: next} // not yet
+			}
+			b.expectGrant(fmt.Sprint(n, " meters with empty slices"), ask, want)
 		}
 	}
 }
@@ -223,10 +232,10 @@ func TestInsufficientBudget(t *testing.T) {
 	b.grant(need("idle", 1, 0, money.Dollar))
 	b.spend(700)
 	b.expectGrant("the unspent amount, after a recall", need("a", 1, 0, 3*money.Dollar), ledger.GrantReply{Epoch: 1, Recall: []string{"idle"}, HeldPico: []int64{money.Dollar}, Next: "meter"})
-	b.expectGrant("more than the unspent amount", need("a", 1, 0, 3*money.Dollar+1), ledger.GrantReply{Epoch: 1, Spent: true})
+	b.expectGrant("more than the unspent amount", need("a", 1, 0, 3*money.Dollar+1), exhausted(7*money.Dollar))
 	less := need("a", 1, 0, 9*money.Dollar)
 	less.LeastPico = 3*money.Dollar + 1
-	b.expectGrant("the smallest sufficient amount is too large", less, ledger.GrantReply{Epoch: 1, Spent: true})
+	b.expectGrant("the smallest sufficient amount is too large", less, exhausted(7*money.Dollar))
 	// The debt of 7 dollars of the meter that spent them is not counted twice.
 	b.expectGrant("the debt and more", need("meter", 1, 0, 9*money.Dollar), granted(1, 9*money.Dollar))
 }
@@ -237,5 +246,7 @@ func TestLostGrant(t *testing.T) {
 	b.put(10, month(), hook)
 	b.expectGrant("lost grant", need("meter", 1, 0, 9*money.Dollar), granted(1, 9*money.Dollar))
 	b.expectGrant("repeated request", need("meter", 1, 0, 9*money.Dollar), granted(1, 9*money.Dollar))
-	b.expectGrant("after the grant has arrived", need("meter", 1, 9*money.Dollar, 2*money.Dollar), ledger.GrantReply{Epoch: 1, TotalPico: 9 * money.Dollar})
+	want := exhausted(0)
+	want.TotalPico = 9 * money.Dollar
+	b.expectGrant("after the grant has arrived", need("meter", 1, 9*money.Dollar, 2*money.Dollar), want)
 }
