@@ -24,6 +24,7 @@ projects:
     cache: global
     cacheTtlSeconds: 600
     unbounded: true
+    contact: platform@example.com
     models: [balanced, gpt-4.1]
     routes:
       balanced: {targets: [{model: gpt-4.1-mini}, {model: gpt-4.1, weight: 2}]}

@@ -31,10 +31,11 @@ func projectFields(c *cobra.Command) func() (map[string]any, error) {
 	f.String("cache", "", "off, colo (per data center) or global (in KV, at least 60 seconds)")
 	f.Uint64("cache-ttl", 0, "seconds for which responses are cached; 0: no cache")
 	f.Bool("unbounded", false, "do not limit responses whose request sets no max tokens")
+	f.String("contact", "", "who can raise limits and the budget, such as platform@example.com; errors about them name it")
 	f.StringSlice("models", nil, "models and tiers that the keys may use; empty: all")
 	return func() (map[string]any, error) {
 		body := map[string]any{}
-		for flag, field := range map[string]string{"plan": "plan", "budget-period": "budgetPeriod", "cache": "cache"} {
+		for flag, field := range map[string]string{"plan": "plan", "budget-period": "budgetPeriod", "cache": "cache", "contact": "contact"} {
 			if f.Changed(flag) {
 				body[field], _ = f.GetString(flag)
 			}
@@ -151,7 +152,7 @@ func (p *program) showProject(o *connection) *cobra.Command {
 			table(p.out, [][]string{
 				{"ID", found.ID}, {"Name", plain(found.Name)}, {"Status", found.Status}, {"Plan", plain(found.Plan)},
 				{"Budget", "$" + string(found.Budget) + " per " + found.BudgetPeriod}, {"Region", orDash(deref(found.Region))},
-				{"Cache", cacheText(&found)}, {"Unbounded", fmt.Sprint(found.Unbounded)},
+				{"Cache", cacheText(&found)}, {"Unbounded", fmt.Sprint(found.Unbounded)}, {"Contact", orDash(plain(found.Contact))},
 				{"Models", orDash(strings.Join(found.Models, ", "))}, {"Routes", plain(string(found.Routes))}, {"Governor", plain(string(found.Governor))},
 				{"Alerts", plain(string(found.Alerts))}, {"Created", found.CreatedAt}, {"Version", fmt.Sprint(found.Version)},
 			})

@@ -41,6 +41,7 @@ type projectView struct {
 	Cache           string                        `json:"cache"`
 	CacheTTLSeconds uint64                        `json:"cacheTtlSeconds"` // 0 exactly if the cache is off
 	Unbounded       bool                          `json:"unbounded"`       // responses are not limited if the caller sets no max tokens
+	Contact         string                        `json:"contact"`         // who can raise limits and the budget; "": nobody is named
 	Models          []string                      `json:"models"`          // models and tiers that its keys may use; empty: all
 	Routes          map[string]settings.RouteView `json:"routes"`          // tiers that the project overrides
 	Governor        settings.GovernorSummary      `json:"governor"`
@@ -66,7 +67,7 @@ func viewProject(p *directory.Project) projectView {
 	v := projectView{
 		ID: p.ID, Name: p.Name, Plan: p.Plan, Budget: money.Append(nil, p.BudgetPico, money.Dollar),
 		BudgetPeriod: kernel.Translate(p.Cycle, settings.Cycles, settings.CycleWords), Cache: kernel.Translate(p.Cache, cacheScopes, scopeWords),
-		CacheTTLSeconds: p.CacheTTLSeconds, Unbounded: p.Unbounded,
+		CacheTTLSeconds: p.CacheTTLSeconds, Unbounded: p.Unbounded, Contact: p.Contact,
 		Models: append([]string{}, p.Policy.Models...), Routes: settings.ViewRoutes(p.Policy.Routes), Governor: settings.SummarizeGovernor(&p.Policy), Status: settings.ProjectStatus(p),
 		CreatedAt: kernel.Timestamp(p.CreatedMs), Version: p.Revision + 1,
 	}
@@ -136,6 +137,7 @@ func (h *handler) newProject(f *kernel.Fields) (directory.Project, error) {
 	p.Cache, p.CacheTTLSeconds = doc.CacheColo, defaultCacheTTLSeconds
 	cache := takeCache(f)
 	p.Unbounded, _ = f.Boolean("unbounded")
+	p.Contact, _ = contact(f)
 	p.Policy.Models, _ = f.Models()
 	p.Policy.Routes, _ = h.routes(f)
 	f.Fixed("alerts", "cannot be set when the project is created; set it with PATCH afterwards")
@@ -266,6 +268,7 @@ func (h *handler) readPatch(f *kernel.Fields) (projectEdit, error) {
 	cycle, hasCycle := f.Choice("budgetPeriod", "", settings.CycleWords)
 	cache := takeCache(f)
 	unbounded, hasUnbounded := f.Boolean("unbounded")
+	who, hasContact := contact(f)
 	models, hasModels := f.Models()
 	routes, hasRoutes := h.routes(f)
 	url, hasAlerts := h.alerts(f)
@@ -283,6 +286,7 @@ func (h *handler) readPatch(f *kernel.Fields) (projectEdit, error) {
 			p.Epoch++
 		}
 		kernel.Set(hasUnbounded, &p.Unbounded, unbounded)
+		kernel.Set(hasContact, &p.Contact, who)
 		kernel.Set(hasModels, &p.Policy.Models, models)
 		kernel.Set(hasRoutes, &p.Policy.Routes, routes)
 		if hasAlerts && url != p.Alerts.URL {
@@ -291,6 +295,6 @@ func (h *handler) readPatch(f *kernel.Fields) (projectEdit, error) {
 		}
 		return cache.apply(p)
 	}
-	affectsKeys := hasPlan || hasCycle || cache.hasScope || cache.hasTTL || hasUnbounded || hasModels || hasRoutes
+	affectsKeys := hasPlan || hasCycle || cache.hasScope || cache.hasTTL || hasUnbounded || hasContact || hasModels || hasRoutes
 	return projectEdit{version, affectsKeys, hasBudget, apply}, f.Err()
 }

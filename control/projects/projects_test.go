@@ -31,7 +31,7 @@ func TestCreateProject(t *testing.T) {
 		`{"name":"Über <b>&","budget":12.345,"plan":"team","region":"weur","cacheTtlSeconds":60}`)
 	id := got.Text("id")
 	want := `{"id":"` + id + `","name":"Über <b>&","plan":"team","region":"weur","budget":12.345,` +
-		`"budgetPeriod":"month","cache":"colo","cacheTtlSeconds":60,"unbounded":false,"models":[],"routes":{},` +
+		`"budgetPeriod":"month","cache":"colo","cacheTtlSeconds":60,"unbounded":false,"contact":"","models":[],"routes":{},` +
 		`"governor":{"enabled":false,"strictMode":false},"alerts":null,"status":"active",` +
 		`"createdAt":"2026-11-21T08:08:07.006Z","version":1}`
 	if got.Body.String() != want {
@@ -53,7 +53,7 @@ func TestCreateProject(t *testing.T) {
 func TestCreateProjectDefaults(t *testing.T) {
 	b := controltest.New(t)
 	got := b.Must(201, "POST", "/api/admin/projects", `{"name":"x"}`)
-	if !strings.Contains(got.Body.String(), `"plan":"free","region":null,"budget":5,"budgetPeriod":"month","cache":"colo","cacheTtlSeconds":3600,"unbounded":false,"models":[],`) {
+	if !strings.Contains(got.Body.String(), `"plan":"free","region":null,"budget":5,"budgetPeriod":"month","cache":"colo","cacheTtlSeconds":3600,"unbounded":false,"contact":"","models":[],`) {
 		t.Error(got.Body)
 	}
 	got = b.Must(201, "POST", "/api/admin/projects", `{"name":"x","plan":"team","region":null}`)
@@ -91,6 +91,10 @@ func TestInvalidProjectsListAllProblems(t *testing.T) {
 			"name", "plan", "budget", "region", "cacheTtlSeconds", "unbounded"},
 		`{"name":"x","unbounded":"true"}`:                  {"unbounded"},
 		`{"name":"x","unbounded":null}`:                    {"unbounded"},
+		`{"name":"x","contact":5}`:                         {"contact"},
+		`{"name":"x","contact":" a"}`:                      {"contact"},
+		`{"name":"x","contact":"ü"}`:                       {"contact"},
+		`{"name":"x","contact":"a\nx-b: c"}`:              {"contact"},
 		`{"Name":"x"}`:                                     {"name", "Name"},
 		`{"name":"x","cacheTtlSeconds":2592001}`:           {"cacheTtlSeconds"},
 		`{"name":"x","region":""}`:                         {"region"},

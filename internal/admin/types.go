@@ -18,6 +18,7 @@ type Project struct {
 	Cache           string          `json:"cache"`
 	CacheTTLSeconds uint64          `json:"cacheTtlSeconds"`
 	Unbounded       bool            `json:"unbounded"`
+	Contact         string          `json:"contact"`
 	Models          []string        `json:"models"`
 	Routes          json.RawMessage `json:"routes"`
 	Governor        json.RawMessage `json:"governor"`

@@ -20,7 +20,7 @@ import { AlertsCard } from './alerts.js'
 /** The TTL of a cache that is turned on without one, in the API as well. */
 const USUAL_TTL_SECONDS = 3600
 
-const FIELDS = ['name', 'plan', 'budget', 'budgetPeriod', 'cache', 'cacheTtlSeconds', 'unbounded', 'models']
+const FIELDS = ['name', 'plan', 'budget', 'budgetPeriod', 'cache', 'cacheTtlSeconds', 'unbounded', 'contact', 'models']
 
 export function SettingsPage({ project, setProject }) {
   return html`<${Page} title="Settings" of=${project.name}>
@@ -47,6 +47,7 @@ function draftOf(project) {
     cache: project.cache,
     cacheTtlSeconds: typed(project.cache === 'off' ? USUAL_TTL_SECONDS : project.cacheTtlSeconds),
     unbounded: project.unbounded,
+    contact: project.contact,
     models: project.models,
   }
 }
@@ -107,6 +108,8 @@ function Fields({ draft, set, error }) {
     </div>
     <${CheckField} label="Don’t limit the output of requests without max_tokens" value=${draft.unbounded} onValue=${(unbounded) => set({ unbounded })}
       wrong=${wrong('unbounded')} hint="Long responses can then exceed the budget." />
+    <${TextField} label="Contact for limits" maxlength="100" value=${draft.contact} onValue=${(contact) => set({ contact })}
+      wrong=${wrong('contact')} hint="Errors about a limit or the budget name this as who can raise it, such as platform@example.com." />
     <${ModelsField} label="Allowed models" value=${draft.models} onValue=${(models) => set({ models })}
       wrong=${wrong('models')} hint="Leave empty to allow all models." />`
 }
