@@ -81,6 +81,7 @@ const (
 
 var (
 	csvHeaders    = []string{"Content-Type", "text/csv; charset=utf-8", "Content-Disposition", `attachment; filename="usage-proj_1-2026-11-01-2026-11-30-model.csv"`}
+	challenge     = []string{"WWW-Authenticate", "Bearer", "X-Should-Retry", "false"}
 	rootHeaders   = []string{"Vary", "Accept"}
 	pageHeaders   = []string{"Vary", "Accept", "Content-Type", "text/html; charset=utf-8"}
 	ndjsonHeaders = []string{"Content-Type", "application/x-ndjson", "Content-Disposition", `attachment; filename="usage-proj_1-2026-11-01-2026-11-30-model.ndjson"`}
@@ -93,7 +94,7 @@ func TestContractAccepts(t *testing.T) {
 		{"GET", "/api/health", 200, goodHealth, nil},
 		{"GET", "/api/health?x=y", 200, goodHealth, []string{"ratelimit", `"second";r=10;t=0, "day";r=9;t=3`, "Content-Type", "application/json; charset=utf-8"}},
 		{"GET", "/api/usage", 200, goodUsage, nil},
-		{"GET", "/api/health", 401, errorBody(fault.MissingKey), []string{"WWW-Authenticate", "Bearer"}},
+		{"GET", "/api/health", 401, errorBody(fault.MissingKey), challenge},
 		{"GET", "/api/nothing", 404, errorBody(fault.NotFound), nil},
 		{"PUT", "/api/health", 405, errorBody(fault.MethodNotAllowed), []string{"Allow", "GET, HEAD"}},
 		{"HEAD", "/api/health", 200, "", nil},
@@ -137,8 +138,10 @@ func TestContractRejects(t *testing.T) {
 		"a header that is not a number":          {"GET", "/api/health", 200, goodHealth, []string{"X-Ratelimit-Limit-Requests", "many"}},
 		"a malformed optional header":            {"GET", "/api/health", 200, goodHealth, []string{"Ratelimit", "9"}},
 		"a public cache":                         {"GET", "/api/health", 200, goodHealth, []string{"Cache-Control", "public"}},
-		"401 without a challenge":                {"GET", "/api/health", 401, errorBody(fault.MissingKey), nil},
-		"429 without retry-after":                {"GET", "/api/health", 429, errorBody(fault.RateLimited), nil},
+		"401 without a challenge":                {"GET", "/api/health", 401, errorBody(fault.MissingKey), challenge[2:]},
+		"401 that is retried":                    {"GET", "/api/health", 401, errorBody(fault.MissingKey), challenge[:2]},
+		"429 with a retry-after above a minute":  {"GET", "/api/health", 429, errorBody(fault.RateLimited), []string{"Retry-After", "61"}},
+		"429 with a limit of no kind":            {"GET", "/api/health", 429, with(errorBody(fault.RateLimited), "{", `{"limit":{"name":"requests"},`), nil},
 		"an empty body":                          {"GET", "/api/health", 200, "", nil},
 		"a body that is not JSON":                {"GET", "/api/health", 200, "ok", nil},
 		"two JSON values":                        {"GET", "/api/health", 200, goodHealth + goodHealth, nil},
@@ -155,8 +158,8 @@ func TestContractRejects(t *testing.T) {
 		"a new key without its value":            {"POST", "/api/admin/projects/proj_1/keys", 201, goodKey, nil},
 		"204 with a body":                        {"DELETE", "/api/admin/projects/proj_1/keys/key_1", 204, "{}", []string{"-Content-Type", "", "-X-Content-Type-Options", ""}},
 		"400 without details":                    {"GET", "/api/usage", 400, errorBody(fault.InvalidRequest), nil},
-		"401 with details":                       {"GET", "/api/usage", 401, errorBody(fault.MissingKey, fault.Detail{Field: "key", Message: "is missing"}), []string{"WWW-Authenticate", "Bearer"}},
-		"a code with another error's text":       {"GET", "/api/health", 401, with(errorBody(fault.MissingKey), "Missing API key", "Invalid or inactive API key"), []string{"WWW-Authenticate", "Bearer"}},
+		"401 with details":                       {"GET", "/api/usage", 401, errorBody(fault.MissingKey, fault.Detail{Field: "key", Message: "is missing"}), challenge},
+		"a code with another error's text":       {"GET", "/api/health", 401, with(errorBody(fault.MissingKey), "Missing API key", "Invalid or inactive API key"), challenge},
 		"an unknown code":                        {"GET", "/api/nothing", 404, with(errorBody(fault.NotFound), "not_found", "lost"), nil},
 		"a table without a head":                 {"GET", projectUsage, 200, "m,1,0,1,0,1,1,0.1,0,0,,,,0,0,0\r\n", csvHeaders},
 		"a table with a short row":               {"GET", projectUsage, 200, tableHead + "m,1\r\n", csvHeaders},

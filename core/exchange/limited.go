@@ -71,8 +71,8 @@ func (x *exchange) overBudget(b *budgetRequest, needed money.Pico) refusal {
 		l.Amount, l.Used, l.Needed = dollars(b.budgetPico), dollars(b.spentPico), dollars(needed)
 		l.Detail.Message += ": $" + l.Used + " of $" + l.Amount + " spent, $" + l.Needed + " needed"
 	}
-	if !b.spent {
-		l.Detail.Message += "; other requests in progress have reserved the rest"
+	if !b.spent && (b.budgetPico == 0 || b.budgetPico-b.spentPico >= needed) {
+		l.Detail.Message += "; requests in progress have reserved the rest"
 	}
 	x.completeLimit(l)
 	return refusal{spent: true, limit: l}
