@@ -163,6 +163,7 @@ type APIError struct {
 	Details    []Detail    // the problems of the request
 	Findings   []Finding   // of the Governor, for blocked_by_policy
 	Attempts   *Attempts   // requests to providers; nil if none were sent
+	ResetsAt   time.Time   // when the limit or the budget resets that refused the call; zero for other errors
 	Header     http.Header // of the response
 
 	// For Error.

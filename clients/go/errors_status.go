@@ -124,7 +124,7 @@ func (e *APIError) special(governed bool, now time.Time) error {
 	return e
 }
 
-// newAPIError reads {"error", "code", "requestId", "details", "findings"}. It returns false for other bodies, such as the
+// newAPIError reads {"error", "code", "requestId", "details", "findings", "resetsAt"}. It returns false for other bodies, such as the
 // page of a proxy: their message is "HTTP" and the status. A member of another type counts as absent.
 func newAPIError(r *Response, body []byte) (*APIError, bool) {
 	e := &APIError{
@@ -142,6 +142,7 @@ func newAPIError(r *Response, body []byte) (*APIError, bool) {
 	}
 	e.Message, e.Code = text, member[string](fault, "code")
 	e.Details, e.Findings = member[[]Detail](fault, "details"), member[[]Finding](fault, "findings")
+	e.ResetsAt = member[time.Time](fault, "resetsAt")
 	if id := member[string](fault, "requestId"); id != "" {
 		e.RequestID = id
 	}

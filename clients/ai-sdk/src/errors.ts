@@ -13,6 +13,8 @@ export class PosternCallError extends APICallError {
   readonly requestId: string | null
   /** What the Governor found, for the code `blocked_by_policy`. */
   readonly findings: Finding[]
+  /** When the limit or the budget resets that refused the call, as an ISO date; null for other errors. */
+  readonly resetsAt: string | null
   /** The attempts at providers, such as `1; openai/gpt-5.4=503`. */
   readonly attempts: string | null
   declare readonly cause: APIError
@@ -24,6 +26,7 @@ export class PosternCallError extends APICallError {
     this.code = cause.code
     this.requestId = cause.requestId
     this.findings = cause.findings
+    this.resetsAt = cause.resetsAt
     this.attempts = responseHeaders?.['x-postern-attempts'] ?? null
     hidePrompt(this)
   }

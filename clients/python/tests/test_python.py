@@ -328,6 +328,7 @@ def test_errors_can_be_logged_as_json(scripted: Scripted) -> None:
         "details": [{"field": "messages", "message": "is required"}],
         "findings": [],
         "attempts": None,
+        "resets_at": None,
     }
     assert (str(caught.value), caught.value.text) == (caught.value.message, "Invalid request")
 

@@ -38,9 +38,9 @@ export function adapterSettings({ headers = {}, ...options }: AdapterOptions): S
 export function errorOfV1(status: number, headers: Headers, text: string, governed: boolean): APIError {
   const body = parsed(text)
   if (!isObject(body) || !isObject(body.error)) return errorOf(status, headers, text, governed)
-  const { message, code, findings, param } = body.error
+  const { message, code, findings, param, resetsAt } = body.error
   const details = typeof param === 'string' ? [{ field: param, message }] : []
-  const native = { error: message, code, findings, details, requestId: body.request_id }
+  const native = { error: message, code, findings, details, resetsAt, requestId: body.request_id }
   return errorOf(status, headers, JSON.stringify(native), governed)
 }
 

@@ -158,6 +158,7 @@ export interface APIErrorFields {
   attempts: Attempts | null
   headers: Headers
   retryAfterMs: number | null
+  resetsAt: string | null
 }
 
 /**
@@ -183,6 +184,8 @@ export class APIError extends PosternError {
   readonly findings: Finding[]
   /** The gateway's requests to providers; null if it sent none. */
   readonly attempts: Attempts | null
+  /** When the limit or the budget resets that refused the call, as an ISO date; null for other errors. */
+  readonly resetsAt: string | null
   /** The response's headers. */
   readonly headers: Headers
 
@@ -195,12 +198,13 @@ export class APIError extends PosternError {
     this.details = fields.details
     this.findings = fields.findings
     this.attempts = fields.attempts
+    this.resetsAt = fields.resetsAt
     this.headers = fields.headers
   }
 
   override toJSON(): Record<string, unknown> {
-    const { status, code, requestId, details, findings, attempts } = this
-    return { ...super.toJSON(), status, code, requestId, details, findings, attempts }
+    const { status, code, requestId, details, findings, attempts, resetsAt } = this
+    return { ...super.toJSON(), status, code, requestId, details, findings, attempts, resetsAt }
   }
 }
 

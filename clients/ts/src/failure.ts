@@ -61,6 +61,7 @@ export function errorOf(status: number, headers: Headers, text: string, governed
     attempts: attemptsOf(headers),
     headers,
     retryAfterMs: serverPauseMs(headers, Date.now()),
+    resetsAt: textOf(body.resetsAt),
   }
   return new Class(textOf(body.error) === null ? foreignText(fields, sent) : nativeText(fields, sent), fields)
 }

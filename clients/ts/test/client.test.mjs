@@ -221,6 +221,7 @@ test('errors form a hierarchy, have names, and are plain JSON', async () => {
     details: [],
     findings: [],
     attempts: null,
+    resetsAt: null,
     retryAfterMs: 5,
   })
   assert.match(inspect(error), /RateLimitError: Rate limit exceeded/)

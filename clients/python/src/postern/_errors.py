@@ -112,6 +112,8 @@ class APIError(PosternError):
     """The Governor's findings, for the code `blocked_by_policy`."""
     attempts: Attempts | None
     """The gateway's requests to providers, if it sent any."""
+    resets_at: str | None
+    """When the limit or the budget resets that refused the call, as an ISO date; None for other errors."""
     headers: Mapping[str, str]
     """The response's headers, with names in lower case."""
 
@@ -126,6 +128,7 @@ class APIError(PosternError):
         details: Sequence[Problem] = (),
         findings: Sequence[Finding] = (),
         attempts: Attempts | None = None,
+        resets_at: str | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(message)
@@ -136,6 +139,7 @@ class APIError(PosternError):
         self.details = details
         self.findings = findings
         self.attempts = attempts
+        self.resets_at = resets_at
         self.headers = headers or {}
 
 

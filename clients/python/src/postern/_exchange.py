@@ -194,6 +194,7 @@ def api_error(prepared: Prepared, settings: Settings, head: Head, body: bytes) -
         details=details,
         findings=findings,
         attempts=parse_attempts(headers.get("x-postern-attempts")),
+        resets_at=_text(members.get("resetsAt")),
         headers=headers,
     )
 
