@@ -80,8 +80,6 @@ type Error struct {
 	Findings string
 	// Limit is the limit or budget that has refused the request; nil: none.
 	Limit *Limit
-	// Spent is set if the limit is used up for a day or longer, so that only a person can help.
-	Spent bool
 }
 
 // Fields of details that are not a part of the request.

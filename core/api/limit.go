@@ -17,10 +17,16 @@ type Limit struct {
 	Amount, Used, Needed string
 	ResetMs              uint64 // when it resets, in Unix milliseconds; 0: not by time
 	RaisedBy             string // who can raise it
+	Spent                bool   // it stays used up until a day or period ends: a retry fails too
 	Detail               fault.Detail
 }
 
+// Spent reports whether the error is about a limit that stays used up until a day or period ends.
+func (e *Error) Spent() bool { return e.Limit != nil && e.Limit.Spent }
+
 // WriteLimit writes the members of the limit, if there is one.
+//
+//go:noinline
 func (e *Error) WriteLimit(b *jsontext.Builder) {
 	l := e.Limit
 	if l == nil {

@@ -87,7 +87,7 @@ func (x *exchange) remainingMs() uint64 {
 
 func (x *exchange) apiError(f fault.Fault, r refusal) *api.Error {
 	e := &api.Error{
-		Fault: f, RequestID: x.s.requestID, Details: r.details, Message: r.message, Findings: r.findings, Limit: r.limit, Spent: r.spent,
+		Fault: f, RequestID: x.s.requestID, Details: r.details, Message: r.message, Findings: r.findings, Limit: r.limit,
 	}
 	if r.limit != nil {
 		e.Details = append(e.Details, r.limit.Detail)

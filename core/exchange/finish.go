@@ -68,10 +68,11 @@ func (x *exchange) refuseWith(f fault.Fault, r refusal, body []abi.Part) {
 		add("retry-after", strconv.FormatUint(max(1, reply.Seconds(r.retryMs)), 10))
 		add("retry-after-ms", strconv.FormatUint(r.retryMs, 10))
 	}
-	if r.noRetry || r.spent || f.Permanent() {
+	spent := r.limit != nil && r.limit.Spent
+	if r.noRetry || spent || f.Permanent() {
 		add("x-should-retry", "false")
 	}
-	if r.spent && x.s.codex && x.s.dialect == chat.Responses {
+	if spent && x.s.codex && x.s.dialect == chat.Responses {
 		add(codexMessage, r.limit.Detail.Field+" "+r.limit.Detail.Message)
 	}
 	if x.s.attempts > 0 || x.s.dispatchMs > 0 && f.Origin() == fault.ByProvider { // of a flight that it followed

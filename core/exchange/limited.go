@@ -33,7 +33,8 @@ func (x *exchange) rateLimited(answer *keymeter.AdmitReply) refusal {
 		l.Amount = strconv.FormatUint(w.Limit, 10)
 		l.Used = l.Amount
 		if l.Name == "requests_per_day" {
-			return refusal{spent: true, limit: x.ofKey(l)}
+			l.Spent = true
+			return refusal{limit: x.ofKey(l)}
 		}
 		return refusal{retryMs: answer.RetryMs, limit: x.ofKey(l)}
 	}
@@ -65,7 +66,7 @@ func (x *exchange) overBudget(b *budgetRequest, needed money.Pico) refusal {
 	words := [...]string{calendar.Monthly: "month", calendar.Weekly: "week", calendar.Daily: "day"}
 	word := words[b.period.Cycle()]
 	_, end := b.period.Bounds()
-	l := &api.Limit{Name: "budget_per_" + word, Of: "project", Unit: "dollars", ResetMs: end * calendar.DayMs}
+	l := &api.Limit{Name: "budget_per_" + word, Of: "project", Unit: "dollars", ResetMs: end * calendar.DayMs, Spent: true}
 	l.Detail = fault.Detail{Field: api.BudgetField, Message: "of this project for the " + word + " does not cover this request"}
 	if b.budgetPico > 0 && x.s.record.May(doc.MaySeeUsage) {
 		l.Amount, l.Used, l.Needed = dollars(b.budgetPico), dollars(b.spentPico), dollars(needed)
@@ -75,7 +76,7 @@ func (x *exchange) overBudget(b *budgetRequest, needed money.Pico) refusal {
 		l.Detail.Message += "; requests in progress have reserved the rest"
 	}
 	x.completeLimit(l)
-	return refusal{spent: true, limit: l}
+	return refusal{limit: l}
 }
 
 func dollars(pico money.Pico) string { return string(money.Append(nil, pico, money.Dollar)) }
@@ -86,11 +87,10 @@ func (x *exchange) completeLimit(l *api.Limit) {
 	if l.RaisedBy == "" {
 		l.RaisedBy = anyOperator
 	}
-	wait := l.ResetMs - min(l.ResetMs, x.now)
 	switch m := &l.Detail.Message; {
 	case l.ResetMs == 0:
-	case wait <= maxWaitMs && l.Name != "requests_per_day" && l.Of == "key":
-		*m += "; resets in " + strconv.FormatUint(max(1, reply.Seconds(wait)), 10) + " s"
+	case !l.Spent:
+		*m += "; resets in " + strconv.FormatUint(max(1, reply.Seconds(l.ResetMs-x.now)), 10) + " s"
 	default:
 		at := calendar.AppendTimestamp(nil, l.ResetMs)
 		*m += "; resets at " + string(at[:10]) + " " + string(at[11:16]) + " UTC; to raise it, ask " + l.RaisedBy

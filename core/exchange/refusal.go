@@ -18,7 +18,6 @@ type refusal struct {
 	message  jsontext.Escaped // the provider's message, if callers may see it
 	findings string           // of the Governor, a JSON array
 	limit    *api.Limit       // that has refused the request; nil: none
-	spent    bool             // the limit stays used up until a day or period ends: a retry fails too
 }
 
 // permanent is the refusal for a permanent Fault: without a Retry-After. message is the provider's public message, for which the

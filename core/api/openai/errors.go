@@ -39,7 +39,7 @@ func AppendError(dst []byte, e *api.Error, kind string) []byte {
 // errorType is the type of an error. A spent limit has that of a spent budget: the documented one whose remedy is not to wait.
 func errorType(e *api.Error) string {
 	switch status := e.Status(); {
-	case e.Spent:
+	case e.Spent():
 		return "insufficient_quota"
 	case status == 401:
 		return "authentication_error"

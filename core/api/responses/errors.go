@@ -11,7 +11,7 @@ import (
 // on these, with status 429, Codex stops and shows when the limit resets. Source: github.com/openai/codex,
 // codex-rs/codex-api/src/api_bridge.rs, read in November 2026.
 func Error(dst []byte, e *api.Error) []byte {
-	if !e.Spent || e.Limit == nil {
+	if !e.Spent() {
 		return openai.Error(dst, e)
 	}
 	open := len(dst) + len(`{"error":{`)
