@@ -12,8 +12,8 @@ type Limit struct {
 	Name string // of the limit: requests_per_second, requests_per_day, tokens_per_minute, concurrent_requests or budget_per_CYCLE
 	Of   string // whose limit it is: key or project
 	Unit string // requests, tokens or dollars
-	// Amount, Used and Needed are JSON numbers: the limit, what is used of it, and what the request reserves. They are empty if they
-	// are unknown, or if the caller must not learn them.
+	// Amount, Used and Needed are JSON numbers: the limit, the used part, and the reservation of the request. They are empty if they
+	// are unknown, or if they are none of the caller's business.
 	Amount, Used, Needed string
 	ResetMs              uint64 // when it resets, in Unix milliseconds; 0: not by time
 	RaisedBy             string // who can raise it

@@ -135,7 +135,7 @@ const ADVICE = {
   model_not_allowed: 'Select another model, or add this one to the key’s and the project’s allowed models.',
   model_not_found: 'Select a model from the catalog; see Models and prices.',
   budget_exceeded: 'Raise the budget in the project’s settings, or wait for the next budget period.',
-  rate_limit_exceeded: 'Wait a moment, or raise the key’s limits.',
+  rate_limit_exceeded: 'Wait until the limit resets, or raise the key’s limits.',
   invalid_request: 'Correct the fields listed below.',
   context_length_exceeded: 'Shorten the messages, or select a model with a longer context.',
   content_filter: 'The provider’s content filter blocked this request. Rephrase it, or select another provider.',
