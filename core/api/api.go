@@ -69,62 +69,6 @@ type Meta struct {
 	Governor     string // the Governor's decisions, a JSON object; empty: it is not enabled
 }
 
-// Error is a row of the error table with its details.
-type Error struct {
-	fault.Fault
-	RequestID string
-	Details   []fault.Detail
-	// Message is the provider's message if callers may read it, else empty.
-	Message jsontext.Escaped
-	// Findings of the Governor, a JSON array; empty: none.
-	Findings string
-	// Limit is the limit or budget that has refused the request; nil: none.
-	Limit *Limit
-}
-
-// Fields of details that are not a part of the request.
-const (
-	BodyField        = "body" // the whole of it
-	ProviderField    = "provider"
-	PermissionsField = "permissions" // of the key
-	LimitField       = "limit"       // of the key
-	BudgetField      = "budget"      // of the project
-)
-
-// Param returns the parameter that the first detail is about, or "".
-func (e *Error) Param() string {
-	if len(e.Details) == 0 {
-		return ""
-	}
-	switch field := e.Details[0].Field; field {
-	case BodyField, ProviderField, PermissionsField, LimitField, BudgetField:
-		return ""
-	default:
-		return field
-	}
-}
-
-// WriteFindings writes the member "findings", if there are any.
-func (e *Error) WriteFindings(b *jsontext.Builder) {
-	if e.Findings != "" {
-		b.Key("findings")
-		b.Raw(e.Findings)
-	}
-}
-
-// Summary returns one text for families whose errors have a single message: the provider's message, else the
-// first detail, else the table's text.
-func (e *Error) Summary() jsontext.Escaped {
-	switch {
-	case e.Message != "":
-		return e.Message
-	case len(e.Details) > 0:
-		d := e.Details[0]
-		return jsontext.Escape(e.Text() + ": " + d.Field + " " + d.Message)
-	}
-	return jsontext.Escape(e.Text())
-}
-
 // State is a family's state between the deltas of a stream. Each family defines the meaning of the fields; all
 // start at zero.
 type State struct {

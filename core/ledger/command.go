@@ -106,7 +106,7 @@ type GrantReply struct {
 	Recall    []string // names of meters with unused slices
 	HeldPico  []int64  // by index in Recall: the meter's total grant
 	Next      string
-	// BudgetPico and SpentPico are the budget of Period and what is spent of it, as far as reported. They are set only if the budget
+	// BudgetPico and SpentPico are the budget of Period and the spent part, as far as reported. They are set only if the budget
 	// has no more, and BudgetPico is 0 also of objects of older versions.
 	BudgetPico int64
 	SpentPico  int64

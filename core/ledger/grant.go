@@ -82,10 +82,7 @@ func (c *call) grant(g *Grant) error {
 	if reply.Granted {
 		c.applyRaise(&m, raise)
 	} else {
-		reply.Spent = c.b.pico-c.b.spent < g.LeastPico
-		if reply.Next == "" {
-			reply.BudgetPico, reply.SpentPico = c.b.pico, c.b.spent
-		}
+		c.deny(g, &reply)
 	}
 	if m != before {
 		c.put(rowKeys+g.Key, abi.EncodeFields(0, 64, m.fields))
@@ -93,6 +90,14 @@ func (c *call) grant(g *Grant) error {
 	}
 	c.replyGrant(&reply, &m)
 	return nil
+}
+
+// deny completes the reply to a Grant that is not granted. If there is nothing to recall either, it tells the budget.
+func (c *call) deny(g *Grant, reply *GrantReply) {
+	reply.Spent = c.b.pico-c.b.spent < g.LeastPico
+	if reply.Next == "" {
+		reply.BudgetPico, reply.SpentPico = c.b.pico, c.b.spent
+	}
 }
 
 // replyGrant completes the reply with the meter's slice and sets it as the command's reply.

@@ -48,7 +48,7 @@ func granted(epoch uint64, total money.Pico) ledger.GrantReply {
 	return ledger.GrantReply{Epoch: epoch, TotalPico: total, Granted: true}
 }
 
-// exhausted is the reply if a budget of 10 dollars has no more: it tells the budget and what is spent.
+// exhausted is the reply if a budget of 10 dollars has no more: it tells the budget and the spent part.
 func exhausted(spent money.Pico) ledger.GrantReply {
 	return ledger.GrantReply{Epoch: 1, Spent: spent > 0, BudgetPico: 10 * money.Dollar, SpentPico: spent}
 }
