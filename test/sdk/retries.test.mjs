@@ -132,6 +132,21 @@ for (const [name, makeComplete] of Object.entries(sdks)) {
       return failure(complete(`the seventh ${name}`, 'only'))
     })
     assert.equal(statusOf(error), 429)
+    assert.match(error.message, /6 requests per day, is used up; resets at \d{4}-\d\d-\d\d 00:00 UTC; to raise it, ask/)
+    assert.equal(counting.requests, 1)
+  })
+}
+
+for (const [name, makeComplete] of Object.entries(sdks)) {
+  test(`${name}: a spent budget is one request, and the error says which and when it resets`, async () => {
+    const counting = counter()
+    const key = await gateway.key(await gateway.project({ budget: 0.0000001, contact: 'platform@example.com' }))
+    const error = unwrapped(await failure(makeComplete(key, 3, counting)(`poor, ${name}`)))
+    assert.equal(statusOf(error), 402)
+    assert.match(
+      error.message,
+      /budget of this project for the month does not cover this request: .*; resets at \d{4}-\d\d-01 00:00 UTC; to raise it, ask platform@example\.com/,
+    )
     assert.equal(counting.requests, 1)
   })
 }

@@ -224,7 +224,10 @@ test('errors have Postern’s code, request ID and findings, and no prompt', asy
       { statusCode: 422, code: 'blocked_by_policy', findings, isRetryable: false },
       BlockedByPolicyError,
     ],
-    [refused(429, 'rate_limited', { headers: { 'x-should-retry': 'false' } }), { statusCode: 429, isRetryable: false }],
+    [
+      refused(429, 'rate_limited', { resetsAt: '2026-11-24T00:00:00.000Z', headers: { 'x-should-retry': 'false' } }),
+      { statusCode: 429, isRetryable: false, resetsAt: '2026-11-24T00:00:00.000Z' },
+    ],
     [refused(429, 'rate_limited', { headers: { 'retry-after': '1' } }), { statusCode: 429, isRetryable: true }],
     [refused(503, 'unavailable'), { statusCode: 503, isRetryable: true, attempts: meta['x-postern-attempts'] }],
   ]) {

@@ -179,9 +179,9 @@ test('errors are the client’s, as LangChain marks them', async () => {
     [refused(401, 'invalid_key'), AuthenticationError, { status: 401 }, 'MODEL_AUTHENTICATION'],
     [refused(404, 'unknown_model'), NotFoundError, { status: 404 }, 'MODEL_NOT_FOUND'],
     [
-      refused(429, 'rate_limited', { headers: { 'x-should-retry': 'false' } }),
+      refused(429, 'rate_limited', { resetsAt: '2026-11-24T00:00:00.000Z', headers: { 'x-should-retry': 'false' } }),
       RateLimitError,
-      { status: 429 },
+      { status: 429, resetsAt: '2026-11-24T00:00:00.000Z' },
       'MODEL_RATE_LIMIT',
     ],
     [
