@@ -154,6 +154,7 @@ func TestExhaustedDailyLimitIsNotRetryable(t *testing.T) {
 	}{
 		{[]keymeter.Window{withRemaining(second, 0), day}, 1, "", "1", "1"},
 		{[]keymeter.Window{day, withRemaining(tokens, 0)}, 1500, "", "2", "1500"},
+		{[]keymeter.Window{day, {Tokens: true, WindowMs: 60_000, Limit: 5000, ResetMs: 60_999}}, 60_999, "", "60", "60000"},
 		{[]keymeter.Window{second, withRemaining(day, 0)}, 43200_000, "false", "", ""},
 		{[]keymeter.Window{withRemaining(second, 0), withRemaining(day, 0)}, 43200_000, "false", "", ""},
 	} {

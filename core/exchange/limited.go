@@ -36,9 +36,10 @@ func (x *exchange) rateLimited(answer *keymeter.AdmitReply) refusal {
 			l.Spent = true
 			return refusal{limit: x.ofKey(l)}
 		}
-		return refusal{retryMs: answer.RetryMs, limit: x.ofKey(l)}
+		// Tokens count until the end of their second, a minute later: a little longer than the longest Retry-After.
+		return refusal{retryMs: min(answer.RetryMs, maxWaitMs), limit: x.ofKey(l)}
 	}
-	return refusal{retryMs: answer.RetryMs}
+	return refusal{retryMs: min(answer.RetryMs, maxWaitMs)}
 }
 
 // tooConcurrent is the refusal of a key with too many requests in progress.

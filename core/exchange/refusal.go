@@ -38,7 +38,7 @@ func (r refusal) withShortWait() refusal {
 	return r
 }
 
-// maxWaitMs is the longest Retry-After of a provider that is passed on.
+// maxWaitMs is the longest Retry-After.
 const maxWaitMs = 60_000
 
 // sharedFailure tells what led to the error of a flight, unless the text of f tells it.
