@@ -24,7 +24,7 @@ func (s *Scanner) dottedAddress(v *view, start int) (next int, ok bool) {
 	if small := part[0] < 10 && max(part[1], part[2], part[3]) <= 20; small && (part[0] != part[1] || part[2] != part[3]) && !s.about(v, aboutNetwork, start, i) {
 		return 0, false // the number of a section
 	}
-	return s.emit(ruleIPv4, start, i)
+	return s.emit(v, ruleIPv4, start, i)
 }
 
 // inPath reports whether a minus sign, or a decimal number and a separator, come before i, as in the path of a drawing:
@@ -115,7 +115,7 @@ func (s *Scanner) ipv6(v *view, start int) (next int, ok bool) {
 	if groups == 8 == gap || groups < 2 || long < 3 || isNetwork(v, i) || !v.closed(i) || v.at(i) == ':' || v.at(i) == '.' && isAlnum(v.at(i+1)) {
 		return 0, false
 	}
-	return s.emit(ruleIPv6, start, i)
+	return s.emit(v, ruleIPv6, start, i)
 }
 
 // mac looks for a MAC address: six pairs of hexadecimal digits with colons or dashes, not all the same.
@@ -138,5 +138,5 @@ func (s *Scanner) mac(v *view, start int) (next int, ok bool) {
 	if same || !v.closed(end) || v.at(end) == sep {
 		return 0, false
 	}
-	return s.emit(ruleMAC, start, end)
+	return s.emit(v, ruleMAC, start, end)
 }

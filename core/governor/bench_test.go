@@ -122,7 +122,7 @@ func BenchmarkSettings(b *testing.B) {
 		large.Lists[0].Words = append(large.Lists[0].Words, "codename "+strconv.Itoa(i*7919%1000))
 	}
 	for i := range table {
-		large.Actions = append(large.Actions, RuleActions{table[i].Name, Block, Redact})
+		large.Actions = append(large.Actions, RuleActions{table[i].Name, Block, Redact, 0})
 	}
 	for name, s := range map[string]*Settings{"defaults": &defaults, "some": &all, "large": &large} {
 		data := s.Encode()

@@ -16,7 +16,7 @@ func (s *Scanner) birthDate(v *view, i int) (next int, ok bool) {
 			continue
 		}
 		if end := date(v, i); end > 0 {
-			return s.emit(ruleBirthDate, i, end)
+			return s.emit(v, ruleBirthDate, i, end)
 		}
 		if isDigitByte(b) {
 			return 0, false

@@ -16,7 +16,7 @@ func (s *Scanner) email(v *view, start, end int) (next int, ok bool) {
 	if equalFold("git", v.text[start:end]) && v.at(last) == ':' {
 		return 0, false // a repository
 	}
-	return s.emit(ruleEmail, start, last)
+	return s.emit(v, ruleEmail, start, last)
 }
 
 // domain is the end of the domain at start, 0 if there is none, and the start of its last label.
@@ -186,7 +186,7 @@ func (s *Scanner) international(v *view, plus int) (next int, ok bool) {
 	if b := v.at(end); (b == '.' || b == '-' || b == ',') && isDigitByte(v.at(end+1)) || runsOfOne(p.digits[code:p.n]) {
 		return 0, false
 	}
-	return s.emit(rulePhone, plus, end)
+	return s.emit(v, rulePhone, plus, end)
 }
 
 // longest is the last group of the longest sequence of groups that has from least to most digits after the country
@@ -233,7 +233,7 @@ func (s *Scanner) national(v *view, start int, p *phoneNumber) (next int, ok boo
 	}
 	inRow := before == ' ' && isDigitByte(v.at(start-2))
 	if before != '=' && !inRow && p.clear() && !s.isArticle(v, start) || p.plausible() && s.about(v, aboutPhone, start, end) {
-		return s.emit(rulePhone, start, extension(v, end))
+		return s.emit(v, rulePhone, start, extension(v, end))
 	}
 	return 0, false
 }

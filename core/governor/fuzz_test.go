@@ -24,6 +24,7 @@ func FuzzFindings(f *testing.F) {
 	s := NewSettings()
 	s.Lists = []KeywordList{list("project bluebird", "token", "übe", "naïve", "a b"), {Name: "exact", Input: Flag, MatchCase: true, Words: []string{"EMAIL", "ab"}}}
 	s.Patterns = []Pattern{{Name: "dash", Input: Flag, Program: dash}}
+	s.Exemptions = []Exemption{{Rule: "personal", Value: "jane.doe@example.com"}, {Value: "token"}, {Rule: "pattern", Source: "-+", Program: dashes}}
 	rules := s.Policy().Rules(Input)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		found := Scan(text, rules, nil)

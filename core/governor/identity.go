@@ -81,7 +81,7 @@ func (s *Scanner) identity(v *view, start int, n *number, k int) (next int, ok b
 			if !f.check(d) || runsOfOne(d) || !named && s.isArticle(v, start) {
 				continue
 			}
-			if next, ok = s.emit(identityRule[i], start, n.ends[k]); ok {
+			if next, ok = s.emit(v, identityRule[i], start, n.ends[k]); ok {
 				return next, true
 			}
 		}

@@ -98,16 +98,23 @@ func (k *Keywords) firstEnd(state int) int {
 	return low * endSize
 }
 
-// matches is the rule of the first list with a word that ends in a state and matches text, in its list's case.
-func (k *Keywords) matches(state int, text []byte) (rule ID, ok bool) {
+// matches is the rule of the first list with a word that ends in a state and matches text, in its list's case, unless the
+// text is exempted from it.
+func (s *Scanner) matches(k *Keywords, state int, text []byte) (rule ID, ok bool) {
 	for at := k.firstEnd(state); at+endSize <= len(k.ends) && u16(k.ends[at:], 0) == state; at += endSize {
 		list, word := int(k.ends[at+2]), u16(k.ends[at+3:], 0)
 		if list >= len(k.lists) || word >= len(k.lists[list].Words) || !k.rules.Has(listRule(list)) {
 			continue
 		}
-		if l := &k.lists[list]; !l.MatchCase || l.Words[word] == string(text) {
-			return listRule(list), true
+		if l := &k.lists[list]; l.MatchCase && l.Words[word] != string(text) {
+			continue
 		}
+		if k.rules.exempts {
+			if exempt, _ := s.exempt(listRule(list), text); exempt {
+				continue
+			}
+		}
+		return listRule(list), true
 	}
 	return 0, false
 }
@@ -179,7 +186,7 @@ func (s *Scanner) matchKeyword(k *Keywords, v *view) {
 		if isWordByte(v.at(i)) && isWordByte(v.at(i-1)) || isWordByte(v.at(j-1)) && isWordByte(v.at(j)) {
 			continue
 		}
-		rule, ok := k.matches(out, v.text[i:j])
+		rule, ok := s.matches(k, out, v.text[i:j])
 		if ok && !s.rules.inPlaceholder(v, i, j) {
 			w.start, w.end, w.rule = from, w.read, rule
 			return

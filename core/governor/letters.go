@@ -63,7 +63,7 @@ func (s *Scanner) lettered(v *view, start, end int) (next int, ok bool) {
 		if f.subject != 0 && !s.about(v, f.subject, start, to) || f.subject == 0 && s.isArticle(v, start) {
 			continue
 		}
-		if next, ok = s.emit(letteredRule[i], start, to); ok {
+		if next, ok = s.emit(v, letteredRule[i], start, to); ok {
 			return next, true
 		}
 	}

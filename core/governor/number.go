@@ -132,7 +132,7 @@ func (s *Scanner) sequence(v *view, start int, n *number, k int) (next int, ok b
 		}
 	}
 	if s.card(v, start, n, k) {
-		if next, ok = s.emit(ruleCard, start, n.ends[k]); ok {
+		if next, ok = s.emit(v, ruleCard, start, n.ends[k]); ok {
 			return next, true
 		}
 	}
@@ -232,13 +232,13 @@ func (s *Scanner) bankAccount(v *view, start int, n *number, k int) (next int, o
 	if s.since(aboutRouting, start) <= 24 {
 		aba := len(d) == 9 && k == 0 && checksum.Weighted(d, 3, 7, 1, 3, 7, 1, 3, 7, 1)%10 == 0
 		if aba || n.isAny(k, "2-2-2|2 2 2") {
-			return s.emit(ruleBankAccount, start, n.ends[k])
+			return s.emit(v, ruleBankAccount, start, n.ends[k])
 		}
 	}
 	if s.since(aboutBank, start) > 24 || len(d) < 7 || len(d) > 17 || k > 4 || runsOfOne(d) {
 		return 0, false
 	}
-	return s.emit(ruleBankAccount, start, n.ends[k])
+	return s.emit(v, ruleBankAccount, start, n.ends[k])
 }
 
 // ibanLengths is each country's length of an IBAN. Source: SWIFT, IBAN Registry, release 99.
@@ -277,5 +277,5 @@ func (s *Scanner) iban(v *view, start int) (next int, ok bool) {
 	if length == 0 || !v.closed(i) || !checksum.Mod97(text[:length]) {
 		return 0, false
 	}
-	return s.emit(ruleIBAN, start, i)
+	return s.emit(v, ruleIBAN, start, i)
 }

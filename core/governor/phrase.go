@@ -38,7 +38,7 @@ func (s *Scanner) phrase(v *view, start int, phrases uint32) (next int, ok bool)
 	for ; phrases != 0; phrases &= phrases - 1 {
 		p := &injectionPhrases[bits.TrailingZeros32(phrases)]
 		if end := phraseEnd(v, start, p.steps); end > 0 {
-			if next, ok = s.emit(p.rule, start, end); ok {
+			if next, ok = s.emit(v, p.rule, start, end); ok {
 				return next, true
 			}
 		}
@@ -111,7 +111,7 @@ var delimiters = []string{"<|im_start|>", "<|im_end|>", "<|system|>", "<|assista
 func (s *Scanner) delimiter(v *view, i int) (next int, ok bool) {
 	for _, d := range delimiters {
 		if v.has(i, d) {
-			return s.emit(ruleDelimiter, i, i+len(d))
+			return s.emit(v, ruleDelimiter, i, i+len(d))
 		}
 	}
 	return 0, false

@@ -19,6 +19,8 @@ type Direction uint8
 const (
 	Input  Direction = iota // from the caller
 	Output                  // from the model
+	System                  // from the caller: a system text or the definition of a tool
+	directions
 )
 
 // Decision is the result for a request or a response.
@@ -38,10 +40,10 @@ const DefaultAutoApprove = 30
 
 // Policy is compiled settings: the actions of every rule by direction, and the lists and patterns to search.
 type Policy struct {
-	Strict      bool        // block instead of review
-	AutoApprove int         // the highest approved risk, 0 to 100
-	tables      *[2]actions // by direction; &defaults until the first change
-	settings    *Settings   // for the names of lists and patterns; nil: none
+	Strict      bool                 // block instead of review
+	AutoApprove int                  // the highest approved risk, 0 to 100
+	tables      *[directions]actions // by direction; &defaults until the first change
+	settings    *Settings            // for the names of lists and patterns; nil: none
 }
 
 // actions is the action of every rule, and the set of the rules whose action is not Allow.
@@ -60,7 +62,7 @@ func (t *actions) set(rule ID, a Action) {
 // defaults is the actions without settings. Policies share it, because every step of a stream makes one.
 var defaults = defaultActions()
 
-func defaultActions() (t [2]actions) {
+func defaultActions() (t [directions]actions) {
 	for i := range table {
 		a := defaultAction(table[i].Category)
 		t[Input].set(ID(i), a)
@@ -69,6 +71,7 @@ func defaultActions() (t [2]actions) {
 	t[Input].set(RuleSchema, Allow) // it is of responses
 	t[Input].set(RuleUnchecked, Allow)
 	t[Output].set(RuleUnchecked, Allow)
+	t[System] = t[Input]
 	return t
 }
 
@@ -94,7 +97,7 @@ func (s *Settings) Policy() *Policy {
 	p := NewPolicy()
 	p.Strict, p.AutoApprove, p.settings = s.Strict, int(s.AutoApprove), s
 	if s.BlockUnchecked {
-		p.set(RuleUnchecked, Block, Block)
+		p.set(RuleUnchecked, Block, Block, 0)
 	}
 	for i := range s.Actions {
 		p.overrideCategory(&s.Actions[i])
@@ -103,20 +106,24 @@ func (s *Settings) Policy() *Policy {
 	for i := range s.Actions {
 		at = p.overrideRule(&s.Actions[i], at)
 	}
-	p.set(RuleSchema, Allow, s.Schema.Action)
+	p.set(RuleSchema, Allow, s.Schema.Action, 0)
 	for i := range s.Lists {
-		p.set(listRule(i), s.Lists[i].Input, s.Lists[i].Output)
+		p.set(listRule(i), s.Lists[i].Input, s.Lists[i].Output, s.Lists[i].System)
 	}
 	for i := range s.Patterns {
-		p.set(p.patternRule(i), s.Patterns[i].Input, s.Patterns[i].Output)
+		p.set(p.patternRule(i), s.Patterns[i].Input, s.Patterns[i].Output, s.Patterns[i].System)
 	}
 	return p
 }
 
-func (p *Policy) set(rule ID, input, output Action) {
+func (p *Policy) set(rule ID, input, output Action, system Override) {
 	p.Set(Input, rule, input)
 	p.Set(Output, rule, output)
+	p.Set(System, rule, system.Of(input))
 }
+
+// Roles reports whether system texts have other actions than the other texts of a request.
+func (p *Policy) Roles() bool { return p.tables[Input].of != p.tables[System].of }
 
 // overrideCategory applies an override to the rules of the category that it names, if it names one.
 func (p *Policy) overrideCategory(a *RuleActions) {
@@ -126,7 +133,7 @@ func (p *Policy) overrideCategory(a *RuleActions) {
 		}
 		for i := range table {
 			if table[i].Category == c {
-				p.set(ID(i), a.Input, a.Output)
+				p.set(ID(i), a.Input, a.Output, a.System)
 			}
 		}
 	}
@@ -140,7 +147,7 @@ func (p *Policy) overrideRule(a *RuleActions, at int) (next int) {
 			at = 0
 		}
 		if table[at].Name == a.Rule {
-			p.set(ID(at), a.Input, a.Output)
+			p.set(ID(at), a.Input, a.Output, a.System)
 			return at + 1
 		}
 		at++
@@ -209,6 +216,7 @@ func (p *Policy) Rules(d Direction) *Rules {
 	r := &Rules{enabled: p.tables[d].enabled}
 	if p.settings != nil {
 		r.settings = p.settings
+		r.exempts = p.settings.AgentAddresses || len(p.settings.Exemptions) > 0
 		r.keywords = loadKeywords(p.settings, r)
 		r.patterns = loadPatterns(p, r)
 	}

@@ -146,7 +146,8 @@ type Rules struct {
 	enabled  ruleSet
 	keywords *Keywords
 	patterns *patterns
-	settings *Settings // for the names of lists and patterns; nil: none
+	settings *Settings // for the names of lists and patterns, and for exemptions; nil: none
+	exempts  bool      // the settings have exemptions
 }
 
 // ruleSet has a bit for each rule.

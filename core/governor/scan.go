@@ -37,6 +37,7 @@ type Scanner struct {
 	keywords keywordState
 	customAt int // offset of the next byte that a match of a pattern may begin at
 	machine  *machine
+	whole    *wholeMatch // nil before the first use
 	found    []Finding
 	scratch  *scratch
 }
@@ -363,10 +364,16 @@ func (s *Scanner) punctuation(v *view, i int, final bool) (next int, wait bool) 
 	return next, false
 }
 
-// emit appends a finding if its rule applies. ok is false if it does not.
-func (s *Scanner) emit(rule ID, start, end int) (next int, ok bool) {
+// emit appends a finding if its rule applies. ok is false if it does not, as for a text that is exempted from the rule.
+// One that is exempted from every rule is skipped; the operator's keywords and patterns are searched in it.
+func (s *Scanner) emit(v *view, rule ID, start, end int) (next int, ok bool) {
 	if !s.rules.Has(rule) {
 		return 0, false
+	}
+	if s.rules.exempts && start >= 0 && end <= len(v.text) {
+		if exempt, every := s.exempt(rule, v.text[start:end]); exempt {
+			return end, every
+		}
 	}
 	s.found = append(s.found, Finding{rule, s.base + start, s.base + end})
 	return end, true

@@ -20,7 +20,7 @@ func (s *Scanner) privateKey(v *view, start int) (next int, ok bool) {
 	if !keyBody(v, label) {
 		return 0, false
 	}
-	return s.emit(rulePrivateKey, start, keyEnd(v, label, start+maxPrivateKey))
+	return s.emit(v, rulePrivateKey, start, keyEnd(v, label, start+maxPrivateKey))
 }
 
 // puttyKey looks for a private key in PuTTY's format, up to its message authentication code.
@@ -33,7 +33,7 @@ func (s *Scanner) puttyKey(v *view, start int) (next int, ok bool) {
 		switch b := v.at(i); {
 		case b == 'P' && v.has(i, "Private-MAC: "):
 			i += len("Private-MAC: ")
-			return s.emit(rulePrivateKey, start, v.run(i, 64, isHex))
+			return s.emit(v, rulePrivateKey, start, v.run(i, 64, isHex))
 		case b == 0 || b >= 0x80:
 			return 0, false
 		}
@@ -94,7 +94,7 @@ func (s *Scanner) jwt(v *view, start int) (next int, ok bool) {
 	if !ok || header[0] != '{' || !bytes.Contains(header[:n], []byte(`"alg"`)) {
 		return 0, false
 	}
-	return s.emit(ruleJWT, start, end)
+	return s.emit(v, ruleJWT, start, end)
 }
 
 // jwtParts reads up to five parts of base64url with dots between them.
@@ -171,7 +171,7 @@ func (s *Scanner) passwordURL(v *view, start, end int) (next int, ok bool) {
 			if colon == 0 || i == colon+1 || isPlaceholder(v.text[colon+1:i]) || isNameOfPassword(v.text[colon+1:i]) || class[v.at(i+1)]&inWord == 0 && v.at(i+1) != '[' {
 				return 0, false
 			}
-			return s.emit(rulePasswordURL, colon+1, i)
+			return s.emit(v, rulePasswordURL, colon+1, i)
 		case b <= ' ' || b == '/' || b == '?' || b == '"' || b == '<' || b == '>' || b == '`' || b == '\\':
 			return 0, false
 		}
@@ -239,20 +239,20 @@ func (s *Scanner) assignment(v *view, start, end int, subject context) (next int
 	if quote == 0 && (v.at(to) == '(' || v.at(to) == '[') {
 		return 0, false // a call or an element: code
 	}
-	return s.judge(v.text[from:to], from, quote != 0, subject)
+	return s.judge(v, v.text[from:to], from, quote != 0, subject)
 }
 
 // judge decides whether a value at from is a password or another secret.
-func (s *Scanner) judge(value []byte, from int, quoted bool, subject context) (next int, ok bool) {
+func (s *Scanner) judge(v *view, value []byte, from int, quoted bool, subject context) (next int, ok bool) {
 	if isPath(value) || value[0] == '+' && bytes.IndexByte(value, '.') > 0 { // "PWD="+cmd.Dir
 
 		return 0, false
 	}
 	if subject&aboutPassword != 0 && isPassword(value) {
-		return s.emit(rulePassword, from, from+len(value))
+		return s.emit(v, rulePassword, from, from+len(value))
 	}
 	if isSecret(value) && (quoted || !bytes.ContainsRune(value, '.')) { // a.b.c is code
-		return s.emit(ruleSecret, from, from+len(value))
+		return s.emit(v, ruleSecret, from, from+len(value))
 	}
 	return 0, false
 }

@@ -13,6 +13,7 @@ const (
 	MaxLists      = 32
 	MaxPatterns   = 32
 	MaxNameLength = 32 // bytes of the name of a list or pattern
+	MaxExemptions = 100
 )
 
 // Settings is a project's configuration of the Governor, as doc.Policy.Governor stores it. The zero value is not valid:
@@ -30,13 +31,30 @@ type Settings struct {
 	MaxInput       uint64 // characters of all checked texts of a request; 0: no limit
 	MaxOutput      uint64 // characters of all checked texts of a response; 0: no limit
 	Classifier     Classifier
-	automaton      []byte // the lists' compiled words
+	Exemptions     []Exemption // at most MaxExemptions
+	AgentAddresses bool        // AgentAddresses are no findings of personal.email
+	automaton      []byte      // the lists' compiled words
 }
 
 // RuleActions overrides the actions of a rule or of a category. The rule's own entry wins.
 type RuleActions struct {
 	Rule          string // name such as "personal.email", or a category such as "secret"
 	Input, Output Action
+	System        Override // of Input, for system texts
+}
+
+// Override is an action that replaces another one, or none: one more than the action; 0: none.
+type Override uint8
+
+// OverrideBy is the override by an action.
+func OverrideBy(a Action) Override { return Override(a) + 1 }
+
+// Of is the action that the override leaves in the place of another one.
+func (o Override) Of(a Action) Action {
+	if o == 0 {
+		return a
+	}
+	return Action(o - 1)
 }
 
 // KeywordList is a list of words that are findings of the rule "keyword.NAME".
@@ -44,6 +62,7 @@ type KeywordList struct {
 	Name          string // a lowercase letter, then lowercase letters, digits and dashes; at most MaxNameLength
 	Severity      Severity
 	Input, Output Action
+	System        Override
 	MatchCase     bool     // ASCII letters match only in the case given
 	Words         []string // 2 to 120 bytes each, UTF-8 without control characters
 }
@@ -53,6 +72,7 @@ type Pattern struct {
 	Name          string // like KeywordList.Name
 	Severity      Severity
 	Input, Output Action
+	System        Override
 	Source        string // the regular expression
 	Program       []byte // its compiled form; the control plane compiles it
 	MaxLength     uint64 // of a match, in bytes; at most MaxMatch
@@ -87,11 +107,12 @@ type Classifier struct {
 
 // NewSettings is the defaults: the Governor is not enabled.
 func NewSettings() Settings {
-	return Settings{AutoApprove: DefaultAutoApprove, Schema: AnswerSchema{Action: Flag, Severity: Medium}}
+	return Settings{AutoApprove: DefaultAutoApprove, AgentAddresses: true, Schema: AnswerSchema{Action: Flag, Severity: Medium}}
 }
 
-// settingsFormat is the first number of encoded settings.
-const settingsFormat = 1
+// settingsFormat is the first number of encoded settings. Older formats are still read: 1 lacked exemptions, so it has
+// none, and the actions of system texts.
+const settingsFormat = 2
 
 // Encode returns the stored form, which is the same for overrides in any order. It is valid if Check accepts the settings.
 func (s *Settings) Encode() []byte {
@@ -125,7 +146,7 @@ func DecodeSettings(data []byte) (s Settings, err error) {
 }
 
 func (s *Settings) fields(f *abi.Fields, format *uint64) {
-	if f.Uint(format); *format != settingsFormat {
+	if f.Uint(format); *format == 0 || *format > settingsFormat {
 		f.Fail()
 		return
 	}
@@ -143,7 +164,32 @@ func (s *Settings) fields(f *abi.Fields, format *uint64) {
 	f.String(&s.Classifier.Model)
 	f.Uint(&s.Classifier.TimeoutMs)
 	f.Uint(&s.Classifier.Threshold)
-	if s.AutoApprove > MaxRisk || len(s.Lists) > MaxLists || len(s.Patterns) > MaxPatterns || s.Classifier.Kind > LlamaGuardClassifier {
+	if *format >= 2 {
+		s.overrideFields(f)
+		f.Bool(&s.AgentAddresses)
+		abi.List(f, &s.Exemptions, exemptionFields)
+	}
+	if s.AutoApprove > MaxRisk || len(s.Lists) > MaxLists || len(s.Patterns) > MaxPatterns || s.Classifier.Kind > LlamaGuardClassifier ||
+		len(s.Exemptions) > MaxExemptions {
+		f.Fail()
+	}
+}
+
+// overrideFields are the actions of system texts: of the overrides, the lists and the patterns.
+func (s *Settings) overrideFields(f *abi.Fields) {
+	for i := range s.Actions {
+		overrideField(f, &s.Actions[i].System)
+	}
+	for i := range s.Lists {
+		overrideField(f, &s.Lists[i].System)
+	}
+	for i := range s.Patterns {
+		overrideField(f, &s.Patterns[i].System)
+	}
+}
+
+func overrideField(f *abi.Fields, o *Override) {
+	if abi.Enum(f, o); *o > OverrideBy(Block) {
 		f.Fail()
 	}
 }

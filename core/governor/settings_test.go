@@ -19,15 +19,19 @@ var dash = append(append([]byte{ProgramFormat, 0, 0, 0, 0, 0, 1 << 5}, make([]by
 func fullSettings() Settings {
 	return Settings{
 		Enabled: true, Strict: true, Reversible: true, AutoApprove: 55, BlockUnchecked: true,
-		Actions: []RuleActions{{"secret", Block, Flag}, {"personal.email", Redact, Allow}},
+		Actions: []RuleActions{{"secret", Block, Flag, OverrideBy(Allow)}, {"personal.email", Redact, Allow, 0}},
 		Lists: []KeywordList{
-			{Name: "codenames", Severity: High, Input: Block, Output: Redact, Words: []string{"project bluebird", "Ærø"}},
+			{Name: "codenames", Severity: High, Input: Block, Output: Redact, System: OverrideBy(Flag), Words: []string{"project bluebird", "Ærø"}},
 			{Name: "exact", Severity: Low, Input: Flag, Output: Flag, MatchCase: true, Words: []string{"ACME"}},
 		},
-		Patterns: []Pattern{{Name: "employee-id", Severity: Critical, Input: Flag, Output: Block, Source: "EMP-[0-9]{6}", Program: dash, MaxLength: 10}},
+		Patterns: []Pattern{{Name: "employee-id", Severity: Critical, Input: Flag, Output: Block, System: OverrideBy(Redact), Source: "EMP-[0-9]{6}", Program: dash, MaxLength: 10}},
 		Schema:   AnswerSchema{Schema: `{"type":"object"}`, Action: Block, Severity: High},
 		MaxInput: 1000, MaxOutput: 2000,
 		Classifier: Classifier{Kind: LlamaGuardClassifier, Model: "guard", Strict: true, TimeoutMs: 900, FailClosed: true, Threshold: 60},
+		Exemptions: []Exemption{
+			{Rule: "personal.email", Value: "jane@corp.example"}, {Source: "-", Program: dash}, {Rule: "keyword.exact", Value: "ACME"},
+		},
+		AgentAddresses: true,
 	}
 }
 
@@ -80,7 +84,7 @@ func TestSettingsActions(t *testing.T) {
 
 // TestRuleOverridesCategory: in any order.
 func TestRuleOverridesCategory(t *testing.T) {
-	for _, actions := range [][]RuleActions{{{"personal.email", Allow, Allow}, {"personal", Block, Block}}, {{"personal", Block, Block}, {"personal.email", Allow, Allow}}} {
+	for _, actions := range [][]RuleActions{{{"personal.email", Allow, Allow, 0}, {"personal", Block, Block, 0}}, {{"personal", Block, Block, 0}, {"personal.email", Allow, Allow, 0}}} {
 		s := NewSettings()
 		s.Actions = actions
 		if p := s.Policy(); p.Action(Input, find(t, "personal.email")) != Allow || p.Action(Input, find(t, "personal.phone")) != Block {
@@ -93,7 +97,7 @@ func TestInvalidSettings(t *testing.T) {
 	for want, change := range map[string]func(*Settings){
 		"autoApproveThreshold must be": func(s *Settings) { s.AutoApprove = 101 },
 		"at most 32":                   func(s *Settings) { s.Lists = make([]KeywordList, 33) },
-		`unknown rule "no.rule"`:       func(s *Settings) { s.Actions = []RuleActions{{"no.rule", Flag, Flag}} },
+		`unknown rule "no.rule"`:       func(s *Settings) { s.Actions = []RuleActions{{"no.rule", Flag, Flag, 0}} },
 		`got "Code Names"`:             func(s *Settings) { s.Lists[0].Name = "Code Names" },
 		"appears twice":                func(s *Settings) { s.Lists[1].Name = "codenames" },
 		"2 to 120 bytes":               func(s *Settings) { s.Lists[0].Words = []string{"a"} },

@@ -32,6 +32,9 @@ func (s *Settings) Check() error {
 	if err := checkPatterns(s.Patterns); err != nil {
 		return err
 	}
+	if err := s.checkExemptions(); err != nil {
+		return err
+	}
 	if compileKeywords(s.Lists) == nil && slices.ContainsFunc(s.Lists, func(l KeywordList) bool { return len(l.Words) > 0 }) {
 		return errors.New("keywords have too many different letters in all; remove words")
 	}

@@ -290,7 +290,7 @@ func (s *Scanner) tryFormat(v *view, start, i int) (next int, ok bool) {
 	if spread(body) < minSpread || len(prefix) < 3 && runs(body) {
 		return 0, false
 	}
-	return s.emit(tokenRule[i], start, end)
+	return s.emit(v, tokenRule[i], start, end)
 }
 
 // tokenEnd is the end of a token at start that a pattern describes and that the text does not continue, or -1.
@@ -311,7 +311,7 @@ func (s *Scanner) sharedSignature(v *view, start, i int) (next int, ok bool) {
 	if end < 0 || !v.has(end-3, "%3D") && v.at(end) != '=' || spread(v.text[start+4:end]) < minSpread {
 		return 0, false
 	}
-	return s.emit(tokenRule[i], start+len("sig="), end)
+	return s.emit(v, tokenRule[i], start+len("sig="), end)
 }
 
 // posternKey checks the checksum of Postern's own keys.

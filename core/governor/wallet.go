@@ -15,31 +15,31 @@ func (s *Scanner) wallet(v *view, start, end int) (next int, ok bool) {
 		return 0, false
 	}
 	text := v.text[start : start+length]
-	if next, ok = s.segwit(text, start); ok {
+	if next, ok = s.segwit(v, text, start); ok {
 		return next, true
 	}
 	if !oneOf(text[0], "13LMDA9XTmn25Kcxtzy") || length > 35 && length != 51 && length != 52 && length != 111 {
 		return 0, false
 	}
-	return s.base58(text, start)
+	return s.base58(v, text, start)
 }
 
 // base58 looks for an address or a private key in Base58Check.
-func (s *Scanner) base58(text []byte, start int) (next int, ok bool) {
+func (s *Scanner) base58(v *view, text []byte, start int) (next int, ok bool) {
 	version, size, ok := checksum.Base58Check(text)
 	switch {
 	case !ok:
 		return 0, false
 	case size == 21:
-		return s.emit(ruleBitcoin, start, start+len(text))
+		return s.emit(v, ruleBitcoin, start, start+len(text))
 	case (version == 0x80 || version == 0xef) && (size == 33 || size == 34), size == 78 && text[3] == 'v':
-		return s.emit(ruleWIF, start, start+len(text))
+		return s.emit(v, ruleWIF, start, start+len(text))
 	}
 	return 0, false
 }
 
 // segwit looks for a Bech32 address of Bitcoin or Litecoin. Source: BIP 173, BIP 350.
-func (s *Scanner) segwit(text []byte, start int) (next int, ok bool) {
+func (s *Scanner) segwit(v *view, text []byte, start int) (next int, ok bool) {
 	prefix := 2
 	switch string(text[:3]) {
 	case "bc1", "tb1", "BC1", "TB1":
@@ -59,7 +59,7 @@ func (s *Scanner) segwit(text []byte, start int) (next int, ok bool) {
 	if sum := checksum.Bech32(text, prefix); sum != checksum.Bech32Constant && sum != checksum.Bech32mConstant {
 		return 0, false
 	}
-	return s.emit(ruleBitcoin, start, start+len(text))
+	return s.emit(v, ruleBitcoin, start, start+len(text))
 }
 
 // ethereum looks for an address: 40 hexadecimal digits whose case is the checksum of EIP-55, or all in one case with a
@@ -81,5 +81,5 @@ func (s *Scanner) ethereum(v *view, start int) (next int, ok bool) {
 	if !ok {
 		return 0, false
 	}
-	return s.emit(ruleEthereum, start, end)
+	return s.emit(v, ruleEthereum, start, end)
 }

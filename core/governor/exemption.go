@@ -1,0 +1,201 @@
+package governor
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/postern-ai/postern/core/abi"
+)
+
+// maxExempted is the length of the longest value of an exemption, in bytes: that of an e-mail address.
+const maxExempted = maxEmail
+
+// Exemption is a text that is no finding of a rule, or of none, although the rule describes it. It is compared with whole
+// findings: a longer one that contains the text remains a finding.
+type Exemption struct {
+	Rule    string // the name of a rule or a category; empty: every rule
+	Value   string // the finding, in any case if it is an e-mail address or a host
+	Source  string // or a regular expression that matches the whole finding
+	Program []byte // its compiled form; a finding longer than MaxMatch does not match
+}
+
+// AgentAddress is an e-mail address, in lower case, that a coding agent puts into its own prompt.
+type AgentAddress struct{ Value, Agent string }
+
+// agentAddresses are the addresses that Settings.AgentAddresses exempts: those with which agents tell the model to sign
+// commits. No person reads mail there. Examples in prompts, such as john@co.com, are not in the list: they may be a
+// person's elsewhere.
+//
+// Sources, read in November 2026: the agents' npm packages @anthropic-ai/claude-code 2.1.330, @openai/codex 0.169.0,
+// @qwen-code/qwen-code 0.24.4 and @continuedev/cli 1.5.47; in public repositories DEFAULT_ATTRIBUTION_VALUE of
+// github.com/openai/codex, gitCoAuthor in packages/core/src/config/config.ts of github.com/QwenLM/qwen-code and
+// extensions/cli/src/systemMessage.ts of github.com/continuedev/continue. The packages opencode-ai 1.18.33, cline 3.0.65
+// and @mariozechner/pi-coding-agent 0.73.1 have no such address.
+var agentAddresses = [...]AgentAddress{
+	{"noreply@anthropic.com", "Claude Code"},
+	{"noreply@openai.com", "Codex"},
+	{"qwen-coder@alibabacloud.com", "Qwen Code"},
+	{"noreply@continue.dev", "Continue"},
+}
+
+// AgentAddresses lists the addresses that Settings.AgentAddresses exempts. The caller must not change it.
+func AgentAddresses() []AgentAddress { return agentAddresses[:] }
+
+// exempt reports whether the text of a finding is exempted from its rule, and whether from every rule.
+func (s *Scanner) exempt(rule ID, text []byte) (exempt, every bool) {
+	settings := s.rules.settings
+	if settings.AgentAddresses && rule == ruleEmail {
+		for i := range agentAddresses {
+			exempt = exempt || equalFold(agentAddresses[i].Value, text)
+		}
+	}
+	policy := Policy{settings: settings}
+	name, category, _ := policy.Rule(rule)
+	for i := range settings.Exemptions {
+		e := &settings.Exemptions[i]
+		if e.Rule != "" && e.Rule != name && e.Rule != category.String() || !s.covers(e, category, text) {
+			continue
+		}
+		if exempt = true; e.Rule == "" {
+			return true, true
+		}
+	}
+	return exempt, false
+}
+
+// covers reports whether an exemption describes a whole finding.
+func (s *Scanner) covers(e *Exemption, c Category, text []byte) bool {
+	if e.Value == "" {
+		return s.matchesWhole(e.Program, text)
+	}
+	if len(e.Value) != len(text) {
+		return false
+	}
+	return e.Value == string(text) || c != Secret && isAddress(e.Value) && sameFolded(e.Value, text)
+}
+
+// isAddress reports whether a value is an e-mail address, a host or an IP address: letters, digits and the marks that
+// they have, one at least. Secrets may look like one, so callers ask for other findings only.
+func isAddress(value string) bool {
+	marks := false
+	for i := range len(value) {
+		switch b := value[i]; b {
+		case '.', '@', ':':
+			marks = true
+		case '-', '_', '+', '%':
+		default:
+			if !isAlnum(b) {
+				return false
+			}
+		}
+	}
+	return marks
+}
+
+// sameFolded compares texts of the same length in any case of ASCII letters.
+func sameFolded(value string, text []byte) bool {
+	for i, b := range text {
+		if fold(b) != fold(value[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// wholeMatch is the memory for the comparison of a text with a pattern.
+type wholeMatch struct {
+	scanner Scanner
+	all     patterns
+	one     [1]program
+	threads int // that the machine has room for
+}
+
+// matchesWhole reports whether a pattern matches a text from its first to its last byte, whatever is around it. The
+// leftmost match is the longest: if one from the first byte to the last exists, it is that.
+func (s *Scanner) matchesWhole(data, text []byte) bool {
+	one, ok := readProgram(data)
+	if !ok || len(text) == 0 || len(text) > MaxMatch || one.count() > MaxInstructions {
+		return false
+	}
+	if s.whole == nil {
+		s.whole = &wholeMatch{scanner: Scanner{rules: s.rules}}
+	}
+	w := s.whole
+	w.one[0], w.all = one, patterns{programs: w.one[:], total: one.count()}
+	copy(w.all.first[:], one.first)
+	if w.threads < one.count() {
+		w.scanner.machine, w.threads = newMachine(one.count()), one.count()
+	}
+	w.scanner.search(&w.all, &view{text: text}, 0, len(text), true)
+	m := w.scanner.machine
+	return m.matched && m.start == 0 && m.end == len(text)
+}
+
+// checkExemptions is Check for the exemptions. Its messages do not repeat values: they may be confidential.
+func (s *Settings) checkExemptions() error {
+	if len(s.Exemptions) > MaxExemptions {
+		return errors.New("at most " + strconv.Itoa(MaxExemptions) + " exemptions are possible, got " + strconv.Itoa(len(s.Exemptions)))
+	}
+	total := 0
+	for i := range s.Exemptions {
+		e := &s.Exemptions[i]
+		if !s.mayExempt(e.Rule) {
+			return errors.New("exemptions[" + strconv.Itoa(i) + "] is of the rule " + strconv.Quote(e.Rule) + ", which does not exist or finds no text")
+		}
+		if (e.Value == "") == (e.Source == "") {
+			return errors.New("exemptions[" + strconv.Itoa(i) + "] must have either a value or a pattern")
+		}
+		if !isExemptible(e.Value) {
+			return errors.New("exemptions[" + strconv.Itoa(i) + "] must have at most " + strconv.Itoa(maxExempted) + " bytes of UTF-8 without control characters")
+		}
+		if e.Source == "" {
+			continue
+		}
+		n := Instructions(e.Program)
+		if n == 0 {
+			return errors.New("the pattern of exemptions[" + strconv.Itoa(i) + "] is not compiled")
+		}
+		if total += n; total > MaxInstructions {
+			return errors.New("the patterns of exemptions need more than " + strconv.Itoa(MaxInstructions) + " instructions in all; use values, or shorter patterns")
+		}
+	}
+	return nil
+}
+
+// isExemptible reports whether a text can be the value of an exemption.
+func isExemptible(value string) bool {
+	return len(value) <= maxExempted && utf8.ValidString(value) &&
+		!strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r == 0x7f })
+}
+
+// mayExempt reports whether a name is empty, or that of a rule or category whose findings are texts.
+func (s *Settings) mayExempt(name string) bool {
+	kind, own, dotted := strings.Cut(name, ".")
+	for c := range Categories {
+		if c.String() != kind {
+			continue
+		}
+		switch c {
+		case Length, Schema, Unchecked, Classified:
+			return false
+		case Keyword:
+			return !dotted || slices.ContainsFunc(s.Lists, func(l KeywordList) bool { return l.Name == own })
+		case CustomPattern:
+			return !dotted || slices.ContainsFunc(s.Patterns, func(p Pattern) bool { return p.Name == own })
+		}
+		return !dotted || isRule(name)
+	}
+	return name == ""
+}
+
+func exemptionFields(f *abi.Fields, e *Exemption) {
+	f.String(&e.Rule)
+	f.String(&e.Value)
+	f.String(&e.Source)
+	if e.Source != "" {
+		f.Bytes(&e.Program)
+	}
+}
