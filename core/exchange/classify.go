@@ -192,7 +192,7 @@ func (x *exchange) classified(score uint64, ok bool) {
 		x.s.govern.violations = x.violations(x.s.govern.violations, &result, governor.Input)
 		if waiting {
 			x.s.govern.input = verdict{governor.Rejected, governor.MaxRisk}
-			x.refuse(fault.Blocked, x.blocked(result.Findings))
+			x.refuse(fault.Blocked, x.blocked(&result))
 			return
 		}
 	}
@@ -211,6 +211,9 @@ func (x *exchange) classified(score uint64, ok bool) {
 // classifierFinding is the classifier's finding as a result.
 func (x *exchange) classifierFinding(blocks bool) inspect.Result {
 	found := inspect.Finding{Rule: governor.RuleClassifier, Action: governor.Flag, Path: "messages"}
+	if x.s.dialect == chat.Responses {
+		found.Path = "input"
+	}
 	result := inspect.Result{Decision: governor.Review}
 	if blocks {
 		found.Action, result.Decision = governor.Block, governor.Rejected

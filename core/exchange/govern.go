@@ -138,7 +138,7 @@ func (x *exchange) noteInput(result *inspect.Result) {
 
 // rejectBlocked rejects the request with the findings.
 func (x *exchange) rejectBlocked(result *inspect.Result) {
-	e := x.apiError(fault.Blocked, x.blocked(result.Findings))
+	e := x.apiError(fault.Blocked, x.blocked(result))
 	x.s.rejected, x.s.bodyDone = fault.Blocked.Deferred(), true
 	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferError, Data: x.family().Error(nil, e)})
 }

@@ -25,7 +25,7 @@ func (x *exchange) checkAnswer(r *chat.Response, raw []byte) ([]byte, bool) {
 	g.output = verdict{result.Decision, uint64(result.Tally.Risk)}
 	g.violations = x.violations(g.violations, &result, governor.Output)
 	if result.Decision == governor.Rejected {
-		x.refuse(fault.Blocked, x.blocked(result.Findings))
+		x.refuse(fault.Blocked, x.blocked(&result))
 		return nil, false
 	}
 	if result.Body != nil {
@@ -99,5 +99,5 @@ func (x *exchange) blockStream(out []byte) {
 	x.stopStream()
 	x.chargeStream(false)
 	x.circuits.Succeeded(x.model().Name, x.usesOwnProviderKey(), x.latencyMs(), x.now)
-	x.refuse(fault.Blocked, x.blocked(x.streamFindings()))
+	x.refuse(fault.Blocked, x.blocked(x.streamResult()))
 }

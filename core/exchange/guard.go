@@ -63,28 +63,78 @@ func (x *exchange) liveGuard() *live.Guard {
 	return g.live
 }
 
-// blocked is the variable part of a Blocked error.
-func (x *exchange) blocked(found []inspect.Finding) refusal {
+// blocked is the variable part of a Blocked error. Its details name the rules that block; without one, the risk is too
+// high, and they name all that add to it. Each rule is named once, with the place of its first finding, never its text.
+func (x *exchange) blocked(result *inspect.Result) refusal {
 	p := x.guard().check.Policy
+	found := x.ownPaths(result.Findings)
 	r := refusal{noRetry: true, findings: string(native.AppendFindings(nil, found, p))}
-	for i := range found {
-		name, _, severity := p.Rule(found[i].Rule)
-		if len(r.details) == maxBlockedDetails {
-			break
+	action := cause(result.Reports)
+	for i := range result.Reports {
+		one := &result.Reports[i]
+		if one.Action != action || len(r.details) == maxBlockedDetails {
+			continue
 		}
-		field := found[i].Path
+		name, _, severity := p.Rule(one.Rule)
+		field := x.ownPath(one.Path)
 		if field == "" {
 			field = "body" // its length
 		}
-		r.details = append(r.details, fault.Detail{
-			Field: field, Message: "contains " + name + " (" + severity.String() + ")",
-		})
+		r.details = append(r.details, fault.Detail{Field: field, Message: "contains " + name + " (" + severity.String() + ")"})
 	}
 	return r
 }
 
+// cause is the action of the rules that made a request or response be blocked: block, or else flag, or else the redaction
+// of what cannot be rewritten.
+func cause(reports []inspect.Report) governor.Action {
+	flags := false
+	for i := range reports {
+		switch reports[i].Action {
+		case governor.Block:
+			return governor.Block
+		case governor.Flag:
+			flags = true
+		}
+	}
+	if flags {
+		return governor.Flag
+	}
+	return governor.Redact
+}
+
 // maxBlockedDetails bounds the details of a Blocked error; its findings are complete up to governor.MaxListed.
 const maxBlockedDetails = 5
+
+// ownPaths are findings with paths as the caller's dialect has them.
+func (x *exchange) ownPaths(found []inspect.Finding) []inspect.Finding {
+	own := make([]inspect.Finding, len(found))
+	for i := range found {
+		own[i] = found[i]
+		own[i].Path = x.ownPath(found[i].Path)
+	}
+	return own
+}
+
+// ownPath is a path as the caller's dialect has it. Packages inspect and live name the texts of translated answers and of
+// streams as chat completions do; other dialects have no such members, so their member with all texts is named.
+func (x *exchange) ownPath(path string) string {
+	if !strings.HasPrefix(path, "choices[") {
+		return path
+	}
+	if x.endpoint.texts.folded { // a legacy completion
+		return strings.Replace(path, ".message.content", ".text", 1)
+	}
+	switch x.s.dialect {
+	case chat.Native:
+		return "text"
+	case chat.Responses:
+		return "output"
+	case chat.Anthropic:
+		return "content"
+	}
+	return path
+}
 
 // fingerprintKey is the project's key for fingerprints of matches, from the first master key: repeats of a value have
 // the same fingerprint, and nobody without the key can test guesses. It is empty if the deployment has no master key.
@@ -152,12 +202,16 @@ func (x *exchange) streamFinding(r *live.Report) inspect.Finding {
 	return inspect.Finding{Rule: r.Rule, Action: action, Path: r.Path, Start: int(r.Start), End: int(r.End)}
 }
 
-// streamFindings are the findings of a stream by rule.
-func (x *exchange) streamFindings() (found []inspect.Finding) {
+// streamResult is the findings of a stream by rule.
+func (x *exchange) streamResult() *inspect.Result {
+	result := &inspect.Result{}
 	for i := range x.s.govern.live.Reports {
-		found = append(found, x.streamFinding(&x.s.govern.live.Reports[i]))
+		r := &x.s.govern.live.Reports[i]
+		found := x.streamFinding(r)
+		result.Findings = append(result.Findings, found)
+		result.Reports = append(result.Reports, inspect.Report{Finding: found, Count: r.Count})
 	}
-	return found
+	return result
 }
 
 // noteOutput records the result of a stream's checks so far.

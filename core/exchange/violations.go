@@ -29,7 +29,7 @@ func (x *exchange) violations(list []ledger.Violation, result *inspect.Result, d
 		}
 		list = append(list, ledger.Violation{
 			AtMs: x.now, RequestID: x.s.requestID, Rule: name, Category: category.String(), Severity: severity.String(), Decision: decision,
-			Output: d == governor.Output, Model: x.s.request.model, Path: r.Path, Start: uint64(r.Start), End: uint64(r.End),
+			Output: d == governor.Output, Model: x.s.request.model, Path: x.ownPath(r.Path), Start: uint64(r.Start), End: uint64(r.End),
 			Risk: uint64(result.Tally.Risk), Policy: x.s.record.Policy, MAC: r.MAC, Excerpt: r.Excerpt, Count: r.Count,
 		})
 	}

@@ -185,8 +185,11 @@ func (p *Policy) Rule(id ID) (name string, category Category, severity Severity)
 	return "", Keyword, Low
 }
 
-// Set changes a rule's action in one direction.
+// Set changes a rule's action in one direction. That of system texts follows the one of other input until it is set.
 func (p *Policy) Set(d Direction, rule ID, a Action) {
+	if d == Input {
+		p.Set(System, rule, a)
+	}
 	if p.tables[d].of[rule] == a {
 		return
 	}

@@ -12,12 +12,12 @@ const MaxReversible = 256
 
 // Redactor replaces findings by placeholders such as [EMAIL_1] in all texts of one request, and restores them in the
 // response. A placeholder is the upper-case name of the rule without its category, and a number. The same value of the
-// same rule has the same placeholder in every text. Numbers that occur in the texts are skipped.
+// same rule has the same placeholder in every text. Numbers that the texts reserve are skipped.
 type Redactor struct {
 	Reversible bool
 	known      []value
 	slots      [valueSlots]uint16 // one more than the index of a list's first value; 0 for none
-	taken      []taken
+	taken      []Literal
 }
 
 type value struct {
@@ -40,8 +40,8 @@ func valueSlot(rule ID, text []byte) int {
 	return int((h ^ h>>16) % valueSlots)
 }
 
-// taken is a placeholder that a text already contained.
-type taken struct {
+// Literal is a placeholder that a text already contained.
+type Literal struct {
 	label  string
 	number int
 }
@@ -49,22 +49,34 @@ type taken struct {
 // maxTaken bounds the placeholders that are remembered as taken; later texts' numbers are then beyond any of them.
 const maxTaken = 1000
 
-// Reserve remembers the placeholders that a text already contains. Call it with every text of the request before the
-// first Apply.
-func (r *Redactor) Reserve(text []byte) {
-	for i := 0; i < len(text); i++ {
+// Reserve remembers the placeholders that a text already contains. Call it with the texts whose numbers a value must not
+// get before the Apply or Replace with which it gets its own.
+func (r *Redactor) Reserve(text []byte) { r.taken = AppendLiterals(r.taken, text) }
+
+// Take is Reserve for one placeholder.
+func (r *Redactor) Take(l Literal) {
+	if len(r.taken) < maxTaken {
+		r.taken = append(r.taken, l)
+	}
+}
+
+// Full reports whether all further values are redacted for good.
+func (r *Redactor) Full() bool { return len(r.known) == MaxReversible }
+
+// AppendLiterals appends the placeholders that a text contains, up to maxTaken in all.
+func AppendLiterals(dst []Literal, text []byte) []Literal {
+	for i := 0; i < len(text) && len(dst) < maxTaken; i++ {
 		at := bytes.IndexByte(text[i:], '[')
 		if at < 0 {
-			return
+			break
 		}
 		i += at
 		if label, number, end := placeholder(text[i:]); end > 0 {
-			if len(r.taken) < maxTaken {
-				r.taken = append(r.taken, taken{string(label), number})
-			}
+			dst = append(dst, Literal{string(label), number})
 			i += end - 1
 		}
 	}
+	return dst
 }
 
 // placeholder reads a placeholder at the start of text; end is 0 if there is none.
@@ -197,14 +209,14 @@ func (r *Redactor) Apply(dst, text []byte, p *Policy, d Direction, findings []Fi
 			continue
 		}
 		dst = append(dst, text[done:f.Start]...)
-		dst = r.replace(dst, p, f.Rule, text[f.Start:f.End])
+		dst = r.Replace(dst, p, f.Rule, text[f.Start:f.End])
 		done = f.End
 	}
 	return append(dst, text[done:]...)
 }
 
-// replace appends the placeholder of a value.
-func (r *Redactor) replace(dst []byte, p *Policy, rule ID, text []byte) []byte {
+// Replace appends the placeholder of a value, whatever the rule's action is.
+func (r *Redactor) Replace(dst []byte, p *Policy, rule ID, text []byte) []byte {
 	slot := valueSlot(rule, text)
 	for i := r.slots[slot]; i != 0; i = r.known[i-1].next {
 		if k := &r.known[i-1]; k.rule == rule && k.text == string(text) {
@@ -256,7 +268,7 @@ func (r *Redactor) Fields(f *abi.Fields) {
 	f.Bool(&r.Reversible)
 	known := r.known
 	abi.List(f, &known, valueFields)
-	abi.List(f, &r.taken, func(f *abi.Fields, t *taken) {
+	abi.List(f, &r.taken, func(f *abi.Fields, t *Literal) {
 		f.String(&t.label)
 		number := uint64(t.number)
 		f.Uint(&number)

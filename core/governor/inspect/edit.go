@@ -91,10 +91,8 @@ type writer struct {
 	edits    *edits
 	next     int // index of the next edit
 	policy   *governor.Policy
-	dir      governor.Direction
 	redactor *governor.Redactor
 	match    []byte
-	one      [1]governor.Finding
 }
 
 // rewrite appends the bytes [from, to) of the body with the edits that are within.
@@ -143,8 +141,7 @@ func appendQuote(dst []byte, level uint8) []byte {
 
 // placeholder appends the placeholder of w.match.
 func (w *writer) placeholder(dst []byte, rule governor.ID) []byte {
-	w.one[0] = governor.Finding{Rule: rule, Start: 0, End: len(w.match)}
-	return w.redactor.Apply(dst, w.match, w.policy, w.dir, w.one[:])
+	return w.redactor.Replace(dst, w.policy, rule, w.match)
 }
 
 // appendEscaped appends a text at a level of escaping.

@@ -94,7 +94,9 @@ func (c *Check) Answer(kind Kind, body []byte) Result {
 // body checks a body and rewrites it.
 func (c *Check) body(kind Kind, d governor.Direction, body []byte, r *governor.Redactor) Result {
 	w := &walker{inspector: c.inspector(d, body, r), kind: kind}
+	w.roles = d == governor.Input && c.Policy.Roles()
 	w.walk()
+	w.turn(d)
 	w.repeated()
 	w.length()
 	w.locate()
@@ -102,9 +104,7 @@ func (c *Check) body(kind Kind, d governor.Direction, body []byte, r *governor.R
 	w.decide()
 	if w.edits.count > 0 && w.result.Decision != governor.Rejected {
 		if w.redactor.Reversible {
-			w.mode = reserve
-			w.pos, w.depth = 0, 0
-			w.walk()
+			w.number()
 		}
 		w.result.Body = w.rewritten()
 	}
@@ -116,10 +116,9 @@ func (c *Check) inspector(d governor.Direction, body []byte, r *governor.Redacto
 	if r == nil {
 		r = &governor.Redactor{}
 	}
-	rules := c.Policy.Rules(d)
 	_, counts := c.Policy.TooLong(d, math.MaxUint64)
 	return &inspector{
-		check: c, dir: d, body: body, redactor: r, rules: rules, scanner: governor.NewScanner(rules),
+		check: c, dir: d, body: body, redactor: r, scanner: governor.NewScanner(c.Policy.Rules(d)),
 		reported: make([]uint16, governor.MaxRules), counts: counts,
 	}
 }
@@ -137,7 +136,7 @@ func (in *inspector) rewritten() []byte {
 }
 
 func (in *inspector) writer() writer {
-	w := writer{body: in.body, edits: &in.edits, dir: in.dir, redactor: in.redactor}
+	w := writer{body: in.body, edits: &in.edits, redactor: in.redactor}
 	if in.check != nil {
 		w.policy = in.check.Policy
 	}

@@ -39,9 +39,14 @@ var rewrites = []struct{ name, body, want string }{
 		`{"messages":[{"content":"[EMAIL_1]"},{"content":"[EMAIL_2] [EMAIL_1]"}]}`,
 	},
 	{
-		"placeholders in later texts are reserved",
-		`{"messages":[{"content":"a.b@example.com"},{"content":"\u005bEMAIL_1] and [EMAIL_2]"}],"tools":[{"parameters":{"x":"[EMAIL_3]"}}]}`,
-		`{"messages":[{"content":"[EMAIL_4]"},{"content":"\u005bEMAIL_1] and [EMAIL_2]"}],"tools":[{"parameters":{"x":"[EMAIL_3]"}}]}`,
+		"placeholders before and in the value's message are reserved, later ones are not",
+		`{"messages":[{"content":["a.b@example.com","\u005bEMAIL_1]"]},{"content":"\u005bEMAIL_4] and [EMAIL_5]"},{"content":"c.d@example.com"}],"tools":[{"parameters":{"x":"[EMAIL_2]"}}]}`,
+		`{"messages":[{"content":["[EMAIL_3]","\u005bEMAIL_1]"]},{"content":"\u005bEMAIL_4] and [EMAIL_5]"},{"content":"[EMAIL_6]"}],"tools":[{"parameters":{"x":"[EMAIL_2]"}}]}`,
+	},
+	{
+		"values of tools and system texts are numbered first, those of metadata last",
+		`{"metadata":{"a":"m@example.com"},"messages":[{"content":"u@example.com"}],"system":"s@example.com","tools":[{"description":"t@example.com"}]}`,
+		`{"metadata":{"a":"[EMAIL_4]"},"messages":[{"content":"[EMAIL_3]"}],"system":"[EMAIL_1]","tools":[{"description":"[EMAIL_2]"}]}`,
 	},
 	{
 		"a number in arguments",

@@ -28,8 +28,8 @@ type inspector struct {
 	mode     mode
 	dir      governor.Direction
 	body     []byte
-	rules    *governor.Rules
 	scanner  *governor.Scanner
+	other    *governor.Scanner // of the other role; nil before its first text
 	redactor *governor.Redactor
 	edits    edits
 	result   Result
@@ -38,6 +38,8 @@ type inspector struct {
 	joined   bool     // offsets of findings count from a message's first part
 	reported []uint16 // one more than the index of a rule's report
 	found    []governor.Finding
+	literals []governor.Literal // in the mode reserve
+	literal  []uint32           // the offset of the text of each
 	scratch  []byte
 	value    []byte // restored
 	single   [1]governor.Finding
@@ -68,7 +70,10 @@ func (in *inspector) text(from int) {
 func (in *inspector) handle(decoded []byte) {
 	switch in.mode {
 	case reserve:
-		in.redactor.Reserve(decoded)
+		in.literals = governor.AppendLiterals(in.literals, decoded)
+		for len(in.literal) < len(in.literals) {
+			in.literal = append(in.literal, in.segments.at(in.at.first).start)
+		}
 	case restore:
 		in.restore(decoded)
 	default:

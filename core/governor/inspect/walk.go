@@ -1,6 +1,9 @@
 package inspect
 
-import "github.com/postern-ai/postern/core/jsontext"
+import (
+	"github.com/postern-ai/postern/core/governor"
+	"github.com/postern-ai/postern/core/jsontext"
+)
 
 // span is a string's content in the body; end is 0 if there is none.
 type span struct {
@@ -28,6 +31,9 @@ type frame struct {
 type walker struct {
 	*inspector
 	kind    Kind
+	roles   bool    // system texts have rules of their own
+	section section // of the member of the body
+	units   list[unit]
 	pos     int
 	depth   int
 	member  member // of the next value
@@ -147,6 +153,9 @@ func (w *walker) open(c byte) (opened bool) {
 	if m == skipMember || m == opaqueMember {
 		m = textMember
 	}
+	if w.depth == 2 && c == '{' && w.section == messages {
+		w.message()
+	}
 	w.frames[w.depth] = frame{start: uint32(w.pos), array: c == '[', member: m, run: w.segments.count}
 	w.depth++
 	w.pos++
@@ -167,6 +176,9 @@ func (w *walker) key() {
 	s := w.readString()
 	name := w.name(s)
 	w.member = memberOf(name)
+	if w.depth == 1 {
+		w.enter(name, s)
+	}
 	if w.kind == ResponsesAnswer && w.depth == 1 && w.mode != restore {
 		switch lookUp(echoes[:], name) {
 		case 1:
@@ -328,6 +340,10 @@ func (w *walker) close(f *frame) {
 	w.depth--
 	if w.depth == 0 {
 		return
+	}
+	if w.depth == 2 && w.dir == governor.System && w.section == messages {
+		w.flush(w.top())
+		w.turn(governor.Input)
 	}
 	parent := w.top()
 	switch {
