@@ -62,7 +62,10 @@ type governorCoverage struct {
 	PolicyVersion        uint64       `json:"policyVersion"` // 0: the project has no policy
 	Unchecked            string       `json:"unchecked"`
 	Input                actionCounts `json:"input"`
+	System               actionCounts `json:"system"` // for system texts and definitions of tools
 	Output               actionCounts `json:"output"`
+	Exemptions           int          `json:"exemptions"`
+	ExemptAgentAddresses bool         `json:"exemptAgentAddresses"`
 	KeywordLists         int          `json:"keywordLists"`
 	Patterns             int          `json:"patterns"`
 	AnswerSchema         bool         `json:"answerSchema"`
@@ -165,6 +168,7 @@ func (h *handler) governorCoverage(p *directory.Project) (governorCoverage, erro
 	v := governorCoverage{
 		Available: h.Catalog.Plan(p.Plan).Governor, Enabled: s.Enabled, StrictMode: s.Strict, AutoApproveThreshold: s.AutoApprove,
 		PolicyVersion: p.Policy.Version, Unchecked: "allow", KeywordLists: len(s.Lists), Patterns: len(s.Patterns),
+		Exemptions: len(s.Exemptions), ExemptAgentAddresses: s.AgentAddresses,
 		AnswerSchema: s.Schema.Schema != "", Classifier: s.Classifier.Kind != governor.NoClassifier,
 	}
 	if s.BlockUnchecked {
@@ -173,6 +177,7 @@ func (h *handler) governorCoverage(p *directory.Project) (governorCoverage, erro
 	policy := s.Policy()
 	for id := range len(governor.Table()) + len(s.Lists) + len(s.Patterns) {
 		v.Input.count(policy.Action(governor.Input, governor.ID(id)))
+		v.System.count(policy.Action(governor.System, governor.ID(id)))
 		v.Output.count(policy.Action(governor.Output, governor.ID(id)))
 	}
 	return v, nil

@@ -118,7 +118,20 @@ type ruleView struct {
 
 // listGovernorRules is GET /api/admin/governor/rules.
 func (h *handler) listGovernorRules(*kernel.Call) (kernel.Answer, error) {
-	return kernel.OK(map[string]any{"rules": governorRules()}), nil
+	return kernel.OK(map[string]any{"rules": governorRules(), "agentAddresses": agentAddresses()}), nil
+}
+
+// agentAddress is an address that the setting exemptAgentAddresses exempts.
+type agentAddress struct {
+	Value string `json:"value"`
+	Agent string `json:"agent"`
+}
+
+func agentAddresses() (views []agentAddress) {
+	for _, a := range governor.AgentAddresses() {
+		views = append(views, agentAddress(a))
+	}
+	return views
 }
 
 // governorRules lists the rules that settings can give actions, in the order of the Governor's table.

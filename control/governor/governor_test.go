@@ -36,15 +36,16 @@ func settingsOf(b *controltest.Bench, path string) governor.Settings {
 }
 
 const defaultGovernor = `"enabled":false,"strictMode":false,"autoApproveThreshold":30,"reversible":false,"unchecked":"allow","rules":{},` +
-	`"keywords":[],"patterns":[],"answerSchema":null,"maxInputCharacters":null,"maxOutputCharacters":null,"classifier":null`
+	`"keywords":[],"patterns":[],"answerSchema":null,"maxInputCharacters":null,"maxOutputCharacters":null,"classifier":null,"exemptions":[],"exemptAgentAddresses":true`
 
 const fullGovernor = `"enabled":true,"strictMode":true,"autoApproveThreshold":0,"reversible":true,"unchecked":"block",` +
-	`"rules":{"personal.email":{"input":"redact","output":"flag"},"secret":{"input":"block","output":"allow"}},` +
-	`"keywords":[{"name":"codenames","severity":"high","input":"block","output":"redact","matchCase":true,"words":["Blue Heron","naïve"]}],` +
-	`"patterns":[{"name":"employee-id","pattern":"EMP-[0-9]{6}","severity":"medium","input":"flag","output":"redact"}],` +
+	`"rules":{"personal.email":{"input":"redact","output":"flag","system":"allow"},"secret":{"input":"block","output":"allow"}},` +
+	`"keywords":[{"name":"codenames","severity":"high","input":"block","output":"redact","system":"flag","matchCase":true,"words":["Blue Heron","naïve"]}],` +
+	`"patterns":[{"name":"employee-id","pattern":"EMP-[0-9]{6}","severity":"medium","input":"flag","output":"redact","system":"allow"}],` +
 	`"answerSchema":{"schema":{"type":"object","properties":{"token":{"type":"string"}}},"action":"block","severity":"low"},` +
 	`"maxInputCharacters":10000000,"maxOutputCharacters":1,` +
-	`"classifier":{"kind":"chat","model":"gpt-4.1","mode":"strict","timeoutMs":10000,"onFailure":"block","threshold":1}`
+	`"classifier":{"kind":"chat","model":"gpt-4.1","mode":"strict","timeoutMs":10000,"onFailure":"block","threshold":1},` +
+	`"exemptions":[{"rule":"personal.email","value":"jane@example.com"},{"rule":null,"pattern":"EMP-0+"}],"exemptAgentAddresses":false`
 
 func TestGovernorDefaults(t *testing.T) {
 	b := controltest.New(t)

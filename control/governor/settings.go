@@ -44,7 +44,46 @@ func (h *handler) governorSettings(f *kernel.Fields) governor.Settings {
 	s.MaxInput = takeCharacters(f, "maxInputCharacters")
 	s.MaxOutput = takeCharacters(f, "maxOutputCharacters")
 	s.Classifier = h.classifier(f)
+	s.Exemptions = takeExemptions(f)
+	if exempt, given := f.Boolean("exemptAgentAddresses"); given {
+		s.AgentAddresses = exempt
+	}
 	return s
+}
+
+// takeExemptions takes the field "exemptions". Messages do not repeat values: they may be confidential.
+func takeExemptions(f *kernel.Fields) (exemptions []governor.Exemption) {
+	for i, inner := range takeOptionalObjects(f, "exemptions", governor.MaxExemptions) {
+		var one governor.Exemption
+		if !inner.Null("rule") {
+			one.Rule, _ = inner.Text("rule", "")
+		}
+		value, hasValue := takeOptionalText(inner, "value")
+		source, hasSource := takeOptionalText(inner, "pattern")
+		one.Value, one.Source = value, source
+		switch {
+		case hasValue == hasSource:
+			inner.Problem("value", "must be given, or pattern, but not both")
+		case source != "":
+			compiled, err := compilePattern(source)
+			if err != nil {
+				inner.Problem("pattern", err.Error())
+			}
+			one.Program = compiled.Program
+		}
+		f.AddProblems("exemptions["+strconv.Itoa(i)+"]", inner)
+		exemptions = append(exemptions, one)
+	}
+	return exemptions
+}
+
+// takeOptionalText takes a text; null or absent: none.
+func takeOptionalText(f *kernel.Fields, field string) (text string, given bool) {
+	if f.Null(field) {
+		return "", false
+	}
+	text, _ = f.Text(field, "")
+	return text, true
 }
 
 // takeCharacters takes an optional limit; null or absent: none.
@@ -99,7 +138,7 @@ func takeRuleEntry(f *kernel.Fields, name, category string, usual settings.Actio
 		return usual
 	}
 	choices := []string{"allow", "flag", "redact", "block"}
-	if category == governor.Length.String() || category == governor.Classified.String() {
+	if isWhole(category) {
 		choices = []string{"allow", "flag", "block"} // they have no place that could be replaced
 	}
 	entry := governor.RuleActions{
@@ -107,9 +146,30 @@ func takeRuleEntry(f *kernel.Fields, name, category string, usual settings.Actio
 		Input:  takeAction(inner, "input", kernel.Translate(usual.Input, settings.ActionWords, settings.Actions), choices),
 		Output: takeAction(inner, "output", kernel.Translate(usual.Output, settings.ActionWords, settings.Actions), choices),
 	}
+	if !isWhole(category) {
+		entry.System = takeSystem(inner, usual.System)
+	}
 	f.AddProblems(name, inner)
 	*overrides = append(*overrides, entry)
-	return settings.ActionsView{Input: entry.Input.String(), Output: entry.Output.String()}
+	return settings.ViewActions(&entry)
+}
+
+// isWhole reports whether a category's findings are of a whole request rather than of a text.
+func isWhole(category string) bool {
+	return category == governor.Length.String() || category == governor.Classified.String()
+}
+
+// takeSystem takes the field "system": the action for system texts. Without it, and without usual, they have the one of
+// input.
+func takeSystem(f *kernel.Fields, usual *string) governor.Override {
+	word, given := f.Choice("system", "", []string{"allow", "flag", "redact", "block"})
+	if !given && usual != nil {
+		word, given = *usual, true
+	}
+	if !given || !slices.Contains(settings.ActionWords, word) {
+		return 0
+	}
+	return governor.OverrideBy(kernel.Translate(word, settings.ActionWords, settings.Actions))
 }
 
 // categoryNames are the categories of the rules that governorRules lists.
@@ -138,6 +198,7 @@ func takeKeywordLists(f *kernel.Fields) (lists []governor.KeywordList) {
 	for i, inner := range takeOptionalObjects(f, "keywords", governor.MaxLists) {
 		list := governor.KeywordList{Name: takeRuleName(inner, seen)}
 		list.Severity, list.Input, list.Output = takeWeights(inner)
+		list.System = takeSystem(inner, nil)
 		list.MatchCase, _ = inner.Boolean("matchCase")
 		list.Words = takeWords(inner)
 		f.AddProblems("keywords["+strconv.Itoa(i)+"]", inner)
@@ -213,6 +274,7 @@ func takeGovernorPatterns(f *kernel.Fields) (patterns []governor.Pattern) {
 		}
 		pattern.Source = source
 		pattern.Severity, pattern.Input, pattern.Output = takeWeights(inner)
+		pattern.System = takeSystem(inner, nil)
 		f.AddProblems("patterns["+strconv.Itoa(i)+"]", inner)
 		patterns = append(patterns, pattern)
 	}

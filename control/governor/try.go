@@ -44,7 +44,7 @@ func (h *handler) tryGovernor(c *kernel.Call) (kernel.Answer, error) {
 	if !given && len(f.Problems) == 0 {
 		f.Problem("text", "is required")
 	}
-	direction := kernel.Translate(f.DefaultedChoice("direction", []string{"input", "output"}), []string{"input", "output"}, []governor.Direction{governor.Input, governor.Output})
+	direction := takeDirection(f)
 	draft, hasDraft := f.Object("settings")
 	var rules governor.Settings
 	if hasDraft {
@@ -70,6 +70,18 @@ func (h *handler) tryGovernor(c *kernel.Call) (kernel.Answer, error) {
 		return kernel.Answer{}, err
 	}
 	return kernel.OK(checkText(text, direction, &rules)), nil
+}
+
+// takeDirection takes the fields "direction" and "role", which only an input has.
+func takeDirection(f *kernel.Fields) governor.Direction {
+	direction := kernel.Translate(f.DefaultedChoice("direction", []string{"input", "output"}), []string{"input", "output"}, []governor.Direction{governor.Input, governor.Output})
+	switch role := f.DefaultedChoice("role", []string{"user", "system"}); {
+	case role == "system" && direction == governor.Output:
+		f.Problem("role", "must be user for an output; system texts are input")
+	case role == "system":
+		return governor.System
+	}
+	return direction
 }
 
 // checkText checks a text as the gateway checks the text of a request or a response.

@@ -117,8 +117,10 @@ func TestInvalidTry(t *testing.T) {
 		`{}`:                                "text is required",
 		`{"text":7}`:                        "text must be a string, got a number",
 		`{"text":"x","direction":"inward"}`: `direction must be input or output, got "inward"`,
-		`{"text":"x","settings":[]}`:        "settings must be an object, got an array",
-		`{"text":"x","Settings":{}}`:        "Settings is unknown; the fields are text, direction and settings",
+		`{"text":"x","role":"tool"}`:        `role must be user or system, got "tool"`,
+		`{"text":"x","role":"system","direction":"output"}`: "role must be user for an output; system texts are input",
+		`{"text":"x","settings":[]}`:                        "settings must be an object, got an array",
+		`{"text":"x","Settings":{}}`:                        "Settings is unknown; the fields are text, direction, role and settings",
 	} {
 		got := b.Do("POST", path+"/governor/try", body)
 		b.Refused(got, fault.InvalidRequest)

@@ -24,6 +24,8 @@ type GovernorView struct {
 	MaxInputCharacters   *uint64                `json:"maxInputCharacters"`
 	MaxOutputCharacters  *uint64                `json:"maxOutputCharacters"`
 	Classifier           *classifierView        `json:"classifier"`
+	Exemptions           []exemptionView        `json:"exemptions"`
+	ExemptAgentAddresses bool                   `json:"exemptAgentAddresses"`
 	Available            bool                   `json:"available"`     // the project's plan includes the Governor
 	PolicyVersion        uint64                 `json:"policyVersion"` // 0: the project has no policy
 	Version              uint64                 `json:"version"`       // the project's
@@ -31,8 +33,38 @@ type GovernorView struct {
 
 // ActionsView are the actions of a rule by direction.
 type ActionsView struct {
-	Input  string `json:"input"`
-	Output string `json:"output"`
+	Input  string  `json:"input"`
+	Output string  `json:"output"`
+	System *string `json:"system,omitempty"` // of system texts; absent: like input
+}
+
+// ViewActions are the actions of an override in the API.
+func ViewActions(a *governor.RuleActions) ActionsView {
+	return ActionsView{a.Input.String(), a.Output.String(), viewSystem(a.System)}
+}
+
+func viewSystem(o governor.Override) *string {
+	if o == 0 {
+		return nil
+	}
+	name := o.Of(governor.Allow).String()
+	return &name
+}
+
+// exemptionView has either a value or a pattern.
+type exemptionView struct {
+	Rule    *string `json:"rule"` // null: every rule
+	Value   *string `json:"value,omitempty"`
+	Pattern *string `json:"pattern,omitempty"`
+}
+
+func viewExemptions(all []governor.Exemption) []exemptionView {
+	views := []exemptionView{}
+	for i := range all {
+		e := &all[i]
+		views = append(views, exemptionView{kernel.NullIfEmpty(e.Rule), kernel.NullIfEmpty(e.Value), kernel.NullIfEmpty(e.Source)})
+	}
+	return views
 }
 
 type keywordsView struct {
@@ -40,16 +72,18 @@ type keywordsView struct {
 	Severity  string   `json:"severity"`
 	Input     string   `json:"input"`
 	Output    string   `json:"output"`
+	System    *string  `json:"system,omitempty"`
 	MatchCase bool     `json:"matchCase"`
 	Words     []string `json:"words"`
 }
 
 type patternView struct {
-	Name     string `json:"name"`
-	Pattern  string `json:"pattern"`
-	Severity string `json:"severity"`
-	Input    string `json:"input"`
-	Output   string `json:"output"`
+	Name     string  `json:"name"`
+	Pattern  string  `json:"pattern"`
+	Severity string  `json:"severity"`
+	Input    string  `json:"input"`
+	Output   string  `json:"output"`
+	System   *string `json:"system,omitempty"`
 }
 
 type answerSchemaView struct {
@@ -80,17 +114,18 @@ func ViewGovernor(cp *kernel.Plane, p *directory.Project) (GovernorView, error) 
 		v.Unchecked = "block"
 	}
 	for _, a := range s.Actions {
-		v.Rules[a.Rule] = ActionsView{a.Input.String(), a.Output.String()}
+		v.Rules[a.Rule] = ViewActions(&a)
 	}
 	for _, l := range s.Lists {
-		v.Keywords = append(v.Keywords, keywordsView{l.Name, l.Severity.String(), l.Input.String(), l.Output.String(), l.MatchCase, l.Words})
+		v.Keywords = append(v.Keywords, keywordsView{l.Name, l.Severity.String(), l.Input.String(), l.Output.String(), viewSystem(l.System), l.MatchCase, l.Words})
 	}
 	for _, p := range s.Patterns {
-		v.Patterns = append(v.Patterns, patternView{p.Name, p.Source, p.Severity.String(), p.Input.String(), p.Output.String()})
+		v.Patterns = append(v.Patterns, patternView{p.Name, p.Source, p.Severity.String(), p.Input.String(), p.Output.String(), viewSystem(p.System)})
 	}
 	if s.Schema.Schema != "" {
 		v.AnswerSchema = &answerSchemaView{json.RawMessage(s.Schema.Schema), s.Schema.Action.String(), s.Schema.Severity.String()}
 	}
+	v.Exemptions, v.ExemptAgentAddresses = viewExemptions(s.Exemptions), s.AgentAddresses
 	v.Classifier = viewClassifier(&s.Classifier)
 	return v, err
 }
@@ -125,7 +160,11 @@ type auditedGovernor struct {
 func (v *GovernorView) Audited() auditedGovernor {
 	a := auditedGovernor{GovernorView: *v, Rules: []string{}}
 	for _, name := range slices.Sorted(maps.Keys(v.Rules)) {
-		a.Rules = append(a.Rules, name+": input "+v.Rules[name].Input+", output "+v.Rules[name].Output)
+		text := name + ": input " + v.Rules[name].Input + ", output " + v.Rules[name].Output
+		if system := v.Rules[name].System; system != nil {
+			text += ", system " + *system
+		}
+		a.Rules = append(a.Rules, text)
 	}
 	if s := v.AnswerSchema; s != nil {
 		text := s.Action + ", " + s.Severity + ": " + string(s.Schema)

@@ -107,6 +107,8 @@ func governorField(name string, raw json.RawMessage, usual map[string]actionPair
 		return eachElement(raw, func(list json.RawMessage) json.RawMessage { return withDefaults(list, keywordDefaults) })
 	case "patterns":
 		return eachElement(raw, func(pattern json.RawMessage) json.RawMessage { return withDefaults(pattern, weightDefaults) })
+	case "exemptions":
+		return eachElement(raw, func(one json.RawMessage) json.RawMessage { return withDefaults(one, map[string]string{"rule": "null"}) })
 	case "answerSchema":
 		return withDefaults(raw, answerDefaults)
 	case "classifier":

@@ -62,7 +62,7 @@ const many, anyKey = "[]", "{}"
 
 var (
 	targetShape  = shape{"model": nil, "weight": nil}
-	actions      = shape{"input": nil, "output": nil}
+	actions      = shape{"input": nil, "output": nil, "system": nil}
 	keyShape     = shape{"id": nil, "name": nil, "kind": nil, "environment": nil, "models": nil, "permissions": nil, "limits": {"requestsPerSecond": nil, "requestsPerDay": nil, "tokensPerMinute": nil}, "expiresAt": nil, "status": nil}
 	entryShape   = shape{"model": nil, "state": nil, "reason": nil, "owner": nil, "purpose": nil, "riskTier": nil, "dataClasses": nil, "regions": nil, "retention": nil, "links": nil, "reviewDate": nil, "successor": nil, "sunsetAt": nil, "keys": nil}
 	projectShape = shape{
@@ -72,8 +72,9 @@ var (
 	}
 	governorShape = shape{
 		"enabled": nil, "strictMode": nil, "autoApproveThreshold": nil, "reversible": nil, "unchecked": nil, "rules": {anyKey: actions},
-		"keywords":     {many: {"name": nil, "severity": nil, "input": nil, "output": nil, "matchCase": nil, "words": nil}},
-		"patterns":     {many: {"name": nil, "pattern": nil, "severity": nil, "input": nil, "output": nil}},
+		"keywords":     {many: {"name": nil, "severity": nil, "input": nil, "output": nil, "system": nil, "matchCase": nil, "words": nil}},
+		"patterns":     {many: {"name": nil, "pattern": nil, "severity": nil, "input": nil, "output": nil, "system": nil}},
+		"exemptions":   {many: {"rule": nil, "value": nil, "pattern": nil}}, "exemptAgentAddresses": nil,
 		"answerSchema": {"schema": nil, "action": nil, "severity": nil}, "maxInputCharacters": nil, "maxOutputCharacters": nil,
 		"classifier": {"kind": nil, "model": nil, "mode": nil, "timeoutMs": nil, "onFailure": nil, "threshold": nil},
 	}
