@@ -32,11 +32,13 @@ projects:
     governor:
       enabled: true
       rules:
-        personal: {input: redact}
+        personal: {input: redact, system: allow}
         personal.email: {output: block}
         secret: {input: block}
       keywords: [{name: names, words: [Project Blue]}]
-      patterns: [{name: ticket, pattern: 'T-\d{4}', severity: low}]
+      patterns: [{name: ticket, pattern: 'T-\d{4}', severity: low, system: allow}]
+      exemptions: [{value: team@example.com}, {rule: personal, pattern: 'EMP-0+'}]
+      exemptAgentAddresses: false
       answerSchema: {schema: {type: object, required: [a]}, action: block}
       maxInputCharacters: 10000
       classifier: {kind: moderation, mode: strict}

@@ -82,8 +82,9 @@ func takeOptionalText(f *kernel.Fields, field string) (text string, given bool) 
 	if f.Null(field) {
 		return "", false
 	}
+	given = f.Has(field)
 	text, _ = f.Text(field, "")
-	return text, true
+	return text, given
 }
 
 // takeCharacters takes an optional limit; null or absent: none.
