@@ -28,13 +28,17 @@ const (
 	// ParamMarkedThinking is thinking signed by a provider of another dialect: the signature has that provider's
 	// mark before a colon. A target that does not support it gets a translated body, never the caller's.
 	ParamMarkedThinking
+	// ParamAlienThinking is thinking signed by another provider than OpenAI in a Responses request. Only OpenAI rejects it.
+	ParamAlienThinking
+	// ParamOwnTools are provider tools, and their calls in earlier turns. Targets of another dialect do not get them.
+	ParamOwnTools
 	// From here on: content. A target that does not support it is skipped.
 	ParamTools
 	ParamImages
 	ParamImageURLs // images by URL
 	ParamFiles
 	ParamAudio
-	ParamForeign // parts and tools that only their own dialect supports
+	ParamForeign // parts that only their own dialect supports
 	paramEnd
 )
 
@@ -42,13 +46,13 @@ const (
 const Content = ParamTools | ParamImages | ParamImageURLs | ParamFiles | ParamAudio | ParamForeign
 
 // All is every parameter that a wire family may support.
-const All = (paramEnd - 1) &^ (ParamForeign | ParamMarkedThinking)
+const All = (paramEnd - 1) &^ (ParamForeign | ParamMarkedThinking | ParamOwnTools)
 
 // names are the names of Params in bit order, for the header x-postern-dropped-params and the catalog's "drops".
 var names = [...]string{
 	"temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty", "seed", "stop", "n", "logprobs",
 	"top_logprobs", "user", "parallel_tool_calls", "tool_choice", "response_format", "response_format.json_schema",
-	"reasoning", "cache_control", "thinking", "name", "thinking_of_others", "tools", "images", "image_urls", "files", "audio",
+	"reasoning", "cache_control", "thinking", "name", "thinking_of_others", "encrypted_content", "provider_tools", "tools", "images", "image_urls", "files", "audio",
 	"provider_specific_content",
 }
 
@@ -116,11 +120,19 @@ func (r *Request) Params() Params {
 	for i := range r.Tools {
 		p |= ParamTools
 		setIf(&p, r.Tools[i].Cache, ParamCache)
-		setIf(&p, r.Tools[i].Raw, ParamForeign)
+		if r.Tools[i].Name == "" {
+			setIf(&p, r.Tools[i].Raw, ParamOwnTools)
+		}
 	}
 	for i := range r.Messages {
 		setIf(&p, string(r.Messages[i].Name), ParamName)
 		p |= contents(r.Messages[i].Parts)
+	}
+	if len(r.Omitted) > 0 {
+		p |= ParamOwnTools
+	}
+	if r.Dialect != Responses {
+		p &^= ParamAlienThinking
 	}
 	return p
 }
@@ -143,8 +155,13 @@ func contents(parts []Part) Params {
 			if strings.Contains(string(part.Signature), ":") {
 				p |= ParamMarkedThinking
 			}
+			if (part.Signature != "" || part.Kind == Redacted) && !strings.HasPrefix(string(part.Signature), "openai:") {
+				p |= ParamAlienThinking
+			}
 		case Foreign:
 			p |= ParamForeign
+		case Own:
+			p |= ParamOwnTools
 		case ToolResult:
 			p |= contents(part.Parts)
 		}

@@ -84,7 +84,7 @@ func unseenTokens(parts []Part) (n uint64) {
 		switch p := &parts[i]; {
 		case p.Kind == Image:
 			n += unseenImage
-		case p.Kind == File && p.Data == "", p.Kind == Foreign:
+		case p.Kind == File && p.Data == "", p.Kind == Foreign, p.Kind == Own:
 			n += unseenDocument
 		default:
 			n += unseenTokens(p.Parts)

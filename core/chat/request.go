@@ -50,6 +50,8 @@ type Request struct {
 
 	// Extra are the members without a field here. Only targets of the same dialect get them.
 	Extra []Member
+	// Omitted are the tools and items that only targets of the same dialect get, each as MEMBER.TYPE.
+	Omitted []Member
 
 	// What changes the price. A target needs a price for all of it.
 	Terms        string    // that the caller asks for; see Term. Terms with a standard value are omitted
@@ -137,6 +139,7 @@ const (
 	Redacted                       // Data: thinking that only the provider can read
 	Refusal                        // Text: the model refused
 	Foreign                        // content of another type: only targets of the same dialect get it, with the caller's body
+	Own                            // Name: an item or block of a provider tool, or of another kind that conversations do without, as MEMBER.TYPE. The same
 )
 
 // Part is one content part of a message.
@@ -145,6 +148,7 @@ type Part struct {
 	Text      jsontext.Escaped
 	ID        jsontext.Escaped // of a tool call, or of the call that a result belongs to
 	Name      jsontext.Escaped
+	Space     jsontext.Escaped // of a tool call: the tool's namespace, until Request.Flatten
 	Args      string           // a JSON object: a tool call's arguments
 	Media     jsontext.Escaped // a media type such as image/png
 	Data      jsontext.Escaped // base64
@@ -158,13 +162,16 @@ type Part struct {
 
 // Tool is a function that the model may call.
 type Tool struct {
+	Kind        ToolKind // Function, or what the function stands for
 	Name        jsontext.Escaped
+	Space       jsontext.Escaped // the tool's namespace, of which Request.Flatten makes a part of the function's name
 	Description jsontext.Escaped
 	Schema      string // JSON Schema of its arguments; empty: none
+	Barred      bool   // the tool choice does not allow it
 	Strict      string // JSON boolean
 	Cache       string // as in Part
-	// Raw is the JSON of a provider tool, such as web search. Only targets of the same dialect support it. The
-	// other fields are then empty.
+	// Raw is the JSON of a provider tool, such as web search, or of a client tool that the target knows by itself. Only targets of the
+	// same dialect get it. A provider tool has no name.
 	Raw string
 }
 
@@ -183,6 +190,7 @@ const (
 type ToolChoice struct {
 	Choice Choice
 	Name   jsontext.Escaped
+	Space  jsontext.Escaped // as in Tool
 }
 
 // FormatKind is the format of the response text.

@@ -118,7 +118,7 @@ func unsignedCall(messages []chat.Message) bool {
 		called := false
 		for j := range messages[i].Parts {
 			p := &messages[i].Parts[j]
-			if p.Kind == chat.Redacted || p.Kind == chat.Thinking && p.Signature != "" {
+			if writable(p, chat.Assistant) && (p.Kind == chat.Redacted || p.Kind == chat.Thinking) {
 				return false
 			}
 			called = called || p.Kind == chat.ToolCall

@@ -16,7 +16,7 @@ import (
 // Carries lists the parameters that responses support. Thinking is sent back as received: encrypted, with Mark
 // as a prefix.
 const Carries = (chat.All | chat.ParamMarkedThinking) &^ (chat.ParamTopK | chat.ParamFrequencyPenalty | chat.ParamPresencePenalty |
-	chat.ParamSeed | chat.ParamStop | chat.ParamN | chat.ParamCache | chat.ParamName | chat.ParamAudio)
+	chat.ParamSeed | chat.ParamStop | chat.ParamN | chat.ParamCache | chat.ParamName | chat.ParamAudio | chat.ParamAlienThinking)
 
 // Mark is the prefix of OpenAI's encrypted thinking in a Part's signature.
 const Mark = "openai:"

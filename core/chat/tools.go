@@ -1,0 +1,302 @@
+package chat
+
+import (
+	"crypto/sha256"
+	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/postern-ai/postern/core/jsontext"
+)
+
+// ToolKind is the type of a client tool: one whose calls the caller runs. Targets of other dialects get a function in its place, and
+// the caller gets its calls back as calls of the tool.
+type ToolKind uint8
+
+const (
+	Function   ToolKind = iota
+	Custom              // OpenAI's custom tool: its input is a text. The function has one string, "input"
+	LocalShell          // OpenAI's local_shell. The function has the members of a local_shell_call's action
+	Shell               // OpenAI's shell in the caller's environment. The function has the members of a shell_call's action
+	ApplyPatch          // OpenAI's apply_patch. The function has the member "operation" of an apply_patch_call
+	ToolSearch          // OpenAI's tool_search that the client runs. The function has the tool's parameters
+	toolKinds
+)
+
+// IsPlain reports whether a tool reaches every target under its own name and type.
+func (t *Tool) IsPlain() bool { return t.Kind == Function && t.Space == "" && isName(t.Name) }
+
+// MaxName is the length of a function's name that all targets accept.
+// Sources: "Function calling" of OpenAI (platform.openai.com/docs/guides/function-calling) and "Tool use" of Anthropic, both
+// ^[a-zA-Z0-9_-]{1,64}$; ToolSpecification of Amazon Bedrock, the same; all as of 2026-11.
+const MaxName = 64
+
+// isName reports whether every target accepts a function's name.
+func isName(name jsontext.Escaped) bool {
+	for i := 0; i < len(name); i++ {
+		if !isNameByte(name[i]) {
+			return false
+		}
+	}
+	return name != "" && len(name) <= MaxName
+}
+
+func isNameByte(c byte) bool {
+	return c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' || c == '_' || c == '-'
+}
+
+// hashDigits is the number of hexadecimal digits in a name that is not the tool's own.
+const hashDigits = 8
+
+// flat is the name of a function that stands for a tool. It depends on nothing but the tool, so it is the same in each turn.
+// NAMESPACE__NAME is used if it is a valid name; else it is shortened and has a hash. again asks for the hash in any case.
+func flat(space, name jsontext.Escaped, again bool) jsontext.Escaped {
+	full := space + name
+	if space != "" && !strings.HasSuffix(string(space), "_") {
+		full = space + "__" + name
+	}
+	if !again && isName(full) {
+		return full
+	}
+	const digits = "0123456789abcdef"
+	sum := sha256.Sum256([]byte(string(space) + "\x00" + string(name)))
+	kept := []byte(full.Plain())
+	kept = kept[:min(len(kept), MaxName-hashDigits-1)]
+	for i, c := range kept {
+		if !isNameByte(c) {
+			kept[i] = '_'
+		}
+	}
+	kept = append(kept, '_')
+	for _, c := range sum[:hashDigits/2] {
+		kept = append(kept, digits[c>>4], digits[c&15])
+	}
+	return jsontext.Escaped(kept)
+}
+
+// Aliases are the functions that stand for a request's tools of another name or type. Each is a kind, the function's name, the tool's name
+// and its namespace, ended by a line break and separated by NUL: neither occurs in escaped text. It travels with the state of a
+// request, so it is bounded.
+type Aliases string
+
+// maxAliases bounds Aliases in bytes: some 500 tools.
+const maxAliases = 32 << 10
+
+// Alias is what a function stands for.
+type Alias struct {
+	Kind        ToolKind
+	Name, Space jsontext.Escaped
+}
+
+// Find returns what a function stands for: itself, if it is not listed.
+//
+//go:noinline
+func (a Aliases) Find(function jsontext.Escaped) Alias {
+	for rest := string(a); rest != ""; {
+		var line string
+		line, rest, _ = strings.Cut(rest, "\n")
+		sent, own, _ := strings.Cut(line[1:], "\x00")
+		if sent == string(function) {
+			name, space, _ := strings.Cut(own, "\x00")
+			return Alias{ToolKind(line[0]-'0') % toolKinds, jsontext.Escaped(name), jsontext.Escaped(space)}
+		}
+	}
+	return Alias{Name: function}
+}
+
+// named is a tool and the function that stands for it.
+type named struct {
+	space, name, sent jsontext.Escaped
+	kind              ToolKind
+}
+
+func compareNamed(a, b named) int {
+	if c := strings.Compare(string(a.space), string(b.space)); c != 0 {
+		return c
+	}
+	return strings.Compare(string(a.name), string(b.name))
+}
+
+// Flatten gives each client tool of the request the name of a function that all targets accept and that no other tool has, and writes it
+// into the tools, the tool choice and the calls of earlier turns. Tools for which there is no room are left out. A tool that is declared twice
+// counts once.
+func (r *Request) Flatten() (a Aliases) {
+	plain := true
+	for i := range r.Tools {
+		plain = plain && (r.Tools[i].Name == "" || r.Tools[i].IsPlain())
+	}
+	if plain {
+		r.rename(nil)
+		return ""
+	}
+	taken := make([]string, 0, len(r.Tools))
+	for i := range r.Tools {
+		if t := &r.Tools[i]; t.IsPlain() {
+			taken = append(taken, string(t.Name))
+		}
+	}
+	slices.Sort(taken)
+	list, written := r.aliasable(taken), []byte(nil)
+	kept := r.Tools[:0]
+	for _, t := range r.Tools {
+		if t.Name == "" || t.IsPlain() {
+			kept = append(kept, t)
+			continue
+		}
+		at, _ := slices.BinarySearchFunc(list, named{space: t.Space, name: t.Name}, compareNamed)
+		n := &list[at]
+		size := 4 + len(n.sent) + len(n.name) + len(n.space)
+		switch {
+		case n.sent == "":
+			r.Omit("tools." + n.name.Plain())
+		case n.kind != t.Kind: // declared before, in this list
+		case len(written)+size > maxAliases:
+			n.sent = ""
+			r.Omit("tools." + n.name.Plain())
+		default:
+			written = append(append(written, '0'+byte(n.kind)), n.sent...)
+			written = append(append(append(written, 0), n.name...), 0)
+			written = append(append(written, n.space...), '\n')
+			t.Name = n.sent
+			kept = append(kept, t)
+			n.kind = toolKinds // a second declaration is none
+		}
+	}
+	r.Tools = kept
+	r.rename(list)
+	return Aliases(written)
+}
+
+// aliasable returns the tools that need an alias, sorted, each once and with the name of its function; taken are the names of all others, sorted. A tool
+// whose names are all taken has none.
+func (r *Request) aliasable(taken []string) []named {
+	list := make([]named, 0, len(r.Tools))
+	for i := range r.Tools {
+		if t := &r.Tools[i]; t.Name != "" && !t.IsPlain() {
+			list = append(list, named{space: t.Space, name: t.Name, kind: t.Kind})
+		}
+	}
+	slices.SortStableFunc(list, compareNamed)
+	list = slices.CompactFunc(list, func(a, b named) bool { return compareNamed(a, b) == 0 })
+	// A tool may want a name that another tool has by itself: the names without a hash are counted first.
+	wanted := make([]string, 0, len(list))
+	for i := range list {
+		list[i].sent = flat(list[i].space, list[i].name, false)
+		wanted = append(wanted, string(list[i].sent))
+	}
+	slices.Sort(wanted)
+	for i := range list {
+		n := &list[i]
+		if has(taken, string(n.sent)) || isTwice(wanted, string(n.sent)) {
+			if n.sent = flat(n.space, n.name, true); has(taken, string(n.sent)) || has(wanted, string(n.sent)) {
+				n.sent = ""
+			}
+		}
+	}
+	return list
+}
+
+func has(sorted []string, name string) bool {
+	_, found := slices.BinarySearch(sorted, name)
+	return found
+}
+
+func isTwice(sorted []string, name string) bool {
+	at, found := slices.BinarySearch(sorted, name)
+	return found && at+1 < len(sorted) && sorted[at+1] == name
+}
+
+// rename writes the names of functions into the tool choice and the calls of earlier turns. A call of a tool that is not listed gets the name that the tool
+// would have.
+func (r *Request) rename(list []named) {
+	name := func(space, name jsontext.Escaped) jsontext.Escaped {
+		if at, found := slices.BinarySearchFunc(list, named{space: space, name: name}, compareNamed); found {
+			return list[at].sent
+		}
+		if space == "" && isName(name) {
+			return name
+		}
+		return flat(space, name, false)
+	}
+	if c := &r.ToolChoice; c.Choice == ChoiceTool && c.Name != "" {
+		c.Name, c.Space = name(c.Space, c.Name), ""
+	}
+	for i := range r.Messages {
+		for j := range r.Messages[i].Parts {
+			if p := &r.Messages[i].Parts[j]; p.Kind == ToolCall && p.Name != "" {
+				p.Name, p.Space = name(p.Space, p.Name), ""
+			}
+		}
+	}
+}
+
+// keepChosen leaves out what a tool choice cannot mean for a target: a tool that it does not get.
+func (r *Request) keepChosen() {
+	c := &r.ToolChoice
+	if c.Choice == ChoiceUnset || c.Choice == ChoiceAuto {
+		return
+	}
+	offered := 0
+	for i := range r.Tools {
+		if t := &r.Tools[i]; t.Name != "" && (c.Choice != ChoiceTool || t.Name == c.Name) {
+			offered++
+		}
+	}
+	if offered == 0 {
+		if c.Choice != ChoiceNone {
+			r.Omit("tool_choice")
+		}
+		*c = ToolChoice{}
+	}
+}
+
+// Translate leaves out the tools and items that only the caller's dialect has, and the tools that the tool choice does not allow.
+func (r *Request) Translate() {
+	kept := r.Tools[:0]
+	for _, t := range r.Tools {
+		switch {
+		case t.Name == "" && t.Raw != "":
+			r.Omit("tools." + gjson.Get(t.Raw, "type").String())
+		case !t.Barred:
+			kept = append(kept, t)
+		}
+	}
+	r.Tools = kept
+	messages := r.Messages[:0]
+	for _, m := range r.Messages {
+		before := len(m.Parts)
+		if m.Parts = r.withoutOwn(m.Parts); len(m.Parts) > 0 || before == 0 {
+			messages = append(messages, m)
+		}
+	}
+	r.Messages = messages
+	r.keepChosen()
+}
+
+func (r *Request) withoutOwn(parts []Part) []Part {
+	kept := parts[:0]
+	for _, p := range parts {
+		if p.Kind == Own {
+			r.Omit(p.Name.Plain())
+			continue
+		}
+		p.Parts = r.withoutOwn(p.Parts)
+		kept = append(kept, p)
+	}
+	return kept
+}
+
+const maxOmitted = 16
+
+// Omit notes a tool or an item that targets of other dialects do not get.
+func (r *Request) Omit(name string) {
+	for i := range r.Omitted {
+		if r.Omitted[i].Name == name {
+			return
+		}
+	}
+	if len(r.Omitted) < maxOmitted {
+		r.Omitted = append(r.Omitted, Member{Name: name})
+	}
+}
