@@ -52,6 +52,8 @@ type Parsed struct {
 	PromptTokens uint64
 	// Defaulted are parameters that the request omits and the family sets by default.
 	Defaulted chat.Params
+	// Aliases are the functions that stand for the request's tools.
+	Aliases chat.Aliases
 	// Unknown are members that are not forwarded.
 	Unknown []chat.Member
 }
@@ -65,7 +67,8 @@ type Meta struct {
 	Cached       bool
 	CostPico     money.Pico
 	Usage        chat.Usage
-	IncludeUsage bool   // OpenAI's stream_options.include_usage
+	IncludeUsage bool // OpenAI's stream_options.include_usage
+	Aliases      chat.Aliases
 	Governor     string // the Governor's decisions, a JSON object; empty: it is not enabled
 }
 
@@ -78,6 +81,26 @@ type State struct {
 	Tools   uint64
 	Flags   uint64
 	Finish  chat.Finish
+	Inputs  []chat.InputReader // of the calls of custom tools; see Input
+}
+
+// maxInputs bounds the calls of custom tools whose arguments may be interleaved.
+const maxInputs = 8
+
+// Input returns the reader of a call's text, or nil if the call is not one of a custom tool. begin starts one.
+func (s *State) Input(index uint64, begin bool) *chat.InputReader {
+	if begin {
+		if len(s.Inputs) == maxInputs {
+			s.Inputs = s.Inputs[1:]
+		}
+		s.Inputs = append(s.Inputs, chat.InputReader{Index: index})
+	}
+	for i := range s.Inputs {
+		if s.Inputs[i].Index == index {
+			return &s.Inputs[i]
+		}
+	}
+	return nil
 }
 
 // Fields encodes or decodes the state as part of the exchange's state.
@@ -88,6 +111,7 @@ func (s *State) Fields(f *abi.Fields) {
 	f.Uint(&s.Tools)
 	f.Uint(&s.Flags)
 	abi.Enum(f, &s.Finish)
+	abi.List(f, &s.Inputs, func(f *abi.Fields, r *chat.InputReader) { r.Fields(f) })
 }
 
 // maxDetails is the maximum number of problems in one error.
@@ -101,9 +125,13 @@ type Parser struct {
 	Skim bool
 	// Strict rejects members that the native family would ignore.
 	Strict bool
-	// Foreign is the first part or tool that only targets of the request's own dialect support. Its message is the
+	// Native asks for the tools under their own names: the target has the request's dialect.
+	Native bool
+	// Foreign is the first part that only targets of the request's own dialect support. Its message is the
 	// start of one: is "video".
 	Foreign fault.Detail
+	// Own is the same for a provider tool, or an item of one.
+	Own fault.Detail
 	// Catalog has the members that are forwarded and the prices of provider tools. Without it, all members are.
 	Catalog  *config.Config
 	elements int
@@ -239,10 +267,17 @@ func likeSecret(text string) bool {
 	return word >= maxWordBytes || text[:2] == "sk" || text[:2] == "pk"
 }
 
-// NoteForeign records a part or tool for Foreign: kind is the value of field.
+// NoteForeign records a part for Foreign: kind is the value of field.
 func (p *Parser) NoteForeign(field string, kind gjson.Result) {
 	if p.Foreign.Field == "" {
 		p.Foreign = fault.Detail{Field: field, Message: "is " + Quote(kind.String())}
+	}
+}
+
+// NoteOwn records a provider tool, or an item of one, for Own.
+func (p *Parser) NoteOwn(field string, kind gjson.Result) {
+	if p.Own.Field == "" {
+		p.Own = fault.Detail{Field: field, Message: "is " + Quote(kind.String())}
 	}
 }
 

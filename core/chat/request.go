@@ -50,6 +50,8 @@ type Request struct {
 
 	// Extra are the members without a field here. Only targets of the same dialect get them.
 	Extra []Member
+	// Carried are extra members that targets of another dialect have too, in the target's spelling; see Carry.
+	Carried []Member
 	// Omitted are the tools and items that only targets of the same dialect get, each as MEMBER.TYPE.
 	Omitted []Member
 
@@ -155,6 +157,7 @@ type Part struct {
 	URL       jsontext.Escaped
 	Detail    jsontext.Escaped
 	Signature jsontext.Escaped
+	Raw       string // of a tool call: its JSON in OpenAI's dialect, if it calls no function. Only targets of that dialect get it
 	Parts     []Part // of a tool result: texts and images
 	Failed    bool   // the tool failed
 	Cache     string // JSON: marks the end of a cacheable prompt prefix (Anthropic's cache_control)

@@ -87,7 +87,7 @@ func message(p *api.Parser, index int, v gjson.Result) (m chat.Message) {
 			if !p.CountElement("messages") {
 				return false
 			}
-			m.Parts = append(m.Parts, provider.ToolCall(call))
+			m.Parts = append(m.Parts, toolCall(call))
 			return true
 		})
 	}
@@ -95,6 +95,15 @@ func message(p *api.Parser, index int, v gjson.Result) (m chat.Message) {
 		p.Wrong(api.At("messages", index, ".content"), "is required")
 	}
 	return m
+}
+
+// toolCall reads a call of a function or of a custom tool, {"id","type":"custom","custom":{"name","input"}}.
+func toolCall(v gjson.Result) chat.Part {
+	part := provider.ToolCall(v)
+	if custom := jsonvalue.Get(v.Raw, "custom"); jsonvalue.Get(v.Raw, "type").Str == "custom" {
+		part.Name, part.Args, part.Raw = wireText(jsonvalue.Get(custom.Raw, "name")), chat.InputArgs(wireText(jsonvalue.Get(custom.Raw, "input"))), v.Raw
+	}
+	return part
 }
 
 func role(p *api.Parser, index int, v gjson.Result) chat.Role {

@@ -49,13 +49,29 @@ func Parse(p *api.Parser, root gjson.Result) api.Parsed {
 		return true
 	})
 	p.Priced(r, "")
+	allow(r, jsonvalue.Get(root.Raw, "tool_choice.allowed_tools.tools"))
 	if r.Model == "" && len(p.Details) == 0 {
 		p.Wrong("model", "is required")
 	}
 	if !haveMessages {
 		p.Wrong("messages", "is required")
 	}
+	if !p.Native {
+		out.Aliases = r.Flatten()
+	}
 	return out
+}
+
+// allow bars the tools that an allowed_tools choice does not list.
+func allow(r *chat.Request, list gjson.Result) {
+	if list.IsArray() {
+		Allow(r.Tools, list, func(t gjson.Result) gjson.Result {
+			if name := jsonvalue.Get(t.Raw, "function.name"); name.Exists() {
+				return name
+			}
+			return jsonvalue.Get(t.Raw, "custom.name")
+		})
+	}
 }
 
 // own reads a member that Postern writes itself. It returns false for the others.
@@ -223,8 +239,15 @@ func tool(p *api.Parser, index int, v gjson.Result) (t chat.Tool) {
 			p.WrongType(api.At("tools", index, ".type"), "a non-empty string", kind)
 		}
 		field := api.At("tools", index, ".type")
-		p.NoteForeign(field, kind)
 		p.Use(Wire, field, chat.ToolName(kind.Str), gjson.Result{})
+		if kind.Str == "custom" {
+			t = Freeform(jsonvalue.Get(v.Raw, "custom"))
+			if t.Raw = v.Raw; t.Name == "" {
+				p.Wrong(api.At("tools", index, ".custom.name"), "is required")
+			}
+			return t
+		}
+		p.NoteOwn(field, kind)
 		return chat.Tool{Raw: v.Raw}
 	}
 	f := jsonvalue.Get(v.Raw, "function")
@@ -258,6 +281,12 @@ func toolChoice(p *api.Parser, v gjson.Result) chat.ToolChoice {
 	}
 	if name := jsonvalue.Get(v.Raw, "function.name"); jsonvalue.Get(v.Raw, "type").Str == "function" && name.Type == gjson.String {
 		return chat.ToolChoice{Choice: chat.ChoiceTool, Name: jsontext.Inside(name.Raw)}
+	}
+	switch jsonvalue.Get(v.Raw, "type").Str {
+	case "custom":
+		return chat.ToolChoice{Choice: chat.ChoiceTool, Name: wireText(jsonvalue.Get(v.Raw, "custom.name"))}
+	case "allowed_tools":
+		return AllowedMode(jsonvalue.Get(v.Raw, "allowed_tools"))
 	}
 	if v.Type == gjson.String {
 		switch v.Str {

@@ -14,7 +14,7 @@ func Answer(dst []byte, r *chat.Response, m *api.Meta) []byte {
 	b.Key("choices")
 	b.Open('[')
 	for i := range r.Choices {
-		choice(&b, uint64(i), &r.Choices[i])
+		choice(&b, uint64(i), &r.Choices[i], m)
 	}
 	b.Close(']')
 	b.Key("usage")
@@ -39,12 +39,12 @@ func head(b *jsontext.Builder, id jsontext.Escaped, object string, m *api.Meta) 
 	b.String(m.Model)
 }
 
-func choice(b *jsontext.Builder, index uint64, a *chat.Answer) {
+func choice(b *jsontext.Builder, index uint64, a *chat.Answer, m *api.Meta) {
 	b.Open('{')
 	b.Key("index")
 	b.Uint(index)
 	b.Key("message")
-	writeMessage(b, a)
+	writeMessage(b, a, m)
 	b.Key("logprobs")
 	if a.LogProbs == "" {
 		b.Raw("null")
@@ -56,7 +56,7 @@ func choice(b *jsontext.Builder, index uint64, a *chat.Answer) {
 	b.Close('}')
 }
 
-func writeMessage(b *jsontext.Builder, a *chat.Answer) {
+func writeMessage(b *jsontext.Builder, a *chat.Answer, m *api.Meta) {
 	text, refusal, thinking := chat.Join(a.Parts, chat.Text), chat.Join(a.Parts, chat.Refusal), chat.Join(a.Parts, chat.Thinking)
 	texts, calls := 0, 0
 	for i := range a.Parts {
@@ -84,31 +84,42 @@ func writeMessage(b *jsontext.Builder, a *chat.Answer) {
 	// Not part of OpenAI's API: the name that other providers use for reasoning text.
 	b.TextMember("reasoning_content", thinking)
 	if calls > 0 {
-		toolCalls(b, a)
+		toolCalls(b, a, m)
 	}
 	b.Close('}')
 }
 
-func toolCalls(b *jsontext.Builder, a *chat.Answer) {
+func toolCalls(b *jsontext.Builder, a *chat.Answer, m *api.Meta) {
 	b.Key("tool_calls")
 	b.Open('[')
 	for i := range a.Parts {
 		if p := &a.Parts[i]; p.Kind == chat.ToolCall {
+			alias := m.Aliases.Find(p.Name)
 			b.Open('{')
 			b.Key("id")
 			b.Text(p.ID)
-			b.Member("type", `"function"`)
-			b.Key("function")
-			b.Open('{')
-			b.Key("name")
-			b.Text(p.Name)
-			b.Key("arguments")
-			b.String(p.Args)
-			b.Close('}')
+			if alias.Kind == chat.Custom {
+				called(b, "custom", alias.Name, "input", chat.Input(p.Args))
+			} else {
+				called(b, "function", alias.Name, "arguments", jsontext.Escape(p.Args))
+			}
 			b.Close('}')
 		}
 	}
 	b.Close(']')
+}
+
+// called writes the type of a call and the object of that name: what is called, and with what.
+func called(b *jsontext.Builder, kind string, name jsontext.Escaped, member string, text jsontext.Escaped) {
+	b.Key("type")
+	b.String(kind)
+	b.Key(kind)
+	b.Open('{')
+	b.Key("name")
+	b.Text(name)
+	b.Key(member)
+	b.Text(text)
+	b.Close('}')
 }
 
 func reason(f chat.Finish) string {

@@ -20,8 +20,14 @@ func Stream(dst []byte, s *api.State, d *chat.Delta, m *api.Meta) []byte {
 		return textChunk(dst, m, d, "refusal")
 	case chat.DeltaThinking:
 		return textChunk(dst, m, d, "reasoning_content")
-	case chat.DeltaTool, chat.DeltaArgs:
-		return chunk(dst, m, d.Choice, func(b *jsontext.Builder) { toolDelta(b, d) }, "")
+	case chat.DeltaTool:
+		alias := m.Aliases.Find(d.Name)
+		if alias.Kind == chat.Custom {
+			s.Input(inputIndex(d), true)
+		}
+		return chunk(dst, m, d.Choice, func(b *jsontext.Builder) { toolDelta(b, d, &alias) }, "")
+	case chat.DeltaArgs:
+		return argsChunk(dst, s, d, m)
 	case chat.DeltaLogProbs:
 		return chunk(dst, m, d.Choice, func(*jsontext.Builder) {}, `,"logprobs":`+d.JSON+`,"finish_reason":null`)
 	case chat.DeltaFinish:
@@ -34,26 +40,47 @@ func textChunk(dst []byte, m *api.Meta, d *chat.Delta, name string) []byte {
 	return chunk(dst, m, d.Choice, func(b *jsontext.Builder) { b.TextMember(name, d.Text) }, "")
 }
 
-func toolDelta(b *jsontext.Builder, d *chat.Delta) {
+// inputIndex numbers the calls of all choices.
+func inputIndex(d *chat.Delta) uint64 { return d.Choice<<32 | d.Index }
+
+// argsChunk writes a piece of a call's arguments: of a custom tool, what it completes of the text.
+func argsChunk(dst []byte, s *api.State, d *chat.Delta, m *api.Meta) []byte {
+	kind, member, text := "function", "arguments", d.Text
+	if input := s.Input(inputIndex(d), false); input != nil {
+		if kind, member, text = "custom", "input", jsontext.Escaped(input.Read(nil, d.Text)); text == "" {
+			return dst
+		}
+	}
+	return chunk(dst, m, d.Choice, func(b *jsontext.Builder) {
+		b.Key("tool_calls")
+		b.Open('[')
+		b.Open('{')
+		b.Key("index")
+		b.Uint(d.Index)
+		b.Key(kind)
+		b.Open('{')
+		b.Key(member)
+		b.Text(text)
+		b.Close('}')
+		b.Close('}')
+		b.Close(']')
+	}, "")
+}
+
+// toolDelta writes the beginning of a call.
+func toolDelta(b *jsontext.Builder, d *chat.Delta, alias *chat.Alias) {
 	b.Key("tool_calls")
 	b.Open('[')
 	b.Open('{')
 	b.Key("index")
 	b.Uint(d.Index)
-	if d.Kind == chat.DeltaTool {
-		b.Key("id")
-		b.Text(d.ID)
-		b.Member("type", `"function"`)
+	b.Key("id")
+	b.Text(d.ID)
+	if alias.Kind == chat.Custom {
+		called(b, "custom", alias.Name, "input", "")
+	} else {
+		called(b, "function", alias.Name, "arguments", "")
 	}
-	b.Key("function")
-	b.Open('{')
-	if d.Kind == chat.DeltaTool {
-		b.Key("name")
-		b.Text(d.Name)
-	}
-	b.Key("arguments")
-	b.Text(d.Text)
-	b.Close('}')
 	b.Close('}')
 	b.Close(']')
 }

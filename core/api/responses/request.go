@@ -36,6 +36,7 @@ func Parse(p *api.Parser, root gjson.Result) api.Parsed {
 	r := &out.Request
 	haveInput := false
 	var instructions jsontext.Escaped
+	items := reader{Parser: p, tools: toolReader{Parser: p}}
 	root.ForEach(func(key, v gjson.Result) bool {
 		name := key.String()
 		if !p.Forwards("responses", name, &out) {
@@ -51,7 +52,7 @@ func Parse(p *api.Parser, root gjson.Result) api.Parsed {
 			}
 		case "input":
 			haveInput = true
-			r.Messages = input(p, v)
+			r.Messages = items.input(v)
 		default:
 			refuseState(p, name, v)
 			if !parameter(p, r, name, v) {
@@ -62,6 +63,10 @@ func Parse(p *api.Parser, root gjson.Result) api.Parsed {
 		return !p.Full()
 	})
 	p.Priced(r, wireName)
+	r.Tools = append(r.Tools, items.tools.all...)
+	if choice := jsonvalue.Get(root.Raw, "tool_choice"); jsonvalue.Get(choice.Raw, "type").Str == "allowed_tools" {
+		openai.Allow(r.Tools, jsonvalue.Get(choice.Raw, "tools"), func(t gjson.Result) gjson.Result { return jsonvalue.Get(t.Raw, "name") })
+	}
 	if instructions != "" {
 		words := chat.Message{Role: chat.System, Parts: []chat.Part{{Kind: chat.Text, Text: instructions}}}
 		r.Messages = append([]chat.Message{words}, r.Messages...)
@@ -71,6 +76,9 @@ func Parse(p *api.Parser, root gjson.Result) api.Parsed {
 	}
 	if !haveInput {
 		p.Wrong("input", "is required")
+	}
+	if !p.Native {
+		out.Aliases = r.Flatten()
 	}
 	return out
 }
@@ -130,6 +138,9 @@ func parameter(p *api.Parser, r *chat.Request, name string, v gjson.Result) bool
 		r.ToolChoice = toolChoice(p, v)
 	case "text":
 		r.Format = format(p, jsonvalue.Get(v.Raw, "format"))
+		if verbosity := jsonvalue.Get(v.Raw, "verbosity"); verbosity.Type != gjson.Null {
+			r.Extra = append(r.Extra, chat.Member{Name: chat.Verbosity, Value: verbosity.Raw})
+		}
 	case "reasoning":
 		r.Reasoning.Effort = jsonvalue.Get(v.Raw, "effort").Str
 		summary := jsonvalue.Get(v.Raw, "summary").Str
@@ -140,13 +151,22 @@ func parameter(p *api.Parser, r *chat.Request, name string, v gjson.Result) bool
 	case "context_management":
 		r.Compacts = jsonvalue.Get(v.Raw, "0").Exists()
 		return v.Type == gjson.Null
-	case "include", "truncation", "metadata", "prompt_cache_key", "safety_identifier":
-		// No other dialect has an equivalent. For other dialects, include is dropped without a warning.
-		return v.Type == gjson.Null || name == "include"
+	case "include":
+		return includesThinking(v)
 	default:
 		return v.Type == gjson.Null
 	}
 	return true
+}
+
+// includesThinking reports whether include asks for nothing but what other dialects return by themselves, or by a parameter: encrypted reasoning, of
+// which all that have it send it, and log probabilities, which top_logprobs asks for.
+func includesThinking(v gjson.Result) (only bool) {
+	only = true
+	api.Each(v, func(name gjson.Result) {
+		only = only && (name.Str == "reasoning.encrypted_content" || name.Str == "message.output_text.logprobs")
+	})
+	return only
 }
 
 func format(p *api.Parser, v gjson.Result) (f chat.Format) {
@@ -171,56 +191,24 @@ func inside(v gjson.Result) jsontext.Escaped {
 	return jsontext.Inside(v.Raw)
 }
 
-func tools(p *api.Parser, v gjson.Result) (all []chat.Tool) {
-	if v.Type == gjson.Null {
-		return nil
-	}
-	if !v.IsArray() {
+func tools(p *api.Parser, v gjson.Result) []chat.Tool {
+	if v.Type != gjson.Null && !v.IsArray() {
 		p.WrongType("tools", "an array", v)
 		return nil
 	}
-	v.ForEach(func(_, t gjson.Result) bool {
-		if !p.CountElement("tools") {
-			return false
-		}
-		if kind := jsonvalue.Get(t.Raw, "type"); kind.Str != "function" {
-			p.NoteForeign(api.At("tools", len(all), ".type"), kind)
-			use(p, api.At("tools", len(all), ""), t)
-			all = append(all, chat.Tool{Raw: t.Raw})
-			return true
-		}
-		tool := chat.Tool{Name: inside(jsonvalue.Get(t.Raw, "name")), Description: inside(jsonvalue.Get(t.Raw, "description"))}
-		if tool.Name == "" {
-			p.Wrong(api.At("tools", len(all), ".name"), "is required")
-		}
-		tool.Schema = p.Object(api.At("tools", len(all), ".parameters"), jsonvalue.Get(t.Raw, "parameters"))
-		tool.Strict = p.Bool(api.At("tools", len(all), ".strict"), jsonvalue.Get(t.Raw, "strict"))
-		all = append(all, tool)
-		return !p.Full()
-	})
-	return all
+	r := toolReader{Parser: p}
+	r.list("tools", v, "")
+	return r.all
 }
 
-func toolChoice(p *api.Parser, v gjson.Result) chat.ToolChoice {
-	if name := jsonvalue.Get(v.Raw, "name"); v.IsObject() && jsonvalue.Get(v.Raw, "type").Str == "function" && name.Type == gjson.String {
-		return chat.ToolChoice{Choice: chat.ChoiceTool, Name: inside(name)}
-	}
-	switch {
-	case v.Type == gjson.Null || v.IsObject():
-	case v.Str == "auto":
-		return chat.ToolChoice{Choice: chat.ChoiceAuto}
-	case v.Str == "none":
-		return chat.ToolChoice{Choice: chat.ChoiceNone}
-	case v.Str == "required":
-		return chat.ToolChoice{Choice: chat.ChoiceAny}
-	default:
-		p.WrongValue("tool_choice", "auto, none, required or a tool", v)
-	}
-	return chat.ToolChoice{}
+// reader reads the items of a conversation.
+type reader struct {
+	*api.Parser
+	tools toolReader // that items add
 }
 
 // input reads a string or a list of items.
-func input(p *api.Parser, v gjson.Result) (messages []chat.Message) {
+func (p *reader) input(v gjson.Result) (messages []chat.Message) {
 	switch {
 	case v.Type == gjson.String:
 		return []chat.Message{{Role: chat.User, Parts: []chat.Part{{Kind: chat.Text, Text: inside(v)}}}}
@@ -233,8 +221,11 @@ func input(p *api.Parser, v gjson.Result) (messages []chat.Message) {
 		if !p.CountElement("input") {
 			return false
 		}
-		role, parts := readItem(p, index, item)
+		role, parts := p.item(index, item)
 		index++
+		if role == 0 { // an item that is no message
+			return !p.Full()
+		}
 		// Consecutive assistant items are one message.
 		if n := len(messages); n > 0 && role == chat.Assistant && messages[n-1].Role == chat.Assistant {
 			messages[n-1].Parts = append(messages[n-1].Parts, parts...)
@@ -249,45 +240,139 @@ func input(p *api.Parser, v gjson.Result) (messages []chat.Message) {
 	return messages
 }
 
-func readItem(p *api.Parser, index int, v gjson.Result) (chat.Role, []chat.Part) {
+func (p *reader) item(index int, v gjson.Result) (chat.Role, []chat.Part) {
 	kind := jsonvalue.Get(v.Raw, "type").Str
 	switch {
 	case !v.IsObject():
 		p.WrongType(api.At("input", index, ""), "an object", v)
 	case kind == "message" || kind == "" && jsonvalue.Get(v.Raw, "role").Exists():
-		return message(p, index, v)
-	case kind == "function_call":
-		return chat.Assistant, []chat.Part{{
-			Kind: chat.ToolCall, ID: p.Text(api.At("input", index, ".call_id"), jsonvalue.Get(v.Raw, "call_id")), Name: inside(jsonvalue.Get(v.Raw, "name")),
-			Args: openaiwire.Arguments(jsonvalue.Get(v.Raw, "arguments")),
-		}}
-	case kind == "function_call_output":
-		return chat.ToolRole, []chat.Part{{
-			Kind: chat.ToolResult, ID: p.Text(api.At("input", index, ".call_id"), jsonvalue.Get(v.Raw, "call_id")),
-			Parts: content(p, api.At("input", index, ".output"), jsonvalue.Get(v.Raw, "output")),
-		}}
+		return message(p.Parser, index, v)
 	case kind == "reasoning":
 		return chat.Assistant, reasoning(v)
 	case kind == "item_reference":
 		p.Wrong(api.At("input", index, ""), "is an item_reference, which is not supported: items are not stored; send the item itself")
 	}
-	p.NoteForeign(api.At("input", index, ".type"), jsonvalue.Get(v.Raw, "type"))
-	uses(p, api.At("input", index, ""), v)
-	return chat.Assistant, []chat.Part{{Kind: chat.Foreign}}
+	field := api.At("input", index, "")
+	if kind != "mcp_list_tools" { // it lists a server's tools, and declares none
+		p.tools.list(field+".tools", jsonvalue.Get(v.Raw, "tools"), "")
+	}
+	if kind == "additional_tools" {
+		return 0, nil
+	}
+	for i := range clients {
+		switch c := &clients[i]; kind {
+		case c.call:
+			return chat.Assistant, []chat.Part{p.call(field, c, v)}
+		case c.result:
+			return chat.ToolRole, []chat.Part{p.result(field, c, v)}
+		}
+	}
+	p.NoteOwn(field+".type", jsonvalue.Get(v.Raw, "type"))
+	return chat.Assistant, []chat.Part{{Kind: chat.Own, Name: "input." + inside(jsonvalue.Get(v.Raw, "type"))}}
 }
+
+// call reads a tool call as one of the function that stands for the tool.
+func (p *reader) call(field string, c *client, v gjson.Result) chat.Part {
+	part := chat.Part{
+		Kind: chat.ToolCall, ID: p.Text(field+".call_id", callID(v)), Name: jsontext.Escaped(c.name), Space: inside(jsonvalue.Get(v.Raw, "namespace")),
+	}
+	switch c.kind {
+	case chat.Function:
+		part.Name, part.Args = inside(jsonvalue.Get(v.Raw, "name")), openaiwire.Arguments(jsonvalue.Get(v.Raw, "arguments"))
+	case chat.Custom:
+		part.Name, part.Args = inside(jsonvalue.Get(v.Raw, "name")), chat.InputArgs(inside(jsonvalue.Get(v.Raw, "input")))
+	case chat.ApplyPatch:
+		part.Args = `{"operation":` + orEmpty(jsonvalue.Get(v.Raw, "operation")) + `}`
+	case chat.ToolSearch:
+		part.Args = openaiwire.Arguments(jsonvalue.Get(v.Raw, "arguments"))
+	default:
+		part.Args = orEmpty(jsonvalue.Get(v.Raw, "action"))
+	}
+	return part
+}
+
+func orEmpty(v gjson.Result) string {
+	if !v.IsObject() {
+		return "{}"
+	}
+	return v.Raw
+}
+
+// callID is the ID of a call. The result of a local shell call has it as its own.
+func callID(v gjson.Result) gjson.Result {
+	if id := jsonvalue.Get(v.Raw, "call_id"); id.Type == gjson.String {
+		return id
+	}
+	return jsonvalue.Get(v.Raw, "id")
+}
+
+// result reads the result of a tool call: its output, as JSON if it is neither a text nor parts.
+func (p *reader) result(field string, c *client, v gjson.Result) chat.Part {
+	part := chat.Part{Kind: chat.ToolResult, ID: p.Text(field+".call_id", callID(v))}
+	output, name := jsonvalue.Get(v.Raw, "output"), ".output"
+	switch c.kind {
+	case chat.Shell, chat.ToolSearch:
+		if c.kind == chat.ToolSearch {
+			output = jsonvalue.Get(v.Raw, "tools")
+		}
+		part.Parts = []chat.Part{{Kind: chat.Text, Text: jsontext.Escape(output.Raw)}}
+	case chat.ApplyPatch:
+		status := inside(jsonvalue.Get(v.Raw, "status"))
+		if part.Failed = status == "failed"; output.Type == gjson.String {
+			status = inside(output)
+		}
+		part.Parts = []chat.Part{{Kind: chat.Text, Text: status}}
+	default:
+		part.Parts = content(p.Parser, field+name, output)
+	}
+	return part
+}
+
+// Marks of thinking that other providers have signed, in encrypted_content. OpenAI's own has no colon.
+const (
+	signedMark   = "anthropic:"
+	redactedMark = "anthropic-redacted:"
+)
 
 func reasoning(v gjson.Result) []chat.Part {
 	part := chat.Part{Kind: chat.Thinking}
-	if summary := jsonvalue.Get(v.Raw, "summary"); summary.IsArray() {
-		summary.ForEach(func(_, s gjson.Result) bool {
+	api.Each(jsonvalue.Get(v.Raw, "summary"), func(s gjson.Result) {
+		part.Text += inside(jsonvalue.Get(s.Raw, "text"))
+	})
+	if part.Text == "" {
+		api.Each(jsonvalue.Get(v.Raw, "content"), func(s gjson.Result) {
 			part.Text += inside(jsonvalue.Get(s.Raw, "text"))
-			return true
 		})
 	}
-	if encrypted := inside(jsonvalue.Get(v.Raw, "encrypted_content")); encrypted != "" {
-		part.Signature = wire.Mark + encrypted
+	encrypted := string(inside(jsonvalue.Get(v.Raw, "encrypted_content")))
+	signed, isSigned := strings.CutPrefix(encrypted, signedMark)
+	redacted, isRedacted := strings.CutPrefix(encrypted, redactedMark)
+	switch {
+	case encrypted == "":
+	case isSigned:
+		part.Signature = jsontext.Escaped(signed)
+	case isRedacted:
+		part = chat.Part{Kind: chat.Redacted, Data: jsontext.Escaped(redacted)}
+	case strings.Contains(encrypted, ":"):
+		part.Signature = jsontext.Escaped(encrypted)
+	default:
+		part.Signature = jsontext.Escaped(wire.Mark + encrypted)
 	}
 	return []chat.Part{part}
+}
+
+// encrypted is what reasoning reads.
+func encrypted(p *chat.Part) jsontext.Escaped {
+	own, isOpenAI := strings.CutPrefix(string(p.Signature), wire.Mark)
+	switch {
+	case p.Kind == chat.Redacted:
+		return redactedMark + p.Data
+	case isOpenAI:
+		return jsontext.Escaped(own)
+	case p.Signature == "" || strings.Contains(string(p.Signature), ":"):
+		return p.Signature
+	}
+	return signedMark + p.Signature
 }
 
 func message(p *api.Parser, index int, v gjson.Result) (role chat.Role, parts []chat.Part) {

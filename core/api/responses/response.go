@@ -51,7 +51,7 @@ func object(b *jsontext.Builder, status string, r *chat.Response, m *api.Meta, e
 	b.Key("output")
 	b.Open('[')
 	if r != nil {
-		for i, p := range items(r) {
+		for i, p := range r.Choices[0].Parts {
 			item(b, i, &p, "completed", m)
 		}
 	}
@@ -88,26 +88,16 @@ func incomplete(b *jsontext.Builder, status string, r *chat.Response) {
 	}
 }
 
-// items returns the parts that become output items, one item each.
-func items(r *chat.Response) (parts []chat.Part) {
-	for _, p := range r.Choices[0].Parts {
-		if p.Kind != chat.Redacted {
-			parts = append(parts, p)
-		}
-	}
-	return parts
-}
-
 func bare(m *api.Meta) string { return strings.TrimPrefix(m.RequestID, "req_") }
 
 // itemID returns an item ID made of the request ID and the item's index.
-func itemID(kind chat.PartKind, index int, m *api.Meta) string {
+func itemID(p *chat.Part, index int, m *api.Meta) string {
 	prefix := "msg_"
-	switch kind {
-	case chat.Thinking:
+	switch p.Kind {
+	case chat.Thinking, chat.Redacted:
 		prefix = "rs_"
 	case chat.ToolCall:
-		prefix = "fc_"
+		prefix = clientOf(m.Aliases.Find(p.Name).Kind).prefix
 	}
 	return prefix + bare(m) + "_" + strconv.Itoa(index)
 }
@@ -116,9 +106,9 @@ func itemID(kind chat.PartKind, index int, m *api.Meta) string {
 func item(b *jsontext.Builder, index int, p *chat.Part, status string, m *api.Meta) {
 	b.Open('{')
 	b.Key("id")
-	b.String(itemID(p.Kind, index, m))
+	b.String(itemID(p, index, m))
 	switch p.Kind {
-	case chat.Thinking:
+	case chat.Thinking, chat.Redacted:
 		b.Member("type", `"reasoning"`)
 		b.Key("summary")
 		b.Open('[')
@@ -126,16 +116,16 @@ func item(b *jsontext.Builder, index int, p *chat.Part, status string, m *api.Me
 			summary(b, p.Text)
 		}
 		b.Close(']')
+		b.TextMember("encrypted_content", encrypted(p))
 	case chat.ToolCall:
-		b.Member("type", `"function_call"`)
+		alias := m.Aliases.Find(p.Name)
+		b.Key("type")
+		b.String(clientOf(alias.Kind).call)
 		b.Key("status")
 		b.String(status)
 		b.Key("call_id")
 		b.Text(p.ID)
-		b.Key("name")
-		b.Text(p.Name)
-		b.Key("arguments")
-		b.String(p.Args)
+		call(b, p.Args, &alias)
 	default:
 		b.Member("type", `"message"`)
 		b.Member("role", `"assistant"`)

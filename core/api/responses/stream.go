@@ -1,6 +1,8 @@
 package responses
 
 import (
+	"strconv"
+
 	"github.com/postern-ai/postern/core/api"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/jsontext"
@@ -33,10 +35,16 @@ func Stream(dst []byte, s *api.State, d *chat.Delta, m *api.Meta) []byte {
 		}
 		w.s.Block = 0
 	case chat.DeltaRedacted:
+		w.begin(&chat.Part{Kind: chat.Redacted, Data: d.Text})
 		w.s.Block = 0
 	case chat.DeltaTool:
 		w.begin(&chat.Part{Kind: chat.ToolCall, ID: d.ID, Name: d.Name})
 		w.s.Tools++
+		if kind := m.Aliases.Find(d.Name).Kind; kind == chat.Custom {
+			s.Input(d.Index, true)
+		} else if kind != chat.Function {
+			s.Block = 0 // its arguments have no events: the item that is done has them
+		}
 	case chat.DeltaArgs:
 		w.args(d)
 	case chat.DeltaFinish:
@@ -71,12 +79,12 @@ func (w *writer) response(kind, status string, r *chat.Response, e *api.Error) {
 }
 
 // place writes the members that identify an event's item.
-func (w *writer) place(kind chat.PartKind, index int) {
+func (w *writer) place(p *chat.Part, index int) {
 	w.b.Key("item_id")
-	w.b.String(itemID(kind, index, w.m))
+	w.b.String(itemID(p, index, w.m))
 	w.b.Key("output_index")
 	w.b.Uint(uint64(index))
-	switch kind {
+	switch p.Kind {
 	case chat.Thinking:
 		w.b.Member("summary_index", "0")
 	case chat.Text, chat.Refusal:
@@ -98,13 +106,13 @@ func (w *writer) begin(p *chat.Part) {
 	switch p.Kind {
 	case chat.Text, chat.Refusal:
 		w.open("response.content_part.added")
-		w.place(p.Kind, index)
+		w.place(p, index)
 		w.b.Key("part")
 		writeContent(&w.b, p)
 		w.close()
 	case chat.Thinking:
 		w.open("response.reasoning_summary_part.added")
-		w.place(p.Kind, index)
+		w.place(p, index)
 		w.b.Key("part")
 		summary(&w.b, "")
 		w.close()
@@ -116,7 +124,7 @@ func (w *writer) piece(kind chat.PartKind, event string, d *chat.Delta) {
 		w.begin(&chat.Part{Kind: kind})
 	}
 	w.open(event)
-	w.place(kind, int(w.s.Index)-1)
+	w.place(&chat.Part{Kind: kind}, int(w.s.Index)-1)
 	w.b.Key("delta")
 	w.b.Text(d.Text)
 	if kind == chat.Text {
@@ -125,16 +133,27 @@ func (w *writer) piece(kind chat.PartKind, event string, d *chat.Delta) {
 	w.close()
 }
 
-// args writes a piece of the last tool call's arguments. Late pieces of earlier calls are not sent: End sends
+// args writes a piece of the last tool call's arguments: of a custom tool, what it completes of the text. Late pieces of earlier calls are not sent: End sends
 // the complete arguments.
 func (w *writer) args(d *chat.Delta) {
 	if w.s.Block != uint64(chat.ToolCall) || d.Index+1 != w.s.Tools {
 		return
 	}
-	w.open("response.function_call_arguments.delta")
-	w.place(chat.ToolCall, int(w.s.Index)-1)
+	event, id, text := "response.function_call_arguments.delta", "fc_", d.Text
+	if input := w.s.Input(d.Index, false); input != nil {
+		event, id, text = "response.custom_tool_call_input.delta", "ctc_", jsontext.Escaped(input.Read(nil, d.Text))
+		if text == "" {
+			return
+		}
+	}
+	index := int(w.s.Index) - 1
+	w.open(event)
+	w.b.Key("item_id")
+	w.b.String(id + bare(w.m) + "_" + strconv.Itoa(index))
+	w.b.Key("output_index")
+	w.b.Uint(uint64(index))
 	w.b.Key("delta")
-	w.b.Text(d.Text)
+	w.b.Text(text)
 	w.close()
 }
 
@@ -144,7 +163,7 @@ func End(dst []byte, s *api.State, whole *chat.Response, m *api.Meta) []byte {
 	if whole == nil {
 		whole = &chat.Response{Choices: make([]chat.Answer, 1)} // too long to keep: the caller has the deltas
 	}
-	for i, p := range items(whole) {
+	for i, p := range whole.Choices[0].Parts {
 		w.done(i, &p)
 	}
 	st := status(whole.Choices[0].Finish)
@@ -161,22 +180,16 @@ func (w *writer) done(index int, p *chat.Part) {
 	case chat.Thinking:
 		w.text("response.reasoning_summary_text.done", index, p, "text")
 		w.open("response.reasoning_summary_part.done")
-		w.place(p.Kind, index)
+		w.place(p, index)
 		w.b.Key("part")
 		summary(&w.b, p.Text)
 		w.close()
 	case chat.ToolCall:
-		w.open("response.function_call_arguments.done")
-		w.place(p.Kind, index)
-		w.b.Key("name")
-		w.b.Text(p.Name)
-		w.b.Key("arguments")
-		w.b.String(p.Args)
-		w.close()
+		w.argsDone(index, p)
 	}
 	if p.Kind == chat.Text || p.Kind == chat.Refusal {
 		w.open("response.content_part.done")
-		w.place(p.Kind, index)
+		w.place(p, index)
 		w.b.Key("part")
 		writeContent(&w.b, p)
 		w.close()
@@ -189,9 +202,29 @@ func (w *writer) done(index int, p *chat.Part) {
 	w.close()
 }
 
+// argsDone writes the complete arguments of a call, if events of their own have them.
+func (w *writer) argsDone(index int, p *chat.Part) {
+	switch alias := w.m.Aliases.Find(p.Name); alias.Kind {
+	case chat.Function:
+		w.open("response.function_call_arguments.done")
+		w.place(p, index)
+		w.b.Key("name")
+		w.b.Text(alias.Name)
+		w.b.Key("arguments")
+		w.b.String(p.Args)
+		w.close()
+	case chat.Custom:
+		w.open("response.custom_tool_call_input.done")
+		w.place(p, index)
+		w.b.Key("input")
+		w.b.Text(chat.Input(p.Args))
+		w.close()
+	}
+}
+
 func (w *writer) text(event string, index int, p *chat.Part, name string) {
 	w.open(event)
-	w.place(p.Kind, index)
+	w.place(p, index)
 	w.b.Key(name)
 	w.b.Text(p.Text)
 	if p.Kind == chat.Text {

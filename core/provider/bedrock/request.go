@@ -20,7 +20,7 @@ import (
 // Carries lists the parameters that Converse supports. Image URLs are not among them: it accepts only S3 URLs.
 // Parameters that only some models lack (cache points, a schema, a forced tool call) are listed under drops in
 // the catalog.
-const Carries = chat.ParamTemperature | chat.ParamTopP | chat.ParamTopK | chat.ParamStop | chat.ParamToolChoice |
+const Carries = chat.ParamAlienThinking | chat.ParamTemperature | chat.ParamTopP | chat.ParamTopK | chat.ParamStop | chat.ParamToolChoice |
 	chat.ParamFormatSchema | chat.ParamReasoning | chat.ParamCache | chat.ParamThinking | chat.ParamTools |
 	chat.ParamImages | chat.ParamFiles
 

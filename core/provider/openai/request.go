@@ -110,6 +110,9 @@ func Body(c *wire.Call) []byte {
 			b.Raw(m.Value)
 		}
 	}
+	for _, m := range r.Carried {
+		b.Member(m.Name, m.Value)
+	}
 	tail(&b, c)
 	b.Close('}')
 	return b.B
@@ -177,7 +180,7 @@ func tools(b *jsontext.Builder, r *chat.Request) {
 		b.Key("tools")
 		b.Open('[')
 		for i := range r.Tools {
-			tool(b, &r.Tools[i])
+			tool(b, &r.Tools[i], r.Dialect == chat.OpenAI)
 		}
 		b.Close(']')
 		b.Member("parallel_tool_calls", r.ParallelTools)
@@ -195,8 +198,8 @@ func tools(b *jsontext.Builder, r *chat.Request) {
 	}
 }
 
-func tool(b *jsontext.Builder, t *chat.Tool) {
-	if t.Raw != "" {
+func tool(b *jsontext.Builder, t *chat.Tool, native bool) {
+	if t.Raw != "" && native {
 		b.Raw(t.Raw)
 		return
 	}
@@ -213,26 +216,57 @@ func tool(b *jsontext.Builder, t *chat.Tool) {
 	b.Close('}')
 }
 
+// messages writes the conversation. A tool message has only text, so what else tools return follows in a user message, behind the results of all
+// parallel calls.
 func messages(b *jsontext.Builder, messages []chat.Message) {
+	var media []chat.Part
 	b.Open('[')
 	for i := range messages {
-		message(b, &messages[i])
+		if media != nil && !onlyResults(&messages[i]) {
+			mediaMessage(b, media)
+			media = nil
+		}
+		media = append(media, message(b, &messages[i])...)
+	}
+	if media != nil {
+		mediaMessage(b, media)
 	}
 	b.Close(']')
 }
 
-// message writes one message. Tool results become separate messages before the rest.
-func message(b *jsontext.Builder, m *chat.Message) {
+func onlyResults(m *chat.Message) bool {
+	for i := range m.Parts {
+		if m.Parts[i].Kind != chat.ToolResult {
+			return false
+		}
+	}
+	return len(m.Parts) > 0
+}
+
+func mediaMessage(b *jsontext.Builder, parts []chat.Part) {
+	b.Open('{')
+	b.Member("role", `"user"`)
+	b.Key("content")
+	b.Open('[')
+	for i := range parts {
+		part(b, &parts[i])
+	}
+	b.Close(']')
+	b.Close('}')
+}
+
+// message writes one message. Tool results become separate messages before the rest. It returns what the results have beside text, unless it wrote that.
+func message(b *jsontext.Builder, m *chat.Message) (media []chat.Part) {
 	rest := m.Parts[:0:0]
 	for i := range m.Parts {
-		if m.Parts[i].Kind == chat.ToolResult {
-			toolResult(b, &m.Parts[i])
-			continue
+		if p := &m.Parts[i]; p.Kind != chat.ToolResult {
+			rest = append(rest, *p)
+		} else {
+			media = append(media, toolResult(b, p)...)
 		}
-		rest = append(rest, m.Parts[i])
 	}
 	if len(rest) == 0 && len(m.Parts) > 0 {
-		return
+		return media
 	}
 	b.Open('{')
 	b.Key("role")
@@ -242,21 +276,39 @@ func message(b *jsontext.Builder, m *chat.Message) {
 		assistant(b, rest)
 	} else {
 		b.Key("content")
-		content(b, rest)
+		content(b, append(media, rest...))
 	}
 	b.Close('}')
+	return nil
 }
 
 var roles = [...]string{chat.System: "system", chat.User: "user", chat.Assistant: "assistant", chat.ToolRole: "user"}
 
-func toolResult(b *jsontext.Builder, p *chat.Part) {
+// toolResult writes the text of a result and returns the rest, behind a text that says where it belongs.
+func toolResult(b *jsontext.Builder, p *chat.Part) (media []chat.Part) {
+	texts := p.Parts[:0:0]
+	for i := range p.Parts {
+		if q := &p.Parts[i]; q.Kind == chat.Text {
+			texts = append(texts, *q)
+		} else {
+			media = append(media, *q)
+		}
+	}
+	if len(media) > 0 {
+		about := "The result of tool call " + p.ID + ":"
+		media = append([]chat.Part{{Kind: chat.Text, Text: about}}, media...)
+		if len(texts) == 0 {
+			texts = []chat.Part{{Kind: chat.Text, Text: "The result follows in a message."}}
+		}
+	}
 	b.Open('{')
 	b.Member("role", `"tool"`)
 	b.Key("tool_call_id")
 	b.Text(p.ID)
 	b.Key("content")
-	content(b, p.Parts)
+	content(b, texts)
 	b.Close('}')
+	return media
 }
 
 // assistant writes the content of an assistant message: its text as one string, then its tool calls.
@@ -289,6 +341,10 @@ func assistant(b *jsontext.Builder, parts []chat.Part) {
 }
 
 func toolCall(b *jsontext.Builder, p *chat.Part) {
+	if p.Raw != "" {
+		b.Raw(p.Raw)
+		return
+	}
 	b.Open('{')
 	b.Key("id")
 	b.Text(p.ID)

@@ -75,13 +75,12 @@ func members(b *jsontext.Builder, c *wire.Call) {
 	b.Member("temperature", r.Temperature)
 	b.Member("top_p", r.TopP)
 	b.Member("top_logprobs", r.TopLogProbs)
-	format(b, &r.Format)
+	text(b, r)
 	reasoning(b, r)
 	b.TextMember("user", r.User)
-	if r.Dialect == chat.Responses {
-		for _, m := range r.Extra {
-			b.KeyText(m.Name)
-			b.Raw(m.Value)
+	for _, m := range r.Carried {
+		if m.Name != chat.Verbosity {
+			b.Member(m.Name, m.Value)
 		}
 	}
 }
@@ -114,13 +113,29 @@ func reasoning(b *jsontext.Builder, r *chat.Request) {
 	}
 }
 
+// text writes the format and the verbosity of the answer.
+func text(b *jsontext.Builder, r *chat.Request) {
+	verbosity := ""
+	for _, m := range r.Carried {
+		if m.Name == chat.Verbosity {
+			verbosity = m.Value
+		}
+	}
+	if r.Format.Kind == chat.FormatText && verbosity == "" {
+		return
+	}
+	b.Key("text")
+	b.Open('{')
+	format(b, &r.Format)
+	b.Member("verbosity", verbosity)
+	b.Close('}')
+}
+
 func format(b *jsontext.Builder, f *chat.Format) {
 	switch f.Kind {
 	case chat.FormatJSON:
-		b.Member("text", `{"format":{"type":"json_object"}}`)
+		b.Member("format", `{"type":"json_object"}`)
 	case chat.FormatSchema:
-		b.Key("text")
-		b.Open('{')
 		b.Key("format")
 		b.Open('{')
 		b.Member("type", `"json_schema"`)
@@ -133,7 +148,6 @@ func format(b *jsontext.Builder, f *chat.Format) {
 		b.TextMember("description", f.Description)
 		b.Member("schema", f.Schema)
 		b.Member("strict", f.Strict)
-		b.Close('}')
 		b.Close('}')
 	}
 }

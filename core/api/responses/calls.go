@@ -1,0 +1,124 @@
+package responses
+
+import (
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/jsontext"
+	"github.com/postern-ai/postern/core/jsonvalue"
+)
+
+// call writes the members of a tool call that its type has: what the function's arguments say, as far as the type has a place for it. Arguments of
+// another shape are handed over whole, in the member that comes nearest. An item in progress has no arguments yet.
+func call(b *jsontext.Builder, args string, alias *chat.Alias) {
+	root := gjson.Result{}
+	if jsontext.Check([]byte(args)) == jsontext.OK && gjson.Parse(args).IsObject() {
+		root = gjson.Parse(args)
+	}
+	switch alias.Kind {
+	case chat.Custom:
+		named(b, alias)
+		b.Key("input")
+		b.Text(chat.Input(args))
+	case chat.LocalShell:
+		b.Key("action")
+		b.Open('{')
+		b.Member("type", `"exec"`)
+		texts(b, "command", root, args)
+		if env := jsonvalue.Get(root.Raw, "env"); env.IsObject() {
+			b.Member("env", oneLine(env.Raw))
+		} else {
+			b.Member("env", "{}")
+		}
+		optional(b, root, "timeout_ms", "user", "working_directory")
+		b.Close('}')
+	case chat.Shell:
+		b.Member("environment", `{"type":"local"}`)
+		b.Key("action")
+		b.Open('{')
+		texts(b, "commands", root, args)
+		optional(b, root, "max_output_length", "timeout_ms")
+		b.Close('}')
+	case chat.ApplyPatch:
+		operation(b, root, args)
+	case chat.ToolSearch:
+		b.Member("execution", `"client"`)
+		b.Key("arguments")
+		if root.IsObject() {
+			b.Raw(oneLine(root.Raw))
+		} else {
+			b.Open('{')
+			b.StringMember("query", args)
+			b.Close('}')
+		}
+	default:
+		named(b, alias)
+		b.Key("arguments")
+		b.String(args)
+	}
+}
+
+func named(b *jsontext.Builder, alias *chat.Alias) {
+	b.Key("name")
+	b.Text(alias.Name)
+	b.TextMember("namespace", alias.Space)
+}
+
+// texts writes a list of texts: the member's, a single one if the member is a text, or the whole arguments.
+func texts(b *jsontext.Builder, name string, root gjson.Result, args string) {
+	v := jsonvalue.Get(root.Raw, name)
+	b.Key(name)
+	b.Open('[')
+	switch {
+	case v.IsArray():
+		v.ForEach(func(_, element gjson.Result) bool {
+			b.String(element.String())
+			return true
+		})
+	case v.Type == gjson.String:
+		b.Raw(v.Raw)
+	case args != "":
+		b.String(args)
+	}
+	b.Close(']')
+}
+
+// optional writes members that the API may leave null.
+func optional(b *jsontext.Builder, root gjson.Result, names ...string) {
+	for _, name := range names {
+		if v := jsonvalue.Get(root.Raw, name); v.Exists() {
+			b.Member(name, oneLine(v.Raw))
+		} else {
+			b.Member(name, "null")
+		}
+	}
+}
+
+// operation writes the operation of an apply_patch_call. Arguments without one are the diff of an update.
+func operation(b *jsontext.Builder, root gjson.Result, args string) {
+	b.Key("operation")
+	for _, v := range [...]gjson.Result{jsonvalue.Get(root.Raw, "operation"), root} {
+		if v.IsObject() && jsonvalue.Get(v.Raw, "type").Type == gjson.String && jsonvalue.Get(v.Raw, "path").Type == gjson.String {
+			b.Raw(oneLine(v.Raw))
+			return
+		}
+	}
+	b.Open('{')
+	b.Member("type", `"update_file"`)
+	b.Member("path", `""`)
+	b.Key("diff")
+	b.String(args)
+	b.Close('}')
+}
+
+// oneLine returns checked JSON without line breaks, which are white space there, and would end an event's data.
+func oneLine(json string) string {
+	return strings.Map(func(c rune) rune {
+		if c == '\n' || c == '\r' {
+			return ' '
+		}
+		return c
+	}, json)
+}
