@@ -27,7 +27,7 @@ func full() *chat.Request {
 // TestDrop: after Drop a request uses no feature that the target lacks, except content.
 func TestDrop(t *testing.T) {
 	all := full().Params()
-	if all != (chat.All|chat.ParamForeign|chat.ParamMarkedThinking)&^chat.ParamFormatJSON {
+	if all != (chat.All|chat.ParamForeign|chat.ParamMarkedThinking)&^(chat.ParamFormatJSON|chat.ParamAlienThinking) {
 		t.Errorf("a request with every feature has %s", all.AppendNames(nil))
 	}
 	for bit := chat.Params(1); bit <= chat.ParamForeign; bit <<= 1 {

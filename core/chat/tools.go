@@ -259,6 +259,7 @@ func (r *Request) Translate() {
 		case t.Name == "" && t.Raw != "":
 			r.Omit("tools." + gjson.Get(t.Raw, "type").String())
 		case !t.Barred:
+			t.Raw = ""
 			kept = append(kept, t)
 		}
 	}

@@ -86,6 +86,7 @@ func providerFields(f *abi.Fields, p *Provider) {
 	f.Bool(&p.NoStreamOptions)
 	namesFields(f, &p.Headers)
 	namesFields(f, &p.Endpoints)
+	namesFields(f, &p.Takes)
 }
 
 func declarationFields(f *abi.Fields, d *declaration) {

@@ -16,7 +16,7 @@ const complete = `{"version":"1","defaultPlan":"free","sources":{"s":"a source"}
  "routing":{"retries":1,"backoffMs":2,"maxBackoffMs":3,"coolAfter":4,"coolMs":5,"headMs":6,"firstByteMs":7,"idleMs":8,
   "totalMs":9,"requestMs":10,"cacheReadMs": 7, "mockPauseMs":11},
  "providers":[{"name":"p","wire":"openai","baseUrl":"https://{zone}.example/v1","baseUrlEnv":"P_URL","keyEnv":"P_KEY","keyOptional":true,
-  "drops":["n"],"noStreamOptions":true,"headers":["session-id"],"serves":["compact"],"settings":{"zone":{"env":"P_ZONE","default":"eu"},"o":{"env":"P_O","optional":true},
+  "drops":["n"],"noStreamOptions":true,"headers":["session-id"],"serves":["compact"],"takes":["metadata"],"settings":{"zone":{"env":"P_ZONE","default":"eu"},"o":{"env":"P_O","optional":true},
   "s":{"env":"P_S","suffices":true}}},
   {"name":"q","wire":"openai","baseUrlEnv":"Q_URL","keyEnv":"Q_KEY","deploymentKey":true,"wires":[{"name":"responses","path":"/beta","drops":["seed"],"noTools":true,"source":"s","date":"2026-01"}]}],
  "renamed":{"old":{"provider":"q","wire":"responses"}},

@@ -37,6 +37,7 @@ func (p *parser) provider(o *object) {
 	provider.NoStreamOptions = o.flag("noStreamOptions")
 	p.headers(&provider, o)
 	p.serves(&provider, o)
+	provider.Takes = o.names("takes")
 	o.members("settings", func(name string, v gjson.Result) { d.settings = append(d.settings, p.setting(name, v)) })
 	d.deploymentKey = o.flag("deploymentKey")
 	o.entries("wires", func(w *object) { d.wires = append(d.wires, p.further(w)) })

@@ -1,9 +1,13 @@
 package exchange
 
 import (
+	"slices"
 	"strconv"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/api"
 	"github.com/postern-ai/postern/core/api/head"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/fault"
@@ -55,7 +59,7 @@ func (x *exchange) attempt() {
 		return
 	}
 	f := x.wire()
-	s.dropped = string((missing &^ s.request.defaulted).AppendNames(nil))
+	s.dropped = string((missing &^ s.request.defaulted &^ chat.ParamOwnTools).AppendNames(nil)) // those are named one by one
 	s.imposedMaxTokens = x.imposedLimit(model)
 	if x.endpoint.calls.rebuilds || missing != 0 || f.Direct == nil || f.Dialect != x.family().Members {
 		x.enter(phaseBuild)
@@ -92,15 +96,19 @@ func (x *exchange) onBuildBody() {
 func (x *exchange) sendCompletion(body []byte) {
 	s := &x.s
 	f := x.wire()
-	r := x.reparse(body)
+	if x.keepsBody() {
+		x.sendFiltered(body)
+		return
+	}
+	r := x.reparse(body, x.isNative(x.model()))
 	r.MaxTokens, r.ServiceTier = x.effectiveMaxTokens(), x.serviceTier(x.model())
 	r.Drop(x.supportedParams())
-	if r.Dialect != f.Dialect && len(r.Extra) > 0 {
+	if lost := x.translate(&r); len(lost) > 0 {
 		if s.strict {
-			x.next(fault.InvalidRequest, refusal{noRetry: true, details: x.extraDetails(r.Extra)})
+			x.next(fault.InvalidRequest, refusal{noRetry: true, details: x.extraDetails(lost)})
 			return
 		}
-		s.dropped = appendExtra(s.dropped, r.Extra)
+		s.dropped = appendExtra(s.dropped, lost)
 	}
 	request := f.Request(x.wireCall(&r))
 	if request.URL == "" {
@@ -110,6 +118,29 @@ func (x *exchange) sendCompletion(body []byte) {
 		return
 	}
 	x.fetch(request)
+}
+
+// sendFiltered sends the caller's members without those that the target does not support.
+func (x *exchange) sendFiltered(body []byte) {
+	f := x.wire()
+	parsed := x.readRequest(&api.Parser{Native: true, Skim: true}, gjson.ParseBytes(body))
+	r := x.directRequest(f.Dialect)
+	x.fetch(f.Direct(x.wireCall(&r), abi.Part{Data: api.Filter(f.Dialect, parsed.Members, x.unsupportedParams())}))
+}
+
+// translate leaves out what the target's dialect does not have, and returns it.
+func (x *exchange) translate(r *chat.Request) []chat.Member {
+	model := x.model()
+	if x.isNative(model) && r.Dialect != chat.Native {
+		return nil
+	}
+	to := x.wire().Dialect
+	r.Translate()
+	r.Carry(to, func(name string) bool { return slices.Contains(model.Provider.Takes, name) })
+	if r.Dialect == to {
+		return r.Omitted
+	}
+	return append(r.Omitted, r.Extra...)
 }
 
 const (

@@ -78,7 +78,8 @@ func (x *exchange) useParsed(p *api.Parser, parsed *api.Parsed) {
 		x.noteUnknownModel(parsed.Request.Model)
 	default:
 		x.keepRequest(parsed)
-		x.s.request.foreign, x.s.request.unknown = p.Foreign, appendExtra("", parsed.Unknown)
+		q := &x.s.request
+		q.foreign, q.own, q.unknown = p.Foreign, p.Own, appendExtra("", parsed.Unknown)
 	}
 }
 
@@ -92,7 +93,7 @@ func (x *exchange) keepRequest(parsed *api.Parsed) {
 	s.request = request{
 		model: r.Model, stream: r.Stream && x.endpoint.streams, includeUsage: r.IncludeUsage,
 		json:  r.Dialect == chat.Native && r.Format.Kind == chat.FormatJSON,
-		Order: bill.OrderOf(r, parsed.PromptTokens), params: r.Params(), defaulted: parsed.Defaulted,
+		Order: bill.OrderOf(r, parsed.PromptTokens), params: r.Params(), defaulted: parsed.Defaulted, aliases: parsed.Aliases,
 	}
 	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferMembers, Data: parsed.Members})
 	x.computeCacheKey(parsed.Members)

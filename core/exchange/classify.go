@@ -60,7 +60,7 @@ func (x *exchange) planClassification(body []byte) {
 	if settings.Kind == governor.NoClassifier || x.testMode() || !x.endpoint.texts.judged {
 		return
 	}
-	r := x.reparse(body)
+	r := x.reparse(body, false)
 	text := classify.Text(r.Messages)
 	if text == "" {
 		return

@@ -58,9 +58,9 @@ func (x *exchange) readRequest(p *api.Parser, root gjson.Result) api.Parsed {
 	return x.family().Parse(p, root)
 }
 
-// reparse parses the body again to translate it for a target.
-func (x *exchange) reparse(body []byte) chat.Request {
-	p := api.Parser{}
+// reparse parses the body again to translate it for a target; native: to one that speaks the caller's dialect.
+func (x *exchange) reparse(body []byte, native bool) chat.Request {
+	p := api.Parser{Native: native}
 	parsed := x.readRequest(&p, gjson.ParseBytes(body))
 	parsed.Request.Stream = x.streams()
 	return parsed.Request
@@ -194,6 +194,12 @@ func (x *exchange) usesOwnProviderKey() bool { return x.current().MasterKeyID !=
 func (x *exchange) wire() *wire.Family {
 	f, _ := x.endpoint.calls.family(x.model().Provider.Wire)
 	return f
+}
+
+// isNative reports whether a model's provider speaks the caller's dialect.
+func (x *exchange) isNative(m *config.Model) bool {
+	f, ok := x.endpoint.calls.family(m.Provider.Wire)
+	return ok && f.Direct != nil && f.Dialect == x.family().Members
 }
 
 // view is the part of the catalog that the key may use under a policy of its project.

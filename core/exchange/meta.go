@@ -10,7 +10,7 @@ import (
 func (x *exchange) meta(a *answer) api.Meta {
 	return api.Meta{
 		RequestID: x.s.requestID, Model: a.model, Provider: a.provider, CreatedMs: x.s.startMs, Cached: a.cached,
-		CostPico: a.costPico, Usage: a.usage, IncludeUsage: x.s.request.includeUsage, Governor: x.governorJSON(a.cached),
+		CostPico: a.costPico, Usage: a.usage, IncludeUsage: x.s.request.includeUsage, Governor: x.governorJSON(a.cached), Aliases: x.s.request.aliases,
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 func (x *exchange) onMockBody() { x.endpoint.calls.mock(x, x.event.Data) }
 
 func (x *exchange) mockCompletion(body []byte) {
-	request := x.reparse(body)
+	request := x.reparse(body, false)
 	r := mock.Answer(&request)
 	x.answerMock(&r)
 }

@@ -15,7 +15,7 @@ import (
 func (x *exchange) quote() *bill.Quote {
 	return &bill.Quote{
 		Order: &x.s.request.Order, Config: x.config, Outputs: x.endpoint.calls.outputs, Unlimited: x.endpoint.calls.unlimited, Streams: x.streams(), Twice: x.s.request.json,
-		Unbounded: x.s.record.Unbounded,
+		Unbounded: x.s.record.Unbounded, Native: x.isNative,
 	}
 }
 

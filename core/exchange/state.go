@@ -85,6 +85,7 @@ type state struct {
 	passed           []abi.Header // the caller's headers for providers, without unknown values of betas
 	droppedHeaders   string       // what no provider gets: names, and betas as anthropic-beta:VALUE, comma-separated
 	codex            bool         // the caller is Codex, by its originator header
+	lossy            bool         // no target gets the provider tools: one that does not will do
 	strict           bool         // no part of the request may be dropped (x-postern-strict)
 	providerKey      string       // the project's provider key, decrypted for the next fetch
 	imposedMaxTokens uint64       // max tokens that the gateway set for the current attempt; 0: none
@@ -111,6 +112,8 @@ type request struct {
 	params       chat.Params
 	defaulted    chat.Params  // params that the gateway added; the caller did not set them
 	foreign      fault.Detail // see api.Parser.Foreign
+	own          fault.Detail // see api.Parser.Own
+	aliases      chat.Aliases // the functions that stand for its tools
 	unknown      string       // names of the members that are not forwarded
 }
 
@@ -197,7 +200,7 @@ func (s *state) fields(f *abi.Fields, models []config.Model) {
 	f.String(&s.query)
 	f.String(&s.variable)
 	f.Flags(&s.disconnected, &s.responded, &s.haveRecord, &s.bodyDone, &s.jsonRetried, &s.cacheControl.noStore, &s.cacheControl.noCache,
-		&s.strict, &s.hit.found, &s.rerun, &s.codex)
+		&s.strict, &s.hit.found, &s.rerun, &s.codex, &s.lossy)
 	s.idempotencyFields(f)
 	s.recordField(f)
 	abi.Enum(f, &s.rejected)
@@ -270,6 +273,9 @@ func (q *request) fields(f *abi.Fields) {
 	f.Uint((*uint64)(&q.defaulted))
 	f.String(&q.foreign.Field)
 	f.String(&q.foreign.Message)
+	f.String(&q.own.Field)
+	f.String(&q.own.Message)
+	f.String((*string)(&q.aliases))
 	f.String(&q.unknown)
 }
 

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/api"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/core/doc"
@@ -31,8 +32,20 @@ func (x *exchange) orderTargets() []byte {
 }
 
 // chooseTarget advances to a target that is usable, supports the request and has a closed circuit. If all remaining
-// suitable targets have open circuits, it takes the first of them. It returns false if no target is suitable.
+// suitable targets have open circuits, it takes the first of them. Targets that would not get the provider tools count as suitable only if no
+// target gets them. It returns false if no target is suitable.
 func (x *exchange) chooseTarget() bool {
+	if x.chooseFitting() {
+		return true
+	}
+	if x.s.lossy || x.s.attempts > 0 || x.s.request.params&chat.ParamOwnTools == 0 {
+		return false
+	}
+	x.s.lossy, x.s.orderIndex = true, 0
+	return x.chooseFitting()
+}
+
+func (x *exchange) chooseFitting() bool {
 	s := &x.s
 	firstOpen := len(s.order)
 	for at := int(s.orderIndex); at < len(s.order); at++ {
@@ -62,10 +75,19 @@ func (x *exchange) supportedParams() chat.Params {
 		return chat.All
 	}
 	carries := f.Carries &^ model.Provider.Drops &^ model.Drops
-	if f.Direct != nil && f.Dialect == x.family().Members && x.s.request.params&^carries == chat.ParamForeign {
-		carries |= chat.ParamForeign // the body is sent in its original dialect
+	const own = chat.ParamForeign | chat.ParamOwnTools
+	if missing := x.s.request.params &^ carries; x.isNative(model) && missing&own != 0 && api.Filters(f.Dialect, missing&^own) {
+		carries |= own // the body is sent in its original dialect
 	}
 	return carries
+}
+
+// keepsBody reports whether the current target gets the caller's members, without those that it does not support: all that a Responses request can
+// have, and provider tools, exist only in their own spelling.
+func (x *exchange) keepsBody() bool {
+	missing := x.unsupportedParams()
+	return x.isNative(x.model()) && api.Filters(x.wire().Dialect, missing) &&
+		(x.s.dialect == chat.Responses || x.s.request.params&(chat.ParamForeign|chat.ParamOwnTools) != 0)
 }
 
 // unsupportedParams are the request's parameters that the current target does not support.
@@ -78,6 +100,9 @@ func (x *exchange) fits() bool {
 		return false
 	}
 	missing := x.unsupportedParams()
+	if missing&chat.ParamOwnTools != 0 && !x.s.lossy {
+		return false
+	}
 	return missing&chat.Content == 0 && !(x.s.strict && missing&^x.s.request.defaulted != 0)
 }
 
@@ -147,13 +172,16 @@ func (x *exchange) refuseUnsupported() {
 		details = append(details, fault.Detail{Field: "model", Message: x.model().Name + " has no " + x.endpoint.path +
 			" at its provider; use a model of a provider that has it, or do without this endpoint"})
 	}
-	if missing&chat.ParamForeign != 0 {
-		part := &x.s.request.foreign
-		details = append(details, fault.Detail{
-			Field: part.Field, Message: part.Message + ", which " + x.model().Name + " does not support; omit it or use another model",
-		})
+	noteLost := func(p chat.Params, part *fault.Detail) {
+		if missing&p != 0 && part.Field != "" {
+			details = append(details, fault.Detail{
+				Field: part.Field, Message: part.Message + ", which " + x.model().Name + " does not support; omit it or use another model",
+			})
+		}
 	}
-	for name := range strings.SplitSeq(string((missing &^ chat.ParamForeign).AppendNames(nil)), ",") {
+	noteLost(chat.ParamForeign, &x.s.request.foreign)
+	noteLost(chat.ParamOwnTools, &x.s.request.own)
+	for name := range strings.SplitSeq(string((missing &^ (chat.ParamForeign | chat.ParamOwnTools)).AppendNames(nil)), ",") {
 		if name != "" {
 			details = append(details, x.unsupported(name))
 		}

@@ -23,7 +23,7 @@ func (x *exchange) parseTexts(p *api.Parser, root gjson.Result) {
 
 // mockTexts responds to each prompt of a legacy completion as to a message.
 func (x *exchange) mockTexts(body []byte) {
-	request := x.reparse(body)
+	request := x.reparse(body, false)
 	n, echo := legacy.Repeats(gjson.ParseBytes(body))
 	r := chat.Response{ID: "mock-1", Model: jsontext.Escape(request.Model)}
 	for i := range request.Messages {

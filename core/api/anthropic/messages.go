@@ -83,8 +83,7 @@ func (r *reader) content(at place, v gjson.Result, role chat.Role) []chat.Part {
 		}
 		part := r.block(here, b, role)
 		if part.Kind == 0 {
-			part.Kind = chat.Foreign
-			r.noteForeign(here, b)
+			part = r.foreign(here, b, role)
 		}
 		parts = append(parts, part)
 		i++
@@ -93,9 +92,21 @@ func (r *reader) content(at place, v gjson.Result, role chat.Role) []chat.Part {
 	return parts
 }
 
-// noteForeign notes a block of an unknown type, or with a source that chat.Request cannot represent.
-func (r *reader) noteForeign(at place, v gjson.Result) {
+// foreign returns the part for a block of an unknown type, or with a source that chat.Request cannot represent.
+func (r *reader) foreign(at place, v gjson.Result, role chat.Role) chat.Part {
 	api.Each(jsonvalue.Get(v.Raw, "tools"), func(t gjson.Result) { r.declared(at.name(".tools"), t) })
+	if part, ok := ownBlock(v, role); ok {
+		if part.Kind == chat.Own {
+			r.NoteOwn(at.name(".type"), jsonvalue.Get(v.Raw, "type"))
+		}
+		return part
+	}
+	r.noteForeign(at, v)
+	return chat.Part{Kind: chat.Foreign}
+}
+
+// noteForeign notes what only Anthropic's API has.
+func (r *reader) noteForeign(at place, v gjson.Result) {
 	kind := jsonvalue.Get(v.Raw, "type")
 	if source := jsonvalue.Get(v.Raw, "source.type"); source.Exists() && (kind.Str == "image" || kind.Str == "document") {
 		r.NoteForeign(at.name(".source.type"), source)

@@ -79,6 +79,9 @@ func parse(p *api.Parser, root gjson.Result) *reader {
 	if len(r.system.Parts) > 0 {
 		r.out.Request.Messages = append([]chat.Message{r.system}, r.out.Request.Messages...)
 	}
+	if !p.Native {
+		r.out.Aliases = r.out.Request.Flatten()
+	}
 	return r
 }
 
@@ -235,8 +238,11 @@ func (r *reader) tool(i int, v gjson.Result) (t chat.Tool) {
 	}
 	kind, name, schema := jsonvalue.Get(v.Raw, "type"), jsonvalue.Get(v.Raw, "name"), jsonvalue.Get(v.Raw, "input_schema")
 	if kind.Type == gjson.String && kind.Str != "custom" {
-		r.NoteForeign(api.At("tools", i, ".type"), kind)
-		return chat.Tool{Raw: r.provided(i, v, kind.Str)}
+		t.Raw = r.provided(i, v, kind.Str)
+		if !clientTool(&t, v, chat.ToolName(kind.Str)) {
+			r.NoteOwn(api.At("tools", i, ".type"), kind)
+		}
+		return t
 	}
 	if kind.Exists() && kind.Type != gjson.Null && kind.Type != gjson.String {
 		r.WrongType(api.At("tools", i, ".type"), "a string", kind)

@@ -108,7 +108,7 @@ func TestParse(t *testing.T) {
 			{Role: chat.System, Parts: []chat.Part{{Kind: chat.Text, Text: "S"}}},
 			{Role: chat.User, Parts: []chat.Part{{Kind: chat.Text, Text: "Hi"}}},
 			{Role: chat.Assistant, Parts: []chat.Part{
-				{Kind: chat.Foreign}, {Kind: chat.Foreign}, {Kind: chat.Foreign}, {Kind: chat.Text, Text: "x"},
+				{Kind: chat.Own, Name: "messages.server_tool_use"}, {Kind: chat.Text, Text: `\n`}, {Kind: chat.Own, Name: "messages.image"}, {Kind: chat.Text, Text: "x"},
 			}},
 		},
 		ToolChoice: chat.ToolChoice{Choice: chat.ChoiceAny}, ParallelTools: "true",

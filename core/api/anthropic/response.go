@@ -24,7 +24,7 @@ func Answer(dst []byte, r *chat.Response, m *api.Meta) []byte {
 		a = r.Choices[0]
 	}
 	for i := range a.Parts {
-		block(&b, &a.Parts[i])
+		block(&b, &a.Parts[i], m)
 	}
 	b.Close(']')
 	ending(&b, reason(a.Finish, holds(a.Parts, chat.ToolCall), holds(a.Parts, chat.Refusal)), r.StopSequence)
@@ -62,7 +62,7 @@ func messageHead(b *jsontext.Builder, id jsontext.Escaped, m *api.Meta) {
 	b.String(m.Model)
 }
 
-func block(b *jsontext.Builder, p *chat.Part) {
+func block(b *jsontext.Builder, p *chat.Part, m *api.Meta) {
 	switch p.Kind {
 	case chat.Text, chat.Refusal:
 		b.Open('{')
@@ -82,7 +82,7 @@ func block(b *jsontext.Builder, p *chat.Part) {
 		redacted(b, p.Data)
 	case chat.ToolCall:
 		b.Open('{')
-		toolUse(b, p.ID, p.Name, p.Args)
+		toolUse(b, p.ID, m.Aliases.Find(p.Name).Name, p.Args)
 		b.Close('}')
 	}
 }

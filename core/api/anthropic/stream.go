@@ -50,7 +50,7 @@ func Stream(dst []byte, s *api.State, d *chat.Delta, m *api.Meta) []byte {
 		endEvent(b)
 		closeBlock(b, s)
 	case chat.DeltaTool:
-		tool(b, s, d)
+		tool(b, s, d, m)
 	case chat.DeltaArgs:
 		args(b, s, d)
 	case chat.DeltaFinish:
@@ -141,10 +141,10 @@ func blockDelta(b *jsontext.Builder, index uint64, delta, member string, text js
 	endEvent(b)
 }
 
-func tool(b *jsontext.Builder, s *api.State, d *chat.Delta) {
+func tool(b *jsontext.Builder, s *api.State, d *chat.Delta, m *api.Meta) {
 	openBlock(b, s, toolBlock)
 	b.Open('{')
-	toolUse(b, d.ID, d.Name, "")
+	toolUse(b, d.ID, m.Aliases.Find(d.Name).Name, "")
 	b.Close('}')
 	endEvent(b)
 	s.Tools++

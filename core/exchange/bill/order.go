@@ -81,5 +81,7 @@ type Quote struct {
 	Unlimited bool // the request cannot limit them
 	Streams   bool // the response is streamed; its reservation is extended as it grows
 	Twice     bool // the request may be sent twice
+	// Native reports whether a model's provider gets the provider tools: it speaks the caller's dialect. nil: all do.
+	Native    func(*config.Model) bool
 	Unbounded bool // the key has no budget: the reservation need not cover the longest response
 }

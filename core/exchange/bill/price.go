@@ -23,13 +23,21 @@ func (q *Quote) Unpriced(m *config.Model) (details []fault.Detail) {
 				`"`, value, `" has no price for `, m.Name, `; omit it, use another model, or add "`, term, `" to the model's factors in POSTERN_CATALOG`}, "")})
 		}
 	}
-	for _, use := range q.Bought.Uses {
+	for _, use := range q.uses(m) {
 		if q.Config.Tool(m.Provider, use.Name) == nil {
 			details = append(details, fault.Detail{Field: "tools", Message: strings.Join([]string{`has the provider tool "`, use.Name, `", which has no price at `,
 				m.Provider.Name, "; omit it, use another model, or add it to tools in POSTERN_CATALOG"}, "")})
 		}
 	}
 	return details
+}
+
+// uses are the provider tools that a model's provider gets.
+func (q *Quote) uses(m *config.Model) []chat.ToolUse {
+	if q.Native != nil && len(q.Bought.Uses) > 0 && !q.Native(m) {
+		return nil
+	}
+	return q.Bought.Uses
 }
 
 // boundTerms are the terms at which a request is reserved: those it asks for, and the most expensive place of inference, which
@@ -66,7 +74,7 @@ func (o *Order) ServiceTier(m *config.Model) string {
 func (q *Quote) feeBound(m *config.Model) (fee money.Pico) {
 	b := &q.Bought
 	var highest money.Pico
-	for _, use := range b.Uses {
+	for _, use := range q.uses(m) {
 		t := q.Config.Tool(m.Provider, use.Name)
 		switch {
 		case t == nil:
@@ -98,7 +106,7 @@ func (q *Quote) fee(m *config.Model, calls *chat.Calls) (fee money.Pico, exact b
 	var asked [len(prices)]bool
 	var limits chat.Calls
 	exact = true
-	for _, use := range b.Uses {
+	for _, use := range q.uses(m) {
 		t := q.Config.Tool(m.Provider, use.Name)
 		switch {
 		case t == nil:

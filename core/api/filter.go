@@ -1,0 +1,135 @@
+package api
+
+import (
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/jsonvalue"
+)
+
+// filtered are the members, in any dialect, that hold nothing but a parameter.
+var filtered = [...]struct {
+	param chat.Params
+	names string // each between spaces
+}{
+	{chat.ParamTemperature, " temperature "},
+	{chat.ParamTopP, " top_p "},
+	{chat.ParamTopK, " top_k "},
+	{chat.ParamFrequencyPenalty, " frequency_penalty "},
+	{chat.ParamPresencePenalty, " presence_penalty "},
+	{chat.ParamSeed, " seed "},
+	{chat.ParamStop, " stop stop_sequences "},
+	{chat.ParamLogProbs, " logprobs top_logprobs "},
+	{chat.ParamTopLogProbs, " top_logprobs "},
+	{chat.ParamUser, " user "},
+}
+
+// filteredResponses are those of Responses requests.
+var filteredResponses = [...]struct {
+	param chat.Params
+	names string
+}{
+	{chat.ParamParallelTools, " parallel_tool_calls "},
+	{chat.ParamToolChoice, " tool_choice "},
+	{chat.ParamReasoning, " reasoning "},
+	{chat.ParamFormatJSON, " text "},
+	{chat.ParamFormatSchema, " text "},
+	{chat.ParamThinking, " input "},
+	{chat.ParamAlienThinking, " input "},
+}
+
+// Filters reports whether Filter can leave out all of the parameters.
+func Filters(d chat.Dialect, missing chat.Params) bool {
+	for _, f := range filtered {
+		missing &^= f.param
+	}
+	if d == chat.Responses {
+		for _, f := range filteredResponses {
+			missing &^= f.param
+		}
+	}
+	return missing == 0
+}
+
+// Filter returns the members of a body without parameters that the target does not support. All others keep their spelling, so that nothing else is
+// lost that only the body's dialect has.
+func Filter(d chat.Dialect, members []byte, missing chat.Params) (out []byte) {
+	gjson.Parse("{" + string(members) + "}").ForEach(func(key, v gjson.Result) bool {
+		name, drop := " "+key.Str+" ", false
+		for _, f := range filtered {
+			drop = drop || missing&f.param != 0 && strings.Contains(f.names, name)
+		}
+		if d == chat.Responses && !drop {
+			switch key.Str {
+			case "text":
+				v.Raw = withoutFormat(v, missing)
+			case "input":
+				v.Raw = withoutThinking(v, missing)
+			default:
+				for _, f := range filteredResponses {
+					drop = drop || missing&f.param != 0 && strings.Contains(f.names, name)
+				}
+			}
+		}
+		if !drop {
+			out = AppendMember(out, key, v)
+		}
+		return true
+	})
+	return out
+}
+
+// withoutFormat returns the member text of a Responses request without a format that the target does not support.
+func withoutFormat(v gjson.Result, missing chat.Params) string {
+	format := ""
+	switch jsonvalue.Get(v.Raw, "format.type").Str {
+	case "json_schema":
+		if missing&chat.ParamFormatSchema == 0 {
+			return v.Raw
+		}
+		if missing&chat.ParamFormatJSON == 0 {
+			format = `{"type":"json_object"}`
+		}
+	case "json_object":
+		if missing&chat.ParamFormatJSON == 0 {
+			return v.Raw
+		}
+	default:
+		return v.Raw
+	}
+	out := []byte{}
+	v.ForEach(func(key, member gjson.Result) bool {
+		if key.Str == "format" {
+			if format == "" {
+				return true
+			}
+			member.Raw = format
+		}
+		out = AppendMember(out, key, member)
+		return true
+	})
+	return "{" + string(out) + "}"
+}
+
+// withoutThinking returns the items of a Responses request without reasoning: all of it, or what another provider than OpenAI has signed, which OpenAI
+// rejects.
+func withoutThinking(v gjson.Result, missing chat.Params) string {
+	if missing&(chat.ParamThinking|chat.ParamAlienThinking) == 0 || !v.IsArray() {
+		return v.Raw
+	}
+	out := []byte{'['}
+	v.ForEach(func(_, item gjson.Result) bool {
+		if jsonvalue.Get(item.Raw, "type").Str == "reasoning" &&
+			(missing&chat.ParamThinking != 0 || strings.Contains(jsonvalue.Get(item.Raw, "encrypted_content").Str, ":")) {
+			return true
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(out, item.Raw...)
+		return true
+	})
+	return string(append(out, ']'))
+}
