@@ -22,8 +22,12 @@ func (r *Request) Carry(to Dialect, takes func(name string) bool) {
 		kept = append(kept, m)
 	}
 	r.Extra = kept
-	if r.Dialect == Responses && to == OpenAI && r.Reasoning.Visible {
+	switch {
+	case to != OpenAI || !r.Reasoning.Visible: // chat completions cannot ask for a summary
+	case r.Dialect == Responses:
 		r.Omit("reasoning.summary")
+	case r.Dialect == Anthropic:
+		r.Omit("thinking.display")
 	}
 }
 

@@ -3,6 +3,7 @@ package exchange
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/tidwall/gjson"
 
@@ -136,11 +137,35 @@ func (x *exchange) translate(r *chat.Request) []chat.Member {
 	}
 	to := x.wire().Dialect
 	r.Translate()
+	x.nameThinking(r)
 	r.Carry(to, func(name string) bool { return slices.Contains(model.Provider.Takes, name) })
 	if r.Dialect == to {
 		return r.Omitted
 	}
 	return append(r.Omitted, r.Extra...)
+}
+
+// nameThinking notes thinking of earlier turns that the target cannot read, unless it is among the parameters that it does not support.
+func (x *exchange) nameThinking(r *chat.Request) {
+	thinks := x.wire().Thinks
+	if thinks == nil {
+		return
+	}
+	for i := range r.Messages {
+		for j := range r.Messages[i].Parts {
+			p := &r.Messages[i].Parts[j]
+			if p.Kind != chat.Thinking && p.Kind != chat.Redacted || thinks(p) {
+				continue
+			}
+			name := "thinking_of_others"
+			if p.Kind == chat.Thinking && p.Signature == "" {
+				name = "thinking"
+			}
+			if !strings.Contains(x.s.dropped, name) {
+				r.Omit(name)
+			}
+		}
+	}
 }
 
 const (

@@ -30,16 +30,16 @@ var families = [...]struct {
 		Stream: openai.Stream, Failure: openai.Failure, EmbedRequest: openai.EmbedRequest, EmbedResponse: openai.EmbedResponse,
 	}},
 	{"responses", wire.Family{
-		Dialect: chat.Responses, Carries: responses.Carries, Request: responses.Request, Direct: responses.Direct,
+		Dialect: chat.Responses, Carries: responses.Carries, Thinks: responses.Thinks, Request: responses.Request, Direct: responses.Direct,
 		Response: responses.Response, Stream: responses.Stream, Failure: responses.Failure,
 	}},
 	{"anthropic", wire.Family{
-		Dialect: chat.Anthropic, Carries: anthropic.Carries, Request: anthropic.Request, Direct: anthropic.Direct,
+		Dialect: chat.Anthropic, Carries: anthropic.Carries, Thinks: anthropic.Thinks, Request: anthropic.Request, Direct: anthropic.Direct,
 		Response: anthropic.Response, Stream: anthropic.Stream, Failure: anthropic.Failure,
 		CountRequest: anthropic.CountRequest, CountResponse: anthropic.CountResponse,
 	}},
 	{"gemini", wire.Family{
-		Carries: gemini.Carries, Request: gemini.Request, Response: gemini.Response, Stream: gemini.Stream, Failure: gemini.Failure,
+		Carries: gemini.Carries, Thinks: gemini.Thinks, Request: gemini.Request, Response: gemini.Response, Stream: gemini.Stream, Failure: gemini.Failure,
 		EmbedRequest: gemini.EmbedRequest, EmbedResponse: gemini.EmbedResponse,
 	}},
 	{"azure", wire.Family{
@@ -56,7 +56,7 @@ var families = [...]struct {
 		Failure: mistral.Failure, EmbedRequest: mistral.EmbedRequest, EmbedResponse: mistral.EmbedResponse,
 	}},
 	{"bedrock", wire.Family{
-		Carries: bedrock.Carries, Framing: wire.EventStream, Request: bedrock.Request, Response: bedrock.Response,
+		Carries: bedrock.Carries, Thinks: anthropic.Thinks, Framing: wire.EventStream, Request: bedrock.Request, Response: bedrock.Response,
 		Stream: bedrock.Stream, Failure: bedrock.Failure, EmbedRequest: bedrock.EmbedRequest, EmbedResponse: bedrock.EmbedResponse,
 	}},
 	{"cohere", wire.Family{

@@ -135,6 +135,9 @@ func writable(p *chat.Part, role chat.Role) bool {
 	return false
 }
 
+// Thinks reports whether requests can have a part with thinking.
+func Thinks(p *chat.Part) bool { return writable(p, chat.Assistant) }
+
 func block(b *jsontext.Builder, r *chat.Request, p *chat.Part) {
 	switch p.Kind {
 	case chat.Text, chat.Refusal:

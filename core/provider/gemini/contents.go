@@ -81,6 +81,9 @@ func (w *writer) turns(system bool, as string) {
 	}
 }
 
+// Thinks reports whether requests can have a part with thinking.
+func Thinks(p *chat.Part) bool { return strings.HasPrefix(string(p.Signature), signatureMark) }
+
 // open starts a part in a content of that role.
 func (w *writer) open(role string) {
 	if w.role != role {

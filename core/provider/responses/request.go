@@ -244,6 +244,9 @@ func message(b *jsontext.Builder, m *chat.Message) {
 	}
 }
 
+// Thinks reports whether requests can have a part with thinking.
+func Thinks(p *chat.Part) bool { return strings.HasPrefix(string(p.Signature), Mark) }
+
 func item(b *jsontext.Builder, p *chat.Part) {
 	switch p.Kind {
 	case chat.ToolCall:

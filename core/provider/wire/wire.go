@@ -27,6 +27,9 @@ type Family struct {
 	Carries chat.Params  // the parameters that its requests support
 	Framing Framing      // framing of its streams
 
+	// Thinks reports whether requests can have a part with thinking of an earlier turn; nil: all of them, if Carries has thinking.
+	Thinks func(p *chat.Part) bool
+
 	// Request builds a request (method, URL, headers and body) from a conversation. It writes every member of
 	// the body itself, and Extra members only if the caller's dialect is the family's own. The URL is empty if
 	// the conversation has a part that the family cannot send.
