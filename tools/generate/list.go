@@ -36,6 +36,7 @@ var generators = []generator{
 	golden("server/settings/testdata", "./server/settings", "TestGolden"),
 	golden("the table in docs/selfhosting.md", "./server/settings", "TestDocs"),
 	golden("the diagram in docs/architecture.md", "./core/exchange", "TestDiagram"),
+	golden("the tables in docs/translation.md", "./core/exchange", "TestTranslation"),
 	golden("core/exchange/testdata", "./core/exchange", "TestTranscripts"),
 	golden("test/explore/testdata/ends", "./test/explore", "TestExplore"),
 }
