@@ -8,7 +8,6 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/core/fault"
@@ -70,48 +69,6 @@ type Meta struct {
 	IncludeUsage bool // OpenAI's stream_options.include_usage
 	Aliases      chat.Aliases
 	Governor     string // the Governor's decisions, a JSON object; empty: it is not enabled
-}
-
-// State is a family's state between the deltas of a stream. Each family defines the meaning of the fields; all
-// start at zero.
-type State struct {
-	Started bool
-	Block   uint64 // usually the kind of the open block
-	Index   uint64 // usually its number
-	Tools   uint64
-	Flags   uint64
-	Finish  chat.Finish
-	Inputs  []chat.InputReader // of the calls of custom tools; see Input
-}
-
-// maxInputs bounds the calls of custom tools whose arguments may be interleaved.
-const maxInputs = 8
-
-// Input returns the reader of a call's text, or nil if the call is not one of a custom tool. begin starts one.
-func (s *State) Input(index uint64, begin bool) *chat.InputReader {
-	if begin {
-		if len(s.Inputs) == maxInputs {
-			s.Inputs = s.Inputs[1:]
-		}
-		s.Inputs = append(s.Inputs, chat.InputReader{Index: index})
-	}
-	for i := range s.Inputs {
-		if s.Inputs[i].Index == index {
-			return &s.Inputs[i]
-		}
-	}
-	return nil
-}
-
-// Fields encodes or decodes the state as part of the exchange's state.
-func (s *State) Fields(f *abi.Fields) {
-	f.Bool(&s.Started)
-	f.Uint(&s.Block)
-	f.Uint(&s.Index)
-	f.Uint(&s.Tools)
-	f.Uint(&s.Flags)
-	abi.Enum(f, &s.Finish)
-	abi.List(f, &s.Inputs, func(f *abi.Fields, r *chat.InputReader) { r.Fields(f) })
 }
 
 // maxDetails is the maximum number of problems in one error.
@@ -279,6 +236,14 @@ func (p *Parser) NoteOwn(field string, kind gjson.Result) {
 	if p.Own.Field == "" {
 		p.Own = fault.Detail{Field: field, Message: "is " + Quote(kind.String())}
 	}
+}
+
+// Flatten is chat.Request.Flatten, unless the target has the request's dialect.
+func (p *Parser) Flatten(r *chat.Request) chat.Aliases {
+	if p.Native {
+		return ""
+	}
+	return r.Flatten()
 }
 
 // Full reports whether maxDetails is reached, so that parsing can stop.

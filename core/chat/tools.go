@@ -137,7 +137,15 @@ func (r *Request) Flatten() (a Aliases) {
 		}
 	}
 	slices.Sort(taken)
-	list, written := r.aliasable(taken), []byte(nil)
+	list := r.aliasable(taken)
+	a = r.alias(list)
+	r.rename(list)
+	return a
+}
+
+// alias writes the names of functions into the tools.
+func (r *Request) alias(list []named) Aliases {
+	var written []byte
 	kept := r.Tools[:0]
 	for _, t := range r.Tools {
 		if t.Name == "" || t.IsPlain() {
@@ -146,25 +154,20 @@ func (r *Request) Flatten() (a Aliases) {
 		}
 		at, _ := slices.BinarySearchFunc(list, named{space: t.Space, name: t.Name}, compareNamed)
 		n := &list[at]
-		size := 4 + len(n.sent) + len(n.name) + len(n.space)
-		switch {
-		case n.sent == "":
-			r.Omit("tools." + n.name.Plain())
-		case n.kind != t.Kind: // declared before, in this list
-		case len(written)+size > maxAliases:
+		if n.sent != "" && n.kind != t.Kind {
+			continue // declared before
+		}
+		line := string(rune('0'+n.kind)) + string(n.sent) + "\x00" + string(n.name) + "\x00" + string(n.space) + "\n"
+		if n.sent == "" || len(written)+len(line) > maxAliases {
 			n.sent = ""
 			r.Omit("tools." + n.name.Plain())
-		default:
-			written = append(append(written, '0'+byte(n.kind)), n.sent...)
-			written = append(append(append(written, 0), n.name...), 0)
-			written = append(append(written, n.space...), '\n')
-			t.Name = n.sent
-			kept = append(kept, t)
-			n.kind = toolKinds // a second declaration is none
+			continue
 		}
+		written = append(written, line...)
+		t.Name, n.kind = n.sent, toolKinds // a second declaration is none
+		kept = append(kept, t)
 	}
 	r.Tools = kept
-	r.rename(list)
 	return Aliases(written)
 }
 

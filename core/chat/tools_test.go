@@ -9,7 +9,7 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// checkNames reports names of functions that a target rejects, and those that stand for two tools.
+// checkNames reports invalid names of functions, and names of two tools.
 func checkNames(t *testing.T, r *chat.Request) {
 	t.Helper()
 	seen := map[jsontext.Escaped]bool{}

@@ -95,8 +95,8 @@ type Provider struct {
 	Endpoints []string
 	// NoStreamOptions means that the provider rejects OpenAI's stream_options, or always reports usage.
 	NoStreamOptions bool
-	// Takes are the members of its dialect that it accepts in translated requests, beyond those that all providers of its wire accept, as the caller's
-	// dialect spells them.
+	// Takes are the members of its dialect that it accepts in translated requests, beyond the common ones of its wire, in the
+	// caller's spelling.
 	Takes []string
 }
 

@@ -121,7 +121,7 @@ func (x *exchange) sendCompletion(body []byte) {
 	x.fetch(request)
 }
 
-// sendFiltered sends the caller's members without those that the target does not support.
+// sendFiltered sends the caller's members without unsupported parameters.
 func (x *exchange) sendFiltered(body []byte) {
 	f := x.wire()
 	parsed := x.readRequest(&api.Parser{Native: true, Skim: true}, gjson.ParseBytes(body))

@@ -82,7 +82,7 @@ func (x *exchange) supportedParams() chat.Params {
 	return carries
 }
 
-// keepsBody reports whether the current target gets the caller's members, without those that it does not support: all that a Responses request can
+// keepsBody reports whether the current target gets the caller's members, without unsupported parameters: all that a Responses request can
 // have, and provider tools, exist only in their own spelling.
 func (x *exchange) keepsBody() bool {
 	missing := x.unsupportedParams()

@@ -79,9 +79,7 @@ func parse(p *api.Parser, root gjson.Result) *reader {
 	if len(r.system.Parts) > 0 {
 		r.out.Request.Messages = append([]chat.Message{r.system}, r.out.Request.Messages...)
 	}
-	if !p.Native {
-		r.out.Aliases = r.out.Request.Flatten()
-	}
+	r.out.Aliases = p.Flatten(&r.out.Request)
 	return r
 }
 

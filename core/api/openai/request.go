@@ -56,9 +56,7 @@ func Parse(p *api.Parser, root gjson.Result) api.Parsed {
 	if !haveMessages {
 		p.Wrong("messages", "is required")
 	}
-	if !p.Native {
-		out.Aliases = r.Flatten()
-	}
+	out.Aliases = p.Flatten(r)
 	return out
 }
 
@@ -240,15 +238,7 @@ func tool(p *api.Parser, index int, v gjson.Result) (t chat.Tool) {
 		}
 		field := api.At("tools", index, ".type")
 		p.Use(Wire, field, chat.ToolName(kind.Str), gjson.Result{})
-		if kind.Str == "custom" {
-			t = Freeform(jsonvalue.Get(v.Raw, "custom"))
-			if t.Raw = v.Raw; t.Name == "" {
-				p.Wrong(api.At("tools", index, ".custom.name"), "is required")
-			}
-			return t
-		}
-		p.NoteOwn(field, kind)
-		return chat.Tool{Raw: v.Raw}
+		return typedTool(p, index, v, kind)
 	}
 	f := jsonvalue.Get(v.Raw, "function")
 	f.ForEach(func(key, v gjson.Result) bool {
@@ -272,6 +262,17 @@ func tool(p *api.Parser, index int, v gjson.Result) (t chat.Tool) {
 	if cache := jsonvalue.Get(v.Raw, "cache_control"); cache.IsObject() { // an extension that OpenRouter and others support
 		t.Cache = cache.Raw
 	}
+	return t
+}
+
+// typedTool reads a tool that is no function: a custom tool, or one of the provider.
+func typedTool(p *api.Parser, index int, v, kind gjson.Result) (t chat.Tool) {
+	if kind.Str != "custom" {
+		p.NoteOwn(api.At("tools", index, ".type"), kind)
+	} else if t = Freeform(jsonvalue.Get(v.Raw, "custom")); t.Name == "" {
+		p.Wrong(api.At("tools", index, ".custom.name"), "is required")
+	}
+	t.Raw = v.Raw
 	return t
 }
 

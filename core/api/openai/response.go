@@ -109,7 +109,7 @@ func toolCalls(b *jsontext.Builder, a *chat.Answer, m *api.Meta) {
 	b.Close(']')
 }
 
-// called writes the type of a call and the object of that name: what is called, and with what.
+// called writes the type of a call and the object of that name.
 func called(b *jsontext.Builder, kind string, name jsontext.Escaped, member string, text jsontext.Escaped) {
 	b.Key("type")
 	b.String(kind)

@@ -22,25 +22,8 @@ func call(b *jsontext.Builder, args string, alias *chat.Alias) {
 		named(b, alias)
 		b.Key("input")
 		b.Text(chat.Input(args))
-	case chat.LocalShell:
-		b.Key("action")
-		b.Open('{')
-		b.Member("type", `"exec"`)
-		texts(b, "command", root, args)
-		if env := jsonvalue.Get(root.Raw, "env"); env.IsObject() {
-			b.Member("env", oneLine(env.Raw))
-		} else {
-			b.Member("env", "{}")
-		}
-		optional(b, root, "timeout_ms", "user", "working_directory")
-		b.Close('}')
-	case chat.Shell:
-		b.Member("environment", `{"type":"local"}`)
-		b.Key("action")
-		b.Open('{')
-		texts(b, "commands", root, args)
-		optional(b, root, "max_output_length", "timeout_ms")
-		b.Close('}')
+	case chat.LocalShell, chat.Shell:
+		shell(b, alias.Kind, root, args)
 	case chat.ApplyPatch:
 		operation(b, root, args)
 	case chat.ToolSearch:
@@ -58,6 +41,29 @@ func call(b *jsontext.Builder, args string, alias *chat.Alias) {
 		b.Key("arguments")
 		b.String(args)
 	}
+}
+
+// shell writes the action of a local_shell_call or a shell_call.
+func shell(b *jsontext.Builder, kind chat.ToolKind, root gjson.Result, args string) {
+	if kind == chat.Shell {
+		b.Member("environment", `{"type":"local"}`)
+	}
+	b.Key("action")
+	b.Open('{')
+	if kind == chat.Shell {
+		texts(b, "commands", root, args)
+		optional(b, root, "max_output_length", "timeout_ms")
+	} else {
+		b.Member("type", `"exec"`)
+		texts(b, "command", root, args)
+		env := "{}"
+		if v := jsonvalue.Get(root.Raw, "env"); v.IsObject() {
+			env = oneLine(v.Raw)
+		}
+		b.Member("env", env)
+		optional(b, root, "timeout_ms", "user", "working_directory")
+	}
+	b.Close('}')
 }
 
 func named(b *jsontext.Builder, alias *chat.Alias) {

@@ -5,8 +5,6 @@
 package responses
 
 import (
-	"strings"
-
 	"github.com/tidwall/gjson"
 
 	"github.com/postern-ai/postern/core/api"
@@ -14,8 +12,6 @@ import (
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/jsontext"
 	"github.com/postern-ai/postern/core/jsonvalue"
-	openaiwire "github.com/postern-ai/postern/core/provider/openai"
-	wire "github.com/postern-ai/postern/core/provider/responses"
 )
 
 // Family returns the Responses family.
@@ -64,23 +60,31 @@ func Parse(p *api.Parser, root gjson.Result) api.Parsed {
 	})
 	p.Priced(r, wireName)
 	r.Tools = append(r.Tools, items.tools.all...)
-	if choice := jsonvalue.Get(root.Raw, "tool_choice"); jsonvalue.Get(choice.Raw, "type").Str == "allowed_tools" {
-		openai.Allow(r.Tools, jsonvalue.Get(choice.Raw, "tools"), func(t gjson.Result) gjson.Result { return jsonvalue.Get(t.Raw, "name") })
-	}
-	if instructions != "" {
-		words := chat.Message{Role: chat.System, Parts: []chat.Part{{Kind: chat.Text, Text: instructions}}}
-		r.Messages = append([]chat.Message{words}, r.Messages...)
-	}
+	allow(r, jsonvalue.Get(root.Raw, "tool_choice"))
+	instruct(r, instructions)
 	if r.Model == "" && len(p.Details) == 0 {
 		p.Wrong("model", "is required")
 	}
 	if !haveInput {
 		p.Wrong("input", "is required")
 	}
-	if !p.Native {
-		out.Aliases = r.Flatten()
-	}
+	out.Aliases = p.Flatten(r)
 	return out
+}
+
+// instruct puts instructions before the conversation.
+func instruct(r *chat.Request, instructions jsontext.Escaped) {
+	if instructions != "" {
+		words := chat.Message{Role: chat.System, Parts: []chat.Part{{Kind: chat.Text, Text: instructions}}}
+		r.Messages = append([]chat.Message{words}, r.Messages...)
+	}
+}
+
+// allow bars the tools that an allowed_tools choice does not list.
+func allow(r *chat.Request, choice gjson.Result) {
+	if jsonvalue.Get(choice.Raw, "type").Str == "allowed_tools" {
+		openai.Allow(r.Tools, jsonvalue.Get(choice.Raw, "tools"), func(t gjson.Result) gjson.Result { return jsonvalue.Get(t.Raw, "name") })
+	}
 }
 
 // own reads a member that Postern writes itself. It returns false for the others.
@@ -137,10 +141,7 @@ func parameter(p *api.Parser, r *chat.Request, name string, v gjson.Result) bool
 	case "tool_choice":
 		r.ToolChoice = toolChoice(p, v)
 	case "text":
-		r.Format = format(p, jsonvalue.Get(v.Raw, "format"))
-		if verbosity := jsonvalue.Get(v.Raw, "verbosity"); verbosity.Type != gjson.Null {
-			r.Extra = append(r.Extra, chat.Member{Name: chat.Verbosity, Value: verbosity.Raw})
-		}
+		text(p, r, v)
 	case "reasoning":
 		r.Reasoning.Effort = jsonvalue.Get(v.Raw, "effort").Str
 		summary := jsonvalue.Get(v.Raw, "summary").Str
@@ -157,6 +158,14 @@ func parameter(p *api.Parser, r *chat.Request, name string, v gjson.Result) bool
 		return v.Type == gjson.Null
 	}
 	return true
+}
+
+// text reads {"format","verbosity"}.
+func text(p *api.Parser, r *chat.Request, v gjson.Result) {
+	r.Format = format(p, jsonvalue.Get(v.Raw, "format"))
+	if verbosity := jsonvalue.Get(v.Raw, "verbosity"); verbosity.Type != gjson.Null {
+		r.Extra = append(r.Extra, chat.Member{Name: chat.Verbosity, Value: verbosity.Raw})
+	}
 }
 
 // includesThinking reports whether include asks for nothing but what other dialects return by themselves, or by a parameter: encrypted reasoning, of
@@ -199,252 +208,4 @@ func tools(p *api.Parser, v gjson.Result) []chat.Tool {
 	r := toolReader{Parser: p}
 	r.list("tools", v, "")
 	return r.all
-}
-
-// reader reads the items of a conversation.
-type reader struct {
-	*api.Parser
-	tools toolReader // that items add
-}
-
-// input reads a string or a list of items.
-func (p *reader) input(v gjson.Result) (messages []chat.Message) {
-	switch {
-	case v.Type == gjson.String:
-		return []chat.Message{{Role: chat.User, Parts: []chat.Part{{Kind: chat.Text, Text: inside(v)}}}}
-	case !v.IsArray():
-		p.WrongType("input", "a string or an array of items", v)
-		return nil
-	}
-	index := 0
-	v.ForEach(func(_, item gjson.Result) bool {
-		if !p.CountElement("input") {
-			return false
-		}
-		role, parts := p.item(index, item)
-		index++
-		if role == 0 { // an item that is no message
-			return !p.Full()
-		}
-		// Consecutive assistant items are one message.
-		if n := len(messages); n > 0 && role == chat.Assistant && messages[n-1].Role == chat.Assistant {
-			messages[n-1].Parts = append(messages[n-1].Parts, parts...)
-		} else {
-			messages = append(messages, chat.Message{Role: role, Parts: parts})
-		}
-		return !p.Full()
-	})
-	if index == 0 {
-		p.Wrong("input", "must not be empty")
-	}
-	return messages
-}
-
-func (p *reader) item(index int, v gjson.Result) (chat.Role, []chat.Part) {
-	kind := jsonvalue.Get(v.Raw, "type").Str
-	switch {
-	case !v.IsObject():
-		p.WrongType(api.At("input", index, ""), "an object", v)
-	case kind == "message" || kind == "" && jsonvalue.Get(v.Raw, "role").Exists():
-		return message(p.Parser, index, v)
-	case kind == "reasoning":
-		return chat.Assistant, reasoning(v)
-	case kind == "item_reference":
-		p.Wrong(api.At("input", index, ""), "is an item_reference, which is not supported: items are not stored; send the item itself")
-	}
-	field := api.At("input", index, "")
-	if kind != "mcp_list_tools" { // it lists a server's tools, and declares none
-		p.tools.list(field+".tools", jsonvalue.Get(v.Raw, "tools"), "")
-	}
-	if kind == "additional_tools" {
-		return 0, nil
-	}
-	for i := range clients {
-		switch c := &clients[i]; kind {
-		case c.call:
-			return chat.Assistant, []chat.Part{p.call(field, c, v)}
-		case c.result:
-			return chat.ToolRole, []chat.Part{p.result(field, c, v)}
-		}
-	}
-	p.NoteOwn(field+".type", jsonvalue.Get(v.Raw, "type"))
-	return chat.Assistant, []chat.Part{{Kind: chat.Own, Name: "input." + inside(jsonvalue.Get(v.Raw, "type"))}}
-}
-
-// call reads a tool call as one of the function that stands for the tool.
-func (p *reader) call(field string, c *client, v gjson.Result) chat.Part {
-	part := chat.Part{
-		Kind: chat.ToolCall, ID: p.Text(field+".call_id", callID(v)), Name: jsontext.Escaped(c.name), Space: inside(jsonvalue.Get(v.Raw, "namespace")),
-	}
-	switch c.kind {
-	case chat.Function:
-		part.Name, part.Args = inside(jsonvalue.Get(v.Raw, "name")), openaiwire.Arguments(jsonvalue.Get(v.Raw, "arguments"))
-	case chat.Custom:
-		part.Name, part.Args = inside(jsonvalue.Get(v.Raw, "name")), chat.InputArgs(inside(jsonvalue.Get(v.Raw, "input")))
-	case chat.ApplyPatch:
-		part.Args = `{"operation":` + orEmpty(jsonvalue.Get(v.Raw, "operation")) + `}`
-	case chat.ToolSearch:
-		part.Args = openaiwire.Arguments(jsonvalue.Get(v.Raw, "arguments"))
-	default:
-		part.Args = orEmpty(jsonvalue.Get(v.Raw, "action"))
-	}
-	return part
-}
-
-func orEmpty(v gjson.Result) string {
-	if !v.IsObject() {
-		return "{}"
-	}
-	return v.Raw
-}
-
-// callID is the ID of a call. The result of a local shell call has it as its own.
-func callID(v gjson.Result) gjson.Result {
-	if id := jsonvalue.Get(v.Raw, "call_id"); id.Type == gjson.String {
-		return id
-	}
-	return jsonvalue.Get(v.Raw, "id")
-}
-
-// result reads the result of a tool call: its output, as JSON if it is neither a text nor parts.
-func (p *reader) result(field string, c *client, v gjson.Result) chat.Part {
-	part := chat.Part{Kind: chat.ToolResult, ID: p.Text(field+".call_id", callID(v))}
-	output, name := jsonvalue.Get(v.Raw, "output"), ".output"
-	switch c.kind {
-	case chat.Shell, chat.ToolSearch:
-		if c.kind == chat.ToolSearch {
-			output = jsonvalue.Get(v.Raw, "tools")
-		}
-		part.Parts = []chat.Part{{Kind: chat.Text, Text: jsontext.Escape(output.Raw)}}
-	case chat.ApplyPatch:
-		status := inside(jsonvalue.Get(v.Raw, "status"))
-		if part.Failed = status == "failed"; output.Type == gjson.String {
-			status = inside(output)
-		}
-		part.Parts = []chat.Part{{Kind: chat.Text, Text: status}}
-	default:
-		part.Parts = content(p.Parser, field+name, output)
-	}
-	return part
-}
-
-// Marks of thinking that other providers have signed, in encrypted_content. OpenAI's own has no colon.
-const (
-	signedMark   = "anthropic:"
-	redactedMark = "anthropic-redacted:"
-)
-
-func reasoning(v gjson.Result) []chat.Part {
-	part := chat.Part{Kind: chat.Thinking}
-	api.Each(jsonvalue.Get(v.Raw, "summary"), func(s gjson.Result) {
-		part.Text += inside(jsonvalue.Get(s.Raw, "text"))
-	})
-	if part.Text == "" {
-		api.Each(jsonvalue.Get(v.Raw, "content"), func(s gjson.Result) {
-			part.Text += inside(jsonvalue.Get(s.Raw, "text"))
-		})
-	}
-	encrypted := string(inside(jsonvalue.Get(v.Raw, "encrypted_content")))
-	signed, isSigned := strings.CutPrefix(encrypted, signedMark)
-	redacted, isRedacted := strings.CutPrefix(encrypted, redactedMark)
-	switch {
-	case encrypted == "":
-	case isSigned:
-		part.Signature = jsontext.Escaped(signed)
-	case isRedacted:
-		part = chat.Part{Kind: chat.Redacted, Data: jsontext.Escaped(redacted)}
-	case strings.Contains(encrypted, ":"):
-		part.Signature = jsontext.Escaped(encrypted)
-	default:
-		part.Signature = jsontext.Escaped(wire.Mark + encrypted)
-	}
-	return []chat.Part{part}
-}
-
-// encrypted is what reasoning reads.
-func encrypted(p *chat.Part) jsontext.Escaped {
-	own, isOpenAI := strings.CutPrefix(string(p.Signature), wire.Mark)
-	switch {
-	case p.Kind == chat.Redacted:
-		return redactedMark + p.Data
-	case isOpenAI:
-		return jsontext.Escaped(own)
-	case p.Signature == "" || strings.Contains(string(p.Signature), ":"):
-		return p.Signature
-	}
-	return signedMark + p.Signature
-}
-
-func message(p *api.Parser, index int, v gjson.Result) (role chat.Role, parts []chat.Part) {
-	switch name := jsonvalue.Get(v.Raw, "role"); name.Str {
-	case "user":
-		role = chat.User
-	case "assistant":
-		role = chat.Assistant
-	case "system", "developer":
-		role = chat.System
-	default:
-		p.WrongValue(api.At("input", index, ".role"), "user, assistant, system or developer", name)
-	}
-	return role, content(p, api.At("input", index, ".content"), jsonvalue.Get(v.Raw, "content"))
-}
-
-func content(p *api.Parser, field string, v gjson.Result) (parts []chat.Part) {
-	switch {
-	case v.Type == gjson.String:
-		return []chat.Part{{Kind: chat.Text, Text: inside(v)}}
-	case !v.IsArray():
-		p.WrongType(field, "a string or an array of parts", v)
-		return nil
-	}
-	v.ForEach(func(_, c gjson.Result) bool {
-		p.Term(openai.CacheTTL, jsonvalue.Get(c.Raw, "prompt_cache_breakpoint.ttl"))
-		read := part(c)
-		if read.Kind == chat.Foreign {
-			notePart(p, api.At(field, len(parts), ""), c)
-		}
-		parts = append(parts, read)
-		return p.CountElement("input")
-	})
-	return parts
-}
-
-// notePart notes a part of an unknown type, or a stored file or image.
-func notePart(p *api.Parser, field string, v gjson.Result) {
-	if id := jsonvalue.Get(v.Raw, "file_id"); id.Exists() {
-		p.NoteForeign(field+".file_id", id)
-		return
-	}
-	p.NoteForeign(field+".type", jsonvalue.Get(v.Raw, "type"))
-}
-
-func part(v gjson.Result) (p chat.Part) {
-	switch jsonvalue.Get(v.Raw, "type").Str {
-	case "input_text", "output_text", "text":
-		return chat.Part{Kind: chat.Text, Text: inside(jsonvalue.Get(v.Raw, "text"))}
-	case "refusal":
-		return chat.Part{Kind: chat.Refusal, Text: inside(jsonvalue.Get(v.Raw, "refusal"))}
-	case "input_image":
-		p = chat.Part{Kind: chat.Image, Detail: inside(jsonvalue.Get(v.Raw, "detail"))}
-		address(&p, inside(jsonvalue.Get(v.Raw, "image_url")))
-	case "input_file":
-		p = chat.Part{Kind: chat.File, Name: inside(jsonvalue.Get(v.Raw, "filename")), URL: inside(jsonvalue.Get(v.Raw, "file_url"))}
-		if data := inside(jsonvalue.Get(v.Raw, "file_data")); data != "" {
-			address(&p, data)
-		}
-	}
-	if p.URL == "" && p.Data == "" {
-		return chat.Part{Kind: chat.Foreign} // a stored file or an unknown type
-	}
-	return p
-}
-
-// address sets Media and Data from a data URL, or URL from any other.
-func address(p *chat.Part, url jsontext.Escaped) {
-	media, data, ok := strings.Cut(strings.TrimPrefix(string(url), "data:"), ";base64,")
-	if !ok || !strings.HasPrefix(string(url), "data:") {
-		p.URL = url
-		return
-	}
-	p.Media, p.Data = jsontext.Escaped(media), jsontext.Escaped(data)
 }

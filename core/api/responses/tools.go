@@ -90,7 +90,7 @@ func clientTool(v gjson.Result, name string) (t chat.Tool, ok bool) {
 	return t, false
 }
 
-// toolReader reads lists of tools: the request's, those of its namespaces, and those that items of the conversation add.
+// toolReader reads lists of tools: of the request, of its namespaces and of items of the conversation.
 type toolReader struct {
 	*api.Parser
 	all []chat.Tool
