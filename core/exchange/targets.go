@@ -32,13 +32,13 @@ func (x *exchange) orderTargets() []byte {
 }
 
 // chooseTarget advances to a target that is usable, supports the request and has a closed circuit. If all remaining
-// suitable targets have open circuits, it takes the first of them. Targets that would not get the provider tools count as suitable only if no
-// target gets them. It returns false if no target is suitable.
+// suitable targets have open circuits, it takes the first of them. Targets that would not get the provider tools come after all that
+// get them. It returns false if no target is suitable.
 func (x *exchange) chooseTarget() bool {
 	if x.chooseFitting() {
 		return true
 	}
-	if x.s.lossy || x.s.attempts > 0 || x.s.request.params&chat.ParamOwnTools == 0 {
+	if x.s.lossy || x.s.request.params&chat.ParamOwnTools == 0 {
 		return false
 	}
 	x.s.lossy, x.s.orderIndex = true, 0
@@ -100,8 +100,8 @@ func (x *exchange) fits() bool {
 		return false
 	}
 	missing := x.unsupportedParams()
-	if missing&chat.ParamOwnTools != 0 && !x.s.lossy {
-		return false
+	if x.s.request.params&chat.ParamOwnTools != 0 && (missing&chat.ParamOwnTools != 0) != x.s.lossy {
+		return false // its turn is before, or after, all that get the provider tools
 	}
 	return missing&chat.Content == 0 && !(x.s.strict && missing&^x.s.request.defaulted != 0)
 }
