@@ -33,7 +33,8 @@ func (x *exchange) rateLimited(answer *keymeter.AdmitReply) refusal {
 		l.Amount = strconv.FormatUint(w.Limit, 10)
 		l.Used = l.Amount
 		if l.Name == "requests_per_day" {
-			l.Spent = true
+			// The meter's clock is a few milliseconds ahead or behind; its days end at midnight.
+			l.Spent, l.ResetMs = true, (l.ResetMs+calendar.DayMs/2)/calendar.DayMs*calendar.DayMs
 			return refusal{limit: x.ofKey(l)}
 		}
 		// Tokens count until the end of their second, a minute later: a little longer than the longest Retry-After.
