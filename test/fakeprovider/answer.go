@@ -36,9 +36,12 @@ type prompt struct {
 	choices      int    // 0 means 1
 	text         string // the last user message
 	tools        []tool
-	toolChoice   string   // auto, none, any, tool; empty is auto
-	forcedTool   string   // name of the forced tool
-	oneCall      bool     // parallel calls are disabled
+	toolChoice   string // auto, none, any, tool; empty is auto
+	forcedTool   string // name of the forced tool
+	oneCall      bool   // parallel calls are disabled
+	custom       []tool // tools that take a text
+	encrypted    bool   // reasoning is asked for in encrypted form
+	turns        []turn
 	results      []string // tool results after the last other message
 	hasResult    bool     // the conversation has a tool result
 	media        []string // descriptions of images, files and recordings
@@ -49,6 +52,7 @@ type prompt struct {
 type tool struct {
 	name   string
 	schema gjson.Result
+	custom bool
 }
 
 // addText adds to the last user message.
@@ -57,11 +61,19 @@ func (p *prompt) addText(text string) {
 		p.text += "\n"
 	}
 	p.text += text
+	if n := len(p.turns); n > 0 {
+		p.turns[n-1].text += text + "\n"
+	} else {
+		p.turns = []turn{{text: text}}
+	}
 }
 
 // addResult adds a tool result.
 func (p *prompt) addResult(text string) {
 	p.results, p.hasResult = append(p.results, text), true
+	if n := len(p.turns); n > 0 {
+		p.turns[n-1].results++
+	}
 }
 
 // startMessage starts a message that is not a tool result.
@@ -69,6 +81,7 @@ func (p *prompt) startMessage(fromUser bool) {
 	p.results = nil
 	if fromUser {
 		p.text = ""
+		p.turns = append(p.turns, turn{})
 	}
 }
 
@@ -96,13 +109,18 @@ type answer struct {
 	calls     []call
 	finish    string // stop, tools, length, filter
 	cached    int
-	written   int // to the prompt cache, for the default time
+	minutes   int // written to the prompt cache, for the default time
 	hour      int // for an hour
 	reasoning int
 	hasUsage  bool
+	usage     *ScriptedUsage // nil: the constants
 }
 
-type call struct{ name, args string }
+type call struct {
+	name, args string
+	key        string // of a scripted call, for its ID
+	custom     bool   // args is a text
+}
 
 func (a *answer) fullText() string     { return strings.Join(a.text, "") }
 func (a *answer) fullThinking() string { return strings.Join(a.thinking, "") }
@@ -110,6 +128,9 @@ func (a *answer) fullThinking() string { return strings.Join(a.thinking, "") }
 // respond chooses the content of the response.
 func respond(p *prompt, b *Behavior) *answer {
 	a := &answer{prompt: p, finish: "stop", hasUsage: b.Kind != "no-usage"}
+	if b.Text == "" && b.Kind != "plain" && a.scripted(b.rules) {
+		return a
+	}
 	if strings.Contains(p.text, "think") {
 		a.thinking, a.reasoning = pieces(thinkingText, 16), ReasoningTokens
 	}
@@ -117,7 +138,7 @@ func respond(p *prompt, b *Behavior) *answer {
 		a.cached = CachedTokens
 	}
 	if strings.Contains(p.text, "for five minutes") {
-		a.written = WrittenTokens
+		a.minutes = WrittenTokens
 	}
 	if strings.Contains(p.text, "for an hour") {
 		a.hour = HourTokens
@@ -214,7 +235,7 @@ func (a *answer) callTools() []call {
 	}
 	var calls []call
 	for _, t := range tools {
-		calls = append(calls, call{t.name, string(instance(t.schema))})
+		calls = append(calls, call{name: t.name, args: string(instance(t.schema))})
 	}
 	return calls
 }
@@ -229,7 +250,7 @@ func (a *answer) addHugePiece() {
 }
 
 // uncachedInput is the input without cached tokens, for families that count these separately.
-func (a *answer) uncachedInput() int { return InputTokens - a.cached }
+func (a *answer) uncachedInput() int { return a.input() - a.cached }
 
 // id returns the ID of the nth item of a kind, from 0.
 func id(prefix string, n int) string { return prefix + strconv.Itoa(n+1) }

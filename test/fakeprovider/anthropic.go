@@ -28,7 +28,7 @@ func anthropicPrompt(q *request) prompt {
 	}
 	for _, t := range v.Get("tools").Array() {
 		if t.Get("input_schema").Exists() {
-			p.tools = append(p.tools, tool{t.Get("name").Str, t.Get("input_schema")})
+			p.tools = append(p.tools, tool{name: t.Get("name").Str, schema: t.Get("input_schema")})
 		}
 	}
 	choice := v.Get("tool_choice")
@@ -79,9 +79,9 @@ func anthropicStop(finish string) string {
 
 // anthropicUsage excludes cached and written tokens from input_tokens.
 func anthropicUsage(a *answer, output int, details bool) any {
-	return only(a.hasUsage, object("input_tokens", a.uncachedInput()-a.written-a.hour, "cache_creation_input_tokens", a.written+a.hour,
+	return only(a.hasUsage, object("input_tokens", a.uncachedInput()-a.written(), "cache_creation_input_tokens", a.written(),
 		"cache_read_input_tokens", a.cached,
-		"cache_creation", only(details, object("ephemeral_5m_input_tokens", a.written, "ephemeral_1h_input_tokens", a.hour)),
+		"cache_creation", only(details, object("ephemeral_5m_input_tokens", a.written()-a.hour, "ephemeral_1h_input_tokens", a.hour)),
 		"output_tokens", output, "output_tokens_details", only(a.reasoning > 0, object("thinking_tokens", a.reasoning)),
 		"service_tier", only(details, "standard")))
 }
@@ -95,10 +95,10 @@ func anthropicWhole(a *answer) raw {
 		content = append(content, object("type", "text", "text", a.fullText()))
 	}
 	for i, c := range a.calls {
-		content = append(content, object("type", "tool_use", "id", id("toolu_", i), "name", c.name, "input", raw(c.args)))
+		content = append(content, object("type", "tool_use", "id", c.id("toolu_", i), "name", c.name, "input", raw(c.args)))
 	}
 	return object("model", a.model, "id", "msg_1", "type", "message", "role", "assistant", "content", array(content...),
-		"stop_reason", anthropicStop(a.finish), "stop_sequence", nil, "usage", anthropicUsage(a, OutputTokens, true))
+		"stop_reason", anthropicStop(a.finish), "stop_sequence", nil, "usage", anthropicUsage(a, a.output(), true))
 }
 
 // anthropicStream collects events and numbers the content blocks.
@@ -134,7 +134,7 @@ func anthropicEvents(a *answer) []event {
 		s.call(i, c)
 	}
 	s.add(middle, "message_delta", "delta", object("stop_reason", anthropicStop(a.finish), "stop_sequence", nil),
-		"usage", anthropicUsage(a, OutputTokens, false))
+		"usage", anthropicUsage(a, a.output(), false))
 	s.add(endMark, "message_stop")
 	return s.events
 }
@@ -164,7 +164,7 @@ func (s *anthropicStream) text(a *answer) {
 }
 
 func (s *anthropicStream) call(n int, c call) {
-	s.start(middle, object("type", "tool_use", "id", id("toolu_", n), "name", c.name, "input", raw("{}")))
+	s.start(middle, object("type", "tool_use", "id", c.id("toolu_", n), "name", c.name, "input", raw("{}")))
 	s.delta(middle, "input_json_delta", "partial_json", "")
 	s.add(middle, "ping")
 	for _, piece := range pieces(c.args, 8) {

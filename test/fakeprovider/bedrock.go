@@ -27,7 +27,7 @@ func bedrockPrompt(q *request) prompt {
 	}
 	for _, t := range v.Get("toolConfig.tools").Array() {
 		if spec := t.Get("toolSpec"); spec.Exists() {
-			p.tools = append(p.tools, tool{spec.Get("name").Str, spec.Get("inputSchema.json")})
+			p.tools = append(p.tools, tool{name: spec.Get("name").Str, schema: spec.Get("inputSchema.json")})
 		}
 	}
 	choice := v.Get("toolConfig.toolChoice")

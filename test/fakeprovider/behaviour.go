@@ -50,6 +50,8 @@ type Behavior struct {
 	DelayMs int    `json:"delayMs,omitempty"` // between events; 0: 0 to 2 for the first events, then none; negative: none
 	Chunks  int    `json:"chunks,omitempty"`  // number of text pieces in a stream; 0: the default
 	Finish  string `json:"finish,omitempty"`  // finish reason: stop, tools, length, filter; empty: the default
+
+	rules []Rule // of the session
 }
 
 const (

@@ -30,7 +30,7 @@ func coherePrompt(q *request) prompt {
 		p.chatMessage(m)
 	}
 	for _, t := range v.Get("tools").Array() {
-		p.tools = append(p.tools, tool{t.Get("function.name").Str, t.Get("function.parameters")})
+		p.tools = append(p.tools, tool{name: t.Get("function.name").Str, schema: t.Get("function.parameters")})
 	}
 	switch v.Get("tool_choice").Str {
 	case "NONE":

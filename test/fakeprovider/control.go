@@ -16,7 +16,8 @@ type command struct {
 // control serves commands from tests in other languages; false if the request is for the provider:
 //
 //	POST /__fake/next      {"kind":"stall","family":"gemini","times":2}   204
-//	POST /__fake/reset     clear commands and requests                    204
+//	POST /__fake/script    [Rule], in place of the earlier ones           204
+//	POST /__fake/reset     clear commands, rules and requests             204
 //	POST /__fake/release   release held requests                          204
 //	GET  /__fake/seen      [Seen]                                         200
 //	GET  /__fake/active    {"active":1,"held":0}                          200
@@ -28,6 +29,8 @@ func (s *Server) control(w http.ResponseWriter, r *http.Request) bool {
 	switch r.Method + " " + name {
 	case "POST next":
 		s.command(w, r)
+	case "POST script":
+		s.script(w, r)
 	case "POST reset":
 		s.Reset()
 		w.WriteHeader(http.StatusNoContent)
@@ -55,6 +58,18 @@ func (s *Server) command(w http.ResponseWriter, r *http.Request) {
 	for range max(c.Times, 1) {
 		s.Next(c.Behavior)
 	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+func (s *Server) script(w http.ResponseWriter, r *http.Request) {
+	var rules []Rule
+	decoder := json.NewDecoder(r.Body)
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&rules); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	s.Script(rules...)
 	w.WriteHeader(http.StatusNoContent)
 }
 

@@ -54,7 +54,7 @@ func geminiPrompt(q *request) prompt {
 			if !schema.Exists() {
 				schema = field(f, "parametersJsonSchema")
 			}
-			p.tools = append(p.tools, tool{f.Get("name").Str, schema})
+			p.tools = append(p.tools, tool{name: f.Get("name").Str, schema: schema})
 		}
 	}
 	p.geminiToolChoice(field(field(v, "toolConfig"), "functionCallingConfig"))

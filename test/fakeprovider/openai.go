@@ -62,7 +62,7 @@ func chatPrompt(q *request) prompt {
 	}
 	for _, t := range v.Get("tools").Array() {
 		if t.Get("type").Str == "function" {
-			p.tools = append(p.tools, tool{t.Get("function.name").Str, t.Get("function.parameters")})
+			p.tools = append(p.tools, tool{name: t.Get("function.name").Str, schema: t.Get("function.parameters")})
 		}
 	}
 	p.chatToolChoice(v.Get("tool_choice"))
@@ -134,11 +134,11 @@ func (d *dialect) finish(finish string) string {
 }
 
 // callID returns a tool call's ID; Mistral's have nine characters.
-func (d *dialect) callID(n int) string {
+func (d *dialect) callID(c call, n int) string {
 	if d.mistral {
 		return id("fakecall", n)
 	}
-	return id("call_", n)
+	return c.id("call_", n)
 }
 
 func (d *dialect) usage(a *answer) any {
@@ -149,7 +149,7 @@ func (d *dialect) usage(a *answer) any {
 		return object("prompt_tokens", InputTokens, "completion_tokens", OutputTokens, "total_tokens", InputTokens+OutputTokens,
 			"prompt_tokens_details", only(a.cached > 0, object("cached_tokens", a.cached)))
 	}
-	return object("prompt_tokens", InputTokens, "completion_tokens", OutputTokens, "total_tokens", InputTokens+OutputTokens,
+	return object("prompt_tokens", a.input(), "completion_tokens", a.output(), "total_tokens", a.input()+a.output(),
 		"prompt_cache_hit_tokens", only(d.deepseek, a.cached), "prompt_cache_miss_tokens", only(d.deepseek, a.uncachedInput()),
 		"prompt_tokens_details", object("cached_tokens", a.cached, "audio_tokens", 0),
 		"completion_tokens_details", object("reasoning_tokens", a.reasoning, "audio_tokens", 0,
@@ -171,7 +171,7 @@ func (d *dialect) whole(a *answer) raw {
 func (d *dialect) message(a *answer) raw {
 	var calls []raw
 	for i, c := range a.calls {
-		calls = append(calls, object("id", d.callID(i), "type", "function",
+		calls = append(calls, object("id", d.callID(c, i), "type", "function",
 			"function", object("name", c.name, "arguments", c.args)))
 	}
 	var content any = orNull(a.fullText())
@@ -267,7 +267,7 @@ func (d *dialect) callPieces(a *answer, choice, n int, c call) []event {
 	if d.mistral {
 		function = object("name", c.name, "arguments", c.args)
 	}
-	first := object("index", n, "id", d.callID(n), "type", "function", "function", function)
+	first := object("index", n, "id", d.callID(c, n), "type", "function", "function", function)
 	events := []event{d.piece(a, middle, choice, object("tool_calls", array(first)), "")}
 	if d.mistral {
 		return events

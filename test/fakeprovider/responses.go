@@ -1,6 +1,8 @@
 package fakeprovider
 
 import (
+	"strings"
+
 	"github.com/tidwall/gjson"
 )
 
@@ -23,8 +25,11 @@ func responsesPrompt(q *request) prompt {
 		p.addText(input.Str)
 	}
 	for _, t := range v.Get("tools").Array() {
-		if t.Get("type").Str == "function" {
-			p.tools = append(p.tools, tool{t.Get("name").Str, t.Get("parameters")})
+		switch t.Get("type").Str {
+		case "function":
+			p.tools = append(p.tools, tool{name: t.Get("name").Str, schema: t.Get("parameters")})
+		case "custom":
+			p.custom = append(p.custom, tool{name: t.Get("name").Str, custom: true})
 		}
 	}
 	switch choice := v.Get("tool_choice"); {
@@ -35,6 +40,7 @@ func responsesPrompt(q *request) prompt {
 	default:
 		p.toolChoice = choice.Str
 	}
+	p.encrypted = strings.Contains(v.Get("include").Raw, `"reasoning.encrypted_content"`)
 	format := v.Get("text.format")
 	p.json = format.Get("type").Str == "json_object" || format.Get("type").Str == "json_schema"
 	p.schema = format.Get("schema")
@@ -43,7 +49,7 @@ func responsesPrompt(q *request) prompt {
 
 func (p *prompt) responsesItem(item gjson.Result) {
 	switch item.Get("type").Str {
-	case "function_call_output":
+	case "function_call_output", "custom_tool_call_output":
 		p.addResult(chatText(item.Get("output")))
 		return
 	case "", "message":
@@ -74,23 +80,23 @@ func (p *prompt) responsesItem(item gjson.Result) {
 // responsesOutput returns the completed items of a response.
 func responsesOutput(a *answer) (items []raw) {
 	if len(a.thinking) > 0 {
-		items = append(items, responsesReasoning(a.fullThinking()))
+		items = append(items, responsesReasoning(a, a.fullThinking()))
 	}
 	if len(a.text) > 0 {
 		items = append(items, responsesMessage("completed", array(outputText(a.fullText()))))
 	}
 	for i, c := range a.calls {
-		items = append(items, responsesCall(i, c.name, c.args, "completed"))
+		items = append(items, responsesCall(i, c, c.args, "completed"))
 	}
 	return items
 }
 
-func responsesReasoning(thoughts string) raw {
+func responsesReasoning(a *answer, thoughts string) raw {
 	summary := raw("[]")
 	if thoughts != "" {
 		summary = array(object("type", "summary_text", "text", thoughts))
 	}
-	return object("id", "rs_1", "type", "reasoning", "summary", summary)
+	return object("id", "rs_1", "type", "reasoning", "summary", summary, "encrypted_content", only(a.encrypted, signature))
 }
 
 func responsesMessage(status string, content raw) raw {
@@ -101,15 +107,19 @@ func outputText(text string) raw {
 	return object("type", "output_text", "annotations", raw("[]"), "logprobs", raw("[]"), "text", text)
 }
 
-func responsesCall(n int, name, args, status string) raw {
-	return object("id", id("fc_", n), "type", "function_call", "status", status, "arguments", args,
-		"call_id", id("call_", n), "name", name)
+func responsesCall(n int, c call, args, status string) raw {
+	if c.custom {
+		return object("id", c.id("ctc_", n), "type", "custom_tool_call", "status", status, "call_id", c.id("call_", n),
+			"name", c.name, "input", args)
+	}
+	return object("id", c.id("fc_", n), "type", "function_call", "status", status, "arguments", args,
+		"call_id", c.id("call_", n), "name", c.name)
 }
 
 func responsesUsage(a *answer) raw {
-	return object("input_tokens", InputTokens, "input_tokens_details", object("cached_tokens", a.cached),
-		"output_tokens", OutputTokens, "output_tokens_details", object("reasoning_tokens", a.reasoning),
-		"total_tokens", InputTokens+OutputTokens)
+	return object("input_tokens", a.input(), "input_tokens_details", object("cached_tokens", a.cached),
+		"output_tokens", a.output(), "output_tokens_details", object("reasoning_tokens", a.reasoning),
+		"total_tokens", a.input()+a.output())
 }
 
 // responsesObject returns the response object with a status.
@@ -175,14 +185,14 @@ func (s *responsesStream) reasoning(a *answer) {
 		return
 	}
 	part := func(text string) raw { return object("type", "summary_text", "text", text) }
-	s.add(middle, "response.output_item.added", "output_index", s.item, "item", responsesReasoning(""))
+	s.add(middle, "response.output_item.added", "output_index", s.item, "item", responsesReasoning(a, ""))
 	s.add(middle, "response.reasoning_summary_part.added", "item_id", "rs_1", "output_index", s.item, "summary_index", 0, "part", part(""))
 	for _, piece := range a.thinking {
 		s.add(middle, "response.reasoning_summary_text.delta", "item_id", "rs_1", "output_index", s.item, "summary_index", 0, "delta", piece)
 	}
 	s.add(middle, "response.reasoning_summary_text.done", "item_id", "rs_1", "output_index", s.item, "summary_index", 0, "text", a.fullThinking())
 	s.add(middle, "response.reasoning_summary_part.done", "item_id", "rs_1", "output_index", s.item, "summary_index", 0, "part", part(a.fullThinking()))
-	s.add(middle, "response.output_item.done", "output_index", s.item, "item", responsesReasoning(a.fullThinking()))
+	s.add(middle, "response.output_item.done", "output_index", s.item, "item", responsesReasoning(a, a.fullThinking()))
 	s.item++
 }
 
@@ -203,13 +213,16 @@ func (s *responsesStream) message(a *answer) {
 }
 
 func (s *responsesStream) call(n int, c call) {
-	item := id("fc_", n)
-	s.add(middle, "response.output_item.added", "output_index", s.item, "item", responsesCall(n, c.name, "", "in_progress"))
-	for _, piece := range pieces(c.args, 8) {
-		s.add(middle, "response.function_call_arguments.delta", "item_id", item, "output_index", s.item, "delta", piece, "obfuscation", "x7Kq")
+	item, kind, member := c.id("fc_", n), "response.function_call_arguments", "arguments"
+	if c.custom {
+		item, kind, member = c.id("ctc_", n), "response.custom_tool_call_input", "input"
 	}
-	s.add(middle, "response.function_call_arguments.done", "item_id", item, "output_index", s.item, "name", c.name, "arguments", c.args)
-	s.add(middle, "response.output_item.done", "output_index", s.item, "item", responsesCall(n, c.name, c.args, "completed"))
+	s.add(middle, "response.output_item.added", "output_index", s.item, "item", responsesCall(n, c, "", "in_progress"))
+	for _, piece := range pieces(c.args, 8) {
+		s.add(middle, kind+".delta", "item_id", item, "output_index", s.item, "delta", piece, "obfuscation", "x7Kq")
+	}
+	s.add(middle, kind+".done", "item_id", item, "output_index", s.item, "name", only(!c.custom, c.name), member, c.args)
+	s.add(middle, "response.output_item.done", "output_index", s.item, "item", responsesCall(n, c, c.args, "completed"))
 	s.item++
 }
 

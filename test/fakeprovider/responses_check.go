@@ -7,7 +7,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-const responsesMembers = "background context_management conversation include input instructions max_output_tokens metadata " +
+const responsesMembers = "background client_metadata context_management conversation include input instructions max_output_tokens metadata " +
 	"model moderation parallel_tool_calls previous_response_id prompt prompt_cache_key prompt_cache_options " +
 	"prompt_cache_retention reasoning safety_identifier service_tier store stream stream_options temperature text " +
 	"tool_choice tools top_logprobs top_p truncation user max_tool_calls"
@@ -59,9 +59,9 @@ func refuseResponsesInput(v gjson.Result) *refusal {
 	for i, item := range input.Array() {
 		callID := item.Get("call_id").Str
 		switch item.Get("type").Str {
-		case "function_call":
+		case "function_call", "custom_tool_call":
 			open[callID] = true
-		case "function_call_output":
+		case "function_call_output", "custom_tool_call_output":
 			if !open[callID] && !continues {
 				return invalid("input", "No tool call found for function call output with call_id "+callID+".")
 			}

@@ -34,6 +34,7 @@ type Server struct {
 
 	mu     sync.Mutex
 	queue  []Behavior    // commands for the next requests
+	rules  []Rule        // of a scripted session
 	seen   []*Seen       // requests since the last Reset
 	active int           // requests in progress
 	held   int           // requests that wait for the gate
@@ -84,12 +85,12 @@ func (s *Server) Close() {
 	s.Server.Close()
 }
 
-// Reset clears all commands and recorded requests, and releases held requests.
+// Reset clears all commands, rules and recorded requests, and releases held requests.
 func (s *Server) Reset() {
 	s.Release()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.queue, s.seen = nil, nil
+	s.queue, s.seen, s.rules = nil, nil, nil
 }
 
 // Release lets the held requests continue to a valid response.
@@ -146,10 +147,11 @@ func (s *Server) record(q *request) (*Seen, Behavior) {
 	for i, b := range s.queue {
 		if b.Family == "" || b.Family == seen.Family || b.Family == "embeddings" && q.op == "embed" {
 			s.queue = append(s.queue[:i:i], s.queue[i+1:]...)
+			b.rules = s.rules
 			return seen, b
 		}
 	}
-	return seen, Behavior{Kind: "answer"}
+	return seen, Behavior{Kind: "answer", rules: s.rules}
 }
 
 // done records the end of a request.

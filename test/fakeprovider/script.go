@@ -1,0 +1,149 @@
+package fakeprovider
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tidwall/gjson"
+)
+
+// Rule is a part of a scripted session: what the provider says after a user message with a text, one step per request.
+// The session is in the request: the step is the number of tool results since that message, and so a repeated request
+// has the same response. Among several rules, the one with the latest text applies.
+type Rule struct {
+	User  string `json:"user"` // a text of a user message
+	Steps []Step `json:"steps"`
+}
+
+// Step is one scripted response. A step with calls is only for requests that offer all its tools: an agent also asks for
+// titles and summaries.
+type Step struct {
+	Thinking string         `json:"thinking,omitempty"`
+	Text     string         `json:"text,omitempty"`
+	Calls    []ScriptedCall `json:"calls,omitempty"`
+	Usage    *ScriptedUsage `json:"usage,omitempty"`
+}
+
+// ScriptedCall is a tool call. Input is the text of a custom tool; where the tool is a function, it is the value of the
+// function's first parameter.
+type ScriptedCall struct {
+	Tool  string `json:"tool"`
+	Args  raw    `json:"args,omitempty"`
+	Input string `json:"input,omitempty"`
+}
+
+// ScriptedUsage replaces the usage of a response, in tokens. Input includes Cached and Written.
+type ScriptedUsage struct {
+	Input   int `json:"input"`
+	Cached  int `json:"cached,omitempty"`  // read from the provider's cache
+	Written int `json:"written,omitempty"` // to the provider's cache
+	Output  int `json:"output"`
+}
+
+// turn is a user message and the tool results up to the next one.
+type turn struct {
+	text    string
+	results int
+}
+
+// Script sets the rules for all later requests.
+func (s *Server) Script(rules ...Rule) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rules = rules
+}
+
+// scripted takes the response from the rules; false if none applies.
+func (a *answer) scripted(rules []Rule) bool {
+	rule, results := a.rule(rules)
+	if rule < 0 || len(rules[rule].Steps) == 0 {
+		return false
+	}
+	n := min(results, len(rules[rule].Steps)-1)
+	step := rules[rule].Steps[n]
+	var calls []call
+	for i, c := range step.Calls {
+		made, ok := a.scriptedCall(c)
+		if !ok {
+			return false
+		}
+		made.key = fmt.Sprintf("%dx%dx%d", rule, n, i)
+		calls = append(calls, made)
+	}
+	if a.calls = calls; len(calls) > 0 {
+		a.finish = "tools"
+	}
+	if step.Thinking != "" {
+		a.thinking, a.reasoning = pieces(step.Thinking, 64), ReasoningTokens
+	}
+	if a.addWords(step.Text); step.Usage != nil {
+		a.usage, a.cached = step.Usage, step.Usage.Cached
+	}
+	return true
+}
+
+// rule returns the rule that applies, and the number of tool results since its message; -1: none.
+func (p *prompt) rule(rules []Rule) (rule, results int) {
+	for i := len(p.turns) - 1; i >= 0; i-- {
+		t := p.turns[i]
+		results += t.results
+		rule, at := -1, -1
+		for n, r := range rules {
+			if found := strings.LastIndex(t.text, r.User); found > at {
+				rule, at = n, found
+			}
+		}
+		if rule >= 0 {
+			return rule, results
+		}
+	}
+	return -1, 0
+}
+
+func (p *prompt) scriptedCall(c ScriptedCall) (call, bool) {
+	for _, t := range append(p.tools[:len(p.tools):len(p.tools)], p.custom...) {
+		if t.name != c.Tool {
+			continue
+		}
+		if c.Input == "" {
+			return call{name: t.name, args: string(c.Args)}, true
+		}
+		if t.custom {
+			return call{name: t.name, args: c.Input, custom: true}, true
+		}
+		first := ""
+		t.schema.Get("properties").ForEach(func(name, _ gjson.Result) bool { first = name.Str; return false })
+		return call{name: t.name, args: string(object(first, c.Input))}, true
+	}
+	return call{}, false
+}
+
+// id returns the ID of the nth call of a response.
+func (c *call) id(prefix string, n int) string {
+	if c.key != "" {
+		return prefix + c.key
+	}
+	return id(prefix, n)
+}
+
+func (a *answer) input() int {
+	if a.usage != nil {
+		return a.usage.Input
+	}
+	return InputTokens
+}
+
+func (a *answer) output() int {
+	if a.usage != nil {
+		return a.usage.Output
+	}
+	return OutputTokens
+}
+
+// written is what the provider wrote to its cache, for either time.
+func (a *answer) written() int {
+	if a.usage != nil {
+		return a.usage.Written
+	}
+	return a.minutes + a.hour
+}
