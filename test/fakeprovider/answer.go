@@ -114,6 +114,7 @@ type answer struct {
 	reasoning int
 	hasUsage  bool
 	usage     *ScriptedUsage // nil: the constants
+	key       string         // of a scripted response, for its IDs
 }
 
 type call struct {
@@ -128,7 +129,10 @@ func (a *answer) fullThinking() string { return strings.Join(a.thinking, "") }
 // respond chooses the content of the response.
 func respond(p *prompt, b *Behavior) *answer {
 	a := &answer{prompt: p, finish: "stop", hasUsage: b.Kind != "no-usage"}
-	if b.Text == "" && b.Kind != "plain" && a.scripted(b.rules) {
+	if len(b.rules) > 0 && b.Text == "" {
+		if !a.scripted(b.rules) {
+			a.addWords(GoodText)
+		}
 		return a
 	}
 	if strings.Contains(p.text, "think") {

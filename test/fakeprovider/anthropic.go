@@ -97,7 +97,7 @@ func anthropicWhole(a *answer) raw {
 	for i, c := range a.calls {
 		content = append(content, object("type", "tool_use", "id", c.id("toolu_", i), "name", c.name, "input", raw(c.args)))
 	}
-	return object("model", a.model, "id", "msg_1", "type", "message", "role", "assistant", "content", array(content...),
+	return object("model", a.model, "id", a.id("msg_"), "type", "message", "role", "assistant", "content", array(content...),
 		"stop_reason", anthropicStop(a.finish), "stop_sequence", nil, "usage", anthropicUsage(a, a.output(), true))
 }
 
@@ -126,7 +126,7 @@ func (s *anthropicStream) stop() {
 
 func anthropicEvents(a *answer) []event {
 	s := &anthropicStream{}
-	s.add(opening, "message_start", "message", object("model", a.model, "id", "msg_1", "type", "message", "role", "assistant",
+	s.add(opening, "message_start", "message", object("model", a.model, "id", a.id("msg_"), "type", "message", "role", "assistant",
 		"content", raw("[]"), "stop_reason", nil, "stop_sequence", nil, "usage", anthropicUsage(a, 1, true)))
 	s.thinking(a)
 	s.text(a)

@@ -163,7 +163,7 @@ func (d *dialect) whole(a *answer) raw {
 		choices = append(choices, object("index", i, "message", d.message(a), "logprobs", only(!d.mistral, nil),
 			"finish_reason", d.finish(a.finish), "content_filter_results", only(d.azure, noFilter)))
 	}
-	return object("id", "chatcmpl-1", "object", "chat.completion", "created", created, "model", a.model,
+	return object("id", a.id("chatcmpl-"), "object", "chat.completion", "created", created, "model", a.model,
 		"choices", choices, "prompt_filter_results", only(d.azure, promptFilter), "usage", d.usage(a),
 		"service_tier", only(d.family == "openai", "default"), "system_fingerprint", only(!d.mistral, "fp_fake"))
 }
@@ -211,7 +211,7 @@ func (d *dialect) events(a *answer) (events []event) {
 // chunk returns one object of the stream. If the request asks for usage, all chunks except the last have a null
 // usage.
 func (d *dialect) chunk(a *answer, kind eventKind, choices raw, usageObject any) event {
-	return event{kind: kind, data: object("id", "chatcmpl-1", "object", "chat.completion.chunk", "created", created,
+	return event{kind: kind, data: object("id", a.id("chatcmpl-"), "object", "chat.completion.chunk", "created", created,
 		"model", a.model, "service_tier", only(d.family == "openai", "default"),
 		"system_fingerprint", only(!d.mistral, "fp_fake"), "choices", choices, "usage", usageObject,
 		"obfuscation", only(d.family == "openai", "x7Kq"))}

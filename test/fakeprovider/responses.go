@@ -83,7 +83,7 @@ func responsesOutput(a *answer) (items []raw) {
 		items = append(items, responsesReasoning(a, a.fullThinking()))
 	}
 	if len(a.text) > 0 {
-		items = append(items, responsesMessage("completed", array(outputText(a.fullText()))))
+		items = append(items, responsesMessage(a, "completed", array(outputText(a.fullText()))))
 	}
 	for i, c := range a.calls {
 		items = append(items, responsesCall(i, c, c.args, "completed"))
@@ -96,11 +96,11 @@ func responsesReasoning(a *answer, thoughts string) raw {
 	if thoughts != "" {
 		summary = array(object("type", "summary_text", "text", thoughts))
 	}
-	return object("id", "rs_1", "type", "reasoning", "summary", summary, "encrypted_content", only(a.encrypted, signature))
+	return object("id", a.id("rs_"), "type", "reasoning", "summary", summary, "encrypted_content", only(a.encrypted, signature))
 }
 
-func responsesMessage(status string, content raw) raw {
-	return object("id", "msg_1", "type", "message", "status", status, "content", content, "role", "assistant")
+func responsesMessage(a *answer, status string, content raw) raw {
+	return object("id", a.id("msg_"), "type", "message", "status", status, "content", content, "role", "assistant")
 }
 
 func outputText(text string) raw {
@@ -138,7 +138,7 @@ func responsesObject(a *answer, status string, output []raw) raw {
 	if status == "failed" {
 		failed = object("code", "server_error", "message", "The server had an error while processing your request.")
 	}
-	return object("id", "resp_1", "object", "response", "created_at", created, "status", status, "background", false,
+	return object("id", a.id("resp_"), "object", "response", "created_at", created, "status", status, "background", false,
 		"error", failed, "incomplete_details", incomplete, "instructions", nil, "max_output_tokens", nil, "model", a.model,
 		"output", array(output...), "parallel_tool_calls", !a.oneCall, "previous_response_id", nil,
 		"reasoning", object("effort", nil, "summary", nil), "service_tier", "default", "store", true, "temperature", 1.0,
@@ -186,12 +186,12 @@ func (s *responsesStream) reasoning(a *answer) {
 	}
 	part := func(text string) raw { return object("type", "summary_text", "text", text) }
 	s.add(middle, "response.output_item.added", "output_index", s.item, "item", responsesReasoning(a, ""))
-	s.add(middle, "response.reasoning_summary_part.added", "item_id", "rs_1", "output_index", s.item, "summary_index", 0, "part", part(""))
+	s.add(middle, "response.reasoning_summary_part.added", "item_id", a.id("rs_"), "output_index", s.item, "summary_index", 0, "part", part(""))
 	for _, piece := range a.thinking {
-		s.add(middle, "response.reasoning_summary_text.delta", "item_id", "rs_1", "output_index", s.item, "summary_index", 0, "delta", piece)
+		s.add(middle, "response.reasoning_summary_text.delta", "item_id", a.id("rs_"), "output_index", s.item, "summary_index", 0, "delta", piece)
 	}
-	s.add(middle, "response.reasoning_summary_text.done", "item_id", "rs_1", "output_index", s.item, "summary_index", 0, "text", a.fullThinking())
-	s.add(middle, "response.reasoning_summary_part.done", "item_id", "rs_1", "output_index", s.item, "summary_index", 0, "part", part(a.fullThinking()))
+	s.add(middle, "response.reasoning_summary_text.done", "item_id", a.id("rs_"), "output_index", s.item, "summary_index", 0, "text", a.fullThinking())
+	s.add(middle, "response.reasoning_summary_part.done", "item_id", a.id("rs_"), "output_index", s.item, "summary_index", 0, "part", part(a.fullThinking()))
 	s.add(middle, "response.output_item.done", "output_index", s.item, "item", responsesReasoning(a, a.fullThinking()))
 	s.item++
 }
@@ -200,15 +200,15 @@ func (s *responsesStream) message(a *answer) {
 	if len(a.text) == 0 {
 		return
 	}
-	s.add(opening, "response.output_item.added", "output_index", s.item, "item", responsesMessage("in_progress", raw("[]")))
-	s.add(opening, "response.content_part.added", "item_id", "msg_1", "output_index", s.item, "content_index", 0, "part", outputText(""))
+	s.add(opening, "response.output_item.added", "output_index", s.item, "item", responsesMessage(a, "in_progress", raw("[]")))
+	s.add(opening, "response.content_part.added", "item_id", a.id("msg_"), "output_index", s.item, "content_index", 0, "part", outputText(""))
 	for _, piece := range a.text {
-		s.add(text, "response.output_text.delta", "item_id", "msg_1", "output_index", s.item, "content_index", 0,
+		s.add(text, "response.output_text.delta", "item_id", a.id("msg_"), "output_index", s.item, "content_index", 0,
 			"delta", piece, "logprobs", raw("[]"), "obfuscation", "x7Kq")
 	}
-	s.add(middle, "response.output_text.done", "item_id", "msg_1", "output_index", s.item, "content_index", 0, "text", a.fullText(), "logprobs", raw("[]"))
-	s.add(middle, "response.content_part.done", "item_id", "msg_1", "output_index", s.item, "content_index", 0, "part", outputText(a.fullText()))
-	s.add(middle, "response.output_item.done", "output_index", s.item, "item", responsesMessage(responsesStatus(a), array(outputText(a.fullText()))))
+	s.add(middle, "response.output_text.done", "item_id", a.id("msg_"), "output_index", s.item, "content_index", 0, "text", a.fullText(), "logprobs", raw("[]"))
+	s.add(middle, "response.content_part.done", "item_id", a.id("msg_"), "output_index", s.item, "content_index", 0, "part", outputText(a.fullText()))
+	s.add(middle, "response.output_item.done", "output_index", s.item, "item", responsesMessage(a, responsesStatus(a), array(outputText(a.fullText()))))
 	s.item++
 }
 

@@ -61,15 +61,17 @@ func (a *answer) scripted(rules []Rule) bool {
 	}
 	n := min(results, len(rules[rule].Steps)-1)
 	step := rules[rule].Steps[n]
+	key := fmt.Sprintf("%dx%d", rule, n)
 	var calls []call
 	for i, c := range step.Calls {
 		made, ok := a.scriptedCall(c)
 		if !ok {
 			return false
 		}
-		made.key = fmt.Sprintf("%dx%dx%d", rule, n, i)
+		made.key = fmt.Sprintf("%sx%d", key, i)
 		calls = append(calls, made)
 	}
+	a.key = key
 	if a.calls = calls; len(calls) > 0 {
 		a.finish = "tools"
 	}
@@ -124,6 +126,14 @@ func (c *call) id(prefix string, n int) string {
 		return prefix + c.key
 	}
 	return id(prefix, n)
+}
+
+// id returns the ID of the response, or of its only item of a kind.
+func (a *answer) id(prefix string) string {
+	if a.key != "" {
+		return prefix + a.key
+	}
+	return id(prefix, 0)
 }
 
 func (a *answer) input() int {

@@ -135,6 +135,12 @@ class Gateway {
     return post(`${this.upstream}/__fake/next`, behavior)
   }
 
+  /** Starts a scripted session at the provider, which forgets the requests before it. */
+  async script(rules) {
+    await post(`${this.upstream}/__fake/reset`, {})
+    await post(`${this.upstream}/__fake/script`, rules)
+  }
+
   async seen() {
     return (await fetch(`${this.upstream}/__fake/seen`)).json()
   }

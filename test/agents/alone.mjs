@@ -1,0 +1,25 @@
+// Import this first: it installs the agents, and runs the test file again in a network of its own, which has only the
+// loopback interface. Where that is not permitted (macOS, some containers), the agents' proxy variables name a port that
+// refuses everything, and a request to another host fails.
+import { spawnSync } from 'node:child_process'
+import { install } from './install.mjs'
+
+/** The agents under test: Codex and Claude Code, or those that AGENTS names. */
+export const names = (process.env.AGENTS ?? 'codex claude').split(' ')
+
+const INSIDE = 'POSTERN_TEST_NETWORK'
+const enter = ['unshare', ['-rn', 'sh', '-c', 'ip link set lo up && exec "$@"', 'sh']]
+
+/** Whether no other host can be reached. */
+export const alone = process.env[INSIDE] === 'alone'
+
+if (process.env[INSIDE] === undefined) {
+  for (const name of names) install(name)
+  const [command, args] = enter
+  const permitted = spawnSync(command, [...args, 'true']).status === 0
+  const again = [process.execPath, ...process.execArgv, process.argv[1]]
+  const [file, ...rest] = permitted ? [command, ...args, ...again] : again
+  const env = { ...process.env, [INSIDE]: permitted ? 'alone' : 'shared' }
+  const { status } = spawnSync(file, rest, { env, stdio: 'inherit' })
+  process.exit(status ?? 1)
+}

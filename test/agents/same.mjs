@@ -1,0 +1,33 @@
+// Compares what an agent sent directly with what reached the provider through the gateway.
+
+// What differs between any two sessions of an agent.
+const VOLATILE = [
+  [/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, 'UUID'],
+  [/\b[0-9a-f]{16,}\b/g, 'HEX'],
+  [/\b(ses|msg|prt|call)_[0-9A-Za-z]{20,}/g, '$1_ID'],
+  [/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)/g, 'TIME'],
+  [/\b1[78]\d{11}\b/g, 'MILLISECONDS'],
+  [/"(turn_started_at_unix_ms)":\d+/g, '"$1":0'],
+  [/(Wall time: |Chunk ID: |Original token count: |Duration: )[0-9a-f.]+/g, '$1N'],
+  [/<total_tokens>\d+ tokens left/g, '<total_tokens>N tokens left'],
+  [/127\.0\.0\.1:\d+/g, '127.0.0.1:PORT'],
+]
+
+/** A body as text of one member per line, without what differs between two sessions. */
+export function normalized(body) {
+  let text = JSON.stringify(JSON.parse(body), undefined, 1)
+  for (const [pattern, name] of VOLATILE) text = text.replace(pattern, name)
+  return text
+}
+
+/** The first difference of two lists of bodies, as a message; undefined if they are the same. */
+export function difference(direct, through) {
+  for (let i = 0; i < Math.max(direct.length, through.length); i++) {
+    if (direct[i] === through[i]) continue
+    if (direct[i] === undefined || through[i] === undefined) return `${direct.length} requests directly, ${through.length} through the gateway`
+    const [a, b] = [direct[i].split('\n'), through[i].split('\n')]
+    const at = a.findIndex((line, n) => line !== b[n])
+    const around = (lines) => lines.slice(Math.max(at - 2, 0), at + 4).map((line) => line.slice(0, 300)).join('\n')
+    return `request ${i + 1} of ${direct.length}, line ${at + 1}\ndirectly:\n${around(a)}\nthrough the gateway:\n${around(b)}`
+  }
+}
