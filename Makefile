@@ -69,13 +69,23 @@ ratchets: ## tighten tools/ratchets.json to the current numbers; loosen='NAME=wh
 
 .PHONY: test
 test: setup ## run every test: Go, wasm under wazero, Workers in workerd, SDKs, browser; only='sdk browser' runs some parts
-	@tools/setup.sh browser python postgres clients
+	@tools/setup.sh browser python postgres clients agents
 	@cd tools && go run ./parts $(only)
 
 .PHONY: test-long
 test-long: setup ## run the full forms of the tests that `make test` has in short: worlds, kills, outages
-	@tools/setup.sh postgres
+	@tools/setup.sh postgres agents
 	@cd tools && go run ./parts -long $(only)
+
+.PHONY: test-agents
+test-agents: setup ## run Codex, Claude Code, OpenCode and Pi against the gateway on both hosts
+	@./build.sh && ./build.sh panic
+	@node test/agents/install.mjs
+	@cd tools && go run ./parts -long agents agents-serve
+
+.PHONY: renew-agents
+renew-agents: setup ## pin the newest agents that npm has, and print what they newly send
+	@node test/agents/renew.mjs
 
 .PHONY: screenshot
 screenshot: setup ## update docs/overview.png, the dashboard with a month of test traffic

@@ -4,7 +4,7 @@
 #
 # Requires Go, and Node or npm (or apt, to install npm). `tools/setup.sh browser` installs Chromium,
 # `tools/setup.sh python` a python3 with httpx, `tools/setup.sh postgres` PostgreSQL 15, `tools/setup.sh clients` the
-# runtimes and tools that the client libraries are tested with.
+# runtimes and tools that the client libraries are tested with, `tools/setup.sh agents` the coding agents.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -161,6 +161,12 @@ setup_clients() {
   cp clients/examples/package-lock.json "$stamp"
 }
 
+# Codex and Claude Code, which the gateway is tested with. Without npm, `make test` fails.
+setup_agents() {
+  command -v npm >/dev/null || apt_install npm
+  node test/agents/install.mjs codex claude
+}
+
 # What checks, tests, builds and installs the Python client. Debian's pytest only works with Debian's python3.
 setup_python_tools() {
   setup_python
@@ -217,6 +223,7 @@ for part in "${@:-all}"; do
     python) setup_python ;;
     postgres) setup_postgres ;;
     clients) setup_clients ;;
+    agents) setup_agents ;;
     python-tools) setup_python_tools ;;
     *) say "unknown part: $part"; exit 1 ;;
   esac

@@ -99,7 +99,7 @@ const claude = {
 
 const opencode = {
   compactsAt: 990_000,
-  models: { own: 'anthropic/claude-sonnet-4-6', other: 'postern/gpt-5.5' },
+  models: { own: 'anthropic/claude-sonnet-4-6', other: 'postern/gemini-3.8-flash' },
   command: () => [join(install('opencode'), `node_modules/opencode-${platform}/bin/opencode`)],
   configure({ home, base }) {
     const options = { baseURL: `${base}/v1`, apiKey: '{env:POSTERN_KEY}' }
@@ -110,7 +110,7 @@ const opencode = {
       share: 'disabled',
       provider: {
         anthropic: { options },
-        postern: { npm: '@ai-sdk/openai-compatible', name: 'Postern', options, models: { 'gpt-5.5': model } },
+        postern: { npm: '@ai-sdk/openai-compatible', name: 'Postern', options, models: { 'gemini-3.8-flash': model } },
       },
     })
     return { OPENCODE_DISABLE_MODELS_FETCH: '1', OPENCODE_DISABLE_LSP_DOWNLOAD: '1', OPENCODE_DISABLE_DEFAULT_PLUGINS: '1' }
@@ -130,7 +130,7 @@ const opencode = {
     const finish = last(events, ({ type }) => type === 'step_finish')?.part
     const failed = last(events, ({ type }) => type === 'error')?.error
     return {
-      text: last(events, ({ type }) => type === 'text')?.part.text,
+      text: events.filter(({ type }) => type === 'text').map(({ part }) => part.text).join('\n'),
       error: failed && (failed.data?.message ?? JSON.stringify(failed)),
       usage: finish && { ...finish.tokens, dollars: finish.cost },
     }
@@ -139,14 +139,14 @@ const opencode = {
 
 const pi = {
   compactsAt: 990_000,
-  models: { own: 'anthropic/claude-sonnet-4-6', other: 'postern/gpt-5.5' },
+  models: { own: 'anthropic/claude-sonnet-4-6', other: 'postern/gemini-3.8-flash' },
   command: () => [process.execPath, join(install('pi'), 'node_modules/@earendil-works/pi-coding-agent/dist/cli.js')],
   configure({ home, base, key }) {
-    const model = { id: 'gpt-5.5', contextWindow: 400_000, maxTokens: 32_000, reasoning: true, input: ['text', 'image'] }
+    const model = { id: 'gemini-3.8-flash', contextWindow: 400_000, maxTokens: 32_000, reasoning: true, input: ['text', 'image'] }
     write(join(home, '.pi/agent/models.json'), {
       providers: {
         anthropic: { baseUrl: base },
-        postern: { baseUrl: `${base}/v1`, api: 'openai-completions', apiKey: 'POSTERN_KEY', models: [model] },
+        postern: { baseUrl: `${base}/v1`, api: 'openai-completions', apiKey: '$POSTERN_KEY', models: [model] },
       },
     })
     return { ANTHROPIC_API_KEY: key, PI_OFFLINE: '1', PI_TELEMETRY: '0' }

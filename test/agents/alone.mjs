@@ -5,7 +5,7 @@ import { spawnSync } from 'node:child_process'
 import { install } from './install.mjs'
 
 /** The agents under test: Codex and Claude Code, or those that AGENTS names. */
-export const names = (process.env.AGENTS ?? 'codex claude').split(' ')
+export const names = (process.env.AGENTS ?? 'codex,claude').split(',')
 
 const INSIDE = 'POSTERN_TEST_NETWORK'
 const enter = ['unshare', ['-rn', 'sh', '-c', 'ip link set lo up && exec "$@"', 'sh']]

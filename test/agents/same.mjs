@@ -10,12 +10,14 @@ const VOLATILE = [
   [/"(turn_started_at_unix_ms)":\d+/g, '"$1":0'],
   [/(Wall time: |Chunk ID: |Original token count: |Duration: )[0-9a-f.]+/g, '$1N'],
   [/<total_tokens>\d+ tokens left/g, '<total_tokens>N tokens left'],
+  [/("model": "claude-[a-z]+-\d-\d)-\d{8}/g, '$1'], // an alias in the catalog
   [/127\.0\.0\.1:\d+/g, '127.0.0.1:PORT'],
 ]
 
-/** A body as text of one member per line, without what differs between two sessions. */
+/** A body as text of one member per line, sorted at the top, without what differs between two sessions. */
 export function normalized(body) {
-  let text = JSON.stringify(JSON.parse(body), undefined, 1)
+  const members = Object.entries(JSON.parse(body)).sort(([a], [b]) => (a < b ? -1 : 1))
+  let text = JSON.stringify(Object.fromEntries(members), undefined, 1)
   for (const [pattern, name] of VOLATILE) text = text.replace(pattern, name)
   return text
 }

@@ -31,11 +31,11 @@ function assertDone({ said, files }) {
   assert.equal(Buffer.from(files['notes.txt'], 'base64').toString(), 'one\nthree\n')
   assert.ok('seen' in files && 'count.txt' in files)
   const texts = said.map(({ text }) => text)
-  assert.equal(texts[0], 'The notes are written.')
-  assert.equal(texts[1], 'The notes are edited.')
+  assert.match(texts[0], /The notes are written\.$/)
+  assert.match(texts[1], /The notes are edited\.$/)
   assert.match(texts[2], /^Considered\. .*Consideration 1999\.$/)
-  assert.equal(texts[3], 'A red dot.')
-  assert.equal(texts.at(-1), 'All is done.')
+  assert.match(texts[3], /A red dot\./) // OpenCode then compacts, and goes on by itself
+  assert.match(texts.at(-1), /All is done\.$/)
 }
 
 for (const name of names) {

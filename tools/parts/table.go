@@ -30,11 +30,16 @@ func table(paths []string) []*part {
 			"test/browser/session.test.mjs", "test/browser/usage.test.mjs", "test/browser/governor.test.mjs"}},
 		{name: "sdk", tool: nodeTest, cores: 0.5, needs: built, args: []string{"test/sdk/*.test.mjs"}},
 		{name: "sdk-serve", tool: nodeTest, cores: 0.5, needs: built, env: onServe, args: []string{"test/sdk/*.test.mjs"}},
+		{name: "agents", tool: nodeTest, cores: 0.5, needs: built, args: agents},
+		{name: "agents-serve", tool: nodeTest, cores: 0.5, needs: built, env: onServe, args: agents},
 		{name: "replicas", tool: goTest, cores: 0.5, args: []string{"./test/replicas"}},
 		{name: "crash", tool: goTest, cores: 0.5, args: []string{"./test/crash"}},
 		{name: "tools", tool: goTest, dir: "tools", cores: 1, args: []string{"./..."}},
 	}, clientTests())
 }
+
+// agents are the tests of coding agents: one file at a time, because each agent uses a core.
+var agents = []string{"--test-concurrency=1", "test/agents/*.test.mjs"}
 
 // builds are what the tests need.
 func builds() []*part {
@@ -99,11 +104,16 @@ func packages(paths []string, except ...string) (all []string) {
 	return slices.Compact(all)
 }
 
+// allAgents makes the tests of agents run all of them, and all their cases.
+var allAgents = []string{"AGENTS=codex,claude,opencode,pi"}
+
 // longForms returns the full forms of what table has in short. CONTRIBUTING.md says what each covers.
 func longForms() []*part {
 	return []*part{
 		{name: "sim", tool: goTest, cores: 2, args: []string{"./test/sim", "-seeds", "10000", "-timeout", "0"}},
 		{name: "crash", tool: goTest, cores: 2, args: []string{"./test/crash", "-kills", "100", "-timeout", "0"}},
 		{name: "replicas", tool: goTest, cores: 2, args: []string{"./test/replicas", "-rounds", "50", "-outage", "30s", "-outages", "3", "-timeout", "1h"}},
+		{name: "agents", tool: nodeTest, cores: 1, env: allAgents, args: agents},
+		{name: "agents-serve", tool: nodeTest, cores: 1, env: append(slices.Clone(onServe), allAgents...), args: agents},
 	}
 }
