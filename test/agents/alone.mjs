@@ -7,6 +7,9 @@ import { install } from './install.mjs'
 /** The agents under test: Codex and Claude Code, or those that AGENTS names. */
 export const names = (process.env.AGENTS ?? 'codex,claude').split(',')
 
+/** Whether all cases run, as in `make test-agents`. */
+export const long = process.env.AGENTS !== undefined
+
 const INSIDE = 'POSTERN_TEST_NETWORK'
 const enter = ['unshare', ['-rn', 'sh', '-c', 'ip link set lo up && exec "$@"', 'sh']]
 

@@ -55,7 +55,8 @@ export class Agent {
     rmSync(this.#root, { recursive: true, force: true })
   }
 
-  /** Runs a turn of the session. Returns { text, error, usage, code, ms, firstMs, events, stderr }. */
+  /** Runs a turn of the session. Returns { text, error, usage, code, ms, readAt, events, stderr }; readAt is when
+   * the person could read of an error, or the end. */
   async turn(prompt, { image } = {}) {
     const first = this.#turns++ === 0
     const { work, model } = this.setup
@@ -65,18 +66,21 @@ export class Agent {
     const child = spawn(file, [...args, ...words], { cwd: work, env: this.variables, stdio: ['ignore', 'pipe', 'pipe'] })
     const timer = setTimeout(() => child.kill('SIGKILL'), TURN_TIMEOUT_MS)
     const events = []
+    let errorAt
     let [line, stderr] = ['', '']
     child.stdout.setEncoding('utf8').on('data', (piece) => {
       const lines = (line + piece).split('\n')
       line = lines.pop()
       events.push(...lines.map(parse).filter((event) => event !== undefined))
+      if (this.row.read(events).error !== undefined) errorAt ??= performance.now()
     })
     child.stderr.setEncoding('utf8').on('data', (piece) => {
       stderr += piece
     })
     const [code] = await once(child, 'close')
     clearTimeout(timer)
-    return { ...this.row.read(events), code, ms: Math.round(performance.now() - started), events, stderr }
+    const readAt = errorAt ?? performance.now()
+    return { ...this.row.read(events), code, ms: Math.round(performance.now() - started), readAt, events, stderr }
   }
 
   /** The files that the agent left in its folder, by path. */

@@ -14,12 +14,21 @@ const VOLATILE = [
   [/127\.0\.0\.1:\d+/g, '127.0.0.1:PORT'],
 ]
 
-/** A body as text of one member per line, sorted at the top, without what differs between two sessions. */
+/** A body as text of one member per line, without what differs between two sessions. */
 export function normalized(body) {
-  const members = Object.entries(JSON.parse(body)).sort(([a], [b]) => (a < b ? -1 : 1))
-  let text = JSON.stringify(Object.fromEntries(members), undefined, 1)
+  const value = JSON.parse(body)
+  // Codex keeps these in a hash map, whose order is random.
+  if (value.client_metadata !== undefined) value.client_metadata = sorted(value.client_metadata)
+  // What the gateway adds, so that the price is the one that it reserved: no agent sends these.
+  delete value.max_tool_calls
+  if (value.service_tier === 'default') delete value.service_tier
+  let text = JSON.stringify(sorted(value), undefined, 1)
   for (const [pattern, name] of VOLATILE) text = text.replace(pattern, name)
   return text
+}
+
+function sorted(object) {
+  return Object.fromEntries(Object.entries(object).sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
 /** The first difference of two lists of bodies, as a message; undefined if they are the same. */

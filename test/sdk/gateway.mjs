@@ -35,15 +35,17 @@ async function post(url, body, headers = {}, method = 'POST') {
   return text === '' ? undefined : JSON.parse(text)
 }
 
-/** Starts the provider and the gateway, and stops both after the file's tests. */
-export async function startGateway() {
-  const { gateway, stop } = await runGateway()
+/** Starts the provider and the gateway, and stops both after the file's tests. change edits the catalog's overlay. */
+export async function startGateway(change) {
+  const { gateway, stop } = await runGateway(change)
   after(stop)
   return gateway
 }
 
 /** Starts the provider and the gateway. Returns the gateway and a function that stops both. */
-export async function runGateway() {
+export async function runGateway(change = () => {}) {
+  const overlay = JSON.parse(readFileSync(join(ROOT, 'testdata/conformance/overlay.json'), 'utf8'))
+  change(overlay)
   execFileSync('go', ['build', '-o', 'build/fakeprovider', './test/fakeprovider/serve'], { cwd: ROOT })
   const provider = start('build/fakeprovider', ['-port', '0'])
   const upstream = await line(provider, (text) => JSON.parse(text).url)
@@ -57,7 +59,7 @@ export async function runGateway() {
     COHERE_BASE_URL: `${upstream}/v2`,
     COHERE_API_KEY: 'cohere-upstream',
     POSTERN_ADMIN_TOKEN: ADMIN_TOKEN,
-    POSTERN_CATALOG: readFileSync(join(ROOT, 'testdata/conformance/overlay.json'), 'utf8'),
+    POSTERN_CATALOG: JSON.stringify(overlay),
   }
   const { url, stop } = await (onServe ? startOnServe : startInWorkerd)(env)
   return { gateway: new Gateway(url, upstream), stop: () => Promise.all([stop(), end(provider)]) }
@@ -105,7 +107,15 @@ class Gateway {
 
   /** Creates a key and returns its value. Production keys call the provider, development keys the built-in mock. */
   async key(project, fields = {}) {
-    return (await this.#admin(`projects/${project.id}/keys`, { name: 'SDK', ...fields })).value
+    return (await this.createKey(project, fields)).value
+  }
+
+  createKey(project, fields = {}) {
+    return this.#admin(`projects/${project.id}/keys`, { name: 'SDK', ...fields })
+  }
+
+  deactivate(project, key) {
+    return this.#admin(`projects/${project.id}/keys/${key.id}/deactivate`, {})
   }
 
   /** Replaces a project's settings of the Governor. */

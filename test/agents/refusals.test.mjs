@@ -1,0 +1,96 @@
+// What an agent does when the gateway refuses: how often it tries, and how long until the person reads why.
+// docs/agents/ has the table.
+import { long, names } from './alone.mjs'
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { startGateway } from '../sdk/gateway.mjs'
+import { agents } from './agents.mjs'
+import { startRecorder } from './recorder.mjs'
+import { Agent } from './run.mjs'
+import { script, session } from './session.mjs'
+
+/** What is final: the agent stops, and says so. The time has room for a slow machine; the table has the usual one. */
+const MOST_TRIES = 2
+const MOST_MS = 20_000
+
+const plan = { perSecond: 0, perDay: 0, developmentPerSecond: 0, developmentPerDay: 0, concurrent: 100, budget: '1000', governor: true }
+const gateway = await startGateway((catalog) => {
+  catalog.plans.push({ ...plan, name: 'one-per-second', perSecond: 1 }, { ...plan, name: 'one-per-day', perDay: 1 })
+  catalog.routing.coolAfter = 1000 // failures of one agent's turn are not to refuse the next one's
+})
+const recorder = await startRecorder(gateway.url)
+
+// The cases: what is set up, and what the person reads.
+const cases = [
+  { name: '401', final: /Invalid or inactive API key/i, key: () => 'sk_unknown' },
+  { name: '402', final: /budget/i, key: keyOf({ budget: 0 }) },
+  { name: '403', final: /permission/i, key: keyOf({}, { models: ['only'] }) },
+  { name: '422', final: /personal\.email|policy|blocked/i, key: governedKey },
+  { name: '429 daily', final: /Rate limit exceeded/i, key: keyOf({ plan: 'one-per-day' }) },
+  { name: '429 short', key: keyOf({ plan: 'one-per-second' }) },
+  { name: '503', key: keyOf({}), provider: { kind: 'status', status: 503, times: 4 } },
+  { name: '529', key: keyOf({}), provider: { kind: 'status', status: 529, times: 4 } },
+  { name: 'stream cut', key: keyOf({}), provider: { kind: 'cut' } },
+  { name: 'revocation', final: /Invalid or inactive API key/i, key: keyOf({}), revoked: true },
+]
+
+function keyOf(project, fields) {
+  return async () => {
+    const made = await gateway.project(project)
+    const key = await gateway.createKey(made, fields)
+    return { value: key.value, revoke: () => gateway.deactivate(made, key) }
+  }
+}
+
+async function governedKey() {
+  const project = await gateway.project()
+  await gateway.govern(project, { enabled: true, rules: { 'personal.email': { input: 'block' } } })
+  return gateway.key(project)
+}
+
+/** Runs a turn of the session under a case. Returns the turn, and the agent's requests. */
+async function refused(agent, { key, provider, revoked }) {
+  const made = await key()
+  agent.setup.key = made.value ?? made
+  agent.reset()
+  const turns = session(agent.row, agent.setup.work)
+  await gateway.script(script(turns))
+  if (provider) await gateway.next(provider)
+  if (revoked) {
+    const first = await agent.turn(turns[0].prompt)
+    assert.match(first.text ?? '', /The notes are written\./)
+    await made.revoke()
+  }
+  recorder.requests.length = 0
+  const turn = turns[revoked ? 1 : 0]
+  const result = await agent.turn(provider || revoked ? turn.prompt : `${turn.prompt} Ask jane.doe@corp.example.`)
+  return { result, requests: recorder.requests.filter(({ path }) => !path.includes('count_tokens')) }
+}
+
+/** What a case came to, for the table. */
+function outcome({ result, requests }) {
+  const failed = requests.filter(({ status }) => status >= 400)
+  const seconds = failed.length > 0 ? ((result.readAt - failed[0].refusedAt) / 1000).toFixed(1) : '-'
+  const said = result.error ?? result.text ?? result.stderr
+  return { failed, seconds, text: said.trim().slice(0, 500), line: `${failed.map(({ status }) => status).join(' ')} of ${requests.length}, ${seconds} s` }
+}
+
+for (const name of names) {
+  for (const one of cases) {
+    if (!long && one.name !== '429 daily') continue
+    test(`${name}, ${one.name}`, async (t) => {
+      const agent = new Agent(name, { base: recorder.url, key: '', model: agents[name].models.own })
+      t.after(() => agent.remove())
+      const got = await gateway.whileTimePasses(() => refused(agent, one))
+      const { failed, text, line } = outcome(got)
+      t.diagnostic(`${name} | ${one.name} | ${line} | ${text}`)
+      if (one.final === undefined) {
+        assert.match(text, /The notes are written\./, line)
+        return
+      }
+      assert.match(text, one.final, line)
+      assert.ok(failed.length >= 1 && failed.length <= MOST_TRIES, `${failed.length} tries`)
+      assert.ok(got.result.readAt - failed[0].refusedAt < MOST_MS, line)
+    })
+  }
+}
