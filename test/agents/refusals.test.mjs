@@ -13,6 +13,14 @@ import { script, session } from './session.mjs'
 const MOST_TRIES = 2
 const MOST_MS = 20_000
 
+// The tries of agents that ignore x-should-retry. Codex retries every status but 400, 429 and 500 (`is_retryable` in
+// codex-rs/protocol/src/error.rs and `map_api_error` in codex-rs/codex-api/src/api_bridge.rs of openai/codex, 2026-11).
+// Claude Code takes a 422 for a gateway that does not know its beta features, and tries without them, within a second.
+const ignored = {
+  codex: { 401: 6, 403: 6, 422: 6, revocation: 6 },
+  claude: { 422: 6 },
+}
+
 const plan = { perSecond: 0, perDay: 0, developmentPerSecond: 0, developmentPerDay: 0, concurrent: 100, budget: '1000', governor: true }
 const gateway = await startGateway((catalog) => {
   catalog.plans.push({ ...plan, name: 'one-per-second', perSecond: 1 }, { ...plan, name: 'one-per-day', perDay: 1 })
@@ -89,7 +97,8 @@ for (const name of names) {
         return
       }
       assert.match(text, one.final, line)
-      assert.ok(failed.length >= 1 && failed.length <= MOST_TRIES, `${failed.length} tries`)
+      const most = ignored[name]?.[one.name] ?? MOST_TRIES
+      assert.ok(failed.length >= 1 && failed.length <= most, `${failed.length} tries, want at most ${most}`)
       assert.ok(got.result.readAt - failed[0].refusedAt < MOST_MS, line)
     })
   }
