@@ -103,7 +103,11 @@ const opencode = {
   command: () => [join(install('opencode'), `node_modules/opencode-${platform}/bin/opencode`)],
   configure({ home, base }) {
     const options = { baseURL: `${base}/v1`, apiKey: '{env:POSTERN_KEY}' }
-    const model = { limit: { context: 400_000, output: 32_000 }, attachment: true, modalities: { input: ['text', 'image'], output: ['text'] } }
+    const model = {
+      limit: { context: 400_000, output: 32_000 },
+      attachment: true,
+      modalities: { input: ['text', 'image'], output: ['text'] },
+    }
     write(join(home, '.config/opencode/opencode.json'), {
       $schema: 'https://opencode.ai/config.json',
       autoupdate: false,
@@ -113,7 +117,11 @@ const opencode = {
         postern: { npm: '@ai-sdk/openai-compatible', name: 'Postern', options, models: { 'gemini-3.8-flash': model } },
       },
     })
-    return { OPENCODE_DISABLE_MODELS_FETCH: '1', OPENCODE_DISABLE_LSP_DOWNLOAD: '1', OPENCODE_DISABLE_DEFAULT_PLUGINS: '1' }
+    return {
+      OPENCODE_DISABLE_MODELS_FETCH: '1',
+      OPENCODE_DISABLE_LSP_DOWNLOAD: '1',
+      OPENCODE_DISABLE_DEFAULT_PLUGINS: '1',
+    }
   },
   args: ({ prompt, first, image, model }) => [
     ...['run', '--format', 'json', '-m', model],
@@ -130,7 +138,10 @@ const opencode = {
     const finish = last(events, ({ type }) => type === 'step_finish')?.part
     const failed = last(events, ({ type }) => type === 'error')?.error
     return {
-      text: events.filter(({ type }) => type === 'text').map(({ part }) => part.text).join('\n'),
+      text: events
+        .filter(({ type }) => type === 'text')
+        .map(({ part }) => part.text)
+        .join('\n'),
       error: failed && (failed.data?.message ?? JSON.stringify(failed)),
       usage: finish && { ...finish.tokens, dollars: finish.cost },
     }
@@ -142,7 +153,13 @@ const pi = {
   models: { own: 'anthropic/claude-sonnet-4-6', other: 'postern/gemini-3.8-flash' },
   command: () => [process.execPath, join(install('pi'), 'node_modules/@earendil-works/pi-coding-agent/dist/cli.js')],
   configure({ home, base, key }) {
-    const model = { id: 'gemini-3.8-flash', contextWindow: 400_000, maxTokens: 32_000, reasoning: true, input: ['text', 'image'] }
+    const model = {
+      id: 'gemini-3.8-flash',
+      contextWindow: 400_000,
+      maxTokens: 32_000,
+      reasoning: true,
+      input: ['text', 'image'],
+    }
     write(join(home, '.pi/agent/models.json'), {
       providers: {
         anthropic: { baseUrl: base },
@@ -168,7 +185,12 @@ const pi = {
     return {
       text: failed ? undefined : end?.content.find(({ type }) => type === 'text')?.text,
       error: failed ? end.errorMessage : undefined,
-      usage: end && { input: end.usage.input, cached: end.usage.cacheRead, written: end.usage.cacheWrite, output: end.usage.output },
+      usage: end && {
+        input: end.usage.input,
+        cached: end.usage.cacheRead,
+        written: end.usage.cacheWrite,
+        output: end.usage.output,
+      },
     }
   },
 }

@@ -4,7 +4,7 @@
 import { spawnSync } from 'node:child_process'
 import { install } from './install.mjs'
 
-/** The agents under test: Codex and Claude Code, or those that AGENTS names. */
+/** The agents under test: Codex and Claude Code, or the value of AGENTS. */
 export const names = (process.env.AGENTS ?? 'codex,claude').split(',')
 
 /** Whether all cases run, as in `make test-agents`. */

@@ -3,7 +3,7 @@
 //	node test/agents/install.mjs [NAME ...]
 //
 // pins.json has the versions, and the integrity of each agent's package and of its programs for Linux and macOS. Pi's
-// own npm-shrinkwrap.json pins what it needs. `node test/agents/renew.mjs` writes the file.
+// package pins its dependencies. `node test/agents/renew.mjs` writes the file.
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'

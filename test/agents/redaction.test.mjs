@@ -1,30 +1,38 @@
 // Reversible redaction: the provider never sees the values, the person and the files have them, and the placeholders are
 // the same in every turn, so that the provider's prompt cache has the prefix of the conversation.
-import { names } from './alone.mjs'
+
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { startGateway } from '../sdk/gateway.mjs'
 import { agents } from './agents.mjs'
+import { names } from './alone.mjs'
 import { Agent } from './run.mjs'
 
 const gateway = await startGateway()
 const CARD = '4111 1111 1111 1111'
 
 for (const name of names) {
-  test(`${name}: what is redacted comes back, with a stable prefix`, async (t) => {
+  test(`${name}: redacted values come back, with a stable prefix`, async (t) => {
     const project = await gateway.project()
     await gateway.govern(project, {
       enabled: true,
       reversible: true,
       rules: { 'personal.payment-card': { input: 'redact' } },
     })
-    const agent = new Agent(name, { base: gateway.url, key: await gateway.key(project), model: agents[name].models.own })
+    const agent = new Agent(name, {
+      base: gateway.url,
+      key: await gateway.key(project),
+      model: agents[name].models.own,
+    })
     t.after(() => agent.remove())
     const first = `Please pay with ${CARD}.`
-    await gateway.script([{ user: 'Please pay with', steps: [{ text: 'I shall pay.' }] }, { user: 'Go on', steps: [{ text: 'Paid.' }] }])
+    await gateway.script([
+      { user: 'Please pay with', steps: [{ text: 'I shall pay.' }] },
+      { user: 'Continue', steps: [{ text: 'Paid.' }] },
+    ])
     await gateway.whileTimePasses(async () => {
-      for (const prompt of [first, 'Go on.', 'Go on again.']) {
+      for (const prompt of [first, 'Continue.', 'Continue again.']) {
         const { text, error, stderr } = await agent.turn(prompt)
         assert.match(text ?? error ?? stderr, /I shall pay\.|Paid\./)
       }

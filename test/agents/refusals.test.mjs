@@ -1,15 +1,16 @@
 // What an agent does when the gateway refuses: how often it tries, and how long until the person reads why.
 // docs/agents/ has the table.
-import { long, names } from './alone.mjs'
+
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startGateway } from '../sdk/gateway.mjs'
 import { agents } from './agents.mjs'
+import { long, names } from './alone.mjs'
 import { startRecorder } from './recorder.mjs'
 import { Agent } from './run.mjs'
 import { script, session } from './session.mjs'
 
-/** What is final: the agent stops, and says so. The time has room for a slow machine; the table has the usual one. */
+/** The limits of a final refusal: the agent stops, and says so. The time has room for a slow machine; the table has the usual one. */
 const MOST_TRIES = 2
 const MOST_MS = 20_000
 
@@ -18,10 +19,10 @@ const MOST_MS = 20_000
 //   - Codex retries every status but 400, 429 and 500: `map_api_error` in codex-rs/codex-api/src/api_bridge.rs and
 //     `is_retryable` in codex-rs/protocol/src/error.rs of openai/codex, 2026-11.
 //   - Claude Code takes a 422 for a gateway that does not know its beta features, and tries without them, within a second.
-//   - OpenCode retries every 429, as the AI SDK's `isRetryable` says: packages/opencode/src/session/retry.ts of
-//     sst/opencode, 2026-11. It shows the message meanwhile.
-//   - Pi retries a 429 whose body has none of the words for a spent quota: packages/ai/src/utils/retry.ts of
-//     earendil-works/pi, 2026-11.
+//   - OpenCode retries every 429, as the AI SDK's `isRetryable` says: the session's retries in sst/opencode,
+//     2026-11. It shows the message meanwhile.
+//   - Pi retries a 429 whose body has none of the words for a spent quota: the list of errors in earendil-works/pi's retries,
+//     2026-11.
 const ignored = {
   codex: { 401: { tries: 6 }, 403: { tries: 6 }, 422: { tries: 6 }, revocation: { tries: 6 } },
   claude: { 422: { tries: 6 } },
@@ -29,20 +30,28 @@ const ignored = {
   pi: { '429 daily': { tries: 4, ms: 60_000 } },
 }
 
-const plan = { perSecond: 0, perDay: 0, developmentPerSecond: 0, developmentPerDay: 0, concurrent: 100, budget: '1000', governor: true }
+const plan = {
+  perSecond: 0,
+  perDay: 0,
+  developmentPerSecond: 0,
+  developmentPerDay: 0,
+  concurrent: 100,
+  budget: '1000',
+  governor: true,
+}
 const gateway = await startGateway((catalog) => {
   catalog.plans.push({ ...plan, name: 'one-per-second', perSecond: 1 }, { ...plan, name: 'one-per-day', perDay: 1 })
   catalog.routing.coolAfter = 1000 // failures of one agent's turn are not to refuse the next one's
 })
 const recorder = await startRecorder(gateway.url)
 
-// The cases: what is set up, and what the person reads.
+// The cases: the setup, and the text for the person.
 const cases = [
   { name: '401', final: /Invalid or inactive API key/i, key: () => 'sk_unknown' },
   { name: '402', final: /budget/i, key: keyOf({ budget: 0 }) },
   { name: '403', final: /permission/i, key: keyOf({}, { models: ['only'] }) },
   { name: '422', final: /personal\.email|policy|blocked/i, key: governedKey },
-  { name: '429 daily', final: /Rate limit exceeded/i, key: keyOf({ plan: 'one-per-day' }) },
+  { name: '429 daily', final: /(rate|usage) limit/i, key: keyOf({ plan: 'one-per-day' }) },
   { name: '429 short', key: keyOf({ plan: 'one-per-second' }) },
   { name: '503', key: keyOf({}), provider: { kind: 'status', status: 503, times: 4 } },
   { name: '529', key: keyOf({}), provider: { kind: 'status', status: 529, times: 4 } },
@@ -88,7 +97,12 @@ function outcome({ result, requests }) {
   const failed = requests.filter(({ status }) => status >= 400)
   const seconds = failed.length > 0 ? ((result.readAt - failed[0].refusedAt) / 1000).toFixed(1) : '-'
   const said = result.error ?? result.text ?? result.stderr
-  return { failed, seconds, text: said.trim().slice(0, 500), line: `${failed.map(({ status }) => status).join(' ')} of ${requests.length}, ${seconds} s` }
+  return {
+    failed,
+    seconds,
+    text: said.trim().slice(0, 500),
+    line: `${failed.map(({ status }) => status).join(' ')} of ${requests.length}, ${seconds} s`,
+  }
 }
 
 for (const name of names) {

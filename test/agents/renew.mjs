@@ -58,3 +58,5 @@ for (const name of names) {
 }
 rmSync(empty, { recursive: true })
 writeFileSync(PINS, `${JSON.stringify(pins, null, 2)}\n`)
+const env = { ...process.env, AGENTS: names.join(','), TEST_TARGET: 'serve' }
+execFileSync(process.execPath, [join(import.meta.dirname, 'sent.mjs')], { env, stdio: 'inherit' })

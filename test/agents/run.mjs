@@ -63,7 +63,11 @@ export class Agent {
     const [file, ...args] = this.row.command()
     const words = this.row.args({ prompt, first, model, image: image && join(work, 'dot.png') })
     const started = performance.now()
-    const child = spawn(file, [...args, ...words], { cwd: work, env: this.variables, stdio: ['ignore', 'pipe', 'pipe'] })
+    const child = spawn(file, [...args, ...words], {
+      cwd: work,
+      env: this.variables,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
     const timer = setTimeout(() => child.kill('SIGKILL'), TURN_TIMEOUT_MS)
     const events = []
     let errorAt

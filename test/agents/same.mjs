@@ -35,10 +35,15 @@ function sorted(object) {
 export function difference(direct, through) {
   for (let i = 0; i < Math.max(direct.length, through.length); i++) {
     if (direct[i] === through[i]) continue
-    if (direct[i] === undefined || through[i] === undefined) return `${direct.length} requests directly, ${through.length} through the gateway`
+    if (direct[i] === undefined || through[i] === undefined)
+      return `${direct.length} requests directly, ${through.length} through the gateway`
     const [a, b] = [direct[i].split('\n'), through[i].split('\n')]
     const at = a.findIndex((line, n) => line !== b[n])
-    const around = (lines) => lines.slice(Math.max(at - 2, 0), at + 4).map((line) => line.slice(0, 300)).join('\n')
+    const around = (lines) =>
+      lines
+        .slice(Math.max(at - 2, 0), at + 4)
+        .map((line) => line.slice(0, 300))
+        .join('\n')
     return `request ${i + 1} of ${direct.length}, line ${at + 1}\ndirectly:\n${around(a)}\nthrough the gateway:\n${around(b)}`
   }
 }

@@ -21,16 +21,34 @@ export function session(row, work) {
       prompt: 'Second, edit the notes.',
       steps: [
         { calls: [run('cat notes.txt && touch seen')], usage: usage(5300, { cached: 5000 }) },
-        { thinking: 'Only the second line changes.', calls: [edit(notes, 'two', 'three')], usage: usage(5400, { cached: 5000 }) },
+        {
+          thinking: 'Only the second line changes.',
+          calls: [edit(notes, 'two', 'three')],
+          usage: usage(5400, { cached: 5000 }),
+        },
         { text: 'The notes are edited.', usage: usage(5500, { cached: 5000 }) },
       ],
     },
-    { prompt: 'Third, consider it at length.', steps: [{ thinking: LONG, text: `Considered. ${LONG}`, usage: usage(5600) }] },
-    { prompt: 'Fourth, look at the image.', image: true, steps: [{ text: 'A red dot.', usage: usage(row.compactsAt ?? 9000) }] },
-    { prompt: row.compactCommand ?? 'Fifth, go on.', compacts: true, steps: [{ text: 'A summary of it all.', usage: usage(5700) }] },
+    {
+      prompt: 'Third, consider it at length.',
+      steps: [{ thinking: LONG, text: `Considered. ${LONG}`, usage: usage(5600) }],
+    },
+    {
+      prompt: 'Fourth, look at the image.',
+      image: true,
+      steps: [{ text: 'A red dot.', usage: usage(row.compactsAt ?? 9000) }],
+    },
+    {
+      prompt: row.compactCommand ?? 'Fifth, continue.',
+      compacts: true,
+      steps: [{ text: 'A summary of it all.', usage: usage(5700) }],
+    },
     {
       prompt: 'Last, finish.',
-      steps: [{ calls: [run('wc -l notes.txt > count.txt')], usage: usage(3000) }, { text: 'All is done.', usage: usage(3100) }],
+      steps: [
+        { calls: [run('wc -l notes.txt > count.txt')], usage: usage(3000) },
+        { text: 'All is done.', usage: usage(3100) },
+      ],
     },
   ]
 }

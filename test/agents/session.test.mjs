@@ -1,9 +1,10 @@
 // A whole session of each agent: directly, through the gateway, and with a model of another provider.
-import { alone, names } from './alone.mjs'
+
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startGateway } from '../sdk/gateway.mjs'
 import { agents } from './agents.mjs'
+import { alone, names } from './alone.mjs'
 import { Agent } from './run.mjs'
 import { difference, normalized } from './same.mjs'
 import { script, session } from './session.mjs'
@@ -19,7 +20,8 @@ async function run(agent) {
   for (const turn of turns) {
     const got = await agent.turn(turn.prompt, turn)
     const { text, usage, error, code } = got
-    if (error !== undefined || code !== 0) assert.fail(`${turn.prompt} ended with ${code}: ${error ?? got.stderr.slice(-2000)}`)
+    if (error !== undefined || code !== 0)
+      assert.fail(`${turn.prompt} ended with ${code}: ${error ?? got.stderr.slice(-2000)}`)
     said.push({ text, usage })
   }
   const seen = await gateway.seen()
@@ -34,7 +36,7 @@ function assertDone({ said, files }) {
   assert.match(texts[0], /The notes are written\.$/)
   assert.match(texts[1], /The notes are edited\.$/)
   assert.match(texts[2], /^Considered\. .*Consideration 1999\.$/)
-  assert.match(texts[3], /A red dot\./) // OpenCode then compacts, and goes on by itself
+  assert.match(texts[3], /A red dot\./) // OpenCode then compacts, and continues by itself
   assert.match(texts.at(-1), /All is done\.$/)
 }
 

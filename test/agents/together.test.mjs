@@ -1,9 +1,10 @@
 // Two agents at once on one key that may send one request per second: both reach the end of the session.
-import { long, names } from './alone.mjs'
+
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startGateway } from '../sdk/gateway.mjs'
 import { agents } from './agents.mjs'
+import { long, names } from './alone.mjs'
 import { startRecorder } from './recorder.mjs'
 import { Agent } from './run.mjs'
 import { script, session } from './session.mjs'
@@ -23,9 +24,13 @@ for (const pair of pairs) {
     t.after(() => running.forEach((agent) => void agent.remove()))
     recorder.requests.length = 0
     // Their prompts differ, and so each has its own rules.
-    const turns = running.map((agent, i) => session(agent.row, agent.setup.work)[0]).map((turn, i) => ({ ...turn, prompt: `${turn.prompt} I am ${i}.` }))
+    const turns = running
+      .map((agent) => session(agent.row, agent.setup.work)[0])
+      .map((turn, i) => ({ ...turn, prompt: `${turn.prompt} I am ${i}.` }))
     await gateway.script(script(turns))
-    const results = await gateway.whileTimePasses(() => Promise.all(running.map((agent, i) => agent.turn(turns[i].prompt))))
+    const results = await gateway.whileTimePasses(() =>
+      Promise.all(running.map((agent, i) => agent.turn(turns[i].prompt))),
+    )
     for (const [i, result] of results.entries()) {
       assert.match(result.text ?? result.error ?? result.stderr, /The notes are written\./, pair[i])
       assert.ok('notes.txt' in running[i].files())

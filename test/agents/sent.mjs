@@ -1,0 +1,62 @@
+// Prints which headers, members and kinds of tools and items the agents send that sent.json does not have, and those that
+// they no longer send, and writes sent.json. renew.mjs runs this after it has changed the pins.
+//
+//	AGENTS=codex,claude node test/agents/sent.mjs
+import './alone.mjs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { runGateway } from '../sdk/gateway.mjs'
+import { agents } from './agents.mjs'
+import { names } from './alone.mjs'
+import { Agent } from './run.mjs'
+import { script, session } from './session.mjs'
+
+const FILE = join(import.meta.dirname, 'sent.json')
+
+/** Runs the session directly, and returns the names of everything that the agent sent. */
+async function sent(name, gateway) {
+  const agent = new Agent(name, { base: gateway.upstream, key: 'direct', model: agents[name].models.own })
+  const turns = session(agent.row, agent.setup.work)
+  await gateway.script(script(turns))
+  for (const turn of turns) await agent.turn(turn.prompt, turn)
+  agent.remove()
+  return [...new Set((await gateway.seen()).flatMap(namesIn))].sort()
+}
+
+function namesIn({ method, path, query, header, body }) {
+  const root = JSON.parse(body || '{}')
+  return [
+    `${method} ${path}${query && `?${query}`}`,
+    ...Object.keys(header).map((name) => `header ${name}`),
+    ...(header['Anthropic-Beta']?.[0].split(',') ?? []).map((name) => `beta ${name}`),
+    ...Object.entries(root).flatMap(([name, value]) => [`member ${name}`, ...inside(name, value)]),
+    ...(root.tools ?? []).map(({ type, name }) => `tool ${type ?? 'custom'} ${name ?? ''}`.trimEnd()),
+  ]
+}
+
+/** The members of an object, and the kinds of a list's items. */
+function inside(name, value) {
+  if (Array.isArray(value))
+    return value.flatMap((item) => (item?.type ? [`${name} item ${item.type}`] : contents(name, item)))
+  return value !== null && typeof value === 'object'
+    ? Object.keys(value).map((member) => `member ${name}.${member}`)
+    : []
+}
+
+function contents(name, item) {
+  return Array.isArray(item?.content) ? item.content.map(({ type }) => `${name} content ${type}`) : []
+}
+
+const before = existsSync(FILE) ? JSON.parse(readFileSync(FILE, 'utf8')) : {}
+const { gateway, stop } = await runGateway()
+try {
+  for (const name of names) {
+    const known = before[name] ?? []
+    before[name] = await sent(name, gateway)
+    for (const one of before[name]) if (!known.includes(one)) console.log(`${name} + ${one}`)
+    for (const one of known) if (!before[name].includes(one)) console.log(`${name} - ${one}`)
+  }
+} finally {
+  await stop()
+}
+writeFileSync(FILE, `${JSON.stringify(before, null, 2)}\n`)
