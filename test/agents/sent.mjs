@@ -1,5 +1,5 @@
-// Prints which headers, members and kinds of tools and items the agents send that sent.json does not have, and those that
-// they no longer send, and writes sent.json. renew.mjs runs this after it has changed the pins.
+// Prints which headers, members and kinds of tools and items the agents send that sent.json does not have, and those missing
+// since, and writes sent.json. renew.mjs runs this after it has changed the pins.
 //
 //	AGENTS=codex,claude node test/agents/sent.mjs
 import './alone.mjs'
