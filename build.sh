@@ -26,9 +26,10 @@ catalog_build() {
 tinygo_build() { # OUT [FLAG...]
   local out=$1
   shift
-  newer "$out" core go.mod tools/target.json && return
+  newer "$out" core go.mod tools/target.json tools/strip-names.mjs && return
   mkdir -p build
   tinygo build -target tools/target.json -opt=2 -no-debug -panic=trap -gc=leaking "$@" -o "$out.new" ./core/wasm
+  node tools/strip-names.mjs "$out.new"
   node tools/check-wasm.mjs "$out.new"
   node tools/check-size.mjs "$out.new" "$CORE_LIMIT_BYTES"
   mv "$out.new" "$out"

@@ -254,9 +254,9 @@ func TestAPIs(t *testing.T) {
 	for name, want := range map[string]string{
 		"gpt-5.5": "openai responses", "gpt-5.4": "openai responses", "gpt-4o-mini": "openai responses", "gpt-5.5-pro": "responses",
 		"gpt-5.3-codex": "responses", "gpt-5.6": "responses", "azure-gpt-5.5": "azure responses", "grok-4.7": "openai responses",
-		"groq-gpt-oss-120b": "openai responses", "deepseek-v4-pro": "openai anthropic", "openrouter-kimi-k2.6": "openai responses anthropic",
+		"groq-gpt-oss-120b": "openai", "deepseek-v4-pro": "openai anthropic", "openrouter-kimi-k2.6": "openai responses anthropic",
 		"qwen3": "openai responses anthropic", "vllm-qwen3-32b": "openai responses anthropic", "lmstudio-gpt-oss-20b": "openai responses anthropic",
-		"fireworks-kimi-k2.6": "openai responses", "sonar": "openai", "claude-opus-5": "anthropic", "text-embedding-3-small": "openai",
+		"fireworks-kimi-k2.6": "openai", "sonar": "openai", "claude-opus-5": "anthropic", "text-embedding-3-small": "openai",
 		"omni-moderation-latest": "openai", "nomic-embed-text": "openai",
 	} {
 		if got := strings.Join(c.Model(name).Wires(), " "); got != want {
