@@ -94,7 +94,7 @@ func TestInvalidProjectsListAllProblems(t *testing.T) {
 		`{"name":"x","contact":5}`:                         {"contact"},
 		`{"name":"x","contact":" a"}`:                      {"contact"},
 		`{"name":"x","contact":"ü"}`:                       {"contact"},
-		`{"name":"x","contact":"a\nx-b: c"}`:              {"contact"},
+		`{"name":"x","contact":"a\nx-b: c"}`:               {"contact"},
 		`{"Name":"x"}`:                                     {"name", "Name"},
 		`{"name":"x","cacheTtlSeconds":2592001}`:           {"cacheTtlSeconds"},
 		`{"name":"x","region":""}`:                         {"region"},

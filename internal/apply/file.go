@@ -72,9 +72,9 @@ var (
 	}
 	governorShape = shape{
 		"enabled": nil, "strictMode": nil, "autoApproveThreshold": nil, "reversible": nil, "unchecked": nil, "rules": {anyKey: actions},
-		"keywords":     {many: {"name": nil, "severity": nil, "input": nil, "output": nil, "system": nil, "matchCase": nil, "words": nil}},
-		"patterns":     {many: {"name": nil, "pattern": nil, "severity": nil, "input": nil, "output": nil, "system": nil}},
-		"exemptions":   {many: {"rule": nil, "value": nil, "pattern": nil}}, "exemptAgentAddresses": nil,
+		"keywords":   {many: {"name": nil, "severity": nil, "input": nil, "output": nil, "system": nil, "matchCase": nil, "words": nil}},
+		"patterns":   {many: {"name": nil, "pattern": nil, "severity": nil, "input": nil, "output": nil, "system": nil}},
+		"exemptions": {many: {"rule": nil, "value": nil, "pattern": nil}}, "exemptAgentAddresses": nil,
 		"answerSchema": {"schema": nil, "action": nil, "severity": nil}, "maxInputCharacters": nil, "maxOutputCharacters": nil,
 		"classifier": {"kind": nil, "model": nil, "mode": nil, "timeoutMs": nil, "onFailure": nil, "threshold": nil},
 	}
