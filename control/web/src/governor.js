@@ -45,6 +45,7 @@ export const entryOf = (entry) => ({ id: nextId++, ...entry })
 
 export const newList = () =>
   entryOf({ name: '', severity: 'medium', input: 'flag', output: 'flag', matchCase: false, words: '' })
+export const newExemption = () => entryOf({ kind: 'value', text: '', rule: '' })
 export const newPattern = () => entryOf({ name: '', pattern: '', severity: 'medium', input: 'flag', output: 'flag' })
 
 /** The settings as a draft of texts and lists. */
@@ -59,6 +60,13 @@ export function draftOf(settings) {
     rules: settings.rules,
     keywords: settings.keywords.map((list, id) => ({ id: `saved ${id}`, ...list, words: list.words.join('\n') })),
     patterns: settings.patterns.map((pattern, id) => ({ id: `saved ${id}`, ...pattern })),
+    exemptions: settings.exemptions.map(({ rule, value, pattern }, id) => ({
+      id: `saved ${id}`,
+      kind: pattern === undefined ? 'value' : 'pattern',
+      text: pattern ?? value,
+      rule: rule ?? '',
+    })),
+    exemptAgentAddresses: settings.exemptAgentAddresses,
     answerSchema: answerSchema ? { ...answerSchema, schema: JSON.stringify(answerSchema.schema, null, 2) } : NO_SCHEMA,
     maxInputCharacters: typed(settings.maxInputCharacters),
     maxOutputCharacters: typed(settings.maxOutputCharacters),
@@ -80,6 +88,7 @@ export function fieldsOf(draft) {
     autoApproveThreshold: numberOf(draft.autoApproveThreshold),
     keywords: draft.keywords.map(({ id: _, words, ...list }) => ({ ...list, words: linesOf(words) })),
     patterns: draft.patterns.map(({ id: _, ...pattern }) => pattern),
+    exemptions: draft.exemptions.map(({ kind, text, rule }) => ({ rule: rule.trim() || null, [kind]: text })),
     answerSchema: schemaFields(draft.answerSchema),
     maxInputCharacters: numberOrNull(draft.maxInputCharacters),
     maxOutputCharacters: numberOrNull(draft.maxOutputCharacters),
@@ -127,8 +136,11 @@ export function withAction(rules, name, direction, action) {
   return Object.keys(entry).length === 0 ? others : { ...others, [name]: entry }
 }
 
-/** A rule's action in one direction: its own, or its category's, or the default. */
+/** A rule's action in one direction: its own, or its category's, or the default. System texts default to input. */
 export function actionOf(rules, rule, direction) {
+  if (direction === 'system') {
+    return rules[rule.name]?.system ?? rules[rule.category]?.system ?? actionOf(rules, rule, 'input')
+  }
   return rules[rule.name]?.[direction] ?? rules[rule.category]?.[direction] ?? rule[direction]
 }
 

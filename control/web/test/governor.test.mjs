@@ -11,6 +11,8 @@ const DEFAULTS = {
   rules: {},
   keywords: [],
   patterns: [],
+  exemptions: [],
+  exemptAgentAddresses: true,
   answerSchema: null,
   maxInputCharacters: null,
   maxOutputCharacters: null,
@@ -21,6 +23,11 @@ const FULL = {
   rules: { secret: { input: 'block', output: 'flag' } },
   keywords: [{ name: 'codes', severity: 'high', input: 'flag', output: 'block', matchCase: true, words: ['a b', 'c'] }],
   patterns: [{ name: 'ids', pattern: 'EMP-[0-9]{6}', severity: 'low', input: 'flag', output: 'flag' }],
+  exemptions: [
+    { rule: 'personal.email', value: 'support@example.com' },
+    { rule: null, pattern: 'EMP-0+' },
+  ],
+  exemptAgentAddresses: false,
   answerSchema: { schema: { type: 'object' }, action: 'block', severity: 'low' },
   maxInputCharacters: 5000,
   classifier: {
@@ -117,4 +124,15 @@ test('piecesOf cuts at UTF-8 offsets and loses nothing', () => {
     ],
   )
   assert.deepEqual(piecesOf('', []), [])
+})
+
+test('system texts have the action of input until they have their own', () => {
+  const rule = { name: 'personal.email', category: 'personal', input: 'flag', output: 'flag' }
+  assert.equal(actionOf({}, rule, 'system'), 'flag')
+  assert.equal(actionOf({ personal: { input: 'block' } }, rule, 'system'), 'block')
+  assert.equal(actionOf({ personal: { input: 'block', system: 'allow' } }, rule, 'system'), 'allow')
+  assert.equal(
+    actionOf({ 'personal.email': { system: 'redact' }, personal: { system: 'allow' } }, rule, 'system'),
+    'redact',
+  )
 })

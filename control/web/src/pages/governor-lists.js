@@ -4,11 +4,16 @@ import { Button } from '../components/button.js'
 import { CheckField, SelectField, TextField, wrongWith } from '../components/form.js'
 import { Card } from '../components/page.js'
 import { plural } from '../format.js'
-import { ACTIONS, linesOf, newList, newPattern, SEVERITIES } from '../governor.js'
+import { ACTIONS, linesOf, newExemption, newList, newPattern, SEVERITIES } from '../governor.js'
 import { html } from '../html.js'
 import { notify } from '../notices.js'
 
 const MAX_ENTRIES = 32
+const MAX_EXEMPTIONS = 100
+const KINDS = [
+  ['value', 'This value'],
+  ['pattern', 'What matches a pattern'],
+]
 export const words = (values) => values.map((value) => [value, value])
 
 export function KeywordsCard({ draft, change, error }) {
@@ -27,26 +32,49 @@ export function PatternsCard({ draft, change, error }) {
   <//>`
 }
 
+export function ExemptionsCard({ draft, change, error }) {
+  return html`<${Card} title="Exemptions">
+    <p class="muted">What the rules find and you know to be harmless. An exemption counts only if it matches all of what was found.</p>
+    <${CheckField} label="Exempt addresses that coding agents send in their own prompts" value=${draft.exemptAgentAddresses}
+      onValue=${(exemptAgentAddresses) => change({ exemptAgentAddresses })} wrong=${wrongWith(error, 'exemptAgentAddresses')}
+      hint="Such as noreply@anthropic.com, for the rule personal.email." />
+    <${Entries} noun="exemption" field="exemptions" most=${MAX_EXEMPTIONS} entries=${draft.exemptions} error=${error} make=${newExemption}
+      onValue=${(exemptions) => change({ exemptions })} of=${Exemption} />
+  <//>`
+}
+
 /** A list of entries with buttons to add and remove. */
-function Entries({ noun, field, entries, error, make, onValue, of: Entry }) {
+function Entries({ noun, field, most = MAX_ENTRIES, entries, error, make, onValue, of: Entry }) {
   const frame = useRef(null)
   const set = (i) => (changes) => onValue(entries.map((entry, j) => (i === j ? { ...entry, ...changes } : entry)))
   const remove = (i) => {
     onValue(entries.filter((_, j) => i !== j))
-    notify(`${entries[i].name || `Empty ${noun}`} removed`)
+    notify(`${nameOf(entries[i]) || `Empty ${noun}`} removed`)
     frame.current.focus()
   }
   const whole = error?.details?.find((detail) => detail.field === field)
   return html`<div class="entries" role="group" aria-label=${`${noun}s`} tabindex="-1" ref=${frame}>
     ${entries.map(
       (entry, i) => html`<fieldset class="entry" key=${entry.id}>
-        <legend>${entry.name || `New ${noun}`}</legend>
+        <legend>${nameOf(entry) || `New ${noun}`}</legend>
         <${Entry} entry=${entry} set=${set(i)} wrong=${(name) => wrongWith(error, `${field}[${i}].${name}`)} />
-        <${Button} look="small danger-text" changes onClick=${() => remove(i)}>Remove<span class="visually-hidden"> ${noun} ${entry.name}</span><//>
+        <${Button} look="small danger-text" changes onClick=${() => remove(i)}>Remove<span class="visually-hidden"> ${noun} ${nameOf(entry)}</span><//>
       </fieldset>`,
     )}
     ${whole && html`<p class="field-error" role="alert">${whole.message}</p>`}
-    <${Button} changes disabled=${entries.length >= MAX_ENTRIES} onClick=${() => onValue([...entries, make()])}>Add ${noun}<//>
+    <${Button} changes disabled=${entries.length >= most} onClick=${() => onValue([...entries, make()])}>Add ${noun}<//>
+  </div>`
+}
+
+const nameOf = (entry) => entry.name ?? entry.text
+
+function Exemption({ entry, set, wrong }) {
+  return html`<div class="columns">
+    <${SelectField} label="Exempt" options=${KINDS} value=${entry.kind} onValue=${(kind) => set({ kind })} />
+    <${TextField} label=${entry.kind === 'value' ? 'Value' : 'Pattern'} spellcheck=${false} maxlength="500" value=${entry.text}
+      onValue=${(text) => set({ text })} wrong=${wrong(entry.kind)} placeholder=${entry.kind === 'value' ? 'support@example.com' : 'EMP-0+'} />
+    <${TextField} label="Only for the rule" spellcheck=${false} maxlength="64" value=${entry.rule} onValue=${(rule) => set({ rule })}
+      wrong=${wrong('rule')} placeholder="personal.email" hint="Empty: for every rule." />
   </div>`
 }
 

@@ -12,8 +12,12 @@ import { html } from '../html.js'
 const SEVERITY_LOOKS = { high: 'warn', critical: 'bad' }
 const DIRECTIONS = [
   ['input', 'Input'],
+  ['system', 'System'],
   ['output', 'Output'],
 ]
+// Lengths and verdicts are of a whole request, which has no role.
+const directionsOf = (category) =>
+  DIRECTIONS.filter(([direction]) => direction !== 'system' || (category !== 'length' && category !== 'classifier'))
 
 export function Severity({ of: severity }) {
   return html`<${Badge} of=${severity} look=${SEVERITY_LOOKS[severity] ?? ''} />`
@@ -24,7 +28,7 @@ export function RulesCard({ draft, change, rules }) {
   const words = search.trim().toLowerCase()
   const set = (name, direction) => (action) => change({ rules: withAction(draft.rules, name, direction, action) })
   return html`<${Card} title="Rules">
-    <p class="muted">Allow does nothing, flag adds points to the risk score, redact replaces the text by a placeholder, block rejects. Input is what callers send, output what models answer.</p>
+    <p class="muted">Allow does nothing, flag adds points to the risk score, redact replaces the text by a placeholder, block rejects. Input is what callers send, output what models answer. System is for system texts and tool definitions, which otherwise have the action of input.</p>
     <${TextField} label="Search rules" type="search" value=${search} onValue=${setSearch} placeholder="email, token, iban" />
     ${CATEGORIES.map(
       ([name, label]) => html`<${Category} key=${name} ...${{ name, label, words, set, overrides: draft.rules }}
@@ -42,12 +46,13 @@ function Category({ name, label, words, set, overrides, rules }) {
   return html`<section class="rule-group" aria-label=${label}>
     <div class="rule-head">
       <h3>${label} <span class="muted">${plural(rules.length, 'rule')}${changed > 0 && `, ${changed} changed`}</span></h3>
-      ${DIRECTIONS.map(
+      ${directionsOf(name).map(
         ([
           direction,
           word,
         ]) => html`<${ActionSelect} key=${direction} label=${word} of=${label} value=${overrides[name]?.[direction] ?? ''}
-          inherited=${rules[0][direction]} origin="Default" actions=${actionsFor(name)} onValue=${set(name, direction)} />`,
+          inherited=${direction === 'system' ? actionOf({ [name]: { ...overrides[name], system: undefined } }, rules[0], 'input') : rules[0][direction]}
+          origin=${direction === 'system' ? 'As input' : 'Default'} actions=${actionsFor(name)} onValue=${set(name, direction)} />`,
       )}
       <${Button} look="small" aria-expanded=${shown ? 'true' : 'false'} disabled=${words !== ''} onClick=${() => setOpen(!open)}>
         ${shown ? 'Hide' : 'Show'} rules<span class="visually-hidden"> of ${label}</span><//>
@@ -55,6 +60,12 @@ function Category({ name, label, words, set, overrides, rules }) {
     ${shown && html`<${Table} caption=${`Rules: ${label}`} columns=${columns(name, overrides, set)} rows=${found} rowKey=${(rule) => rule.name} />`}
     ${words !== '' && found.length === 0 && html`<p class="muted">No rules match</p>`}
   </section>`
+}
+
+/** The overrides that count if a rule has none of its own in a direction. */
+function inheritedBy(rule, overrides, direction) {
+  const own = direction === 'system' ? { [rule.name]: { ...overrides[rule.name], system: undefined } } : {}
+  return { [rule.category]: overrides[rule.category], ...own }
 }
 
 function columns(category, overrides, set) {
@@ -66,12 +77,12 @@ function columns(category, overrides, set) {
     },
     { label: 'Severity', cell: (rule) => html`<${Severity} of=${rule.severity} />` },
     { label: 'Points', num: true, cell: (rule) => rule.points },
-    ...DIRECTIONS.map(([direction, label]) => ({
+    ...directionsOf(category).map(([direction, label]) => ({
       label,
       cell: (
         rule,
       ) => html`<${ActionSelect} label=${label} hidden of=${rule.name} value=${overrides[rule.name]?.[direction] ?? ''}
-        inherited=${actionOf({ [category]: overrides[category] }, rule, direction)} origin="Category"
+        inherited=${actionOf(inheritedBy(rule, overrides, direction), rule, direction)} origin="Category"
         actions=${actionsFor(category)} onValue=${set(rule.name, direction)} />`,
     })),
   ]

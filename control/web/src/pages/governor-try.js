@@ -15,6 +15,7 @@ import { Severity } from './governor-rules.js'
 
 const DIRECTIONS = [
   ['input', 'Input: from a caller'],
+  ['system', 'Input: a system text or tool definition'],
   ['output', 'Output: from a model'],
 ]
 const DECISIONS = { approve: 'good', redact: 'good', review: 'warn', block: 'bad' }
@@ -29,7 +30,8 @@ export function TryCard({ project, settings }) {
   const [text, setText] = useState(EXAMPLE)
   const [direction, setDirection] = useState('input')
   const [checked, setChecked] = useState(null)
-  const sent = { text, direction, settings: settings() }
+  const of = direction === 'system' ? { direction: 'input', role: 'system' } : { direction }
+  const sent = { text, ...of, settings: settings() }
   const { busy, error, run } = useAction(async () => {
     setChecked({ sent, result: await post(path`projects/${project.id}/governor/try`, sent) })
   })

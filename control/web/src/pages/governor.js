@@ -13,7 +13,7 @@ import { notify } from '../notices.js'
 import { useAction, useCatalog, useResource } from '../resource.js'
 import { to } from '../router.js'
 import { AnswersCard, ClassifierCard, LengthsCard } from './governor-answers.js'
-import { KeywordsCard, PatternsCard } from './governor-lists.js'
+import { ExemptionsCard, KeywordsCard, PatternsCard } from './governor-lists.js'
 import { RulesCard } from './governor-rules.js'
 import { TryCard } from './governor-try.js'
 
@@ -24,6 +24,7 @@ const FIELDS = [
   'autoApproveThreshold',
   'keywords',
   'patterns',
+  'exemptions',
   'answerSchema',
   'maxInputCharacters',
   'maxOutputCharacters',
@@ -77,6 +78,7 @@ function Settings({ project, settings, set, rules, setProject }) {
     <${RulesCard} ...${parts} rules=${rules} />
     <${KeywordsCard} ...${parts} />
     <${PatternsCard} ...${parts} />
+    <${ExemptionsCard} ...${parts} />
     <${AnswersCard} ...${parts} />
     <${LengthsCard} ...${parts} />
     <${ClassifierCard} ...${parts} />
