@@ -31,8 +31,8 @@ type AgentAddress struct{ Value, Agent string }
 //
 // Sources, read in November 2026: the agents' npm packages @anthropic-ai/claude-code 2.1.330, @openai/codex 0.169.0,
 // @qwen-code/qwen-code 0.24.4 and @continuedev/cli 1.5.47; in public repositories DEFAULT_ATTRIBUTION_VALUE of
-// github.com/openai/codex, gitCoAuthor in packages/core/src/config/config.ts of github.com/QwenLM/qwen-code and
-// extensions/cli/src/systemMessage.ts of github.com/continuedev/continue. The packages opencode-ai 1.18.33, cline 3.0.65
+// github.com/openai/codex, gitCoAuthor of github.com/QwenLM/qwen-code and systemMessage of
+// github.com/continuedev/continue. The packages opencode-ai 1.18.33, cline 3.0.65
 // and @mariozechner/pi-coding-agent 0.73.1 have no such address.
 var agentAddresses = [...]AgentAddress{
 	{"noreply@anthropic.com", "Claude Code"},

@@ -109,7 +109,7 @@ func (w *walker) turn(d governor.Direction) {
 }
 
 // number gives the values to redact their numbers, so that they are the same in every request of a session: the number of
-// a value depends only on what comes before it in the prompt, and on its own message. A placeholder that a later message
+// a value depends only on the prompt before it, and on its own message. A placeholder that a later message
 // contains is taken for the value's: it is one if the model's signed thinking has it.
 func (w *walker) number() {
 	w.mode, w.roles = reserve, false

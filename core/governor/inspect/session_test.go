@@ -136,7 +136,7 @@ func membersOf(t *testing.T, body []byte) map[string]string {
 	return all
 }
 
-// TestRoles: system texts and definitions of tools have their own rules, wherever the role stands.
+// TestRoles: system texts and definitions of tools have their own rules, whatever the position of the role.
 func TestRoles(t *testing.T) {
 	s := governor.NewSettings()
 	s.Actions = []governor.RuleActions{{Rule: "personal.email", Input: governor.Block, Output: governor.Flag, System: governor.OverrideBy(governor.Redact)}}

@@ -34,7 +34,7 @@ export function PatternsCard({ draft, change, error }) {
 
 export function ExemptionsCard({ draft, change, error }) {
   return html`<${Card} title="Exemptions">
-    <p class="muted">What the rules find and you know to be harmless. An exemption counts only if it matches all of what was found.</p>
+    <p class="muted">Texts that rules find and that are harmless. An exemption counts only if it matches the whole finding.</p>
     <${CheckField} label="Exempt addresses that coding agents send in their own prompts" value=${draft.exemptAgentAddresses}
       onValue=${(exemptAgentAddresses) => change({ exemptAgentAddresses })} wrong=${wrongWith(error, 'exemptAgentAddresses')}
       hint="Such as noreply@anthropic.com, for the rule personal.email." />
