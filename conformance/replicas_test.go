@@ -100,13 +100,16 @@ func (r *replicas) command(w http.ResponseWriter, request *http.Request) {
 	}
 }
 
+// testCommands makes a connection for each test command: others are closed when any deployment starts anew.
+var testCommands = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+
 func (r *replicas) both(method, path string, body []byte) (answers [][]byte, err error) {
 	for _, local := range r.locals {
 		request, err := http.NewRequest(method, local.ControlURL+path, bytes.NewReader(body))
 		if err != nil {
 			return nil, err
 		}
-		response, err := http.DefaultClient.Do(request)
+		response, err := testCommands.Do(request)
 		if err != nil {
 			return nil, err
 		}

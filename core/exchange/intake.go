@@ -31,9 +31,7 @@ func (x *exchange) onRequest() {
 	s := &x.s
 	s.requestID, s.startMs, s.address = x.header(":id"), x.now, x.header(":address")
 	s.address = s.address[:min(len(s.address), maxAddress)]
-	if agent := x.header("user-agent"); head.IsPrintable(agent) {
-		s.agent = agent[:min(len(agent), maxAgent)]
-	}
+	s.agent = head.Programs(x.header("user-agent"), maxAgent)
 	for i, b := range x.event.Data {
 		s.seed ^= uint64(b) << (8 * (i % 8))
 	}

@@ -200,7 +200,7 @@ func TestProviders(t *testing.T) {
 		"ANTHROPIC_API_KEY": "sk-s3cret-good", "ANTHROPIC_BASE_URL": upstream.URL + "/v1", "COHERE_API_KEY": "sk-s3cret", "COHERE_BASE_URL": upstream.URL,
 		"XAI_API_KEY": "sk-s3cret", "XAI_BASE_URL": "http://127.0.0.1:1", "MISTRAL_API_KEY": "sk-s3cret-good", "MISTRAL_BASE_URL": upstream.URL + "/moved",
 	}
-	expect(t, run(t, c, doctor.Options{}), "providers", doctor.OK, "openai (also responses), anthropic, mistral, cohere, groq (also responses), xai (also responses)")
+	expect(t, run(t, c, doctor.Options{}), "providers", doctor.OK, "openai (also responses), anthropic, mistral, cohere, groq, xai (also responses)")
 	checks := run(t, c, doctor.Options{Online: true})
 	expect(t, checks, "provider openai", doctor.OK, "key is accepted")
 	expect(t, checks, "provider anthropic", doctor.OK, "key is accepted")

@@ -34,6 +34,33 @@ func IsPrintable(text string) bool {
 	return true
 }
 
+// Longest name and version of a program that Programs keeps. API keys are longer.
+const (
+	maxProgram = 32
+	maxVersion = 24
+)
+
+// Programs returns the programs of a User-Agent header, such as "curl/8.5", joined by spaces, in at most most bytes. It is stored, so
+// comments and all other words are left out: a caller may have put its key there.
+func Programs(agent string, most int) (programs string) {
+	for agent != "" {
+		var word string
+		word, agent, _ = strings.Cut(agent, " ")
+		name, version, _ := strings.Cut(word, "/")
+		if name == "" || version == "" || len(name) > maxProgram || len(version) > maxVersion || !IsWord(name) || !IsWord(version) {
+			continue
+		}
+		if programs != "" {
+			word = " " + word
+		}
+		if len(programs)+len(word) > most {
+			break
+		}
+		programs += word
+	}
+	return programs
+}
+
 // IsWord reports whether a name can be an element of a comma-separated header as it is: letters, digits, "_", "." and "-".
 func IsWord(name string) bool {
 	for i := 0; i < len(name); i++ {

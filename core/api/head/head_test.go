@@ -105,3 +105,25 @@ func TestQueryParam(t *testing.T) {
 		}
 	}
 }
+
+func TestPrograms(t *testing.T) {
+	for agent, want := range map[string]string{
+		"":                                      "",
+		"curl/8.5":                              "curl/8.5",
+		"codex_exec/0.169.0 (Debian 12; x)":     "codex_exec/0.169.0",
+		"OpenAI/JS 5.1.0":                       "OpenAI/JS",
+		"a/1 b/2":                               "a/1 b/2",
+		"sk_live_2kPQ x/1":                      "x/1",
+		"x/sk_live_0123456789012345678901":      "",
+		"<script>/1 x/<b>":                      "",
+		"a/1 " + strings.Repeat("b", 33) + "/1": "a/1",
+		"/1 a/ /":                               "",
+	} {
+		if got := head.Programs(agent, 100); got != want {
+			t.Errorf("%q: got %q, want %q", agent, got, want)
+		}
+	}
+	if got := head.Programs("abc/1 def/2", 10); got != "abc/1" {
+		t.Errorf("got %q", got)
+	}
+}
