@@ -94,6 +94,7 @@ journey('unsaved input survives a renewed sign-in', { as: 'owner' }, async ({ pa
   assert.equal(await save.evaluate((button) => button === document.activeElement), true)
   await save.click()
   await until('it is saved', async () => (await service.get(`projects/${project.id}`)).name === 'Typed for long')
+  await page.locator('button[aria-busy="true"]').waitFor({ state: 'detached' }) // the page has the response too
 
   await page.getByLabel('Name').fill('Discarded')
   await context.clearCookies()
