@@ -50,6 +50,15 @@ enabled = false
     }),
     run: (cmd) => ({ tool: 'exec_command', args: { cmd } }),
   },
+  // Codex offers apply_patch only to models that it knows. Others write with the shell.
+  callsOfOther: {
+    write: (path, text) => ({
+      tool: 'exec_command',
+      args: { cmd: `printf '${text.replace(/\n/g, '\\n')}' > ${path}` },
+    }),
+    edit: (path, from, to) => ({ tool: 'exec_command', args: { cmd: `sed -i s/${from}/${to}/ ${path}` } }),
+    run: (cmd) => ({ tool: 'exec_command', args: { cmd } }),
+  },
   read(events) {
     const usage = last(events, ({ type }) => type === 'turn.completed')?.usage
     return {

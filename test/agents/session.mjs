@@ -6,9 +6,9 @@ const LONG = Array.from({ length: 2000 }, (_, i) => `Consideration ${i}.`).join(
 const usage = (input, more) => ({ input, output: 20, ...more })
 
 /** The turns of a session: what the person says, and what the provider responds, step by step. */
-export function session(row, work) {
+export function session(row, work, calls = row.calls) {
   const notes = join(work, 'notes.txt')
-  const { write, edit, run } = row.calls
+  const { write, edit, run } = calls
   return [
     {
       prompt: 'First, write the notes.',

@@ -12,9 +12,9 @@ import { script, session } from './session.mjs'
 const gateway = await startGateway()
 
 /** Runs the session, and returns what the person saw, what reached the provider, and the files. */
-async function run(agent) {
+async function run(agent, calls) {
   agent.reset()
-  const turns = session(agent.row, agent.setup.work)
+  const turns = session(agent.row, agent.setup.work, calls)
   await gateway.script(script(turns))
   const said = []
   for (const turn of turns) {
@@ -62,7 +62,7 @@ for (const name of names) {
     const key = await gateway.key(await gateway.project())
     const agent = new Agent(name, { base: gateway.url, key, model: models.other })
     t.after(() => agent.remove())
-    const through = await gateway.whileTimePasses(() => run(agent))
+    const through = await gateway.whileTimePasses(() => run(agent, agent.row.callsOfOther))
     assertDone(through)
   })
 }
