@@ -100,7 +100,7 @@ func (r *replicas) command(w http.ResponseWriter, request *http.Request) {
 	}
 }
 
-// testCommands makes a connection for each test command: others are closed when any deployment starts anew.
+// testCommands makes a connection for each test command: others are closed when any deployment starts again.
 var testCommands = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 
 func (r *replicas) both(method, path string, body []byte) (answers [][]byte, err error) {
