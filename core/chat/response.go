@@ -114,7 +114,7 @@ const (
 	DeltaThinking                       // Choice, Text: thinking begins or continues
 	DeltaSignature                      // Choice, Text: signs and ends the thinking so far
 	DeltaRedacted                       // Choice, Text
-	DeltaTool                           // Choice, Index, ID, Name: a tool call begins
+	DeltaTool                           // Choice, Index, ID, Name, Space: a tool call begins
 	DeltaArgs                           // Choice, Index, Text: a piece of its arguments, as the inside of a JSON string
 	DeltaLogProbs                       // Choice, JSON: log probabilities of the text delta next to it
 	DeltaFinish                         // Choice, Finish; the stop sequence in Text
@@ -132,10 +132,14 @@ type Delta struct {
 	Text   jsontext.Escaped
 	ID     jsontext.Escaped
 	Name   jsontext.Escaped
+	Space  jsontext.Escaped // of a tool call in the caller's own dialect: the tool's namespace, until Aliases.Function
 	JSON   string
 	Model  jsontext.Escaped
 	Finish Finish
 	Usage  Usage
+
+	// Counted means that a DeltaOther has the same content. It is not counted again.
+	Counted bool
 }
 
 // Content reports whether a delta carries generated content. Once one is sent to the caller, the gateway can no

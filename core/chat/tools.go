@@ -89,20 +89,49 @@ type Alias struct {
 	Name, Space jsontext.Escaped
 }
 
+// next returns the first alias, with the function's name, and the others.
+func (a Aliases) next() (sent jsontext.Escaped, own Alias, rest Aliases) {
+	line, others, _ := strings.Cut(string(a), "\n")
+	function, named, _ := strings.Cut(line[1:], "\x00")
+	name, space, _ := strings.Cut(named, "\x00")
+	return jsontext.Escaped(function), Alias{ToolKind(line[0]-'0') % toolKinds, jsontext.Escaped(name), jsontext.Escaped(space)}, Aliases(others)
+}
+
 // Find returns what a function stands for: itself, if it is not listed.
 //
 //go:noinline
 func (a Aliases) Find(function jsontext.Escaped) Alias {
-	for rest := string(a); rest != ""; {
-		var line string
-		line, rest, _ = strings.Cut(rest, "\n")
-		sent, own, _ := strings.Cut(line[1:], "\x00")
-		if sent == string(function) {
-			name, space, _ := strings.Cut(own, "\x00")
-			return Alias{ToolKind(line[0]-'0') % toolKinds, jsontext.Escaped(name), jsontext.Escaped(space)}
+	for a != "" {
+		sent, own, rest := a.next()
+		if sent == function {
+			return own
 		}
+		a = rest
 	}
 	return Alias{Name: function}
+}
+
+// Function returns the function that stands for a tool: one of the same name, if the tool is not listed.
+func (a Aliases) Function(space, name jsontext.Escaped) jsontext.Escaped {
+	for a != "" {
+		sent, own, rest := a.next()
+		if own.Name == name && own.Space == space {
+			return sent
+		}
+		a = rest
+	}
+	return name
+}
+
+// Rename gives the calls of a response in the caller's own dialect, which have the tools' own names, those of functions.
+func (a Aliases) Rename(r *Response) {
+	for i := range r.Choices {
+		for j := range r.Choices[i].Parts {
+			if p := &r.Choices[i].Parts[j]; p.Kind == ToolCall {
+				p.Name, p.Space = a.Function(p.Space, p.Name), ""
+			}
+		}
+	}
 }
 
 // named is a tool and the function that stands for it.

@@ -29,15 +29,16 @@ func (x *exchange) cacheReadable() bool {
 // maxEntryBytes is the size limit for a cached response.
 const maxEntryBytes = 1 << 20
 
-// lacksLogProbs reports whether the checks of a stream left out log probabilities that the caller asked for. A whole
-// response from the cache would lack them too.
-func (x *exchange) lacksLogProbs(raw bool) bool {
-	return !raw && x.s.govern.on && x.streams() && x.s.request.params&chat.ParamLogProbs != 0
+// isStoredInPart reports whether the checks of a stream left out what a whole response has: log probabilities, and the inputs of custom
+// tools in chat completions. Responses from the cache would lack them too.
+func (x *exchange) isStoredInPart(raw bool) bool {
+	q := &x.s.request
+	return !raw && x.s.govern.on && x.streams() && (q.params&chat.ParamLogProbs != 0 || x.s.dialect == chat.OpenAI && q.aliases != "")
 }
 
 // store caches a response: the provider's original body (raw), or encoded deltas.
 func (x *exchange) store(a *answer, raw bool, body []byte) {
-	if !x.cacheable() || !a.storable || len(body) > maxEntryBytes || x.lacksLogProbs(raw) {
+	if !x.cacheable() || !a.storable || len(body) > maxEntryBytes || x.isStoredInPart(raw) {
 		return
 	}
 	e := x.newEntry(a, raw, body)

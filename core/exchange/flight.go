@@ -19,7 +19,7 @@ const maxPublishedBytes = 4 << 20
 func (x *exchange) joins() bool {
 	s := &x.s
 	restores := x.streams() && s.govern.rewritten
-	return s.idempotency == "" && !x.testMode() && !s.govern.classification.wanted && !restores && !x.lacksLogProbs(false)
+	return s.idempotency == "" && !x.testMode() && !s.govern.classification.wanted && !restores && !x.isStoredInPart(false)
 }
 
 // flightName identifies requests that may share a response: the cache entry, and what an entry does not depend on. Keys with
@@ -82,7 +82,7 @@ func (x *exchange) landAnswer(a *answer, raw bool, body []byte) {
 	if x.s.flight.role != leads {
 		return
 	}
-	if !a.storable && x.s.imposedMaxTokens > 0 || len(body) > maxEntryBytes || x.lacksLogProbs(raw) {
+	if !a.storable && x.s.imposedMaxTokens > 0 || len(body) > maxEntryBytes || x.isStoredInPart(raw) {
 		x.land(abi.FlightAlone, nil)
 		return
 	}

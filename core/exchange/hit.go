@@ -38,6 +38,9 @@ func (x *exchange) useHit(data []byte) {
 		if !ok {
 			return
 		}
+		if e.Raw {
+			x.s.request.aliases.Rename(&r)
+		}
 		x.restoreResponse(&r)
 		m := x.meta(&answer{provider: e.Provider, model: e.Model, usage: e.Usage, cached: true})
 		body = x.encodeAnswer(&r, &m)

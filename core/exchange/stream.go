@@ -198,7 +198,9 @@ func (x *exchange) streamEvent(out []byte, e *sse.Event, collected *abi.Writer) 
 			return out, eventError
 		}
 		usageOnly = usageOnly && d.Kind == chat.DeltaUsage
-		x.noteDelta(d)
+		if x.noteDelta(d); st.passThrough && d.Kind == chat.DeltaTool {
+			d.Name = x.s.request.aliases.Function(d.Space, d.Name)
+		}
 	}
 	deltas = slices.DeleteFunc(deltas, func(d chat.Delta) bool { return d.Kind == chat.DeltaOther })
 	return x.eventOutput(out, e, deltas, usageOnly, collected)

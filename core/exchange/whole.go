@@ -24,6 +24,9 @@ func (x *exchange) readCompletion() {
 		return
 	}
 	r.Usage = x.billableUsage(r.Usage, responseTokens(&r), true)
+	if f.Dialect == s.dialect {
+		s.request.aliases.Rename(&r)
+	}
 	x.spend(&r.Usage)
 	if s.request.json && !isJSONText(&r) {
 		x.retryForJSON()

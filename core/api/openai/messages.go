@@ -100,8 +100,8 @@ func message(p *api.Parser, index int, v gjson.Result) (m chat.Message) {
 // toolCall reads a call of a function or of a custom tool, {"id","type":"custom","custom":{"name","input"}}.
 func toolCall(v gjson.Result) chat.Part {
 	part := provider.ToolCall(v)
-	if custom := jsonvalue.Get(v.Raw, "custom"); jsonvalue.Get(v.Raw, "type").Str == "custom" {
-		part.Name, part.Args, part.Raw = wireText(jsonvalue.Get(custom.Raw, "name")), chat.InputArgs(wireText(jsonvalue.Get(custom.Raw, "input"))), v.Raw
+	if jsonvalue.Get(v.Raw, "custom").IsObject() {
+		part.Raw = v.Raw
 	}
 	return part
 }

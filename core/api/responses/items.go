@@ -10,7 +10,6 @@ import (
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/jsontext"
 	"github.com/postern-ai/postern/core/jsonvalue"
-	openaiwire "github.com/postern-ai/postern/core/provider/openai"
 	wire "github.com/postern-ai/postern/core/provider/responses"
 )
 
@@ -75,7 +74,7 @@ func (p *reader) item(index int, v gjson.Result) (chat.Role, []chat.Part) {
 	for i := range clients {
 		switch c := &clients[i]; kind {
 		case c.call:
-			return chat.Assistant, []chat.Part{p.call(field, c, v)}
+			return chat.Assistant, []chat.Part{p.call(field, v)}
 		case c.result:
 			return chat.ToolRole, []chat.Part{p.result(field, c, v)}
 		}
@@ -85,43 +84,15 @@ func (p *reader) item(index int, v gjson.Result) (chat.Role, []chat.Part) {
 }
 
 // call reads a tool call as one of the function that stands for the tool.
-func (p *reader) call(field string, c *client, v gjson.Result) chat.Part {
-	part := chat.Part{
-		Kind: chat.ToolCall, ID: p.Text(field+".call_id", callID(v)), Name: jsontext.Escaped(c.name), Space: inside(jsonvalue.Get(v.Raw, "namespace")),
-	}
-	switch c.kind {
-	case chat.Function:
-		part.Name, part.Args = inside(jsonvalue.Get(v.Raw, "name")), openaiwire.Arguments(jsonvalue.Get(v.Raw, "arguments"))
-	case chat.Custom:
-		part.Name, part.Args = inside(jsonvalue.Get(v.Raw, "name")), chat.InputArgs(inside(jsonvalue.Get(v.Raw, "input")))
-	case chat.ApplyPatch:
-		part.Args = `{"operation":` + orEmpty(jsonvalue.Get(v.Raw, "operation")) + `}`
-	case chat.ToolSearch:
-		part.Args = openaiwire.Arguments(jsonvalue.Get(v.Raw, "arguments"))
-	default:
-		part.Args = orEmpty(jsonvalue.Get(v.Raw, "action"))
-	}
+func (p *reader) call(field string, v gjson.Result) chat.Part {
+	part, _ := wire.Call(v)
+	part.ID = p.Text(field+".call_id", wire.CallID(v))
 	return part
-}
-
-func orEmpty(v gjson.Result) string {
-	if !v.IsObject() {
-		return "{}"
-	}
-	return v.Raw
-}
-
-// callID is the ID of a call. The result of a local shell call has it as its own.
-func callID(v gjson.Result) gjson.Result {
-	if id := jsonvalue.Get(v.Raw, "call_id"); id.Type == gjson.String {
-		return id
-	}
-	return jsonvalue.Get(v.Raw, "id")
 }
 
 // result reads the result of a tool call: its output, as JSON if it is neither a text nor parts.
 func (p *reader) result(field string, c *client, v gjson.Result) chat.Part {
-	part := chat.Part{Kind: chat.ToolResult, ID: p.Text(field+".call_id", callID(v))}
+	part := chat.Part{Kind: chat.ToolResult, ID: p.Text(field+".call_id", wire.CallID(v))}
 	output, name := jsonvalue.Get(v.Raw, "output"), ".output"
 	switch c.kind {
 	case chat.Shell, chat.ToolSearch:

@@ -107,9 +107,12 @@ func addText(parts []chat.Part, kind chat.PartKind, v gjson.Result) []chat.Part 
 // ToolCall parses {"id","function":{"name","arguments"}}.
 func ToolCall(v gjson.Result) chat.Part {
 	f := jsonvalue.Get(v.Raw, "function")
-	return chat.Part{
-		Kind: chat.ToolCall, ID: wire.Text(jsonvalue.Get(v.Raw, "id")), Name: wire.Text(jsonvalue.Get(f.Raw, "name")), Args: Arguments(jsonvalue.Get(f.Raw, "arguments")),
+	p := chat.Part{Kind: chat.ToolCall, ID: wire.Text(jsonvalue.Get(v.Raw, "id")), Args: Arguments(jsonvalue.Get(f.Raw, "arguments"))}
+	if custom := jsonvalue.Get(v.Raw, "custom"); custom.IsObject() {
+		f, p.Args = custom, chat.InputArgs(wire.Text(jsonvalue.Get(custom.Raw, "input")))
 	}
+	p.Name = wire.Text(jsonvalue.Get(f.Raw, "name"))
+	return p
 }
 
 // Arguments returns the arguments of a tool call, which are JSON inside a string, as a JSON object. Invalid

@@ -4,6 +4,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/jsontext"
 	"github.com/postern-ai/postern/core/jsonvalue"
 	"github.com/postern-ai/postern/core/provider/wire"
 )
@@ -138,7 +139,10 @@ func textDelta(out []chat.Delta, kind chat.DeltaKind, index uint64, v gjson.Resu
 // in one piece. Some omit the index: then a piece with a name starts a call, and a piece without one continues
 // the last call.
 func toolDeltas(s *wire.State, out []chat.Delta, choice uint64, call gjson.Result) []chat.Delta {
-	f := jsonvalue.Get(call.Raw, "function")
+	f, custom := jsonvalue.Get(call.Raw, "function"), jsonvalue.Get(call.Raw, "custom")
+	if custom.IsObject() {
+		f = custom
+	}
 	id, name := wire.Text(jsonvalue.Get(call.Raw, "id")), wire.Text(jsonvalue.Get(f.Raw, "name"))
 	index, hasIndex := wire.Index(jsonvalue.Get(call.Raw, "index")), jsonvalue.Get(call.Raw, "index").Type == gjson.Number
 	switch {
@@ -150,12 +154,18 @@ func toolDeltas(s *wire.State, out []chat.Delta, choice uint64, call gjson.Resul
 	}
 	if name != "" || id != "" && index >= s.Tools {
 		s.Tools = max(s.Tools, index+1)
-		out = append(out, chat.Delta{Kind: chat.DeltaTool, Choice: choice, Index: index, ID: id, Name: name})
+		out = append(out, chat.Delta{Kind: chat.DeltaTool, Choice: choice, Index: index, ID: id, Name: name, Counted: custom.IsObject()})
+		if custom.IsObject() { // the end of the arguments has no event, and needs none: see chat.Input
+			out = append(out, chat.Delta{Kind: chat.DeltaArgs, Choice: choice, Index: index, Text: `{\"input\":\"`, Counted: true})
+		}
+	}
+	if text := wire.Text(jsonvalue.Get(custom.Raw, "input")); text != "" {
+		out = append(out, chat.Delta{Kind: chat.DeltaArgs, Choice: choice, Index: index, Text: jsontext.Escape(string(text)), Counted: true})
 	}
 	if args := jsonvalue.Get(f.Raw, "arguments"); args.Type == gjson.String {
 		out = argsDelta(out, choice, index, args)
 	}
-	return wire.Other(out, jsonvalue.Get(call.Raw, "custom"))
+	return wire.Other(out, custom)
 }
 
 func argsDelta(out []chat.Delta, choice, index uint64, v gjson.Result) []chat.Delta {

@@ -5,7 +5,6 @@ import (
 
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/jsonvalue"
-	"github.com/postern-ai/postern/core/provider/openai"
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
@@ -13,7 +12,7 @@ import (
 //
 //	{"id","created_at","model","status":"completed"|"incomplete"|"failed","incomplete_details":{"reason"},
 //	 "output":[{"type":"message","content":[{"type":"output_text","text"}|{"type":"refusal","refusal"}]},
-//	  {"type":"function_call","call_id","name","arguments"},
+//	  {"type":"function_call","call_id","namespace","name","arguments"}, and those that Call reads,
 //	  {"type":"reasoning","summary":[{"text"}],"encrypted_content"}],"usage":{…}}
 func Response(root gjson.Result) (r chat.Response, ok bool) {
 	output := jsonvalue.Get(root.Raw, "output")
@@ -52,11 +51,6 @@ func itemParts(item gjson.Result) (parts []chat.Part) {
 				parts = append(parts, chat.Part{Kind: chat.Refusal, Text: wire.Text(jsonvalue.Get(c.Raw, "refusal"))})
 			}
 		})
-	case "function_call":
-		parts = append(parts, chat.Part{
-			Kind: chat.ToolCall, ID: wire.Text(jsonvalue.Get(item.Raw, "call_id")), Name: wire.Text(jsonvalue.Get(item.Raw, "name")),
-			Args: openai.Arguments(jsonvalue.Get(item.Raw, "arguments")),
-		})
 	case "reasoning":
 		p := chat.Part{Kind: chat.Thinking}
 		forEach(jsonvalue.Get(item.Raw, "summary"), func(c gjson.Result) { p.Text += wire.Text(jsonvalue.Get(c.Raw, "text")) })
@@ -64,6 +58,10 @@ func itemParts(item gjson.Result) (parts []chat.Part) {
 			p.Signature = Mark + encrypted
 		}
 		if p.Text != "" || p.Signature != "" {
+			parts = append(parts, p)
+		}
+	default:
+		if p, ok := ownCall(item); ok {
 			parts = append(parts, p)
 		}
 	}

@@ -6,11 +6,13 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/jsontext"
 	"github.com/postern-ai/postern/core/jsonvalue"
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// Stream parses one event, identified by the type in its data. State.Tools counts the tool calls started.
+// Stream parses one event, identified by the type in its data. State.Tools counts the tool calls started. State.Flags is 1 if
+// pieces of the open item were counted as DeltaOther.
 func Stream(s *wire.State, _ string, root gjson.Result, out []chat.Delta) ([]chat.Delta, bool) {
 	if !root.IsObject() {
 		return out, false
@@ -36,6 +38,7 @@ func Stream(s *wire.State, _ string, root gjson.Result, out []chat.Delta) ([]cha
 		}
 	case "response.output_item.done":
 		countCall(&s.Usage, jsonvalue.Get(root.Raw, "item"))
+		out = itemDone(s, jsonvalue.Get(root.Raw, "item"), out)
 		if encrypted := wire.Text(jsonvalue.Get(root.Raw, "item.encrypted_content")); encrypted != "" {
 			out = append(out, chat.Delta{Kind: chat.DeltaSignature, Text: Mark + encrypted})
 		}
@@ -60,7 +63,7 @@ func Stream(s *wire.State, _ string, root gjson.Result, out []chat.Delta) ([]cha
 		out = append(out, chat.Delta{Kind: chat.DeltaError, Name: wire.Text(jsonvalue.Get(e.Raw, "code")), Text: wire.Text(jsonvalue.Get(e.Raw, "message"))})
 	default: // the inputs of custom tools and of the provider's own tools
 		if strings.HasSuffix(jsonvalue.Get(root.Raw, "type").Str, ".delta") {
-			out = wire.Other(out, jsonvalue.Get(root.Raw, "delta"))
+			out, s.Flags = wire.Other(out, jsonvalue.Get(root.Raw, "delta")), 1
 		}
 	}
 	return out, true
@@ -69,17 +72,32 @@ func Stream(s *wire.State, _ string, root gjson.Result, out []chat.Delta) ([]cha
 // itemAdded starts a tool call. The API sends items one after the other.
 func itemAdded(s *wire.State, root gjson.Result, out []chat.Delta) []chat.Delta {
 	item := jsonvalue.Get(root.Raw, "item")
+	s.Flags = 0
 	if jsonvalue.Get(item.Raw, "type").Str != "function_call" {
 		return out
 	}
 	s.Tools++
 	out = append(out, chat.Delta{
 		Kind: chat.DeltaTool, Index: s.Tools - 1, ID: wire.Text(jsonvalue.Get(item.Raw, "call_id")), Name: wire.Text(jsonvalue.Get(item.Raw, "name")),
+		Space: wire.Text(jsonvalue.Get(item.Raw, "namespace")),
 	})
 	if args := wire.Text(jsonvalue.Get(item.Raw, "arguments")); args != "" {
 		out = append(out, chat.Delta{Kind: chat.DeltaArgs, Index: s.Tools - 1, Text: args})
 	}
 	return out
+}
+
+// itemDone reads a call that is no function's. Its pieces, if it had any, were counted when they came.
+func itemDone(s *wire.State, item gjson.Result, out []chat.Delta) []chat.Delta {
+	p, ok := ownCall(item)
+	if !ok || jsonvalue.Get(item.Raw, "type").Str == "function_call" {
+		return out
+	}
+	s.Tools++
+	d := chat.Delta{Kind: chat.DeltaTool, Index: s.Tools - 1, ID: p.ID, Name: p.Name, Space: p.Space, Counted: s.Flags != 0}
+	args := d
+	args.Kind, args.Text = chat.DeltaArgs, jsontext.Escape(p.Args)
+	return append(out, d, args)
 }
 
 func textDelta(out []chat.Delta, kind chat.DeltaKind, root gjson.Result) []chat.Delta {

@@ -1,0 +1,58 @@
+package responses
+
+import (
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/jsontext"
+	"github.com/postern-ai/postern/core/jsonvalue"
+	"github.com/postern-ai/postern/core/provider/openai"
+	"github.com/postern-ai/postern/core/provider/wire"
+)
+
+// Call reads an item that is a call of a client tool: as one of the function that stands for the tool, under the tool's own name and namespace.
+// ok is false for other items.
+func Call(item gjson.Result) (p chat.Part, ok bool) {
+	name, ok := strings.CutSuffix(jsonvalue.Get(item.Raw, "type").Str, "_call")
+	p = chat.Part{Kind: chat.ToolCall, ID: wire.Text(CallID(item)), Name: jsontext.Escaped(name), Space: wire.Text(jsonvalue.Get(item.Raw, "namespace"))}
+	switch name {
+	case "function":
+		p.Name, p.Args = wire.Text(jsonvalue.Get(item.Raw, "name")), openai.Arguments(jsonvalue.Get(item.Raw, "arguments"))
+	case "custom_tool":
+		p.Name, p.Args = wire.Text(jsonvalue.Get(item.Raw, "name")), chat.InputArgs(wire.Text(jsonvalue.Get(item.Raw, "input")))
+	case "apply_patch":
+		p.Args = `{"operation":` + orEmpty(jsonvalue.Get(item.Raw, "operation")) + `}`
+	case "tool_search":
+		p.Args = openai.Arguments(jsonvalue.Get(item.Raw, "arguments"))
+	case "local_shell", "shell":
+		p.Args = orEmpty(jsonvalue.Get(item.Raw, "action"))
+	default:
+		return p, false
+	}
+	return p, ok
+}
+
+// ownCall is Call for an item of a response, where the provider may run a tool of the same type itself.
+func ownCall(item gjson.Result) (p chat.Part, ok bool) {
+	if where := jsonvalue.Get(item.Raw, "environment.type").Str; where != "" && where != "local" || jsonvalue.Get(item.Raw, "execution").Str == "server" {
+		return p, false
+	}
+	return Call(item)
+}
+
+func orEmpty(v gjson.Result) string {
+	if !v.IsObject() {
+		return "{}"
+	}
+	return v.Raw
+}
+
+// CallID is the ID of a call. The result of a local shell call has it as its own.
+func CallID(v gjson.Result) gjson.Result {
+	if id := jsonvalue.Get(v.Raw, "call_id"); id.Type == gjson.String {
+		return id
+	}
+	return jsonvalue.Get(v.Raw, "id")
+}
