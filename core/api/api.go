@@ -231,6 +231,15 @@ func (p *Parser) NoteForeign(field string, kind gjson.Result) {
 	}
 }
 
+// ForeignPart is chat.ForeignPart, without a type that Quote hides.
+func ForeignPart(member string, kind gjson.Result) chat.Part {
+	name := kind.String()
+	if Hides(name) {
+		name = ""
+	}
+	return chat.ForeignPart(member, name)
+}
+
 // NoteOwn records a provider tool, or an item of one, for Own.
 func (p *Parser) NoteOwn(field string, kind gjson.Result) {
 	if p.Own.Field == "" {

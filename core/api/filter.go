@@ -6,6 +6,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/jsontext"
 	"github.com/postern-ai/postern/core/jsonvalue"
 )
 
@@ -38,6 +39,7 @@ var filteredResponses = [...]struct {
 	{chat.ParamFormatSchema, " text "},
 	{chat.ParamThinking, " input "},
 	{chat.ParamAlienThinking, " input "},
+	{chat.ParamImages | chat.ParamImageURLs | chat.ParamFiles, " input "},
 }
 
 // Filters reports whether Filter can leave out all of the parameters.
@@ -66,7 +68,7 @@ func Filter(d chat.Dialect, members []byte, missing chat.Params) (out []byte) {
 			case "text":
 				v.Raw = withoutFormat(v, missing)
 			case "input":
-				v.Raw = withoutThinking(v, missing)
+				v.Raw = withoutParts(v, missing)
 			default:
 				for _, f := range filteredResponses {
 					drop = drop || missing&f.param != 0 && strings.Contains(f.names, name)
@@ -84,7 +86,7 @@ func Filter(d chat.Dialect, members []byte, missing chat.Params) (out []byte) {
 // withoutFormat returns the member text of a Responses request without a format that the target does not support.
 func withoutFormat(v gjson.Result, missing chat.Params) string {
 	format := ""
-	switch jsonvalue.Get(v.Raw, "format.type").Str {
+	switch jsonvalue.String(v.Raw, "format.type") {
 	case "json_schema":
 		if missing&chat.ParamFormatSchema == 0 {
 			return v.Raw
@@ -113,23 +115,66 @@ func withoutFormat(v gjson.Result, missing chat.Params) string {
 	return "{" + string(out) + "}"
 }
 
-// withoutThinking returns the items of a Responses request without reasoning: all of it, or what another provider than OpenAI has signed, which OpenAI
-// rejects.
-func withoutThinking(v gjson.Result, missing chat.Params) string {
-	if missing&(chat.ParamThinking|chat.ParamAlienThinking) == 0 || !v.IsArray() {
+// withoutParts returns the items of a Responses request without images and files that the target lacks, and without reasoning: all of it, or
+// what another provider than OpenAI has signed, which OpenAI rejects.
+func withoutParts(v gjson.Result, missing chat.Params) string {
+	if missing&(chat.ParamThinking|chat.ParamAlienThinking|chat.Content) == 0 || !v.IsArray() {
 		return v.Raw
 	}
 	out := []byte{'['}
 	v.ForEach(func(_, item gjson.Result) bool {
-		if jsonvalue.Get(item.Raw, "type").Str == "reasoning" &&
-			(missing&chat.ParamThinking != 0 || strings.Contains(jsonvalue.Get(item.Raw, "encrypted_content").Str, ":")) {
+		if jsonvalue.String(item.Raw, "type") == "reasoning" &&
+			(missing&chat.ParamThinking != 0 || strings.Contains(jsonvalue.String(item.Raw, "encrypted_content"), ":")) {
 			return true
 		}
 		if len(out) > 1 {
 			out = append(out, ',')
 		}
-		out = append(out, item.Raw...)
+		out = append(out, withoutContent(item, missing)...)
 		return true
 	})
 	return string(append(out, ']'))
+}
+
+// withoutContent returns an item with a text in place of each part that the target lacks.
+func withoutContent(item gjson.Result, missing chat.Params) string {
+	if missing&chat.Content == 0 || !item.IsObject() {
+		return item.Raw
+	}
+	out := []byte{}
+	item.ForEach(func(key, v gjson.Result) bool {
+		if (key.Str == "content" || key.Str == "output") && v.IsArray() {
+			parts := []byte{'['}
+			v.ForEach(func(_, part gjson.Result) bool {
+				if len(parts) > 1 {
+					parts = append(parts, ',')
+				}
+				parts = append(parts, keptPart(part, missing)...)
+				return true
+			})
+			v.Raw = string(append(parts, ']'))
+		}
+		out = AppendMember(out, key, v)
+		return true
+	})
+	return "{" + string(out) + "}"
+}
+
+func keptPart(v gjson.Result, missing chat.Params) string {
+	what := jsontext.Escaped("")
+	switch jsonvalue.String(v.Raw, "type") {
+	case "input_image":
+		url := jsonvalue.String(v.Raw, "image_url")
+		if missing&chat.ParamImages != 0 || url != "" && !strings.HasPrefix(url, "data:") && missing&chat.ParamImageURLs != 0 {
+			what = "image"
+		}
+	case "input_file":
+		if missing&chat.ParamFiles != 0 {
+			what = "file"
+		}
+	}
+	if what == "" {
+		return v.Raw
+	}
+	return `{"type":"input_text","text":"` + string(chat.LeftOut(what)) + `"}`
 }

@@ -1,6 +1,10 @@
 package chat
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/postern-ai/postern/core/jsontext"
+)
 
 // Params is a set of parameters and kinds of content that some targets do not support.
 type Params uint64
@@ -32,8 +36,8 @@ const (
 	ParamAlienThinking
 	// ParamOwnTools are provider tools, and their calls in earlier turns. Targets of another dialect do not get them.
 	ParamOwnTools
-	// From here on: content. A target that does not support it is skipped.
-	ParamTools
+	ParamTools // a target that does not support them is skipped
+	// From here on: content. A target that does not support it comes after all that do, and gets a text in its place.
 	ParamImages
 	ParamImageURLs // images by URL
 	ParamFiles
@@ -42,8 +46,8 @@ const (
 	paramEnd
 )
 
-// Content are the parameters that cannot be dropped without changing the meaning of a request.
-const Content = ParamTools | ParamImages | ParamImageURLs | ParamFiles | ParamAudio | ParamForeign
+// Content are the kinds of parts that a target may lack.
+const Content = ParamImages | ParamImageURLs | ParamFiles | ParamAudio | ParamForeign
 
 // All is every parameter that a wire family may support.
 const All = (paramEnd - 1) &^ (ParamForeign | ParamMarkedThinking | ParamOwnTools)
@@ -169,8 +173,7 @@ func contents(parts []Part) Params {
 	return p
 }
 
-// Drop removes the parameters that a target does not support. Content stays: the exchange has already skipped targets
-// that do not support it.
+// Drop removes the parameters that a target does not support. In place of content there is a text that says so.
 func (r *Request) Drop(supported Params) {
 	lacks := ^supported
 	clearIf := func(p Params, text *string) {
@@ -212,7 +215,7 @@ func (r *Request) Drop(supported Params) {
 }
 
 func (r *Request) dropInMessages(lacks Params) {
-	if lacks&(ParamCache|ParamThinking|ParamName) == 0 {
+	if lacks&(ParamCache|ParamThinking|ParamName|Content) == 0 {
 		return
 	}
 	for i := range r.Tools {
@@ -225,21 +228,82 @@ func (r *Request) dropInMessages(lacks Params) {
 		if lacks&ParamName != 0 {
 			m.Name = ""
 		}
-		m.Parts = dropParts(m.Parts, lacks)
+		m.Parts = r.dropParts(m.Parts, lacks)
 	}
 }
 
-func dropParts(parts []Part, lacks Params) []Part {
+func (r *Request) dropParts(parts []Part, lacks Params) []Part {
 	kept := parts[:0]
 	for _, p := range parts {
 		if lacks&ParamThinking != 0 && (p.Kind == Thinking || p.Kind == Redacted) {
 			continue
 		}
+		if what := p.unsupported(lacks); what != "" {
+			if p.Kind == Foreign {
+				r.Omit(string(p.Name))
+			}
+			p = Part{Kind: Text, Text: LeftOut(what), Cache: p.Cache}
+		}
 		if lacks&ParamCache != 0 {
 			p.Cache = ""
 		}
-		p.Parts = dropParts(p.Parts, lacks)
+		p.Parts = r.dropParts(p.Parts, lacks)
 		kept = append(kept, p)
 	}
 	return kept
+}
+
+// unsupported is the type of a part that a target lacks; empty if it does not.
+func (p *Part) unsupported(lacks Params) jsontext.Escaped {
+	switch {
+	case p.Kind == Image && (lacks&ParamImages != 0 || p.URL != "" && lacks&ParamImageURLs != 0):
+		return "image"
+	case p.Kind == File && lacks&ParamFiles != 0:
+		return "file"
+	case p.Kind == Audio && lacks&ParamAudio != 0:
+		return "audio"
+	case p.Kind == Foreign && lacks&ParamForeign != 0:
+		return p.Name[strings.IndexByte(string(p.Name), '.')+1:]
+	}
+	return ""
+}
+
+// LeftOut is the text in place of a part that a target lacks, so that the model knows of it and no message is empty.
+func LeftOut(what jsontext.Escaped) jsontext.Escaped {
+	return "[A part of type " + what + " was left out: this model does not support it.]"
+}
+
+// ForeignPart is a part of another type, of MEMBER. A type that is no plain name is not repeated.
+func ForeignPart(member, kind string) Part {
+	if !isName(jsontext.Escaped(kind)) {
+		kind = "unknown"
+	}
+	return Part{Kind: Foreign, Name: jsontext.Escaped(member + "." + kind)}
+}
+
+// Question is the kinds of content of which alone the request's last turn of the user consists; none if it has anything else. A target that lacks them all
+// would not get the question.
+func (r *Request) Question() (p Params) {
+	for i := len(r.Messages) - 1; i >= 0 && r.Messages[i].Role != Assistant; i-- {
+		m := &r.Messages[i]
+		if m.Role == System {
+			continue
+		}
+		for j := range m.Parts {
+			kinds := contents(m.Parts[j:j+1]) & Content
+			if m.Parts[j].Kind == ToolResult || kinds == 0 && m.Parts[j].Text != "" {
+				return 0
+			}
+			p |= kinds
+		}
+	}
+	return p
+}
+
+// Loses reports whether a target that lacks some parameters gets nothing of the content of a question.
+func (p Params) Loses(question Params) bool {
+	if p&question&ParamImageURLs != 0 {
+		p |= ParamImages
+	}
+	return question != 0 && question&^p&^ParamImageURLs == 0
 }

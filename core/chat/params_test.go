@@ -14,7 +14,7 @@ func full() *chat.Request {
 		Messages: []chat.Message{
 			{Role: chat.User, Name: "eve", Parts: []chat.Part{
 				{Kind: chat.Text, Text: "Hi", Cache: `{"type":"ephemeral"}`}, {Kind: chat.Image, URL: "https://x.example/i.png"},
-				{Kind: chat.File, Data: "AA=="}, {Kind: chat.Audio, Data: "AA=="}, {Kind: chat.Foreign},
+				{Kind: chat.File, Data: "AA=="}, {Kind: chat.Audio, Data: "AA=="}, chat.ForeignPart("messages", "video"),
 			}},
 			{Role: chat.Assistant, Parts: []chat.Part{{Kind: chat.Thinking, Text: "hm", Signature: "gemini:x"}}},
 		},
@@ -24,7 +24,7 @@ func full() *chat.Request {
 	}
 }
 
-// TestDrop: after Drop a request uses no feature that the target lacks, except content.
+// TestDrop: after Drop a request uses no feature that the target lacks, except tools, and no message is shorter than before.
 func TestDrop(t *testing.T) {
 	all := full().Params()
 	if all != (chat.All|chat.ParamForeign|chat.ParamMarkedThinking)&^(chat.ParamFormatJSON|chat.ParamAlienThinking) {
@@ -33,12 +33,62 @@ func TestDrop(t *testing.T) {
 	for bit := chat.Params(1); bit <= chat.ParamForeign; bit <<= 1 {
 		r := full()
 		r.Drop(^bit)
-		left := r.Params()
-		if bit&chat.Content == 0 && bit != chat.ParamMarkedThinking && left&bit != 0 {
+		if bit&(chat.ParamTools|chat.ParamMarkedThinking) == 0 && r.Params()&bit != 0 {
 			t.Errorf("%s was not dropped", bit.AppendNames(nil))
 		}
-		if bit&chat.Content != 0 && left != all {
-			t.Errorf("without support for %s, %s was dropped", bit.AppendNames(nil), (all &^ left).AppendNames(nil))
+		if got, want := len(r.Messages[0].Parts), len(full().Messages[0].Parts); got != want {
+			t.Errorf("without %s, %d parts of %d are left", bit.AppendNames(nil), got, want)
+		}
+	}
+}
+
+// TestLeftOut: a text in place of a part says its type, and is part of a tool's result too.
+func TestLeftOut(t *testing.T) {
+	r := chat.Request{Messages: []chat.Message{{Role: chat.ToolRole, Parts: []chat.Part{{Kind: chat.ToolResult, Parts: []chat.Part{
+		chat.ForeignPart("messages", "video"), chat.ForeignPart("messages", "\n no name"), {Kind: chat.Image, URL: "https://x.example"}, {Kind: chat.Image, Data: "AA=="},
+	}}}}}}
+	r.Drop(chat.All &^ chat.ParamImageURLs)
+	got := r.Messages[0].Parts[0].Parts
+	for i, want := range []chat.Part{
+		{Kind: chat.Text, Text: chat.LeftOut("video")}, {Kind: chat.Text, Text: chat.LeftOut("unknown")}, {Kind: chat.Text, Text: chat.LeftOut("image")}, {Kind: chat.Image, Data: "AA=="},
+	} {
+		if !reflect.DeepEqual(got[i], want) {
+			t.Errorf("got %+v, want %+v", got[i], want)
+		}
+	}
+	if len(r.Omitted) != 2 || r.Omitted[0].Name != "messages.video" || r.Omitted[1].Name != "messages.unknown" {
+		t.Errorf("named %+v", r.Omitted)
+	}
+}
+
+// TestQuestion: a target that would get nothing of the user's last turn loses the question.
+func TestQuestion(t *testing.T) {
+	user := func(parts ...chat.Part) chat.Message { return chat.Message{Role: chat.User, Parts: parts} }
+	text, image, byURL, audio := chat.Part{Kind: chat.Text, Text: "a"}, chat.Part{Kind: chat.Image, Data: "AA=="}, chat.Part{Kind: chat.Image, URL: "https://x.example"}, chat.Part{Kind: chat.Audio}
+	answer := chat.Message{Role: chat.Assistant, Parts: []chat.Part{text}}
+	for name, c := range map[string]struct {
+		messages []chat.Message
+		missing  chat.Params
+		want     bool
+	}{
+		"a text beside it":                  {[]chat.Message{user(text, image)}, chat.ParamImages, false},
+		"alone":                             {[]chat.Message{user(image)}, chat.ParamImages, true},
+		"a text in the turn before":         {[]chat.Message{user(text), answer, user(image)}, chat.ParamImages, true},
+		"a text in the message before":      {[]chat.Message{user(text), user(image)}, chat.ParamImages, false},
+		"an earlier turn":                   {[]chat.Message{user(image), answer, user(text)}, chat.ParamImages, false},
+		"instructions are no question":      {[]chat.Message{{Role: chat.System, Parts: []chat.Part{text}}, user(image)}, chat.ParamImages, true},
+		"an empty text":                     {[]chat.Message{user(chat.Part{Kind: chat.Text}, image)}, chat.ParamImages, true},
+		"a tool's result":                   {[]chat.Message{answer, {Role: chat.ToolRole, Parts: []chat.Part{{Kind: chat.ToolResult, Parts: []chat.Part{image}}}}}, chat.ParamImages, false},
+		"another part that the target gets": {[]chat.Message{user(image, audio)}, chat.ParamImages, false},
+		"two kinds":                         {[]chat.Message{user(image, audio)}, chat.ParamImages | chat.ParamAudio, true},
+		"by URL":                            {[]chat.Message{user(byURL)}, chat.ParamImageURLs, true},
+		"by URL, images missing":            {[]chat.Message{user(byURL)}, chat.ParamImages, true},
+		"another image by URL":              {[]chat.Message{user(byURL, text), answer, user(image)}, chat.ParamImageURLs, false},
+		"nothing missing":                   {[]chat.Message{user(image)}, 0, false},
+	} {
+		r := chat.Request{Messages: c.messages}
+		if got := c.missing.Loses(r.Question()); got != c.want {
+			t.Errorf("%s: %t", name, got)
 		}
 	}
 }

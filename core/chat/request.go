@@ -52,7 +52,7 @@ type Request struct {
 	Extra []Member
 	// Carried are extra members that targets of another dialect have too, in the target's spelling; see Carry.
 	Carried []Member
-	// Omitted are the tools and items that only targets of the same dialect get, each as MEMBER.TYPE.
+	// Omitted are the tools, items and parts that only targets of the same dialect get, each as MEMBER.TYPE.
 	Omitted []Member
 
 	// What changes the price. A target needs a price for all of it.
@@ -140,7 +140,7 @@ const (
 	Thinking                       // Text and Signature
 	Redacted                       // Data: thinking that only the provider can read
 	Refusal                        // Text: the model refused
-	Foreign                        // content of another type: only targets of the same dialect get it, with the caller's body
+	Foreign                        // Name: content of another type, as MEMBER.TYPE: only targets of the same dialect get it, with the caller's body
 	Own                            // Name: an item or block of a provider tool, or of another kind that conversations do without, as MEMBER.TYPE. The same
 )
 

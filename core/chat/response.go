@@ -114,8 +114,8 @@ const (
 	DeltaThinking                       // Choice, Text: thinking begins or continues
 	DeltaSignature                      // Choice, Text: signs and ends the thinking so far
 	DeltaRedacted                       // Choice, Text
-	DeltaTool                           // Choice, Index, ID, Name, Space: a tool call begins
-	DeltaArgs                           // Choice, Index, Text: a piece of its arguments, as the inside of a JSON string
+	DeltaTool                           // Choice, Index, ID, Name, JSON: a tool call begins. Model: the tool's namespace, in the caller's own dialect, until Aliases.Function
+	DeltaArgs                           // Choice, Index, Text, JSON: a piece of its arguments, as the inside of a JSON string
 	DeltaLogProbs                       // Choice, JSON: log probabilities of the text delta next to it
 	DeltaFinish                         // Choice, Finish; the stop sequence in Text
 	DeltaUsage                          // Usage: cumulative; a later one replaces it
@@ -123,6 +123,9 @@ const (
 	DeltaEnd                            // the provider's end mark; always last
 	DeltaOther                          // JSON: generated content without a form here, such as the input of a custom tool. It is counted, and neither translated nor stored
 )
+
+// Counted is the JSON of a DeltaTool or DeltaArgs whose content a DeltaOther has too: it is not counted again.
+const Counted = "counted"
 
 // Delta is one event of a streamed response. Index numbers the tool calls of a choice, from 0.
 type Delta struct {
@@ -132,14 +135,10 @@ type Delta struct {
 	Text   jsontext.Escaped
 	ID     jsontext.Escaped
 	Name   jsontext.Escaped
-	Space  jsontext.Escaped // of a tool call in the caller's own dialect: the tool's namespace, until Aliases.Function
 	JSON   string
 	Model  jsontext.Escaped
 	Finish Finish
 	Usage  Usage
-
-	// Counted means that a DeltaOther has the same content. It is not counted again.
-	Counted bool
 }
 
 // Content reports whether a delta carries generated content. Once one is sent to the caller, the gateway can no

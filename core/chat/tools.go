@@ -322,7 +322,7 @@ func (r *Request) withoutOwn(parts []Part) []Part {
 
 const maxOmitted = 16
 
-// Omit notes a tool or an item that targets of other dialects do not get.
+// Omit notes a tool, an item or a part that targets of other dialects do not get.
 func (r *Request) Omit(name string) {
 	for i := range r.Omitted {
 		if r.Omitted[i].Name == name {

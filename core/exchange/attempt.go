@@ -60,7 +60,7 @@ func (x *exchange) attempt() {
 		return
 	}
 	f := x.wire()
-	s.dropped = string((missing &^ s.request.defaulted &^ chat.ParamOwnTools).AppendNames(nil)) // those are named one by one
+	s.dropped = string((missing &^ s.request.defaulted &^ chat.ParamOwnTools &^ chat.ParamForeign).AppendNames(nil)) // those are named one by one
 	s.imposedMaxTokens = x.imposedLimit(model)
 	if x.endpoint.calls.rebuilds || missing != 0 || f.Direct == nil || f.Dialect != x.family().Members {
 		x.enter(phaseBuild)
@@ -133,7 +133,7 @@ func (x *exchange) sendFiltered(body []byte) {
 func (x *exchange) translate(r *chat.Request) []chat.Member {
 	model := x.model()
 	if x.isNative(model) && r.Dialect != chat.Native {
-		return nil
+		return r.Omitted
 	}
 	to := x.wire().Dialect
 	r.Translate()
@@ -161,7 +161,7 @@ func (x *exchange) nameThinking(r *chat.Request) {
 			if p.Kind == chat.Thinking && p.Signature == "" {
 				name = "thinking"
 			}
-			if !strings.Contains(x.s.dropped, name) {
+			if !strings.Contains(","+x.s.dropped+",", ","+name+",") {
 				r.Omit(name)
 			}
 		}

@@ -93,7 +93,7 @@ func (x *exchange) keepRequest(parsed *api.Parsed) {
 	s.request = request{
 		model: r.Model, stream: r.Stream && x.endpoint.streams, includeUsage: r.IncludeUsage,
 		json:  r.Dialect == chat.Native && r.Format.Kind == chat.FormatJSON,
-		Order: bill.OrderOf(r, parsed.PromptTokens), params: r.Params(), defaulted: parsed.Defaulted, aliases: parsed.Aliases,
+		Order: bill.OrderOf(r, parsed.PromptTokens), params: r.Params(), defaulted: parsed.Defaulted, question: r.Question(), aliases: parsed.Aliases,
 	}
 	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferMembers, Data: parsed.Members})
 	x.computeCacheKey(parsed.Members)

@@ -24,7 +24,7 @@ func (x *exchange) parseModerations(p *api.Parser, root gjson.Result) {
 	default:
 		r := &x.s.request
 		*r = request{}
-		r.model, r.PromptTokens, r.params, r.unknown = m.Model, m.PromptTokens, m.Params, appendExtra("", m.Unknown)
+		r.model, r.PromptTokens, r.params, r.question, r.unknown = m.Model, m.PromptTokens, m.Params, m.Params, appendExtra("", m.Unknown)
 		x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferMembers, Data: m.Members})
 	}
 }

@@ -85,7 +85,7 @@ type state struct {
 	passed           []abi.Header // the caller's headers for providers, without unknown values of betas
 	droppedHeaders   string       // what no provider gets: names, and betas as anthropic-beta:VALUE, comma-separated
 	codex            bool         // the caller is Codex, by its originator header
-	lossy            bool         // no target gets the provider tools: one that does not will do
+	lossy            bool         // no target gets the provider tools and all parts: one that does not will do
 	strict           bool         // no part of the request may be dropped (x-postern-strict)
 	providerKey      string       // the project's provider key, decrypted for the next fetch
 	imposedMaxTokens uint64       // max tokens that the gateway set for the current attempt; 0: none
@@ -111,6 +111,7 @@ type request struct {
 	base64       bool // embeddings are returned as base64
 	params       chat.Params
 	defaulted    chat.Params  // params that the gateway added; the caller did not set them
+	question     chat.Params  // see chat.Request.Question
 	foreign      fault.Detail // see api.Parser.Foreign
 	own          fault.Detail // see api.Parser.Own
 	aliases      chat.Aliases // the functions that stand for its tools
@@ -271,6 +272,7 @@ func (q *request) fields(f *abi.Fields) {
 	q.Order.Fields(f)
 	f.Uint((*uint64)(&q.params))
 	f.Uint((*uint64)(&q.defaulted))
+	f.Uint((*uint64)(&q.question))
 	f.String(&q.foreign.Field)
 	f.String(&q.foreign.Message)
 	f.String(&q.own.Field)

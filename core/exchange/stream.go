@@ -199,7 +199,7 @@ func (x *exchange) streamEvent(out []byte, e *sse.Event, collected *abi.Writer) 
 		}
 		usageOnly = usageOnly && d.Kind == chat.DeltaUsage
 		if x.noteDelta(d); st.passThrough && d.Kind == chat.DeltaTool {
-			d.Name = x.s.request.aliases.Function(d.Space, d.Name)
+			d.Name, d.Model = x.s.request.aliases.Function(d.Model, d.Name), ""
 		}
 	}
 	deltas = slices.DeleteFunc(deltas, func(d chat.Delta) bool { return d.Kind == chat.DeltaOther })

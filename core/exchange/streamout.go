@@ -67,7 +67,7 @@ func (x *exchange) noteDelta(d *chat.Delta) {
 		st.finish = d.Finish
 	case d.Kind == chat.DeltaEnd:
 		st.endMarkSeen = true
-	case d.Content() && !d.Counted:
+	case d.Content() && d.JSON != chat.Counted:
 		text := d.Text
 		if d.Kind == chat.DeltaOther {
 			text = jsontext.Escaped(d.JSON)

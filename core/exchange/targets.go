@@ -32,18 +32,21 @@ func (x *exchange) orderTargets() []byte {
 }
 
 // chooseTarget advances to a target that is usable, supports the request and has a closed circuit. If all remaining
-// suitable targets have open circuits, it takes the first of them. Targets that would not get the provider tools come after all that
-// get them. It returns false if no target is suitable.
+// suitable targets have open circuits, it takes the first of them. Targets that would not get a provider tool or a part come after all
+// that get them. It returns false if no target is suitable.
 func (x *exchange) chooseTarget() bool {
 	if x.chooseFitting() {
 		return true
 	}
-	if x.s.lossy || x.s.request.params&chat.ParamOwnTools == 0 {
+	if x.s.lossy || x.s.request.params&sparable == 0 {
 		return false
 	}
 	x.s.lossy, x.s.orderIndex = true, 0
 	return x.chooseFitting()
 }
+
+// sparable is what a target gets if any does.
+const sparable = chat.Content | chat.ParamOwnTools
 
 func (x *exchange) chooseFitting() bool {
 	s := &x.s
@@ -94,16 +97,25 @@ func (x *exchange) keepsBody() bool {
 func (x *exchange) unsupportedParams() chat.Params { return x.s.request.params &^ x.supportedParams() }
 
 // fits reports whether the current target may get the request: its model is offered on the endpoint's API. Unsupported parameters
-// are dropped, except content, and except in strict mode.
+// are dropped, except what is necessary, and except in strict mode.
 func (x *exchange) fits() bool {
 	if x.model().APIs&x.endpoint.api == 0 || !x.hasNative() {
 		return false
 	}
 	missing := x.unsupportedParams()
-	if x.s.request.params&chat.ParamOwnTools != 0 && (missing&chat.ParamOwnTools != 0) != x.s.lossy {
-		return false // its turn is before, or after, all that get the provider tools
+	if x.s.request.params&sparable != 0 && (missing&sparable != 0) != x.s.lossy {
+		return false // its turn is before, or after, all that get them
 	}
-	return missing&chat.Content == 0 && !(x.s.strict && missing&^x.s.request.defaulted != 0)
+	return missing&x.necessary(missing) == 0 && !(x.s.strict && missing&^x.s.request.defaulted != 0)
+}
+
+// necessary are the parameters that cannot be dropped for a target that does not support some: tools, and content if nothing of the user's last turn
+// would be left, or if the endpoint has no form but the caller's.
+func (x *exchange) necessary(missing chat.Params) chat.Params {
+	if missing.Loses(x.s.request.question) || x.endpoint.calls.native != "" {
+		return chat.ParamTools | chat.Content
+	}
+	return chat.ParamTools
 }
 
 // hasNative reports whether the current target's provider has the endpoint, if it must.
@@ -162,7 +174,7 @@ func (x *exchange) orUnpriced(details []fault.Detail) []fault.Detail {
 func (x *exchange) refuseUnsupported() {
 	missing := x.unsupportedParams()
 	if !x.s.strict {
-		missing &= chat.Content
+		missing &= x.necessary(missing)
 	}
 	var details []fault.Detail
 	if x.model().APIs&x.endpoint.api == 0 {

@@ -54,7 +54,7 @@ func ModerationResults(root gjson.Result) (id jsontext.Escaped, results []string
 		results = append(results, text)
 		return true
 	})
-	return wire.Text(jsonvalue.Get(root.Raw, "id")), results, ok
+	return jsonvalue.Text(root.Raw, "id"), results, ok
 }
 
 // mockMark is the text that makes the mock flag an input, for violence.

@@ -102,7 +102,7 @@ func (r *reader) foreign(at place, v gjson.Result, role chat.Role) chat.Part {
 		return part
 	}
 	r.noteForeign(at, v)
-	return chat.Part{Kind: chat.Foreign}
+	return api.ForeignPart("messages", jsonvalue.Get(v.Raw, "type"))
 }
 
 // noteForeign notes what only Anthropic's API has.

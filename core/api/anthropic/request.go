@@ -143,7 +143,7 @@ func (r *reader) priced(name string, v gjson.Result) {
 		q.Compacts = q.Compacts || v.Type != gjson.Null
 	case "context_management":
 		api.Each(jsonvalue.Get(v.Raw, "edits"), func(edit gjson.Result) {
-			q.Compacts = q.Compacts || strings.HasPrefix(jsonvalue.Get(edit.Raw, "type").Str, "compact")
+			q.Compacts = q.Compacts || strings.HasPrefix(jsonvalue.String(edit.Raw, "type"), "compact")
 		})
 	}
 }
@@ -219,7 +219,7 @@ func (r *reader) provided(i int, v gjson.Result, kind string) string {
 // declared records a provider tool that a block of the conversation declares. The block is forwarded unchanged, so a tool whose
 // calls cost must have a limit.
 func (r *reader) declared(field string, v gjson.Result) {
-	if kind := jsonvalue.Get(v.Raw, "type").Str; kind != "" && kind != "custom" {
+	if kind := jsonvalue.String(v.Raw, "type"); kind != "" && kind != "custom" {
 		if entry, missing := r.Use(wire, field, chat.ToolName(kind), jsonvalue.Get(v.Raw, "max_uses")); missing {
 			r.Wrong(field, "must have "+entry.Limit)
 		}
@@ -309,7 +309,7 @@ func (r *reader) thinking(v gjson.Result) {
 	default:
 		q.Extra = append(q.Extra, chat.Member{Name: "thinking", Value: v.Raw})
 	}
-	q.Reasoning.Visible = jsonvalue.Get(v.Raw, "display").Str == "summarized"
+	q.Reasoning.Visible = jsonvalue.String(v.Raw, "display") == "summarized"
 }
 
 // outputConfig reads {"effort","format":{"type":"json_schema","schema":{…}}}.
@@ -321,7 +321,7 @@ func (r *reader) outputConfig(v gjson.Result) {
 		r.out.Request.Reasoning.Effort = r.Text("output_config.effort", effort).Plain()
 	}
 	format := jsonvalue.Get(v.Raw, "format")
-	if r.Object("output_config.format", format) == "" || jsonvalue.Get(format.Raw, "type").Str != "json_schema" {
+	if r.Object("output_config.format", format) == "" || jsonvalue.String(format.Raw, "type") != "json_schema" {
 		return
 	}
 	schema := jsonvalue.Get(format.Raw, "schema")

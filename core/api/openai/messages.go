@@ -140,7 +140,7 @@ func contentParts(p *api.Parser, index int, v gjson.Result) (parts []chat.Part) 
 			if c, ok := contentPart(part); ok {
 				parts = append(parts, c)
 			} else {
-				parts = append(parts, chat.Part{Kind: chat.Foreign})
+				parts = append(parts, api.ForeignPart("messages", jsonvalue.Get(part.Raw, "type")))
 				foreignPart(p, api.At("messages", index, api.At(".content", count, "")), part)
 			}
 			count++
@@ -155,6 +155,9 @@ func contentParts(p *api.Parser, index int, v gjson.Result) (parts []chat.Part) 
 // foreignPart checks and notes a part of a type that chat.Request cannot represent.
 func foreignPart(p *api.Parser, field string, part gjson.Result) {
 	kind := jsonvalue.Get(part.Raw, "type")
+	if kind.Str == "file" {
+		p.NoteForeign(field+".file.file_id", jsonvalue.Get(part.Raw, "file.file_id"))
+	}
 	if !part.IsObject() || kind.Type != gjson.String {
 		p.Wrong(field, "must be an object with a string \"type\"")
 	}
@@ -164,23 +167,25 @@ func foreignPart(p *api.Parser, field string, part gjson.Result) {
 // contentPart reads a content part. It returns false for types that chat.Request cannot represent; targets of
 // this dialect still get them, in Members.
 func contentPart(v gjson.Result) (c chat.Part, ok bool) {
-	switch jsonvalue.Get(v.Raw, "type").Str {
+	switch jsonvalue.String(v.Raw, "type") {
 	case "text":
-		c = chat.Part{Kind: chat.Text, Text: wireText(jsonvalue.Get(v.Raw, "text"))}
+		c = chat.Part{Kind: chat.Text, Text: jsonvalue.Text(v.Raw, "text")}
 	case "refusal":
-		c = chat.Part{Kind: chat.Refusal, Text: wireText(jsonvalue.Get(v.Raw, "refusal"))}
+		c = chat.Part{Kind: chat.Refusal, Text: jsonvalue.Text(v.Raw, "refusal")}
 	case "image_url":
-		c = chat.Part{Kind: chat.Image, Detail: wireText(jsonvalue.Get(v.Raw, "image_url.detail"))}
+		c = chat.Part{Kind: chat.Image, Detail: jsonvalue.Text(v.Raw, "image_url.detail")}
 		url := jsonvalue.Get(v.Raw, "image_url.url")
 		if !url.Exists() {
 			url = jsonvalue.Get(v.Raw, "image_url")
 		}
 		address(&c, wireText(url))
 	case "input_audio":
-		c = chat.Part{Kind: chat.Audio, Media: wireText(jsonvalue.Get(v.Raw, "input_audio.format")), Data: wireText(jsonvalue.Get(v.Raw, "input_audio.data"))}
+		c = chat.Part{Kind: chat.Audio, Media: jsonvalue.Text(v.Raw, "input_audio.format"), Data: jsonvalue.Text(v.Raw, "input_audio.data")}
 	case "file":
-		c = chat.Part{Kind: chat.File, Name: wireText(jsonvalue.Get(v.Raw, "file.filename"))}
-		address(&c, wireText(jsonvalue.Get(v.Raw, "file.file_data")))
+		c = chat.Part{Kind: chat.File, Name: jsonvalue.Text(v.Raw, "file.filename")}
+		if address(&c, jsonvalue.Text(v.Raw, "file.file_data")); c.URL == "" && c.Data == "" {
+			return c, false // a stored file
+		}
 	default:
 		return c, false
 	}

@@ -75,7 +75,7 @@ func (m *Moderations) input(p *api.Parser, v gjson.Result) {
 func (m *Moderations) item(p *api.Parser, field string, v gjson.Result, part bool) {
 	kind := "text"
 	if part {
-		if kind = jsonvalue.Get(v.Raw, "type").Str; kind != "text" && kind != "image_url" {
+		if kind = jsonvalue.String(v.Raw, "type"); kind != "text" && kind != "image_url" {
 			p.Wrong(field, "must have the type text or image_url")
 			return
 		}

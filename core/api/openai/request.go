@@ -280,12 +280,12 @@ func toolChoice(p *api.Parser, v gjson.Result) chat.ToolChoice {
 	if v.Type == gjson.Null {
 		return chat.ToolChoice{}
 	}
-	if name := jsonvalue.Get(v.Raw, "function.name"); jsonvalue.Get(v.Raw, "type").Str == "function" && name.Type == gjson.String {
+	if name := jsonvalue.Get(v.Raw, "function.name"); jsonvalue.String(v.Raw, "type") == "function" && name.Type == gjson.String {
 		return chat.ToolChoice{Choice: chat.ChoiceTool, Name: jsontext.Inside(name.Raw)}
 	}
-	switch jsonvalue.Get(v.Raw, "type").Str {
+	switch jsonvalue.String(v.Raw, "type") {
 	case "custom":
-		return chat.ToolChoice{Choice: chat.ChoiceTool, Name: wireText(jsonvalue.Get(v.Raw, "custom.name"))}
+		return chat.ToolChoice{Choice: chat.ChoiceTool, Name: jsonvalue.Text(v.Raw, "custom.name")}
 	case "allowed_tools":
 		return AllowedMode(jsonvalue.Get(v.Raw, "allowed_tools"))
 	}

@@ -16,13 +16,13 @@ import (
 // Freeform reads a custom tool, {"name","description","format":{"type":"grammar","syntax","definition"}}, as a function of one text. Its grammar
 // becomes a part of the description.
 func Freeform(v gjson.Result) chat.Tool {
-	t := chat.Tool{Kind: chat.Custom, Name: wireText(jsonvalue.Get(v.Raw, "name")), Description: wireText(jsonvalue.Get(v.Raw, "description"))}
+	t := chat.Tool{Kind: chat.Custom, Name: jsonvalue.Text(v.Raw, "name"), Description: jsonvalue.Text(v.Raw, "description")}
 	format := jsonvalue.Get(v.Raw, "format")
 	if grammar := jsonvalue.Get(format.Raw, "grammar"); grammar.IsObject() { // in chat completions
 		format = grammar
 	}
-	if definition := wireText(jsonvalue.Get(format.Raw, "definition")); definition != "" {
-		t.Description += `\n\nThe input must match this ` + wireText(jsonvalue.Get(format.Raw, "syntax")) + ` grammar:\n` + definition
+	if definition := jsonvalue.Text(format.Raw, "definition"); definition != "" {
+		t.Description += `\n\nThe input must match this ` + jsonvalue.Text(format.Raw, "syntax") + ` grammar:\n` + definition
 	}
 	t.Schema = `{"type":"object","properties":{"input":{"type":"string","description":"The whole input of the tool, as plain text."}},` +
 		`"required":["input"],"additionalProperties":false}`
@@ -31,7 +31,7 @@ func Freeform(v gjson.Result) chat.Tool {
 
 // AllowedMode is the choice of {"type":"allowed_tools","mode"}.
 func AllowedMode(v gjson.Result) chat.ToolChoice {
-	if jsonvalue.Get(v.Raw, "mode").Str == "required" {
+	if jsonvalue.String(v.Raw, "mode") == "required" {
 		return chat.ToolChoice{Choice: chat.ChoiceAny}
 	}
 	return chat.ToolChoice{Choice: chat.ChoiceAuto}
@@ -44,9 +44,9 @@ func Allow(tools []chat.Tool, list gjson.Result, name func(gjson.Result) gjson.R
 	api.Each(list, func(t gjson.Result) {
 		text := wireText(name(t))
 		if text == "" {
-			text = wireText(jsonvalue.Get(t.Raw, "type"))
+			text = jsonvalue.Text(t.Raw, "type")
 		}
-		allowed = append(allowed, string(wireText(jsonvalue.Get(t.Raw, "namespace"))+"\x00"+text))
+		allowed = append(allowed, string(jsonvalue.Text(t.Raw, "namespace")+"\x00"+text))
 	})
 	slices.Sort(allowed)
 	for i := range tools {

@@ -53,7 +53,7 @@ func (p *reader) input(v gjson.Result) (messages []chat.Message) {
 }
 
 func (p *reader) item(index int, v gjson.Result) (chat.Role, []chat.Part) {
-	kind := jsonvalue.Get(v.Raw, "type").Str
+	kind := jsonvalue.String(v.Raw, "type")
 	switch {
 	case !v.IsObject():
 		p.WrongType(api.At("input", index, ""), "an object", v)
@@ -80,7 +80,7 @@ func (p *reader) item(index int, v gjson.Result) (chat.Role, []chat.Part) {
 		}
 	}
 	p.NoteOwn(field+".type", jsonvalue.Get(v.Raw, "type"))
-	return chat.Assistant, []chat.Part{{Kind: chat.Own, Name: "input." + inside(jsonvalue.Get(v.Raw, "type"))}}
+	return chat.Assistant, []chat.Part{{Kind: chat.Own, Name: "input." + jsonvalue.Text(v.Raw, "type")}}
 }
 
 // call reads a tool call as one of the function that stands for the tool.
@@ -101,7 +101,7 @@ func (p *reader) result(field string, c *client, v gjson.Result) chat.Part {
 		}
 		part.Parts = []chat.Part{{Kind: chat.Text, Text: jsontext.Escape(output.Raw)}}
 	case chat.ApplyPatch:
-		status := inside(jsonvalue.Get(v.Raw, "status"))
+		status := jsonvalue.Text(v.Raw, "status")
 		if part.Failed = status == "failed"; output.Type == gjson.String {
 			status = inside(output)
 		}
@@ -121,14 +121,14 @@ const (
 func reasoning(v gjson.Result) []chat.Part {
 	part := chat.Part{Kind: chat.Thinking}
 	api.Each(jsonvalue.Get(v.Raw, "summary"), func(s gjson.Result) {
-		part.Text += inside(jsonvalue.Get(s.Raw, "text"))
+		part.Text += jsonvalue.Text(s.Raw, "text")
 	})
 	if part.Text == "" {
 		api.Each(jsonvalue.Get(v.Raw, "content"), func(s gjson.Result) {
-			part.Text += inside(jsonvalue.Get(s.Raw, "text"))
+			part.Text += jsonvalue.Text(s.Raw, "text")
 		})
 	}
-	encrypted := string(inside(jsonvalue.Get(v.Raw, "encrypted_content")))
+	encrypted := string(jsonvalue.Text(v.Raw, "encrypted_content"))
 	signed, isSigned := strings.CutPrefix(encrypted, signedMark)
 	redacted, isRedacted := strings.CutPrefix(encrypted, redactedMark)
 	switch {
@@ -203,22 +203,22 @@ func notePart(p *api.Parser, field string, v gjson.Result) {
 }
 
 func part(v gjson.Result) (p chat.Part) {
-	switch jsonvalue.Get(v.Raw, "type").Str {
+	switch jsonvalue.String(v.Raw, "type") {
 	case "input_text", "output_text", "text":
-		return chat.Part{Kind: chat.Text, Text: inside(jsonvalue.Get(v.Raw, "text"))}
+		return chat.Part{Kind: chat.Text, Text: jsonvalue.Text(v.Raw, "text")}
 	case "refusal":
-		return chat.Part{Kind: chat.Refusal, Text: inside(jsonvalue.Get(v.Raw, "refusal"))}
+		return chat.Part{Kind: chat.Refusal, Text: jsonvalue.Text(v.Raw, "refusal")}
 	case "input_image":
-		p = chat.Part{Kind: chat.Image, Detail: inside(jsonvalue.Get(v.Raw, "detail"))}
-		address(&p, inside(jsonvalue.Get(v.Raw, "image_url")))
+		p = chat.Part{Kind: chat.Image, Detail: jsonvalue.Text(v.Raw, "detail")}
+		address(&p, jsonvalue.Text(v.Raw, "image_url"))
 	case "input_file":
-		p = chat.Part{Kind: chat.File, Name: inside(jsonvalue.Get(v.Raw, "filename")), URL: inside(jsonvalue.Get(v.Raw, "file_url"))}
-		if data := inside(jsonvalue.Get(v.Raw, "file_data")); data != "" {
+		p = chat.Part{Kind: chat.File, Name: jsonvalue.Text(v.Raw, "filename"), URL: jsonvalue.Text(v.Raw, "file_url")}
+		if data := jsonvalue.Text(v.Raw, "file_data"); data != "" {
 			address(&p, data)
 		}
 	}
 	if p.URL == "" && p.Data == "" {
-		return chat.Part{Kind: chat.Foreign} // a stored file or an unknown type
+		return api.ForeignPart("input", jsonvalue.Get(v.Raw, "type")) // a stored file or an unknown type
 	}
 	return p
 }

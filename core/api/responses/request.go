@@ -82,7 +82,7 @@ func instruct(r *chat.Request, instructions jsontext.Escaped) {
 
 // allow bars the tools that an allowed_tools choice does not list.
 func allow(r *chat.Request, choice gjson.Result) {
-	if jsonvalue.Get(choice.Raw, "type").Str == "allowed_tools" {
+	if jsonvalue.String(choice.Raw, "type") == "allowed_tools" {
 		openai.Allow(r.Tools, jsonvalue.Get(choice.Raw, "tools"), func(t gjson.Result) gjson.Result { return jsonvalue.Get(t.Raw, "name") })
 	}
 }
@@ -143,8 +143,8 @@ func parameter(p *api.Parser, r *chat.Request, name string, v gjson.Result) bool
 	case "text":
 		text(p, r, v)
 	case "reasoning":
-		r.Reasoning.Effort = jsonvalue.Get(v.Raw, "effort").Str
-		summary := jsonvalue.Get(v.Raw, "summary").Str
+		r.Reasoning.Effort = jsonvalue.String(v.Raw, "effort")
+		summary := jsonvalue.String(v.Raw, "summary")
 		r.Reasoning.Visible = summary != "" && summary != "none"
 	case "prompt_cache_options":
 		p.Term(openai.CacheTTL, jsonvalue.Get(v.Raw, "ttl"))
@@ -183,7 +183,7 @@ func format(p *api.Parser, v gjson.Result) (f chat.Format) {
 	case "json_object":
 		f.Kind = chat.FormatJSON
 	case "json_schema":
-		f = chat.Format{Kind: chat.FormatSchema, Name: inside(jsonvalue.Get(v.Raw, "name")), Description: inside(jsonvalue.Get(v.Raw, "description"))}
+		f = chat.Format{Kind: chat.FormatSchema, Name: jsonvalue.Text(v.Raw, "name"), Description: jsonvalue.Text(v.Raw, "description")}
 		f.Schema = p.Object("text.format.schema", jsonvalue.Get(v.Raw, "schema"))
 		f.Strict = p.Bool("text.format.strict", jsonvalue.Get(v.Raw, "strict"))
 	case "", "text":

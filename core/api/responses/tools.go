@@ -77,13 +77,13 @@ func clientTool(v gjson.Result, name string) (t chat.Tool, ok bool) {
 		case chat.Shell:
 			return t, !environment.Exists() || environment.Str == "local"
 		case chat.ToolSearch:
-			if d := inside(jsonvalue.Get(v.Raw, "description")); d != "" {
+			if d := jsonvalue.Text(v.Raw, "description"); d != "" {
 				t.Description = d
 			}
 			if schema := jsonvalue.Get(v.Raw, "parameters"); schema.IsObject() {
 				t.Schema = schema.Raw
 			}
-			return t, jsonvalue.Get(v.Raw, "execution").Str == "client"
+			return t, jsonvalue.String(v.Raw, "execution") == "client"
 		}
 		return t, true
 	}
@@ -115,7 +115,7 @@ func (r *toolReader) tool(field string, v gjson.Result, space jsontext.Escaped) 
 	kind := jsonvalue.Get(v.Raw, "type")
 	switch {
 	case kind.Str == "function":
-		tool := chat.Tool{Space: space, Name: inside(jsonvalue.Get(v.Raw, "name")), Description: inside(jsonvalue.Get(v.Raw, "description"))}
+		tool := chat.Tool{Space: space, Name: jsonvalue.Text(v.Raw, "name"), Description: jsonvalue.Text(v.Raw, "description")}
 		tool.Schema = r.Object(field+".parameters", jsonvalue.Get(v.Raw, "parameters"))
 		tool.Strict = r.Bool(field+".strict", jsonvalue.Get(v.Raw, "strict"))
 		r.named(field, tool)
@@ -150,13 +150,13 @@ func (r *toolReader) named(field string, t chat.Tool) {
 // namespace reads a namespace's tools. Its description goes to the first of them.
 func (r *toolReader) namespace(field string, v gjson.Result) {
 	r.Use(wireName, field+".type", "namespace", gjson.Result{})
-	space, first := inside(jsonvalue.Get(v.Raw, "name")), len(r.all)
+	space, first := jsonvalue.Text(v.Raw, "name"), len(r.all)
 	if space == "" {
 		r.Wrong(field+".name", "is required")
 		return
 	}
 	r.list(field+".tools", jsonvalue.Get(v.Raw, "tools"), space)
-	if about := inside(jsonvalue.Get(v.Raw, "description")); about != "" && len(r.all) > first {
+	if about := jsonvalue.Text(v.Raw, "description"); about != "" && len(r.all) > first {
 		r.all[first].Description = space + ": " + about + `\n\n` + r.all[first].Description
 	}
 }
@@ -172,7 +172,7 @@ func (r *toolReader) use(field string, v gjson.Result) {
 	switch environment := jsonvalue.Get(v.Raw, "environment"); {
 	case name == container:
 		name = containerName(jsonvalue.Get(v.Raw, "container"))
-	case name == "shell" && jsonvalue.Get(environment.Raw, "type").Exists() && jsonvalue.Get(environment.Raw, "type").Str != "local":
+	case name == "shell" && jsonvalue.Get(environment.Raw, "type").Exists() && jsonvalue.String(environment.Raw, "type") != "local":
 		name = containerName(environment)
 	}
 	r.Use(wireName, field+".type", name, gjson.Result{})
@@ -211,10 +211,10 @@ func toolChoice(p *api.Parser, v gjson.Result) chat.ToolChoice {
 }
 
 func chosen(v gjson.Result) chat.ToolChoice {
-	c := chat.ToolChoice{Choice: chat.ChoiceTool, Space: inside(jsonvalue.Get(v.Raw, "namespace"))}
-	switch kind := jsonvalue.Get(v.Raw, "type").Str; kind {
+	c := chat.ToolChoice{Choice: chat.ChoiceTool, Space: jsonvalue.Text(v.Raw, "namespace")}
+	switch kind := jsonvalue.String(v.Raw, "type"); kind {
 	case "function", "custom":
-		c.Name = inside(jsonvalue.Get(v.Raw, "name"))
+		c.Name = jsonvalue.Text(v.Raw, "name")
 	case "allowed_tools":
 		return openai.AllowedMode(v)
 	default:

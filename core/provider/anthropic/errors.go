@@ -13,8 +13,8 @@ import (
 // a 529. For most 400s only the message tells the cause.
 func Failure(status uint64, root gjson.Result) wire.Failure {
 	e := jsonvalue.Get(root.Raw, "error")
-	f := wire.Failure{Kind: wire.ByStatus(status), Message: wire.Text(jsonvalue.Get(e.Raw, "message"))}
-	switch jsonvalue.Get(e.Raw, "type").Str {
+	f := wire.Failure{Kind: wire.ByStatus(status), Message: jsonvalue.Text(e.Raw, "message")}
+	switch jsonvalue.String(e.Raw, "type") {
 	case "overloaded_error", "api_error", "timeout_error":
 		f.Kind = wire.FailDown
 	case "rate_limit_error":
@@ -23,7 +23,7 @@ func Failure(status uint64, root gjson.Result) wire.Failure {
 		f.Kind = wire.FailTarget
 	}
 	switch {
-	case accountBlocked(jsonvalue.Get(e.Raw, "details.error_code").Str):
+	case accountBlocked(jsonvalue.String(e.Raw, "details.error_code")):
 		f.Kind = wire.FailTarget
 	case status == 400:
 		f.Kind = rejectionKind(f.Kind, string(f.Message))

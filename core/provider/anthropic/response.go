@@ -52,18 +52,18 @@ func Response(root gjson.Result) (r chat.Response, ok bool) {
 }
 
 func blockPart(parts []chat.Part, v gjson.Result) []chat.Part {
-	switch jsonvalue.Get(v.Raw, "type").Str {
+	switch jsonvalue.String(v.Raw, "type") {
 	case "text":
-		if text := wire.Text(jsonvalue.Get(v.Raw, "text")); text != "" {
+		if text := jsonvalue.Text(v.Raw, "text"); text != "" {
 			parts = append(parts, chat.Part{Kind: chat.Text, Text: text})
 		}
 	case "thinking":
-		parts = append(parts, chat.Part{Kind: chat.Thinking, Text: wire.Text(jsonvalue.Get(v.Raw, "thinking")), Signature: wire.Text(jsonvalue.Get(v.Raw, "signature"))})
+		parts = append(parts, chat.Part{Kind: chat.Thinking, Text: jsonvalue.Text(v.Raw, "thinking"), Signature: jsonvalue.Text(v.Raw, "signature")})
 	case "redacted_thinking":
-		parts = append(parts, chat.Part{Kind: chat.Redacted, Data: wire.Text(jsonvalue.Get(v.Raw, "data"))})
+		parts = append(parts, chat.Part{Kind: chat.Redacted, Data: jsonvalue.Text(v.Raw, "data")})
 	case "tool_use":
 		parts = append(parts, chat.Part{
-			Kind: chat.ToolCall, ID: wire.Text(jsonvalue.Get(v.Raw, "id")), Name: wire.Text(jsonvalue.Get(v.Raw, "name")), Args: input(jsonvalue.Get(v.Raw, "input")),
+			Kind: chat.ToolCall, ID: jsonvalue.Text(v.Raw, "id"), Name: jsonvalue.Text(v.Raw, "name"), Args: input(jsonvalue.Get(v.Raw, "input")),
 		})
 	}
 	return parts

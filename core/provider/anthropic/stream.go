@@ -42,7 +42,7 @@ func Stream(s *wire.State, name string, root gjson.Result, out []chat.Delta) ([]
 		return out, false
 	case "error":
 		e := jsonvalue.Get(root.Raw, "error")
-		return append(out, chat.Delta{Kind: chat.DeltaError, Name: wire.Text(jsonvalue.Get(e.Raw, "type")), Text: wire.Text(jsonvalue.Get(e.Raw, "message"))}), true
+		return append(out, chat.Delta{Kind: chat.DeltaError, Name: jsonvalue.Text(e.Raw, "type"), Text: jsonvalue.Text(e.Raw, "message")}), true
 	case "message_start":
 		return messageStart(s, jsonvalue.Get(root.Raw, "message"), out)
 	case "content_block_start", "content_block_delta", "content_block_stop", "message_delta", "message_stop":
@@ -59,7 +59,7 @@ func messageStart(s *wire.State, message gjson.Result, out []chat.Delta) ([]chat
 		return out, false
 	}
 	s.Started = true
-	out = append(out, chat.Delta{Kind: chat.DeltaStart, ID: wire.Text(jsonvalue.Get(message.Raw, "id")), Model: wire.Text(jsonvalue.Get(message.Raw, "model"))})
+	out = append(out, chat.Delta{Kind: chat.DeltaStart, ID: jsonvalue.Text(message.Raw, "id"), Model: jsonvalue.Text(message.Raw, "model")})
 	return usage(s, jsonvalue.Get(message.Raw, "usage"), out, false), true
 }
 
@@ -82,7 +82,7 @@ func blockStart(s *wire.State, block gjson.Result, out []chat.Delta) []chat.Delt
 	out = blockStop(s, out)
 	countCall(&s.Usage, block)
 	s.Block = otherBlock
-	switch jsonvalue.Get(block.Raw, "type").Str {
+	switch jsonvalue.String(block.Raw, "type") {
 	case "text":
 		return textDelta(out, chat.DeltaText, jsonvalue.Get(block.Raw, "text"))
 	case "thinking":
@@ -93,7 +93,7 @@ func blockStart(s *wire.State, block gjson.Result, out []chat.Delta) []chat.Delt
 	case "tool_use":
 		s.Block, s.Flags = toolBlock, noArgs
 		s.Tools++
-		out = append(out, chat.Delta{Kind: chat.DeltaTool, Index: s.Tools - 1, ID: wire.Text(jsonvalue.Get(block.Raw, "id")), Name: wire.Text(jsonvalue.Get(block.Raw, "name"))})
+		out = append(out, chat.Delta{Kind: chat.DeltaTool, Index: s.Tools - 1, ID: jsonvalue.Text(block.Raw, "id"), Name: jsonvalue.Text(block.Raw, "name")})
 		if args := jsonvalue.Get(block.Raw, "input"); hasMembers(args) {
 			s.Flags = wholeArgs
 			out = append(out, chat.Delta{Kind: chat.DeltaArgs, Index: s.Tools - 1, Text: jsontext.Escape(args.Raw)})
@@ -113,7 +113,7 @@ func hasMembers(v gjson.Result) (found bool) {
 }
 
 func blockDelta(s *wire.State, delta gjson.Result, out []chat.Delta) []chat.Delta {
-	switch jsonvalue.Get(delta.Raw, "type").Str {
+	switch jsonvalue.String(delta.Raw, "type") {
 	case "text_delta":
 		return textDelta(out, chat.DeltaText, jsonvalue.Get(delta.Raw, "text"))
 	case "thinking_delta":
@@ -122,7 +122,7 @@ func blockDelta(s *wire.State, delta gjson.Result, out []chat.Delta) []chat.Delt
 		return textDelta(out, chat.DeltaSignature, jsonvalue.Get(delta.Raw, "signature"))
 	case "input_json_delta":
 		// Server tools have these pieces too.
-		piece := wire.Text(jsonvalue.Get(delta.Raw, "partial_json"))
+		piece := jsonvalue.Text(delta.Raw, "partial_json")
 		if s.Block == toolBlock && s.Flags != wholeArgs && piece != "" {
 			s.Flags = someArgs
 			return append(out, chat.Delta{Kind: chat.DeltaArgs, Index: s.Tools - 1, Text: piece})
@@ -149,8 +149,8 @@ func blockStop(s *wire.State, out []chat.Delta) []chat.Delta {
 func messageDelta(s *wire.State, root gjson.Result, out []chat.Delta) []chat.Delta {
 	out = blockStop(s, out)
 	delta := jsonvalue.Get(root.Raw, "delta")
-	if finish := FinishOf(jsonvalue.Get(delta.Raw, "stop_reason").Str); finish != chat.FinishNone {
-		out = append(out, chat.Delta{Kind: chat.DeltaFinish, Finish: finish, Text: wire.Text(jsonvalue.Get(delta.Raw, "stop_sequence"))})
+	if finish := FinishOf(jsonvalue.String(delta.Raw, "stop_reason")); finish != chat.FinishNone {
+		out = append(out, chat.Delta{Kind: chat.DeltaFinish, Finish: finish, Text: jsonvalue.Text(delta.Raw, "stop_sequence")})
 	}
 	return usage(s, jsonvalue.Get(root.Raw, "usage"), out, true)
 }

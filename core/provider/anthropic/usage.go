@@ -16,10 +16,10 @@ const knownUsage = " input_tokens cache_read_input_tokens cache_creation_input_t
 // countCall counts the call of a provider tool in a content block. The usage has the number of searches that Anthropic bills, which
 // leaves out failed ones; all code of an answer runs in one container, which nothing else counts.
 func countCall(u *chat.Usage, block gjson.Result) {
-	if jsonvalue.Get(block.Raw, "type").Str != "server_tool_use" {
+	if jsonvalue.String(block.Raw, "type") != "server_tool_use" {
 		return
 	}
-	switch jsonvalue.Get(block.Raw, "name").Str {
+	switch jsonvalue.String(block.Raw, "name") {
 	case "web_search":
 		wire.AddCalls(u, chat.Searches, 1)
 	case "code_execution", "bash_code_execution", "text_editor_code_execution":
@@ -35,7 +35,7 @@ func addCompaction(u *chat.Usage, v gjson.Result) {
 		return
 	}
 	list.ForEach(func(_, step gjson.Result) bool {
-		if jsonvalue.Get(step.Raw, "type").Str == "compaction" {
+		if jsonvalue.String(step.Raw, "type") == "compaction" {
 			var tokens chat.Usage
 			mergeUsage(&tokens, step)
 			u.Input += tokens.Input

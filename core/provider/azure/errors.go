@@ -19,8 +19,8 @@ func Failure(status uint64, root gjson.Result) wire.Failure {
 		return f
 	}
 	e := jsonvalue.Get(root.Raw, "error")
-	switch code := jsonvalue.Get(e.Raw, "code").Str; {
-	case jsonvalue.Get(e.Raw, "innererror.code").Str == "ResponsibleAIPolicyViolation":
+	switch code := jsonvalue.String(e.Raw, "code"); {
+	case jsonvalue.String(e.Raw, "innererror.code") == "ResponsibleAIPolicyViolation":
 		f.Kind = wire.FailFiltered
 	case code == "OperationNotSupported" || code == "DeploymentNotFound" || code == "unknown_model":
 		f.Kind = wire.FailTarget

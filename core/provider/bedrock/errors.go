@@ -16,9 +16,9 @@ import (
 //	404 ResourceNotFoundException   408 ModelTimeoutException   424 ModelErrorException
 //	429 ThrottlingException, ModelNotReadyException   500 InternalServerException   503 ServiceUnavailableException
 func Failure(status uint64, root gjson.Result) wire.Failure {
-	f := wire.Failure{Kind: wire.ByStatus(status), Message: wire.Text(jsonvalue.Get(root.Raw, "message"))}
+	f := wire.Failure{Kind: wire.ByStatus(status), Message: jsonvalue.Text(root.Raw, "message")}
 	if f.Message == "" {
-		f.Message = wire.Text(jsonvalue.Get(root.Raw, "Message"))
+		f.Message = jsonvalue.Text(root.Raw, "Message")
 	}
 	switch status {
 	case 424:

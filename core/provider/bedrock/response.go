@@ -18,13 +18,13 @@ func Response(root gjson.Result) (r chat.Response, ok bool) {
 	if !content.IsArray() {
 		return r, false
 	}
-	a := chat.Answer{Finish: finishOf(jsonvalue.Get(root.Raw, "stopReason").Str)}
+	a := chat.Answer{Finish: finishOf(jsonvalue.String(root.Raw, "stopReason"))}
 	content.ForEach(func(_, v gjson.Result) bool {
 		a.Parts = blockPart(a.Parts, v)
 		return true
 	})
 	r.Choices = []chat.Answer{a}
-	r.StopSequence = wire.Text(jsonvalue.Get(root.Raw, "additionalModelResponseFields.stop_sequence"))
+	r.StopSequence = jsonvalue.Text(root.Raw, "additionalModelResponseFields.stop_sequence")
 	r.Usage = usage(jsonvalue.Get(root.Raw, "usage"))
 	return r, true
 }
@@ -42,9 +42,9 @@ func blockPart(parts []chat.Part, v gjson.Result) []chat.Part {
 		case "reasoningContent":
 			parts = reasoningPart(parts, value)
 		case "toolUse":
-			if jsonvalue.Get(value.Raw, "type").Str != serverTool {
+			if jsonvalue.String(value.Raw, "type") != serverTool {
 				parts = append(parts, chat.Part{
-					Kind: chat.ToolCall, ID: wire.Text(jsonvalue.Get(value.Raw, "toolUseId")), Name: wire.Text(jsonvalue.Get(value.Raw, "name")), Args: input(jsonvalue.Get(value.Raw, "input")),
+					Kind: chat.ToolCall, ID: jsonvalue.Text(value.Raw, "toolUseId"), Name: jsonvalue.Text(value.Raw, "name"), Args: input(jsonvalue.Get(value.Raw, "input")),
 				})
 			}
 		}
@@ -57,11 +57,11 @@ func blockPart(parts []chat.Part, v gjson.Result) []chat.Part {
 const serverTool = "server_tool_use"
 
 func reasoningPart(parts []chat.Part, v gjson.Result) []chat.Part {
-	if data := wire.Text(jsonvalue.Get(v.Raw, "redactedContent")); data != "" {
+	if data := jsonvalue.Text(v.Raw, "redactedContent"); data != "" {
 		return append(parts, chat.Part{Kind: chat.Redacted, Data: data})
 	}
 	text := jsonvalue.Get(v.Raw, "reasoningText")
-	p := chat.Part{Kind: chat.Thinking, Text: wire.Text(jsonvalue.Get(text.Raw, "text")), Signature: wire.Text(jsonvalue.Get(text.Raw, "signature"))}
+	p := chat.Part{Kind: chat.Thinking, Text: jsonvalue.Text(text.Raw, "text"), Signature: jsonvalue.Text(text.Raw, "signature")}
 	if p.Text == "" && p.Signature == "" {
 		return parts
 	}
@@ -113,7 +113,7 @@ func usage(v gjson.Result) chat.Usage {
 	}
 	u.Input = wire.Count(jsonvalue.Get(v.Raw, "inputTokens")) + u.CachedInput + written
 	jsonvalue.Get(v.Raw, "cacheDetails").ForEach(func(_, detail gjson.Result) bool {
-		if jsonvalue.Get(detail.Raw, "ttl").Str == "1h" {
+		if jsonvalue.String(detail.Raw, "ttl") == "1h" {
 			u.CacheWrite1h = wire.Count(jsonvalue.Get(detail.Raw, "inputTokens"))
 		}
 		return true

@@ -48,9 +48,9 @@ func Stream(s *wire.State, name string, root gjson.Result, out []chat.Delta) ([]
 }
 
 func errorDelta(name string, root gjson.Result) chat.Delta {
-	text := wire.Text(jsonvalue.Get(root.Raw, "message"))
+	text := jsonvalue.Text(root.Raw, "message")
 	if text == "" {
-		text = wire.Text(jsonvalue.Get(root.Raw, "originalMessage"))
+		text = jsonvalue.Text(root.Raw, "originalMessage")
 	}
 	return chat.Delta{Kind: chat.DeltaError, Name: jsontext.Escape(name), Text: text}
 }
@@ -65,8 +65,8 @@ func event(s *wire.State, name string, root gjson.Result, out []chat.Delta) []ch
 		return blockStop(s, out)
 	case "messageStop":
 		out = blockStop(s, out)
-		if finish := finishOf(jsonvalue.Get(root.Raw, "stopReason").Str); finish != chat.FinishNone {
-			sequence := wire.Text(jsonvalue.Get(root.Raw, "additionalModelResponseFields.stop_sequence"))
+		if finish := finishOf(jsonvalue.String(root.Raw, "stopReason")); finish != chat.FinishNone {
+			sequence := jsonvalue.Text(root.Raw, "additionalModelResponseFields.stop_sequence")
 			out = append(out, chat.Delta{Kind: chat.DeltaFinish, Finish: finish, Text: sequence})
 		}
 	case "metadata":
@@ -82,14 +82,14 @@ func blockStart(s *wire.State, tool gjson.Result, out []chat.Delta) []chat.Delta
 	switch {
 	case !tool.IsObject():
 		return out
-	case jsonvalue.Get(tool.Raw, "type").Str == serverTool:
+	case jsonvalue.String(tool.Raw, "type") == serverTool:
 		s.Block = serverBlock
 		return out
 	}
 	s.Block = toolBlock
 	s.Tools++
 	return append(out, chat.Delta{
-		Kind: chat.DeltaTool, Index: s.Tools - 1, ID: wire.Text(jsonvalue.Get(tool.Raw, "toolUseId")), Name: wire.Text(jsonvalue.Get(tool.Raw, "name")),
+		Kind: chat.DeltaTool, Index: s.Tools - 1, ID: jsonvalue.Text(tool.Raw, "toolUseId"), Name: jsonvalue.Text(tool.Raw, "name"),
 	})
 }
 

@@ -16,7 +16,7 @@ const statusClosed = 499
 // trial key's monthly calls does not pass with time. Source: "Errors (status codes and description)"
 // (docs.cohere.com/reference/errors) and "Rate limits".
 func Failure(status uint64, root gjson.Result) wire.Failure {
-	f := wire.Failure{Kind: wire.ByStatus(status), Message: wire.Text(jsonvalue.Get(root.Raw, "message"))}
+	f := wire.Failure{Kind: wire.ByStatus(status), Message: jsonvalue.Text(root.Raw, "message")}
 	message := string(f.Message)
 	switch {
 	case status == statusClosed:

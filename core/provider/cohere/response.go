@@ -26,16 +26,16 @@ func Response(root gjson.Result) (r chat.Response, ok bool) {
 		return r, false
 	}
 	a := chat.Answer{
-		Parts: parts(message), Finish: finishOf(jsonvalue.Get(root.Raw, "finish_reason").Str), LogProbs: logProbs(jsonvalue.Get(root.Raw, "logprobs")),
+		Parts: parts(message), Finish: finishOf(jsonvalue.String(root.Raw, "finish_reason")), LogProbs: logProbs(jsonvalue.Get(root.Raw, "logprobs")),
 	}
-	r = chat.Response{ID: wire.Text(jsonvalue.Get(root.Raw, "id")), Usage: usage(jsonvalue.Get(root.Raw, "usage")), Choices: []chat.Answer{a}}
+	r = chat.Response{ID: jsonvalue.Text(root.Raw, "id"), Usage: usage(jsonvalue.Get(root.Raw, "usage")), Choices: []chat.Answer{a}}
 	return r, len(a.Parts) > 0 || a.Finish != chat.FinishNone
 }
 
 func parts(message gjson.Result) (parts []chat.Part) {
 	parts = addText(parts, chat.Thinking, jsonvalue.Get(message.Raw, "tool_plan"))
 	jsonvalue.Get(message.Raw, "content").ForEach(func(_, v gjson.Result) bool {
-		switch jsonvalue.Get(v.Raw, "type").Str {
+		switch jsonvalue.String(v.Raw, "type") {
 		case "text":
 			parts = addText(parts, chat.Text, jsonvalue.Get(v.Raw, "text"))
 		case "thinking":
@@ -130,7 +130,7 @@ func logProb(b *jsontext.Builder, piece gjson.Result) {
 	})
 	b.Open('{')
 	b.Key("token")
-	b.Text(wire.Text(jsonvalue.Get(piece.Raw, "text")))
+	b.Text(jsonvalue.Text(piece.Raw, "text"))
 	b.Key("logprob")
 	b.Raw(strconv.FormatFloat(sum, 'g', -1, 64))
 	b.Member("bytes", "null")

@@ -28,7 +28,7 @@ func Stream(s *wire.State, name string, root gjson.Result, out []chat.Delta) ([]
 	if !root.IsObject() {
 		return out, false
 	}
-	kind := jsonvalue.Get(root.Raw, "type").Str
+	kind := jsonvalue.String(root.Raw, "type")
 	if kind == "" {
 		kind = name
 	}
@@ -37,7 +37,7 @@ func Stream(s *wire.State, name string, root gjson.Result, out []chat.Delta) ([]
 	}
 	if !s.Started {
 		s.Started = true
-		out = append(out, chat.Delta{Kind: chat.DeltaStart, ID: wire.Text(jsonvalue.Get(root.Raw, "id"))})
+		out = append(out, chat.Delta{Kind: chat.DeltaStart, ID: jsonvalue.Text(root.Raw, "id")})
 	}
 	delta := jsonvalue.Get(root.Raw, "delta")
 	message := jsonvalue.Get(delta.Raw, "message")
@@ -63,7 +63,7 @@ func Stream(s *wire.State, name string, root gjson.Result, out []chat.Delta) ([]
 
 // failure parses {"message"}, an error without a type that ends a stream.
 func failure(root gjson.Result, out []chat.Delta) ([]chat.Delta, bool) {
-	message := wire.Text(jsonvalue.Get(root.Raw, "message"))
+	message := jsonvalue.Text(root.Raw, "message")
 	if message == "" {
 		return out, false
 	}
@@ -86,7 +86,7 @@ func contentDeltas(v gjson.Result, out []chat.Delta) []chat.Delta {
 // absent.
 func toolStart(s *wire.State, call gjson.Result, out []chat.Delta) []chat.Delta {
 	out = append(out, chat.Delta{
-		Kind: chat.DeltaTool, Index: s.Tools, ID: wire.Text(jsonvalue.Get(call.Raw, "id")), Name: wire.Text(jsonvalue.Get(call.Raw, "function.name")),
+		Kind: chat.DeltaTool, Index: s.Tools, ID: jsonvalue.Text(call.Raw, "id"), Name: jsonvalue.Text(call.Raw, "function.name"),
 	})
 	s.Tools++
 	s.Flags &^= argsGiven
@@ -94,7 +94,7 @@ func toolStart(s *wire.State, call gjson.Result, out []chat.Delta) []chat.Delta 
 }
 
 func arguments(s *wire.State, call gjson.Result, out []chat.Delta) []chat.Delta {
-	piece := wire.Text(jsonvalue.Get(call.Raw, "function.arguments"))
+	piece := jsonvalue.Text(call.Raw, "function.arguments")
 	if piece == "" || s.Tools == 0 {
 		return out
 	}
@@ -115,7 +115,7 @@ func end(delta gjson.Result, out []chat.Delta) []chat.Delta {
 	if u := usage(jsonvalue.Get(delta.Raw, "usage")); u.Reported {
 		out = append(out, chat.Delta{Kind: chat.DeltaUsage, Usage: u})
 	}
-	reason, message := jsonvalue.Get(delta.Raw, "finish_reason"), wire.Text(jsonvalue.Get(delta.Raw, "error"))
+	reason, message := jsonvalue.Get(delta.Raw, "finish_reason"), jsonvalue.Text(delta.Raw, "error")
 	finish := finishOf(reason.Str)
 	if finish == chat.FinishError || message != "" {
 		return append(out, chat.Delta{Kind: chat.DeltaError, Name: wire.Text(reason), Text: message})

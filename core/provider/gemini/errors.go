@@ -20,7 +20,7 @@ func Failure(status uint64, root gjson.Result) wire.Failure {
 		root = jsonvalue.Get(root.Raw, "0")
 	}
 	e := jsonvalue.Get(root.Raw, "error")
-	f := wire.Failure{Kind: wire.ByStatus(status), Message: wire.Text(jsonvalue.Get(e.Raw, "message"))}
+	f := wire.Failure{Kind: wire.ByStatus(status), Message: jsonvalue.Text(e.Raw, "message")}
 	message := string(f.Message)
 	switch {
 	case status == statusCanceled:
@@ -28,7 +28,7 @@ func Failure(status uint64, root gjson.Result) wire.Failure {
 	case status == 429 && strings.Contains(message, "credits are depleted"):
 		f.Kind = wire.FailTarget
 	case status != 400:
-	case badKey(e, message), jsonvalue.Get(e.Raw, "status").Str == "FAILED_PRECONDITION":
+	case badKey(e, message), jsonvalue.String(e.Raw, "status") == "FAILED_PRECONDITION":
 		// FAILED_PRECONDITION: unsupported country, or billing is not set up.
 		f.Kind = wire.FailTarget
 	case strings.Contains(message, "token count") && strings.Contains(message, "exceeds"):
@@ -41,7 +41,7 @@ func Failure(status uint64, root gjson.Result) wire.Failure {
 func badKey(e gjson.Result, message string) bool {
 	bad := strings.HasPrefix(message, "API key not valid") || strings.HasPrefix(message, "API key expired")
 	jsonvalue.Get(e.Raw, "details").ForEach(func(_, d gjson.Result) bool {
-		bad = bad || jsonvalue.Get(d.Raw, "reason").Str == "API_KEY_INVALID"
+		bad = bad || jsonvalue.String(d.Raw, "reason") == "API_KEY_INVALID"
 		return true
 	})
 	return bad

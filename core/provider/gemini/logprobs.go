@@ -5,7 +5,6 @@ import (
 
 	"github.com/postern-ai/postern/core/jsontext"
 	"github.com/postern-ai/postern/core/jsonvalue"
-	"github.com/postern-ai/postern/core/provider/wire"
 )
 
 // logProbs converts to OpenAI's {"content":[{"token","logprob","bytes":null,"top_logprobs":[…]}],"refusal":null}
@@ -48,7 +47,7 @@ func logProbs(v gjson.Result) string {
 
 func logProb(b *jsontext.Builder, v gjson.Result) {
 	b.Key("token")
-	b.Text(wire.Text(jsonvalue.Get(v.Raw, "token")))
+	b.Text(jsonvalue.Text(v.Raw, "token"))
 	b.Key("logprob")
 	if p := jsonvalue.Get(v.Raw, "logProbability"); p.Type == gjson.Number {
 		b.Raw(p.Raw)

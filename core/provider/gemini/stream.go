@@ -82,7 +82,7 @@ func (c *chunk) read(root gjson.Result) {
 		case "candidates":
 			c.candidates = value
 		case "promptFeedback":
-			c.blocked = jsonvalue.Get(value.Raw, "blockReason").Str != ""
+			c.blocked = jsonvalue.String(value.Raw, "blockReason") != ""
 		case "usageMetadata":
 			c.usage = usage(value)
 		case "error":
@@ -169,7 +169,7 @@ func functionCall(s *wire.State, c *chunk, choice uint64, v gjson.Result, out []
 		return out
 	}
 	s.Block += 1 << (choice * callBits)
-	id := wire.Text(jsonvalue.Get(v.Raw, "id"))
+	id := jsonvalue.Text(v.Raw, "id")
 	if id == "" {
 		id = callID(c.id, s.Tools)
 	}
@@ -179,7 +179,7 @@ func functionCall(s *wire.State, c *chunk, choice uint64, v gjson.Result, out []
 		args = jsontext.Escape(a.Raw)
 	}
 	return append(out,
-		chat.Delta{Kind: chat.DeltaTool, Choice: choice, Index: index, ID: id, Name: wire.Text(jsonvalue.Get(v.Raw, "name"))},
+		chat.Delta{Kind: chat.DeltaTool, Choice: choice, Index: index, ID: id, Name: jsonvalue.Text(v.Raw, "name")},
 		chat.Delta{Kind: chat.DeltaArgs, Choice: choice, Index: index, Text: args})
 }
 

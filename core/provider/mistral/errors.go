@@ -16,7 +16,7 @@ import (
 func Failure(status uint64, root gjson.Result) wire.Failure {
 	f := wire.Failure{Kind: wire.ByStatus(status), Message: message(root)}
 	switch {
-	case status == 400 && jsonvalue.Get(root.Raw, "type").Str == "invalid_model":
+	case status == 400 && jsonvalue.String(root.Raw, "type") == "invalid_model":
 		f.Kind = wire.FailTarget
 	case status == 400 && strings.Contains(string(f.Message), "too large for model with"):
 		f.Kind = wire.FailTooLong
@@ -37,5 +37,5 @@ func message(root gjson.Result) jsontext.Escaped {
 	if text := wire.Text(detail); text != "" {
 		return text
 	}
-	return wire.Text(jsonvalue.Get(detail.Raw, "0.msg"))
+	return jsonvalue.Text(detail.Raw, "0.msg")
 }

@@ -13,8 +13,8 @@ import (
 // finish reason and the usage. An error has the format of an error response:
 // {"object":"error","message","type"}.
 func Stream(s *wire.State, name string, root gjson.Result, out []chat.Delta) ([]chat.Delta, bool) {
-	if jsonvalue.Get(root.Raw, "object").Str == "error" {
-		return append(out, chat.Delta{Kind: chat.DeltaError, Name: wire.Text(jsonvalue.Get(root.Raw, "type")), Text: message(root)}), true
+	if jsonvalue.String(root.Raw, "object") == "error" {
+		return append(out, chat.Delta{Kind: chat.DeltaError, Name: jsonvalue.Text(root.Raw, "type"), Text: message(root)}), true
 	}
 	before := len(out)
 	out, ok := openai.Stream(s, name, root, out)

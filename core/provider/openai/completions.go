@@ -34,11 +34,11 @@ func directCompletion(c *wire.Call, members abi.Part) abi.Action {
 
 // completion parses {"id","created","model","choices":[{"text","index","logprobs","finish_reason"}],"usage"}.
 func completion(root gjson.Result) (r chat.Response, ok bool) {
-	r.ID, r.Model = wire.Text(jsonvalue.Get(root.Raw, "id")), wire.Text(jsonvalue.Get(root.Raw, "model"))
+	r.ID, r.Model = jsonvalue.Text(root.Raw, "id"), jsonvalue.Text(root.Raw, "model")
 	jsonvalue.Get(root.Raw, "choices").ForEach(func(_, v gjson.Result) bool {
 		text := jsonvalue.Get(v.Raw, "text")
 		ok = text.Type == gjson.String
-		r.Choices = append(r.Choices, chat.Answer{Parts: addText(nil, chat.Text, text), Finish: finishOf(jsonvalue.Get(v.Raw, "finish_reason").Str)})
+		r.Choices = append(r.Choices, chat.Answer{Parts: addText(nil, chat.Text, text), Finish: finishOf(jsonvalue.String(v.Raw, "finish_reason"))})
 		return ok
 	})
 	r.Usage = usage(jsonvalue.Get(root.Raw, "usage"))

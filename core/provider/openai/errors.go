@@ -16,9 +16,9 @@ import (
 func Failure(status uint64, root gjson.Result) wire.Failure {
 	f := wire.Failure{Kind: wire.ByStatus(status), Message: errorText(root)}
 	e := jsonvalue.Get(root.Raw, "error")
-	code := jsonvalue.Get(e.Raw, "code").Str
+	code := jsonvalue.String(e.Raw, "code")
 	switch {
-	case code == "insufficient_quota" || jsonvalue.Get(e.Raw, "type").Str == "insufficient_quota" || code == "billing_not_active":
+	case code == "insufficient_quota" || jsonvalue.String(e.Raw, "type") == "insufficient_quota" || code == "billing_not_active":
 		f.Kind = wire.FailTarget
 	case status == 498 || code == "rate_limit_exceeded":
 		f.Kind = wire.FailBusy // Groq sends 498 for no capacity, and 413 for its tokens-per-minute limit
@@ -35,11 +35,11 @@ func errorText(root gjson.Result) jsontext.Escaped {
 		return text
 	}
 	if e.IsObject() {
-		if text := wire.Text(jsonvalue.Get(e.Raw, "message")); text != "" {
+		if text := jsonvalue.Text(e.Raw, "message"); text != "" {
 			return text
 		}
 	}
-	return wire.Text(jsonvalue.Get(root.Raw, "message"))
+	return jsonvalue.Text(root.Raw, "message")
 }
 
 // rejectionKind classifies a rejected request. Compatible providers have no codes for the prompt's length, so it

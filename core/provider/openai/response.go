@@ -17,7 +17,7 @@ import (
 //
 // DeepSeek introduced reasoning_content, and other providers adopted it. OpenRouter and Groq use reasoning.
 func Response(root gjson.Result) (r chat.Response, ok bool) {
-	r = chat.Response{ID: wire.Text(jsonvalue.Get(root.Raw, "id")), Model: wire.Text(jsonvalue.Get(root.Raw, "model")), Created: wire.Index(jsonvalue.Get(root.Raw, "created"))}
+	r = chat.Response{ID: jsonvalue.Text(root.Raw, "id"), Model: jsonvalue.Text(root.Raw, "model"), Created: wire.Index(jsonvalue.Get(root.Raw, "created"))}
 	jsonvalue.Get(root.Raw, "choices").ForEach(func(_, v gjson.Result) bool {
 		var a chat.Answer
 		if a, ok = answer(v); ok {
@@ -59,7 +59,7 @@ func answer(v gjson.Result) (a chat.Answer, ok bool) {
 		}
 		return true
 	})
-	a.Finish = finishOf(jsonvalue.Get(v.Raw, "finish_reason").Str)
+	a.Finish = finishOf(jsonvalue.String(v.Raw, "finish_reason"))
 	if logs := jsonvalue.Get(v.Raw, "logprobs"); logs.IsObject() {
 		a.LogProbs = logs.Raw
 	}
@@ -83,7 +83,7 @@ func contentParts(v gjson.Result) (parts []chat.Part) {
 		return addText(nil, chat.Text, v)
 	}
 	v.ForEach(func(_, chunk gjson.Result) bool {
-		switch jsonvalue.Get(chunk.Raw, "type").Str {
+		switch jsonvalue.String(chunk.Raw, "type") {
 		case "text":
 			parts = addText(parts, chat.Text, jsonvalue.Get(chunk.Raw, "text"))
 		case "thinking":
@@ -107,11 +107,11 @@ func addText(parts []chat.Part, kind chat.PartKind, v gjson.Result) []chat.Part 
 // ToolCall parses {"id","function":{"name","arguments"}}.
 func ToolCall(v gjson.Result) chat.Part {
 	f := jsonvalue.Get(v.Raw, "function")
-	p := chat.Part{Kind: chat.ToolCall, ID: wire.Text(jsonvalue.Get(v.Raw, "id")), Args: Arguments(jsonvalue.Get(f.Raw, "arguments"))}
+	p := chat.Part{Kind: chat.ToolCall, ID: jsonvalue.Text(v.Raw, "id"), Args: Arguments(jsonvalue.Get(f.Raw, "arguments"))}
 	if custom := jsonvalue.Get(v.Raw, "custom"); custom.IsObject() {
-		f, p.Args = custom, chat.InputArgs(wire.Text(jsonvalue.Get(custom.Raw, "input")))
+		f, p.Args = custom, chat.InputArgs(jsonvalue.Text(custom.Raw, "input"))
 	}
-	p.Name = wire.Text(jsonvalue.Get(f.Raw, "name"))
+	p.Name = jsonvalue.Text(f.Raw, "name")
 	return p
 }
 

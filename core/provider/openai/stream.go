@@ -21,11 +21,11 @@ func Stream(s *wire.State, _ string, root gjson.Result, out []chat.Delta) ([]cha
 		return out, false
 	}
 	if e := jsonvalue.Get(root.Raw, "error"); e.Exists() && e.Type != gjson.Null {
-		return append(out, chat.Delta{Kind: chat.DeltaError, Name: wire.Text(jsonvalue.Get(e.Raw, "type")), Text: errorText(root)}), true
+		return append(out, chat.Delta{Kind: chat.DeltaError, Name: jsonvalue.Text(e.Raw, "type"), Text: errorText(root)}), true
 	}
 	if !s.Started {
 		s.Started = true
-		out = append(out, chat.Delta{Kind: chat.DeltaStart, ID: wire.Text(jsonvalue.Get(root.Raw, "id")), Model: wire.Text(jsonvalue.Get(root.Raw, "model"))})
+		out = append(out, chat.Delta{Kind: chat.DeltaStart, ID: jsonvalue.Text(root.Raw, "id"), Model: jsonvalue.Text(root.Raw, "model")})
 	}
 	root.ForEach(func(key, value gjson.Result) bool {
 		switch key.Str {
@@ -139,11 +139,11 @@ func textDelta(out []chat.Delta, kind chat.DeltaKind, index uint64, v gjson.Resu
 // in one piece. Some omit the index: then a piece with a name starts a call, and a piece without one continues
 // the last call.
 func toolDeltas(s *wire.State, out []chat.Delta, choice uint64, call gjson.Result) []chat.Delta {
-	f, custom := jsonvalue.Get(call.Raw, "function"), jsonvalue.Get(call.Raw, "custom")
+	f, custom, counted := jsonvalue.Get(call.Raw, "function"), jsonvalue.Get(call.Raw, "custom"), ""
 	if custom.IsObject() {
-		f = custom
+		f, counted = custom, chat.Counted
 	}
-	id, name := wire.Text(jsonvalue.Get(call.Raw, "id")), wire.Text(jsonvalue.Get(f.Raw, "name"))
+	id, name := jsonvalue.Text(call.Raw, "id"), jsonvalue.Text(f.Raw, "name")
 	index, hasIndex := wire.Index(jsonvalue.Get(call.Raw, "index")), jsonvalue.Get(call.Raw, "index").Type == gjson.Number
 	switch {
 	case hasIndex:
@@ -152,25 +152,19 @@ func toolDeltas(s *wire.State, out []chat.Delta, choice uint64, call gjson.Resul
 	default:
 		index = max(s.Tools, 1) - 1
 	}
+	args := jsonvalue.Text(f.Raw, "arguments")
+	if counted != "" {
+		args = jsontext.Escape(string(jsonvalue.Text(f.Raw, "input")))
+	}
 	if name != "" || id != "" && index >= s.Tools {
 		s.Tools = max(s.Tools, index+1)
-		out = append(out, chat.Delta{Kind: chat.DeltaTool, Choice: choice, Index: index, ID: id, Name: name, Counted: custom.IsObject()})
-		if custom.IsObject() { // the end of the arguments has no event, and needs none: see chat.Input
-			out = append(out, chat.Delta{Kind: chat.DeltaArgs, Choice: choice, Index: index, Text: `{\"input\":\"`, Counted: true})
+		out = append(out, chat.Delta{Kind: chat.DeltaTool, Choice: choice, Index: index, ID: id, Name: name, JSON: counted})
+		if counted != "" { // the end of the arguments has no event, and needs none: see chat.Input
+			args = `{\"input\":\"` + args
 		}
 	}
-	if text := wire.Text(jsonvalue.Get(custom.Raw, "input")); text != "" {
-		out = append(out, chat.Delta{Kind: chat.DeltaArgs, Choice: choice, Index: index, Text: jsontext.Escape(string(text)), Counted: true})
-	}
-	if args := jsonvalue.Get(f.Raw, "arguments"); args.Type == gjson.String {
-		out = argsDelta(out, choice, index, args)
+	if args != "" {
+		out = append(out, chat.Delta{Kind: chat.DeltaArgs, Choice: choice, Index: index, Text: args, JSON: counted})
 	}
 	return wire.Other(out, custom)
-}
-
-func argsDelta(out []chat.Delta, choice, index uint64, v gjson.Result) []chat.Delta {
-	if text := wire.Text(v); text != "" {
-		out = append(out, chat.Delta{Kind: chat.DeltaArgs, Choice: choice, Index: index, Text: text})
-	}
-	return out
 }

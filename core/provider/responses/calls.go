@@ -15,13 +15,13 @@ import (
 // Call reads an item that is a call of a client tool: as one of the function that stands for the tool, under the tool's own name and namespace.
 // ok is false for other items.
 func Call(item gjson.Result) (p chat.Part, ok bool) {
-	name, ok := strings.CutSuffix(jsonvalue.Get(item.Raw, "type").Str, "_call")
-	p = chat.Part{Kind: chat.ToolCall, ID: wire.Text(CallID(item)), Name: jsontext.Escaped(name), Space: wire.Text(jsonvalue.Get(item.Raw, "namespace"))}
+	name, ok := strings.CutSuffix(jsonvalue.String(item.Raw, "type"), "_call")
+	p = chat.Part{Kind: chat.ToolCall, ID: wire.Text(CallID(item)), Name: jsontext.Escaped(name), Space: jsonvalue.Text(item.Raw, "namespace")}
 	switch name {
 	case "function":
-		p.Name, p.Args = wire.Text(jsonvalue.Get(item.Raw, "name")), openai.Arguments(jsonvalue.Get(item.Raw, "arguments"))
+		p.Name, p.Args = jsonvalue.Text(item.Raw, "name"), openai.Arguments(jsonvalue.Get(item.Raw, "arguments"))
 	case "custom_tool":
-		p.Name, p.Args = wire.Text(jsonvalue.Get(item.Raw, "name")), chat.InputArgs(wire.Text(jsonvalue.Get(item.Raw, "input")))
+		p.Name, p.Args = jsonvalue.Text(item.Raw, "name"), chat.InputArgs(jsonvalue.Text(item.Raw, "input"))
 	case "apply_patch":
 		p.Args = `{"operation":` + orEmpty(jsonvalue.Get(item.Raw, "operation")) + `}`
 	case "tool_search":
@@ -36,7 +36,7 @@ func Call(item gjson.Result) (p chat.Part, ok bool) {
 
 // ownCall is Call for an item of a response, where the provider may run a tool of the same type itself.
 func ownCall(item gjson.Result) (p chat.Part, ok bool) {
-	if where := jsonvalue.Get(item.Raw, "environment.type").Str; where != "" && where != "local" || jsonvalue.Get(item.Raw, "execution").Str == "server" {
+	if where := jsonvalue.String(item.Raw, "environment.type"); where != "" && where != "local" || jsonvalue.String(item.Raw, "execution") == "server" {
 		return p, false
 	}
 	return Call(item)

@@ -16,10 +16,10 @@ import (
 //	  {"type":"reasoning","summary":[{"text"}],"encrypted_content"}],"usage":{…}}
 func Response(root gjson.Result) (r chat.Response, ok bool) {
 	output := jsonvalue.Get(root.Raw, "output")
-	if !output.IsArray() || jsonvalue.Get(root.Raw, "status").Str == "failed" {
+	if !output.IsArray() || jsonvalue.String(root.Raw, "status") == "failed" {
 		return r, false
 	}
-	r = chat.Response{ID: wire.Text(jsonvalue.Get(root.Raw, "id")), Model: wire.Text(jsonvalue.Get(root.Raw, "model")), Created: wire.Index(jsonvalue.Get(root.Raw, "created_at"))}
+	r = chat.Response{ID: jsonvalue.Text(root.Raw, "id"), Model: jsonvalue.Text(root.Raw, "model"), Created: wire.Index(jsonvalue.Get(root.Raw, "created_at"))}
 	var a chat.Answer
 	output.ForEach(func(_, item gjson.Result) bool {
 		a.Parts = append(a.Parts, itemParts(item)...)
@@ -41,20 +41,20 @@ func hasCalls(parts []chat.Part) bool {
 }
 
 func itemParts(item gjson.Result) (parts []chat.Part) {
-	switch jsonvalue.Get(item.Raw, "type").Str {
+	switch jsonvalue.String(item.Raw, "type") {
 	case "message":
 		forEach(jsonvalue.Get(item.Raw, "content"), func(c gjson.Result) {
-			switch jsonvalue.Get(c.Raw, "type").Str {
+			switch jsonvalue.String(c.Raw, "type") {
 			case "output_text":
-				parts = append(parts, chat.Part{Kind: chat.Text, Text: wire.Text(jsonvalue.Get(c.Raw, "text"))})
+				parts = append(parts, chat.Part{Kind: chat.Text, Text: jsonvalue.Text(c.Raw, "text")})
 			case "refusal":
-				parts = append(parts, chat.Part{Kind: chat.Refusal, Text: wire.Text(jsonvalue.Get(c.Raw, "refusal"))})
+				parts = append(parts, chat.Part{Kind: chat.Refusal, Text: jsonvalue.Text(c.Raw, "refusal")})
 			}
 		})
 	case "reasoning":
 		p := chat.Part{Kind: chat.Thinking}
-		forEach(jsonvalue.Get(item.Raw, "summary"), func(c gjson.Result) { p.Text += wire.Text(jsonvalue.Get(c.Raw, "text")) })
-		if encrypted := wire.Text(jsonvalue.Get(item.Raw, "encrypted_content")); encrypted != "" {
+		forEach(jsonvalue.Get(item.Raw, "summary"), func(c gjson.Result) { p.Text += jsonvalue.Text(c.Raw, "text") })
+		if encrypted := jsonvalue.Text(item.Raw, "encrypted_content"); encrypted != "" {
 			p.Signature = Mark + encrypted
 		}
 		if p.Text != "" || p.Signature != "" {
@@ -77,14 +77,14 @@ func forEach(v gjson.Result, f func(gjson.Result)) {
 
 // finishOf maps status and incomplete_details; calls reports whether the response has tool calls.
 func finishOf(root gjson.Result, calls bool) chat.Finish {
-	switch jsonvalue.Get(root.Raw, "incomplete_details.reason").Str {
+	switch jsonvalue.String(root.Raw, "incomplete_details.reason") {
 	case "max_output_tokens":
 		return chat.FinishLength
 	case "content_filter":
 		return chat.FinishFilter
 	}
 	switch {
-	case jsonvalue.Get(root.Raw, "status").Str == "incomplete":
+	case jsonvalue.String(root.Raw, "status") == "incomplete":
 		return chat.FinishLength
 	case calls:
 		return chat.FinishTools
@@ -120,9 +120,9 @@ const knownUsage = " input_tokens output_tokens total_tokens input_tokens_detail
 // countCall counts the call of a provider tool that costs. Opening a page or searching in it is free; all code of a response runs in
 // one container.
 func countCall(u *chat.Usage, item gjson.Result) {
-	switch jsonvalue.Get(item.Raw, "type").Str {
+	switch jsonvalue.String(item.Raw, "type") {
 	case "web_search_call":
-		if action := jsonvalue.Get(item.Raw, "action.type").Str; action == "" || action == "search" {
+		if action := jsonvalue.String(item.Raw, "action.type"); action == "" || action == "search" {
 			wire.AddCalls(u, chat.Searches, 1)
 		}
 	case "file_search_call":

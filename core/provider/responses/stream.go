@@ -17,12 +17,12 @@ func Stream(s *wire.State, _ string, root gjson.Result, out []chat.Delta) ([]cha
 	if !root.IsObject() {
 		return out, false
 	}
-	switch jsonvalue.Get(root.Raw, "type").Str {
+	switch jsonvalue.String(root.Raw, "type") {
 	case "response.created":
 		if !s.Started {
 			s.Started = true
 			response := jsonvalue.Get(root.Raw, "response")
-			out = append(out, chat.Delta{Kind: chat.DeltaStart, ID: wire.Text(jsonvalue.Get(response.Raw, "id")), Model: wire.Text(jsonvalue.Get(response.Raw, "model"))})
+			out = append(out, chat.Delta{Kind: chat.DeltaStart, ID: jsonvalue.Text(response.Raw, "id"), Model: jsonvalue.Text(response.Raw, "model")})
 		}
 	case "response.output_item.added":
 		out = itemAdded(s, root, out)
@@ -33,13 +33,13 @@ func Stream(s *wire.State, _ string, root gjson.Result, out []chat.Delta) ([]cha
 	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
 		out = textDelta(out, chat.DeltaThinking, root)
 	case "response.function_call_arguments.delta":
-		if text := wire.Text(jsonvalue.Get(root.Raw, "delta")); text != "" && s.Tools > 0 {
+		if text := jsonvalue.Text(root.Raw, "delta"); text != "" && s.Tools > 0 {
 			out = append(out, chat.Delta{Kind: chat.DeltaArgs, Index: s.Tools - 1, Text: text})
 		}
 	case "response.output_item.done":
 		countCall(&s.Usage, jsonvalue.Get(root.Raw, "item"))
 		out = itemDone(s, jsonvalue.Get(root.Raw, "item"), out)
-		if encrypted := wire.Text(jsonvalue.Get(root.Raw, "item.encrypted_content")); encrypted != "" {
+		if encrypted := jsonvalue.Text(root.Raw, "item.encrypted_content"); encrypted != "" {
 			out = append(out, chat.Delta{Kind: chat.DeltaSignature, Text: Mark + encrypted})
 		}
 	case "response.completed", "response.incomplete":
@@ -54,15 +54,15 @@ func Stream(s *wire.State, _ string, root gjson.Result, out []chat.Delta) ([]cha
 		out = append(out, chat.Delta{Kind: chat.DeltaEnd})
 	case "response.failed":
 		e := jsonvalue.Get(root.Raw, "response.error")
-		out = append(out, chat.Delta{Kind: chat.DeltaError, Name: wire.Text(jsonvalue.Get(e.Raw, "code")), Text: wire.Text(jsonvalue.Get(e.Raw, "message"))})
+		out = append(out, chat.Delta{Kind: chat.DeltaError, Name: jsonvalue.Text(e.Raw, "code"), Text: jsonvalue.Text(e.Raw, "message")})
 	case "error":
 		e := root
 		if nested := jsonvalue.Get(root.Raw, "error"); nested.IsObject() {
 			e = nested
 		}
-		out = append(out, chat.Delta{Kind: chat.DeltaError, Name: wire.Text(jsonvalue.Get(e.Raw, "code")), Text: wire.Text(jsonvalue.Get(e.Raw, "message"))})
+		out = append(out, chat.Delta{Kind: chat.DeltaError, Name: jsonvalue.Text(e.Raw, "code"), Text: jsonvalue.Text(e.Raw, "message")})
 	default: // the inputs of custom tools and of the provider's own tools
-		if strings.HasSuffix(jsonvalue.Get(root.Raw, "type").Str, ".delta") {
+		if strings.HasSuffix(jsonvalue.String(root.Raw, "type"), ".delta") {
 			out, s.Flags = wire.Other(out, jsonvalue.Get(root.Raw, "delta")), 1
 		}
 	}
@@ -73,15 +73,15 @@ func Stream(s *wire.State, _ string, root gjson.Result, out []chat.Delta) ([]cha
 func itemAdded(s *wire.State, root gjson.Result, out []chat.Delta) []chat.Delta {
 	item := jsonvalue.Get(root.Raw, "item")
 	s.Flags = 0
-	if jsonvalue.Get(item.Raw, "type").Str != "function_call" {
+	if jsonvalue.String(item.Raw, "type") != "function_call" {
 		return out
 	}
 	s.Tools++
 	out = append(out, chat.Delta{
-		Kind: chat.DeltaTool, Index: s.Tools - 1, ID: wire.Text(jsonvalue.Get(item.Raw, "call_id")), Name: wire.Text(jsonvalue.Get(item.Raw, "name")),
-		Space: wire.Text(jsonvalue.Get(item.Raw, "namespace")),
+		Kind: chat.DeltaTool, Index: s.Tools - 1, ID: jsonvalue.Text(item.Raw, "call_id"), Name: jsonvalue.Text(item.Raw, "name"),
+		Model: jsonvalue.Text(item.Raw, "namespace"),
 	})
-	if args := wire.Text(jsonvalue.Get(item.Raw, "arguments")); args != "" {
+	if args := jsonvalue.Text(item.Raw, "arguments"); args != "" {
 		out = append(out, chat.Delta{Kind: chat.DeltaArgs, Index: s.Tools - 1, Text: args})
 	}
 	return out
@@ -90,18 +90,21 @@ func itemAdded(s *wire.State, root gjson.Result, out []chat.Delta) []chat.Delta 
 // itemDone reads a call that is no function's. Its pieces, if it had any, were counted when they came.
 func itemDone(s *wire.State, item gjson.Result, out []chat.Delta) []chat.Delta {
 	p, ok := ownCall(item)
-	if !ok || jsonvalue.Get(item.Raw, "type").Str == "function_call" {
+	if !ok || jsonvalue.String(item.Raw, "type") == "function_call" {
 		return out
 	}
 	s.Tools++
-	d := chat.Delta{Kind: chat.DeltaTool, Index: s.Tools - 1, ID: p.ID, Name: p.Name, Space: p.Space, Counted: s.Flags != 0}
+	d := chat.Delta{Kind: chat.DeltaTool, Index: s.Tools - 1, ID: p.ID, Name: p.Name, Model: p.Space}
+	if s.Flags != 0 {
+		d.JSON = chat.Counted
+	}
 	args := d
 	args.Kind, args.Text = chat.DeltaArgs, jsontext.Escape(p.Args)
 	return append(out, d, args)
 }
 
 func textDelta(out []chat.Delta, kind chat.DeltaKind, root gjson.Result) []chat.Delta {
-	if text := wire.Text(jsonvalue.Get(root.Raw, "delta")); text != "" {
+	if text := jsonvalue.Text(root.Raw, "delta"); text != "" {
 		out = append(out, chat.Delta{Kind: kind, Text: text})
 	}
 	return out

@@ -16,7 +16,7 @@ import (
 func Failure(status uint64, root gjson.Result) wire.Failure {
 	f := openai.Failure(status, root)
 	e := jsonvalue.Get(root.Raw, "errors.0")
-	if text := wire.Text(jsonvalue.Get(e.Raw, "message")); text != "" {
+	if text := jsonvalue.Text(e.Raw, "message"); text != "" {
 		f.Message = text
 	}
 	switch code(e) {
