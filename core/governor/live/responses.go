@@ -27,6 +27,8 @@ var streamedTexts = [...]streamed{
 	{"response.custom_tool_call_input", chat.DeltaText, "input", ""},
 	{"response.code_interpreter_call_code", chat.DeltaText, "code", ""},
 	{"response.audio.transcript", chat.DeltaText, "", ""},
+	{"response.shell_call_command", chat.DeltaText, "command", "command_index"},
+	{"response.apply_patch_call_operation_diff", chat.DeltaText, "diff", ""},
 }
 
 const functionArguments = 4 // index in streamedTexts
@@ -87,7 +89,7 @@ func (p *passed) typeOf(r *response) {
 	}
 	base, isDelta := strings.CutSuffix(r.kind, ".delta")
 	if !isDelta {
-		base, _ = strings.CutSuffix(r.kind, ".done")
+		base = strings.TrimSuffix(strings.TrimSuffix(r.kind, ".done"), ".added")
 	}
 	for i := range streamedTexts {
 		if streamedTexts[i].name == base && base != r.kind {
@@ -250,7 +252,7 @@ func (p *passed) itemWhole(v span) {
 			} else {
 				p.strings(&channel{kind: chat.DeltaText}, v, "")
 			}
-		case "outputs", "results", "action":
+		case "outputs", "results", "action", "operation":
 			p.strings(&channel{kind: chat.DeltaText}, v, "")
 		}
 	}

@@ -166,6 +166,38 @@ func TestResponsesEvents(t *testing.T) {
 	}
 }
 
+// TestCallsOfShellAndPatch: the pieces of commands and diffs are one text, and the whole is checked wherever it is repeated.
+func TestCallsOfShellAndPatch(t *testing.T) {
+	for name, lines := range map[string][]string{
+		"response.shell_call_command": {
+			`{"type":"response.shell_call_command.added","output_index":0,"command_index":0,"command":""}`,
+			`{"type":"response.shell_call_command.delta","output_index":0,"command_index":0,"delta":"mail [EMAIL_1] or joe@exam"}`,
+			`{"type":"response.shell_call_command.delta","output_index":0,"command_index":0,"delta":"ple.com now"}`,
+			`{"type":"response.shell_call_command.done","output_index":0,"command_index":0,"command":"mail [EMAIL_1] or joe@example.com now"}`,
+			`{"type":"response.shell_call_command.added","output_index":0,"command_index":1,"command":"to joe@example.com"}`,
+			`{"type":"response.output_item.done","output_index":0,"item":{"type":"shell_call","action":{"commands":["mail [EMAIL_1] or joe@example.com now"]}}}`,
+		},
+		"response.apply_patch_call_operation_diff": {
+			`{"type":"response.apply_patch_call_operation_diff.delta","output_index":0,"item_id":"a","delta":"mail [EMAIL_1] or joe@exam"}`,
+			`{"type":"response.apply_patch_call_operation_diff.delta","output_index":0,"item_id":"a","delta":"ple.com now"}`,
+			`{"type":"response.apply_patch_call_operation_diff.done","output_index":0,"item_id":"a","diff":"mail [EMAIL_1] or joe@example.com now"}`,
+			`{"type":"response.output_item.done","output_index":0,"item":{"type":"apply_patch_call","operation":{"type":"create_file","path":"a","diff":"mail [EMAIL_1] or joe@example.com now"}}}`,
+		},
+	} {
+		got, _ := through(t, chat.Responses, emails(t), lines...)
+		pieces, wholes := "", 0
+		for _, data := range got {
+			if gjson.Get(data, "type").Str == name+".delta" {
+				pieces += gjson.Get(data, "delta").Str
+			}
+			wholes += strings.Count(data, "mail me@example.org or [EMAIL] now")
+		}
+		if pieces != "mail me@example.org or [EMAIL] now" || wholes != 2 || strings.Contains(strings.Join(got, ""), "joe") {
+			t.Errorf("%s: pieces %q, %d wholes: %s", name, pieces, wholes, strings.Join(got, "\n"))
+		}
+	}
+}
+
 // TestResponsesWithoutDeltas: a text that only comes as a whole is checked and counted.
 func TestResponsesWithoutDeltas(t *testing.T) {
 	g := &live.Guard{Policy: policy(t, map[string]governor.Action{"personal.email": governor.Block})}
