@@ -87,7 +87,7 @@ func checkStream(t *testing.T, r *chat.Response, m *api.Meta, size int, check fu
 	if !ok {
 		t.Fatal("not a stream")
 	}
-	ids, pieces := map[string]string{}, ""
+	ids, pieces, shell := map[string]string{}, "", []string(nil)
 	for _, e := range events {
 		root := gjson.ParseBytes(e.Data)
 		if jsontext.Check(e.Data) != jsontext.OK || root.Get("type").Str != e.Name {
@@ -99,6 +99,19 @@ func checkStream(t *testing.T, r *chat.Response, m *api.Meta, size int, check fu
 		case "response.output_item.done":
 			if ids[index] != root.Get("item.id").Str+root.Get("item.type").Str {
 				t.Errorf("%s began as %s", e.Data, ids[index])
+			}
+			for i, command := range root.Get("item.action.commands").Array() {
+				if i >= len(shell) || shell[i] != command.Str {
+					t.Errorf("commands %q, the item is %s", shell, root.Get("item").Raw)
+				}
+			}
+		case "response.shell_call_command.added":
+			shell = append(shell, root.Get("command").Str)
+		case "response.shell_call_command.delta":
+			shell[root.Get("command_index").Int()] += root.Get("delta").Str
+		case "response.shell_call_command.done":
+			if command := root.Get("command").Str; shell[root.Get("command_index").Int()] != command {
+				t.Errorf("the pieces are %q, the whole command is %q", shell, command)
 			}
 		case "response.custom_tool_call_input.delta":
 			pieces += root.Get("delta").Str

@@ -3,9 +3,12 @@ package responses
 import (
 	"strconv"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/postern-ai/postern/core/api"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/jsontext"
+	"github.com/postern-ai/postern/core/jsonvalue"
 )
 
 // Use of api.State: Block is the kind of the part whose item is open (0: none), Index the number of items
@@ -219,7 +222,32 @@ func (w *writer) argsDone(index int, p *chat.Part) {
 		w.b.Key("input")
 		w.b.Text(chat.Input(p.Args))
 		w.close()
+	case chat.Shell:
+		w.commands(index, p, &alias)
 	}
+}
+
+// commands writes the commands of a shell call: the beginning of each, all of it as one piece, and the whole. Calls of other types have no such
+// events. Source: the schemas ResponseShellCallCommandAddedStreamingEvent, …Delta… and …Done… of OpenAI's OpenAPI document
+// (github.com/openai/openai-openapi, version 2.3.0), as of 2026-11.
+func (w *writer) commands(index int, p *chat.Part, alias *chat.Alias) {
+	whole := jsontext.Builder{}
+	whole.Open('{')
+	call(&whole, p.Args, alias)
+	whole.Close('}')
+	number := uint64(0)
+	api.Each(jsonvalue.Get(string(whole.B), "action.commands"), func(command gjson.Result) {
+		for _, e := range [...]struct{ event, member, text string }{{"added", "command", `""`}, {"delta", "delta", command.Raw}, {"done", "command", command.Raw}} {
+			w.open("response.shell_call_command." + e.event)
+			w.b.Key("output_index")
+			w.b.Uint(uint64(index))
+			w.b.Key("command_index")
+			w.b.Uint(number)
+			w.b.Member(e.member, e.text)
+			w.close()
+		}
+		number++
+	})
 }
 
 func (w *writer) text(event string, index int, p *chat.Part, name string) {
