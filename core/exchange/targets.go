@@ -97,7 +97,7 @@ func (x *exchange) keepsBody() bool {
 func (x *exchange) unsupportedParams() chat.Params { return x.s.request.params &^ x.supportedParams() }
 
 // fits reports whether the current target may get the request: its model is offered on the endpoint's API. Unsupported parameters
-// are dropped, except what is necessary, and except in strict mode.
+// are dropped, except necessary ones, and except in strict mode.
 func (x *exchange) fits() bool {
 	if x.model().APIs&x.endpoint.api == 0 || !x.hasNative() {
 		return false

@@ -12,7 +12,7 @@ import (
 //
 //	{"id","created_at","model","status":"completed"|"incomplete"|"failed","incomplete_details":{"reason"},
 //	 "output":[{"type":"message","content":[{"type":"output_text","text"}|{"type":"refusal","refusal"}]},
-//	  {"type":"function_call","call_id","namespace","name","arguments"}, and those that Call reads,
+//	  {"type":"function_call","call_id","namespace","name","arguments"}, and other calls (see Call),
 //	  {"type":"reasoning","summary":[{"text"}],"encrypted_content"}],"usage":{…}}
 func Response(root gjson.Result) (r chat.Response, ok bool) {
 	output := jsonvalue.Get(root.Raw, "output")
