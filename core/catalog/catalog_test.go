@@ -55,7 +55,7 @@ func TestProviders(t *testing.T) {
 	c := parse(t)
 	wires := map[string]string{
 		"mock": "mock", "openai": "openai", "anthropic": "anthropic", "gemini": "gemini",
-		"azure": "azure", "bedrock": "bedrock", "mistral": "mistral", "cohere": "cohere", "workers-ai": "workersai",
+		"azure": "azure", "bedrock": "bedrock", "bedrock-mantle": "openai", "mistral": "mistral", "cohere": "cohere", "workers-ai": "workersai",
 		"groq": "openai", "deepseek": "openai", "xai": "openai", "together": "openai", "fireworks": "openai",
 		"openrouter": "openai", "perplexity": "openai", "cerebras": "openai", "nvidia": "openai",
 		"ollama": "openai", "vllm": "openai", "lmstudio": "openai",
@@ -257,7 +257,7 @@ func TestAPIs(t *testing.T) {
 		"groq-gpt-oss-120b": "openai", "deepseek-v4-pro": "openai anthropic", "openrouter-kimi-k2.6": "openai responses anthropic",
 		"qwen3": "openai responses anthropic", "vllm-qwen3-32b": "openai responses anthropic", "lmstudio-gpt-oss-20b": "openai responses anthropic",
 		"fireworks-kimi-k2.6": "openai", "sonar": "openai", "claude-opus-5": "anthropic", "text-embedding-3-small": "openai",
-		"omni-moderation-latest": "openai", "nomic-embed-text": "openai",
+		"omni-moderation-latest": "openai", "nomic-embed-text": "openai", "bedrock-gpt-oss-120b": "openai responses",
 	} {
 		if got := strings.Join(c.Model(name).Wires(), " "); got != want {
 			t.Errorf("%s is called on %s, want %s", name, got, want)
@@ -340,12 +340,12 @@ func TestSettings(t *testing.T) {
 		abi.Header{Name: "AZURE_OPENAI_API_KEY", Value: "k"},
 		abi.Header{Name: "AZURE_OPENAI_BASE_URL", Value: "https://x.openai.azure.com/openai/v1/"},
 		abi.Header{Name: "OLLAMA_BASE_URL", Value: "http://localhost:11434/v1"},
-		abi.Header{Name: "OPENAI_API_KEY", Value: "k"},
+		abi.Header{Name: "OPENAI_API_KEY", Value: "k"}, abi.Header{Name: "AWS_BEARER_TOKEN_BEDROCK", Value: "b"},
 	)
 	want := map[string]string{
 		"mock": "", "bedrock": "https://bedrock-runtime.eu-west-1.amazonaws.com", "azure": "https://x.openai.azure.com/openai/v1",
 		"workers-ai": "https://api.cloudflare.com/client/v4/accounts/0123abcd/ai", "ollama": "http://localhost:11434/v1",
-		"openai": "https://api.openai.com/v1",
+		"openai": "https://api.openai.com/v1", "bedrock-mantle": "https://bedrock-mantle.eu-west-1.api.aws/v1",
 	}
 	for i := range c.Providers {
 		p := &c.Providers[i]

@@ -73,7 +73,7 @@ func TestCatalogErrors(t *testing.T) {
 		`{"models":[{"name":"x",` + priced + `,"aliases":"y"}]}`:  `POSTERN_CATALOG: aliases of "x" must be an array, got "y"`,
 		`{"models":[{"name":"x",` + priced + `,"aliases":[1]}]}`:  `POSTERN_CATALOG: aliases of "x" must be an array of strings, got 1`,
 		`{"providers":[{"name":"q","wire":"openai","headers":["cookie"]}]}`: "POSTERN_CATALOG: headers of provider q must be among anthropic-beta, anthropic-version, openai-beta, originator, " +
-			`x-openai-internal-codex-responses-lite, session-id, thread-id, x-client-request-id, got "cookie"`,
+			`x-openai-internal-codex-responses-lite, session-id, session_id, thread-id, x-client-request-id, x-session-affinity, x-session-id, got "cookie"`,
 		`{"providers":[{"name":"q","wire":"openai","headers":"session-id"}]}`:        `POSTERN_CATALOG: headers of "q" must be an array, got "session-id"`,
 		`{"providers":[{"name":"q","wire":"responses","serves":["compact","all"]}]}`: `POSTERN_CATALOG: serves of provider q must be compact or input_tokens, got "all"`,
 		`{"providers":[{"name":"q","wire":"openai","keyOptional":"yes"}]}`:           `POSTERN_CATALOG: keyOptional of "q" must be true or false, got "yes"`,

@@ -11,7 +11,7 @@ const MaxHeaderBytes = 1024
 // CallerHeader is a request header that providers may get from callers.
 type CallerHeader struct {
 	Name string
-	// Vendor is the dialect family that the header belongs to; empty: any.
+	// Vendor is the dialect family that the header belongs to.
 	Vendor string
 	// Answers means that the response may depend on the value: it is part of the cache's key.
 	Answers bool
@@ -22,8 +22,10 @@ type CallerHeader struct {
 
 // CallerHeaders are the headers that a provider's "headers" may name. Hosts pass these to the core and no others, so that
 // credentials, cookies, addresses and what describes a workspace cannot be forwarded by a mistake in a catalog.
-// Source: what Codex 0.169, Claude Code 2.1.330 and OpenCode 1.18 send to their providers, recorded in 2026-11;
-// platform.claude.com/docs/en/api/versioning and .../beta-headers.
+// Sources: what Codex 0.169, Claude Code 2.1.330, OpenCode 1.18 and Pi 0.87 send to their providers, recorded and read in 2026-11;
+// platform.claude.com/docs/en/api/versioning and .../beta-headers; docs.fireworks.ai/guides/prompt-caching and
+// developers.cloudflare.com/workers-ai/features/prompt-caching (x-session-affinity), and session_id in OpenRouter's OpenAPI
+// specification (x-session-id): requests with the same value reach the instance that has their prefix in its cache, 2026-11.
 var CallerHeaders = []CallerHeader{
 	{Name: "anthropic-beta", Vendor: "anthropic", Answers: true, Listed: true},
 	{Name: "anthropic-version", Vendor: "anthropic", Answers: true},
@@ -32,8 +34,11 @@ var CallerHeaders = []CallerHeader{
 	{Name: "x-openai-internal-codex-responses-lite", Vendor: "openai", Answers: true},
 	// These tell a provider which requests belong together, as prompt_cache_key does.
 	{Name: "session-id", Vendor: "openai"},
+	{Name: "session_id", Vendor: "openai"}, // Pi's spelling
 	{Name: "thread-id", Vendor: "openai"},
 	{Name: "x-client-request-id", Vendor: "openai"},
+	{Name: "x-session-affinity", Vendor: "openai"},
+	{Name: "x-session-id", Vendor: "openai"},
 }
 
 // anthropicHeaders are those of a provider that speaks Anthropic's format and names none.

@@ -16,7 +16,7 @@ import (
 // parseCompaction parses the body of a compaction.
 func (x *exchange) parseCompaction(p *api.Parser, root gjson.Result) {
 	parsed := x.readRequest(p, root)
-	responses.Compaction(p, &parsed)
+	responses.Compaction(p, root, &parsed)
 	x.useParsed(p, &parsed)
 }
 

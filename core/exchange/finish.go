@@ -28,7 +28,19 @@ func (x *exchange) providerRefusal(failure *wire.Failure) refusal {
 	if x.s.dialect == chat.Native && failure.Public() && failure.Message != "" {
 		text += ": " + stripControl(failure.Message.Plain())
 	}
+	if x.event.Code == 404 || x.event.Code == 405 {
+		text += x.wireHint(failure)
+	}
 	return x.providerDid(text)
+}
+
+// wireHint is the remedy for a server that lacks one of its entry's wires, as old and chat-only ones do. Errors about a model name it.
+func (x *exchange) wireHint(failure *wire.Failure) string {
+	m := x.model()
+	if m.Provider.Home == "" || strings.Contains(failure.Message.Plain(), m.Upstream) {
+		return ""
+	}
+	return `; if it does not serve "` + m.Provider.Wire + `", leave that out of its wires in POSTERN_CATALOG`
 }
 
 // providerDid is the refusal that tells what the provider of the current target did: faults share their text.

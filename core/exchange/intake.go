@@ -16,8 +16,9 @@ import (
 // RequestHeaders are the request headers that the core reads. Hosts pass only these.
 var RequestHeaders = []string{
 	"accept", "anthropic-beta", "anthropic-version", "authorization", "cache-control", "content-encoding", "content-length",
-	"content-type", "idempotency-key", "openai-beta", originatorHeader, "session-id", "thread-id", "upgrade", "user-agent", "x-api-key",
-	"x-client-request-id", "x-openai-internal-codex-responses-lite", governHeader, rerunHeader, "x-postern-strict",
+	"content-type", "idempotency-key", "openai-beta", originatorHeader, "session-id", "session_id", "thread-id", "upgrade", "user-agent",
+	"x-api-key", "x-client-request-id", "x-openai-internal-codex-responses-lite", governHeader, rerunHeader, "x-postern-strict",
+	"x-session-affinity", "x-session-id",
 }
 
 // ResponseHeaders are the provider's response headers that the core reads.

@@ -3,7 +3,7 @@ package fakeprovider
 // What OpenAI's Responses API has beside responses. Sources: see core/provider/responses/beside.go.
 
 // compactMembers are those of a compaction; an agent also sends what its responses have.
-const compactMembers = "input instructions model parallel_tool_calls previous_response_id prompt_cache_key prompt_cache_options " +
+const compactMembers = "image input instructions model parallel_tool_calls previous_response_id prompt_cache_key prompt_cache_options " +
 	"prompt_cache_retention reasoning service_tier text tool_choice tools"
 
 const countMembers = "conversation input instructions model parallel_tool_calls previous_response_id reasoning text tool_choice tools truncation"

@@ -10,7 +10,7 @@ import (
 const responsesMembers = "background client_metadata context_management conversation include input instructions max_output_tokens metadata " +
 	"model moderation parallel_tool_calls previous_response_id prompt prompt_cache_key prompt_cache_options " +
 	"prompt_cache_retention reasoning safety_identifier service_tier store stream stream_options temperature text " +
-	"tool_choice tools top_logprobs top_p truncation user max_tool_calls"
+	"tool_choice tools top_logprobs top_p truncation user max_tool_calls image"
 
 func refuseResponses(q *request) *refusal {
 	v := q.root

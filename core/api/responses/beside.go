@@ -10,29 +10,38 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// Compaction changes the parsed body of a response into that of POST /v1/responses/compact, which has no limits. Source: see
-// wire.Compact.
-func Compaction(p *api.Parser, out *api.Parsed) {
-	r := &out.Request
-	if r.MaxTokens > 0 {
-		out.Unknown = p.Ignore(out.Unknown, "max_output_tokens", "is not a parameter of a compaction; omit it")
-	}
-	r.MaxTokens, r.MaxToolCalls, r.Stream = 0, 0, false
+// compacted are the members of a compaction; model and service_tier are sent apart. Sources: see responses.Compact in core/provider.
+var compacted = []string{
+	"input", "instructions", "image", "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention",
+	"parallel_tool_calls", "reasoning", "text", "tools", // from Codex
 }
 
-// counted are the members on which the number of input tokens depends; the API rejects others. Source: see wire.CountRequest.
+// Compaction changes the parsed body of a response into that of POST /v1/responses/compact, which has no limits.
+func Compaction(p *api.Parser, root gjson.Result, out *api.Parsed) {
+	r := &out.Request
+	r.MaxTokens, r.MaxToolCalls, r.Stream = 0, 0, false
+	only(p, root, out, compacted, "is not a parameter of a compaction; omit it", "service_tier")
+}
+
+// counted are the members on which the number of input tokens depends; the API rejects others. Source: see
+// responses.CountRequest in core/provider.
 var counted = []string{"input", "instructions", "parallel_tool_calls", "reasoning", "text", "tool_choice", "tools", "truncation"}
 
 // Count changes the parsed body of a response into that of POST /v1/responses/input_tokens.
 func Count(p *api.Parser, root gjson.Result, out *api.Parsed) {
 	out.Request.Stream = false
+	only(p, root, out, counted, "does not change the number of input tokens; omit it", "")
+}
+
+// only keeps members of a body, and ignores the others for a reason, except model and one that is sent apart.
+func only(p *api.Parser, root gjson.Result, out *api.Parsed, names []string, reason, apart string) {
 	out.Members = out.Members[:0]
 	root.ForEach(func(key, v gjson.Result) bool {
 		switch name := key.String(); {
-		case slices.Contains(counted, name):
+		case slices.Contains(names, name):
 			out.Members = api.AppendMember(out.Members, key, v)
-		case name != "model" && v.Type != gjson.Null && p.Catalog.Forwards("responses", name):
-			out.Unknown = p.Ignore(out.Unknown, name, "does not change the number of input tokens; omit it")
+		case name != "model" && name != apart && v.Type != gjson.Null && p.Catalog.Forwards("responses", name):
+			out.Unknown = p.Ignore(out.Unknown, name, reason)
 		}
 		return true
 	})

@@ -10,9 +10,10 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// Compact builds a request for a shorter form of a conversation. The API has no limit of the output. Sources: the types of
-// OpenAI's Python SDK, responses/response_compact_params.py and compacted_response.py (github.com/openai/openai-python, read in
-// 2026-11); codex-rs/codex-api/src/endpoint/compact.rs (github.com/openai/codex, read in 2026-11).
+// Compact builds a request for a shorter form of a conversation. The API has no limit of the output. Sources: /responses/compact in
+// OpenAI's OpenAPI specification (github.com/openai/openai-openapi, 2026-08); ResponseCompactParams of openai-node 7.57, which adds
+// image; CompactionInput in codex-rs/codex-api/src/common.rs (github.com/openai/codex), which also has tools, parallel_tool_calls,
+// reasoning and text. Read in 2026-11.
 func Compact(c *wire.Call, members abi.Part) abi.Action {
 	b := jsontext.Builder{B: make([]byte, 0, 96)}
 	b.Open('{')
@@ -25,8 +26,8 @@ func Compact(c *wire.Call, members abi.Part) abi.Action {
 	return beside(c, "/responses/compact", b.B, members)
 }
 
-// CountRequest builds a request for the number of tokens of a prompt. Source: the types of OpenAI's Python SDK,
-// responses/input_token_count_params.py and input_token_count_response.py (github.com/openai/openai-python, read in 2026-11).
+// CountRequest builds a request for the number of tokens of a prompt. Source: /responses/input_tokens in OpenAI's OpenAPI specification
+// (github.com/openai/openai-openapi, 2026-08) and openai-node 7.57, read in 2026-11. personality is not sent: /v1/responses lacks it.
 func CountRequest(c *wire.Call, members abi.Part) abi.Action {
 	b := jsontext.Builder{B: make([]byte, 0, 64)}
 	b.Open('{')
