@@ -15,7 +15,7 @@ import (
 // request is an HTTP request of send, burst or start.
 type request struct {
 	method, path, body string
-	headers            map[string]string
+	headers            map[string]string // by lower-case names; the values of a repeated one are lines
 	chunked            bool
 	leave              int // disconnect after this many bytes of the response body; 0: read all
 }
@@ -35,6 +35,7 @@ func (x *run) request(s Step, args []string) request {
 			r.headers[name] = from
 		}
 	}
+	written := map[string]bool{}
 	for i, line := range s.Lines {
 		if strings.HasPrefix(line, "{") || strings.HasPrefix(line, "[") || strings.HasPrefix(line, "body:") {
 			body := strings.TrimSpace(strings.TrimPrefix(strings.Join(s.Lines[i:], "\n"), "body:"))
@@ -42,7 +43,11 @@ func (x *run) request(s Step, args []string) request {
 			break
 		}
 		name, value, _ := strings.Cut(line, ":")
-		r.headers[strings.ToLower(name)] = x.expand(padded(s, strings.TrimSpace(value)))
+		name, value = strings.ToLower(name), x.expand(padded(s, strings.TrimSpace(value)))
+		if written[name] {
+			value = r.headers[name] + "\n" + value
+		}
+		r.headers[name], written[name] = value, true
 	}
 	r.body = unescapeBytes(r.body)
 	if contentType, given := r.headers["content-type"]; given && contentType == "" {
@@ -174,8 +179,10 @@ func (x *run) doWhile(ctx context.Context, r request) (reply, error) {
 	case r.chunked:
 		request.ContentLength = -1
 	}
-	for name, value := range r.headers {
-		request.Header.Set(name, value)
+	for name, values := range r.headers {
+		for value := range strings.SplitSeq(values, "\n") {
+			request.Header.Add(name, value)
+		}
 	}
 	request.Header.Set(testNow, strconv.FormatInt(x.now.UnixMilli(), 10))
 	ctx, leave := context.WithCancel(ctx)
