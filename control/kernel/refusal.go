@@ -117,6 +117,9 @@ func (r *Refusal) Headers(h http.Header) {
 	if r.RetryAfter != "" {
 		h.Set("Retry-After", r.RetryAfter)
 	}
+	if r.Permanent() {
+		h.Set("X-Should-Retry", "false")
+	}
 	if r.Status() == http.StatusUnauthorized {
 		h.Set("WWW-Authenticate", "Bearer")
 	}

@@ -49,14 +49,19 @@ func (e *Error) WriteFindings(b *jsontext.Builder) {
 }
 
 // Summary returns one text for families whose errors have a single message: the provider's message, else the
-// first detail, else the table's text.
+// first detail, else the table's text. Of a spent limit, it starts with words on which Pi and Qwen Code stop instead of trying
+// again. Sources: utils/retry.ts of github.com/earendil-works/pi, isQuotaExhaustedError of github.com/QwenLM/qwen-code, read in
+// November 2026.
 func (e *Error) Summary() jsontext.Escaped {
 	switch {
 	case e.Message != "":
 		return e.Message
 	case len(e.Details) > 0:
-		d := e.Details[0]
-		return jsontext.Escape(e.Text() + ": " + d.Field + " " + d.Message)
+		d, text := e.Details[0], e.Text()
+		if e.Spent() {
+			text = "Quota exceeded, will reset later"
+		}
+		return jsontext.Escape(text + ": " + d.Field + " " + d.Message)
 	}
 	return jsontext.Escape(e.Text())
 }

@@ -70,11 +70,11 @@ func (x *exchange) overBudget(b *budgetRequest, needed money.Pico) refusal {
 	_, end := b.period.Bounds()
 	l := &api.Limit{Name: "budget_per_" + word, Of: "project", Unit: "dollars", ResetMs: end * calendar.DayMs, Spent: true}
 	l.Detail = fault.Detail{Field: api.BudgetField, Message: "of this project for the " + word + " does not cover this request"}
-	if b.budgetPico > 0 && x.s.record.May(doc.MaySeeUsage) {
+	if b.told && x.s.record.May(doc.MaySeeUsage) {
 		l.Amount, l.Used, l.Needed = dollars(b.budgetPico), dollars(b.spentPico), dollars(needed)
 		l.Detail.Message += ": $" + l.Used + " of $" + l.Amount + " spent, $" + l.Needed + " needed"
 	}
-	if !b.spent && (b.budgetPico == 0 || b.budgetPico-b.spentPico >= needed) {
+	if !b.spent && (!b.told || b.budgetPico-b.spentPico >= needed) {
 		l.Detail.Message += "; requests in progress have reserved the rest"
 	}
 	x.completeLimit(l)
@@ -104,7 +104,7 @@ const anyOperator = "the operator of this gateway"
 
 // notePeriod keeps what a refused Grant tells about the budget.
 func (b *budgetRequest) notePeriod(reply *ledger.GrantReply) {
-	b.spent, b.budgetPico, b.spentPico = reply.Spent, reply.BudgetPico, reply.SpentPico
+	b.spent, b.told, b.budgetPico, b.spentPico = reply.Spent, reply.Told, reply.BudgetPico, reply.SpentPico
 	b.period = max(b.period, reply.Period) // the next one may have begun
 }
 

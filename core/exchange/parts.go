@@ -266,8 +266,9 @@ type budgetRequest struct {
 	unreachable bool
 	// spent: the shortfall is spent, not reserved by other requests.
 	spent bool
-	// period is the period of the budget when it had no more, budgetPico its budget, and spentPico what of it was spent.
+	// period is the period of the budget when it had no more. If told, budgetPico is its budget, and spentPico what of it was spent.
 	period                calendar.Period
+	told                  bool
 	budgetPico, spentPico int64
 	// recalled: a meter returned budget in this pass over the meters with idle slices. Another key may have taken
 	// it, so that another pass is useful.
@@ -288,7 +289,7 @@ func (b *budgetRequest) fields(f *abi.Fields) {
 	f.Int(&b.need.LeastPico)
 	f.String(&b.need.After)
 	b.grant.Fields(f)
-	f.Flags(&b.final, &b.unreachable, &b.spent, &b.recalled)
+	f.Flags(&b.final, &b.unreachable, &b.spent, &b.told, &b.recalled)
 	f.Uint(&b.passes)
 	f.Uint(&b.lentMs)
 	f.Uint(&b.waits)

@@ -124,6 +124,7 @@ func (s *session) doGrant(a *args) {
 	if r.Granted {
 		r.Period, r.Epoch, r.TotalPico = period, epoch, total
 	}
+	r.Told = slices.ContainsFunc(a.words, func(w string) bool { return strings.HasPrefix(w, "budget=") })
 	r.BudgetPico, r.SpentPico = a.dollars("budget"), a.dollars("spent")
 	r.Spent = r.SpentPico > 0
 	event := reply(r.Encode())

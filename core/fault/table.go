@@ -72,15 +72,15 @@ var table = [count]row{
 	},
 	MissingAdmin: {
 		401, "missing_api_key", "Missing admin token",
-		OnAdmin, NotRetried, Rerun, LeaderOnly, AtOnce, Spares, ByCaller,
+		OnAdmin, Permanent, Rerun, LeaderOnly, AtOnce, Spares, ByCaller,
 	},
 	InvalidAdmin: {
 		401, "invalid_api_key", "Invalid admin token or expired session",
-		OnAdmin, NotRetried, Rerun, LeaderOnly, AtOnce, Spares, ByCaller,
+		OnAdmin, Permanent, Rerun, LeaderOnly, AtOnce, Spares, ByCaller,
 	},
 	WrongToken: {
 		401, "wrong_token", "Invalid token",
-		OnAdmin, NotRetried, Rerun, LeaderOnly, AtOnce, Spares, ByCaller,
+		OnAdmin, Permanent, Rerun, LeaderOnly, AtOnce, Spares, ByCaller,
 	},
 	BudgetExceeded: {
 		402, "budget_exceeded", "Budget exceeded",
@@ -96,15 +96,15 @@ var table = [count]row{
 	},
 	ViewerForbidden: {
 		403, "insufficient_permissions", "Viewers cannot make changes",
-		OnAdmin, NotRetried, Rerun, LeaderOnly, AtOnce, Spares, ByCaller,
+		OnAdmin, Permanent, Rerun, LeaderOnly, AtOnce, Spares, ByCaller,
 	},
 	NoGovernor: {
 		403, "forbidden", "The Governor is not available on this plan",
-		OnAdmin, NotRetried, Rerun, LeaderOnly, AtOnce, Spares, ByCaller,
+		OnAdmin, Permanent, Rerun, LeaderOnly, AtOnce, Spares, ByCaller,
 	},
 	CrossOrigin: {
 		403, "cross_origin", "Request origin missing or not allowed",
-		OnAdmin, NotRetried, Rerun, LeaderOnly, AtOnce, Spares, ByCaller,
+		OnAdmin, Permanent, Rerun, LeaderOnly, AtOnce, Spares, ByCaller,
 	},
 	NotFound: {
 		404, "not_found", "Not found",

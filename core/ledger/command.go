@@ -106,8 +106,9 @@ type GrantReply struct {
 	Recall    []string // names of meters with unused slices
 	HeldPico  []int64  // by index in Recall: the meter's total grant
 	Next      string
-	// BudgetPico and SpentPico are the budget of Period and the spent part, as far as reported. They are set only if the budget
-	// has no more, and BudgetPico is 0 also of objects of older versions.
+	// BudgetPico and SpentPico are the budget of Period and the spent part, as far as reported, if Told: the budget has no more, and
+	// the object is not of an older version.
+	Told       bool
 	BudgetPico int64
 	SpentPico  int64
 }
@@ -126,9 +127,9 @@ func (g *GrantReply) fields(f *abi.Fields) {
 	abi.List(f, &g.Recall, (*abi.Fields).String)
 	abi.List(f, &g.HeldPico, (*abi.Fields).Int)
 	f.String(&g.Next)
-	if f.Reading() && f.More() || g.BudgetPico != 0 { // not for isolates of older versions without need
+	if g.Told = g.Told || f.Reading() && f.More(); g.Told { // not for isolates of older versions without need
 		f.Int(&g.BudgetPico)
-		if f.Int(&g.SpentPico); g.BudgetPico <= 0 {
+		if f.Int(&g.SpentPico); g.BudgetPico < 0 {
 			f.Fail()
 		}
 	}

@@ -96,7 +96,7 @@ func (c *call) grant(g *Grant) error {
 func (c *call) deny(g *Grant, reply *GrantReply) {
 	reply.Spent = c.b.pico-c.b.spent < g.LeastPico
 	if reply.Next == "" {
-		reply.BudgetPico, reply.SpentPico = c.b.pico, c.b.spent
+		reply.Told, reply.BudgetPico, reply.SpentPico = true, c.b.pico, c.b.spent
 	}
 }
 

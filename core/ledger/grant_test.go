@@ -50,7 +50,7 @@ func granted(epoch uint64, total money.Pico) ledger.GrantReply {
 
 // exhausted is the reply if a budget of 10 dollars has no more: it tells the budget and the spent part.
 func exhausted(spent money.Pico) ledger.GrantReply {
-	return ledger.GrantReply{Epoch: 1, Spent: spent > 0, BudgetPico: 10 * money.Dollar, SpentPico: spent}
+	return ledger.GrantReply{Epoch: 1, Spent: spent > 0, Told: true, BudgetPico: 10 * money.Dollar, SpentPico: spent}
 }
 
 // TestGrantsAndSlack checks that a meter gets more than it needs only without concurrent requests and while the budget is

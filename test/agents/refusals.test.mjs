@@ -21,13 +21,10 @@ const MOST_MS = 20_000
 //   - Claude Code takes a 422 for a gateway that does not know its beta features, and tries without them, within a second.
 //   - OpenCode retries every 429, as the AI SDK's `isRetryable` says: the session's retries in sst/opencode,
 //     2026-11. It shows the message meanwhile.
-//   - Pi retries a 429 whose body has none of the words for a spent quota: the list of errors in earendil-works/pi's retries,
-//     2026-11.
 const ignored = {
   codex: { 401: { tries: 6 }, 403: { tries: 6 }, 422: { tries: 6 }, revocation: { tries: 6 } },
   claude: { 422: { tries: 6 } },
   opencode: { '429 daily': { tries: 8, ms: 110_000 } },
-  pi: { '429 daily': { tries: 4, ms: 60_000 } },
 }
 
 const plan = {
@@ -51,7 +48,7 @@ const cases = [
   { name: '402', final: /budget/i, key: keyOf({ budget: 0 }) },
   { name: '403', final: /permission/i, key: keyOf({}, { models: ['only'] }) },
   { name: '422', final: /personal\.email|policy|blocked/i, key: governedKey },
-  { name: '429 daily', final: /(rate|usage) limit/i, key: keyOf({ plan: 'one-per-day' }) },
+  { name: '429 daily', final: /quota exceeded|usage limit/i, key: keyOf({ plan: 'one-per-day' }) },
   { name: '429 short', key: keyOf({ plan: 'one-per-second' }) },
   { name: '503', key: keyOf({}), provider: { kind: 'status', status: 503, times: 4 } },
   { name: '529', key: keyOf({}), provider: { kind: 'status', status: 529, times: 4 } },
