@@ -50,7 +50,7 @@ func (e *Error) WriteFindings(b *jsontext.Builder) {
 
 // Summary returns one text for families whose errors have a single message: the provider's message, else the
 // first detail, else the table's text. Of a spent limit, it starts with words on which Pi and Qwen Code stop instead of trying
-// again. Sources: utils/retry.ts of github.com/earendil-works/pi, isQuotaExhaustedError of github.com/QwenLM/qwen-code, read in
+// again. Sources: the retries of github.com/earendil-works/pi, isQuotaExhaustedError of github.com/QwenLM/qwen-code, read in
 // November 2026.
 func (e *Error) Summary() jsontext.Escaped {
 	switch {
