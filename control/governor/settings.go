@@ -299,7 +299,7 @@ func takeAnswerSchema(f *kernel.Fields) governor.AnswerSchema {
 		inner.Problem("schema", "must be a JSON object, got "+kernel.KindOf(value))
 	} else {
 		answer.Schema = string(compact(value))
-		if err := schema.Check(answer.Schema); err != nil {
+		if err := schema.Check(answer.Schema, schema.Rejected); err != nil {
 			inner.Problem("schema", err.Error())
 		}
 	}

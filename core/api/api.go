@@ -68,6 +68,8 @@ type Meta struct {
 	Usage        chat.Usage
 	IncludeUsage bool // OpenAI's stream_options.include_usage
 	Aliases      chat.Aliases
+	Attempts     uint64 // calls of providers
+	LatencyMs    uint64 // since the request arrived
 	Governor     string // the Governor's decisions, a JSON object; empty: it is not enabled
 }
 

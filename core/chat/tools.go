@@ -24,6 +24,17 @@ const (
 	toolKinds
 )
 
+// Object is a call's arguments as a JSON object, which some APIs need: {"_invalid":"…"} if the model wrote something else.
+func Object(args string) string {
+	switch {
+	case args == "":
+		return "{}"
+	case strings.HasPrefix(strings.TrimLeft(args, " \t\r\n"), "{") && jsontext.Check([]byte(args)) == jsontext.OK:
+		return args
+	}
+	return `{"_invalid":` + string(jsontext.AppendString(nil, args)) + "}"
+}
+
 // IsPlain reports whether a tool reaches every target under its own name and type.
 func (t *Tool) IsPlain() bool { return t.Kind == Function && t.Space == "" && isName(t.Name) }
 

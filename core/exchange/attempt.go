@@ -13,6 +13,7 @@ import (
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/governor/live"
+	"github.com/postern-ai/postern/core/jsontext"
 	"github.com/postern-ai/postern/core/provider"
 	"github.com/postern-ai/postern/core/provider/wire"
 	"github.com/postern-ai/postern/core/route"
@@ -97,13 +98,14 @@ func (x *exchange) onBuildBody() {
 func (x *exchange) sendCompletion(body []byte) {
 	s := &x.s
 	f := x.wire()
-	if x.keepsBody() {
+	if x.keepsBody() && (s.request.schema == "" || x.unsupportedParams()&chat.ParamFormatSchema == 0) {
 		x.sendFiltered(body)
 		return
 	}
 	r := x.reparse(body, x.isNative(x.model()))
 	r.MaxTokens, r.ServiceTier = x.effectiveMaxTokens(), x.serviceTier(x.model())
 	r.Drop(x.supportedParams())
+	x.explainSchema(&r)
 	if lost := x.translate(&r); len(lost) > 0 {
 		if s.strict {
 			x.next(fault.InvalidRequest, refusal{noRetry: true, details: x.extraDetails(lost)})
@@ -119,6 +121,14 @@ func (x *exchange) sendCompletion(body []byte) {
 		return
 	}
 	x.fetch(request)
+}
+
+// explainSchema tells a model that cannot be held to a schema what its text must match.
+func (x *exchange) explainSchema(r *chat.Request) {
+	if text := x.s.request.schema; text != "" && r.Format.Kind != chat.FormatSchema {
+		prompt := chat.Part{Kind: chat.Text, Text: "Answer with JSON only, which matches this JSON Schema: " + jsontext.Escape(text)}
+		r.Messages = append([]chat.Message{{Role: chat.System, Parts: []chat.Part{prompt}}}, r.Messages...)
+	}
 }
 
 // sendFiltered sends the caller's members without unsupported parameters.

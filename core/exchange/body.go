@@ -92,8 +92,10 @@ func (x *exchange) keepRequest(parsed *api.Parsed) {
 	}
 	s.request = request{
 		model: r.Model, stream: r.Stream && x.endpoint.streams, includeUsage: r.IncludeUsage,
-		json:  r.Dialect == chat.Native && r.Format.Kind == chat.FormatJSON,
 		Order: bill.OrderOf(r, parsed.PromptTokens), params: r.Params(), defaulted: parsed.Defaulted, question: r.Question(), aliases: parsed.Aliases,
+	}
+	if r.Dialect == chat.Native {
+		s.request.json, s.request.schema = r.Format.Kind != chat.FormatText, r.Format.Schema
 	}
 	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferMembers, Data: parsed.Members})
 	x.computeCacheKey(parsed.Members)

@@ -6,10 +6,13 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/api"
 	"github.com/postern-ai/postern/core/api/head"
+	"github.com/postern-ai/postern/core/api/native"
 	"github.com/postern-ai/postern/core/api/openai"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/exchange/bill"
 	"github.com/postern-ai/postern/core/fault"
+	"github.com/postern-ai/postern/core/jsonvalue"
+	"github.com/postern-ai/postern/core/keymeter"
 	"github.com/postern-ai/postern/core/policy"
 	"github.com/postern-ai/postern/core/provider/mock"
 	"github.com/postern-ai/postern/core/provider/wire"
@@ -17,6 +20,16 @@ import (
 
 func (x *exchange) parseEmbeddings(p *api.Parser, root gjson.Result) {
 	e := openai.ParseEmbeddings(p, root)
+	x.useEmbeddings(p, &e, root)
+}
+
+func (x *exchange) parseEmbed(p *api.Parser, root gjson.Result) {
+	e := native.ParseEmbed(p, root)
+	x.useEmbeddings(p, &e, root)
+}
+
+// useEmbeddings keeps a valid request.
+func (x *exchange) useEmbeddings(p *api.Parser, e *openai.Embeddings, root gjson.Result) {
 	switch {
 	case len(p.Details) > 0:
 		x.reject(fault.InvalidRequest, p.Details...)
@@ -90,6 +103,23 @@ func (x *exchange) answerEmbeddings(e *wire.Embedding, providerName string) {
 	a := x.answer(true)
 	a.provider = providerName
 	body := openai.AppendEmbeddings(make([]byte, 0, 4096), e.Vectors, a.model, a.usage.Input, x.s.request.base64)
+	if x.s.dialect == chat.Native {
+		x.noteSuccess(a.model)
+		m := x.meta(a)
+		r := response{answer: a, outcome: keymeter.Served, entry: body, raw: true, repeat: x.embedded(body, &m)}
+		r.body = abi.Part{Data: r.repeat}
+		x.served(&r)
+		return
+	}
 	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferUpstream, Data: body})
 	x.respondAnswer(a, nil, body)
+}
+
+// embedded is the native form of embeddings, which are stored as /v1/embeddings has them.
+func (x *exchange) embedded(body []byte, m *api.Meta) []byte {
+	var vectors []string
+	api.Each(jsonvalue.Get(string(body), "data"), func(one gjson.Result) {
+		vectors = append(vectors, jsonvalue.Get(one.Raw, "embedding").Raw)
+	})
+	return native.AppendEmbeddings(make([]byte, 0, len(body)+256), vectors, m)
 }

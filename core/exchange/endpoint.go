@@ -105,6 +105,8 @@ type calls struct {
 	// read takes a provider's 200 response, and mock answers in its place.
 	read func(x *exchange)
 	mock func(x *exchange, body []byte)
+	// stored is a stored response in the endpoint's own form, with the figures of this request; nil: its entries have that form.
+	stored func(x *exchange, body []byte, m *api.Meta) []byte
 	// outputs means that responses have output tokens, which are limited and reserved.
 	outputs bool
 	// unlimited means that a request cannot limit them: the reservation covers the longest response.

@@ -128,4 +128,13 @@ var endpoints = [...]endpoint{
 			noun: "a chat model", purpose: ForCount, family: provider.InputTokens, native: config.ServesInputTokens,
 		},
 	},
+	{
+		method: "POST", path: "/api/ai/embed", operation: "embed", scenario: "embed", needs: doc.MayEmbed, dialect: chat.Native,
+		body: jsonBody, policy: choosesModel, repeats: true,
+		parse: (*exchange).parseEmbed, admit: (*exchange).admitCompletion, serve: (*exchange).serveCompletion,
+		api: config.APIEmbeddings, texts: texts{request: inspect.EmbeddingsRequest}, calls: calls{
+			noun: "an embedding model", purpose: ForEmbeddings, variant: 1, family: provider.For, rebuilds: true,
+			build: (*exchange).sendEmbeddings, read: (*exchange).readEmbeddings, mock: (*exchange).mockEmbeddings, stored: (*exchange).embedded,
+		},
+	},
 }

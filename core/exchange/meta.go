@@ -11,6 +11,7 @@ func (x *exchange) meta(a *answer) api.Meta {
 	return api.Meta{
 		RequestID: x.s.requestID, Model: a.model, Provider: a.provider, CreatedMs: x.s.startMs, Cached: a.cached,
 		CostPico: a.costPico, Usage: a.usage, IncludeUsage: x.s.request.includeUsage, Governor: x.governorJSON(a.cached), Aliases: x.s.request.aliases,
+		Attempts: x.s.attempts, LatencyMs: x.since(x.s.startMs),
 	}
 }
 

@@ -20,7 +20,7 @@ var stages = []struct {
 	{"request", []string{"intake", "match", "record", "policy", "govern", "validate", "texts", "embed", "moderate", "compact", "body", "idempotency"}},
 	{"endpoints without a provider", []string{"models", "usage", "count", "status", "forward"}},
 	{"admission", []string{"admission", "lookup", "kept", "follow", "dispatch", "hit", "replay", "classify"}},
-	{"responses", []string{"mock", "whole", "stream", "governoutput", "withhold", "keeper", "extend", "coverage", "streamend", "governschema", "streamout"}},
+	{"responses", []string{"mock", "whole", "stream", "governoutput", "withhold", "keeper", "extend", "coverage", "streamend", "misfit", "governschema", "streamout"}},
 	{"attempt", []string{"attemptfault", "attempt", "targets", "budget"}},
 	{"finish", []string{"reject", "served", "finish", "keep", "settle", "meta", "pricing", "log", "headers", "limited"}},
 	{"beside", []string{"lease", "flight", "cache", "violations", "guard"}},

@@ -116,6 +116,7 @@ type request struct {
 	own          fault.Detail // see api.Parser.Own
 	aliases      chat.Aliases // the functions that stand for its tools
 	unknown      string       // names of the members that are not forwarded
+	schema       string       // the JSON Schema that the text must match; a native request's responseSchema
 }
 
 type cacheControl struct {
@@ -279,6 +280,7 @@ func (q *request) fields(f *abi.Fields) {
 	f.String(&q.own.Message)
 	f.String((*string)(&q.aliases))
 	f.String(&q.unknown)
+	f.String(&q.schema)
 }
 
 func (a *admission) fields(f *abi.Fields) {

@@ -165,6 +165,10 @@ func (x *exchange) deserted() bool {
 // completeStream ends a complete stream with the usage. encoded is the collected deltas, or nil.
 func (x *exchange) completeStream(encoded []byte) {
 	whole := x.collected(encoded)
+	if bad := x.streamMisfit(whole); bad != "" {
+		x.refuse(fault.ProviderAnswer, x.providerDid("sent text that "+bad))
+		return
+	}
 	a := x.answer(x.s.stream.finish.Complete())
 	m := x.meta(a)
 	x.openStream()

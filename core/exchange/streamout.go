@@ -87,7 +87,7 @@ func (x *exchange) noteDelta(d *chat.Delta) {
 // family ends a stream with the whole response.
 func (x *exchange) collectsDeltas() bool {
 	s := &x.s
-	return (x.cacheable() || s.idempotency != "" || s.govern.schema || x.family().NeedsWhole && !s.stream.passThrough) &&
+	return (x.cacheable() || s.idempotency != "" || s.govern.schema || s.request.schema != "" || x.family().NeedsWhole && !s.stream.passThrough) &&
 		(s.stream.deltaBytes <= maxEntryBytes || x.collectsForFlight())
 }
 

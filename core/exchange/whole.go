@@ -5,7 +5,6 @@ import (
 	"github.com/postern-ai/postern/core/api/head"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/fault"
-	"github.com/postern-ai/postern/core/jsontext"
 	"github.com/postern-ai/postern/core/keymeter"
 )
 
@@ -28,8 +27,8 @@ func (x *exchange) readCompletion() {
 		s.request.aliases.Rename(&r)
 	}
 	x.spend(&r.Usage)
-	if s.request.json && !isJSONText(&r) {
-		x.retryForJSON()
+	if bad := x.misfit(&r); bad != "" {
+		x.retryForJSON(bad)
 		return
 	}
 	var raw []byte
@@ -68,33 +67,27 @@ func complete(r *chat.Response) bool {
 	return true
 }
 
-// retryForJSON repeats the request once because the text was not JSON. The first response is charged too.
-func (x *exchange) retryForJSON() {
+// retryForJSON repeats the request once because the text was not what the request asks for. The first response is charged too.
+func (x *exchange) retryForJSON(bad string) {
 	if x.s.jsonRetried {
-		x.refuse(fault.ProviderAnswer, x.providerDid("sent text that is not JSON, twice"))
+		x.refuse(fault.ProviderAnswer, x.providerDid("sent text that "+bad+", twice"))
 		return
 	}
 	x.s.jsonRetried = true
 	x.attempt()
 }
 
-// isJSONText reports whether the response text is valid JSON.
-func isJSONText(r *chat.Response) bool {
-	var text []byte
-	for _, p := range r.Choices[0].Parts {
-		if p.Kind == chat.Text {
-			text = jsontext.Unescape(text, []byte(p.Text))
-		}
+// noteSuccess tells a provider's circuit that it answered.
+func (x *exchange) noteSuccess(model string) {
+	if !x.testMode() {
+		x.circuits.Succeeded(model, x.usesOwnProviderKey(), x.latencyMs(), x.now)
 	}
-	return jsontext.Check(text) == jsontext.OK
 }
 
 // respondAnswer ends the exchange with a provider's whole response. raw is the provider's body if it is in the caller's dialect: it
 // is sent unchanged.
 func (x *exchange) respondAnswer(a *answer, whole *chat.Response, raw []byte) {
-	if !x.testMode() {
-		x.circuits.Succeeded(a.model, x.usesOwnProviderKey(), x.latencyMs(), x.now)
-	}
+	x.noteSuccess(a.model)
 	r := response{answer: a, outcome: keymeter.Served, body: abi.Part{Buffer: bufferUpstream}, repeat: raw, entry: raw, raw: raw != nil}
 	switch {
 	case raw == nil:

@@ -112,7 +112,7 @@ var table = [count]row{
 	},
 	UnknownModel: {
 		404, "model_not_found", "Unknown model",
-		OnDialects, Permanent, Stored, LeaderOnly, Deferred, Spares, ByCaller,
+		OnGateway, Permanent, Stored, LeaderOnly, Deferred, Spares, ByCaller,
 	},
 	MethodNotAllowed: {
 		405, "method_not_allowed", "Method not allowed",

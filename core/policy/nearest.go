@@ -37,21 +37,21 @@ func (v *View) Nearest(name string, api config.API, limit int) []string {
 // smallestDistance is the distance from name to the nearest name of a model: other, an alias or provider/model. For a
 // tier (m is nil) it is the distance to other.
 func smallestDistance(name, other string, m *config.Model) int {
-	smallest := distance(name, other)
+	smallest := Distance(name, other)
 	if m == nil {
 		return smallest
 	}
 	for _, alias := range m.Aliases {
-		smallest = min(smallest, distance(name, alias))
+		smallest = min(smallest, Distance(name, alias))
 	}
 	if strings.Contains(name, "/") {
-		smallest = min(smallest, distance(name, m.Provider.Name+"/"+m.Name))
+		smallest = min(smallest, Distance(name, m.Provider.Name+"/"+m.Name))
 	}
 	return smallest
 }
 
-// distance is the Levenshtein distance in bytes, ignoring ASCII case. a has at most doc.MaxModelBytes bytes.
-func distance(a, b string) int {
+// Distance is the Levenshtein distance in bytes, ignoring ASCII case. a has at most doc.MaxModelBytes bytes.
+func Distance(a, b string) int {
 	var row [doc.MaxModelBytes + 1]int // row[i]: the distance from a's first i bytes to b's first j
 	for i := range row {
 		row[i] = i

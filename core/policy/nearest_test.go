@@ -51,11 +51,11 @@ func TestDistance(t *testing.T) {
 		{"", "", 0}, {"a", "", 1}, {"", "abc", 3}, {"kitten", "sitting", 3}, {"Flaw", "lawn", 2}, {"gpt-5", "GPT-5", 0},
 		{"gpt-5.4", "gpt-5.4-mini", 5}, {strings.Repeat("a", doc.MaxModelBytes), strings.Repeat("b", 129), 129},
 	} {
-		if got := distance(c.a, c.b); got != c.want {
+		if got := Distance(c.a, c.b); got != c.want {
 			t.Errorf("%q and %q: %d, want %d", c.a, c.b, got, c.want)
 		}
-		if len(c.b) <= doc.MaxModelBytes && distance(c.b, c.a) != c.want {
-			t.Errorf("%q and %q: %d, want %d", c.b, c.a, distance(c.b, c.a), c.want)
+		if len(c.b) <= doc.MaxModelBytes && Distance(c.b, c.a) != c.want {
+			t.Errorf("%q and %q: %d, want %d", c.b, c.a, Distance(c.b, c.a), c.want)
 		}
 	}
 }

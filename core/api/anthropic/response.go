@@ -103,22 +103,7 @@ func toolUse(b *jsontext.Builder, id, name jsontext.Escaped, args string) {
 	b.Text(id)
 	b.Key("name")
 	b.Text(name)
-	b.Key("input")
-	switch {
-	case args == "":
-		b.Raw("{}")
-	case isObject(args):
-		b.Raw(args)
-	default:
-		b.Open('{')
-		b.Key("_invalid")
-		b.String(args)
-		b.Close('}')
-	}
-}
-
-func isObject(json string) bool {
-	return strings.HasPrefix(strings.TrimLeft(json, " \t\r\n"), "{") && jsontext.Check([]byte(json)) == jsontext.OK
+	b.Member("input", chat.Object(args))
 }
 
 // reason returns the stop_reason. It is tool_use for a turn with a tool call even if the provider says stop.

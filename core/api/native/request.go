@@ -1,4 +1,4 @@
-// Package native is Postern's own API: POST /api/ai/complete and /api/ai/chat (docs/openapi.yaml).
+// Package native is Postern's own API: POST /api/ai/complete, /api/ai/chat and /api/ai/embed (docs/openapi.yaml).
 package native
 
 import (
@@ -8,6 +8,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/postern-ai/postern/core/api"
+	"github.com/postern-ai/postern/core/api/openai"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/jsontext"
 )
@@ -53,19 +54,28 @@ func Parse(p *api.Parser, root gjson.Result) api.Parsed {
 // reader parses one body.
 type reader struct {
 	*api.Parser
-	out  api.Parsed
-	body []byte // Parsed.Members so far; messages first
+	out   api.Parsed
+	body  []byte           // Parsed.Members so far; messages first
+	rest  jsontext.Builder // the members that only rich requests have
+	rich  bool             // the request has more than texts of messages: openai.Parse reads what Parsed.Members say
+	index int              // of the current message
+
+	named, quality, tools, choice bool // members that others exclude or need
 }
 
 func (r *reader) parameter(name string, v gjson.Result) {
 	q := &r.out.Request
 	switch name {
 	case "quality":
+		r.quality = true
 		choice(r.Parser, &q.Model, name, v, "cheap", "balanced", "frontier")
+	case "model":
+		r.named = true
+		q.Model = r.Model(v)
 	case "mode":
 		mode := "text"
 		choice(r.Parser, &mode, name, v, "text", "json")
-		if mode == "json" {
+		if mode == "json" && q.Format.Kind == chat.FormatText {
 			q.Format.Kind = chat.FormatJSON
 		}
 	case "temperature":
@@ -89,7 +99,9 @@ func (r *reader) parameter(name string, v gjson.Result) {
 		}
 		q.Stream = v.Type == gjson.True
 	default:
-		r.out.Unknown = r.Ignore(r.out.Unknown, name, "is not a field of this endpoint; omit it")
+		if !r.extension(name, v) {
+			r.out.Unknown = r.Ignore(r.out.Unknown, name, "is not a field of this endpoint; "+nearest(name))
+		}
 	}
 }
 
@@ -111,46 +123,6 @@ func choice(p *api.Parser, to *string, name string, v gjson.Result, choices ...s
 	p.WrongValue(name, want, v)
 }
 
-const messagesStart = `"messages":[`
-
-// messages reads the conversation and writes it in OpenAI's dialect.
-func (r *reader) messages(list gjson.Result, size int) {
-	if !list.IsArray() {
-		r.WrongType("messages", "an array", list)
-		return
-	}
-	r.body = append(make([]byte, 0, size+256), messagesStart...)
-	count := 0
-	list.ForEach(func(_, v gjson.Result) bool {
-		if r.Full() {
-			return false
-		}
-		role, content := message(r.Parser, count, v)
-		count++
-		if len(r.Details) == 0 {
-			r.add(role, content)
-		}
-		return true
-	})
-	if count == 0 {
-		r.Wrong("messages", "must not be empty")
-	}
-}
-
-// add appends a valid message. content includes its quotes.
-func (r *reader) add(role, content string) {
-	if len(r.body) > len(messagesStart) {
-		r.body = append(r.body, ',')
-	}
-	r.body = append(append(append(r.body, `{"role":"`...), role...), `","content":`...)
-	r.body = append(append(r.body, content...), '}')
-	text := jsontext.Inside(content)
-	r.out.PromptTokens += chat.MessageTokens(text)
-	if !r.Skim {
-		r.out.Request.Messages = append(r.out.Request.Messages, turn(roleOf(role), text))
-	}
-}
-
 func turn(role chat.Role, text jsontext.Escaped) chat.Message {
 	return chat.Message{Role: role, Parts: []chat.Part{{Kind: chat.Text, Text: text}}}
 }
@@ -170,6 +142,7 @@ const jsonPrompt = "Answer with JSON."
 // finish appends the other members after the messages.
 func (r *reader) finish() {
 	q := &r.out.Request
+	r.checkTogether()
 	b := r.body
 	if q.Format.Kind == chat.FormatJSON && !hasJSON(b) {
 		b = append([]byte(messagesStart+`{"role":"system","content":"`+jsonPrompt+`"},`), b[min(len(messagesStart), len(b)):]...)
@@ -179,48 +152,22 @@ func (r *reader) finish() {
 	if q.Format.Kind == chat.FormatJSON {
 		b = append(b, `,"response_format":{"type":"json_object"}`...)
 	}
+	if len(r.rest.B) > 0 {
+		b = append(append(b, ','), r.rest.B...)
+	}
 	r.out.Members = b
+	if r.rich && len(r.Details) == 0 {
+		r.readMembers()
+	}
 }
 
-func roleOf(role string) chat.Role {
-	switch role {
-	case "system":
-		return chat.System
-	case "assistant":
-		return chat.Assistant
-	}
-	return chat.User
-}
-
-// invalid marks a field that is present but wrong, so that it is not reported as missing too.
-const invalid = "-"
-
-// message returns a message's role and its content. The content is JSON as in the request: jsontext.Check has
-// validated it.
-func message(p *api.Parser, index int, v gjson.Result) (role, content string) {
-	if !v.IsObject() {
-		p.WrongType(api.At("messages", index, ""), "an object", v)
-		return "", ""
-	}
-	api.Members(v, func(key, raw string) bool {
-		switch key {
-		case "role":
-			role = invalid
-			choice(p, &role, api.At("messages", index, ".role"), gjson.Parse(raw), "system", "user", "assistant")
-		case "content":
-			content = raw
-			if value := api.Undecoded(raw); value.Type != gjson.String {
-				content = invalid
-				p.WrongType(api.At("messages", index, ".content"), "a string", value)
-			}
-		}
-		return true
-	})
-	if role == "" {
-		p.Wrong(api.At("messages", index, ".role"), "is required")
-	}
-	if content == "" {
-		p.Wrong(api.At("messages", index, ".content"), "is required")
-	}
-	return role, content
+// readMembers reads Members as a chat completion, so that rich requests have one meaning in both APIs.
+func (r *reader) readMembers() {
+	q := &r.out.Request
+	body := append(jsontext.AppendString([]byte(`{"model":`), q.Model), ',')
+	body = append(append(body, r.out.Members...), '}')
+	parsed := openai.Parse(r.Parser, gjson.ParseBytes(body))
+	full := parsed.Request
+	full.Dialect, full.MaxTokens, full.Stream = chat.Native, q.MaxTokens, q.Stream
+	r.out.Request, r.out.Aliases, r.out.PromptTokens = full, parsed.Aliases, 0
 }

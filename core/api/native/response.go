@@ -13,9 +13,41 @@ func Answer(dst []byte, r *chat.Response, m *api.Meta) []byte {
 	b.Open('{')
 	b.Key("text")
 	b.Text(Text(r))
-	result(&b, m)
+	toolCalls(&b, r.Choices[0].Parts, m)
+	result(&b, r.Choices[0].Finish, m)
 	b.Close('}')
 	return b.B
+}
+
+// toolCalls writes the calls of a response: [{"id","name","arguments":{…}}].
+func toolCalls(b *jsontext.Builder, parts []chat.Part, m *api.Meta) {
+	b.Key("toolCalls")
+	b.Open('[')
+	for i := range parts {
+		p := &parts[i]
+		if p.Kind != chat.ToolCall {
+			continue
+		}
+		b.Open('{')
+		b.TextMember("id", p.ID)
+		b.TextMember("name", m.Aliases.Find(p.Name).Name)
+		b.Member("arguments", chat.Object(p.Args))
+		b.Close('}')
+	}
+	b.Close(']')
+}
+
+// reason is why a response ended, in the terms of chat completions.
+func reason(f chat.Finish) string {
+	switch f {
+	case chat.FinishLength:
+		return "length"
+	case chat.FinishTools:
+		return "tool_calls"
+	case chat.FinishFilter:
+		return "content_filter"
+	}
+	return "stop"
 }
 
 // Text returns the text of the first choice, refusals included.
@@ -25,7 +57,13 @@ func Text(r *chat.Response) jsontext.Escaped {
 }
 
 // result writes the members that complete responses and the final stream event share.
-func result(b *jsontext.Builder, m *api.Meta) {
+func result(b *jsontext.Builder, finish chat.Finish, m *api.Meta) {
+	b.StringMember("finishReason", reason(finish))
+	shared(b, m)
+}
+
+// shared writes the members of every result.
+func shared(b *jsontext.Builder, m *api.Meta) {
 	b.Key("provider")
 	b.String(m.Provider)
 	b.Key("model")
@@ -43,6 +81,8 @@ func result(b *jsontext.Builder, m *api.Meta) {
 	b.Key("costCents")
 	b.Raw(string(money.Append(nil, m.CostPico, money.Cent)))
 	b.Close('}')
+	b.UintMember("attempts", m.Attempts)
+	b.UintMember("latencyMs", m.LatencyMs)
 	if m.Governor != "" {
 		b.Key("governor")
 		b.Raw(m.Governor)

@@ -66,22 +66,32 @@ func Keywords() (names []string) {
 	return names
 }
 
+// Mode is what Check makes of keywords that it does not know.
+type Mode uint8
+
+// A schema that somebody else applies too may have keywords that Validate ignores.
+const (
+	Rejected Mode = iota
+	Ignored
+)
+
 // checker is the state of Check.
 type checker struct {
 	root  string
+	mode  Mode
 	nodes int // schemas visited
 	steps int // schemas visited behind references
 }
 
 // Check returns an error that names the place, the keyword and the remedy if text is no schema of the subset.
-func Check(text string) error {
+func Check(text string, unknown Mode) error {
 	if len(text) > MaxLength {
 		return errors.New("must have at most " + strconv.Itoa(MaxLength) + " bytes, got " + strconv.Itoa(len(text)))
 	}
 	if f := jsontext.Examine([]byte(text)); f.Problem != jsontext.OK {
 		return errors.New(f.Message(strconv.Quote))
 	}
-	c := &checker{root: strings.TrimSpace(text)}
+	c := &checker{root: strings.TrimSpace(text), mode: unknown}
 	return c.schema(c.root, "#", 0)
 }
 
@@ -113,6 +123,9 @@ func (c *checker) schema(raw, place string, depth int) error {
 // keyword checks one keyword's value.
 func (c *checker) keyword(name, value, place string, depth int) error {
 	k, ok := kindOf(name)
+	if !ok && c.mode == Ignored {
+		return nil
+	}
 	if !ok {
 		return problem(place, "the keyword "+strconv.Quote(name)+" is not supported; use "+strings.Join(Keywords(), ", "))
 	}

@@ -49,7 +49,7 @@ func TestValidate(t *testing.T) {
 		{`{"title":"t","description":"d","default":1,"examples":[1],"$schema":"s","$comment":"c"}`, `{}`, "", ""},
 		{`{"type":"object"}`, `[]`, "type", ""},
 	} {
-		if err := Check(c.schema); err != nil {
+		if err := Check(c.schema, Rejected); err != nil {
 			t.Errorf("Check(%s): %v", c.schema, err)
 			continue
 		}
@@ -79,7 +79,7 @@ func TestRejectedSchemas(t *testing.T) {
 		strings.Repeat(`{"not":`, 50) + `{}` + strings.Repeat(`}`, 50): "32 levels", `{"const":"` + strings.Repeat("a", MaxLength) + `"}`: "at most 32768",
 		`{"allOf":[` + strings.Repeat(`{},`, 6000) + `{}]}`: "5000 schemas",
 	} {
-		if err := Check(schema); err == nil || !strings.Contains(err.Error(), want) {
+		if err := Check(schema, Rejected); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.60s: %v, want %q", schema, err, want)
 		}
 	}
@@ -118,7 +118,7 @@ func FuzzSchema(f *testing.F) {
 	f.Add(person, `{"name":"A","age":1}`)
 	f.Add(tree, `{"v":1,"c":[{"v":null}]}`)
 	f.Fuzz(func(t *testing.T, schema, text string) {
-		if Check(schema) != nil {
+		if Check(schema, Rejected) != nil {
 			return
 		}
 		if got := Validate(schema, text); len(got.Path) > 200+len(schema)+20 {

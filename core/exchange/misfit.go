@@ -1,0 +1,43 @@
+package exchange
+
+import (
+	"slices"
+
+	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/governor/schema"
+	"github.com/postern-ai/postern/core/jsontext"
+)
+
+// misfit is the reason why a response's text is not what the mode json or a responseSchema asks for; empty: none. A response that only calls
+// tools has no text yet.
+func (x *exchange) misfit(r *chat.Response) string {
+	q := &x.s.request
+	if !q.json {
+		return ""
+	}
+	parts := r.Choices[0].Parts
+	text := chat.Join(parts, chat.Text)
+	if text == "" && slices.ContainsFunc(parts, func(p chat.Part) bool { return p.Kind == chat.ToolCall }) {
+		return ""
+	}
+	switch plain := text.Plain(); {
+	case jsontext.Check([]byte(plain)) != jsontext.OK:
+		return "is not JSON"
+	case q.schema != "":
+		if bad := schema.Validate(q.schema, plain); !bad.Valid() {
+			return "does not match responseSchema: " + bad.Keyword
+		}
+	}
+	return ""
+}
+
+// streamMisfit is misfit for the text of a stream, which has been sent: the caller gets an error in place of its end.
+func (x *exchange) streamMisfit(whole *chat.Response) string {
+	switch {
+	case x.s.request.schema == "" || x.s.stream.forOthers:
+		return ""
+	case whole == nil:
+		return "is empty, or too long to be compared with responseSchema"
+	}
+	return x.misfit(whole)
+}
