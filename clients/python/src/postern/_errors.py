@@ -20,10 +20,21 @@ class PosternError(Exception):
         super().__init__(message)
         self.message = message
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Exception's own way calls the constructor without its keyword arguments. A process pool would lose its workers.
+        return _restored, (type(self), self.args, self.__dict__)
+
     def to_dict(self) -> dict[str, Any]:
         """The error for logs, as JSON values: without headers, prompts and answers."""
         shown = {name: value for name, value in vars(self).items() if name not in _HIDDEN and not name.startswith("_")}
         return {"name": type(self).__name__, **{name: _plain(value) for name, value in shown.items()}}
+
+
+def _restored(cls: type[PosternError], args: tuple[object, ...], members: dict[str, Any]) -> PosternError:
+    """An error from its pickled parts."""
+    error = cls.__new__(cls, *args)
+    error.__dict__.update(members)
+    return error
 
 
 class ConfigurationError(PosternError):
