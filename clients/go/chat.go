@@ -40,6 +40,7 @@ type ChatStream struct {
 	text   strings.Builder
 	done   *DoneEvent
 	err    error // the result of next from now on; nil until the stream has ended
+	ranged bool  // Events was ranged over
 }
 
 // eventSource returns a stream's events, and then io.EOF or an error.
@@ -125,8 +126,8 @@ func (s *ChatStream) end(err error) {
 	s.body.Close()
 }
 
-// Events yields the stream's events: deltas, then one DoneEvent. An error comes last. Leaving the loop early closes the
-// stream.
+// Events yields the stream's events once: deltas, then one DoneEvent. An error comes last. Leaving the loop early closes
+// the stream. A stream that was read before yields a *ConfigurationError only.
 //
 //	for event, err := range stream.Events() {
 //		if err != nil {
@@ -141,6 +142,11 @@ func (s *ChatStream) end(err error) {
 //	}
 func (s *ChatStream) Events() iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
+		if s.ranged || s.err == io.EOF {
+			yield(nil, misconfigured("stream", "was read before: Final has the whole completion"))
+			return
+		}
+		s.ranged = true
 		defer s.Close()
 		for {
 			event, err := s.next()

@@ -259,13 +259,11 @@ func TestStreamIsReadOnce(t *testing.T) {
 	client := newScripted(t, 200, "data: {\"type\":\"delta\",\"text\":\"a\"}\n\n"+okStream)
 	stream := client.AI.Chat(context.Background(), hello)
 	count := 0
-	for range 2 {
-		for event, err := range stream.Events() {
-			if _, ok := event.(DeltaEvent); ok {
-				count++
-			} else if _, ok := event.(DoneEvent); !ok || err != nil {
-				t.Error(event, err)
-			}
+	for event, err := range stream.Events() {
+		if _, ok := event.(DeltaEvent); ok {
+			count++
+		} else if _, ok := event.(DoneEvent); !ok || err != nil {
+			t.Error(event, err)
 		}
 	}
 	text, err := stream.Text()

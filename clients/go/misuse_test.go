@@ -163,3 +163,27 @@ func TestSettingsAreNamed(t *testing.T) {
 		wantConfigurationError(t, map[string]error{want: err}, want)
 	}
 }
+
+func TestStreamIsRangedOnce(t *testing.T) {
+	for name, read := range map[string]func(*ChatStream){
+		"events": func(s *ChatStream) {
+			for range s.Events() {
+			}
+		},
+		"text": func(s *ChatStream) { _, _ = s.Text() },
+	} {
+		stream := newScripted(t, http.StatusOK, okStream).AI.Chat(context.Background(), hello)
+		read(stream)
+		var errs []error
+		for _, err := range stream.Events() {
+			errs = append(errs, err)
+		}
+		var wrong *ConfigurationError
+		if len(errs) != 1 || !errors.As(errs[0], &wrong) {
+			t.Errorf("%s: %v", name, errs)
+		}
+		if text, err := stream.Text(); text != "Hi" || err != nil {
+			t.Errorf("%s: %q %v", name, text, err)
+		}
+	}
+}

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from .._calls import Call
 from .._chat import ChatState
-from .._errors import APIAbortedError, StreamError
+from .._errors import APIAbortedError, PosternError, StreamError
 from .._exchange import failed_record
 from ..types import ChatEvent, Completion, Meta, ResponseInfo, Usage
 from .transport import FAILURES, AsyncAttempt, AsyncTransport, failed
@@ -19,7 +19,7 @@ Self = TypeVar("Self", bound="AsyncChatStream")
 class AsyncChatStream:
     """The events of a streamed answer, as they arrive: `delta` with a piece of the text, then one `done`.
 
-    Leaving a loop over the events, or the `with` block, closes the connection, which ends the request.
+    The events can be iterated over once. Leaving a loop over them, or the `with` block, closes the connection, which ends the request.
     """
 
     def __init__(self, transport: AsyncTransport, attempt: AsyncAttempt, state: ChatState) -> None:
@@ -29,6 +29,7 @@ class AsyncChatStream:
         self._chunks = None if state.is_json else attempt.chunks()
         self._is_closed = False
         self._is_logged = False
+        self._is_read = False
 
     @classmethod
     async def open(cls, transport: AsyncTransport, call: Call[ChatState]) -> AsyncChatStream:
@@ -47,7 +48,13 @@ class AsyncChatStream:
         """The status and headers of the response."""
         return ResponseInfo(self._state.reply.status, self._state.reply.headers)
 
-    async def __aiter__(self) -> AsyncIterator[ChatEvent]:
+    def __aiter__(self) -> AsyncIterator[ChatEvent]:
+        if self._is_read:
+            raise PosternError("The stream was read before; final() has the whole completion.")
+        return self._events()
+
+    async def _events(self) -> AsyncIterator[ChatEvent]:
+        self._is_read = True
         try:
             for event in self._state.whole():
                 yield event
@@ -76,7 +83,7 @@ class AsyncChatStream:
 
     async def final(self) -> Completion:
         """Reads to the end, and returns the whole answer."""
-        async for _ in self:
+        async for _ in self._events():
             pass
         return self._state.completion()
 

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from .._calls import Call
 from .._chat import ChatState
-from .._errors import APIAbortedError, StreamError
+from .._errors import APIAbortedError, PosternError, StreamError
 from .._exchange import failed_record
 from ..types import ChatEvent, Completion, Meta, ResponseInfo, Usage
 from .transport import FAILURES, Attempt, Transport, failed
@@ -20,7 +20,7 @@ Self = TypeVar("Self", bound="ChatStream")
 class ChatStream:
     """The events of a streamed answer, as they arrive: `delta` with a piece of the text, then one `done`.
 
-    Leaving a loop over the events, or the `with` block, closes the connection, which ends the request.
+    The events can be iterated over once. Leaving a loop over them, or the `with` block, closes the connection, which ends the request.
     """
 
     def __init__(self, transport: Transport, attempt: Attempt, state: ChatState) -> None:
@@ -30,6 +30,7 @@ class ChatStream:
         self._chunks = None if state.is_json else attempt.chunks()
         self._is_closed = False
         self._is_logged = False
+        self._is_read = False
 
     @classmethod
     def open(cls, transport: Transport, call: Call[ChatState]) -> ChatStream:
@@ -49,6 +50,12 @@ class ChatStream:
         return ResponseInfo(self._state.reply.status, self._state.reply.headers)
 
     def __iter__(self) -> Iterator[ChatEvent]:
+        if self._is_read:
+            raise PosternError("The stream was read before; final() has the whole completion.")
+        return self._events()
+
+    def _events(self) -> Iterator[ChatEvent]:
+        self._is_read = True
         try:
             for event in self._state.whole():
                 yield event
@@ -77,7 +84,7 @@ class ChatStream:
 
     def final(self) -> Completion:
         """Reads to the end, and returns the whole answer."""
-        for _ in self:
+        for _ in self._events():
             pass
         return self._state.completion()
 
