@@ -116,7 +116,7 @@ type StreamError struct {
 	Code      string    // for example provider_error or blocked_by_policy; incomplete_stream if it ended early
 	RequestID string    // empty if unknown
 	Findings  []Finding // of the Governor, for blocked_by_policy
-	Text      string    // the text before the error
+	Text      string    `json:"-"` // the text before the error; not in logs, because it may be confidential
 	Cause     error     // an *APIConnectionError or *APITimeoutError if the connection failed; otherwise nil
 }
 
@@ -131,9 +131,9 @@ func (e *StreamError) Unwrap() error { return e.Cause }
 // OutputValidationError reports that a completion's text is not JSON, or does not match the type wanted.
 type OutputValidationError struct {
 	Issues     []Issue
-	Text       string      // of the model
-	Completion *Completion // with the text, usage and cost
-	Cause      error       // of encoding/json or of Validate
+	Text       string      `json:"-"` // of the model; not in logs, because it may be confidential
+	Completion *Completion `json:"-"` // with the text, usage and cost
+	Cause      error       `json:"-"` // of encoding/json or of Validate
 }
 
 // Issue is one problem of a model's output.

@@ -187,3 +187,16 @@ func TestStreamIsRangedOnce(t *testing.T) {
 		}
 	}
 }
+
+func TestErrorsInJSONHaveNoOutput(t *testing.T) {
+	completion := &Completion{Text: "confidential"}
+	for _, err := range []Error{
+		&StreamError{Message: "broken", Code: codeLost, Text: "confidential"},
+		&OutputValidationError{Issues: []Issue{{Message: "is not JSON"}}, Text: "confidential", Completion: completion, Cause: errors.New("confidential")},
+	} {
+		text, problem := json.Marshal(err)
+		if problem != nil || strings.Contains(string(text), "confidential") || len(text) < 10 {
+			t.Errorf("%s %v", text, problem)
+		}
+	}
+}
