@@ -60,7 +60,7 @@ func (c *call) attempt(use func(*Response, *responseBody) error) error {
 	}
 	if r.StatusCode >= 200 && r.StatusCode < 300 {
 		if err := use(r, body); err != nil {
-			return err
+			return c.namePage(err, r)
 		}
 		c.client.log.warnings(c, r.Meta)
 		return nil

@@ -1,6 +1,7 @@
 package postern
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -78,9 +79,20 @@ func suffixed(separator, text string) string {
 	return separator + text
 }
 
+// namePage adds the address to the error of an HTML page with a status of success, as of a sign-in.
+func (c *call) namePage(err error, r *Response) error {
+	var wrong *InvalidResponseError
+	if errors.As(err, &wrong) && isPage(r) {
+		wrong.Problem = "an HTML page from " + c.client.base.String() + c.request.path + c.baseHint(r)
+	}
+	return err
+}
+
+func isPage(r *Response) bool { return strings.HasPrefix(r.Header.Get("content-type"), "text/html") }
+
 // baseHint asks about a base URL that ends in a path of the gateway, if another page than the API's JSON is there.
 func (c *call) baseHint(r *Response) string {
-	if r.StatusCode != http.StatusNotFound && !strings.HasPrefix(r.Header.Get("content-type"), "text/html") {
+	if r.StatusCode != http.StatusNotFound && !isPage(r) {
 		return ""
 	}
 	for _, end := range []string{"/api", "/dashboard"} {

@@ -74,11 +74,20 @@ function nativeText(fields: APIErrorFields, sent: Sent | undefined): string {
 
 /** The text of another response, as from a proxy. */
 function foreignText({ text, status, requestId, headers }: APIErrorFields, sent: Sent | undefined): string {
-  const from = sent ? ` from ${sent.url.replace(/\?.*/, '')}` : ''
-  const wrong = /\/(api|dashboard)$/.exec(sent?.baseURL ?? '')?.[0]
-  const asked = wrong && (status === 404 || headers.get('content-type')?.startsWith('text/html'))
-  const hint = asked ? `: is the base URL the gateway's address, without ${wrong}?` : ''
-  return text + from + hint + inParentheses([requestId])
+  const from = sent ? fromWhere(sent, status === 404 || isPage(headers)) : ''
+  return text + from + inParentheses([requestId])
+}
+
+/** Whether a response is for people, as that of a proxy or a sign-in. */
+export function isPage(headers: Headers): boolean {
+  return headers.get('content-type')?.startsWith('text/html') ?? false
+}
+
+/** ` from ` and the URL without its query. `asks` about a base URL that ends in a path of the gateway. */
+export function fromWhere({ url, baseURL }: Pick<Sent, 'url' | 'baseURL'>, asks: boolean): string {
+  const wrong = /\/(api|dashboard)$/.exec(baseURL)?.[0]
+  const hint = asks && wrong ? `: is the base URL the gateway's address, without ${wrong}?` : ''
+  return ` from ${url.replace(/\?.*/, '')}${hint}`
 }
 
 /** The first problem or finding, and how many there are besides. OpenAI's form of an error repeats its text as a problem. */

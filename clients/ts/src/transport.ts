@@ -9,7 +9,7 @@ import {
   InvalidResponseError,
   PosternError,
 } from './errors.js'
-import { errorOf } from './failure.js'
+import { errorOf, fromWhere, isPage } from './failure.js'
 import { isObject, parsed } from './json.js'
 import { metaOf, type ResponseMeta } from './meta.js'
 import { type CallOptions, checkCall, governing, type Settings } from './options.js'
@@ -109,7 +109,10 @@ export class Transport {
 
   /** Logs a response that is not what the API promises, and returns its error. */
   invalid({ running, response, attempt }: Answered, problem: string): InvalidResponseError {
-    const error = new InvalidResponseError(`The response ${problem}`, {
+    const { baseURL } = this.settings
+    const page = isPage(response.headers)
+    const what = page ? `is an HTML page${fromWhere({ url: running.url, baseURL }, true)}` : problem
+    const error = new InvalidResponseError(`The response ${what}`, {
       status: response.status,
       requestId: response.headers.get('x-request-id'),
     })

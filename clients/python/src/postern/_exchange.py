@@ -150,6 +150,8 @@ def _attempt(call: Call[T], prepared: Prepared, settings: Settings, attempt: int
     try:
         return Answered(call.read(reply), reply)
     except InvalidResponseError as error:
+        if _texts.is_page(head.headers):
+            error = reply.invalid(_texts.of_page(prepared, settings))
         return _Failure(error, may_retry=False)
 
 

@@ -25,12 +25,26 @@ def of_gateway(
 
 def of_other_server(prepared: Prepared, settings: Settings, status: int, headers: Mapping[str, str]) -> str:
     """`HTTP 502 from https://…/api/ai/complete`, with a question if the base URL looks wrong."""
-    text = f"HTTP {status} from {settings.base_url}{prepared.path}"
-    if status == 404 or headers.get("content-type", "").startswith("text/html"):
-        for end in ("/api", "/dashboard"):
-            if urlsplit(settings.base_url).path.endswith(end):
-                text += f": is the base URL the gateway's address, without {end}?"
+    text = f"HTTP {status}{_from(prepared, settings, status == 404 or is_page(headers))}"
     return text + in_parentheses(headers.get("x-request-id"))
+
+
+def of_page(prepared: Prepared, settings: Settings) -> str:
+    """`The response is an HTML page from https://…/api/ai/complete`, of a status of success."""
+    return f"The response is an HTML page{_from(prepared, settings, True)}"
+
+
+def is_page(headers: Mapping[str, str]) -> bool:
+    """Whether a response is for people, as that of a proxy or a sign-in."""
+    return headers.get("content-type", "").startswith("text/html")
+
+
+def _from(prepared: Prepared, settings: Settings, is_asking: bool) -> str:
+    text = f" from {settings.base_url}{prepared.path}"
+    for end in ("/api", "/dashboard"):
+        if is_asking and urlsplit(settings.base_url).path.endswith(end):
+            text += f": is the base URL the gateway's address, without {end}?"
+    return text
 
 
 def key_hint(path: str, key: str) -> str:
