@@ -1,9 +1,12 @@
 import { OpenAICompatibleChatLanguageModel } from '@ai-sdk/openai-compatible'
-import type {
-  LanguageModelV4CallOptions,
-  LanguageModelV4GenerateResult,
-  LanguageModelV4StreamPart,
-  LanguageModelV4StreamResult,
+import {
+  InvalidResponseDataError,
+  JSONParseError,
+  type LanguageModelV4CallOptions,
+  type LanguageModelV4GenerateResult,
+  type LanguageModelV4StreamPart,
+  type LanguageModelV4StreamResult,
+  TypeValidationError,
 } from '@ai-sdk/provider'
 import { metaOf, type ResponseMeta } from '@postern-ai/client/adapter'
 import { z } from 'zod/v4'
@@ -45,8 +48,10 @@ export class PosternChatModel extends OpenAICompatibleChatLanguageModel {
     try {
       const result = await super.doStream(call)
       const meta = metaOf(new Headers(result.response?.headers))
-      const transform = (part: LanguageModelV4StreamPart) => annotatedPart(part, meta, this.#settings)
-      return { ...result, stream: result.stream.pipeThrough(mapped(transform)) }
+      const transform = (part: LanguageModelV4StreamPart) => annotatedPart(part, meta)
+      const lost = (error: unknown) => ({ type: 'error' as const, error: streamError(error, meta) })
+      const stream = withoutThrow(result.stream, lost, options.abortSignal)
+      return { ...result, stream: stream.pipeThrough(mapped(transform)) }
     } catch (error) {
       throw posternError(error, this.#settings, hasKey(call))
     }
@@ -61,26 +66,49 @@ function mapped<T>(map: (value: T) => T): TransformStream<T, T> {
   return new TransformStream({ transform: (value, controller) => controller.enqueue(map(value)) })
 }
 
-function annotatedPart(
-  part: LanguageModelV4StreamPart,
-  meta: ResponseMeta,
-  settings: Settings,
-): LanguageModelV4StreamPart {
+/** The same stream, whose failure is its last part. An abort stays a failure. */
+function withoutThrow<T>(stream: ReadableStream<T>, last: (error: unknown) => T, signal?: AbortSignal) {
+  const reader = stream.getReader()
+  return new ReadableStream<T>({
+    async pull(controller) {
+      try {
+        const { done, value } = await reader.read()
+        if (done) controller.close()
+        else controller.enqueue(value)
+      } catch (error) {
+        if (signal?.aborted || (error instanceof Error && error.name === 'AbortError')) throw error
+        controller.enqueue(last(error))
+        controller.close()
+      }
+    },
+    cancel: (reason) => reader.cancel(reason),
+  })
+}
+
+function annotatedPart(part: LanguageModelV4StreamPart, meta: ResponseMeta): LanguageModelV4StreamPart {
   switch (part.type) {
     case 'stream-start':
       return { ...part, warnings: [...part.warnings, ...warningsOf(meta)] }
     case 'finish':
       return { ...part, providerMetadata: withMeta(part.providerMetadata, meta) }
     case 'error':
-      return { ...part, error: streamError(part.error, meta, settings) }
+      return { ...part, error: streamError(part.error, meta) }
     default:
       return part
   }
 }
 
-// Postern's error events are plain objects here; anything else is the AI SDK's own error.
-function streamError(error: unknown, meta: ResponseMeta, settings: Settings): unknown {
-  return error instanceof Error
-    ? posternError(error, settings, true)
-    : new PosternStreamError(error ?? {}, meta.requestId)
+// Postern's error events are plain objects here; anything else is the AI SDK's own error about the rest of the stream.
+function streamError(error: unknown, meta: ResponseMeta): PosternStreamError {
+  if (error instanceof PosternStreamError) return error
+  if (!(error instanceof Error)) return new PosternStreamError(error ?? {}, meta.requestId)
+  if (InvalidResponseDataError.isInstance(error))
+    return broken('incomplete_stream', 'The stream is incomplete', error, meta)
+  const invalid = JSONParseError.isInstance(error) || TypeValidationError.isInstance(error)
+  if (invalid) return broken('invalid_event', 'An event of the stream is not as described', error, meta)
+  return broken('connection_lost', 'The connection was lost', error, meta)
+}
+
+function broken(code: string, message: string, cause: Error, { requestId }: ResponseMeta): PosternStreamError {
+  return Object.defineProperty(new PosternStreamError({ message, code }, requestId), 'cause', { value: cause })
 }

@@ -306,6 +306,8 @@ test('a stream that is cut off does not look finished', async () => {
   const result = streamText({ model: postern('gpt-5.4'), prompt: 'x', onError: ({ error }) => errors.push(error) })
   await result.consumeStream()
   assert.equal(errors.length, 1)
+  assert.ok(errors[0] instanceof PosternStreamError, String(errors[0]))
+  assert.equal(errors[0].code, 'incomplete_stream')
   assert.notEqual(await result.finishReason, 'stop')
 })
 

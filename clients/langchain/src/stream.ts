@@ -1,5 +1,5 @@
 import type { OpenAIClient } from '@langchain/openai'
-import { type Finding, type ResponseMeta, StreamError } from '@postern-ai/client/adapter'
+import { type Finding, PosternError, type ResponseMeta, StreamError } from '@postern-ai/client/adapter'
 import type { Connection } from './connection.js'
 
 export type Chunk = OpenAIClient.Chat.ChatCompletionChunk
@@ -36,7 +36,16 @@ export async function* checked(
 
 function streamError(thrown: unknown, { requestId }: ResponseMeta, connection: Connection, text: string): unknown {
   const { error } = (thrown ?? {}) as { error?: { message?: string; code?: string; findings?: Finding[] } }
-  if (typeof error?.code !== 'string') return connection.errorOf(thrown)
+  if (typeof error?.code !== 'string') {
+    const known = connection.errorOf(thrown)
+    if (known instanceof PosternError || isAbort(thrown)) return known
+    // The transport's own error, such as undici's "terminated", or JSON that broke off within an event.
+    return new StreamError('The connection was lost', { code: 'connection_lost', requestId, text, cause: thrown })
+  }
   const { message = 'The stream failed', code, findings } = error
   return new StreamError(message, { code, requestId, findings, text })
+}
+
+function isAbort(thrown: unknown): boolean {
+  return thrown instanceof Error && /Abort|Timeout/.test(`${thrown.name} ${thrown.constructor.name}`)
 }

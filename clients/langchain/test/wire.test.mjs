@@ -268,6 +268,29 @@ test('an error event, and a stream that is cut off', async () => {
   }
 })
 
+test('a connection that breaks within a stream is a StreamError', async () => {
+  const cut = () => {
+    const bytes = new TextEncoder().encode(`data: ${JSON.stringify(piece('Hel'))}\n\n`)
+    let sent = false
+    const body = new ReadableStream({
+      pull(controller) {
+        if (sent) controller.error(new TypeError('terminated'))
+        else controller.enqueue(bytes)
+        sent = true
+      },
+    })
+    return new Response(body, { headers: { ...meta, 'content-type': 'text/event-stream' } })
+  }
+  const read = async () => {
+    for await (const _ of await new ChatPostern(scripted([cut]).fields).stream('x'));
+  }
+  await assert.rejects(read(), (error) => {
+    assert.ok(error instanceof StreamError, String(error))
+    assert.deepEqual([error.code, error.requestId, error.text], ['connection_lost', 'req_1', 'Hel'])
+    return true
+  })
+})
+
 test('an aborted call, before, in a pause and in a stream', async () => {
   const late = refused(503, 'unavailable', { headers: { 'retry-after-ms': '59000' } })
   const controller = new AbortController()
