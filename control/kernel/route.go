@@ -87,11 +87,16 @@ func Match(routes []Route, r *http.Request) (*Route, *Call, error) {
 	return nil, nil, MethodNotAllowed(allowed, r.Method, advice)
 }
 
-// unknownPath is a 404 for a path without an endpoint. It describes a project or key that is not in the form
+// unknownPath is a 404 for a path without an endpoint. It describes a project, key or violation that is not in the form
 // of an ID.
 func unknownPath(path string) *Refusal {
 	segments := strings.Split(strings.TrimPrefix(path, ProjectsPath+"/"), "/")
+	id, isViolation := strings.CutPrefix(path, "/api/violations/")
 	switch {
+	case isViolation && id != "" && !strings.Contains(id, "/"):
+		return badViolation(id)
+	case len(segments) == 3 && segments[1] == "violations" && segments[2] != "" && IsID(segments[0], ProjectPrefix):
+		return badViolation(segments[2])
 	case !strings.HasPrefix(path, ProjectsPath+"/") || segments[0] == "":
 		return errNoEndpoint
 	case !IsID(segments[0], ProjectPrefix):
@@ -100,6 +105,10 @@ func unknownPath(path string) *Refusal {
 		return Refuse(fault.NotFound, "key", BadKeyID+Got(segments[2]))
 	}
 	return errNoEndpoint
+}
+
+func badViolation(id string) *Refusal {
+	return Refuse(fault.NotFound, "violation", "must be a violation ID, which starts with "+ViolationPrefix+Got(id))
 }
 
 // bind reports whether a path matches a pattern, and sets the path parameters. Text that is not in the form

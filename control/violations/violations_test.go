@@ -69,6 +69,12 @@ func TestViolation(t *testing.T) {
 		b.Refused(b.With(b.value, "GET", "/api/violations/"+unknown, ""), fault.NotFound)
 		b.Refused(b.With(b.value, "PATCH", "/api/violations/"+unknown, "{}"), fault.NotFound)
 	}
+	for _, malformed := range []string{"vio_!", "x"} {
+		got := b.both("/violations/" + malformed)
+		if got.Code != 404 || !strings.Contains(got.Body.String(), `{"field":"violation","message":"must be a violation ID, which starts with vio_, got \"`+malformed) {
+			t.Errorf("%d %s", got.Code, got.Body)
+		}
+	}
 	// Another project's key does not see it.
 	b.Project = b.Bench.Project()
 	_, other := b.NewKey(`"kind":"project"`)
