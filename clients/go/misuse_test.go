@@ -200,3 +200,30 @@ func TestErrorsInJSONHaveNoOutput(t *testing.T) {
 		}
 	}
 }
+
+func TestCompleteJSONRequiresMembers(t *testing.T) {
+	type line struct {
+		Price float64 `json:"price"`
+		Note  string  `json:"note,omitempty"`
+	}
+	type order struct {
+		Name  string
+		Lines []line  `json:"lines"`
+		Extra *string `json:"extra"`
+	}
+	for text, path := range map[string]string{
+		`{}`:                                        "Name",
+		`{"name":null,"lines":[]}`:                  "Name",
+		`{"name":"a"}`:                              "lines",
+		`{"name":"a","lines":[{"price":1},{}]}`:     "lines.price",
+		`{"name":"a","lines":[{"price":0}]}`:        "",
+		`{"name":"a","lines":[],"unknown":{"a":1}}`: "",
+	} {
+		body, _ := json.Marshal(map[string]any{"text": text, "usage": map[string]any{}})
+		_, err := CompleteJSON[order](context.Background(), newScripted(t, http.StatusOK, string(body)), hello)
+		var wrong *OutputValidationError
+		if errors.As(err, &wrong) != (path != "") || path != "" && wrong.Issues[0] != (Issue{path, "is required"}) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"reflect"
 	"strings"
 )
 
@@ -18,7 +19,8 @@ type JSONCompletion[T any] struct {
 type Validator interface{ Validate() error }
 
 // CompleteJSON returns a completion in mode json, with its text parsed into Data. Members of the text that T does not have
-// are ignored. If T or *T is a Validator, Data is validated. A text that is not JSON, does not fit T or is refused by
+// are ignored. It must have the fields of T, also of structs within T, except pointers and those with omitempty or
+// omitzero. If T or *T is a Validator, Data is validated. A text that is not JSON, does not fit T or is refused by
 // Validate is an *OutputValidationError, which has the completion: it is paid for. Other errors are those of Complete.
 //
 // The gateway asks the model for JSON, but not for a certain form: say in a message which members you want.
@@ -47,19 +49,32 @@ func parse(text string, value any) error {
 	if _, err := decoder.Token(); err != io.EOF {
 		return errors.New("text after the JSON value")
 	}
+	var members any
+	_ = json.Unmarshal([]byte(text), &members) // it was parsed above
+	if path := absent(reflect.TypeOf(value), members); path != "" {
+		return &missingMember{path}
+	}
 	if v, ok := value.(Validator); ok { // the methods of *T include those of T
 		return v.Validate()
 	}
 	return nil
 }
 
+// missingMember reports a member that the type requires.
+type missingMember struct{ path string }
+
+func (e *missingMember) Error() string { return e.path + ": is required" }
+
 // issuesOf describes an error without the text: errors of encoding/json can contain parts of it.
 func issuesOf(err error) []Issue {
 	var (
 		syntax  *json.SyntaxError
 		mistype *json.UnmarshalTypeError
+		missing *missingMember
 	)
 	switch {
+	case errors.As(err, &missing):
+		return []Issue{{Path: missing.path, Message: "is required"}}
 	case errors.As(err, &mistype):
 		return []Issue{{Path: mistype.Field, Message: "must be a " + mistype.Type.String() + ", got a " + mistype.Value}}
 	case errors.As(err, &syntax), err == io.EOF, err == io.ErrUnexpectedEOF:
