@@ -403,3 +403,14 @@ test('options are checked, and read from variables', async () => {
   assert.equal(requests[0].url, 'https://env.example.com/v1/chat/completions')
   assert.equal(requests[0].body.model, 'cheap')
 })
+
+test('the text of a blocked call has its finding once', async () => {
+  const finding = { rule: 'personal.email', severity: 'medium', path: 'messages[0].content' }
+  const message = 'Blocked by policy: messages[0].content contains personal.email (medium)'
+  const body = { error: { message, type: 'x', param: null, code: 'blocked_by_policy', findings: [finding] } }
+  const blocked = json({ ...body, request_id: 'req_1' }, { status: 422 })
+  await assert.rejects(new ChatPostern(scripted([blocked]).fields).invoke('x'), (error) => {
+    assert.equal(error.message, `${message} (422, blocked_by_policy, req_1)`)
+    return true
+  })
+})

@@ -99,7 +99,8 @@ function firstOf({ text, details, findings }: APIErrorFields): string {
     ...problems.map(({ field, message }) => (textOf(field) ? `${field}: ${message}` : message)),
     ...(problems.length > 0 ? [] : found.map(({ path, rule, severity }) => `${path} contains ${rule} (${severity})`)),
   ]
-  return all.length > 0 ? `: ${all[0]}${andMore(all.length)}` : ''
+  // OpenAI's form of an error has the first finding in its text.
+  return all[0] && !text.includes(all[0]) ? `: ${all[0]}${andMore(all.length)}` : ''
 }
 
 /** ` (and 2 more)`, of a list whose first is shown. */
