@@ -84,6 +84,9 @@ func (s *Scanner) colonAddress(v *view, start, end int) (next int, ok bool) {
 // Loopback and unspecified addresses are no finding. Source: RFC 4291, section 2.2.
 func (s *Scanner) ipv6(v *view, start int) (next int, ok bool) {
 	i, groups, gap, long := start, 0, false, 0
+	if b := v.at(start - 2); v.at(start-1) == ':' && (isDigitByte(b) || b == ':') {
+		return 0, false // the rest of something else
+	}
 	if v.at(i) == ':' {
 		if v.at(i+1) != ':' || class[v.at(i-1)]&inWord != 0 {
 			return 0, false
@@ -118,24 +121,33 @@ func (s *Scanner) ipv6(v *view, start int) (next int, ok bool) {
 	return s.emit(v, ruleIPv6, start, i)
 }
 
-// mac looks for a MAC address: six pairs of hexadecimal digits with colons or dashes, not all the same.
-// Source: IEEE 802, section 8.1.
+// mac looks for a MAC address: six pairs of hexadecimal digits with colons or dashes, or three groups of four with dots;
+// not all digits the same. Source: IEEE 802, section 8.1; Cisco IOS has the form with dots.
 func (s *Scanner) mac(v *view, start int) (next int, ok bool) {
-	sep := v.at(start + 2)
-	if sep != ':' && sep != '-' || class[v.at(start)]&isHex == 0 || v.at(start-1) == sep && isAlnum(v.at(start-2)) {
+	group, end := 2, start+17
+	sep := v.at(start + group)
+	if v.at(start+4) == '.' {
+		group, end, sep = 4, start+14, '.'
+	}
+	if group == 2 && sep != ':' && sep != '-' || v.at(start-1) == sep && isAlnum(v.at(start-2)) {
 		return 0, false
 	}
-	same := true
-	for n := range 6 {
-		i := start + 3*n
-		a, b := v.at(i), v.at(i+1)
-		if class[a]&isHex == 0 || class[b]&isHex == 0 || n < 5 && v.at(i+2) != sep {
+	same, kinds := true, uint16(0)
+	for i := start; i < end; i++ {
+		b := v.at(i)
+		if (i-start)%(group+1) == group {
+			if b != sep {
+				return 0, false
+			}
+			continue
+		}
+		if class[b]&isHex == 0 {
 			return 0, false
 		}
-		same = same && a == v.at(start) && b == a
+		same = same && b == v.at(start)
+		kinds |= class[b]
 	}
-	end := start + 17
-	if same || !v.closed(end) || v.at(end) == sep {
+	if same || !v.closed(end) || v.at(end) == sep && isAlnum(v.at(end+1)) || group == 4 && (kinds&(isLower|isUpper) == 0 || kinds&isDigit == 0) { // dead.beef.cafe
 		return 0, false
 	}
 	return s.emit(v, ruleMAC, start, end)

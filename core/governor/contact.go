@@ -273,6 +273,9 @@ func (p *phoneNumber) plausible() bool {
 // 020 7946 0018. Source: ITU-T E.123, section 2 and the national plans that it names.
 func (p *phoneNumber) clear() bool {
 	g, d := p.groups[:p.count], p.digits[:p.n]
+	if p.count == 3 && g[0] == 3 && g[1] == 2 && g[2] == 4 {
+		return false // an American social security number
+	}
 	switch {
 	case p.n == 11 && p.count == 4 && d[0] == '1' && g[0] == 1:
 		return northAmerican(d[1:], g[1:])
@@ -286,6 +289,9 @@ func (p *phoneNumber) clear() bool {
 	}
 	if d[0] != '0' || d[1] == '0' || p.count < 2 || p.n < 9 || p.n > 12 {
 		return false
+	}
+	if p.seps&^sepSpace == sepDash && p.count == 3 && (p.n == 10 || p.n == 11) && g[0] >= 2 && g[0] <= 4 && g[2] == 4 {
+		return true // 080-2467-1359
 	}
 	pairs := p.count == 5 && p.n == 10
 	for _, n := range g {

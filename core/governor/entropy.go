@@ -18,14 +18,19 @@ func spread(text []byte) int {
 	return len(text) * len(text) / sum
 }
 
+// isSequence reports whether nearly all of text repeats a byte, or counts up or down: the alphabet.
+func isSequence(text []byte) bool { return steps(text)*8 > len(text)*7 }
+
 // runs reports whether text repeats a byte, or counts up or down, over more than half of its length: "xxxxxxxx",
 // "12345678". Placeholders do that.
-func runs(text []byte) bool {
-	same := 0
+func runs(text []byte) bool { return steps(text)*2 > len(text) }
+
+// steps counts the bytes that repeat the one before, or are one more or less.
+func steps(text []byte) (same int) {
 	for i := 1; i < len(text); i++ {
 		if d := int(text[i]) - int(text[i-1]); d >= -1 && d <= 1 {
 			same++
 		}
 	}
-	return same*2 > len(text)
+	return same
 }

@@ -85,8 +85,8 @@ func TestExemptions(t *testing.T) {
 // TestSecretsKeepTheirCase: a secret that differs in case is another one.
 func TestSecretsKeepTheirCase(t *testing.T) {
 	s := NewSettings()
-	s.Exemptions = []Exemption{{Value: "AKIAIOSFODNN7EXAMPLF"}}
-	if got := foundBy(t, &s, "key AKIAIOSFODNN7EXAMPLE"); len(got) != 1 {
+	s.Exemptions = []Exemption{{Value: "AKIAIOSFODNN7SAMPLEF"}}
+	if got := foundBy(t, &s, "key AKIAIOSFODNN7SAMPLEE"); len(got) != 1 {
 		t.Errorf("%q", got)
 	}
 }

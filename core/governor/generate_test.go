@@ -26,7 +26,7 @@ const (
 var alphabets = map[byte]string{
 	'd': digitSet, 'x': digitSet + "abcdef", 'X': digitSet + "abcdefABCDEF", 'w': wordSet, 'u': wordSet + "_-", 'b': wordSet + "+/",
 	'l': digitSet + smallSet, 'A': digitSet + upperSet, 'B': upperSet + "234567", 'a': smallSet + upperSet, 'e': wordSet + "+/",
-	'v': wordSet + "_-", 't': wordSet + "_-~", 'p': wordSet, '=': "=", 'q': "MNO", 'z': "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L",
+	'v': wordSet + "_-", 't': wordSet + "_-~", 'c': wordSet + "_-", 'p': wordSet, '=': "=", 'q': "MNO", 'z': "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L",
 }
 
 var (
@@ -102,7 +102,11 @@ func generate(rule, format, damage string, random *rand.Rand) string {
 		if damage == "flat" {
 			return strings.Repeat(alphabets[m[1][0]][:1], length)
 		}
-		return letters(random, m[1][0], length)
+		text := letters(random, m[1][0], length)
+		if number == 0 && format[0] == '{' { // a word's first joint is not of it
+			text = strings.TrimLeft(text, "_-~") + strings.Repeat("a", len(text)-len(strings.TrimLeft(text, "_-~")))
+		}
+		return text
 	})
 	return damaged(rule, format, token, damage, random)
 }
@@ -119,7 +123,7 @@ func runLength(m []string, damage string, last bool, random *rand.Rand) int {
 		return least - 1
 	case damage == "long" && last:
 		return most + 1
-	case damage != "" && least == 0:
+	case damage != "" && damage != "tail" && least == 0:
 		return 0
 	}
 	return least + random.IntN(most-least+1)
@@ -129,7 +133,7 @@ func runLength(m []string, damage string, last bool, random *rand.Rand) int {
 func damaged(rule, format, token, damage string, random *rand.Rand) string {
 	prefix, _, _ := strings.Cut(format, "{")
 	switch damage {
-	case "", "sum", "value":
+	case "", "sum", "value", "tail":
 		token = complete(rule, token, prefix, random)
 	case "glued":
 		return "x" + complete(rule, token, prefix, random)
@@ -139,6 +143,9 @@ func damaged(rule, format, token, damage string, random *rand.Rand) string {
 	}
 	if damage == "sum" {
 		token = token[:len(token)-1] + string("0123456789"[(token[len(token)-1]+1)%10])
+	}
+	if damage == "tail" {
+		token = token[1:]
 	}
 	if damage == "value" {
 		token = token[len(prefix):]

@@ -12,7 +12,9 @@ type identityFormat struct {
 // identities is the national identifiers. testdata/governor/identities.txt has sources and examples.
 // A shape is strong when the check and the structure together accept fewer than about one random number in a hundred.
 var identities = [...]identityFormat{
-	{"personal.us-ssn", "3-2-4", "9|3 2 4", aboutSSN | aboutTax, usSSN},
+	{"personal.us-ssn", "3-2-4|3 2 4|3.2.4", "9", aboutSSN | aboutTax, usSSN},
+	{"personal.us-itin", "3-2-4|3 2 4|3.2.4", "9", aboutSSN | aboutTax, usITIN},
+	{"personal.us-npi", "", "10|4-3-3|4 3 3", aboutHealth, usNPI},
 	{"personal.uk-nhs-number", "", "10|3 3 4|3-3-4", aboutHealth, ukNHS},
 	{"personal.de-tax-id", "", "11|2 3 3 3", aboutGermany | aboutTax | aboutID, deTaxID},
 	{"personal.fr-nir", "15|1 2 2 2 3 3 2|13 2", "", 0, frNIR},
@@ -28,7 +30,9 @@ var identities = [...]identityFormat{
 	{"personal.in-aadhaar", "", "12|4 4 4|4-4-4", aboutIndia | aboutID, inAadhaar},
 	{"personal.ca-sin", "", "9|3 3 3|3-3-3", aboutCanada | aboutTax, caSIN},
 	{"personal.au-tfn", "", "9|3 3 3|8", aboutAustralia | aboutTax, auTFN},
+	{"personal.au-abn", "2 3 3 3", "11", aboutAustralia, auABN},
 	{"personal.au-medicare", "", "10|4 5 1|11|4 5 1-1", aboutAustralia, auMedicare},
+	{"personal.au-acn", "", "9|3 3 3", aboutAustralia, auACN},
 	{"personal.cn-resident-id", "18", "", 0, cnResident},
 	{"personal.za-id", "", "13|6 4 3|6 4 2 1", aboutSouthAfrica | aboutID, zaID},
 	{"personal.tr-identity-number", "", "11", aboutTurkey | aboutID, trIdentity},
@@ -47,6 +51,7 @@ var identities = [...]identityFormat{
 	{"personal.cl-rut", "", "2.3.3-1|1.3.3-1|8-1|7-1|9|8", aboutChile | aboutID, clRUT},
 	{"personal.passport", "", "9|8", aboutPassport, anyDigits},
 	// Identifiers with letters, see letters.go.
+	{"personal.us-mbi", "", "", 0, nil},
 	{"personal.uk-nino", "", "", 0, nil},
 	{"personal.es-dni", "", "", 0, nil},
 	{"personal.es-nie", "", "", 0, nil},
@@ -78,7 +83,7 @@ func (s *Scanner) identity(v *view, start int, n *number, k int) (next int, ok b
 			if !strong && !weak || named && !s.about(v, f.subject, start, n.ends[k]) {
 				continue
 			}
-			if !f.check(d) || runsOfOne(d) || !named && s.isArticle(v, start) {
+			if !f.check(d) || runsOfOne(d) || !named && (s.isArticle(v, start) || k > 0 && n.inRow(v, start, k)) {
 				continue
 			}
 			if next, ok = s.emit(v, identityRule[i], start, n.ends[k]); ok {

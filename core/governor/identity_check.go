@@ -24,6 +24,28 @@ func usSSN(d []byte) bool {
 	return area != 0 && area != 666 && area < 900 && group != 0 && serial != 0
 }
 
+// usITIN: the group is one that the IRS assigns. Source: https://www.irs.gov/pub/irs-pdf/p4757.pdf, "ITIN structure".
+func usITIN(d []byte) bool {
+	group := two(d[3:])
+	return d[0] == '9' && group >= 50 && group != 89 && group != 93 && (group <= 65 || group >= 70)
+}
+
+// usNPI is the Luhn check with the prefix of the issuer, 80840, whose part of the sum is 24.
+func usNPI(d []byte) bool {
+	var all [15]byte
+	copy(all[:], "80840")
+	copy(all[5:], d)
+	return (d[0] == '1' || d[0] == '2') && checksum.Luhn(all[:])
+}
+
+func auABN(d []byte) bool {
+	return (checksum.Weighted(d, 10, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19)-10)%89 == 0 && d[0] != '0'
+}
+
+func auACN(d []byte) bool {
+	return (10-checksum.Weighted(d, 8, 7, 6, 5, 4, 3, 2, 1)%10)%10 == checksum.Digit(d[8])
+}
+
 func ukNHS(d []byte) bool {
 	check := 11 - checksum.Weighted(d, 10, 9, 8, 7, 6, 5, 4, 3, 2)%11
 	return check%11 == checksum.Digit(d[9]) && check != 10

@@ -15,11 +15,11 @@ type letteredFormat struct {
 var letteredFormats = [...]letteredFormat{
 	{"personal.uk-nino", "LLDDDDDDL", aboutBritain | aboutTax, ukNINO},
 	{"personal.uk-nino", "LL DD DD DD L", 0, ukNINO},
+	{"personal.uk-nino", "LL DDDDDDL", aboutBritain | aboutTax, ukNINO},
 	{"personal.es-nie", "LDDDDDDDL", 0, esNIE},
 	{"personal.es-nie", "L-DDDDDDD-L", 0, esNIE},
 	{"personal.es-nie", "L-DDDDDDDL", 0, esNIE},
-	{"personal.es-dni", "DDDDDDDDL", aboutSpain | aboutID, esDNI},
-	{"personal.es-dni", "DDDDDDDD-L", aboutSpain | aboutID, esDNI},
+	{"personal.es-nie", "LDDDDDDD-L", 0, esNIE},
 	{"personal.es-dni", "DDDDDDDD L", aboutSpain, esDNI},
 	{"personal.it-codice-fiscale", "LLLLLL??L??L???L", 0, itCodiceFiscale},
 	{"personal.sg-nric", "LDDDDDDDL", 0, sgNRIC},
@@ -37,6 +37,11 @@ var letteredFormats = [...]letteredFormat{
 	{"personal.cl-rut", "DD.DDD.DDD-L", 0, clRUTK},
 	{"personal.cl-rut", "DDDDDDDD-L", aboutChile, clRUTK},
 	{"personal.cl-rut", "DDDDDDDDL", aboutChile, clRUTK},
+	{"personal.es-dni", "DDDDDDDDL", 0, esDNI},
+	{"personal.es-dni", "DDDDDDDD-L", 0, esDNI},
+	{"personal.us-mbi", "DL?D-L?D-LLDD", 0, usMBI},
+	{"personal.us-mbi", "DL?DL?DLLDD", 0, usMBI},
+	{"personal.passport", "LLLDDDDDD", aboutPassport, anyText},
 	{"personal.passport", "LDDDDDDDD", aboutPassport, anyText},
 	{"personal.passport", "LDDDDDDD", aboutPassport, anyText},
 	{"personal.passport", "LLDDDDDDD", aboutPassport, anyText},
@@ -109,7 +114,7 @@ func (f *letteredFormat) read(v *view, i int, text *[24]byte) (to, n int) {
 	return i + len(f.layout), n
 }
 
-func anyText(t []byte) bool { return !runs(t) }
+func anyText(t []byte) bool { return !runsOfOne(t[3:]) }
 
 func oneOf(b byte, set string) bool {
 	for i := range len(set) {
@@ -118,6 +123,17 @@ func oneOf(b byte, set string) bool {
 		}
 	}
 	return false
+}
+
+// usMBI excludes the letters that look like a digit or another letter.
+// Source: https://www.cms.gov/medicare/new-medicare-card/understanding-the-mbi-with-format.pdf
+func usMBI(t []byte) bool {
+	for _, b := range t {
+		if oneOf(b, "SLOIBZ") {
+			return false
+		}
+	}
+	return t[0] != '0'
 }
 
 func ukNINO(t []byte) bool {

@@ -69,10 +69,13 @@ func letterRun(text []byte, i int) int {
 	return i
 }
 
-// hasHump reports whether an uppercase letter follows a lowercase one, as in apiKey.
+// hasHump reports whether a word has several parts: apiKey, APIKey.
 func hasHump(word []byte) bool {
 	for i := 1; i < len(word); i++ {
 		if class[word[i]]&isUpper != 0 && class[word[i-1]]&isLower != 0 {
+			return true
+		}
+		if i > 2 && class[word[i]]&isLower != 0 && class[word[i-1]]&class[word[i-2]]&isUpper != 0 {
 			return true
 		}
 	}

@@ -9,6 +9,13 @@ func (s *Scanner) note(subject context, i int) {
 	}
 }
 
+// forget removes the record of subjects.
+func (s *Scanner) forget(subject context) {
+	for ; subject != 0; subject &= subject - 1 {
+		s.seen[bits.TrailingZeros64(uint64(subject))] = 0
+	}
+}
+
 // since is the distance from the last word about one of the subjects to i, or a large number.
 func (s *Scanner) since(subject context, i int) int {
 	last := 0

@@ -151,6 +151,12 @@ func (n *number) isField(v *view, start int) bool {
 	return n.group(0) >= 12 && v.at(n.ends[0]) == ',' && v.at(n.ends[0]+1) != ' '
 }
 
+// inRow reports whether spaces separate the first k+1 groups, and another number comes before or after them: a row of
+// numbers has some that look like an identifier.
+func (n *number) inRow(v *view, start, k int) bool {
+	return n.seps[0] == ' ' && (v.at(start-1) == ' ' && isDigitByte(v.at(start-2)) || v.at(n.ends[k]) == ' ' && isDigitByte(v.at(n.ends[k]+1)))
+}
+
 // inTable reports whether a group of at least four digits, or digits and hexadecimal letters, and a space come before i:
 // a row of numbers has some that look like a card's.
 func inTable(v *view, i int) bool {
@@ -229,9 +235,12 @@ func issued(d []byte) bool {
 // Source: https://www.aba.com/about-us/routing-number
 func (s *Scanner) bankAccount(v *view, start int, n *number, k int) (next int, ok bool) {
 	d := n.digits[:n.total[k]]
+	aba := len(d) == 9 && isRouting(d)
+	if aba && n.is(k, "4-4-1") && !s.isArticle(v, start) {
+		return s.emit(v, ruleBankAccount, start, n.ends[k])
+	}
 	if s.since(aboutRouting, start) <= 24 {
-		aba := len(d) == 9 && k == 0 && checksum.Weighted(d, 3, 7, 1, 3, 7, 1, 3, 7, 1)%10 == 0
-		if aba || n.isAny(k, "2-2-2|2 2 2") {
+		if aba && k == 0 || n.isAny(k, "2-2-2|2 2 2") {
 			return s.emit(v, ruleBankAccount, start, n.ends[k])
 		}
 	}
@@ -239,6 +248,14 @@ func (s *Scanner) bankAccount(v *view, start int, n *number, k int) (next int, o
 		return 0, false
 	}
 	return s.emit(v, ruleBankAccount, start, n.ends[k])
+}
+
+// isRouting checks the sum of nine digits and the district of the Federal Reserve that they begin with: 01 to 12, the same
+// plus 20 for thrifts and plus 60 for electronic transfers, 00 for the government, or 80 for traveler's checks.
+func isRouting(d []byte) bool {
+	district := two(d)
+	return (district <= 12 || district >= 21 && district <= 32 || district >= 61 && district <= 72 || district == 80) &&
+		checksum.Weighted(d, 3, 7, 1, 3, 7, 1, 3, 7, 1)%10 == 0
 }
 
 // ibanLengths is each country's length of an IBAN. Source: SWIFT, IBAN Registry, release 99.

@@ -36,7 +36,7 @@ const exampleCard = "4111 1111 1111 1111"
 func TestOrdinaryText(t *testing.T) {
 	rules := AllRules()
 	lines := 0
-	for _, file := range append(ownSources(t), dataFolder+"/ordinary/lines.txt") {
+	for _, file := range append(ownSources(t), dataFolder+"/ordinary/lines.txt", dataFolder+"/ordinary/commands.txt") {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

@@ -15,6 +15,8 @@ const (
 	// nearBefore and nearAfter are the distances within which a word gives a candidate its context.
 	nearBefore = 64
 	nearAfter  = 40
+	// nearCommand is the distance from a program's name to its options.
+	nearCommand = 512
 )
 
 // Scanner finds findings in one text that arrives in pieces. Its zero value, with rules set by NewScanner, is the
@@ -143,6 +145,7 @@ func (s *Scanner) placeCustom(v *view, to int) {
 func (s *Scanner) words(v *view, from int, final bool) int {
 	text := v.text
 	for from < len(text) {
+		decided := from
 		if !s.inLong {
 			from += skipCommon(text[from:])
 		}
@@ -151,7 +154,13 @@ func (s *Scanner) words(v *view, from int, final bool) int {
 			s.inLong = false
 		}
 		if i == len(text) {
+			if !final && i-3 >= decided && s.isPair(text, i-3) {
+				return i - 3
+			}
 			return i
+		}
+		if isDigitByte(text[i]) && i-3 >= decided && s.isPair(text, i-3) {
+			i -= 3
 		}
 		next, wait := i, false
 		if class[text[i]]&opens != 0 {
@@ -194,6 +203,12 @@ func skipCommon(text []byte) int {
 		}
 		from = end
 	}
+}
+
+// isPair reports whether a word of two letters and a space are at i, behind a word about British insurance numbers: one may
+// begin with them. Elsewhere these letters have to be capitals, or each such word at the end of a piece would be held back.
+func (s *Scanner) isPair(text []byte, i int) bool {
+	return text[i+2] == ' ' && isLetterByte(text[i]) && isLetterByte(text[i+1]) && (i == 0 || class[text[i-1]]&inWord == 0) && s.since(aboutBritain, i) <= nearBefore
 }
 
 // separators is the number of bytes before the first that is of a word or opens a finding.
@@ -288,6 +303,9 @@ func (s *Scanner) unusual(v *view, start, end int, kinds uint16, final bool) (ne
 
 // names reports whether a word does no more than name subjects, if any.
 func (s *Scanner) names(text []byte, start, end int, kinds uint16) bool {
+	if end-start == 2 && end < len(text) && s.isPair(text, start) {
+		return false
+	}
 	return isPlain(text, start, end, kinds) && (!mayName(text[start:end], kinds) || s.noted(text, start, end, kinds))
 }
 

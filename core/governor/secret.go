@@ -75,88 +75,6 @@ func keyBody(v *view, i int) bool {
 	return row >= 16
 }
 
-// jwt looks for a JSON Web Token, signed or encrypted: three or five parts of base64url, the first a JSON object with
-// the member "alg". Source: RFC 7515, RFC 7516.
-func (s *Scanner) jwt(v *view, start int) (next int, ok bool) {
-	end, firstEnd, parts := jwtParts(v, start)
-	if end == start+maxJWT || parts < 3 || firstEnd-start < 12 || firstEnd-start > maxHeader {
-		return 0, false
-	}
-	for end > start && v.text[end-1] == '.' && parts > 3 {
-		end-- // the end of a sentence
-		parts--
-	}
-	if s.scratch.header == nil {
-		s.scratch.header = new([768]byte)
-	}
-	header := s.scratch.header
-	n, ok := decode64(header[:], v.text[start:firstEnd], 0)
-	if !ok || header[0] != '{' || !bytes.Contains(header[:n], []byte(`"alg"`)) {
-		return 0, false
-	}
-	return s.emit(v, ruleJWT, start, end)
-}
-
-// jwtParts reads up to five parts of base64url with dots between them.
-func jwtParts(v *view, start int) (end, firstEnd, parts int) {
-	parts = 1
-	for end = start; end < start+maxJWT; end++ {
-		b := v.at(end)
-		if b == '.' && parts < 5 && end > start {
-			if parts == 1 {
-				firstEnd = end
-			}
-			parts++
-			continue
-		}
-		if !isAlnum(b) && b != '-' && b != '_' {
-			break
-		}
-	}
-	return end, firstEnd, parts
-}
-
-// maxHeader bounds the first part of a token. Only its first kilobyte is searched for "alg".
-const maxHeader = 4096
-
-// decode64 decodes base64 or base64url without padding, up to the byte stop, as far as out has room.
-func decode64(out, text []byte, stop byte) (n int, ok bool) {
-	acc, filled := uint32(0), 0
-	for _, b := range text {
-		v := value64(b)
-		if b == stop || v > 63 {
-			return n, b == stop
-		}
-		acc = acc<<6 | v
-		if filled += 6; filled >= 8 {
-			filled -= 8
-			if n == len(out) {
-				return n, true
-			}
-			out[n] = byte(acc >> filled)
-			n++
-		}
-	}
-	return n, true
-}
-
-// value64 is the value of a character of base64 or base64url, or 64.
-func value64(b byte) uint32 {
-	switch {
-	case b >= 'A' && b <= 'Z':
-		return uint32(b - 'A')
-	case b >= 'a' && b <= 'z':
-		return uint32(b-'a') + 26
-	case isDigitByte(b):
-		return uint32(b-'0') + 52
-	case b == '+' || b == '-':
-		return 62
-	case b == '/' || b == '_':
-		return 63
-	}
-	return 64
-}
-
 // passwordURL looks for the password of a URL whose scheme is the word [start, end). Source: RFC 3986, section 3.2.1.
 func (s *Scanner) passwordURL(v *view, start, end int) (next int, ok bool) {
 	if !v.has(end, "://") || !isLetterByte(v.text[start]) {
@@ -220,8 +138,20 @@ func containsFold(text []byte, lower string) bool {
 // <name>value, --name value, Bearer value. Specific detectors try the value first.
 func (s *Scanner) assignment(v *view, start, end int, subject context) (next int, ok bool) {
 	from, quote := connector(v, start, end)
-	if from < 0 || isPublic(v.text, start, end) {
+	if from < 0 {
 		return 0, false
+	}
+	if isPublic(v.text, start, end) {
+		s.forget(aboutSecret)
+		return 0, false
+	}
+	if subject&aboutHeader != 0 {
+		if from, ok = s.scheme(v, from); ok {
+			return from, true
+		}
+		if from < 0 {
+			return 0, false
+		}
 	}
 	if next, ok = s.specific(v, from, subject); ok {
 		return next, true
@@ -233,7 +163,7 @@ func (s *Scanner) assignment(v *view, start, end int, subject context) (next int
 	}
 	to := valueEnd(v, from, quote)
 	s.valueEnd = max(s.valueEnd, s.base+to)
-	if to-from < 6 || to-from >= maxValue || isPlaceholder(v.text[from:to]) {
+	if to-from < 6 || to-from >= maxValue || isPlaceholder(v.text[from:to]) || isSample(v.text[from:to]) || v.has(to, "..") || v.has(to, "…") {
 		return 0, false
 	}
 	if quote == 0 && (v.at(to) == '(' || v.at(to) == '[') {
@@ -251,7 +181,11 @@ func (s *Scanner) judge(v *view, value []byte, from int, quoted bool, subject co
 	if subject&aboutPassword != 0 && isPassword(value) {
 		return s.emit(v, rulePassword, from, from+len(value))
 	}
-	if isSecret(value) && (quoted || !bytes.ContainsRune(value, '.')) { // a.b.c is code
+	least := 15
+	if s.since(aboutCommand, from) <= nearCommand {
+		least = 10
+	}
+	if isSecret(value, least, quoted) && (quoted || !bytes.ContainsRune(value, '.')) { // a.b.c is code
 		return s.emit(v, ruleSecret, from, from+len(value))
 	}
 	return 0, false
@@ -272,6 +206,11 @@ func (s *Scanner) specific(v *view, from int, subject context) (next int, ok boo
 		if next, ok = s.value(v, at, word, kinds); ok {
 			return next, true
 		}
+		if word-at == minToken-1 {
+			if next, ok = s.token(v, at, word, kinds); ok {
+				return next, true
+			}
+		}
 	}
 	if v.at(from) == '/' { // base64 may begin with it
 		return s.token(v, from, word, isDigit)
@@ -290,13 +229,24 @@ func connector(v *view, start, i int) (from int, quote byte) {
 	}
 	spaced := v.at(i)
 	i = v.spaces(i)
+	if spaced == ' ' {
+		i = behindType(v, i)
+	}
 	switch b := v.at(i); {
 	case b == '>' && v.at(i+1) == '@': // a blank to fill in, as in user:<password>@host
 		return -1, 0
-	case b == ':' || b == '=' || b == '>':
+	case b == '>' && v.at(start-1) == '<': // the name of an element; its text may begin on the next line
+		for end := i + maxIndent; i < end && oneOf(v.at(i+1), "\n\r\t "); i++ {
+		}
 		i++
-		for v.at(i) == '=' || v.at(i) == '>' {
-			i++
+	case b == ':' && v.at(i+1) == ':' && v.at(i+2) != '=' && v.at(i+2) != ':': // a path in code
+		return -1, 0
+	case b == ':' || b == '=' || b == '>' || (b == '.' || b == '?') && v.at(i+1) == '=':
+		for i++; v.at(i) == '=' || v.at(i) == '>' || v.at(i) == ':'; i++ {
+		}
+	case b == ',' && isArgument(v, start, i): // setProperty("token", "…")
+		if i = v.spaces(i + 1); !oneOf(v.at(i), "\"'`") {
+			return -1, 0
 		}
 	case v.has(i, "is "):
 		i += 2
@@ -310,6 +260,30 @@ func connector(v *view, start, i int) (from int, quote byte) {
 		i++
 	}
 	return i, quote
+}
+
+// behindType is the end of a type's or attribute's name between a name and its value, or i: var token string = "…",
+// <add key="token" value="…">.
+func behindType(v *view, i int) int {
+	switch {
+	case v.has(i, "string "):
+		return i + len("string ")
+	case v.has(i, "value="):
+		return i + len("value")
+	}
+	return i
+}
+
+// maxIndent bounds the white space between an element's name and its text.
+const maxIndent = 32
+
+// isArgument reports whether the name at start is the first argument of a call, in quotes that end before i.
+func isArgument(v *view, start, i int) bool {
+	open, quote := v.at(start-2), v.at(start-1)
+	if v.text[start] == '\'' { // it is of the word
+		open, quote = quote, '\''
+	}
+	return open == '(' && oneOf(quote, "\"'`") && v.at(i-1) == quote
 }
 
 // spaces is the end of at most four spaces or tabs from i.
@@ -357,17 +331,58 @@ func isPassword(value []byte) bool {
 	return letters && others && !runs(value)
 }
 
-// isSecret reports whether a value looks random: at least 16 bytes of letters and digits that change often.
-func isSecret(value []byte) bool {
-	if len(value) < 16 || spread(value) < 8 || runs(value) {
+// isSecret reports whether a value looks random: a UUID, or letters and digits that change often. A quoted value may
+// contain signs.
+func isSecret(value []byte, least int, quoted bool) bool {
+	if isUUID(value) {
+		return spread(value) >= minSpread
+	}
+	if len(value) < least || runs(value) {
 		return false
 	}
-	kinds := uint16(0)
+	kinds, hash := uint16(0), uint16(isHex)
 	for _, b := range value {
-		if !isAlnum(b) && b != '_' && b != '-' && b != '.' && b != '+' && b != '/' && b != '=' && b != '~' {
+		hash &= class[b]
+		if !isAlnum(b) && !oneOf(b, "_-.+/=~") && (!quoted || !oneOf(b, "!#$%&*@^")) {
 			return false
 		}
 		kinds |= class[b]
 	}
-	return kinds&isDigit != 0 && kinds&(isLower|isUpper) != 0 && changes(value)*4+4 >= len(value)
+	if n := spread(value); n < minSpread || n < 8 && hash == 0 { // sixteen digits do not differ more
+		return false
+	}
+	return kinds&isDigit != 0 && kinds&(isLower|isUpper) != 0 && (changes(value)*4+4 >= len(value) || hash != 0 && len(value) >= 32 || isUnpronounceable(value))
+}
+
+// isUUID reports whether a value has the form of a UUID, in any case.
+func isUUID(value []byte) bool {
+	if len(value) != 36 {
+		return false
+	}
+	for i, b := range value {
+		if i == 8 || i == 13 || i == 18 || i == 23 {
+			if b != '-' {
+				return false
+			}
+		} else if class[b]&isHex == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// isUnpronounceable reports whether a long value in one case has as many rare letters as random text with few digits: a
+// quarter of all are one of these, and about one in twenty of English text.
+func isUnpronounceable(value []byte) bool {
+	letters, rare, kinds := 0, 0, uint16(0)
+	for _, b := range value {
+		kinds |= class[b] & (isLower | isUpper)
+		if isLetterByte(b) {
+			letters++
+			if oneOf(b|0x20, "jkqvwxz") {
+				rare++
+			}
+		}
+	}
+	return len(value) >= 20 && kinds != isLower|isUpper && rare*8 >= letters
 }

@@ -11,7 +11,8 @@ const MaxState = 1 + tailLength + 13*5 + 4*subjects
 var errState = errors.New("governor: malformed scanner state")
 
 // AppendState appends the scanner's state between two calls of Next. It contains the last 8 decided bytes of the text:
-// treat it like the text. Only words within nearBefore still matter as context, so the others are left out.
+// treat it like the text. Only words within their
+// reach still matter as context, so the others are left out.
 func (s *Scanner) AppendState(dst []byte) []byte {
 	dst = append(dst, stateFormat)
 	dst = append(dst, s.tail[:]...)
@@ -31,11 +32,19 @@ func (s *Scanner) AppendState(dst []byte) []byte {
 		dst = appendNumber(dst, max(n, 0))
 	}
 	for bit, at := range s.seen {
-		if distance := s.base - at + maxAhead; at > 0 && distance <= nearBefore+maxAhead {
+		if distance := s.base - at + maxAhead; at > 0 && distance <= reach(bit)+maxAhead {
 			dst = appendNumber(append(dst, byte(bit)), distance)
 		}
 	}
 	return dst
+}
+
+// reach is the distance within which a word about a subject, given as its bit, gives a candidate its context.
+func reach(bit int) int {
+	if aboutCommand>>bit == 1 {
+		return nearCommand
+	}
+	return nearBefore
 }
 
 // maxAhead makes distances positive that may point behind the next byte to decide: a keyword may hold up to this many

@@ -43,9 +43,21 @@ func makeTables() []byte {
 	writeNumbers(b, "identityRule is the rule of each identifier of digits.", "identityRule", "ID", ids)
 	writeNumbers(b, "letteredRule is the rule of each identifier with letters.", "letteredRule", "ID", letters)
 	starts, order, free := indexFormats()
-	writeNumbers(b, "formatStarts is where a bucket's token formats begin in formatOrder: see bucketOf.", "formatStarts", "uint8", starts)
-	writeNumbers(b, "formatOrder is the token formats by the bucket of their first two bytes.", "formatOrder", "uint8", order)
-	writeNumbers(b, "unanchored is the formats without a literal prefix of two bytes.", "unanchored", "uint8", free)
+	writeNumbers(b, "formatStarts is where a bucket's token formats begin in formatOrder: see bucketOf.", "formatStarts", "uint16", starts)
+	writeNumbers(b, "formatOrder is the token formats by the bucket of their first two bytes.", "formatOrder", "uint16", order)
+	writeNumbers(b, "unanchored is the formats without a literal prefix of two bytes.", "unanchored", "uint16", free)
+	var ends []int
+	for _, i := range free {
+		_, after, _ := strings.Cut(tokenFormats[i].pattern, "}")
+		if after = after + " "; !strings.ContainsAny(after[:1], ":/|") {
+			after = "\x00"
+		}
+		if strings.HasPrefix(tokenFormats[i].pattern, "{b") {
+			after = "\x01"
+		}
+		ends = append(ends, int(after[0]))
+	}
+	writeNumbers(b, "unanchoredEnds is the byte behind the first word of an unanchored format; 0 if it is one word, 1 if it may contain slashes.", "unanchoredEnds", "uint8", ends)
 	writeIdentities(b)
 	class, patterns := makeClasses(), makePatternClasses()
 	writeNumbers(b, "class is the classes of each byte.", "class", "uint16", class[:])
@@ -287,7 +299,7 @@ var patternClasses = map[byte]string{
 	'd': digitBytes, 'x': digitBytes + "abcdef", 'X': digitBytes + "abcdefABCDEF", 'w': wordBytes, 'u': wordBytes + "_-", 'b': wordBytes + "+/",
 	'l': digitBytes + smallBytes, 'A': digitBytes + upperBytes, 'B': upperBytes + "234567", 'a': smallBytes + upperBytes, 'U': upperBytes,
 	'=': "=", 'v': wordBytes + "_-.", 'W': wordBytes + "_", 'e': wordBytes + "+/=", 'q': "MNO", 'z': "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L",
-	'p': wordBytes + "+/%", 't': wordBytes + "_-.~",
+	'p': wordBytes + "+/%", 't': wordBytes + "_-.~", 'c': wordBytes + "_-.=",
 }
 
 const (

@@ -1,12 +1,5 @@
 package governor
 
-import (
-	"bytes"
-
-	"github.com/postern-ai/postern/core/governor/checksum"
-	"github.com/postern-ai/postern/core/keys"
-)
-
 // tokenFormat is the published format of one kind of token. Neighbors with the same rule are one rule.
 type tokenFormat struct {
 	rule     string
@@ -34,6 +27,11 @@ var tokenFormats = [...]tokenFormat{
 	{"secret.github-token", High, "ghs_{w36}", githubToken, 0},
 	{"secret.github-token", High, "ghr_{w36}", githubToken, 0},
 	{"secret.github-token", High, "ghr_{w76}", nil, 0},
+	{"secret.github-token", High, "ghp_{w36}", nil, aboutSecret},
+	{"secret.github-token", High, "gho_{w36}", nil, aboutSecret},
+	{"secret.github-token", High, "ghu_{w36}", nil, aboutSecret},
+	{"secret.github-token", High, "ghs_{w36}", nil, aboutSecret},
+	{"secret.github-token", High, "ghr_{w36}", nil, aboutSecret},
 	{"secret.github-fine-grained-token", High, "github_pat_{w22}_{w59}", nil, 0},
 	{"secret.gitlab-token", High, "glpat-{u27-300}.{l2}.{l9}", nil, 0},
 	{"secret.gitlab-token", High, "glpat-{u20-22}", nil, 0},
@@ -48,6 +46,8 @@ var tokenFormats = [...]tokenFormat{
 	{"secret.gitlab-token", High, "gloas-{u64}", nil, 0},
 	{"secret.gitlab-token", High, "glcbt-{v20-300}", nil, 0},
 	{"secret.gitlab-token", High, "GR1348941{u20}", nil, 0},
+	{"secret.gitlab-token", High, "glpat-{u27-300}.{l9}", nil, 0},
+	{"secret.gitlab-token", High, "gitlab_session={l32}", nil, 0},
 	{"secret.slack-token", High, "xoxb-{d8-14}-{d8-14}-{w18-26}", nil, 0},
 	{"secret.slack-token", High, "xoxb-{d8-14}-{w18-26}", nil, 0},
 	{"secret.slack-token", High, "xoxp-{d8-14}-{d8-14}-{d8-14}-{w28-34}", nil, 0},
@@ -59,12 +59,22 @@ var tokenFormats = [...]tokenFormat{
 	{"secret.slack-token", High, "xoxe-1-{w140-170}", nil, 0},
 	{"secret.slack-token", High, "xoxe.xoxp-1-{w140-170}", nil, 0},
 	{"secret.slack-token", High, "xoxe.xoxb-1-{w140-170}", nil, 0},
+	{"secret.slack-token", High, "xoxa-2-{d8-14}-{d8-14}-{d8-14}-{w18-27}", nil, 0},
+	{"secret.slack-token", High, "xoxr-{d8-14}-{d8-14}-{d8-14}-{w18-27}", nil, 0},
+	{"secret.slack-token", High, "xoxo-{d6-14}-{d6-14}-{d6-14}-{w18-34}", nil, 0},
+	{"secret.slack-token", High, "xoxs-{d6-14}-{d6-14}-{d6-14}-{w18-34}", nil, 0},
+	{"secret.slack-token", High, "xoxe-{d8-14}-{d8-14}-{d8-14}-{x32}", nil, 0},
 	{"secret.slack-app-token", High, "xapp-1-A{A8-13}-{d10-14}-{x64}", nil, 0},
 	{"secret.slack-webhook", High, "hooks.slack.com/services/T{A8-12}/B{A8-12}/{w24}", nil, 0},
+	{"secret.slack-webhook", High, "hooks.slack.com/services/{b43-56}", nil, 0},
+	{"secret.slack-webhook", High, "hooks.slack.com/workflows/{b43-80}", nil, 0},
+	{"secret.slack-webhook", High, "hooks.slack.com/triggers/{b43-80}", nil, 0},
 	{"secret.stripe-key", High, "sk_live_{w24-247}", nil, 0},
 	{"secret.stripe-key", High, "sk_test_{w24-247}", nil, 0},
 	{"secret.stripe-key", High, "rk_live_{w24-247}", nil, 0},
 	{"secret.stripe-key", High, "rk_test_{w24-247}", nil, 0},
+	{"secret.stripe-key", High, "sk_prod_{w24-247}", nil, 0},
+	{"secret.stripe-key", High, "rk_prod_{w24-247}", nil, 0},
 	{"secret.stripe-webhook", High, "whsec_{e32-64}", nil, 0},
 	{"secret.openai-key", High, "sk-proj-{u40-200}", nil, 0},
 	{"secret.openai-key", High, "sk-svcacct-{u40-200}", nil, 0},
@@ -90,6 +100,7 @@ var tokenFormats = [...]tokenFormat{
 	{"secret.azure-sas", High, "sig={p42-90}", nil, 0},
 	{"secret.azure-devops-token", High, "{w76}AZDO{w4}", nil, 0},
 	{"secret.npm-token", High, "npm_{w36}", githubToken, 0},
+	{"secret.npm-token", High, "npm_{w36}", nil, aboutSecret},
 	{"secret.pypi-token", High, "pypi-AgEIcHlwaS5vcmc{u50-1000}", nil, 0},
 	{"secret.pypi-token", High, "pypi-AgENdGVzdC5weXBpLm9yZw{u50-1000}", nil, 0},
 	{"secret.rubygems-key", High, "rubygems_{x48}", nil, 0},
@@ -101,6 +112,7 @@ var tokenFormats = [...]tokenFormat{
 	{"secret.twilio-key", High, "SK{x32}", nil, 0},
 	{"secret.twilio-auth-token", High, "{x32}", nil, aboutTwilio},
 	{"secret.sendgrid-key", High, "SG.{u22}.{u43}", nil, 0},
+	{"secret.sendgrid-key", High, "SG.{c66}", nil, 0},
 	{"secret.mailgun-key", High, "key-{x32}", nil, 0},
 	{"secret.mailgun-key", High, "{x32}-{x8}-{x8}", nil, 0},
 	{"secret.mailchimp-key", High, "{x32}-us{d1-2}", nil, 0},
@@ -117,7 +129,7 @@ var tokenFormats = [...]tokenFormat{
 	{"secret.digitalocean-token", High, "doo_v1_{x64}", nil, 0},
 	{"secret.digitalocean-token", High, "dor_v1_{x64}", nil, 0},
 	{"secret.heroku-key", High, "HRKU-AA{u58}", nil, 0},
-	{"secret.heroku-key", High, "{x8}-{x4}-{x4}-{x4}-{x12}", nil, aboutHeroku},
+	{"secret.heroku-key", High, "{X8}-{X4}-{X4}-{X4}-{X12}", nil, aboutHeroku},
 	{"secret.databricks-token", High, "dapi{x32}-{d1}", nil, 0},
 	{"secret.databricks-token", High, "dapi{x32}", nil, 0},
 	{"secret.datadog-key", High, "{x40}", nil, aboutDatadog},
@@ -129,7 +141,7 @@ var tokenFormats = [...]tokenFormat{
 	{"secret.grafana-token", High, "glsa_{w32}_{X8}", nil, 0},
 	{"secret.grafana-token", High, "glc_{b32-400}{=0-2}", nil, 0},
 	{"secret.grafana-token", High, "eyJrIjoi{b70-400}{=0-2}", nil, 0},
-	{"secret.dynatrace-token", High, "dt0c01.{A24}.{A64}", nil, 0},
+	{"secret.dynatrace-token", High, "dt0c01.{w24}.{w64}", nil, 0},
 	{"secret.sentry-token", High, "sntryu_{x64}", nil, 0},
 	{"secret.sentry-token", High, "sntrys_eyJ{b40-400}{=0-2}_{b43}", nil, 0},
 	{"secret.linear-key", High, "lin_api_{w40}", nil, 0},
@@ -147,6 +159,7 @@ var tokenFormats = [...]tokenFormat{
 	{"secret.discord-webhook", High, "discord.com/api/webhooks/{d17-20}/{u60-80}", nil, 0},
 	{"secret.telegram-token", High, "{d8-10}:A{u34}", mixed, 0},
 	{"secret.telegram-token", High, "bot{d8-10}:A{u34}", mixed, 0},
+	{"secret.telegram-token", High, "{d5-16}:A{u34}", varied, aboutVendor},
 	{"secret.cloudflare-token", High, "v1.0-{x24}-{x146}", nil, 0},
 	{"secret.cloudflare-token", High, "{u40}", mixed, aboutCloudflare},
 	{"secret.cloudflare-token", High, "{x37}", nil, aboutCloudflare},
@@ -154,7 +167,8 @@ var tokenFormats = [...]tokenFormat{
 	{"secret.vault-token", High, "hvs.{u24}", nil, 0},
 	{"secret.vault-token", High, "hvb.{u138-300}", nil, 0},
 	{"secret.vault-token", High, "hvr.{u90-300}", nil, 0},
-	{"secret.terraform-token", High, "{w14}.atlasv1.{u60-70}", nil, 0},
+	{"secret.vault-token", High, "s.{w24}", mixed, 0},
+	{"secret.terraform-token", High, "{w14}.atlasv1.{c60-70}", nil, 0},
 	{"secret.doppler-token", High, "dp.pt.{w40-44}", nil, 0},
 	{"secret.doppler-token", High, "dp.st.{l2-35}.{w40-44}", nil, 0},
 	{"secret.doppler-token", High, "dp.ct.{w40-44}", nil, 0},
@@ -167,17 +181,19 @@ var tokenFormats = [...]tokenFormat{
 	{"secret.fly-token", High, "fm1a_{b100-900}{=0-3}", nil, 0},
 	{"secret.supabase-key", High, "sbp_{x40}", nil, 0},
 	{"secret.supabase-key", High, "sb_secret_{u31-36}", nil, 0},
-	{"secret.planetscale-token", High, "pscale_tkn_{v32-64}", nil, 0},
-	{"secret.planetscale-token", High, "pscale_oauth_{v32-64}", nil, 0},
-	{"secret.planetscale-token", High, "pscale_pw_{v32-64}", nil, 0},
+	{"secret.planetscale-token", High, "pscale_tkn_{c32-64}", nil, 0},
+	{"secret.planetscale-token", High, "pscale_oauth_{c32-64}", nil, 0},
+	{"secret.planetscale-token", High, "pscale_pw_{c32-64}", nil, 0},
 	{"secret.vercel-token", High, "vcp_{w50-60}", nil, 0},
 	{"secret.vercel-token", High, "{w24}", mixed, aboutVercel},
 	{"secret.netlify-token", High, "nfp_{w36}", nil, 0},
 	{"secret.pulumi-token", High, "pul-{x40}", nil, 0},
 	{"secret.prefect-key", High, "pnu_{w36}", nil, 0},
 	{"secret.prefect-key", High, "pnb_{w36}", nil, 0},
-	{"secret.sourcegraph-token", High, "sgp_{x40}", nil, 0},
-	{"secret.sourcegraph-token", High, "sgp_{x16}_{x40}", nil, 0},
+	{"secret.sourcegraph-token", High, "sgp_{X40}", nil, 0},
+	{"secret.sourcegraph-token", High, "sgp_{X16}_{X40}", nil, 0},
+	{"secret.sourcegraph-token", High, "sgp_local_{X40}", nil, 0},
+	{"secret.sourcegraph-token", High, "{X40}", mixed, aboutVendor},
 	{"secret.readme-key", High, "rdme_{l70}", nil, 0},
 	{"secret.tailscale-key", High, "tskey-api-{w10-20}-{w30-40}", nil, 0},
 	{"secret.tailscale-key", High, "tskey-auth-{w10-20}-{w30-40}", nil, 0},
@@ -190,17 +206,19 @@ var tokenFormats = [...]tokenFormat{
 	{"secret.shippo-token", High, "shippo_test_{x40}", nil, 0},
 	{"secret.easypost-key", High, "EZAK{w54}", nil, 0},
 	{"secret.easypost-key", High, "EZTK{w54}", nil, 0},
-	{"secret.duffel-token", High, "duffel_live_{u43}", nil, 0},
-	{"secret.duffel-token", High, "duffel_test_{u43}", nil, 0},
+	{"secret.duffel-token", High, "duffel_live_{c43}", nil, 0},
+	{"secret.duffel-token", High, "duffel_test_{c43}", nil, 0},
 	{"secret.flutterwave-key", High, "FLWSECK_TEST-{l32}-X", nil, 0},
 	{"secret.flutterwave-key", High, "FLWSECK-{l32}-X", nil, 0},
+	{"secret.flutterwave-key", High, "FLWSECK_TEST-{l12}", nil, 0},
 	{"secret.facebook-token", High, "EAA{w100-250}", mixed, 0},
+	{"secret.facebook-token", High, "{d15-16}|{u27}", nil, 0},
 	{"secret.artifactory-key", High, "AKCp{w69}", nil, 0},
 	{"secret.artifactory-key", High, "cmVmd{w59}", nil, 0},
 	{"secret.alibaba-access-key-id", High, "LTAI{w20}", mixed, 0},
 	{"secret.openshift-token", High, "sha256~{u43}", nil, 0},
 	{"secret.octopus-key", High, "API-{A26}", nil, 0},
-	{"secret.typeform-token", High, "tfp_{v59}", nil, 0},
+	{"secret.typeform-token", High, "tfp_{c59}", nil, 0},
 	{"secret.contentful-token", High, "CFPAT-{u43}", nil, 0},
 	{"secret.hubspot-token", High, "pat-na1-{x8}-{x4}-{x4}-{x4}-{x12}", nil, 0},
 	{"secret.hubspot-token", High, "pat-eu1-{x8}-{x4}-{x4}-{x4}-{x12}", nil, 0},
@@ -212,6 +230,7 @@ var tokenFormats = [...]tokenFormat{
 	{"secret.infracost-key", High, "ico-{w32}", nil, 0},
 	{"secret.maxmind-key", High, "{w6}_{w29}_mmk", nil, 0},
 	{"secret.harness-token", High, "pat.{u22}.{w24}.{w20}", nil, 0},
+	{"secret.harness-token", High, "sat.{u22}.{w24}.{w20}", nil, 0},
 	{"secret.buildkite-token", High, "bkua_{x40}", nil, 0},
 	{"secret.circleci-token", High, "CCIPAT_{w22}_{x40}", nil, 0},
 	{"secret.langsmith-key", High, "lsv2_pt_{x32}_{x10}", nil, 0},
@@ -225,9 +244,10 @@ var tokenFormats = [...]tokenFormat{
 	{"secret.posthog-key", High, "phx_{w43-48}", nil, 0},
 	{"secret.jina-key", High, "jina_{w60-64}", nil, 0},
 	{"secret.e2b-key", High, "e2b_{x40}", nil, 0},
-	{"secret.sonarqube-token", High, "sqp_{x40}", nil, 0},
-	{"secret.sonarqube-token", High, "squ_{x40}", nil, 0},
-	{"secret.sonarqube-token", High, "sqa_{x40}", nil, 0},
+	{"secret.sonarqube-token", High, "sqp_{w40}", nil, 0},
+	{"secret.sonarqube-token", High, "squ_{w40}", nil, 0},
+	{"secret.sonarqube-token", High, "sqa_{w40}", nil, 0},
+	{"secret.sonarqube-token", High, "{w40}", pastHex, aboutVendor},
 	{"secret.neon-key", High, "napi_{l64}", nil, 0},
 	{"secret.render-key", High, "rnd_{w28-32}", nil, 0},
 	{"secret.launchdarkly-key", High, "sdk-{x8}-{x4}-{x4}-{x4}-{x12}", nil, 0},
@@ -236,6 +256,23 @@ var tokenFormats = [...]tokenFormat{
 	{"secret.braintree-token", High, "access_token$production${l16}${x32}", nil, 0},
 	{"secret.azure-openai-key", High, "{w52}JQQJ99{w26}", nil, 0},
 	{"secret.firebase-key", High, "AAAA{u7}:APA91b{u134}", nil, 0},
+	{"secret.sumologic-key", High, "su{w12}", varied, aboutVendor},
+	{"secret.sidekiq-key", High, "{x8}:{x8}", nil, aboutVendor},
+	{"secret.intra42-secret", High, "s-s4t2ud-{x64}", nil, 0},
+	{"secret.intra42-secret", High, "s-s4t2af-{x64}", nil, 0},
+	{"secret.bedrock-key", High, "ABSKQmVkcm9ja0FQSUtleS{b100-280}{=0-2}", nil, 0},
+	{"secret.bedrock-key", High, "bedrock-api-key-{b20-2000}{=0-2}", nil, 0},
+	{"secret.teams-webhook", High, "{v10-80}/webhookb2/{l8}-{l4}-{l4}-{l4}-{l12}@{l8}-{l4}-{l4}-{l4}-{l12}/IncomingWebhook/{l32}", nil, 0},
+	{"secret.twitter-token", High, "AAAAAAAAAAAAAAAAAAAAAA{p80-110}", nil, 0},
+	{"secret.settlemint-token", High, "sm_aat_{w16}", nil, 0},
+	{"secret.settlemint-token", High, "sm_pat_{w16}", nil, 0},
+	{"secret.settlemint-token", High, "sm_sat_{w16}", nil, 0},
+	{"secret.yandex-token", High, "t1.{u1-400}{=0-2}.{u86}{=0-2}", nil, 0},
+	{"secret.yandex-token", High, "AQVN{u35-38}", nil, 0},
+	{"secret.yandex-token", High, "YC{u38}", mixed, 0},
+	{"secret.authress-key", High, "sc_{w5-30}.{w4-6}.acc_{u10-32}.{c30-120}", nil, 0},
+	{"secret.authress-key", High, "authress_{w5-30}.{w4-6}.acc_{u10-32}.{c30-120}", nil, 0},
+	{"secret.clickhouse-key", High, "4b1d{w38}", mixed, 0},
 }
 
 // minSpread is the least spread of a token's variable part: random hexadecimal text of 32 bytes has about 11.
@@ -248,16 +285,25 @@ func (s *Scanner) token(v *view, start, end int, kinds uint16) (next int, ok boo
 			return next, true
 		}
 	}
+	if v.has(start, "ZXlK") {
+		if next, ok = s.encodedJWT(v, start); ok {
+			return next, true
+		}
+	}
 	bucket := bucketOf(v.at(start), v.at(start+1))
 	for _, i := range formatOrder[formatStarts[bucket]:formatStarts[bucket+1]] {
 		if next, ok = s.tryFormat(v, start, int(i)); ok {
 			return next, true
 		}
 	}
-	if after := v.at(end); (end-start < 20 || kinds&isDigit == 0) && after != ':' && after != '/' {
+	after, long := v.at(end), end-start >= 20 && kinds&isDigit != 0
+	if !long && after != ':' && after != '/' && after != '|' {
 		return 0, false
 	}
-	for _, i := range unanchored {
+	for n, i := range unanchored {
+		if behind := unanchoredEnds[n]; behind != after && (behind > ' ' || !long && (behind == 0 || after != '/')) {
+			continue
+		}
 		if next, ok = s.tryFormat(v, start, int(i)); ok {
 			return next, true
 		}
@@ -278,6 +324,9 @@ func (s *Scanner) tryFormat(v *view, start, i int) (next int, ok bool) {
 	if f.pattern[:4] == "sig=" {
 		return s.sharedSignature(v, start, i)
 	}
+	if f.pattern[:4] == "{t3}" && v.at(start+3) == 'Q' && oneOf(v.at(start-1), "._~-") {
+		start-- // a joint begins the token, but no word
+	}
 	end := tokenEnd(v, start, f.pattern)
 	if end < 0 {
 		return 0, false
@@ -287,7 +336,10 @@ func (s *Scanner) tryFormat(v *view, start, i int) (next int, ok bool) {
 		return 0, false
 	}
 	body := token[len(prefix):]
-	if spread(body) < minSpread || len(prefix) < 3 && runs(body) {
+	if n := spread(body); n < minSpread && (f.near != aboutVendor || n < minSpread-1) || isSample(token) || isSequence(body) {
+		return 0, false
+	}
+	if len(prefix) < 3 && f.near != aboutVendor && f.near != aboutHeroku && runs(body) {
 		return 0, false
 	}
 	return s.emit(v, tokenRule[i], start, end)
@@ -312,59 +364,4 @@ func (s *Scanner) sharedSignature(v *view, start, i int) (next int, ok bool) {
 		return 0, false
 	}
 	return s.emit(v, tokenRule[i], start+len("sig="), end)
-}
-
-// posternKey checks the checksum of Postern's own keys.
-func posternKey(token []byte) bool {
-	_, _, ok := keys.Parse(string(token))
-	return ok
-}
-
-// githubToken checks that the last six characters are the CRC-32, in base62, of the 30 characters before them.
-// Source: https://github.blog/2021-04-05-behind-githubs-new-authentication-token-formats/
-func githubToken(token []byte) bool {
-	body := token[4:]
-	sum, ok := checksum.Base62(body[30:])
-	return ok && sum == checksum.CRC32(body[:30])
-}
-
-// ageKey checks the Bech32 checksum. Source: https://github.com/C2SP/C2SP/blob/main/age.md
-func ageKey(token []byte) bool {
-	return checksum.Bech32(token, len("AGE-SECRET-KEY-")) == checksum.Bech32Constant
-}
-
-// discordToken checks that the first part is the base64 of a decimal user ID, or that the first and the last part look
-// random.
-func discordToken(token []byte) bool {
-	var id [24]byte
-	n, ok := decode64(id[:], token, '.')
-	for _, b := range id[:n] {
-		ok = ok && isDigitByte(b)
-	}
-	first, last := bytes.IndexByte(token, '.'), bytes.LastIndexByte(token, '.')
-	return ok && n >= 16 || mixed(token[:first]) && mixed(token[last+1:])
-}
-
-// mixed requires lower case, upper case and digits: a format without a telling prefix.
-func mixed(token []byte) bool {
-	kinds := uint16(0)
-	for _, b := range token {
-		kinds |= class[b]
-	}
-	return kinds&(isLower|isUpper|isDigit) == isLower|isUpper|isDigit && changes(token)*4+4 >= len(token)
-}
-
-// changes counts the places where the kind of byte changes: lower case, upper case, digit. A capital that begins a word
-// does not count. In names in code these are every five bytes or more apart, in random text every two.
-func changes(text []byte) (n int) {
-	before, single := uint16(0), false
-	for _, b := range text {
-		kind := class[b] & (isLower | isUpper | isDigit)
-		if kind != 0 && before != 0 && kind != before && (kind != isLower || !single) {
-			n++
-		}
-		single = kind == isUpper && before != isUpper
-		before = kind
-	}
-	return n
 }

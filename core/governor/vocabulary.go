@@ -15,9 +15,8 @@ const (
 	aboutNetherlands
 	aboutPoland
 	aboutSweden
-	aboutNorway
+	aboutVendor // services whose tokens have no prefix, see tokenFormats
 	aboutDenmark
-	aboutFinland
 	aboutPortugal
 	aboutBrazil
 	aboutIndia
@@ -39,7 +38,6 @@ const (
 	aboutAustria
 	aboutIreland
 	aboutThailand
-	aboutSwitzerland
 	aboutBelgium
 	aboutBirth
 	aboutBank
@@ -59,11 +57,9 @@ const (
 	aboutVercel
 	aboutCloudflare
 	aboutTwilio
-	aboutMailgun
-	aboutDiscord
-	aboutSentry
+	aboutHeader  // the header that carries credentials: authorization
+	aboutCommand // the command line of a program that takes credentials: curl
 	aboutArticle // things with numbers that are nobody's: order, invoice, part
-	aboutPublic  // says that a token or key is no secret: public, page, csrf
 	subjects     = iota
 )
 
@@ -75,28 +71,26 @@ var vocabulary = []struct {
 	subject context
 	words   string
 }{
-	{aboutPhone, "phone phones telephone tel mobile cell cellphone fax whatsapp call sms telefon telefono telefone fono handy mobil movil celular rufnummer telefonnummer handynummer mobilnummer"},
+	{aboutPhone, "telepono cep phone phones telephone tel mobile cell cellphone fax whatsapp call sms telefon telefono telefone fono handy mobil movil celular rufnummer telefonnummer handynummer mobilnummer"},
 	{aboutPhone, "phonenumber telephonenumber mobilenumber contactnumber fon telefoon telefoonnummer puhelin telefonszam cellulare portable gsm hotline dial tlf mob telem telefonu telefonszama telefonnr telefonnumer handynr mobilnr tlfnr"},
 	{aboutTax, "tin taxid taxpayer vat"},
 	{aboutID, "nationalid idnumber identitycard citizenid personnummer identification nationalidentity govid ausweis ausweisnummer cedula"},
 	{aboutSSN, "ssn itin socialsecuritynumber socialsecurity"},
 	{aboutBritain, "nino nin"},
-	{aboutHealth, "nhs nhsnumber"},
+	{aboutHealth, "nhs nhsnumber npi"},
 	{aboutGermany, "steuer steuerid steueridentifikationsnummer identifikationsnummer idnr steuernummer tin rentenversicherungsnummer sozialversicherungsnummer"},
 	{aboutSpain, "dni nif nie documento identidad"},
 	{aboutNetherlands, "bsn burgerservicenummer sofinummer"},
 	{aboutPoland, "pesel nip"},
 	{aboutSweden, "personnummer samordningsnummer personnr"},
-	{aboutNorway, "dselsnummer fodselsnummer personnummer dnummer"},
 	{aboutDenmark, "cpr cprnummer cprnr personnummer"},
-	{aboutFinland, "hetu henkilotunnus henkil"},
 	{aboutPortugal, "nif contribuinte fiscal"},
 	{aboutBrazil, "cpf cnpj"},
 	{aboutIndia, "aadhaar aadhar uidai uid"},
 	{aboutPAN, "pan"},
 	{aboutCanada, "sin nas"},
-	{aboutAustralia, "tfn medicare abn"},
-	{aboutTurkey, "tckn kimlik tckimlik"},
+	{aboutAustralia, "tfn medicare abn acn"},
+	{aboutTurkey, "turkish tckn kimlik tckimlik"},
 	{aboutRomania, "cnp"},
 	{aboutKorea, "rrn jumin"},
 	{aboutChile, "rut run"},
@@ -109,19 +103,18 @@ var vocabulary = []struct {
 	{aboutJapan, "mynumber"},
 	{aboutAustria, "svnr sozialversicherungsnummer versicherungsnummer svnummer"},
 	{aboutIreland, "pps ppsn ppsno"},
-	{aboutSwitzerland, "ahv avs navs"},
 	{aboutBelgium, "rijksregisternummer rijksregister insz niss"},
 	{aboutBirth, "dob birth birthday birthdate dateofbirth born geburtsdatum geboren nacimiento naissance nascita nascimento geboortedatum dselsdato foedselsdato delsedatum urodzenia bday"},
 	{aboutBank, "bban kontonummer kontonr accountnumber bankaccount acctnumber rib clabe kontonummeret bsb"},
 	{aboutRouting, "routing aba sortcode"},
 	{aboutCard, "card cards pay payment visa mastercard amex maestro discover cardnumber creditcard ccnumber cc kreditkarte kreditkartennummer tarjeta carte cartao kort carta"},
-	{aboutPassport, "passport passportnumber reisepass pasaporte passeport"},
+	{aboutPassport, "passport passports passportnumber reisepass pasaporte passeport"},
 	{aboutSingapore, "nric fin"},
 	{aboutHongKong, "hkid hkic"},
 	{aboutTaiwan, "arc"},
-	{aboutNetwork, "ip ips ipv4 ipaddress addr address addresses host hosts server dns ping client remote forwarded peer subnet gateway"},
+	{aboutNetwork, "mac ether ip ips ipv4 ipaddress addr address addresses host hosts server dns ping client remote forwarded peer subnet gateway"},
 	{aboutWallet, "ethereum eth wallet erc20 etherscan metamask"},
-	{aboutSecret, "secret basic apikey accesskey accesstoken authtoken apitoken secretkey privatekey token credential credentials authkey clientsecret bearer"},
+	{aboutSecret, "secret basic apikey accesskey accesstoken authtoken apitoken secretkey privatekey token credential credentials creds authkey clientsecret bearer"},
 	{aboutSecret | aboutPassword, "password passwd pwd passphrase passwort contrasena passcode pswd"},
 	{aboutAWS, "aws amazon"},
 	{aboutDatadog, "datadog ddog"},
@@ -129,9 +122,9 @@ var vocabulary = []struct {
 	{aboutVercel, "vercel"},
 	{aboutCloudflare, "cloudflare"},
 	{aboutTwilio, "twilio"},
-	{aboutMailgun, "mailgun"},
-	{aboutDiscord, "discord"},
-	{aboutSentry, "sentry"},
+	{aboutVendor, "sonar sonarqube sumo sumologic sidekiq contribsys sourcegraph telegram"},
+	{aboutSecret | aboutHeader, "authorization"},
+	{aboutCommand, "curl"},
 	{aboutArticle, "order orders invoice part sku serial model version isbn issn ean upc"},
 	{aboutArticle, "tracking ticket ref reference item product batch lot article build commit revision section sections chapter clause rfc appendix annex bestellung rechnung pedido catalog"},
 }
@@ -140,7 +133,7 @@ var vocabulary = []struct {
 const openingWords = "sig ignore disregard forget override bypass do new developer reveal repeat output print show tell display leak give what you act pretend behave enter enable activate jailbreak without never"
 
 // publicParts are parts of names of tokens and keys that are no secret: next_page_token, key_id, passwordHash.
-var publicParts = [...]string{"public", "page", "next", "cursor", "csrf", "xsrf", "continuation", "publishable", "pub", "max", "sync", "hash", "digest", "checksum", "file", "path", "url", "uri", "name", "id", "type", "length", "count", "limit"}
+var publicParts = [...]string{"public", "page", "next", "cursor", "csrf", "xsrf", "authenticity", "continuation", "publishable", "pub", "max", "sync", "hash", "digest", "checksum", "file", "path", "url", "uri", "name", "id", "type", "length", "count", "limit"}
 
 // isPublic reports whether a part of the name [start, end) is one of publicParts.
 func isPublic(text []byte, start, end int) bool {
@@ -173,7 +166,7 @@ var pairs = []struct {
 	{"sa", "id", aboutSouthAfrica}, {"rsa", "id", aboutSouthAfrica}, {"african", "id", aboutSouthAfrica}, {"identity", "no", aboutID},
 	{"resident", "registration", aboutKorea}, {"my", "number", aboutJapan}, {"thai", "id", aboutThailand},
 	{"ni", "number", aboutBritain}, {"insurance", "number", aboutBritain | aboutCanada}, {"ni", "no", aboutBritain},
-	{"sv", "nummer", aboutAustria}, {"sv", "nr", aboutAustria}, {"numeric", "personal", aboutRomania}, {"birth", "number", aboutCzechia | aboutNorway},
+	{"sv", "nummer", aboutAustria}, {"sv", "nr", aboutAustria}, {"numeric", "personal", aboutRomania}, {"birth", "number", aboutCzechia},
 	{"personal", "code", aboutEstonia}, {"israeli", "id", aboutIsrael | aboutID}, {"israel", "id", aboutIsrael | aboutID}, {"taiwan", "id", aboutTaiwan | aboutID},
 	{"hong", "kong", aboutHongKong}, {"hk", "id", aboutHongKong}, {"german", "tax", aboutGermany | aboutTax}, {"indian", "id", aboutIndia | aboutID},
 	{"identity", "code", aboutEstonia | aboutID}, {"citizen", "number", aboutID}, {"national", "number", aboutID | aboutBelgium}, {"nino", "number", aboutBritain},
@@ -184,6 +177,7 @@ var pairs = []struct {
 	{"account", "key", aboutSecret}, {"auth", "key", aboutSecret}, {"encryption", "key", aboutSecret}, {"signing", "key", aboutSecret},
 	{"shared", "key", aboutSecret}, {"storage", "key", aboutSecret}, {"license", "key", aboutSecret}, {"app", "key", aboutSecret},
 	{"application", "key", aboutSecret}, {"service", "key", aboutSecret}, {"master", "key", aboutSecret}, {"x-api", "key", aboutSecret},
+	{"heroku", "key", aboutSecret}, {"hubspot", "key", aboutSecret}, {"snyk", "key", aboutSecret},
 	{"dd", "api", aboutDatadog}, {"dd", "app", aboutDatadog}, {"cf", "api", aboutCloudflare},
 	{"db", "pass", aboutSecret | aboutPassword}, {"user", "pass", aboutSecret | aboutPassword}, {"smtp", "pass", aboutSecret | aboutPassword},
 	{"root", "pass", aboutSecret | aboutPassword}, {"mysql", "pass", aboutSecret | aboutPassword}, {"admin", "pass", aboutSecret | aboutPassword},

@@ -4,6 +4,9 @@ package governor
 func (s *Scanner) examine(v *view, start, end int, kinds uint16) (next int) {
 	for start < end && class[v.text[start]]&isJoint != 0 && v.text[start] != '+' {
 		if v.text[start] == '-' {
+			if at, ok := s.userOption(v, start, end); ok {
+				return at
+			}
 			if at, ok := s.privateKey(v, start); ok {
 				return at
 			}
@@ -40,6 +43,9 @@ func (s *Scanner) value(v *view, start, end int, kinds uint16) (next int, ok boo
 	}
 	if kinds&isDigit != 0 {
 		return s.numbers(v, start, end)
+	}
+	if end-start == 14 || end-start == 17 { // aa-bb-cc-dd-ee-ff
+		return s.mac(v, start)
 	}
 	if end-start == 2 && after == ' ' && isDigitByte(v.at(end+1)) {
 		return s.lettered(v, start, end)
@@ -82,7 +88,7 @@ func (s *Scanner) numbers(v *view, start, end int) (next int, ok bool) {
 
 // mixedWord tries the detectors of words with letters and digits.
 func (s *Scanner) mixedWord(v *view, start, end int) (next int, ok bool) {
-	if end-start == 17 {
+	if end-start == 14 || end-start == 17 {
 		if next, ok = s.mac(v, start); ok {
 			return next, true
 		}
@@ -146,10 +152,13 @@ func mayIdentify(v *view, start, end int) bool {
 	after := v.at(start + letters + digits)
 	switch letters {
 	case 0:
+		if digits == 1 {
+			return isLetterByte(after) && (end-start == 11 || end-start == 13)
+		}
 		return digits == 2 && (isLetterByte(after) || after == '.') || digits >= 5 && (isLetterByte(after) || after == '-' || after == '+' || after == ' ' && digits == 8)
 	case 1:
 		return digits >= 6 || digits == 0 && after == '-' || digits == 2
-	case 2, 4, 5:
+	case 2, 3, 4, 5:
 		return digits >= 2
 	case 6:
 		return true

@@ -1,0 +1,123 @@
+package governor
+
+import (
+	"bytes"
+
+	"github.com/postern-ai/postern/core/governor/checksum"
+)
+
+// sampleKeys is the CRC-32 of keys that vendors publish as samples, so that no scanner of a host reports them here.
+// credential_test.go has them in pieces, with their sources.
+var sampleKeys = [...]uint32{
+	0x776de070, 0x396d8142, 0xab4d2e47, 0xb4cbd586, 0x87707360, 0xcea67886, 0x2b6eff54, 0x6b6cbffe,
+}
+
+// isSample reports whether a token is one of a vendor's samples: AKIAIOSFODNN7EXAMPLE, or one of sampleKeys.
+func isSample(token []byte) bool {
+	if bytes.Contains(token, []byte("EXAMPLE")) {
+		return true
+	}
+	sum := checksum.CRC32(token)
+	for _, one := range sampleKeys {
+		if one == sum {
+			return true
+		}
+	}
+	return false
+}
+
+// scheme looks at the value of the header "authorization": the scheme's name and a space may come before the secret. The
+// secret of the scheme Basic is a user's name and password in base64. Otherwise next is where the secret begins, or
+// -1 if there is none.
+// Source: RFC 9110, section 11.4; RFC 7617.
+func (s *Scanner) scheme(v *view, from int) (next int, ok bool) {
+	end := v.run(from, 20, inWord)
+	if v.at(end) != ' ' || end == from || !isLetterByte(v.text[from]) {
+		return from, false
+	}
+	next = v.spaces(end)
+	if !equalFold("basic", v.text[from:end]) {
+		return next, false
+	}
+	for end = next; end < next+maxValue && value64(v.at(end)) < 64; end++ {
+	}
+	var plain [maxValue * 3 / 4]byte
+	n, _ := decode64(plain[:], v.text[next:end], 0)
+	colon := bytes.IndexByte(plain[:n], ':')
+	for _, b := range plain[:n] {
+		if b < ' ' || b >= 0x7f {
+			colon = -1
+		}
+	}
+	if colon < 0 {
+		return next, false
+	}
+	if password := plain[colon+1 : n]; n < 6 || len(password) > 0 && isBlank(password) {
+		return -1, false
+	}
+	for v.at(end) == '=' && end < next+maxValue {
+		end++
+	}
+	return s.emit(v, rulePassword, next, end)
+}
+
+// isBlank reports whether a password stands for one.
+func isBlank(password []byte) bool {
+	return isPlaceholder(password) || isNameOfPassword(password) || containsFold(password, "password")
+}
+
+// userOption looks for the password behind the option of curl that takes a user's name and password, the word
+// [start, end). Other programs have the same option with another meaning. Source: https://curl.se/docs/manpage.html#-u
+func (s *Scanner) userOption(v *view, start, end int) (next int, ok bool) {
+	if s.since(aboutCommand, start) > nearCommand || !isUserOption(v.text[start:end]) {
+		return 0, false
+	}
+	i := v.spaces(end)
+	if i == end && v.at(i) == '=' {
+		i++
+	}
+	if oneOf(v.at(i), "\"'`") {
+		i++
+	}
+	colon := i
+	for ; colon < i+maxEmail && v.at(colon) != ':'; colon++ {
+		if b := v.at(colon); b <= ' ' || b >= 0x7f || oneOf(b, "\"'`\\$<{") {
+			return 0, false
+		}
+	}
+	from := colon + 1
+	quote := v.at(from)
+	if oneOf(quote, "\"'`") {
+		from++
+	}
+	to := from
+	for ; to < from+maxValue; to++ {
+		if b := v.at(to); b <= ' ' || b >= 0x7f || oneOf(b, "\"'`\\;|") {
+			break
+		}
+	}
+	if to == from && colon > i { // the key is the user's name
+		from, to = i, colon
+	}
+	if to-from < 4 || to-from == maxValue {
+		return 0, false
+	}
+	value := v.text[from:to]
+	if isBlank(value) || !isPassword(value) && changes(value) < 3 {
+		return 0, false
+	}
+	return s.emit(v, rulePassword, from, to)
+}
+
+// isUserOption reports whether a word is --user, --proxy-user, or a group of short options that ends with u: -sku.
+func isUserOption(word []byte) bool {
+	if len(word) < 2 || word[1] == '-' {
+		return equalFold("--user", word) || equalFold("--proxy-user", word)
+	}
+	for _, b := range word[1:] {
+		if !isLetterByte(b) {
+			return false
+		}
+	}
+	return len(word) <= 6 && word[len(word)-1]|0x20 == 'u'
+}

@@ -1,0 +1,117 @@
+package governor
+
+import "bytes"
+
+// jwt looks for a JSON Web Token, signed or encrypted: three or five parts of base64url, the first a JSON object with
+// the member "alg". Source: RFC 7515, RFC 7516.
+func (s *Scanner) jwt(v *view, start int) (next int, ok bool) {
+	end, firstEnd, parts := jwtParts(v, start)
+	if end == start+maxJWT || parts < 3 || firstEnd-start < 12 || firstEnd-start > maxHeader {
+		return 0, false
+	}
+	for end > start && v.text[end-1] == '.' && parts > 3 {
+		end-- // the end of a sentence
+		parts--
+	}
+	if s.scratch.header == nil {
+		s.scratch.header = new([768]byte)
+	}
+	header := s.scratch.header
+	n, ok := decode64(header[:], v.text[start:firstEnd], 0)
+	if !ok || header[0] != '{' || !bytes.Contains(header[:n], []byte(`"alg"`)) {
+		return 0, false
+	}
+	if isSample(v.text[start:end]) {
+		return 0, false
+	}
+	return s.emit(v, ruleJWT, start, end)
+}
+
+// encodedJWT looks for a JSON Web Token in base64, as in a Kubernetes secret.
+func (s *Scanner) encodedJWT(v *view, start int) (next int, ok bool) {
+	end := start
+	for end < start+maxJWT && value64(v.at(end)) < 64 {
+		end++
+	}
+	if end == start+maxJWT {
+		return 0, false
+	}
+	if s.scratch.header == nil {
+		s.scratch.header = new([768]byte)
+	}
+	header := s.scratch.header
+	n, _ := decode64(header[:], v.text[start:end], 0)
+	n, _ = decode64(header[:], header[:n], '.')
+	if n < 12 || header[0] != '{' || header[1] != '"' {
+		return 0, false
+	}
+	for _, b := range header[:n] {
+		if b < ' ' && b != '\n' && b != '\r' || b >= 0x7f {
+			return 0, false
+		}
+	}
+	for v.at(end) == '=' && end < start+maxJWT {
+		end++
+	}
+	return s.emit(v, ruleJWT, start, end)
+}
+
+// jwtParts reads up to five parts of base64url with dots between them.
+func jwtParts(v *view, start int) (end, firstEnd, parts int) {
+	parts = 1
+	for end = start; end < start+maxJWT; end++ {
+		b := v.at(end)
+		if b == '.' && parts < 5 && end > start {
+			if parts == 1 {
+				firstEnd = end
+			}
+			parts++
+			continue
+		}
+		if !isAlnum(b) && b != '-' && b != '_' {
+			break
+		}
+	}
+	return end, firstEnd, parts
+}
+
+// maxHeader bounds the first part of a token. Only its first kilobyte is searched for "alg".
+const maxHeader = 4096
+
+// decode64 decodes base64 or base64url without padding, up to the byte stop, as far as out has room.
+func decode64(out, text []byte, stop byte) (n int, ok bool) {
+	acc, filled := uint32(0), 0
+	for _, b := range text {
+		v := value64(b)
+		if b == stop || v > 63 {
+			return n, b == stop
+		}
+		acc = acc<<6 | v
+		if filled += 6; filled >= 8 {
+			filled -= 8
+			if n == len(out) {
+				return n, true
+			}
+			out[n] = byte(acc >> filled)
+			n++
+		}
+	}
+	return n, true
+}
+
+// value64 is the value of a character of base64 or base64url, or 64.
+func value64(b byte) uint32 {
+	switch {
+	case b >= 'A' && b <= 'Z':
+		return uint32(b - 'A')
+	case b >= 'a' && b <= 'z':
+		return uint32(b-'a') + 26
+	case isDigitByte(b):
+		return uint32(b-'0') + 52
+	case b == '+' || b == '-':
+		return 62
+	case b == '/' || b == '_':
+		return 63
+	}
+	return 64
+}

@@ -1,0 +1,76 @@
+package governor
+
+import (
+	"bytes"
+
+	"github.com/postern-ai/postern/core/governor/checksum"
+	"github.com/postern-ai/postern/core/keys"
+)
+
+// posternKey checks the checksum of Postern's own keys.
+func posternKey(token []byte) bool {
+	_, _, ok := keys.Parse(string(token))
+	return ok
+}
+
+// githubToken checks that the last six characters are the CRC-32, in base62, of the 30 characters before them.
+// Source: https://github.blog/2021-04-05-behind-githubs-new-authentication-token-formats/
+func githubToken(token []byte) bool {
+	body := token[4:]
+	sum, ok := checksum.Base62(body[30:])
+	return ok && sum == checksum.CRC32(body[:30])
+}
+
+// ageKey checks the Bech32 checksum. Source: https://github.com/C2SP/C2SP/blob/main/age.md
+func ageKey(token []byte) bool {
+	return checksum.Bech32(token, len("AGE-SECRET-KEY-")) == checksum.Bech32Constant
+}
+
+// discordToken checks that the first part is the base64 of a decimal user ID, or that the first and the last part look
+// random.
+func discordToken(token []byte) bool {
+	var id [24]byte
+	n, ok := decode64(id[:], token, '.')
+	for _, b := range id[:n] {
+		ok = ok && isDigitByte(b)
+	}
+	first, last := bytes.IndexByte(token, '.'), bytes.LastIndexByte(token, '.')
+	return ok && n >= 16 || mixed(token[:first]) && mixed(token[last+1:])
+}
+
+// pastHex requires a digit and a letter that no hash has.
+func pastHex(token []byte) bool {
+	digit, letter := false, false
+	for _, b := range token {
+		digit = digit || isDigitByte(b)
+		letter = letter || class[b]&isHex == 0
+	}
+	return digit && letter
+}
+
+// varied requires that case or kind change as often as in random text.
+func varied(token []byte) bool { return changes(token)*4 >= len(token) }
+
+// mixed requires lower case, upper case and digits: a format without a telling prefix.
+func mixed(token []byte) bool {
+	kinds := uint16(0)
+	for _, b := range token {
+		kinds |= class[b]
+	}
+	return kinds&(isLower|isUpper|isDigit) == isLower|isUpper|isDigit && changes(token)*4+4 >= len(token)
+}
+
+// changes counts the places where the kind of byte changes: lower case, upper case, digit. A capital that begins a word
+// does not count. In names in code these are every five bytes or more apart, in random text every two.
+func changes(text []byte) (n int) {
+	before, single := uint16(0), false
+	for _, b := range text {
+		kind := class[b] & (isLower | isUpper | isDigit)
+		if kind != 0 && before != 0 && kind != before && (kind != isLower || !single) {
+			n++
+		}
+		single = kind == isUpper && before != isUpper
+		before = kind
+	}
+	return n
+}
