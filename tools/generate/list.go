@@ -19,7 +19,6 @@ type generator struct {
 var generators = []generator{
 	{writes: "the wire: core/abi/*_gen.go and worker/gateway/src/abi.ts", command: "go generate ./core/abi"},
 	{writes: "core/catalog/catalog.bin", command: "go generate ./core/catalog"},
-	{writes: "docs/errors.md and testdata/faults.json", command: "go generate ./core/fault"},
 	{writes: "the version of the client libraries", command: "node clients/version.mjs"},
 	{writes: "clients/python/src/postern/_sync", command: "python3 clients/python/tools/unasync.py"},
 	{writes: "docs/clients/reference/go.md", command: "cd tools && go run ./reference"},
@@ -27,6 +26,8 @@ var generators = []generator{
 	{writes: "docs/clients/reference/typescript.md", command: "node clients/ts/tools/reference.mjs"},
 	{writes: "the performance section of README.md", command: "node bench/readme.mjs"},
 
+	golden("docs/errors.md", "./core/fault", "TestGeneratedDocument"),
+	golden("testdata/faults.json", "./core/fault", "TestGeneratedJSON"),
 	golden("core/governor/tables.go", "./core/governor", "TestTables"),
 	golden("testdata/abi/vectors.json", "./core/abi", "TestVectorsFile"),
 	golden("testdata/abi/constants.json", "./core/abi", "TestConstantsFile"),
