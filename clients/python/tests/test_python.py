@@ -4,17 +4,13 @@
 from __future__ import annotations
 
 import asyncio
-import copy
 import gc
 import inspect
 import logging
-import multiprocessing
-import pickle
 import re
 import socket
 import threading
 import traceback
-from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
 import httpx
@@ -538,53 +534,3 @@ def test_a_response_that_does_not_end_holds_nothing_up(scripted: Scripted) -> No
             await asyncio.to_thread(case.wait_closed, 1)
 
     asyncio.run(run())
-
-
-def _refused() -> None:
-    """The work of a process: a call whose key is unknown."""
-    answer = httpx.Response(401, json={"error": "Invalid API key", "code": "unauthorized", "requestId": "req_1"})
-    transport = httpx.MockTransport(lambda request: answer)
-    with httpx.Client(transport=transport) as http_client:
-        Postern(api_key=KEY, http_client=http_client, logging={"level": "off"}).health.get()
-
-
-def test_an_error_crosses_from_a_worker_process() -> None:
-    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
-        error = pool.submit(_refused).exception(timeout=60)
-    assert isinstance(error, postern.AuthenticationError)
-    assert (error.status, error.code, error.request_id) == (401, "unauthorized", "req_1")
-    assert error.headers["content-type"] == "application/json"
-
-
-def test_every_error_survives_pickle_and_copy() -> None:
-    finding = postern.types.Finding("personal.email", "personal", "medium", "block", "messages[0].content", 0, 5)
-    fields: Any = {"text": "Blocked", "status": 422, "code": "c", "findings": (finding,), "headers": {"retry-after": "2"}}
-    usage = postern.types.Usage(1, 2, 3, 0.5)
-    completion = postern.types.Completion("{}", "p", "m", False, usage)
-    issues: Any = [postern.types.Issue((), "is not JSON")]
-    made: dict[type, PosternError] = {
-        postern.InvalidResponseError: postern.InvalidResponseError("no", status=200, request_id="req_1"),
-        OutputValidationError: OutputValidationError("no", issues=issues, completion=completion),
-        StreamError: StreamError("no", code="connection_lost", request_id=None, text="Hel"),
-    }
-    for name in dir(postern):
-        cls = getattr(postern, name)
-        if not (inspect.isclass(cls) and issubclass(cls, PosternError)):
-            continue
-        error = made.get(cls) or (cls("no", **fields) if issubclass(cls, postern.APIError) else cls("no"))
-        for again in (pickle.loads(pickle.dumps(error)), copy.copy(error), copy.deepcopy(error)):
-            assert type(again) is cls
-            assert (str(again), vars(again)) == (str(error), vars(error))
-
-
-def test_a_stream_is_iterated_once() -> None:
-    body = 'data: {"type":"delta","text":"Hi"}\n\ndata: {"type":"done","provider":"p","model":"m","usage":{}}\n\n'
-    answered = {"text": body, "headers": {"content-type": "text/event-stream"}}
-    http_client = httpx.Client(transport=httpx.MockTransport(lambda request: httpx.Response(200, **answered)))
-    client = Postern(api_key=KEY, http_client=http_client)
-    for read in (list, postern.ChatStream.text):
-        with client.ai.chat(messages=MESSAGES) as stream:
-            read(stream)
-            with pytest.raises(PosternError, match=r"was read before; final\(\) has the whole completion"):
-                list(stream)
-            assert stream.final().text == "Hi"

@@ -170,41 +170,25 @@ func (r *reader) part(b *jsontext.Builder, field string, v gjson.Result, role st
 		r.WrongType(field, "an object", v)
 		return
 	}
-	var kind, text, url, data, name gjson.Result
-	api.Members(v, func(key, raw string) bool {
-		switch value := api.Undecoded(raw); key {
-		case "type":
-			kind = value
-		case "text":
-			text = value
-		case "imageUrl":
-			url = value
-		case "fileData":
-			data = value
-		case "name":
-			name = value
-		}
-		return true
-	})
 	b.Open('{')
-	switch {
+	switch kind := jsonvalue.Get(v.Raw, "type"); {
 	case kind.Str == "text":
 		b.Member("type", `"text"`)
-		b.TextMember("text", r.Text(field+".text", text))
+		b.TextMember("text", r.Text(field+".text", member(v, "text")))
 	case kind.Str == "image" && role == "user":
-		b.Raw(`"type":"image_url"`)
+		b.Member("type", `"image_url"`)
 		b.Key("image_url")
 		b.Open('{')
-		b.TextMember("url", r.address(field+".imageUrl", url, "https://", "data:image/"))
+		b.TextMember("url", r.address(field+".imageUrl", member(v, "imageUrl"), "https://", "data:image/"))
 		b.Close('}')
 	case kind.Str == "file" && role == "user":
-		b.Raw(`"type":"file"`)
+		b.Member("type", `"file"`)
 		b.Key("file")
 		b.Open('{')
-		if name.Exists() {
+		if name := member(v, "name"); name.Exists() {
 			b.TextMember("filename", r.Text(field+".name", name))
 		}
-		b.TextMember("file_data", r.address(field+".fileData", data, "data:"))
+		b.TextMember("file_data", r.address(field+".fileData", member(v, "fileData"), "data:"))
 		b.Close('}')
 	case role == "user":
 		r.WrongValue(field+".type", "text, image or file", kind)
@@ -212,6 +196,17 @@ func (r *reader) part(b *jsontext.Builder, field string, v gjson.Result, role st
 		r.WrongValue(field+".type", "text in messages of the role "+role, kind)
 	}
 	b.Close('}')
+}
+
+// member is a member of a part. A long text, such as an image, is not decoded.
+func member(v gjson.Result, name string) (value gjson.Result) {
+	api.Members(v, func(key, raw string) bool {
+		if key == name {
+			value = api.Undecoded(raw)
+		}
+		return true
+	})
+	return value
 }
 
 // address reads a URL with one of the given beginnings. An error never repeats it.

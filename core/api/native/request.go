@@ -79,14 +79,7 @@ func (r *reader) parameter(name string, v gjson.Result) {
 			q.Format.Kind = chat.FormatJSON
 		}
 	case "temperature":
-		if v.Type == gjson.Null {
-			r.WrongType(name, "a number between 0 and 2", v)
-			return
-		}
-		if r.Number(name, v, 0, 2) == "" {
-			return
-		}
-		q.Temperature, r.out.Defaulted = strconv.FormatFloat(v.Num, 'f', -1, 64), 0
+		r.temperature(v)
 	case "maxTokens":
 		if v.Type == gjson.Null {
 			r.WrongInteger(name, v, 1, api.MaxTokens)
@@ -102,6 +95,16 @@ func (r *reader) parameter(name string, v gjson.Result) {
 		if !r.extension(name, v) {
 			r.out.Unknown = r.Ignore(r.out.Unknown, name, "is not a field of this endpoint; "+nearest(name))
 		}
+	}
+}
+
+func (r *reader) temperature(v gjson.Result) {
+	const name = "temperature"
+	switch {
+	case v.Type == gjson.Null:
+		r.WrongType(name, "a number between 0 and 2", v)
+	case r.Number(name, v, 0, 2) != "":
+		r.out.Request.Temperature, r.out.Defaulted = strconv.FormatFloat(v.Num, 'f', -1, 64), 0
 	}
 }
 

@@ -2,6 +2,7 @@ package native
 
 import (
 	"github.com/postern-ai/postern/core/api"
+	"github.com/postern-ai/postern/core/api/openai"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/jsontext"
 	"github.com/postern-ai/postern/core/money"
@@ -23,31 +24,16 @@ func Answer(dst []byte, r *chat.Response, m *api.Meta) []byte {
 func toolCalls(b *jsontext.Builder, parts []chat.Part, m *api.Meta) {
 	b.Key("toolCalls")
 	b.Open('[')
-	for i := range parts {
-		p := &parts[i]
-		if p.Kind != chat.ToolCall {
-			continue
+	for _, p := range parts {
+		if p.Kind == chat.ToolCall {
+			b.Open('{')
+			b.TextMember("id", p.ID)
+			b.TextMember("name", m.Aliases.Find(p.Name).Name)
+			b.Member("arguments", chat.Object(p.Args))
+			b.Close('}')
 		}
-		b.Open('{')
-		b.TextMember("id", p.ID)
-		b.TextMember("name", m.Aliases.Find(p.Name).Name)
-		b.Member("arguments", chat.Object(p.Args))
-		b.Close('}')
 	}
 	b.Close(']')
-}
-
-// reason is why a response ended, in the terms of chat completions.
-func reason(f chat.Finish) string {
-	switch f {
-	case chat.FinishLength:
-		return "length"
-	case chat.FinishTools:
-		return "tool_calls"
-	case chat.FinishFilter:
-		return "content_filter"
-	}
-	return "stop"
 }
 
 // Text returns the text of the first choice, refusals included.
@@ -58,7 +44,7 @@ func Text(r *chat.Response) jsontext.Escaped {
 
 // result writes the members that complete responses and the final stream event share.
 func result(b *jsontext.Builder, finish chat.Finish, m *api.Meta) {
-	b.StringMember("finishReason", reason(finish))
+	b.StringMember("finishReason", openai.Reason(finish))
 	shared(b, m)
 }
 

@@ -52,7 +52,7 @@ func choice(b *jsontext.Builder, index uint64, a *chat.Answer, m *api.Meta) {
 		b.Raw(a.LogProbs)
 	}
 	b.Key("finish_reason")
-	b.String(reason(a.Finish))
+	b.String(Reason(a.Finish))
 	b.Close('}')
 }
 
@@ -122,7 +122,8 @@ func called(b *jsontext.Builder, kind string, name jsontext.Escaped, member stri
 	b.Close('}')
 }
 
-func reason(f chat.Finish) string {
+// Reason is the finish_reason.
+func Reason(f chat.Finish) string {
 	switch f {
 	case chat.FinishLength:
 		return "length"

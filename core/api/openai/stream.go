@@ -31,7 +31,7 @@ func Stream(dst []byte, s *api.State, d *chat.Delta, m *api.Meta) []byte {
 	case chat.DeltaLogProbs:
 		return chunk(dst, m, d.Choice, func(*jsontext.Builder) {}, `,"logprobs":`+d.JSON+`,"finish_reason":null`)
 	case chat.DeltaFinish:
-		return chunk(dst, m, d.Choice, func(*jsontext.Builder) {}, `,"logprobs":null,"finish_reason":"`+reason(d.Finish)+`"`)
+		return chunk(dst, m, d.Choice, func(*jsontext.Builder) {}, `,"logprobs":null,"finish_reason":"`+Reason(d.Finish)+`"`)
 	}
 	return dst
 }
