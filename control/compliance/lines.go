@@ -118,7 +118,7 @@ func (e *export) requestLines(after string, limit int) (lines [][]byte, next str
 	}
 	view := reports.RequestsView{}
 	for i := range batches {
-		view.Add(&batches[i], &reports.RequestFilter{})
+		view.Add(&batches[i], &reports.RequestFilter{Catalog: e.Catalog})
 	}
 	if n := len(batches); uint64(n) == command.Limit && batches[n-1].Seq > 1 {
 		next = strconv.FormatUint(batches[n-1].Seq, 10)

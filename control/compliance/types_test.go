@@ -14,6 +14,7 @@ import (
 	"github.com/postern-ai/postern/compliance/verify"
 	"github.com/postern-ai/postern/control/compliance"
 	"github.com/postern-ai/postern/control/kernel"
+	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/ledger"
 	"github.com/postern-ai/postern/test/controltest"
 )
@@ -182,5 +183,27 @@ func TestMissedDaysAreClosed(t *testing.T) {
 		} else {
 			last = at
 		}
+	}
+}
+
+// TestExportOfEarlierProviderNames: requests have the present name of their provider, as in the list of requests.
+func TestExportOfEarlierProviderNames(t *testing.T) {
+	e := newEvidence(t)
+	absorb := ledger.Absorb{Key: "meter", KeyID: "key_1", Seq: 1, Period: controltest.November, Epoch: 1, Recent: []ledger.Request{
+		{AtMs: 1_795_248_000_000, ID: "req_1", Model: "m", Provider: "openai-responses", Status: 200, Cache: ledger.CacheMiss},
+		{AtMs: 1_795_248_000_001, ID: "req_2", Model: "m", Provider: "openai", Status: 200, Cache: ledger.CacheMiss},
+	}}
+	e.Ask(abi.ClassLedger, e.id, absorb.Encode())
+	count := func(name string) int {
+		return strings.Count(strings.Join(e.export("type=access"), ""), `"provider":"`+name+`"`)
+	}
+	if present, earlier := count("openai"), count("openai-responses"); present != 2 || earlier != 0 {
+		t.Errorf("%d with the present name, %d with the earlier", present, earlier)
+	}
+	e.Configure(func(c *kernel.Config) {
+		c.Catalog = controltest.ParseCatalog(`{"providers":[{"name":"openai-responses","wire":"responses","baseUrl":"https://own.example","keyEnv":"OWN_API_KEY"}]}`)
+	})
+	if present, own := count("openai"), count("openai-responses"); present != 1 || own != 1 {
+		t.Errorf("with an entry of the operator: %d openai, %d of its own", present, own)
 	}
 }

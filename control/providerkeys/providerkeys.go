@@ -65,7 +65,8 @@ func (h *handler) listProviderKeys(c *kernel.Call) (kernel.Answer, error) {
 
 // putProviderKey is PUT …/provider-keys/{provider} {"key"}. The key is sealed at once and never shown.
 func (h *handler) putProviderKey(c *kernel.Call) (kernel.Answer, error) {
-	if !slices.Contains(h.ownKeyProviders(), c.Provider) {
+	provider := h.Catalog.ProviderName(c.Provider)
+	if !slices.Contains(h.ownKeyProviders(), provider) {
 		return kernel.Answer{}, kernel.Refuse(fault.NotFound, "provider", "must be "+kernel.OneOf(h.ownKeyProviders())+kernel.Got(c.Provider))
 	}
 	f, err := c.Fields()
@@ -86,25 +87,37 @@ func (h *handler) putProviderKey(c *kernel.Call) (kernel.Answer, error) {
 	if len(masters) == 0 {
 		return kernel.Answer{}, kernel.ErrNoMasterKey
 	}
-	fresh := doc.ProviderKey{Provider: c.Provider, KeyID: masters[0].ID, Last4: text[len(text)-4:], SetMs: h.NowMs()}
-	if fresh.Sealed, err = h.sealKey(c, masters[0], text); err != nil {
+	fresh := doc.ProviderKey{Provider: provider, KeyID: masters[0].ID, Last4: text[len(text)-4:], SetMs: h.NowMs()}
+	if fresh.Sealed, err = h.sealKey(c, masters[0], provider, text); err != nil {
 		return kernel.Answer{}, err
 	}
 	err = h.changePolicy(c, &fresh)
 	return kernel.OK(settings.ViewProviderKey(h.Plane, &fresh)), err
 }
 
-func (h *handler) sealKey(c *kernel.Call, master config.MasterKey, text string) ([]byte, error) {
+func (h *handler) sealKey(c *kernel.Call, master config.MasterKey, provider, text string) ([]byte, error) {
 	key, err := base64.StdEncoding.DecodeString(master.Key)
 	if err != nil {
 		return nil, err
 	}
-	return h.Seal(c, key, doc.SealedFor(c.Project, c.Provider), []byte(text))
+	return h.Seal(c, key, doc.SealedFor(c.Project, provider), []byte(text))
 }
 
 // deleteProviderKey is DELETE …/provider-keys/{provider}.
 func (h *handler) deleteProviderKey(c *kernel.Call) (kernel.Answer, error) {
 	return kernel.NoContent(), h.changePolicy(c, nil)
+}
+
+// providerOf is the provider whose key a change is about. A key that is stored under the given name is meant before that of the
+// name's present provider: an operator's entry with an earlier name may have left the catalog, and its key must be deletable.
+func (h *handler) providerOf(c *kernel.Call, p *doc.Policy, fresh *doc.ProviderKey) string {
+	switch {
+	case fresh != nil:
+		return fresh.Provider
+	case p.ProviderKey(c.Provider) != nil:
+		return c.Provider
+	}
+	return h.Catalog.ProviderName(c.Provider)
 }
 
 // changePolicy sets a provider key in the project's policy, or removes it if fresh is nil.
@@ -115,11 +128,12 @@ func (h *handler) changePolicy(c *kernel.Call, fresh *doc.ProviderKey) error {
 			return kernel.Change{}, err
 		}
 		var oldView, newView any
+		provider := h.providerOf(c, &before.Policy, fresh)
 		after := kernel.NextProject(before)
 		after.Revision++
 		after.Policy.ProviderKeys = nil
 		for i := range before.Policy.ProviderKeys {
-			if k := &before.Policy.ProviderKeys[i]; k.Provider != c.Provider {
+			if k := &before.Policy.ProviderKeys[i]; k.Provider != provider {
 				after.Policy.ProviderKeys = append(after.Policy.ProviderKeys, *k)
 			} else {
 				oldView = settings.ViewProviderKey(h.Plane, k)

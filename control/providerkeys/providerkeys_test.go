@@ -205,3 +205,51 @@ func TestProviderKeysAreNotDisclosed(t *testing.T) {
 		t.Errorf("log: %s", lines.String())
 	}
 }
+
+// TestEarlierProviderName: the earlier name openai-responses means openai, unless the operator has an entry of that name.
+func TestEarlierProviderName(t *testing.T) {
+	b := controltest.New(t)
+	var master []byte
+	b.Masters, master = controltest.Master("k1", 1)
+	path := b.Project()
+	id := strings.TrimPrefix(path, "/api/admin/projects/")
+	put := func(name, want string) {
+		t.Helper()
+		if got := b.Must(200, "PUT", path+"/provider-keys/"+name, `{"key":"`+providerKey+`"}`); got.Text("provider") != want {
+			t.Errorf("%s: %s", name, got.Body)
+		}
+		if k := policyOf(b, id).ProviderKey(want); k == nil {
+			t.Errorf("no key for %s", want)
+		} else if _, err := controltest.UnsealNatively(master, doc.SealedFor(id, want), k.Sealed); err != nil {
+			t.Errorf("the key does not open for %s: %v", want, err)
+		}
+	}
+	put("openai-responses", "openai")
+	put("openai", "openai")
+	if p := policyOf(b, id); len(p.ProviderKeys) != 1 {
+		t.Errorf("%+v", p.ProviderKeys)
+	}
+	b.Must(204, "DELETE", path+"/provider-keys/openai-responses", "")
+	b.Refused(b.Do("DELETE", path+"/provider-keys/openai-responses", ""), fault.NotFound)
+	put("openai", "openai")
+
+	without := b.Config.Catalog
+	b.Configure(func(c *kernel.Config) {
+		c.Catalog = controltest.ParseCatalog(`{"providers":[{"name":"openai-responses","wire":"responses","baseUrl":"https://own.example","keyEnv":"OWN_API_KEY"}]}`)
+	})
+	b.Refused(b.Do("DELETE", path+"/provider-keys/openai-responses", ""), fault.NotFound)
+	put("openai-responses", "openai-responses")
+	// The entry leaves the catalog: its key is the one of that name until it is deleted.
+	b.Configure(func(c *kernel.Config) { c.Catalog = without })
+	for _, left := range []string{"openai", ""} {
+		b.Must(204, "DELETE", path+"/provider-keys/openai-responses", "")
+		got := ""
+		stored := b.Stored(id)
+		for _, k := range stored.Policy.ProviderKeys {
+			got += k.Provider
+		}
+		if got != left {
+			t.Errorf("left %q, want %q", got, left)
+		}
+	}
+}
