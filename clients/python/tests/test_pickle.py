@@ -39,7 +39,7 @@ def test_every_error_survives_pickle_and_copy() -> None:
     fields: Any = {"text": "Blocked", "status": 422, "code": "c", "findings": (finding,), "headers": {"retry-after": "2"}}
     usage = postern.types.Usage(1, 2, 3, 0.5)
     completion = postern.types.Completion("{}", "p", "m", False, usage)
-    issues: Any = [postern.types.Issue((), "is not JSON")]  # pyright: ignore[reportArgumentType]
+    issues: Any = [postern.types.Issue("is not JSON")]
     made: dict[type, PosternError] = {
         postern.InvalidResponseError: postern.InvalidResponseError("no", status=200, request_id="req_1"),
         OutputValidationError: OutputValidationError("no", issues=issues, completion=completion),
