@@ -1,23 +1,69 @@
-// Completions: POST /api/ai/complete and /api/ai/chat.
+// Completions and embeddings: POST /api/ai/complete, /api/ai/chat and /api/ai/embed.
 import { ConfigurationError } from './errors.js'
 import { isCompletion } from './events.js'
+import { isObject } from './json.js'
 import type { ResponseMeta } from './meta.js'
 import type { CallOptions } from './options.js'
 import type { APIPromise } from './promise.js'
-import { checkSchema, type StandardSchema, validated } from './schema.js'
+import { checkSchema, jsonSchemaOf, type StandardSchema, validated } from './schema.js'
 import { openStream, type StreamPromise } from './stream.js'
+import type { Tool, ToolCall, ToolChoice } from './tools.js'
 import { type Call, checkParams, type Received, type Transport } from './transport.js'
 
-/** A message of a conversation. */
-export interface Message {
-  role: 'system' | 'user' | 'assistant'
-  content: string
+/** A text as a part of a message. */
+export interface TextPart {
+  type: 'text'
+  text: string
 }
+
+/** An image, in a message of the user. */
+export interface ImagePart {
+  type: 'image'
+  /** An `https://` address or a data URL. */
+  imageUrl: string
+}
+
+/** A file such as a PDF, in a message of the user. */
+export interface FilePart {
+  type: 'file'
+  /** A data URL, such as `data:application/pdf;base64,…`. */
+  fileData: string
+  name?: string | undefined
+}
+
+/** A part of a message. */
+export type ContentPart = TextPart | ImagePart | FilePart
+
+/** What somebody says. */
+export interface ContentMessage {
+  role: 'system' | 'user' | 'assistant'
+  content: string | readonly ContentPart[]
+}
+
+/** The model's message with tool calls, as it was returned. */
+export interface ToolCallMessage {
+  role: 'assistant'
+  content?: string | readonly TextPart[] | undefined
+  toolCalls: readonly ToolCall[]
+}
+
+/** The result of a tool call. */
+export interface ToolMessage {
+  role: 'tool'
+  /** The `id` of the call. */
+  toolCallId: string
+  content: string | readonly TextPart[]
+}
+
+/** A message of a conversation. */
+export type Message = ContentMessage | ToolCallMessage | ToolMessage
 
 /** Parameters of a stream. */
 export interface ChatParams {
   /** The conversation, oldest message first. */
   messages: readonly Message[]
+  /** The model that serves the request: its name, `provider/model` or a tier. Not together with `quality`. */
+  model?: string | undefined
   /** The tier that serves the request. Default `balanced`. */
   quality?: 'cheap' | 'balanced' | 'frontier' | undefined
   /** Sampling temperature, 0 to 2. Default 0.7. */
@@ -26,6 +72,22 @@ export interface ChatParams {
   maxTokens?: number | undefined
   /** `json` asks the model for JSON. Default `text`. */
   mode?: 'text' | 'json' | undefined
+  /** Nucleus sampling, 0 to 1. */
+  topP?: number | undefined
+  /** Texts before which the output ends. */
+  stop?: string | readonly string[] | undefined
+  /** For sampling that can be repeated, as far as the provider supports it. */
+  seed?: number | undefined
+  /** How much the model thinks. */
+  reasoning?: { effort: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' } | undefined
+  /** The functions that the model may call. */
+  tools?: readonly Tool[] | undefined
+  /** Whether the model may, must or must not call a tool, or the one that it must call. Needs `tools`. */
+  toolChoice?: ToolChoice | undefined
+  /** The JSON Schema that the output must match. The gateway compares them. */
+  responseSchema?: Record<string, unknown> | undefined
+  /** Up to 16 labels, for providers that keep them. */
+  metadata?: Record<string, string> | undefined
   /**
    * `no-store`: neither read nor write the gateway's cache. `no-cache`: do not read it. `max-age=N`: accept a cached
    * response that is at most N seconds old.
@@ -39,9 +101,24 @@ export interface ChatParams {
 export interface CompleteParams<Output = unknown> extends ChatParams {
   /**
    * A Standard Schema, such as one of Zod, for the output. The model is asked for JSON, and `data` is the validated
-   * output. The schema itself is not sent: describe the wanted JSON in the messages.
+   * output. A schema that can give its JSON Schema, as those of Zod 4.2 can, is sent as the `responseSchema`, unless
+   * there is one. Describe the wanted JSON in the messages if yours cannot.
    */
   schema?: StandardSchema<Output> | undefined
+}
+
+/** Parameters of embeddings. */
+export interface EmbedParams {
+  /** An embedding model: its name, or `provider/model`. */
+  model: string
+  /** A text, or up to 2048. */
+  input: string | readonly string[]
+  /** The length of each vector, if the model lets it be chosen. */
+  dimensions?: number | undefined
+  /** As in ChatParams. */
+  cacheControl?: string | undefined
+  /** As in ChatParams. */
+  strict?: boolean | undefined
 }
 
 /** Tokens and cost of a completion. */
@@ -68,10 +145,11 @@ export interface Governance {
   policyVersion: number
 }
 
-/** A whole completion. */
-export interface Completion {
-  /** The model's output. With `mode: 'json'`, JSON as a string. */
-  text: string
+/** Why an output ended: `length` is at the maximum of tokens. */
+export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'content_filter'
+
+/** Who served a call, and at which cost. */
+export interface Served {
   /** The provider that served the request; `mock` for development keys. */
   provider: string
   /** The model that served the request. */
@@ -79,8 +157,29 @@ export interface Completion {
   /** Whether the response comes from the gateway's cache. */
   cacheHit: boolean
   usage: Usage
+  /** Calls of providers; 0 for a response from the cache. */
+  attempts: number
+  /** Milliseconds that the gateway took. */
+  latencyMs: number
   /** Present if the Governor is enabled. */
   governor?: Governance
+}
+
+/** A whole completion. */
+export interface Completion extends Served {
+  /** The model's output. With `mode: 'json'`, JSON as a string. */
+  text: string
+  /** The tools that the model calls. */
+  toolCalls: ToolCall[]
+  finishReason: FinishReason
+  /** What the gateway says about the response. */
+  meta: ResponseMeta
+}
+
+/** Vectors of texts. */
+export interface Embedding extends Served {
+  /** A vector for each text, in their order. */
+  embeddings: number[][]
   /** What the gateway says about the response. */
   meta: ResponseMeta
 }
@@ -118,7 +217,8 @@ export class AI {
     if (schema === undefined) return this.#transport.json(() => call('complete', params), options, this.#completion)
     const checked = () => {
       checkSchema(schema)
-      return call('complete', { ...sent, mode: 'json' })
+      const responseSchema = sent.responseSchema ?? jsonSchemaOf(schema)
+      return call('complete', { ...sent, mode: 'json', ...(responseSchema && { responseSchema }) })
     }
     return this.#transport.json(checked, options, async (value, received) => {
       const completion = this.#completion(value, received)
@@ -137,24 +237,53 @@ export class AI {
    */
   chat(params: ChatParams, options: CallOptions = {}): StreamPromise {
     const checked = () => {
-      checkParams(params)
-      if ('schema' in params) throw new ConfigurationError('ai.chat takes no schema; ai.complete does')
+      if (isObject(params) && 'schema' in params)
+        throw new ConfigurationError('ai.chat takes no schema; ai.complete does')
       return call('chat', params)
     }
     return openStream(this.#transport, checked, options)
   }
 
+  /**
+   * Turns texts into vectors.
+   *
+   * ```ts
+   * const { embeddings } = await postern.ai.embed({ model: 'text-embedding-3-small', input: ['one', 'two'] })
+   * ```
+   */
+  embed(params: EmbedParams, options: CallOptions = {}): APIPromise<Embedding> {
+    const checked = () => request('embed', params, EMBED_PARAMS)
+    return this.#transport.json(checked, options, (value, received) => {
+      if (!Array.isArray(value.embeddings) || !isObject(value.usage))
+        throw this.#transport.invalid(received, 'has no embeddings')
+      return { ...(value as unknown as Omit<Embedding, 'meta'>), meta: received.meta }
+    })
+  }
+
   #completion = (value: Record<string, unknown>, received: Received<string>): Completion => {
     if (!isCompletion(value)) throw this.#transport.invalid(received, 'is no completion')
-    return { ...value, meta: received.meta }
+    return { ...value, toolCalls: value.toolCalls ?? [], meta: received.meta }
   }
 }
 
+const EMBED_PARAMS = ['model', 'input', 'dimensions', 'cacheControl', 'strict']
+const CHAT_PARAMS = [
+  ...['messages', 'model', 'quality', 'temperature', 'maxTokens', 'mode', 'topP', 'stop', 'seed', 'reasoning', 'tools'],
+  ...['toolChoice', 'responseSchema', 'metadata', 'cacheControl', 'strict'],
+]
+
 function call(endpoint: string, params: ChatParams): Call {
-  checkParams(params)
+  const made = request(endpoint, params, CHAT_PARAMS)
+  if (params.model !== undefined && params.quality !== undefined)
+    throw new ConfigurationError('model and quality exclude each other: give one of them')
+  return { ...made, idempotent: true }
+}
+
+function request(endpoint: string, params: ChatParams | EmbedParams, known: readonly string[]): Call {
+  checkParams(params, known)
   const { cacheControl, strict, ...body } = params
   const headers: Record<string, string> = {}
   if (cacheControl !== undefined) headers['cache-control'] = cacheControl
   if (strict) headers['x-postern-strict'] = 'true'
-  return { method: 'POST', path: `/api/ai/${endpoint}`, headers, body, governed: true, idempotent: true }
+  return { method: 'POST', path: `/api/ai/${endpoint}`, headers, body, governed: true }
 }

@@ -1,8 +1,9 @@
 // The events of a streamed completion, read from a response.
-import type { Completion, Governance, Usage } from './ai.js'
+import type { Completion, FinishReason, Served } from './ai.js'
 import { APIAbortedError, APITimeoutError, type Finding, StreamError } from './errors.js'
 import { isObject, parsed, textOf } from './json.js'
 import { EventDecoder, EventTooLarge } from './sse.js'
+import { isToolEvent, type ToolCallDeltaEvent, type ToolCallEvent } from './tools.js'
 import type { Answered, Transport } from './transport.js'
 
 /** A piece of the output. */
@@ -13,18 +14,13 @@ export interface DeltaEvent {
 }
 
 /** The end of the output. */
-export interface DoneEvent {
+export interface DoneEvent extends Served {
   type: 'done'
-  provider: string
-  model: string
-  cacheHit: boolean
-  usage: Usage
-  /** Present if the Governor is enabled. */
-  governor?: Governance
+  finishReason: FinishReason
 }
 
-/** An event of a stream: deltas, and then `done`. A stream that fails throws instead. */
-export type ChatEvent = DeltaEvent | DoneEvent
+/** An event of a stream: texts and tool calls, and then `done`. A stream that fails throws instead. */
+export type ChatEvent = DeltaEvent | ToolCallEvent | ToolCallDeltaEvent | DoneEvent
 
 /** How long the response's end is awaited after `done`. Only then can the connection be used again. */
 const END_TIMEOUT_MS = 1_000
@@ -88,6 +84,10 @@ export class EventReader {
     if (!isObject(event)) throw this.#failure('invalid_event', 'The stream has an event that is not a JSON object')
     if (event.type === 'error') throw this.#errorEvent(event)
     if (event.type === 'done') return event as unknown as DoneEvent
+    if (event.type === 'toolCall' || event.type === 'toolCallDelta') {
+      if (isToolEvent(event)) return event as unknown as ToolCallEvent | ToolCallDeltaEvent
+      throw this.#failure('invalid_event', 'The stream has an event of a tool call that is not as described')
+    }
     if (event.type !== 'delta' || typeof event.text !== 'string' || event.text === '') return undefined
     this.#text += event.text
     return event as unknown as DeltaEvent
@@ -137,7 +137,11 @@ export function isCompletion(value: unknown): value is Completion {
 
 /** The events of a completion that arrived whole. */
 export async function* eventsOf(completion: Omit<Completion, 'meta'>): AsyncGenerator<ChatEvent, void, undefined> {
-  const { text, ...rest } = completion
+  const { text, toolCalls = [], ...rest } = completion
   if (text) yield { type: 'delta', text }
+  for (const [index, { id, name, arguments: given }] of toolCalls.entries()) {
+    yield { type: 'toolCall', index, id, name }
+    yield { type: 'toolCallDelta', index, arguments: JSON.stringify(given) }
+  }
   yield { type: 'done', ...rest }
 }

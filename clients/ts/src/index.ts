@@ -8,8 +8,19 @@ export type {
   ChatParams,
   CompleteParams,
   Completion,
+  ContentMessage,
+  ContentPart,
+  Embedding,
+  EmbedParams,
+  FilePart,
+  FinishReason,
   Governance,
+  ImagePart,
   Message,
+  Served,
+  TextPart,
+  ToolCallMessage,
+  ToolMessage,
   Usage,
   ValidatedCompletion,
   Verdict,
@@ -71,6 +82,7 @@ export type { APIPromise, WithResponse } from './promise.js'
 export type { Health, HealthStatus, PromptCacheUsage, UsageParams, UsageReport, UsageReports } from './reports.js'
 export type { Issue, StandardIssue, StandardResult, StandardSchema } from './schema.js'
 export type { ChatStream, StreamPromise } from './stream.js'
+export type { Tool, ToolCall, ToolCallDeltaEvent, ToolCallEvent, ToolChoice } from './tools.js'
 export { VERSION } from './version.js'
 export type {
   Violation,

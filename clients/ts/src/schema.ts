@@ -11,6 +11,10 @@ export interface StandardSchema<Output = unknown> {
     readonly version: 1
     readonly vendor: string
     readonly validate: (value: unknown) => StandardResult<Output> | Promise<StandardResult<Output>>
+    /** The JSON Schema of the validator's input. Source: https://standardschema.dev/json-schema, 2026-11. */
+    readonly jsonSchema?:
+      | { readonly input: (options: { target: 'draft-2020-12' }) => Record<string, unknown> }
+      | undefined
     readonly types?: { readonly input: unknown; readonly output: Output } | undefined
   }
 }
@@ -39,6 +43,15 @@ export function checkSchema(schema: StandardSchema): void {
     throw new ConfigurationError(
       'schema must be a Standard Schema (https://standardschema.dev), such as one of Zod 3.24 or later',
     )
+  }
+}
+
+/** The JSON Schema of a schema; undefined if it cannot be expressed as one, and then only the client validates. */
+export function jsonSchemaOf(schema: StandardSchema): Record<string, unknown> | undefined {
+  try {
+    return schema['~standard'].jsonSchema?.input({ target: 'draft-2020-12' })
+  } catch {
+    return undefined
   }
 }
 

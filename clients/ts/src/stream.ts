@@ -7,11 +7,12 @@ import { parsed } from './json.js'
 import type { ResponseMeta } from './meta.js'
 import type { CallOptions } from './options.js'
 import { APIPromise, type WithResponse } from './promise.js'
+import { type ToolCall, ToolCalls } from './tools.js'
 import { type Call, type Transport, withResponse } from './transport.js'
 
 /**
- * A streamed completion. Read it by iterating, or as a whole by `text()`, `usage()` or `final()`; these can also be
- * called while or after a loop reads. Breaking out of the loop aborts the request.
+ * A streamed completion. Read it by iterating, or as a whole by `text()`, `toolCalls()`, `usage()` or
+ * `final()`; these can also be called while or after a loop reads. Breaking out of the loop aborts the request.
  */
 export class ChatStream implements AsyncIterable<ChatEvent> {
   /** What the gateway said when the response started. The cost is in `usage()`. */
@@ -19,6 +20,7 @@ export class ChatStream implements AsyncIterable<ChatEvent> {
   readonly #source: AsyncIterator<ChatEvent>
   readonly #stop: () => void
   readonly #unread: ChatEvent[] = []
+  readonly #toolCalls = new ToolCalls()
   #text = ''
   #done: DoneEvent | undefined
   #failure: unknown
@@ -38,6 +40,12 @@ export class ChatStream implements AsyncIterable<ChatEvent> {
     return this.#text
   }
 
+  /** The tools that the model calls, when the output has arrived. */
+  async toolCalls(): Promise<ToolCall[]> {
+    await this.#readAll()
+    return this.#toolCalls.all()
+  }
+
   /** Tokens and cost, when the output has arrived. */
   async usage(): Promise<Usage> {
     return (await this.#readAll()).usage
@@ -46,7 +54,7 @@ export class ChatStream implements AsyncIterable<ChatEvent> {
   /** The whole completion, when it has arrived. */
   async final(): Promise<Completion> {
     const { type: _, ...rest } = await this.#readAll()
-    return { ...rest, text: this.#text, meta: this.meta }
+    return { ...rest, text: this.#text, toolCalls: this.#toolCalls.all(), meta: this.meta }
   }
 
   /** Ends the request. Readers get an APIAbortedError, unless the output is complete. */
@@ -103,7 +111,8 @@ export class ChatStream implements AsyncIterable<ChatEvent> {
       if (!event || this.#failure) return
       this.#unread.push(event)
       if (event.type === 'delta') this.#text += event.text
-      else this.#finish(event)
+      else if (event.type === 'done') this.#finish(event)
+      else this.#toolCalls.add(event)
     } catch (error) {
       this.#failure ??= error
     }

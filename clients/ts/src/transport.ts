@@ -269,9 +269,12 @@ export function withResponse<T>(data: T, { response, meta }: Answered): WithResp
   return { data, response: { status: response.status, headers: response.headers }, meta }
 }
 
-/** The parameters of a call, which may be anything in JavaScript. */
-export function checkParams(params: unknown): void {
+/** The parameters of a call, which may be anything in JavaScript. The gateway ignores unknown ones. */
+export function checkParams(params: unknown, known?: readonly string[]): void {
   if (!isObject(params)) throw new ConfigurationError('The parameters must be an object')
+  const unknown = known && Object.keys(params).find((name) => params[name] !== undefined && !known.includes(name))
+  if (unknown !== undefined)
+    throw new ConfigurationError(`${unknown} is not a parameter; the parameters are ${known?.join(', ')}`)
 }
 
 /** An ID as part of a path. */

@@ -99,6 +99,7 @@ test('missing parameters, and parameters of another type, reject the promise', a
     const calls = {
       complete: () => postern.ai.complete(params),
       chat: () => postern.ai.chat(params),
+      embed: () => postern.ai.embed(params),
       validate: () => postern.governor.validate(params),
       update: () => postern.violations.update('vio_1', params),
       create: () => postern.models.create(params),
@@ -117,6 +118,37 @@ test('missing parameters, and parameters of another type, reject the promise', a
     }
   }
   assert.equal(requests, 0)
+})
+
+test('an unknown parameter of a model call is an error before a request is sent', async () => {
+  let requests = 0
+  const { ai } = fakeClient(() => requests++)
+  const wrong = { name: 'ConfigurationError', message: /^max_tokens is not a parameter; .*maxTokens/ }
+  await assert.rejects(ai.complete({ ...hello, max_tokens: 5 }), wrong)
+  await assert.rejects(ai.chat({ ...hello, max_tokens: 5 }), wrong)
+  const schema = { '~standard': { version: 1, vendor: 'x', validate: (value) => ({ value }) } }
+  await assert.rejects(ai.complete({ ...hello, schema, max_tokens: 5 }), wrong)
+  await assert.rejects(
+    ai.embed({ model: 'm', input: 'one', user: 'u' }),
+    /^ConfigurationError: user is not a parameter/,
+  )
+  assert.equal(requests, 0)
+})
+
+test('a schema without a JSON Schema is not sent', async () => {
+  const bodies = []
+  const postern = fakeClient(async (_, { body }) => {
+    bodies.push(JSON.parse(body))
+    return Response.json({ text: '{}', usage: {} })
+  })
+  const input = () => {
+    throw new Error('Dates cannot be represented in JSON Schema')
+  }
+  for (const jsonSchema of [undefined, { input }]) {
+    const schema = { '~standard': { version: 1, vendor: 'x', validate: (value) => ({ value }), jsonSchema } }
+    assert.deepEqual((await postern.ai.complete({ ...hello, schema })).data, {})
+  }
+  assert.deepEqual(bodies, Array(2).fill({ ...hello, mode: 'json' }))
 })
 
 test('ai.chat refuses a schema, which it would ignore', async () => {

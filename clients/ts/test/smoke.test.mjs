@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { promisify } from 'node:util'
+import { z } from 'zod'
 import { startGateway } from '../../../test/sdk/gateway.mjs'
 import {
   BlockedByPolicyError,
@@ -41,7 +42,9 @@ test('health and usage', async () => {
 })
 
 test('a completion with its cost and metadata', async () => {
-  const { text, usage, meta, provider } = await client('production').ai.complete({ ...ask('Hello'), quality: 'cheap' })
+  const params = { ...ask('Hello'), quality: 'cheap' }
+  const { text, usage, meta, provider, attempts } = await client('production').ai.complete(params)
+  assert.equal(attempts, 1)
   assert.equal(text, 'Hello from upstream')
   assert.ok(usage.costCents > 0)
   assert.deepEqual([meta.costCents, meta.provider, meta.cache], [usage.costCents, provider, 'bypass'])
@@ -56,6 +59,68 @@ test('a stream', async () => {
   assert.equal(text, '1 2 3')
   assert.ok((await stream.usage()).costCents > 0)
   assert.equal((await stream.final()).meta.requestId, stream.meta.requestId)
+})
+
+const weather = {
+  name: 'weather',
+  parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+}
+
+test('a tool call, whole and streamed, and its result', async () => {
+  const postern = client('development')
+  const params = { ...ask('Weather?'), tools: [weather] }
+  const { toolCalls, finishReason, latencyMs } = await postern.ai.complete(params)
+  assert.deepEqual([toolCalls.length, toolCalls[0].name, finishReason], [1, 'weather', 'tool_calls'])
+  assert.equal(typeof toolCalls[0].arguments.city, 'string')
+  assert.ok(Number.isInteger(latencyMs))
+  const stream = await postern.ai.chat(params)
+  const types = new Set()
+  for await (const { type } of stream) types.add(type)
+  assert.deepEqual([...types], ['toolCall', 'toolCallDelta', 'done'])
+  assert.deepEqual(
+    (await stream.toolCalls()).map((call) => call.arguments),
+    toolCalls.map((call) => call.arguments),
+  )
+  assert.equal((await stream.final()).finishReason, 'tool_calls')
+  const turn = [
+    { role: 'assistant', toolCalls },
+    { role: 'tool', toolCallId: toolCalls[0].id, content: 'rain' },
+  ]
+  const answer = await postern.ai.complete({ ...params, messages: [...params.messages, ...turn], toolChoice: 'none' })
+  assert.deepEqual([answer.toolCalls, answer.finishReason], [[], 'stop'])
+  const alone = postern.ai.complete({ ...ask('Weather?'), toolChoice: 'auto' })
+  await assert.rejects(alone, (error) => error.status === 400 && error.details[0].field === 'toolChoice')
+})
+
+test('a model by its name, with content parts', async () => {
+  const postern = client('development')
+  const { model } = await postern.ai.complete(ask('Hello'))
+  const content = [
+    { type: 'text', text: 'What is this?' },
+    { type: 'image', imageUrl: 'data:image/png;base64,iVBORw0KGgo=' },
+  ]
+  const messages = [{ role: 'user', content }]
+  assert.equal((await postern.ai.complete({ messages, model })).model, model)
+  await assert.rejects(postern.ai.complete({ ...ask('Hello'), model: 'no-such-model' }), NotFoundError)
+  content[1].imageUrl = 'http://example.com/a.png'
+  await assert.rejects(postern.ai.complete({ messages }), /messages\[0\]\.content\[1\]\.imageUrl: must be/)
+})
+
+test('a Zod schema is sent, and its output validated', async () => {
+  const schema = z.object({ n: z.number(), city: z.string().min(2) })
+  const { data } = await client('development').ai.complete({ ...ask('A city'), schema })
+  assert.deepEqual(Object.keys(data).sort(), ['city', 'n'])
+})
+
+test('embeddings', async () => {
+  const postern = client('development')
+  const { embeddings, usage, provider } = await postern.ai.embed({
+    model: 'text-embedding-3-small',
+    input: ['one', 'two'],
+    dimensions: 4,
+  })
+  assert.deepEqual([embeddings.map(({ length }) => length), provider, usage.costCents], [[4, 4], 'mock', 0])
+  await assert.rejects(postern.ai.embed({ model: 'no-such-model', input: 'one' }), NotFoundError)
 })
 
 test('a provider that fails during a stream', async () => {
@@ -197,13 +262,12 @@ test('the snippets of the page and the readme are right for the type checker', (
 test('the snippets run with the keys that the page says', async () => {
   const given = `
     import { createWriteStream } from 'node:fs'
+    import { z } from 'zod'
     import { APIError, BlockedByPolicyError, Postern, RateLimitError } from '@postern-ai/client'
     const postern = new Postern()
     const messages = [{ role: 'user', content: 'Hello!' }]\n`
   const [made, ...others] = blocks('ts')
   assert.match(made, /^const project = /)
-  const runnable = others.filter((text) => !text.includes('schema: City')) // it needs a real model
-  assert.equal(runnable.length, others.length - 1)
   const fresh = await gateway.project()
   const env = {
     PATH: process.env.PATH,
@@ -211,7 +275,7 @@ test('the snippets run with the keys that the page says', async () => {
     POSTERN_API_KEY: await gateway.key(fresh, { environment: 'development' }),
     PROJECT_KEY: await gateway.key(fresh, { kind: 'project', permissions }),
   }
-  for (const [i, text] of runnable.entries()) {
+  for (const [i, text] of others.entries()) {
     writeFileSync(join(folder, `run${i}.mts`), given + made + text)
     const flags = ['--experimental-strip-types', '--no-warnings', `run${i}.mts`]
     await promisify(execFile)(process.execPath, flags, { cwd: folder, env })

@@ -165,6 +165,9 @@ const citySchema = {
   '~standard': {
     version: 1,
     vendor: 'table',
+    jsonSchema: {
+      input: () => ({ type: 'object', properties: { city: { type: 'string' } }, required: ['city'] }),
+    },
     validate(value) {
       if (typeof value?.city === 'string' && Object.keys(value).length === 1) return { value: { city: value.city } }
       return { issues: [{ message: 'city must be a string', path: ['city'] }] }

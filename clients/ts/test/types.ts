@@ -29,6 +29,17 @@ export async function accepted(): Promise<void> {
   await postern.governor.validate({ messages: Object.freeze(messages) })
   same<typeof plain, APIPromise<Completion>>(true)
   const typed = postern.ai.complete({ messages, schema: city })
+  await postern.ai.complete({
+    messages: [
+      { role: 'user', content: [{ type: 'image', imageUrl: 'https://example.com/a.png' }] },
+      { role: 'assistant', toolCalls: (await plain).toolCalls },
+      { role: 'tool', toolCallId: 'call_1', content: 'rain' },
+    ],
+    model: 'claude-sonnet-4-6',
+    tools: [{ name: 'weather' }],
+    toolChoice: { name: 'weather' },
+  })
+  same<Awaited<ReturnType<typeof postern.ai.embed>>['embeddings'], number[][]>(true)
   same<typeof typed, APIPromise<ValidatedCompletion<{ city: string }>>>(true)
   const { data, meta } = await plain.withResponse()
   same<typeof data, Completion>(true)
@@ -36,7 +47,8 @@ export async function accepted(): Promise<void> {
   for await (const event of await postern.ai.chat({ messages }, { signal: AbortSignal.timeout(cost ?? 5) })) {
     same<typeof event, ChatEvent>(true)
     if (event.type === 'delta') event.text.trim()
-    else event.usage.costCents.toFixed(2)
+    else if (event.type === 'toolCall') same<typeof event.name, string>(true)
+    else if (event.type === 'done') event.usage.costCents.toFixed(2)
   }
   for await (const event of postern.ai.chat({ messages })) same<typeof event, ChatEvent>(true)
   for await (const violation of postern.violations.list({ from: new Date(0) })) same<typeof violation, Violation>(true)
@@ -68,6 +80,10 @@ export async function refused(): Promise<void> {
   await postern.ai.complete({})
   // @ts-expect-error: a tier, not a model
   await postern.ai.complete({ messages, quality: 'gpt-4.1' })
+  // @ts-expect-error: a result needs the ID of its call
+  await postern.ai.complete({ messages: [{ role: 'tool', content: 'rain' }] })
+  // @ts-expect-error: the parameter is maxTokens
+  await postern.ai.complete({ messages, max_tokens: 5 })
   // @ts-expect-error: the role does not exist
   await postern.ai.complete({ messages: [{ role: 'robot', content: 'Hello!' }] })
   // @ts-expect-error: a stream has no schema

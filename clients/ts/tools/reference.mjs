@@ -16,7 +16,7 @@ const ROOT = join(import.meta.dirname, '../../..')
  */
 const SECTIONS = [
   ['Client and options', 'index', ['client', 'options', 'log']],
-  ['Completions', 'index', ['ai', 'schema', 'stream', 'events']],
+  ['Completions', 'index', ['ai', 'tools', 'schema', 'stream', 'events']],
   ['Governor', 'index', ['governor']],
   ['Usage and health', 'index', ['reports']],
   ['Violations', 'index', ['violations']],

@@ -1,0 +1,75 @@
+// Tools: functions that the model may call.
+import { isObject, parsed } from './json.js'
+
+/** A function that the model may call. */
+export interface Tool {
+  /** 1 to 64 letters, digits, `_` and `-`. */
+  name: string
+  /** What it does, for the model. */
+  description?: string | undefined
+  /** The JSON Schema of its arguments. */
+  parameters?: Record<string, unknown> | undefined
+}
+
+/** Whether the model may, must or must not call a tool, or the one that it must call. */
+export type ToolChoice = 'auto' | 'none' | 'required' | { name: string }
+
+/** A call of a tool by the model. */
+export interface ToolCall {
+  /** Repeated as the `toolCallId` of the message with its result. */
+  id: string
+  name: string
+  /** Arguments that are no JSON object are `{ _invalid: '…' }`. */
+  arguments: Record<string, unknown>
+}
+
+/** The beginning of a tool call in a stream. */
+export interface ToolCallEvent {
+  type: 'toolCall'
+  /** Position of the call among those of the response, from 0. */
+  index: number
+  id: string
+  name: string
+}
+
+/** A piece of a tool call's arguments in a stream. */
+export interface ToolCallDeltaEvent {
+  type: 'toolCallDelta'
+  /** That of the call's beginning. */
+  index: number
+  /** A piece of a JSON text. */
+  arguments: string
+}
+
+/** Whether a value is a well-formed event of a tool call. */
+export function isToolEvent(event: Record<string, unknown>): boolean {
+  const { type, index, id, name } = event
+  if (!Number.isSafeInteger(index)) return false
+  return type === 'toolCall' ? typeof id === 'string' && typeof name === 'string' : typeof event.arguments === 'string'
+}
+
+/** Collects the tool calls of a stream. */
+export class ToolCalls {
+  readonly #calls = new Map<number, { id: string; name: string; text: string }>()
+
+  add(event: ToolCallEvent | ToolCallDeltaEvent): void {
+    const { index } = event
+    if (event.type === 'toolCall') this.#calls.set(index, { id: event.id, name: event.name, text: '' })
+    else {
+      const call = this.#calls.get(index)
+      if (call) call.text += event.arguments
+    }
+  }
+
+  /** The calls by their index. */
+  all(): ToolCall[] {
+    const sorted = [...this.#calls].sort(([a], [b]) => a - b)
+    return sorted.map(([, { id, name, text }]) => ({ id, name, arguments: argumentsOf(text) }))
+  }
+}
+
+/** Arguments as the gateway gives them in a whole response. */
+function argumentsOf(text: string): Record<string, unknown> {
+  const value = parsed(text || '{}')
+  return isObject(value) ? value : { _invalid: text }
+}
