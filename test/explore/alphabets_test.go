@@ -227,12 +227,9 @@ var (
 )
 
 var (
-	notAStream   = choice{name: "a head of another type", script: openaiInvalid, event: abi.Event{Kind: abi.EventHead, Code: 200, Headers: jsonType}}
-	counted      = response("200", 200, `{"input_tokens":7}`)
-	inputCounted = response("200", 200, `{"object":"response.input_tokens","input_tokens":7}`)
-	compacted    = choice{name: "200", clean: true, event: abi.Event{Kind: abi.EventResponse, Code: 200, Headers: jsonType,
-		Data: []byte(`{"id":"r1","object":"response.compaction","created_at":1,"output":[{"type":"compaction","id":"c1","encrypted_content":"` + completionMark + `"}],"usage":{"input_tokens":5,"output_tokens":2,"total_tokens":7}}`)}}
-	embedded = choice{name: "200", clean: true, event: abi.Event{Kind: abi.EventResponse, Code: 200, Headers: jsonType,
+	notAStream = choice{name: "a head of another type", script: openaiInvalid, event: abi.Event{Kind: abi.EventHead, Code: 200, Headers: jsonType}}
+	counted    = response("200", 200, `{"input_tokens":7}`)
+	embedded   = choice{name: "200", clean: true, event: abi.Event{Kind: abi.EventResponse, Code: 200, Headers: jsonType,
 		Data: []byte(`{"object":"list","data":[{"object":"embedding","index":0,"embedding":[0.5]}],"model":"m","usage":{"prompt_tokens":3,"total_tokens":3}}`)}}
 	notJSONText = choice{name: "200 with a text that is not JSON", event: openaiOK.event}
 	jsonText    = choice{name: "200 with JSON", clean: true, event: abi.Event{Kind: abi.EventResponse, Code: 200, Headers: jsonType,

@@ -23,8 +23,6 @@ const catalogHead = `{"version":"1","defaultPlan":"free",
 		{"name":"anthropic","wire":"anthropic","baseUrl":"https://anthropic.test/v1","keyEnv":"ANTHROPIC_API_KEY"},
 		{"name":"bare","wire":"openai","baseUrl":"https://bare.test/v1","keyEnv":"BARE_API_KEY"},
 		{"name":"gemini","wire":"gemini","baseUrl":"https://gemini.test/v1beta","keyEnv":"GEMINI_API_KEY"},
-		{"name":"double","wire":"openai","baseUrl":"https://openai.test/v1","keyEnv":"OPENAI_API_KEY","serves":["compact","input_tokens"],
-			"wires":[{"name":"responses","source":"made up","date":"2026-11"},{"name":"anthropic","path":"/anthropic/v1","source":"made up","date":"2026-11"}]},
 		{"name":"mock","wire":"mock"}],
 	"models":[
 		{"name":"only","upstream":"up-only","provider":"openai","input":"1","output":"1","source":"made up","date":"2026-11"},
@@ -40,7 +38,6 @@ const catalogHead = `{"version":"1","defaultPlan":"free",
 		{"name":"narrow","upstream":"up-narrow","provider":"openai","input":"1","output":"1","context":10000,"maxOutput":8000,"source":"made up","date":"2026-11"},
 		{"name":"guard","upstream":"up-guard","provider":"openai","input":"1","output":"1","source":"made up","date":"2026-11"},
 		{"name":"parrot","upstream":"up-parrot","provider":"mock","input":"0","output":"0","source":"made up","date":"2026-11"},
-		{"name":"fluent","upstream":"up-fluent","provider":"double","input":"1","output":"1","source":"made up","date":"2026-11"},
 		{"name":"vectors","upstream":"up-vectors","kind":"embedding","provider":"openai","input":"1","source":"made up","date":"2026-11"}],
 	"tiers":[
 		{"name":"cheap","strategy":"ordered","targets":[{"model":"only"}]},
@@ -56,8 +53,6 @@ const catalogHead = `{"version":"1","defaultPlan":"free",
 		{"name":"verses","strategy":"ordered","targets":[{"model":"poet"},{"model":"bard"}]},
 		{"name":"wisdom","strategy":"ordered","targets":[{"model":"sage"},{"model":"elder"}]},
 		{"name":"ragged","strategy":"ordered","targets":[{"model":"only"},{"model":"naked"}]},
-		{"name":"crossing","strategy":"ordered","targets":[{"model":"fluent"},{"model":"only"}]},
-		{"name":"landing","strategy":"ordered","targets":[{"model":"only"},{"model":"fluent"}]},
 		{"name":"nowhere","strategy":"ordered","targets":[{"model":"naked"}]}],`
 
 func catalogWith(routing string) string {

@@ -261,13 +261,6 @@ func wholeResponses() []*scenario {
 		post("JSON repair", "/api/ai/complete", jsonBody, alphabet{"fetch": {jsonText, notJSONText, noChoices, down}}),
 		post("responses, passed through", "/v1/responses", bodyFor("sage", input), alphabet{"fetch": {responsesOK, down}}, allow("sage")),
 		post("responses, translated", "/v1/responses", bodyFor("only", input), alphabet{"fetch": {openaiOK, notJSON}}),
-		post("model on two APIs, asked on its second", "/v1/responses", bodyFor("fluent", input), alphabet{"fetch": {responsesOK, notJSON, down}}, allow("fluent")),
-		post("model on two APIs, asked on its third", "/v1/messages", bodyFor("fluent", messages), alphabet{"fetch": {anthropicOK, down}}, allow("fluent")),
-		post("fallback from a further API", "/v1/responses", bodyFor("crossing", input), alphabet{
-			"fetch fluent": {responsesOK, down, busy, fault(abi.FaultHead)}, "fetch only": {openaiOK, down},
-		}, allow("fluent", "only"), in(patient)),
-		post("fallback to a further API", "/v1/messages", bodyFor("landing", messages), alphabet{"fetch only": {openaiOK, down}, "fetch fluent": {anthropicOK, down}}, allow("fluent", "only")),
-		post("circuit that another API opened", "/v1/responses", bodyFor("crossing", input), alphabet{"fetch only": {openaiOK, down}}, allow("fluent", "only"), openCircuit("fluent", startMs)),
 		post("chat without streaming", "/api/ai/chat", strings.TrimSuffix(nativeBody, "}")+`,"stream":false}`, alphabet{"fetch": {openaiOK, down}}),
 		post("mock provider", "/v1/chat/completions", bodyFor("parrot", messages), nil, mayName("parrot")),
 		post("test mode", "/api/ai/complete", nativeTo("balanced"), alphabet{"key": {record(testing5)}, "admit": {admitted, stale(testing5)}}, withKey(developmentKey), mayName("only", "spare")),
@@ -318,7 +311,6 @@ func caches() []*scenario {
 		cacheable("cached stream", "/v1/chat/completions", streaming(bodyFor("only", messages)), alphabet{"stream": {streamed(openaiStream), down}}),
 		post("cache-control no-cache", "/v1/chat/completions", bodyFor("only", messages), alphabet{"key": {record(cached)}, "fetch": {openaiOK, down}}, withHeaders(header("cache-control", "no-cache"))),
 		post("cache-control no-store", "/v1/chat/completions", bodyFor("only", messages), alphabet{"key": {record(cached)}, "fetch": {openaiOK, down}}, withHeaders(header("cache-control", "no-store"))),
-		cacheable("cached response of a further API", "/v1/responses", bodyFor("fluent", input), alphabet{"fetch": {responsesOK, down}}, allow("fluent"), mayName("fluent")),
 		cacheable("cached embeddings", "/v1/embeddings", bodyFor("vectors", `"input":"`+promptMark+`"`), alphabet{"fetch": {embedded, down}}, allow("vectors")),
 	}
 }
@@ -395,10 +387,6 @@ func streams() []*scenario {
 		post("stream with a fallback", "/v1/chat/completions", streaming(bodyFor("mixed", messages)), alphabet{
 			"stream poet": {streamed(anthropicStream), streamed(anthropicError), down}, "stream only": {streamed(openaiStream), streamed(openaiError), busy},
 		}, allow("poet", "only")),
-		post("stream of a model on two APIs, asked on its second", "/v1/responses", streaming(bodyFor("fluent", input)), alphabet{"stream": {streamed(responsesStream), streamed(responsesError), down}}, allow("fluent")),
-		post("stream with a fallback from a further API", "/v1/messages", streaming(bodyFor("crossing", messages)), alphabet{
-			"stream fluent": {streamed(anthropicStream), streamed(anthropicError), down}, "stream only": {streamed(openaiStream), streamed(openaiError)},
-		}, allow("fluent", "only")),
 		post("stream with an idempotency key", "/v1/chat/completions", chat, alphabet{"admit": {admitted, running, replayed("data: [DONE]")}, "stream": {streamed(openaiStream), down}, "settle": {done, failed}}, withHeaders(header("idempotency-key", "i1"))),
 		post("messages stream with an idempotency key", "/v1/messages", streaming(bodyFor("poet", messages)), alphabet{"stream": {streamed(anthropicStream), streamed(anthropicError)}}, allow("poet"), withHeaders(header("idempotency-key", "i1"))),
 		post("responses stream with an idempotency key", "/v1/responses", streaming(bodyFor("sage", input)), alphabet{"stream": {streamed(responsesStream)}, "settle": {done, failed}}, allow("sage"), withHeaders(header("idempotency-key", "i1"))),
@@ -446,17 +434,6 @@ func otherEndpoints() []*scenario {
 			"key": {record(withPolicy(3))}, "policy": {ok("the policy", policyOf(3, withAnthropicKey))}, "unseal": {ok("open", []byte("marked-other-key")), failed}, "fetch": {counted, down},
 		}, allow("poet")),
 		post("estimated token count", "/v1/messages/count_tokens", bodyFor("only", `"messages":[{"role":"user","content":"`+promptMark+`"}]`), nil),
-		post("compaction", "/v1/responses/compact", bodyFor("fluent", `"input":"`+promptMark+`"`), alphabet{
-			"admit": {admitted, admittedLess, short.only(1), rateLimited}, "grant": {granted, noMore}, "fetch": append([]choice{compacted, notJSON, down, busy}, everyFault[:3]...),
-		}, allow("fluent")),
-		post("compaction with an idempotency key", "/v1/responses/compact", bodyFor("fluent", `"input":"`+promptMark+`"`), alphabet{
-			"admit": {admitted, replayed("{}"), running}, "fetch": {compacted, down}, "settle": {done, failed},
-		}, allow("fluent"), withHeaders(header("idempotency-key", "i1"))),
-		post("compaction at a provider without it", "/v1/responses/compact", bodyFor("only", `"input":"`+promptMark+`"`), nil, reject(400)),
-		post("input tokens", "/v1/responses/input_tokens", bodyFor("fluent", `"input":"`+promptMark+`"`), alphabet{
-			"admit": {admitted, rateLimited, stale(nil)}, "fetch": {inputCounted, notJSON, down, fault(abi.FaultHead)},
-		}, allow("fluent")),
-		post("input tokens at a provider without them", "/v1/responses/input_tokens", bodyFor("only", `"input":"`+promptMark+`"`), nil, reject(400)),
 		get("models", "/v1/models", callerKey, alphabet{"admit": {admitted, stale(nil), inactive, failed}}),
 		get("one model", "/v1/models/only", callerKey, alphabet{"admit": {admitted, unknown}}, withHeaders(header("anthropic-version", "2023-06-01"))),
 		get("unknown model by ID", "/v1/models/nobody", callerKey, nil),
