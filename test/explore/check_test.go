@@ -150,6 +150,8 @@ func (w *world) checkFetch(a *abi.Action) {
 		w.violate("%s is called after the client disconnected", model)
 	case !slices.Contains(w.scenario.allowed, model):
 		w.violate("%s is called, which the route or a policy does not allow", model)
+	case !strings.HasSuffix(a.URL, w.scenario.calledAt[model]):
+		w.violate("%s is called at %s", model, a.URL)
 	}
 	for i := range w.open {
 		if w.open[i].action.Kind == abi.ActionFetch && w.open[i].action.ID != classifyID {

@@ -21,6 +21,7 @@ type scenario struct {
 	used        map[string]bool
 	entry       []byte                                  // a valid cached response; nil: none
 	allowed     []string                                // models that may be called, by route, key and policy
+	calledAt    map[string]string                       // the end of the URL at which a model is called; nil: any
 	refused     []uint64                                // error statuses that the request itself justifies
 	mayName     []string                                // models that a settle may name without a call
 	disconnects bool                                    // the client may disconnect at any point

@@ -117,6 +117,7 @@ func families() []family {
 		{"policies", policies()},
 		{"streams", streams()},
 		{"endpoints", otherEndpoints()},
+		{"apis", severalAPIs()},
 		{"governor", governed()},
 		{"classifier", classified()},
 		{"leases", leases()},
