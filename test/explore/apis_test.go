@@ -21,7 +21,7 @@ func at(pairs ...string) func(*scenario) {
 	}
 }
 
-// severalAPIs are requests for models that their provider serves on two APIs, and for those that only some providers serve.
+// severalAPIs are requests for models that their provider serves on two APIs, and on endpoints that only some providers have.
 func severalAPIs() []*scenario {
 	const chat, responses, compact, tokens = "/v1/chat/completions", "/v1/responses", "/v1/responses/compact", "/v1/responses/input_tokens"
 	none := allow()
