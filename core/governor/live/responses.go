@@ -192,19 +192,16 @@ func (p *passed) responsesOther(r *response) {
 	}
 }
 
-// itemAdded begins an item. A call that comes with arguments may continue with pieces.
+// itemAdded begins an item. A call that comes with arguments may continue with pieces; other members are complete.
 func (p *passed) itemAdded(r *response) {
 	members := enter(p.data, r.item, '{')
 	for name, v, ok := members.member(); ok; name, v, ok = members.member() {
-		switch string(name) {
-		case "arguments":
-			if inside, ok := isString(p.data, v); ok && inside.to > inside.from {
-				p.piece(&channel{kind: chat.DeltaArgs, place: place(functionArguments, r.output, 0)}, v, false)
-			}
-		case "content":
-			p.parts(v)
-		case "input", "code":
-			p.whole(&channel{kind: chat.DeltaText}, v, plain)
+		inside, isText := isString(p.data, v)
+		switch {
+		case string(name) != "arguments" || !isText:
+			p.itemMember(string(name), v)
+		case inside.to > inside.from:
+			p.piece(&channel{kind: chat.DeltaArgs, place: place(functionArguments, r.output, 0)}, v, false)
 		}
 	}
 }
@@ -241,20 +238,26 @@ func (p *passed) parts(v span) {
 func (p *passed) itemWhole(v span) {
 	members := enter(p.data, v, '{')
 	for name, v, ok := members.member(); ok; name, v, ok = members.member() {
-		switch string(name) {
-		case "content", "summary":
-			p.parts(v)
-		case "arguments":
-			p.whole(&channel{kind: chat.DeltaArgs}, v, arguments)
-		case "input", "code", "output", "error":
-			if p.data[v.from] == '"' {
-				p.whole(&channel{kind: chat.DeltaText}, v, plain)
-			} else {
-				p.strings(&channel{kind: chat.DeltaText}, v, "")
-			}
-		case "outputs", "results", "action", "operation":
+		p.itemMember(string(name), v)
+	}
+}
+
+// itemMember checks a member of an item. The arguments of tool_search are an object, those of functions JSON in a string.
+func (p *passed) itemMember(name string, v span) {
+	switch name {
+	case "content", "summary":
+		p.parts(v)
+	case "arguments", "input", "code", "output", "error":
+		switch {
+		case p.data[v.from] != '"':
 			p.strings(&channel{kind: chat.DeltaText}, v, "")
+		case name == "arguments":
+			p.whole(&channel{kind: chat.DeltaArgs}, v, arguments)
+		default:
+			p.whole(&channel{kind: chat.DeltaText}, v, plain)
 		}
+	case "outputs", "results", "action", "operation":
+		p.strings(&channel{kind: chat.DeltaText}, v, "")
 	}
 }
 

@@ -198,6 +198,30 @@ func TestCallsOfShellAndPatch(t *testing.T) {
 	}
 }
 
+// TestItemsBeginWithTexts: the event that begins an item is checked like the one that ends it.
+func TestItemsBeginWithTexts(t *testing.T) {
+	for _, item := range []string{
+		`{"type":"custom_tool_call","name":"f","input":"TEXT"}`,
+		`{"type":"apply_patch_call","operation":{"type":"update_file","path":"a","diff":"TEXT"}}`,
+		`{"type":"shell_call","action":{"commands":["TEXT"]}}`,
+		`{"type":"local_shell_call","action":{"type":"exec","command":["TEXT"]}}`,
+		`{"type":"tool_search_call","execution":"client","arguments":{"query":"TEXT"}}`,
+		`{"type":"reasoning","summary":[{"type":"summary_text","text":"TEXT"}]}`,
+		`{"type":"mcp_call","name":"f","arguments":"{}","output":"TEXT"}`,
+	} {
+		events := func(text string) (lines []string) {
+			whole := strings.ReplaceAll(item, "TEXT", text)
+			return []string{
+				`{"type":"response.output_item.added","output_index":0,"item":` + whole + `}`,
+				`{"type":"response.output_item.done","output_index":0,"item":` + whole + `}`,
+				`{"type":"response.completed","response":{"id":"r","output":[` + whole + `]}}`,
+			}
+		}
+		got, _ := through(t, chat.Responses, emails(t), events("[EMAIL_1] or joe@example.com")...)
+		compare(t, got, events("me@example.org or [EMAIL]"))
+	}
+}
+
 // TestResponsesWithoutDeltas: a text that only comes as a whole is checked and counted.
 func TestResponsesWithoutDeltas(t *testing.T) {
 	g := &live.Guard{Policy: policy(t, map[string]governor.Action{"personal.email": governor.Block})}
