@@ -63,7 +63,8 @@ func CountRequest(c *wire.Call, members abi.Part) abi.Action {
 // CountResponse parses {"input_tokens":14}.
 func CountResponse(root gjson.Result) (tokens uint64, ok bool) {
 	v := jsonvalue.Get(root.Raw, "input_tokens")
-	return wire.Count(v), v.Type == gjson.Number
+	tokens = wire.Count(v)
+	return tokens, v.Type == gjson.Number && tokens != chat.Nonsense
 }
 
 func post(c *wire.Call, path string, body []abi.Part) abi.Action {

@@ -82,8 +82,10 @@ func TestDirect(t *testing.T) {
 	if n, ok := anthropic.CountResponse(gjson.Parse(`{"input_tokens":14}`)); n != 14 || !ok {
 		t.Error(n, ok)
 	}
-	if _, ok := anthropic.CountResponse(gjson.Parse(`{"input_tokens":"14"}`)); ok {
-		t.Error("a string was parsed as a count")
+	for _, wrong := range []string{`"14"`, `-14`, `1.5`, `1e18`, `null`} {
+		if n, ok := anthropic.CountResponse(gjson.Parse(`{"input_tokens":` + wrong + `}`)); ok {
+			t.Errorf("%s was parsed as the count %d", wrong, n)
+		}
 	}
 }
 

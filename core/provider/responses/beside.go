@@ -4,6 +4,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/jsontext"
 	"github.com/postern-ai/postern/core/jsonvalue"
 	"github.com/postern-ai/postern/core/provider/openai"
@@ -39,7 +40,8 @@ func CountRequest(c *wire.Call, members abi.Part) abi.Action {
 // CountResponse parses {"object":"response.input_tokens","input_tokens":14}.
 func CountResponse(root gjson.Result) (tokens uint64, ok bool) {
 	v := jsonvalue.Get(root.Raw, "input_tokens")
-	return wire.Count(v), v.Type == gjson.Number
+	tokens = wire.Count(v)
+	return tokens, v.Type == gjson.Number && tokens != chat.Nonsense
 }
 
 func beside(c *wire.Call, path string, head []byte, members abi.Part) abi.Action {
