@@ -33,8 +33,13 @@ func (x *exchange) misfit(r *chat.Response) string {
 
 // streamMisfit is misfit for the text of a stream, which has been sent: the caller gets an error in place of its end.
 func (x *exchange) streamMisfit(whole *chat.Response) string {
+	st := &x.s.stream
 	switch {
-	case x.s.request.schema == "" || x.s.stream.forOthers:
+	case st.forOthers:
+		return ""
+	case whole == nil && st.hasContent && !st.passThrough && x.family().NeedsWhole:
+		return "is too long for the end of the stream, which repeats it" // without it, callers would miss calls
+	case x.s.request.schema == "":
 		return ""
 	case whole == nil:
 		return "is empty, or too long to be compared with responseSchema"

@@ -2,6 +2,7 @@ package exchange_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -117,6 +118,20 @@ func TestLongStreamIsNotKept(t *testing.T) {
 	s = settlement(greeting)
 	equal(t, "Oversized with a short response", s.Oversized, false)
 	contains(t, "stored response", string(s.Answer), "Hello!")
+}
+
+// TestLongStreamDoesNotLookWhole: the end of a stream of Responses has the calls. Without them it is an error.
+func TestLongStreamDoesNotLookWhole(t *testing.T) {
+	patch := func(pieces int) string {
+		call := chunk(`{"tool_calls":[{"index":0,"id":"call_1","type":"function","function":{"name":"apply_patch","arguments":"`+strings.Repeat("x", 300<<10)+`"}}]}`, "null")
+		more := chunk(`{"tool_calls":[{"index":0,"function":{"arguments":"`+strings.Repeat("x", 300<<10)+`"}}]}`, "null")
+		return request{path: "/v1/responses", body: `{"model":"gpt","input":"Hello","tools":[{"type":"apply_patch"}],"max_output_tokens":100,"stream":true}`,
+			provider: [][]abi.Event{streamEvents(append(append([]string{call}, slices.Repeat([]string{more}, pieces-1)...), finish+"data: [DONE]\n\n")...)}}.run(t).sentText()
+	}
+	contains(t, "stream of 600 KiB", patch(2), `"type":"response.output_item.done"`, `"type":"response.completed"`)
+	long := patch(4)
+	contains(t, "stream of 1,200 KiB", long, `"type":"response.failed"`, "too long for the end of the stream")
+	equal(t, "completed", strings.Contains(long, "response.completed"), false)
 }
 
 func TestFailedAbsorbDoesNotCutAStream(t *testing.T) {
