@@ -256,7 +256,7 @@ func (p *passed) itemMember(name string, v span) {
 		default:
 			p.whole(&channel{kind: chat.DeltaText}, v, plain)
 		}
-	case "outputs", "results", "action", "operation":
+	case "outputs", "results", "action", "operation", "queries", "tools":
 		p.strings(&channel{kind: chat.DeltaText}, v, "")
 	}
 }

@@ -208,6 +208,8 @@ func TestItemsBeginWithTexts(t *testing.T) {
 		`{"type":"tool_search_call","execution":"client","arguments":{"query":"TEXT"}}`,
 		`{"type":"reasoning","summary":[{"type":"summary_text","text":"TEXT"}]}`,
 		`{"type":"mcp_call","name":"f","arguments":"{}","output":"TEXT"}`,
+		`{"type":"mcp_list_tools","tools":[{"name":"f","description":"TEXT"}]}`,
+		`{"type":"file_search_call","queries":["TEXT"],"results":[{"text":"TEXT"}]}`,
 	} {
 		events := func(text string) (lines []string) {
 			whole := strings.ReplaceAll(item, "TEXT", text)
