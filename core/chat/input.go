@@ -223,11 +223,19 @@ func isHighSurrogate(digits []byte) bool {
 	return digits[0]|0x20 == 'd' && (digits[1] == '8' || digits[1] == '9' || digits[1]|0x20 == 'a' || digits[1]|0x20 == 'b')
 }
 
+// Unwrapped returns the arguments that a model wrote and that Object has made an object.
+func Unwrapped(args string) string {
+	if strings.HasPrefix(args, `{"_invalid":`) && jsontext.Check([]byte(args)) == jsontext.OK {
+		if wrote := jsonvalue.Get(args, "_invalid").String(); Object(wrote) == args {
+			return wrote
+		}
+	}
+	return args
+}
+
 // Input returns the text of a custom tool from a call's complete arguments. Arguments without the text are handed over as they are.
 func Input(args string) jsontext.Escaped {
-	if strings.HasPrefix(args, `{"_invalid":`) && jsontext.Check([]byte(args)) == jsontext.OK {
-		args = jsonvalue.Get(args, "_invalid").String()
-	}
+	args = Unwrapped(args)
 	whole := jsontext.Escape(args)
 	var r InputReader
 	text := jsontext.Escaped(r.Read(nil, whole))

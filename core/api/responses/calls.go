@@ -13,6 +13,9 @@ import (
 // call writes the members of a tool call that its type has: what the function's arguments say, as far as the type has a place for it. Arguments of
 // another shape are handed over whole, in the member that comes nearest. An item in progress has no arguments yet.
 func call(b *jsontext.Builder, args string, alias *chat.Alias) {
+	if alias.Kind != chat.Function {
+		args = chat.Unwrapped(args) // a function's arguments are the same text in the pieces of a repeat
+	}
 	root := gjson.Result{}
 	if jsontext.Check([]byte(args)) == jsontext.OK && gjson.Parse(args).IsObject() {
 		root = gjson.Parse(args)
