@@ -29,7 +29,6 @@ func (t *threads) add(one thread) bool {
 type machine struct {
 	pending, live threads
 	stack         []uint16
-	off           int // one more than the number of the program that is not searched for; 0: all are
 	matched       bool
 	program       uint8 // of the match
 	start, end    int
@@ -67,7 +66,7 @@ func (s *Scanner) custom(p *patterns, v *view, to int, flush bool) {
 }
 
 // matched makes the match that a search has found a finding. One that is exempted is none; then the other patterns are
-// searched in it.
+// searched from its start, because a match of theirs may begin in it and end behind it.
 func (s *Scanner) matched(p *patterns, v *view) {
 	m := s.machine
 	if !m.matched || s.rules.inPlaceholder(v, m.start, m.end) {
@@ -76,24 +75,14 @@ func (s *Scanner) matched(p *patterns, v *view) {
 	f := Finding{p.programs[m.program].rule, s.base + m.start, s.base + m.end}
 	if s.rules.exempts {
 		if exempt, _ := s.exempt(f.Rule, v.text[m.start:m.end]); exempt {
-			if m.off == 0 {
-				s.inExempted(p, v, m.start, m.end)
+			if s.settled == nil {
+				s.settled = &[MaxPatterns]int{}
 			}
+			s.settled[m.program], s.customAt = f.End, f.Start
 			return
 		}
 	}
 	s.found = append(s.found, f)
-}
-
-// inExempted searches the patterns in [from, to) except the one whose match it is.
-func (s *Scanner) inExempted(p *patterns, v *view, from, to int) {
-	m := s.machine
-	m.off = int(m.program) + 1
-	for from < to {
-		from, _ = s.search(p, v, from, to, true)
-		s.matched(p, v)
-	}
-	m.off = 0
 }
 
 // search runs all programs from the index i until a match is certain, no thread is left, or a match would be longer than
@@ -161,7 +150,10 @@ func (s *Scanner) reach(p *patterns, v *view, i int, begin bool) {
 		return
 	}
 	for n := range p.programs {
-		if one := &p.programs[n]; n+1 != m.off && one.first[v.text[i]>>3]>>(v.text[i]&7)&1 == 1 {
+		if s.settled != nil && s.base+i < s.settled[n] {
+			continue
+		}
+		if one := &p.programs[n]; one.first[v.text[i]>>3]>>(v.text[i]&7)&1 == 1 {
 			m.follow(one, thread{uint16(one.base + one.start), uint8(n), i}, i, holds)
 		}
 	}

@@ -66,6 +66,38 @@ func (s *Scanner) exempt(rule ID, text []byte) (exempt, every bool) {
 	return exempt, false
 }
 
+// continues reports whether the address in [start, end) is only the part in ASCII of a longer one: Göran@example.com is
+// not ran@example.com. Characters without width join as letters do.
+func continues(v *view, start, end int) bool {
+	var before, after [utf8.UTFMax]byte
+	for i := range utf8.UTFMax {
+		before[i] = v.at(start - utf8.UTFMax + i)
+	}
+	dot := 0
+	if v.at(end) == '.' {
+		dot = 1
+	}
+	for i := range utf8.UTFMax {
+		if after[i] = v.at(end + dot + i); after[i] < 0x80 {
+			break
+		}
+	}
+	last, _ := utf8.DecodeLastRune(before[:])
+	next, _ := utf8.DecodeRune(after[:])
+	return joins(last) || joins(next) || dot == 1 && next >= 0x3400 && next < 0xe000
+}
+
+// joins reports whether a character that is not ASCII is part of an address. The alphabets of two bytes in UTF-8 are, and
+// combining marks; ideographs are not, because their texts have no spaces around an address.
+func joins(r rune) bool {
+	switch {
+	case r >= 0xc0 && r < 0x800 && r != '×' && r != '÷', r >= 0x200b && r <= 0x200d, r == 0x2060, r == 0xfeff:
+		return true
+	}
+	wide := r - 0xff00 + ' '
+	return wide > ' ' && wide <= '~' && isAlnum(byte(wide))
+}
+
 // covers reports whether an exemption describes a whole finding.
 func (s *Scanner) covers(e *Exemption, c Category, text []byte) bool {
 	if e.Value == "" {

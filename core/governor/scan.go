@@ -37,9 +37,11 @@ type Scanner struct {
 	valueEnd int // offset of the end of the last value behind a secret's name
 	nested   int // names inside of it that were looked behind
 	keywords keywordState
-	customAt int // offset of the next byte that a match of a pattern may begin at
+	customAt int               // offset of the next byte that a match of a pattern may begin at
+	settled  *[MaxPatterns]int // by program: the end of its last exempted match; nil before the first
 	machine  *machine
 	whole    *wholeMatch // nil before the first use
+	edge     int         // end of the last text that is exempted from its rule only: words do not cross it
 	found    []Finding
 	scratch  *scratch
 }
@@ -146,7 +148,7 @@ func (s *Scanner) words(v *view, from int, final bool) int {
 	text := v.text
 	for from < len(text) {
 		decided := from
-		if !s.inLong {
+		if !s.inLong && s.edge <= s.base+from {
 			from += skipCommon(text[from:])
 		}
 		i := from + separators(text[from:])
@@ -167,7 +169,7 @@ func (s *Scanner) words(v *view, from int, final bool) int {
 			next, wait = s.punctuation(v, i, final)
 			s.inLong = false
 		} else {
-			length, kinds := readWord(text[i:min(len(text), i+maxWord)])
+			length, kinds := readWord(text[i:s.limit(i, min(len(text), i+maxWord))])
 			next, wait = s.unusual(v, i, i+length, kinds, final)
 		}
 		if wait {
@@ -176,6 +178,14 @@ func (s *Scanner) words(v *view, from int, final bool) int {
 		from = next
 	}
 	return from
+}
+
+// limit is the end of a word from i that would end at to, or the edge in it.
+func (s *Scanner) limit(i, to int) int {
+	if edge := s.edge - s.base; edge > i {
+		return min(to, edge)
+	}
+	return to
 }
 
 // skipCommon is the length of the text before the first word or separator that needs a closer look. Its loop decides the
@@ -347,8 +357,9 @@ func (s *Scanner) word(v *view, start, end int, kinds uint16, final bool) (next 
 	}
 	if len(s.found) > found {
 		s.place(v)
+		return next, false
 	}
-	return next, false
+	return s.limit(start, next), false
 }
 
 // punctuation looks closer at a separator that may begin a finding.
@@ -359,7 +370,7 @@ func (s *Scanner) punctuation(v *view, i int, final bool) (next int, wait bool) 
 		s.scratch = &scratch{}
 	}
 	v.past, s.scratch.ahead.at = false, 0
-	found := len(s.found)
+	found, edge := len(s.found), s.edge
 	ok := false
 	switch v.text[i] {
 	case '(':
@@ -372,13 +383,15 @@ func (s *Scanner) punctuation(v *view, i int, final bool) (next int, wait bool) 
 		next, ok = s.foreign(v, i)
 	}
 	if v.past && !final {
-		s.found = s.found[:found]
+		s.found, s.edge = s.found[:found], edge
 		return i, true
 	}
 	if !ok {
 		return i + 1, false
 	}
-	s.place(v)
+	if len(s.found) > found { // not if it is exempted from every rule
+		s.place(v)
+	}
 	return next, false
 }
 
@@ -389,7 +402,10 @@ func (s *Scanner) emit(v *view, rule ID, start, end int) (next int, ok bool) {
 		return 0, false
 	}
 	if s.rules.exempts && start >= 0 && end <= len(v.text) {
-		if exempt, every := s.exempt(rule, v.text[start:end]); exempt {
+		if exempt, every := s.exempt(rule, v.text[start:end]); exempt && !(rule == ruleEmail && continues(v, start, end)) {
+			if !every {
+				s.edge = max(s.edge, s.base+end)
+			}
 			return end, every
 		}
 	}

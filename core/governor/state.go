@@ -6,7 +6,7 @@ import "errors"
 const stateFormat = 1
 
 // MaxState bounds the length of a state, in bytes.
-const MaxState = 1 + tailLength + 13*5 + 4*subjects
+const MaxState = 1 + tailLength + 13*5 + 4*subjects + 4*(MaxPatterns+1)
 
 var errState = errors.New("governor: malformed scanner state")
 
@@ -36,8 +36,22 @@ func (s *Scanner) AppendState(dst []byte) []byte {
 			dst = appendNumber(append(dst, byte(bit)), distance)
 		}
 	}
+	if s.settled != nil {
+		for n, at := range s.settled {
+			if at > s.customAt {
+				dst = appendNumber(append(dst, byte(settledBit+n)), at-s.base)
+			}
+		}
+	}
+	if s.edge > s.base {
+		dst = appendNumber(append(dst, settledBit+MaxPatterns), s.edge-s.base)
+	}
 	return dst
 }
+
+// settledBit is added to a program's number, where a word's subject has its own. The edge has the number behind the
+// programs.
+const settledBit = 128
 
 // reach is the distance within which a word about a subject, given as its bit, gives a candidate its context.
 func reach(bit int) int {
@@ -95,10 +109,21 @@ func (s *Scanner) resumeContext(state []byte) error {
 	for len(state) > 0 {
 		bit := state[0]
 		distance, rest, ok := readNumber(state[1:])
-		if !ok || int(bit) >= len(s.seen) {
+		switch n := int(bit) - settledBit; {
+		case !ok || distance > 2*maxAhead:
+			return errState
+		case int(bit) < len(s.seen):
+			s.seen[bit] = s.base - distance + maxAhead
+		case n >= 0 && n < MaxPatterns:
+			if s.settled == nil {
+				s.settled = &[MaxPatterns]int{}
+			}
+			s.settled[n] = s.base + distance
+		case n == MaxPatterns:
+			s.edge = s.base + distance
+		default:
 			return errState
 		}
-		s.seen[bit] = s.base - distance + maxAhead
 		state = rest
 	}
 	return nil
