@@ -45,6 +45,18 @@ def city(value: Any) -> Any:
     return {"city": value["city"]}
 
 
+class City:
+    """The validator with its schema, as a pydantic model has them."""
+
+    @classmethod
+    def model_validate(cls, obj: Any) -> Any:
+        return city(obj)
+
+    @classmethod
+    def model_json_schema(cls) -> dict[str, Any]:
+        return {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+
+
 def filled(value: Any, url: str) -> Any:
     """Replaces {url}."""
     if isinstance(value, str):
@@ -77,7 +89,7 @@ def arguments(call: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
     keywords: dict[str, Any] = {}
     known = {"from": "from_"}
     for name, value in params.items():
-        keywords[known.get(name, snake(name))] = city if name == "schema" else value
+        keywords[known.get(name, snake(name))] = City if name == "schema" else value
     for name, value in call.get("options", {}).items():
         value = snaked(value) if name == "governor" and isinstance(value, dict) else value
         keywords[{"timeout": "timeout_ms"}.get(name, name)] = value
@@ -88,7 +100,7 @@ def unknown_as_extra(method: str, keywords: dict[str, Any]) -> dict[str, Any]:
     """Moves members that are no arguments to extra_body."""
     if not method.startswith("ai."):
         return keywords
-    names = inspect.signature(AI.complete).parameters
+    names = inspect.signature(getattr(AI, method.removeprefix("ai."))).parameters
     extra = {name: keywords.pop(name) for name in list(keywords) if name not in names}
     return {**keywords, "extra_body": extra} if extra else keywords
 

@@ -43,6 +43,7 @@ def test_complete(production: Postern) -> None:
     assert completion.usage.cost_cents > 0
     assert result.meta == completion.meta
     assert result.meta.cost_cents == completion.usage.cost_cents
+    assert completion.attempts == 1
     assert result.meta.attempts is not None and result.meta.attempts.count == 1
     assert result.meta.request_id == result.response.headers["x-request-id"]
 
@@ -102,6 +103,91 @@ def test_schema(gateway: Gateway, production: Postern) -> None:
     completion = production.ai.complete(messages=[{"role": "user", "content": "json please"}], schema=keys)
     assert isinstance(completion.data, list)
     assert json.loads(completion.text) is not None
+
+
+WEATHER: Any = {
+    "name": "weather",
+    "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+}
+
+
+def test_tools(gateway: Gateway) -> None:
+    question: Any = {"role": "user", "content": "Weather?"}
+    with Postern(api_key=gateway.developmentKey, base_url=gateway.url) as client:
+        answer = client.ai.complete(messages=[question], tools=[WEATHER])
+        (call,) = answer.tool_calls
+        assert (call.name, answer.finish_reason) == ("weather", "tool_calls")
+        assert isinstance(call.arguments["city"], str)
+        with client.ai.chat(messages=[question], tools=[WEATHER]) as stream:
+            assert {event.type for event in stream} == {"toolCall", "toolCallDelta", "done"}
+            assert [call.arguments for call in stream.final().tool_calls] == [call.arguments]
+        final = client.ai.complete(
+            messages=[
+                question,
+                {"role": "assistant", "toolCalls": answer.tool_calls},
+                {"role": "tool", "toolCallId": call.id, "content": "rain"},
+            ],
+            tools=[WEATHER],
+            tool_choice="none",
+        )
+        assert (final.tool_calls, final.finish_reason) == ((), "stop")
+        with pytest.raises(BadRequestError) as alone:
+            client.ai.complete(messages=[question], tool_choice="auto")
+        assert alone.value.details[0].field == "toolChoice"
+
+
+def test_model_and_parts(gateway: Gateway) -> None:
+    with Postern(api_key=gateway.developmentKey, base_url=gateway.url) as client:
+        image = "data:image/png;base64,iVBORw0KGgo="
+        model = client.ai.complete(messages=[{"role": "user", "content": "Hello!"}]).model
+        content: Any = [{"type": "text", "text": "What is this?"}, {"type": "image", "imageUrl": image}]
+        assert client.ai.complete(model=model, messages=[{"role": "user", "content": content}]).model == model
+        with pytest.raises(NotFoundError):
+            client.ai.complete(model="no-such-model", messages=[{"role": "user", "content": content}])
+        content[1]["imageUrl"] = "http://example.com/a.png"
+        with pytest.raises(BadRequestError) as wrong:
+            client.ai.complete(messages=[{"role": "user", "content": content}])
+        assert wrong.value.details[0].field == "messages[0].content[1].imageUrl"
+
+
+def test_schema_of_a_model(gateway: Gateway) -> None:
+    class City:
+        """The part of a pydantic model that the library uses."""
+
+        def __init__(self, name: str, population: int) -> None:
+            self.name, self.population = name, population
+
+        @classmethod
+        def model_json_schema(cls) -> dict[str, Any]:
+            return {
+                "type": "object",
+                "properties": {"name": {"type": "string"}, "population": {"type": "integer"}},
+                "required": ["name", "population"],
+            }
+
+        @classmethod
+        def model_validate(cls, obj: Any) -> City:
+            return cls(**obj)
+
+    async def run() -> None:
+        async with AsyncPostern(api_key=gateway.developmentKey, base_url=gateway.url) as client:
+            messages: Any = [{"role": "user", "content": "A city"}]
+            for schema in (City, City.model_validate):
+                answer = await client.ai.complete(messages=messages, schema=schema)
+                assert isinstance(answer.data.population, int)
+
+    asyncio.run(run())
+
+
+def test_embed(gateway: Gateway) -> None:
+    async def run() -> None:
+        async with AsyncPostern(api_key=gateway.developmentKey, base_url=gateway.url) as client:
+            made = await client.ai.embed(model="text-embedding-3-small", input=["one", "two"], dimensions=4)
+            assert [len(vector) for vector in made.embeddings] == [4, 4]
+            with pytest.raises(NotFoundError):
+                await client.ai.embed(model="no-such-model", input="one")
+
+    asyncio.run(run())
 
 
 def test_usage_and_health(gateway: Gateway, production: Postern) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from collections.abc import Sequence
+from typing import Any, TypedDict
 
 from typing_extensions import assert_type
 
@@ -14,6 +15,8 @@ from postern.types import (
     DoneEvent,
     ParsedCompletion,
     RegistryEntry,
+    ToolCallDeltaEvent,
+    ToolCallEvent,
     UsageReport,
     Validation,
     Violation,
@@ -32,11 +35,39 @@ def city(value: object) -> City:
     return {"city": str(value)}
 
 
+class Model:
+    """A class like those of pydantic."""
+
+    @classmethod
+    def model_validate(cls, obj: Any, *, strict: bool | None = None) -> Model:
+        """An instance."""
+        return cls()
+
+    @classmethod
+    def model_json_schema(cls, by_alias: bool = True) -> dict[str, Any]:
+        """Its schema."""
+        return {}
+
+
 def synchronous(client: Postern) -> None:
     """Types of the synchronous client."""
     assert_type(client.ai.complete(messages=[{"role": "user", "content": "Hi"}]), Completion)
     assert_type(client.ai.complete(messages=[], schema=city), ParsedCompletion[City])
     assert_type(client.ai.complete(messages=[], schema=city).data["city"], str)
+    assert_type(client.ai.complete(messages=[], schema=Model), ParsedCompletion[Model])
+    answer = client.ai.complete(
+        messages=[
+            {"role": "user", "content": [{"type": "file", "fileData": "data:text/plain;base64,YQ=="}]},
+            {"role": "assistant", "toolCalls": client.ai.complete(messages=[]).tool_calls},
+            {"role": "tool", "toolCallId": "call_1", "content": "rain"},
+        ],
+        model="claude-sonnet-4-6",
+        tools=[{"name": "weather", "parameters": {"type": "object"}}],
+        tool_choice={"name": "weather"},
+        reasoning={"effort": "low"},
+    )
+    assert_type(answer, Completion)
+    assert_type(client.ai.embed(model="text-embedding-3-small", input="one").embeddings, Sequence[Sequence[float]])
     assert_type(client.ai.with_response.complete(messages=[]), WithResponse[Completion])
     assert_type(client.ai.with_response.complete(messages=[], schema=city).data.data, City)
     assert_type(client.violations.list(state="open"), Page[Violation])
@@ -49,7 +80,9 @@ def synchronous(client: Postern) -> None:
         for event in stream:
             if event.type == "delta":
                 assert_type(event, DeltaEvent)
-            else:
+            elif event.type == "toolCall":
+                assert_type(event, ToolCallEvent)
+            elif event.type == "done":
                 assert_type(event, DoneEvent)
 
 
@@ -63,7 +96,7 @@ async def asynchronous(client: AsyncPostern) -> None:
     async with client.ai.chat(messages=[]) as stream:
         assert_type(stream, AsyncChatStream)
     async for event in client.ai.chat(messages=[]):
-        assert_type(event, DeltaEvent | DoneEvent)
+        assert_type(event, DeltaEvent | ToolCallEvent | ToolCallDeltaEvent | DoneEvent)
 
 
 def wrong(client: Postern) -> None:
@@ -71,5 +104,6 @@ def wrong(client: Postern) -> None:
     client.ai.complete()  # pyright: ignore[reportCallIssue]
     client.ai.complete(messages=[{"role": "robot", "content": ""}])  # pyright: ignore
     client.ai.complete(messages=[], quality="best")  # pyright: ignore
+    client.ai.complete(messages=[{"role": "tool", "content": ""}])  # pyright: ignore
     client.ai.complete(messages=[], max_token=1)  # pyright: ignore
     Postern(timeout=1)  # pyright: ignore

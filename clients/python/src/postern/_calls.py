@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from enum import Enum
 from typing import Any, Final, Generic, TypeVar, cast
 from urllib.parse import parse_qsl, quote, urlsplit
@@ -18,6 +18,7 @@ from .types import (
     BatchValidation,
     Completion,
     ComplianceSummary,
+    Embedding,
     ExportLine,
     GovernorOptions,
     Health,
@@ -26,6 +27,7 @@ from .types import (
     ParsedCompletion,
     Raw,
     RegistryEntry,
+    ToolCall,
     UsageReport,
     Validation,
     Violation,
@@ -96,7 +98,7 @@ class Call(Generic[T]):
     body: Mapping[str, object] | None = None
     headers: Mapping[str, str] = field(default_factory=lambda: {})
     is_ai: bool = False
-    """Calls a model: takes an idempotency key."""
+    """Takes an idempotency key."""
     is_governed: bool = False
     is_repeatable: bool = True
     """Whether it may be sent again when it is unknown if the first one had an effect."""
@@ -118,16 +120,51 @@ class PageData(Generic[T]):
 # Completions
 
 
-def complete(params: Mapping[str, object], schema: Callable[[Any], T] | None, options: CallOptions) -> Call[Any]:
+def complete(params: Mapping[str, object], schema: Any, options: CallOptions) -> Call[Any]:
     """POST /api/ai/complete. With a schema, the result is a ParsedCompletion."""
     if schema is None:
-        return ai_call("/api/ai/complete", params, options, read_completion)
-    check = schema
+        return chat_call("/api/ai/complete", params, options, read_completion)
+    check: Callable[[Any], Any] = getattr(schema, "model_validate", schema)
+    described = getattr(getattr(check, "__self__", None), "model_json_schema", None)
+    described = described() if callable(described) else None
 
     def read(reply: Reply) -> ParsedCompletion[Any]:
         return parsed(read_completion(reply), check)
 
-    return ai_call("/api/ai/complete", {**params, "mode": "json"}, options, read)
+    sent = {"response_schema": described} if described is not None else {}
+    return chat_call("/api/ai/complete", {**sent, **params, "mode": "json"}, options, read)
+
+
+def chat_call(path: str, params: Mapping[str, object], options: CallOptions, read: Callable[[Reply], T]) -> Call[T]:
+    """A call of a chat model."""
+    if params.get("model") is not None and params.get("quality") is not None:
+        raise ConfigurationError("model and quality exclude each other: give one of them.")
+    body: dict[str, object] = dict(params)
+    messages = body.get("messages")
+    if isinstance(messages, Sequence) and not isinstance(messages, str):
+        body["messages"] = [_message(message) for message in cast(Sequence[Any], messages)]
+    return replace(ai_call(path, body, options, read), is_ai=True)
+
+
+def _message(message: Any) -> Any:
+    """A message whose tool calls may be those of a result."""
+    if not isinstance(message, Mapping):
+        return message
+    members = cast(Mapping[str, Any], message)
+    calls = members.get("toolCalls")
+    if not isinstance(calls, Sequence):
+        return members
+    wire = [asdict(call) if isinstance(call, ToolCall) else call for call in cast(Sequence[Any], calls)]
+    return {**members, "toolCalls": wire}
+
+
+def embed(params: Mapping[str, object], options: CallOptions) -> Call[Embedding]:
+    """POST /api/ai/embed."""
+
+    def read(reply: Reply) -> Embedding:
+        return replace(decoded(Embedding, reply, require=("embeddings", "usage")), meta=reply.meta)
+
+    return ai_call("/api/ai/embed", params, options, read)
 
 
 def ai_call(path: str, params: Mapping[str, object], options: CallOptions, read: Callable[[Reply], T]) -> Call[T]:
@@ -141,7 +178,7 @@ def ai_call(path: str, params: Mapping[str, object], options: CallOptions, read:
         headers["cache-control"] = str(params["cache_control"])
     if params.get("strict"):
         headers["x-postern-strict"] = "true"
-    return Call("POST", path, read, options, body=body, headers=headers, is_ai=True, is_governed=True)
+    return Call("POST", path, read, options, body=body, headers=headers, is_governed=True)
 
 
 def read_completion(reply: Reply) -> Completion:

@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
-from ._calls import Call, CallOptions, Reply, ai_call, parse_json, read_completion
+from ._calls import Call, CallOptions, Reply, chat_call, parse_json, read_completion
 from ._decode import Mismatch, decode
 from ._errors import StreamError
 from ._exchange import Failed, listed
 from ._logs import Record
 from ._sse import Decoder, EventTooLarge
-from .types import ChatEvent, Completion, DeltaEvent, DoneEvent, Finding
+from .types import (
+    ChatEvent,
+    Completion,
+    DeltaEvent,
+    DoneEvent,
+    Finding,
+    ToolCall,
+    ToolCallDeltaEvent,
+    ToolCallEvent,
+)
 
 DONE = "[DONE]"
 
 
 def chat(params: Mapping[str, object], options: CallOptions) -> Call[ChatState]:
     """POST /api/ai/chat."""
-    return replace(ai_call("/api/ai/chat", params, options, _read), is_stream=True)
+    return replace(chat_call("/api/ai/chat", params, options, _read), is_stream=True)
 
 
 def _read(reply: Reply) -> ChatState:
@@ -44,6 +54,8 @@ class ChatState:
         self.error: StreamError | None = None
         self._decoder = Decoder()
         self._texts: list[str] = []
+        self._tool_calls: dict[int, ToolCallEvent] = {}
+        self._arguments: dict[int, list[str]] = {}
 
     @property
     def text(self) -> str:
@@ -62,10 +74,18 @@ class ChatState:
             completion.cache_hit,
             completion.usage,
             completion.governor,
+            completion.finish_reason,
+            completion.attempts,
+            completion.latency_ms,
             completion.raw,
         )
+        events: list[ChatEvent] = [DeltaEvent("delta", completion.text)] if completion.text else []
+        for index, call in enumerate(completion.tool_calls):
+            arguments = json.dumps(call.arguments, ensure_ascii=False, separators=(",", ":"))
+            events.append(ToolCallEvent("toolCall", index, call.id, call.name))
+            events.append(ToolCallDeltaEvent("toolCallDelta", index, arguments))
         self._texts, self.done, self.is_over = [completion.text], done, True
-        return [DeltaEvent("delta", completion.text), done] if completion.text else [done]
+        return [*events, done]
 
     def feed(self, chunk: bytes) -> Iterator[ChatEvent]:
         """The events that end in this chunk. A failed stream raises after the events before the failure."""
@@ -113,9 +133,39 @@ class ChatState:
         """The whole answer. The stream must be whole."""
         done = self.done
         assert done is not None
+        whole = self._completion
         return Completion(
-            self.text, done.provider, done.model, done.cache_hit, done.usage, done.governor, self.reply.meta, done.raw
+            self.text,
+            done.provider,
+            done.model,
+            done.cache_hit,
+            done.usage,
+            done.governor,
+            self._calls() if whole is None else whole.tool_calls,
+            done.finish_reason,
+            done.attempts,
+            done.latency_ms,
+            self.reply.meta,
+            done.raw,
         )
+
+    def _calls(self) -> tuple[ToolCall, ...]:
+        """The tool calls of a stream, by their index."""
+        begun = sorted(self._tool_calls.items())
+        return tuple(ToolCall(call.id, call.name, _object("".join(self._arguments[i]))) for i, call in begun)
+
+    def _tool_event(self, kind: str, members: dict[str, Any]) -> ChatEvent:
+        for name in ("index", "id", "name") if kind == "toolCall" else ("index", "arguments"):
+            if members.get(name) is None:
+                raise Mismatch(f"{name} is missing")
+        if kind == "toolCall":
+            call = decode(ToolCallEvent, members)
+            self._tool_calls[call.index], self._arguments[call.index] = call, []
+            return call
+        piece = decode(ToolCallDeltaEvent, members)
+        if piece.index in self._arguments:
+            self._arguments[piece.index].append(piece.arguments)
+        return piece
 
     def _event(self, data: str) -> ChatEvent | None:
         value = parse_json(data.encode("utf-8", "replace"))
@@ -128,6 +178,8 @@ class ChatState:
                 delta = decode(DeltaEvent, members)
                 self._texts.append(delta.text)
                 return delta if delta.text else None
+            if kind in ("toolCall", "toolCallDelta"):
+                return self._tool_event(kind, members)
             if kind == "done":
                 self.done = decode(DoneEvent, members)
                 self.is_over = True
@@ -155,3 +207,9 @@ class ChatState:
         request_id = request_id or self.reply.headers.get("x-request-id")
         self.error = StreamError(message, code=code, request_id=request_id, findings=findings, text=self.text)
         return self.error
+
+
+def _object(text: str) -> Mapping[str, Any]:
+    """Arguments as the gateway gives them in a whole answer."""
+    value: object = parse_json(text.encode("utf-8", "replace")) if text else {}
+    return cast(Mapping[str, Any], value) if isinstance(value, dict) else {"_invalid": text}

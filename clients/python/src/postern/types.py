@@ -9,9 +9,10 @@ from __future__ import annotations
 import logging as std_logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, TypedDict, TypeVar, Union
+from typing import Any, Generic, Literal, Protocol, TypedDict, TypeVar, Union
 
 T = TypeVar("T")
+_M = TypeVar("_M")
 
 Raw = Mapping[str, Any]
 """A JSON object as it arrived."""
@@ -49,11 +50,119 @@ def _raw() -> Raw:
 # What methods take
 
 
-class MessageParam(TypedDict):
-    """A message of a conversation."""
+class TextPartParam(TypedDict):
+    """A text as a part of a message."""
+
+    type: Literal["text"]
+    text: str
+
+
+class ImagePartParam(TypedDict):
+    """An image, in a message of the user."""
+
+    type: Literal["image"]
+    imageUrl: str
+    """An `https://` address or a data URL."""
+
+
+class _FilePart(TypedDict):
+    type: Literal["file"]
+    fileData: str
+    """A data URL, such as `data:application/pdf;base64,…`."""
+
+
+class FilePartParam(_FilePart, total=False):
+    """A file such as a PDF, in a message of the user: `type` is `file`, and `fileData` a data URL, such as
+    `data:application/pdf;base64,…`."""
+
+    name: str
+
+
+ContentPartParam = Union[TextPartParam, ImagePartParam, FilePartParam]
+"""A part of a message."""
+
+
+class ToolCallParam(TypedDict):
+    """A tool call of the model, as it was returned."""
+
+    id: str
+    name: str
+    arguments: Mapping[str, Any]
+
+
+class ContentMessageParam(TypedDict):
+    """What somebody says."""
 
     role: Literal["system", "user", "assistant"]
-    content: str
+    content: Union[str, Sequence[ContentPartParam]]
+
+
+class _ToolCallMessage(TypedDict):
+    role: Literal["assistant"]
+    toolCalls: Sequence[Union[ToolCallParam, ToolCall]]
+
+
+class ToolCallMessageParam(_ToolCallMessage, total=False):
+    """The model's message with tool calls: `role` is `assistant`, and `toolCalls` those of its answer."""
+
+    content: Union[str, Sequence[TextPartParam]]
+
+
+class ToolMessageParam(TypedDict):
+    """The result of a tool call."""
+
+    role: Literal["tool"]
+    toolCallId: str
+    """The `id` of the call."""
+    content: Union[str, Sequence[TextPartParam]]
+
+
+MessageParam = Union[ContentMessageParam, ToolCallMessageParam, ToolMessageParam]
+"""A message of a conversation. Its members have their names on the wire."""
+
+
+class _Tool(TypedDict):
+    name: str
+    """1 to 64 letters, digits, `_` and `-`."""
+
+
+class ToolParam(_Tool, total=False):
+    """A function that the model may call. Its `name` has 1 to 64 letters, digits, `_` and `-`."""
+
+    description: str
+    """What it does, for the model."""
+    parameters: Mapping[str, Any]
+    """The JSON Schema of its arguments."""
+
+
+class ToolNameParam(TypedDict):
+    """The tool that the model must call."""
+
+    name: str
+
+
+ToolChoice = Union[Literal["auto", "none", "required"], ToolNameParam]
+"""Whether the model may, must or must not call a tool, or the one that it must call."""
+
+
+class ReasoningParam(TypedDict):
+    """How much the model thinks."""
+
+    effort: Literal["none", "minimal", "low", "medium", "high", "xhigh"]
+
+
+class SchemaModel(Protocol):
+    """A class that has a JSON Schema and validates itself, such as a pydantic model."""
+
+    @classmethod
+    def model_json_schema(cls) -> dict[str, Any]:
+        """The JSON Schema, which is sent."""
+        ...
+
+    @classmethod
+    def model_validate(cls: type[_M], obj: Any) -> _M:
+        """An instance made from a JSON value."""
+        ...
 
 
 class GovernorOptions(TypedDict, total=False):
@@ -224,6 +333,17 @@ class Governance:
 
 
 @dataclass(frozen=True)
+class ToolCall:
+    """A call of a tool by the model."""
+
+    id: str
+    """Repeated as the `toolCallId` of the message with its result."""
+    name: str
+    arguments: Mapping[str, Any]
+    """Arguments that are no JSON object are `{"_invalid": "…"}`."""
+
+
+@dataclass(frozen=True)
 class Completion:
     """A model's answer."""
 
@@ -237,6 +357,14 @@ class Completion:
     usage: Usage
     governor: Governance | None = None
     """None if the Governor is off."""
+    tool_calls: Sequence[ToolCall] = ()
+    """The tools that the model calls."""
+    finish_reason: str = ""
+    """Why the output ended: `stop`, `length`, `tool_calls` or `content_filter`."""
+    attempts: int = 0
+    """Calls of providers; 0 for an answer from the cache."""
+    latency_ms: int = 0
+    """Milliseconds that the gateway took."""
     meta: Meta = field(default_factory=Meta, metadata={"wire": ""}, repr=False)
     raw: Raw = field(default_factory=_raw, repr=False, compare=False)
 
@@ -247,6 +375,28 @@ class ParsedCompletion(Completion, Generic[T]):
 
     data: T = field(kw_only=True)
     """What `schema` returned."""
+
+
+@dataclass(frozen=True)
+class Embedding:
+    """Vectors of texts."""
+
+    embeddings: Sequence[Sequence[float]]
+    """A vector for each text, in their order."""
+    provider: str
+    """The provider that served the request; `mock` for development keys."""
+    model: str
+    cache_hit: bool
+    """Whether the vectors come from the gateway's cache."""
+    usage: Usage
+    attempts: int = 0
+    """Calls of providers; 0 for vectors from the cache."""
+    latency_ms: int = 0
+    """Milliseconds that the gateway took."""
+    governor: Governance | None = None
+    """None if the Governor is off."""
+    meta: Meta = field(default_factory=Meta, metadata={"wire": ""}, repr=False)
+    raw: Raw = field(default_factory=_raw, repr=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -268,6 +418,30 @@ class DeltaEvent:
 
 
 @dataclass(frozen=True)
+class ToolCallEvent:
+    """The beginning of a tool call."""
+
+    type: Literal["toolCall"]
+    index: int
+    """Position of the call among those of the answer, from 0."""
+    id: str
+    name: str
+    raw: Raw = field(default_factory=_raw, repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class ToolCallDeltaEvent:
+    """A piece of a tool call's arguments."""
+
+    type: Literal["toolCallDelta"]
+    index: int
+    """That of the call's beginning."""
+    arguments: str
+    """A piece of a JSON text."""
+    raw: Raw = field(default_factory=_raw, repr=False, compare=False)
+
+
+@dataclass(frozen=True)
 class DoneEvent:
     """The end of a streamed answer."""
 
@@ -277,11 +451,17 @@ class DoneEvent:
     cache_hit: bool
     usage: Usage
     governor: Governance | None = None
+    finish_reason: str = ""
+    """Why the output ended: `stop`, `length`, `tool_calls` or `content_filter`."""
+    attempts: int = 0
+    """Calls of providers; 0 for an answer from the cache."""
+    latency_ms: int = 0
+    """Milliseconds that the gateway took."""
     raw: Raw = field(default_factory=_raw, repr=False, compare=False)
 
 
-ChatEvent = Union[DeltaEvent, DoneEvent]
-"""An event of a stream: deltas, and then `done`."""
+ChatEvent = Union[DeltaEvent, ToolCallEvent, ToolCallDeltaEvent, DoneEvent]
+"""An event of a stream: texts and tool calls, and then `done`."""
 
 
 # Errors

@@ -9,12 +9,24 @@ from .. import _calls
 from .._calls import CallOptions, given
 from .._chat import chat as chat_call
 from .._pending import PendingChat
-from ..types import Completion, GovernorOptions, MessageParam, ParsedCompletion, Quality
+from ..types import (
+    Completion,
+    Embedding,
+    GovernorOptions,
+    MessageParam,
+    ParsedCompletion,
+    Quality,
+    ReasoningParam,
+    SchemaModel,
+    ToolChoice,
+    ToolParam,
+)
 from .stream import AsyncChatStream
 from .transport import AsyncTransport
 from .with_response import wrapped
 
 T = TypeVar("T")
+M = TypeVar("M", bound=SchemaModel)
 
 
 class AsyncAI:
@@ -33,10 +45,19 @@ class AsyncAI:
         self,
         *,
         messages: Sequence[MessageParam],
+        model: str | None = None,
         quality: Quality | None = None,
         temperature: float | None = None,
         max_tokens: int | None = None,
         mode: Literal["text", "json"] | None = None,
+        top_p: float | None = None,
+        stop: str | Sequence[str] | None = None,
+        seed: int | None = None,
+        reasoning: ReasoningParam | None = None,
+        tools: Sequence[ToolParam] | None = None,
+        tool_choice: ToolChoice | None = None,
+        response_schema: Mapping[str, Any] | None = None,
+        metadata: Mapping[str, str] | None = None,
         cache_control: str | None = None,
         strict: bool | None = None,
         schema: None = None,
@@ -53,11 +74,49 @@ class AsyncAI:
         self,
         *,
         messages: Sequence[MessageParam],
-        schema: Callable[[Any], T],
+        schema: type[M],
+        model: str | None = None,
         quality: Quality | None = None,
         temperature: float | None = None,
         max_tokens: int | None = None,
         mode: Literal["json"] | None = None,
+        top_p: float | None = None,
+        stop: str | Sequence[str] | None = None,
+        seed: int | None = None,
+        reasoning: ReasoningParam | None = None,
+        tools: Sequence[ToolParam] | None = None,
+        tool_choice: ToolChoice | None = None,
+        response_schema: Mapping[str, Any] | None = None,
+        metadata: Mapping[str, str] | None = None,
+        cache_control: str | None = None,
+        strict: bool | None = None,
+        extra_body: Mapping[str, object] | None = None,
+        timeout_ms: int | None = None,
+        retries: int | None = None,
+        idempotency: bool | str | None = None,
+        governor: GovernorOptions | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> ParsedCompletion[M]: ...
+
+    @overload
+    async def complete(
+        self,
+        *,
+        messages: Sequence[MessageParam],
+        schema: Callable[[Any], T],
+        model: str | None = None,
+        quality: Quality | None = None,
+        temperature: float | None = None,
+        max_tokens: int | None = None,
+        mode: Literal["json"] | None = None,
+        top_p: float | None = None,
+        stop: str | Sequence[str] | None = None,
+        seed: int | None = None,
+        reasoning: ReasoningParam | None = None,
+        tools: Sequence[ToolParam] | None = None,
+        tool_choice: ToolChoice | None = None,
+        response_schema: Mapping[str, Any] | None = None,
+        metadata: Mapping[str, str] | None = None,
         cache_control: str | None = None,
         strict: bool | None = None,
         extra_body: Mapping[str, object] | None = None,
@@ -72,13 +131,22 @@ class AsyncAI:
         self,
         *,
         messages: Sequence[MessageParam],
+        model: str | None = None,
         quality: Quality | None = None,
         temperature: float | None = None,
         max_tokens: int | None = None,
         mode: Literal["text", "json"] | None = None,
+        top_p: float | None = None,
+        stop: str | Sequence[str] | None = None,
+        seed: int | None = None,
+        reasoning: ReasoningParam | None = None,
+        tools: Sequence[ToolParam] | None = None,
+        tool_choice: ToolChoice | None = None,
+        response_schema: Mapping[str, Any] | None = None,
+        metadata: Mapping[str, str] | None = None,
         cache_control: str | None = None,
         strict: bool | None = None,
-        schema: Callable[[Any], Any] | None = None,
+        schema: Callable[[Any], Any] | type[SchemaModel] | None = None,
         extra_body: Mapping[str, object] | None = None,
         timeout_ms: int | None = None,
         retries: int | None = None,
@@ -90,14 +158,24 @@ class AsyncAI:
 
         Args:
             messages: The conversation, oldest message first.
+            model: The model that serves the request: its name, `provider/model` or a tier. Not together with `quality`.
             quality: The tier that serves the request; the gateway's default is `balanced`.
             temperature: 0 to 2. Left out, with a warning in the log, if the model does not support it.
             max_tokens: The maximum output, in tokens.
             mode: `json` asks the model for JSON.
+            top_p: Nucleus sampling, 0 to 1.
+            stop: Texts before which the output ends.
+            seed: For sampling that can be repeated, as far as the provider supports it.
+            reasoning: How much the model thinks.
+            tools: The functions that the model may call.
+            tool_choice: Whether the model may, must or must not call a tool, or the one that it must call.
+            response_schema: The JSON Schema that the answer must match. The gateway compares them.
+            metadata: Up to 16 labels, for providers that keep them.
             cache_control: `no-store`, `no-cache` or `max-age=SECONDS`, for the gateway's cache.
             strict: Reject parameters that the model does not support, in place of leaving them out.
-            schema: Parses the answer as JSON, calls this with the value, and returns its result as `data`; for
-                example pydantic's `Model.model_validate`. What it raises becomes an OutputValidationError.
+            schema: Parses the answer as JSON, calls this with the value, and returns its result as `data`. What it
+                raises becomes an OutputValidationError. Of a pydantic model, the JSON Schema is sent, unless there is
+                a `response_schema`.
             extra_body: Further members of the request's body.
             timeout_ms: Time for one attempt, in milliseconds.
             retries: How often a failed attempt is repeated.
@@ -114,10 +192,19 @@ class AsyncAI:
         """
         params = given(
             messages=messages,
+            model=model,
             quality=quality,
             temperature=temperature,
             max_tokens=max_tokens,
             mode=mode,
+            top_p=top_p,
+            stop=stop,
+            seed=seed,
+            reasoning=reasoning,
+            tools=tools,
+            tool_choice=tool_choice,
+            response_schema=response_schema,
+            metadata=metadata,
             cache_control=cache_control,
             strict=strict,
             extra_body=extra_body,
@@ -129,10 +216,19 @@ class AsyncAI:
         self,
         *,
         messages: Sequence[MessageParam],
+        model: str | None = None,
         quality: Quality | None = None,
         temperature: float | None = None,
         max_tokens: int | None = None,
         mode: Literal["text", "json"] | None = None,
+        top_p: float | None = None,
+        stop: str | Sequence[str] | None = None,
+        seed: int | None = None,
+        reasoning: ReasoningParam | None = None,
+        tools: Sequence[ToolParam] | None = None,
+        tool_choice: ToolChoice | None = None,
+        response_schema: Mapping[str, Any] | None = None,
+        metadata: Mapping[str, str] | None = None,
         cache_control: str | None = None,
         strict: bool | None = None,
         extra_body: Mapping[str, object] | None = None,
@@ -150,16 +246,64 @@ class AsyncAI:
         """
         params = given(
             messages=messages,
+            model=model,
             quality=quality,
             temperature=temperature,
             max_tokens=max_tokens,
             mode=mode,
+            top_p=top_p,
+            stop=stop,
+            seed=seed,
+            reasoning=reasoning,
+            tools=tools,
+            tool_choice=tool_choice,
+            response_schema=response_schema,
+            metadata=metadata,
             cache_control=cache_control,
             strict=strict,
             extra_body=extra_body,
         )
         call = chat_call(params, CallOptions(timeout_ms, retries, idempotency, headers, governor))
         return PendingChat(AsyncChatStream.open(self._transport, call))
+
+    async def embed(
+        self,
+        *,
+        model: str,
+        input: str | Sequence[str],
+        dimensions: int | None = None,
+        cache_control: str | None = None,
+        strict: bool | None = None,
+        extra_body: Mapping[str, object] | None = None,
+        timeout_ms: int | None = None,
+        retries: int | None = None,
+        governor: GovernorOptions | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Embedding:
+        """Turns texts into vectors.
+
+        Args:
+            model: An embedding model: its name, or `provider/model`.
+            input: A text, or up to 2048.
+            dimensions: The length of each vector, if the model lets it be chosen.
+            cache_control: `no-store`, `no-cache` or `max-age=SECONDS`, for the gateway's cache.
+            strict: Reject parameters that the model does not support, in place of leaving them out.
+            extra_body: Further members of the request's body.
+            timeout_ms: Time for one attempt, in milliseconds.
+            retries: How often a failed attempt is repeated.
+            governor: Tightens the project's Governor for this request.
+            headers: Further headers.
+        """
+        params = given(
+            model=model,
+            input=input,
+            dimensions=dimensions,
+            cache_control=cache_control,
+            strict=strict,
+            extra_body=extra_body,
+        )
+        options = CallOptions(timeout_ms, retries, None, headers, governor)
+        return await self._transport.call(_calls.embed(params, options))
 
 
 class AsyncAIWithResponse:
@@ -168,3 +312,4 @@ class AsyncAIWithResponse:
     def __init__(self, transport: AsyncTransport) -> None:
         self.complete = wrapped(transport, AsyncAI, AsyncAI.complete)
         self.chat = wrapped(transport, AsyncAI, AsyncAI.chat)
+        self.embed = wrapped(transport, AsyncAI, AsyncAI.embed)

@@ -18,7 +18,7 @@ Self = TypeVar("Self", bound="ChatStream")
 
 
 class ChatStream:
-    """The events of a streamed answer, as they arrive: `delta` with a piece of the text, then one `done`.
+    """The events of a streamed answer, as they arrive: `delta` with a piece of the text, events of tool calls, then one `done`.
 
     The events can be iterated over once. Leaving a loop over them, or the `with` block, closes the connection, which ends the request.
     """
