@@ -66,3 +66,16 @@ func (v *view) closed(i int) bool {
 	b := v.at(i)
 	return !isAlnum(b) && b != '_'
 }
+
+// isPlain reports whether a word can be no finding: without digits, too short for a token, and without a byte behind it
+// that makes it more.
+func isPlain(text []byte, start, end int, kinds uint16) bool {
+	if kinds&isDigit != 0 || end-start >= minToken {
+		return false
+	}
+	if end == len(text) {
+		return true
+	}
+	after := class[text[end]]
+	return after&isEnding == 0 && (after&inToken == 0 || kinds&isJoint == 0)
+}

@@ -41,7 +41,7 @@ func someSettings(random *rand.Rand) (s Settings) {
 	return s
 }
 
-// TestExemptionsKeepOtherFindings: what is found without exemptions is still found, or overlaps a finding that is as severe,
+// TestExemptionsKeepOtherFindings: a finding without exemptions is still a finding, or overlaps a finding that is as severe,
 // unless it is itself exempted, whatever exempted text is before it or around it; and however the text is cut.
 func TestExemptionsKeepOtherFindings(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))

@@ -319,19 +319,6 @@ func (s *Scanner) names(text []byte, start, end int, kinds uint16) bool {
 	return isPlain(text, start, end, kinds) && (!mayName(text[start:end], kinds) || s.noted(text, start, end, kinds))
 }
 
-// isPlain reports whether a word can be no finding: without digits, too short for a token, and without a byte behind it
-// that makes it more.
-func isPlain(text []byte, start, end int, kinds uint16) bool {
-	if kinds&isDigit != 0 || end-start >= minToken {
-		return false
-	}
-	if end == len(text) {
-		return true
-	}
-	after := class[text[end]]
-	return after&isEnding == 0 && (after&inToken == 0 || kinds&isJoint == 0)
-}
-
 // minToken is the length from which a word of letters only may be a token.
 const minToken = 15
 
