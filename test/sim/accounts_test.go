@@ -301,7 +301,7 @@ func (x *exchange) allowedExcess(cost, reserved int64) int64 {
 	if f.stream || f.behavior.Over || f.flagged || x.w.plan.Projects[x.project.number].Unbounded {
 		return over
 	}
-	prompt := f.tierCost(f.asked, f.in, 0) - f.tierCost(f.asked, 2*f.prompt*3/4, 0)
+	prompt := max(f.billed(f.asked, 0), f.tierCost(f.asked, f.in, 0)) - f.tierCost(f.asked, 2*f.prompt*3/4, 0)
 	return min(over, max(0, prompt))
 }
 

@@ -119,6 +119,9 @@ func (x *exchange) compose() request {
 		r.path = "/v1/messages"
 		r.body = fmt.Appendf(nil, `{"model":%q,%s,"max_tokens":%d%s,"stream":%t}`, it.Model, messages, max(it.Max, 1), it.extras(), it.Stream)
 		r.headers = append(r.headers, abi.Header{Name: "anthropic-version", Value: "2023-06-01"})
+	case "compact":
+		r.path, r.stream = "/v1/responses/compact", false
+		r.body = fmt.Appendf(nil, `{"model":%q,"input":%s}`, it.Model, text)
 	case "embed":
 		r.path, r.model, r.stream = "/v1/embeddings", "vector", false
 		r.promptTokens -= chat.MessageTokens("")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/core/doc"
@@ -19,7 +20,7 @@ func (x *exchange) checkStatus() {
 	case 200:
 		x.checkOrigin()
 	case 400:
-		x.justified(x.item.Bad == "body" || x.rejected(), "the request is well formed")
+		x.justified(x.item.Bad == "body" || x.rejected() || x.noneCompacts(), "the request is well formed")
 	case 401:
 		x.justified(x.item.Bad == "malformed" || x.item.Bad == "key" || x.someState(func(st *keyState) bool { return !st.active(x.w.now) }), "the key was active all the time")
 	case 402: // checked at the end, when all reservations are known
@@ -151,6 +152,43 @@ func (x *exchange) noneReady() bool {
 	})
 }
 
+// noneCompacts reports whether the request is a compaction that no permitted target's provider serves.
+func (x *exchange) noneCompacts() bool {
+	return x.item.Path == "compact" && x.somePermits(func(models []*config.Model) bool {
+		return !slices.ContainsFunc(models, func(m *config.Model) bool { return m.Provider.Serves(config.ServesCompact) })
+	})
+}
+
+// apis are the ends of the URL at which a model with several APIs is called, by the caller's path. Others have the first API.
+var apis = map[string]string{"responses": "/responses", "anthropic": "/messages", "compact": "/responses/compact"}
+
+// checkAPI checks that a model is called on the API that the caller used, if it has that.
+func (x *exchange) checkAPI(f *fetch, url string) {
+	want := apis[x.item.Path]
+	if want == "" {
+		want = "/chat/completions"
+	}
+	if (len(f.model.Others) > 0 || x.item.Path == "compact") && !strings.HasSuffix(url, want) {
+		x.w.fail("I8 API", "%s: a request on %s goes to %s", x.id, x.item.Path, url)
+	}
+}
+
+// forms are texts that a response has only on one path.
+var forms = map[string][]string{
+	"openai": {`"object":"chat.completion`}, "anthropic": {`"type":"message"`, `"type":"message_start"`}, "compact": {`"object":"response.compaction"`},
+	"responses": {`"object":"response"`, `"type":"response.created"`},
+}
+
+// checkForm checks that a response has the form of the caller's API, also if it was made for a caller of another.
+func (x *exchange) checkForm() {
+	has := func(path string) bool {
+		return slices.ContainsFunc(forms[path], func(text string) bool { return bytes.Contains(x.history.body, []byte(text)) })
+	}
+	if forms[x.item.Path] != nil && !has(x.item.Path) {
+		x.w.fail("I5 form", "%s on %s got %.200s", x.id, x.item.Path, x.history.body)
+	}
+}
+
 // rejected reports whether a provider rejected the request as invalid.
 func (x *exchange) rejected() bool {
 	return slices.ContainsFunc(x.calls(), func(f *fetch) bool { return f.status == 400 || f.status == 413 || f.status == 422 })
@@ -185,6 +223,7 @@ func (x *exchange) checkOrigin() {
 	if !x.request.completion || x.key.test() || x.item.Bad != "" {
 		return
 	}
+	x.checkForm()
 	n, project, ok := markIn(x.history.body)
 	if !ok {
 		x.w.fail("I2", "%s: no provider sent this response: %.200s", x.id, x.history.body)
@@ -219,7 +258,7 @@ func (x *exchange) checkCacheHit(f *fetch) {
 	switch {
 	case !x.history.hit && !x.streamed():
 		fail("it is not marked as cached")
-	case a.Prompt != b.Prompt || a.Words != b.Words || a.Model != b.Model || a.JSON != b.JSON || a.N != b.N || a.Max != b.Max && a.Path != "embed":
+	case a.Prompt != b.Prompt || a.Words != b.Words || a.Model != b.Model || a.JSON != b.JSON || (a.Path == "compact") != (b.Path == "compact") || a.N != b.N || a.Max != b.Max && a.Path != "embed":
 		fail("the requests differ")
 	case slices.Contains(x.history.followed, f.x): // a flight also carries responses that are not cached
 	case !f.clean:
@@ -304,7 +343,7 @@ func (x *exchange) checkCut(f *fetch) {
 	if f.withholds {
 		seen += f.last.tokens
 	}
-	need := f.tierCost(f.asked, in, seen+256+64) - x.history.resv.amount
+	need := max(f.tierCost(f.asked, in, seen+256+64), f.billed(f.asked, seen+256+64)) - x.history.resv.amount
 	for _, o := range x.history.fetches {
 		if o != f && !o.unbilled {
 			need += o.cost.high // of an attempt before

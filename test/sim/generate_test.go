@@ -121,15 +121,17 @@ func (g *generator) mixed() {
 // request makes a random request.
 func (g *generator) request() item {
 	it := item{Do: "ask", Seed: g.next(), Key: int(g.below(uint64(len(g.p.Keys)))), Isolate: int(g.below(uint64(g.p.Isolates)))}
-	it.Path = pick(g.rng, "complete", "chat", "chat", "openai", "openai", "openai", "responses", "anthropic", "anthropic", "embed")
+	it.Path = pick(g.rng, "complete", "chat", "chat", "openai", "openai", "openai", "responses", "responses", "anthropic", "anthropic", "embed", "compact")
 	it.Stream = g.one(2)
 	switch it.Path {
 	case "complete", "chat":
 		it.Model = pick(g.rng, "cheap", "balanced", "frontier")
 	case "embed":
 		it.Model, it.Stream = "vector", false
+	case "compact":
+		it.Model, it.Stream = pick(g.rng, "zeta", "duo", "duo", "balanced", "alpha"), false
 	default:
-		it.Model = pick(g.rng, "alpha", "beta", "gamma", "omega", "zeta", "small", "gratis", "cheap", "balanced", "frontier", "p1/alpha")
+		it.Model = pick(g.rng, "alpha", "beta", "gamma", "omega", "zeta", "duo", "duo", "duo", "small", "gratis", "cheap", "balanced", "frontier", "p1/alpha")
 	}
 	it.Max = pick(g.rng, uint64(0), 0, 1, 30, 500, 4096, 32_000)
 	if it.Path == "anthropic" {
@@ -191,6 +193,9 @@ func (g *generator) behavior() behavior {
 		a.Length = true
 	}
 	a.JSON = g.one(3)
+	if g.one(3) {
+		a.Cached, a.Write = pick(g.rng, uint64(0), 40, 60), pick(g.rng, uint64(0), 25, 40)
+	}
 	if g.one(5) {
 		a.Cut = pick(g.rng, uint64(50), 333, 4000, 64_000)
 	}
@@ -305,7 +310,7 @@ func (g *generator) repeats() {
 		again := it
 		again.At, again.Seed, again.Key = g.below(50_000), g.next(), int(g.below(uint64(len(g.p.Keys))))
 		if g.one(3) {
-			again.Stream = !again.Stream && it.Path != "embed"
+			again.Stream = !again.Stream && it.Path != "embed" && it.Path != "compact"
 		}
 		if g.one(4) {
 			again.Cache = pick(g.rng, "no-store", "no-cache", "max-age=5")

@@ -107,6 +107,8 @@ type behavior struct {
 	Out    uint64 `json:"out,omitempty"`    // tokens that the model writes without a limit
 	Text   uint64 `json:"text,omitempty"`   // visible words; the rest is reasoning
 	In     uint64 `json:"in,omitempty"`     // the prompt's real tokens, in percent of the estimate; 0: 100
+	Cached uint64 `json:"cached,omitempty"` // the part of the prompt that is read from the provider's cache, in percent
+	Write  uint64 `json:"write,omitempty"`  // the part that is written to it, in percent
 	Over   bool   `json:"over,omitempty"`   // ignores the requested limit
 	Lie    string `json:"lie,omitempty"`    // usage: none, negative, absurd, fraction, text
 	Fault  string `json:"fault,omitempty"`  // connect, head, byte, total, idle, cut, type, truncated, error

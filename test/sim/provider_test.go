@@ -17,11 +17,14 @@ type fetch struct {
 	x        *exchange
 	number   int
 	model    *config.Model
+	wire     string // of the URL
 	limit    uint64 // the max tokens sent; 0: none
 	n        uint64 // choices requested
 	behavior behavior
 	asked    string // service tier that was sent
 	named    string // service tier that the answer names; empty: none
+	cached   uint64 // tokens of the prompt that were read from the provider's cache
+	written  uint64 // tokens of the prompt that were written to it
 	in, out  uint64 // actual tokens of the prompt and of the completion
 	prompt   uint64 // estimated tokens of the prompt
 	text     string // the whole completion
@@ -57,7 +60,15 @@ func costOf(m *config.Model, in, out uint64) int64 {
 
 // tierCost is the cost at a service tier of the world's catalog.
 func (f *fetch) tierCost(tier string, in, out uint64) int64 {
-	cost := costOf(f.model, in, out)
+	return f.atTier(tier, costOf(f.model, in, out))
+}
+
+// billed is the cost of the reported usage, without output that was not delivered.
+func (f *fetch) billed(tier string, out uint64) int64 {
+	return f.atTier(tier, f.model.Cost(&chat.Usage{Input: f.in, CachedInput: f.cached, CacheWrite: f.written, Output: out}))
+}
+
+func (f *fetch) atTier(tier string, cost int64) int64 {
 	switch tier {
 	case "priority":
 		return 2 * cost
@@ -69,13 +80,29 @@ func (f *fetch) tierCost(tier string, in, out uint64) int64 {
 
 // bounds are the lowest and the highest cost at the requested tier and at the tier of the answer.
 func (f *fetch) bounds(low, high [2]uint64) span {
-	tier := f.named
-	if tier == "" {
-		tier = f.asked
-	}
+	tier := f.billedTier()
 	return span{
 		min(f.tierCost(f.asked, low[0], low[1]), f.tierCost(tier, low[0], low[1])), max(f.tierCost(f.asked, high[0], high[1]), f.tierCost(tier, high[0], high[1])),
 	}
+}
+
+// billedTier is the tier of the answer, or else the requested one.
+func (f *fetch) billedTier() string {
+	if f.named == "" {
+		return f.asked
+	}
+	return f.named
+}
+
+// reportedBounds are bounds that also hold if the prompt's tokens are booked as the provider reports them.
+func (f *fetch) reportedBounds(low, high [2]uint64) span {
+	s := f.bounds(low, high)
+	if f.cached+f.written > 0 && (f.input || f.reported) {
+		for _, tier := range [...]string{f.asked, f.billedTier()} {
+			s.low, s.high = min(s.low, f.billed(tier, low[1])), max(s.high, f.billed(tier, high[1]))
+		}
+	}
+	return s
 }
 
 // tierMember names the tier that served the request: the requested one, the standard one in place of `priority`, or none.
@@ -118,6 +145,8 @@ func (x *exchange) fetch(a *abi.Action) {
 	body := x.join(a.Body)
 	root := gjson.ParseBytes(body)
 	f := &fetch{x: x, number: len(w.fetches), model: x.modelOf(a, root), stream: a.Stream > 0}
+	f.wire = wireOf(a.URL)
+	x.checkAPI(f, a.URL)
 	w.fetches = append(w.fetches, f)
 	for _, other := range x.history.fetches {
 		if !other.over {
@@ -152,6 +181,17 @@ func (x *exchange) fetch(a *abi.Action) {
 	f.begin(o, a)
 }
 
+// wireOf returns the wire of a URL.
+func wireOf(url string) string {
+	switch {
+	case strings.HasSuffix(url, "/messages"):
+		return "anthropic"
+	case strings.Contains(url, "/responses"):
+		return "responses"
+	}
+	return "openai"
+}
+
 // behaviorOf returns the provider's behavior for attempt n, counted from 0.
 func (it *item) behaviorOf(n int) behavior {
 	if len(it.Behaviors) == 0 {
@@ -184,6 +224,9 @@ func (f *fetch) write() {
 	}
 	if f.model.APIs == config.APIEmbeddings {
 		return
+	}
+	if d.Lie == "" {
+		f.cached, f.written = f.in*d.Cached/100, f.in*d.Write/100
 	}
 	most := d.Out
 	if !d.Over {
@@ -293,6 +336,8 @@ func (f *fetch) response() abi.Event {
 	switch {
 	case d.Fault == "type" || d.Fault == "truncated":
 		f.estimateUnreadable(uint64(len(e.Data)+3) / 4)
+	case d.Lie != "" && f.x.item.Path == "compact": // its text is encrypted
+		f.estimateUnreadable(uint64(len(e.Data)+3) / 4)
 	case d.Lie != "":
 		f.estimate(f.seen)
 	default:
@@ -315,7 +360,7 @@ func (f *fetch) exact() {
 		tier = f.asked
 		f.flagged = tier == "priority" || tier == "flex"
 	}
-	f.cost, f.tokens = exactly(f.tierCost(tier, f.in, f.out)+f.skew), exactly(int64(f.in+f.out))
+	f.cost, f.tokens = exactly(f.billed(tier, f.out)+f.skew), exactly(int64(f.in+f.out))
 }
 
 // guess expects a flagged estimate to be booked, because the reported usage is missing or invalid.
@@ -333,7 +378,7 @@ func (f *fetch) estimate(out uint64) {
 		low[0], high[0] = min(low[0], f.in), max(high[0], f.in)
 		high[1] = max(high[1], f.out)
 	}
-	f.cost = f.bounds(low, high)
+	f.cost = f.reportedBounds(low, high)
 	f.tokens = span{int64(low[0] + low[1]), int64(high[0] + high[1])}
 }
 
@@ -401,7 +446,18 @@ func (f *fetch) usage(in, out string) string {
 	case "text":
 		return fmt.Sprintf(`{"%s":"%d","%s":"%d"}`, in, f.in, out, f.out)
 	}
-	return fmt.Sprintf(`{"%s":%d,"%s":%d}`, in, f.in, out, f.out)
+	switch f.wire {
+	case "anthropic":
+		return fmt.Sprintf(`{%s,"%s":%d}`, f.anthropicInput(), out, f.out)
+	case "responses":
+		return fmt.Sprintf(`{"%s":%d,"input_tokens_details":{"cached_tokens":%d,"cache_write_tokens":%d},"%s":%d}`, in, f.in, f.cached, f.written, out, f.out)
+	}
+	return fmt.Sprintf(`{"%s":%d,"prompt_tokens_details":{"cached_tokens":%d,"cache_write_tokens":%d},"%s":%d}`, in, f.in, f.cached, f.written, out, f.out)
+}
+
+// anthropicInput are the prompt's tokens in parts that exclude each other.
+func (f *fetch) anthropicInput() string {
+	return fmt.Sprintf(`"input_tokens":%d,"cache_read_input_tokens":%d,"cache_creation_input_tokens":%d`, f.in-f.cached-f.written, f.cached, f.written)
 }
 
 // usageMember returns the member "usage" with a leading comma, or "" if the provider omits it.
@@ -425,10 +481,13 @@ func (f *fetch) body() []byte {
 	case f.model.APIs == config.APIEmbeddings:
 		return fmt.Appendf(nil, `{"object":"list","data":[{"object":"embedding","index":0,"embedding":[%d,%d,0.5]}],"model":"vector"%s}`,
 			f.number, f.x.projectNumber(), f.embedUsage())
-	case f.model.Provider.Wire == "anthropic":
+	case f.wire == "anthropic":
 		return fmt.Appendf(nil, `{"id":"msg_%d","type":"message","role":"assistant","model":%q,"content":[{"type":"text","text":%q}],"stop_reason":%q%s}`,
 			f.number, f.model.Name, f.text, f.finish("end_turn", "max_tokens"), f.usageMember("input_tokens", "output_tokens"))
-	case f.model.Provider.Wire == "responses":
+	case f.x.item.Path == "compact":
+		return fmt.Appendf(nil, `{"id":"resp_%d","object":"response.compaction","created_at":1,"output":[{"type":"message","id":"m","role":"user","content":[{"type":"output_text","text":%q}]},{"type":"compaction","id":"cmp","encrypted_content":"AAAA"}]%s}`,
+			f.number, f.text, f.usageMember("input_tokens", "output_tokens"))
+	case f.wire == "responses":
 		status := f.finish(`"completed"`, `"incomplete","incomplete_details":{"reason":"max_output_tokens"}`)
 		return fmt.Appendf(nil, `{"id":"resp_%d","object":"response","created_at":1,"model":%q,"status":%s,"output":[{"type":"message","id":"m","role":"assistant","content":[{"type":"output_text","text":%q}]}]%s}`,
 			f.number, f.model.Name, status, f.text, f.usageMember("input_tokens", "output_tokens"))

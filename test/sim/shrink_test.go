@@ -84,7 +84,7 @@ func (s *shrinker) item(i int) (simpler bool) {
 	try(func(it *item) { it.Seed = uint64(i + 1) })
 	try(func(it *item) { it.Prompt, it.Words = 0, 3 })
 	try(func(it *item) {
-		if it.Do == "ask" && it.Path != "embed" {
+		if it.Do == "ask" && it.Path != "embed" && it.Path != "compact" {
 			it.Path = "openai"
 		}
 	})
@@ -100,6 +100,7 @@ func (s *shrinker) item(i int) (simpler bool) {
 			func(a *behavior) { a.Length, a.Over = false, false },
 			func(a *behavior) { a.Retry, a.Cut = "", 0 },
 			func(a *behavior) { a.In = 0 },
+			func(a *behavior) { a.Cached, a.Write = 0, 0 },
 			func(a *behavior) { a.JSON = false },
 			func(a *behavior) { a.Text = 3 },
 			func(a *behavior) { a.Out = 20 },

@@ -129,7 +129,7 @@ func (f *fetch) chunks() []string {
 // pieces returns the whole stream in the provider's format, with its fault.
 func (f *fetch) pieces() []piece {
 	var all []piece
-	switch f.model.Provider.Wire {
+	switch f.wire {
 	case "anthropic":
 		all = f.anthropicPieces()
 	case "responses":
@@ -190,7 +190,7 @@ func (f *fetch) anthropicPieces() []piece {
 	named := func(name, format string, args ...any) string {
 		return "event: " + name + "\ndata: " + fmt.Sprintf(format, args...) + "\n\n"
 	}
-	usage, final := `,"usage":`+fmt.Sprintf(`{"input_tokens":%d,"output_tokens":1}`, f.in), `,"usage":`+f.usage("input_tokens", "output_tokens")
+	usage, final := `,"usage":`+fmt.Sprintf(`{%s,"output_tokens":1}`, f.anthropicInput()), `,"usage":`+f.usage("input_tokens", "output_tokens")
 	if f.behavior.Lie == "none" {
 		usage, final = "", ""
 	}

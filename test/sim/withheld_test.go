@@ -119,7 +119,7 @@ func (x *exchange) checkDelivered(reserved int64) {
 		in = f.in
 	}
 	tokens := tokensOf(text.String())
-	delivered := f.bounds([2]uint64{in, tokens}, [2]uint64{}).low
+	delivered := f.reportedBounds([2]uint64{in, tokens}, [2]uint64{}).low
 	for _, o := range x.history.fetches {
 		if o != f && !o.unbilled {
 			delivered += o.cost.low
