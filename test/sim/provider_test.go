@@ -10,6 +10,7 @@ import (
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/core/jsontext"
+	"github.com/postern-ai/postern/core/money"
 )
 
 // fetch is one request at a provider, with the provider's own figures, which Postern must book.
@@ -65,7 +66,8 @@ func (f *fetch) tierCost(tier string, in, out uint64) int64 {
 
 // billed is the cost of the reported usage, without output that was not delivered.
 func (f *fetch) billed(tier string, out uint64) int64 {
-	return f.atTier(tier, f.model.Cost(&chat.Usage{Input: f.in, CachedInput: f.cached, CacheWrite: f.written, Output: out}))
+	p := &f.model.Prices
+	return f.atTier(tier, money.Cost(f.in-f.cached-f.written, p.Input)+money.Cost(f.cached, p.Cached)+money.Cost(f.written, p.Write)+money.Cost(out, p.Output))
 }
 
 func (f *fetch) atTier(tier string, cost int64) int64 {
