@@ -221,7 +221,7 @@ var defects = []injected{
 }
 
 // maxTries is the number of worlds within which a defect must be detected.
-const maxTries = 2000
+const maxTries = 6000
 
 // TestDefectsAreDetected checks that the rules detect every defect in a world that passes without it.
 func TestDefectsAreDetected(t *testing.T) {
