@@ -14,23 +14,24 @@ const last = (list, wanted) => list.findLast(wanted)
 const codex = {
   models: { own: 'gpt-5.5', other: 'claude-sonnet-4-6' },
   compactsAt: 200_000,
+  asksForSummary: 'You are performing a CONTEXT CHECKPOINT COMPACTION',
   command: () => [process.execPath, join(install('codex'), 'node_modules/@openai/codex/bin/codex.js')],
-  configure({ home, base, model }) {
-    write(
-      join(home, '.codex/config.toml'),
-      `model = "${model}"
-model_provider = "postern"
-model_auto_compact_token_limit = ${codex.compactsAt}
+  configure({ home, base, key, model, ownProvider = true }) {
+    const provider = `model_provider = "postern"
 [model_providers.postern]
 name = "Postern"
 base_url = "${base}/v1"
 env_key = "POSTERN_KEY"
 wire_api = "responses"
-[analytics]
-enabled = false
-`,
+`
+    write(
+      join(home, '.codex/config.toml'),
+      `model = "${model}"
+model_auto_compact_token_limit = ${codex.compactsAt}
+analytics.enabled = false
+${ownProvider ? provider : `openai_base_url = "${base}/v1"\n`}`,
     )
-    return {}
+    return ownProvider ? {} : { CODEX_API_KEY: key }
   },
   args: ({ prompt, first, image }) => [
     'exec',
@@ -72,6 +73,7 @@ enabled = false
 const claude = {
   models: { own: 'claude-sonnet-4-6', other: 'gpt-5.5' },
   compactCommand: '/compact',
+  asksForSummary: 'an <analysis> block followed by a <summary> block',
   command: () => [join(install('claude'), `node_modules/@anthropic-ai/claude-code-${platform}/claude`)],
   configure: ({ base, key, model }) => ({
     ANTHROPIC_BASE_URL: base,

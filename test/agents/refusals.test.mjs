@@ -76,7 +76,7 @@ async function refused(agent, { key, provider, revoked }) {
   agent.setup.key = made.value ?? made
   agent.reset()
   const turns = session(agent.row, agent.setup.work)
-  await gateway.script(script(turns))
+  await gateway.script(script(turns, agent.row))
   if (provider) await gateway.next(provider)
   if (revoked) {
     const first = await agent.turn(turns[0].prompt)

@@ -11,20 +11,21 @@ const TURN_TIMEOUT_MS = 120_000
 // Nothing listens here: what an agent sends elsewhere fails.
 const NOWHERE = 'http://127.0.0.1:9'
 
-const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=='
+/** The image in the agent's folder, dot.png, in base64. */
+export const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=='
 
-/** An agent in a folder of its own. */
+/** An agent in a folder of its own. Its setup has base, key and model. */
 export class Agent {
   #root = mkdtempSync(join(tmpdir(), 'postern-agent-'))
   #turns = 0
 
-  constructor(name, { base, key, model, root }) {
+  constructor(name, { root, ...setup }) {
     this.row = agents[name]
     if (root !== undefined) {
       rmSync(this.#root, { recursive: true })
       this.#root = root
     }
-    this.setup = { base, key, model, home: join(this.#root, 'home'), work: join(this.#root, 'work') }
+    this.setup = { ...setup, home: join(this.#root, 'home'), work: join(this.#root, 'work') }
     this.reset()
   }
 

@@ -1,4 +1,5 @@
 // Compares what an agent sent directly with what reached the provider through the gateway.
+import { catalog } from './account.mjs'
 
 // What differs between any two sessions of an agent.
 const VOLATILE = [
@@ -22,9 +23,44 @@ export function normalized(body) {
   // What the gateway adds, so that the price is the one that it reserved: no agent sends these.
   delete value.max_tool_calls
   if (value.service_tier === 'default') delete value.service_tier
-  let text = JSON.stringify(sorted(value), undefined, 1)
+  const text = JSON.stringify(sorted(value), undefined, 1)
+  return stable(text)
+}
+
+function stable(text) {
   for (const [pattern, name] of VOLATILE) text = text.replace(pattern, name)
   return text
+}
+
+// What the gateway and its HTTP clients set for every provider.
+const OWN = [
+  ...['Accept', 'Accept-Encoding', 'Connection', 'Content-Length', 'Content-Type', 'User-Agent'],
+  ...['Authorization', 'X-Api-Key', 'X-Goog-Api-Key'],
+]
+
+/** A request's headers that are not the gateway's own, without what differs between two sessions. */
+export function passed({ header }) {
+  const names = Object.keys(header).filter((name) => !OWN.includes(name))
+  return Object.fromEntries(names.sort().map((name) => [name.toLowerCase(), stable(header[name].join())]))
+}
+
+/** The part of an agent's headers that the provider of a model is to get, by the catalog. */
+export function allowed(headers, { provider }) {
+  const of = catalog.providers.find(({ name }) => name === provider).headers
+  return Object.fromEntries(
+    Object.entries(headers)
+      .filter(([name]) => of.includes(name))
+      .map(([name, value]) => [name, name === 'anthropic-beta' ? listedBetas(value) : value]),
+  )
+}
+
+/** The betas of a header that the catalog lists, which it does without their date. */
+function listedBetas(value) {
+  const listed = catalog.members['anthropic-beta']
+  return value
+    .split(',')
+    .filter((beta) => listed.includes(beta.replace(/-\d{4}-?\d\d-?\d\d$/, '')))
+    .join()
 }
 
 function sorted(object) {

@@ -17,7 +17,7 @@ const FILE = join(import.meta.dirname, 'sent.json')
 async function sent(name, gateway) {
   const agent = new Agent(name, { base: gateway.upstream, key: 'direct', model: agents[name].models.own })
   const turns = session(agent.row, agent.setup.work)
-  await gateway.script(script(turns))
+  await gateway.script(script(turns, agent.row))
   for (const turn of turns) await agent.turn(turn.prompt, turn)
   agent.remove()
   return [...new Set((await gateway.seen()).flatMap(namesIn))].sort()

@@ -3,6 +3,7 @@
 import { join } from 'node:path'
 
 const LONG = Array.from({ length: 2000 }, (_, i) => `Consideration ${i}.`).join(' ')
+export const SUMMARY = 'The notes have three in the second line.'
 const usage = (input, more) => ({ input, output: 20, ...more })
 
 /** The turns of a session: what the person says, and what the provider responds, step by step. */
@@ -40,8 +41,7 @@ export function session(row, work, calls = row.calls) {
     },
     {
       prompt: row.compactCommand ?? 'Fifth, continue.',
-      compacts: true,
-      steps: [{ text: 'A summary of it all.', usage: usage(5700) }],
+      steps: [{ text: 'Continued.', usage: usage(5700) }],
     },
     {
       prompt: 'Last, finish.',
@@ -53,7 +53,10 @@ export function session(row, work, calls = row.calls) {
   ]
 }
 
-/** The script for the provider. */
-export function script(turns) {
-  return turns.map(({ prompt, steps }) => ({ user: prompt, steps }))
+/** The script for the provider: the turns, and the summary that an agent asks for in its own words. */
+export function script(turns, { asksForSummary }) {
+  const rules = turns.map(({ prompt, steps }) => ({ user: prompt, steps }))
+  if (asksForSummary === undefined) return rules
+  const steps = [{ text: `<summary>${SUMMARY}</summary>`, usage: usage(5800) }]
+  return [...rules, { user: asksForSummary, steps }]
 }

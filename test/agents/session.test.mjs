@@ -3,11 +3,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startGateway } from '../sdk/gateway.mjs'
+import { assertCounted, modelOf } from './account.mjs'
 import { agents } from './agents.mjs'
 import { alone, names } from './alone.mjs'
-import { Agent } from './run.mjs'
-import { difference, normalized } from './same.mjs'
-import { script, session } from './session.mjs'
+import { Agent, PNG } from './run.mjs'
+import { allowed, difference, normalized, passed } from './same.mjs'
+import { SUMMARY, script, session } from './session.mjs'
 
 const gateway = await startGateway()
 
@@ -15,7 +16,7 @@ const gateway = await startGateway()
 async function run(agent, calls) {
   agent.reset()
   const turns = session(agent.row, agent.setup.work, calls)
-  await gateway.script(script(turns))
+  await gateway.script(script(turns, agent.row))
   const said = []
   for (const turn of turns) {
     const got = await agent.turn(turn.prompt, turn)
@@ -28,16 +29,50 @@ async function run(agent, calls) {
   return { said, seen, files: agent.files(), bodies: seen.map(({ body }) => normalized(body)) }
 }
 
-/** The session's outcome that a person asked for. */
-function assertDone({ said, files }) {
-  assert.equal(Buffer.from(files['notes.txt'], 'base64').toString(), 'one\nthree\n')
-  assert.ok('seen' in files && 'count.txt' in files)
+const base64 = (text) => Buffer.from(text).toString('base64')
+const FILES = {
+  'count.txt': base64('2 notes.txt\n'),
+  'dot.png': PNG,
+  'notes.txt': base64('one\nthree\n'),
+  seen: '',
+}
+
+/** The session's outcome that a person asked for, and what the provider was to see. */
+function assertDone({ said, seen, files }, { asksForSummary }) {
+  assert.deepEqual(files, FILES)
   const texts = said.map(({ text }) => text)
   assert.match(texts[0], /The notes are written\.$/)
   assert.match(texts[1], /The notes are edited\.$/)
   assert.match(texts[2], /^Considered\. .*Consideration 1999\.$/)
   assert.match(texts[3], /A red dot\./) // OpenCode then compacts, and continues by itself
   assert.match(texts.at(-1), /All is done\.$/)
+  const bodies = seen.map(({ body }) => body)
+  assert.ok(
+    bodies.some((body) => body.includes(PNG)),
+    'the provider got the image',
+  )
+  if (asksForSummary) assert.ok(bodies.at(-1).includes(SUMMARY), 'the last request has the summary of the compaction')
+}
+
+/** Runs the session through the gateway, and checks its outcome and its bill. */
+async function runThrough(agent, calls) {
+  const project = await gateway.project()
+  const key = await gateway.key(project)
+  Object.assign(agent.setup, { base: gateway.url, key })
+  return gateway.whileTimePasses(async () => {
+    const through = await run(agent, calls)
+    assertDone(through, agent.row)
+    await assertCounted(gateway, project, key, through.seen)
+    return through
+  })
+}
+
+/** Asserts that the provider got the agent's headers that the catalog allows, and no other. */
+function assertHeaders(direct, through) {
+  for (const [i, one] of through.entries()) {
+    assert.deepEqual(passed(one), allowed(passed(direct[i]), modelOf(one)))
+    assert.notDeepEqual(one.header['User-Agent'], direct[i].header['User-Agent'])
+  }
 }
 
 for (const name of names) {
@@ -47,22 +82,20 @@ for (const name of names) {
     const agent = new Agent(name, { base: gateway.upstream, key: 'direct', model: models.own })
     t.after(() => agent.remove())
     const direct = await run(agent)
-    assertDone(direct)
-    const project = await gateway.project()
-    agent.setup.base = gateway.url
-    agent.setup.key = await gateway.key(project)
-    const through = await gateway.whileTimePasses(() => run(agent))
-    assertDone(through)
-    assert.deepEqual(through.files, direct.files)
+    assertDone(direct, agent.row)
+    const through = await runThrough(agent)
     assert.deepEqual(through.said, direct.said)
     assert.equal(difference(direct.bodies, through.bodies), undefined)
+    assertHeaders(direct.seen, through.seen)
   })
 
   test(`${name}, a model of another provider: the session reaches its end`, async (t) => {
-    const key = await gateway.key(await gateway.project())
-    const agent = new Agent(name, { base: gateway.url, key, model: models.other })
+    const agent = new Agent(name, { base: gateway.url, key: '', model: models.other })
     t.after(() => agent.remove())
-    const through = await gateway.whileTimePasses(() => run(agent, agent.row.callsOfOther))
-    assertDone(through)
+    const { seen } = await runThrough(agent, agent.row.callsOfOther)
+    for (const one of seen) {
+      const { 'anthropic-version': _, ...rest } = passed(one) // the gateway's own here
+      assert.deepEqual(rest, {}, 'a header of the agent reached another provider')
+    }
   })
 }

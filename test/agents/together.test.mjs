@@ -27,7 +27,7 @@ for (const pair of pairs) {
     const turns = running
       .map((agent) => session(agent.row, agent.setup.work)[0])
       .map((turn, i) => ({ ...turn, prompt: `${turn.prompt} I am ${i}.` }))
-    await gateway.script(script(turns))
+    await gateway.script(running.flatMap(({ row }, i) => script([turns[i]], row)))
     const results = await gateway.whileTimePasses(() =>
       Promise.all(running.map((agent, i) => agent.turn(turns[i].prompt))),
     )

@@ -163,6 +163,17 @@ class Gateway {
     }, 5000)
   }
 
+  /** The project's recent requests, as soon as there are as many. */
+  requests(project, count) {
+    return eventually(async () => {
+      const response = await fetch(`${this.url}/api/admin/projects/${project.id}/requests?limit=100`, {
+        headers: { authorization: `Bearer ${ADMIN_TOKEN}` },
+      })
+      const { requests } = await response.json()
+      return requests.length >= count && requests
+    }, 10_000)
+  }
+
   async usage(project, key) {
     const response = await fetch(`${this.url}/api/usage?projectId=${project.id}`, { headers: { 'x-api-key': key } })
     return response.json()
