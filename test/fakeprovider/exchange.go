@@ -87,7 +87,7 @@ func (x *exchange) answer() {
 		x.whole(&prompt)
 		return
 	}
-	a := respond(&prompt, &x.b)
+	a := x.respond(&prompt)
 	x.head(q.wire.framing.contentType(), -1)
 	x.stream(q.wire.events(a))
 }
@@ -102,8 +102,19 @@ func (x *exchange) whole(p *prompt) {
 	case x.b.Body != "":
 		x.send("application/json", []byte(x.b.Body))
 	default:
-		x.send("application/json", x.request.whole(p, &x.b))
+		x.send("application/json", x.request.whole(x.respond(p), &x.b))
 	}
+}
+
+// respond chooses the content of the response, and records its usage.
+func (x *exchange) respond(p *prompt) *answer {
+	a := respond(p, &x.b)
+	x.server.mu.Lock()
+	defer x.server.mu.Unlock()
+	if x.request.op == "chat" {
+		x.seen.Usage = a.reported(x.request.family())
+	}
+	return a
 }
 
 // fail sends the family's error.

@@ -136,10 +136,10 @@ func geminiFinish(finish string) string {
 // geminiUsage returns the usage after a number of output and thinking tokens; it grows during a stream. Thoughts
 // are not included in the candidates.
 func geminiUsage(a *answer, output, thoughts int) any {
-	return only(a.hasUsage, object("promptTokenCount", InputTokens,
-		"candidatesTokenCount", only(output > 0, output), "totalTokenCount", InputTokens+output+thoughts,
+	return only(a.hasUsage, object("promptTokenCount", a.input(),
+		"candidatesTokenCount", only(output > 0, output), "totalTokenCount", a.input()+output+thoughts,
 		"cachedContentTokenCount", only(a.cached > 0, a.cached),
-		"promptTokensDetails", array(object("modality", "TEXT", "tokenCount", InputTokens)),
+		"promptTokensDetails", array(object("modality", "TEXT", "tokenCount", a.input())),
 		"cacheTokensDetails", only(a.cached > 0, array(object("modality", "TEXT", "tokenCount", a.cached))),
 		"thoughtsTokenCount", only(thoughts > 0, thoughts)))
 }
@@ -171,7 +171,7 @@ func geminiWhole(a *answer) raw {
 	for i := range a.calls {
 		parts = append(parts, geminiCall(a, i))
 	}
-	return geminiAnswer(a, parts, geminiFinish(a.finish), geminiUsage(a, OutputTokens-a.reasoning, a.reasoning))
+	return geminiAnswer(a, parts, geminiFinish(a.finish), geminiUsage(a, a.output()-a.reasoning, a.reasoning))
 }
 
 func geminiEvents(a *answer) (events []event) {
@@ -181,7 +181,7 @@ func geminiEvents(a *answer) (events []event) {
 	for i, piece := range a.thinking {
 		add(middle, object("text", piece, "thought", true), 0, a.reasoning*(i+1)/len(a.thinking))
 	}
-	output := OutputTokens - a.reasoning
+	output := a.output() - a.reasoning
 	for i, piece := range a.text {
 		add(text, object("text", piece), output*(i+1)/(len(a.text)+1), a.reasoning)
 	}

@@ -159,11 +159,11 @@ func (q *request) prompt() prompt {
 }
 
 // whole returns a valid whole response.
-func (q *request) whole(p *prompt, b *Behavior) raw {
+func (q *request) whole(a *answer, b *Behavior) raw {
 	if q.op != "chat" {
 		return q.wire.otherOps[q.op](q, b)
 	}
-	answer := q.wire.whole(respond(p, b))
+	answer := q.wire.whole(a)
 	if q.method == "streamGenerateContent" && q.r.URL.Query().Get("alt") != "sse" {
 		return array(answer) // Gemini streams one JSON array unless the query has alt=sse
 	}

@@ -157,3 +157,15 @@ func (a *answer) written() int {
 	}
 	return a.minutes + a.hour
 }
+
+// reported is the usage in the response; nil: none. Only Anthropic reports cache writes.
+func (a *answer) reported(family string) *ScriptedUsage {
+	if !a.hasUsage {
+		return nil
+	}
+	u := &ScriptedUsage{Input: a.input(), Cached: a.cached, Output: a.output()}
+	if family == "anthropic" {
+		u.Written = a.written()
+	}
+	return u
+}

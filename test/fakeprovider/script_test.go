@@ -52,6 +52,9 @@ func TestScript(t *testing.T) {
 		if second.Get(c.text).Str != "Written." || second.Get(c.input).Int() != 700 {
 			t.Errorf("%s: %s", c.name, second)
 		}
+		if got := s.Seen()[len(s.Seen())-1].Usage; got == nil || got.Input != 700 || got.Written != int(second.Get("usage.cache_creation_input_tokens").Int()) {
+			t.Errorf("%s: the recorded usage is %+v of %s", c.name, got, second.Get("usage"))
+		}
 	}
 }
 
@@ -69,6 +72,24 @@ func TestScriptedText(t *testing.T) {
 	got := say(t, s, "/v1/messages", `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"please name it"}]}`)
 	if got.Get("content.0.text").Str != fakeprovider.GoodText {
 		t.Errorf("a request without the tool: %s", got)
+	}
+}
+
+// Thoughts are not part of Gemini's candidates.
+func TestScriptedGeminiUsage(t *testing.T) {
+	t.Parallel()
+	s := fakeprovider.New()
+	defer s.Close()
+	s.Script(fakeprovider.Rule{User: "please", Steps: []fakeprovider.Step{
+		{Text: "Yes.", Thinking: "Hm.", Usage: &fakeprovider.ScriptedUsage{Input: 700, Cached: 600, Output: 50}},
+	}})
+	got := say(t, s, "/v1beta/models/m:generateContent", `{"contents":[{"role":"user","parts":[{"text":"please"}]}]}`).Get("usageMetadata")
+	for name, want := range map[string]int64{
+		"promptTokenCount": 700, "cachedContentTokenCount": 600, "candidatesTokenCount": 30, "thoughtsTokenCount": 20, "totalTokenCount": 750,
+	} {
+		if got.Get(name).Int() != want {
+			t.Errorf("%s is not %d: %s", name, want, got)
+		}
 	}
 }
 

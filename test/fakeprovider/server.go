@@ -57,6 +57,8 @@ type Seen struct {
 	EventsSent     int       `json:"eventsSent"` // of a stream
 	Disconnected   bool      `json:"left"`       // the client disconnected before the end of the response
 	DisconnectedAt time.Time `json:"leftAt"`
+
+	Usage *ScriptedUsage `json:"usage"` // of the response to a chat; nil: none
 }
 
 // New starts a server on a free port. Without commands it gives every request a valid response.
