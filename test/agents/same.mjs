@@ -36,6 +36,7 @@ function stable(text) {
 const OWN = [
   ...['Accept', 'Accept-Encoding', 'Connection', 'Content-Length', 'Content-Type', 'User-Agent'],
   ...['Authorization', 'X-Api-Key', 'X-Goog-Api-Key'],
+  'Cf-Worker', // Workers add it to each request, with the zone's name
 ]
 
 /** A request's headers that are not the gateway's own, without what differs between two sessions. */

@@ -6,11 +6,13 @@ import { startGateway } from '../sdk/gateway.mjs'
 import { assertCounted, modelOf } from './account.mjs'
 import { agents } from './agents.mjs'
 import { alone, names } from './alone.mjs'
+import { startRecorder } from './recorder.mjs'
 import { Agent, PNG } from './run.mjs'
 import { allowed, difference, normalized, passed } from './same.mjs'
 import { SUMMARY, script, session } from './session.mjs'
 
 const gateway = await startGateway()
+const recorder = await startRecorder(gateway.url)
 
 /** Runs the session, and returns what the person saw, what reached the provider, and the files. */
 async function run(agent, calls) {
@@ -99,3 +101,23 @@ for (const name of names) {
     }
   })
 }
+
+// With the setting openai_base_url, in place of a provider of its own, Codex asks for a WebSocket first.
+test('codex with openai_base_url: one WebSocket is refused, and HTTP follows', {
+  skip: !names.includes('codex'),
+}, async (t) => {
+  const key = await gateway.key(await gateway.project())
+  const { own } = agents.codex.models
+  const agent = new Agent('codex', { base: recorder.url, key, model: own, ownProvider: false })
+  t.after(() => agent.remove())
+  const turns = session(agent.row, agent.setup.work)
+  await gateway.script(script(turns, agent.row))
+  const { text, error, stderr } = await gateway.whileTimePasses(() => agent.turn(turns[0].prompt))
+  assert.match(text ?? error ?? stderr, /The notes are written\.$/)
+  const tries = recorder.requests.map(({ path, status }) => `${status} ${path}`)
+  assert.deepEqual(
+    tries.filter((one) => one.endsWith('/responses')),
+    ['426 /v1/responses', '200 /v1/responses', '200 /v1/responses'],
+    tries.join(),
+  )
+})
