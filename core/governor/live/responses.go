@@ -242,7 +242,7 @@ func (p *passed) itemWhole(v span) {
 	}
 }
 
-// itemMember checks a member of an item. The arguments of tool_search are an object, those of functions JSON in a string.
+// itemMember checks a member of an item. Every string is a text but identifiers and media. The arguments of tool_search are an object, those of functions JSON in a string.
 func (p *passed) itemMember(name string, v span) {
 	switch name {
 	case "content", "summary":
@@ -256,8 +256,8 @@ func (p *passed) itemMember(name string, v span) {
 		default:
 			p.whole(&channel{kind: chat.DeltaText}, v, plain)
 		}
-	case "outputs", "results", "action", "operation", "queries", "tools":
-		p.strings(&channel{kind: chat.DeltaText}, v, "")
+	default: // also of items that are new
+		p.strings(&channel{kind: chat.DeltaText}, v, name)
 	}
 }
 

@@ -72,6 +72,7 @@ func (p *passed) loose(d *chat.Delta) {
 var identifiers = [...]string{
 	"type", "id", "url", "file_id", "container_id", "tool_use_id", "encrypted_content", "encrypted_index", "encrypted_stdout",
 	"data", "media_type", "signature", "status", "page_age", "error_code", "file_name", "filename",
+	"call_id", "role", "model", "object", "phase", "execution", "result", "b64_json", // result is a generated image
 }
 
 func isIdentifier(name string) bool {

@@ -209,6 +209,7 @@ func TestItemsBeginWithTexts(t *testing.T) {
 		`{"type":"reasoning","summary":[{"type":"summary_text","text":"TEXT"}]}`,
 		`{"type":"mcp_call","name":"f","arguments":"{}","output":"TEXT"}`,
 		`{"type":"mcp_list_tools","tools":[{"name":"f","description":"TEXT"}]}`,
+		`{"type":"call_that_is_new","id":"c","status":"completed","payload":{"a":["TEXT"]}}`,
 		`{"type":"file_search_call","queries":["TEXT"],"results":[{"text":"TEXT"}]}`,
 	} {
 		events := func(text string) (lines []string) {
