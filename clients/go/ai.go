@@ -2,36 +2,12 @@ package postern
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 )
 
-// AIService makes completions. It needs a gateway key (sk_…).
+// AIService makes completions and embeddings. It needs a gateway key (sk_…).
 type AIService struct{ client *Client }
-
-// Role is the author of a message.
-type Role string
-
-// The roles.
-const (
-	RoleSystem    Role = "system"
-	RoleUser      Role = "user"
-	RoleAssistant Role = "assistant"
-)
-
-// Message is one message of a conversation.
-type Message struct {
-	Role    Role   `json:"role"`
-	Content string `json:"content"`
-}
-
-// System returns a message that instructs the model.
-func System(content string) Message { return Message{RoleSystem, content} }
-
-// User returns a message of the user.
-func User(content string) Message { return Message{RoleUser, content} }
-
-// Assistant returns a message of the model.
-func Assistant(content string) Message { return Message{RoleAssistant, content} }
 
 // Quality is the name of a tier, which is a list of models.
 type Quality string
@@ -54,11 +30,23 @@ const (
 
 // CompletionParams are the parameters of a completion. Only Messages is required.
 type CompletionParams struct {
-	Messages    []Message `json:"messages"`              // oldest first
-	Quality     Quality   `json:"quality,omitempty"`     // default QualityBalanced
-	Temperature *float64  `json:"temperature,omitempty"` // 0 to 2, default 0.7
-	MaxTokens   int       `json:"maxTokens,omitempty"`   // maximum output in tokens, default 1000
-	Mode        Mode      `json:"mode,omitempty"`        // default ModeText
+	Messages    []Message   `json:"messages"`              // oldest first
+	Model       string      `json:"model,omitempty"`       // a model, provider/model or a tier; not together with Quality
+	Quality     Quality     `json:"quality,omitempty"`     // default QualityBalanced
+	Temperature *float64    `json:"temperature,omitempty"` // 0 to 2, default 0.7
+	MaxTokens   int         `json:"maxTokens,omitempty"`   // maximum output in tokens, default 1000
+	Mode        Mode        `json:"mode,omitempty"`        // default ModeText
+	TopP        *float64    `json:"topP,omitempty"`        // nucleus sampling, 0 to 1
+	Stop        []string    `json:"stop,omitempty"`        // texts before which the output ends
+	Seed        *int64      `json:"seed,omitempty"`        // for sampling that can be repeated, if the provider supports it
+	Reasoning   *Reasoning  `json:"reasoning,omitempty"`   // how much the model thinks
+	Tools       []Tool      `json:"tools,omitempty"`       // the functions that the model may call
+	ToolChoice  *ToolChoice `json:"toolChoice,omitempty"`  // default ToolAuto; needs Tools
+
+	// ResponseSchema is the JSON Schema that the output must match. The gateway compares them.
+	ResponseSchema json.RawMessage `json:"responseSchema,omitempty"`
+	// Metadata has up to 16 labels, for providers that keep them.
+	Metadata map[string]string `json:"metadata,omitempty"`
 
 	// CacheControl is no-store (do not read or write the gateway's cache), no-cache (do not read it), or max-age=N (accept
 	// a response that is at most N seconds old).
@@ -68,15 +56,48 @@ type CompletionParams struct {
 	Strict bool `json:"-"`
 }
 
+// Reasoning is how much the model thinks.
+type Reasoning struct {
+	Effort Effort `json:"effort"`
+}
+
+// Effort is an amount of thinking.
+type Effort string
+
+// The efforts. Few models have all of them.
+const (
+	EffortNone    Effort = "none"
+	EffortMinimal Effort = "minimal"
+	EffortLow     Effort = "low"
+	EffortMedium  Effort = "medium"
+	EffortHigh    Effort = "high"
+	EffortXHigh   Effort = "xhigh"
+)
+
+// FinishReason is why an output ended.
+type FinishReason string
+
+// The reasons. FinishLength is the maximum of tokens.
+const (
+	FinishStop          FinishReason = "stop"
+	FinishLength        FinishReason = "length"
+	FinishToolCalls     FinishReason = "tool_calls"
+	FinishContentFilter FinishReason = "content_filter"
+)
+
 // Completion is a model's output, with its cost.
 type Completion struct {
-	Text     string      `json:"text"`
-	Provider string      `json:"provider"` // mock is the built-in provider of development keys
-	Model    string      `json:"model"`
-	CacheHit bool        `json:"cacheHit"` // served from the gateway's cache
-	Usage    Usage       `json:"usage"`
-	Governor *Governance `json:"governor"` // nil if the project does not use the Governor
-	Meta     Meta        `json:"-"`
+	Text         string       `json:"text"`
+	ToolCalls    []ToolCall   `json:"toolCalls"` // the tools that the model calls
+	FinishReason FinishReason `json:"finishReason"`
+	Provider     string       `json:"provider"` // mock is the built-in provider of development keys
+	Model        string       `json:"model"`
+	CacheHit     bool         `json:"cacheHit"` // served from the gateway's cache
+	Usage        Usage        `json:"usage"`
+	Attempts     int          `json:"attempts"`  // calls of providers; 0 on a cache hit
+	LatencyMs    int          `json:"latencyMs"` // milliseconds that the gateway took
+	Governor     *Governance  `json:"governor"`  // nil if the project does not use the Governor
+	Meta         Meta         `json:"-"`
 }
 
 // Usage has the token counts and the cost of a completion. On a cache hit, the counts are those of the original request.
@@ -137,15 +158,28 @@ func (b *completionBody) whole(meta Meta) *Completion {
 }
 
 func (p CompletionParams) request(path string) (request, error) {
-	r := request{method: http.MethodPost, path: path, header: http.Header{}, completion: true, governed: true}
-	if p.CacheControl != "" {
-		if !isHeaderValue(p.CacheControl) {
+	if p.Model != "" && p.Quality != "" {
+		return request{}, misconfigured("Model", "excludes Quality: set one of them")
+	}
+	r, err := modelRequest(path, p.CacheControl, p.Strict)
+	if err != nil {
+		return r, err
+	}
+	r.completion = true
+	return withBody(r, p)
+}
+
+// modelRequest returns a request of a model without its body.
+func modelRequest(path, cacheControl string, strict bool) (request, error) {
+	r := request{method: http.MethodPost, path: path, header: http.Header{}, governed: true}
+	if cacheControl != "" {
+		if !isHeaderValue(cacheControl) {
 			return r, misconfigured("CacheControl", "must be a valid header value")
 		}
-		r.header.Set("cache-control", p.CacheControl)
+		r.header.Set("cache-control", cacheControl)
 	}
-	if p.Strict {
+	if strict {
 		r.header.Set("x-postern-strict", "true")
 	}
-	return withBody(r, p)
+	return r, nil
 }

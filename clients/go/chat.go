@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Event is an event of a ChatStream: a DeltaEvent or a DoneEvent.
+// Event is an event of a ChatStream: a DeltaEvent, ToolCallEvent, ToolCallDeltaEvent or DoneEvent.
 type Event interface{ event() }
 
 // DeltaEvent is the next part of the text.
@@ -19,11 +19,14 @@ type DeltaEvent struct {
 
 // DoneEvent is the last event of a stream.
 type DoneEvent struct {
-	Provider string      `json:"provider"`
-	Model    string      `json:"model"`
-	CacheHit bool        `json:"cacheHit"`
-	Usage    Usage       `json:"usage"`
-	Governor *Governance `json:"governor"`
+	FinishReason FinishReason `json:"finishReason"`
+	Provider     string       `json:"provider"`
+	Model        string       `json:"model"`
+	CacheHit     bool         `json:"cacheHit"`
+	Usage        Usage        `json:"usage"`
+	Attempts     int          `json:"attempts"`  // calls of providers; 0 on a cache hit
+	LatencyMs    int          `json:"latencyMs"` // milliseconds that the gateway took
+	Governor     *Governance  `json:"governor"`
 }
 
 func (DeltaEvent) event() {}
@@ -38,6 +41,7 @@ type ChatStream struct {
 	body   io.Closer
 	source eventSource
 	text   strings.Builder
+	calls  toolCalls
 	done   *DoneEvent
 	err    error // the result of next from now on; nil until the stream has ended
 	ranged bool  // Events was ranged over
@@ -49,7 +53,7 @@ type eventSource interface{ next() (Event, error) }
 // Chat starts a completion as a stream. It returns once the response's headers have arrived, and retries only until then.
 // If it fails, the stream's methods return the error: those of Complete, and a *StreamError if the stream fails later.
 func (s AIService) Chat(ctx context.Context, params CompletionParams, opts ...CallOption) *ChatStream {
-	stream := &ChatStream{}
+	stream := &ChatStream{calls: toolCalls{}}
 	r, err := params.request("/api/ai/chat")
 	if err == nil {
 		stream.call, err = s.client.newCall(ctx, r, opts)
@@ -80,7 +84,7 @@ func (s *ChatStream) open(r *Response, body *responseBody) error {
 	if err := decode(r, text, &whole); err != nil {
 		return err
 	}
-	s.source = &wholeCompletion{completion: whole.whole(r.Meta)}
+	s.source = newWholeCompletion(whole.whole(r.Meta))
 	return nil
 }
 
@@ -95,6 +99,8 @@ func (s *ChatStream) next() (Event, error) {
 		s.text.WriteString(e.Text)
 	case DoneEvent:
 		s.done = &e
+	default:
+		s.calls.add(e)
 	}
 	if err == io.EOF {
 		s.call.client.log.responseBody(s.call, []byte(s.text.String()))
@@ -126,7 +132,7 @@ func (s *ChatStream) end(err error) {
 	s.body.Close()
 }
 
-// Events yields the stream's events once: deltas, then one DoneEvent. An error comes last. Leaving the loop early closes
+// Events yields the stream's events once: deltas and tool calls, then one DoneEvent. An error comes last. Leaving the loop early closes
 // the stream. A stream that was read before yields a *ConfigurationError only.
 //
 //	for event, err := range stream.Events() {
@@ -187,7 +193,8 @@ func (s *ChatStream) Final() (*Completion, error) {
 	}
 	d := s.done
 	return &Completion{
-		Text: text, Provider: d.Provider, Model: d.Model, CacheHit: d.CacheHit, Usage: d.Usage, Governor: d.Governor, Meta: s.meta,
+		Text: text, ToolCalls: s.calls.all(), FinishReason: d.FinishReason, Provider: d.Provider, Model: d.Model, CacheHit: d.CacheHit,
+		Usage: d.Usage, Attempts: d.Attempts, LatencyMs: d.LatencyMs, Governor: d.Governor, Meta: s.meta,
 	}, nil
 }
 

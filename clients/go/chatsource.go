@@ -98,6 +98,8 @@ func newEvent(data []byte) (Event, error) {
 		if err = json.Unmarshal(data, &e); e.Text != "" {
 			event = e
 		}
+	case "toolCall", "toolCallDelta":
+		return newToolEvent(data)
 	case "done":
 		var e DoneEvent
 		err = json.Unmarshal(data, &e)
@@ -129,22 +131,27 @@ func errorEvent(data []byte) error {
 }
 
 // wholeCompletion gives a completion that is not streamed as events.
-type wholeCompletion struct {
-	completion *Completion
-	given      int
+type wholeCompletion struct{ events []Event }
+
+func newWholeCompletion(c *Completion) *wholeCompletion {
+	var events []Event
+	if c.Text != "" {
+		events = append(events, DeltaEvent{c.Text})
+	}
+	for i, call := range c.ToolCalls {
+		events = append(events, ToolCallEvent{i, call.ID, call.Name}, ToolCallDeltaEvent{i, string(call.Arguments)})
+	}
+	return &wholeCompletion{append(events, DoneEvent{
+		FinishReason: c.FinishReason, Provider: c.Provider, Model: c.Model, CacheHit: c.CacheHit, Usage: c.Usage,
+		Attempts: c.Attempts, LatencyMs: c.LatencyMs, Governor: c.Governor,
+	})}
 }
 
 func (s *wholeCompletion) next() (Event, error) {
-	c := s.completion
-	s.given++
-	if s.given == 1 && c.Text == "" {
-		s.given++
+	if len(s.events) == 0 {
+		return nil, io.EOF
 	}
-	switch s.given {
-	case 1:
-		return DeltaEvent{c.Text}, nil
-	case 2:
-		return DoneEvent{c.Provider, c.Model, c.CacheHit, c.Usage, c.Governor}, nil
-	}
-	return nil, io.EOF
+	event := s.events[0]
+	s.events = s.events[1:]
+	return event, nil
 }

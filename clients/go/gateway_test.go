@@ -25,6 +25,7 @@ func TestRealGateway(t *testing.T) {
 			var g gateway
 			postern.StartNode(t, &g, "gateway.mjs", "TEST_TARGET="+target)
 			t.Run("completions", func(t *testing.T) { smokeCompletions(t, g) })
+			t.Run("native", func(t *testing.T) { smokeNative(t, g) })
 			t.Run("reports", func(t *testing.T) { smokeReports(t, g) })
 			t.Run("errors", func(t *testing.T) { smokeErrors(t, g) })
 			t.Run("registry", func(t *testing.T) { smokeRegistry(t, g) })

@@ -15,6 +15,7 @@ const fragmentProgram = `package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log"

@@ -23,12 +23,16 @@ type Validator interface{ Validate() error }
 // omitzero. If T or *T is a Validator, Data is validated. A text that is not JSON, does not fit T or is refused by
 // Validate is an *OutputValidationError, which has the completion: it is paid for. Other errors are those of Complete.
 //
-// The gateway asks the model for JSON, but not for a certain form: say in a message which members you want.
+// Without a ResponseSchema, that of T is sent if T is a struct, so that the gateway compares the output, too; see SchemaOf. For
+// other types, say in a message which JSON you want.
 func CompleteJSON[T any](ctx context.Context, client *Client, params CompletionParams, opts ...CallOption) (*JSONCompletion[T], error) {
 	if err := client.check(ctx); err != nil {
 		return nil, err
 	}
 	params.Mode = ModeJSON
+	if params.ResponseSchema == nil {
+		params.ResponseSchema = responseSchemaOf(reflect.TypeFor[T]())
+	}
 	completion, err := client.AI.Complete(ctx, params, opts...)
 	if err != nil {
 		return nil, err

@@ -56,6 +56,10 @@ func (r *run) invoke(ctx context.Context, c *Client, call tableCall, read reader
 		return r.complete(ctx, c, call, opts)
 	case "ai.chat":
 		return r.chat(ctx, c, call, read, opts)
+	case "ai.embed":
+		params := arg[EmbedParams](r, call, 0)
+		params.CacheControl, params.Strict = r.headersOf(call)
+		return one(c.AI.Embed(ctx, params, opts...))
 	case "usage.get":
 		return one(c.Usage.Get(ctx, arg[UsageParams](r, call, 0), opts...))
 	case "health.get":
@@ -110,6 +114,11 @@ func (r *run) complete(ctx context.Context, c *Client, call tableCall, opts []Ca
 	if !strings.Contains(string(call.Args[0]), `"schema":"city"`) {
 		return one(c.AI.Complete(ctx, params, opts...))
 	}
+	if params.ResponseSchema == nil { // city parses itself
+		params.ResponseSchema = SchemaOf[struct {
+			City string `json:"city"`
+		}]()
+	}
 	return one(CompleteJSON[city](ctx, c, params, opts...))
 }
 
@@ -130,12 +139,17 @@ func (c *city) UnmarshalJSON(text []byte) error {
 // completionParams adds the members that are headers.
 func (r *run) completionParams(call tableCall) CompletionParams {
 	params := arg[CompletionParams](r, call, 0)
+	params.CacheControl, params.Strict = r.headersOf(call)
+	return params
+}
+
+// headersOf returns the parameters that are headers.
+func (r *run) headersOf(call tableCall) (cacheControl string, strict bool) {
 	headers := arg[struct {
 		CacheControl string
 		Strict       bool
 	}](r, call, 0)
-	params.CacheControl, params.Strict = headers.CacheControl, headers.Strict
-	return params
+	return headers.CacheControl, headers.Strict
 }
 
 func (r *run) chat(ctx context.Context, c *Client, call tableCall, read reader, opts []CallOption) result {
@@ -159,6 +173,10 @@ func wireEvent(e Event) any {
 	switch e.(type) {
 	case DeltaEvent:
 		members["type"] = "delta"
+	case ToolCallEvent:
+		members["type"] = "toolCall"
+	case ToolCallDeltaEvent:
+		members["type"] = "toolCallDelta"
 	case DoneEvent:
 		members["type"] = "done"
 	}

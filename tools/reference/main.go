@@ -15,7 +15,7 @@ const target = "docs/clients/reference/go.md"
 // sections are the page's subjects in order, and their files.
 var sections = []section{
 	{"Client and options", []string{"client.go", "settings.go", "options.go", "log.go", "ptr.go"}},
-	{"Completions", []string{"ai.go", "chat.go", "structured.go"}},
+	{"Completions", []string{"ai.go", "message.go", "tools.go", "embed.go", "chat.go", "structured.go", "schema.go"}},
 	{"Checks by the Governor", []string{"governor.go"}},
 	{"Usage and health", []string{"usage.go", "health.go"}},
 	{"Violations", []string{"violations.go"}},

@@ -1,0 +1,139 @@
+package postern
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Tool is a function that the model may call.
+type Tool struct {
+	Name        string          `json:"name"`                  // 1 to 64 letters, digits, _ and -
+	Description string          `json:"description,omitempty"` // what it does, for the model
+	Parameters  json.RawMessage `json:"parameters,omitempty"`  // the JSON Schema of its arguments; see SchemaOf
+}
+
+// ToolChoice is whether the model calls a tool: with a Name, that one.
+type ToolChoice struct {
+	Mode ToolMode
+	Name string // in place of Mode
+}
+
+// ToolMode is whether the model calls a tool.
+type ToolMode string
+
+// The modes: the model may, must not or must call a tool.
+const (
+	ToolAuto     ToolMode = "auto"
+	ToolNone     ToolMode = "none"
+	ToolRequired ToolMode = "required"
+)
+
+type toolName struct {
+	Name string `json:"name"`
+}
+
+// MarshalJSON returns the choice as the gateway reads it: a text, or an object with the name.
+func (c ToolChoice) MarshalJSON() ([]byte, error) {
+	if c.Name != "" {
+		return json.Marshal(toolName{c.Name})
+	}
+	return json.Marshal(c.Mode)
+}
+
+// UnmarshalJSON reads a choice in the gateway's form.
+func (c *ToolChoice) UnmarshalJSON(text []byte) error {
+	var named toolName
+	if len(text) > 0 && text[0] == '{' {
+		err := json.Unmarshal(text, &named)
+		*c = ToolChoice{Name: named.Name}
+		return err
+	}
+	*c = ToolChoice{}
+	return json.Unmarshal(text, &c.Mode)
+}
+
+// ToolCall is a call of a tool by the model.
+type ToolCall struct {
+	ID        string          `json:"id"` // for ToolResult
+	Name      string          `json:"name"`
+	Arguments json.RawMessage `json:"arguments"` // a JSON object; arguments that are none are {"_invalid": "…"}
+}
+
+// ToolCallEvent is the beginning of a tool call.
+type ToolCallEvent struct {
+	Index int    `json:"index"` // position among the calls of the stream, from 0
+	ID    string `json:"id"`
+	Name  string `json:"name"`
+}
+
+// ToolCallDeltaEvent is a piece of a tool call's arguments, which are JSON.
+type ToolCallDeltaEvent struct {
+	Index     int    `json:"index"` // that of the call's beginning
+	Arguments string `json:"arguments"`
+}
+
+func (ToolCallEvent) event()      {}
+func (ToolCallDeltaEvent) event() {}
+
+// newToolEvent parses an event of a tool call, whose members are all required.
+func newToolEvent(data []byte) (Event, error) {
+	var e struct {
+		Type      string
+		Index     *int
+		ID, Name  *string
+		Arguments *string
+	}
+	if json.Unmarshal(data, &e) != nil || e.Index == nil {
+		return nil, invalidEvent()
+	}
+	switch {
+	case e.Type == "toolCall" && e.ID != nil && e.Name != nil:
+		return ToolCallEvent{*e.Index, *e.ID, *e.Name}, nil
+	case e.Type == "toolCallDelta" && e.Arguments != nil:
+		return ToolCallDeltaEvent{*e.Index, *e.Arguments}, nil
+	}
+	return nil, invalidEvent()
+}
+
+// toolCalls collects the tool calls of a stream by their index.
+type toolCalls map[int]*startedCall
+
+type startedCall struct {
+	ToolCallEvent
+	arguments strings.Builder
+}
+
+func (c toolCalls) add(event Event) {
+	switch e := event.(type) {
+	case ToolCallEvent:
+		c[e.Index] = &startedCall{ToolCallEvent: e}
+	case ToolCallDeltaEvent:
+		if call := c[e.Index]; call != nil {
+			call.arguments.WriteString(e.Arguments)
+		}
+	}
+}
+
+func (c toolCalls) all() []ToolCall {
+	calls := make([]ToolCall, 0, len(c))
+	for _, index := range slices.Sorted(maps.Keys(c)) {
+		call := c[index]
+		calls = append(calls, ToolCall{call.ID, call.Name, argumentsOf(call.arguments.String())})
+	}
+	return calls
+}
+
+// argumentsOf returns arguments as the gateway gives them in a whole response.
+func argumentsOf(text string) json.RawMessage {
+	trimmed := strings.TrimLeft(text, " \t\r\n")
+	switch {
+	case text == "":
+		return json.RawMessage("{}")
+	case strings.HasPrefix(trimmed, "{") && json.Valid([]byte(text)):
+		return json.RawMessage(text)
+	}
+	kept, _ := json.Marshal(map[string]string{"_invalid": text}) // texts can always be written
+	return kept
+}
