@@ -150,25 +150,26 @@ def test_model_and_parts(gateway: Gateway) -> None:
         assert wrong.value.details[0].field == "messages[0].content[1].imageUrl"
 
 
+class City:
+    """The part of a pydantic model that the library uses."""
+
+    def __init__(self, name: str, population: int) -> None:
+        self.name, self.population = name, population
+
+    @classmethod
+    def model_json_schema(cls) -> dict[str, Any]:
+        return {
+            "type": "object",
+            "properties": {"name": {"type": "string"}, "population": {"type": "integer"}},
+            "required": ["name", "population"],
+        }
+
+    @classmethod
+    def model_validate(cls, obj: Any) -> City:
+        return cls(**obj)
+
+
 def test_schema_of_a_model(gateway: Gateway) -> None:
-    class City:
-        """The part of a pydantic model that the library uses."""
-
-        def __init__(self, name: str, population: int) -> None:
-            self.name, self.population = name, population
-
-        @classmethod
-        def model_json_schema(cls) -> dict[str, Any]:
-            return {
-                "type": "object",
-                "properties": {"name": {"type": "string"}, "population": {"type": "integer"}},
-                "required": ["name", "population"],
-            }
-
-        @classmethod
-        def model_validate(cls, obj: Any) -> City:
-            return cls(**obj)
-
     async def run() -> None:
         async with AsyncPostern(api_key=gateway.developmentKey, base_url=gateway.url) as client:
             messages: Any = [{"role": "user", "content": "A city"}]

@@ -55,19 +55,6 @@ def synchronous(client: Postern) -> None:
     assert_type(client.ai.complete(messages=[], schema=city), ParsedCompletion[City])
     assert_type(client.ai.complete(messages=[], schema=city).data["city"], str)
     assert_type(client.ai.complete(messages=[], schema=Model), ParsedCompletion[Model])
-    answer = client.ai.complete(
-        messages=[
-            {"role": "user", "content": [{"type": "file", "fileData": "data:text/plain;base64,YQ=="}]},
-            {"role": "assistant", "toolCalls": client.ai.complete(messages=[]).tool_calls},
-            {"role": "tool", "toolCallId": "call_1", "content": "rain"},
-        ],
-        model="claude-sonnet-4-6",
-        tools=[{"name": "weather", "parameters": {"type": "object"}}],
-        tool_choice={"name": "weather"},
-        reasoning={"effort": "low"},
-    )
-    assert_type(answer, Completion)
-    assert_type(client.ai.embed(model="text-embedding-3-small", input="one").embeddings, Sequence[Sequence[float]])
     assert_type(client.ai.with_response.complete(messages=[]), WithResponse[Completion])
     assert_type(client.ai.with_response.complete(messages=[], schema=city).data.data, City)
     assert_type(client.violations.list(state="open"), Page[Violation])
@@ -84,6 +71,23 @@ def synchronous(client: Postern) -> None:
                 assert_type(event, ToolCallEvent)
             elif event.type == "done":
                 assert_type(event, DoneEvent)
+
+
+def native(client: Postern) -> None:
+    """Parameters beyond text."""
+    answer = client.ai.complete(
+        messages=[
+            {"role": "user", "content": [{"type": "file", "fileData": "data:text/plain;base64,YQ=="}]},
+            {"role": "assistant", "toolCalls": client.ai.complete(messages=[]).tool_calls},
+            {"role": "tool", "toolCallId": "call_1", "content": "rain"},
+        ],
+        model="claude-sonnet-4-6",
+        tools=[{"name": "weather", "parameters": {"type": "object"}}],
+        tool_choice={"name": "weather"},
+        reasoning={"effort": "low"},
+    )
+    assert_type(answer, Completion)
+    assert_type(client.ai.embed(model="text-embedding-3-small", input="one").embeddings, Sequence[Sequence[float]])
 
 
 async def asynchronous(client: AsyncPostern) -> None:
