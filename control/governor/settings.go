@@ -44,15 +44,16 @@ func (h *handler) governorSettings(f *kernel.Fields) governor.Settings {
 	s.MaxInput = takeCharacters(f, "maxInputCharacters")
 	s.MaxOutput = takeCharacters(f, "maxOutputCharacters")
 	s.Classifier = h.classifier(f)
-	s.Exemptions = takeExemptions(f)
+	s.Exemptions = takeExemptions(f, &s)
 	if exempt, given := f.Boolean("exemptAgentAddresses"); given {
 		s.AgentAddresses = exempt
 	}
 	return s
 }
 
-// takeExemptions takes the field "exemptions". Messages do not repeat values: they may be confidential.
-func takeExemptions(f *kernel.Fields) (exemptions []governor.Exemption) {
+// takeExemptions takes the field "exemptions" of settings with these keyword lists and patterns. Messages do not repeat
+// values: they may be confidential.
+func takeExemptions(f *kernel.Fields, s *governor.Settings) (exemptions []governor.Exemption) {
 	for i, inner := range takeOptionalObjects(f, "exemptions", governor.MaxExemptions) {
 		var one governor.Exemption
 		if !inner.Null("rule") {
@@ -64,12 +65,17 @@ func takeExemptions(f *kernel.Fields) (exemptions []governor.Exemption) {
 		switch {
 		case hasValue == hasSource:
 			inner.Problem("value", "must be given, or pattern, but not both")
-		case source != "":
+		case hasValue && len(inner.Problems) == 0 && (value == "" || !governor.IsExemptible(value)):
+			inner.Problem("value", "must have 1 to "+strconv.Itoa(governor.MaxExempted)+" bytes and no control characters, got "+strconv.Itoa(len(value))+" bytes")
+		case hasSource:
 			compiled, err := compilePattern(source)
 			if err != nil {
 				inner.Problem("pattern", err.Error())
 			}
 			one.Program = compiled.Program
+		}
+		if !s.MayExempt(one.Rule) {
+			inner.Problem("rule", "must be a rule or category that finds texts; see GET /api/admin/governor/rules")
 		}
 		f.AddProblems("exemptions["+strconv.Itoa(i)+"]", inner)
 		exemptions = append(exemptions, one)

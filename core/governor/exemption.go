@@ -10,8 +10,8 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// maxExempted is the length of the longest value of an exemption, in bytes: that of an e-mail address.
-const maxExempted = maxEmail
+// MaxExempted is the length of the longest value of an exemption, in bytes: that of an e-mail address.
+const MaxExempted = maxEmail
 
 // Exemption is a text that is no finding of a rule, or of none, although the rule describes it. It is compared with whole
 // findings: a longer one that contains the text remains a finding.
@@ -174,14 +174,14 @@ func (s *Settings) checkExemptions() error {
 	total := 0
 	for i := range s.Exemptions {
 		e := &s.Exemptions[i]
-		if !s.mayExempt(e.Rule) {
+		if !s.MayExempt(e.Rule) {
 			return errors.New("exemptions[" + strconv.Itoa(i) + "] is of the rule " + strconv.Quote(e.Rule) + ", which does not exist or finds no text")
 		}
 		if (e.Value == "") == (e.Source == "") {
 			return errors.New("exemptions[" + strconv.Itoa(i) + "] must have either a value or a pattern")
 		}
-		if !isExemptible(e.Value) {
-			return errors.New("exemptions[" + strconv.Itoa(i) + "] must have at most " + strconv.Itoa(maxExempted) + " bytes of UTF-8 without control characters")
+		if !IsExemptible(e.Value) {
+			return errors.New("exemptions[" + strconv.Itoa(i) + "] must have at most " + strconv.Itoa(MaxExempted) + " bytes of UTF-8 without control characters")
 		}
 		if e.Source == "" {
 			continue
@@ -197,14 +197,14 @@ func (s *Settings) checkExemptions() error {
 	return nil
 }
 
-// isExemptible reports whether a text can be the value of an exemption.
-func isExemptible(value string) bool {
-	return len(value) <= maxExempted && utf8.ValidString(value) &&
+// IsExemptible reports whether a text can be the value of an exemption.
+func IsExemptible(value string) bool {
+	return len(value) <= MaxExempted && utf8.ValidString(value) &&
 		!strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r == 0x7f })
 }
 
-// mayExempt reports whether a name is empty, or that of a rule or category whose findings are texts.
-func (s *Settings) mayExempt(name string) bool {
+// MayExempt reports whether a name is empty, or that of a rule or category whose findings are texts.
+func (s *Settings) MayExempt(name string) bool {
 	kind, own, dotted := strings.Cut(name, ".")
 	for c := range Categories {
 		if c.String() != kind {

@@ -124,6 +124,132 @@ journey(
   },
 )
 
+/** Adds an entry of the exemptions and fills it in. Returns its group. */
+async function addExemption(page, { kind = 'value', text, rule = '' }) {
+  await page.getByRole('button', { name: 'Add exemption' }).click()
+  const added = page.getByRole('group', { name: 'New exemption' })
+  await added.getByLabel('Exempt', { exact: true }).selectOption(kind)
+  await added.getByLabel('Only for the rule').fill(rule)
+  await added.getByLabel(kind === 'value' ? 'Value' : 'Pattern', { exact: true }).fill(text)
+  return page.getByRole('group', { name: text, exact: true })
+}
+
+const save = async (page) => {
+  await page.getByRole('button', { name: 'Save settings' }).click()
+  await notice(page, 'Governor settings saved')
+}
+
+journey('exempted texts and actions of system texts apply to requests', { as: 'owner' }, async ({ page }) => {
+  const project = await governed({ name: 'Exempting' })
+  const { value } = await service.key(project)
+  const ask = (role, content) =>
+    service.complete(value, {
+      messages: [{ role, content }, ...(role === 'user' ? [] : [{ role: 'user', content: 'Hi' }])],
+    })
+  const statuses = async (...asked) => {
+    const all = []
+    for (const [role, content] of asked) all.push((await ask(role, content)).status)
+    return all.join(' ')
+  }
+  const cases = [
+    ['user', `Write to ${MAIL}`],
+    ['user', 'Write to Team@Example.com'],
+    ['user', 'Write to ann@corp.example'],
+    ['user', 'Write to ann.x@corp.example'],
+    ['system', `Write to ${MAIL}`],
+  ]
+  await openSettings(page, project)
+  await page.getByLabel('Enable the Governor').check()
+  await page.getByLabel('Search rules').fill('personal.email')
+  await page.getByLabel('Input of personal.email').selectOption('block')
+  assert.equal(
+    await page.getByLabel('System of personal.email').locator('option:checked').textContent(),
+    'Category: block',
+  )
+  await save(page)
+  assert.equal(await statuses(...cases), '422 422 422 422 422')
+
+  await addExemption(page, { text: ' team@example.com ', rule: 'personal.email' })
+  await addExemption(page, { kind: 'pattern', text: String.raw`[a-z]+@corp\.example` })
+  await page.getByLabel('System of personal.email').selectOption('allow')
+  await page.getByText('Unsaved changes').waitFor()
+  assert.equal(await statuses(...cases), '422 422 422 422 422', 'nothing is saved yet')
+  // The box applies what is not saved, by role.
+  for (const [direction, decision] of [
+    ['input', 'block'],
+    ['system', 'approve'],
+  ]) {
+    await page.getByLabel('Direction').selectOption(direction)
+    const result = await tryText(page, `Write to ${MAIL}`)
+    await result.getByRole('heading', { name: `Result: ${decision}` }).waitFor()
+  }
+  await save(page)
+  assert.deepEqual((await settingsOf(project)).exemptions, [
+    { rule: 'personal.email', value: 'team@example.com' },
+    { rule: null, pattern: String.raw`[a-z]+@corp\.example` },
+  ])
+  assert.equal(await statuses(...cases), '422 200 200 422 200')
+
+  // Without the mouse; the focus stays in the list.
+  await page.getByRole('button', { name: 'Remove exemption team@example.com' }).press('Enter')
+  await notice(page, 'team@example.com removed')
+  const exemptions = page.getByRole('group', { name: 'exemptions', exact: true })
+  await until('the focus', () => exemptions.evaluate((element) => element === document.activeElement))
+  await page.keyboard.press('Tab')
+  assert.equal(await page.evaluate(() => document.activeElement.tagName), 'SELECT', 'the next entry is reached')
+  await page.getByRole('button', { name: /^Remove exemption/ }).press('Enter')
+  await page.getByLabel('System of personal.email').selectOption('')
+  await page.getByRole('button', { name: 'Save settings' }).press('Enter')
+  await notice(page, 'Governor settings saved')
+  assert.equal(await statuses(...cases), '422 422 422 422 422')
+})
+
+journey('mistakes in exemptions are named at their fields', { as: 'owner' }, async ({ page }) => {
+  const project = await governed({ name: 'Mistaken' })
+  await openSettings(page, project)
+  const markup = '<img src=x onerror="alert(1)">'
+  for (const [entry, message] of [
+    [{ kind: 'pattern', text: '(a+' }, /regular expression/],
+    [{ kind: 'pattern', text: '.*' }, /must not match the empty text/],
+    [{ kind: 'pattern', text: '(?=a)b' }, /must not use/],
+    [{ text: 'é'.repeat(200) }, /must have 1 to 320 bytes .* got 400 bytes/],
+    [{ text: markup, rule: 'personal.nobody' }, /must be a rule or category/],
+    [{ text: 'a', rule: 'length.input' }, /must be a rule or category/],
+  ]) {
+    const group = await addExemption(page, entry)
+    await page.getByRole('button', { name: 'Save settings' }).click()
+    const error = group.locator('.field-error')
+    await error.waitFor()
+    assert.match(await error.textContent(), message)
+    assert.equal(await group.locator('img').count(), 0)
+    await until('the focus', () => group.locator('[aria-invalid=true]').evaluate((e) => e === document.activeElement))
+    await group.getByRole('button', { name: 'Remove' }).click()
+    await group.waitFor({ state: 'detached' })
+  }
+  await page.getByRole('button', { name: 'Add exemption' }).click()
+  await page.getByRole('button', { name: 'Save settings' }).click()
+  await page.getByRole('group', { name: 'New exemption' }).locator('.field-error').getByText('got 0 bytes').waitFor()
+  assert.equal((await settingsOf(project)).version, 1, 'nothing was saved')
+  await page.getByRole('group', { name: 'New exemption' }).getByLabel('Value').fill(markup)
+  await save(page)
+  assert.equal((await settingsOf(project)).exemptions[0].value, markup)
+})
+
+journey('at most 100 exemptions, and the agents’ addresses', { as: 'owner' }, async ({ page }) => {
+  const project = await governed({ name: 'Full' })
+  const exemptions = Array.from({ length: 99 }, (_, i) => ({ value: `mail-${i}@example.com` }))
+  await service.admin('PUT', `projects/${project.id}/governor`, { exemptions })
+  await openSettings(page, project)
+  await addExemption(page, { text: 'mail-0@example.com' }) // as another one: a repetition changes nothing
+  assert.equal(await page.getByRole('button', { name: 'Add exemption' }).isDisabled(), true)
+  await page.getByLabel('Exempt addresses that coding agents').uncheck()
+  await save(page)
+  const saved = await settingsOf(project)
+  assert.deepEqual([saved.exemptions.length, saved.exemptAgentAddresses], [100, false])
+  const result = await tryText(page, 'Co-Authored-By: Claude <noreply@anthropic.com>')
+  await result.locator('mark').getByText('noreply@anthropic.com').waitFor()
+})
+
 journey('two tabs change the Governor: the second keeps its edits', { as: 'owner' }, async (visit) => {
   const project = await governed({ name: 'Two tabs' })
   const [first, second] = [visit.page, await visit.open()]

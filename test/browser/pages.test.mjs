@@ -132,6 +132,21 @@ const PAGES = [
       await page.getByRole('region', { name: 'Result' }).waitFor()
     },
   ],
+  [
+    'governor-lists',
+    true,
+    inProject('/governor'),
+    async (page) => {
+      for (const entry of ['keyword list', 'pattern', 'exemption', 'exemption']) {
+        await page.getByRole('button', { name: `Add ${entry}` }).click()
+      }
+      const exemption = page.getByRole('group', { name: 'New exemption' })
+      await exemption.first().getByLabel('Value').fill('support@example.com')
+      await exemption.getByLabel('Only for the rule').fill('personal.nobody')
+      await page.getByRole('button', { name: 'Save settings' }).click()
+      await exemption.getByText('must be a rule or category').waitFor()
+    },
+  ],
   ['violations', true, inProject('/violations'), text('personal.payment-card')],
   ['violation', true, inProject(`/violations/${violation.id}`), text('Mark as false positive')],
   ['registry', true, inProject('/registry'), text('overdue')],

@@ -86,14 +86,22 @@ export function fieldsOf(draft) {
   return {
     ...draft,
     autoApproveThreshold: numberOf(draft.autoApproveThreshold),
-    keywords: draft.keywords.map(({ id: _, words, ...list }) => ({ ...list, words: linesOf(words) })),
-    patterns: draft.patterns.map(({ id: _, ...pattern }) => pattern),
-    exemptions: draft.exemptions.map(({ kind, text, rule }) => ({ rule: rule.trim() || null, [kind]: text })),
+    keywords: draft.keywords.map(({ words, ...list }) => ({ ...ruleFields(list), words: linesOf(words) })),
+    patterns: draft.patterns.map(ruleFields),
+    exemptions: draft.exemptions.map(({ kind, text, rule }) => ({
+      rule: rule.trim() || null,
+      [kind]: kind === 'value' ? text.trim() : text,
+    })),
     answerSchema: schemaFields(draft.answerSchema),
     maxInputCharacters: numberOrNull(draft.maxInputCharacters),
     maxOutputCharacters: numberOrNull(draft.maxOutputCharacters),
     classifier: classifierFields(draft.classifier),
   }
+}
+
+/** A list's or pattern's fields. Without an action of its own, system texts have that of input. */
+function ruleFields({ id: _, system, ...entry }) {
+  return system ? { ...entry, system } : entry
 }
 
 /** The lines of a text that are not blank, without white space around them. */

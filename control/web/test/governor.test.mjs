@@ -1,6 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { actionOf, draftOf, fieldsOf, linesOf, newList, piecesOf, riskSum, withAction } from '../src/governor.js'
+import {
+  actionOf,
+  draftOf,
+  fieldsOf,
+  linesOf,
+  newExemption,
+  newList,
+  piecesOf,
+  riskSum,
+  withAction,
+} from '../src/governor.js'
 
 const DEFAULTS = {
   enabled: false,
@@ -22,7 +32,7 @@ const FULL = {
   ...DEFAULTS,
   rules: { secret: { input: 'block', output: 'flag' } },
   keywords: [{ name: 'codes', severity: 'high', input: 'flag', output: 'block', matchCase: true, words: ['a b', 'c'] }],
-  patterns: [{ name: 'ids', pattern: 'EMP-[0-9]{6}', severity: 'low', input: 'flag', output: 'flag' }],
+  patterns: [{ name: 'ids', pattern: 'EMP-[0-9]{6}', severity: 'low', input: 'flag', output: 'flag', system: 'block' }],
   exemptions: [
     { rule: 'personal.email', value: 'support@example.com' },
     { rule: null, pattern: 'EMP-0+' },
@@ -53,14 +63,16 @@ test('typed numbers and lists become values, and mistakes are sent as typed', ()
     ...draftOf(DEFAULTS),
     autoApproveThreshold: '4o',
     maxInputCharacters: '1,000',
-    keywords: [{ ...newList(), name: 'x', words: ' one \n\ntwo' }],
+    keywords: [{ ...newList(), name: 'x', system: '', words: ' one \n\ntwo' }],
+    exemptions: [{ ...newExemption(), text: ' a b ', rule: ' secret ' }],
     answerSchema: { schema: '{"type":', action: 'flag', severity: 'low' },
   }
   const fields = fieldsOf(draft)
   assert.equal(fields.autoApproveThreshold, '4o')
   assert.equal(fields.maxInputCharacters, 1000)
   assert.deepEqual(fields.keywords[0].words, ['one', 'two'])
-  assert.ok(!('id' in fields.keywords[0]))
+  assert.ok(!('id' in fields.keywords[0] || 'system' in fields.keywords[0]))
+  assert.deepEqual(fields.exemptions, [{ rule: 'secret', value: 'a b' }])
   assert.equal(fields.answerSchema.schema, '{"type":')
 })
 

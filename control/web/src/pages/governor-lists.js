@@ -15,6 +15,7 @@ const KINDS = [
   ['pattern', 'What matches a pattern'],
 ]
 export const words = (values) => values.map((value) => [value, value])
+const SYSTEM_ACTIONS = [['', 'As input'], ...words(ACTIONS)]
 
 export function KeywordsCard({ draft, change, error }) {
   return html`<${Card} title="Keyword lists">
@@ -71,7 +72,7 @@ const nameOf = (entry) => entry.name ?? entry.text
 function Exemption({ entry, set, wrong }) {
   return html`<div class="columns">
     <${SelectField} label="Exempt" options=${KINDS} value=${entry.kind} onValue=${(kind) => set({ kind })} />
-    <${TextField} label=${entry.kind === 'value' ? 'Value' : 'Pattern'} spellcheck=${false} maxlength="500" value=${entry.text}
+    <${TextField} label=${entry.kind === 'value' ? 'Value' : 'Pattern'} spellcheck=${false} maxlength=${entry.kind === 'value' ? 320 : 512} value=${entry.text}
       onValue=${(text) => set({ text })} wrong=${wrong(entry.kind)} placeholder=${entry.kind === 'value' ? 'support@example.com' : 'EMP-0+'} />
     <${TextField} label="Only for the rule" spellcheck=${false} maxlength="64" value=${entry.rule} onValue=${(rule) => set({ rule })}
       wrong=${wrong('rule')} placeholder="personal.email" hint="Empty: for every rule." />
@@ -99,6 +100,7 @@ function Weights({ entry, set, wrong }) {
       hint="Lowercase letters, digits and hyphens." />
     <${SelectField} label="Severity" options=${words(SEVERITIES)} value=${entry.severity} onValue=${(severity) => set({ severity })} wrong=${wrong('severity')} />
     <${SelectField} label="Input action" options=${words(ACTIONS)} value=${entry.input} onValue=${(input) => set({ input })} wrong=${wrong('input')} />
+    <${SelectField} label="System action" options=${SYSTEM_ACTIONS} value=${entry.system ?? ''} onValue=${(system) => set({ system })} wrong=${wrong('system')} />
     <${SelectField} label="Output action" options=${words(ACTIONS)} value=${entry.output} onValue=${(output) => set({ output })} wrong=${wrong('output')} />
   </div>`
 }
