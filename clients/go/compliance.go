@@ -40,7 +40,10 @@ type ComplianceGovernor struct {
 	PolicyVersion        int          `json:"policyVersion"`        // 0 without a policy
 	Unchecked            string       `json:"unchecked"`            // allow or block
 	Input                ActionCounts `json:"input"`
+	System               ActionCounts `json:"system,omitzero"` // of system texts and definitions of tools
 	Output               ActionCounts `json:"output"`
+	Exemptions           int          `json:"exemptions,omitzero"`           // exempted values and patterns
+	ExemptAgentAddresses bool         `json:"exemptAgentAddresses,omitzero"` // the addresses of coding agents are exempted
 	KeywordLists         int          `json:"keywordLists"`
 	Patterns             int          `json:"patterns"`
 	AnswerSchema         bool         `json:"answerSchema"`

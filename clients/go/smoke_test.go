@@ -141,6 +141,10 @@ func smokeCompliance(t *testing.T, g gateway) {
 	if err != nil || summary.Project.ID != g.ProjectID || len(summary.Chains) != 2 {
 		t.Errorf("summary: %+v, %v", summary, err)
 	}
+	// Without rules for system texts, they have those of input.
+	if got := summary.Governor; got.System != got.Input || got.System == (postern.ActionCounts{}) || !got.ExemptAgentAddresses || got.Exemptions != 0 {
+		t.Errorf("Governor: %+v", got)
+	}
 	bom, err := compliance.BOM(ctx)
 	if err != nil || !strings.Contains(string(bom), `"CycloneDX"`) {
 		t.Errorf("BOM: %s, %v", bom, err)

@@ -249,3 +249,6 @@ def test_compliance(gateway: Gateway, project: Postern) -> None:
     assert project.compliance.bom()["bomFormat"] == "CycloneDX"
     summary = project.compliance.summary()
     assert summary.project.id == gateway.projectId and summary.registry.enforcement == "off"
+    governor = summary.governor
+    assert governor.system == governor.input and sum(governor.system.values()) > 100
+    assert governor.exempt_agent_addresses and governor.exemptions == 0

@@ -50,12 +50,47 @@ export interface BillOfMaterials {
   [member: string]: unknown
 }
 
+/** Numbers of rules by action. */
+export interface ActionCounts {
+  allow: number
+  flag: number
+  redact: number
+  block: number
+}
+
+/** What the Governor checks. */
+export interface GovernorCoverage {
+  /** The plan includes the Governor. */
+  available: boolean
+  enabled: boolean
+  strictMode: boolean
+  /** 0 to 100. */
+  autoApproveThreshold: number
+  /** 0 without a policy. */
+  policyVersion: number
+  /** Action for content that cannot be read. */
+  unchecked: 'allow' | 'block'
+  input: ActionCounts
+  /** For system texts and definitions of tools. */
+  system: ActionCounts
+  output: ActionCounts
+  /** Number of exempted values and patterns. */
+  exemptions: number
+  /** Whether the addresses of coding agents are exempted. */
+  exemptAgentAddresses: boolean
+  keywordLists: number
+  patterns: number
+  answerSchema: boolean
+  classifier: boolean
+}
+
 /** A summary of the compliance data. docs/openapi.yaml describes all members. */
 export interface ComplianceSummary {
   project: { id: string; name: string; plan: string; status: 'active' | 'archived' }
   /** ISO 8601. */
   generatedAt: string
-  governor: Record<string, unknown>
+  /** What the Governor checks. */
+  governor: GovernorCoverage
   registry: {
     enforcement: 'off' | 'warn' | 'enforce'
     states: Record<string, number>

@@ -27,6 +27,7 @@ export type {
 } from './ai.js'
 export { Postern, Postern as default } from './client.js'
 export type {
+  ActionCounts,
   BillOfMaterials,
   Compliance,
   ComplianceExport,
@@ -35,6 +36,7 @@ export type {
   ExportLine,
   ExportParams,
   ExportRecord,
+  GovernorCoverage,
 } from './compliance.js'
 export type { Finding, Problem } from './errors.js'
 export {

@@ -195,7 +195,10 @@ test('the registry, violations and compliance data', async () => {
   assert.ok(models.includes('gpt-4.1'))
   assert.equal((await postern.models.list()).enforcement, 'off')
   assert.deepEqual((await postern.violations.list()).items, [])
-  assert.equal((await postern.compliance.summary()).project.id, project.id)
+  const summary = await postern.compliance.summary()
+  assert.equal(summary.project.id, project.id)
+  assert.deepEqual(summary.governor.system, summary.governor.input)
+  assert.deepEqual([summary.governor.exemptions, summary.governor.exemptAgentAddresses], [0, true])
   assert.equal((await postern.compliance.bom()).bomFormat, 'CycloneDX')
   const lines = []
   for await (const line of postern.compliance.export({ type: 'audit', limit: 1 })) lines.push(line)

@@ -781,6 +781,12 @@ class GovernorCoverage:
     patterns: int
     answer_schema: bool
     classifier: bool
+    system: Mapping[str, int] = field(default_factory=lambda: {})
+    """Number of rules by action, for system texts and definitions of tools. Empty from an older gateway."""
+    exemptions: int = 0
+    """Number of exempted values and patterns."""
+    exempt_agent_addresses: bool = False
+    """Whether the addresses of coding agents are exempted."""
 
 
 @dataclass(frozen=True)
