@@ -95,12 +95,13 @@ function PatternFields({ entry, set, wrong }) {
 }
 
 function Weights({ entry, set, wrong }) {
-  return html`<div class="columns">
+  return html`
     <${TextField} label="Name" maxlength="32" spellcheck=${false} value=${entry.name} onValue=${(name) => set({ name })} wrong=${wrong('name')}
       hint="Lowercase letters, digits and hyphens." />
-    <${SelectField} label="Severity" options=${words(SEVERITIES)} value=${entry.severity} onValue=${(severity) => set({ severity })} wrong=${wrong('severity')} />
-    <${SelectField} label="Input action" options=${words(ACTIONS)} value=${entry.input} onValue=${(input) => set({ input })} wrong=${wrong('input')} />
-    <${SelectField} label="System action" options=${SYSTEM_ACTIONS} value=${entry.system ?? ''} onValue=${(system) => set({ system })} wrong=${wrong('system')} />
-    <${SelectField} label="Output action" options=${words(ACTIONS)} value=${entry.output} onValue=${(output) => set({ output })} wrong=${wrong('output')} />
-  </div>`
+    <div class="columns">
+      <${SelectField} label="Severity" options=${words(SEVERITIES)} value=${entry.severity} onValue=${(severity) => set({ severity })} wrong=${wrong('severity')} />
+      <${SelectField} label="Input action" options=${words(ACTIONS)} value=${entry.input} onValue=${(input) => set({ input })} wrong=${wrong('input')} />
+      <${SelectField} label="System action" options=${SYSTEM_ACTIONS} value=${entry.system ?? ''} onValue=${(system) => set({ system })} wrong=${wrong('system')} />
+      <${SelectField} label="Output action" options=${words(ACTIONS)} value=${entry.output} onValue=${(output) => set({ output })} wrong=${wrong('output')} />
+    </div>`
 }
