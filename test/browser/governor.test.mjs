@@ -174,7 +174,7 @@ journey('exempted texts and actions of system texts apply to requests', { as: 'o
   await page.getByLabel('System of personal.email').selectOption('allow')
   await page.getByText('Unsaved changes').waitFor()
   assert.equal(await statuses(...cases), '422 422 422 422 422', 'nothing is saved yet')
-  // The box applies that which is not saved, by role.
+  // The box applies unsaved settings, by role.
   for (const [direction, decision] of [
     ['input', 'block'],
     ['system', 'approve'],
