@@ -124,13 +124,27 @@ journey('what a prompt cache saved is the same everywhere', { as: 'owner' }, asy
   const { project, key, reader } = await projectWithReader({ name: 'Prompt cache' })
   await ask(key, 'cached, kept for five minutes') // 80 × 180 − 10 × 50 millionths of a dollar
   await ask(key, 'kept for an hour') // − 6 × 200 millionths
+  const cached = { messages: [{ role: 'user', content: 'cached' }] }
+  await service.complete(key.value, { ...cached, model: 'groat' }) // 80 × 150 millionths
+  await service.complete(key.value, { ...cached, quality: 'frontier' }) // dime has no price for cached tokens: it saves nothing
   await spend(key.value, 1)
-  const { promptCache } = await report(project, reader.value, 3)
-  assert.deepEqual(promptCache, { readTokens: 80, writeTokens: 16, saved: 0.0127 })
+  const saved = 0.0247
+  const { promptCache, models } = await report(project, reader.value, 5)
+  assert.deepEqual(promptCache, { readTokens: 240, writeTokens: 16, saved })
+  assert.deepEqual(
+    ['farthing', 'groat', 'dime', 'nickel'].map((name) => Object.values(models[name].promptCache)),
+    [
+      [80, 16, 0.0127],
+      [80, 0, 0.012],
+      [80, 0, 0],
+      [0, 0, 0],
+    ],
+  )
+  assert.equal(models.dime.cost, 0.1, 'all tokens have the price of input')
 
   await page.goto(`/dashboard/projects/${project.id}`)
-  assert.deepEqual(await tile(page, 'Prompt cache saved'), ['$0.0127', '$0.0127'])
-  await page.getByText('80 tokens read, 16 written').waitFor()
+  assert.deepEqual(await tile(page, 'Prompt cache saved'), ['$0.0247', '$0.0247'])
+  await page.getByText('240 tokens read, 16 written').waitFor()
   await page
     .getByRole('table', { name: 'Usage by model' })
     .getByRole('row', { name: /farthing.* 80 16 \$0\.0127/ })
@@ -139,20 +153,38 @@ journey('what a prompt cache saved is the same everywhere', { as: 'owner' }, asy
     .getByRole('table', { name: 'Usage by model' })
     .getByRole('row', { name: /nickel.* 0 0 \$0\.00/ })
     .waitFor()
+  for (const name of [/groat.* 80 0 \$0\.012/, /dime.* 80 0 \$0\.00/]) {
+    await page.getByRole('table', { name: 'Usage by model' }).getByRole('row', { name }).waitFor()
+  }
   await page
     .getByRole('table', { name: 'Usage by API key' })
-    .getByRole('row', { name: /Spender.* 80 16 \$0\.0127/ })
+    .getByRole('row', { name: /Spender.* 240 16 \$0\.0247/ })
     .waitFor()
-  await page.getByRole('img', { name: /^Chart\. Prompt cache of providers, .*Tokens read: 0 to 80/ }).waitFor()
+  await page.getByRole('img', { name: /^Chart\. Prompt cache of providers, .*Tokens read: 0 to 240/ }).waitFor()
   const [day] = await downloaded(page, 'By day, CSV')
   assert.deepEqual(
     [day.promptCacheReadTokens, day.promptCacheWriteTokens, day.promptCacheSaved],
-    ['80', '16', '0.0127'],
+    ['240', '16', String(saved)],
   )
+  const rows = await downloaded(page, 'By day, key and model, CSV')
+  assert.deepEqual(
+    rows
+      .map((row) => [row.model, row.promptCacheReadTokens, row.promptCacheWriteTokens, row.promptCacheSaved].join())
+      .sort(),
+    ['dime,80,0,0', 'farthing,80,16,0.0127', 'groat,80,0,0.012', 'nickel,0,0,0'],
+  )
+  const { totals } = await service.get(`projects/${project.id}/usage`)
+  assert.deepEqual(totals.promptCache, promptCache)
 
   await page.getByRole('link', { name: 'Requests', exact: true }).click()
   const row = (text) => page.getByRole('row').filter({ hasText: text })
-  await row('80 read from prompt cache').getByText('prompt cache saved $0.0139').waitFor()
+  await row('farthing')
+    .filter({ hasText: '80 read from prompt cache' })
+    .getByText('prompt cache saved $0.0139')
+    .waitFor()
+  await row('groat').getByText('prompt cache saved $0.012').waitFor()
+  await row('dime').getByText('80 read from prompt cache').waitFor()
+  assert.equal(await row('dime').getByText('prompt cache saved').count(), 0)
   await row('6 written to prompt cache').getByText('prompt cache added $0.0012').waitFor()
   assert.equal(await row('nickel').getByText('prompt cache').count(), 0)
 })

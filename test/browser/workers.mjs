@@ -31,6 +31,7 @@ const CATALOG = {
   models: [
     { name: 'nickel', provider: 'openai', input: '200', output: '600', ...dated },
     { name: 'dime', provider: 'openai', input: '400', output: '1200', ...dated },
+    { name: 'groat', provider: 'openai', input: '200', cached: '50', output: '600', ...dated },
     {
       name: 'farthing',
       provider: 'anthropic',
