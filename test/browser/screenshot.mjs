@@ -24,33 +24,57 @@ const BUDGET = 25
 
 const KEYS = ['Web app', 'Support bot', 'Nightly batch']
 
-/** The models with their share of the traffic, the tokens of a typical request and its latency. */
+/** The models with their share of the traffic, the tokens of a typical request, its share of cached input, and its latency. */
 const TRAFFIC = [
-  { model: 'gpt-4.1-mini', family: 'openai', perDay: 20, input: 5200, output: 1450, latencyMs: 180, keys: [0, 1] },
+  {
+    model: 'gpt-4.1-mini',
+    family: 'openai',
+    perDay: 20,
+    input: 5200,
+    output: 1450,
+    cached: 0.3,
+    latencyMs: 180,
+    keys: [0, 1],
+  },
   {
     model: 'claude-opus-5-5',
     family: 'anthropic',
     perDay: 10,
     input: 6400,
     output: 1700,
+    cached: 0.55,
     latencyMs: 400,
     keys: [1, 0],
   },
-  { model: 'gpt-4.1', family: 'openai', perDay: 7, input: 5600, output: 1500, latencyMs: 290, keys: [0] },
-  { model: 'gemini-2.5-flash', family: 'gemini', perDay: 9, input: 9800, output: 2200, latencyMs: 230, keys: [2] },
+  { model: 'gpt-4.1', family: 'openai', perDay: 7, input: 5600, output: 1500, cached: 0.25, latencyMs: 290, keys: [0] },
+  {
+    model: 'gemini-2.5-flash',
+    family: 'gemini',
+    perDay: 9,
+    input: 9800,
+    output: 2200,
+    cached: 0.2,
+    latencyMs: 230,
+    keys: [2],
+  },
 ]
 
-/** Response bodies with the given token counts, by the provider's API. */
+/** Response bodies with the given token counts, by the provider's API. Of the input, read and written are those of its prompt cache. */
 const BODIES = {
-  openai: (input, output) => ({
+  openai: ({ input, output, read }) => ({
     id: 'chatcmpl-1',
     object: 'chat.completion',
     created: 1790000000,
     model: 'any',
     choices: [{ index: 0, message: { role: 'assistant', content: 'Done.' }, finish_reason: 'stop' }],
-    usage: { prompt_tokens: input, completion_tokens: output, total_tokens: input + output },
+    usage: {
+      prompt_tokens: input,
+      completion_tokens: output,
+      total_tokens: input + output,
+      prompt_tokens_details: { cached_tokens: read },
+    },
   }),
-  anthropic: (input, output) => ({
+  anthropic: ({ input, output, read, written }) => ({
     id: 'msg_1',
     type: 'message',
     role: 'assistant',
@@ -58,11 +82,21 @@ const BODIES = {
     content: [{ type: 'text', text: 'Done.' }],
     stop_reason: 'end_turn',
     stop_sequence: null,
-    usage: { input_tokens: input, output_tokens: output },
+    usage: {
+      input_tokens: input - read - written,
+      output_tokens: output,
+      cache_read_input_tokens: read,
+      cache_creation_input_tokens: written,
+    },
   }),
-  gemini: (input, output) => ({
+  gemini: ({ input, output, read }) => ({
     candidates: [{ content: { role: 'model', parts: [{ text: 'Done.' }] }, finishReason: 'STOP', index: 0 }],
-    usageMetadata: { promptTokenCount: input, candidatesTokenCount: output, totalTokenCount: input + output },
+    usageMetadata: {
+      promptTokenCount: input,
+      candidatesTokenCount: output,
+      totalTokenCount: input + output,
+      cachedContentTokenCount: read,
+    },
   }),
 }
 
@@ -93,6 +127,15 @@ function random(seed) {
 
 const next = random(20261101)
 const about = (number) => Math.round(number * (0.7 + 0.6 * next()))
+
+/** The tokens of one request. Of the cached input, a tenth is written. */
+function tokens(typical) {
+  const [input, output] = [about(typical.input), about(typical.output)]
+  const cached = Math.round(input * typical.cached)
+  const written = Math.round(cached / 10)
+  return { input, output, written, read: cached - written }
+}
+
 const timeOf = (day) => Date.UTC(YEAR, MONTH, day, HOUR)
 
 async function post(url, body) {
@@ -138,11 +181,11 @@ class Month {
   }
 
   /** Queues the fake provider's next response. */
-  async #queueResponse({ family, input, output, latencyMs }) {
+  async #queueResponse({ family, latencyMs, ...typical }) {
     const good = {
       kind: 'late-head',
       delayMs: Math.round(latencyMs * (0.6 + next() ** 3 * 2.2)),
-      body: JSON.stringify(BODIES[family](about(input), about(output))),
+      body: JSON.stringify(BODIES[family](tokens(typical))),
     }
     const failed = ++this.#responses % FAILED_EVERY === 0
     const behavior = failed ? { kind: 'status', status: 400 } : good
@@ -179,15 +222,14 @@ async function seed(service) {
   const keys = []
   for (const name of KEYS) keys.push(await service.key(project, { name }))
   const month = new Month(service, keys)
-  for (let day = 1; day <= TODAY; day++) await month.sendDay(day)
-  await until(
-    'all requests are reported',
-    async () => {
-      const { totals } = await service.get(`projects/${project.id}/usage?from=2026-11-01&to=2026-11-30`)
-      return totals.requests + totals.failed === month.requests
-    },
-    60_000,
-  )
+  const reported = async () => {
+    const { totals } = await service.get(`projects/${project.id}/usage?from=2026-11-01&to=2026-11-30`)
+    return totals.requests + totals.failed === month.requests
+  }
+  for (let day = 1; day <= TODAY; day++) {
+    await month.sendDay(day)
+    await until(`all requests of day ${day} are reported`, reported, 60_000) // or the next day finds a lease lost
+  }
   return project
 }
 
