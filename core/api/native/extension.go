@@ -18,9 +18,10 @@ var fields = [...]string{
 	"responseSchema", "metadata",
 }
 
-// nearest is the remedy for an unknown member: the field that it may stand for.
-func nearest(name string) string {
-	if len(name) > doc.MaxModelBytes {
+// remedy is the remedy for an unknown member: the field that it may stand for. It is looked for only if the error is shown: a body may have
+// hundreds of thousands of such members.
+func (r *reader) remedy(name string) string {
+	if !r.Strict || r.Full() || len(name) > doc.MaxModelBytes {
 		return "omit it"
 	}
 	best, least := "", len(name)/2+1

@@ -93,7 +93,7 @@ func (r *reader) parameter(name string, v gjson.Result) {
 		q.Stream = v.Type == gjson.True
 	default:
 		if !r.extension(name, v) {
-			r.out.Unknown = r.Ignore(r.out.Unknown, name, "is not a field of this endpoint; "+nearest(name))
+			r.out.Unknown = r.Ignore(r.out.Unknown, name, "is not a field of this endpoint; "+r.remedy(name))
 		}
 	}
 }
