@@ -282,7 +282,7 @@ func TestContractExample(t *testing.T) {
 		body, _ := json.Marshal(request)
 		got := post("/api/ai/complete", string(body), "X-API-Key", fmt.Sprint(key["value"]))
 		want := c.example(t, operation+pointer("responses", "200", "content", "application/json", "examples", name, "value"))
-		got["latencyMs"], want["latencyMs"] = nil, nil // the clock of this gateway stands still
+		got["latencyMs"], want["latencyMs"] = nil, nil // the clock of this gateway does not advance
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: got %v, the document has %v", name, got, want)
 		}

@@ -72,7 +72,7 @@ func TestRandomSessions(t *testing.T) {
 func checkRestores(t *testing.T, want, sent string, r *governor.Redactor) {
 	t.Helper()
 	got := string(r.Restore(nil, []byte(sent)))
-	if strings.Contains(want, "[EMAIL_") { // those that the caller wrote may be restored as well
+	if strings.Contains(want, "[EMAIL_") { // placeholders in the caller's text may be restored as well
 		for i := range 30 {
 			placeholder := fmt.Sprintf("[EMAIL_%d]", i)
 			want = strings.ReplaceAll(want, placeholder, string(r.Restore(nil, []byte(placeholder))))
@@ -99,7 +99,7 @@ func TestLaterLiterals(t *testing.T) {
 	}
 }
 
-// TestThousandValues: the values beyond the bound have no number, in this turn and in the next one, and what is restored
+// TestThousandValues: the values beyond the bound have no number, in this turn and in the next one, and a restored text
 // stays the same.
 func TestThousandValues(t *testing.T) {
 	for i := range sessionDialects {
