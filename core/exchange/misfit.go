@@ -31,13 +31,12 @@ func (x *exchange) misfit(r *chat.Response) string {
 	return ""
 }
 
-// streamMisfit is misfit for the text of a stream, which has been sent: the caller gets an error in place of its end.
+// streamMisfit is misfit for the text of a stream, which has been sent: the caller gets an error in place of its end. One that goes on for others is
+// compared too, as it would be cached.
 func (x *exchange) streamMisfit(whole *chat.Response) string {
 	st := &x.s.stream
 	switch {
-	case st.forOthers:
-		return ""
-	case whole == nil && st.hasContent && !st.passThrough && x.family().NeedsWhole:
+	case whole == nil && st.hasContent && !st.passThrough && !st.forOthers && x.family().NeedsWhole:
 		return "is too long for the end of the stream, which repeats it" // without it, callers would miss calls
 	case x.s.request.schema == "":
 		return ""
