@@ -98,7 +98,7 @@ func (x *exchange) onBuildBody() {
 func (x *exchange) sendCompletion(body []byte) {
 	s := &x.s
 	f := x.wire()
-	if x.keepsBody() && (s.request.schema == "" || x.unsupportedParams()&chat.ParamFormatSchema == 0) {
+	if x.keepsBody() {
 		x.sendFiltered(body)
 		return
 	}

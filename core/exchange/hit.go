@@ -30,10 +30,11 @@ func (x *exchange) useHit(data []byte) {
 	if !x.mayUse(e.Model) {
 		return // cached for another key of the project; this key is not allowed to use the model
 	}
-	m := x.meta(&answer{provider: e.Provider, model: e.Model, usage: e.Usage, cached: true})
 	var body []byte
+	a := answer{provider: e.Provider, model: e.Model, usage: e.Usage, cached: true}
 	switch {
 	case x.endpoint.calls.stored != nil:
+		m := x.meta(&a)
 		body = x.endpoint.calls.stored(x, e.Body, &m)
 	case e.Raw && !x.s.request.stream:
 		body = x.restoreRaw(e.Body)
@@ -46,6 +47,7 @@ func (x *exchange) useHit(data []byte) {
 			x.s.request.aliases.Rename(&r)
 		}
 		x.restoreResponse(&r)
+		m := x.meta(&a)
 		body = x.encodeAnswer(&r, &m)
 	}
 	x.s.hit, x.s.dropped = hit{found: true, provider: e.Provider, model: e.Model}, e.Dropped
