@@ -31,7 +31,7 @@ func (x *exchange) misfit(r *chat.Response) string {
 	return ""
 }
 
-// streamMisfit is misfit for the text of a stream, which has been sent: the caller gets an error in place of its end. One that goes on for others is
+// streamMisfit is misfit for the text of a stream, which has been sent: the caller gets an error in place of its end. One that continues for others is
 // compared too, as it would be cached.
 func (x *exchange) streamMisfit(whole *chat.Response) string {
 	st := &x.s.stream
