@@ -31,14 +31,16 @@ func (r *Request) Carry(to Dialect, takes func(name string) bool) {
 	}
 }
 
-// equivalent is a member's name in another dialect; empty if it has none there.
+// equivalent is a member's name in another dialect; empty if it has none there. The native API's metadata is OpenAI's.
 func equivalent(from, to Dialect, name string) string {
 	for _, e := range equals {
 		switch {
 		case from == Responses && to == OpenAI && e.responses == name:
 			return e.openai
-		case from == OpenAI && to == Responses && e.openai == name:
+		case (from == OpenAI || from == Native) && to == Responses && e.openai == name:
 			return e.responses
+		case from == Native && to == OpenAI && e.openai == name:
+			return name
 		}
 	}
 	return ""
