@@ -61,7 +61,7 @@ func (x *exchange) attempt() {
 		return
 	}
 	f := x.wire()
-	s.dropped = string((missing &^ s.request.defaulted &^ chat.ParamOwnTools &^ chat.ParamForeign).AppendNames(nil)) // those are named one by one
+	s.dropped = x.droppedParams(missing)
 	s.imposedMaxTokens = x.imposedLimit(model)
 	if x.endpoint.calls.rebuilds || missing != 0 || f.Direct == nil || f.Dialect != x.family().Members {
 		x.enter(phaseBuild)
@@ -94,24 +94,22 @@ func (x *exchange) onBuildBody() {
 	x.endpoint.calls.build(x, x.event.Data)
 }
 
+// droppedParams names the parameters that the current target does not support. Provider tools and foreign parts are named one by one.
+func (x *exchange) droppedParams(missing chat.Params) string {
+	return string((missing &^ x.s.request.defaulted &^ chat.ParamOwnTools &^ chat.ParamForeign).AppendNames(nil))
+}
+
 // sendCompletion re-encodes a completion.
 func (x *exchange) sendCompletion(body []byte) {
-	s := &x.s
 	f := x.wire()
 	if x.keepsBody() {
 		x.sendFiltered(body)
 		return
 	}
-	r := x.reparse(body, x.isNative(x.model()))
-	r.MaxTokens, r.ServiceTier = x.effectiveMaxTokens(), x.serviceTier(x.model())
-	r.Drop(x.supportedParams())
-	x.explainSchema(&r)
-	if lost := x.translate(&r); len(lost) > 0 {
-		if s.strict {
-			x.next(fault.InvalidRequest, refusal{noRetry: true, details: x.extraDetails(lost)})
-			return
-		}
-		s.dropped = appendExtra(s.dropped, lost)
+	r, lost := x.translated(body)
+	if len(lost) > 0 {
+		x.next(fault.InvalidRequest, refusal{noRetry: true, details: x.extraDetails(lost)})
+		return
 	}
 	request := f.Request(x.wireCall(&r))
 	if request.URL == "" {
@@ -121,6 +119,22 @@ func (x *exchange) sendCompletion(body []byte) {
 		return
 	}
 	x.fetch(request)
+}
+
+// translated is the request as the current target gets it. What it does not get is named as dropped; in strict mode, it is lost.
+//
+//go:noinline
+func (x *exchange) translated(body []byte) (r chat.Request, lost []chat.Member) {
+	r = x.reparse(body, x.isNative(x.model()))
+	r.MaxTokens, r.ServiceTier = x.effectiveMaxTokens(), x.serviceTier(x.model())
+	r.Drop(x.supportedParams())
+	x.explainSchema(&r)
+	lost = x.translate(&r)
+	if x.s.strict {
+		return r, lost
+	}
+	x.s.dropped = appendExtra(x.s.dropped, lost)
+	return r, nil
 }
 
 // explainSchema tells a model that cannot be held to a schema what its text must match.

@@ -2,35 +2,80 @@ package exchange
 
 import (
 	"strconv"
+	"strings"
+
+	"github.com/tidwall/gjson"
 
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/api"
 	"github.com/postern-ai/postern/core/api/anthropic"
+	"github.com/postern-ai/postern/core/api/native"
 	"github.com/postern-ai/postern/core/api/responses"
 	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/config"
+	"github.com/postern-ai/postern/core/provider"
+	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// countTokens answers POST /v1/messages/count_tokens and /v1/responses/input_tokens. It counts toward the rate limits and is free.
-// If the provider fails, the count is an estimate; without such an endpoint too, except in OpenAI's format.
+// countTokens answers POST /v1/messages/count_tokens, /v1/responses/input_tokens and /api/ai/count-tokens. It counts toward the rate
+// limits and is free. If the provider fails, the count is an estimate; without such an endpoint too, except in OpenAI's format.
 func (x *exchange) countTokens() {
 	s := &x.s
-	for i := range x.targets() {
-		s.order = append(s.order, byte(i))
+	s.order = x.orderTargets()
+	switch {
+	case s.disconnected || x.testMode():
+		x.estimateCount()
+	case x.chooseTarget():
+		x.askCounter()
+	case x.endpoint.calls.native != "":
+		x.refuseUnready()
+	default:
+		x.estimateCount()
 	}
-	if s.disconnected || x.testMode() {
-		x.respondCount(s.request.PromptTokens, true)
-		return
+}
+
+// estimateCount answers in the name of the first target that the key may use.
+func (x *exchange) estimateCount() {
+	x.s.orderIndex = 0
+	x.mockTarget()
+	x.respondEstimate()
+}
+
+func (x *exchange) respondEstimate() { x.respondCount(x.s.request.PromptTokens, true) }
+
+// counter is the current target on an API of its provider that counts tokens; f is nil if there is none. A request in a provider's
+// format is counted only on the API of that format. A native one is translated, so that OpenAI's API counts for models that are called
+// by chat completions too.
+//
+//go:noinline
+func (x *exchange) counter() (m *config.Model, f *wire.Family) {
+	m, f = x.model(), x.wire()
+	switch {
+	case f.Dialect == x.s.dialect:
+		return m, f
+	case x.s.dialect != chat.Native:
+		return m, nil
+	case f.Dialect == chat.Anthropic:
+		return m, f
 	}
-	if !x.chooseTarget() {
-		if x.endpoint.calls.native != "" {
-			x.refuseUnready()
-			return
+	for i := -1; i < len(m.Others); i++ {
+		p := m.Provider
+		if i >= 0 {
+			p = m.Others[i]
 		}
-		x.respondCount(s.request.PromptTokens, true)
-		return
+		if f, ok := provider.InputTokens(p.Wire); ok && p.Serves(config.ServesInputTokens) {
+			on := *m
+			on.Provider = p
+			return &on, f
+		}
 	}
-	f := x.wire()
-	if f.CountRequest == nil || f.Dialect != s.dialect {
-		x.respondCount(s.request.PromptTokens, true)
+	return m, nil
+}
+
+// askCounter asks the provider of the current target, if it counts tokens.
+func (x *exchange) askCounter() {
+	if _, f := x.counter(); f == nil {
+		x.respondEstimate()
 		return
 	}
 	x.s.dispatchMs = x.now
@@ -44,34 +89,78 @@ func (x *exchange) countTokens() {
 // onCountUnsealed counts with the project's provider key. If decryption failed, the count is an estimate.
 func (x *exchange) onCountUnsealed() {
 	if !x.keepProviderKey() || x.s.disconnected {
-		x.respondCount(x.s.request.PromptTokens, true)
+		x.respondEstimate()
 		return
 	}
 	x.fetchCount()
 }
 
+// fetchCount sends the caller's members, or gets the body back to translate it (sendCount).
 func (x *exchange) fetchCount() {
-	f := x.wire()
+	if x.endpoint.calls.build != nil {
+		x.enter(phaseBuild)
+		x.await(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: x.requestBuffer()})
+		return
+	}
+	_, f := x.counter()
 	x.fetchIn(phaseCount, f.CountRequest(x.wireCall(&chat.Request{Dialect: x.s.dialect}), abi.Part{Buffer: bufferMembers}))
+}
+
+// sendCount has a native request counted in the form in which a completion would send it. In strict mode, a target that would lose a
+// part of it is passed over, as those are that do not support its parameters.
+func (x *exchange) sendCount(body []byte) {
+	s := &x.s
+	s.dropped = x.droppedParams(x.unsupportedParams())
+	r, lost := x.translated(body)
+	if len(lost) > 0 {
+		s.orderIndex++
+		s.providerKey = ""
+		if x.chooseTarget() {
+			x.askCounter()
+		} else {
+			x.estimateCount()
+		}
+		return
+	}
+	m, f := x.counter()
+	call := wire.Call{Model: x.withOwnProviderKey(m), Request: &r, NowMs: x.now}
+	var members []byte
+	gjson.ParseBytes(f.Request(&call).Body[0].Data).ForEach(func(key, v gjson.Result) bool {
+		if strings.Contains(f.Counted, " "+key.Str+" ") {
+			members = api.AppendMember(members, key, v)
+		}
+		return true
+	})
+	x.fetchIn(phaseCount, f.CountRequest(&call, abi.Part{Data: members}))
 }
 
 // onCount takes the provider's response.
 func (x *exchange) onCount() {
-	f := x.wire()
+	_, f := x.counter()
 	if x.event.Kind == abi.EventResponse && x.event.Code == 200 {
 		if n, ok := f.CountResponse(x.json()); ok {
 			x.respondCount(n, false)
 			return
 		}
 	}
-	x.respondCount(x.s.request.PromptTokens, true)
+	x.respondEstimate()
 }
 
+//go:noinline
 func (x *exchange) respondCount(tokens uint64, estimated bool) {
 	headers := x.droppedHeader(append(jsonHeaders(), abi.Header{Name: "x-postern-estimated", Value: strconv.FormatBool(estimated)}))
-	body := anthropic.AppendCount(nil, tokens)
-	if x.s.dialect == chat.Responses {
+	var body []byte
+	switch x.s.dialect {
+	case chat.Responses:
 		body = responses.AppendCount(nil, tokens)
+	case chat.Anthropic:
+		body = anthropic.AppendCount(nil, tokens)
+	default:
+		model, name := x.model(), mockProvider
+		if !x.testMode() {
+			name = model.Provider.Name
+		}
+		body = native.AppendCount(nil, tokens, estimated, name, model.Name)
 	}
 	x.reply(200, headers, abi.Part{Data: body})
 }

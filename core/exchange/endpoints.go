@@ -137,4 +137,12 @@ var endpoints = [...]endpoint{
 			build: (*exchange).sendEmbeddings, read: (*exchange).readEmbeddings, mock: (*exchange).mockEmbeddings, stored: (*exchange).embedded,
 		},
 	},
+	{
+		method: "POST", path: "/api/ai/count-tokens", operation: "countNativeTokens", scenario: "count", needs: doc.MayComplete, dialect: chat.Native,
+		body: jsonBody, policy: choosesModel,
+		parse: (*exchange).parseCompletion, admit: (*exchange).admitCount, serve: (*exchange).countTokens,
+		api: config.APIChat, texts: texts{request: inspect.NativeRequest}, calls: calls{
+			noun: "a chat model", purpose: ForCount, family: provider.For, build: (*exchange).sendCount,
+		},
+	},
 }

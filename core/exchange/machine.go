@@ -53,7 +53,7 @@ var table = [...]row{
 
 	// An attempt: one request to one target.
 	{phaseUnseal, inUnsealed, (*exchange).onUnsealed, toAttempt},
-	{phaseBuild, inBuffer, (*exchange).onBuildBody, toAttempt},
+	{phaseBuild, inBuffer, (*exchange).onBuildBody, toAttempt | toCountUnseal | toCount},
 	{phaseWhole, inResponse, (*exchange).onResponse, toWholeAttempt | toBackoff | toKeep},
 	{phaseWhole, inFault, (*exchange).onFault, toWholeAttempt},
 	{phaseOpening, inHead, (*exchange).onStreamHead, toStream | toStreamAttempt},
@@ -92,7 +92,7 @@ var table = [...]row{
 
 	// Endpoints other than completions.
 	{phaseModels, inBuffer, (*exchange).onModelsPolicy, toDone},
-	{phaseCountUnseal, inUnsealed, (*exchange).onCountUnsealed, toCount | toDone},
+	{phaseCountUnseal, inUnsealed, (*exchange).onCountUnsealed, toBuild | toCount | toDone},
 	{phaseCount, inResponse, (*exchange).onCount, toDone},
 	{phaseCount, inFault, (*exchange).onCount, toDone},
 	{phaseReport, inReport, (*exchange).onReport, toReportPause | toReportFlush | toDone},

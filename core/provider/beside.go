@@ -10,11 +10,6 @@ var compaction = wire.Family{
 	Dialect: chat.Responses, Carries: responses.Carries, Direct: responses.Compact, Response: responses.Response, Failure: responses.Failure,
 }
 
-var inputTokens = wire.Family{
-	Dialect: chat.Responses, Carries: responses.Carries, Direct: responses.CountRequest, Failure: responses.Failure,
-	CountRequest: responses.CountRequest, CountResponse: responses.CountResponse,
-}
-
 // Compaction returns what the wire family with a name from the catalog has of OpenAI's API to compact a conversation. Whether a
 // provider serves it is in the catalog (config.Provider.Serves): most that speak the Responses API do not.
 func Compaction(name string) (f *wire.Family, ok bool) {
@@ -29,5 +24,5 @@ func InputTokens(name string) (f *wire.Family, ok bool) {
 	if name != "responses" {
 		return &unknown, false
 	}
-	return &inputTokens, true
+	return For(name)
 }

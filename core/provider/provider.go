@@ -32,11 +32,12 @@ var families = [...]struct {
 	{"responses", wire.Family{
 		Dialect: chat.Responses, Carries: responses.Carries, Thinks: responses.Thinks, Request: responses.Request, Direct: responses.Direct,
 		Response: responses.Response, Stream: responses.Stream, Failure: responses.Failure,
+		CountRequest: responses.CountRequest, CountResponse: responses.CountResponse, Counted: responses.Counted,
 	}},
 	{"anthropic", wire.Family{
 		Dialect: chat.Anthropic, Carries: anthropic.Carries, Thinks: anthropic.Thinks, Request: anthropic.Request, Direct: anthropic.Direct,
 		Response: anthropic.Response, Stream: anthropic.Stream, Failure: anthropic.Failure,
-		CountRequest: anthropic.CountRequest, CountResponse: anthropic.CountResponse,
+		CountRequest: anthropic.CountRequest, CountResponse: anthropic.CountResponse, Counted: anthropic.Counted,
 	}},
 	{"gemini", wire.Family{
 		Carries: gemini.Carries, Thinks: gemini.Thinks, Request: gemini.Request, Response: gemini.Response, Stream: gemini.Stream, Failure: gemini.Failure,

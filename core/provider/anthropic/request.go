@@ -51,6 +51,9 @@ func Direct(c *wire.Call, members abi.Part) abi.Action {
 	return post(c, "/messages", []abi.Part{{Data: append(b.B, ',')}, members, {Data: []byte{'}'}}})
 }
 
+// Counted are the members of Request that the API counts. Source: MessageCountTokensParams of @anthropic-ai/sdk 1.11.
+const Counted = " messages system thinking tool_choice tools output_config "
+
 // CountRequest builds a request for the number of tokens of a prompt. members are as for Direct.
 func CountRequest(c *wire.Call, members abi.Part) abi.Action {
 	b := jsontext.Builder{B: make([]byte, 0, 64)}

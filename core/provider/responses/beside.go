@@ -27,6 +27,9 @@ func Compact(c *wire.Call, members abi.Part) abi.Action {
 	return beside(c, "/responses/compact", b.B, members)
 }
 
+// Counted are the members of Request that the API counts. Source: see CountRequest.
+const Counted = " input parallel_tool_calls reasoning text tool_choice tools "
+
 // CountRequest builds a request for the number of tokens of a prompt. Source: /responses/input_tokens in OpenAI's OpenAPI specification
 // (github.com/openai/openai-openapi, 2026-08) and openai-node 7.57, read in 2026-11. personality is not sent: /v1/responses lacks it.
 func CountRequest(c *wire.Call, members abi.Part) abi.Action {

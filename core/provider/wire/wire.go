@@ -54,6 +54,8 @@ type Family struct {
 	// endpoint. members are as for Direct.
 	CountRequest  func(c *Call, members abi.Part) abi.Action
 	CountResponse func(root gjson.Result) (tokens uint64, ok bool)
+	// Counted are the members of a request on which its number of tokens depends, with a space before and after each. The endpoint rejects others.
+	Counted string
 
 	EmbedRequest  func(*EmbedCall) abi.Action
 	EmbedResponse func(root gjson.Result) (Embedding, bool)
