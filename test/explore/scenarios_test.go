@@ -435,6 +435,15 @@ func otherEndpoints() []*scenario {
 			"key": {record(withPolicy(3))}, "policy": {ok("the policy", policyOf(3, withAnthropicKey))}, "unseal": {ok("open", []byte("marked-other-key")), failed}, "fetch": {counted, down},
 		}, allow("poet")),
 		post("estimated token count", "/v1/messages/count_tokens", bodyFor("only", `"messages":[{"role":"user","content":"`+promptMark+`"}]`), nil),
+		post("native token count", "/api/ai/count-tokens", count, alphabet{"admit": {admitted, rateLimited, stale(nil)}, "fetch": {counted, notJSON, lateCount, fault(abi.FaultHead)}}, allow("poet")),
+		post("native token count with a project provider key", "/api/ai/count-tokens", count, alphabet{
+			"key": {record(withPolicy(3))}, "policy": {ok("the policy", policyOf(3, withAnthropicKey))}, "unseal": {ok("open", []byte("marked-other-key")), failed}, "fetch": {counted, down},
+		}, allow("poet")),
+		post("native token count that no target gets whole", "/api/ai/count-tokens", bodyFor("verses", `"messages":[{"role":"user","content":"`+promptMark+`"}],"metadata":{"team":"a"}`), alphabet{
+			"key": {record(withPolicy(3))}, "policy": {ok("the policy", policyOf(3, withAnthropicKey))}, "unseal": {ok("open", []byte("marked-other-key")), failed},
+		}, withHeaders(header("x-postern-strict", "true"))),
+		post("native token count in test mode", "/api/ai/count-tokens", count, alphabet{"key": {record(testing5)}}, withKey(developmentKey), mayName("poet")),
+		post("estimated native token count", "/api/ai/count-tokens", bodyFor("only", `"messages":[{"role":"user","content":"`+promptMark+`"}]`), nil),
 		get("models", "/v1/models", callerKey, alphabet{"admit": {admitted, stale(nil), inactive, failed}}),
 		get("one model", "/v1/models/only", callerKey, alphabet{"admit": {admitted, unknown}}, withHeaders(header("anthropic-version", "2023-06-01"))),
 		get("unknown model by ID", "/v1/models/nobody", callerKey, nil),
