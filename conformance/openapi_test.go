@@ -12,8 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/postern-ai/postern/core/api"
-	"github.com/postern-ai/postern/core/api/openai"
 	"github.com/postern-ai/postern/core/api/root"
 	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/host"
@@ -188,9 +186,6 @@ func TestContractHasAllFaults(t *testing.T) {
 		switch {
 		case f.Place() == fault.InLog:
 			continue
-		case f.Place() == fault.OnDialects:
-			e := api.Error{Fault: f, RequestID: anyRequestID}
-			body = string(openai.Error(nil, &e))
 		case f.Status() == 400:
 			body = errorBody(f, fault.Detail{Field: "body", Message: "is wrong"})
 		}
@@ -205,7 +200,7 @@ func TestContractListsCodes(t *testing.T) {
 	t.Parallel()
 	want := map[string]bool{}
 	for _, f := range fault.All() {
-		if f.Place() != fault.InLog && f.Place() != fault.OnDialects {
+		if f.Place() != fault.InLog {
 			want[f.Code()] = true
 		}
 	}

@@ -289,11 +289,11 @@ func (x *exchange) onProviderError(failure wire.Failure) {
 		x.noteCredentialFailure()
 		x.next(fault.ProviderError, r)
 	case wire.FailTooLong:
-		x.next(x.familyFault(fault.TooLong), x.permanent(r, failure.Message))
+		x.next(fault.TooLong, x.permanent(r, failure.Message))
 	case wire.FailFiltered:
-		x.refuse(x.familyFault(fault.Filtered), x.permanent(r, failure.Message))
+		x.refuse(fault.Filtered, x.permanent(r, failure.Message))
 	default:
-		x.refuse(x.familyFault(fault.RejectedRequest), x.permanent(r, failure.Message))
+		x.refuse(fault.RejectedRequest, x.permanent(r, failure.Message))
 	}
 }
 

@@ -225,12 +225,3 @@ func (x *exchange) json() (root gjson.Result) {
 	}
 	return root
 }
-
-// familyFault is the fault for a request that the provider rejected. The native endpoints return 502 instead of
-// 400: their requests are validated here, so the error is not the caller's.
-func (x *exchange) familyFault(f fault.Fault) fault.Fault {
-	if x.s.dialect == chat.Native && f.Place() == fault.OnDialects {
-		return fault.ProviderRejected
-	}
-	return f
-}

@@ -109,13 +109,6 @@ func (x *exchange) failFlight(f fault.Fault) {
 	x.land(abi.FlightFailed, code)
 }
 
-// flightFault is the fault that a failed flight landed with: ok is false if it concerns the leader only. Each caller of the flight
-// has the same API.
-func (x *exchange) flightFault(code []byte) (f fault.Fault, ok bool) {
-	f, ok = fault.SharedByCode(code)
-	return x.familyFault(f), ok
-}
-
 // publish makes the deltas of a stream the bytes of the flight, from the moment when the stream is committed to its target.
 // From then on the flight grows with the deltas' buffer.
 func (x *exchange) publish() {

@@ -186,7 +186,7 @@ func (x *exchange) onFlightFailed() {
 // breakFollowed ends an open stream with the leader's error. An error that concerns the leader's key or caller only, such as its
 // budget, says nothing about this one: the same request may succeed.
 func (x *exchange) breakFollowed() {
-	f, ok := x.flightFault(x.event.Data)
+	f, ok := fault.SharedByCode(x.event.Data)
 	if !ok {
 		x.refuse(fault.Unavailable, refusal{retryMs: unavailableRetryMs})
 		return
@@ -197,7 +197,7 @@ func (x *exchange) breakFollowed() {
 // refuseFollowed refuses a request whose flights have failed too often. If the last leader failed for a reason of its own key,
 // the exchange sends the request itself instead: there is no outage.
 func (x *exchange) refuseFollowed() {
-	f, ok := x.flightFault(x.event.Data)
+	f, ok := fault.SharedByCode(x.event.Data)
 	switch {
 	case ok:
 		x.refuse(f, sharedFailure(f))

@@ -27,7 +27,7 @@ func TestProviderErrorDetails(t *testing.T) {
 	equal(t, "status", h.status(), 502)
 	contains(t, "native response to a 500", h.responseBody(), `"code":"provider_error"`, `"field":"provider","message":"openai returned 500"}`)
 	h = failingProvider(t, "/api/ai/complete", nativeCompletion, 400, `"a\u0001b\u007fc é ~ d\n"`)
-	equal(t, "status", h.status(), 502)
+	equal(t, "status", h.status(), 400)
 	contains(t, "native response to a 400", h.responseBody(), `"code":"provider_rejected"`, `"message":"openai returned 400: a b c é ~ d "}`)
 	contains(t, "native response to a 400 without a message", failingProvider(t, "/api/ai/complete", nativeCompletion, 400, `""`).responseBody(), `"message":"openai returned 400"}`)
 

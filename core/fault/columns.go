@@ -22,8 +22,6 @@ type Place uint8
 const (
 	Everywhere Place = iota + 1 // gateway and admin API
 	OnGateway                   // the endpoints that take an API key
-	OnDialects                  // of those, the ones in the formats of OpenAI and Anthropic
-	OnNative                    // of those, the ones in Postern's own format
 	OnAdmin                     // the admin API, with its sessions
 	InLog                       // in logs, metrics and traces only: nobody is left to send it to
 )

@@ -28,7 +28,7 @@ func derived(t *testing.T, path string, want []byte) {
 
 // Words of the columns, in the derived files.
 var (
-	places  = []string{Everywhere: "everywhere", OnGateway: "gateway", OnDialects: "dialects", OnNative: "native", OnAdmin: "admin", InLog: "log"}
+	places  = []string{Everywhere: "everywhere", OnGateway: "gateway", OnAdmin: "admin", InLog: "log"}
 	retries = []string{NotRetried: "no", Retried: "yes", Permanent: "never"}
 	origins = []string{ByCaller: "caller", ByProvider: "provider", ByGateway: "gateway"}
 )
@@ -67,7 +67,7 @@ compare codes, not texts. [openapi.yaml](openapi.yaml) has the formats.
 - **Retry**: "yes" if clients may repeat the same request, unless the response has ` + "`x-should-retry: false`" + `; "never" if the gateway's
   response always has it; "no" if something else has to change first.
 - **Replay**: whether an error in the request is stored under its Idempotency-Key and returned again. After any other error a repeat runs.
-- **Where**: "/v1" are the endpoints in the formats of OpenAI and Anthropic, "native" those below /api/ai.
+- **Where**: "gateway" are the endpoints that take an API key.
 
 | Status | Code | Text | Where | Retry | Replay | Remedy |
 |---|---|---|---|---|---|---|
@@ -76,7 +76,7 @@ compare codes, not texts. [openapi.yaml](openapi.yaml) has the formats.
 // TestGeneratedDocument: docs/errors.md shows what callers need to know.
 func TestGeneratedDocument(t *testing.T) {
 	where := []string{
-		Everywhere: "all", OnGateway: "gateway", OnDialects: "/v1", OnNative: "native", OnAdmin: "admin API", InLog: "logs and metrics only",
+		Everywhere: "all", OnGateway: "gateway", OnAdmin: "admin API", InLog: "logs and metrics only",
 	}
 	out := bytes.NewBufferString(documentHead)
 	for _, f := range All() {

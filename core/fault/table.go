@@ -40,7 +40,6 @@ const (
 	Internal
 	Misconfigured
 	ProviderError
-	ProviderRejected
 	ProviderBusy
 	ProviderAnswer
 	Unavailable
@@ -160,15 +159,15 @@ var table = [count]row{
 	},
 	RejectedRequest: {
 		400, "provider_rejected", "The provider rejected the request",
-		OnDialects, Permanent, Rerun, Shared, AtOnce, Spares, ByCaller,
+		OnGateway, Permanent, Rerun, Shared, AtOnce, Spares, ByCaller,
 	},
 	TooLong: {
 		400, "context_length_exceeded", "The request exceeds the model's context length",
-		OnDialects, Permanent, Rerun, Shared, AtOnce, Spares, ByCaller,
+		OnGateway, Permanent, Rerun, Shared, AtOnce, Spares, ByCaller,
 	},
 	Filtered: {
 		400, "content_filter", "The provider's content filter rejected the request",
-		OnDialects, Permanent, Rerun, Shared, AtOnce, Spares, ByCaller,
+		OnGateway, Permanent, Rerun, Shared, AtOnce, Spares, ByCaller,
 	},
 	RateLimited: {
 		429, "rate_limit_exceeded", "Rate limit exceeded",
@@ -186,10 +185,6 @@ var table = [count]row{
 	ProviderError: {
 		502, "provider_error", "Provider error",
 		OnGateway, Retried, Rerun, Shared, AtOnce, Breaks, ByProvider,
-	},
-	ProviderRejected: {
-		502, "provider_rejected", "Provider error",
-		OnNative, Permanent, Rerun, Shared, AtOnce, Spares, ByProvider,
 	},
 	ProviderBusy: {
 		502, "provider_rate_limited", "Provider error",

@@ -138,6 +138,7 @@ const ADVICE = {
   rate_limit_exceeded: 'Wait until the limit resets, or raise the key’s limits.',
   invalid_request: 'Correct the fields listed below.',
   context_length_exceeded: 'Shorten the messages, or select a model with a longer context.',
+  provider_rejected: 'Change the request as the provider’s message below says, or select another model.',
   content_filter: 'The provider’s content filter blocked this request. Rephrase it, or select another provider.',
   no_provider_available:
     'No provider is configured for this model. Set a provider key (the Routes page shows which credentials are missing), or use a development key.',

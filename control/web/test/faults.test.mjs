@@ -34,7 +34,7 @@ test('every error of the gateway has advice in the playground', () => {
     if (origin === 'provider' && advice === targets) continue
     const isGeneral = advice === general || advice === targets
     const where = 'see ADVICE in control/web/src/chat.js and GENERAL in this test'
-    assert.equal(isGeneral, GENERAL.includes(code) || code === 'provider_rejected', `${code}: ${where}`)
+    assert.equal(isGeneral, GENERAL.includes(code), `${code}: ${where}`)
   }
   for (const code of GENERAL) assert.ok(codes.has(code), `GENERAL: ${code} is not in the error table`)
 })
