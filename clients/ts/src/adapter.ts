@@ -3,22 +3,27 @@
 import { type APIError, ConfigurationError } from './errors.js'
 import { errorOf } from './failure.js'
 import { isObject, parsed } from './json.js'
-import { type ClientOptions, type Settings, settingsOf } from './options.js'
-import { mayRepeat, pauseMs } from './retry.js'
+import { type ClientOptions, type Settings as ClientSettings, settingsOf } from './options.js'
+import { mayRepeat, pauseBefore } from './retry.js'
 import { refuseBrowser } from './runtime.js'
 
 export * from './errors.js'
 export { metaOf, type ResponseMeta } from './meta.js'
-export { checkCall, type GovernorOptions, governing, type Settings } from './options.js'
+export { checkCall, type GovernorOptions, governing } from './options.js'
 export { VERSION } from './version.js'
 
 const OPTIONS = ['apiKey', 'baseURL', 'environment', 'retries', 'idempotency', 'governor', 'fetch'] as const
 
 /** Those options of the client that an adapter has, too. The framework has its own for timeouts and logs. */
-export interface AdapterOptions extends Pick<ClientOptions, (typeof OPTIONS)[number]> {
+export interface AdapterOptions extends Omit<Pick<ClientOptions, (typeof OPTIONS)[number]>, 'apiKey'> {
+  /** The API key. Variable `POSTERN_API_KEY`. */
+  apiKey?: string | undefined
   /** Headers of every request. `authorization` and `x-api-key` cannot be set. */
   headers?: Record<string, string> | undefined
 }
+
+/** The complete options of an adapter. */
+export type Settings = ClientSettings & { apiKey: string }
 
 /** Checks an adapter's options and completes them by variables and defaults. */
 export function adapterSettings({ headers = {}, ...options }: AdapterOptions): Settings {
@@ -31,7 +36,8 @@ export function adapterSettings({ headers = {}, ...options }: AdapterOptions): S
       throw new ConfigurationError(`${name} is not an option; the options are ${OPTIONS.join(', ')}, headers`)
     }
   }
-  return settingsOf(options)
+  if (typeof options.apiKey === 'function') throw new ConfigurationError('apiKey must be a text')
+  return settingsOf(options) as Settings
 }
 
 /** The error of a response of `/v1`, whose body has OpenAI's shape. */
@@ -53,10 +59,10 @@ export async function resend(send: () => Promise<Response>, retries: number, sig
     })
     if (response && (response.ok || attempt > retries)) return response
     const failed = { status: response?.status ?? null, headers: response?.headers ?? null }
-    const pause = mayRepeat(failed, true) ? pauseMs(failed.headers, attempt, Date.now(), Math.random) : null
+    const pause = mayRepeat(failed, true) ? pauseBefore(failed.headers, attempt, Date.now(), Math.random) : null
     if (pause === null) return response as Response
     await response?.body?.cancel()
-    await wait(pause, signal)
+    await wait(pause.ms, signal)
   }
 }
 

@@ -5,10 +5,11 @@ import { isObject } from './json.js'
 import type { ResponseMeta } from './meta.js'
 import type { CallOptions } from './options.js'
 import type { APIPromise } from './promise.js'
+import { type Call, checkParams } from './request.js'
 import { checkSchema, jsonSchemaOf, type StandardSchema, validated } from './schema.js'
-import { openStream, type StreamPromise } from './stream.js'
+import { openStream, type StreamPromise, type ValidatedChatStream } from './stream.js'
 import type { Tool, ToolCall, ToolChoice } from './tools.js'
-import { type Call, checkParams, type Received, type Transport } from './transport.js'
+import type { Received, Transport } from './transport.js'
 
 /** A text as a part of a message. */
 export interface TextPart {
@@ -97,11 +98,11 @@ export interface ChatParams {
   strict?: boolean | undefined
 }
 
-/** Parameters of a completion. */
+/** Parameters of a completion. With a `schema`, also those of a stream. */
 export interface CompleteParams<Output = unknown> extends ChatParams {
   /**
    * A Standard Schema, such as one of Zod, for the output. The model is asked for JSON, and `data` is the validated
-   * output. A schema that can give its JSON Schema, as those of Zod 4.2 can, is sent as the `responseSchema`, unless
+   * output, in a stream `data()`. A schema that can give its JSON Schema, as those of Zod 4.2 can, is sent as the `responseSchema`, unless
    * there is one. Describe the wanted JSON in the messages if yours cannot.
    */
   schema?: StandardSchema<Output> | undefined
@@ -176,6 +177,19 @@ export interface Completion extends Served {
   meta: ResponseMeta
 }
 
+/** The size of a prompt. */
+export interface TokenCount {
+  promptTokens: number
+  /** Whether the gateway has estimated the number, because the provider does not count. */
+  estimated: boolean
+  /** The provider that would serve the request; `mock` for development keys. */
+  provider: string
+  /** The model that would serve the request. */
+  model: string
+  /** What the gateway says about the response. */
+  meta: ResponseMeta
+}
+
 /** Vectors of texts. */
 export interface Embedding extends Served {
   /** A vector for each text, in their order. */
@@ -213,21 +227,20 @@ export class AI {
   ): APIPromise<ValidatedCompletion<T>>
   complete(params: CompleteParams, options?: CallOptions): APIPromise<Completion>
   complete(params: CompleteParams, options: CallOptions = {}): APIPromise<Completion> {
-    const { schema, ...sent } = params ?? {}
-    if (schema === undefined) return this.#transport.json(() => call('complete', params), options, this.#completion)
-    const checked = () => {
-      checkSchema(schema)
-      const responseSchema = sent.responseSchema ?? jsonSchemaOf(schema)
-      return call('complete', { ...sent, mode: 'json', ...(responseSchema && { responseSchema }) })
-    }
-    return this.#transport.json(checked, options, async (value, received) => {
-      const completion = this.#completion(value, received)
-      return { ...completion, data: await validated(schema, completion) }
-    })
+    return this.#transport.json(
+      () => call('complete', params),
+      options,
+      async (value, received) => {
+        const completion = this.#completion(value, received)
+        const { schema } = params
+        return schema === undefined ? completion : { ...completion, data: await validated(schema, completion) }
+      },
+    )
   }
 
   /**
-   * Streams a completion. The promise is fulfilled when the response starts; it can also be iterated itself.
+   * Streams a completion. The promise is fulfilled when the response starts; it can also be iterated itself. With a
+   * `schema`, the stream has `data()`, the validated output.
    *
    * ```ts
    * const stream = await postern.ai.chat({ messages: [{ role: 'user', content: 'Hello!' }] })
@@ -235,13 +248,28 @@ export class AI {
    * const { costCents } = await stream.usage()
    * ```
    */
-  chat(params: ChatParams, options: CallOptions = {}): StreamPromise {
-    const checked = () => {
-      if (isObject(params) && 'schema' in params)
-        throw new ConfigurationError('ai.chat takes no schema; ai.complete does')
-      return call('chat', params)
-    }
-    return openStream(this.#transport, checked, options)
+  chat<T>(
+    params: CompleteParams<T> & { schema: StandardSchema<T> },
+    options?: CallOptions,
+  ): StreamPromise<ValidatedChatStream<T>>
+  chat(params: ChatParams, options?: CallOptions): StreamPromise
+  chat(params: CompleteParams, options: CallOptions = {}): StreamPromise {
+    return openStream(this.#transport, () => call('chat', params), options, params?.schema)
+  }
+
+  /**
+   * Counts the tokens of what `complete` would send with these parameters. Calls no model and costs nothing.
+   *
+   * ```ts
+   * const { promptTokens } = await postern.ai.countTokens({ messages: [{ role: 'user', content: 'Hello!' }] })
+   * ```
+   */
+  countTokens(params: CompleteParams, options: CallOptions = {}): APIPromise<TokenCount> {
+    const counted = () => ({ ...call('count-tokens', params), idempotent: false })
+    return this.#transport.json(counted, options, (value, received) => {
+      if (!Number.isSafeInteger(value.promptTokens)) throw this.#transport.invalid(received, 'has no count of tokens')
+      return { ...(value as unknown as Omit<TokenCount, 'meta'>), meta: received.meta }
+    })
   }
 
   /**
@@ -272,8 +300,16 @@ const CHAT_PARAMS = [
   ...['toolChoice', 'responseSchema', 'metadata', 'cacheControl', 'strict'],
 ]
 
-function call(endpoint: string, params: ChatParams): Call {
-  const made = request(endpoint, params, CHAT_PARAMS)
+/** A call with a prompt. A schema is sent as its JSON Schema. */
+function call(endpoint: string, params: CompleteParams): Call {
+  checkParams(params)
+  const { schema, ...sent } = params
+  if (schema !== undefined) {
+    checkSchema(schema)
+    sent.responseSchema ??= jsonSchemaOf(schema)
+    sent.mode = 'json'
+  }
+  const made = request(endpoint, sent, CHAT_PARAMS)
   if (params.model !== undefined && params.quality !== undefined)
     throw new ConfigurationError('model and quality exclude each other: give one of them')
   return { ...made, idempotent: true }

@@ -43,6 +43,17 @@ export class Cancel {
     }, ms)
   }
 
+  /** Waits for something that knows no signal. Rejects when the request is to end. */
+  race<T>(promise: Promise<T>): Promise<T> {
+    const { signal } = this
+    return new Promise((resolve, reject) => {
+      const end = () => reject(signal.reason)
+      signal.addEventListener('abort', end, { once: true })
+      if (signal.aborted) end()
+      promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', end))
+    })
+  }
+
   /** Stops the clock. */
   pause(): void {
     clearTimeout(this.#timer)

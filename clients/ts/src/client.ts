@@ -3,14 +3,16 @@ import { AI } from './ai.js'
 import { Compliance } from './compliance.js'
 import { Governor } from './governor.js'
 import { Models } from './models.js'
-import { type ClientOptions, type Environment, settingsOf } from './options.js'
+import { type CallOptions, type ClientOptions, type Environment, settingsOf } from './options.js'
+import type { APIPromise } from './promise.js'
 import { Health, UsageReports } from './reports.js'
+import { checkedPath } from './request.js'
 import { refuseBrowser } from './runtime.js'
-import { type Hooks, Transport } from './transport.js'
+import { type Replaced, Transport } from './transport.js'
 import { Violations } from './violations.js'
 
 /** The tests of this package replace the pauses and the random numbers with this option. */
-const HOOKS = Symbol.for('@postern-ai/client hooks')
+const REPLACED = Symbol.for('@postern-ai/client hooks')
 
 /**
  * A client of a Postern gateway. It has no state besides the project's ID, so one client serves a whole program, also
@@ -39,12 +41,14 @@ export class Postern {
   readonly models: Models
   /** Compliance data. Needs a project key. */
   readonly compliance: Compliance
+  readonly #transport: Transport
 
   /** Throws a ConfigurationError if an option or a variable is missing or wrong, and in browsers. */
   constructor(options: ClientOptions = {}) {
     refuseBrowser()
     const settings = settingsOf(options)
-    const transport = new Transport(settings, (options as { [HOOKS]?: Partial<Hooks> })[HOOKS])
+    const transport = new Transport(settings, (options as { [REPLACED]?: Partial<Replaced> })[REPLACED])
+    this.#transport = transport
     this.baseURL = settings.baseURL
     this.environment = settings.environment
     this.ai = new AI(transport)
@@ -54,5 +58,40 @@ export class Postern {
     this.violations = new Violations(transport)
     this.models = new Models(transport)
     this.compliance = new Compliance(transport)
+  }
+
+  /**
+   * Gets the JSON of any endpoint, such as `/v1/models`. `path` begins with a slash and is sent as it is; a query is an
+   * option. A response without content (204) is null.
+   *
+   * ```ts
+   * const { data } = await postern.get<{ data: { id: string }[] }>('/v1/models')
+   * ```
+   */
+  get<T = unknown>(path: string, options: CallOptions = {}): APIPromise<T> {
+    return this.#transport.any<T>(() => ({ method: 'GET', path: checkedPath(path) }), options)
+  }
+
+  /**
+   * Posts JSON to any endpoint. It is repeated only after answers that say that nothing was done, or with an idempotency
+   * key in the options, which the endpoint must know.
+   *
+   * ```ts
+   * const answer = await postern.post<{ output: unknown[] }>('/v1/responses', { model: 'gpt-4.1-mini', input: 'Hello!' })
+   * ```
+   */
+  post<T = unknown>(path: string, body?: unknown, options: CallOptions = {}): APIPromise<T> {
+    const call = () => {
+      const idempotent = Boolean(options?.idempotency)
+      return {
+        method: 'POST',
+        path: checkedPath(path),
+        body,
+        governed: true,
+        idempotent,
+        repeatable: idempotent,
+      } as const
+    }
+    return this.#transport.any<T>(call, options)
   }
 }

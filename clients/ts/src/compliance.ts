@@ -2,7 +2,9 @@
 import { isObject, parsed } from './json.js'
 import type { CallOptions } from './options.js'
 import type { APIPromise } from './promise.js'
-import { checkParams, type Query, type Received, type Transport } from './transport.js'
+import { type Query, search } from './query.js'
+import { checkParams } from './request.js'
+import type { Received, Transport } from './transport.js'
 
 /** Parameters of an export. */
 export interface ExportParams {
@@ -170,10 +172,11 @@ export class ComplianceExport implements AsyncIterable<ExportLine> {
     if (next?.origin !== base.origin || !next.pathname.endsWith(PATH)) {
       throw this.#transport.invalid(page, 'has a link to a place outside the export')
     }
-    if (String(next.searchParams) === String(base.searchParams)) {
+    const query = Object.fromEntries(next.searchParams)
+    if (search(query) === search(page.running.call.query ?? {})) {
       throw this.#transport.invalid(page, 'has itself as its next page')
     }
-    return Object.fromEntries(next.searchParams)
+    return query
   }
 }
 

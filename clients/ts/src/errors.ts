@@ -147,6 +147,30 @@ export class StreamError extends PosternError {
   }
 }
 
+/** A webhook was not sent by the gateway, or not now. The error contains neither the secret nor the body. */
+export class WebhookVerificationError extends PosternError {
+  static {
+    WebhookVerificationError.prototype.name = 'WebhookVerificationError'
+  }
+
+  /** What is wrong. `invalid_signature`: another secret, or another body. `invalid_payload`: the body is no event. */
+  readonly code:
+    | 'missing_header'
+    | 'invalid_timestamp'
+    | 'timestamp_out_of_tolerance'
+    | 'invalid_signature'
+    | 'invalid_payload'
+
+  constructor(message: string, fields: { code: WebhookVerificationError['code'] }) {
+    super(message)
+    this.code = fields.code
+  }
+
+  override toJSON(): Record<string, unknown> {
+    return { ...super.toJSON(), code: this.code }
+  }
+}
+
 /** What an APIError is made of. */
 export interface APIErrorFields {
   text: string

@@ -3,7 +3,8 @@ import type { Message, Verdict } from './ai.js'
 import type { Finding } from './errors.js'
 import type { CallOptions } from './options.js'
 import type { APIPromise } from './promise.js'
-import { checkParams, type Transport } from './transport.js'
+import { checkParams } from './request.js'
+import type { Transport } from './transport.js'
 
 /** The direction whose actions apply: `input` for what a caller sends, `output` for what a model answers. */
 export interface Direction {

@@ -19,6 +19,7 @@ export type {
   Message,
   Served,
   TextPart,
+  TokenCount,
   ToolCallMessage,
   ToolMessage,
   Usage,
@@ -60,12 +61,16 @@ export {
   RequestTooLargeError,
   StreamError,
   UnprocessableEntityError,
+  WebhookVerificationError,
 } from './errors.js'
 export type { ChatEvent, DeltaEvent, DoneEvent } from './events.js'
 export type { Direction, Governor, TextValidation, Validation } from './governor.js'
+export type { IncomingResponse, OutgoingRequest, RequestHook, ResponseHook } from './hooks.js'
+export type { KeyFunction } from './key.js'
 export type { LogLevel, LogRecord } from './log.js'
 export type { Attempts, Deprecation, GovernorDecision, RateLimit, ResponseMeta } from './meta.js'
 export type {
+  AvailableModel,
   ChangedModel,
   Model,
   ModelChange,
@@ -83,7 +88,7 @@ export type { Page, PagePromise } from './page.js'
 export type { APIPromise, WithResponse } from './promise.js'
 export type { Health, HealthStatus, PromptCacheUsage, UsageParams, UsageReport, UsageReports } from './reports.js'
 export type { Issue, StandardIssue, StandardResult, StandardSchema } from './schema.js'
-export type { ChatStream, StreamPromise } from './stream.js'
+export type { ChatStream, StreamPromise, ValidatedChatStream } from './stream.js'
 export type { Tool, ToolCall, ToolCallDeltaEvent, ToolCallEvent, ToolChoice } from './tools.js'
 export { VERSION } from './version.js'
 export type {
@@ -93,3 +98,14 @@ export type {
   ViolationState,
   Violations,
 } from './violations.js'
+export type {
+  BudgetThresholdEvent,
+  Checkpoint,
+  ComplianceCheckpointEvent,
+  OtherWebhookEvent,
+  ViolationCreatedEvent,
+  WebhookEvent,
+  WebhookHeaders,
+  WebhookOptions,
+} from './webhooks.js'
+export { verifyWebhook } from './webhooks.js'

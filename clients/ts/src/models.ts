@@ -1,8 +1,10 @@
 // The project's model registry: /api/models-registry. It needs a project key (`pk_`).
+import { textOf } from './json.js'
 import type { CallOptions } from './options.js'
 import { firstPage, Page, type PagePromise } from './page.js'
 import type { APIPromise } from './promise.js'
-import { checkParams, pathPart, type Transport } from './transport.js'
+import { checkParams, pathPart } from './request.js'
+import type { Transport } from './transport.js'
 
 /** The state of a model. `discovered` is a model that was used and has no entry. */
 export type ModelState = 'discovered' | 'pending' | 'approved' | 'restricted' | 'deprecated' | 'retired' | 'blocked'
@@ -131,15 +133,35 @@ export class ModelPage extends Page<SeenModel> {
   }
 }
 
+/** A model or a tier that a key may use. */
+export interface AvailableModel {
+  /** What `model` of a completion takes: the name of a model, or a tier. */
+  id: string
+  /** The provider of a model; `postern` for a tier. */
+  ownedBy: string
+}
+
 const PATH = '/api/models-registry'
 
-/** The model registry. Changes are not retried after errors that leave open whether they were made. */
+/**
+ * The model registry, which needs a project key, and the models that a key may use. Changes are not retried after errors that leave open whether they
+ * were made.
+ */
 export class Models {
   readonly #transport: Transport
 
   /** @internal */
   constructor(transport: Transport) {
     this.#transport = transport
+  }
+
+  /** Lists the models and tiers that the client's key may use. Gateway keys may list them, and project keys with the permission. */
+  available(options: CallOptions = {}): APIPromise<AvailableModel[]> {
+    return this.#transport.json({ method: 'GET', path: '/v1/models' }, options, ({ data }, received) => {
+      if (!Array.isArray(data) || !data.every((model) => typeof model?.id === 'string'))
+        throw this.#transport.invalid(received, 'has no list of models')
+      return data.map(({ id, owned_by }) => ({ id, ownedBy: textOf(owned_by) ?? '' }))
+    })
   }
 
   /** Lists models by name. Used models without an entry are `discovered`. */

@@ -1,7 +1,12 @@
 // The client's options: checked, completed by POSTERN_ variables and defaults.
 import { ConfigurationError } from './errors.js'
+import { checkedHeaders } from './headers.js'
+import type { RequestHook, ResponseHook } from './hooks.js'
 import { isObject } from './json.js'
+import { checkedKey, environmentOfKey, type KeyFunction } from './key.js'
 import { LOG_LEVELS, Log, type LogLevel, type LogRecord } from './log.js'
+import { proxied } from './proxy.js'
+import { checkQuery, type Query } from './query.js'
 import { variable } from './runtime.js'
 
 /** The environment that an API key belongs to. */
@@ -43,8 +48,11 @@ export type Fetch = (url: string, init: RequestInit) => Promise<Response>
 
 /** Options of a client. An option that is not given comes from its variable, or else has its default. */
 export interface ClientOptions {
-  /** The API key. Variable `POSTERN_API_KEY`. */
-  apiKey?: string | undefined
+  /**
+   * The API key, or a function that returns it and is called before each attempt: it should cache. If the function fails,
+   * the call fails with a ConfigurationError. Variable `POSTERN_API_KEY`.
+   */
+  apiKey?: string | KeyFunction | undefined
   /**
    * The gateway's URL, with or without a path, but without `/v1`. Variable `POSTERN_BASE_URL`. For development keys the default is
    * `http://127.0.0.1:8787`, where `make dev` listens; others have none.
@@ -52,7 +60,7 @@ export interface ClientOptions {
   baseURL?: string | undefined
   /**
    * The environment that the key must be of, as a check. Variable `POSTERN_ENVIRONMENT`. Default: that of the key
-   * (`sk_live_`, `pk_live_`, `sk_test_`, `pk_test_`).
+   * (`sk_live_`, `pk_live_`, `sk_test_`, `pk_test_`), and `production` if `apiKey` is a function.
    */
   environment?: Environment | undefined
   /**
@@ -69,6 +77,14 @@ export interface ClientOptions {
   idempotency?: boolean | undefined
   governor?: GovernorOptions | undefined
   logging?: LoggingOptions | undefined
+  /** Headers of every request. `authorization`, `x-api-key` and those of the connection cannot be set. */
+  headers?: Headers | Record<string, string> | undefined
+  /** Query parameters of every request. Servers log them, so they must not be secret. */
+  query?: Record<string, string | number | boolean | undefined> | undefined
+  /** Called before each attempt. It may change the headers, as to add a `traceparent`. */
+  onRequest?: RequestHook | undefined
+  /** Called when the headers of a response have arrived, also of one that is an error. */
+  onResponse?: ResponseHook | undefined
   /** The transport, in place of the global `fetch`. */
   fetch?: Fetch | undefined
 }
@@ -83,22 +99,30 @@ export interface CallOptions {
   idempotency?: boolean | string | undefined
   /** Aborts the call with an APIAbortedError. */
   signal?: AbortSignal | undefined
-  /** More headers. `authorization` and `x-api-key` cannot be set. */
+  /** More headers, in place of the client's of the same name. `authorization` and `x-api-key` cannot be set. */
   headers?: Headers | Record<string, string> | undefined
+  /** More query parameters, in place of the client's and the call's own of the same name. */
+  query?: Record<string, string | number | boolean | undefined> | undefined
   /** In place of the client's, member by member. */
   governor?: GovernorOptions | undefined
 }
 
 /** The complete options of a client. */
 export interface Settings {
-  apiKey: string
+  apiKey: string | KeyFunction
   baseURL: string
   environment: Environment
+  /** The environment that the caller has set; undefined without one. */
+  wanted: Environment | undefined
   timeout: number
   retries: number
   idempotency: boolean
   governor: GovernorOptions
   log: Log
+  headers: readonly [string, string][]
+  query: Query
+  onRequest: RequestHook | undefined
+  onResponse: ResponseHook | undefined
   fetch: Fetch
 }
 
@@ -111,9 +135,13 @@ const CLIENT_OPTIONS = [
   'idempotency',
   'governor',
   'logging',
+  'headers',
+  'query',
+  'onRequest',
+  'onResponse',
   'fetch',
 ]
-const CALL_OPTIONS = ['timeout', 'retries', 'idempotency', 'signal', 'headers', 'governor']
+const CALL_OPTIONS = ['timeout', 'retries', 'idempotency', 'signal', 'headers', 'query', 'governor']
 const GOVERNOR_OPTIONS = ['enabled', 'strictMode', 'autoApproveThreshold']
 const LOGGING_OPTIONS = ['level', 'pretty', 'content', 'logger']
 const MAX_TIMEOUT_MS = 2 ** 31 - 1
@@ -123,22 +151,30 @@ const DEVELOPMENT_URL = 'http://127.0.0.1:8787'
 /** Checks a constructor's options and completes them. */
 export function settingsOf(options: ClientOptions): Settings {
   onlyKnown(options, CLIENT_OPTIONS, '')
+  const { fetch, onRequest, onResponse, headers = {}, query = {} } = options
+  for (const [name, given] of Object.entries({ fetch, onRequest, onResponse })) {
+    if (given !== undefined && typeof given !== 'function') throw new ConfigurationError(`${name} must be a function`)
+  }
+  checkQuery(query)
   const log = logOf(options.logging ?? {})
   const apiKey = keyOf(options.apiKey)
-  const environment = environmentOf(options.environment, apiKey)
-  const { fetch } = options
-  if (fetch !== undefined && typeof fetch !== 'function') throw new ConfigurationError('fetch must be a function')
+  const { environment, wanted } = environmentOf(options.environment, apiKey)
+  const baseURL = baseURLOf(options.baseURL, environment, log)
   return {
     apiKey,
-    baseURL: baseURLOf(options.baseURL, environment, log),
+    baseURL,
     environment,
+    wanted,
     timeout: integer('timeout', options.timeout, 1, MAX_TIMEOUT_MS, 'POSTERN_TIMEOUT') ?? 600_000,
     retries: integer('retries', options.retries, 0, MAX_RETRIES, 'POSTERN_RETRIES') ?? 2,
     idempotency: flag('idempotency', options.idempotency, 'POSTERN_IDEMPOTENCY') ?? false,
     governor: clientGovernor(options.governor ?? {}),
     log,
-    // A later change of the global fetch, as by tests and tracing, has effect.
-    fetch: fetch ?? ((url, init) => globalThis.fetch(url, init)),
+    headers: checkedHeaders(headers),
+    query: { ...query },
+    onRequest,
+    onResponse,
+    fetch: fetch ?? proxied(baseURL, log),
   }
 }
 
@@ -148,39 +184,37 @@ export function checkCall(options: CallOptions): void {
   integer('timeout', options.timeout, 1, MAX_TIMEOUT_MS)
   integer('retries', options.retries, 0, MAX_RETRIES)
   checkGovernor(options.governor ?? {})
-  const { idempotency, signal, headers = {} } = options
+  const { idempotency, signal, query = {} } = options
   if (signal && !(typeof signal.aborted === 'boolean' && typeof signal.addEventListener === 'function')) {
     throw new ConfigurationError('signal must be an AbortSignal')
   }
-  if (!isObject(headers)) throw new ConfigurationError('headers must be an object')
+  checkQuery(query)
   if (typeof idempotency === 'string' && !/^[ -~]{1,255}$/.test(idempotency)) {
     throw new ConfigurationError('idempotency must be 1 to 255 printable ASCII characters')
   }
   if (typeof idempotency !== 'string') flag('idempotency', idempotency)
 }
 
-function keyOf(given: string | undefined): string {
+function keyOf(given: string | KeyFunction | undefined): string | KeyFunction {
+  if (typeof given === 'function') return given
   const key = option(given, 'POSTERN_API_KEY')
   if (typeof key !== 'string' || key.trim() === '') {
     throw new ConfigurationError('No API key: set the option apiKey or the variable POSTERN_API_KEY')
   }
-  if (/[^ -~]/.test(key.trim())) {
-    throw new ConfigurationError(
-      `${named('apiKey', given, 'POSTERN_API_KEY')} contains a control character or a character that is not ASCII`,
-    )
-  }
-  return key.trim()
+  return checkedKey(key, named('apiKey', given, 'POSTERN_API_KEY'))
 }
 
-function environmentOf(given: Environment | undefined, key: string): Environment {
+function environmentOf(
+  given: Environment | undefined,
+  key: string | KeyFunction,
+): { environment: Environment; wanted: Environment | undefined } {
   const wanted = choice('environment', given, ['production', 'development'], 'POSTERN_ENVIRONMENT')
-  const kind = /^[sp]k_(live|test)_/.exec(key)?.[1]
-  const actual = kind === undefined ? undefined : kind === 'live' ? 'production' : 'development'
+  const actual = typeof key === 'string' ? environmentOfKey(key) : undefined
   if (wanted && actual && wanted !== actual) {
     const name = named('environment', given, 'POSTERN_ENVIRONMENT')
     throw new ConfigurationError(`${name} is ${wanted}, but the API key is a ${actual} key`)
   }
-  return actual ?? wanted ?? 'production'
+  return { environment: actual ?? wanted ?? 'production', wanted }
 }
 
 function baseURLOf(given: string | undefined, environment: Environment, log: Log): string {

@@ -2,7 +2,9 @@
 import { isObject, parsed } from './json.js'
 import type { CallOptions } from './options.js'
 import { APIPromise, type WithResponse } from './promise.js'
-import { checkParams, type Query, type Transport, withResponse } from './transport.js'
+import type { Query } from './query.js'
+import { checkParams } from './request.js'
+import { type Transport, withResponse } from './transport.js'
 
 /** A page of a list. Iterating it gives its items, and then those of all pages after it. */
 export class Page<Item> implements AsyncIterable<Item> {

@@ -8,12 +8,14 @@ export interface WithResponse<T> {
     /** The HTTP status. */
     status: number
     headers: Headers
+    /** The body as it arrived; null for a stream. */
+    body: string | null
   }
   /** What the gateway says about the response. */
   meta: ResponseMeta
 }
 
-/** The promise of a call's result. `withResponse()` also gives the response's status, headers and metadata. */
+/** The promise of a call's result. `withResponse()` also gives the response's status, headers, body and metadata. */
 export class APIPromise<T> extends Promise<T> {
   readonly #answer: Promise<WithResponse<T>>
 

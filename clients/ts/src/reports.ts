@@ -1,7 +1,8 @@
 // Status and usage of a key and its project: GET /api/health and /api/usage.
 import type { CallOptions } from './options.js'
 import type { APIPromise } from './promise.js'
-import { checkParams, type Transport } from './transport.js'
+import { checkParams } from './request.js'
+import type { Transport } from './transport.js'
 
 /** An active key. */
 export interface HealthStatus {

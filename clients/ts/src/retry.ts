@@ -4,6 +4,8 @@ import { httpDate } from './date.js'
 const MAX_SERVER_PAUSE_MS = 60_000
 const FIRST_PAUSE_MS = 500
 const MAX_PAUSE_MS = 8_000
+const SPREAD_PER_CALL_MS = 100
+const MAX_SPREAD_MS = 10_000
 
 /** A failed attempt. A status is null if no usable response arrived. */
 export interface FailedAttempt {
@@ -22,15 +24,34 @@ export function mayRepeat({ status, headers }: FailedAttempt, repeatable: boolea
   return asked === 'true' || status === null || status === 408 || status === 409 || status === 429 || status >= 500
 }
 
+/** A pause before an attempt. */
+export interface Pause {
+  ms: number
+  /** Whether the server asked for it. */
+  asked: boolean
+}
+
 /**
  * The pause before the next attempt in milliseconds, after `attempts` failed ones. It is what the server says, or else
  * doubles from 500 ms to 8 s, times 0.75 to 1, so that clients do not retry together. Null: the server says that a retry
- * makes no sense within a minute.
+ * makes no sense within a minute. `waiting` is how many calls of the client wait for a server's pause already: each adds
+ * up to 100 ms, so that they do not come back all at once.
  */
-export function pauseMs(headers: Headers | null, attempts: number, nowMs: number, random: () => number): number | null {
+export function pauseBefore(
+  headers: Headers | null,
+  attempts: number,
+  nowMs: number,
+  random: () => number,
+  waiting = 0,
+): Pause | null {
   const wanted = headers && serverPauseMs(headers, nowMs)
-  if (wanted) return wanted <= MAX_SERVER_PAUSE_MS ? wanted : null
-  return Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (attempts - 1)) * (1 - random() / 4)
+  if (wanted && wanted > MAX_SERVER_PAUSE_MS) return null
+  if (wanted) {
+    const spreadMs = Math.min(MAX_SPREAD_MS, SPREAD_PER_CALL_MS * waiting)
+    return { ms: wanted + (spreadMs > 0 ? random() * spreadMs : 0), asked: true }
+  }
+  const ms = Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (attempts - 1)) * (1 - random() / 4)
+  return { ms, asked: false }
 }
 
 /** The wait that a response asks for in milliseconds; null without one, or if it has passed. */

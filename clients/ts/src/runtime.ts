@@ -37,12 +37,17 @@ export function variable(name: string): string | undefined {
 
 /** `postern-ts/0.1.0 (node 22.23.3)` */
 export function userAgent(): string {
+  return `postern-ts/${VERSION} (${runtimeName()})`
+}
+
+/** Whether this is Node.js, and no runtime that has its variables and versions for compatibility. */
+export function inNode(): boolean {
+  return runtimeName().startsWith('node ')
+}
+
+function runtimeName(): string {
   const versions = runtime.process?.versions
-  const product = runtime.navigator?.userAgent ?? ''
-  let name = 'unknown'
-  if (product === 'Cloudflare-Workers') name = 'workerd'
-  else if (versions?.deno) name = `deno ${versions.deno}`
-  else if (versions?.bun) name = `bun ${versions.bun}`
-  else if (versions?.node) name = `node ${versions.node}`
-  return `postern-ts/${VERSION} (${name})`
+  if (runtime.navigator?.userAgent === 'Cloudflare-Workers') return 'workerd'
+  const name = ['deno', 'bun', 'node'].find((product) => versions?.[product])
+  return name ? `${name} ${versions?.[name]}` : 'unknown'
 }

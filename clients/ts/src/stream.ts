@@ -1,5 +1,5 @@
 // A completion that arrives in pieces.
-import type { Completion, Usage } from './ai.js'
+import type { Completion, Usage, ValidatedCompletion } from './ai.js'
 import { readText } from './body.js'
 import { APIAbortedError, PosternError } from './errors.js'
 import { type ChatEvent, type DoneEvent, EventReader, eventsOf, isCompletion } from './events.js'
@@ -7,8 +7,10 @@ import { parsed } from './json.js'
 import type { ResponseMeta } from './meta.js'
 import type { CallOptions } from './options.js'
 import { APIPromise, type WithResponse } from './promise.js'
+import type { Call } from './request.js'
+import { type StandardSchema, validated } from './schema.js'
 import { type ToolCall, ToolCalls } from './tools.js'
-import { type Call, type Transport, withResponse } from './transport.js'
+import { type Received, type Transport, withResponse } from './transport.js'
 
 /**
  * A streamed completion. Read it by iterating, or as a whole by `text()`, `toolCalls()`, `usage()` or
@@ -125,31 +127,66 @@ export class ChatStream implements AsyncIterable<ChatEvent> {
   }
 }
 
+/** A stream whose output is validated as a whole, when it has arrived. Its events come before that. */
+export class ValidatedChatStream<T> extends ChatStream {
+  readonly #schema: StandardSchema<T>
+  #validated: Promise<ValidatedCompletion<T>> | undefined
+
+  /** @internal */
+  constructor(meta: ResponseMeta, source: AsyncIterator<ChatEvent>, stop: () => void, schema: StandardSchema<T>) {
+    super(meta, source, stop)
+    this.#schema = schema
+  }
+
+  /** The validated output, when it has arrived. Throws an OutputValidationError if the schema rejects it. */
+  async data(): Promise<T> {
+    return (await this.final()).data
+  }
+
+  /** The whole completion with its validated output. Throws an OutputValidationError if the schema rejects it. */
+  override final(): Promise<ValidatedCompletion<T>> {
+    this.#validated ??= super.final().then(async (completion) => {
+      return { ...completion, data: await validated(this.#schema, completion) }
+    })
+    return this.#validated
+  }
+}
+
 /** The promise of a stream. Iterating the promise gives the stream's events. */
-export class StreamPromise extends APIPromise<ChatStream> implements AsyncIterable<ChatEvent> {
+export class StreamPromise<S extends ChatStream = ChatStream>
+  extends APIPromise<S>
+  implements AsyncIterable<ChatEvent>
+{
   /** Iterates over the stream's events. */
   async *[Symbol.asyncIterator](): AsyncGenerator<ChatEvent, void, undefined> {
     yield* await this
   }
 }
 
-/** Starts a stream. A response in JSON is a stream of two events. */
-export function openStream(transport: Transport, call: () => Call, options: CallOptions): StreamPromise {
+/** Starts a stream. A response in JSON is a stream of two events. With a schema, it is a ValidatedChatStream. */
+export function openStream(
+  transport: Transport,
+  call: () => Call,
+  options: CallOptions,
+  schema: StandardSchema | undefined,
+): StreamPromise {
   const open = async (): Promise<WithResponse<ChatStream>> => {
     const answered = await transport.send({ ...call(), accept: 'text/event-stream' }, options, jsonOf)
-    const { body, cancel, meta } = answered
+    const { cancel, meta } = answered
     const stop = () => cancel.stop()
-    if (body === null) {
-      const events = new EventReader(transport, answered).events()
-      return withResponse(new ChatStream(meta, events, stop), answered)
-    }
-    cancel.release()
-    const completion = parsed(body)
-    if (!isCompletion(completion)) throw transport.invalid(answered, 'is neither a stream nor a completion')
-    const events = eventsOf(completion)
-    return withResponse(new ChatStream(meta, events, stop), answered)
+    const events = eventsIn(transport, answered)
+    const stream = schema ? new ValidatedChatStream(meta, events, stop, schema) : new ChatStream(meta, events, stop)
+    return withResponse(stream, answered)
   }
   return new StreamPromise(open())
+}
+
+function eventsIn(transport: Transport, answered: Received<string | null>): AsyncGenerator<ChatEvent> {
+  if (answered.body === null) return new EventReader(transport, answered).events()
+  answered.cancel.release()
+  const completion = parsed(answered.body)
+  if (!isCompletion(completion)) throw transport.invalid(answered, 'is neither a stream nor a completion')
+  return eventsOf(completion)
 }
 
 /** The body of a response that is no stream; null for a stream, which is read later. */

@@ -1,4 +1,4 @@
-// One call: its HTTP requests, with retries, time limits and logs.
+// One call: its HTTP requests, with retries, time limits, hooks and logs.
 import { readText } from './body.js'
 import { abortedError, Cancel } from './cancel.js'
 import {
@@ -10,46 +10,15 @@ import {
   PosternError,
 } from './errors.js'
 import { errorOf, fromWhere, isPage } from './failure.js'
+import { checkedHeaders } from './headers.js'
+import { callHook, HookFailure } from './hooks.js'
 import { isObject, parsed } from './json.js'
+import { keyOfAttempt } from './key.js'
 import { metaOf, type ResponseMeta } from './meta.js'
-import { type CallOptions, checkCall, governing, type Settings } from './options.js'
+import type { CallOptions, Settings } from './options.js'
 import { APIPromise, type WithResponse } from './promise.js'
-import { mayRepeat, pauseMs } from './retry.js'
-import { userAgent } from './runtime.js'
-
-/** Values of a query; undefined ones are left out. */
-export type Query = Record<string, string | number | Date | null | undefined>
-
-/** A call of an endpoint. */
-export interface Call {
-  method: 'GET' | 'POST' | 'PATCH'
-  /** Behind the base URL, encoded. */
-  path: string
-  query?: Query
-  /** Sent as JSON. */
-  body?: unknown
-  headers?: Record<string, string>
-  /** Default `application/json`. */
-  accept?: string
-  /** Whether a second request after an unknown outcome is acceptable. Default true. */
-  repeatable?: boolean
-  /** Whether the Governor checks the request. */
-  governed?: boolean
-  /** Whether an idempotency key is accepted. */
-  idempotent?: boolean
-}
-
-/** A call that is on its way: everything that its attempts share. */
-export interface Running {
-  call: Call
-  url: string
-  headers: Headers
-  body: string | null
-  timeout: number
-  retries: number
-  signal: AbortSignal | undefined
-  governed: boolean
-}
+import { type Call, prepare, type Running } from './request.js'
+import { mayRepeat, type Pause, pauseBefore } from './retry.js'
 
 /** A successful response. */
 export interface Answered {
@@ -67,7 +36,7 @@ export interface Received<B> extends Answered {
 }
 
 /** What tests replace. */
-export interface Hooks {
+export interface Replaced {
   sleep(ms: number, signal: AbortSignal | undefined): Promise<void>
   random(): number
 }
@@ -75,11 +44,13 @@ export interface Hooks {
 /** Sends the calls of one client. */
 export class Transport {
   readonly settings: Settings
-  readonly #hooks: Hooks
+  readonly #replaced: Replaced
+  /** Calls that wait for a pause that the server asked for. */
+  #waiting = 0
 
-  constructor(settings: Settings, hooks: Partial<Hooks> = {}) {
+  constructor(settings: Settings, replaced: Partial<Replaced> = {}) {
     this.settings = settings
-    this.#hooks = { sleep, random: Math.random, ...hooks }
+    this.#replaced = { sleep, random: Math.random, ...replaced }
   }
 
   /**
@@ -96,6 +67,17 @@ export class Transport {
       const value = parsed(received.body)
       if (!isObject(value)) throw this.invalid(received, 'is not a JSON object')
       return withResponse(await read(value, received), received)
+    }
+    return new APIPromise(run())
+  }
+
+  /** A call whose response may be any JSON; a response without content is null. */
+  any<T>(call: () => Call, options: CallOptions): APIPromise<T> {
+    const run = async (): Promise<WithResponse<T>> => {
+      const received = await this.whole(call(), options)
+      const value = received.response.status === 204 ? null : parsed(received.body)
+      if (value === undefined) throw this.invalid(received, 'is not JSON')
+      return withResponse(value as T, received)
     }
     return new APIPromise(run())
   }
@@ -135,7 +117,7 @@ export class Transport {
    * must stop or release `cancel`.
    */
   async send<B>(call: Call, options: CallOptions, read: (response: Response) => Promise<B>): Promise<Received<B>> {
-    const running = this.#prepare(call, options)
+    const running = prepare(call, options, this.settings)
     for (let attempt = 1; ; attempt++) {
       const outcome = await this.#attempt(running, attempt, read)
       if (!(outcome instanceof PosternError)) {
@@ -144,7 +126,16 @@ export class Transport {
       }
       const pause = this.#nextPause(running, outcome, attempt)
       if (pause === null) throw this.#giveUp(running, outcome, attempt)
-      await this.#hooks.sleep(pause, running.signal)
+      await this.#wait(pause, running.signal)
+    }
+  }
+
+  async #wait({ ms, asked }: Pause, signal: AbortSignal | undefined): Promise<void> {
+    if (asked) this.#waiting++
+    try {
+      await this.#replaced.sleep(ms, signal)
+    } finally {
+      if (asked) this.#waiting--
     }
   }
 
@@ -155,13 +146,14 @@ export class Transport {
   ): Promise<Received<B> | PosternError> {
     const cancel = new Cancel(running.signal)
     try {
-      const response = await this.#fetch(running, attempt, cancel)
+      const { response, apiKey } = await this.#exchange(running, attempt, cancel)
       if (!response.ok) {
         const text = await readText(response)
         cancel.release()
         this.logContent('response_body', text)
         const { url, call, governed } = running
-        return errorOf(response.status, response.headers, text, governed, { ...this.settings, url, path: call.path })
+        const sent = { url, path: call.path, baseURL: this.settings.baseURL, apiKey }
+        return errorOf(response.status, response.headers, text, governed, sent)
       }
       const body = await read(response)
       cancel.pause()
@@ -169,39 +161,57 @@ export class Transport {
       return { running, response, meta: metaOf(response.headers), attempt, cancel, body }
     } catch (thrown) {
       cancel.release()
-      if (thrown instanceof InvalidResponseError) return thrown
+      if (thrown instanceof HookFailure) {
+        cancel.stop() // the response, if there is one, has no reader
+        throw thrown.error
+      }
+      if (thrown instanceof InvalidResponseError || thrown instanceof ConfigurationError) return thrown
       const { method, path } = running.call
       return cancel.errorOf(thrown, `${method} ${path}`, running)
     }
   }
 
-  async #fetch(running: Running, attempt: number, cancel: Cancel): Promise<Response> {
-    const { call, url, headers, body, timeout } = running
-    const { method, path } = call
-    const { log, fetch } = this.settings
+  /** Sends one request. The function of the key and the hooks are a part of the attempt, and of its time. */
+  async #exchange(running: Running, attempt: number, cancel: Cancel): Promise<{ response: Response; apiKey: string }> {
+    const { url, body, timeout } = running
+    const { method, path } = running.call
+    const { log, fetch, apiKey, wanted, onRequest, onResponse } = this.settings
     if (cancel.aborted) throw abortedError(running.signal)
+    cancel.within(timeout)
+    const key = await cancel.race(keyOfAttempt(apiKey, wanted))
+    const headers = new Headers(running.headers)
+    if (onRequest) {
+      await cancel.race(callHook(onRequest, { method, path, attempt, headers }))
+      checkedHeaders(headers)
+    }
+    headers.set('x-api-key', key)
     log.write('debug', 'request', { method, path, attempt })
     if (body !== null) this.logContent('request_body', body)
     const startMs = Date.now()
-    cancel.within(timeout)
     // Redirects are errors: the key must not travel to another host.
     const response = await fetch(url, { method, headers, body, signal: cancel.signal, redirect: 'manual' })
+    const { status } = response
     const requestId = response.headers.get('x-request-id')
-    log.write('debug', 'response', { method, path, status: response.status, requestId, ms: Date.now() - startMs })
-    return response
+    const ms = Date.now() - startMs
+    log.write('debug', 'response', { method, path, status, requestId, ms })
+    if (onResponse) {
+      const seen = { method, path, attempt, status, headers: new Headers(response.headers), requestId, ms }
+      await cancel.race(callHook(onResponse, seen))
+    }
+    return { response, apiKey: key }
   }
 
   /** The pause before the next attempt; null if there is none. */
-  #nextPause({ call, retries }: Running, error: PosternError, attempt: number): number | null {
+  #nextPause({ call, retries }: Running, error: PosternError, attempt: number): Pause | null {
     const lost = error instanceof APIConnectionError
     if (attempt > retries || !(lost || error instanceof APIError)) return null
     const { status, headers } = lost ? { status: null, headers: null } : error
     if (!mayRepeat({ status, headers }, call.repeatable ?? true)) return null
-    const pause = pauseMs(headers, attempt, Date.now(), this.#hooks.random)
+    const pause = pauseBefore(headers, attempt, Date.now(), this.#replaced.random, this.#waiting)
     if (pause === null) return null
     const reason = lost ? { error: codeOfLost(error) } : { status }
     const { log } = this.settings
-    log.write('info', 'retry', { method: call.method, path: call.path, attempt, ...reason, pauseMs: pause })
+    log.write('info', 'retry', { method: call.method, path: call.path, attempt, ...reason, pauseMs: pause.ms })
     return pause
   }
 
@@ -213,39 +223,6 @@ export class Transport {
       this.failed(running, attempts, { status: error.status, code, requestId: error.requestId })
     }
     return error
-  }
-
-  #prepare(call: Call, options: CallOptions): Running {
-    checkCall(options)
-    const { settings } = this
-    const { enabled, header } = governing(settings.governor, options.governor)
-    const headers = this.#headers(call, options, call.governed ? header : null)
-    return {
-      call,
-      url: settings.baseURL + call.path + search(call.query ?? {}),
-      headers,
-      body: call.body === undefined ? null : serialized(call.body),
-      timeout: options.timeout ?? settings.timeout,
-      retries: options.retries ?? settings.retries,
-      signal: options.signal,
-      governed: enabled,
-    }
-  }
-
-  #headers(call: Call, options: CallOptions, govern: string | null): Headers {
-    const { apiKey, idempotency } = this.settings
-    const headers = new Headers({ accept: call.accept ?? 'application/json', 'user-agent': userAgent() })
-    if (call.body !== undefined) headers.set('content-type', 'application/json')
-    if (govern) headers.set('x-postern-govern', govern)
-    const key = options.idempotency ?? idempotency
-    if (call.idempotent && key) {
-      headers.set('idempotency-key', typeof key === 'string' ? key : `postern-${crypto.randomUUID()}`)
-    }
-    for (const [name, value] of Object.entries(call.headers ?? {})) headers.set(name, value)
-    const own = options.headers ?? {}
-    for (const [name, value] of own instanceof Headers ? own : Object.entries(own)) setHeader(headers, name, value)
-    headers.set('x-api-key', apiKey)
-    return headers
   }
 
   /** Logs a body, if the caller asked for that. */
@@ -265,64 +242,12 @@ export class Transport {
 }
 
 /** A result with its response. */
-export function withResponse<T>(data: T, { response, meta }: Answered): WithResponse<T> {
-  return { data, response: { status: response.status, headers: response.headers }, meta }
-}
-
-/** The parameters of a call, which may be anything in JavaScript. The gateway ignores unknown ones. */
-export function checkParams(params: unknown, known?: readonly string[]): void {
-  if (!isObject(params)) throw new ConfigurationError('The parameters must be an object')
-  const unknown = known && Object.keys(params).find((name) => params[name] !== undefined && !known.includes(name))
-  if (unknown !== undefined)
-    throw new ConfigurationError(`${unknown} is not a parameter; the parameters are ${known?.join(', ')}`)
-}
-
-/** An ID as part of a path. */
-export function pathPart(id: string, name: string): string {
-  // URL parsers resolve "." and "..", encoded or not.
-  // Half of a character cannot be encoded.
-  if (typeof id !== 'string' || /^\.{0,2}$|\p{Surrogate}/u.test(id))
-    throw new ConfigurationError(`${name} must be an ID`)
-  return encodeURIComponent(id)
+export function withResponse<T>(data: T, { response, meta, body }: Received<string | null>): WithResponse<T> {
+  return { data, response: { status: response.status, headers: response.headers, body }, meta }
 }
 
 function codeOfLost(error: APIConnectionError): string {
   return error instanceof APITimeoutError ? 'timeout' : 'connection'
-}
-
-function search(query: Query): string {
-  const params = new URLSearchParams()
-  for (const [name, value] of Object.entries(query)) {
-    if (value === undefined || value === null) continue
-    params.set(name, value instanceof Date ? value.toISOString() : String(value))
-  }
-  const text = params.toString()
-  return text && `?${text}`
-}
-
-function serialized(body: unknown): string {
-  try {
-    return JSON.stringify(body)
-  } catch {
-    throw new ConfigurationError('The parameters cannot be written as JSON')
-  }
-}
-
-/** Headers of the connection. A second length or framing would let one request hide another. Source: RFC 9110, section 7.6.1. */
-const TRANSPORT_HEADERS = /^(connection|content-length|expect|host|keep-alive|te|trailer|transfer-encoding|upgrade)$/i
-
-/** Sets a header of the caller. The error names it without its value, which may be secret. */
-function setHeader(headers: Headers, name: string, value: string): void {
-  if (/^(authorization|x-api-key)$/i.test(name)) {
-    throw new ConfigurationError(`headers must not contain ${name}; the client sends its own API key`)
-  }
-  if (TRANSPORT_HEADERS.test(name))
-    throw new ConfigurationError(`headers must not contain ${name}, which the transport sets`)
-  try {
-    headers.set(name, value)
-  } catch {
-    throw new ConfigurationError(`headers: ${JSON.stringify(name)} is not a valid header`)
-  }
 }
 
 /** Waits, or returns early if the signal is aborted. */

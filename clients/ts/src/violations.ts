@@ -2,7 +2,8 @@
 import type { CallOptions } from './options.js'
 import { firstPage, Page, type PagePromise } from './page.js'
 import type { APIPromise } from './promise.js'
-import { checkParams, pathPart, type Transport } from './transport.js'
+import { checkParams, pathPart } from './request.js'
+import type { Transport } from './transport.js'
 
 /** The state of a violation. `resolved` and `false_positive` are closed. */
 export type ViolationState = 'open' | 'acknowledged' | 'resolved' | 'false_positive'

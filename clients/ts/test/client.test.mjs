@@ -6,7 +6,7 @@ import { createServer } from 'node:net'
 import { test } from 'node:test'
 import { inspect, promisify } from 'node:util'
 import * as client from '../dist/index.js'
-import { pauseMs } from '../dist/retry.js'
+import { pauseBefore } from '../dist/retry.js'
 import { fakeClient, hello } from './fake.mjs'
 import { startServer } from './server.mjs'
 
@@ -151,12 +151,6 @@ test('a schema without a JSON Schema is not sent', async () => {
   assert.deepEqual(bodies, Array(2).fill({ ...hello, mode: 'json' }))
 })
 
-test('ai.chat refuses a schema, which it would ignore', async () => {
-  const schema = { '~standard': { version: 1, vendor: 'x', validate: (value) => ({ value }) } }
-  const call = fakeClient(healthy).ai.chat({ ...hello, schema })
-  await assert.rejects(call, { name: 'ConfigurationError', message: 'ai.chat takes no schema; ai.complete does' })
-})
-
 test("the text of an OutputValidationError has the first issue's place", async () => {
   const postern = fakeClient(async () => Response.json({ text: '{}', usage: {} }))
   const textOf = (issues) => {
@@ -278,7 +272,7 @@ test("a time limit of the transport's own is a timeout", async () => {
 })
 
 test('pauses have a jitter of at most a quarter, downward', () => {
-  const pause = (attempts, random) => pauseMs(null, attempts, 0, () => random)
+  const pause = (attempts, random) => pauseBefore(null, attempts, 0, () => random).ms
   assert.deepEqual(
     [1, 2, 3, 4, 5, 6].map((n) => pause(n, 0)),
     [500, 1000, 2000, 4000, 8000, 8000],

@@ -34,6 +34,7 @@ class CaseRun {
     this.Postern = Postern
     this.pauses = []
     this.logs = []
+    this.hooks = []
     this.errors = []
     this.duringPause = () => {}
   }
@@ -59,18 +60,23 @@ class CaseRun {
       ...requestFailures(expect, requests, this.#key()),
       ...pauseFailures(expect.pauses ?? [], this.pauses),
       ...(expect.logs ? differences(expect.logs, this.logs, 'logs') : []),
+      ...(expect.hooks ? differences(expect.hooks, this.hooks, 'hooks') : []),
       ...this.#secrets(requests),
     ]
   }
 
+  /** The key of all requests; undefined if a function returns it, and the case lists it. */
   #key() {
     const { client = {}, env = {} } = this.case
+    if (client.apiKey?.function) return undefined
     return (client.apiKey ?? (client.apiKey === null ? env.POSTERN_API_KEY : KEY)).trim()
   }
 
   #client() {
-    const options = { apiKey: KEY, baseURL: this.url, ...this.case.client }
+    const { hooks, ...options } = { apiKey: KEY, baseURL: this.url, ...this.case.client }
     for (const name of Object.keys(options)) if (options[name] === null) delete options[name]
+    if (options.apiKey?.function) options.apiKey = keyFunction(options.apiKey)
+    if (hooks) Object.assign(options, recordingHooks(hooks, this.hooks))
     const sleep = async (ms) => {
       this.pauses.push(ms)
       this.duringPause()
@@ -94,12 +100,12 @@ class CaseRun {
     const result = {}
     try {
       const controller = new AbortController()
-      const [resource, name] = method.split('.')
+      const [resource, name] = method.includes('.') ? method.split('.') : [undefined, method]
       if (abort === 'before') controller.abort()
       if (abort === 'request') this.#onFirstRequest(() => controller.abort())
       if (abort === 'pause') this.duringPause = () => controller.abort()
       const signal = abort === undefined ? {} : { signal: controller.signal }
-      const given = client[resource][name](...complete(method, args.map(withSchema)), { ...options, ...signal })
+      const given = (resource ? client[resource] : client)[name](...complete(method, args.map(withSchema)), { ...options, ...signal })
       await collected(result, given, { collect, read, method, abort: () => controller.abort(), after: abort })
     } catch (error) {
       this.errors.push(error)
@@ -129,7 +135,9 @@ class CaseRun {
   #secrets(requests) {
     const said = [...this.logs, ...this.errors.flatMap((error) => [error, { message: error.message }])]
     const urls = requests.map(({ path, query }) => ({ path, query }))
-    const secrets = [KEY, KEY.slice('sk_test_'.length), ...(this.case.client?.apiKey ? [this.case.client.apiKey] : [])]
+    const { apiKey = [] } = this.case.client ?? {}
+    const own = [apiKey?.function ?? apiKey ?? []].flat().filter((key) => key.trim() !== '')
+    const secrets = [KEY, KEY.slice('sk_test_'.length), ...own]
     return [
       ...absent(secrets, JSON.stringify([...said, ...urls])),
       ...absent(this.case.expect.absent ?? [], JSON.stringify(said)),
@@ -151,8 +159,32 @@ function setVariables(variables) {
   Object.assign(process.env, variables)
 }
 
+/** A function that returns the keys in turn, and then the last one. */
+function keyFunction({ function: keys, fails }) {
+  let calls = 0
+  return async () => {
+    if (fails) throw new Error(fails)
+    return keys[Math.min(calls++, keys.length - 1)]
+  }
+}
+
+/** Hooks that record what they get, set headers, and fail. */
+function recordingHooks({ set = {}, failRequest, failResponse }, records) {
+  const onRequest = async ({ headers, ...rest }) => {
+    records.push({ hook: 'request', ...rest, headers: Object.fromEntries(headers) })
+    for (const [name, value] of Object.entries(set)) headers.set(name, value)
+    if (failRequest) throw new Error(failRequest)
+  }
+  const onResponse = ({ headers, ...rest }) => {
+    records.push({ hook: 'response', ...rest, headers: Object.fromEntries(headers) })
+    if (failResponse) throw new Error(failResponse)
+  }
+  return { onRequest, onResponse }
+}
+
 /** Methods whose parameters may be left out take them before the options. */
 function complete(method, args) {
+  if (method === 'post' && args.length === 1) return [...args, undefined]
   const optional = /^(usage\.get|violations\.list|models\.list|compliance\.export)$/.test(method)
   return optional && args.length === 0 ? [{}] : args
 }
@@ -183,7 +215,11 @@ async function collected(result, given, { collect, read, method, abort, after })
   else if (how === 'response') {
     const { data, response, meta } = await given.withResponse()
     const headers = Object.fromEntries(response.headers)
-    result.value = { data, response: { status: response.status, headers }, meta }
+    result.value = { data, response: { ...response, headers }, meta }
+  } else if (how === 'eventsThenData') {
+    const stream = await given
+    for await (const _ of stream);
+    result.value = await stream.data()
   } else if (how === 'value' || how === 'page') result.value = await given
   else result.value = await (await given)[how]()
 }
@@ -211,7 +247,7 @@ function requestFailures(expect, requests, key) {
     const path = `requests[${i}]`
     failures.push(
       ...differences(COMMON, request, path),
-      ...differences(key, request.headers['x-api-key'], `${path} key`),
+      ...(key === undefined ? [] : differences(key, request.headers['x-api-key'], `${path} key`)),
       ...equal(wanted[i] ?? {}, request, path),
     )
   }

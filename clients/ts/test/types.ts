@@ -1,6 +1,7 @@
 // What the type checker must accept and refuse. `tsc -p clients/ts` checks this file; it never runs.
 import {
   type APIPromise,
+  type AvailableModel,
   type BillOfMaterials,
   type ChatEvent,
   type Completion,
@@ -10,8 +11,10 @@ import {
   RateLimitError,
   type SeenModel,
   type StandardSchema,
+  type ValidatedChatStream,
   type ValidatedCompletion,
   type Violation,
+  verifyWebhook,
 } from '../src/index.js'
 
 /** Compiles only if two types are the same. */
@@ -41,6 +44,12 @@ export async function accepted(): Promise<void> {
   })
   same<Awaited<ReturnType<typeof postern.ai.embed>>['embeddings'], number[][]>(true)
   same<typeof typed, APIPromise<ValidatedCompletion<{ city: string }>>>(true)
+  const validated = await postern.ai.chat({ messages, schema: city })
+  same<typeof validated, ValidatedChatStream<{ city: string }>>(true)
+  same<Awaited<ReturnType<typeof validated.data>>, { city: string }>(true)
+  same<Awaited<ReturnType<typeof validated.final>>['data'], { city: string }>(true)
+  same<Awaited<ReturnType<typeof postern.models.available>>, AvailableModel[]>(true)
+  same<Awaited<ReturnType<typeof postern.ai.countTokens>>['promptTokens'], number>(true)
   const { data, meta } = await plain.withResponse()
   same<typeof data, Completion>(true)
   const cost: number | null = meta.costCents
@@ -71,6 +80,29 @@ export async function accepted(): Promise<void> {
   }
 }
 
+export async function acceptedElsewhere(): Promise<void> {
+  const client = new Postern({
+    apiKey: async () => 'sk_test_a',
+    headers: { 'x-team': 'search' },
+    query: { tenant: 'a', page: 1 },
+    onRequest: ({ headers, attempt }) => headers.set('x-attempt', String(attempt)),
+    onResponse: async ({ status, ms }) => console.log(status, ms),
+  })
+  const any = await client.get('/v1/models', { query: { limit: 1 }, headers: new Headers() })
+  same<typeof any, unknown>(true)
+  const { data, response } = await client.post<{ id: string }>('/v1/responses', { input: 'Hi' }).withResponse()
+  same<typeof data.id, string>(true)
+  same<typeof response.body, string | null>(true)
+  const event = await verifyWebhook(new Uint8Array(), new Headers(), { secret: ['a', 'b'], toleranceMs: 5 })
+  await verifyWebhook('', { 'webhook-id': 'a', cookie: ['a', 'b'], host: undefined })
+  if (event.type === 'budget.threshold') same<typeof event.data.thresholdPercent, 80 | 100>(true)
+  else if (event.type === 'violation.created') same<typeof event.data.violation, Violation>(true)
+  else if (event.type === 'compliance.checkpoint') same<typeof event.data.seq, number>(true)
+  else same<typeof event.data, Record<string, unknown>>(true)
+  const type: string = event.type
+  console.log(type)
+}
+
 export async function refused(): Promise<void> {
   // @ts-expect-error: the option is baseURL
   new Postern({ baseUrl: 'http://127.0.0.1:8787' })
@@ -86,8 +118,8 @@ export async function refused(): Promise<void> {
   await postern.ai.complete({ messages, max_tokens: 5 })
   // @ts-expect-error: the role does not exist
   await postern.ai.complete({ messages: [{ role: 'robot', content: 'Hello!' }] })
-  // @ts-expect-error: a stream has no schema
-  await postern.ai.chat({ messages, schema: city })
+  // @ts-expect-error: a stream without a schema has no data
+  ;(await postern.ai.chat({ messages })).data()
   // @ts-expect-error: a completion without a schema has no data
   ;(await postern.ai.complete({ messages })).data
   // @ts-expect-error: the option is timeout
@@ -98,6 +130,12 @@ export async function refused(): Promise<void> {
   await postern.governor.validate({ direction: 'input' })
   // @ts-expect-error: an export is not awaited for its lines
   ;(await postern.compliance.export()).length
+  // @ts-expect-error: a key is a text, or a function that returns one
+  new Postern({ apiKey: () => 5 })
+  // @ts-expect-error: the name of a header is not a value
+  await postern.health.get({ headers: ['x-team'] })
+  // @ts-expect-error: a webhook's body was not parsed before
+  await verifyWebhook({ type: 'budget.threshold' }, new Headers())
   // @ts-expect-error: the key is not readable
   postern.apiKey
   // @ts-expect-error: an ID is required

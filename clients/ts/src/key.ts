@@ -1,0 +1,43 @@
+// The API key: a text, or a function that returns it.
+import { ConfigurationError } from './errors.js'
+import type { Environment } from './options.js'
+
+/** The function of the option `apiKey`. */
+export type KeyFunction = () => string | Promise<string>
+
+/** A key without the white space around it. `name` is what an error names; it never shows the key. */
+export function checkedKey(key: unknown, name: string): string {
+  const text = typeof key === 'string' ? key.trim() : ''
+  if (text === '') throw new ConfigurationError(`${name} is not an API key: it must be a text that is not empty`)
+  if (/[^ -~]/.test(text)) {
+    throw new ConfigurationError(`${name} contains a control character or a character that is not ASCII`)
+  }
+  return text
+}
+
+/** The environment that a key names; undefined if it names none. */
+export function environmentOfKey(key: string): Environment | undefined {
+  const kind = /^[sp]k_(live|test)_/.exec(key)?.[1]
+  if (kind === undefined) return undefined
+  return kind === 'live' ? 'production' : 'development'
+}
+
+/**
+ * The key of one attempt. What the function fails with may contain a secret, so it is not in the error. `wanted` is the
+ * environment that the key must be of, if the caller has set one.
+ */
+export async function keyOfAttempt(source: string | KeyFunction, wanted: Environment | undefined): Promise<string> {
+  if (typeof source === 'string') return source
+  let given: unknown
+  try {
+    given = await source()
+  } catch {
+    throw new ConfigurationError('The function apiKey failed, so there is no API key')
+  }
+  const key = checkedKey(given, 'What the function apiKey returned')
+  const actual = environmentOfKey(key)
+  if (wanted && actual && wanted !== actual) {
+    throw new ConfigurationError(`environment is ${wanted}, but the function apiKey returned a ${actual} key`)
+  }
+  return key
+}

@@ -1,0 +1,96 @@
+// Proxies from the environment, in Node.js. Deno and Bun use them by themselves; Node's fetch does only with
+// NODE_USE_ENV_PROXY=1, from 22.21 and 24.0 on (https://nodejs.org/api/cli.html#node_use_env_proxy1). Without it, the
+// client takes the fetch of the package `undici`, if the program has it.
+import type { Log } from './log.js'
+import type { Fetch } from './options.js'
+import { inNode, variable } from './runtime.js'
+
+/** The part of `undici` that is used. Source: https://undici.nodejs.org/#/docs/api/ProxyAgent */
+interface Undici {
+  fetch(url: string, init: object): Promise<Response>
+  ProxyAgent: new (options: object) => object
+}
+
+/** Where Node and undici keep the dispatcher of the global fetch. The program, or NODE_USE_ENV_PROXY, may have set one. */
+const DISPATCHERS = [Symbol.for('undici.globalDispatcher.2'), Symbol.for('undici.globalDispatcher.1')]
+const nativeFetch = globalThis.fetch
+
+/** A transport through the proxy of the environment, or the global fetch if no proxy is for the gateway. */
+export function proxied(baseURL: string, log: Log): Fetch {
+  // A later change of the global fetch, as by tests and tracing, has effect.
+  const direct: Fetch = (url, init) => globalThis.fetch(url, init)
+  const found = inNode() ? proxyOf(new URL(baseURL)) : undefined
+  if (!found) return direct
+  let through: Promise<Fetch | undefined> | undefined
+  return async (url, init) => {
+    if (globalThis.fetch !== nativeFetch || hasDispatcher()) return direct(url, init)
+    through ??= undiciFetch(found.proxy)
+    const send = await through
+    if (!send) warn(log, found.variable)
+    return (send ?? direct)(url, init)
+  }
+}
+
+/** The remedies are a text of their own; the proxy's URL may hold a password. */
+function warn(log: Log, name: string): void {
+  const remedy =
+    'install undici (npm install undici), or set NODE_USE_ENV_PROXY=1 in Node.js 22.21, 24.0 or later, or pass a fetch'
+  log.once('warn', 'proxy_ignored', { variable: name, remedy })
+}
+
+function hasDispatcher(): boolean {
+  const given = globalThis as unknown as Record<symbol, object | undefined>
+  const dispatcher = DISPATCHERS.map((name) => given[name]).find((value) => value !== undefined)
+  return dispatcher !== undefined && dispatcher.constructor.name !== 'Agent'
+}
+
+/** Undefined if undici is not installed, or cannot use the proxy. */
+async function undiciFetch(proxy: string): Promise<Fetch | undefined> {
+  try {
+    const { fetch, ProxyAgent } = await load('undici')
+    const { origin, username, password } = new URL(/^\w+:\/\//.test(proxy) ? proxy : `http://${proxy}`)
+    const token = username && { token: `Basic ${base64(`${decoded(username)}:${decoded(password)}`)}` }
+    // The client has time limits of its own.
+    const dispatcher = new ProxyAgent({ uri: origin, ...token, headersTimeout: 0, bodyTimeout: 0 })
+    return (url, init) => fetch(url, { ...init, dispatcher })
+  } catch {
+    return undefined
+  }
+}
+
+/** Bundlers leave an import alone whose name they do not know, or that says so. */
+function load(name: string): Promise<Undici> {
+  return import(/* webpackIgnore: true */ /* @vite-ignore */ name)
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+function base64(text: string): string {
+  return btoa(String.fromCharCode(...new TextEncoder().encode(text)))
+}
+
+/** The variable with a proxy for a URL, and its value. The machine itself is never behind a proxy, as in Go. */
+export function proxyOf({ protocol, hostname, port }: URL): { variable: string; proxy: string } | undefined {
+  if (/^(localhost|.*\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname)) return undefined
+  const upper = protocol === 'https:' ? 'HTTPS_PROXY' : 'HTTP_PROXY'
+  const name = variable(upper.toLowerCase()) ? upper.toLowerCase() : upper
+  const proxy = variable(name)
+  const excluded = (variable('no_proxy') ?? variable('NO_PROXY') ?? '').split(/[\s,]+/)
+  const actual = port || (protocol === 'https:' ? '443' : '80')
+  if (!proxy || excluded.some((entry) => covers(entry, hostname, actual))) return undefined
+  return { variable: name, proxy }
+}
+
+/** Whether an entry of NO_PROXY covers a host: `*`, a domain with or without its subdomains' dot, an address; with a port or without. */
+function covers(entry: string, hostname: string, port: string): boolean {
+  if (entry === '*') return true
+  const [, name = '', only] = /^\*?\.?(.*?)(?::(\d+))?$/.exec(entry.toLowerCase()) ?? []
+  if (name === '' || (only !== undefined && only !== port)) return false
+  return hostname === name || hostname.endsWith(`.${name}`)
+}
