@@ -80,7 +80,8 @@ export class Cancel {
     if (code && UNDICI_TIMEOUTS.includes(code)) {
       return new APITimeoutError(`${what} timed out in the transport (${code})`, { cause: thrown })
     }
-    const reason = code ? ` (${code})` : ''
+    const said = statusOfProxy(thrown) ?? code
+    const reason = said ? ` (${said})` : ''
     return new APIConnectionError(`${what}: connection to ${new URL(url).origin} failed${reason}`, { cause: thrown })
   }
 }
@@ -95,4 +96,14 @@ function codeOf(thrown: unknown): string | undefined {
   const { cause, code } = (thrown ?? {}) as { cause?: { code?: unknown }; code?: unknown }
   const found = cause?.code ?? code
   return typeof found === 'string' ? found : undefined
+}
+
+/** The refusal of a proxy, which undici and Node's fetch say in the text of an inner error only. */
+function statusOfProxy(thrown: unknown): string | undefined {
+  for (let error = thrown as Error | undefined, depth = 0; error instanceof Error && depth < 4; depth++) {
+    const status = /^Proxy .*\((\d{3})\)/.exec(error.message)?.[1]
+    if (status) return `the proxy answered ${status}`
+    error = error.cause as Error | undefined
+  }
+  return undefined
 }

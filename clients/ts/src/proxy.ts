@@ -17,7 +17,7 @@ const nativeFetch = globalThis.fetch
 
 /** A transport through the proxy of the environment, or the global fetch if no proxy is for the gateway. */
 export function proxied(baseURL: string, log: Log): Fetch {
-  // A later change of the global fetch, as by tests and tracing, has effect.
+  // A later change of the global fetch, as by tests, has effect.
   const direct: Fetch = (url, init) => globalThis.fetch(url, init)
   const found = inNode() ? proxyOf(new URL(baseURL)) : undefined
   if (!found) return direct
@@ -31,10 +31,10 @@ export function proxied(baseURL: string, log: Log): Fetch {
   }
 }
 
-/** The remedies are a text of their own; the proxy's URL may hold a password. */
+/** Names the variable only: the proxy's URL may hold a password. */
 function warn(log: Log, name: string): void {
   const remedy =
-    'install undici (npm install undici), or set NODE_USE_ENV_PROXY=1 in Node.js 22.21, 24.0 or later, or pass a fetch'
+    'npm install undici (in Node.js 20 undici@7), or set NODE_USE_ENV_PROXY=1 (Node.js 22.21, 24.0 and later), or pass a fetch'
   log.once('warn', 'proxy_ignored', { variable: name, remedy })
 }
 

@@ -5,10 +5,11 @@ import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { build } from 'esbuild'
 
-const MAX_GZIP_BYTES = 12 * 1024
+// Of these, 2 KB are webhooks and the proxy of the environment; bundles without webhooks leave them out.
+const MAX_GZIP_BYTES = 15 * 1024
 const entry = new URL('../dist/index.js', import.meta.url)
 
-test('the minified bundle of everything is at most 12 KB with gzip', async (t) => {
+test('the minified bundle of everything is at most 15 KB with gzip', async (t) => {
   const { outputFiles } = await build({
     entryPoints: [entry.pathname],
     bundle: true,
@@ -22,7 +23,12 @@ test('the minified bundle of everything is at most 12 KB with gzip', async (t) =
   assert.ok(bytes <= MAX_GZIP_BYTES, `${bytes} bytes`)
 })
 
-test('the package has no dependencies', () => {
-  const manifest = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
-  assert.deepEqual([manifest.dependencies, manifest.peerDependencies], [undefined, undefined])
+test('the package needs no other package', () => {
+  const { dependencies, peerDependencies, peerDependenciesMeta } = JSON.parse(
+    readFileSync(new URL('../package.json', import.meta.url), 'utf8'),
+  )
+  assert.equal(dependencies, undefined)
+  // undici is for proxies in Node.js, and is loaded only there.
+  assert.deepEqual(Object.keys(peerDependencies), ['undici'])
+  assert.deepEqual(peerDependenciesMeta, { undici: { optional: true } })
 })

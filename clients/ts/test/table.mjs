@@ -105,7 +105,10 @@ class CaseRun {
       if (abort === 'request') this.#onFirstRequest(() => controller.abort())
       if (abort === 'pause') this.duringPause = () => controller.abort()
       const signal = abort === undefined ? {} : { signal: controller.signal }
-      const given = (resource ? client[resource] : client)[name](...complete(method, args.map(withSchema)), { ...options, ...signal })
+      const given = (resource ? client[resource] : client)[name](...complete(method, args.map(withSchema)), {
+        ...options,
+        ...signal,
+      })
       await collected(result, given, { collect, read, method, abort: () => controller.abort(), after: abort })
     } catch (error) {
       this.errors.push(error)
