@@ -153,7 +153,7 @@ export class WebhookVerificationError extends PosternError {
     WebhookVerificationError.prototype.name = 'WebhookVerificationError'
   }
 
-  /** What is wrong. `invalid_signature`: another secret, or another body. `invalid_payload`: the body is no event. */
+  /** The problem. `invalid_signature`: another secret, or another body. `invalid_payload`: the body is no event. */
   readonly code:
     | 'missing_header'
     | 'invalid_timestamp'

@@ -1,0 +1,130 @@
+// Verification of webhooks: the cases that all clients share (testdata/webhooks.json), and what is this client's own.
+import assert from 'node:assert/strict'
+import { createHmac } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { mock, test } from 'node:test'
+import { inspect } from 'node:util'
+import { ConfigurationError, PosternError, verifyWebhook, WebhookVerificationError } from '../dist/index.js'
+import { differences } from './compare.mjs'
+
+const cases = JSON.parse(readFileSync(new URL('../../../testdata/webhooks.json', import.meta.url), 'utf8'))
+const [delivery] = cases
+const { nowMs, body, headers, secrets } = delivery
+const secret = secrets[0]
+
+/** Runs with the clock of a case. */
+async function at(ms, run) {
+  const { mock: clock } = mock.method(Date, 'now', () => ms)
+  try {
+    return await run()
+  } finally {
+    clock.restore()
+  }
+}
+
+/** The headers of a delivery that is signed with `secret`. */
+function signed(text, id = 'evt_1') {
+  const seconds = String(nowMs / 1000)
+  const hmac = createHmac('sha256', Buffer.from(secret.slice('whsec_'.length), 'base64'))
+  const signature = `v1,${hmac.update(`${id}.${seconds}.`).update(text).digest('base64')}`
+  return { 'webhook-id': id, 'webhook-timestamp': seconds, 'webhook-signature': signature }
+}
+
+for (const { name, why, nowMs, body, headers, secrets, toleranceMs, expect } of cases) {
+  test(name, async () => {
+    const given = { secret: secrets.length === 1 ? secrets[0] : secrets, toleranceMs }
+    const result = await at(nowMs, () =>
+      verifyWebhook(body, headers, given).then(
+        (event) => ({ event }),
+        (error) => ({ error: { class: error.name, code: error.code }, thrown: error }),
+      ),
+    )
+    assert.deepEqual(differences(expect, result), [], why)
+    const shown = inspect(result.thrown, { depth: 9 }) + JSON.stringify(result.thrown ?? null)
+    for (const text of secrets.filter(Boolean)) assert.ok(!shown.includes(text.replace(/^whsec_/, '')), shown)
+  })
+}
+
+test('bytes, a Request and headers of Node.js are taken as they are', async () => {
+  const bytes = new TextEncoder().encode(body)
+  const lists = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, [value]]))
+  await at(nowMs, async () => {
+    for (const given of [body, bytes, bytes.buffer, Buffer.from(body), bytes.subarray(0)]) {
+      assert.equal((await verifyWebhook(given, headers, { secret })).type, 'budget.threshold')
+    }
+    const request = new Request('https://app.test/hook', { method: 'POST', body, headers })
+    assert.equal((await verifyWebhook(await request.text(), request.headers, { secret })).id, headers['webhook-id'])
+    assert.equal((await verifyWebhook(body, { ...lists, host: undefined }, { secret })).id, headers['webhook-id'])
+  })
+})
+
+test('the secret is that of the variable, of which there may be several', async () => {
+  const other = 'whsec_AgMEBQYHCAkKCwwNDg8QERITFBUWFxgZ'
+  await at(nowMs, async () => {
+    for (const value of [secret, `${other} ${secret}`, `${other}, ${secret}`, `\n${secret}\n`]) {
+      process.env.POSTERN_WEBHOOK_SECRET = value
+      assert.equal((await verifyWebhook(body, headers)).type, 'budget.threshold')
+    }
+    process.env.POSTERN_WEBHOOK_SECRET = other
+    await assert.rejects(verifyWebhook(body, headers), { code: 'invalid_signature' })
+    assert.equal((await verifyWebhook(body, headers, { secret })).type, 'budget.threshold') // an option comes first
+    delete process.env.POSTERN_WEBHOOK_SECRET
+    await assert.rejects(verifyWebhook(body, headers), /^ConfigurationError: No secret: .*POSTERN_WEBHOOK_SECRET/)
+  })
+})
+
+test('of many signatures, sixteen are compared', async () => {
+  const right = headers['webhook-signature']
+  const wrong = `v1,${Buffer.alloc(32).toString('base64')}`
+  const given = (count) => ({ ...headers, 'webhook-signature': [...Array(count).fill(wrong), right].join(' ') })
+  await at(nowMs, async () => {
+    assert.equal((await verifyWebhook(body, given(15), { secret })).type, 'budget.threshold')
+    await assert.rejects(verifyWebhook(body, given(16), { secret }), { code: 'invalid_signature' })
+    const unknown = { ...headers, 'webhook-signature': `${'v2,AAAA '.repeat(50)}${right}` }
+    assert.equal((await verifyWebhook(body, unknown, { secret })).type, 'budget.threshold')
+  })
+})
+
+test('a body of 1 MiB is read, and a larger one is refused even if it is signed', async () => {
+  const event = (length) => JSON.stringify({ type: 'new.thing', id: 'evt_1', data: { text: 'x'.repeat(length) } })
+  const room = 1024 * 1024 - event(0).length
+  await at(nowMs, async () => {
+    assert.equal((await verifyWebhook(event(room), signed(event(room)), { secret })).type, 'new.thing')
+    const large = event(room + 1)
+    await assert.rejects(verifyWebhook(large, signed(large), { secret }), { code: 'invalid_payload' })
+    const wide = event(Math.ceil(room / 2) + 1).replaceAll('x', 'ä') // fewer characters, but more bytes
+    await assert.rejects(verifyWebhook(wide, signed(wide), { secret }), { code: 'invalid_payload' })
+  })
+})
+
+test('arguments of another type are ConfigurationErrors', async () => {
+  const given = [
+    [{ type: 'budget.threshold' }, headers, { secret }],
+    [undefined, headers, { secret }],
+    [body, undefined, { secret }],
+    [body, 'x: y', { secret }],
+    [body, headers, { secret: 5 }],
+    [body, headers, { secret: [] }],
+    [body, headers, { secret, tolerance: 5 }],
+    [body, headers, { secret, toleranceMs: -1 }],
+    [body, headers, { secret, toleranceMs: Infinity }],
+    [body, headers, secret],
+    [body, headers, { secret: [secret, 'whsec_AAAA'] }],
+  ]
+  for (const args of given) await assert.rejects(verifyWebhook(...args), ConfigurationError, inspect(args))
+})
+
+test('the error is a PosternError, and plain JSON', async () => {
+  const error = await verifyWebhook(body, {}, { secret }).catch((error) => error)
+  assert.ok(error instanceof WebhookVerificationError && error instanceof PosternError)
+  const message = 'The header webhook-id is missing'
+  assert.deepEqual(JSON.parse(JSON.stringify(error)), {
+    name: 'WebhookVerificationError',
+    message,
+    code: 'missing_header',
+  })
+})
+
+test('a header of an inherited name is missing', async () => {
+  await assert.rejects(verifyWebhook(body, Object.create(headers), { secret }), { code: 'missing_header' })
+})
