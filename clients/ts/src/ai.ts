@@ -158,7 +158,7 @@ export interface Served {
   /** Whether the response comes from the gateway's cache. */
   cacheHit: boolean
   usage: Usage
-  /** Calls of providers; 0 for a response from the cache. */
+  /** Calls of providers; 0 for a response from the cache, and with a development key. */
   attempts: number
   /** Milliseconds that the gateway took. */
   latencyMs: number

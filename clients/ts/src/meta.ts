@@ -3,7 +3,7 @@ import { httpDate } from './date.js'
 
 /** The gateway's requests to providers. */
 export interface Attempts {
-  /** Number of requests. 0 for a response from the cache. */
+  /** Number of requests. 0 for a response from the cache, and with a development key. */
   count: number
   /** Each target that was tried, in order, with its result: an HTTP status, `timeout` or another failure. */
   targets: { target: string; result: string }[]

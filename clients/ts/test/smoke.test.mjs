@@ -1,12 +1,6 @@
-// The client against the real gateway: in workerd, or `postern serve` with TEST_TARGET=serve. The programs of
-// docs/clients/typescript.md run as they are written.
+// The client against the real gateway: in workerd, or `postern serve` with TEST_TARGET=serve.
 import assert from 'node:assert/strict'
-import { execFile, execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { after, test } from 'node:test'
-import { promisify } from 'node:util'
+import { test } from 'node:test'
 import { z } from 'zod'
 import { startGateway } from '../../../test/sdk/gateway.mjs'
 import {
@@ -18,7 +12,6 @@ import {
   StreamError,
 } from '../dist/index.js'
 
-const ROOT = join(import.meta.dirname, '../../..')
 const gateway = await startGateway()
 const project = await gateway.project({ plan: 'unlimited', cache: 'off' })
 const poor = await gateway.project({ name: 'Empty', budget: 0 })
@@ -110,6 +103,52 @@ test('a Zod schema is sent, and its output validated', async () => {
   const schema = z.object({ n: z.number(), city: z.string().min(2) })
   const { data } = await client('development').ai.complete({ ...ask('A city'), schema })
   assert.deepEqual(Object.keys(data).sort(), ['city', 'n'])
+})
+
+test('a stream with a Zod schema', async () => {
+  const schema = z.object({ n: z.number(), city: z.string().min(2) })
+  const stream = await client('development').ai.chat({ ...ask('A city'), schema })
+  let text = ''
+  for await (const event of stream) if (event.type === 'delta') text += event.text
+  assert.deepEqual(JSON.parse(text), await stream.data())
+  const { data, usage } = await stream.final()
+  assert.deepEqual([Object.keys(data).sort(), usage.costCents], [['city', 'n'], 0])
+})
+
+test('the models of a key, and any other endpoint', async () => {
+  const models = await client('production').models.available()
+  assert.ok(models.some(({ id, ownedBy }) => id === 'cheap' && ownedBy === 'postern'))
+  assert.deepEqual(await client('project').models.available(), models)
+  const { data, response } = await client('production').get('/v1/models').withResponse()
+  assert.deepEqual([data.data.map(({ id }) => id), JSON.parse(response.body)], [models.map(({ id }) => id), data])
+  const body = { model: models.find(({ ownedBy }) => ownedBy === 'openai').id, messages: ask('Hello').messages }
+  const postern = client('production', { retries: 0 })
+  const send = () =>
+    postern.post('/v1/chat/completions', body, { idempotency: `order-post-${project.id}` }).withResponse()
+  const [first, second] = [await send(), await send()]
+  assert.equal(first.data.choices[0].message.content, 'Hello from upstream')
+  assert.deepEqual([first.meta.replayed, second.meta.replayed, second.data], [false, true, first.data])
+  await assert.rejects(postern.get('/api/no-such-endpoint'), NotFoundError)
+})
+
+test('a count of tokens', async () => {
+  const { promptTokens, estimated, provider, model, meta } = await client('development').ai.countTokens(ask('Hello'))
+  assert.ok(promptTokens > 0)
+  assert.deepEqual([typeof estimated, typeof provider, typeof model], ['boolean', 'string', 'string'])
+  assert.match(meta.requestId, /^req_/)
+})
+
+test('headers and queries of a client, a key from a function, and hooks', async () => {
+  const seen = []
+  const postern = client('development', {
+    apiKey: async () => keys.development,
+    query: { tenant: 'a' },
+    headers: { 'x-team': 'core' },
+    onRequest: ({ headers }) => seen.push(headers.get('x-team')),
+    onResponse: ({ status, requestId }) => seen.push(status, requestId),
+  })
+  const { meta } = await postern.health.get().withResponse()
+  assert.deepEqual(seen, ['core', 200, meta.requestId])
 })
 
 test('embeddings', async () => {
@@ -207,81 +246,4 @@ test('the registry, violations and compliance data', async () => {
     lines.some(({ kind }) => kind === 'registry.transition'),
     JSON.stringify(lines.map(({ kind }) => kind)),
   )
-})
-
-const page = readFileSync(join(ROOT, 'docs/clients/typescript.md'), 'utf8')
-const readme = readFileSync(join(ROOT, 'clients/ts/README.md'), 'utf8')
-const blocks = (language, text = page) =>
-  [...text.matchAll(/^( *)```(\w+)\n(.*?)^ *```$/gms)]
-    .filter(([, , name]) => name === language)
-    .map(([, indent, , text]) => text.replaceAll(new RegExp(`^${indent}`, 'gm'), ''))
-
-const folder = mkdtempSync(join(tmpdir(), 'postern-docs-'))
-after(() => rmSync(folder, { recursive: true }))
-mkdirSync(join(folder, 'node_modules/@postern-ai'), { recursive: true })
-symlinkSync(join(ROOT, 'clients/ts'), join(folder, 'node_modules/@postern-ai/client'))
-symlinkSync(join(ROOT, 'node_modules/zod'), join(folder, 'node_modules/zod'))
-
-test('the quick start prints what its page shows', async () => {
-  writeFileSync(join(folder, 'main.mjs'), blocks('js')[0])
-  const run = (POSTERN_API_KEY) =>
-    promisify(execFile)(process.execPath, ['main.mjs'], {
-      cwd: folder,
-      env: { PATH: process.env.PATH, POSTERN_API_KEY, POSTERN_BASE_URL: gateway.url },
-    })
-  const shown = page.match(/and then its cost:\n\n *```\n(.*?) *```/s)[1].replaceAll(/^ +/gm, '')
-  const { model } = await client('development').ai.complete(ask('Hello')) // the tests have a catalog of their own
-  assert.equal((await run(keys.development)).stdout, shown.replace('gpt-4.1-mini', model))
-  const { stdout, stderr } = await run(keys.poor)
-  assert.match(stdout, /^no budget left for request req_[0-9a-f]{32}\n$/)
-  assert.equal(stderr, '')
-})
-
-test('the snippets of the page and the readme are right for the type checker', () => {
-  const given = `
-    declare const process: { stdout: { write(text: string): void }; env: Record<string, string | undefined> }
-    declare const createWriteStream: (path: string) => { write(text: string): void; end(): void }
-    import { z } from 'zod'
-    import { APIError, BlockedByPolicyError, type Message, Postern, RateLimitError } from '@postern-ai/client'
-    declare const postern: Postern
-    declare const messages: readonly Message[]
-    export { z, APIError, BlockedByPolicyError, Postern, RateLimitError, postern, messages }\n`
-  const files = blocks('ts').map((text, i) => {
-    const project = text.startsWith('const project =') ? '' : 'declare const project: Postern; export { project }\n'
-    writeFileSync(join(folder, `snippet${i}.mts`), given + project + text)
-    return `snippet${i}.mts`
-  })
-  assert.ok(files.length >= 9)
-  const [example] = blocks('ts', readme)
-  writeFileSync(
-    join(folder, 'readme.mts'),
-    `declare const process: { stdout: { write(text: string): void } }\n${example}`,
-  )
-  files.push('readme.mts')
-  const flags = ['--strict', '--noEmit', '--skipLibCheck', '--target', 'es2023', '--module', 'nodenext']
-  execFileSync(join(ROOT, 'node_modules/.bin/tsc'), [...flags, ...files], { cwd: folder, stdio: 'inherit' })
-})
-
-test('the snippets run with the keys that the page says', async () => {
-  const given = `
-    import { createWriteStream } from 'node:fs'
-    import { z } from 'zod'
-    import { APIError, BlockedByPolicyError, Postern, RateLimitError } from '@postern-ai/client'
-    const postern = new Postern()
-    const messages = [{ role: 'user', content: 'Hello!' }]\n`
-  const [made, ...others] = blocks('ts')
-  assert.match(made, /^const project = /)
-  const fresh = await gateway.project()
-  const env = {
-    PATH: process.env.PATH,
-    POSTERN_BASE_URL: gateway.url,
-    POSTERN_API_KEY: await gateway.key(fresh, { environment: 'development' }),
-    PROJECT_KEY: await gateway.key(fresh, { kind: 'project', permissions }),
-  }
-  for (const [i, text] of others.entries()) {
-    writeFileSync(join(folder, `run${i}.mts`), given + made + text)
-    const flags = ['--experimental-strip-types', '--no-warnings', `run${i}.mts`]
-    await promisify(execFile)(process.execPath, flags, { cwd: folder, env })
-  }
-  assert.match(readFileSync(join(folder, 'audit.ndjson'), 'utf8'), /"kind":"key\.create".*\n$/s)
 })
