@@ -102,8 +102,8 @@ export interface ChatParams {
 export interface CompleteParams<Output = unknown> extends ChatParams {
   /**
    * A Standard Schema, such as one of Zod, for the output. The model is asked for JSON, and `data` is the validated
-   * output, in a stream `data()`. A schema that can give its JSON Schema, as those of Zod 4.2 can, is sent as the `responseSchema`, unless
-   * there is one. Describe the wanted JSON in the messages if yours cannot.
+   * output, in a stream `data()`. A schema that can give its JSON Schema, as those of Zod 4.2 can, is sent as the
+   * `responseSchema`, unless there is one. Describe the wanted JSON in the messages if yours cannot.
    */
   schema?: StandardSchema<Output> | undefined
 }

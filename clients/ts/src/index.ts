@@ -105,6 +105,7 @@ export type {
   OtherWebhookEvent,
   ViolationCreatedEvent,
   WebhookEvent,
+  WebhookEventFields,
   WebhookHeaders,
   WebhookOptions,
 } from './webhooks.js'

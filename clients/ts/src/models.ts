@@ -144,8 +144,8 @@ export interface AvailableModel {
 const PATH = '/api/models-registry'
 
 /**
- * The model registry, which needs a project key, and the models that a key may use. Changes are not retried after errors that leave open whether they
- * were made.
+ * The model registry, which needs a project key, and the models that a key may use. Changes are not retried after errors
+ * that leave open whether they were made.
  */
 export class Models {
   readonly #transport: Transport
@@ -155,7 +155,7 @@ export class Models {
     this.#transport = transport
   }
 
-  /** Lists the models and tiers that the client's key may use. Gateway keys may list them, and project keys with the permission. */
+  /** Lists the models and tiers that the client's key may use. It needs the permission `models`, with either kind of key. */
   available(options: CallOptions = {}): APIPromise<AvailableModel[]> {
     return this.#transport.json({ method: 'GET', path: '/v1/models' }, options, ({ data }, received) => {
       if (!Array.isArray(data) || !data.every((model) => typeof model?.id === 'string'))

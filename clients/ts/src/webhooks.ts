@@ -7,7 +7,7 @@ import { variable } from './runtime.js'
 import type { Violation } from './violations.js'
 
 /** What all events have in common. */
-interface EventFields {
+export interface WebhookEventFields {
   /** ID of the event, the same in repeated deliveries. */
   id: string
   /** ISO 8601. */
@@ -15,7 +15,7 @@ interface EventFields {
 }
 
 /** 80% or 100% of a project's budget are used. Sent once per budget period. */
-export interface BudgetThresholdEvent extends EventFields {
+export interface BudgetThresholdEvent extends WebhookEventFields {
   type: 'budget.threshold'
   data: {
     projectId: string
@@ -26,7 +26,7 @@ export interface BudgetThresholdEvent extends EventFields {
 }
 
 /** New violations of a project, at most every minute. */
-export interface ViolationCreatedEvent extends EventFields {
+export interface ViolationCreatedEvent extends WebhookEventFields {
   type: 'violation.created'
   data: {
     projectId: string
@@ -54,7 +54,7 @@ export interface Checkpoint {
 }
 
 /** A new checkpoint of the compliance data. */
-export interface ComplianceCheckpointEvent extends EventFields {
+export interface ComplianceCheckpointEvent extends WebhookEventFields {
   type: 'compliance.checkpoint'
   data: Checkpoint
 }
@@ -68,8 +68,8 @@ declare enum OtherType {
 }
 
 /** An event of a type that this version does not know. */
-export interface OtherWebhookEvent extends EventFields {
-  /** Any other text. */
+export interface OtherWebhookEvent extends WebhookEventFields {
+  /** Any other text, also for comparisons: `(event.type as string) === 'new.type'`. */
   type: OtherType
   data: Record<string, unknown>
 }

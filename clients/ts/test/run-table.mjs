@@ -1,13 +1,14 @@
-// Runs the table of behaviors in any runtime, and prints the failures as JSON.
+// Runs the table of behaviors and the cases of webhooks in any runtime, and prints the failures as JSON.
 //
 //   run-table.mjs SERVER MODULE
 import process from 'node:process'
 import { allCases, failuresOf } from './table.mjs'
+import { failuresOfWebhook, webhookCases } from './webhook-cases.mjs'
 
 const AT_ONCE = 5 // most cases wait for a server, a timeout or a closed connection
 const [server, module] = process.argv.slice(2)
 const loaded = await import(module)
-const { Postern } = loaded.Postern ? loaded : loaded.default // of CommonJS
+const { Postern, verifyWebhook } = loaded.Postern ? loaded : loaded.default // of CommonJS
 const failures = {}
 const cases = allCases()
 const left = [...cases]
@@ -18,5 +19,9 @@ const runLeft = async () => {
   }
 }
 await Promise.all(Array.from({ length: AT_ONCE }, runLeft))
-console.log(JSON.stringify({ cases: cases.length, failures }))
+for (const given of webhookCases) {
+  const found = await failuresOfWebhook(given, verifyWebhook)
+  if (found.length > 0) failures[given.name] = found
+}
+console.log(JSON.stringify({ cases: cases.length, webhooks: webhookCases.length, failures }))
 process.exit(0)

@@ -25,11 +25,11 @@ async function output(command, ...args) {
 }
 
 for (const [name, command, version, module] of RUNTIMES) {
-  test(`${name}: the table of behaviors`, async () => {
+  test(`${name}: the table of behaviors, and webhooks`, async () => {
     assert.ok(existsSync(command[0]), 'run tools/setup.sh clients')
     assert.match(await output([command[0]], '--version'), version)
-    const { cases, failures } = JSON.parse(await output(command, script, server, module))
-    assert.ok(cases >= 90)
+    const { cases, webhooks, failures } = JSON.parse(await output(command, script, server, module))
+    assert.ok(cases >= 300 && webhooks >= 30)
     assert.deepEqual(failures, {})
   })
 }

@@ -1,26 +1,14 @@
 // Verification of webhooks: the cases that all clients share (testdata/webhooks.json), and what is this client's own.
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
-import { readFileSync } from 'node:fs'
-import { mock, test } from 'node:test'
+import { test } from 'node:test'
 import { inspect } from 'node:util'
 import { ConfigurationError, PosternError, verifyWebhook, WebhookVerificationError } from '../dist/index.js'
-import { differences } from './compare.mjs'
+import { at, failuresOfWebhook, webhookCases } from './webhook-cases.mjs'
 
-const cases = JSON.parse(readFileSync(new URL('../../../testdata/webhooks.json', import.meta.url), 'utf8'))
-const [delivery] = cases
+const [delivery] = webhookCases
 const { nowMs, body, headers, secrets } = delivery
 const secret = secrets[0]
-
-/** Runs with the clock of a case. */
-async function at(ms, run) {
-  const { mock: clock } = mock.method(Date, 'now', () => ms)
-  try {
-    return await run()
-  } finally {
-    clock.restore()
-  }
-}
 
 /** The headers of a delivery that is signed with `secret`. */
 function signed(text, id = 'evt_1') {
@@ -30,18 +18,9 @@ function signed(text, id = 'evt_1') {
   return { 'webhook-id': id, 'webhook-timestamp': seconds, 'webhook-signature': signature }
 }
 
-for (const { name, why, nowMs, body, headers, secrets, toleranceMs, expect } of cases) {
-  test(name, async () => {
-    const given = { secret: secrets.length === 1 ? secrets[0] : secrets, toleranceMs }
-    const result = await at(nowMs, () =>
-      verifyWebhook(body, headers, given).then(
-        (event) => ({ event }),
-        (error) => ({ error: { class: error.name, code: error.code }, thrown: error }),
-      ),
-    )
-    assert.deepEqual(differences(expect, result), [], why)
-    const shown = inspect(result.thrown, { depth: 9 }) + JSON.stringify(result.thrown ?? null)
-    for (const text of secrets.filter(Boolean)) assert.ok(!shown.includes(text.replace(/^whsec_/, '')), shown)
+for (const given of webhookCases) {
+  test(given.name, async () => {
+    assert.deepEqual(await failuresOfWebhook(given, verifyWebhook), [], given.why)
   })
 }
 

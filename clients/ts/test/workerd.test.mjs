@@ -1,15 +1,23 @@
 // The client in workerd: a Worker that streams a completion, without Node compatibility.
 import assert from 'node:assert/strict'
+import { createHmac } from 'node:crypto'
 import { after, test } from 'node:test'
 import { build } from 'esbuild'
 import { convertV4MiniflareOptions, Miniflare } from 'miniflare'
 import { startServer } from './server.mjs'
 
 const server = await startServer()
+const KEY = Buffer.alloc(24, 7)
+const SECRET = `whsec_${KEY.toString('base64')}`
 const WORKER = `
-  import { Postern } from './dist/index.js'
+  import { Postern, verifyWebhook } from './dist/index.js'
   export default {
     async fetch(request, env) {
+      if (new URL(request.url).pathname === '/hook') {
+        const options = { secret: env.POSTERN_WEBHOOK_SECRET }
+        const { type, code } = await verifyWebhook(await request.text(), request.headers, options).catch((error) => error)
+        return Response.json({ type, code })
+      }
       const postern = new Postern({ apiKey: env.POSTERN_API_KEY, baseURL: env.POSTERN_BASE_URL, retries: 1 })
       const stream = await postern.ai.chat(await request.json(), { signal: request.signal })
       const { readable, writable } = new TransformStream()
@@ -23,7 +31,7 @@ const WORKER = `
     },
   }`
 
-const { outputFiles } = await build({
+const { outputFiles, warnings } = await build({
   stdin: { contents: WORKER, resolveDir: new URL('..', import.meta.url).pathname },
   bundle: true,
   format: 'esm',
@@ -36,7 +44,7 @@ const worker = new Miniflare(
     script: outputFiles[0].text,
     compatibilityDate: '2026-11-17',
     compatibilityFlags: ['no_nodejs_compat', 'no_nodejs_compat_v2'], // they are on by default since 2026-08-04
-    bindings: { POSTERN_API_KEY: 'sk_test_a', POSTERN_BASE_URL: `${server}/c/workerd` },
+    bindings: { POSTERN_API_KEY: 'sk_test_a', POSTERN_BASE_URL: `${server}/c/workerd`, POSTERN_WEBHOOK_SECRET: SECRET },
   }),
 )
 after(() => worker.dispose())
@@ -64,4 +72,20 @@ test('a Worker streams', async () => {
   const requests = await (await fetch(`${server}/__cases/workerd`)).json()
   assert.match(requests[1].headers['user-agent'], /^postern-ts\/\d+\.\d+\.\d+ \(workerd\)$/)
   assert.deepEqual(requests[1].body, { messages })
+})
+
+test('the bundle has no warning, and nothing of Node.js', () => {
+  assert.deepEqual(warnings, [])
+  assert.doesNotMatch(outputFiles[0].text, /(require\(|from ?|import\()["'](node:|undici)/)
+})
+
+test('a Worker verifies a webhook', async () => {
+  const seconds = String(Math.floor(Date.now() / 1000))
+  const body = JSON.stringify({ type: 'budget.threshold', id: 'evt_1', data: {} })
+  const hmac = createHmac('sha256', KEY).update(`evt_1.${seconds}.${body}`).digest('base64')
+  const headers = { 'webhook-id': 'evt_1', 'webhook-timestamp': seconds, 'webhook-signature': `v1,${hmac}` }
+  const send = async (text) =>
+    (await worker.dispatchFetch('http://worker.test/hook', { method: 'POST', body: text, headers })).json()
+  assert.deepEqual(await send(body), { type: 'budget.threshold' })
+  assert.deepEqual(await send(`${body} `), { code: 'invalid_signature' })
 })

@@ -15,13 +15,14 @@ const ROOT = join(import.meta.dirname, '../../..')
  * not for programs.
  */
 const SECTIONS = [
-  ['Client and options', 'index', ['client', 'options', 'log']],
+  ['Client and options', 'index', ['client', 'options', 'key', 'hooks', 'log']],
   ['Completions', 'index', ['ai', 'tools', 'schema', 'stream', 'events']],
   ['Governor', 'index', ['governor']],
   ['Usage and health', 'index', ['reports']],
   ['Violations', 'index', ['violations']],
   ['Models', 'index', ['models']],
   ['Compliance', 'index', ['compliance']],
+  ['Webhooks', 'index', ['webhooks']],
   ['Promises and pages', 'index', ['promise', 'page']],
   ['Metadata of responses', 'index', ['meta']],
   ['Errors', 'index', ['errors']],
