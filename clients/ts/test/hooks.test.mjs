@@ -43,7 +43,7 @@ test('a function may return a key, and its environment is checked only if one is
   assert.equal(fakeClient(healthy, { apiKey: () => 'x', environment: 'development' }).environment, 'development')
 })
 
-test('what is no key is refused, and neither it nor the error of the function is shown', async () => {
+test('a result that is no key is refused, and neither it nor the error of the function is shown', async () => {
   const fails = async () => {
     throw new Error('vault: very-secret')
   }

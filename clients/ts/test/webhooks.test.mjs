@@ -1,4 +1,4 @@
-// Verification of webhooks: the cases that all clients share (testdata/webhooks.json), and what is this client's own.
+// Verification of webhooks: the cases that all clients share (testdata/webhooks.json), and those of this client alone.
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { test } from 'node:test'
