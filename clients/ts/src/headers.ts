@@ -8,8 +8,10 @@ const TRANSPORT_HEADERS = /^(connection|content-length|expect|host|keep-alive|te
 /** The headers of an option, checked. An error names a header without its value, which may be secret. */
 export function checkedHeaders(given: unknown): [string, string][] {
   if (!isObject(given)) throw new ConfigurationError('headers must be an object')
-  const entries: [string, unknown][] = given instanceof Headers ? [...given] : Object.entries(given)
-  return entries.map(([name, value]) => {
+  const isHeaders = typeof given[Symbol.iterator as never] === 'function' // of any library
+  const entries: [string, unknown][] = isHeaders ? [...(given as unknown as Headers)] : Object.entries(given)
+  const set = entries.filter(([, value]) => value !== undefined)
+  return set.map(([name, value]) => {
     if (/^(authorization|x-api-key)$/i.test(name)) {
       throw new ConfigurationError(`headers must not contain ${name}; the client sends its own API key`)
     }

@@ -87,9 +87,9 @@ export function proxyOf({ protocol, hostname, port }: URL): { variable: string; 
   return { variable: name, proxy }
 }
 
-/** Whether an entry of NO_PROXY covers a host: `*`, a domain with or without its subdomains' dot, an address; with a port or without. */
+/** Whether an entry of NO_PROXY covers a host: `*`, a domain, which covers its subdomains, or an address; with a port or without. */
 function covers(entry: string, hostname: string, port: string): boolean {
-  if (entry === '*') return true
+  if (entry === '*' || `[${entry.toLowerCase()}]` === hostname) return true
   const [, name = '', only] = /^\*?\.?(.*?)(?::(\d+))?$/.exec(entry.toLowerCase()) ?? []
   if (name === '' || (only !== undefined && only !== port)) return false
   return hostname === name || hostname.endsWith(`.${name}`)

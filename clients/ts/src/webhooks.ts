@@ -83,8 +83,8 @@ export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly
 /** Options of a verification. */
 export interface WebhookOptions {
   /**
-   * The secret of the project's settings, or several of which any may have signed. Variable `POSTERN_WEBHOOK_SECRET`, which
-   * may hold several with spaces or commas between them.
+   * The secret of the project's settings, or several of which any may have signed, also in one text with spaces or commas
+   * between them. Variable `POSTERN_WEBHOOK_SECRET`.
    */
   secret?: string | readonly string[] | undefined
   /** How far the time of sending may be from now, in milliseconds. Default 300000. */
@@ -131,8 +131,9 @@ function checked(options: WebhookOptions): { secrets: Uint8Array<ArrayBuffer>[];
   const { secret, toleranceMs = 300_000 } = options
   if (!Number.isInteger(toleranceMs) || toleranceMs < 0)
     throw new ConfigurationError('toleranceMs must be an integer of 0 or more')
-  const given: unknown[] = [secret ?? variable('POSTERN_WEBHOOK_SECRET')?.split(/[\s,]+/) ?? []].flat()
-  const secrets = given.filter((text) => text !== '')
+  const given: unknown[] = [secret ?? variable('POSTERN_WEBHOOK_SECRET') ?? []].flat()
+  const split = given.flatMap((text) => (typeof text === 'string' ? text.split(/[\s,]+/) : [text]))
+  const secrets = split.filter((text) => text !== '')
   if (secrets.length === 0)
     throw new ConfigurationError('No secret: set the option secret or the variable POSTERN_WEBHOOK_SECRET')
   return { secrets: secrets.map(secretOf), toleranceMs }
@@ -140,7 +141,7 @@ function checked(options: WebhookOptions): { secrets: Uint8Array<ArrayBuffer>[];
 
 /** The bytes of a secret. The error does not show it. */
 function secretOf(given: unknown): Uint8Array<ArrayBuffer> {
-  const bytes = typeof given === 'string' ? decoded(given.trim().replace(/^whsec_/, '')) : null
+  const bytes = typeof given === 'string' ? decoded(given.replace(/^whsec_/, '')) : null
   if (!bytes || bytes.length < MIN_SECRET_BYTES) {
     throw new ConfigurationError('The secret of a webhook must be whsec_ and at least 24 bytes in base64')
   }
@@ -156,9 +157,14 @@ function bytesOf(body: unknown): Uint8Array<ArrayBuffer> {
 
 function headerOf(headers: WebhookHeaders, name: string): string {
   if (!isObject(headers)) throw new ConfigurationError('headers must be an object')
-  const value = headers instanceof Headers ? headers.get(name) : memberOf(headers, name)
+  const value = isHeaders(headers) ? headers.get(name) : memberOf(headers, name)
   if (!value) throw refused('missing_header', `The header ${name} is missing`)
   return value
+}
+
+/** Also those of another library. */
+function isHeaders(headers: object): headers is Headers {
+  return 'get' in headers && typeof headers.get === 'function'
 }
 
 function memberOf(headers: Record<string, unknown>, name: string): string {

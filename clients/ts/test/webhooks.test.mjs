@@ -33,6 +33,8 @@ test('bytes, a Request and headers of Node.js are taken as they are', async () =
     }
     const request = new Request('https://app.test/hook', { method: 'POST', body, headers })
     assert.equal((await verifyWebhook(await request.text(), request.headers, { secret })).id, headers['webhook-id'])
+    const foreign = { get: (name) => headers[name] } // of another library
+    assert.equal((await verifyWebhook(body, foreign, { secret })).id, headers['webhook-id'])
     assert.equal((await verifyWebhook(body, { ...lists, host: undefined }, { secret })).id, headers['webhook-id'])
   })
 })
@@ -43,6 +45,7 @@ test('the secret is that of the variable, of which there may be several', async 
     for (const value of [secret, `${other} ${secret}`, `${other}, ${secret}`, `\n${secret}\n`]) {
       process.env.POSTERN_WEBHOOK_SECRET = value
       assert.equal((await verifyWebhook(body, headers)).type, 'budget.threshold')
+      assert.equal((await verifyWebhook(body, headers, { secret: value })).type, 'budget.threshold')
     }
     process.env.POSTERN_WEBHOOK_SECRET = other
     await assert.rejects(verifyWebhook(body, headers), { code: 'invalid_signature' })

@@ -38,18 +38,24 @@ const { outputFiles, warnings } = await build({
   platform: 'neutral',
   write: false,
 })
-const worker = new Miniflare(
-  convertV4MiniflareOptions({
-    modules: true,
-    script: outputFiles[0].text,
-    compatibilityDate: '2026-11-17',
-    compatibilityFlags: ['no_nodejs_compat', 'no_nodejs_compat_v2'], // they are on by default since 2026-08-04
-    bindings: { POSTERN_API_KEY: 'sk_test_a', POSTERN_BASE_URL: `${server}/c/workerd`, POSTERN_WEBHOOK_SECRET: SECRET },
-  }),
-)
-after(() => worker.dispose())
+function start(compatibilityFlags, bindings) {
+  const worker = new Miniflare(
+    convertV4MiniflareOptions({
+      modules: true,
+      script: outputFiles[0].text,
+      compatibilityDate: '2026-11-17',
+      compatibilityFlags,
+      bindings: { POSTERN_API_KEY: 'sk_test_a', POSTERN_WEBHOOK_SECRET: SECRET, ...bindings },
+    }),
+  )
+  after(() => worker.dispose())
+  return worker
+}
 
-test('a Worker streams', async () => {
+// Node's modules are on by default since 2026-08-04.
+const worker = start(['no_nodejs_compat', 'no_nodejs_compat_v2'], { POSTERN_BASE_URL: `${server}/c/workerd` })
+
+async function streams(worker, id) {
   const usage = { costCents: 0.5 }
   const script = [
     { fault: 'close' },
@@ -62,16 +68,24 @@ test('a Worker streams', async () => {
     },
     { status: 404, json: { error: 'Not found', code: 'not_found', requestId: 'req_1' } },
   ]
-  await fetch(`${server}/__cases/workerd`, { method: 'PUT', body: JSON.stringify(script) })
+  await fetch(`${server}/__cases/${id}`, { method: 'PUT', body: JSON.stringify(script) })
   const messages = [{ role: 'user', content: 'Hello!' }]
   const response = await worker.dispatchFetch('http://worker.test/', {
     method: 'POST',
     body: JSON.stringify({ messages }),
   })
   assert.deepEqual(await response.json(), { name: 'NotFoundError', text: `Hi!${JSON.stringify(usage)}` })
-  const requests = await (await fetch(`${server}/__cases/workerd`)).json()
+  const requests = await (await fetch(`${server}/__cases/${id}`)).json()
   assert.match(requests[1].headers['user-agent'], /^postern-ts\/\d+\.\d+\.\d+ \(workerd\)$/)
   assert.deepEqual(requests[1].body, { messages })
+}
+
+test('a Worker streams', () => streams(worker, 'workerd'))
+
+test('so does one that looks like Node.js, whose variables name a proxy', async () => {
+  const variables = { HTTP_PROXY: 'http://127.0.0.1:1', http_proxy: 'http://127.0.0.1:1' }
+  const looksLikeNode = start(['nodejs_compat'], { ...variables, POSTERN_BASE_URL: `${server}/c/compatible` })
+  await streams(looksLikeNode, 'compatible')
 })
 
 test('the bundle has no warning, and nothing of Node.js', () => {
