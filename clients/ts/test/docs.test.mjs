@@ -1,13 +1,17 @@
 // Every code block of docs/clients/typescript.md, and the one of the package's README, run as written: against
-// `postern serve`, in an empty folder with the packed client.
+// `postern serve`, in an empty folder with the packed client. And a webhook that the server delivers.
 import assert from 'node:assert/strict'
 import { execFile, execFileSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { after, describe, test } from 'node:test'
 import { promisify } from 'node:util'
 import { startServe } from '../../../test/serve.mjs'
+import { Postern, verifyWebhook } from '../dist/index.js'
 
 const ROOT = join(import.meta.dirname, '../../..')
 const ADMIN_TOKEN = 'docs-tests-admin-token'
@@ -28,7 +32,10 @@ const [preamble, ...snippets] = of('ts')
 const folder = mkdtempSync(join(tmpdir(), 'postern-docs-'))
 const repository = join(folder, 'repository')
 const program = join(folder, 'program')
-const server = await startServe(join(folder, 'data'), { POSTERN_ADMIN_TOKEN: ADMIN_TOKEN })
+const server = await startServe(join(folder, 'data'), {
+  POSTERN_ADMIN_TOKEN: ADMIN_TOKEN,
+  POSTERN_PRIVATE_WEBHOOKS: 'on', // for the receiver below
+})
 after(async () => {
   await server.stop()
   rmSync(folder, { recursive: true })
@@ -165,4 +172,35 @@ test('the export is verified, and undici is found by the client', async () => {
   assert.match(install, /^npm install undici /)
   await shell(install.replace('undici', pack('undici')), program)
   await shell("node -e \"import('undici').then(({ ProxyAgent }) => new ProxyAgent('http://127.0.0.1:1'))\"", program)
+})
+
+/** The next request that a server of this machine gets: its body and headers, as Node.js gives them. */
+function receiver() {
+  const { promise, resolve } = Promise.withResolvers()
+  const receiving = createServer(async (request, response) => {
+    const chunks = await Array.fromAsync(request)
+    response.writeHead(204).end()
+    resolve([Buffer.concat(chunks), request.headers])
+  })
+  after(() => receiving.close())
+  const url = once(receiving.listen(0, '127.0.0.1'), 'listening').then(() => {
+    return `http://127.0.0.1:${receiving.address().port}/hook`
+  })
+  return { url, delivery: promise }
+}
+
+test('a delivery of the gateway is verified', async () => {
+  const { url, delivery } = receiver()
+  const { id, version } = await admin('projects', { name: 'Alerts', plan: 'developer' })
+  const { alerts } = await admin(`projects/${id}`, { version, alerts: { url: await url } }, 'PATCH')
+  await admin(`projects/${id}/governor`, { enabled: true }, 'PUT')
+  const { value: apiKey } = await admin(`projects/${id}/keys`, { name: 'Alerts', environment: 'development' })
+  const content = `My token is ghp_${randomBytes(18).toString('hex')}.`
+  await new Postern({ apiKey, baseURL: server.url }).ai.complete({ messages: [{ role: 'user', content }] })
+  const [body, headers] = await delivery
+  const event = await verifyWebhook(body, headers, { secret: alerts.secret })
+  assert.equal(event.type, 'violation.created')
+  assert.deepEqual([event.data.projectId, event.data.violation.rule], [id, 'secret.github-token'])
+  const other = verifyWebhook(`${body} `, headers, { secret: alerts.secret })
+  await assert.rejects(other, { name: 'WebhookVerificationError', code: 'invalid_signature' })
 })
