@@ -394,3 +394,46 @@ test('pages can be read one by one', async () => {
   const { meta } = await postern.violations.list().withResponse()
   assert.equal(meta.requestId, 'req_undefined')
 })
+
+test('a post of any endpoint is repeated with the key that the call asks for, and only then', async () => {
+  const keys = []
+  const postern = fakeClient(
+    async (_, { headers }) => {
+      keys.push(headers.get('idempotency-key'))
+      if (keys.length % 2 === 1) throw new TypeError('fetch failed')
+      return Response.json({ ok: true })
+    },
+    { idempotency: true },
+  )
+  assert.deepEqual(await postern.post('/api/other', {}, { idempotency: true }), { ok: true })
+  assert.match(keys[0], /^postern-[0-9a-f-]{36}$/)
+  assert.deepEqual([keys.length, keys[1]], [2, keys[0]])
+  await assert.rejects(postern.post('/api/other', {}, { idempotency: false }), APIConnectionError)
+  await assert.rejects(postern.get('/api/other', { idempotency: '' }), ConfigurationError)
+  assert.deepEqual(keys.slice(2), [null])
+})
+
+test('a body that is no JSON, and a path of another type, are errors before a request is sent', async () => {
+  let requests = 0
+  const postern = fakeClient(() => requests++)
+  const cycle = {}
+  cycle.self = cycle
+  for (const body of [1n, cycle, () => {}, Symbol('a')])
+    await assert.rejects(postern.post('/api/other', body), ConfigurationError, inspect(body))
+  for (const path of [
+    undefined,
+    null,
+    5,
+    ['/a'],
+    '/\ud800',
+    '/a\u0000',
+    '/a\u00a0b',
+    '/.',
+    '/a/%2E',
+    '/%2e./b',
+    '/a/..',
+  ])
+    await assert.rejects(postern.get(path), /^ConfigurationError: path must /, inspect(path))
+  await assert.rejects(postern.get('/api/other', null), ConfigurationError)
+  assert.equal(requests, 0)
+})

@@ -1,6 +1,7 @@
 // How a stream can be read: at once, piece by piece, by several readers, or not at all.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
 import { APIAbortedError, PosternError, StreamError } from '../dist/index.js'
 import { EventDecoder } from '../dist/sse.js'
 import { bytesOf, delta, done, fakeClient, hello, streamed } from './fake.mjs'
@@ -152,6 +153,40 @@ test('a stream that nobody reads rejects nothing', async () => {
   const reader = failing.stream[Symbol.asyncIterator]()
   await reader.next()
   failing.fail(new TypeError('terminated'))
+})
+
+test('a validated stream is validated once, however it is read', async () => {
+  const source = streamed()
+  const { ai } = fakeClient(async () => source.response)
+  let validations = 0
+  const validate = async (value) => {
+    validations++
+    await setImmediate()
+    return { value: value.city.length }
+  }
+  const schema = { '~standard': { version: 1, vendor: 'test', validate } }
+  const stream = await ai.chat({ ...hello, schema })
+  const early = stream.data() // before anything has arrived
+  source.send(delta('{"city":'), delta('"Oslo"}'), done)
+  source.close()
+  const events = await Array.fromAsync(stream)
+  assert.deepEqual(
+    events.map(({ type }) => type),
+    ['delta', 'delta', 'done'],
+  )
+  assert.deepEqual([await early, await stream.data(), (await stream.final()).data, validations], [4, 4, 4, 1])
+  assert.equal(await stream.text(), '{"city":"Oslo"}')
+})
+
+test('a validated stream that is left has no data', async () => {
+  const source = streamed()
+  const { ai } = fakeClient(async () => source.response)
+  const schema = { '~standard': { version: 1, vendor: 'test', validate: (value) => ({ value }) } }
+  const stream = await ai.chat({ ...hello, schema })
+  source.send(delta('{}'))
+  for await (const _ of stream) break
+  await assert.rejects(stream.data(), { name: 'APIAbortedError' })
+  await assert.rejects(ai.chat({ ...hello, schema: {} }), { name: 'ConfigurationError' })
 })
 
 test('no rejection was left without a handler', async () => {
