@@ -180,7 +180,7 @@ export interface Completion extends Served {
 /** The size of a prompt. */
 export interface TokenCount {
   promptTokens: number
-  /** Whether the gateway has estimated the number, because the provider does not count. */
+  /** Whether the number is an estimate of the gateway. If not, the provider has counted. */
   estimated: boolean
   /** The provider that would serve the request; `mock` for development keys. */
   provider: string
