@@ -111,6 +111,7 @@ func wireError(err error) any {
 		output  *OutputValidationError
 		invalid *InvalidResponseError
 		limited *RateLimitError
+		webhook *WebhookVerificationError
 	)
 	switch {
 	case errors.As(err, &api):
@@ -127,6 +128,8 @@ func wireError(err error) any {
 		add(output)
 	case errors.As(err, &invalid):
 		add(*invalid)
+	case errors.As(err, &webhook):
+		add(*webhook)
 	}
 	if errors.As(err, &limited) && limited.RetryAfter != nil {
 		members["retryAfterMs"] = float64(*limited.RetryAfter) / 1e6

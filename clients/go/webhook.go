@@ -1,0 +1,173 @@
+package postern
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	defaultTolerance = 5 * time.Minute
+	maxWebhookBytes  = 1 << 20
+	maxSignatures    = 16
+	minSecretBytes   = 24 // of the standard, and of the gateway's secrets
+	maxUnixSeconds   = 1 << 40
+)
+
+// WebhookVerifier verifies deliveries of a project's alert webhook. The zero value has the secrets of the variable
+// POSTERN_WEBHOOK_SECRET and a tolerance of 5 minutes. It may be used by several goroutines at a time.
+type WebhookVerifier struct {
+	// Secrets are those that the project's settings have shown: whsec_ and 24 bytes or more in base64. Any of them may have
+	// signed, so one can be replaced without a gap. If nil, they are those of POSTERN_WEBHOOK_SECRET, with spaces or commas
+	// between them.
+	Secrets []string `json:"-"`
+	// Tolerance is how far the time of a delivery may be from now, in both directions. Zero is 5 minutes.
+	Tolerance time.Duration
+
+	now func() time.Time // tests replace it; nil is time.Now
+}
+
+// String describes the verifier without its secrets.
+func (v WebhookVerifier) String() string {
+	return fmt.Sprintf("postern.WebhookVerifier(%d secrets)", len(v.Secrets))
+}
+
+// GoString is String.
+func (v WebhookVerifier) GoString() string { return v.String() }
+
+// VerifyWebhook verifies a delivery and returns its event. body is the body as it arrived, at most 1 MiB. Without secrets,
+// POSTERN_WEBHOOK_SECRET has them; see WebhookVerifier, which also has other tolerances than 5 minutes. A delivery that the
+// gateway has not sent, or not now, is a *WebhookVerificationError. A missing or malformed secret is a
+// *ConfigurationError.
+//
+// Deliveries are repeated until they are answered with a 2xx status, with the same ID: skip an ID that you have seen.
+func VerifyWebhook(body []byte, header http.Header, secrets ...string) (*WebhookEvent, error) {
+	return WebhookVerifier{Secrets: secrets}.Verify(body, header)
+}
+
+// Verify is VerifyWebhook with the settings of v.
+//
+// The signature is that of Standard Webhooks (https://www.standardwebhooks.com,
+// github.com/standard-webhooks/standard-webhooks, spec/standard-webhooks.md): the HMAC-SHA-256 of id.timestamp.body.
+func (v WebhookVerifier) Verify(body []byte, header http.Header) (*WebhookEvent, error) {
+	keys, err := v.keys()
+	if err != nil {
+		return nil, err
+	}
+	d := delivery{
+		id:         headerValue(header, "webhook-id"),
+		timestamp:  headerValue(header, "webhook-timestamp"),
+		signatures: headerValue(header, "webhook-signature"),
+		body:       body,
+	}
+	if d.id == "" || d.timestamp == "" || d.signatures == "" {
+		return nil, unverified("missing_header", "needs the headers webhook-id, webhook-timestamp and webhook-signature")
+	}
+	if err := v.checkTime(d.timestamp); err != nil {
+		return nil, err
+	}
+	if len(body) > maxWebhookBytes {
+		return nil, unverified(codeInvalidPayload, "the body is larger than 1 MiB")
+	}
+	if !d.isSigned(keys) {
+		return nil, unverified("invalid_signature", "no signature fits the body and a secret")
+	}
+	return newWebhookEvent(body, d.id)
+}
+
+// keys returns the keys of the secrets. Errors do not show them.
+func (v WebhookVerifier) keys() ([][]byte, error) {
+	setting, secrets := "secret", v.Secrets
+	if secrets == nil {
+		setting = "POSTERN_WEBHOOK_SECRET"
+		secrets = strings.FieldsFunc(os.Getenv(setting), func(r rune) bool { return r == ',' || r <= ' ' })
+	}
+	if len(secrets) == 0 {
+		return nil, misconfigured("webhook secret", "is required: give it or set POSTERN_WEBHOOK_SECRET")
+	}
+	var keys [][]byte
+	for _, secret := range secrets {
+		key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(strings.TrimSpace(secret), "whsec_"))
+		if err != nil || len(key) < minSecretBytes {
+			return nil, misconfigured(setting, "must be whsec_ and at least 24 bytes in base64")
+		}
+		keys = append(keys, key)
+	}
+	return keys, nil
+}
+
+// checkTime compares a time in Unix seconds with now.
+func (v WebhookVerifier) checkTime(timestamp string) error {
+	tolerance := cmp.Or(v.Tolerance, defaultTolerance)
+	if tolerance < 0 {
+		return misconfigured("Tolerance", "must not be negative")
+	}
+	seconds, err := strconv.ParseInt(timestamp, 10, 64)
+	if err != nil || !isDigits(timestamp) {
+		return unverified("invalid_timestamp", "webhook-timestamp is no number of seconds")
+	}
+	now := time.Now()
+	if v.now != nil {
+		now = v.now()
+	}
+	if now.Sub(time.Unix(min(seconds, maxUnixSeconds), 0)).Abs() > tolerance {
+		return unverified("timestamp_out_of_tolerance", "webhook-timestamp is more than "+tolerance.String()+" away from now")
+	}
+	return nil
+}
+
+// delivery is the signed parts of a request, and its signatures: v1,… with spaces between them.
+type delivery struct {
+	id, timestamp, signatures string
+	body                      []byte
+}
+
+// isSigned reports whether one of the first signatures is made with one of the keys.
+func (d delivery) isSigned(keys [][]byte) bool {
+	var wanted [][]byte
+	for _, key := range keys {
+		mac := hmac.New(sha256.New, key)
+		mac.Write([]byte(d.id + "." + d.timestamp + "."))
+		mac.Write(d.body)
+		wanted = append(wanted, base64.StdEncoding.AppendEncode([]byte("v1,"), mac.Sum(nil)))
+	}
+	compared, found := 0, false
+	for rest := d.signatures; rest != "" && compared < maxSignatures; {
+		var signature string
+		signature, rest, _ = strings.Cut(rest, " ")
+		if !strings.HasPrefix(signature, "v1,") {
+			continue // of a version that is not known
+		}
+		compared++
+		for _, w := range wanted {
+			found = hmac.Equal(w, []byte(signature)) || found // in constant time
+		}
+	}
+	return found
+}
+
+// headerValue returns a header's values, with spaces between them. Names are in any case, also in a map that net/http has
+// not made.
+func headerValue(header http.Header, name string) string {
+	values := header.Values(name)
+	for other, more := range header {
+		if len(values) == 0 && strings.EqualFold(other, name) {
+			values = more
+		}
+	}
+	return strings.TrimSpace(strings.Join(values, " "))
+}
+
+// isObject reports whether text begins as a JSON object.
+func isObject(text []byte) bool {
+	text = bytes.TrimLeft(text, " \t\r\n")
+	return len(text) > 0 && text[0] == '{'
+}
