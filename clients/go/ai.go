@@ -124,7 +124,7 @@ type Verdict struct {
 // Complete returns a completion once it is whole. Its errors are those of Error, most often a *BadRequestError,
 // *BudgetExceededError, *RateLimitError, *BlockedByPolicyError or *InternalServerError.
 func (s AIService) Complete(ctx context.Context, params CompletionParams, opts ...CallOption) (*Completion, error) {
-	r, err := params.request("/api/ai/complete")
+	r, err := params.completion("/api/ai/complete")
 	if err != nil {
 		return nil, err
 	}
@@ -157,16 +157,23 @@ func (b *completionBody) whole(meta Meta) *Completion {
 	return &b.Completion
 }
 
+// request returns a request with p as its body.
 func (p CompletionParams) request(path string) (request, error) {
 	if p.Model != "" && p.Quality != "" {
-		return request{}, misconfigured("Model", "excludes Quality: set one of them")
+		return request{}, misconfigured("Model", "excludes Quality: set a model or a quality")
 	}
 	r, err := modelRequest(path, p.CacheControl, p.Strict)
 	if err != nil {
 		return r, err
 	}
-	r.completion = true
 	return withBody(r, p)
+}
+
+// completion is request for an endpoint that takes idempotency keys.
+func (p CompletionParams) completion(path string) (request, error) {
+	r, err := p.request(path)
+	r.completion = true
+	return r, err
 }
 
 // modelRequest returns a request of a model without its body.

@@ -21,26 +21,17 @@ var errAttemptTimeout = errors.New("timeout")
 func (c *call) run(use func(*Response, *responseBody) error) error {
 	for {
 		err := c.attempt(use)
-		if err == nil {
+		var hook *hookError
+		switch {
+		case err == nil:
 			return nil
-		}
-		wait, again := c.again(err)
-		if !again {
+		case errors.As(err, &hook):
+			return hook.cause
+		case !c.pause(err):
 			c.client.log.failed(c, err)
 			return err
 		}
-		c.client.log.retry(c, err, wait)
-		c.client.sleep(c.ctx, wait)
 	}
-}
-
-// again returns whether to make another attempt after err, and the pause before.
-func (c *call) again(err error) (time.Duration, bool) {
-	n := c.attempts - 1
-	if n >= *c.settings.retries || !isRetryable(err, !c.request.change) {
-		return 0, false
-	}
-	return pause(err, n, c.client.now(), c.client.random())
 }
 
 func (c *call) attempt(use func(*Response, *responseBody) error) error {
@@ -48,15 +39,9 @@ func (c *call) attempt(use func(*Response, *responseBody) error) error {
 		return aborted(c.ctx)
 	}
 	c.attempts++
-	c.client.log.request(c)
-	start := time.Now()
 	r, body, err := c.open()
 	if err != nil {
 		return err
-	}
-	c.client.log.response(c, r, time.Since(start))
-	if c.settings.response != nil {
-		*c.settings.response = *r
 	}
 	if r.StatusCode >= 200 && r.StatusCode < 300 {
 		if err := use(r, body); err != nil {
@@ -73,27 +58,45 @@ func (c *call) attempt(use func(*Response, *responseBody) error) error {
 	return c.responseError(r, text)
 }
 
-// open sends the request and returns the response once its headers have arrived.
+// open sends the request and returns the response once its headers have arrived and the response hook has seen them.
 func (c *call) open() (*Response, *responseBody, error) {
 	ctx, cancel := context.WithCancelCause(c.ctx)
 	body := &responseBody{call: c, ctx: ctx, cancel: cancel}
 	body.timer = time.AfterFunc(*c.settings.timeout, func() { cancel(errAttemptTimeout) })
-	request, err := c.httpRequest(ctx)
+	opened := false
+	defer func() { // also if a hook panics
+		if !opened {
+			body.Close()
+		}
+	}()
+	header, err := body.header()
 	if err != nil {
-		body.release()
-		return nil, nil, misconfigured("request", "cannot be sent: "+err.Error())
-	}
-	response, err := c.client.http.Do(request)
-	if err != nil {
-		err = body.failure(err) // before release, which cancels the context
-		body.release()
 		return nil, nil, err
 	}
+	request, err := c.httpRequest(ctx, header)
+	if err != nil {
+		return nil, nil, misconfigured("request", "cannot be sent: "+err.Error())
+	}
+	c.client.log.request(c)
+	start := time.Now()
+	response, err := c.client.http.Do(request)
+	if err != nil {
+		return nil, nil, body.failure(err)
+	}
 	body.ReadCloser = response.Body
-	return newResponse(response), body, nil
+	r, took := newResponse(response), time.Since(start)
+	c.client.log.response(c, r, took)
+	if c.settings.response != nil {
+		*c.settings.response = *r
+	}
+	if err := body.show(r, took); err != nil {
+		return nil, nil, err
+	}
+	opened = true
+	return r, body, nil
 }
 
-func (c *call) httpRequest(ctx context.Context) (*http.Request, error) {
+func (c *call) httpRequest(ctx context.Context, header http.Header) (*http.Request, error) {
 	address := c.client.base.String() + c.request.path
 	if len(c.request.query) > 0 {
 		address += "?" + c.request.query.Encode()
@@ -106,18 +109,18 @@ func (c *call) httpRequest(ctx context.Context) (*http.Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	request.Header = c.header.Clone() // a cookie jar adds to it
+	request.Header = header
 	return request, nil
 }
 
 // responseBody is a body under the attempt's timeout. Its errors are those of this package.
 type responseBody struct {
-	io.ReadCloser
-	call   *call
-	ctx    context.Context // of the attempt
-	cancel context.CancelCauseFunc
-	timer  *time.Timer
-	idle   time.Duration // if positive, the timeout of each read; otherwise, the timeout is the attempt's
+	io.ReadCloser // nil before the response
+	call          *call
+	ctx           context.Context // of the attempt
+	cancel        context.CancelCauseFunc
+	timer         *time.Timer
+	idle          time.Duration // if positive, the timeout of each read; otherwise, the timeout is the attempt's
 }
 
 // timeEachRead replaces the attempt's timeout by one for each read. The time between reads does not count: it is the
@@ -155,19 +158,34 @@ func (b *responseBody) all(r *Response) ([]byte, error) {
 		return nil, invalid(r, "the body is larger than 64 MiB")
 	}
 	b.call.client.log.responseBody(b.call, text)
+	if into := b.call.settings.response; into != nil {
+		into.Body = text
+	}
 	return text, nil
 }
 
 // Close closes the body, and with it the connection unless the body was read to its end.
-func (b *responseBody) Close() error {
-	err := b.ReadCloser.Close()
-	b.release()
+func (b *responseBody) Close() (err error) {
+	if b.ReadCloser != nil {
+		err = b.ReadCloser.Close()
+	}
+	b.timer.Stop()
+	b.cancel(nil)
 	return err
 }
 
-func (b *responseBody) release() {
-	b.timer.Stop()
-	b.cancel(nil)
+// interrupted returns the error of a call that was aborted, or of an attempt whose time is over, or nil. slow is what
+// the attempt waits for, if it is not the gateway.
+func (b *responseBody) interrupted(slow string) error {
+	switch {
+	case b.call.ctx.Err() != nil:
+		return aborted(b.call.ctx)
+	case context.Cause(b.ctx) == errAttemptTimeout:
+		connection := b.call.connectionError(errAttemptTimeout)
+		connection.slow = slow
+		return &APITimeoutError{connection, *b.call.settings.timeout}
+	}
+	return nil
 }
 
 // failure classifies an error of the HTTP client.
@@ -176,15 +194,12 @@ func (b *responseBody) failure(err error) error {
 	if errors.As(err, &wrapped) {
 		err = wrapped.Err // without the URL, which contains IDs
 	}
+	if ended := b.interrupted(""); ended != nil {
+		return ended
+	}
 	connection := b.call.connectionError(err)
 	var timeout net.Error
-	switch {
-	case b.call.ctx.Err() != nil:
-		return aborted(b.call.ctx)
-	case context.Cause(b.ctx) == errAttemptTimeout:
-		connection.Cause = errAttemptTimeout
-		return &APITimeoutError{connection, *b.call.settings.timeout}
-	case errors.As(err, &timeout) && timeout.Timeout(): // of the dialer or of the given HTTP client
+	if errors.As(err, &timeout) && timeout.Timeout() { // of the dialer or of the given HTTP client
 		return &APITimeoutError{connection, *b.call.settings.timeout}
 	}
 	return connection
@@ -206,7 +221,11 @@ type failureFields struct {
 	requestID string
 }
 
-const codeAborted = "aborted"
+// Codes of failures that are the caller's, and not logged.
+const (
+	codeAborted   = "aborted"
+	codeArguments = "arguments"
+)
 
 func failureOf(err error) failureFields {
 	var (
@@ -215,6 +234,7 @@ func failureOf(err error) failureFields {
 		invalid *InvalidResponseError
 		timeout *APITimeoutError
 		aborted *APIAbortedError
+		wrong   *ConfigurationError
 	)
 	switch {
 	case errors.As(err, &api):
@@ -227,6 +247,8 @@ func failureOf(err error) failureFields {
 		return failureFields{code: "timeout"}
 	case errors.As(err, &aborted):
 		return failureFields{code: codeAborted}
+	case errors.As(err, &wrong):
+		return failureFields{code: codeArguments}
 	}
 	return failureFields{code: "connection"}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"maps"
 	"net/http"
 	"net/url"
 	"runtime"
@@ -21,13 +20,13 @@ type request struct {
 	completion bool // may have an idempotency key
 	governed   bool // may have the Governor's header
 	change     bool // must not be made twice
+	keyed      bool // may have an idempotency key of the call, and may be made twice with it
 }
 
 // callSettings are the options of a call. The fields of shared are set once the client's were added.
 type callSettings struct {
 	shared
 	idempotencyKey *string
-	header         http.Header
 	response       *Response
 }
 
@@ -37,8 +36,9 @@ type call struct {
 	client   *Client
 	request  request
 	settings callSettings
-	header   http.Header
-	attempts int // so far
+	header   http.Header // without the key
+	key      string      // of the last attempt
+	attempts int         // so far
 }
 
 // newCall returns a call, or a *ConfigurationError.
@@ -46,7 +46,7 @@ func (c *Client) newCall(ctx context.Context, r request, opts []CallOption) (*ca
 	if err := c.check(ctx); err != nil {
 		return nil, err
 	}
-	s := callSettings{header: http.Header{}}
+	var s callSettings
 	for _, o := range opts {
 		if o != nil {
 			o.applyToCall(&s)
@@ -56,13 +56,12 @@ func (c *Client) newCall(ctx context.Context, r request, opts []CallOption) (*ca
 	if err := s.check(); err != nil {
 		return nil, err
 	}
-	if err := checkHeader(s.header); err != nil {
-		return nil, err
-	}
 	header, err := c.header(r, s)
 	if err != nil {
 		return nil, err
 	}
+	r.query = merged(c.defaults.query, r.query, s.query)
+	r.change = r.change && !(r.keyed && s.idempotencyKey != nil)
 	return &call{ctx: ctx, client: c, request: r, settings: s, header: header}, nil
 }
 
@@ -77,7 +76,7 @@ func (c *Client) check(ctx context.Context) error {
 	return nil
 }
 
-// header returns the header of a call's requests.
+// header returns the headers of a call's requests, without the key.
 func (c *Client) header(r request, s callSettings) (http.Header, error) {
 	h := http.Header{}
 	h.Set("accept", "application/json")
@@ -89,13 +88,10 @@ func (c *Client) header(r request, s callSettings) (http.Header, error) {
 		h.Set("x-postern-govern", g)
 	}
 	key, err := s.idempotency()
-	if r.completion && key != "" {
+	if r.completion && key != "" || r.keyed && s.idempotencyKey != nil {
 		h.Set("idempotency-key", key)
 	}
-	maps.Copy(h, r.header)
-	maps.Copy(h, s.header)
-	h.Set("x-api-key", c.key)
-	return h, err
+	return merged(h, c.defaults.header, r.header, s.header), err
 }
 
 // idempotency returns the call's idempotency key, or "" for none.
@@ -136,18 +132,18 @@ func newUUID() string {
 // 7.6.1).
 const transportHeaders = " connection content-length expect host keep-alive te trailer transfer-encoding upgrade "
 
-// checkHeader rejects headers that carry credentials or cannot be sent.
-func checkHeader(h http.Header) error {
+// checkHeader rejects headers that carry credentials or cannot be sent. setting is where they are from.
+func checkHeader(setting string, h http.Header) error {
 	for name, values := range h {
 		lower := strings.ToLower(name)
 		if lower == "authorization" || lower == "x-api-key" {
-			return misconfigured("WithHeader", "must not contain "+lower+": set the API key of the client")
+			return misconfigured(setting, "must not contain "+lower+": set the API key of the client")
 		}
 		if strings.Contains(transportHeaders, " "+lower+" ") {
-			return misconfigured("WithHeader", "must not contain "+lower+", which the transport sets")
+			return misconfigured(setting, "must not contain "+lower+", which the transport sets")
 		}
 		if !isToken(name) || !isHeaderValue(strings.Join(values, "")) { // the value may be secret
-			return misconfigured("WithHeader", fmt.Sprintf("must be valid: %q is not", lower))
+			return misconfigured(setting, fmt.Sprintf("must be valid: %q is not", lower))
 		}
 	}
 	return nil

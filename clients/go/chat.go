@@ -43,18 +43,21 @@ type ChatStream struct {
 	text   strings.Builder
 	calls  toolCalls
 	done   *DoneEvent
-	err    error // the result of next from now on; nil until the stream has ended
+	err    error // the result of next from now on: errEnd after a whole stream; nil until the stream has ended
 	ranged bool  // Events was ranged over
 }
 
-// eventSource returns a stream's events, and then io.EOF or an error.
+// errEnd ends a whole stream. It is no error of a hook or a connection, as io.EOF may be.
+var errEnd = errors.New("end of the stream")
+
+// eventSource returns a stream's events, and then errEnd or an error.
 type eventSource interface{ next() (Event, error) }
 
 // Chat starts a completion as a stream. It returns once the response's headers have arrived, and retries only until then.
 // If it fails, the stream's methods return the error: those of Complete, and a *StreamError if the stream fails later.
 func (s AIService) Chat(ctx context.Context, params CompletionParams, opts ...CallOption) *ChatStream {
 	stream := &ChatStream{calls: toolCalls{}}
-	r, err := params.request("/api/ai/chat")
+	r, err := params.completion("/api/ai/chat")
 	if err == nil {
 		stream.call, err = s.client.newCall(ctx, r, opts)
 	}
@@ -88,7 +91,7 @@ func (s *ChatStream) open(r *Response, body *responseBody) error {
 	return nil
 }
 
-// next returns the next event, io.EOF at the end, or an error.
+// next returns the next event, errEnd at the end, or an error.
 func (s *ChatStream) next() (Event, error) {
 	if s.err != nil {
 		return nil, s.err
@@ -102,7 +105,7 @@ func (s *ChatStream) next() (Event, error) {
 	default:
 		s.calls.add(e)
 	}
-	if err == io.EOF {
+	if err == errEnd {
 		s.call.client.log.responseBody(s.call, []byte(s.text.String()))
 	}
 	if err != nil {
@@ -113,7 +116,7 @@ func (s *ChatStream) next() (Event, error) {
 
 // failure completes an error of the source, and logs it.
 func (s *ChatStream) failure(err error) error {
-	if err == io.EOF {
+	if err == errEnd {
 		return err
 	}
 	var failed *StreamError
@@ -148,7 +151,7 @@ func (s *ChatStream) end(err error) {
 //	}
 func (s *ChatStream) Events() iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		if s.ranged || s.err == io.EOF {
+		if s.ranged || s.err == errEnd {
 			yield(nil, misconfigured("stream", "was read before: Final has the whole completion"))
 			return
 		}
@@ -156,7 +159,7 @@ func (s *ChatStream) Events() iter.Seq2[Event, error] {
 		defer s.Close()
 		for {
 			event, err := s.next()
-			if err == io.EOF || !yield(event, err) || err != nil {
+			if err == errEnd || !yield(event, err) || err != nil {
 				return
 			}
 		}
@@ -168,7 +171,7 @@ func (s *ChatStream) Text() (string, error) {
 	for {
 		switch _, err := s.next(); err {
 		case nil:
-		case io.EOF:
+		case errEnd:
 			return s.text.String(), nil
 		default:
 			return "", err
@@ -207,7 +210,7 @@ func (s *ChatStream) Close() error {
 	switch {
 	case s.err != nil:
 	case s.done != nil:
-		s.end(io.EOF)
+		s.end(errEnd)
 	default:
 		s.end(&APIAbortedError{Err: context.Canceled, Cause: errStreamClosed})
 	}

@@ -38,7 +38,7 @@ func newEventStream(body *responseBody) *eventStream {
 func (s *eventStream) next() (Event, error) {
 	if s.done {
 		s.drain()
-		return nil, io.EOF
+		return nil, errEnd
 	}
 	for {
 		data, err := s.reader.next()
@@ -149,7 +149,7 @@ func newWholeCompletion(c *Completion) *wholeCompletion {
 
 func (s *wholeCompletion) next() (Event, error) {
 	if len(s.events) == 0 {
-		return nil, io.EOF
+		return nil, errEnd
 	}
 	event := s.events[0]
 	s.events = s.events[1:]

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -21,11 +22,13 @@ type Client struct {
 	Models     ModelService      // the project's model registry
 	Compliance ComplianceService // exports for audits
 
-	key      string
+	key      keySource
 	base     *url.URL
 	http     *http.Client
 	log      logger
 	defaults shared // every field is set
+	hooks    hooks
+	pausing  atomic.Int64 // calls that wait for a pause that the gateway asked for
 
 	mu      sync.Mutex
 	project string // the key's project, once a report needed it

@@ -17,6 +17,7 @@ import (
 //	*InvalidResponseError      a response is not what the API promises
 //	*OutputValidationError     a completion does not match the type wanted
 //	*StreamError               a stream failed after it started
+//	*WebhookVerificationError  a webhook was not sent by the gateway, or not now
 //	*APIError                  a response with an error status
 //	  *BadRequestError         400
 //	  *AuthenticationError     401
@@ -31,7 +32,7 @@ import (
 //	  *InternalServerError     500 and above
 //
 // An error wraps the one that it is indented under, so errors.As finds a *BudgetExceededError as an *APIError too. No error
-// contains a key or the content of a request.
+// contains a key or the content of a request. The error of a hook is returned as it is.
 type Error interface {
 	error
 	posternError()
@@ -54,6 +55,7 @@ type APIConnectionError struct {
 
 	call   string // method and path, such as "POST /api/ai/chat"
 	origin string // of the gateway, such as http://127.0.0.1:8787
+	slow   string // function of the caller that took too long; empty for the gateway
 }
 
 func (e *APIConnectionError) Error() string {
@@ -72,6 +74,9 @@ type APITimeoutError struct {
 }
 
 func (e *APITimeoutError) Error() string {
+	if e.slow != "" {
+		return fmt.Sprintf("postern: %s: %s did not return within %v", e.call, e.slow, e.Duration)
+	}
 	return fmt.Sprintf("postern: %s: no response from %s within %v", e.call, e.origin, e.Duration)
 }
 

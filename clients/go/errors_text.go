@@ -105,7 +105,7 @@ func (c *call) baseHint(r *Response) string {
 
 // keyHint says which kind of key a call needs, if the client's is of the other.
 func (c *call) keyHint() string {
-	path, key := c.request.path, c.client.key
+	path, key := c.request.path, c.key
 	switch {
 	case strings.HasPrefix(key, "pk_") && startsWithAny(path, "/api/ai/", "/api/governor/"):
 		return "; this call needs a gateway key (sk_…)"

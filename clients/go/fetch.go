@@ -65,7 +65,7 @@ func withBody(r request, value any) (request, error) {
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(value); err != nil {
-		return r, misconfigured("params", "cannot be written as JSON: "+err.Error())
+		return r, misconfigured("body", "cannot be written as JSON: "+err.Error())
 	}
 	r.body = bytes.TrimSuffix(text.Bytes(), []byte{'\n'})
 	return r, nil

@@ -113,11 +113,11 @@ func (l logger) retry(c *call, err error, pause time.Duration) {
 	l.write(c.ctx, slog.LevelInfo, "retry", c.method(), c.path(), slog.Int("attempt", c.attempts), reason, slog.Float64("pauseMs", ms))
 }
 
-// failed logs the failure of a call, unless the caller aborted it. A request that the gateway refuses is the caller's
+// failed logs the failure of a call, unless it is the caller's: an abort, or a wrong argument. A request that the gateway refuses is the caller's
 // matter, and no failure of the gateway.
 func (l logger) failed(c *call, err error) {
 	f := failureOf(err)
-	if f.code == codeAborted {
+	if f.status == 0 && (f.code == codeAborted || f.code == codeArguments) {
 		return
 	}
 	status := slog.Any("status", nil)

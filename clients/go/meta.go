@@ -12,6 +12,7 @@ type Response struct {
 	StatusCode int
 	Header     http.Header
 	Meta       Meta
+	Body       []byte // as it arrived, at most 64 MiB; nil for streams
 }
 
 // Meta has the facts in a response's headers. Fields without a header are zero.

@@ -1,8 +1,10 @@
 package postern
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"time"
 )
 
@@ -30,6 +32,8 @@ type shared struct {
 	retries     *int
 	idempotency *bool
 	governor    Governor
+	header      http.Header
+	query       url.Values
 }
 
 type clientOption func(*settings)
@@ -108,7 +112,16 @@ type Logging struct {
 // WithAPIKey sets the API key: a gateway key (sk_…) for completions, a project key (pk_…) for violations, models and
 // compliance. Variable POSTERN_API_KEY; required.
 func WithAPIKey(key string) Option {
-	return clientOption(func(s *settings) { s.key = &key })
+	return clientOption(func(s *settings) { s.key, s.keyFunc = &key, nil })
+}
+
+// WithAPIKeyFunc makes the client ask key for the API key before each attempt, as for a key that a vault rotates. key is
+// called by several goroutines at a time, should keep what it returns for a while, and should end with its context, which
+// is that of the attempt. If it fails, or returns no valid key, the call fails with a *ConfigurationError without the text
+// of key's error, and nothing is sent. Without WithEnvironment, the environment is Production, so that WithBaseURL is
+// required; with it, a key of the other environment is refused. It replaces WithAPIKey and its variable.
+func WithAPIKeyFunc(key func(ctx context.Context) (string, error)) Option {
+	return clientOption(func(s *settings) { s.key, s.keyFunc = nil, key })
 }
 
 // WithBaseURL sets the gateway's URL, http or https, without /v1; another path in it is kept. Variable POSTERN_BASE_URL; default
@@ -146,6 +159,29 @@ func WithGovernor(g Governor) SharedOption {
 	return func(s *shared) { s.governor = g.over(s.governor) }
 }
 
+// WithHeader sets a header of all requests of the client or the call; those of a call replace the client's. The headers
+// authorization and x-api-key and those of the connection, such as content-length, are a *ConfigurationError.
+func WithHeader(name, value string) SharedOption {
+	return func(s *shared) {
+		if s.header == nil {
+			s.header = http.Header{}
+		}
+		s.header.Set(name, value)
+	}
+}
+
+// WithQuery sets a parameter in the query of all requests of the client or the call, as for the routes of a proxy. Those of
+// a call replace the call's own parameters, which replace those of the client. Queries appear in logs of servers: they are
+// no place for secrets.
+func WithQuery(name, value string) SharedOption {
+	return func(s *shared) {
+		if s.query == nil {
+			s.query = url.Values{}
+		}
+		s.query.Set(name, value)
+	}
+}
+
 // WithLogging sets the log.
 func WithLogging(l Logging) Option {
 	return clientOption(func(s *settings) { s.logging = l })
@@ -165,14 +201,8 @@ func WithIdempotencyKey(key string) CallOption {
 	return callOption(func(s *callSettings) { s.idempotencyKey = &key })
 }
 
-// WithHeader sets a header of the call's requests, in place of the client's. The headers authorization and x-api-key are
-// rejected.
-func WithHeader(name, value string) CallOption {
-	return callOption(func(s *callSettings) { s.header.Set(name, value) })
-}
-
-// WithResponse stores the status, headers and metadata of the call's last response in into. For methods that read several
-// pages, it is the response of the latest page.
+// WithResponse stores the status, headers, metadata and body of the call's last response in into. For methods that read
+// several pages, it is the response of the latest page.
 func WithResponse(into *Response) CallOption {
 	return callOption(func(s *callSettings) { s.response = into })
 }

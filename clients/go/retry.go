@@ -12,6 +12,8 @@ const (
 	firstPause = 500 * time.Millisecond
 	maxPause   = 8 * time.Second
 	maxWait    = time.Minute // longest wait that a response may ask for
+	spreadStep = 100 * time.Millisecond
+	maxSpread  = 10 * time.Second
 )
 
 // isRetryable reports whether another attempt may succeed after err. repeatable is false for a change that must not be
@@ -36,17 +38,53 @@ func isRetryable(err error, repeatable bool) bool {
 	}
 }
 
-// pause returns the time to wait before the attempt after number n, which is 0 for the first, and false if the response
-// asks for a wait that is too long. random is in [0, 1).
-func pause(err error, n int, now time.Time, random float64) (time.Duration, bool) {
-	var response *APIError
-	if errors.As(err, &response) {
-		if wait := retryAfter(response.Header, now); wait != nil {
-			return *wait, *wait <= maxWait
-		}
+// pause waits before another attempt after err. It returns false if there is none.
+func (c *call) pause(err error) bool {
+	n := c.attempts - 1
+	if n >= *c.settings.retries || !isRetryable(err, !c.request.change) {
+		return false
 	}
-	backoff := min(maxPause, firstPause<<n)
-	return time.Duration(float64(backoff) * (0.75 + random/4)), true
+	wait := askedWait(err, c.client.now())
+	switch {
+	case wait == nil:
+		c.wait(err, backoff(n, c.client.random()))
+		return true
+	case *wait > maxWait:
+		return false
+	}
+	waiting := c.client.pausing.Add(1) - 1
+	defer c.client.pausing.Add(-1)
+	if waiting > 0 {
+		*wait += spread(waiting, c.client.random())
+	}
+	c.wait(err, *wait)
+	return true
+}
+
+// wait logs and waits, until the call is aborted.
+func (c *call) wait(err error, d time.Duration) {
+	c.client.log.retry(c, err, d)
+	c.client.sleep(c.ctx, d)
+}
+
+// askedWait returns the wait that the response of err asks for, or nil.
+func askedWait(err error, now time.Time) *time.Duration {
+	var response *APIError
+	if !errors.As(err, &response) {
+		return nil
+	}
+	return retryAfter(response.Header, now)
+}
+
+// backoff returns the time to wait before the attempt after number n, which is 0 for the first. random is in [0, 1).
+func backoff(n int, random float64) time.Duration {
+	return time.Duration(float64(min(maxPause, firstPause<<n)) * (0.75 + random/4))
+}
+
+// spread returns the time that a call waits longer than the gateway asks for, if others wait already, so that they do not
+// come back all at once. random is in [0, 1).
+func spread(waiting int64, random float64) time.Duration {
+	return time.Duration(float64(min(maxSpread, spreadStep*time.Duration(waiting))) * random)
 }
 
 // retryAfter returns the wait that a response asks for: retry-after-ms, or else retry-after in seconds or as an HTTP date.

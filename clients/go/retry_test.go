@@ -78,7 +78,10 @@ func TestPause(t *testing.T) {
 		{"a date in milliseconds", statusError(429, "retry-after-ms", date), 0, 1, 500 * time.Millisecond, true},
 		{"a date that has passed", statusError(429, "retry-after", "Sun, 22 Nov 2026 11:00:00 GMT"), 0, 1, 500 * time.Millisecond, true},
 	} {
-		got, again := pause(c.err, c.n, retryNow, c.random)
+		got, again := backoff(c.n, c.random), true
+		if asked := askedWait(c.err, retryNow); asked != nil {
+			got, again = *asked, *asked <= maxWait
+		}
 		if again != c.again || c.again && got != c.want {
 			t.Errorf("%s: %v, %v, want %v, %v", c.name, got, again, c.want, c.again)
 		}

@@ -1,6 +1,9 @@
 package postern
 
 import (
+	"cmp"
+	"context"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -22,10 +25,12 @@ const (
 type settings struct {
 	shared
 	key         *string
+	keyFunc     func(context.Context) (string, error)
 	base        *string
 	environment *Environment
 	logging     Logging
 	http        *http.Client
+	hooks       hooks
 	variable    func(name string) string
 }
 
@@ -44,11 +49,15 @@ func (s settings) client() (*Client, error) {
 	if base.Scheme == "http" && environment == Production && !isLoopback(base.Hostname()) {
 		log.insecureBaseURL(base.Host)
 	}
-	return &Client{key: key, base: base, http: s.transport(), log: log, defaults: defaults}, nil
+	return &Client{key: key, base: base, http: s.transport(), log: log, defaults: defaults, hooks: s.hooks}, nil
 }
 
 // credentials returns the API key and its environment.
-func (s settings) credentials(v *variables) (string, Environment) {
+func (s settings) credentials(v *variables) (keySource, Environment) {
+	wanted := Environment(v.choice((*string)(s.environment), "WithEnvironment", "POSTERN_ENVIRONMENT", string(Production), string(Development)))
+	if s.keyFunc != nil {
+		return keySource{function: s.keyFunc, environment: wanted}, cmp.Or(wanted, Production)
+	}
 	key := strings.TrimSpace(v.text(s.key, "POSTERN_API_KEY"))
 	if key == "" {
 		v.fail("API key", "is required: use WithAPIKey or set POSTERN_API_KEY")
@@ -57,16 +66,10 @@ func (s settings) credentials(v *variables) (string, Environment) {
 		v.fail(named(s.key, "WithAPIKey", "POSTERN_API_KEY"), "must consist of printable ASCII characters")
 	}
 	environment := environmentOf(key)
-	wanted := Environment(v.choice((*string)(s.environment), "WithEnvironment", "POSTERN_ENVIRONMENT", string(Production), string(Development)))
-	switch {
-	case wanted == "" && environment == "":
-		return key, Production
-	case wanted == "":
-		return key, environment
-	case environment != "" && environment != wanted:
+	if wanted != "" && environment != "" && environment != wanted {
 		v.fail(named((*string)(s.environment), "WithEnvironment", "POSTERN_ENVIRONMENT"), "is "+string(wanted)+", but the API key is for "+string(environment))
 	}
-	return key, wanted
+	return keySource{text: key}, cmp.Or(wanted, environment, Production)
 }
 
 // environmentOf returns the environment that a key's prefix shows, or "".
@@ -115,6 +118,8 @@ func (s settings) defaults(v *variables) shared {
 			StrictMode:           v.boolean(s.governor.StrictMode, prefix+"STRICT_MODE"),
 			AutoApproveThreshold: v.integer(s.governor.AutoApproveThreshold, prefix+"AUTO_APPROVE_THRESHOLD", 0, maxThreshold),
 		},
+		header: s.header,
+		query:  s.query,
 	}
 	d.timeout = s.timeout
 	if d.timeout == nil {
@@ -130,14 +135,26 @@ func (s settings) defaults(v *variables) shared {
 	return d
 }
 
-// over returns the settings in s, completed by those in base.
+// over returns the settings in s, completed by those in base. The headers and the query of base are not added: the call's
+// own are between them.
 func (s shared) over(base shared) shared {
 	return shared{
 		timeout:     first(s.timeout, base.timeout),
 		retries:     first(s.retries, base.retries),
 		idempotency: first(s.idempotency, base.idempotency),
 		governor:    s.governor.over(base.governor),
+		header:      s.header,
+		query:       s.query,
 	}
+}
+
+// merged returns the entries of all maps; of one name, the last one counts.
+func merged[M ~map[string][]string](all ...M) M {
+	sum := M{}
+	for _, m := range all {
+		maps.Copy(sum, m)
+	}
+	return sum
 }
 
 // check returns an error for a setting outside its range.
@@ -151,7 +168,10 @@ func (s shared) check() error {
 	if t := s.governor.AutoApproveThreshold; t != nil && (*t < 0 || *t > maxThreshold) {
 		return misconfigured("WithGovernor: AutoApproveThreshold", "must be an integer between 0 and 100")
 	}
-	return nil
+	if _, unnamed := s.query[""]; unnamed {
+		return misconfigured("WithQuery", "must have a name")
+	}
+	return checkHeader("WithHeader", s.header)
 }
 
 // transport returns a copy of the given HTTP client, or a new one, that follows no redirects.

@@ -29,14 +29,24 @@ func CompleteJSON[T any](ctx context.Context, client *Client, params CompletionP
 	if err := client.check(ctx); err != nil {
 		return nil, err
 	}
+	completion, err := client.AI.Complete(ctx, inJSONMode[T](params), opts...)
+	if err != nil {
+		return nil, err
+	}
+	return parsed[T](completion)
+}
+
+// inJSONMode returns params for an output of type T.
+func inJSONMode[T any](params CompletionParams) CompletionParams {
 	params.Mode = ModeJSON
 	if params.ResponseSchema == nil {
 		params.ResponseSchema = responseSchemaOf(reflect.TypeFor[T]())
 	}
-	completion, err := client.AI.Complete(ctx, params, opts...)
-	if err != nil {
-		return nil, err
-	}
+	return params
+}
+
+// parsed returns the completion with its text parsed, or an *OutputValidationError.
+func parsed[T any](completion *Completion) (*JSONCompletion[T], error) {
 	result := &JSONCompletion[T]{Completion: *completion}
 	if err := parse(completion.Text, &result.Data); err != nil {
 		return nil, &OutputValidationError{Issues: issuesOf(err), Text: completion.Text, Completion: completion, Cause: err}

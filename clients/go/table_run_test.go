@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -25,6 +26,8 @@ type run struct {
 	onPause context.CancelFunc // nil: none
 	mu      sync.Mutex
 	logs    []map[string]any
+	keys    []string // that the function of the key has returned
+	hooked  []any    // what the hooks recorded
 	texts   []string // in which nothing of Expect.Absent may be
 	urls    []string // of requests
 }
@@ -48,7 +51,7 @@ func (r *run) client(url string) (*Client, error) {
 	}
 	for name, value := range given {
 		if value != nil {
-			opts = append(opts, r.option(name, value))
+			opts = append(opts, r.options(name, value)...)
 		}
 	}
 	c, err := New(opts...)
@@ -58,9 +61,38 @@ func (r *run) client(url string) (*Client, error) {
 	return c, err
 }
 
+// options are the client's options of one member.
+func (r *run) options(name string, value any) (opts []Option) {
+	switch name {
+	case "hooks":
+		return r.hooks(value.(map[string]any))
+	case "headers", "query":
+		for _, o := range pairs(name, value) {
+			opts = append(opts, o)
+		}
+		return opts
+	}
+	return []Option{r.option(name, value)}
+}
+
+// pairs are the options of a map of headers or of parameters of a query.
+func pairs(name string, value any) (opts []SharedOption) {
+	with := WithHeader
+	if name == "query" {
+		with = WithQuery
+	}
+	for name, text := range value.(map[string]any) {
+		opts = append(opts, with(name, text.(string)))
+	}
+	return opts
+}
+
 func (r *run) option(name string, value any) Option {
 	switch name {
 	case "apiKey":
+		if function, ok := value.(map[string]any); ok {
+			return WithAPIKeyFunc(r.keyFunc(function))
+		}
 		return WithAPIKey(value.(string))
 	case "baseURL":
 		return WithBaseURL(value.(string))
@@ -102,9 +134,9 @@ func (r *run) callOptions(options map[string]any) []CallOption {
 		switch {
 		case name == "idempotency" && isKey:
 			opts = append(opts, WithIdempotencyKey(key))
-		case name == "headers":
-			for header, text := range value.(map[string]any) {
-				opts = append(opts, WithHeader(header, text.(string)))
+		case name == "headers", name == "query":
+			for _, o := range pairs(name, value) {
+				opts = append(opts, o)
 			}
 		default:
 			opts = append(opts, r.shared(name, value))
@@ -160,7 +192,8 @@ func (r *run) seen(err error) {
 		r.Errorf("%T cannot be written as JSON: %v", err, jsonErr)
 	}
 	var known Error
-	if !errors.As(err, &known) {
+	var ofHook *errHook
+	if !errors.As(err, &known) && !errors.As(err, &ofHook) {
 		r.Errorf("%T is not an Error", err)
 	}
 	r.texts = append(r.texts, err.Error(), fmt.Sprintf("%+v", err), string(text))
@@ -249,6 +282,8 @@ func (r *run) compareRequest(i int, want, got map[string]any) {
 func (r *run) isKey(text string) bool {
 	given, ok := r.Client["apiKey"].(string)
 	switch _, isNull := r.Client["apiKey"]; {
+	case len(r.keys) > 0:
+		return slices.Contains(r.keys, text)
 	case ok:
 		return text == strings.TrimSpace(given)
 	case isNull:
@@ -259,6 +294,11 @@ func (r *run) isKey(text string) bool {
 
 func (r *run) checkSecrets() {
 	key := []string{strings.TrimPrefix(tableKey, "sk_test_")}
+	for _, k := range r.keys {
+		if k = strings.TrimPrefix(k, "sk_test_"); k != "" {
+			key = append(key, k)
+		}
+	}
 	r.checkAbsent(r.urls, key)
 	r.checkAbsent(r.texts, append(key, r.Expect.Absent...))
 }

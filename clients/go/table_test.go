@@ -44,6 +44,7 @@ type expectation struct {
 	Pauses          [][2]float64     `json:"pauses"`
 	Results         []map[string]any `json:"results"`
 	Logs            []any            `json:"logs"`
+	Hooks           []any            `json:"hooks"`
 	Absent          []string         `json:"absent"`
 }
 
@@ -112,6 +113,7 @@ func runCase(t *testing.T, server *scriptedServer, id string, c tableCase) {
 	r.compareRequests()
 	r.comparePauses()
 	r.compareLogs()
+	r.compareHooks()
 	r.checkSecrets()
 }
 
