@@ -22,6 +22,13 @@ func calls(ctx context.Context, c *Client) map[string]error {
 	}
 	_ = c.AI.Chat(ctx, hello).Close()
 	_ = c.AI.Chat(ctx, hello).Meta()
+	_, all["ai.countTokens"] = c.AI.CountTokens(ctx, hello)
+	_, all["ChatJSON.data"] = ChatJSON[any](ctx, c, hello).Data()
+	_, all["ChatJSON.final"] = ChatJSON[any](ctx, c, hello).Final()
+	_ = ChatJSON[any](ctx, c, hello).Close()
+	_ = ChatJSON[any](ctx, c, hello).Meta()
+	all["get"] = c.Get(ctx, "/v1/models", nil)
+	all["post"] = c.Post(ctx, "/v1/responses", nil, nil)
 	_, all["usage.get"] = c.Usage.Get(ctx, UsageParams{})
 	_, all["usage.get of a project"] = c.Usage.Get(ctx, UsageParams{ProjectID: "proj_1"})
 	_, all["health.get"] = c.Health.Get(ctx)
@@ -33,6 +40,7 @@ func calls(ctx context.Context, c *Client) map[string]error {
 	for _, all["models.list"] = range c.Models.List(ctx, ModelFilter{}) {
 	}
 	_, all["models.get"] = c.Models.Get(ctx, "mod_1")
+	_, all["models.available"] = c.Models.Available(ctx)
 	_, all["compliance.bom"] = c.Compliance.BOM(ctx)
 	_, all["compliance.summary"] = c.Compliance.Summary(ctx)
 	for _, all["compliance.export"] = range c.Compliance.Export(ctx, ExportParams{}) {
@@ -53,8 +61,11 @@ func wantConfigurationError(t *testing.T, errs map[string]error, text string) {
 func TestZeroClient(t *testing.T) {
 	client := &Client{}
 	wantConfigurationError(t, calls(context.Background(), client), "postern: client is empty: use New")
-	_, err := CompleteJSON[any](context.Background(), nil, hello)
-	wantConfigurationError(t, map[string]error{"nil": err}, "postern: client is empty: use New")
+	ctx := context.Background()
+	_, err := CompleteJSON[any](ctx, nil, hello)
+	_, streamErr := ChatJSON[any](ctx, nil, hello).Data()
+	var none *Client
+	wantConfigurationError(t, map[string]error{"nil": err, "stream": streamErr, "get": none.Get(ctx, "/", nil)}, "postern: client is empty: use New")
 	if text := client.String() + client.GoString(); text != "postern.Client()postern.Client()" {
 		t.Error(text)
 	}

@@ -43,7 +43,7 @@ func (r *run) call(c *Client, call tableCall) result {
 		data := got.value
 		got.value = map[string]any{
 			"data":     data,
-			"response": map[string]any{"status": response.StatusCode, "headers": wire(response.Header)},
+			"response": map[string]any{"status": response.StatusCode, "headers": wire(response.Header), "body": string(response.Body)},
 			"meta":     wire(response.Meta),
 		}
 	}
@@ -52,6 +52,19 @@ func (r *run) call(c *Client, call tableCall) result {
 
 func (r *run) invoke(ctx context.Context, c *Client, call tableCall, read reader, opts []CallOption) result {
 	switch call.Method {
+	case "get":
+		var out any
+		err := c.Get(ctx, arg[string](r, call, 0), &out, opts...)
+		return one(out, err)
+	case "post":
+		var out, body any
+		if len(call.Args) > 1 {
+			body = call.Args[1]
+		}
+		err := c.Post(ctx, arg[string](r, call, 0), body, &out, opts...)
+		return one(out, err)
+	case "ai.countTokens":
+		return one(c.AI.CountTokens(ctx, r.completionParams(call), opts...))
 	case "ai.complete":
 		return r.complete(ctx, c, call, opts)
 	case "ai.chat":
@@ -94,6 +107,8 @@ func (r *run) invokeModels(ctx context.Context, c *Client, call tableCall, read 
 			return one(c.Models.ListPage(ctx, filter, opts...))
 		}
 		return items(read, c.Models.List(ctx, filter, opts...), wire)
+	case "models.available":
+		return one(c.Models.Available(ctx, opts...))
 	case "models.get":
 		return one(c.Models.Get(ctx, arg[string](r, call, 0), opts...))
 	case "models.create":
@@ -111,16 +126,14 @@ func one[T any](value T, err error) result { return result{"value", wire(value),
 
 func (r *run) complete(ctx context.Context, c *Client, call tableCall, opts []CallOption) result {
 	params := r.completionParams(call)
-	if !strings.Contains(string(call.Args[0]), `"schema":"city"`) {
+	if !call.hasSchema() {
 		return one(c.AI.Complete(ctx, params, opts...))
-	}
-	if params.ResponseSchema == nil { // city parses itself
-		params.ResponseSchema = SchemaOf[struct {
-			City string `json:"city"`
-		}]()
 	}
 	return one(CompleteJSON[city](ctx, c, params, opts...))
 }
+
+// hasSchema reports whether the output must be a city.
+func (c tableCall) hasSchema() bool { return strings.Contains(string(c.Args[0]), `"schema":"city"`) }
 
 // city is the validator of the table: {"city": string} and nothing else.
 type city struct{ City string }
@@ -140,6 +153,11 @@ func (c *city) UnmarshalJSON(text []byte) error {
 func (r *run) completionParams(call tableCall) CompletionParams {
 	params := arg[CompletionParams](r, call, 0)
 	params.CacheControl, params.Strict = r.headersOf(call)
+	if call.hasSchema() && params.ResponseSchema == nil { // city parses itself
+		params.ResponseSchema = SchemaOf[struct {
+			City string `json:"city"`
+		}]()
+	}
 	return params
 }
 
@@ -153,7 +171,11 @@ func (r *run) headersOf(call tableCall) (cacheControl string, strict bool) {
 }
 
 func (r *run) chat(ctx context.Context, c *Client, call tableCall, read reader, opts []CallOption) result {
-	stream := c.AI.Chat(ctx, r.completionParams(call), opts...)
+	params := r.completionParams(call)
+	if call.hasSchema() {
+		return chatJSON(ctx, c, params, call.Collect, read, opts)
+	}
+	stream := c.AI.Chat(ctx, params, opts...)
 	defer stream.Close()
 	switch call.Collect {
 	case "text":
@@ -164,6 +186,23 @@ func (r *run) chat(ctx context.Context, c *Client, call tableCall, read reader, 
 		return one(stream.Final())
 	}
 	got := items(read, stream.Events(), wireEvent)
+	got.kind = "events"
+	return got
+}
+
+func chatJSON(ctx context.Context, c *Client, params CompletionParams, collect string, read reader, opts []CallOption) result {
+	stream := ChatJSON[city](ctx, c, params, opts...)
+	defer stream.Close()
+	switch collect {
+	case "data":
+		return one(stream.Data())
+	case "final":
+		return one(stream.Final())
+	}
+	got := items(read, stream.Events(), wireEvent)
+	if collect == "eventsThenData" {
+		return one(stream.Data())
+	}
 	got.kind = "events"
 	return got
 }

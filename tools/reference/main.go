@@ -14,13 +14,15 @@ const target = "docs/clients/reference/go.md"
 
 // sections are the page's subjects in order, and their files.
 var sections = []section{
-	{"Client and options", []string{"client.go", "settings.go", "options.go", "log.go", "ptr.go"}},
-	{"Completions", []string{"ai.go", "message.go", "tools.go", "embed.go", "chat.go", "structured.go", "schema.go"}},
+	{"Client and options", []string{"client.go", "settings.go", "options.go", "hooks.go", "log.go", "ptr.go"}},
+	{"Completions", []string{"ai.go", "message.go", "tools.go", "embed.go", "chat.go", "structured.go", "jsonstream.go", "schema.go", "counttokens.go"}},
 	{"Checks by the Governor", []string{"governor.go"}},
 	{"Usage and health", []string{"usage.go", "health.go"}},
 	{"Violations", []string{"violations.go"}},
-	{"Models", []string{"models.go"}},
+	{"Models", []string{"models.go", "available.go"}},
 	{"Compliance", []string{"compliance.go", "export.go"}},
+	{"Webhooks", []string{"webhook.go", "webhookevent.go"}},
+	{"Any endpoint", []string{"endpoint.go"}},
 	{"Lists and changes", []string{"page.go", "fields.go", "change.go"}},
 	{"Metadata of responses", []string{"meta.go"}},
 	{"Error types", []string{"errors.go", "errors_status.go"}},

@@ -1,0 +1,40 @@
+package postern
+
+import "context"
+
+// TokenCount is the number of input tokens of a completion.
+type TokenCount struct {
+	PromptTokens int    `json:"promptTokens"`
+	Estimated    bool   `json:"estimated"` // by the gateway, because the provider cannot count
+	Provider     string `json:"provider"`  // that has counted, or would serve the completion
+	Model        string `json:"model"`
+	Meta         Meta   `json:"-"`
+}
+
+// CountTokens counts the input tokens that Complete would send with the same parameters. It costs nothing and is repeated
+// like a read. Its errors are those of Error.
+func (s AIService) CountTokens(ctx context.Context, params CompletionParams, opts ...CallOption) (*TokenCount, error) {
+	r, err := params.request("/api/ai/count-tokens")
+	if err != nil {
+		return nil, err
+	}
+	body, response, err := fetch[tokenCountBody](ctx, s.client, r, opts)
+	if err != nil {
+		return nil, err
+	}
+	body.TokenCount.PromptTokens, body.Meta = *body.PromptTokens, response.Meta
+	return &body.TokenCount, nil
+}
+
+// tokenCountBody is a response that must have its count.
+type tokenCountBody struct {
+	TokenCount
+	PromptTokens *int `json:"promptTokens"`
+}
+
+func (b *tokenCountBody) missing() string {
+	if b.PromptTokens == nil {
+		return "promptTokens"
+	}
+	return ""
+}

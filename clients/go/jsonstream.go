@@ -1,0 +1,53 @@
+package postern
+
+import (
+	"context"
+	"iter"
+)
+
+// JSONStream is a ChatStream whose whole text is parsed at its end. Use it as a ChatStream.
+type JSONStream[T any] struct{ stream *ChatStream }
+
+// ChatJSON starts a completion in mode json as a stream. Its events are those of any stream: they arrive before anything is
+// validated. Data and Final read it to its end and then do what CompleteJSON does, with the same schema and the same
+// *OutputValidationError. Other errors are those of Chat.
+func ChatJSON[T any](ctx context.Context, client *Client, params CompletionParams, opts ...CallOption) *JSONStream[T] {
+	if err := client.check(ctx); err != nil {
+		return &JSONStream[T]{&ChatStream{err: err}}
+	}
+	return &JSONStream[T]{client.AI.Chat(ctx, inJSONMode[T](params), opts...)}
+}
+
+// Events yields the stream's events once, as those of a ChatStream.
+func (s *JSONStream[T]) Events() iter.Seq2[Event, error] { return s.stream.Events() }
+
+// Text reads the stream to its end and returns its whole text, which is not validated.
+func (s *JSONStream[T]) Text() (string, error) { return s.stream.Text() }
+
+// Usage reads the stream to its end and returns its token counts and cost.
+func (s *JSONStream[T]) Usage() (Usage, error) { return s.stream.Usage() }
+
+// Data reads the stream to its end and returns its text as a T, also if the events were read before.
+func (s *JSONStream[T]) Data() (T, error) {
+	final, err := s.Final()
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return final.Data, nil
+}
+
+// Final reads the stream to its end and returns it as a completion with its Data.
+func (s *JSONStream[T]) Final() (*JSONCompletion[T], error) {
+	completion, err := s.stream.Final()
+	if err != nil {
+		return nil, err
+	}
+	return parsed[T](completion)
+}
+
+// Meta returns the facts in the response's headers. It is zero if the stream did not start.
+func (s *JSONStream[T]) Meta() Meta { return s.stream.Meta() }
+
+// Close ends the request if it is still in progress, as that of a ChatStream. It returns nil.
+func (s *JSONStream[T]) Close() error { return s.stream.Close() }
