@@ -124,8 +124,8 @@ func (e *APIError) special(governed bool, now time.Time) error {
 	return e
 }
 
-// newAPIError reads {"error", "code", "requestId", "details", "findings", "resetsAt"}. It returns false for other bodies, such as the
-// page of a proxy: their message is "HTTP" and the status. A member of another type counts as absent.
+// newAPIError reads {"error", "code", "requestId", "details", "findings", "resetsAt"}. It returns false for bodies that are not the
+// gateway's, such as the page of a proxy: their message is "HTTP" and the status. A member of another type counts as absent.
 func newAPIError(r *Response, body []byte) (*APIError, bool) {
 	e := &APIError{
 		StatusCode: r.StatusCode,
@@ -134,8 +134,7 @@ func newAPIError(r *Response, body []byte) (*APIError, bool) {
 		Attempts:   r.Meta.Attempts,
 		Header:     r.Header,
 	}
-	var fault map[string]json.RawMessage
-	_ = json.Unmarshal(body, &fault)
+	fault := faultOf(body)
 	text := member[string](fault, "error")
 	if text == "" {
 		return e, false
@@ -147,6 +146,20 @@ func newAPIError(r *Response, body []byte) (*APIError, bool) {
 		e.RequestID = id
 	}
 	return e, true
+}
+
+// faultOf returns the members of an error. Those under /v1 have the forms of OpenAI and Anthropic, which the gateway sends with
+// its request_id: {"error": {"message", "code"}, "request_id"}.
+func faultOf(body []byte) map[string]json.RawMessage {
+	var fault map[string]json.RawMessage
+	_ = json.Unmarshal(body, &fault)
+	nested := member[map[string]json.RawMessage](fault, "error")
+	if nested == nil || member[string](fault, "request_id") == "" {
+		return fault
+	}
+	return map[string]json.RawMessage{
+		"error": nested["message"], "code": nested["code"], "resetsAt": nested["resetsAt"], "requestId": fault["request_id"],
+	}
 }
 
 // member returns a member of an object, or zero if it is absent or of another type.

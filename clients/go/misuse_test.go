@@ -125,6 +125,28 @@ func TestErrorOfStatus(t *testing.T) {
 	}
 }
 
+// TestErrorsOfOtherFormats checks the errors of endpoints under /v1, and that only the gateway's count.
+func TestErrorsOfOtherFormats(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"error":{"message":"Not found","code":"not_found","param":"path"},"request_id":"req_1"}`: "postern: Not found (404, not_found, req_1)",
+		`{"type":"error","error":{"type":"not_found_error","message":"No"},"request_id":"req_1"}`:  "postern: No (404, req_1)",
+		`{"error":{"message":"Not found","code":"not_found"}}`:                                     "postern: HTTP 404 from {url}/v1/nothing",
+		`{"error":{"message":7},"request_id":"req_1"}`:                                             "postern: HTTP 404 from {url}/v1/nothing",
+	} {
+		client := newScripted(t, http.StatusNotFound, body)
+		err := client.Get(context.Background(), "/v1/nothing", nil)
+		var missing *NotFoundError
+		if !errors.As(err, &missing) || err.Error() != strings.Replace(want, "{url}", client.base.String(), 1) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	client := newScripted(t, http.StatusPaymentRequired, `{"error":{"message":"No","resetsAt":"2026-12-01T00:00:00.000Z"},"request_id":"req_1"}`)
+	var budget *BudgetExceededError
+	if err := client.Post(context.Background(), "/v1/embeddings", nil, nil); !errors.As(err, &budget) || budget.ResetsAt.Month() != 12 {
+		t.Error(err)
+	}
+}
+
 func TestConnectionErrorTexts(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
