@@ -54,7 +54,7 @@ func (c *Client) endpoint(ctx context.Context, r request, out any, opts []CallOp
 	return err
 }
 
-// pathProblem says what is wrong with the path of an endpoint, or "".
+// pathProblem describes the problem of an endpoint's path, or returns "".
 func pathProblem(path string) string {
 	decoded, err := url.PathUnescape(path)
 	switch {

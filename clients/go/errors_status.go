@@ -158,7 +158,8 @@ func faultOf(body []byte) map[string]json.RawMessage {
 		return fault
 	}
 	return map[string]json.RawMessage{
-		"error": nested["message"], "code": nested["code"], "resetsAt": nested["resetsAt"], "requestId": fault["request_id"],
+		"error": nested["message"], "code": nested["code"], "findings": nested["findings"], "resetsAt": nested["resetsAt"],
+		"requestId": fault["request_id"],
 	}
 }
 

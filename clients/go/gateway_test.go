@@ -6,6 +6,9 @@ import (
 	postern "github.com/postern-ai/postern/clients/go"
 )
 
+// adminToken is that of the gateways, as test/sdk/gateway.mjs says.
+const adminToken = "sdk-tests-admin-token"
+
 // gateway is a real gateway; test/clients/gateway.mjs describes its keys.
 type gateway struct {
 	URL            string `json:"url"`
@@ -19,7 +22,10 @@ type gateway struct {
 // TestRealGateway calls every method on real gateways, and runs the documentation's programs. It does not repeat what the
 // scripted server shows.
 func TestRealGateway(t *testing.T) {
-	quickStart, fragments := documentation(t)
+	docs := readDocumentation(t)
+	fragments, receiver := newFragments(t, docs.fragments), newReceiver(t, docs.webhook)
+	t.Run("commands", func(t *testing.T) { runCommands(t, docs, fragments) })
+	t.Run("webhooks", func(t *testing.T) { runReceiver(t, receiver) })
 	for _, target := range []string{"workers", "serve"} {
 		t.Run(target, func(t *testing.T) {
 			var g gateway
@@ -30,8 +36,11 @@ func TestRealGateway(t *testing.T) {
 			t.Run("errors", func(t *testing.T) { smokeErrors(t, g) })
 			t.Run("registry", func(t *testing.T) { smokeRegistry(t, g) })
 			t.Run("compliance", func(t *testing.T) { smokeCompliance(t, g) })
-			t.Run("quick start", func(t *testing.T) { runQuickStart(t, quickStart, g) })
-			t.Run("fragments", func(t *testing.T) { runFragments(t, fragments, g) })
+			t.Run("token counts", func(t *testing.T) { smokeTokenCounts(t, g) })
+			t.Run("endpoints", func(t *testing.T) { smokeEndpoints(t, g) })
+			t.Run("JSON stream", func(t *testing.T) { smokeJSONStream(t, g) })
+			t.Run("quick start", func(t *testing.T) { runQuickStart(t, docs, g) })
+			t.Run("fragments", func(t *testing.T) { runFragments(t, docs, fragments, g) })
 		})
 	}
 }

@@ -98,8 +98,8 @@ func (b *responseBody) guard(name string, hook func(context.Context) error) erro
 	return nil
 }
 
-// interruptible runs f, a function of the caller, and returns its error. It returns earlier if ctx is done: f may not obey it,
-// and then runs on. A panic of f is one of the caller's goroutine, which may recover from it.
+// interruptible runs f, a function of the caller, and returns its error. It returns earlier if ctx is done, since f might
+// ignore it, and then runs on. A panic of f is one of the caller's goroutine, which may recover from it.
 func interruptible(ctx context.Context, f func(context.Context) error) error {
 	type outcome struct {
 		err      error

@@ -49,7 +49,7 @@ func TestChatJSON(t *testing.T) {
 	}
 }
 
-// TestChatJSONOfOtherErrors checks that what is not the output's fault stays what it is.
+// TestChatJSONOfOtherErrors checks that other errors than those of the output are those of a ChatStream.
 func TestChatJSONOfOtherErrors(t *testing.T) {
 	client := newScripted(t, http.StatusUnauthorized, `{"error":"No","code":"unauthorized"}`)
 	var unknown *AuthenticationError

@@ -53,15 +53,17 @@ func (l *limited) wantPause(t *testing.T, about string, want time.Duration) {
 	}
 }
 
+func wantRateLimit(t *testing.T, err error) {
+	var wrong *RateLimitError
+	if !errors.As(err, &wrong) {
+		t.Error(err)
+	}
+}
+
 func TestPausesOfSeveralCalls(t *testing.T) {
 	l := newLimited(t)
 	const n = 250
-	refused := func(err error) {
-		var wrong *RateLimitError
-		if !errors.As(err, &wrong) {
-			t.Error(err)
-		}
-	}
+	refused := func(err error) { wantRateLimit(t, err) }
 	for range n {
 		l.start(context.Background(), refused)
 	}

@@ -93,7 +93,18 @@ func (p *proxy) takeSeen() string {
 	return text
 }
 
-// TestProxies checks that the default transport honors the variables for proxies. The hosts do not exist, or must not be asked.
+// proxyCases have the variables of a client, the text that it prints, and the request that the proxy gets.
+var proxyCases = map[string]struct {
+	url, variable, noProxy, want, seen string
+}{
+	"http":      {"http://postern.invalid", "HTTP_PROXY", "", "of the proxy", "GET http://postern.invalid/api/health"},
+	"https":     {"https://example.com", "HTTPS_PROXY", "", "of the gateway", "CONNECT example.com:443"},
+	"exception": {"http://postern.invalid", "HTTP_PROXY", "postern.invalid", "no connection", ""},
+	"another":   {"http://postern.invalid", "HTTP_PROXY", "example.com", "of the proxy", "GET http://postern.invalid/api/health"},
+	"of https":  {"http://postern.invalid", "HTTPS_PROXY", "", "no connection", ""},
+}
+
+// TestProxies checks that the default transport honors the variables for proxies. The hosts of the addresses are never reached.
 func TestProxies(t *testing.T) {
 	gateway := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `{"project_id":"of the gateway"}`)
@@ -105,15 +116,7 @@ func TestProxies(t *testing.T) {
 	if err := os.WriteFile(certificate, block, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for name, c := range map[string]struct {
-		url, variable, noProxy, want, seen string
-	}{
-		"http":      {"http://postern.invalid", "HTTP_PROXY", "", "of the proxy", "GET http://postern.invalid/api/health"},
-		"https":     {"https://example.com", "HTTPS_PROXY", "", "of the gateway", "CONNECT example.com:443"},
-		"exception": {"http://postern.invalid", "HTTP_PROXY", "postern.invalid", "no connection", ""},
-		"another":   {"http://postern.invalid", "HTTP_PROXY", "example.com", "of the proxy", "GET http://postern.invalid/api/health"},
-		"of https":  {"http://postern.invalid", "HTTPS_PROXY", "", "no connection", ""},
-	} {
+	for name, c := range proxyCases {
 		child := exec.Command(os.Args[0])
 		child.Env = []string{
 			proxyChild + "=1", "POSTERN_API_KEY=sk_test_proxy", "POSTERN_BASE_URL=" + c.url, c.variable + "=" + p.URL,

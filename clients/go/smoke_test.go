@@ -89,6 +89,10 @@ func smokeErrors(t *testing.T, g gateway) {
 	if !errors.As(err, &missing) {
 		t.Errorf("unknown violation: %v", err)
 	}
+	_, err = g.client(t, g.ProjectKey).Violations.Get(ctx, "../malformed")
+	if !errors.As(err, &missing) || len(missing.Details) != 1 || missing.Details[0].Field != "violation" {
+		t.Errorf("malformed violation: %v", err)
+	}
 	for _, err := range g.client(t, g.ProjectKey).Violations.List(ctx, postern.ViolationFilter{Limit: 1}) {
 		if err != nil {
 			t.Errorf("violations: %v", err)
@@ -158,5 +162,60 @@ func smokeCompliance(t *testing.T, g gateway) {
 	}
 	if kinds["header"] < 2 || kinds["event"] < 2 {
 		t.Errorf("export: %v", kinds)
+	}
+}
+
+func smokeTokenCounts(t *testing.T, g gateway) {
+	ctx := context.Background()
+	counted, err := g.client(t, g.DevelopmentKey).AI.CountTokens(ctx, count)
+	if err != nil || counted.PromptTokens <= 0 || counted.Provider == "" || counted.Model == "" || counted.Meta.RequestID == "" {
+		t.Fatalf("%+v, %v", counted, err)
+	}
+	_, err = g.client(t, g.DevelopmentKey).AI.CountTokens(ctx, postern.CompletionParams{})
+	var invalid *postern.BadRequestError
+	if !errors.As(err, &invalid) {
+		t.Errorf("no messages: %v", err)
+	}
+}
+
+func smokeEndpoints(t *testing.T, g gateway) {
+	ctx := context.Background()
+	for _, key := range []string{g.DevelopmentKey, g.ProductionKey, g.ProjectKey} {
+		models, err := g.client(t, key).Models.Available(ctx)
+		if err != nil || !slices.ContainsFunc(models, func(m postern.AvailableModel) bool { return m.ID == "balanced" && m.OwnedBy == "postern" }) {
+			t.Errorf("models: %v, %v", models, err)
+		}
+	}
+	var response postern.Response
+	var completion struct {
+		Choices []struct{ Message postern.Message }
+	}
+	client := g.client(t, g.ProductionKey)
+	body := map[string]any{"model": "balanced", "messages": count.Messages}
+	err := client.Post(ctx, "/v1/chat/completions", body, &completion, postern.WithResponse(&response))
+	if err != nil || completion.Choices[0].Message.Content != "1 2 3" || !strings.Contains(string(response.Body), "1 2 3") {
+		t.Errorf("%+v, %v", completion, err)
+	}
+	err = client.Get(ctx, "/v1/nothing", nil)
+	var missing *postern.NotFoundError
+	if !errors.As(err, &missing) || missing.Code != "not_found" || !strings.HasPrefix(missing.RequestID, "req_") {
+		t.Errorf("unknown path: %v", err)
+	}
+	_, err = g.client(t, "sk_live_unknown").Models.Available(ctx)
+	var unknown *postern.AuthenticationError
+	if !errors.As(err, &unknown) || unknown.Code != "invalid_api_key" {
+		t.Errorf("unknown key: %v", err)
+	}
+}
+
+func smokeJSONStream(t *testing.T, g gateway) {
+	type place struct {
+		City string `json:"city"`
+	}
+	found, err := postern.ChatJSON[place](context.Background(), g.client(t, g.DevelopmentKey), postern.CompletionParams{
+		Messages: []postern.Message{postern.User("Where is the Louvre?")},
+	}).Final()
+	if err != nil || found.Data.City != "text" || found.Text != `{"city":"text"}` {
+		t.Errorf("%+v, %v", found, err)
 	}
 }

@@ -25,8 +25,7 @@ const (
 // WebhookVerifier verifies deliveries of a project's alert webhook. The zero value has the secrets of the variable
 // POSTERN_WEBHOOK_SECRET and a tolerance of 5 minutes. It may be used by several goroutines at a time.
 type WebhookVerifier struct {
-	// Secrets are those that the project's settings have shown: whsec_ and 24 bytes or more in base64. Any of them may have
-	// signed, so one can be replaced without a gap. If nil, they are those of POSTERN_WEBHOOK_SECRET, with spaces or commas
+	// Secrets are shown once by the project's settings: whsec_ and 24 bytes or more in base64. Any of them may have signed, so one can be replaced without a gap. If nil, they are those of POSTERN_WEBHOOK_SECRET, with spaces or commas
 	// between them.
 	Secrets []string `json:"-"`
 	// Tolerance is how far the time of a delivery may be from now, in both directions. Zero is 5 minutes.
@@ -55,8 +54,8 @@ func VerifyWebhook(body []byte, header http.Header, secrets ...string) (*Webhook
 
 // Verify is VerifyWebhook with the settings of v.
 //
-// The signature is that of Standard Webhooks (https://www.standardwebhooks.com,
-// github.com/standard-webhooks/standard-webhooks, spec/standard-webhooks.md): the HMAC-SHA-256 of id.timestamp.body.
+// The signature is that of Standard Webhooks (https://www.standardwebhooks.com, its specification in
+// github.com/standard-webhooks/standard-webhooks): the HMAC-SHA-256 of id.timestamp.body.
 func (v WebhookVerifier) Verify(body []byte, header http.Header) (*WebhookEvent, error) {
 	keys, err := v.keys()
 	if err != nil {

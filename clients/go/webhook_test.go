@@ -74,8 +74,8 @@ func wireWebhook(e *WebhookEvent) any {
 	return members
 }
 
-// signed returns the headers of a body that is sent now.
-func signed(body, secret string) http.Header {
+// Signed returns the headers of a body that is sent now.
+func Signed(body, secret string) http.Header {
 	key, _ := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
 	now := fmt.Sprint(time.Now().Unix())
 	mac := hmac.New(sha256.New, key)
@@ -87,8 +87,8 @@ func signed(body, secret string) http.Header {
 	return h
 }
 
-// testSecret is a secret of 24 equal bytes.
-func testSecret(b byte) string {
+// SecretOf is a secret of 24 equal bytes.
+func SecretOf(b byte) string {
 	return "whsec_" + base64.StdEncoding.EncodeToString([]byte(strings.Repeat(string(b), 24)))
 }
 
@@ -103,12 +103,12 @@ func wantCode(t *testing.T, err error, code string) {
 
 func TestWebhookSecretsOfVariable(t *testing.T) {
 	body := []byte(`{"type":"new.thing"}`)
-	header := signed(string(body), testSecret('b'))
+	header := Signed(string(body), SecretOf('b'))
 	for value, fits := range map[string]bool{
-		testSecret('b'):                                  true,
-		testSecret('a') + " " + testSecret('b'):          true,
-		testSecret('a') + ", \n" + testSecret('b') + ",": true,
-		testSecret('a'):                                  false,
+		SecretOf('b'):                                true,
+		SecretOf('a') + " " + SecretOf('b'):          true,
+		SecretOf('a') + ", \n" + SecretOf('b') + ",": true,
+		SecretOf('a'):                                false,
 	} {
 		t.Setenv("POSTERN_WEBHOOK_SECRET", value)
 		event, err := VerifyWebhook(body, header)
@@ -118,9 +118,14 @@ func TestWebhookSecretsOfVariable(t *testing.T) {
 			wantCode(t, err, "invalid_signature")
 		}
 	}
-	if _, err := VerifyWebhook(body, header, testSecret('a')); err == nil {
+	if _, err := VerifyWebhook(body, header, SecretOf('a')); err == nil {
 		t.Error("the variable is not hidden by a secret")
 	}
+}
+
+func TestWebhookWithoutSecrets(t *testing.T) {
+	body := []byte(`{"type":"new.thing"}`)
+	header := Signed(string(body), SecretOf('b'))
 	for value, want := range map[string]string{
 		"":                 "postern: webhook secret is required: give it or set POSTERN_WEBHOOK_SECRET",
 		" , ":              "postern: webhook secret is required: give it or set POSTERN_WEBHOOK_SECRET",
@@ -134,9 +139,9 @@ func TestWebhookSecretsOfVariable(t *testing.T) {
 
 // TestWebhookWorkIsBounded checks the number of signatures and the size of the body.
 func TestWebhookWorkIsBounded(t *testing.T) {
-	secret := testSecret('a')
+	secret := SecretOf('a')
 	body := `{"type":"new.thing"}`
-	header := signed(body, secret)
+	header := Signed(body, secret)
 	right := header.Get("webhook-signature")
 	for others, code := range map[string]string{
 		strings.Repeat("v1,AAAA ", 15):  "",
@@ -152,17 +157,17 @@ func TestWebhookWorkIsBounded(t *testing.T) {
 		}
 	}
 	body = `{"type":"new.thing"}` + strings.Repeat(" ", maxWebhookBytes-20)
-	if _, err := VerifyWebhook([]byte(body), signed(body, secret), secret); err != nil {
+	if _, err := VerifyWebhook([]byte(body), Signed(body, secret), secret); err != nil {
 		t.Errorf("1 MiB: %v", err)
 	}
 	body += " "
-	_, err := VerifyWebhook([]byte(body), signed(body, secret), secret)
+	_, err := VerifyWebhook([]byte(body), Signed(body, secret), secret)
 	wantCode(t, err, "invalid_payload")
 }
 
 func TestWebhookHeaders(t *testing.T) {
-	secret, body := testSecret('a'), `{"type":"new.thing"}`
-	header := signed(body, secret)
+	secret, body := SecretOf('a'), `{"type":"new.thing"}`
+	header := Signed(body, secret)
 	lower := http.Header{}
 	for name, values := range header { // as some frameworks make them
 		lower[strings.ToLower(name)] = values
@@ -178,7 +183,7 @@ func TestWebhookHeaders(t *testing.T) {
 }
 
 func TestWebhookData(t *testing.T) {
-	secret := testSecret('a')
+	secret := SecretOf('a')
 	at := time.Date(2026, 11, 27, 0, 0, 0, 0, time.UTC)
 	for body, want := range map[string]WebhookData{
 		`{"type":"budget.threshold","data":{"projectId":"proj_1","thresholdPercent":100,"budget":{"limit":1,"used":1.5}}}`: BudgetThreshold{
@@ -193,7 +198,7 @@ func TestWebhookData(t *testing.T) {
 		`{"type":"new.thing","data":[1]}`: UnknownWebhookData(`[1]`),
 		`{"type":"new.thing"}`:            UnknownWebhookData(nil),
 	} {
-		event, err := VerifyWebhook([]byte(body), signed(body, secret), secret)
+		event, err := VerifyWebhook([]byte(body), Signed(body, secret), secret)
 		if err != nil || !reflect.DeepEqual(event.Data, want) {
 			t.Errorf("%s: %+v %v", body, event, err)
 		}
@@ -201,13 +206,13 @@ func TestWebhookData(t *testing.T) {
 	for _, body := range []string{
 		"", "null", `"x"`, `{"type":1}`, `{"type":"x"} more`, `{"type":"budget.threshold"}`, `{"type":"budget.threshold","data":{"budget":1}}`,
 	} {
-		_, err := VerifyWebhook([]byte(body), signed(body, secret), secret)
+		_, err := VerifyWebhook([]byte(body), Signed(body, secret), secret)
 		wantCode(t, err, "invalid_payload")
 	}
 }
 
 func TestWebhookSecretsAreNotPrinted(t *testing.T) {
-	secret := testSecret('a')
+	secret := SecretOf('a')
 	v := WebhookVerifier{Secrets: []string{secret}}
 	inJSON, err := json.Marshal(v)
 	text := fmt.Sprintf("%v %+v %#v %s %v", v, v, v, inJSON, &v)

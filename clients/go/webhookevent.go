@@ -39,8 +39,8 @@ type ViolationCreated struct {
 	Violation Violation `json:"violation"` // the first of the highest severity
 }
 
-// ComplianceCheckpoint is a signature over an entry of a chain, and so of all entries before it. docs/compliance.md says
-// what is signed.
+// ComplianceCheckpoint is a signature over an entry of a chain, and so of all entries before it. docs/compliance.md has the
+// signed text.
 type ComplianceCheckpoint struct {
 	Project   string    `json:"project"` // its ID
 	Object    string    `json:"object"`  // the chain: directory or ledger

@@ -76,6 +76,9 @@ func receiver(f *ast.FuncDecl) string {
 	if star, ok := of.(*ast.StarExpr); ok {
 		of = star.X
 	}
+	if generic, ok := of.(*ast.IndexExpr); ok {
+		of = generic.X
+	}
 	return of.(*ast.Ident).Name + "."
 }
 
