@@ -36,7 +36,15 @@
 // A call makes up to three attempts: after a failed connection, a timeout, and the statuses 408, 409, 429 and from 500,
 // unless the response says otherwise. The pause is what the response asks for, or grows from half a second. Streams are
 // retried until their headers have arrived. Without WithIdempotency, a completion whose connection broke may be paid twice.
-// Changes of violations and models are repeated only if the gateway has surely not made them.
+// Changes of violations and models, and Post, are repeated only if the gateway has surely not made them.
+//
+// Calls of a client that wait at the same time, because responses ask for it, come back one after another.
+//
+// # Functions of yours
+//
+// A key may come from a function (WithAPIKeyFunc), and hooks see each attempt and response (WithRequestHook,
+// WithResponseHook). They are called by several goroutines at a time. Their context is that of the attempt: canceling the
+// call or the timeout ends the call, also while they run.
 //
 // # Money
 //

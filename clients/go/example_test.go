@@ -21,8 +21,9 @@ var answers = map[string]string{
 		"\n\ndata: [DONE]\n\n",
 	"POST /api/ai/complete": `{"text":"{\"city\":\"Paris\"}","provider":"openai","model":"gpt-4.1-mini","cacheHit":false,
 		"usage":{"totalTokens":8,"costCents":0.00034}}`,
-	"GET /api/health": `{"status":"ok","authenticated":true,"project_id":"proj_1"}`,
-	"GET /api/usage":  `{"budget":{"limit":100,"used":1.5,"remaining":98.5},"models":{}}`,
+	"POST /v1/responses": `{"id":"resp_1","output":[{"content":[{"text":"1 2 3"}]}]}`,
+	"GET /api/health":    `{"status":"ok","authenticated":true,"project_id":"proj_1"}`,
+	"GET /api/usage":     `{"budget":{"limit":100,"used":1.5,"remaining":98.5},"models":{}}`,
 	"POST /api/governor/validate": `{"approved":false,"decision":"review","riskScore":40,"redacted":null,"policyVersion":7,
 		"findings":[{"rule":"personal.card","severity":"high","action":"flag","path":"text","start":8,"end":24}]}`,
 	"GET /api/violations": `{"violations":[{"id":"vio_1","rule":"secret.github-token","severity":"critical","version":1},
@@ -132,6 +133,61 @@ func ExampleCompleteJSON() {
 	}
 	fmt.Println(result.Data.City, result.Usage.CostCents)
 	// Output: Paris 0.00034
+}
+
+func ExampleChatJSON() {
+	client, err := postern.New()
+	if err != nil {
+		panic(err)
+	}
+	stream := postern.ChatJSON[[]int](context.Background(), client, postern.CompletionParams{
+		Messages: []postern.Message{postern.User("count to 3, as a JSON array")},
+	})
+	_, err = stream.Data()
+	var invalid *postern.OutputValidationError
+	if errors.As(err, &invalid) { // the completion is paid for
+		fmt.Println(invalid.Issues, invalid.Completion.Usage.CostCents)
+	}
+	// Output: [{ must be a []int, got a number}] 0.00034
+}
+
+func ExampleClient_Post() {
+	client, err := postern.New()
+	if err != nil {
+		panic(err)
+	}
+	var response struct{ ID string }
+	body := map[string]any{"model": "balanced", "input": "count to 3"}
+	if err := client.Post(context.Background(), "/v1/responses", body, &response); err != nil {
+		panic(err)
+	}
+	fmt.Println(response.ID)
+	// Output: resp_1
+}
+
+func ExampleWithRequestHook() {
+	client, err := postern.New(postern.WithRequestHook(func(_ context.Context, request *postern.OutgoingRequest) error {
+		request.Header.Set("traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
+		fmt.Println(request.Method, request.Path, request.Attempt)
+		return nil
+	}))
+	if err != nil {
+		panic(err)
+	}
+	if _, err := client.Health.Get(context.Background()); err != nil {
+		panic(err)
+	}
+	// Output: GET /api/health 1
+}
+
+func ExampleVerifyWebhook() {
+	header := http.Header{} // of the request
+	_, err := postern.VerifyWebhook([]byte(`{"type":"budget.threshold"}`), header, "whsec_AQIDBAUGBwgJCgsMDQ4PEBESExQVFhcY")
+	var wrong *postern.WebhookVerificationError
+	if errors.As(err, &wrong) {
+		fmt.Println(wrong.Code)
+	}
+	// Output: missing_header
 }
 
 func ExampleBudgetExceededError() {

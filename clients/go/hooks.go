@@ -67,9 +67,9 @@ func (b *responseBody) header() (http.Header, error) {
 		if err := checkHeader("WithRequestHook: Header", r.Header); err != nil {
 			return nil, err
 		}
-		header = r.Header.Clone() // a hook may keep it
+		header = r.Header
 	}
-	return merged(header, http.Header{"X-Api-Key": {c.key}}), nil
+	return merged(header, http.Header{"X-Api-Key": {c.key}}), nil // a copy: a hook may keep its own
 }
 
 // show calls the response hook.

@@ -81,6 +81,7 @@ func TestHooksChangeOneAttempt(t *testing.T) {
 			kept.Header.Set("x-late", "1") // of the attempt before
 		}
 		if kept = r; r.Attempt == 1 {
+			r.Header.Set("x-early", "1")
 			r.Header = http.Header{"X-First": {"1"}}
 		}
 		return nil
@@ -96,7 +97,7 @@ func TestHooksChangeOneAttempt(t *testing.T) {
 	if got[0].Get("x-first") != "1" || got[0].Get("accept") != "" || got[0].Get("x-api-key") != tableKey {
 		t.Errorf("first: %v", got[0])
 	}
-	if got[1].Get("x-first") != "" || got[1].Get("x-late") != "" || got[1].Get("accept") == "" {
+	if got[1].Get("x-first") != "" || got[1].Get("x-late") != "" || got[1].Get("x-early") != "" || got[1].Get("accept") == "" {
 		t.Errorf("second: %v", got[1])
 	}
 }
