@@ -149,7 +149,7 @@ func newAPIError(r *Response, body []byte) (*APIError, bool) {
 }
 
 // faultOf returns the members of an error. Those under /v1 have the forms of OpenAI and Anthropic, which the gateway sends with
-// its request_id: {"error": {"message", "code"}, "request_id"}.
+// its request_id: {"error": {"message", "code", "param"}, "request_id"}. They have the first problem or finding in their message.
 func faultOf(body []byte) map[string]json.RawMessage {
 	var fault map[string]json.RawMessage
 	_ = json.Unmarshal(body, &fault)
@@ -157,10 +157,14 @@ func faultOf(body []byte) map[string]json.RawMessage {
 	if nested == nil || member[string](fault, "request_id") == "" {
 		return fault
 	}
-	return map[string]json.RawMessage{
+	flat := map[string]json.RawMessage{
 		"error": nested["message"], "code": nested["code"], "findings": nested["findings"], "resetsAt": nested["resetsAt"],
 		"requestId": fault["request_id"],
 	}
+	if param := member[string](nested, "param"); param != "" {
+		flat["details"], _ = json.Marshal([]Detail{{Field: param, Message: member[string](nested, "message")}})
+	}
+	return flat
 }
 
 // member returns a member of an object, or zero if it is absent or of another type.

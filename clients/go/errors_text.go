@@ -23,7 +23,7 @@ func (e *APIError) Error() string {
 func (e *APIError) problem() string {
 	var problems, findings []string
 	for _, d := range e.Details {
-		if d.Message != "" {
+		if d.Message != "" && d.Message != e.Message {
 			problems = append(problems, joined(d.Field, ": ", d.Message))
 		}
 	}
@@ -35,7 +35,7 @@ func (e *APIError) problem() string {
 	if len(problems) == 0 {
 		problems = findings
 	}
-	if len(problems) == 0 {
+	if len(problems) == 0 || strings.Contains(e.Message, problems[0]) {
 		return ""
 	}
 	return ": " + problems[0] + more(len(problems))

@@ -1,7 +1,7 @@
 // For the packages that put Postern behind a framework's interface, @postern-ai/ai-sdk and @postern-ai/langchain: the
 // client's options, errors and meta without its methods. Not for other use; it may change in any version.
 import { type APIError, ConfigurationError } from './errors.js'
-import { errorOf } from './failure.js'
+import { errorOf, flat } from './failure.js'
 import { isObject, parsed } from './json.js'
 import { type ClientOptions, type Settings as ClientSettings, settingsOf } from './options.js'
 import { mayRepeat, pauseBefore } from './retry.js'
@@ -43,11 +43,7 @@ export function adapterSettings({ headers = {}, ...options }: AdapterOptions): S
 /** The error of a response of `/v1`, whose body has OpenAI's shape. */
 export function errorOfV1(status: number, headers: Headers, text: string, governed: boolean): APIError {
   const body = parsed(text)
-  if (!isObject(body) || !isObject(body.error)) return errorOf(status, headers, text, governed)
-  const { message, code, findings, param, resetsAt } = body.error
-  const details = typeof param === 'string' ? [{ field: param, message }] : []
-  const native = { error: message, code, findings, details, resetsAt, requestId: body.request_id }
-  return errorOf(status, headers, JSON.stringify(native), governed)
+  return errorOf(status, headers, isObject(body) ? JSON.stringify(flat(body)) : text, governed)
 }
 
 /** Sends a request again after failures, by the client's rules. The request must be the same each time. */

@@ -47,7 +47,7 @@ export interface Sent {
  */
 export function errorOf(status: number, headers: Headers, text: string, governed: boolean, sent?: Sent): APIError {
   const value = parsed(text)
-  const body = isObject(value) ? value : {}
+  const body = isObject(value) ? (textOf(value.request_id) ? flat(value) : value) : {}
   const code = textOf(body.code)
   const blocked = governed && status === 422 && code === 'blocked_by_policy'
   const Class = blocked ? BlockedByPolicyError : (CLASSES[status] ?? (status >= 500 ? InternalServerError : APIError))
@@ -64,6 +64,17 @@ export function errorOf(status: number, headers: Headers, text: string, governed
     resetsAt: textOf(body.resetsAt),
   }
   return new Class(textOf(body.error) === null ? foreignText(fields, sent) : nativeText(fields, sent), fields)
+}
+
+/**
+ * The members of an error under /v1, in OpenAI's or Anthropic's form: `{error: {message, code, param, …}, request_id}`. Only the
+ * gateway has a `request_id` beside the error.
+ */
+export function flat(body: Record<string, unknown>): Record<string, unknown> {
+  if (!isObject(body.error)) return body
+  const { message, code, findings, param, resetsAt } = body.error
+  const details = typeof param === 'string' ? [{ field: param, message }] : []
+  return { error: message, code, findings, details, resetsAt, requestId: body.request_id }
 }
 
 /** The text of an error of the API. */
