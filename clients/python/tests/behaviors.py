@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Mapping
 from typing import Any
 from unittest import mock
 
-from postern import APIAbortedError, AsyncPostern, Postern, PosternError
+from postern import APIAbortedError, AsyncPostern, IncomingResponse, OutgoingRequest, Postern, PosternError
 
 from postern._sync.ai import AI
 
@@ -20,6 +20,8 @@ from .matching import error_wire, mismatch, shown, snake, wire
 from .scripted import KEY, ROOT, Case, Scripted
 
 CLIENT_OPTIONS = {"apiKey": "api_key", "baseURL": "base_url", "timeout": "timeout_ms"}
+READS = {"text": "text", "usage": "usage", "final": "final", "data": "data", "eventsThenData": "data"}
+"""The methods of streams that `collect` stands for."""
 ITERATED = ("violations.list", "models.list", "compliance.export")
 
 
@@ -72,35 +74,85 @@ def snaked(options: Mapping[str, Any]) -> dict[str, Any]:
     return {snake(name): value for name, value in options.items()}
 
 
-def constructor_options(case: Mapping[str, Any], url: str, logs: list[Any]) -> dict[str, Any]:
+def key_function(described: Mapping[str, Any]) -> Any:
+    """The function of the table that returns keys, or fails."""
+    keys = list(described["function"])
+
+    def key() -> str:
+        if "fails" in described:
+            raise RuntimeError(described["fails"])
+        return keys.pop(0) if len(keys) > 1 else keys[0]
+
+    return key
+
+
+def hooks(described: Mapping[str, Any], seen: list[Any]) -> dict[str, Any]:
+    """The hooks of the table, which record what they get."""
+
+    def on_request(request: OutgoingRequest) -> None:
+        seen.append({"hook": "request", **wire(request)})
+        request.headers.update(described.get("set", {}))
+        if "failRequest" in described:
+            raise RuntimeError(described["failRequest"])
+
+    def on_response(response: IncomingResponse) -> None:
+        seen.append({"hook": "response", **wire(response)})
+        if "failResponse" in described:
+            raise RuntimeError(described["failResponse"])
+
+    return {"on_request": on_request, "on_response": on_response}
+
+
+def awaited(function: Any) -> Any:
+    """A function as a coroutine function, which gives way first."""
+
+    async def call(*args: Any) -> Any:
+        await asyncio.sleep(0)
+        return function(*args)
+
+    return call
+
+
+def constructor_options(case: Mapping[str, Any], url: str, logs: list[Any], seen: list[Any]) -> dict[str, Any]:
     given = {"apiKey": KEY, "baseURL": url, **case.get("client", {})}
+    described = given.pop("hooks", None)
+    if isinstance(given["apiKey"], dict):
+        given["apiKey"] = key_function(given["apiKey"])
     options = {CLIENT_OPTIONS.get(name, snake(name)): value for name, value in given.items() if value is not None}
     if isinstance(options.get("governor"), dict):
         options["governor"] = snaked(options["governor"])
     logging = options.get("logging", {})
     options["logging"] = {**snaked(logging), "logger": logs.append} if isinstance(logging, dict) else logging
-    return options
+    return {**options, **({} if described is None else hooks(described, seen))}
 
 
 def arguments(call: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
     """Positional and keyword arguments of a call."""
+    if call["method"] in ("get", "post"):
+        return list(call["args"]), options_of(call)
     positional = [arg for arg in call["args"] if not isinstance(arg, dict)]
     params = next((arg for arg in call["args"] if isinstance(arg, dict)), {})
     keywords: dict[str, Any] = {}
     known = {"from": "from_"}
     for name, value in params.items():
         keywords[known.get(name, snake(name))] = City if name == "schema" else value
+    return positional, unknown_as_extra(call["method"], {**keywords, **options_of(call)})
+
+
+def options_of(call: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a call as keyword arguments."""
+    keywords: dict[str, Any] = {}
     for name, value in call.get("options", {}).items():
         value = snaked(value) if name == "governor" and isinstance(value, dict) else value
         keywords[{"timeout": "timeout_ms"}.get(name, name)] = value
-    return positional, unknown_as_extra(call["method"], keywords)
+    return keywords
 
 
 def unknown_as_extra(method: str, keywords: dict[str, Any]) -> dict[str, Any]:
     """Moves members that are no arguments to extra_body."""
     if not method.startswith("ai."):
         return keywords
-    names = inspect.signature(getattr(AI, method.removeprefix("ai."))).parameters
+    names = inspect.signature(getattr(AI, snake(method.removeprefix("ai.")))).parameters
     extra = {name: keywords.pop(name) for name in list(keywords) if name not in names}
     return {**keywords, "extra_body": extra} if extra else keywords
 
@@ -122,7 +174,7 @@ class Outcome:
     @property
     def kind(self) -> str:
         """How the result is read: `stream`, `items` or `value`."""
-        if self.collect in ("text", "usage", "final", "page", "response"):
+        if self.collect in (*READS, "page", "response"):
             return "value"
         if self.call["method"] == "ai.chat":
             return "stream"
@@ -147,17 +199,19 @@ class Outcome:
 
 
 def method_of(client: Any, outcome: Outcome) -> Any:
-    resource, name = outcome.call["method"].split(".")
-    target = getattr(client, resource)
-    return getattr(target.with_response if outcome.collect == "response" else target, name)
+    resource, _, name = outcome.call["method"].rpartition(".")
+    target = getattr(client, resource) if resource else client
+    return getattr(target.with_response if outcome.collect == "response" else target, snake(name))
 
 
 def run_sync_call(client: Postern, outcome: Outcome) -> None:
     positional, keywords = arguments(outcome.call)
     result = method_of(client, outcome)(*positional, **keywords)
     if outcome.kind == "value":
-        collect = outcome.collect if outcome.call["method"] == "ai.chat" else None
-        outcome.value = getattr(result, collect)() if collect in ("text", "usage", "final") else result
+        if outcome.collect == "eventsThenData":
+            assert list(result)
+        method = READS.get(outcome.collect or "")
+        outcome.value = getattr(result, method)() if method else result
         return
     outcome.items = []
     for item in () if call_reads_nothing(outcome) else result:
@@ -167,13 +221,22 @@ def run_sync_call(client: Postern, outcome: Outcome) -> None:
             result.close()
 
 
+async def cancel_this_task() -> None:
+    task = asyncio.current_task()
+    assert task is not None
+    task.cancel()
+    await asyncio.sleep(0)
+
+
 async def run_async_call(client: AsyncPostern, outcome: Outcome) -> None:
     positional, keywords = arguments(outcome.call)
     pending = method_of(client, outcome)(*positional, **keywords)
     if outcome.kind == "value":
         result = await pending
-        collect = outcome.collect if outcome.call["method"] == "ai.chat" else None
-        outcome.value = await getattr(result, collect)() if collect in ("text", "usage", "final") else result
+        if outcome.collect == "eventsThenData":
+            assert [event async for event in result]
+        method = READS.get(outcome.collect or "")
+        outcome.value = await getattr(result, method)() if method else result
         return
     outcome.items = []
     if call_reads_nothing(outcome):
@@ -182,14 +245,10 @@ async def run_async_call(client: AsyncPostern, outcome: Outcome) -> None:
     async for item in result:
         if outcome.take(item):
             break
-        if outcome.must_close():
-            if outcome.kind == "stream":
-                await result.close()
-            else:
-                task = asyncio.current_task()
-                assert task is not None
-                task.cancel()
-                await asyncio.sleep(0)
+        if outcome.must_close() and outcome.kind == "stream":
+            await result.close()
+        elif outcome.must_close():
+            await cancel_this_task()
 
 
 class Run:
@@ -200,15 +259,19 @@ class Run:
         self.case = filled(case, self.server.url)
         self.logs: list[dict[str, Any]] = []
         self.pauses: list[float] = []
+        self.seen: list[dict[str, Any]] = []
+        """What the hooks got."""
         self.outcomes: list[Outcome] = []
         self.construct_error: PosternError | None = None
 
     def run(self, is_async: bool) -> None:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("POSTERN_")}
-        with mock.patch.dict(os.environ, {**kept, **self.case.get("env", {})}, clear=True):
+        with mock.patch.dict(os.environ, {**kept, **self._variables()}, clear=True):
             try:
-                options = constructor_options(self.case, self.server.url, self.logs)
+                options = constructor_options(self.case, self.server.url, self.logs, self.seen)
                 if is_async:
+                    functions = ("api_key", "on_request", "on_response")
+                    options.update({name: awaited(options[name]) for name in functions if callable(options.get(name))})
                     asyncio.run(self._run_async(AsyncPostern(**options)))
                 else:
                     self._run_sync(Postern(**options))
@@ -224,7 +287,7 @@ class Run:
                 self.outcomes.append(outcome)
                 try:
                     run_sync_call(client, outcome)
-                except PosternError as error:
+                except (PosternError, RuntimeError) as error:
                     outcome.error = error
 
     async def _run_async(self, client: AsyncPostern) -> None:
@@ -241,7 +304,7 @@ class Run:
                     task.cancel()
                 try:
                     await task
-                except PosternError as error:
+                except (PosternError, RuntimeError) as error:
                     outcome.error = error
                 except asyncio.CancelledError:
                     # The table calls it by the name that it has in TypeScript.
@@ -269,8 +332,8 @@ class Run:
         pauses = expect.get("pauses", [])
         assert len(pauses) == len(self.pauses), self.pauses
         assert all(least <= got <= most for (least, most), got in zip(pauses, self.pauses, strict=True)), self.pauses
-        if "logs" in expect:
-            assert mismatch(expect["logs"], self.logs, "logs") is None, self.logs
+        for name, got in (("logs", self.logs), ("hooks", self.seen)):
+            assert name not in expect or mismatch(expect[name], got, name) is None, got
         self._check_absent(expect)
 
     def _check_requests(self, expect: Mapping[str, Any]) -> None:
@@ -291,21 +354,25 @@ class Run:
             assert len({request["headers"].get(name) for request in requests}) == len(requests), requests
 
     def _check_identity(self, headers: Mapping[str, str]) -> None:
-        assert headers["x-api-key"] == self._key()
+        assert headers["x-api-key"] in self._keys()
         assert "authorization" not in headers
         assert re.match(r"^postern-python/\d+\.\d+\.\d+ \(.+\)$", headers["user-agent"])
 
-    def _key(self) -> str:
-        given: str | None = self.case.get("client", {}).get("apiKey", KEY)
-        return (given or self.case.get("env", {}).get("POSTERN_API_KEY", KEY)).strip()
+    def _variables(self) -> dict[str, str]:
+        return self.case.get("env", {})
+
+    def _keys(self) -> list[str]:
+        """The key, or those of the function: their cases list which one each request has."""
+        given: Any = self.case.get("client", {}).get("apiKey", KEY)
+        keys = given["function"] if isinstance(given, dict) else [given or self._variables().get("POSTERN_API_KEY", KEY)]
+        return [key.strip() for key in keys]
 
     def _check_absent(self, expect: Mapping[str, Any]) -> None:
-        key = self._key()
         errors = [outcome.error for outcome in self.outcomes] + [self.construct_error]
         texts = [json.dumps(self.logs, default=str, ensure_ascii=False)]
         texts += [shown(error) for error in errors if error is not None]
         urls = [request["path"] + json.dumps(request["query"]) for request in self.server.requests()]
-        of_key = [part for part in (key, re.sub(r"^[sp]k_(test|live)_", "", key)) if part]
+        of_key = [part for key in self._keys() for part in (key, re.sub(r"^[sp]k_(test|live)_", "", key)) if part]
         for text in texts:
             assert not any(secret in text for secret in [*of_key, *expect.get("absent", [])]), text
         assert not any(secret in url for url in urls for secret in of_key), urls

@@ -63,12 +63,14 @@ def wire(value: Any) -> Any:
 def _wire_name(value: Any, name: str) -> str:
     field = next(item for item in dataclasses.fields(value) if item.name == name)
     given = field.metadata.get("wire")
-    return camel(name) if given in (None, "", "project_id") else given
+    return camel(name) if given in (None, "", "project_id", "owned_by") else given
 
 
 def error_wire(error: BaseException) -> dict[str, Any]:
     """An error as JSON: its class and fields."""
     fields = {camel(name): wire(getattr(error, name, None)) for name in FIELDS}
+    if not isinstance(error, PosternError):
+        fields["message"] = str(error)
     return {"class": type(error).__name__, **fields}
 
 

@@ -14,17 +14,20 @@ import pytest
 from postern import ConfigurationError, Postern, types
 from postern._calls import CallOptions, Reply, list_models
 from postern._decode import Mismatch, decode
-from postern._exchange import Head, Pause, Read, Send, exchange
+from postern._exchange import Begin, Head, Pause, Read, Send, exchange
 from postern._prepare import prepare
 from postern._retry import asked_pause_ms, pause_ms
+from postern._secret import Secret
 from postern._settings import resolve
 from postern._sse import MAX_EVENT_BYTES, Decoder, EventTooLarge
+from postern._waiting import Waiting
 from postern.types import Completion, RegistryEntry, Transition, UsageReport
 
 from .scripted import KEY, ROOT
 
 SOURCE = ROOT / "clients/python/src/postern"
-NONE: Any = {name: None for name in "base_url environment timeout_ms retries idempotency governor logging".split()}
+OPTIONS = "base_url environment timeout_ms retries idempotency governor logging headers query on_request on_response"
+NONE: Any = dict.fromkeys(OPTIONS.split())
 SETTINGS = resolve({}, api_key=KEY, **NONE)
 
 
@@ -109,12 +112,12 @@ def test_pauses() -> None:
 
 def test_an_exchange_needs_no_io() -> None:
     call = list_models({}, CallOptions())
-    steps = exchange(call, prepare(call, SETTINGS, "agent"), SETTINGS, lambda: 0.0)
+    steps = exchange(call, prepare(call, SETTINGS, "agent"), SETTINGS, lambda: 0.0, Waiting())
 
     def act(outcome: Any) -> Any:
         step = steps.send(outcome)
         while not isinstance(step, (Send, Read, Pause)):
-            step = steps.send(None)
+            step = steps.send(Secret(KEY) if isinstance(step, Begin) else None)
         return step
 
     assert act(None) == Send()
@@ -157,7 +160,7 @@ def test_every_result_can_be_made_from_nothing() -> None:
 def test_only_the_shells_do_io() -> None:
     """The modules that decide import neither httpx nor a clock, a socket or an event loop."""
     io = {"asyncio", "httpx", "socket", "ssl", "threading", "time"}
-    shells = {"_drain.py", "_certificates.py"}
+    shells = {"_drain.py", "_certificates.py", "_functions.py"}
     for path in SOURCE.glob("*.py"):
         names = {
             alias.name.partition(".")[0]

@@ -43,6 +43,7 @@ def test_every_error_survives_pickle_and_copy() -> None:
     made: dict[type, PosternError] = {
         postern.InvalidResponseError: postern.InvalidResponseError("no", status=200, request_id="req_1"),
         OutputValidationError: OutputValidationError("no", issues=issues, completion=completion),
+        postern.WebhookVerificationError: postern.WebhookVerificationError("no", code="invalid_signature"),
         StreamError: StreamError("no", code="connection_lost", request_id=None, text="Hel"),
     }
     for name in dir(postern):

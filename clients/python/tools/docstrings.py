@@ -103,11 +103,17 @@ def _members(node: ast.ClassDef) -> list[str]:
     return found
 
 
+def render_function(node: ast.FunctionDef, level: int) -> str:
+    """The entry of a function."""
+    return _entry(level, node.name, signature(node), ast.get_docstring(node))
+
+
 def signature(node: ast.FunctionDef) -> str:
     """A function's signature without `self`, on one line if it fits."""
     args = node.args
-    assert not (args.defaults or args.vararg or args.kwarg), f"{node.name}: only keywords may have defaults"
-    first = [_parameter(arg) for arg in args.args if arg.arg != "self"]
+    assert not (args.vararg or args.kwarg), f"{node.name}: each parameter must be named"
+    defaults = [None] * (len(args.args) - len(args.defaults)) + args.defaults
+    first = [_parameter(arg, default) for arg, default in zip(args.args, defaults) if arg.arg != "self"]
     named = [_parameter(arg, value) for arg, value in zip(args.kwonlyargs, args.kw_defaults)]
     parts = [*first, *(["*"] if named else []), *named]
     returns = "" if node.returns is None or node.name == "__init__" else f" -> {ast.unparse(node.returns)}"
@@ -164,7 +170,7 @@ def _text_after(body: Sequence[ast.stmt], node: ast.stmt) -> str:
 
 def _name_of(node: ast.stmt) -> str | None:
     match node:
-        case ast.ClassDef(name=name):
+        case ast.ClassDef(name=name) | ast.FunctionDef(name=name):
             return name
         case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
             return name

@@ -10,7 +10,7 @@ import ast
 import sys
 from pathlib import Path
 
-from docstrings import Source, Undocumented, public_names, render_class, render_value
+from docstrings import Source, Undocumented, public_names, render_class, render_function, render_value
 
 ROOT = Path(__file__).parents[3]
 PACKAGE = ROOT / "clients/python/src/postern"
@@ -36,12 +36,23 @@ SECTIONS: list[tuple[str, dict[str, list[str]], list[str]]] = [
         {"_sync/client": ["Postern"], "_async/client": ["AsyncPostern"], "_calls": ["NOT_GIVEN", "NotGiven"]},
         ["", "What methods take"],
     ),
+    ("Any endpoint", {"_sync/endpoints": ["Endpoints"]}, []),
+    (
+        "Keys from a function and hooks",
+        {
+            "_hooks": [
+                *("KeyFunction", "AsyncKeyFunction", "OutgoingRequest", "RequestHook", "AsyncRequestHook"),
+                *("IncomingResponse", "ResponseHook", "AsyncResponseHook"),
+            ]
+        },
+        [],
+    ),
     (
         "Completions",
         {
             "_sync/ai": ["AI"],
-            "_sync/stream": ["ChatStream"],
-            "_async/stream": ["AsyncChatStream"],
+            "_sync/stream": ["ChatStream", "ParsedChatStream"],
+            "_async/stream": ["AsyncChatStream", "AsyncParsedChatStream"],
             "_pending": ["PendingChat"],
         },
         ["Completions"],
@@ -54,6 +65,17 @@ SECTIONS: list[tuple[str, dict[str, list[str]], list[str]]] = [
     (
         "Lists",
         {"_sync/pages": ["Page", "Export"], "_async/pages": ["AsyncPage", "AsyncExport"], "_pending": ["PendingPage"]},
+        [],
+    ),
+    (
+        "Webhooks",
+        {
+            "_webhooks": ["verify_webhook"],
+            "_events": [
+                *("WebhookEvent", "BudgetThresholdEvent", "BudgetThreshold", "BudgetPeriod", "ViolationCreatedEvent"),
+                *("ViolationCreated", "CheckpointEvent", "Checkpoint", "OtherEvent"),
+            ],
+        },
         [],
     ),
     ("Metadata of responses", {}, ["The headers of a response"]),
@@ -91,6 +113,8 @@ def entry(source: Source, name: str) -> str:
     node = source.node(name)
     if isinstance(node, ast.ClassDef):
         return render_class(node, level)
+    if isinstance(node, ast.FunctionDef):
+        return render_function(node, level)
     return render_value(name, node, source.text_after(node), level)
 
 

@@ -8,13 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from enum import Enum
 from typing import Any, Final, Generic, TypeVar, cast
-from urllib.parse import parse_qsl, quote, urlsplit
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from ._decode import Mismatch, camel, decode
 from ._errors import ConfigurationError, InvalidResponseError, OutputValidationError
 from ._meta import parse_meta
 from ._texts import of_issues
 from .types import (
+    AvailableModel,
     BatchValidation,
     Completion,
     ComplianceSummary,
@@ -27,6 +28,7 @@ from .types import (
     ParsedCompletion,
     Raw,
     RegistryEntry,
+    TokenCount,
     ToolCall,
     UsageReport,
     Validation,
@@ -83,6 +85,7 @@ class CallOptions:
     idempotency: bool | str | None = None
     headers: Mapping[str, str] | None = None
     governor: GovernorOptions | None = None
+    query: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True)
@@ -95,7 +98,8 @@ class Call(Generic[T]):
     read: Callable[[Reply], T]
     options: CallOptions = CallOptions()
     query: Mapping[str, str] = field(default_factory=lambda: {})
-    body: Mapping[str, object] | None = None
+    body: object = None
+    """JSON; None if there is no body."""
     headers: Mapping[str, str] = field(default_factory=lambda: {})
     is_ai: bool = False
     """Takes an idempotency key."""
@@ -120,26 +124,58 @@ class PageData(Generic[T]):
 # Completions
 
 
-def complete(params: Mapping[str, object], schema: Any, options: CallOptions) -> Call[Any]:
+def complete(params: Mapping[str, object], options: CallOptions) -> Call[Any]:
     """POST /api/ai/complete. With a schema, the result is a ParsedCompletion."""
+    check = schema_check(params)
+
+    def read(reply: Reply) -> Completion:
+        completion = read_completion(reply)
+        return completion if check is None else parsed(completion, check)
+
+    return chat_call("/api/ai/complete", params, options, read)
+
+
+def schema_check(params: Mapping[str, object]) -> Callable[[Any], Any] | None:
+    """The function that turns JSON into data: that of a model of pydantic 2 or 1, or the schema itself; None without one."""
+    schema = params.get("schema")
     if schema is None:
-        return chat_call("/api/ai/complete", params, options, read_completion)
-    check: Callable[[Any], Any] = getattr(schema, "model_validate", schema)
-    described = getattr(getattr(check, "__self__", None), "model_json_schema", None)
-    described = described() if callable(described) else None
+        return None
+    for name in ("model_validate", "parse_obj"):
+        check = getattr(schema, name, None)
+        if callable(check):
+            return check
+    if not callable(schema):
+        raise ConfigurationError("schema must be a pydantic model or a function.")
+    return schema
 
-    def read(reply: Reply) -> ParsedCompletion[Any]:
-        return parsed(read_completion(reply), check)
 
-    sent = {"response_schema": described} if described is not None else {}
-    return chat_call("/api/ai/complete", {**sent, **params, "mode": "json"}, options, read)
+def _with_schema(params: Mapping[str, object]) -> Mapping[str, object]:
+    """The parameters that ask for JSON if there is a schema, and have the JSON Schema if it is that of a model."""
+    check = schema_check(params)
+    if check is None:
+        return params
+    model = getattr(check, "__self__", None)
+    is_legacy = callable(getattr(model, "parse_obj", None))
+    describe = getattr(model, "model_json_schema", None) or (is_legacy and getattr(model, "schema", None))
+    sent: dict[str, object] = {"response_schema": describe()} if callable(describe) else {}
+    return {**sent, **params, "mode": "json"}
+
+
+def count_tokens(params: Mapping[str, object], options: CallOptions) -> Call[TokenCount]:
+    """POST /api/ai/count-tokens."""
+
+    def read(reply: Reply) -> TokenCount:
+        return replace(decoded(TokenCount, reply, require=("promptTokens",)), meta=reply.meta)
+
+    # A count stores nothing, so that it needs no idempotency key.
+    return replace(chat_call("/api/ai/count-tokens", params, options, read), is_ai=False)
 
 
 def chat_call(path: str, params: Mapping[str, object], options: CallOptions, read: Callable[[Reply], T]) -> Call[T]:
     """A call of a chat model."""
     if params.get("model") is not None and params.get("quality") is not None:
         raise ConfigurationError("model and quality exclude each other: give one of them.")
-    body: dict[str, object] = dict(params)
+    body: dict[str, object] = dict(_with_schema(params))
     messages = body.get("messages")
     if isinstance(messages, Sequence) and not isinstance(messages, str):
         body["messages"] = [_message(message) for message in cast(Sequence[Any], messages)]
@@ -172,7 +208,7 @@ def ai_call(path: str, params: Mapping[str, object], options: CallOptions, read:
     extra: Any = params.get("extra_body") or {}
     if not isinstance(extra, Mapping):
         raise ConfigurationError("extra_body must be a dict.")
-    body = {**_body(params, without=("cache_control", "strict", "extra_body")), **cast(Mapping[str, object], extra)}
+    body = {**_body(params, without=("cache_control", "strict", "extra_body", "schema")), **cast(Mapping[str, object], extra)}
     headers: dict[str, str] = {}
     if params.get("cache_control") is not None:
         headers["cache-control"] = str(params["cache_control"])
@@ -215,6 +251,48 @@ def _issues(error: Exception) -> Sequence[Issue]:
     except Exception:  # a validator with another `errors`
         issues = ()
     return issues or (Issue(str(error) or type(error).__name__),)
+
+
+# Any endpoint
+
+
+def get(path: str, options: CallOptions) -> Call[Any]:
+    """GET of any endpoint."""
+    return Call("GET", _path(path), _any_json, options)
+
+
+def post(path: str, body: object, options: CallOptions) -> Call[Any]:
+    """POST to any endpoint. Only an idempotency key of the call makes it safe to repeat."""
+    return Call(
+        "POST",
+        _path(path),
+        _any_json,
+        options,
+        body=body,
+        is_ai=options.idempotency is not None,
+        is_governed=True,
+        is_repeatable=bool(options.idempotency),
+    )
+
+
+def _any_json(reply: Reply) -> Any:
+    value = None if reply.status == 204 else parse_json(reply.body or b"")
+    if value is NOT_GIVEN:
+        raise reply.invalid("The response is not JSON.")
+    return value
+
+
+def _path(path: object) -> str:
+    """A path as it is sent: characters of RFC 3986, and nothing that clients or servers resolve."""
+    if not isinstance(path, str) or not path.startswith("/") or path.startswith("//"):
+        raise ConfigurationError("The path must start with one slash, such as /v1/models.")
+    if re.search(r"[?#]", path):
+        raise ConfigurationError("The path must have no query: use the option query.")
+    if not re.fullmatch(r"(?:[A-Za-z0-9/._~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})+", path):
+        raise ConfigurationError("The path has a character that must be percent-encoded.")
+    if any(part in (".", "..") for part in re.split(r"[/\\]", unquote(path))):
+        raise ConfigurationError("The path must have no segment . or ..")
+    return path
 
 
 # Reports and Governor
@@ -266,6 +344,21 @@ def list_models(params: Mapping[str, object], options: CallOptions) -> Call[Page
 def get_model(entry_id: str, options: CallOptions) -> Call[RegistryEntry]:
     """GET /api/models-registry/{id}."""
     return Call("GET", _id_path("/api/models-registry/{}", entry_id), _reads(RegistryEntry), options)
+
+
+def available_models(options: CallOptions) -> Call[list[AvailableModel]]:
+    """GET /v1/models."""
+
+    def read(reply: Reply) -> list[AvailableModel]:
+        items = json_object(reply).get("data")
+        if not isinstance(items, list):
+            raise reply.invalid("The response is not a list of models.")
+        models = [_decoded(AvailableModel, item, reply) for item in cast(list[object], items)]
+        if not all(model.id for model in models):
+            raise reply.invalid("The response has a model without a name.")
+        return models
+
+    return Call("GET", "/v1/models", read, options)
 
 
 def create_model(params: Mapping[str, object], options: CallOptions) -> Call[RegistryEntry]:
@@ -426,6 +519,17 @@ def _is_given(value: object) -> bool:
 
 def _query(params: Mapping[str, object]) -> dict[str, str]:
     return {camel(name.rstrip("_")): str(value) for name, value in params.items() if value is not None}
+
+
+def taken(arguments: Mapping[str, Any], nullable: bool = False) -> tuple[Mapping[str, object], CallOptions]:
+    """The parameters and the options of a method, from its `locals()`: so it cannot forget one.
+
+    Parameters that are None are left out, unless None means null.
+    """
+    names = [item.name for item in fields(CallOptions)]
+    options = CallOptions(**{name: arguments[name] for name in names if name in arguments})
+    params = {name: arguments[name] for name in arguments if name not in (*names, "self")}
+    return params if nullable else given(**params), options
 
 
 def given(**params: object) -> Mapping[str, object]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
-from ._calls import Call, CallOptions, Reply, chat_call, parse_json, read_completion
+from ._calls import Call, CallOptions, Reply, chat_call, parse_json, read_completion, schema_check
 from ._decode import Mismatch, decode
 from ._errors import StreamError
 from ._exchange import Failed, listed
@@ -28,23 +28,28 @@ DONE = "[DONE]"
 
 
 def chat(params: Mapping[str, object], options: CallOptions) -> Call[ChatState]:
-    """POST /api/ai/chat."""
-    return replace(chat_call("/api/ai/chat", params, options, _read), is_stream=True)
+    """POST /api/ai/chat. With a schema, the whole answer is checked at its end."""
+    check = schema_check(params)
 
+    def read(reply: Reply) -> ChatState:
+        if reply.body is None:
+            return ChatState(reply, check=check)
+        if reply.media_type != "application/json":
+            raise reply.invalid("The response is not a stream of events.")
+        return ChatState(reply, read_completion(reply), check)
 
-def _read(reply: Reply) -> ChatState:
-    if reply.body is None:
-        return ChatState(reply)
-    if reply.media_type != "application/json":
-        raise reply.invalid("The response is not a stream of events.")
-    return ChatState(reply, read_completion(reply))
+    return replace(chat_call("/api/ai/chat", params, options, read), is_stream=True)
 
 
 class ChatState:
     """What has arrived of an answer."""
 
-    def __init__(self, reply: Reply, completion: Completion | None = None) -> None:
+    def __init__(
+        self, reply: Reply, completion: Completion | None = None, check: Callable[[Any], Any] | None = None
+    ) -> None:
         self.reply = reply
+        self.check = check
+        """Turns the JSON of the answer into data; None without a schema."""
         self._completion = completion
         self.is_json = completion is not None
         """The answer came as one JSON object."""
@@ -119,7 +124,7 @@ class ChatState:
             raise self._failed("The stream paused for too long.", "idle_timeout") from failed.cause
         raise self._failed("The connection broke during the stream.", "connection_lost") from failed.cause
 
-    def check(self) -> None:
+    def raise_failure(self) -> None:
         """Raises the stream's error, if it has failed before."""
         if self.error is not None:
             raise self.error

@@ -83,6 +83,19 @@ class OutputValidationError(PosternError):
         self.completion = completion
 
 
+class WebhookVerificationError(PosternError):
+    """A webhook was not sent by the gateway, or not now.
+
+    `code` is `missing_header`, `invalid_timestamp`, `timestamp_out_of_tolerance`, `invalid_signature` or `invalid_payload`.
+    """
+
+    code: str
+
+    def __init__(self, message: str, *, code: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
 class StreamError(PosternError):
     """A stream failed after its response headers. Streams are not retried.
 

@@ -26,7 +26,9 @@ from ._logs import Record
 from ._meta import parse_attempts
 from ._prepare import Prepared
 from ._retry import asked_pause_ms, may_retry_status, pause_ms
+from ._secret import Secret
 from ._settings import Settings
+from ._waiting import Waiting, spread_ms
 from .types import Finding, Meta, Problem
 
 T = TypeVar("T")
@@ -35,8 +37,23 @@ MAX_BODY_BYTES = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True)
+class Begin:
+    """Get the key of an attempt, and call the request hook. The answer is the key."""
+
+    attempt: int
+
+
+@dataclass(frozen=True)
 class Send:
     """Send the request. The answer is Head or Failed."""
+
+
+@dataclass(frozen=True)
+class Arrived:
+    """Call the response hook. The answer is None."""
+
+    attempt: int
+    head: Head
 
 
 @dataclass(frozen=True)
@@ -77,8 +94,8 @@ class Failed:
     """Whether the text of the cause may be shown."""
 
 
-Step = Union[Send, Read, Pause, Record]
-Outcome = Union[Head, Failed, TooLarge, bytes, None]
+Step = Union[Begin, Send, Arrived, Read, Pause, Record]
+Outcome = Union[Secret, Head, Failed, TooLarge, bytes, None]
 Exchange = Generator[Step, Outcome, T]
 
 
@@ -101,7 +118,7 @@ class _Failure:
 
 
 def exchange(
-    call: Call[T], prepared: Prepared, settings: Settings, random: Callable[[], float]
+    call: Call[T], prepared: Prepared, settings: Settings, random: Callable[[], float], waiting: Waiting
 ) -> Exchange[Answered[T]]:
     """Sends a call until it succeeds or its attempts are used up."""
     attempt = 0
@@ -116,12 +133,20 @@ def exchange(
         if pause is None:
             yield failed_record(prepared, result.error, attempt)
             raise result.error
-        yield _retry_record(prepared, result, attempt, pause)
-        yield Pause(pause)
+        if result.asked_ms is None:
+            yield _retry_record(prepared, result, attempt, pause)
+            yield Pause(pause)
+            continue
+        with waiting.one_more() as others:
+            pause += spread_ms(others, random)
+            yield _retry_record(prepared, result, attempt, pause)
+            yield Pause(pause)
 
 
 def _attempt(call: Call[T], prepared: Prepared, settings: Settings, attempt: int) -> Exchange[Answered[T] | _Failure]:
     at = {"method": prepared.method, "path": prepared.path}
+    key = yield Begin(attempt)
+    assert isinstance(key, Secret)
     yield Record("debug", "request", {**at, "attempt": attempt})
     if settings.logging.content and prepared.content is not None:
         yield Record("debug", "request_body", {"body": parse_json(prepared.content)})
@@ -131,6 +156,7 @@ def _attempt(call: Call[T], prepared: Prepared, settings: Settings, attempt: int
     assert isinstance(head, Head)
     known = {"status": head.status, "requestId": head.headers.get("x-request-id")}
     yield Record("debug", "response", {**at, **known, "ms": round(head.took_ms)})
+    yield Arrived(attempt, head)
     is_success = 200 <= head.status < 300
     reply = Reply(head.status, head.headers, None, attempt)
     if not (is_success and prepared.is_stream and reply.media_type == "text/event-stream"):
@@ -143,7 +169,7 @@ def _attempt(call: Call[T], prepared: Prepared, settings: Settings, attempt: int
         if settings.logging.content:
             yield Record("debug", "response_body", {"body": _shown(body)})
         if not is_success:
-            return _status_failure(prepared, settings, head, body)
+            return _status_failure(prepared, settings, head, body, key)
         reply = Reply(head.status, head.headers, body, attempt)
     for record in _warnings(reply.meta):
         yield record
@@ -164,13 +190,13 @@ def _connection_failure(prepared: Prepared, settings: Settings, failed: Failed) 
     return _Failure(error, may_retry=prepared.is_repeatable, kind=failed.kind)
 
 
-def _status_failure(prepared: Prepared, settings: Settings, head: Head, body: bytes) -> _Failure:
-    error = api_error(prepared, settings, head, body)
+def _status_failure(prepared: Prepared, settings: Settings, head: Head, body: bytes, key: Secret) -> _Failure:
+    error = api_error(prepared, settings, head, body, key)
     may_retry = may_retry_status(head.status, head.headers, prepared.is_repeatable)
     return _Failure(error, may_retry, asked_pause_ms(head.headers, head.now_ms))
 
 
-def api_error(prepared: Prepared, settings: Settings, head: Head, body: bytes) -> APIError:
+def api_error(prepared: Prepared, settings: Settings, head: Head, body: bytes, key: Secret) -> APIError:
     """The error of a response. A body that is not the gateway's error has no code."""
     value, status, headers = parse_json(body), head.status, head.headers
     members = cast(dict[str, Any], value) if isinstance(value, dict) else {}
@@ -182,7 +208,7 @@ def api_error(prepared: Prepared, settings: Settings, head: Head, body: bytes) -
     details, findings = listed(Problem, members.get("details")), listed(Finding, members.get("findings"))
     if text:
         is_forbidden = status == 403 and code == "insufficient_permissions"
-        hint = _texts.key_hint(prepared.path, settings.api_key.reveal()) if is_forbidden else ""
+        hint = _texts.key_hint(prepared.path, key.reveal()) if is_forbidden else ""
         message = _texts.of_gateway(text, details, findings, hint, (status, code, request_id))
     else:
         message = _texts.of_other_server(prepared, settings, status, headers)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ._async.stream import AsyncChatStream
 
 T = TypeVar("T")
+S = TypeVar("S", bound="AsyncChatStream")
 
 
 class PendingPage(Generic[T]):
@@ -29,19 +30,19 @@ class PendingPage(Generic[T]):
             yield item
 
 
-class PendingChat:
+class PendingChat(Generic[S]):
     """`await` it for the stream, or use it with `async with` or `async for`."""
 
-    def __init__(self, opening: Coroutine[Any, Any, AsyncChatStream]) -> None:
+    def __init__(self, opening: Coroutine[Any, Any, S]) -> None:
         self._opening = opening
-        self._stream: AsyncChatStream | None = None
+        self._stream: S | None = None
 
-    def __await__(self) -> Generator[Any, Any, AsyncChatStream]:
+    def __await__(self) -> Generator[Any, Any, S]:
         return self._opening.__await__()
 
-    async def __aenter__(self) -> AsyncChatStream:
-        self._stream = await self
-        return self._stream
+    async def __aenter__(self) -> S:
+        self._stream = stream = await self
+        return stream
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None

@@ -6,21 +6,15 @@ import json
 import re
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, urlencode
 
 from ._calls import Call
 from ._errors import ConfigurationError
+from ._headers import checked_headers, checked_query
+from ._hooks import IncomingResponse, OutgoingRequest
 from ._settings import Governor, Settings, check_retries, check_timeout
-
-_OWN_HEADERS = ("authorization", "x-api-key")
-# Headers of the connection. A second length or framing would let one request hide another (RFC 9110, section 7.6.1).
-_TRANSPORT_HEADERS = frozenset(
-    "connection content-length expect host keep-alive te trailer transfer-encoding upgrade".split()
-)
-_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_VALUE = re.compile(r"[\t -~\x80-\xff]*")
 
 
 @dataclass(frozen=True)
@@ -28,16 +22,24 @@ class Prepared:
     """A request that is ready to be sent, but for the key."""
 
     method: str
-    url: str
+    url: str = field(repr=False)
     path: str
     """Without the base URL's and without the query, as it is logged."""
-    headers: Mapping[str, str]
+    headers: Mapping[str, str] = field(repr=False)
     content: bytes | None
     timeout_ms: int
     retries: int
     is_repeatable: bool
     is_stream: bool
     governor: Governor
+
+    def outgoing(self, attempt: int) -> OutgoingRequest:
+        """The request, for a hook."""
+        return OutgoingRequest(self.method, self.path, attempt, dict(self.headers))
+
+    def incoming(self, attempt: int, status: int, headers: Mapping[str, str], ms: float) -> IncomingResponse:
+        """The response, for a hook."""
+        return IncomingResponse(self.method, self.path, attempt, status, headers, headers.get("x-request-id"), ms)
 
 
 def prepare(call: Call[Any], settings: Settings, user_agent: str) -> Prepared:
@@ -46,6 +48,7 @@ def prepare(call: Call[Any], settings: Settings, user_agent: str) -> Prepared:
     governor = settings.governor.merged(options.governor) if call.is_governed else settings.governor
     content = None if call.body is None else _content(call.body)
     headers = {
+        **settings.headers,
         "accept": "text/event-stream" if call.is_stream else "application/json",
         "user-agent": user_agent,
         **({} if content is None else {"content-type": "application/json"}),
@@ -57,11 +60,12 @@ def prepare(call: Call[Any], settings: Settings, user_agent: str) -> Prepared:
     key = _idempotency_key(options.idempotency, settings.idempotency) if call.is_ai else None
     if key is not None:
         headers["idempotency-key"] = key
-    headers.update(_extra(options.headers))
-    query = f"?{urlencode(call.query, quote_via=quote)}" if call.query else ""
+    headers.update(checked_headers("headers", options.headers))
+    query = {**settings.query, **call.query, **checked_query(options.query)}
+    search = f"?{urlencode(query, quote_via=quote)}" if query else ""
     return Prepared(
         method=call.method,
-        url=f"{settings.base_url}{call.path}{query}",
+        url=f"{settings.base_url}{call.path}{search}",
         path=call.path,
         headers=headers,
         content=content,
@@ -73,7 +77,7 @@ def prepare(call: Call[Any], settings: Settings, user_agent: str) -> Prepared:
     )
 
 
-def _content(body: Mapping[str, object]) -> bytes:
+def _content(body: object) -> bytes:
     try:
         return json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
     except (TypeError, ValueError, RecursionError):
@@ -88,18 +92,3 @@ def _idempotency_key(of_call: object, of_client: bool) -> str | None:
     if not isinstance(wanted, str) or not re.fullmatch(r"[ -~]{1,255}", wanted):
         raise ConfigurationError("idempotency must be True, False, or a text of 1 to 255 ASCII characters.")
     return wanted
-
-
-def _extra(headers: Mapping[str, str] | None) -> Mapping[str, str]:
-    extra: dict[str, str] = {}
-    for name, value in (headers or {}).items():
-        if not _NAME.fullmatch(name):
-            raise ConfigurationError("headers has a name that no header can have.")
-        if name.lower() in _OWN_HEADERS:
-            raise ConfigurationError(f"headers must not set {name.lower()}: the client sends its own key.")
-        if name.lower() in _TRANSPORT_HEADERS:
-            raise ConfigurationError(f"headers must not set {name.lower()}, which the transport sets.")
-        if not isinstance(value, str) or not _VALUE.fullmatch(value):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise ConfigurationError(f"The value of the header {name.lower()} must be a text in one line.")
-        extra[name.lower()] = value
-    return extra

@@ -5,11 +5,13 @@ from __future__ import annotations
 import logging as std_logging
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 from urllib.parse import urlsplit
 
 from ._errors import ConfigurationError
+from ._headers import checked_headers, checked_query
+from ._hooks import AsyncKeyFunction, AsyncRequestHook, AsyncResponseHook
 from ._secret import Secret
 from .types import Environment, GovernorOptions, LoggingOptions, LogLevel, LogRecord
 
@@ -23,6 +25,7 @@ LEVELS = ("debug", "info", "warn", "error", "off")
 LOOPBACK = re.compile(r"localhost|.+\.localhost|127(\.[0-9]{1,3}){3}|::1")
 
 T = TypeVar("T")
+F = TypeVar("F")
 
 
 @dataclass(frozen=True)
@@ -66,14 +69,21 @@ class Logging:
 class Settings:
     """All options of a client, checked."""
 
-    api_key: Secret
+    api_key: Secret | AsyncKeyFunction = field(repr=False)
     base_url: str
     environment: Environment
+    required_environment: Environment | None
+    """The environment that the option asks for: that of each key of a function."""
     timeout_ms: int
     retries: int
     idempotency: bool
     governor: Governor
     logging: Logging
+    headers: Mapping[str, str] = field(repr=False)
+    """May have secrets, as for a proxy."""
+    query: Mapping[str, str] = field(repr=False)
+    on_request: AsyncRequestHook | None = field(repr=False)
+    on_response: AsyncResponseHook | None = field(repr=False)
 
     @property
     def insecure_host(self) -> str | None:
@@ -86,7 +96,7 @@ class Settings:
 def resolve(
     variables: Mapping[str, str],
     *,
-    api_key: str | None,
+    api_key: str | AsyncKeyFunction | None,
     base_url: str | None,
     environment: Environment | None,
     timeout_ms: int | None,
@@ -94,27 +104,44 @@ def resolve(
     idempotency: bool | None,
     governor: GovernorOptions | None,
     logging: LoggingOptions | None,
+    headers: Mapping[str, str] | None,
+    query: Mapping[str, str] | None,
+    on_request: AsyncRequestHook | None,
+    on_response: AsyncResponseHook | None,
 ) -> Settings:
     """Checks the options. An argument comes before its variable; an empty variable counts as unset."""
     env = _Variables(variables)
-    key = _key(*env.named("api_key", api_key, "POSTERN_API_KEY"))
-    of_key = _environment_of(key)
+    key = api_key if callable(api_key) else _secret(env, api_key)
+    of_key = _environment_of(key) if isinstance(key, Secret) else None
     name, wanted = env.named("environment", environment, "POSTERN_ENVIRONMENT")
-    _check_environment(name, wanted, of_key)
-    effective = cast(Environment, of_key or wanted or "production")
-    url_name, url = env.named("base_url", base_url, "POSTERN_BASE_URL")
-    if url is None and effective == "development":
-        url = DEVELOPMENT_URL
+    required = _check_environment(name, wanted, of_key)
+    effective = of_key or required or "production"
     return Settings(
-        api_key=Secret(key),
-        base_url=_base_url(url_name, url),
+        api_key=key,
+        base_url=_base_url(*env.named("base_url", base_url, "POSTERN_BASE_URL"), effective),
         environment=effective,
+        required_environment=required,
         timeout_ms=env.integer("timeout_ms", timeout_ms, "POSTERN_TIMEOUT", 1, MAX_TIMEOUT_MS, DEFAULT_TIMEOUT_MS),
         retries=env.integer("retries", retries, "POSTERN_RETRIES", 0, MAX_RETRIES, DEFAULT_RETRIES),
         idempotency=env.boolean("idempotency", idempotency, "POSTERN_IDEMPOTENCY", False),
         governor=_governor(governor, env),
         logging=_logging(logging, env),
+        headers=checked_headers("headers", headers),
+        query=checked_query(query),
+        on_request=_function("on_request", on_request),
+        on_response=_function("on_response", on_response),
     )
+
+
+def key_of_function(value: object, settings: Settings) -> Secret:
+    """The key that the function `api_key` returned. No error shows it."""
+    key = Secret(_key("The key that the function api_key returned", value))
+    of_key = _environment_of(key)
+    if of_key is not None and settings.required_environment not in (None, of_key):
+        raise ConfigurationError(
+            f"environment is {settings.required_environment}, but the key that the function api_key returned is for {of_key}."
+        )
+    return key
 
 
 def check_timeout(value: object) -> int:
@@ -125,6 +152,11 @@ def check_timeout(value: object) -> int:
 def check_retries(value: object) -> int:
     """A number of retries."""
     return _integer("retries", value, 0, MAX_RETRIES)
+
+
+def check_tolerance(value: object) -> int:
+    """How far a time may be from now, in milliseconds."""
+    return _integer("tolerance_ms", value, 0, MAX_TIMEOUT_MS)
 
 
 class _Variables:
@@ -157,6 +189,10 @@ class _Variables:
         return _integer(variable, int(value), least, most)
 
 
+def _secret(env: _Variables, api_key: object) -> Secret:
+    return Secret(_key(*env.named("api_key", api_key, "POSTERN_API_KEY")))
+
+
 def _key(name: str, value: object) -> str:
     if value is None:
         raise ConfigurationError("An API key is required: pass api_key, or set POSTERN_API_KEY.")
@@ -168,24 +204,33 @@ def _key(name: str, value: object) -> str:
     return key
 
 
-def _environment_of(key: str) -> Environment | None:
-    if key.startswith(("sk_live_", "pk_live_")):
+def _environment_of(key: Secret) -> Environment | None:
+    if key.reveal().startswith(("sk_live_", "pk_live_")):
         return "production"
-    return "development" if key.startswith(("sk_test_", "pk_test_")) else None
+    return "development" if key.reveal().startswith(("sk_test_", "pk_test_")) else None
 
 
-def _check_environment(name: str, wanted: object, of_key: Environment | None) -> None:
+def _check_environment(name: str, wanted: object, of_key: Environment | None) -> Environment | None:
     if wanted is None:
-        return
+        return None
     if wanted not in ("production", "development"):
         raise ConfigurationError(f"{name} must be production or development.")
     if of_key is not None and wanted != of_key:
         raise ConfigurationError(
             f"{name} is {wanted}, but the API key is for {of_key}. Use a {wanted} key, or change {name}."
         )
+    return wanted
 
 
-def _base_url(name: str, value: object) -> str:
+def _function(name: str, value: F | None) -> F | None:
+    if value is not None and not callable(value):
+        raise ConfigurationError(f"{name} must be a function.")
+    return value
+
+
+def _base_url(name: str, value: object, environment: Environment) -> str:
+    if value is None and environment == "development":
+        return DEVELOPMENT_URL
     if value is None:
         raise ConfigurationError("The gateway's URL is required: pass base_url, or set POSTERN_BASE_URL.")
     if not isinstance(value, str):

@@ -165,6 +165,20 @@ class SchemaModel(Protocol):
         ...
 
 
+class LegacySchemaModel(Protocol):
+    """A class that has a JSON Schema and validates itself, as the models of pydantic 1 do."""
+
+    @classmethod
+    def schema(cls) -> dict[str, Any]:
+        """The JSON Schema, which is sent."""
+        ...
+
+    @classmethod
+    def parse_obj(cls: type[_M], obj: Any) -> _M:
+        """An instance made from a JSON value."""
+        ...
+
+
 class GovernorOptions(TypedDict, total=False):
     """Tightens the project's Governor. Nothing can be loosened: the project's policy applies anyway."""
 
@@ -287,6 +301,8 @@ class ResponseInfo:
     status: int
     headers: Mapping[str, str]
     """With names in lower case."""
+    body: str | None = field(default=None, repr=False)
+    """The body as it arrived; None for a stream."""
 
 
 @dataclass(frozen=True)
@@ -375,6 +391,21 @@ class ParsedCompletion(Completion, Generic[T]):
 
     data: T = field(kw_only=True)
     """What `schema` returned."""
+
+
+@dataclass(frozen=True)
+class TokenCount:
+    """The number of tokens of a request."""
+
+    prompt_tokens: int
+    estimated: bool
+    """Whether the gateway estimated it; if not, the provider counted it."""
+    provider: str
+    """The provider whose model would be called first; `mock` for development keys."""
+    model: str
+    """That model."""
+    meta: Meta = field(default_factory=Meta, metadata={"wire": ""}, repr=False)
+    raw: Raw = field(default_factory=_raw, repr=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -663,6 +694,17 @@ class Violation:
 
 
 # Model registry
+
+
+@dataclass(frozen=True)
+class AvailableModel:
+    """A model or a tier that the key may use."""
+
+    id: str
+    """The name, for the argument `model`."""
+    owned_by: str = field(metadata={"wire": "owned_by"})
+    """The model's provider; `postern` for a tier."""
+    raw: Raw = field(default_factory=_raw, repr=False, compare=False)
 
 
 @dataclass(frozen=True)

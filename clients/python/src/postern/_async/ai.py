@@ -3,30 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, TypeVar, overload
+from typing import Any, Literal, TypeVar, Union, overload
 
 from .. import _calls
-from .._calls import CallOptions, given
+from .._calls import taken
 from .._chat import chat as chat_call
 from .._pending import PendingChat
 from ..types import (
     Completion,
     Embedding,
     GovernorOptions,
+    LegacySchemaModel,
     MessageParam,
     ParsedCompletion,
     Quality,
     ReasoningParam,
     SchemaModel,
+    TokenCount,
     ToolChoice,
     ToolParam,
 )
-from .stream import AsyncChatStream
+from .stream import AsyncChatStream, AsyncParsedChatStream
 from .transport import AsyncTransport
 from .with_response import wrapped
 
 T = TypeVar("T")
-M = TypeVar("M", bound=SchemaModel)
+M = TypeVar("M", bound=Union[SchemaModel, LegacySchemaModel])
 
 
 class AsyncAI:
@@ -67,6 +69,7 @@ class AsyncAI:
         idempotency: bool | str | None = None,
         governor: GovernorOptions | None = None,
         headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
     ) -> Completion: ...
 
     @overload
@@ -96,6 +99,7 @@ class AsyncAI:
         idempotency: bool | str | None = None,
         governor: GovernorOptions | None = None,
         headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
     ) -> ParsedCompletion[M]: ...
 
     @overload
@@ -125,6 +129,7 @@ class AsyncAI:
         idempotency: bool | str | None = None,
         governor: GovernorOptions | None = None,
         headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
     ) -> ParsedCompletion[T]: ...
 
     async def complete(
@@ -146,13 +151,14 @@ class AsyncAI:
         metadata: Mapping[str, str] | None = None,
         cache_control: str | None = None,
         strict: bool | None = None,
-        schema: Callable[[Any], Any] | type[SchemaModel] | None = None,
+        schema: Callable[[Any], Any] | type[SchemaModel] | type[LegacySchemaModel] | None = None,
         extra_body: Mapping[str, object] | None = None,
         timeout_ms: int | None = None,
         retries: int | None = None,
         idempotency: bool | str | None = None,
         governor: GovernorOptions | None = None,
         headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
     ) -> Completion | ParsedCompletion[Any]:
         """Gets a model's answer.
 
@@ -182,6 +188,7 @@ class AsyncAI:
             idempotency: True sends an idempotency key, so that a retry is never paid twice; a text is your own key.
             governor: Tightens the project's Governor for this request.
             headers: Further headers.
+            query: Further parameters of the query.
 
         Raises:
             BudgetExceededError: The project's budget cannot cover the request.
@@ -190,27 +197,98 @@ class AsyncAI:
             APIError: Any other error of the gateway.
             APIConnectionError: There was no usable response.
         """
-        params = given(
-            messages=messages,
-            model=model,
-            quality=quality,
-            temperature=temperature,
-            max_tokens=max_tokens,
-            mode=mode,
-            top_p=top_p,
-            stop=stop,
-            seed=seed,
-            reasoning=reasoning,
-            tools=tools,
-            tool_choice=tool_choice,
-            response_schema=response_schema,
-            metadata=metadata,
-            cache_control=cache_control,
-            strict=strict,
-            extra_body=extra_body,
-        )
-        options = CallOptions(timeout_ms, retries, idempotency, headers, governor)
-        return await self._transport.call(_calls.complete(params, schema, options))
+        params, options = taken(locals())
+        return await self._transport.call(_calls.complete(params, options))
+
+    @overload
+    def chat(
+        self,
+        *,
+        messages: Sequence[MessageParam],
+        model: str | None = None,
+        quality: Quality | None = None,
+        temperature: float | None = None,
+        max_tokens: int | None = None,
+        mode: Literal["text", "json"] | None = None,
+        top_p: float | None = None,
+        stop: str | Sequence[str] | None = None,
+        seed: int | None = None,
+        reasoning: ReasoningParam | None = None,
+        tools: Sequence[ToolParam] | None = None,
+        tool_choice: ToolChoice | None = None,
+        response_schema: Mapping[str, Any] | None = None,
+        metadata: Mapping[str, str] | None = None,
+        cache_control: str | None = None,
+        strict: bool | None = None,
+        schema: None = None,
+        extra_body: Mapping[str, object] | None = None,
+        timeout_ms: int | None = None,
+        retries: int | None = None,
+        idempotency: bool | str | None = None,
+        governor: GovernorOptions | None = None,
+        headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
+    ) -> PendingChat[AsyncChatStream]: ...
+
+    @overload
+    def chat(
+        self,
+        *,
+        messages: Sequence[MessageParam],
+        schema: type[M],
+        model: str | None = None,
+        quality: Quality | None = None,
+        temperature: float | None = None,
+        max_tokens: int | None = None,
+        mode: Literal["json"] | None = None,
+        top_p: float | None = None,
+        stop: str | Sequence[str] | None = None,
+        seed: int | None = None,
+        reasoning: ReasoningParam | None = None,
+        tools: Sequence[ToolParam] | None = None,
+        tool_choice: ToolChoice | None = None,
+        response_schema: Mapping[str, Any] | None = None,
+        metadata: Mapping[str, str] | None = None,
+        cache_control: str | None = None,
+        strict: bool | None = None,
+        extra_body: Mapping[str, object] | None = None,
+        timeout_ms: int | None = None,
+        retries: int | None = None,
+        idempotency: bool | str | None = None,
+        governor: GovernorOptions | None = None,
+        headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
+    ) -> PendingChat[AsyncParsedChatStream[M]]: ...
+
+    @overload
+    def chat(
+        self,
+        *,
+        messages: Sequence[MessageParam],
+        schema: Callable[[Any], T],
+        model: str | None = None,
+        quality: Quality | None = None,
+        temperature: float | None = None,
+        max_tokens: int | None = None,
+        mode: Literal["json"] | None = None,
+        top_p: float | None = None,
+        stop: str | Sequence[str] | None = None,
+        seed: int | None = None,
+        reasoning: ReasoningParam | None = None,
+        tools: Sequence[ToolParam] | None = None,
+        tool_choice: ToolChoice | None = None,
+        response_schema: Mapping[str, Any] | None = None,
+        metadata: Mapping[str, str] | None = None,
+        cache_control: str | None = None,
+        strict: bool | None = None,
+        extra_body: Mapping[str, object] | None = None,
+        timeout_ms: int | None = None,
+        retries: int | None = None,
+        idempotency: bool | str | None = None,
+        governor: GovernorOptions | None = None,
+        headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
+    ) -> PendingChat[AsyncParsedChatStream[T]]: ...
 
     def chat(
         self,
@@ -231,40 +309,58 @@ class AsyncAI:
         metadata: Mapping[str, str] | None = None,
         cache_control: str | None = None,
         strict: bool | None = None,
+        schema: Callable[[Any], Any] | type[SchemaModel] | type[LegacySchemaModel] | None = None,
         extra_body: Mapping[str, object] | None = None,
         timeout_ms: int | None = None,
         retries: int | None = None,
         idempotency: bool | str | None = None,
         governor: GovernorOptions | None = None,
         headers: Mapping[str, str] | None = None,
-    ) -> PendingChat:
+        query: Mapping[str, str] | None = None,
+    ) -> PendingChat[AsyncChatStream] | PendingChat[AsyncParsedChatStream[Any]]:
         """Streams a model's answer. Use it as a context manager, so that the connection is closed in any case.
 
         The arguments are those of `complete`. `timeout_ms` is the time to the response headers, and then the longest
         pause between two pieces. After the headers nothing is retried; a stream that fails raises a StreamError after
-        the events before the failure.
+        the events before the failure. With a `schema`, the stream has `data`, and the whole answer is checked at the end.
         """
-        params = given(
-            messages=messages,
-            model=model,
-            quality=quality,
-            temperature=temperature,
-            max_tokens=max_tokens,
-            mode=mode,
-            top_p=top_p,
-            stop=stop,
-            seed=seed,
-            reasoning=reasoning,
-            tools=tools,
-            tool_choice=tool_choice,
-            response_schema=response_schema,
-            metadata=metadata,
-            cache_control=cache_control,
-            strict=strict,
-            extra_body=extra_body,
-        )
-        call = chat_call(params, CallOptions(timeout_ms, retries, idempotency, headers, governor))
-        return PendingChat(AsyncChatStream.open(self._transport, call))
+        params, options = taken(locals())
+        call = chat_call(params, options)
+        if schema is None:
+            return PendingChat(AsyncChatStream.open(self._transport, call))
+        return PendingChat(AsyncParsedChatStream[Any].open(self._transport, call))
+
+    async def count_tokens(
+        self,
+        *,
+        messages: Sequence[MessageParam],
+        model: str | None = None,
+        quality: Quality | None = None,
+        temperature: float | None = None,
+        max_tokens: int | None = None,
+        mode: Literal["text", "json"] | None = None,
+        top_p: float | None = None,
+        stop: str | Sequence[str] | None = None,
+        seed: int | None = None,
+        reasoning: ReasoningParam | None = None,
+        tools: Sequence[ToolParam] | None = None,
+        tool_choice: ToolChoice | None = None,
+        response_schema: Mapping[str, Any] | None = None,
+        metadata: Mapping[str, str] | None = None,
+        strict: bool | None = None,
+        extra_body: Mapping[str, object] | None = None,
+        timeout_ms: int | None = None,
+        retries: int | None = None,
+        governor: GovernorOptions | None = None,
+        headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
+    ) -> TokenCount:
+        """Counts the tokens of the request that `complete` would send with these arguments. Costs nothing.
+
+        `estimated` says whether the provider counted them.
+        """
+        params, options = taken(locals())
+        return await self._transport.call(_calls.count_tokens(params, options))
 
     async def embed(
         self,
@@ -279,6 +375,7 @@ class AsyncAI:
         retries: int | None = None,
         governor: GovernorOptions | None = None,
         headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
     ) -> Embedding:
         """Turns texts into vectors.
 
@@ -293,16 +390,9 @@ class AsyncAI:
             retries: How often a failed attempt is repeated.
             governor: Tightens the project's Governor for this request.
             headers: Further headers.
+            query: Further parameters of the query.
         """
-        params = given(
-            model=model,
-            input=input,
-            dimensions=dimensions,
-            cache_control=cache_control,
-            strict=strict,
-            extra_body=extra_body,
-        )
-        options = CallOptions(timeout_ms, retries, None, headers, governor)
+        params, options = taken(locals())
         return await self._transport.call(_calls.embed(params, options))
 
 
@@ -312,4 +402,5 @@ class AsyncAIWithResponse:
     def __init__(self, transport: AsyncTransport) -> None:
         self.complete = wrapped(transport, AsyncAI, AsyncAI.complete)
         self.chat = wrapped(transport, AsyncAI, AsyncAI.chat)
+        self.count_tokens = wrapped(transport, AsyncAI, AsyncAI.count_tokens)
         self.embed = wrapped(transport, AsyncAI, AsyncAI.embed)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from types import TracebackType
 from typing import TypeVar
 
 import httpx
 
-from .._errors import ConfigurationError
-from .._logs import Record
+from .._hooks import AsyncKeyFunction, AsyncRequestHook, AsyncResponseHook
 from .._settings import resolve
 from ..types import Environment, GovernorOptions, LoggingOptions
 from .ai import AsyncAI
 from .compliance import AsyncCompliance
+from .endpoints import AsyncEndpoints
 from .models import AsyncModels
 from .reports import AsyncGovernorAPI, AsyncHealthAPI, AsyncUsageAPI
 from .transport import AsyncTransport
@@ -22,13 +23,13 @@ from .violations import AsyncViolations
 Self = TypeVar("Self", bound="AsyncPostern")
 
 
-class AsyncPostern:
+class AsyncPostern(AsyncEndpoints):
     """A client of a Postern gateway. Make one, share it, and close it at the end, or use it as a context manager.
 
     Each option that is not given is taken from its variable.
 
     Args:
-        api_key: An API key of the gateway (POSTERN_API_KEY).
+        api_key: An API key of the gateway (POSTERN_API_KEY), or a function that returns it before each attempt.
         base_url: The gateway's URL without /v1 (POSTERN_BASE_URL). Development keys default to http://127.0.0.1:8787.
         environment: Checks that the key is of this environment (POSTERN_ENVIRONMENT).
         timeout_ms: Time for one attempt in milliseconds, default 600,000 (POSTERN_TIMEOUT).
@@ -36,6 +37,10 @@ class AsyncPostern:
         idempotency: Send an idempotency key with each completion, default False (POSTERN_IDEMPOTENCY).
         governor: Tightens the project's Governor (POSTERN_GOVERNOR_ENABLED, …_STRICT_MODE, …_AUTO_APPROVE_THRESHOLD).
         logging: What is logged, and where (POSTERN_LOG_LEVEL, POSTERN_LOG_PRETTY).
+        headers: Headers of each request, as for a proxy before the gateway. Those of a call come before them.
+        query: Parameters of each request's query, which servers may log. Those of a call come before them.
+        on_request: Is called before each attempt, and may change its headers. Its error ends the call.
+        on_response: Is called when the headers of a response have arrived. Its error ends the call.
         http_client: Your own httpx client, for proxies or certificates. Postern does not close it.
 
     Raises:
@@ -60,7 +65,7 @@ class AsyncPostern:
     def __init__(
         self,
         *,
-        api_key: str | None = None,
+        api_key: str | AsyncKeyFunction | None = None,
         base_url: str | None = None,
         environment: Environment | None = None,
         timeout_ms: int | None = None,
@@ -68,6 +73,10 @@ class AsyncPostern:
         idempotency: bool | None = None,
         governor: GovernorOptions | None = None,
         logging: LoggingOptions | None = None,
+        headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
+        on_request: AsyncRequestHook | None = None,
+        on_response: AsyncResponseHook | None = None,
         http_client: httpx.AsyncClient | None = None,
     ) -> None:
         settings = resolve(
@@ -80,12 +89,12 @@ class AsyncPostern:
             idempotency=idempotency,
             governor=governor,
             logging=logging,
+            headers=headers,
+            query=query,
+            on_request=on_request,
+            on_response=on_response,
         )
-        if http_client is not None and not isinstance(http_client, httpx.AsyncClient):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise ConfigurationError("http_client must be an httpx.AsyncClient.")
-        self._transport = AsyncTransport(settings, http_client)
-        if settings.insecure_host is not None:
-            self._transport.log.write(Record("warn", "insecure_base_url", {"host": settings.insecure_host}))
+        super().__init__(AsyncTransport(settings, http_client))
         self.ai = AsyncAI(self._transport)
         self.usage = AsyncUsageAPI(self._transport)
         self.health = AsyncHealthAPI(self._transport)

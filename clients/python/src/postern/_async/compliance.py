@@ -34,6 +34,7 @@ class AsyncCompliance:
         timeout_ms: int | None = None,
         retries: int | None = None,
         headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
     ) -> AsyncExport:
         """Exports compliance data. Iterating over the result gets all pages, and gives the lines as they were sent.
 
@@ -51,21 +52,31 @@ class AsyncCompliance:
             ConflictError: Entries were pruned meanwhile. Start again.
         """
         params = given(type=type, from_=from_, to=to, limit=limit, after=after)
-        options = CallOptions(timeout_ms, retries, headers=headers)
+        options = CallOptions(timeout_ms, retries, headers=headers, query=query)
         call = _calls.export(params, self._transport.settings.base_url, options)
         return AsyncExport(self._transport, call)
 
     async def bom(
-        self, *, timeout_ms: int | None = None, retries: int | None = None, headers: Mapping[str, str] | None = None
+        self,
+        *,
+        timeout_ms: int | None = None,
+        retries: int | None = None,
+        headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
     ) -> Raw:
         """Gets the project's models as a bill of materials, a document in CycloneDX 1.7."""
-        return await self._transport.call(_calls.bom(CallOptions(timeout_ms, retries, headers=headers)))
+        return await self._transport.call(_calls.bom(CallOptions(timeout_ms, retries, headers=headers, query=query)))
 
     async def summary(
-        self, *, timeout_ms: int | None = None, retries: int | None = None, headers: Mapping[str, str] | None = None
+        self,
+        *,
+        timeout_ms: int | None = None,
+        retries: int | None = None,
+        headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
     ) -> ComplianceSummary:
         """Gets a summary: what the Governor checks, the registry, open violations, retention and chains."""
-        return await self._transport.call(_calls.summary(CallOptions(timeout_ms, retries, headers=headers)))
+        return await self._transport.call(_calls.summary(CallOptions(timeout_ms, retries, headers=headers, query=query)))
 
 
 class AsyncComplianceWithResponse:

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from .. import _calls
-from .._calls import NOT_GIVEN, CallOptions, NotGiven, given
+from .._calls import NOT_GIVEN, CallOptions, NotGiven, given, taken
 from .._pending import PendingPage
-from ..types import RegistryEntry, RegistryState, RiskTier, TransitionTarget
+from ..types import AvailableModel, RegistryEntry, RegistryState, RiskTier, TransitionTarget
 from .pages import first_page
 from .transport import AsyncTransport
 from .with_response import wrapped
 
 
 class AsyncModels:
-    """`client.models`. Needs a project key (`pk_`) with the permission `registry`, or `registry.edit` for changes.
+    """`client.models`. Needs a project key (`pk_`) with the permission `registry`, or `registry.edit` for changes; any key may call
+    `available`.
 
     Changes are repeated only if the gateway has certainly changed nothing.
     """
@@ -37,6 +38,7 @@ class AsyncModels:
         timeout_ms: int | None = None,
         retries: int | None = None,
         headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
     ) -> PendingPage[RegistryEntry]:
         """Lists models by name, also those that the project used but that have no entry.
 
@@ -48,8 +50,20 @@ class AsyncModels:
             after: The `next` of an earlier page.
         """
         params = given(q=q, state=state, limit=limit, after=after)
-        call = _calls.list_models(params, CallOptions(timeout_ms, retries, headers=headers))
+        call = _calls.list_models(params, CallOptions(timeout_ms, retries, headers=headers, query=query))
         return PendingPage(first_page(self._transport, call))
+
+    async def available(
+        self,
+        *,
+        timeout_ms: int | None = None,
+        retries: int | None = None,
+        headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
+    ) -> Sequence[AvailableModel]:
+        """Lists the models and tiers that the key may use. Any key with the permission `models` may call it."""
+        options = CallOptions(timeout_ms, retries, headers=headers, query=query)
+        return await self._transport.call(_calls.available_models(options))
 
     async def get(
         self,
@@ -58,9 +72,10 @@ class AsyncModels:
         timeout_ms: int | None = None,
         retries: int | None = None,
         headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
     ) -> RegistryEntry:
         """Gets a model's entry, with its approvals and history."""
-        options = CallOptions(timeout_ms, retries, headers=headers)
+        options = CallOptions(timeout_ms, retries, headers=headers, query=query)
         return await self._transport.call(_calls.get_model(entry_id, options))
 
     async def create(
@@ -79,6 +94,7 @@ class AsyncModels:
         timeout_ms: int | None = None,
         retries: int | None = None,
         headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
     ) -> RegistryEntry:
         """Registers a model, which becomes `pending`.
 
@@ -89,19 +105,7 @@ class AsyncModels:
             retention: How long the provider keeps what it gets.
             review_date: A date, or a time in RFC 3339.
         """
-        params = {
-            "model": model,
-            "owner": owner,
-            "purpose": purpose,
-            "risk_tier": risk_tier,
-            "data_classes": data_classes,
-            "regions": regions,
-            "retention": retention,
-            "links": links,
-            "review_date": review_date,
-            "successor": successor,
-        }
-        options = CallOptions(timeout_ms, retries, headers=headers)
+        params, options = taken(locals(), nullable=True)
         return await self._transport.call(_calls.create_model(params, options))
 
     async def update(
@@ -122,6 +126,7 @@ class AsyncModels:
         timeout_ms: int | None = None,
         retries: int | None = None,
         headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
     ) -> RegistryEntry:
         """Changes a model's entry. Arguments that are not given keep their values; None empties one.
 
@@ -141,7 +146,7 @@ class AsyncModels:
             "sunset_at": sunset_at,
         }
         params = {**fields, **given(version=version)}
-        options = CallOptions(timeout_ms, retries, headers=headers)
+        options = CallOptions(timeout_ms, retries, headers=headers, query=query)
         return await self._transport.call(_calls.update_model(entry_id, params, options))
 
     async def transition(
@@ -157,6 +162,7 @@ class AsyncModels:
         timeout_ms: int | None = None,
         retries: int | None = None,
         headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
     ) -> RegistryEntry:
         """Changes a model's state.
 
@@ -173,7 +179,7 @@ class AsyncModels:
             "sunset_at": sunset_at,
             "successor": successor,
         }
-        options = CallOptions(timeout_ms, retries, headers=headers)
+        options = CallOptions(timeout_ms, retries, headers=headers, query=query)
         return await self._transport.call(_calls.transition_model(entry_id, params, options))
 
 
@@ -182,6 +188,7 @@ class AsyncModelsWithResponse:
 
     def __init__(self, transport: AsyncTransport) -> None:
         self.list = wrapped(transport, AsyncModels, AsyncModels.list)
+        self.available = wrapped(transport, AsyncModels, AsyncModels.available)
         self.get = wrapped(transport, AsyncModels, AsyncModels.get)
         self.create = wrapped(transport, AsyncModels, AsyncModels.create)
         self.update = wrapped(transport, AsyncModels, AsyncModels.update)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from types import TracebackType
-from typing import TypeVar
+from typing import Any, Generic, TypeVar
 
-from .._calls import Call
+from .._calls import Call, parsed
 from .._chat import ChatState
 from .._errors import APIAbortedError, PosternError, StreamError
 from .._exchange import failed_record
-from ..types import ChatEvent, Completion, Meta, ResponseInfo, Usage
+from ..types import ChatEvent, Completion, Meta, ParsedCompletion, ResponseInfo, Usage
 from .transport import FAILURES, AsyncAttempt, AsyncTransport, failed
 
 Self = TypeVar("Self", bound="AsyncChatStream")
+T = TypeVar("T")
 
 
 class AsyncChatStream:
@@ -32,7 +33,7 @@ class AsyncChatStream:
         self._is_read = False
 
     @classmethod
-    async def open(cls, transport: AsyncTransport, call: Call[ChatState]) -> AsyncChatStream:
+    async def open(cls: type[Self], transport: AsyncTransport, call: Call[ChatState]) -> Self:
         """Sends the call and waits for the headers of its response."""
         attempt = transport.prepared(call)
         answered = await transport.send(call, attempt)
@@ -63,7 +64,7 @@ class AsyncChatStream:
                     yield event
                     if self._is_closed and self._state.done is None:
                         raise self._aborted()
-            self._state.check()
+            self._state.raise_failure()
             self._end()
             if self._chunks is not None:
                 await self._attempt.drain(self._chunks)
@@ -75,14 +76,17 @@ class AsyncChatStream:
 
     async def text(self) -> str:
         """Reads to the end, and returns the whole text, with the part that was read before."""
-        return (await self.final()).text
+        return (await self._whole()).text
 
     async def usage(self) -> Usage:
         """Reads to the end, and returns tokens and cost."""
-        return (await self.final()).usage
+        return (await self._whole()).usage
 
     async def final(self) -> Completion:
         """Reads to the end, and returns the whole answer."""
+        return await self._whole()
+
+    async def _whole(self) -> Completion:
         async for _ in self._events():
             pass
         return self._state.completion()
@@ -134,3 +138,24 @@ class AsyncChatStream:
 
     def __repr__(self) -> str:
         return f"AsyncChatStream(request_id={self.meta.request_id!r}, model={self.meta.model!r})"
+
+
+class AsyncParsedChatStream(AsyncChatStream, Generic[T]):
+    """A streamed answer that `schema` checks. Its events are those of any stream: they arrive before the check."""
+
+    async def data(self) -> T:
+        """Reads to the end, and returns what `schema` made of the answer.
+
+        Raises:
+            OutputValidationError: The answer is not JSON, or `schema` rejected it.
+        """
+        return (await self.final()).data
+
+    async def final(self) -> ParsedCompletion[T]:
+        """Reads to the end, and returns the whole answer with `data`.
+
+        Raises:
+            OutputValidationError: The answer is not JSON, or `schema` rejected it.
+        """
+        check: Any = self._state.check
+        return parsed(await self._whole(), check)

@@ -4,29 +4,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, TypeVar, overload
+from typing import Any, Literal, TypeVar, Union, overload
 
 from .. import _calls
-from .._calls import CallOptions, given
+from .._calls import taken
 from .._chat import chat as chat_call
 from ..types import (
     Completion,
     Embedding,
     GovernorOptions,
+    LegacySchemaModel,
     MessageParam,
     ParsedCompletion,
     Quality,
     ReasoningParam,
     SchemaModel,
+    TokenCount,
     ToolChoice,
     ToolParam,
 )
-from .stream import ChatStream
+from .stream import ChatStream, ParsedChatStream
 from .transport import Transport
 from .with_response import wrapped
 
 T = TypeVar("T")
-M = TypeVar("M", bound=SchemaModel)
+M = TypeVar("M", bound=Union[SchemaModel, LegacySchemaModel])
 
 
 class AI:
@@ -67,6 +69,7 @@ class AI:
         idempotency: bool | str | None = None,
         governor: GovernorOptions | None = None,
         headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
     ) -> Completion: ...
 
     @overload
@@ -96,6 +99,7 @@ class AI:
         idempotency: bool | str | None = None,
         governor: GovernorOptions | None = None,
         headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
     ) -> ParsedCompletion[M]: ...
 
     @overload
@@ -125,6 +129,7 @@ class AI:
         idempotency: bool | str | None = None,
         governor: GovernorOptions | None = None,
         headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
     ) -> ParsedCompletion[T]: ...
 
     def complete(
@@ -146,13 +151,14 @@ class AI:
         metadata: Mapping[str, str] | None = None,
         cache_control: str | None = None,
         strict: bool | None = None,
-        schema: Callable[[Any], Any] | type[SchemaModel] | None = None,
+        schema: Callable[[Any], Any] | type[SchemaModel] | type[LegacySchemaModel] | None = None,
         extra_body: Mapping[str, object] | None = None,
         timeout_ms: int | None = None,
         retries: int | None = None,
         idempotency: bool | str | None = None,
         governor: GovernorOptions | None = None,
         headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
     ) -> Completion | ParsedCompletion[Any]:
         """Gets a model's answer.
 
@@ -182,6 +188,7 @@ class AI:
             idempotency: True sends an idempotency key, so that a retry is never paid twice; a text is your own key.
             governor: Tightens the project's Governor for this request.
             headers: Further headers.
+            query: Further parameters of the query.
 
         Raises:
             BudgetExceededError: The project's budget cannot cover the request.
@@ -190,27 +197,98 @@ class AI:
             APIError: Any other error of the gateway.
             APIConnectionError: There was no usable response.
         """
-        params = given(
-            messages=messages,
-            model=model,
-            quality=quality,
-            temperature=temperature,
-            max_tokens=max_tokens,
-            mode=mode,
-            top_p=top_p,
-            stop=stop,
-            seed=seed,
-            reasoning=reasoning,
-            tools=tools,
-            tool_choice=tool_choice,
-            response_schema=response_schema,
-            metadata=metadata,
-            cache_control=cache_control,
-            strict=strict,
-            extra_body=extra_body,
-        )
-        options = CallOptions(timeout_ms, retries, idempotency, headers, governor)
-        return self._transport.call(_calls.complete(params, schema, options))
+        params, options = taken(locals())
+        return self._transport.call(_calls.complete(params, options))
+
+    @overload
+    def chat(
+        self,
+        *,
+        messages: Sequence[MessageParam],
+        model: str | None = None,
+        quality: Quality | None = None,
+        temperature: float | None = None,
+        max_tokens: int | None = None,
+        mode: Literal["text", "json"] | None = None,
+        top_p: float | None = None,
+        stop: str | Sequence[str] | None = None,
+        seed: int | None = None,
+        reasoning: ReasoningParam | None = None,
+        tools: Sequence[ToolParam] | None = None,
+        tool_choice: ToolChoice | None = None,
+        response_schema: Mapping[str, Any] | None = None,
+        metadata: Mapping[str, str] | None = None,
+        cache_control: str | None = None,
+        strict: bool | None = None,
+        schema: None = None,
+        extra_body: Mapping[str, object] | None = None,
+        timeout_ms: int | None = None,
+        retries: int | None = None,
+        idempotency: bool | str | None = None,
+        governor: GovernorOptions | None = None,
+        headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
+    ) -> ChatStream: ...
+
+    @overload
+    def chat(
+        self,
+        *,
+        messages: Sequence[MessageParam],
+        schema: type[M],
+        model: str | None = None,
+        quality: Quality | None = None,
+        temperature: float | None = None,
+        max_tokens: int | None = None,
+        mode: Literal["json"] | None = None,
+        top_p: float | None = None,
+        stop: str | Sequence[str] | None = None,
+        seed: int | None = None,
+        reasoning: ReasoningParam | None = None,
+        tools: Sequence[ToolParam] | None = None,
+        tool_choice: ToolChoice | None = None,
+        response_schema: Mapping[str, Any] | None = None,
+        metadata: Mapping[str, str] | None = None,
+        cache_control: str | None = None,
+        strict: bool | None = None,
+        extra_body: Mapping[str, object] | None = None,
+        timeout_ms: int | None = None,
+        retries: int | None = None,
+        idempotency: bool | str | None = None,
+        governor: GovernorOptions | None = None,
+        headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
+    ) -> ParsedChatStream[M]: ...
+
+    @overload
+    def chat(
+        self,
+        *,
+        messages: Sequence[MessageParam],
+        schema: Callable[[Any], T],
+        model: str | None = None,
+        quality: Quality | None = None,
+        temperature: float | None = None,
+        max_tokens: int | None = None,
+        mode: Literal["json"] | None = None,
+        top_p: float | None = None,
+        stop: str | Sequence[str] | None = None,
+        seed: int | None = None,
+        reasoning: ReasoningParam | None = None,
+        tools: Sequence[ToolParam] | None = None,
+        tool_choice: ToolChoice | None = None,
+        response_schema: Mapping[str, Any] | None = None,
+        metadata: Mapping[str, str] | None = None,
+        cache_control: str | None = None,
+        strict: bool | None = None,
+        extra_body: Mapping[str, object] | None = None,
+        timeout_ms: int | None = None,
+        retries: int | None = None,
+        idempotency: bool | str | None = None,
+        governor: GovernorOptions | None = None,
+        headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
+    ) -> ParsedChatStream[T]: ...
 
     def chat(
         self,
@@ -231,40 +309,58 @@ class AI:
         metadata: Mapping[str, str] | None = None,
         cache_control: str | None = None,
         strict: bool | None = None,
+        schema: Callable[[Any], Any] | type[SchemaModel] | type[LegacySchemaModel] | None = None,
         extra_body: Mapping[str, object] | None = None,
         timeout_ms: int | None = None,
         retries: int | None = None,
         idempotency: bool | str | None = None,
         governor: GovernorOptions | None = None,
         headers: Mapping[str, str] | None = None,
-    ) -> ChatStream:
+        query: Mapping[str, str] | None = None,
+    ) -> ChatStream | ParsedChatStream[Any]:
         """Streams a model's answer. Use it as a context manager, so that the connection is closed in any case.
 
         The arguments are those of `complete`. `timeout_ms` is the time to the response headers, and then the longest
         pause between two pieces. After the headers nothing is retried; a stream that fails raises a StreamError after
-        the events before the failure.
+        the events before the failure. With a `schema`, the stream has `data`, and the whole answer is checked at the end.
         """
-        params = given(
-            messages=messages,
-            model=model,
-            quality=quality,
-            temperature=temperature,
-            max_tokens=max_tokens,
-            mode=mode,
-            top_p=top_p,
-            stop=stop,
-            seed=seed,
-            reasoning=reasoning,
-            tools=tools,
-            tool_choice=tool_choice,
-            response_schema=response_schema,
-            metadata=metadata,
-            cache_control=cache_control,
-            strict=strict,
-            extra_body=extra_body,
-        )
-        call = chat_call(params, CallOptions(timeout_ms, retries, idempotency, headers, governor))
-        return ChatStream.open(self._transport, call)
+        params, options = taken(locals())
+        call = chat_call(params, options)
+        if schema is None:
+            return ChatStream.open(self._transport, call)
+        return ParsedChatStream[Any].open(self._transport, call)
+
+    def count_tokens(
+        self,
+        *,
+        messages: Sequence[MessageParam],
+        model: str | None = None,
+        quality: Quality | None = None,
+        temperature: float | None = None,
+        max_tokens: int | None = None,
+        mode: Literal["text", "json"] | None = None,
+        top_p: float | None = None,
+        stop: str | Sequence[str] | None = None,
+        seed: int | None = None,
+        reasoning: ReasoningParam | None = None,
+        tools: Sequence[ToolParam] | None = None,
+        tool_choice: ToolChoice | None = None,
+        response_schema: Mapping[str, Any] | None = None,
+        metadata: Mapping[str, str] | None = None,
+        strict: bool | None = None,
+        extra_body: Mapping[str, object] | None = None,
+        timeout_ms: int | None = None,
+        retries: int | None = None,
+        governor: GovernorOptions | None = None,
+        headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
+    ) -> TokenCount:
+        """Counts the tokens of the request that `complete` would send with these arguments. Costs nothing.
+
+        `estimated` says whether the provider counted them.
+        """
+        params, options = taken(locals())
+        return self._transport.call(_calls.count_tokens(params, options))
 
     def embed(
         self,
@@ -279,6 +375,7 @@ class AI:
         retries: int | None = None,
         governor: GovernorOptions | None = None,
         headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
     ) -> Embedding:
         """Turns texts into vectors.
 
@@ -293,16 +390,9 @@ class AI:
             retries: How often a failed attempt is repeated.
             governor: Tightens the project's Governor for this request.
             headers: Further headers.
+            query: Further parameters of the query.
         """
-        params = given(
-            model=model,
-            input=input,
-            dimensions=dimensions,
-            cache_control=cache_control,
-            strict=strict,
-            extra_body=extra_body,
-        )
-        options = CallOptions(timeout_ms, retries, None, headers, governor)
+        params, options = taken(locals())
         return self._transport.call(_calls.embed(params, options))
 
 
@@ -312,4 +402,5 @@ class AIWithResponse:
     def __init__(self, transport: Transport) -> None:
         self.complete = wrapped(transport, AI, AI.complete)
         self.chat = wrapped(transport, AI, AI.chat)
+        self.count_tokens = wrapped(transport, AI, AI.count_tokens)
         self.embed = wrapped(transport, AI, AI.embed)

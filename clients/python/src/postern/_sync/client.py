@@ -4,17 +4,18 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from types import TracebackType
 from typing import TypeVar
 
 import httpx
 
-from .._errors import ConfigurationError
-from .._logs import Record
+from .._hooks import KeyFunction, RequestHook, ResponseHook
 from .._settings import resolve
 from ..types import Environment, GovernorOptions, LoggingOptions
 from .ai import AI
 from .compliance import Compliance
+from .endpoints import Endpoints
 from .models import Models
 from .reports import GovernorAPI, HealthAPI, UsageAPI
 from .transport import Transport
@@ -23,13 +24,13 @@ from .violations import Violations
 Self = TypeVar("Self", bound="Postern")
 
 
-class Postern:
+class Postern(Endpoints):
     """A client of a Postern gateway. Make one, share it, and close it at the end, or use it as a context manager.
 
     Each option that is not given is taken from its variable.
 
     Args:
-        api_key: An API key of the gateway (POSTERN_API_KEY).
+        api_key: An API key of the gateway (POSTERN_API_KEY), or a function that returns it before each attempt.
         base_url: The gateway's URL without /v1 (POSTERN_BASE_URL). Development keys default to http://127.0.0.1:8787.
         environment: Checks that the key is of this environment (POSTERN_ENVIRONMENT).
         timeout_ms: Time for one attempt in milliseconds, default 600,000 (POSTERN_TIMEOUT).
@@ -37,6 +38,10 @@ class Postern:
         idempotency: Send an idempotency key with each completion, default False (POSTERN_IDEMPOTENCY).
         governor: Tightens the project's Governor (POSTERN_GOVERNOR_ENABLED, …_STRICT_MODE, …_AUTO_APPROVE_THRESHOLD).
         logging: What is logged, and where (POSTERN_LOG_LEVEL, POSTERN_LOG_PRETTY).
+        headers: Headers of each request, as for a proxy before the gateway. Those of a call come before them.
+        query: Parameters of each request's query, which servers may log. Those of a call come before them.
+        on_request: Is called before each attempt, and may change its headers. Its error ends the call.
+        on_response: Is called when the headers of a response have arrived. Its error ends the call.
         http_client: Your own httpx client, for proxies or certificates. Postern does not close it.
 
     Raises:
@@ -61,7 +66,7 @@ class Postern:
     def __init__(
         self,
         *,
-        api_key: str | None = None,
+        api_key: str | KeyFunction | None = None,
         base_url: str | None = None,
         environment: Environment | None = None,
         timeout_ms: int | None = None,
@@ -69,6 +74,10 @@ class Postern:
         idempotency: bool | None = None,
         governor: GovernorOptions | None = None,
         logging: LoggingOptions | None = None,
+        headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
+        on_request: RequestHook | None = None,
+        on_response: ResponseHook | None = None,
         http_client: httpx.Client | None = None,
     ) -> None:
         settings = resolve(
@@ -81,12 +90,12 @@ class Postern:
             idempotency=idempotency,
             governor=governor,
             logging=logging,
+            headers=headers,
+            query=query,
+            on_request=on_request,
+            on_response=on_response,
         )
-        if http_client is not None and not isinstance(http_client, httpx.Client):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise ConfigurationError("http_client must be an httpx.Client.")
-        self._transport = Transport(settings, http_client)
-        if settings.insecure_host is not None:
-            self._transport.log.write(Record("warn", "insecure_base_url", {"host": settings.insecure_host}))
+        super().__init__(Transport(settings, http_client))
         self.ai = AI(self._transport)
         self.usage = UsageAPI(self._transport)
         self.health = HealthAPI(self._transport)

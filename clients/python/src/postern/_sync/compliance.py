@@ -35,6 +35,7 @@ class Compliance:
         timeout_ms: int | None = None,
         retries: int | None = None,
         headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
     ) -> Export:
         """Exports compliance data. Iterating over the result gets all pages, and gives the lines as they were sent.
 
@@ -52,21 +53,31 @@ class Compliance:
             ConflictError: Entries were pruned meanwhile. Start again.
         """
         params = given(type=type, from_=from_, to=to, limit=limit, after=after)
-        options = CallOptions(timeout_ms, retries, headers=headers)
+        options = CallOptions(timeout_ms, retries, headers=headers, query=query)
         call = _calls.export(params, self._transport.settings.base_url, options)
         return Export(self._transport, call)
 
     def bom(
-        self, *, timeout_ms: int | None = None, retries: int | None = None, headers: Mapping[str, str] | None = None
+        self,
+        *,
+        timeout_ms: int | None = None,
+        retries: int | None = None,
+        headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
     ) -> Raw:
         """Gets the project's models as a bill of materials, a document in CycloneDX 1.7."""
-        return self._transport.call(_calls.bom(CallOptions(timeout_ms, retries, headers=headers)))
+        return self._transport.call(_calls.bom(CallOptions(timeout_ms, retries, headers=headers, query=query)))
 
     def summary(
-        self, *, timeout_ms: int | None = None, retries: int | None = None, headers: Mapping[str, str] | None = None
+        self,
+        *,
+        timeout_ms: int | None = None,
+        retries: int | None = None,
+        headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
     ) -> ComplianceSummary:
         """Gets a summary: what the Governor checks, the registry, open violations, retention and chains."""
-        return self._transport.call(_calls.summary(CallOptions(timeout_ms, retries, headers=headers)))
+        return self._transport.call(_calls.summary(CallOptions(timeout_ms, retries, headers=headers, query=query)))
 
 
 class ComplianceWithResponse:

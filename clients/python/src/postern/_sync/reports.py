@@ -8,6 +8,7 @@ from typing import Literal, overload
 
 from .. import _calls
 from .._calls import CallOptions, given
+from .._secret import Secret
 from ..types import (
     BatchValidation,
     GovernorOptions,
@@ -33,10 +34,15 @@ class HealthAPI:
         return HealthWithResponse(self._transport)
 
     def get(
-        self, *, timeout_ms: int | None = None, retries: int | None = None, headers: Mapping[str, str] | None = None
+        self,
+        *,
+        timeout_ms: int | None = None,
+        retries: int | None = None,
+        headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
     ) -> Health:
         """Confirms that the key is active, and returns the ID of its project."""
-        return self._transport.call(_calls.health(CallOptions(timeout_ms, retries, headers=headers)))
+        return self._transport.call(_calls.health(CallOptions(timeout_ms, retries, headers=headers, query=query)))
 
 
 class HealthWithResponse:
@@ -65,17 +71,27 @@ class UsageAPI:
         timeout_ms: int | None = None,
         retries: int | None = None,
         headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
     ) -> UsageReport:
         """Gets the usage of the key's project in the current day, week or month (the default), and its budget.
 
         Without `project_id`, the first call asks the gateway for it.
         """
-        options = CallOptions(timeout_ms, retries, headers=headers)
-        projects = self._transport.projects
-        if project_id is None and "own" not in projects:
-            projects["own"] = (self._transport.call(_calls.health(options))).project_id
-        params = given(project_id=project_id or projects["own"], period=period)
+        options = CallOptions(timeout_ms, retries, headers=headers, query=query)
+        if project_id is None:
+            project_id = self._own_project(options)
+        params = given(project_id=project_id, period=period)
         return self._transport.call(_calls.usage(params, options))
+
+    def _own_project(self, options: CallOptions) -> str:
+        """The project of the key. A function may return keys of several projects, so its project is asked for each time."""
+        projects = self._transport.projects
+        if "own" in projects:
+            return projects["own"]
+        found = (self._transport.call(_calls.health(options))).project_id
+        if isinstance(self._transport.settings.api_key, Secret):
+            projects["own"] = found
+        return found
 
 
 class UsageWithResponse:
@@ -106,6 +122,7 @@ class GovernorAPI:
         timeout_ms: int | None = None,
         retries: int | None = None,
         headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
     ) -> BatchValidation: ...
 
     @overload
@@ -119,6 +136,7 @@ class GovernorAPI:
         timeout_ms: int | None = None,
         retries: int | None = None,
         headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
     ) -> Validation: ...
 
     def validate(
@@ -132,13 +150,14 @@ class GovernorAPI:
         timeout_ms: int | None = None,
         retries: int | None = None,
         headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
     ) -> Validation | BatchValidation:
         """Checks a text, up to 100 texts, or a conversation against the project's policy. Calls no model.
 
         Exactly one of `text`, `texts` and `messages` is required.
         """
         params = given(text=text, texts=texts, messages=messages, direction=direction)
-        options = CallOptions(timeout_ms, retries, headers=headers, governor=governor)
+        options = CallOptions(timeout_ms, retries, headers=headers, query=query, governor=governor)
         return self._transport.call(_calls.validate(params, options))
 
 

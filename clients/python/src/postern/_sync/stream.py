@@ -5,16 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from types import TracebackType
-from typing import TypeVar
+from typing import Any, Generic, TypeVar
 
-from .._calls import Call
+from .._calls import Call, parsed
 from .._chat import ChatState
 from .._errors import APIAbortedError, PosternError, StreamError
 from .._exchange import failed_record
-from ..types import ChatEvent, Completion, Meta, ResponseInfo, Usage
+from ..types import ChatEvent, Completion, Meta, ParsedCompletion, ResponseInfo, Usage
 from .transport import FAILURES, Attempt, Transport, failed
 
 Self = TypeVar("Self", bound="ChatStream")
+T = TypeVar("T")
 
 
 class ChatStream:
@@ -33,7 +34,7 @@ class ChatStream:
         self._is_read = False
 
     @classmethod
-    def open(cls, transport: Transport, call: Call[ChatState]) -> ChatStream:
+    def open(cls: type[Self], transport: Transport, call: Call[ChatState]) -> Self:
         """Sends the call and waits for the headers of its response."""
         attempt = transport.prepared(call)
         answered = transport.send(call, attempt)
@@ -64,7 +65,7 @@ class ChatStream:
                     yield event
                     if self._is_closed and self._state.done is None:
                         raise self._aborted()
-            self._state.check()
+            self._state.raise_failure()
             self._end()
             if self._chunks is not None:
                 self._attempt.drain(self._chunks)
@@ -76,14 +77,17 @@ class ChatStream:
 
     def text(self) -> str:
         """Reads to the end, and returns the whole text, with the part that was read before."""
-        return (self.final()).text
+        return (self._whole()).text
 
     def usage(self) -> Usage:
         """Reads to the end, and returns tokens and cost."""
-        return (self.final()).usage
+        return (self._whole()).usage
 
     def final(self) -> Completion:
         """Reads to the end, and returns the whole answer."""
+        return self._whole()
+
+    def _whole(self) -> Completion:
         for _ in self._events():
             pass
         return self._state.completion()
@@ -135,3 +139,24 @@ class ChatStream:
 
     def __repr__(self) -> str:
         return f"ChatStream(request_id={self.meta.request_id!r}, model={self.meta.model!r})"
+
+
+class ParsedChatStream(ChatStream, Generic[T]):
+    """A streamed answer that `schema` checks. Its events are those of any stream: they arrive before the check."""
+
+    def data(self) -> T:
+        """Reads to the end, and returns what `schema` made of the answer.
+
+        Raises:
+            OutputValidationError: The answer is not JSON, or `schema` rejected it.
+        """
+        return (self.final()).data
+
+    def final(self) -> ParsedCompletion[T]:
+        """Reads to the end, and returns the whole answer with `data`.
+
+        Raises:
+            OutputValidationError: The answer is not JSON, or `schema` rejected it.
+        """
+        check: Any = self._state.check
+        return parsed(self._whole(), check)

@@ -16,11 +16,28 @@ from .._calls import Call, Reply
 from .._certificates import certificates
 from .._drain import drain
 from .._errors import ConfigurationError, PosternError
-from .._exchange import MAX_BODY_BYTES, Answered, Failed, Head, Outcome, Pause, Send, Step, TooLarge, exchange
+from .._exchange import (
+    MAX_BODY_BYTES,
+    Answered,
+    Arrived,
+    Begin,
+    Failed,
+    Head,
+    Outcome,
+    Pause,
+    Read,
+    Step,
+    TooLarge,
+    exchange,
+)
+from .._functions import called
+from .._headers import checked_headers
 from .._logs import Log, Record
 from .._prepare import Prepared, prepare
-from .._settings import Settings
+from .._secret import Secret
+from .._settings import Settings, key_of_function
 from .._version import __version__
+from .._waiting import Waiting
 from ..types import ResponseInfo, WithResponse
 
 T = TypeVar("T")
@@ -46,13 +63,18 @@ class Transport:
     """Sends the calls of one client."""
 
     def __init__(self, settings: Settings, http_client: httpx.Client | None) -> None:
+        if http_client is not None and not isinstance(http_client, httpx.Client):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ConfigurationError("http_client must be an httpx.Client.")
         self.settings = settings
         self.log = Log(settings.logging)
+        if settings.insecure_host is not None:
+            self.log.write(Record("warn", "insecure_base_url", {"host": settings.insecure_host}))
         self.projects: dict[str, str] = {}
         """The key's project, once it is known."""
         self._is_own = http_client is None
         self._http = http_client or httpx.Client(limits=LIMITS, verify=certificates(), follow_redirects=False)
         self._last: Reply | None = None
+        self._waiting = Waiting()
         self._pause: Callable[[float], None] = pause_for
         self._random: Callable[[], float] = random.random
 
@@ -69,7 +91,7 @@ class Transport:
         """Runs an exchange. The response of a stream stays open."""
         if self._http.is_closed:
             raise ConfigurationError("This client is closed. Make a new one.")
-        steps = exchange(call, attempt.prepared, self.settings, self._random)
+        steps = exchange(call, attempt.prepared, self.settings, self._random, self._waiting)
         outcome: Outcome = None
         try:
             while True:
@@ -79,6 +101,7 @@ class Transport:
             self._last = answered.reply
             return answered
         except BaseException:
+            steps.close()
             attempt.close()
             raise
 
@@ -89,7 +112,11 @@ class Transport:
         if isinstance(step, Pause):
             self._pause(step.ms)
             return None
-        return (attempt.send() if isinstance(step, Send) else attempt.read())
+        if isinstance(step, Begin):
+            return attempt.begin(step.attempt)
+        if isinstance(step, Arrived):
+            return attempt.arrived(step.attempt, step.head)
+        return (attempt.read() if isinstance(step, Read) else attempt.send())
 
     def recording(self) -> Transport:
         """The same transport, for one call whose response is wanted."""
@@ -100,7 +127,8 @@ class Transport:
         reply = self._last
         if reply is None:
             raise PosternError("No response was received.")
-        return WithResponse(data, ResponseInfo(reply.status, reply.headers), reply.meta)
+        body = None if reply.body is None else reply.body.decode("utf-8", "replace")
+        return WithResponse(data, ResponseInfo(reply.status, reply.headers, body), reply.meta)
 
     def close(self) -> None:
         """Closes the connections, unless they are those of the caller's own httpx client."""
@@ -117,19 +145,55 @@ class Attempt:
     def __init__(self, http: httpx.Client, prepared: Prepared, settings: Settings) -> None:
         self.prepared = prepared
         self._http = http
-        self._key = settings.api_key
+        self._settings = settings
+        self._key: Secret | None = None
+        self._headers = prepared.headers
         self._response: httpx.Response | None = None
         self._deadline = 0.0
 
+    def begin(self, number: int) -> Secret:
+        """Gets the key of an attempt, and calls the request hook."""
+        self._key = key = self._current_key()
+        self._headers = self.prepared.headers
+        hook = self._settings.on_request
+        if hook is not None:
+            request = self.prepared.outgoing(number)
+            called("on_request", hook, self.prepared.timeout_ms, request)
+            self._headers = checked_headers("on_request", request.headers)
+        return key
+
+    def _current_key(self) -> Secret:
+        source = self._settings.api_key
+        if isinstance(source, Secret):
+            return source
+        try:
+            value = called("api_key", source, self.prepared.timeout_ms)
+        except Exception as error:
+            reason = type(error).__name__
+        else:
+            return key_of_function(value, self._settings)
+        # Raised here and not there, so that nothing leads to the function's error, whose text may have a secret.
+        raise ConfigurationError(f"The function api_key failed ({reason}).")
+
+    def arrived(self, number: int, head: Head) -> None:
+        """Calls the response hook. Its time does not count as that of the gateway."""
+        hook = self._settings.on_response
+        if hook is not None:
+            started = time.monotonic()
+            response = self.prepared.incoming(number, head.status, head.headers, head.took_ms)
+            called("on_response", hook, self.prepared.timeout_ms, response)
+            self._deadline += time.monotonic() - started
+
     def send(self) -> Outcome:
         """Sends the request and waits for the headers of the response."""
-        prepared = self.prepared
+        prepared, key = self.prepared, self._key
+        assert key is not None
         started = time.monotonic()
         self._deadline = started + prepared.timeout_ms / 1000
         request = self._http.build_request(
             prepared.method,
             prepared.url,
-            headers={**prepared.headers, "x-api-key": self._key.reveal()},
+            headers={**self._headers, "x-api-key": key.reveal()},
             content=prepared.content,
             timeout=prepared.timeout_ms / 1000,
         )

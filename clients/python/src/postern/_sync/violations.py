@@ -41,6 +41,7 @@ class Violations:
         timeout_ms: int | None = None,
         retries: int | None = None,
         headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
     ) -> Page[Violation]:
         """Lists violations, newest first. Iterating over the page gives those of all pages.
 
@@ -64,7 +65,7 @@ class Violations:
             limit=limit,
             after=after,
         )
-        call = _calls.list_violations(params, CallOptions(timeout_ms, retries, headers=headers))
+        call = _calls.list_violations(params, CallOptions(timeout_ms, retries, headers=headers, query=query))
         return first_page(self._transport, call)
 
     def get(
@@ -74,9 +75,10 @@ class Violations:
         timeout_ms: int | None = None,
         retries: int | None = None,
         headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
     ) -> Violation:
         """Gets a violation."""
-        options = CallOptions(timeout_ms, retries, headers=headers)
+        options = CallOptions(timeout_ms, retries, headers=headers, query=query)
         return self._transport.call(_calls.get_violation(violation_id, options))
 
     def update(
@@ -89,6 +91,7 @@ class Violations:
         timeout_ms: int | None = None,
         retries: int | None = None,
         headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
     ) -> Violation:
         """Changes a violation's state or note. It is repeated only if the gateway has certainly changed nothing.
 
@@ -97,7 +100,7 @@ class Violations:
             version: The `version` that the change is based on. If it is out of date, a ConflictError is raised.
         """
         params = {**given(state=state, version=version), "note": note}
-        options = CallOptions(timeout_ms, retries, headers=headers)
+        options = CallOptions(timeout_ms, retries, headers=headers, query=query)
         return self._transport.call(_calls.update_violation(violation_id, params, options))
 
 

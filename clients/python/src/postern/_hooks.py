@@ -1,0 +1,54 @@
+"""The functions of a program that take part in a call: the API key, and hooks. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Union
+
+KeyFunction = Callable[[], str]
+"""Returns an API key. It is called before each attempt, also by several calls at the same time."""
+AsyncKeyFunction = Callable[[], Union[str, Awaitable[str]]]
+"""A `KeyFunction` of the asynchronous client, which may be a coroutine function."""
+
+
+@dataclass(frozen=True)
+class OutgoingRequest:
+    """A request before it is sent, for `on_request`."""
+
+    method: str
+    path: str
+    """The path of the endpoint, without the base URL's and without the query."""
+    attempt: int
+    """1 for the first attempt of a call."""
+    headers: dict[str, str] = field(repr=False)
+    """With names in lower case, and without the API key. Changes apply to this attempt."""
+
+
+@dataclass(frozen=True)
+class IncomingResponse:
+    """A response whose headers have arrived, for `on_response`."""
+
+    method: str
+    path: str
+    """The path of the endpoint, without the base URL's and without the query."""
+    attempt: int
+    """1 for the first attempt of a call."""
+    status: int
+    """The HTTP status."""
+    headers: Mapping[str, str] = field(repr=False)
+    """With names in lower case."""
+    request_id: str | None
+    """The request ID, as in the gateway's log; None if the response has none."""
+    ms: float
+    """Milliseconds from the request to the response's headers."""
+
+
+RequestHook = Callable[[OutgoingRequest], None]
+"""Is called before each attempt. Its error ends the call."""
+AsyncRequestHook = Callable[[OutgoingRequest], Union[None, Awaitable[None]]]
+"""A `RequestHook` of the asynchronous client, which may be a coroutine function."""
+ResponseHook = Callable[[IncomingResponse], None]
+"""Is called when the headers of a response have arrived. Its error ends the call."""
+AsyncResponseHook = Callable[[IncomingResponse], Union[None, Awaitable[None]]]
+"""A `ResponseHook` of the asynchronous client, which may be a coroutine function."""
