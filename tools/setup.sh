@@ -173,10 +173,10 @@ setup_python_tools() {
   command -v npm >/dev/null || apt_install npm
   mkdir -p "$tools/runtimes"
   setup_runtime "pyright-$PYRIGHT_VERSION" "pyright@$PYRIGHT_VERSION" ""
-  python3 -c 'import setuptools, ensurepip, httpx, pip, pytest, venv, wheel' 2>/dev/null && return
-  /usr/bin/python3 -c 'import setuptools, ensurepip, httpx, pip, pytest, venv, wheel' 2>/dev/null || {
+  python3 -c 'import setuptools, ensurepip, httpx, pip, pydantic, pytest, venv, wheel' 2>/dev/null && return
+  /usr/bin/python3 -c 'import setuptools, ensurepip, httpx, pip, pydantic, pytest, venv, wheel' 2>/dev/null || {
     say "python3-pytest and what builds Python packages"
-    apt_install python3-httpx python3-pip python3-pytest python3-setuptools python3-venv python3-wheel
+    apt_install python3-httpx python3-pip python3-pydantic python3-pytest python3-setuptools python3-venv python3-wheel
   }
   ln -sfn /usr/bin/python3 "$tools/bin/python3"
 }
