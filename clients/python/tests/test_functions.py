@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 
 from postern import APITimeoutError, AsyncPostern, ConfigurationError, OutgoingRequest, Postern
+from postern._calls import CallOptions
+from postern._chat import chat
 
 from .matching import shown
 from .scripted import COMPLETION, HEALTH, KEY, Case, Scripted
@@ -157,9 +159,11 @@ def test_a_failed_key_leads_to_no_secret(scripted: Scripted) -> None:
         with pytest.raises(ConfigurationError) as caught:
             client.health.get()
         texts = shown(caught.value) + repr(client) + repr(client._transport.settings) + repr(client._transport)
+        call = chat({"messages": [{"role": "user", "content": "a prompt"}]}, CallOptions(headers={"x-pass": "very-secret"}))
+        texts += repr(call) + repr(client._transport.prepared(call).prepared)
     assert str(caught.value) == "The function api_key failed (ValueError)."
     assert (caught.value.__cause__, caught.value.__context__) == (None, None)
-    assert "vault-token" not in texts and "very-secret" not in texts
+    assert not any(secret in texts for secret in ("vault-token", "very-secret", "a prompt"))
 
 
 def test_a_request_hook_changes_headers_only(scripted: Scripted) -> None:

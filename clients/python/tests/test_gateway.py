@@ -180,6 +180,57 @@ def test_schema_of_a_model(gateway: Gateway) -> None:
     asyncio.run(run())
 
 
+def test_a_stream_with_a_schema(gateway: Gateway) -> None:
+    with Postern(api_key=gateway.developmentKey, base_url=gateway.url) as client:
+        with client.ai.chat(messages=[{"role": "user", "content": "A city"}], schema=City) as stream:
+            assert [event.type for event in stream][-1] == "done"
+            assert isinstance(stream.data(), City) and stream.final().data.name == stream.data().name
+
+
+def test_available_models(production: Postern, project: Postern) -> None:
+    for client in (production, project):
+        owners = {model.id: model.owned_by for model in client.models.available()}
+        assert owners["balanced"] == "postern" and set(owners.values()) > {"postern"}
+
+
+def test_count_tokens(gateway: Gateway, production: Postern) -> None:
+    question: Any = [{"role": "user", "content": "count to 3"}]
+    with Postern(api_key=gateway.developmentKey, base_url=gateway.url) as development:
+        for client in (production, development):
+            counted = client.ai.count_tokens(messages=question, quality="cheap", tools=[WEATHER])
+            assert 0 < client.ai.count_tokens(messages=question, quality="cheap").prompt_tokens < counted.prompt_tokens
+            assert counted.meta.request_id and counted.model and counted.provider
+    with pytest.raises(BadRequestError):
+        production.ai.count_tokens(messages=[])
+
+
+def test_any_endpoint(gateway: Gateway, production: Postern) -> None:
+    listed = production.with_response.get("/v1/models")
+    assert json.loads(listed.response.body or "") == listed.data
+    body = {"model": "balanced", "input": "count to 3"}
+    first, again = (production.with_response.post("/v1/responses", body, idempotency="responses-3") for _ in range(2))
+    assert first.data["output"][0]["content"][0]["text"] == "1 2 3"
+    assert (first.data, again.meta.replayed) == (again.data, True)
+    with pytest.raises(NotFoundError):
+        production.post("/v1/nothing", {})
+
+
+def test_functions_and_hooks(gateway: Gateway) -> None:
+    seen: list[Any] = []
+
+    async def key() -> str:
+        return gateway.productionKey
+
+    async def run() -> None:
+        options: Any = {"on_request": seen.append, "on_response": seen.append, "headers": {"x-team": "core"}}
+        async with AsyncPostern(api_key=key, base_url=gateway.url, query={"tenant": "blue"}, **options) as client:
+            assert (await client.health.get()).project_id == gateway.projectId
+
+    asyncio.run(run())
+    assert [event.path for event in seen] == ["/api/health"] * 2
+    assert seen[0].headers["x-team"] == "core" and seen[1].request_id.startswith("req_")
+
+
 def test_embed(gateway: Gateway) -> None:
     async def run() -> None:
         async with AsyncPostern(api_key=gateway.developmentKey, base_url=gateway.url) as client:
@@ -239,6 +290,9 @@ def test_violations(project: Postern) -> None:
     assert list(project.violations.list(state="open", from_="2026-01-01")) == []
     with pytest.raises(NotFoundError):
         project.violations.get("vio_0")
+    for malformed in ("nonsense", "a/b", "vio_ü"):
+        with pytest.raises(NotFoundError, match="must be a violation ID"):
+            project.violations.get(malformed)
 
 
 def test_compliance(gateway: Gateway, project: Postern) -> None:

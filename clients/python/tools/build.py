@@ -2,7 +2,7 @@
 
     python3 tools/build.py [FOLDER]
 
-Needs setuptools and wheel. To publish: `twine upload dist/*`, by hand.
+Needs setuptools, and wheel if setuptools is older than 70.1. To publish: `twine upload dist/*`, by hand.
 """
 
 from __future__ import annotations
@@ -10,16 +10,31 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from importlib.util import find_spec
 from pathlib import Path
-
-from setuptools import build_meta
 
 PACKAGE = Path(__file__).parents[1]
 LICENSE = PACKAGE.parents[1] / "LICENSE"
 
 
+MISSING = """build.py: needs setuptools and wheel, which this Python does not have:
+  Debian, Ubuntu         sudo apt install python3-setuptools python3-wheel
+  virtual environment    pip install setuptools wheel"""
+
+
+def is_ready() -> bool:
+    """Whether this Python has what builds a wheel."""
+    if find_spec("setuptools") is None:
+        return False
+    return find_spec("wheel") is not None or find_spec("setuptools.command.bdist_wheel") is not None
+
+
 def main() -> None:
     """Builds both in a clean copy, so that nothing of an earlier build gets into them."""
+    if not is_ready():
+        sys.exit(MISSING)
+    from setuptools import build_meta  # only now it is certain that there is one
+
     target = Path(sys.argv[1] if len(sys.argv) > 1 else PACKAGE / "dist").resolve()
     shutil.rmtree(target, ignore_errors=True)
     copy = target / "source"

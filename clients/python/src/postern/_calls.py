@@ -96,9 +96,9 @@ class Call(Generic[T]):
     path: str
     """Without the base URL's; percent-encoded."""
     read: Callable[[Reply], T]
-    options: CallOptions = CallOptions()
-    query: Mapping[str, str] = field(default_factory=lambda: {})
-    body: object = None
+    options: CallOptions = field(default=CallOptions(), repr=False)
+    query: Mapping[str, str] = field(default_factory=lambda: {}, repr=False)
+    body: object = field(default=None, repr=False)
     """JSON; None if there is no body."""
     headers: Mapping[str, str] = field(default_factory=lambda: {})
     is_ai: bool = False

@@ -26,7 +26,7 @@ class Prepared:
     path: str
     """Without the base URL's and without the query, as it is logged."""
     headers: Mapping[str, str] = field(repr=False)
-    content: bytes | None
+    content: bytes | None = field(repr=False)
     timeout_ms: int
     retries: int
     is_repeatable: bool

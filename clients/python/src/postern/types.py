@@ -218,7 +218,7 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Attempts:
-    """The gateway's requests to providers."""
+    """The gateway's requests to providers: none for an answer from the cache, and with a development key."""
 
     count: int
     targets: Sequence[Attempt] = ()
@@ -378,7 +378,7 @@ class Completion:
     finish_reason: str = ""
     """Why the output ended: `stop`, `length`, `tool_calls` or `content_filter`."""
     attempts: int = 0
-    """Calls of providers; 0 for an answer from the cache."""
+    """Calls of providers; 0 for an answer from the cache, and with a development key."""
     latency_ms: int = 0
     """Milliseconds that the gateway took."""
     meta: Meta = field(default_factory=Meta, metadata={"wire": ""}, repr=False)
@@ -421,7 +421,7 @@ class Embedding:
     """Whether the vectors come from the gateway's cache."""
     usage: Usage
     attempts: int = 0
-    """Calls of providers; 0 for vectors from the cache."""
+    """Calls of providers; 0 for vectors from the cache, and with a development key."""
     latency_ms: int = 0
     """Milliseconds that the gateway took."""
     governor: Governance | None = None
@@ -485,7 +485,7 @@ class DoneEvent:
     finish_reason: str = ""
     """Why the output ended: `stop`, `length`, `tool_calls` or `content_filter`."""
     attempts: int = 0
-    """Calls of providers; 0 for an answer from the cache."""
+    """Calls of providers; 0 for an answer from the cache, and with a development key."""
     latency_ms: int = 0
     """Milliseconds that the gateway took."""
     raw: Raw = field(default_factory=_raw, repr=False, compare=False)
