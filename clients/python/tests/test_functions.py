@@ -198,6 +198,14 @@ def test_headers_of_a_hook_are_checked(scripted: Scripted, name: Any, value: Any
     assert case.requests() == []
 
 
+def test_an_exhausted_iterator_in_a_hook_is_its_error(scripted: Scripted) -> None:
+    """StopIteration, which also ends the client's own steps."""
+    nothing: Any = iter([])
+    case = scripted.case(HEALTH)
+    with Postern(**client_of(case, on_response=lambda _: next(nothing))) as client, pytest.raises(StopIteration):
+        client.health.get()
+
+
 def test_the_time_of_a_response_hook_is_not_that_of_the_gateway(scripted: Scripted) -> None:
     case = scripted.case(HEALTH)
     with Postern(**client_of(case, timeout_ms=1000, retries=0, on_response=lambda _: time.sleep(1.2))) as client:

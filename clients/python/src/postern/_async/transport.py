@@ -95,11 +95,13 @@ class AsyncTransport:
         outcome: Outcome = None
         try:
             while True:
-                outcome = await self._do(steps.send(outcome), attempt)
-        except StopIteration as end:
-            answered: Answered[T] = end.value
-            self._last = answered.reply
-            return answered
+                try:
+                    step = steps.send(outcome)
+                except StopIteration as end:
+                    answered: Answered[T] = end.value
+                    self._last = answered.reply
+                    return answered
+                outcome = await self._do(step, attempt)
         except BaseException:
             steps.close()
             await attempt.close()

@@ -95,11 +95,13 @@ class Transport:
         outcome: Outcome = None
         try:
             while True:
-                outcome = self._do(steps.send(outcome), attempt)
-        except StopIteration as end:
-            answered: Answered[T] = end.value
-            self._last = answered.reply
-            return answered
+                try:
+                    step = steps.send(outcome)
+                except StopIteration as end:
+                    answered: Answered[T] = end.value
+                    self._last = answered.reply
+                    return answered
+                outcome = self._do(step, attempt)
         except BaseException:
             steps.close()
             attempt.close()
