@@ -79,6 +79,14 @@ def test_a_response_schema_comes_before_that_of_the_model(scripted: Scripted) ->
     assert case.requests()[0]["body"]["responseSchema"] == {"type": "object"}
 
 
+def test_the_schema_of_a_model_is_counted(scripted: Scripted) -> None:
+    case = scripted.case({"json": {"promptTokens": 20, "estimated": True, "provider": "mock", "model": "m"}})
+    with client_of(Postern, case) as client:
+        assert client.ai.count_tokens(messages=MESSAGES, schema=City).prompt_tokens == 20
+    sent = case.requests()[0]["body"]
+    assert (sent["mode"], sent["responseSchema"]["required"]) == ("json", ["city"])
+
+
 def test_a_method_of_something_else_has_no_schema(scripted: Scripted) -> None:
     class Validator:
         def schema(self) -> dict[str, Any]:

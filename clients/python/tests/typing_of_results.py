@@ -134,7 +134,7 @@ def schemas(client: Postern) -> None:
 def other_calls(client: Postern) -> None:
     """Models, counts, endpoints and webhooks."""
     assert_type(client.models.available(), Sequence[AvailableModel])
-    assert_type(client.ai.count_tokens(messages=[]).prompt_tokens, int)
+    assert_type(client.ai.count_tokens(messages=[], schema=Model).prompt_tokens, int)
     assert_type(client.with_response.get("/v1/models").response.body, Union[str, None])
     event = verify_webhook(b"", {})
     if isinstance(event, BudgetThresholdEvent):
@@ -187,7 +187,7 @@ def wrong(client: Postern) -> None:
     client.ai.complete(messages=[], quality="best")  # pyright: ignore
     client.ai.complete(messages=[{"role": "tool", "content": ""}])  # pyright: ignore
     client.ai.complete(messages=[], max_token=1)  # pyright: ignore
-    client.ai.count_tokens(messages=[], schema=city)  # pyright: ignore
+    client.ai.count_tokens(messages=[], cache_control="no-store")  # pyright: ignore
     client.get("/v1/models", {})  # pyright: ignore
     Postern(timeout=1)  # pyright: ignore
     Postern(api_key=key)  # pyright: ignore

@@ -39,7 +39,8 @@ class Prepared:
 
     def incoming(self, attempt: int, status: int, headers: Mapping[str, str], ms: float) -> IncomingResponse:
         """The response, for a hook."""
-        return IncomingResponse(self.method, self.path, attempt, status, headers, headers.get("x-request-id"), ms)
+        request_id = headers.get("x-request-id")
+        return IncomingResponse(self.method, self.path, attempt, status, dict(headers), request_id, ms)
 
 
 def prepare(call: Call[Any], settings: Settings, user_agent: str) -> Prepared:

@@ -348,6 +348,7 @@ class AsyncAI:
         response_schema: Mapping[str, Any] | None = None,
         metadata: Mapping[str, str] | None = None,
         strict: bool | None = None,
+        schema: Callable[[Any], Any] | type[SchemaModel] | type[LegacySchemaModel] | None = None,
         extra_body: Mapping[str, object] | None = None,
         timeout_ms: int | None = None,
         retries: int | None = None,
@@ -355,9 +356,9 @@ class AsyncAI:
         headers: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None,
     ) -> TokenCount:
-        """Counts the tokens of the request that `complete` would send with these arguments. Costs nothing.
+        """Counts the tokens of the prompt that `complete` would send with these arguments: messages, tools and schema.
 
-        `estimated` says whether the provider counted them.
+        Costs nothing, but counts toward the key's limits of requests. `estimated` is true if the provider did not count.
         """
         params, options = taken(locals())
         return await self._transport.call(_calls.count_tokens(params, options))
