@@ -199,7 +199,7 @@ def _status_failure(prepared: Prepared, settings: Settings, head: Head, body: by
 def api_error(prepared: Prepared, settings: Settings, head: Head, body: bytes, key: Secret) -> APIError:
     """The error of a response. A body that is not the gateway's error has no code."""
     value, status, headers = parse_json(body), head.status, head.headers
-    members = cast(dict[str, Any], value) if isinstance(value, dict) else {}
+    members = _flat(cast(dict[str, Any], value)) if isinstance(value, dict) else {}
     text = _text(members.get("error"))
     if not text:
         members = {}
@@ -225,6 +225,18 @@ def api_error(prepared: Prepared, settings: Settings, head: Head, body: bytes, k
         resets_at=_text(members.get("resetsAt")),
         headers=headers,
     )
+
+
+def _flat(body: dict[str, Any]) -> dict[str, Any]:
+    """The members of an error under /v1, in the form of OpenAI or Anthropic. Only the gateway has a request_id beside it."""
+    nested, request_id = body.get("error"), body.get("request_id")
+    if not isinstance(nested, dict) or not isinstance(request_id, str) or not request_id:
+        return body
+    error = cast(dict[str, Any], nested)
+    text, param = error.get("message"), error.get("param")
+    details = [{"field": param, "message": text}] if isinstance(param, str) and param else []
+    kept = {name: error.get(name) for name in ("code", "findings", "resetsAt")}
+    return {"error": text, "requestId": request_id, "details": details, **kept}
 
 
 def listed(cls: type[T], value: object) -> tuple[T, ...]:

@@ -18,9 +18,12 @@ def of_gateway(
     text: str, details: Sequence[Problem], findings: Sequence[Finding], hint: str, known: Sequence[object]
 ) -> str:
     """`Invalid request: temperature: must be … (and 1 more) (400, invalid_request, req_…)`"""
-    problems = [_joined(detail.field, ": ", detail.message) for detail in details if detail.message]
+    problems = [_joined(detail.field, ": ", detail.message) for detail in details if detail.message not in ("", text)]
     found = [_finding(finding) for finding in findings if finding.rule]
-    return f"{text}{first(problems or found)}{hint}{in_parentheses(*known)}"
+    named = problems or found
+    # Under /v1, the text has the first of them.
+    said = "" if named and named[0] in text else first(named)
+    return f"{text}{said}{hint}{in_parentheses(*known)}"
 
 
 def of_other_server(prepared: Prepared, settings: Settings, status: int, headers: Mapping[str, str]) -> str:
