@@ -1,5 +1,5 @@
 // Postern's own settings of one call, from `providerOptions.postern`.
-import type { SharedV4ProviderOptions } from '@ai-sdk/provider'
+import type { SharedV3ProviderOptions } from '@ai-sdk/provider'
 import { withUserAgentSuffix } from '@ai-sdk/provider-utils'
 import { checkCall, governing, VERSION } from '@postern-ai/client/adapter'
 import type { Settings } from './settings.js'
@@ -23,7 +23,7 @@ const own = ['governor', 'strict', 'cacheControl', 'idempotency']
 
 interface Options {
   headers?: Record<string, string | undefined>
-  providerOptions?: SharedV4ProviderOptions
+  providerOptions?: SharedV3ProviderOptions
 }
 
 /** Moves the settings of a call from its provider options to its headers. */

@@ -1,68 +1,89 @@
 import { OpenAICompatibleChatLanguageModel } from '@ai-sdk/openai-compatible'
-import {
-  InvalidResponseDataError,
-  JSONParseError,
-  type LanguageModelV4CallOptions,
-  type LanguageModelV4GenerateResult,
-  type LanguageModelV4StreamPart,
-  type LanguageModelV4StreamResult,
-  TypeValidationError,
+import type {
+  LanguageModelV3CallOptions,
+  LanguageModelV4CallOptions,
+  LanguageModelV4StreamPart,
 } from '@ai-sdk/provider'
 import { metaOf, type ResponseMeta } from '@postern-ai/client/adapter'
 import { z } from 'zod/v4'
 import { prepared } from './call.js'
-import { PosternStreamError, posternError } from './errors.js'
+import { posternError, streamError } from './errors.js'
 import { annotated, warningsOf, withMeta } from './meta.js'
+import type { ChatModel, GenerateResult, StreamPart, StreamResult } from './model.js'
+import { marked } from './prompt.js'
 import type { Settings } from './settings.js'
 
 // Keeps members that only Postern's errors have.
 const errorSchema = z.looseObject({ error: z.looseObject({ message: z.string() }) })
 
-/** A chat model behind the gateway, by `/v1/chat/completions`. */
-export class PosternChatModel extends OpenAICompatibleChatLanguageModel {
-  readonly #settings: Settings
+/**
+ * A chat model behind the gateway, by `/v1/chat/completions`. It has specification v3, which `ai` 6 and 7 take; ai 7's own,
+ * v4, is unknown to ai 6.
+ */
+export class PosternChatModel implements ChatModel {
+  readonly specificationVersion = 'v3'
+  readonly provider = 'postern.chat'
+  readonly modelId: string
+  /**
+   * What reaches the gateway as an address: images by https. The AI SDK downloads anything else, such as a PDF, for which
+   * chat completions have no address.
+   */
+  readonly supportedUrls = { 'image/*': [/^https:\/\//] }
+  // Properties, since ai 7 calls them on a proxy of the model.
+  readonly doGenerate: ChatModel['doGenerate']
+  readonly doStream: ChatModel['doStream']
 
   constructor(modelId: string, settings: Settings) {
-    super(modelId, {
-      provider: 'postern.chat',
+    this.modelId = modelId
+    const chat = new OpenAICompatibleChatLanguageModel(modelId, {
+      provider: this.provider,
       url: ({ path }) => settings.baseURL + path,
       fetch: settings.fetch,
       includeUsage: true,
       supportsStructuredOutputs: true,
       errorStructure: { errorSchema, errorToMessage: (body) => body.error.message },
     })
-    this.#settings = settings
-  }
-
-  override async doGenerate(options: LanguageModelV4CallOptions): Promise<LanguageModelV4GenerateResult> {
-    const call = prepared(options, this.#settings, 'chat')
-    try {
-      return annotated(await super.doGenerate(call))
-    } catch (error) {
-      throw posternError(error, this.#settings, hasKey(call))
-    }
-  }
-
-  override async doStream(options: LanguageModelV4CallOptions): Promise<LanguageModelV4StreamResult> {
-    const call = prepared(options, this.#settings, 'chat')
-    try {
-      const result = await super.doStream(call)
-      const meta = metaOf(new Headers(result.response?.headers))
-      const transform = (part: LanguageModelV4StreamPart) => annotatedPart(part, meta)
-      const lost = (error: unknown) => ({ type: 'error' as const, error: streamError(error, meta) })
-      const stream = withoutThrow(result.stream, lost, options.abortSignal)
-      return { ...result, stream: stream.pipeThrough(mapped(transform)) }
-    } catch (error) {
-      throw posternError(error, this.#settings, hasKey(call))
-    }
+    this.doGenerate = (options) => generate(chat, settings, options)
+    this.doStream = (options) => stream(chat, settings, options)
   }
 }
 
-function hasKey({ headers }: LanguageModelV4CallOptions): boolean {
+type Chat = OpenAICompatibleChatLanguageModel
+
+async function generate(chat: Chat, settings: Settings, options: LanguageModelV3CallOptions) {
+  const call = prepared(options, settings, 'chat')
+  try {
+    const result = await chat.doGenerate(inV4(call))
+    // Chat completions have texts, reasoning and tool calls, which are the same in v3 and v4.
+    return annotated(result) as GenerateResult
+  } catch (error) {
+    throw posternError(error, settings, hasKey(call))
+  }
+}
+
+async function stream(chat: Chat, settings: Settings, options: LanguageModelV3CallOptions): Promise<StreamResult> {
+  const call = prepared(options, settings, 'chat')
+  try {
+    const { stream, ...result } = await chat.doStream(inV4(call))
+    const meta = metaOf(new Headers(result.response?.headers))
+    const lost = (error: unknown) => ({ type: 'error' as const, error: streamError(error, meta) })
+    const parts = withoutThrow(stream, lost, options.abortSignal)
+    return { ...result, stream: parts.pipeThrough(mapped((part) => annotatedPart(part, meta))) }
+  } catch (error) {
+    throw posternError(error, settings, hasKey(call))
+  }
+}
+
+// ai 7 also hands over members that only v4 has, such as `reasoning`.
+function inV4(options: LanguageModelV3CallOptions): LanguageModelV4CallOptions {
+  return { ...options, prompt: marked(options.prompt) }
+}
+
+function hasKey({ headers }: LanguageModelV3CallOptions): boolean {
   return headers?.['idempotency-key'] !== undefined
 }
 
-function mapped<T>(map: (value: T) => T): TransformStream<T, T> {
+function mapped<T, U>(map: (value: T) => U): TransformStream<T, U> {
   return new TransformStream({ transform: (value, controller) => controller.enqueue(map(value)) })
 }
 
@@ -85,30 +106,15 @@ function withoutThrow<T>(stream: ReadableStream<T>, last: (error: unknown) => T,
   })
 }
 
-function annotatedPart(part: LanguageModelV4StreamPart, meta: ResponseMeta): LanguageModelV4StreamPart {
+function annotatedPart(part: LanguageModelV4StreamPart, meta: ResponseMeta): StreamPart {
   switch (part.type) {
     case 'stream-start':
-      return { ...part, warnings: [...part.warnings, ...warningsOf(meta)] }
+      return { ...part, warnings: warningsOf(part.warnings, meta) }
     case 'finish':
-      return { ...part, providerMetadata: withMeta(part.providerMetadata, meta) }
+      return { ...part, providerMetadata: withMeta(part.providerMetadata, meta) } as StreamPart
     case 'error':
       return { ...part, error: streamError(part.error, meta) }
     default:
-      return part
+      return part as StreamPart
   }
-}
-
-// Postern's error events are plain objects here; anything else is the AI SDK's own error about the rest of the stream.
-function streamError(error: unknown, meta: ResponseMeta): PosternStreamError {
-  if (error instanceof PosternStreamError) return error
-  if (!(error instanceof Error)) return new PosternStreamError(error ?? {}, meta.requestId)
-  if (InvalidResponseDataError.isInstance(error))
-    return broken('incomplete_stream', 'The stream is incomplete', error, meta)
-  const invalid = JSONParseError.isInstance(error) || TypeValidationError.isInstance(error)
-  if (invalid) return broken('invalid_event', 'An event of the stream is not as described', error, meta)
-  return broken('connection_lost', 'The connection was lost', error, meta)
-}
-
-function broken(code: string, message: string, cause: Error, { requestId }: ResponseMeta): PosternStreamError {
-  return Object.defineProperty(new PosternStreamError({ message, code }, requestId), 'cause', { value: cause })
 }

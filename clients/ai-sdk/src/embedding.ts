@@ -1,28 +1,38 @@
 import { OpenAICompatibleEmbeddingModel } from '@ai-sdk/openai-compatible'
-import type { EmbeddingModelV4CallOptions, EmbeddingModelV4Result } from '@ai-sdk/provider'
+import type { EmbeddingModelV3CallOptions } from '@ai-sdk/provider'
 import { prepared } from './call.js'
 import { posternError } from './errors.js'
 import { annotated } from './meta.js'
+import type { EmbeddingModel, EmbeddingResult } from './model.js'
 import type { Settings } from './settings.js'
 
-/** An embedding model behind the gateway, by `/v1/embeddings`. */
-export class PosternEmbeddingModel extends OpenAICompatibleEmbeddingModel {
-  readonly #settings: Settings
+/** An embedding model behind the gateway, by `/v1/embeddings`. It has specification v3, as the chat models. */
+export class PosternEmbeddingModel implements EmbeddingModel {
+  readonly specificationVersion = 'v3'
+  readonly provider = 'postern.embedding'
+  readonly modelId: string
+  readonly maxEmbeddingsPerCall: number
+  readonly supportsParallelCalls: boolean
+  // A property, since ai 7 calls it on a proxy of the model.
+  readonly doEmbed: EmbeddingModel['doEmbed']
 
   constructor(modelId: string, settings: Settings) {
-    super(modelId, {
-      provider: 'postern.embedding',
+    this.modelId = modelId
+    const model = new OpenAICompatibleEmbeddingModel(modelId, {
+      provider: this.provider,
       url: ({ path }) => settings.baseURL + path,
       fetch: settings.fetch,
     })
-    this.#settings = settings
+    this.maxEmbeddingsPerCall = model.maxEmbeddingsPerCall
+    this.supportsParallelCalls = model.supportsParallelCalls
+    this.doEmbed = (options) => embed(model, settings, options)
   }
+}
 
-  override async doEmbed(options: EmbeddingModelV4CallOptions): Promise<EmbeddingModelV4Result> {
-    try {
-      return annotated(await super.doEmbed(prepared(options, this.#settings, 'embedding')))
-    } catch (error) {
-      throw posternError(error, this.#settings, false)
-    }
+async function embed(model: OpenAICompatibleEmbeddingModel, settings: Settings, options: EmbeddingModelV3CallOptions) {
+  try {
+    return annotated(await model.doEmbed(prepared(options, settings, 'embedding'))) as EmbeddingResult
+  } catch (error) {
+    throw posternError(error, settings, false)
   }
 }

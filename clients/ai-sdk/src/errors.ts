@@ -1,14 +1,26 @@
 // Errors of the AI SDK that also have what Postern knows.
-import { APICallError } from '@ai-sdk/provider'
-import { type APIError, errorOfV1, type Finding } from '@postern-ai/client/adapter'
+import { APICallError, InvalidResponseDataError, JSONParseError, TypeValidationError } from '@ai-sdk/provider'
+import {
+  APIConnectionError,
+  APIError,
+  errorOfV1,
+  type Finding,
+  InvalidResponseError,
+  type ResponseMeta,
+} from '@postern-ai/client/adapter'
 import type { Settings } from './settings.js'
 
+type Cause = APIError | APIConnectionError | InvalidResponseError
+
 /**
- * A failed call. An `APICallError` for the AI SDK; `cause` is the client's error, such as `BudgetExceededError`. Neither
- * its JSON nor its printed form has the prompt.
+ * A failed call. An `APICallError` for the AI SDK; `cause` is the client's error, such as `BudgetExceededError` or
+ * `APIConnectionError`. Neither its JSON nor its printed form has the prompt.
  */
 export class PosternCallError extends APICallError {
-  /** Postern's code, such as `budget_exceeded`; null if the answer was not Postern's. */
+  /**
+   * Postern's code, such as `budget_exceeded`; `connection_lost` if no whole response arrived, `invalid_response` for a
+   * response with another shape, null for an error that is not Postern's.
+   */
   readonly code: string | null
   readonly requestId: string | null
   /** What the Governor found, for the code `blocked_by_policy`. */
@@ -17,16 +29,17 @@ export class PosternCallError extends APICallError {
   readonly resetsAt: string | null
   /** The attempts at providers, such as `1; openai/gpt-5.4=503`. */
   readonly attempts: string | null
-  declare readonly cause: APIError
+  declare readonly cause: Cause
 
-  constructor(error: APICallError, cause: APIError, isRetryable: boolean) {
+  constructor(error: APICallError, cause: Cause, isRetryable: boolean) {
     const { url, requestBodyValues, statusCode, responseHeaders, responseBody, data } = error
     const { message } = cause
     super({ message, url, requestBodyValues, statusCode, responseHeaders, responseBody, data, isRetryable, cause })
-    this.code = cause.code
-    this.requestId = cause.requestId
-    this.findings = cause.findings
-    this.resetsAt = cause.resetsAt
+    const answer = cause instanceof APIError ? cause : null
+    this.code = answer ? answer.code : cause instanceof InvalidResponseError ? 'invalid_response' : 'connection_lost'
+    this.requestId = answer ? answer.requestId : (responseHeaders?.['x-request-id'] ?? null)
+    this.findings = answer?.findings ?? []
+    this.resetsAt = answer?.resetsAt ?? null
     this.attempts = responseHeaders?.['x-postern-attempts'] ?? null
     hidePrompt(this)
   }
@@ -51,14 +64,41 @@ export class PosternStreamError extends Error {
 export function posternError(error: unknown, { governor }: Settings, repeated: boolean): unknown {
   if (!APICallError.isInstance(error)) return error
   hidePrompt(error)
-  if (error.statusCode === undefined || error.statusCode < 300) {
-    return repeated ? Object.assign(error, { isRetryable: false }) : error
-  }
+  const { statusCode: status = 0, responseBody = '' } = error
   const headers = new Headers(error.responseHeaders)
-  const cause = errorOfV1(error.statusCode, headers, error.responseBody ?? '', governor.enabled !== false)
+  const answered = status >= 300
+  const cause = answered ? errorOfV1(status, headers, responseBody, governor.enabled !== false) : noAnswer(error)
   const should = headers.get('x-should-retry')
   const isRetryable = should === 'true' || (should !== 'false' && error.isRetryable)
   return new PosternCallError(error, cause, isRetryable && !repeated)
+}
+
+/** The client's error for a call without a response, or without a whole one. */
+function noAnswer({ cause, statusCode: status, responseHeaders }: APICallError): Cause {
+  if (status === undefined || !isMalformed(cause)) return new APIConnectionError('The connection was lost', { cause })
+  const requestId = responseHeaders?.['x-request-id'] ?? null
+  return new InvalidResponseError('The response is not as described', { status, requestId })
+}
+
+/**
+ * Gives an error within a stream its Postern form. Postern's error events are plain objects here; anything else is the
+ * AI SDK's own error about the rest of the stream.
+ */
+export function streamError(error: unknown, meta: ResponseMeta): PosternStreamError {
+  if (error instanceof PosternStreamError) return error
+  if (!(error instanceof Error)) return new PosternStreamError(error ?? {}, meta.requestId)
+  if (InvalidResponseDataError.isInstance(error))
+    return broken('incomplete_stream', 'The stream is incomplete', error, meta)
+  if (isMalformed(error)) return broken('invalid_event', 'An event of the stream is not as described', error, meta)
+  return broken('connection_lost', 'The connection was lost', error, meta)
+}
+
+function broken(code: string, message: string, cause: Error, { requestId }: ResponseMeta): PosternStreamError {
+  return Object.defineProperty(new PosternStreamError({ message, code }, requestId), 'cause', { value: cause })
+}
+
+function isMalformed(error: unknown): boolean {
+  return JSONParseError.isInstance(error) || TypeValidationError.isInstance(error)
 }
 
 function hidePrompt(error: APICallError): void {

@@ -1,7 +1,8 @@
 /** Provider of a Postern gateway for the Vercel AI SDK. */
-import { NoSuchModelError, type ProviderV4 } from '@ai-sdk/provider'
+import { NoSuchModelError } from '@ai-sdk/provider'
 import { PosternChatModel } from './chat.js'
 import { PosternEmbeddingModel } from './embedding.js'
+import type { Provider } from './model.js'
 import { type PosternProviderOptions, type Settings, settingsOf } from './settings.js'
 
 export type { PosternCallOptions } from './call.js'
@@ -9,7 +10,7 @@ export { PosternCallError, PosternStreamError } from './errors.js'
 export type { PosternChatModel, PosternEmbeddingModel, PosternProviderOptions }
 
 /** A provider: a function from a model's or a tier's name to a chat model. */
-export interface PosternProvider extends ProviderV4 {
+export interface PosternProvider extends Provider {
   (modelId: string): PosternChatModel
   languageModel(modelId: string): PosternChatModel
   chat(modelId: string): PosternChatModel
@@ -40,7 +41,7 @@ function providerOf(settings: () => Settings): PosternProvider {
   const chat = (modelId: string) => new PosternChatModel(modelId, settings())
   const embedding = (modelId: string) => new PosternEmbeddingModel(modelId, settings())
   return Object.assign((modelId: string) => chat(modelId), {
-    specificationVersion: 'v4' as const,
+    specificationVersion: 'v3' as const,
     languageModel: chat,
     chat,
     embeddingModel: embedding,

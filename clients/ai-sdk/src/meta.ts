@@ -1,37 +1,46 @@
 // What the gateway says about a response, in the places that the AI SDK has for it.
-import type { SharedV4ProviderMetadata, SharedV4Warning } from '@ai-sdk/provider'
+import type { SharedV3ProviderMetadata, SharedV3Warning, SharedV4Warning } from '@ai-sdk/provider'
 import { metaOf, type ResponseMeta } from '@postern-ai/client/adapter'
 
 interface Result {
   response?: { headers?: Record<string, string> }
   warnings: SharedV4Warning[]
-  providerMetadata?: SharedV4ProviderMetadata
+  providerMetadata?: SharedV3ProviderMetadata
 }
 
 /** Adds the meta of a whole response to a model's result. */
-export function annotated<T extends Result>(result: T): T {
+export function annotated<T extends Result>(result: T) {
   const meta = metaOf(new Headers(result.response?.headers))
-  const warnings = [...result.warnings, ...warningsOf(meta)]
+  const warnings = warningsOf(result.warnings, meta)
   return { ...result, warnings, providerMetadata: withMeta(result.providerMetadata, meta) }
 }
 
 /** Adds the meta to a result's provider metadata, as `postern`. */
-export function withMeta(metadata: SharedV4ProviderMetadata | undefined, meta: ResponseMeta): SharedV4ProviderMetadata {
-  return { ...metadata, postern: { ...metadata?.postern, ...meta } as SharedV4ProviderMetadata[string] }
+export function withMeta(metadata: SharedV3ProviderMetadata | undefined, meta: ResponseMeta): SharedV3ProviderMetadata {
+  return { ...metadata, postern: { ...metadata?.postern, ...meta } as SharedV3ProviderMetadata[string] }
 }
 
-/** Says which parameters were dropped, and whether the model is about to go, as the AI SDK's warnings. */
-export function warningsOf({ droppedParams, deprecation, model, registryWarning }: ResponseMeta): SharedV4Warning[] {
-  const warnings: SharedV4Warning[] = droppedParams.map((feature) => {
-    return { type: 'unsupported', feature, details: `The model ${model} does not support it; the gateway dropped it.` }
-  })
+/** Adds which parameters were dropped, and whether the model is about to go, to the warnings of the AI SDK. */
+export function warningsOf(given: SharedV4Warning[], meta: ResponseMeta): SharedV3Warning[] {
+  const { droppedParams, deprecation, model, registryWarning } = meta
+  const warnings = given.map(inV3)
+  for (const feature of droppedParams) {
+    const details = `The model ${model} does not support it; the gateway dropped it.`
+    warnings.push({ type: 'unsupported', feature, details })
+  }
   if (deprecation) {
-    const until = deprecation.sunset ? `It will be retired at ${deprecation.sunset}.` : 'It will be retired.'
+    const until = deprecation.sunset ? `retired at ${deprecation.sunset}` : 'retired'
     const instead = deprecation.successor ? ` Use ${deprecation.successor}.` : ''
-    warnings.push({ type: 'deprecated', setting: `model ${model}`, message: until + instead })
+    warnings.push({ type: 'other', message: `The model ${model} is deprecated and will be ${until}.${instead}` })
   }
   if (registryWarning) {
     warnings.push({ type: 'other', message: `The project's registry has the model ${model} as ${registryWarning}.` })
   }
   return warnings
+}
+
+// Specification v3 has no warnings of the type deprecated.
+function inV3(warning: SharedV4Warning): SharedV3Warning {
+  if (warning.type !== 'deprecated') return warning
+  return { type: 'other', message: `${warning.setting} is deprecated. ${warning.message}` }
 }

@@ -15,12 +15,17 @@ import {
   streamText,
   ToolLoopAgent,
   tool,
+  wrapLanguageModel,
 } from 'ai'
 import { z } from 'zod'
 import { counted, picture, startGateway } from '../../../test/sdk/gateway.mjs'
 
 globalThis.AI_SDK_LOG_WARNINGS = false
-const gateway = await startGateway()
+const gateway = await startGateway(({ models }) => {
+  // As Ollama's models: images as data only.
+  const only = models.find(({ name }) => name === 'only')
+  models.push({ ...only, name: 'local', drops: [...(only.drops ?? []), 'image_urls'] })
+})
 const project = await gateway.project({ cache: 'off' })
 const connect = (apiKey, options = {}) => createPostern({ apiKey, baseURL: gateway.url, ...options })
 const live = connect(await gateway.key(project))
@@ -119,6 +124,14 @@ for (const [mode, postern] of [
       assert.equal(both.text, 'The tool said: rain; noon')
     })
 
+    it('the address of an image', async () => {
+      const image = { type: 'image', image: new URL('https://files.example/a.png') }
+      const messages = [{ role: 'user', content: [{ type: 'text', text: 'What is it?' }, image] }]
+      const { text, warnings } = await generateText({ model, messages, maxRetries })
+      assert.match(text, real ? /an image \(https:\/\/files\.example\/a\.png\)/ : /\[image\]/)
+      assert.deepEqual(warnings, [])
+    })
+
     it('an image and several messages', async () => {
       const image = { type: 'file', data: Buffer.from(picture, 'base64'), mediaType: 'image/png' }
       const messages = [
@@ -126,7 +139,7 @@ for (const [mode, postern] of [
         { role: 'assistant', content: 'Hello!' },
         { role: 'user', content: [{ type: 'text', text: 'What is it?' }, image] },
       ]
-      const { text } = await generateText({ model, instructions: 'Be brief.', messages, maxRetries })
+      const { text } = await generateText({ model, system: 'Be brief.', messages, maxRetries })
       assert.match(text, real ? /image\/png, 8 bytes/ : /\[image\]/)
     })
   }
@@ -158,6 +171,26 @@ test('a dropped parameter is a warning, and an error if strict', async () => {
   )
   const strict = generateText({ ...settings, providerOptions: { postern: { strict: true } } })
   await assert.rejects(strict, (error) => error instanceof PosternCallError && error.statusCode === 400)
+})
+
+test('a target without addresses of images: the image is left out with a warning; data arrives', async () => {
+  const ask = async (model, image) => {
+    const messages = [{ role: 'user', content: [{ type: 'text', text: 'What is it?' }, image] }]
+    return generateText({ model, messages, maxRetries, experimental_download: download })
+  }
+  const downloaded = { data: Buffer.from(picture, 'base64'), mediaType: 'image/png' }
+  const download = async (requests) =>
+    requests.map(({ isUrlSupportedByModel }) => (isUrlSupportedByModel ? null : downloaded))
+  const image = { type: 'image', image: new URL('https://files.example/a.png') }
+  const { warnings } = await ask(live('local'), image)
+  assert.deepEqual(
+    warnings.map(({ type, feature }) => [type, feature]),
+    [['unsupported', 'image_urls']],
+  )
+  const middleware = { specificationVersion: 'v3', overrideSupportedUrls: () => ({}) }
+  const loaded = await ask(wrapLanguageModel({ model: live('local'), middleware }), image)
+  assert.match(loaded.text, /image\/png, 8 bytes/)
+  assert.deepEqual(loaded.warnings, [])
 })
 
 test('the cache, and how a call leaves it out', async () => {

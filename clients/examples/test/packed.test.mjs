@@ -41,7 +41,7 @@ const handlers = [createChatHandler, forExpress].map((make) => make({ client: ne
 const { name } = new ChatPostern({ model: 'cheap', ...${options} }).constructor
 console.log(model.specificationVersion, name, handlers.length, typeof chat, typeof PosternCallError, BudgetExceededError.name)
 `
-const OUTPUT = 'v4 ChatPostern 2 function function BudgetExceededError\n'
+const OUTPUT = 'v3 ChatPostern 2 function function BudgetExceededError\n'
 
 test('as ES modules', async () => {
   const program = parts((names, from) => `import ${names.replaceAll(': ', ' as ')} from '${from}'`)

@@ -1,0 +1,53 @@
+// The models as types. ai 6 and ai 7 each come with their own @ai-sdk/provider, whose specification v3 is the same but for
+// one thing: JSON is read-only in ai 7's, which ai 6 does not take.
+import type {
+  EmbeddingModelV3,
+  EmbeddingModelV3CallOptions,
+  EmbeddingModelV3Result,
+  LanguageModelV3,
+  LanguageModelV3CallOptions,
+  LanguageModelV3GenerateResult,
+  LanguageModelV3StreamPart,
+  LanguageModelV3StreamResult,
+  ProviderV3,
+} from '@ai-sdk/provider'
+
+type Json = null | string | number | boolean | Json[] | JsonObject
+type JsonObject = { [name: string]: Json | undefined }
+/** The members with JSON. Mapping JSON itself would never end. */
+type Members = { providerMetadata: Record<string, JsonObject>; raw: JsonObject; result: NonNullable<Json> }
+type Whole = string | number | boolean | bigint | null | undefined | Date | Uint8Array | Error
+
+type Mutable<T> = unknown extends T
+  ? T
+  : T extends Whole
+    ? T
+    : T extends ReadableStream<infer Part>
+      ? ReadableStream<Mutable<Part>>
+      : {
+          [M in keyof T]: NonNullable<T[M]> extends string ? T[M] : M extends keyof Members ? Members[M] : Mutable<T[M]>
+        }
+
+export type GenerateResult = Mutable<LanguageModelV3GenerateResult>
+export type StreamResult = Mutable<LanguageModelV3StreamResult>
+export type StreamPart = Mutable<LanguageModelV3StreamPart>
+export type EmbeddingResult = Mutable<EmbeddingModelV3Result>
+
+/** A chat model of specification v3, for ai 6 and ai 7. */
+export interface ChatModel extends LanguageModelV3 {
+  doGenerate(options: LanguageModelV3CallOptions): PromiseLike<GenerateResult>
+  doStream(options: LanguageModelV3CallOptions): PromiseLike<StreamResult>
+}
+
+/** An embedding model of specification v3, for ai 6 and ai 7. */
+export interface EmbeddingModel extends EmbeddingModelV3 {
+  doEmbed(options: EmbeddingModelV3CallOptions): PromiseLike<EmbeddingResult>
+}
+
+/** A provider of specification v3, for ai 6 and ai 7. It has no optional members. */
+export interface Provider extends Pick<ProviderV3, 'specificationVersion'> {
+  languageModel(modelId: string): ChatModel
+  embeddingModel(modelId: string): EmbeddingModel
+  /** Throws `NoSuchModelError`. */
+  imageModel(modelId: string): never
+}
