@@ -9,7 +9,7 @@ import {
   type OpenAIClient,
 } from '@langchain/openai'
 import { ConfigurationError, metaOf, type ResponseMeta, VERSION } from '@postern-ai/client/adapter'
-import { Connection, type ConnectionOptions, PLACEHOLDER, type PosternCallSettings } from './connection.js'
+import { Connection, type ConnectionOptions, PLACEHOLDER, type PosternCallSettings, whole } from './connection.js'
 import { type Chunk, checked } from './stream.js'
 
 /** Fields of `ChatPostern`: the connection's, and the model parameters of LangChain's OpenAI chat model. */
@@ -127,16 +127,14 @@ export class ChatPostern extends ChatOpenAICompletions<ChatPosternCallOptions> {
       ...(maxRetries !== undefined && { fetchOptions: { retries: maxRetries } }),
     } as OpenAIClient.RequestOptions)
     return this.caller.callWithOptions({ signal: rest.signal ?? undefined }, async () => {
+      let meta: ResponseMeta | undefined
       try {
-        const { completions } = this.client.chat
-        const parse = !request.stream && request.response_format?.type === 'json_schema'
-        const answer = parse ? completions.parse(request as never, sent) : completions.create(request, sent)
-        const { data, response } = await answer.withResponse()
-        const meta = metaOf(response.headers)
-        if (request.stream) return checked(data as AsyncIterable<Chunk>, meta, this.#connection, mark(meta))
-        return Object.assign(data, { [META]: meta })
+        const answer = this.client.chat.completions.create(request, sent)
+        meta = metaOf((await answer.asResponse()).headers)
+        if (request.stream) return checked((await answer) as AsyncIterable<Chunk>, meta, this.#connection, mark(meta))
+        return Object.assign(whole((await answer) as Completion, 'choices'), { [META]: meta })
       } catch (error) {
-        throw this.#connection.errorOf(error)
+        throw this.#connection.errorOf(error, meta?.requestId)
       }
     })
   }

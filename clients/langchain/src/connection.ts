@@ -10,6 +10,8 @@ import {
   errorOfV1,
   type GovernorOptions,
   governing,
+  InvalidResponseError,
+  PosternError,
   resend,
   type Settings,
   VERSION,
@@ -53,10 +55,10 @@ export class Connection {
     return `${this.#settings.baseURL}/v1`
   }
 
-  /** The configuration of OpenAI's client. Null keeps it from reading OpenAI's variables. */
+  /** The configuration of OpenAI's client. Null keeps it from reading OpenAI's variables; its log would have answers. */
   get configuration(): ClientOptions {
     const { baseURL } = this
-    return { baseURL, apiKey: PLACEHOLDER, organization: null, project: null, fetch: this.#fetch }
+    return { baseURL, apiKey: PLACEHOLDER, organization: null, project: null, logLevel: 'off', fetch: this.#fetch }
   }
 
   /** The headers of a call. */
@@ -74,10 +76,13 @@ export class Connection {
     }
   }
 
-  /** Turns an error of OpenAI's client into one of Postern's, marked as LangChain's code expects it. */
-  errorOf(thrown: unknown): unknown {
+  /**
+   * Turns an error of OpenAI's client into one of Postern's, marked as LangChain's code expects it. `requestId` is that
+   * of a response that is not whole.
+   */
+  errorOf(thrown: unknown, requestId: string | null = null): unknown {
     const { status, headers, error } = (thrown ?? {}) as { status?: number; headers?: Headers; error?: object }
-    if (status === undefined || headers === undefined) return transportError(thrown)
+    if (status === undefined || headers === undefined) return transportError(thrown, requestId)
     const body = { error, request_id: headers.get('x-request-id') }
     const governed = governing(this.#settings.governor).enabled
     return marked(errorOfV1(status, headers, error ? JSON.stringify(body) : '', governed))
@@ -96,11 +101,28 @@ export class Connection {
   }
 }
 
-// LangChain has its own forms of aborts and timeouts, which its code looks for by name.
-function transportError(thrown: unknown): unknown {
-  if (!(thrown instanceof Error) || thrown.constructor.name !== 'APIConnectionError')
-    return wrapOpenAIClientError(thrown)
-  return stampRetryable(new APIConnectionError('The connection failed', { cause: thrown.cause }), false)
+/** An answer with its list. OpenAI's client takes any JSON, and a body without bytes. */
+export function whole<T extends object>(answer: T, list: keyof T): T {
+  if (Array.isArray(answer?.[list])) return answer
+  throw new SyntaxError(`The response has no ${String(list)}`)
+}
+
+// LangChain has its own forms of aborts and timeouts, which its code looks for by name. A body that breaks off is the
+// transport's own error, such as undici's "terminated".
+function transportError(thrown: unknown, requestId: string | null): unknown {
+  if (thrown instanceof PosternError) return thrown
+  if (thrown instanceof SyntaxError) {
+    const malformed = new InvalidResponseError('The response is not as described', { status: 200, requestId })
+    return stampRetryable(malformed, false)
+  }
+  if (!(thrown instanceof Error) || isAbort(thrown)) return wrapOpenAIClientError(thrown)
+  const cause = thrown.constructor.name === 'APIConnectionError' ? thrown.cause : thrown
+  return stampRetryable(new APIConnectionError('The connection was lost', { cause }), false)
+}
+
+/** Whether the caller or a time limit ended the call. */
+export function isAbort(thrown: unknown): boolean {
+  return thrown instanceof Error && /Abort|Timeout/.test(`${thrown.name} ${thrown.constructor.name}`)
 }
 
 const CODES: Record<number, LangChainErrorCodes> = {

@@ -1,6 +1,6 @@
 import { OpenAIEmbeddings, type OpenAIEmbeddingsParams } from '@langchain/openai'
 import { ConfigurationError } from '@postern-ai/client/adapter'
-import { Connection, type ConnectionOptions, PLACEHOLDER, type PosternCallSettings } from './connection.js'
+import { Connection, type ConnectionOptions, PLACEHOLDER, type PosternCallSettings, whole } from './connection.js'
 
 /** Fields of `PosternEmbeddings`: the connection's, and the parameters of LangChain's OpenAI embeddings. */
 export interface PosternEmbeddingsFields
@@ -28,7 +28,7 @@ export class PosternEmbeddings extends OpenAIEmbeddings {
 
   protected override async embeddingWithRetry(request: Parameters<OpenAIEmbeddings['embeddingWithRetry']>[0]) {
     try {
-      return await super.embeddingWithRetry(request)
+      return whole(await super.embeddingWithRetry(request), 'data')
     } catch (error) {
       throw this.#connection.errorOf(error)
     }

@@ -1,6 +1,6 @@
 import type { OpenAIClient } from '@langchain/openai'
-import { type Finding, PosternError, type ResponseMeta, StreamError } from '@postern-ai/client/adapter'
-import type { Connection } from './connection.js'
+import { type Finding, type ResponseMeta, StreamError } from '@postern-ai/client/adapter'
+import { type Connection, isAbort } from './connection.js'
 
 export type Chunk = OpenAIClient.Chat.ChatCompletionChunk
 
@@ -36,16 +36,14 @@ export async function* checked(
 
 function streamError(thrown: unknown, { requestId }: ResponseMeta, connection: Connection, text: string): unknown {
   const { error } = (thrown ?? {}) as { error?: { message?: string; code?: string; findings?: Finding[] } }
-  if (typeof error?.code !== 'string') {
-    const known = connection.errorOf(thrown)
-    if (known instanceof PosternError || isAbort(thrown)) return known
-    // The transport's own error, such as undici's "terminated", or JSON that broke off within an event.
-    return new StreamError('The connection was lost', { code: 'connection_lost', requestId, text, cause: thrown })
+  if (typeof error?.code === 'string') {
+    const { message = 'The stream failed', code, findings } = error
+    return new StreamError(message, { code, requestId, findings, text })
   }
-  const { message = 'The stream failed', code, findings } = error
-  return new StreamError(message, { code, requestId, findings, text })
-}
-
-function isAbort(thrown: unknown): boolean {
-  return thrown instanceof Error && /Abort|Timeout/.test(`${thrown.name} ${thrown.constructor.name}`)
+  if (isAbort(thrown)) return connection.errorOf(thrown)
+  const [code, message] =
+    thrown instanceof SyntaxError
+      ? ['invalid_event', 'An event of the stream is not as described']
+      : ['connection_lost', 'The connection was lost']
+  return new StreamError(message, { code, requestId, text, cause: thrown })
 }
