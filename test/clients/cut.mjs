@@ -31,7 +31,7 @@ export const WAYS = {
 }
 
 /** A stream with an error event of the gateway, after a first piece. It is complete. */
-export const FAILED = piece('Hel') + `data: ${JSON.stringify(failure)}\n\n`
+export const FAILED = `${piece('Hel')}data: ${JSON.stringify(failure)}\n\n`
 
 /** A stream that is complete. */
 export const COMPLETE = `${whole}${event({ choices: [], usage })}data: [DONE]\n\n`
@@ -49,8 +49,9 @@ export async function breaking(t, point, way) {
     head(reply, stream)
     reply.write(sent[stream ? 0 : 1])
   })
+  const transport = globalThis.fetch
   const fetch = async (...request) => {
-    const arrived = await globalThis.fetch(...request)
+    const arrived = await transport(...request)
     WAYS[way](response)
     return arrived
   }

@@ -1,13 +1,13 @@
-// The examples of docs/clients/frameworks.md, run as they are there, against the real gateway.
+// The programs of docs/clients/frameworks.md, installed and run as a reader does, against the real gateway.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { readdirSync, readFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
-import { ROOT, startGateway } from '../../../test/sdk/gateway.mjs'
+import { picture, startGateway } from '../../../test/sdk/gateway.mjs'
+import { FILES, follow, PROGRAMS } from './page.mjs'
 
-const folder = join(import.meta.dirname, '..')
 const gateway = await startGateway()
 const project = await gateway.project()
 const development = await gateway.key(project, { environment: 'development' })
@@ -16,52 +16,118 @@ const empty = await gateway.key(await gateway.project({ budget: 0 }))
 
 const TEST_MODE = "This is Postern's test mode. You said: "
 const STREAMED = 'Hello from upstream'
-// Each program's output with a development key, and with a production key.
-const PROGRAMS = {
-  'ai-sdk.mjs': [`${TEST_MODE}Say this is a test\ngpt-4.1-mini, req_ID\n`, `${STREAMED}\ngpt-4.1-mini, req_ID\n`],
-  'ai-sdk-errors.mjs': [`${TEST_MODE}Say this is a test 0\n`, `${STREAMED} 0.012\n`],
+const AI_SDK = 'Vercel AI SDK'
+// Each program's section, its output with a development key and with a production key, and its arguments.
+const OUTPUTS = {
+  'ai-sdk.mjs': [
+    AI_SDK,
+    `${TEST_MODE}Say this is a test\ngpt-4.1-mini, req_ID\n`,
+    `${STREAMED}\ngpt-4.1-mini, req_ID\n`,
+  ],
+  'ai-sdk-errors.mjs': [AI_SDK, `${TEST_MODE}Say this is a test 0\n`, `${STREAMED} 0.012\n`],
+  'ai-sdk-images.mjs': [
+    AI_SDK,
+    `${TEST_MODE}[image]\n`,
+    'I see an image (image/png, 8 bytes)\n',
+    `data:image/png;base64,${picture}`,
+  ],
   'langchain.mjs': [
+    'LangChain',
     `${TEST_MODE}Say this is a test\n20 tokens, 0 cents\nweather\ntrue\n`,
     `${STREAMED}\n150 tokens, 0.012 cents\nweather\ntrue\n`,
   ],
-  'llamaindex.mjs': [`${TEST_MODE}Say this is a test\ntrue\n`, `${STREAMED}\ntrue\n`],
-  'mastra.mjs': [`${TEST_MODE}21 degrees in text\n`, 'The tool said: 21 degrees in Paris\n'],
-  'openai-agents.mjs': [`${TEST_MODE}21 degrees in text\n`, 'The tool said: 21 degrees in Paris\n'],
+  'llamaindex.mjs': ['LlamaIndex', `${TEST_MODE}Say this is a test\ntrue\n`, `${STREAMED}\ntrue\n`],
+  'mastra.mjs': ['Mastra', `${TEST_MODE}21 degrees in text\n`, 'The tool said: 21 degrees in Paris\n'],
+  'openai-agents.mjs': [
+    'OpenAI Agents SDK',
+    `${TEST_MODE}21 degrees in text\n`,
+    'The tool said: 21 degrees in Paris\n',
+  ],
 }
+const BROWSER = 'A chat in the browser'
+const GO = "OpenAI's libraries for Go and Python"
 
-async function run(command, args, key, cwd = folder) {
+const folders = new Map()
+for (const title of new Set([...Object.values(OUTPUTS).map(([section]) => section), BROWSER, GO])) {
+  folders.set(title, follow(title))
+}
+// A failed command is the failure of the tests that need its folder.
+for (const folder of folders.values()) folder.catch(() => {})
+
+async function run(title, command, args, key) {
   const variables = { POSTERN_API_KEY: key, POSTERN_BASE_URL: gateway.url, MASTRA_TELEMETRY_DISABLED: '1' }
-  const { stdout } = await promisify(execFile)(command, args, { cwd, env: { ...process.env, ...variables } })
+  const env = { ...process.env, ...variables, GOFLAGS: '' }
+  const { stdout } = await promisify(execFile)(command, args, { cwd: await folders.get(title), env })
   return stdout.replace(/req_[0-9a-f]{32}/g, 'req_ID')
 }
 
-for (const [name, [inTestMode, fromProvider]] of Object.entries(PROGRAMS)) {
+for (const [name, [title, inTestMode, fromProvider, ...args]] of Object.entries(OUTPUTS)) {
   test(`${name} with a development key`, async () => {
-    assert.equal(await run('node', [name], development), inTestMode)
+    assert.equal(await run(title, 'node', [name, ...args], development), inTestMode)
   })
   test(`${name} with a production key`, async () => {
-    assert.equal(await run('node', [name], production), fromProvider)
+    assert.equal(await run(title, 'node', [name, ...args], production), fromProvider)
   })
 }
 
 test('ai-sdk-errors.mjs prints the code of an error', async () => {
-  assert.match(await run('node', ['ai-sdk-errors.mjs'], empty), /^budget_exceeded req_ID \[\]\n$/)
+  assert.match(await run(AI_SDK, 'node', ['ai-sdk-errors.mjs'], empty), /^budget_exceeded req_ID \[\]\n$/)
 })
 
 test("Go's OpenAI library", async () => {
-  const go = join(folder, 'openai-go')
-  assert.equal(await run('go', ['run', '.'], development, go), `${TEST_MODE}Say this is a test\n`)
-  assert.equal(await run('go', ['run', '.'], production, go), `${STREAMED}\n`)
+  assert.equal(await run(GO, 'go', ['run', '.'], development), `${TEST_MODE}Say this is a test\n`)
+  assert.equal(await run(GO, 'go', ['run', '.'], production), `${STREAMED}\n`)
 })
 
-// The blocks of the page are these files, so what runs here is the text that a reader copies.
-test('each example is on the page as it is here', () => {
-  const page = readFileSync(join(ROOT, 'docs/clients/frameworks.md'), 'utf8')
-  const blocks = [...page.matchAll(/```\w+\n(.*?)```/gs)].map(([, text]) => text)
-  const files = readdirSync(folder).filter((name) => name.endsWith('.mjs'))
-  assert.ok(files.length >= 10)
-  for (const name of [...files, 'openai-go/main.go']) {
-    assert.ok(blocks.includes(readFileSync(join(folder, name), 'utf8')), `${name} is not on the page, or differs`)
+// The page's fetch is to the site's own address, which is each of the handlers in turn.
+const SITE = `
+import { once } from 'node:events'
+import { app } from './express.mjs'
+import hono from './hono.mjs'
+import { POST } from './nextjs-route.mjs'
+import { ask } from './page.mjs'
+
+const network = globalThis.fetch
+const server = app.listen(0)
+await once(server, 'listening')
+const express = (request) => network(new Request('http://127.0.0.1:' + server.address().port + '/api/chat', request))
+for (const [name, handler] of Object.entries({ hono: hono.fetch, nextjs: POST, express })) {
+  globalThis.fetch = (url, init) => {
+    if (url !== '/api/chat') return network(url, init)
+    const headers = new Headers(init.headers)
+    headers.set('cookie', 'session=demo')
+    return handler(new Request('http://site.example/api/chat', { ...init, headers }))
+  }
+  process.stdout.write(name + ': ')
+  await ask('Say this is a test', { append: (text) => process.stdout.write(text) })
+  console.log()
+}
+server.close()
+server.closeAllConnections()
+`
+
+test('the handlers and the page', async () => {
+  writeFileSync(join(await folders.get(BROWSER), 'site.mjs'), SITE)
+  const lines = ['hono', 'nextjs', 'express']
+  for (const [key, answer] of [
+    [development, `${TEST_MODE}Say this is a test`],
+    [production, STREAMED],
+    [empty, 'That failed (req_ID).'],
+  ]) {
+    const printed = await run(BROWSER, 'node', ['site.mjs'], key)
+    assert.equal(printed, lines.map((name) => `${name}: ${answer}\n`).join(''))
+  }
+})
+
+test('each program of the page is an example, and each example is on the page', () => {
+  const files = Object.values(FILES)
+  assert.ok(files.length >= 12)
+  for (const { code } of PROGRAMS) assert.ok(files.includes(code), `not an example:\n${code}`)
+  for (const [name, code] of Object.entries(FILES)) {
+    assert.ok(
+      PROGRAMS.some((block) => block.code === code),
+      `${name} is not on the page, or differs`,
+    )
   }
 })
 

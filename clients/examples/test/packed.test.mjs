@@ -79,13 +79,15 @@ import { createChatHandler } from '@postern-ai/client/handler'
 import { ChatPostern, PosternEmbeddings } from '@postern-ai/langchain'
 import type { BaseChatModel } from '@langchain/core/language_models/chat_models'
 import type { Embeddings } from '@langchain/core/embeddings'
-import { embed, generateText } from 'ai'
+import { createProviderRegistry, embed, generateText, wrapLanguageModel } from 'ai'
 import express from 'express'
 
 const postern = createPostern({ governor: { autoApproveThreshold: 10 } })
 const settings: PosternCallOptions = { strict: true, idempotency: 'order-42' }
 const { text } = await generateText({ model: postern('cheap'), prompt: 'x', providerOptions: { postern: { ...settings } } })
 const { embedding } = await embed({ model: postern.embeddingModel('vectors'), value: text })
+wrapLanguageModel({ model: postern.chat('cheap'), middleware: [] })
+createProviderRegistry({ postern }).languageModel('postern:cheap')
 const model: BaseChatModel = new ChatPostern({ model: 'cheap', temperature: 0 })
 const embeddings: Embeddings = new PosternEmbeddings({ model: 'vectors' })
 const message = await new ChatPostern('cheap').invoke('x', { postern: { cacheControl: 'no-store' } })
