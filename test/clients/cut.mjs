@@ -13,7 +13,7 @@ const completion = JSON.stringify({ id: 'c', object: 'chat.completion', created:
 const failure = { error: { message: 'The provider failed.', type: 'x', param: null, code: 'provider_error' } }
 const whole = piece('{"city":"Paris"}') + piece('', 'stop')
 
-/** What has been sent of a stream and of a whole completion when the connection breaks. The first point has no headers. */
+/** The part of a stream and of a whole completion that is sent before the connection breaks. The first point has no headers. */
 export const POINTS = {
   'before the headers': null,
   'after the headers': ['', ''],

@@ -1,5 +1,5 @@
-// The models as types. ai 6 and ai 7 each come with their own @ai-sdk/provider, whose specification v3 is the same but for
-// one thing: JSON is read-only in ai 7's, which ai 6 does not take.
+// The models as types. ai 6 and ai 7 each come with their own @ai-sdk/provider. Their specification v3 differs in one
+// thing: JSON is read-only in ai 7's, which ai 6 does not take.
 import type {
   EmbeddingModelV3,
   EmbeddingModelV3CallOptions,

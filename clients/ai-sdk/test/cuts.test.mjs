@@ -12,7 +12,7 @@ const schema = z.object({ city: z.string() })
 const COMPLETE = ['after the finish reason', 'before [DONE]']
 const provider = (options) => createPostern({ apiKey: 'sk_test_a', ...options })
 
-/** Reads everything of a streamText, and says what came. */
+/** Reads everything of a streamText, and returns its errors, parts and text. */
 async function readText(model) {
   const errors = []
   const called = []

@@ -38,7 +38,7 @@ const download = (requests) =>
     }),
   )
 
-/** The part that arrives for a part of a message, and what was downloaded. */
+/** The part that arrives for a part of a message, and the downloads. */
 async function sent(part, wrap = (model) => model) {
   let body
   const answer = async (_, init) => {

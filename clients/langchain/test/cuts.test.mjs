@@ -64,7 +64,7 @@ for (const point of Object.keys(POINTS)) {
   }
 }
 
-test('an error event: the iterator throws, after what came before', async (t) => {
+test('an error event: the iterator throws, after the text before it', async (t) => {
   const baseURL = await streaming(t, FAILED)
   const seen = []
   const callbacks = [{ handleLLMError: ({ name }) => seen.push(name), handleLLMEnd: () => seen.push('end') }]
@@ -84,7 +84,7 @@ test('an error event: the iterator throws, after what came before', async (t) =>
   await assert.rejects(STREAMS['invoke with streaming']({ baseURL }), failed)
 })
 
-test('a complete stream is no error, whoever reads it', async (t) => {
+test('a complete stream is no error for any reader', async (t) => {
   const baseURL = await streaming(t, COMPLETE)
   for (const call of Object.values(STREAMS)) await call({ baseURL })
 })
