@@ -162,7 +162,7 @@ func runCommands(t *testing.T, d documentation, p program) {
 }
 
 // quickStartScript is the commands of the quick start in their order, except `make dev`, which the test's gateway replaces.
-// They are run in folders that have nothing but the package and what `make dev` writes. The gateway has a project Empty.
+// They are run in folders that have nothing but the package and what `make dev` writes.
 func quickStartScript(t *testing.T, blocks []block) string {
 	kinds, script := []string{}, "cd \"$REPOSITORY\"\n"
 	for _, b := range blocks {
@@ -174,7 +174,7 @@ func quickStartScript(t *testing.T, blocks []block) string {
 		case b.kind == "go":
 			script += "cat >main.go <<'END'\n" + b.code + "END\n"
 		case strings.HasPrefix(b.code, "# in the repository"):
-			script += "cd \"$REPOSITORY\"\n" + strings.NewReplacer("go run ./cmd/postern", "\"$POSTERN\"", "Empty", "Poor").Replace(b.code) +
+			script += "cd \"$REPOSITORY\"\n" + strings.ReplaceAll(b.code, "go run ./cmd/postern", "\"$POSTERN\"") +
 				"cd \"$EMPTY\"\nPOSTERN_API_KEY=$(cat \"$REPOSITORY\"/.dev/empty.key) go run . 2>&1 | cat\n"
 		default:
 			script += b.code

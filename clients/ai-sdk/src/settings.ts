@@ -1,6 +1,6 @@
 // What all models of a provider share: checked options, and the function that sends their requests.
 import type { FetchFunction } from '@ai-sdk/provider-utils'
-import { type AdapterOptions, adapterSettings, type GovernorOptions, resend } from '@postern-ai/client/adapter'
+import { type AdapterOptions, adapterSettings, type GovernorOptions, keyOf, resend } from '@postern-ai/client/adapter'
 
 /** Options of `createPostern`. Those of the client have the same defaults and `POSTERN_…` variables. */
 export interface PosternProviderOptions extends AdapterOptions {
@@ -18,13 +18,16 @@ export interface Settings {
 }
 
 export function settingsOf(options: PosternProviderOptions): Settings {
-  const { apiKey, baseURL, governor, idempotency, retries, fetch } = adapterSettings(options)
+  const settings = adapterSettings(options)
+  const { baseURL, governor, idempotency, retries, fetch } = settings
   const send: FetchFunction = (url, init) => {
     const headers = new Headers(init?.headers)
     headers.delete('authorization')
-    headers.set('x-api-key', apiKey)
-    // A redirect must not take the key along.
-    const once = () => fetch(String(url), { ...init, headers, redirect: 'manual' })
+    const once = async () => {
+      headers.set('x-api-key', await keyOf(settings))
+      // A redirect must not take the key along.
+      return fetch(String(url), { ...init, headers, redirect: 'manual' })
+    }
     // The AI SDK repeats a call without its idempotency key. With one, the provider repeats the request itself.
     return headers.has('idempotency-key') ? resend(once, retries, init?.signal ?? undefined) : once()
   }

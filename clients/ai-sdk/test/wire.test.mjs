@@ -477,3 +477,24 @@ test('the AI SDK’s middleware and custom providers take the models', async () 
   const { provider: owner, modelId } = provider.languageModel('small')
   assert.deepEqual([owner, modelId], ['local', 'small'])
 })
+
+test('a function gives the key of each request, and its failure ends the call', async () => {
+  const keys = ['sk_live_functionA0123456789', 'sk_live_functionB0123456789']
+  const busy = json(
+    { error: { message: 'Busy' }, request_id: 'req_1' },
+    { status: 503, headers: { 'retry-after-ms': '1' } },
+  )
+  const { postern, requests } = scripted([busy, json(completion)], { apiKey: async () => keys.shift() })
+  const { text } = await generate(postern, { providerOptions: { postern: { idempotency: true } } })
+  assert.equal(text, 'Hello')
+  assert.deepEqual(
+    requests.map(({ headers }) => headers['x-api-key']),
+    ['sk_live_functionA0123456789', 'sk_live_functionB0123456789'],
+  )
+  const failing = () => Promise.reject(new Error('vault: very-secret'))
+  const { postern: without, requests: none } = scripted([], { apiKey: failing })
+  const error = await generate(without, { maxRetries: 2 }).catch((thrown) => thrown)
+  assert.ok(error instanceof ConfigurationError, error)
+  assert.doesNotMatch(inspect(error), /very-secret/)
+  assert.equal(none.length, 0)
+})

@@ -6,11 +6,13 @@ import {
   APIConnectionError,
   type APIError,
   adapterSettings,
+  ConfigurationError,
   checkCall,
   errorOfV1,
   type GovernorOptions,
   governing,
   InvalidResponseError,
+  keyOf,
   PosternError,
   resend,
   type Settings,
@@ -89,14 +91,16 @@ export class Connection {
   }
 
   readonly #fetch = (url: string | URL | Request, init?: RequestInit & { retries?: number }): Promise<Response> => {
-    const { apiKey, fetch } = this.#settings
+    const { fetch } = this.#settings
     const { retries = this.#settings.retries, ...request } = init ?? {}
     const headers = new Headers(request.headers)
     headers.delete('authorization')
-    headers.set('x-api-key', apiKey)
     headers.set('user-agent', `${headers.get('user-agent') ?? ''} postern-langchain/${VERSION}`.trim())
-    // A redirect must not take the key along.
-    const send = () => fetch(String(url), { ...request, headers, redirect: 'manual' })
+    const send = async () => {
+      headers.set('x-api-key', await keyOf(this.#settings))
+      // A redirect must not take the key along.
+      return fetch(String(url), { ...request, headers, redirect: 'manual' })
+    }
     return resend(send, retries, request.signal ?? undefined)
   }
 }
@@ -117,6 +121,7 @@ function transportError(thrown: unknown, requestId: string | null): unknown {
   }
   if (!(thrown instanceof Error) || isAbort(thrown)) return wrapOpenAIClientError(thrown)
   const cause = thrown.constructor.name === 'APIConnectionError' ? thrown.cause : thrown
+  if (cause instanceof ConfigurationError) return stampRetryable(cause, false) // of the function apiKey
   return stampRetryable(new APIConnectionError('The connection was lost', { cause }), false)
 }
 

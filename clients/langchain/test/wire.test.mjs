@@ -414,3 +414,25 @@ test('the text of a blocked call has its finding once', async () => {
     return true
   })
 })
+
+test('a function gives the key of each attempt, and its failure ends the call', async () => {
+  const keys = ['sk_live_functionA0123456789', 'sk_live_functionB0123456789']
+  const { fields, requests } = scripted([busy, json(completion())], { maxRetries: 1, apiKey: async () => keys.shift() })
+  assert.equal((await new ChatPostern(fields).invoke('x')).text, 'Hello')
+  assert.deepEqual(
+    requests.map(({ headers }) => headers['x-api-key']),
+    ['sk_live_functionA0123456789', 'sk_live_functionB0123456789'],
+  )
+  const failing = { apiKey: () => Promise.reject(new Error('vault: very-secret')) }
+  const without = scripted([], failing)
+  for (const call of [
+    () => new ChatPostern(without.fields).invoke('x'),
+    () => new PosternEmbeddings({ ...without.fields, model: 'vectors' }).embedQuery('x'),
+  ]) {
+    const error = await call().catch((thrown) => thrown)
+    assert.ok(error instanceof ConfigurationError, inspect(error))
+    assert.equal(getRetryable(error), false)
+    assert.doesNotMatch(inspect(error), /very-secret/)
+  }
+  assert.equal(without.requests.length, 0)
+})

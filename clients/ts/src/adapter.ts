@@ -3,27 +3,23 @@
 import { type APIError, ConfigurationError } from './errors.js'
 import { errorOf, flat } from './failure.js'
 import { isObject, parsed } from './json.js'
-import { type ClientOptions, type Settings as ClientSettings, settingsOf } from './options.js'
+import { keyOfAttempt } from './key.js'
+import { type ClientOptions, type Settings, settingsOf } from './options.js'
 import { mayRepeat, pauseBefore } from './retry.js'
 import { refuseBrowser } from './runtime.js'
 
 export * from './errors.js'
 export { metaOf, type ResponseMeta } from './meta.js'
-export { checkCall, type GovernorOptions, governing } from './options.js'
+export { checkCall, type GovernorOptions, governing, type Settings } from './options.js'
 export { VERSION } from './version.js'
 
 const OPTIONS = ['apiKey', 'baseURL', 'environment', 'retries', 'idempotency', 'governor', 'fetch'] as const
 
 /** Those options of the client that an adapter has, too. The framework has its own for timeouts and logs. */
-export interface AdapterOptions extends Omit<Pick<ClientOptions, (typeof OPTIONS)[number]>, 'apiKey'> {
-  /** The API key. Variable `POSTERN_API_KEY`. */
-  apiKey?: string | undefined
+export interface AdapterOptions extends Pick<ClientOptions, (typeof OPTIONS)[number]> {
   /** Headers of every request. `authorization` and `x-api-key` cannot be set. */
   headers?: Record<string, string> | undefined
 }
-
-/** The complete options of an adapter. */
-export type Settings = ClientSettings & { apiKey: string }
 
 /** Checks an adapter's options and completes them by variables and defaults. */
 export function adapterSettings({ headers = {}, ...options }: AdapterOptions): Settings {
@@ -36,8 +32,12 @@ export function adapterSettings({ headers = {}, ...options }: AdapterOptions): S
       throw new ConfigurationError(`${name} is not an option; the options are ${OPTIONS.join(', ')}, headers`)
     }
   }
-  if (typeof options.apiKey === 'function') throw new ConfigurationError('apiKey must be a text')
-  return settingsOf(options) as Settings
+  return settingsOf(options)
+}
+
+/** The key of one attempt. Rejects with a ConfigurationError if a function has none. */
+export function keyOf({ apiKey, wanted }: Settings): Promise<string> {
+  return keyOfAttempt(apiKey, wanted)
 }
 
 /** The error of a response of `/v1`, whose body has OpenAI's shape. */
@@ -50,7 +50,7 @@ export function errorOfV1(status: number, headers: Headers, text: string, govern
 export async function resend(send: () => Promise<Response>, retries: number, signal?: AbortSignal): Promise<Response> {
   for (let attempt = 1; ; attempt++) {
     const response = await send().catch((error: unknown) => {
-      if (attempt > retries || signal?.aborted) throw error
+      if (attempt > retries || signal?.aborted || error instanceof ConfigurationError) throw error
       return null
     })
     if (response && (response.ok || attempt > retries)) return response
