@@ -39,15 +39,15 @@ func usNPI(d []byte) bool {
 }
 
 func auABN(d []byte) bool {
-	return (checksum.Weighted(d, 10, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19)-10)%89 == 0 && d[0] != '0'
+	return (checksum.Weighted(d, "10 1 3 5 7 9 11 13 15 17 19")-10)%89 == 0 && d[0] != '0'
 }
 
 func auACN(d []byte) bool {
-	return (10-checksum.Weighted(d, 8, 7, 6, 5, 4, 3, 2, 1)%10)%10 == checksum.Digit(d[8])
+	return (10-checksum.Weighted(d, "8 7 6 5 4 3 2 1")%10)%10 == checksum.Digit(d[8])
 }
 
 func ukNHS(d []byte) bool {
-	check := 11 - checksum.Weighted(d, 10, 9, 8, 7, 6, 5, 4, 3, 2)%11
+	check := 11 - checksum.Weighted(d, "10 9 8 7 6 5 4 3 2")%11
 	return check%11 == checksum.Digit(d[9]) && check != 10
 }
 
@@ -62,7 +62,7 @@ func frNIR(d []byte) bool {
 	return 97-checksum.Mod(d[:13], 97) == two(d[13:])
 }
 
-func nlBSN(d []byte) bool { return checksum.Weighted(d, 9, 8, 7, 6, 5, 4, 3, 2, -1)%11 == 0 }
+func nlBSN(d []byte) bool { return checksum.Weighted(d, "9 8 7 6 5 4 3 2 10")%11 == 0 }
 
 func beNational(d []byte) bool {
 	month, day := two(d[2:]), two(d[4:])
@@ -76,7 +76,7 @@ func beNational(d []byte) bool {
 }
 
 func plPESEL(d []byte) bool {
-	return isMonthDay(two(d[2:])%20, two(d[4:])) && checksum.Weighted(d, 1, 3, 7, 9, 1, 3, 7, 9, 1, 3, 1)%10 == 0
+	return isMonthDay(two(d[2:])%20, two(d[4:])) && checksum.Weighted(d, "1 3 7 9 1 3 7 9 1 3 1")%10 == 0
 }
 
 func sePersonnummer(d []byte) bool {
@@ -101,14 +101,14 @@ func noBirthNumber(d []byte) bool {
 	if month > 40 {
 		month -= 40 // a synthetic or H number
 	}
-	return isMonthDay(month, day) && checksum.Weighted(d, 3, 7, 6, 1, 8, 9, 4, 5, 2, 1)%11 == 0 &&
-		checksum.Weighted(d, 5, 4, 3, 2, 7, 6, 5, 4, 3, 2, 1)%11 == 0
+	return isMonthDay(month, day) && checksum.Weighted(d, "3 7 6 1 8 9 4 5 2 1")%11 == 0 &&
+		checksum.Weighted(d, "5 4 3 2 7 6 5 4 3 2 1")%11 == 0
 }
 
 func dkCPR(d []byte) bool { return isDayFirst(d) }
 
 func ptNIF(d []byte) bool {
-	check := 11 - checksum.Weighted(d, 9, 8, 7, 6, 5, 4, 3, 2)%11
+	check := 11 - checksum.Weighted(d, "9 8 7 6 5 4 3 2")%11
 	if check > 9 {
 		check = 0
 	}
@@ -124,13 +124,13 @@ func brDigit(sum int) int {
 }
 
 func brCPF(d []byte) bool {
-	return brDigit(checksum.Weighted(d, 10, 9, 8, 7, 6, 5, 4, 3, 2)) == checksum.Digit(d[9]) &&
-		brDigit(checksum.Weighted(d, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2)) == checksum.Digit(d[10])
+	return brDigit(checksum.Weighted(d, "10 9 8 7 6 5 4 3 2")) == checksum.Digit(d[9]) &&
+		brDigit(checksum.Weighted(d, "11 10 9 8 7 6 5 4 3 2")) == checksum.Digit(d[10])
 }
 
 func brCNPJ(d []byte) bool {
-	return brDigit(checksum.Weighted(d, 5, 4, 3, 2, 9, 8, 7, 6, 5, 4, 3, 2)) == checksum.Digit(d[12]) &&
-		brDigit(checksum.Weighted(d, 6, 5, 4, 3, 2, 9, 8, 7, 6, 5, 4, 3, 2)) == checksum.Digit(d[13])
+	return brDigit(checksum.Weighted(d, "5 4 3 2 9 8 7 6 5 4 3 2")) == checksum.Digit(d[12]) &&
+		brDigit(checksum.Weighted(d, "6 5 4 3 2 9 8 7 6 5 4 3 2")) == checksum.Digit(d[13])
 }
 
 func inAadhaar(d []byte) bool { return d[0] >= '2' && checksum.Verhoeff(d) }
@@ -139,13 +139,13 @@ func caSIN(d []byte) bool { return checksum.Luhn(d) }
 
 func auTFN(d []byte) bool {
 	if len(d) == 8 {
-		return checksum.Weighted(d, 10, 7, 8, 4, 6, 3, 5, 1)%11 == 0
+		return checksum.Weighted(d, "10 7 8 4 6 3 5 1")%11 == 0
 	}
-	return checksum.Weighted(d, 1, 4, 3, 7, 5, 8, 6, 9, 10)%11 == 0
+	return checksum.Weighted(d, "1 4 3 7 5 8 6 9 10")%11 == 0
 }
 
 func auMedicare(d []byte) bool {
-	return d[0] >= '2' && d[0] <= '6' && checksum.Weighted(d, 1, 3, 7, 9, 1, 3, 7, 9)%10 == checksum.Digit(d[8])
+	return d[0] >= '2' && d[0] <= '6' && checksum.Weighted(d, "1 3 7 9 1 3 7 9")%10 == checksum.Digit(d[8])
 }
 
 // cnRegions is the first two digits of the provinces. Source: GB/T 2260.
@@ -164,24 +164,24 @@ func cnResident(d []byte) bool {
 func zaID(d []byte) bool { return isDate(d) && d[10] <= '2' && checksum.Luhn(d) }
 
 func trIdentity(d []byte) bool {
-	odd := checksum.Weighted(d, 1, 0, 1, 0, 1, 0, 1, 0, 1)
-	even := checksum.Weighted(d, 0, 1, 0, 1, 0, 1, 0, 1)
+	odd := checksum.Weighted(d, "1 0 1 0 1 0 1 0 1")
+	even := checksum.Weighted(d, "0 1 0 1 0 1 0 1")
 	tenth := ((odd*7-even)%10 + 10) % 10
 	return d[0] != '0' && tenth == checksum.Digit(d[9]) && (odd+even+tenth)%10 == checksum.Digit(d[10])
 }
 
 func chAHV(d []byte) bool {
-	return string(d[:3]) == "756" && checksum.Weighted(d, 1, 3, 1, 3, 1, 3, 1, 3, 1, 3, 1, 3, 1)%10 == 0
+	return string(d[:3]) == "756" && checksum.Weighted(d, "1 3 1 3 1 3 1 3 1 3 1 3 1")%10 == 0
 }
 
 func atSVNR(d []byte) bool {
-	check := checksum.Weighted(d, 3, 7, 9, 0, 5, 8, 4, 2, 1, 6) % 11
+	check := checksum.Weighted(d, "3 7 9 0 5 8 4 2 1 6") % 11
 	month := two(d[6:])
 	return check == checksum.Digit(d[3]) && month >= 1 && month <= 15 && two(d[4:]) <= 31
 }
 
 func roCNP(d []byte) bool {
-	check := checksum.Weighted(d, 2, 7, 9, 1, 4, 6, 3, 5, 8, 2, 7, 9) % 11
+	check := checksum.Weighted(d, "2 7 9 1 4 6 3 5 8 2 7 9") % 11
 	if check == 10 {
 		check = 1
 	}
@@ -189,13 +189,13 @@ func roCNP(d []byte) bool {
 }
 
 func krRRN(d []byte) bool {
-	check := (11 - checksum.Weighted(d, 2, 3, 4, 5, 6, 7, 8, 9, 2, 3, 4, 5)%11) % 10
+	check := (11 - checksum.Weighted(d, "2 3 4 5 6 7 8 9 2 3 4 5")%11) % 10
 	return isDate(d) && d[6] >= '1' && d[6] <= '8' && check == checksum.Digit(d[12])
 }
 
 func arCUIT(d []byte) bool {
 	prefix := two(d)
-	check := 11 - checksum.Weighted(d, 5, 4, 3, 2, 7, 6, 5, 4, 3, 2)%11
+	check := 11 - checksum.Weighted(d, "5 4 3 2 7 6 5 4 3 2")%11
 	return (prefix >= 20 && prefix <= 27 || prefix >= 30 && prefix <= 34) && (check%11 == checksum.Digit(d[10]) || check == 10 && d[10] == '9')
 }
 
@@ -211,14 +211,14 @@ func czBirthNumber(d []byte) bool {
 }
 
 func bgEGN(d []byte) bool {
-	check := checksum.Weighted(d, 2, 4, 8, 5, 10, 9, 7, 3, 6) % 11 % 10
+	check := checksum.Weighted(d, "2 4 8 5 10 9 7 3 6") % 11 % 10
 	return isMonthDay(two(d[2:])%20, two(d[4:])) && check == checksum.Digit(d[9])
 }
 
 func eePersonalCode(d []byte) bool {
-	check := checksum.Weighted(d, 1, 2, 3, 4, 5, 6, 7, 8, 9, 1) % 11
+	check := checksum.Weighted(d, "1 2 3 4 5 6 7 8 9 1") % 11
 	if check == 10 {
-		check = checksum.Weighted(d, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3) % 11 % 10
+		check = checksum.Weighted(d, "3 4 5 6 7 8 9 1 2 3") % 11 % 10
 	}
 	return d[0] >= '1' && d[0] <= '8' && isDate(d[1:]) && check == checksum.Digit(d[10])
 }
@@ -228,7 +228,7 @@ func hrOIB(d []byte) bool { return checksum.Mod11x10(d) }
 func ilIdentity(d []byte) bool { return checksum.Luhn(d) }
 
 func jpMyNumber(d []byte) bool {
-	check := 11 - checksum.Weighted(d, 6, 5, 4, 3, 2, 7, 6, 5, 4, 3, 2)%11
+	check := 11 - checksum.Weighted(d, "6 5 4 3 2 7 6 5 4 3 2")%11
 	if check > 9 {
 		check = 0
 	}
@@ -236,7 +236,7 @@ func jpMyNumber(d []byte) bool {
 }
 
 func thID(d []byte) bool {
-	return d[0] >= '1' && d[0] <= '8' && (11-checksum.Weighted(d, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2)%11)%10 == checksum.Digit(d[12])
+	return d[0] >= '1' && d[0] <= '8' && (11-checksum.Weighted(d, "13 12 11 10 9 8 7 6 5 4 3 2")%11)%10 == checksum.Digit(d[12])
 }
 
 // clRUT gets digits only; a RUT that ends with K is in letters.go.

@@ -180,7 +180,7 @@ func itCodiceFiscale(t []byte) bool {
 }
 
 func sgNRIC(t []byte) bool {
-	sum := checksum.Weighted(t[1:], 2, 7, 6, 5, 4, 3, 2)
+	sum := checksum.Weighted(t[1:], "2 7 6 5 4 3 2")
 	switch t[0] {
 	case 'S':
 		return "JZIHGFEDCBA"[sum%11] == t[8]
@@ -197,7 +197,7 @@ func sgNRIC(t []byte) bool {
 }
 
 func hkID(t []byte) bool {
-	sum := 36*9 + int(t[0]-'A'+10)*8 + checksum.Weighted(t[1:], 7, 6, 5, 4, 3, 2)
+	sum := 36*9 + int(t[0]-'A'+10)*8 + checksum.Weighted(t[1:], "7 6 5 4 3 2")
 	check := (11 - sum%11) % 11
 	return check == 10 && t[7] == 'A' || check < 10 && byte('0'+check) == t[7]
 }
@@ -207,7 +207,7 @@ var twLetters = [26]byte{10, 11, 12, 13, 14, 15, 16, 17, 34, 18, 19, 20, 21, 22,
 
 func twID(t []byte) bool {
 	letter := int(twLetters[t[0]-'A'])
-	sum := letter/10 + letter%10*9 + checksum.Weighted(t[1:], 8, 7, 6, 5, 4, 3, 2, 1, 1)
+	sum := letter/10 + letter%10*9 + checksum.Weighted(t[1:], "8 7 6 5 4 3 2 1 1")
 	return oneOf(t[1], "1289") && sum%10 == 0
 }
 
@@ -257,7 +257,7 @@ func frCorsica(t []byte) bool {
 }
 
 func iePPS(t []byte) bool {
-	sum := checksum.Weighted(t, 8, 7, 6, 5, 4, 3, 2)
+	sum := checksum.Weighted(t, "8 7 6 5 4 3 2")
 	if len(t) == 9 && t[8] != 'W' {
 		sum += int(t[8]-'A'+1) * 9
 	}

@@ -255,7 +255,7 @@ func (s *Scanner) bankAccount(v *view, start int, n *number, k int) (next int, o
 func isRouting(d []byte) bool {
 	district := two(d)
 	return (district <= 12 || district >= 21 && district <= 32 || district >= 61 && district <= 72 || district == 80) &&
-		checksum.Weighted(d, 3, 7, 1, 3, 7, 1, 3, 7, 1)%10 == 0
+		checksum.Weighted(d, "3 7 1 3 7 1 3 7 1")%10 == 0
 }
 
 // ibanLengths is each country's length of an IBAN. Source: SWIFT, IBAN Registry, release 99.

@@ -18,13 +18,21 @@ func Luhn(digits []byte) bool {
 	return sum%10 == 0
 }
 
-// Weighted is the sum of each digit times its weight, over the weights' length.
-func Weighted(digits []byte, weights ...int) int {
-	sum := 0
-	for i, w := range weights {
-		sum += int(digits[i]-'0') * w
+// Weighted is the sum of each digit times its weight. weights is numbers with a space between neighbors, at most as many as
+// digits: as text they take less of the module than as a list.
+//
+//go:noinline
+func Weighted(digits []byte, weights string) int {
+	sum, weight, n := 0, 0, 0
+	for i := range len(weights) {
+		if weights[i] != ' ' {
+			weight = weight*10 + Digit(weights[i])
+			continue
+		}
+		sum += Digit(digits[n]) * weight
+		weight, n = 0, n+1
 	}
-	return sum
+	return sum + Digit(digits[n])*weight
 }
 
 // Digit is the value of one ASCII digit.
