@@ -1,9 +1,19 @@
 package governor
 
-// isNetwork reports whether a prefix length follows an address: 10.0.0.0/8 is no host.
-func isNetwork(v *view, i int) bool {
-	end := v.run(i+1, 4, isDigit)
-	return v.at(i) == '/' && end > i+1 && end <= i+4 && v.closed(end)
+// prefixLength is the length of the prefix that follows an address, as in 10.0.0.0/8, or -1.
+func prefixLength(v *view, i int) int {
+	length, n := decimal(v, i+1)
+	if v.at(i) != '/' || n == 0 || n > 3 || !v.closed(i+1+n) {
+		return -1
+	}
+	return length
+}
+
+// isNetwork reports whether an IPv4 address has a prefix length and no bits behind it: it is no host's.
+func isNetwork(v *view, part *[4]int, i int) bool {
+	length := prefixLength(v, i)
+	address := uint32(part[0]<<24 | part[1]<<16 | part[2]<<8 | part[3])
+	return length >= 0 && length < 32 && address<<length == 0
 }
 
 // dottedAddress looks for an IPv4 address: four decimal numbers up to 255 without leading zeros, none after a word
@@ -15,7 +25,7 @@ func (s *Scanner) dottedAddress(v *view, start int) (next int, ok bool) {
 		return 0, false
 	}
 	product := v.at(start-1) == '/' && isLetterByte(v.at(start-2)) // Chrome/126.4.12.20
-	if product || s.isArticle(v, start) && !s.about(v, aboutNetwork, start, i) || part[1]|part[2]|part[3] == 0 || isNetwork(v, i) || v.at(start-1) == '=' && v.at(start-2) == '=' {
+	if product || s.isArticle(v, start) && !s.about(v, aboutNetwork, start, i) || part[1]|part[2]|part[3] == 0 || isNetwork(v, &part, i) || v.at(start-1) == '=' && v.at(start-2) == '=' {
 		return 0, false
 	}
 	if inPath(v, start) && !s.about(v, aboutNetwork, start, i) {
@@ -96,6 +106,10 @@ func (s *Scanner) ipv6(v *view, start int) (next int, ok bool) {
 	}
 	for groups < 8 {
 		end := v.run(i, 5, isHex)
+		if _, last := quad(v, i); last > 0 && groups > 0 && groups <= 6 {
+			groups, i, long = groups+2, last, 4 // ::ffff:192.168.1.20
+			break
+		}
 		if end == i || end > i+4 {
 			break
 		}
@@ -115,7 +129,8 @@ func (s *Scanner) ipv6(v *view, start int) (next int, ok bool) {
 		}
 		i++
 	}
-	if groups == 8 == gap || groups < 2 || long < 3 || isNetwork(v, i) || !v.closed(i) || v.at(i) == ':' || v.at(i) == '.' && isAlnum(v.at(i+1)) {
+	network := prefixLength(v, i) >= 0 && prefixLength(v, i) < 128 && v.at(i-1) == ':'
+	if groups == 8 == gap || groups < 2 || long < 3 || network || !v.closed(i) || v.at(i) == ':' || v.at(i) == '.' && isAlnum(v.at(i+1)) {
 		return 0, false
 	}
 	return s.emit(v, ruleIPv6, start, i)

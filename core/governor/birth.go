@@ -3,13 +3,13 @@ package governor
 // months is the names of months in lower case by their first three letters, in English, German, French, Spanish,
 // Italian, Portuguese and Dutch.
 const months = "jan feb mar apr may jun jul aug sep oct nov dec " +
-	"mai okt dez ene abr ago dic gen mag giu lug set ott fev avr jui aou out mei maa mrt"
+	"mai okt dez ene abr ago dic gen mag giu lug set ott fev avr jui aou out mei maa mrt maj"
 
 // birthDate looks for a date within a few words after a word about birth that ends at i, in the same sentence.
 func (s *Scanner) birthDate(v *view, i int) (next int, ok bool) {
 	for limit := i + 32; i < limit; i++ {
 		b := v.at(i)
-		if b == '\n' || b == 0 || b == ';' || b == '{' || b == '(' || b == '.' && v.at(i+1) == ' ' && isLetterByte(v.at(i-3)) {
+		if b == 0 || b == ';' || b == '{' || b == '.' && v.at(i+1) == ' ' && isLetterByte(v.at(i-3)) {
 			return 0, false
 		}
 		if !isAlnum(b) {
@@ -37,29 +37,57 @@ func date(v *view, i int) int {
 		day, n := decimal(v, end)
 		end = filler(v, ordinal(v, end+n))
 		year, m := decimal(v, end)
-		return dateEnd(v, end+m, n > 0 && day >= 1 && day <= 31 && m == 4 && plausibleYear(year))
+		return dateEnd(v, end+m, n > 0 && day >= 1 && day <= 31 && isYear(year, m))
 	}
 	first, n := decimal(v, i)
 	sep := v.at(i + n)
 	if end := month(v, filler(v, ordinal(v, i+n))); n <= 2 && end > 0 && sep != 0 {
 		end = filler(v, end)
 		year, m := decimal(v, end)
-		return dateEnd(v, end+m, first >= 1 && first <= 31 && m == 4 && plausibleYear(year))
+		return dateEnd(v, end+m, first >= 1 && first <= 31 && isYear(year, m))
 	}
-	if sep != '-' && sep != '/' && sep != '.' && sep != ' ' {
+	if n == 4 && isDigitByte(sep) {
+		return compactDate(v, first, i+n)
+	}
+	at, sep := dateSeparator(v, i+n)
+	second, m := decimal(v, at)
+	end, again := dateSeparator(v, at+m)
+	if sep == 0 || again != sep || m == 0 || m > 2 {
 		return -1
 	}
-	second, m := decimal(v, i+n+1)
-	if v.at(i+n+1+m) != sep || m == 0 || m > 2 {
-		return -1
-	}
-	third, k := decimal(v, i+n+m+2)
-	end := i + n + m + k + 2
+	third, k := decimal(v, end)
 	if n == 4 {
-		return dateEnd(v, end, plausibleYear(first) && isMonthDay(second, third) && k <= 2)
+		return dateEnd(v, end+k, plausibleYear(first) && isMonthDay(second, third) && k <= 2)
 	}
-	ok := (k == 4 && plausibleYear(third) || k == 2) && (isMonthDay(second, first) || isMonthDay(first, second))
-	return dateEnd(v, end, ok && n <= 2)
+	return dateEnd(v, end+k, n <= 2 && isYear(third, k) && (isMonthDay(second, first) || isMonthDay(first, second)))
+}
+
+// compactDate is the end of a date of eight digits, of which the first four come before i, or -1: 19900314, 14031990.
+func compactDate(v *view, first, i int) int {
+	last, n := decimal(v, i)
+	yearFirst := plausibleYear(first) && isMonthDay(last/100, last%100)
+	return dateEnd(v, i+n, n == 4 && (yearFirst || plausibleYear(last) && (isMonthDay(first%100, first/100) || isMonthDay(first/100, first%100))))
+}
+
+// dateSeparator is the place behind a separator at i, with spaces around it, and its sign: 0 if there is none. The Chinese
+// and Korean words for year and month count as a dash.
+func dateSeparator(v *view, i int) (next int, sep byte) {
+	if v.at(i) == ' ' && oneOf(v.at(i+1), "-/.") {
+		i++
+	}
+	sep = v.at(i)
+	switch {
+	case v.has(i, "年"), v.has(i, "月"), v.has(i, "년"), v.has(i, "월"):
+		i, sep = i+len("年"), '-'
+	case oneOf(sep, "-/. "):
+		i++
+	default:
+		return i, 0
+	}
+	if v.at(i) == ' ' {
+		i++
+	}
+	return i, sep
 }
 
 func dateEnd(v *view, end int, ok bool) int {
@@ -68,6 +96,9 @@ func dateEnd(v *view, end int, ok bool) int {
 	}
 	return end
 }
+
+// isYear reports whether a number of two or four digits may be a year of birth.
+func isYear(year, digits int) bool { return digits == 4 && plausibleYear(year) || digits == 2 }
 
 func plausibleYear(year int) bool { return year >= 1900 && year <= 2099 }
 

@@ -1,7 +1,7 @@
 package governor
 
 // fileEndings are last labels that are files rather than domains: logo@2x.png.
-var fileEndings = []string{"png", "jpg", "jpeg", "gif", "svg", "webp", "ico", "css", "js", "mjs", "ts", "tsx", "json", "yaml", "yml", "html", "htm", "txt", "md", "py", "go", "rs", "java", "tar", "gz", "zip", "exe", "log", "lock", "local"}
+var fileEndings = []string{"png", "jpg", "jpeg", "gif", "svg", "webp", "ico", "css", "js", "mjs", "ts", "tsx", "json", "yaml", "yml", "html", "htm", "txt", "go", "java", "tar", "gz", "exe", "log", "lock", "local"}
 
 // email looks for an e-mail address whose local part is the end of the word [start, end), before '@'.
 // Source: RFC 5321, section 4.1.2, without quoted strings; the domain has a letters-only or xn-- last label.
@@ -245,10 +245,12 @@ func extension(v *view, i int) int {
 		at++
 	}
 	switch {
-	case v.has(at, "ext. "):
+	case v.has(at, "ext. "), v.has(at, "Ext. "):
 		at += 5
-	case v.has(at, "ext "), v.has(at, "ext."):
+	case v.has(at, "ext "), v.has(at, "ext."), v.has(at, "Ext "):
 		at += 4
+	case v.has(at, "extension "):
+		at += 10
 	case v.at(at) == 'x':
 		at++
 	default:
@@ -287,7 +289,18 @@ func (p *phoneNumber) clear() bool {
 	if p.paren && p.count >= 2 && g[0] >= 2 && g[0] <= 5 && p.n >= 9 && p.n <= 12 {
 		return true
 	}
-	if d[0] != '0' || d[1] == '0' || p.count < 2 || p.n < 9 || p.n > 12 {
+	if p.n == 11 && p.count >= 3 && g[0] == 1 && g[1] == 3 && (p.paren || d[0] == '0' && g[2] == 3) {
+		return true // 8 (495) 123-45-67, 0 532 123 45 67
+	}
+	if p.count < 2 || p.n < 9 || d[0] != '0' {
+		return false
+	}
+	if d[1] == '0' { // 0044 20 7946 0018
+		code, least, most := callingCode(d[2:])
+		national := p.n - 2 - code
+		return code != 0 && g[0] >= 2 && g[0] <= 5 && p.seps&(sepDot|sepSlash) == 0 && national >= max(least, 8) && national <= most
+	}
+	if p.n > 12 {
 		return false
 	}
 	if p.seps&^sepSpace == sepDash && p.count == 3 && (p.n == 10 || p.n == 11) && g[0] >= 2 && g[0] <= 4 && g[2] == 4 {

@@ -20,6 +20,15 @@ var foreignWords = [...]struct {
 	{aboutPhone, "Τηλ"},
 	{aboutPhone, "هاتف"},
 	{aboutPhone, "טלפון"},
+	{aboutPhone, "โทร"},
+	{aboutThailand, "เลขประจำตัวประชาชน"},
+	{aboutThailand, "เลขบัตรประชาชน"},
+	{aboutPassport, "护照"},
+	{aboutPassport, "여권"},
+	{aboutPassport, "паспорт"},
+	{aboutID, "СНИЛС"},
+	{aboutTax, "ИНН"},
+	{aboutKorea, "외국인등록"},
 	{aboutKorea, "주민등록"},
 	{aboutJapan, "個人番号"},
 	{aboutBulgaria, "ЕГН"},
@@ -46,17 +55,19 @@ func mayBeForeign(first, second byte) bool {
 	case 0xcf:
 		return second == 0x84
 	case 0xd0:
-		return second == 0x95 || second == 0x9f || second == 0xa2 || second == 0xbf
+		return second == 0x95 || second == 0x98 || second == 0x9f || second == 0xa1 || second == 0xa2 || second == 0xbf
 	case 0xd1:
 		return second == 0x80 || second == 0x82
 	case 0xd7:
 		return second == 0x98
 	case 0xd9:
 		return second == 0x87
+	case 0xe0:
+		return second == 0xb9
 	case 0xe5:
 		return second == 0x80 || second == 0x87 || second == 0x8d || second == 0x8f || second == 0xaf
 	case 0xe6:
-		return second == 0x89 || second == 0x90
+		return second == 0x89 || second == 0x8a || second == 0x90
 	case 0xe7:
 		return second == 0x94
 	case 0xe8:
@@ -66,7 +77,7 @@ func mayBeForeign(first, second byte) bool {
 	case 0xeb:
 		return second == 0xb9
 	case 0xec:
-		return second == 0x83 || second == 0xa0 || second == 0xa3
+		return second == 0x83 || second == 0x97 || second == 0x99 || second == 0xa0 || second == 0xa3
 	case 0xed:
 		return second == 0x9c
 	}

@@ -14,43 +14,52 @@ type identityFormat struct {
 var identities = [...]identityFormat{
 	{"personal.us-ssn", "3-2-4|3 2 4|3.2.4", "9", aboutSSN | aboutTax, usSSN},
 	{"personal.us-itin", "3-2-4|3 2 4|3.2.4", "9", aboutSSN | aboutTax, usITIN},
-	{"personal.us-npi", "", "10|4-3-3|4 3 3", aboutHealth, usNPI},
-	{"personal.uk-nhs-number", "", "10|3 3 4|3-3-4", aboutHealth, ukNHS},
-	{"personal.de-tax-id", "", "11|2 3 3 3", aboutGermany | aboutTax | aboutID, deTaxID},
-	{"personal.fr-nir", "15|1 2 2 2 3 3 2|13 2", "", 0, frNIR},
-	{"personal.nl-bsn", "", "9|3 3 3|4.2.3|4 2 3", aboutNetherlands | aboutID, nlBSN},
-	{"personal.be-national-number", "2.2.2-3.2|11", "6-3-2|6 3 2", aboutBelgium | aboutID, beNational},
-	{"personal.pl-pesel", "", "11", aboutPoland | aboutID, plPESEL},
-	{"personal.se-personnummer", "6-4|8-4", "10|12", aboutSweden | aboutID, sePersonnummer},
-	{"personal.no-birth-number", "11|6 5", "", 0, noBirthNumber},
-	{"personal.dk-cpr", "", "6-4|10", aboutDenmark | aboutID, dkCPR},
-	{"personal.pt-nif", "", "9|3 3 3", aboutPortugal | aboutTax, ptNIF},
-	{"personal.br-cpf", "3.3.3-2", "11|9-2", aboutBrazil | aboutID | aboutTax, brCPF},
-	{"personal.br-cnpj", "2.3.3/4-2", "14", aboutBrazil | aboutTax, brCNPJ},
-	{"personal.in-aadhaar", "", "12|4 4 4|4-4-4", aboutIndia | aboutID, inAadhaar},
-	{"personal.ca-sin", "", "9|3 3 3|3-3-3", aboutCanada | aboutTax, caSIN},
-	{"personal.au-tfn", "", "9|3 3 3|8", aboutAustralia | aboutTax, auTFN},
-	{"personal.au-abn", "2 3 3 3", "11", aboutAustralia, auABN},
-	{"personal.au-medicare", "", "10|4 5 1|11|4 5 1-1", aboutAustralia, auMedicare},
-	{"personal.au-acn", "", "9|3 3 3", aboutAustralia, auACN},
-	{"personal.cn-resident-id", "18", "", 0, cnResident},
-	{"personal.za-id", "", "13|6 4 3|6 4 2 1", aboutSouthAfrica | aboutID, zaID},
+	{"personal.us-npi", "", "10|4-3-3|4 3 3|3-3-4|3 3 4", aboutHealth, usNPI},
+	{"personal.uk-nhs-number", "", "10|3 3 4|3-3-4|3.3.4", aboutHealth, ukNHS},
+	{"personal.de-tax-id", "", "11|2 3 3 3|2-3-3-3|3 3 3 2", aboutGermany | aboutTax | aboutID, deTaxID},
+	{"personal.fr-nir", "15|1 2 2 2 3 3 2|13 2|1-2-2-2-3-3-2|1.2.2.2.3.3.2|13-2|13/2|1 2 2 2 3 3/2", "13|1 2 2 2 3 3", aboutFrance, frNIR},
+	{"personal.nl-bsn", "", "9|3 3 3|4.2.3|4 2 3|3.3.3|3-3-3|4-2-3", aboutNetherlands | aboutID, nlBSN},
+	{"personal.be-national-number", "2.2.2-3.2|11|2.2.2 3.2|2.2.2-3 2|2.2.2-3-2|2.2.2.3.2|2-2-2-3-2|2 2 2 3 2", "6-3-2|6 3 2|6-5|6 5", aboutBelgium | aboutID, beNational},
+	{"personal.pl-pesel", "", "11|6 5", aboutPoland | aboutID, plPESEL},
+	{"personal.se-personnummer", "6-4|8-4|12", "10|6 4|8 4", aboutSweden | aboutID, sePersonnummer},
+	{"personal.no-birth-number", "11|6 5|6-5", "", 0, noBirthNumber},
+	{"personal.is-kennitala", "6-4", "10", aboutID, isKennitala},
+	{"personal.dk-cpr", "", "6-4|10|6 4", aboutDenmark | aboutID, dkCPR},
+	{"personal.pt-nif", "", "9|3 3 3|3.3.3|3-3-3", aboutPortugal | aboutTax, ptNIF},
+	{"personal.br-cpf", "3.3.3-2|3.3.3.2", "11|9-2|3 3 3 2|3-3-3-2", aboutBrazil | aboutID | aboutTax, brCPF},
+	{"personal.br-cnpj", "2.3.3/4-2", "14|2 3 3 4 2|8/4-2", aboutBrazil | aboutTax, brCNPJ},
+	{"personal.in-aadhaar", "", "12|4 4 4|4-4-4|4.4.4", aboutIndia | aboutID, inAadhaar},
+	{"personal.ca-sin", "", "9|3 3 3|3-3-3|3.3.3", aboutCanada | aboutTax, caSIN},
+	{"personal.au-tfn", "", "9|3 3 3|3-3-3|8|2 3 3|3 3 2", aboutAustralia | aboutTax, auTFN},
+	{"personal.au-abn", "2 3 3 3", "11|2-3-3-3|2.3.3.3", aboutAustralia, auABN},
+	{"personal.au-medicare", "", "10|4 5 1|11|4 5 1-1|4 5 1 1|4 5 1/1|4-5-1|4-5-1-1|10-1|10/1|10 1", aboutAustralia, auMedicare},
+	{"personal.au-acn", "", "9|3 3 3|3-3-3|3.3.3", aboutAustralia, auACN},
+	{"personal.cn-resident-id", "18|6 8 4|6-8-4", "", 0, cnResident},
+	{"personal.za-id", "13|6 4 3|6 4 2 1|6-4-3", "", aboutSouthAfrica | aboutID, zaID},
 	{"personal.tr-identity-number", "", "11", aboutTurkey | aboutID, trIdentity},
-	{"personal.ch-ahv", "3.4.4.2|13", "", 0, chAHV},
-	{"personal.at-svnr", "", "10|4 6", aboutAustria | aboutGermany | aboutID, atSVNR},
-	{"personal.ro-cnp", "", "13", aboutRomania | aboutID, roCNP},
-	{"personal.kr-rrn", "6-7", "13", aboutKorea | aboutID, krRRN},
-	{"personal.ar-cuit", "2-8-1", "11", aboutArgentina | aboutTax, arCUIT},
-	{"personal.cz-birth-number", "6/4", "10|6/3", aboutCzechia | aboutID, czBirthNumber},
+	{"personal.ch-ahv", "3.4.4.2|13|3 4 4 2|3-4-4-2", "", 0, chAHV},
+	{"personal.at-svnr", "", "10|4 6|4-6|4/6|4 2 2 2", aboutAustria | aboutGermany | aboutID, atSVNR},
+	{"personal.ro-cnp", "13", "", aboutRomania | aboutID, roCNP},
+	{"personal.kr-rrn", "6-7|13", "6 7", aboutKorea | aboutID, krRRN},
+	{"personal.kr-rrn", "", "6-7|13", aboutKorea, krUnchecked},
+	{"personal.ar-cuit", "2-8-1", "11|2 8 1|2.8.1|2/8/1", aboutArgentina | aboutTax, arCUIT},
+	{"personal.cz-birth-number", "6/4", "10|6/3|9|6 4|6-4", aboutCzechia | aboutID, czBirthNumber},
 	{"personal.bg-egn", "", "10", aboutBulgaria | aboutID, bgEGN},
-	{"personal.ee-isikukood", "", "11", aboutEstonia | aboutID, eePersonalCode},
+	{"personal.ee-isikukood", "11", "", aboutEstonia | aboutID, eePersonalCode},
 	{"personal.hr-oib", "", "11", aboutCroatia | aboutID | aboutTax, hrOIB},
-	{"personal.il-identity-number", "", "9|8-1", aboutIsrael | aboutID, ilIdentity},
+	{"personal.il-identity-number", "", "9|8-1|1-7-1", aboutIsrael | aboutID, ilIdentity},
 	{"personal.jp-my-number", "", "12|4 4 4|4-4-4", aboutJapan | aboutID, jpMyNumber},
 	{"personal.th-id", "1-4-5-2-1|1 4 5 2 1", "13", aboutThailand | aboutID, thID},
-	{"personal.cl-rut", "", "2.3.3-1|1.3.3-1|8-1|7-1|9|8", aboutChile | aboutID, clRUT},
-	{"personal.passport", "", "9|8", aboutPassport, anyDigits},
-	// Identifiers with letters, see letters.go.
+	{"personal.cl-rut", "2.3.3-1", "1.3.3-1|8-1|7-1|9|8", aboutChile | aboutID, clRUT},
+	{"personal.my-id", "6-2-4", "12", aboutID, myID},
+	{"personal.ae-id", "3-4-7-1|15|3 4 7 1", "", 0, aeID},
+	{"personal.yu-jmbg", "13", "", aboutID, yuJMBG},
+	{"personal.pk-cnic", "5-7-1", "13", aboutID, pkCNIC},
+	{"personal.ru-snils", "3-3-3 2|3-3-3-2", "11|3 3 3 2", aboutID, ruSNILS},
+	// Identifiers without a shape of digits alone, see letters.go.
+	{"personal.passport", "", "", 0, nil},
+	{"personal.identity-document", "", "", 0, nil},
+	{"personal.de-pension-number", "", "", 0, nil},
 	{"personal.us-mbi", "", "", 0, nil},
 	{"personal.uk-nino", "", "", 0, nil},
 	{"personal.es-dni", "", "", 0, nil},
@@ -83,7 +92,7 @@ func (s *Scanner) identity(v *view, start int, n *number, k int) (next int, ok b
 			if !strong && !weak || named && !s.about(v, f.subject, start, n.ends[k]) {
 				continue
 			}
-			if !f.check(d) || runsOfOne(d) || !named && (s.isArticle(v, start) || k > 0 && n.inRow(v, start, k)) {
+			if !f.check(d) || runsOfOne(d) || !named && (s.isArticle(v, start) || k > 0 && n.inRow(v, start, k) || k == 0 && s.isOther(d, start)) {
 				continue
 			}
 			if next, ok = s.emit(v, identityRule[i], start, n.ends[k]); ok {
@@ -92,6 +101,22 @@ func (s *Scanner) identity(v *view, start int, n *number, k int) (next int, ok b
 		}
 	}
 	return 0, false
+}
+
+// isOther reports whether a single group of digits is rather a time, 202611220259 or 1795313530000, or a phone number
+// behind the word for it.
+func (s *Scanner) isOther(d []byte, start int) bool {
+	switch len(d) {
+	case 12:
+		if two(d[8:]) < 24 && two(d[10:]) < 60 {
+			return true
+		}
+	case 13:
+		if d[0] == '1' && d[1] >= '5' && d[1] <= '8' {
+			return true
+		}
+	}
+	return s.since(aboutPhone, start) <= 24
 }
 
 // digitCount is an identifier that may have some number of digits, and whether a single group of them is one of its

@@ -54,12 +54,13 @@ func ukNHS(d []byte) bool {
 // deTaxID does not check how often a digit may occur: the rule changed in 2016.
 func deTaxID(d []byte) bool { return d[0] != '0' && checksum.Mod11x10(d) }
 
+// frNIR gets a number with or, behind a word, without its two check digits.
 func frNIR(d []byte) bool {
 	month := two(d[3:])
 	if d[0] != '1' && d[0] != '2' && d[0] != '7' && d[0] != '8' || month == 0 || month > 12 && month < 20 || month > 42 && month < 50 {
 		return false
 	}
-	return 97-checksum.Mod(d[:13], 97) == two(d[13:])
+	return len(d) == 13 || 97-checksum.Mod(d[:13], 97) == two(d[13:])
 }
 
 func nlBSN(d []byte) bool { return checksum.Weighted(d, "9 8 7 6 5 4 3 2 10")%11 == 0 }
@@ -188,10 +189,17 @@ func roCNP(d []byte) bool {
 	return d[0] != '0' && isDate(d[1:]) && check == checksum.Digit(d[12])
 }
 
+// krRRN has another check digit for the numbers of foreigners, from 5.
 func krRRN(d []byte) bool {
-	check := (11 - checksum.Weighted(d, "2 3 4 5 6 7 8 9 2 3 4 5")%11) % 10
-	return isDate(d) && d[6] >= '1' && d[6] <= '8' && check == checksum.Digit(d[12])
+	check := 11 - checksum.Weighted(d, "2 3 4 5 6 7 8 9 2 3 4 5")%11
+	if d[6] >= '5' {
+		check += 2
+	}
+	return krUnchecked(d) && check%10 == checksum.Digit(d[12])
 }
+
+// krUnchecked is the form of numbers since October 2020, whose last digits are random.
+func krUnchecked(d []byte) bool { return isDate(d) && d[6] >= '1' && d[6] <= '8' }
 
 func arCUIT(d []byte) bool {
 	prefix := two(d)
@@ -256,4 +264,30 @@ func clDigit(d []byte) byte {
 	default:
 		return byte('0' + r)
 	}
+}
+
+func isKennitala(d []byte) bool {
+	return isDayFirst(d) && (d[9] == '9' || d[9] == '0') && checksum.Weighted(d, "3 2 7 6 5 4 3 2 1")%11 == 0
+}
+
+// myID: the place of birth is a state's or, from 60, a country's number.
+func myID(d []byte) bool {
+	place := two(d[6:])
+	return isDate(d) && place > 0 && (place < 17 || place > 20)
+}
+
+func aeID(d []byte) bool {
+	return string(d[:3]) == "784" && (d[3] == '1' && d[4] == '9' || d[3] == '2' && d[4] == '0') && checksum.Luhn(d)
+}
+
+func pkCNIC(d []byte) bool { return d[0] >= '1' && d[0] <= '7' }
+
+func ruSNILS(d []byte) bool {
+	return checksum.Weighted(d, "9 8 7 6 5 4 3 2 1")%101%100 == two(d[9:])
+}
+
+// yuJMBG is the number of Yugoslavia, which its successors have kept: day, month, three digits of the year, region.
+func yuJMBG(d []byte) bool {
+	check := 11 - checksum.Weighted(d, "7 6 5 4 3 2 7 6 5 4 3 2")%11
+	return isDayFirst(d) && (d[4] == '9' || d[4] == '0') && check%11 == checksum.Digit(d[12]) && check != 10
 }

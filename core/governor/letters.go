@@ -16,6 +16,8 @@ var letteredFormats = [...]letteredFormat{
 	{"personal.uk-nino", "LLDDDDDDL", aboutBritain | aboutTax, ukNINO},
 	{"personal.uk-nino", "LL DD DD DD L", 0, ukNINO},
 	{"personal.uk-nino", "LL DDDDDDL", aboutBritain | aboutTax, ukNINO},
+	{"personal.uk-nino", "LL DDDDDD L", aboutBritain | aboutTax, ukNINO},
+	{"personal.uk-nino", "LL-DD-DD-DD-L", 0, ukNINO},
 	{"personal.es-nie", "LDDDDDDDL", 0, esNIE},
 	{"personal.es-nie", "L-DDDDDDD-L", 0, esNIE},
 	{"personal.es-nie", "L-DDDDDDDL", 0, esNIE},
@@ -41,13 +43,10 @@ var letteredFormats = [...]letteredFormat{
 	{"personal.es-dni", "DDDDDDDD-L", 0, esDNI},
 	{"personal.us-mbi", "DL?D-L?D-LLDD", 0, usMBI},
 	{"personal.us-mbi", "DL?DL?DLLDD", 0, usMBI},
-	{"personal.passport", "LLLDDDDDD", aboutPassport, anyText},
-	{"personal.passport", "LDDDDDDDD", aboutPassport, anyText},
-	{"personal.passport", "LDDDDDDD", aboutPassport, anyText},
-	{"personal.passport", "LLDDDDDDD", aboutPassport, anyText},
-	{"personal.passport", "DDLLDDDDD", aboutPassport, anyText},
-	{"personal.passport", "LLDDDDDD", aboutPassport, anyText},
-	{"personal.passport", "LDD?????D", aboutPassport, anyText},
+	{"personal.es-dni", "DD.DDD.DDD-L", 0, esDNI},
+	{"personal.es-dni", "DD.DDD.DDDL", 0, esDNI},
+	{"personal.es-dni", "DDDDDDDL", aboutSpain, esDNI},
+	{"personal.de-pension-number", "DDDDDDDDLDDD", 0, dePension},
 }
 
 // lettered tries the identifiers with letters at the start of the word [start, end).
@@ -114,8 +113,6 @@ func (f *letteredFormat) read(v *view, i int, text *[24]byte) (to, n int) {
 	return i + len(f.layout), n
 }
 
-func anyText(t []byte) bool { return !runsOfOne(t[3:]) }
-
 func oneOf(b byte, set string) bool {
 	for i := range len(set) {
 		if set[i] == b {
@@ -146,7 +143,28 @@ func ukNINO(t []byte) bool {
 
 const spanishLetters = "TRWAGMYFPDXBNJZSQVHLCKE"
 
-func esDNI(t []byte) bool { return spanishLetters[checksum.Mod(t[:8], 23)] == t[8] }
+// esDNI gets a number of eight or, without the zero at its start, seven digits.
+func esDNI(t []byte) bool {
+	n := len(t) - 1
+	return spanishLetters[checksum.Mod(t[:n], 23)] == t[n]
+}
+
+// dePension is the number of the German pension insurance: area, date of birth, letter of the name, serial number; a check
+// digit over the sums of the digits of products. Source: VKVV, section 2 and annex.
+func dePension(t []byte) bool {
+	if !isDayFirst(t[2:]) || !isLetterByte(t[8]) {
+		return false
+	}
+	letter := t[8] - 'A' + 1
+	all := [12]byte{8: '0' + letter/10, 9: '0' + letter%10, 10: t[9], 11: t[10]}
+	copy(all[:], t[:8])
+	sum := 0
+	for i, w := range [12]int{2, 1, 2, 5, 7, 1, 2, 1, 2, 1, 2, 1} {
+		product := checksum.Digit(all[i]) * w
+		sum += product/10 + product%10
+	}
+	return sum%10 == checksum.Digit(t[11])
+}
 
 func esNIE(t []byte) bool {
 	if t[0] < 'X' {
@@ -191,7 +209,7 @@ func sgNRIC(t []byte) bool {
 	case 'G':
 		return "XWUTRQPNMLK"[(sum+4)%11] == t[8]
 	case 'M':
-		return "XWUTRQPNJLK"[10-(sum+3)%11] == t[8]
+		return "XWUTRQPNJLK"[(sum+3)%11] == t[8]
 	}
 	return false
 }

@@ -55,7 +55,7 @@ func (s *Scanner) noted(text []byte, start, end int, kinds uint16) bool {
 
 // pairWith is the subject of a word at start together with the word before it.
 func (s *Scanner) pairWith(e *entry, number, start int) context {
-	if s.lastPair == 0 || !e.pair || s.base+start-s.pairEnd > 1 {
+	if s.lastPair == 0 || !e.pair || s.base+start-s.pairEnd > 3 {
 		return 0
 	}
 	return pairSubject(s.lastPair-1, number)

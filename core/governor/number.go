@@ -60,7 +60,7 @@ func (n *number) ended(v *view, k int) bool {
 	case ',': // behind more than three digits it separates no thousands, but the fields of a line
 		return n.group(k) > 3 || !isDigitByte(v.at(end+1))
 	case ' ':
-		return k+1 >= n.count || n.group(k) < 4 || n.group(k) > 6 || n.group(k+1) != n.group(k)
+		return k+1 >= n.count || k > 0 && n.seps[k-1] != ' ' || n.group(k) < 4 || n.group(k) > 6 || n.group(k+1) != n.group(k)
 	}
 	return true
 }
@@ -191,7 +191,7 @@ func (s *Scanner) card(v *view, start int, n *number, k int) bool {
 	}
 	switch {
 	case n.isAny(k, cardShapes):
-		return !inTable(v, start) || s.about(v, aboutCard, start, n.ends[k])
+		return n.seps[0] != ' ' || !inTable(v, start) || s.about(v, aboutCard, start, n.ends[k])
 	case n.isAny(k, cardCompact):
 		return !s.isArticle(v, start) || s.about(v, aboutCard, start, n.ends[k])
 	case n.isAny(k, cardRare):

@@ -115,7 +115,7 @@ var codeRule = [codeRules]Rule{
 	ruleEmail:       {"personal.email", Personal, Low, maxEmail},
 	rulePhone:       {"personal.phone", Personal, Low, maxPhone},
 	ruleIPv4:        {"personal.ipv4", Personal, Low, 15},
-	ruleIPv6:        {"personal.ipv6", Personal, Low, 39},
+	ruleIPv6:        {"personal.ipv6", Personal, Low, 45},
 	ruleMAC:         {"personal.mac", Personal, Low, 17},
 	ruleBitcoin:     {"personal.crypto-address", Personal, Medium, 108},
 	ruleEthereum:    {"personal.ethereum-address", Personal, Medium, 42},

@@ -44,6 +44,8 @@ const (
 	aboutRouting
 	aboutCard
 	aboutPassport
+	aboutDocument // identity cards, driving licenses, cards of voters and insured persons
+	aboutFrance
 	aboutSingapore
 	aboutHongKong
 	aboutTaiwan
@@ -72,17 +74,20 @@ var vocabulary = []struct {
 	words   string
 }{
 	{aboutPhone, "telepono cep phone phones telephone tel mobile cell cellphone fax whatsapp call sms telefon telefono telefone fono handy mobil movil celular rufnummer telefonnummer handynummer mobilnummer"},
-	{aboutPhone, "phonenumber telephonenumber mobilenumber contactnumber fon telefoon telefoonnummer puhelin telefonszam cellulare portable gsm hotline dial tlf mob telem telefonu telefonszama telefonnr telefonnumer handynr mobilnr tlfnr"},
-	{aboutTax, "tin taxid taxpayer vat"},
+	{aboutPhone, "phonenumber telephonenumber mobilenumber contactnumber fon telefoon telefoonnummer puhelin telefonszam cellulare portable gsm hotline dial tlf mob telem telefonu telefonszama telefonnr telefonnumer handynr mobilnr tlfnr ph cel telefonnummern puhelinnumero telefoonnr telemovel sdt hp"},
+	{aboutTax, "tin taxid taxpayer steuernummer taxnumber tinnumber"},
+	{aboutPortugal, "vat"},
 	{aboutID, "nationalid idnumber identitycard citizenid personnummer identification nationalidentity govid ausweis ausweisnummer cedula"},
 	{aboutSSN, "ssn itin socialsecuritynumber socialsecurity"},
 	{aboutBritain, "nino nin"},
 	{aboutHealth, "nhs nhsnumber npi"},
-	{aboutGermany, "steuer steuerid steueridentifikationsnummer identifikationsnummer idnr steuernummer tin rentenversicherungsnummer sozialversicherungsnummer"},
-	{aboutSpain, "dni nif nie documento identidad"},
+	{aboutGermany, "steuer steuerid steueridentifikationsnummer identifikationsnummer idnr steuernummer tin rentenversicherungsnummer sozialversicherungsnummer steueridnr rvnr versicherungsnummer"},
+	{aboutSpain, "dni nif nie nifnie documento identidad"},
 	{aboutNetherlands, "bsn burgerservicenummer sofinummer"},
 	{aboutPoland, "pesel nip"},
+	{aboutFrance, "nir insee vitale"},
 	{aboutSweden, "personnummer samordningsnummer personnr"},
+	{aboutID, "kennitala snils jmbg emso mykad nric cnic"},
 	{aboutDenmark, "cpr cprnummer cprnr personnummer"},
 	{aboutPortugal, "nif contribuinte fiscal"},
 	{aboutBrazil, "cpf cnpj"},
@@ -104,16 +109,17 @@ var vocabulary = []struct {
 	{aboutAustria, "svnr sozialversicherungsnummer versicherungsnummer svnummer"},
 	{aboutIreland, "pps ppsn ppsno"},
 	{aboutBelgium, "rijksregisternummer rijksregister insz niss"},
-	{aboutBirth, "dob birth birthday birthdate dateofbirth born geburtsdatum geboren nacimiento naissance nascita nascimento geboortedatum dselsdato foedselsdato delsedatum urodzenia bday"},
-	{aboutBank, "bban kontonummer kontonr accountnumber bankaccount acctnumber rib clabe kontonummeret bsb"},
-	{aboutRouting, "routing aba sortcode"},
+	{aboutBirth, "dob birth birthday birthdate dateofbirth born geburtsdatum geboren nacimiento naissance nascita nascimento geboortedatum dselsdato foedselsdato delsedatum urodzenia bday geb geburtstag nacido nacida nato nata nascido nascida narozen narozena urodzony urodzona birthdt geboortedag fodt"},
+	{aboutBank, "bban kontonummer kontonr accountnumber bankaccount acctnumber rib clabe kontonummeret bsb rekeningnummer bankrekening bankaccountnumber accountno acctno bankkonto"},
+	{aboutRouting, "routing aba sortcode routingnumber rtn bankleitzahl blz"},
 	{aboutCard, "card cards pay payment visa mastercard amex maestro discover cardnumber creditcard ccnumber cc kreditkarte kreditkartennummer tarjeta carte cartao kort carta"},
-	{aboutPassport, "passport passports passportnumber reisepass pasaporte passeport"},
+	{aboutPassport, "passport passports passportnumber reisepass reisepassnummer pasaporte passeport passaporto passaporte paspoort paszport passnummer passportno pasaport"},
+	{aboutDocument, "nationalid idcard identitycard govid ausweis ausweisnummer personalausweis personalausweisnummer ausweisnr cedula identidad driverslicense driverlicense drivinglicense drivinglicence licensenumber fuehrerschein hrerschein hrerscheinnummer rijbewijs conducir krankenversichertennummer versichertennummer kvnr nik ktp amka cnh dlnumber voter epic identit lanr arztnummer egk krankenkasse fahrerlaubnis"},
 	{aboutSingapore, "nric fin"},
 	{aboutHongKong, "hkid hkic"},
 	{aboutTaiwan, "arc"},
 	{aboutNetwork, "mac ether ip ips ipv4 ipaddress addr address addresses host hosts server dns ping client remote forwarded peer subnet gateway"},
-	{aboutWallet, "ethereum eth wallet erc20 etherscan metamask"},
+	{aboutWallet, "ethereum eth wallet erc20 etherscan metamask ether usdt usdc evm"},
 	{aboutSecret, "secret basic apikey accesskey accesstoken authtoken apitoken secretkey privatekey token credential credentials creds authkey clientsecret bearer"},
 	{aboutSecret | aboutPassword, "password passwd pwd passphrase passwort contrasena passcode pswd"},
 	{aboutAWS, "aws amazon"},
@@ -160,9 +166,9 @@ var pairs = []struct {
 }{
 	{"social", "security", aboutSSN}, {"social", "insurance", aboutCanada}, {"national", "insurance", aboutBritain},
 	{"tax", "file", aboutAustralia}, {"tax", "id", aboutTax}, {"tax", "number", aboutTax}, {"tax", "identification", aboutTax},
-	{"national", "id", aboutID}, {"identity", "number", aboutID}, {"identity", "card", aboutID}, {"id", "number", aboutID},
-	{"personal", "number", aboutID}, {"identification", "number", aboutID}, {"national", "identification", aboutID},
-	{"personal", "id", aboutID}, {"identity", "document", aboutID}, {"citizen", "id", aboutID}, {"id", "card", aboutID},
+	{"national", "id", aboutID | aboutDocument}, {"identity", "number", aboutID | aboutDocument}, {"identity", "card", aboutID | aboutDocument}, {"id", "number", aboutID},
+	{"personal", "number", aboutID}, {"identification", "number", aboutID}, {"national", "identification", aboutID | aboutDocument}, {"national", "identity", aboutID | aboutDocument},
+	{"personal", "id", aboutID}, {"identity", "document", aboutID | aboutDocument}, {"citizen", "id", aboutID | aboutDocument}, {"id", "card", aboutID | aboutDocument},
 	{"sa", "id", aboutSouthAfrica}, {"rsa", "id", aboutSouthAfrica}, {"african", "id", aboutSouthAfrica}, {"identity", "no", aboutID},
 	{"resident", "registration", aboutKorea}, {"my", "number", aboutJapan}, {"thai", "id", aboutThailand},
 	{"ni", "number", aboutBritain}, {"insurance", "number", aboutBritain | aboutCanada}, {"ni", "no", aboutBritain},
@@ -182,7 +188,13 @@ var pairs = []struct {
 	{"db", "pass", aboutSecret | aboutPassword}, {"user", "pass", aboutSecret | aboutPassword}, {"smtp", "pass", aboutSecret | aboutPassword},
 	{"root", "pass", aboutSecret | aboutPassword}, {"mysql", "pass", aboutSecret | aboutPassword}, {"admin", "pass", aboutSecret | aboutPassword},
 	{"sort", "code", aboutRouting}, {"bank", "account", aboutBank}, {"account", "number", aboutBank}, {"account", "no", aboutBank},
-	{"acct", "no", aboutBank}, {"acct", "number", aboutBank},
+	{"acct", "no", aboutBank}, {"acct", "number", aboutBank}, {"bank", "acct", aboutBank}, {"account", "num", aboutBank}, {"cuenta", "bancaria", aboutBank},
+	{"driver", "license", aboutDocument}, {"drivers", "license", aboutDocument}, {"driver", "licence", aboutDocument}, {"drivers", "licence", aboutDocument},
+	{"driving", "license", aboutDocument}, {"driving", "licence", aboutDocument}, {"license", "number", aboutDocument}, {"licence", "number", aboutDocument},
+	{"license", "no", aboutDocument}, {"dl", "number", aboutDocument}, {"dl", "no", aboutDocument}, {"health", "card", aboutDocument}, {"health", "insurance", aboutDocument},
+	{"travel", "document", aboutPassport}, {"pass", "nr", aboutPassport}, {"provider", "identifier", aboutHealth}, {"provider", "number", aboutHealth},
+	{"resident", "number", aboutID}, {"st", "nr", aboutTax}, {"curit", "sociale", aboutFrance}, {"securite", "sociale", aboutFrance}, {"permis", "conduire", aboutDocument},
+	{"call", "me", aboutPhone}, {"mi", "mero", aboutPhone},
 }
 
 // entry is a word of the vocabulary in its table, tables.go.

@@ -101,7 +101,7 @@ func (s *Scanner) mixedWord(v *view, start, end int) (next int, ok bool) {
 	if end-start >= 26 {
 		return s.wallet(v, start, end)
 	}
-	return 0, false
+	return s.document(v, start, end)
 }
 
 // digits tries the detectors of words that begin with a digit.

@@ -1,0 +1,57 @@
+package governor
+
+// nearDocument is the distance from the word for a document to its number: "passport number is".
+const nearDocument = 28
+
+// document looks for the number of a passport, an identity card, a driving license or a taxpayer at the start of a word with
+// digits: behind the word for it, or with letters also before it. Such numbers have as many forms as authorities, and few of
+// them have check digits. Source for passports: ICAO 9303-3, section 4: at most nine characters.
+func (s *Scanner) document(v *view, start, end int) (next int, ok bool) {
+	near := s.since(aboutPassport|aboutDocument|aboutTax, start)
+	passport := s.since(aboutPassport, start) == near
+	if near > nearDocument {
+		if end-start < 7 || end-start > 9 || !isLetterByte(v.text[start]) {
+			return 0, false
+		}
+		passport = true
+	} else if s.since(aboutArticle|aboutPhone|aboutBirth|aboutBank|aboutCard, start) < near {
+		return 0, false
+	}
+	to, digits, letters := codeLength(v, start)
+	if !v.closed(to) || to-start < 7 || to-start > 24 || digits < 5 || letters > 9 || passport && to-start > 9 || isDateLike(v, start, to) {
+		return 0, false
+	}
+	if near > nearDocument && !s.follows(v, aboutPassport, to) {
+		return 0, false
+	}
+	rule := "personal.identity-document"
+	if passport {
+		rule = "personal.passport"
+	}
+	id, _ := Lookup(rule)
+	return s.emit(v, id, start, to)
+}
+
+// codeLength is the end of a code of letters and digits in groups, with at most one separator between neighbors, and its
+// numbers of each. Behind a space comes a group of digits.
+func codeLength(v *view, i int) (end, digits, letters int) {
+	for limit := i + 26; i < limit; i++ {
+		switch b := v.at(i); {
+		case isDigitByte(b):
+			digits++
+		case isLetterByte(b):
+			letters++
+		case oneOf(b, "-./") && isAlnum(v.at(i+1)), b == ' ' && letters < 3 && isDigitByte(v.at(i+1)):
+		default:
+			return i, digits, letters
+		}
+	}
+	return i, digits, letters
+}
+
+// isDateLike reports whether [start, end) is in groups of a date, 2026-11-22 or 22.11.2026, or of a social security number
+// that has been refused, 911-89-1234.
+func isDateLike(v *view, start, end int) bool {
+	sign := func(i int) bool { return !isAlnum(v.at(start + i)) }
+	return end-start == 10 && (sign(4) && sign(7) || sign(2) && sign(5)) || end-start == 11 && sign(3) && sign(6)
+}
