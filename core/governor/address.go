@@ -133,37 +133,42 @@ func (s *Scanner) ipv6(v *view, start int) (next int, ok bool) {
 	if groups == 8 == gap || groups < 2 || long < 3 || network || !v.closed(i) || v.at(i) == ':' || v.at(i) == '.' && isAlnum(v.at(i+1)) {
 		return 0, false
 	}
+	if end := v.run(i+1, 16, isLower|isUpper|isDigit); v.at(i) == '%' && end > i+1 {
+		i = end // the zone: fe80::1%eth0
+	}
 	return s.emit(v, ruleIPv6, start, i)
 }
 
-// mac looks for a MAC address: six pairs of hexadecimal digits with colons or dashes, or three groups of four with dots;
-// not all digits the same. Source: IEEE 802, section 8.1; Cisco IOS has the form with dots.
+// mac looks for a MAC address: six or eight pairs of hexadecimal digits with colons or dashes, or three or four groups of four
+// with dots; not all digits the same. Source: IEEE 802, section 8.1; Cisco IOS has the form with dots.
 func (s *Scanner) mac(v *view, start int) (next int, ok bool) {
-	group, end := 2, start+17
-	sep := v.at(start + group)
+	group, sep := 2, v.at(start+2)
 	if v.at(start+4) == '.' {
-		group, end, sep = 4, start+14, '.'
+		group, sep = 4, '.'
 	}
 	if group == 2 && sep != ':' && sep != '-' || v.at(start-1) == sep && isAlnum(v.at(start-2)) {
 		return 0, false
 	}
-	same, kinds := true, uint16(0)
-	for i := start; i < end; i++ {
-		b := v.at(i)
-		if (i-start)%(group+1) == group {
-			if b != sep {
+	same, kinds, digits, end := true, uint16(0), 0, start
+	for ; digits < 20; digits, end = digits+group, end+1 {
+		for to := end + group; end < to; end++ {
+			b := v.at(end)
+			if class[b]&isHex == 0 {
 				return 0, false
 			}
-			continue
+			same = same && b == v.at(start)
+			kinds |= class[b]
 		}
-		if class[b]&isHex == 0 {
-			return 0, false
+		if v.at(end) != sep || class[v.at(end+1)]&isHex == 0 {
+			digits += group
+			break
 		}
-		same = same && b == v.at(start)
-		kinds |= class[b]
 	}
-	if same || !v.closed(end) || v.at(end) == sep && isAlnum(v.at(end+1)) || group == 4 && (kinds&(isLower|isUpper) == 0 || kinds&isDigit == 0) { // dead.beef.cafe
+	if same || digits != 12 && digits != 16 || !v.closed(end) || v.at(end) == sep && isAlnum(v.at(end+1)) {
 		return 0, false
+	}
+	if group == 4 && (kinds&(isLower|isUpper) == 0 || kinds&isDigit == 0) {
+		return 0, false // dead.beef.cafe
 	}
 	return s.emit(v, ruleMAC, start, end)
 }

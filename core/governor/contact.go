@@ -19,12 +19,21 @@ func (s *Scanner) email(v *view, start, end int) (next int, ok bool) {
 	return s.emit(v, ruleEmail, start, last)
 }
 
-// domain is the end of the domain at start, 0 if there is none, and the start of its last label.
+// domain is the end of the domain at start, 0 if there is none, and the start of its last label. Labels before the last may
+// have Latin letters with accents.
 func domain(v *view, start int) (last, label int) {
 	label = start
+	accent := 0 // the first one in the label
 	for i := start; i < start+255; i++ {
 		b := v.at(i)
 		if isAlnum(b) || b == '-' && i > label {
+			continue
+		}
+		if next := v.at(i + 1); b >= 0xc3 && b <= 0xc5 && next >= 0x80 && next <= 0xbf {
+			if accent == 0 {
+				accent = i
+			}
+			i++
 			continue
 		}
 		if i == label {
@@ -34,7 +43,10 @@ func domain(v *view, start int) (last, label int) {
 		if b != '.' || !isAlnum(v.at(i+1)) {
 			break
 		}
-		label = i + 1
+		label, accent = i+1, 0
+	}
+	if accent > label {
+		last = accent
 	}
 	return last, label
 }
@@ -152,6 +164,7 @@ func (s *Scanner) phone(v *view, start int) (next int, ok bool) {
 	}
 	p := &s.scratch.phone
 	p.read(v, from, first == '(')
+	p.cut(v)
 	if first == '(' && v.at(p.ends[0]) != ')' {
 		return 0, false
 	}
@@ -170,7 +183,7 @@ func (s *Scanner) international(v *view, plus int) (next int, ok bool) {
 		from++
 	}
 	p := &s.scratch.phone
-	p.read(v, from, open)
+	p.read(v, from, open || v.at(plus-1) == '(') // (+41) 22 730 5989
 	code, least, most := callingCode(p.digits[:p.n])
 	best := -1
 	if code != 0 {
@@ -187,6 +200,17 @@ func (s *Scanner) international(v *view, plus int) (next int, ok bool) {
 		return 0, false
 	}
 	return s.emit(v, rulePhone, plus, end)
+}
+
+// cut leaves the first of two national numbers with a space between them: 052 5552606 074-7111234.
+func (p *phoneNumber) cut(v *view) {
+	total := 0
+	for k := 0; p.n > 12 && p.digits[1] != '0' && k+1 < p.count; k++ {
+		total += int(p.groups[k])
+		if total >= 9 && p.n-total >= 9 && v.at(p.ends[k]) == ' ' && v.at(p.ends[k]+1) == '0' {
+			p.count, p.n = k+1, total
+		}
+	}
 }
 
 // longest is the last group of the longest sequence of groups that has from least to most digits after the country
@@ -231,32 +255,42 @@ func (s *Scanner) national(v *view, start int, p *phoneNumber) (next int, ok boo
 	if before == '$' || before == '/' || before == ',' && isDigitByte(v.at(start-2)) || isAlnum(before) {
 		return 0, false
 	}
-	inRow := before == ' ' && isDigitByte(v.at(start-2))
+	inRow := before == ' ' && isDigitByte(v.at(start-2)) || p.groups[0] == 4 && behindGroup(v, start)
 	if before != '=' && !inRow && p.clear() && !s.isArticle(v, start) || p.plausible() && s.about(v, aboutPhone, start, end) {
 		return s.emit(v, rulePhone, start, extension(v, end))
 	}
 	return 0, false
 }
 
-// extension is the end of an extension after a number: x123, ext. 123.
-func extension(v *view, i int) int {
-	at := i
-	for v.at(at) == ' ' && at < i+2 {
-		at++
+// behindGroup reports whether four capitals or digits, a letter among them, and a space come before i: the start of a bank
+// account's number that is none, as NL91 ABNA 0417.
+func behindGroup(v *view, i int) bool {
+	kinds := uint16(0)
+	for n := 2; n < 6; n++ {
+		if kinds |= class[v.at(i-n)]; class[v.at(i-n)]&(isUpper|isDigit) == 0 {
+			return false
+		}
 	}
-	switch {
-	case v.has(at, "ext. "), v.has(at, "Ext. "):
-		at += 5
-	case v.has(at, "ext "), v.has(at, "ext."), v.has(at, "Ext "):
-		at += 4
-	case v.has(at, "extension "):
-		at += 10
-	case v.at(at) == 'x':
-		at++
+	return v.at(i-1) == ' ' && kinds&isUpper != 0 && !isAlnum(v.at(i-6))
+}
+
+// extension is the end of an extension after a number: x123, ext. 123, Extension 12.
+func extension(v *view, i int) int {
+	at := v.run(i, 2, joinsDigits) // spaces
+	end := v.run(at, 9, isLower|isUpper)
+	word := [9]byte{}
+	for n := range end - at {
+		word[n] = v.at(at+n) | 0x20
+	}
+	switch string(word[:end-at]) {
+	case "x", "ext", "extn", "extension":
 	default:
 		return i
 	}
-	if end := v.run(at, 6, isDigit); end > at && v.closed(end) {
+	for at = end; at < end+2 && oneOf(v.at(at), ". "); {
+		at++
+	}
+	if end = v.run(at, 6, isDigit); end > at && v.closed(end) {
 		return end
 	}
 	return i
@@ -292,6 +326,9 @@ func (p *phoneNumber) clear() bool {
 	if p.n == 11 && p.count >= 3 && g[0] == 1 && g[1] == 3 && (p.paren || d[0] == '0' && g[2] == 3) {
 		return true // 8 (495) 123-45-67, 0 532 123 45 67
 	}
+	if p.n == 10 && p.count == 4 && g[0] == 3 && g[1] == 3 && g[2] == 2 && d[0] > '1' {
+		return true // 532 123 45 67
+	}
 	if p.count < 2 || p.n < 9 || d[0] != '0' {
 		return false
 	}
@@ -300,8 +337,11 @@ func (p *phoneNumber) clear() bool {
 		national := p.n - 2 - code
 		return code != 0 && g[0] >= 2 && g[0] <= 5 && p.seps&(sepDot|sepSlash) == 0 && national >= max(least, 8) && national <= most
 	}
-	if p.n > 12 {
+	if p.n > 12 || p.count == 3 && p.n == 9 && g[0] == 3 && g[1] == 3 {
 		return false
+	}
+	if p.seps == sepDash && p.count == 2 && g[0] <= 5 {
+		return true // 0171-1234567
 	}
 	if p.seps&^sepSpace == sepDash && p.count == 3 && (p.n == 10 || p.n == 11) && g[0] >= 2 && g[0] <= 4 && g[2] == 4 {
 		return true // 080-2467-1359

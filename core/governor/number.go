@@ -179,7 +179,7 @@ func inTable(v *view, i int) bool {
 const (
 	cardShapes  = "4 4 4 4|4-4-4-4|4.4.4.4|4 6 5|4-6-5|4 6 4|4-6-4|4 4 4 4 3|4-4-4-4-3|6 13|6-13|4-4-4-2|4-4-4-1|4-4-4-3|6-6-6-1|4 4 4 3|6 4 5"
 	cardCompact = "13|14|15|16"
-	cardRare    = "12|17|18|19"
+	cardRare    = "12|15|17|18|19"
 )
 
 // card reports whether the first k+1 groups are the number of a payment card.
@@ -191,8 +191,11 @@ func (s *Scanner) card(v *view, start int, n *number, k int) bool {
 	}
 	switch {
 	case n.isAny(k, cardShapes):
+		if behindGroup(v, start) && isDigitByte(v.at(start-2)) {
+			return false // RS35 2600 0560 1001 6113 70
+		}
 		return n.seps[0] != ' ' || !inTable(v, start) || s.about(v, aboutCard, start, n.ends[k])
-	case n.isAny(k, cardCompact):
+	case n.isAny(k, cardCompact) && d[0] != '1':
 		return !s.isArticle(v, start) || s.about(v, aboutCard, start, n.ends[k])
 	case n.isAny(k, cardRare):
 		return s.about(v, aboutCard, start, n.ends[k])
@@ -208,6 +211,7 @@ var cardRanges = [...]struct {
 	first, last int
 	lengths     uint8
 }{
+	{100000, 199999, 1 << 3}, // UATP, only behind a word
 	{400000, 499999, 1<<1 | 1<<4 | 1<<7},
 	{510000, 559999, 1 << 4}, {222100, 272099, 1 << 4},
 	{340000, 349999, 1 << 3}, {370000, 379999, 1 << 3},
@@ -272,7 +276,7 @@ func ibanLength(a, b byte) int {
 	return 0
 }
 
-// iban looks for an International Bank Account Number, whole or in groups of four. Source: ISO 13616-1.
+// iban looks for an International Bank Account Number, whole or in groups. Source: ISO 13616-1.
 func (s *Scanner) iban(v *view, start int) (next int, ok bool) {
 	a, b := v.at(start), v.at(start+1)
 	if !isLetterByte(a) || !isLetterByte(b) || !isDigitByte(v.at(start+2)) || !isDigitByte(v.at(start+3)) {
@@ -280,18 +284,20 @@ func (s *Scanner) iban(v *view, start int) (next int, ok bool) {
 	}
 	length := ibanLength(a&^0x20, b&^0x20)
 	var text [34]byte
+	kinds := uint16(0)
 	i := start
 	for n := 0; n < length; n++ {
-		if sep := v.at(i); n > 0 && n%4 == 0 && (sep == ' ' || sep == '-') {
+		if sep := v.at(i); n > 1 && oneOf(sep, " -.") && (n%4 == 0 || isDigitByte(v.at(i+1)) || isDigitByte(v.at(i-1))) {
 			i++
 		}
 		if !isAlnum(v.at(i)) {
 			return 0, false
 		}
 		text[n] = v.at(i)
+		kinds |= class[text[n]]
 		i++
 	}
-	if length == 0 || !v.closed(i) || !checksum.Mod97(text[:length]) {
+	if length == 0 || kinds&isLower != 0 && kinds&isUpper != 0 || !v.closed(i) || !checksum.Mod97(text[:length]) {
 		return 0, false
 	}
 	return s.emit(v, ruleIBAN, start, i)

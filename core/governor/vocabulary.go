@@ -131,7 +131,7 @@ var vocabulary = []struct {
 	{aboutVendor, "sonar sonarqube sumo sumologic sidekiq contribsys sourcegraph telegram"},
 	{aboutSecret | aboutHeader, "authorization"},
 	{aboutCommand, "curl"},
-	{aboutArticle, "order orders invoice part sku serial model version isbn issn ean upc"},
+	{aboutArticle, "hash sha1 order orders invoice part sku serial model version isbn issn ean upc"},
 	{aboutArticle, "tracking ticket ref reference item product batch lot article build commit revision section sections chapter clause rfc appendix annex bestellung rechnung pedido catalog"},
 }
 

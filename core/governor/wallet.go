@@ -62,8 +62,8 @@ func (s *Scanner) segwit(v *view, text []byte, start int) (next int, ok bool) {
 	return s.emit(v, ruleBitcoin, start, start+len(text))
 }
 
-// ethereum looks for an address: 40 hexadecimal digits whose case is the checksum of EIP-55, or all in one case with a
-// word about wallets near.
+// ethereum looks for an address: 40 hexadecimal digits whose case is the checksum of EIP-55, or all in one case and
+// not behind a word about hashes.
 func (s *Scanner) ethereum(v *view, start int) (next int, ok bool) {
 	end := start + 42
 	if v.run(start+2, 41, isHex) != end || !v.closed(end) {
@@ -76,7 +76,7 @@ func (s *Scanner) ethereum(v *view, start int) (next int, ok bool) {
 	if kinds&isLower != 0 && kinds&isUpper != 0 {
 		ok = checksum.EIP55(v.text[start+2 : end])
 	} else {
-		ok = spread(v.text[start+2:end]) >= minSpread && s.about(v, aboutWallet, start, end)
+		ok = spread(v.text[start+2:end]) >= minSpread && (!s.isArticle(v, start) || s.about(v, aboutWallet, start, end))
 	}
 	if !ok {
 		return 0, false

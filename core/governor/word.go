@@ -44,7 +44,7 @@ func (s *Scanner) value(v *view, start, end int, kinds uint16) (next int, ok boo
 	if kinds&isDigit != 0 {
 		return s.numbers(v, start, end)
 	}
-	if end-start == 14 || end-start == 17 { // aa-bb-cc-dd-ee-ff
+	if isMACLength(end - start) {
 		return s.mac(v, start)
 	}
 	if end-start == 2 && after == ' ' && isDigitByte(v.at(end+1)) {
@@ -88,7 +88,7 @@ func (s *Scanner) numbers(v *view, start, end int) (next int, ok bool) {
 
 // mixedWord tries the detectors of words with letters and digits.
 func (s *Scanner) mixedWord(v *view, start, end int) (next int, ok bool) {
-	if end-start == 14 || end-start == 17 {
+	if isMACLength(end - start) {
 		if next, ok = s.mac(v, start); ok {
 			return next, true
 		}
@@ -123,6 +123,9 @@ func (s *Scanner) digits(v *view, start, end int) (next int, ok bool) {
 	}
 	return s.phone(v, start)
 }
+
+// isMACLength reports whether a word is as long as a MAC address with dashes or dots: aa-bb-cc-dd-ee-ff, 00e0.4c68.91b2.
+func isMACLength(n int) bool { return n == 14 || n == 17 || n == 19 || n == 23 }
 
 // enough reports whether at least six digits follow with at most two other bytes between neighbors.
 func enough(v *view, i int) bool {
