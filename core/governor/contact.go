@@ -192,14 +192,14 @@ func (s *Scanner) international(v *view, plus int) (next int, ok bool) {
 	if best < 0 && p.n >= 8 && p.n <= 15 && s.since(aboutPhone, plus) <= 24 {
 		code, best = 1, p.count-1 // the word is clearer than a length that may have changed
 	}
-	if best < 0 || !v.closed(p.ends[best]) || s.since(aboutArticle, plus) <= 12 && s.since(aboutPhone, plus) > nearBefore {
+	if best < 0 || !v.closed(p.ends[best]) && extension(v, p.ends[best]) == p.ends[best] || s.since(aboutArticle, plus) <= 12 && s.since(aboutPhone, plus) > nearBefore {
 		return 0, false
 	}
 	end := p.ends[best]
 	if b := v.at(end); (b == '.' || b == '-' || b == ',') && isDigitByte(v.at(end+1)) || runsOfOne(p.digits[code:p.n]) {
 		return 0, false
 	}
-	return s.emit(v, rulePhone, plus, end)
+	return s.emit(v, rulePhone, plus, extension(v, end))
 }
 
 // cut leaves the first of two national numbers with a space between them: 052 5552606 074-7111234.

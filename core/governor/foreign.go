@@ -21,6 +21,13 @@ var foreignWords = [...]struct {
 	{aboutPhone, "هاتف"},
 	{aboutPhone, "טלפון"},
 	{aboutPhone, "โทร"},
+	{aboutPhone, "फोन"},
+	{aboutPhone, "मोबाइल"},
+	{aboutIndia, "आधार"},
+	{aboutIsrael, "תעודת זהות"},
+	{aboutIsrael, "ת.ז"},
+	{aboutTax, "ΑΦΜ"},
+	{aboutDocument, "ΑΜΚΑ"},
 	{aboutThailand, "เลขประจำตัวประชาชน"},
 	{aboutThailand, "เลขบัตรประชาชน"},
 	{aboutPassport, "护照"},
@@ -51,7 +58,7 @@ func mayBeForeign(first, second byte) bool {
 	case 0xc3:
 		return second == 0xa9
 	case 0xce:
-		return second == 0xa4
+		return second == 0xa4 || second == 0x91
 	case 0xcf:
 		return second == 0x84
 	case 0xd0:
@@ -59,11 +66,11 @@ func mayBeForeign(first, second byte) bool {
 	case 0xd1:
 		return second == 0x80 || second == 0x82
 	case 0xd7:
-		return second == 0x98
+		return second == 0x98 || second == 0xaa
 	case 0xd9:
 		return second == 0x87
 	case 0xe0:
-		return second == 0xb9
+		return second == 0xa4 || second == 0xb9
 	case 0xe5:
 		return second == 0x80 || second == 0x87 || second == 0x8d || second == 0x8f || second == 0xaf
 	case 0xe6:

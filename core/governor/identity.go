@@ -58,7 +58,7 @@ var identities = [...]identityFormat{
 	{"personal.ru-snils", "3-3-3 2|3-3-3-2", "11|3 3 3 2", aboutID, ruSNILS},
 	// Identifiers without a shape of digits alone, see letters.go.
 	{"personal.passport", "", "", 0, nil},
-	{"personal.identity-document", "", "", 0, nil},
+	{"personal.identity-document", "", "8|7|2.3.3|1.3.3", aboutArgentina | aboutSpain | aboutDocument, anyDigits},
 	{"personal.de-pension-number", "", "", 0, nil},
 	{"personal.us-mbi", "", "", 0, nil},
 	{"personal.uk-nino", "", "", 0, nil},

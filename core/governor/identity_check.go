@@ -57,7 +57,7 @@ func deTaxID(d []byte) bool { return d[0] != '0' && checksum.Mod11x10(d) }
 // frNIR gets a number with or, behind a word, without its two check digits.
 func frNIR(d []byte) bool {
 	month := two(d[3:])
-	if d[0] != '1' && d[0] != '2' && d[0] != '7' && d[0] != '8' || month == 0 || month > 12 && month < 20 || month > 42 && month < 50 {
+	if !oneOf(d[0], "123478") || month == 0 || month > 12 && month < 20 || month > 42 && month < 50 {
 		return false
 	}
 	return len(d) == 13 || 97-checksum.Mod(d[:13], 97) == two(d[13:])
@@ -189,13 +189,11 @@ func roCNP(d []byte) bool {
 	return d[0] != '0' && isDate(d[1:]) && check == checksum.Digit(d[12])
 }
 
-// krRRN has another check digit for the numbers of foreigners, from 5.
+// krRRN permits the other check digit of the numbers of foreigners, from 5.
 func krRRN(d []byte) bool {
 	check := 11 - checksum.Weighted(d, "2 3 4 5 6 7 8 9 2 3 4 5")%11
-	if d[6] >= '5' {
-		check += 2
-	}
-	return krUnchecked(d) && check%10 == checksum.Digit(d[12])
+	last := checksum.Digit(d[12])
+	return krUnchecked(d) && (check%10 == last || d[6] >= '5' && (check+2)%10 == last)
 }
 
 // krUnchecked is the form of numbers since October 2020, whose last digits are random.
@@ -204,7 +202,7 @@ func krUnchecked(d []byte) bool { return isDate(d) && d[6] >= '1' && d[6] <= '8'
 func arCUIT(d []byte) bool {
 	prefix := two(d)
 	check := 11 - checksum.Weighted(d, "5 4 3 2 7 6 5 4 3 2")%11
-	return (prefix >= 20 && prefix <= 27 || prefix >= 30 && prefix <= 34) && (check%11 == checksum.Digit(d[10]) || check == 10 && d[10] == '9')
+	return (prefix >= 20 && prefix <= 27 || prefix >= 30 && prefix <= 34 || prefix >= 50 && prefix <= 55) && (check%11 == checksum.Digit(d[10]) || check == 10 && d[10] == '9')
 }
 
 func czBirthNumber(d []byte) bool {

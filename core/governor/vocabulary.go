@@ -74,8 +74,8 @@ var vocabulary = []struct {
 	words   string
 }{
 	{aboutPhone, "telepono cep phone phones telephone tel mobile cell cellphone fax whatsapp call sms telefon telefono telefone fono handy mobil movil celular rufnummer telefonnummer handynummer mobilnummer"},
-	{aboutPhone, "phonenumber telephonenumber mobilenumber contactnumber fon telefoon telefoonnummer puhelin telefonszam cellulare portable gsm hotline dial tlf mob telem telefonu telefonszama telefonnr telefonnumer handynr mobilnr tlfnr ph cel telefonnummern puhelinnumero telefoonnr telemovel sdt hp"},
-	{aboutTax, "tin taxid taxpayer steuernummer taxnumber tinnumber"},
+	{aboutPhone, "telefonsz phonenumber telephonenumber mobilenumber contactnumber fon telefoon telefoonnummer puhelin telefonszam cellulare portable gsm hotline dial tlf mob telem telefonu telefonszama telefonnr telefonnumer handynr mobilnr tlfnr ph cel telefonnummern puhelinnumero telefoonnr telemovel sdt hp"},
+	{aboutTax, "tin taxid taxpayer steuernummer taxnumber tinnumber nit npwp utr afm ird nip"},
 	{aboutPortugal, "vat"},
 	{aboutID, "nationalid idnumber identitycard citizenid personnummer identification nationalidentity govid ausweis ausweisnummer cedula"},
 	{aboutSSN, "ssn itin socialsecuritynumber socialsecurity"},
@@ -114,7 +114,7 @@ var vocabulary = []struct {
 	{aboutRouting, "routing aba sortcode routingnumber rtn bankleitzahl blz"},
 	{aboutCard, "card cards pay payment visa mastercard amex maestro discover cardnumber creditcard ccnumber cc kreditkarte kreditkartennummer tarjeta carte cartao kort carta"},
 	{aboutPassport, "passport passports passportnumber reisepass reisepassnummer pasaporte passeport passaporto passaporte paspoort paszport passnummer passportno pasaport"},
-	{aboutDocument, "nationalid idcard identitycard govid ausweis ausweisnummer personalausweis personalausweisnummer ausweisnr cedula identidad driverslicense driverlicense drivinglicense drivinglicence licensenumber fuehrerschein hrerschein hrerscheinnummer rijbewijs conducir krankenversichertennummer versichertennummer kvnr nik ktp amka cnh dlnumber voter epic identit lanr arztnummer egk krankenkasse fahrerlaubnis"},
+	{aboutDocument, "nationalid idcard identitycard govid ausweis ausweisnummer personalausweis personalausweisnummer ausweisnr cedula identidad driverslicense driverlicense drivinglicense drivinglicence licensenumber fuehrerschein hrerschein hrerscheinnummer rijbewijs conducir dula krankenversichertennummer versichertennummer kvnr nik ktp amka cnh dlnumber voter epic identit lanr arztnummer egk krankenkasse fahrerlaubnis"},
 	{aboutSingapore, "nric fin"},
 	{aboutHongKong, "hkid hkic"},
 	{aboutTaiwan, "arc"},
@@ -164,7 +164,7 @@ var pairs = []struct {
 	first, second string
 	subject       context
 }{
-	{"social", "security", aboutSSN}, {"social", "insurance", aboutCanada}, {"national", "insurance", aboutBritain},
+	{"social", "security", aboutSSN}, {"my", "social", aboutSSN}, {"social", "number", aboutSSN}, {"soc", "sec", aboutSSN}, {"ro", "fiscal", aboutTax}, {"social", "insurance", aboutCanada}, {"national", "insurance", aboutBritain},
 	{"tax", "file", aboutAustralia}, {"tax", "id", aboutTax}, {"tax", "number", aboutTax}, {"tax", "identification", aboutTax},
 	{"national", "id", aboutID | aboutDocument}, {"identity", "number", aboutID | aboutDocument}, {"identity", "card", aboutID | aboutDocument}, {"id", "number", aboutID},
 	{"personal", "number", aboutID}, {"identification", "number", aboutID}, {"national", "identification", aboutID | aboutDocument}, {"national", "identity", aboutID | aboutDocument},
