@@ -9,7 +9,7 @@ const months = "jan feb mar apr may jun jul aug sep oct nov dec " +
 func (s *Scanner) birthDate(v *view, i int) (next int, ok bool) {
 	for limit := i + 32; i < limit; i++ {
 		b := v.at(i)
-		if b == 0 || b == ';' || b == '{' || b == '.' && v.at(i+1) == ' ' && isLetterByte(v.at(i-3)) {
+		if b == 0 || b == '{' || b == '.' && v.at(i+1) == ' ' && isLetterByte(v.at(i-3)) {
 			return 0, false
 		}
 		if !isAlnum(b) {
@@ -133,15 +133,50 @@ func filler(v *view, i int) int {
 	return i
 }
 
-// month is the end of the name of a month at i, or -1.
+// month is the end of the name of a month at i, or -1. Accents do not count: März, févr., août.
 func month(v *view, i int) int {
-	end := v.run(i, 11, isLower|isUpper)
-	if end-i < 3 || end-i > 10 {
+	var name [3]byte
+	n := 0
+	end := i
+	for ; end < i+12; end++ {
+		b := v.at(end)
+		switch {
+		case isLetterByte(b):
+			b |= 0x20
+		case b == 0xc3 && v.at(end+1) >= 0xa0:
+			end++
+			b = plainLetter(v.at(end))
+		default:
+			return monthEnd(name, end, n)
+		}
+		if n < 3 {
+			name[n] = b
+		}
+		n++
+	}
+	return -1
+}
+
+// plainLetter is the letter of a month's name without its accent, by the last byte of its UTF-8 form; 0 for others.
+func plainLetter(b byte) byte {
+	switch {
+	case b <= 0xa5:
+		return 'a'
+	case b >= 0xa8 && b <= 0xab:
+		return 'e'
+	case b >= 0xb9:
+		return 'u'
+	}
+	return 0
+}
+
+// monthEnd is end if a name of n letters begins as a month's, or -1.
+func monthEnd(name [3]byte, end, n int) int {
+	if n < 3 || n > 10 {
 		return -1
 	}
-	first := v.text[i] | 0x20
 	for j := 0; j < len(months); j += 4 {
-		if months[j] == first && equalFold(months[j:j+3], v.text[i:i+3]) {
+		if months[j] == name[0] && months[j+1] == name[1] && months[j+2] == name[2] {
 			return end
 		}
 	}

@@ -18,7 +18,10 @@ func (s *Scanner) document(v *view, start, end int) (next int, ok bool) {
 		return 0, false
 	}
 	to, digits, letters := codeLength(v, start)
-	if !v.closed(to) || to-start < 7 || to-start > 24 || digits < 5 || letters > 9 || passport && to-start > 9 || isDateLike(v, start, to) {
+	if near <= nearDocument && digits+letters < 7 {
+		s.forget(aboutDocument) // another number came first
+	}
+	if !v.closed(to) || digits+letters < 7 || to-start > 24 || digits < 5 || letters > 9 || passport && (digits+letters > 10 || digits+letters == 10 && letters > 0) || isDateLike(v, start, to) {
 		return 0, false
 	}
 	if near > nearDocument && !s.follows(v, aboutPassport, to) {
@@ -49,9 +52,9 @@ func codeLength(v *view, i int) (end, digits, letters int) {
 	return i, digits, letters
 }
 
-// isDateLike reports whether [start, end) is in groups of a date, 2026-11-22 or 22.11.2026, or of a social security number
-// that has been refused, 911-89-1234.
+// isDateLike reports whether [start, end) is in groups of a date, 2026-11-22 or 22.11.2026, of years, 2026-2027, or of a social
+// security number that has been refused, 911-89-1234.
 func isDateLike(v *view, start, end int) bool {
 	sign := func(i int) bool { return !isAlnum(v.at(start + i)) }
-	return end-start == 10 && (sign(4) && sign(7) || sign(2) && sign(5)) || end-start == 11 && sign(3) && sign(6)
+	return end-start == 10 && (sign(4) && sign(7) || sign(2) && sign(5)) || end-start == 11 && sign(3) && sign(6) || end-start == 9 && sign(4)
 }

@@ -62,6 +62,8 @@ func makeTables() []byte {
 	class, patterns := makeClasses(), makePatternClasses()
 	writeNumbers(b, "class is the classes of each byte.", "class", "uint16", class[:])
 	writeNumbers(b, "patternClass is the classes of each byte in token formats, as classBit has them.", "patternClass", "uint32", patterns[:])
+	seconds := makeForeignSeconds()
+	writeNumbers(b, "foreignSeconds is the second bytes of words of other scripts, as bits, by their first byte less 0xc0.", "foreignSeconds", "uint64", seconds[:])
 	lengths := makeCallingCodes()
 	writeNumbers(b, "codeLengths is callingCodes by the code's number: 16 times the least plus the most digits; zero for numbers that are no code.", "codeLengths", "uint8", lengths[:])
 	writeVocabulary(b)
@@ -191,14 +193,29 @@ func makeClasses() (c [256]uint16) {
 	}
 	add("._%+-'~", inWord|isJoint)
 	add("(:<[", opens)
-	for _, one := range foreignWords {
-		add(one.word[:1], opens)
+	for _, one := range listForeign() {
+		add(one[:1], opens)
 	}
-	add("é"[:1], opens)
 	add("/:=$", inToken)
 	add("@:", isEnding)
 	add(" ()", joinsDigits)
 	return c
+}
+
+// listForeign is the words of other scripts, and the é of "tél".
+func listForeign() []string {
+	all := []string{"é"}
+	for _, one := range foreignWords {
+		all = append(all, strings.Split(strings.TrimSuffix(one.words, "|"), "|")...)
+	}
+	return all
+}
+
+func makeForeignSeconds() (seconds [64]uint64) {
+	for _, one := range listForeign() {
+		seconds[one[0]-0xc0] |= 1 << (one[1] & 63)
+	}
+	return seconds
 }
 
 func makePatternClasses() (table [256]uint32) {
@@ -221,64 +238,89 @@ func makeCallingCodes() (table [1000]int) {
 	return table
 }
 
-// writeVocabulary writes the vocabulary: entries of a bucket are neighbors.
+// word is a word of the vocabulary with its entry.
+type word struct {
+	text string
+	entry
+}
+
+// writeVocabulary writes the vocabulary: words of a bucket are neighbors. Their texts are one string, and words with equal
+// entries share one, which makes the module smaller.
 func writeVocabulary(b *bytes.Buffer) {
-	all := listEntries()
-	var starts []int
+	all := listWords()
+	var buckets, starts, numbers []int
 	var bits [1024]uint32
+	var entries []entry
 	number := map[string]int{}
-	b.WriteString("\n// words is the vocabulary by the bucket of the first two letters.\nvar words = [...]entry{\n")
-	for i, e := range all {
-		for len(starts) <= bucketOf(e.word[0], e.word[1]) {
-			starts = append(starts, i)
+	text := ""
+	numberOf := func(e entry) int {
+		if !slices.Contains(entries, e) {
+			entries = append(entries, e)
 		}
-		h := hash([]byte(e.word))
+		return slices.Index(entries, e)
+	}
+	for i, w := range all {
+		for len(buckets) <= bucketOf(w.text[0], w.text[1]) {
+			buckets = append(buckets, i)
+		}
+		h := hash([]byte(w.text))
 		bits[h>>5] |= 1 << (h & 31)
-		number[e.word] = i
-		fmt.Fprintf(b, "\t{%q, %#x, %#x, %t},\n", e.word, uint64(e.subject), e.phrases, e.pair)
+		number[w.text] = i
+		starts, numbers = append(starts, len(text)), append(numbers, numberOf(w.entry))
+		text += w.text
 	}
-	b.WriteString("}\n")
-	for len(starts) < 1025 {
-		starts = append(starts, len(all))
+	for len(buckets) < 1025 {
+		buckets = append(buckets, len(all))
 	}
-	writeNumbers(b, "buckets is where a bucket begins in words.", "buckets", "uint16", starts)
-	writeNumbers(b, "likely is a filter in front of words: one bit for each hash of a word.", "likely", "uint32", bits[:])
+	fmt.Fprintf(b, "\n// wordText is the words of the vocabulary by the bucket of their first two letters.\nconst wordText = \"\" +\n")
+	for line := range slices.Chunk([]byte(text), 120) {
+		fmt.Fprintf(b, "\t%q +\n", line)
+	}
+	b.WriteString("\t\"\"\n")
+	writeNumbers(b, "wordStarts is where words begin in wordText.", "wordStarts", "uint16", append(starts, len(text)))
+	writeNumbers(b, "wordEntries is the entry of each word.", "wordEntries", "uint8", numbers)
+	writeNumbers(b, "buckets is where a bucket begins among the words.", "buckets", "uint16", buckets)
+	writeNumbers(b, "likely is a filter in front of the words: one bit for each hash of a word.", "likely", "uint32", bits[:])
 	b.WriteString("\n// wordPairs is pairs by their words' numbers.\nvar wordPairs = [...]wordPair{\n")
 	for _, p := range pairs {
-		fmt.Fprintf(b, "\t{%d, %d, %#x},\n", number[p.first], number[p.second], uint64(p.subject))
+		fmt.Fprintf(b, "\t{%d, %d, %d},\n", number[p.first], number[p.second], numberOf(entry{subject: p.subject}))
+	}
+	b.WriteString("}\n\n// entries is what words and pairs stand for.\nvar entries = [...]entry{\n")
+	for _, e := range entries {
+		fmt.Fprintf(b, "\t{%#x, %#x, %t},\n", uint64(e.subject), e.phrases, e.pair)
 	}
 	b.WriteString("}\n")
 }
 
-// listEntries is the vocabulary and the pairs' words by bucket.
-func listEntries() (all []entry) {
-	byWord := map[string]entry{}
-	add := func(e entry) {
-		e.subject |= byWord[e.word].subject
-		e.pair = e.pair || byWord[e.word].pair
-		byWord[e.word] = e
+// listWords is the vocabulary and the pairs' words by bucket.
+func listWords() (all []word) {
+	byText := map[string]entry{}
+	add := func(text string, e entry) {
+		e.subject |= byText[text].subject
+		e.pair = e.pair || byText[text].pair
+		byText[text] = e
 	}
 	for _, group := range vocabulary {
-		for word := range strings.FieldsSeq(group.words) {
-			add(entry{word: word, subject: group.subject})
+		for text := range strings.FieldsSeq(group.words) {
+			add(text, entry{subject: group.subject})
 		}
 	}
 	for _, p := range pairs {
-		add(entry{word: p.first, pair: true})
-		add(entry{word: p.second, pair: true})
+		add(p.first, entry{pair: true})
+		add(p.second, entry{pair: true})
 	}
-	for word := range strings.FieldsSeq(openingWords) {
-		add(entry{word: word})
+	for text := range strings.FieldsSeq(openingWords) {
+		add(text, entry{})
 	}
-	for _, e := range byWord {
-		e.phrases = openedBy(e.word)
-		all = append(all, e)
+	for text, e := range byText {
+		e.phrases = openedBy(text)
+		all = append(all, word{text, e})
 	}
-	slices.SortFunc(all, func(a, b entry) int {
-		if d := bucketOf(a.word[0], a.word[1]) - bucketOf(b.word[0], b.word[1]); d != 0 {
+	slices.SortFunc(all, func(a, b word) int {
+		if d := bucketOf(a.text[0], a.text[1]) - bucketOf(b.text[0], b.text[1]); d != 0 {
 			return d
 		}
-		return strings.Compare(a.word, b.word)
+		return strings.Compare(a.text, b.text)
 	})
 	return all
 }

@@ -110,11 +110,11 @@ var vocabulary = []struct {
 	{aboutIreland, "pps ppsn ppsno"},
 	{aboutBelgium, "rijksregisternummer rijksregister insz niss"},
 	{aboutBirth, "dob birth birthday birthdate dateofbirth born geburtsdatum geboren nacimiento naissance nascita nascimento geboortedatum dselsdato foedselsdato delsedatum urodzenia bday geb geburtstag nacido nacida nato nata nascido nascida narozen narozena urodzony urodzona birthdt geboortedag fodt"},
-	{aboutBank, "bban kontonummer kontonr accountnumber bankaccount acctnumber rib clabe kontonummeret bsb rekeningnummer bankrekening bankaccountnumber accountno acctno bankkonto"},
-	{aboutRouting, "routing aba sortcode routingnumber rtn bankleitzahl blz"},
+	{aboutBank, "bban kontonummer kontonr accountnumber bankaccount acctnumber rib clabe kontonummeret acct cuenta compte konto rekening rekeningnummer bankrekening bankaccountnumber accountno acctno bankkonto"},
+	{aboutRouting, "routing aba sortcode routingnumber rtn bankleitzahl blz bsb"},
 	{aboutCard, "card cards pay payment visa mastercard amex maestro discover cardnumber creditcard ccnumber cc kreditkarte kreditkartennummer tarjeta carte cartao kort carta"},
-	{aboutPassport, "passport passports passportnumber reisepass reisepassnummer pasaporte passeport passaporto passaporte paspoort paszport passnummer passportno pasaport"},
-	{aboutDocument, "nationalid idcard identitycard govid ausweis ausweisnummer personalausweis personalausweisnummer ausweisnr cedula identidad driverslicense driverlicense drivinglicense drivinglicence licensenumber fuehrerschein hrerschein hrerscheinnummer rijbewijs conducir dula krankenversichertennummer versichertennummer kvnr nik ktp amka cnh dlnumber voter epic identit lanr arztnummer egk krankenkasse fahrerlaubnis"},
+	{aboutPassport, "passport passports passportnumber reisepass reisepassnummer pasaporte passeport passaporto passaporte paspoort paspoortnummer paszport passnummer passportno pasaport"},
+	{aboutDocument, "nationalid idcard identitycard govid ausweis ausweisnummer personalausweis personalausweisnummer ausweisnr cedula identidad driverslicense driverlicense drivinglicense drivinglicence licensenumber fuehrerschein hrerschein hrerscheinnummer rijbewijs rijbewijsnummer conduire conducir dula krankenversichertennummer versichertennummer kvnr nik ktp amka cnh dlnumber identit lanr arztnummer egk krankenkasse fahrerlaubnis"},
 	{aboutSingapore, "nric fin"},
 	{aboutHongKong, "hkid hkic"},
 	{aboutTaiwan, "arc"},
@@ -131,7 +131,7 @@ var vocabulary = []struct {
 	{aboutVendor, "sonar sonarqube sumo sumologic sidekiq contribsys sourcegraph telegram"},
 	{aboutSecret | aboutHeader, "authorization"},
 	{aboutCommand, "curl"},
-	{aboutArticle, "hash sha1 order orders invoice part sku serial model version isbn issn ean upc"},
+	{aboutArticle, "hash sha order orders invoice part sku serial model version isbn issn ean upc"},
 	{aboutArticle, "tracking ticket ref reference item product batch lot article build commit revision section sections chapter clause rfc appendix annex bestellung rechnung pedido catalog"},
 }
 
@@ -188,27 +188,27 @@ var pairs = []struct {
 	{"db", "pass", aboutSecret | aboutPassword}, {"user", "pass", aboutSecret | aboutPassword}, {"smtp", "pass", aboutSecret | aboutPassword},
 	{"root", "pass", aboutSecret | aboutPassword}, {"mysql", "pass", aboutSecret | aboutPassword}, {"admin", "pass", aboutSecret | aboutPassword},
 	{"sort", "code", aboutRouting}, {"bank", "account", aboutBank}, {"account", "number", aboutBank}, {"account", "no", aboutBank},
-	{"acct", "no", aboutBank}, {"acct", "number", aboutBank}, {"bank", "acct", aboutBank}, {"account", "num", aboutBank}, {"cuenta", "bancaria", aboutBank},
+	{"account", "num", aboutBank}, {"conto", "corrente", aboutBank}, {"checking", "account", aboutBank}, {"savings", "account", aboutBank},
+	{"um", "tarihi", aboutBirth}, {"syntym", "aika", aboutBirth},
 	{"driver", "license", aboutDocument}, {"drivers", "license", aboutDocument}, {"driver", "licence", aboutDocument}, {"drivers", "licence", aboutDocument},
 	{"driving", "license", aboutDocument}, {"driving", "licence", aboutDocument}, {"license", "number", aboutDocument}, {"licence", "number", aboutDocument},
-	{"license", "no", aboutDocument}, {"dl", "number", aboutDocument}, {"dl", "no", aboutDocument}, {"health", "card", aboutDocument}, {"health", "insurance", aboutDocument},
+	{"license", "no", aboutDocument}, {"dl", "number", aboutDocument}, {"dl", "no", aboutDocument}, {"voter", "id", aboutDocument}, {"voter", "card", aboutDocument}, {"epic", "no", aboutDocument}, {"health", "card", aboutDocument}, {"health", "insurance", aboutDocument},
 	{"travel", "document", aboutPassport}, {"pass", "nr", aboutPassport}, {"provider", "identifier", aboutHealth}, {"provider", "number", aboutHealth},
-	{"resident", "number", aboutID}, {"st", "nr", aboutTax}, {"curit", "sociale", aboutFrance}, {"securite", "sociale", aboutFrance}, {"permis", "conduire", aboutDocument},
+	{"resident", "number", aboutID}, {"st", "nr", aboutTax}, {"curit", "sociale", aboutFrance}, {"securite", "sociale", aboutFrance},
 	{"call", "me", aboutPhone}, {"mi", "mero", aboutPhone},
 }
 
-// entry is a word of the vocabulary in its table, tables.go.
+// entry is what a word of the vocabulary stands for. In tables.go, words with the same meaning share one.
 type entry struct {
-	word    string
 	subject context
 	phrases uint32 // injection phrases that it begins, as bits
 	pair    bool   // it begins or ends a pair
 }
 
-// wordPair is a pair by its words' places in the table.
+// wordPair is a pair by its words' numbers and the number of its entry.
 type wordPair struct {
 	first, second uint16
-	subject       context
+	entry         uint8
 }
 
 // bucketOf is the bucket of a word or token by its first two bytes.
@@ -240,8 +240,8 @@ func lookUp(word []byte) (e *entry, number int) {
 	}
 	bucket := bucketOf(word[0], word[1])
 	for i := int(buckets[bucket]); i < int(buckets[bucket+1]); i++ {
-		if equalFold(words[i].word, word) {
-			return &words[i], i
+		if equalFold(wordText[wordStarts[i]:wordStarts[i+1]], word) {
+			return &entries[wordEntries[i]], i
 		}
 	}
 	return nil, 0
@@ -267,7 +267,7 @@ func equalFold(lower string, word []byte) bool {
 func pairSubject(first, second int) context {
 	for i := range wordPairs {
 		if p := &wordPairs[i]; int(p.first) == first && int(p.second) == second {
-			return p.subject
+			return entries[p.entry].subject
 		}
 	}
 	return 0
