@@ -316,7 +316,7 @@ func (p *phoneNumber) clear() bool {
 	case p.n == 11 && p.count == 4 && d[0] == '1' && g[0] == 1:
 		return northAmerican(d[1:], g[1:])
 	case p.n == 10 && p.count == 3 && g[0] == 3:
-		if northAmerican(d, g) && p.seps != sepSpace {
+		if northAmerican(d, g) {
 			return true
 		}
 	}
@@ -328,6 +328,9 @@ func (p *phoneNumber) clear() bool {
 	}
 	if p.n == 10 && p.count == 4 && g[0] == 3 && g[1] == 3 && g[2] == 2 && d[0] > '1' {
 		return true // 532 123 45 67
+	}
+	if p.n == 11 && p.count == 3 && g[0] == 3 && g[1] == 4 && d[0] == '1' && d[1] > '2' && p.seps&(sepSlash|sepDot) == 0 {
+		return true // 138-1234-5678
 	}
 	if p.count < 2 || p.n < 9 || d[0] != '0' {
 		return false
@@ -343,14 +346,17 @@ func (p *phoneNumber) clear() bool {
 	if p.seps == sepDash && p.count == 2 && g[0] <= 5 {
 		return true // 0171-1234567
 	}
-	if p.seps&^sepSpace == sepDash && p.count == 3 && (p.n == 10 || p.n == 11) && g[0] >= 2 && g[0] <= 4 && g[2] == 4 {
-		return true // 080-2467-1359
+	if p.seps&^sepSpace == sepDash && (p.count == 3 && p.n <= 11 && g[0] >= 2 && g[0] <= 4 && g[2] == 4 || p.count == 4 && g[0] == 3 && g[3] == 2) {
+		return true // 080-2467-1359, 070-123 45 67
+	}
+	if p.seps == sepSpace && p.count == 3 && g[0] == 2 && g[1] == 4 && g[2] == 4 {
+		return true // 02 9876 5432
 	}
 	pairs := p.count == 5 && p.n == 10
 	for _, n := range g {
 		pairs = pairs && n == 2
 	}
-	return pairs || p.seps&^sepSpace == 0 && g[0] >= 3 && g[0] <= 5 || p.seps == sepSlash && p.count == 2 && g[0] >= 3 && g[0] <= 5
+	return pairs || p.seps&^sepSpace == 0 && g[0] >= 3 && g[0] <= 5 || p.seps&^sepSpace == sepSlash && p.count == 2 && g[0] >= 3 && g[0] <= 5
 }
 
 // northAmerican checks the area code and the exchange of ten digits in groups of 3, 3 and 4. Examples often have the

@@ -2,8 +2,8 @@ package governor
 
 import "github.com/postern-ai/postern/core/governor/checksum"
 
-// letteredFormat is a national identifier with letters. A layout has L for a letter, D for a digit, ? for either, S for
-// the century sign of a Finnish code, and separators.
+// letteredFormat is a national identifier with letters. A layout has L for a letter, U for a capital, D for a digit, ? for
+// a letter or digit, S for the century sign of a Finnish code, and separators.
 type letteredFormat struct {
 	rule    string
 	layout  string
@@ -14,6 +14,7 @@ type letteredFormat struct {
 // letteredFormats is tried in order; check gets the letters and digits in upper case.
 var letteredFormats = [...]letteredFormat{
 	{"personal.uk-nino", "LLDDDDDDL", aboutBritain | aboutTax, ukNINO},
+	{"personal.uk-nino", "UUDDDDDDU", 0, ukNINO},
 	{"personal.uk-nino", "LL DD DD DD L", 0, ukNINO},
 	{"personal.uk-nino", "LL DDDDDDL", aboutBritain | aboutTax, ukNINO},
 	{"personal.uk-nino", "LL DDDDDD L", aboutBritain | aboutTax, ukNINO},
@@ -57,7 +58,7 @@ func (s *Scanner) lettered(v *view, start, end int) (next int, ok bool) {
 	text := &s.scratch.text
 	for i := range letteredFormats {
 		f := &letteredFormats[i]
-		if isLetterByte(v.text[start]) != (f.layout[0] == 'L') {
+		if isLetterByte(v.text[start]) != (f.layout[0] >= 'L') {
 			continue
 		}
 		to, n := f.read(v, start, text)
@@ -80,8 +81,8 @@ func (f *letteredFormat) read(v *view, i int, text *[24]byte) (to, n int) {
 		b := v.at(i + j)
 		upper := b &^ 0x20
 		switch f.layout[j] {
-		case 'L':
-			if !isLetterByte(b) {
+		case 'L', 'U':
+			if !isLetterByte(b) || f.layout[j] == 'U' && b != upper {
 				return -1, 0
 			}
 			b = upper

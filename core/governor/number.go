@@ -279,7 +279,7 @@ func ibanLength(a, b byte) int {
 // iban looks for an International Bank Account Number, whole or in groups. Source: ISO 13616-1.
 func (s *Scanner) iban(v *view, start int) (next int, ok bool) {
 	a, b := v.at(start), v.at(start+1)
-	if !isLetterByte(a) || !isLetterByte(b) || !isDigitByte(v.at(start+2)) || !isDigitByte(v.at(start+3)) {
+	if !isLetterByte(a) || !isLetterByte(b) {
 		return 0, false
 	}
 	length := ibanLength(a&^0x20, b&^0x20)
@@ -291,6 +291,9 @@ func (s *Scanner) iban(v *view, start int) (next int, ok bool) {
 			i++
 		}
 		if !isAlnum(v.at(i)) {
+			return 0, false
+		}
+		if (n == 2 || n == 3) && !isDigitByte(v.at(i)) {
 			return 0, false
 		}
 		text[n] = v.at(i)

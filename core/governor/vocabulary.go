@@ -192,7 +192,7 @@ var pairs = []struct {
 	{"um", "tarihi", aboutBirth}, {"syntym", "aika", aboutBirth},
 	{"driver", "license", aboutDocument}, {"drivers", "license", aboutDocument}, {"driver", "licence", aboutDocument}, {"drivers", "licence", aboutDocument},
 	{"driving", "license", aboutDocument}, {"driving", "licence", aboutDocument}, {"license", "number", aboutDocument}, {"licence", "number", aboutDocument},
-	{"license", "no", aboutDocument}, {"dl", "number", aboutDocument}, {"dl", "no", aboutDocument}, {"voter", "id", aboutDocument}, {"voter", "card", aboutDocument}, {"epic", "no", aboutDocument}, {"health", "card", aboutDocument}, {"health", "insurance", aboutDocument},
+	{"license", "no", aboutDocument}, {"dl", "number", aboutDocument}, {"dl", "no", aboutDocument}, {"voter", "id", aboutDocument}, {"voter", "card", aboutDocument}, {"epic", "no", aboutDocument}, {"dea", "number", aboutDocument}, {"dea", "no", aboutDocument}, {"health", "card", aboutDocument}, {"health", "insurance", aboutDocument},
 	{"travel", "document", aboutPassport}, {"pass", "nr", aboutPassport}, {"provider", "identifier", aboutHealth}, {"provider", "number", aboutHealth},
 	{"resident", "number", aboutID}, {"st", "nr", aboutTax}, {"curit", "sociale", aboutFrance}, {"securite", "sociale", aboutFrance},
 	{"call", "me", aboutPhone}, {"mi", "mero", aboutPhone},

@@ -48,6 +48,9 @@ func (s *Scanner) value(v *view, start, end int, kinds uint16) (next int, ok boo
 		return s.mac(v, start)
 	}
 	if end-start == 2 && after == ' ' && isDigitByte(v.at(end+1)) {
+		if next, ok = s.iban(v, start); ok { // DE 89 3704
+			return next, true
+		}
 		return s.lettered(v, start, end)
 	}
 	return 0, false
