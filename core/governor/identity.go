@@ -29,11 +29,11 @@ var identities = [...]identityFormat{
 	{"personal.br-cpf", "3.3.3-2|3.3.3.2", "11|9-2|3 3 3 2|3-3-3-2", aboutBrazil | aboutID | aboutTax, brCPF},
 	{"personal.br-cnpj", "2.3.3/4-2", "14|2 3 3 4 2|8/4-2", aboutBrazil | aboutTax, brCNPJ},
 	{"personal.in-aadhaar", "4 4 4|4-4-4", "12|4.4.4", aboutIndia | aboutID, inAadhaar},
-	{"personal.ca-sin", "", "9|3 3 3|3-3-3|3.3.3", aboutCanada | aboutTax, caSIN},
+	{"personal.ca-sin", "3-3-3", "9|3 3 3|3.3.3", aboutCanada | aboutTax, caSIN},
 	{"personal.au-tfn", "", "9|3 3 3|3-3-3|8|2 3 3|3 3 2", aboutAustralia | aboutTax, auTFN},
 	{"personal.au-abn", "2 3 3 3", "11|2-3-3-3|2.3.3.3", aboutAustralia, auABN},
 	{"personal.au-medicare", "4 5 1", "10|11|4 5 1-1|4 5 1 1|4 5 1/1|4-5-1|4-5-1-1|10-1|10/1|10 1", aboutAustralia, auMedicare},
-	{"personal.au-acn", "", "9|3 3 3|3-3-3|3.3.3", aboutAustralia, auACN},
+	{"personal.au-acn", "3 3 3", "9|3-3-3|3.3.3", aboutAustralia, auACN},
 	{"personal.cn-resident-id", "18|6 8 4|6-8-4", "", 0, cnResident},
 	{"personal.za-id", "13|6 4 3|6 4 2 1|6-4-3", "", aboutSouthAfrica | aboutID, zaID},
 	{"personal.tr-identity-number", "", "11", aboutTurkey | aboutID, trIdentity},
@@ -92,7 +92,7 @@ func (s *Scanner) identity(v *view, start int, n *number, k int) (next int, ok b
 			if !strong && !weak || named && !s.about(v, f.subject, start, n.ends[k]) {
 				continue
 			}
-			if !f.check(d) || runsOfOne(d) || !named && (s.isArticle(v, start) || k > 0 && n.inRow(v, start, k) || k == 0 && s.isOther(d, start)) {
+			if !f.check(d) || runsOfOne(d) || !named && (s.isArticle(v, start) || k > 0 && n.inRow(v, start, k) || s.isOther(n, k, start)) {
 				continue
 			}
 			if next, ok = s.emit(v, identityRule[i], start, n.ends[k]); ok {
@@ -103,9 +103,13 @@ func (s *Scanner) identity(v *view, start int, n *number, k int) (next int, ok b
 	return 0, false
 }
 
-// isOther reports whether a single group of digits is rather a time, 202611220259 or 1795313530000, or a phone number
-// behind the word for it.
-func (s *Scanner) isOther(d []byte, start int) bool {
+// isOther reports whether the first k+1 groups are rather a time, 202611220259 or 1795313530000, an amount, 130 692 544, or a
+// phone number behind the word for it.
+func (s *Scanner) isOther(n *number, k, start int) bool {
+	d := n.digits[:n.total[k]]
+	if k > 0 && len(d) != 10 {
+		return n.is(k, "3 3 3") && d[0] != '0'
+	}
 	switch len(d) {
 	case 12:
 		if two(d[8:]) < 24 && two(d[10:]) < 60 {

@@ -82,7 +82,7 @@ func plPESEL(d []byte) bool {
 
 func sePersonnummer(d []byte) bool {
 	if len(d) == 12 {
-		if century := two(d); century != 19 && century != 20 {
+		if century := two(d); century < 18 || century > 20 {
 			return false
 		}
 		d = d[2:]

@@ -77,7 +77,7 @@ func Resume(state []byte, rules *Rules) (*Scanner, error) {
 		return nil, errState
 	}
 	s.base, s.wordAt, s.inLong = n[0], n[0]+n[1], n[2] == 1
-	if n[3] > len(wordEntries) || n[0] > 1<<30 || n[1] > maxAhead || n[12] > maxAhead {
+	if n[3] > len(wordText) || n[0] > 1<<30 || n[1] > maxAhead || n[12] > maxAhead {
 		return nil, errState
 	}
 	s.lastPair = n[3]

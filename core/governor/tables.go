@@ -417,140 +417,99 @@ var codeLengths = [...]uint8{
 	0, 0, 0, 0, 0, 0, 0, 0, 153, 136, 153, 153, 153, 0, 153, 0,
 }
 
-// wordText is the words of the vocabulary by the bucket of their first two letters.
+// wordText is the words of the vocabulary by the bucket of their first two letters, each with its entry.
 const wordText = "" +
-	"aadhaaraadharabaabnaccessaccesskeyaccesstokenaccountaccountnoaccountnumberacctacctnoacctnumberacnactactivateaddraddressa" +
-	"ddressesadminafmafricanaikaamazonamexamkaannexapiapikeyapitokenappappendixapplicationarcarticlearztnummerasmensausweisau" +
-	"sweisnrausweisnummerauthauthkeyauthorizationauthtokenawsbankbankaccountbankaccountnumberbankkontobankleitzahlbankrekenin" +
-	"gbasicbatchbbanbdaybearerbehavebestellungbirthbirthdatebirthdaybirthdtblzbornbsbbsnbuildburgerservicenummerbypasscallcar" +
-	"dcardnumbercardscartacartaocartecatalogccccnumbercedulacelcellcellphonecellularecelularcepcfchaptercheckingcislocitizenc" +
-	"itizenidclabeclauseclientclientsecretcloudflarecnhcniccnpcnpjcodecommitcompteconducirconduirecontactcontactnumbercontoco" +
-	"ntrasenacontribsyscontribuintecorrentecpfcprcprnrcprnummercredentialcredentialscreditcardcredscuentacuilcuitcuritcurldat" +
-	"adogdateofbirthdbddddogdeadelsedatumdeveloperdialdiscoverdisplaydisregarddldlnumberdnidnsdodobdocumentdocumentodriverdri" +
-	"verlicensedriversdriverslicensedrivingdrivinglicencedrivinglicensedselsdatodulaeanegkegnemsoenableencryptionenterepicerc" +
-	"20ethetherethereumetherscanevmfahrerlaubnisfaxfilefinfiscalfodtfoedselsdatofonfonoforgetforwardedfuehrerscheingatewaygeb" +
-	"geboortedaggeboortedatumgeborengeburtsdatumgeburtstaggermangivegovidgsmhandyhandynrhandynummerhashhealthherokuhkhkichkid" +
-	"honghosthostshotlinehphrerscheinhrerscheinnummerhubspotididcardidentidadidentificationidentifieridentifikationsnummeride" +
-	"ntitidentityidentitycardidnridnumberignoreindianinseeinsuranceinszinvoiceipipaddressipsipv4irdisbnisikukoodisloisraelisr" +
-	"aeliissnitemitinjailbreakjmbgjuminkennitalakeykimlikkongkontokontonrkontonummerkontonummeretkortkrankenkassekrankenversi" +
-	"chertennummerkreditkartekreditkartennummerktpkvnrlanrleaklicencelicenselicensenumberlotmacmaestromastermastercardmemedic" +
-	"aremerometamaskmimobmobilmobilemobilenumbermobilnrmobilnummermodelmovilmymykadmynumbermysqlnacidanacidonacimientonaissan" +
-	"cenarozennarozenanasnascidanascidonascimentonascitanatanationalnationalidnationalidentitynatonevernewnhsnhsnumberninieni" +
-	"fnifnienikninninonipnirnissnitnonpinpwpnrnricnumnumbernumericnummeroiborderordersoutputoverridepanpartpasaportpasaportep" +
-	"aspoortpaspoortnummerpasspassaportepassaportopasscodepasseportpassnummerpassphrasepassportpassportnopassportnumberpasspo" +
-	"rtspasswdpasswordpasswortpaszportpatientpaypaymentpedidopeerpersonalpersonalausweispersonalausweisnummerpersonnrpersonnu" +
-	"mmerpeselphphonephonenumberphonespingportableppsppsnppsnopretendprintprivateprivatekeyproductproviderpswdpuhelinpuhelinn" +
-	"umeropwdreachrechnungrefreferenceregistrationreisepassreisepassnummerrekeningrekeningnummerremoterentenversicherungsnumm" +
-	"errepeatresidentrevealrevisionrfcribrijbewijsrijbewijsnummerrijksregisterrijksregisternummerringrorodnrodnerootroutingro" +
-	"utingnumberrrnrsartnrufnummerrunrutrvnrsasamordningsnummersavingssdtsecsecretsecretkeysectionsectionssecuritesecurityser" +
-	"ialserverserviceshasharedshowsidekiqsigsigningsinskusmssmtpsnilssnyksocsocialsocialesocialsecuritysocialsecuritynumberso" +
-	"finummersonarsonarqubesortsortcodesourcegraphsozialversicherungsnummerssnststeuersteueridsteueridentifikationsnummersteu" +
-	"eridnrsteuernummerstoragesubnetsumosumologicsvsvnrsvnummersyntymtaiwantarihitarjetataxtaxidtaxnumbertaxpayertckimliktckn" +
-	"teltelefontelefonetelefonnrtelefonnumertelefonnummertelefonnummerntelefonotelefonsztelefonszamtelefonszamatelefonutelefo" +
-	"ontelefoonnrtelefoonnummertelegramtelemtelemoveltelephonetelephonenumberteleponotellteudattexttfnthaitickettintinnumbert" +
-	"lftlfnrtokentrackingtravelturkishtwiliouiduidaiumupcurodzeniaurodzonaurodzonyusdcusdtuserutrvatvercelversichertennummerv" +
-	"ersicherungsnummerversionvisavitalevoterwalletwhatwhatsappwithoutx-apiyouzehut" +
+	"aadhaar\x80aadhar\x80aba\x81abn\x82access\x83accesskey\x84accesstoken\x84account\x83accountno\x85accountnumber\x85acct\x85acctno\x85" +
+	"acctnumber\x85acn\x82act\x86activate\x87addr\x88address\x88addresses\x88admin\x83afm\x89african\x83aika\x83amazon\x8aamex\x8bamka\x8cannex" +
+	"\x8dapi\x83apikey\x84apitoken\x84app\x83appendix\x8dapplication\x83arc\x8earticle\x8darztnummer\x8casmens\x8fausweis\x90ausweisnr\x8cau" +
+	"sweisnummer\x90auth\x83authkey\x84authorization\x91authtoken\x84aws\x8abank\x83bankaccount\x85bankaccountnumber\x85bankkont" +
+	"o\x85bankleitzahl\x81bankrekening\x85basic\x84batch\x8dbban\x85bday\x92bearer\x84behave\x86bestellung\x8dbirth\x93birthdate\x92birth" +
+	"day\x92birthdt\x92blz\x81born\x92bsb\x81bsn\x94build\x8dburgerservicenummer\x94bypass\x95call\x96card\x97cardnumber\x8bcards\x8bcarta\x8bc" +
+	"artao\x8bcarte\x8bcatalog\x8dcc\x8bccnumber\x8bcedula\x90cel\x98cell\x96cellphone\x98cellulare\x98celular\x98cep\x98cf\x83chapter\x8dcheck" +
+	"ing\x83cislo\x99citizen\x83citizenid\x9aclabe\x85clause\x8dclient\x88clientsecret\x84cloudflare\x9bcnh\x8ccnic\x9acnp\x9ccnpj\x9dcode\x83c" +
+	"ommit\x8dcompte\x85conducir\x8cconduire\x8ccontact\x83contactnumber\x98conto\x83contrasena\x9econtribsys\x9fcontribuinte\xa0co" +
+	"rrente\x83cpf\x9dcpr\xa1cprnr\xa1cprnummer\xa1credential\x84credentials\x84creditcard\x8bcreds\x84cuenta\x85cuil\xa2cuit\xa2curit\x83cu" +
+	"rl\xa3datadog\xa4dateofbirth\x92db\x83dd\x83ddog\xa4dea\x83delsedatum\x92developer\xa5dial\x98discover\x8bdisplay\xa6disregard\xa7dl\x83dl" +
+	"number\x8cdni\xa8dns\x88do\xa9dob\x92document\x83documento\xaadriver\x83driverlicense\x8cdrivers\x83driverslicense\x8cdriving\x83dri" +
+	"vinglicence\x8cdrivinglicense\x8cdselsdato\x92dula\x8cean\x8degk\x8cegn\xabemso\x9aenable\x87encryption\x83enter\x87epic\x83erc20\xacet" +
+	"h\xacether\xadethereum\xacetherscan\xacevm\xacfahrerlaubnis\x8cfax\x98file\x83fin\xaefiscal\xaffodt\x92foedselsdato\x92fon\x98fono\x98forg" +
+	"et\xa7forwarded\x88fuehrerschein\x8cgateway\x88geb\x92geboortedag\x92geboortedatum\x92geboren\x92geburtsdatum\x92geburtstag" +
+	"\x92german\x83give\xa6govid\x90gsm\x98handy\x98handynr\x98handynummer\x98hash\x8dhealth\x83heroku\xb0hk\x83hkic\xb1hkid\xb1hong\x83host\x88hosts" +
+	"\x88hotline\x98hp\x98hrerschein\x8chrerscheinnummer\x8chubspot\x83id\x83idcard\x8cidentidad\xb2identification\xb3identifier\x83id" +
+	"entifikationsnummer\xb4identit\x8cidentity\x83identitycard\x90idnr\xb4idnumber\x9aignore\xa7indian\x83insee\xb5insurance\x83in" +
+	"sz\xb6invoice\x8dip\x88ipaddress\x88ips\x88ipv4\x88ird\x89isbn\x8disikukood\x8fislo\x99israel\x83israeli\x83issn\x8ditem\x8ditin\xb7jailbreak" +
+	"\x87jmbg\x9ajumin\xb8kennitala\x9akey\x83kimlik\xb9kong\x83konto\x85kontonr\x85kontonummer\x85kontonummeret\x85kort\x8bkrankenkasse\x8c" +
+	"krankenversichertennummer\x8ckreditkarte\x8bkreditkartennummer\x8bktp\x8ckvnr\x8clanr\x8cleak\xa6licence\x83license\x83lice" +
+	"nsenumber\x8clot\x8dmac\x88maestro\x8bmaster\x83mastercard\x8bme\x83medicare\xbamero\x83metamask\xacmi\x83mob\x98mobil\x98mobile\x96mobile" +
+	"number\x98mobilnr\x98mobilnummer\x98model\x8dmovil\x98my\x83mykad\x9amynumber\xbbmysql\x83nacida\x92nacido\x92nacimiento\x92naissanc" +
+	"e\x92narozen\x92narozena\x92nas\xbcnascida\x92nascido\x92nascimento\x92nascita\x92nata\x92national\x83nationalid\x90nationalident" +
+	"ity\x9anato\x92never\xbdnew\xbenhs\xbfnhsnumber\xc0ni\x83nie\xaanif\xc1nifnie\xaanik\x8cnin\xc2nino\xc3nip\xc4nir\xb5niss\xb6nit\x89no\x83npi\xc0npwp\x89nr\x83" +
+	"nric\xc5num\x83number\x83numeric\x83nummer\x83oib\xc6order\x8dorders\x8doutput\xc7override\x95pan\xc8part\x8dpasaport\xc9pasaporte\xc9pasp" +
+	"oort\xc9paspoortnummer\xc9pass\x83passaporte\xc9passaporto\xc9passcode\x9epasseport\xc9passnummer\xc9passphrase\x9epassport" +
+	"\xc9passportno\xc9passportnumber\xc9passports\xc9passwd\x9epassword\x9epasswort\x9epaszport\xc9patient\x83pay\x8bpayment\x8bpedid" +
+	"o\x8dpeer\x88personal\x83personalausweis\x8cpersonalausweisnummer\x8cpersonnr\xcapersonnummer\xcbpesel\xccph\x98phone\x96phone" +
+	"number\x98phones\x98ping\x88portable\x98pps\xcdppsn\xcdppsno\xcdpretend\x86print\xc7private\x83privatekey\x84product\x8dprovider\x83psw" +
+	"d\x9epuhelin\x98puhelinnumero\x98pwd\x9ereach\x83rechnung\x8dref\x8dreference\x8dregistration\x83reisepass\xc9reisepassnummer\xc9" +
+	"rekening\x85rekeningnummer\x85remote\x88rentenversicherungsnummer\xb4repeat\xc7resident\x83reveal\xa6revision\x8drfc\x8drib" +
+	"\x85rijbewijs\x8crijbewijsnummer\x8crijksregister\xb6rijksregisternummer\xb6ring\x83ro\x83rodn\x99rodne\x99root\x83routing\x81rou" +
+	"tingnumber\x81rrn\xb8rsa\x83rtn\x81rufnummer\x98run\xcerut\xcervnr\xb4sa\x83samordningsnummer\xcasavings\x83sdt\x98sec\x83secret\xcfsecret" +
+	"key\x84section\x8dsections\x8dsecurite\x83security\x83serial\x8dserver\x88service\x83sha\x8dshared\x83show\xa6sidekiq\x9fsig\xd0signing" +
+	"\x83sin\xbcsku\x8dsms\x98smtp\x83snils\x9asnyk\x83soc\x83social\x83sociale\x83socialsecurity\xb7socialsecuritynumber\xb7sofinummer\x94s" +
+	"onar\x9fsonarqube\x9fsort\x83sortcode\x81sourcegraph\x9fsozialversicherungsnummer\xd1ssn\xb7st\x83steuer\xb4steuerid\xb4steuer" +
+	"identifikationsnummer\xb4steueridnr\xb4steuernummer\xd2storage\x83subnet\x88sumo\x9fsumologic\x9fsv\x83svnr\xd3svnummer\xd3syn" +
+	"tym\x83taiwan\x83tarihi\x83tarjeta\x8btax\x83taxid\x89taxnumber\x89taxpayer\x89tckimlik\xb9tckn\xb9tel\x98telefon\x98telefone\x98telefo" +
+	"nnr\x98telefonnumer\x98telefonnummer\x98telefonnummern\x98telefono\x98telefonsz\x98telefonszam\x98telefonszama\x98telefo" +
+	"nu\x98telefoon\x98telefoonnr\x98telefoonnummer\x98telegram\x9ftelem\x98telemovel\x98telephone\x98telephonenumber\x98telepon" +
+	"o\x98tell\xa6teudat\xd4text\x83tfn\x82thai\x83ticket\x8dtin\xd2tinnumber\x89tlf\x98tlfnr\x98token\x84tracking\x8dtravel\x83turkish\xb9twilio\xd5" +
+	"uid\x80uidai\x80um\x83upc\x8durodzenia\x92urodzona\x92urodzony\x92usdc\xacusdt\xacuser\x83utr\x89vat\xa0vercel\xd6versichertennummer\x8cve" +
+	"rsicherungsnummer\xd1version\x8dvisa\x8bvitale\xb5voter\x83wallet\xacwhat\xd7whatsapp\x96without\xd8x-api\x83you\xd9zehut\xd4" +
 	""
 
-// wordStarts is where words begin in wordText.
-var wordStarts = [...]uint16{
-	0, 7, 13, 16, 19, 25, 34, 45, 52, 61, 74, 78, 84, 94, 97, 100, 108, 112, 119, 128, 133, 136, 143, 147,
-	153, 157, 161, 166, 169, 175, 183, 186, 194, 205, 208, 215, 225, 231, 238, 247, 260, 264, 271, 284, 293, 296, 300, 311,
-	328, 337, 349, 361, 366, 371, 375, 379, 385, 391, 401, 406, 415, 423, 430, 433, 437, 440, 443, 448, 467, 473, 477, 481,
-	491, 496, 501, 507, 512, 519, 521, 529, 535, 538, 542, 551, 560, 567, 570, 572, 579, 587, 592, 599, 608, 613, 619, 625,
-	637, 647, 650, 654, 657, 661, 665, 671, 677, 685, 693, 700, 713, 718, 728, 738, 750, 758, 761, 764, 769, 778, 788, 799,
-	809, 814, 820, 824, 828, 833, 837, 844, 855, 857, 859, 863, 866, 876, 885, 889, 897, 904, 913, 915, 923, 926, 929, 931,
-	934, 942, 951, 957, 970, 977, 991, 998, 1012, 1026, 1035, 1039, 1042, 1045, 1048, 1052, 1058, 1068, 1073, 1077, 1082, 1085, 1090, 1098,
-	1107, 1110, 1123, 1126, 1130, 1133, 1139, 1143, 1155, 1158, 1162, 1168, 1177, 1190, 1197, 1200, 1211, 1224, 1231, 1243, 1253, 1259, 1263, 1268,
-	1271, 1276, 1283, 1294, 1298, 1304, 1310, 1312, 1316, 1320, 1324, 1328, 1333, 1340, 1342, 1352, 1368, 1375, 1377, 1383, 1392, 1406, 1416, 1437,
-	1444, 1452, 1464, 1468, 1476, 1482, 1488, 1493, 1502, 1506, 1513, 1515, 1524, 1527, 1531, 1534, 1538, 1547, 1551, 1557, 1564, 1568, 1572, 1576,
-	1585, 1589, 1594, 1603, 1606, 1612, 1616, 1621, 1628, 1639, 1652, 1656, 1668, 1693, 1704, 1722, 1725, 1729, 1733, 1737, 1744, 1751, 1764, 1767,
-	1770, 1777, 1783, 1793, 1795, 1803, 1807, 1815, 1817, 1820, 1825, 1831, 1843, 1850, 1861, 1866, 1871, 1873, 1878, 1886, 1891, 1897, 1903, 1913,
-	1922, 1929, 1937, 1940, 1947, 1954, 1964, 1971, 1975, 1983, 1993, 2009, 2013, 2018, 2021, 2024, 2033, 2035, 2038, 2041, 2047, 2050, 2053, 2057,
-	2060, 2063, 2067, 2070, 2072, 2075, 2079, 2081, 2085, 2088, 2094, 2101, 2107, 2110, 2115, 2121, 2127, 2135, 2138, 2142, 2150, 2159, 2167, 2181,
-	2185, 2195, 2205, 2213, 2222, 2232, 2242, 2250, 2260, 2274, 2283, 2289, 2297, 2305, 2313, 2320, 2323, 2330, 2336, 2340, 2348, 2363, 2384, 2392,
-	2404, 2409, 2411, 2416, 2427, 2433, 2437, 2445, 2448, 2452, 2457, 2464, 2469, 2476, 2486, 2493, 2501, 2505, 2512, 2525, 2528, 2533, 2541, 2544,
-	2553, 2565, 2574, 2589, 2597, 2611, 2617, 2642, 2648, 2656, 2662, 2670, 2673, 2676, 2685, 2700, 2713, 2732, 2736, 2738, 2742, 2747, 2751, 2758,
-	2771, 2774, 2777, 2780, 2789, 2792, 2795, 2799, 2801, 2818, 2825, 2828, 2831, 2837, 2846, 2853, 2861, 2869, 2877, 2883, 2889, 2896, 2899, 2905,
-	2909, 2916, 2919, 2926, 2929, 2932, 2935, 2939, 2944, 2948, 2951, 2957, 2964, 2978, 2998, 3008, 3013, 3022, 3026, 3034, 3045, 3070, 3073, 3075,
-	3081, 3089, 3116, 3126, 3138, 3145, 3151, 3155, 3164, 3166, 3170, 3178, 3184, 3190, 3196, 3203, 3206, 3211, 3220, 3228, 3236, 3240, 3243, 3250,
-	3258, 3267, 3279, 3292, 3306, 3314, 3323, 3334, 3346, 3354, 3362, 3372, 3386, 3394, 3399, 3408, 3417, 3432, 3440, 3444, 3450, 3454, 3457, 3461,
-	3467, 3470, 3479, 3482, 3487, 3492, 3500, 3506, 3513, 3519, 3522, 3527, 3529, 3532, 3541, 3549, 3557, 3561, 3565, 3569, 3572, 3575, 3581, 3599,
-	3618, 3625, 3629, 3635, 3640, 3646, 3650, 3658, 3665, 3670, 3673, 3678,
-}
-
-// wordEntries is the entry of each word.
-var wordEntries = [...]uint8{
-	0, 0, 1, 2, 3, 4, 4, 3, 5, 5, 5, 5, 5, 2, 6, 7, 8, 8, 8, 3, 9, 3, 3, 10,
-	11, 12, 13, 3, 4, 4, 3, 13, 3, 14, 13, 12, 15, 16, 12, 16, 3, 4, 17, 4, 10, 3, 5, 5,
-	5, 1, 5, 4, 13, 5, 18, 4, 6, 13, 19, 18, 18, 18, 1, 18, 1, 20, 13, 20, 21, 22, 23, 11,
-	11, 11, 11, 11, 13, 11, 11, 16, 24, 22, 24, 24, 24, 24, 3, 13, 3, 25, 3, 26, 5, 13, 8, 4,
-	27, 12, 26, 28, 29, 3, 13, 5, 12, 12, 3, 24, 3, 30, 31, 32, 3, 29, 33, 33, 33, 4, 4, 11,
-	4, 5, 34, 34, 3, 35, 36, 18, 3, 3, 36, 3, 18, 37, 24, 11, 38, 39, 3, 12, 40, 8, 41, 18,
-	3, 42, 3, 12, 3, 12, 3, 12, 12, 18, 12, 13, 12, 43, 26, 7, 3, 7, 3, 44, 44, 45, 44, 44,
-	44, 12, 24, 3, 46, 47, 18, 18, 24, 24, 39, 8, 12, 8, 18, 18, 18, 18, 18, 18, 3, 38, 16, 24,
-	24, 24, 24, 13, 3, 48, 3, 49, 49, 3, 8, 8, 24, 24, 12, 12, 3, 3, 12, 50, 51, 3, 52, 12,
-	3, 16, 52, 26, 39, 3, 53, 3, 54, 13, 8, 8, 8, 8, 9, 13, 15, 25, 3, 3, 13, 13, 55, 7,
-	26, 56, 26, 3, 57, 3, 5, 5, 5, 5, 11, 12, 12, 11, 11, 12, 12, 12, 38, 3, 3, 12, 13, 8,
-	11, 3, 11, 3, 58, 3, 44, 3, 24, 24, 22, 24, 24, 24, 13, 24, 3, 26, 59, 3, 18, 18, 18, 18,
-	18, 18, 60, 18, 18, 18, 18, 18, 3, 16, 26, 18, 61, 62, 63, 64, 3, 42, 65, 42, 12, 66, 67, 68,
-	53, 54, 9, 3, 64, 9, 3, 69, 3, 3, 3, 3, 70, 13, 13, 71, 21, 72, 13, 73, 73, 73, 73, 3,
-	73, 73, 30, 73, 73, 30, 73, 73, 73, 73, 30, 30, 30, 73, 3, 11, 11, 13, 8, 3, 12, 12, 74, 75,
-	76, 24, 22, 24, 24, 8, 24, 77, 77, 77, 6, 71, 3, 4, 13, 3, 30, 24, 24, 30, 3, 13, 13, 13,
-	3, 73, 73, 5, 5, 8, 52, 71, 3, 38, 13, 13, 5, 12, 12, 54, 54, 3, 3, 25, 25, 3, 1, 1,
-	56, 3, 1, 24, 78, 78, 52, 3, 74, 3, 24, 3, 79, 4, 13, 13, 3, 3, 13, 8, 3, 13, 3, 38,
-	31, 80, 3, 60, 13, 24, 3, 26, 3, 3, 3, 3, 55, 55, 20, 31, 31, 3, 1, 31, 81, 55, 3, 52,
-	52, 52, 52, 82, 3, 8, 31, 31, 3, 83, 83, 3, 3, 3, 11, 3, 9, 9, 9, 57, 57, 24, 24, 24,
-	24, 24, 24, 24, 24, 24, 24, 24, 24, 24, 24, 24, 31, 24, 24, 24, 24, 24, 38, 84, 3, 2, 3, 13,
-	82, 9, 24, 24, 4, 13, 3, 57, 85, 0, 0, 3, 13, 18, 18, 18, 44, 44, 3, 9, 32, 86, 12, 81,
-	13, 11, 53, 3, 44, 87, 22, 88, 3, 89, 84,
-}
-
-// buckets is where a bucket begins among the words.
+// buckets is where a bucket begins in wordText.
 var buckets = [...]uint16{
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 4, 16, 20, 20, 22, 22, 22, 23, 23, 23, 23, 26, 27,
-	27, 33, 33, 36, 37, 37, 44, 44, 45, 45, 45, 45, 45, 45, 45, 45, 45, 45, 53, 54, 54, 55, 58, 58,
-	58, 58, 62, 62, 62, 63, 63, 63, 64, 64, 64, 64, 66, 66, 68, 68, 68, 68, 69, 69, 69, 69, 69, 69,
-	69, 69, 77, 77, 79, 79, 86, 87, 87, 89, 92, 92, 92, 97, 97, 101, 113, 117, 117, 121, 121, 121, 126, 126,
-	126, 126, 126, 126, 126, 126, 126, 126, 126, 126, 128, 129, 129, 131, 134, 134, 134, 134, 138, 138, 138, 140, 140, 142,
-	146, 146, 146, 153, 154, 154, 155, 155, 155, 155, 155, 155, 155, 155, 155, 155, 155, 155, 156, 156, 156, 156, 156, 156,
-	158, 158, 158, 158, 158, 158, 159, 162, 162, 163, 163, 164, 164, 168, 168, 169, 169, 169, 169, 169, 169, 169, 169, 169,
-	169, 169, 171, 171, 171, 171, 171, 171, 171, 171, 174, 174, 174, 174, 174, 174, 180, 180, 180, 180, 180, 180, 181, 181,
-	181, 181, 181, 181, 181, 181, 181, 181, 181, 181, 182, 182, 182, 182, 189, 189, 189, 189, 190, 190, 190, 190, 190, 190,
-	191, 191, 191, 191, 192, 192, 192, 192, 192, 192, 192, 192, 192, 192, 192, 192, 192, 192, 196, 196, 196, 196, 198, 198,
-	198, 198, 198, 198, 201, 201, 201, 201, 205, 206, 206, 208, 208, 208, 209, 209, 209, 209, 209, 209, 209, 209, 209, 209,
-	209, 209, 209, 209, 209, 220, 220, 220, 221, 221, 221, 221, 221, 221, 221, 226, 226, 230, 230, 231, 237, 239, 239, 239,
-	239, 239, 239, 239, 239, 239, 239, 239, 239, 239, 240, 240, 240, 240, 240, 240, 240, 240, 240, 240, 240, 240, 241, 241,
-	241, 241, 241, 241, 241, 241, 242, 242, 242, 242, 242, 242, 242, 242, 242, 242, 242, 242, 242, 242, 242, 242, 244, 244,
-	244, 244, 245, 245, 245, 245, 245, 245, 251, 251, 251, 255, 255, 256, 256, 257, 257, 257, 257, 257, 257, 257, 257, 257,
-	257, 257, 258, 258, 258, 258, 259, 259, 259, 259, 262, 262, 262, 262, 262, 262, 263, 263, 263, 263, 263, 263, 263, 263,
-	263, 263, 263, 263, 263, 263, 263, 263, 263, 263, 267, 267, 267, 267, 271, 271, 271, 271, 272, 272, 272, 272, 272, 272,
-	280, 280, 280, 280, 280, 280, 280, 280, 280, 280, 284, 284, 284, 284, 284, 284, 284, 284, 300, 300, 300, 300, 302, 302,
-	302, 304, 315, 315, 315, 315, 315, 315, 316, 318, 318, 320, 320, 320, 324, 324, 324, 324, 324, 324, 324, 324, 324, 324,
-	324, 324, 324, 324, 324, 324, 324, 324, 324, 324, 325, 325, 325, 325, 325, 325, 325, 325, 325, 327, 327, 327, 328, 329,
-	329, 329, 329, 329, 329, 329, 329, 329, 329, 329, 353, 353, 353, 353, 361, 361, 361, 365, 366, 366, 366, 366, 366, 366,
-	367, 370, 370, 376, 377, 377, 379, 379, 380, 380, 380, 380, 380, 380, 380, 380, 380, 380, 380, 380, 380, 380, 380, 380,
-	380, 380, 380, 380, 380, 380, 380, 380, 380, 380, 380, 380, 380, 380, 380, 380, 380, 380, 380, 380, 380, 380, 380, 380,
-	380, 380, 380, 380, 380, 380, 395, 396, 396, 396, 402, 402, 402, 402, 402, 402, 408, 408, 408, 409, 410, 411, 414, 415,
-	415, 415, 415, 415, 415, 415, 415, 415, 415, 415, 418, 418, 418, 419, 429, 429, 429, 432, 436, 436, 437, 437, 439, 441,
-	453, 453, 453, 453, 454, 461, 464, 467, 467, 467, 468, 468, 468, 468, 468, 468, 468, 468, 475, 475, 477, 477, 501, 502,
-	502, 503, 506, 506, 506, 508, 508, 508, 509, 509, 509, 511, 511, 511, 512, 512, 513, 513, 513, 513, 513, 513, 513, 513,
-	513, 513, 513, 513, 513, 513, 513, 513, 513, 513, 515, 515, 515, 515, 516, 516, 516, 517, 517, 520, 523, 524, 524, 524,
-	524, 524, 524, 524, 524, 524, 524, 524, 524, 524, 525, 525, 525, 525, 529, 529, 529, 529, 531, 531, 531, 531, 531, 531,
-	532, 532, 532, 532, 532, 532, 532, 532, 532, 532, 532, 532, 532, 532, 532, 532, 532, 532, 533, 533, 533, 533, 533, 533,
-	533, 535, 536, 536, 536, 536, 536, 536, 536, 536, 536, 536, 536, 536, 536, 536, 536, 536, 536, 536, 536, 536, 536, 536,
-	536, 536, 536, 536, 536, 536, 536, 536, 536, 536, 536, 536, 536, 536, 537, 537, 537, 537, 537, 537, 537, 537, 537, 537,
-	537, 537, 537, 537, 537, 537, 537, 537, 537, 537, 537, 537, 537, 537, 537, 537, 537, 537, 537, 537, 537, 537, 537, 537,
-	538, 538, 538, 538, 538, 538, 538, 538, 538, 538, 538, 538, 538, 538, 538, 538, 538, 538, 538, 538, 538, 538, 539, 539,
-	539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539,
-	539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539,
-	539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539,
-	539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539,
-	539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539,
-	539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539,
-	539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539,
-	539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539, 539,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 15, 23, 124, 153, 153, 165, 165, 165, 170, 170, 170, 170, 187, 193,
+	193, 238, 238, 261, 268, 268, 337, 337, 341, 341, 341, 341, 341, 341, 341, 341, 341, 341, 424, 429, 429, 434, 459, 459,
+	459, 459, 492, 492, 492, 496, 496, 496, 501, 501, 501, 501, 509, 509, 535, 535, 535, 535, 542, 542, 542, 542, 542, 542,
+	542, 542, 596, 596, 608, 608, 656, 659, 659, 676, 700, 700, 700, 744, 744, 762, 871, 895, 895, 935, 935, 935, 963, 963,
+	963, 963, 963, 963, 963, 963, 963, 963, 963, 963, 983, 986, 986, 994, 1019, 1019, 1019, 1019, 1051, 1051, 1051, 1063, 1063, 1071,
+	1097, 1097, 1097, 1179, 1189, 1189, 1194, 1194, 1194, 1194, 1194, 1194, 1194, 1194, 1194, 1194, 1194, 1194, 1198, 1198, 1198, 1198, 1198, 1198,
+	1206, 1206, 1206, 1206, 1206, 1206, 1211, 1235, 1235, 1240, 1240, 1246, 1246, 1275, 1275, 1279, 1279, 1279, 1279, 1279, 1279, 1279, 1279, 1279,
+	1279, 1279, 1297, 1297, 1297, 1297, 1297, 1297, 1297, 1297, 1313, 1313, 1313, 1313, 1313, 1313, 1357, 1357, 1357, 1357, 1357, 1357, 1371, 1371,
+	1371, 1371, 1371, 1371, 1371, 1371, 1371, 1371, 1371, 1371, 1379, 1379, 1379, 1379, 1448, 1448, 1448, 1448, 1453, 1453, 1453, 1453, 1453, 1453,
+	1459, 1459, 1459, 1459, 1463, 1463, 1463, 1463, 1463, 1463, 1463, 1463, 1463, 1463, 1463, 1463, 1463, 1463, 1494, 1494, 1494, 1494, 1508, 1508,
+	1508, 1508, 1508, 1508, 1521, 1521, 1521, 1521, 1545, 1548, 1548, 1576, 1576, 1576, 1584, 1584, 1584, 1584, 1584, 1584, 1584, 1584, 1584, 1584,
+	1584, 1584, 1584, 1584, 1584, 1696, 1696, 1696, 1703, 1703, 1703, 1703, 1703, 1703, 1703, 1739, 1739, 1761, 1761, 1765, 1805, 1815, 1815, 1815,
+	1815, 1815, 1815, 1815, 1815, 1815, 1815, 1815, 1815, 1815, 1825, 1825, 1825, 1825, 1825, 1825, 1825, 1825, 1825, 1825, 1825, 1825, 1830, 1830,
+	1830, 1830, 1830, 1830, 1830, 1830, 1836, 1836, 1836, 1836, 1836, 1836, 1836, 1836, 1836, 1836, 1836, 1836, 1836, 1836, 1836, 1836, 1850, 1850,
+	1850, 1850, 1857, 1857, 1857, 1857, 1857, 1857, 1907, 1907, 1907, 1977, 1977, 1981, 1981, 1986, 1986, 1986, 1986, 1986, 1986, 1986, 1986, 1986,
+	1986, 1986, 1991, 1991, 1991, 1991, 1996, 1996, 1996, 1996, 2026, 2026, 2026, 2026, 2026, 2026, 2030, 2030, 2030, 2030, 2030, 2030, 2030, 2030,
+	2030, 2030, 2030, 2030, 2030, 2030, 2030, 2030, 2030, 2030, 2060, 2060, 2060, 2060, 2086, 2086, 2086, 2086, 2089, 2089, 2089, 2089, 2089, 2089,
+	2151, 2151, 2151, 2151, 2151, 2151, 2151, 2151, 2151, 2151, 2175, 2175, 2175, 2175, 2175, 2175, 2175, 2175, 2313, 2313, 2313, 2313, 2323, 2323,
+	2323, 2337, 2385, 2385, 2385, 2385, 2385, 2385, 2388, 2397, 2397, 2405, 2405, 2405, 2431, 2431, 2431, 2431, 2431, 2431, 2431, 2431, 2431, 2431,
+	2431, 2431, 2431, 2431, 2431, 2431, 2431, 2431, 2431, 2431, 2435, 2435, 2435, 2435, 2435, 2435, 2435, 2435, 2435, 2448, 2448, 2448, 2455, 2464,
+	2464, 2464, 2464, 2464, 2464, 2464, 2464, 2464, 2464, 2464, 2683, 2683, 2683, 2683, 2770, 2770, 2770, 2798, 2803, 2803, 2803, 2803, 2803, 2803,
+	2812, 2827, 2827, 2877, 2882, 2882, 2904, 2904, 2908, 2908, 2908, 2908, 2908, 2908, 2908, 2908, 2908, 2908, 2908, 2908, 2908, 2908, 2908, 2908,
+	2908, 2908, 2908, 2908, 2908, 2908, 2908, 2908, 2908, 2908, 2908, 2908, 2908, 2908, 2908, 2908, 2908, 2908, 2908, 2908, 2908, 2908, 2908, 2908,
+	2908, 2908, 2908, 2908, 2908, 2908, 3065, 3069, 3069, 3069, 3138, 3138, 3138, 3138, 3138, 3138, 3179, 3179, 3179, 3183, 3187, 3191, 3209, 3214,
+	3214, 3214, 3214, 3214, 3214, 3214, 3214, 3214, 3214, 3214, 3243, 3243, 3243, 3247, 3325, 3325, 3325, 3341, 3365, 3365, 3369, 3369, 3378, 3389,
+	3523, 3523, 3523, 3523, 3527, 3606, 3628, 3645, 3645, 3645, 3652, 3652, 3652, 3652, 3652, 3652, 3652, 3652, 3703, 3703, 3717, 3717, 3955, 3959,
+	3959, 3964, 3985, 3985, 3985, 3995, 3995, 3995, 4001, 4001, 4001, 4017, 4017, 4017, 4025, 4025, 4032, 4032, 4032, 4032, 4032, 4032, 4032, 4032,
+	4032, 4032, 4032, 4032, 4032, 4032, 4032, 4032, 4032, 4032, 4042, 4042, 4042, 4042, 4045, 4045, 4045, 4049, 4049, 4077, 4092, 4096, 4096, 4096,
+	4096, 4096, 4096, 4096, 4096, 4096, 4096, 4096, 4096, 4096, 4100, 4100, 4100, 4100, 4154, 4154, 4154, 4154, 4166, 4166, 4166, 4166, 4166, 4166,
+	4172, 4172, 4172, 4172, 4172, 4172, 4172, 4172, 4172, 4172, 4172, 4172, 4172, 4172, 4172, 4172, 4172, 4172, 4179, 4179, 4179, 4179, 4179, 4179,
+	4179, 4193, 4201, 4201, 4201, 4201, 4201, 4201, 4201, 4201, 4201, 4201, 4201, 4201, 4201, 4201, 4201, 4201, 4201, 4201, 4201, 4201, 4201, 4201,
+	4201, 4201, 4201, 4201, 4201, 4201, 4201, 4201, 4201, 4201, 4201, 4201, 4201, 4201, 4207, 4207, 4207, 4207, 4207, 4207, 4207, 4207, 4207, 4207,
+	4207, 4207, 4207, 4207, 4207, 4207, 4207, 4207, 4207, 4207, 4207, 4207, 4207, 4207, 4207, 4207, 4207, 4207, 4207, 4207, 4207, 4207, 4207, 4207,
+	4211, 4211, 4211, 4211, 4211, 4211, 4211, 4211, 4211, 4211, 4211, 4211, 4211, 4211, 4211, 4211, 4211, 4211, 4211, 4211, 4211, 4211, 4217, 4217,
+	4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217,
+	4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217,
+	4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217,
+	4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217,
+	4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217,
+	4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217,
+	4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217,
+	4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217,
 }
 
 // likely is a filter in front of the words: one bit for each hash of a word.
@@ -602,136 +561,136 @@ var likely = [...]uint32{
 
 // wordPairs is pairs by their words' numbers.
 var wordPairs = [...]wordPair{
-	{442, 425, 55},
-	{280, 442, 55},
-	{442, 321, 55},
-	{441, 419, 55},
-	{402, 173, 9},
-	{442, 223, 60},
-	{296, 223, 66},
-	{471, 171, 2},
-	{471, 209, 9},
-	{471, 321, 9},
-	{471, 212, 9},
-	{296, 209, 16},
-	{216, 321, 16},
-	{216, 70, 16},
-	{209, 321, 26},
-	{355, 321, 26},
-	{212, 321, 26},
-	{296, 212, 16},
-	{296, 216, 16},
-	{355, 209, 26},
-	{216, 144, 16},
-	{90, 209, 16},
-	{209, 70, 16},
-	{415, 209, 90},
-	{409, 209, 90},
-	{21, 209, 90},
-	{216, 315, 26},
-	{392, 384, 56},
-	{280, 321, 59},
-	{502, 209, 91},
-	{304, 321, 66},
-	{223, 321, 92},
-	{304, 315, 66},
-	{464, 323, 83},
-	{464, 318, 83},
-	{322, 355, 28},
-	{58, 321, 25},
-	{355, 101, 15},
-	{235, 209, 93},
-	{234, 209, 93},
-	{468, 209, 94},
-	{201, 245, 49},
-	{198, 209, 49},
-	{188, 471, 82},
-	{221, 209, 95},
-	{216, 101, 96},
-	{90, 321, 26},
-	{296, 321, 97},
-	{310, 321, 66},
-	{302, 321, 64},
-	{350, 321, 64},
-	{268, 321, 2},
-	{471, 315, 9},
-	{173, 321, 9},
-	{274, 321, 24},
-	{274, 315, 24},
-	{362, 315, 24},
-	{81, 321, 24},
-	{534, 321, 24},
-	{362, 321, 24},
-	{106, 321, 24},
-	{380, 267, 24},
-	{500, 267, 24},
-	{401, 267, 24},
-	{27, 243, 4},
-	{4, 243, 4},
-	{420, 243, 4},
-	{372, 243, 4},
-	{7, 243, 4},
-	{40, 243, 4},
-	{160, 243, 4},
-	{434, 243, 4},
-	{430, 243, 4},
-	{460, 243, 4},
-	{260, 243, 4},
-	{30, 243, 4},
-	{32, 243, 4},
-	{428, 243, 4},
-	{265, 243, 4},
-	{536, 243, 4},
-	{197, 243, 4},
-	{208, 243, 4},
-	{440, 243, 4},
-	{129, 27, 36},
-	{129, 30, 36},
-	{86, 27, 27},
-	{128, 335, 30},
-	{522, 335, 30},
-	{438, 335, 30},
-	{405, 335, 30},
-	{283, 335, 30},
-	{19, 335, 30},
-	{449, 101, 1},
-	{45, 7, 5},
-	{7, 321, 5},
-	{7, 315, 5},
-	{7, 320, 5},
-	{108, 112, 5},
-	{88, 7, 5},
-	{417, 7, 5},
-	{515, 469, 18},
-	{467, 22, 18},
-	{146, 260, 12},
-	{148, 260, 12},
-	{146, 259, 12},
-	{148, 259, 12},
-	{150, 260, 12},
-	{150, 259, 12},
-	{260, 321, 12},
-	{259, 321, 12},
-	{260, 315, 12},
-	{138, 321, 12},
-	{138, 315, 12},
-	{531, 209, 12},
-	{531, 70, 12},
-	{162, 315, 12},
-	{131, 321, 12},
-	{131, 315, 12},
-	{196, 70, 12},
-	{196, 223, 12},
-	{510, 144, 73},
-	{335, 318, 73},
-	{375, 213, 64},
-	{375, 321, 64},
-	{392, 321, 26},
-	{454, 318, 9},
-	{124, 443, 53},
-	{424, 443, 53},
-	{69, 267, 24},
-	{271, 269, 24},
+	{3393, 3294, 55},
+	{2151, 3393, 55},
+	{3393, 2409, 55},
+	{3389, 3247, 55},
+	{3138, 1306, 9},
+	{3393, 1716, 60},
+	{2271, 1716, 66},
+	{3674, 1297, 2},
+	{3674, 1584, 9},
+	{3674, 2409, 9},
+	{3674, 1604, 9},
+	{2271, 1584, 16},
+	{1660, 2409, 16},
+	{1660, 547, 16},
+	{1584, 2409, 26},
+	{2695, 2409, 26},
+	{1604, 2409, 26},
+	{2271, 1604, 16},
+	{2271, 1660, 16},
+	{2695, 1584, 26},
+	{1660, 1078, 16},
+	{682, 1584, 16},
+	{1584, 547, 16},
+	{3214, 1584, 90},
+	{3183, 1584, 90},
+	{157, 1584, 90},
+	{1660, 2385, 26},
+	{3040, 2937, 56},
+	{2151, 2409, 59},
+	{3959, 1584, 91},
+	{2337, 2409, 66},
+	{1716, 2409, 92},
+	{2337, 2385, 66},
+	{3628, 2424, 83},
+	{3628, 2397, 83},
+	{2416, 2695, 28},
+	{459, 2409, 25},
+	{2695, 762, 15},
+	{1792, 1584, 93},
+	{1785, 1584, 93},
+	{3652, 1584, 94},
+	{1521, 1857, 49},
+	{1508, 1584, 49},
+	{1441, 3674, 82},
+	{1703, 1584, 95},
+	{1660, 762, 96},
+	{682, 2409, 26},
+	{2271, 2409, 97},
+	{2363, 2409, 66},
+	{2323, 2409, 64},
+	{2663, 2409, 64},
+	{2063, 2409, 2},
+	{3674, 2385, 9},
+	{1306, 2409, 9},
+	{2099, 2409, 24},
+	{2099, 2385, 24},
+	{2773, 2385, 24},
+	{619, 2409, 24},
+	{4184, 2409, 24},
+	{2773, 2409, 24},
+	{799, 2409, 24},
+	{2908, 2060, 24},
+	{3950, 2060, 24},
+	{3133, 2060, 24},
+	{193, 1846, 4},
+	{23, 1846, 4},
+	{3251, 1846, 4},
+	{2841, 1846, 4},
+	{52, 1846, 4},
+	{300, 1846, 4},
+	{1218, 1846, 4},
+	{3353, 1846, 4},
+	{3329, 1846, 4},
+	{3598, 1846, 4},
+	{2004, 1846, 4},
+	{213, 1846, 4},
+	{226, 1846, 4},
+	{3317, 1846, 4},
+	{2042, 1846, 4},
+	{4201, 1846, 4},
+	{1501, 1846, 4},
+	{1576, 1846, 4},
+	{3384, 1846, 4},
+	{986, 193, 36},
+	{986, 213, 36},
+	{656, 193, 27},
+	{983, 2516, 30},
+	{4087, 2516, 30},
+	{3373, 2516, 30},
+	{3152, 2516, 30},
+	{2169, 2516, 30},
+	{147, 2516, 30},
+	{3471, 762, 1},
+	{341, 52, 5},
+	{52, 2409, 5},
+	{52, 2385, 5},
+	{52, 2405, 5},
+	{821, 862, 5},
+	{667, 52, 5},
+	{3235, 52, 5},
+	{4042, 3659, 18},
+	{3645, 165, 18},
+	{1097, 2004, 12},
+	{1118, 2004, 12},
+	{1097, 1996, 12},
+	{1118, 1996, 12},
+	{1141, 2004, 12},
+	{1141, 1996, 12},
+	{2004, 2409, 12},
+	{1996, 2409, 12},
+	{2004, 2385, 12},
+	{1051, 2409, 12},
+	{1051, 2385, 12},
+	{4166, 1584, 12},
+	{4166, 547, 12},
+	{1235, 2385, 12},
+	{994, 2409, 12},
+	{994, 2385, 12},
+	{1494, 547, 12},
+	{1494, 1716, 12},
+	{4010, 1078, 73},
+	{2516, 2397, 73},
+	{2868, 1619, 64},
+	{2868, 2409, 64},
+	{3040, 2409, 26},
+	{3527, 2397, 9},
+	{952, 3400, 53},
+	{3285, 3400, 53},
+	{542, 2060, 24},
+	{2086, 2072, 24},
 }
 
 // entries is what words and pairs stand for.

@@ -244,52 +244,51 @@ type word struct {
 	entry
 }
 
-// writeVocabulary writes the vocabulary: words of a bucket are neighbors. Their texts are one string, and words with equal
-// entries share one, which makes the module smaller.
+// writeVocabulary writes the vocabulary as one text, in which the number of its entry is behind each word. Words of a bucket
+// are neighbors, and words with equal entries share one. That makes the module smaller than a list of words does.
 func writeVocabulary(b *bytes.Buffer) {
-	all := listWords()
-	var buckets, starts, numbers []int
+	var buckets []int
 	var bits [1024]uint32
 	var entries []entry
-	number := map[string]int{}
+	numbers := map[string]int{}
 	text := ""
-	numberOf := func(e entry) int {
+	numberOf := func(e entry) byte {
 		if !slices.Contains(entries, e) {
 			entries = append(entries, e)
 		}
-		return slices.Index(entries, e)
+		return byte(slices.Index(entries, e))
 	}
-	for i, w := range all {
+	for _, w := range listWords() {
 		for len(buckets) <= bucketOf(w.text[0], w.text[1]) {
-			buckets = append(buckets, i)
+			buckets = append(buckets, len(text))
 		}
 		h := hash([]byte(w.text))
 		bits[h>>5] |= 1 << (h & 31)
-		number[w.text] = i
-		starts, numbers = append(starts, len(text)), append(numbers, numberOf(w.entry))
-		text += w.text
+		numbers[w.text] = len(text)
+		text += w.text + string([]byte{lastLetter + numberOf(w.entry)})
 	}
 	for len(buckets) < 1025 {
-		buckets = append(buckets, len(all))
+		buckets = append(buckets, len(text))
 	}
-	fmt.Fprintf(b, "\n// wordText is the words of the vocabulary by the bucket of their first two letters.\nconst wordText = \"\" +\n")
-	for line := range slices.Chunk([]byte(text), 120) {
+	fmt.Fprintf(b, "\n// wordText is the words of the vocabulary by the bucket of their first two letters, each with its entry.\nconst wordText = \"\" +\n")
+	for line := range slices.Chunk([]byte(text), 96) {
 		fmt.Fprintf(b, "\t%q +\n", line)
 	}
 	b.WriteString("\t\"\"\n")
-	writeNumbers(b, "wordStarts is where words begin in wordText.", "wordStarts", "uint16", append(starts, len(text)))
-	writeNumbers(b, "wordEntries is the entry of each word.", "wordEntries", "uint8", numbers)
-	writeNumbers(b, "buckets is where a bucket begins among the words.", "buckets", "uint16", buckets)
+	writeNumbers(b, "buckets is where a bucket begins in wordText.", "buckets", "uint16", buckets)
 	writeNumbers(b, "likely is a filter in front of the words: one bit for each hash of a word.", "likely", "uint32", bits[:])
 	b.WriteString("\n// wordPairs is pairs by their words' numbers.\nvar wordPairs = [...]wordPair{\n")
 	for _, p := range pairs {
-		fmt.Fprintf(b, "\t{%d, %d, %d},\n", number[p.first], number[p.second], numberOf(entry{subject: p.subject}))
+		fmt.Fprintf(b, "\t{%d, %d, %d},\n", numbers[p.first], numbers[p.second], numberOf(entry{subject: p.subject}))
 	}
 	b.WriteString("}\n\n// entries is what words and pairs stand for.\nvar entries = [...]entry{\n")
 	for _, e := range entries {
 		fmt.Fprintf(b, "\t{%#x, %#x, %t},\n", uint64(e.subject), e.phrases, e.pair)
 	}
 	b.WriteString("}\n")
+	if len(entries) > 0x80 {
+		panic("too many entries for one byte")
+	}
 }
 
 // listWords is the vocabulary and the pairs' words by bucket.

@@ -74,7 +74,8 @@ var vocabulary = []struct {
 	words   string
 }{
 	{aboutPhone, "telepono cep phone phones telephone tel mobile cell cellphone fax whatsapp call sms telefon telefono telefone fono handy mobil movil celular rufnummer telefonnummer handynummer mobilnummer"},
-	{aboutPhone, "telefonsz phonenumber telephonenumber mobilenumber contactnumber fon telefoon telefoonnummer puhelin telefonszam cellulare portable gsm hotline dial tlf mob telem telefonu telefonszama telefonnr telefonnumer handynr mobilnr tlfnr ph cel telefonnummern puhelinnumero telefoonnr telemovel sdt hp"},
+	{aboutPhone, "telefonsz phonenumber telephonenumber mobilenumber contactnumber fon telefoon telefoonnummer puhelin telefonszam cellulare portable"},
+	{aboutPhone, "gsm hotline dial tlf mob telem telefonu telefonszama telefonnr telefonnumer handynr mobilnr tlfnr ph cel telefonnummern puhelinnumero telefoonnr telemovel sdt hp"},
 	{aboutTax, "tin taxid taxpayer steuernummer taxnumber tinnumber nit npwp utr afm ird nip"},
 	{aboutPortugal, "vat"},
 	{aboutID, "nationalid idnumber identitycard citizenid personnummer identification nationalidentity govid ausweis ausweisnummer cedula"},
@@ -109,16 +110,19 @@ var vocabulary = []struct {
 	{aboutAustria, "svnr sozialversicherungsnummer versicherungsnummer svnummer"},
 	{aboutIreland, "pps ppsn ppsno"},
 	{aboutBelgium, "rijksregisternummer rijksregister insz niss"},
-	{aboutBirth, "dob birth birthday birthdate dateofbirth born geburtsdatum geboren nacimiento naissance nascita nascimento geboortedatum dselsdato foedselsdato delsedatum urodzenia bday geb geburtstag nacido nacida nato nata nascido nascida narozen narozena urodzony urodzona birthdt geboortedag fodt"},
+	{aboutBirth, "dob birth birthday birthdate dateofbirth born geburtsdatum geboren nacimiento naissance nascita nascimento geboortedatum dselsdato foedselsdato delsedatum urodzenia bday"},
+	{aboutBirth, "geb geburtstag nacido nacida nato nata nascido nascida narozen narozena urodzony urodzona birthdt geboortedag fodt"},
 	{aboutBank, "bban kontonummer kontonr accountnumber bankaccount acctnumber rib clabe kontonummeret acct cuenta compte konto rekening rekeningnummer bankrekening bankaccountnumber accountno acctno bankkonto"},
 	{aboutRouting, "routing aba sortcode routingnumber rtn bankleitzahl blz bsb"},
 	{aboutCard, "card cards pay payment visa mastercard amex maestro discover cardnumber creditcard ccnumber cc kreditkarte kreditkartennummer tarjeta carte cartao kort carta"},
 	{aboutPassport, "passport passports passportnumber reisepass reisepassnummer pasaporte passeport passaporto passaporte paspoort paspoortnummer paszport passnummer passportno pasaport"},
-	{aboutDocument, "nationalid idcard identitycard govid ausweis ausweisnummer personalausweis personalausweisnummer ausweisnr cedula identidad driverslicense driverlicense drivinglicense drivinglicence licensenumber fuehrerschein hrerschein hrerscheinnummer rijbewijs rijbewijsnummer conduire conducir dula krankenversichertennummer versichertennummer kvnr nik ktp amka cnh dlnumber identit lanr arztnummer egk krankenkasse fahrerlaubnis"},
+	{aboutDocument, "nationalid idcard identitycard govid ausweis ausweisnummer personalausweis personalausweisnummer ausweisnr cedula identidad driverslicense driverlicense drivinglicense licensenumber fuehrerschein"},
+	{aboutDocument, "hrerschein hrerscheinnummer rijbewijs rijbewijsnummer conduire conducir dula krankenversichertennummer versichertennummer kvnr nik ktp amka cnh dlnumber identit lanr arztnummer egk krankenkasse fahrerlaubnis"},
 	{aboutSingapore, "nric fin"},
 	{aboutHongKong, "hkid hkic"},
 	{aboutTaiwan, "arc"},
 	{aboutNetwork, "mac ether ip ips ipv4 ipaddress addr address addresses host hosts server dns ping client remote forwarded peer subnet gateway"},
+	{aboutDocument, "drivinglicence"},
 	{aboutWallet, "ethereum eth wallet erc20 etherscan metamask ether usdt usdc evm"},
 	{aboutSecret, "secret basic apikey accesskey accesstoken authtoken apitoken secretkey privatekey token credential credentials creds authkey clientsecret bearer"},
 	{aboutSecret | aboutPassword, "password passwd pwd passphrase passwort contrasena passcode pswd"},
@@ -205,7 +209,7 @@ type entry struct {
 	pair    bool   // it begins or ends a pair
 }
 
-// wordPair is a pair by its words' numbers and the number of its entry.
+// wordPair is a pair by its words' numbers, which are their places in wordText, and the number of its entry.
 type wordPair struct {
 	first, second uint16
 	entry         uint8
@@ -213,6 +217,9 @@ type wordPair struct {
 
 // bucketOf is the bucket of a word or token by its first two bytes.
 func bucketOf(first, second byte) int { return int(first&31)<<5 | int(second&31) }
+
+// lastLetter is added to the number of a word's entry: it follows the word in wordText.
+const lastLetter = 0x80
 
 const (
 	hashFactor = 0x9e3779b1
@@ -239,10 +246,15 @@ func lookUp(word []byte) (e *entry, number int) {
 		return nil, 0
 	}
 	bucket := bucketOf(word[0], word[1])
-	for i := int(buckets[bucket]); i < int(buckets[bucket+1]); i++ {
-		if equalFold(wordText[wordStarts[i]:wordStarts[i+1]], word) {
-			return &entries[wordEntries[i]], i
+	for at := int(buckets[bucket]); at < int(buckets[bucket+1]); {
+		end := at
+		for wordText[end] < lastLetter {
+			end++
 		}
+		if equalFold(wordText[at:end], word) {
+			return &entries[wordText[end]-lastLetter], at
+		}
+		at = end + 1
 	}
 	return nil, 0
 }
