@@ -90,27 +90,42 @@ func (s *Scanner) colonAddress(v *view, start, end int) (next int, ok bool) {
 	return s.ipv6(v, start)
 }
 
-// ipv6 looks for an IPv6 address: eight groups of up to four hexadecimal digits, or fewer with one "::".
-// Loopback and unspecified addresses are no finding. Source: RFC 4291, section 2.2.
+// ipv6 looks for an IPv6 address, perhaps with a zone: fe80::1%eth0. Loopback and unspecified addresses are no finding.
+// Source: RFC 4291, section 2.2.
 func (s *Scanner) ipv6(v *view, start int) (next int, ok bool) {
-	i, groups, gap, long := start, 0, false, 0
 	if b := v.at(start - 2); v.at(start-1) == ':' && (isDigitByte(b) || b == ':') {
 		return 0, false // the rest of something else
 	}
+	i, long := groupsOfIPv6(v, start)
+	if long < 3 || !v.closed(i) || v.at(i) == ':' || v.at(i) == '.' && isAlnum(v.at(i+1)) {
+		return 0, false
+	}
+	if length := prefixLength(v, i); length >= 0 && length < 128 && v.at(i-1) == ':' {
+		return 0, false // a network
+	}
+	if end := v.run(i+1, 16, isLower|isUpper|isDigit); v.at(i) == '%' && end > i+1 {
+		i = end
+	}
+	return s.emit(v, ruleIPv6, start, i)
+}
+
+// groupsOfIPv6 is the end of eight groups of up to four hexadecimal digits, or fewer with one "::", and the length of the
+// longest; 0 if the text has another form. The last two may be an IPv4 address: ::ffff:192.168.1.20.
+func groupsOfIPv6(v *view, i int) (end, long int) {
+	groups, gap := 0, false
 	if v.at(i) == ':' {
 		if v.at(i+1) != ':' || class[v.at(i-1)]&inWord != 0 {
-			return 0, false
+			return i, 0
 		}
 		gap = true
 		i += 2
 	}
 	for groups < 8 {
-		end := v.run(i, 5, isHex)
 		if _, last := quad(v, i); last > 0 && groups > 0 && groups <= 6 {
-			groups, i, long = groups+2, last, 4 // ::ffff:192.168.1.20
+			groups, i, long = groups+2, last, 4
 			break
 		}
-		if end == i || end > i+4 {
+		if end = v.run(i, 5, isHex); end == i || end > i+4 {
 			break
 		}
 		long = max(long, end-i)
@@ -129,14 +144,10 @@ func (s *Scanner) ipv6(v *view, start int) (next int, ok bool) {
 		}
 		i++
 	}
-	network := prefixLength(v, i) >= 0 && prefixLength(v, i) < 128 && v.at(i-1) == ':'
-	if groups == 8 == gap || groups < 2 || long < 3 || network || !v.closed(i) || v.at(i) == ':' || v.at(i) == '.' && isAlnum(v.at(i+1)) {
-		return 0, false
+	if groups == 8 == gap || groups < 2 {
+		return i, 0
 	}
-	if end := v.run(i+1, 16, isLower|isUpper|isDigit); v.at(i) == '%' && end > i+1 {
-		i = end // the zone: fe80::1%eth0
-	}
-	return s.emit(v, ruleIPv6, start, i)
+	return i, long
 }
 
 // mac looks for a MAC address: six or eight pairs of hexadecimal digits with colons or dashes, or three or four groups of four

@@ -309,54 +309,70 @@ func (p *phoneNumber) plausible() bool {
 // 020 7946 0018. Source: ITU-T E.123, section 2 and the national plans that it names.
 func (p *phoneNumber) clear() bool {
 	g, d := p.groups[:p.count], p.digits[:p.n]
-	if p.count == 3 && g[0] == 3 && g[1] == 2 && g[2] == 4 {
+	switch p.shape() {
+	case "324":
 		return false // an American social security number
-	}
-	switch {
-	case p.n == 11 && p.count == 4 && d[0] == '1' && g[0] == 1:
-		return northAmerican(d[1:], g[1:])
-	case p.n == 10 && p.count == 3 && g[0] == 3:
+	case "1334":
+		if d[0] == '1' {
+			return northAmerican(d[1:], g[1:])
+		}
+		return d[0] == '0' || p.paren
+	case "334":
 		if northAmerican(d, g) {
 			return true
 		}
+	case "13322": // 8 (495) 123-45-67, 0 532 123 45 67
+		return d[0] == '0' || p.paren
+	case "3322": // 532 123 45 67
+		if d[0] > '1' {
+			return true
+		}
+	case "344": // 138-1234-5678
+		if d[0] == '1' && d[1] > '2' && p.seps&(sepSlash|sepDot) == 0 {
+			return true
+		}
 	}
-	if p.paren && p.count >= 2 && g[0] >= 2 && g[0] <= 5 && p.n >= 9 && p.n <= 12 {
+	if p.paren && p.count >= 2 && (g[0] >= 2 && g[0] <= 5 && p.n >= 9 && p.n <= 12 || g[0] == 1 && g[1] == 3 && p.n == 11) {
 		return true
 	}
-	if p.n == 11 && p.count >= 3 && g[0] == 1 && g[1] == 3 && (p.paren || d[0] == '0' && g[2] == 3) {
-		return true // 8 (495) 123-45-67, 0 532 123 45 67
+	return p.count >= 2 && p.n >= 9 && d[0] == '0' && p.trunked()
+}
+
+// shape is the lengths of the groups as digits.
+func (p *phoneNumber) shape() string {
+	var shape [len(p.groups)]byte
+	for i := range p.count {
+		shape[i] = '0' + p.groups[i]
 	}
-	if p.n == 10 && p.count == 4 && g[0] == 3 && g[1] == 3 && g[2] == 2 && d[0] > '1' {
-		return true // 532 123 45 67
-	}
-	if p.n == 11 && p.count == 3 && g[0] == 3 && g[1] == 4 && d[0] == '1' && d[1] > '2' && p.seps&(sepSlash|sepDot) == 0 {
-		return true // 138-1234-5678
-	}
-	if p.count < 2 || p.n < 9 || d[0] != '0' {
-		return false
-	}
-	if d[1] == '0' { // 0044 20 7946 0018
-		code, least, most := callingCode(d[2:])
+	return string(shape[:p.count])
+}
+
+// trunked is clear for a number that begins with the zero of a trunk call, or two of an international one.
+func (p *phoneNumber) trunked() bool {
+	first, seps := p.groups[0], p.seps&^sepSpace
+	if p.digits[1] == '0' { // 0044 20 7946 0018
+		code, least, most := callingCode(p.digits[2:p.n])
 		national := p.n - 2 - code
-		return code != 0 && g[0] >= 2 && g[0] <= 5 && p.seps&(sepDot|sepSlash) == 0 && national >= max(least, 8) && national <= most
+		return code != 0 && first >= 2 && first <= 5 && seps&^sepDash == 0 && national >= max(least, 8) && national <= most
 	}
-	if p.n > 12 || p.count == 3 && p.n == 9 && g[0] == 3 && g[1] == 3 {
+	if p.n > 12 || first > 5 {
 		return false
 	}
-	if p.seps == sepDash && p.count == 2 && g[0] <= 5 {
-		return true // 0171-1234567
+	switch p.shape() {
+	case "333":
+		return false
+	case "22222":
+		return true
+	case "244", "3322": // 02 9876 5432, 070-123 45 67
+		return seps&^sepDash == 0
 	}
-	if p.seps&^sepSpace == sepDash && (p.count == 3 && p.n <= 11 && g[0] >= 2 && g[0] <= 4 && g[2] == 4 || p.count == 4 && g[0] == 3 && g[3] == 2) {
-		return true // 080-2467-1359, 070-123 45 67
+	switch {
+	case p.count == 2 && seps != sepDot:
+		return first >= 3 || p.seps == sepDash // 0171 1234567, 0171/1234567, 02-1234567
+	case p.count == 3 && seps == sepDash:
+		return first >= 2 && first <= 4 && p.groups[2] == 4 && p.n <= 11 // 080-2467-1359
 	}
-	if p.seps == sepSpace && p.count == 3 && g[0] == 2 && g[1] == 4 && g[2] == 4 {
-		return true // 02 9876 5432
-	}
-	pairs := p.count == 5 && p.n == 10
-	for _, n := range g {
-		pairs = pairs && n == 2
-	}
-	return pairs || p.seps&^sepSpace == 0 && g[0] >= 3 && g[0] <= 5 || p.seps&^sepSpace == sepSlash && p.count == 2 && g[0] >= 3 && g[0] <= 5
+	return seps == 0 && first >= 3
 }
 
 // northAmerican checks the area code and the exchange of ten digits in groups of 3, 3 and 4. Examples often have the
