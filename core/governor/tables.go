@@ -417,99 +417,105 @@ var codeLengths = [...]uint8{
 	0, 0, 0, 0, 0, 0, 0, 0, 153, 136, 153, 153, 153, 0, 153, 0,
 }
 
-// wordText is the words of the vocabulary by the bucket of their first two letters, each with its entry.
+// wordText is the words of the vocabulary by the bucket of their first two letters, each between its length and its entry.
 const wordText = "" +
-	"aadhaar\x80aadhar\x80aba\x81abn\x82access\x83accesskey\x84accesstoken\x84account\x83accountno\x85accountnumber\x85acct\x85acctno\x85" +
-	"acctnumber\x85acn\x82act\x86activate\x87addr\x88address\x88addresses\x88admin\x83afm\x89african\x83aika\x83amazon\x8aamex\x8bamka\x8cannex" +
-	"\x8dapi\x83apikey\x84apitoken\x84app\x83appendix\x8dapplication\x83arc\x8earticle\x8darztnummer\x8casmens\x8fausweis\x90ausweisnr\x8cau" +
-	"sweisnummer\x90auth\x83authkey\x84authorization\x91authtoken\x84aws\x8abank\x83bankaccount\x85bankaccountnumber\x85bankkont" +
-	"o\x85bankleitzahl\x81bankrekening\x85basic\x84batch\x8dbban\x85bday\x92bearer\x84behave\x86bestellung\x8dbirth\x93birthdate\x92birth" +
-	"day\x92birthdt\x92blz\x81born\x92bsb\x81bsn\x94build\x8dburgerservicenummer\x94bypass\x95call\x96card\x97cardnumber\x8bcards\x8bcarta\x8bc" +
-	"artao\x8bcarte\x8bcatalog\x8dcc\x8bccnumber\x8bcedula\x90cel\x98cell\x96cellphone\x98cellulare\x98celular\x98cep\x98cf\x83chapter\x8dcheck" +
-	"ing\x83cislo\x99citizen\x83citizenid\x9aclabe\x85clause\x8dclient\x88clientsecret\x84cloudflare\x9bcnh\x8ccnic\x9acnp\x9ccnpj\x9dcode\x83c" +
-	"ommit\x8dcompte\x85conducir\x8cconduire\x8ccontact\x83contactnumber\x98conto\x83contrasena\x9econtribsys\x9fcontribuinte\xa0co" +
-	"rrente\x83cpf\x9dcpr\xa1cprnr\xa1cprnummer\xa1credential\x84credentials\x84creditcard\x8bcreds\x84cuenta\x85cuil\xa2cuit\xa2curit\x83cu" +
-	"rl\xa3datadog\xa4dateofbirth\x92db\x83dd\x83ddog\xa4dea\x83delsedatum\x92developer\xa5dial\x98discover\x8bdisplay\xa6disregard\xa7dl\x83dl" +
-	"number\x8cdni\xa8dns\x88do\xa9dob\x92document\x83documento\xaadriver\x83driverlicense\x8cdrivers\x83driverslicense\x8cdriving\x83dri" +
-	"vinglicence\x8cdrivinglicense\x8cdselsdato\x92dula\x8cean\x8degk\x8cegn\xabemso\x9aenable\x87encryption\x83enter\x87epic\x83erc20\xacet" +
-	"h\xacether\xadethereum\xacetherscan\xacevm\xacfahrerlaubnis\x8cfax\x98file\x83fin\xaefiscal\xaffodt\x92foedselsdato\x92fon\x98fono\x98forg" +
-	"et\xa7forwarded\x88fuehrerschein\x8cgateway\x88geb\x92geboortedag\x92geboortedatum\x92geboren\x92geburtsdatum\x92geburtstag" +
-	"\x92german\x83give\xa6govid\x90gsm\x98handy\x98handynr\x98handynummer\x98hash\x8dhealth\x83heroku\xb0hk\x83hkic\xb1hkid\xb1hong\x83host\x88hosts" +
-	"\x88hotline\x98hp\x98hrerschein\x8chrerscheinnummer\x8chubspot\x83id\x83idcard\x8cidentidad\xb2identification\xb3identifier\x83id" +
-	"entifikationsnummer\xb4identit\x8cidentity\x83identitycard\x90idnr\xb4idnumber\x9aignore\xa7indian\x83insee\xb5insurance\x83in" +
-	"sz\xb6invoice\x8dip\x88ipaddress\x88ips\x88ipv4\x88ird\x89isbn\x8disikukood\x8fislo\x99israel\x83israeli\x83issn\x8ditem\x8ditin\xb7jailbreak" +
-	"\x87jmbg\x9ajumin\xb8kennitala\x9akey\x83kimlik\xb9kong\x83konto\x85kontonr\x85kontonummer\x85kontonummeret\x85kort\x8bkrankenkasse\x8c" +
-	"krankenversichertennummer\x8ckreditkarte\x8bkreditkartennummer\x8bktp\x8ckvnr\x8clanr\x8cleak\xa6licence\x83license\x83lice" +
-	"nsenumber\x8clot\x8dmac\x88maestro\x8bmaster\x83mastercard\x8bme\x83medicare\xbamero\x83metamask\xacmi\x83mob\x98mobil\x98mobile\x96mobile" +
-	"number\x98mobilnr\x98mobilnummer\x98model\x8dmovil\x98my\x83mykad\x9amynumber\xbbmysql\x83nacida\x92nacido\x92nacimiento\x92naissanc" +
-	"e\x92narozen\x92narozena\x92nas\xbcnascida\x92nascido\x92nascimento\x92nascita\x92nata\x92national\x83nationalid\x90nationalident" +
-	"ity\x9anato\x92never\xbdnew\xbenhs\xbfnhsnumber\xc0ni\x83nie\xaanif\xc1nifnie\xaanik\x8cnin\xc2nino\xc3nip\xc4nir\xb5niss\xb6nit\x89no\x83npi\xc0npwp\x89nr\x83" +
-	"nric\xc5num\x83number\x83numeric\x83nummer\x83oib\xc6order\x8dorders\x8doutput\xc7override\x95pan\xc8part\x8dpasaport\xc9pasaporte\xc9pasp" +
-	"oort\xc9paspoortnummer\xc9pass\x83passaporte\xc9passaporto\xc9passcode\x9epasseport\xc9passnummer\xc9passphrase\x9epassport" +
-	"\xc9passportno\xc9passportnumber\xc9passports\xc9passwd\x9epassword\x9epasswort\x9epaszport\xc9patient\x83pay\x8bpayment\x8bpedid" +
-	"o\x8dpeer\x88personal\x83personalausweis\x8cpersonalausweisnummer\x8cpersonnr\xcapersonnummer\xcbpesel\xccph\x98phone\x96phone" +
-	"number\x98phones\x98ping\x88portable\x98pps\xcdppsn\xcdppsno\xcdpretend\x86print\xc7private\x83privatekey\x84product\x8dprovider\x83psw" +
-	"d\x9epuhelin\x98puhelinnumero\x98pwd\x9ereach\x83rechnung\x8dref\x8dreference\x8dregistration\x83reisepass\xc9reisepassnummer\xc9" +
-	"rekening\x85rekeningnummer\x85remote\x88rentenversicherungsnummer\xb4repeat\xc7resident\x83reveal\xa6revision\x8drfc\x8drib" +
-	"\x85rijbewijs\x8crijbewijsnummer\x8crijksregister\xb6rijksregisternummer\xb6ring\x83ro\x83rodn\x99rodne\x99root\x83routing\x81rou" +
-	"tingnumber\x81rrn\xb8rsa\x83rtn\x81rufnummer\x98run\xcerut\xcervnr\xb4sa\x83samordningsnummer\xcasavings\x83sdt\x98sec\x83secret\xcfsecret" +
-	"key\x84section\x8dsections\x8dsecurite\x83security\x83serial\x8dserver\x88service\x83sha\x8dshared\x83show\xa6sidekiq\x9fsig\xd0signing" +
-	"\x83sin\xbcsku\x8dsms\x98smtp\x83snils\x9asnyk\x83soc\x83social\x83sociale\x83socialsecurity\xb7socialsecuritynumber\xb7sofinummer\x94s" +
-	"onar\x9fsonarqube\x9fsort\x83sortcode\x81sourcegraph\x9fsozialversicherungsnummer\xd1ssn\xb7st\x83steuer\xb4steuerid\xb4steuer" +
-	"identifikationsnummer\xb4steueridnr\xb4steuernummer\xd2storage\x83subnet\x88sumo\x9fsumologic\x9fsv\x83svnr\xd3svnummer\xd3syn" +
-	"tym\x83taiwan\x83tarihi\x83tarjeta\x8btax\x83taxid\x89taxnumber\x89taxpayer\x89tckimlik\xb9tckn\xb9tel\x98telefon\x98telefone\x98telefo" +
-	"nnr\x98telefonnumer\x98telefonnummer\x98telefonnummern\x98telefono\x98telefonsz\x98telefonszam\x98telefonszama\x98telefo" +
-	"nu\x98telefoon\x98telefoonnr\x98telefoonnummer\x98telegram\x9ftelem\x98telemovel\x98telephone\x98telephonenumber\x98telepon" +
-	"o\x98tell\xa6teudat\xd4text\x83tfn\x82thai\x83ticket\x8dtin\xd2tinnumber\x89tlf\x98tlfnr\x98token\x84tracking\x8dtravel\x83turkish\xb9twilio\xd5" +
-	"uid\x80uidai\x80um\x83upc\x8durodzenia\x92urodzona\x92urodzony\x92usdc\xacusdt\xacuser\x83utr\x89vat\xa0vercel\xd6versichertennummer\x8cve" +
-	"rsicherungsnummer\xd1version\x8dvisa\x8bvitale\xb5voter\x83wallet\xacwhat\xd7whatsapp\x96without\xd8x-api\x83you\xd9zehut\xd4" +
+	"\aaadhaar\x00\x06aadhar\x00\x03aba\x01\x03abn\x02\x06access\x03\taccesskey\x04\vaccesstoken\x04\aaccount\x03\taccountno\x05\raccountnumber\x05\x04a" +
+	"cct\x05\x06acctno\x05\nacctnumber\x05\x03acn\x02\x03act\x06\bactivate\a\x04addr\b\aaddress\b\taddresses\b\x05admin\x03\x03afm\t\aafrican\x03\x04aika" +
+	"\x03\x06amazon\n\x04amex\v\x04amka\f\x05annex\r\x03api\x03\x06apikey\x04\bapitoken\x04\x03app\x03\bappendix\r\vapplication\x03\x03arc\x0e\aarticle\r\nar" +
+	"ztnummer\f\x06asmens\x0f\aausweis\x10\tausweisnr\f\rausweisnummer\x10\x04auth\x03\aauthkey\x04\rauthorization\x11\tauthtoken\x04\x03aw" +
+	"s\n\x04bank\x03\vbankaccount\x05\x11bankaccountnumber\x05\tbankkonto\x05\fbankleitzahl\x01\fbankrekening\x05\x05basic\x04\x05batch\r\x04bb" +
+	"an\x05\x04bday\x12\x06bearer\x04\x06behave\x06\nbestellung\r\x05birth\x13\tbirthdate\x12\bbirthday\x12\abirthdt\x12\x03blz\x01\x04born\x12\x03bsb\x01\x03bsn\x14\x05" +
+	"build\r\x13burgerservicenummer\x14\x06bypass\x15\x04call\x16\x04card\x17\ncardnumber\v\x05cards\v\x05carta\v\x06cartao\v\x05carte\v\acatalog" +
+	"\r\x02cc\v\bccnumber\v\x06cedula\x10\x03cel\x18\x04cell\x16\tcellphone\x18\tcellulare\x18\acelular\x18\x03cep\x18\x02cf\x03\achapter\r\bchecking\x03\x05ci" +
+	"slo\x19\acitizen\x03\tcitizenid\x1a\x05clabe\x05\x06clause\r\x06client\b\fclientsecret\x04\ncloudflare\x1b\x03cnh\f\x04cnic\x1a\x03cnp\x1c\x04cnpj\x1d\x04" +
+	"code\x03\x06commit\r\x06compte\x05\bconducir\f\bconduire\f\acontact\x03\rcontactnumber\x18\x05conto\x03\ncontrasena\x1e\ncontribsys\x1f" +
+	"\fcontribuinte \bcorrente\x03\x03cpf\x1d\x03cpr!\x05cprnr!\tcprnummer!\ncredential\x04\vcredentials\x04\ncreditcard\v\x05creds\x04" +
+	"\x06cuenta\x05\x04cuil\"\x04cuit\"\x05curit\x03\x04curl#\adatadog$\vdateofbirth\x12\x02db\x03\x02dd\x03\x04ddog$\x03dea\x03\ndelsedatum\x12\tdeveloper" +
+	"%\x04dial\x18\bdiscover\v\adisplay&\tdisregard'\x02dl\x03\bdlnumber\f\x03dni(\x03dns\b\x02do)\x03dob\x12\bdocument\x03\tdocumento*\x06driv" +
+	"er\x03\rdriverlicense\f\adrivers\x03\x0edriverslicense\f\adriving\x03\x0edrivinglicence\f\x0edrivinglicense\f\tdselsdato\x12\x04" +
+	"dula\f\x03ean\r\x03egk\f\x03egn+\x04emso\x1a\x06enable\a\nencryption\x03\x05enter\a\x04epic\x03\x05erc20,\x03eth,\x05ether-\bethereum,\tethersc" +
+	"an,\x03evm,\rfahrerlaubnis\f\x03fax\x18\x04file\x03\x03fin.\x06fiscal/\x04fodt\x12\ffoedselsdato\x12\x03fon\x18\x04fono\x18\x06forget'\tforwarded" +
+	"\b\rfuehrerschein\f\agateway\b\x03geb\x12\vgeboortedag\x12\rgeboortedatum\x12\ageboren\x12\fgeburtsdatum\x12\ngeburtstag\x12\x06ge" +
+	"rman\x03\x04give&\x05govid\x10\x03gsm\x18\x05handy\x18\ahandynr\x18\vhandynummer\x18\x04hash\r\x06health\x03\x06heroku0\x02hk\x03\x04hkic1\x04hkid1\x04hong\x03" +
+	"\x04host\b\x05hosts\b\ahotline\x18\x02hp\x18\nhrerschein\f\x10hrerscheinnummer\f\ahubspot\x03\x02id\x03\x06idcard\f\tidentidad2\x0eidentif" +
+	"ication3\nidentifier\x03\x15identifikationsnummer4\aidentit\f\bidentity\x03\fidentitycard\x10\x04idnr4\bidnumber\x1a\x06ign" +
+	"ore'\x06indian\x03\x05insee5\tinsurance\x03\x04insz6\ainvoice\r\x02ip\b\tipaddress\b\x03ips\b\x04ipv4\b\x03ird\t\x04isbn\r\tisikukood\x0f\x04is" +
+	"lo\x19\x06israel\x03\aisraeli\x03\x04issn\r\x04item\r\x04itin7\tjailbreak\a\x04jmbg\x1a\x05jumin8\tkennitala\x1a\x03key\x03\x06kimlik9\x04kong\x03\x05kon" +
+	"to\x05\akontonr\x05\vkontonummer\x05\rkontonummeret\x05\x04kort\v\fkrankenkasse\f\x19krankenversichertennummer\f\vkreditka" +
+	"rte\v\x12kreditkartennummer\v\x03ktp\f\x04kvnr\f\x04lanr\f\x04leak&\alicence\x03\alicense\x03\rlicensenumber\f\x03lot\r\x03mac\b\amaest" +
+	"ro\v\x06master\x03\nmastercard\v\x02me\x03\bmedicare:\x04mero\x03\bmetamask,\x02mi\x03\x03mob\x18\x05mobil\x18\x06mobile\x16\fmobilenumber\x18\amobi" +
+	"lnr\x18\vmobilnummer\x18\x05model\r\x05movil\x18\x02my\x03\x05mykad\x1a\bmynumber;\x05mysql\x03\x06nacida\x12\x06nacido\x12\nnacimiento\x12\tnaissanc" +
+	"e\x12\anarozen\x12\bnarozena\x12\x03nas<\anascida\x12\anascido\x12\nnascimento\x12\anascita\x12\x04nata\x12\bnational\x03\nnationalid\x10\x10na" +
+	"tionalidentity\x1a\x04nato\x12\x05never=\x03new>\x03nhs?\tnhsnumber@\x02ni\x03\x03nie*\x03nifA\x06nifnie*\x03nik\f\x03ninB\x04ninoC\x03nipD\x03nir" +
+	"5\x04niss6\x03nit\t\x02no\x03\x03npi@\x04npwp\t\x02nr\x03\x04nricE\x03num\x03\x06number\x03\anumeric\x03\x06nummer\x03\x03oibF\x05order\r\x06orders\r\x06outputG\b" +
+	"override\x15\x03panH\x04part\r\bpasaportI\tpasaporteI\bpaspoortI\x0epaspoortnummerI\x04pass\x03\npassaporteI\npassaporto" +
+	"I\bpasscode\x1e\tpasseportI\npassnummerI\npassphrase\x1e\bpassportI\npassportnoI\x0epassportnumberI\tpassportsI\x06" +
+	"passwd\x1e\bpassword\x1e\bpasswort\x1e\bpaszportI\apatient\x03\x03pay\v\apayment\v\x06pedido\r\x04peer\b\bpersonal\x03\x0fpersonalaus" +
+	"weis\f\x15personalausweisnummer\f\bpersonnrJ\fpersonnummerK\x05peselL\x02ph\x18\x05phone\x16\vphonenumber\x18\x06phones\x18\x04ping" +
+	"\b\bportable\x18\x03ppsM\x04ppsnM\x05ppsnoM\apretend\x06\x05printG\aprivate\x03\nprivatekey\x04\aproduct\r\bprovider\x03\x04pswd\x1e\apuhe" +
+	"lin\x18\rpuhelinnumero\x18\x03pwd\x1e\x05reach\x03\brechnung\r\x03ref\r\treference\r\fregistration\x03\treisepassI\x0freisepassnumm" +
+	"erI\brekening\x05\x0erekeningnummer\x05\x06remote\b\x19rentenversicherungsnummer4\x06repeatG\bresident\x03\x06reveal&\brevis" +
+	"ion\r\x03rfc\r\x03rib\x05\trijbewijs\f\x0frijbewijsnummer\f\rrijksregister6\x13rijksregisternummer6\x04ring\x03\x02ro\x03\x04rodn\x19\x05r" +
+	"odne\x19\x04root\x03\arouting\x01\rroutingnumber\x01\x03rrn8\x03rsa\x03\x03rtn\x01\trufnummer\x18\x03runN\x03rutN\x04rvnr4\x02sa\x03\x11samordningsnum" +
+	"merJ\asavings\x03\x03sdt\x18\x03sec\x03\x06secretO\tsecretkey\x04\asection\r\bsections\r\bsecurite\x03\bsecurity\x03\x06serial\r\x06server" +
+	"\b\aservice\x03\x03sha\r\x06shared\x03\x04show&\asidekiq\x1f\x03sigP\asigning\x03\x03sin<\x03sku\r\x03sms\x18\x04smtp\x03\x05snils\x1a\x04snyk\x03\x03soc\x03\x06soci" +
+	"al\x03\asociale\x03\x0esocialsecurity7\x14socialsecuritynumber7\nsofinummer\x14\x05sonar\x1f\tsonarqube\x1f\x04sort\x03\bsortcode\x01" +
+	"\vsourcegraph\x1f\x19sozialversicherungsnummerQ\x03ssn7\x02st\x03\x06steuer4\bsteuerid4\x1bsteueridentifikationsnummer4" +
+	"\nsteueridnr4\fsteuernummerR\astorage\x03\x06subnet\b\x04sumo\x1f\tsumologic\x1f\x02sv\x03\x04svnrS\bsvnummerS\x06syntym\x03\x06taiwan\x03" +
+	"\x06tarihi\x03\atarjeta\v\x03tax\x03\x05taxid\t\ttaxnumber\t\btaxpayer\t\btckimlik9\x04tckn9\x03tel\x18\atelefon\x18\btelefone\x18\ttelef" +
+	"onnr\x18\ftelefonnumer\x18\rtelefonnummer\x18\x0etelefonnummern\x18\btelefono\x18\ttelefonsz\x18\vtelefonszam\x18\ftelefonszam" +
+	"a\x18\btelefonu\x18\btelefoon\x18\ntelefoonnr\x18\x0etelefoonnummer\x18\btelegram\x1f\x05telem\x18\ttelemovel\x18\ttelephone\x18\x0fteleph" +
+	"onenumber\x18\btelepono\x18\x04tell&\x06teudatT\x04text\x03\x03tfn\x02\x04thai\x03\x06ticket\r\x03tinR\ttinnumber\t\x03tlf\x18\x05tlfnr\x18\x05token\x04\bt" +
+	"racking\r\x06travel\x03\aturkish9\x06twilioU\x03uid\x00\x05uidai\x00\x02um\x03\x03upc\r\turodzenia\x12\burodzona\x12\burodzony\x12\x04usdc,\x04usdt" +
+	",\x04user\x03\x03utr\t\x03vat \x06vercelV\x12versichertennummer\f\x13versicherungsnummerQ\aversion\r\x04visa\v\x06vitale5\x05voter\x03" +
+	"\x06wallet,\x04whatW\bwhatsapp\x16\awithoutX\x05x-api\x03\x03youY\x05zehutT" +
 	""
 
 // buckets is where a bucket begins in wordText.
 var buckets = [...]uint16{
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 15, 23, 124, 153, 153, 165, 165, 165, 170, 170, 170, 170, 187, 193,
-	193, 238, 238, 261, 268, 268, 337, 337, 341, 341, 341, 341, 341, 341, 341, 341, 341, 341, 424, 429, 429, 434, 459, 459,
-	459, 459, 492, 492, 492, 496, 496, 496, 501, 501, 501, 501, 509, 509, 535, 535, 535, 535, 542, 542, 542, 542, 542, 542,
-	542, 542, 596, 596, 608, 608, 656, 659, 659, 676, 700, 700, 700, 744, 744, 762, 871, 895, 895, 935, 935, 935, 963, 963,
-	963, 963, 963, 963, 963, 963, 963, 963, 963, 963, 983, 986, 986, 994, 1019, 1019, 1019, 1019, 1051, 1051, 1051, 1063, 1063, 1071,
-	1097, 1097, 1097, 1179, 1189, 1189, 1194, 1194, 1194, 1194, 1194, 1194, 1194, 1194, 1194, 1194, 1194, 1194, 1198, 1198, 1198, 1198, 1198, 1198,
-	1206, 1206, 1206, 1206, 1206, 1206, 1211, 1235, 1235, 1240, 1240, 1246, 1246, 1275, 1275, 1279, 1279, 1279, 1279, 1279, 1279, 1279, 1279, 1279,
-	1279, 1279, 1297, 1297, 1297, 1297, 1297, 1297, 1297, 1297, 1313, 1313, 1313, 1313, 1313, 1313, 1357, 1357, 1357, 1357, 1357, 1357, 1371, 1371,
-	1371, 1371, 1371, 1371, 1371, 1371, 1371, 1371, 1371, 1371, 1379, 1379, 1379, 1379, 1448, 1448, 1448, 1448, 1453, 1453, 1453, 1453, 1453, 1453,
-	1459, 1459, 1459, 1459, 1463, 1463, 1463, 1463, 1463, 1463, 1463, 1463, 1463, 1463, 1463, 1463, 1463, 1463, 1494, 1494, 1494, 1494, 1508, 1508,
-	1508, 1508, 1508, 1508, 1521, 1521, 1521, 1521, 1545, 1548, 1548, 1576, 1576, 1576, 1584, 1584, 1584, 1584, 1584, 1584, 1584, 1584, 1584, 1584,
-	1584, 1584, 1584, 1584, 1584, 1696, 1696, 1696, 1703, 1703, 1703, 1703, 1703, 1703, 1703, 1739, 1739, 1761, 1761, 1765, 1805, 1815, 1815, 1815,
-	1815, 1815, 1815, 1815, 1815, 1815, 1815, 1815, 1815, 1815, 1825, 1825, 1825, 1825, 1825, 1825, 1825, 1825, 1825, 1825, 1825, 1825, 1830, 1830,
-	1830, 1830, 1830, 1830, 1830, 1830, 1836, 1836, 1836, 1836, 1836, 1836, 1836, 1836, 1836, 1836, 1836, 1836, 1836, 1836, 1836, 1836, 1850, 1850,
-	1850, 1850, 1857, 1857, 1857, 1857, 1857, 1857, 1907, 1907, 1907, 1977, 1977, 1981, 1981, 1986, 1986, 1986, 1986, 1986, 1986, 1986, 1986, 1986,
-	1986, 1986, 1991, 1991, 1991, 1991, 1996, 1996, 1996, 1996, 2026, 2026, 2026, 2026, 2026, 2026, 2030, 2030, 2030, 2030, 2030, 2030, 2030, 2030,
-	2030, 2030, 2030, 2030, 2030, 2030, 2030, 2030, 2030, 2030, 2060, 2060, 2060, 2060, 2086, 2086, 2086, 2086, 2089, 2089, 2089, 2089, 2089, 2089,
-	2151, 2151, 2151, 2151, 2151, 2151, 2151, 2151, 2151, 2151, 2175, 2175, 2175, 2175, 2175, 2175, 2175, 2175, 2313, 2313, 2313, 2313, 2323, 2323,
-	2323, 2337, 2385, 2385, 2385, 2385, 2385, 2385, 2388, 2397, 2397, 2405, 2405, 2405, 2431, 2431, 2431, 2431, 2431, 2431, 2431, 2431, 2431, 2431,
-	2431, 2431, 2431, 2431, 2431, 2431, 2431, 2431, 2431, 2431, 2435, 2435, 2435, 2435, 2435, 2435, 2435, 2435, 2435, 2448, 2448, 2448, 2455, 2464,
-	2464, 2464, 2464, 2464, 2464, 2464, 2464, 2464, 2464, 2464, 2683, 2683, 2683, 2683, 2770, 2770, 2770, 2798, 2803, 2803, 2803, 2803, 2803, 2803,
-	2812, 2827, 2827, 2877, 2882, 2882, 2904, 2904, 2908, 2908, 2908, 2908, 2908, 2908, 2908, 2908, 2908, 2908, 2908, 2908, 2908, 2908, 2908, 2908,
-	2908, 2908, 2908, 2908, 2908, 2908, 2908, 2908, 2908, 2908, 2908, 2908, 2908, 2908, 2908, 2908, 2908, 2908, 2908, 2908, 2908, 2908, 2908, 2908,
-	2908, 2908, 2908, 2908, 2908, 2908, 3065, 3069, 3069, 3069, 3138, 3138, 3138, 3138, 3138, 3138, 3179, 3179, 3179, 3183, 3187, 3191, 3209, 3214,
-	3214, 3214, 3214, 3214, 3214, 3214, 3214, 3214, 3214, 3214, 3243, 3243, 3243, 3247, 3325, 3325, 3325, 3341, 3365, 3365, 3369, 3369, 3378, 3389,
-	3523, 3523, 3523, 3523, 3527, 3606, 3628, 3645, 3645, 3645, 3652, 3652, 3652, 3652, 3652, 3652, 3652, 3652, 3703, 3703, 3717, 3717, 3955, 3959,
-	3959, 3964, 3985, 3985, 3985, 3995, 3995, 3995, 4001, 4001, 4001, 4017, 4017, 4017, 4025, 4025, 4032, 4032, 4032, 4032, 4032, 4032, 4032, 4032,
-	4032, 4032, 4032, 4032, 4032, 4032, 4032, 4032, 4032, 4032, 4042, 4042, 4042, 4042, 4045, 4045, 4045, 4049, 4049, 4077, 4092, 4096, 4096, 4096,
-	4096, 4096, 4096, 4096, 4096, 4096, 4096, 4096, 4096, 4096, 4100, 4100, 4100, 4100, 4154, 4154, 4154, 4154, 4166, 4166, 4166, 4166, 4166, 4166,
-	4172, 4172, 4172, 4172, 4172, 4172, 4172, 4172, 4172, 4172, 4172, 4172, 4172, 4172, 4172, 4172, 4172, 4172, 4179, 4179, 4179, 4179, 4179, 4179,
-	4179, 4193, 4201, 4201, 4201, 4201, 4201, 4201, 4201, 4201, 4201, 4201, 4201, 4201, 4201, 4201, 4201, 4201, 4201, 4201, 4201, 4201, 4201, 4201,
-	4201, 4201, 4201, 4201, 4201, 4201, 4201, 4201, 4201, 4201, 4201, 4201, 4201, 4201, 4207, 4207, 4207, 4207, 4207, 4207, 4207, 4207, 4207, 4207,
-	4207, 4207, 4207, 4207, 4207, 4207, 4207, 4207, 4207, 4207, 4207, 4207, 4207, 4207, 4207, 4207, 4207, 4207, 4207, 4207, 4207, 4207, 4207, 4207,
-	4211, 4211, 4211, 4211, 4211, 4211, 4211, 4211, 4211, 4211, 4211, 4211, 4211, 4211, 4211, 4211, 4211, 4211, 4211, 4211, 4211, 4211, 4217, 4217,
-	4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217,
-	4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217,
-	4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217,
-	4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217,
-	4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217,
-	4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217,
-	4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217,
-	4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217, 4217,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 17, 27, 140, 173, 173, 187, 187, 187, 193, 193, 193, 193, 213, 220,
+	220, 271, 271, 297, 305, 305, 381, 381, 386, 386, 386, 386, 386, 386, 386, 386, 386, 386, 477, 483, 483, 489, 517, 517,
+	517, 517, 554, 554, 554, 559, 559, 559, 565, 565, 565, 565, 575, 575, 603, 603, 603, 603, 611, 611, 611, 611, 611, 611,
+	611, 611, 673, 673, 687, 687, 742, 746, 746, 765, 792, 792, 792, 841, 841, 863, 984, 1012, 1012, 1056, 1056, 1056, 1089, 1089,
+	1089, 1089, 1089, 1089, 1089, 1089, 1089, 1089, 1089, 1089, 1111, 1115, 1115, 1125, 1153, 1153, 1153, 1153, 1189, 1189, 1189, 1203, 1203, 1213,
+	1243, 1243, 1243, 1332, 1343, 1343, 1349, 1349, 1349, 1349, 1349, 1349, 1349, 1349, 1349, 1349, 1349, 1349, 1354, 1354, 1354, 1354, 1354, 1354,
+	1364, 1364, 1364, 1364, 1364, 1364, 1370, 1397, 1397, 1403, 1403, 1410, 1410, 1443, 1443, 1448, 1448, 1448, 1448, 1448, 1448, 1448, 1448, 1448,
+	1448, 1448, 1468, 1468, 1468, 1468, 1468, 1468, 1468, 1468, 1487, 1487, 1487, 1487, 1487, 1487, 1537, 1537, 1537, 1537, 1537, 1537, 1552, 1552,
+	1552, 1552, 1552, 1552, 1552, 1552, 1552, 1552, 1552, 1552, 1561, 1561, 1561, 1561, 1637, 1637, 1637, 1637, 1643, 1643, 1643, 1643, 1643, 1643,
+	1650, 1650, 1650, 1650, 1655, 1655, 1655, 1655, 1655, 1655, 1655, 1655, 1655, 1655, 1655, 1655, 1655, 1655, 1690, 1690, 1690, 1690, 1706, 1706,
+	1706, 1706, 1706, 1706, 1722, 1722, 1722, 1722, 1750, 1754, 1754, 1784, 1784, 1784, 1793, 1793, 1793, 1793, 1793, 1793, 1793, 1793, 1793, 1793,
+	1793, 1793, 1793, 1793, 1793, 1916, 1916, 1916, 1924, 1924, 1924, 1924, 1924, 1924, 1924, 1965, 1965, 1991, 1991, 1996, 2042, 2054, 2054, 2054,
+	2054, 2054, 2054, 2054, 2054, 2054, 2054, 2054, 2054, 2054, 2065, 2065, 2065, 2065, 2065, 2065, 2065, 2065, 2065, 2065, 2065, 2065, 2071, 2071,
+	2071, 2071, 2071, 2071, 2071, 2071, 2078, 2078, 2078, 2078, 2078, 2078, 2078, 2078, 2078, 2078, 2078, 2078, 2078, 2078, 2078, 2078, 2094, 2094,
+	2094, 2094, 2102, 2102, 2102, 2102, 2102, 2102, 2158, 2158, 2158, 2232, 2232, 2237, 2237, 2243, 2243, 2243, 2243, 2243, 2243, 2243, 2243, 2243,
+	2243, 2243, 2249, 2249, 2249, 2249, 2255, 2255, 2255, 2255, 2288, 2288, 2288, 2288, 2288, 2288, 2293, 2293, 2293, 2293, 2293, 2293, 2293, 2293,
+	2293, 2293, 2293, 2293, 2293, 2293, 2293, 2293, 2293, 2293, 2327, 2327, 2327, 2327, 2357, 2357, 2357, 2357, 2361, 2361, 2361, 2361, 2361, 2361,
+	2431, 2431, 2431, 2431, 2431, 2431, 2431, 2431, 2431, 2431, 2459, 2459, 2459, 2459, 2459, 2459, 2459, 2459, 2613, 2613, 2613, 2613, 2625, 2625,
+	2625, 2641, 2700, 2700, 2700, 2700, 2700, 2700, 2704, 2715, 2715, 2725, 2725, 2725, 2755, 2755, 2755, 2755, 2755, 2755, 2755, 2755, 2755, 2755,
+	2755, 2755, 2755, 2755, 2755, 2755, 2755, 2755, 2755, 2755, 2760, 2760, 2760, 2760, 2760, 2760, 2760, 2760, 2760, 2775, 2775, 2775, 2783, 2793,
+	2793, 2793, 2793, 2793, 2793, 2793, 2793, 2793, 2793, 2793, 3036, 3036, 3036, 3036, 3131, 3131, 3131, 3163, 3169, 3169, 3169, 3169, 3169, 3169,
+	3179, 3197, 3197, 3253, 3259, 3259, 3283, 3283, 3288, 3288, 3288, 3288, 3288, 3288, 3288, 3288, 3288, 3288, 3288, 3288, 3288, 3288, 3288, 3288,
+	3288, 3288, 3288, 3288, 3288, 3288, 3288, 3288, 3288, 3288, 3288, 3288, 3288, 3288, 3288, 3288, 3288, 3288, 3288, 3288, 3288, 3288, 3288, 3288,
+	3288, 3288, 3288, 3288, 3288, 3288, 3460, 3465, 3465, 3465, 3540, 3540, 3540, 3540, 3540, 3540, 3587, 3587, 3587, 3592, 3597, 3602, 3623, 3629,
+	3629, 3629, 3629, 3629, 3629, 3629, 3629, 3629, 3629, 3629, 3661, 3661, 3661, 3666, 3754, 3754, 3754, 3773, 3801, 3801, 3806, 3806, 3817, 3830,
+	3976, 3976, 3976, 3976, 3981, 4067, 4092, 4112, 4112, 4112, 4120, 4120, 4120, 4120, 4120, 4120, 4120, 4120, 4178, 4178, 4194, 4194, 4456, 4461,
+	4461, 4467, 4491, 4491, 4491, 4503, 4503, 4503, 4510, 4510, 4510, 4528, 4528, 4528, 4537, 4537, 4545, 4545, 4545, 4545, 4545, 4545, 4545, 4545,
+	4545, 4545, 4545, 4545, 4545, 4545, 4545, 4545, 4545, 4545, 4557, 4557, 4557, 4557, 4561, 4561, 4561, 4566, 4566, 4597, 4615, 4620, 4620, 4620,
+	4620, 4620, 4620, 4620, 4620, 4620, 4620, 4620, 4620, 4620, 4625, 4625, 4625, 4625, 4683, 4683, 4683, 4683, 4697, 4697, 4697, 4697, 4697, 4697,
+	4704, 4704, 4704, 4704, 4704, 4704, 4704, 4704, 4704, 4704, 4704, 4704, 4704, 4704, 4704, 4704, 4704, 4704, 4712, 4712, 4712, 4712, 4712, 4712,
+	4712, 4728, 4737, 4737, 4737, 4737, 4737, 4737, 4737, 4737, 4737, 4737, 4737, 4737, 4737, 4737, 4737, 4737, 4737, 4737, 4737, 4737, 4737, 4737,
+	4737, 4737, 4737, 4737, 4737, 4737, 4737, 4737, 4737, 4737, 4737, 4737, 4737, 4737, 4744, 4744, 4744, 4744, 4744, 4744, 4744, 4744, 4744, 4744,
+	4744, 4744, 4744, 4744, 4744, 4744, 4744, 4744, 4744, 4744, 4744, 4744, 4744, 4744, 4744, 4744, 4744, 4744, 4744, 4744, 4744, 4744, 4744, 4744,
+	4749, 4749, 4749, 4749, 4749, 4749, 4749, 4749, 4749, 4749, 4749, 4749, 4749, 4749, 4749, 4749, 4749, 4749, 4749, 4749, 4749, 4749, 4756, 4756,
+	4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756,
+	4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756,
+	4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756,
+	4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756,
+	4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756,
+	4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756,
+	4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756,
+	4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756,
 }
 
 // likely is a filter in front of the words: one bit for each hash of a word.
@@ -561,136 +567,136 @@ var likely = [...]uint32{
 
 // wordPairs is pairs by their words' numbers.
 var wordPairs = [...]wordPair{
-	{3393, 3294, 55},
-	{2151, 3393, 55},
-	{3393, 2409, 55},
-	{3389, 3247, 55},
-	{3138, 1306, 9},
-	{3393, 1716, 60},
-	{2271, 1716, 66},
-	{3674, 1297, 2},
-	{3674, 1584, 9},
-	{3674, 2409, 9},
-	{3674, 1604, 9},
-	{2271, 1584, 16},
-	{1660, 2409, 16},
-	{1660, 547, 16},
-	{1584, 2409, 26},
-	{2695, 2409, 26},
-	{1604, 2409, 26},
-	{2271, 1604, 16},
-	{2271, 1660, 16},
-	{2695, 1584, 26},
-	{1660, 1078, 16},
-	{682, 1584, 16},
-	{1584, 547, 16},
-	{3214, 1584, 90},
-	{3183, 1584, 90},
-	{157, 1584, 90},
-	{1660, 2385, 26},
-	{3040, 2937, 56},
-	{2151, 2409, 59},
-	{3959, 1584, 91},
-	{2337, 2409, 66},
-	{1716, 2409, 92},
-	{2337, 2385, 66},
-	{3628, 2424, 83},
-	{3628, 2397, 83},
-	{2416, 2695, 28},
-	{459, 2409, 25},
-	{2695, 762, 15},
-	{1792, 1584, 93},
-	{1785, 1584, 93},
-	{3652, 1584, 94},
-	{1521, 1857, 49},
-	{1508, 1584, 49},
-	{1441, 3674, 82},
-	{1703, 1584, 95},
-	{1660, 762, 96},
-	{682, 2409, 26},
-	{2271, 2409, 97},
-	{2363, 2409, 66},
-	{2323, 2409, 64},
-	{2663, 2409, 64},
-	{2063, 2409, 2},
-	{3674, 2385, 9},
-	{1306, 2409, 9},
-	{2099, 2409, 24},
-	{2099, 2385, 24},
-	{2773, 2385, 24},
-	{619, 2409, 24},
-	{4184, 2409, 24},
-	{2773, 2409, 24},
-	{799, 2409, 24},
-	{2908, 2060, 24},
-	{3950, 2060, 24},
-	{3133, 2060, 24},
-	{193, 1846, 4},
-	{23, 1846, 4},
-	{3251, 1846, 4},
-	{2841, 1846, 4},
-	{52, 1846, 4},
-	{300, 1846, 4},
-	{1218, 1846, 4},
-	{3353, 1846, 4},
-	{3329, 1846, 4},
-	{3598, 1846, 4},
-	{2004, 1846, 4},
-	{213, 1846, 4},
-	{226, 1846, 4},
-	{3317, 1846, 4},
-	{2042, 1846, 4},
-	{4201, 1846, 4},
-	{1501, 1846, 4},
-	{1576, 1846, 4},
-	{3384, 1846, 4},
-	{986, 193, 36},
-	{986, 213, 36},
-	{656, 193, 27},
-	{983, 2516, 30},
-	{4087, 2516, 30},
-	{3373, 2516, 30},
-	{3152, 2516, 30},
-	{2169, 2516, 30},
-	{147, 2516, 30},
-	{3471, 762, 1},
-	{341, 52, 5},
-	{52, 2409, 5},
-	{52, 2385, 5},
-	{52, 2405, 5},
-	{821, 862, 5},
-	{667, 52, 5},
-	{3235, 52, 5},
-	{4042, 3659, 18},
-	{3645, 165, 18},
-	{1097, 2004, 12},
-	{1118, 2004, 12},
-	{1097, 1996, 12},
-	{1118, 1996, 12},
-	{1141, 2004, 12},
-	{1141, 1996, 12},
-	{2004, 2409, 12},
-	{1996, 2409, 12},
-	{2004, 2385, 12},
-	{1051, 2409, 12},
-	{1051, 2385, 12},
-	{4166, 1584, 12},
-	{4166, 547, 12},
-	{1235, 2385, 12},
-	{994, 2409, 12},
-	{994, 2385, 12},
-	{1494, 547, 12},
-	{1494, 1716, 12},
-	{4010, 1078, 73},
-	{2516, 2397, 73},
-	{2868, 1619, 64},
-	{2868, 2409, 64},
-	{3040, 2409, 26},
-	{3527, 2397, 9},
-	{952, 3400, 53},
-	{3285, 3400, 53},
-	{542, 2060, 24},
-	{2086, 2072, 24},
+	{3835, 3719, 55},
+	{2431, 3835, 55},
+	{3835, 2730, 55},
+	{3830, 3666, 55},
+	{3540, 1479, 9},
+	{3835, 1939, 60},
+	{2567, 1939, 66},
+	{4145, 1468, 2},
+	{4145, 1793, 9},
+	{4145, 2730, 9},
+	{4145, 1816, 9},
+	{2567, 1793, 16},
+	{1876, 2730, 16},
+	{1876, 617, 16},
+	{1793, 2730, 26},
+	{3050, 2730, 26},
+	{1816, 2730, 26},
+	{2567, 1816, 16},
+	{2567, 1876, 16},
+	{3050, 1793, 26},
+	{1876, 1222, 16},
+	{772, 1793, 16},
+	{1793, 617, 16},
+	{3629, 1793, 90},
+	{3592, 1793, 90},
+	{178, 1793, 90},
+	{1876, 2700, 26},
+	{3432, 3321, 56},
+	{2431, 2730, 59},
+	{4461, 1793, 91},
+	{2641, 2730, 66},
+	{1939, 2730, 92},
+	{2641, 2700, 66},
+	{4092, 2747, 83},
+	{4092, 2715, 83},
+	{2738, 3050, 28},
+	{517, 2730, 25},
+	{3050, 863, 15},
+	{2027, 1793, 93},
+	{2019, 1793, 93},
+	{4120, 1793, 94},
+	{1722, 2102, 49},
+	{1706, 1793, 49},
+	{1629, 4145, 82},
+	{1924, 1793, 95},
+	{1876, 863, 96},
+	{772, 2730, 26},
+	{2567, 2730, 97},
+	{2673, 2730, 66},
+	{2625, 2730, 64},
+	{3013, 2730, 64},
+	{2331, 2730, 2},
+	{4145, 2700, 9},
+	{1479, 2730, 9},
+	{2373, 2730, 24},
+	{2373, 2700, 24},
+	{3135, 2700, 24},
+	{700, 2730, 24},
+	{4718, 2730, 24},
+	{3135, 2730, 24},
+	{905, 2730, 24},
+	{3288, 2327, 24},
+	{4450, 2327, 24},
+	{3534, 2327, 24},
+	{220, 2089, 4},
+	{27, 2089, 4},
+	{3671, 2089, 4},
+	{3213, 2089, 4},
+	{59, 2089, 4},
+	{340, 2089, 4},
+	{1378, 2089, 4},
+	{3787, 2089, 4},
+	{3759, 2089, 4},
+	{4058, 2089, 4},
+	{2264, 2089, 4},
+	{243, 2089, 4},
+	{258, 2089, 4},
+	{3745, 2089, 4},
+	{2307, 2089, 4},
+	{4737, 2089, 4},
+	{1698, 2089, 4},
+	{1784, 2089, 4},
+	{3824, 2089, 4},
+	{1115, 220, 36},
+	{1115, 243, 36},
+	{742, 220, 27},
+	{1111, 2851, 30},
+	{4609, 2851, 30},
+	{3811, 2851, 30},
+	{3557, 2851, 30},
+	{2452, 2851, 30},
+	{166, 2851, 30},
+	{3920, 863, 1},
+	{386, 59, 5},
+	{59, 2730, 5},
+	{59, 2700, 5},
+	{59, 2725, 5},
+	{929, 974, 5},
+	{755, 59, 5},
+	{3652, 59, 5},
+	{4557, 4128, 18},
+	{4112, 187, 18},
+	{1243, 2264, 12},
+	{1266, 2264, 12},
+	{1243, 2255, 12},
+	{1266, 2255, 12},
+	{1291, 2264, 12},
+	{1291, 2255, 12},
+	{2264, 2730, 12},
+	{2255, 2730, 12},
+	{2264, 2700, 12},
+	{1189, 2730, 12},
+	{1189, 2700, 12},
+	{4697, 1793, 12},
+	{4697, 617, 12},
+	{1397, 2700, 12},
+	{1125, 2730, 12},
+	{1125, 2700, 12},
+	{1690, 617, 12},
+	{1690, 1939, 12},
+	{4520, 1222, 73},
+	{2851, 2715, 73},
+	{3243, 1832, 64},
+	{3243, 2730, 64},
+	{3432, 2730, 26},
+	{3981, 2715, 9},
+	{1076, 3843, 53},
+	{3709, 3843, 53},
+	{611, 2327, 24},
+	{2357, 2341, 24},
 }
 
 // entries is what words and pairs stand for.

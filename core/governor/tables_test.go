@@ -244,8 +244,8 @@ type word struct {
 	entry
 }
 
-// writeVocabulary writes the vocabulary as one text, in which the number of its entry is behind each word. Words of a bucket
-// are neighbors, and words with equal entries share one. That makes the module smaller than a list of words does.
+// writeVocabulary writes the vocabulary as one text, in which the length of each word is before it and the number of its entry
+// behind it. Words of a bucket are neighbors, and words with equal entries share one. That makes the module smaller than a list of words does.
 func writeVocabulary(b *bytes.Buffer) {
 	var buckets []int
 	var bits [1024]uint32
@@ -265,12 +265,12 @@ func writeVocabulary(b *bytes.Buffer) {
 		h := hash([]byte(w.text))
 		bits[h>>5] |= 1 << (h & 31)
 		numbers[w.text] = len(text)
-		text += w.text + string([]byte{lastLetter + numberOf(w.entry)})
+		text += string([]byte{byte(len(w.text))}) + w.text + string([]byte{numberOf(w.entry)})
 	}
 	for len(buckets) < 1025 {
 		buckets = append(buckets, len(text))
 	}
-	fmt.Fprintf(b, "\n// wordText is the words of the vocabulary by the bucket of their first two letters, each with its entry.\nconst wordText = \"\" +\n")
+	fmt.Fprintf(b, "\n// wordText is the words of the vocabulary by the bucket of their first two letters, each between its length and its entry.\nconst wordText = \"\" +\n")
 	for line := range slices.Chunk([]byte(text), 96) {
 		fmt.Fprintf(b, "\t%q +\n", line)
 	}
@@ -286,7 +286,7 @@ func writeVocabulary(b *bytes.Buffer) {
 		fmt.Fprintf(b, "\t{%#x, %#x, %t},\n", uint64(e.subject), e.phrases, e.pair)
 	}
 	b.WriteString("}\n")
-	if len(entries) > 0x80 {
+	if len(entries) > 0x100 {
 		panic("too many entries for one byte")
 	}
 }

@@ -218,9 +218,6 @@ type wordPair struct {
 // bucketOf is the bucket of a word or token by its first two bytes.
 func bucketOf(first, second byte) int { return int(first&31)<<5 | int(second&31) }
 
-// lastLetter is added to the number of a word's entry: it follows the word in wordText.
-const lastLetter = 0x80
-
 const (
 	hashFactor = 0x9e3779b1
 	hashShift  = 17
@@ -247,12 +244,9 @@ func lookUp(word []byte) (e *entry, number int) {
 	}
 	bucket := bucketOf(word[0], word[1])
 	for at := int(buckets[bucket]); at < int(buckets[bucket+1]); {
-		end := at
-		for wordText[end] < lastLetter {
-			end++
-		}
-		if equalFold(wordText[at:end], word) {
-			return &entries[wordText[end]-lastLetter], at
+		end := at + 1 + int(wordText[at])
+		if equalFold(wordText[at+1:end], word) {
+			return &entries[wordText[end]], at
 		}
 		at = end + 1
 	}
