@@ -81,21 +81,29 @@ func (s *Scanner) identity(v *view, start int, n *number, k int) (next int, ok b
 	if len(d) < 7 || len(d) > 18 {
 		return 0, false
 	}
-	for _, named := range [2]bool{true, false} {
+	named := s.subjectsBefore(start) | s.subjectsAfter(v, n.ends[k])
+	first := n.group(0)
+	for pass, subjects := range [2]context{named, 0} {
+		if pass == 0 && named == 0 {
+			continue
+		}
 		for _, c := range identitiesBy[len(d)] {
-			i, f := c.index, &identities[c.index]
-			strong, weak := c.strong, c.weak && named // one group
+			f := &identities[c.index]
+			if subjects&f.subject == 0 && subjects != 0 || k > 0 && c.firsts>>first&1 == 0 {
+				continue
+			}
+			strong, weak := c.strong, c.weak && subjects != 0 // one group
 			if k > 0 {
 				strong = n.isAny(k, f.strong)
-				weak = named && !strong && n.isAny(k, f.weak)
+				weak = subjects != 0 && !strong && n.isAny(k, f.weak)
 			}
-			if !strong && !weak || named && !s.about(v, f.subject, start, n.ends[k]) {
+			if !strong && !weak || !f.check(d) || runsOfOne(d) {
 				continue
 			}
-			if !f.check(d) || runsOfOne(d) || !named && (s.isArticle(v, start) || k > 0 && n.inRow(v, start, k) || s.isOther(n, k, start)) {
+			if subjects == 0 && (s.isArticle(v, start) || k > 0 && n.inRow(v, start, k) || s.isOther(n, k, start)) {
 				continue
 			}
-			if next, ok = s.emit(v, identityRule[i], start, n.ends[k]); ok {
+			if next, ok = s.emit(v, identityRule[c.index], start, n.ends[k]); ok {
 				return next, true
 			}
 		}
@@ -123,9 +131,10 @@ func (s *Scanner) isOther(n *number, k, start int) bool {
 	return s.since(aboutPhone, start) <= 24
 }
 
-// digitCount is an identifier that may have some number of digits, and whether a single group of them is one of its
-// strong or weak shapes.
+// digitCount is an identifier that may have some number of digits, whether a single group of them is one of its strong or
+// weak shapes, and the lengths of the first group in its shapes of several groups, as bits.
 type digitCount struct {
 	index        uint8
 	strong, weak bool
+	firsts       uint16
 }

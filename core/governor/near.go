@@ -28,6 +28,17 @@ func (s *Scanner) since(subject context, i int) int {
 	return s.base + i - last
 }
 
+// subjectsBefore is the subjects of which a word is near before i, and no word about articles after it.
+func (s *Scanner) subjectsBefore(i int) (subjects context) {
+	from := max(s.base+i-nearBefore, s.seen[bits.TrailingZeros64(uint64(aboutArticle))], 1)
+	for bit, at := range s.seen {
+		if at >= from {
+			subjects |= 1 << bit
+		}
+	}
+	return subjects
+}
+
 // about reports whether a word about one of the subjects is near [start, end): the last one before it, unless a word
 // about articles came later; or one after it in the same clause.
 func (s *Scanner) about(v *view, subject context, start, end int) bool {
@@ -45,11 +56,16 @@ func (s *Scanner) isArticle(v *view, i int) bool {
 
 // follows reports whether a word about one of the subjects comes in the same clause within nearAfter bytes.
 func (s *Scanner) follows(v *view, subject context, i int) bool {
+	return s.subjectsAfter(v, i)&subject != 0
+}
+
+// subjectsAfter is the subjects of the words in the same clause within nearAfter bytes.
+func (s *Scanner) subjectsAfter(v *view, i int) context {
 	ahead := &s.scratch.ahead
 	if ahead.at != s.base+i+1 {
 		ahead.subjects, ahead.at = clause(v, i), s.base+i+1
 	}
-	return ahead.subjects&subject != 0
+	return ahead.subjects
 }
 
 // ahead is the subjects of a clause, for several detectors that ask about the same place.

@@ -322,16 +322,16 @@ var unanchoredEnds = [...]uint8{
 
 // identitiesBy lists the identifiers by their number of digits.
 var identitiesBy = [19][]digitCount{
-	7:  {{45, false, true}},
-	8:  {{18, false, true}, {38, false, true}, {45, false, true}},
-	9:  {{0, false, true}, {1, false, true}, {6, false, true}, {13, false, true}, {17, false, true}, {18, false, true}, {21, false, true}, {31, false, true}, {35, false, true}, {38, false, true}},
-	10: {{2, false, true}, {3, false, true}, {9, false, true}, {11, false, true}, {12, false, true}, {20, false, true}, {26, false, true}, {31, false, true}, {32, false, true}},
-	11: {{4, false, true}, {7, true, false}, {8, false, true}, {10, true, false}, {14, false, true}, {19, false, true}, {20, false, true}, {24, false, true}, {30, false, true}, {33, true, false}, {34, false, true}, {43, false, true}},
-	12: {{9, true, false}, {16, false, true}, {36, false, true}, {39, false, true}},
-	13: {{5, false, true}, {23, true, false}, {25, true, false}, {27, true, false}, {28, true, false}, {29, false, true}, {37, false, true}, {41, true, false}, {42, false, true}},
-	14: {{15, false, true}},
-	15: {{5, true, false}, {40, true, false}},
-	18: {{22, true, false}},
+	7:  {{45, false, true, 2}},
+	8:  {{18, false, true, 12}, {38, false, true, 130}, {45, false, true, 4}},
+	9:  {{0, false, true, 40}, {1, false, true, 40}, {6, false, true, 24}, {13, false, true, 8}, {17, false, true, 8}, {18, false, true, 8}, {21, false, true, 8}, {31, false, true, 64}, {35, false, true, 258}, {38, false, true, 260}},
+	10: {{2, false, true, 24}, {3, false, true, 8}, {9, false, true, 64}, {11, false, true, 64}, {12, false, true, 64}, {20, false, true, 16}, {26, false, true, 16}, {31, false, true, 64}, {32, false, true, 0}},
+	11: {{4, false, true, 12}, {7, true, false, 68}, {8, false, true, 64}, {10, true, false, 64}, {14, false, true, 520}, {19, false, true, 4}, {20, false, true, 1040}, {24, false, true, 0}, {30, false, true, 4}, {33, true, false, 0}, {34, false, true, 0}, {43, false, true, 8}},
+	12: {{9, true, false, 256}, {16, false, true, 16}, {36, false, true, 16}, {39, false, true, 64}},
+	13: {{5, false, true, 2}, {23, true, false, 64}, {25, true, false, 8}, {27, true, false, 0}, {28, true, false, 64}, {29, false, true, 64}, {37, false, true, 2}, {41, true, false, 0}, {42, false, true, 32}},
+	14: {{15, false, true, 260}},
+	15: {{5, true, false, 8194}, {40, true, false, 8}},
+	18: {{22, true, false, 64}},
 }
 
 // class is the classes of each byte.

@@ -7,6 +7,7 @@ import (
 	"go/format"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -134,7 +135,8 @@ func writeIdentities(b *bytes.Buffer) {
 				continue
 			}
 			for shape := range strings.SplitSeq(shapes, "|") {
-				digits, single := countDigits(shape)
+				digits, first := countDigits(shape)
+				single := digits == first
 				list := by[digits]
 				if len(list) == 0 || list[len(list)-1].index != uint8(i) {
 					list = append(list, digitCount{index: uint8(i)})
@@ -142,6 +144,9 @@ func writeIdentities(b *bytes.Buffer) {
 				last := &list[len(list)-1]
 				last.strong = last.strong || single && n == 0
 				last.weak = last.weak || single && n == 1
+				if !single {
+					last.firsts |= 1 << first
+				}
 				by[digits] = list
 			}
 		}
@@ -153,25 +158,25 @@ func writeIdentities(b *bytes.Buffer) {
 		}
 		fmt.Fprintf(b, "\t%d: {", digits)
 		for _, c := range list {
-			fmt.Fprintf(b, "{%d, %t, %t}, ", c.index, c.strong, c.weak)
+			fmt.Fprintf(b, "{%d, %t, %t, %d}, ", c.index, c.strong, c.weak, c.firsts)
 		}
 		b.WriteString("},\n")
 	}
 	b.WriteString("}\n")
 }
 
-// countDigits is the number of digits of a shape, and whether it is a single group.
-func countDigits(shape string) (digits int, single bool) {
-	group := 0
-	single = true
-	for j := range len(shape) {
-		if shape[j] >= '0' && shape[j] <= '9' {
-			group = group*10 + int(shape[j]-'0')
-			continue
+// countDigits is the number of digits of a shape, and of its first group.
+func countDigits(shape string) (digits, first int) {
+	for n, group := range strings.FieldsFunc(shape, func(r rune) bool { return r < '0' || r > '9' }) {
+		length, err := strconv.Atoi(group)
+		if err != nil {
+			panic(err)
 		}
-		digits, group, single = digits+group, 0, false
+		if digits += length; n == 0 {
+			first = length
+		}
 	}
-	return digits + group, single
+	return digits, first
 }
 
 func makeClasses() (c [256]uint16) {

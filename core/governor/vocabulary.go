@@ -245,7 +245,7 @@ func lookUp(word []byte) (e *entry, number int) {
 	bucket := bucketOf(word[0], word[1])
 	for at := int(buckets[bucket]); at < int(buckets[bucket+1]); {
 		end := at + 1 + int(wordText[at])
-		if equalFold(wordText[at+1:end], word) {
+		if end-at == len(word)+1 && equalFold(wordText[at+1:end], word) {
 			return &entries[wordText[end]], at
 		}
 		at = end + 1
