@@ -7,10 +7,10 @@ const nearDocument = 28
 // digits: behind the word for it, or with letters also before it. Such numbers have as many forms as authorities, and few of
 // them have check digits. Source for passports: ICAO 9303-3, section 4: at most nine characters.
 func (s *Scanner) document(v *view, start, end int) (next int, ok bool) {
-	if end-start < 7 && !oneOf(v.at(end), " /") {
-		return 0, false
+	near := 1 << 30
+	if s.base+start-s.lastSeen <= nearDocument {
+		near = s.since(aboutPassport|aboutDocument|aboutTax, start)
 	}
-	near := s.since(aboutPassport|aboutDocument|aboutTax, start)
 	passport := s.since(aboutPassport, start) == near
 	if near > nearDocument {
 		if end-start < 7 || end-start > 9 || !isLetterByte(v.text[start]) {

@@ -88,8 +88,11 @@ func (s *Scanner) identity(v *view, start int, n *number, k int) (next int, ok b
 			continue
 		}
 		for _, c := range identitiesBy[len(d)] {
+			if k == 0 && !c.strong && subjects == 0 || k > 0 && c.firsts>>first&1 == 0 {
+				continue
+			}
 			f := &identities[c.index]
-			if subjects&f.subject == 0 && subjects != 0 || k > 0 && c.firsts>>first&1 == 0 {
+			if subjects != 0 && subjects&f.subject == 0 {
 				continue
 			}
 			strong, weak := c.strong, c.weak && subjects != 0 // one group

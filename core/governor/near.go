@@ -6,6 +6,7 @@ import "math/bits"
 func (s *Scanner) note(subject context, i int) {
 	for ; subject != 0; subject &= subject - 1 {
 		s.seen[bits.TrailingZeros64(uint64(subject))] = s.base + i
+		s.lastSeen = s.base + i
 	}
 }
 
@@ -30,7 +31,11 @@ func (s *Scanner) since(subject context, i int) int {
 
 // subjectsBefore is the subjects of which a word is near before i, and no word about articles after it.
 func (s *Scanner) subjectsBefore(i int) (subjects context) {
-	from := max(s.base+i-nearBefore, s.seen[bits.TrailingZeros64(uint64(aboutArticle))], 1)
+	article := s.seen[bits.TrailingZeros64(uint64(aboutArticle))]
+	from := max(s.base+i-nearBefore, article+1)
+	if s.lastSeen < from {
+		return 0
+	}
 	for bit, at := range s.seen {
 		if at >= from {
 			subjects |= 1 << bit

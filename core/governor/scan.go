@@ -32,6 +32,7 @@ type Scanner struct {
 	wordAt   int  // offset of the next word to look at; after base only while a keyword may continue
 	inLong   bool // inside a word that is longer than maxWord
 	seen     [subjects]int
+	lastSeen int // the latest of seen
 	lastPair int // one more than the number of the word before, if it may begin a pair
 	pairEnd  int
 	valueEnd int // offset of the end of the last value behind a secret's name

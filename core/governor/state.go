@@ -114,6 +114,7 @@ func (s *Scanner) resumeContext(state []byte) error {
 			return errState
 		case int(bit) < len(s.seen):
 			s.seen[bit] = s.base - distance + maxAhead
+			s.lastSeen = max(s.lastSeen, s.seen[bit])
 		case n >= 0 && n < MaxPatterns:
 			if s.settled == nil {
 				s.settled = &[MaxPatterns]int{}

@@ -215,7 +215,7 @@ type wordPair struct {
 	entry         uint8
 }
 
-// bucketOf is the bucket of a word or token by its first two bytes.
+// bucketOf is the bucket of a token format by its first two bytes.
 func bucketOf(first, second byte) int { return int(first&31)<<5 | int(second&31) }
 
 const (
@@ -239,11 +239,14 @@ func isLikely(word []byte) bool {
 
 // lookUp is the vocabulary's entry for a word of ASCII letters and digits in any case, and its number; or nil.
 func lookUp(word []byte) (e *entry, number int) {
-	if len(word) < 2 || !isLikely(word) {
+	if len(word) < 2 {
 		return nil, 0
 	}
-	bucket := bucketOf(word[0], word[1])
-	for at := int(buckets[bucket]); at < int(buckets[bucket+1]); {
+	h := hash(word)
+	if likely[h>>5]>>(h&31)&1 == 0 {
+		return nil, 0
+	}
+	for at := int(buckets[h>>5]); at < int(buckets[h>>5+1]); {
 		end := at + 1 + int(wordText[at])
 		if end-at == len(word)+1 && equalFold(wordText[at+1:end], word) {
 			return &entries[wordText[end]], at
