@@ -121,8 +121,10 @@ func groupsOfIPv6(v *view, i int) (end, long int) {
 		i += 2
 	}
 	for groups < 8 {
-		if _, last := quad(v, i); last > 0 && groups > 0 && groups <= 6 {
-			groups, i, long = groups+2, last, 4
+		if part, last := quad(v, i); last > 0 && groups > 0 && groups <= 6 {
+			if groups, i, long = groups+2, last, 4; part[0] == 0 || part[0] == 127 || part[0] == 255 {
+				return i, 0
+			}
 			break
 		}
 		if end = v.run(i, 5, isHex); end == i || end > i+4 {

@@ -359,7 +359,7 @@ func (p *phoneNumber) trunked() bool {
 		return false
 	}
 	switch p.shape() {
-	case "333":
+	case "333", "54": // 02110-1301 is a postcode
 		return false
 	case "22222":
 		return true

@@ -82,25 +82,26 @@ func (s *Scanner) identity(v *view, start int, n *number, k int) (next int, ok b
 		return 0, false
 	}
 	named := s.subjectsBefore(start) | s.subjectsAfter(v, n.ends[k])
-	first := n.group(0)
 	for pass, subjects := range [2]context{named, 0} {
 		if pass == 0 && named == 0 {
 			continue
 		}
+		wanted := uint16(oneStrong)
+		switch {
+		case k > 0:
+			wanted = 1 << n.group(0)
+		case subjects != 0:
+			wanted |= oneWeak
+		}
 		for _, c := range identitiesBy[len(d)] {
-			if k == 0 && !c.strong && subjects == 0 || k > 0 && c.firsts>>first&1 == 0 {
+			if c.shapes&wanted == 0 {
 				continue
 			}
 			f := &identities[c.index]
 			if subjects != 0 && subjects&f.subject == 0 {
 				continue
 			}
-			strong, weak := c.strong, c.weak && subjects != 0 // one group
-			if k > 0 {
-				strong = n.isAny(k, f.strong)
-				weak = subjects != 0 && !strong && n.isAny(k, f.weak)
-			}
-			if !strong && !weak || !f.check(d) || runsOfOne(d) {
+			if k > 0 && !n.isAny(k, f.strong) && (subjects == 0 || !n.isAny(k, f.weak)) || !f.check(d) || runsOfOne(d) {
 				continue
 			}
 			if subjects == 0 && (s.isArticle(v, start) || k > 0 && n.inRow(v, start, k) || s.isOther(n, k, start)) {
@@ -134,10 +135,15 @@ func (s *Scanner) isOther(n *number, k, start int) bool {
 	return s.since(aboutPhone, start) <= 24
 }
 
-// digitCount is an identifier that may have some number of digits, whether a single group of them is one of its strong or
-// weak shapes, and the lengths of the first group in its shapes of several groups, as bits.
+// digitCount is an identifier that may have some number of digits. shapes has a bit for each length of the first group in its
+// shapes of several groups, 1 to 14, and for a single group.
 type digitCount struct {
-	index        uint8
-	strong, weak bool
-	firsts       uint16
+	index  uint8
+	shapes uint16
 }
+
+// A single group of digits is a strong or a weak shape.
+const (
+	oneStrong = 1
+	oneWeak   = 1 << 15
+)

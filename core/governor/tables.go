@@ -322,16 +322,16 @@ var unanchoredEnds = [...]uint8{
 
 // identitiesBy lists the identifiers by their number of digits.
 var identitiesBy = [19][]digitCount{
-	7:  {{45, false, true, 2}},
-	8:  {{18, false, true, 12}, {38, false, true, 130}, {45, false, true, 4}},
-	9:  {{0, false, true, 40}, {1, false, true, 40}, {6, false, true, 24}, {13, false, true, 8}, {17, false, true, 8}, {18, false, true, 8}, {21, false, true, 8}, {31, false, true, 64}, {35, false, true, 258}, {38, false, true, 260}},
-	10: {{2, false, true, 24}, {3, false, true, 8}, {9, false, true, 64}, {11, false, true, 64}, {12, false, true, 64}, {20, false, true, 16}, {26, false, true, 16}, {31, false, true, 64}, {32, false, true, 0}},
-	11: {{4, false, true, 12}, {7, true, false, 68}, {8, false, true, 64}, {10, true, false, 64}, {14, false, true, 520}, {19, false, true, 4}, {20, false, true, 1040}, {24, false, true, 0}, {30, false, true, 4}, {33, true, false, 0}, {34, false, true, 0}, {43, false, true, 8}},
-	12: {{9, true, false, 256}, {16, false, true, 16}, {36, false, true, 16}, {39, false, true, 64}},
-	13: {{5, false, true, 2}, {23, true, false, 64}, {25, true, false, 8}, {27, true, false, 0}, {28, true, false, 64}, {29, false, true, 64}, {37, false, true, 2}, {41, true, false, 0}, {42, false, true, 32}},
-	14: {{15, false, true, 260}},
-	15: {{5, true, false, 8194}, {40, true, false, 8}},
-	18: {{22, true, false, 64}},
+	7:  {{45, 32770}},
+	8:  {{18, 32780}, {38, 32898}, {45, 32772}},
+	9:  {{0, 32808}, {1, 32808}, {6, 32792}, {13, 32776}, {17, 32776}, {18, 32776}, {21, 32776}, {31, 32832}, {35, 33026}, {38, 33028}},
+	10: {{2, 32792}, {3, 32776}, {9, 32832}, {11, 32832}, {12, 32832}, {20, 32784}, {26, 32784}, {31, 32832}, {32, 32768}},
+	11: {{4, 32780}, {7, 69}, {8, 32832}, {10, 65}, {14, 33288}, {19, 32772}, {20, 33808}, {24, 32768}, {30, 32772}, {33, 1}, {34, 32768}, {43, 32776}},
+	12: {{9, 257}, {16, 32784}, {36, 32784}, {39, 32832}},
+	13: {{5, 32770}, {23, 65}, {25, 9}, {27, 1}, {28, 65}, {29, 32832}, {37, 32770}, {41, 1}, {42, 32800}},
+	14: {{15, 33028}},
+	15: {{5, 8195}, {40, 9}},
+	18: {{22, 65}},
 }
 
 // class is the classes of each byte.
@@ -419,103 +419,71 @@ var codeLengths = [...]uint8{
 
 // wordText is the words of the vocabulary by the bucket of their hashes, each between its length and its entry.
 const wordText = "" +
-	"\x06phones\x00\ndelsedatum\x01\x06indian\x02\x03pps\x03\x06teudat\x04\acontact\x02\x05ppsno\x03\arouting\x05\bconducir\x06\x03pan\a\x03rtn\x05\x04sumo\b\x03sig" +
-	"\t\x04usdt\n\x06cedula\v\x03dns\f\bpassword\r\bchecking\x02\x03sha\x0e\x04hkic\x0f\npassaporto\x10\npassportno\x10\brevision\x0e\x04card\x11\x03fin\x12" +
-	"\x19rentenversicherungsnummer\x13\x06cartao\x14\x03nif\x15\x03rib\x16\x03api\x02\x04niss\x17\x04root\x02\rgeboortedatum\x01\x04pswd\r\x03dob\x01\x04epic\x02\bp" +
-	"ersonal\x02\x05handy\x00\x03sin\x18\x04pass\x02\bapitoken\x19\x04cell\x1a\adrivers\x02\x02st\x02\ahotline\x00\x03tlf\x00\x03npi\x1b\x13versicherungsnummer\x1c\a" +
-	"article\x0e\x03cpr\x1d\tipaddress\f\x04snyk\x02\tnhsnumber\x1b\x03nas\x18\x06ticket\x0e\treisepass\x10\x0edriverslicense\x06\x0edrivinglicence" +
-	"\x06\x0edrivinglicense\x06\aservice\x02\x06forget\x1e\x05phone\x1a\btckimlik\x1f\rausweisnummer\v\tjailbreak \x03app\x02\x0eidentificatio" +
-	"n!\x04ring\x02\x05govid\v\raccountnumber\x16\x04emso\"\x05konto\x16\fmobilenumber\x00\acitizen\x02\x06apikey\x19\x06bearer\x19\btelefono\x00\btel" +
-	"epono\x00\asavings\x02\x06orders\x0e\x03tax\x02\x06israel\x02\x11bankaccountnumber\x16\bmedicare#\x03geb\x01\aaadhaar$\apatient\x02\apayment" +
-	"\x14\atarjeta\x14\aidentit\x06\vkontonummer\x16\x03aws%\x13burgerservicenummer&\bidnumber\"\x0etelefoonnummer\x00\x06travel\x02\taus" +
-	"weisnr\x06\bactivate \x05carta\x14\x06health\x02\x04itin'\tkennitala\"\x04nric(\x02cf\x02\x03nie)\x03nit*\x05curit\x02\bnarozena\x01\vaccesstok" +
-	"en\x19\bsecurity\x02\x05conto\x02\x05clabe\x16\x06pedido\x0e\bwhatsapp\x1a\tbirthdate\x01\x05telem\x00\x03oib+\x03soc\x02\x03ean\x0e\ffoedselsdato\x01\ttel" +
-	"ephone\x00\akontonr\x16\x04idnr\x13\ntelefoonnr\x00\x03upc\x0e\trijbewijs\x06\x06social\x02\fpersonnummer,\x03ird*\x02db\x02\vkreditkarte\x14\x04a" +
-	"cct\x16\bidentity\x02\x04nata\x01\bresident\x02\x03aba\x05\taccesskey\x19\x02ro\x02\x05enter \x02cc\x14\nsteueridnr\x13\fbankleitzahl\x05\x06compte\x16\x06" +
-	"commit\x0e\nnationalid\v\x06asmens-\x03egk\x06\bpersonnr.\x04addr\f\x04islo/\x06amazon%\x04ipv4\f\btelefoon\x00\x04cnic\"\ttelemovel\x00\a" +
-	"israeli\x02\x05taxid*\x04usdc\n\x04user\x02\x03acn0\vdateofbirth\x01\adisplay1\vapplication\x02\bdlnumber\x06\x04jmbg\"\tsumologic\b\x05b" +
-	"asic\x19\x02mi\x02\x0fpersonalausweis\x06\x06vercel2\x03blz\x05\rrijksregister\x17\x06steuer\x13\x04fono\x00\btracking\x0e\x04item\x0e\x05jumin3\x04peer" +
-	"\f\x04thai\x02\fgeburtsdatum\x01\x03utr*\x10hrerscheinnummer\x06\x02ip\f\bsvnummer4\x03bsn&\btelefonu\x00\x06output5\x06vitale6\x04cnpj7\x03" +
-	"cel\x00\bmetamask\n\ncontribsys\b\aaddress\f\x12versichertennummer\x06\x06tarihi\x02\x03dni8\bdocument\x02\fclientsecret\x19\x03tfn" +
-	"0\tsonarqube\b\aprivate\x02\aproduct\x0e\npassaporte\x10\npassphrase\r\x06acctno\x16\nsofinummer&\ttaxnumber*\rkontonumme" +
-	"ret\x16\bprovider\x02\x04nato\x01\rdriverlicense\x06\x02sv\x02\x06secret9\x04svnr4\vgeboortedag\x01\x03nik\x06\x0esocialsecurity'\x03sdt\x00\tnai" +
-	"ssance\x01\tetherscan\n\x06nifnie)\vmobilnummer\x00\x04ppsn\x03\x04visa\x14\x04isbn\x0e\x04issn\x0e\tinsurance\x02\btelegram\b\x03arc:\x03ktp\x06\tt" +
-	"elefonsz\x00\x06aadhar$\x03ref\x0e\x05x-api\x02\vcredentials\x19\x04aika\x02\tisikukood-\x03dea\x02\vhandynummer\x00\rtelefonnummer\x00\x03pwd" +
-	"\r\x03sec\x02\nhrerschein\x06\x19sozialversicherungsnummer\x1c\x04kvnr\x06\vsourcegraph\b\aaccount\x02\x06mobile\x1a\x03num\x02\x06serial\x0e\am" +
-	"obilnr\x00\x06heroku;\x04cuit<\anascida\x01\anascita\x01\x03rrn3\x03nir6\x05uidai$\vbankaccount\x16\x05insee6\x06cuenta\x16\tforwarded\f\t" +
-	"urodzenia\x01\x04kong\x02\x04amex\x14\adatadog=\nencryption\x02\btelefone\x00\x06driver\x02\ahandynr\x00\ttelefonnr\x00\x03act>\x04bank\x02\x03fax" +
-	"\x00\x02hk\x02\acelular\x00\apuhelin\x00\apretend>\ageboren\x01\x02ph\x00\x03abn0\x02dd\x02\x03you?\x04cuil<\x04curl@\x03sms\x00\tcprnummer\x1d\x06fiscalA\x04" +
-	"text\x02\x04amka\x06\burodzony\x01\x05cislo/\x05voter\x02\rfahrerlaubnis\x06\atelefon\x00\x03pay\x14\x05order\x0e\x05admin\x02\x05mysql\x02\x03nhsB\x06bypas" +
-	"sC\x06passwd\r\x06idcard\x06\nbestellung\x0e\x03key\x02\aausweis\v\tdisregard\x1e\x03gsm\x00\x05cprnr\x1d\aafrican\x02\narztnummer\x06\taccount" +
-	"no\x16\anascido\x01\x0epaspoortnummer\x10\x0epassportnumber\x10\ttinnumber*\x04tell1\x04ddog=\tdeveloperD\x04ninoE\x03rfc\x0e\rlicens" +
-	"enumber\x06\boverrideC\x04give1\x02doF\x04hash\x0e\x02my\x02\x04dula\x06\ncardnumber\x14\x02id\x02\x05mykad\"\x04hong\x02\ncredential\x19\x03lot\x0e\x03mac\f\v" +
-	"telefonszam\x00\x05reach\x02\bsortcode\x05\x05erc20\n\x05batch\x0e\asidekiq\b\x03mob\x00\tpasaporte\x10\tpasseport\x10\btaxpayer*\npassnu" +
-	"mmer\x10\nidentifier\x02\x04fodt\x01\bsteuerid\x13\x03uid$\x05carte\x14\tbankkonto\x16\ngeburtstag\x01\nmastercard\x14\x06server\f\rauthori" +
-	"zationG\x06twilioH\x11samordningsnummer.\x04smtp\x02\x12kreditkartennummer\x14\x03evm\n\x02dl\x02\x0freisepassnummer\x10\x03ips\f\trufn" +
-	"ummer\x00\ncreditcard\x14\x04sort\x02\x03newI\bccnumber\x14\x05sonar\b\adriving\x02\fcontribuinteJ\x06taiwan\x02\ftelefonnumer\x00\x03cpf7" +
-	"\rcontactnumber\x00\x03tinK\x03sku\x0e\x0etelefonnummern\x00\awithoutL\x05build\x0e\tauthtoken\x19\tcellphone\x00\tcellulare\x00\x03fon\x00\x02" +
-	"nr\x02\x04whatM\x02hp\x00\x06nacida\x01\x03nipN\x06enable \x02me\x02\anarozen\x01\abirthdt\x01\bnational\x02\burodzona\x01\anumeric\x02\x13rijksregis" +
-	"ternummer\x17\fsteuernummerK\x04kort\x14\bconduire\x06\bcorrente\x02\x04lanr\x06\rfuehrerschein\x06\x06kimlik\x1f\ncontrasena\r\x06wall" +
-	"et\n\x14socialsecuritynumber'\bappendix\x0e\x05hosts\f\x03afm*\x06ignore\x1e\ahubspot\x02\x15identifikationsnummer\x13\tdocument" +
-	"o)\x06remote\f\aauthkey\x19\x06repeat5\x06german\x02\tpassports\x10\x04rvnr\x13\tidentidadO\x04tckn\x1f\aturkish\x1f\x03eth\n\x05snils\"\x05mobil" +
-	"\x00\x05model\x0e\x05movil\x00\bportable\x00\aversion\x0e\astorage\x02\x0frijbewijsnummer\x06\x02no\x02\x04leak1\x05cards\x14\x03runP\x04code\x02\rpuhelin" +
-	"numero\x00\bbirthday\x01\bethereum\n\x05rodne/\x1bsteueridentifikationsnummer\x13\nnacimiento\x01\nnascimento\x01\x03cnpQ\x04dia" +
-	"l\x00\x04auth\x02\x03cep\x00\vphonenumber\x00\x06subnet\f\x02um\x02\x05neverR\x19krankenversichertennummer\x06\taddresses\f\achapter\x0e\x06rev" +
-	"eal1\x06master\x02\x05token\x19\x06access\x02\x04show1\x05birthS\x06shared\x02\x03ssn'\x06nacido\x01\x03tel\x00\x02sa\x02\acatalog\x0e\x05peselT\bsecurite\x02" +
-	"\x06syntym\x02\x04rodn/\x15personalausweisnummer\x06\x04mero\x02\x04bban\x16\tdselsdato\x01\x03egnU\x03cnh\x06\x06behave>\x04host\f\ncloudflareV" +
-	"\asociale\x02\bpasscode\r\x04ping\f\x05print5\x10nationalidentity\"\bpasaport\x10\bpaspoort\x10\bpassport\x10\bpasswort\r\bpaszp" +
-	"ort\x10\x04npwp*\alicence\x02\alicense\x02\x04hkid\x0f\x0ftelephonenumber\x00\x05etherW\x02ni\x02\nprivatekey\x19\x03vatJ\asection\x0e\nacctnum" +
-	"ber\x16\x04insz\x17\fbankrekening\x16\agateway\f\tsecretkey\x19\x06clause\x0e\ainvoice\x0e\x0erekeningnummer\x16\x06client\f\x03bsb\x05\x04part\x0e" +
-	"\tcitizenid\"\x04bday\x01\bmynumberX\ftelefonszama\x00\asigning\x02\x03rsa\x02\bdiscover\x14\fkrankenkasse\x06\rroutingnumber\x05\am" +
-	"aestro\x14\x05tlfnr\x00\x04born\x01\brechnung\x0e\brekening\x16\x05zehut\x04\treference\x0e\x04call\x1a\x04file\x02\x05annex\x0e\fidentitycard\v\x03rutP" +
-	"\x03ninY\fregistration\x02\bsections\x0e\x05creds\x19\x06number\x02\x06nummer\x02" +
+	"\ndelsedatum\x00\x06indian\x01\x06phones\x02\x03pps\x03\acontact\x01\x06teudat\x04\bconducir\x05\x03pan\x06\x05ppsno\x03\arouting\a\x03rtn\a\x04sumo\b\x03sig" +
+	"\t\x04usdt\n\x06cedula\v\x03dns\f\bpassword\r\bchecking\x01\x03sha\x0e\x04hkic\x0f\npassaporto\x10\npassportno\x10\brevision\x0e\x04card\x11\x03fin\x12" +
+	"\x19rentenversicherungsnummer\x13\x06cartao\x14\x03nif\x15\x03api\x01\x04niss\x16\x03rib\x17\rgeboortedatum\x00\x04root\x01\x04pswd\r\x03dob\x00\x04epic\x01\bp" +
+	"ersonal\x01\x05handy\x02\x04pass\x01\x03sin\x18\bapitoken\x19\x04cell\x1a\adrivers\x01\x02st\x01\ahotline\x02\x03npi\x1b\x03tlf\x02\x13versicherungsnummer\x1c\a" +
+	"article\x0e\x03cpr\x1d\tipaddress\f\x04snyk\x01\x03nas\x18\tnhsnumber\x1b\x06ticket\x0e\treisepass\x10\x0edriverslicense\x05\x0edrivinglicence" +
+	"\x05\x0edrivinglicense\x05\x06forget\x1e\x05phone\x1a\aservice\x01\btckimlik\x1f\rausweisnummer\v\tjailbreak \x03app\x01\x0eidentificatio" +
+	"n!\x05govid\v\x04ring\x01\raccountnumber\x17\x06apikey\x19\acitizen\x01\x04emso\"\x05konto\x17\fmobilenumber\x02\x06bearer\x19\btelefono\x02\btel" +
+	"epono\x02\x11bankaccountnumber\x17\x06israel\x01\bmedicare#\x06orders\x0e\asavings\x01\x03tax\x01\x03geb\x00\aaadhaar$\apatient\x01\apayment" +
+	"\x14\aidentit\x05\vkontonummer\x17\atarjeta\x14\x03aws%\x13burgerservicenummer&\bidnumber\"\tausweisnr\x05\x0etelefoonnummer\x02\x06" +
+	"travel\x01\bactivate \x05carta\x14\x06health\x01\x04itin'\tkennitala\"\x04nric(\x02cf\x01\x03nie)\vaccesstoken\x19\x05curit\x01\bnarozena\x00\x03n" +
+	"it*\tbirthdate\x00\x05clabe\x17\x05conto\x01\x06pedido\x0e\bsecurity\x01\x05telem\x02\bwhatsapp\x1a\x03oib+\x03soc\x01\x03ean\x0e\ffoedselsdato\x00\akon" +
+	"tonr\x17\ttelephone\x02\x04idnr\x13\ntelefoonnr\x02\x03upc\x0e\x03ird*\fpersonnummer,\trijbewijs\x05\x06social\x01\x04acct\x17\x02db\x01\vkreditka" +
+	"rte\x14\bidentity\x01\x04nata\x00\bresident\x01\x03aba\a\taccesskey\x19\x02cc\x14\x05enter \x02ro\x01\nsteueridnr\x13\fbankleitzahl\a\x06commit\x0e\x06" +
+	"compte\x17\nnationalid\v\x04addr\f\x06asmens-\x03egk\x05\x04islo.\bpersonnr/\x06amazon%\x04cnic\"\x04ipv4\f\btelefoon\x02\ttelemovel\x02\a" +
+	"israeli\x01\x05taxid*\x04usdc\n\x04user\x01\x03acn0\vdateofbirth\x00\adisplay1\vapplication\x01\x05basic\x19\bdlnumber\x05\x04jmbg\"\tsumol" +
+	"ogic\b\x02mi\x01\x0fpersonalausweis\x05\x03blz\a\rrijksregister\x16\x06vercel2\x06steuer\x13\x04fono\x02\btracking\x0e\x04item\x0e\x05jumin3\x04peer" +
+	"\f\x04thai\x01\fgeburtsdatum\x00\x10hrerscheinnummer\x05\x03utr*\x02ip\f\bsvnummer4\x03bsn&\x06output5\btelefonu\x02\x06vitale6\x03cel\x02\x04c" +
+	"npj7\ncontribsys\b\bmetamask\n\aaddress\f\x12versichertennummer\x05\x03dni8\bdocument\x01\x06tarihi\x01\fclientsecret\x19\apri" +
+	"vate\x01\tsonarqube\b\x03tfn0\x06acctno\x17\npassaporte\x10\npassphrase\r\aproduct\x0e\nsofinummer&\rkontonummeret\x17\x04nato\x00\b" +
+	"provider\x01\ttaxnumber*\rdriverlicense\x05\x02sv\x01\x06secret9\vgeboortedag\x00\x03nik\x05\x04svnr4\x0esocialsecurity'\x03sdt\x02\tnai" +
+	"ssance\x00\tetherscan\n\vmobilnummer\x02\x06nifnie)\x04ppsn\x03\x04visa\x14\x04isbn\x0e\x04issn\x0e\tinsurance\x01\btelegram\b\x03arc:\x06aadhar" +
+	"$\vcredentials\x19\x03ktp\x05\x03ref\x0e\ttelefonsz\x02\x05x-api\x01\x04aika\x01\tisikukood-\x03dea\x01\vhandynummer\x02\rtelefonnummer\x02\nhre" +
+	"rschein\x05\x03pwd\r\x03sec\x01\x19sozialversicherungsnummer\x1c\aaccount\x01\x04kvnr\x05\vsourcegraph\b\x06mobile\x1a\x03num\x01\amobilnr\x02\x06" +
+	"serial\x0e\x04cuit;\x06heroku<\anascida\x00\anascita\x00\x03rrn3\vbankaccount\x17\x05insee6\x03nir6\x05uidai$\x06cuenta\x17\tforwarded\f\t" +
+	"urodzenia\x00\x04amex\x14\x04kong\x01\adatadog=\nencryption\x01\btelefone\x02\x06driver\x01\ahandynr\x02\ttelefonnr\x02\x03act>\x04bank\x01\x03fax" +
+	"\x02\x02hk\x01\acelular\x02\apretend>\apuhelin\x02\ageboren\x00\x02ph\x02\x03abn0\x02dd\x01\x03you?\x04cuil;\x04curl@\x03sms\x02\tcprnummer\x1d\x06fiscalA\x04" +
+	"text\x01\x04amka\x05\x05cislo.\burodzony\x00\rfahrerlaubnis\x05\atelefon\x02\x05voter\x01\x05admin\x01\x05order\x0e\x03pay\x14\x05mysql\x01\x03nhsB\x06bypas" +
+	"sC\x06passwd\r\nbestellung\x0e\x06idcard\x05\aausweis\v\x03key\x01\tdisregard\x1e\x03gsm\x02\aafrican\x01\x05cprnr\x1d\narztnummer\x05\taccount" +
+	"no\x17\anascido\x00\x0epaspoortnummer\x10\x0epassportnumber\x10\ttinnumber*\x04ddog=\tdeveloperD\x04ninoE\x03rfc\x0e\x04tell1\x04give1\r" +
+	"licensenumber\x05\boverrideC\x02doF\x04dula\x05\x04hash\x0e\x02my\x01\ncardnumber\x14\x02id\x01\ncredential\x19\x04hong\x01\x05mykad\"\x03lot\x0e\x03mac\f\v" +
+	"telefonszam\x02\x05batch\x0e\x05erc20\n\x05reach\x01\asidekiq\b\bsortcode\a\x03mob\x02\tpasaporte\x10\tpasseport\x10\btaxpayer*\npassnu" +
+	"mmer\x10\x04fodt\x00\nidentifier\x01\tbankkonto\x17\x05carte\x14\ngeburtstag\x00\nmastercard\x14\bsteuerid\x13\x03uid$\x06server\f\rauthori" +
+	"zationG\x11samordningsnummer/\x06twilioH\x03evm\n\x12kreditkartennummer\x14\x04smtp\x01\x02dl\x01\x03ips\f\x0freisepassnummer\x10\ncred" +
+	"itcard\x14\x03newI\trufnummer\x02\x04sort\x01\bccnumber\x14\adriving\x01\x05sonar\b\fcontribuinteJ\x06taiwan\x01\rcontactnumber\x02\x03cpf" +
+	"7\ftelefonnumer\x02\x03tinK\x03sku\x0e\x05build\x0e\x0etelefonnummern\x02\awithoutL\tauthtoken\x19\tcellphone\x02\tcellulare\x02\x03fon\x02\x02" +
+	"nr\x01\x04whatM\x02hp\x02\x06nacida\x00\abirthdt\x00\x06enable \x02me\x01\anarozen\x00\x03nipN\bnational\x01\anumeric\x01\x13rijksregisternummer\x16" +
+	"\burodzona\x00\x04kort\x14\fsteuernummerK\bconduire\x05\bcorrente\x01\x04lanr\x05\rfuehrerschein\x05\x06kimlik\x1f\bappendix\x0e\ncontra" +
+	"sena\r\x14socialsecuritynumber'\x06wallet\n\x05hosts\f\x03afm*\ahubspot\x01\x15identifikationsnummer\x13\x06ignore\x1e\aauthkey\x19" +
+	"\tdocumento)\x06german\x01\x06remote\f\x06repeat5\tidentidadO\tpassports\x10\x04rvnr\x13\x03eth\n\x05mobil\x02\x05model\x0e\x05movil\x02\bportab" +
+	"le\x02\x05snils\"\x04tckn\x1f\aturkish\x1f\aversion\x0e\astorage\x01\x05cards\x14\x04leak1\x02no\x01\x0frijbewijsnummer\x05\x03runP\x04code\x01\rpuhelin" +
+	"numero\x02\bbirthday\x00\bethereum\n\x05rodne.\x1bsteueridentifikationsnummer\x13\nnacimiento\x00\nnascimento\x00\x03cnpQ\x04dia" +
+	"l\x02\x04auth\x01\x03cep\x02\vphonenumber\x02\x06subnet\f\x02um\x01\x19krankenversichertennummer\x05\x05neverR\taddresses\f\achapter\x0e\x06rev" +
+	"eal1\x06master\x01\x05token\x19\x06access\x01\x04show1\x05birthS\x06shared\x01\x06nacido\x00\x03ssn'\acatalog\x0e\x02sa\x01\x03tel\x02\x05peselT\x04rodn.\bsec" +
+	"urite\x01\x06syntym\x01\x15personalausweisnummer\x05\x04mero\x01\x04bban\x17\tdselsdato\x00\x03egnU\x06behave>\x03cnh\x05\ncloudflareV\x04host\f" +
+	"\asociale\x01\bpasscode\r\x04ping\f\x05print5\x10nationalidentity\"\x04npwp*\bpasaport\x10\bpaspoort\x10\bpassport\x10\bpasswort\r" +
+	"\bpaszport\x10\alicence\x01\alicense\x01\x04hkid\x0f\x0ftelephonenumber\x02\x05etherW\x02ni\x01\nprivatekey\x19\x03vatJ\nacctnumber\x17\x04insz" +
+	"\x16\asection\x0e\fbankrekening\x17\agateway\f\tsecretkey\x19\x06clause\x0e\x06client\f\ainvoice\x0e\x0erekeningnummer\x17\x03bsb\a\x04part\x0e" +
+	"\tcitizenid\"\x04bday\x00\bmynumberX\asigning\x01\ftelefonszama\x02\bdiscover\x14\fkrankenkasse\x05\x03rsa\x01\rroutingnumber\a\x04b" +
+	"orn\x00\amaestro\x14\brechnung\x0e\brekening\x17\x05tlfnr\x02\x05zehut\x04\x04call\x1a\treference\x0e\x04file\x01\x05annex\x0e\fidentitycard\v\x03ninY" +
+	"\x03rutP\x05creds\x19\x06number\x01\x06nummer\x01\fregistration\x01\bsections\x0e" +
 	""
 
-// buckets is where a bucket of 32 hashes begins in wordText.
+// buckets is where a bucket of hashes begins in wordText.
 var buckets = [...]uint16{
-	0, 8, 8, 28, 28, 33, 33, 33, 33, 41, 41, 50, 50, 66, 66, 92, 92, 92, 97, 97, 97, 97, 97, 97,
-	97, 97, 97, 97, 97, 97, 97, 103, 103, 103, 111, 116, 126, 126, 126, 126, 126, 141, 141, 141, 141, 147, 171, 171,
-	181, 181, 181, 187, 192, 192, 192, 192, 219, 219, 219, 219, 219, 227, 232, 232, 232, 232, 232, 237, 248, 248, 254, 254,
-	269, 275, 275, 275, 275, 286, 286, 296, 296, 296, 303, 303, 303, 303, 303, 308, 314, 314, 314, 324, 324, 324, 324, 339,
-	339, 339, 339, 343, 343, 352, 357, 383, 383, 383, 397, 408, 408, 408, 414, 414, 414, 414, 425, 430, 430, 430, 430, 430,
-	438, 438, 449, 449, 449, 497, 497, 497, 497, 506, 514, 521, 531, 546, 546, 557, 557, 578, 578, 578, 578, 584, 591, 591,
-	591, 606, 606, 606, 606, 633, 633, 642, 650, 650, 678, 678, 678, 687, 700, 708, 737, 737, 737, 742, 742, 742, 751, 751,
-	751, 751, 769, 769, 769, 778, 778, 787, 800, 800, 826, 836, 836, 860, 860, 871, 871, 871, 871, 871, 871, 871, 881, 888,
-	888, 888, 888, 913, 919, 919, 928, 928, 928, 933, 933, 950, 963, 973, 980, 1005, 1023, 1023, 1023, 1023, 1023, 1023, 1023, 1023,
-	1023, 1028, 1033, 1033, 1033, 1038, 1038, 1038, 1052, 1063, 1063, 1072, 1072, 1072, 1078, 1095, 1095, 1114, 1114, 1128, 1133, 1133, 1133, 1133,
-	1133, 1150, 1156, 1156, 1156, 1156, 1156, 1156, 1166, 1166, 1166, 1166, 1166, 1166, 1182, 1182, 1182, 1182, 1182, 1187, 1187, 1187, 1187, 1187,
-	1187, 1202, 1202, 1209, 1213, 1213, 1225, 1225, 1225, 1225, 1239, 1239, 1239, 1247, 1247, 1247, 1255, 1267, 1267, 1267, 1267, 1290, 1290, 1302,
-	1302, 1310, 1326, 1326, 1332, 1332, 1343, 1343, 1343, 1343, 1343, 1352, 1352, 1359, 1365, 1365, 1371, 1376, 1389, 1398, 1398, 1438, 1445, 1445,
-	1445, 1449, 1449, 1449, 1466, 1466, 1474, 1494, 1494, 1502, 1502, 1502, 1502, 1518, 1518, 1518, 1518, 1518, 1518, 1531, 1531, 1531, 1531, 1537,
-	1537, 1537, 1543, 1543, 1543, 1557, 1557, 1557, 1557, 1562, 1580, 1580, 1580, 1584, 1584, 1594, 1594, 1594, 1594, 1594, 1594, 1594, 1599, 1609,
-	1625, 1631, 1631, 1636, 1636, 1646, 1658, 1658, 1658, 1667, 1667, 1667, 1687, 1687, 1695, 1710, 1710, 1724, 1724, 1724, 1724, 1729, 1740, 1749,
-	1749, 1758, 1782, 1790, 1802, 1813, 1838, 1838, 1844, 1863, 1863, 1863, 1863, 1863, 1863, 1863, 1871, 1871, 1877, 1877, 1895, 1895, 1895, 1911,
-	1911, 1911, 1916, 1916, 1916, 1927, 1927, 1927, 1927, 1946, 1971, 1971, 1971, 1971, 1971, 1983, 1983, 1994, 2004, 2004, 2004, 2004, 2009, 2009,
-	2009, 2025, 2033, 2045, 2058, 2058, 2058, 2058, 2064, 2064, 2064, 2064, 2075, 2075, 2075, 2075, 2080, 2108, 2108, 2108, 2108, 2118, 2118, 2157,
-	2157, 2157, 2157, 2176, 2185, 2185, 2193, 2193, 2198, 2198, 2198, 2206, 2215, 2215, 2223, 2229, 2252, 2257, 2264, 2277, 2284, 2292, 2292, 2292,
-	2292, 2292, 2292, 2303, 2314, 2320, 2326, 2326, 2326, 2326, 2326, 2326, 2326, 2347, 2357, 2357, 2357, 2357, 2357, 2357, 2385, 2385, 2385, 2385,
-	2385, 2385, 2385, 2385, 2385, 2385, 2385, 2396, 2396, 2396, 2401, 2405, 2405, 2405, 2414, 2423, 2432, 2432, 2432, 2441, 2441, 2441, 2441, 2441,
-	2445, 2445, 2445, 2445, 2445, 2450, 2450, 2450, 2459, 2459, 2471, 2471, 2476, 2476, 2487, 2495, 2495, 2495, 2501, 2501, 2501, 2501, 2501, 2517,
-	2524, 2524, 2524, 2524, 2524, 2531, 2546, 2555, 2555, 2555, 2560, 2567, 2574, 2586, 2586, 2586, 2586, 2586, 2586, 2586, 2594, 2602, 2602, 2602,
-	2602, 2602, 2610, 2610, 2622, 2627, 2627, 2627, 2636, 2636, 2647, 2652, 2652, 2652, 2652, 2652, 2652, 2659, 2668, 2668, 2668, 2668, 2668, 2680,
-	2680, 2680, 2680, 2680, 2680, 2691, 2691, 2691, 2691, 2691, 2732, 2743, 2743, 2749, 2772, 2777, 2777, 2802, 2802, 2802, 2808, 2812, 2822, 2822,
-	2828, 2828, 2840, 2840, 2844, 2844, 2844, 2844, 2844, 2851, 2857, 2869, 2869, 2874, 2874, 2874, 2879, 2879, 2879, 2879, 2879, 2892, 2892, 2892,
-	2892, 2899, 2909, 2916, 2932, 2937, 2937, 2948, 2948, 2959, 2969, 2969, 2969, 2981, 2981, 2981, 2981, 2981, 2993, 2999, 2999, 3014, 3021, 3032,
-	3056, 3064, 3064, 3064, 3064, 3064, 3087, 3106, 3106, 3112, 3112, 3132, 3137, 3137, 3137, 3137, 3137, 3137, 3137, 3141, 3141, 3141, 3158, 3163,
-	3163, 3163, 3163, 3163, 3163, 3163, 3174, 3192, 3197, 3197, 3207, 3214, 3223, 3223, 3223, 3223, 3223, 3223, 3237, 3237, 3245, 3245, 3259, 3264,
-	3284, 3284, 3284, 3284, 3289, 3289, 3314, 3314, 3321, 3332, 3359, 3359, 3359, 3359, 3359, 3359, 3369, 3369, 3369, 3369, 3381, 3381, 3381, 3381,
-	3381, 3381, 3386, 3407, 3416, 3416, 3416, 3426, 3426, 3436, 3445, 3466, 3466, 3480, 3480, 3480, 3486, 3486, 3486, 3486, 3506, 3512, 3512, 3512,
-	3512, 3512, 3512, 3527, 3535, 3555, 3577, 3587, 3587, 3594, 3594, 3594, 3594, 3607, 3616, 3639, 3639, 3639, 3639, 3639, 3639, 3658, 3667, 3675,
-	3683, 3700, 3700, 3700, 3711, 3726, 3726, 3738, 3778, 3787, 3787, 3787, 3787, 3804, 3808, 3814, 3821, 3821, 3821, 3826, 3826, 3826, 3826, 3832,
-	3832, 3832, 3832, 3847, 3847, 3857, 3867, 3874, 3903, 3903, 3903, 3903, 3927, 3927, 3927, 3927, 3927, 3927, 3927, 3932, 3932, 3932, 3938, 3938,
-	3938, 3938, 3962, 3962, 3970, 3974, 3974, 3974, 3974, 3981, 3981, 4008, 4008, 4008, 4008, 4019, 4019, 4019, 4036, 4036, 4036, 4051, 4051, 4051,
-	4051, 4059, 4059, 4065, 4065, 4065, 4065, 4065, 4065, 4065, 4080, 4080, 4080, 4085, 4085, 4093, 4093, 4093, 4098, 4102, 4111, 4128, 4136, 4136,
-	4142, 4165, 4165, 4165, 4165, 4165, 4171, 4171, 4171, 4171, 4177, 4177, 4193, 4193, 4198, 4206, 4206, 4206, 4206, 4206, 4206, 4212, 4212, 4212,
-	4224, 4224, 4224, 4224, 4224, 4224, 4224, 4233, 4233, 4233, 4233, 4256, 4256, 4324, 4324, 4324, 4330, 4330, 4348, 4348, 4348, 4354, 4354, 4354,
-	4371, 4371, 4371, 4371, 4371, 4371, 4371, 4371, 4371, 4382, 4399, 4399, 4399, 4399, 4408, 4420, 4426, 4426, 4426, 4426, 4440, 4440, 4440, 4440,
-	4460, 4460, 4477, 4493, 4501, 4501, 4501, 4501, 4501, 4501, 4501, 4506, 4506, 4506, 4506, 4506, 4512, 4512, 4523, 4523, 4523, 4523, 4523, 4523,
-	4523, 4523, 4523, 4523, 4523, 4553, 4553, 4553, 4562, 4567, 4577, 4577, 4591, 4606, 4606, 4606, 4606, 4622, 4628, 4655, 4655, 4655, 4655, 4666,
-	4672, 4672, 4672, 4678, 4678, 4685, 4699, 4699, 4699, 4704, 4704, 4709, 4709, 4709, 4723, 4733, 4756,
+	0, 28, 33, 50, 92, 97, 97, 97, 103, 126, 126, 141, 181, 192, 219, 219, 232, 248, 269, 275, 296, 303, 314, 324,
+	339, 343, 383, 408, 414, 430, 438, 449, 497, 531, 557, 578, 591, 606, 650, 678, 737, 742, 751, 769, 800, 836, 871, 871,
+	888, 919, 928, 963, 1023, 1023, 1023, 1033, 1052, 1072, 1095, 1133, 1133, 1156, 1166, 1166, 1182, 1187, 1187, 1213, 1225, 1239, 1255, 1267,
+	1302, 1332, 1343, 1352, 1371, 1398, 1445, 1466, 1494, 1502, 1518, 1531, 1537, 1543, 1557, 1580, 1594, 1594, 1625, 1636, 1658, 1687, 1710, 1724,
+	1749, 1802, 1844, 1863, 1871, 1895, 1911, 1916, 1927, 1971, 1983, 2004, 2009, 2058, 2064, 2075, 2080, 2108, 2157, 2185, 2198, 2215, 2252, 2284,
+	2292, 2314, 2326, 2326, 2357, 2385, 2385, 2385, 2396, 2405, 2432, 2441, 2445, 2445, 2459, 2476, 2495, 2501, 2524, 2524, 2555, 2574, 2586, 2594,
+	2602, 2622, 2636, 2652, 2652, 2668, 2680, 2680, 2691, 2743, 2777, 2808, 2828, 2844, 2844, 2869, 2879, 2879, 2892, 2932, 2948, 2969, 2981, 2999,
+	3056, 3064, 3106, 3137, 3137, 3141, 3163, 3163, 3197, 3223, 3223, 3245, 3284, 3289, 3321, 3359, 3369, 3381, 3381, 3416, 3426, 3466, 3486, 3506,
+	3512, 3535, 3587, 3594, 3639, 3639, 3683, 3711, 3778, 3787, 3821, 3826, 3832, 3847, 3903, 3927, 3927, 3932, 3938, 3970, 3974, 4008, 4019, 4036,
+	4051, 4065, 4065, 4080, 4093, 4111, 4142, 4165, 4171, 4193, 4206, 4206, 4224, 4224, 4233, 4256, 4330, 4348, 4371, 4371, 4371, 4399, 4426, 4440,
+	4460, 4501, 4501, 4506, 4512, 4523, 4523, 4523, 4562, 4591, 4606, 4655, 4672, 4678, 4699, 4709, 4756,
 }
 
 // likely is a filter in front of the words: one bit for each hash of a word.
@@ -567,148 +535,148 @@ var likely = [...]uint32{
 
 // wordPairs is pairs by their words' numbers.
 var wordPairs = [...]wordPair{
-	{1106, 963, 39},
-	{2818, 1106, 39},
-	{1106, 4740, 39},
-	{1028, 2113, 39},
-	{1198, 2487, 42},
-	{1106, 1983, 24},
+	{1125, 996, 39},
+	{2824, 1125, 39},
+	{1125, 4716, 39},
+	{1028, 2125, 39},
+	{1209, 2487, 42},
+	{1125, 1983, 24},
 	{3416, 1983, 89},
-	{695, 4672, 48},
-	{695, 2840, 42},
-	{695, 4740, 42},
-	{695, 562, 42},
+	{732, 4672, 48},
+	{732, 2840, 42},
+	{732, 4716, 42},
+	{732, 562, 42},
 	{3416, 2840, 11},
-	{1156, 4740, 11},
+	{1156, 4716, 11},
 	{1156, 181, 11},
-	{2840, 4740, 34},
-	{286, 4740, 34},
-	{562, 4740, 34},
+	{2840, 4716, 34},
+	{286, 4716, 34},
+	{562, 4716, 34},
 	{3416, 562, 11},
 	{3416, 1156, 11},
 	{286, 2840, 34},
-	{1156, 1700, 11},
-	{633, 2840, 11},
+	{1156, 1692, 11},
+	{614, 2840, 11},
 	{2840, 181, 11},
-	{4098, 2840, 90},
-	{4562, 2840, 90},
-	{2659, 2840, 90},
-	{1156, 3804, 34},
-	{1172, 4709, 51},
-	{2818, 4740, 88},
+	{4102, 2840, 90},
+	{4586, 2840, 90},
+	{2652, 2840, 90},
+	{1156, 3800, 34},
+	{1172, 4732, 51},
+	{2824, 4716, 88},
 	{1537, 2840, 91},
-	{4378, 4740, 89},
-	{1983, 4740, 92},
-	{4378, 3804, 89},
-	{1859, 4748, 52},
+	{4378, 4716, 89},
+	{1983, 4716, 92},
+	{4378, 3800, 89},
+	{1859, 4724, 52},
 	{1859, 3359, 52},
-	{3436, 286, 81},
-	{4065, 4740, 47},
+	{3426, 286, 81},
+	{4065, 4716, 46},
 	{286, 3826, 45},
 	{1343, 2840, 93},
-	{700, 2840, 93},
+	{697, 2840, 93},
 	{3237, 2840, 94},
-	{2851, 2314, 15},
+	{2856, 2320, 15},
 	{2401, 2840, 15},
-	{3675, 695, 75},
-	{20, 2840, 95},
+	{3659, 732, 75},
+	{12, 2840, 95},
 	{1156, 3826, 96},
-	{633, 4740, 34},
-	{3416, 4740, 97},
-	{2766, 4740, 89},
-	{2581, 4740, 27},
-	{751, 4740, 27},
-	{727, 4740, 48},
-	{695, 3804, 42},
-	{2487, 4740, 42},
-	{2185, 4740, 0},
-	{2185, 3804, 0},
-	{514, 3804, 0},
-	{324, 4740, 0},
-	{995, 4740, 0},
-	{514, 4740, 0},
-	{41, 4740, 0},
-	{2892, 3394, 0},
-	{2495, 3394, 0},
-	{578, 3394, 0},
-	{237, 2622, 25},
-	{4051, 2622, 25},
-	{1863, 2622, 25},
-	{1740, 2622, 25},
-	{2176, 2622, 25},
-	{3938, 2622, 25},
-	{2335, 2622, 25},
-	{4553, 2622, 25},
-	{4072, 2622, 25},
-	{3778, 2622, 25},
-	{4339, 2622, 25},
-	{557, 2622, 25},
-	{1398, 2622, 25},
-	{497, 2622, 25},
-	{4036, 2622, 25},
-	{2038, 2622, 25},
-	{2215, 2622, 25},
-	{3607, 2622, 25},
-	{408, 2622, 25},
-	{2450, 237, 61},
+	{614, 4716, 34},
+	{3416, 4716, 97},
+	{2760, 4716, 89},
+	{2581, 4716, 27},
+	{751, 4716, 27},
+	{705, 4716, 48},
+	{732, 3800, 42},
+	{2487, 4716, 42},
+	{2185, 4716, 2},
+	{2185, 3800, 2},
+	{505, 3800, 2},
+	{324, 4716, 2},
+	{1013, 4716, 2},
+	{505, 4716, 2},
+	{33, 4716, 2},
+	{2906, 3398, 2},
+	{2495, 3398, 2},
+	{585, 3398, 2},
+	{232, 2631, 25},
+	{4051, 2631, 25},
+	{1863, 2631, 25},
+	{1724, 2631, 25},
+	{2157, 2631, 25},
+	{3938, 2631, 25},
+	{2335, 2631, 25},
+	{4539, 2631, 25},
+	{4072, 2631, 25},
+	{3778, 2631, 25},
+	{4339, 2631, 25},
+	{557, 2631, 25},
+	{1398, 2631, 25},
+	{512, 2631, 25},
+	{4036, 2631, 25},
+	{2051, 2631, 25},
+	{2221, 2631, 25},
+	{3599, 2631, 25},
+	{408, 2631, 25},
+	{2450, 232, 61},
 	{2450, 557, 61},
-	{919, 237, 86},
-	{1133, 308, 13},
-	{1365, 308, 13},
-	{3106, 308, 13},
-	{248, 308, 13},
-	{2574, 308, 13},
-	{2567, 308, 13},
-	{3186, 3826, 5},
-	{2390, 2176, 22},
-	{2176, 4740, 22},
-	{2176, 3804, 22},
-	{2176, 2193, 22},
-	{973, 3496, 22},
-	{126, 2176, 22},
-	{678, 2176, 22},
-	{3970, 1687, 1},
-	{4128, 2058, 1},
-	{2357, 4339, 6},
-	{330, 4339, 6},
-	{2357, 4330, 6},
-	{330, 4330, 6},
-	{3214, 4339, 6},
-	{3214, 4330, 6},
-	{4339, 4740, 6},
-	{4330, 4740, 6},
-	{4339, 3804, 6},
-	{3137, 4740, 6},
-	{3137, 3804, 6},
-	{2524, 2840, 6},
-	{2524, 181, 6},
-	{280, 3804, 6},
-	{2075, 4740, 6},
-	{2075, 3804, 6},
-	{888, 181, 6},
-	{888, 1983, 6},
-	{852, 1700, 16},
-	{308, 3359, 16},
-	{1828, 2981, 27},
-	{1828, 4740, 27},
-	{1172, 4740, 34},
+	{919, 232, 86},
+	{1139, 303, 13},
+	{1365, 303, 13},
+	{3131, 303, 13},
+	{263, 303, 13},
+	{2574, 303, 13},
+	{2555, 303, 13},
+	{3191, 3826, 7},
+	{2390, 2157, 23},
+	{2157, 4716, 23},
+	{2157, 3800, 23},
+	{2157, 2193, 23},
+	{981, 3496, 23},
+	{126, 2157, 23},
+	{723, 2157, 23},
+	{3970, 1702, 0},
+	{4134, 2058, 0},
+	{2357, 4339, 5},
+	{330, 4339, 5},
+	{2357, 4330, 5},
+	{330, 4330, 5},
+	{3207, 4339, 5},
+	{3207, 4330, 5},
+	{4339, 4716, 5},
+	{4330, 4716, 5},
+	{4339, 3800, 5},
+	{3137, 4716, 5},
+	{3137, 3800, 5},
+	{2548, 2840, 5},
+	{2548, 181, 5},
+	{280, 3800, 5},
+	{2075, 4716, 5},
+	{2075, 3800, 5},
+	{888, 181, 5},
+	{888, 1983, 5},
+	{863, 1692, 16},
+	{303, 3359, 16},
+	{1823, 2987, 27},
+	{1823, 4716, 27},
+	{1172, 4716, 34},
 	{339, 3359, 42},
-	{933, 4224, 54},
-	{4118, 4224, 54},
-	{4666, 3394, 0},
-	{1445, 4165, 0},
+	{941, 4224, 54},
+	{4124, 4224, 54},
+	{4655, 3398, 2},
+	{1445, 4165, 2},
 }
 
 // entries is what words and pairs stand for.
 var entries = [...]entry{
-	{0x1, 0x0, false},
 	{0x800000000, 0x0, false},
 	{0x0, 0x0, true},
+	{0x1, 0x0, false},
 	{0x100000000, 0x0, false},
 	{0x20000000, 0x0, false},
-	{0x2000000000, 0x0, false},
 	{0x10000000000, 0x0, false},
 	{0x10000, 0x0, false},
+	{0x2000000000, 0x0, false},
 	{0x800, 0x0, false},
 	{0x0, 0x0, false},
 	{0x200000000000, 0x0, false},
@@ -723,8 +691,8 @@ var entries = [...]entry{
 	{0x40, 0x0, false},
 	{0x4000000000, 0x0, false},
 	{0x2080, 0x0, false},
-	{0x1000000000, 0x0, false},
 	{0x400000000, 0x0, false},
+	{0x1000000000, 0x0, false},
 	{0x20000, 0x0, false},
 	{0x800000000000, 0x0, false},
 	{0x1, 0x0, true},
@@ -747,8 +715,8 @@ var entries = [...]entry{
 	{0x10000000, 0x0, false},
 	{0x1404, 0x0, false},
 	{0x8000000, 0x0, false},
-	{0x400, 0x0, false},
 	{0x2000000, 0x0, false},
+	{0x400, 0x0, false},
 	{0x40000, 0x0, false},
 	{0x0, 0x10, false},
 	{0x10000000000000, 0x0, false},
@@ -760,8 +728,8 @@ var entries = [...]entry{
 	{0x1000080, 0x0, false},
 	{0x800000000000, 0x0, true},
 	{0x100000000000, 0x0, false},
-	{0x8000000000000, 0x0, true},
 	{0x1000000, 0x0, false},
+	{0x8000000000000, 0x0, true},
 	{0x4000000000000, 0x0, false},
 	{0x0, 0x300, false},
 	{0x0, 0x80, false},

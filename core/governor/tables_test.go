@@ -142,10 +142,13 @@ func writeIdentities(b *bytes.Buffer) {
 					list = append(list, digitCount{index: uint8(i)})
 				}
 				last := &list[len(list)-1]
-				last.strong = last.strong || single && n == 0
-				last.weak = last.weak || single && n == 1
-				if !single {
-					last.firsts |= 1 << first
+				switch {
+				case !single:
+					last.shapes |= 1 << first
+				case n == 0:
+					last.shapes |= oneStrong
+				default:
+					last.shapes |= oneWeak
 				}
 				by[digits] = list
 			}
@@ -158,7 +161,7 @@ func writeIdentities(b *bytes.Buffer) {
 		}
 		fmt.Fprintf(b, "\t%d: {", digits)
 		for _, c := range list {
-			fmt.Fprintf(b, "{%d, %t, %t, %d}, ", c.index, c.strong, c.weak, c.firsts)
+			fmt.Fprintf(b, "{%d, %d}, ", c.index, c.shapes)
 		}
 		b.WriteString("},\n")
 	}
@@ -265,14 +268,14 @@ func writeVocabulary(b *bytes.Buffer) {
 	}
 	for _, w := range listWords() {
 		h := hash([]byte(w.text))
-		for len(buckets) <= int(h>>5) {
+		for len(buckets) <= int(h>>bucketShift) {
 			buckets = append(buckets, len(text))
 		}
 		bits[h>>5] |= 1 << (h & 31)
 		numbers[w.text] = len(text)
 		text += string([]byte{byte(len(w.text))}) + w.text + string([]byte{numberOf(w.entry)})
 	}
-	for len(buckets) < 1025 {
+	for len(buckets) < 257 {
 		buckets = append(buckets, len(text))
 	}
 	fmt.Fprintf(b, "\n// wordText is the words of the vocabulary by the bucket of their hashes, each between its length and its entry.\nconst wordText = \"\" +\n")
@@ -280,7 +283,7 @@ func writeVocabulary(b *bytes.Buffer) {
 		fmt.Fprintf(b, "\t%q +\n", line)
 	}
 	b.WriteString("\t\"\"\n")
-	writeNumbers(b, "buckets is where a bucket of 32 hashes begins in wordText.", "buckets", "uint16", buckets)
+	writeNumbers(b, "buckets is where a bucket of hashes begins in wordText.", "buckets", "uint16", buckets)
 	writeNumbers(b, "likely is a filter in front of the words: one bit for each hash of a word.", "likely", "uint32", bits[:])
 	b.WriteString("\n// wordPairs is pairs by their words' numbers.\nvar wordPairs = [...]wordPair{\n")
 	for _, p := range pairs {
@@ -321,7 +324,7 @@ func listWords() (all []word) {
 		all = append(all, word{text, e})
 	}
 	slices.SortFunc(all, func(a, b word) int {
-		if d := int(hash([]byte(a.text))>>5) - int(hash([]byte(b.text))>>5); d != 0 {
+		if d := int(hash([]byte(a.text))>>bucketShift) - int(hash([]byte(b.text))>>bucketShift); d != 0 {
 			return d
 		}
 		return strings.Compare(a.text, b.text)

@@ -221,6 +221,8 @@ func bucketOf(first, second byte) int { return int(first&31)<<5 | int(second&31)
 const (
 	hashFactor = 0x9e3779b1
 	hashShift  = 17
+	// bucketShift is the bits of a hash that are not of its bucket, of which there are 256.
+	bucketShift = 7
 )
 
 // hash is 15 bits made of a word's length and its first two and last letters in any case.
@@ -246,7 +248,7 @@ func lookUp(word []byte) (e *entry, number int) {
 	if likely[h>>5]>>(h&31)&1 == 0 {
 		return nil, 0
 	}
-	for at := int(buckets[h>>5]); at < int(buckets[h>>5+1]); {
+	for at := int(buckets[h>>bucketShift]); at < int(buckets[h>>bucketShift+1]); {
 		end := at + 1 + int(wordText[at])
 		if end-at == len(word)+1 && equalFold(wordText[at+1:end], word) {
 			return &entries[wordText[end]], at
