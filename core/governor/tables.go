@@ -417,73 +417,73 @@ var codeLengths = [...]uint8{
 	0, 0, 0, 0, 0, 0, 0, 0, 153, 136, 153, 153, 153, 0, 153, 0,
 }
 
-// wordText is the words of the vocabulary by the bucket of their hashes, each between its length and its entry.
+// wordText is the words of the vocabulary by the bucket of their first two letters, each between its length and its entry.
 const wordText = "" +
-	"\ndelsedatum\x00\x06indian\x01\x06phones\x02\x03pps\x03\acontact\x01\x06teudat\x04\bconducir\x05\x03pan\x06\x05ppsno\x03\arouting\a\x03rtn\a\x04sumo\b\x03sig" +
-	"\t\x04usdt\n\x06cedula\v\x03dns\f\bpassword\r\bchecking\x01\x03sha\x0e\x04hkic\x0f\npassaporto\x10\npassportno\x10\brevision\x0e\x04card\x11\x03fin\x12" +
-	"\x19rentenversicherungsnummer\x13\x06cartao\x14\x03nif\x15\x03api\x01\x04niss\x16\x03rib\x17\rgeboortedatum\x00\x04root\x01\x04pswd\r\x03dob\x00\x04epic\x01\bp" +
-	"ersonal\x01\x05handy\x02\x04pass\x01\x03sin\x18\bapitoken\x19\x04cell\x1a\adrivers\x01\x02st\x01\ahotline\x02\x03npi\x1b\x03tlf\x02\x13versicherungsnummer\x1c\a" +
-	"article\x0e\x03cpr\x1d\tipaddress\f\x04snyk\x01\x03nas\x18\tnhsnumber\x1b\x06ticket\x0e\treisepass\x10\x0edriverslicense\x05\x0edrivinglicence" +
-	"\x05\x0edrivinglicense\x05\x06forget\x1e\x05phone\x1a\aservice\x01\btckimlik\x1f\rausweisnummer\v\tjailbreak \x03app\x01\x0eidentificatio" +
-	"n!\x05govid\v\x04ring\x01\raccountnumber\x17\x06apikey\x19\acitizen\x01\x04emso\"\x05konto\x17\fmobilenumber\x02\x06bearer\x19\btelefono\x02\btel" +
-	"epono\x02\x11bankaccountnumber\x17\x06israel\x01\bmedicare#\x06orders\x0e\asavings\x01\x03tax\x01\x03geb\x00\aaadhaar$\apatient\x01\apayment" +
-	"\x14\aidentit\x05\vkontonummer\x17\atarjeta\x14\x03aws%\x13burgerservicenummer&\bidnumber\"\tausweisnr\x05\x0etelefoonnummer\x02\x06" +
-	"travel\x01\bactivate \x05carta\x14\x06health\x01\x04itin'\tkennitala\"\x04nric(\x02cf\x01\x03nie)\vaccesstoken\x19\x05curit\x01\bnarozena\x00\x03n" +
-	"it*\tbirthdate\x00\x05clabe\x17\x05conto\x01\x06pedido\x0e\bsecurity\x01\x05telem\x02\bwhatsapp\x1a\x03oib+\x03soc\x01\x03ean\x0e\ffoedselsdato\x00\akon" +
-	"tonr\x17\ttelephone\x02\x04idnr\x13\ntelefoonnr\x02\x03upc\x0e\x03ird*\fpersonnummer,\trijbewijs\x05\x06social\x01\x04acct\x17\x02db\x01\vkreditka" +
-	"rte\x14\bidentity\x01\x04nata\x00\bresident\x01\x03aba\a\taccesskey\x19\x02cc\x14\x05enter \x02ro\x01\nsteueridnr\x13\fbankleitzahl\a\x06commit\x0e\x06" +
-	"compte\x17\nnationalid\v\x04addr\f\x06asmens-\x03egk\x05\x04islo.\bpersonnr/\x06amazon%\x04cnic\"\x04ipv4\f\btelefoon\x02\ttelemovel\x02\a" +
-	"israeli\x01\x05taxid*\x04usdc\n\x04user\x01\x03acn0\vdateofbirth\x00\adisplay1\vapplication\x01\x05basic\x19\bdlnumber\x05\x04jmbg\"\tsumol" +
-	"ogic\b\x02mi\x01\x0fpersonalausweis\x05\x03blz\a\rrijksregister\x16\x06vercel2\x06steuer\x13\x04fono\x02\btracking\x0e\x04item\x0e\x05jumin3\x04peer" +
-	"\f\x04thai\x01\fgeburtsdatum\x00\x10hrerscheinnummer\x05\x03utr*\x02ip\f\bsvnummer4\x03bsn&\x06output5\btelefonu\x02\x06vitale6\x03cel\x02\x04c" +
-	"npj7\ncontribsys\b\bmetamask\n\aaddress\f\x12versichertennummer\x05\x03dni8\bdocument\x01\x06tarihi\x01\fclientsecret\x19\apri" +
-	"vate\x01\tsonarqube\b\x03tfn0\x06acctno\x17\npassaporte\x10\npassphrase\r\aproduct\x0e\nsofinummer&\rkontonummeret\x17\x04nato\x00\b" +
-	"provider\x01\ttaxnumber*\rdriverlicense\x05\x02sv\x01\x06secret9\vgeboortedag\x00\x03nik\x05\x04svnr4\x0esocialsecurity'\x03sdt\x02\tnai" +
-	"ssance\x00\tetherscan\n\vmobilnummer\x02\x06nifnie)\x04ppsn\x03\x04visa\x14\x04isbn\x0e\x04issn\x0e\tinsurance\x01\btelegram\b\x03arc:\x06aadhar" +
-	"$\vcredentials\x19\x03ktp\x05\x03ref\x0e\ttelefonsz\x02\x05x-api\x01\x04aika\x01\tisikukood-\x03dea\x01\vhandynummer\x02\rtelefonnummer\x02\nhre" +
-	"rschein\x05\x03pwd\r\x03sec\x01\x19sozialversicherungsnummer\x1c\aaccount\x01\x04kvnr\x05\vsourcegraph\b\x06mobile\x1a\x03num\x01\amobilnr\x02\x06" +
-	"serial\x0e\x04cuit;\x06heroku<\anascida\x00\anascita\x00\x03rrn3\vbankaccount\x17\x05insee6\x03nir6\x05uidai$\x06cuenta\x17\tforwarded\f\t" +
-	"urodzenia\x00\x04amex\x14\x04kong\x01\adatadog=\nencryption\x01\btelefone\x02\x06driver\x01\ahandynr\x02\ttelefonnr\x02\x03act>\x04bank\x01\x03fax" +
-	"\x02\x02hk\x01\acelular\x02\apretend>\apuhelin\x02\ageboren\x00\x02ph\x02\x03abn0\x02dd\x01\x03you?\x04cuil;\x04curl@\x03sms\x02\tcprnummer\x1d\x06fiscalA\x04" +
-	"text\x01\x04amka\x05\x05cislo.\burodzony\x00\rfahrerlaubnis\x05\atelefon\x02\x05voter\x01\x05admin\x01\x05order\x0e\x03pay\x14\x05mysql\x01\x03nhsB\x06bypas" +
-	"sC\x06passwd\r\nbestellung\x0e\x06idcard\x05\aausweis\v\x03key\x01\tdisregard\x1e\x03gsm\x02\aafrican\x01\x05cprnr\x1d\narztnummer\x05\taccount" +
-	"no\x17\anascido\x00\x0epaspoortnummer\x10\x0epassportnumber\x10\ttinnumber*\x04ddog=\tdeveloperD\x04ninoE\x03rfc\x0e\x04tell1\x04give1\r" +
-	"licensenumber\x05\boverrideC\x02doF\x04dula\x05\x04hash\x0e\x02my\x01\ncardnumber\x14\x02id\x01\ncredential\x19\x04hong\x01\x05mykad\"\x03lot\x0e\x03mac\f\v" +
-	"telefonszam\x02\x05batch\x0e\x05erc20\n\x05reach\x01\asidekiq\b\bsortcode\a\x03mob\x02\tpasaporte\x10\tpasseport\x10\btaxpayer*\npassnu" +
-	"mmer\x10\x04fodt\x00\nidentifier\x01\tbankkonto\x17\x05carte\x14\ngeburtstag\x00\nmastercard\x14\bsteuerid\x13\x03uid$\x06server\f\rauthori" +
-	"zationG\x11samordningsnummer/\x06twilioH\x03evm\n\x12kreditkartennummer\x14\x04smtp\x01\x02dl\x01\x03ips\f\x0freisepassnummer\x10\ncred" +
-	"itcard\x14\x03newI\trufnummer\x02\x04sort\x01\bccnumber\x14\adriving\x01\x05sonar\b\fcontribuinteJ\x06taiwan\x01\rcontactnumber\x02\x03cpf" +
-	"7\ftelefonnumer\x02\x03tinK\x03sku\x0e\x05build\x0e\x0etelefonnummern\x02\awithoutL\tauthtoken\x19\tcellphone\x02\tcellulare\x02\x03fon\x02\x02" +
-	"nr\x01\x04whatM\x02hp\x02\x06nacida\x00\abirthdt\x00\x06enable \x02me\x01\anarozen\x00\x03nipN\bnational\x01\anumeric\x01\x13rijksregisternummer\x16" +
-	"\burodzona\x00\x04kort\x14\fsteuernummerK\bconduire\x05\bcorrente\x01\x04lanr\x05\rfuehrerschein\x05\x06kimlik\x1f\bappendix\x0e\ncontra" +
-	"sena\r\x14socialsecuritynumber'\x06wallet\n\x05hosts\f\x03afm*\ahubspot\x01\x15identifikationsnummer\x13\x06ignore\x1e\aauthkey\x19" +
-	"\tdocumento)\x06german\x01\x06remote\f\x06repeat5\tidentidadO\tpassports\x10\x04rvnr\x13\x03eth\n\x05mobil\x02\x05model\x0e\x05movil\x02\bportab" +
-	"le\x02\x05snils\"\x04tckn\x1f\aturkish\x1f\aversion\x0e\astorage\x01\x05cards\x14\x04leak1\x02no\x01\x0frijbewijsnummer\x05\x03runP\x04code\x01\rpuhelin" +
-	"numero\x02\bbirthday\x00\bethereum\n\x05rodne.\x1bsteueridentifikationsnummer\x13\nnacimiento\x00\nnascimento\x00\x03cnpQ\x04dia" +
-	"l\x02\x04auth\x01\x03cep\x02\vphonenumber\x02\x06subnet\f\x02um\x01\x19krankenversichertennummer\x05\x05neverR\taddresses\f\achapter\x0e\x06rev" +
-	"eal1\x06master\x01\x05token\x19\x06access\x01\x04show1\x05birthS\x06shared\x01\x06nacido\x00\x03ssn'\acatalog\x0e\x02sa\x01\x03tel\x02\x05peselT\x04rodn.\bsec" +
-	"urite\x01\x06syntym\x01\x15personalausweisnummer\x05\x04mero\x01\x04bban\x17\tdselsdato\x00\x03egnU\x06behave>\x03cnh\x05\ncloudflareV\x04host\f" +
-	"\asociale\x01\bpasscode\r\x04ping\f\x05print5\x10nationalidentity\"\x04npwp*\bpasaport\x10\bpaspoort\x10\bpassport\x10\bpasswort\r" +
-	"\bpaszport\x10\alicence\x01\alicense\x01\x04hkid\x0f\x0ftelephonenumber\x02\x05etherW\x02ni\x01\nprivatekey\x19\x03vatJ\nacctnumber\x17\x04insz" +
-	"\x16\asection\x0e\fbankrekening\x17\agateway\f\tsecretkey\x19\x06clause\x0e\x06client\f\ainvoice\x0e\x0erekeningnummer\x17\x03bsb\a\x04part\x0e" +
-	"\tcitizenid\"\x04bday\x00\bmynumberX\asigning\x01\ftelefonszama\x02\bdiscover\x14\fkrankenkasse\x05\x03rsa\x01\rroutingnumber\a\x04b" +
-	"orn\x00\amaestro\x14\brechnung\x0e\brekening\x17\x05tlfnr\x02\x05zehut\x04\x04call\x1a\treference\x0e\x04file\x01\x05annex\x0e\fidentitycard\v\x03ninY" +
-	"\x03rutP\x05creds\x19\x06number\x01\x06nummer\x01\fregistration\x01\bsections\x0e" +
+	"\aaadhaar\x00\x06aadhar\x00\x03aba\x01\x03abn\x02\x06access\x03\taccesskey\x04\vaccesstoken\x04\aaccount\x03\taccountno\x05\raccountnumber\x05\x04a" +
+	"cct\x05\x06acctno\x05\nacctnumber\x05\x03acn\x02\x03act\x06\bactivate\a\x04addr\b\aaddress\b\taddresses\b\x05admin\x03\x03afm\t\aafrican\x03\x04aika" +
+	"\x03\x06amazon\n\x04amex\v\x04amka\f\x05annex\r\x03api\x03\x06apikey\x04\bapitoken\x04\x03app\x03\bappendix\r\vapplication\x03\x03arc\x0e\aarticle\r\nar" +
+	"ztnummer\f\x06asmens\x0f\aausweis\x10\tausweisnr\f\rausweisnummer\x10\x04auth\x03\aauthkey\x04\rauthorization\x11\tauthtoken\x04\x03aw" +
+	"s\n\x04bank\x03\vbankaccount\x05\x11bankaccountnumber\x05\tbankkonto\x05\fbankleitzahl\x01\fbankrekening\x05\x05basic\x04\x05batch\r\x04bb" +
+	"an\x05\x04bday\x12\x06bearer\x04\x06behave\x06\nbestellung\r\x05birth\x13\tbirthdate\x12\bbirthday\x12\abirthdt\x12\x03blz\x01\x04born\x12\x03bsb\x01\x03bsn\x14\x05" +
+	"build\r\x13burgerservicenummer\x14\x06bypass\x15\x04call\x16\x04card\x17\ncardnumber\v\x05cards\v\x05carta\v\x06cartao\v\x05carte\v\acatalog" +
+	"\r\x02cc\v\bccnumber\v\x06cedula\x10\x03cel\x18\x04cell\x16\tcellphone\x18\tcellulare\x18\acelular\x18\x03cep\x18\x02cf\x03\achapter\r\bchecking\x03\x05ci" +
+	"slo\x19\acitizen\x03\tcitizenid\x1a\x05clabe\x05\x06clause\r\x06client\b\fclientsecret\x04\ncloudflare\x1b\x03cnh\f\x04cnic\x1a\x03cnp\x1c\x04cnpj\x1d\x04" +
+	"code\x03\x06commit\r\x06compte\x05\bconducir\f\bconduire\f\acontact\x03\rcontactnumber\x18\x05conto\x03\ncontrasena\x1e\ncontribsys\x1f" +
+	"\fcontribuinte \bcorrente\x03\x03cpf\x1d\x03cpr!\x05cprnr!\tcprnummer!\ncredential\x04\vcredentials\x04\ncreditcard\v\x05creds\x04" +
+	"\x06cuenta\x05\x04cuil\"\x04cuit\"\x05curit\x03\x04curl#\adatadog$\vdateofbirth\x12\x02db\x03\x02dd\x03\x04ddog$\x03dea\x03\ndelsedatum\x12\tdeveloper" +
+	"%\x04dial\x18\bdiscover\v\adisplay&\tdisregard'\x02dl\x03\bdlnumber\f\x03dni(\x03dns\b\x02do)\x03dob\x12\bdocument\x03\tdocumento*\x06driv" +
+	"er\x03\rdriverlicense\f\adrivers\x03\x0edriverslicense\f\adriving\x03\x0edrivinglicence\f\x0edrivinglicense\f\tdselsdato\x12\x04" +
+	"dula\f\x03ean\r\x03egk\f\x03egn+\x04emso\x1a\x06enable\a\nencryption\x03\x05enter\a\x04epic\x03\x05erc20,\x03eth,\x05ether-\bethereum,\tethersc" +
+	"an,\x03evm,\rfahrerlaubnis\f\x03fax\x18\x04file\x03\x03fin.\x06fiscal/\x04fodt\x12\ffoedselsdato\x12\x03fon\x18\x04fono\x18\x06forget'\tforwarded" +
+	"\b\rfuehrerschein\f\agateway\b\x03geb\x12\vgeboortedag\x12\rgeboortedatum\x12\ageboren\x12\fgeburtsdatum\x12\ngeburtstag\x12\x06ge" +
+	"rman\x03\x04give&\x05govid\x10\x03gsm\x18\x05handy\x18\ahandynr\x18\vhandynummer\x18\x04hash\r\x06health\x03\x06heroku0\x02hk\x03\x04hkic1\x04hkid1\x04hong\x03" +
+	"\x04host\b\x05hosts\b\ahotline\x18\x02hp\x18\nhrerschein\f\x10hrerscheinnummer\f\ahubspot\x03\x02id\x03\x06idcard\f\tidentidad2\x0eidentif" +
+	"ication3\nidentifier\x03\x15identifikationsnummer4\aidentit\f\bidentity\x03\fidentitycard\x10\x04idnr4\bidnumber\x1a\x06ign" +
+	"ore'\x06indian\x03\x05insee5\tinsurance\x03\x04insz6\ainvoice\r\x02ip\b\tipaddress\b\x03ips\b\x04ipv4\b\x03ird\t\x04isbn\r\tisikukood\x0f\x04is" +
+	"lo\x19\x06israel\x03\aisraeli\x03\x04issn\r\x04item\r\x04itin7\tjailbreak\a\x04jmbg\x1a\x05jumin8\tkennitala\x1a\x03key\x03\x06kimlik9\x04kong\x03\x05kon" +
+	"to\x05\akontonr\x05\vkontonummer\x05\rkontonummeret\x05\x04kort\v\fkrankenkasse\f\x19krankenversichertennummer\f\vkreditka" +
+	"rte\v\x12kreditkartennummer\v\x03ktp\f\x04kvnr\f\x04lanr\f\x04leak&\alicence\x03\alicense\x03\rlicensenumber\f\x03lot\r\x03mac\b\amaest" +
+	"ro\v\x06master\x03\nmastercard\v\x02me\x03\bmedicare:\x04mero\x03\bmetamask,\x02mi\x03\x03mob\x18\x05mobil\x18\x06mobile\x16\fmobilenumber\x18\amobi" +
+	"lnr\x18\vmobilnummer\x18\x05model\r\x05movil\x18\x02my\x03\x05mykad\x1a\bmynumber;\x05mysql\x03\x06nacida\x12\x06nacido\x12\nnacimiento\x12\tnaissanc" +
+	"e\x12\anarozen\x12\bnarozena\x12\x03nas<\anascida\x12\anascido\x12\nnascimento\x12\anascita\x12\x04nata\x12\bnational\x03\nnationalid\x10\x10na" +
+	"tionalidentity\x1a\x04nato\x12\x05never=\x03new>\x03nhs?\tnhsnumber@\x02ni\x03\x03nie*\x03nifA\x06nifnie*\x03nik\f\x03ninB\x04ninoC\x03nipD\x03nir" +
+	"5\x04niss6\x03nit\t\x02no\x03\x03npi@\x04npwp\t\x02nr\x03\x04nricE\x03num\x03\x06number\x03\anumeric\x03\x06nummer\x03\x03oibF\x05order\r\x06orders\r\x06outputG\b" +
+	"override\x15\x03panH\x04part\r\bpasaportI\tpasaporteI\bpaspoortI\x0epaspoortnummerI\x04pass\x03\npassaporteI\npassaporto" +
+	"I\bpasscode\x1e\tpasseportI\npassnummerI\npassphrase\x1e\bpassportI\npassportnoI\x0epassportnumberI\tpassportsI\x06" +
+	"passwd\x1e\bpassword\x1e\bpasswort\x1e\bpaszportI\apatient\x03\x03pay\v\apayment\v\x06pedido\r\x04peer\b\bpersonal\x03\x0fpersonalaus" +
+	"weis\f\x15personalausweisnummer\f\bpersonnrJ\fpersonnummerK\x05peselL\x02ph\x18\x05phone\x16\vphonenumber\x18\x06phones\x18\x04ping" +
+	"\b\bportable\x18\x03ppsM\x04ppsnM\x05ppsnoM\apretend\x06\x05printG\aprivate\x03\nprivatekey\x04\aproduct\r\bprovider\x03\x04pswd\x1e\apuhe" +
+	"lin\x18\rpuhelinnumero\x18\x03pwd\x1e\x05reach\x03\brechnung\r\x03ref\r\treference\r\fregistration\x03\treisepassI\x0freisepassnumm" +
+	"erI\brekening\x05\x0erekeningnummer\x05\x06remote\b\x19rentenversicherungsnummer4\x06repeatG\bresident\x03\x06reveal&\brevis" +
+	"ion\r\x03rfc\r\x03rib\x05\trijbewijs\f\x0frijbewijsnummer\f\rrijksregister6\x13rijksregisternummer6\x04ring\x03\x02ro\x03\x04rodn\x19\x05r" +
+	"odne\x19\x04root\x03\arouting\x01\rroutingnumber\x01\x03rrn8\x03rsa\x03\x03rtn\x01\trufnummer\x18\x03runN\x03rutN\x04rvnr4\x02sa\x03\x11samordningsnum" +
+	"merJ\asavings\x03\x03sdt\x18\x03sec\x03\x06secretO\tsecretkey\x04\asection\r\bsections\r\bsecurite\x03\bsecurity\x03\x06serial\r\x06server" +
+	"\b\aservice\x03\x03sha\r\x06shared\x03\x04show&\asidekiq\x1f\x03sigP\asigning\x03\x03sin<\x03sku\r\x03sms\x18\x04smtp\x03\x05snils\x1a\x04snyk\x03\x03soc\x03\x06soci" +
+	"al\x03\asociale\x03\x0esocialsecurity7\x14socialsecuritynumber7\nsofinummer\x14\x05sonar\x1f\tsonarqube\x1f\x04sort\x03\bsortcode\x01" +
+	"\vsourcegraph\x1f\x19sozialversicherungsnummerQ\x03ssn7\x02st\x03\x06steuer4\bsteuerid4\x1bsteueridentifikationsnummer4" +
+	"\nsteueridnr4\fsteuernummerR\astorage\x03\x06subnet\b\x04sumo\x1f\tsumologic\x1f\x02sv\x03\x04svnrS\bsvnummerS\x06syntym\x03\x06taiwan\x03" +
+	"\x06tarihi\x03\atarjeta\v\x03tax\x03\x05taxid\t\ttaxnumber\t\btaxpayer\t\btckimlik9\x04tckn9\x03tel\x18\atelefon\x18\btelefone\x18\ttelef" +
+	"onnr\x18\ftelefonnumer\x18\rtelefonnummer\x18\x0etelefonnummern\x18\btelefono\x18\ttelefonsz\x18\vtelefonszam\x18\ftelefonszam" +
+	"a\x18\btelefonu\x18\btelefoon\x18\ntelefoonnr\x18\x0etelefoonnummer\x18\btelegram\x1f\x05telem\x18\ttelemovel\x18\ttelephone\x18\x0fteleph" +
+	"onenumber\x18\btelepono\x18\x04tell&\x06teudatT\x04text\x03\x03tfn\x02\x04thai\x03\x06ticket\r\x03tinR\ttinnumber\t\x03tlf\x18\x05tlfnr\x18\x05token\x04\bt" +
+	"racking\r\x06travel\x03\aturkish9\x06twilioU\x03uid\x00\x05uidai\x00\x02um\x03\x03upc\r\turodzenia\x12\burodzona\x12\burodzony\x12\x04usdc,\x04usdt" +
+	",\x04user\x03\x03utr\t\x03vat \x06vercelV\x12versichertennummer\f\x13versicherungsnummerQ\aversion\r\x04visa\v\x06vitale5\x05voter\x03" +
+	"\x06wallet,\x04whatW\bwhatsapp\x16\awithoutX\x05x-api\x03\x03youY\x05zehutT" +
 	""
 
-// buckets is where a bucket of hashes begins in wordText.
+// buckets is where a bucket begins in wordText.
 var buckets = [...]uint16{
-	0, 28, 33, 50, 92, 97, 97, 97, 103, 126, 126, 141, 181, 192, 219, 219, 232, 248, 269, 275, 296, 303, 314, 324,
-	339, 343, 383, 408, 414, 430, 438, 449, 497, 531, 557, 578, 591, 606, 650, 678, 737, 742, 751, 769, 800, 836, 871, 871,
-	888, 919, 928, 963, 1023, 1023, 1023, 1033, 1052, 1072, 1095, 1133, 1133, 1156, 1166, 1166, 1182, 1187, 1187, 1213, 1225, 1239, 1255, 1267,
-	1302, 1332, 1343, 1352, 1371, 1398, 1445, 1466, 1494, 1502, 1518, 1531, 1537, 1543, 1557, 1580, 1594, 1594, 1625, 1636, 1658, 1687, 1710, 1724,
-	1749, 1802, 1844, 1863, 1871, 1895, 1911, 1916, 1927, 1971, 1983, 2004, 2009, 2058, 2064, 2075, 2080, 2108, 2157, 2185, 2198, 2215, 2252, 2284,
-	2292, 2314, 2326, 2326, 2357, 2385, 2385, 2385, 2396, 2405, 2432, 2441, 2445, 2445, 2459, 2476, 2495, 2501, 2524, 2524, 2555, 2574, 2586, 2594,
-	2602, 2622, 2636, 2652, 2652, 2668, 2680, 2680, 2691, 2743, 2777, 2808, 2828, 2844, 2844, 2869, 2879, 2879, 2892, 2932, 2948, 2969, 2981, 2999,
-	3056, 3064, 3106, 3137, 3137, 3141, 3163, 3163, 3197, 3223, 3223, 3245, 3284, 3289, 3321, 3359, 3369, 3381, 3381, 3416, 3426, 3466, 3486, 3506,
-	3512, 3535, 3587, 3594, 3639, 3639, 3683, 3711, 3778, 3787, 3821, 3826, 3832, 3847, 3903, 3927, 3927, 3932, 3938, 3970, 3974, 4008, 4019, 4036,
-	4051, 4065, 4065, 4080, 4093, 4111, 4142, 4165, 4171, 4193, 4206, 4206, 4224, 4224, 4233, 4256, 4330, 4348, 4371, 4371, 4371, 4399, 4426, 4440,
-	4460, 4501, 4501, 4506, 4512, 4523, 4523, 4523, 4562, 4591, 4606, 4655, 4672, 4678, 4699, 4709, 4756,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 140, 187, 193, 220, 305, 386, 386, 386, 483, 517, 554, 565, 575, 603, 611,
+	611, 687, 746, 792, 984, 1056, 1089, 1089, 1089, 1115, 1153, 1189, 1243, 1343, 1349, 1349, 1349, 1354, 1364, 1364, 1397, 1410, 1448, 1448,
+	1448, 1468, 1468, 1487, 1537, 1537, 1552, 1552, 1552, 1561, 1637, 1643, 1650, 1655, 1655, 1655, 1655, 1690, 1706, 1722, 1750, 1784, 1793, 1793,
+	1793, 1793, 1924, 1924, 1965, 2042, 2054, 2054, 2054, 2065, 2065, 2065, 2071, 2071, 2078, 2078, 2078, 2078, 2094, 2102, 2158, 2232, 2243, 2243,
+	2243, 2249, 2255, 2288, 2293, 2293, 2293, 2293, 2293, 2327, 2357, 2361, 2431, 2431, 2431, 2459, 2459, 2613, 2625, 2700, 2704, 2725, 2755, 2755,
+	2755, 2755, 2755, 2760, 2760, 2775, 2793, 2793, 2793, 3036, 3131, 3169, 3179, 3259, 3288, 3288, 3288, 3288, 3288, 3288, 3288, 3288, 3288, 3288,
+	3288, 3288, 3465, 3540, 3587, 3597, 3629, 3629, 3629, 3661, 3754, 3806, 3976, 3981, 4112, 4120, 4120, 4194, 4461, 4491, 4510, 4528, 4545, 4545,
+	4545, 4545, 4545, 4557, 4561, 4615, 4620, 4620, 4620, 4625, 4683, 4697, 4704, 4704, 4704, 4704, 4704, 4712, 4712, 4737, 4737, 4737, 4737, 4737,
+	4737, 4737, 4737, 4737, 4744, 4744, 4744, 4744, 4744, 4744, 4744, 4744, 4749, 4749, 4749, 4749, 4749, 4749, 4756, 4756, 4756, 4756, 4756, 4756,
+	4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756,
+	4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756,
 }
 
 // likely is a filter in front of the words: one bit for each hash of a word.
@@ -535,230 +535,230 @@ var likely = [...]uint32{
 
 // wordPairs is pairs by their words' numbers.
 var wordPairs = [...]wordPair{
-	{1125, 996, 39},
-	{2824, 1125, 39},
-	{1125, 4716, 39},
-	{1028, 2125, 39},
-	{1209, 2487, 42},
-	{1125, 1983, 24},
-	{3416, 1983, 89},
-	{732, 4672, 48},
-	{732, 2840, 42},
-	{732, 4716, 42},
-	{732, 562, 42},
-	{3416, 2840, 11},
-	{1156, 4716, 11},
-	{1156, 181, 11},
-	{2840, 4716, 34},
-	{286, 4716, 34},
-	{562, 4716, 34},
-	{3416, 562, 11},
-	{3416, 1156, 11},
-	{286, 2840, 34},
-	{1156, 1692, 11},
-	{614, 2840, 11},
-	{2840, 181, 11},
-	{4102, 2840, 90},
-	{4586, 2840, 90},
-	{2652, 2840, 90},
-	{1156, 3800, 34},
-	{1172, 4732, 51},
-	{2824, 4716, 88},
-	{1537, 2840, 91},
-	{4378, 4716, 89},
-	{1983, 4716, 92},
-	{4378, 3800, 89},
-	{1859, 4724, 52},
-	{1859, 3359, 52},
-	{3426, 286, 81},
-	{4065, 4716, 46},
-	{286, 3826, 45},
-	{1343, 2840, 93},
-	{697, 2840, 93},
-	{3237, 2840, 94},
-	{2856, 2320, 15},
-	{2401, 2840, 15},
-	{3659, 732, 75},
-	{12, 2840, 95},
-	{1156, 3826, 96},
-	{614, 4716, 34},
-	{3416, 4716, 97},
-	{2760, 4716, 89},
-	{2581, 4716, 27},
-	{751, 4716, 27},
-	{705, 4716, 48},
-	{732, 3800, 42},
-	{2487, 4716, 42},
-	{2185, 4716, 2},
-	{2185, 3800, 2},
-	{505, 3800, 2},
-	{324, 4716, 2},
-	{1013, 4716, 2},
-	{505, 4716, 2},
-	{33, 4716, 2},
-	{2906, 3398, 2},
-	{2495, 3398, 2},
-	{585, 3398, 2},
-	{232, 2631, 25},
-	{4051, 2631, 25},
-	{1863, 2631, 25},
-	{1724, 2631, 25},
-	{2157, 2631, 25},
-	{3938, 2631, 25},
-	{2335, 2631, 25},
-	{4539, 2631, 25},
-	{4072, 2631, 25},
-	{3778, 2631, 25},
-	{4339, 2631, 25},
-	{557, 2631, 25},
-	{1398, 2631, 25},
-	{512, 2631, 25},
-	{4036, 2631, 25},
-	{2051, 2631, 25},
-	{2221, 2631, 25},
-	{3599, 2631, 25},
-	{408, 2631, 25},
-	{2450, 232, 61},
-	{2450, 557, 61},
-	{919, 232, 86},
-	{1139, 303, 13},
-	{1365, 303, 13},
-	{3131, 303, 13},
-	{263, 303, 13},
-	{2574, 303, 13},
-	{2555, 303, 13},
-	{3191, 3826, 7},
-	{2390, 2157, 23},
-	{2157, 4716, 23},
-	{2157, 3800, 23},
-	{2157, 2193, 23},
-	{981, 3496, 23},
-	{126, 2157, 23},
-	{723, 2157, 23},
-	{3970, 1702, 0},
-	{4134, 2058, 0},
-	{2357, 4339, 5},
-	{330, 4339, 5},
-	{2357, 4330, 5},
-	{330, 4330, 5},
-	{3207, 4339, 5},
-	{3207, 4330, 5},
-	{4339, 4716, 5},
-	{4330, 4716, 5},
-	{4339, 3800, 5},
-	{3137, 4716, 5},
-	{3137, 3800, 5},
-	{2548, 2840, 5},
-	{2548, 181, 5},
-	{280, 3800, 5},
-	{2075, 4716, 5},
-	{2075, 3800, 5},
-	{888, 181, 5},
-	{888, 1983, 5},
-	{863, 1692, 16},
-	{303, 3359, 16},
-	{1823, 2987, 27},
-	{1823, 4716, 27},
-	{1172, 4716, 34},
-	{339, 3359, 42},
-	{941, 4224, 54},
-	{4124, 4224, 54},
-	{4655, 3398, 2},
-	{1445, 4165, 2},
+	{3835, 3719, 55},
+	{2431, 3835, 55},
+	{3835, 2730, 55},
+	{3830, 3666, 55},
+	{3540, 1479, 9},
+	{3835, 1939, 60},
+	{2567, 1939, 66},
+	{4145, 1468, 2},
+	{4145, 1793, 9},
+	{4145, 2730, 9},
+	{4145, 1816, 9},
+	{2567, 1793, 16},
+	{1876, 2730, 16},
+	{1876, 617, 16},
+	{1793, 2730, 26},
+	{3050, 2730, 26},
+	{1816, 2730, 26},
+	{2567, 1816, 16},
+	{2567, 1876, 16},
+	{3050, 1793, 26},
+	{1876, 1222, 16},
+	{772, 1793, 16},
+	{1793, 617, 16},
+	{3629, 1793, 90},
+	{3592, 1793, 90},
+	{178, 1793, 90},
+	{1876, 2700, 26},
+	{3432, 3321, 56},
+	{2431, 2730, 59},
+	{4461, 1793, 91},
+	{2641, 2730, 66},
+	{1939, 2730, 92},
+	{2641, 2700, 66},
+	{4092, 2747, 83},
+	{4092, 2715, 83},
+	{2738, 3050, 28},
+	{517, 2730, 25},
+	{3050, 863, 15},
+	{2027, 1793, 93},
+	{2019, 1793, 93},
+	{4120, 1793, 94},
+	{1722, 2102, 49},
+	{1706, 1793, 49},
+	{1629, 4145, 82},
+	{1924, 1793, 95},
+	{1876, 863, 96},
+	{772, 2730, 26},
+	{2567, 2730, 97},
+	{2673, 2730, 66},
+	{2625, 2730, 64},
+	{3013, 2730, 64},
+	{2331, 2730, 2},
+	{4145, 2700, 9},
+	{1479, 2730, 9},
+	{2373, 2730, 24},
+	{2373, 2700, 24},
+	{3135, 2700, 24},
+	{700, 2730, 24},
+	{4718, 2730, 24},
+	{3135, 2730, 24},
+	{905, 2730, 24},
+	{3288, 2327, 24},
+	{4450, 2327, 24},
+	{3534, 2327, 24},
+	{220, 2089, 4},
+	{27, 2089, 4},
+	{3671, 2089, 4},
+	{3213, 2089, 4},
+	{59, 2089, 4},
+	{340, 2089, 4},
+	{1378, 2089, 4},
+	{3787, 2089, 4},
+	{3759, 2089, 4},
+	{4058, 2089, 4},
+	{2264, 2089, 4},
+	{243, 2089, 4},
+	{258, 2089, 4},
+	{3745, 2089, 4},
+	{2307, 2089, 4},
+	{4737, 2089, 4},
+	{1698, 2089, 4},
+	{1784, 2089, 4},
+	{3824, 2089, 4},
+	{1115, 220, 36},
+	{1115, 243, 36},
+	{742, 220, 27},
+	{1111, 2851, 30},
+	{4609, 2851, 30},
+	{3811, 2851, 30},
+	{3557, 2851, 30},
+	{2452, 2851, 30},
+	{166, 2851, 30},
+	{3920, 863, 1},
+	{386, 59, 5},
+	{59, 2730, 5},
+	{59, 2700, 5},
+	{59, 2725, 5},
+	{929, 974, 5},
+	{755, 59, 5},
+	{3652, 59, 5},
+	{4557, 4128, 18},
+	{4112, 187, 18},
+	{1243, 2264, 12},
+	{1266, 2264, 12},
+	{1243, 2255, 12},
+	{1266, 2255, 12},
+	{1291, 2264, 12},
+	{1291, 2255, 12},
+	{2264, 2730, 12},
+	{2255, 2730, 12},
+	{2264, 2700, 12},
+	{1189, 2730, 12},
+	{1189, 2700, 12},
+	{4697, 1793, 12},
+	{4697, 617, 12},
+	{1397, 2700, 12},
+	{1125, 2730, 12},
+	{1125, 2700, 12},
+	{1690, 617, 12},
+	{1690, 1939, 12},
+	{4520, 1222, 73},
+	{2851, 2715, 73},
+	{3243, 1832, 64},
+	{3243, 2730, 64},
+	{3432, 2730, 26},
+	{3981, 2715, 9},
+	{1076, 3843, 53},
+	{3709, 3843, 53},
+	{611, 2327, 24},
+	{2357, 2341, 24},
 }
 
 // entries is what words and pairs stand for.
 var entries = [...]entry{
-	{0x800000000, 0x0, false},
-	{0x0, 0x0, true},
-	{0x1, 0x0, false},
-	{0x100000000, 0x0, false},
-	{0x20000000, 0x0, false},
-	{0x10000000000, 0x0, false},
-	{0x10000, 0x0, false},
-	{0x2000000000, 0x0, false},
-	{0x800, 0x0, false},
-	{0x0, 0x0, false},
-	{0x200000000000, 0x0, false},
-	{0x10000000004, 0x0, false},
-	{0x400000000000, 0x0, false},
-	{0x1800000000000, 0x0, false},
-	{0x200000000000000, 0x0, false},
-	{0x80000000000, 0x0, false},
-	{0x8000000000, 0x0, false},
-	{0x4000000000, 0x0, true},
-	{0x40000000000, 0x0, false},
-	{0x40, 0x0, false},
-	{0x4000000000, 0x0, false},
-	{0x2080, 0x0, false},
-	{0x400000000, 0x0, false},
-	{0x1000000000, 0x0, false},
-	{0x20000, 0x0, false},
-	{0x800000000000, 0x0, false},
-	{0x1, 0x0, true},
-	{0x20, 0x0, false},
-	{0x80000040, 0x0, false},
-	{0x1000, 0x0, false},
-	{0x0, 0x5, false},
-	{0x100000, 0x0, false},
-	{0x0, 0x400, false},
-	{0x4, 0x0, true},
-	{0x4, 0x0, false},
-	{0x40000, 0x0, true},
 	{0x8000, 0x0, false},
-	{0x2000000000000, 0x0, false},
-	{0x100, 0x0, false},
-	{0x8, 0x0, false},
-	{0x40000000004, 0x0, false},
-	{0x80, 0x0, false},
-	{0x2, 0x0, false},
-	{0x10000000, 0x0, false},
-	{0x1404, 0x0, false},
-	{0x8000000, 0x0, false},
-	{0x2000000, 0x0, false},
-	{0x400, 0x0, false},
+	{0x2000000000, 0x0, false},
 	{0x40000, 0x0, false},
-	{0x0, 0x10, false},
-	{0x10000000000000, 0x0, false},
-	{0x400000, 0x0, false},
-	{0x80000000, 0x0, false},
-	{0x0, 0x50, false},
-	{0x20000000000, 0x0, false},
-	{0x4000, 0x0, false},
-	{0x1000080, 0x0, false},
-	{0x800000000000, 0x0, true},
-	{0x100000000000, 0x0, false},
-	{0x1000000, 0x0, false},
-	{0x8000000000000, 0x0, true},
-	{0x4000000000000, 0x0, false},
+	{0x0, 0x0, true},
+	{0x800000000000, 0x0, false},
+	{0x1000000000, 0x0, false},
 	{0x0, 0x300, false},
-	{0x0, 0x80, false},
-	{0x100000000000000, 0x0, false},
-	{0x2000, 0x0, true},
-	{0x20, 0x0, true},
-	{0x0, 0x1, false},
-	{0x0, 0x408, false},
-	{0x10, 0x0, true},
-	{0x0, 0x1802, false},
+	{0x0, 0x400, false},
+	{0x400000000000, 0x0, false},
+	{0x2, 0x0, false},
+	{0x2000000000000, 0x0, false},
+	{0x4000000000, 0x0, false},
+	{0x10000000000, 0x0, false},
+	{0x200000000000000, 0x0, false},
+	{0x100000000000, 0x0, false},
+	{0x8000000, 0x0, false},
+	{0x10000000004, 0x0, false},
 	{0x80800000000000, 0x0, false},
-	{0x40000000000000, 0x0, false},
-	{0x0, 0x8, false},
-	{0x2000, 0x0, false},
-	{0x42, 0x0, false},
-	{0x0, 0x2000, false},
-	{0x0, 0x20, false},
-	{0x202, 0x0, false},
-	{0x10000000080, 0x0, false},
-	{0x800000, 0x0, false},
-	{0x200000, 0x0, false},
-	{0x0, 0x4000, false},
+	{0x800000000, 0x0, false},
 	{0x800000000, 0x0, true},
-	{0x200, 0x0, false},
-	{0x4000000, 0x0, false},
+	{0x100, 0x0, false},
+	{0x0, 0x1, false},
+	{0x1, 0x0, true},
+	{0x4000000000, 0x0, true},
+	{0x1, 0x0, false},
+	{0x2000000, 0x0, false},
+	{0x4, 0x0, false},
 	{0x20000000000000, 0x0, false},
+	{0x200000, 0x0, false},
+	{0x4000, 0x0, false},
+	{0x1800000000000, 0x0, false},
+	{0x800, 0x0, false},
+	{0x2000, 0x0, false},
+	{0x1000, 0x0, false},
+	{0x1000000, 0x0, false},
+	{0x100000000000000, 0x0, false},
+	{0x4000000000000, 0x0, false},
+	{0x0, 0x408, false},
+	{0x0, 0x10, false},
+	{0x0, 0x5, false},
+	{0x1000080, 0x0, false},
+	{0x0, 0x1802, false},
+	{0x80, 0x0, false},
+	{0x4000000, 0x0, false},
+	{0x200000000000, 0x0, false},
 	{0x600000000000, 0x0, false},
+	{0x40000000000, 0x0, false},
+	{0x2000, 0x0, true},
+	{0x8000000000000, 0x0, true},
+	{0x80000000000, 0x0, false},
+	{0x10000000080, 0x0, false},
+	{0x4, 0x0, true},
+	{0x40, 0x0, false},
+	{0x20000000000, 0x0, false},
+	{0x400000000, 0x0, false},
+	{0x8, 0x0, false},
+	{0x400000, 0x0, false},
+	{0x100000, 0x0, false},
+	{0x40000, 0x0, true},
 	{0x40000000, 0x0, false},
+	{0x20000, 0x0, false},
+	{0x0, 0x4000, false},
+	{0x0, 0x8, false},
+	{0x20, 0x0, true},
+	{0x20, 0x0, false},
+	{0x2080, 0x0, false},
 	{0x10, 0x0, false},
+	{0x10, 0x0, true},
+	{0x202, 0x0, false},
+	{0x40000000004, 0x0, false},
+	{0x10000000, 0x0, false},
+	{0x0, 0x50, false},
+	{0x10000, 0x0, false},
+	{0x8000000000, 0x0, false},
+	{0x400, 0x0, false},
+	{0x1404, 0x0, false},
+	{0x200, 0x0, false},
+	{0x100000000, 0x0, false},
+	{0x800000, 0x0, false},
+	{0x800000000000, 0x0, true},
+	{0x0, 0x0, false},
+	{0x80000040, 0x0, false},
+	{0x42, 0x0, false},
+	{0x80000000, 0x0, false},
+	{0x20000000, 0x0, false},
+	{0x40000000000000, 0x0, false},
+	{0x10000000000000, 0x0, false},
+	{0x0, 0x20, false},
+	{0x0, 0x2000, false},
+	{0x0, 0x80, false},
 	{0x80000, 0x0, false},
 	{0x200000000, 0x0, false},
 	{0x20010, 0x0, false},

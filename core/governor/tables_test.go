@@ -268,7 +268,7 @@ func writeVocabulary(b *bytes.Buffer) {
 	}
 	for _, w := range listWords() {
 		h := hash([]byte(w.text))
-		for len(buckets) <= int(h>>bucketShift) {
+		for len(buckets) <= wordBucket(w.text[0], w.text[1]) {
 			buckets = append(buckets, len(text))
 		}
 		bits[h>>5] |= 1 << (h & 31)
@@ -278,12 +278,12 @@ func writeVocabulary(b *bytes.Buffer) {
 	for len(buckets) < 257 {
 		buckets = append(buckets, len(text))
 	}
-	fmt.Fprintf(b, "\n// wordText is the words of the vocabulary by the bucket of their hashes, each between its length and its entry.\nconst wordText = \"\" +\n")
+	fmt.Fprintf(b, "\n// wordText is the words of the vocabulary by the bucket of their first two letters, each between its length and its entry.\nconst wordText = \"\" +\n")
 	for line := range slices.Chunk([]byte(text), 96) {
 		fmt.Fprintf(b, "\t%q +\n", line)
 	}
 	b.WriteString("\t\"\"\n")
-	writeNumbers(b, "buckets is where a bucket of hashes begins in wordText.", "buckets", "uint16", buckets)
+	writeNumbers(b, "buckets is where a bucket begins in wordText.", "buckets", "uint16", buckets)
 	writeNumbers(b, "likely is a filter in front of the words: one bit for each hash of a word.", "likely", "uint32", bits[:])
 	b.WriteString("\n// wordPairs is pairs by their words' numbers.\nvar wordPairs = [...]wordPair{\n")
 	for _, p := range pairs {
@@ -324,7 +324,7 @@ func listWords() (all []word) {
 		all = append(all, word{text, e})
 	}
 	slices.SortFunc(all, func(a, b word) int {
-		if d := int(hash([]byte(a.text))>>bucketShift) - int(hash([]byte(b.text))>>bucketShift); d != 0 {
+		if d := wordBucket(a.text[0], a.text[1]) - wordBucket(b.text[0], b.text[1]); d != 0 {
 			return d
 		}
 		return strings.Compare(a.text, b.text)

@@ -218,11 +218,12 @@ type wordPair struct {
 // bucketOf is the bucket of a token format by its first two bytes.
 func bucketOf(first, second byte) int { return int(first&31)<<5 | int(second&31) }
 
+// wordBucket is the bucket of a word, of which there are 256.
+func wordBucket(first, second byte) int { return bucketOf(first, second) >> 2 }
+
 const (
 	hashFactor = 0x9e3779b1
 	hashShift  = 17
-	// bucketShift is the bits of a hash that are not of its bucket, of which there are 256.
-	bucketShift = 7
 )
 
 // hash is 15 bits made of a word's length and its first two and last letters in any case.
@@ -248,7 +249,8 @@ func lookUp(word []byte) (e *entry, number int) {
 	if likely[h>>5]>>(h&31)&1 == 0 {
 		return nil, 0
 	}
-	for at := int(buckets[h>>bucketShift]); at < int(buckets[h>>bucketShift+1]); {
+	bucket := wordBucket(word[0], word[1])
+	for at := int(buckets[bucket]); at < int(buckets[bucket+1]); {
 		end := at + 1 + int(wordText[at])
 		if end-at == len(word)+1 && equalFold(wordText[at+1:end], word) {
 			return &entries[wordText[end]], at
