@@ -419,71 +419,67 @@ var codeLengths = [...]uint8{
 
 // wordText is the words of the vocabulary by the bucket of their first two letters, each between its length and its entry.
 const wordText = "" +
-	"\aaadhaar\x00\x06aadhar\x00\x03aba\x01\x03abn\x02\x06access\x03\taccesskey\x04\vaccesstoken\x04\aaccount\x03\taccountno\x05\raccountnumber\x05\x04a" +
-	"cct\x05\x06acctno\x05\nacctnumber\x05\x03acn\x02\x03act\x06\bactivate\a\x04addr\b\aaddress\b\taddresses\b\x05admin\x03\x03afm\t\aafrican\x03\x04aika" +
-	"\x03\x06amazon\n\x04amex\v\x04amka\f\x05annex\r\x03api\x03\x06apikey\x04\bapitoken\x04\x03app\x03\bappendix\r\vapplication\x03\x03arc\x0e\aarticle\r\nar" +
-	"ztnummer\f\x06asmens\x0f\aausweis\x10\tausweisnr\f\rausweisnummer\x10\x04auth\x03\aauthkey\x04\rauthorization\x11\tauthtoken\x04\x03aw" +
-	"s\n\x04bank\x03\vbankaccount\x05\x11bankaccountnumber\x05\tbankkonto\x05\fbankleitzahl\x01\fbankrekening\x05\x05basic\x04\x05batch\r\x04bb" +
-	"an\x05\x04bday\x12\x06bearer\x04\x06behave\x06\nbestellung\r\x05birth\x13\tbirthdate\x12\bbirthday\x12\abirthdt\x12\x03blz\x01\x04born\x12\x03bsb\x01\x03bsn\x14\x05" +
-	"build\r\x13burgerservicenummer\x14\x06bypass\x15\x04call\x16\x04card\x17\ncardnumber\v\x05cards\v\x05carta\v\x06cartao\v\x05carte\v\acatalog" +
-	"\r\x02cc\v\bccnumber\v\x06cedula\x10\x03cel\x18\x04cell\x16\tcellphone\x18\tcellulare\x18\acelular\x18\x03cep\x18\x02cf\x03\achapter\r\bchecking\x03\x05ci" +
-	"slo\x19\acitizen\x03\tcitizenid\x1a\x05clabe\x05\x06clause\r\x06client\b\fclientsecret\x04\ncloudflare\x1b\x03cnh\f\x04cnic\x1a\x03cnp\x1c\x04cnpj\x1d\x04" +
-	"code\x03\x06commit\r\x06compte\x05\bconducir\f\bconduire\f\acontact\x03\rcontactnumber\x18\x05conto\x03\ncontrasena\x1e\ncontribsys\x1f" +
-	"\fcontribuinte \bcorrente\x03\x03cpf\x1d\x03cpr!\x05cprnr!\tcprnummer!\ncredential\x04\vcredentials\x04\ncreditcard\v\x05creds\x04" +
-	"\x06cuenta\x05\x04cuil\"\x04cuit\"\x05curit\x03\x04curl#\adatadog$\vdateofbirth\x12\x02db\x03\x02dd\x03\x04ddog$\x03dea\x03\ndelsedatum\x12\tdeveloper" +
-	"%\x04dial\x18\bdiscover\v\adisplay&\tdisregard'\x02dl\x03\bdlnumber\f\x03dni(\x03dns\b\x02do)\x03dob\x12\bdocument\x03\tdocumento*\x06driv" +
-	"er\x03\rdriverlicense\f\adrivers\x03\x0edriverslicense\f\adriving\x03\x0edrivinglicence\f\x0edrivinglicense\f\tdselsdato\x12\x04" +
-	"dula\f\x03ean\r\x03egk\f\x03egn+\x04emso\x1a\x06enable\a\nencryption\x03\x05enter\a\x04epic\x03\x05erc20,\x03eth,\x05ether-\bethereum,\tethersc" +
-	"an,\x03evm,\rfahrerlaubnis\f\x03fax\x18\x04file\x03\x03fin.\x06fiscal/\x04fodt\x12\ffoedselsdato\x12\x03fon\x18\x04fono\x18\x06forget'\tforwarded" +
-	"\b\rfuehrerschein\f\agateway\b\x03geb\x12\vgeboortedag\x12\rgeboortedatum\x12\ageboren\x12\fgeburtsdatum\x12\ngeburtstag\x12\x06ge" +
-	"rman\x03\x04give&\x05govid\x10\x03gsm\x18\x05handy\x18\ahandynr\x18\vhandynummer\x18\x04hash\r\x06health\x03\x06heroku0\x02hk\x03\x04hkic1\x04hkid1\x04hong\x03" +
-	"\x04host\b\x05hosts\b\ahotline\x18\x02hp\x18\nhrerschein\f\x10hrerscheinnummer\f\ahubspot\x03\x02id\x03\x06idcard\f\tidentidad2\x0eidentif" +
-	"ication3\nidentifier\x03\x15identifikationsnummer4\aidentit\f\bidentity\x03\fidentitycard\x10\x04idnr4\bidnumber\x1a\x06ign" +
-	"ore'\x06indian\x03\x05insee5\tinsurance\x03\x04insz6\ainvoice\r\x02ip\b\tipaddress\b\x03ips\b\x04ipv4\b\x03ird\t\x04isbn\r\tisikukood\x0f\x04is" +
-	"lo\x19\x06israel\x03\aisraeli\x03\x04issn\r\x04item\r\x04itin7\tjailbreak\a\x04jmbg\x1a\x05jumin8\tkennitala\x1a\x03key\x03\x06kimlik9\x04kong\x03\x05kon" +
-	"to\x05\akontonr\x05\vkontonummer\x05\rkontonummeret\x05\x04kort\v\fkrankenkasse\f\x19krankenversichertennummer\f\vkreditka" +
-	"rte\v\x12kreditkartennummer\v\x03ktp\f\x04kvnr\f\x04lanr\f\x04leak&\alicence\x03\alicense\x03\rlicensenumber\f\x03lot\r\x03mac\b\amaest" +
-	"ro\v\x06master\x03\nmastercard\v\x02me\x03\bmedicare:\x04mero\x03\bmetamask,\x02mi\x03\x03mob\x18\x05mobil\x18\x06mobile\x16\fmobilenumber\x18\amobi" +
-	"lnr\x18\vmobilnummer\x18\x05model\r\x05movil\x18\x02my\x03\x05mykad\x1a\bmynumber;\x05mysql\x03\x06nacida\x12\x06nacido\x12\nnacimiento\x12\tnaissanc" +
-	"e\x12\anarozen\x12\bnarozena\x12\x03nas<\anascida\x12\anascido\x12\nnascimento\x12\anascita\x12\x04nata\x12\bnational\x03\nnationalid\x10\x10na" +
-	"tionalidentity\x1a\x04nato\x12\x05never=\x03new>\x03nhs?\tnhsnumber@\x02ni\x03\x03nie*\x03nifA\x06nifnie*\x03nik\f\x03ninB\x04ninoC\x03nipD\x03nir" +
-	"5\x04niss6\x03nit\t\x02no\x03\x03npi@\x04npwp\t\x02nr\x03\x04nricE\x03num\x03\x06number\x03\anumeric\x03\x06nummer\x03\x03oibF\x05order\r\x06orders\r\x06outputG\b" +
-	"override\x15\x03panH\x04part\r\bpasaportI\tpasaporteI\bpaspoortI\x0epaspoortnummerI\x04pass\x03\npassaporteI\npassaporto" +
-	"I\bpasscode\x1e\tpasseportI\npassnummerI\npassphrase\x1e\bpassportI\npassportnoI\x0epassportnumberI\tpassportsI\x06" +
-	"passwd\x1e\bpassword\x1e\bpasswort\x1e\bpaszportI\apatient\x03\x03pay\v\apayment\v\x06pedido\r\x04peer\b\bpersonal\x03\x0fpersonalaus" +
-	"weis\f\x15personalausweisnummer\f\bpersonnrJ\fpersonnummerK\x05peselL\x02ph\x18\x05phone\x16\vphonenumber\x18\x06phones\x18\x04ping" +
-	"\b\bportable\x18\x03ppsM\x04ppsnM\x05ppsnoM\apretend\x06\x05printG\aprivate\x03\nprivatekey\x04\aproduct\r\bprovider\x03\x04pswd\x1e\apuhe" +
-	"lin\x18\rpuhelinnumero\x18\x03pwd\x1e\x05reach\x03\brechnung\r\x03ref\r\treference\r\fregistration\x03\treisepassI\x0freisepassnumm" +
-	"erI\brekening\x05\x0erekeningnummer\x05\x06remote\b\x19rentenversicherungsnummer4\x06repeatG\bresident\x03\x06reveal&\brevis" +
-	"ion\r\x03rfc\r\x03rib\x05\trijbewijs\f\x0frijbewijsnummer\f\rrijksregister6\x13rijksregisternummer6\x04ring\x03\x02ro\x03\x04rodn\x19\x05r" +
-	"odne\x19\x04root\x03\arouting\x01\rroutingnumber\x01\x03rrn8\x03rsa\x03\x03rtn\x01\trufnummer\x18\x03runN\x03rutN\x04rvnr4\x02sa\x03\x11samordningsnum" +
-	"merJ\asavings\x03\x03sdt\x18\x03sec\x03\x06secretO\tsecretkey\x04\asection\r\bsections\r\bsecurite\x03\bsecurity\x03\x06serial\r\x06server" +
-	"\b\aservice\x03\x03sha\r\x06shared\x03\x04show&\asidekiq\x1f\x03sigP\asigning\x03\x03sin<\x03sku\r\x03sms\x18\x04smtp\x03\x05snils\x1a\x04snyk\x03\x03soc\x03\x06soci" +
-	"al\x03\asociale\x03\x0esocialsecurity7\x14socialsecuritynumber7\nsofinummer\x14\x05sonar\x1f\tsonarqube\x1f\x04sort\x03\bsortcode\x01" +
-	"\vsourcegraph\x1f\x19sozialversicherungsnummerQ\x03ssn7\x02st\x03\x06steuer4\bsteuerid4\x1bsteueridentifikationsnummer4" +
-	"\nsteueridnr4\fsteuernummerR\astorage\x03\x06subnet\b\x04sumo\x1f\tsumologic\x1f\x02sv\x03\x04svnrS\bsvnummerS\x06syntym\x03\x06taiwan\x03" +
-	"\x06tarihi\x03\atarjeta\v\x03tax\x03\x05taxid\t\ttaxnumber\t\btaxpayer\t\btckimlik9\x04tckn9\x03tel\x18\atelefon\x18\btelefone\x18\ttelef" +
-	"onnr\x18\ftelefonnumer\x18\rtelefonnummer\x18\x0etelefonnummern\x18\btelefono\x18\ttelefonsz\x18\vtelefonszam\x18\ftelefonszam" +
-	"a\x18\btelefonu\x18\btelefoon\x18\ntelefoonnr\x18\x0etelefoonnummer\x18\btelegram\x1f\x05telem\x18\ttelemovel\x18\ttelephone\x18\x0fteleph" +
-	"onenumber\x18\btelepono\x18\x04tell&\x06teudatT\x04text\x03\x03tfn\x02\x04thai\x03\x06ticket\r\x03tinR\ttinnumber\t\x03tlf\x18\x05tlfnr\x18\x05token\x04\bt" +
-	"racking\r\x06travel\x03\aturkish9\x06twilioU\x03uid\x00\x05uidai\x00\x02um\x03\x03upc\r\turodzenia\x12\burodzona\x12\burodzony\x12\x04usdc,\x04usdt" +
-	",\x04user\x03\x03utr\t\x03vat \x06vercelV\x12versichertennummer\f\x13versicherungsnummerQ\aversion\r\x04visa\v\x06vitale5\x05voter\x03" +
-	"\x06wallet,\x04whatW\bwhatsapp\x16\awithoutX\x05x-api\x03\x03youY\x05zehutT" +
+	"\aaadhaar\x00\x06aadhar\x00\x03aba\x01\x03abn\x02\x06access\x03\taccesskey\x04\vaccesstoken\x04\aaccount\x03\raccountnumber\x05\x04acct\x05\nacctnu" +
+	"mber\x05\x03acn\x02\x03act\x06\bactivate\a\x04addr\b\aaddress\b\taddresses\b\x05admin\x03\x03afm\t\aafrican\x03\x04aika\x03\x06amazon\n\x04amex\v\x04amk" +
+	"a\f\x05annex\r\x03api\x03\x06apikey\x04\bapitoken\x04\x03app\x03\bappendix\r\vapplication\x03\x03arc\x0e\aarticle\r\narztnummer\f\x06asmens\x0f\aa" +
+	"usweis\x10\rausweisnummer\x10\x04auth\x03\aauthkey\x04\rauthorization\x11\tauthtoken\x04\x03aws\n\x04bank\x03\vbankaccount\x05\fbankleit" +
+	"zahl\x01\x05basic\x04\x05batch\r\x04bban\x05\x04bday\x12\x06bearer\x04\x06behave\x06\nbestellung\r\x05birth\x13\tbirthdate\x12\bbirthday\x12\x03blz\x01\x04bor" +
+	"n\x12\x03bsb\x01\x03bsn\x14\x05build\r\x13burgerservicenummer\x14\x06bypass\x15\x04call\x16\x04card\x17\ncardnumber\v\x05cards\v\x05carta\v\x06cartao\v\x05c" +
+	"arte\v\acatalog\r\x02cc\v\bccnumber\v\x06cedula\x10\x03cel\x18\x04cell\x16\tcellphone\x18\tcellulare\x18\acelular\x18\x03cep\x18\x02cf\x03\achapter\r" +
+	"\bchecking\x03\x05cislo\x19\acitizen\x03\tcitizenid\x1a\x05clabe\x05\x06clause\r\x06client\b\fclientsecret\x04\ncloudflare\x1b\x03cnh\f\x04cnic" +
+	"\x1a\x03cnp\x1c\x04cnpj\x1d\x04code\x03\x06commit\r\x06compte\x05\bconducir\f\bconduire\f\acontact\x03\x05conto\x03\ncontrasena\x1e\ncontribsys\x1f\fc" +
+	"ontribuinte \bcorrente\x03\x03cpf\x1d\x03cpr!\x05cprnr!\tcprnummer!\ncredential\x04\vcredentials\x04\ncreditcard\v\x05creds\x04\x06c" +
+	"uenta\x05\x04cuil\"\x04cuit\"\x05curit\x03\x04curl#\adatadog$\vdateofbirth\x12\x02db\x03\x02dd\x03\x04ddog$\ndelsedatum\x12\tdeveloper%\x04dial\x18" +
+	"\bdiscover\v\adisplay&\tdisregard'\x02dl\x03\x03dni(\x03dns\b\x02do)\x03dob\x12\bdocument\x03\tdocumento*\x06driver\x03\rdriverlicense" +
+	"\f\adrivers\x03\x0edriverslicense\f\adriving\x03\tdselsdato\x12\x04dula\f\x03ean\r\x03egk\f\x03egn+\x04emso\x1a\x06enable\a\nencryption\x03\x05en" +
+	"ter\a\x05erc20,\x03eth,\x05ether-\bethereum,\tetherscan,\x03evm,\rfahrerlaubnis\f\x03fax\x18\x04file\x03\x03fin.\x06fiscal/\x04fodt\x12\ff" +
+	"oedselsdato\x12\x03fon\x18\x04fono\x18\x06forget'\tforwarded\b\rfuehrerschein\f\agateway\b\x03geb\x12\rgeboortedatum\x12\ageboren\x12\f" +
+	"geburtsdatum\x12\ngeburtstag\x12\x06german\x03\x04give&\x05govid\x10\x03gsm\x18\x05handy\x18\vhandynummer\x18\x04hash\r\x06health\x03\x06heroku0\x02hk" +
+	"\x03\x04hkic1\x04hkid1\x04hong\x03\x04host\b\x05hosts\b\ahotline\x18\x02hp\x18\nhrerschein\f\x10hrerscheinnummer\f\ahubspot\x03\x02id\x03\x06idcard\f" +
+	"\tidentidad2\x0eidentification3\nidentifier\x03\x15identifikationsnummer4\aidentit\f\bidentity\x03\fidentitycard\x10\x04" +
+	"idnr4\bidnumber\x1a\x06ignore'\x06indian\x03\x05insee5\tinsurance\x03\x04insz6\ainvoice\r\x02ip\b\tipaddress\b\x03ips\b\x04ipv4\b\x03ird\t\x04" +
+	"isbn\r\tisikukood\x0f\x04islo\x19\x06israel\x03\aisraeli\x03\x04issn\r\x04item\r\x04itin7\tjailbreak\a\x04jmbg\x1a\x05jumin8\tkennitala\x1a\x03key" +
+	"\x03\x06kimlik9\x04kong\x03\x05konto\x05\akontonr\x05\vkontonummer\x05\rkontonummeret\x05\x04kort\v\fkrankenkasse\f\x19krankenversicher" +
+	"tennummer\f\vkreditkarte\v\x12kreditkartennummer\v\x03ktp\f\x04kvnr\f\x04lanr\f\x04leak&\alicence\x03\alicense\x03\x03lot\r\x03mac\b\am" +
+	"aestro\v\x06master\x03\nmastercard\v\x02me\x03\bmedicare:\x04mero\x03\bmetamask,\x02mi\x03\x03mob\x18\x05mobil\x18\x06mobile\x16\fmobilenumber\x18\v" +
+	"mobilnummer\x18\x05model\r\x05movil\x18\x02my\x03\x05mykad\x1a\bmynumber;\x05mysql\x03\x06nacida\x12\x06nacido\x12\nnacimiento\x12\tnaissance\x12\ana" +
+	"rozen\x12\bnarozena\x12\x03nas<\anascida\x12\anascido\x12\nnascimento\x12\anascita\x12\x04nata\x12\bnational\x03\nnationalid\x10\x10nationa" +
+	"lidentity\x1a\x04nato\x12\x05never=\x03new>\x03nhs?\tnhsnumber@\x02ni\x03\x03nie*\x03nifA\x03nik\f\x03ninB\x04ninoC\x03nipD\x03nir5\x04niss6\x03nit\t\x02" +
+	"no\x03\x03npi@\x04npwp\t\x02nr\x03\x04nricE\x06number\x03\anumeric\x03\x06nummer\x03\x03oibF\x05order\r\x06orders\r\x06outputG\boverride\x15\x03panH\x04par" +
+	"t\r\tpasaporteI\bpaspoortI\x0epaspoortnummerI\x04pass\x03\npassaporteI\npassaportoI\bpasscode\x1e\tpasseportI\npassn" +
+	"ummerI\npassphrase\x1e\bpassportI\x0epassportnumberI\tpassportsI\x06passwd\x1e\bpassword\x1e\bpasswort\x1e\bpaszportI\apa" +
+	"tient\x03\x03pay\v\apayment\v\x06pedido\r\x04peer\b\bpersonal\x03\x0fpersonalausweis\f\bpersonnrJ\fpersonnummerK\x05peselL\x02ph\x18" +
+	"\x05phone\x16\vphonenumber\x18\x06phones\x18\x04ping\b\bportable\x18\x03ppsM\x04ppsnM\x05ppsnoM\apretend\x06\x05printG\aprivate\x03\nprivatek" +
+	"ey\x04\aproduct\r\bprovider\x03\x04pswd\x1e\apuhelin\x18\rpuhelinnumero\x18\x03pwd\x1e\x05reach\x03\brechnung\r\x03ref\r\treference\r\fregis" +
+	"tration\x03\treisepassI\x0freisepassnummerI\brekening\x05\x0erekeningnummer\x05\x06remote\b\x19rentenversicherungsnummer" +
+	"4\x06repeatG\bresident\x03\x06reveal&\brevision\r\x03rfc\r\x03rib\x05\trijbewijs\f\rrijksregister6\x13rijksregisternummer6\x04r" +
+	"ing\x03\x02ro\x03\x04rodn\x19\x05rodne\x19\x04root\x03\arouting\x01\x03rrn8\x03rsa\x03\x03rtn\x01\trufnummer\x18\x03runN\x03rutN\x04rvnr4\x02sa\x03\x11samordningsnu" +
+	"mmerJ\asavings\x03\x03sdt\x18\x03sec\x03\x06secretO\tsecretkey\x04\asection\r\bsections\r\bsecurite\x03\bsecurity\x03\x06serial\r\x06serve" +
+	"r\b\aservice\x03\x03sha\r\x06shared\x03\x04show&\asidekiq\x1f\x03sigP\asigning\x03\x03sin<\x03sku\r\x03sms\x18\x04smtp\x03\x05snils\x1a\x04snyk\x03\x03soc\x03\x06soc" +
+	"ial\x03\asociale\x03\x0esocialsecurity7\x14socialsecuritynumber7\nsofinummer\x14\x05sonar\x1f\tsonarqube\x1f\x04sort\x03\bsortcode" +
+	"\x01\vsourcegraph\x1f\x19sozialversicherungsnummerQ\x03ssn7\x02st\x03\x06steuer4\bsteuerid4\x1bsteueridentifikationsnummer" +
+	"4\fsteuernummerR\astorage\x03\x06subnet\b\x04sumo\x1f\tsumologic\x1f\x02sv\x03\x04svnrS\bsvnummerS\x06syntym\x03\x06taiwan\x03\x06tarihi\x03\ata" +
+	"rjeta\v\x03tax\x03\x05taxid\t\ttaxnumber\t\btaxpayer\t\btckimlik9\x04tckn9\x03tel\x18\atelefon\x18\btelefone\x18\ttelefonnr\x18\ftelef" +
+	"onnumer\x18\rtelefonnummer\x18\btelefono\x18\ttelefonsz\x18\vtelefonszam\x18\btelefonu\x18\btelefoon\x18\ntelefoonnr\x18\x0etelefo" +
+	"onnummer\x18\btelegram\x1f\x05telem\x18\ttelemovel\x18\ttelephone\x18\x0ftelephonenumber\x18\btelepono\x18\x04tell&\x06teudatT\x04text\x03\x03" +
+	"tfn\x02\x04thai\x03\x06ticket\r\x03tinR\x03tlf\x18\x05token\x04\btracking\r\x06travel\x03\aturkish9\x06twilioU\x03uid\x00\x05uidai\x00\x02um\x03\x03upc\r\turod" +
+	"zenia\x12\burodzona\x12\burodzony\x12\x04usdc,\x04usdt,\x04user\x03\x03utr\t\x03vat \x06vercelV\x12versichertennummer\f\x13versicherungs" +
+	"nummerQ\aversion\r\x04visa\v\x06vitale5\x05voter\x03\x06wallet,\x04whatW\bwhatsapp\x16\awithoutX\x05x-api\x03\x03youY\x05zehutT" +
 	""
 
 // buckets is where a bucket begins in wordText.
 var buckets = [...]uint16{
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 140, 187, 193, 220, 305, 386, 386, 386, 483, 517, 554, 565, 575, 603, 611,
-	611, 687, 746, 792, 984, 1056, 1089, 1089, 1089, 1115, 1153, 1189, 1243, 1343, 1349, 1349, 1349, 1354, 1364, 1364, 1397, 1410, 1448, 1448,
-	1448, 1468, 1468, 1487, 1537, 1537, 1552, 1552, 1552, 1561, 1637, 1643, 1650, 1655, 1655, 1655, 1655, 1690, 1706, 1722, 1750, 1784, 1793, 1793,
-	1793, 1793, 1924, 1924, 1965, 2042, 2054, 2054, 2054, 2065, 2065, 2065, 2071, 2071, 2078, 2078, 2078, 2078, 2094, 2102, 2158, 2232, 2243, 2243,
-	2243, 2249, 2255, 2288, 2293, 2293, 2293, 2293, 2293, 2327, 2357, 2361, 2431, 2431, 2431, 2459, 2459, 2613, 2625, 2700, 2704, 2725, 2755, 2755,
-	2755, 2755, 2755, 2760, 2760, 2775, 2793, 2793, 2793, 3036, 3131, 3169, 3179, 3259, 3288, 3288, 3288, 3288, 3288, 3288, 3288, 3288, 3288, 3288,
-	3288, 3288, 3465, 3540, 3587, 3597, 3629, 3629, 3629, 3661, 3754, 3806, 3976, 3981, 4112, 4120, 4120, 4194, 4461, 4491, 4510, 4528, 4545, 4545,
-	4545, 4545, 4545, 4557, 4561, 4615, 4620, 4620, 4620, 4625, 4683, 4697, 4704, 4704, 4704, 4704, 4704, 4712, 4712, 4737, 4737, 4737, 4737, 4737,
-	4737, 4737, 4737, 4737, 4744, 4744, 4744, 4744, 4744, 4744, 4744, 4744, 4749, 4749, 4749, 4749, 4749, 4749, 4756, 4756, 4756, 4756, 4756, 4756,
-	4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756,
-	4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756, 4756,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 121, 168, 174, 201, 286, 356, 356, 356, 409, 443, 471, 482, 492, 520, 528,
+	528, 604, 663, 709, 886, 958, 991, 991, 991, 1017, 1050, 1086, 1130, 1198, 1204, 1204, 1204, 1209, 1219, 1219, 1252, 1259, 1297, 1297,
+	1297, 1317, 1317, 1336, 1386, 1386, 1401, 1401, 1401, 1410, 1473, 1479, 1486, 1491, 1491, 1491, 1491, 1517, 1533, 1549, 1577, 1611, 1620, 1620,
+	1620, 1620, 1751, 1751, 1792, 1869, 1881, 1881, 1881, 1892, 1892, 1892, 1898, 1898, 1905, 1905, 1905, 1905, 1921, 1929, 1985, 2059, 2070, 2070,
+	2070, 2076, 2082, 2100, 2105, 2105, 2105, 2105, 2105, 2139, 2169, 2173, 2234, 2234, 2234, 2262, 2262, 2416, 2428, 2495, 2499, 2520, 2545, 2545,
+	2545, 2545, 2545, 2550, 2550, 2565, 2583, 2583, 2583, 2804, 2876, 2914, 2924, 3004, 3033, 3033, 3033, 3033, 3033, 3033, 3033, 3033, 3033, 3033,
+	3033, 3033, 3210, 3268, 3300, 3310, 3342, 3342, 3342, 3374, 3467, 3519, 3689, 3694, 3813, 3821, 3821, 3895, 4132, 4151, 4163, 4181, 4198, 4198,
+	4198, 4198, 4198, 4210, 4214, 4268, 4273, 4273, 4273, 4278, 4336, 4350, 4357, 4357, 4357, 4357, 4357, 4365, 4365, 4390, 4390, 4390, 4390, 4390,
+	4390, 4390, 4390, 4390, 4397, 4397, 4397, 4397, 4397, 4397, 4397, 4397, 4402, 4402, 4402, 4402, 4402, 4402, 4409, 4409, 4409, 4409, 4409, 4409,
+	4409, 4409, 4409, 4409, 4409, 4409, 4409, 4409, 4409, 4409, 4409, 4409, 4409, 4409, 4409, 4409, 4409, 4409, 4409, 4409, 4409, 4409, 4409, 4409,
+	4409, 4409, 4409, 4409, 4409, 4409, 4409, 4409, 4409, 4409, 4409, 4409, 4409, 4409, 4409, 4409, 4409,
 }
 
 // likely is a filter in front of the words: one bit for each hash of a word.
@@ -491,180 +487,174 @@ var likely = [...]uint32{
 	262144, 0, 402653184, 0, 1024, 0, 0, 0, 8192, 0, 16384, 0, 2359296, 0, 2148794496, 0, 0, 32768, 0, 0, 0, 0, 0, 0,
 	0, 0, 0, 0, 0, 0, 134217728, 0, 0, 64, 16384, 4, 0, 0, 0, 0, 33554440, 0, 0, 0, 4096, 65536, 0, 67108864,
 	0, 0, 512, 16384, 0, 0, 0, 16777216, 0, 0, 0, 0, 8388608, 131072, 0, 0, 0, 0, 524288, 67109120, 0, 1024, 0, 524288,
-	67108864, 0, 0, 0, 268468224, 0, 268435456, 0, 0, 8388608, 0, 0, 0, 0, 8388608, 1048576, 0, 0, 64, 0, 0, 0, 536870916, 0,
+	67108864, 0, 0, 0, 268435456, 0, 268435456, 0, 0, 8388608, 0, 0, 0, 0, 8388608, 1048576, 0, 0, 64, 0, 0, 0, 536870916, 0,
 	0, 0, 8, 0, 4194304, 2147483648, 537001984, 0, 0, 134234112, 131072, 0, 0, 2147483648, 0, 0, 0, 4096, 65536, 0, 0, 0, 0, 4096,
 	0, 128, 0, 0, 16, 0, 0, 0, 134217728, 2097152, 4194304, 256, 128, 0, 65536, 0, 327680, 0, 0, 0, 1, 32768, 0, 0,
-	1073741824, 0, 0, 0, 67764224, 0, 4096, 8, 0, 524320, 0, 0, 4096, 16777220, 4096, 268435458, 0, 0, 8, 0, 0, 32, 0, 0,
-	0, 4096, 0, 0, 2048, 0, 131072, 4194304, 0, 36864, 4194304, 0, 544, 0, 4194304, 0, 0, 0, 0, 0, 0, 32, 134217728, 0,
+	1073741824, 0, 0, 0, 67764224, 0, 4096, 8, 0, 524320, 0, 0, 4096, 16777220, 4096, 2, 0, 0, 8, 0, 0, 32, 0, 0,
+	0, 4096, 0, 0, 2048, 0, 131072, 4194304, 0, 36864, 4194304, 0, 544, 0, 0, 0, 0, 0, 0, 0, 0, 32, 134217728, 0,
 	0, 0, 17039616, 16777216, 0, 1073750016, 0, 0, 2, 0, 131080, 16777216, 2048, 2097152, 1074008064, 201326592, 0, 0, 0, 0, 0, 0, 0, 0,
 	1, 65536, 0, 0, 4194304, 0, 0, 1073741824, 32768, 0, 32, 0, 0, 32, 2164260864, 0, 72, 0, 2, 1048576, 0, 0, 0, 0,
 	536870914, 8388608, 0, 0, 0, 0, 0, 1073741824, 0, 0, 0, 0, 0, 16385, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0,
-	2162688, 0, 32768, 4096, 0, 1073741824, 0, 0, 0, 1024, 0, 0, 2147483648, 0, 0, 4, 8, 0, 0, 0, 4260352, 0, 8448, 0,
-	128, 262272, 0, 256, 0, 8388608, 0, 0, 0, 0, 1073741824, 0, 8192, 262144, 0, 1048576, 4194304, 256, 536870912, 0, 2689, 64, 0, 0,
+	2162688, 0, 32768, 4096, 0, 0, 0, 0, 0, 1024, 0, 0, 2147483648, 0, 0, 4, 8, 0, 0, 0, 4260352, 0, 8448, 0,
+	128, 262272, 0, 256, 0, 8388608, 0, 0, 0, 0, 1073741824, 0, 8192, 262144, 0, 1048576, 4194304, 256, 536870912, 0, 2177, 64, 0, 0,
 	8, 0, 0, 33554432, 0, 1024, 32776, 0, 8192, 0, 0, 0, 805306368, 0, 0, 0, 0, 0, 1073872896, 0, 0, 0, 2147483648, 0,
 	0, 128, 0, 0, 128, 0, 0, 0, 1, 128, 0, 0, 2, 0, 2097152, 0, 0, 0, 0, 0, 0, 4096, 33554432, 268435458,
 	65536, 0, 4194304, 0, 2097152, 1, 0, 0, 1, 0, 0, 131072, 0, 67108864, 4198400, 0, 32, 0, 0, 0, 4096, 1, 134217728, 0,
-	1073741824, 16384, 16384, 256, 8192, 4194312, 0, 32768, 50331648, 0, 0, 0, 0, 0, 0, 262144, 0, 16, 0, 262208, 0, 0, 2, 0,
-	0, 2097152, 0, 0, 2048, 0, 0, 0, 9, 136331264, 0, 0, 0, 0, 67108864, 0, 524288, 1073741824, 0, 0, 0, 8, 0, 0,
-	80, 33554432, 16777220, 524288, 0, 0, 0, 1048576, 0, 0, 0, 2097152, 0, 0, 0, 536870912, 301989888, 0, 0, 0, 8200, 0, 65537, 0,
-	0, 0, 262208, 134217728, 0, 2097152, 0, 1048576, 0, 0, 8388608, 536870912, 0, 1048576, 8388608, 65568, 67108864, 64, 33554432, 4, 2147483648, 0, 0, 0,
-	0, 0, 16, 131072, 2048, 65536, 0, 0, 0, 0, 0, 0, 2147483656, 8, 0, 0, 0, 0, 0, 1073744128, 0, 0, 0, 0,
+	1073741824, 16384, 0, 256, 8192, 4194312, 0, 32768, 50331648, 0, 0, 0, 0, 0, 0, 262144, 0, 16, 0, 262144, 0, 0, 2, 0,
+	0, 2097152, 0, 0, 2048, 0, 0, 0, 1, 136331264, 0, 0, 0, 0, 67108864, 0, 524288, 1073741824, 0, 0, 0, 8, 0, 0,
+	80, 33554432, 16777220, 524288, 0, 0, 0, 1048576, 0, 0, 0, 2097152, 0, 0, 0, 0, 301989888, 0, 0, 0, 8200, 0, 65537, 0,
+	0, 0, 262208, 134217728, 0, 2097152, 0, 0, 0, 0, 8388608, 0, 0, 1048576, 8388608, 65568, 67108864, 64, 33554432, 4, 2147483648, 0, 0, 0,
+	0, 0, 16, 131072, 2048, 65536, 0, 0, 0, 0, 0, 0, 2147483656, 8, 0, 0, 0, 0, 0, 1073743872, 0, 0, 0, 0,
 	0, 0, 0, 0, 0, 0, 2098176, 0, 0, 524288, 32768, 0, 0, 134217728, 65536, 128, 0, 0, 536870912, 0, 0, 0, 0, 4096,
 	0, 0, 0, 0, 2147483648, 0, 0, 524288, 0, 268435456, 0, 4194304, 0, 16777216, 4096, 0, 0, 2097152, 0, 0, 0, 0, 2359296, 128,
 	0, 0, 0, 0, 1073741824, 8192, 32, 0, 0, 268435456, 8, 64, 272629760, 0, 0, 0, 0, 0, 0, 2147483648, 1024, 0, 0, 0,
 	0, 32768, 0, 32768, 65536, 0, 0, 131072, 0, 2147483648, 8, 0, 0, 0, 0, 0, 128, 16384, 0, 0, 0, 0, 268435456, 0,
-	0, 0, 0, 0, 524288, 0, 0, 0, 0, 135266304, 1024, 0, 67108864, 69696, 2147483648, 0, 536871936, 0, 0, 256, 4096, 524290, 0, 8,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 135266304, 0, 0, 67108864, 69696, 2147483648, 0, 1024, 0, 0, 256, 4096, 524290, 0, 8,
 	0, 4, 0, 1073741824, 0, 0, 0, 0, 2, 16777216, 2147483648, 0, 8388608, 0, 0, 2147483648, 0, 0, 0, 0, 8, 0, 0, 0,
-	2, 1048576, 64, 132, 4194304, 0, 4, 0, 32, 2, 0, 0, 1024, 0, 0, 0, 0, 32768, 536870912, 0, 4202496, 256, 1, 67109120,
+	2, 1048576, 64, 132, 4194304, 0, 4, 0, 32, 2, 0, 0, 1024, 0, 0, 0, 0, 32768, 536870912, 0, 4202496, 256, 0, 67109120,
 	2048, 0, 0, 0, 0, 69206016, 524288, 0, 512, 0, 524288, 262144, 0, 0, 0, 0, 0, 0, 2048, 0, 0, 536870912, 256, 0,
-	0, 0, 0, 0, 0, 16384, 48, 268435456, 0, 16777216, 2048, 2097152, 0, 0, 0, 0, 0, 512, 0, 134217728, 0, 65536, 32, 655360,
-	0, 0, 0, 16384, 0, 134219776, 0, 131072, 512, 285212672, 0, 0, 0, 0, 0, 32772, 0, 0, 0, 16777280, 0, 0, 0, 0,
-	0, 524288, 2164260866, 32, 0, 0, 64, 0, 16, 8, 8192, 0, 8388608, 0, 0, 128, 0, 0, 0, 16777216, 262144, 0, 0, 0,
+	0, 0, 0, 0, 0, 16384, 48, 268435456, 0, 16777216, 2048, 2097152, 0, 0, 0, 0, 0, 512, 0, 134217728, 0, 65536, 32, 524288,
+	0, 0, 0, 16384, 0, 2048, 0, 131072, 512, 285212672, 0, 0, 0, 0, 0, 32772, 0, 0, 0, 16777280, 0, 0, 0, 0,
+	0, 524288, 2164260866, 0, 0, 0, 64, 0, 16, 8, 8192, 0, 8388608, 0, 0, 128, 0, 0, 0, 16777216, 262144, 0, 0, 0,
 	0, 0, 16, 16, 12, 4, 256, 0, 8192, 0, 0, 0, 1536, 128, 4194304, 0, 0, 0, 0, 0, 524292, 32, 4194304, 131072,
-	131328, 0, 0, 524288, 133120, 0, 132, 536936449, 536870912, 0, 0, 0, 268435456, 2, 512, 16777216, 0, 0, 8388608, 0, 0, 0, 128, 0,
+	131328, 0, 0, 524288, 133120, 0, 132, 536936449, 536870912, 0, 0, 0, 0, 2, 512, 16777216, 0, 0, 8388608, 0, 0, 0, 128, 0,
 	0, 0, 8192, 0, 262144, 1, 524288, 16384, 0, 0, 0, 33554432, 0, 0, 0, 0, 0, 0, 16777216, 0, 0, 268435456, 0, 0,
 	0, 276824080, 0, 2048, 8192, 0, 0, 0, 1048576, 0, 512, 0, 0, 0, 16777216, 0, 0, 134217732, 0, 0, 33554496, 0, 0, 0,
 	268435456, 0, 67108864, 0, 0, 0, 0, 0, 0, 20, 0, 0, 8, 0, 256, 0, 0, 16384, 262144, 256, 8388736, 4, 0, 2097152,
-	32768, 0, 0, 0, 0, 262144, 0, 0, 0, 128, 0, 17, 0, 536870912, 8388608, 0, 0, 0, 0, 0, 1048576, 0, 0, 512,
+	0, 0, 0, 0, 0, 262144, 0, 0, 0, 128, 0, 17, 0, 536870912, 8388608, 0, 0, 0, 0, 0, 1048576, 0, 0, 512,
 	0, 0, 0, 0, 0, 0, 128, 0, 0, 0, 4194592, 0, 33554448, 0, 0, 32, 0, 8388608, 0, 0, 1, 0, 0, 2097152,
-	0, 0, 0, 0, 0, 0, 0, 0, 2415919104, 12, 0, 0, 0, 1024, 33554432, 8192, 0, 0, 0, 512, 0, 0, 0, 9437184,
+	0, 0, 0, 0, 0, 0, 0, 0, 2415919104, 12, 0, 0, 0, 1024, 33554432, 8192, 0, 0, 0, 0, 0, 0, 0, 9437184,
 	0, 83886080, 131072, 134217728, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 256, 0, 8, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 2099328, 0, 0, 1, 2048, 4, 0, 8192, 131072, 0, 0, 0, 16777217, 33554432, 262400, 0, 0, 0, 16777216, 16,
+	0, 0, 0, 0, 2099200, 0, 0, 1, 2048, 4, 0, 8192, 0, 0, 0, 0, 16777216, 33554432, 262400, 0, 0, 0, 16777216, 16,
 	0, 0, 4096, 0, 1048576, 16777216, 0, 0, 2048, 0, 4096, 0, 0, 2048, 8388608, 67109376,
 }
 
 // wordPairs is pairs by their words' numbers.
 var wordPairs = [...]wordPair{
-	{3835, 3719, 55},
-	{2431, 3835, 55},
-	{3835, 2730, 55},
-	{3830, 3666, 55},
-	{3540, 1479, 9},
-	{3835, 1939, 60},
-	{2567, 1939, 66},
-	{4145, 1468, 2},
-	{4145, 1793, 9},
-	{4145, 2730, 9},
-	{4145, 1816, 9},
-	{2567, 1793, 16},
-	{1876, 2730, 16},
-	{1876, 617, 16},
-	{1793, 2730, 26},
-	{3050, 2730, 26},
-	{1816, 2730, 26},
-	{2567, 1816, 16},
-	{2567, 1876, 16},
-	{3050, 1793, 26},
-	{1876, 1222, 16},
-	{772, 1793, 16},
-	{1793, 617, 16},
-	{3629, 1793, 90},
-	{3592, 1793, 90},
-	{178, 1793, 90},
-	{1876, 2700, 26},
-	{3432, 3321, 56},
-	{2431, 2730, 59},
-	{4461, 1793, 91},
-	{2641, 2730, 66},
-	{1939, 2730, 92},
-	{2641, 2700, 66},
-	{4092, 2747, 83},
-	{4092, 2715, 83},
-	{2738, 3050, 28},
-	{517, 2730, 25},
-	{3050, 863, 15},
-	{2027, 1793, 93},
-	{2019, 1793, 93},
-	{4120, 1793, 94},
-	{1722, 2102, 49},
-	{1706, 1793, 49},
-	{1629, 4145, 82},
-	{1924, 1793, 95},
-	{1876, 863, 96},
-	{772, 2730, 26},
-	{2567, 2730, 97},
-	{2673, 2730, 66},
-	{2625, 2730, 64},
-	{3013, 2730, 64},
-	{2331, 2730, 2},
-	{4145, 2700, 9},
-	{1479, 2730, 9},
-	{2373, 2730, 24},
-	{2373, 2700, 24},
-	{3135, 2700, 24},
-	{700, 2730, 24},
-	{4718, 2730, 24},
-	{3135, 2730, 24},
-	{905, 2730, 24},
-	{3288, 2327, 24},
-	{4450, 2327, 24},
-	{3534, 2327, 24},
-	{220, 2089, 4},
-	{27, 2089, 4},
-	{3671, 2089, 4},
-	{3213, 2089, 4},
-	{59, 2089, 4},
-	{340, 2089, 4},
-	{1378, 2089, 4},
-	{3787, 2089, 4},
-	{3759, 2089, 4},
-	{4058, 2089, 4},
-	{2264, 2089, 4},
-	{243, 2089, 4},
-	{258, 2089, 4},
-	{3745, 2089, 4},
-	{2307, 2089, 4},
-	{4737, 2089, 4},
-	{1698, 2089, 4},
-	{1784, 2089, 4},
-	{3824, 2089, 4},
-	{1115, 220, 36},
-	{1115, 243, 36},
-	{742, 220, 27},
-	{1111, 2851, 30},
-	{4609, 2851, 30},
-	{3811, 2851, 30},
-	{3557, 2851, 30},
-	{2452, 2851, 30},
-	{166, 2851, 30},
-	{3920, 863, 1},
-	{386, 59, 5},
-	{59, 2730, 5},
-	{59, 2700, 5},
-	{59, 2725, 5},
-	{929, 974, 5},
-	{755, 59, 5},
-	{3652, 59, 5},
-	{4557, 4128, 18},
-	{4112, 187, 18},
-	{1243, 2264, 12},
-	{1266, 2264, 12},
-	{1243, 2255, 12},
-	{1266, 2255, 12},
-	{1291, 2264, 12},
-	{1291, 2255, 12},
-	{2264, 2730, 12},
-	{2255, 2730, 12},
-	{2264, 2700, 12},
-	{1189, 2730, 12},
-	{1189, 2700, 12},
-	{4697, 1793, 12},
-	{4697, 617, 12},
-	{1397, 2700, 12},
-	{1125, 2730, 12},
-	{1125, 2700, 12},
-	{1690, 617, 12},
-	{1690, 1939, 12},
-	{4520, 1222, 73},
-	{2851, 2715, 73},
-	{3243, 1832, 64},
-	{3243, 2730, 64},
-	{3432, 2730, 26},
-	{3981, 2715, 9},
-	{1076, 3843, 53},
-	{3709, 3843, 53},
-	{611, 2327, 24},
-	{2357, 2341, 24},
+	{3548, 3432, 55},
+	{2234, 3548, 55},
+	{3548, 2520, 55},
+	{3543, 3379, 55},
+	{3268, 1328, 9},
+	{3548, 1766, 60},
+	{2370, 1766, 66},
+	{3846, 1317, 2},
+	{3846, 1620, 9},
+	{3846, 2520, 9},
+	{3846, 1643, 9},
+	{2370, 1620, 16},
+	{1703, 2520, 16},
+	{1703, 534, 16},
+	{1620, 2520, 26},
+	{2818, 2520, 26},
+	{1643, 2520, 26},
+	{2370, 1643, 16},
+	{2370, 1703, 16},
+	{2818, 1620, 26},
+	{1703, 1109, 16},
+	{689, 1620, 16},
+	{1620, 534, 16},
+	{3342, 1620, 90},
+	{3305, 1620, 90},
+	{159, 1620, 90},
+	{1703, 2495, 26},
+	{3177, 3066, 56},
+	{2234, 2520, 59},
+	{4132, 1620, 91},
+	{2444, 2520, 66},
+	{1766, 2520, 92},
+	{2444, 2495, 66},
+	{3793, 2537, 83},
+	{3793, 2510, 83},
+	{2528, 2818, 28},
+	{443, 2520, 25},
+	{2818, 780, 15},
+	{1854, 1620, 93},
+	{1846, 1620, 93},
+	{3821, 1620, 94},
+	{1549, 1929, 49},
+	{1533, 1620, 49},
+	{1465, 3846, 82},
+	{1751, 1620, 95},
+	{1703, 780, 96},
+	{689, 2520, 26},
+	{2370, 2520, 97},
+	{2468, 2520, 66},
+	{2428, 2520, 64},
+	{2781, 2520, 64},
+	{2143, 2520, 2},
+	{3846, 2495, 9},
+	{1328, 2520, 9},
+	{2185, 2520, 24},
+	{2185, 2495, 24},
+	{2880, 2495, 24},
+	{617, 2520, 24},
+	{4371, 2520, 24},
+	{2880, 2520, 24},
+	{822, 2520, 24},
+	{3033, 2139, 24},
+	{4121, 2139, 24},
+	{3262, 2139, 24},
+	{201, 1916, 4},
+	{27, 1916, 4},
+	{3384, 1916, 4},
+	{2958, 1916, 4},
+	{59, 1916, 4},
+	{310, 1916, 4},
+	{1233, 1916, 4},
+	{3500, 1916, 4},
+	{3472, 1916, 4},
+	{3759, 1916, 4},
+	{2091, 1916, 4},
+	{224, 1916, 4},
+	{239, 1916, 4},
+	{3458, 1916, 4},
+	{2119, 1916, 4},
+	{4390, 1916, 4},
+	{1525, 1916, 4},
+	{1611, 1916, 4},
+	{3537, 1916, 4},
+	{1017, 201, 36},
+	{1017, 224, 36},
+	{659, 201, 27},
+	{1013, 2631, 30},
+	{4262, 2631, 30},
+	{3524, 2631, 30},
+	{3285, 2631, 30},
+	{2255, 2631, 30},
+	{147, 2631, 30},
+	{3633, 780, 1},
+	{356, 59, 5},
+	{59, 2520, 5},
+	{59, 2495, 5},
+	{831, 876, 5},
+	{672, 59, 5},
+	{3365, 59, 5},
+	{4210, 3829, 18},
+	{3813, 168, 18},
+	{1130, 2091, 12},
+	{1153, 2091, 12},
+	{1130, 2082, 12},
+	{1153, 2082, 12},
+	{1178, 2091, 12},
+	{1178, 2082, 12},
+	{2091, 2520, 12},
+	{2082, 2520, 12},
+	{1086, 2520, 12},
+	{1086, 2495, 12},
+	{4350, 1620, 12},
+	{4350, 534, 12},
+	{1517, 1766, 12},
+	{4173, 1109, 73},
+	{2631, 2510, 73},
+	{2988, 1659, 64},
+	{2988, 2520, 64},
+	{3177, 2520, 26},
+	{3694, 2510, 9},
+	{978, 3556, 53},
+	{3422, 3556, 53},
+	{528, 2139, 24},
+	{2169, 2153, 24},
 }
 
 // entries is what words and pairs stand for.
