@@ -6,12 +6,12 @@ var foreignWords = [...]struct {
 	subject context
 	words   string
 }{
-	{aboutPhone, "телефон|Телефон|тел.|Тел.|电话|手机|電話|携帯|전화|휴대|τηλ|Τηλ|هاتف|טלפון|โทร|फोन|मोबाइल|"},
+	{aboutPhone, "телефон|Телефон|тел.|Тел.|电话|手机|電話|携帯|전화|휴대|τηλ|Τηλ|هاتف|טלפון|โทร|फोन|मोबा|"},
 	{aboutIndia, "आधार|"},
 	{aboutIsrael, "תעודת זהות|ת.ז|"},
 	{aboutTax, "ΑΦΜ|ИНН|"},
 	{aboutDocument, "ΑΜΚΑ|"},
-	{aboutThailand, "เลขประจำตัวประชาชน|เลขบัตรประชาชน|"},
+	{aboutThailand, "เลขประจำตัว|เลขบัตร|"},
 	{aboutPassport, "护照|여권|паспорт|"},
 	{aboutID, "СНИЛС|身份证|"},
 	{aboutKorea, "외국인등록|주민등록|"},
@@ -19,7 +19,7 @@ var foreignWords = [...]struct {
 	{aboutBulgaria, "ЕГН|"},
 	{aboutCard, "卡号|"},
 	{aboutBank, "口座番号|"},
-	{aboutBirth, "생년월일|出生日期|生年月日|рождения|родил|生日|γέννησης|ödd|ødt|"},
+	{aboutBirth, "생년월일|出生日期|生年月日|рождения|родил|生日|γέννη|ödd|ødt|"},
 	{aboutSecret | aboutPassword, "密码|пароль|Пароль|비밀번호|"},
 }
 

@@ -45,7 +45,6 @@ var letteredFormats = [...]letteredFormat{
 	{"personal.us-mbi", "DL?D-L?D-LLDD", 0, usMBI},
 	{"personal.us-mbi", "DL?DL?DLLDD", 0, usMBI},
 	{"personal.es-dni", "DD.DDD.DDD-L", 0, esDNI},
-	{"personal.es-dni", "DD.DDD.DDDL", 0, esDNI},
 	{"personal.es-dni", "DDDDDDDL", aboutSpain, esDNI},
 	{"personal.de-pension-number", "DDDDDDDDLDDD", 0, dePension},
 }

@@ -244,7 +244,7 @@ var identityRule = [...]ID{
 // letteredRule is the rule of each identifier with letters.
 var letteredRule = [...]ID{
 	202, 202, 202, 202, 202, 202, 204, 204, 204, 204, 203, 205, 206, 207, 207, 208, 209, 209, 210, 211, 177, 160, 212, 212,
-	192, 192, 192, 203, 203, 201, 201, 203, 203, 203, 200,
+	192, 192, 192, 203, 203, 201, 201, 203, 203, 200,
 }
 
 // formatStarts is where a bucket's token formats begin in formatOrder: see bucketOf.
@@ -441,30 +441,30 @@ const wordText = "" +
 	"isbn\r\tisikukood\x0f\x04islo\x19\x06israel\x03\aisraeli\x03\x04issn\r\x04item\r\x04itin7\tjailbreak\a\x04jmbg\x1a\x05jumin8\tkennitala\x1a\x03key" +
 	"\x03\x06kimlik9\x04kong\x03\x05konto\x05\akontonr\x05\vkontonummer\x05\rkontonummeret\x05\x04kort\v\fkrankenkasse\f\x19krankenversicher" +
 	"tennummer\f\vkreditkarte\v\x12kreditkartennummer\v\x03ktp\f\x04kvnr\f\x04lanr\f\x04leak&\alicence\x03\alicense\x03\x03lot\r\x03mac\b\am" +
-	"aestro\v\x06master\x03\nmastercard\v\x02me\x03\bmedicare:\x04mero\x03\bmetamask,\x02mi\x03\x03mob\x18\x05mobil\x18\x06mobile\x16\fmobilenumber\x18\v" +
-	"mobilnummer\x18\x05model\r\x05movil\x18\x02my\x03\x05mykad\x1a\bmynumber;\x05mysql\x03\x06nacida\x12\x06nacido\x12\nnacimiento\x12\tnaissance\x12\ana" +
-	"rozen\x12\bnarozena\x12\x03nas<\anascida\x12\anascido\x12\nnascimento\x12\anascita\x12\x04nata\x12\bnational\x03\nnationalid\x10\x10nationa" +
-	"lidentity\x1a\x04nato\x12\x05never=\x03new>\x03nhs?\tnhsnumber@\x02ni\x03\x03nie*\x03nifA\x03nik\f\x03ninB\x04ninoC\x03nipD\x03nir5\x04niss6\x03nit\t\x02" +
-	"no\x03\x03npi@\x04npwp\t\x02nr\x03\x04nricE\x06number\x03\anumeric\x03\x06nummer\x03\x03oibF\x05order\r\x06orders\r\x06outputG\boverride\x15\x03panH\x04par" +
-	"t\r\tpasaporteI\bpaspoortI\x0epaspoortnummerI\x04pass\x03\npassaporteI\npassaportoI\bpasscode\x1e\tpasseportI\npassn" +
-	"ummerI\npassphrase\x1e\bpassportI\x0epassportnumberI\tpassportsI\x06passwd\x1e\bpassword\x1e\bpasswort\x1e\bpaszportI\apa" +
-	"tient\x03\x03pay\v\apayment\v\x06pedido\r\x04peer\b\bpersonal\x03\x0fpersonalausweis\f\bpersonnrJ\fpersonnummerK\x05peselL\x02ph\x18" +
-	"\x05phone\x16\vphonenumber\x18\x06phones\x18\x04ping\b\bportable\x18\x03ppsM\x04ppsnM\x05ppsnoM\apretend\x06\x05printG\aprivate\x03\nprivatek" +
-	"ey\x04\aproduct\r\bprovider\x03\x04pswd\x1e\apuhelin\x18\rpuhelinnumero\x18\x03pwd\x1e\x05reach\x03\brechnung\r\x03ref\r\treference\r\fregis" +
-	"tration\x03\treisepassI\x0freisepassnummerI\brekening\x05\x0erekeningnummer\x05\x06remote\b\x19rentenversicherungsnummer" +
-	"4\x06repeatG\bresident\x03\x06reveal&\brevision\r\x03rfc\r\x03rib\x05\trijbewijs\f\rrijksregister6\x13rijksregisternummer6\x04r" +
-	"ing\x03\x02ro\x03\x04rodn\x19\x05rodne\x19\x04root\x03\arouting\x01\x03rrn8\x03rsa\x03\x03rtn\x01\trufnummer\x18\x03runN\x03rutN\x04rvnr4\x02sa\x03\x11samordningsnu" +
-	"mmerJ\asavings\x03\x03sdt\x18\x03sec\x03\x06secretO\tsecretkey\x04\asection\r\bsections\r\bsecurite\x03\bsecurity\x03\x06serial\r\x06serve" +
-	"r\b\aservice\x03\x03sha\r\x06shared\x03\x04show&\asidekiq\x1f\x03sigP\asigning\x03\x03sin<\x03sku\r\x03sms\x18\x04smtp\x03\x05snils\x1a\x04snyk\x03\x03soc\x03\x06soc" +
-	"ial\x03\asociale\x03\x0esocialsecurity7\x14socialsecuritynumber7\nsofinummer\x14\x05sonar\x1f\tsonarqube\x1f\x04sort\x03\bsortcode" +
-	"\x01\vsourcegraph\x1f\x19sozialversicherungsnummerQ\x03ssn7\x02st\x03\x06steuer4\bsteuerid4\x1bsteueridentifikationsnummer" +
-	"4\fsteuernummerR\astorage\x03\x06subnet\b\x04sumo\x1f\tsumologic\x1f\x02sv\x03\x04svnrS\bsvnummerS\x06syntym\x03\x06taiwan\x03\x06tarihi\x03\ata" +
-	"rjeta\v\x03tax\x03\x05taxid\t\ttaxnumber\t\btaxpayer\t\btckimlik9\x04tckn9\x03tel\x18\atelefon\x18\btelefone\x18\ttelefonnr\x18\ftelef" +
-	"onnumer\x18\rtelefonnummer\x18\btelefono\x18\ttelefonsz\x18\vtelefonszam\x18\btelefonu\x18\btelefoon\x18\ntelefoonnr\x18\x0etelefo" +
-	"onnummer\x18\btelegram\x1f\x05telem\x18\ttelemovel\x18\ttelephone\x18\x0ftelephonenumber\x18\btelepono\x18\x04tell&\x06teudatT\x04text\x03\x03" +
-	"tfn\x02\x04thai\x03\x06ticket\r\x03tinR\x03tlf\x18\x05token\x04\btracking\r\x06travel\x03\aturkish9\x06twilioU\x03uid\x00\x05uidai\x00\x02um\x03\x03upc\r\turod" +
-	"zenia\x12\burodzona\x12\burodzony\x12\x04usdc,\x04usdt,\x04user\x03\x03utr\t\x03vat \x06vercelV\x12versichertennummer\f\x13versicherungs" +
-	"nummerQ\aversion\r\x04visa\v\x06vitale5\x05voter\x03\x06wallet,\x04whatW\bwhatsapp\x16\awithoutX\x05x-api\x03\x03youY\x05zehutT" +
+	"aestro\v\x06master\x03\nmastercard\v\x02me\x03\bmedicare:\bmetamask,\x03mob\x18\x05mobil\x18\x06mobile\x16\fmobilenumber\x18\vmobilnumme" +
+	"r\x18\x05model\r\x05movil\x18\x02my\x03\x05mykad\x1a\bmynumber;\x05mysql\x03\x06nacida\x12\x06nacido\x12\nnacimiento\x12\tnaissance\x12\anarozen\x12\bnar" +
+	"ozena\x12\x03nas<\anascida\x12\anascido\x12\nnascimento\x12\anascita\x12\x04nata\x12\bnational\x03\nnationalid\x10\x10nationalidentity\x1a" +
+	"\x04nato\x12\x05never=\x03new>\x03nhs?\tnhsnumber@\x02ni\x03\x03nie*\x03nifA\x03nik\f\x03ninB\x04ninoC\x03nipD\x03nir5\x04niss6\x03nit\t\x02no\x03\x03npi@\x04n" +
+	"pwp\t\x02nr\x03\x04nricE\x06number\x03\anumeric\x03\x06nummer\x03\x03oibF\x05order\r\x06orders\r\x06outputG\boverride\x15\x03panH\x04part\r\tpasapor" +
+	"teI\bpaspoortI\x0epaspoortnummerI\x04pass\x03\npassaporteI\npassaportoI\bpasscode\x1e\tpasseportI\npassnummerI\npas" +
+	"sphrase\x1e\bpassportI\x0epassportnumberI\tpassportsI\x06passwd\x1e\bpassword\x1e\bpasswort\x1e\bpaszportI\apatient\x03\x03pay" +
+	"\v\apayment\v\x06pedido\r\x04peer\b\bpersonal\x03\x0fpersonalausweis\f\bpersonnrJ\fpersonnummerK\x05peselL\x02ph\x18\x05phone\x16\vph" +
+	"onenumber\x18\x06phones\x18\x04ping\b\bportable\x18\x03ppsM\x04ppsnM\x05ppsnoM\apretend\x06\x05printG\aprivate\x03\nprivatekey\x04\aproduc" +
+	"t\r\bprovider\x03\x04pswd\x1e\apuhelin\x18\rpuhelinnumero\x18\x03pwd\x1e\x05reach\x03\brechnung\r\x03ref\r\treference\r\fregistration\x03\tr" +
+	"eisepassI\x0freisepassnummerI\brekening\x05\x0erekeningnummer\x05\x06remote\b\x19rentenversicherungsnummer4\x06repeatG\b" +
+	"resident\x03\x06reveal&\brevision\r\x03rfc\r\x03rib\x05\trijbewijs\f\rrijksregister6\x13rijksregisternummer6\x04ring\x03\x02ro\x03\x04r" +
+	"odn\x19\x05rodne\x19\x04root\x03\arouting\x01\x03rrn8\x03rsa\x03\x03rtn\x01\trufnummer\x18\x03runN\x03rutN\x04rvnr4\x02sa\x03\x11samordningsnummerJ\asavi" +
+	"ngs\x03\x03sdt\x18\x03sec\x03\x06secretO\tsecretkey\x04\asection\r\bsections\r\bsecurite\x03\bsecurity\x03\x06serial\r\x06server\b\aservice" +
+	"\x03\x03sha\r\x06shared\x03\x04show&\asidekiq\x1f\x03sigP\asigning\x03\x03sin<\x03sku\r\x03sms\x18\x04smtp\x03\x05snils\x1a\x04snyk\x03\x03soc\x03\x06social\x03\asocia" +
+	"le\x03\x0esocialsecurity7\x14socialsecuritynumber7\nsofinummer\x14\x05sonar\x1f\tsonarqube\x1f\x04sort\x03\bsortcode\x01\vsourcegr" +
+	"aph\x1f\x19sozialversicherungsnummerQ\x03ssn7\x02st\x03\x06steuer4\bsteuerid4\x1bsteueridentifikationsnummer4\fsteuernu" +
+	"mmerR\astorage\x03\x06subnet\b\x04sumo\x1f\tsumologic\x1f\x02sv\x03\x04svnrS\bsvnummerS\x06syntym\x03\x06taiwan\x03\x06tarihi\x03\atarjeta\v\x03tax" +
+	"\x03\x05taxid\t\ttaxnumber\t\btaxpayer\t\btckimlik9\x04tckn9\x03tel\x18\atelefon\x18\btelefone\x18\ttelefonnr\x18\ftelefonnumer\x18\rt" +
+	"elefonnummer\x18\btelefono\x18\ttelefonsz\x18\vtelefonszam\x18\btelefonu\x18\btelefoon\x18\ntelefoonnr\x18\x0etelefoonnummer\x18\b" +
+	"telegram\x1f\x05telem\x18\ttelemovel\x18\ttelephone\x18\x0ftelephonenumber\x18\btelepono\x18\x04tell&\x06teudatT\x04text\x03\x03tfn\x02\x04thai\x03" +
+	"\x06ticket\r\x03tinR\x03tlf\x18\x05token\x04\btracking\r\x06travel\x03\aturkish9\x06twilioU\x03uid\x00\x05uidai\x00\x02um\x03\x03upc\r\turodzenia\x12\buro" +
+	"dzona\x12\burodzony\x12\x04usdc,\x04usdt,\x04user\x03\x03utr\t\x03vat \x06vercelV\x12versichertennummer\f\x13versicherungsnummerQ\ave" +
+	"rsion\r\x04visa\v\x06vitale5\x05voter\x03\x06wallet,\x04whatW\bwhatsapp\x16\awithoutX\x05x-api\x03\x03youY\x05zehutT" +
 	""
 
 // buckets is where a bucket begins in wordText.
@@ -473,13 +473,13 @@ var buckets = [...]uint16{
 	528, 604, 663, 709, 886, 958, 991, 991, 991, 1017, 1050, 1086, 1130, 1198, 1204, 1204, 1204, 1209, 1219, 1219, 1252, 1259, 1297, 1297,
 	1297, 1317, 1317, 1336, 1386, 1386, 1401, 1401, 1401, 1410, 1473, 1479, 1486, 1491, 1491, 1491, 1491, 1517, 1533, 1549, 1577, 1611, 1620, 1620,
 	1620, 1620, 1751, 1751, 1792, 1869, 1881, 1881, 1881, 1892, 1892, 1892, 1898, 1898, 1905, 1905, 1905, 1905, 1921, 1929, 1985, 2059, 2070, 2070,
-	2070, 2076, 2082, 2100, 2105, 2105, 2105, 2105, 2105, 2139, 2169, 2173, 2234, 2234, 2234, 2262, 2262, 2416, 2428, 2495, 2499, 2520, 2545, 2545,
-	2545, 2545, 2545, 2550, 2550, 2565, 2583, 2583, 2583, 2804, 2876, 2914, 2924, 3004, 3033, 3033, 3033, 3033, 3033, 3033, 3033, 3033, 3033, 3033,
-	3033, 3033, 3210, 3268, 3300, 3310, 3342, 3342, 3342, 3374, 3467, 3519, 3689, 3694, 3813, 3821, 3821, 3895, 4132, 4151, 4163, 4181, 4198, 4198,
-	4198, 4198, 4198, 4210, 4214, 4268, 4273, 4273, 4273, 4278, 4336, 4350, 4357, 4357, 4357, 4357, 4357, 4365, 4365, 4390, 4390, 4390, 4390, 4390,
-	4390, 4390, 4390, 4390, 4397, 4397, 4397, 4397, 4397, 4397, 4397, 4397, 4402, 4402, 4402, 4402, 4402, 4402, 4409, 4409, 4409, 4409, 4409, 4409,
-	4409, 4409, 4409, 4409, 4409, 4409, 4409, 4409, 4409, 4409, 4409, 4409, 4409, 4409, 4409, 4409, 4409, 4409, 4409, 4409, 4409, 4409, 4409, 4409,
-	4409, 4409, 4409, 4409, 4409, 4409, 4409, 4409, 4409, 4409, 4409, 4409, 4409, 4409, 4409, 4409, 4409,
+	2070, 2076, 2082, 2100, 2105, 2105, 2105, 2105, 2105, 2139, 2163, 2163, 2224, 2224, 2224, 2252, 2252, 2406, 2418, 2485, 2489, 2510, 2535, 2535,
+	2535, 2535, 2535, 2540, 2540, 2555, 2573, 2573, 2573, 2794, 2866, 2904, 2914, 2994, 3023, 3023, 3023, 3023, 3023, 3023, 3023, 3023, 3023, 3023,
+	3023, 3023, 3200, 3258, 3290, 3300, 3332, 3332, 3332, 3364, 3457, 3509, 3679, 3684, 3803, 3811, 3811, 3885, 4122, 4141, 4153, 4171, 4188, 4188,
+	4188, 4188, 4188, 4200, 4204, 4258, 4263, 4263, 4263, 4268, 4326, 4340, 4347, 4347, 4347, 4347, 4347, 4355, 4355, 4380, 4380, 4380, 4380, 4380,
+	4380, 4380, 4380, 4380, 4387, 4387, 4387, 4387, 4387, 4387, 4387, 4387, 4392, 4392, 4392, 4392, 4392, 4392, 4399, 4399, 4399, 4399, 4399, 4399,
+	4399, 4399, 4399, 4399, 4399, 4399, 4399, 4399, 4399, 4399, 4399, 4399, 4399, 4399, 4399, 4399, 4399, 4399, 4399, 4399, 4399, 4399, 4399, 4399,
+	4399, 4399, 4399, 4399, 4399, 4399, 4399, 4399, 4399, 4399, 4399, 4399, 4399, 4399, 4399, 4399, 4399,
 }
 
 // likely is a filter in front of the words: one bit for each hash of a word.
@@ -497,7 +497,7 @@ var likely = [...]uint32{
 	536870914, 8388608, 0, 0, 0, 0, 0, 1073741824, 0, 0, 0, 0, 0, 16385, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0,
 	2162688, 0, 32768, 4096, 0, 0, 0, 0, 0, 1024, 0, 0, 2147483648, 0, 0, 4, 8, 0, 0, 0, 4260352, 0, 8448, 0,
 	128, 262272, 0, 256, 0, 8388608, 0, 0, 0, 0, 1073741824, 0, 8192, 262144, 0, 1048576, 4194304, 256, 536870912, 0, 2177, 64, 0, 0,
-	8, 0, 0, 33554432, 0, 1024, 32776, 0, 8192, 0, 0, 0, 805306368, 0, 0, 0, 0, 0, 1073872896, 0, 0, 0, 2147483648, 0,
+	0, 0, 0, 33554432, 0, 1024, 32776, 0, 8192, 0, 0, 0, 805306368, 0, 0, 0, 0, 0, 1073872896, 0, 0, 0, 2147483648, 0,
 	0, 128, 0, 0, 128, 0, 0, 0, 1, 128, 0, 0, 2, 0, 2097152, 0, 0, 0, 0, 0, 0, 4096, 33554432, 268435458,
 	65536, 0, 4194304, 0, 2097152, 1, 0, 0, 1, 0, 0, 131072, 0, 67108864, 4198400, 0, 32, 0, 0, 0, 4096, 1, 134217728, 0,
 	1073741824, 16384, 0, 256, 8192, 4194312, 0, 32768, 50331648, 0, 0, 0, 0, 0, 0, 262144, 0, 16, 0, 262144, 0, 0, 2, 0,
@@ -521,7 +521,7 @@ var likely = [...]uint32{
 	0, 0, 8192, 0, 262144, 1, 524288, 16384, 0, 0, 0, 33554432, 0, 0, 0, 0, 0, 0, 16777216, 0, 0, 268435456, 0, 0,
 	0, 276824080, 0, 2048, 8192, 0, 0, 0, 1048576, 0, 512, 0, 0, 0, 16777216, 0, 0, 134217732, 0, 0, 33554496, 0, 0, 0,
 	268435456, 0, 67108864, 0, 0, 0, 0, 0, 0, 20, 0, 0, 8, 0, 256, 0, 0, 16384, 262144, 256, 8388736, 4, 0, 2097152,
-	0, 0, 0, 0, 0, 262144, 0, 0, 0, 128, 0, 17, 0, 536870912, 8388608, 0, 0, 0, 0, 0, 1048576, 0, 0, 512,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 128, 0, 17, 0, 536870912, 8388608, 0, 0, 0, 0, 0, 1048576, 0, 0, 512,
 	0, 0, 0, 0, 0, 0, 128, 0, 0, 0, 4194592, 0, 33554448, 0, 0, 32, 0, 8388608, 0, 0, 1, 0, 0, 2097152,
 	0, 0, 0, 0, 0, 0, 0, 0, 2415919104, 12, 0, 0, 0, 1024, 33554432, 8192, 0, 0, 0, 0, 0, 0, 0, 9437184,
 	0, 83886080, 131072, 134217728, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 256, 0, 8, 0, 0, 0, 0, 0, 0,
@@ -531,130 +531,129 @@ var likely = [...]uint32{
 
 // wordPairs is pairs by their words' numbers.
 var wordPairs = [...]wordPair{
-	{3548, 3432, 55},
-	{2234, 3548, 55},
-	{3548, 2520, 55},
-	{3543, 3379, 55},
-	{3268, 1328, 9},
-	{3548, 1766, 60},
-	{2370, 1766, 66},
-	{3846, 1317, 2},
-	{3846, 1620, 9},
-	{3846, 2520, 9},
-	{3846, 1643, 9},
-	{2370, 1620, 16},
-	{1703, 2520, 16},
+	{3538, 3422, 55},
+	{2224, 3538, 55},
+	{3538, 2510, 55},
+	{3533, 3369, 55},
+	{3258, 1328, 9},
+	{3538, 1766, 60},
+	{2360, 1766, 66},
+	{3836, 1317, 2},
+	{3836, 1620, 9},
+	{3836, 2510, 9},
+	{3836, 1643, 9},
+	{2360, 1620, 16},
+	{1703, 2510, 16},
 	{1703, 534, 16},
-	{1620, 2520, 26},
-	{2818, 2520, 26},
-	{1643, 2520, 26},
-	{2370, 1643, 16},
-	{2370, 1703, 16},
-	{2818, 1620, 26},
+	{1620, 2510, 26},
+	{2808, 2510, 26},
+	{1643, 2510, 26},
+	{2360, 1643, 16},
+	{2360, 1703, 16},
+	{2808, 1620, 26},
 	{1703, 1109, 16},
 	{689, 1620, 16},
 	{1620, 534, 16},
-	{3342, 1620, 90},
-	{3305, 1620, 90},
+	{3332, 1620, 90},
+	{3295, 1620, 90},
 	{159, 1620, 90},
-	{1703, 2495, 26},
-	{3177, 3066, 56},
-	{2234, 2520, 59},
-	{4132, 1620, 91},
-	{2444, 2520, 66},
-	{1766, 2520, 92},
-	{2444, 2495, 66},
-	{3793, 2537, 83},
-	{3793, 2510, 83},
-	{2528, 2818, 28},
-	{443, 2520, 25},
-	{2818, 780, 15},
+	{1703, 2485, 26},
+	{3167, 3056, 56},
+	{2224, 2510, 59},
+	{4122, 1620, 91},
+	{2434, 2510, 66},
+	{1766, 2510, 92},
+	{2434, 2485, 66},
+	{3783, 2527, 83},
+	{3783, 2500, 83},
+	{2518, 2808, 28},
+	{443, 2510, 25},
+	{2808, 780, 15},
 	{1854, 1620, 93},
 	{1846, 1620, 93},
-	{3821, 1620, 94},
+	{3811, 1620, 94},
 	{1549, 1929, 49},
 	{1533, 1620, 49},
-	{1465, 3846, 82},
+	{1465, 3836, 82},
 	{1751, 1620, 95},
 	{1703, 780, 96},
-	{689, 2520, 26},
-	{2370, 2520, 97},
-	{2468, 2520, 66},
-	{2428, 2520, 64},
-	{2781, 2520, 64},
-	{2143, 2520, 2},
-	{3846, 2495, 9},
-	{1328, 2520, 9},
-	{2185, 2520, 24},
-	{2185, 2495, 24},
-	{2880, 2495, 24},
-	{617, 2520, 24},
-	{4371, 2520, 24},
-	{2880, 2520, 24},
-	{822, 2520, 24},
-	{3033, 2139, 24},
-	{4121, 2139, 24},
-	{3262, 2139, 24},
+	{689, 2510, 26},
+	{2360, 2510, 97},
+	{2458, 2510, 66},
+	{2418, 2510, 64},
+	{2771, 2510, 64},
+	{2143, 2510, 2},
+	{3836, 2485, 9},
+	{1328, 2510, 9},
+	{2175, 2510, 24},
+	{2175, 2485, 24},
+	{2870, 2485, 24},
+	{617, 2510, 24},
+	{4361, 2510, 24},
+	{2870, 2510, 24},
+	{822, 2510, 24},
+	{3023, 2139, 24},
+	{4111, 2139, 24},
+	{3252, 2139, 24},
 	{201, 1916, 4},
 	{27, 1916, 4},
-	{3384, 1916, 4},
-	{2958, 1916, 4},
+	{3374, 1916, 4},
+	{2948, 1916, 4},
 	{59, 1916, 4},
 	{310, 1916, 4},
 	{1233, 1916, 4},
-	{3500, 1916, 4},
-	{3472, 1916, 4},
-	{3759, 1916, 4},
+	{3490, 1916, 4},
+	{3462, 1916, 4},
+	{3749, 1916, 4},
 	{2091, 1916, 4},
 	{224, 1916, 4},
 	{239, 1916, 4},
-	{3458, 1916, 4},
+	{3448, 1916, 4},
 	{2119, 1916, 4},
-	{4390, 1916, 4},
+	{4380, 1916, 4},
 	{1525, 1916, 4},
 	{1611, 1916, 4},
-	{3537, 1916, 4},
+	{3527, 1916, 4},
 	{1017, 201, 36},
 	{1017, 224, 36},
 	{659, 201, 27},
-	{1013, 2631, 30},
-	{4262, 2631, 30},
-	{3524, 2631, 30},
-	{3285, 2631, 30},
-	{2255, 2631, 30},
-	{147, 2631, 30},
-	{3633, 780, 1},
+	{1013, 2621, 30},
+	{4252, 2621, 30},
+	{3514, 2621, 30},
+	{3275, 2621, 30},
+	{2245, 2621, 30},
+	{147, 2621, 30},
+	{3623, 780, 1},
 	{356, 59, 5},
-	{59, 2520, 5},
-	{59, 2495, 5},
+	{59, 2510, 5},
+	{59, 2485, 5},
 	{831, 876, 5},
 	{672, 59, 5},
-	{3365, 59, 5},
-	{4210, 3829, 18},
-	{3813, 168, 18},
+	{3355, 59, 5},
+	{4200, 3819, 18},
+	{3803, 168, 18},
 	{1130, 2091, 12},
 	{1153, 2091, 12},
 	{1130, 2082, 12},
 	{1153, 2082, 12},
 	{1178, 2091, 12},
 	{1178, 2082, 12},
-	{2091, 2520, 12},
-	{2082, 2520, 12},
-	{1086, 2520, 12},
-	{1086, 2495, 12},
-	{4350, 1620, 12},
-	{4350, 534, 12},
+	{2091, 2510, 12},
+	{2082, 2510, 12},
+	{1086, 2510, 12},
+	{1086, 2485, 12},
+	{4340, 1620, 12},
+	{4340, 534, 12},
 	{1517, 1766, 12},
-	{4173, 1109, 73},
-	{2631, 2510, 73},
-	{2988, 1659, 64},
-	{2988, 2520, 64},
-	{3177, 2520, 26},
-	{3694, 2510, 9},
-	{978, 3556, 53},
-	{3422, 3556, 53},
+	{4163, 1109, 73},
+	{2621, 2500, 73},
+	{2978, 1659, 64},
+	{2978, 2510, 64},
+	{3167, 2510, 26},
+	{3684, 2500, 9},
+	{978, 3546, 53},
+	{3412, 3546, 53},
 	{528, 2139, 24},
-	{2169, 2153, 24},
 }
 
 // entries is what words and pairs stand for.

@@ -198,7 +198,7 @@ var pairs = []struct {
 	{"dl", "number", aboutDocument}, {"dl", "no", aboutDocument}, {"voter", "id", aboutDocument}, {"voter", "card", aboutDocument}, {"health", "insurance", aboutDocument},
 	{"travel", "document", aboutPassport}, {"pass", "nr", aboutPassport}, {"provider", "identifier", aboutHealth}, {"provider", "number", aboutHealth},
 	{"resident", "number", aboutID}, {"st", "nr", aboutTax}, {"curit", "sociale", aboutFrance}, {"securite", "sociale", aboutFrance},
-	{"call", "me", aboutPhone}, {"mi", "mero", aboutPhone},
+	{"call", "me", aboutPhone},
 }
 
 // entry is what a word of the vocabulary stands for. In tables.go, words with the same meaning share one.
