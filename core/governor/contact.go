@@ -29,7 +29,7 @@ func domain(v *view, start int) (last, label int) {
 		if isAlnum(b) || b == '-' && i > label {
 			continue
 		}
-		if next := v.at(i + 1); b >= 0xc3 && b <= 0xc5 && next >= 0x80 && next <= 0xbf {
+		if b >= 0xc3 && b <= 0xc5 && v.at(i+1)&0xc0 == 0x80 {
 			if accent == 0 {
 				accent = i
 			}

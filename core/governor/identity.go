@@ -79,7 +79,7 @@ var identities = [...]identityFormat{
 // then strong shapes.
 func (s *Scanner) identity(v *view, start int, n *number, k int) (next int, ok bool) {
 	d := n.digits[:n.total[k]]
-	if len(d) < 7 || len(d) > 18 {
+	if len(d) > 18 || len(identitiesBy[len(d)]) == 0 {
 		return 0, false
 	}
 	named := s.subjectsBefore(start) | s.subjectsAfter(v, n.ends[k])
