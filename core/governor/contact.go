@@ -317,18 +317,18 @@ func (p *phoneNumber) clear() bool {
 			return northAmerican(d[1:], g[1:])
 		}
 		return d[0] == '0' || p.paren
-	case "334":
-		if northAmerican(d, g) {
+	case "334": // with spaces only, rows of numbers have this form: 256 512 1024
+		if northAmerican(d, g) && p.seps != sepSpace {
 			return true
 		}
 	case "13322": // 8 (495) 123-45-67, 0 532 123 45 67
 		return d[0] == '0' || p.paren
-	case "3322": // 532 123 45 67
-		if d[0] > '1' {
+	case "3322": // 532 123-45-67
+		if d[0] > '1' && p.seps != sepSpace {
 			return true
 		}
 	case "344": // 138-1234-5678
-		if d[0] == '1' && d[1] > '2' && p.seps&(sepSlash|sepDot) == 0 {
+		if d[0] == '1' && d[1] > '2' && p.seps == sepDash {
 			return true
 		}
 	}

@@ -10,13 +10,13 @@ type identityFormat struct {
 }
 
 // identities is the national identifiers. testdata/governor/identities.txt has sources and examples.
-// A shape is strong when the check and the structure together accept fewer than about one random number in a hundred, or one
-// in ten if ordinary text has few numbers of that shape.
+// A shape is strong when the check and the structure together accept fewer than about one random number in a hundred. Rows of
+// numbers have the shapes of digits in groups of three or four, so these need a word.
 var identities = [...]identityFormat{
 	{"personal.us-ssn", "3-2-4|3 2 4|3.2.4", "9|3-6|5-4|3 6|5 4|3/2/4", aboutSSN | aboutTax, usSSN},
 	{"personal.us-itin", "3-2-4|3 2 4|3.2.4", "9|3-6|5-4|3 6|5 4|3/2/4", aboutSSN | aboutTax, usITIN},
 	{"personal.us-npi", "", "10|4-3-3|4 3 3|3-3-4|3 3 4", aboutHealth, usNPI},
-	{"personal.uk-nhs-number", "3 3 4", "10|3-3-4|3.3.4", aboutHealth, ukNHS},
+	{"personal.uk-nhs-number", "", "10|3 3 4|3-3-4|3.3.4", aboutHealth, ukNHS},
 	{"personal.de-tax-id", "", "11|2 3 3 3|2-3-3-3|3 3 3 2", aboutGermany | aboutTax | aboutID, deTaxID},
 	{"personal.fr-nir", "15|1 2 2 2 3 3 2|13 2|1-2-2-2-3-3-2|13-2|1 2 2 2 3 3/2", "13|1 2 2 2 3 3", aboutFrance, frNIR},
 	{"personal.nl-bsn", "", "9|3 3 3|4.2.3|4 2 3|3.3.3|3-3-3|4-2-3", aboutNetherlands | aboutID, nlBSN},
@@ -29,12 +29,12 @@ var identities = [...]identityFormat{
 	{"personal.pt-nif", "", "9|3 3 3|3.3.3|3-3-3", aboutPortugal | aboutTax, ptNIF},
 	{"personal.br-cpf", "3.3.3-2|3.3.3.2", "11|9-2|3 3 3 2|3-3-3-2", aboutBrazil | aboutID | aboutTax, brCPF},
 	{"personal.br-cnpj", "2.3.3/4-2", "14|2 3 3 4 2|8/4-2", aboutBrazil | aboutTax, brCNPJ},
-	{"personal.in-aadhaar", "4 4 4|4-4-4", "12|4.4.4", aboutIndia | aboutID, inAadhaar},
-	{"personal.ca-sin", "3-3-3", "9|3 3 3|3.3.3", aboutCanada | aboutTax, caSIN},
+	{"personal.in-aadhaar", "", "12|4 4 4|4-4-4|4.4.4", aboutIndia | aboutID, inAadhaar},
+	{"personal.ca-sin", "", "9|3 3 3|3-3-3|3.3.3", aboutCanada | aboutTax, caSIN},
 	{"personal.au-tfn", "", "9|3 3 3|3-3-3|8|2 3 3|3 3 2", aboutAustralia | aboutTax, auTFN},
 	{"personal.au-abn", "2 3 3 3", "11|2-3-3-3|2.3.3.3", aboutAustralia, auABN},
-	{"personal.au-medicare", "4 5 1", "10|11|4 5 1-1|4 5 1 1|4 5 1/1|4-5-1|4-5-1-1|10-1|10/1|10 1", aboutAustralia, auMedicare},
-	{"personal.au-acn", "3 3 3", "9|3-3-3|3.3.3", aboutAustralia, auACN},
+	{"personal.au-medicare", "", "10|4 5 1|11|4 5 1-1|4 5 1 1|4 5 1/1|4-5-1|4-5-1-1|10-1|10/1|10 1", aboutAustralia, auMedicare},
+	{"personal.au-acn", "", "9|3 3 3|3-3-3|3.3.3", aboutAustralia, auACN},
 	{"personal.cn-resident-id", "18|6 8 4|6-8-4", "", 0, cnResident},
 	{"personal.za-id", "13|6 4 3|6 4 2 1|6-4-3", "", aboutSouthAfrica | aboutID, zaID},
 	{"personal.tr-identity-number", "", "11", aboutTurkey | aboutID, trIdentity},
