@@ -421,65 +421,66 @@ var codeLengths = [...]uint8{
 const wordText = "" +
 	"\aaadhaar\x00\x06aadhar\x00\x03aba\x01\x03abn\x02\x06access\x03\taccesskey\x04\vaccesstoken\x04\aaccount\x03\raccountnumber\x05\x04acct\x05\nacctnu" +
 	"mber\x05\x03acn\x02\x03act\x06\bactivate\a\x04addr\b\aaddress\b\taddresses\b\x05admin\x03\x03afm\t\aafrican\x03\x04aika\x03\x06amazon\n\x04amex\v\x04amk" +
-	"a\f\x05annex\r\x03api\x03\x06apikey\x04\bapitoken\x04\x03app\x03\bappendix\r\vapplication\x03\x03arc\x0e\aarticle\r\narztnummer\f\x06asmens\x0f\aa" +
-	"usweis\x10\rausweisnummer\x10\x04auth\x03\aauthkey\x04\rauthorization\x11\tauthtoken\x04\x03aws\n\x04bank\x03\vbankaccount\x05\fbankleit" +
-	"zahl\x01\x05basic\x04\x05batch\r\x04bban\x05\x04bday\x12\x06bearer\x04\x06behave\x06\nbestellung\r\x05birth\x13\tbirthdate\x12\bbirthday\x12\x03blz\x01\x04bor" +
-	"n\x12\x03bsb\x01\x03bsn\x14\x05build\r\x13burgerservicenummer\x14\x06bypass\x15\x04call\x16\x04card\x17\ncardnumber\v\x05cards\v\x05carta\v\x06cartao\v\x05c" +
-	"arte\v\acatalog\r\x02cc\v\bccnumber\v\x06cedula\x10\x03cel\x18\x04cell\x16\tcellphone\x18\tcellulare\x18\acelular\x18\x03cep\x18\x02cf\x03\achapter\r" +
-	"\bchecking\x03\x05cislo\x19\acitizen\x03\tcitizenid\x1a\x05clabe\x05\x06clause\r\x06client\b\fclientsecret\x04\ncloudflare\x1b\x03cnh\f\x04cnic" +
-	"\x1a\x03cnp\x1c\x04cnpj\x1d\x04code\x03\x06commit\r\x06compte\x05\bconducir\f\bconduire\f\acontact\x03\x05conto\x03\ncontrasena\x1e\ncontribsys\x1f\fc" +
-	"ontribuinte \bcorrente\x03\x03cpf\x1d\x03cpr!\x05cprnr!\tcprnummer!\ncredential\x04\vcredentials\x04\ncreditcard\v\x05creds\x04\x06c" +
-	"uenta\x05\x04cuil\"\x04cuit\"\x05curit\x03\x04curl#\adatadog$\vdateofbirth\x12\x02db\x03\x02dd\x03\x04ddog$\ndelsedatum\x12\tdeveloper%\x04dial\x18" +
-	"\bdiscover\v\adisplay&\tdisregard'\x02dl\x03\x03dni(\x03dns\b\x02do)\x03dob\x12\bdocument\x03\tdocumento*\x06driver\x03\rdriverlicense" +
-	"\f\adrivers\x03\x0edriverslicense\f\adriving\x03\tdselsdato\x12\x04dula\f\x03ean\r\x03egk\f\x03egn+\x04emso\x1a\x06enable\a\nencryption\x03\x05en" +
-	"ter\a\x05erc20,\x03eth,\x05ether-\bethereum,\tetherscan,\x03evm,\rfahrerlaubnis\f\x03fax\x18\x04file\x03\x03fin.\x06fiscal/\x04fodt\x12\ff" +
-	"oedselsdato\x12\x03fon\x18\x04fono\x18\x06forget'\tforwarded\b\rfuehrerschein\f\agateway\b\x03geb\x12\rgeboortedatum\x12\ageboren\x12\f" +
-	"geburtsdatum\x12\ngeburtstag\x12\x06german\x03\x04give&\x05govid\x10\x03gsm\x18\x05handy\x18\vhandynummer\x18\x04hash\r\x06health\x03\x06heroku0\x02hk" +
-	"\x03\x04hkic1\x04hkid1\x04hong\x03\x04host\b\x05hosts\b\ahotline\x18\x02hp\x18\nhrerschein\f\x10hrerscheinnummer\f\ahubspot\x03\x02id\x03\x06idcard\f" +
-	"\tidentidad2\x0eidentification3\nidentifier\x03\x15identifikationsnummer4\aidentit\f\bidentity\x03\fidentitycard\x10\x04" +
-	"idnr4\bidnumber\x1a\x06ignore'\x06indian\x03\x05insee5\tinsurance\x03\x04insz6\ainvoice\r\x02ip\b\tipaddress\b\x03ips\b\x04ipv4\b\x03ird\t\x04" +
-	"isbn\r\tisikukood\x0f\x04islo\x19\x06israel\x03\aisraeli\x03\x04issn\r\x04item\r\x04itin7\tjailbreak\a\x04jmbg\x1a\x05jumin8\tkennitala\x1a\x03key" +
-	"\x03\x06kimlik9\x04kong\x03\x05konto\x05\akontonr\x05\vkontonummer\x05\rkontonummeret\x05\x04kort\v\fkrankenkasse\f\x19krankenversicher" +
-	"tennummer\f\vkreditkarte\v\x12kreditkartennummer\v\x03ktp\f\x04kvnr\f\x04lanr\f\x04leak&\alicence\x03\alicense\x03\x03lot\r\x03mac\b\am" +
-	"aestro\v\x06master\x03\nmastercard\v\x02me\x03\bmedicare:\bmetamask,\x03mob\x18\x05mobil\x18\x06mobile\x16\fmobilenumber\x18\vmobilnumme" +
-	"r\x18\x05model\r\x05movil\x18\x02my\x03\x05mykad\x1a\bmynumber;\x05mysql\x03\x06nacida\x12\x06nacido\x12\nnacimiento\x12\tnaissance\x12\anarozen\x12\bnar" +
-	"ozena\x12\x03nas<\anascida\x12\anascido\x12\nnascimento\x12\anascita\x12\x04nata\x12\bnational\x03\nnationalid\x10\x10nationalidentity\x1a" +
-	"\x04nato\x12\x05never=\x03new>\x03nhs?\tnhsnumber@\x02ni\x03\x03nie*\x03nifA\x03nik\f\x03ninB\x04ninoC\x03nipD\x03nir5\x04niss6\x03nit\t\x02no\x03\x03npi@\x04n" +
-	"pwp\t\x02nr\x03\x04nricE\x06number\x03\anumeric\x03\x06nummer\x03\x03oibF\x05order\r\x06orders\r\x06outputG\boverride\x15\x03panH\x04part\r\tpasapor" +
-	"teI\bpaspoortI\x0epaspoortnummerI\x04pass\x03\npassaporteI\npassaportoI\bpasscode\x1e\tpasseportI\npassnummerI\npas" +
-	"sphrase\x1e\bpassportI\x0epassportnumberI\tpassportsI\x06passwd\x1e\bpassword\x1e\bpasswort\x1e\bpaszportI\apatient\x03\x03pay" +
-	"\v\apayment\v\x06pedido\r\x04peer\b\bpersonal\x03\x0fpersonalausweis\f\bpersonnrJ\fpersonnummerK\x05peselL\x02ph\x18\x05phone\x16\vph" +
-	"onenumber\x18\x06phones\x18\x04ping\b\bportable\x18\x03ppsM\x04ppsnM\x05ppsnoM\apretend\x06\x05printG\aprivate\x03\nprivatekey\x04\aproduc" +
-	"t\r\bprovider\x03\x04pswd\x1e\apuhelin\x18\rpuhelinnumero\x18\x03pwd\x1e\x05reach\x03\brechnung\r\x03ref\r\treference\r\fregistration\x03\tr" +
-	"eisepassI\x0freisepassnummerI\brekening\x05\x0erekeningnummer\x05\x06remote\b\x19rentenversicherungsnummer4\x06repeatG\b" +
-	"resident\x03\x06reveal&\brevision\r\x03rfc\r\x03rib\x05\trijbewijs\f\rrijksregister6\x13rijksregisternummer6\x04ring\x03\x02ro\x03\x04r" +
-	"odn\x19\x05rodne\x19\x04root\x03\arouting\x01\x03rrn8\x03rsa\x03\x03rtn\x01\trufnummer\x18\x03runN\x03rutN\x04rvnr4\x02sa\x03\x11samordningsnummerJ\asavi" +
-	"ngs\x03\x03sdt\x18\x03sec\x03\x06secretO\tsecretkey\x04\asection\r\bsections\r\bsecurite\x03\bsecurity\x03\x06serial\r\x06server\b\aservice" +
-	"\x03\x03sha\r\x06shared\x03\x04show&\asidekiq\x1f\x03sigP\asigning\x03\x03sin<\x03sku\r\x03sms\x18\x04smtp\x03\x05snils\x1a\x04snyk\x03\x03soc\x03\x06social\x03\asocia" +
-	"le\x03\x0esocialsecurity7\x14socialsecuritynumber7\nsofinummer\x14\x05sonar\x1f\tsonarqube\x1f\x04sort\x03\bsortcode\x01\vsourcegr" +
-	"aph\x1f\x19sozialversicherungsnummerQ\x03ssn7\x02st\x03\x06steuer4\bsteuerid4\x1bsteueridentifikationsnummer4\fsteuernu" +
-	"mmerR\astorage\x03\x06subnet\b\x04sumo\x1f\tsumologic\x1f\x02sv\x03\x04svnrS\bsvnummerS\x06syntym\x03\x06taiwan\x03\x06tarihi\x03\atarjeta\v\x03tax" +
-	"\x03\x05taxid\t\ttaxnumber\t\btaxpayer\t\btckimlik9\x04tckn9\x03tel\x18\atelefon\x18\btelefone\x18\ttelefonnr\x18\ftelefonnumer\x18\rt" +
-	"elefonnummer\x18\btelefono\x18\ttelefonsz\x18\vtelefonszam\x18\btelefonu\x18\btelefoon\x18\ntelefoonnr\x18\x0etelefoonnummer\x18\b" +
-	"telegram\x1f\x05telem\x18\ttelemovel\x18\ttelephone\x18\x0ftelephonenumber\x18\btelepono\x18\x04tell&\x06teudatT\x04text\x03\x03tfn\x02\x04thai\x03" +
-	"\x06ticket\r\x03tinR\x03tlf\x18\x05token\x04\btracking\r\x06travel\x03\aturkish9\x06twilioU\x03uid\x00\x05uidai\x00\x02um\x03\x03upc\r\turodzenia\x12\buro" +
-	"dzona\x12\burodzony\x12\x04usdc,\x04usdt,\x04user\x03\x03utr\t\x03vat \x06vercelV\x12versichertennummer\f\x13versicherungsnummerQ\ave" +
-	"rsion\r\x04visa\v\x06vitale5\x05voter\x03\x06wallet,\x04whatW\bwhatsapp\x16\awithoutX\x05x-api\x03\x03youY\x05zehutT" +
+	"a\f\x05annex\r\tanswering\x0e\x03api\x03\x06apikey\x04\bapitoken\x04\x03app\x03\bappendix\r\vapplication\x03\x03arc\x0f\aarticle\r\narztnummer" +
+	"\f\x06asmens\x10\aausweis\x11\rausweisnummer\x11\x04auth\x03\aauthkey\x04\rauthorization\x12\tauthtoken\x04\x03aws\n\x04bank\x03\vbankaccoun" +
+	"t\x05\fbankleitzahl\x01\x05basic\x04\x05batch\r\x04bban\x05\x04bday\x13\x06bearer\x04\x06behave\x06\nbestellung\r\x05birth\x14\tbirthdate\x13\bbirthda" +
+	"y\x13\x03blz\x01\x04born\x13\x03bsb\x01\x03bsn\x15\x05build\r\x13burgerservicenummer\x15\x06bypass\x16\x04call\x17\x04card\x18\ncardnumber\v\x05cards\v\x05carta" +
+	"\v\x06cartao\v\x05carte\v\acatalog\r\x02cc\v\bccnumber\v\x06cedula\x11\x03cel\x0e\x04cell\x17\tcellphone\x0e\tcellulare\x0e\acelular\x0e\x03cep\x0e\x02c" +
+	"f\x03\achapter\r\bchecking\x03\x05cislo\x19\acitizen\x03\tcitizenid\x1a\x05clabe\x05\x06clause\r\x06client\b\fclientsecret\x04\ncloudflare" +
+	"\x1b\x03cnh\f\x04cnic\x1a\x03cnp\x1c\x04cnpj\x1d\x04code\x03\x06commit\r\x06compte\x05\bconducir\f\bconduire\f\acontact\x03\x05conto\x03\ncontrasena\x1e\nco" +
+	"ntribsys\x1f\fcontribuinte \bcorrente\x03\x03cpf\x1d\x03cpr!\x05cprnr!\tcprnummer!\ncredential\x04\vcredentials\x04\ncreditcar" +
+	"d\v\x05creds\x04\x06cuenta\x05\x04cuil\"\x04cuit\"\x05curit\x03\x04curl#\adatadog$\vdateofbirth\x13\x02db\x03\x02dd\x03\x04ddog$\ndelsedatum\x13\tdevel" +
+	"oper%\x04dial\x0e\bdiscover\v\adisplay&\tdisregard'\x02dl\x03\x03dni(\x03dns\b\x02do)\x03dob\x13\bdocument\x03\tdocumento*\x06driver\x03\rdr" +
+	"iverlicense\f\adrivers\x03\x0edriverslicense\f\adriving\x03\tdselsdato\x13\x04dula\f\x03ean\r\x03egk\f\x03egn+\x04emso\x1a\x06enable\a\nenc" +
+	"ryption\x03\x05enter\a\x05erc20,\x03eth,\x05ether-\bethereum,\tetherscan,\x03evm,\rfahrerlaubnis\f\x03fax\x0e\x04file\x03\x03fin.\x06fisc" +
+	"al/\x04fodt\x13\ffoedselsdato\x13\x03fon\x0e\x04fono\x0e\x06forget'\tforwarded\b\rfuehrerschein\f\agateway\b\x03geb\x13\rgeboortedatum" +
+	"\x13\ageboren\x13\fgeburtsdatum\x13\ngeburtstag\x13\x06german\x03\x04give&\x05govid\x11\x03gsm\x0e\x05handy\x0e\vhandynummer\x0e\x04hash\r\x06health\x03" +
+	"\x06heroku0\x02hk\x03\x04hkic1\x04hkid1\x04hong\x03\x04host\b\x05hosts\b\ahotline\x0e\x02hp\x0e\nhrerschein\f\x10hrerscheinnummer\f\ahubspot\x03\x02" +
+	"id\x03\x06idcard\f\tidentidad2\x0eidentification3\nidentifier\x03\x15identifikationsnummer4\aidentit\f\bidentity\x03\fide" +
+	"ntitycard\x11\x04idnr4\bidnumber\x1a\x06ignore'\x06indian\x03\x05insee5\tinsurance\x03\x04insz6\ainvoice\r\x02ip\b\tipaddress\b\x03ips\b\x04" +
+	"ipv4\b\x03ird\t\x04isbn\r\tisikukood\x10\x04islo\x19\x06israel\x03\aisraeli\x03\x04issn\r\x04item\r\x04itin7\tjailbreak\a\x04jmbg\x1a\x05jumin8\tken" +
+	"nitala\x1a\x03key\x03\x06kimlik9\x04kong\x03\x05konto\x05\akontonr\x05\vkontonummer\x05\rkontonummeret\x05\x04kort\v\fkrankenkasse\f\x19krank" +
+	"enversichertennummer\f\vkreditkarte\v\x12kreditkartennummer\v\x03ktp\f\x04kvnr\f\x04lanr\f\x04leak&\alicence\x03\alicense\x03\x03" +
+	"lot\r\x03mac\b\amaestro\v\x06master\x03\nmastercard\v\x02me\x03\bmedicare:\bmetamask,\x03mob\x0e\x05mobil\x0e\x06mobile\x17\fmobilenumber\x0e" +
+	"\vmobilnummer\x0e\x05model\r\x05movil\x0e\x02my\x03\x05mykad\x1a\bmynumber;\x05mysql\x03\x06nacida\x13\x06nacido\x13\nnacimiento\x13\tnaissance\x13\an" +
+	"arozen\x13\bnarozena\x13\x03nas<\anascida\x13\anascido\x13\nnascimento\x13\anascita\x13\x04nata\x13\bnational\x03\nnationalid\x11\x10nation" +
+	"alidentity\x1a\x04nato\x13\x05never=\x03new>\x03nhs?\tnhsnumber@\x02ni\x03\x03nie*\x03nifA\x03nik\f\x03ninB\x04ninoC\x03nipD\x03nir5\x04niss6\x03nit\t" +
+	"\x02no\x03\x03npi@\x04npwp\t\x02nr\x03\x04nricE\x06number\x03\anumeric\x03\x06nummer\x03\x06office\x0e\x03oibF\x05order\r\x06orders\r\x06outputG\boverride\x16" +
+	"\x03panH\x04part\r\tpasaporteI\bpaspoortI\x0epaspoortnummerI\x04pass\x03\npassaporteI\npassaportoI\bpasscode\x1e\tpassepo" +
+	"rtI\npassnummerI\npassphrase\x1e\bpassportI\x0epassportnumberI\tpassportsI\x06passwd\x1e\bpassword\x1e\bpasswort\x1e\bpas" +
+	"zportI\apatient\x03\x03pay\v\apayment\v\x06pedido\r\x04peer\b\bpersonal\x03\x0fpersonalausweis\f\bpersonnrJ\fpersonnummerK\x05p" +
+	"eselL\x02ph\x0e\x05phone\x17\vphonenumber\x0e\x06phones\x0e\x04ping\b\bportable\x0e\x03ppsM\x04ppsnM\x05ppsnoM\apretend\x06\x05printG\aprivate\x03" +
+	"\nprivatekey\x04\aproduct\r\bprovider\x03\x04pswd\x1e\apuhelin\x0e\rpuhelinnumero\x0e\x03pwd\x1e\x05reach\x03\brechnung\r\x03ref\r\treferen" +
+	"ce\r\fregistration\x03\treisepassI\x0freisepassnummerI\brekening\x05\x0erekeningnummer\x05\x06remote\b\x19rentenversicheru" +
+	"ngsnummer4\x06repeatG\bresident\x03\x06reveal&\brevision\r\x03rfc\r\x03rib\x05\trijbewijs\f\rrijksregister6\x13rijksregister" +
+	"nummer6\x04ring\x03\x02ro\x03\x04rodn\x19\x05rodne\x19\x04root\x03\arouting\x01\x03rrn8\x03rsa\x03\x03rtn\x01\trufnummer\x0e\x03runN\x03rutN\x04rvnr4\x02sa\x03\x11samo" +
+	"rdningsnummerJ\asavings\x03\x03sdt\x0e\x03sec\x03\x06secretO\tsecretkey\x04\asection\r\bsections\r\bsecurite\x03\bsecurity\x03\x06seri" +
+	"al\r\x06server\b\aservice\x03\x03sha\r\x06shared\x03\x04show&\asidekiq\x1f\x03sigP\asigning\x03\x03sin<\x03sku\r\x03sms\x0e\x04smtp\x03\x05snils\x1a\x04snyk\x03" +
+	"\x03soc\x03\x06social\x03\asociale\x03\x0esocialsecurity7\x14socialsecuritynumber7\nsofinummer\x15\x05sonar\x1f\tsonarqube\x1f\x04sort\x03" +
+	"\bsortcode\x01\vsourcegraph\x1f\x19sozialversicherungsnummerQ\x03ssn7\x02st\x03\x06steuer4\bsteuerid4\x1bsteueridentifikati" +
+	"onsnummer4\fsteuernummerR\astorage\x03\x06subnet\b\x04sumo\x1f\tsumologic\x1f\x02sv\x03\x04svnrS\bsvnummerS\x06syntym\x03\x06taiwan\x03\x06t" +
+	"arihi\x03\atarjeta\v\x03tax\x03\x05taxid\t\ttaxnumber\t\btaxpayer\t\btckimlik9\x04tckn9\x03tel\x0e\atelefon\x0e\btelefone\x0e\ttelefon" +
+	"nr\x0e\ftelefonnumer\x0e\rtelefonnummer\x0e\btelefono\x0e\ttelefonsz\x0e\vtelefonszam\x0e\btelefonu\x0e\btelefoon\x0e\ntelefoonn" +
+	"r\x0e\x0etelefoonnummer\x0e\btelegram\x1f\x05telem\x0e\ttelemovel\x0e\ttelephone\x0e\x0ftelephonenumber\x0e\btelepono\x0e\x04tell&\x06teuda" +
+	"tT\x04text\x03\x03tfn\x02\x04thai\x03\x06ticket\r\x03tinR\x03tlf\x0e\x05token\x04\btracking\r\x06travel\x03\aturkish9\x06twilioU\x03uid\x00\x05uidai\x00\x02um\x03\x03" +
+	"upc\r\turodzenia\x13\burodzona\x13\burodzony\x13\x04usdc,\x04usdt,\x04user\x03\x03utr\t\x03vat \x06vercelV\x12versichertennummer\f\x13vers" +
+	"icherungsnummerQ\aversion\r\x04visa\v\x06vitale5\x05voter\x03\x06wallet,\x04whatW\bwhatsapp\x17\awithoutX\x05x-api\x03\x03youY\x05zehu" +
+	"tT" +
 	""
 
 // buckets is where a bucket begins in wordText.
 var buckets = [...]uint16{
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 121, 168, 174, 201, 286, 356, 356, 356, 409, 443, 471, 482, 492, 520, 528,
-	528, 604, 663, 709, 886, 958, 991, 991, 991, 1017, 1050, 1086, 1130, 1198, 1204, 1204, 1204, 1209, 1219, 1219, 1252, 1259, 1297, 1297,
-	1297, 1317, 1317, 1336, 1386, 1386, 1401, 1401, 1401, 1410, 1473, 1479, 1486, 1491, 1491, 1491, 1491, 1517, 1533, 1549, 1577, 1611, 1620, 1620,
-	1620, 1620, 1751, 1751, 1792, 1869, 1881, 1881, 1881, 1892, 1892, 1892, 1898, 1898, 1905, 1905, 1905, 1905, 1921, 1929, 1985, 2059, 2070, 2070,
-	2070, 2076, 2082, 2100, 2105, 2105, 2105, 2105, 2105, 2139, 2163, 2163, 2224, 2224, 2224, 2252, 2252, 2406, 2418, 2485, 2489, 2510, 2535, 2535,
-	2535, 2535, 2535, 2540, 2540, 2555, 2573, 2573, 2573, 2794, 2866, 2904, 2914, 2994, 3023, 3023, 3023, 3023, 3023, 3023, 3023, 3023, 3023, 3023,
-	3023, 3023, 3200, 3258, 3290, 3300, 3332, 3332, 3332, 3364, 3457, 3509, 3679, 3684, 3803, 3811, 3811, 3885, 4122, 4141, 4153, 4171, 4188, 4188,
-	4188, 4188, 4188, 4200, 4204, 4258, 4263, 4263, 4263, 4268, 4326, 4340, 4347, 4347, 4347, 4347, 4347, 4355, 4355, 4380, 4380, 4380, 4380, 4380,
-	4380, 4380, 4380, 4380, 4387, 4387, 4387, 4387, 4387, 4387, 4387, 4387, 4392, 4392, 4392, 4392, 4392, 4392, 4399, 4399, 4399, 4399, 4399, 4399,
-	4399, 4399, 4399, 4399, 4399, 4399, 4399, 4399, 4399, 4399, 4399, 4399, 4399, 4399, 4399, 4399, 4399, 4399, 4399, 4399, 4399, 4399, 4399, 4399,
-	4399, 4399, 4399, 4399, 4399, 4399, 4399, 4399, 4399, 4399, 4399, 4399, 4399, 4399, 4399, 4399, 4399,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 121, 168, 174, 212, 297, 367, 367, 367, 420, 454, 482, 493, 503, 531, 539,
+	539, 615, 674, 720, 897, 969, 1002, 1002, 1002, 1028, 1061, 1097, 1141, 1209, 1215, 1215, 1215, 1220, 1230, 1230, 1263, 1270, 1308, 1308,
+	1308, 1328, 1328, 1347, 1397, 1397, 1412, 1412, 1412, 1421, 1484, 1490, 1497, 1502, 1502, 1502, 1502, 1528, 1544, 1560, 1588, 1622, 1631, 1631,
+	1631, 1631, 1762, 1762, 1803, 1880, 1892, 1892, 1892, 1903, 1903, 1903, 1909, 1909, 1916, 1916, 1916, 1916, 1932, 1940, 1996, 2070, 2081, 2081,
+	2081, 2087, 2093, 2111, 2116, 2116, 2116, 2116, 2116, 2150, 2174, 2174, 2235, 2235, 2235, 2263, 2263, 2417, 2429, 2496, 2500, 2521, 2546, 2546,
+	2546, 2546, 2554, 2559, 2559, 2574, 2592, 2592, 2592, 2813, 2885, 2923, 2933, 3013, 3042, 3042, 3042, 3042, 3042, 3042, 3042, 3042, 3042, 3042,
+	3042, 3042, 3219, 3277, 3309, 3319, 3351, 3351, 3351, 3383, 3476, 3528, 3698, 3703, 3822, 3830, 3830, 3904, 4141, 4160, 4172, 4190, 4207, 4207,
+	4207, 4207, 4207, 4219, 4223, 4277, 4282, 4282, 4282, 4287, 4345, 4359, 4366, 4366, 4366, 4366, 4366, 4374, 4374, 4399, 4399, 4399, 4399, 4399,
+	4399, 4399, 4399, 4399, 4406, 4406, 4406, 4406, 4406, 4406, 4406, 4406, 4411, 4411, 4411, 4411, 4411, 4411, 4418, 4418, 4418, 4418, 4418, 4418,
+	4418, 4418, 4418, 4418, 4418, 4418, 4418, 4418, 4418, 4418, 4418, 4418, 4418, 4418, 4418, 4418, 4418, 4418, 4418, 4418, 4418, 4418, 4418, 4418,
+	4418, 4418, 4418, 4418, 4418, 4418, 4418, 4418, 4418, 4418, 4418, 4418, 4418, 4418, 4418, 4418, 4418,
 }
 
 // likely is a filter in front of the words: one bit for each hash of a word.
@@ -492,7 +493,7 @@ var likely = [...]uint32{
 	0, 128, 0, 0, 16, 0, 0, 0, 134217728, 2097152, 4194304, 256, 128, 0, 65536, 0, 327680, 0, 0, 0, 1, 32768, 0, 0,
 	1073741824, 0, 0, 0, 67764224, 0, 4096, 8, 0, 524320, 0, 0, 4096, 16777220, 4096, 2, 0, 0, 8, 0, 0, 32, 0, 0,
 	0, 4096, 0, 0, 2048, 0, 131072, 4194304, 0, 36864, 4194304, 0, 544, 0, 0, 0, 0, 0, 0, 0, 0, 32, 134217728, 0,
-	0, 0, 17039616, 16777216, 0, 1073750016, 0, 0, 2, 0, 131080, 16777216, 2048, 2097152, 1074008064, 201326592, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 17039616, 16777216, 0, 1073750016, 0, 0, 2, 0, 131080, 16777216, 2048, 2097152, 1074008064, 201326592, 268435456, 0, 0, 0, 0, 0, 0, 0,
 	1, 65536, 0, 0, 4194304, 0, 0, 1073741824, 32768, 0, 32, 0, 0, 32, 2164260864, 0, 72, 0, 2, 1048576, 0, 0, 0, 0,
 	536870914, 8388608, 0, 0, 0, 0, 0, 1073741824, 0, 0, 0, 0, 0, 16385, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0,
 	2162688, 0, 32768, 4096, 0, 0, 0, 0, 0, 1024, 0, 0, 2147483648, 0, 0, 4, 8, 0, 0, 0, 4260352, 0, 8448, 0,
@@ -513,7 +514,7 @@ var likely = [...]uint32{
 	0, 4, 0, 1073741824, 0, 0, 0, 0, 2, 16777216, 2147483648, 0, 8388608, 0, 0, 2147483648, 0, 0, 0, 0, 8, 0, 0, 0,
 	2, 1048576, 64, 132, 4194304, 0, 4, 0, 32, 2, 0, 0, 1024, 0, 0, 0, 0, 32768, 536870912, 0, 4202496, 256, 0, 67109120,
 	2048, 0, 0, 0, 0, 69206016, 524288, 0, 512, 0, 524288, 262144, 0, 0, 0, 0, 0, 0, 2048, 0, 0, 536870912, 256, 0,
-	0, 0, 0, 0, 0, 16384, 48, 268435456, 0, 16777216, 2048, 2097152, 0, 0, 0, 0, 0, 512, 0, 134217728, 0, 65536, 32, 524288,
+	0, 0, 0, 0, 0, 16384, 48, 268435456, 0, 16777216, 2048, 2097152, 0, 16777216, 0, 0, 0, 512, 0, 134217728, 0, 65536, 32, 524288,
 	0, 0, 0, 16384, 0, 2048, 0, 131072, 512, 285212672, 0, 0, 0, 0, 0, 32772, 0, 0, 0, 16777280, 0, 0, 0, 0,
 	0, 524288, 2164260866, 0, 0, 0, 64, 0, 16, 8, 8192, 0, 8388608, 0, 0, 128, 0, 0, 0, 16777216, 262144, 0, 0, 0,
 	0, 0, 16, 16, 12, 4, 256, 0, 8192, 0, 0, 0, 1536, 128, 4194304, 0, 0, 0, 0, 0, 524292, 32, 4194304, 131072,
@@ -531,129 +532,129 @@ var likely = [...]uint32{
 
 // wordPairs is pairs by their words' numbers.
 var wordPairs = [...]wordPair{
-	{3538, 3422, 55},
-	{2224, 3538, 55},
-	{3538, 2510, 55},
-	{3533, 3369, 55},
-	{3258, 1328, 9},
-	{3538, 1766, 60},
-	{2360, 1766, 66},
-	{3836, 1317, 2},
-	{3836, 1620, 9},
-	{3836, 2510, 9},
-	{3836, 1643, 9},
-	{2360, 1620, 16},
-	{1703, 2510, 16},
-	{1703, 534, 16},
-	{1620, 2510, 26},
-	{2808, 2510, 26},
-	{1643, 2510, 26},
-	{2360, 1643, 16},
-	{2360, 1703, 16},
-	{2808, 1620, 26},
-	{1703, 1109, 16},
-	{689, 1620, 16},
-	{1620, 534, 16},
-	{3332, 1620, 90},
-	{3295, 1620, 90},
-	{159, 1620, 90},
-	{1703, 2485, 26},
-	{3167, 3056, 56},
-	{2224, 2510, 59},
-	{4122, 1620, 91},
-	{2434, 2510, 66},
-	{1766, 2510, 92},
-	{2434, 2485, 66},
-	{3783, 2527, 83},
-	{3783, 2500, 83},
-	{2518, 2808, 28},
-	{443, 2510, 25},
-	{2808, 780, 15},
-	{1854, 1620, 93},
-	{1846, 1620, 93},
-	{3811, 1620, 94},
-	{1549, 1929, 49},
-	{1533, 1620, 49},
-	{1465, 3836, 82},
-	{1751, 1620, 95},
-	{1703, 780, 96},
-	{689, 2510, 26},
-	{2360, 2510, 97},
-	{2458, 2510, 66},
-	{2418, 2510, 64},
-	{2771, 2510, 64},
-	{2143, 2510, 2},
-	{3836, 2485, 9},
-	{1328, 2510, 9},
-	{2175, 2510, 24},
-	{2175, 2485, 24},
-	{2870, 2485, 24},
-	{617, 2510, 24},
-	{4361, 2510, 24},
-	{2870, 2510, 24},
-	{822, 2510, 24},
-	{3023, 2139, 24},
-	{4111, 2139, 24},
-	{3252, 2139, 24},
-	{201, 1916, 4},
-	{27, 1916, 4},
-	{3374, 1916, 4},
-	{2948, 1916, 4},
-	{59, 1916, 4},
-	{310, 1916, 4},
-	{1233, 1916, 4},
-	{3490, 1916, 4},
-	{3462, 1916, 4},
-	{3749, 1916, 4},
-	{2091, 1916, 4},
-	{224, 1916, 4},
-	{239, 1916, 4},
-	{3448, 1916, 4},
-	{2119, 1916, 4},
-	{4380, 1916, 4},
-	{1525, 1916, 4},
-	{1611, 1916, 4},
-	{3527, 1916, 4},
-	{1017, 201, 36},
-	{1017, 224, 36},
-	{659, 201, 27},
-	{1013, 2621, 30},
-	{4252, 2621, 30},
-	{3514, 2621, 30},
-	{3275, 2621, 30},
-	{2245, 2621, 30},
-	{147, 2621, 30},
-	{3623, 780, 1},
-	{356, 59, 5},
-	{59, 2510, 5},
-	{59, 2485, 5},
-	{831, 876, 5},
-	{672, 59, 5},
-	{3355, 59, 5},
-	{4200, 3819, 18},
-	{3803, 168, 18},
-	{1130, 2091, 12},
-	{1153, 2091, 12},
-	{1130, 2082, 12},
-	{1153, 2082, 12},
-	{1178, 2091, 12},
-	{1178, 2082, 12},
-	{2091, 2510, 12},
-	{2082, 2510, 12},
-	{1086, 2510, 12},
-	{1086, 2485, 12},
-	{4340, 1620, 12},
-	{4340, 534, 12},
-	{1517, 1766, 12},
-	{4163, 1109, 73},
-	{2621, 2500, 73},
-	{2978, 1659, 64},
-	{2978, 2510, 64},
-	{3167, 2510, 26},
-	{3684, 2500, 9},
-	{978, 3546, 53},
-	{3412, 3546, 53},
-	{528, 2139, 24},
+	{3557, 3441, 55},
+	{2235, 3557, 55},
+	{3557, 2521, 55},
+	{3552, 3388, 55},
+	{3277, 1339, 9},
+	{3557, 1777, 60},
+	{2371, 1777, 66},
+	{3855, 1328, 2},
+	{3855, 1631, 9},
+	{3855, 2521, 9},
+	{3855, 1654, 9},
+	{2371, 1631, 17},
+	{1714, 2521, 17},
+	{1714, 545, 17},
+	{1631, 2521, 26},
+	{2827, 2521, 26},
+	{1654, 2521, 26},
+	{2371, 1654, 17},
+	{2371, 1714, 17},
+	{2827, 1631, 26},
+	{1714, 1120, 17},
+	{700, 1631, 17},
+	{1631, 545, 17},
+	{3351, 1631, 90},
+	{3314, 1631, 90},
+	{159, 1631, 90},
+	{1714, 2496, 26},
+	{3186, 3075, 56},
+	{2235, 2521, 59},
+	{4141, 1631, 91},
+	{2445, 2521, 66},
+	{1777, 2521, 92},
+	{2445, 2496, 66},
+	{3802, 2538, 83},
+	{3802, 2511, 83},
+	{2529, 2827, 28},
+	{454, 2521, 25},
+	{2827, 791, 16},
+	{1865, 1631, 93},
+	{1857, 1631, 93},
+	{3830, 1631, 94},
+	{1560, 1940, 49},
+	{1544, 1631, 49},
+	{1476, 3855, 82},
+	{1762, 1631, 95},
+	{1714, 791, 96},
+	{700, 2521, 26},
+	{2371, 2521, 97},
+	{2469, 2521, 66},
+	{2429, 2521, 64},
+	{2790, 2521, 64},
+	{2154, 2521, 2},
+	{3855, 2496, 9},
+	{1339, 2521, 9},
+	{2186, 2521, 14},
+	{2186, 2496, 14},
+	{2889, 2496, 14},
+	{628, 2521, 14},
+	{4380, 2521, 14},
+	{2889, 2521, 14},
+	{833, 2521, 14},
+	{3042, 2150, 14},
+	{4130, 2150, 14},
+	{3271, 2150, 14},
+	{212, 1927, 4},
+	{27, 1927, 4},
+	{3393, 1927, 4},
+	{2967, 1927, 4},
+	{59, 1927, 4},
+	{321, 1927, 4},
+	{1244, 1927, 4},
+	{3509, 1927, 4},
+	{3481, 1927, 4},
+	{3768, 1927, 4},
+	{2102, 1927, 4},
+	{235, 1927, 4},
+	{250, 1927, 4},
+	{3467, 1927, 4},
+	{2130, 1927, 4},
+	{4399, 1927, 4},
+	{1536, 1927, 4},
+	{1622, 1927, 4},
+	{3546, 1927, 4},
+	{1028, 212, 36},
+	{1028, 235, 36},
+	{670, 212, 27},
+	{1024, 2640, 30},
+	{4271, 2640, 30},
+	{3533, 2640, 30},
+	{3294, 2640, 30},
+	{2256, 2640, 30},
+	{147, 2640, 30},
+	{3642, 791, 1},
+	{367, 59, 5},
+	{59, 2521, 5},
+	{59, 2496, 5},
+	{842, 887, 5},
+	{683, 59, 5},
+	{3374, 59, 5},
+	{4219, 3838, 19},
+	{3822, 168, 19},
+	{1141, 2102, 12},
+	{1164, 2102, 12},
+	{1141, 2093, 12},
+	{1164, 2093, 12},
+	{1189, 2102, 12},
+	{1189, 2093, 12},
+	{2102, 2521, 12},
+	{2093, 2521, 12},
+	{1097, 2521, 12},
+	{1097, 2496, 12},
+	{4359, 1631, 12},
+	{4359, 545, 12},
+	{1528, 1777, 12},
+	{4182, 1120, 73},
+	{2640, 2511, 73},
+	{2997, 1670, 64},
+	{2997, 2521, 64},
+	{3186, 2521, 26},
+	{3703, 2511, 9},
+	{989, 3565, 53},
+	{3431, 3565, 53},
+	{539, 2150, 14},
 }
 
 // entries is what words and pairs stand for.
@@ -672,6 +673,7 @@ var entries = [...]entry{
 	{0x4000000000, 0x0, false},
 	{0x10000000000, 0x0, false},
 	{0x200000000000000, 0x0, false},
+	{0x1, 0x0, false},
 	{0x100000000000, 0x0, false},
 	{0x8000000, 0x0, false},
 	{0x10000000004, 0x0, false},
@@ -682,7 +684,6 @@ var entries = [...]entry{
 	{0x0, 0x1, false},
 	{0x1, 0x0, true},
 	{0x4000000000, 0x0, true},
-	{0x1, 0x0, false},
 	{0x2000000, 0x0, false},
 	{0x4, 0x0, false},
 	{0x20000000000000, 0x0, false},

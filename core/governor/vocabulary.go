@@ -74,7 +74,7 @@ var vocabulary = []struct {
 	words   string
 }{
 	{aboutPhone, "telepono cep phone phones telephone tel mobile cell cellphone fax whatsapp call sms telefon telefono telefone fono handy mobil movil celular rufnummer telefonnummer handynummer mobilnummer"},
-	{aboutPhone, "telefonsz phonenumber telephonenumber mobilenumber fon telefoon telefoonnummer puhelin telefonszam cellulare portable"},
+	{aboutPhone, "answering office telefonsz phonenumber telephonenumber mobilenumber fon telefoon telefoonnummer puhelin telefonszam cellulare portable"},
 	{aboutPhone, "gsm hotline dial tlf mob telem telefonu telefonnr telefonnumer ph cel puhelinnumero telefoonnr telemovel sdt hp"},
 	{aboutTax, "tin taxid taxpayer steuernummer taxnumber nit npwp utr afm ird nip"},
 	{aboutPortugal, "vat"},
