@@ -13,6 +13,7 @@ const (
 	isEnding    // after a word it makes the word worth a closer look: @ :
 	joinsDigits // a separator between groups of digits: space ( )
 	inToken     // a token may continue with it after a word: / : = $
+	isEqual     // =
 )
 
 func isDigitByte(b byte) bool  { return b-'0' < 10 }

@@ -26,7 +26,7 @@ const (
 var alphabets = map[byte]string{
 	'd': digitSet, 'x': digitSet + "abcdef", 'X': digitSet + "abcdefABCDEF", 'w': wordSet, 'u': wordSet + "_-", 'b': wordSet + "+/",
 	'l': digitSet + smallSet, 'A': digitSet + upperSet, 'B': upperSet + "234567", 'a': smallSet + upperSet, 'e': wordSet + "+/",
-	'v': wordSet + "_-", 't': wordSet + "_-~", 'c': wordSet + "_-", 'p': wordSet, '=': "=", 'q': "MNO", 'z': "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L",
+	'v': wordSet + "_-", 't': wordSet + "_-~", 'c': wordSet + "_-", 'p': wordSet, 'h': wordSet + "./", '=': "=", 'q': "MNO", 'z': "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L",
 }
 
 var (

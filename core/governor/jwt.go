@@ -27,8 +27,8 @@ func (s *Scanner) jwt(v *view, start int) (next int, ok bool) {
 	return s.emit(v, ruleJWT, start, end)
 }
 
-// encodedJWT looks for a JSON Web Token in base64, as in a Kubernetes secret.
-func (s *Scanner) encodedJWT(v *view, start int) (next int, ok bool) {
+// encoded looks for a JSON Web Token or a private key in base64, as in a Kubernetes secret.
+func (s *Scanner) encoded(v *view, start int) (next int, ok bool) {
 	end := start
 	for end < start+maxJWT && value64(v.at(end)) < 64 {
 		end++
@@ -41,6 +41,12 @@ func (s *Scanner) encodedJWT(v *view, start int) (next int, ok bool) {
 	}
 	header := s.scratch.header
 	n, _ := decode64(header[:], v.text[start:end], 0)
+	if header[0] == '-' {
+		if !bytes.Contains(header[:n], []byte("PRIVATE KEY-----")) {
+			return 0, false
+		}
+		return s.emit(v, rulePrivateKey, start, end)
+	}
 	n, _ = decode64(header[:], header[:n], '.')
 	if n < 12 || header[0] != '{' || header[1] != '"' {
 		return 0, false

@@ -9,7 +9,7 @@ package governor
 //	B A-Z and 2-7      a letters                   U upper case              = padding
 //	v u and .          W w and _                   e b and =                 q [MNO]: Discord's first byte
 //	z bech32, upper case                           t u, . and ~              p w, + and /, in a URL
-//	c u, . and =
+//	c u, . and =       h w, . and /: crypt(3)
 //
 // patternClass in tables.go has the classes of each byte.
 

@@ -206,6 +206,7 @@ func makeClasses() (c [256]uint16) {
 	}
 	add("/:=$", inToken)
 	add("@:", isEnding)
+	add("=", isEqual)
 	add(" ()", joinsDigits)
 	return c
 }
@@ -348,7 +349,7 @@ var patternClasses = map[byte]string{
 	'd': digitBytes, 'x': digitBytes + "abcdef", 'X': digitBytes + "abcdefABCDEF", 'w': wordBytes, 'u': wordBytes + "_-", 'b': wordBytes + "+/",
 	'l': digitBytes + smallBytes, 'A': digitBytes + upperBytes, 'B': upperBytes + "234567", 'a': smallBytes + upperBytes, 'U': upperBytes,
 	'=': "=", 'v': wordBytes + "_-.", 'W': wordBytes + "_", 'e': wordBytes + "+/=", 'q': "MNO", 'z': "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L",
-	'p': wordBytes + "+/%", 't': wordBytes + "_-.~", 'c': wordBytes + "_-.=",
+	'p': wordBytes + "+/%", 't': wordBytes + "_-.~", 'c': wordBytes + "_-.=", 'h': wordBytes + "./",
 }
 
 const (

@@ -64,6 +64,11 @@ var tokenFormats = [...]tokenFormat{
 	{"secret.slack-token", High, "xoxo-{d6-14}-{d6-14}-{d6-14}-{w18-34}", nil, 0},
 	{"secret.slack-token", High, "xoxs-{d6-14}-{d6-14}-{d6-14}-{w18-34}", nil, 0},
 	{"secret.slack-token", High, "xoxe-{d8-14}-{d8-14}-{d8-14}-{x32}", nil, 0},
+	{"secret.slack-token", High, "xoxp-{d6-14}-{d6-14}-{d6-14}-{w18-34}", nil, 0},
+	{"secret.slack-token", High, "xoxa-{d6-14}-{d6-14}-{d6-14}-{w18-34}", nil, 0},
+	{"secret.slack-token", High, "xoxr-{d6-14}-{d6-14}-{d6-14}-{w18-34}", nil, 0},
+	{"secret.slack-token", High, "xoxa-2-{d6-14}-{d6-14}-{d6-14}-{w18-34}", nil, 0},
+	{"secret.slack-token", High, "xoxd-{p60-300}", mixed, 0},
 	{"secret.slack-app-token", High, "xapp-1-A{A8-13}-{d10-14}-{x64}", nil, 0},
 	{"secret.slack-webhook", High, "hooks.slack.com/services/T{A8-12}/B{A8-12}/{w24}", nil, 0},
 	{"secret.slack-webhook", High, "hooks.slack.com/services/{b43-56}", nil, 0},
@@ -113,8 +118,10 @@ var tokenFormats = [...]tokenFormat{
 	{"secret.twilio-auth-token", High, "{x32}", nil, aboutTwilio},
 	{"secret.sendgrid-key", High, "SG.{u22}.{u43}", nil, 0},
 	{"secret.sendgrid-key", High, "SG.{c66}", nil, 0},
+	{"secret.sendgrid-key", High, "SG.{u20-24}.{u39-50}", nil, 0},
 	{"secret.mailgun-key", High, "key-{x32}", nil, 0},
 	{"secret.mailgun-key", High, "{x32}-{x8}-{x8}", nil, 0},
+	{"secret.mailgun-key", High, "key-{l32}", pastHex, 0},
 	{"secret.mailchimp-key", High, "{x32}-us{d1-2}", nil, 0},
 	{"secret.brevo-key", High, "xkeysib-{x64}-{w16}", nil, 0},
 	{"secret.resend-key", High, "re_{w8}_{w24}", nil, 0},
@@ -125,6 +132,10 @@ var tokenFormats = [...]tokenFormat{
 	{"secret.shopify-token", High, "shpca_{x32}", nil, 0},
 	{"secret.shopify-token", High, "shppa_{x32}", nil, 0},
 	{"secret.shopify-token", High, "shpss_{x32}", nil, 0},
+	{"secret.shopify-token", High, "shpat_{w33-46}", mixed, 0},
+	{"secret.shopify-token", High, "shpca_{w33-46}", mixed, 0},
+	{"secret.shopify-token", High, "shppa_{w33-46}", mixed, 0},
+	{"secret.shopify-token", High, "shpss_{w33-46}", mixed, 0},
 	{"secret.digitalocean-token", High, "dop_v1_{x64}", nil, 0},
 	{"secret.digitalocean-token", High, "doo_v1_{x64}", nil, 0},
 	{"secret.digitalocean-token", High, "dor_v1_{x64}", nil, 0},
@@ -138,6 +149,14 @@ var tokenFormats = [...]tokenFormat{
 	{"secret.newrelic-key", High, "NRII-{u32}", nil, 0},
 	{"secret.newrelic-key", High, "NRJS-{x19}", nil, 0},
 	{"secret.newrelic-key", High, "{x36}NRAL", nil, 0},
+	{"secret.newrelic-key", High, "NRAA-{x27}", nil, 0},
+	{"secret.newrelic-key", High, "NRIQ-{u25-32}", nil, 0},
+	{"secret.newrelic-key", High, "NRII-{u25-31}", nil, 0},
+	{"secret.newrelic-key", High, "NRBR-{x19}", nil, 0},
+	{"secret.newrelic-key", High, "AA{x40}-NRMA", nil, 0},
+	{"secret.newrelic-key", High, "eu01xx{x36}-NRMA", nil, 0},
+	{"secret.newrelic-key", High, "eu01xx{x30}NRAL", nil, 0},
+	{"secret.newrelic-key", High, "eu01xx{x26}FFFFNRAL", nil, 0},
 	{"secret.grafana-token", High, "glsa_{w32}_{X8}", nil, 0},
 	{"secret.grafana-token", High, "glc_{b32-400}{=0-2}", nil, 0},
 	{"secret.grafana-token", High, "eyJrIjoi{b70-400}{=0-2}", nil, 0},
@@ -149,25 +168,32 @@ var tokenFormats = [...]tokenFormat{
 	{"secret.notion-token", High, "ntn_{d11}{w35}", nil, 0},
 	{"secret.notion-token", High, "secret_{w43}", mixed, 0},
 	{"secret.figma-token", High, "figd_{u40}", nil, 0},
+	{"secret.figma-token", High, "figp_{u40-54}", nil, 0},
+	{"secret.figma-token", High, "figd_{u41-64}", nil, 0},
 	{"secret.airtable-token", High, "pat{w14}.{x64}", nil, 0},
 	{"secret.atlassian-token", High, "ATATT3{v150-250}{=0-1}{X0-8}", nil, 0},
 	{"secret.atlassian-token", High, "ATCTT3{v150-250}{=0-1}{X0-8}", nil, 0},
 	{"secret.atlassian-token", High, "ATBB{w24}{X8}", nil, 0},
+	{"secret.atlassian-token", High, "BBDC-{b40-50}", mixed, 0},
 	{"secret.postman-key", High, "PMAK-{x24}-{x34}", nil, 0},
 	{"secret.dropbox-token", High, "sl.{u130-1300}", nil, 0},
 	{"secret.discord-token", High, "{q1}{u22-27}.{u6}.{u27-45}", discordToken, 0},
 	{"secret.discord-webhook", High, "discord.com/api/webhooks/{d17-20}/{u60-80}", nil, 0},
-	{"secret.telegram-token", High, "{d8-10}:A{u34}", mixed, 0},
+	{"secret.telegram-token", High, "{d8-10}:A{u33-34}", mixed, 0},
 	{"secret.telegram-token", High, "bot{d8-10}:A{u34}", mixed, 0},
 	{"secret.telegram-token", High, "{d5-16}:A{u34}", varied, aboutVendor},
 	{"secret.cloudflare-token", High, "v1.0-{x24}-{x146}", nil, 0},
 	{"secret.cloudflare-token", High, "{u40}", mixed, aboutCloudflare},
 	{"secret.cloudflare-token", High, "{x37}", nil, aboutCloudflare},
+	{"secret.cloudflare-token", High, "cfut_{w40}{x8}", nil, 0},
+	{"secret.cloudflare-token", High, "cfat_{w40}{x8}", nil, 0},
+	{"secret.cloudflare-token", High, "cfk_{w40}{x8}", nil, 0},
 	{"secret.vault-token", High, "hvs.{u90-120}", nil, 0},
 	{"secret.vault-token", High, "hvs.{u24}", nil, 0},
 	{"secret.vault-token", High, "hvb.{u138-300}", nil, 0},
 	{"secret.vault-token", High, "hvr.{u90-300}", nil, 0},
 	{"secret.vault-token", High, "s.{w24}", mixed, 0},
+	{"secret.vault-token", High, "s.{u80-120}", mixed, 0},
 	{"secret.terraform-token", High, "{w14}.atlasv1.{c60-70}", nil, 0},
 	{"secret.doppler-token", High, "dp.pt.{w40-44}", nil, 0},
 	{"secret.doppler-token", High, "dp.st.{l2-35}.{w40-44}", nil, 0},
@@ -186,6 +212,11 @@ var tokenFormats = [...]tokenFormat{
 	{"secret.planetscale-token", High, "pscale_pw_{c32-64}", nil, 0},
 	{"secret.vercel-token", High, "vcp_{w50-60}", nil, 0},
 	{"secret.vercel-token", High, "{w24}", mixed, aboutVercel},
+	{"secret.vercel-token", High, "vcp_{w40}", mixed, 0},
+	{"secret.vercel-token", High, "vci_{w40}", mixed, 0},
+	{"secret.vercel-token", High, "vcr_{w40}", mixed, 0},
+	{"secret.vercel-token", High, "vck_{w40}", mixed, 0},
+	{"secret.vercel-token", High, "vca_{w60}", mixed, 0},
 	{"secret.netlify-token", High, "nfp_{w36}", nil, 0},
 	{"secret.pulumi-token", High, "pul-{x40}", nil, 0},
 	{"secret.prefect-key", High, "pnu_{w36}", nil, 0},
@@ -198,6 +229,7 @@ var tokenFormats = [...]tokenFormat{
 	{"secret.tailscale-key", High, "tskey-api-{w10-20}-{w30-40}", nil, 0},
 	{"secret.tailscale-key", High, "tskey-auth-{w10-20}-{w30-40}", nil, 0},
 	{"secret.tailscale-key", High, "tskey-client-{w10-20}-{w30-40}", nil, 0},
+	{"secret.tailscale-key", High, "tskey-{l3-8}-{w8-20}-{w20-40}", nil, 0},
 	{"secret.onepassword-key", Critical, "A3-{A6}-{A11}-{A5}-{A5}-{A5}", nil, 0},
 	{"secret.onepassword-key", Critical, "A3-{A6}-{A6}-{A5}-{A5}-{A5}-{A5}", nil, 0},
 	{"secret.onepassword-key", Critical, "ops_eyJ{b200-900}{=0-2}", nil, 0},
@@ -219,9 +251,11 @@ var tokenFormats = [...]tokenFormat{
 	{"secret.openshift-token", High, "sha256~{u43}", nil, 0},
 	{"secret.octopus-key", High, "API-{A26}", nil, 0},
 	{"secret.typeform-token", High, "tfp_{c59}", nil, 0},
+	{"secret.typeform-token", High, "tfp_{c40-58}", nil, 0},
 	{"secret.contentful-token", High, "CFPAT-{u43}", nil, 0},
 	{"secret.hubspot-token", High, "pat-na1-{x8}-{x4}-{x4}-{x4}-{x12}", nil, 0},
 	{"secret.hubspot-token", High, "pat-eu1-{x8}-{x4}-{x4}-{x4}-{x12}", nil, 0},
+	{"secret.hubspot-token", High, "pat-{l3}-{x8}-{x4}-{x4}-{x4}-{x12}", nil, 0},
 	{"secret.plaid-token", High, "access-production-{x8}-{x4}-{x4}-{x4}-{x12}", nil, 0},
 	{"secret.plaid-token", High, "access-sandbox-{x8}-{x4}-{x4}-{x4}-{x12}", nil, 0},
 	{"secret.scalingo-token", High, "tk-us-{u48}", nil, 0},
@@ -232,10 +266,12 @@ var tokenFormats = [...]tokenFormat{
 	{"secret.harness-token", High, "pat.{u22}.{w24}.{w20}", nil, 0},
 	{"secret.harness-token", High, "sat.{u22}.{w24}.{w20}", nil, 0},
 	{"secret.buildkite-token", High, "bkua_{x40}", nil, 0},
+	{"secret.buildkite-token", High, "bkua_{l40}", nil, 0},
 	{"secret.circleci-token", High, "CCIPAT_{w22}_{x40}", nil, 0},
 	{"secret.langsmith-key", High, "lsv2_pt_{x32}_{x10}", nil, 0},
 	{"secret.langsmith-key", High, "lsv2_sk_{x32}_{x10}", nil, 0},
 	{"secret.tavily-key", High, "tvly-dev-{w32}", nil, 0},
+	{"secret.tavily-key", High, "tvly-{w32}", nil, 0},
 	{"secret.pinecone-key", High, "pcsk_{w5-6}_{w60-70}", nil, 0},
 	{"secret.cerebras-key", High, "csk-{l48}", nil, 0},
 	{"secret.together-key", High, "tgp_v1_{u43}", nil, 0},
@@ -248,11 +284,16 @@ var tokenFormats = [...]tokenFormat{
 	{"secret.sonarqube-token", High, "squ_{w40}", nil, 0},
 	{"secret.sonarqube-token", High, "sqa_{w40}", nil, 0},
 	{"secret.sonarqube-token", High, "{w40}", pastHex, aboutVendor},
+	{"secret.sonarqube-token", High, "sqco_{w59}", nil, 0},
 	{"secret.neon-key", High, "napi_{l64}", nil, 0},
 	{"secret.render-key", High, "rnd_{w28-32}", nil, 0},
 	{"secret.launchdarkly-key", High, "sdk-{x8}-{x4}-{x4}-{x4}-{x12}", nil, 0},
 	{"secret.launchdarkly-key", High, "api-{x8}-{x4}-{x4}-{x4}-{x12}", nil, 0},
+	{"secret.launchdarkly-key", High, "sdk-{l8}-{l4}-4{l3}-{l4}-{l12}", pastHex, 0},
+	{"secret.launchdarkly-key", High, "api-{l8}-{l4}-4{l3}-{l4}-{l12}", pastHex, 0},
 	{"secret.mapbox-token", High, "sk.eyJ{u60-120}.{u22}", nil, 0},
+	{"secret.mapbox-token", High, "sk.eyJ{u30-59}.{u22}", nil, 0},
+	{"secret.mapbox-token", High, "tk.eyJ{u30-120}.{u22}", nil, 0},
 	{"secret.braintree-token", High, "access_token$production${l16}${x32}", nil, 0},
 	{"secret.azure-openai-key", High, "{w52}JQQJ99{w26}", nil, 0},
 	{"secret.firebase-key", High, "AAAA{u7}:APA91b{u134}", nil, 0},
@@ -263,6 +304,7 @@ var tokenFormats = [...]tokenFormat{
 	{"secret.bedrock-key", High, "ABSKQmVkcm9ja0FQSUtleS{b100-280}{=0-2}", nil, 0},
 	{"secret.bedrock-key", High, "bedrock-api-key-{b20-2000}{=0-2}", nil, 0},
 	{"secret.teams-webhook", High, "{v10-80}/webhookb2/{l8}-{l4}-{l4}-{l4}-{l12}@{l8}-{l4}-{l4}-{l4}-{l12}/IncomingWebhook/{l32}", nil, 0},
+	{"secret.teams-webhook", High, "outlook.office.com/webhook/{l8}-{l4}-{l4}-{l4}-{l12}@{l8}-{l4}-{l4}-{l4}-{l12}/IncomingWebhook/{l32}/{l8}-{l4}-{l4}-{l4}-{l12}", nil, 0},
 	{"secret.twitter-token", High, "AAAAAAAAAAAAAAAAAAAAAA{p80-110}", nil, 0},
 	{"secret.settlemint-token", High, "sm_aat_{w16}", nil, 0},
 	{"secret.settlemint-token", High, "sm_pat_{w16}", nil, 0},
@@ -273,95 +315,56 @@ var tokenFormats = [...]tokenFormat{
 	{"secret.authress-key", High, "sc_{w5-30}.{w4-6}.acc_{u10-32}.{c30-120}", nil, 0},
 	{"secret.authress-key", High, "authress_{w5-30}.{w4-6}.acc_{u10-32}.{c30-120}", nil, 0},
 	{"secret.clickhouse-key", High, "4b1d{w38}", mixed, 0},
-}
-
-// minSpread is the least spread of a token's variable part: random hexadecimal text of 32 bytes has about 11.
-const minSpread = 6
-
-// token tries the token formats at a word's start.
-func (s *Scanner) token(v *view, start, end int, kinds uint16) (next int, ok bool) {
-	if v.has(start, "eyJ") {
-		if next, ok = s.jwt(v, start); ok {
-			return next, true
-		}
-	}
-	if v.has(start, "ZXlK") {
-		if next, ok = s.encodedJWT(v, start); ok {
-			return next, true
-		}
-	}
-	bucket := bucketOf(v.at(start), v.at(start+1))
-	for _, i := range formatOrder[formatStarts[bucket]:formatStarts[bucket+1]] {
-		if next, ok = s.tryFormat(v, start, int(i)); ok {
-			return next, true
-		}
-	}
-	after, long := v.at(end), end-start >= 20 && kinds&isDigit != 0
-	if !long && after != ':' && after != '/' && after != '|' {
-		return 0, false
-	}
-	for n, i := range unanchored {
-		if behind := unanchoredEnds[n]; behind != after && (behind > ' ' || !long && (behind == 0 || after != '/')) {
-			continue
-		}
-		if next, ok = s.tryFormat(v, start, int(i)); ok {
-			return next, true
-		}
-	}
-	return 0, false
-}
-
-// tryFormat tries one format. A format without a checksum needs a body that looks random.
-func (s *Scanner) tryFormat(v *view, start, i int) (next int, ok bool) {
-	f := &tokenFormats[i]
-	prefix := literalPrefix(f.pattern)
-	if !v.has(start, prefix) {
-		return 0, false
-	}
-	if f.near != 0 && s.since(f.near, start) > nearBefore {
-		return 0, false
-	}
-	if f.pattern[:4] == "sig=" {
-		return s.sharedSignature(v, start, i)
-	}
-	if f.pattern[:4] == "{t3}" && v.at(start+3) == 'Q' && oneOf(v.at(start-1), "._~-") {
-		start-- // a joint begins the token, but no word
-	}
-	end := tokenEnd(v, start, f.pattern)
-	if end < 0 {
-		return 0, false
-	}
-	token := v.text[start:end]
-	if f.check != nil && !f.check(token) {
-		return 0, false
-	}
-	body := token[len(prefix):]
-	if n := spread(body); n < minSpread && (f.near != aboutVendor || n < minSpread-1) || isSample(token) || isSequence(body) {
-		return 0, false
-	}
-	if len(prefix) < 3 && f.near != aboutVendor && f.near != aboutHeroku && runs(body) {
-		return 0, false
-	}
-	return s.emit(v, tokenRule[i], start, end)
-}
-
-// tokenEnd is the end of a token at start that a pattern describes and that the text does not continue, or -1.
-func tokenEnd(v *view, start int, pattern string) int {
-	end, last := match(v, start, pattern)
-	if end < 0 || !v.closed(end) || patternClass[v.at(end)]&last != 0 && (v.at(end) != '.' || isAlnum(v.at(end+1))) {
-		return -1
-	}
-	for v.text[end-1] == '.' {
-		end-- // the end of a sentence
-	}
-	return end
-}
-
-// sharedSignature is the signature of an Azure shared access signature: the finding is its value.
-func (s *Scanner) sharedSignature(v *view, start, i int) (next int, ok bool) {
-	end, _ := match(v, start, tokenFormats[i].pattern)
-	if end < 0 || !v.has(end-3, "%3D") && v.at(end) != '=' || spread(v.text[start+4:end]) < minSpread {
-		return 0, false
-	}
-	return s.emit(v, tokenRule[i], start+len("sig="), end)
+	{"secret.okta-token", High, "00{u40}", mixed, aboutVendor},
+	{"secret.password-hash", High, "1${h1-8}${h22}", nil, 0},
+	{"secret.password-hash", High, "2a${d2}${h53}", nil, 0},
+	{"secret.password-hash", High, "2b${d2}${h53}", nil, 0},
+	{"secret.password-hash", High, "2y${d2}${h53}", nil, 0},
+	{"secret.password-hash", High, "5${h1-16}${h43}", nil, 0},
+	{"secret.password-hash", High, "5$rounds={d4-9}${h1-16}${h43}", nil, 0},
+	{"secret.password-hash", High, "6${h1-16}${h86}", nil, 0},
+	{"secret.password-hash", High, "6$rounds={d4-9}${h1-16}${h86}", nil, 0},
+	{"secret.password-hash", High, "apr1${h8}${h22}", nil, 0},
+	{"secret.password-hash", High, "8${h14}${h43}", nil, 0},
+	{"secret.password-hash", High, "krb5asrep$23${x32}${x64-1000}", nil, 0},
+	{"secret.password-hash", High, "krb5asrep$23${v3-64}@{v3-64}:{x32}${x64-1000}", nil, 0},
+	{"secret.service-key", High, "aio_{w28}", nil, 0},
+	{"secret.service-key", High, "amzn.mws.{x8}-{x4}-{x4}-{x4}-{x12}", nil, 0},
+	{"secret.service-key", High, "apify_api_{u36}", nil, 0},
+	{"secret.service-key", High, "odt_{w32-255}", mixed, 0},
+	{"secret.service-key", High, "bb_pr_{x30}", nil, 0},
+	{"secret.service-key", High, "bb_ma_{x30}", nil, 0},
+	{"secret.service-key", High, "ddp_{w36}", mixed, 0},
+	{"secret.service-key", High, "ddw_{w36}", mixed, 0},
+	{"secret.service-key", High, "endr+{w16}", mixed, 0},
+	{"secret.service-key", High, "flb_live_{w20}", mixed, 0},
+	{"secret.service-key", High, "shltm_{u40}", nil, 0},
+	{"secret.service-key", High, "ion_{w42}", mixed, 0},
+	{"secret.service-key", High, "pk_{d7-8}_{A32}", nil, 0},
+	{"secret.service-key", High, "pk_{x34}", nil, 0},
+	{"secret.service-key", High, "slk_{x64}", nil, 0},
+	{"secret.service-key", High, "NF-{w32}", mixed, 0},
+	{"secret.service-key", High, "ak_live_{w30}", nil, 0},
+	{"secret.service-key", High, "hawk.{u20}.{u20}", mixed, 0},
+	{"secret.service-key", High, "BBFF-{w30}", mixed, 0},
+	{"secret.service-key", High, "VF.DM.{X24}.{w16}", nil, 0},
+	{"secret.service-key", High, "VF.WS.{X24}.{w16}", nil, 0},
+	{"secret.service-key", High, "VF.{X24}.{w16}", nil, 0},
+	{"secret.service-key", High, "1000.{x32}.{x32}", nil, 0},
+	{"secret.service-key", High, "tkn.v1_{w71}=", nil, 0},
+	{"secret.service-key", High, "mdb_sa_sk_{u40}", nil, 0},
+	{"secret.service-key", High, "ramp_sec_{w48}", nil, 0},
+	{"secret.service-key", High, "rh-api-{x8}-{x4}-{x4}-{x4}-{x12}", nil, 0},
+	{"secret.service-key", High, "rootly_{x64}", nil, 0},
+	{"secret.service-key", High, "salad_cloud_{w1-7}_{w20-235}", nil, 0},
+	{"secret.service-key", High, "pi_{w24}_secret_{w25}", nil, 0},
+	{"secret.service-key", High, "thog-secret-{x32}", nil, 0},
+	{"secret.service-key", High, "live_{x35}", nil, 0},
+	{"secret.service-key", High, "test_{x35}", nil, 0},
+	{"secret.service-key", High, "live_{d8-10}_{w30}", nil, 0},
+	{"secret.service-key", High, "00{w13}!{v96}", nil, 0},
+	{"secret.service-key", High, "5AEP861{c80-200}", nil, 0},
+	{"secret.service-key", High, "IQoJb3JpZ2lu{b100-2000}{=0-2}", nil, 0},
+	{"secret.service-key", High, "sgp_{w64}", mixed, 0},
+	{"secret.service-key", High, "hooks.zapier.com/hooks/catch/{b16-24}", nil, 0},
 }

@@ -49,7 +49,7 @@ func pastHex(token []byte) bool {
 }
 
 // varied requires that case or kind change as often as in random text.
-func varied(token []byte) bool { return changes(token)*4 >= len(token) }
+func varied(token []byte) bool { return changes(token)*5 >= len(token) }
 
 // mixed requires lower case, upper case and digits: a format without a telling prefix.
 func mixed(token []byte) bool {

@@ -59,8 +59,10 @@ const (
 	aboutVercel
 	aboutCloudflare
 	aboutTwilio
+	aboutKey     // a part of a name that is not enough alone: stripe_key, db_pass
 	aboutHeader  // the header that carries credentials: authorization
 	aboutCommand // the command line of a program that takes credentials: curl
+	aboutLogin   // programs and files that have a password behind a space: netrc, docker login
 	aboutArticle // things with numbers that are nobody's: order, invoice, part
 	subjects     = iota
 )
@@ -123,17 +125,20 @@ var vocabulary = []struct {
 	{aboutTaiwan, "arc"},
 	{aboutNetwork, "mac ether ip ips ipv4 ipaddress addr address addresses host hosts server dns ping client remote forwarded peer subnet gateway"},
 	{aboutWallet, "ethereum eth wallet erc20 etherscan metamask ether usdt usdc evm"},
-	{aboutSecret, "secret basic apikey accesskey accesstoken authtoken apitoken secretkey privatekey token credential credentials creds authkey clientsecret bearer"},
-	{aboutSecret | aboutPassword, "password passwd pwd passphrase passwort contrasena passcode pswd"},
+	{aboutSecret, "secret basic apikey accesskey accesstoken authtoken apitoken secretkey privatekey token credential credentials creds authkey clientsecret bearer auth crumb refreshtoken"},
+	{aboutSecret | aboutPassword, "password passwd pwd passphrase passwort contrasena passcode pswd passw psw kennwort senha wachtwoord dbpassword userpassword"},
 	{aboutAWS, "aws amazon"},
 	{aboutDatadog, "datadog ddog"},
 	{aboutHeroku, "heroku"},
 	{aboutVercel, "vercel"},
 	{aboutCloudflare, "cloudflare"},
 	{aboutTwilio, "twilio"},
-	{aboutVendor, "sonar sonarqube sumo sumologic sidekiq contribsys sourcegraph telegram"},
+	{aboutVendor, "sonar sonarqube sumo sumologic sidekiq contribsys sourcegraph telegram okta ssws"},
 	{aboutSecret | aboutHeader, "authorization"},
+	{aboutKey, "key pat"},
+	{aboutKey | aboutPassword, "pass pw"},
 	{aboutCommand, "curl"},
+	{aboutLogin, "login sshpass mysql mysqldump mongo psql"},
 	{aboutArticle, "hash sha order orders invoice part sku serial model version isbn issn ean upc"},
 	{aboutArticle, "tracking ticket ref reference item product batch lot article build commit revision section sections chapter clause rfc appendix annex bestellung rechnung pedido catalog"},
 }
@@ -142,9 +147,10 @@ var vocabulary = []struct {
 const openingWords = "sig ignore disregard forget override bypass do new developer reveal repeat output print show tell display leak give what you act pretend behave enter enable activate jailbreak without never"
 
 // publicParts are parts of names of tokens and keys that are no secret: next_page_token, key_id, passwordHash.
-var publicParts = [...]string{"public", "page", "next", "cursor", "csrf", "xsrf", "authenticity", "continuation", "publishable", "pub", "max", "sync", "hash", "digest", "checksum", "file", "path", "url", "uri", "name", "id", "type", "length", "count", "limit"}
+var publicParts = [...]string{"public", "page", "next", "cursor", "csrf", "xsrf", "authenticity", "continuation", "publishable", "pub", "max", "sync", "hash", "digest", "checksum", "file", "path", "url", "uri", "name", "id", "type", "length", "count", "limit", "cache", "sort", "partition", "foreign", "object", "row", "map", "idempotency", "routing", "lookup", "fingerprint", "group"}
 
-// isPublic reports whether a part of the name [start, end) is one of publicParts.
+// isPublic reports whether a part of the name [start, end) is one of publicParts, alone or before "key". Vault's secret_id
+// is a secret.
 func isPublic(text []byte, start, end int) bool {
 	for i := start; i < end; {
 		if !isLetterByte(text[i]) {
@@ -153,9 +159,13 @@ func isPublic(text []byte, start, end int) bool {
 		}
 		from := i
 		i = part(text, i, end)
+		name := text[from:i]
+		if n := len(name) - len("key"); n > 0 && equalFold("key", name[n:]) {
+			name = name[:n]
+		}
 		for _, public := range publicParts {
-			if equalFold(public, text[from:i]) {
-				return true
+			if equalFold(public, name) {
+				return public != "id" || from < start+7 || !equalFold("secret", text[from-7:from-1])
 			}
 		}
 	}
@@ -186,10 +196,9 @@ var pairs = []struct {
 	{"account", "key", aboutSecret}, {"auth", "key", aboutSecret}, {"encryption", "key", aboutSecret}, {"signing", "key", aboutSecret},
 	{"shared", "key", aboutSecret}, {"storage", "key", aboutSecret}, {"license", "key", aboutSecret}, {"app", "key", aboutSecret},
 	{"application", "key", aboutSecret}, {"service", "key", aboutSecret}, {"master", "key", aboutSecret}, {"x-api", "key", aboutSecret},
-	{"heroku", "key", aboutSecret}, {"hubspot", "key", aboutSecret}, {"snyk", "key", aboutSecret},
+	{"heroku", "key", aboutSecret}, {"hubspot", "key", aboutSecret}, {"snyk", "key", aboutSecret}, {"sonar", "login", aboutSecret},
 	{"dd", "api", aboutDatadog}, {"dd", "app", aboutDatadog}, {"cf", "api", aboutCloudflare},
-	{"db", "pass", aboutSecret | aboutPassword}, {"user", "pass", aboutSecret | aboutPassword}, {"smtp", "pass", aboutSecret | aboutPassword},
-	{"root", "pass", aboutSecret | aboutPassword}, {"mysql", "pass", aboutSecret | aboutPassword}, {"admin", "pass", aboutSecret | aboutPassword},
+	{"identified", "by", aboutSecret | aboutPassword},
 	{"sort", "code", aboutRouting}, {"bank", "account", aboutBank}, {"account", "number", aboutBank}, {"account", "no", aboutBank},
 	{"conto", "corrente", aboutBank}, {"checking", "account", aboutBank}, {"savings", "account", aboutBank},
 	{"um", "tarihi", aboutBirth}, {"syntym", "aika", aboutBirth},

@@ -1,0 +1,92 @@
+package governor
+
+// minSpread is the least spread of a token's variable part: random hexadecimal text of 32 bytes has about 11.
+const minSpread = 6
+
+// token tries the token formats at a word's start.
+func (s *Scanner) token(v *view, start, end int, kinds uint16) (next int, ok bool) {
+	if v.has(start, "eyJ") {
+		if next, ok = s.jwt(v, start); ok {
+			return next, true
+		}
+	}
+	if v.has(start, "ZXlK") || v.has(start, "LS0tLS1CRUdJTi") {
+		if next, ok = s.encoded(v, start); ok {
+			return next, true
+		}
+	}
+	bucket := bucketOf(v.at(start), v.at(start+1))
+	for _, i := range formatOrder[formatStarts[bucket]:formatStarts[bucket+1]] {
+		if next, ok = s.tryFormat(v, start, int(i)); ok {
+			return next, true
+		}
+	}
+	after, long := v.at(end), end-start >= 20 && kinds&isDigit != 0
+	if !long && after != ':' && after != '/' && after != '|' {
+		return 0, false
+	}
+	for n, i := range unanchored {
+		if behind := unanchoredEnds[n]; behind != after && (behind > ' ' || !long && (behind == 0 || after != '/')) {
+			continue
+		}
+		if next, ok = s.tryFormat(v, start, int(i)); ok {
+			return next, true
+		}
+	}
+	return 0, false
+}
+
+// tryFormat tries one format. A format without a checksum needs a body that looks random.
+func (s *Scanner) tryFormat(v *view, start, i int) (next int, ok bool) {
+	f := &tokenFormats[i]
+	prefix := literalPrefix(f.pattern)
+	if !v.has(start, prefix) {
+		return 0, false
+	}
+	if f.near != 0 && (s.since(f.near, start) > nearBefore || f.near != aboutSecret && v.at(start-1) == '/') {
+		return 0, false
+	}
+	if f.pattern[:4] == "sig=" {
+		return s.sharedSignature(v, start, i)
+	}
+	if f.pattern[:4] == "{t3}" && v.at(start+3) == 'Q' && oneOf(v.at(start-1), "._~-") {
+		start-- // a joint begins the token, but no word
+	}
+	end := tokenEnd(v, start, f.pattern)
+	if end < 0 {
+		return 0, false
+	}
+	token := v.text[start:end]
+	if f.check != nil && !f.check(token) {
+		return 0, false
+	}
+	body := token[len(prefix):]
+	if n := spread(body); n < minSpread && (f.near != aboutVendor || n < minSpread-1) || isSample(token) || isSequence(body) {
+		return 0, false
+	}
+	if len(prefix) < 3 && f.near != aboutVendor && f.near != aboutHeroku && runs(body) {
+		return 0, false
+	}
+	return s.emit(v, tokenRule[i], start, end)
+}
+
+// tokenEnd is the end of a token at start that a pattern describes and that the text does not continue, or -1.
+func tokenEnd(v *view, start int, pattern string) int {
+	end, last := match(v, start, pattern)
+	if end < 0 || !v.closed(end) || patternClass[v.at(end)]&last != 0 && (v.at(end) != '.' || isAlnum(v.at(end+1))) {
+		return -1
+	}
+	for v.text[end-1] == '.' && last != classBit('h') {
+		end-- // the end of a sentence
+	}
+	return end
+}
+
+// sharedSignature is the signature of an Azure shared access signature: the finding is its value.
+func (s *Scanner) sharedSignature(v *view, start, i int) (next int, ok bool) {
+	end, _ := match(v, start, tokenFormats[i].pattern)
+	if end < 0 || !v.has(end-3, "%3D") && v.at(end) != '=' || spread(v.text[start+4:end]) < minSpread {
+		return 0, false
+	}
+	return s.emit(v, tokenRule[i], start+len("sig="), end)
+}
