@@ -26,39 +26,57 @@ func isSample(token []byte) bool {
 	return false
 }
 
-// scheme looks at the value of the header "authorization": the scheme's name and a space may come before the secret. The
-// secret of the scheme Basic is a user's name and password in base64. Otherwise next is where the secret begins, or
-// -1 if there is none.
+// scheme looks at a value at from. That of the header "authorization" may have the scheme's name and a space before the
+// secret. The secret of the scheme Basic, and other values too, may be a user's name and password in base64. Otherwise next
+// is where the secret begins, or -1 if there is none.
 // Source: RFC 9110, section 11.4; RFC 7617.
-func (s *Scanner) scheme(v *view, from int) (next int, ok bool) {
-	end := v.run(from, 20, inWord)
-	if v.at(end) != ' ' || end == from || !isLetterByte(v.text[from]) {
+func (s *Scanner) scheme(v *view, from int, subject context) (next int, ok bool) {
+	next = from
+	basic := false
+	if end := v.run(from, 20, inWord); subject&aboutHeader != 0 && v.at(end) == ' ' && end > from && isLetterByte(v.text[from]) {
+		next = v.spaces(end)
+		if basic = equalFold("basic", v.text[from:end]); !basic {
+			return next, false
+		}
+	} else if subject&aboutHeader != 0 {
 		return from, false
 	}
-	next = v.spaces(end)
-	if !equalFold("basic", v.text[from:end]) {
-		return next, false
+	end, ok := s.userPassword(v, next)
+	if ok {
+		return s.emit(v, rulePassword, next, end)
 	}
-	for end = next; end < next+maxValue && value64(v.at(end)) < 64; end++ {
+	if end < 0 && basic {
+		return -1, false
+	}
+	return next, false
+}
+
+// userPassword is the end of base64 at from that a user's name and password make, with a colon between them. ok is false
+// without a colon, and end is then from; end is -1 if the password stands for one.
+func (s *Scanner) userPassword(v *view, from int) (end int, ok bool) {
+	for end = from; end < from+maxValue && value64(v.at(end)) < 64; end++ {
+	}
+	if end < from+8 {
+		return from, false
 	}
 	var plain [maxValue * 3 / 4]byte
-	n, _ := decode64(plain[:], v.text[next:end], 0)
+	n, _ := decode64(plain[:], v.text[from:end], 0)
 	colon := bytes.IndexByte(plain[:n], ':')
 	for _, b := range plain[:n] {
-		if b < ' ' || b >= 0x7f {
-			colon = -1
+		if b < ' ' || b >= 0x7f || b == '"' { // not JSON
+			return from, false
 		}
 	}
 	if colon < 0 {
-		return next, false
+		return from, false
 	}
 	if password := plain[colon+1 : n]; n < 6 || len(password) > 0 && isBlank(password) {
 		return -1, false
 	}
-	for v.at(end) == '=' && end < next+maxValue {
+	for v.at(end) == '=' && end < from+maxValue {
 		end++
 	}
-	return s.emit(v, rulePassword, next, end)
+	return end, true
 }
 
 // isBlank reports whether a password stands for one.
@@ -107,6 +125,23 @@ func (s *Scanner) userOption(v *view, start, end int) (next int, ok bool) {
 		return 0, false
 	}
 	return s.emit(v, rulePassword, from, to)
+}
+
+// loginOption looks for the password behind -p, the word [start, end), in a command line that logs in: docker login -p …,
+// mysql -p….
+func (s *Scanner) loginOption(v *view, start, end int) (next int, ok bool) {
+	if end < start+2 || v.text[start+1] != 'p' || s.since(aboutLogin, start) > nearBefore {
+		return 0, false
+	}
+	from := start + 2
+	if from == end && v.at(end) == ' ' {
+		from++
+	}
+	from, quote := opened(v, from)
+	if from < 0 {
+		return 0, false
+	}
+	return s.wholeValue(v, from, valueEnd(v, from, quote), quote, aboutPassword, false)
 }
 
 // isUserOption reports whether a word is --user, --proxy-user, or a group of short options that ends with u: -sku.

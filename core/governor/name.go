@@ -43,7 +43,11 @@ func (s *Scanner) noted(text []byte, start, end int, kinds uint16) bool {
 		return true
 	}
 	subject := e.subject | s.pairWith(e, number, start)
-	if e.phrases != 0 || subject&(aboutSecret|aboutBirth) != 0 || subject == 0 && !e.pair {
+	if subject == aboutKey && end < len(text) && !oneOf(text[end], "=:\"") {
+		s.lastPair, s.pairEnd = number+1, s.base+end
+		return true
+	}
+	if e.phrases != 0 || subject&(aboutSecret|aboutBirth|aboutKey) != 0 || subject == 0 && !e.pair {
 		return false
 	}
 	if e.pair {
@@ -59,6 +63,33 @@ func (s *Scanner) pairWith(e *entry, number, start int) context {
 		return 0
 	}
 	return pairSubject(s.lastPair-1, number)
+}
+
+// glued is the subject of a word of at least two letters that ends with the name of a secret: mytoken, SLAPIKEY.
+//
+//go:noinline
+func glued(word []byte) context {
+	switch word[len(word)-1] | 0x20 {
+	case 'y', 'n', 't', 'd':
+	default:
+		return 0
+	}
+	for i := range gluedNames {
+		name := &gluedNames[i]
+		if n := len(word) - len(name.word); n > 0 && equalFold(name.word, word[n:]) {
+			return name.subject
+		}
+	}
+	return 0
+}
+
+// gluedNames is the ends of words that name secrets.
+var gluedNames = [...]struct {
+	word    string
+	subject context
+}{
+	{"apikey", aboutSecret}, {"secretkey", aboutSecret}, {"accesskey", aboutSecret}, {"privatekey", aboutSecret}, {"key", aboutKey},
+	{"token", aboutSecret}, {"secret", aboutSecret}, {"password", aboutSecret | aboutPassword}, {"pwd", aboutSecret | aboutPassword},
 }
 
 // letterRun is the end of the run of letters at i.
@@ -95,7 +126,7 @@ func (s *Scanner) name(v *view, start, end int) (next int) {
 			return at
 		}
 	}
-	if all&aboutSecret != 0 {
+	if all&(aboutSecret|aboutKey) != 0 {
 		if at, ok := s.assignment(v, start, end, all); ok {
 			return at
 		}
@@ -121,6 +152,12 @@ func (s *Scanner) noteParts(text []byte, start, end int) (all context, opening u
 			}
 		}
 		if e == nil {
+			subject := context(0)
+			if i == end && i > from+len("key") && i < len(text) && oneOf(text[i], "=:\" ") {
+				subject = glued(text[from:i])
+			}
+			s.note(subject&aboutSecret, i)
+			all |= subject
 			continue
 		}
 		subject := e.subject | s.pairWith(e, number, from)

@@ -245,6 +245,9 @@ func isCommon(word []byte, kinds, after uint16) bool {
 	case 0:
 		return true
 	case inWord | isLower:
+		if after&isEqual != 0 && glued(word) != 0 {
+			return false
+		}
 		return !isLikely(word)
 	case inWord | isLower | isJoint:
 		return after&inToken == 0 && !hasLikely(word)
@@ -315,6 +318,9 @@ func (s *Scanner) unusual(v *view, start, end int, kinds uint16, final bool) (ne
 // names reports whether a word does no more than name subjects, if any.
 func (s *Scanner) names(text []byte, start, end int, kinds uint16) bool {
 	if end-start == 2 && end < len(text) && s.isPair(text, start) {
+		return false
+	}
+	if end < len(text) && class[text[end]]&(isEqual|isEnding) != 0 && end-start > len("key") && glued(text[start:end]) != 0 {
 		return false
 	}
 	return isPlain(text, start, end, kinds) && (!mayName(text[start:end], kinds) || s.noted(text, start, end, kinds))

@@ -7,6 +7,9 @@ func (s *Scanner) examine(v *view, start, end int, kinds uint16) (next int) {
 			if at, ok := s.userOption(v, start, end); ok {
 				return at
 			}
+			if at, ok := s.loginOption(v, start, end); ok {
+				return at
+			}
 			if at, ok := s.privateKey(v, start); ok {
 				return at
 			}

@@ -1,0 +1,132 @@
+package governor
+
+// maxIndent bounds the white space between an element's name and its text, and a type's name.
+const maxIndent = 32
+
+// connector is the start of the value behind the name [start, i), and the quote it is in; -1 if there is none. spaced
+// permits a value with only a space before it.
+func connector(v *view, start, i int, spaced bool) (from int, quote byte) {
+	for oneOf(v.at(i), "\"'`]\\") {
+		i++
+	}
+	i = behindType(v, v.gap(i, maxIndent))
+	switch b := v.at(i); {
+	case b == '>' && v.at(i+1) == '@': // a blank to fill in, as in user:<password>@host
+		return -1, 0
+	case b == '>' && v.at(start-1) == '<': // the name of an element; its text may begin on the next line
+		i = v.blanks(i + 1)
+	case b == ':' && v.at(i+1) == ':' && v.at(i+2) != '=' && v.at(i+2) != ':': // a path in code
+		return -1, 0
+	case b == ':' || b == '=' || b == '>' || (b == '.' || b == '?') && v.at(i+1) == '=':
+		for i++; v.at(i) == '=' || v.at(i) == '>' || v.at(i) == ':'; i++ {
+		}
+		i = behindAnnotation(v, start, v.gap(i, maxIndent))
+	case b == ',' && isArgument(v, start, i): // setProperty("token", "…")
+		if i = v.spaces(i + 1); !isQuote(v.at(i)) {
+			return -1, 0
+		}
+	case v.has(i, "is: "):
+		i += 3
+	case v.has(i, "is ") || v.has(i, "<- ") || v.has(i, "|| ") || v.has(i, "?? "):
+		i += 2
+	case b == '(' && isQuote(v.at(i+1)): // setToken("…")
+		i++
+	case b == '-' && v.at(i+1) == ' ' && isQuote(v.at(i+2)):
+		i++
+	case spaced || isQuote(b) && v.at(i-1) == ' ': // --token …, password "…"
+	default:
+		return -1, 0
+	}
+	return opened(v, v.spaces(i))
+}
+
+// opened is the start of a value whose quotes begin at i, if it has any, and the quote it is in; -1 if nothing is in them.
+func opened(v *view, i int) (from int, quote byte) {
+	if at := v.blanks(i); isQuote(v.at(at)) {
+		i = at // on the next line
+	}
+	if isQuote(v.at(i+1)) && oneOf(v.at(i), "[({@bruN") { // a list, or the sign of a kind of text
+		i++
+	}
+	if isQuote(v.at(i)) && v.at(i+1) == v.at(i) && v.at(i+2) != v.at(i) {
+		return -1, 0 // nothing between the quotes
+	}
+	for isQuote(v.at(i)) || v.at(i) == '\\' {
+		quote = v.at(i)
+		i++
+	}
+	if quote != 0 && v.at(i) == ' ' {
+		i++
+	}
+	return i, quote
+}
+
+func isQuote(b byte) bool { return oneOf(b, "\"'`") }
+
+// isOption reports whether the name at start is one behind which a space is enough: --token, -Password, ENV TOKEN.
+func isOption(v *view, start int) bool {
+	before := v.at(start - 1)
+	return before == '-' && v.at(start-2) <= '-' || before == ' ' && (v.has(start-4, "ENV") || v.has(start-4, "env")) || equalFold("bearer", v.text[start:min(start+6, len(v.text))])
+}
+
+// behindType is the end of a type's or attribute's name between a name and its value, or i: var token string = "…",
+// <add key="token" value="…">, {"name": "token", "value": "…"}.
+func behindType(v *view, i int) int {
+	if v.at(i-1) == ' ' && v.has(i, "string ") {
+		return i + len("string ")
+	}
+	at := v.blanks(i)
+	for n := 0; n < 4 && oneOf(v.at(at), "\"',"); n++ {
+		at = v.blanks(at + 1)
+	}
+	for n := range len("value") {
+		if v.at(at+n)|0x20 != "value"[n] {
+			return i
+		}
+	}
+	if at += len("value"); isQuote(v.at(at)) {
+		at++
+	}
+	return v.spaces(at)
+}
+
+// behindAnnotation is the end of a type between a name and its value, or i: token: str = "…". A shell's default has a dash
+// instead: ${TOKEN:-…}.
+func behindAnnotation(v *view, start, i int) int {
+	if v.at(i) == '-' && v.at(start-1) == '{' {
+		return i + 1
+	}
+	at := i
+	for end := i + maxIndent; at < end && (isLetterByte(v.at(at)) || oneOf(v.at(at), "&'[]<>")); at++ {
+	}
+	if v.at(at) == ' ' && v.at(at+1) == '=' && v.at(at+2) != '=' && at > i {
+		return v.spaces(at + 2)
+	}
+	return i
+}
+
+// blanks is the end of white space from i, of at most maxIndent bytes.
+func (v *view) blanks(i int) int {
+	for end := i + maxIndent; i < end && oneOf(v.at(i), " \t\r\n"); i++ {
+	}
+	return i
+}
+
+// isArgument reports whether the name at start is the first argument of a call, in quotes that end before i.
+func isArgument(v *view, start, i int) bool {
+	open, quote := v.at(start-2), v.at(start-1)
+	if v.text[start] == '\'' { // it is of the word
+		open, quote = quote, '\''
+	}
+	return open == '(' && isQuote(quote) && v.at(i-1) == quote
+}
+
+// spaces is the end of at most four spaces or tabs from i.
+func (v *view) spaces(i int) int { return v.gap(i, 4) }
+
+// gap is the end of at most most spaces or tabs from i.
+func (v *view) gap(i, most int) int {
+	for end := i + most; i < end && (v.at(i) == ' ' || v.at(i) == '\t'); i++ {
+	}
+	return i
+}

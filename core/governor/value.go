@@ -1,0 +1,207 @@
+package governor
+
+import "bytes"
+
+// wholeValue judges the value [from, to). A strict judgment accepts no password.
+func (s *Scanner) wholeValue(v *view, from, to int, quote byte, subject context, strict bool) (next int, ok bool) {
+	if to-from < 6 || to-from >= maxValue {
+		return 0, false
+	}
+	value := v.text[from:to]
+	if isPath(value) || value[0] == '+' && bytes.IndexByte(value, '.') > 0 { // "PWD="+cmd.Dir
+		return 0, false
+	}
+	rule := ID(rulePassword)
+	if strict || subject&aboutPassword == 0 || !isPassword(value) || quote == 0 && isMember(value) {
+		rule = ruleSecret
+		if !s.random(value, from, quote != 0, subject) {
+			return 0, false
+		}
+	}
+	if isPlaceholder(value) || isSample(value) || v.has(to, "..") || v.has(to, "…") {
+		return 0, false
+	}
+	if quote == 0 && (v.at(to) == '(' || v.at(to) == '[') {
+		return 0, false // a call or an element: code
+	}
+	return s.emit(v, rule, from, to)
+}
+
+// random reports whether a value at from behind a name with a subject is a secret that is no password.
+func (s *Scanner) random(value []byte, from int, quoted bool, subject context) bool {
+	least := 15
+	switch {
+	case subject == 0 && isHash(value), subject&aboutSecret == 0 && bytes.IndexByte(value, '/') > 0 && bytes.IndexByte(value, '.') > 0:
+		return false // a key of a cache or an object
+	case subject&aboutHeader != 0 || s.since(aboutCommand, from) <= nearCommand:
+		least = 10
+	case subject&aboutSecret == 0:
+		least = 16
+	}
+	if !isSecret(value, least, quoted) {
+		return false
+	}
+	dot := bytes.LastIndexByte(value, '.') // a.b.c is code
+	return dot < 0 || quoted || subject&aboutHeader != 0 || isSecret(value[dot+1:], 20, false)
+}
+
+// placeholders is parts of values in lower case that show that a value is none.
+var placeholders = []string{"your", "example", "changeme", "placeholder", "redacted", "xxxx", "****", "....", "<", "${", "{{", "$(", "process.env", "insert", "dummy", "replace", "sample"}
+
+// isPlaceholder reports whether a value stands for one that is filled in elsewhere.
+func isPlaceholder(value []byte) bool {
+	switch value[0] {
+	case '$', '%', '<', '{', '[', '*':
+		return true
+	}
+	for _, p := range placeholders {
+		if containsFold(value, p) {
+			return true
+		}
+	}
+	return changes(value)*3 < len(value) && (containsFold(value, "fake") || containsFold(value, "todo")) // random text may have them
+}
+
+// containsFold reports whether text contains a string in lower case, in any case.
+func containsFold(text []byte, lower string) bool {
+	for i := 0; i+len(lower) <= len(text); i++ {
+		if equalFold(lower, text[i:i+len(lower)]) {
+			return true
+		}
+	}
+	return false
+}
+
+// valueEnd is the end of a value: of a quoted one its quote, of others white space or punctuation. It is at most
+// maxValue bytes long.
+func valueEnd(v *view, from int, quote byte) int {
+	i := from
+	for ; i < from+maxValue; i++ {
+		b := v.at(i)
+		if b <= ' ' || b >= 0x7f || b == quote && quote != 0 || b == '"' || b == '`' && quote == 0 || b == '\\' {
+			break
+		}
+		if quote == 0 && (b == ',' || b == ';' || b == '<' || b == '>' || b == '(' || b == ')' || b == '[' || b == ']' || b == '{' || b == '}' || b == '\'' || b == '|') {
+			break
+		}
+	}
+	for quote == 0 && i > from && (v.at(i-1) == '.' || v.at(i-1) == ':' || v.at(i-1) == '?') {
+		i--
+	}
+	return i
+}
+
+// isPath reports whether a value is a path or a URL.
+func isPath(value []byte) bool {
+	return value[0] == '/' || value[0] == '.' || value[0] == '~' || bytes.Contains(value, []byte("://")) || bytes.Contains(value, []byte(`:\`))
+}
+
+// isMember reports whether a value is a member's name in code: settings.password2.
+func isMember(value []byte) bool {
+	for _, b := range value {
+		if !isAlnum(b) && b != '_' && b != '.' {
+			return false
+		}
+	}
+	dot := bytes.IndexByte(value, '.') + 1
+	return isLetterByte(value[0]) && dot > 0 && dot < len(value) && isLetterByte(value[dot])
+}
+
+// isPassword reports whether a value is like a password that a person chose: letters and a digit or symbol.
+func isPassword(value []byte) bool {
+	letters, others := false, false
+	for _, b := range value {
+		switch {
+		case isLetterByte(b):
+			letters = true
+		case !oneOf(b, "._-/=:#,"):
+			others = true
+		}
+	}
+	return letters && others && !runs(value)
+}
+
+// isSecret reports whether a value looks random: a UUID, or letters and digits that change often. A quoted value may
+// contain signs.
+func isSecret(value []byte, least int, quoted bool) bool {
+	if isUUID(value) {
+		return spread(value) >= minSpread
+	}
+	if len(value) < least || runs(value) && (len(value) < 24 || isSequence(value)) {
+		return false
+	}
+	kinds, hash := uint16(0), uint16(isHex)
+	for _, b := range value {
+		hash &= class[b]
+		if !isAlnum(b) && !oneOf(b, "_-.+/=~%:!#*@^") && !quoted {
+			return false
+		}
+		kinds |= class[b]
+	}
+	if n := spread(value); n < minSpread || n < 8 && hash == 0 { // sixteen digits do not differ more
+		return false
+	}
+	if kinds&(isDigit|isLower|isUpper) == isLower|isUpper {
+		return len(value) >= 20 && changes(value)*3 >= len(value)
+	}
+	return kinds&isDigit != 0 && kinds&(isLower|isUpper) != 0 && (changes(value)*4+4 >= len(value) || len(value) >= 32 && changes(value)*5 >= len(value) || hash != 0 && len(value) >= 20 || isUnpronounceable(value))
+}
+
+// isHash reports whether a value has only hexadecimal digits and dashes.
+func isHash(value []byte) bool {
+	for _, b := range value {
+		if class[b]&isHex == 0 && b != '-' {
+			return false
+		}
+	}
+	return true
+}
+
+// isUUID reports whether a value has the form of a UUID, in any case.
+func isUUID(value []byte) bool {
+	if len(value) != 36 {
+		return false
+	}
+	for i, b := range value {
+		if i == 8 || i == 13 || i == 18 || i == 23 {
+			if b != '-' {
+				return false
+			}
+		} else if class[b]&isHex == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// isUnpronounceable reports whether a long value in one case has as many rare letters as random text with few digits: a
+// quarter of all are one of these, and about one in twenty of English text.
+func isUnpronounceable(value []byte) bool {
+	letters, rare, kinds := 0, 0, uint16(0)
+	for _, b := range value {
+		kinds |= class[b] & (isLower | isUpper)
+		if isLetterByte(b) {
+			letters++
+			if oneOf(b|0x20, "jkqvwxz") {
+				rare++
+			}
+		}
+	}
+	return len(value) >= 20 && kinds != isLower|isUpper && rare*8 >= letters
+}
+
+// isNameOfPassword reports whether a value only says that it is a password: user:pass@localhost.
+func isNameOfPassword(value []byte) bool {
+	for _, name := range [...]string{"pass", "password", "passwd", "pwd", "secret", "pw"} {
+		if equalFold(name, value) {
+			return true
+		}
+	}
+	return false
+}
+
+// isWeak reports whether a URL's password stands for one: it is a placeholder, or the user's name.
+func isWeak(user, password []byte) bool {
+	return isPlaceholder(password) || isNameOfPassword(password) || bytes.Equal(user, password) || runs(password) && len(password) < 5 ||
+		containsFold(password, "password") && !isPassword(password)
+}
