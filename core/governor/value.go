@@ -59,7 +59,7 @@ func isPlaceholder(value []byte) bool {
 			return true
 		}
 	}
-	return changes(value)*3 < len(value) && (containsFold(value, "fake") || containsFold(value, "todo")) // random text may have them
+	return changes(value)*5 < len(value) && (containsFold(value, "fake") || containsFold(value, "todo")) // random text may have them
 }
 
 // containsFold reports whether text contains a string in lower case, in any case.
