@@ -432,67 +432,67 @@ var codeLengths = [...]uint8{
 const wordText = "" +
 	"\aaadhaar\x00\x06aadhar\x00\x03aba\x01\x03abn\x02\x06access\x03\taccesskey\x04\vaccesstoken\x04\aaccount\x03\raccountnumber\x05\x04acct\x05\nacctnu" +
 	"mber\x05\x03acn\x02\x03act\x06\bactivate\a\x04addr\b\aaddress\b\taddresses\b\x03afm\t\aafrican\x03\x04aika\x03\x06amazon\n\x04amex\v\x04amka\f\x05anne" +
-	"x\r\x03api\x03\x06apikey\x04\bapitoken\x04\x03app\x03\bappendix\r\vapplication\x03\x03arc\x0e\aarticle\r\narztnummer\f\x06asmens\x0f\aausweis\x10" +
-	"\rausweisnummer\x10\x04auth\x11\aauthkey\x04\rauthorization\x12\tauthtoken\x04\x03aws\n\x04bank\x03\vbankaccount\x05\fbankleitzahl\x01\x05b" +
-	"asic\x04\x05batch\r\x04bban\x05\x04bday\x13\x06bearer\x04\x06behave\x06\nbestellung\r\x05birth\x14\tbirthdate\x13\bbirthday\x13\x03blz\x01\x04born\x13\x03bsb\x01" +
-	"\x03bsn\x15\x05build\r\x13burgerservicenummer\x15\x02by\x03\x06bypass\x16\x04call\x17\x04card\x18\ncardnumber\v\x05cards\v\x05carta\v\x06cartao\v\x05cart" +
-	"e\v\acatalog\r\x02cc\v\bccnumber\v\x06cedula\x10\x03cel\x19\x04cell\x17\tcellphone\x19\tcellulare\x19\acelular\x19\x03cep\x19\x02cf\x03\achapter\r\bch" +
-	"ecking\x03\x05cislo\x1a\acitizen\x03\tcitizenid\x1b\x05clabe\x05\x06clause\r\x06client\b\fclientsecret\x04\ncloudflare\x1c\x03cnh\f\x04cnic\x1b\x03c" +
-	"np\x1d\x04cnpj\x1e\x04code\x03\x06commit\r\x06compte\x05\bconducir\f\bconduire\f\acontact\x03\x05conto\x03\ncontrasena\x1f\ncontribsys \fcont" +
-	"ribuinte!\bcorrente\x03\x03cpf\x1e\x03cpr\"\x05cprnr\"\tcprnummer\"\ncredential\x04\vcredentials\x04\ncreditcard\v\x05creds\x04\x05crum" +
-	"b\x04\x06cuenta\x05\x04cuil#\x04cuit#\x05curit\x03\x04curl$\adatadog%\vdateofbirth\x13\ndbpassword\x1f\x02dd\x03\x04ddog%\ndelsedatum\x13\tdeve" +
-	"loper&\x04dial\x19\bdiscover\v\adisplay'\tdisregard(\x02dl\x03\x03dni)\x03dns\b\x02do*\x03dob\x13\bdocument\x03\tdocumento+\x06driver\x03\rd" +
-	"riverlicense\f\adrivers\x03\x0edriverslicense\f\adriving\x03\tdselsdato\x13\x04dula\f\x03ean\r\x03egk\f\x03egn,\x04emso\x1b\x06enable\a\nen" +
-	"cryption\x03\x05enter\a\x05erc20-\x03eth-\x05ether.\bethereum-\tetherscan-\x03evm-\rfahrerlaubnis\f\x03fax\x19\x04file\x03\x03fin/\x06fis" +
-	"cal0\x04fodt\x13\ffoedselsdato\x13\x03fon\x19\x04fono\x19\x06forget(\tforwarded\b\rfuehrerschein\f\agateway\b\x03geb\x13\rgeboortedatu" +
-	"m\x13\ageboren\x13\fgeburtsdatum\x13\ngeburtstag\x13\x06german\x03\x04give'\x05govid\x10\x03gsm\x19\x05handy\x19\vhandynummer\x19\x04hash\r\x06health" +
-	"\x03\x06heroku1\x02hk\x03\x04hkic2\x04hkid2\x04hong\x03\x04host\b\x05hosts\b\ahotline\x19\x02hp\x19\nhrerschein\f\x10hrerscheinnummer\f\ahubspot\x03" +
-	"\x02id\x03\x06idcard\f\tidentidad3\x0eidentification4\nidentified\x03\nidentifier\x03\x15identifikationsnummer5\aidentit\f\b" +
-	"identity\x03\fidentitycard\x10\x04idnr5\bidnumber\x1b\x06ignore(\x06indian\x03\x05insee6\tinsurance\x03\x04insz7\ainvoice\r\x02ip\b\tipa" +
-	"ddress\b\x03ips\b\x04ipv4\b\x03ird\t\x04isbn\r\tisikukood\x0f\x04islo\x1a\x06israel\x03\aisraeli\x03\x04issn\r\x04item\r\x04itin8\tjailbreak\a\x04jmb" +
-	"g\x1b\x05jumin9\tkennitala\x1b\bkennwort\x1f\x03key:\x06kimlik;\x04kong\x03\x05konto\x05\akontonr\x05\vkontonummer\x05\rkontonummeret\x05\x04ko" +
-	"rt\v\fkrankenkasse\f\x19krankenversichertennummer\f\vkreditkarte\v\x12kreditkartennummer\v\x03ktp\f\x04kvnr\f\x04lanr\f\x04l" +
-	"eak'\alicence\x03\alicense\x03\x05login<\x03lot\r\x03mac\b\amaestro\v\x06master\x03\nmastercard\v\x02me\x03\bmedicare=\bmetamask-\x03mob" +
-	"\x19\x05mobil\x19\x06mobile\x17\fmobilenumber\x19\vmobilnummer\x19\x05model\r\x05mongo>\x05movil\x19\x02my\x03\x05mykad\x1b\bmynumber?\x05mysql>\tmys" +
-	"qldump>\x06nacida\x13\x06nacido\x13\nnacimiento\x13\tnaissance\x13\anarozen\x13\bnarozena\x13\x03nas@\anascida\x13\anascido\x13\nnascime" +
-	"nto\x13\anascita\x13\x04nata\x13\bnational\x03\nnationalid\x10\x10nationalidentity\x1b\x04nato\x13\x05neverA\x03newB\x03nhsC\tnhsnumberD\x02ni" +
-	"\x03\x03nie+\x03nifE\x03nik\f\x03ninF\x04ninoG\x03nipH\x03nir6\x04niss7\x03nit\t\x02no\x03\x03npiD\x04npwp\t\x02nr\x03\x04nricI\x06number\x03\anumeric\x03\x06numme" +
-	"r\x03\x03oibJ\x04okta \x05order\r\x06orders\r\x06outputK\boverride\x16\x03panL\x04part\r\tpasaporteM\bpaspoortM\x0epaspoortnummerM\x04p" +
-	"assN\npassaporteM\npassaportoM\bpasscode\x1f\tpasseportM\npassnummerM\npassphrase\x1f\bpassportM\x0epassportnumb" +
-	"erM\tpassportsM\x05passw\x1f\x06passwd\x1f\bpassword\x1f\bpasswort\x1f\bpaszportM\x03patO\apatient\x03\x03pay\v\apayment\v\x06pedido\r\x04" +
-	"peer\b\bpersonal\x03\x0fpersonalausweis\f\bpersonnrP\fpersonnummerQ\x05peselR\x02ph\x19\x05phone\x17\vphonenumber\x19\x06phones\x19\x04" +
-	"ping\b\bportable\x19\x03ppsS\x04ppsnS\x05ppsnoS\apretend\x06\x05printK\aprivate\x03\nprivatekey\x04\aproduct\r\bprovider\x03\x04psql>\x03" +
-	"psw\x1f\x04pswd\x1f\apuhelin\x19\rpuhelinnumero\x19\x02pwT\x03pwd\x1f\x05reach\x03\brechnung\r\x03ref\r\treference\r\frefreshtoken\x04\fregis" +
-	"tration\x03\treisepassM\x0freisepassnummerM\brekening\x05\x0erekeningnummer\x05\x06remote\b\x19rentenversicherungsnummer" +
-	"5\x06repeatK\bresident\x03\x06reveal'\brevision\r\x03rfc\r\x03rib\x05\trijbewijs\f\rrijksregister7\x13rijksregisternummer7\x04r" +
-	"ing\x03\x02ro\x03\x04rodn\x1a\x05rodne\x1a\arouting\x01\x03rrn9\x03rsa\x03\x03rtn\x01\trufnummer\x19\x03runU\x03rutU\x04rvnr5\x02sa\x03\x11samordningsnummerP\a" +
-	"savings\x03\x03sdt\x19\x03sec\x03\x06secret\x11\tsecretkey\x04\asection\r\bsections\r\bsecurite\x03\bsecurity\x03\x05senha\x1f\x06serial\r\x06serv" +
-	"er\b\aservice\x03\x03sha\r\x06shared\x03\x04show'\asidekiq \x03sigV\asigning\x03\x03sin@\x03sku\r\x03sms\x19\x05snils\x1b\x04snyk\x03\x03soc\x03\x06social\x03\a" +
-	"sociale\x03\x0esocialsecurity8\x14socialsecuritynumber8\nsofinummer\x15\x05sonarW\tsonarqube \x04sort\x03\bsortcode\x01\vsou" +
-	"rcegraph \x19sozialversicherungsnummerX\asshpass>\x03ssn8\x04ssws \x02st\x03\x06steuer5\bsteuerid5\x1bsteueridentifikat" +
-	"ionsnummer5\fsteuernummerY\astorage\x03\x06subnet\b\x04sumo \tsumologic \x02sv\x03\x04svnrZ\bsvnummerZ\x06syntym\x03\x06taiwan\x03\x06" +
-	"tarihi\x03\atarjeta\v\x03tax\x03\x05taxid\t\ttaxnumber\t\btaxpayer\t\btckimlik;\x04tckn;\x03tel\x19\atelefon\x19\btelefone\x19\ttelefo" +
-	"nnr\x19\ftelefonnumer\x19\rtelefonnummer\x19\btelefono\x19\ttelefonsz\x19\vtelefonszam\x19\btelefonu\x19\btelefoon\x19\ntelefoon" +
-	"nr\x19\x0etelefoonnummer\x19\btelegram \x05telem\x19\ttelemovel\x19\ttelephone\x19\x0ftelephonenumber\x19\btelepono\x19\x04tell'\x06teud" +
-	"at[\x04text\x03\x03tfn\x02\x04thai\x03\x06ticket\r\x03tinY\x03tlf\x19\x05token\x04\btracking\r\x06travel\x03\aturkish;\x06twilio\\\x03uid\x00\x05uidai\x00\x02um\x03" +
-	"\x03upc\r\turodzenia\x13\burodzona\x13\burodzony\x13\x04usdc-\x04usdt-\fuserpassword\x1f\x03utr\t\x03vat!\x06vercel]\x12versichertennum" +
-	"mer\f\x13versicherungsnummerX\aversion\r\x04visa\v\x06vitale6\x05voter\x03\nwachtwoord\x1f\x06wallet-\x04what^\bwhatsapp\x17\awith" +
-	"out_\x05x-api\x03\x03you`\x05zehut[" +
+	"x\r\tanswering\x0e\x03api\x03\x06apikey\x04\bapitoken\x04\x03app\x03\bappendix\r\vapplication\x03\x03arc\x0f\aarticle\r\narztnummer\f\x06asmen" +
+	"s\x10\aausweis\x11\rausweisnummer\x11\x04auth\x12\aauthkey\x04\rauthorization\x13\tauthtoken\x04\x03aws\n\x04bank\x03\vbankaccount\x05\fbank" +
+	"leitzahl\x01\x05basic\x04\x05batch\r\x04bban\x05\x04bday\x14\x06bearer\x04\x06behave\x06\nbestellung\r\x05birth\x15\tbirthdate\x14\bbirthday\x14\x03blz\x01" +
+	"\x04born\x14\x03bsb\x01\x03bsn\x16\x05build\r\x13burgerservicenummer\x16\x02by\x03\x06bypass\x17\x04call\x18\x04card\x19\ncardnumber\v\x05cards\v\x05carta\v\x06c" +
+	"artao\v\x05carte\v\acatalog\r\x02cc\v\bccnumber\v\x06cedula\x11\x03cel\x0e\x04cell\x18\tcellphone\x0e\tcellulare\x0e\acelular\x0e\x03cep\x0e\x02cf\x03\a" +
+	"chapter\r\bchecking\x03\x05cislo\x1a\acitizen\x03\tcitizenid\x1b\x05clabe\x05\x06clause\r\x06client\b\fclientsecret\x04\ncloudflare\x1c\x03c" +
+	"nh\f\x04cnic\x1b\x03cnp\x1d\x04cnpj\x1e\x04code\x03\x06commit\r\x06compte\x05\bconducir\f\bconduire\f\acontact\x03\x05conto\x03\ncontrasena\x1f\ncontr" +
+	"ibsys \fcontribuinte!\bcorrente\x03\x03cpf\x1e\x03cpr\"\x05cprnr\"\tcprnummer\"\ncredential\x04\vcredentials\x04\ncreditcard\v\x05" +
+	"creds\x04\x05crumb\x04\x06cuenta\x05\x04cuil#\x04cuit#\x05curit\x03\x04curl$\adatadog%\vdateofbirth\x14\ndbpassword\x1f\x02dd\x03\x04ddog%\ndelse" +
+	"datum\x14\tdeveloper&\x04dial\x0e\bdiscover\v\adisplay'\tdisregard(\x02dl\x03\x03dni)\x03dns\b\x02do*\x03dob\x14\bdocument\x03\tdocumento" +
+	"+\x06driver\x03\rdriverlicense\f\adrivers\x03\x0edriverslicense\f\adriving\x03\tdselsdato\x14\x04dula\f\x03ean\r\x03egk\f\x03egn,\x04emso\x1b" +
+	"\x06enable\a\nencryption\x03\x05enter\a\x05erc20-\x03eth-\x05ether.\bethereum-\tetherscan-\x03evm-\rfahrerlaubnis\f\x03fax\x0e\x04fil" +
+	"e\x03\x03fin/\x06fiscal0\x04fodt\x14\ffoedselsdato\x14\x03fon\x0e\x04fono\x0e\x06forget(\tforwarded\b\rfuehrerschein\f\agateway\b\x03geb\x14\rg" +
+	"eboortedatum\x14\ageboren\x14\fgeburtsdatum\x14\ngeburtstag\x14\x06german\x03\x04give'\x05govid\x11\x03gsm\x0e\x05handy\x0e\vhandynummer\x0e\x04h" +
+	"ash\r\x06health\x03\x06heroku1\x02hk\x03\x04hkic2\x04hkid2\x04hong\x03\x04host\b\x05hosts\b\ahotline\x0e\x02hp\x0e\nhrerschein\f\x10hrerscheinnumme" +
+	"r\f\ahubspot\x03\x02id\x03\x06idcard\f\tidentidad3\x0eidentification4\nidentified\x03\nidentifier\x03\x15identifikationsnummer" +
+	"5\aidentit\f\bidentity\x03\fidentitycard\x11\x04idnr5\bidnumber\x1b\x06ignore(\x06indian\x03\x05insee6\tinsurance\x03\x04insz7\ainvoi" +
+	"ce\r\x02ip\b\tipaddress\b\x03ips\b\x04ipv4\b\x03ird\t\x04isbn\r\tisikukood\x10\x04islo\x1a\x06israel\x03\aisraeli\x03\x04issn\r\x04item\r\x04itin8\tjai" +
+	"lbreak\a\x04jmbg\x1b\x05jumin9\tkennitala\x1b\bkennwort\x1f\x03key:\x06kimlik;\x04kong\x03\x05konto\x05\akontonr\x05\vkontonummer\x05\rkonton" +
+	"ummeret\x05\x04kort\v\fkrankenkasse\f\x19krankenversichertennummer\f\vkreditkarte\v\x12kreditkartennummer\v\x03ktp\f\x04kv" +
+	"nr\f\x04lanr\f\x04leak'\alicence\x03\alicense\x03\x05login<\x03lot\r\x03mac\b\amaestro\v\x06master\x03\nmastercard\v\x02me\x03\bmedicare=\bme" +
+	"tamask-\x03mob\x0e\x05mobil\x0e\x06mobile\x18\fmobilenumber\x0e\vmobilnummer\x0e\x05model\r\x05mongo>\x05movil\x0e\x02my\x03\x05mykad\x1b\bmynumber?" +
+	"\x05mysql>\tmysqldump>\x06nacida\x14\x06nacido\x14\nnacimiento\x14\tnaissance\x14\anarozen\x14\bnarozena\x14\x03nas@\anascida\x14\anasci" +
+	"do\x14\nnascimento\x14\anascita\x14\x04nata\x14\bnational\x03\nnationalid\x11\x10nationalidentity\x1b\x04nato\x14\x05neverA\x03newB\x03nhsC\tnh" +
+	"snumberD\x02ni\x03\x03nie+\x03nifE\x03nik\f\x03ninF\x04ninoG\x03nipH\x03nir6\x04niss7\x03nit\t\x02no\x03\x03npiD\x04npwp\t\x02nr\x03\x04nricI\x06number\x03\anum" +
+	"eric\x03\x06nummer\x03\x06office\x0e\x03oibJ\x04okta \x05order\r\x06orders\r\x06outputK\boverride\x17\x03panL\x04part\r\tpasaporteM\bpaspoort" +
+	"M\x0epaspoortnummerM\x04passN\npassaporteM\npassaportoM\bpasscode\x1f\tpasseportM\npassnummerM\npassphrase\x1f\bpas" +
+	"sportM\x0epassportnumberM\tpassportsM\x05passw\x1f\x06passwd\x1f\bpassword\x1f\bpasswort\x1f\bpaszportM\x03patO\apatient\x03\x03pay" +
+	"\v\apayment\v\x06pedido\r\x04peer\b\bpersonal\x03\x0fpersonalausweis\f\bpersonnrP\fpersonnummerQ\x05peselR\x02ph\x0e\x05phone\x18\vph" +
+	"onenumber\x0e\x06phones\x0e\x04ping\b\bportable\x0e\x03ppsS\x04ppsnS\x05ppsnoS\apretend\x06\x05printK\aprivate\x03\nprivatekey\x04\aproduc" +
+	"t\r\bprovider\x03\x04psql>\x03psw\x1f\x04pswd\x1f\apuhelin\x0e\rpuhelinnumero\x0e\x02pwT\x03pwd\x1f\x05reach\x03\brechnung\r\x03ref\r\treference\r\f" +
+	"refreshtoken\x04\fregistration\x03\treisepassM\x0freisepassnummerM\brekening\x05\x0erekeningnummer\x05\x06remote\b\x19renten" +
+	"versicherungsnummer5\x06repeatK\bresident\x03\x06reveal'\brevision\r\x03rfc\r\x03rib\x05\trijbewijs\f\rrijksregister7\x13rij" +
+	"ksregisternummer7\x04ring\x03\x02ro\x03\x04rodn\x1a\x05rodne\x1a\arouting\x01\x03rrn9\x03rsa\x03\x03rtn\x01\trufnummer\x0e\x03runU\x03rutU\x04rvnr5\x02sa\x03\x11" +
+	"samordningsnummerP\asavings\x03\x03sdt\x0e\x03sec\x03\x06secret\x12\tsecretkey\x04\asection\r\bsections\r\bsecurite\x03\bsecurity\x03\x05" +
+	"senha\x1f\x06serial\r\x06server\b\aservice\x03\x03sha\r\x06shared\x03\x04show'\asidekiq \x03sigV\asigning\x03\x03sin@\x03sku\r\x03sms\x0e\x05snils\x1b\x04" +
+	"snyk\x03\x03soc\x03\x06social\x03\asociale\x03\x0esocialsecurity8\x14socialsecuritynumber8\nsofinummer\x16\x05sonarW\tsonarqube \x04" +
+	"sort\x03\bsortcode\x01\vsourcegraph \x19sozialversicherungsnummerX\asshpass>\x03ssn8\x04ssws \x02st\x03\x06steuer5\bsteuerid" +
+	"5\x1bsteueridentifikationsnummer5\fsteuernummerY\astorage\x03\x06subnet\b\x04sumo \tsumologic \x02sv\x03\x04svnrZ\bsvnumme" +
+	"rZ\x06syntym\x03\x06taiwan\x03\x06tarihi\x03\atarjeta\v\x03tax\x03\x05taxid\t\ttaxnumber\t\btaxpayer\t\btckimlik;\x04tckn;\x03tel\x0e\atelefo" +
+	"n\x0e\btelefone\x0e\ttelefonnr\x0e\ftelefonnumer\x0e\rtelefonnummer\x0e\btelefono\x0e\ttelefonsz\x0e\vtelefonszam\x0e\btelefonu\x0e" +
+	"\btelefoon\x0e\ntelefoonnr\x0e\x0etelefoonnummer\x0e\btelegram \x05telem\x0e\ttelemovel\x0e\ttelephone\x0e\x0ftelephonenumber\x0e\bt" +
+	"elepono\x0e\x04tell'\x06teudat[\x04text\x03\x03tfn\x02\x04thai\x03\x06ticket\r\x03tinY\x03tlf\x0e\x05token\x04\btracking\r\x06travel\x03\aturkish;\x06twil" +
+	"io\\\x03uid\x00\x05uidai\x00\x02um\x03\x03upc\r\turodzenia\x14\burodzona\x14\burodzony\x14\x04usdc-\x04usdt-\fuserpassword\x1f\x03utr\t\x03vat!\x06verc" +
+	"el]\x12versichertennummer\f\x13versicherungsnummerX\aversion\r\x04visa\v\x06vitale6\x05voter\x03\nwachtwoord\x1f\x06wallet-\x04w" +
+	"hat^\bwhatsapp\x18\awithout_\x05x-api\x03\x03you`\x05zehut[" +
 	""
 
 // buckets is where a bucket begins in wordText.
 var buckets = [...]uint16{
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 121, 161, 167, 194, 279, 349, 349, 349, 402, 436, 464, 475, 485, 513, 525,
-	525, 601, 660, 706, 883, 962, 995, 995, 995, 1029, 1062, 1098, 1142, 1210, 1216, 1216, 1216, 1221, 1231, 1231, 1264, 1271, 1309, 1309,
-	1309, 1329, 1329, 1348, 1398, 1398, 1413, 1413, 1413, 1422, 1485, 1491, 1498, 1503, 1503, 1503, 1503, 1529, 1545, 1561, 1589, 1623, 1632, 1632,
-	1632, 1632, 1775, 1775, 1816, 1893, 1905, 1905, 1905, 1916, 1916, 1916, 1922, 1922, 1929, 1929, 1929, 1929, 1955, 1963, 2019, 2093, 2104, 2104,
-	2104, 2110, 2116, 2134, 2146, 2146, 2146, 2146, 2146, 2180, 2204, 2204, 2272, 2272, 2272, 2311, 2311, 2465, 2477, 2544, 2548, 2569, 2594, 2594,
-	2594, 2594, 2594, 2605, 2605, 2620, 2638, 2638, 2638, 2871, 2943, 2981, 2991, 3082, 3115, 3115, 3115, 3115, 3115, 3115, 3115, 3115, 3115, 3115,
-	3115, 3115, 3306, 3364, 3390, 3400, 3432, 3432, 3432, 3464, 3564, 3616, 3780, 3800, 3919, 3927, 3927, 4001, 4238, 4257, 4269, 4287, 4304, 4304,
-	4304, 4304, 4304, 4316, 4320, 4382, 4387, 4387, 4387, 4392, 4450, 4464, 4471, 4471, 4471, 4471, 4471, 4491, 4491, 4516, 4516, 4516, 4516, 4516,
-	4516, 4516, 4516, 4516, 4523, 4523, 4523, 4523, 4523, 4523, 4523, 4523, 4528, 4528, 4528, 4528, 4528, 4528, 4535, 4535, 4535, 4535, 4535, 4535,
-	4535, 4535, 4535, 4535, 4535, 4535, 4535, 4535, 4535, 4535, 4535, 4535, 4535, 4535, 4535, 4535, 4535, 4535, 4535, 4535, 4535, 4535, 4535, 4535,
-	4535, 4535, 4535, 4535, 4535, 4535, 4535, 4535, 4535, 4535, 4535, 4535, 4535, 4535, 4535, 4535, 4535,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 121, 161, 167, 205, 290, 360, 360, 360, 413, 447, 475, 486, 496, 524, 536,
+	536, 612, 671, 717, 894, 973, 1006, 1006, 1006, 1040, 1073, 1109, 1153, 1221, 1227, 1227, 1227, 1232, 1242, 1242, 1275, 1282, 1320, 1320,
+	1320, 1340, 1340, 1359, 1409, 1409, 1424, 1424, 1424, 1433, 1496, 1502, 1509, 1514, 1514, 1514, 1514, 1540, 1556, 1572, 1600, 1634, 1643, 1643,
+	1643, 1643, 1786, 1786, 1827, 1904, 1916, 1916, 1916, 1927, 1927, 1927, 1933, 1933, 1940, 1940, 1940, 1940, 1966, 1974, 2030, 2104, 2115, 2115,
+	2115, 2121, 2127, 2145, 2157, 2157, 2157, 2157, 2157, 2191, 2215, 2215, 2283, 2283, 2283, 2322, 2322, 2476, 2488, 2555, 2559, 2580, 2605, 2605,
+	2605, 2605, 2613, 2624, 2624, 2639, 2657, 2657, 2657, 2890, 2962, 3000, 3010, 3101, 3134, 3134, 3134, 3134, 3134, 3134, 3134, 3134, 3134, 3134,
+	3134, 3134, 3325, 3383, 3409, 3419, 3451, 3451, 3451, 3483, 3583, 3635, 3799, 3819, 3938, 3946, 3946, 4020, 4257, 4276, 4288, 4306, 4323, 4323,
+	4323, 4323, 4323, 4335, 4339, 4401, 4406, 4406, 4406, 4411, 4469, 4483, 4490, 4490, 4490, 4490, 4490, 4510, 4510, 4535, 4535, 4535, 4535, 4535,
+	4535, 4535, 4535, 4535, 4542, 4542, 4542, 4542, 4542, 4542, 4542, 4542, 4547, 4547, 4547, 4547, 4547, 4547, 4554, 4554, 4554, 4554, 4554, 4554,
+	4554, 4554, 4554, 4554, 4554, 4554, 4554, 4554, 4554, 4554, 4554, 4554, 4554, 4554, 4554, 4554, 4554, 4554, 4554, 4554, 4554, 4554, 4554, 4554,
+	4554, 4554, 4554, 4554, 4554, 4554, 4554, 4554, 4554, 4554, 4554, 4554, 4554, 4554, 4554, 4554, 4554,
 }
 
 // likely is a filter in front of the words: one bit for each hash of a word.
@@ -505,7 +505,7 @@ var likely = [...]uint32{
 	0, 128, 0, 0, 16, 0, 0, 0, 134217728, 2097152, 4194304, 256, 128, 0, 65536, 0, 327680, 0, 0, 0, 1, 32768, 0, 2097152,
 	1073741824, 0, 0, 0, 67764224, 0, 4096, 8, 0, 524320, 0, 0, 4096, 16777220, 4096, 2, 0, 0, 8, 0, 0, 32, 0, 0,
 	0, 4096, 0, 0, 2048, 0, 131072, 4194304, 0, 167936, 4194304, 0, 544, 0, 0, 0, 0, 0, 0, 2097152, 0, 32, 134217728, 0,
-	0, 0, 17039616, 16777216, 0, 1073750016, 0, 0, 2, 0, 131080, 16777216, 2048, 2097152, 1074008064, 201326592, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 17039616, 16777216, 0, 1073750016, 0, 0, 2, 0, 131080, 16777216, 2048, 2097152, 1074008064, 201326592, 268435456, 0, 0, 0, 0, 0, 0, 0,
 	1, 65536, 0, 134217728, 4194304, 0, 0, 1073741824, 32768, 0, 32, 0, 0, 32, 2164260864, 0, 72, 0, 2, 1048576, 0, 0, 0, 0,
 	2, 8388608, 0, 0, 0, 0, 0, 1073741824, 0, 0, 0, 0, 0, 16385, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0,
 	2162688, 0, 32768, 4096, 0, 0, 1, 0, 0, 1024, 0, 0, 2147483648, 0, 0, 4, 8, 0, 0, 0, 4260352, 0, 8448, 0,
@@ -526,7 +526,7 @@ var likely = [...]uint32{
 	0, 4, 0, 1073741824, 0, 0, 0, 0, 2, 16777216, 2147483648, 0, 8388608, 0, 0, 2147483648, 0, 0, 0, 0, 8, 0, 0, 0,
 	2, 1048576, 64, 388, 4194304, 0, 4, 0, 32, 2, 0, 0, 1024, 0, 0, 0, 0, 32768, 536870912, 0, 4202496, 256, 0, 67109120,
 	2048, 0, 0, 0, 0, 69206016, 524288, 0, 0, 0, 524288, 262144, 0, 0, 0, 0, 0, 0, 2048, 0, 0, 536870912, 256, 0,
-	0, 0, 0, 0, 0, 16384, 48, 268435456, 0, 16777216, 2048, 2097152, 0, 0, 0, 0, 0, 512, 0, 134217728, 0, 65536, 32, 524288,
+	0, 0, 0, 0, 0, 16384, 48, 268435456, 0, 16777216, 2048, 2097152, 0, 16777216, 0, 0, 0, 512, 0, 134217728, 0, 65536, 32, 524288,
 	0, 0, 0, 16384, 0, 2048, 0, 131072, 512, 285212672, 0, 0, 0, 0, 0, 32772, 0, 0, 0, 16777280, 0, 0, 0, 0,
 	0, 524288, 2164260866, 0, 0, 0, 64, 0, 16, 8, 8192, 0, 8388608, 0, 0, 128, 0, 0, 0, 16777216, 262144, 0, 0, 0,
 	0, 0, 16, 16, 12, 4, 256, 0, 8192, 0, 0, 0, 1536, 128, 4194304, 0, 0, 0, 0, 0, 524292, 32, 4194304, 131072,
@@ -544,125 +544,125 @@ var likely = [...]uint32{
 
 // wordPairs is pairs by their words' numbers.
 var wordPairs = [...]wordPair{
-	{3639, 3522, 56},
-	{2272, 3639, 56},
-	{3639, 2569, 56},
-	{3634, 3469, 56},
-	{3364, 1340, 9},
-	{3639, 1790, 64},
-	{2419, 1790, 70},
-	{3952, 1329, 2},
-	{3952, 1632, 9},
-	{3952, 2569, 9},
-	{3952, 1655, 9},
-	{2419, 1632, 16},
-	{1727, 2569, 16},
-	{1727, 531, 16},
-	{1632, 2569, 27},
-	{2885, 2569, 27},
-	{1655, 2569, 27},
-	{2419, 1655, 16},
-	{2419, 1727, 16},
-	{2885, 1632, 27},
-	{1727, 1121, 16},
-	{686, 1632, 16},
-	{1632, 531, 16},
-	{3432, 1632, 97},
-	{3395, 1632, 97},
-	{152, 1632, 97},
-	{1727, 2544, 27},
-	{3273, 3162, 57},
-	{2272, 2569, 63},
-	{4238, 1632, 98},
-	{2493, 2569, 70},
-	{1790, 2569, 99},
-	{2493, 2544, 70},
-	{3899, 2586, 90},
-	{3899, 2559, 90},
-	{2577, 2885, 29},
-	{436, 2569, 26},
-	{2885, 777, 15},
-	{1878, 1632, 100},
-	{1870, 1632, 100},
-	{3927, 1632, 101},
-	{1561, 1963, 50},
-	{1545, 1632, 50},
-	{1477, 3952, 89},
-	{1775, 1632, 102},
-	{1727, 777, 103},
-	{686, 2569, 27},
-	{2419, 2569, 104},
-	{2517, 2569, 70},
-	{2477, 2569, 68},
-	{2848, 2569, 68},
-	{2184, 2569, 2},
-	{3952, 2544, 9},
-	{1340, 2569, 9},
-	{2216, 2569, 25},
-	{2216, 2544, 25},
-	{2947, 2544, 25},
-	{614, 2569, 25},
-	{4497, 2569, 25},
-	{2947, 2569, 25},
-	{819, 2569, 25},
-	{3115, 2180, 25},
-	{4227, 2180, 25},
-	{3358, 2180, 25},
-	{194, 1950, 4},
-	{27, 1950, 4},
-	{3474, 1950, 4},
-	{3025, 1950, 4},
-	{59, 1950, 4},
-	{303, 1950, 4},
-	{1245, 1950, 4},
-	{3597, 1950, 4},
-	{3569, 1950, 4},
-	{3865, 1950, 4},
-	{2125, 1950, 4},
-	{217, 1950, 4},
-	{232, 1950, 4},
-	{3555, 1950, 4},
-	{2160, 1950, 4},
-	{4516, 1950, 4},
-	{1537, 1950, 4},
-	{1623, 1950, 4},
-	{3628, 1950, 4},
-	{3706, 2134, 4},
-	{1029, 194, 37},
-	{1029, 217, 37},
-	{656, 194, 28},
-	{1671, 513, 31},
-	{3724, 777, 1},
-	{349, 59, 5},
-	{59, 2569, 5},
-	{59, 2544, 5},
-	{828, 873, 5},
-	{669, 59, 5},
-	{3455, 59, 5},
-	{4316, 3935, 19},
-	{3919, 161, 19},
-	{1142, 2125, 12},
-	{1165, 2125, 12},
-	{1142, 2116, 12},
-	{1165, 2116, 12},
-	{1190, 2125, 12},
-	{1190, 2116, 12},
-	{2125, 2569, 12},
-	{2116, 2569, 12},
-	{1098, 2569, 12},
-	{1098, 2544, 12},
-	{4464, 1632, 12},
-	{4464, 531, 12},
-	{1529, 1790, 12},
-	{4279, 1121, 77},
-	{2686, 2559, 77},
-	{3055, 1683, 68},
-	{3055, 2569, 68},
-	{3273, 2569, 27},
-	{3800, 2559, 9},
-	{982, 3647, 54},
-	{3512, 3647, 54},
-	{525, 2180, 25},
+	{3658, 3541, 56},
+	{2283, 3658, 56},
+	{3658, 2580, 56},
+	{3653, 3488, 56},
+	{3383, 1351, 9},
+	{3658, 1801, 64},
+	{2430, 1801, 70},
+	{3971, 1340, 2},
+	{3971, 1643, 9},
+	{3971, 2580, 9},
+	{3971, 1666, 9},
+	{2430, 1643, 17},
+	{1738, 2580, 17},
+	{1738, 542, 17},
+	{1643, 2580, 27},
+	{2904, 2580, 27},
+	{1666, 2580, 27},
+	{2430, 1666, 17},
+	{2430, 1738, 17},
+	{2904, 1643, 27},
+	{1738, 1132, 17},
+	{697, 1643, 17},
+	{1643, 542, 17},
+	{3451, 1643, 97},
+	{3414, 1643, 97},
+	{152, 1643, 97},
+	{1738, 2555, 27},
+	{3292, 3181, 57},
+	{2283, 2580, 63},
+	{4257, 1643, 98},
+	{2504, 2580, 70},
+	{1801, 2580, 99},
+	{2504, 2555, 70},
+	{3918, 2597, 90},
+	{3918, 2570, 90},
+	{2588, 2904, 29},
+	{447, 2580, 26},
+	{2904, 788, 16},
+	{1889, 1643, 100},
+	{1881, 1643, 100},
+	{3946, 1643, 101},
+	{1572, 1974, 50},
+	{1556, 1643, 50},
+	{1488, 3971, 89},
+	{1786, 1643, 102},
+	{1738, 788, 103},
+	{697, 2580, 27},
+	{2430, 2580, 104},
+	{2528, 2580, 70},
+	{2488, 2580, 68},
+	{2867, 2580, 68},
+	{2195, 2580, 2},
+	{3971, 2555, 9},
+	{1351, 2580, 9},
+	{2227, 2580, 14},
+	{2227, 2555, 14},
+	{2966, 2555, 14},
+	{625, 2580, 14},
+	{4516, 2580, 14},
+	{2966, 2580, 14},
+	{830, 2580, 14},
+	{3134, 2191, 14},
+	{4246, 2191, 14},
+	{3377, 2191, 14},
+	{205, 1961, 4},
+	{27, 1961, 4},
+	{3493, 1961, 4},
+	{3044, 1961, 4},
+	{59, 1961, 4},
+	{314, 1961, 4},
+	{1256, 1961, 4},
+	{3616, 1961, 4},
+	{3588, 1961, 4},
+	{3884, 1961, 4},
+	{2136, 1961, 4},
+	{228, 1961, 4},
+	{243, 1961, 4},
+	{3574, 1961, 4},
+	{2171, 1961, 4},
+	{4535, 1961, 4},
+	{1548, 1961, 4},
+	{1634, 1961, 4},
+	{3647, 1961, 4},
+	{3725, 2145, 4},
+	{1040, 205, 37},
+	{1040, 228, 37},
+	{667, 205, 28},
+	{1682, 524, 31},
+	{3743, 788, 1},
+	{360, 59, 5},
+	{59, 2580, 5},
+	{59, 2555, 5},
+	{839, 884, 5},
+	{680, 59, 5},
+	{3474, 59, 5},
+	{4335, 3954, 20},
+	{3938, 161, 20},
+	{1153, 2136, 12},
+	{1176, 2136, 12},
+	{1153, 2127, 12},
+	{1176, 2127, 12},
+	{1201, 2136, 12},
+	{1201, 2127, 12},
+	{2136, 2580, 12},
+	{2127, 2580, 12},
+	{1109, 2580, 12},
+	{1109, 2555, 12},
+	{4483, 1643, 12},
+	{4483, 542, 12},
+	{1540, 1801, 12},
+	{4298, 1132, 77},
+	{2705, 2570, 77},
+	{3074, 1694, 68},
+	{3074, 2580, 68},
+	{3292, 2580, 27},
+	{3819, 2570, 9},
+	{993, 3666, 54},
+	{3531, 3666, 54},
+	{536, 2191, 14},
 }
 
 // entries is what words and pairs stand for.
@@ -681,6 +681,7 @@ var entries = [...]entry{
 	{0x4000000000, 0x0, false},
 	{0x10000000000, 0x0, false},
 	{0x800000000000000, 0x0, false},
+	{0x1, 0x0, false},
 	{0x100000000000, 0x0, false},
 	{0x8000000, 0x0, false},
 	{0x10000000004, 0x0, false},
@@ -692,7 +693,6 @@ var entries = [...]entry{
 	{0x0, 0x1, false},
 	{0x1, 0x0, true},
 	{0x4000000000, 0x0, true},
-	{0x1, 0x0, false},
 	{0x2000000, 0x0, false},
 	{0x4, 0x0, false},
 	{0x20000000000000, 0x0, false},
