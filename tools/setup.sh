@@ -77,6 +77,7 @@ setup_packages() {
 # TinyGo has no Debian package, so it is compiled from its Go module against Debian's LLVM. Takes two minutes, once.
 setup_tinygo() {
   local version
+  command -v wasm-opt >/dev/null || apt_install binaryen
   version=$(PATH=${PATH//"$tools/bin:"/} tinygo version 2>/dev/null | sed -n 's/^tinygo version \([0-9.]*\).*/\1/p' || true)
   if at_least 0.40.0 "${version:-0}"; then
     rm -f "$tools/bin/tinygo"
