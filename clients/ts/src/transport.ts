@@ -179,11 +179,12 @@ export class Transport {
     if (cancel.aborted) throw abortedError(running.signal)
     cancel.within(timeout)
     const key = await cancel.race(keyOfAttempt(apiKey, wanted))
-    const headers = new Headers(running.headers)
+    const shown = new Headers(running.headers)
     if (onRequest) {
-      await cancel.race(callHook(onRequest, { method, path, attempt, headers }))
-      checkedHeaders(headers)
+      await cancel.race(callHook(onRequest, { method, path, attempt, headers: shown }))
+      checkedHeaders(shown)
     }
+    const headers = new Headers(shown) // a hook may keep its own, which must not get the key
     headers.set('x-api-key', key)
     log.write('debug', 'request', { method, path, attempt })
     if (body !== null) this.logContent('request_body', body)

@@ -43,6 +43,28 @@ test('a function may return a key, and its environment is checked only if one is
   assert.equal(fakeClient(healthy, { apiKey: () => 'x', environment: 'development' }).environment, 'development')
 })
 
+test('headers that a request hook keeps never have the key', async () => {
+  const kept = []
+  const sent = []
+  const fetch = async (_, init) => {
+    sent.push(keyOf(init), init.headers.get('traceparent'))
+    return Response.json(health)
+  }
+  const onRequest = ({ headers }) => {
+    headers.set('traceparent', 'a')
+    kept.push(headers)
+  }
+  const postern = fakeClient(fetch, { onRequest })
+  await postern.health.get()
+  kept[0].set('traceparent', 'late')
+  await postern.health.get()
+  assert.deepEqual(sent, ['sk_test_fake', 'a', 'sk_test_fake', 'a'])
+  assert.deepEqual(
+    kept.map((headers) => headers.has('x-api-key')),
+    [false, false],
+  )
+})
+
 test('a result that is no key is refused, and neither it nor the error of the function is shown', async () => {
   const fails = async () => {
     throw new Error('vault: very-secret')
