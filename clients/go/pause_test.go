@@ -70,7 +70,7 @@ func TestPausesOfSeveralCalls(t *testing.T) {
 	var got, want []time.Duration
 	for i := range n {
 		got = append(got, <-l.pauses)
-		want = append(want, time.Second+min(time.Duration(i)*100*time.Millisecond, 10*time.Second)/2)
+		want = append(want, time.Second+min(time.Duration(i)*100*time.Millisecond, 10*time.Second)*7/8)
 	}
 	slices.Sort(got)
 	if !slices.Equal(got, want) {
@@ -102,7 +102,7 @@ func TestAbortedPauseIsNotCounted(t *testing.T) {
 	l.start(context.Background(), func(error) {})
 	l.wantPause(t, "after an aborted one", time.Second)
 	l.start(context.Background(), func(error) {})
-	l.wantPause(t, "with another one", 1050*time.Millisecond)
+	l.wantPause(t, "with another one", 1087500*time.Microsecond)
 	l.leave <- true
 	l.leave <- true
 	l.group.Wait()

@@ -81,10 +81,10 @@ func backoff(n int, random float64) time.Duration {
 	return time.Duration(float64(min(maxPause, firstPause<<n)) * (0.75 + random/4))
 }
 
-// spread returns the time that a call waits longer than the gateway asks for, if others wait already, so that they do not
-// come back all at once. random is in [0, 1).
+// spread returns the time that a call waits longer than the gateway asks for, if others wait already, so that they come
+// back one after the other. random is in [0, 1).
 func spread(waiting int64, random float64) time.Duration {
-	return time.Duration(float64(min(maxSpread, spreadStep*time.Duration(waiting))) * random)
+	return time.Duration(float64(min(maxSpread, spreadStep*time.Duration(waiting))) * (0.75 + random/4))
 }
 
 // retryAfter returns the wait that a response asks for: retry-after-ms, or else retry-after in seconds or as an HTTP date.

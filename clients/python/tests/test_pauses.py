@@ -56,7 +56,7 @@ def test_many_calls_spread_out() -> None:
         pauses = Pauses(120)
         client = client_of(pauses, *[LIMITED] * 120)
         await asyncio.gather(*(client.health.get() for _ in range(120)))
-        assert pauses.ms == [1000 + 0.5 * min(100 * others, 10_000) for others in range(120)]
+        assert pauses.ms == [1000 + 0.875 * min(100 * others, 10_000) for others in range(120)]
         await pauses(0)  # all have left
         client = client_of(pauses, LIMITED)
         await client.health.get()
@@ -76,7 +76,7 @@ def test_an_aborted_call_leaves() -> None:
         with pytest.raises(asyncio.CancelledError):
             await first
         await asyncio.gather(client.health.get(), client.health.get())
-        assert pauses.ms == [1000, 1000, 1050]
+        assert pauses.ms == [1000, 1000, 1087.5]
 
     asyncio.run(run())
 
@@ -105,7 +105,7 @@ def test_the_log_has_the_whole_pause() -> None:
         client = AsyncPostern(api_key=KEY, http_client=http_client, logging={"level": "info", "logger": logs.append})
         client._transport._pause, client._transport._random = pauses, lambda: 0.5
         await asyncio.gather(client.health.get(), client.health.get())
-        assert [record["pauseMs"] for record in logs] == [1000, 1050]
+        assert [record["pauseMs"] for record in logs] == [1000, 1088]
 
     asyncio.run(run())
 
@@ -140,4 +140,4 @@ def test_threads_spread_out() -> None:
     waiting.wait()
     client.health.with_response.get()  # counts as a call of the same client
     thread.join()
-    assert pauses == [1000, 1050]
+    assert pauses == [1000, 1087.5]

@@ -35,7 +35,7 @@ export interface Pause {
  * The pause before the next attempt in milliseconds, after `attempts` failed ones. It is what the server says, or else
  * doubles from 500 ms to 8 s, times 0.75 to 1, so that clients do not retry together. Null: the server says that a retry
  * makes no sense within a minute. `waiting` is how many calls of the client wait for a server's pause already: each adds
- * up to 100 ms, so that they do not come back all at once.
+ * 100 ms, times 0.75 to 1, so that they come back one after the other.
  */
 export function pauseBefore(
   headers: Headers | null,
@@ -48,7 +48,7 @@ export function pauseBefore(
   if (wanted && wanted > MAX_SERVER_PAUSE_MS) return null
   if (wanted) {
     const spreadMs = Math.min(MAX_SPREAD_MS, SPREAD_PER_CALL_MS * waiting)
-    return { ms: wanted + (spreadMs > 0 ? random() * spreadMs : 0), asked: true }
+    return { ms: wanted + (spreadMs > 0 ? (1 - random() / 4) * spreadMs : 0), asked: true }
   }
   const ms = Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (attempts - 1)) * (1 - random() / 4)
   return { ms, asked: false }

@@ -283,7 +283,7 @@ test('calls that wait for the server at the same time come back apart', async ()
   const { call, pauses, waiting } = limited()
   const calls = Array.from({ length: 300 }, (_, n) => call(n))
   await waiting(300)
-  const expected = Array.from({ length: 300 }, (_, n) => 1000 + 0.5 * Math.min(100 * n, 10_000))
+  const expected = Array.from({ length: 300 }, (_, n) => 1000 + 0.875 * Math.min(100 * n, 10_000))
   assert.deepEqual(
     pauses.map(({ ms }) => ms),
     expected,
@@ -310,7 +310,7 @@ test('an aborted call leaves the count, and pauses that the server did not ask f
   await waiting(3)
   assert.deepEqual(
     pauses.map(({ ms }) => ms),
-    [1000, 1000, 1050],
+    [1000, 1000, 1087.5],
   )
   for (const { end } of pauses) end()
   await Promise.all([second, third])

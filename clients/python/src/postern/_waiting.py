@@ -32,4 +32,4 @@ class Waiting:
 
 def spread_ms(others: int, random: Callable[[], float]) -> float:
     """What a call adds to the pause that it was asked for, if others wait already: milliseconds."""
-    return random() * min(EACH_MS * others, MAX_SPREAD_MS) if others else 0.0
+    return (0.75 + 0.25 * random()) * min(EACH_MS * others, MAX_SPREAD_MS) if others else 0.0
