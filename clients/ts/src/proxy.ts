@@ -87,10 +87,14 @@ export function proxyOf({ protocol, hostname, port }: URL): { variable: string; 
   return { variable: name, proxy }
 }
 
-/** Whether an entry of NO_PROXY covers a host: `*`, a domain, which covers its subdomains, or an address; with a port or without. */
+/**
+ * Whether an entry of NO_PROXY covers a host: `*`, a domain, which covers its subdomains, or an address; with a port or
+ * without. Ranges of addresses (10.0.0.0/8) cover nothing.
+ */
 function covers(entry: string, hostname: string, port: string): boolean {
   if (entry === '*' || `[${entry.toLowerCase()}]` === hostname) return true
   const [, name = '', only] = /^\*?\.?(.*?)(?::(\d+))?$/.exec(entry.toLowerCase()) ?? []
   if (name === '' || (only !== undefined && only !== port)) return false
-  return hostname === name || hostname.endsWith(`.${name}`)
+  const isAddress = /^[\d.]+$|^\[/.test(hostname) // URL writes every IPv4 address as four numbers
+  return hostname === name || (!isAddress && hostname.endsWith(`.${name}`))
 }

@@ -268,4 +268,8 @@ test('which variable is for which gateway', () => {
   for (const NO_PROXY of ['[fd00::1]', 'fd00::1', '[FD00::1]:80'])
     assert.equal(found('http://[fd00::1]:80', { ...proxies, NO_PROXY }), undefined, NO_PROXY)
   assert.equal(found('http://10.0.0.1', { ...proxies, NO_PROXY: '10.0.0.1' }), undefined)
+  for (const NO_PROXY of ['0.1', '.0.0.1', '*.1', '1', '10.0.0.0/8']) {
+    assert.notEqual(found('http://10.0.0.1', { ...proxies, NO_PROXY }), undefined, NO_PROXY)
+  }
+  assert.notEqual(found('http://[fd00::1.2.3.4]', { ...proxies, NO_PROXY: '3.4' }), undefined)
 })
