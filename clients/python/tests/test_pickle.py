@@ -11,6 +11,7 @@ from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
 import httpx
+import pytest
 
 import postern
 from postern import OutputValidationError, Postern, PosternError, StreamError
@@ -54,3 +55,14 @@ def test_every_error_survives_pickle_and_copy() -> None:
         for again in (pickle.loads(pickle.dumps(error)), copy.copy(error), copy.deepcopy(error)):
             assert type(again) is cls
             assert (str(again), vars(again)) == (str(error), vars(error))
+
+
+def test_a_key_does_not_leave_its_process() -> None:
+    client = Postern(api_key=KEY)
+    for value in (client, client.ai, client._transport, client._transport.settings, client._transport.settings.api_key):
+        with pytest.raises(TypeError):
+            pickle.dumps(value)
+        assert KEY.removeprefix("sk_test_") not in repr(value)
+    settings = copy.deepcopy(client._transport.settings)
+    assert settings == client._transport.settings
+    client.close()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 
 class Secret:
-    """An API key. Neither `repr` nor `str` shows it, and so no traceback with local variables does."""
+    """An API key. Neither `repr` nor `str` shows it, and so no traceback with local variables does. It cannot be pickled."""
 
     __slots__ = ("_value",)
 
@@ -17,3 +19,9 @@ class Secret:
 
     def __repr__(self) -> str:
         return "Secret(…)"
+
+    def __deepcopy__(self, memo: object) -> Secret:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("An API key cannot be pickled: make the client in each process.")
