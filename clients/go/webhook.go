@@ -142,6 +142,7 @@ func (d delivery) isSigned(keys [][]byte) bool {
 	for rest := d.signatures; rest != "" && compared < maxSignatures; {
 		var signature string
 		signature, rest, _ = strings.Cut(rest, " ")
+		signature = strings.TrimSuffix(signature, ",") // of headers that were joined by ", "
 		if !strings.HasPrefix(signature, "v1,") {
 			continue // of a version that is not known
 		}

@@ -106,6 +106,18 @@ def test_headers_of_http_server() -> None:
     assert verify_webhook(BUDGET["body"].encode(), message, secret=SECRET).type == "budget.threshold"
 
 
+def test_several_headers_of_one_name() -> None:
+    message = email.message.Message()
+    for name, value in BUDGET["headers"].items():
+        if name == "webhook-signature":
+            message[name] = "v1,AAAA"
+        message[name] = value
+    assert verify_webhook(BUDGET["body"], message, secret=SECRET).type == "budget.threshold"
+    message["webhook-id"] = "evt_another"
+    with pytest.raises(WebhookVerificationError):
+        verify_webhook(BUDGET["body"], message, secret=SECRET)
+
+
 def test_wrong_arguments() -> None:
     body, headers = BUDGET["body"], BUDGET["headers"]
     wrong: list[tuple[Any, Any, dict[str, Any], str]] = [

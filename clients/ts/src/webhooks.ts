@@ -186,7 +186,9 @@ async function isSigned(
   header: string,
   secrets: Uint8Array<ArrayBuffer>[],
 ): Promise<boolean> {
-  const versioned = header.split(' ').filter((part) => part.startsWith('v1,'))
+  // Several headers are joined by ", ": https://fetch.spec.whatwg.org/#concept-header-list-get
+  const parts = header.split(' ').map((part) => part.replace(/,$/, ''))
+  const versioned = parts.filter((part) => part.startsWith('v1,'))
   const given = versioned.slice(0, MAX_SIGNATURES).map((part) => decoded(part.slice('v1,'.length)))
   let fits = false
   for (const secret of secrets) {

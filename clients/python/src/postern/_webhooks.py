@@ -133,12 +133,14 @@ def _signature_headers(headers: Headers) -> list[str]:
     items: Any = getattr(headers, "items", None)
     if not callable(items):
         raise ConfigurationError("headers must be a dict, or have items().")
-    known = {name.lower(): value for name, value in cast(Any, items)() if isinstance(name, str)}
-    found = [known.get(f"webhook-{name}") for name in ("id", "timestamp", "signature")]
-    texts = [value for value in found if isinstance(value, str) and value]
-    if len(texts) < len(found):
+    known: dict[str, list[str]] = {}
+    for name, value in cast(Any, items)():
+        if isinstance(name, str) and isinstance(value, str) and value:
+            known.setdefault(name.lower(), []).append(value)  # some frameworks list several headers of one name
+    found = [" ".join(known.get(f"webhook-{name}", ())) for name in ("id", "timestamp", "signature")]
+    if not all(found):
         raise _refused("missing_header")
-    return texts
+    return found
 
 
 def _is_signed(text: bytes, signatures: str, signers: Sequence[hmac.HMAC]) -> bool:
@@ -146,7 +148,8 @@ def _is_signed(text: bytes, signatures: str, signers: Sequence[hmac.HMAC]) -> bo
     for signer in signers:
         signer.update(text)
     wanted = [base64.b64encode(signer.digest()) for signer in signers]
-    candidates = (part[3:].encode("utf-8", "replace") for part in signatures.split() if part.startswith("v1,"))
+    parts = (part.removesuffix(",") for part in signatures.split())  # of headers that were joined by ", "
+    candidates = (part[3:].encode("utf-8", "replace") for part in parts if part.startswith("v1,"))
     compared = [hmac.compare_digest(one, given) for given in islice(candidates, MAX_SIGNATURES) for one in wanted]
     return any(compared)
 
