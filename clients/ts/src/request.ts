@@ -95,10 +95,11 @@ export function pathPart(id: string, name: string): string {
 
 /** A path of the caller. It must stay at the gateway, whatever URL parsers make of it. */
 export function checkedPath(path: string): string {
-  const wrong = typeof path !== 'string' || !/^\/(?!\/)[^?#\\\s\p{Cc}\p{Surrogate}]*$/u.test(path)
-  if (wrong || path.split('/').some((segment) => /^(\.|%2e){1,2}$/i.test(segment))) {
+  const wrong = typeof path !== 'string' || !/^\/(?!\/)(%[\da-f]{2}|[^%?#\\\s\p{Cc}\p{Surrogate}])*$/iu.test(path)
+  // Servers and proxies resolve dot segments, also between encoded slashes.
+  if (wrong || /(^|[/\\])\.{1,2}([/\\]|$)/.test(path.replace(/%(2e|2f|5c)/gi, decodeURIComponent))) {
     throw new ConfigurationError(
-      'path must begin with one slash and have no query (use the option query), fragment, backslash, space or dot segment',
+      'path must begin with one slash and have no query (use the option query), fragment, backslash, space, broken percent-encoding or dot segment',
     )
   }
   return path
