@@ -52,7 +52,7 @@ func (c *Client) newCall(ctx context.Context, r request, opts []CallOption) (*ca
 			o.applyToCall(&s)
 		}
 	}
-	s.shared = s.over(c.defaults)
+	s.shared = s.over(c.defaults())
 	if err := s.check(); err != nil {
 		return nil, err
 	}
@@ -60,14 +60,14 @@ func (c *Client) newCall(ctx context.Context, r request, opts []CallOption) (*ca
 	if err != nil {
 		return nil, err
 	}
-	r.query = merged(c.defaults.query, r.query, s.query)
+	r.query = merged(c.defaults().query, r.query, s.query)
 	r.change = r.change && !(r.keyed && s.idempotencyKey != nil)
 	return &call{ctx: ctx, client: c, request: r, settings: s, header: header}, nil
 }
 
 // check returns an error for a client that New did not make, and for a nil context.
 func (c *Client) check(ctx context.Context) error {
-	if c == nil || c.http == nil {
+	if c == nil || c.internals == nil {
 		return misconfigured("client", "is empty: use New")
 	}
 	if ctx == nil {
@@ -91,7 +91,7 @@ func (c *Client) header(r request, s callSettings) (http.Header, error) {
 	if r.completion && key != "" || r.keyed && s.idempotencyKey != nil {
 		h.Set("idempotency-key", key)
 	}
-	return merged(h, c.defaults.header, r.header, s.header), err
+	return merged(h, c.defaults().header, r.header, s.header), err
 }
 
 // idempotency returns the call's idempotency key, or "" for none.

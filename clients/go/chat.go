@@ -3,6 +3,7 @@ package postern
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"iter"
 	"mime"
@@ -36,7 +37,7 @@ func (DoneEvent) event()  {}
 // if you do not read it to the end. It must not be used by several goroutines at a time; to stop it from another one,
 // cancel the context that it was started with.
 type ChatStream struct {
-	call   *call
+	call   hidden[*call]
 	meta   Meta
 	body   io.Closer
 	source eventSource
@@ -58,12 +59,14 @@ type eventSource interface{ next() (Event, error) }
 func (s AIService) Chat(ctx context.Context, params CompletionParams, opts ...CallOption) *ChatStream {
 	stream := &ChatStream{calls: toolCalls{}}
 	r, err := params.completion("/api/ai/chat")
+	var c *call
 	if err == nil {
-		stream.call, err = s.client.newCall(ctx, r, opts)
+		c, err = s.client.newCall(ctx, r, opts)
 	}
 	if err == nil {
-		stream.call.header.Set("accept", "text/event-stream")
-		err = stream.call.run(stream.open)
+		stream.call = hide(c)
+		c.header.Set("accept", "text/event-stream")
+		err = c.run(stream.open)
 	}
 	stream.err = err
 	return stream
@@ -74,7 +77,7 @@ func (s *ChatStream) open(r *Response, body *responseBody) error {
 	s.meta, s.body = r.Meta, body
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("content-type"))
 	if kind == "text/event-stream" {
-		body.timeEachRead(*s.call.settings.timeout)
+		body.timeEachRead(*s.call().settings.timeout)
 		s.source = newEventStream(body)
 		return nil
 	}
@@ -106,7 +109,7 @@ func (s *ChatStream) next() (Event, error) {
 		s.calls.add(e)
 	}
 	if err == errEnd {
-		s.call.client.log.responseBody(s.call, []byte(s.text.String()))
+		s.call().client.log.responseBody(s.call(), []byte(s.text.String()))
 	}
 	if err != nil {
 		s.end(s.failure(err))
@@ -126,7 +129,7 @@ func (s *ChatStream) failure(err error) error {
 			failed.RequestID = s.meta.RequestID
 		}
 	}
-	s.call.client.log.failed(s.call, err)
+	s.call().client.log.failed(s.call(), err)
 	return err
 }
 
@@ -199,6 +202,15 @@ func (s *ChatStream) Final() (*Completion, error) {
 		Text: text, ToolCalls: s.calls.all(), FinishReason: d.FinishReason, Provider: d.Provider, Model: d.Model, CacheHit: d.CacheHit,
 		Usage: d.Usage, Attempts: d.Attempts, LatencyMs: d.LatencyMs, Governor: d.Governor, Meta: s.meta,
 	}, nil
+}
+
+// Format writes the stream's request ID, whatever the verb is.
+func (s *ChatStream) Format(state fmt.State, _ rune) {
+	requestID := ""
+	if s != nil {
+		requestID = s.meta.RequestID
+	}
+	_, _ = io.WriteString(state, "postern.ChatStream("+requestID+")")
 }
 
 // Meta returns the facts in the response's headers. It is zero if the stream did not start.

@@ -2,6 +2,8 @@ package postern
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
@@ -22,11 +24,16 @@ type Client struct {
 	Models     ModelService      // the project's model registry
 	Compliance ComplianceService // exports for audits
 
-	key      keySource
+	*internals
+}
+
+// internals are what the calls of a client share.
+type internals struct {
+	key      hidden[keySource]
 	base     *url.URL
 	http     *http.Client
 	log      logger
-	defaults shared // every field is set
+	defaults hidden[shared] // every field is set
 	hooks    hooks
 	pausing  atomic.Int64 // calls that wait for a pause that the gateway asked for
 
@@ -62,14 +69,14 @@ func New(opts ...Option) (*Client, error) {
 
 // String describes the client without its key.
 func (c *Client) String() string {
-	if c == nil || c.base == nil {
+	if c == nil || c.internals == nil {
 		return "postern.Client()"
 	}
 	return "postern.Client(" + c.base.String() + ")"
 }
 
-// GoString is String.
-func (c *Client) GoString() string { return c.String() }
+// Format writes String, whatever the verb is.
+func (c Client) Format(state fmt.State, _ rune) { _, _ = io.WriteString(state, c.String()) }
 
 // sleep waits for d, or until ctx is done.
 func sleep(ctx context.Context, d time.Duration) {

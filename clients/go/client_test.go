@@ -242,19 +242,6 @@ func TestCanceledPause(t *testing.T) {
 	}
 }
 
-func TestKeyIsNotPrinted(t *testing.T) {
-	client, err := New(WithAPIKey(tableKey), WithBaseURL("https://postern.example.com/ai"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var log bytes.Buffer
-	newLogger(&log).Info("x", "client", client)
-	text := fmt.Sprintf("%v %+v %#v %s %v %+v", client, client, client, client, client.AI, client.Usage) + log.String()
-	if strings.Contains(text, tableKey) || !strings.HasPrefix(text, "postern.Client(https://postern.example.com/ai) ") {
-		t.Error(text)
-	}
-}
-
 func TestStreamIsReadOnce(t *testing.T) {
 	client := newScripted(t, 200, "data: {\"type\":\"delta\",\"text\":\"a\"}\n\n"+okStream)
 	stream := client.AI.Chat(context.Background(), hello)

@@ -2,6 +2,7 @@ package postern
 
 import (
 	"context"
+	"fmt"
 	"iter"
 )
 
@@ -44,6 +45,15 @@ func (s *JSONStream[T]) Final() (*JSONCompletion[T], error) {
 		return nil, err
 	}
 	return parsed[T](completion)
+}
+
+// Format writes the stream's request ID, whatever the verb is.
+func (s *JSONStream[T]) Format(state fmt.State, verb rune) {
+	var stream *ChatStream
+	if s != nil {
+		stream = s.stream
+	}
+	stream.Format(state, verb)
 }
 
 // Meta returns the facts in the response's headers. It is zero if the stream did not start.

@@ -14,7 +14,7 @@ type keySource struct {
 
 // readKey reads the key of the attempt. Errors have neither the key nor the text of the function's error, which may have it.
 func (b *responseBody) readKey() error {
-	source := b.call.client.key
+	source := b.call.client.key()
 	if source.function == nil {
 		b.call.key = source.text
 		return nil

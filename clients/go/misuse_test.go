@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -66,7 +67,7 @@ func TestZeroClient(t *testing.T) {
 	_, streamErr := ChatJSON[any](ctx, nil, hello).Data()
 	var none *Client
 	wantConfigurationError(t, map[string]error{"nil": err, "stream": streamErr, "get": none.Get(ctx, "/", nil)}, "postern: client is empty: use New")
-	if text := client.String() + client.GoString(); text != "postern.Client()postern.Client()" {
+	if text := client.String() + fmt.Sprintf("%#v", client); text != "postern.Client()postern.Client()" {
 		t.Error(text)
 	}
 }

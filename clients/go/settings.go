@@ -49,7 +49,9 @@ func (s settings) client() (*Client, error) {
 	if base.Scheme == "http" && environment == Production && !isLoopback(base.Hostname()) {
 		log.insecureBaseURL(base.Host)
 	}
-	return &Client{key: key, base: base, http: s.transport(), log: log, defaults: defaults, hooks: s.hooks}, nil
+	return &Client{internals: &internals{
+		key: hide(key), base: base, http: s.transport(), log: log, defaults: hide(defaults), hooks: s.hooks,
+	}}, nil
 }
 
 // credentials returns the API key and its environment.

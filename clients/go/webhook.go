@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"strconv"
@@ -39,8 +40,9 @@ func (v WebhookVerifier) String() string {
 	return fmt.Sprintf("postern.WebhookVerifier(%d secrets)", len(v.Secrets))
 }
 
-// GoString is String.
-func (v WebhookVerifier) GoString() string { return v.String() }
+// Format writes String, whatever the verb is. In an unexported field of another struct, fmt does not call it: keep a verifier in a
+// pointer there.
+func (v WebhookVerifier) Format(state fmt.State, _ rune) { _, _ = io.WriteString(state, v.String()) }
 
 // VerifyWebhook verifies a delivery and returns its event. body is the body as it arrived, at most 1 MiB. Without secrets,
 // POSTERN_WEBHOOK_SECRET has them; see WebhookVerifier, which also has other tolerances than 5 minutes. A delivery that the

@@ -1,0 +1,8 @@
+package postern
+
+// hidden returns a value that may contain secrets. Package fmt prints the fields of a struct without calling their
+// methods, but shows nothing of a function.
+type hidden[T any] func() T
+
+// hide returns a hidden value.
+func hide[T any](value T) hidden[T] { return func() T { return value } }
