@@ -252,12 +252,44 @@ func TestCompleteJSONRequiresMembers(t *testing.T) {
 		`{"name":"a","lines":[{"price":1},{}]}`:     "lines.price",
 		`{"name":"a","lines":[{"price":0}]}`:        "",
 		`{"name":"a","lines":[],"unknown":{"a":1}}`: "",
+		`{"name":"a","lines":[],"extra":null}`:      "",
 	} {
 		body, _ := json.Marshal(map[string]any{"text": text, "usage": map[string]any{}})
 		_, err := CompleteJSON[order](context.Background(), newScripted(t, http.StatusOK, string(body)), hello)
 		var wrong *OutputValidationError
 		if errors.As(err, &wrong) != (path != "") || path != "" && wrong.Issues[0] != (Issue{path, "is required"}) {
 			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+func TestCompleteJSONOfNull(t *testing.T) {
+	type place struct {
+		Name string `json:"name,omitempty"`
+	}
+	ctx := context.Background()
+	complete := map[string]func(*Client) error{
+		"struct":  func(c *Client) error { _, err := CompleteJSON[place](ctx, c, hello); return err },
+		"stream":  func(c *Client) error { _, err := ChatJSON[place](ctx, c, hello).Data(); return err },
+		"text":    func(c *Client) error { _, err := CompleteJSON[string](ctx, c, hello); return err },
+		"list":    func(c *Client) error { _, err := CompleteJSON[[]place](ctx, c, hello); return err },
+		"map":     func(c *Client) error { _, err := CompleteJSON[map[string]place](ctx, c, hello); return err },
+		"pointer": func(c *Client) error { _, err := CompleteJSON[*place](ctx, c, hello); return err },
+		"any":     func(c *Client) error { _, err := CompleteJSON[any](ctx, c, hello); return err },
+	}
+	for text, refusing := range map[string]string{"null": "struct stream text list map", "[null]": "list", `{"a":null}`: "map"} {
+		body, _ := json.Marshal(map[string]any{"text": text, "usage": map[string]any{}})
+		for _, name := range strings.Fields(refusing) {
+			var wrong *OutputValidationError
+			err := complete[name](newScripted(t, http.StatusOK, string(body)))
+			if !errors.As(err, &wrong) || wrong.Issues[0] != (Issue{"", "must not be null"}) {
+				t.Errorf("%s as %s: %v", text, name, err)
+			}
+		}
+	}
+	for _, name := range []string{"pointer", "any"} {
+		if err := complete[name](newScripted(t, http.StatusOK, `{"text":"null","usage":{}}`)); err != nil {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

@@ -12,67 +12,93 @@ var (
 	textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
 )
 
-// absent returns the path of the first member that t requires and value, parsed JSON, lacks; or "". A struct requires its
-// exported fields, except pointers and those with omitempty or omitzero. Types that parse themselves require nothing.
-func absent(t reflect.Type, value any) string {
+// missingMember reports a value that the type requires.
+type missingMember struct{ path, problem string }
+
+func (e *missingMember) Error() string { return strings.TrimPrefix(e.path+": "+e.problem, ": ") }
+
+// in returns the problem as one of a member's value.
+func (e *missingMember) in(name string) *missingMember {
+	if e == nil {
+		return nil
+	}
+	return &missingMember{strings.TrimSuffix(name+"."+e.path, "."), e.problem}
+}
+
+// absent returns the first problem of value, parsed JSON, with what t requires; or nil. A struct requires its exported
+// fields, except pointers and those with omitempty or omitzero. Only pointers, interfaces and types that parse themselves may
+// be null; the latter require nothing.
+func absent(t reflect.Type, value any) *missingMember {
+	nullable := t.Kind() == reflect.Pointer || t.Kind() == reflect.Interface
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
 	if p := reflect.PointerTo(t); p.Implements(jsonUnmarshaler) || p.Implements(textUnmarshaler) {
-		return ""
+		return nil
 	}
 	switch v := value.(type) {
+	case nil:
+		if !nullable {
+			return &missingMember{problem: "must not be null"}
+		}
 	case map[string]any:
 		if t.Kind() == reflect.Struct {
 			return absentField(t, v)
 		}
+		for _, element := range v {
+			if missing := absentElement(t, element); missing != nil {
+				return missing
+			}
+		}
 	case []any:
-		for i := 0; i < len(v) && (t.Kind() == reflect.Slice || t.Kind() == reflect.Array); i++ {
-			if path := absent(t.Elem(), v[i]); path != "" {
-				return path
+		for _, element := range v {
+			if missing := absentElement(t, element); missing != nil {
+				return missing
 			}
 		}
 	}
-	return ""
+	return nil
 }
 
-func absentField(t reflect.Type, object map[string]any) string {
+// absentElement is absent for an element of t. Its place is not named, as a key of a map is the model's.
+func absentElement(t reflect.Type, element any) *missingMember {
+	switch t.Kind() {
+	case reflect.Slice, reflect.Array, reflect.Map:
+		return absent(t.Elem(), element)
+	}
+	return nil
+}
+
+func absentField(t reflect.Type, object map[string]any) *missingMember {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-		path := ""
+		var missing *missingMember
 		switch {
 		case f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct: // its fields are those of t
-			path = absent(f.Type, object)
+			missing = absent(f.Type, object)
 		case f.Anonymous && name == "", !f.IsExported(), f.Tag.Get("json") == "-":
 		default:
-			path = absentMember(f, name, strings.Contains(options, "omit"), object)
+			missing = absentMember(f, name, strings.Contains(options, "omit"), object)
 		}
-		if path != "" {
-			return path
+		if missing != nil {
+			return missing
 		}
 	}
-	return ""
+	return nil
 }
 
-func absentMember(f reflect.StructField, name string, optional bool, object map[string]any) string {
+func absentMember(f reflect.StructField, name string, optional bool, object map[string]any) *missingMember {
 	if name == "" {
 		name = f.Name
 	}
 	for key, value := range object {
 		if value != nil && strings.EqualFold(key, name) { // as encoding/json does
-			return joinedIf(name, absent(f.Type, value))
+			return absent(f.Type, value).in(name)
 		}
 	}
 	if optional || f.Type.Kind() == reflect.Pointer {
-		return ""
+		return nil
 	}
-	return name
-}
-
-func joinedIf(name, rest string) string {
-	if rest == "" {
-		return ""
-	}
-	return name + "." + rest
+	return &missingMember{name, "is required"}
 }

@@ -20,8 +20,9 @@ type Validator interface{ Validate() error }
 
 // CompleteJSON returns a completion in mode json, with its text parsed into Data. Members of the text that T does not have
 // are ignored. It must have the fields of T, also of structs within T, except pointers and those with omitempty or
-// omitzero. If T or *T is a Validator, Data is validated. A text that is not JSON, does not fit T or is refused by
-// Validate is an *OutputValidationError, which has the completion: it is paid for. Other errors are those of Complete.
+// omitzero, and null only for pointers and interfaces. If T or *T is a Validator, Data is validated. A text that is not
+// JSON, does not fit T or is refused by Validate is an *OutputValidationError, which has the completion: it is paid for.
+// Other errors are those of Complete.
 //
 // Without a ResponseSchema, that of T is sent if T is a struct, so that the gateway compares the output, too; see SchemaOf. For
 // other types, say in a message which JSON you want.
@@ -65,19 +66,14 @@ func parse(text string, value any) error {
 	}
 	var members any
 	_ = json.Unmarshal([]byte(text), &members) // it was parsed above
-	if path := absent(reflect.TypeOf(value), members); path != "" {
-		return &missingMember{path}
+	if missing := absent(reflect.TypeOf(value).Elem(), members); missing != nil {
+		return missing
 	}
 	if v, ok := value.(Validator); ok { // the methods of *T include those of T
 		return v.Validate()
 	}
 	return nil
 }
-
-// missingMember reports a member that the type requires.
-type missingMember struct{ path string }
-
-func (e *missingMember) Error() string { return e.path + ": is required" }
 
 // issuesOf describes an error without the text: errors of encoding/json can contain parts of it.
 func issuesOf(err error) []Issue {
@@ -88,7 +84,7 @@ func issuesOf(err error) []Issue {
 	)
 	switch {
 	case errors.As(err, &missing):
-		return []Issue{{Path: missing.path, Message: "is required"}}
+		return []Issue{{Path: missing.path, Message: missing.problem}}
 	case errors.As(err, &mistype):
 		return []Issue{{Path: mistype.Field, Message: "must be a " + mistype.Type.String() + ", got a " + mistype.Value}}
 	case errors.As(err, &syntax), err == io.EOF, err == io.ErrUnexpectedEOF:
