@@ -28,7 +28,8 @@ func (s *JSONStream[T]) Text() (string, error) { return s.stream.Text() }
 // Usage reads the stream to its end and returns its token counts and cost.
 func (s *JSONStream[T]) Usage() (Usage, error) { return s.stream.Usage() }
 
-// Data reads the stream to its end and returns its text as a T, also if the events were read before.
+// Data reads the stream to its end and returns its text as a T, also if the events were read before. It is zero if there are
+// tool calls and no text.
 func (s *JSONStream[T]) Data() (T, error) {
 	final, err := s.Final()
 	if err != nil {

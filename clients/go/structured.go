@@ -12,7 +12,7 @@ import (
 // JSONCompletion is a completion whose text was parsed.
 type JSONCompletion[T any] struct {
 	Completion
-	Data T
+	Data T // zero if there are ToolCalls and Text is empty
 }
 
 // Validator is implemented by types that check themselves after they were parsed; see CompleteJSON.
@@ -23,6 +23,8 @@ type Validator interface{ Validate() error }
 // omitzero, and null only for pointers and interfaces. If T or *T is a Validator, Data is validated. A text that is not
 // JSON, does not fit T or is refused by Validate is an *OutputValidationError, which has the completion: it is paid for.
 // Other errors are those of Complete.
+//
+// A completion of tool calls with an empty text has nothing to parse: Data is zero, and there is no error.
 //
 // Without a ResponseSchema, that of T is sent if T is a struct, so that the gateway compares the output, too; see SchemaOf. For
 // other types, say in a message which JSON you want.
@@ -49,6 +51,9 @@ func inJSONMode[T any](params CompletionParams) CompletionParams {
 // parsed returns the completion with its text parsed, or an *OutputValidationError.
 func parsed[T any](completion *Completion) (*JSONCompletion[T], error) {
 	result := &JSONCompletion[T]{Completion: *completion}
+	if completion.Text == "" && len(completion.ToolCalls) > 0 {
+		return result, nil // the gateway does not compare it with the schema, either
+	}
 	if err := parse(completion.Text, &result.Data); err != nil {
 		return nil, &OutputValidationError{Issues: issuesOf(err), Text: completion.Text, Completion: completion, Cause: err}
 	}

@@ -129,7 +129,24 @@ func (r *run) complete(ctx context.Context, c *Client, call tableCall, opts []Ca
 	if !call.hasSchema() {
 		return one(c.AI.Complete(ctx, params, opts...))
 	}
-	return one(CompleteJSON[city](ctx, c, params, opts...))
+	return whole(CompleteJSON[city](ctx, c, params, opts...))
+}
+
+// data is one for the data of a completion. In Go, absent data are zero.
+func data(value city, err error) result {
+	if value == (city{}) {
+		return result{"value", nil, err}
+	}
+	return one(value, err)
+}
+
+// whole is one for a completion with data.
+func whole(completion *JSONCompletion[city], err error) result {
+	all := one(completion, err)
+	if err == nil {
+		all.value.(map[string]any)["data"] = data(completion.Data, nil).value
+	}
+	return all
 }
 
 // hasSchema reports whether the output must be a city.
@@ -195,13 +212,13 @@ func chatJSON(ctx context.Context, c *Client, params CompletionParams, collect s
 	defer stream.Close()
 	switch collect {
 	case "data":
-		return one(stream.Data())
+		return data(stream.Data())
 	case "final":
-		return one(stream.Final())
+		return whole(stream.Final())
 	}
 	got := items(read, stream.Events(), wireEvent)
 	if collect == "eventsThenData" {
-		return one(stream.Data())
+		return data(stream.Data())
 	}
 	got.kind = "events"
 	return got

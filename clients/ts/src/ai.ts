@@ -200,7 +200,7 @@ export interface Embedding extends Served {
 
 /** A completion whose output was validated. */
 export interface ValidatedCompletion<T> extends Completion {
-  /** What the schema made of the output. */
+  /** What the schema made of the output. Undefined if the response has tool calls and no text, so only with `tools`. */
   data: T
 }
 
@@ -215,16 +215,20 @@ export class AI {
 
   /**
    * Gets a whole completion. With a `schema`, also the validated output; an output that the schema rejects is an
-   * OutputValidationError.
+   * OutputValidationError. Tool calls without a text have nothing to validate: with `tools`, `data` may be undefined.
    *
    * ```ts
    * const { text, usage } = await postern.ai.complete({ messages: [{ role: 'user', content: 'Hello!' }] })
    * ```
    */
   complete<T>(
-    params: CompleteParams<T> & { schema: StandardSchema<T> },
+    params: CompleteParams<T> & { schema: StandardSchema<T>; tools?: undefined },
     options?: CallOptions,
   ): APIPromise<ValidatedCompletion<T>>
+  complete<T>(
+    params: CompleteParams<T> & { schema: StandardSchema<T> },
+    options?: CallOptions,
+  ): APIPromise<ValidatedCompletion<T | undefined>>
   complete(params: CompleteParams, options?: CallOptions): APIPromise<Completion>
   complete(params: CompleteParams, options: CallOptions = {}): APIPromise<Completion> {
     return this.#transport.json(
@@ -249,9 +253,13 @@ export class AI {
    * ```
    */
   chat<T>(
-    params: CompleteParams<T> & { schema: StandardSchema<T> },
+    params: CompleteParams<T> & { schema: StandardSchema<T>; tools?: undefined },
     options?: CallOptions,
   ): StreamPromise<ValidatedChatStream<T>>
+  chat<T>(
+    params: CompleteParams<T> & { schema: StandardSchema<T> },
+    options?: CallOptions,
+  ): StreamPromise<ValidatedChatStream<T | undefined>>
   chat(params: ChatParams, options?: CallOptions): StreamPromise
   chat(params: CompleteParams, options: CallOptions = {}): StreamPromise {
     return openStream(this.#transport, () => call('chat', params), options, params?.schema)

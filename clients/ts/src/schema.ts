@@ -55,8 +55,9 @@ export function jsonSchemaOf(schema: StandardSchema): Record<string, unknown> | 
   }
 }
 
-/** The validated output of a completion. */
-export async function validated<T>(schema: StandardSchema<T>, completion: Completion): Promise<T> {
+/** The validated output of a completion. Undefined if it has tool calls and no text, which the gateway does not compare, either. */
+export async function validated<T>(schema: StandardSchema<T>, completion: Completion): Promise<T | undefined> {
+  if (completion.text === '' && completion.toolCalls.length > 0) return undefined
   const value = parsed(completion.text)
   if (value === undefined) {
     const issues = [{ message: 'The output is not JSON', path: [] }]

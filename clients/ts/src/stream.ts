@@ -138,7 +138,10 @@ export class ValidatedChatStream<T> extends ChatStream {
     this.#schema = schema
   }
 
-  /** The validated output, when it has arrived. Throws an OutputValidationError if the schema rejects it. */
+  /**
+   * The validated output, when it has arrived; undefined for tool calls without a text. Throws an OutputValidationError if
+   * the schema rejects it.
+   */
   async data(): Promise<T> {
     return (await this.final()).data
   }
@@ -146,7 +149,8 @@ export class ValidatedChatStream<T> extends ChatStream {
   /** The whole completion with its validated output. Throws an OutputValidationError if the schema rejects it. */
   override final(): Promise<ValidatedCompletion<T>> {
     this.#validated ??= super.final().then(async (completion) => {
-      return { ...completion, data: await validated(this.#schema, completion) }
+      const data = await validated(this.#schema, completion)
+      return { ...completion, data: data as T } // with tools, T includes undefined
     })
     return this.#validated
   }

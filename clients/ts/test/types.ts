@@ -48,6 +48,11 @@ export async function accepted(): Promise<void> {
   same<typeof validated, ValidatedChatStream<{ city: string }>>(true)
   same<Awaited<ReturnType<typeof validated.data>>, { city: string }>(true)
   same<Awaited<ReturnType<typeof validated.final>>['data'], { city: string }>(true)
+  const tools = [{ name: 'weather' }]
+  const called = await postern.ai.complete({ messages, schema: city, tools })
+  same<typeof called.data, { city: string } | undefined>(true)
+  const streamed = await postern.ai.chat({ messages, schema: city, tools })
+  same<typeof streamed, ValidatedChatStream<{ city: string } | undefined>>(true)
   same<Awaited<ReturnType<typeof postern.models.available>>, AvailableModel[]>(true)
   same<Awaited<ReturnType<typeof postern.ai.countTokens>>['promptTokens'], number>(true)
   const { data, meta } = await plain.withResponse()

@@ -224,17 +224,22 @@ def read_completion(reply: Reply) -> Completion:
 
 
 def parsed(completion: Completion, schema: Callable[[Any], T]) -> ParsedCompletion[T]:
-    """Parses and validates a model's answer."""
+    """Parses and validates a model's answer. Tool calls without a text have no data; the gateway does not compare them, either."""
+    has_data = bool(completion.text or not completion.tool_calls)
+    data: Any = _data(completion, schema) if has_data else None
+    known = {item.name: getattr(completion, item.name) for item in fields(completion)}
+    return ParsedCompletion(**known, data=data)
+
+
+def _data(completion: Completion, schema: Callable[[Any], T]) -> T:
     try:
         value = json.loads(completion.text)
     except (ValueError, RecursionError) as error:
         raise _rejected(completion, "The model's answer is not JSON", error) from error
     try:
-        data = schema(value)
+        return schema(value)
     except Exception as error:
         raise _rejected(completion, "The model's answer does not match the schema", error) from error
-    known = {item.name: getattr(completion, item.name) for item in fields(completion)}
-    return ParsedCompletion(**known, data=data)
 
 
 def _rejected(completion: Completion, message: str, error: Exception) -> OutputValidationError:

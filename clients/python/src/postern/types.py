@@ -390,7 +390,7 @@ class ParsedCompletion(Completion, Generic[T]):
     """A model's answer that `schema` accepted."""
 
     data: T = field(kw_only=True)
-    """What `schema` returned."""
+    """What `schema` returned. None, whatever its type, if the answer has tool calls and no text: only with `tools`."""
 
 
 @dataclass(frozen=True)

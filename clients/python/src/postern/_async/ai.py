@@ -181,7 +181,7 @@ class AsyncAI:
             strict: Reject parameters that the model does not support, in place of leaving them out.
             schema: Parses the answer as JSON, calls this with the value, and returns its result as `data`. What it
                 raises becomes an OutputValidationError. Of a pydantic model, the JSON Schema is sent, unless there is
-                a `response_schema`.
+                a `response_schema`. An answer of tool calls without a text is not checked: `data` is None.
             extra_body: Further members of the request's body.
             timeout_ms: Time for one attempt, in milliseconds.
             retries: How often a failed attempt is repeated.

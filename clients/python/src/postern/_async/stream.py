@@ -144,7 +144,7 @@ class AsyncParsedChatStream(AsyncChatStream, Generic[T]):
     """A streamed answer that `schema` checks. Its events are those of any stream: they arrive before the check."""
 
     async def data(self) -> T:
-        """Reads to the end, and returns what `schema` made of the answer.
+        """Reads to the end, and returns what `schema` made of the answer; None if it has tool calls and no text.
 
         Raises:
             OutputValidationError: The answer is not JSON, or `schema` rejected it.

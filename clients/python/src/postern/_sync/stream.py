@@ -145,7 +145,7 @@ class ParsedChatStream(ChatStream, Generic[T]):
     """A streamed answer that `schema` checks. Its events are those of any stream: they arrive before the check."""
 
     def data(self) -> T:
-        """Reads to the end, and returns what `schema` made of the answer.
+        """Reads to the end, and returns what `schema` made of the answer; None if it has tool calls and no text.
 
         Raises:
             OutputValidationError: The answer is not JSON, or `schema` rejected it.
