@@ -305,7 +305,7 @@ export class AI {
 const EMBED_PARAMS = ['model', 'input', 'dimensions', 'cacheControl', 'strict']
 const CHAT_PARAMS = [
   ...['messages', 'model', 'quality', 'temperature', 'maxTokens', 'mode', 'topP', 'stop', 'seed', 'reasoning', 'tools'],
-  ...['toolChoice', 'responseSchema', 'metadata', 'cacheControl', 'strict'],
+  ...['toolChoice', 'schema', 'responseSchema', 'metadata', 'cacheControl', 'strict'],
 ]
 
 /** A call with a prompt. A schema is sent as its JSON Schema. */

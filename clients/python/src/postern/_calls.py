@@ -255,7 +255,9 @@ def _issues(error: Exception) -> Sequence[Issue]:
         issues = tuple(Issue(str(item["msg"]), tuple(item["loc"])) for item in problems)
     except Exception:  # a validator with another `errors`
         issues = ()
-    return issues or (Issue(str(error) or type(error).__name__),)
+    # The text of a KeyError is only the key.
+    text = repr(error) if isinstance(error, LookupError) else str(error) or type(error).__name__
+    return issues or (Issue(text),)
 
 
 # Any endpoint
