@@ -26,6 +26,9 @@ func (v *validator) object(schema, name, argument, value string, depth int) bool
 	case "properties":
 		return v.properties(argument, value, depth)
 	case "additionalProperties":
+		if _, has := find(schema, "patternProperties"); has {
+			return true // it applies to the members that no pattern matches, and patterns are not compared
+		}
 		properties, _ := find(schema, "properties")
 		return v.additional(properties, argument, value, depth)
 	}

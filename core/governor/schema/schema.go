@@ -4,7 +4,8 @@
 // Numbers are compared as float64. Lengths count Unicode code points. A $ref is "#", "#/$defs/NAME" or
 // "#/definitions/NAME". Annotations (title, description, default, examples, $schema, $comment, deprecated, readOnly,
 // writeOnly) have no effect. Check rejects every other keyword, because a keyword without an effect would promise a
-// check that does not take place.
+// check that does not take place; or it ignores them, and then none refuses a text: neither beside not or oneOf, nor as an exception to
+// additionalProperties.
 package schema
 
 import (

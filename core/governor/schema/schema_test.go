@@ -85,6 +85,39 @@ func TestRejectedSchemas(t *testing.T) {
 	}
 }
 
+// TestIgnoredKeywords: a keyword that is not compared never refuses a text, and those beside it still do.
+func TestIgnoredKeywords(t *testing.T) {
+	for _, c := range []struct{ schema, text, keyword string }{
+		{`{"patternProperties":{"^x":{}},"additionalProperties":false}`, `{"x1":1}`, ""},
+		{`{"patternProperties":{"^x":{}},"additionalProperties":{"type":"string"}}`, `{"x1":1}`, ""},
+		{`{"patternProperties":{"^x":{}},"additionalProperties":false,"properties":{"a":{"type":"string"}}}`, `{"a":1}`, "type"},
+		{`{"oneOf":[{"type":"string","format":"date"},{"type":"string","format":"time"}]}`, `"12:00"`, ""},
+		{`{"oneOf":[{"type":"string","format":"date"},{"type":"string","format":"time"}]}`, `1`, "oneOf"},
+		{`{"oneOf":[{"multipleOf":2},{"multipleOf":3},{"type":"string"}]}`, `4`, ""},
+		{`{"oneOf":[{"type":"string"},{"minLength":1},{"pattern":"a"}]}`, `"a"`, "oneOf"},
+		{`{"oneOf":[{"pattern":"a","type":"null"},{"type":"string"},{"minLength":1}]}`, `"a"`, "oneOf"},
+		{`{"oneOf":[{"type":"string"},{"$ref":"#/$defs/d"}],"$defs":{"d":{"format":"date"}}}`, `"a"`, ""},
+		{`{"oneOf":[{"properties":{"a":{"pattern":"b"}}},{"type":"object"}]}`, `{"a":"c"}`, ""},
+		{`{"oneOf":[{"properties":{"a":{"pattern":"b"}}},{"type":"object"}]}`, `{}`, "oneOf"},
+		{`{"not":{"contains":{"const":1}}}`, `[2]`, ""}, {`{"not":{"type":"string","pattern":"a"}}`, `"b"`, ""},
+		{`{"not":{"not":{"pattern":"a"}}}`, `"a"`, ""}, {`{"not":{"not":{"type":"string"}}}`, `1`, "not"},
+		{`{"not":{"not":{"type":"string","pattern":"a"}}}`, `1`, "not"},
+		{`{"not":{"anyOf":[{"format":"date"},{"uniqueItems":true}]}}`, `"b"`, ""},
+		{`{"not":{"allOf":[{"type":"string"},{"pattern":"a"}]}}`, `"b"`, ""}, {`{"not":{"allOf":[{"type":"string"},{"title":"a"}]}}`, `"b"`, "not"},
+		{`{"not":{"type":"string","title":"a"}}`, `"b"`, "not"}, {`{"not":{"oneOf":[{"type":"string"},{"type":"null"}]}}`, `"b"`, "not"},
+		{`{"unevaluatedProperties":false,"propertyNames":{"maxLength":1},"dependentRequired":{"ab":["c"]}}`, `{"ab":1}`, ""},
+		{`{"if":{"type":"object"},"then":false,"else":false,"uniqueItems":true,"type":["array","object"]}`, `[1,1]`, ""},
+		{`{"uniqueItems":true,"items":{"type":"string"}}`, `[1,1]`, "type"},
+	} {
+		if err := Check(c.schema, Ignored); err != nil {
+			t.Fatalf("%s: %v", c.schema, err)
+		}
+		if got := Validate(c.schema, c.text); got.Keyword != c.keyword {
+			t.Errorf("%s with %s: %q, want %q", c.schema, c.text, got.Keyword, c.keyword)
+		}
+	}
+}
+
 // TestHostileAnswers: deep and large answers, and schemas that take much work, end with "limit".
 func TestHostileAnswers(t *testing.T) {
 	deep := strings.Repeat(`{"v":1,"c":[`, 40) + `{"v":1}` + strings.Repeat(`]}`, 40)

@@ -25,6 +25,7 @@ type validator struct {
 	root   string
 	work   int
 	quiet  int // alternatives that may fail
+	unsure int // keywords in alternatives that are not compared
 	path   []byte
 	result Result
 }
@@ -89,6 +90,10 @@ func (v *validator) keyword(schema, name, argument, value string, depth int) boo
 	case "enum":
 		return v.listed(argument, value, depth) || v.fail(name)
 	}
+	if _, known := kindOf(name); !known {
+		v.unsure++
+		return true
+	}
 	switch {
 	case value[0] == '{':
 		return v.object(schema, name, argument, value, depth)
@@ -105,31 +110,43 @@ func (v *validator) keyword(schema, name, argument, value string, depth int) boo
 // combined is allOf, anyOf, oneOf and not.
 func (v *validator) combined(name, argument, value string, depth int) bool {
 	if name == "not" {
-		v.quiet++
-		ok := v.schema(argument, value, depth+1)
-		v.quiet--
-		return !ok && !v.over() || v.fail(name)
+		ok, sure := v.alternative(argument, value, depth)
+		return !(ok && sure) && !v.over() || v.fail(name)
 	}
-	if name != "allOf" {
-		v.quiet++
-	}
-	valid, all := 0, true
+	valid, certain := 0, 0
 	for schemas := jsontext.Open(argument); ; {
-		one, ok := schemas.Element()
-		if !ok {
+		one, more := schemas.Element()
+		if !more {
 			break
 		}
-		if v.schema(one, value, depth+1) {
+		if name == "allOf" {
+			if !v.schema(one, value, depth+1) {
+				return false
+			}
+			continue
+		}
+		ok, sure := v.alternative(one, value, depth)
+		if ok {
 			valid++
-		} else if all = false; name == "allOf" {
-			return false
+		}
+		if ok && sure {
+			certain++
 		}
 	}
-	if name == "allOf" {
-		return all
-	}
+	return name == "allOf" || !v.over() && valid > 0 && (certain < 2 || name == "anyOf") || v.fail(name)
+}
+
+// alternative is schema for one that may fail. A value that satisfies it is sure to do so unless a keyword that is not compared applies to
+// it: that might refuse the value.
+func (v *validator) alternative(schema, value string, depth int) (ok, sure bool) {
+	before := v.unsure
+	v.quiet++
+	ok = v.schema(schema, value, depth+1)
 	v.quiet--
-	return !v.over() && (valid == 1 || valid > 1 && name == "anyOf") || v.fail(name)
+	if !ok {
+		v.unsure = before
+	}
+	return ok, v.unsure == before
 }
 
 // hasType is the keyword type.
