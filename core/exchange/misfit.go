@@ -8,19 +8,18 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// misfit is the reason why a response's text is not what the mode json or a responseSchema asks for; empty: none. A response that only calls
-// tools has no text yet.
+// misfit is the reason why a response's text is not what the mode json or a responseSchema asks for; empty: none. What has calls, was
+// cut, or refuses is passed on as it is.
 func (x *exchange) misfit(r *chat.Response) string {
 	q := &x.s.request
 	if !q.json {
 		return ""
 	}
-	parts := r.Choices[0].Parts
-	text := chat.Join(parts, chat.Text)
-	if text == "" && slices.ContainsFunc(parts, func(p chat.Part) bool { return p.Kind == chat.ToolCall }) {
+	a := &r.Choices[0]
+	if cut(a.Finish) || slices.ContainsFunc(a.Parts, func(p chat.Part) bool { return p.Kind == chat.ToolCall || p.Kind == chat.Refusal }) {
 		return ""
 	}
-	switch plain := text.Plain(); {
+	switch plain := chat.Join(a.Parts, chat.Text).Plain(); {
 	case jsontext.Check([]byte(plain)) != jsontext.OK:
 		return "is not JSON"
 	case q.schema != "":
@@ -31,6 +30,9 @@ func (x *exchange) misfit(r *chat.Response) string {
 	return ""
 }
 
+// cut reports whether a response ended before its text did.
+func cut(f chat.Finish) bool { return f == chat.FinishLength || f == chat.FinishFilter }
+
 // streamMisfit is misfit for the text of a stream, which has been sent: the caller gets an error in place of its end. One that continues for others is
 // compared too, as it would be cached.
 func (x *exchange) streamMisfit(whole *chat.Response) string {
@@ -38,7 +40,7 @@ func (x *exchange) streamMisfit(whole *chat.Response) string {
 	switch {
 	case whole == nil && st.hasContent && !st.passThrough && !st.forOthers && x.family().NeedsWhole:
 		return "is too long for the end of the stream, which repeats it" // without it, callers would miss calls
-	case x.s.request.schema == "":
+	case x.s.request.schema == "", cut(st.finish):
 		return ""
 	case whole == nil:
 		return "is empty, or too long to be compared with responseSchema"

@@ -27,10 +27,6 @@ func (x *exchange) readCompletion() {
 		s.request.aliases.Rename(&r)
 	}
 	x.spend(&r.Usage)
-	if bad := x.misfit(&r); bad != "" {
-		x.retryForJSON(bad)
-		return
-	}
 	var raw []byte
 	if f.Dialect == s.dialect && !s.request.stream && !(s.govern.on && x.endpoint.texts.folded) {
 		raw = x.event.Data
@@ -70,7 +66,9 @@ func complete(r *chat.Response) bool {
 // retryForJSON repeats the request once because the text was not what the request asks for. The first response is charged too.
 func (x *exchange) retryForJSON(bad string) {
 	if x.s.jsonRetried {
-		x.refuse(fault.ProviderAnswer, x.providerDid("sent text that "+bad+", twice"))
+		r := x.providerDid("sent text that " + bad + ", twice")
+		r.noRetry = true // a client that retries would pay for two more
+		x.refuse(fault.ProviderAnswer, r)
 		return
 	}
 	x.s.jsonRetried = true
@@ -85,7 +83,7 @@ func (x *exchange) noteSuccess(model string) {
 }
 
 // respondAnswer ends the exchange with a provider's whole response. raw is the provider's body if it is in the caller's dialect: it
-// is sent unchanged.
+// is sent unchanged. A text that must be JSON is compared as the caller gets it: redacted and restored.
 func (x *exchange) respondAnswer(a *answer, whole *chat.Response, raw []byte) {
 	x.noteSuccess(a.model)
 	r := response{answer: a, outcome: keymeter.Served, body: abi.Part{Buffer: bufferUpstream}, repeat: raw, entry: raw, raw: raw != nil}
@@ -94,6 +92,10 @@ func (x *exchange) respondAnswer(a *answer, whole *chat.Response, raw []byte) {
 		m := x.meta(a)
 		r.entry = storedDeltas(whole)
 		x.restoreResponse(whole)
+		if bad := x.misfit(whole); bad != "" && a.provider != mockProvider {
+			x.retryForJSON(bad)
+			return
+		}
 		r.body = abi.Part{Data: x.encodeAnswer(whole, &m)}
 		r.repeat = r.body.Data
 	case x.s.govern.on && x.endpoint.texts.checked:
