@@ -57,7 +57,7 @@ func (x *exchange) liveGuard() *live.Guard {
 	if g.live == nil {
 		g.live = &live.Guard{Policy: g.check.Policy, Rules: g.check.Policy.Rules(governor.Output), Key: g.check.Key}
 		if x.s.govern.rewritten {
-			g.live.Redactor = g.redactor()
+			g.live.Redactor = x.restorer()
 		}
 	}
 	return g.live
@@ -159,8 +159,15 @@ func (x *exchange) restoreRaw(raw []byte) []byte {
 // restoreResponse does the same for a translated response, in place.
 func (x *exchange) restoreResponse(r *chat.Response) {
 	if x.s.govern.rewritten {
-		inspect.RestoreResponse(r, x.guard().redactor())
+		inspect.RestoreResponse(r, x.restorer())
 	}
+}
+
+// restorer is the redactor for a translated response.
+func (x *exchange) restorer() *governor.Redactor {
+	r := x.guard().redactor()
+	r.JSON = x.s.request.json
+	return r
 }
 
 // governorHeaders adds x-postern-governor: the decision about the request, its risk and the version of the policy. A

@@ -15,6 +15,7 @@ const MaxReversible = 256
 // same rule has the same placeholder in every text. Numbers that the texts reserve are skipped.
 type Redactor struct {
 	Reversible bool
+	JSON       bool // the texts of the response are JSON: values are restored as parts of its strings
 	known      []value
 	slots      [valueSlots]uint16 // one more than the index of a list's first value; 0 for none
 	taken      []Literal

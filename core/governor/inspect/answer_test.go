@@ -232,6 +232,20 @@ func TestRestoreResponse(t *testing.T) {
 	}
 }
 
+// TestRestoreIntoJSON: a value is restored as a part of a string in a text that is JSON, and once only in a call's arguments.
+func TestRestoreIntoJSON(t *testing.T) {
+	r := redacted(t)
+	r.JSON = true
+	text := `{"key":"[PRIVATE_KEY_1]"}`
+	resp := &chat.Response{Choices: []chat.Answer{{Parts: []chat.Part{{Kind: chat.Text, Text: jsontext.Escape(text)}, {Kind: chat.ToolCall, Args: text}}}}}
+	inspect.RestoreResponse(resp, r)
+	want := strings.Replace(text, "[PRIVATE_KEY_1]", strings.ReplaceAll(pem, "\n", `\n`), 1)
+	parts := resp.Choices[0].Parts
+	if got := parts[0].Text.Plain(); got != want || parts[1].Args != want {
+		t.Errorf("%q, %q", got, parts[1].Args)
+	}
+}
+
 // TestAnswerSchema: the text of every dialect's answer is checked; answers without text are not.
 func TestAnswerSchema(t *testing.T) {
 	settings := governor.NewSettings()

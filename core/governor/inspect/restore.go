@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/postern-ai/postern/core/governor"
+	"github.com/postern-ai/postern/core/jsontext"
 )
 
 // Restore puts the values of r back in the place of their placeholders in an answer: in texts, tool arguments and log
@@ -67,6 +68,9 @@ func (m *mapper) restore(f governor.Finding, value []byte) {
 	}
 	e := edit{change: put}
 	if !s.document {
+		if m.in.redactor.JSON {
+			value = []byte(jsontext.Escape(string(value)))
+		}
 		e.value = m.in.edits.value(string(value))
 		m.replace(f, e)
 		return

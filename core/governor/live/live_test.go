@@ -114,6 +114,20 @@ func TestPlaceholdersAreRestored(t *testing.T) {
 	}
 }
 
+// TestPlaceholdersInJSONAreRestored: a text that is JSON stays JSON.
+func TestPlaceholdersInJSONAreRestored(t *testing.T) {
+	g := &live.Guard{Policy: policy(t, nil), Redactor: redactor(t, "a\"b\\c\nd@é.example")}
+	g.Redactor.JSON = true
+	text, want := `{"to":"[EMAIL_1]"}`, `{"to":"a\"b\\c\nd@é.example"}`
+	for _, pieces := range splits(text) {
+		for _, form := range livestream.Forms {
+			r := run(t, form, g, textAnswer(chat.DeltaText, pieces...))
+			wantText(t, form, "sent", &r.Sent, 0, chat.Text, want)
+			wantText(t, form, "stored", &r.Stored, 0, chat.Text, text)
+		}
+	}
+}
+
 func TestPlaceholdersInArgumentsAreRestored(t *testing.T) {
 	g := &live.Guard{Policy: policy(t, nil), Redactor: redactor(t, "joe@example.com", "a\"b\\c\nd@é.example")}
 	text := `{"to":["[EMAIL_1]","x\n[EMAIL_2]"],"n":[1,[EMAIL_1]],"k[EMAIL_3":"[EMAIL_9]"}`

@@ -52,6 +52,9 @@ func restore(r *governor.Redactor, text []byte, f form, lex lexer) (out []byte, 
 			w.step(at)
 			continue
 		}
+		if f == plain && r.JSON {
+			value = []byte(jsontext.Escape(string(value)))
+		}
 		out = append(append(out, text[done:at]...), escapeFor(f, string(value), bare)...)
 		done, changed = end, true
 	}
