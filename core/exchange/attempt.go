@@ -11,6 +11,7 @@ import (
 	"github.com/postern-ai/postern/core/api"
 	"github.com/postern-ai/postern/core/api/head"
 	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/exchange/reply"
 	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/governor/live"
 	"github.com/postern-ai/postern/core/jsontext"
@@ -94,11 +95,6 @@ func (x *exchange) onBuildBody() {
 	x.endpoint.calls.build(x, x.event.Data)
 }
 
-// droppedParams names the parameters that the current target does not support. Provider tools and foreign parts are named one by one.
-func (x *exchange) droppedParams(missing chat.Params) string {
-	return string((missing &^ x.s.request.defaulted &^ chat.ParamOwnTools &^ chat.ParamForeign).AppendNames(nil))
-}
-
 // sendCompletion re-encodes a completion.
 func (x *exchange) sendCompletion(body []byte) {
 	f := x.wire()
@@ -111,13 +107,19 @@ func (x *exchange) sendCompletion(body []byte) {
 		x.next(fault.InvalidRequest, refusal{noRetry: true, details: x.extraDetails(lost)})
 		return
 	}
-	request := f.Request(x.wireCall(&r))
+	call := x.wireCall(&r)
+	request := f.Request(call)
+	if unsent := x.unsupportedDetails(call.Unsent); len(unsent) > 0 && x.s.strict {
+		x.next(fault.InvalidRequest, refusal{noRetry: true, details: unsent})
+		return
+	}
 	if request.URL == "" {
 		x.next(fault.InvalidRequest, refusal{noRetry: true, details: []fault.Detail{
 			{Field: "body", Message: "cannot be translated for " + x.model().Name + "; use another model"},
 		}})
 		return
 	}
+	x.s.dropped = reply.Names(x.s.dropped, x.droppedParams(call.Unsent))
 	x.fetch(request)
 }
 

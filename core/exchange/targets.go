@@ -193,12 +193,23 @@ func (x *exchange) refuseUnsupported() {
 	}
 	noteLost(chat.ParamForeign, &x.s.request.foreign)
 	noteLost(chat.ParamOwnTools, &x.s.request.own)
-	for name := range strings.SplitSeq(string((missing &^ (chat.ParamForeign | chat.ParamOwnTools)).AppendNames(nil)), ",") {
+	details = append(details, x.unsupportedDetails(missing)...)
+	x.refuse(fault.InvalidRequest, refusal{noRetry: true, details: x.orUnpriced(details)})
+}
+
+// droppedParams names the parameters that the current target does not support. Provider tools and foreign parts are named one by one.
+func (x *exchange) droppedParams(missing chat.Params) string {
+	return string((missing &^ x.s.request.defaulted &^ chat.ParamOwnTools &^ chat.ParamForeign).AppendNames(nil))
+}
+
+// unsupportedDetails names parameters that the current target does not support, unless the request omits them.
+func (x *exchange) unsupportedDetails(p chat.Params) (details []fault.Detail) {
+	for name := range strings.SplitSeq(x.droppedParams(p), ",") {
 		if name != "" {
 			details = append(details, x.unsupported(name))
 		}
 	}
-	x.refuse(fault.InvalidRequest, refusal{noRetry: true, details: x.orUnpriced(details)})
+	return details
 }
 
 // unsupported is the detail for a field that the current target does not support.

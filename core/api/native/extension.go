@@ -48,6 +48,7 @@ func (r *reader) extension(name string, v gjson.Result) bool {
 	}
 	switch name {
 	case "topP":
+		r.topP = true
 		r.write("top_p", r.Number(name, v, 0, 1))
 	case "seed":
 		r.write(name, r.Seed(name, v))

@@ -60,7 +60,7 @@ type reader struct {
 	rich  bool             // the request has more than texts of messages: openai.Parse reads what Parsed.Members say
 	index int              // of the current message
 
-	named, quality, tools, choice bool // members that others exclude or need
+	named, quality, tools, choice, topP bool // members that others exclude or need
 }
 
 func (r *reader) parameter(name string, v gjson.Result) {
@@ -151,7 +151,12 @@ func (r *reader) finish() {
 		b = append([]byte(messagesStart+`{"role":"system","content":"`+jsonPrompt+`"},`), b[min(len(messagesStart), len(b)):]...)
 		q.Messages = append([]chat.Message{turn(chat.System, jsonPrompt)}, q.Messages...)
 	}
-	b = append(append(b, `],"temperature":`...), q.Temperature...)
+	b = append(b, ']')
+	if r.topP && r.out.Defaulted != 0 {
+		q.Temperature = "" // some models take only one of the two: the caller's
+	} else {
+		b = append(append(b, `,"temperature":`...), q.Temperature...)
+	}
 	if q.Format.Kind == chat.FormatJSON {
 		b = append(b, `,"response_format":{"type":"json_object"}`...)
 	}

@@ -104,8 +104,8 @@ func members(b *jsontext.Builder, c *wire.Call) {
 	system(b, r)
 	messages(b, r)
 	tools(b, r)
-	sampling(b, r, &t)
-	stop(b, r.Stop)
+	sampling(b, c, &t)
+	c.Stop(b, "stop_sequences")
 	if r.User != "" {
 		b.Key("metadata")
 		b.Open('{')
@@ -131,35 +131,19 @@ func extra(b *jsontext.Builder, members []chat.Member) {
 
 // sampling writes temperature, top_p and top_k. The API rejects all three with thinking and, from 4.1 on, temperature together with top_p. Callers of other dialects cannot know that, so for them the conflicting ones
 // are dropped.
-func sampling(b *jsontext.Builder, r *chat.Request, t *thinking) {
-	if !native(r) && t.on() {
-		return
+func sampling(b *jsontext.Builder, c *wire.Call, t *thinking) {
+	r := c.Request
+	switch {
+	case native(r):
+	case t.on():
+		c.Leave(wire.Sampling)
+	case r.Temperature != "":
+		c.Leave(chat.ParamTopP)
 	}
-	b.Member("temperature", temperature(r.Temperature))
-	if native(r) || r.Temperature == "" {
-		b.Member("top_p", r.TopP)
-	}
+	c.Clamp()
+	b.Member("temperature", r.Temperature)
+	b.Member("top_p", r.TopP)
 	b.Member("top_k", r.TopK)
-}
-
-// temperature clamps to 0..1, the range of this API; elsewhere it is 0..2.
-func temperature(number string) string {
-	if number != "" && gjson.Parse(number).Num > 1 {
-		return "1"
-	}
-	return number
-}
-
-func stop(b *jsontext.Builder, stop []jsontext.Escaped) {
-	if len(stop) == 0 {
-		return
-	}
-	b.Key("stop_sequences")
-	b.Open('[')
-	for _, s := range stop {
-		b.Text(s)
-	}
-	b.Close(']')
 }
 
 // outputConfig writes {"effort":"low|medium|high|xhigh|max","format":{"type":"json_schema","schema":{…}}}.

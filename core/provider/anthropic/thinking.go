@@ -8,9 +8,6 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// minBudget is the API's minimum for budget_tokens.
-const minBudget = 1024
-
 // thinking has the request's reasoning parameters: the type of the member thinking (empty: no such member) and
 // output_config.effort.
 type thinking struct {
@@ -52,7 +49,7 @@ func thinkingOf(c *wire.Call) thinking {
 		t.translate(c)
 	}
 	if t.kind == "enabled" && t.budget >= t.maxTokens {
-		t.fit(c.Model.MaxOutput)
+		t.fit(c)
 	}
 	return t
 }
@@ -79,96 +76,35 @@ func (t *thinking) translate(c *wire.Call) {
 	case *r == chat.Reasoning{} || *r == chat.Reasoning{Visible: true}:
 	case r.Off || r.Effort == "none":
 		t.kind = "disabled"
-	case takesBudget && !toolForced(c.Request) && !unsignedCall(c.Request.Messages):
-		t.kind, t.budget = "enabled", budgetOf(r)
+	case takesBudget && !c.ForcesTool() && !c.Unsigned():
+		t.kind, t.budget = "enabled", wire.Budget(r)
 	case !takesBudget:
-		t.effort = effortOf(r, versioned && major == 4 && minor < 7)
-		if !toolForced(c.Request) {
+		if t.effort = wire.Level(r); t.effort == "xhigh" && versioned && major == 4 && minor < 7 {
+			t.effort = "high" // xhigh exists from 4.7 on
+		}
+		c.Effort(t.effort)
+		if !c.ForcesTool() {
 			t.kind = "adaptive"
 		}
+	default:
+		c.Unsent |= chat.ParamReasoning
 	}
 }
 
 // fit adds the budget to max_tokens, so that the text keeps its limit, and clamps the sum to the model's
 // maximum. It drops thinking if less than the minimum budget remains.
-func (t *thinking) fit(maxOutput uint64) {
-	room := t.maxTokens
+func (t *thinking) fit(c *wire.Call) {
+	room, maxOutput := t.maxTokens, c.Model.MaxOutput
 	t.maxTokens += t.budget
 	if maxOutput == 0 || t.maxTokens <= maxOutput {
 		return
 	}
 	t.maxTokens = maxOutput
 	t.budget = min(t.budget, maxOutput/2)
-	if t.budget < minBudget {
+	if t.budget < wire.MinBudget {
 		t.kind, t.budget, t.maxTokens = "", 0, room
+		c.Unsent |= chat.ParamReasoning
 	}
-}
-
-// toolForced reports whether the model must call a tool.
-func toolForced(r *chat.Request) bool {
-	return len(r.Tools) > 0 && (r.ToolChoice.Choice == chat.ChoiceAny || r.ToolChoice.Choice == chat.ChoiceTool)
-}
-
-// unsignedCall reports whether the model's last turn calls tools without thinking that the API accepts.
-func unsignedCall(messages []chat.Message) bool {
-	for i := len(messages) - 1; i >= 0; i-- {
-		if messages[i].Role != chat.Assistant {
-			continue
-		}
-		called := false
-		for j := range messages[i].Parts {
-			p := &messages[i].Parts[j]
-			if writable(p, chat.Assistant) && (p.Kind == chat.Redacted || p.Kind == chat.Thinking) {
-				return false
-			}
-			called = called || p.Kind == chat.ToolCall
-		}
-		return called
-	}
-	return false
-}
-
-// budgetOf returns an effort's token budget, from the compatibility tables of Anthropic and Google for OpenAI's
-// levels.
-func budgetOf(r *chat.Reasoning) uint64 {
-	switch r.Effort {
-	case "minimal", "low":
-		return minBudget
-	case "medium":
-		return 8192
-	case "high":
-		return 24576
-	case "xhigh", "max":
-		return 32768
-	}
-	if r.Budget > 0 {
-		return max(r.Budget, minBudget)
-	}
-	return 8192
-}
-
-// effortOf returns the effort level; empty leaves it to the model. xhigh exists from 4.7 on.
-func effortOf(r *chat.Reasoning, noXHigh bool) string {
-	switch r.Effort {
-	case "minimal", "low":
-		return "low"
-	case "medium", "high", "max":
-		return r.Effort
-	case "xhigh":
-		if noXHigh {
-			return "high"
-		}
-		return r.Effort
-	}
-	switch {
-	case r.Budget > 16384:
-		return "high"
-	case r.Budget > 4096:
-		return "medium"
-	case r.Budget > 0:
-		return "low"
-	}
-	return ""
 }
 
 // modelVersion parses the version in a model's name: claude-opus-4-6, claude-sonnet-5 and

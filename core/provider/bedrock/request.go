@@ -8,8 +8,6 @@ package bedrock
 import (
 	"strings"
 
-	"github.com/tidwall/gjson"
-
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/config"
@@ -91,7 +89,7 @@ func body(c *wire.Call) ([]byte, bool) {
 	b.Open('{')
 	w.system(r)
 	w.messages(r)
-	inference(b, r, v, &t)
+	inference(b, c, v, &t)
 	w.tools(r)
 	extraFields(b, r, v, &t)
 	output(b, &r.Format, t.effort)
@@ -106,15 +104,18 @@ func body(c *wire.Call) ([]byte, bool) {
 // inference writes {"maxTokens","temperature","topP","stopSequences"}. Claude rejects temperature and topP when
 // thinking is on and, since version 4.1, the combination of the two. Callers of other APIs cannot know that, so the
 // conflicting ones are dropped.
-func inference(b *jsontext.Builder, r *chat.Request, v vendor, t *thinking) {
-	temperature, topP := temperature(r.Temperature), r.TopP
-	if v == anthropic && temperature != "" || t.excludesSampling() {
-		topP = ""
+func inference(b *jsontext.Builder, c *wire.Call, v vendor, t *thinking) {
+	r := c.Request
+	switch {
+	case t.excludesSampling():
+		c.Leave(wire.Sampling)
+	case v == anthropic && r.Temperature != "":
+		c.Leave(chat.ParamTopP)
+	case v == otherVendor:
+		c.Leave(chat.ParamTopK)
 	}
-	if t.excludesSampling() {
-		temperature = ""
-	}
-	if t.maxTokens == 0 && temperature == "" && topP == "" && len(r.Stop) == 0 {
+	c.Clamp()
+	if t.maxTokens == 0 && r.Temperature == "" && r.TopP == "" && len(r.Stop) == 0 {
 		return
 	}
 	b.Key("inferenceConfig")
@@ -123,33 +124,15 @@ func inference(b *jsontext.Builder, r *chat.Request, v vendor, t *thinking) {
 		b.Key("maxTokens")
 		b.Uint(t.maxTokens)
 	}
-	b.Member("temperature", temperature)
-	b.Member("topP", topP)
-	if len(r.Stop) > 0 {
-		b.Key("stopSequences")
-		b.Open('[')
-		for _, s := range r.Stop {
-			b.Text(s)
-		}
-		b.Close(']')
-	}
+	b.Member("temperature", r.Temperature)
+	b.Member("topP", r.TopP)
+	c.Stop(b, "stopSequences")
 	b.Close('}')
-}
-
-// temperature clamps to 0..1, the range of this API; elsewhere it is 0..2.
-func temperature(number string) string {
-	if number != "" && gjson.Parse(number).Num > 1 {
-		return "1"
-	}
-	return number
 }
 
 // extraFields writes the fields that Converse passes to the model unchanged.
 func extraFields(b *jsontext.Builder, r *chat.Request, v vendor, t *thinking) {
 	topK := r.TopK
-	if v == otherVendor || t.excludesSampling() {
-		topK = ""
-	}
 	if topK == "" && t.kind == "" {
 		return
 	}

@@ -8,9 +8,6 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// minBudget is Claude's minimum for budget_tokens.
-const minBudget = 1024
-
 // thinking has the request's reasoning parameters.
 type thinking struct {
 	vendor    vendor
@@ -35,9 +32,13 @@ func thinkingOf(c *wire.Call, v vendor) thinking {
 	switch {
 	case reasoning == chat.Reasoning{}:
 	case v == nova:
-		t.nova(&reasoning)
+		if t.nova(&reasoning); t.kind == "enabled" {
+			c.Effort(t.level)
+		}
 	case v == anthropic:
 		t.claude(c, &reasoning)
+	default:
+		c.Unsent |= chat.ParamReasoning
 	}
 	return t
 }
@@ -48,7 +49,7 @@ func (t *thinking) nova(r *chat.Reasoning) {
 		t.kind = "disabled"
 		return
 	}
-	t.kind, t.level = "enabled", levelOf(r)
+	t.kind, t.level = "enabled", wire.Level(r)
 	switch t.level {
 	case "":
 		t.level = "medium"
@@ -71,18 +72,22 @@ func (t *thinking) claude(c *wire.Call, r *chat.Reasoning) {
 			t.kind = "disabled"
 		}
 	case !takesBudget:
-		t.effort = levelOf(r)
+		t.effort = wire.Level(r)
 		if t.effort == "xhigh" && versioned && major == 4 && minor < 7 {
 			t.effort = "high"
 		}
-		if !toolForced(c.Request) {
+		if !c.ForcesTool() {
 			t.kind = "adaptive"
 		} else if t.effort == "xhigh" || t.effort == "max" {
 			t.effort = "high" // Claude rejects a higher effort without thinking
 		}
-	case !toolForced(c.Request) && !unsignedCall(c.Request.Messages):
-		t.kind, t.budget = "enabled", budgetOf(r)
+		c.Effort(t.effort)
+	case !c.ForcesTool() && !c.Unsigned():
+		t.kind, t.budget = "enabled", wire.Budget(r)
 		t.fit(c.Model.MaxOutput)
+	}
+	if t.kind == "" && t.effort == "" {
+		c.Unsent |= chat.ParamReasoning
 	}
 }
 
@@ -106,7 +111,7 @@ func (t *thinking) fit(maxOutput uint64) {
 	if t.budget >= maxOutput {
 		t.budget = maxOutput / 2
 	}
-	if t.budget < minBudget {
+	if t.budget < wire.MinBudget {
 		t.kind, t.budget = "", 0
 	}
 }
@@ -132,66 +137,6 @@ func (t *thinking) write(b *jsontext.Builder, v vendor) {
 		b.String(t.level)
 	}
 	b.Close('}')
-}
-
-// levelOf returns the effort level: low, medium, high, xhigh or max; empty leaves it to the model. It maps a
-// token budget to the nearest level in the compatibility tables of Anthropic and Google.
-func levelOf(r *chat.Reasoning) string {
-	switch r.Effort {
-	case "minimal", "low":
-		return "low"
-	case "medium", "high", "xhigh", "max":
-		return r.Effort
-	}
-	switch {
-	case r.Budget > 16384:
-		return "high"
-	case r.Budget > 4096:
-		return "medium"
-	case r.Budget > 0:
-		return "low"
-	}
-	return ""
-}
-
-// budgetOf returns an effort's token budget, from the same tables.
-func budgetOf(r *chat.Reasoning) uint64 {
-	switch r.Effort {
-	case "minimal", "low":
-		return minBudget
-	case "high":
-		return 24576
-	case "xhigh", "max":
-		return 32768
-	}
-	if r.Effort == "" && r.Budget > 0 {
-		return max(r.Budget, minBudget)
-	}
-	return 8192
-}
-
-// toolForced reports whether the model must call a tool.
-func toolForced(r *chat.Request) bool {
-	return len(r.Tools) > 0 && (r.ToolChoice.Choice == chat.ChoiceAny || r.ToolChoice.Choice == chat.ChoiceTool)
-}
-
-// unsignedCall reports whether the model's last turn calls tools without thinking that Claude accepts.
-func unsignedCall(messages []chat.Message) bool {
-	for i := len(messages) - 1; i >= 0; i-- {
-		if messages[i].Role != chat.Assistant {
-			continue
-		}
-		called := false
-		for j := range messages[i].Parts {
-			p := &messages[i].Parts[j]
-			if p.Kind == chat.Redacted || p.Kind == chat.Thinking && p.Signature != "" {
-				return false
-			}
-			called = called || p.Kind == chat.ToolCall
-		}
-		return called
-	}
-	return false
 }
 
 // modelVersion parses Claude's version in a model ID: 4.5 from us.anthropic.claude-sonnet-4-5-20250929-v1:0, 3.7

@@ -34,7 +34,7 @@ func Body(c *wire.Call) []byte {
 		b.Key("max_tokens")
 		b.Uint(r.MaxTokens)
 	}
-	stop(&b, r.Stop)
+	c.Stop(&b, "stop_sequences")
 	b.Member("temperature", r.Temperature)
 	b.Member("p", r.TopP)
 	b.Member("k", r.TopK)
@@ -48,18 +48,6 @@ func Body(c *wire.Call) []byte {
 	}
 	b.Close('}')
 	return b.B
-}
-
-func stop(b *jsontext.Builder, stop []jsontext.Escaped) {
-	if len(stop) == 0 {
-		return
-	}
-	b.Key("stop_sequences")
-	b.Open('[')
-	for _, s := range stop {
-		b.Text(s)
-	}
-	b.Close(']')
 }
 
 func format(b *jsontext.Builder, f *chat.Format) {

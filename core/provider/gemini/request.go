@@ -118,7 +118,7 @@ func generationConfig(b *jsontext.Builder, c *wire.Call) {
 		b.Key("maxOutputTokens")
 		b.Uint(r.MaxTokens)
 	}
-	stop(b, r.Stop)
+	c.Stop(b, "stopSequences")
 	b.Member("seed", r.Seed)
 	b.Member("presencePenalty", r.PresencePenalty)
 	b.Member("frequencyPenalty", r.FrequencyPenalty)
@@ -129,20 +129,8 @@ func generationConfig(b *jsontext.Builder, c *wire.Call) {
 	b.Member("responseLogprobs", r.LogProbs)
 	b.Member("logprobs", r.TopLogProbs)
 	format(b, &r.Format)
-	thinking(b, c.Model.Upstream, &r.Reasoning)
+	thinking(b, c)
 	b.Close('}')
-}
-
-func stop(b *jsontext.Builder, stop []jsontext.Escaped) {
-	if len(stop) == 0 {
-		return
-	}
-	b.Key("stopSequences")
-	b.Open('[')
-	for _, s := range stop {
-		b.Text(s)
-	}
-	b.Close(']')
 }
 
 func format(b *jsontext.Builder, f *chat.Format) {
@@ -157,7 +145,8 @@ func format(b *jsontext.Builder, f *chat.Format) {
 
 // thinking writes thinkingConfig. The 2.5 models take a token budget, later models take a level. The API rejects
 // both at once.
-func thinking(b *jsontext.Builder, model string, r *chat.Reasoning) {
+func thinking(b *jsontext.Builder, c *wire.Call) {
+	model, r := c.Model.Upstream, &c.Request.Reasoning
 	if *r == (chat.Reasoning{}) {
 		return
 	}
@@ -165,7 +154,7 @@ func thinking(b *jsontext.Builder, model string, r *chat.Reasoning) {
 	b.Open('{')
 	if strings.HasPrefix(model, "gemini-2.5") {
 		b.Member("thinkingBudget", budget(model, r))
-	} else if l := level(model, r); l != "" {
+	} else if l := c.Effort(level(model, r)); l != "" {
 		b.Key("thinkingLevel")
 		b.String(l)
 	}

@@ -41,7 +41,7 @@ func body(c *wire.Call) []byte {
 		b.Key("n")
 		b.Uint(r.N)
 	}
-	stop(&b, r.Stop)
+	c.Stop(&b, "stop")
 	format(&b, &r.Format)
 	effort(&b, &r.Reasoning)
 	if r.Stream {
@@ -49,18 +49,6 @@ func body(c *wire.Call) []byte {
 	}
 	b.Close('}')
 	return b.B
-}
-
-func stop(b *jsontext.Builder, stop []jsontext.Escaped) {
-	if len(stop) == 0 {
-		return
-	}
-	b.Key("stop")
-	b.Open('[')
-	for _, s := range stop {
-		b.Text(s)
-	}
-	b.Close(']')
 }
 
 func format(b *jsontext.Builder, f *chat.Format) {

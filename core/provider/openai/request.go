@@ -97,7 +97,7 @@ func Body(c *wire.Call) []byte {
 	}
 	b.Member("logprobs", r.LogProbs)
 	b.Member("top_logprobs", r.TopLogProbs)
-	stop(&b, r.Stop)
+	c.Stop(&b, "stop")
 	format(&b, &r.Format)
 	b.TextMember("user", r.User)
 	if effort := Effort(&r.Reasoning); effort != "" {
@@ -116,18 +116,6 @@ func Body(c *wire.Call) []byte {
 	tail(&b, c)
 	b.Close('}')
 	return b.B
-}
-
-func stop(b *jsontext.Builder, stop []jsontext.Escaped) {
-	if len(stop) == 0 {
-		return
-	}
-	b.Key("stop")
-	b.Open('[')
-	for _, s := range stop {
-		b.Text(s)
-	}
-	b.Close(']')
 }
 
 func format(b *jsontext.Builder, f *chat.Format) {

@@ -13,14 +13,6 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// Call is the input for building a chat request.
-type Call struct {
-	Model *config.Model
-	// Request has only parameters that the target supports; the exchange has dropped the others.
-	Request *chat.Request
-	NowMs   uint64 // Unix time, for signatures
-}
-
 // Family is one wire format.
 type Family struct {
 	Dialect chat.Dialect // dialect of its bodies; zero if callers cannot use it
