@@ -43,6 +43,17 @@ func (p *Parser) Ignore(list []chat.Member, name, message string) []chat.Member 
 	return list
 }
 
+// IgnoreIn is Ignore for a member of a part of the request, such as messages[0].
+func (p *Parser) IgnoreIn(list []chat.Member, part, key string) []chat.Member {
+	if len(list) < maxDetails {
+		name := part + "." + Name(key)
+		if list = append(list, chat.Member{Name: name}); p.Strict {
+			p.Wrong(name, "is not a field of this endpoint; omit it")
+		}
+	}
+	return list
+}
+
 // Term reads the value of a member that chooses a price. null counts as omitted.
 //
 //go:noinline

@@ -200,13 +200,13 @@ const (
 )
 
 // appendExtra adds the names of members that chat.Request does not represent. The caller chose the names and they
-// go into a header, so they are checked and their number is limited.
+// go into a header, so they are checked and their number is limited. Brackets are those of indexes.
 func appendExtra(dropped string, extra []chat.Member) string {
 	for i, m := range extra {
 		if i == maxExtraNames || len(dropped)+len(m.Name) > maxDropped {
 			break
 		}
-		if !head.IsWord(m.Name) {
+		if !head.IsWord(strings.ReplaceAll(strings.ReplaceAll(m.Name, "[", ""), "]", "")) {
 			continue
 		}
 		if dropped != "" {

@@ -22,7 +22,8 @@ func TestDroppedMembersAreListed(t *testing.T) {
 	equal(t, "one member", names(`,"azZA09_.-":1`), "azZA09_.-")
 	equal(t, "two members after a parameter", names(`,"seed":1,"b1":1,"b2":1`), "b1,b2,seed")
 	equal(t, "no member", names(""), "")
-	for _, invalid := range []string{"a b", "a/b", "a:b", "a@b", "a[b", "a{b", "a`b", "é", "a,b", ""} {
+	equal(t, "a member with an index", names(`,"a[0].b":1,"z":1`), "a[0].b,z")
+	for _, invalid := range []string{"a b", "a/b", "a:b", "a@b", "a[\nb", "[]", "a{b", "a`b", "é", "a,b", ""} {
 		equal(t, fmt.Sprintf("dropped names with %q", invalid), names(fmt.Sprintf(`,%q:1,"z":1`, invalid)), "z")
 	}
 	many, first := "", []string{}

@@ -19,7 +19,7 @@ import (
 )
 
 func (x *exchange) parseEmbeddings(p *api.Parser, root gjson.Result) {
-	e := openai.ParseEmbeddings(p, root)
+	e := openai.ParseEmbeddings(p, root, false)
 	x.useEmbeddings(p, &e, root)
 }
 
@@ -43,7 +43,7 @@ func (x *exchange) useEmbeddings(p *api.Parser, e *openai.Embeddings, root gjson
 
 // sendEmbeddings sends the request to the current target.
 func (x *exchange) sendEmbeddings(body []byte) {
-	e := openai.ParseEmbeddings(&api.Parser{}, gjson.ParseBytes(body))
+	e := openai.ParseEmbeddings(&api.Parser{}, gjson.ParseBytes(body), x.s.dialect == chat.Native)
 	call := wire.EmbedCall{
 		Model: x.withOwnProviderKey(x.model()), Inputs: e.Inputs, Tokens: e.Tokens, Dimensions: e.Dimensions, User: e.User, NowMs: x.now,
 	}
@@ -64,7 +64,7 @@ func (x *exchange) sendEmbeddings(body []byte) {
 }
 
 func (x *exchange) mockEmbeddings(body []byte) {
-	e := openai.ParseEmbeddings(&api.Parser{}, gjson.ParseBytes(body))
+	e := openai.ParseEmbeddings(&api.Parser{}, gjson.ParseBytes(body), x.s.dialect == chat.Native)
 	x.s.request.base64 = e.Base64
 	var out wire.Embedding
 	for _, text := range e.Inputs {

@@ -10,12 +10,9 @@ import (
 
 // ParseEmbed reads the body of POST /api/ai/embed, {"model","input","dimensions"}: input is a text or an array of texts.
 func ParseEmbed(p *api.Parser, root gjson.Result) openai.Embeddings {
-	e := openai.ParseEmbeddings(p, root)
+	e := openai.ParseEmbeddings(p, root, true)
 	if len(e.Tokens) > 0 {
 		p.Wrong("input", "must be a text or an array of texts")
-	}
-	if e.Base64 || e.User != "" {
-		p.Wrong("body", "has members of /v1/embeddings: encoding_format and user")
 	}
 	return e
 }

@@ -55,6 +55,7 @@ func (r *reader) extension(name string, v gjson.Result) bool {
 	case "stop":
 		r.write(name, v.Raw) // openai.Parse checks it
 	case "reasoning":
+		r.known(name, v, `"effort"`)
 		effort := ""
 		choice(r.Parser, &effort, "reasoning.effort", jsonvalue.Get(v.Raw, "effort"), "none", "minimal", "low", "medium", "high", "xhigh")
 		r.write("reasoning_effort", `"`+effort+`"`)
@@ -144,7 +145,7 @@ func (r *reader) tool(b *jsontext.Builder, field string, v gjson.Result) {
 		case "parameters":
 			parameters = api.Undecoded(raw)
 		default:
-			r.out.Unknown = r.Ignore(r.out.Unknown, "tools."+api.Name(key), "is not a field of a tool; omit it")
+			r.out.Unknown = r.IgnoreIn(r.out.Unknown, field, key)
 		}
 		return true
 	})
@@ -185,6 +186,7 @@ func (r *reader) toolChoice(v gjson.Result) {
 		r.write("tool_choice", `"`+word+`"`)
 		return
 	}
+	r.known("toolChoice", v, `"name"`)
 	b := jsontext.Builder{}
 	b.Open('{')
 	b.Member("type", `"function"`)

@@ -1,6 +1,8 @@
 package native
 
 import (
+	"strings"
+
 	"github.com/tidwall/gjson"
 
 	"github.com/postern-ai/postern/core/api"
@@ -67,6 +69,8 @@ func (r *reader) message(index int, v gjson.Result) (m message) {
 			m.calls = raw
 		case "toolCallId":
 			m.id = raw
+		default:
+			r.out.Unknown = r.IgnoreIn(r.out.Unknown, api.At("messages", index, ""), key)
 		}
 		return true
 	})
@@ -173,15 +177,18 @@ func (r *reader) part(b *jsontext.Builder, field string, v gjson.Result, role st
 	b.Open('{')
 	switch kind := jsonvalue.Get(v.Raw, "type"); {
 	case kind.Str == "text":
+		r.known(field, v, `"type""text"`)
 		b.Member("type", `"text"`)
 		b.TextMember("text", r.Text(field+".text", member(v, "text")))
 	case kind.Str == "image" && role == "user":
+		r.known(field, v, `"type""imageUrl"`)
 		b.Member("type", `"image_url"`)
 		b.Key("image_url")
 		b.Open('{')
 		b.TextMember("url", r.address(field+".imageUrl", member(v, "imageUrl"), "https://", "data:image/"))
 		b.Close('}')
 	case kind.Str == "file" && role == "user":
+		r.known(field, v, `"type""name""fileData"`)
 		b.Member("type", `"file"`)
 		b.Key("file")
 		b.Open('{')
@@ -196,6 +203,19 @@ func (r *reader) part(b *jsontext.Builder, field string, v gjson.Result, role st
 		r.WrongValue(field+".type", "text in messages of the role "+role, kind)
 	}
 	b.Close('}')
+}
+
+// known notes the members of an object that are not among some names in quotes.
+func (r *reader) known(field string, v gjson.Result, names string) {
+	if !v.IsObject() {
+		return
+	}
+	api.Members(v, func(key, _ string) bool {
+		if !strings.Contains(names, `"`+key+`"`) {
+			r.out.Unknown = r.IgnoreIn(r.out.Unknown, field, key)
+		}
+		return true
+	})
 }
 
 // member is a member of a part. A long text, such as an image, is not decoded.
@@ -247,6 +267,7 @@ func (r *reader) addCalls(calls gjson.Result) {
 			r.WrongType(at, "an object", v)
 			return !r.Full()
 		}
+		r.known(at, v, `"id""name""arguments"`)
 		b.Open('{')
 		b.TextMember("id", r.Text(at+".id", jsonvalue.Get(v.Raw, "id")))
 		b.Member("type", `"function"`)

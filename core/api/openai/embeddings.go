@@ -30,11 +30,17 @@ type Embeddings struct {
 	Unknown    []chat.Member // not sent
 }
 
-// ParseEmbeddings reads a body. It adds problems to the Parser; if there are any, the result must not be used.
-func ParseEmbeddings(p *api.Parser, root gjson.Result) (e Embeddings) {
+// ParseEmbeddings reads a body; of a native one only model, input and dimensions. It adds problems to the Parser; if there are any, the
+// result must not be used.
+func ParseEmbeddings(p *api.Parser, root gjson.Result, native bool) (e Embeddings) {
 	haveInput := false
 	root.ForEach(func(key, v gjson.Result) bool {
-		switch name := key.String(); name {
+		name := key.String()
+		known := name
+		if native && (name == "user" || name == "encoding_format") {
+			known = ""
+		}
+		switch known {
 		case "model":
 			e.Model = p.Model(v)
 		case "input":

@@ -16,7 +16,7 @@ import (
 // parseEmbeddings returns the problems as "field message", one per line.
 func parseEmbeddings(members string) (e openai.Embeddings, problems string) {
 	p := api.Parser{}
-	e = openai.ParseEmbeddings(&p, gjson.Parse("{"+members+"}"))
+	e = openai.ParseEmbeddings(&p, gjson.Parse("{"+members+"}"), false)
 	return e, problemLines(p.Details)
 }
 
@@ -90,7 +90,7 @@ func TestParseEmbeddings(t *testing.T) {
 		t.Errorf("got unknown members %v and problems %q", e.Unknown, problems)
 	}
 	p := api.Parser{Strict: true}
-	openai.ParseEmbeddings(&p, gjson.Parse(`{"model":"m","input":"a","x":1}`))
+	openai.ParseEmbeddings(&p, gjson.Parse(`{"model":"m","input":"a","x":1}`), false)
 	if got := problemLines(p.Details); got != "x is not a parameter of embeddings; omit it\n" {
 		t.Errorf("problems in strict mode are %q", got)
 	}
