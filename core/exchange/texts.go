@@ -31,7 +31,7 @@ func (x *exchange) mockTexts(body []byte) {
 		one := mock.Answer(&chat.Request{Messages: prompt, MaxTokens: request.MaxTokens, N: n})
 		for j := range one.Choices {
 			if part := &one.Choices[j].Parts[0]; echo {
-				part.Text = prompt[0].Parts[0].Text + part.Text
+				part.Text = jsontext.Escape(mock.Quote(prompt[0].Parts[0].Text.Plain())) + part.Text
 			}
 		}
 		r.Choices = append(r.Choices, one.Choices...)

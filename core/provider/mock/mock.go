@@ -26,10 +26,11 @@ func Answer(r *chat.Request) chat.Response {
 }
 
 func answer(r *chat.Request) chat.Answer {
-	if calls := toolCalls(r); len(calls) > 0 {
-		return chat.Answer{Parts: calls, Finish: chat.FinishTools}
+	if calls, finish := toolCalls(r); len(calls) > 0 {
+		return chat.Answer{Parts: calls, Finish: finish}
 	}
-	text, finish := jsontext.Escape(text(r)), chat.FinishStop
+	plain, finish := text(r)
+	text := jsontext.Escape(plain)
 	// Estimate four bytes per token. Only plain text is truncated: truncated JSON would be invalid.
 	if limit := 4 * r.MaxTokens; limit > 0 && uint64(len(text.Plain())) > limit && r.Format.Kind == chat.FormatText {
 		text, finish = jsontext.Escape(truncate(text.Plain(), int(limit))), chat.FinishLength
@@ -37,18 +38,32 @@ func answer(r *chat.Request) chat.Answer {
 	return chat.Answer{Parts: []chat.Part{{Kind: chat.Text, Text: text}}, Finish: finish}
 }
 
-func text(r *chat.Request) string {
+func text(r *chat.Request) (string, chat.Finish) {
 	last := lastInput(r)
 	switch r.Format.Kind {
 	case chat.FormatSchema:
-		return string(Instance(nil, gjson.Parse(r.Format.Schema)))
+		return instanceOf(r, r.Format.Schema)
 	case chat.FormatJSON:
-		return `{"provider":"mock","youSaid":` + string(jsontext.AppendString(nil, quote(last))) + `}`
+		return `{"provider":"mock","youSaid":` + string(jsontext.AppendString(nil, Quote(last))) + `}`, chat.FinishStop
 	}
-	return "This is Postern's test mode. You said: " + quote(last)
+	return "This is Postern's test mode. You said: " + Quote(last), chat.FinishStop
 }
 
-// lastInput returns the content of the last user message or tool result as text.
+// instanceOf returns an instance of a schema, with little more tokens than the request allows. A few are allowed in any case: JSON
+// that is cut does not match its schema.
+func instanceOf(r *chat.Request, schema string) (string, chat.Finish) {
+	limit := uint64(maxInstanceBytes)
+	if r.MaxTokens > 0 {
+		limit = min(limit, 4*r.MaxTokens+256)
+	}
+	json, cut := Instance(gjson.Parse(schema), int(limit))
+	if cut {
+		return string(json), chat.FinishLength
+	}
+	return string(json), chat.FinishStop
+}
+
+// lastInput returns the beginning of the last user message or tool result as text, with all that Quote needs.
 func lastInput(r *chat.Request) string {
 	for i := len(r.Messages) - 1; i >= 0; i-- {
 		if role := r.Messages[i].Role; role == chat.User || role == chat.ToolRole {
@@ -60,6 +75,9 @@ func lastInput(r *chat.Request) string {
 
 func plainText(parts []chat.Part) (text string) {
 	for i := range parts {
+		if len(text) > quoteBytes { // the caller decides how many parts there are
+			break
+		}
 		switch p := &parts[i]; p.Kind {
 		case chat.Text:
 			text += p.Text.Plain()
@@ -77,22 +95,25 @@ func plainText(parts []chat.Part) (text string) {
 }
 
 // toolCalls calls the tool that the request requires, otherwise the first. It skips tools of other dialects.
-func toolCalls(r *chat.Request) []chat.Part {
+func toolCalls(r *chat.Request) ([]chat.Part, chat.Finish) {
 	if len(r.Tools) == 0 || r.ToolChoice.Choice == chat.ChoiceNone || endsWithToolResult(r) {
-		return nil
+		return nil, 0
 	}
 	for i := range r.Tools {
 		t := &r.Tools[i]
 		if t.Raw != "" || r.ToolChoice.Choice == chat.ChoiceTool && t.Name != r.ToolChoice.Name {
 			continue
 		}
-		args := "{}"
+		args, finish := "{}", chat.FinishStop
 		if t.Schema != "" {
-			args = string(Instance(nil, gjson.Parse(t.Schema)))
+			args, finish = instanceOf(r, t.Schema)
 		}
-		return []chat.Part{{Kind: chat.ToolCall, ID: "call_" + jsontext.Escaped(strconv.Itoa(len(r.Messages))), Name: t.Name, Args: args}}
+		if finish == chat.FinishStop {
+			finish = chat.FinishTools
+		}
+		return []chat.Part{{Kind: chat.ToolCall, ID: "call_" + jsontext.Escaped(strconv.Itoa(len(r.Messages))), Name: t.Name, Args: args}}, finish
 	}
-	return nil
+	return nil, 0
 }
 
 // endsWithToolResult reports whether the last message has a tool result.
@@ -108,7 +129,8 @@ func endsWithToolResult(r *chat.Request) bool {
 	return false
 }
 
-func quote(text string) string {
+// Quote returns the beginning of a text, which may be repeated many times.
+func Quote(text string) string {
 	if len(text) <= quoteBytes {
 		return text
 	}

@@ -2,6 +2,8 @@ package mock_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -37,8 +39,8 @@ func TestInstancesAreValid(t *testing.T) {
 		}
 		schema := compiler.MustCompile("s.json")
 		var instance any
-		got := mock.Instance(nil, gjson.Parse(text))
-		if err := json.Unmarshal(got, &instance); err != nil {
+		got, cut := mock.Instance(gjson.Parse(text), 1000)
+		if err := json.Unmarshal(got, &instance); err != nil || cut {
 			t.Fatalf("%s: %s", text, got)
 		}
 		if err := schema.Validate(instance); err != nil {
@@ -47,15 +49,73 @@ func TestInstancesAreValid(t *testing.T) {
 	}
 }
 
-// TestHostileSchemas checks that any schema gives a valid and short JSON value.
+// nest returns a text with itself put into another n times.
+func nest(n int, before, text, after string) string {
+	return strings.Repeat(before, n) + text + strings.Repeat(after, n)
+}
+
+// wide returns an object's schema with n required properties, each with the given schema.
+func wide(n int, property string) string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprintf("%q", fmt.Sprintf("name%d", i))
+	}
+	properties := strings.Join(names, ":"+property+",") + ":" + property
+	return `{"type":"object","properties":{` + properties + `},"required":[` + strings.Join(names, ",") + `]}`
+}
+
+// TestHostileSchemas checks that any schema gives a short JSON value at once, and that a value that was cut is known as such.
 func TestHostileSchemas(t *testing.T) {
-	for _, text := range []string{
-		`{"$ref":"#"}`, `{"type":"array","items":{"$ref":"#"}}`, `{"anyOf":[]}`, `{"enum":[]}`, `{"properties":7}`, `{"minLength":1e15,"type":"string"}`,
-		`{"type":"array","minItems":1e15}`, `7`, `[]`, `{"$ref":"#/$defs/none"}`, `{"$ref":"https://x.example"}`, `{"type":"object","properties":{"a\"b":{"type":"string"}}}`,
+	for _, c := range []struct {
+		schema string
+		cut    bool
+	}{
+		{`{"$ref":"#"}`, false}, {`{"anyOf":[]}`, false}, {`{"enum":[]}`, false}, {`{"properties":7}`, false},
+		{`{"minLength":1e15,"type":"string"}`, false}, {`{"type":"array","minItems":1e15}`, false}, {`7`, false}, {`[]`, false},
+		{`{"$ref":"#/$defs/none"}`, false}, {`{"$ref":"https://x.example"}`, false}, {`{"type":"array","items":{"$ref":"#"}}`, false},
+		{`{"type":"object","properties":{"a\"b":{"type":"string"}}}`, false},
+		{`{"type":"array","prefixItems":[` + nest(5000, `{"type":"string"},`, `{}`, "") + `],"minItems":5001}`, false},
+		{nest(8, `{"type":"array","minItems":16,"items":`, `{"type":"string","minLength":1000}`, `}`), true},
+		{`{"type":"array","minItems":16,"items":{"$ref":"#"}}`, true},
+		{wide(10_000, `{"type":"string"}`), true}, {wide(10_000, `{"$ref":"#"}`), true}, {wide(300, wide(300, `{"type":"null"}`)), true},
+		{`{"enum":["` + strings.Repeat("e", 1<<20) + `"]}`, true}, {`{"const":"` + strings.Repeat("e", 1<<20) + `"}`, true},
+		{`{"type":"object","properties":{"` + strings.Repeat("k", 1<<20) + `":{"type":"string"}}}`, true},
+		{`{"$defs":{"big":{"description":"` + strings.Repeat("d", 300_000) + `"}},"type":"array","minItems":16,"items":{"$ref":"#/$defs/big"}}`, true},
 	} {
-		if got := mock.Instance(nil, gjson.Parse(text)); !json.Valid(got) || len(got) > 100_000 {
-			t.Errorf("%s: %.200s", text, got)
+		limit := 16 << 10
+		if got, cut := mock.Instance(gjson.Parse(c.schema), limit); !json.Valid(got) || len(got) > limit+2000 || cut != c.cut {
+			t.Errorf("%.200s: %d bytes, cut: %v: %.200s", c.schema, len(got), cut, got)
 		}
+	}
+}
+
+// TestSchemasAndMaxTokens checks that JSON is short if the request has a limit, and ends as a model's would.
+func TestSchemasAndMaxTokens(t *testing.T) {
+	schema := wide(10_000, `{"type":"string"}`)
+	for maxTokens, most := range map[uint64]int{0: 16 << 10, 1: 260, 500: 2256, 1 << 40: 16 << 10} {
+		r := &chat.Request{Messages: []chat.Message{user()}, MaxTokens: maxTokens, N: 2, Format: chat.Format{Kind: chat.FormatSchema, Schema: schema}}
+		for _, a := range mock.Answer(r).Choices {
+			if text := a.Parts[0].Text.Plain(); !json.Valid([]byte(text)) || len(text) > most+20 || len(text) < most-40 || a.Finish != chat.FinishLength {
+				t.Errorf("%d tokens: %d bytes, %d", maxTokens, len(text), a.Finish)
+			}
+		}
+		r.Tools = []chat.Tool{{Name: "f", Schema: schema}}
+		a := mock.Answer(r).Choices[1]
+		if args := a.Parts[0].Args; !json.Valid([]byte(args)) || len(args) > most+20 || a.Finish != chat.FinishLength {
+			t.Errorf("%d tokens: %d bytes, %d", maxTokens, len(args), a.Finish)
+		}
+	}
+}
+
+// TestManyParts checks that a message of many parts costs the mock no more than its beginning.
+func TestManyParts(t *testing.T) {
+	parts := slices.Repeat([]chat.Part{{Kind: chat.Text, Text: "ab"}}, 200_000)
+	r := &chat.Request{Messages: []chat.Message{{Role: chat.User, Parts: parts}}}
+	if got := mock.Answer(r).Choices[0].Parts[0].Text; !strings.HasSuffix(string(got), "You said: "+strings.Repeat("ab", 60)+"…") {
+		t.Error(got)
+	}
+	if n := testing.AllocsPerRun(1, func() { mock.Answer(r) }); n > 1000 {
+		t.Errorf("%.0f allocations", n)
 	}
 }
 

@@ -8,32 +8,47 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// maxSchemaDepth limits the depth of instances of recursive schemas.
-const maxSchemaDepth = 12
+// The limits of an instance. Schemas come from callers: a small one can ask for any number of values, or refer to a large one often.
+const (
+	maxSchemaDepth   = 12
+	maxInstanceBytes = 16 << 10
+	maxReadBytes     = 1 << 19 // of schemas, each time that one is read
+)
 
-// Instance appends a minimal instance of a JSON Schema. It supports the keywords that providers support: type,
+// Instance returns a minimal instance of a JSON Schema. It supports the keywords that providers support: type,
 // properties, items, enum, const, default, anyOf, oneOf, allOf, $ref into $defs, minItems, minLength, minimum.
-func Instance(dst []byte, schema gjson.Result) []byte {
-	w := instance{root: schema}
-	return w.value(dst, schema, 0)
+// cut reports that values are missing or null, because the instance reached about limit bytes or another limit.
+func Instance(schema gjson.Result, limit int) (json []byte, cut bool) {
+	w := instance{root: schema, limit: limit}
+	json = w.value(nil, schema, 0)
+	return json, w.cut
 }
 
-type instance struct{ root gjson.Result }
+type instance struct {
+	root        gjson.Result
+	limit, read int
+	cut         bool
+}
+
+// full reports whether more bytes exceed a limit, and notes that the instance is cut.
+func (w *instance) full(dst []byte, more string) bool {
+	full := len(dst)+len(more) > w.limit || w.read > maxReadBytes
+	w.cut = w.cut || full
+	return full
+}
 
 func (w *instance) value(dst []byte, s gjson.Result, depth int) []byte {
-	if depth > maxSchemaDepth {
+	w.read += len(s.Raw)
+	if depth > maxSchemaDepth || w.full(dst, "") {
 		return append(dst, "null"...)
 	}
 	if target, ok := w.resolveRef(s); ok {
 		return w.value(dst, target, depth+1)
 	}
-	for _, name := range []string{"const", "default"} {
-		if v := member(s, name); v.Exists() {
+	for _, v := range []gjson.Result{member(s, "const"), member(s, "default"), first(member(s, "enum"))} {
+		if v.Exists() && !w.full(dst, v.Raw) {
 			return append(dst, v.Raw...)
 		}
-	}
-	if first := first(member(s, "enum")); first.Exists() {
-		return append(dst, first.Raw...)
 	}
 	for _, name := range []string{"anyOf", "oneOf", "allOf"} {
 		if first := first(member(s, name)); first.Exists() {
@@ -75,6 +90,9 @@ func (w *instance) array(dst []byte, s gjson.Result, depth int) []byte {
 	dst = append(dst, '[')
 	for i := range max(1, min(member(s, "minItems").Uint(), 16)) {
 		if i > 0 {
+			if w.full(dst, "") {
+				break
+			}
 			dst = append(dst, ',')
 		}
 		dst = w.value(dst, member(s, "items"), depth+1)
@@ -91,6 +109,9 @@ func (w *instance) object(dst []byte, s gjson.Result, depth int) []byte {
 		return append(dst, '}')
 	}
 	properties.ForEach(func(key, property gjson.Result) bool {
+		if w.full(dst, key.Raw) {
+			return false
+		}
 		dst = append(append(append(dst, separator...), key.Raw...), ':')
 		dst = w.value(dst, property, depth+1)
 		separator = ","
@@ -102,6 +123,10 @@ func (w *instance) object(dst []byte, s gjson.Result, depth int) []byte {
 // resolveRef follows "#", "#/$defs/name" and "#/definitions/name".
 func (w *instance) resolveRef(s gjson.Result) (gjson.Result, bool) {
 	ref := member(s, "$ref").Str
+	if ref == "" {
+		return s, false
+	}
+	w.read += len(w.root.Raw)
 	if ref == "#" {
 		return w.root, true
 	}
