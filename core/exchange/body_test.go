@@ -118,7 +118,11 @@ func TestBodyHashDiffersForStreams(t *testing.T) {
 }
 
 func runEmbeddings(t *testing.T, members string) *host {
-	answer := `{"object":"list","data":[{"object":"embedding","index":0,"embedding":[0.5,-2]}],"model":"m","usage":{"prompt_tokens":3,"total_tokens":3}}`
+	data := `{"object":"embedding","index":0,"embedding":[0.5,-2]}`
+	if strings.Contains(members, `"b"`) || strings.Contains(members, "[3]") {
+		data = `{"object":"embedding","index":1,"embedding":[7]},` + data
+	}
+	answer := `{"object":"list","data":[` + data + `],"model":"m","usage":{"prompt_tokens":3,"total_tokens":3}}`
 	return request{path: "/v1/embeddings", body: "{" + members + "}", provider: [][]abi.Event{wholeResponse(200, answer)}}.run(t)
 }
 
@@ -138,6 +142,7 @@ func TestEmbeddingsInputs(t *testing.T) {
 		h := runEmbeddings(t, `"model":"vectors",`+members)
 		equal(t, fmt.Sprintf("status of %.60s", members), h.status(), 200)
 		contains(t, "provider's body", h.bodyText(h.one(abi.ActionFetch).Body), sent)
+		contains(t, "first vector", h.responseBody(), `"data":[{"object":"embedding","index":0,"embedding":[0.5,-2]}`)
 	}
 }
 

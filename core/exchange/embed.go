@@ -59,14 +59,20 @@ func (x *exchange) sendEmbeddings(body []byte) {
 		}})
 		return
 	}
-	x.s.request.base64 = e.Base64
+	x.s.request.base64, x.s.request.vectors = e.Base64, e.Count()
 	x.fetch(request)
 }
+
+// maxMockNumbers limits the numbers that dimensions asks for in all vectors together: some 10 MB. More of them get the mock's default.
+const maxMockNumbers = 1 << 20
 
 func (x *exchange) mockEmbeddings(body []byte) {
 	e := openai.ParseEmbeddings(&api.Parser{}, gjson.ParseBytes(body), x.s.dialect == chat.Native)
 	x.s.request.base64 = e.Base64
 	var out wire.Embedding
+	if e.Dimensions*e.Count() > maxMockNumbers {
+		e.Dimensions = 0
+	}
 	for _, text := range e.Inputs {
 		out.Vectors = append(out.Vectors, mock.Vector(text.Plain(), e.Dimensions))
 	}
@@ -87,7 +93,7 @@ func (x *exchange) readEmbeddings() {
 	if root.IsObject() && head.IsJSON(x.header("content-type")) {
 		e, ok = f.EmbedResponse(root)
 	}
-	if !ok {
+	if !ok || uint64(len(e.Vectors)) != x.s.request.vectors {
 		x.refuseUnreadable()
 		return
 	}

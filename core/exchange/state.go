@@ -107,8 +107,9 @@ type request struct {
 	model        string // a tier or a model name in the catalog
 	stream       bool
 	includeUsage bool
-	json         bool // the text must be JSON; if it is not, the request is repeated once
-	base64       bool // embeddings are returned as base64
+	json         bool   // the text must be JSON; if it is not, the request is repeated once
+	base64       bool   // embeddings are returned as base64
+	vectors      uint64 // number of embeddings that the response must have
 	params       chat.Params
 	defaulted    chat.Params  // params that the gateway added; the caller did not set them
 	question     chat.Params  // see chat.Request.Question
@@ -270,6 +271,7 @@ func (s *state) attemptFields(f *abi.Fields) {
 func (q *request) fields(f *abi.Fields) {
 	f.String(&q.model)
 	f.Flags(&q.stream, &q.includeUsage, &q.json, &q.base64)
+	f.Uint(&q.vectors)
 	q.Order.Fields(f)
 	f.Uint((*uint64)(&q.params))
 	f.Uint((*uint64)(&q.defaulted))

@@ -70,8 +70,8 @@ func ParseEmbeddings(p *api.Parser, root gjson.Result, native bool) (e Embedding
 
 const onlyOneForm = "must contain only strings or only arrays of token IDs"
 
-// count is the number of inputs in either form.
-func (e *Embeddings) count() int { return len(e.Inputs) + len(e.Tokens) }
+// Count is the number of inputs in either form.
+func (e *Embeddings) Count() uint64 { return uint64(len(e.Inputs) + len(e.Tokens)) }
 
 func (e *Embeddings) input(p *api.Parser, v gjson.Result) {
 	switch {
@@ -88,12 +88,12 @@ func (e *Embeddings) input(p *api.Parser, v gjson.Result) {
 				e.Inputs = append(e.Inputs, p.Text(api.At("input", i, ""), item))
 			}
 			i++
-			return !p.Full() && e.count() <= maxInputs
+			return !p.Full() && e.Count() <= maxInputs
 		})
 	default:
 		p.WrongType("input", "a string, an array of strings or an array of token IDs", v)
 	}
-	if n := e.count(); len(p.Details) == 0 && (n == 0 || n > maxInputs) {
+	if n := e.Count(); len(p.Details) == 0 && (n == 0 || n > maxInputs) {
 		p.Wrong("input", "must have 1 to 2048 elements, got "+strconv.Itoa(api.Length(v)))
 	}
 	if len(e.Inputs) > 0 && len(e.Tokens) > 0 {

@@ -63,24 +63,16 @@ func dimensions(b *jsontext.Builder, name string, c *wire.EmbedCall) {
 // {"embeddings":{"float":[[…]]}} or, without types, {"embeddings":[[…]]}. Cohere reports tokens only in a
 // header.
 func EmbedResponse(root gjson.Result) (e wire.Embedding, ok bool) {
-	if vector := jsonvalue.Get(root.Raw, "embedding"); vector.IsArray() {
-		e.Vectors = []string{vector.Raw}
+	if jsonvalue.Get(root.Raw, "embedding").Exists() {
+		e.Vectors, ok = wire.Vectors("["+root.Raw+"]", "embedding")
 		tokens := jsonvalue.Get(root.Raw, "inputTextTokenCount")
 		e.Usage = chat.Usage{Input: wire.Count(tokens), Reported: tokens.Type == gjson.Number}
-		return e, true
+		return e, ok
 	}
 	vectors := jsonvalue.Get(root.Raw, "embeddings")
 	if vectors.IsObject() {
 		vectors = jsonvalue.Get(vectors.Raw, "float")
 	}
-	if !vectors.IsArray() {
-		return e, false
-	}
-	vectors.ForEach(func(_, vector gjson.Result) bool {
-		if ok = vector.IsArray(); ok {
-			e.Vectors = append(e.Vectors, vector.Raw)
-		}
-		return ok
-	})
+	e.Vectors, ok = wire.Vectors(vectors.Raw, "")
 	return e, ok
 }

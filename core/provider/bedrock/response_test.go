@@ -183,9 +183,14 @@ func TestEmbeddings(t *testing.T) {
 		{`{"embeddings":{"float":[1]}}`, wire.Embedding{}, false},
 		{`{"embeddings":{"float":{"a":[1]}}}`, wire.Embedding{}, false},
 		{`{"embeddings":[]}`, wire.Embedding{}, false},
+		{`{"embeddings":[[1],[]]}`, wire.Embedding{}, false},
+		{`{"embeddings":{"float":[[1],[1e999]]}}`, wire.Embedding{}, false},
+		{`{"embedding":[]}`, wire.Embedding{}, false},
+		{`{"embedding":[1,"a"]}`, wire.Embedding{}, false},
+		{`{"embedding":null}`, wire.Embedding{}, false},
 		{`{"message":"no"}`, wire.Embedding{}, false},
 	} {
-		if got, ok := bedrock.EmbedResponse(gjson.Parse(c.json)); ok != c.ok || !reflect.DeepEqual(got, c.want) {
+		if got, ok := bedrock.EmbedResponse(gjson.Parse(c.json)); ok != c.ok || ok && !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %v %+v", c.json, ok, got)
 		}
 	}

@@ -41,12 +41,7 @@ func embedBody(c *wire.EmbedCall) []byte {
 
 // EmbedResponse parses {"embeddings":{"float":[[…]]},"meta":{"billed_units":{"input_tokens"}}}.
 func EmbedResponse(root gjson.Result) (e wire.Embedding, ok bool) {
-	jsonvalue.Get(root.Raw, "embeddings.float").ForEach(func(_, vector gjson.Result) bool {
-		if ok = vector.IsArray(); ok {
-			e.Vectors = append(e.Vectors, vector.Raw)
-		}
-		return ok
-	})
+	e.Vectors, ok = wire.Vectors(jsonvalue.Get(root.Raw, "embeddings.float").Raw, "")
 	tokens := jsonvalue.Get(root.Raw, "meta.billed_units.input_tokens")
 	e.Usage = chat.Usage{Input: wire.Count(tokens), Reported: tokens.Type == gjson.Number}
 	return e, ok

@@ -214,7 +214,8 @@ func TestEmbeddings(t *testing.T) {
 	if got, ok := cohere.EmbedResponse(gjson.Parse(embedded)); !ok || !reflect.DeepEqual(got, want) {
 		t.Errorf("%v %+v", ok, got)
 	}
-	for _, body := range []string{``, `{}`, `[]`, `{"embeddings":{"float":[]}}`, `{"embeddings":{"float":[[1],2]}}`, `{"embeddings":[[1]]}`} {
+	for _, body := range []string{``, `{}`, `[]`, `{"embeddings":{"float":[]}}`, `{"embeddings":{"float":[[1],2]}}`, `{"embeddings":{"float":[[1],[]]}}`,
+		`{"embeddings":{"float":[[null]]}}`, `{"embeddings":{"float":[["a"]]}}`, `{"embeddings":{"float":[[1e999]]}}`, `{"embeddings":{"float":{"a":[1]}}}`, `{"embeddings":[[1]]}`} {
 		if got, ok := cohere.EmbedResponse(gjson.Parse(body)); ok {
 			t.Errorf("%s: %+v", body, got)
 		}

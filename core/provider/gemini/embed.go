@@ -43,13 +43,7 @@ func embedBody(c *wire.EmbedCall) []byte {
 // EmbedResponse parses {"embeddings":[{"values":[…]}],"usageMetadata":{"promptTokenCount"}}. Not all models
 // report usage.
 func EmbedResponse(root gjson.Result) (e wire.Embedding, ok bool) {
-	jsonvalue.Get(root.Raw, "embeddings").ForEach(func(_, v gjson.Result) bool {
-		values := jsonvalue.Get(v.Raw, "values")
-		if ok = values.IsArray(); ok {
-			e.Vectors = append(e.Vectors, values.Raw)
-		}
-		return ok
-	})
+	e.Vectors, ok = wire.Vectors(jsonvalue.Get(root.Raw, "embeddings").Raw, "values")
 	e.Usage = usage(jsonvalue.Get(root.Raw, "usageMetadata"))
 	return e, ok
 }

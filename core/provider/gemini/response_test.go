@@ -268,7 +268,8 @@ func TestEmbeddings(t *testing.T) {
 	if got, ok := gemini.EmbedResponse(gjson.Parse(`{"embeddings":[{"values":[1]}]}`)); !ok || got.Usage.Reported {
 		t.Errorf("%v %+v", ok, got)
 	}
-	for _, body := range []string{``, `{}`, `[]`, `{"embeddings":[]}`, `{"embeddings":[{"values":[1]},{}]}`, `{"embeddings":[{"values":1}]}`} {
+	for _, body := range []string{``, `{}`, `[]`, `{"embeddings":[]}`, `{"embeddings":[{"values":[1]},{}]}`, `{"embeddings":[{"values":1}]}`,
+		`{"embeddings":[{"values":[]}]}`, `{"embeddings":[{"values":[1,null]}]}`, `{"embeddings":[{"values":[-1e999]}]}`, `{"embeddings":{"a":{"values":[1]}}}`} {
 		if got, ok := gemini.EmbedResponse(gjson.Parse(body)); ok {
 			t.Errorf("%s: %+v", body, got)
 		}

@@ -184,13 +184,7 @@ const knownUsage = " prompt_tokens completion_tokens total_tokens prompt_tokens_
 
 // EmbedResponse parses {"data":[{"index","embedding":[…]}],"usage":{"prompt_tokens"}}.
 func EmbedResponse(root gjson.Result) (e wire.Embedding, ok bool) {
-	jsonvalue.Get(root.Raw, "data").ForEach(func(_, v gjson.Result) bool {
-		vector := jsonvalue.Get(v.Raw, "embedding")
-		if ok = vector.IsArray(); ok {
-			e.Vectors = append(e.Vectors, vector.Raw)
-		}
-		return ok
-	})
+	e.Vectors, ok = wire.Vectors(jsonvalue.Get(root.Raw, "data").Raw, "embedding")
 	e.Usage = usage(jsonvalue.Get(root.Raw, "usage"))
 	return e, ok
 }

@@ -205,12 +205,36 @@ func TestFailures(t *testing.T) {
 }
 
 func TestEmbeddings(t *testing.T) {
-	got, ok := openai.EmbedResponse(gjson.Parse(`{"object":"list","data":[{"object":"embedding","index":0,"embedding":[0.5,-1e-3]},{"index":1,"embedding":[]}],"model":"m",
-		"usage":{"prompt_tokens":8,"total_tokens":8}}`))
-	if want := (wire.Embedding{Vectors: []string{"[0.5,-1e-3]", "[]"}, Usage: chat.Usage{Input: 8, Reported: true}}); !ok || !reflect.DeepEqual(got, want) {
-		t.Errorf("%v %+v", ok, got)
+	const usage = `"usage":{"prompt_tokens":8,"total_tokens":8}`
+	for data, want := range map[string][]string{
+		`{"object":"embedding","index":0,"embedding":[0.5,-1e-3]},{"index":1,"embedding":[1]}`: {"[0.5,-1e-3]", "[1]"},
+		`{"index":2,"embedding":[2]},{"embedding":[0],"index":0},{"index":1,"embedding":[1]}`:  {"[0]", "[1]", "[2]"},
+		`{"embedding":[0]},{"embedding":[ 1 , 3.4e38 ]}`:                                       {"[0]", "[ 1 , 3.4e38 ]"},
+		`{"index":null,"embedding":[0]}`:                                                       {"[0]"},
+		"":                                                                                     nil,
+		`{"index":0,"embedding":[0]},{"index":0,"embedding":[1]}`:                              nil,
+		`{"index":1,"embedding":[1]}`:                                                          nil,
+		`{"index":0,"embedding":[0]},{"index":2,"embedding":[2]}`:                              nil,
+		`{"index":-1,"embedding":[0]}`:                                                         nil,
+		`{"index":1000000000,"embedding":[0]}`:                                                 nil,
+		`{"index":0.5,"embedding":[0]}`:                                                        nil,
+		`{"index":"0","embedding":[0]}`:                                                        nil,
+		`{"index":1e999,"embedding":[0]}`:                                                      nil,
+		`{"embedding":[1]},{}`:                                                                 nil,
+		`{"embedding":[1]},[1]`:                                                                nil,
+		`{"embedding":[1]},null`:                                                               nil,
+	} {
+		got, ok := openai.EmbedResponse(gjson.Parse(`{"object":"list","data":[` + data + `],"model":"m",` + usage + `}`))
+		if ok != (want != nil) || ok && !reflect.DeepEqual(got, wire.Embedding{Vectors: want, Usage: chat.Usage{Input: 8, Reported: true}}) {
+			t.Errorf("%s: %v %+v", data, ok, got)
+		}
 	}
-	for _, json := range []string{"", "null", "{}", `{"data":null}`, `{"data":[]}`, `{"data":[{"embedding":"AAAA"}]}`, `{"data":[{"embedding":[1]},{}]}`} {
+	for _, vector := range []string{"null", "[]", "[null]", `["a"]`, "[1,1e999]", "[-1e39,1]", "[[1]]", "[true]", `{"a":1}`, `"AACAPw=="`, "1"} {
+		if got, ok := openai.EmbedResponse(gjson.Parse(`{"data":[{"index":0,"embedding":` + vector + `}]}`)); ok {
+			t.Errorf("%s was parsed as %+v", vector, got)
+		}
+	}
+	for _, json := range []string{"", "null", "{}", `{"data":null}`, `{"data":{"a":{"embedding":[1]}}}`} {
 		if got, ok := openai.EmbedResponse(gjson.Parse(json)); ok {
 			t.Errorf("%s was parsed as %+v", json, got)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/core/jsontext"
+	"github.com/postern-ai/postern/core/jsonvalue"
 )
 
 // Family is one wire format.
@@ -133,6 +134,50 @@ type EmbedCall struct {
 type Embedding struct {
 	Vectors []string
 	Usage   chat.Usage
+}
+
+// maxVectors is more than any API returns at once.
+const maxVectors = 4096
+
+// Vectors returns the vectors of a JSON array's entries in the order of the inputs: the one at a path of each entry, whose index is its
+// place if it has an index, or the entry itself without a path. It is false if one is missing, given twice, or no array of numbers that
+// 32 bits can represent.
+func Vectors(list, path string) (vectors []string, ok bool) {
+	n, c := uint64(0), jsontext.Open(list)
+	for entry, more := c.Element(); more; entry, more = c.Element() {
+		vector, at := entry, n
+		if path != "" {
+			vector = jsonvalue.Get(entry, path).Raw
+			if index := jsonvalue.Get(entry, "index"); index.Type != gjson.Null {
+				at = Count(index)
+			}
+		}
+		if at >= maxVectors || !isVector(vector) {
+			return nil, false
+		}
+		for uint64(len(vectors)) <= at {
+			vectors = append(vectors, "")
+		}
+		if vectors[at] != "" {
+			return nil, false
+		}
+		vectors[at] = vector
+		n++
+	}
+	return vectors, n > 0 && n == uint64(len(vectors)) && list[0] == '['
+}
+
+func isVector(raw string) (ok bool) {
+	c := jsontext.Open(raw)
+	for number, more := c.Element(); more; number, more = c.Element() {
+		v := gjson.Parse(number)
+		f := float32(v.Num)
+		if v.Type != gjson.Number || f-f != 0 {
+			return false
+		}
+		ok = true
+	}
+	return ok && raw[0] == '['
 }
 
 // Post returns the request that every family sends: a POST with a JSON body.
