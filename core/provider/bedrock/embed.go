@@ -9,6 +9,7 @@ import (
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/jsontext"
 	"github.com/postern-ai/postern/core/jsonvalue"
+	"github.com/postern-ai/postern/core/provider/cohere"
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
@@ -16,47 +17,26 @@ import (
 // for other models, for tokens, and for more than one text to Titan, which takes one text per request. Source:
 // Amazon Bedrock User Guide, "Amazon Titan Embeddings Text" and "Cohere Embed models".
 func EmbedRequest(c *wire.EmbedCall) abi.Action {
-	b := jsontext.Builder{B: make([]byte, 0, 256)}
-	b.Open('{')
 	switch id := c.Model.Upstream; {
 	case len(c.Tokens) > 0 || len(c.Inputs) == 0:
-		return abi.Action{}
 	case strings.Contains(id, "cohere.embed"):
-		cohere(&b, c)
+		return post(c.Model, c.NowMs, "/invoke", cohere.EmbedBody(c, ""))
 	case strings.Contains(id, "amazon.titan-embed-text") && len(c.Inputs) == 1:
-		titan(&b, c)
-	default:
-		return abi.Action{}
+		return post(c.Model, c.NowMs, "/invoke", titan(c))
 	}
-	b.Close('}')
-	return post(c.Model, c.NowMs, "/invoke", b.B)
+	return abi.Action{}
 }
 
-func titan(b *jsontext.Builder, c *wire.EmbedCall) {
+func titan(c *wire.EmbedCall) []byte {
+	b := jsontext.Builder{B: make([]byte, 0, 256)}
+	b.Open('{')
 	b.Key("inputText")
 	b.Text(c.Inputs[0])
-	dimensions(b, "dimensions", c)
-}
-
-// cohere always sends input_type search_document. Cohere embeds documents and queries differently, but callers
-// cannot specify the type, and most texts are documents.
-func cohere(b *jsontext.Builder, c *wire.EmbedCall) {
-	b.Member("input_type", `"search_document"`)
-	b.Key("texts")
-	b.Open('[')
-	for _, text := range c.Inputs {
-		b.Text(text)
-	}
-	b.Close(']')
-	b.Member("embedding_types", `["float"]`)
-	dimensions(b, "output_dimension", c)
-}
-
-func dimensions(b *jsontext.Builder, name string, c *wire.EmbedCall) {
 	if c.Dimensions > 0 {
-		b.Key(name)
-		b.Uint(c.Dimensions)
+		b.UintMember("dimensions", c.Dimensions)
 	}
+	b.Close('}')
+	return b.B
 }
 
 // EmbedResponse parses Titan's {"embedding":[…],"inputTextTokenCount"} and Cohere's

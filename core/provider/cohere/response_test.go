@@ -209,6 +209,13 @@ func TestFailures(t *testing.T) {
 
 const embedded = `{"id":"e","embeddings":{"float":[[0.1,-2],[3,4e-3]]},"texts":["a","b"],"meta":{"api_version":{"version":"2"},"billed_units":{"input_tokens":6}}}`
 
+// TestEmbeddingsOfTokens checks that token IDs, which the API does not accept, are not sent as no text at all.
+func TestEmbeddingsOfTokens(t *testing.T) {
+	if a := cohere.EmbedRequest(&wire.EmbedCall{Tokens: []string{"[1,2]"}}); a.URL != "" {
+		t.Errorf("sent to %s", a.URL)
+	}
+}
+
 func TestEmbeddings(t *testing.T) {
 	want := wire.Embedding{Vectors: []string{"[0.1,-2]", "[3,4e-3]"}, Usage: chat.Usage{Input: 6, Reported: true}}
 	if got, ok := cohere.EmbedResponse(gjson.Parse(embedded)); !ok || !reflect.DeepEqual(got, want) {

@@ -9,8 +9,11 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// EmbedRequest builds an embeddings request: a batch with one request per text.
+// EmbedRequest builds an embeddings request: a batch with one request per text. The Action's URL is empty for tokens.
 func EmbedRequest(c *wire.EmbedCall) abi.Action {
+	if len(c.Tokens) > 0 {
+		return abi.Action{}
+	}
 	return wire.Post(url(c.Model, ":batchEmbedContents"), []abi.Part{{Data: embedBody(c)}}, auth(c.Model)...)
 }
 

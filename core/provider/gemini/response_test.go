@@ -260,6 +260,13 @@ func TestFailures(t *testing.T) {
 
 const embedded = `{"embeddings":[{"values":[0.1,-2]},{"values":[3,4e-3]}],"usageMetadata":{"promptTokenCount":6}}`
 
+// TestEmbeddingsOfTokens checks that token IDs, which the API does not accept, are not sent as no text at all.
+func TestEmbeddingsOfTokens(t *testing.T) {
+	if a := gemini.EmbedRequest(&wire.EmbedCall{Tokens: []string{"[1,2]"}}); a.URL != "" {
+		t.Errorf("sent to %s", a.URL)
+	}
+}
+
 func TestEmbeddings(t *testing.T) {
 	want := wire.Embedding{Vectors: []string{"[0.1,-2]", "[3,4e-3]"}, Usage: chat.Usage{Input: 6, Reported: true}}
 	if got, ok := gemini.EmbedResponse(gjson.Parse(embedded)); !ok || !reflect.DeepEqual(got, want) {

@@ -4,8 +4,6 @@
 package openai
 
 import (
-	"strconv"
-
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/config"
@@ -211,24 +209,5 @@ func EmbedRequest(c *wire.EmbedCall) abi.Action {
 
 // EmbedBody returns the body of EmbedRequest.
 func EmbedBody(c *wire.EmbedCall) []byte {
-	b := jsontext.Builder{B: make([]byte, 0, 256)}
-	b.Open('{')
-	b.Key("model")
-	b.String(c.Model.Upstream)
-	b.Key("input")
-	b.Open('[')
-	for _, text := range c.Inputs {
-		b.Text(text)
-	}
-	for _, ids := range c.Tokens {
-		b.Raw(ids)
-	}
-	b.Close(']')
-	b.Member("encoding_format", `"float"`)
-	if c.Dimensions > 0 {
-		b.Member("dimensions", strconv.FormatUint(c.Dimensions, 10))
-	}
-	b.TextMember("user", c.User)
-	b.Close('}')
-	return b.B
+	return c.Body(c.Model.Upstream, "input", `"encoding_format":"float"`, "dimensions")
 }

@@ -124,10 +124,34 @@ func ByStatus(status uint64) FailureKind {
 type EmbedCall struct {
 	Model      *config.Model
 	Inputs     []jsontext.Escaped
-	Tokens     []string // instead of Inputs: each a JSON array of token IDs; only OpenAI's dialect supports them
-	Dimensions uint64   // 0: not set
-	User       jsontext.Escaped
+	Tokens     []string         // instead of Inputs: each a JSON array of token IDs; only OpenAI's dialect supports them
+	Dimensions uint64           // 0: not set
+	User       jsontext.Escaped // only OpenAI's dialect has it
 	NowMs      uint64
+}
+
+// Body returns {"model",texts:[…],fixed,dimensions}: texts and dimensions are names of members, and fixed is members that are JSON already.
+// Without a model there is no such member.
+func (c *EmbedCall) Body(model, texts, fixed, dimensions string) []byte {
+	b := jsontext.Builder{B: make([]byte, 0, 256)}
+	b.Open('{')
+	b.StringMember("model", model)
+	b.Key(texts)
+	b.Open('[')
+	for _, text := range c.Inputs {
+		b.Text(text)
+	}
+	for _, ids := range c.Tokens {
+		b.Raw(ids)
+	}
+	b.Close(']')
+	b.Raw(fixed)
+	if c.Dimensions > 0 {
+		b.UintMember(dimensions, c.Dimensions)
+	}
+	b.TextMember("user", c.User)
+	b.Close('}')
+	return b.B
 }
 
 // Embedding is the result of an embeddings request: one JSON array of numbers per input, in input order.
