@@ -183,7 +183,7 @@ func (x *exchange) streamEvent(out []byte, e *sse.Event, collected *abi.Writer) 
 	}
 	f := x.wire()
 	before := st.wire
-	deltas, ok := f.Stream(&st.wire, e.Name, gjson.ParseBytes(e.Data), nil)
+	deltas, ok := f.Stream(&st.wire, e.Name, gjson.ParseBytes(e.Data))
 	if !ok {
 		return out, eventMalformed
 	}

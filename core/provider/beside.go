@@ -7,7 +7,7 @@ import (
 )
 
 var compaction = wire.Family{
-	Dialect: chat.Responses, Carries: responses.Carries, Direct: responses.Compact, Response: responses.Response, Failure: responses.Failure,
+	Dialect: chat.Responses, Carries: responses.Carries, Direct: responses.Compact, Whole: responses.Response, Failure: responses.Failure,
 }
 
 // Compaction returns what the wire family with a name from the catalog has of OpenAI's API to compact a conversation. Whether a

@@ -26,42 +26,42 @@ var families = [...]struct {
 	wire.Family
 }{
 	{"openai", wire.Family{
-		Dialect: chat.OpenAI, Carries: openai.Carries, Request: openai.Request, Direct: openai.Direct, Response: openai.Response,
-		Stream: openai.Stream, Failure: openai.Failure, EmbedRequest: openai.EmbedRequest, EmbedResponse: openai.EmbedResponse,
+		Dialect: chat.OpenAI, Carries: openai.Carries, Request: openai.Request, Direct: openai.Direct, Whole: openai.Response,
+		Event: openai.Stream, Failure: openai.Failure, EmbedRequest: openai.EmbedRequest, EmbedResponse: openai.EmbedResponse,
 	}},
 	{"responses", wire.Family{
 		Dialect: chat.Responses, Carries: responses.Carries, Thinks: responses.Thinks, Request: responses.Request, Direct: responses.Direct,
-		Response: responses.Response, Stream: responses.Stream, Failure: responses.Failure,
+		Whole: responses.Response, Event: responses.Stream, Failure: responses.Failure,
 		CountRequest: responses.CountRequest, CountResponse: responses.CountResponse, Counted: responses.Counted,
 	}},
 	{"anthropic", wire.Family{
 		Dialect: chat.Anthropic, Carries: anthropic.Carries, Thinks: anthropic.Thinks, Request: anthropic.Request, Direct: anthropic.Direct,
-		Response: anthropic.Response, Stream: anthropic.Stream, Failure: anthropic.Failure,
+		Whole: anthropic.Response, Event: anthropic.Stream, Failure: anthropic.Failure,
 		CountRequest: anthropic.CountRequest, CountResponse: anthropic.CountResponse, Counted: anthropic.Counted,
 	}},
 	{"gemini", wire.Family{
-		Carries: gemini.Carries, Thinks: gemini.Thinks, Request: gemini.Request, Response: gemini.Response, Stream: gemini.Stream, Failure: gemini.Failure,
+		Carries: gemini.Carries, Thinks: gemini.Thinks, Request: gemini.Request, Whole: gemini.Response, Event: gemini.Stream, Failure: gemini.Failure,
 		EmbedRequest: gemini.EmbedRequest, EmbedResponse: gemini.EmbedResponse,
 	}},
 	{"azure", wire.Family{
-		Dialect: chat.OpenAI, Carries: azure.Carries, Request: azure.Request, Direct: azure.Direct, Response: azure.Response,
-		Stream: azure.Stream, Failure: azure.Failure, EmbedRequest: azure.EmbedRequest, EmbedResponse: azure.EmbedResponse,
+		Dialect: chat.OpenAI, Carries: azure.Carries, Request: azure.Request, Direct: azure.Direct, Whole: azure.Response,
+		Event: azure.Stream, Failure: azure.Failure, EmbedRequest: azure.EmbedRequest, EmbedResponse: azure.EmbedResponse,
 	}},
 	{"workersai", wire.Family{
 		Dialect: chat.OpenAI, Carries: workersai.Carries, Request: workersai.Request, Direct: workersai.Direct,
-		Response: workersai.Response, Stream: workersai.Stream, Failure: workersai.Failure,
+		Whole: workersai.Response, Event: workersai.Stream, Failure: workersai.Failure,
 		EmbedRequest: workersai.EmbedRequest, EmbedResponse: workersai.EmbedResponse,
 	}},
 	{"mistral", wire.Family{
-		Carries: mistral.Carries, Request: mistral.Request, Response: mistral.Response, Stream: mistral.Stream,
+		Carries: mistral.Carries, Request: mistral.Request, Whole: mistral.Response, Event: mistral.Stream,
 		Failure: mistral.Failure, EmbedRequest: mistral.EmbedRequest, EmbedResponse: mistral.EmbedResponse,
 	}},
 	{"bedrock", wire.Family{
-		Carries: bedrock.Carries, Thinks: anthropic.Thinks, Framing: wire.EventStream, Request: bedrock.Request, Response: bedrock.Response,
-		Stream: bedrock.Stream, Failure: bedrock.Failure, EmbedRequest: bedrock.EmbedRequest, EmbedResponse: bedrock.EmbedResponse,
+		Carries: bedrock.Carries, Thinks: anthropic.Thinks, Framing: wire.EventStream, Request: bedrock.Request, Whole: bedrock.Response,
+		Event: bedrock.Stream, Failure: bedrock.Failure, EmbedRequest: bedrock.EmbedRequest, EmbedResponse: bedrock.EmbedResponse,
 	}},
 	{"cohere", wire.Family{
-		Carries: cohere.Carries, Request: cohere.Request, Response: cohere.Response, Stream: cohere.Stream, Failure: cohere.Failure,
+		Carries: cohere.Carries, Request: cohere.Request, Whole: cohere.Response, Event: cohere.Stream, Failure: cohere.Failure,
 		EmbedRequest: cohere.EmbedRequest, EmbedResponse: cohere.EmbedResponse,
 	}},
 }

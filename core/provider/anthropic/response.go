@@ -5,6 +5,7 @@ import (
 
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/jsonvalue"
+	"github.com/postern-ai/postern/core/provider/openai"
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
@@ -63,18 +64,10 @@ func blockPart(parts []chat.Part, v gjson.Result) []chat.Part {
 		parts = append(parts, chat.Part{Kind: chat.Redacted, Data: jsonvalue.Text(v.Raw, "data")})
 	case "tool_use":
 		parts = append(parts, chat.Part{
-			Kind: chat.ToolCall, ID: jsonvalue.Text(v.Raw, "id"), Name: jsonvalue.Text(v.Raw, "name"), Args: input(jsonvalue.Get(v.Raw, "input")),
+			Kind: chat.ToolCall, ID: jsonvalue.Text(v.Raw, "id"), Name: jsonvalue.Text(v.Raw, "name"), Args: openai.Arguments(jsonvalue.Get(v.Raw, "input")),
 		})
 	}
 	return parts
-}
-
-// input returns the arguments of a tool call, which must be an object.
-func input(v gjson.Result) string {
-	if !v.IsObject() {
-		return "{}"
-	}
-	return v.Raw
 }
 
 // FinishOf maps a stop_reason.

@@ -1,11 +1,14 @@
 package anthropic
 
 import (
+	"strings"
+
 	"github.com/tidwall/gjson"
 
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/jsontext"
 	"github.com/postern-ai/postern/core/jsonvalue"
+	"github.com/postern-ai/postern/core/provider/openai"
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
@@ -94,22 +97,12 @@ func blockStart(s *wire.State, block gjson.Result, out []chat.Delta) []chat.Delt
 		s.Block, s.Flags = toolBlock, noArgs
 		s.Tools++
 		out = append(out, chat.Delta{Kind: chat.DeltaTool, Index: s.Tools - 1, ID: jsonvalue.Text(block.Raw, "id"), Name: jsonvalue.Text(block.Raw, "name")})
-		if args := jsonvalue.Get(block.Raw, "input"); hasMembers(args) {
+		if args := openai.Arguments(jsonvalue.Get(block.Raw, "input")); strings.Contains(args, ":") { // not {}
 			s.Flags = wholeArgs
-			out = append(out, chat.Delta{Kind: chat.DeltaArgs, Index: s.Tools - 1, Text: jsontext.Escape(args.Raw)})
+			out = append(out, chat.Delta{Kind: chat.DeltaArgs, Index: s.Tools - 1, Text: jsontext.Escape(args)})
 		}
 	}
 	return out
-}
-
-func hasMembers(v gjson.Result) (found bool) {
-	if v.IsObject() {
-		v.ForEach(func(_, _ gjson.Result) bool {
-			found = true
-			return false
-		})
-	}
-	return found
 }
 
 func blockDelta(s *wire.State, delta gjson.Result, out []chat.Delta) []chat.Delta {

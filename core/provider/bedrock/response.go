@@ -5,6 +5,7 @@ import (
 
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/jsonvalue"
+	"github.com/postern-ai/postern/core/provider/openai"
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
@@ -44,7 +45,7 @@ func blockPart(parts []chat.Part, v gjson.Result) []chat.Part {
 		case "toolUse":
 			if jsonvalue.String(value.Raw, "type") != serverTool {
 				parts = append(parts, chat.Part{
-					Kind: chat.ToolCall, ID: jsonvalue.Text(value.Raw, "toolUseId"), Name: jsonvalue.Text(value.Raw, "name"), Args: input(jsonvalue.Get(value.Raw, "input")),
+					Kind: chat.ToolCall, ID: jsonvalue.Text(value.Raw, "toolUseId"), Name: jsonvalue.Text(value.Raw, "name"), Args: openai.Arguments(jsonvalue.Get(value.Raw, "input")),
 				})
 			}
 		}
@@ -73,14 +74,6 @@ func addText(parts []chat.Part, v gjson.Result) []chat.Part {
 		parts = append(parts, chat.Part{Kind: chat.Text, Text: text})
 	}
 	return parts
-}
-
-// input returns the arguments of a tool call, which must be an object.
-func input(v gjson.Result) string {
-	if !v.IsObject() {
-		return "{}"
-	}
-	return v.Raw
 }
 
 // finishOf maps a stopReason.

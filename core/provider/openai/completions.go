@@ -15,7 +15,7 @@ import (
 // (platform.openai.com/docs/api-reference/completions). A target of another format, which a tier may name, gets no request: its path and
 // its credentials are others.
 func Completions(name string) (f *wire.Family, ok bool) {
-	f = &wire.Family{Dialect: chat.OpenAI, Carries: chat.All, Request: noCompletion, Response: completion, Stream: completionStream, Failure: Failure}
+	f = &wire.Family{Dialect: chat.OpenAI, Carries: chat.All, Request: noCompletion, Whole: completion, Event: completionStream, Failure: Failure}
 	if ok = name == "openai"; ok {
 		f.Direct = directCompletion
 	}

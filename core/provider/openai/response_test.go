@@ -2,6 +2,7 @@ package openai_test
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/tidwall/gjson"
@@ -116,6 +117,34 @@ var streams = []struct {
 		{Kind: chat.DeltaStart}, {Kind: chat.DeltaTool, Index: 0, ID: "a", Name: "now"}, {Kind: chat.DeltaArgs, Index: 0, Text: "{}"}, {Kind: chat.DeltaTool, Index: 1, ID: "b", Name: "now"},
 		{Kind: chat.DeltaArgs, Index: 1, Text: "{"}, {Kind: chat.DeltaArgs, Index: 1, Text: "}"}, {Kind: chat.DeltaTool, Index: 2, Name: "then"}, {Kind: chat.DeltaArgs, Index: 2, Text: "{}"},
 	}},
+	{"calls that share the index 0", []string{
+		`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\""}}]}}]}`,
+		`{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":":1}"}},{"index":0,"id":"b","function":{"name":"g","arguments":"{"}}]}}]}`,
+		`{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"}"}},{"index":0,"id":"a","function":{"name":"f","arguments":" "}}]}}]}`,
+		`{"choices":[{"delta":{"tool_calls":[{"index":1,"id":"c","function":{"name":"h","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`,
+	}, []chat.Delta{
+		{Kind: chat.DeltaStart}, {Kind: chat.DeltaTool, ID: "a", Name: "f"}, {Kind: chat.DeltaArgs, Text: `{\"x\"`}, {Kind: chat.DeltaArgs, Text: `:1}`},
+		{Kind: chat.DeltaTool, Index: 1, ID: "b", Name: "g"}, {Kind: chat.DeltaArgs, Index: 1, Text: "{"}, {Kind: chat.DeltaArgs, Index: 1, Text: "}"},
+		{Kind: chat.DeltaArgs, Text: " "}, {Kind: chat.DeltaTool, Index: 2, ID: "c", Name: "h"}, {Kind: chat.DeltaArgs, Index: 2, Text: "{}"},
+		{Kind: chat.DeltaFinish, Finish: chat.FinishTools},
+	}},
+	{"calls of two choices", []string{
+		`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{"}}]}},` +
+			`{"index":1,"delta":{"tool_calls":[{"index":0,"id":"b","function":{"name":"g","arguments":"{"}}]}}]}`,
+		`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"}"}}]}},{"index":1,"delta":{"tool_calls":[{"function":{"arguments":"}"}}]}}]}`,
+	}, []chat.Delta{
+		{Kind: chat.DeltaStart}, {Kind: chat.DeltaTool, ID: "a", Name: "f"}, {Kind: chat.DeltaArgs, Text: "{"}, {Kind: chat.DeltaTool, Choice: 1, ID: "b", Name: "g"},
+		{Kind: chat.DeltaArgs, Choice: 1, Text: "{"}, {Kind: chat.DeltaArgs, Text: "}"}, {Kind: chat.DeltaArgs, Choice: 1, Text: "}"},
+	}},
+	{"arguments before the name", []string{
+		`{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{\"x\""}}]}}]}`,
+		`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"arguments":":"}}]}}]}`,
+		`{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"name":"f","arguments":"1"}}]}}]}`,
+		`{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"}"}}]},"finish_reason":"tool_calls"}]}`,
+	}, []chat.Delta{
+		{Kind: chat.DeltaStart}, {Kind: chat.DeltaTool, ID: "a", Name: "f"}, {Kind: chat.DeltaArgs, Text: `{\"x\":1`}, {Kind: chat.DeltaArgs, Text: "}"},
+		{Kind: chat.DeltaFinish, Finish: chat.FinishTools},
+	}},
 	{"DeepSeek", []string{
 		`{"id":"d","model":"deepseek-reasoner","choices":[{"index":0,"delta":{"role":"assistant","content":null,"reasoning_content":"Hm."},"finish_reason":null}]}`,
 		`{"id":"d","model":"deepseek-reasoner","choices":[{"index":0,"delta":{"content":"9","reasoning_content":null},"finish_reason":null}]}`,
@@ -166,6 +195,28 @@ func TestStreams(t *testing.T) {
 	for _, json := range []string{"", "null", "[]", "7", `"a"`} {
 		if got, ok := openai.Stream(&wire.State{}, "", gjson.Parse(json), nil); ok {
 			t.Errorf("%s was parsed as %+v", json, got)
+		}
+	}
+}
+
+// TestInvalidCalls checks that a stream with calls that no caller could use is invalid: one without a name, or too many.
+func TestInvalidCalls(t *testing.T) {
+	piece := func(call, more string) string {
+		return `{"choices":[{"delta":{"tool_calls":[` + call + `]}` + more + `}]}`
+	}
+	long := strings.Repeat("a", 70_000)
+	for _, chunks := range [][]string{
+		{piece(`{"index":0,"id":"a","function":{"arguments":"{}"}}`, ""), piece("", `,"finish_reason":"tool_calls"`)},
+		{piece(`{"index":0,"id":"a","function":{"arguments":"{}"}}`, `,"finish_reason":"tool_calls"`)},
+		{piece(`{"index":0,"id":"a","function":{"arguments":"{}"}},{"index":1,"id":"b","function":{"arguments":"{}"}}`, "")},
+		{piece(`{"index":0,"function":{"arguments":"`+long+`"}}`, "")},
+		{piece(`{"index":0,"id":"`+long+`","function":{"name":"f"}}`, "")},
+	} {
+		var s wire.State
+		for i, json := range chunks {
+			if _, ok := openai.Stream(&s, "", gjson.Parse(json), nil); ok != (i < len(chunks)-1) {
+				t.Errorf("event %d of %.200q: %v", i, chunks, ok)
+			}
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/postern-ai/postern/core/chat"
-	"github.com/postern-ai/postern/core/jsontext"
 	"github.com/postern-ai/postern/core/jsonvalue"
 	"github.com/postern-ai/postern/core/provider/wire"
 )
@@ -46,7 +45,7 @@ func Stream(s *wire.State, _ string, root gjson.Result, out []chat.Delta) ([]cha
 		}
 		return true
 	})
-	return nameTier(s, out), true
+	return nameTier(s, out), s.Flags != invalidCalls && len(s.Calls)+len(s.Held) <= maxCallBytes
 }
 
 // nameTier adds the tier that the stream has named so far to usage that was just read. The tier may come after it.
@@ -106,6 +105,9 @@ func choiceDeltas(s *wire.State, choice gjson.Result, out []chat.Delta) []chat.D
 		out = append(out, chat.Delta{Kind: chat.DeltaLogProbs, Choice: index, JSON: logs.Raw})
 	}
 	if finish != chat.FinishNone {
+		if s.Held != "" { // its name will not come
+			s.Flags = invalidCalls
+		}
 		out = append(out, chat.Delta{Kind: chat.DeltaFinish, Choice: index, Finish: finish})
 	}
 	return out
@@ -133,38 +135,4 @@ func textDelta(out []chat.Delta, kind chat.DeltaKind, index uint64, v gjson.Resu
 		out = append(out, chat.Delta{Kind: kind, Choice: index, Text: text})
 	}
 	return out
-}
-
-// toolDeltas parses a piece of a tool call. The first piece has the ID and the name. Some providers send a call
-// in one piece. Some omit the index: then a piece with a name starts a call, and a piece without one continues
-// the last call.
-func toolDeltas(s *wire.State, out []chat.Delta, choice uint64, call gjson.Result) []chat.Delta {
-	f, custom, counted := jsonvalue.Get(call.Raw, "function"), jsonvalue.Get(call.Raw, "custom"), ""
-	if custom.IsObject() {
-		f, counted = custom, chat.Counted
-	}
-	id, name := jsonvalue.Text(call.Raw, "id"), jsonvalue.Text(f.Raw, "name")
-	index, hasIndex := wire.Index(jsonvalue.Get(call.Raw, "index")), jsonvalue.Get(call.Raw, "index").Type == gjson.Number
-	switch {
-	case hasIndex:
-	case name != "":
-		index = s.Tools
-	default:
-		index = max(s.Tools, 1) - 1
-	}
-	args := jsonvalue.Text(f.Raw, "arguments")
-	if counted != "" {
-		args = jsontext.Escape(string(jsonvalue.Text(f.Raw, "input")))
-	}
-	if name != "" || id != "" && index >= s.Tools {
-		s.Tools = max(s.Tools, index+1)
-		out = append(out, chat.Delta{Kind: chat.DeltaTool, Choice: choice, Index: index, ID: id, Name: name, JSON: counted})
-		if counted != "" { // the end of the arguments has no event, and needs none: see chat.Input
-			args = `{\"input\":\"` + args
-		}
-	}
-	if args != "" {
-		out = append(out, chat.Delta{Kind: chat.DeltaArgs, Choice: choice, Index: index, Text: args, JSON: counted})
-	}
-	return wire.Other(out, custom)
 }

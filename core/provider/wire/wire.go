@@ -33,13 +33,13 @@ type Family struct {
 	// Call.Request only Dialect, Stream, MaxTokens, MaxToolCalls, ServiceTier and N are set.
 	Direct func(c *Call, members abi.Part) abi.Action
 
-	// Response parses the JSON of a 200; false if it does not have the family's format.
-	Response func(root gjson.Result) (chat.Response, bool)
-	// Stream parses one event of a stream, given as its name (empty if it has none) and its JSON, and appends
+	// Whole parses the JSON of a 200; false if it does not have the family's format. Response calls it.
+	Whole func(root gjson.Result) (chat.Response, bool)
+	// Event parses one event of a stream, given as its name (empty if it has none) and its JSON, and appends
 	// the deltas that it contains; false if it does not have the family's format. The exchange handles "data:
 	// [DONE]" itself, as a DeltaEnd. A family whose streams have no end marker appends a DeltaEnd after the last
-	// required event.
-	Stream func(s *State, name string, root gjson.Result, out []chat.Delta) ([]chat.Delta, bool)
+	// required event. Stream calls it.
+	Event func(s *State, name string, root gjson.Result, out []chat.Delta) ([]chat.Delta, bool)
 	// Failure parses a response that is not a 200. The root does not exist if the body is not JSON.
 	Failure func(status uint64, root gjson.Result) Failure
 
@@ -71,6 +71,8 @@ type State struct {
 	Flags   uint64
 	Finish  chat.Finish
 	Usage   chat.Usage
+	Calls   string // tool calls started
+	Held    string // a tool call whose name is not known
 }
 
 // Fields lists the fields for serialization with the exchange's state.
@@ -81,6 +83,8 @@ func (s *State) Fields(f *abi.Fields) {
 	f.Uint(&s.Flags)
 	abi.Enum(f, &s.Finish)
 	s.Usage.Fields(f)
+	f.String(&s.Calls)
+	f.String(&s.Held)
 }
 
 // FailureKind classifies a provider's error by cause, which determines whether a retry or a fallback can help.

@@ -1,0 +1,95 @@
+package openai
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/jsontext"
+	"github.com/postern-ai/postern/core/jsonvalue"
+	"github.com/postern-ai/postern/core/provider/wire"
+)
+
+const (
+	// maxCallBytes limits what the state has of a stream's tool calls.
+	maxCallBytes = 64 << 10
+	// invalidCalls, in wire.State.Flags, says that a call has no name, or that two wait for theirs.
+	invalidCalls = 1
+)
+
+// toolDeltas parses a piece of a tool call. The first piece has the ID and the name; pieces that come before the name are held. Some
+// providers send a call in one piece, some give each call the index 0, and some omit it: see findCall.
+//
+// wire.State.Calls has a line for each call: its choice, its index if there is one, and its ID, with a space between them.
+// wire.State.Held has the ID of the call whose name is missing, and its arguments in another line.
+func toolDeltas(s *wire.State, out []chat.Delta, choice uint64, call gjson.Result) []chat.Delta {
+	f, custom, counted := jsonvalue.Get(call.Raw, "function"), jsonvalue.Get(call.Raw, "custom"), ""
+	if custom.IsObject() {
+		f, counted = custom, chat.Counted
+	}
+	args := jsonvalue.Text(f.Raw, "arguments")
+	if counted != "" {
+		args = jsontext.Escape(string(jsonvalue.Text(f.Raw, "input")))
+	}
+	id, name := jsonvalue.Text(call.Raw, "id"), jsonvalue.Text(f.Raw, "name")
+	own := strconv.FormatUint(choice, 10) + " "
+	place := own
+	if index := jsonvalue.Get(call.Raw, "index"); index.Type == gjson.Number {
+		place += index.Raw + " "
+	}
+	index, found := findCall(s.Calls, own, place, id, name)
+	if !found {
+		if id, args = hold(s, id, args); name == "" {
+			return wire.Other(out, custom)
+		}
+		s.Held = ""
+		s.Calls += place + string(id) + "\n"
+		out = append(out, chat.Delta{Kind: chat.DeltaTool, Choice: choice, Index: index, ID: id, Name: name, JSON: counted})
+		if counted != "" { // the end of the arguments has no event, and needs none: see chat.Input
+			args = `{\"input\":\"` + args
+		}
+	}
+	if args != "" {
+		out = append(out, chat.Delta{Kind: chat.DeltaArgs, Choice: choice, Index: index, Text: args, JSON: counted})
+	}
+	return wire.Other(out, custom)
+}
+
+// hold keeps a piece of a call that has not begun, and returns all of it so far.
+func hold(s *wire.State, id, args jsontext.Escaped) (jsontext.Escaped, jsontext.Escaped) {
+	heldID, heldArgs, _ := strings.Cut(s.Held, "\n")
+	if id == "" {
+		id = jsontext.Escaped(heldID)
+	} else if heldID != "" && heldID != string(id) {
+		s.Flags = invalidCalls
+	}
+	if args = jsontext.Escaped(heldArgs) + args; id != "" || args != "" {
+		s.Held = string(id + "\n" + args)
+	}
+	return id, args
+}
+
+// findCall returns the number of the call within its choice that a piece continues: the one with its ID, or without an ID the last at its
+// place. A name with another ID or none begins a call, and so does an ID at a place whose call has another: index is the next number.
+func findCall(calls, own, place string, id, name jsontext.Escaped) (index uint64, found bool) {
+	n := uint64(0)
+	for calls != "" {
+		var line string
+		line, calls, _ = strings.Cut(calls, "\n")
+		switch {
+		case !strings.HasPrefix(line, own):
+			continue
+		case id != "" && line == place+string(id):
+			return n, true
+		case name == "" && (line == place || id == "" && strings.HasPrefix(line, place)):
+			index, found = n, true
+		}
+		n++
+	}
+	if !found {
+		index = n
+	}
+	return index, found
+}
