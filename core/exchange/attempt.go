@@ -108,19 +108,29 @@ func (x *exchange) sendCompletion(body []byte) {
 		return
 	}
 	call := x.wireCall(&r)
-	request := f.Request(call)
+	detail := fault.Detail{Field: "messages", Message: "must have a text that is not empty for " + x.model().Name}
+	var request abi.Action
+	if !f.NoEmpty || hasContent(&r) {
+		request = f.Request(call)
+		detail = fault.Detail{Field: "body", Message: "cannot be translated for " + x.model().Name + "; use another model"}
+	}
 	if unsent := x.unsupportedDetails(call.Unsent); len(unsent) > 0 && x.s.strict {
 		x.next(fault.InvalidRequest, refusal{noRetry: true, details: unsent})
 		return
 	}
 	if request.URL == "" {
-		x.next(fault.InvalidRequest, refusal{noRetry: true, details: []fault.Detail{
-			{Field: "body", Message: "cannot be translated for " + x.model().Name + "; use another model"},
-		}})
+		x.next(fault.InvalidRequest, refusal{noRetry: true, details: []fault.Detail{detail}})
 		return
 	}
 	x.s.dropped = reply.Names(x.s.dropped, x.droppedParams(call.Unsent))
 	x.fetch(request)
+}
+
+// hasContent reports whether a message has more than empty texts.
+func hasContent(r *chat.Request) bool {
+	return slices.ContainsFunc(r.Messages, func(m chat.Message) bool {
+		return m.Role != chat.System && slices.ContainsFunc(m.Parts, func(p chat.Part) bool { return p.Kind != chat.Text || p.Text != "" })
+	})
 }
 
 // translated is the request as the current target gets it. What it does not get is named as dropped; in strict mode, it is lost.

@@ -35,12 +35,12 @@ var families = [...]struct {
 		CountRequest: responses.CountRequest, CountResponse: responses.CountResponse, Counted: responses.Counted,
 	}},
 	{"anthropic", wire.Family{
-		Dialect: chat.Anthropic, Carries: anthropic.Carries, Thinks: anthropic.Thinks, Request: anthropic.Request, Direct: anthropic.Direct,
+		NoEmpty: true, Dialect: chat.Anthropic, Carries: anthropic.Carries, Thinks: anthropic.Thinks, Request: anthropic.Request, Direct: anthropic.Direct,
 		Whole: anthropic.Response, Event: anthropic.Stream, Failure: anthropic.Failure,
 		CountRequest: anthropic.CountRequest, CountResponse: anthropic.CountResponse, Counted: anthropic.Counted,
 	}},
 	{"gemini", wire.Family{
-		Carries: gemini.Carries, Thinks: gemini.Thinks, Request: gemini.Request, Whole: gemini.Response, Event: gemini.Stream, Failure: gemini.Failure,
+		NoEmpty: true, Carries: gemini.Carries, Thinks: gemini.Thinks, Request: gemini.Request, Whole: gemini.Response, Event: gemini.Stream, Failure: gemini.Failure,
 		EmbedRequest: gemini.EmbedRequest, EmbedResponse: gemini.EmbedResponse,
 	}},
 	{"azure", wire.Family{
@@ -57,7 +57,7 @@ var families = [...]struct {
 		Failure: mistral.Failure, EmbedRequest: mistral.EmbedRequest, EmbedResponse: mistral.EmbedResponse,
 	}},
 	{"bedrock", wire.Family{
-		Carries: bedrock.Carries, Thinks: anthropic.Thinks, Framing: wire.EventStream, Request: bedrock.Request, Whole: bedrock.Response,
+		NoEmpty: true, Carries: bedrock.Carries, Thinks: anthropic.Thinks, Framing: wire.EventStream, Request: bedrock.Request, Whole: bedrock.Response,
 		Event: bedrock.Stream, Failure: bedrock.Failure, EmbedRequest: bedrock.EmbedRequest, EmbedResponse: bedrock.EmbedResponse,
 	}},
 	{"cohere", wire.Family{

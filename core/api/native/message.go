@@ -179,7 +179,8 @@ func (r *reader) part(b *jsontext.Builder, field string, v gjson.Result, role st
 	case kind.Str == "text":
 		r.known(field, v, `"type""text"`)
 		b.Member("type", `"text"`)
-		b.TextMember("text", r.Text(field+".text", member(v, "text")))
+		b.Key("text")
+		b.Text(r.Text(field+".text", member(v, "text")))
 	case kind.Str == "image" && role == "user":
 		r.known(field, v, `"type""imageUrl"`)
 		b.Member("type", `"image_url"`)

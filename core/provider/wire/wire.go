@@ -19,6 +19,7 @@ type Family struct {
 	Dialect chat.Dialect // dialect of its bodies; zero if callers cannot use it
 	Carries chat.Params  // the parameters that its requests support
 	Framing Framing      // framing of its streams
+	NoEmpty bool         // its texts must not be empty: empty ones are left out
 
 	// Thinks reports whether requests can have a part with thinking of an earlier turn; nil: all of them, if Carries has thinking.
 	Thinks func(p *chat.Part) bool
