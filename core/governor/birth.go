@@ -26,7 +26,8 @@ func (s *Scanner) birthDate(v *view, i int) (next int, ok bool) {
 	return 0, false
 }
 
-// date is the end of a whole date at i, or -1: 1990-03-14, 14.03.1990, 3/14/90, 14 March 1990, March 14, 1990.
+// date is the end of a whole date at i, or -1: 1990-03-14, 14.03.1990, 3/14/90, 14 March 1990, March 14, 1990,
+// 1990-Mar-14.
 func date(v *view, i int) int {
 	if isLetterByte(v.at(i)) {
 		end := month(v, i)
@@ -45,6 +46,11 @@ func date(v *view, i int) int {
 		end = filler(v, end)
 		year, m := decimal(v, end)
 		return dateEnd(v, end+m, first >= 1 && first <= 31 && isYear(year, m))
+	}
+	if end := month(v, filler(v, i+n)); n == 4 && end > 0 && sep != 0 { // 1990-Mar-14
+		end = filler(v, end)
+		day, m := decimal(v, end)
+		return dateEnd(v, end+m, plausibleYear(first) && day >= 1 && day <= 31)
 	}
 	if n == 4 && isDigitByte(sep) {
 		return compactDate(v, first, i+n)

@@ -4,9 +4,21 @@ package governor
 var fileEndings = []string{"png", "jpg", "jpeg", "gif", "svg", "webp", "ico", "css", "js", "mjs", "ts", "tsx", "json", "yaml", "yml", "html", "htm", "txt", "go", "java", "tar", "gz", "exe", "log", "lock", "local"}
 
 // email looks for an e-mail address whose local part is the end of the word [start, end), before '@'.
-// Source: RFC 5321, section 4.1.2, without quoted strings; the domain has a letters-only or xn-- last label.
+// Source: RFC 5321, section 4.1.2, without quoted strings; the domain is an IPv4 address in brackets, or has a letters-only or xn--
+// last label.
 func (s *Scanner) email(v *view, start, end int) (next int, ok bool) {
 	if end-start > 64 || class[v.text[end-1]]&isJoint != 0 && v.text[end-1] == '.' {
+		return 0, false
+	}
+	for i := start + 1; i < end; i++ {
+		if v.text[i] == '.' && v.text[i-1] == '.' {
+			return 0, false
+		}
+	}
+	if v.at(end+1) == '[' { // user@[192.0.2.1]
+		if _, last := quad(v, end+2); last > 0 && v.at(last) == ']' {
+			return s.emit(v, ruleEmail, start, last+1)
+		}
 		return 0, false
 	}
 	last, label := domain(v, end+1)
@@ -244,7 +256,7 @@ func runsOfOne(digits []byte) bool {
 // national looks for a number in a national form: with a word about phones near, or in a form that little else has.
 func (s *Scanner) national(v *view, start int, p *phoneNumber) (next int, ok bool) {
 	call := p.count == 1 && v.at(start-1) == '(' && isAlnum(v.at(start-2)) // uintptr(50000000)
-	if p.n < 7 || p.n > 15 || v.at(start-1) == '#' || call {
+	if p.n < 7 || p.n > 15 || v.at(start-1) == '#' && s.since(aboutPhone, start) > len(" #") || call {
 		return 0, false
 	}
 	end := p.ends[p.count-1]
@@ -298,11 +310,11 @@ func extension(v *view, i int) int {
 
 // plausible excludes dates, times and numbers of one long group with other signs.
 func (p *phoneNumber) plausible() bool {
-	if p.count == 3 && p.groups[0] == 4 && p.groups[1] == 2 && p.groups[2] == 2 || p.n == 8 && p.count == 3 && p.groups[2] == 4 {
+	if p.count == 3 && p.groups[0] == 4 && p.groups[1] == 2 && p.groups[2] == 2 || p.count == 3 && p.groups[0] <= 2 && p.groups[1] <= 2 && p.groups[2] == 4 && !p.paren {
 		return false // 2026-11-22, 22.11.2026
 	}
-	decimal := p.count == 2 && p.seps == sepDot
-	return p.n >= 7 && !decimal && (p.count == 1 || p.groups[0] <= 6)
+	decimal := p.count == 2 && p.seps == sepDot || p.seps == sepDot && p.count == 3 && p.n < 9 && p.groups[1] == 3 && p.groups[2] == 3
+	return p.n >= 7 && !decimal && !p.isAmount() && (p.count == 1 || p.groups[0] <= 6)
 }
 
 // clear reports whether the form alone says phone number: (415) 555-0132, 415-555-0132, 01 23 45 67 89, 0171 1234567,

@@ -19,7 +19,7 @@ var foreignWords = [...]struct {
 	{aboutBulgaria, "ЕГН|"},
 	{aboutCard, "卡号|"},
 	{aboutBank, "口座番号|"},
-	{aboutBirth, "생년월일|出生日期|生年月日|рождения|родил|生日|γέννη|ödd|ødt|"},
+	{aboutBirth, "생년월일|出生日期|出生于|出生於|生年月日|рождения|родил|生日|γέννη|ödd|ødt|"},
 	{aboutSecret | aboutPassword, "密码|пароль|Пароль|비밀번호|"},
 }
 

@@ -49,6 +49,7 @@ var identities = [...]identityFormat{
 	{"personal.ee-isikukood", "11", "", aboutEstonia | aboutID, eePersonalCode},
 	{"personal.hr-oib", "", "11", aboutCroatia | aboutID | aboutTax, hrOIB},
 	{"personal.il-identity-number", "", "9|8-1|1-7-1", aboutIsrael | aboutID, ilIdentity},
+	{"personal.il-identity-number", "", "8|7-1", aboutIsrael, ilIdentity},
 	{"personal.jp-my-number", "", "12|4 4 4|4-4-4", aboutJapan | aboutID, jpMyNumber},
 	{"personal.th-id", "1-4-5-2-1|1 4 5 2 1", "13", aboutThailand | aboutID, thID},
 	{"personal.cl-rut", "2.3.3-1", "1.3.3-1|8-1|7-1|9|8", aboutChile | aboutID, clRUT},
@@ -75,45 +76,70 @@ var identities = [...]identityFormat{
 	{"personal.ie-pps", "", "", 0, nil},
 }
 
-// identity tries the identifiers with as many digits as the first k+1 groups: first identifiers that a word near names,
-// then strong shapes.
+// identifiers is the subjects whose words name an identifier of their own, with check digits.
+const identifiers = aboutSSN | aboutHealth | aboutGermany | aboutNetherlands | aboutPoland | aboutFrance | aboutSweden | aboutDenmark |
+	aboutPortugal | aboutBrazil | aboutIndia | aboutCanada | aboutAustralia | aboutSouthAfrica | aboutTurkey | aboutRomania | aboutKorea |
+	aboutChile | aboutArgentina | aboutCzechia | aboutBulgaria | aboutEstonia | aboutCroatia | aboutIsrael | aboutJapan | aboutAustria |
+	aboutThailand | aboutBelgium
+
+// identity tries the identifiers with as many digits as the first k+1 groups: first the one that a word names, then the identifiers
+// that words near announce, then strong shapes. Where the first has a wrong check digit, the number is no finding.
 func (s *Scanner) identity(v *view, start int, n *number, k int) (next int, ok bool) {
-	d := n.digits[:n.total[k]]
-	if len(d) > 18 || len(identitiesBy[len(d)]) == 0 {
+	if digits := n.total[k]; digits > 18 || len(identitiesBy[digits]) == 0 {
 		return 0, false
 	}
-	named := s.subjectsBefore(start) | s.subjectsAfter(v, n.ends[k])
-	for pass, subjects := range [2]context{named, 0} {
-		if pass == 0 && named == 0 {
-			continue
+	if exact := s.exactly(start); exact != 0 {
+		next, fits, wrong := s.identityAbout(v, start, n, k, exact, s.since(exact, start) <= 24)
+		if fits {
+			return next, true
 		}
-		wanted := uint16(oneStrong)
-		switch {
-		case k > 0:
-			wanted = 1 << n.group(0)
-		case subjects != 0:
-			wanted |= oneWeak
-		}
-		for _, c := range identitiesBy[len(d)] {
-			if c.shapes&wanted == 0 {
-				continue
-			}
-			f := &identities[c.index]
-			if subjects != 0 && subjects&f.subject == 0 {
-				continue
-			}
-			if k > 0 && !n.isAny(k, f.strong) && (subjects == 0 || !n.isAny(k, f.weak)) || !f.check(d) || runsOfOne(d) {
-				continue
-			}
-			if subjects == 0 && (s.isArticle(v, start) || k > 0 && n.inRow(v, start, k) || s.isOther(n, k, start)) {
-				continue
-			}
-			if next, ok = s.emit(v, identityRule[c.index], start, n.ends[k]); ok {
-				return next, true
-			}
+		if wrong {
+			s.scratch.wrong = s.base + start + 1
+			return 0, false
 		}
 	}
-	return 0, false
+	if named := s.subjectsBefore(start) | s.subjectsAfter(v, n.ends[k]); named != 0 {
+		if next, ok, _ = s.identityAbout(v, start, n, k, named, false); ok {
+			return next, true
+		}
+	}
+	if s.isArticle(v, start) || k > 0 && n.inRow(v, start, k) || s.isOther(n, k, start) {
+		return 0, false
+	}
+	next, ok, _ = s.identityAbout(v, start, n, k, 0, false)
+	return next, ok
+}
+
+// identityAbout tries the identifiers of some subjects, 0 for the strong shapes of all, with any grouping if loose is set and
+// they have check digits. wrong reports that one had the form but not the check digits.
+func (s *Scanner) identityAbout(v *view, start int, n *number, k int, subjects context, loose bool) (next int, ok, wrong bool) {
+	d := n.digits[:n.total[k]]
+	wanted := uint16(oneStrong)
+	switch {
+	case loose:
+		wanted = 1<<16 - 1
+	case k > 0:
+		wanted = 1 << n.group(0)
+	case subjects != 0:
+		wanted |= oneWeak
+	}
+	for _, c := range identitiesBy[len(d)] {
+		f := &identities[c.index]
+		if c.shapes&wanted == 0 || subjects != 0 && subjects&f.subject == 0 {
+			continue
+		}
+		if k > 0 && (!loose || f.subject&(aboutSSN|aboutDenmark) != 0) && !n.isAny(k, f.strong) && (subjects == 0 || !n.isAny(k, f.weak)) {
+			continue
+		}
+		if !f.check(d) || runsOfOne(d) {
+			wrong = true
+			continue
+		}
+		if next, ok = s.emit(v, identityRule[c.index], start, n.ends[k]); ok {
+			return next, true, false
+		}
+	}
+	return 0, false, wrong
 }
 
 // isOther reports whether the first k+1 groups are rather a time, 202611220259 or 1795313530000, an amount, 130 692 544, or a

@@ -264,8 +264,13 @@ func clDigit(d []byte) byte {
 	}
 }
 
+// isKennitala permits days plus 40: those of companies.
 func isKennitala(d []byte) bool {
-	return isDayFirst(d) && (d[9] == '9' || d[9] == '0') && checksum.Weighted(d, "3 2 7 6 5 4 3 2 1")%11 == 0
+	day := two(d)
+	if day > 40 {
+		day -= 40
+	}
+	return isMonthDay(two(d[2:]), day) && (d[9] == '9' || d[9] == '0') && checksum.Weighted(d, "3 2 7 6 5 4 3 2 1")%11 == 0
 }
 
 // myID: the place of birth is a state's or, from 60, a country's number.

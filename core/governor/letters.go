@@ -19,15 +19,20 @@ var letteredFormats = [...]letteredFormat{
 	{"personal.uk-nino", "LL DDDDDDL", aboutBritain | aboutTax, ukNINO},
 	{"personal.uk-nino", "LL DDDDDD L", aboutBritain | aboutTax, ukNINO},
 	{"personal.uk-nino", "LL-DD-DD-DD-L", 0, ukNINO},
+	{"personal.uk-nino", "LL-DDDDDD-L", aboutBritain | aboutTax, ukNINO},
 	{"personal.es-nie", "LDDDDDDDL", 0, esNIE},
 	{"personal.es-nie", "L-DDDDDDD-L", 0, esNIE},
 	{"personal.es-nie", "L-DDDDDDDL", 0, esNIE},
 	{"personal.es-nie", "LDDDDDDD-L", 0, esNIE},
 	{"personal.es-dni", "DDDDDDDD L", aboutSpain, esDNI},
+	{"personal.es-dni", "DD.DDD.DDDL", aboutSpain, esDNI},
 	{"personal.it-codice-fiscale", "LLLLLL??L??L???L", 0, itCodiceFiscale},
 	{"personal.sg-nric", "LDDDDDDDL", 0, sgNRIC},
+	{"personal.sg-nric", "LDDDDDDD-L", aboutSingapore, sgNRIC},
 	{"personal.hk-id", "LDDDDDD(?)", 0, hkID},
 	{"personal.hk-id", "LDDDDDD?", aboutHongKong, hkID},
+	{"personal.hk-id", "LDDDDDD[?]", aboutHongKong, hkID},
+	{"personal.hk-id", "LDDDDDD (?)", aboutHongKong, hkID},
 	{"personal.tw-id", "LDDDDDDDDD", aboutTaiwan | aboutID, twID},
 	{"personal.in-pan", "LLLLLDDDDL", 0, inPersonalPAN},
 	{"personal.in-pan", "LLLLLDDDDL", aboutPAN | aboutTax, inPAN},
@@ -37,8 +42,12 @@ var letteredFormats = [...]letteredFormat{
 	{"personal.fr-nir", "DDDDDLDDDDDDDDD", 0, frCorsica},
 	{"personal.ie-pps", "DDDDDDDL", aboutIreland | aboutID, iePPS},
 	{"personal.ie-pps", "DDDDDDDLL", aboutIreland | aboutID, iePPS},
+	{"personal.ie-pps", "DDDDDDD L", aboutIreland, iePPS},
 	{"personal.cl-rut", "DD.DDD.DDD-L", 0, clRUTK},
-	{"personal.cl-rut", "DDDDDDDD-L", aboutChile, clRUTK},
+	{"personal.cl-rut", "D.DDD.DDD-L", 0, clRUTK},
+	{"personal.cl-rut", "DDDDDDDD-L", aboutChile | aboutID | aboutTax, clRUTK},
+	{"personal.cl-rut", "DDDDDDD-L", aboutChile | aboutID | aboutTax, clRUTK},
+	{"personal.cl-rut", "DDDDDDDL", aboutChile, clRUTK},
 	{"personal.cl-rut", "DDDDDDDDL", aboutChile, clRUTK},
 	{"personal.es-dni", "DDDDDDDDL", 0, esDNI},
 	{"personal.es-dni", "DDDDDDDD-L", 0, esDNI},
@@ -282,4 +291,7 @@ func iePPS(t []byte) bool {
 	return "WABCDEFGHIJKLMNOPQRSTUV"[sum%23] == t[7]
 }
 
-func clRUTK(t []byte) bool { return t[8] == 'K' && clDigit(t[:8]) == 'K' }
+func clRUTK(t []byte) bool {
+	last := len(t) - 1
+	return t[last] == 'K' && clDigit(t[:last]) == 'K'
+}

@@ -4,10 +4,22 @@ import "math/bits"
 
 // note records that a subject was named by a word that ends at i.
 func (s *Scanner) note(subject context, i int) {
+	if subject&aboutID != 0 && s.continuesArticle(i) {
+		subject = aboutArticle
+	}
 	for ; subject != 0; subject &= subject - 1 {
 		s.seen[bits.TrailingZeros64(uint64(subject))] = s.base + i
 		s.lastSeen = s.base + i
 	}
+}
+
+// continuesArticle reports whether a word that ends at i belongs to the name of a thing's number: "ISIN identification number".
+func (s *Scanner) continuesArticle(i int) bool {
+	switch s.since(aboutArticle, i) {
+	case len(" number"), len(" identification"), len(" (identification"):
+		return true
+	}
+	return false
 }
 
 // forget removes the record of subjects.
@@ -39,6 +51,20 @@ func (s *Scanner) subjectsBefore(i int) (subjects context) {
 	for bit, at := range s.seen {
 		if at >= from {
 			subjects |= 1 << bit
+		}
+	}
+	return subjects
+}
+
+// exactly is the subjects of identifiers that a word near before i names. A word that stands for other numbers too names none:
+// it has one of the general subjects at the same place.
+func (s *Scanner) exactly(i int) (subjects context) {
+	since := func(subject context) int { return s.since(subject, i) }
+	for named := s.subjectsBefore(i) & identifiers; named != 0; named &= named - 1 {
+		one := named & -named
+		at := since(one)
+		if at < since(aboutPhone) && at != since(aboutID) && at != since(aboutTax) && at != since(aboutDocument) {
+			subjects |= one
 		}
 	}
 	return subjects

@@ -106,6 +106,7 @@ func (n *number) isAny(k int, shapes string) bool {
 func (s *Scanner) numeric(v *view, start int) (next int, ok bool) {
 	n := &s.scratch.number
 	n.read(v, start)
+	s.scratch.wrong = 0
 	if n.count == 0 || n.total[n.count-1] < 6 {
 		return 0, false
 	}
@@ -197,7 +198,7 @@ func (s *Scanner) card(v *view, start int, n *number, k int) bool {
 			return false // RS35 2600 0560 1001 6113 70
 		}
 		return n.seps[0] != ' ' || !inTable(v, start) || s.about(v, aboutCard, start, n.ends[k])
-	case n.isAny(k, cardCompact) && d[0] != '1':
+	case n.isAny(k, cardCompact) && (d[0] != '1' || string(d[:4]) == "1800"):
 		return !s.isArticle(v, start) || s.about(v, aboutCard, start, n.ends[k])
 	case n.isAny(k, cardRare):
 		return s.about(v, aboutCard, start, n.ends[k])
@@ -213,7 +214,8 @@ var cardRanges = [...]struct {
 	first, last uint16
 	lengths     uint8
 }{
-	{1000, 1999, 1 << 3}, // UATP, only behind a word
+	{1000, 1999, 1 << 3}, // UATP, only behind a word, and JCB
+	{2131, 2131, 1 << 3},
 	{4000, 4999, 1<<1 | 1<<4 | 1<<7},
 	{5100, 5599, 1 << 4}, {2221, 2720, 1 << 4},
 	{3400, 3499, 1 << 3}, {3700, 3799, 1 << 3},

@@ -55,6 +55,7 @@ type scratch struct {
 	text   [24]byte
 	header *[768]byte // the decoded start of a JSON Web Token; nil before the first
 	ahead  ahead
+	wrong  int // one more than the offset of a number that has not the check digits of the identifier that a word names; 0: none
 }
 
 // NewScanner begins a text.

@@ -244,14 +244,14 @@ var tokenRule = [...]ID{
 // identityRule is the rule of each identifier of digits.
 var identityRule = [...]ID{
 	158, 159, 160, 161, 162, 163, 164, 165, 166, 167, 168, 169, 170, 171, 172, 173, 174, 175, 176, 177, 178, 179, 180, 181,
-	182, 183, 184, 185, 186, 186, 187, 188, 189, 190, 191, 192, 193, 194, 195, 196, 197, 198, 199, 200, 201, 202, 203, 204,
-	205, 206, 207, 208, 209, 210, 211, 212, 213, 214, 215,
+	182, 183, 184, 185, 186, 186, 187, 188, 189, 190, 191, 192, 192, 193, 194, 195, 196, 197, 198, 199, 200, 201, 202, 203,
+	204, 205, 206, 207, 208, 209, 210, 211, 212, 213, 214, 215,
 }
 
 // letteredRule is the rule of each identifier with letters.
 var letteredRule = [...]ID{
-	205, 205, 205, 205, 205, 205, 207, 207, 207, 207, 206, 208, 209, 210, 210, 211, 212, 212, 213, 214, 180, 163, 215, 215,
-	195, 195, 195, 206, 206, 204, 204, 206, 206, 203,
+	205, 205, 205, 205, 205, 205, 205, 207, 207, 207, 207, 206, 206, 208, 209, 209, 210, 210, 210, 210, 211, 212, 212, 213,
+	214, 180, 163, 215, 215, 215, 195, 195, 195, 195, 195, 195, 206, 206, 204, 204, 206, 206, 203,
 }
 
 // formatStarts is where a bucket's token formats begin in formatOrder: see bucketOf.
@@ -333,15 +333,15 @@ var unanchoredEnds = [...]uint8{
 
 // identitiesBy lists the identifiers by their number of digits.
 var identitiesBy = [19][]digitCount{
-	7:  {{45, 32770}},
-	8:  {{18, 32780}, {38, 32898}, {45, 32772}},
-	9:  {{0, 32808}, {1, 32808}, {6, 32792}, {13, 32776}, {17, 32776}, {18, 32776}, {21, 32776}, {31, 32832}, {35, 33026}, {38, 33028}},
+	7:  {{46, 32770}},
+	8:  {{18, 32780}, {36, 32896}, {39, 32898}, {46, 32772}},
+	9:  {{0, 32808}, {1, 32808}, {6, 32792}, {13, 32776}, {17, 32776}, {18, 32776}, {21, 32776}, {31, 32832}, {35, 33026}, {39, 33028}},
 	10: {{2, 32792}, {3, 32776}, {9, 32832}, {11, 32832}, {12, 32832}, {20, 32784}, {26, 32784}, {31, 32832}, {32, 32768}},
-	11: {{4, 32780}, {7, 69}, {8, 32832}, {10, 65}, {14, 33288}, {19, 32772}, {20, 33808}, {24, 32768}, {30, 32772}, {33, 1}, {34, 32768}, {43, 32776}},
-	12: {{9, 257}, {16, 32784}, {36, 32784}, {39, 32832}},
-	13: {{5, 32770}, {23, 65}, {25, 9}, {27, 1}, {28, 65}, {29, 32832}, {37, 32770}, {41, 1}, {42, 32800}},
+	11: {{4, 32780}, {7, 69}, {8, 32832}, {10, 65}, {14, 33288}, {19, 32772}, {20, 33808}, {24, 32768}, {30, 32772}, {33, 1}, {34, 32768}, {44, 32776}},
+	12: {{9, 257}, {16, 32784}, {37, 32784}, {40, 32832}},
+	13: {{5, 32770}, {23, 65}, {25, 9}, {27, 1}, {28, 65}, {29, 32832}, {38, 32770}, {42, 1}, {43, 32800}},
 	14: {{15, 33028}},
-	15: {{5, 8195}, {40, 9}},
+	15: {{5, 8195}, {41, 9}},
 	18: {{22, 65}},
 }
 
@@ -440,72 +440,73 @@ const wordText = "" +
 	"chapter\r\bchecking\x03\x05cislo\x1a\acitizen\x03\tcitizenid\x1b\x05clabe\x05\x06clause\r\x06client\b\fclientsecret\x04\ncloudflare\x1c\x03c" +
 	"nh\f\x04cnic\x1b\x03cnp\x1d\x04cnpj\x1e\x04code\x03\x06commit\r\x06compte\x05\bconducir\f\bconduire\f\acontact\x03\x05conto\x03\ncontrasena\x1f\ncontr" +
 	"ibsys \fcontribuinte!\bcorrente\x03\x03cpf\x1e\x03cpr\"\x05cprnr\"\tcprnummer\"\ncredential\x04\vcredentials\x04\ncreditcard\v\x05" +
-	"creds\x04\x05crumb\x04\x06cuenta\x05\x04cuil#\x04cuit#\x05curit\x03\x04curl$\adatadog%\vdateofbirth\x14\ndbpassword\x1f\x02dd\x03\x04ddog%\ndelse" +
-	"datum\x14\tdeveloper&\x04dial\x0e\bdiscover\v\adisplay'\tdisregard(\x02dl\x03\x03dni)\x03dns\b\x02do*\x03dob\x14\bdocument\x03\tdocumento" +
-	"+\x06driver\x03\rdriverlicense\f\adrivers\x03\x0edriverslicense\f\adriving\x03\tdselsdato\x14\x04dula\f\x03ean\r\x03egk\f\x03egn,\x04emso\x1b" +
-	"\x06enable\a\nencryption\x03\x05enter\a\x05erc20-\x03eth-\x05ether.\bethereum-\tetherscan-\x03evm-\rfahrerlaubnis\f\x03fax\x0e\x04fil" +
-	"e\x03\x03fin/\x06fiscal0\x04fodt\x14\ffoedselsdato\x14\x03fon\x0e\x04fono\x0e\x06forget(\tforwarded\b\rfuehrerschein\f\agateway\b\x03geb\x14\rg" +
-	"eboortedatum\x14\ageboren\x14\fgeburtsdatum\x14\ngeburtstag\x14\x06german\x03\x04give'\x05govid\x11\x03gsm\x0e\x05handy\x0e\vhandynummer\x0e\x04h" +
-	"ash\r\x06health\x03\x06heroku1\x02hk\x03\x04hkic2\x04hkid2\x04hong\x03\x04host\b\x05hosts\b\ahotline\x0e\x02hp\x0e\nhrerschein\f\x10hrerscheinnumme" +
-	"r\f\ahubspot\x03\x02id\x03\x06idcard\f\tidentidad3\x0eidentification4\nidentified\x03\nidentifier\x03\x15identifikationsnummer" +
-	"5\aidentit\f\bidentity\x03\fidentitycard\x11\x04idnr5\bidnumber\x1b\x06ignore(\x06indian\x03\x05insee6\tinsurance\x03\x04insz7\ainvoi" +
-	"ce\r\x02ip\b\tipaddress\b\x03ips\b\x04ipv4\b\x03ird\t\x04isbn\r\tisikukood\x10\x04islo\x1a\x06israel\x03\aisraeli\x03\x04issn\r\x04item\r\x04itin8\tjai" +
-	"lbreak\a\x04jmbg\x1b\x05jumin9\tkennitala\x1b\bkennwort\x1f\x03key:\x06kimlik;\x04kong\x03\x05konto\x05\akontonr\x05\vkontonummer\x05\rkonton" +
-	"ummeret\x05\x04kort\v\fkrankenkasse\f\x19krankenversichertennummer\f\vkreditkarte\v\x12kreditkartennummer\v\x03ktp\f\x04kv" +
-	"nr\f\x04lanr\f\x04leak'\alicence\x03\alicense\x03\x05login<\x03lot\r\x03mac\b\amaestro\v\x06master\x03\nmastercard\v\x02me\x03\bmedicare=\bme" +
-	"tamask-\x03mob\x0e\x05mobil\x0e\x06mobile\x18\fmobilenumber\x0e\vmobilnummer\x0e\x05model\r\x05mongo>\x05movil\x0e\x02my\x03\x05mykad\x1b\bmynumber?" +
-	"\x05mysql>\tmysqldump>\x06nacida\x14\x06nacido\x14\nnacimiento\x14\tnaissance\x14\anarozen\x14\bnarozena\x14\x03nas@\anascida\x14\anasci" +
-	"do\x14\nnascimento\x14\anascita\x14\x04nata\x14\bnational\x03\nnationalid\x11\x10nationalidentity\x1b\x04nato\x14\x05neverA\x03newB\x03nhsC\tnh" +
-	"snumberD\x02ni\x03\x03nie+\x03nifE\x03nik\f\x03ninF\x04ninoG\x03nipH\x03nir6\x04niss7\x03nit\t\x02no\x03\x03npiD\x04npwp\t\x02nr\x03\x04nricI\x06number\x03\anum" +
-	"eric\x03\x06nummer\x03\x06office\x0e\x03oibJ\x04okta \x05order\r\x06orders\r\x06outputK\boverride\x17\x03panL\x04part\r\tpasaporteM\bpaspoort" +
-	"M\x0epaspoortnummerM\x04passN\npassaporteM\npassaportoM\bpasscode\x1f\tpasseportM\npassnummerM\npassphrase\x1f\bpas" +
-	"sportM\x0epassportnumberM\tpassportsM\x05passw\x1f\x06passwd\x1f\bpassword\x1f\bpasswort\x1f\bpaszportM\x03patO\apatient\x03\x03pay" +
-	"\v\apayment\v\x06pedido\r\x04peer\b\bpersonal\x03\x0fpersonalausweis\f\bpersonnrP\fpersonnummerQ\x05peselR\x02ph\x0e\x05phone\x18\vph" +
-	"onenumber\x0e\x06phones\x0e\x04ping\b\bportable\x0e\x03ppsS\x04ppsnS\x05ppsnoS\apretend\x06\x05printK\aprivate\x03\nprivatekey\x04\aproduc" +
-	"t\r\bprovider\x03\x04psql>\x03psw\x1f\x04pswd\x1f\apuhelin\x0e\rpuhelinnumero\x0e\x02pwT\x03pwd\x1f\x05reach\x03\brechnung\r\x03ref\r\treference\r\f" +
-	"refreshtoken\x04\fregistration\x03\treisepassM\x0freisepassnummerM\brekening\x05\x0erekeningnummer\x05\x06remote\b\x19renten" +
-	"versicherungsnummer5\x06repeatK\bresident\x03\x06reveal'\brevision\r\x03rfc\r\x03rib\x05\trijbewijs\f\rrijksregister7\x13rij" +
-	"ksregisternummer7\x04ring\x03\x02ro\x03\x04rodn\x1a\x05rodne\x1a\arouting\x01\x03rrn9\x03rsa\x03\x03rtn\x01\trufnummer\x0e\x03runU\x03rutU\x04rvnr5\x02sa\x03\x11" +
-	"samordningsnummerP\asavings\x03\x03sdt\x0e\x03sec\x03\x06secret\x12\tsecretkey\x04\asection\r\bsections\r\bsecurite\x03\bsecurity\x03\x05" +
-	"senha\x1f\x06serial\r\x06server\b\aservice\x03\x03sha\r\x06shared\x03\x04show'\asidekiq \x03sigV\asigning\x03\x03sin@\x03sku\r\x03sms\x0e\x05snils\x1b\x04" +
-	"snyk\x03\x03soc\x03\x06social\x03\asociale\x03\x0esocialsecurity8\x14socialsecuritynumber8\nsofinummer\x16\x05sonarW\tsonarqube \x04" +
-	"sort\x03\bsortcode\x01\vsourcegraph \x19sozialversicherungsnummerX\asshpass>\x03ssn8\x04ssws \x02st\x03\x06steuer5\bsteuerid" +
-	"5\x1bsteueridentifikationsnummer5\fsteuernummerY\astorage\x03\x06subnet\b\x04sumo \tsumologic \x02sv\x03\x04svnrZ\bsvnumme" +
-	"rZ\x06syntym\x03\x06taiwan\x03\x06tarihi\x03\atarjeta\v\x03tax\x03\x05taxid\t\ttaxnumber\t\btaxpayer\t\btckimlik;\x04tckn;\x03tel\x0e\atelefo" +
-	"n\x0e\btelefone\x0e\ttelefonnr\x0e\ftelefonnumer\x0e\rtelefonnummer\x0e\btelefono\x0e\ttelefonsz\x0e\vtelefonszam\x0e\btelefonu\x0e" +
-	"\btelefoon\x0e\ntelefoonnr\x0e\x0etelefoonnummer\x0e\btelegram \x05telem\x0e\ttelemovel\x0e\ttelephone\x0e\x0ftelephonenumber\x0e\bt" +
-	"elepono\x0e\x04tell'\x06teudat[\x04text\x03\x03tfn\x02\x04thai\x03\x06ticket\r\x03tinY\x03tlf\x0e\x05token\x04\btracking\r\x06travel\x03\aturkish;\x06twil" +
-	"io\\\x03uid\x00\x05uidai\x00\x02um\x03\x03upc\r\turodzenia\x14\burodzona\x14\burodzony\x14\x04usdc-\x04usdt-\fuserpassword\x1f\x03utr\t\x03vat!\x06verc" +
-	"el]\x12versichertennummer\f\x13versicherungsnummerX\aversion\r\x04visa\v\x06vitale6\x05voter\x03\nwachtwoord\x1f\x06wallet-\x04w" +
-	"hat^\bwhatsapp\x18\awithout_\x05x-api\x03\x03you`\x05zehut[" +
+	"creds\x04\x05crumb\x04\x06cuenta\x05\x04cuil#\x04cuit#\x05curit\x03\x04curl$\x05cusip\r\adatadog%\vdateofbirth\x14\ndbpassword\x1f\x02dd\x03\x04ddog" +
+	"%\ndelsedatum\x14\tdeveloper&\x04dial\x0e\bdiscover\v\adisplay'\tdisregard(\x02dl\f\x03dni)\x03dns\b\x02do*\x03dob\x14\bdocument\x03\tdo" +
+	"cumento+\x06driver\x03\rdriverlicense\f\adrivers\x03\x0edriverslicense\f\adriving\x03\tdselsdato\x14\x04dula\f\x03ean\r\x03egk\f\x03egn" +
+	",\x04emso\x1b\x06enable\a\nencryption\x03\x05enter\a\x05erc20-\x03eth-\x05ether.\bethereum-\tetherscan-\x03evm-\rfahrerlaubnis\f\x03f" +
+	"ax\x0e\x04file\x03\x03fin/\x06fiscal0\x04fodt\x14\ffoedselsdato\x14\x03fon\x0e\x04fono\x0e\x06forget(\tforwarded\b\rfuehrerschein\f\agateway\b" +
+	"\x03geb\x14\rgeboortedatum\x14\ageboren\x14\fgeburtsdatum\x14\ngeburtstag\x14\x06german\x03\x04give'\x05govid\x11\x03gsm\x0e\x04gtin\r\x05guida\f\x05h" +
+	"andy\x0e\vhandynummer\x0e\x04hash\r\x06health\x03\x06heroku1\x02hk\x03\x04hkic2\x04hkid2\x04hong\x03\x04host\b\x05hosts\b\ahotline\x0e\x02hp\x0e\nhrersch" +
+	"ein\f\x10hrerscheinnummer\f\ahubspot\x03\x05iccid\r\x02id\x03\x06idcard\f\tidentidad3\x0eidentification4\nidentified\x03\nidenti" +
+	"fier\x03\x15identifikationsnummer5\aidentit\f\bidentity\x03\fidentitycard\x11\x04idnr5\bidnumber\x1b\x06ignore(\x04imei\r\x06indi" +
+	"an\x03\x05insee6\tinsurance\x03\x04insz7\ainvoice\r\x02ip\b\tipaddress\b\x03ips\b\x04ipv4\b\x03ird\t\x04isbn\r\tisikukood\x10\x04isin\r\x04islo\x1a" +
+	"\x06israel\x03\aisraeli\x03\x04issn\r\x04item\r\x04itin8\tjailbreak\a\x04jmbg\x1b\x05jumin9\tkennitala\x1b\bkennwort\x1f\x03key:\x06kimlik;\x04ko" +
+	"ng\x03\x05konto\x05\akontonr\x05\vkontonummer\x05\rkontonummeret\x05\x04kort\v\fkrankenkasse\f\x19krankenversichertennummer\f\vk" +
+	"reditkarte\v\x12kreditkartennummer\v\x03ktp\f\x04kvnr\f\x04lanr\f\x04leak'\alicence\x03\alicense\x03\x05login<\x03lot\r\x03mac\b\amaestr" +
+	"o\v\x06master\x03\nmastercard\v\x02me\x03\bmedicare=\bmetamask-\x03mob\x0e\x05mobil\x0e\x06mobile\x18\fmobilenumber\x0e\vmobilnummer\x0e\x05mo" +
+	"del\r\x05mongo>\x05movil\x0e\x02my\x03\x05mykad\x1b\bmynumber?\x05mysql>\tmysqldump>\x06nacida\x14\x06nacido\x14\nnacimiento\x14\tnaissance\x14" +
+	"\anarozen\x14\bnarozena\x14\x03nas@\anascida\x14\anascido\x14\nnascimento\x14\anascita\x14\x04nata\x14\bnational\x03\nnationalid\x11\x10nati" +
+	"onalidentity\x1b\x04nato\x14\x05neverA\x03newB\x03nhsC\tnhsnumberD\x02ni\x03\x03nie+\x03nifE\x03nik\f\x03ninF\x04ninoG\x03nipH\x03nir6\x04niss7\x03ni" +
+	"t\t\x02no\x03\x03npiD\x04npwp\t\x02nr\x03\x04nricI\x06number\x03\anumeric\x03\x06nummer\x03\x06office\x0e\x03oibJ\x04okta \x05order\r\x06orders\r\x06outputK\bo" +
+	"verride\x17\x03panL\x04part\r\tpasaporteM\bpaspoortM\x0epaspoortnummerM\x04passN\npassaporteM\npassaportoM\bpasscode\x1f" +
+	"\tpasseportM\npassnummerM\npassphrase\x1f\bpassportM\x0epassportnumberM\tpassportsM\x05passw\x1f\x06passwd\x1f\bpassword" +
+	"\x1f\bpasswort\x1f\bpaszportM\x03patO\apatient\x03\x03pay\v\apayment\v\x06pedido\r\x04peer\b\bpersonal\x03\x0fpersonalausweis\f\bperso" +
+	"nnrP\fpersonnummerQ\x05peselR\x02ph\x0e\x05phone\x18\vphonenumber\x0e\x06phones\x0e\x04ping\b\bportable\x0e\x03ppsS\x04ppsnS\x05ppsnoS\apret" +
+	"end\x06\x05printK\aprivate\x03\nprivatekey\x04\aproduct\r\bprovider\x03\x04psql>\x03psw\x1f\x04pswd\x1f\apuhelin\x0e\rpuhelinnumero\x0e\x02pwT" +
+	"\x03pwd\x1f\x05reach\x03\brechnung\r\x03ref\r\treference\r\frefreshtoken\x04\fregistration\x03\treisepassM\x0freisepassnummerM\br" +
+	"ekening\x05\x0erekeningnummer\x05\x06remote\b\x19rentenversicherungsnummer5\x06repeatK\bresident\x03\x06reveal'\brevision\r\x03" +
+	"rfc\r\x03rib\x05\trijbewijs\f\rrijksregister7\x13rijksregisternummer7\x04ring\x03\x02ro\x03\x04rodn\x1a\x05rodne\x1a\arouting\x01\x03rrn9\x03rs" +
+	"a\x03\x03rtn\x01\trufnummer\x0e\x03runU\x03rutU\x04rvnr5\x02sa\x03\x11samordningsnummerP\asavings\x03\x03sdt\x0e\x03sec\x03\x06secret\x12\tsecretkey\x04\a" +
+	"section\r\bsections\r\bsecurite\x03\nsecurities\r\bsecurity\x03\x05sedol\r\x05senha\x1f\x06serial\r\x06server\b\aservice\x03\x03sha\r\x06s" +
+	"hared\x03\x04show'\asidekiq \x03sigV\asigning\x03\x03sin@\x03sku\r\x03sms\x0e\x05snils\x1b\x04snyk\x03\x03soc\x03\x06social\x03\asociale\x03\x0esocialsecu" +
+	"rity8\x14socialsecuritynumber8\nsofinummer\x16\x05sonarW\tsonarqube \x04sort\x03\bsortcode\x01\vsourcegraph \x19sozialver" +
+	"sicherungsnummerX\asshpass>\x03ssn8\x04ssws \x02st\x03\x06steuer5\bsteuerid5\x1bsteueridentifikationsnummer5\fsteuern" +
+	"ummerY\astorage\x03\x06subnet\b\x04sumo \tsumologic \x02sv\x03\x04svnrZ\bsvnummerZ\x06syntym\x03\x06taiwan\x03\x06tarihi\x03\atarjeta\v\x03ta" +
+	"x\x03\x05taxid\t\ttaxnumber\t\btaxpayer\t\btckimlik;\x04tckn;\x03tel\x0e\atelefon\x0e\btelefone\x0e\ttelefonnr\x0e\ftelefonnumer\x0e\r" +
+	"telefonnummer\x0e\btelefono\x0e\ttelefonsz\x0e\vtelefonszam\x0e\btelefonu\x0e\btelefoon\x0e\ntelefoonnr\x0e\x0etelefoonnummer\x0e" +
+	"\btelegram \x05telem\x0e\ttelemovel\x0e\ttelephone\x0e\x0ftelephonenumber\x0e\btelepono\x0e\x04tell'\x06teudat[\x04text\x03\x03tfn\x02\x04thai" +
+	"\x03\x06ticket\r\x03tinY\x03tlf\x0e\x05token\x04\btracking\r\x06travel\x03\aturkish;\x06twilio\\\x03uid\x00\x05uidai\x00\x02um\x03\x03upc\r\turodzenia\x14\bur" +
+	"odzona\x14\burodzony\x14\x04usdc-\x04usdt-\fuserpassword\x1f\x03utr\t\x03vat!\avehicle\r\x06vercel]\x12versichertennummer\f\x13versi" +
+	"cherungsnummerX\aversion\r\x03vin\r\x04visa\v\x06vitale6\x05voter\x03\nwachtwoord\x1f\x06wallet-\x04what^\bwhatsapp\x18\awithout_\x05" +
+	"x-api\x03\x03you`\x05zehut[" +
 	""
 
 // buckets is where a bucket begins in wordText.
 var buckets = [...]uint16{
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 121, 161, 167, 205, 290, 360, 360, 360, 413, 447, 475, 486, 496, 524, 536,
-	536, 612, 671, 717, 894, 973, 1006, 1006, 1006, 1040, 1073, 1109, 1153, 1221, 1227, 1227, 1227, 1232, 1242, 1242, 1275, 1282, 1320, 1320,
-	1320, 1340, 1340, 1359, 1409, 1409, 1424, 1424, 1424, 1433, 1496, 1502, 1509, 1514, 1514, 1514, 1514, 1540, 1556, 1572, 1600, 1634, 1643, 1643,
-	1643, 1643, 1786, 1786, 1827, 1904, 1916, 1916, 1916, 1927, 1927, 1927, 1933, 1933, 1940, 1940, 1940, 1940, 1966, 1974, 2030, 2104, 2115, 2115,
-	2115, 2121, 2127, 2145, 2157, 2157, 2157, 2157, 2157, 2191, 2215, 2215, 2283, 2283, 2283, 2322, 2322, 2476, 2488, 2555, 2559, 2580, 2605, 2605,
-	2605, 2605, 2613, 2624, 2624, 2639, 2657, 2657, 2657, 2890, 2962, 3000, 3010, 3101, 3134, 3134, 3134, 3134, 3134, 3134, 3134, 3134, 3134, 3134,
-	3134, 3134, 3325, 3383, 3409, 3419, 3451, 3451, 3451, 3483, 3583, 3635, 3799, 3819, 3938, 3946, 3946, 4020, 4257, 4276, 4288, 4306, 4323, 4323,
-	4323, 4323, 4323, 4335, 4339, 4401, 4406, 4406, 4406, 4411, 4469, 4483, 4490, 4490, 4490, 4490, 4490, 4510, 4510, 4535, 4535, 4535, 4535, 4535,
-	4535, 4535, 4535, 4535, 4542, 4542, 4542, 4542, 4542, 4542, 4542, 4542, 4547, 4547, 4547, 4547, 4547, 4547, 4554, 4554, 4554, 4554, 4554, 4554,
-	4554, 4554, 4554, 4554, 4554, 4554, 4554, 4554, 4554, 4554, 4554, 4554, 4554, 4554, 4554, 4554, 4554, 4554, 4554, 4554, 4554, 4554, 4554, 4554,
-	4554, 4554, 4554, 4554, 4554, 4554, 4554, 4554, 4554, 4554, 4554, 4554, 4554, 4554, 4554, 4554, 4554,
+	536, 612, 671, 717, 894, 973, 1013, 1013, 1013, 1047, 1080, 1116, 1160, 1228, 1234, 1234, 1234, 1239, 1249, 1249, 1282, 1289, 1327, 1327,
+	1327, 1347, 1347, 1366, 1416, 1416, 1431, 1431, 1431, 1440, 1503, 1509, 1516, 1521, 1534, 1534, 1534, 1560, 1576, 1592, 1620, 1654, 1663, 1663,
+	1663, 1670, 1813, 1813, 1860, 1943, 1955, 1955, 1955, 1966, 1966, 1966, 1972, 1972, 1979, 1979, 1979, 1979, 2005, 2013, 2069, 2143, 2154, 2154,
+	2154, 2160, 2166, 2184, 2196, 2196, 2196, 2196, 2196, 2230, 2254, 2254, 2322, 2322, 2322, 2361, 2361, 2515, 2527, 2594, 2598, 2619, 2644, 2644,
+	2644, 2644, 2652, 2663, 2663, 2678, 2696, 2696, 2696, 2929, 3001, 3039, 3049, 3140, 3173, 3173, 3173, 3173, 3173, 3173, 3173, 3173, 3173, 3173,
+	3173, 3173, 3364, 3422, 3448, 3458, 3490, 3490, 3490, 3522, 3641, 3693, 3857, 3877, 3996, 4004, 4004, 4078, 4315, 4334, 4346, 4364, 4381, 4381,
+	4381, 4381, 4381, 4393, 4397, 4459, 4464, 4464, 4464, 4469, 4536, 4555, 4562, 4562, 4562, 4562, 4562, 4582, 4582, 4607, 4607, 4607, 4607, 4607,
+	4607, 4607, 4607, 4607, 4614, 4614, 4614, 4614, 4614, 4614, 4614, 4614, 4619, 4619, 4619, 4619, 4619, 4619, 4626, 4626, 4626, 4626, 4626, 4626,
+	4626, 4626, 4626, 4626, 4626, 4626, 4626, 4626, 4626, 4626, 4626, 4626, 4626, 4626, 4626, 4626, 4626, 4626, 4626, 4626, 4626, 4626, 4626, 4626,
+	4626, 4626, 4626, 4626, 4626, 4626, 4626, 4626, 4626, 4626, 4626, 4626, 4626, 4626, 4626, 4626, 4626,
 }
 
 // likely is a filter in front of the words: one bit for each hash of a word.
 var likely = [...]uint32{
 	262144, 0, 402653184, 0, 1024, 2097152, 0, 0, 8192, 0, 16384, 0, 2359296, 0, 2148794496, 0, 0, 32768, 0, 0, 0, 0, 0, 0,
 	0, 0, 0, 0, 0, 0, 134217728, 0, 0, 64, 16384, 4, 0, 0, 0, 0, 33554440, 0, 0, 0, 4096, 65536, 0, 67108864,
-	0, 0, 512, 16384, 0, 0, 0, 16777216, 0, 0, 0, 0, 8388608, 131072, 0, 0, 128, 0, 524288, 67109120, 0, 0, 0, 524288,
+	0, 0, 2560, 16384, 0, 0, 0, 16777216, 0, 0, 0, 0, 8388608, 131072, 0, 0, 128, 0, 524288, 67109120, 0, 0, 0, 524288,
 	67108864, 0, 0, 0, 268435456, 0, 268435456, 0, 0, 8388608, 0, 0, 0, 0, 8388608, 1048576, 0, 0, 64, 0, 0, 0, 536870916, 0,
 	0, 0, 8, 0, 4194304, 2147483648, 537001984, 0, 0, 134234112, 131072, 0, 0, 2147483648, 0, 0, 0, 4096, 65536, 0, 0, 0, 0, 4096,
 	0, 128, 0, 0, 16, 0, 0, 0, 134217728, 2097152, 4194304, 256, 128, 0, 65536, 0, 327680, 0, 0, 0, 1, 32768, 0, 2097152,
 	1073741824, 0, 0, 0, 67764224, 0, 4096, 8, 0, 524320, 0, 0, 4096, 16777220, 4096, 2, 0, 0, 8, 0, 0, 32, 0, 0,
 	0, 4096, 0, 0, 2048, 0, 131072, 4194304, 0, 167936, 4194304, 0, 544, 0, 0, 0, 0, 0, 0, 2097152, 0, 32, 134217728, 0,
-	0, 0, 17039616, 16777216, 0, 1073750016, 0, 0, 2, 0, 131080, 16777216, 2048, 2097152, 1074008064, 201326592, 268435456, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 17039616, 16777216, 0, 1073750016, 0, 0, 2, 0, 131080, 16777216, 2048, 2097156, 1074008064, 201326592, 268435456, 0, 0, 0, 0, 0, 0, 0,
 	1, 65536, 0, 134217728, 4194304, 0, 0, 1073741824, 32768, 0, 32, 0, 0, 32, 2164260864, 0, 72, 0, 2, 1048576, 0, 0, 0, 0,
 	2, 8388608, 0, 0, 0, 0, 0, 1073741824, 0, 0, 0, 0, 0, 16385, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0,
 	2162688, 0, 32768, 4096, 0, 0, 1, 0, 0, 1024, 0, 0, 2147483648, 0, 0, 4, 8, 0, 0, 0, 4260352, 0, 8448, 0,
@@ -514,10 +515,10 @@ var likely = [...]uint32{
 	0, 128, 0, 0, 128, 0, 0, 0, 1, 128, 0, 0, 2, 0, 2097152, 0, 0, 0, 0, 0, 0, 4096, 33554432, 268435458,
 	65536, 0, 4194304, 0, 2097152, 1, 0, 0, 1, 0, 0, 131072, 0, 67108864, 4198400, 0, 32, 0, 0, 0, 4096, 1, 134217728, 0,
 	1073741824, 16384, 0, 256, 8192, 4194312, 1024, 32768, 50331648, 0, 0, 0, 0, 0, 0, 262144, 0, 16, 0, 262144, 0, 0, 2, 0,
-	0, 2097152, 0, 0, 2048, 0, 0, 0, 1, 136331264, 0, 0, 0, 0, 67108864, 0, 524288, 1073741824, 0, 0, 0, 8, 0, 0,
+	0, 2097152, 0, 0, 2048, 0, 0, 0, 1, 136331264, 0, 0, 0, 0, 67108864, 0, 524288, 1073741824, 2048, 0, 0, 8, 0, 0,
 	80, 33554432, 16777220, 524288, 0, 0, 0, 1048576, 0, 0, 0, 2097152, 0, 0, 0, 0, 301989888, 0, 0, 0, 8200, 0, 65537, 0,
 	0, 0, 262208, 134217728, 0, 2097152, 0, 0, 0, 0, 8388608, 0, 0, 1048576, 8388608, 65568, 67108864, 64, 33554432, 4, 2147483648, 0, 0, 0,
-	0, 0, 16, 131072, 2048, 65536, 0, 0, 0, 0, 0, 0, 2147483656, 8, 0, 0, 0, 0, 0, 1073743872, 0, 0, 0, 0,
+	0, 0, 16, 131072, 2048, 98304, 0, 0, 0, 0, 0, 0, 2147483656, 8, 0, 0, 0, 0, 0, 1073743872, 0, 0, 0, 0,
 	0, 0, 0, 0, 0, 0, 2098176, 0, 0, 524288, 32768, 0, 0, 134217728, 65536, 128, 0, 0, 536870912, 0, 0, 0, 0, 4097,
 	0, 0, 0, 0, 2147483648, 0, 0, 524288, 0, 268435456, 0, 4194304, 0, 16777216, 4096, 0, 0, 2097152, 0, 0, 0, 0, 2359296, 128,
 	0, 0, 0, 0, 1073741824, 8192, 32, 0, 0, 268435456, 8, 0, 272629760, 0, 0, 0, 0, 0, 0, 2147483648, 1024, 0, 0, 0,
@@ -527,8 +528,8 @@ var likely = [...]uint32{
 	2, 1048576, 64, 388, 4194304, 0, 4, 0, 32, 2, 0, 0, 1024, 0, 0, 0, 0, 32768, 536870912, 0, 4202496, 256, 0, 67109120,
 	2048, 0, 0, 0, 0, 69206016, 524288, 0, 0, 0, 524288, 262144, 0, 0, 0, 0, 0, 0, 2048, 0, 0, 536870912, 256, 0,
 	0, 0, 0, 0, 0, 16384, 48, 268435456, 0, 16777216, 2048, 2097152, 0, 16777216, 0, 0, 0, 512, 0, 134217728, 0, 65536, 32, 524288,
-	0, 0, 0, 16384, 0, 2048, 0, 131072, 512, 285212672, 0, 0, 0, 0, 0, 32772, 0, 0, 0, 16777280, 0, 0, 0, 0,
-	0, 524288, 2164260866, 0, 0, 0, 64, 0, 16, 8, 8192, 0, 8388608, 0, 0, 128, 0, 0, 0, 16777216, 262144, 0, 0, 0,
+	0, 0, 0, 16384, 0, 2048, 0, 131072, 512, 285212672, 0, 0, 0, 0, 0, 33796, 0, 0, 0, 16777280, 0, 0, 0, 0,
+	0, 524288, 2164260866, 4194304, 0, 0, 64, 0, 16, 8, 8192, 0, 8388608, 0, 0, 128, 0, 0, 0, 16777216, 262144, 0, 0, 0,
 	0, 0, 16, 16, 12, 4, 256, 0, 8192, 0, 0, 0, 1536, 128, 4194304, 0, 0, 0, 0, 0, 524292, 32, 4194304, 131072,
 	131328, 0, 0, 524288, 133120, 0, 132, 536936449, 536870912, 0, 0, 0, 0, 2, 512, 16777216, 0, 0, 8388608, 0, 0, 0, 128, 0,
 	0, 0, 8192, 0, 262144, 1073741825, 524288, 16384, 0, 0, 0, 33554432, 4, 0, 0, 0, 0, 0, 16777216, 0, 0, 268435456, 0, 0,
@@ -537,132 +538,132 @@ var likely = [...]uint32{
 	0, 0, 0, 64, 0, 0, 0, 0, 0, 128, 0, 17, 0, 536870912, 8388608, 0, 0, 0, 0, 0, 1048576, 0, 0, 512,
 	0, 0, 0, 0, 0, 134217728, 128, 0, 0, 0, 4194592, 0, 33554448, 0, 0, 32, 0, 8388608, 0, 0, 1, 0, 0, 2097152,
 	0, 0, 0, 0, 0, 0, 0, 4096, 2415919104, 12, 0, 0, 0, 66560, 33554432, 8192, 0, 0, 0, 0, 0, 0, 0, 9437184,
-	0, 83886080, 131072, 134217728, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 256, 0, 8, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 2099200, 0, 0, 1, 134219776, 4, 0, 8192, 0, 0, 0, 0, 16777216, 33554432, 262400, 0, 0, 0, 16777216, 16,
+	0, 83887104, 131072, 134217728, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 256, 67108864, 8, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 2099200, 0, 0, 1, 134219776, 4, 0, 8192, 0, 0, 0, 0, 16777216, 33554432, 262400, 16384, 0, 0, 16777216, 16,
 	0, 0, 4096, 0, 1048576, 16777216, 0, 0, 2048, 0, 4096, 0, 0, 2048, 8388608, 67109376,
 }
 
 // wordPairs is pairs by their words' numbers.
 var wordPairs = [...]wordPair{
-	{3658, 3541, 56},
-	{2283, 3658, 56},
-	{3658, 2580, 56},
-	{3653, 3488, 56},
-	{3383, 1351, 9},
-	{3658, 1801, 64},
-	{2430, 1801, 70},
-	{3971, 1340, 2},
-	{3971, 1643, 9},
-	{3971, 2580, 9},
-	{3971, 1666, 9},
-	{2430, 1643, 17},
-	{1738, 2580, 17},
-	{1738, 542, 17},
-	{1643, 2580, 27},
-	{2904, 2580, 27},
-	{1666, 2580, 27},
-	{2430, 1666, 17},
-	{2430, 1738, 17},
-	{2904, 1643, 27},
-	{1738, 1132, 17},
-	{697, 1643, 17},
-	{1643, 542, 17},
-	{3451, 1643, 97},
-	{3414, 1643, 97},
-	{152, 1643, 97},
-	{1738, 2555, 27},
-	{3292, 3181, 57},
-	{2283, 2580, 63},
-	{4257, 1643, 98},
-	{2504, 2580, 70},
-	{1801, 2580, 99},
-	{2504, 2555, 70},
-	{3918, 2597, 90},
-	{3918, 2570, 90},
-	{2588, 2904, 29},
-	{447, 2580, 26},
-	{2904, 788, 16},
-	{1889, 1643, 100},
-	{1881, 1643, 100},
-	{3946, 1643, 101},
-	{1572, 1974, 50},
-	{1556, 1643, 50},
-	{1488, 3971, 89},
-	{1786, 1643, 102},
-	{1738, 788, 103},
-	{697, 2580, 27},
-	{2430, 2580, 104},
-	{2528, 2580, 70},
-	{2488, 2580, 68},
-	{2867, 2580, 68},
-	{2195, 2580, 2},
-	{3971, 2555, 9},
-	{1351, 2580, 9},
-	{2227, 2580, 14},
-	{2227, 2555, 14},
-	{2966, 2555, 14},
-	{625, 2580, 14},
-	{4516, 2580, 14},
-	{2966, 2580, 14},
-	{830, 2580, 14},
-	{3134, 2191, 14},
-	{4246, 2191, 14},
-	{3377, 2191, 14},
-	{205, 1961, 4},
-	{27, 1961, 4},
-	{3493, 1961, 4},
-	{3044, 1961, 4},
-	{59, 1961, 4},
-	{314, 1961, 4},
-	{1256, 1961, 4},
-	{3616, 1961, 4},
-	{3588, 1961, 4},
-	{3884, 1961, 4},
-	{2136, 1961, 4},
-	{228, 1961, 4},
-	{243, 1961, 4},
-	{3574, 1961, 4},
-	{2171, 1961, 4},
-	{4535, 1961, 4},
-	{1548, 1961, 4},
-	{1634, 1961, 4},
-	{3647, 1961, 4},
-	{3725, 2145, 4},
-	{1040, 205, 37},
-	{1040, 228, 37},
+	{3716, 3592, 56},
+	{2322, 3716, 56},
+	{3716, 2619, 56},
+	{3711, 3527, 56},
+	{3422, 1358, 9},
+	{3716, 1834, 64},
+	{2469, 1834, 70},
+	{4029, 1347, 2},
+	{4029, 1670, 9},
+	{4029, 2619, 9},
+	{4029, 1693, 9},
+	{2469, 1670, 17},
+	{1765, 2619, 17},
+	{1765, 542, 17},
+	{1670, 2619, 27},
+	{2943, 2619, 27},
+	{1693, 2619, 27},
+	{2469, 1693, 17},
+	{2469, 1765, 17},
+	{2943, 1670, 27},
+	{1765, 1139, 17},
+	{697, 1670, 17},
+	{1670, 542, 17},
+	{3490, 1670, 97},
+	{3453, 1670, 97},
+	{152, 1670, 97},
+	{1765, 2594, 27},
+	{3331, 3220, 57},
+	{2322, 2619, 63},
+	{4315, 1670, 98},
+	{2543, 2619, 70},
+	{1834, 2619, 99},
+	{2543, 2594, 70},
+	{3976, 2636, 90},
+	{3976, 2609, 90},
+	{2627, 2943, 29},
+	{447, 2619, 26},
+	{2943, 788, 16},
+	{1928, 1670, 100},
+	{1920, 1670, 100},
+	{4004, 1670, 101},
+	{1592, 2013, 50},
+	{1576, 1670, 50},
+	{1495, 4029, 89},
+	{1819, 1670, 102},
+	{1765, 788, 103},
+	{697, 2619, 27},
+	{2469, 2619, 104},
+	{2567, 2619, 70},
+	{2527, 2619, 68},
+	{2906, 2619, 68},
+	{2234, 2619, 2},
+	{4029, 2594, 9},
+	{1358, 2619, 9},
+	{2266, 2619, 14},
+	{2266, 2594, 14},
+	{3005, 2594, 14},
+	{625, 2619, 14},
+	{4588, 2619, 14},
+	{3005, 2619, 14},
+	{830, 2619, 14},
+	{3173, 2230, 14},
+	{4304, 2230, 14},
+	{3416, 2230, 14},
+	{205, 2000, 4},
+	{27, 2000, 4},
+	{3532, 2000, 4},
+	{3083, 2000, 4},
+	{59, 2000, 4},
+	{314, 2000, 4},
+	{1263, 2000, 4},
+	{3674, 2000, 4},
+	{3646, 2000, 4},
+	{3942, 2000, 4},
+	{2175, 2000, 4},
+	{228, 2000, 4},
+	{243, 2000, 4},
+	{3632, 2000, 4},
+	{2210, 2000, 4},
+	{4607, 2000, 4},
+	{1568, 2000, 4},
+	{1654, 2000, 4},
+	{3705, 2000, 4},
+	{3783, 2184, 4},
+	{1047, 205, 37},
+	{1047, 228, 37},
 	{667, 205, 28},
-	{1682, 524, 31},
-	{3743, 788, 1},
+	{1709, 524, 31},
+	{3801, 788, 1},
 	{360, 59, 5},
-	{59, 2580, 5},
-	{59, 2555, 5},
+	{59, 2619, 5},
+	{59, 2594, 5},
 	{839, 884, 5},
 	{680, 59, 5},
-	{3474, 59, 5},
-	{4335, 3954, 20},
-	{3938, 161, 20},
-	{1153, 2136, 12},
-	{1176, 2136, 12},
-	{1153, 2127, 12},
-	{1176, 2127, 12},
-	{1201, 2136, 12},
-	{1201, 2127, 12},
-	{2136, 2580, 12},
-	{2127, 2580, 12},
-	{1109, 2580, 12},
-	{1109, 2555, 12},
-	{4483, 1643, 12},
-	{4483, 542, 12},
-	{1540, 1801, 12},
-	{4298, 1132, 77},
-	{2705, 2570, 77},
-	{3074, 1694, 68},
-	{3074, 2580, 68},
-	{3292, 2580, 27},
-	{3819, 2570, 9},
-	{993, 3666, 54},
-	{3531, 3666, 54},
-	{536, 2191, 14},
+	{3513, 59, 5},
+	{4393, 4012, 20},
+	{3996, 161, 20},
+	{1160, 2175, 12},
+	{1183, 2175, 12},
+	{1160, 2166, 12},
+	{1183, 2166, 12},
+	{1208, 2175, 12},
+	{1208, 2166, 12},
+	{2175, 2619, 12},
+	{2166, 2619, 12},
+	{4555, 1670, 12},
+	{4555, 542, 12},
+	{1560, 1834, 12},
+	{4356, 1139, 77},
+	{2744, 2609, 77},
+	{3113, 1721, 68},
+	{3113, 2619, 68},
+	{3331, 2619, 27},
+	{3877, 2609, 9},
+	{993, 3724, 54},
+	{3570, 3724, 54},
+	{536, 2230, 14},
+	{2166, 2594, 12},
+	{2175, 2594, 12},
 }
 
 // entries is what words and pairs stand for.

@@ -119,7 +119,7 @@ var vocabulary = []struct {
 	{aboutCard, "card cards pay payment visa mastercard amex maestro discover cardnumber creditcard ccnumber cc kreditkarte kreditkartennummer tarjeta carte cartao kort carta"},
 	{aboutPassport, "passport passports passportnumber reisepass reisepassnummer pasaporte passeport passaporto passaporte paspoort paspoortnummer paszport passnummer"},
 	{aboutDocument, "nationalid idcard identitycard govid ausweis ausweisnummer personalausweis cedula identidad driverslicense driverlicense fuehrerschein"},
-	{aboutDocument, "hrerschein hrerscheinnummer rijbewijs conduire conducir dula krankenversichertennummer versichertennummer kvnr nik ktp amka cnh identit lanr arztnummer egk krankenkasse fahrerlaubnis"},
+	{aboutDocument, "hrerschein hrerscheinnummer rijbewijs conduire conducir dula krankenversichertennummer versichertennummer kvnr nik ktp amka cnh identit lanr arztnummer egk krankenkasse fahrerlaubnis guida dl"},
 	{aboutSingapore, "nric fin"},
 	{aboutHongKong, "hkid hkic"},
 	{aboutTaiwan, "arc"},
@@ -141,6 +141,7 @@ var vocabulary = []struct {
 	{aboutLogin, "login sshpass mysql mysqldump mongo psql"},
 	{aboutArticle, "hash sha order orders invoice part sku serial model version isbn issn ean upc"},
 	{aboutArticle, "tracking ticket ref reference item product batch lot article build commit revision section sections chapter clause rfc appendix annex bestellung rechnung pedido catalog"},
+	{aboutArticle, "securities cusip sedol isin imei iccid vin vehicle gtin"},
 }
 
 // openingWords are words that begin an injection phrase, and "sig", the signature of an Azure shared access signature.
@@ -204,10 +205,11 @@ var pairs = []struct {
 	{"um", "tarihi", aboutBirth}, {"syntym", "aika", aboutBirth},
 	{"driver", "license", aboutDocument}, {"drivers", "license", aboutDocument}, {"driver", "licence", aboutDocument}, {"drivers", "licence", aboutDocument},
 	{"driving", "license", aboutDocument}, {"driving", "licence", aboutDocument}, {"license", "number", aboutDocument}, {"licence", "number", aboutDocument},
-	{"dl", "number", aboutDocument}, {"dl", "no", aboutDocument}, {"voter", "id", aboutDocument}, {"voter", "card", aboutDocument}, {"health", "insurance", aboutDocument},
+	{"voter", "id", aboutDocument}, {"voter", "card", aboutDocument}, {"health", "insurance", aboutDocument},
 	{"travel", "document", aboutPassport}, {"pass", "nr", aboutPassport}, {"provider", "identifier", aboutHealth}, {"provider", "number", aboutHealth},
 	{"resident", "number", aboutID}, {"st", "nr", aboutTax}, {"curit", "sociale", aboutFrance}, {"securite", "sociale", aboutFrance},
 	{"call", "me", aboutPhone},
+	{"licence", "no", aboutDocument}, {"license", "no", aboutDocument},
 }
 
 // entry is what a word of the vocabulary stands for. In tables.go, words with the same meaning share one.

@@ -54,7 +54,10 @@ func (s *Scanner) value(v *view, start, end int, kinds uint16) (next int, ok boo
 		if next, ok = s.iban(v, start); ok { // DE 89 3704
 			return next, true
 		}
-		return s.lettered(v, start, end)
+		if next, ok = s.lettered(v, start, end); ok || kinds&isLower != 0 || s.base+start-s.lastSeen > nearDocument {
+			return next, ok
+		}
+		return s.document(v, start, end) // passport AB 1234567
 	}
 	return 0, false
 }
@@ -162,13 +165,13 @@ func mayIdentify(v *view, start, end int) bool {
 	switch letters {
 	case 0:
 		if digits == 1 {
-			return isLetterByte(after) && (end-start == 11 || end-start == 13)
+			return isLetterByte(after) && (end-start == 11 || end-start == 13) || after == '.' && end-start == 11
 		}
-		return digits == 2 && (isLetterByte(after) || after == '.') || digits >= 5 && (isLetterByte(after) || after == '-' || after == '+' || after == ' ' && digits == 8)
+		return digits == 2 && (isLetterByte(after) || after == '.') || digits >= 5 && (isLetterByte(after) || after == '-' || after == '+' || after == ' ' && digits <= 8)
 	case 1:
 		return digits >= 6 || digits == 0 && after == '-' || digits == 2
 	case 2, 3, 4, 5:
-		return digits >= 2
+		return digits >= 2 || letters == 2 && after == '-'
 	case 6:
 		return true
 	}
