@@ -197,20 +197,35 @@ func (s *Scanner) limit(i, to int) int {
 //go:noinline
 func skipCommon(text []byte) int {
 	for from := 0; ; {
-		i := from + separators(text[from:])
+		i := from
+		for i < len(text) && class[text[i]]&(inWord|opens) == 0 {
+			i++
+		}
 		if i+1 >= len(text) {
 			return from
 		}
-		if class[text[i]]&opens != 0 {
+		first := class[text[i]]
+		if first&opens != 0 {
 			if mayOpen(text[i], text[i+1]) {
 				return i
 			}
 			from = i + 1
 			continue
 		}
-		length, kinds := readWord(text[i+1 : min(len(text), i+minToken)])
-		end := i + 1 + length
-		if end == len(text) || !isCommon(text[i:end], kinds, class[text[end]]) {
+		end, kinds := i+1, uint16(0)
+		for limit := min(len(text), i+minToken); end < limit; end++ {
+			c := class[text[end]]
+			if c&inWord == 0 {
+				break
+			}
+			kinds |= c
+		}
+		if end == len(text) {
+			return i
+		}
+		after := class[text[end]]
+		most := kinds&^isHex == inWord|isLower && first&(isLower|isUpper) != 0 && end-i < minToken && after&(isEnding|isEqual) == 0
+		if most && isLikely(text[i:end]) || !most && !isCommon(text[i:end], kinds, after) { // most words need no call
 			return i
 		}
 		from = end
