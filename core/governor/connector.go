@@ -21,6 +21,10 @@ func connector(v *view, start, i int, spaced bool) (from int, quote byte) {
 		for i++; v.at(i) == '=' || v.at(i) == '>' || v.at(i) == ':'; i++ {
 		}
 		i = behindAnnotation(v, start, v.gap(i, maxIndent))
+	case v.has(i, "</"): // <key>token</key><string>…</string>
+		if i = nextElement(v, i+2); i < 0 {
+			return -1, 0
+		}
 	case b == ',' && isArgument(v, start, i): // setProperty("token", "…")
 		if i = v.spaces(i + 1); !isQuote(v.at(i)) {
 			return -1, 0
@@ -67,6 +71,21 @@ func isQuote(b byte) bool { return oneOf(b, "\"'`") }
 func isOption(v *view, start int) bool {
 	before := v.at(start - 1)
 	return before == '-' && v.at(start-2) <= '-' || before == ' ' && (v.has(start-4, "ENV") || v.has(start-4, "env")) || equalFold("bearer", v.text[start:min(start+6, len(v.text))])
+}
+
+// nextElement is the start of the text of the element behind an end tag whose name is at i, or -1.
+func nextElement(v *view, i int) int {
+	i = v.run(i, maxIndent, inWord)
+	if v.at(i) != '>' {
+		return -1
+	}
+	if i = v.blanks(i + 1); v.at(i) != '<' {
+		return -1
+	}
+	if i = v.run(i+1, maxIndent, inWord); v.at(i) != '>' {
+		return -1
+	}
+	return i + 1
 }
 
 // behindType is the end of a type's or attribute's name between a name and its value, or i: var token string = "…",

@@ -20,7 +20,7 @@ var foreignWords = [...]struct {
 	{aboutCard, "卡号|"},
 	{aboutBank, "口座番号|"},
 	{aboutBirth, "생년월일|出生日期|出生于|出生於|生年月日|рождения|родил|生日|γέννη|ödd|ødt|"},
-	{aboutSecret | aboutPassword, "密码|пароль|Пароль|비밀번호|"},
+	{aboutSecret | aboutPassword, "密码|密碼|口令|пароль|Пароль|비밀번호|パスワード|סיסמה|ña|"},
 }
 
 // mayBeForeign reports whether one of foreignWords, or the é of "tél", may begin with two bytes.
@@ -36,6 +36,9 @@ func (s *Scanner) foreign(v *view, i int) (next int, ok bool) {
 	}
 	if v.at(i-1)|0x20 == 'n' && !isAlnum(v.at(i-2)) && (v.has(i, "é ") || v.has(i, "ée ")) { // né le 14 mars 1990
 		return s.birthDate(v, i+len("é"))
+	}
+	if v.has(i, "ña") && !v.has(i-len("ontrase"), "ontrase") {
+		return 0, false // only contraseña is a password
 	}
 	for n := range foreignWords {
 		one := &foreignWords[n]

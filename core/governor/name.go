@@ -43,7 +43,11 @@ func (s *Scanner) noted(text []byte, start, end int, kinds uint16) bool {
 		return true
 	}
 	subject := e.subject | s.pairWith(e, number, start)
-	if subject == aboutKey && end < len(text) && !oneOf(text[end], "=:\"") {
+	shouted := kinds&isLower == 0 && end < len(text) && text[end] == ' '
+	if shouted && isShouted(text[start:end]) {
+		return false
+	}
+	if subject == aboutKey && end < len(text) && !oneOf(text[end], "=:\"") && !shouted {
 		s.lastPair, s.pairEnd = number+1, s.base+end
 		return true
 	}
@@ -113,6 +117,43 @@ func hasHump(word []byte) bool {
 	return false
 }
 
+// isShouted reports whether a part of a word in capitals names a secret where it ends the name of one: acme PRIVATE …
+func isShouted(part []byte) bool { return string(part) == "PRIVATE" || string(part) == "ACCESS" }
+
+// dashed looks for a secret in the word [start, end) behind a dash and a part that names one in capitals, or glued to
+// another name: acmeKEY-…, acmetoken-….
+func (s *Scanner) dashed(v *view, start, end int) (next int, ok bool) {
+	text := v.text
+	for i := start; i < end-minDashed; {
+		if !isLetterByte(text[i]) {
+			i++
+			continue
+		}
+		from := i
+		i = part(text, i, end)
+		if i >= end-minDashed || text[i] != '-' {
+			continue
+		}
+		whole := text[from:i]
+		named := isShouted(whole) || glued(whole) != 0
+		if e, _ := lookUp(whole); e != nil && class[whole[len(whole)-1]]&isUpper != 0 {
+			named = e.subject&(aboutSecret|aboutKey) != 0
+		}
+		value := text[i+1 : end]
+		if !named {
+			continue
+		}
+		if v.run(i+1, maxValue, isLower|isUpper) < v.run(i+1, maxValue, isLower|isUpper|isDigit) && isSecret(value, minDashed, false) && !isPlaceholder(value) {
+			return s.emit(v, ruleSecret, i+1, end)
+		}
+		return 0, false // one try, or a word of many names would cost its square
+	}
+	return 0, false
+}
+
+// minDashed is the least length of a secret behind a dash: the parts of names that programs generate are shorter.
+const minDashed = 20
+
 // name records the subjects that a word's parts name. Behind the name of a secret or a birth it looks for the value.
 func (s *Scanner) name(v *view, start, end int) (next int) {
 	all, opening := s.noteParts(v.text, start, end)
@@ -128,6 +169,11 @@ func (s *Scanner) name(v *view, start, end int) (next int) {
 	}
 	if all&(aboutSecret|aboutKey) != 0 {
 		if at, ok := s.assignment(v, start, end, all); ok {
+			return at
+		}
+	}
+	if end-start > minDashed+len("key") && end < start+maxWord {
+		if at, ok := s.dashed(v, start, end); ok {
 			return at
 		}
 	}
@@ -159,6 +205,9 @@ func (s *Scanner) noteParts(text []byte, start, end int) (all context, opening u
 			s.note(subject&aboutSecret, i)
 			all |= subject
 			continue
+		}
+		if i == end && isShouted(text[from:i]) {
+			all |= aboutKey
 		}
 		subject := e.subject | s.pairWith(e, number, from)
 		if e.pair {

@@ -190,128 +190,10 @@ func (s *Scanner) limit(i, to int) int {
 	return to
 }
 
-// skipCommon is the length of the text before the first word or separator that needs a closer look. Its loop decides the
-// cost of ordinary text: one table look-up per byte and one per word. It is a function without calls, so that its few
-// variables stay in registers.
-//
-//go:noinline
-func skipCommon(text []byte) int {
-	for from := 0; ; {
-		i := from
-		for i < len(text) && class[text[i]]&(inWord|opens) == 0 {
-			i++
-		}
-		if i+1 >= len(text) {
-			return from
-		}
-		first := class[text[i]]
-		if first&opens != 0 {
-			if mayOpen(text[i], text[i+1]) {
-				return i
-			}
-			from = i + 1
-			continue
-		}
-		end, kinds := i+1, uint16(0)
-		for limit := min(len(text), i+minToken); end < limit; end++ {
-			c := class[text[end]]
-			if c&inWord == 0 {
-				break
-			}
-			kinds |= c
-		}
-		if end == len(text) {
-			return i
-		}
-		after := class[text[end]]
-		most := kinds&^isHex == inWord|isLower && first&(isLower|isUpper) != 0 && end-i < minToken && after&(isEnding|isEqual) == 0
-		if most && isLikely(text[i:end]) || !most && !isCommon(text[i:end], kinds, after) { // most words need no call
-			return i
-		}
-		from = end
-	}
-}
-
 // isPair reports whether a word of two letters and a space are at i, behind a word about British insurance numbers: one may
 // begin with them. Elsewhere these letters have to be capitals, or each such word at the end of a piece would be held back.
 func (s *Scanner) isPair(text []byte, i int) bool {
 	return text[i+2] == ' ' && isLetterByte(text[i]) && isLetterByte(text[i+1]) && (i == 0 || class[text[i-1]]&inWord == 0) && s.since(aboutBritain, i) <= nearBefore
-}
-
-// separators is the number of bytes before the first that is of a word or opens a finding.
-func separators(text []byte) int {
-	for i, b := range text {
-		if class[b]&(inWord|opens) != 0 {
-			return i
-		}
-	}
-	return len(text)
-}
-
-// isCommon reports whether a word is lower case, perhaps with a capital or dots and dashes, and not in the vocabulary, as most
-// words are; or a short number that no other group of digits can follow. kinds is the classes of its bytes without the first, after those of the byte behind it.
-func isCommon(word []byte, kinds, after uint16) bool {
-	if class[word[0]]&(isLower|isUpper) == 0 {
-		return len(word) < 6 && kinds&^(inWord|isDigit|isHex) == 0 && class[word[0]]&isDigit != 0 && after&(joinsDigits|inToken|isEnding) == 0
-	}
-	if len(word) >= minToken || after&isEnding != 0 {
-		return false
-	}
-	switch kinds &^ isHex {
-	case 0:
-		return true
-	case inWord | isLower:
-		if after&isEqual != 0 && glued(word) != 0 {
-			return false
-		}
-		return !isLikely(word)
-	case inWord | isLower | isJoint:
-		return after&inToken == 0 && !hasLikely(word)
-	}
-	return false
-}
-
-// hasLikely reports whether a run of letters of a word may be in the vocabulary.
-func hasLikely(word []byte) bool {
-	from := 0
-	for i, b := range word {
-		if class[b]&isJoint == 0 {
-			continue
-		}
-		if i-from >= 2 && isLikely(word[from:i]) {
-			return true
-		}
-		from = i + 1
-	}
-	return len(word)-from >= 2 && isLikely(word[from:])
-}
-
-// mayOpen reports whether a separator and the byte behind it may begin a phone number, an IPv6 address, a mark of a chat
-// template, or a word of another script.
-func mayOpen(separator, next byte) bool {
-	switch separator {
-	case '(':
-		return next == '+' || isDigitByte(next)
-	case ':':
-		return next == ':'
-	case '<':
-		return next == '|' || next == '<'
-	case '[':
-		return next == 'I' || next == 'S' || next == '/'
-	}
-	return mayBeForeign(separator, next)
-}
-
-// readWord is the length of the word that text begins with, and the classes of its bytes.
-func readWord(text []byte) (length int, kinds uint16) {
-	for i, b := range text {
-		c := class[b]
-		if c&inWord == 0 {
-			return i, kinds
-		}
-		kinds |= c
-	}
-	return len(text), kinds
 }
 
 // unusual looks at a word that is not lower case, or may be in the vocabulary, or is at the end of the text.
@@ -380,7 +262,7 @@ func (s *Scanner) punctuation(v *view, i int, final bool) (next int, wait bool) 
 		s.scratch = &scratch{}
 	}
 	v.past, s.scratch.ahead.at = false, 0
-	found, edge := len(s.found), s.edge
+	found, edge, valueEnd, nested := len(s.found), s.edge, s.valueEnd, s.nested
 	ok := false
 	switch v.text[i] {
 	case '(':
@@ -393,7 +275,7 @@ func (s *Scanner) punctuation(v *view, i int, final bool) (next int, wait bool) 
 		next, ok = s.foreign(v, i)
 	}
 	if v.past && !final {
-		s.found, s.edge = s.found[:found], edge
+		s.found, s.edge, s.valueEnd, s.nested = s.found[:found], edge, valueEnd, nested
 		return i, true
 	}
 	if !ok {

@@ -109,9 +109,13 @@ func (s *Scanner) assignment(v *view, start, end int, subject context) (next int
 		return 0, false
 	}
 	from, quote := connector(v, start, end, spaced)
-	loose := from < 0 && after == ' '
-	if loose {
+	loose := from < 0
+	switch {
+	case !loose:
+	case after == ' ' || after == '\n' && end-start <= len("access_token") && v.run(start, end-start, isLower|isUpper) == end:
 		from = looseValue(v, end+1)
+	case isQuote(after):
+		from, quote = listed(v, end+1)
 	}
 	if from < 0 {
 		return 0, false
@@ -121,7 +125,7 @@ func (s *Scanner) assignment(v *view, start, end int, subject context) (next int
 		return 0, false
 	}
 	if subject&aboutSecret == 0 && end-start <= len("pass") && !oneOf(v.at(start-1), "?&") {
-		if subject &= aboutPassword; quote == 0 && subject != 0 {
+		if subject &= aboutPassword; quote == 0 && subject != 0 && !isChosen(v.text[from:valueEnd(v, from, 0)]) {
 			return 0, false // PASS: …
 		}
 	}
@@ -136,7 +140,19 @@ func (s *Scanner) assignment(v *view, start, end int, subject context) (next int
 	return s.inWords(v, next, quote, subject, loose, oneOf(v.at(start-1), "?&"))
 }
 
-// looseValue is the start of a value that only a space separates from its name at i, or -1: token …, | token | … |.
+// listed is the start of a value that is the next element of a list with its name, whose quote ends before i, and its
+// quote; -1 if none is: ["--token", "…"].
+func listed(v *view, i int) (from int, quote byte) {
+	if i = v.spaces(i); v.at(i) != ',' {
+		return -1, 0
+	}
+	if i = v.blanks(i + 1); !isQuote(v.at(i)) {
+		return -1, 0
+	}
+	return opened(v, i)
+}
+
+// looseValue is the start of a value that only a space or line break separates from its name at i, or -1: token …, | token | … |.
 func looseValue(v *view, i int) int {
 	if v.at(i) == '|' {
 		i = v.spaces(i + 1)

@@ -356,7 +356,7 @@ var class = [...]uint16{
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 	0, 0, 0, 64, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 64, 64, 64, 64, 0, 0, 0, 0, 0, 64,
-	0, 64, 0, 0, 0, 0, 0, 0, 64, 0, 0, 0, 0, 64, 64, 64, 64, 64, 0, 64, 64, 64, 0, 0,
+	0, 64, 0, 0, 0, 0, 0, 0, 64, 0, 0, 64, 0, 64, 64, 64, 64, 64, 0, 64, 64, 64, 0, 0,
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 }
 
@@ -377,8 +377,8 @@ var patternClass = [...]uint32{
 
 // foreignSeconds is the second bytes of words of other scripts, as bits, by their first byte less 0xc0.
 var foreignSeconds = [...]uint64{
-	0, 0, 0, 90074191570665472, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2251868533293056, 16, 9223372064790937600, 5, 0, 0, 0, 0, 0, 4398063288320,
-	0, 128, 0, 0, 0, 0, 0, 0, 144115256795332608, 0, 0, 0, 0, 140737488396417, 67072, 1048576, 288230376151711744, 134217728, 0, 144115188075855872, 38696648712, 268435456, 0, 0,
+	0, 0, 0, 90637141524086784, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2251868533293056, 16, 9223372064790937600, 5, 0, 0, 0, 0, 0, 4406653222912,
+	0, 128, 0, 0, 0, 0, 0, 0, 144115256795332608, 0, 0, 8, 0, 140737488396417, 67072, 1048576, 288230376151711744, 134217728, 0, 144115188075855872, 38696648712, 268435456, 0, 0,
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 }
 
@@ -430,70 +430,71 @@ var codeLengths = [...]uint8{
 
 // wordText is the words of the vocabulary by the bucket of their first two letters, each between its length and its entry.
 const wordText = "" +
-	"\aaadhaar\x00\x06aadhar\x00\x03aba\x01\x03abn\x02\x06access\x03\taccesskey\x04\vaccesstoken\x04\aaccount\x03\raccountnumber\x05\x04acct\x05\nacctnu" +
-	"mber\x05\x03acn\x02\x03act\x06\bactivate\a\x04addr\b\aaddress\b\taddresses\b\x03afm\t\aafrican\x03\x04aika\x03\x06amazon\n\x04amex\v\x04amka\f\x05anne" +
-	"x\r\tanswering\x0e\x03api\x03\x06apikey\x04\bapitoken\x04\x03app\x03\bappendix\r\vapplication\x03\x03arc\x0f\aarticle\r\narztnummer\f\x06asmen" +
-	"s\x10\aausweis\x11\rausweisnummer\x11\x04auth\x12\aauthkey\x04\rauthorization\x13\tauthtoken\x04\x03aws\n\x04bank\x03\vbankaccount\x05\fbank" +
-	"leitzahl\x01\x05basic\x04\x05batch\r\x04bban\x05\x04bday\x14\x06bearer\x04\x06behave\x06\nbestellung\r\x05birth\x15\tbirthdate\x14\bbirthday\x14\x03blz\x01" +
-	"\x04born\x14\x03bsb\x01\x03bsn\x16\x05build\r\x13burgerservicenummer\x16\x02by\x03\x06bypass\x17\x04call\x18\x04card\x19\ncardnumber\v\x05cards\v\x05carta\v\x06c" +
-	"artao\v\x05carte\v\acatalog\r\x02cc\v\bccnumber\v\x06cedula\x11\x03cel\x0e\x04cell\x18\tcellphone\x0e\tcellulare\x0e\acelular\x0e\x03cep\x0e\x02cf\x03\a" +
-	"chapter\r\bchecking\x03\x05cislo\x1a\acitizen\x03\tcitizenid\x1b\x05clabe\x05\x06clause\r\x06client\b\fclientsecret\x04\ncloudflare\x1c\x03c" +
-	"nh\f\x04cnic\x1b\x03cnp\x1d\x04cnpj\x1e\x04code\x03\x06commit\r\x06compte\x05\bconducir\f\bconduire\f\acontact\x03\x05conto\x03\ncontrasena\x1f\ncontr" +
-	"ibsys \fcontribuinte!\bcorrente\x03\x03cpf\x1e\x03cpr\"\x05cprnr\"\tcprnummer\"\ncredential\x04\vcredentials\x04\ncreditcard\v\x05" +
-	"creds\x04\x05crumb\x04\x06cuenta\x05\x04cuil#\x04cuit#\x05curit\x03\x04curl$\x05cusip\r\adatadog%\vdateofbirth\x14\ndbpassword\x1f\x02dd\x03\x04ddog" +
-	"%\ndelsedatum\x14\tdeveloper&\x04dial\x0e\bdiscover\v\adisplay'\tdisregard(\x02dl\f\x03dni)\x03dns\b\x02do*\x03dob\x14\bdocument\x03\tdo" +
-	"cumento+\x06driver\x03\rdriverlicense\f\adrivers\x03\x0edriverslicense\f\adriving\x03\tdselsdato\x14\x04dula\f\x03ean\r\x03egk\f\x03egn" +
-	",\x04emso\x1b\x06enable\a\nencryption\x03\x05enter\a\x05erc20-\x03eth-\x05ether.\bethereum-\tetherscan-\x03evm-\rfahrerlaubnis\f\x03f" +
-	"ax\x0e\x04file\x03\x03fin/\x06fiscal0\x04fodt\x14\ffoedselsdato\x14\x03fon\x0e\x04fono\x0e\x06forget(\tforwarded\b\rfuehrerschein\f\agateway\b" +
-	"\x03geb\x14\rgeboortedatum\x14\ageboren\x14\fgeburtsdatum\x14\ngeburtstag\x14\x06german\x03\x04give'\x05govid\x11\x03gsm\x0e\x04gtin\r\x05guida\f\x05h" +
-	"andy\x0e\vhandynummer\x0e\x04hash\r\x06health\x03\x06heroku1\x02hk\x03\x04hkic2\x04hkid2\x04hong\x03\x04host\b\x05hosts\b\ahotline\x0e\x02hp\x0e\nhrersch" +
-	"ein\f\x10hrerscheinnummer\f\ahubspot\x03\x05iccid\r\x02id\x03\x06idcard\f\tidentidad3\x0eidentification4\nidentified\x03\nidenti" +
-	"fier\x03\x15identifikationsnummer5\aidentit\f\bidentity\x03\fidentitycard\x11\x04idnr5\bidnumber\x1b\x06ignore(\x04imei\r\x06indi" +
-	"an\x03\x05insee6\tinsurance\x03\x04insz7\ainvoice\r\x02ip\b\tipaddress\b\x03ips\b\x04ipv4\b\x03ird\t\x04isbn\r\tisikukood\x10\x04isin\r\x04islo\x1a" +
-	"\x06israel\x03\aisraeli\x03\x04issn\r\x04item\r\x04itin8\tjailbreak\a\x04jmbg\x1b\x05jumin9\tkennitala\x1b\bkennwort\x1f\x03key:\x06kimlik;\x04ko" +
-	"ng\x03\x05konto\x05\akontonr\x05\vkontonummer\x05\rkontonummeret\x05\x04kort\v\fkrankenkasse\f\x19krankenversichertennummer\f\vk" +
-	"reditkarte\v\x12kreditkartennummer\v\x03ktp\f\x04kvnr\f\x04lanr\f\x04leak'\alicence\x03\alicense\x03\x05login<\x03lot\r\x03mac\b\amaestr" +
-	"o\v\x06master\x03\nmastercard\v\x02me\x03\bmedicare=\bmetamask-\x03mob\x0e\x05mobil\x0e\x06mobile\x18\fmobilenumber\x0e\vmobilnummer\x0e\x05mo" +
-	"del\r\x05mongo>\x05movil\x0e\x02my\x03\x05mykad\x1b\bmynumber?\x05mysql>\tmysqldump>\x06nacida\x14\x06nacido\x14\nnacimiento\x14\tnaissance\x14" +
-	"\anarozen\x14\bnarozena\x14\x03nas@\anascida\x14\anascido\x14\nnascimento\x14\anascita\x14\x04nata\x14\bnational\x03\nnationalid\x11\x10nati" +
-	"onalidentity\x1b\x04nato\x14\x05neverA\x03newB\x03nhsC\tnhsnumberD\x02ni\x03\x03nie+\x03nifE\x03nik\f\x03ninF\x04ninoG\x03nipH\x03nir6\x04niss7\x03ni" +
-	"t\t\x02no\x03\x03npiD\x04npwp\t\x02nr\x03\x04nricI\x06number\x03\anumeric\x03\x06nummer\x03\x06office\x0e\x03oibJ\x04okta \x05order\r\x06orders\r\x06outputK\bo" +
-	"verride\x17\x03panL\x04part\r\tpasaporteM\bpaspoortM\x0epaspoortnummerM\x04passN\npassaporteM\npassaportoM\bpasscode\x1f" +
-	"\tpasseportM\npassnummerM\npassphrase\x1f\bpassportM\x0epassportnumberM\tpassportsM\x05passw\x1f\x06passwd\x1f\bpassword" +
-	"\x1f\bpasswort\x1f\bpaszportM\x03patO\apatient\x03\x03pay\v\apayment\v\x06pedido\r\x04peer\b\bpersonal\x03\x0fpersonalausweis\f\bperso" +
-	"nnrP\fpersonnummerQ\x05peselR\x02ph\x0e\x05phone\x18\vphonenumber\x0e\x06phones\x0e\x04ping\b\bportable\x0e\x03ppsS\x04ppsnS\x05ppsnoS\apret" +
-	"end\x06\x05printK\aprivate\x03\nprivatekey\x04\aproduct\r\bprovider\x03\x04psql>\x03psw\x1f\x04pswd\x1f\apuhelin\x0e\rpuhelinnumero\x0e\x02pwT" +
-	"\x03pwd\x1f\x05reach\x03\brechnung\r\x03ref\r\treference\r\frefreshtoken\x04\fregistration\x03\treisepassM\x0freisepassnummerM\br" +
-	"ekening\x05\x0erekeningnummer\x05\x06remote\b\x19rentenversicherungsnummer5\x06repeatK\bresident\x03\x06reveal'\brevision\r\x03" +
-	"rfc\r\x03rib\x05\trijbewijs\f\rrijksregister7\x13rijksregisternummer7\x04ring\x03\x02ro\x03\x04rodn\x1a\x05rodne\x1a\arouting\x01\x03rrn9\x03rs" +
-	"a\x03\x03rtn\x01\trufnummer\x0e\x03runU\x03rutU\x04rvnr5\x02sa\x03\x11samordningsnummerP\asavings\x03\x03sdt\x0e\x03sec\x03\x06secret\x12\tsecretkey\x04\a" +
-	"section\r\bsections\r\bsecurite\x03\nsecurities\r\bsecurity\x03\x05sedol\r\x05senha\x1f\x06serial\r\x06server\b\aservice\x03\x03sha\r\x06s" +
-	"hared\x03\x04show'\asidekiq \x03sigV\asigning\x03\x03sin@\x03sku\r\x03sms\x0e\x05snils\x1b\x04snyk\x03\x03soc\x03\x06social\x03\asociale\x03\x0esocialsecu" +
-	"rity8\x14socialsecuritynumber8\nsofinummer\x16\x05sonarW\tsonarqube \x04sort\x03\bsortcode\x01\vsourcegraph \x19sozialver" +
-	"sicherungsnummerX\asshpass>\x03ssn8\x04ssws \x02st\x03\x06steuer5\bsteuerid5\x1bsteueridentifikationsnummer5\fsteuern" +
-	"ummerY\astorage\x03\x06subnet\b\x04sumo \tsumologic \x02sv\x03\x04svnrZ\bsvnummerZ\x06syntym\x03\x06taiwan\x03\x06tarihi\x03\atarjeta\v\x03ta" +
-	"x\x03\x05taxid\t\ttaxnumber\t\btaxpayer\t\btckimlik;\x04tckn;\x03tel\x0e\atelefon\x0e\btelefone\x0e\ttelefonnr\x0e\ftelefonnumer\x0e\r" +
-	"telefonnummer\x0e\btelefono\x0e\ttelefonsz\x0e\vtelefonszam\x0e\btelefonu\x0e\btelefoon\x0e\ntelefoonnr\x0e\x0etelefoonnummer\x0e" +
-	"\btelegram \x05telem\x0e\ttelemovel\x0e\ttelephone\x0e\x0ftelephonenumber\x0e\btelepono\x0e\x04tell'\x06teudat[\x04text\x03\x03tfn\x02\x04thai" +
-	"\x03\x06ticket\r\x03tinY\x03tlf\x0e\x05token\x04\btracking\r\x06travel\x03\aturkish;\x06twilio\\\x03uid\x00\x05uidai\x00\x02um\x03\x03upc\r\turodzenia\x14\bur" +
-	"odzona\x14\burodzony\x14\x04usdc-\x04usdt-\fuserpassword\x1f\x03utr\t\x03vat!\avehicle\r\x06vercel]\x12versichertennummer\f\x13versi" +
-	"cherungsnummerX\aversion\r\x03vin\r\x04visa\v\x06vitale6\x05voter\x03\nwachtwoord\x1f\x06wallet-\x04what^\bwhatsapp\x18\awithout_\x05" +
-	"x-api\x03\x03you`\x05zehut[" +
+	"\x03aba\x00\x03abn\x01\x03acn\x01\x03act\x02\x04acct\x03\x06aadhar\x04\x06access\x05\aaadhaar\x04\aaccount\x05\bactivate\x06\taccesskey\a\nacctnumber\x03\vac" +
+	"cesstoken\a\raccountnumber\x03\x03afm\b\x04addr\t\aaddress\t\aafrican\x05\taddresses\t\vadgangskode\n\x04aika\x05\x04amex\v\x04amka\f" +
+	"\x05annex\r\x06amazon\x0e\tanswering\x0f\x03api\x05\x03app\x05\x03arc\x10\x06apikey\a\x06asmens\x11\aarticle\r\bapitoken\a\bappendix\r\narztnumme" +
+	"r\f\vapplication\x05\x03aws\x0e\x04auth\x12\aausweis\x13\aauthkey\a\tauthtoken\a\rausweisnummer\x13\rauthorization\x14\x04bank\x05\x04bban" +
+	"\x03\x05basic\a\x05batch\r\vbankaccount\x03\fbankleitzahl\x00\x04bday\x15\x06bearer\a\x06behave\x02\nbestellung\r\x05birth\x16\bbirthday\x15\tbi" +
+	"rthdate\x15\x03blz\x00\x04born\x15\x03bsb\x00\x03bsn\x17\x05build\r\x13burgerservicenummer\x17\x02by\x05\x06bypass\x18\x02cc\v\x04call\x19\x04card\x1a\x05cards\v\x05car" +
+	"ta\v\x05carte\v\x06cartao\v\acatalog\r\bccnumber\v\ncardnumber\v\x02cf\x05\x03cel\x0f\x03cep\x0f\x04cell\x19\x06cedula\x13\acelular\x0f\tcellphone" +
+	"\x0f\tcellulare\x0f\x05cislo\x1b\achapter\r\acitizen\x05\bchecking\x05\tcitizenid\x1c\x03cnh\f\x03cnp\x1d\x04cnic\x1c\x04cnpj\x1e\x04code\x05\x05clabe\x03\x05cl" +
+	"ave\n\x05conto\x05\x06clause\r\x06client\t\x06commit\r\x06compte\x03\acontact\x05\bconducir\f\bconduire\f\bcorrente\x05\ncloudflare\x1f\nc" +
+	"ontrasena\n\ncontribsys \fclientsecret\a\fcontribuinte!\x03cpf\x1e\x03cpr\"\x05cprnr\"\x05creds\a\x05crumb\a\tcprnummer\"\ncre" +
+	"dential\a\ncreditcard\v\vcredentials\a\x04cuil#\x04cuit#\x04curl$\x05curit\x05\x05cusip\r\x06cuenta\x03\adatadog%\ndbpassword\n\vd" +
+	"ateofbirth\x15\x02dd\x05\x04ddog%\tdeveloper&\ndelsedatum\x15\x04dial\x0f\adisplay'\bdiscover\v\tdisregard(\x02dl\f\x02do)\x03dni*\x03dn" +
+	"s\t\x03dob\x15\bdocument\x05\tdocumento+\x06driver\x05\adrivers\x05\adriving\x05\tdselsdato\x15\rdriverlicense\f\x0edriverslicense\f" +
+	"\x04dula\f\x03ean\r\x03egk\f\x03egn,\x04emso\x1c\x05enter\x06\x06enable\x06\nencryption\x05\x05erc20-\x03eth-\x03evm-\x05ether.\bethereum-\tethersc" +
+	"an-\x03fax\x0f\rfahrerlaubnis\f\x03fin/\x04file\x05\x06fiscal0\x03fon\x0f\x04fodt\x15\x04fono\x0f\x06forget(\tforwarded\t\ffoedselsdato\x15\rfue" +
+	"hrerschein\f\agateway\t\x03geb\x15\x06german\x05\ageboren\x15\ngeburtstag\x15\fgeburtsdatum\x15\rgeboortedatum\x15\x04give'\x05govid\x13" +
+	"\x03gsm\x0f\x04gtin\r\x05guida\f\x04hash\r\x05handy\x0f\vhandynummer\x0f\x05heslo\n\x06health\x05\x06heroku1\x02hk\x05\x04hkic2\x04hkid2\x04hong\x05\x04host\t\x05" +
+	"hosts\t\ahotline\x0f\x02hp\x0f\nhrerschein\f\x10hrerscheinnummer\f\ahubspot\x05\x05iccid\r\x02id\x05\x04idnr3\x06idcard\f\x06ignore(\aiden" +
+	"tit\f\bidentity\x05\bidnumber\x1c\tidentidad4\nidentified\x05\nidentifier\x05\fidentitycard\x13\x0eidentification5\x15identi" +
+	"fikationsnummer3\x04imei\r\x04insz6\x05insee7\x06indian\x05\ainvoice\r\tinsurance\x05\x02ip\t\x03ips\t\x03ird\b\x04ipv4\t\x04isbn\r\x04isin\r\x04" +
+	"islo\x1b\x04issn\r\x06israel\x05\aisraeli\x05\tipaddress\t\tisikukood\x11\x04item\r\x04itin8\tjailbreak\x06\x06jelszo\n\x04jmbg\x1c\x05jumin9\x03k" +
+	"ey:\bkennwort\n\tkennitala\x1c\x06kimlik;\x04kong\x05\x04kort\v\x05konto\x03\akontonr\x03\vkontonummer\x03\rkontonummeret\x03\vkreditk" +
+	"arte\v\fkrankenkasse\f\x12kreditkartennummer\v\x19krankenversichertennummer\f\x03ktp\f\x04kvnr\f\x04lanr\f\x04leak'\alicenc" +
+	"e\x05\alicense\x05\x03lot\r\x05login<\x03mac\t\x06master\x05\amaestro\v\nmastercard\v\x02me\x05\bmedicare=\bmetamask-\x03mob\x0f\x05mobil\x0f\x05mo" +
+	"del\r\x05mongo>\x05movil\x0f\x06mobile\x19\vmobilnummer\x0f\fmobilenumber\x0f\x02my\x05\x05mykad\x1c\x05mysql>\bmynumber?\tmysqldump>\x03nas" +
+	"@\x04nata\x15\x04nato\x15\x06nacida\x15\x06nacido\x15\anarozen\x15\anascida\x15\anascido\x15\anascita\x15\bnarozena\x15\bnational\x05\tnaissance\x15" +
+	"\nnacimiento\x15\nnascimento\x15\nnationalid\x13\x10nationalidentity\x1c\x03newA\x05neverB\x02ni\x05\x03nhsC\x03nie+\x03nifD\x03nik\f\x03ninE\x03" +
+	"nipF\x03nir7\x03nit\b\x04ninoG\x04niss6\tnhsnumberH\x02no\x05\x02nr\x05\x03npiH\x04npwp\b\x04nricI\x06number\x05\x06nummer\x05\anumeric\x05\x06office\x0f\x03" +
+	"oibJ\x04okta \x05order\r\x06orders\r\x06outputK\boverride\x18\x03panL\x03patM\x03pay\v\x04part\r\x04passN\x05passe\n\x05passw\n\x06parola\n\x06pas" +
+	"swd\n\apassord\n\apasswrd\n\apatient\x05\apayment\v\bpaspoortO\bpasscode\n\bpassportO\bpassword\n\bpasswort\n\bpaszp" +
+	"ortO\tpasaporteO\tpasseportO\tpassportsO\npassaporteO\npassaportoO\npassnummerO\npassphrase\n\x0epaspoortnu" +
+	"mmerO\x0epassportnumberO\x04peer\t\x05peselP\x06pedido\r\bpersonal\x05\bpersonnrQ\fpersonnummerR\x0fpersonalausweis\f\x02ph" +
+	"\x0f\x04ping\t\x05phone\x19\x06phones\x0f\vphonenumber\x0f\bportable\x0f\x03ppsS\x03psw\n\x04ppsnS\x04psql>\x04pswd\n\x05ppsnoS\x05printK\x05pswrd\n\ap" +
+	"retend\x02\aprivate\x05\aproduct\r\bprovider\x05\nprivatekey\a\x02pwT\x03pwd\n\x04pwrd\n\apuhelin\x0f\rpuhelinnumero\x0f\x03ref\r\x03rfc\r" +
+	"\x05reach\x05\x06remote\t\x06repeatK\x06reveal'\brechnung\r\brekening\x03\bresident\x05\brevision\r\treference\r\treisepassO\fre" +
+	"freshtoken\a\fregistration\x05\x0erekeningnummer\x03\x0freisepassnummerO\x19rentenversicherungsnummer3\x03rib\x03\x04ring\x05" +
+	"\trijbewijs\f\rrijksregister6\x13rijksregisternummer6\x02ro\x05\x04rodn\x1b\x05rodne\x1b\arouting\x00\x03rrn9\x03rsa\x05\x03rtn\x00\x03runU\x03ru" +
+	"tU\x04rvnr3\trufnummer\x0f\x02sa\x05\asavings\x05\bsalasana\n\x11samordningsnummerQ\x03sdt\x0f\x03sec\x05\x05sedol\r\x05senha\n\x06secret\x12\x06se" +
+	"rial\r\x06server\t\asection\r\aservice\x05\bsections\r\bsecurite\x05\bsecurity\x05\tsecretkey\a\nsecurities\r\x03sha\r\x03sigV\x03s" +
+	"in@\x03sku\r\x04show'\x06shared\x05\asidekiq \asigning\x05\x03sms\x0f\x03soc\x05\x04snyk\x05\x04sort\x05\x05snils\x1c\x05sonarW\x06social\x05\asociale\x05\bso" +
+	"rtcode\x00\tsonarqube \nsofinummer\x17\vsourcegraph \x0esocialsecurity8\x14socialsecuritynumber8\x19sozialversiche" +
+	"rungsnummerX\x03ssn8\x04ssws \asshpass>\x02st\x05\x02sv\x05\x04sumo \x04svnrY\x06steuer3\x06subnet\t\astorage\x05\bsteuerid3\bsvnummer" +
+	"Y\tsumologic \fsteuernummerZ\x1bsteueridentifikationsnummer3\x06syntym\x05\x03tax\x05\x04tckn;\x05taxid\b\x06taiwan\x05\x06tarihi" +
+	"\x05\atarjeta\v\btaxpayer\b\btckimlik;\ttaxnumber\b\x03tel\x0f\x03tfn\x01\x04tell'\x04text\x05\x05telem\x0f\x06teudat[\atelefon\x0f\btelefone" +
+	"\x0f\btelefono\x0f\btelefonu\x0f\btelefoon\x0f\btelegram \btelepono\x0f\ttelefonnr\x0f\ttelefonsz\x0f\ttelemovel\x0f\ttelephone\x0f\n" +
+	"telefoonnr\x0f\vtelefonszam\x0f\ftelefonnumer\x0f\rtelefonnummer\x0f\x0etelefoonnummer\x0f\x0ftelephonenumber\x0f\x03tinZ\x04thai" +
+	"\x05\x06ticket\r\x03tlf\x0f\x05token\a\x06travel\x05\btracking\r\x06twilio\\\aturkish;\x03uid\x04\x05uidai\x04\x02um\x05\x03upc\r\x04usdc-\x04usdt-\burodzo" +
+	"na\x15\burodzony\x15\turodzenia\x15\fuserpassword\n\x03utr\b\x03vat!\x06vercel]\avehicle\r\aversion\r\x12versichertennummer\f\x13v" +
+	"ersicherungsnummerX\x03vin\r\x04visa\v\x06vitale7\x05voter\x05\x06wallet-\nwachtwoord\n\x04what^\awithout_\bwhatsapp\x19\x05x-api" +
+	"\x05\x03you`\x05zehut[" +
 	""
 
 // buckets is where a bucket begins in wordText.
 var buckets = [...]uint16{
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 121, 161, 167, 205, 290, 360, 360, 360, 413, 447, 475, 486, 496, 524, 536,
-	536, 612, 671, 717, 894, 973, 1013, 1013, 1013, 1047, 1080, 1116, 1160, 1228, 1234, 1234, 1234, 1239, 1249, 1249, 1282, 1289, 1327, 1327,
-	1327, 1347, 1347, 1366, 1416, 1416, 1431, 1431, 1431, 1440, 1503, 1509, 1516, 1521, 1534, 1534, 1534, 1560, 1576, 1592, 1620, 1654, 1663, 1663,
-	1663, 1670, 1813, 1813, 1860, 1943, 1955, 1955, 1955, 1966, 1966, 1966, 1972, 1972, 1979, 1979, 1979, 1979, 2005, 2013, 2069, 2143, 2154, 2154,
-	2154, 2160, 2166, 2184, 2196, 2196, 2196, 2196, 2196, 2230, 2254, 2254, 2322, 2322, 2322, 2361, 2361, 2515, 2527, 2594, 2598, 2619, 2644, 2644,
-	2644, 2644, 2652, 2663, 2663, 2678, 2696, 2696, 2696, 2929, 3001, 3039, 3049, 3140, 3173, 3173, 3173, 3173, 3173, 3173, 3173, 3173, 3173, 3173,
-	3173, 3173, 3364, 3422, 3448, 3458, 3490, 3490, 3490, 3522, 3641, 3693, 3857, 3877, 3996, 4004, 4004, 4078, 4315, 4334, 4346, 4364, 4381, 4381,
-	4381, 4381, 4381, 4393, 4397, 4459, 4464, 4464, 4464, 4469, 4536, 4555, 4562, 4562, 4562, 4562, 4562, 4582, 4582, 4607, 4607, 4607, 4607, 4607,
-	4607, 4607, 4607, 4607, 4614, 4614, 4614, 4614, 4614, 4614, 4614, 4614, 4619, 4619, 4619, 4619, 4619, 4619, 4626, 4626, 4626, 4626, 4626, 4626,
-	4626, 4626, 4626, 4626, 4626, 4626, 4626, 4626, 4626, 4626, 4626, 4626, 4626, 4626, 4626, 4626, 4626, 4626, 4626, 4626, 4626, 4626, 4626, 4626,
-	4626, 4626, 4626, 4626, 4626, 4626, 4626, 4626, 4626, 4626, 4626, 4626, 4626, 4626, 4626, 4626, 4626,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 121, 174, 180, 218, 303, 373, 373, 373, 426, 460, 488, 499, 509, 537, 549,
+	549, 625, 684, 730, 914, 993, 1033, 1033, 1033, 1067, 1100, 1136, 1180, 1248, 1254, 1254, 1254, 1259, 1269, 1269, 1302, 1309, 1347, 1347,
+	1347, 1367, 1367, 1386, 1436, 1436, 1451, 1451, 1451, 1460, 1523, 1529, 1536, 1541, 1554, 1554, 1554, 1580, 1603, 1619, 1647, 1681, 1690, 1690,
+	1690, 1697, 1840, 1840, 1887, 1970, 1982, 1982, 1982, 1993, 2001, 2001, 2007, 2007, 2014, 2014, 2014, 2014, 2040, 2048, 2104, 2178, 2189, 2189,
+	2189, 2195, 2201, 2219, 2231, 2231, 2231, 2231, 2231, 2265, 2289, 2289, 2357, 2357, 2357, 2396, 2396, 2550, 2562, 2629, 2633, 2654, 2679, 2679,
+	2679, 2679, 2687, 2698, 2698, 2713, 2731, 2731, 2731, 2997, 3069, 3107, 3117, 3215, 3254, 3254, 3254, 3254, 3254, 3254, 3254, 3254, 3254, 3254,
+	3254, 3254, 3445, 3503, 3529, 3539, 3571, 3571, 3571, 3613, 3732, 3784, 3948, 3968, 4087, 4095, 4095, 4169, 4406, 4425, 4437, 4455, 4472, 4472,
+	4472, 4472, 4472, 4484, 4488, 4550, 4555, 4555, 4555, 4560, 4627, 4646, 4653, 4653, 4653, 4653, 4653, 4673, 4673, 4698, 4698, 4698, 4698, 4698,
+	4698, 4698, 4698, 4698, 4705, 4705, 4705, 4705, 4705, 4705, 4705, 4705, 4710, 4710, 4710, 4710, 4710, 4710, 4717, 4717, 4717, 4717, 4717, 4717,
+	4717, 4717, 4717, 4717, 4717, 4717, 4717, 4717, 4717, 4717, 4717, 4717, 4717, 4717, 4717, 4717, 4717, 4717, 4717, 4717, 4717, 4717, 4717, 4717,
+	4717, 4717, 4717, 4717, 4717, 4717, 4717, 4717, 4717, 4717, 4717, 4717, 4717, 4717, 4717, 4717, 4717,
 }
 
 // likely is a filter in front of the words: one bit for each hash of a word.
@@ -505,12 +506,12 @@ var likely = [...]uint32{
 	0, 0, 8, 0, 4194304, 2147483648, 537001984, 0, 0, 134234112, 131072, 0, 0, 2147483648, 0, 0, 0, 4096, 65536, 0, 0, 0, 0, 4096,
 	0, 128, 0, 0, 16, 0, 0, 0, 134217728, 2097152, 4194304, 256, 128, 0, 65536, 0, 327680, 0, 0, 0, 1, 32768, 0, 2097152,
 	1073741824, 0, 0, 0, 67764224, 0, 4096, 8, 0, 524320, 0, 0, 4096, 16777220, 4096, 2, 0, 0, 8, 0, 0, 32, 0, 0,
-	0, 4096, 0, 0, 2048, 0, 131072, 4194304, 0, 167936, 4194304, 0, 544, 0, 0, 0, 0, 0, 0, 2097152, 0, 32, 134217728, 0,
+	0, 4096, 0, 0, 2048, 0, 131072, 4194304, 0, 167936, 4194304, 2, 544, 0, 0, 33554432, 0, 0, 0, 2097152, 0, 32, 134217728, 0,
 	0, 0, 17039616, 16777216, 0, 1073750016, 0, 0, 2, 0, 131080, 16777216, 2048, 2097156, 1074008064, 201326592, 268435456, 0, 0, 0, 0, 0, 0, 0,
 	1, 65536, 0, 134217728, 4194304, 0, 0, 1073741824, 32768, 0, 32, 0, 0, 32, 2164260864, 0, 72, 0, 2, 1048576, 0, 0, 0, 0,
 	2, 8388608, 0, 0, 0, 0, 0, 1073741824, 0, 0, 0, 0, 0, 16385, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0,
 	2162688, 0, 32768, 4096, 0, 0, 1, 0, 0, 1024, 0, 0, 2147483648, 0, 0, 4, 8, 0, 0, 0, 4260352, 0, 8448, 0,
-	128, 262272, 0, 256, 0, 8388608, 0, 0, 0, 16384, 1073741824, 0, 8192, 262144, 0, 0, 4194304, 256, 536870912, 0, 2177, 64, 0, 0,
+	128, 262272, 0, 256, 0, 8388608, 268435456, 0, 0, 16384, 1073741824, 0, 8192, 262144, 0, 4194304, 4194304, 256, 536870912, 0, 2177, 64, 0, 0,
 	0, 0, 0, 33554432, 0, 1024, 32776, 0, 8192, 0, 0, 0, 805306368, 0, 0, 0, 0, 0, 1073872896, 0, 0, 0, 2147483648, 0,
 	0, 128, 0, 0, 128, 0, 0, 0, 1, 128, 0, 0, 2, 0, 2097152, 0, 0, 0, 0, 0, 0, 4096, 33554432, 268435458,
 	65536, 0, 4194304, 0, 2097152, 1, 0, 0, 1, 0, 0, 131072, 0, 67108864, 4198400, 0, 32, 0, 0, 0, 4096, 1, 134217728, 0,
@@ -519,174 +520,175 @@ var likely = [...]uint32{
 	80, 33554432, 16777220, 524288, 0, 0, 0, 1048576, 0, 0, 0, 2097152, 0, 0, 0, 0, 301989888, 0, 0, 0, 8200, 0, 65537, 0,
 	0, 0, 262208, 134217728, 0, 2097152, 0, 0, 0, 0, 8388608, 0, 0, 1048576, 8388608, 65568, 67108864, 64, 33554432, 4, 2147483648, 0, 0, 0,
 	0, 0, 16, 131072, 2048, 98304, 0, 0, 0, 0, 0, 0, 2147483656, 8, 0, 0, 0, 0, 0, 1073743872, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 2098176, 0, 0, 524288, 32768, 0, 0, 134217728, 65536, 128, 0, 0, 536870912, 0, 0, 0, 0, 4097,
-	0, 0, 0, 0, 2147483648, 0, 0, 524288, 0, 268435456, 0, 4194304, 0, 16777216, 4096, 0, 0, 2097152, 0, 0, 0, 0, 2359296, 128,
+	0, 8388608, 0, 0, 0, 0, 2098176, 0, 0, 524288, 32768, 0, 0, 134217728, 65536, 128, 0, 0, 536870912, 0, 0, 0, 0, 4097,
+	0, 0, 0, 0, 2148007936, 0, 0, 524288, 0, 268435456, 0, 4194304, 0, 16777216, 4096, 0, 0, 2097152, 0, 0, 0, 0, 2359296, 128,
 	0, 0, 0, 0, 1073741824, 8192, 32, 0, 0, 268435456, 8, 0, 272629760, 0, 0, 0, 0, 0, 0, 2147483648, 1024, 0, 0, 0,
 	0, 32768, 0, 32768, 65536, 0, 0, 131072, 0, 2147483648, 8, 0, 0, 0, 0, 0, 128, 16384, 0, 0, 0, 0, 268435456, 0,
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 135266304, 0, 0, 67108864, 69696, 2147483648, 0, 1024, 0, 0, 256, 4096, 524290, 0, 8,
 	0, 4, 0, 1073741824, 0, 0, 0, 0, 2, 16777216, 2147483648, 0, 8388608, 0, 0, 2147483648, 0, 0, 0, 0, 8, 0, 0, 0,
 	2, 1048576, 64, 388, 4194304, 0, 4, 0, 32, 2, 0, 0, 1024, 0, 0, 0, 0, 32768, 536870912, 0, 4202496, 256, 0, 67109120,
 	2048, 0, 0, 0, 0, 69206016, 524288, 0, 0, 0, 524288, 262144, 0, 0, 0, 0, 0, 0, 2048, 0, 0, 536870912, 256, 0,
-	0, 0, 0, 0, 0, 16384, 48, 268435456, 0, 16777216, 2048, 2097152, 0, 16777216, 0, 0, 0, 512, 0, 134217728, 0, 65536, 32, 524288,
+	0, 0, 0, 0, 0, 16384, 48, 268435456, 131072, 16777216, 2048, 2097152, 0, 16777216, 0, 0, 0, 512, 0, 134217728, 0, 65536, 32, 524288,
 	0, 0, 0, 16384, 0, 2048, 0, 131072, 512, 285212672, 0, 0, 0, 0, 0, 33796, 0, 0, 0, 16777280, 0, 0, 0, 0,
 	0, 524288, 2164260866, 4194304, 0, 0, 64, 0, 16, 8, 8192, 0, 8388608, 0, 0, 128, 0, 0, 0, 16777216, 262144, 0, 0, 0,
 	0, 0, 16, 16, 12, 4, 256, 0, 8192, 0, 0, 0, 1536, 128, 4194304, 0, 0, 0, 0, 0, 524292, 32, 4194304, 131072,
 	131328, 0, 0, 524288, 133120, 0, 132, 536936449, 536870912, 0, 0, 0, 0, 2, 512, 16777216, 0, 0, 8388608, 0, 0, 0, 128, 0,
-	0, 0, 8192, 0, 262144, 1073741825, 524288, 16384, 0, 0, 0, 33554432, 4, 0, 0, 0, 0, 0, 16777216, 0, 0, 268435456, 0, 0,
+	0, 0, 8192, 0, 262144, 1073741825, 524288, 16384, 0, 0, 0, 33554432, 132, 0, 0, 0, 0, 0, 16777216, 0, 0, 268435456, 0, 0,
 	0, 276824080, 0, 2048, 8192, 0, 0, 0, 1048576, 0, 512, 0, 0, 0, 16777216, 536870912, 0, 134217732, 0, 0, 33554496, 0, 0, 0,
 	268435456, 0, 67108864, 0, 0, 0, 0, 0, 0, 20, 0, 0, 8, 0, 256, 0, 0, 16384, 262144, 256, 8388736, 4, 0, 2097152,
 	0, 0, 0, 64, 0, 0, 0, 0, 0, 128, 0, 17, 0, 536870912, 8388608, 0, 0, 0, 0, 0, 1048576, 0, 0, 512,
 	0, 0, 0, 0, 0, 134217728, 128, 0, 0, 0, 4194592, 0, 33554448, 0, 0, 32, 0, 8388608, 0, 0, 1, 0, 0, 2097152,
 	0, 0, 0, 0, 0, 0, 0, 4096, 2415919104, 12, 0, 0, 0, 66560, 33554432, 8192, 0, 0, 0, 0, 0, 0, 0, 9437184,
-	0, 83887104, 131072, 134217728, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 256, 67108864, 8, 0, 0, 0, 0, 0, 0,
+	0, 83887104, 131072, 134217728, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 256, 67108864, 8, 0, 0, 0, 65536, 0, 0,
 	0, 0, 0, 0, 2099200, 0, 0, 1, 134219776, 4, 0, 8192, 0, 0, 0, 0, 16777216, 33554432, 262400, 16384, 0, 0, 16777216, 16,
 	0, 0, 4096, 0, 1048576, 16777216, 0, 0, 2048, 0, 4096, 0, 0, 2048, 8388608, 67109376,
 }
 
 // wordPairs is pairs by their words' numbers.
 var wordPairs = [...]wordPair{
-	{3716, 3592, 56},
-	{2322, 3716, 56},
-	{3716, 2619, 56},
-	{3711, 3527, 56},
-	{3422, 1358, 9},
-	{3716, 1834, 64},
-	{2469, 1834, 70},
-	{4029, 1347, 2},
-	{4029, 1670, 9},
-	{4029, 2619, 9},
-	{4029, 1693, 9},
-	{2469, 1670, 17},
-	{1765, 2619, 17},
-	{1765, 542, 17},
-	{1670, 2619, 27},
-	{2943, 2619, 27},
-	{1693, 2619, 27},
-	{2469, 1693, 17},
-	{2469, 1765, 17},
-	{2943, 1670, 27},
-	{1765, 1139, 17},
-	{697, 1670, 17},
-	{1670, 542, 17},
-	{3490, 1670, 97},
-	{3453, 1670, 97},
-	{152, 1670, 97},
-	{1765, 2594, 27},
-	{3331, 3220, 57},
-	{2322, 2619, 63},
-	{4315, 1670, 98},
-	{2543, 2619, 70},
-	{1834, 2619, 99},
-	{2543, 2594, 70},
-	{3976, 2636, 90},
-	{3976, 2609, 90},
-	{2627, 2943, 29},
-	{447, 2619, 26},
-	{2943, 788, 16},
-	{1928, 1670, 100},
-	{1920, 1670, 100},
-	{4004, 1670, 101},
-	{1592, 2013, 50},
-	{1576, 1670, 50},
-	{1495, 4029, 89},
-	{1819, 1670, 102},
-	{1765, 788, 103},
-	{697, 2619, 27},
-	{2469, 2619, 104},
-	{2567, 2619, 70},
-	{2527, 2619, 68},
-	{2906, 2619, 68},
-	{2234, 2619, 2},
-	{4029, 2594, 9},
-	{1358, 2619, 9},
-	{2266, 2619, 14},
-	{2266, 2594, 14},
-	{3005, 2594, 14},
-	{625, 2619, 14},
-	{4588, 2619, 14},
-	{3005, 2619, 14},
-	{830, 2619, 14},
-	{3173, 2230, 14},
-	{4304, 2230, 14},
-	{3416, 2230, 14},
-	{205, 2000, 4},
-	{27, 2000, 4},
-	{3532, 2000, 4},
-	{3083, 2000, 4},
-	{59, 2000, 4},
-	{314, 2000, 4},
-	{1263, 2000, 4},
-	{3674, 2000, 4},
-	{3646, 2000, 4},
-	{3942, 2000, 4},
-	{2175, 2000, 4},
-	{228, 2000, 4},
-	{243, 2000, 4},
-	{3632, 2000, 4},
-	{2210, 2000, 4},
-	{4607, 2000, 4},
-	{1568, 2000, 4},
-	{1654, 2000, 4},
-	{3705, 2000, 4},
-	{3783, 2184, 4},
-	{1047, 205, 37},
-	{1047, 228, 37},
-	{667, 205, 28},
-	{1709, 524, 31},
-	{3801, 788, 1},
-	{360, 59, 5},
-	{59, 2619, 5},
-	{59, 2594, 5},
-	{839, 884, 5},
-	{680, 59, 5},
-	{3513, 59, 5},
-	{4393, 4012, 20},
-	{3996, 161, 20},
-	{1160, 2175, 12},
-	{1183, 2175, 12},
-	{1160, 2166, 12},
-	{1183, 2166, 12},
-	{1208, 2175, 12},
-	{1208, 2166, 12},
-	{2175, 2619, 12},
-	{2166, 2619, 12},
-	{4555, 1670, 12},
-	{4555, 542, 12},
-	{1560, 1834, 12},
-	{4356, 1139, 77},
-	{2744, 2609, 77},
-	{3113, 1721, 68},
-	{3113, 2619, 68},
-	{3331, 2619, 27},
-	{3877, 2609, 9},
-	{993, 3724, 54},
-	{3570, 3724, 54},
-	{536, 2230, 14},
-	{2166, 2594, 12},
-	{2175, 2594, 12},
+	{3820, 3699, 56},
+	{2357, 3820, 56},
+	{3820, 2654, 56},
+	{3789, 3618, 56},
+	{3503, 1378, 8},
+	{3820, 1876, 64},
+	{2475, 1876, 69},
+	{4095, 1372, 1},
+	{4095, 1697, 8},
+	{4095, 2654, 8},
+	{4095, 1801, 8},
+	{2475, 1697, 19},
+	{1732, 2654, 19},
+	{1732, 559, 19},
+	{1697, 2654, 28},
+	{3018, 2654, 28},
+	{1801, 2654, 28},
+	{2475, 1801, 19},
+	{2475, 1732, 19},
+	{3018, 1697, 28},
+	{1732, 1159, 19},
+	{700, 1697, 19},
+	{1697, 559, 19},
+	{3571, 1697, 97},
+	{3534, 1697, 97},
+	{141, 1697, 97},
+	{1732, 2629, 28},
+	{3315, 3371, 57},
+	{2357, 2654, 63},
+	{4411, 1697, 98},
+	{2562, 2654, 69},
+	{1876, 2654, 99},
+	{2562, 2629, 69},
+	{3972, 2662, 89},
+	{3972, 2633, 89},
+	{2670, 3018, 29},
+	{460, 2654, 27},
+	{3018, 752, 17},
+	{1939, 1697, 100},
+	{1931, 1697, 100},
+	{4113, 1697, 101},
+	{1619, 2048, 50},
+	{1603, 1697, 50},
+	{1465, 4095, 90},
+	{1859, 1697, 102},
+	{1732, 752, 103},
+	{700, 2654, 28},
+	{2475, 2654, 104},
+	{2606, 2654, 69},
+	{2566, 2654, 72},
+	{2806, 2654, 72},
+	{2269, 2654, 1},
+	{4095, 2629, 8},
+	{1378, 2654, 8},
+	{2322, 2654, 15},
+	{2322, 2629, 15},
+	{3079, 2629, 15},
+	{639, 2654, 15},
+	{4688, 2654, 15},
+	{3079, 2654, 15},
+	{811, 2654, 15},
+	{3264, 2265, 15},
+	{4185, 2265, 15},
+	{3450, 2265, 15},
+	{218, 2014, 7},
+	{34, 2014, 7},
+	{3637, 2014, 7},
+	{3175, 2014, 7},
+	{51, 2014, 7},
+	{308, 2014, 7},
+	{1290, 2014, 7},
+	{3775, 2014, 7},
+	{3758, 2014, 7},
+	{4004, 2014, 7},
+	{2210, 2014, 7},
+	{223, 2014, 7},
+	{290, 2014, 7},
+	{3670, 2014, 7},
+	{2236, 2014, 7},
+	{4698, 2014, 7},
+	{1595, 2014, 7},
+	{1681, 2014, 7},
+	{3794, 2014, 7},
+	{3813, 2224, 7},
+	{1067, 218, 37},
+	{1067, 223, 37},
+	{625, 218, 31},
+	{1763, 537, 10},
+	{3800, 752, 0},
+	{373, 51, 3},
+	{51, 2654, 3},
+	{51, 2629, 3},
+	{772, 840, 3},
+	{709, 51, 3},
+	{3575, 51, 3},
+	{4484, 4121, 21},
+	{4087, 174, 21},
+	{1180, 2210, 12},
+	{1188, 2210, 12},
+	{1180, 2201, 12},
+	{1188, 2201, 12},
+	{1197, 2210, 12},
+	{1197, 2201, 12},
+	{2210, 2654, 12},
+	{2201, 2654, 12},
+	{4646, 1697, 12},
+	{4646, 559, 12},
+	{1587, 1876, 12},
+	{4437, 1159, 79},
+	{2752, 2633, 79},
+	{3193, 1775, 72},
+	{3193, 2654, 72},
+	{3315, 2654, 28},
+	{3968, 2633, 8},
+	{1011, 3828, 55},
+	{3689, 3828, 55},
+	{553, 2265, 15},
+	{2201, 2629, 12},
+	{2210, 2629, 12},
 }
 
 // entries is what words and pairs stand for.
 var entries = [...]entry{
-	{0x8000, 0x0, false},
 	{0x2000000000, 0x0, false},
 	{0x40000, 0x0, false},
-	{0x0, 0x0, true},
-	{0x800000000000, 0x0, false},
-	{0x1000000000, 0x0, false},
 	{0x0, 0x300, false},
+	{0x1000000000, 0x0, false},
+	{0x8000, 0x0, false},
+	{0x0, 0x0, true},
 	{0x0, 0x400, false},
-	{0x400000000000, 0x0, false},
+	{0x800000000000, 0x0, false},
 	{0x2, 0x0, false},
-	{0x2000000000000, 0x0, false},
+	{0x400000000000, 0x0, false},
+	{0x1800000000000, 0x0, false},
 	{0x4000000000, 0x0, false},
 	{0x10000000000, 0x0, false},
 	{0x800000000000000, 0x0, false},
+	{0x2000000000000, 0x0, false},
 	{0x1, 0x0, false},
 	{0x100000000000, 0x0, false},
 	{0x8000000, 0x0, false},
-	{0x10000000004, 0x0, false},
 	{0x800000000000, 0x0, true},
+	{0x10000000004, 0x0, false},
 	{0x100800000000000, 0x0, false},
 	{0x800000000, 0x0, false},
 	{0x800000000, 0x0, true},
@@ -696,10 +698,9 @@ var entries = [...]entry{
 	{0x4000000000, 0x0, true},
 	{0x2000000, 0x0, false},
 	{0x4, 0x0, false},
-	{0x20000000000000, 0x0, false},
 	{0x200000, 0x0, false},
 	{0x4000, 0x0, false},
-	{0x1800000000000, 0x0, false},
+	{0x20000000000000, 0x0, false},
 	{0x800, 0x0, false},
 	{0x2000, 0x0, false},
 	{0x1000, 0x0, false},
@@ -709,8 +710,8 @@ var entries = [...]entry{
 	{0x0, 0x408, false},
 	{0x0, 0x10, false},
 	{0x0, 0x5, false},
-	{0x1000080, 0x0, false},
 	{0x0, 0x1802, false},
+	{0x1000080, 0x0, false},
 	{0x80, 0x0, false},
 	{0x4000000, 0x0, false},
 	{0x200000000000, 0x0, false},
@@ -719,11 +720,11 @@ var entries = [...]entry{
 	{0x2000, 0x0, true},
 	{0x8000000000000, 0x0, true},
 	{0x80000000000, 0x0, false},
+	{0x40, 0x0, false},
 	{0x10000000080, 0x0, false},
 	{0x4, 0x0, true},
-	{0x40, 0x0, false},
-	{0x20000000000, 0x0, false},
 	{0x400000000, 0x0, false},
+	{0x20000000000, 0x0, false},
 	{0x8, 0x0, false},
 	{0x400000, 0x0, false},
 	{0x80000000000000, 0x0, true},
@@ -733,32 +734,32 @@ var entries = [...]entry{
 	{0x400000000000000, 0x0, false},
 	{0x40000000, 0x0, false},
 	{0x20000, 0x0, false},
-	{0x0, 0x4000, false},
 	{0x0, 0x8, false},
+	{0x0, 0x4000, false},
 	{0x20, 0x0, true},
-	{0x20, 0x0, false},
 	{0x2080, 0x0, false},
 	{0x10, 0x0, false},
-	{0x10, 0x0, true},
 	{0x202, 0x0, false},
+	{0x10, 0x0, true},
+	{0x20, 0x0, false},
 	{0x40000000004, 0x0, false},
 	{0x10000000, 0x0, false},
 	{0x0, 0x50, false},
 	{0x10000, 0x0, false},
-	{0x8000000000, 0x0, false},
-	{0x81000000000000, 0x0, true},
 	{0x80000000000000, 0x0, false},
+	{0x81000000000000, 0x0, true},
+	{0x8000000000, 0x0, false},
+	{0x200, 0x0, false},
 	{0x400, 0x0, false},
 	{0x1404, 0x0, false},
-	{0x200, 0x0, false},
 	{0x100000000, 0x0, false},
 	{0x81000000000000, 0x0, false},
 	{0x800000, 0x0, false},
 	{0x0, 0x0, false},
 	{0x800, 0x0, true},
 	{0x80000040, 0x0, false},
-	{0x42, 0x0, false},
 	{0x80000000, 0x0, false},
+	{0x42, 0x0, false},
 	{0x20000000, 0x0, false},
 	{0x40000000000000, 0x0, false},
 	{0x10000000000000, 0x0, false},

@@ -328,6 +328,9 @@ func listWords() (all []word) {
 		if d := wordBucket(a.text[0], a.text[1]) - wordBucket(b.text[0], b.text[1]); d != 0 {
 			return d
 		}
+		if d := len(a.text) - len(b.text); d != 0 {
+			return d // lookUp stops at a longer word
+		}
 		return strings.Compare(a.text, b.text)
 	})
 	return all

@@ -33,7 +33,7 @@ func (s *Scanner) random(value []byte, from int, quoted bool, subject context) b
 	switch {
 	case subject == 0 && isHash(value), subject&aboutSecret == 0 && bytes.IndexByte(value, '/') > 0 && bytes.IndexByte(value, '.') > 0:
 		return false // a key of a cache or an object
-	case subject&aboutHeader != 0 || s.since(aboutCommand, from) <= nearCommand:
+	case subject&aboutHeader != 0 || s.since(aboutCommand, from) <= nearCommand || subject&aboutSecret != 0 && changes(value)*2 >= len(value):
 		least = 10
 	case subject&aboutSecret == 0:
 		least = 16
@@ -42,7 +42,7 @@ func (s *Scanner) random(value []byte, from int, quoted bool, subject context) b
 		return false
 	}
 	dot := bytes.LastIndexByte(value, '.') // a.b.c is code
-	return dot < 0 || quoted || subject&aboutHeader != 0 || isSecret(value[dot+1:], 20, false)
+	return dot < 0 || quoted || subject&aboutHeader != 0 || changes(value)*3 >= len(value) || isSecret(value[dot+1:], 20, false)
 }
 
 // placeholders is parts of values in lower case that show that a value is none.
@@ -93,7 +93,7 @@ func valueEnd(v *view, from int, quote byte) int {
 
 // isPath reports whether a value is a path or a URL.
 func isPath(value []byte) bool {
-	return value[0] == '/' || value[0] == '.' || value[0] == '~' || bytes.Contains(value, []byte("://")) || bytes.Contains(value, []byte(`:\`))
+	return value[0] == '/' && changes(value)*3 < len(value) || value[0] == '.' || value[0] == '~' || bytes.Contains(value, []byte("://")) || bytes.Contains(value, []byte(`:\`))
 }
 
 // isMember reports whether a value is a member's name in code: settings.password2.
@@ -121,13 +121,23 @@ func isPassword(value []byte) bool {
 	return letters && others && !runs(value)
 }
 
+// isChosen reports whether a value is like no other thing that people note behind "pass": it has letters, digits and signs.
+func isChosen(value []byte) bool {
+	kinds, sign := uint16(0), false
+	for _, b := range value {
+		kinds |= class[b]
+		sign = sign || oneOf(b, "!@#$%^&*?+=~")
+	}
+	return sign && kinds&isDigit != 0 && kinds&(isLower|isUpper) != 0
+}
+
 // isSecret reports whether a value looks random: a UUID, or letters and digits that change often. A quoted value may
 // contain signs.
 func isSecret(value []byte, least int, quoted bool) bool {
 	if isUUID(value) {
 		return spread(value) >= minSpread
 	}
-	if len(value) < least || runs(value) && (len(value) < 24 || isSequence(value)) {
+	if len(value) < least || runs(value) && (len(value) < 15 || isSequence(value)) {
 		return false
 	}
 	kinds, hash := uint16(0), uint16(isHex)

@@ -126,7 +126,7 @@ var vocabulary = []struct {
 	{aboutNetwork, "mac ether ip ips ipv4 ipaddress addr address addresses host hosts server dns ping client remote forwarded peer subnet gateway"},
 	{aboutWallet, "ethereum eth wallet erc20 etherscan metamask ether usdt usdc evm"},
 	{aboutSecret, "secret basic apikey accesskey accesstoken authtoken apitoken secretkey privatekey token credential credentials creds authkey clientsecret bearer auth crumb refreshtoken"},
-	{aboutSecret | aboutPassword, "password passwd pwd passphrase passwort contrasena passcode pswd passw psw kennwort senha wachtwoord dbpassword userpassword"},
+	{aboutSecret | aboutPassword, "password passwd pwd passphrase passwort contrasena passcode pswd passw psw kennwort senha wachtwoord dbpassword userpassword passwrd pswrd pwrd passe passord adgangskode heslo parola salasana jelszo clave"},
 	{aboutAWS, "aws amazon"},
 	{aboutDatadog, "datadog ddog"},
 	{aboutHeroku, "heroku"},
@@ -261,8 +261,12 @@ func lookUp(word []byte) (e *entry, number int) {
 	}
 	bucket := wordBucket(word[0], word[1])
 	for at := int(buckets[bucket]); at < int(buckets[bucket+1]); {
-		end := at + 1 + int(wordText[at])
-		if end-at == len(word)+1 && equalFold(wordText[at+1:end], word) {
+		n := int(wordText[at])
+		if n > len(word) {
+			break // the words of a bucket are in the order of their lengths
+		}
+		end := at + 1 + n
+		if n == len(word) && wordText[end-1] == word[n-1]|0x20 && equalFold(wordText[at+1:end], word) {
 			return &entries[wordText[end]], at
 		}
 		at = end + 1
