@@ -367,4 +367,8 @@ var tokenFormats = [...]tokenFormat{
 	{"secret.service-key", High, "IQoJb3JpZ2lu{b100-2000}{=0-2}", nil, 0},
 	{"secret.service-key", High, "sgp_{w64}", mixed, 0},
 	{"secret.service-key", High, "hooks.zapier.com/hooks/catch/{b16-24}", nil, 0},
+	{"secret.service-key", High, "waka_{x8}-{x4}-{x4}-{x4}-{x12}", nil, 0},
+	{"secret.service-key", High, "fc-{x32}", nil, 0},
+	{"secret.service-key", High, "llx-{w48}", mixed, 0},
+	{"secret.service-key", High, "da2-{l26}", nil, 0},
 }
