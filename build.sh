@@ -30,7 +30,9 @@ tinygo_build() { # OUT [FLAG...]
   mkdir -p build
   tinygo build -target tools/target.json -opt=2 -no-debug -panic=trap -gc=leaking "$@" -o "$out.new" ./core/wasm
   # TinyGo optimizes for speed; what is left to fold and to merge costs no speed (RATIONALE.md).
-  wasm-opt -Os --enable-bulk-memory --enable-mutable-globals --enable-nontrapping-float-to-int --enable-sign-ext "$out.new" -o "$out.new"
+  # The stack comes first in memory, so no pointer is below 1,024, and constants can be folded into offsets.
+  wasm-opt -Os --low-memory-unused --optimize-added-constants -Os --enable-bulk-memory --enable-mutable-globals \
+    --enable-nontrapping-float-to-int --enable-sign-ext "$out.new" -o "$out.new"
   node tools/strip-names.mjs "$out.new"
   node tools/check-wasm.mjs "$out.new"
   node tools/check-size.mjs "$out.new" "$CORE_LIMIT_BYTES"
