@@ -29,7 +29,7 @@ tinygo_build() { # OUT [FLAG...]
   newer "$out" core go.mod build.sh tools/target.json tools/strip-names.mjs && return
   mkdir -p build
   tinygo build -target tools/target.json -opt=2 -no-debug -panic=trap -gc=leaking "$@" -o "$out.new" ./core/wasm
-  # TinyGo optimizes for speed; what is left to fold and to merge costs no speed (RATIONALE.md).
+  # TinyGo optimizes for speed; folding and merging the rest costs no speed (RATIONALE.md).
   # The stack comes first in memory, so no pointer is below 1,024, and constants can be folded into offsets.
   wasm-opt -Os --low-memory-unused --optimize-added-constants -Os --enable-bulk-memory --enable-mutable-globals \
     --enable-nontrapping-float-to-int --enable-sign-ext "$out.new" -o "$out.new"
