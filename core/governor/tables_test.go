@@ -2,6 +2,7 @@ package governor
 
 import (
 	"bytes"
+	"cmp"
 	"flag"
 	"fmt"
 	"go/format"
@@ -325,13 +326,8 @@ func listWords() (all []word) {
 		all = append(all, word{text, e})
 	}
 	slices.SortFunc(all, func(a, b word) int {
-		if d := wordBucket(a.text[0], a.text[1]) - wordBucket(b.text[0], b.text[1]); d != 0 {
-			return d
-		}
-		if d := len(a.text) - len(b.text); d != 0 {
-			return d // lookUp stops at a longer word
-		}
-		return strings.Compare(a.text, b.text)
+		bucket := wordBucket(a.text[0], a.text[1]) - wordBucket(b.text[0], b.text[1])
+		return cmp.Or(bucket, len(a.text)-len(b.text), strings.Compare(a.text, b.text)) // lookUp stops at a longer word
 	})
 	return all
 }
