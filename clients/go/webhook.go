@@ -26,7 +26,8 @@ const (
 // WebhookVerifier verifies deliveries of a project's alert webhook. The zero value has the secrets of the variable
 // POSTERN_WEBHOOK_SECRET and a tolerance of 5 minutes. It may be used by several goroutines at a time.
 type WebhookVerifier struct {
-	// Secrets are shown once by the project's settings: whsec_ and 24 bytes or more in base64. Any of them may have signed, so one can be replaced without a gap. If nil, they are those of POSTERN_WEBHOOK_SECRET, with spaces or commas
+	// Secrets are shown once by the project's settings: whsec_ and 24 bytes or more in base64. Any of them may have signed: give the
+	// old and the new one while you change the webhook. If nil, they are those of POSTERN_WEBHOOK_SECRET, with spaces or commas
 	// between them.
 	Secrets []string `json:"-"`
 	// Tolerance is how far the time of a delivery may be from now, in both directions. Zero is 5 minutes.
