@@ -19,6 +19,14 @@ const (
 // promptBound is an upper bound for the prompt in tokens. PromptTokens is an average estimate, so it is doubled.
 func (o *Order) promptBound() uint64 { return 2*o.PromptTokens + o.UnseenTokens }
 
+// thinking is the number of thinking tokens to expect of a model: none if it does not take the parameter, which is then left out.
+func (o *Order) thinking(m *config.Model) uint64 {
+	if (m.Drops|m.Provider.Drops)&chat.ParamReasoning != 0 {
+		return 0
+	}
+	return o.Thinking
+}
+
 // outputRoom is the part of a model's context, in tokens, that the prompt leaves for the response. tight means
 // that not even a typical response with its thinking fits. The bound on the prompt is then too pessimistic, so
 // tokens is the whole context and the provider's own limit applies.
@@ -27,7 +35,7 @@ func (o *Order) outputRoom(m *config.Model) (tokens uint64, tight bool) {
 		return assumedTokens, false
 	}
 	left := m.Context - min(m.Context, o.promptBound())
-	if left < minAnswerTokens+o.Thinking {
+	if left < minAnswerTokens+o.thinking(m) {
 		return m.Context, true
 	}
 	return left, false
@@ -42,11 +50,12 @@ func (o *Order) exceedsContext(m *config.Model, limit uint64) bool {
 // MaxOutput is the number of output tokens to reserve for one response: the caller's max tokens, else a typical
 // number without a budget, else the model's limit.
 func (q *Quote) MaxOutput(m *config.Model) uint64 {
+	thinking := q.thinking(m)
 	switch {
 	case !q.Outputs:
 		return 0
-	case q.MaxTokens > 0 && q.Thinking >= q.MaxTokens:
-		return q.MaxTokens + q.Thinking // translation raises a limit that thinking would use up
+	case q.MaxTokens > 0 && thinking >= q.MaxTokens:
+		return q.MaxTokens + thinking // translation raises a limit that thinking would use up
 	case q.MaxTokens > 0:
 		return q.MaxTokens
 	case q.Unbounded:
@@ -65,7 +74,7 @@ func (q *Quote) MinOutput(m *config.Model) uint64 {
 	if q.MaxTokens > 0 || q.Unlimited {
 		return longest
 	}
-	return min(longest, minAnswerTokens+q.Thinking)
+	return min(longest, minAnswerTokens+q.thinking(m))
 }
 
 // costBound is the maximum cost of the request with a model, for the bound on the prompt and the given number
@@ -94,7 +103,7 @@ func (q *Quote) Reservation(targets []policy.Target) (amount, least money.Pico) 
 		most, fewest := q.MaxOutput(t.Model), q.MinOutput(t.Model)
 		if q.Streams {
 			// Thinking is billed even if it is not part of the stream.
-			start := InitialStreamTokens + q.Thinking
+			start := InitialStreamTokens + q.thinking(t.Model)
 			most, fewest = min(most, start), min(fewest, start)
 		}
 		amount = max(amount, q.costBound(t.Model, most))

@@ -52,6 +52,23 @@ func TestOutputTokenBounds(t *testing.T) {
 	}
 }
 
+// TestThinkingOfModelsWithout checks that nothing is reserved for thinking at a model or provider that does not take the parameter.
+func TestThinkingOfModelsWithout(t *testing.T) {
+	for _, drops := range []struct{ model, provider chat.Params }{{}, {model: chat.ParamReasoning}, {provider: chat.ParamReasoning}} {
+		plain, m := quote(&bill.Order{PromptTokens: 100, MaxTokens: 500}, 200_000, 16_000)
+		thinks, _ := quote(&bill.Order{PromptTokens: 100, MaxTokens: 500, Thinking: 32_768}, 200_000, 16_000)
+		m.Drops, m.Provider.Drops = drops.model, drops.provider
+		for _, streams := range []bool{false, true} {
+			plain.Streams, thinks.Streams = streams, streams
+			less, _ := plain.Reservation([]policy.Target{{Target: config.Target{Model: m}, Allowed: true}})
+			more, _ := thinks.Reservation([]policy.Target{{Target: config.Target{Model: m}, Allowed: true}})
+			if takes := drops.model|drops.provider == 0; (more > less) != takes {
+				t.Errorf("%+v, streamed %t: %d reserved, and %d with thinking", drops, streams, less, more)
+			}
+		}
+	}
+}
+
 // The imposed limit is what the reservation covers, but at least the minimum response, and never a limit that
 // providers would reject.
 func TestImposedLimit(t *testing.T) {
