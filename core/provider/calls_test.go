@@ -7,6 +7,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/jsontext"
 	"github.com/postern-ai/postern/core/provider"
 	"github.com/postern-ai/postern/core/provider/wire"
 )
@@ -76,5 +77,24 @@ func TestStreamedCallsWithoutIDOrName(t *testing.T) {
 		if deltas, ok := f.Stream(&s, kind, gjson.Parse(strings.Replace(event, `"name":"f",`, "", 1))); ok {
 			t.Errorf("%s: %+v", name, deltas)
 		}
+	}
+}
+
+// TestMadeIDs checks that IDs made for the calls of two responses differ: a conversation may have both.
+func TestMadeIDs(t *testing.T) {
+	f, _ := provider.For("openai")
+	ids := map[jsontext.Escaped]bool{}
+	for _, response := range []string{"chatcmpl-1", "chatcmpl-2"} {
+		body := `{"id":"` + response + `",` + calls["openai"][0][1:] + calls["openai"][1] + calls["openai"][2]
+		r, ok := f.Response(gjson.Parse(body))
+		event := `{"id":"` + response + `-s","choices":[{"delta":{"tool_calls":[{"function":{"name":"f","arguments":"{}"}}]}}]}`
+		deltas, streamed := f.Stream(&wire.State{Started: true}, "", gjson.Parse(event))
+		if !ok || !streamed {
+			t.Fatalf("%v %v", ok, streamed)
+		}
+		ids[r.Choices[0].Parts[0].ID], ids[deltas[0].ID] = true, true
+	}
+	if len(ids) != 4 {
+		t.Errorf("%v", ids)
 	}
 }

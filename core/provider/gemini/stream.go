@@ -1,8 +1,6 @@
 package gemini
 
 import (
-	"strconv"
-
 	"github.com/tidwall/gjson"
 
 	"github.com/postern-ai/postern/core/chat"
@@ -171,7 +169,7 @@ func functionCall(s *wire.State, c *chunk, choice uint64, v gjson.Result, out []
 	s.Block += 1 << (choice * callBits)
 	id := jsonvalue.Text(v.Raw, "id")
 	if id == "" {
-		id = callID(c.id, s.Tools)
+		id = wire.CallID(c.id, s.Tools)
 	}
 	s.Tools++
 	args := jsontext.Escaped("{}")
@@ -185,18 +183,3 @@ func functionCall(s *wire.State, c *chunk, choice uint64, v gjson.Result, out []
 
 // calls returns the number of function calls of a candidate so far.
 func calls(s *wire.State, choice uint64) uint64 { return s.Block >> (choice * callBits) & maxCalls }
-
-// callID makes an ID for a call without one, which models before 3 send. It includes the response's ID, because other providers require IDs that are unique within a conversation.
-func callID(response jsontext.Escaped, n uint64) jsontext.Escaped {
-	id := "call_" + strconv.FormatUint(n, 10)
-	if len(response) == 0 || len(response) > 28 {
-		return jsontext.Escaped(id)
-	}
-	for i := range len(response) {
-		c := response[i]
-		if !(c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' || c == '-' || c == '_') {
-			return jsontext.Escaped(id)
-		}
-	}
-	return jsontext.Escaped(id) + "_" + response
-}

@@ -7,16 +7,17 @@ import (
 
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/jsontext"
+	"github.com/postern-ai/postern/core/jsonvalue"
 )
 
-// Response is Whole for callers: a tool call without a name makes it false, and one without an ID gets call_N.
+// Response is Whole for callers: a tool call without a name makes it false, and one without an ID gets CallID.
 func (f *Family) Response(root gjson.Result) (chat.Response, bool) {
 	r, ok := f.Whole(root)
 	for i := range r.Choices {
 		n := uint64(0)
 		for j := range r.Choices[i].Parts {
 			if p := &r.Choices[i].Parts[j]; p.Kind == chat.ToolCall {
-				ok = named(&p.ID, p.Name, n) && ok
+				ok = named(&p.ID, p.Name, r.ID, n) && ok
 				n++
 			}
 		}
@@ -29,15 +30,31 @@ func (f *Family) Stream(s *State, name string, root gjson.Result) ([]chat.Delta,
 	out, ok := f.Event(s, name, root, nil)
 	for i := range out {
 		if d := &out[i]; d.Kind == chat.DeltaTool {
-			ok = named(&d.ID, d.Name, d.Index) && ok
+			ok = named(&d.ID, d.Name, jsonvalue.Text(root.Raw, "id"), d.Index) && ok
 		}
 	}
 	return out, ok
 }
 
-func named(id *jsontext.Escaped, name jsontext.Escaped, n uint64) bool {
+func named(id *jsontext.Escaped, name, response jsontext.Escaped, n uint64) bool {
 	if *id == "" {
-		*id = jsontext.Escaped("call_" + strconv.FormatUint(n, 10))
+		*id = CallID(response, n)
 	}
 	return name != ""
+}
+
+// CallID makes an ID for a call without one: call_N with the response's ID, because other providers require IDs that are unique within
+// a conversation. A response's ID that is long or no plain word is left out.
+func CallID(response jsontext.Escaped, n uint64) jsontext.Escaped {
+	id := "call_" + strconv.FormatUint(n, 10)
+	if len(response) == 0 || len(response) > 28 {
+		return jsontext.Escaped(id)
+	}
+	for i := range len(response) {
+		c := response[i]
+		if !(c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' || c == '-' || c == '_') {
+			return jsontext.Escaped(id)
+		}
+	}
+	return jsontext.Escaped(id) + "_" + response
 }
