@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -32,6 +34,9 @@ type goPackage struct {
 	Standard     bool
 	Error        *struct{ Err string }
 }
+
+// largeImports are not linked into core.wasm, not even by a package that the core imports: they would add a tenth to it.
+var largeImports = []string{"encoding/json", "fmt", "net/url", "reflect", "regexp", "text/template"}
 
 // listPackages runs `go list -deps -json`. With the tag tinygo, the result includes core/wasm.
 func listPackages(t *testing.T, patterns ...string) []goPackage {
@@ -108,6 +113,28 @@ func TestWasmMainImports(t *testing.T) {
 		return
 	}
 	t.Error("core/wasm is missing")
+}
+
+func TestLargeImports(t *testing.T) {
+	workspace, err := filepath.Abs("../tools/core.work")
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := exec.Command("go", "list", "-deps", "-tags", "tinygo", "./wasm")
+	command.Env = append(os.Environ(), "GOWORK="+workspace, "GOOS=js", "GOARCH=wasm")
+	out, err := command.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	linked := strings.Fields(string(out))
+	if !slices.Contains(linked, "github.com/tidwall/gjson") {
+		t.Fatalf("core.wasm does not link gjson, only %q", linked)
+	}
+	for _, path := range largeImports {
+		if slices.Contains(linked, path) {
+			t.Errorf("core.wasm links %s; go list -deps -json says which package imports it", path)
+		}
+	}
 }
 
 func TestPlanesDoNotImportEachOther(t *testing.T) {
