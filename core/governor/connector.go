@@ -6,51 +6,131 @@ const maxIndent = 32
 // connector is the start of the value behind the name [start, i), and the quote it is in; -1 if there is none. spaced
 // permits a value with only a space before it.
 func connector(v *view, start, i int, spaced bool) (from int, quote byte) {
-	for oneOf(v.at(i), "\"'`]\\") {
+	for oneOf(v.at(i), "\"'`]\\*") {
 		i++
 	}
-	i = behindType(v, v.gap(i, maxIndent))
-	switch b := v.at(i); {
-	case b == '>' && v.at(i+1) == '@': // a blank to fill in, as in user:<password>@host
-		return -1, 0
-	case b == '>' && v.at(start-1) == '<': // the name of an element; its text may begin on the next line
-		i = v.blanks(i + 1)
-	case b == ':' && v.at(i+1) == ':' && v.at(i+2) != '=' && v.at(i+2) != ':': // a path in code
-		return -1, 0
-	case b == ':' || b == '=' || b == '>' || (b == '.' || b == '?') && v.at(i+1) == '=':
-		for i++; v.at(i) == '=' || v.at(i) == '>' || v.at(i) == ':'; i++ {
-		}
-		i = behindAnnotation(v, start, v.gap(i, maxIndent))
-	case v.has(i, "</"): // <key>token</key><string>…</string>
-		if i = nextElement(v, i+2); i < 0 {
-			return -1, 0
-		}
-	case b == ',' && isArgument(v, start, i): // setProperty("token", "…")
-		if i = v.spaces(i + 1); !isQuote(v.at(i)) {
-			return -1, 0
-		}
-	case v.has(i, "is: "):
-		i += 3
-	case v.has(i, "is ") || v.has(i, "<- ") || v.has(i, "|| ") || v.has(i, "?? "):
-		i += 2
-	case b == '(' && isQuote(v.at(i+1)): // setToken("…")
-		i++
-	case b == '-' && v.at(i+1) == ' ' && isQuote(v.at(i+2)):
-		i++
-	case spaced || isQuote(b) && v.at(i-1) == ' ': // --token …, password "…"
-	default:
+	if at := v.run(i+1, maxIndent, isDigit); v.at(i) == '[' && v.at(at) == ']' { // char password[32] = "…"
+		i = at + 1
+	}
+	if v.at(i) == ')' && isQuote(v.at(i-1)) {
+		i = otherwise(v, i)
+	} else {
+		i = operator(v, start, behindType(v, v.gap(i, maxIndent)), spaced)
+	}
+	if i < 0 {
 		return -1, 0
 	}
 	return opened(v, v.spaces(i))
 }
 
+// operator is the end of what connects the name from start with its value, which begins at i; -1 if there is none.
+func operator(v *view, start, i int, spaced bool) int {
+	b, next := v.at(i), v.at(i+1)
+	switch {
+	case b == '>' && next == '@': // a blank to fill in, as in user:<password>@host
+		return -1
+	case b == '>' && v.at(start-1) == '<': // the name of an element; its text may begin on the next line
+		return v.blanks(i + 1)
+	case v.at(start-1) == '<' && v.at(i-1) == ' ' && isLetterByte(b): // an element with attributes
+		return behindAttributes(v, i)
+	case b == ':' && next == ':' && v.at(i+2) != '=' && v.at(i+2) != ':': // a path in code
+		return -1
+	case b == ':' || b == '=' || b == '>' || next == '=' && oneOf(b, ".?!") || next == '>' && b == '-':
+		for i++; oneOf(v.at(i), "=>:"); i++ {
+		}
+		if v.has(i, "** ") { // **password:** …
+			i += 2
+		}
+		return behindAnnotation(v, start, v.gap(i, maxIndent))
+	case v.has(i, "</"): // <key>token</key><string>…</string>
+		return nextElement(v, i+2)
+	case b == ',' && isArgument(v, start, i): // setProperty("token", "…")
+		if i = v.spaces(i + 1); isQuote(v.at(i)) {
+			return i
+		}
+		return -1
+	case v.has(i, "is: "):
+		return i + 3
+	case v.has(i, "is ") || v.has(i, "<- ") || v.has(i, "|| ") || v.has(i, "?? "):
+		return i + 2
+	case b == '(' && isQuote(next): // setToken("…")
+		return i + 1
+	case next == ' ' && b == '-' && isQuote(v.at(i+2)), v.has(i, "to ") && isQuote(v.at(i+3)):
+		return i + 2
+	case spaced || v.at(i-1) <= ' ' && (isQuote(b) || b == '\\' && isQuote(next)): // --token …, password "…"
+		return i
+	}
+	return -1
+}
+
+// otherwise is the start of the text for a variable that is not set, behind the quote of its name before i; -1 if none is:
+// getenv("TOKEN") ?? "…", get('TOKEN') or '…'.
+func otherwise(v *view, i int) int {
+	from := v.spaces(i + 1)
+	for i = from; i < from+2 && oneOf(v.at(i), "or|?:"); i++ {
+	}
+	if to := v.spaces(i); i > from && isQuote(v.at(to)) {
+		return to
+	}
+	return -1
+}
+
+// behindAttributes is the end of the start tag whose attributes are at i, or -1.
+func behindAttributes(v *view, i int) int {
+	for end := i + 2*maxIndent; i < end; i++ {
+		switch b := v.at(i); {
+		case b == '>':
+			return i + 1
+		case b < ' ' || b == '<' || b == '/':
+			return -1
+		}
+	}
+	return -1
+}
+
+// behindWords is the end of words between a name and what it is, or i: password for the router: …, the token for staging
+// is …, key 2: ….
+func behindWords(v *view, i int) int {
+	if v.at(i) != ' ' {
+		return i
+	}
+	at := v.run(i+1, 2, isDigit)
+	if at > i+1 {
+		if oneOf(v.at(v.spaces(at)), ":=") {
+			return at
+		}
+		return i
+	}
+	if !v.has(i, " for ") && !v.has(i, " to ") {
+		return i
+	}
+	for at = i; at < i+2*maxIndent && v.at(at) == ' '; {
+		at = v.run(at+1, maxIndent, inWord)
+		if oneOf(v.at(at), ":=") {
+			return at
+		}
+		if v.has(at, " is ") {
+			return at + 1
+		}
+	}
+	return i
+}
+
 // opened is the start of a value whose quotes begin at i, if it has any, and the quote it is in; -1 if nothing is in them.
 func opened(v *view, i int) (from int, quote byte) {
-	if at := v.blanks(i); isQuote(v.at(at)) {
+	if at := v.blanks(i); isQuote(v.at(at)) || v.has(at, "- ") && isQuote(v.at(at+2)) {
 		i = at // on the next line
+		if v.at(i) == '-' {
+			i += 2
+		}
 	}
 	if isQuote(v.at(i+1)) && oneOf(v.at(i), "[({@bruN") { // a list, or the sign of a kind of text
 		i++
+	} else if at := v.blanks(i + 1); v.at(i) == '[' && isQuote(v.at(at)) {
+		i = at
+	}
+	if v.has(i, "&quot;") {
+		return i + len("&quot;"), '&'
 	}
 	if isQuote(v.at(i)) && v.at(i+1) == v.at(i) && v.at(i+2) != v.at(i) {
 		return -1, 0 // nothing between the quotes
@@ -91,8 +171,8 @@ func nextElement(v *view, i int) int {
 // behindType is the end of a type's or attribute's name between a name and its value, or i: var token string = "…",
 // <add key="token" value="…">, {"name": "token", "value": "…"}.
 func behindType(v *view, i int) int {
-	if v.at(i-1) == ' ' && v.has(i, "string ") {
-		return i + len("string ")
+	if v.at(i-1) == ' ' && (v.has(i, "string ") || v.has(i, "-String ")) {
+		return v.run(i, len("-string"), inWord) + 1
 	}
 	at := v.blanks(i)
 	for n := 0; n < 4 && oneOf(v.at(at), "\"',"); n++ {
@@ -131,13 +211,17 @@ func (v *view) blanks(i int) int {
 	return i
 }
 
-// isArgument reports whether the name at start is the first argument of a call, in quotes that end before i.
+// isArgument reports whether the name at start is an argument of a call: the first in quotes that end before i, or a constant.
 func isArgument(v *view, start, i int) bool {
-	open, quote := v.at(start-2), v.at(start-1)
-	if v.text[start] == '\'' { // it is of the word
-		open, quote = quote, '\''
+	before := start - 1
+	quote := v.at(before)
+	if !isQuote(quote) {
+		return class[v.text[start]]&isUpper != 0 && class[v.at(i-1)]&isUpper != 0 && oneOf(quote, " (")
 	}
-	return open == '(' && isQuote(quote) && v.at(i-1) == quote
+	if before--; v.at(before) == ' ' {
+		before--
+	}
+	return v.at(before) == '(' && (v.at(i-1) == quote || v.at(i-2) == quote)
 }
 
 // spaces is the end of at most four spaces or tabs from i.

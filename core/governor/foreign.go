@@ -20,7 +20,7 @@ var foreignWords = [...]struct {
 	{aboutCard, "卡号|"},
 	{aboutBank, "口座番号|"},
 	{aboutBirth, "생년월일|出生日期|出生于|出生於|生年月日|рождения|родил|生日|γέννη|ödd|ødt|"},
-	{aboutSecret | aboutPassword, "密码|密碼|口令|пароль|Пароль|비밀번호|パスワード|סיסמה|ña|"},
+	{aboutSecret | aboutPassword, "密码|密碼|口令|пароль|Пароль|비밀번호|パスワード|סיסמה|암호|暗証番号|şifre|Şifre|κωδικός|รหัสผ่าน|पासवर्ड|كلمة المرور|ña|"},
 }
 
 // mayBeForeign reports whether one of foreignWords, or the é of "tél", may begin with two bytes.

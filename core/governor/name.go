@@ -74,7 +74,7 @@ func (s *Scanner) pairWith(e *entry, number, start int) context {
 //go:noinline
 func glued(word []byte) context {
 	switch word[len(word)-1] | 0x20 {
-	case 'y', 'n', 't', 'd':
+	case 'y', 'n', 't', 'd', 's':
 	default:
 		return 0
 	}
@@ -94,6 +94,7 @@ var gluedNames = [...]struct {
 }{
 	{"apikey", aboutSecret}, {"secretkey", aboutSecret}, {"accesskey", aboutSecret}, {"privatekey", aboutSecret}, {"key", aboutKey},
 	{"token", aboutSecret}, {"secret", aboutSecret}, {"password", aboutSecret | aboutPassword}, {"pwd", aboutSecret | aboutPassword},
+	{"passwd", aboutSecret | aboutPassword}, {"pass", aboutKey},
 }
 
 // letterRun is the end of the run of letters at i.

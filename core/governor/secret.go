@@ -85,8 +85,8 @@ func (s *Scanner) passwordURL(v *view, start, end int) (next int, ok bool) {
 		switch b := v.at(i); {
 		case b == ':' && colon == 0:
 			colon = i
-		case b == '@':
-			if colon == 0 || i == colon+1 || isWeak(v.text[end+3:colon], v.text[colon+1:i]) || class[v.at(i+1)]&inWord == 0 && v.at(i+1) != '[' {
+		case b == '@' && colon > 0: // one before is of the user's name
+			if i == colon+1 || isWeak(v.text[end+3:colon], v.text[colon+1:i]) || class[v.at(i+1)]&inWord == 0 && v.at(i+1) != '[' {
 				return 0, false
 			}
 			return s.emit(v, rulePasswordURL, colon+1, i)
@@ -100,18 +100,23 @@ func (s *Scanner) passwordURL(v *view, start, end int) (next int, ok bool) {
 // assignment looks behind a name of a secret for its value: name = value, "name": "value", name is value,
 // <name>value, --name value, Bearer value. Specific detectors try the value first.
 func (s *Scanner) assignment(v *view, start, end int, subject context) (next int, ok bool) {
+	for v.at(end-1) == '\'' {
+		end--
+	}
 	after := v.at(end)
 	if oneOf(after, ");{}/") || after == '(' && !isQuote(v.at(end+1)) {
 		return 0, false // code
 	}
-	spaced := after == ' ' && (isOption(v, start) || s.since(aboutLogin, start) <= nearBefore)
-	if after == ' ' && !spaced && isProse(v, end+1) {
+	spaced := after == ' ' && (isOption(v, start) || s.since(aboutLogin, start) <= nearBefore || equalFold("by", v.text[start:end]))
+	if after == ' ' && !spaced && v.at(start-1) != '<' && isProse(v, end+1) {
 		return 0, false
 	}
-	from, quote := connector(v, start, end, spaced)
+	behind := behindWords(v, end)
+	from, quote := connector(v, start, behind, spaced)
 	loose := from < 0
 	switch {
 	case !loose:
+	case v.at(start-1) == '$': // a variable
 	case after == ' ' || after == '\n' && end-start <= len("access_token") && v.run(start, end-start, isLower|isUpper) == end:
 		from = looseValue(v, end+1)
 	case isQuote(after):
@@ -124,10 +129,12 @@ func (s *Scanner) assignment(v *view, start, end int, subject context) (next int
 		s.forget(aboutSecret)
 		return 0, false
 	}
-	if subject&aboutSecret == 0 && end-start <= len("pass") && !oneOf(v.at(start-1), "?&") {
-		if subject &= aboutPassword; quote == 0 && subject != 0 && !isChosen(v.text[from:valueEnd(v, from, 0)]) {
-			return 0, false // PASS: …
-		}
+	short := subject&aboutSecret == 0 && end-start <= len("pass") && !oneOf(v.at(start-1), "?&")
+	if short {
+		subject &= aboutPassword
+	}
+	if (short && quote == 0 || behind > end) && subject&aboutPassword != 0 && !isChosen(v.text[from:valueEnd(v, from, quote)]) {
+		return 0, false // PASS: …
 	}
 	if next, ok = s.scheme(v, from, subject); ok || next < 0 {
 		return next, ok
@@ -199,7 +206,7 @@ func (s *Scanner) inWords(v *view, from int, quote byte, subject context, loose,
 // isProse reports whether a word at i can be no value and no sign of one: the name of a secret in a sentence.
 func isProse(v *view, i int) bool {
 	first := v.at(i)
-	return isLetterByte(first) && !oneOf(first, "isvV") && v.run(i, minToken, inWord) < i+minToken
+	return isLetterByte(first) && !oneOf(first, "fistvV") && v.run(i, minToken, inWord) < i+minToken
 }
 
 // maxWords bounds how many words of a value are looked at: "Bearer …".

@@ -355,7 +355,7 @@ var class = [...]uint16{
 	3, 3, 3, 0, 0, 0, 17, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 64, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 64, 64, 64, 64, 0, 0, 0, 0, 0, 64,
+	0, 0, 0, 64, 0, 64, 0, 0, 0, 0, 0, 0, 0, 0, 64, 64, 64, 64, 0, 0, 0, 0, 0, 64,
 	0, 64, 0, 0, 0, 0, 0, 0, 64, 0, 0, 64, 0, 64, 64, 64, 64, 64, 0, 64, 64, 64, 0, 0,
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 }
@@ -377,8 +377,8 @@ var patternClass = [...]uint32{
 
 // foreignSeconds is the second bytes of words of other scripts, as bits, by their first byte less 0xc0.
 var foreignSeconds = [...]uint64{
-	0, 0, 0, 90637141524086784, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2251868533293056, 16, 9223372064790937600, 5, 0, 0, 0, 0, 0, 4406653222912,
-	0, 128, 0, 0, 0, 0, 0, 0, 144115256795332608, 0, 0, 8, 0, 140737488396417, 67072, 1048576, 288230376151711744, 134217728, 0, 144115188075855872, 38696648712, 268435456, 0, 0,
+	0, 0, 0, 90637141524086784, 0, 3221225472, 0, 0, 0, 0, 0, 0, 0, 0, 290482244685004800, 16, 9223372064790937600, 5, 0, 0, 0, 0, 0, 4406653222912,
+	0, 136, 0, 0, 0, 0, 0, 0, 216172850833260544, 0, 0, 8, 0, 140737488396417, 67175936, 1048576, 288230376151711744, 134217728, 0, 144115188075855872, 38698745864, 268435456, 0, 0,
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 }
 
@@ -432,69 +432,70 @@ var codeLengths = [...]uint8{
 const wordText = "" +
 	"\x03aba\x00\x03abn\x01\x03acn\x01\x03act\x02\x04acct\x03\x06aadhar\x04\x06access\x05\aaadhaar\x04\aaccount\x05\bactivate\x06\taccesskey\a\nacctnumber\x03\vac" +
 	"cesstoken\a\raccountnumber\x03\x03afm\b\x04addr\t\aaddress\t\aafrican\x05\taddresses\t\vadgangskode\n\x04aika\x05\x04amex\v\x04amka\f" +
-	"\x05annex\r\x06amazon\x0e\tanswering\x0f\x03api\x05\x03app\x05\x03arc\x10\x06apikey\a\x06asmens\x11\aarticle\r\bapitoken\a\bappendix\r\narztnumme" +
-	"r\f\vapplication\x05\x03aws\x0e\x04auth\x12\aausweis\x13\aauthkey\a\tauthtoken\a\rausweisnummer\x13\rauthorization\x14\x04bank\x05\x04bban" +
-	"\x03\x05basic\a\x05batch\r\vbankaccount\x03\fbankleitzahl\x00\x04bday\x15\x06bearer\a\x06behave\x02\nbestellung\r\x05birth\x16\bbirthday\x15\tbi" +
-	"rthdate\x15\x03blz\x00\x04born\x15\x03bsb\x00\x03bsn\x17\x05build\r\x13burgerservicenummer\x17\x02by\x05\x06bypass\x18\x02cc\v\x04call\x19\x04card\x1a\x05cards\v\x05car" +
-	"ta\v\x05carte\v\x06cartao\v\acatalog\r\bccnumber\v\ncardnumber\v\x02cf\x05\x03cel\x0f\x03cep\x0f\x04cell\x19\x06cedula\x13\acelular\x0f\tcellphone" +
-	"\x0f\tcellulare\x0f\x05cislo\x1b\achapter\r\acitizen\x05\bchecking\x05\tcitizenid\x1c\x03cnh\f\x03cnp\x1d\x04cnic\x1c\x04cnpj\x1e\x04code\x05\x05clabe\x03\x05cl" +
-	"ave\n\x05conto\x05\x06clause\r\x06client\t\x06commit\r\x06compte\x03\acontact\x05\bconducir\f\bconduire\f\bcorrente\x05\ncloudflare\x1f\nc" +
-	"ontrasena\n\ncontribsys \fclientsecret\a\fcontribuinte!\x03cpf\x1e\x03cpr\"\x05cprnr\"\x05creds\a\x05crumb\a\tcprnummer\"\ncre" +
-	"dential\a\ncreditcard\v\vcredentials\a\x04cuil#\x04cuit#\x04curl$\x05curit\x05\x05cusip\r\x06cuenta\x03\adatadog%\ndbpassword\n\vd" +
-	"ateofbirth\x15\x02dd\x05\x04ddog%\tdeveloper&\ndelsedatum\x15\x04dial\x0f\adisplay'\bdiscover\v\tdisregard(\x02dl\f\x02do)\x03dni*\x03dn" +
-	"s\t\x03dob\x15\bdocument\x05\tdocumento+\x06driver\x05\adrivers\x05\adriving\x05\tdselsdato\x15\rdriverlicense\f\x0edriverslicense\f" +
-	"\x04dula\f\x03ean\r\x03egk\f\x03egn,\x04emso\x1c\x05enter\x06\x06enable\x06\nencryption\x05\x05erc20-\x03eth-\x03evm-\x05ether.\bethereum-\tethersc" +
-	"an-\x03fax\x0f\rfahrerlaubnis\f\x03fin/\x04file\x05\x06fiscal0\x03fon\x0f\x04fodt\x15\x04fono\x0f\x06forget(\tforwarded\t\ffoedselsdato\x15\rfue" +
-	"hrerschein\f\agateway\t\x03geb\x15\x06german\x05\ageboren\x15\ngeburtstag\x15\fgeburtsdatum\x15\rgeboortedatum\x15\x04give'\x05govid\x13" +
-	"\x03gsm\x0f\x04gtin\r\x05guida\f\x04hash\r\x05handy\x0f\vhandynummer\x0f\x05heslo\n\x06health\x05\x06heroku1\x02hk\x05\x04hkic2\x04hkid2\x04hong\x05\x04host\t\x05" +
-	"hosts\t\ahotline\x0f\x02hp\x0f\nhrerschein\f\x10hrerscheinnummer\f\ahubspot\x05\x05iccid\r\x02id\x05\x04idnr3\x06idcard\f\x06ignore(\aiden" +
-	"tit\f\bidentity\x05\bidnumber\x1c\tidentidad4\nidentified\x05\nidentifier\x05\fidentitycard\x13\x0eidentification5\x15identi" +
-	"fikationsnummer3\x04imei\r\x04insz6\x05insee7\x06indian\x05\ainvoice\r\tinsurance\x05\x02ip\t\x03ips\t\x03ird\b\x04ipv4\t\x04isbn\r\x04isin\r\x04" +
-	"islo\x1b\x04issn\r\x06israel\x05\aisraeli\x05\tipaddress\t\tisikukood\x11\x04item\r\x04itin8\tjailbreak\x06\x06jelszo\n\x04jmbg\x1c\x05jumin9\x03k" +
-	"ey:\bkennwort\n\tkennitala\x1c\x06kimlik;\x04kong\x05\x04kort\v\x05konto\x03\akontonr\x03\vkontonummer\x03\rkontonummeret\x03\vkreditk" +
-	"arte\v\fkrankenkasse\f\x12kreditkartennummer\v\x19krankenversichertennummer\f\x03ktp\f\x04kvnr\f\x04lanr\f\x04leak'\alicenc" +
-	"e\x05\alicense\x05\x03lot\r\x05login<\x03mac\t\x06master\x05\amaestro\v\nmastercard\v\x02me\x05\bmedicare=\bmetamask-\x03mob\x0f\x05mobil\x0f\x05mo" +
-	"del\r\x05mongo>\x05movil\x0f\x06mobile\x19\vmobilnummer\x0f\fmobilenumber\x0f\x02my\x05\x05mykad\x1c\x05mysql>\bmynumber?\tmysqldump>\x03nas" +
-	"@\x04nata\x15\x04nato\x15\x06nacida\x15\x06nacido\x15\anarozen\x15\anascida\x15\anascido\x15\anascita\x15\bnarozena\x15\bnational\x05\tnaissance\x15" +
-	"\nnacimiento\x15\nnascimento\x15\nnationalid\x13\x10nationalidentity\x1c\x03newA\x05neverB\x02ni\x05\x03nhsC\x03nie+\x03nifD\x03nik\f\x03ninE\x03" +
-	"nipF\x03nir7\x03nit\b\x04ninoG\x04niss6\tnhsnumberH\x02no\x05\x02nr\x05\x03npiH\x04npwp\b\x04nricI\x06number\x05\x06nummer\x05\anumeric\x05\x06office\x0f\x03" +
-	"oibJ\x04okta \x05order\r\x06orders\r\x06outputK\boverride\x18\x03panL\x03patM\x03pay\v\x04part\r\x04passN\x05passe\n\x05passw\n\x06parola\n\x06pas" +
-	"swd\n\apassord\n\apasswrd\n\apatient\x05\apayment\v\bpaspoortO\bpasscode\n\bpassportO\bpassword\n\bpasswort\n\bpaszp" +
-	"ortO\tpasaporteO\tpasseportO\tpassportsO\npassaporteO\npassaportoO\npassnummerO\npassphrase\n\x0epaspoortnu" +
-	"mmerO\x0epassportnumberO\x04peer\t\x05peselP\x06pedido\r\bpersonal\x05\bpersonnrQ\fpersonnummerR\x0fpersonalausweis\f\x02ph" +
-	"\x0f\x04ping\t\x05phone\x19\x06phones\x0f\vphonenumber\x0f\bportable\x0f\x03ppsS\x03psw\n\x04ppsnS\x04psql>\x04pswd\n\x05ppsnoS\x05printK\x05pswrd\n\ap" +
-	"retend\x02\aprivate\x05\aproduct\r\bprovider\x05\nprivatekey\a\x02pwT\x03pwd\n\x04pwrd\n\apuhelin\x0f\rpuhelinnumero\x0f\x03ref\r\x03rfc\r" +
-	"\x05reach\x05\x06remote\t\x06repeatK\x06reveal'\brechnung\r\brekening\x03\bresident\x05\brevision\r\treference\r\treisepassO\fre" +
-	"freshtoken\a\fregistration\x05\x0erekeningnummer\x03\x0freisepassnummerO\x19rentenversicherungsnummer3\x03rib\x03\x04ring\x05" +
-	"\trijbewijs\f\rrijksregister6\x13rijksregisternummer6\x02ro\x05\x04rodn\x1b\x05rodne\x1b\arouting\x00\x03rrn9\x03rsa\x05\x03rtn\x00\x03runU\x03ru" +
-	"tU\x04rvnr3\trufnummer\x0f\x02sa\x05\asavings\x05\bsalasana\n\x11samordningsnummerQ\x03sdt\x0f\x03sec\x05\x05sedol\r\x05senha\n\x06secret\x12\x06se" +
-	"rial\r\x06server\t\asection\r\aservice\x05\bsections\r\bsecurite\x05\bsecurity\x05\tsecretkey\a\nsecurities\r\x03sha\r\x03sigV\x03s" +
-	"in@\x03sku\r\x04show'\x06shared\x05\asidekiq \asigning\x05\x03sms\x0f\x03soc\x05\x04snyk\x05\x04sort\x05\x05snils\x1c\x05sonarW\x06social\x05\asociale\x05\bso" +
-	"rtcode\x00\tsonarqube \nsofinummer\x17\vsourcegraph \x0esocialsecurity8\x14socialsecuritynumber8\x19sozialversiche" +
-	"rungsnummerX\x03ssn8\x04ssws \asshpass>\x02st\x05\x02sv\x05\x04sumo \x04svnrY\x06steuer3\x06subnet\t\astorage\x05\bsteuerid3\bsvnummer" +
-	"Y\tsumologic \fsteuernummerZ\x1bsteueridentifikationsnummer3\x06syntym\x05\x03tax\x05\x04tckn;\x05taxid\b\x06taiwan\x05\x06tarihi" +
-	"\x05\atarjeta\v\btaxpayer\b\btckimlik;\ttaxnumber\b\x03tel\x0f\x03tfn\x01\x04tell'\x04text\x05\x05telem\x0f\x06teudat[\atelefon\x0f\btelefone" +
-	"\x0f\btelefono\x0f\btelefonu\x0f\btelefoon\x0f\btelegram \btelepono\x0f\ttelefonnr\x0f\ttelefonsz\x0f\ttelemovel\x0f\ttelephone\x0f\n" +
-	"telefoonnr\x0f\vtelefonszam\x0f\ftelefonnumer\x0f\rtelefonnummer\x0f\x0etelefoonnummer\x0f\x0ftelephonenumber\x0f\x03tinZ\x04thai" +
-	"\x05\x06ticket\r\x03tlf\x0f\x05token\a\x06travel\x05\btracking\r\x06twilio\\\aturkish;\x03uid\x04\x05uidai\x04\x02um\x05\x03upc\r\x04usdc-\x04usdt-\burodzo" +
-	"na\x15\burodzony\x15\turodzenia\x15\fuserpassword\n\x03utr\b\x03vat!\x06vercel]\avehicle\r\aversion\r\x12versichertennummer\f\x13v" +
-	"ersicherungsnummerX\x03vin\r\x04visa\v\x06vitale7\x05voter\x05\x06wallet-\nwachtwoord\n\x04what^\awithout_\bwhatsapp\x19\x05x-api" +
-	"\x05\x03you`\x05zehut[" +
+	"\x05annex\r\x06amazon\x0e\tanswering\x0f\x03api\x10\x03app\x05\x03arc\x11\x06apikey\a\x06asmens\x12\aarticle\r\bapitoken\a\bappendix\r\narztnumme" +
+	"r\f\vapplication\x05\x03aws\x0e\x04auth\x13\aausweis\x14\aauthkey\a\tauthtoken\a\rausweisnummer\x14\rauthorization\x15\x04bank\x05\x04bban" +
+	"\x03\x05basic\a\x05batch\r\vbankaccount\x03\fbankleitzahl\x00\x04bday\x16\x06bearer\a\x06behave\x02\nbestellung\r\x05birth\x17\bbirthday\x16\tbi" +
+	"rthdate\x16\x03blz\x00\x04born\x16\x03bsb\x00\x03bsn\x18\x05build\r\x13burgerservicenummer\x18\x02by\x05\x06bypass\x19\x02cc\v\x04call\x1a\x04card\x1b\x05cards\v\x05car" +
+	"ta\v\x05carte\v\x06cartao\v\acatalog\r\bccnumber\v\ncardnumber\v\x02cf\x05\x03cel\x0f\x03cep\x0f\x04cell\x1a\x06cedula\x14\acelular\x0f\tcellphone" +
+	"\x0f\tcellulare\x0f\x05cislo\x1c\achapter\r\acitizen\x05\bchecking\x05\tcitizenid\x1d\x03cnh\f\x03cnp\x1e\x04cnic\x1d\x04cnpj\x1f\x04code\x05\x05clabe\x03\x05cl" +
+	"ave\n\x05conto\x05\x06clause\r\x06client\t\x06commit\r\x06compte\x03\acontact\x05\bconducir\f\bconduire\f\bcorrente\x05\ncloudflare \nc" +
+	"ontrasena\n\ncontribsys!\fclientsecret\a\fcontribuinte\"\x03cpf\x1f\x03cpr#\x05cprnr#\x05creds\a\x05crumb\a\tcprnummer#\ncre" +
+	"dential\a\ncreditcard\v\vcredentials\a\x04cuil$\x04cuit$\x04curl%\x05curit\x05\x05cusip\r\x06cuenta\x03\x06dbpass\n\adatadog&\ndbpas" +
+	"sword\n\vdateofbirth\x16\x02dd\x05\x04ddog&\tdeveloper'\ndelsedatum\x16\x04dial\x0f\adisplay(\bdiscover\v\tdisregard)\x02dl\f\x02do*" +
+	"\x03dni+\x03dns\t\x03dob\x16\bdocument\x05\tdocumento,\x06driver\x05\adrivers\x05\adriving\x05\tdselsdato\x16\rdriverlicense\f\x0edrivers" +
+	"license\f\x04dula\f\x03ean\r\x03egk\f\x03egn-\x04emso\x1d\x05enter\x06\x06enable\x06\nencryption\x05\x05erc20.\x03eth.\x03evm.\x05ether/\bethereum." +
+	"\tetherscan.\x03fax\x0f\rfahrerlaubnis\f\x03fin0\x04file\x05\x06fiscal1\x03fon\x0f\x04fodt\x16\x04fono\x0f\x06forget)\tforwarded\t\ffoedselsd" +
+	"ato\x16\rfuehrerschein\f\agateway\t\x03geb\x16\x06german\x05\ageboren\x16\ngeburtstag\x16\fgeburtsdatum\x16\rgeboortedatum\x16\x04give" +
+	"(\x05govid\x14\x03gsm\x0f\x04gtin\r\x05guida\f\x04hash\r\x05handy\x0f\vhandynummer\x0f\x05heslo\n\x06health\x05\x06heroku2\x02hk\x05\x04hkic3\x04hkid3\x04hong" +
+	"\x05\x04host\t\x05hosts\t\ahotline\x0f\x02hp\x0f\nhrerschein\f\x10hrerscheinnummer\f\ahubspot\x05\x05iccid\r\x02id\x05\x04idnr4\x06idcard\f\x06igno" +
+	"re)\aidentit\f\bidentity\x05\bidnumber\x1d\tidentidad5\nidentified\x05\nidentifier\x05\fidentitycard\x14\x0eidentification" +
+	"6\x15identifikationsnummer4\x04imei\r\x04insz7\x05insee8\x06indian\x05\ainvoice\r\tinsurance\x05\x02ip\t\x03ips\t\x03ird\b\x04ipv4\t\x04isbn" +
+	"\r\x04isin\r\x04islo\x1c\x04issn\r\x06israel\x05\aisraeli\x05\tipaddress\t\tisikukood\x12\x04item\r\x04itin9\tjailbreak\x06\x06jelszo\n\x04jmbg\x1d\x05" +
+	"jumin:\x03key\x10\bkennwort\n\tkennitala\x1d\x06kimlik;\x04kong\x05\x04kort\v\x05konto\x03\akodeord\n\akontonr\x03\vkontonummer\x03\rkonto" +
+	"nummeret\x03\vkreditkarte\v\fkrankenkasse\f\x12kreditkartennummer\v\x19krankenversichertennummer\f\x03ktp\f\x04kvnr\f\x04l" +
+	"anr\f\x04leak(\alicence\x05\alicense\x05\x03lot\r\x05login<\alozinka\n\x03mac\t\x06master\x05\amaestro\v\nmastercard\v\x02me\x05\x03mdp\n\bmed" +
+	"icare=\bmetamask.\x03mob\x0f\x05mobil\x0f\x05model\r\x05mongo>\x05movil\x0f\x06mobile\x1a\vmobilnummer\x0f\fmobilenumber\x0f\x02my\x05\x05mykad\x1d\x05" +
+	"mysql>\bmynumber?\tmysqldump>\x03nas@\x04nata\x16\x04nato\x16\x06nacida\x16\x06nacido\x16\anarozen\x16\anascida\x16\anascido\x16\anascita\x16" +
+	"\bnarozena\x16\bnational\x05\tnaissance\x16\nnacimiento\x16\nnascimento\x16\nnationalid\x14\x10nationalidentity\x1d\x03newA\x05never" +
+	"B\x02ni\x05\x03nhsC\x03nie,\x03nifD\x03nik\f\x03ninE\x03nipF\x03nir8\x03nit\b\x04ninoG\x04niss7\tnhsnumberH\x02no\x05\x02nr\x05\x03npiH\x04npwp\b\x04nricI\x06nu" +
+	"mber\x05\x06nummer\x05\anumeric\x05\x06office\x0f\x03oibJ\x04okta!\x05order\r\x06orders\r\x06outputK\boverride\x19\x03panL\x03patM\x03pay\v\x04part\r\x04" +
+	"passN\x05parol\n\x05passe\n\x05passw\n\x05paswd\n\x06parola\n\x06passwd\n\x06paswrd\n\apassord\n\apasswrd\n\apasword\n\apatient\x05\apa" +
+	"yment\v\bpaspoortO\bpasscode\n\bpassportO\bpasswordP\bpasswort\n\bpaszportO\tpasaporteO\tpasseportO\tpasspor" +
+	"tsO\tpasswords\n\npassaporteO\npassaportoO\npassnummerO\npassphrase\n\x0epaspoortnummerO\x0epassportnumberO\x04p" +
+	"eer\t\x05peselQ\x06pedido\r\bpersonal\x05\bpersonnrR\fpersonnummerS\x0fpersonalausweis\f\x02ph\x0f\x04ping\t\x05phone\x1a\x06phones\x0f\v" +
+	"phonenumber\x0f\bportable\x0f\x03ppsT\x03psw\n\x04ppsnT\x04psql>\x04pswd\n\x05ppsnoT\x05printK\x05psswd\n\x05pswrd\n\x06psswrd\n\x06psword\n\ap" +
+	"retend\x02\aprivate\x05\aproduct\r\apssword\n\bprovider\x05\nprivatekey\a\x02pwU\x03pwd\n\x04pwrd\n\apuhelin\x0f\rpuhelinnumero\x0f\x03" +
+	"ref\r\x03rfc\r\x05reach\x05\x06remote\t\x06repeatK\x06reveal(\brechnung\r\brekening\x03\bresident\x05\brevision\r\treference\r\treis" +
+	"epassO\frefreshtoken\a\fregistration\x05\x0erekeningnummer\x03\x0freisepassnummerO\x19rentenversicherungsnummer4\x03r" +
+	"ib\x03\x04ring\x05\trijbewijs\f\rrijksregister7\x13rijksregisternummer7\x02ro\x05\x04rodn\x1c\x05rodne\x1c\arouting\x00\x03rrn:\x03rsa\x05\x03rtn" +
+	"\x00\x03runV\x03rutV\x04rvnr4\trufnummer\x0f\x02sa\x05\x04saltM\asavings\x05\bsalasana\n\x11samordningsnummerR\x03sdt\x0f\x03sec\x05\x05sedol\r\x05se" +
+	"nha\n\x06secret\x13\x06senord\n\x06serial\r\x06server\t\asection\r\aservice\x05\bsections\r\bsecurite\x05\bsecurity\x05\tsecretkey\a\n" +
+	"securities\r\fsecurestring\n\x03sha\r\x03sigW\x03sin@\x03sku\r\x04show(\x05sifre\n\x06shared\x05\asidekiq!\asigning\x05\x03sms\x0f\x03soc\x05\x04s" +
+	"nyk\x05\x04sort\x05\x05snils\x1d\x05sonarX\x06social\x05\asociale\x05\bsortcode\x00\tsonarqube!\nsofinummer\x18\vsourcegraph!\x0esocialse" +
+	"curity9\x14socialsecuritynumber9\x19sozialversicherungsnummerY\x03ssn9\x04ssws!\asshpass>\x02st\x05\x02sv\x05\x04sumo!\x04svnrZ" +
+	"\x06steuer4\x06subnet\t\astorage\x05\bsteuerid4\bsvnummerZ\tsumologic!\fsteuernummer[\x1bsteueridentifikationsnumm" +
+	"er4\x06syntym\x05\x03tax\x05\x04tckn;\x05taxid\b\x06taiwan\x05\x06tarihi\x05\atarjeta\v\btaxpayer\b\btckimlik;\ttaxnumber\b\x03tel\x0f\x03tfn\x01\x04" +
+	"tell(\x04text\x05\x05telem\x0f\x06teudat\\\atelefon\x0f\btelefone\x0f\btelefono\x0f\btelefonu\x0f\btelefoon\x0f\btelegram!\btelepono\x0f\t" +
+	"telefonnr\x0f\ttelefonsz\x0f\ttelemovel\x0f\ttelephone\x0f\ntelefoonnr\x0f\vtelefonszam\x0f\ftelefonnumer\x0f\rtelefonnummer" +
+	"\x0f\x0etelefoonnummer\x0f\x0ftelephonenumber\x0f\x03tin[\x04thai\x05\x06ticket\r\x03tlf\x0f\x05token\a\x06travel\x05\btracking\r\x06twilio]\aturk" +
+	"ish;\x03uid\x04\x05uidai\x04\x02um\x05\x06unseal\x05\x03upc\r\x04usdc.\x04usdt.\burodzona\x16\burodzony\x16\buserpass\n\turodzenia\x16\fuserpassw" +
+	"ord\n\x03utr\b\x03vat\"\x06vercel^\avehicle\r\aversion\r\x12versichertennummer\f\x13versicherungsnummerY\x03vin\r\x04visa\v\x06vit" +
+	"ale8\x05voter\x05\x06wallet.\nwachtwoord\n\x04what_\awithout`\bwhatsapp\x1a\x05x-api\x05\x03youa\x05zehut\\" +
 	""
 
 // buckets is where a bucket begins in wordText.
 var buckets = [...]uint16{
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 121, 174, 180, 218, 303, 373, 373, 373, 426, 460, 488, 499, 509, 537, 549,
-	549, 625, 684, 730, 914, 993, 1033, 1033, 1033, 1067, 1100, 1136, 1180, 1248, 1254, 1254, 1254, 1259, 1269, 1269, 1302, 1309, 1347, 1347,
-	1347, 1367, 1367, 1386, 1436, 1436, 1451, 1451, 1451, 1460, 1523, 1529, 1536, 1541, 1554, 1554, 1554, 1580, 1603, 1619, 1647, 1681, 1690, 1690,
-	1690, 1697, 1840, 1840, 1887, 1970, 1982, 1982, 1982, 1993, 2001, 2001, 2007, 2007, 2014, 2014, 2014, 2014, 2040, 2048, 2104, 2178, 2189, 2189,
-	2189, 2195, 2201, 2219, 2231, 2231, 2231, 2231, 2231, 2265, 2289, 2289, 2357, 2357, 2357, 2396, 2396, 2550, 2562, 2629, 2633, 2654, 2679, 2679,
-	2679, 2679, 2687, 2698, 2698, 2713, 2731, 2731, 2731, 2997, 3069, 3107, 3117, 3215, 3254, 3254, 3254, 3254, 3254, 3254, 3254, 3254, 3254, 3254,
-	3254, 3254, 3445, 3503, 3529, 3539, 3571, 3571, 3571, 3613, 3732, 3784, 3948, 3968, 4087, 4095, 4095, 4169, 4406, 4425, 4437, 4455, 4472, 4472,
-	4472, 4472, 4472, 4484, 4488, 4550, 4555, 4555, 4555, 4560, 4627, 4646, 4653, 4653, 4653, 4653, 4653, 4673, 4673, 4698, 4698, 4698, 4698, 4698,
-	4698, 4698, 4698, 4698, 4705, 4705, 4705, 4705, 4705, 4705, 4705, 4705, 4710, 4710, 4710, 4710, 4710, 4710, 4717, 4717, 4717, 4717, 4717, 4717,
-	4717, 4717, 4717, 4717, 4717, 4717, 4717, 4717, 4717, 4717, 4717, 4717, 4717, 4717, 4717, 4717, 4717, 4717, 4717, 4717, 4717, 4717, 4717, 4717,
-	4717, 4717, 4717, 4717, 4717, 4717, 4717, 4717, 4717, 4717, 4717, 4717, 4717, 4717, 4717, 4717, 4717,
+	549, 625, 684, 730, 914, 993, 1033, 1033, 1033, 1075, 1108, 1144, 1188, 1256, 1262, 1262, 1262, 1267, 1277, 1277, 1310, 1317, 1355, 1355,
+	1355, 1375, 1375, 1394, 1444, 1444, 1459, 1459, 1459, 1468, 1531, 1537, 1544, 1549, 1562, 1562, 1562, 1588, 1611, 1627, 1655, 1689, 1698, 1698,
+	1698, 1705, 1848, 1848, 1895, 1978, 1990, 1990, 1990, 2001, 2009, 2009, 2015, 2015, 2022, 2022, 2022, 2022, 2048, 2056, 2121, 2195, 2206, 2206,
+	2206, 2212, 2218, 2236, 2257, 2257, 2257, 2257, 2257, 2291, 2320, 2320, 2388, 2388, 2388, 2427, 2427, 2581, 2593, 2660, 2664, 2685, 2710, 2710,
+	2710, 2710, 2718, 2729, 2729, 2744, 2762, 2762, 2762, 3070, 3142, 3180, 3190, 3320, 3359, 3359, 3359, 3359, 3359, 3359, 3359, 3359, 3359, 3359,
+	3359, 3359, 3550, 3608, 3634, 3644, 3676, 3676, 3676, 3724, 3865, 3924, 4088, 4108, 4227, 4235, 4235, 4309, 4546, 4565, 4577, 4595, 4612, 4612,
+	4612, 4612, 4612, 4624, 4636, 4708, 4713, 4713, 4713, 4718, 4785, 4804, 4811, 4811, 4811, 4811, 4811, 4831, 4831, 4856, 4856, 4856, 4856, 4856,
+	4856, 4856, 4856, 4856, 4863, 4863, 4863, 4863, 4863, 4863, 4863, 4863, 4868, 4868, 4868, 4868, 4868, 4868, 4875, 4875, 4875, 4875, 4875, 4875,
+	4875, 4875, 4875, 4875, 4875, 4875, 4875, 4875, 4875, 4875, 4875, 4875, 4875, 4875, 4875, 4875, 4875, 4875, 4875, 4875, 4875, 4875, 4875, 4875,
+	4875, 4875, 4875, 4875, 4875, 4875, 4875, 4875, 4875, 4875, 4875, 4875, 4875, 4875, 4875, 4875, 4875,
 }
 
 // likely is a filter in front of the words: one bit for each hash of a word.
@@ -502,16 +503,16 @@ var likely = [...]uint32{
 	262144, 0, 402653184, 0, 1024, 2097152, 0, 0, 8192, 0, 16384, 0, 2359296, 0, 2148794496, 0, 0, 32768, 0, 0, 0, 0, 0, 0,
 	0, 0, 0, 0, 0, 0, 134217728, 0, 0, 64, 16384, 4, 0, 0, 0, 0, 33554440, 0, 0, 0, 4096, 65536, 0, 67108864,
 	0, 0, 2560, 16384, 0, 0, 0, 16777216, 0, 0, 0, 0, 8388608, 131072, 0, 0, 128, 0, 524288, 67109120, 0, 0, 0, 524288,
-	67108864, 0, 0, 0, 268435456, 0, 268435456, 0, 0, 8388608, 0, 0, 0, 0, 8388608, 1048576, 0, 0, 64, 0, 0, 0, 536870916, 0,
-	0, 0, 8, 0, 4194304, 2147483648, 537001984, 0, 0, 134234112, 131072, 0, 0, 2147483648, 0, 0, 0, 4096, 65536, 0, 0, 0, 0, 4096,
+	67108864, 0, 0, 0, 268435456, 0, 268435456, 0, 0, 8388608, 0, 0, 0, 0, 8388608, 5242880, 0, 0, 64, 0, 0, 0, 536870916, 0,
+	0, 0, 8, 0, 4194304, 2147483648, 537001984, 0, 0, 151011328, 131072, 0, 0, 2147483648, 0, 0, 0, 4096, 65536, 0, 33554432, 0, 0, 4096,
 	0, 128, 0, 0, 16, 0, 0, 0, 134217728, 2097152, 4194304, 256, 128, 0, 65536, 0, 327680, 0, 0, 0, 1, 32768, 0, 2097152,
 	1073741824, 0, 0, 0, 67764224, 0, 4096, 8, 0, 524320, 0, 0, 4096, 16777220, 4096, 2, 0, 0, 8, 0, 0, 32, 0, 0,
 	0, 4096, 0, 0, 2048, 0, 131072, 4194304, 0, 167936, 4194304, 2, 544, 0, 0, 33554432, 0, 0, 0, 2097152, 0, 32, 134217728, 0,
 	0, 0, 17039616, 16777216, 0, 1073750016, 0, 0, 2, 0, 131080, 16777216, 2048, 2097156, 1074008064, 201326592, 268435456, 0, 0, 0, 0, 0, 0, 0,
-	1, 65536, 0, 134217728, 4194304, 0, 0, 1073741824, 32768, 0, 32, 0, 0, 32, 2164260864, 0, 72, 0, 2, 1048576, 0, 0, 0, 0,
+	1, 65536, 0, 134217728, 4194304, 0, 0, 1073741824, 32768, 0, 32, 0, 0, 32, 2164260866, 0, 72, 0, 2, 1048576, 0, 0, 0, 0,
 	2, 8388608, 0, 0, 0, 0, 0, 1073741824, 0, 0, 0, 0, 0, 16385, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0,
 	2162688, 0, 32768, 4096, 0, 0, 1, 0, 0, 1024, 0, 0, 2147483648, 0, 0, 4, 8, 0, 0, 0, 4260352, 0, 8448, 0,
-	128, 262272, 0, 256, 0, 8388608, 268435456, 0, 0, 16384, 1073741824, 0, 8192, 262144, 0, 4194304, 4194304, 256, 536870912, 0, 2177, 64, 0, 0,
+	128, 262272, 2147483648, 256, 0, 8388608, 268435456, 0, 0, 16384, 1073741824, 0, 8192, 262144, 0, 4194304, 4194304, 256, 536870912, 0, 2177, 64, 0, 0,
 	0, 0, 0, 33554432, 0, 1024, 32776, 0, 8192, 0, 0, 0, 805306368, 0, 0, 0, 0, 0, 1073872896, 0, 0, 0, 2147483648, 0,
 	0, 128, 0, 0, 128, 0, 0, 0, 1, 128, 0, 0, 2, 0, 2097152, 0, 0, 0, 0, 0, 0, 4096, 33554432, 268435458,
 	65536, 0, 4194304, 0, 2097152, 1, 0, 0, 1, 0, 0, 131072, 0, 67108864, 4198400, 0, 32, 0, 0, 0, 4096, 1, 134217728, 0,
@@ -521,24 +522,24 @@ var likely = [...]uint32{
 	0, 0, 262208, 134217728, 0, 2097152, 0, 0, 0, 0, 8388608, 0, 0, 1048576, 8388608, 65568, 67108864, 64, 33554432, 4, 2147483648, 0, 0, 0,
 	0, 0, 16, 131072, 2048, 98304, 0, 0, 0, 0, 0, 0, 2147483656, 8, 0, 0, 0, 0, 0, 1073743872, 0, 0, 0, 0,
 	0, 8388608, 0, 0, 0, 0, 2098176, 0, 0, 524288, 32768, 0, 0, 134217728, 65536, 128, 0, 0, 536870912, 0, 0, 0, 0, 4097,
-	0, 0, 0, 0, 2148007936, 0, 0, 524288, 0, 268435456, 0, 4194304, 0, 16777216, 4096, 0, 0, 2097152, 0, 0, 0, 0, 2359296, 128,
-	0, 0, 0, 0, 1073741824, 8192, 32, 0, 0, 268435456, 8, 0, 272629760, 0, 0, 0, 0, 0, 0, 2147483648, 1024, 0, 0, 0,
+	0, 0, 0, 0, 2148007936, 268435456, 0, 524288, 0, 268435456, 0, 4194304, 0, 16777216, 4096, 0, 0, 2097152, 0, 0, 0, 0, 2359296, 128,
+	0, 0, 0, 0, 1073741824, 8192, 32, 524288, 2147483648, 268435456, 8, 0, 272629760, 0, 0, 0, 0, 0, 0, 2147483648, 1024, 0, 0, 0,
 	0, 32768, 0, 32768, 65536, 0, 0, 131072, 0, 2147483648, 8, 0, 0, 0, 0, 0, 128, 16384, 0, 0, 0, 0, 268435456, 0,
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 135266304, 0, 0, 67108864, 69696, 2147483648, 0, 1024, 0, 0, 256, 4096, 524290, 0, 8,
 	0, 4, 0, 1073741824, 0, 0, 0, 0, 2, 16777216, 2147483648, 0, 8388608, 0, 0, 2147483648, 0, 0, 0, 0, 8, 0, 0, 0,
 	2, 1048576, 64, 388, 4194304, 0, 4, 0, 32, 2, 0, 0, 1024, 0, 0, 0, 0, 32768, 536870912, 0, 4202496, 256, 0, 67109120,
 	2048, 0, 0, 0, 0, 69206016, 524288, 0, 0, 0, 524288, 262144, 0, 0, 0, 0, 0, 0, 2048, 0, 0, 536870912, 256, 0,
-	0, 0, 0, 0, 0, 16384, 48, 268435456, 131072, 16777216, 2048, 2097152, 0, 16777216, 0, 0, 0, 512, 0, 134217728, 0, 65536, 32, 524288,
+	0, 0, 0, 0, 0, 16384, 56, 268435456, 131072, 16777216, 2048, 2097152, 0, 16777216, 0, 0, 0, 512, 0, 134217728, 0, 65536, 32, 524288,
 	0, 0, 0, 16384, 0, 2048, 0, 131072, 512, 285212672, 0, 0, 0, 0, 0, 33796, 0, 0, 0, 16777280, 0, 0, 0, 0,
 	0, 524288, 2164260866, 4194304, 0, 0, 64, 0, 16, 8, 8192, 0, 8388608, 0, 0, 128, 0, 0, 0, 16777216, 262144, 0, 0, 0,
-	0, 0, 16, 16, 12, 4, 256, 0, 8192, 0, 0, 0, 1536, 128, 4194304, 0, 0, 0, 0, 0, 524292, 32, 4194304, 131072,
+	0, 0, 16, 16, 12, 33554436, 256, 0, 8192, 2, 0, 0, 1536, 128, 4194304, 0, 0, 0, 0, 0, 524292, 32, 4194304, 131072,
 	131328, 0, 0, 524288, 133120, 0, 132, 536936449, 536870912, 0, 0, 0, 0, 2, 512, 16777216, 0, 0, 8388608, 0, 0, 0, 128, 0,
-	0, 0, 8192, 0, 262144, 1073741825, 524288, 16384, 0, 0, 0, 33554432, 132, 0, 0, 0, 0, 0, 16777216, 0, 0, 268435456, 0, 0,
-	0, 276824080, 0, 2048, 8192, 0, 0, 0, 1048576, 0, 512, 0, 0, 0, 16777216, 536870912, 0, 134217732, 0, 0, 33554496, 0, 0, 0,
+	0, 0, 8192, 0, 262144, 1073741825, 524288, 16384, 0, 134217728, 0, 33554432, 132, 0, 0, 0, 0, 0, 16777216, 0, 0, 268435456, 0, 0,
+	1073741824, 276824080, 0, 2048, 8192, 0, 0, 0, 1048576, 0, 512, 0, 0, 0, 16777216, 536870912, 0, 134217732, 0, 0, 33554496, 0, 0, 0,
 	268435456, 0, 67108864, 0, 0, 0, 0, 0, 0, 20, 0, 0, 8, 0, 256, 0, 0, 16384, 262144, 256, 8388736, 4, 0, 2097152,
 	0, 0, 0, 64, 0, 0, 0, 0, 0, 128, 0, 17, 0, 536870912, 8388608, 0, 0, 0, 0, 0, 1048576, 0, 0, 512,
 	0, 0, 0, 0, 0, 134217728, 128, 0, 0, 0, 4194592, 0, 33554448, 0, 0, 32, 0, 8388608, 0, 0, 1, 0, 0, 2097152,
-	0, 0, 0, 0, 0, 0, 0, 4096, 2415919104, 12, 0, 0, 0, 66560, 33554432, 8192, 0, 0, 0, 0, 0, 0, 0, 9437184,
+	0, 0, 0, 0, 0, 0, 0, 8392704, 2415919104, 12, 0, 0, 0, 66560, 33554432, 8192, 0, 0, 0, 0, 0, 0, 0, 9437184,
 	0, 83887104, 131072, 134217728, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 256, 67108864, 8, 0, 0, 0, 65536, 0, 0,
 	0, 0, 0, 0, 2099200, 0, 0, 1, 134219776, 4, 0, 8192, 0, 0, 0, 0, 16777216, 33554432, 262400, 16384, 0, 0, 16777216, 16,
 	0, 0, 4096, 0, 1048576, 16777216, 0, 0, 2048, 0, 4096, 0, 0, 2048, 8388608, 67109376,
@@ -546,125 +547,127 @@ var likely = [...]uint32{
 
 // wordPairs is pairs by their words' numbers.
 var wordPairs = [...]wordPair{
-	{3820, 3699, 56},
-	{2357, 3820, 56},
-	{3820, 2654, 56},
-	{3789, 3618, 56},
-	{3503, 1378, 8},
-	{3820, 1876, 64},
-	{2475, 1876, 69},
-	{4095, 1372, 1},
-	{4095, 1697, 8},
-	{4095, 2654, 8},
-	{4095, 1801, 8},
-	{2475, 1697, 19},
-	{1732, 2654, 19},
-	{1732, 559, 19},
-	{1697, 2654, 28},
-	{3018, 2654, 28},
-	{1801, 2654, 28},
-	{2475, 1801, 19},
-	{2475, 1732, 19},
-	{3018, 1697, 28},
-	{1732, 1159, 19},
-	{700, 1697, 19},
-	{1697, 559, 19},
-	{3571, 1697, 97},
-	{3534, 1697, 97},
-	{141, 1697, 97},
-	{1732, 2629, 28},
-	{3315, 3371, 57},
-	{2357, 2654, 63},
-	{4411, 1697, 98},
-	{2562, 2654, 69},
-	{1876, 2654, 99},
-	{2562, 2629, 69},
-	{3972, 2662, 89},
-	{3972, 2633, 89},
-	{2670, 3018, 29},
-	{460, 2654, 27},
-	{3018, 752, 17},
-	{1939, 1697, 100},
-	{1931, 1697, 100},
-	{4113, 1697, 101},
-	{1619, 2048, 50},
-	{1603, 1697, 50},
-	{1465, 4095, 90},
-	{1859, 1697, 102},
-	{1732, 752, 103},
-	{700, 2654, 28},
-	{2475, 2654, 104},
-	{2606, 2654, 69},
-	{2566, 2654, 72},
-	{2806, 2654, 72},
-	{2269, 2654, 1},
-	{4095, 2629, 8},
-	{1378, 2654, 8},
-	{2322, 2654, 15},
-	{2322, 2629, 15},
-	{3079, 2629, 15},
-	{639, 2654, 15},
-	{4688, 2654, 15},
-	{3079, 2654, 15},
-	{811, 2654, 15},
-	{3264, 2265, 15},
-	{4185, 2265, 15},
-	{3450, 2265, 15},
-	{218, 2014, 7},
-	{34, 2014, 7},
-	{3637, 2014, 7},
-	{3175, 2014, 7},
-	{51, 2014, 7},
-	{308, 2014, 7},
-	{1290, 2014, 7},
-	{3775, 2014, 7},
-	{3758, 2014, 7},
-	{4004, 2014, 7},
-	{2210, 2014, 7},
-	{223, 2014, 7},
-	{290, 2014, 7},
-	{3670, 2014, 7},
-	{2236, 2014, 7},
-	{4698, 2014, 7},
-	{1595, 2014, 7},
-	{1681, 2014, 7},
-	{3794, 2014, 7},
-	{3813, 2224, 7},
-	{1067, 218, 37},
-	{1067, 223, 37},
-	{625, 218, 31},
-	{1763, 537, 10},
-	{3800, 752, 0},
+	{3960, 3818, 57},
+	{2388, 3960, 57},
+	{3960, 2685, 57},
+	{3929, 3729, 57},
+	{3608, 1386, 8},
+	{3960, 1884, 64},
+	{2506, 1884, 69},
+	{4235, 1380, 1},
+	{4235, 1705, 8},
+	{4235, 2685, 8},
+	{4235, 1809, 8},
+	{2506, 1705, 20},
+	{1740, 2685, 20},
+	{1740, 559, 20},
+	{1705, 2685, 29},
+	{3091, 2685, 29},
+	{1809, 2685, 29},
+	{2506, 1809, 20},
+	{2506, 1740, 20},
+	{3091, 1705, 29},
+	{1740, 1167, 20},
+	{700, 1705, 20},
+	{1705, 559, 20},
+	{3676, 1705, 98},
+	{3639, 1705, 98},
+	{141, 1705, 98},
+	{1740, 2660, 29},
+	{3420, 3476, 58},
+	{2388, 2685, 63},
+	{4551, 1705, 99},
+	{2593, 2685, 69},
+	{1884, 2685, 100},
+	{2593, 2660, 69},
+	{4112, 2693, 90},
+	{4112, 2664, 90},
+	{2701, 3091, 30},
+	{460, 2685, 28},
+	{3091, 752, 18},
+	{1947, 1705, 101},
+	{1939, 1705, 101},
+	{4253, 1705, 102},
+	{1627, 2056, 51},
+	{1611, 1705, 51},
+	{1473, 4235, 91},
+	{1867, 1705, 103},
+	{1740, 752, 104},
+	{700, 2685, 29},
+	{2506, 2685, 105},
+	{2637, 2685, 69},
+	{2597, 2685, 72},
+	{2868, 2685, 72},
+	{2300, 2685, 1},
+	{4235, 2660, 8},
+	{1386, 2685, 8},
+	{2353, 2685, 15},
+	{2353, 2660, 15},
+	{3152, 2660, 15},
+	{639, 2685, 15},
+	{4846, 2685, 15},
+	{3152, 2685, 15},
+	{811, 2685, 15},
+	{3369, 2291, 15},
+	{4325, 2291, 15},
+	{3555, 2291, 15},
+	{218, 2022, 7},
+	{34, 2022, 7},
+	{3748, 2022, 7},
+	{3271, 2022, 7},
+	{51, 2022, 7},
+	{308, 2022, 7},
+	{1298, 2022, 7},
+	{3915, 2022, 7},
+	{3898, 2022, 7},
+	{4144, 2022, 7},
+	{2227, 2022, 7},
+	{223, 2022, 7},
+	{290, 2022, 7},
+	{3789, 2022, 7},
+	{2262, 2022, 7},
+	{4856, 2022, 7},
+	{1603, 2022, 7},
+	{1689, 2022, 7},
+	{3934, 2022, 7},
+	{3953, 2241, 7},
+	{1075, 218, 38},
+	{1075, 223, 38},
+	{625, 218, 32},
+	{1771, 537, 10},
+	{2916, 537, 10},
+	{4628, 2022, 7},
+	{3940, 752, 0},
 	{373, 51, 3},
-	{51, 2654, 3},
-	{51, 2629, 3},
+	{51, 2685, 3},
+	{51, 2660, 3},
 	{772, 840, 3},
 	{709, 51, 3},
-	{3575, 51, 3},
-	{4484, 4121, 21},
-	{4087, 174, 21},
-	{1180, 2210, 12},
-	{1188, 2210, 12},
-	{1180, 2201, 12},
-	{1188, 2201, 12},
-	{1197, 2210, 12},
-	{1197, 2201, 12},
-	{2210, 2654, 12},
-	{2201, 2654, 12},
-	{4646, 1697, 12},
-	{4646, 559, 12},
-	{1587, 1876, 12},
-	{4437, 1159, 79},
-	{2752, 2633, 79},
-	{3193, 1775, 72},
-	{3193, 2654, 72},
-	{3315, 2654, 28},
-	{3968, 2633, 8},
-	{1011, 3828, 55},
-	{3689, 3828, 55},
-	{553, 2265, 15},
-	{2201, 2629, 12},
-	{2210, 2629, 12},
+	{3686, 51, 3},
+	{4624, 4261, 22},
+	{4227, 174, 22},
+	{1188, 2227, 12},
+	{1196, 2227, 12},
+	{1188, 2218, 12},
+	{1196, 2218, 12},
+	{1205, 2227, 12},
+	{1205, 2218, 12},
+	{2227, 2685, 12},
+	{2218, 2685, 12},
+	{4804, 1705, 12},
+	{4804, 559, 12},
+	{1595, 1884, 12},
+	{4577, 1167, 79},
+	{2783, 2664, 79},
+	{3298, 1783, 72},
+	{3298, 2685, 72},
+	{3420, 2685, 29},
+	{4108, 2664, 8},
+	{1011, 3968, 56},
+	{3808, 3968, 56},
+	{553, 2291, 15},
+	{2218, 2660, 12},
+	{2227, 2660, 12},
 }
 
 // entries is what words and pairs stand for.
@@ -685,6 +688,7 @@ var entries = [...]entry{
 	{0x800000000000000, 0x0, false},
 	{0x2000000000000, 0x0, false},
 	{0x1, 0x0, false},
+	{0x80000000000000, 0x0, true},
 	{0x100000000000, 0x0, false},
 	{0x8000000, 0x0, false},
 	{0x800000000000, 0x0, true},
@@ -727,7 +731,6 @@ var entries = [...]entry{
 	{0x20000000000, 0x0, false},
 	{0x8, 0x0, false},
 	{0x400000, 0x0, false},
-	{0x80000000000000, 0x0, true},
 	{0x100000, 0x0, false},
 	{0x400000000000000, 0x0, true},
 	{0x40000, 0x0, true},
@@ -749,6 +752,7 @@ var entries = [...]entry{
 	{0x80000000000000, 0x0, false},
 	{0x81000000000000, 0x0, true},
 	{0x8000000000, 0x0, false},
+	{0x1800000000000, 0x0, true},
 	{0x200, 0x0, false},
 	{0x400, 0x0, false},
 	{0x1404, 0x0, false},

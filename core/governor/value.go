@@ -8,6 +8,9 @@ func (s *Scanner) wholeValue(v *view, from, to int, quote byte, subject context,
 		return 0, false
 	}
 	value := v.text[from:to]
+	if to-from < 34 && value[0] == '0' && value[1]|0x20 == 'x' { // a number
+		return 0, false
+	}
 	if isPath(value) || value[0] == '+' && bytes.IndexByte(value, '.') > 0 { // "PWD="+cmd.Dir
 		return 0, false
 	}
@@ -42,11 +45,11 @@ func (s *Scanner) random(value []byte, from int, quoted bool, subject context) b
 		return false
 	}
 	dot := bytes.LastIndexByte(value, '.') // a.b.c is code
-	return dot < 0 || quoted || subject&aboutHeader != 0 || changes(value)*3 >= len(value) || isSecret(value[dot+1:], 20, false)
+	return dot < 0 || quoted || subject&aboutHeader != 0 || changes(value)*3 >= len(value) || isSecret(value[dot+1:], 20, false) || isSecret(value[:dot], 20, false)
 }
 
 // placeholders is parts of values in lower case that show that a value is none.
-var placeholders = []string{"your", "example", "changeme", "placeholder", "redacted", "xxxx", "****", "....", "<", "${", "{{", "$(", "process.env", "insert", "dummy", "replace", "sample"}
+var placeholders = []string{"your", "example", "changeme", "placeholder", "redacted", "xxxx", "****", "....", "<", "${", "{{", "$(", "process.env", "insert", "dummy", "replace", "sample", "{}", "{0", "••"}
 
 // isPlaceholder reports whether a value stands for one that is filled in elsewhere.
 func isPlaceholder(value []byte) bool {
@@ -121,14 +124,16 @@ func isPassword(value []byte) bool {
 	return letters && others && !runs(value)
 }
 
-// isChosen reports whether a value is like no other thing that people note behind "pass": it has letters, digits and signs.
+// isChosen reports whether a value is like no other thing that people note behind "pass": it has letters, digits and signs, or
+// capitals, small letters and digits that change often.
 func isChosen(value []byte) bool {
 	kinds, sign := uint16(0), false
 	for _, b := range value {
 		kinds |= class[b]
 		sign = sign || oneOf(b, "!@#$%^&*?+=~")
 	}
-	return sign && kinds&isDigit != 0 && kinds&(isLower|isUpper) != 0
+	letters := kinds & (isLower | isUpper)
+	return kinds&isDigit != 0 && letters != 0 && (sign || letters == isLower|isUpper && changes(value)*2 >= len(value))
 }
 
 // isSecret reports whether a value looks random: a UUID, or letters and digits that change often. A quoted value may
@@ -141,8 +146,10 @@ func isSecret(value []byte, least int, quoted bool) bool {
 		return false
 	}
 	kinds, hash := uint16(0), uint16(isHex)
-	for _, b := range value {
-		hash &= class[b]
+	for i, b := range value {
+		if hash &= class[b]; i+20 < len(value) && oneOf(b, "_-:") {
+			hash = isHex // of what stands behind a prefix
+		}
 		if !isAlnum(b) && !oneOf(b, "_-.+/=~%:!#*@^") && !quoted {
 			return false
 		}
