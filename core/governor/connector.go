@@ -35,7 +35,7 @@ func operator(v *view, start, i int, spaced bool) int {
 		return behindAttributes(v, i)
 	case b == ':' && next == ':' && v.at(i+2) != '=' && v.at(i+2) != ':': // a path in code
 		return -1
-	case b == ':' || b == '=' || b == '>' || next == '=' && oneOf(b, ".?!") || next == '>' && b == '-':
+	case b == ':' || b == '=' || b == '>' || next == '=' && (oneOf(b, ".?") || b == '!' && isQuote(v.at(v.run(i+1, 2, isEqual)+1))) || next == '>' && b == '-':
 		for i++; oneOf(v.at(i), "=>:"); i++ {
 		}
 		if v.has(i, "** ") { // **password:** …
@@ -55,8 +55,12 @@ func operator(v *view, start, i int, spaced bool) int {
 		return i + 2
 	case b == '(' && isQuote(next): // setToken("…")
 		return i + 1
-	case next == ' ' && b == '-' && isQuote(v.at(i+2)), v.has(i, "to ") && isQuote(v.at(i+3)):
+	case v.at(i-1) == ' ' && next == ' ' && oneOf(b, "-|"): // a list, a table
+		return i + 1
+	case v.has(i, "to ") && isQuote(v.at(i+3)):
 		return i + 2
+	case v.has(i, "：") || v.has(i, "は"):
+		return i + len("：")
 	case spaced || v.at(i-1) <= ' ' && (isQuote(b) || b == '\\' && isQuote(next)): // --token …, password "…"
 		return i
 	}
@@ -132,6 +136,7 @@ func opened(v *view, i int) (from int, quote byte) {
 	if v.has(i, "&quot;") {
 		return i + len("&quot;"), '&'
 	}
+	i = inCall(v, i)
 	if isQuote(v.at(i)) && v.at(i+1) == v.at(i) && v.at(i+2) != v.at(i) {
 		return -1, 0 // nothing between the quotes
 	}
@@ -146,6 +151,18 @@ func opened(v *view, i int) (from int, quote byte) {
 }
 
 func isQuote(b byte) bool { return oneOf(b, "\"'`") }
+
+// inCall is the start of the quoted text that a call at i makes bytes or another kind of text of, or i: []byte("…"),
+// Buffer.from("…"), encoding.GetBytes("…").
+func inCall(v *view, i int) int {
+	at := i
+	for end := i + maxIndent; at < end && (class[v.at(at)]&inWord != 0 || oneOf(v.at(at), "[]:")); at++ {
+	}
+	if v.at(at) == '(' && isQuote(v.at(at+1)) && (v.has(at-4, "byte") || v.has(at-4, "ytes") || v.has(at-4, "from") || v.has(at-4, "Spec")) {
+		return at + 1
+	}
+	return i
+}
 
 // isOption reports whether the name at start is one behind which a space is enough: --token, -Password, ENV TOKEN.
 func isOption(v *view, start int) bool {

@@ -47,7 +47,7 @@ func (s *Scanner) noted(text []byte, start, end int, kinds uint16) bool {
 	if shouted && isShouted(text[start:end]) {
 		return false
 	}
-	if subject == aboutKey && end < len(text) && !oneOf(text[end], "=:\"") && !shouted {
+	if subject == aboutKey && end < len(text) && !oneOf(text[end], "=:\"\\") && !shouted && !(text[end] == ' ' && (end+1 == len(text) || oneOf(text[end+1], "=:"))) {
 		s.lastPair, s.pairEnd = number+1, s.base+end
 		return true
 	}
@@ -74,7 +74,7 @@ func (s *Scanner) pairWith(e *entry, number, start int) context {
 //go:noinline
 func glued(word []byte) context {
 	switch word[len(word)-1] | 0x20 {
-	case 'y', 'n', 't', 'd', 's':
+	case 'y', 'n', 't', 'd', 's', 'w':
 	default:
 		return 0
 	}
@@ -94,7 +94,7 @@ var gluedNames = [...]struct {
 }{
 	{"apikey", aboutSecret}, {"secretkey", aboutSecret}, {"accesskey", aboutSecret}, {"privatekey", aboutSecret}, {"key", aboutKey},
 	{"token", aboutSecret}, {"secret", aboutSecret}, {"password", aboutSecret | aboutPassword}, {"pwd", aboutSecret | aboutPassword},
-	{"passwd", aboutSecret | aboutPassword}, {"pass", aboutKey},
+	{"passwd", aboutSecret | aboutPassword}, {"pass", aboutKey}, {"pw", aboutSecret | aboutPassword},
 }
 
 // letterRun is the end of the run of letters at i.
@@ -122,7 +122,7 @@ func hasHump(word []byte) bool {
 func isShouted(part []byte) bool { return string(part) == "PRIVATE" || string(part) == "ACCESS" }
 
 // dashed looks for a secret in the word [start, end) behind a dash and a part that names one in capitals, or glued to
-// another name: acmeKEY-…, acmetoken-….
+// another name: acmeKEY-…, acmetoken-…; and behind an equal sign of a URL in a URL: token%3D….
 func (s *Scanner) dashed(v *view, start, end int) (next int, ok bool) {
 	text := v.text
 	for i := start; i < end-minDashed; {
@@ -132,20 +132,26 @@ func (s *Scanner) dashed(v *view, start, end int) (next int, ok bool) {
 		}
 		from := i
 		i = part(text, i, end)
-		if i >= end-minDashed || text[i] != '-' {
+		if i >= end-minDashed || !oneOf(text[i], "-.%") {
 			continue
 		}
 		whole := text[from:i]
 		named := isShouted(whole) || glued(whole) != 0
-		if e, _ := lookUp(whole); e != nil && class[whole[len(whole)-1]]&isUpper != 0 {
-			named = e.subject&(aboutSecret|aboutKey) != 0
+		value, to := i+1, end
+		if text[i] == '%' {
+			if text[i+1] != '3' || text[i+2]|0x20 != 'd' {
+				continue
+			}
+			value, to = i+3, v.run(i+3, end-i-3, isLower|isUpper|isDigit)
 		}
-		value := text[i+1 : end]
+		if e, _ := lookUp(whole); e != nil && (to < end || class[whole[len(whole)-1]]&isUpper != 0 || text[i] == '-') {
+			named = e.subject&aboutSecret != 0 || e.subject&aboutKey != 0 && class[whole[len(whole)-1]]&isUpper != 0 && (!isHash(text[value:to]) || isUUID(text[value:to]))
+		}
 		if !named {
 			continue
 		}
-		if v.run(i+1, maxValue, isLower|isUpper) < v.run(i+1, maxValue, isLower|isUpper|isDigit) && isSecret(value, minDashed, false) && !isPlaceholder(value) {
-			return s.emit(v, ruleSecret, i+1, end)
+		if v.run(value, maxValue, isLower|isUpper) < v.run(value, maxValue, isLower|isUpper|isDigit) && isSecret(text[value:to], minDashed, false) && !isPlaceholder(text[value:to]) {
+			return s.emit(v, ruleSecret, value, to)
 		}
 		return 0, false // one try, or a word of many names would cost its square
 	}
@@ -200,7 +206,7 @@ func (s *Scanner) noteParts(text []byte, start, end int) (all context, opening u
 		}
 		if e == nil {
 			subject := context(0)
-			if i == end && i > from+len("key") && i < len(text) && oneOf(text[i], "=:\" ") {
+			if i == end && i > from+len("key") && i < len(text) && oneOf(text[i], "=:\" ,") {
 				subject = glued(text[from:i])
 			}
 			s.note(subject&aboutSecret, i)

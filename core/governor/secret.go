@@ -107,7 +107,8 @@ func (s *Scanner) assignment(v *view, start, end int, subject context) (next int
 	if oneOf(after, ");{}/") || after == '(' && !isQuote(v.at(end+1)) {
 		return 0, false // code
 	}
-	spaced := after == ' ' && (isOption(v, start) || s.since(aboutLogin, start) <= nearBefore || equalFold("by", v.text[start:end]))
+	by := equalFold("by", v.text[start:end])
+	spaced := after == ' ' && (isOption(v, start) || s.since(aboutLogin, start) <= nearBefore || by)
 	if after == ' ' && !spaced && v.at(start-1) != '<' && isProse(v, end+1) {
 		return 0, false
 	}
@@ -133,7 +134,7 @@ func (s *Scanner) assignment(v *view, start, end int, subject context) (next int
 	if short {
 		subject &= aboutPassword
 	}
-	if (short && quote == 0 || behind > end) && subject&aboutPassword != 0 && !isChosen(v.text[from:valueEnd(v, from, quote)]) {
+	if ((short || by) && quote == 0 || behind > end || v.has(behind, " - ") || v.has(behind, " | ")) && subject&aboutPassword != 0 && !isChosen(v.text[from:valueEnd(v, from, quote)]) {
 		return 0, false // PASS: …
 	}
 	if next, ok = s.scheme(v, from, subject); ok || next < 0 {
@@ -195,7 +196,10 @@ func (s *Scanner) inWords(v *view, from int, quote byte, subject context, loose,
 		case v.at(to) == ' ' && isLetterByte(v.at(from)) && to-from <= 20:
 			from = to + 1
 		case isQuote(v.at(to)) && v.at(to+1) == ',' && v.at(to+2) == ' ' && isQuote(v.at(to+3)):
-			from, quote = to+4, v.at(to+3)
+			redacted := v.at(from) == '['
+			if from, quote = to+4, v.at(to+3); !redacted && isChosen(v.text[from:valueEnd(v, from, quote)]) {
+				strict, subject = false, subject|aboutPassword // auth=("user", "…")
+			}
 		default:
 			return 0, false
 		}

@@ -453,34 +453,35 @@ const wordText = "" +
 	"\r\x04isin\r\x04islo\x1c\x04issn\r\x06israel\x05\aisraeli\x05\tipaddress\t\tisikukood\x12\x04item\r\x04itin9\tjailbreak\x06\x06jelszo\n\x04jmbg\x1d\x05" +
 	"jumin:\x03key\x10\bkennwort\n\tkennitala\x1d\x06kimlik;\x04kong\x05\x04kort\v\x05konto\x03\akodeord\n\akontonr\x03\vkontonummer\x03\rkonto" +
 	"nummeret\x03\vkreditkarte\v\fkrankenkasse\f\x12kreditkartennummer\v\x19krankenversichertennummer\f\x03ktp\f\x04kvnr\f\x04l" +
-	"anr\f\x04leak(\alicence\x05\alicense\x05\x03lot\r\x05login<\alozinka\n\x03mac\t\x06master\x05\amaestro\v\nmastercard\v\x02me\x05\x03mdp\n\bmed" +
-	"icare=\bmetamask.\x03mob\x0f\x05mobil\x0f\x05model\r\x05mongo>\x05movil\x0f\x06mobile\x1a\vmobilnummer\x0f\fmobilenumber\x0f\x02my\x05\x05mykad\x1d\x05" +
-	"mysql>\bmynumber?\tmysqldump>\x03nas@\x04nata\x16\x04nato\x16\x06nacida\x16\x06nacido\x16\anarozen\x16\anascida\x16\anascido\x16\anascita\x16" +
-	"\bnarozena\x16\bnational\x05\tnaissance\x16\nnacimiento\x16\nnascimento\x16\nnationalid\x14\x10nationalidentity\x1d\x03newA\x05never" +
-	"B\x02ni\x05\x03nhsC\x03nie,\x03nifD\x03nik\f\x03ninE\x03nipF\x03nir8\x03nit\b\x04ninoG\x04niss7\tnhsnumberH\x02no\x05\x02nr\x05\x03npiH\x04npwp\b\x04nricI\x06nu" +
-	"mber\x05\x06nummer\x05\anumeric\x05\x06office\x0f\x03oibJ\x04okta!\x05order\r\x06orders\r\x06outputK\boverride\x19\x03panL\x03patM\x03pay\v\x04part\r\x04" +
-	"passN\x05parol\n\x05passe\n\x05passw\n\x05paswd\n\x06parola\n\x06passwd\n\x06paswrd\n\apassord\n\apasswrd\n\apasword\n\apatient\x05\apa" +
-	"yment\v\bpaspoortO\bpasscode\n\bpassportO\bpasswordP\bpasswort\n\bpaszportO\tpasaporteO\tpasseportO\tpasspor" +
-	"tsO\tpasswords\n\npassaporteO\npassaportoO\npassnummerO\npassphrase\n\x0epaspoortnummerO\x0epassportnumberO\x04p" +
-	"eer\t\x05peselQ\x06pedido\r\bpersonal\x05\bpersonnrR\fpersonnummerS\x0fpersonalausweis\f\x02ph\x0f\x04ping\t\x05phone\x1a\x06phones\x0f\v" +
-	"phonenumber\x0f\bportable\x0f\x03ppsT\x03psw\n\x04ppsnT\x04psql>\x04pswd\n\x05ppsnoT\x05printK\x05psswd\n\x05pswrd\n\x06psswrd\n\x06psword\n\ap" +
-	"retend\x02\aprivate\x05\aproduct\r\apssword\n\bprovider\x05\nprivatekey\a\x02pwU\x03pwd\n\x04pwrd\n\apuhelin\x0f\rpuhelinnumero\x0f\x03" +
-	"ref\r\x03rfc\r\x05reach\x05\x06remote\t\x06repeatK\x06reveal(\brechnung\r\brekening\x03\bresident\x05\brevision\r\treference\r\treis" +
-	"epassO\frefreshtoken\a\fregistration\x05\x0erekeningnummer\x03\x0freisepassnummerO\x19rentenversicherungsnummer4\x03r" +
-	"ib\x03\x04ring\x05\trijbewijs\f\rrijksregister7\x13rijksregisternummer7\x02ro\x05\x04rodn\x1c\x05rodne\x1c\arouting\x00\x03rrn:\x03rsa\x05\x03rtn" +
-	"\x00\x03runV\x03rutV\x04rvnr4\trufnummer\x0f\x02sa\x05\x04saltM\asavings\x05\bsalasana\n\x11samordningsnummerR\x03sdt\x0f\x03sec\x05\x05sedol\r\x05se" +
-	"nha\n\x06secret\x13\x06senord\n\x06serial\r\x06server\t\asection\r\aservice\x05\bsections\r\bsecurite\x05\bsecurity\x05\tsecretkey\a\n" +
-	"securities\r\fsecurestring\n\x03sha\r\x03sigW\x03sin@\x03sku\r\x04show(\x05sifre\n\x06shared\x05\asidekiq!\asigning\x05\x03sms\x0f\x03soc\x05\x04s" +
-	"nyk\x05\x04sort\x05\x05snils\x1d\x05sonarX\x06social\x05\asociale\x05\bsortcode\x00\tsonarqube!\nsofinummer\x18\vsourcegraph!\x0esocialse" +
-	"curity9\x14socialsecuritynumber9\x19sozialversicherungsnummerY\x03ssn9\x04ssws!\asshpass>\x02st\x05\x02sv\x05\x04sumo!\x04svnrZ" +
-	"\x06steuer4\x06subnet\t\astorage\x05\bsteuerid4\bsvnummerZ\tsumologic!\fsteuernummer[\x1bsteueridentifikationsnumm" +
-	"er4\x06syntym\x05\x03tax\x05\x04tckn;\x05taxid\b\x06taiwan\x05\x06tarihi\x05\atarjeta\v\btaxpayer\b\btckimlik;\ttaxnumber\b\x03tel\x0f\x03tfn\x01\x04" +
-	"tell(\x04text\x05\x05telem\x0f\x06teudat\\\atelefon\x0f\btelefone\x0f\btelefono\x0f\btelefonu\x0f\btelefoon\x0f\btelegram!\btelepono\x0f\t" +
-	"telefonnr\x0f\ttelefonsz\x0f\ttelemovel\x0f\ttelephone\x0f\ntelefoonnr\x0f\vtelefonszam\x0f\ftelefonnumer\x0f\rtelefonnummer" +
-	"\x0f\x0etelefoonnummer\x0f\x0ftelephonenumber\x0f\x03tin[\x04thai\x05\x06ticket\r\x03tlf\x0f\x05token\a\x06travel\x05\btracking\r\x06twilio]\aturk" +
-	"ish;\x03uid\x04\x05uidai\x04\x02um\x05\x06unseal\x05\x03upc\r\x04usdc.\x04usdt.\burodzona\x16\burodzony\x16\buserpass\n\turodzenia\x16\fuserpassw" +
-	"ord\n\x03utr\b\x03vat\"\x06vercel^\avehicle\r\aversion\r\x12versichertennummer\f\x13versicherungsnummerY\x03vin\r\x04visa\v\x06vit" +
-	"ale8\x05voter\x05\x06wallet.\nwachtwoord\n\x04what_\awithout`\bwhatsapp\x1a\x05x-api\x05\x03youa\x05zehut\\" +
+	"anr\f\x04leak(\alicence\x05\alicense\x05\x03lot\r\x05login<\alozinka\n\x03mac\t\x06master\x05\amaestro\v\nmasterauth=\nmastercard\v\x02" +
+	"me\x05\x03mdp\n\bmedicare>\bmetamask.\x03mob\x0f\x05mobil\x0f\x05model\r\x05mongo?\x05movil\x0f\x06mobile\x1a\vmobilnummer\x0f\fmobilenumber\x0f" +
+	"\x02my\x05\x05mykad\x1d\x05mysql?\bmynumber@\tmysqldump?\x03nasA\x04nata\x16\x04nato\x16\x06nacida\x16\x06nacido\x16\anarozen\x16\anascida\x16\anasci" +
+	"do\x16\anascita\x16\bnarozena\x16\bnational\x05\tnaissance\x16\nnacimiento\x16\nnascimento\x16\nnationalid\x14\x10nationalidentity" +
+	"\x1d\x03newB\x05neverC\x02ni\x05\x03nhsD\x03nie,\x03nifE\x03nik\f\x03ninF\x03nipG\x03nir8\x03nit\b\x04ninoH\x04niss7\tnhsnumberI\x02no\x05\x02nr\x05\x03npiI\x04np" +
+	"wp\b\x04nricJ\x06number\x05\x06nummer\x05\anumeric\x05\x06office\x0f\x03oibK\x04okta!\x05order\r\x06orders\r\x06outputL\boverride\x19\x03panM\x03patN" +
+	"\x03pay\v\x04part\r\x04passO\x05parol\n\x05passe\n\x05passw\n\x05paswd\n\x06parola\n\x06passwd\n\x06paswrd\n\apassord\n\apasswrd\n\apasword\n" +
+	"\apatient\x05\apayment\v\bpaspoortP\bpasscode\n\bpassportP\bpasswordQ\bpasswort\n\bpaszportP\tpasaporteP\tpassep" +
+	"ortP\tpassportsP\tpasswords\n\npassaporteP\npassaportoP\npassnummerP\npassphrase\n\x0epaspoortnummerP\x0epassp" +
+	"ortnumberP\x04peer\t\x05peselR\x06pedido\r\bpersonal\x05\bpersonnrS\fpersonnummerT\x0fpersonalausweis\f\x02ph\x0f\x04ping\t\x05pho" +
+	"ne\x1a\x06phones\x0f\vphonenumber\x0f\bportable\x0f\x03ppsU\x03psw\n\x04ppsnU\x04psql?\x04pswd\n\x05ppsnoU\x05printL\x05psswd\n\x05pswrd\n\x06psswr" +
+	"d\n\x06psword\n\apretend\x02\aprivate\x05\aproduct\r\apssword\n\bprovider\x05\nprivatekey\a\x02pwV\x03pwd\n\x04pwrd\n\apuhelin\x0f\rpuh" +
+	"elinnumero\x0f\x03ref\r\x03rfc\r\x05reach\x05\x06remote\t\x06repeatL\x06reveal(\brechnung\r\brekening\x03\bresident\x05\brevision\r\tref" +
+	"erence\r\treisepassP\vrequirepass=\frefreshtoken\a\fregistration\x05\x0erekeningnummer\x03\x0freisepassnummerP\x19ren" +
+	"tenversicherungsnummer4\x03rib\x03\x04ring\x05\trijbewijs\f\rrijksregister7\x13rijksregisternummer7\x02ro\x05\x04rodn\x1c\x05rodn" +
+	"e\x1c\arouting\x00\x03rrn:\x03rsa\x05\x03rtn\x00\x03runW\x03rutW\x04rvnr4\trufnummer\x0f\x02sa\x05\x04saltN\asavings\x05\bsalasana\n\x11samordningsnu" +
+	"mmerS\x03sdt\x0f\x03sec\x05\x05sedol\r\x05senha\n\x06secret\x13\x06senord\n\x06serial\r\x06server\t\asection\r\aservice\x05\bsections\r\bsecuri" +
+	"te\x05\bsecurity\x05\tsecretkey\a\nsecurities\r\fsecurestring\n\x03sha\r\x03sigX\x03sinA\x03sku\r\x04show(\x05sifre\n\x06shared\x05\aside" +
+	"kiq!\asigning\x05\x03sms\x0f\x03soc\x05\x04snyk\x05\x04sort\x05\x05snils\x1d\x05sonarY\x06social\x05\asociale\x05\bsortcode\x00\tsonarqube!\nsofinumm" +
+	"er\x18\vsourcegraph!\x0esocialsecurity9\x14socialsecuritynumber9\x19sozialversicherungsnummerZ\x03ssn9\x04ssws!\assh" +
+	"pass?\x02st\x05\x02sv\x05\x04sumo!\x04svnr[\x06steuer4\x06subnet\t\astorage\x05\bsteuerid4\bsvnummer[\tsumologic!\fsteuernummer\\\x1b" +
+	"steueridentifikationsnummer4\x06syntym\x05\x03tax\x05\x04tckn;\x05taxid\b\x06taiwan\x05\x06tarihi\x05\atarjeta\v\btaxpayer\b\btckiml" +
+	"ik;\ttaxnumber\b\x03tel\x0f\x03tfn\x01\x04tell(\x04text\x05\x05telem\x0f\x06teudat]\atelefon\x0f\btelefone\x0f\btelefono\x0f\btelefonu\x0f\btelef" +
+	"oon\x0f\btelegram!\btelepono\x0f\ttelefonnr\x0f\ttelefonsz\x0f\ttelemovel\x0f\ttelephone\x0f\ntelefoonnr\x0f\vtelefonszam\x0f\fte" +
+	"lefonnumer\x0f\rtelefonnummer\x0f\x0etelefoonnummer\x0f\x0ftelephonenumber\x0f\x03tin\\\x04thai\x05\x06ticket\r\x03tlf\x0f\x05token\a\x06trave" +
+	"l\x05\btracking\r\x06twilio^\aturkish;\x03uid\x04\x05uidai\x04\x02um\x05\x06unseal\x05\x03upc\r\x04usdc.\x04usdt.\burodzona\x16\burodzony\x16\buserp" +
+	"ass\n\turodzenia\x16\fuserpassword\n\x03utr\b\x03vat\"\x06vercel_\avehicle\r\aversion\r\x12versichertennummer\f\x13versicheru" +
+	"ngsnummerZ\x03vin\r\x04visa\v\x06vitale8\x05voter\x05\x06wallet.\nwachtwoord\n\x04what`\awithouta\bwhatsapp\x1a\x05x-api\x05\x03youb\x05ze" +
+	"hut]" +
 	""
 
 // buckets is where a bucket begins in wordText.
@@ -489,13 +490,13 @@ var buckets = [...]uint16{
 	549, 625, 684, 730, 914, 993, 1033, 1033, 1033, 1075, 1108, 1144, 1188, 1256, 1262, 1262, 1262, 1267, 1277, 1277, 1310, 1317, 1355, 1355,
 	1355, 1375, 1375, 1394, 1444, 1444, 1459, 1459, 1459, 1468, 1531, 1537, 1544, 1549, 1562, 1562, 1562, 1588, 1611, 1627, 1655, 1689, 1698, 1698,
 	1698, 1705, 1848, 1848, 1895, 1978, 1990, 1990, 1990, 2001, 2009, 2009, 2015, 2015, 2022, 2022, 2022, 2022, 2048, 2056, 2121, 2195, 2206, 2206,
-	2206, 2212, 2218, 2236, 2257, 2257, 2257, 2257, 2257, 2291, 2320, 2320, 2388, 2388, 2388, 2427, 2427, 2581, 2593, 2660, 2664, 2685, 2710, 2710,
-	2710, 2710, 2718, 2729, 2729, 2744, 2762, 2762, 2762, 3070, 3142, 3180, 3190, 3320, 3359, 3359, 3359, 3359, 3359, 3359, 3359, 3359, 3359, 3359,
-	3359, 3359, 3550, 3608, 3634, 3644, 3676, 3676, 3676, 3724, 3865, 3924, 4088, 4108, 4227, 4235, 4235, 4309, 4546, 4565, 4577, 4595, 4612, 4612,
-	4612, 4612, 4612, 4624, 4636, 4708, 4713, 4713, 4713, 4718, 4785, 4804, 4811, 4811, 4811, 4811, 4811, 4831, 4831, 4856, 4856, 4856, 4856, 4856,
-	4856, 4856, 4856, 4856, 4863, 4863, 4863, 4863, 4863, 4863, 4863, 4863, 4868, 4868, 4868, 4868, 4868, 4868, 4875, 4875, 4875, 4875, 4875, 4875,
-	4875, 4875, 4875, 4875, 4875, 4875, 4875, 4875, 4875, 4875, 4875, 4875, 4875, 4875, 4875, 4875, 4875, 4875, 4875, 4875, 4875, 4875, 4875, 4875,
-	4875, 4875, 4875, 4875, 4875, 4875, 4875, 4875, 4875, 4875, 4875, 4875, 4875, 4875, 4875, 4875, 4875,
+	2206, 2212, 2218, 2236, 2257, 2257, 2257, 2257, 2257, 2303, 2332, 2332, 2400, 2400, 2400, 2439, 2439, 2593, 2605, 2672, 2676, 2697, 2722, 2722,
+	2722, 2722, 2730, 2741, 2741, 2756, 2774, 2774, 2774, 3082, 3154, 3192, 3202, 3332, 3371, 3371, 3371, 3371, 3371, 3371, 3371, 3371, 3371, 3371,
+	3371, 3371, 3575, 3633, 3659, 3669, 3701, 3701, 3701, 3749, 3890, 3949, 4113, 4133, 4252, 4260, 4260, 4334, 4571, 4590, 4602, 4620, 4637, 4637,
+	4637, 4637, 4637, 4649, 4661, 4733, 4738, 4738, 4738, 4743, 4810, 4829, 4836, 4836, 4836, 4836, 4836, 4856, 4856, 4881, 4881, 4881, 4881, 4881,
+	4881, 4881, 4881, 4881, 4888, 4888, 4888, 4888, 4888, 4888, 4888, 4888, 4893, 4893, 4893, 4893, 4893, 4893, 4900, 4900, 4900, 4900, 4900, 4900,
+	4900, 4900, 4900, 4900, 4900, 4900, 4900, 4900, 4900, 4900, 4900, 4900, 4900, 4900, 4900, 4900, 4900, 4900, 4900, 4900, 4900, 4900, 4900, 4900,
+	4900, 4900, 4900, 4900, 4900, 4900, 4900, 4900, 4900, 4900, 4900, 4900, 4900, 4900, 4900, 4900, 4900,
 }
 
 // likely is a filter in front of the words: one bit for each hash of a word.
@@ -505,7 +506,7 @@ var likely = [...]uint32{
 	0, 0, 2560, 16384, 0, 0, 0, 16777216, 0, 0, 0, 0, 8388608, 131072, 0, 0, 128, 0, 524288, 67109120, 0, 0, 0, 524288,
 	67108864, 0, 0, 0, 268435456, 0, 268435456, 0, 0, 8388608, 0, 0, 0, 0, 8388608, 5242880, 0, 0, 64, 0, 0, 0, 536870916, 0,
 	0, 0, 8, 0, 4194304, 2147483648, 537001984, 0, 0, 151011328, 131072, 0, 0, 2147483648, 0, 0, 0, 4096, 65536, 0, 33554432, 0, 0, 4096,
-	0, 128, 0, 0, 16, 0, 0, 0, 134217728, 2097152, 4194304, 256, 128, 0, 65536, 0, 327680, 0, 0, 0, 1, 32768, 0, 2097152,
+	0, 128, 0, 0, 16, 2097152, 0, 0, 134217728, 2097152, 4194304, 256, 128, 0, 65536, 0, 327680, 0, 0, 0, 1, 32768, 0, 2097152,
 	1073741824, 0, 0, 0, 67764224, 0, 4096, 8, 0, 524320, 0, 0, 4096, 16777220, 4096, 2, 0, 0, 8, 0, 0, 32, 0, 0,
 	0, 4096, 0, 0, 2048, 0, 131072, 4194304, 0, 167936, 4194304, 2, 544, 0, 0, 33554432, 0, 0, 0, 2097152, 0, 32, 134217728, 0,
 	0, 0, 17039616, 16777216, 0, 1073750016, 0, 0, 2, 0, 131080, 16777216, 2048, 2097156, 1074008064, 201326592, 268435456, 0, 0, 0, 0, 0, 0, 0,
@@ -525,7 +526,7 @@ var likely = [...]uint32{
 	0, 0, 0, 0, 2148007936, 268435456, 0, 524288, 0, 268435456, 0, 4194304, 0, 16777216, 4096, 0, 0, 2097152, 0, 0, 0, 0, 2359296, 128,
 	0, 0, 0, 0, 1073741824, 8192, 32, 524288, 2147483648, 268435456, 8, 0, 272629760, 0, 0, 0, 0, 0, 0, 2147483648, 1024, 0, 0, 0,
 	0, 32768, 0, 32768, 65536, 0, 0, 131072, 0, 2147483648, 8, 0, 0, 0, 0, 0, 128, 16384, 0, 0, 0, 0, 268435456, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 135266304, 0, 0, 67108864, 69696, 2147483648, 0, 1024, 0, 0, 256, 4096, 524290, 0, 8,
+	0, 0, 0, 0, 0, 0, 0, 0, 1, 135266304, 0, 0, 67108864, 69696, 2147483648, 0, 1024, 0, 0, 256, 4096, 524290, 0, 8,
 	0, 4, 0, 1073741824, 0, 0, 0, 0, 2, 16777216, 2147483648, 0, 8388608, 0, 0, 2147483648, 0, 0, 0, 0, 8, 0, 0, 0,
 	2, 1048576, 64, 388, 4194304, 0, 4, 0, 32, 2, 0, 0, 1024, 0, 0, 0, 0, 32768, 536870912, 0, 4202496, 256, 0, 67109120,
 	2048, 0, 0, 0, 0, 69206016, 524288, 0, 0, 0, 524288, 262144, 0, 0, 0, 0, 0, 0, 2048, 0, 0, 536870912, 256, 0,
@@ -547,127 +548,127 @@ var likely = [...]uint32{
 
 // wordPairs is pairs by their words' numbers.
 var wordPairs = [...]wordPair{
-	{3960, 3818, 57},
-	{2388, 3960, 57},
-	{3960, 2685, 57},
-	{3929, 3729, 57},
-	{3608, 1386, 8},
-	{3960, 1884, 64},
-	{2506, 1884, 69},
-	{4235, 1380, 1},
-	{4235, 1705, 8},
-	{4235, 2685, 8},
-	{4235, 1809, 8},
-	{2506, 1705, 20},
-	{1740, 2685, 20},
+	{3985, 3843, 57},
+	{2400, 3985, 57},
+	{3985, 2697, 57},
+	{3954, 3754, 57},
+	{3633, 1386, 8},
+	{3985, 1884, 65},
+	{2518, 1884, 70},
+	{4260, 1380, 1},
+	{4260, 1705, 8},
+	{4260, 2697, 8},
+	{4260, 1809, 8},
+	{2518, 1705, 20},
+	{1740, 2697, 20},
 	{1740, 559, 20},
-	{1705, 2685, 29},
-	{3091, 2685, 29},
-	{1809, 2685, 29},
-	{2506, 1809, 20},
-	{2506, 1740, 20},
-	{3091, 1705, 29},
+	{1705, 2697, 29},
+	{3103, 2697, 29},
+	{1809, 2697, 29},
+	{2518, 1809, 20},
+	{2518, 1740, 20},
+	{3103, 1705, 29},
 	{1740, 1167, 20},
 	{700, 1705, 20},
 	{1705, 559, 20},
-	{3676, 1705, 98},
-	{3639, 1705, 98},
-	{141, 1705, 98},
-	{1740, 2660, 29},
-	{3420, 3476, 58},
-	{2388, 2685, 63},
-	{4551, 1705, 99},
-	{2593, 2685, 69},
-	{1884, 2685, 100},
-	{2593, 2660, 69},
-	{4112, 2693, 90},
-	{4112, 2664, 90},
-	{2701, 3091, 30},
-	{460, 2685, 28},
-	{3091, 752, 18},
-	{1947, 1705, 101},
-	{1939, 1705, 101},
-	{4253, 1705, 102},
+	{3701, 1705, 99},
+	{3664, 1705, 99},
+	{141, 1705, 99},
+	{1740, 2672, 29},
+	{3432, 3501, 58},
+	{2400, 2697, 64},
+	{4576, 1705, 100},
+	{2605, 2697, 70},
+	{1884, 2697, 101},
+	{2605, 2672, 70},
+	{4137, 2705, 91},
+	{4137, 2676, 91},
+	{2713, 3103, 30},
+	{460, 2697, 28},
+	{3103, 752, 18},
+	{1947, 1705, 102},
+	{1939, 1705, 102},
+	{4278, 1705, 103},
 	{1627, 2056, 51},
 	{1611, 1705, 51},
-	{1473, 4235, 91},
-	{1867, 1705, 103},
-	{1740, 752, 104},
-	{700, 2685, 29},
-	{2506, 2685, 105},
-	{2637, 2685, 69},
-	{2597, 2685, 72},
-	{2868, 2685, 72},
-	{2300, 2685, 1},
-	{4235, 2660, 8},
-	{1386, 2685, 8},
-	{2353, 2685, 15},
-	{2353, 2660, 15},
-	{3152, 2660, 15},
-	{639, 2685, 15},
-	{4846, 2685, 15},
-	{3152, 2685, 15},
-	{811, 2685, 15},
-	{3369, 2291, 15},
-	{4325, 2291, 15},
-	{3555, 2291, 15},
+	{1473, 4260, 92},
+	{1867, 1705, 104},
+	{1740, 752, 105},
+	{700, 2697, 29},
+	{2518, 2697, 106},
+	{2649, 2697, 70},
+	{2609, 2697, 73},
+	{2880, 2697, 73},
+	{2312, 2697, 1},
+	{4260, 2672, 8},
+	{1386, 2697, 8},
+	{2365, 2697, 15},
+	{2365, 2672, 15},
+	{3164, 2672, 15},
+	{639, 2697, 15},
+	{4871, 2697, 15},
+	{3164, 2697, 15},
+	{811, 2697, 15},
+	{3381, 2303, 15},
+	{4350, 2303, 15},
+	{3580, 2303, 15},
 	{218, 2022, 7},
 	{34, 2022, 7},
-	{3748, 2022, 7},
-	{3271, 2022, 7},
+	{3773, 2022, 7},
+	{3283, 2022, 7},
 	{51, 2022, 7},
 	{308, 2022, 7},
 	{1298, 2022, 7},
-	{3915, 2022, 7},
-	{3898, 2022, 7},
-	{4144, 2022, 7},
+	{3940, 2022, 7},
+	{3923, 2022, 7},
+	{4169, 2022, 7},
 	{2227, 2022, 7},
 	{223, 2022, 7},
 	{290, 2022, 7},
-	{3789, 2022, 7},
+	{3814, 2022, 7},
 	{2262, 2022, 7},
-	{4856, 2022, 7},
+	{4881, 2022, 7},
 	{1603, 2022, 7},
 	{1689, 2022, 7},
-	{3934, 2022, 7},
-	{3953, 2241, 7},
+	{3959, 2022, 7},
+	{3978, 2241, 7},
 	{1075, 218, 38},
 	{1075, 223, 38},
 	{625, 218, 32},
 	{1771, 537, 10},
-	{2916, 537, 10},
-	{4628, 2022, 7},
-	{3940, 752, 0},
+	{2928, 537, 10},
+	{4653, 2022, 7},
+	{3965, 752, 0},
 	{373, 51, 3},
-	{51, 2685, 3},
-	{51, 2660, 3},
+	{51, 2697, 3},
+	{51, 2672, 3},
 	{772, 840, 3},
 	{709, 51, 3},
-	{3686, 51, 3},
-	{4624, 4261, 22},
-	{4227, 174, 22},
+	{3711, 51, 3},
+	{4649, 4286, 22},
+	{4252, 174, 22},
 	{1188, 2227, 12},
 	{1196, 2227, 12},
 	{1188, 2218, 12},
 	{1196, 2218, 12},
 	{1205, 2227, 12},
 	{1205, 2218, 12},
-	{2227, 2685, 12},
-	{2218, 2685, 12},
-	{4804, 1705, 12},
-	{4804, 559, 12},
+	{2227, 2697, 12},
+	{2218, 2697, 12},
+	{4829, 1705, 12},
+	{4829, 559, 12},
 	{1595, 1884, 12},
-	{4577, 1167, 79},
-	{2783, 2664, 79},
-	{3298, 1783, 72},
-	{3298, 2685, 72},
-	{3420, 2685, 29},
-	{4108, 2664, 8},
-	{1011, 3968, 56},
-	{3808, 3968, 56},
-	{553, 2291, 15},
-	{2218, 2660, 12},
-	{2227, 2660, 12},
+	{4602, 1167, 80},
+	{2795, 2676, 80},
+	{3310, 1783, 73},
+	{3310, 2697, 73},
+	{3432, 2697, 29},
+	{4133, 2676, 8},
+	{1011, 3993, 56},
+	{3833, 3993, 56},
+	{553, 2303, 15},
+	{2218, 2672, 12},
+	{2227, 2672, 12},
 }
 
 // entries is what words and pairs stand for.
@@ -733,6 +734,7 @@ var entries = [...]entry{
 	{0x400000, 0x0, false},
 	{0x100000, 0x0, false},
 	{0x400000000000000, 0x0, true},
+	{0x401800000000000, 0x0, false},
 	{0x40000, 0x0, true},
 	{0x400000000000000, 0x0, false},
 	{0x40000000, 0x0, false},

@@ -49,7 +49,7 @@ func (s *Scanner) random(value []byte, from int, quoted bool, subject context) b
 }
 
 // placeholders is parts of values in lower case that show that a value is none.
-var placeholders = []string{"your", "example", "changeme", "placeholder", "redacted", "xxxx", "****", "....", "<", "${", "{{", "$(", "process.env", "insert", "dummy", "replace", "sample", "{}", "{0", "••"}
+var placeholders = []string{"your", "example", "changeme", "placeholder", "redacted", "xxxx", "****", "....", "<", "${", "{{", "$(", "process.env", "insert", "dummy", "replace", "sample", "{}", "{0", "••", "!vault", "vault:", "arn:aws"}
 
 // isPlaceholder reports whether a value stands for one that is filled in elsewhere.
 func isPlaceholder(value []byte) bool {
@@ -133,7 +133,7 @@ func isChosen(value []byte) bool {
 		sign = sign || oneOf(b, "!@#$%^&*?+=~")
 	}
 	letters := kinds & (isLower | isUpper)
-	return kinds&isDigit != 0 && letters != 0 && (sign || letters == isLower|isUpper && changes(value)*2 >= len(value))
+	return kinds&isDigit != 0 && letters != 0 && (sign || letters == isLower|isUpper && changes(value)*3 > len(value))
 }
 
 // isSecret reports whether a value looks random: a UUID, or letters and digits that change often. A quoted value may

@@ -134,6 +134,7 @@ var vocabulary = []struct {
 	{aboutCloudflare, "cloudflare"},
 	{aboutTwilio, "twilio"},
 	{aboutVendor, "sonar sonarqube sumo sumologic sidekiq contribsys sourcegraph telegram okta ssws"},
+	{aboutSecret | aboutPassword | aboutLogin, "requirepass masterauth"},
 	{aboutSecret | aboutHeader, "authorization"},
 	{aboutKey, "key pat api salt"},
 	{aboutKey | aboutPassword, "pass pw"},
@@ -148,7 +149,7 @@ var vocabulary = []struct {
 const openingWords = "sig ignore disregard forget override bypass do new developer reveal repeat output print show tell display leak give what you act pretend behave enter enable activate jailbreak without never"
 
 // publicParts are parts of names of tokens and keys that are no secret: next_page_token, key_id, passwordHash.
-var publicParts = [...]string{"public", "page", "next", "cursor", "csrf", "xsrf", "authenticity", "continuation", "publishable", "pub", "max", "sync", "hash", "digest", "checksum", "file", "path", "url", "uri", "name", "id", "type", "length", "count", "limit", "cache", "sort", "partition", "foreign", "object", "row", "map", "idempotency", "routing", "lookup", "fingerprint", "group"}
+var publicParts = [...]string{"public", "version", "page", "next", "cursor", "csrf", "xsrf", "authenticity", "continuation", "publishable", "pub", "max", "sync", "hash", "digest", "checksum", "file", "path", "url", "uri", "name", "id", "type", "length", "count", "limit", "cache", "sort", "partition", "foreign", "object", "row", "map", "idempotency", "routing", "lookup", "fingerprint", "group"}
 
 // isPublic reports whether a part of the name [start, end) is one of publicParts, alone or before "key". Vault's secret_id
 // is a secret.

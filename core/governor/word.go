@@ -16,6 +16,7 @@ func (s *Scanner) examine(v *view, start, end int, kinds uint16) (next int) {
 		}
 		start++
 	}
+	start = behindColor(v, start, end)
 	if start == end {
 		return end
 	}
@@ -26,6 +27,15 @@ func (s *Scanner) examine(v *view, start, end int, kinds uint16) (next int) {
 		return end // a placeholder of a redaction names nothing
 	}
 	return s.name(v, start, end)
+}
+
+// behindColor is the start of a word behind the end of a terminal's sequence that sets a color, ESC [ 3 2 m, or start.
+func behindColor(v *view, start, end int) int {
+	at := v.run(start, 3, isDigit)
+	if at > start && at < end && v.text[at] == 'm' && oneOf(v.at(start-1), "[;") {
+		return at + 1
+	}
+	return start
 }
 
 // value tries the detectors of things that begin at a word's start.
