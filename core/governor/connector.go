@@ -6,13 +6,13 @@ const maxIndent = 32
 // connector is the start of the value behind the name [start, i), and the quote it is in; -1 if there is none. spaced
 // permits a value with only a space before it.
 func connector(v *view, start, i int, spaced bool) (from int, quote byte) {
-	for oneOf(v.at(i), "\"'`]\\*") {
+	for oneOf(v.look(i), "\"'`]\\*") {
 		i++
 	}
-	if at := v.run(i+1, maxIndent, isDigit); v.at(i) == '[' && v.at(at) == ']' { // char password[32] = "…"
+	if at := v.run(i+1, maxIndent, isDigit); v.look(i) == '[' && v.look(at) == ']' { // char password[32] = "…"
 		i = at + 1
 	}
-	if v.at(i) == ')' && isQuote(v.at(i-1)) {
+	if v.look(i) == ')' && isQuote(v.look(i-1)) {
 		i = otherwise(v, i)
 	} else {
 		i = operator(v, start, behindType(v, v.gap(i, maxIndent)), spaced)
@@ -25,18 +25,18 @@ func connector(v *view, start, i int, spaced bool) (from int, quote byte) {
 
 // operator is the end of what connects the name from start with its value, which begins at i; -1 if there is none.
 func operator(v *view, start, i int, spaced bool) int {
-	b, next := v.at(i), v.at(i+1)
+	b, next := v.look(i), v.look(i+1)
 	switch {
 	case b == '>' && next == '@': // a blank to fill in, as in user:<password>@host
 		return -1
-	case b == '>' && v.at(start-1) == '<': // the name of an element; its text may begin on the next line
+	case b == '>' && v.look(start-1) == '<': // the name of an element; its text may begin on the next line
 		return v.blanks(i + 1)
-	case v.at(start-1) == '<' && v.at(i-1) == ' ' && isLetterByte(b): // an element with attributes
+	case v.look(start-1) == '<' && v.look(i-1) == ' ' && isLetterByte(b): // an element with attributes
 		return behindAttributes(v, i)
-	case b == ':' && next == ':' && v.at(i+2) != '=' && v.at(i+2) != ':': // a path in code
+	case b == ':' && next == ':' && v.look(i+2) != '=' && v.look(i+2) != ':': // a path in code
 		return -1
-	case b == ':' || b == '=' || b == '>' || next == '=' && (oneOf(b, ".?") || b == '!' && isQuote(v.at(v.run(i+1, 2, isEqual)+1))) || next == '>' && b == '-':
-		for i++; oneOf(v.at(i), "=>:"); i++ {
+	case b == ':' || b == '=' || b == '>' || next == '=' && (oneOf(b, ".?") || b == '!' && isQuote(v.look(v.run(i+1, 2, isEqual)+1))) || next == '>' && b == '-':
+		for i++; oneOf(v.look(i), "=>:"); i++ {
 		}
 		if v.has(i, "** ") { // **password:** …
 			i += 2
@@ -45,23 +45,21 @@ func operator(v *view, start, i int, spaced bool) int {
 	case v.has(i, "</"): // <key>token</key><string>…</string>
 		return nextElement(v, i+2)
 	case b == ',' && isArgument(v, start, i): // setProperty("token", "…")
-		if i = v.spaces(i + 1); isQuote(v.at(i)) {
+		if i = v.spaces(i + 1); isQuote(v.look(i)) {
 			return i
 		}
 		return -1
 	case v.has(i, "is: "):
 		return i + 3
-	case v.has(i, "is ") || v.has(i, "<- ") || v.has(i, "|| ") || v.has(i, "?? "):
+	case v.has(i, "is ") || v.has(i, "<- ") || v.has(i, "|| ") || v.has(i, "?? ") || v.has(i, "to ") && isQuote(v.look(i+3)):
 		return i + 2
 	case b == '(' && isQuote(next): // setToken("…")
 		return i + 1
-	case v.at(i-1) == ' ' && next == ' ' && oneOf(b, "-|"): // a list, a table
+	case v.look(i-1) == ' ' && next == ' ' && oneOf(b, "-|"): // a list, a table
 		return i + 1
-	case v.has(i, "to ") && isQuote(v.at(i+3)):
-		return i + 2
 	case v.has(i, "：") || v.has(i, "は"):
 		return i + len("：")
-	case spaced || v.at(i-1) <= ' ' && (isQuote(b) || b == '\\' && isQuote(next)): // --token …, password "…"
+	case spaced || v.look(i-1) <= ' ' && (isQuote(b) || b == '\\' && isQuote(next)): // --token …, password "…"
 		return i
 	}
 	return -1
@@ -71,9 +69,9 @@ func operator(v *view, start, i int, spaced bool) int {
 // getenv("TOKEN") ?? "…", get('TOKEN') or '…'.
 func otherwise(v *view, i int) int {
 	from := v.spaces(i + 1)
-	for i = from; i < from+2 && oneOf(v.at(i), "or|?:"); i++ {
+	for i = from; i < from+2 && oneOf(v.look(i), "or|?:"); i++ {
 	}
-	if to := v.spaces(i); i > from && isQuote(v.at(to)) {
+	if to := v.spaces(i); i > from && isQuote(v.look(to)) {
 		return to
 	}
 	return -1
@@ -82,7 +80,7 @@ func otherwise(v *view, i int) int {
 // behindAttributes is the end of the start tag whose attributes are at i, or -1.
 func behindAttributes(v *view, i int) int {
 	for end := i + 2*maxIndent; i < end; i++ {
-		switch b := v.at(i); {
+		switch b := v.look(i); {
 		case b == '>':
 			return i + 1
 		case b < ' ' || b == '<' || b == '/':
@@ -95,12 +93,12 @@ func behindAttributes(v *view, i int) int {
 // behindWords is the end of words between a name and what it is, or i: password for the router: …, the token for staging
 // is …, key 2: ….
 func behindWords(v *view, i int) int {
-	if v.at(i) != ' ' {
+	if v.look(i) != ' ' {
 		return i
 	}
 	at := v.run(i+1, 2, isDigit)
 	if at > i+1 {
-		if oneOf(v.at(v.spaces(at)), ":=") {
+		if oneOf(v.look(v.spaces(at)), ":=") {
 			return at
 		}
 		return i
@@ -108,9 +106,9 @@ func behindWords(v *view, i int) int {
 	if !v.has(i, " for ") && !v.has(i, " to ") {
 		return i
 	}
-	for at = i; at < i+2*maxIndent && v.at(at) == ' '; {
+	for at = i; at < i+2*maxIndent && v.look(at) == ' '; {
 		at = v.run(at+1, maxIndent, inWord)
-		if oneOf(v.at(at), ":=") {
+		if oneOf(v.look(at), ":=") {
 			return at
 		}
 		if v.has(at, " is ") {
@@ -122,29 +120,29 @@ func behindWords(v *view, i int) int {
 
 // opened is the start of a value whose quotes begin at i, if it has any, and the quote it is in; -1 if nothing is in them.
 func opened(v *view, i int) (from int, quote byte) {
-	if at := v.blanks(i); isQuote(v.at(at)) || v.has(at, "- ") && isQuote(v.at(at+2)) {
+	if at := v.blanks(i); isQuote(v.look(at)) || v.has(at, "- ") && isQuote(v.look(at+2)) {
 		i = at // on the next line
-		if v.at(i) == '-' {
+		if v.look(i) == '-' {
 			i += 2
 		}
 	}
-	if isQuote(v.at(i+1)) && oneOf(v.at(i), "[({@bruN") { // a list, or the sign of a kind of text
+	if isQuote(v.look(i+1)) && oneOf(v.look(i), "[({@bruN") { // a list, or the sign of a kind of text
 		i++
-	} else if at := v.blanks(i + 1); v.at(i) == '[' && isQuote(v.at(at)) {
+	} else if at := v.blanks(i + 1); v.look(i) == '[' && isQuote(v.look(at)) {
 		i = at
 	}
 	if v.has(i, "&quot;") {
 		return i + len("&quot;"), '&'
 	}
 	i = inCall(v, i)
-	if isQuote(v.at(i)) && v.at(i+1) == v.at(i) && v.at(i+2) != v.at(i) {
+	if isQuote(v.look(i)) && v.look(i+1) == v.look(i) && v.look(i+2) != v.look(i) {
 		return -1, 0 // nothing between the quotes
 	}
-	for isQuote(v.at(i)) || v.at(i) == '\\' {
-		quote = v.at(i)
+	for isQuote(v.look(i)) || v.look(i) == '\\' {
+		quote = v.look(i)
 		i++
 	}
-	if quote != 0 && v.at(i) == ' ' {
+	if quote != 0 && v.look(i) == ' ' {
 		i++
 	}
 	return i, quote
@@ -156,9 +154,9 @@ func isQuote(b byte) bool { return oneOf(b, "\"'`") }
 // Buffer.from("…"), encoding.GetBytes("…").
 func inCall(v *view, i int) int {
 	at := i
-	for end := i + maxIndent; at < end && (class[v.at(at)]&inWord != 0 || oneOf(v.at(at), "[]:")); at++ {
+	for end := i + maxIndent; at < end && (class[v.look(at)]&inWord != 0 || oneOf(v.look(at), "[]:")); at++ {
 	}
-	if v.at(at) == '(' && isQuote(v.at(at+1)) && (v.has(at-4, "byte") || v.has(at-4, "ytes") || v.has(at-4, "from") || v.has(at-4, "Spec")) {
+	if v.look(at) == '(' && isQuote(v.look(at+1)) && (v.has(at-4, "byte") || v.has(at-4, "ytes") || v.has(at-4, "from") || v.has(at-4, "Spec")) {
 		return at + 1
 	}
 	return i
@@ -166,20 +164,20 @@ func inCall(v *view, i int) int {
 
 // isOption reports whether the name at start is one behind which a space is enough: --token, -Password, ENV TOKEN.
 func isOption(v *view, start int) bool {
-	before := v.at(start - 1)
-	return before == '-' && v.at(start-2) <= '-' || before == ' ' && (v.has(start-4, "ENV") || v.has(start-4, "env")) || equalFold("bearer", v.text[start:min(start+6, len(v.text))])
+	before := v.look(start - 1)
+	return before == '-' && v.look(start-2) <= '-' || before == ' ' && (v.has(start-4, "ENV") || v.has(start-4, "env")) || equalFold("bearer", v.text[start:min(start+6, len(v.text))])
 }
 
 // nextElement is the start of the text of the element behind an end tag whose name is at i, or -1.
 func nextElement(v *view, i int) int {
 	i = v.run(i, maxIndent, inWord)
-	if v.at(i) != '>' {
+	if v.look(i) != '>' {
 		return -1
 	}
-	if i = v.blanks(i + 1); v.at(i) != '<' {
+	if i = v.blanks(i + 1); v.look(i) != '<' {
 		return -1
 	}
-	if i = v.run(i+1, maxIndent, inWord); v.at(i) != '>' {
+	if i = v.run(i+1, maxIndent, inWord); v.look(i) != '>' {
 		return -1
 	}
 	return i + 1
@@ -188,19 +186,19 @@ func nextElement(v *view, i int) int {
 // behindType is the end of a type's or attribute's name between a name and its value, or i: var token string = "…",
 // <add key="token" value="…">, {"name": "token", "value": "…"}.
 func behindType(v *view, i int) int {
-	if v.at(i-1) == ' ' && (v.has(i, "string ") || v.has(i, "-String ")) {
+	if v.look(i-1) == ' ' && (v.has(i, "string ") || v.has(i, "-String ")) {
 		return v.run(i, len("-string"), inWord) + 1
 	}
 	at := v.blanks(i)
-	for n := 0; n < 4 && oneOf(v.at(at), "\"',"); n++ {
+	for n := 0; n < 4 && oneOf(v.look(at), "\"',"); n++ {
 		at = v.blanks(at + 1)
 	}
 	for n := range len("value") {
-		if v.at(at+n)|0x20 != "value"[n] {
+		if v.look(at+n)|0x20 != "value"[n] {
 			return i
 		}
 	}
-	if at += len("value"); isQuote(v.at(at)) {
+	if at += len("value"); isQuote(v.look(at)) {
 		at++
 	}
 	return v.spaces(at)
@@ -209,13 +207,13 @@ func behindType(v *view, i int) int {
 // behindAnnotation is the end of a type between a name and its value, or i: token: str = "…". A shell's default has a dash
 // instead: ${TOKEN:-…}.
 func behindAnnotation(v *view, start, i int) int {
-	if v.at(i) == '-' && v.at(start-1) == '{' {
+	if v.look(i) == '-' && v.look(start-1) == '{' {
 		return i + 1
 	}
 	at := i
-	for end := i + maxIndent; at < end && (isLetterByte(v.at(at)) || oneOf(v.at(at), "&'[]<>")); at++ {
+	for end := i + maxIndent; at < end && (isLetterByte(v.look(at)) || oneOf(v.look(at), "&'[]<>")); at++ {
 	}
-	if v.at(at) == ' ' && v.at(at+1) == '=' && v.at(at+2) != '=' && at > i {
+	if v.look(at) == ' ' && v.look(at+1) == '=' && v.look(at+2) != '=' && at > i {
 		return v.spaces(at + 2)
 	}
 	return i
@@ -223,7 +221,7 @@ func behindAnnotation(v *view, start, i int) int {
 
 // blanks is the end of white space from i, of at most maxIndent bytes.
 func (v *view) blanks(i int) int {
-	for end := i + maxIndent; i < end && oneOf(v.at(i), " \t\r\n"); i++ {
+	for end := i + maxIndent; i < end && oneOf(v.look(i), " \t\r\n"); i++ {
 	}
 	return i
 }
@@ -231,14 +229,14 @@ func (v *view) blanks(i int) int {
 // isArgument reports whether the name at start is an argument of a call: the first in quotes that end before i, or a constant.
 func isArgument(v *view, start, i int) bool {
 	before := start - 1
-	quote := v.at(before)
+	quote := v.look(before)
 	if !isQuote(quote) {
-		return class[v.text[start]]&isUpper != 0 && class[v.at(i-1)]&isUpper != 0 && oneOf(quote, " (")
+		return class[v.text[start]]&isUpper != 0 && class[v.look(i-1)]&isUpper != 0 && oneOf(quote, " (")
 	}
-	if before--; v.at(before) == ' ' {
+	if before--; v.look(before) == ' ' {
 		before--
 	}
-	return v.at(before) == '(' && (v.at(i-1) == quote || v.at(i-2) == quote)
+	return v.look(before) == '(' && (v.look(i-1) == quote || v.look(i-2) == quote)
 }
 
 // spaces is the end of at most four spaces or tabs from i.
@@ -246,7 +244,7 @@ func (v *view) spaces(i int) int { return v.gap(i, 4) }
 
 // gap is the end of at most most spaces or tabs from i.
 func (v *view) gap(i, most int) int {
-	for end := i + most; i < end && (v.at(i) == ' ' || v.at(i) == '\t'); i++ {
+	for end := i + most; i < end && (v.look(i) == ' ' || v.look(i) == '\t'); i++ {
 	}
 	return i
 }

@@ -30,11 +30,11 @@ func mayBeForeign(first, second byte) bool {
 
 // foreign notes the subject of a word of another script at i, and looks behind the name of a birth or a password.
 func (s *Scanner) foreign(v *view, i int) (next int, ok bool) {
-	if v.at(i-1)|0x20 == 't' && v.has(i, "él") && !isLetterByte(v.at(i+len("él"))) {
+	if v.look(i-1)|0x20 == 't' && v.has(i, "él") && !isLetterByte(v.look(i+len("él"))) {
 		s.note(aboutPhone, i)
 		return 0, false
 	}
-	if v.at(i-1)|0x20 == 'n' && !isAlnum(v.at(i-2)) && (v.has(i, "é ") || v.has(i, "ée ")) { // né le 14 mars 1990
+	if v.look(i-1)|0x20 == 'n' && !isAlnum(v.look(i-2)) && (v.has(i, "é ") || v.has(i, "ée ")) { // né le 14 mars 1990
 		return s.birthDate(v, i+len("é"))
 	}
 	if v.has(i, "ña") && !v.has(i-len("ontrase"), "ontrase") {
@@ -67,7 +67,7 @@ func foreignEnd(v *view, i int, words string) int {
 			return at
 		case words[n] == '|':
 			at = i
-		case at >= i && v.at(at) == words[n]:
+		case at >= i && v.look(at) == words[n]:
 			at++
 		default:
 			at = -1 // until the next bar

@@ -122,6 +122,9 @@ func (f *letteredFormat) read(v *view, i int, text *[24]byte) (to, n int) {
 	return i + len(f.layout), n
 }
 
+// oneOf is a call, because its many copies would be larger than all else here.
+//
+//go:noinline
 func oneOf(b byte, set string) bool {
 	for i := range len(set) {
 		if set[i] == b {

@@ -11,7 +11,7 @@ func (s *Scanner) privateKey(v *view, start int) (next int, ok bool) {
 	}
 	i := start + len("-----BEGIN ")
 	label := v.run(i, 40, inWord)
-	for v.at(label) == ' ' && label < i+60 && !v.has(label-5, "-----") {
+	for v.look(label) == ' ' && label < i+60 && !v.has(label-5, "-----") {
 		label = v.run(label+1, 40, inWord)
 	}
 	if label > len(v.text) || !bytes.Contains(v.text[i:label], []byte("PRIVATE KEY")) || !v.has(label-5, "-----") {
@@ -30,7 +30,7 @@ func (s *Scanner) puttyKey(v *view, start int) (next int, ok bool) {
 		return 0, false
 	}
 	for i := start; i < start+maxPrivateKey-100; i++ {
-		switch b := v.at(i); {
+		switch b := v.look(i); {
 		case b == 'P' && v.has(i, "Private-MAC: "):
 			i += len("Private-MAC: ")
 			return s.emit(v, rulePrivateKey, start, v.run(i, 64, isHex))
@@ -44,10 +44,10 @@ func (s *Scanner) puttyKey(v *view, start int) (next int, ok bool) {
 // keyEnd is the end of a key whose base64 begins at i: behind its END line, or where the text stops being ASCII.
 func keyEnd(v *view, i, most int) int {
 	for ; i < most; i++ {
-		b := v.at(i)
+		b := v.look(i)
 		if b == '-' && v.has(i, "-----END ") {
 			i += len("-----END ")
-			for label := i + 40; i < label && (class[v.at(i)]&isUpper != 0 || v.at(i) == ' '); i++ {
+			for label := i + 40; i < label && (class[v.look(i)]&isUpper != 0 || v.look(i) == ' '); i++ {
 			}
 			return min(v.run(i, 5, isJoint), most)
 		}
@@ -62,7 +62,7 @@ func keyEnd(v *view, i, most int) int {
 func keyBody(v *view, i int) bool {
 	row := 0
 	for end := i + 512; i < end && row < 16; i++ {
-		b := v.at(i)
+		b := v.look(i)
 		if isAlnum(b) || b == '+' || b == '/' || b == '=' {
 			row++
 			continue
@@ -82,11 +82,11 @@ func (s *Scanner) passwordURL(v *view, start, end int) (next int, ok bool) {
 	}
 	colon := 0
 	for i := end + 3; i < end+3+maxURLPassword; i++ {
-		switch b := v.at(i); {
+		switch b := v.look(i); {
 		case b == ':' && colon == 0:
 			colon = i
 		case b == '@' && colon > 0: // one before is of the user's name
-			if i == colon+1 || isWeak(v.text[end+3:colon], v.text[colon+1:i]) || class[v.at(i+1)]&inWord == 0 && v.at(i+1) != '[' {
+			if i == colon+1 || isWeak(v.text[end+3:colon], v.text[colon+1:i]) || class[v.look(i+1)]&inWord == 0 && v.look(i+1) != '[' {
 				return 0, false
 			}
 			return s.emit(v, rulePasswordURL, colon+1, i)
@@ -100,37 +100,29 @@ func (s *Scanner) passwordURL(v *view, start, end int) (next int, ok bool) {
 // assignment looks behind a name of a secret for its value: name = value, "name": "value", name is value,
 // <name>value, --name value, Bearer value. Specific detectors try the value first.
 func (s *Scanner) assignment(v *view, start, end int, subject context) (next int, ok bool) {
-	for v.at(end-1) == '\'' {
+	for v.look(end-1) == '\'' {
 		end--
 	}
-	after := v.at(end)
-	if oneOf(after, ");{}/") || after == '(' && !isQuote(v.at(end+1)) {
-		return 0, false // code
-	}
+	after := v.look(end)
 	by := equalFold("by", v.text[start:end])
 	spaced := after == ' ' && (isOption(v, start) || s.since(aboutLogin, start) <= nearBefore || by)
-	if after == ' ' && !spaced && v.at(start-1) != '<' && isProse(v, end+1) {
+	prose := after == ' ' && !spaced && v.look(start-1) != '<' && isProse(v, end+1)
+	if prose || oneOf(after, ");{}/") || after == '(' && !isQuote(v.look(end+1)) { // or code
 		return 0, false
 	}
 	behind := behindWords(v, end)
 	from, quote := connector(v, start, behind, spaced)
 	loose := from < 0
-	switch {
-	case !loose:
-	case v.at(start-1) == '$': // a variable
-	case after == ' ' || after == '\n' && end-start <= len("access_token") && v.run(start, end-start, isLower|isUpper) == end:
-		from = looseValue(v, end+1)
-	case isQuote(after):
-		from, quote = listed(v, end+1)
-	}
-	if from < 0 {
-		return 0, false
+	if loose {
+		if from, quote = unconnected(v, start, end); from < 0 {
+			return 0, false
+		}
 	}
 	if isPublic(v.text, start, end) {
 		s.forget(aboutSecret)
 		return 0, false
 	}
-	short := subject&aboutSecret == 0 && end-start <= len("pass") && !oneOf(v.at(start-1), "?&")
+	short := subject&aboutSecret == 0 && end-start <= len("pass") && !oneOf(v.look(start-1), "?&")
 	if short {
 		subject &= aboutPassword
 	}
@@ -145,16 +137,28 @@ func (s *Scanner) assignment(v *view, start, end int, subject context) (next int
 	} else if s.nested++; s.nested > maxNested {
 		return 0, false
 	}
-	return s.inWords(v, next, quote, subject, loose, oneOf(v.at(start-1), "?&"))
+	return s.inWords(v, next, quote, subject, loose, oneOf(v.look(start-1), "?&"))
+}
+
+// unconnected is the start of a value that nothing connects with the name [start, end), and its quote; -1 if none is.
+func unconnected(v *view, start, end int) (from int, quote byte) {
+	switch after := v.look(end); {
+	case v.look(start-1) == '$': // a variable
+	case after == ' ' || after == '\n' && end-start <= len("access_token") && v.run(start, end-start, isLower|isUpper) == end:
+		return looseValue(v, end+1), 0
+	case isQuote(after):
+		return listed(v, end+1)
+	}
+	return -1, 0
 }
 
 // listed is the start of a value that is the next element of a list with its name, whose quote ends before i, and its
 // quote; -1 if none is: ["--token", "…"].
 func listed(v *view, i int) (from int, quote byte) {
-	if i = v.spaces(i); v.at(i) != ',' {
+	if i = v.spaces(i); v.look(i) != ',' {
 		return -1, 0
 	}
-	if i = v.blanks(i + 1); !isQuote(v.at(i)) {
+	if i = v.blanks(i + 1); !isQuote(v.look(i)) {
 		return -1, 0
 	}
 	return opened(v, i)
@@ -162,7 +166,7 @@ func listed(v *view, i int) (from int, quote byte) {
 
 // looseValue is the start of a value that only a space or line break separates from its name at i, or -1: token …, | token | … |.
 func looseValue(v *view, i int) int {
-	if v.at(i) == '|' {
+	if v.look(i) == '|' {
 		i = v.spaces(i + 1)
 	}
 	if v.run(i, minToken, inWord) < i+minToken {
@@ -175,7 +179,7 @@ func looseValue(v *view, i int) int {
 // value, no password is found.
 func (s *Scanner) inWords(v *view, from int, quote byte, subject context, loose, query bool) (next int, ok bool) {
 	strict := loose
-	if v.at(from) == '{' {
+	if v.look(from) == '{' {
 		from, strict = from+1, true
 	}
 	for range maxWords {
@@ -193,11 +197,11 @@ func (s *Scanner) inWords(v *view, from int, quote byte, subject context, loose,
 		switch strict = true; {
 		case loose:
 			return 0, false
-		case v.at(to) == ' ' && isLetterByte(v.at(from)) && to-from <= 20:
+		case v.look(to) == ' ' && isLetterByte(v.look(from)) && to-from <= 20:
 			from = to + 1
-		case isQuote(v.at(to)) && v.at(to+1) == ',' && v.at(to+2) == ' ' && isQuote(v.at(to+3)):
-			redacted := v.at(from) == '['
-			if from, quote = to+4, v.at(to+3); !redacted && isChosen(v.text[from:valueEnd(v, from, quote)]) {
+		case isQuote(v.look(to)) && v.look(to+1) == ',' && v.look(to+2) == ' ' && isQuote(v.look(to+3)):
+			redacted := v.look(from) == '['
+			if from, quote = to+4, v.look(to+3); !redacted && isChosen(v.text[from:valueEnd(v, from, quote)]) {
 				strict, subject = false, subject|aboutPassword // auth=("user", "…")
 			}
 		default:
@@ -209,7 +213,7 @@ func (s *Scanner) inWords(v *view, from int, quote byte, subject context, loose,
 
 // isProse reports whether a word at i can be no value and no sign of one: the name of a secret in a sentence.
 func isProse(v *view, i int) bool {
-	first := v.at(i)
+	first := v.look(i)
 	return isLetterByte(first) && !oneOf(first, "fistvV") && v.run(i, minToken, inWord) < i+minToken
 }
 
@@ -237,7 +241,7 @@ func (s *Scanner) specific(v *view, from int, subject context) (next int, ok boo
 			}
 		}
 	}
-	if v.at(from) == '/' { // base64 may begin with it
+	if v.look(from) == '/' { // base64 may begin with it
 		return s.token(v, from, word, isDigit)
 	}
 	return 0, false

@@ -24,7 +24,7 @@ func (s *Scanner) wholeValue(v *view, from, to int, quote byte, subject context,
 	if isPlaceholder(value) || isSample(value) || v.has(to, "..") || v.has(to, "…") {
 		return 0, false
 	}
-	if quote == 0 && (v.at(to) == '(' || v.at(to) == '[') {
+	if quote == 0 && (v.look(to) == '(' || v.look(to) == '[') {
 		return 0, false // a call or an element: code
 	}
 	return s.emit(v, rule, from, to)
@@ -80,7 +80,7 @@ func containsFold(text []byte, lower string) bool {
 func valueEnd(v *view, from int, quote byte) int {
 	i := from
 	for ; i < from+maxValue; i++ {
-		b := v.at(i)
+		b := v.look(i)
 		if b <= ' ' || b >= 0x7f || b == quote && quote != 0 || b == '"' || b == '`' && quote == 0 || b == '\\' {
 			break
 		}
@@ -88,7 +88,7 @@ func valueEnd(v *view, from int, quote byte) int {
 			break
 		}
 	}
-	for quote == 0 && i > from && (v.at(i-1) == '.' || v.at(i-1) == ':' || v.at(i-1) == '?') {
+	for quote == 0 && i > from && (v.look(i-1) == '.' || v.look(i-1) == ':' || v.look(i-1) == '?') {
 		i--
 	}
 	return i
@@ -148,7 +148,7 @@ func isSecret(value []byte, least int, quoted bool) bool {
 	kinds, hash := uint16(0), uint16(isHex)
 	for i, b := range value {
 		if hash &= class[b]; i+20 < len(value) && oneOf(b, "_-:") {
-			hash = isHex // of what stands behind a prefix
+			hash = isHex // of the part behind a prefix
 		}
 		if !isAlnum(b) && !oneOf(b, "_-.+/=~%:!#*@^") && !quoted {
 			return false
