@@ -97,7 +97,7 @@ func (s *Scanner) ipv6(v *view, start int) (next int, ok bool) {
 		return 0, false // the rest of something else
 	}
 	i, long := groupsOfIPv6(v, start)
-	if long < 3 || !v.closed(i) || v.at(i) == ':' || v.at(i) == '.' && isAlnum(v.at(i+1)) {
+	if long == 0 || long < 3 && (!isDigitByte(v.at(start)) || v.at(start-1) == ':' || !s.about(v, aboutNetwork, start, i)) || !v.closed(i) || v.at(i) == ':' || v.at(i) == '.' && isAlnum(v.at(i+1)) {
 		return 0, false
 	}
 	if length := prefixLength(v, i); length >= 0 && length < 128 && v.at(i-1) == ':' {
@@ -146,8 +146,13 @@ func groupsOfIPv6(v *view, i int) (end, long int) {
 		}
 		i++
 	}
-	if groups == 8 == gap || groups < 2 {
+	switch {
+	case groups == 8 == gap || groups == 0:
 		return i, 0
+	case groups == 1:
+		return i, 1
+	case groups > 5:
+		return i, 4 // nothing else has as many
 	}
 	return i, long
 }

@@ -100,6 +100,9 @@ func dateEnd(v *view, end int, ok bool) int {
 	if !ok || isDigitByte(v.at(end)) {
 		return -1
 	}
+	if v.has(end, "日") || v.has(end, "일") {
+		end += len("日")
+	}
 	return end
 }
 

@@ -119,8 +119,10 @@ func (p *phoneNumber) read(v *view, i int, paren bool) {
 		}
 		p.groups[p.count], p.ends[p.count] = uint8(i-from), i
 		p.count++
+		seps, paren := p.seps, p.paren
 		i = p.separator(v, i)
 		if i < 0 {
+			p.seps, p.paren = seps, paren // what follows is no part of the number
 			return
 		}
 	}
@@ -143,7 +145,7 @@ func (p *phoneNumber) separator(v *view, i int) int {
 			p.seps |= sepDot
 		case b == '/':
 			p.seps |= sepSlash
-		case b == '(' && !p.paren && p.count == 1:
+		case b == '(' && p.count == 1 && !inside: // also (+31) (6) 1234 5678
 			p.paren, p.open = true, true
 		case b == ')' && inside:
 			inside = false
@@ -208,7 +210,7 @@ func (s *Scanner) international(v *view, plus int) (next int, ok bool) {
 		return 0, false
 	}
 	end := p.ends[best]
-	if b := v.at(end); (b == '.' || b == '-' || b == ',') && isDigitByte(v.at(end+1)) || runsOfOne(p.digits[code:p.n]) {
+	if b := v.at(end); (b == '.' || b == '-' || b == ',') && isDigitByte(v.at(end+1)) || runsOfOne(p.digits[:p.n]) {
 		return 0, false
 	}
 	return s.emit(v, rulePhone, plus, extension(v, end))
@@ -255,16 +257,17 @@ func runsOfOne(digits []byte) bool {
 
 // national looks for a number in a national form: with a word about phones near, or in a form that little else has.
 func (s *Scanner) national(v *view, start int, p *phoneNumber) (next int, ok bool) {
-	call := p.count == 1 && v.at(start-1) == '(' && isAlnum(v.at(start-2)) // uintptr(50000000)
-	if p.n < 7 || p.n > 15 || v.at(start-1) == '#' && s.since(aboutPhone, start) > len(" #") || call {
+	call := p.count == 1 && v.at(start-1) == '(' && isAlnum(v.at(start-2))                            // uintptr(50000000)
+	short := p.n == 6 && p.shape() == "222" && p.seps == sepSpace && s.since(aboutPhone, start) <= 24 // 33 93 31 in Greenland
+	if p.n < 7 && !short || p.n > 15 || v.at(start-1) == '#' && s.since(aboutPhone, start) > len(" #") || call {
 		return 0, false
 	}
 	end := p.ends[p.count-1]
-	if b := v.at(end); !v.closed(end) && extension(v, end) == end || (b == '.' || b == ',' || b == ':' || b == '-' || b == '/') && isDigitByte(v.at(end+1)) {
+	if b := v.at(end); !v.closed(end) && extension(v, end) == end || (oneOf(b, ".:-/") || b == ',' && (p.count == 1 || p.groups[p.count-1] < 4)) && isDigitByte(v.at(end+1)) {
 		return 0, false
 	}
 	before := v.at(start - 1)
-	if before == '$' || before == '/' || before == ',' && isDigitByte(v.at(start-2)) || isAlnum(before) {
+	if before == '$' || before == '/' || before == ',' && isDigitByte(v.at(start-2)) && !isDigitByte(v.at(start-5)) || isAlnum(before) {
 		return 0, false
 	}
 	inRow := before == ' ' && isDigitByte(v.at(start-2)) || p.groups[0] == 4 && behindGroup(v, start)
@@ -314,7 +317,7 @@ func (p *phoneNumber) plausible() bool {
 		return false // 2026-11-22, 22.11.2026
 	}
 	decimal := p.count == 2 && p.seps == sepDot || p.seps == sepDot && p.count == 3 && p.n < 9 && p.groups[1] == 3 && p.groups[2] == 3
-	return p.n >= 7 && !decimal && !p.isAmount() && (p.count == 1 || p.groups[0] <= 6)
+	return !decimal && !p.isAmount() && (p.count == 1 || p.groups[0] <= 8)
 }
 
 // clear reports whether the form alone says phone number: (415) 555-0132, 415-555-0132, 01 23 45 67 89, 0171 1234567,
@@ -340,7 +343,11 @@ func (p *phoneNumber) clear() bool {
 			return true
 		}
 	case "344": // 138-1234-5678
-		if d[0] == '1' && d[1] > '2' && p.seps == sepDash {
+		if d[0] == '1' && d[1] > '2' && (p.seps == sepDash || p.seps == sepSpace) {
+			return true
+		}
+	case "2244", "2334", "2344", "3334": // 82-10-1234-5678
+		if code, least, most := callingCode(d); p.seps == sepDash && code == int(g[0]) && p.n-code >= least && p.n-code <= most {
 			return true
 		}
 	}
@@ -362,10 +369,14 @@ func (p *phoneNumber) shape() string {
 // trunked is clear for a number that begins with the zero of a trunk call, or two of an international one.
 func (p *phoneNumber) trunked() bool {
 	first, seps := p.groups[0], p.seps&^sepSpace
-	if p.digits[1] == '0' { // 0044 20 7946 0018
-		code, least, most := callingCode(p.digits[2:p.n])
-		national := p.n - 2 - code
-		return code != 0 && first >= 2 && first <= 5 && seps&^sepDash == 0 && national >= max(least, 8) && national <= most
+	exit := 2 // 0044 20 7946 0018
+	if p.groups[0] == 3 && p.digits[1] == '1' && p.digits[2] == '1' {
+		exit = 3 // 011-44-20-7946-0018
+	}
+	code, least, most := callingCode(p.digits[exit:p.n])
+	national := p.n - exit - code
+	if abroad := code != 0 && first >= 2 && first <= 5 && seps&^sepDash == 0 && national >= max(least, 8) && national <= most; p.digits[1] == '0' || exit == 3 && abroad {
+		return abroad
 	}
 	if p.n > 12 || first > 5 {
 		return false

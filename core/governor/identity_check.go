@@ -108,6 +108,11 @@ func noBirthNumber(d []byte) bool {
 
 func dkCPR(d []byte) bool { return isDayFirst(d) }
 
+// dkChecked is the check digit of most numbers given out before 2007.
+func dkChecked(d []byte) bool {
+	return isDayFirst(d) && checksum.Weighted(d, "4 3 2 7 6 5 4 3 2 1")%11 == 0
+}
+
 func ptNIF(d []byte) bool {
 	check := 11 - checksum.Weighted(d, "9 8 7 6 5 4 3 2")%11
 	if check > 9 {
@@ -189,15 +194,13 @@ func roCNP(d []byte) bool {
 	return d[0] != '0' && isDate(d[1:]) && check == checksum.Digit(d[12])
 }
 
-// krRRN permits the other check digit of the numbers of foreigners, from 5.
+// krRRN permits the other check digit of the numbers of foreigners, from 5. Since October 2020 the last digits are random: such
+// numbers need a word.
 func krRRN(d []byte) bool {
 	check := 11 - checksum.Weighted(d, "2 3 4 5 6 7 8 9 2 3 4 5")%11
 	last := checksum.Digit(d[12])
-	return krUnchecked(d) && (check%10 == last || d[6] >= '5' && (check+2)%10 == last)
+	return isDate(d) && d[6] >= '1' && d[6] <= '8' && (check%10 == last || d[6] >= '5' && (check+2)%10 == last)
 }
-
-// krUnchecked is the form of numbers since October 2020, whose last digits are random.
-func krUnchecked(d []byte) bool { return isDate(d) && d[6] >= '1' && d[6] <= '8' }
 
 func arCUIT(d []byte) bool {
 	prefix := two(d)
@@ -247,6 +250,11 @@ func thID(d []byte) bool {
 
 // clRUT gets digits only; a RUT that ends with K is in letters.go.
 func clRUT(d []byte) bool { return clDigit(d[:len(d)-1]) == d[len(d)-1] }
+
+// clPerson is the numbers of most adults, from 10 to 29 million, but no date with a number behind it: 20261122-1.
+func clPerson(d []byte) bool {
+	return (d[0] == '1' || d[0] == '2') && !(isCentury(d[0], d[1]) && isDate(d[2:])) && clRUT(d)
+}
 
 // clDigit is the check character of a Chilean RUT: modulo 11 with weights 2 to 7 from the right.
 func clDigit(d []byte) byte {

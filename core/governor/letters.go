@@ -17,6 +17,8 @@ var letteredFormats = [...]letteredFormat{
 	{"personal.uk-nino", "UUDDDDDDU", 0, ukNINO},
 	{"personal.uk-nino", "LL DD DD DD L", 0, ukNINO},
 	{"personal.uk-nino", "LL DDDDDDL", aboutBritain | aboutTax, ukNINO},
+	{"personal.uk-nino", "UU DDDDDD U", 0, ukNINO},
+	{"personal.uk-nino", "UU DDD DDD U", 0, ukNINO},
 	{"personal.uk-nino", "LL DDDDDD L", aboutBritain | aboutTax, ukNINO},
 	{"personal.uk-nino", "LL-DD-DD-DD-L", 0, ukNINO},
 	{"personal.uk-nino", "LL-DDDDDD-L", aboutBritain | aboutTax, ukNINO},
@@ -31,7 +33,7 @@ var letteredFormats = [...]letteredFormat{
 	{"personal.sg-nric", "LDDDDDDD-L", aboutSingapore, sgNRIC},
 	{"personal.hk-id", "LDDDDDD(?)", 0, hkID},
 	{"personal.hk-id", "LDDDDDD?", aboutHongKong, hkID},
-	{"personal.hk-id", "LDDDDDD[?]", aboutHongKong, hkID},
+	{"personal.hk-id", "LDDDDDD[?]", 0, hkID},
 	{"personal.hk-id", "LDDDDDD (?)", aboutHongKong, hkID},
 	{"personal.tw-id", "LDDDDDDDDD", aboutTaiwan | aboutID, twID},
 	{"personal.in-pan", "LLLLLDDDDL", 0, inPersonalPAN},
@@ -39,13 +41,13 @@ var letteredFormats = [...]letteredFormat{
 	{"personal.mx-curp", "LLLLDDDDDDLLLLLL?D", 0, mxCURP},
 	{"personal.fi-hetu", "DDDDDDSDDD?", 0, fiHETU},
 	{"personal.cn-resident-id", "DDDDDDDDDDDDDDDDDL", 0, cnResident},
-	{"personal.fr-nir", "DDDDDLDDDDDDDDD", 0, frCorsica},
+	{"personal.fr-nir", "DDDDDDLDDDDDDDD", 0, frCorsica},
 	{"personal.ie-pps", "DDDDDDDL", aboutIreland | aboutID, iePPS},
-	{"personal.ie-pps", "DDDDDDDLL", aboutIreland | aboutID, iePPS},
+	{"personal.ie-pps", "DDDDDDDLL", 0, iePPS},
 	{"personal.ie-pps", "DDDDDDD L", aboutIreland, iePPS},
 	{"personal.cl-rut", "DD.DDD.DDD-L", 0, clRUTK},
 	{"personal.cl-rut", "D.DDD.DDD-L", 0, clRUTK},
-	{"personal.cl-rut", "DDDDDDDD-L", aboutChile | aboutID | aboutTax, clRUTK},
+	{"personal.cl-rut", "DDDDDDDD-L", 0, clRUTK},
 	{"personal.cl-rut", "DDDDDDD-L", aboutChile | aboutID | aboutTax, clRUTK},
 	{"personal.cl-rut", "DDDDDDDL", aboutChile, clRUTK},
 	{"personal.cl-rut", "DDDDDDDDL", aboutChile, clRUTK},
@@ -56,6 +58,13 @@ var letteredFormats = [...]letteredFormat{
 	{"personal.es-dni", "DD.DDD.DDD-L", 0, esDNI},
 	{"personal.es-dni", "DDDDDDDL", aboutSpain, esDNI},
 	{"personal.de-pension-number", "DDDDDDDDLDDD", 0, dePension},
+	{"personal.identity-document", "L????DDDDDDLLDLL", 0, gbDriver},
+	{"personal.identity-document", "L????DDDDDDL9DLL", 0, gbDriver},
+	{"personal.identity-document", "LLLLDDDDDD???", 0, mxRFC},
+	{"personal.identity-document", "LLLLDDDDDD???", aboutArticle, mxRFC},
+	{"personal.identity-document", "DDDDDDDLDDDLLD", 0, byPersonal},
+	{"personal.identity-document", "DDDDDDDDDL", 0, lkNIC},
+	{"personal.identity-document", "LLL-DDDDDDDDD-D", 0, ghCard},
 }
 
 // lettered tries the identifiers with letters at the start of the word [start, end).
@@ -271,25 +280,21 @@ func fiHETU(t []byte) bool {
 func frCorsica(t []byte) bool {
 	var d [15]byte
 	copy(d[:], t)
-	if t[5] != '2' {
-		d[5], d[6] = '1', '9'
-	}
-	if t[5] != 'A' && t[5] != 'B' {
-		return false
-	}
-	copy(d[:], t)
-	d[5] = '9'
-	if t[5] == 'B' {
-		d[5] = '8'
-	}
-	d[4] = '1'
-	return frNIR(d[:])
+	d[5], d[6] = '1', '9'-(t[6]-'A')
+	return t[5] == '2' && t[6] <= 'B' && frNIR(d[:])
 }
 
+// iePPS permits as second letter behind the digits those in use: A since 2013, H for others than individuals, T and W of spouses.
 func iePPS(t []byte) bool {
-	sum := checksum.Weighted(t, "8 7 6 5 4 3 2")
-	if len(t) == 9 && t[8] != 'W' {
-		sum += int(t[8]-'A'+1) * 9
+	sum := checksum.Weighted(t[:7], "8 7 6 5 4 3 2")
+	if len(t) == 9 {
+		switch t[8] {
+		case 'A', 'H':
+			sum += int(t[8]-'A'+1) * 9
+		case 'T', 'W':
+		default:
+			return false
+		}
 	}
 	return "WABCDEFGHIJKLMNOPQRSTUV"[sum%23] == t[7]
 }
@@ -298,3 +303,49 @@ func clRUTK(t []byte) bool {
 	last := len(t) - 1
 	return t[last] == 'K' && clDigit(t[:last]) == 'K'
 }
+
+// gbDriver is the number of a British driving license: five letters of the name, nines behind a short one; decade, month, 50 more for
+// women, day and year of birth; two initials, or a nine for one that is missing. Source: https://www.gov.uk/government/publications/inf45d
+func gbDriver(t []byte) bool {
+	nines := false
+	for _, b := range t[:5] {
+		if nines = nines || b == '9'; nines != (b == '9') || isDigitByte(b) && !nines {
+			return false
+		}
+	}
+	month := two(t[6:])
+	return isMonthDay(month%50, two(t[8:])) && month < 63
+}
+
+// mxRFC is the taxpayer's number of a Mexican person: letters of the name, date of birth, two characters against doubles, check
+// character. Source: https://www.sat.gob.mx
+func mxRFC(t []byte) bool {
+	sum := 0
+	for i, b := range t[:12] {
+		value := int(b - '0')
+		if isLetterByte(b) {
+			if value = int(b-'A') + 10; b > 'N' {
+				value++
+			}
+		}
+		sum += value * (13 - i)
+	}
+	check := 11 - sum%11
+	return isDate(t[4:]) && (check < 10 && t[12] == byte('0'+check) || check == 10 && t[12] == 'A' || check == 11 && t[12] == '0')
+}
+
+// byPersonal is the personal number of Belarus: sex and century, date of birth, region, serial number, citizenship, check digit.
+// Source: https://en.wikipedia.org/wiki/National_identification_number#Belarus
+func byPersonal(t []byte) bool {
+	return t[0] <= '6' && isDayFirst(t[1:]) && oneOf(t[7], "ABCHKEM") && (t[11] == 'P' && t[12] == 'B' || t[11] == 'B')
+}
+
+// lkNIC is the old identity card of Sri Lanka: year and day of birth, 500 more for women, serial number, check digit, V. With an X it may be a book's number.
+// Source: https://drp.gov.lk
+func lkNIC(t []byte) bool {
+	day := checksum.Mod(t[2:5], 500)
+	return t[9] == 'V' && t[2] < '9' && day > 0 && day <= 366
+}
+
+// ghCard is the card of Ghana. Source: https://nia.gov.gh
+func ghCard(t []byte) bool { return string(t[:3]) == "GHA" }

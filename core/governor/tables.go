@@ -243,15 +243,16 @@ var tokenRule = [...]ID{
 
 // identityRule is the rule of each identifier of digits.
 var identityRule = [...]ID{
-	158, 159, 160, 161, 162, 163, 164, 165, 166, 167, 168, 169, 170, 171, 172, 173, 174, 175, 176, 177, 178, 179, 180, 181,
-	182, 183, 184, 185, 186, 186, 187, 188, 189, 190, 191, 192, 192, 193, 194, 195, 196, 197, 198, 199, 200, 201, 202, 203,
-	204, 205, 206, 207, 208, 209, 210, 211, 212, 213, 214, 215,
+	158, 159, 160, 161, 162, 163, 164, 165, 166, 167, 168, 169, 170, 170, 171, 172, 173, 174, 175, 176, 177, 178, 179, 180,
+	181, 182, 183, 184, 185, 186, 186, 187, 188, 189, 190, 191, 192, 192, 193, 194, 195, 195, 196, 197, 198, 199, 200, 201,
+	202, 203, 204, 205, 206, 207, 208, 209, 210, 211, 212, 213, 214, 215,
 }
 
 // letteredRule is the rule of each identifier with letters.
 var letteredRule = [...]ID{
-	205, 205, 205, 205, 205, 205, 205, 207, 207, 207, 207, 206, 206, 208, 209, 209, 210, 210, 210, 210, 211, 212, 212, 213,
-	214, 180, 163, 215, 215, 215, 195, 195, 195, 195, 195, 195, 206, 206, 204, 204, 206, 206, 203,
+	205, 205, 205, 205, 205, 205, 205, 205, 205, 207, 207, 207, 207, 206, 206, 208, 209, 209, 210, 210, 210, 210, 211, 212,
+	212, 213, 214, 180, 163, 215, 215, 215, 195, 195, 195, 195, 195, 195, 206, 206, 204, 204, 206, 206, 203, 202, 202, 202,
+	202, 202, 202, 202,
 }
 
 // formatStarts is where a bucket's token formats begin in formatOrder: see bucketOf.
@@ -333,16 +334,16 @@ var unanchoredEnds = [...]uint8{
 
 // identitiesBy lists the identifiers by their number of digits.
 var identitiesBy = [19][]digitCount{
-	7:  {{46, 32770}},
-	8:  {{18, 32780}, {36, 32896}, {39, 32898}, {46, 32772}},
-	9:  {{0, 32808}, {1, 32808}, {6, 32792}, {13, 32776}, {17, 32776}, {18, 32776}, {21, 32776}, {31, 32832}, {35, 33026}, {39, 33028}},
-	10: {{2, 32792}, {3, 32776}, {9, 32832}, {11, 32832}, {12, 32832}, {20, 32784}, {26, 32784}, {31, 32832}, {32, 32768}},
-	11: {{4, 32780}, {7, 69}, {8, 32832}, {10, 65}, {14, 33288}, {19, 32772}, {20, 33808}, {24, 32768}, {30, 32772}, {33, 1}, {34, 32768}, {44, 32776}},
-	12: {{9, 257}, {16, 32784}, {37, 32784}, {40, 32832}},
-	13: {{5, 32770}, {23, 65}, {25, 9}, {27, 1}, {28, 65}, {29, 32832}, {38, 32770}, {42, 1}, {43, 32800}},
-	14: {{15, 33028}},
-	15: {{5, 8195}, {41, 9}},
-	18: {{22, 65}},
+	7:  {{48, 32770}},
+	8:  {{19, 32780}, {37, 32896}, {40, 32898}, {48, 32772}},
+	9:  {{0, 32808}, {1, 32808}, {6, 32792}, {14, 32776}, {18, 32776}, {19, 32776}, {22, 32776}, {32, 32832}, {36, 33026}, {40, 33028}, {41, 256}},
+	10: {{2, 32792}, {3, 32776}, {9, 32832}, {11, 32832}, {12, 64}, {13, 32832}, {21, 32784}, {27, 32784}, {32, 32832}, {33, 32768}},
+	11: {{4, 32780}, {7, 69}, {8, 32832}, {10, 65}, {15, 33288}, {20, 32772}, {21, 33808}, {25, 32768}, {31, 32772}, {34, 1}, {35, 32768}, {46, 32776}},
+	12: {{9, 257}, {17, 32784}, {38, 32784}, {42, 32832}},
+	13: {{5, 32770}, {24, 65}, {26, 9}, {28, 1}, {29, 65}, {30, 32832}, {39, 32770}, {44, 1}, {45, 32800}},
+	14: {{16, 33028}},
+	15: {{5, 8195}, {43, 9}},
+	18: {{23, 65}},
 }
 
 // class is the classes of each byte.
@@ -449,39 +450,39 @@ const wordText = "" +
 	"(\x05govid\x14\x03gsm\x0f\x04gtin\r\x05guida\f\x04hash\r\x05handy\x0f\vhandynummer\x0f\x05heslo\n\x06health\x05\x06heroku2\x02hk\x05\x04hkic3\x04hkid3\x04hong" +
 	"\x05\x04host\t\x05hosts\t\ahotline\x0f\x02hp\x0f\nhrerschein\f\x10hrerscheinnummer\f\ahubspot\x05\x05iccid\r\x02id\x05\x04idnr4\x06idcard\f\x06igno" +
 	"re)\aidentit\f\bidentity\x05\bidnumber\x1d\tidentidad5\nidentified\x05\nidentifier\x05\fidentitycard\x14\x0eidentification" +
-	"6\x15identifikationsnummer4\x04imei\r\x04insz7\x05insee8\x06indian\x05\ainvoice\r\tinsurance\x05\x02ip\t\x03ips\t\x03ird\b\x04ipv4\t\x04isbn" +
-	"\r\x04isin\r\x04islo\x1c\x04issn\r\x06israel\x05\aisraeli\x05\tipaddress\t\tisikukood\x12\x04item\r\x04itin9\tjailbreak\x06\x06jelszo\n\x04jmbg\x1d\x05" +
-	"jumin:\x03key\x10\bkennwort\n\tkennitala\x1d\x06kimlik;\x04kong\x05\x04kort\v\x05konto\x03\akodeord\n\akontonr\x03\vkontonummer\x03\rkonto" +
-	"nummeret\x03\vkreditkarte\v\fkrankenkasse\f\x12kreditkartennummer\v\x19krankenversichertennummer\f\x03ktp\f\x04kvnr\f\x04l" +
-	"anr\f\x04leak(\alicence\x05\alicense\x05\x03lot\r\x05login<\alozinka\n\x03mac\t\x06master\x05\amaestro\v\nmasterauth=\nmastercard\v\x02" +
-	"me\x05\x03mdp\n\bmedicare>\bmetamask.\x03mob\x0f\x05mobil\x0f\x05model\r\x05mongo?\x05movil\x0f\x06mobile\x1a\vmobilnummer\x0f\fmobilenumber\x0f" +
-	"\x02my\x05\x05mykad\x1d\x05mysql?\bmynumber@\tmysqldump?\x03nasA\x04nata\x16\x04nato\x16\x06nacida\x16\x06nacido\x16\anarozen\x16\anascida\x16\anasci" +
-	"do\x16\anascita\x16\bnarozena\x16\bnational\x05\tnaissance\x16\nnacimiento\x16\nnascimento\x16\nnationalid\x14\x10nationalidentity" +
-	"\x1d\x03newB\x05neverC\x02ni\x05\x03nhsD\x03nie,\x03nifE\x03nik\f\x03ninF\x03nipG\x03nir8\x03nit\b\x04ninoH\x04niss7\tnhsnumberI\x02no\x05\x02nr\x05\x03npiI\x04np" +
-	"wp\b\x04nricJ\x06number\x05\x06nummer\x05\anumeric\x05\x06office\x0f\x03oibK\x04okta!\x05order\r\x06orders\r\x06outputL\boverride\x19\x03panM\x03patN" +
-	"\x03pay\v\x04part\r\x04passO\x05parol\n\x05passe\n\x05passw\n\x05paswd\n\x06parola\n\x06passwd\n\x06paswrd\n\apassord\n\apasswrd\n\apasword\n" +
-	"\apatient\x05\apayment\v\bpaspoortP\bpasscode\n\bpassportP\bpasswordQ\bpasswort\n\bpaszportP\tpasaporteP\tpassep" +
-	"ortP\tpassportsP\tpasswords\n\npassaporteP\npassaportoP\npassnummerP\npassphrase\n\x0epaspoortnummerP\x0epassp" +
-	"ortnumberP\x04peer\t\x05peselR\x06pedido\r\bpersonal\x05\bpersonnrS\fpersonnummerT\x0fpersonalausweis\f\x02ph\x0f\x04ping\t\x05pho" +
-	"ne\x1a\x06phones\x0f\vphonenumber\x0f\bportable\x0f\x03ppsU\x03psw\n\x04ppsnU\x04psql?\x04pswd\n\x05ppsnoU\x05printL\x05psswd\n\x05pswrd\n\x06psswr" +
-	"d\n\x06psword\n\apretend\x02\aprivate\x05\aproduct\r\apssword\n\bprovider\x05\nprivatekey\a\x02pwV\x03pwd\n\x04pwrd\n\apuhelin\x0f\rpuh" +
-	"elinnumero\x0f\x03ref\r\x03rfc\r\x05reach\x05\x06remote\t\x06repeatL\x06reveal(\brechnung\r\brekening\x03\bresident\x05\brevision\r\tref" +
-	"erence\r\treisepassP\vrequirepass=\frefreshtoken\a\fregistration\x05\x0erekeningnummer\x03\x0freisepassnummerP\x19ren" +
-	"tenversicherungsnummer4\x03rib\x03\x04ring\x05\trijbewijs\f\rrijksregister7\x13rijksregisternummer7\x02ro\x05\x04rodn\x1c\x05rodn" +
-	"e\x1c\arouting\x00\x03rrn:\x03rsa\x05\x03rtn\x00\x03runW\x03rutW\x04rvnr4\trufnummer\x0f\x02sa\x05\x04saltN\asavings\x05\bsalasana\n\x11samordningsnu" +
-	"mmerS\x03sdt\x0f\x03sec\x05\x05sedol\r\x05senha\n\x06secret\x13\x06senord\n\x06serial\r\x06server\t\asection\r\aservice\x05\bsections\r\bsecuri" +
-	"te\x05\bsecurity\x05\tsecretkey\a\nsecurities\r\fsecurestring\n\x03sha\r\x03sigX\x03sinA\x03sku\r\x04show(\x05sifre\n\x06shared\x05\aside" +
-	"kiq!\asigning\x05\x03sms\x0f\x03soc\x05\x04snyk\x05\x04sort\x05\x05snils\x1d\x05sonarY\x06social\x05\asociale\x05\bsortcode\x00\tsonarqube!\nsofinumm" +
-	"er\x18\vsourcegraph!\x0esocialsecurity9\x14socialsecuritynumber9\x19sozialversicherungsnummerZ\x03ssn9\x04ssws!\assh" +
-	"pass?\x02st\x05\x02sv\x05\x04sumo!\x04svnr[\x06steuer4\x06subnet\t\astorage\x05\bsteuerid4\bsvnummer[\tsumologic!\fsteuernummer\\\x1b" +
-	"steueridentifikationsnummer4\x06syntym\x05\x03tax\x05\x04tckn;\x05taxid\b\x06taiwan\x05\x06tarihi\x05\atarjeta\v\btaxpayer\b\btckiml" +
-	"ik;\ttaxnumber\b\x03tel\x0f\x03tfn\x01\x04tell(\x04text\x05\x05telem\x0f\x06teudat]\atelefon\x0f\btelefone\x0f\btelefono\x0f\btelefonu\x0f\btelef" +
-	"oon\x0f\btelegram!\btelepono\x0f\ttelefonnr\x0f\ttelefonsz\x0f\ttelemovel\x0f\ttelephone\x0f\ntelefoonnr\x0f\vtelefonszam\x0f\fte" +
-	"lefonnumer\x0f\rtelefonnummer\x0f\x0etelefoonnummer\x0f\x0ftelephonenumber\x0f\x03tin\\\x04thai\x05\x06ticket\r\x03tlf\x0f\x05token\a\x06trave" +
-	"l\x05\btracking\r\x06twilio^\aturkish;\x03uid\x04\x05uidai\x04\x02um\x05\x06unseal\x05\x03upc\r\x04usdc.\x04usdt.\burodzona\x16\burodzony\x16\buserp" +
-	"ass\n\turodzenia\x16\fuserpassword\n\x03utr\b\x03vat\"\x06vercel_\avehicle\r\aversion\r\x12versichertennummer\f\x13versicheru" +
-	"ngsnummerZ\x03vin\r\x04visa\v\x06vitale8\x05voter\x05\x06wallet.\nwachtwoord\n\x04what`\awithouta\bwhatsapp\x1a\x05x-api\x05\x03youb\x05ze" +
-	"hut]" +
+	"6\x15identifikationsnummer4\x04imei\r\x04insz7\x05insee8\x06indian\x05\ainvoice\r\tinsurance\x05\x02ip\t\x03ips\t\x03ipv\t\x03ird\b\x04isbn\r" +
+	"\x04isin\r\x04islo\x1c\x04issn\r\x06israel\x05\aisraeli\x05\tipaddress\t\tisikukood\x12\x04item\r\x04itin9\tjailbreak\x06\x06jelszo\n\x04jmbg\x1d\x05j" +
+	"umin:\x03key\x10\bkennwort\n\tkennitala\x1d\x06kimlik;\x04kong\x05\x04kort\v\x05konto\x03\akodeord\n\akontonr\x03\vkontonummer\x03\rkonton" +
+	"ummeret\x03\vkreditkarte\v\fkrankenkasse\f\x12kreditkartennummer\v\x19krankenversichertennummer\f\x03ktp\f\x04kvnr\f\x04la" +
+	"nr\f\x04leak(\alicence\x05\alicense\x05\x03lot\r\x05login<\alozinka\n\x03mac\t\x06master\x05\amaestro\v\nmasterauth=\nmastercard\v\x02m" +
+	"e\x05\x03mdp\n\bmedicare>\bmetamask.\x03mob\x0f\x05mobil\x0f\x05model\r\x05mongo?\x05movil\x0f\x06mobile\x1a\vmobilnummer\x0f\fmobilenumber\x0f\x02" +
+	"my\x05\x05mykad\x1d\x05mysql?\bmynumber@\tmysqldump?\x03nasA\x04nata\x16\x04nato\x16\x06nacida\x16\x06nacido\x16\anarozen\x16\anascida\x16\anascid" +
+	"o\x16\anascita\x16\bnarozena\x16\bnational\x05\tnaissance\x16\nnacimiento\x16\nnascimento\x16\nnationalid\x14\x10nationalidentity\x1d" +
+	"\x03newB\x05neverC\x02ni\x05\x03nhsD\x03nie,\x03nifE\x03nik\f\x03ninF\x03nipG\x03nir8\x03nit\b\x04ninoH\x04niss7\tnhsnumberI\x02no\x05\x02nr\x05\x03npiI\x04npw" +
+	"p\b\x04nricJ\x06number\x05\x06nummer\x05\anumeric\x05\x06office\x0f\x03oibK\x04okta!\x05order\r\x06orders\r\x06outputL\boverride\x19\x03panM\x03patN\x03" +
+	"pay\v\x04part\r\x04passO\x05parol\n\x05passe\n\x05passw\n\x05paswd\n\x06parola\n\x06passwd\n\x06paswrd\n\apassord\n\apasswrd\n\apasword\n\a" +
+	"patient\x05\apayment\v\bpaspoortP\bpasscode\n\bpassportP\bpasswordQ\bpasswort\n\bpaszportP\tpasaporteP\tpassepo" +
+	"rtP\tpassportsP\tpasswords\n\npassaporteP\npassaportoP\npassnummerP\npassphrase\n\x0epaspoortnummerP\x0epasspo" +
+	"rtnumberP\x04peer\t\x05peselR\x06pedido\r\bpersonal\x05\bpersonnrS\fpersonnummerT\x0fpersonalausweis\f\x02ph\x0f\x04ping\t\x05phon" +
+	"e\x1a\x06phones\x0f\vphonenumber\x0f\bportable\x0f\x03ppsU\x03psw\n\x04ppsnU\x04psql?\x04pswd\n\x05ppsnoU\x05printL\x05psswd\n\x05pswrd\n\x06psswrd" +
+	"\n\x06psword\n\apretend\x02\aprivate\x05\aproduct\r\apssword\n\bprovider\x05\nprivatekey\a\x02pwV\x03pwd\n\x04pwrd\n\apuhelin\x0f\rpuhe" +
+	"linnumero\x0f\x03ref\r\x03rfc\r\x05reach\x05\x06remote\t\x06repeatL\x06reveal(\brechnung\r\brekening\x03\bresident\x05\brevision\r\trefe" +
+	"rence\r\treisepassP\vrequirepass=\frefreshtoken\a\fregistration\x05\x0erekeningnummer\x03\x0freisepassnummerP\x19rent" +
+	"enversicherungsnummer4\x03rib\x03\x04ring\x05\trijbewijs\f\rrijksregister7\x13rijksregisternummer7\x02ro\x05\x04rodn\x1c\x05rodne" +
+	"\x1c\arouting\x00\x03rrn:\x03rsa\x05\x03rtn\x00\x03runW\x03rutW\x04rvnr4\trufnummer\x0f\x02sa\x05\x04saltN\asavings\x05\bsalasana\n\x11samordningsnum" +
+	"merS\x03sdt\x0f\x03sec\x05\x05sedol\r\x05senha\n\x06secret\x13\x06senord\n\x06serial\r\x06server\t\asection\r\aservice\x05\bsections\r\bsecurit" +
+	"e\x05\bsecurity\x05\tsecretkey\a\nsecurities\r\fsecurestring\n\x03sha\r\x03sigX\x03sinA\x03sku\r\x04show(\x05sifre\n\x06shared\x05\asidek" +
+	"iq!\asigning\x05\x03sms\x0f\x03soc\x05\x04snyk\x05\x04sort\x05\x05snils\x1d\x05sonarY\x06social\x05\asociale\x05\bsortcode\x00\tsonarqube!\nsofinumme" +
+	"r\x18\vsourcegraph!\x0esocialsecurity9\x14socialsecuritynumber9\x19sozialversicherungsnummerZ\x03ssn9\x04ssws!\asshp" +
+	"ass?\x02st\x05\x02sv\x05\x04sumo!\x04svnr[\x06steuer4\x06subnet\t\astorage\x05\bsteuerid4\bsvnummer[\tsumologic!\fsteuernummer\\\x1bs" +
+	"teueridentifikationsnummer4\x06syntym\x05\x03tax\x05\x04tckn;\x05taxid\b\x06taiwan\x05\x06tarihi\x05\atarjeta\v\btaxpayer\b\btckimli" +
+	"k;\ttaxnumber\b\x03tel\x0f\x03tfn\x01\x04tell(\x04text\x05\x05telem\x0f\x06teudat]\atelefon\x0f\btelefone\x0f\btelefono\x0f\btelefonu\x0f\btelefo" +
+	"on\x0f\btelegram!\btelepono\x0f\ttelefonnr\x0f\ttelefonsz\x0f\ttelemovel\x0f\ttelephone\x0f\ntelefoonnr\x0f\vtelefonszam\x0f\ftel" +
+	"efonnumer\x0f\rtelefonnummer\x0f\x0etelefoonnummer\x0f\x0ftelephonenumber\x0f\x03tin\\\x04thai\x05\x06ticket\r\x03tlf\x0f\x05token\a\x06travel" +
+	"\x05\btracking\r\x06twilio^\aturkish;\x03uid\x04\x05uidai\x04\x02um\x05\x06unseal\x05\x03upc\r\x04usdc.\x04usdt.\burodzona\x16\burodzony\x16\buserpa" +
+	"ss\n\turodzenia\x16\fuserpassword\n\x03utr\b\x03vat\"\x06vercel_\avehicle\r\aversion\r\x12versichertennummer\f\x13versicherun" +
+	"gsnummerZ\x03vin\r\x04visa\v\x06vitale8\x05voter\x05\x06wallet.\nwachtwoord\n\x04what`\awithouta\bwhatsapp\x1a\x05x-api\x05\x03youb\x05zeh" +
+	"ut]" +
 	""
 
 // buckets is where a bucket begins in wordText.
@@ -489,14 +490,14 @@ var buckets = [...]uint16{
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 121, 174, 180, 218, 303, 373, 373, 373, 426, 460, 488, 499, 509, 537, 549,
 	549, 625, 684, 730, 914, 993, 1033, 1033, 1033, 1075, 1108, 1144, 1188, 1256, 1262, 1262, 1262, 1267, 1277, 1277, 1310, 1317, 1355, 1355,
 	1355, 1375, 1375, 1394, 1444, 1444, 1459, 1459, 1459, 1468, 1531, 1537, 1544, 1549, 1562, 1562, 1562, 1588, 1611, 1627, 1655, 1689, 1698, 1698,
-	1698, 1705, 1848, 1848, 1895, 1978, 1990, 1990, 1990, 2001, 2009, 2009, 2015, 2015, 2022, 2022, 2022, 2022, 2048, 2056, 2121, 2195, 2206, 2206,
-	2206, 2212, 2218, 2236, 2257, 2257, 2257, 2257, 2257, 2303, 2332, 2332, 2400, 2400, 2400, 2439, 2439, 2593, 2605, 2672, 2676, 2697, 2722, 2722,
-	2722, 2722, 2730, 2741, 2741, 2756, 2774, 2774, 2774, 3082, 3154, 3192, 3202, 3332, 3371, 3371, 3371, 3371, 3371, 3371, 3371, 3371, 3371, 3371,
-	3371, 3371, 3575, 3633, 3659, 3669, 3701, 3701, 3701, 3749, 3890, 3949, 4113, 4133, 4252, 4260, 4260, 4334, 4571, 4590, 4602, 4620, 4637, 4637,
-	4637, 4637, 4637, 4649, 4661, 4733, 4738, 4738, 4738, 4743, 4810, 4829, 4836, 4836, 4836, 4836, 4836, 4856, 4856, 4881, 4881, 4881, 4881, 4881,
-	4881, 4881, 4881, 4881, 4888, 4888, 4888, 4888, 4888, 4888, 4888, 4888, 4893, 4893, 4893, 4893, 4893, 4893, 4900, 4900, 4900, 4900, 4900, 4900,
-	4900, 4900, 4900, 4900, 4900, 4900, 4900, 4900, 4900, 4900, 4900, 4900, 4900, 4900, 4900, 4900, 4900, 4900, 4900, 4900, 4900, 4900, 4900, 4900,
-	4900, 4900, 4900, 4900, 4900, 4900, 4900, 4900, 4900, 4900, 4900, 4900, 4900, 4900, 4900, 4900, 4900,
+	1698, 1705, 1848, 1848, 1895, 1977, 1989, 1989, 1989, 2000, 2008, 2008, 2014, 2014, 2021, 2021, 2021, 2021, 2047, 2055, 2120, 2194, 2205, 2205,
+	2205, 2211, 2217, 2235, 2256, 2256, 2256, 2256, 2256, 2302, 2331, 2331, 2399, 2399, 2399, 2438, 2438, 2592, 2604, 2671, 2675, 2696, 2721, 2721,
+	2721, 2721, 2729, 2740, 2740, 2755, 2773, 2773, 2773, 3081, 3153, 3191, 3201, 3331, 3370, 3370, 3370, 3370, 3370, 3370, 3370, 3370, 3370, 3370,
+	3370, 3370, 3574, 3632, 3658, 3668, 3700, 3700, 3700, 3748, 3889, 3948, 4112, 4132, 4251, 4259, 4259, 4333, 4570, 4589, 4601, 4619, 4636, 4636,
+	4636, 4636, 4636, 4648, 4660, 4732, 4737, 4737, 4737, 4742, 4809, 4828, 4835, 4835, 4835, 4835, 4835, 4855, 4855, 4880, 4880, 4880, 4880, 4880,
+	4880, 4880, 4880, 4880, 4887, 4887, 4887, 4887, 4887, 4887, 4887, 4887, 4892, 4892, 4892, 4892, 4892, 4892, 4899, 4899, 4899, 4899, 4899, 4899,
+	4899, 4899, 4899, 4899, 4899, 4899, 4899, 4899, 4899, 4899, 4899, 4899, 4899, 4899, 4899, 4899, 4899, 4899, 4899, 4899, 4899, 4899, 4899, 4899,
+	4899, 4899, 4899, 4899, 4899, 4899, 4899, 4899, 4899, 4899, 4899, 4899, 4899, 4899, 4899, 4899, 4899,
 }
 
 // likely is a filter in front of the words: one bit for each hash of a word.
@@ -512,8 +513,8 @@ var likely = [...]uint32{
 	0, 0, 17039616, 16777216, 0, 1073750016, 0, 0, 2, 0, 131080, 16777216, 2048, 2097156, 1074008064, 201326592, 268435456, 0, 0, 0, 0, 0, 0, 0,
 	1, 65536, 0, 134217728, 4194304, 0, 0, 1073741824, 32768, 0, 32, 0, 0, 32, 2164260866, 0, 72, 0, 2, 1048576, 0, 0, 0, 0,
 	2, 8388608, 0, 0, 0, 0, 0, 1073741824, 0, 0, 0, 0, 0, 16385, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0,
-	2162688, 0, 32768, 4096, 0, 0, 1, 0, 0, 1024, 0, 0, 2147483648, 0, 0, 4, 8, 0, 0, 0, 4260352, 0, 8448, 0,
-	128, 262272, 2147483648, 256, 0, 8388608, 268435456, 0, 0, 16384, 1073741824, 0, 8192, 262144, 0, 4194304, 4194304, 256, 536870912, 0, 2177, 64, 0, 0,
+	2162688, 0, 32768, 4096, 0, 0, 1, 0, 0, 1024, 0, 0, 2147483648, 0, 0, 4, 8, 0, 0, 0, 4260352, 4, 8448, 0,
+	128, 262144, 2147483648, 256, 0, 8388608, 268435456, 0, 0, 16384, 1073741824, 0, 8192, 262144, 0, 4194304, 4194304, 256, 536870912, 0, 2177, 64, 0, 0,
 	0, 0, 0, 33554432, 0, 1024, 32776, 0, 8192, 0, 0, 0, 805306368, 0, 0, 0, 0, 0, 1073872896, 0, 0, 0, 2147483648, 0,
 	0, 128, 0, 0, 128, 0, 0, 0, 1, 128, 0, 0, 2, 0, 2097152, 0, 0, 0, 0, 0, 0, 4096, 33554432, 268435458,
 	65536, 0, 4194304, 0, 2097152, 1, 0, 0, 1, 0, 0, 131072, 0, 67108864, 4198400, 0, 32, 0, 0, 0, 4096, 1, 134217728, 0,
@@ -548,127 +549,127 @@ var likely = [...]uint32{
 
 // wordPairs is pairs by their words' numbers.
 var wordPairs = [...]wordPair{
-	{3985, 3843, 57},
-	{2400, 3985, 57},
-	{3985, 2697, 57},
-	{3954, 3754, 57},
-	{3633, 1386, 8},
-	{3985, 1884, 65},
-	{2518, 1884, 70},
-	{4260, 1380, 1},
-	{4260, 1705, 8},
-	{4260, 2697, 8},
-	{4260, 1809, 8},
-	{2518, 1705, 20},
-	{1740, 2697, 20},
+	{3984, 3842, 57},
+	{2399, 3984, 57},
+	{3984, 2696, 57},
+	{3953, 3753, 57},
+	{3632, 1386, 8},
+	{3984, 1884, 65},
+	{2517, 1884, 70},
+	{4259, 1380, 1},
+	{4259, 1705, 8},
+	{4259, 2696, 8},
+	{4259, 1809, 8},
+	{2517, 1705, 20},
+	{1740, 2696, 20},
 	{1740, 559, 20},
-	{1705, 2697, 29},
-	{3103, 2697, 29},
-	{1809, 2697, 29},
-	{2518, 1809, 20},
-	{2518, 1740, 20},
-	{3103, 1705, 29},
+	{1705, 2696, 29},
+	{3102, 2696, 29},
+	{1809, 2696, 29},
+	{2517, 1809, 20},
+	{2517, 1740, 20},
+	{3102, 1705, 29},
 	{1740, 1167, 20},
 	{700, 1705, 20},
 	{1705, 559, 20},
-	{3701, 1705, 99},
-	{3664, 1705, 99},
+	{3700, 1705, 99},
+	{3663, 1705, 99},
 	{141, 1705, 99},
-	{1740, 2672, 29},
-	{3432, 3501, 58},
-	{2400, 2697, 64},
-	{4576, 1705, 100},
-	{2605, 2697, 70},
-	{1884, 2697, 101},
-	{2605, 2672, 70},
-	{4137, 2705, 91},
-	{4137, 2676, 91},
-	{2713, 3103, 30},
-	{460, 2697, 28},
-	{3103, 752, 18},
-	{1947, 1705, 102},
-	{1939, 1705, 102},
-	{4278, 1705, 103},
-	{1627, 2056, 51},
+	{1740, 2671, 29},
+	{3431, 3500, 58},
+	{2399, 2696, 100},
+	{4575, 1705, 101},
+	{2604, 2696, 70},
+	{1884, 2696, 102},
+	{2604, 2671, 70},
+	{4136, 2704, 91},
+	{4136, 2675, 91},
+	{2712, 3102, 30},
+	{460, 2696, 28},
+	{3102, 752, 18},
+	{1946, 1705, 103},
+	{1938, 1705, 103},
+	{4277, 1705, 104},
+	{1627, 2055, 51},
 	{1611, 1705, 51},
-	{1473, 4260, 92},
-	{1867, 1705, 104},
-	{1740, 752, 105},
-	{700, 2697, 29},
-	{2518, 2697, 106},
-	{2649, 2697, 70},
-	{2609, 2697, 73},
-	{2880, 2697, 73},
-	{2312, 2697, 1},
-	{4260, 2672, 8},
-	{1386, 2697, 8},
-	{2365, 2697, 15},
-	{2365, 2672, 15},
-	{3164, 2672, 15},
-	{639, 2697, 15},
-	{4871, 2697, 15},
-	{3164, 2697, 15},
-	{811, 2697, 15},
-	{3381, 2303, 15},
-	{4350, 2303, 15},
-	{3580, 2303, 15},
-	{218, 2022, 7},
-	{34, 2022, 7},
-	{3773, 2022, 7},
-	{3283, 2022, 7},
-	{51, 2022, 7},
-	{308, 2022, 7},
-	{1298, 2022, 7},
-	{3940, 2022, 7},
-	{3923, 2022, 7},
-	{4169, 2022, 7},
-	{2227, 2022, 7},
-	{223, 2022, 7},
-	{290, 2022, 7},
-	{3814, 2022, 7},
-	{2262, 2022, 7},
-	{4881, 2022, 7},
-	{1603, 2022, 7},
-	{1689, 2022, 7},
-	{3959, 2022, 7},
-	{3978, 2241, 7},
+	{1473, 4259, 92},
+	{1867, 1705, 105},
+	{1740, 752, 106},
+	{700, 2696, 29},
+	{2517, 2696, 107},
+	{2648, 2696, 70},
+	{2608, 2696, 73},
+	{2879, 2696, 73},
+	{2311, 2696, 1},
+	{4259, 2671, 8},
+	{1386, 2696, 8},
+	{2364, 2696, 15},
+	{2364, 2671, 15},
+	{3163, 2671, 15},
+	{639, 2696, 15},
+	{4870, 2696, 15},
+	{3163, 2696, 15},
+	{811, 2696, 15},
+	{3380, 2302, 15},
+	{4349, 2302, 15},
+	{3579, 2302, 15},
+	{218, 2021, 7},
+	{34, 2021, 7},
+	{3772, 2021, 7},
+	{3282, 2021, 7},
+	{51, 2021, 7},
+	{308, 2021, 7},
+	{1298, 2021, 7},
+	{3939, 2021, 7},
+	{3922, 2021, 7},
+	{4168, 2021, 7},
+	{2226, 2021, 7},
+	{223, 2021, 7},
+	{290, 2021, 7},
+	{3813, 2021, 7},
+	{2261, 2021, 7},
+	{4880, 2021, 7},
+	{1603, 2021, 7},
+	{1689, 2021, 7},
+	{3958, 2021, 7},
+	{3977, 2240, 7},
 	{1075, 218, 38},
 	{1075, 223, 38},
 	{625, 218, 32},
 	{1771, 537, 10},
-	{2928, 537, 10},
-	{4653, 2022, 7},
-	{3965, 752, 0},
+	{2927, 537, 10},
+	{4652, 2021, 7},
+	{3964, 752, 0},
 	{373, 51, 3},
-	{51, 2697, 3},
-	{51, 2672, 3},
+	{51, 2696, 3},
+	{51, 2671, 3},
 	{772, 840, 3},
 	{709, 51, 3},
-	{3711, 51, 3},
-	{4649, 4286, 22},
-	{4252, 174, 22},
-	{1188, 2227, 12},
-	{1196, 2227, 12},
-	{1188, 2218, 12},
-	{1196, 2218, 12},
-	{1205, 2227, 12},
-	{1205, 2218, 12},
-	{2227, 2697, 12},
-	{2218, 2697, 12},
-	{4829, 1705, 12},
-	{4829, 559, 12},
+	{3710, 51, 3},
+	{4648, 4285, 22},
+	{4251, 174, 22},
+	{1188, 2226, 12},
+	{1196, 2226, 12},
+	{1188, 2217, 12},
+	{1196, 2217, 12},
+	{1205, 2226, 12},
+	{1205, 2217, 12},
+	{2226, 2696, 12},
+	{2217, 2696, 12},
+	{4828, 1705, 12},
+	{4828, 559, 12},
 	{1595, 1884, 12},
-	{4602, 1167, 80},
-	{2795, 2676, 80},
-	{3310, 1783, 73},
-	{3310, 2697, 73},
-	{3432, 2697, 29},
-	{4133, 2676, 8},
-	{1011, 3993, 56},
-	{3833, 3993, 56},
-	{553, 2303, 15},
-	{2218, 2672, 12},
-	{2227, 2672, 12},
+	{4601, 1167, 80},
+	{2794, 2675, 80},
+	{3309, 1783, 73},
+	{3309, 2696, 73},
+	{3431, 2696, 29},
+	{4132, 2675, 8},
+	{1011, 3992, 56},
+	{3832, 3992, 56},
+	{553, 2302, 15},
+	{2217, 2671, 12},
+	{2226, 2671, 12},
 }
 
 // entries is what words and pairs stand for.
@@ -773,6 +774,7 @@ var entries = [...]entry{
 	{0x0, 0x2000, false},
 	{0x0, 0x80, false},
 	{0x80000, 0x0, false},
+	{0x40000001, 0x0, false},
 	{0x200000000, 0x0, false},
 	{0x20010, 0x0, false},
 	{0x20000004, 0x0, false},

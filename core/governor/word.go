@@ -181,7 +181,7 @@ func mayIdentify(v *view, start, end int) bool {
 	case 1:
 		return digits >= 6 || digits == 0 && after == '-' || digits == 2
 	case 2, 3, 4, 5:
-		return digits >= 2 || letters == 2 && after == '-'
+		return digits >= 2 || letters <= 3 && after == '-'
 	case 6:
 		return true
 	}
