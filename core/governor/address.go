@@ -146,15 +146,20 @@ func groupsOfIPv6(v *view, i int) (end, long int) {
 		}
 		i++
 	}
+	return i, longGroup(groups, long, gap)
+}
+
+// longGroup corrects the length of the longest group by their number, 0 if the address has too few or too many.
+func longGroup(groups, long int, gap bool) int {
 	switch {
 	case groups == 8 == gap || groups == 0:
-		return i, 0
+		return 0
 	case groups == 1:
-		return i, 1
-	case groups > 5:
-		return i, 4 // nothing else has as many
+		return 1
+	case groups > 5: // nothing else has as many
+		return 4
 	}
-	return i, long
+	return long
 }
 
 // mac looks for a MAC address: six or eight pairs of hexadecimal digits with colons or dashes, or three or four groups of four
