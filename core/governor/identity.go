@@ -63,6 +63,10 @@ var identities = [...]identityFormat{
 	// Identifiers without a shape of digits alone, see letters.go.
 	{"personal.passport", "", "", 0, nil},
 	{"personal.identity-document", "", "8|7|2.3.3|1.3.3", aboutArgentina | aboutSpain | aboutDocument, anyDigits},
+	{"personal.identity-document", "6-5", "", 0, lvCode},
+	{"personal.identity-document", "3.5.2-1", "", 0, brPIS},
+	{"personal.identity-document", "2/8/2|2 8 2|2-8-2", "", 0, esSocial},
+	{"personal.identity-document", "2.3.3.1-3.3", "", 0, anyDigits},
 	{"personal.de-pension-number", "", "", 0, nil},
 	{"personal.us-mbi", "", "", 0, nil},
 	{"personal.uk-nino", "", "", 0, nil},

@@ -302,3 +302,16 @@ func yuJMBG(d []byte) bool {
 	check := 11 - checksum.Weighted(d, "7 6 5 4 3 2 7 6 5 4 3 2")%11
 	return isDayFirst(d) && (d[4] == '9' || d[4] == '0') && check%11 == checksum.Digit(d[12]) && check != 10
 }
+
+// lvCode is the personal code of Latvia: date of birth, century, serial number, check digit. Source: https://www.pmlp.gov.lv
+func lvCode(d []byte) bool {
+	return isDayFirst(d) && d[6] <= '2' && (1+checksum.Weighted(d, "10 5 8 4 2 1 6 3 7 9"))%11%10 == checksum.Digit(d[10])
+}
+
+// brPIS is the number of the social programs of Brazil. Source: https://www.gov.br/esocial
+func brPIS(d []byte) bool {
+	return brDigit(checksum.Weighted(d, "3 2 9 8 7 6 5 4 3 2")) == checksum.Digit(d[10])
+}
+
+// esSocial is the number of the social security of Spain: province, number, remainder modulo 97. Source: https://www.seg-social.es
+func esSocial(d []byte) bool { return two(d) <= 66 && checksum.Mod(d[:10], 97) == two(d[10:]) }

@@ -62,9 +62,8 @@ var letteredFormats = [...]letteredFormat{
 	{"personal.identity-document", "L????DDDDDDL9DLL", 0, gbDriver},
 	{"personal.identity-document", "LLLLDDDDDD???", 0, mxRFC},
 	{"personal.identity-document", "LLLLDDDDDD???", aboutArticle, mxRFC},
-	{"personal.identity-document", "DDDDDDDLDDDLLD", 0, byPersonal},
 	{"personal.identity-document", "DDDDDDDDDL", 0, lkNIC},
-	{"personal.identity-document", "LLL-DDDDDDDDD-D", 0, ghCard},
+	{"personal.identity-document", "LHA-DDDDDDDDD-D", 0, anyDigits},
 }
 
 // lettered tries the identifiers with letters at the start of the word [start, end).
@@ -255,20 +254,21 @@ func inPAN(t []byte) bool { return oneOf(t[3], "ABCFGHLJPT") && !runs(t) }
 func inPersonalPAN(t []byte) bool { return t[3] == 'P' && !runs(t) }
 
 func mxCURP(t []byte) bool {
-	if !isDate(t[4:]) || !oneOf(t[10], "HMX") {
-		return false
-	}
-	sum := 0
-	for i, b := range t[:17] {
+	return isDate(t[4:]) && oneOf(t[10], "HMX") && (10-mxSum(t[:17])%10)%10 == checksum.Digit(t[17])
+}
+
+// mxSum is the sum of the values of letters and digits times their places from the end, which begin with two.
+func mxSum(t []byte) (sum int) {
+	for i, b := range t {
 		value := int(b - '0')
 		if isLetterByte(b) {
 			if value = int(b-'A') + 10; b > 'N' {
-				value++ // Ñ comes between N and O
+				value++ // Ñ or & comes between N and O
 			}
 		}
-		sum += value * (18 - i)
+		sum += value * (len(t) + 1 - i)
 	}
-	return (10-sum%10)%10 == checksum.Digit(t[17])
+	return sum
 }
 
 func fiHETU(t []byte) bool {
@@ -320,24 +320,7 @@ func gbDriver(t []byte) bool {
 // mxRFC is the taxpayer's number of a Mexican person: letters of the name, date of birth, two characters against doubles, check
 // character. Source: https://www.sat.gob.mx
 func mxRFC(t []byte) bool {
-	sum := 0
-	for i, b := range t[:12] {
-		value := int(b - '0')
-		if isLetterByte(b) {
-			if value = int(b-'A') + 10; b > 'N' {
-				value++
-			}
-		}
-		sum += value * (13 - i)
-	}
-	check := 11 - sum%11
-	return isDate(t[4:]) && (check < 10 && t[12] == byte('0'+check) || check == 10 && t[12] == 'A' || check == 11 && t[12] == '0')
-}
-
-// byPersonal is the personal number of Belarus: sex and century, date of birth, region, serial number, citizenship, check digit.
-// Source: https://en.wikipedia.org/wiki/National_identification_number#Belarus
-func byPersonal(t []byte) bool {
-	return t[0] <= '6' && isDayFirst(t[1:]) && oneOf(t[7], "ABCHKEM") && (t[11] == 'P' && t[12] == 'B' || t[11] == 'B')
+	return isDate(t[4:]) && "0A987654321"[mxSum(t[:12])%11] == t[12]
 }
 
 // lkNIC is the old identity card of Sri Lanka: year and day of birth, 500 more for women, serial number, check digit, V. With an X it may be a book's number.
@@ -346,6 +329,3 @@ func lkNIC(t []byte) bool {
 	day := checksum.Mod(t[2:5], 500)
 	return t[9] == 'V' && t[2] < '9' && day > 0 && day <= 366
 }
-
-// ghCard is the card of Ghana. Source: https://nia.gov.gh
-func ghCard(t []byte) bool { return string(t[:3]) == "GHA" }

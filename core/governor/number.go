@@ -238,7 +238,7 @@ func issued(d []byte) bool {
 	return false
 }
 
-// bankAccount looks for a bank account's number behind the words for it: 7 to 18 digits; a bank's code of nine
+// bankAccount looks for a bank account's number behind the words for it: 7 to 20 digits; a bank's code of nine
 // digits with the check of the American Bankers Association, or a British sort code.
 // Source: https://www.aba.com/about-us/routing-number
 func (s *Scanner) bankAccount(v *view, start int, n *number, k int) (next int, ok bool) {
@@ -252,7 +252,7 @@ func (s *Scanner) bankAccount(v *view, start int, n *number, k int) (next int, o
 			return s.emit(v, ruleBankAccount, start, n.ends[k])
 		}
 	}
-	if s.since(aboutBank, start) > 24 || len(d) < 7 || len(d) > 18 || k > 4 || runsOfOne(d) {
+	if s.since(aboutBank, start) > 24 || len(d) < 7 || len(d) > 20 || k > 4 || runsOfOne(d) {
 		return 0, false
 	}
 	return s.emit(v, ruleBankAccount, start, n.ends[k])

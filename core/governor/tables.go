@@ -245,14 +245,14 @@ var tokenRule = [...]ID{
 var identityRule = [...]ID{
 	158, 159, 160, 161, 162, 163, 164, 165, 166, 167, 168, 169, 170, 170, 171, 172, 173, 174, 175, 176, 177, 178, 179, 180,
 	181, 182, 183, 184, 185, 186, 186, 187, 188, 189, 190, 191, 192, 192, 193, 194, 195, 195, 196, 197, 198, 199, 200, 201,
-	202, 203, 204, 205, 206, 207, 208, 209, 210, 211, 212, 213, 214, 215,
+	202, 202, 202, 202, 202, 203, 204, 205, 206, 207, 208, 209, 210, 211, 212, 213, 214, 215,
 }
 
 // letteredRule is the rule of each identifier with letters.
 var letteredRule = [...]ID{
 	205, 205, 205, 205, 205, 205, 205, 205, 205, 207, 207, 207, 207, 206, 206, 208, 209, 209, 210, 210, 210, 210, 211, 212,
 	212, 213, 214, 180, 163, 215, 215, 215, 195, 195, 195, 195, 195, 195, 206, 206, 204, 204, 206, 206, 203, 202, 202, 202,
-	202, 202, 202, 202,
+	202, 202, 202,
 }
 
 // formatStarts is where a bucket's token formats begin in formatOrder: see bucketOf.
@@ -338,11 +338,11 @@ var identitiesBy = [19][]digitCount{
 	8:  {{19, 32780}, {37, 32896}, {40, 32898}, {48, 32772}},
 	9:  {{0, 32808}, {1, 32808}, {6, 32792}, {14, 32776}, {18, 32776}, {19, 32776}, {22, 32776}, {32, 32832}, {36, 33026}, {40, 33028}, {41, 256}},
 	10: {{2, 32792}, {3, 32776}, {9, 32832}, {11, 32832}, {12, 64}, {13, 32832}, {21, 32784}, {27, 32784}, {32, 32832}, {33, 32768}},
-	11: {{4, 32780}, {7, 69}, {8, 32832}, {10, 65}, {15, 33288}, {20, 32772}, {21, 33808}, {25, 32768}, {31, 32772}, {34, 1}, {35, 32768}, {46, 32776}},
-	12: {{9, 257}, {17, 32784}, {38, 32784}, {42, 32832}},
+	11: {{4, 32780}, {7, 69}, {8, 32832}, {10, 65}, {15, 33288}, {20, 32772}, {21, 33808}, {25, 32768}, {31, 32772}, {34, 1}, {35, 32768}, {46, 32776}, {49, 64}, {50, 8}},
+	12: {{9, 257}, {17, 32784}, {38, 32784}, {42, 32832}, {51, 4}},
 	13: {{5, 32770}, {24, 65}, {26, 9}, {28, 1}, {29, 65}, {30, 32832}, {39, 32770}, {44, 1}, {45, 32800}},
 	14: {{16, 33028}},
-	15: {{5, 8195}, {43, 9}},
+	15: {{5, 8195}, {43, 9}, {52, 4}},
 	18: {{23, 65}},
 }
 
@@ -357,7 +357,7 @@ var class = [...]uint16{
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 	0, 0, 0, 64, 0, 64, 0, 0, 0, 0, 0, 0, 0, 0, 64, 64, 64, 64, 0, 0, 0, 0, 0, 64,
-	0, 64, 0, 0, 0, 0, 0, 0, 64, 0, 0, 64, 0, 64, 64, 64, 64, 64, 0, 64, 64, 64, 0, 0,
+	64, 64, 64, 0, 0, 0, 0, 0, 64, 0, 0, 64, 0, 64, 64, 64, 64, 64, 0, 64, 64, 64, 0, 0,
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 }
 
@@ -378,8 +378,8 @@ var patternClass = [...]uint32{
 
 // foreignSeconds is the second bytes of words of other scripts, as bits, by their first byte less 0xc0.
 var foreignSeconds = [...]uint64{
-	0, 0, 0, 90637141524086784, 0, 3221225472, 0, 0, 0, 0, 0, 0, 0, 0, 290482244685004800, 16, 9223372064790937600, 5, 0, 0, 0, 0, 0, 4406653222912,
-	0, 136, 0, 0, 0, 0, 0, 0, 216172850833260544, 0, 0, 8, 0, 140737488396417, 67175936, 1048576, 288230376151711744, 134217728, 0, 144115188075855872, 38698745864, 268435456, 0, 0,
+	0, 0, 0, 90637141524086784, 0, 3221225472, 0, 0, 0, 0, 0, 0, 0, 0, 290482244685004800, 16, 9223372103449837888, 13, 0, 0, 0, 0, 0, 5506165374976,
+	18141941858304, 136, 2199023255552, 0, 0, 0, 0, 0, 216172850833260544, 0, 0, 12, 0, 140737756831873, 75564544, 1048576, 288265560523800576, 134217730, 0, 144115188075855872, 38765854728, 268435456, 0, 0,
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 }
 
@@ -432,244 +432,267 @@ var codeLengths = [...]uint8{
 // wordText is the words of the vocabulary by the bucket of their first two letters, each between its length and its entry.
 const wordText = "" +
 	"\x03aba\x00\x03abn\x01\x03acn\x01\x03act\x02\x04acct\x03\x06aadhar\x04\x06access\x05\aaadhaar\x04\aaccount\x05\bactivate\x06\taccesskey\a\nacctnumber\x03\vac" +
-	"cesstoken\a\raccountnumber\x03\x03afm\b\x04addr\t\aaddress\t\aafrican\x05\taddresses\t\vadgangskode\n\x04aika\x05\x04amex\v\x04amka\f" +
-	"\x05annex\r\x06amazon\x0e\tanswering\x0f\x03api\x10\x03app\x05\x03arc\x11\x06apikey\a\x06asmens\x12\aarticle\r\bapitoken\a\bappendix\r\narztnumme" +
-	"r\f\vapplication\x05\x03aws\x0e\x04auth\x13\aausweis\x14\aauthkey\a\tauthtoken\a\rausweisnummer\x14\rauthorization\x15\x04bank\x05\x04bban" +
-	"\x03\x05basic\a\x05batch\r\vbankaccount\x03\fbankleitzahl\x00\x04bday\x16\x06bearer\a\x06behave\x02\nbestellung\r\x05birth\x17\bbirthday\x16\tbi" +
-	"rthdate\x16\x03blz\x00\x04born\x16\x03bsb\x00\x03bsn\x18\x05build\r\x13burgerservicenummer\x18\x02by\x05\x06bypass\x19\x02cc\v\x04call\x1a\x04card\x1b\x05cards\v\x05car" +
-	"ta\v\x05carte\v\x06cartao\v\acatalog\r\bccnumber\v\ncardnumber\v\x02cf\x05\x03cel\x0f\x03cep\x0f\x04cell\x1a\x06cedula\x14\acelular\x0f\tcellphone" +
-	"\x0f\tcellulare\x0f\x05cislo\x1c\achapter\r\acitizen\x05\bchecking\x05\tcitizenid\x1d\x03cnh\f\x03cnp\x1e\x04cnic\x1d\x04cnpj\x1f\x04code\x05\x05clabe\x03\x05cl" +
-	"ave\n\x05conto\x05\x06clause\r\x06client\t\x06commit\r\x06compte\x03\acontact\x05\bconducir\f\bconduire\f\bcorrente\x05\ncloudflare \nc" +
-	"ontrasena\n\ncontribsys!\fclientsecret\a\fcontribuinte\"\x03cpf\x1f\x03cpr#\x05cprnr#\x05creds\a\x05crumb\a\tcprnummer#\ncre" +
-	"dential\a\ncreditcard\v\vcredentials\a\x04cuil$\x04cuit$\x04curl%\x05curit\x05\x05cusip\r\x06cuenta\x03\x06dbpass\n\adatadog&\ndbpas" +
-	"sword\n\vdateofbirth\x16\x02dd\x05\x04ddog&\tdeveloper'\ndelsedatum\x16\x04dial\x0f\adisplay(\bdiscover\v\tdisregard)\x02dl\f\x02do*" +
-	"\x03dni+\x03dns\t\x03dob\x16\bdocument\x05\tdocumento,\x06driver\x05\adrivers\x05\adriving\x05\tdselsdato\x16\rdriverlicense\f\x0edrivers" +
-	"license\f\x04dula\f\x03ean\r\x03egk\f\x03egn-\x04emso\x1d\x05enter\x06\x06enable\x06\nencryption\x05\x05erc20.\x03eth.\x03evm.\x05ether/\bethereum." +
-	"\tetherscan.\x03fax\x0f\rfahrerlaubnis\f\x03fin0\x04file\x05\x06fiscal1\x03fon\x0f\x04fodt\x16\x04fono\x0f\x06forget)\tforwarded\t\ffoedselsd" +
-	"ato\x16\rfuehrerschein\f\agateway\t\x03geb\x16\x06german\x05\ageboren\x16\ngeburtstag\x16\fgeburtsdatum\x16\rgeboortedatum\x16\x04give" +
-	"(\x05govid\x14\x03gsm\x0f\x04gtin\r\x05guida\f\x04hash\r\x05handy\x0f\vhandynummer\x0f\x05heslo\n\x06health\x05\x06heroku2\x02hk\x05\x04hkic3\x04hkid3\x04hong" +
-	"\x05\x04host\t\x05hosts\t\ahotline\x0f\x02hp\x0f\nhrerschein\f\x10hrerscheinnummer\f\ahubspot\x05\x05iccid\r\x02id\x05\x04idnr4\x06idcard\f\x06igno" +
-	"re)\aidentit\f\bidentity\x05\bidnumber\x1d\tidentidad5\nidentified\x05\nidentifier\x05\fidentitycard\x14\x0eidentification" +
-	"6\x15identifikationsnummer4\x04imei\r\x04insz7\x05insee8\x06indian\x05\ainvoice\r\tinsurance\x05\x02ip\t\x03ips\t\x03ipv\t\x03ird\b\x04isbn\r" +
-	"\x04isin\r\x04islo\x1c\x04issn\r\x06israel\x05\aisraeli\x05\tipaddress\t\tisikukood\x12\x04item\r\x04itin9\tjailbreak\x06\x06jelszo\n\x04jmbg\x1d\x05j" +
-	"umin:\x03key\x10\bkennwort\n\tkennitala\x1d\x06kimlik;\x04kong\x05\x04kort\v\x05konto\x03\akodeord\n\akontonr\x03\vkontonummer\x03\rkonton" +
-	"ummeret\x03\vkreditkarte\v\fkrankenkasse\f\x12kreditkartennummer\v\x19krankenversichertennummer\f\x03ktp\f\x04kvnr\f\x04la" +
-	"nr\f\x04leak(\alicence\x05\alicense\x05\x03lot\r\x05login<\alozinka\n\x03mac\t\x06master\x05\amaestro\v\nmasterauth=\nmastercard\v\x02m" +
-	"e\x05\x03mdp\n\bmedicare>\bmetamask.\x03mob\x0f\x05mobil\x0f\x05model\r\x05mongo?\x05movil\x0f\x06mobile\x1a\vmobilnummer\x0f\fmobilenumber\x0f\x02" +
-	"my\x05\x05mykad\x1d\x05mysql?\bmynumber@\tmysqldump?\x03nasA\x04nata\x16\x04nato\x16\x06nacida\x16\x06nacido\x16\anarozen\x16\anascida\x16\anascid" +
-	"o\x16\anascita\x16\bnarozena\x16\bnational\x05\tnaissance\x16\nnacimiento\x16\nnascimento\x16\nnationalid\x14\x10nationalidentity\x1d" +
-	"\x03newB\x05neverC\x02ni\x05\x03nhsD\x03nie,\x03nifE\x03nik\f\x03ninF\x03nipG\x03nir8\x03nit\b\x04ninoH\x04niss7\tnhsnumberI\x02no\x05\x02nr\x05\x03npiI\x04npw" +
-	"p\b\x04nricJ\x06number\x05\x06nummer\x05\anumeric\x05\x06office\x0f\x03oibK\x04okta!\x05order\r\x06orders\r\x06outputL\boverride\x19\x03panM\x03patN\x03" +
-	"pay\v\x04part\r\x04passO\x05parol\n\x05passe\n\x05passw\n\x05paswd\n\x06parola\n\x06passwd\n\x06paswrd\n\apassord\n\apasswrd\n\apasword\n\a" +
-	"patient\x05\apayment\v\bpaspoortP\bpasscode\n\bpassportP\bpasswordQ\bpasswort\n\bpaszportP\tpasaporteP\tpassepo" +
-	"rtP\tpassportsP\tpasswords\n\npassaporteP\npassaportoP\npassnummerP\npassphrase\n\x0epaspoortnummerP\x0epasspo" +
-	"rtnumberP\x04peer\t\x05peselR\x06pedido\r\bpersonal\x05\bpersonnrS\fpersonnummerT\x0fpersonalausweis\f\x02ph\x0f\x04ping\t\x05phon" +
-	"e\x1a\x06phones\x0f\vphonenumber\x0f\bportable\x0f\x03ppsU\x03psw\n\x04ppsnU\x04psql?\x04pswd\n\x05ppsnoU\x05printL\x05psswd\n\x05pswrd\n\x06psswrd" +
-	"\n\x06psword\n\apretend\x02\aprivate\x05\aproduct\r\apssword\n\bprovider\x05\nprivatekey\a\x02pwV\x03pwd\n\x04pwrd\n\apuhelin\x0f\rpuhe" +
-	"linnumero\x0f\x03ref\r\x03rfc\r\x05reach\x05\x06remote\t\x06repeatL\x06reveal(\brechnung\r\brekening\x03\bresident\x05\brevision\r\trefe" +
-	"rence\r\treisepassP\vrequirepass=\frefreshtoken\a\fregistration\x05\x0erekeningnummer\x03\x0freisepassnummerP\x19rent" +
-	"enversicherungsnummer4\x03rib\x03\x04ring\x05\trijbewijs\f\rrijksregister7\x13rijksregisternummer7\x02ro\x05\x04rodn\x1c\x05rodne" +
-	"\x1c\arouting\x00\x03rrn:\x03rsa\x05\x03rtn\x00\x03runW\x03rutW\x04rvnr4\trufnummer\x0f\x02sa\x05\x04saltN\asavings\x05\bsalasana\n\x11samordningsnum" +
-	"merS\x03sdt\x0f\x03sec\x05\x05sedol\r\x05senha\n\x06secret\x13\x06senord\n\x06serial\r\x06server\t\asection\r\aservice\x05\bsections\r\bsecurit" +
-	"e\x05\bsecurity\x05\tsecretkey\a\nsecurities\r\fsecurestring\n\x03sha\r\x03sigX\x03sinA\x03sku\r\x04show(\x05sifre\n\x06shared\x05\asidek" +
-	"iq!\asigning\x05\x03sms\x0f\x03soc\x05\x04snyk\x05\x04sort\x05\x05snils\x1d\x05sonarY\x06social\x05\asociale\x05\bsortcode\x00\tsonarqube!\nsofinumme" +
-	"r\x18\vsourcegraph!\x0esocialsecurity9\x14socialsecuritynumber9\x19sozialversicherungsnummerZ\x03ssn9\x04ssws!\asshp" +
-	"ass?\x02st\x05\x02sv\x05\x04sumo!\x04svnr[\x06steuer4\x06subnet\t\astorage\x05\bsteuerid4\bsvnummer[\tsumologic!\fsteuernummer\\\x1bs" +
-	"teueridentifikationsnummer4\x06syntym\x05\x03tax\x05\x04tckn;\x05taxid\b\x06taiwan\x05\x06tarihi\x05\atarjeta\v\btaxpayer\b\btckimli" +
-	"k;\ttaxnumber\b\x03tel\x0f\x03tfn\x01\x04tell(\x04text\x05\x05telem\x0f\x06teudat]\atelefon\x0f\btelefone\x0f\btelefono\x0f\btelefonu\x0f\btelefo" +
-	"on\x0f\btelegram!\btelepono\x0f\ttelefonnr\x0f\ttelefonsz\x0f\ttelemovel\x0f\ttelephone\x0f\ntelefoonnr\x0f\vtelefonszam\x0f\ftel" +
-	"efonnumer\x0f\rtelefonnummer\x0f\x0etelefoonnummer\x0f\x0ftelephonenumber\x0f\x03tin\\\x04thai\x05\x06ticket\r\x03tlf\x0f\x05token\a\x06travel" +
-	"\x05\btracking\r\x06twilio^\aturkish;\x03uid\x04\x05uidai\x04\x02um\x05\x06unseal\x05\x03upc\r\x04usdc.\x04usdt.\burodzona\x16\burodzony\x16\buserpa" +
-	"ss\n\turodzenia\x16\fuserpassword\n\x03utr\b\x03vat\"\x06vercel_\avehicle\r\aversion\r\x12versichertennummer\f\x13versicherun" +
-	"gsnummerZ\x03vin\r\x04visa\v\x06vitale8\x05voter\x05\x06wallet.\nwachtwoord\n\x04what`\awithouta\bwhatsapp\x1a\x05x-api\x05\x03youb\x05zeh" +
-	"ut]" +
+	"cesstoken\a\raccountnumber\x03\x03afm\b\x04addr\t\aaddress\t\aafrican\x05\taddresses\t\vadgangskode\n\x04aika\x05\tajokortti\v\x04" +
+	"amex\f\x04amka\v\x05alien\x05\x05annex\r\x06amazon\x0e\tanswering\x0f\x03api\x10\x03app\x05\x03arc\x11\x06apikey\a\x06asmens\x12\aarticle\r\bapitoken\a\ba" +
+	"ppendix\r\narztnummer\v\vapplication\x05\x03aws\x0e\x04auth\x13\aausweis\x14\aauthkey\a\tauthtoken\a\rausweisnummer\x14\rauthori" +
+	"zation\x15\x04bank\x05\x04bban\x03\x05basic\a\x05batch\r\vbankaccount\x03\fbankleitzahl\x00\x04bday\x16\x06bearer\a\x06behave\x02\nbestellung\r\vb" +
+	"eneficiary\x05\x05birth\x17\abilhete\v\bbirthday\x16\tbirthdate\x16\x03blz\x00\x04born\x16\x03bsb\x00\x03bsn\x18\tbrazilian\x19\x03bvn\v\x05build\r\abul" +
+	"etin\v\tbulgarian\x1a\x13burgerservicenummer\x18\x02by\x05\x06bypass\x1b\x02cc\f\x04call\x1c\x04card\x1d\x04cccd\v\x05cards\f\x05carta\f\x05carte\f\x06car" +
+	"tao\f\acatalog\r\bccnumber\f\ncardnumber\f\x02cf\x05\x03cel\x0f\x03cep\x0f\x04cell\x1c\x06cedula\x14\acelular\x0f\tcellphone\x0f\tcellulare\x0f\x05c" +
+	"idad\v\x05cislo\x1e\x05civil\x05\achapter\r\acitizen\x05\bchecking\x05\tcitizenid\x1f\x03cnh\v\x03cnp \x03cns\v\x04cmnd\v\x04cnic\x1f\x04cnpj\x19\x04code" +
+	"\x05\x05clabe\x03\x05clave\n\x05codes\x05\x05conto\x05\x06clause\r\x06client\t\x06commit\r\x06compte\x03\acontact\x05\bconducir\v\bconduire\v\bcorre" +
+	"nte\x05\ncloudflare!\ncontrasena\n\ncontribsys\"\fclientsecret\a\fcontribuinte#\x03cpf\x19\x03cpr$\x05cprnr$\x05creds\a\x05cru" +
+	"mb\a\tcprnummer$\ncredential\a\ncreditcard\f\vcredentials\a\x04cuil%\x04cuit%\x04curl&\x05curit\x05\x05cusip\r\x06cuenta\x03\x06dbpa" +
+	"ss\n\adatadog'\ndbpassword\n\vdateofbirth\x16\x02dd\x05\x04ddog'\tdeveloper(\ndelsedatum\x16\x04dial\x0f\adisplay)\bdiscover\f\t" +
+	"disregard*\x02dl\v\x02do+\x03dni,\x03dns\t\x03dob\x16\x06dowodu\v\bdocument\x05\tdocumento-\x06driver\x05\adrivers\x05\adriving\x05\tdselsda" +
+	"to\x16\rdriverlicense\v\x0edriverslicense\v\x03dui\v\x04dula\v\x04dvla\v\x03ean\r\x03egk\v\x03egn\x1a\aehliyet\v\x04embg\v\x04emso\x1f\x05enter\x06\x06e" +
+	"nable\x06\aelector\v\aeleitor\v\nencryption\x05\x05erc20.\x03eth.\x03evm.\x05ether/\bethereum.\tetherscan.\x03fax\x0f\rfahrerlau" +
+	"bnis\v\x03fin0\x04file\x05\x06fiscal1\x03fon\x0f\x04fodt\x16\x04fono\x0f\x06forget*\tforwarded\t\ffoedselsdato\x16\rfuehrerschein\v\agatewa" +
+	"y\t\x03geb\x16\x06german\x05\ageboren\x16\ngeburtstag\x16\fgeburtsdatum\x16\rgeboortedatum\x16\x04give)\x05ghana\x05\x05govid\x14\x03gsm\x0f\x05green" +
+	"\x05\x04gtin\r\x05guida\v\x04hash\r\x05handy\x0f\vhandynummer\x0f\x05heslo\n\x06health\x05\x06heroku2\x02hk\x05\x04hkic3\x04hkid3\x04hong\x05\x04host\t\x05host" +
+	"s\t\ahotline\x0f\x02hp\x0f\nhrerschein\v\x10hrerscheinnummer\v\ahubspot\x05\x05iccid\r\x02id\x05\x04idnp\v\x04idnr4\x06idcard\v\x06ignore*\aid" +
+	"entit\v\aigazolv\v\bidentity\x05\bidnumber\x1f\tidentidad5\nidentified\x05\nidentifier\x05\fidentitycard\x14\x0eidentificat" +
+	"ion6\x10identiteitskaart\v\x15identifikationsnummer4\x03iin\v\x03ine\v\x04imei\r\x04insz7\x05insee8\x06indian\x05\ainvoice\r\tinsu" +
+	"rance\x05\x02ip\t\x03ips\t\x03ipv\t\x03ird\b\x04isbn\r\x04isin\r\x04islo\x1e\x04issn\r\x05iqama\v\x06israel\x05\aisraeli\x05\tipaddress\t\tisikukood\x12\t" +
+	"iskaznica\v\x04item\r\x04itin9\x05jazdy\v\tjailbreak\x06\x06jelszo\n\x04jmbg\x1f\x05jumin:\x03key\x10\bkennwort\n\tkennitala\x1f\x06kimlik;\x04" +
+	"kods\x05\x04kong\x05\x04kort\f\x05konto\x03\akodeord\n\akontonr\x03\vkontonummer\x03\rkontonummeret\x03\x03kra\b\vkreditkarte\f\fkranken" +
+	"kasse\v\x12kreditkartennummer\f\x19krankenversichertennummer\v\x03ktp\v\x04kvnr\v\x04lanr\v\x04leak)\alicence\x05\alicense\x05\x03l" +
+	"ot\r\x05login<\alozinka\n\x03mac\t\x06master\x05\amaestro\f\nmasterauth=\nmastercard\f\x02me\x05\x03mdp\n\x06member\x05\amedical\x05\bmedi" +
+	"care>\bmetamask.\x03mob\x0f\x05mobil\x0f\x05model\r\x05mongo?\x05movil\x0f\x06mobile\x1c\tmotorista\v\vmobilnummer\x0f\fmobilenumber\x0f\x03m" +
+	"rn\v\x02my\x05\x05mykad\x1f\x05mysql?\bmynumber@\tmysqldump?\x03nasA\x04nata\x16\x04nato\x16\x05nadra\v\x06nacida\x16\x06nacido\x16\anarozen\x16\anasc" +
+	"ida\x16\anascido\x16\anascita\x16\bnarozena\x16\bnational\x05\tnaissance\x16\nnacimiento\x16\nnascimento\x16\nnationalid\x14\x10nation" +
+	"alidentity\x1f\x03newB\x05neverC\x02ni\x05\x03nhi\v\x03nhsD\x03nic\v\x03nid\v\x03nie-\x03nifE\x03nik\v\x03ninF\x03nipG\x03nir8\x03nit\b\x04nida\v\x04ninoH\x04n" +
+	"issI\tnhsnumberJ\x02no\x05\x02nr\x05\x03npiJ\x03nss\v\x04npwp\b\x04nricK\x06number\x05\x06nummer\x05\anumeric\x05\x06office\x0f\x03oibL\x04ohip\v\x04okta\"\x05" +
+	"order\r\x06orders\r\bosobisty\v\x06outputM\boverride\x1b\x03panN\x03patO\x03pay\f\x04part\r\x04passP\x05parol\n\x05pasep\v\x05passe\n\x05passw" +
+	"\n\x05paswd\n\x06parola\n\x06pasporQ\x06passwd\n\x06paswrd\n\apassord\n\apasswrd\n\apasword\n\apatient\x05\apayment\f\bpasaportQ\b" +
+	"paspoortQ\bpasscode\n\bpassportQ\bpasswordR\bpasswort\n\bpaszportQ\tpasaporteQ\tpasseportQ\tpassportsQ\tpas" +
+	"swords\n\npassaporteQ\npassaportoQ\npassnummerQ\npassphrase\n\x0epaspoortnummerQ\x0epassportnumberQ\x04peer\t\x05pe" +
+	"selS\x06pedido\r\bpersonal\x05\bpersonas\x05\bpersonnrT\fpersonnummerU\x0fpersonalausweis\v\x15personalausweisnummer\v" +
+	"\x02ph\x0f\x03pis\v\x04ping\t\x05phone\x1c\x06phones\x0f\aphilsys\v\nphilhealth\v\vphonenumber\x0f\x04plan\x05\x06policy\x05\bportable\x0f\x03ppsV\x03ps" +
+	"w\n\x04ppsnV\x04psql?\x04pswd\n\x05ppsnoV\x05printM\x05psswd\n\x05pswrd\n\x06psswrd\n\x06psword\n\apretend\x02\aprivate\x05\aproduct\r\apssw" +
+	"ord\n\bprovider\x05\nprivatekey\a\x02pwW\x03pwd\n\x04pwrd\n\apuhelin\x0f\rpuhelinnumero\x0f\x03ref\r\x03rfc\r\x05reach\x05\x05regon\v\x06record" +
+	"\x05\x06rekort\v\x06remote\t\x06repeatM\x06reveal)\arerkort\v\brechnung\r\brekening\x03\bresident\x05\brevision\r\treference\r\tre" +
+	"isepassQ\vrequirepass=\frefreshtoken\a\fregistration\x05\x0erekeningnummer\x03\x0freisepassnummerQ\x19rentenversich" +
+	"erungsnummer4\x03rib\x03\x04ring\x05\x05rkort\v\trijbewijs\v\rrijksregister7\x0frijbewijsnummer\v\x13rijksregisternummer7\x02" +
+	"ro\x05\x03rnc\v\x04rodn\x1e\x05rodne\x1e\arouting\x00\x03rrn:\x03rsa\x05\x03rtn\x00\x03ruc\v\x03runX\x03rutX\x04rvnr4\trufnummer\x0f\x02sa\x05\x04saltO\asavings\x05" +
+	"\bsalasana\n\tsanitaria\v\x11samordningsnummerT\x03sdt\x0f\x03sec\x05\x05sedol\r\x05senha\n\x06secret\x13\x06senord\n\x06serial\r\x06server\t" +
+	"\asection\r\aservice\x05\bsections\r\bsecurite\x05\bsecurity\x05\tsecretkey\a\tseguridad\x05\nsecurities\r\fsecurestring\n" +
+	"\x03sha\r\x03sigY\x03sinA\x03sku\r\x04show)\x05sifre\n\x06shared\x05\asidekiq\"\asigning\x05\x03sms\x0f\x03soc\x05\x04snyk\x05\x04sort\x05\x05snils\x1f\x05sonarZ\x06" +
+	"social\x05\asociale\x05\bsortcode\x00\tsonarqube\"\nsofinummer\x18\vsourcegraph\"\x0esocialsecurity9\x14socialsecuritynum" +
+	"ber9\x19sozialversicherungsnummer[\x03ssn9\x03sss\v\x04ssws\"\x05ssnit\v\asshpass?\x02st\x05\x02sv\x05\x04sumo\"\x04svnr\\\x06steuer4\x06subn" +
+	"et\t\astorage\x05\bsteuerid4\bsvnummer\\\tsumologic\"\nsubscriber\x05\fsteuernummer]\x1bsteueridentifikationsnumme" +
+	"r4\x06syntym\x05\x03taj\v\x03tax\x05\x04tckn;\x05taxid\b\x06taiwan\x05\x06tarihi\x05\atarjeta\f\btaxpayer\b\btckimlik;\ttaxnumber\b\x03tel\x0f\x03t" +
+	"fn\x01\x04tell)\x04text\x05\x05telem\x0f\x06teudat^\atelefon\x0f\btelefone\x0f\btelefono\x0f\btelefonu\x0f\btelefoon\x0f\btelegram\"\btelepo" +
+	"no\x0f\ttelefonnr\x0f\ttelefonsz\x0f\ttelemovel\x0f\ttelephone\x0f\ntelefoonnr\x0f\vtelefonszam\x0f\ftelefonnumer\x0f\rtelefonnu" +
+	"mmer\x0f\x0etelefoonnummer\x0f\x0ftelephonenumber\x0f\x03tin]\x04thai\x05\x06ticket\r\x03tlf\x0f\x05token\a\x06travel\x05\btracking\r\x06tunnus\x1f\x06" +
+	"twilio_\aturkish;\x03uid\x04\x05uidai\x04\x02um\x05\x04umcn\v\x04umid\v\x06unseal\x05\x03upc\r\x04usdc.\x04usdt.\burodzona\x16\burodzony\x16\buserpa" +
+	"ss\n\turodzenia\x16\fuserpassword\n\x03utr\b\x03vat#\x05vergi\b\x06vercel`\avehicle\r\aversion\r\x12versichertennummer\v\x13vers" +
+	"icherungsnummer[\x03vin\r\x04visa\f\x06vitale8\x05voter\x05\x06wallet.\nwachtwoord\n\x04whata\awithoutb\bwhatsapp\x1c\x05x-api\x05\x03y" +
+	"ouc\x05zehut^" +
 	""
 
 // buckets is where a bucket begins in wordText.
 var buckets = [...]uint16{
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 121, 174, 180, 218, 303, 373, 373, 373, 426, 460, 488, 499, 509, 537, 549,
-	549, 625, 684, 730, 914, 993, 1033, 1033, 1033, 1075, 1108, 1144, 1188, 1256, 1262, 1262, 1262, 1267, 1277, 1277, 1310, 1317, 1355, 1355,
-	1355, 1375, 1375, 1394, 1444, 1444, 1459, 1459, 1459, 1468, 1531, 1537, 1544, 1549, 1562, 1562, 1562, 1588, 1611, 1627, 1655, 1689, 1698, 1698,
-	1698, 1705, 1848, 1848, 1895, 1977, 1989, 1989, 1989, 2000, 2008, 2008, 2014, 2014, 2021, 2021, 2021, 2021, 2047, 2055, 2120, 2194, 2205, 2205,
-	2205, 2211, 2217, 2235, 2256, 2256, 2256, 2256, 2256, 2302, 2331, 2331, 2399, 2399, 2399, 2438, 2438, 2592, 2604, 2671, 2675, 2696, 2721, 2721,
-	2721, 2721, 2729, 2740, 2740, 2755, 2773, 2773, 2773, 3081, 3153, 3191, 3201, 3331, 3370, 3370, 3370, 3370, 3370, 3370, 3370, 3370, 3370, 3370,
-	3370, 3370, 3574, 3632, 3658, 3668, 3700, 3700, 3700, 3748, 3889, 3948, 4112, 4132, 4251, 4259, 4259, 4333, 4570, 4589, 4601, 4619, 4636, 4636,
-	4636, 4636, 4636, 4648, 4660, 4732, 4737, 4737, 4737, 4742, 4809, 4828, 4835, 4835, 4835, 4835, 4835, 4855, 4855, 4880, 4880, 4880, 4880, 4880,
-	4880, 4880, 4880, 4880, 4887, 4887, 4887, 4887, 4887, 4887, 4887, 4887, 4892, 4892, 4892, 4892, 4892, 4892, 4899, 4899, 4899, 4899, 4899, 4899,
-	4899, 4899, 4899, 4899, 4899, 4899, 4899, 4899, 4899, 4899, 4899, 4899, 4899, 4899, 4899, 4899, 4899, 4899, 4899, 4899, 4899, 4899, 4899, 4899,
-	4899, 4899, 4899, 4899, 4899, 4899, 4899, 4899, 4899, 4899, 4899, 4899, 4899, 4899, 4899, 4899, 4899,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 121, 174, 191, 236, 321, 391, 391, 391, 444, 491, 528, 539, 560, 613, 625,
+	625, 707, 766, 826, 1028, 1107, 1147, 1147, 1147, 1189, 1222, 1258, 1310, 1378, 1395, 1395, 1395, 1400, 1410, 1419, 1476, 1483, 1521, 1521,
+	1521, 1541, 1541, 1560, 1610, 1610, 1625, 1625, 1625, 1634, 1697, 1710, 1717, 1729, 1742, 1742, 1742, 1768, 1791, 1807, 1835, 1869, 1878, 1878,
+	1878, 1885, 2061, 2066, 2118, 2218, 2230, 2230, 2230, 2248, 2256, 2256, 2262, 2262, 2269, 2269, 2269, 2269, 2295, 2303, 2374, 2453, 2464, 2464,
+	2464, 2470, 2476, 2494, 2515, 2515, 2515, 2515, 2515, 2561, 2607, 2607, 2686, 2691, 2691, 2730, 2730, 2891, 2903, 2991, 2995, 3021, 3046, 3046,
+	3046, 3046, 3054, 3071, 3071, 3096, 3114, 3114, 3114, 3447, 3552, 3616, 3640, 3770, 3809, 3809, 3809, 3809, 3809, 3809, 3809, 3809, 3809, 3809,
+	3809, 3809, 4045, 4127, 4158, 4168, 4205, 4205, 4205, 4264, 4416, 4475, 4639, 4671, 4802, 4810, 4810, 4889, 5126, 5145, 5157, 5175, 5200, 5200,
+	5200, 5200, 5200, 5212, 5236, 5308, 5313, 5313, 5313, 5318, 5392, 5411, 5418, 5418, 5418, 5418, 5418, 5438, 5438, 5463, 5463, 5463, 5463, 5463,
+	5463, 5463, 5463, 5463, 5470, 5470, 5470, 5470, 5470, 5470, 5470, 5470, 5475, 5475, 5475, 5475, 5475, 5475, 5482, 5482, 5482, 5482, 5482, 5482,
+	5482, 5482, 5482, 5482, 5482, 5482, 5482, 5482, 5482, 5482, 5482, 5482, 5482, 5482, 5482, 5482, 5482, 5482, 5482, 5482, 5482, 5482, 5482, 5482,
+	5482, 5482, 5482, 5482, 5482, 5482, 5482, 5482, 5482, 5482, 5482, 5482, 5482, 5482, 5482, 5482, 5482,
 }
 
 // likely is a filter in front of the words: one bit for each hash of a word.
 var likely = [...]uint32{
-	262144, 0, 402653184, 0, 1024, 2097152, 0, 0, 8192, 0, 16384, 0, 2359296, 0, 2148794496, 0, 0, 32768, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 134217728, 0, 0, 64, 16384, 4, 0, 0, 0, 0, 33554440, 0, 0, 0, 4096, 65536, 0, 67108864,
+	262144, 0, 402653184, 262144, 1024, 2097152, 0, 0, 8192, 0, 16384, 0, 2359296, 0, 2148794496, 0, 0, 32768, 0, 256, 0, 0, 0, 0,
+	0, 0, 256, 0, 0, 0, 134217728, 0, 0, 64, 16384, 4, 0, 0, 0, 0, 33554440, 4194304, 0, 0, 4096, 65536, 0, 67108864,
 	0, 0, 2560, 16384, 0, 0, 0, 16777216, 0, 0, 0, 0, 8388608, 131072, 0, 0, 128, 0, 524288, 67109120, 0, 0, 0, 524288,
 	67108864, 0, 0, 0, 268435456, 0, 268435456, 0, 0, 8388608, 0, 0, 0, 0, 8388608, 5242880, 0, 0, 64, 0, 0, 0, 536870916, 0,
-	0, 0, 8, 0, 4194304, 2147483648, 537001984, 0, 0, 151011328, 131072, 0, 0, 2147483648, 0, 0, 0, 4096, 65536, 0, 33554432, 0, 0, 4096,
-	0, 128, 0, 0, 16, 2097152, 0, 0, 134217728, 2097152, 4194304, 256, 128, 0, 65536, 0, 327680, 0, 0, 0, 1, 32768, 0, 2097152,
-	1073741824, 0, 0, 0, 67764224, 0, 4096, 8, 0, 524320, 0, 0, 4096, 16777220, 4096, 2, 0, 0, 8, 0, 0, 32, 0, 0,
-	0, 4096, 0, 0, 2048, 0, 131072, 4194304, 0, 167936, 4194304, 2, 544, 0, 0, 33554432, 0, 0, 0, 2097152, 0, 32, 134217728, 0,
-	0, 0, 17039616, 16777216, 0, 1073750016, 0, 0, 2, 0, 131080, 16777216, 2048, 2097156, 1074008064, 201326592, 268435456, 0, 0, 0, 0, 0, 0, 0,
-	1, 65536, 0, 134217728, 4194304, 0, 0, 1073741824, 32768, 0, 32, 0, 0, 32, 2164260866, 0, 72, 0, 2, 1048576, 0, 0, 0, 0,
-	2, 8388608, 0, 0, 0, 0, 0, 1073741824, 0, 0, 0, 0, 0, 16385, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0,
+	0, 0, 8, 0, 4227072, 2181038080, 537001984, 0, 0, 151011328, 131072, 0, 0, 2147483648, 0, 0, 0, 4096, 65536, 0, 33554432, 0, 0, 4096,
+	0, 128, 0, 0, 16, 2097152, 0, 0, 134217728, 2097152, 4194304, 256, 128, 0, 65536, 0, 327680, 0, 0, 0, 8388609, 32768, 0, 2097152,
+	1073741824, 0, 0, 0, 67764240, 0, 4096, 8, 0, 524320, 0, 0, 4096, 16777220, 4096, 2, 0, 0, 8, 0, 0, 32, 0, 0,
+	0, 4096, 33554432, 0, 2048, 0, 131072, 4194304, 0, 167936, 4194304, 2, 544, 0, 0, 33554432, 0, 16777216, 0, 2097152, 0, 32, 134217728, 0,
+	0, 0, 17039632, 16777216, 0, 1073750016, 0, 0, 2, 4096, 131080, 16777216, 2048, 2097156, 1074008064, 201326592, 268435456, 0, 0, 0, 0, 0, 0, 4194304,
+	1, 65536, 0, 134217728, 4194304, 0, 0, 1073741824, 32768, 0, 32, 0, 64, 32, 2164260866, 0, 72, 0, 2, 1048576, 0, 0, 0, 0,
+	2147483650, 8388608, 0, 0, 0, 0, 0, 1073741824, 0, 0, 0, 0, 0, 16385, 0, 0, 0, 0, 8, 0, 0, 0, 0, 2,
 	2162688, 0, 32768, 4096, 0, 0, 1, 0, 0, 1024, 0, 0, 2147483648, 0, 0, 4, 8, 0, 0, 0, 4260352, 4, 8448, 0,
-	128, 262144, 2147483648, 256, 0, 8388608, 268435456, 0, 0, 16384, 1073741824, 0, 8192, 262144, 0, 4194304, 4194304, 256, 536870912, 0, 2177, 64, 0, 0,
-	0, 0, 0, 33554432, 0, 1024, 32776, 0, 8192, 0, 0, 0, 805306368, 0, 0, 0, 0, 0, 1073872896, 0, 0, 0, 2147483648, 0,
-	0, 128, 0, 0, 128, 0, 0, 0, 1, 128, 0, 0, 2, 0, 2097152, 0, 0, 0, 0, 0, 0, 4096, 33554432, 268435458,
-	65536, 0, 4194304, 0, 2097152, 1, 0, 0, 1, 0, 0, 131072, 0, 67108864, 4198400, 0, 32, 0, 0, 0, 4096, 1, 134217728, 0,
-	1073741824, 16384, 0, 256, 8192, 4194312, 1024, 32768, 50331648, 0, 0, 0, 0, 0, 0, 262144, 0, 16, 0, 262144, 0, 0, 2, 0,
-	0, 2097152, 0, 0, 2048, 0, 0, 0, 1, 136331264, 0, 0, 0, 0, 67108864, 0, 524288, 1073741824, 2048, 0, 0, 8, 0, 0,
+	128, 262144, 2147483648, 256, 0, 8388608, 268435456, 0, 0, 16384, 1073741824, 0, 8192, 262144, 0, 4194304, 4194304, 256, 545259520, 0, 2177, 64, 0, 0,
+	0, 0, 16, 33554432, 0, 1024, 32776, 0, 8192, 0, 0, 16384, 805306368, 0, 0, 0, 0, 0, 1073872896, 0, 0, 0, 2147485696, 134217728,
+	0, 144, 0, 0, 128, 0, 0, 0, 1, 128, 0, 0, 2, 0, 2097152, 0, 0, 0, 0, 0, 0, 4096, 33554432, 268435458,
+	65536, 0, 4194304, 0, 2097152, 1, 0, 0, 1, 0, 0, 131072, 0, 67108864, 4198400, 0, 32, 0, 0, 32, 4096, 1, 134217728, 16,
+	1073741824, 16384, 0, 256, 8192, 4194312, 1024, 32768, 50331648, 0, 67108864, 0, 0, 0, 0, 262144, 0, 16, 0, 262144, 0, 0, 2, 0,
+	0, 2097152, 0, 0, 2048, 0, 0, 0, 1, 136331264, 0, 0, 0, 0, 67108864, 0, 524288, 1074003968, 18432, 0, 0, 8, 0, 0,
 	80, 33554432, 16777220, 524288, 0, 0, 0, 1048576, 0, 0, 0, 2097152, 0, 0, 0, 0, 301989888, 0, 0, 0, 8200, 0, 65537, 0,
-	0, 0, 262208, 134217728, 0, 2097152, 0, 0, 0, 0, 8388608, 0, 0, 1048576, 8388608, 65568, 67108864, 64, 33554432, 4, 2147483648, 0, 0, 0,
-	0, 0, 16, 131072, 2048, 98304, 0, 0, 0, 0, 0, 0, 2147483656, 8, 0, 0, 0, 0, 0, 1073743872, 0, 0, 0, 0,
-	0, 8388608, 0, 0, 0, 0, 2098176, 0, 0, 524288, 32768, 0, 0, 134217728, 65536, 128, 0, 0, 536870912, 0, 0, 0, 0, 4097,
-	0, 0, 0, 0, 2148007936, 268435456, 0, 524288, 0, 268435456, 0, 4194304, 0, 16777216, 4096, 0, 0, 2097152, 0, 0, 0, 0, 2359296, 128,
+	0, 0, 262208, 134217728, 0, 2097152, 0, 0, 0, 0, 8388608, 0, 0, 1048576, 8388608, 65568, 67108864, 64, 570425344, 4, 2147483648, 0, 0, 0,
+	0, 0, 16, 131072, 2048, 98304, 0, 0, 0, 0, 0, 0, 2147483656, 8, 0, 0, 268435456, 0, 0, 1073743872, 0, 2147483648, 0, 0,
+	0, 8388608, 0, 0, 0, 0, 10486784, 0, 0, 524288, 32768, 0, 0, 134217728, 65536, 128, 0, 0, 536870916, 0, 0, 0, 0, 4097,
+	0, 0, 0, 0, 2148007936, 268435456, 0, 524288, 0, 268435456, 0, 4194304, 0, 16777216, 4096, 0, 65536, 2097152, 0, 0, 0, 0, 2359296, 128,
 	0, 0, 0, 0, 1073741824, 8192, 32, 524288, 2147483648, 268435456, 8, 0, 272629760, 0, 0, 0, 0, 0, 0, 2147483648, 1024, 0, 0, 0,
-	0, 32768, 0, 32768, 65536, 0, 0, 131072, 0, 2147483648, 8, 0, 0, 0, 0, 0, 128, 16384, 0, 0, 0, 0, 268435456, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 1, 135266304, 0, 0, 67108864, 69696, 2147483648, 0, 1024, 0, 0, 256, 4096, 524290, 0, 8,
+	0, 32768, 32, 32768, 65536, 0, 0, 131072, 0, 2147483648, 8, 0, 1048576, 0, 0, 0, 128, 16384, 0, 0, 0, 0, 268435456, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 1, 135266304, 0, 0, 67108864, 69696, 2147483648, 0, 1024, 16777216, 0, 256, 4096, 524418, 0, 8,
 	0, 4, 0, 1073741824, 0, 0, 0, 0, 2, 16777216, 2147483648, 0, 8388608, 0, 0, 2147483648, 0, 0, 0, 0, 8, 0, 0, 0,
-	2, 1048576, 64, 388, 4194304, 0, 4, 0, 32, 2, 0, 0, 1024, 0, 0, 0, 0, 32768, 536870912, 0, 4202496, 256, 0, 67109120,
-	2048, 0, 0, 0, 0, 69206016, 524288, 0, 0, 0, 524288, 262144, 0, 0, 0, 0, 0, 0, 2048, 0, 0, 536870912, 256, 0,
-	0, 0, 0, 0, 0, 16384, 56, 268435456, 131072, 16777216, 2048, 2097152, 0, 16777216, 0, 0, 0, 512, 0, 134217728, 0, 65536, 32, 524288,
+	2, 1048576, 64, 388, 4194304, 0, 4, 0, 2080, 2, 0, 0, 1024, 0, 0, 0, 0, 32768, 536870912, 0, 4202496, 256, 0, 67109120,
+	2048, 0, 0, 0, 0, 69206016, 524288, 0, 0, 0, 524288, 262144, 4, 0, 0, 0, 0, 0, 2048, 0, 0, 536870912, 256, 0,
+	262144, 0, 0, 0, 0, 16384, 56, 268435456, 131072, 16777216, 2048, 2097152, 0, 16777216, 33554432, 0, 0, 8389120, 0, 134217728, 0, 65536, 32, 524288,
 	0, 0, 0, 16384, 0, 2048, 0, 131072, 512, 285212672, 0, 0, 0, 0, 0, 33796, 0, 0, 0, 16777280, 0, 0, 0, 0,
-	0, 524288, 2164260866, 4194304, 0, 0, 64, 0, 16, 8, 8192, 0, 8388608, 0, 0, 128, 0, 0, 0, 16777216, 262144, 0, 0, 0,
-	0, 0, 16, 16, 12, 33554436, 256, 0, 8192, 2, 0, 0, 1536, 128, 4194304, 0, 0, 0, 0, 0, 524292, 32, 4194304, 131072,
-	131328, 0, 0, 524288, 133120, 0, 132, 536936449, 536870912, 0, 0, 0, 0, 2, 512, 16777216, 0, 0, 8388608, 0, 0, 0, 128, 0,
-	0, 0, 8192, 0, 262144, 1073741825, 524288, 16384, 0, 134217728, 0, 33554432, 132, 0, 0, 0, 0, 0, 16777216, 0, 0, 268435456, 0, 0,
-	1073741824, 276824080, 0, 2048, 8192, 0, 0, 0, 1048576, 0, 512, 0, 0, 0, 16777216, 536870912, 0, 134217732, 0, 0, 33554496, 0, 0, 0,
-	268435456, 0, 67108864, 0, 0, 0, 0, 0, 0, 20, 0, 0, 8, 0, 256, 0, 0, 16384, 262144, 256, 8388736, 4, 0, 2097152,
-	0, 0, 0, 64, 0, 0, 0, 0, 0, 128, 0, 17, 0, 536870912, 8388608, 0, 0, 0, 0, 0, 1048576, 0, 0, 512,
-	0, 0, 0, 0, 0, 134217728, 128, 0, 0, 0, 4194592, 0, 33554448, 0, 0, 32, 0, 8388608, 0, 0, 1, 0, 0, 2097152,
+	0, 524292, 2164260866, 4194304, 0, 0, 64, 0, 17, 8, 8192, 1073741824, 8388608, 0, 0, 128, 0, 0, 0, 16777216, 262144, 0, 0, 0,
+	0, 0, 16, 16, 12, 33554436, 256, 131072, 8192, 2, 0, 0, 1536, 128, 4194304, 0, 0, 8, 0, 0, 524292, 32, 4194304, 131072,
+	131328, 0, 0, 524288, 133120, 0, 132, 536936449, 536870912, 0, 0, 0, 268435456, 2, 512, 16777216, 0, 0, 8388608, 0, 0, 0, 128, 0,
+	0, 0, 8192, 0, 262144, 1073741825, 524288, 16384, 131072, 134217728, 1, 33554432, 2147483780, 0, 0, 0, 0, 0, 16777216, 0, 268435456, 268435456, 0, 0,
+	1073741824, 276824080, 0, 2048, 8192, 0, 0, 0, 1048576, 16, 512, 0, 134217728, 2097152, 16777216, 536870912, 0, 134217732, 0, 0, 33554496, 0, 0, 0,
+	268435456, 0, 67108864, 0, 0, 0, 0, 0, 0, 20, 4096, 0, 8, 0, 256, 0, 0, 16384, 262144, 256, 8388736, 4, 262144, 2097152,
+	32768, 0, 0, 64, 0, 0, 0, 1048576, 0, 128, 0, 17, 0, 536870912, 8388608, 0, 1048576, 0, 0, 0, 1048576, 0, 0, 512,
+	0, 0, 0, 0, 0, 134217728, 128, 0, 0, 0, 4194592, 0, 33554448, 1, 4, 16777248, 0, 8388608, 0, 0, 1, 0, 0, 2097152,
 	0, 0, 0, 0, 0, 0, 0, 8392704, 2415919104, 12, 0, 0, 0, 66560, 33554432, 8192, 0, 0, 0, 0, 0, 0, 0, 9437184,
-	0, 83887104, 131072, 134217728, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 256, 67108864, 8, 0, 0, 0, 65536, 0, 0,
-	0, 0, 0, 0, 2099200, 0, 0, 1, 134219776, 4, 0, 8192, 0, 0, 0, 0, 16777216, 33554432, 262400, 16384, 0, 0, 16777216, 16,
-	0, 0, 4096, 0, 1048576, 16777216, 0, 0, 2048, 0, 4096, 0, 0, 2048, 8388608, 67109376,
+	8192, 83887104, 131072, 134217728, 0, 0, 0, 0, 0, 0, 8, 32, 0, 0, 0, 256, 67108864, 8, 0, 0, 0, 65536, 0, 0,
+	0, 0, 0, 0, 2099200, 0, 0, 1, 134219776, 4, 0, 8200, 0, 0, 0, 0, 16777216, 33554432, 262400, 16384, 0, 0, 16777216, 16,
+	4096, 0, 4096, 0, 1049088, 16777216, 0, 0, 2048, 0, 4096, 0, 0, 536872960, 8388608, 67109376,
 }
 
 // wordPairs is pairs by their words' numbers.
 var wordPairs = [...]wordPair{
-	{3984, 3842, 57},
-	{2399, 3984, 57},
-	{3984, 2696, 57},
-	{3953, 3753, 57},
-	{3632, 1386, 8},
-	{3984, 1884, 65},
-	{2517, 1884, 70},
-	{4259, 1380, 1},
-	{4259, 1705, 8},
-	{4259, 2696, 8},
-	{4259, 1809, 8},
-	{2517, 1705, 20},
-	{1740, 2696, 20},
-	{1740, 559, 20},
-	{1705, 2696, 29},
-	{3102, 2696, 29},
-	{1809, 2696, 29},
-	{2517, 1809, 20},
-	{2517, 1740, 20},
-	{3102, 1705, 29},
-	{1740, 1167, 20},
-	{700, 1705, 20},
-	{1705, 559, 20},
-	{3700, 1705, 99},
-	{3663, 1705, 99},
-	{141, 1705, 99},
-	{1740, 2671, 29},
-	{3431, 3500, 58},
-	{2399, 2696, 100},
-	{4575, 1705, 101},
-	{2604, 2696, 70},
-	{1884, 2696, 102},
-	{2604, 2671, 70},
-	{4136, 2704, 91},
-	{4136, 2675, 91},
-	{2712, 3102, 30},
-	{460, 2696, 28},
-	{3102, 752, 18},
-	{1946, 1705, 103},
-	{1938, 1705, 103},
-	{4277, 1705, 104},
-	{1627, 2055, 51},
-	{1611, 1705, 51},
-	{1473, 4259, 92},
-	{1867, 1705, 105},
-	{1740, 752, 106},
-	{700, 2696, 29},
-	{2517, 2696, 107},
-	{2648, 2696, 70},
-	{2608, 2696, 73},
-	{2879, 2696, 73},
-	{2311, 2696, 1},
-	{4259, 2671, 8},
-	{1386, 2696, 8},
-	{2364, 2696, 15},
-	{2364, 2671, 15},
-	{3163, 2671, 15},
-	{639, 2696, 15},
-	{4870, 2696, 15},
-	{3163, 2696, 15},
-	{811, 2696, 15},
-	{3380, 2302, 15},
-	{4349, 2302, 15},
-	{3579, 2302, 15},
-	{218, 2021, 7},
-	{34, 2021, 7},
-	{3772, 2021, 7},
-	{3282, 2021, 7},
-	{51, 2021, 7},
-	{308, 2021, 7},
-	{1298, 2021, 7},
-	{3939, 2021, 7},
-	{3922, 2021, 7},
-	{4168, 2021, 7},
-	{2226, 2021, 7},
-	{223, 2021, 7},
-	{290, 2021, 7},
-	{3813, 2021, 7},
-	{2261, 2021, 7},
-	{4880, 2021, 7},
-	{1603, 2021, 7},
-	{1689, 2021, 7},
-	{3958, 2021, 7},
-	{3977, 2240, 7},
-	{1075, 218, 38},
-	{1075, 223, 38},
-	{625, 218, 32},
-	{1771, 537, 10},
-	{2927, 537, 10},
-	{4652, 2021, 7},
-	{3964, 752, 0},
-	{373, 51, 3},
-	{51, 2696, 3},
-	{51, 2671, 3},
-	{772, 840, 3},
-	{709, 51, 3},
-	{3710, 51, 3},
-	{4648, 4285, 22},
-	{4251, 174, 22},
-	{1188, 2226, 12},
-	{1196, 2226, 12},
-	{1188, 2217, 12},
-	{1196, 2217, 12},
-	{1205, 2226, 12},
-	{1205, 2217, 12},
-	{2226, 2696, 12},
-	{2217, 2696, 12},
-	{4828, 1705, 12},
-	{4828, 559, 12},
-	{1595, 1884, 12},
-	{4601, 1167, 80},
-	{2794, 2675, 80},
-	{3309, 1783, 73},
-	{3309, 2696, 73},
-	{3431, 2696, 29},
-	{4132, 2675, 8},
-	{1011, 3992, 56},
-	{3832, 3992, 56},
-	{553, 2302, 15},
-	{2217, 2671, 12},
-	{2226, 2671, 12},
+	{4511, 4358, 57},
+	{2691, 4511, 57},
+	{4511, 3021, 57},
+	{4480, 4269, 57},
+	{4127, 1552, 8},
+	{4511, 2107, 65},
+	{2816, 2107, 70},
+	{4815, 1546, 1},
+	{4815, 1885, 8},
+	{4815, 3021, 8},
+	{4815, 2004, 8},
+	{2816, 1885, 20},
+	{1935, 3021, 20},
+	{1935, 635, 20},
+	{1885, 3021, 31},
+	{3468, 3021, 31},
+	{2004, 3021, 31},
+	{2816, 2004, 20},
+	{2816, 1935, 20},
+	{3468, 1885, 31},
+	{1935, 1289, 20},
+	{796, 1885, 20},
+	{1885, 635, 20},
+	{4205, 1885, 100},
+	{4163, 1885, 100},
+	{141, 1885, 100},
+	{1935, 2991, 31},
+	{3902, 3971, 58},
+	{2691, 3021, 101},
+	{5131, 1885, 102},
+	{2903, 3021, 70},
+	{2107, 3021, 103},
+	{2903, 2991, 70},
+	{4675, 3029, 92},
+	{4675, 2995, 92},
+	{3037, 3468, 32},
+	{491, 3021, 30},
+	{3468, 859, 18},
+	{2176, 1885, 104},
+	{2168, 1885, 104},
+	{4833, 1885, 105},
+	{1807, 2309, 51},
+	{1791, 1885, 51},
+	{1639, 4815, 93},
+	{2090, 1885, 106},
+	{1935, 859, 107},
+	{796, 3021, 31},
+	{2816, 3021, 108},
+	{2968, 3021, 70},
+	{2912, 3021, 74},
+	{3235, 3021, 74},
+	{2587, 3021, 1},
+	{4815, 2991, 8},
+	{1552, 3021, 8},
+	{2640, 3021, 15},
+	{2640, 2991, 15},
+	{3567, 2991, 15},
+	{721, 3021, 15},
+	{5453, 3021, 15},
+	{3567, 3021, 15},
+	{925, 3021, 15},
+	{3819, 2561, 15},
+	{4905, 2561, 15},
+	{4050, 2561, 15},
+	{236, 2269, 7},
+	{34, 2269, 7},
+	{4288, 2269, 7},
+	{3721, 2269, 7},
+	{51, 2269, 7},
+	{326, 2269, 7},
+	{1464, 2269, 7},
+	{4466, 2269, 7},
+	{4449, 2269, 7},
+	{4707, 2269, 7},
+	{2485, 2269, 7},
+	{241, 2269, 7},
+	{308, 2269, 7},
+	{4329, 2269, 7},
+	{2520, 2269, 7},
+	{5463, 2269, 7},
+	{1783, 2269, 7},
+	{1869, 2269, 7},
+	{4485, 2269, 7},
+	{4504, 2499, 7},
+	{1189, 236, 39},
+	{1189, 241, 39},
+	{707, 236, 33},
+	{1966, 613, 10},
+	{3293, 613, 10},
+	{5228, 2269, 7},
+	{4491, 859, 0},
+	{391, 51, 3},
+	{51, 3021, 3},
+	{51, 2991, 3},
+	{886, 954, 3},
+	{805, 51, 3},
+	{4215, 51, 3},
+	{5212, 4841, 22},
+	{4802, 174, 22},
+	{1775, 2107, 11},
+	{5411, 1885, 11},
+	{5411, 635, 11},
+	{1310, 2485, 11},
+	{1318, 2485, 11},
+	{1310, 2476, 11},
+	{1318, 2476, 11},
+	{1327, 2485, 11},
+	{1327, 2476, 11},
+	{2485, 3021, 11},
+	{2476, 3021, 11},
+	{5157, 1289, 81},
+	{3135, 2995, 81},
+	{3748, 1978, 74},
+	{3748, 3021, 74},
+	{3902, 3021, 31},
+	{4671, 2995, 8},
+	{1125, 4519, 56},
+	{4348, 4519, 56},
+	{629, 2561, 15},
+	{2578, 3833, 11},
+	{2570, 1885, 11},
+	{2570, 3021, 11},
+	{3622, 3021, 11},
+	{3622, 2991, 11},
+	{3235, 1885, 11},
+	{2107, 1885, 11},
+	{4747, 1885, 11},
+	{1775, 3616, 11},
+	{1775, 635, 11},
+	{478, 3021, 11},
+	{1722, 635, 11},
+	{203, 3021, 11},
+	{1703, 635, 11},
+	{3478, 2303, 11},
+	{780, 1885, 11},
+	{4379, 4511, 11},
+	{1935, 879, 31},
+	{3468, 1935, 31},
 }
 
 // entries is what words and pairs stand for.
@@ -685,8 +708,8 @@ var entries = [...]entry{
 	{0x2, 0x0, false},
 	{0x400000000000, 0x0, false},
 	{0x1800000000000, 0x0, false},
-	{0x4000000000, 0x0, false},
 	{0x10000000000, 0x0, false},
+	{0x4000000000, 0x0, false},
 	{0x800000000000000, 0x0, false},
 	{0x2000000000000, 0x0, false},
 	{0x1, 0x0, false},
@@ -699,13 +722,14 @@ var entries = [...]entry{
 	{0x800000000, 0x0, false},
 	{0x800000000, 0x0, true},
 	{0x100, 0x0, false},
+	{0x4000, 0x0, false},
+	{0x4000000, 0x0, false},
 	{0x0, 0x1, false},
 	{0x1, 0x0, true},
 	{0x4000000000, 0x0, true},
 	{0x2000000, 0x0, false},
 	{0x4, 0x0, false},
 	{0x200000, 0x0, false},
-	{0x4000, 0x0, false},
 	{0x20000000000000, 0x0, false},
 	{0x800, 0x0, false},
 	{0x2000, 0x0, false},
@@ -719,7 +743,6 @@ var entries = [...]entry{
 	{0x0, 0x1802, false},
 	{0x1000080, 0x0, false},
 	{0x80, 0x0, false},
-	{0x4000000, 0x0, false},
 	{0x200000000000, 0x0, false},
 	{0x600000000000, 0x0, false},
 	{0x40000000000, 0x0, false},
@@ -747,6 +770,7 @@ var entries = [...]entry{
 	{0x10, 0x0, false},
 	{0x202, 0x0, false},
 	{0x10, 0x0, true},
+	{0x10400000000, 0x0, false},
 	{0x20, 0x0, false},
 	{0x40000000004, 0x0, false},
 	{0x10000000, 0x0, false},
