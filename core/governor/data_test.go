@@ -180,8 +180,8 @@ func TestDataCoversEveryRule(t *testing.T) {
 // patternsOf lists the token formats of a rule.
 func patternsOf(id ID) (patterns []string) {
 	for i := range tokenFormats {
-		if tokenRule[i] == id {
-			patterns = append(patterns, tokenFormats[i].pattern)
+		if f := &tokenFormats[i]; f.rule == table[id].Name {
+			patterns = append(patterns, strings.Fields(f.patterns)...)
 		}
 	}
 	slices.Sort(patterns)

@@ -7,6 +7,40 @@ import (
 	"github.com/postern-ai/postern/core/keys"
 )
 
+// check is what a token has to pass beyond its pattern; 0 for nothing.
+type check uint8
+
+const (
+	ofPostern check = iota + 1
+	ofGitHub
+	ofAge
+	ofDiscord
+	ofPastHex
+	ofVaried
+	ofMixed
+)
+
+// accepts reports whether a token passes.
+func (c check) accepts(token []byte) bool {
+	switch c {
+	case ofPostern:
+		return posternKey(token)
+	case ofGitHub:
+		return githubToken(token)
+	case ofAge:
+		return ageKey(token)
+	case ofDiscord:
+		return discordToken(token)
+	case ofPastHex:
+		return pastHex(token)
+	case ofVaried:
+		return varied(token)
+	case ofMixed:
+		return mixed(token)
+	}
+	return true
+}
+
 // posternKey checks the checksum of Postern's own keys.
 func posternKey(token []byte) bool {
 	_, _, ok := keys.Parse(string(token))

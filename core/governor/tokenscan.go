@@ -16,20 +16,26 @@ func (s *Scanner) token(v *view, start, end int, kinds uint16) (next int, ok boo
 		}
 	}
 	bucket := bucketOf(v.at(start), v.at(start+1))
-	for _, i := range formatOrder[formatStarts[bucket]:formatStarts[bucket+1]] {
-		if next, ok = s.tryFormat(v, start, int(i)); ok {
-			return next, true
+	for at := int(formatStarts[bucket]); at < int(formatStarts[bucket+1]); {
+		var f oneFormat
+		if f, at = formatAt(at); v.at(start+2) == f.pattern[2] || f.pattern[2] == '{' {
+			if next, ok = s.tryFormat(v, start, &f); ok {
+				return next, true
+			}
 		}
 	}
 	after, long := v.at(end), end-start >= 20 && kinds&isDigit != 0
 	if !long && after != ':' && after != '/' && after != '|' {
 		return 0, false
 	}
-	for n, i := range unanchored {
-		if behind := unanchoredEnds[n]; behind != after && (behind > ' ' || !long && (behind == 0 || after != '/')) {
+	at := int(formatStarts[unanchored])
+	for _, behind := range unanchoredEnds {
+		var f oneFormat
+		f, at = formatAt(at)
+		if behind != after && (behind > ' ' || !long && (behind == 0 || after != '/')) {
 			continue
 		}
-		if next, ok = s.tryFormat(v, start, int(i)); ok {
+		if next, ok = s.tryFormat(v, start, &f); ok {
 			return next, true
 		}
 	}
@@ -37,8 +43,7 @@ func (s *Scanner) token(v *view, start, end int, kinds uint16) (next int, ok boo
 }
 
 // tryFormat tries one format. A format without a checksum needs a body that looks random.
-func (s *Scanner) tryFormat(v *view, start, i int) (next int, ok bool) {
-	f := &tokenFormats[i]
+func (s *Scanner) tryFormat(v *view, start int, f *oneFormat) (next int, ok bool) {
 	prefix := literalPrefix(f.pattern)
 	if !v.has(start, prefix) {
 		return 0, false
@@ -47,7 +52,7 @@ func (s *Scanner) tryFormat(v *view, start, i int) (next int, ok bool) {
 		return 0, false
 	}
 	if f.pattern[:4] == "sig=" {
-		return s.sharedSignature(v, start, i)
+		return s.sharedSignature(v, start, f)
 	}
 	if f.pattern[:4] == "{t3}" && v.at(start+3) == 'Q' && oneOf(v.at(start-1), "._~-") {
 		start-- // a joint begins the token, but no word
@@ -57,7 +62,7 @@ func (s *Scanner) tryFormat(v *view, start, i int) (next int, ok bool) {
 		return 0, false
 	}
 	token := v.text[start:end]
-	if f.check != nil && !f.check(token) {
+	if !f.check.accepts(token) {
 		return 0, false
 	}
 	body := token[len(prefix):]
@@ -67,7 +72,7 @@ func (s *Scanner) tryFormat(v *view, start, i int) (next int, ok bool) {
 	if len(prefix) < 3 && f.near != aboutVendor && f.near != aboutHeroku && runs(body) {
 		return 0, false
 	}
-	return s.emit(v, tokenRule[i], start, end)
+	return s.emit(v, f.rule, start, end)
 }
 
 // tokenEnd is the end of a token at start that a pattern describes and that the text does not continue, or -1.
@@ -83,10 +88,10 @@ func tokenEnd(v *view, start int, pattern string) int {
 }
 
 // sharedSignature is the signature of an Azure shared access signature: the finding is its value.
-func (s *Scanner) sharedSignature(v *view, start, i int) (next int, ok bool) {
-	end, _ := match(v, start, tokenFormats[i].pattern)
+func (s *Scanner) sharedSignature(v *view, start int, f *oneFormat) (next int, ok bool) {
+	end, _ := match(v, start, f.pattern)
 	if end < 0 || !v.has(end-3, "%3D") && v.at(end) != '=' || spread(v.text[start+4:end]) < minSpread {
 		return 0, false
 	}
-	return s.emit(v, tokenRule[i], start+len("sig="), end)
+	return s.emit(v, f.rule, start+len("sig="), end)
 }

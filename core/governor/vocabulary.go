@@ -239,6 +239,9 @@ type wordPair struct {
 // bucketOf is the bucket of a token format by its first two bytes.
 func bucketOf(first, second byte) int { return int(first&31)<<5 | int(second&31) }
 
+// unanchored is the bucket of the token formats without a literal prefix of two bytes.
+const unanchored = 1024
+
 // wordBucket is the bucket of a word, of which there are 256.
 func wordBucket(first, second byte) int { return bucketOf(first, second) >> 2 }
 
