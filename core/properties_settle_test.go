@@ -26,6 +26,7 @@ func (m *model) settle(t *rapid.T) {
 		s.CostPico -= part
 		s.Attempts = []keymeter.Charge{{Model: "c", Tokens: keymeter.Tokens{Prompt: 3}, CostPico: part / 2, Estimated: true, PromptCache: drawPromptCache(t)}, {Model: "b", Tokens: keymeter.Tokens{Completion: 5}, CostPico: part - part/2}}
 	}
+	s.Failures, s.Rescued = drawFailures(t), rapid.Bool().Draw(t, "rescued")
 	m.settleWith(x, s)
 	if m.drawLoss("settle reply") {
 		m.call(abi.ClassKeyMeter, x.key.name, s.Encode())
@@ -39,6 +40,17 @@ func drawPromptCache(t *rapid.T) (p ledger.PromptCache) {
 		p.SavedPico = int64(p.Read) - 3*int64(p.Written)
 	}
 	return p
+}
+
+// drawFailures draws failed attempts: none for most requests.
+func drawFailures(t *rapid.T) (list []keymeter.Failure) {
+	for range max(0, rapid.IntRange(-4, 2).Draw(t, "failures")) {
+		list = append(list, keymeter.Failure{
+			Model: rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "failing model"), Cause: ledger.Cause(rapid.IntRange(0, int(ledger.Causes)-1).Draw(t, "cause")),
+			Count: rapid.Uint64Range(1, 3).Draw(t, "attempts"),
+		})
+	}
+	return list
 }
 
 func (m *model) settleWith(x *exchange, s keymeter.Settle) {
@@ -71,6 +83,10 @@ func (m *model) settleWith(x *exchange, s keymeter.Settle) {
 	u.Hits += count(s.Outcome == keymeter.Hit)
 	u.Estimated += count(s.Estimated)
 	u.Misses += count(s.Missed)
+	u.Attempts.Rescued += count(s.Rescued)
+	for _, f := range s.Failures {
+		m.usageOf(x.day, f.Model).Attempts.Failed[f.Cause] += f.Count
+	}
 	for _, a := range s.Attempts {
 		u := m.usageOf(x.day, a.Model)
 		u.Prompt += a.Tokens.Prompt

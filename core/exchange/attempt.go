@@ -275,6 +275,7 @@ func (x *exchange) onResponse() {
 	x.cancel(idTick)
 	x.s.times.upstream += x.since(x.s.times.upstreamStart)
 	x.noteAttempt(strconv.FormatUint(x.event.Code, 10))
+	x.noteStatus(x.event.Code)
 	if x.event.Code == 200 {
 		x.endpoint.calls.read(x)
 		return

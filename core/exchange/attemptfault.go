@@ -3,6 +3,7 @@ package exchange
 import (
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/fault"
+	"github.com/postern-ai/postern/core/ledger"
 )
 
 // onFault handles an attempt without a complete response and without a stream head.
@@ -23,14 +24,18 @@ func (x *exchange) onFault() {
 	x.circuits.Failed(&x.config.Routing, x.model().Name, x.now)
 	switch x.event.Code {
 	case abi.FaultConnect, abi.FaultUndelivered:
+		x.noteFailure(ledger.CauseConnection)
 		x.next(fault.ProviderError, x.providerDid("could not be reached"))
 	case abi.FaultBroken:
+		x.noteFailure(ledger.CauseCut)
 		x.chargeUnreported()
 		x.refuse(fault.ProviderAnswer, x.providerDid("ended its response early"))
 	case abi.FaultTooLarge:
+		x.noteFailure(ledger.CauseUnusable)
 		x.chargeUnreported()
 		x.refuse(fault.ProviderAnswer, x.providerDid("sent a response that is too large"))
 	default:
+		x.noteFailure(ledger.CauseTimeout)
 		x.chargeUnreported()
 		x.next(fault.ProviderTimeout, refusal{})
 	}

@@ -30,6 +30,7 @@ func (x *exchange) settlement(outcome keymeter.Outcome, model string, status uin
 		Idempotency: s.idempotency, Trace: x.trace(status), Violations: x.takeViolations(),
 	}
 	s.spent.AddTo(&settle, x.targets())
+	x.addFailures(&settle)
 	return settle
 }
 

@@ -91,6 +91,7 @@ type state struct {
 	imposedMaxTokens uint64       // max tokens that the gateway set for the current attempt; 0: none
 	dropped          string       // names of the parameters that the current target does not get
 	attemptResults   string       // outcomes of the attempts, for x-postern-attempts
+	failures         []failure    // of attempts, by target and cause
 	spent            bill.Spent
 	stream           stream
 	pieces           pieces
@@ -263,6 +264,7 @@ func (s *state) attemptFields(f *abi.Fields) {
 	f.Uint(&s.imposedMaxTokens)
 	f.String(&s.dropped)
 	f.String(&s.attemptResults)
+	abi.List(f, &s.failures, func(f *abi.Fields, v *failure) { v.fields(f) })
 	s.spent.Fields(f)
 	f.Uint(&s.pieces.next)
 	f.Uint(&s.pieces.count)

@@ -89,6 +89,7 @@ func (x *exchange) breakStream(f fault.Fault) {
 	s := &x.s
 	x.stopStream()
 	x.noteAttempt(f.Code())
+	x.noteBroken(f)
 	if f.Breaks() {
 		x.circuits.Failed(&x.config.Routing, x.model().Name, x.now)
 	}
@@ -166,6 +167,7 @@ func (x *exchange) deserted() bool {
 func (x *exchange) completeStream(encoded []byte) {
 	whole := x.collected(encoded)
 	if bad := x.streamMisfit(whole); bad != "" {
+		x.noteBroken(fault.ProviderAnswer)
 		x.refuse(fault.ProviderAnswer, x.providerDid("sent text that "+bad))
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/keymeter"
+	"github.com/postern-ai/postern/core/ledger"
 )
 
 // readCompletion reads a provider's 200 response.
@@ -41,6 +42,7 @@ func (x *exchange) readCompletion() {
 // refuseUnreadable ends the exchange because the provider's 200 response could not be parsed. It is charged by its
 // estimated size, at most with the output that it may have.
 func (x *exchange) refuseUnreadable() {
+	x.noteFailure(ledger.CauseUnusable)
 	x.circuits.Failed(&x.config.Routing, x.model().Name, x.now)
 	u := x.estimate(min(uint64(len(x.event.Data)+3)/4, x.maxOutputTokens(x.model())*max(x.s.request.N, 1)))
 	x.spend(&u)
@@ -65,6 +67,7 @@ func complete(r *chat.Response) bool {
 
 // retryForJSON repeats the request once because the text was not what the request asks for. The first response is charged too.
 func (x *exchange) retryForJSON(bad string) {
+	x.noteFailure(ledger.CauseUnusable)
 	if x.s.jsonRetried {
 		r := x.providerDid("sent text that " + bad + ", twice")
 		r.noRetry = true // a client that retries would pay for two more

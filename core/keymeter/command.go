@@ -272,6 +272,24 @@ func chargeFields(f *abi.Fields, c *Charge) {
 	c.PromptCache.Fields(f, cached)
 }
 
+// Failure is the number of attempts at a model's provider that failed for one cause.
+type Failure struct {
+	Model string
+	Cause ledger.Cause
+	Count uint64
+}
+
+func failureFields(f *abi.Fields, a *Failure) {
+	f.String(&a.Model)
+	cause := uint64(a.Cause)
+	f.Uint(&cause)
+	if f.Uint(&a.Count); cause >= uint64(ledger.Causes) {
+		f.Fail()
+		return
+	}
+	a.Cause = ledger.Cause(cause)
+}
+
 // Settle is the command that settles a reservation with the request's outcome. It is idempotent: only the first counts.
 // It has no reply.
 type Settle struct {
@@ -292,6 +310,8 @@ type Settle struct {
 	Trace       Trace
 	Attempts    []Charge           // of attempts on other targets; not in Tokens and CostPico
 	Violations  []ledger.Violation // of the response, and of a request whose classifier responded after the admission
+	Failures    []Failure          // of attempts on all targets
+	Rescued     bool               // Model served the request after another target had failed
 }
 
 // Encode encodes the command.
@@ -304,13 +324,18 @@ func (c *Settle) fields(f *abi.Fields) {
 	c.Tokens.fields(f)
 	f.Int(&c.CostPico)
 	cached := c.PromptCache.Used() // older versions have only the other flags
-	f.Flags(&c.Estimated, &c.Missed, &c.Oversized, &cached)
+	f.Flags(&c.Estimated, &c.Missed, &c.Oversized, &cached, &c.Rescued)
 	c.PromptCache.Fields(f, cached)
 	f.String(&c.Idempotency)
 	f.Bytes(&c.Answer)
 	c.Trace.fields(f)
 	abi.List(f, &c.Attempts, chargeFields)
 	violationsField(f, &c.Violations)
+	if f.Reading() && f.More() || len(c.Failures) > 0 { // not for objects of older versions without need
+		if abi.List(f, &c.Failures, failureFields); len(c.Failures) == 0 {
+			f.Fail()
+		}
+	}
 }
 
 // Put is the command that sets the key's record and status, if the record's Version is newer than the meter's.

@@ -211,6 +211,45 @@ func TestMeterWithPromptCache(t *testing.T) {
 	}
 }
 
+// TestMeterWithAttempts is the same for failed attempts: they count for the models whose providers failed, a rescue for the model that
+// served.
+func TestMeterWithAttempts(t *testing.T) {
+	k := newKey(t, record("wide"))
+	k.mustAdmit("req_rescued", 0)
+	command := keymeter.Settle{
+		RequestID: "req_rescued", Outcome: keymeter.Served, Model: "b", Rescued: true, Trace: keymeter.Trace{Status: 200},
+		Failures: []keymeter.Failure{{Model: "a", Cause: ledger.CauseBusy, Count: 2}, {Model: "b", Cause: ledger.CauseTimeout, Count: 1}},
+	}
+	k.call(command.Encode())
+	k.call(command.Encode())
+	if format := k.Rows["h"][0]; format != 8 {
+		t.Errorf("format %d with figures, want 8", format)
+	}
+	k.serve(1)
+	want := map[string]ledger.Attempts{
+		"a": {Failed: [ledger.Causes]uint64{ledger.CauseBusy: 2}}, "b": {Failed: [ledger.Causes]uint64{ledger.CauseTimeout: 1}, Rescued: 1}, "m": {},
+	}
+	for _, u := range k.reportedUsages() {
+		if u.Attempts != want[u.Model] || u.Requests != map[string]uint64{"b": 1, "m": 1}[u.Model] {
+			t.Errorf("%+v", u)
+		}
+		delete(want, u.Model)
+	}
+	if format := k.Rows["h"][0]; format != 5 || len(want) > 0 {
+		t.Errorf("format %d after the report, want 5; not reported: %v", format, want)
+	}
+	cut := command.Encode()
+	for n := 1; n < len(cut); n++ {
+		if s, err := keymeter.DecodeSettle(cut[:n]); err == nil && len(s.Failures) > 0 {
+			t.Errorf("accepted %x", cut[:n])
+		}
+	}
+	command.Failures[0].Cause = ledger.Causes
+	if _, err := keymeter.DecodeSettle(command.Encode()); err == nil {
+		t.Error("accepted an unknown cause")
+	}
+}
+
 // TestMalformedPut checks that a Put with a truncated record changes nothing.
 func TestMalformedPut(t *testing.T) {
 	k := newKey(t, record("wide"))

@@ -166,7 +166,16 @@ func (k *key) ledgerWithReports() *testobject.Object {
 }
 
 // reportedUsage is the total of all usage that the meter reports.
-func (k *key) reportedUsage() ledger.Usage {
+func (k *key) reportedUsage() (total ledger.Usage) {
+	k.Helper()
+	for _, u := range k.reportedUsages() {
+		total.Plus(&u)
+	}
+	return total
+}
+
+// reportedUsages is the usage that the meter reports, by model.
+func (k *key) reportedUsages() (models []ledger.Usage) {
 	k.Helper()
 	query := ledger.Query{EndDay: 1 << 40, By: ledger.ByModel}
 	reply, err := k.ledgerWithReports().Call(k.now, query.Encode())
@@ -177,11 +186,10 @@ func (k *key) reportedUsage() ledger.Usage {
 	if err != nil {
 		k.Fatal(err)
 	}
-	var total ledger.Usage
-	for i := range groups.Groups {
-		total.Plus(&groups.Groups[i].Usage)
+	for _, g := range groups.Groups {
+		models = append(models, g.Usage)
 	}
-	return total
+	return models
 }
 
 // recent are the requests that the meter reports, oldest first.

@@ -23,6 +23,9 @@ const recalledFormat = 6
 // promptCacheFormat is the version of a row with figures of a prompt cache.
 const promptCacheFormat = 7
 
+// attemptsFormat is the version of a row with failed attempts.
+const attemptsFormat = 8
+
 // usageDelayMs is the delay before unreported usage is put into the outbox, so that one batch covers several requests: a report
 // costs about eleven rows. Readers of usage flush the meters first and do not wait for it. Violations are reported earlier.
 const (
@@ -88,7 +91,7 @@ func decodeMeter(data []byte) (*meter, error) {
 
 func (m *meter) fields(f *abi.Fields) {
 	version := m.format()
-	if f.Uint(&version); version == 0 || version > promptCacheFormat {
+	if f.Uint(&version); version == 0 || version > attemptsFormat {
 		f.Fail()
 	}
 	abi.Enum(f, &m.status)
@@ -121,29 +124,26 @@ func (m *meter) fields(f *abi.Fields) {
 		f.Uint(&m.recalledMs)
 	}
 	if version >= promptCacheFormat {
-		ledger.PromptCaches(f, len(m.usage), func(i int) *ledger.Usage { return &m.usage[i] })
+		ledger.Extras(f, len(m.usage), func(i int) *ledger.Usage { return &m.usage[i] })
 	}
 }
 
 // format is the oldest format that has all fields in use: objects of older versions get a newer one only with need.
 func (m *meter) format() uint64 {
+	cached := false
+	for i := range m.usage {
+		if m.usage[i].Attempts.Used() {
+			return attemptsFormat
+		}
+		cached = cached || m.usage[i].PromptCache.Used()
+	}
 	switch {
-	case m.usesPromptCache():
+	case cached:
 		return promptCacheFormat
 	case m.recalledMs != 0:
 		return recalledFormat
 	}
 	return meterFormat
-}
-
-// usesPromptCache reports whether unreported usage has figures of a prompt cache.
-func (m *meter) usesPromptCache() bool {
-	for i := range m.usage {
-		if m.usage[i].PromptCache.Used() {
-			return true
-		}
-	}
-	return false
 }
 
 func (m *meter) unreportedFields(f *abi.Fields, version uint64) {

@@ -87,6 +87,7 @@ func (c *call) charge(s *Settle, admittedMs uint64, period calendar.Period) mone
 		a.addTo(c.m.usageFor(admittedMs, a.Model))
 		total.add(a)
 	}
+	c.countAttempts(s, admittedMs)
 	slice := c.m.sliceOf(period)
 	slice.spent = money.Add(slice.spent, total.CostPico)
 	c.m.countTokens(total.Tokens.Prompt+total.Tokens.Completion, c.limits().TokensPerMinute)
@@ -96,6 +97,17 @@ func (c *call) charge(s *Settle, admittedMs uint64, period calendar.Period) mone
 		Cache: s.Trace.Cache, Stream: s.Trace.Stream, Estimated: total.Estimated, PromptCache: total.PromptCache,
 	})
 	return total.CostPico
+}
+
+// countAttempts counts failed attempts for the models whose providers failed, in the hour of the admission.
+func (c *call) countAttempts(s *Settle, admittedMs uint64) {
+	for i := range s.Failures {
+		f := &s.Failures[i]
+		c.m.usageFor(admittedMs, f.Model).Attempts.Failed[f.Cause] += f.Count
+	}
+	if s.Rescued {
+		c.m.usageFor(admittedMs, s.Model).Attempts.Rescued++
+	}
 }
 
 // addTo adds the tokens and the cost to a model's usage.

@@ -37,6 +37,7 @@ const (
 	budgetFormat      = 2 // of "b"; 1 lacked the number of the last batch of requests
 	usageFormat       = 2 // of usage rows; 1 lacked hours and latencies
 	promptCacheFormat = 3 // of usage rows with figures of a prompt cache
+	attemptsFormat    = 4 // of usage rows with failed attempts
 
 	meterFormat = 2 // of "k/"; 1 had the last grant's number and reply in place of the epoch
 

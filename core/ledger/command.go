@@ -185,7 +185,7 @@ func (c *Absorb) fieldsOf(f *abi.Fields, op uint64) {
 	abi.List(f, &c.Recent, RequestFields)
 	if op == opAbsorb {
 		abi.List(f, &c.Violations, ViolationGroupFields)
-		PromptCaches(f, len(c.Usage), func(i int) *Usage { return &c.Usage[i] })
+		Extras(f, len(c.Usage), func(i int) *Usage { return &c.Usage[i] })
 	}
 }
 
@@ -302,7 +302,7 @@ func (p *ReportReply) fields(f *abi.Fields) {
 	f.Int(&p.UsedPico)
 	PeriodFields(f, &p.Period)
 	abi.List(f, &p.Models, UsageFields)
-	PromptCaches(f, len(p.Models), func(i int) *Usage { return &p.Models[i] })
+	Extras(f, len(p.Models), func(i int) *Usage { return &p.Models[i] })
 }
 
 // Encode encodes the command.
@@ -360,7 +360,7 @@ func (p *QueryReply) fields(f *abi.Fields) {
 		UsageFields(f, &g.Usage)
 	})
 	f.String(&p.Next)
-	PromptCaches(f, len(p.Groups), func(i int) *Usage { return &p.Groups[i].Usage })
+	Extras(f, len(p.Groups), func(i int) *Usage { return &p.Groups[i].Usage })
 }
 
 // Encode encodes the command.

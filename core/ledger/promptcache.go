@@ -36,21 +36,3 @@ func (p *PromptCache) Fields(f *abi.Fields, used bool) {
 		f.Fail()
 	}
 }
-
-// PromptCaches lists the figures of n usages, which end a message: older versions know none, and must get none without need.
-func PromptCaches(f *abi.Fields, n int, usage func(i int) *Usage) {
-	used := f.Reading() && f.More()
-	for i := 0; i < n && !used; i++ {
-		used = usage(i).PromptCache.Used()
-	}
-	some := false
-	for i := 0; i < n && used; i++ {
-		p := &usage(i).PromptCache
-		has := f.Group(p.Used())
-		p.Fields(f, has)
-		some = some || has
-	}
-	if used && !some {
-		f.Fail()
-	}
-}

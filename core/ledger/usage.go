@@ -22,8 +22,9 @@ type Usage struct {
 	Estimated  uint64 // charges whose usage the provider did not report
 	Expired    uint64 // requests without a settle, which were charged the reserved amount
 	Latency    Latency
-	// PromptCache is not in UsageFields: see PromptCaches.
+	// PromptCache and Attempts are not in UsageFields: see Extras.
 	PromptCache PromptCache
+	Attempts    Attempts
 }
 
 // Latency is a histogram of request durations, from the request's arrival to the end of its response.
@@ -87,6 +88,7 @@ func (u *Usage) Plus(o *Usage) {
 	u.Expired += o.Expired
 	u.Latency.plus(&o.Latency)
 	u.PromptCache.Plus(&o.PromptCache)
+	u.Attempts.Plus(&o.Attempts)
 }
 
 // UsageFields lists the fields of usage, for messages and for the rows of meters.
@@ -138,7 +140,10 @@ type usageRow struct{ Usage }
 
 func (s *usageRow) fields(f *abi.Fields) {
 	version := uint64(usageFormat)
-	if s.PromptCache.Used() { // not for objects of older versions without need
+	switch { // not for objects of older versions without need
+	case s.Attempts.Used():
+		version = attemptsFormat
+	case s.PromptCache.Used():
 		version = promptCacheFormat
 	}
 	f.Uint(&version)
@@ -148,6 +153,10 @@ func (s *usageRow) fields(f *abi.Fields) {
 	case promptCacheFormat:
 		UsageFields(f, &s.Usage)
 		s.PromptCache.Fields(f, true)
+	case attemptsFormat:
+		UsageFields(f, &s.Usage)
+		s.PromptCache.Fields(f, f.Group(s.PromptCache.Used()))
+		s.Attempts.fields(f)
 	case format:
 		OldUsageFields(f, &s.Usage)
 	default:

@@ -211,7 +211,15 @@ func (f *fields) settle(c *keymeter.Settle) {
 		f.promptCache(&a.PromptCache)
 	}
 	f.violations(c.Violations)
+	for i := range c.Failures {
+		v := &c.Failures[i]
+		fmt.Fprintf(f, "; failed %s %s x%d", v.Model, causes[v.Cause], v.Count)
+	}
+	f.flag("rescued", c.Rescued)
 }
+
+// causes are the words for the causes of failed attempts.
+var causes = [ledger.Causes]string{"busy", "rejected", "unavailable", "timeout", "connection", "cut", "unusable", "broken"}
 
 // charge writes the prompt and output tokens and their cost.
 func (f *fields) charge(t keymeter.Tokens, cost money.Pico, estimated bool) {
