@@ -193,7 +193,7 @@ func (o *simObject) slices() [2]slice {
 	if len(r.Buf) == 0 {
 		return [2]slice{}
 	}
-	if version := r.Uint(); version < 5 || version > 7 {
+	if version := r.Uint(); version < 5 || version > 8 {
 		panic("the meter's row has a new format: update slices")
 	}
 	r.Uint()

@@ -27,6 +27,7 @@ type Figures struct {
 	Expired          uint64          `json:"expired"`   // requests charged with their reservation because no settlement came
 	Latency          *latencyView    `json:"latency"`   // null: not measured
 	PromptCache      PromptCacheView `json:"promptCache"`
+	Attempts         AttemptsView    `json:"attempts"`
 }
 
 // PromptCacheView are the figures of the providers' prompt caches. The tokens are part of the prompt tokens.
@@ -40,6 +41,40 @@ func viewPromptCache(p *ledger.PromptCache) PromptCacheView {
 	return PromptCacheView{p.Read, p.Written, money.Append(nil, p.SavedPico, money.Dollar)}
 }
 
+// AttemptsView are the attempts at providers. A request has one or more; a hit of the gateway's cache has none.
+type AttemptsView struct {
+	Total   uint64     `json:"total"`
+	Failed  FailedView `json:"failed"`
+	Rescued uint64     `json:"rescued"` // requests that a fallback to the model has served
+}
+
+// FailedView are failed attempts by cause; see ledger.Cause.
+type FailedView struct {
+	Busy        uint64 `json:"busy"`
+	Rejected    uint64 `json:"rejected"`
+	Unavailable uint64 `json:"unavailable"`
+	Timeout     uint64 `json:"timeout"`
+	Connection  uint64 `json:"connection"`
+	Cut         uint64 `json:"cut"`
+	Unusable    uint64 `json:"unusable"`
+	Broken      uint64 `json:"broken"`
+}
+
+// viewAttempts adds the successful attempts: one of each served request that was no hit. A stream that broke counts as served.
+func viewAttempts(u *ledger.Usage) AttemptsView {
+	n := &u.Attempts.Failed
+	v := AttemptsView{Total: u.Requests - min(u.Requests, u.Hits), Failed: FailedView{
+		n[ledger.CauseBusy], n[ledger.CauseRejected], n[ledger.CauseUnavailable], n[ledger.CauseTimeout], n[ledger.CauseConnection],
+		n[ledger.CauseCut], n[ledger.CauseUnusable], n[ledger.CauseBroken],
+	}, Rescued: u.Attempts.Rescued}
+	for cause, count := range n {
+		if cause != int(ledger.CauseBroken) {
+			v.Total += count
+		}
+	}
+	return v
+}
+
 // latencyView is a distribution of latencies. Its percentiles are the upper bounds of buckets.
 type latencyView struct {
 	MeanMs uint64 `json:"meanMs"`
@@ -51,7 +86,7 @@ type latencyView struct {
 func ViewFigures(u *ledger.Usage) Figures {
 	f := Figures{
 		u.Requests, u.Hits, u.Misses, u.Failed, u.Prompt, u.Completion, money.Append(nil, u.CostPico, money.Dollar),
-		u.Estimated, u.Expired, nil, viewPromptCache(&u.PromptCache),
+		u.Estimated, u.Expired, nil, viewPromptCache(&u.PromptCache), viewAttempts(u),
 	}
 	if n := u.Latency.Count(); n > 0 {
 		f.Latency = &latencyView{u.Latency.SumMs / n, u.Latency.Percentile(50), u.Latency.Percentile(95)}

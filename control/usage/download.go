@@ -31,7 +31,8 @@ func csvOf(by ledger.Grouping, rows []reports.UsageRow) []byte {
 	// Writes to memory do not fail.
 	_ = w.Write(append(csvNames(by), "requests", "hits", "misses", "failed", "promptTokens", "completionTokens", "cost",
 		"estimated", "expired", "latencyMeanMs", "latencyP50Ms", "latencyP95Ms", "promptCacheReadTokens", "promptCacheWriteTokens",
-		"promptCacheSaved"))
+		"promptCacheSaved", "attempts", "attemptsBusy", "attemptsRejected", "attemptsUnavailable", "attemptsTimeout", "attemptsConnection",
+		"attemptsCut", "attemptsUnusable", "attemptsBroken", "rescued"))
 	for i := range rows {
 		_ = w.Write(csvRow(by, &rows[i]))
 	}
@@ -65,7 +66,14 @@ func csvRow(by ledger.Grouping, r *reports.UsageRow) []string {
 	cells = append(cells, string(r.Cost), strconv.FormatUint(r.Estimated, 10), strconv.FormatUint(r.Expired, 10))
 	cells = append(cells, latencyCells(r)...)
 	c := &r.PromptCache
-	return append(cells, strconv.FormatUint(c.ReadTokens, 10), strconv.FormatUint(c.WriteTokens, 10), string(c.Saved))
+	cells = append(cells, strconv.FormatUint(c.ReadTokens, 10), strconv.FormatUint(c.WriteTokens, 10), string(c.Saved))
+	a, n := &r.Attempts, &r.Attempts.Failed
+	for _, count := range []uint64{
+		a.Total, n.Busy, n.Rejected, n.Unavailable, n.Timeout, n.Connection, n.Cut, n.Unusable, n.Broken, a.Rescued,
+	} {
+		cells = append(cells, strconv.FormatUint(count, 10))
+	}
+	return cells
 }
 
 func latencyCells(r *reports.UsageRow) []string {

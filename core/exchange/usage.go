@@ -113,6 +113,9 @@ func (x *exchange) respondUsage(reply *ledger.ReportReply) {
 	r.FirstDay, r.EndDay = x.periodDays()
 	for i := range reply.Models {
 		u := &reply.Models[i]
+		if u.OnlyAttempts() {
+			continue
+		}
 		r.Models = append(r.Models, native.ModelUsage{
 			Model: u.Model, Requests: u.Requests, Tokens: u.Prompt + u.Completion, CostPico: u.CostPico, Hits: u.Hits, Misses: u.Misses,
 			PromptCache: native.PromptCache(u.PromptCache),

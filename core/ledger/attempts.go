@@ -36,6 +36,11 @@ func (a *Attempts) Plus(o *Attempts) {
 // Used reports whether an attempt failed at all.
 func (a *Attempts) Used() bool { return *a != Attempts{} }
 
+// OnlyAttempts reports whether the model has served, failed and cost nothing: its attempts failed, and another model took over.
+func (u *Usage) OnlyAttempts() bool {
+	return u.Attempts.Used() && *u == Usage{Day: u.Day, Hour: u.Hour, Model: u.Model, Attempts: u.Attempts}
+}
+
 // fields lists only the figures that are not zero.
 func (a *Attempts) fields(f *abi.Fields) {
 	var mask uint64
