@@ -99,6 +99,41 @@ journey('the overview shows the same usage as GET /api/usage', { as: 'owner' }, 
   })
 })
 
+/** Makes the provider answer the next requests of OpenAI's format with a status. */
+async function failNext(status, times = 1) {
+  const command = { kind: 'status', status, family: 'openai', times }
+  const response = await fetch(`${service.upstream}/__fake/next`, { method: 'POST', body: JSON.stringify(command) })
+  assert.equal(response.status, 204)
+}
+
+journey(
+  'a failed attempt is charged to the model that failed, and a rescue counted',
+  { as: 'owner' },
+  async ({ page }) => {
+    const { project, key, reader } = await projectWithReader({ name: 'Rescued' })
+    const targets = ['groat', 'farthing'].map((model) => ({ model }))
+    await service.admin('PATCH', `projects/${project.id}`, { routes: { cheap: { strategy: 'ordered', targets } } })
+    await page.goto(`/dashboard/projects/${project.id}`)
+    await page.getByText('No requests in this period').waitFor()
+    await service.complete(key.value, { quality: 'cheap', messages: [{ role: 'user', content: 'Nothing fails' }] })
+    await failNext(429)
+    await failNext(503)
+    const { headers } = await service.complete(key.value, { quality: 'cheap' })
+    assert.equal(headers.get('x-postern-attempts'), '3; openai/groat=429, openai/groat=503, anthropic/farthing=200')
+    const { models } = await report(project, reader.value, 2)
+    assert.deepEqual(Object.keys(models).sort(), ['farthing', 'groat'])
+
+    await page.getByRole('button', { name: 'Refresh' }).click()
+    await page.getByText('2 of 4 attempts failed').waitFor()
+    assert.equal((await tile(page, 'Saved by fallback'))[0], '1')
+    const table = page.getByRole('table', { name: 'Failed attempts by model' })
+    await table.getByRole('row', { name: /^groat 3 2 66\.7% 1 0 1 0 0 0 0 0 0$/ }).waitFor()
+    await table.getByRole('row', { name: /^farthing 1 0 0% 0 0 0 0 0 0 0 0 1$/ }).waitFor()
+    const [day] = await downloaded(page, 'By day, CSV')
+    assert.deepEqual([day.attempts, day.attemptsBusy, day.attemptsUnavailable, day.rescued], ['4', '1', '1', '1'])
+  },
+)
+
 /** Sends a message to farthing, whose provider's prompt cache does what the text says. */
 async function ask(key, content) {
   const response = await service.fetch('/v1/messages', {

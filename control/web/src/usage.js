@@ -13,6 +13,11 @@ export const NO_FIGURES = {
   expired: 0,
   latency: null,
   promptCache: { readTokens: 0, writeTokens: 0, saved: 0 },
+  attempts: {
+    total: 0,
+    failed: { busy: 0, rejected: 0, unavailable: 0, timeout: 0, connection: 0, cut: 0, unusable: 0, broken: 0 },
+    rescued: 0,
+  },
 }
 
 /**

@@ -1,6 +1,7 @@
 // A project's overview: budget, totals and charts of a day, a week or a month.
 import { get, path } from '../api.js'
 import { Charts } from '../charts.js'
+import { AttemptsCard, rescueTile } from '../components/attempts.js'
 import { Button, ButtonLink } from '../components/button.js'
 import { Card, Page } from '../components/page.js'
 import { PROMPT_CACHE_COLUMNS } from '../components/prompt-cache.js'
@@ -96,6 +97,7 @@ function Tiles({ totals }) {
       `${count(totals.hits)} of ${plural(totals.hits + totals.misses, 'lookup')}`,
     ],
     promptCacheTile(totals.promptCache),
+    rescueTile(totals),
     [
       'Error rate',
       errorRate(totals),
@@ -140,6 +142,7 @@ function Details({ data, project }) {
   return html`
     <${Charts} span=${data.span} rows=${data.times} />
     <${Card} title="By model"><${Table} caption="Usage by model" columns=${MODEL_COLUMNS} rows=${byCost(data.models)} rowKey=${(row) => row.model} /><//>
+    <${AttemptsCard} rows=${data.models} />
     <${Card} title="By API key"><${Table} caption="Usage by API key" columns=${keyColumns(project)} rows=${byCost(data.keys)} rowKey=${(row) => row.keyId} /><//>
     <${Downloads} project=${project} span=${data.span} />`
 }

@@ -1,0 +1,58 @@
+// Attempts at providers: a request has one or more, a hit of the cache none. A failure counts for the model whose provider failed,
+// also if another model served the request.
+import { count, percent, plural } from '../format.js'
+import { html } from '../html.js'
+import { Card } from './page.js'
+import { Table } from './table.js'
+
+/** The causes of failed attempts, in the order of their columns. */
+export const CAUSES = [
+  ['busy', '429', 'The provider answered with 429'],
+  ['rejected', 'Other 4xx', 'The provider answered with another 4xx status'],
+  ['unavailable', '5xx', 'The provider answered with a 5xx status'],
+  ['timeout', 'Timeout', 'The provider did not answer in time'],
+  ['connection', 'Not reached', 'No connection to the provider'],
+  ['cut', 'Cut', 'The response ended early, or with an error, before its first content'],
+  ['unusable', 'Unusable', 'The response could not be read, or was not what the request asks for'],
+  ['broken', 'Broken stream', 'A stream that had begun did not end well'],
+]
+
+/** @param {{failed: Record<string, number>}} attempts */
+export const failedAttempts = ({ failed }) => CAUSES.reduce((sum, [cause]) => sum + failed[cause], 0)
+
+/** The tile of the overview. */
+export function rescueTile({ attempts }) {
+  const failed = failedAttempts(attempts)
+  return [
+    'Saved by fallback',
+    count(attempts.rescued),
+    'Requests that a later target served after an earlier one had failed',
+    failed === 0 ? 'no failed attempts' : `${count(failed)} of ${plural(attempts.total, 'attempt')} failed`,
+  ]
+}
+
+const COLUMNS = [
+  { label: 'Model', head: true, cell: (row) => row.model || html`<span class="muted">none</span>` },
+  { label: 'Attempts', num: true, cell: ({ attempts }) => count(attempts.total) },
+  { label: 'Failed', num: true, cell: ({ attempts }) => count(failedAttempts(attempts)) },
+  { label: 'Failure rate', num: true, cell: ({ attempts }) => percent(failedAttempts(attempts), attempts.total) },
+  ...CAUSES.map(([cause, label, title]) => ({
+    label,
+    num: true,
+    cell: ({ attempts }) => html`<span title=${title}>${count(attempts.failed[cause])}</span>`,
+  })),
+  { label: 'Saved by fallback', num: true, cell: ({ attempts }) => count(attempts.rescued) },
+]
+
+/** The attempts by model, those with most failures first; nothing if none failed. */
+export function AttemptsCard({ rows }) {
+  const failing = rows.filter((row) => failedAttempts(row.attempts) + row.attempts.rescued > 0)
+  if (failing.length === 0) return null
+  failing.sort(
+    (a, b) => failedAttempts(b.attempts) - failedAttempts(a.attempts) || b.attempts.rescued - a.attempts.rescued,
+  )
+  return html`<${Card} title="Failed attempts">
+    <p class="muted">A failure counts for the model whose provider failed, also if a fallback served the request.</p>
+    <${Table} caption="Failed attempts by model" columns=${COLUMNS} rows=${failing} rowKey=${(row) => row.model} />
+  <//>`
+}
