@@ -44,12 +44,12 @@ func TestExportsOfClosedDays(t *testing.T) {
 		t.Fatalf("exported %q, want %q", kept.Order, want)
 	}
 	const figures = `"requests":%d,"hits":0,"misses":%d,"failed":0,"promptTokens":%d,"completionTokens":%d,"cost":0.0000000%s,"estimated":0,"expired":0,"latency":{"meanMs":40,"p50Ms":56,"p95Ms":56},` +
-		`"promptCache":{"readTokens":%d,"writeTokens":%d,"saved":%s}}` + "\n"
+		`"promptCache":{"readTokens":%d,"writeTokens":%d,"saved":%s},%s}` + "\n"
 	line := func(key, model string, n int, cost string) string {
 		booked := controltest.Booked{Requests: uint64(n), Pico: uint64(100 * n)}
 		cached := booked.PromptCache()
 		return fmt.Sprintf(`{"day":"2026-11-17","keyId":%q,"model":%q,`+figures, key, model, n, n, 10*n, n, cost,
-			cached.Read, cached.Written, money.Append(nil, cached.SavedPico, money.Dollar))
+			cached.Read, cached.Written, money.Append(nil, cached.SavedPico, money.Dollar), controltest.AttemptsText(uint64(n)))
 	}
 	if want := line("key_a", "m-a", 1, "001") + line("key_a", "m-b", 2, "002") + line("key_b", "m-a", 3, "003"); kept.Files[name(4)] != want {
 		t.Errorf("got %s\nwant %s", kept.Files[name(4)], want)

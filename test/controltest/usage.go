@@ -31,7 +31,7 @@ func (b *Bench) Absorb(path string, all []Booked) {
 		seqs[u.Key]++
 		usage := ledger.Usage{
 			Day: u.Day, Hour: u.Hour, Model: u.Model, Requests: u.Requests, Misses: u.Requests, Prompt: 10 * u.Requests,
-			Completion: u.Requests, CostPico: int64(u.Pico), PromptCache: u.PromptCache(),
+			Completion: u.Requests, CostPico: int64(u.Pico), PromptCache: u.PromptCache(), Attempts: u.Attempts(),
 		}
 		for range u.Requests {
 			usage.Latency.Add(40)
@@ -44,6 +44,18 @@ func (b *Bench) Absorb(path string, all []Booked) {
 // PromptCache is what the requests read, wrote and saved: less than nothing if few requests cost much.
 func (u *Booked) PromptCache() ledger.PromptCache {
 	return ledger.PromptCache{Read: 3 * u.Requests, Written: 2 * u.Requests, SavedPico: 20*int64(money.Cent/10)*int64(u.Requests) - int64(u.Pico)}
+}
+
+// Attempts are the attempts of the requests that failed.
+func (u *Booked) Attempts() (a ledger.Attempts) {
+	a.Failed[ledger.CauseBusy], a.Failed[ledger.CauseBroken], a.Rescued = 2*u.Requests, 3*u.Requests, u.Requests
+	return a
+}
+
+// AttemptsText is how the API shows the attempts of a number of requests.
+func AttemptsText(requests uint64) string {
+	return fmt.Sprintf(`"attempts":{"total":%d,"failed":{"busy":%d,"rejected":0,"unavailable":0,"timeout":0,"connection":0,"cut":0,"unusable":0,"broken":%d},"rescued":%d}`,
+		3*requests, 2*requests, 3*requests, requests)
 }
 
 // DayOf is the date of a day.
