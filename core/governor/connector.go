@@ -20,7 +20,27 @@ func connector(v *view, start, i int, spaced bool) (from int, quote byte) {
 	if i < 0 {
 		return -1, 0
 	}
-	return opened(v, v.spaces(i))
+	i = v.spaces(i)
+	if v.look(i) == '{' {
+		i = behindDefault(v, i)
+	}
+	return opened(v, i)
+}
+
+// behindDefault is the end of what connects a variable's default with its value, in the description of the variable at i, or
+// i: variable "token" { default = "…".
+func behindDefault(v *view, i int) int {
+	for at := i + 1; at < i+5*maxIndent && !oneOf(v.look(at), "{}\x00"); at++ {
+		if v.has(at, "efault") {
+			if at = v.blanks(at + len("efault")); v.look(at) == '"' {
+				at = v.blanks(at + 1)
+			}
+			if oneOf(v.look(at), ":=") {
+				return v.blanks(at + 1)
+			}
+		}
+	}
+	return i
 }
 
 // operator is the end of what connects the name from start with its value, which begins at i; -1 if there is none.
@@ -29,10 +49,8 @@ func operator(v *view, start, i int, spaced bool) int {
 	switch {
 	case b == '>' && next == '@': // a blank to fill in, as in user:<password>@host
 		return -1
-	case b == '>' && v.look(start-1) == '<': // the name of an element; its text may begin on the next line
-		return v.blanks(i + 1)
-	case v.look(start-1) == '<' && v.look(i-1) == ' ' && isLetterByte(b): // an element with attributes
-		return behindAttributes(v, i)
+	case v.look(start-1) == '<' && (b == '>' || v.look(i-1) == ' ' && isLetterByte(b)): // the name of an element
+		return behindTag(v, i)
 	case b == ':' && next == ':' && v.look(i+2) != '=' && v.look(i+2) != ':': // a path in code
 		return -1
 	case b == ':' || b == '=' || b == '>' || next == '=' && (oneOf(b, ".?") || b == '!' && isQuote(v.look(v.run(i+1, 2, isEqual)+1))) || next == '>' && b == '-':
@@ -59,6 +77,8 @@ func operator(v *view, start, i int, spaced bool) int {
 		return i + 1
 	case v.has(i, "：") || v.has(i, "は"):
 		return i + len("：")
+	case b == '{' && isQuote(v.look(i-2)):
+		return i
 	case spaced || v.look(i-1) <= ' ' && (isQuote(b) || b == '\\' && isQuote(next)): // --token …, password "…"
 		return i
 	}
@@ -77,12 +97,13 @@ func otherwise(v *view, i int) int {
 	return -1
 }
 
-// behindAttributes is the end of the start tag whose attributes are at i, or -1.
-func behindAttributes(v *view, i int) int {
+// behindTag is the start of the text of an element, perhaps on the next line, whose attributes or end of the start tag are
+// at i; -1 if the tag does not end.
+func behindTag(v *view, i int) int {
 	for end := i + 2*maxIndent; i < end; i++ {
 		switch b := v.look(i); {
 		case b == '>':
-			return i + 1
+			return v.blanks(i + 1)
 		case b < ' ' || b == '<' || b == '/':
 			return -1
 		}

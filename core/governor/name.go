@@ -175,7 +175,7 @@ func (s *Scanner) name(v *view, start, end int) (next int) {
 		}
 	}
 	if all&(aboutSecret|aboutKey) != 0 {
-		if at, ok := s.assignment(v, start, end, all); ok {
+		if at, ok := s.named(v, start, end, all); ok {
 			return at
 		}
 	}

@@ -97,6 +97,17 @@ func (s *Scanner) passwordURL(v *view, start, end int) (next int, ok bool) {
 	return 0, false
 }
 
+// named looks behind a name of a secret for its value.
+func (s *Scanner) named(v *view, start, end int, subject context) (next int, ok bool) {
+	switch {
+	case equalFold("kty", v.text[start:end]), equalFold("crv", v.text[start:end]):
+		return s.jsonWebKey(v, end)
+	case v.look(end) == '/' && subject&aboutSecret != 0:
+		return s.segment(v, end+1)
+	}
+	return s.assignment(v, start, end, subject)
+}
+
 // assignment looks behind a name of a secret for its value: name = value, "name": "value", name is value,
 // <name>value, --name value, Bearer value. Specific detectors try the value first.
 func (s *Scanner) assignment(v *view, start, end int, subject context) (next int, ok bool) {
@@ -138,6 +149,16 @@ func (s *Scanner) assignment(v *view, start, end int, subject context) (next int
 		return 0, false
 	}
 	return s.inWords(v, next, quote, subject, loose, oneOf(v.look(start-1), "?&"))
+}
+
+// segment looks at the segment of a path behind the name of a secret: /token/….
+func (s *Scanner) segment(v *view, from int) (next int, ok bool) {
+	to := v.run(from, maxValue, inWord)
+	value := v.text[from:to]
+	if to < from+20 || value[1] == 'x' || !isChosen(value) || !isSecret(value, 20, false) {
+		return 0, false
+	}
+	return s.emit(v, ruleSecret, from, to)
 }
 
 // unconnected is the start of a value that nothing connects with the name [start, end), and its quote; -1 if none is.

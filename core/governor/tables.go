@@ -489,69 +489,69 @@ const wordText = "" +
 	"tao\f\acatalog\r\bccnumber\f\ncardnumber\f\x02cf\x05\x03cel\x0f\x03cep\x0f\x04cell\x1c\x06cedula\x14\acelular\x0f\tcellphone\x0f\tcellulare\x0f\x05c" +
 	"idad\v\x05cislo\x1e\x05civil\x05\achapter\r\acitizen\x05\bchecking\x05\tcitizenid\x1f\x03cnh\v\x03cnp \x03cns\v\x04cmnd\v\x04cnic\x1f\x04cnpj\x19\x04code" +
 	"\x05\x05clabe\x03\x05clave\n\x05codes\x05\x05conto\x05\x06clause\r\x06client\t\x06commit\r\x06compte\x03\acontact\x05\bconducir\v\bconduire\v\bcorre" +
-	"nte\x05\ncloudflare!\ncontrasena\n\ncontribsys\"\fclientsecret\a\fcontribuinte#\x03cpf\x19\x03cpr$\x05cprnr$\x05creds\a\x05cru" +
-	"mb\a\tcprnummer$\ncredential\a\ncreditcard\f\vcredentials\a\x04cuil%\x04cuit%\x04curl&\x05curit\x05\x05cusip\r\x06cuenta\x03\x06dbpa" +
-	"ss\n\adatadog'\ndbpassword\n\vdateofbirth\x16\x02dd\x05\x04ddog'\tdeveloper(\ndelsedatum\x16\x04dial\x0f\adisplay)\bdiscover\f\t" +
-	"disregard*\x02dl\v\x02do+\x03dni,\x03dns\t\x03dob\x16\x06dowodu\v\bdocument\x05\tdocumento-\x06driver\x05\adrivers\x05\adriving\x05\tdselsda" +
-	"to\x16\rdriverlicense\v\x0edriverslicense\v\x03dui\v\x04dula\v\x04dvla\v\x03ean\r\x03egk\v\x03egn\x1a\aehliyet\v\x04embg\v\x04emso\x1f\x05enter\x06\x06e" +
-	"nable\x06\aelector\v\aeleitor\v\nencryption\x05\x05erc20.\x03eth.\x03evm.\x05ether/\bethereum.\tetherscan.\x03fax\x0f\rfahrerlau" +
-	"bnis\v\x03fin0\x04file\x05\x06fiscal1\x03fon\x0f\x04fodt\x16\x04fono\x0f\x06forget*\tforwarded\t\ffoedselsdato\x16\rfuehrerschein\v\agatewa" +
-	"y\t\x03geb\x16\x06german\x05\ageboren\x16\ngeburtstag\x16\fgeburtsdatum\x16\rgeboortedatum\x16\x04give)\x05ghana\x05\x05govid\x14\x03gsm\x0f\x05green" +
-	"\x05\x04gtin\r\x05guida\v\x04hash\r\x05handy\x0f\vhandynummer\x0f\x05heslo\n\x06health\x05\x06heroku2\x02hk\x05\x04hkic3\x04hkid3\x04hong\x05\x04host\t\x05host" +
-	"s\t\ahotline\x0f\x02hp\x0f\nhrerschein\v\x10hrerscheinnummer\v\ahubspot\x05\x05iccid\r\x02id\x05\x04idnp\v\x04idnr4\x06idcard\v\x06ignore*\aid" +
-	"entit\v\aigazolv\v\bidentity\x05\bidnumber\x1f\tidentidad5\nidentified\x05\nidentifier\x05\fidentitycard\x14\x0eidentificat" +
-	"ion6\x10identiteitskaart\v\x15identifikationsnummer4\x03iin\v\x03ine\v\x04imei\r\x04insz7\x05insee8\x06indian\x05\ainvoice\r\tinsu" +
-	"rance\x05\x02ip\t\x03ips\t\x03ipv\t\x03ird\b\x04isbn\r\x04isin\r\x04islo\x1e\x04issn\r\x05iqama\v\x06israel\x05\aisraeli\x05\tipaddress\t\tisikukood\x12\t" +
-	"iskaznica\v\x04item\r\x04itin9\x05jazdy\v\tjailbreak\x06\x06jelszo\n\x04jmbg\x1f\x05jumin:\x03key\x10\bkennwort\n\tkennitala\x1f\x06kimlik;\x04" +
-	"kods\x05\x04kong\x05\x04kort\f\x05konto\x03\akodeord\n\akontonr\x03\vkontonummer\x03\rkontonummeret\x03\x03kra\b\vkreditkarte\f\fkranken" +
-	"kasse\v\x12kreditkartennummer\f\x19krankenversichertennummer\v\x03ktp\v\x04kvnr\v\x04lanr\v\x04leak)\alicence\x05\alicense\x05\x03l" +
-	"ot\r\x05login<\alozinka\n\x03mac\t\x06master\x05\amaestro\f\nmasterauth=\nmastercard\f\x02me\x05\x03mdp\n\x06member\x05\amedical\x05\bmedi" +
-	"care>\bmetamask.\x03mob\x0f\x05mobil\x0f\x05model\r\x05mongo?\x05movil\x0f\x06mobile\x1c\tmotorista\v\vmobilnummer\x0f\fmobilenumber\x0f\x03m" +
-	"rn\v\x02my\x05\x05mykad\x1f\x05mysql?\bmynumber@\tmysqldump?\x03nasA\x04nata\x16\x04nato\x16\x05nadra\v\x06nacida\x16\x06nacido\x16\anarozen\x16\anasc" +
-	"ida\x16\anascido\x16\anascita\x16\bnarozena\x16\bnational\x05\tnaissance\x16\nnacimiento\x16\nnascimento\x16\nnationalid\x14\x10nation" +
-	"alidentity\x1f\x03newB\x05neverC\x02ni\x05\x03nhi\v\x03nhsD\x03nic\v\x03nid\v\x03nie-\x03nifE\x03nik\v\x03ninF\x03nipG\x03nir8\x03nit\b\x04nida\v\x04ninoH\x04n" +
-	"issI\tnhsnumberJ\x02no\x05\x02nr\x05\x03npiJ\x03nss\v\x04npwp\b\x04nricK\x06number\x05\x06nummer\x05\anumeric\x05\x06office\x0f\x03oibL\x04ohip\v\x04okta\"\x05" +
-	"order\r\x06orders\r\bosobisty\v\x06outputM\boverride\x1b\x03panN\x03patO\x03pay\f\x04part\r\x04passP\x05parol\n\x05pasep\v\x05passe\n\x05passw" +
-	"\n\x05paswd\n\x06parola\n\x06pasporQ\x06passwd\n\x06paswrd\n\apassord\n\apasswrd\n\apasword\n\apatient\x05\apayment\f\bpasaportQ\b" +
-	"paspoortQ\bpasscode\n\bpassportQ\bpasswordR\bpasswort\n\bpaszportQ\tpasaporteQ\tpasseportQ\tpassportsQ\tpas" +
-	"swords\n\npassaporteQ\npassaportoQ\npassnummerQ\npassphrase\n\x0epaspoortnummerQ\x0epassportnumberQ\x04peer\t\x05pe" +
-	"selS\x06pedido\r\bpersonal\x05\bpersonas\x05\bpersonnrT\fpersonnummerU\x0fpersonalausweis\v\x15personalausweisnummer\v" +
-	"\x02ph\x0f\x03pis\v\x04ping\t\x05phone\x1c\x06phones\x0f\aphilsys\v\nphilhealth\v\vphonenumber\x0f\x04plan\x05\x06policy\x05\bportable\x0f\x03ppsV\x03ps" +
-	"w\n\x04ppsnV\x04psql?\x04pswd\n\x05ppsnoV\x05printM\x05psswd\n\x05pswrd\n\x06psswrd\n\x06psword\n\apretend\x02\aprivate\x05\aproduct\r\apssw" +
-	"ord\n\bprovider\x05\nprivatekey\a\x02pwW\x03pwd\n\x04pwrd\n\apuhelin\x0f\rpuhelinnumero\x0f\x03ref\r\x03rfc\r\x05reach\x05\x05regon\v\x06record" +
-	"\x05\x06rekort\v\x06remote\t\x06repeatM\x06reveal)\arerkort\v\brechnung\r\brekening\x03\bresident\x05\brevision\r\treference\r\tre" +
-	"isepassQ\vrequirepass=\frefreshtoken\a\fregistration\x05\x0erekeningnummer\x03\x0freisepassnummerQ\x19rentenversich" +
-	"erungsnummer4\x03rib\x03\x04ring\x05\x05rkort\v\trijbewijs\v\rrijksregister7\x0frijbewijsnummer\v\x13rijksregisternummer7\x02" +
-	"ro\x05\x03rnc\v\x04rodn\x1e\x05rodne\x1e\arouting\x00\x03rrn:\x03rsa\x05\x03rtn\x00\x03ruc\v\x03runX\x03rutX\x04rvnr4\trufnummer\x0f\x02sa\x05\x04saltO\asavings\x05" +
-	"\bsalasana\n\tsanitaria\v\x11samordningsnummerT\x03sdt\x0f\x03sec\x05\x05sedol\r\x05senha\n\x06secret\x13\x06senord\n\x06serial\r\x06server\t" +
-	"\asection\r\aservice\x05\bsections\r\bsecurite\x05\bsecurity\x05\tsecretkey\a\tseguridad\x05\nsecurities\r\fsecurestring\n" +
-	"\x03sha\r\x03sigY\x03sinA\x03sku\r\x04show)\x05sifre\n\x06shared\x05\asidekiq\"\asigning\x05\x03sms\x0f\x03soc\x05\x04snyk\x05\x04sort\x05\x05snils\x1f\x05sonarZ\x06" +
-	"social\x05\asociale\x05\bsortcode\x00\tsonarqube\"\nsofinummer\x18\vsourcegraph\"\x0esocialsecurity9\x14socialsecuritynum" +
-	"ber9\x19sozialversicherungsnummer[\x03ssn9\x03sss\v\x04ssws\"\x05ssnit\v\asshpass?\x02st\x05\x02sv\x05\x04sumo\"\x04svnr\\\x06steuer4\x06subn" +
-	"et\t\astorage\x05\bsteuerid4\bsvnummer\\\tsumologic\"\nsubscriber\x05\fsteuernummer]\x1bsteueridentifikationsnumme" +
-	"r4\x06syntym\x05\x03taj\v\x03tax\x05\x04tckn;\x05taxid\b\x06taiwan\x05\x06tarihi\x05\atarjeta\f\btaxpayer\b\btckimlik;\ttaxnumber\b\x03tel\x0f\x03t" +
-	"fn\x01\x04tell)\x04text\x05\x05telem\x0f\x06teudat^\atelefon\x0f\btelefone\x0f\btelefono\x0f\btelefonu\x0f\btelefoon\x0f\btelegram\"\btelepo" +
-	"no\x0f\ttelefonnr\x0f\ttelefonsz\x0f\ttelemovel\x0f\ttelephone\x0f\ntelefoonnr\x0f\vtelefonszam\x0f\ftelefonnumer\x0f\rtelefonnu" +
-	"mmer\x0f\x0etelefoonnummer\x0f\x0ftelephonenumber\x0f\x03tin]\x04thai\x05\x06ticket\r\x03tlf\x0f\x05token\a\x06travel\x05\btracking\r\x06tunnus\x1f\x06" +
-	"twilio_\aturkish;\x03uid\x04\x05uidai\x04\x02um\x05\x04umcn\v\x04umid\v\x06unseal\x05\x03upc\r\x04usdc.\x04usdt.\burodzona\x16\burodzony\x16\buserpa" +
-	"ss\n\turodzenia\x16\fuserpassword\n\x03utr\b\x03vat#\x05vergi\b\x06vercel`\avehicle\r\aversion\r\x12versichertennummer\v\x13vers" +
-	"icherungsnummer[\x03vin\r\x04visa\f\x06vitale8\x05voter\x05\x06wallet.\nwachtwoord\n\x04whata\awithoutb\bwhatsapp\x1c\x05x-api\x05\x03y" +
-	"ouc\x05zehut^" +
+	"nte\x05\ncloudflare!\ncontrasena\n\ncontribsys\"\fclientsecret\a\fcontribuinte#\x03cpf\x19\x03cpr$\x03crv%\x05cprnr$\x05creds" +
+	"\a\x05crumb\a\tcprnummer$\ncredential\a\ncreditcard\f\vcredentials\a\x04cuil&\x04cuit&\x04curl'\x05curit\x05\x05cusip\r\x06cuenta\x03" +
+	"\x06dbpass\n\adatadog(\ndbpassword\n\vdateofbirth\x16\x02dd\x05\x04ddog(\tdeveloper)\ndelsedatum\x16\x04dial\x0f\adisplay*\bdisco" +
+	"ver\f\tdisregard+\x02dl\v\x02do,\x03dni-\x03dns\t\x03dob\x16\x06dowodu\v\bdocument\x05\tdocumento.\x06driver\x05\adrivers\x05\adriving\x05\tds" +
+	"elsdato\x16\rdriverlicense\v\x0edriverslicense\v\x03dui\v\x04dula\v\x04dvla\v\x03ean\r\x03egk\v\x03egn\x1a\aehliyet\v\x04embg\v\x04emso\x1f\x05ent" +
+	"er\x06\x06enable\x06\aelector\v\aeleitor\v\nencryption\x05\x05erc20/\x03eth/\x03evm/\x05ether0\bethereum/\tetherscan/\x03fax\x0f\rfahr" +
+	"erlaubnis\v\x03fin1\x04file\x05\x06fiscal2\x03fon\x0f\x04fodt\x16\x04fono\x0f\x06forget+\tforwarded\t\ffoedselsdato\x16\rfuehrerschein\v\ag" +
+	"ateway\t\x03geb\x16\x06german\x05\ageboren\x16\ngeburtstag\x16\fgeburtsdatum\x16\rgeboortedatum\x16\x04give*\x05ghana\x05\x05govid\x14\x03gsm\x0f\x05" +
+	"green\x05\x04gtin\r\x05guida\v\x04hash\r\x05handy\x0f\vhandynummer\x0f\x05heslo\n\x06health\x05\x06heroku3\x02hk\x05\x04hkic4\x04hkid4\x04hong\x05\x04host\t" +
+	"\x05hosts\t\ahotline\x0f\x02hp\x0f\nhrerschein\v\x10hrerscheinnummer\v\ahubspot\x05\x05iccid\r\x02id\x05\x04idnp\v\x04idnr5\x06idcard\v\x06ignor" +
+	"e+\aidentit\v\aigazolv\v\bidentity\x05\bidnumber\x1f\tidentidad6\nidentified\x05\nidentifier\x05\fidentitycard\x14\x0eidenti" +
+	"fication7\x10identiteitskaart\v\x15identifikationsnummer5\x03iin\v\x03ine\v\x04imei\r\x04insz8\x05insee9\x06indian\x05\ainvoice\r" +
+	"\tinsurance\x05\x02ip\t\x03ips\t\x03ipv\t\x03ird\b\x04isbn\r\x04isin\r\x04islo\x1e\x04issn\r\x05iqama\v\x06israel\x05\aisraeli\x05\tipaddress\t\tisikuk" +
+	"ood\x12\tiskaznica\v\x04item\r\x04itin:\x05jazdy\v\tjailbreak\x06\x06jelszo\n\x04jmbg\x1f\x05jumin;\x03key\x10\bkennwort\n\tkennitala\x1f\x06kim" +
+	"lik<\x04kods\x05\x04kong\x05\x04kort\f\x05konto\x03\akodeord\n\akontonr\x03\vkontonummer\x03\rkontonummeret\x03\x03kra\b\vkreditkarte\f\fkr" +
+	"ankenkasse\v\x12kreditkartennummer\f\x19krankenversichertennummer\v\x03ktp\v\x03kty%\x04kvnr\v\x04lanr\v\x04leak*\alicence\x05\a" +
+	"license\x05\x03lot\r\x05login=\alozinka\n\x03mac\t\x06master\x05\amaestro\f\nmasterauth>\nmastercard\f\x02me\x05\x03mdp\n\x06member\x05\amed" +
+	"ical\x05\bmedicare?\bmetamask/\x03mob\x0f\x05mobil\x0f\x05model\r\x05mongo@\x05movil\x0f\x06mobile\x1c\tmotorista\v\vmobilnummer\x0f\fmobil" +
+	"enumber\x0f\x03mrn\v\x02my\x05\x05mykad\x1f\x05mysql@\bmynumberA\tmysqldump@\x03nasB\x04nata\x16\x04nato\x16\x05nadra\v\x06nacida\x16\x06nacido\x16\anar" +
+	"ozen\x16\anascida\x16\anascido\x16\anascita\x16\bnarozena\x16\bnational\x05\tnaissance\x16\nnacimiento\x16\nnascimento\x16\nnational" +
+	"id\x14\x10nationalidentity\x1f\x03newC\x05neverD\x02ni\x05\x03nhi\v\x03nhsE\x03nic\v\x03nid\v\x03nie.\x03nifF\x03nik\v\x03ninG\x03nipH\x03nir9\x03nit\b\x04nid" +
+	"a\v\x04ninoI\x04nissJ\tnhsnumberK\x02no\x05\x02nr\x05\x03npiK\x03nss\v\x04npwp\b\x04nricL\x06number\x05\x06nummer\x05\anumeric\x05\x06office\x0f\x03oibM\x04oh" +
+	"ip\v\x04okta\"\x05order\r\x06orders\r\bosobisty\v\x06outputN\boverride\x1b\x03panO\x03pat%\x03pay\f\x04part\r\x04passP\x05parol\n\x05pasep\v\x05pa" +
+	"sse\n\x05passw\n\x05paswd\n\x06parola\n\x06pasporQ\x06passwd\n\x06paswrd\n\apassord\n\apasswrd\n\apasword\n\apatient\x05\apayment\f\b" +
+	"pasaportQ\bpaspoortQ\bpasscode\n\bpassportQ\bpasswordR\bpasswort\n\bpaszportQ\tpasaporteQ\tpasseportQ\tpass" +
+	"portsQ\tpasswords\n\npassaporteQ\npassaportoQ\npassnummerQ\npassphrase\n\x0epaspoortnummerQ\x0epassportnumber" +
+	"Q\x04peer\t\x05peselS\x06pedido\r\bpersonal\x05\bpersonas\x05\bpersonnrT\fpersonnummerU\x0fpersonalausweis\v\x15personalausw" +
+	"eisnummer\v\x02ph\x0f\x03pis\v\x04ping\t\x05phone\x1c\x06phones\x0f\aphilsys\v\nphilhealth\v\vphonenumber\x0f\x04plan\x05\x06policy\x05\bportabl" +
+	"e\x0f\x03ppsV\x03psw\n\x04ppsnV\x04psql@\x04pswd\n\x05ppsnoV\x05printN\x05psswd\n\x05pswrd\n\x06psswrd\n\x06psword\n\apretend\x02\aprivate\x05\apro" +
+	"duct\r\apssword\n\bprovider\x05\nprivatekey\a\x02pwW\x03pwd\n\x04pwrd\n\apuhelin\x0f\rpuhelinnumero\x0f\x03ref\r\x03rfc\r\x05reach\x05\x05reg" +
+	"on\v\x06record\x05\x06rekort\v\x06remote\t\x06repeatN\x06reveal*\arerkort\v\brechnung\r\brekening\x03\bresident\x05\brevision\r\tref" +
+	"erence\r\treisepassQ\vrequirepass>\frefreshtoken\a\fregistration\x05\x0erekeningnummer\x03\x0freisepassnummerQ\x19ren" +
+	"tenversicherungsnummer5\x03rib\x03\x04ring\x05\x05rkort\v\trijbewijs\v\rrijksregister8\x0frijbewijsnummer\v\x13rijksregist" +
+	"ernummer8\x02ro\x05\x03rnc\v\x04rodn\x1e\x05rodne\x1e\arouting\x00\x03rrn;\x03rsa\x05\x03rtn\x00\x03ruc\v\x03runX\x03rutX\x04rvnr5\trufnummer\x0f\x02sa\x05\x04salt" +
+	"%\asavings\x05\bsalasana\n\tsanitaria\v\x11samordningsnummerT\x03sdt\x0f\x03sec\x05\x05sedol\r\x05senha\n\x06secret\x13\x06senord\n\x06seria" +
+	"l\r\x06server\t\asection\r\aservice\x05\bsections\r\bsecurite\x05\bsecurity\x05\tsecretkey\a\tseguridad\x05\nsecurities\r\fsec" +
+	"urestring\n\x03sha\r\x03sigY\x03sinB\x03sku\r\x04show*\x05sifre\n\x06shared\x05\asidekiq\"\asigning\x05\x03sms\x0f\x03soc\x05\x04snyk\x05\x04sort\x05\x05snil" +
+	"s\x1f\x05sonarZ\x06social\x05\asociale\x05\bsortcode\x00\tsonarqube\"\nsofinummer\x18\vsourcegraph\"\x0esocialsecurity:\x14socials" +
+	"ecuritynumber:\x19sozialversicherungsnummer[\x03ssn:\x03sss\v\x04ssws\"\x05ssnit\v\asshpass@\x02st\x05\x02sv\x05\x04sumo\"\x04svnr\\\x06st" +
+	"euer5\x06subnet\t\astorage\x05\bsteuerid5\bsvnummer\\\tsumologic\"\nsubscriber\x05\fsteuernummer]\x1bsteueridentifika" +
+	"tionsnummer5\x06syntym\x05\x03taj\v\x03tax\x05\x04tckn<\x05taxid\b\x06taiwan\x05\x06tarihi\x05\atarjeta\f\btaxpayer\b\btckimlik<\ttaxnumb" +
+	"er\b\x03tel\x0f\x03tfn\x01\x04tell*\x04text\x05\x05telem\x0f\x06teudat^\atelefon\x0f\btelefone\x0f\btelefono\x0f\btelefonu\x0f\btelefoon\x0f\btelegr" +
+	"am\"\btelepono\x0f\ttelefonnr\x0f\ttelefonsz\x0f\ttelemovel\x0f\ttelephone\x0f\ntelefoonnr\x0f\vtelefonszam\x0f\ftelefonnumer\x0f" +
+	"\rtelefonnummer\x0f\x0etelefoonnummer\x0f\x0ftelephonenumber\x0f\x03tin]\x04thai\x05\x06ticket\r\x03tlf\x0f\x05token\a\x06travel\x05\btracking" +
+	"\r\x06tunnus\x1f\x06twilio_\aturkish<\x03uid\x04\x05uidai\x04\x02um\x05\x04umcn\v\x04umid\v\x06unseal\x05\x03upc\r\x04usdc/\x04usdt/\burodzona\x16\burodzo" +
+	"ny\x16\buserpass\n\turodzenia\x16\fuserpassword\n\x03utr\b\x03vat#\x05vergi\b\x06vercel`\avehicle\r\aversion\r\x12versichertennu" +
+	"mmer\v\x13versicherungsnummer[\x03vin\r\x04visa\f\x06vitale9\x05voter\x05\x06wallet/\nwachtwoord\n\x04whata\awithoutb\bwhatsapp" +
+	"\x1c\x05x-api\x05\x03youc\x05zehut^" +
 	""
 
 // buckets is where a bucket begins in wordText.
 var buckets = [...]uint16{
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 121, 174, 191, 236, 321, 391, 391, 391, 444, 491, 528, 539, 560, 613, 625,
-	625, 707, 766, 826, 1028, 1107, 1147, 1147, 1147, 1189, 1222, 1258, 1310, 1378, 1395, 1395, 1395, 1400, 1410, 1419, 1476, 1483, 1521, 1521,
-	1521, 1541, 1541, 1560, 1610, 1610, 1625, 1625, 1625, 1634, 1697, 1710, 1717, 1729, 1742, 1742, 1742, 1768, 1791, 1807, 1835, 1869, 1878, 1878,
-	1878, 1885, 2061, 2066, 2118, 2218, 2230, 2230, 2230, 2248, 2256, 2256, 2262, 2262, 2269, 2269, 2269, 2269, 2295, 2303, 2374, 2453, 2464, 2464,
-	2464, 2470, 2476, 2494, 2515, 2515, 2515, 2515, 2515, 2561, 2607, 2607, 2686, 2691, 2691, 2730, 2730, 2891, 2903, 2991, 2995, 3021, 3046, 3046,
-	3046, 3046, 3054, 3071, 3071, 3096, 3114, 3114, 3114, 3447, 3552, 3616, 3640, 3770, 3809, 3809, 3809, 3809, 3809, 3809, 3809, 3809, 3809, 3809,
-	3809, 3809, 4045, 4127, 4158, 4168, 4205, 4205, 4205, 4264, 4416, 4475, 4639, 4671, 4802, 4810, 4810, 4889, 5126, 5145, 5157, 5175, 5200, 5200,
-	5200, 5200, 5200, 5212, 5236, 5308, 5313, 5313, 5313, 5318, 5392, 5411, 5418, 5418, 5418, 5418, 5418, 5438, 5438, 5463, 5463, 5463, 5463, 5463,
-	5463, 5463, 5463, 5463, 5470, 5470, 5470, 5470, 5470, 5470, 5470, 5470, 5475, 5475, 5475, 5475, 5475, 5475, 5482, 5482, 5482, 5482, 5482, 5482,
-	5482, 5482, 5482, 5482, 5482, 5482, 5482, 5482, 5482, 5482, 5482, 5482, 5482, 5482, 5482, 5482, 5482, 5482, 5482, 5482, 5482, 5482, 5482, 5482,
-	5482, 5482, 5482, 5482, 5482, 5482, 5482, 5482, 5482, 5482, 5482, 5482, 5482, 5482, 5482, 5482, 5482,
+	625, 707, 766, 826, 1028, 1112, 1152, 1152, 1152, 1194, 1227, 1263, 1315, 1383, 1400, 1400, 1400, 1405, 1415, 1424, 1481, 1488, 1526, 1526,
+	1526, 1546, 1546, 1565, 1615, 1615, 1630, 1630, 1630, 1639, 1702, 1715, 1722, 1734, 1747, 1747, 1747, 1773, 1796, 1812, 1840, 1874, 1883, 1883,
+	1883, 1890, 2066, 2071, 2123, 2223, 2235, 2235, 2235, 2253, 2261, 2261, 2267, 2267, 2274, 2274, 2274, 2274, 2300, 2308, 2379, 2458, 2474, 2474,
+	2474, 2480, 2486, 2504, 2525, 2525, 2525, 2525, 2525, 2571, 2617, 2617, 2696, 2701, 2701, 2740, 2740, 2901, 2913, 3001, 3005, 3031, 3056, 3056,
+	3056, 3056, 3064, 3081, 3081, 3106, 3124, 3124, 3124, 3457, 3562, 3626, 3650, 3780, 3819, 3819, 3819, 3819, 3819, 3819, 3819, 3819, 3819, 3819,
+	3819, 3819, 4055, 4137, 4168, 4178, 4215, 4215, 4215, 4274, 4426, 4485, 4649, 4681, 4812, 4820, 4820, 4899, 5136, 5155, 5167, 5185, 5210, 5210,
+	5210, 5210, 5210, 5222, 5246, 5318, 5323, 5323, 5323, 5328, 5402, 5421, 5428, 5428, 5428, 5428, 5428, 5448, 5448, 5473, 5473, 5473, 5473, 5473,
+	5473, 5473, 5473, 5473, 5480, 5480, 5480, 5480, 5480, 5480, 5480, 5480, 5485, 5485, 5485, 5485, 5485, 5485, 5492, 5492, 5492, 5492, 5492, 5492,
+	5492, 5492, 5492, 5492, 5492, 5492, 5492, 5492, 5492, 5492, 5492, 5492, 5492, 5492, 5492, 5492, 5492, 5492, 5492, 5492, 5492, 5492, 5492, 5492,
+	5492, 5492, 5492, 5492, 5492, 5492, 5492, 5492, 5492, 5492, 5492, 5492, 5492, 5492, 5492, 5492, 5492,
 }
 
 // likely is a filter in front of the words: one bit for each hash of a word.
@@ -561,11 +561,11 @@ var likely = [...]uint32{
 	0, 0, 2560, 16384, 0, 0, 0, 16777216, 0, 0, 0, 0, 8388608, 131072, 0, 0, 128, 0, 524288, 67109120, 0, 0, 0, 524288,
 	67108864, 0, 0, 0, 268435456, 0, 268435456, 0, 0, 8388608, 0, 0, 0, 0, 8388608, 5242880, 0, 0, 64, 0, 0, 0, 536870916, 0,
 	0, 0, 8, 0, 4227072, 2181038080, 537001984, 0, 0, 151011328, 131072, 0, 0, 2147483648, 0, 0, 0, 4096, 65536, 0, 33554432, 0, 0, 4096,
-	0, 128, 0, 0, 16, 2097152, 0, 0, 134217728, 2097152, 4194304, 256, 128, 0, 65536, 0, 327680, 0, 0, 0, 8388609, 32768, 0, 2097152,
+	0, 128, 0, 0, 16, 2097152, 0, 2048, 134217728, 2097152, 4194304, 256, 128, 0, 65536, 0, 327680, 0, 0, 0, 8388609, 32768, 0, 2097152,
 	1073741824, 0, 0, 0, 67764240, 0, 4096, 8, 0, 524320, 0, 0, 4096, 16777220, 4096, 2, 0, 0, 8, 0, 0, 32, 0, 0,
 	0, 4096, 33554432, 0, 2048, 0, 131072, 4194304, 0, 167936, 4194304, 2, 544, 0, 0, 33554432, 0, 16777216, 0, 2097152, 0, 32, 134217728, 0,
 	0, 0, 17039632, 16777216, 0, 1073750016, 0, 0, 2, 4096, 131080, 16777216, 2048, 2097156, 1074008064, 201326592, 268435456, 0, 0, 0, 0, 0, 0, 4194304,
-	1, 65536, 0, 134217728, 4194304, 0, 0, 1073741824, 32768, 0, 32, 0, 64, 32, 2164260866, 0, 72, 0, 2, 1048576, 0, 0, 0, 0,
+	1, 65536, 0, 134217728, 4194304, 0, 0, 1073741824, 32768, 0, 32, 0, 262208, 32, 2164260866, 0, 72, 0, 2, 1048576, 0, 0, 0, 0,
 	2147483650, 8388608, 0, 0, 0, 0, 0, 1073741824, 0, 0, 0, 0, 0, 16385, 0, 0, 0, 0, 8, 0, 0, 0, 0, 2,
 	2162688, 0, 32768, 4096, 0, 0, 1, 0, 0, 1024, 0, 0, 2147483648, 0, 0, 4, 8, 0, 0, 0, 4260352, 4, 8448, 0,
 	128, 262144, 2147483648, 256, 0, 8388608, 268435456, 0, 0, 16384, 1073741824, 0, 8192, 262144, 0, 4194304, 4194304, 256, 545259520, 0, 2177, 64, 0, 0,
@@ -603,144 +603,144 @@ var likely = [...]uint32{
 
 // wordPairs is pairs by their words' numbers.
 var wordPairs = [...]wordPair{
-	{4511, 4358, 57},
-	{2691, 4511, 57},
-	{4511, 3021, 57},
-	{4480, 4269, 57},
-	{4127, 1552, 8},
-	{4511, 2107, 65},
-	{2816, 2107, 70},
-	{4815, 1546, 1},
-	{4815, 1885, 8},
-	{4815, 3021, 8},
-	{4815, 2004, 8},
-	{2816, 1885, 20},
-	{1935, 3021, 20},
-	{1935, 635, 20},
-	{1885, 3021, 31},
-	{3468, 3021, 31},
-	{2004, 3021, 31},
-	{2816, 2004, 20},
-	{2816, 1935, 20},
-	{3468, 1885, 31},
-	{1935, 1289, 20},
-	{796, 1885, 20},
-	{1885, 635, 20},
-	{4205, 1885, 100},
-	{4163, 1885, 100},
-	{141, 1885, 100},
-	{1935, 2991, 31},
-	{3902, 3971, 58},
-	{2691, 3021, 101},
-	{5131, 1885, 102},
-	{2903, 3021, 70},
-	{2107, 3021, 103},
-	{2903, 2991, 70},
-	{4675, 3029, 92},
-	{4675, 2995, 92},
-	{3037, 3468, 32},
-	{491, 3021, 30},
-	{3468, 859, 18},
-	{2176, 1885, 104},
-	{2168, 1885, 104},
-	{4833, 1885, 105},
-	{1807, 2309, 51},
-	{1791, 1885, 51},
-	{1639, 4815, 93},
-	{2090, 1885, 106},
-	{1935, 859, 107},
-	{796, 3021, 31},
-	{2816, 3021, 108},
-	{2968, 3021, 70},
-	{2912, 3021, 74},
-	{3235, 3021, 74},
-	{2587, 3021, 1},
-	{4815, 2991, 8},
-	{1552, 3021, 8},
-	{2640, 3021, 15},
-	{2640, 2991, 15},
-	{3567, 2991, 15},
-	{721, 3021, 15},
-	{5453, 3021, 15},
-	{3567, 3021, 15},
-	{925, 3021, 15},
-	{3819, 2561, 15},
-	{4905, 2561, 15},
-	{4050, 2561, 15},
-	{236, 2269, 7},
-	{34, 2269, 7},
-	{4288, 2269, 7},
-	{3721, 2269, 7},
-	{51, 2269, 7},
-	{326, 2269, 7},
-	{1464, 2269, 7},
-	{4466, 2269, 7},
-	{4449, 2269, 7},
-	{4707, 2269, 7},
-	{2485, 2269, 7},
-	{241, 2269, 7},
-	{308, 2269, 7},
-	{4329, 2269, 7},
-	{2520, 2269, 7},
-	{5463, 2269, 7},
-	{1783, 2269, 7},
-	{1869, 2269, 7},
-	{4485, 2269, 7},
-	{4504, 2499, 7},
-	{1189, 236, 39},
-	{1189, 241, 39},
+	{4521, 4368, 58},
+	{2701, 4521, 58},
+	{4521, 3031, 58},
+	{4490, 4279, 58},
+	{4137, 1557, 8},
+	{4521, 2112, 66},
+	{2826, 2112, 71},
+	{4825, 1551, 1},
+	{4825, 1890, 8},
+	{4825, 3031, 8},
+	{4825, 2009, 8},
+	{2826, 1890, 20},
+	{1940, 3031, 20},
+	{1940, 635, 20},
+	{1890, 3031, 31},
+	{3478, 3031, 31},
+	{2009, 3031, 31},
+	{2826, 2009, 20},
+	{2826, 1940, 20},
+	{3478, 1890, 31},
+	{1940, 1294, 20},
+	{796, 1890, 20},
+	{1890, 635, 20},
+	{4215, 1890, 100},
+	{4173, 1890, 100},
+	{141, 1890, 100},
+	{1940, 3001, 31},
+	{3912, 3981, 59},
+	{2701, 3031, 101},
+	{5141, 1890, 102},
+	{2913, 3031, 71},
+	{2112, 3031, 103},
+	{2913, 3001, 71},
+	{4685, 3039, 92},
+	{4685, 3005, 92},
+	{3047, 3478, 32},
+	{491, 3031, 30},
+	{3478, 859, 18},
+	{2181, 1890, 104},
+	{2173, 1890, 104},
+	{4843, 1890, 105},
+	{1812, 2314, 52},
+	{1796, 1890, 52},
+	{1644, 4825, 93},
+	{2095, 1890, 106},
+	{1940, 859, 107},
+	{796, 3031, 31},
+	{2826, 3031, 108},
+	{2978, 3031, 71},
+	{2922, 3031, 75},
+	{3245, 3031, 75},
+	{2597, 3031, 1},
+	{4825, 3001, 8},
+	{1557, 3031, 8},
+	{2650, 3031, 15},
+	{2650, 3001, 15},
+	{3577, 3001, 15},
+	{721, 3031, 15},
+	{5463, 3031, 15},
+	{3577, 3031, 15},
+	{925, 3031, 15},
+	{3829, 2571, 15},
+	{4915, 2571, 15},
+	{4060, 2571, 15},
+	{236, 2274, 7},
+	{34, 2274, 7},
+	{4298, 2274, 7},
+	{3731, 2274, 7},
+	{51, 2274, 7},
+	{326, 2274, 7},
+	{1469, 2274, 7},
+	{4476, 2274, 7},
+	{4459, 2274, 7},
+	{4717, 2274, 7},
+	{2495, 2274, 7},
+	{241, 2274, 7},
+	{308, 2274, 7},
+	{4339, 2274, 7},
+	{2530, 2274, 7},
+	{5473, 2274, 7},
+	{1788, 2274, 7},
+	{1874, 2274, 7},
+	{4495, 2274, 7},
+	{4514, 2509, 7},
+	{1194, 236, 40},
+	{1194, 241, 40},
 	{707, 236, 33},
-	{1966, 613, 10},
-	{3293, 613, 10},
-	{5228, 2269, 7},
-	{4491, 859, 0},
+	{1971, 613, 10},
+	{3303, 613, 10},
+	{5238, 2274, 7},
+	{4501, 859, 0},
 	{391, 51, 3},
-	{51, 3021, 3},
-	{51, 2991, 3},
+	{51, 3031, 3},
+	{51, 3001, 3},
 	{886, 954, 3},
 	{805, 51, 3},
-	{4215, 51, 3},
-	{5212, 4841, 22},
-	{4802, 174, 22},
-	{1775, 2107, 11},
-	{5411, 1885, 11},
-	{5411, 635, 11},
-	{1310, 2485, 11},
-	{1318, 2485, 11},
-	{1310, 2476, 11},
-	{1318, 2476, 11},
-	{1327, 2485, 11},
-	{1327, 2476, 11},
-	{2485, 3021, 11},
-	{2476, 3021, 11},
-	{5157, 1289, 81},
-	{3135, 2995, 81},
-	{3748, 1978, 74},
-	{3748, 3021, 74},
-	{3902, 3021, 31},
-	{4671, 2995, 8},
-	{1125, 4519, 56},
-	{4348, 4519, 56},
-	{629, 2561, 15},
-	{2578, 3833, 11},
-	{2570, 1885, 11},
-	{2570, 3021, 11},
-	{3622, 3021, 11},
-	{3622, 2991, 11},
-	{3235, 1885, 11},
-	{2107, 1885, 11},
-	{4747, 1885, 11},
-	{1775, 3616, 11},
-	{1775, 635, 11},
-	{478, 3021, 11},
-	{1722, 635, 11},
-	{203, 3021, 11},
-	{1703, 635, 11},
-	{3478, 2303, 11},
-	{780, 1885, 11},
-	{4379, 4511, 11},
-	{1935, 879, 31},
-	{3468, 1935, 31},
+	{4225, 51, 3},
+	{5222, 4851, 22},
+	{4812, 174, 22},
+	{1780, 2112, 11},
+	{5421, 1890, 11},
+	{5421, 635, 11},
+	{1315, 2495, 11},
+	{1323, 2495, 11},
+	{1315, 2486, 11},
+	{1323, 2486, 11},
+	{1332, 2495, 11},
+	{1332, 2486, 11},
+	{2495, 3031, 11},
+	{2486, 3031, 11},
+	{5167, 1294, 81},
+	{3145, 3005, 81},
+	{3758, 1983, 75},
+	{3758, 3031, 75},
+	{3912, 3031, 31},
+	{4681, 3005, 8},
+	{1130, 4529, 57},
+	{4358, 4529, 57},
+	{629, 2571, 15},
+	{2588, 3843, 11},
+	{2580, 1890, 11},
+	{2580, 3031, 11},
+	{3632, 3031, 11},
+	{3632, 3001, 11},
+	{3245, 1890, 11},
+	{2112, 1890, 11},
+	{4757, 1890, 11},
+	{1780, 3626, 11},
+	{1780, 635, 11},
+	{478, 3031, 11},
+	{1727, 635, 11},
+	{203, 3031, 11},
+	{1708, 635, 11},
+	{3488, 2308, 11},
+	{780, 1890, 11},
+	{4389, 4521, 11},
+	{1940, 879, 31},
+	{3478, 1940, 31},
 }
 
 // entries is what words and pairs stand for.
@@ -782,6 +782,7 @@ var entries = [...]entry{
 	{0x800, 0x0, false},
 	{0x2000, 0x0, false},
 	{0x1000, 0x0, false},
+	{0x80000000000000, 0x0, false},
 	{0x1000000, 0x0, false},
 	{0x200000000000000, 0x0, false},
 	{0x4000000000000, 0x0, false},
@@ -824,7 +825,6 @@ var entries = [...]entry{
 	{0x10000000, 0x0, false},
 	{0x0, 0x50, false},
 	{0x10000, 0x0, false},
-	{0x80000000000000, 0x0, false},
 	{0x81000000000000, 0x0, true},
 	{0x8000000000, 0x0, false},
 	{0x1800000000000, 0x0, true},

@@ -142,7 +142,7 @@ var vocabulary = []struct {
 	{aboutVendor, "sonar sonarqube sumo sumologic sidekiq contribsys sourcegraph telegram okta ssws"},
 	{aboutSecret | aboutPassword | aboutLogin, "requirepass masterauth"},
 	{aboutSecret | aboutHeader, "authorization"},
-	{aboutKey, "key pat api salt"},
+	{aboutKey, "key pat api salt kty crv"},
 	{aboutKey | aboutPassword, "pass pw"},
 	{aboutCommand, "curl"},
 	{aboutLogin, "login sshpass mysql mysqldump mongo psql"},

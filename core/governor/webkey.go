@@ -1,0 +1,29 @@
+package governor
+
+// jsonWebKey looks for the private part of a JSON Web Key behind the name of its type or curve, which ends before i.
+// Source: RFC 7518, sections 6.2.2, 6.3.2 and 6.4.1; RFC 8037, section 2.
+func (s *Scanner) jsonWebKey(v *view, i int) (next int, ok bool) {
+	for end := i + maxWebKey; i < end; i++ {
+		switch b := v.look(i); {
+		case b == 0 || b == '}':
+			return 0, false
+		case b == '"' && v.look(i+2) == '"' && oneOf(v.look(i+1), "dk"):
+			from := v.blanks(i + len(`"d"`))
+			if v.look(from) != ':' {
+				continue
+			}
+			from = v.blanks(from+1) + 1
+			to := from
+			for to < from+maxJWT && (isAlnum(v.look(to)) || oneOf(v.look(to), "_-")) {
+				to++
+			}
+			if v.look(from-1) == '"' && to >= from+20 {
+				return s.emit(v, rulePrivateKey, from, to)
+			}
+		}
+	}
+	return 0, false
+}
+
+// maxWebKey bounds the distance from a JSON Web Key's type to its private part. The modulus of 4,096 bits is between them.
+const maxWebKey = 1024
