@@ -102,7 +102,7 @@ func (s *Scanner) named(v *view, start, end int, subject context) (next int, ok 
 	switch {
 	case equalFold("kty", v.text[start:end]), equalFold("crv", v.text[start:end]):
 		return s.jsonWebKey(v, end)
-	case v.look(end) == '/' && subject&aboutSecret != 0:
+	case v.look(end) == '/' && subject&aboutSecret != 0 && v.run(start, end-start, isLower) == end:
 		return s.segment(v, end+1)
 	}
 	return s.assignment(v, start, end, subject)

@@ -136,8 +136,8 @@ func isChosen(value []byte) bool {
 	return kinds&isDigit != 0 && letters != 0 && (sign || letters == isLower|isUpper && changes(value)*3 > len(value))
 }
 
-// isSecret reports whether a value looks random: a UUID, or letters and digits that change often. A quoted value may
-// contain signs.
+// isSecret reports whether a value looks random: a UUID, or letters and digits that change often, or twenty with four digits
+// behind a prefix. A quoted value may contain signs.
 func isSecret(value []byte, least int, quoted bool) bool {
 	if isUUID(value) {
 		return spread(value) >= minSpread
@@ -145,10 +145,17 @@ func isSecret(value []byte, least int, quoted bool) bool {
 	if len(value) < least || runs(value) && (len(value) < 15 || isSequence(value)) {
 		return false
 	}
-	kinds, hash := uint16(0), uint16(isHex)
+	kinds, hash, digits := uint16(0), uint16(isHex), 0
 	for i, b := range value {
-		if hash &= class[b]; i+20 < len(value) && oneOf(b, "_-:") {
-			hash = isHex // of the part behind a prefix
+		hash &= class[b]
+		switch {
+		case isDigitByte(b):
+			digits++
+		case isLetterByte(b):
+		case i+20 < len(value) && oneOf(b, "_-:"):
+			hash, digits = isHex, 0 // of the part behind a prefix
+		default:
+			digits = -len(value)
 		}
 		if !isAlnum(b) && !oneOf(b, "_-.+/=~%:!#*@^") && !quoted {
 			return false
@@ -161,7 +168,7 @@ func isSecret(value []byte, least int, quoted bool) bool {
 	if kinds&(isDigit|isLower|isUpper) == isLower|isUpper {
 		return len(value) >= 20 && changes(value)*3 >= len(value)
 	}
-	return kinds&isDigit != 0 && kinds&(isLower|isUpper) != 0 && (changes(value)*4+4 >= len(value) || len(value) >= 32 && changes(value)*5 >= len(value) || hash != 0 && len(value) >= 20 || isUnpronounceable(value))
+	return kinds&isDigit != 0 && kinds&(isLower|isUpper) != 0 && (changes(value)*4+4 >= len(value) || len(value) >= 32 && changes(value)*5 >= len(value) || len(value) >= 20 && (hash != 0 || digits >= 4) || isUnpronounceable(value))
 }
 
 // isHash reports whether a value has only hexadecimal digits and dashes.
