@@ -34,6 +34,9 @@ func skipCommon(text []byte) int {
 			return i
 		}
 		after := class[text[end]]
+		if text[end] == ' ' && (end+1 == len(text) || text[end+1] == '=') {
+			after |= isEqual
+		}
 		most := kinds&^isHex == inWord|isLower && first&(isLower|isUpper) != 0 && end-i < minToken && after&(isEnding|isEqual) == 0
 		if most && isLikely(text[i:end]) || !most && !isCommon(text[i:end], kinds, after) { // most words need no call
 			return i

@@ -69,7 +69,7 @@ func operator(v *view, start, i int, spaced bool) int {
 		return -1
 	case v.has(i, "is: "):
 		return i + 3
-	case v.has(i, "is ") || v.has(i, "<- ") || v.has(i, "|| ") || v.has(i, "?? ") || v.has(i, "to ") && isQuote(v.look(i+3)):
+	case v.has(i, "is ") || v.has(i, "<- ") || v.has(i, "||") || v.has(i, "??") || v.has(i, "to ") && isQuote(v.look(i+3)):
 		return i + 2
 	case b == '(' && isQuote(next): // setToken("…")
 		return i + 1

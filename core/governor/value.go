@@ -49,7 +49,7 @@ func (s *Scanner) random(value []byte, from int, quoted bool, subject context) b
 }
 
 // placeholders is parts of values in lower case that show that a value is none.
-var placeholders = []string{"your", "example", "changeme", "placeholder", "redacted", "xxxx", "****", "....", "<", "${", "{{", "$(", "process.env", "insert", "dummy", "replace", "sample", "{}", "{0", "••", "!vault", "vault:", "arn:aws"}
+var placeholders = []string{"your", "example", "changeme", "placeholder", "redacted", "xxxx", "****", "....", "<", "${", "{{", "$(", "process.env", "insert", "dummy", "replace", "sample", "{}", "{0", "••", "…", `\d`, `\w`, "!vault", "vault:", "arn:aws"}
 
 // isPlaceholder reports whether a value stands for one that is filled in elsewhere.
 func isPlaceholder(value []byte) bool {
@@ -81,7 +81,11 @@ func valueEnd(v *view, from int, quote byte) int {
 	i := from
 	for ; i < from+maxValue; i++ {
 		b := v.look(i)
-		if b <= ' ' || b >= 0x7f || b == quote && quote != 0 || b == '"' || b == '`' && quote == 0 || b == '\\' {
+		if b == '\\' && quote != 0 && v.look(from-2) != '\\' && v.look(i+1) > ' ' {
+			i++
+			continue
+		}
+		if b <= ' ' || b >= 0x7f && (quote == 0 || b == 0x7f) || b == quote && quote != 0 || b == '"' || b == '`' && quote == 0 || b == '\\' {
 			break
 		}
 		if quote == 0 && (b == ',' || b == ';' || b == '<' || b == '>' || b == '(' || b == ')' || b == '[' || b == ']' || b == '{' || b == '}' || b == '\'' || b == '|') {
@@ -117,7 +121,7 @@ func isPassword(value []byte) bool {
 		switch {
 		case isLetterByte(b):
 			letters = true
-		case !oneOf(b, "._-/=:#,"):
+		case b < 0x80 && !oneOf(b, "._-/=:#,"):
 			others = true
 		}
 	}
@@ -166,9 +170,9 @@ func isSecret(value []byte, least int, quoted bool) bool {
 		return false
 	}
 	if kinds&(isDigit|isLower|isUpper) == isLower|isUpper {
-		return len(value) >= 20 && changes(value)*3 >= len(value)
+		return len(value) >= 20 && (changes(value)*3 >= len(value) || changes(value)*4 >= len(value) && isUnpronounceable(value))
 	}
-	return kinds&isDigit != 0 && kinds&(isLower|isUpper) != 0 && (changes(value)*4+4 >= len(value) || len(value) >= 32 && changes(value)*5 >= len(value) || len(value) >= 20 && (hash != 0 || digits >= 4) || isUnpronounceable(value))
+	return kinds&isDigit != 0 && kinds&(isLower|isUpper) != 0 && (changes(value)*4+4 >= len(value) || len(value) >= 32 && changes(value)*5 >= len(value) || len(value) >= 20 && (hash != 0 || digits >= 4 || kinds&(isLower|isUpper) != isLower|isUpper && isUnpronounceable(value)))
 }
 
 // isHash reports whether a value has only hexadecimal digits and dashes.
@@ -198,12 +202,11 @@ func isUUID(value []byte) bool {
 	return true
 }
 
-// isUnpronounceable reports whether a long value in one case has as many rare letters as random text with few digits: a
-// quarter of all are one of these, and about one in twenty of English text.
+// isUnpronounceable reports whether a value has as many rare letters as random text with few digits: a quarter of all are one
+// of these, and about one in twenty of English text.
 func isUnpronounceable(value []byte) bool {
-	letters, rare, kinds := 0, 0, uint16(0)
+	letters, rare := 0, 0
 	for _, b := range value {
-		kinds |= class[b] & (isLower | isUpper)
 		if isLetterByte(b) {
 			letters++
 			if oneOf(b|0x20, "jkqvwxz") {
@@ -211,7 +214,7 @@ func isUnpronounceable(value []byte) bool {
 			}
 		}
 	}
-	return len(value) >= 20 && kinds != isLower|isUpper && rare*8 >= letters
+	return rare*8 >= letters
 }
 
 // isNameOfPassword reports whether a value only says that it is a password: user:pass@localhost.
