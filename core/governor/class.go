@@ -35,6 +35,13 @@ func (v *view) at(i int) byte {
 	if uint(i) < uint(len(v.text)) {
 		return v.text[i]
 	}
+	return v.outside(i)
+}
+
+// outside is the byte at an index that is not in text. It is a function of its own, because at is in hundreds of places.
+//
+//go:noinline
+func (v *view) outside(i int) byte {
 	if i < 0 {
 		if i < -tailLength {
 			return 0

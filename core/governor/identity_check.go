@@ -9,6 +9,8 @@ import (
 // The checks below get digits only, of a length that one of the identifier's shapes has.
 
 // two is the number of two digits.
+//
+//go:noinline
 func two(d []byte) int { return int(d[0]-'0')*10 + int(d[1]-'0') }
 
 // isDate reports whether six digits are year, month and day.
@@ -17,6 +19,9 @@ func isDate(d []byte) bool { return isMonthDay(two(d[2:]), two(d[4:])) }
 // isDayFirst reports whether six digits are day, month and year.
 func isDayFirst(d []byte) bool { return isMonthDay(two(d[2:]), two(d)) }
 
+// isMonthDay reports whether two numbers may be a month and a day of it.
+//
+//go:noinline
 func isMonthDay(month, day int) bool {
 	return month >= 1 && month <= 12 && day >= 1 && day <= 31 && (day <= 30 || month != 4 && month != 6 && month != 9 && month != 11) && (month != 2 || day <= 29)
 }
@@ -62,7 +67,7 @@ func satisfies(rule string, d []byte) bool {
 	return true
 }
 
-// fitsSum reports whether a sum is divisible by 11 (kind 0) or 10 (t), or the digit behind those that have weights is its check digit:
+// fitsSum reports whether a sum is divisible by 11 (kind 0) or 10 (t), or the digit behind the weighted ones is its check digit:
 // 11 minus the remainder modulo 11, from 10 on zero (z) or without its tens (o); the remainder without its tens (m), or one for ten (r).
 func fitsSum(kind byte, weights string, d []byte) bool {
 	sum := checksum.Weighted(d, weights)

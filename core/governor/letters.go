@@ -63,6 +63,7 @@ var letteredFormats = [...]letteredFormat{
 	{"personal.identity-document", "LLLLDDDDDD???", 0, mxRFC},
 	{"personal.identity-document", "LLLLDDDDDD???", aboutArticle, mxRFC},
 	{"personal.identity-document", "DDDDDDDDDL", 0, lkNIC},
+	{"personal.identity-document", "LLLDDDDDDD", aboutIndia, anyDigits},
 	{"personal.identity-document", "LHA-DDDDDDDDD-D", 0, anyDigits},
 }
 

@@ -233,7 +233,7 @@ var identityRule = [...]ID{
 var letteredRule = [...]ID{
 	205, 205, 205, 205, 205, 205, 205, 205, 205, 207, 207, 207, 207, 206, 206, 208, 209, 209, 210, 210, 210, 210, 211, 212,
 	212, 213, 214, 180, 163, 215, 215, 215, 195, 195, 195, 195, 195, 195, 206, 206, 204, 204, 206, 206, 203, 202, 202, 202,
-	202, 202, 202,
+	202, 202, 202, 202,
 }
 
 // formatText is the token formats by the bucket of their first two bytes, as formatAt reads them.
@@ -435,7 +435,7 @@ var foreignSeconds = [...]uint64{
 var codeLengths = [...]uint8{
 	0, 170, 0, 0, 0, 0, 0, 170, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 138, 0, 0, 0,
 	0, 0, 0, 153, 0, 0, 172, 155, 137, 153, 153, 0, 137, 0, 0, 108, 153, 156, 0, 93, 122, 136, 124, 136,
-	154, 111, 0, 137, 170, 138, 171, 171, 155, 139, 170, 0, 138, 154, 141, 141, 138, 139, 141, 0, 0, 0, 0, 0,
+	154, 111, 0, 137, 172, 138, 171, 171, 155, 139, 170, 0, 138, 154, 141, 141, 138, 139, 141, 0, 0, 0, 0, 0,
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 154, 139, 0, 138, 0, 156, 0, 0, 0, 170, 170, 156, 153, 153, 122,
 	0, 0, 138, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
@@ -485,73 +485,73 @@ const wordText = "" +
 	"ppendix\r\narztnummer\v\vapplication\x05\x03aws\x0e\x04auth\x13\aausweis\x14\aauthkey\a\tauthtoken\a\rausweisnummer\x14\rauthori" +
 	"zation\x15\x04bank\x05\x04bban\x03\x05basic\a\x05batch\r\vbankaccount\x03\fbankleitzahl\x00\x04bday\x16\x06bearer\a\x06behave\x02\nbestellung\r\vb" +
 	"eneficiary\x05\x05birth\x17\abilhete\v\bbirthday\x16\tbirthdate\x16\x03blz\x00\x04born\x16\x03bsb\x00\x03bsn\x18\tbrazilian\x19\x03bvn\v\x05build\r\abul" +
-	"etin\v\tbulgarian\x1a\x13burgerservicenummer\x18\x02by\x05\x06bypass\x1b\x02cc\f\x04call\x1c\x04card\x1d\x04cccd\v\x05cards\f\x05carta\f\x05carte\f\x06car" +
-	"tao\f\acatalog\r\bccnumber\f\ncardnumber\f\x02cf\x05\x03cel\x0f\x03cep\x0f\x04cell\x1c\x06cedula\x14\acelular\x0f\tcellphone\x0f\tcellulare\x0f\x05c" +
-	"idad\v\x05cislo\x1e\x05civil\x05\achapter\r\acitizen\x05\bchecking\x05\tcitizenid\x1f\x03cnh\v\x03cnp \x03cns\v\x04cmnd\v\x04cnic\x1f\x04cnpj\x19\x04code" +
-	"\x05\x05clabe\x03\x05clave\n\x05codes\x05\x05conto\x05\x06clause\r\x06client\t\x06commit\r\x06compte\x03\acontact\x05\bconducir\v\bconduire\v\bcorre" +
-	"nte\x05\ncloudflare!\ncontrasena\n\ncontribsys\"\fclientsecret\a\fcontribuinte#\x03cpf\x19\x03cpr$\x03crv%\x05cprnr$\x05creds" +
-	"\a\x05crumb\a\tcprnummer$\ncredential\a\ncreditcard\f\vcredentials\a\x04cuil&\x04cuit&\x04curl'\x05curit\x05\x05cusip\r\x06cuenta\x03" +
-	"\x06dbpass\n\adatadog(\ndbpassword\n\vdateofbirth\x16\x02dd\x05\x04ddog(\tdeveloper)\ndelsedatum\x16\x04dial\x0f\adisplay*\bdisco" +
-	"ver\f\tdisregard+\x02dl\v\x02do,\x03dni-\x03dns\t\x03dob\x16\x06dowodu\v\bdocument\x05\tdocumento.\x06driver\x05\adrivers\x05\adriving\x05\tds" +
-	"elsdato\x16\rdriverlicense\v\x0edriverslicense\v\x03dui\v\x04dula\v\x04dvla\v\x03ean\r\x03egk\v\x03egn\x1a\aehliyet\v\x04embg\v\x04emso\x1f\x05ent" +
-	"er\x06\x06enable\x06\aelector\v\aeleitor\v\nencryption\x05\x05erc20/\x03eth/\x03evm/\x05ether0\bethereum/\tetherscan/\x03fax\x0f\rfahr" +
-	"erlaubnis\v\x03fin1\x04file\x05\x06fiscal2\x03fon\x0f\x04fodt\x16\x04fono\x0f\x06forget+\tforwarded\t\ffoedselsdato\x16\rfuehrerschein\v\ag" +
-	"ateway\t\x03geb\x16\x06german\x05\ageboren\x16\ngeburtstag\x16\fgeburtsdatum\x16\rgeboortedatum\x16\x04give*\x05ghana\x05\x05govid\x14\x03gsm\x0f\x05" +
-	"green\x05\x04gtin\r\x05guida\v\x04hash\r\x05handy\x0f\vhandynummer\x0f\x05heslo\n\x06health\x05\x06heroku3\x02hk\x05\x04hkic4\x04hkid4\x04hong\x05\x04host\t" +
-	"\x05hosts\t\ahotline\x0f\x02hp\x0f\nhrerschein\v\x10hrerscheinnummer\v\ahubspot\x05\x05iccid\r\x02id\x05\x04idnp\v\x04idnr5\x06idcard\v\x06ignor" +
-	"e+\aidentit\v\aigazolv\v\bidentity\x05\bidnumber\x1f\tidentidad6\nidentified\x05\nidentifier\x05\fidentitycard\x14\x0eidenti" +
-	"fication7\x10identiteitskaart\v\x15identifikationsnummer5\x03iin\v\x03ine\v\x04imei\r\x04insz8\x05insee9\x06indian\x05\ainvoice\r" +
-	"\tinsurance\x05\x02ip\t\x03ips\t\x03ipv\t\x03ird\b\x04isbn\r\x04isin\r\x04islo\x1e\x04issn\r\x05iqama\v\x06israel\x05\aisraeli\x05\tipaddress\t\tisikuk" +
-	"ood\x12\tiskaznica\v\x04item\r\x04itin:\x05jazdy\v\tjailbreak\x06\x06jelszo\n\x04jmbg\x1f\x05jumin;\x03key\x10\bkennwort\n\tkennitala\x1f\x06kim" +
-	"lik<\x04kods\x05\x04kong\x05\x04kort\f\x05konto\x03\akodeord\n\akontonr\x03\vkontonummer\x03\rkontonummeret\x03\x03kra\b\vkreditkarte\f\fkr" +
-	"ankenkasse\v\x12kreditkartennummer\f\x19krankenversichertennummer\v\x03ktp\v\x03kty%\x04kvnr\v\x04lanr\v\x04leak*\alicence\x05\a" +
-	"license\x05\x03lot\r\x05login=\alozinka\n\x03mac\t\x06master\x05\amaestro\f\nmasterauth>\nmastercard\f\x02me\x05\x03mdp\n\x06member\x05\amed" +
-	"ical\x05\bmedicare?\bmetamask/\x03mob\x0f\x05mobil\x0f\x05model\r\x05mongo@\x05movil\x0f\x06mobile\x1c\tmotorista\v\vmobilnummer\x0f\fmobil" +
-	"enumber\x0f\x03mrn\v\x02my\x05\x05mykad\x1f\x05mysql@\bmynumberA\tmysqldump@\x03nasB\x04nata\x16\x04nato\x16\x05nadra\v\x06nacida\x16\x06nacido\x16\anar" +
-	"ozen\x16\anascida\x16\anascido\x16\anascita\x16\bnarozena\x16\bnational\x05\tnaissance\x16\nnacimiento\x16\nnascimento\x16\nnational" +
-	"id\x14\x10nationalidentity\x1f\x03newC\x05neverD\x02ni\x05\x03nhi\v\x03nhsE\x03nic\v\x03nid\v\x03nie.\x03nifF\x03nik\v\x03ninG\x03nipH\x03nir9\x03nit\b\x04nid" +
-	"a\v\x04ninoI\x04nissJ\tnhsnumberK\x02no\x05\x02nr\x05\x03npiK\x03nss\v\x04npwp\b\x04nricL\x06number\x05\x06nummer\x05\anumeric\x05\x06office\x0f\x03oibM\x04oh" +
-	"ip\v\x04okta\"\x05order\r\x06orders\r\bosobisty\v\x06outputN\boverride\x1b\x03panO\x03pat%\x03pay\f\x04part\r\x04passP\x05parol\n\x05pasep\v\x05pa" +
-	"sse\n\x05passw\n\x05paswd\n\x06parola\n\x06pasporQ\x06passwd\n\x06paswrd\n\apassord\n\apasswrd\n\apasword\n\apatient\x05\apayment\f\b" +
-	"pasaportQ\bpaspoortQ\bpasscode\n\bpassportQ\bpasswordR\bpasswort\n\bpaszportQ\tpasaporteQ\tpasseportQ\tpass" +
-	"portsQ\tpasswords\n\npassaporteQ\npassaportoQ\npassnummerQ\npassphrase\n\x0epaspoortnummerQ\x0epassportnumber" +
-	"Q\x04peer\t\x05peselS\x06pedido\r\bpersonal\x05\bpersonas\x05\bpersonnrT\fpersonnummerU\x0fpersonalausweis\v\x15personalausw" +
-	"eisnummer\v\x02ph\x0f\x03pis\v\x04ping\t\x05phone\x1c\x06phones\x0f\aphilsys\v\nphilhealth\v\vphonenumber\x0f\x04plan\x05\x06policy\x05\bportabl" +
-	"e\x0f\x03ppsV\x03psw\n\x04ppsnV\x04psql@\x04pswd\n\x05ppsnoV\x05printN\x05psswd\n\x05pswrd\n\x06psswrd\n\x06psword\n\apretend\x02\aprivate\x05\apro" +
-	"duct\r\apssword\n\bprovider\x05\nprivatekey\a\x02pwW\x03pwd\n\x04pwrd\n\apuhelin\x0f\rpuhelinnumero\x0f\x03ref\r\x03rfc\r\x05reach\x05\x05reg" +
-	"on\v\x06record\x05\x06rekort\v\x06remote\t\x06repeatN\x06reveal*\arerkort\v\brechnung\r\brekening\x03\bresident\x05\brevision\r\tref" +
-	"erence\r\treisepassQ\vrequirepass>\frefreshtoken\a\fregistration\x05\x0erekeningnummer\x03\x0freisepassnummerQ\x19ren" +
-	"tenversicherungsnummer5\x03rib\x03\x04ring\x05\x05rkort\v\trijbewijs\v\rrijksregister8\x0frijbewijsnummer\v\x13rijksregist" +
-	"ernummer8\x02ro\x05\x03rnc\v\x04rodn\x1e\x05rodne\x1e\arouting\x00\x03rrn;\x03rsa\x05\x03rtn\x00\x03ruc\v\x03runX\x03rutX\x04rvnr5\trufnummer\x0f\x02sa\x05\x04salt" +
-	"%\asavings\x05\bsalasana\n\tsanitaria\v\x11samordningsnummerT\x03sdt\x0f\x03sec\x05\x05sedol\r\x05senha\n\x06secret\x13\x06senord\n\x06seria" +
-	"l\r\x06server\t\asection\r\aservice\x05\bsections\r\bsecurite\x05\bsecurity\x05\tsecretkey\a\tseguridad\x05\nsecurities\r\fsec" +
-	"urestring\n\x03sha\r\x03sigY\x03sinB\x03sku\r\x04show*\x05sifre\n\x06shared\x05\asidekiq\"\asigning\x05\x03sms\x0f\x03soc\x05\x04snyk\x05\x04sort\x05\x05snil" +
-	"s\x1f\x05sonarZ\x06social\x05\asociale\x05\bsortcode\x00\tsonarqube\"\nsofinummer\x18\vsourcegraph\"\x0esocialsecurity:\x14socials" +
-	"ecuritynumber:\x19sozialversicherungsnummer[\x03ssn:\x03sss\v\x04ssws\"\x05ssnit\v\asshpass@\x02st\x05\x02sv\x05\x04sumo\"\x04svnr\\\x06st" +
-	"euer5\x06subnet\t\astorage\x05\bsteuerid5\bsvnummer\\\tsumologic\"\nsubscriber\x05\fsteuernummer]\x1bsteueridentifika" +
-	"tionsnummer5\x06syntym\x05\x03taj\v\x03tax\x05\x04tckn<\x05taxid\b\x06taiwan\x05\x06tarihi\x05\atarjeta\f\btaxpayer\b\btckimlik<\ttaxnumb" +
-	"er\b\x03tel\x0f\x03tfn\x01\x04tell*\x04text\x05\x05telem\x0f\x06teudat^\atelefon\x0f\btelefone\x0f\btelefono\x0f\btelefonu\x0f\btelefoon\x0f\btelegr" +
-	"am\"\btelepono\x0f\ttelefonnr\x0f\ttelefonsz\x0f\ttelemovel\x0f\ttelephone\x0f\ntelefoonnr\x0f\vtelefonszam\x0f\ftelefonnumer\x0f" +
-	"\rtelefonnummer\x0f\x0etelefoonnummer\x0f\x0ftelephonenumber\x0f\x03tin]\x04thai\x05\x06ticket\r\x03tlf\x0f\x05token\a\x06travel\x05\btracking" +
-	"\r\x06tunnus\x1f\x06twilio_\aturkish<\x03uid\x04\x05uidai\x04\x02um\x05\x04umcn\v\x04umid\v\x06unseal\x05\x03upc\r\x04usdc/\x04usdt/\burodzona\x16\burodzo" +
-	"ny\x16\buserpass\n\turodzenia\x16\fuserpassword\n\x03utr\b\x03vat#\x05vergi\b\x06vercel`\avehicle\r\aversion\r\x12versichertennu" +
-	"mmer\v\x13versicherungsnummer[\x03vin\r\x04visa\f\x06vitale9\x05voter\x05\x06wallet/\nwachtwoord\n\x04whata\awithoutb\bwhatsapp" +
-	"\x1c\x05x-api\x05\x03youc\x05zehut^" +
+	"etin\v\bbusiness\x05\tbulgarian\x1a\x13burgerservicenummer\x18\x02by\x05\x06bypass\x1b\x02cc\f\x04call\x1c\x04card\x1d\x04cccd\v\x05cards\f\x05carta\f\x05" +
+	"carte\f\x06cartao\f\acatalog\r\bccnumber\f\ncardnumber\f\x02cf\x05\x03cel\x0f\x03cep\x0f\x04cell\x1c\x06cedula\x14\acelular\x0f\tcellphone\x0f\tce" +
+	"llulare\x0f\x05cidad\v\x05cislo\x1e\x05civil\x05\achapter\r\acitizen\x05\bchecking\x05\tcitizenid\x1f\x03cnh\v\x03cnp \x03cns\v\x04cmnd\v\x04cnic\x1f\x04" +
+	"cnpj\x19\x04code\x05\x05clabe\x03\x05clave\n\x05codes\x05\x05conto\x05\x06clause\r\x06client\t\x06commit\r\x06compte\x03\acontact\x05\bconducir\v\bcondu" +
+	"ire\v\bcorrente\x05\ncloudflare!\ncontrasena\n\ncontribsys\"\fclientsecret\a\fcontribuinte#\x03cpf\x19\x03cpr$\x03crv%\x05cp" +
+	"rnr$\x05creds\a\x05crumb\a\tcprnummer$\ncredential\a\ncreditcard\f\vcredentials\a\x04cuil&\x04cuit&\x04curl'\x05curit\x05\x05cusi" +
+	"p\r\x06cuenta\x03\x06dbpass\n\adatadog(\ndbpassword\n\vdateofbirth\x16\x02dd\x05\x04ddog(\tdeveloper)\ndelsedatum\x16\x04dial\x0f\adisp" +
+	"lay*\bdiscover\f\tdisregard+\x02dl\v\x02do,\x03dni-\x03dns\t\x03dob\x16\x06dowodu\v\bdocument\x05\tdocumento.\x06driver\x05\adrivers\x05\ad" +
+	"riving\x05\tdselsdato\x16\rdriverlicense\v\x0edriverslicense\v\x03dui\v\x04dula\v\x04dvla\v\x03ean\r\x03egk\v\x03egn\x1a\aehliyet\v\x04embg\v" +
+	"\x04emso\x1f\x05enter\x06\x06enable\x06\aelector\v\aeleitor\v\nencryption\x05\x04epic\x04\x05erc20/\x03eth/\x03evm/\x05ether0\bethereum/\tethe" +
+	"rscan/\x03fax\x0f\rfahrerlaubnis\v\x03fin1\x04file\x05\x06fiscal2\tfinancial\x05\x03fon\x0f\x04fodt\x16\x04fono\x0f\x06forget+\tforwarded\t\ffoe" +
+	"dselsdato\x16\rfuehrerschein\v\agateway\t\x03geb\x16\x06german\x05\ageboren\x16\ngeburtstag\x16\fgeburtsdatum\x16\rgeboortedatum" +
+	"\x16\x04give*\x05ghana\x05\x05govid\x14\x03gsm\x0f\x05green\x05\x04gtin\r\x05guida\v\x04hash\r\x05handy\x0f\vhandynummer\x0f\x05heslo\n\x06health\x05\x06heroku3\x02" +
+	"hk\x05\x04hkic4\x04hkid4\x04hong\x05\x04host\t\x05hosts\t\ahotline\x0f\x02hp\x0f\nhrerschein\v\x10hrerscheinnummer\v\ahubspot\x05\x04iban\x03\x05icc" +
+	"id\r\x02id\x05\x04idnp\v\x04idnr5\x06idcard\v\x06ignore+\aidentit\v\aigazolv\v\bidentity\x05\bidnumber\x1f\tidentidad6\nidentified\x05" +
+	"\nidentifier\x05\fidentitycard\x14\x0eidentification7\x10identiteitskaart\v\x15identifikationsnummer5\x03iin\v\x03ine\v\x04im" +
+	"ei\r\x04insz8\x05insee9\x06indian\x05\ainvoice\r\tinsurance\x05\x02ip\t\x03ips\t\x03ipv\t\x03ird\b\x04isbn\r\x04isin\r\x04islo\x1e\x04issn\r\x05iqama\v\x06i" +
+	"srael\x05\aisraeli\x05\tipaddress\t\tisikukood\x12\tiskaznica\v\x04item\r\x04itin:\x05jazdy\v\tjailbreak\x06\x06jelszo\n\x04jmbg\x1f\x05jum" +
+	"in;\x03key\x10\bkennwort\n\tkennitala\x1f\x06kimlik<\x04kods\x05\x04kong\x05\x04kort\f\x05konto\x03\akodeord\n\akontonr\x03\vkontonummer\x03\rko" +
+	"ntonummeret\x03\x03kra\b\vkreditkarte\f\fkrankenkasse\v\x12kreditkartennummer\f\x19krankenversichertennummer\v\x03ktp\v" +
+	"\x03kty%\x04kvnr\v\x04lanr\v\x04leak*\alicence\x05\alicense\x05\x03lot\r\x05login=\alozinka\n\x03mac\t\x06master\x05\amaestro\f\nmasterauth>" +
+	"\nmastercard\f\x02me\x05\x03mdp\n\x06member\x05\amedical\x05\bmedicare?\bmetamask/\x03mob\x0f\x05mobil\x0f\x05model\r\x05mongo@\x05movil\x0f\x06mobi" +
+	"le\x1c\tmotorista\v\vmobilnummer\x0f\fmobilenumber\x0f\x03mrn\v\x02my\x05\x05mykad\x1f\x05mysql@\bmynumberA\tmysqldump@\x03nasB\x04nata\x16" +
+	"\x04nato\x16\x05nadra\v\x06nacida\x16\x06nacido\x16\anarozen\x16\anascida\x16\anascido\x16\anascita\x16\bnarozena\x16\bnational\x05\tnaissance\x16" +
+	"\nnacimiento\x16\nnascimento\x16\nnationalid\x14\x10nationalidentity\x1f\x03newC\x05neverD\x02ni\x05\x03nhi\v\x03nhsE\x03nic\v\x03nid\v\x03nie.\x03" +
+	"nifF\x03nik\v\x03ninG\x03nipH\x03nir9\x03nit\b\x04nida\v\x04ninoI\x04nissJ\tnhsnumberK\x02no\x05\x02nr\x05\x03npiK\x03nss\v\x04npwp\b\x04nricL\x06number\x05" +
+	"\x06nummer\x05\anumeric\x05\x06office\x0f\x03oibM\x04ohip\v\x04okta\"\x05order\r\x06orders\r\bosobisty\v\x06outputN\boverride\x1b\x03panO\x03pat%\x03" +
+	"pay\f\x04part\r\x04passP\x05parol\n\x05pasep\v\x05passe\n\x05passw\n\x05paswd\n\x06parola\n\x06pasporQ\x06passwd\n\x06paswrd\n\apassord\n\apas" +
+	"swrd\n\apasword\n\apatient\x05\apayment\f\bpasaportQ\bpaspoortQ\bpasscode\n\bpassportQ\bpasswordR\bpasswort\n\bpas" +
+	"zportQ\tpasaporteQ\tpasseportQ\tpassportsQ\tpasswords\n\npassaporteQ\npassaportoQ\npassnummerQ\npassphras" +
+	"e\n\x0epaspoortnummerQ\x0epassportnumberQ\x04peer\t\x05peselS\x06pedido\r\bpersonal\x05\bpersonas\x05\bpersonnrT\fpersonnumm" +
+	"erU\x0fpersonalausweis\v\x15personalausweisnummer\v\x02ph\x0f\x03pis\v\x04ping\t\x05phone\x1c\x06phones\x0f\aphilsys\v\nphilhealth\v\vp" +
+	"honenumber\x0f\x04plan\x05\x06policy\x05\bportable\x0f\x03ppsV\x03psw\n\x04ppsnV\x04psql@\x04pswd\n\x05ppsnoV\x05printN\x05psswd\n\x05pswrd\n\x06pssw" +
+	"rd\n\x06psword\n\apretend\x02\aprivate\x05\aproduct\r\apssword\n\bprovider\x05\nprivatekey\a\x02pwW\x03pwd\n\x04pwrd\n\apuhelin\x0f\rpu" +
+	"helinnumero\x0f\x03ref\r\x03rfc\r\x05reach\x05\x05regon\v\x06record\x05\x06rekort\v\x06remote\t\x06repeatN\x06reveal*\arerkort\v\brechnung\r\b" +
+	"rekening\x03\bresident\x05\brevision\r\treference\r\treisepassQ\vrequirepass>\frefreshtoken\a\fregistration\x05\x0erek" +
+	"eningnummer\x03\x0freisepassnummerQ\x19rentenversicherungsnummer5\x03rib\x03\x04ring\x05\x05rkort\v\trijbewijs\v\rrijksregis" +
+	"ter8\x0frijbewijsnummer\v\x13rijksregisternummer8\x02ro\x05\x03rnc\v\x04rodn\x1e\x05rodne\x1e\arouting\x00\x03rrn;\x03rsa\x05\x03rtn\x00\x03ruc\v\x03ru" +
+	"nX\x03rutX\x04rvnr5\trufnummer\x0f\x02sa\x05\x04salt%\asavings\x05\bsalasana\n\tsanitaria\v\x11samordningsnummerT\x03sdt\x0f\x03sec\x05\x05se" +
+	"dol\r\x05senha\n\x06secret\x13\x06senord\n\x06serial\r\x06server\t\asection\r\aservice\x05\bsections\r\bsecurite\x05\bsecurity\x05\tsecr" +
+	"etkey\a\tseguridad\x05\nsecurities\r\fsecurestring\n\x03sha\r\x03sigY\x03sinB\x03sku\r\x04show*\x05sifre\n\x06shared\x05\asidekiq\"\asi" +
+	"gning\x05\x03sms\x0f\x03soc\x05\x04snyk\x05\x04sort\x05\x05snils\x1f\x05sonarZ\x06social\x05\asociale\x05\bsortcode\x00\tsonarqube\"\nsofinummer\x18\vsou" +
+	"rcegraph\"\x0esocialsecurity:\x14socialsecuritynumber:\x19sozialversicherungsnummer[\x03ssn:\x03sss\v\x04ssws\"\x05ssnit" +
+	"\v\asshpass@\x02st\x05\x02sv\x05\x04sumo\"\x04svnr\\\x06steuer5\x06subnet\t\astorage\x05\bsteuerid5\bsvnummer\\\tsumologic\"\nsubscribe" +
+	"r\x05\fsteuernummer]\x1bsteueridentifikationsnummer5\x06syntym\x05\x03taj\v\x03tax\x05\x04tckn<\x05taxid\b\x06taiwan\x05\x06tarihi\x05\atar" +
+	"jeta\f\btaxpayer\b\btckimlik<\ttaxnumber\b\x03tel\x0f\x03tfn\x01\x04tell*\x04text\x05\x05telem\x0f\x06teudat^\atelefon\x0f\btelefone\x0f\btel" +
+	"efono\x0f\btelefonu\x0f\btelefoon\x0f\btelegram\"\btelepono\x0f\ttelefonnr\x0f\ttelefonsz\x0f\ttelemovel\x0f\ttelephone\x0f\ntelef" +
+	"oonnr\x0f\vtelefonszam\x0f\ftelefonnumer\x0f\rtelefonnummer\x0f\x0etelefoonnummer\x0f\x0ftelephonenumber\x0f\x03tin]\x04thai\x05\x06tic" +
+	"ket\r\x03tlf\x0f\x05token\a\x06travel\x05\btracking\r\x06tunnus\x1f\x06twilio_\aturkish<\x03uid\x04\x05uidai\x04\x02um\x05\x04umcn\v\x04umid\v\x06unseal\x05\x03" +
+	"upc\r\x04usdc/\x04usdt/\burodzona\x16\burodzony\x16\buserpass\n\turodzenia\x16\fuserpassword\n\x03utr\b\x03vat#\x05vergi\b\x06vercel`" +
+	"\avehicle\r\aversion\r\x12versichertennummer\v\x13versicherungsnummer[\x03vin\r\x04visa\f\x06vitale9\x05votera\x06wallet/\nwa" +
+	"chtwoord\n\x04whatb\awithoutc\bwhatsapp\x1c\x05x-api\x05\x03youd\x05zehut^" +
 	""
 
 // buckets is where a bucket begins in wordText.
 var buckets = [...]uint16{
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 121, 174, 191, 236, 321, 391, 391, 391, 444, 491, 528, 539, 560, 613, 625,
-	625, 707, 766, 826, 1028, 1112, 1152, 1152, 1152, 1194, 1227, 1263, 1315, 1383, 1400, 1400, 1400, 1405, 1415, 1424, 1481, 1488, 1526, 1526,
-	1526, 1546, 1546, 1565, 1615, 1615, 1630, 1630, 1630, 1639, 1702, 1715, 1722, 1734, 1747, 1747, 1747, 1773, 1796, 1812, 1840, 1874, 1883, 1883,
-	1883, 1890, 2066, 2071, 2123, 2223, 2235, 2235, 2235, 2253, 2261, 2261, 2267, 2267, 2274, 2274, 2274, 2274, 2300, 2308, 2379, 2458, 2474, 2474,
-	2474, 2480, 2486, 2504, 2525, 2525, 2525, 2525, 2525, 2571, 2617, 2617, 2696, 2701, 2701, 2740, 2740, 2901, 2913, 3001, 3005, 3031, 3056, 3056,
-	3056, 3056, 3064, 3081, 3081, 3106, 3124, 3124, 3124, 3457, 3562, 3626, 3650, 3780, 3819, 3819, 3819, 3819, 3819, 3819, 3819, 3819, 3819, 3819,
-	3819, 3819, 4055, 4137, 4168, 4178, 4215, 4215, 4215, 4274, 4426, 4485, 4649, 4681, 4812, 4820, 4820, 4899, 5136, 5155, 5167, 5185, 5210, 5210,
-	5210, 5210, 5210, 5222, 5246, 5318, 5323, 5323, 5323, 5328, 5402, 5421, 5428, 5428, 5428, 5428, 5428, 5448, 5448, 5473, 5473, 5473, 5473, 5473,
-	5473, 5473, 5473, 5473, 5480, 5480, 5480, 5480, 5480, 5480, 5480, 5480, 5485, 5485, 5485, 5485, 5485, 5485, 5492, 5492, 5492, 5492, 5492, 5492,
-	5492, 5492, 5492, 5492, 5492, 5492, 5492, 5492, 5492, 5492, 5492, 5492, 5492, 5492, 5492, 5492, 5492, 5492, 5492, 5492, 5492, 5492, 5492, 5492,
-	5492, 5492, 5492, 5492, 5492, 5492, 5492, 5492, 5492, 5492, 5492, 5492, 5492, 5492, 5492, 5492, 5492,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 121, 174, 191, 236, 321, 391, 391, 391, 444, 491, 528, 539, 560, 623, 635,
+	635, 717, 776, 836, 1038, 1122, 1162, 1162, 1162, 1204, 1237, 1273, 1325, 1393, 1410, 1410, 1410, 1415, 1425, 1434, 1491, 1504, 1542, 1542,
+	1542, 1562, 1562, 1592, 1642, 1642, 1657, 1657, 1657, 1666, 1729, 1742, 1749, 1761, 1774, 1774, 1774, 1800, 1823, 1839, 1867, 1901, 1910, 1910,
+	1910, 1923, 2099, 2104, 2156, 2256, 2268, 2268, 2268, 2286, 2294, 2294, 2300, 2300, 2307, 2307, 2307, 2307, 2333, 2341, 2412, 2491, 2507, 2507,
+	2507, 2513, 2519, 2537, 2558, 2558, 2558, 2558, 2558, 2604, 2650, 2650, 2729, 2734, 2734, 2773, 2773, 2934, 2946, 3034, 3038, 3064, 3089, 3089,
+	3089, 3089, 3097, 3114, 3114, 3139, 3157, 3157, 3157, 3490, 3595, 3659, 3683, 3813, 3852, 3852, 3852, 3852, 3852, 3852, 3852, 3852, 3852, 3852,
+	3852, 3852, 4088, 4170, 4201, 4211, 4248, 4248, 4248, 4307, 4459, 4518, 4682, 4714, 4845, 4853, 4853, 4932, 5169, 5188, 5200, 5218, 5243, 5243,
+	5243, 5243, 5243, 5255, 5279, 5351, 5356, 5356, 5356, 5361, 5435, 5454, 5461, 5461, 5461, 5461, 5461, 5481, 5481, 5506, 5506, 5506, 5506, 5506,
+	5506, 5506, 5506, 5506, 5513, 5513, 5513, 5513, 5513, 5513, 5513, 5513, 5518, 5518, 5518, 5518, 5518, 5518, 5525, 5525, 5525, 5525, 5525, 5525,
+	5525, 5525, 5525, 5525, 5525, 5525, 5525, 5525, 5525, 5525, 5525, 5525, 5525, 5525, 5525, 5525, 5525, 5525, 5525, 5525, 5525, 5525, 5525, 5525,
+	5525, 5525, 5525, 5525, 5525, 5525, 5525, 5525, 5525, 5525, 5525, 5525, 5525, 5525, 5525, 5525, 5525,
 }
 
 // likely is a filter in front of the words: one bit for each hash of a word.
@@ -559,12 +559,12 @@ var likely = [...]uint32{
 	262144, 0, 402653184, 262144, 1024, 2097152, 0, 0, 8192, 0, 16384, 0, 2359296, 0, 2148794496, 0, 0, 32768, 0, 256, 0, 0, 0, 0,
 	0, 0, 256, 0, 0, 0, 134217728, 0, 0, 64, 16384, 4, 0, 0, 0, 0, 33554440, 4194304, 0, 0, 4096, 65536, 0, 67108864,
 	0, 0, 2560, 16384, 0, 0, 0, 16777216, 0, 0, 0, 0, 8388608, 131072, 0, 0, 128, 0, 524288, 67109120, 0, 0, 0, 524288,
-	67108864, 0, 0, 0, 268435456, 0, 268435456, 0, 0, 8388608, 0, 0, 0, 0, 8388608, 5242880, 0, 0, 64, 0, 0, 0, 536870916, 0,
+	67108864, 0, 0, 0, 268468224, 0, 268435456, 0, 0, 8388608, 0, 0, 0, 0, 8388608, 5242880, 0, 0, 64, 0, 0, 0, 536870916, 0,
 	0, 0, 8, 0, 4227072, 2181038080, 537001984, 0, 0, 151011328, 131072, 0, 0, 2147483648, 0, 0, 0, 4096, 65536, 0, 33554432, 0, 0, 4096,
 	0, 128, 0, 0, 16, 2097152, 0, 2048, 134217728, 2097152, 4194304, 256, 128, 0, 65536, 0, 327680, 0, 0, 0, 8388609, 32768, 0, 2097152,
 	1073741824, 0, 0, 0, 67764240, 0, 4096, 8, 0, 524320, 0, 0, 4096, 16777220, 4096, 2, 0, 0, 8, 0, 0, 32, 0, 0,
 	0, 4096, 33554432, 0, 2048, 0, 131072, 4194304, 0, 167936, 4194304, 2, 544, 0, 0, 33554432, 0, 16777216, 0, 2097152, 0, 32, 134217728, 0,
-	0, 0, 17039632, 16777216, 0, 1073750016, 0, 0, 2, 4096, 131080, 16777216, 2048, 2097156, 1074008064, 201326592, 268435456, 0, 0, 0, 0, 0, 0, 4194304,
+	0, 0, 17039632, 16777216, 0, 1073750016, 0, 0, 2, 4096, 131080, 16777216, 2048, 2097156, 1074008064, 201327104, 268435456, 0, 0, 0, 0, 0, 0, 4194304,
 	1, 65536, 0, 134217728, 4194304, 0, 0, 1073741824, 32768, 0, 32, 0, 262208, 32, 2164260866, 0, 72, 0, 2, 1048576, 0, 0, 0, 0,
 	2147483650, 8388608, 0, 0, 0, 0, 0, 1073741824, 0, 0, 0, 0, 0, 16385, 0, 0, 0, 0, 8, 0, 0, 0, 0, 2,
 	2162688, 0, 32768, 4096, 0, 0, 1, 0, 0, 1024, 0, 0, 2147483648, 0, 0, 4, 8, 0, 0, 0, 4260352, 4, 8448, 0,
@@ -587,7 +587,7 @@ var likely = [...]uint32{
 	2048, 0, 0, 0, 0, 69206016, 524288, 0, 0, 0, 524288, 262144, 4, 0, 0, 0, 0, 0, 2048, 0, 0, 536870912, 256, 0,
 	262144, 0, 0, 0, 0, 16384, 56, 268435456, 131072, 16777216, 2048, 2097152, 0, 16777216, 33554432, 0, 0, 8389120, 0, 134217728, 0, 65536, 32, 524288,
 	0, 0, 0, 16384, 0, 2048, 0, 131072, 512, 285212672, 0, 0, 0, 0, 0, 33796, 0, 0, 0, 16777280, 0, 0, 0, 0,
-	0, 524292, 2164260866, 4194304, 0, 0, 64, 0, 17, 8, 8192, 1073741824, 8388608, 0, 0, 128, 0, 0, 0, 16777216, 262144, 0, 0, 0,
+	0, 524292, 2164260866, 4194304, 0, 0, 64, 0, 17, 8, 8192, 1073741824, 8388608, 0, 0, 128, 131072, 0, 0, 16777216, 262144, 0, 0, 0,
 	0, 0, 16, 16, 12, 33554436, 256, 131072, 8192, 2, 0, 0, 1536, 128, 4194304, 0, 0, 8, 0, 0, 524292, 32, 4194304, 131072,
 	131328, 0, 0, 524288, 133120, 0, 132, 536936449, 536870912, 0, 0, 0, 268435456, 2, 512, 16777216, 0, 0, 8388608, 0, 0, 0, 128, 0,
 	0, 0, 8192, 0, 262144, 1073741825, 524288, 16384, 131072, 134217728, 1, 33554432, 2147483780, 0, 0, 0, 0, 0, 16777216, 0, 268435456, 268435456, 0, 0,
@@ -595,7 +595,7 @@ var likely = [...]uint32{
 	268435456, 0, 67108864, 0, 0, 0, 0, 0, 0, 20, 4096, 0, 8, 0, 256, 0, 0, 16384, 262144, 256, 8388736, 4, 262144, 2097152,
 	32768, 0, 0, 64, 0, 0, 0, 1048576, 0, 128, 0, 17, 0, 536870912, 8388608, 0, 1048576, 0, 0, 0, 1048576, 0, 0, 512,
 	0, 0, 0, 0, 0, 134217728, 128, 0, 0, 0, 4194592, 0, 33554448, 1, 4, 16777248, 0, 8388608, 0, 0, 1, 0, 0, 2097152,
-	0, 0, 0, 0, 0, 0, 0, 8392704, 2415919104, 12, 0, 0, 0, 66560, 33554432, 8192, 0, 0, 0, 0, 0, 0, 0, 9437184,
+	0, 0, 0, 0, 0, 0, 0, 8392704, 2415919104, 12, 0, 33554432, 0, 66560, 33554432, 8192, 0, 0, 0, 0, 0, 0, 0, 9437184,
 	8192, 83887104, 131072, 134217728, 0, 0, 0, 0, 0, 0, 8, 32, 0, 0, 0, 256, 67108864, 8, 0, 0, 0, 65536, 0, 0,
 	0, 0, 0, 0, 2099200, 0, 0, 1, 134219776, 4, 0, 8200, 0, 0, 0, 0, 16777216, 33554432, 262400, 16384, 0, 0, 16777216, 16,
 	4096, 0, 4096, 0, 1049088, 16777216, 0, 0, 2048, 0, 4096, 0, 0, 536872960, 8388608, 67109376,
@@ -603,144 +603,148 @@ var likely = [...]uint32{
 
 // wordPairs is pairs by their words' numbers.
 var wordPairs = [...]wordPair{
-	{4521, 4368, 58},
-	{2701, 4521, 58},
-	{4521, 3031, 58},
-	{4490, 4279, 58},
-	{4137, 1557, 8},
-	{4521, 2112, 66},
-	{2826, 2112, 71},
-	{4825, 1551, 1},
-	{4825, 1890, 8},
-	{4825, 3031, 8},
-	{4825, 2009, 8},
-	{2826, 1890, 20},
-	{1940, 3031, 20},
-	{1940, 635, 20},
-	{1890, 3031, 31},
-	{3478, 3031, 31},
-	{2009, 3031, 31},
-	{2826, 2009, 20},
-	{2826, 1940, 20},
-	{3478, 1890, 31},
-	{1940, 1294, 20},
-	{796, 1890, 20},
-	{1890, 635, 20},
-	{4215, 1890, 100},
-	{4173, 1890, 100},
-	{141, 1890, 100},
-	{1940, 3001, 31},
-	{3912, 3981, 59},
-	{2701, 3031, 101},
-	{5141, 1890, 102},
-	{2913, 3031, 71},
-	{2112, 3031, 103},
-	{2913, 3001, 71},
-	{4685, 3039, 92},
-	{4685, 3005, 92},
-	{3047, 3478, 32},
-	{491, 3031, 30},
-	{3478, 859, 18},
-	{2181, 1890, 104},
-	{2173, 1890, 104},
-	{4843, 1890, 105},
-	{1812, 2314, 52},
-	{1796, 1890, 52},
-	{1644, 4825, 93},
-	{2095, 1890, 106},
-	{1940, 859, 107},
-	{796, 3031, 31},
-	{2826, 3031, 108},
-	{2978, 3031, 71},
-	{2922, 3031, 75},
-	{3245, 3031, 75},
-	{2597, 3031, 1},
-	{4825, 3001, 8},
-	{1557, 3031, 8},
-	{2650, 3031, 15},
-	{2650, 3001, 15},
-	{3577, 3001, 15},
-	{721, 3031, 15},
-	{5463, 3031, 15},
-	{3577, 3031, 15},
-	{925, 3031, 15},
-	{3829, 2571, 15},
-	{4915, 2571, 15},
-	{4060, 2571, 15},
-	{236, 2274, 7},
-	{34, 2274, 7},
-	{4298, 2274, 7},
-	{3731, 2274, 7},
-	{51, 2274, 7},
-	{326, 2274, 7},
-	{1469, 2274, 7},
-	{4476, 2274, 7},
-	{4459, 2274, 7},
-	{4717, 2274, 7},
-	{2495, 2274, 7},
-	{241, 2274, 7},
-	{308, 2274, 7},
-	{4339, 2274, 7},
-	{2530, 2274, 7},
-	{5473, 2274, 7},
-	{1788, 2274, 7},
-	{1874, 2274, 7},
-	{4495, 2274, 7},
-	{4514, 2509, 7},
-	{1194, 236, 40},
-	{1194, 241, 40},
-	{707, 236, 33},
-	{1971, 613, 10},
-	{3303, 613, 10},
-	{5238, 2274, 7},
-	{4501, 859, 0},
+	{4554, 4401, 58},
+	{2734, 4554, 58},
+	{2734, 2528, 11},
+	{2734, 2519, 11},
+	{581, 3064, 1},
+	{1581, 4401, 13},
+	{4554, 3064, 58},
+	{4523, 4312, 58},
+	{4170, 1573, 8},
+	{4554, 2145, 66},
+	{2859, 2145, 71},
+	{4858, 1567, 1},
+	{4858, 1923, 8},
+	{4858, 3064, 8},
+	{4858, 2042, 8},
+	{2859, 1923, 20},
+	{1973, 3064, 20},
+	{1973, 645, 20},
+	{1923, 3064, 31},
+	{3511, 3064, 31},
+	{2042, 3064, 31},
+	{2859, 2042, 20},
+	{2859, 1973, 20},
+	{3511, 1923, 31},
+	{1973, 1304, 20},
+	{806, 1923, 20},
+	{1923, 645, 20},
+	{4248, 1923, 101},
+	{4206, 1923, 101},
+	{141, 1923, 101},
+	{1973, 3034, 31},
+	{3945, 4014, 59},
+	{2734, 3064, 102},
+	{5174, 1923, 103},
+	{2946, 3064, 71},
+	{2145, 3064, 104},
+	{2946, 3034, 71},
+	{4718, 3072, 92},
+	{4718, 3038, 92},
+	{3080, 3511, 32},
+	{491, 3064, 30},
+	{3511, 869, 18},
+	{2214, 1923, 105},
+	{2206, 1923, 105},
+	{4876, 1923, 106},
+	{1839, 2347, 52},
+	{1823, 1923, 52},
+	{1671, 4858, 93},
+	{2128, 1923, 107},
+	{1973, 869, 108},
+	{806, 3064, 31},
+	{2859, 3064, 109},
+	{3011, 3064, 71},
+	{2955, 3064, 75},
+	{3278, 3064, 75},
+	{2630, 3064, 1},
+	{4858, 3034, 8},
+	{1573, 3064, 8},
+	{2683, 3064, 15},
+	{2683, 3034, 15},
+	{3610, 3034, 15},
+	{731, 3064, 15},
+	{5496, 3064, 15},
+	{3610, 3064, 15},
+	{935, 3064, 15},
+	{3862, 2604, 15},
+	{4948, 2604, 15},
+	{4093, 2604, 15},
+	{236, 2307, 7},
+	{34, 2307, 7},
+	{4331, 2307, 7},
+	{3764, 2307, 7},
+	{51, 2307, 7},
+	{326, 2307, 7},
+	{1479, 2307, 7},
+	{4509, 2307, 7},
+	{4492, 2307, 7},
+	{4750, 2307, 7},
+	{2528, 2307, 7},
+	{241, 2307, 7},
+	{308, 2307, 7},
+	{4372, 2307, 7},
+	{2563, 2307, 7},
+	{5506, 2307, 7},
+	{1815, 2307, 7},
+	{1901, 2307, 7},
+	{4528, 2307, 7},
+	{4547, 2542, 7},
+	{1204, 236, 40},
+	{1204, 241, 40},
+	{717, 236, 33},
+	{2004, 623, 10},
+	{3336, 623, 10},
+	{5271, 2307, 7},
+	{4534, 869, 0},
 	{391, 51, 3},
-	{51, 3031, 3},
-	{51, 3001, 3},
-	{886, 954, 3},
-	{805, 51, 3},
-	{4225, 51, 3},
-	{5222, 4851, 22},
-	{4812, 174, 22},
-	{1780, 2112, 11},
-	{5421, 1890, 11},
-	{5421, 635, 11},
-	{1315, 2495, 11},
-	{1323, 2495, 11},
-	{1315, 2486, 11},
-	{1323, 2486, 11},
-	{1332, 2495, 11},
-	{1332, 2486, 11},
-	{2495, 3031, 11},
-	{2486, 3031, 11},
-	{5167, 1294, 81},
-	{3145, 3005, 81},
-	{3758, 1983, 75},
-	{3758, 3031, 75},
-	{3912, 3031, 31},
-	{4681, 3005, 8},
-	{1130, 4529, 57},
-	{4358, 4529, 57},
-	{629, 2571, 15},
-	{2588, 3843, 11},
-	{2580, 1890, 11},
-	{2580, 3031, 11},
-	{3632, 3031, 11},
-	{3632, 3001, 11},
-	{3245, 1890, 11},
-	{2112, 1890, 11},
-	{4757, 1890, 11},
-	{1780, 3626, 11},
-	{1780, 635, 11},
-	{478, 3031, 11},
-	{1727, 635, 11},
-	{203, 3031, 11},
-	{1708, 635, 11},
-	{3488, 2308, 11},
-	{780, 1890, 11},
-	{4389, 4521, 11},
-	{1940, 879, 31},
-	{3478, 1940, 31},
+	{51, 3064, 3},
+	{51, 3034, 3},
+	{896, 964, 3},
+	{815, 51, 3},
+	{4258, 51, 3},
+	{5255, 4884, 22},
+	{4845, 174, 22},
+	{1807, 2145, 11},
+	{5454, 1923, 11},
+	{5454, 645, 11},
+	{1325, 2528, 11},
+	{1333, 2528, 11},
+	{1325, 2519, 11},
+	{1333, 2519, 11},
+	{1342, 2528, 11},
+	{1342, 2519, 11},
+	{2528, 3064, 11},
+	{2519, 3064, 11},
+	{5200, 1304, 81},
+	{3178, 3038, 81},
+	{3791, 2016, 75},
+	{3791, 3064, 75},
+	{3945, 3064, 31},
+	{4714, 3038, 8},
+	{1140, 4562, 57},
+	{4391, 4562, 57},
+	{639, 2604, 15},
+	{2621, 3876, 11},
+	{2613, 1923, 11},
+	{2613, 3064, 11},
+	{3665, 3064, 11},
+	{3665, 3034, 11},
+	{3278, 1923, 11},
+	{2145, 1923, 11},
+	{4790, 1923, 11},
+	{1807, 3659, 11},
+	{1807, 645, 11},
+	{478, 3064, 11},
+	{1754, 645, 11},
+	{203, 3064, 11},
+	{1735, 645, 11},
+	{3521, 2341, 11},
+	{790, 1923, 11},
+	{4422, 4554, 11},
+	{1973, 889, 31},
+	{3511, 1973, 31},
 }
 
 // entries is what words and pairs stand for.
@@ -842,6 +846,7 @@ var entries = [...]entry{
 	{0x20000000, 0x0, false},
 	{0x40000000000000, 0x0, false},
 	{0x10000000000000, 0x0, false},
+	{0x8000, 0x0, true},
 	{0x0, 0x20, false},
 	{0x0, 0x2000, false},
 	{0x0, 0x80, false},

@@ -94,7 +94,7 @@ var vocabulary = []struct {
 	{aboutDenmark, "cpr cprnummer cprnr personnummer"},
 	{aboutPortugal, "nif contribuinte fiscal"},
 	{aboutBrazil, "cpf cnpj brazilian"},
-	{aboutIndia, "aadhaar aadhar uidai uid"},
+	{aboutIndia, "aadhaar aadhar uidai uid voter epic"},
 	{aboutPAN, "pan"},
 	{aboutCanada, "sin nas"},
 	{aboutAustralia, "tfn medicare abn acn"},
@@ -114,7 +114,7 @@ var vocabulary = []struct {
 	{aboutBelgium, "rijksregisternummer rijksregister insz niss"},
 	{aboutBirth, "dob birth birthday birthdate dateofbirth born geburtsdatum geboren nacimiento naissance nascita nascimento geboortedatum dselsdato foedselsdato delsedatum urodzenia bday"},
 	{aboutBirth, "geb geburtstag nacido nacida nato nata nascido nascida narozen narozena urodzony urodzona fodt"},
-	{aboutBank, "bban kontonummer kontonr accountnumber bankaccount acctnumber rib clabe kontonummeret acct cuenta compte konto rekening rekeningnummer"},
+	{aboutBank, "iban bban kontonummer kontonr accountnumber bankaccount acctnumber rib clabe kontonummeret acct cuenta compte konto rekening rekeningnummer"},
 	{aboutRouting, "routing aba sortcode rtn bankleitzahl blz bsb"},
 	{aboutCard, "card cards pay payment visa mastercard amex maestro discover cardnumber creditcard ccnumber cc kreditkarte kreditkartennummer tarjeta carte cartao kort carta"},
 	{aboutPassport, "passport passports passportnumber reisepass reisepassnummer pasaporte passeport passaporto passaporte paspoort paspoortnummer paszport passnummer"},
@@ -185,7 +185,7 @@ var pairs = []struct {
 	first, second string
 	subject       context
 }{
-	{"social", "security", aboutSSN}, {"my", "social", aboutSSN}, {"social", "number", aboutSSN}, {"soc", "sec", aboutSSN}, {"ro", "fiscal", aboutTax}, {"social", "insurance", aboutCanada}, {"national", "insurance", aboutBritain},
+	{"social", "security", aboutSSN}, {"my", "social", aboutSSN}, {"my", "license", aboutDocument}, {"my", "licence", aboutDocument}, {"business", "number", aboutAustralia}, {"financial", "security", aboutArticle}, {"social", "number", aboutSSN}, {"soc", "sec", aboutSSN}, {"ro", "fiscal", aboutTax}, {"social", "insurance", aboutCanada}, {"national", "insurance", aboutBritain},
 	{"tax", "file", aboutAustralia}, {"tax", "id", aboutTax}, {"tax", "number", aboutTax}, {"tax", "identification", aboutTax},
 	{"national", "id", aboutID | aboutDocument}, {"identity", "number", aboutID | aboutDocument}, {"identity", "card", aboutID | aboutDocument}, {"id", "number", aboutID},
 	{"personal", "number", aboutID}, {"identification", "number", aboutID}, {"national", "identification", aboutID | aboutDocument}, {"national", "identity", aboutID | aboutDocument},
