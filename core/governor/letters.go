@@ -73,10 +73,15 @@ func (s *Scanner) lettered(v *view, start, end int) (next int, ok bool) {
 		return 0, false
 	}
 	text := &s.scratch.text
+	kind, first := uint16(isDigit), byte('D')
+	if isLetterByte(v.text[start]) {
+		kind, first = isLower|isUpper, 'L'
+	}
+	leading := v.run(start, end-start, kind) - start
 	for i := range letteredFormats {
 		f := &letteredFormats[i]
-		if isLetterByte(v.text[start]) != (f.layout[0] >= 'L') {
-			continue
+		if (f.layout[0] >= 'L') != (first == 'L') || leading >= len(f.layout) || f.layout[leading] == first || f.layout[leading-1] == 'L'^'D'^first {
+			continue // most need no more: another number of letters or digits comes first
 		}
 		to, n := f.read(v, start, text)
 		if to < 0 || !v.closed(to) || v.at(to) == '-' && isAlnum(v.at(to+1)) || !f.check(text[:n]) {
