@@ -156,7 +156,7 @@ func longGroup(groups, long int, gap bool) int {
 		return 0
 	case groups == 1:
 		return 1
-	case groups > 3: // nothing else has as many
+	case gap && groups > 3: // nothing else has as many and a gap
 		return 4
 	}
 	return long

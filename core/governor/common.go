@@ -73,7 +73,7 @@ func isCommon(word []byte, kinds, after uint16) bool {
 		}
 		return !isLikely(word)
 	case inWord | isLower | isJoint:
-		return after&inToken == 0 && !hasLikely(word)
+		return after&inToken == 0 && !hasLikely(word) && !isInitials(word)
 	}
 	return false
 }

@@ -7,7 +7,7 @@ const nearDocument = 28
 // digits: behind the word for it, or with letters also before it. Such numbers have as many forms as authorities, and few of
 // them have check digits. Source for passports: ICAO 9303-3, section 4: at most nine characters.
 func (s *Scanner) document(v *view, start, end int) (next int, ok bool) {
-	if s.scratch.wrong == s.base+start+1 {
+	if s.scratch.wrong == s.base+start+1 || v.has(start, "0x") {
 		return 0, false
 	}
 	near := 1 << 30

@@ -10,6 +10,9 @@ func mayName(word []byte, kinds uint16) bool {
 	if word[0] == '-' || class[word[0]]&isJoint != 0 && bytes.Contains(word, []byte("-----")) || kinds&(isLower|isJoint) == 0 && len(word) == 2 {
 		return true // a key's dashes; a British insurance number in groups begins with two letters
 	}
+	if isInitials(word) {
+		return true
+	}
 	if kinds&isJoint == 0 && !hasHump(word) {
 		return len(word) >= 2 && isLikely(word)
 	}
@@ -118,6 +121,11 @@ func hasHump(word []byte) bool {
 	return false
 }
 
+// isInitials reports whether a word is three letters with full stops: D.O.B.
+func isInitials(word []byte) bool {
+	return (len(word) == 5 || len(word) == 6) && word[1] == '.' && word[3] == '.'
+}
+
 // isShouted reports whether a part of a word in capitals names a secret where it ends the name of one: acme PRIVATE …
 func isShouted(part []byte) bool { return string(part) == "PRIVATE" || string(part) == "ACCESS" }
 
@@ -190,6 +198,9 @@ func (s *Scanner) name(v *view, start, end int) (next int) {
 // noteParts records the subjects of a word's parts. It returns all of them, and the injection phrases that a part
 // begins.
 func (s *Scanner) noteParts(text []byte, start, end int) (all context, opening uint32) {
+	if isInitials(text[start:end]) {
+		return s.noteInitials(text, start, end), 0
+	}
 	for i := start; i < end; {
 		if !isLetterByte(text[i]) {
 			i++
@@ -225,6 +236,18 @@ func (s *Scanner) noteParts(text []byte, start, end int) (all context, opening u
 		opening |= e.phrases
 	}
 	return all, opening
+}
+
+// noteInitials records the subject of a word whose letters have full stops between them.
+func (s *Scanner) noteInitials(text []byte, start, end int) context {
+	letters := &s.scratch.text
+	letters[0], letters[1], letters[2] = text[start], text[start+2], text[start+4]
+	e, _ := lookUp(letters[:3])
+	if e == nil {
+		return 0
+	}
+	s.note(e.subject, end)
+	return e.subject
 }
 
 // part is the end of the part of a word that begins at i: a run of letters, up to a change from lower to upper case

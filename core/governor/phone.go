@@ -117,7 +117,7 @@ func (s *Scanner) international(v *view, plus int) (next int, ok bool) {
 	code, least, most := callingCode(p.digits[:p.n])
 	best := -1
 	if code != 0 {
-		if best = p.longest(code, least, most); best < 0 {
+		if best = p.longest(code, least, most); best < 0 && p.count > 1 {
 			best = p.longest(code, max(least-1, 6), most+1) // a plan that has changed, or an example
 		}
 	}
