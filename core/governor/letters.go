@@ -35,6 +35,8 @@ var letteredFormats = [...]letteredFormat{
 	{"personal.hk-id", "LDDDDDD?", aboutHongKong, hkID},
 	{"personal.hk-id", "LDDDDDD[?]", 0, hkID},
 	{"personal.hk-id", "LDDDDDD (?)", aboutHongKong, hkID},
+	{"personal.hk-id", "LLDDDDDD(?)", 0, hkID},
+	{"personal.hk-id", "LLDDDDDD?", aboutHongKong, hkID},
 	{"personal.tw-id", "LDDDDDDDDD", aboutTaiwan | aboutID, twID},
 	{"personal.in-pan", "LLLLLDDDDL", 0, inPersonalPAN},
 	{"personal.in-pan", "LLLLLDDDDL", aboutPAN | aboutTax, inPAN},
@@ -61,9 +63,10 @@ var letteredFormats = [...]letteredFormat{
 	{"personal.identity-document", "L????DDDDDDLLDLL", 0, gbDriver},
 	{"personal.identity-document", "L????DDDDDDL9DLL", 0, gbDriver},
 	{"personal.identity-document", "LLLLDDDDDD???", 0, mxRFC},
-	{"personal.identity-document", "LLLLDDDDDD???", aboutArticle, mxRFC},
+	{"personal.identity-document", "LLLLDDDDDD???", aboutArticle | aboutTax, mxDate},
 	{"personal.identity-document", "DDDDDDDDDL", 0, lkNIC},
 	{"personal.identity-document", "LLLDDDDDDD", aboutIndia, anyDigits},
+	{"personal.identity-document", "DDDDDDDD D LLD", 0, anyDigits}, // Portugal
 	{"personal.identity-document", "LHA-DDDDDDDDD-D", 0, anyDigits},
 }
 
@@ -193,10 +196,14 @@ func dePension(t []byte) bool {
 }
 
 func esNIE(t []byte) bool {
-	if t[0] < 'X' {
+	kind := 0
+	switch {
+	case t[0] >= 'X':
+		kind = int(t[0] - 'X')
+	case t[0] < 'K' || t[0] > 'M': // children, Spaniards abroad, foreigners without a number
 		return false
 	}
-	return spanishLetters[((int(t[0]-'X')*10000000)+checksum.Mod(t[1:8], 10000000))%23] == t[8]
+	return spanishLetters[((kind*10000000)+checksum.Mod(t[1:8], 10000000))%23] == t[8]
 }
 
 // codiceOdd is the values of digits and letters at odd places. Source: DM 23 December 1976, annex.
@@ -241,7 +248,12 @@ func sgNRIC(t []byte) bool {
 }
 
 func hkID(t []byte) bool {
-	sum := 36*9 + int(t[0]-'A'+10)*8 + checksum.Weighted(t[1:], "7 6 5 4 3 2")
+	sum := 36 * 9
+	if len(t) == 9 {
+		sum = int(t[0]-'A'+10) * 9
+		t = t[1:]
+	}
+	sum += int(t[0]-'A'+10)*8 + checksum.Weighted(t[1:], "7 6 5 4 3 2")
 	check := (11 - sum%11) % 11
 	return check == 10 && t[7] == 'A' || check < 10 && byte('0'+check) == t[7]
 }
@@ -322,6 +334,9 @@ func gbDriver(t []byte) bool {
 	month := two(t[6:])
 	return isMonthDay(month%50, two(t[8:])) && month < 63
 }
+
+// mxDate is the form of old numbers of the same kind, which have other check characters: they need a word.
+func mxDate(t []byte) bool { return isDate(t[4:]) }
 
 // mxRFC is the taxpayer's number of a Mexican person: letters of the name, date of birth, two characters against doubles, check
 // character. Source: https://www.sat.gob.mx

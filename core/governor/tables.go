@@ -231,9 +231,9 @@ var identityRule = [...]ID{
 
 // letteredRule is the rule of each identifier with letters.
 var letteredRule = [...]ID{
-	205, 205, 205, 205, 205, 205, 205, 205, 205, 207, 207, 207, 207, 206, 206, 208, 209, 209, 210, 210, 210, 210, 211, 212,
-	212, 213, 214, 180, 163, 215, 215, 215, 195, 195, 195, 195, 195, 195, 206, 206, 204, 204, 206, 206, 203, 202, 202, 202,
-	202, 202, 202, 202,
+	205, 205, 205, 205, 205, 205, 205, 205, 205, 207, 207, 207, 207, 206, 206, 208, 209, 209, 210, 210, 210, 210, 210, 210,
+	211, 212, 212, 213, 214, 180, 163, 215, 215, 215, 195, 195, 195, 195, 195, 195, 206, 206, 204, 204, 206, 206, 203, 202,
+	202, 202, 202, 202, 202, 202, 202,
 }
 
 // formatText is the token formats by the bucket of their first two bytes, as formatAt reads them.
@@ -426,7 +426,7 @@ var patternClass = [...]uint32{
 
 // foreignSeconds is the second bytes of words of other scripts, as bits, by their first byte less 0xc0.
 var foreignSeconds = [...]uint64{
-	0, 0, 0, 90637141524086784, 0, 3221225472, 0, 0, 0, 0, 0, 0, 0, 0, 290482244685004800, 16, 9223372103449837888, 13, 0, 0, 0, 0, 0, 5506165374976,
+	0, 0, 0, 90637141524086784, 0, 3221225472, 0, 0, 0, 0, 0, 0, 0, 0, 290482244685004800, 16, 9223372103584055616, 13, 0, 0, 0, 0, 0, 5506165374976,
 	18141941858304, 136, 2199023255552, 0, 0, 0, 0, 0, 216172850833260544, 0, 0, 12, 0, 140737756831873, 75564544, 1048576, 288265560523800576, 134217730, 0, 144115188075855872, 38765854728, 268435456, 0, 0,
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 }
@@ -489,69 +489,70 @@ const wordText = "" +
 	"carte\f\x06cartao\f\acatalog\r\bccnumber\f\ncardnumber\f\x02cf\x05\x03cel\x0f\x03cep\x0f\x04cell\x1c\x06cedula\x14\acelular\x0f\tcellphone\x0f\tce" +
 	"llulare\x0f\x05cidad\v\x05cislo\x1e\x05civil\x05\achapter\r\acitizen\x05\bchecking\x05\tcitizenid\x1f\x03cnh\v\x03cnp \x03cns\v\x04cmnd\v\x04cnic\x1f\x04" +
 	"cnpj\x19\x04code\x05\x05clabe\x03\x05clave\n\x05codes\x05\x05conto\x05\x06clause\r\x06client\t\x06commit\r\x06compte\x03\acontact\x05\bconducir\v\bcondu" +
-	"ire\v\bcorrente\x05\ncloudflare!\ncontrasena\n\ncontribsys\"\fclientsecret\a\fcontribuinte#\x03cpf\x19\x03cpr$\x03crv%\x05cp" +
-	"rnr$\x05creds\a\x05crumb\a\tcprnummer$\ncredential\a\ncreditcard\f\vcredentials\a\x04cuil&\x04cuit&\x04curl'\x05curit\x05\x05cusi" +
-	"p\r\x06cuenta\x03\x06dbpass\n\adatadog(\ndbpassword\n\vdateofbirth\x16\x02dd\x05\x04ddog(\tdeveloper)\ndelsedatum\x16\x04dial\x0f\adisp" +
-	"lay*\bdiscover\f\tdisregard+\x02dl\v\x02do,\x03dni-\x03dns\t\x03dob\x16\x06dowodu\v\bdocument\x05\tdocumento.\x06driver\x05\adrivers\x05\ad" +
-	"riving\x05\tdselsdato\x16\rdriverlicense\v\x0edriverslicense\v\x03dui\v\x04dula\v\x04dvla\v\x03ean\r\x03egk\v\x03egn\x1a\aehliyet\v\x04embg\v" +
-	"\x04emso\x1f\x05enter\x06\x06enable\x06\aelector\v\aeleitor\v\nencryption\x05\x04epic\x04\x05erc20/\x03eth/\x03evm/\x05ether0\bethereum/\tethe" +
-	"rscan/\x03fax\x0f\rfahrerlaubnis\v\x03fin1\x04file\x05\x06fiscal2\tfinancial\x05\x03fon\x0f\x04fodt\x16\x04fono\x0f\x06forget+\tforwarded\t\ffoe" +
-	"dselsdato\x16\rfuehrerschein\v\agateway\t\x03geb\x16\x06german\x05\ageboren\x16\ngeburtstag\x16\fgeburtsdatum\x16\rgeboortedatum" +
-	"\x16\x04give*\x05ghana\x05\x05govid\x14\x03gsm\x0f\x05green\x05\x04gtin\r\x05guida\v\x04hash\r\x05handy\x0f\vhandynummer\x0f\x05heslo\n\x06health\x05\x06heroku3\x02" +
-	"hk\x05\x04hkic4\x04hkid4\x04hong\x05\x04host\t\x05hosts\t\ahotline\x0f\x02hp\x0f\nhrerschein\v\x10hrerscheinnummer\v\ahubspot\x05\x04iban\x03\x05icc" +
-	"id\r\x02id\x05\x04idnp\v\x04idnr5\x06idcard\v\x06ignore+\aidentit\v\aigazolv\v\bidentity\x05\bidnumber\x1f\tidentidad6\nidentified\x05" +
-	"\nidentifier\x05\fidentitycard\x14\x0eidentification7\x10identiteitskaart\v\x15identifikationsnummer5\x03iin\v\x03ine\v\x04im" +
-	"ei\r\x04insz8\x05insee9\x06indian\x05\ainvoice\r\tinsurance\x05\x02ip\t\x03ips\t\x03ipv\t\x03ird\b\x04isbn\r\x04isin\r\x04islo\x1e\x04issn\r\x05iqama\v\x06i" +
-	"srael\x05\aisraeli\x05\tipaddress\t\tisikukood\x12\tiskaznica\v\x04item\r\x04itin:\x05jazdy\v\tjailbreak\x06\x06jelszo\n\x04jmbg\x1f\x05jum" +
-	"in;\x03key\x10\bkennwort\n\tkennitala\x1f\x06kimlik<\x04kods\x05\x04kong\x05\x04kort\f\x05konto\x03\akodeord\n\akontonr\x03\vkontonummer\x03\rko" +
-	"ntonummeret\x03\x03kra\b\vkreditkarte\f\fkrankenkasse\v\x12kreditkartennummer\f\x19krankenversichertennummer\v\x03ktp\v" +
-	"\x03kty%\x04kvnr\v\x04lanr\v\x04leak*\alicence\x05\alicense\x05\x03lot\r\x05login=\alozinka\n\x03mac\t\x06master\x05\amaestro\f\nmasterauth>" +
-	"\nmastercard\f\x02me\x05\x03mdp\n\x06member\x05\amedical\x05\bmedicare?\bmetamask/\x03mob\x0f\x05mobil\x0f\x05model\r\x05mongo@\x05movil\x0f\x06mobi" +
-	"le\x1c\tmotorista\v\vmobilnummer\x0f\fmobilenumber\x0f\x03mrn\v\x02my\x05\x05mykad\x1f\x05mysql@\bmynumberA\tmysqldump@\x03nasB\x04nata\x16" +
-	"\x04nato\x16\x05nadra\v\x06nacida\x16\x06nacido\x16\anarozen\x16\anascida\x16\anascido\x16\anascita\x16\bnarozena\x16\bnational\x05\tnaissance\x16" +
-	"\nnacimiento\x16\nnascimento\x16\nnationalid\x14\x10nationalidentity\x1f\x03newC\x05neverD\x02ni\x05\x03nhi\v\x03nhsE\x03nic\v\x03nid\v\x03nie.\x03" +
-	"nifF\x03nik\v\x03ninG\x03nipH\x03nir9\x03nit\b\x04nida\v\x04ninoI\x04nissJ\tnhsnumberK\x02no\x05\x02nr\x05\x03npiK\x03nss\v\x04npwp\b\x04nricL\x06number\x05" +
-	"\x06nummer\x05\anumeric\x05\x06office\x0f\x03oibM\x04ohip\v\x04okta\"\x05order\r\x06orders\r\bosobisty\v\x06outputN\boverride\x1b\x03panO\x03pat%\x03" +
-	"pay\f\x04part\r\x04passP\x05parol\n\x05pasep\v\x05passe\n\x05passw\n\x05paswd\n\x06parola\n\x06pasporQ\x06passwd\n\x06paswrd\n\apassord\n\apas" +
-	"swrd\n\apasword\n\apatient\x05\apayment\f\bpasaportQ\bpaspoortQ\bpasscode\n\bpassportQ\bpasswordR\bpasswort\n\bpas" +
-	"zportQ\tpasaporteQ\tpasseportQ\tpassportsQ\tpasswords\n\npassaporteQ\npassaportoQ\npassnummerQ\npassphras" +
-	"e\n\x0epaspoortnummerQ\x0epassportnumberQ\x04peer\t\x05peselS\x06pedido\r\bpersonal\x05\bpersonas\x05\bpersonnrT\fpersonnumm" +
-	"erU\x0fpersonalausweis\v\x15personalausweisnummer\v\x02ph\x0f\x03pis\v\x04ping\t\x05phone\x1c\x06phones\x0f\aphilsys\v\nphilhealth\v\vp" +
-	"honenumber\x0f\x04plan\x05\x06policy\x05\bportable\x0f\x03ppsV\x03psw\n\x04ppsnV\x04psql@\x04pswd\n\x05ppsnoV\x05printN\x05psswd\n\x05pswrd\n\x06pssw" +
-	"rd\n\x06psword\n\apretend\x02\aprivate\x05\aproduct\r\apssword\n\bprovider\x05\nprivatekey\a\x02pwW\x03pwd\n\x04pwrd\n\apuhelin\x0f\rpu" +
-	"helinnumero\x0f\x03ref\r\x03rfc\r\x05reach\x05\x05regon\v\x06record\x05\x06rekort\v\x06remote\t\x06repeatN\x06reveal*\arerkort\v\brechnung\r\b" +
-	"rekening\x03\bresident\x05\brevision\r\treference\r\treisepassQ\vrequirepass>\frefreshtoken\a\fregistration\x05\x0erek" +
-	"eningnummer\x03\x0freisepassnummerQ\x19rentenversicherungsnummer5\x03rib\x03\x04ring\x05\x05rkort\v\trijbewijs\v\rrijksregis" +
-	"ter8\x0frijbewijsnummer\v\x13rijksregisternummer8\x02ro\x05\x03rnc\v\x04rodn\x1e\x05rodne\x1e\arouting\x00\x03rrn;\x03rsa\x05\x03rtn\x00\x03ruc\v\x03ru" +
-	"nX\x03rutX\x04rvnr5\trufnummer\x0f\x02sa\x05\x04salt%\asavings\x05\bsalasana\n\tsanitaria\v\x11samordningsnummerT\x03sdt\x0f\x03sec\x05\x05se" +
-	"dol\r\x05senha\n\x06secret\x13\x06senord\n\x06serial\r\x06server\t\asection\r\aservice\x05\bsections\r\bsecurite\x05\bsecurity\x05\tsecr" +
-	"etkey\a\tseguridad\x05\nsecurities\r\fsecurestring\n\x03sha\r\x03sigY\x03sinB\x03sku\r\x04show*\x05sifre\n\x06shared\x05\asidekiq\"\asi" +
-	"gning\x05\x03sms\x0f\x03soc\x05\x04snyk\x05\x04sort\x05\x05snils\x1f\x05sonarZ\x06social\x05\asociale\x05\bsortcode\x00\tsonarqube\"\nsofinummer\x18\vsou" +
-	"rcegraph\"\x0esocialsecurity:\x14socialsecuritynumber:\x19sozialversicherungsnummer[\x03ssn:\x03sss\v\x04ssws\"\x05ssnit" +
-	"\v\asshpass@\x02st\x05\x02sv\x05\x04sumo\"\x04svnr\\\x06steuer5\x06subnet\t\astorage\x05\bsteuerid5\bsvnummer\\\tsumologic\"\nsubscribe" +
-	"r\x05\fsteuernummer]\x1bsteueridentifikationsnummer5\x06syntym\x05\x03taj\v\x03tax\x05\x04tckn<\x05taxid\b\x06taiwan\x05\x06tarihi\x05\atar" +
-	"jeta\f\btaxpayer\b\btckimlik<\ttaxnumber\b\x03tel\x0f\x03tfn\x01\x04tell*\x04text\x05\x05telem\x0f\x06teudat^\atelefon\x0f\btelefone\x0f\btel" +
-	"efono\x0f\btelefonu\x0f\btelefoon\x0f\btelegram\"\btelepono\x0f\ttelefonnr\x0f\ttelefonsz\x0f\ttelemovel\x0f\ttelephone\x0f\ntelef" +
-	"oonnr\x0f\vtelefonszam\x0f\ftelefonnumer\x0f\rtelefonnummer\x0f\x0etelefoonnummer\x0f\x0ftelephonenumber\x0f\x03tin]\x04thai\x05\x06tic" +
-	"ket\r\x03tlf\x0f\x05token\a\x06travel\x05\btracking\r\x06tunnus\x1f\x06twilio_\aturkish<\x03uid\x04\x05uidai\x04\x02um\x05\x04umcn\v\x04umid\v\x06unseal\x05\x03" +
-	"upc\r\x04usdc/\x04usdt/\burodzona\x16\burodzony\x16\buserpass\n\turodzenia\x16\fuserpassword\n\x03utr\b\x03vat#\x05vergi\b\x06vercel`" +
-	"\avehicle\r\aversion\r\x12versichertennummer\v\x13versicherungsnummer[\x03vin\r\x04visa\f\x06vitale9\x05votera\x06wallet/\nwa" +
-	"chtwoord\n\x04whatb\awithoutc\bwhatsapp\x1c\x05x-api\x05\x03youd\x05zehut^" +
+	"ire\v\bcorrente\x05\ncloudflare!\ncontrasena\n\ncontribsys\"\fclientsecret\a\fcontribuinte#\rcontribuyente\b\x0eco" +
+	"ntribuyentes\b\x03cpf\x19\x03cpr$\x03crv%\x05cprnr$\x05creds\a\x05crumb\a\tcprnummer$\ncredential\a\ncreditcard\f\vcredentials" +
+	"\a\x04cuil&\x04cuit&\x04curl'\x05curit\x05\x05cusip\r\x06cuenta\x03\x06dbpass\n\adatadog(\ndbpassword\n\vdateofbirth\x16\x02dd\x05\x04ddog(\tde" +
+	"veloper)\ndelsedatum\x16\x04dial\x0f\adisplay*\bdiscover\f\tdisregard+\x02dl\v\x02do,\x03dni-\x03dns\t\x03dob\x16\x06dowodu\v\bdocument" +
+	"\x05\tdocumento.\x06driver\x05\adrivers\x05\adriving\x05\tdselsdato\x16\rdriverlicense\v\x0edriverslicense\v\x03dui\v\x04dula\v\x04dvla" +
+	"\v\x03ean\r\x03egk\v\x03egn\x1a\aehliyet\v\x04embg\v\x04emso\x1f\x05enter\x06\x06enable\x06\aelector\v\aeleitor\v\nencryption\x05\x04epic\x04\x05erc20/\x03" +
+	"eth/\x03evm/\x05ether0\bethereum/\tetherscan/\textranjer\v\x03fax\x0f\rfahrerlaubnis\v\x03fin1\x04file\x05\x06fiscal2\tfinancia" +
+	"l\x05\x03fon\x0f\x04fodt\x16\x04fono\x0f\x06forget+\tforwarded\t\ffoedselsdato\x16\rfuehrerschein\v\agateway\t\x03geb\x16\x06german\x05\agebore" +
+	"n\x16\ngeburtstag\x16\fgeburtsdatum\x16\rgeboortedatum\x16\x04give*\x05ghana\x05\x05govid\x14\x03gsm\x0f\x05green\x05\x04gtin\r\x05guida\v\x04hash\r\x05h" +
+	"andy\x0f\vhandynummer\x0f\x05heslo\n\x06health\x05\x06heroku3\x02hk\x05\x04hkic4\x04hkid4\x04hong\x05\x04host\t\x05hosts\t\ahotline\x0f\x02hp\x0f\nhrersc" +
+	"hein\v\x10hrerscheinnummer\v\ahubspot\x05\x04iban\x03\x05iccid\r\x02id\x05\x04idnp\v\x04idnr5\x06idcard\v\x06ignore+\aidentit\v\aigazolv\v\b" +
+	"identity\x05\bidnumber\x1f\tidentidad6\nidentified\x05\nidentifier\x05\fidentitycard\x14\x0eidentification7\x10identiteits" +
+	"kaart\v\x15identifikationsnummer5\x03iin\v\x03ine\v\x04imei\r\x04insz8\x05insee9\x06indian\x05\ainvoice\r\tinsurance\x05\x02ip\t\x03ips\t\x03" +
+	"ipv\t\x03ird\b\x04isbn\r\x04isin\r\x04islo\x1e\x04issn\r\x05iqama\v\x06israel\x05\aisraeli\x05\tipaddress\t\tisikukood\x12\tiskaznica\v\x04item\r" +
+	"\x04itin:\x05jazdy\v\tjailbreak\x06\x06jelszo\n\x04jmbg\x1f\x05jumin;\x03key\x10\bkennwort\n\tkennitala\x1f\x06kimlik<\x04kods\x05\x04kong\x05\x04kort" +
+	"\f\x05konto\x03\akodeord\n\akontonr\x03\vkontonummer\x03\rkontonummeret\x03\x03kra\b\vkreditkarte\f\fkrankenkasse\v\x12kreditkar" +
+	"tennummer\f\x19krankenversichertennummer\v\x03ktp\v\x03kty%\x04kvnr\v\x04lanr\v\x04leak*\alicence\x05\alicense\x05\x03lot\r\x05login=\a" +
+	"lozinka\n\x03mac\t\x06master\x05\amaestro\f\nmasterauth>\nmastercard\f\x02me\x05\x03mdp\n\x06member\x05\amedical\x05\bmedicare?\bmetam" +
+	"ask/\x03mob\x0f\x05mobil\x0f\x05model\r\x05mongo@\x05movil\x0f\x06mobile\x1c\tmotorista\v\vmobilnummer\x0f\fmobilenumber\x0f\x03mrn\v\x02my\x05\x05myk" +
+	"ad\x1f\x05mysql@\bmynumberA\tmysqldump@\x03nasB\x04nata\x16\x04nato\x16\x05nadra\v\x06nacida\x16\x06nacido\x16\anarozen\x16\anascida\x16\anascid" +
+	"o\x16\anascita\x16\bnarozena\x16\bnational\x05\tnaissance\x16\nnacimiento\x16\nnascimento\x16\nnationalid\x14\x10nationalidentity\x1f" +
+	"\x03newC\x05neverD\x02ni\x05\x03nhi\v\x03nhsE\x03nic\v\x03nid\v\x03nie.\x03nifF\x03nik\v\x03ninG\x03nipH\x03nir9\x03nit\b\x04nida\v\x04ninoI\x04nissJ\tnhsnum" +
+	"berK\x02no\x05\x02nr\x05\x03npiK\x03nss\v\x04npwp\b\x04nricL\x04nuit\b\x06number\x05\x06nummer\x05\anumeric\x05\x06office\x0f\x03oibM\x04ohip\v\x04okta\"\x05order" +
+	"\r\x06orders\r\bosobisty\v\x06outputN\boverride\x1b\x03panO\x03pat%\x03pay\f\x04part\r\x04passP\x05parol\n\x05pasep\v\x05passe\n\x05passw\n\x05pas" +
+	"wd\n\x06parola\n\x06pasporQ\x06passwd\n\x06paswrd\n\apassord\n\apasswrd\n\apasword\n\apatient\x05\apayment\f\bpasaportQ\bpaspo" +
+	"ortQ\bpasscode\n\bpassportQ\bpasswordR\bpasswort\n\bpaszportQ\tpasaporteQ\tpasseportQ\tpassportsQ\tpassword" +
+	"s\n\npassaporteQ\npassaportoQ\npassnummerQ\npassphrase\n\x0epaspoortnummerQ\x0epassportnumberQ\x04peer\t\x05peselS\x06" +
+	"pedido\r\bpersonal\x05\bpersonas\x05\bpersonnrT\fpersonnummerU\x0fpersonalausweis\v\x15personalausweisnummer\v\x02ph\x0f\x03" +
+	"pis\v\x04ping\t\x05phone\x1c\x06phones\x0f\aphilsys\v\nphilhealth\v\vphonenumber\x0f\x04plan\x05\x06policy\x05\bportable\x0f\x03ppsV\x03psw\n\x04pp" +
+	"snV\x04psql@\x04pswd\n\x05ppsnoV\x05printN\x05psswd\n\x05pswrd\n\x06psswrd\n\x06psword\n\apretend\x02\aprivate\x05\aproduct\r\apssword\n\b" +
+	"provider\x05\nprivatekey\a\x02pwW\x03pwd\n\x04pwrd\n\apuhelin\x0f\rpuhelinnumero\x0f\x03ref\r\x03rfc\r\x05reach\x05\x05regon\v\x06record\x05\x06rek" +
+	"ort\v\x06remote\t\x06repeatN\x06reveal*\arerkort\v\brechnung\r\brekening\x03\bresident\x05\brevision\r\treferenceX\treisepa" +
+	"ssQ\vrequirepass>\frefreshtoken\a\fregistration\x05\x0erekeningnummer\x03\x0freisepassnummerQ\x19rentenversicherung" +
+	"snummer5\x03rib\x03\x04ring\x05\x05rkort\v\trijbewijs\v\rrijksregister8\x0frijbewijsnummer\v\x13rijksregisternummer8\x02ro\x05\x03r" +
+	"nc\v\x04rodn\x1e\x05rodne\x1e\arouting\x00\x03rrn;\x03rsa\x05\x03rtn\x00\x03ruc\v\x03runY\x03rutY\x04rvnr5\trufnummer\x0f\x02sa\x05\x04salt%\asavings\x05\bsala" +
+	"sana\n\tsanitaria\v\x11samordningsnummerT\x03sdt\x0f\x03sec\x05\x05sedol\r\x05senha\n\x06secret\x13\x06senord\n\x06serial\r\x06server\t\asect" +
+	"ion\r\aservice\x05\bsections\r\bsecurite\x05\bsecurity\x05\tsecretkey\a\tseguridad\x05\nsecurities\r\fsecurestring\n\x03sha\r" +
+	"\x03sigZ\x03sinB\x03sku\r\x04show*\x05sifre\n\x06shared\x05\asidekiq\"\asigning\x05\x03sms\x0f\x03soc\x05\x04snyk\x05\x04sort\x05\x05snils\x1f\x05sonar[\x06socia" +
+	"l\x05\asociale\x05\bsortcode\x00\tsonarqube\"\nsofinummer\x18\vsourcegraph\"\x0esocialsecurity:\x14socialsecuritynumber:\x19" +
+	"sozialversicherungsnummer\\\x03ssn:\x03sss\v\x04ssws\"\x05ssnit\v\asshpass@\x02st\x05\x02sv\x05\x04sumo\"\x04svnr]\x06steuer5\x06subnet\t\as" +
+	"torage\x05\bsteuerid5\bsvnummer]\tsumologic\"\nsubscriber\x05\fsteuernummer^\x1bsteueridentifikationsnummer5\x06sy" +
+	"ntym\x05\x03taj\v\x03tax\x05\x04tckn<\x05taxid\b\x06taiwan\x05\x06tarihi\x05\atarjeta\f\btaxpayer_\btckimlik<\ttaxnumber\b\x03tel\x0f\x03tfn\x01\x04t" +
+	"ell*\x04text\x05\x05telem\x0f\x06teudat`\atelefon\x0f\btelefone\x0f\btelefono\x0f\btelefonu\x0f\btelefoon\x0f\btelegram\"\btelepono\x0f\tt" +
+	"elefonnr\x0f\ttelefonsz\x0f\ttelemovel\x0f\ttelephone\x0f\ntelefoonnr\x0f\vtelefonszam\x0f\ftelefonnumer\x0f\rtelefonnummer\x0f" +
+	"\x0etelefoonnummer\x0f\x0ftelephonenumber\x0f\x03tin^\x04thai\x05\x06ticket\r\x03tlf\x0f\x05token\a\x06travel\x05\btracking\r\ntributaria\b\nt" +
+	"ributario\b\x06tunnus\x1f\x06twilioa\aturkish<\x03uid\x04\x05uidai\x04\x02um\x05\x04umcn\v\x04umid\v\x06unseal\x05\x03upc\r\x04usdc/\x04usdt/\burodzon" +
+	"a\x16\burodzony\x16\buserpass\n\turodzenia\x16\fuserpassword\n\x03utr\b\x03vat#\x05vergi\b\x06vercelb\avehicle\r\aversion\r\x12versi" +
+	"chertennummer\v\x13versicherungsnummer\\\x03vin\r\x04visa\f\x06vitale9\x05voterc\x06wallet/\nwachtwoord\n\x04whatd\awithoute" +
+	"\bwhatsapp\x1c\x05x-api\x05\x03youf\x05zehut`" +
 	""
 
 // buckets is where a bucket begins in wordText.
 var buckets = [...]uint16{
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 121, 174, 191, 236, 321, 391, 391, 391, 444, 491, 528, 539, 560, 623, 635,
-	635, 717, 776, 836, 1038, 1122, 1162, 1162, 1162, 1204, 1237, 1273, 1325, 1393, 1410, 1410, 1410, 1415, 1425, 1434, 1491, 1504, 1542, 1542,
-	1542, 1562, 1562, 1592, 1642, 1642, 1657, 1657, 1657, 1666, 1729, 1742, 1749, 1761, 1774, 1774, 1774, 1800, 1823, 1839, 1867, 1901, 1910, 1910,
-	1910, 1923, 2099, 2104, 2156, 2256, 2268, 2268, 2268, 2286, 2294, 2294, 2300, 2300, 2307, 2307, 2307, 2307, 2333, 2341, 2412, 2491, 2507, 2507,
-	2507, 2513, 2519, 2537, 2558, 2558, 2558, 2558, 2558, 2604, 2650, 2650, 2729, 2734, 2734, 2773, 2773, 2934, 2946, 3034, 3038, 3064, 3089, 3089,
-	3089, 3089, 3097, 3114, 3114, 3139, 3157, 3157, 3157, 3490, 3595, 3659, 3683, 3813, 3852, 3852, 3852, 3852, 3852, 3852, 3852, 3852, 3852, 3852,
-	3852, 3852, 4088, 4170, 4201, 4211, 4248, 4248, 4248, 4307, 4459, 4518, 4682, 4714, 4845, 4853, 4853, 4932, 5169, 5188, 5200, 5218, 5243, 5243,
-	5243, 5243, 5243, 5255, 5279, 5351, 5356, 5356, 5356, 5361, 5435, 5454, 5461, 5461, 5461, 5461, 5461, 5481, 5481, 5506, 5506, 5506, 5506, 5506,
-	5506, 5506, 5506, 5506, 5513, 5513, 5513, 5513, 5513, 5513, 5513, 5513, 5518, 5518, 5518, 5518, 5518, 5518, 5525, 5525, 5525, 5525, 5525, 5525,
-	5525, 5525, 5525, 5525, 5525, 5525, 5525, 5525, 5525, 5525, 5525, 5525, 5525, 5525, 5525, 5525, 5525, 5525, 5525, 5525, 5525, 5525, 5525, 5525,
-	5525, 5525, 5525, 5525, 5525, 5525, 5525, 5525, 5525, 5525, 5525, 5525, 5525, 5525, 5525, 5525, 5525,
+	635, 717, 776, 836, 1069, 1153, 1193, 1193, 1193, 1235, 1268, 1304, 1356, 1424, 1441, 1441, 1441, 1446, 1456, 1465, 1522, 1535, 1573, 1584,
+	1584, 1604, 1604, 1634, 1684, 1684, 1699, 1699, 1699, 1708, 1771, 1784, 1791, 1803, 1816, 1816, 1816, 1842, 1865, 1881, 1909, 1943, 1952, 1952,
+	1952, 1965, 2141, 2146, 2198, 2298, 2310, 2310, 2310, 2328, 2336, 2336, 2342, 2342, 2349, 2349, 2349, 2349, 2375, 2383, 2454, 2533, 2549, 2549,
+	2549, 2555, 2561, 2579, 2600, 2600, 2600, 2600, 2600, 2646, 2692, 2692, 2771, 2776, 2776, 2815, 2815, 2976, 2988, 3076, 3080, 3106, 3137, 3137,
+	3137, 3137, 3145, 3162, 3162, 3187, 3205, 3205, 3205, 3538, 3643, 3707, 3731, 3861, 3900, 3900, 3900, 3900, 3900, 3900, 3900, 3900, 3900, 3900,
+	3900, 3900, 4136, 4218, 4249, 4259, 4296, 4296, 4296, 4355, 4507, 4566, 4730, 4762, 4893, 4901, 4901, 4980, 5217, 5236, 5248, 5290, 5315, 5315,
+	5315, 5315, 5315, 5327, 5351, 5423, 5428, 5428, 5428, 5433, 5507, 5526, 5533, 5533, 5533, 5533, 5533, 5553, 5553, 5578, 5578, 5578, 5578, 5578,
+	5578, 5578, 5578, 5578, 5585, 5585, 5585, 5585, 5585, 5585, 5585, 5585, 5590, 5590, 5590, 5590, 5590, 5590, 5597, 5597, 5597, 5597, 5597, 5597,
+	5597, 5597, 5597, 5597, 5597, 5597, 5597, 5597, 5597, 5597, 5597, 5597, 5597, 5597, 5597, 5597, 5597, 5597, 5597, 5597, 5597, 5597, 5597, 5597,
+	5597, 5597, 5597, 5597, 5597, 5597, 5597, 5597, 5597, 5597, 5597, 5597, 5597, 5597, 5597, 5597, 5597,
 }
 
 // likely is a filter in front of the words: one bit for each hash of a word.
@@ -567,27 +568,27 @@ var likely = [...]uint32{
 	0, 0, 17039632, 16777216, 0, 1073750016, 0, 0, 2, 4096, 131080, 16777216, 2048, 2097156, 1074008064, 201327104, 268435456, 0, 0, 0, 0, 0, 0, 4194304,
 	1, 65536, 0, 134217728, 4194304, 0, 0, 1073741824, 32768, 0, 32, 0, 262208, 32, 2164260866, 0, 72, 0, 2, 1048576, 0, 0, 0, 0,
 	2147483650, 8388608, 0, 0, 0, 0, 0, 1073741824, 0, 0, 0, 0, 0, 16385, 0, 0, 0, 0, 8, 0, 0, 0, 0, 2,
-	2162688, 0, 32768, 4096, 0, 0, 1, 0, 0, 1024, 0, 0, 2147483648, 0, 0, 4, 8, 0, 0, 0, 4260352, 4, 8448, 0,
+	2162944, 0, 32768, 4096, 0, 0, 1, 0, 0, 1024, 0, 0, 2147483648, 0, 0, 4, 8, 0, 0, 0, 4260352, 4, 8448, 0,
 	128, 262144, 2147483648, 256, 0, 8388608, 268435456, 0, 0, 16384, 1073741824, 0, 8192, 262144, 0, 4194304, 4194304, 256, 545259520, 0, 2177, 64, 0, 0,
-	0, 0, 16, 33554432, 0, 1024, 32776, 0, 8192, 0, 0, 16384, 805306368, 0, 0, 0, 0, 0, 1073872896, 0, 0, 0, 2147485696, 134217728,
+	0, 0, 131088, 33554432, 0, 1024, 32776, 0, 8192, 0, 0, 16384, 805306368, 0, 0, 0, 0, 0, 1073872896, 0, 0, 0, 2147485696, 134217728,
 	0, 144, 0, 0, 128, 0, 0, 0, 1, 128, 0, 0, 2, 0, 2097152, 0, 0, 0, 0, 0, 0, 4096, 33554432, 268435458,
 	65536, 0, 4194304, 0, 2097152, 1, 0, 0, 1, 0, 0, 131072, 0, 67108864, 4198400, 0, 32, 0, 0, 32, 4096, 1, 134217728, 16,
 	1073741824, 16384, 0, 256, 8192, 4194312, 1024, 32768, 50331648, 0, 67108864, 0, 0, 0, 0, 262144, 0, 16, 0, 262144, 0, 0, 2, 0,
 	0, 2097152, 0, 0, 2048, 0, 0, 0, 1, 136331264, 0, 0, 0, 0, 67108864, 0, 524288, 1074003968, 18432, 0, 0, 8, 0, 0,
-	80, 33554432, 16777220, 524288, 0, 0, 0, 1048576, 0, 0, 0, 2097152, 0, 0, 0, 0, 301989888, 0, 0, 0, 8200, 0, 65537, 0,
+	80, 33554432, 16777220, 524288, 0, 0, 0, 1048576, 0, 0, 0, 2097152, 2097152, 0, 0, 0, 301989888, 0, 0, 0, 8200, 0, 65537, 0,
 	0, 0, 262208, 134217728, 0, 2097152, 0, 0, 0, 0, 8388608, 0, 0, 1048576, 8388608, 65568, 67108864, 64, 570425344, 4, 2147483648, 0, 0, 0,
 	0, 0, 16, 131072, 2048, 98304, 0, 0, 0, 0, 0, 0, 2147483656, 8, 0, 0, 268435456, 0, 0, 1073743872, 0, 2147483648, 0, 0,
 	0, 8388608, 0, 0, 0, 0, 10486784, 0, 0, 524288, 32768, 0, 0, 134217728, 65536, 128, 0, 0, 536870916, 0, 0, 0, 0, 4097,
 	0, 0, 0, 0, 2148007936, 268435456, 0, 524288, 0, 268435456, 0, 4194304, 0, 16777216, 4096, 0, 65536, 2097152, 0, 0, 0, 0, 2359296, 128,
 	0, 0, 0, 0, 1073741824, 8192, 32, 524288, 2147483648, 268435456, 8, 0, 272629760, 0, 0, 0, 0, 0, 0, 2147483648, 1024, 0, 0, 0,
 	0, 32768, 32, 32768, 65536, 0, 0, 131072, 0, 2147483648, 8, 0, 1048576, 0, 0, 0, 128, 16384, 0, 0, 0, 0, 268435456, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 1, 135266304, 0, 0, 67108864, 69696, 2147483648, 0, 1024, 16777216, 0, 256, 4096, 524418, 0, 8,
+	0, 0, 0, 0, 0, 0, 2, 0, 1, 135266304, 0, 0, 67108864, 69696, 2147483648, 0, 1024, 16777216, 0, 256, 4096, 524418, 0, 8,
 	0, 4, 0, 1073741824, 0, 0, 0, 0, 2, 16777216, 2147483648, 0, 8388608, 0, 0, 2147483648, 0, 0, 0, 0, 8, 0, 0, 0,
 	2, 1048576, 64, 388, 4194304, 0, 4, 0, 2080, 2, 0, 0, 1024, 0, 0, 0, 0, 32768, 536870912, 0, 4202496, 256, 0, 67109120,
 	2048, 0, 0, 0, 0, 69206016, 524288, 0, 0, 0, 524288, 262144, 4, 0, 0, 0, 0, 0, 2048, 0, 0, 536870912, 256, 0,
 	262144, 0, 0, 0, 0, 16384, 56, 268435456, 131072, 16777216, 2048, 2097152, 0, 16777216, 33554432, 0, 0, 8389120, 0, 134217728, 0, 65536, 32, 524288,
 	0, 0, 0, 16384, 0, 2048, 0, 131072, 512, 285212672, 0, 0, 0, 0, 0, 33796, 0, 0, 0, 16777280, 0, 0, 0, 0,
-	0, 524292, 2164260866, 4194304, 0, 0, 64, 0, 17, 8, 8192, 1073741824, 8388608, 0, 0, 128, 131072, 0, 0, 16777216, 262144, 0, 0, 0,
+	65536, 524292, 2164260866, 4194304, 0, 0, 64, 0, 17, 8, 8192, 1073741824, 8388608, 0, 0, 128, 131072, 0, 0, 16777216, 262144, 0, 0, 0,
 	0, 0, 16, 16, 12, 33554436, 256, 131072, 8192, 2, 0, 0, 1536, 128, 4194304, 0, 0, 8, 0, 0, 524292, 32, 4194304, 131072,
 	131328, 0, 0, 524288, 133120, 0, 132, 536936449, 536870912, 0, 0, 0, 268435456, 2, 512, 16777216, 0, 0, 8388608, 0, 0, 0, 128, 0,
 	0, 0, 8192, 0, 262144, 1073741825, 524288, 16384, 131072, 134217728, 1, 33554432, 2147483780, 0, 0, 0, 0, 0, 16777216, 0, 268435456, 268435456, 0, 0,
@@ -597,154 +598,158 @@ var likely = [...]uint32{
 	0, 0, 0, 0, 0, 134217728, 128, 0, 0, 0, 4194592, 0, 33554448, 1, 4, 16777248, 0, 8388608, 0, 0, 1, 0, 0, 2097152,
 	0, 0, 0, 0, 0, 0, 0, 8392704, 2415919104, 12, 0, 33554432, 0, 66560, 33554432, 8192, 0, 0, 0, 0, 0, 0, 0, 9437184,
 	8192, 83887104, 131072, 134217728, 0, 0, 0, 0, 0, 0, 8, 32, 0, 0, 0, 256, 67108864, 8, 0, 0, 0, 65536, 0, 0,
-	0, 0, 0, 0, 2099200, 0, 0, 1, 134219776, 4, 0, 8200, 0, 0, 0, 0, 16777216, 33554432, 262400, 16384, 0, 0, 16777216, 16,
+	0, 0, 0, 0, 2099200, 0, 0, 1, 134219776, 4, 0, 8200, 0, 0, 0, 0, 16777216, 33554432, 262400, 16384, 0, 4096, 16777216, 16,
 	4096, 0, 4096, 0, 1049088, 16777216, 0, 0, 2048, 0, 4096, 0, 0, 536872960, 8388608, 67109376,
 }
 
 // wordPairs is pairs by their words' numbers.
 var wordPairs = [...]wordPair{
-	{4554, 4401, 58},
-	{2734, 4554, 58},
-	{2734, 2528, 11},
-	{2734, 2519, 11},
-	{581, 3064, 1},
-	{1581, 4401, 13},
-	{4554, 3064, 58},
-	{4523, 4312, 58},
-	{4170, 1573, 8},
-	{4554, 2145, 66},
-	{2859, 2145, 71},
-	{4858, 1567, 1},
-	{4858, 1923, 8},
-	{4858, 3064, 8},
-	{4858, 2042, 8},
-	{2859, 1923, 20},
-	{1973, 3064, 20},
-	{1973, 645, 20},
-	{1923, 3064, 31},
-	{3511, 3064, 31},
-	{2042, 3064, 31},
-	{2859, 2042, 20},
-	{2859, 1973, 20},
-	{3511, 1923, 31},
-	{1973, 1304, 20},
-	{806, 1923, 20},
-	{1923, 645, 20},
-	{4248, 1923, 101},
-	{4206, 1923, 101},
-	{141, 1923, 101},
-	{1973, 3034, 31},
-	{3945, 4014, 59},
-	{2734, 3064, 102},
-	{5174, 1923, 103},
-	{2946, 3064, 71},
-	{2145, 3064, 104},
-	{2946, 3034, 71},
-	{4718, 3072, 92},
-	{4718, 3038, 92},
-	{3080, 3511, 32},
-	{491, 3064, 30},
-	{3511, 869, 18},
-	{2214, 1923, 105},
-	{2206, 1923, 105},
-	{4876, 1923, 106},
-	{1839, 2347, 52},
-	{1823, 1923, 52},
-	{1671, 4858, 93},
-	{2128, 1923, 107},
-	{1973, 869, 108},
-	{806, 3064, 31},
-	{2859, 3064, 109},
-	{3011, 3064, 71},
-	{2955, 3064, 75},
-	{3278, 3064, 75},
-	{2630, 3064, 1},
-	{4858, 3034, 8},
-	{1573, 3064, 8},
-	{2683, 3064, 15},
-	{2683, 3034, 15},
-	{3610, 3034, 15},
-	{731, 3064, 15},
-	{5496, 3064, 15},
-	{3610, 3064, 15},
-	{935, 3064, 15},
-	{3862, 2604, 15},
-	{4948, 2604, 15},
-	{4093, 2604, 15},
-	{236, 2307, 7},
-	{34, 2307, 7},
-	{4331, 2307, 7},
-	{3764, 2307, 7},
-	{51, 2307, 7},
-	{326, 2307, 7},
-	{1479, 2307, 7},
-	{4509, 2307, 7},
-	{4492, 2307, 7},
-	{4750, 2307, 7},
-	{2528, 2307, 7},
-	{241, 2307, 7},
-	{308, 2307, 7},
-	{4372, 2307, 7},
-	{2563, 2307, 7},
-	{5506, 2307, 7},
-	{1815, 2307, 7},
-	{1901, 2307, 7},
-	{4528, 2307, 7},
-	{4547, 2542, 7},
-	{1204, 236, 40},
-	{1204, 241, 40},
+	{4602, 4449, 58},
+	{2776, 4602, 58},
+	{2776, 2570, 11},
+	{2776, 2561, 11},
+	{581, 3112, 1},
+	{1623, 4449, 13},
+	{4602, 3112, 58},
+	{4571, 4360, 58},
+	{4218, 1615, 8},
+	{4602, 2187, 66},
+	{2901, 2187, 71},
+	{4906, 1609, 1},
+	{4906, 1965, 8},
+	{4906, 3112, 8},
+	{4906, 2084, 8},
+	{2901, 1965, 20},
+	{2015, 3112, 20},
+	{2015, 645, 20},
+	{1965, 3112, 31},
+	{3559, 3112, 31},
+	{2084, 3112, 31},
+	{2901, 2084, 20},
+	{2901, 2015, 20},
+	{3559, 1965, 31},
+	{2015, 1335, 20},
+	{806, 1965, 20},
+	{1965, 645, 20},
+	{4296, 1965, 103},
+	{4254, 1965, 103},
+	{141, 1965, 103},
+	{2015, 3076, 31},
+	{3993, 4062, 59},
+	{2776, 3112, 104},
+	{5222, 1965, 105},
+	{2988, 3112, 71},
+	{2187, 3112, 106},
+	{2988, 3076, 71},
+	{4766, 3120, 93},
+	{4766, 3080, 93},
+	{3128, 3559, 32},
+	{491, 3112, 30},
+	{3559, 869, 18},
+	{2256, 1965, 107},
+	{2248, 1965, 107},
+	{4924, 1965, 108},
+	{1881, 2389, 52},
+	{1865, 1965, 52},
+	{1713, 4906, 94},
+	{2170, 1965, 109},
+	{2015, 869, 110},
+	{806, 3112, 31},
+	{2901, 3112, 111},
+	{3053, 3112, 71},
+	{2997, 3112, 75},
+	{3326, 3112, 75},
+	{2672, 3112, 1},
+	{4906, 3076, 8},
+	{1615, 3112, 8},
+	{2725, 3112, 15},
+	{2725, 3076, 15},
+	{3658, 3076, 15},
+	{731, 3112, 15},
+	{5568, 3112, 15},
+	{3658, 3112, 15},
+	{935, 3112, 15},
+	{3910, 2646, 15},
+	{4996, 2646, 15},
+	{4141, 2646, 15},
+	{236, 2349, 7},
+	{34, 2349, 7},
+	{4379, 2349, 7},
+	{3812, 2349, 7},
+	{51, 2349, 7},
+	{326, 2349, 7},
+	{1510, 2349, 7},
+	{4557, 2349, 7},
+	{4540, 2349, 7},
+	{4798, 2349, 7},
+	{2570, 2349, 7},
+	{241, 2349, 7},
+	{308, 2349, 7},
+	{4420, 2349, 7},
+	{2605, 2349, 7},
+	{5578, 2349, 7},
+	{1857, 2349, 7},
+	{1943, 2349, 7},
+	{4576, 2349, 7},
+	{4595, 2584, 7},
+	{1235, 236, 40},
+	{1235, 241, 40},
 	{717, 236, 33},
-	{2004, 623, 10},
-	{3336, 623, 10},
-	{5271, 2307, 7},
-	{4534, 869, 0},
+	{2046, 623, 10},
+	{3384, 623, 10},
+	{5343, 2349, 7},
+	{4582, 869, 0},
 	{391, 51, 3},
-	{51, 3064, 3},
-	{51, 3034, 3},
+	{51, 3112, 3},
+	{51, 3076, 3},
 	{896, 964, 3},
 	{815, 51, 3},
-	{4258, 51, 3},
-	{5255, 4884, 22},
-	{4845, 174, 22},
-	{1807, 2145, 11},
-	{5454, 1923, 11},
-	{5454, 645, 11},
-	{1325, 2528, 11},
-	{1333, 2528, 11},
-	{1325, 2519, 11},
-	{1333, 2519, 11},
-	{1342, 2528, 11},
-	{1342, 2519, 11},
-	{2528, 3064, 11},
-	{2519, 3064, 11},
-	{5200, 1304, 81},
-	{3178, 3038, 81},
-	{3791, 2016, 75},
-	{3791, 3064, 75},
-	{3945, 3064, 31},
-	{4714, 3038, 8},
-	{1140, 4562, 57},
-	{4391, 4562, 57},
-	{639, 2604, 15},
-	{2621, 3876, 11},
-	{2613, 1923, 11},
-	{2613, 3064, 11},
-	{3665, 3064, 11},
-	{3665, 3034, 11},
-	{3278, 1923, 11},
-	{2145, 1923, 11},
-	{4790, 1923, 11},
-	{1807, 3659, 11},
-	{1807, 645, 11},
-	{478, 3064, 11},
-	{1754, 645, 11},
-	{203, 3064, 11},
-	{1735, 645, 11},
-	{3521, 2341, 11},
-	{790, 1923, 11},
-	{4422, 4554, 11},
-	{1973, 889, 31},
-	{3511, 1973, 31},
+	{4306, 51, 3},
+	{5327, 4932, 22},
+	{4893, 174, 22},
+	{1849, 2187, 11},
+	{5526, 1965, 11},
+	{5526, 645, 11},
+	{1356, 2570, 11},
+	{1364, 2570, 11},
+	{1356, 2561, 11},
+	{1364, 2561, 11},
+	{1373, 2570, 11},
+	{1373, 2561, 11},
+	{2570, 3112, 11},
+	{2561, 3112, 11},
+	{5248, 1335, 81},
+	{3226, 3080, 81},
+	{3839, 2058, 75},
+	{3839, 3112, 75},
+	{3993, 3112, 31},
+	{4762, 3080, 8},
+	{1171, 4610, 57},
+	{4439, 4610, 57},
+	{639, 2646, 15},
+	{2663, 3924, 11},
+	{2655, 1965, 11},
+	{2655, 3112, 11},
+	{3713, 3112, 11},
+	{3713, 3076, 11},
+	{3326, 1965, 11},
+	{2187, 1965, 11},
+	{4838, 1965, 11},
+	{1849, 3707, 11},
+	{1849, 645, 11},
+	{478, 3112, 11},
+	{1796, 645, 11},
+	{203, 3112, 11},
+	{1777, 645, 11},
+	{3569, 2383, 11},
+	{790, 1965, 11},
+	{4470, 4602, 11},
+	{2015, 889, 31},
+	{3559, 2015, 31},
+	{3559, 2084, 31},
+	{2901, 2058, 20},
+	{4906, 2058, 8},
+	{4949, 4013, 8},
 }
 
 // entries is what words and pairs stand for.
@@ -837,12 +842,14 @@ var entries = [...]entry{
 	{0x1404, 0x0, false},
 	{0x100000000, 0x0, false},
 	{0x81000000000000, 0x0, false},
+	{0x800000000000000, 0x0, true},
 	{0x800000, 0x0, false},
 	{0x0, 0x0, false},
 	{0x800, 0x0, true},
 	{0x80000040, 0x0, false},
 	{0x80000000, 0x0, false},
 	{0x42, 0x0, false},
+	{0x2, 0x0, true},
 	{0x20000000, 0x0, false},
 	{0x40000000000000, 0x0, false},
 	{0x10000000000000, 0x0, false},

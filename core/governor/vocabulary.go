@@ -122,8 +122,8 @@ var vocabulary = []struct {
 	{aboutDocument, "hrerschein hrerscheinnummer rijbewijs conduire conducir dula krankenversichertennummer versichertennummer kvnr nik ktp amka cnh identit lanr arztnummer egk krankenkasse fahrerlaubnis guida dl"},
 	{aboutDocument, "mrn ruc rnc dui nss ine regon dowodu osobisty jazdy personalausweisnummer rkort rerkort rekort ajokortti igazolv taj idnp iin embg umcn iskaznica"},
 	{aboutDocument, "ehliyet iqama nadra nid nic cccd cmnd sss umid philhealth philsys nhi bvn nida ssnit ohip dvla eleitor elector pasep pis cns motorista bilhete cidad"},
-	{aboutDocument, "identiteitskaart rijbewijsnummer niss sanitaria buletin"},
-	{aboutTax, "vergi kra"},
+	{aboutDocument, "identiteitskaart rijbewijsnummer niss sanitaria buletin extranjer"},
+	{aboutTax, "vergi kra contribuyente contribuyentes tributaria tributario nuit"},
 	{aboutPassport, "pasaport paspor"},
 	{aboutSingapore, "nric fin"},
 	{aboutHongKong, "hkid hkic"},
@@ -220,7 +220,8 @@ var pairs = []struct {
 	{"policy", "no", aboutDocument}, {"patient", "id", aboutDocument}, {"insurance", "id", aboutDocument}, {"subscriber", "id", aboutDocument},
 	{"health", "plan", aboutDocument}, {"health", "card", aboutDocument}, {"beneficiary", "number", aboutDocument}, {"green", "card", aboutDocument},
 	{"alien", "number", aboutDocument}, {"ghana", "card", aboutDocument}, {"personas", "kods", aboutDocument}, {"civil", "id", aboutDocument}, {"seguridad", "social", aboutDocument},
-	{"identity", "codes", aboutID}, {"personal", "identity", aboutID},
+	{"identity", "codes", aboutID}, {"personal", "identity", aboutID}, {"personal", "identification", aboutID},
+	{"national", "identifier", aboutID | aboutDocument}, {"tax", "identifier", aboutTax}, {"taxpayer", "reference", aboutTax},
 }
 
 // entry is what a word of the vocabulary stands for. In tables.go, words with the same meaning share one.
