@@ -15,14 +15,18 @@ func (s *Scanner) token(v *view, start, end int, kinds uint16) (next int, ok boo
 			return next, true
 		}
 	}
-	bucket := bucketOf(v.at(start), v.at(start+1))
+	bucket, known := bucketOf(v.at(start), v.at(start+1)), false
 	for at := int(formatStarts[bucket]); at < int(formatStarts[bucket+1]); {
 		var f oneFormat
-		if f, at = formatAt(at); v.at(start+2) == f.pattern[2] || f.pattern[2] == '{' {
-			if next, ok = s.tryFormat(v, start, &f); ok {
-				return next, true
-			}
+		f, at = formatAt(at)
+		prefix := literalPrefix(f.pattern)
+		if !v.has(start, prefix) {
+			continue
 		}
+		if next, ok = s.tryFormat(v, start, prefix, &f); ok {
+			return next, true
+		}
+		known = known || len(prefix) >= len("r8_")
 	}
 	after, long := v.at(end), end-start >= 20 && kinds&isDigit != 0
 	if !long && after != ':' && after != '/' && after != '|' {
@@ -35,19 +39,18 @@ func (s *Scanner) token(v *view, start, end int, kinds uint16) (next int, ok boo
 		if behind != after && (behind > ' ' || !long && (behind == 0 || after != '/')) {
 			continue
 		}
-		if next, ok = s.tryFormat(v, start, &f); ok {
+		if next, ok = s.tryFormat(v, start, "", &f); ok {
 			return next, true
 		}
+	}
+	if long && kinds&(isLower|isUpper) == isLower|isUpper {
+		return s.prefixed(v, start, end, known)
 	}
 	return 0, false
 }
 
-// tryFormat tries one format. A format without a checksum needs a body that looks random.
-func (s *Scanner) tryFormat(v *view, start int, f *oneFormat) (next int, ok bool) {
-	prefix := literalPrefix(f.pattern)
-	if !v.has(start, prefix) {
-		return 0, false
-	}
+// tryFormat tries one format whose literal prefix is at start. A format without a checksum needs a body that looks random.
+func (s *Scanner) tryFormat(v *view, start int, prefix string, f *oneFormat) (next int, ok bool) {
 	if f.near != 0 && (s.since(f.near, start) > nearBefore || f.near != aboutSecret && v.at(start-1) == '/') {
 		return 0, false
 	}
