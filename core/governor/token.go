@@ -54,6 +54,7 @@ var tokenFormats = [...]tokenFormat{
 	{"secret.google-oauth-token", High, "ya29.{u30-1000}", 0, 0},
 	{"secret.google-oauth-client-secret", High, "GOCSPX-{u28}", 0, 0},
 	{"secret.azure-storage-key", Critical, "{b86}==", 0, aboutSecret},
+	{"secret.azure-storage-key", Critical, "{b76}+ASt{b6}== {b76}ACDb{b6}== {b76}+ABa{b6}== {b76}APIM{b6}==", ofMixed, 0},
 	{"secret.azure-client-secret", High, "{t3}{d1}Q~{t31-34}", ofMixed, 0},
 	{"secret.azure-sas", High, "sig={p42-90}", 0, 0},
 	{"secret.azure-devops-token", High, "{w76}AZDO{w4}", 0, 0},
@@ -81,7 +82,7 @@ var tokenFormats = [...]tokenFormat{
 	{"secret.heroku-key", High, "HRKU-{u60}", 0, 0},
 	{"secret.heroku-key", High, "{X8}-{X4}-{X4}-{X4}-{X12}", 0, aboutHeroku},
 	{"secret.heroku-key", High, "HRKU-{x8}-{x4}-{x4}-{x4}-{x12}", 0, 0},
-	{"secret.databricks-token", High, "dapi{x32}-{d1} dapi{x32}", 0, 0},
+	{"secret.databricks-token", High, "dapi{x32}-{d1} dapi{x32} dose{x32} dkea{x32}", 0, 0},
 	{"secret.datadog-key", High, "{x40} {x32}", 0, aboutDatadog},
 	{"secret.newrelic-key", High, "NRAK-{A27} NRII-{u32} NRJS-{x19} {x36}NRAL NRAA-{x27} NRIQ-{u25-32} NRII-{u25-31} NRBR-{x19} AA{x40}-NRMA " +
 		"eu01xx{x36}-NRMA eu01x{v1}{x30}NRAL eu01xx{x26}FFFFNRAL", 0, 0},
@@ -171,7 +172,7 @@ var tokenFormats = [...]tokenFormat{
 	{"secret.launchdarkly-key", High, "sdk-{l8}-{l4}-4{l3}-{l4}-{l12} api-{l8}-{l4}-4{l3}-{l4}-{l12}", ofPastHex, 0},
 	{"secret.mapbox-token", High, "sk.eyJ{u60-120}.{u22} sk.eyJ{u30-59}.{u22} tk.eyJ{u30-120}.{u22}", 0, 0},
 	{"secret.braintree-token", High, "access_token$production${l16}${l32} access_token$sandbox${l16}${x32}", 0, 0},
-	{"secret.azure-openai-key", High, "{w52}JQQJ99{w26}", 0, 0},
+	{"secret.azure-openai-key", High, "{w52}JQQJ9{w27}", 0, 0},
 	{"secret.firebase-key", High, "AAAA{u7}:APA91b{u134}", 0, 0},
 	{"secret.sumologic-key", High, "su{w12}", ofVaried, aboutVendor},
 	{"secret.sidekiq-key", High, "{x8}:{x8}", 0, aboutVendor},
@@ -200,11 +201,26 @@ var tokenFormats = [...]tokenFormat{
 		"api_live_{l2}.{u8-16}.{u24-40} CCDB1_{w22}_{w40} akab-{w16}-{w16} SWMTKN-1-{l50}-{l25} " +
 		"TlRMTVNTUAADAAAA{b60-2000}{=0-2} cosmo_{x32} pub-c-{l8}-{l4}-{l4}-{l4}-{l12} sub-c-{l8}-{l4}-{l4}-{l4}-{l12} " +
 		"cr-{x58} mergify_application_key_{u60-70} rzp_live_{w14} rzp_test_{w14} k2sk_v1_{w24} " +
-		"RGAPI-{l8}-{l4}-{l4}-{l4}-{l12} SU{B56} SA{B56} SO{B56}", 0, 0},
+		"RGAPI-{l8}-{l4}-{l4}-{l4}-{l12} SU{B56} SA{B56} SO{B56} sk-helicone-{v20-60} secret-live-{u35}= " +
+		"secret-test-{u35}= signkey-prod-{x32-64} signkey-test-{x32-64} signkey-branch-{x32-64} cal_{x32} " +
+		"cal_live_{x32} pdl_live_apikey_{l26}_{w22}_{w3} pdl_sdbx_apikey_{l26}_{w22}_{w3} pdl_ntfset_{l26}_{b32} " +
+		"EXO{x24} snyk_uat.{l8}.{v60-1200} snyk_sat.{l8}.{v60-1200} packagist_{l3}_{x68} dG9rO{w54}= " +
+		"bce-v3/ALTAK-{w20-24}/{x40} st.{x24}.{x32}.{x32} 0.{x8}-{x4}-{x4}-{x4}-{x12}.{w30}:{b22}== " +
+		"secret-token:{t16-300} pylf_v{d1}_{l2}_{w43} pl_{x32} hl_sk_{x48} ctx7sk-{x8}-{x4}-{x4}-{x4}-{x12} " +
+		"zpka_{x32}_{x8} xaat-{x8}-{x4}-{x4}-{x4}-{x12} xapt-{x8}-{x4}-{x4}-{x4}-{x12} cu_{x32} sk_{x32} " +
+		"sk_{x8}-{x4}-{x4}-{x4}-{x12} sk_test_{x8}-{x4}-{x4}-{x4}-{x12}", 0, 0},
 	{"secret.service-key", High, "odt_{w32-255} ddp_{w36} ddw_{w36} flb_live_{w20} ion_{w42} NF-{w32} hawk.{u20}.{u20} BBFF-{w30} sgp_{w64} " +
 		"llx-{u48} key_live_{w32} key_test_{w32} apk_{e60-200} apk_user_{e60-250} 3MVG{v80-100} sec-c-{e40-80} " +
-		"pa-{u43} {x32}.{u24} {x32}.{w16} ATTA{w72} b_{u44}=", ofMixed, 0},
-	{"secret.service-key", High, "cog_{l52} {v4-80}/hooks/{l26} {v4-80}:{d2-5}/hooks/{l26}", ofPastHex, 0},
+		"pa-{u43} {x32}.{u24} {x32}.{w16} ATTA{w72} b_{u44}= 1//0{u40-110} wandb_v1_{u60-100} secret-{w40-50} " +
+		"rpa_{w40-50} ak-{w22} as-{w22} bb_live_{u24-40} m0-{w40} tr_dev_{w20-24} tr_prod_{w20-24} tr_stg_{w20-24} " +
+		"live_{u40} sandbox_{u40} AVNS_{u19} cflt{b60} dbtc_{u40-50} dbtu_{u40-50} u+{u18} sk{w170-200} " +
+		"vk1.a.{u80-300} AKID{w32} AKLT{w40-60} db-{w29} prd:{w24}.{w32} sbx:{w24}.{w32} WPL_AP1.{w16}.{b6}{=0-2} " +
+		"KEY{X32}_{w22} KEY{u50-62} nyk_v0_{w64} ser.{w22} sk_car_{w22} nk-{u43} AQ.Ab{u40-70} sk_dev_{u40-80} " +
+		"p.eyJ{u40-300}.{u43} api_{w22}.{w22} v2.local.{u60-1000} v2.public.{u60-1000} v4.local.{u60-1000} " +
+		"v4.public.{u60-1000} {b33}+ASb{b6}= {b33}+AEh{b6}= {b33}+ARm{b6}= {b33}AIoT{b6}= {b33}AzCa{b6}= " +
+		"{w42}AzSe{w6} {b42}+ACR{b6} {u44}AzFu{u6}==", ofMixed, 0},
+	{"secret.service-key", High, "cog_{l52} {v4-80}/hooks/{l26} {v4-80}:{d2-5}/hooks/{l26} pk_prod_{A28} tr_pat_{l40} DO00{A16} SCW{A17} " +
+		"hc{a3}_{l26-58} token-{l5}:{l54} kubeconfig-{u4-40}:{l54} oauth:{l30}", ofPastHex, 0},
 }
 
 // formatSubjects is the subjects that formats need, by their numbers in formatText.

@@ -15,18 +15,9 @@ func (s *Scanner) token(v *view, start, end int, kinds uint16) (next int, ok boo
 			return next, true
 		}
 	}
-	bucket, known := bucketOf(v.at(start), v.at(start+1)), false
-	for at := int(formatStarts[bucket]); at < int(formatStarts[bucket+1]); {
-		var f oneFormat
-		f, at = formatAt(at)
-		prefix := literalPrefix(f.pattern)
-		if !v.has(start, prefix) {
-			continue
-		}
-		if next, ok = s.tryFormat(v, start, prefix, &f); ok {
-			return next, true
-		}
-		known = known || len(prefix) >= len("r8_")
+	next, known, ok := s.anchored(v, start)
+	if ok {
+		return next, true
 	}
 	after, long := v.at(end), end-start >= 20 && kinds&isDigit != 0
 	if !long && after != ':' && after != '/' && after != '|' {
@@ -47,6 +38,24 @@ func (s *Scanner) token(v *view, start, end int, kinds uint16) (next int, ok boo
 		return s.prefixed(v, start, end, known)
 	}
 	return 0, false
+}
+
+// anchored tries the formats that begin with two literal bytes. known is set if a literal prefix of one is at start.
+func (s *Scanner) anchored(v *view, start int) (next int, known, ok bool) {
+	bucket := bucketOf(v.at(start), v.at(start+1))
+	for at := int(formatStarts[bucket]); at < int(formatStarts[bucket+1]); {
+		var f oneFormat
+		f, at = formatAt(at)
+		prefix := literalPrefix(f.pattern)
+		if !v.has(start, prefix) {
+			continue
+		}
+		if next, ok = s.tryFormat(v, start, prefix, &f); ok {
+			return next, true, true
+		}
+		known = known || len(prefix) >= len("r8_")
+	}
+	return 0, known, false
 }
 
 // tryFormat tries one format whose literal prefix is at start. A format without a checksum needs a body that looks random.
