@@ -21,6 +21,7 @@ const (
 	opEvents   = 3
 	opForget   = 4
 	opProgress = 5
+	opRead     = 6
 )
 
 // Limits of one command, which keep an object's step small.
@@ -137,6 +138,8 @@ func Reads(command []byte) ([]abi.Range, error) {
 		return []abi.Range{{Start: start, End: rowDocument + prefix + "\x7f", Limit: limit}}, r.End()
 	case opProgress:
 		return progressReads(r.String()), r.End()
+	case opRead:
+		return documentReads(&r)
 	case opCommit:
 		commit, err := decodeCommit(&r)
 		ranges := []abi.Range{{Start: rowSeq}}
@@ -157,7 +160,7 @@ func Apply(in *abi.ObjectInput) (abi.ObjectOutput, error) {
 	}
 	r := abi.Reader{Buf: in.Command}
 	switch r.Uint() {
-	case opList:
+	case opList, opRead:
 		return list(in.Rows), nil
 	case opProgress:
 		return progress(in.Rows), nil

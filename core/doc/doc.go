@@ -26,8 +26,11 @@ func ProjectKey(projectID string) string { return "p/" + projectID }
 // KeyKey is the Directory's key of a key's document.
 func KeyKey(projectID, keyID string) string { return KeysOf(projectID) + keyID }
 
+// AllKeys is the prefix of KeyKey for the keys of all projects. The project's ID, a slash and the key's ID follow.
+const AllKeys = "k/"
+
 // KeysOf is the prefix of KeyKey for all keys of a project.
-func KeysOf(projectID string) string { return "k/" + projectID + "/" }
+func KeysOf(projectID string) string { return AllKeys + projectID + "/" }
 
 // RegistryKey is the Directory's key of an entry in a project's model registry.
 func RegistryKey(projectID, entryID string) string { return RegistryOf(projectID) + entryID }

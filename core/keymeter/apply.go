@@ -55,6 +55,8 @@ func decodeCommand(data []byte) (command, error) {
 		c = new(Report)
 	case opRestart:
 		c = new(Restart)
+	case opIdentify:
+		c = new(Identify)
 	default:
 		return nil, abi.ErrMalformed
 	}

@@ -13,13 +13,14 @@ import (
 // Op codes, the first number of a command. 1, 2 and 5 were admit, settle and extend before grants were totals. Isolates
 // of that version get an error during a rollout.
 const (
-	opPut     = 3
-	opFlush   = 4
-	opAdmit   = 6
-	opSettle  = 7
-	opExtend  = 8
-	opReport  = 9
-	opRestart = 10
+	opPut      = 3
+	opFlush    = 4
+	opAdmit    = 6
+	opSettle   = 7
+	opExtend   = 8
+	opReport   = 9
+	opRestart  = 10
+	opIdentify = 11
 )
 
 // message lists its fields once for both directions.

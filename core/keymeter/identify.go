@@ -1,0 +1,39 @@
+package keymeter
+
+import (
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/doc"
+)
+
+// Identify is the command that asks whose meter it is. It changes nothing. The reply is an Identity.
+type Identify struct{}
+
+// Encode encodes the command.
+func (c *Identify) Encode() []byte { return abi.EncodeFields(opIdentify, 2, c.fields) }
+
+func (*Identify) fields(*abi.Fields) {}
+
+func (*Identify) reads() []abi.Range { return nil }
+
+// apply names the key also if it is inactive or expired: whoever found a key wants to know what became of it.
+func (*Identify) apply(c *call) {
+	var reply Identity
+	if c.m != nil && c.m.status != doc.Removed {
+		reply = Identity{c.m.record.ProjectID, c.m.record.KeyID}
+	}
+	c.out.Reply = abi.EncodeFields(0, 80, reply.fields)
+}
+
+// Identity is the reply to Identify: the IDs of the key and of its project, empty if there is no such key, or no longer.
+type Identity struct{ ProjectID, KeyID string }
+
+// DecodeIdentity decodes the reply to Identify.
+func DecodeIdentity(data []byte) (i Identity, err error) {
+	err = abi.DecodeFields(data, i.fields)
+	return i, err
+}
+
+func (i *Identity) fields(f *abi.Fields) {
+	f.String(&i.ProjectID)
+	f.String(&i.KeyID)
+}
