@@ -1,7 +1,4 @@
 package kernel
 
-// What the tests use.
-var (
-	IsRequestID   = isRequestID
-	SleepNatively = sleepNatively
-)
+// SleepNatively is what the tests use.
+var SleepNatively = sleepNatively

@@ -10,3 +10,7 @@ import (
 func TestRequestIDs(t *testing.T) {
 	controltest.CheckForm(t, kernel.IsRequestID, `^req_[0-9a-f]{32}$`)
 }
+
+func TestSHA256s(t *testing.T) {
+	controltest.CheckForm(t, kernel.IsSHA256, `^[0-9a-f]{64}$`)
+}

@@ -52,15 +52,18 @@ func IsLetterOrDigit(c byte) bool {
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// isRequestID accepts the form of the gateway's request IDs: req_ and 32 lowercase hex digits.
-func isRequestID(text string) bool {
+// IsSHA256 reports whether text has the form of a SHA-256: 64 lowercase hexadecimal digits.
+func IsSHA256(text string) bool { return len(text) == 64 && ConsistsOf(text, Digits+"abcdef") }
+
+// IsRequestID reports whether text has the form of the gateway's request IDs: req_ and 32 lowercase hex digits.
+func IsRequestID(text string) bool {
 	hexDigits, ok := strings.CutPrefix(text, "req_")
 	return ok && len(hexDigits) == 32 && ConsistsOf(hexDigits, Digits+"abcdef")
 }
 
 // RequestID is the request ID that the gateway assigned, or a new one if the header is missing or malformed.
 func RequestID(r *http.Request, rand io.Reader) string {
-	if id := r.Header.Get("X-Request-Id"); isRequestID(id) {
+	if id := r.Header.Get("X-Request-Id"); IsRequestID(id) {
 		return id
 	}
 	var random [16]byte

@@ -42,7 +42,7 @@ const BatchPrefix = "batch_"
 
 // RequestFilter selects requests; an empty field selects all.
 type RequestFilter struct {
-	Key, Model, Provider, Status, Cache string
+	ID, Key, Model, Provider, Status, Cache string
 	// Catalog has the present names of providers; nil: providers are shown as they were recorded.
 	Catalog *config.Config
 }
@@ -88,7 +88,7 @@ func (v *RequestsView) Add(b *ledger.RequestBatch, f *RequestFilter) {
 }
 
 func (f *RequestFilter) matches(keyID string, r *ledger.Request) bool {
-	return (f.Key == "" || f.Key == keyID) && (f.Model == "" || f.Model == r.Model) && (f.Provider == "" || f.provider(f.Provider) == f.provider(r.Provider)) &&
+	return (f.ID == "" || f.ID == r.ID) && (f.Key == "" || f.Key == keyID) && (f.Model == "" || f.Model == r.Model) && (f.Provider == "" || f.provider(f.Provider) == f.provider(r.Provider)) &&
 		(f.Cache == "" || kernel.Translate(f.Cache, CacheWords, caches) == r.Cache) && f.matchesStatus(r.Status)
 }
 

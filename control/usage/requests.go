@@ -14,15 +14,15 @@ import (
 
 var statusWords = []string{"2xx", "4xx", "5xx"}
 
-// listRequests is GET …/requests?limit=&after=&key=&model=&provider=&status=&cache=, newest first. A page
+// listRequests is GET …/requests?limit=&after=&request=&key=&model=&provider=&status=&cache=, newest first. A page
 // consists of whole batches, so it may have somewhat more requests than limit.
 func (h *handler) listRequests(c *kernel.Call) (kernel.Answer, error) {
-	q, err := kernel.ReadQuery(c.Request, reports.BatchPrefix, "key", "model", "provider", "status", "cache")
+	q, err := kernel.ReadQuery(c.Request, reports.BatchPrefix, "request", "key", "model", "provider", "status", "cache")
 	if err != nil {
 		return kernel.Answer{}, err
 	}
 	f := reports.RequestFilter{
-		Key: q.Values.Get("key"), Model: q.Values.Get("model"), Provider: q.Values.Get("provider"), Status: q.Values.Get("status"), Cache: q.Choice("cache", reports.CacheWords),
+		ID: q.Values.Get("request"), Key: q.Values.Get("key"), Model: q.Values.Get("model"), Provider: q.Values.Get("provider"), Status: q.Values.Get("status"), Cache: q.Choice("cache", reports.CacheWords),
 		Catalog: h.Catalog,
 	}
 	if before, err := strconv.ParseUint(strings.TrimPrefix(q.After, reports.BatchPrefix), 10, 53); q.After != "" && (err != nil || before == 0) {
@@ -30,6 +30,9 @@ func (h *handler) listRequests(c *kernel.Call) (kernel.Answer, error) {
 	}
 	if code, err := strconv.ParseUint(f.Status, 10, 16); f.Status != "" && (err != nil || code < 100 || code > 599) && !slices.Contains(statusWords, f.Status) {
 		q.Problem("status", "must be an HTTP status code, 2xx, 4xx or 5xx"+kernel.Got(f.Status))
+	}
+	if f.ID != "" && !kernel.IsRequestID(f.ID) {
+		q.Problem("request", "must be a request ID, which is req_ and 32 lowercase hexadecimal digits"+kernel.Got(f.ID))
 	}
 	if f.Key != "" && !kernel.IsID(f.Key, kernel.KeyPrefix) {
 		q.Problem("key", kernel.BadKeyID+kernel.Got(f.Key))

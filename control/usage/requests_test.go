@@ -119,20 +119,22 @@ func TestRequestFilters(t *testing.T) {
 	b, path := recalled(t, 600) // more than one call to the ledger reads
 	status := func(n uint64) uint64 { return remembered(n).Status }
 	for query, wanted := range map[string]func(n uint64, r ledger.Request) bool{
-		"key=key_1":                     func(n uint64, _ ledger.Request) bool { return n/3%3 == 1 },
-		"model=m-b":                     func(_ uint64, r ledger.Request) bool { return r.Model == "m-b" },
-		"provider=gemini":               func(_ uint64, r ledger.Request) bool { return r.Provider == "gemini" },
-		"status=200":                    func(n uint64, _ ledger.Request) bool { return status(n) == 200 },
-		"status=2xx":                    func(n uint64, _ ledger.Request) bool { return status(n) == 200 },
-		"status=4xx":                    func(n uint64, _ ledger.Request) bool { return status(n) == 404 },
-		"status=5xx":                    func(n uint64, _ ledger.Request) bool { return status(n) == 502 },
-		"status=503":                    func(uint64, ledger.Request) bool { return false },
-		"cache=hit":                     func(_ uint64, r ledger.Request) bool { return r.Cache == ledger.CacheHit },
-		"cache=miss":                    func(_ uint64, r ledger.Request) bool { return r.Cache == ledger.CacheMiss },
-		"cache=bypass":                  func(_ uint64, r ledger.Request) bool { return r.Cache == ledger.CacheBypass },
-		"model=m-a&status=5xx&limit=10": func(_ uint64, r ledger.Request) bool { return r.Model == "m-a" && r.Status == 502 },
-		"key=key_0&cache=hit&limit=1":   func(n uint64, r ledger.Request) bool { return n/3%3 == 0 && r.Cache == ledger.CacheHit },
-		"key=key_nobody":                func(uint64, ledger.Request) bool { return false },
+		"key=key_1":                         func(n uint64, _ ledger.Request) bool { return n/3%3 == 1 },
+		"model=m-b":                         func(_ uint64, r ledger.Request) bool { return r.Model == "m-b" },
+		"provider=gemini":                   func(_ uint64, r ledger.Request) bool { return r.Provider == "gemini" },
+		"status=200":                        func(n uint64, _ ledger.Request) bool { return status(n) == 200 },
+		"status=2xx":                        func(n uint64, _ ledger.Request) bool { return status(n) == 200 },
+		"status=4xx":                        func(n uint64, _ ledger.Request) bool { return status(n) == 404 },
+		"status=5xx":                        func(n uint64, _ ledger.Request) bool { return status(n) == 502 },
+		"status=503":                        func(uint64, ledger.Request) bool { return false },
+		"cache=hit":                         func(_ uint64, r ledger.Request) bool { return r.Cache == ledger.CacheHit },
+		"cache=miss":                        func(_ uint64, r ledger.Request) bool { return r.Cache == ledger.CacheMiss },
+		"cache=bypass":                      func(_ uint64, r ledger.Request) bool { return r.Cache == ledger.CacheBypass },
+		"model=m-a&status=5xx&limit=10":     func(_ uint64, r ledger.Request) bool { return r.Model == "m-a" && r.Status == 502 },
+		"key=key_0&cache=hit&limit=1":       func(n uint64, r ledger.Request) bool { return n/3%3 == 0 && r.Cache == ledger.CacheHit },
+		"request=" + remembered(7).ID:       func(n uint64, _ ledger.Request) bool { return n == 7 },
+		"request=req_" + controltest.SomeID: func(uint64, ledger.Request) bool { return false },
+		"key=key_nobody":                    func(uint64, ledger.Request) bool { return false },
 	} {
 		ids, _ := requestIDsOf(b, path, query)
 		if want := wantedIDs(0, 1800, wanted); !slices.Equal(ids, want) {
@@ -141,6 +143,7 @@ func TestRequestFilters(t *testing.T) {
 	}
 	rejectedQueries(b, path+"/requests", map[string][]string{
 		"status=2": {"status"}, "status=99": {"status"}, "status=600": {"status"}, "key=backend": {"key"}, "status=3xx": {"status"}, "status=-1": {"status"}, "status=ok": {"status"}, "status=70000": {"status"}, "cache=HIT": {"cache"},
+		"request=req_1": {"request"}, "request=" + strings.ToUpper(remembered(7).ID): {"request"}, "request=batch_1": {"request"},
 		"after=req_1": {"after"}, "after=batch_": {"after"}, "after=batch_x": {"after"}, "after=batch_0": {"after"}, "after=batch_99999999999999999999": {"after"},
 		"limit=0": {"limit"}, "limit=101": {"limit"}, "from=2026-11-01": {"from"}, "q=x": {"q"},
 	})
