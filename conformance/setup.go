@@ -157,6 +157,7 @@ func (x *run) key(s Step) error {
 	}
 	x.names[s.Args[0]] = gjson.GetBytes(got.body, "value").String()
 	x.names[s.Args[0]+".id"] = gjson.GetBytes(got.body, "id").String()
+	x.names[s.Args[0]+".hash"] = keys.Hash(x.names[s.Args[0]])
 	return x.control("settle", nil)
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/postern-ai/postern/core/directory"
 	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/fault"
+	"github.com/postern-ai/postern/core/keys"
 	"github.com/postern-ai/postern/core/ledger"
 	"github.com/postern-ai/postern/test/controltest"
 )
@@ -106,7 +107,7 @@ func TestHead(t *testing.T) {
 	b := controltest.New(t)
 	b.Memory.Reducers = true
 	project := b.Project()
-	keyPath, _ := b.Key(project)
+	keyPath, made := b.Key(project)
 	entry := b.Must(201, "POST", project+"/models-registry", `{"model":"gpt-4.1"}`).Text("id")
 	violation := b.Violate(project, ledger.Violation{Rule: "secret.a"})
 	checked := 0
@@ -116,7 +117,7 @@ func TestHead(t *testing.T) {
 			continue
 		}
 		checked++
-		path := strings.NewReplacer("/api/admin/projects/{project}/keys/{key}", keyPath, "/api/admin/projects/{project}", project, "{violation}", violation, "{entry}", entry).Replace(routes[i].Path)
+		path := strings.NewReplacer("/api/admin/projects/{project}/keys/{key}", keyPath, "/api/admin/projects/{project}", project, "{violation}", violation, "{entry}", entry, "{hash}", keys.Hash(made.Text("value"))).Replace(routes[i].Path)
 		for _, authorization := range []string{"Bearer " + controltest.Token, "Bearer wrong", ""} {
 			get, head := b.Do("GET", path, "", "Authorization", authorization), b.Do("HEAD", path, "", "Authorization", authorization)
 			if head.Code != get.Code || head.Body.Len() != 0 || get.Body.Len() == 0 {

@@ -76,17 +76,12 @@ func takeMovedObject(f *kernel.Fields) (o movedObject, text string) {
 		o = movedObject{abi.ClassDirectory, directory.Name}
 	case kind == "ledger" && kernel.IsID(name, kernel.ProjectPrefix):
 		o = movedObject{abi.ClassLedger, name}
-	case kind == "meter" && isSHA256(name):
+	case kind == "meter" && kernel.IsSHA256(name):
 		o = movedObject{abi.ClassKeyMeter, name}
 	default:
 		f.Problem("object", badObject+kernel.Got(text))
 	}
 	return o, text
-}
-
-// isSHA256 reports whether text is a SHA-256 hash in lowercase hexadecimal digits.
-func isSHA256(text string) bool {
-	return len(text) == 64 && strings.Trim(text, "0123456789abcdef") == ""
 }
 
 // exportObject is POST /api/admin/export {"object","after"}. It is not a GET: viewers must not read hashes of keys and sealed

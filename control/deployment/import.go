@@ -42,7 +42,7 @@ func takeImportID(f *kernel.Fields) string {
 	switch {
 	case !given && len(f.Problems) == 0:
 		f.Problem("import", "is required")
-	case given && !isSHA256(id):
+	case given && !kernel.IsSHA256(id):
 		f.Problem("import", "must be the SHA-256 of the file in lowercase hexadecimal digits"+kernel.Got(id))
 	}
 	return id
@@ -238,7 +238,7 @@ func (h *handler) documentProblem(row abi.Row) string {
 		return "is malformed"
 	case strings.HasPrefix(d.Key, doc.KeysOf("")[:2]):
 		k, err := directory.DecodeKey(d)
-		if err != nil || doc.KeyKey(k.ProjectID, k.ID) != d.Key || !isSHA256(k.Hash) {
+		if err != nil || doc.KeyKey(k.ProjectID, k.ID) != d.Key || !kernel.IsSHA256(k.Hash) {
 			return "is malformed"
 		}
 	case strings.HasPrefix(d.Key, doc.ProjectKey("")):

@@ -16,6 +16,7 @@ type Call struct {
 	Project string      // the project key's project, or a path parameter in the form of an ID, or empty
 	Key     string      // path parameter in the form of an ID, or empty
 	ID      string      // path parameter: ID of a violation or a registry entry, or empty
+	Hash    string      // path parameter: SHA-256 of a key's value in lowercase hexadecimal digits, or empty
 	// Provider is a path parameter; it need not be in the catalog.
 	Provider string
 }

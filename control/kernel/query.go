@@ -16,7 +16,7 @@ import (
 
 // Query is the query string of a list: its page and its filters.
 type Query struct {
-	After    string // an ID
+	After    string // an ID, or one of a project and one in it
 	Limit    int
 	text     string // lowercase text to search for in names
 	Values   url.Values
@@ -39,14 +39,26 @@ const MaxQueryText = 200
 // string. Without idPrefix there is no paging. Parameters that are neither these nor allowed are problems: a
 // misspelled filter must not return everything.
 func ReadQuery(r *http.Request, idPrefix string, allowed ...string) (*Query, error) {
+	if idPrefix != "" {
+		allowed = append(allowed, "limit", "after")
+	}
+	return readQuery(r, func(after string) bool { return IsID(after, idPrefix) }, allowed)
+}
+
+// ReadQueryOverProjects is ReadQuery for a list over all projects, whose "after" is a project's ID, a slash and an ID.
+func ReadQueryOverProjects(r *http.Request, idPrefix string, allowed ...string) (*Query, error) {
+	return readQuery(r, func(after string) bool {
+		project, id, _ := strings.Cut(after, "/")
+		return IsID(project, ProjectPrefix) && IsID(id, idPrefix)
+	}, append(allowed, "limit", "after"))
+}
+
+func readQuery(r *http.Request, isCursor func(string) bool, allowed []string) (*Query, error) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return nil, Invalid(fault.Detail{Field: "query", Message: "must be a valid URL-encoded query string"})
 	}
 	q := &Query{After: values.Get("after"), Limit: defaultListLimit, Values: values, text: strings.ToLower(values.Get("q"))}
-	if idPrefix != "" {
-		allowed = append(allowed, "limit", "after")
-	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if !slices.Contains(allowed, name) && len(q.Problems) < MaxUnknown {
 			q.Problem(nameOrNothing(name), "is not a parameter of this endpoint; the parameters are "+AllOf(allowed))
@@ -59,7 +71,7 @@ func ReadQuery(r *http.Request, idPrefix string, allowed ...string) (*Query, err
 		}
 		q.Limit = n
 	}
-	if q.After != "" && !IsID(q.After, idPrefix) {
+	if q.After != "" && !isCursor(q.After) {
 		q.Problem("after", BadCursor+Got(q.After))
 	}
 	if utf8.RuneCountInString(q.text) > MaxQueryText {

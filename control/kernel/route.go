@@ -13,6 +13,7 @@ import (
 const (
 	ProjectsPath = "/api/admin/projects"
 	ProjectPath  = ProjectsPath + "/{project}"
+	KeysPath     = "/api/admin/keys" // the keys of all projects
 )
 
 // Audience are the operators that may use a route.
@@ -92,7 +93,10 @@ func Match(routes []Route, r *http.Request) (*Route, *Call, error) {
 func unknownPath(path string) *Refusal {
 	segments := strings.Split(strings.TrimPrefix(path, ProjectsPath+"/"), "/")
 	id, isViolation := strings.CutPrefix(path, "/api/violations/")
+	hash, isHash := strings.CutPrefix(path, KeysPath+"/")
 	switch {
+	case isHash && hash != "" && !strings.Contains(hash, "/"): // not repeated: it may be a whole key
+		return Refuse(fault.NotFound, "hash", "must be the SHA-256 of a key's value in 64 lowercase hexadecimal digits")
 	case isViolation && id != "" && !strings.Contains(id, "/"):
 		return badViolation(id)
 	case len(segments) == 3 && segments[1] == "violations" && segments[2] != "" && IsID(segments[0], ProjectPrefix):
@@ -128,6 +132,8 @@ func (c *Call) bind(pattern, path string) bool {
 			c.Provider = have[i]
 		case segment == "{violation}" && IsID(have[i], ViolationPrefix), segment == "{entry}" && IsID(have[i], EntryPrefix):
 			c.ID = have[i]
+		case segment == "{hash}" && IsSHA256(have[i]):
+			c.Hash = have[i]
 		case segment != have[i]:
 			return false
 		}

@@ -103,6 +103,34 @@ func (s Store) Project(ctx context.Context, id string) (directory.Project, error
 	return directory.DecodeProject(found)
 }
 
+// Projects reads the projects that exist of some IDs, in one call.
+func (s Store) Projects(ctx context.Context, ids []string) (map[string]directory.Project, error) {
+	found := map[string]directory.Project{}
+	if len(ids) == 0 {
+		return found, nil
+	}
+	var command directory.Read
+	for _, id := range ids {
+		command.Keys = append(command.Keys, doc.ProjectKey(id))
+	}
+	reply, err := s.Objects.Call(ctx, abi.ClassDirectory, directory.Name, "", command.Encode())
+	if err != nil {
+		return nil, Unavailable(err)
+	}
+	docs, err := directory.DecodeDocuments(reply)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range docs {
+		p, err := directory.DecodeProject(d)
+		if err != nil {
+			return nil, err
+		}
+		found[p.ID] = p
+	}
+	return found, nil
+}
+
 // Key reads a key of a project; the error is a 404 if it does not exist.
 func (s Store) Key(ctx context.Context, projectID, id string) (directory.Key, error) {
 	found, err := s.Document(ctx, doc.KeyKey(projectID, id))

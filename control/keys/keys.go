@@ -1,4 +1,4 @@
-// Package keys is the resource of a project's keys.
+// Package keys is the resource of keys: those of a project, and the search over all projects.
 package keys
 
 import (
@@ -20,9 +20,14 @@ import (
 // handler has the endpoints.
 type handler struct{ *kernel.Plane }
 
-// Routes are the endpoints of a project's keys.
+// Routes are the endpoints of keys.
 func Routes(p *kernel.Plane) []kernel.Route {
 	h := &handler{p}
+	return append(h.findRoutes(), h.projectRoutes()...)
+}
+
+// projectRoutes are the endpoints of a project's keys.
+func (h *handler) projectRoutes() []kernel.Route {
 	return []kernel.Route{
 		{Method: http.MethodPost, Path: kernel.ProjectPath + "/keys", For: kernel.Owners, Body: kernel.MaxBody, Audit: "key.create", Operation: "createKey", Serve: h.createKey},
 		{Method: http.MethodGet, Path: kernel.ProjectPath + "/keys", For: kernel.Operators, Operation: "listKeys", Serve: h.listKeys},
