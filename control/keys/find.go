@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/postern-ai/postern/control/kernel"
+	"github.com/postern-ai/postern/control/reports"
 	"github.com/postern-ai/postern/control/settings"
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/directory"
@@ -124,6 +125,10 @@ func (h *handler) findKey(c *kernel.Call) (kernel.Answer, error) {
 	k, err := h.Store.Key(c, identity.ProjectID, identity.KeyID)
 	if err != nil {
 		return kernel.Answer{}, orNoSuchKey(err)
+	}
+	// The operator has found a key, and needs to know whether it is in use now.
+	if _, err := reports.FlushMeters(c, h.Plane, &p); err != nil {
+		return kernel.Answer{}, err
 	}
 	views, err := h.viewKeys(c, &p, []directory.Key{k})
 	if err != nil {

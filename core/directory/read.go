@@ -2,8 +2,8 @@ package directory
 
 import "github.com/postern-ai/postern/core/abi"
 
-// Read requests the documents with these keys, at most maxList. The reply is for DecodeDocuments; it lacks those that do not
-// exist.
+// Read requests the documents with these keys, at most maxList. The reply is for DecodeDocuments; missing documents are
+// omitted.
 type Read struct{ Keys []string }
 
 // Encode returns the command.

@@ -15,7 +15,7 @@ func (*Identify) fields(*abi.Fields) {}
 
 func (*Identify) reads() []abi.Range { return nil }
 
-// apply names the key also if it is inactive or expired: whoever found a key wants to know what became of it.
+// apply names the key also if it is inactive or expired: an operator who found one needs its present state.
 func (*Identify) apply(c *call) {
 	var reply Identity
 	if c.m != nil && c.m.status != doc.Removed {

@@ -79,6 +79,15 @@ async function seedGovernance() {
 
 const inProject = (page) => `/dashboard/projects/${project.id}${page}`
 const heading = (name) => (page) => page.getByRole('heading', { level: 1, name }).waitFor()
+
+/** Types a text into the palette, and waits for an option, or for none. */
+async function find(page, typed, option) {
+  await page.getByRole('button', { name: 'Find' }).click()
+  await page.getByRole('combobox', { name: 'Find' }).fill(typed)
+  if (option) await page.getByRole('option', { name: option }).waitFor()
+  else await page.getByRole('listbox').waitFor({ state: 'detached' })
+}
+
 const text = (words) => (page) => page.getByText(words).first().waitFor()
 
 // Each: name, signed in or not, path, and the steps before the checks.
@@ -176,6 +185,9 @@ const PAGES = [
   ['providers', true, '/dashboard/providers', text('API format')],
   ['audit', true, '/dashboard/audit', text('Nightly batch')],
   ['missing', true, '/dashboard/nothing', heading('Page not found')],
+  ['palette', true, inProject('/keys'), (page) => find(page, 'a', 'Show more models')],
+  ['palette-key', true, inProject('/keys'), (page) => find(page, key.value, 'Deactivate this key now')],
+  ['palette-nothing', true, inProject(''), (page) => find(page, 'sk-not-sent', null)],
 ]
 
 const RULES = { type: 'tag', values: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] }

@@ -27,7 +27,7 @@ func table(paths []string) []*part {
 		{name: "workers", tool: nodeTest, cores: 0.5, needs: built, args: []string{"worker/gateway/test/*.test.mjs", "control/web/test/*.test.mjs",
 			"test/build/*.test.mjs", "test/deploy/*.test.mjs", "test/dev/*.test.mjs", "bench/test/*.test.mjs", "tools/words/*.test.mjs"}},
 		{name: "browser-serve", tool: nodeTest, cores: 1, needs: built, env: onServe, args: []string{"test/browser/keys.test.mjs",
-			"test/browser/session.test.mjs", "test/browser/usage.test.mjs", "test/browser/governor.test.mjs"}},
+			"test/browser/session.test.mjs", "test/browser/usage.test.mjs", "test/browser/governor.test.mjs", "test/browser/palette.test.mjs"}},
 		{name: "sdk", tool: nodeTest, cores: 0.5, needs: built, args: []string{"test/sdk/*.test.mjs"}},
 		{name: "sdk-serve", tool: nodeTest, cores: 0.5, needs: built, env: onServe, args: []string{"test/sdk/*.test.mjs"}},
 		{name: "agents", tool: nodeTest, cores: 0.5, needs: built, args: agents},

@@ -11,6 +11,7 @@ import './styles/states.css'
 import './styles/code.css'
 import './styles/dialogs.css'
 import './styles/governor.css'
+import './styles/palette.css'
 
 startRouter()
 render(html`<${App} />`, document.getElementById('app'))

@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { HELP } from '../help.js'
 import { html } from '../html.js'
 import { subscribe } from '../notices.js'
+import { PaletteButton } from '../palette/palette.js'
 import { to } from '../router.js'
 import { useSession } from '../session.js'
 import { setTheme, THEMES, theme } from '../theme.js'
@@ -28,6 +29,7 @@ const OTHER_PAGES = [
   ['providers', 'Provider status', ['providers']],
   ['audit', 'Audit log', ['audit']],
 ]
+const FOUND_PAGES = { project: PROJECT_PAGES, others: OTHER_PAGES }
 const PARENTS = {
   'key-new': 'keys',
   key: 'keys',
@@ -47,6 +49,7 @@ export function Shell({ location, children }) {
     <header class="side">
       <div class="brand-line">
         <a class="brand" href=${to()}><${Mark} /> Postern</a>
+        <${PaletteButton} project=${visited.current} pages=${FOUND_PAGES} path=${location.path} />
         <${Button} look="small menu" aria-expanded=${open ? 'true' : 'false'} aria-controls="side-rest"
           onClick=${() => setOpen(!open)}>Menu<//>
       </div>

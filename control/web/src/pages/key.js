@@ -12,8 +12,10 @@ import { useDraft } from '../draft.js'
 import { masked } from '../format.js'
 import { html } from '../html.js'
 import { notify } from '../notices.js'
+import { KeyTrace, Revoked, useRevocation } from '../palette/found-key.js'
 import { useAction, useResource } from '../resource.js'
 import { navigate, to } from '../router.js'
+import { useViewer } from '../session.js'
 import { KeyDialog } from './key-dialogs.js'
 import { draftOf, fieldsOf, KEY_FIELDS, KeyFields } from './key-form.js'
 import { KeyActions, LastUsed } from './keys.js'
@@ -32,6 +34,7 @@ export function KeyPage({ project, params }) {
   return html`<${Page} title=${key.data ? `Key ${key.data.name}` : 'Key'} of=${project.name} actions=${actions}>
     <${Loaded} of=${key} what="the key">${(data) => html`
       <${Card} title="Details"><${KeyFacts} of=${data} project=${project} /><//>
+      <${Card} title="If this key leaked"><${Leak} project=${project} of=${data} reload=${key.reload} /><//>
       <${Card} title="Settings"><${EditKey} project=${project} of=${data} set=${key.set} /><//>`}<//>
     ${dialog && html`<${KeyDialog} project=${project} dialog=${dialog} onClose=${() => setDialog(null)} onDone=${done} />`}
   <//>`
@@ -53,6 +56,21 @@ function KeyFacts({ of: key, project }) {
       html`<a href=${to('projects', project.id, 'keys', key.replacedBy)}><code>${key.replacedBy}</code></a>`,
     ])
   return html`<${Facts} rows=${rows} />`
+}
+
+/** Revokes the key, and shows what it was used for. */
+function Leak({ project, of: key, reload }) {
+  const revocation = useRevocation(reload)
+  const viewer = useViewer()
+  const active = key.status !== 'inactive'
+  return html`<p>${active ? 'Deactivate the key: requests with it are rejected with 401 at once.' : 'The key is deactivated: requests with it are rejected with 401.'} Then rotate it: a new key gets its settings.</p>
+    <div class="buttons">
+      ${active && html`<${Button} look="danger" changes onClick=${() => revocation.open('deactivate')}>Revoke now<//>`}
+      ${!key.replacedBy && html`<${Button} changes onClick=${() => revocation.open('rotate')}>Create a key in its place<//>`}
+    </div>
+    <${Revoked} of=${key} result=${revocation.result} />
+    <${KeyTrace} project=${project} of=${key} />
+    ${!viewer && revocation.dialogOf({ project, key }, () => {})}`
 }
 
 function EditKey({ project, of: key, set }) {

@@ -20,13 +20,15 @@ const LEAD =
 const anyOf = (values) => [['', 'Any'], ...values.map((value) => [value, value])]
 
 export function RequestsPage({ project }) {
-  const [filters, setFilters] = useQuery(['key', 'model', 'provider', 'status', 'cache'])
+  const [filters, setFilters] = useQuery(['request', 'key', 'model', 'provider', 'status', 'cache'])
   const model = useDebounced(filters.model)
   const provider = useDebounced(filters.provider)
+  const request = useDebounced(filters.request.trim())
   const list = useList(`projects/${encodeURIComponent(project.id)}/requests`, 'requests', {
     ...filters,
     model,
     provider,
+    request,
   })
   const keys = useResource(
     (signal) => get(path`projects/${project.id}/keys`, { query: { limit: 100 }, signal }),
@@ -52,6 +54,7 @@ function Filters({ filters, set, names }) {
     <${TextField} label="Model" value=${filters.model} onValue=${(model) => set({ model })} placeholder="Exact name" />
     <${TextField} label="Provider" value=${filters.provider} onValue=${(provider) => set({ provider })} placeholder="Exact name" />
     <${SelectField} label="Status" options=${anyOf(STATUSES)} value=${filters.status} onValue=${(status) => set({ status })} />
+    <${TextField} label="Request ID" value=${filters.request} onValue=${(request) => set({ request })} placeholder="Whole ID" />
     <${SelectField} label="Cache" options=${anyOf(CACHE)} value=${filters.cache} onValue=${(cache) => set({ cache })} />
   </form>`
 }

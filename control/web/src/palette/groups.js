@@ -1,0 +1,156 @@
+// The palette's results, as groups of options.
+import { useState } from 'preact/hooks'
+import { get, path } from '../api.js'
+import { masked } from '../format.js'
+import { useCatalog, useDebounced, useResource } from '../resource.js'
+import { to } from '../router.js'
+import { commandGroups } from './commands.js'
+import { matchesWords } from './query.js'
+import { firstOf, locate, orNull } from './sources.js'
+
+const FIRST = 6
+const MORE = 20
+const TYPING_MS = 150
+
+/**
+ * @typedef {{id: string, label: string, detail?: string, mark?: string, href?: string, run?: () => any, keepOpen?: boolean}} Item
+ *   href or run: what choosing it does; keepOpen: the palette stays open
+ * @typedef {{label: string, items: Item[], note?: string, loading?: boolean, error?: Error}} Group
+ *   note: what else is to be said, such as where it was looked
+ */
+
+/** The groups of results for a text that is not a key. @returns {Group[]} */
+export function useGroups(query, place) {
+  const named = useDebounced(query.kind === 'text' ? query.text : '', TYPING_MS)
+  const commands = commandGroups(query.text, place)
+  const projects = useProjects(query.kind === 'project' ? query : { kind: 'text', text: named })
+  const keys = useKeys(named)
+  const models = useModels(query.kind === 'text' ? query.text : '')
+  const located = useLocated(query, place.project)
+  if (query.kind === 'secret') return []
+  if (query.kind === 'nothing') return commands
+  if (query.kind === 'project') return [projects]
+  if (query.kind !== 'text') return [located]
+  return [...commands, projects, keys, models]
+}
+
+/** A search whose result grows on demand. @param {(wanted: number, signal: AbortSignal) => Promise<any>} search */
+function useSearch(text, search) {
+  const [more, setMore] = useState({ text, wanted: FIRST })
+  const wanted = more.text === text ? more.wanted : FIRST
+  const found = useResource(async (signal) => (text ? await search(wanted, signal) : null), [text, wanted])
+  return { ...found, showMore: () => setMore({ text, wanted: wanted + MORE }) }
+}
+
+/** A group of a search's results; the last option shows more of them. */
+function groupOf(label, found, item) {
+  const data = found.stale && found.error ? null : found.data
+  const items = (data?.items ?? []).map(item)
+  if (data?.more) {
+    const id = `more-${label}`
+    items.push({ id, label: `Show more ${label.toLowerCase()}`, run: found.showMore, keepOpen: true })
+  }
+  return { label, items, loading: found.loading, error: found.error }
+}
+
+function useProjects({ kind, text }) {
+  const found = useSearch(text, async (wanted, signal) => {
+    if (kind === 'text') return await firstOf('projects', 'projects', { query: { q: text }, wanted, signal })
+    const project = await orNull(get(path`projects/${text}`, { signal }))
+    return { items: project ? [project] : [], more: false }
+  })
+  const group = groupOf('Projects', found, (project) => ({
+    id: project.id,
+    label: project.name,
+    detail: project.id,
+    mark: project.status === 'archived' ? 'archived' : '',
+    href: to('projects', project.id),
+  }))
+  return kind === 'project' && found.data?.items.length === 0
+    ? { ...group, note: 'No project of this deployment has this ID.' }
+    : group
+}
+
+function useKeys(text) {
+  const found = useSearch(text, (wanted, signal) => firstOf('keys', 'keys', { query: { q: text }, wanted, signal }))
+  return groupOf('Keys', found, (key) => ({
+    id: key.id,
+    label: key.name,
+    detail: `${masked(key)} in ${key.project.name}`,
+    mark: key.project.status === 'archived' ? 'archived' : key.status === 'active' ? '' : key.status,
+    href: to('projects', key.project.id, 'keys', key.id),
+  }))
+}
+
+function useModels(text) {
+  const catalog = useCatalog()
+  const [more, setMore] = useState({ text, wanted: FIRST })
+  const wanted = more.text === text ? more.wanted : FIRST
+  const matching = text
+    ? (catalog.data?.models ?? []).filter(({ name, aliases }) => matchesWords([name, ...aliases].join(' '), text))
+    : []
+  const data = { items: matching.slice(0, wanted), more: matching.length > wanted }
+  const found = { ...catalog, data, showMore: () => setMore({ text, wanted: wanted + MORE }) }
+  return groupOf('Models', found, (model) => ({
+    id: `model-${model.name}`,
+    label: model.name,
+    detail: model.provider,
+    href: `${to('models')}?q=${encodeURIComponent(model.name)}`,
+  }))
+}
+
+/** A violation or a recent request by its ID: in the project in view, and on demand in all. */
+function useLocated({ kind, text: id }, project) {
+  const active = kind === 'violation' || kind === 'request'
+  const search = active ? `${kind} ${id} ${project}` : ''
+  const [everywhere, setEverywhere] = useState('')
+  const [progress, setProgress] = useState(0)
+  const all = everywhere === search
+  const found = useResource(
+    async (signal) =>
+      active ? await locate({ kind, id, project, everywhere: all, signal, progress: setProgress }) : null,
+    [search, all],
+  )
+  const group = {
+    label: kind === 'request' ? 'Request' : 'Violation',
+    items: [],
+    loading: found.loading,
+    error: found.error,
+  }
+  if (!active || found.stale) {
+    if (active && all) group.note = `Looked in ${progress} ${progress === 1 ? 'project' : 'projects'} so far …`
+    return group
+  }
+  const { hit, looked = 0, name = '' } = found.data ?? {}
+  if (hit) return { ...group, items: [hitItem(kind, id, hit)] }
+  if (!found.data) return group
+  group.note = notFound(kind, { looked, name })
+  const lookOn = () => {
+    setProgress(0)
+    setEverywhere(search)
+  }
+  if (!all) group.items = [lookEverywhere(lookOn)]
+  return group
+}
+
+const lookEverywhere = (run) => ({ id: 'everywhere', label: 'Look in all projects', run, keepOpen: true })
+
+function hitItem(kind, id, { project, found }) {
+  const label =
+    kind === 'violation'
+      ? `${found.rule}, ${found.state}`
+      : `${found.model ?? 'no model'}, status ${found.status ?? 'unknown'}`
+  const href =
+    kind === 'violation'
+      ? to('projects', project.id, 'violations', id)
+      : `${to('projects', project.id, 'requests')}?request=${id}`
+  return { id, label, detail: `${id} in ${project.name}`, href }
+}
+
+/** The projects that do not have it. */
+function notFound(kind, { looked, name }) {
+  const what = kind === 'violation' ? 'among the violations' : 'among the recent requests'
+  if (name) return `Not ${what} of the project ${name}.`
+  if (looked === 0) return 'Not looked for yet: no project is in view.'
+  return `Not ${what} of any of the ${looked} projects of this deployment.`
+}

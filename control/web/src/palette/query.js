@@ -1,0 +1,48 @@
+// What a text in the palette asks for.
+import { sha256 } from '../sha256.js'
+
+export const KEY_LENGTH = 37
+const WHOLE_KEY = /(?<![0-9A-Za-z_])([sp]k_(?:live|test)_)[0-9A-Za-z]{29}(?![0-9A-Za-z])/
+const MASKED = /^[sp]k_(?:live|test)_(?:…|\.{3})([0-9A-Za-z]{4})$/
+// Parts of a key, and the keys of most providers: none may be sent.
+const SECRET = /(?<![0-9A-Za-z])[sp]k[-_][\w-]{5,}/
+const IDS = [
+  ['project', /^proj_[0-9A-Za-z]{1,59}$/],
+  ['violation', /^vio_[0-9A-Za-z]{1,60}$/],
+  ['request', /^req_[0-9a-f]{32}$/],
+]
+
+/**
+ * Finds a whole API key in a text, also in a header or an assignment that was pasted with it.
+ * @param {string} text
+ * @returns {{hash: string, masked: string} | null} masked: the text to show in place of the key
+ */
+export function wholeKey(text) {
+  const found = WHOLE_KEY.exec(text)
+  if (!found) return null
+  return { hash: sha256(found[0]), masked: `${found[1]}…${found[0].slice(-4)}` }
+}
+
+/**
+ * @param {string} text as typed, without a whole key
+ * @returns {{kind: 'nothing' | 'secret' | 'project' | 'violation' | 'request' | 'text', text: string}}
+ *   secret: must not leave the browser; text: what to search for
+ */
+export function readQuery(text) {
+  const trimmed = text.trim()
+  if (trimmed === '') return { kind: 'nothing', text: '' }
+  const masked = MASKED.exec(trimmed)
+  if (masked) return { kind: 'text', text: masked[1] }
+  if (SECRET.test(trimmed)) return { kind: 'secret', text: '' }
+  const id = IDS.find(([, form]) => form.test(trimmed))
+  return { kind: id ? id[0] : 'text', text: trimmed }
+}
+
+/** Whether a label has all words of a text, ignoring case. */
+export function matchesWords(label, text) {
+  const lower = label.toLowerCase()
+  return text
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => lower.includes(word))
+}
