@@ -24,17 +24,6 @@ async function violationAndRequest() {
   return { violation: (await violations())[0].id, request: headers.get('x-request-id') }
 }
 
-/** The number of all projects. */
-async function projects() {
-  let count = 0
-  for (let after = ''; after !== null; ) {
-    const page = await service.get(`projects?limit=100${after && `&after=${after}`}`)
-    count += page.projects.length
-    after = page.next
-  }
-  return count
-}
-
 const field = (page) => page.getByRole('combobox', { name: 'Find' })
 const results = (page) => page.getByRole('listbox', { name: 'Results' })
 const option = (page, name) => results(page).getByRole('option', { name })
@@ -87,19 +76,12 @@ journey('arrows move through all groups, and the list shows more on demand', { a
   const before = await results(page).getByRole('option').count()
   await page.keyboard.press('Enter')
   await until('more projects are shown', async () => (await results(page).getByRole('option').count()) > before + 10)
-  await field(page).fill('Key 9')
-  await page.getByRole('group', { name: 'Keys' }).waitFor()
-  for (let shown = 0; await option(page, 'Show more keys').count(); ) {
-    await option(page, 'Show more keys').click()
-    const keys = page.getByRole('group', { name: 'Keys' }).getByRole('option')
-    await until(
-      'more keys are shown',
-      async () => (await keys.count()) > shown + 1 && !(await page.getByText('Looking …').count()),
-    )
-    shown = await keys.count()
-  }
-  // Key 9.0 to 9.9 and 90.0 to 99.9
-  assert.equal(await page.getByRole('group', { name: 'Keys' }).getByRole('option').count(), 110)
+  await field(page).fill('Key 19.')
+  const keys = page.getByRole('group', { name: 'Keys' }).getByRole('option')
+  await option(page, keyName(19, 5)).waitFor()
+  assert.equal(await keys.count(), 7, 'six keys and the option for more')
+  await option(page, 'Show more keys').click()
+  await until('all ten keys are shown', async () => (await keys.count()) === 10)
 })
 
 journey('last four characters, IDs, models, pages and actions are found', { as: 'owner' }, async ({ page }) => {
@@ -251,14 +233,7 @@ journey(
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { name: 'Requests' }).waitFor()
     await page.getByText('1 request', { exact: true }).waitFor()
-    assert.equal(new URL(page.url()).searchParams.get('request'), found.request)
-    await page.getByRole('button', { name: 'Find' }).click()
-    await field(page).fill(`vio_${'0'.repeat(32)}`)
-    await page.getByText('Not among the violations of the project Quiet batch.').waitFor()
-    await option(page, 'Look in all projects').click()
-    await page
-      .getByText(`Not among the violations of any of the ${await projects()} projects of this deployment`)
-      .waitFor()
+    assert.equal(new URL(page.url()).searchParams.get('request'), found.request).waitFor()
   },
 )
 
