@@ -50,7 +50,7 @@ function keyItems({ project, key }, { viewer, open }) {
   ]
 }
 
-/** The dialogs that revoke a key, and the sentence that states what was done. @param {() => void} onChanged */
+/** The dialogs that revoke a key, and the sentence that states the result. @param {() => void} onChanged */
 export function useRevocation(onChanged) {
   const [kind, open] = useState('')
   const [result, setResult] = useState(null)
