@@ -49,7 +49,7 @@ export function Shell({ location, children }) {
     <header class="side">
       <div class="brand-line">
         <a class="brand" href=${to()}><${Mark} /> Postern</a>
-        <${PaletteButton} project=${visited.current} pages=${FOUND_PAGES} path=${location.path} />
+        <${PaletteButton} project=${visited.current} pages=${FOUND_PAGES} path=${`${location.path}?${location.query}`} />
         <${Button} look="small menu" aria-expanded=${open ? 'true' : 'false'} aria-controls="side-rest"
           onClick=${() => setOpen(!open)}>Menu<//>
       </div>
