@@ -364,18 +364,20 @@ journey('a viewer cannot triage', { as: 'viewer' }, async ({ page }) => {
   }
 })
 
-journey('a project without violations explains them, and failures can be retried', { as: 'owner' }, async (visit) => {
-  const { page } = visit
-  const project = await governed({ name: 'Quiet' })
-  visit.expected.push(/503/)
-  await page.route('**/api/admin/**/violations', (route) =>
-    route.fulfill({ status: 503, json: { error: 'Service unavailable', code: 'service_unavailable' } }),
-  )
-  await page.goto(at(project, 'violations'))
-  await page.getByText('Could not load violations').waitFor()
-  await page.unroute('**/api/admin/**/violations')
-  await page.getByRole('button', { name: 'Try again' }).click()
-  await page.getByText('No violations yet').waitFor()
-  await page.goto(at(project, 'violations/vio_doesnotexist'))
-  await page.getByText('Could not load the violation').waitFor()
-})
+journey(
+  'a project without violations explains them, and failures can be retried',
+  { as: 'owner' },
+  async ({ page }) => {
+    const project = await governed({ name: 'Quiet' })
+    await page.route('**/api/admin/**/violations', (route) =>
+      route.fulfill({ status: 429, json: { error: 'Slow down', code: 'slow' } }),
+    )
+    await page.goto(at(project, 'violations'))
+    await page.getByText('Could not load violations').waitFor()
+    await page.unroute('**/api/admin/**/violations')
+    await page.getByRole('button', { name: 'Try again' }).click()
+    await page.getByText('No violations yet').waitFor()
+    await page.goto(at(project, 'violations/vio_doesnotexist'))
+    await page.getByText('Could not load the violation').waitFor()
+  },
+)

@@ -104,6 +104,32 @@ journey('unsaved input survives a renewed sign-in', { as: 'owner' }, async ({ pa
   assert.equal(await page.getByText('Typed for long').count(), 0)
 })
 
+journey(
+  'a session that ends is named, and the page continues with its URL’s filters',
+  { as: 'owner' },
+  async ({ page, context }) => {
+    const project = await service.project({ name: 'Filtered' })
+    await service.key(project, { name: 'The needle' })
+    await service.key(project, { name: 'Hay' })
+    await page.goto(`/dashboard/projects/${project.id}/keys?status=active`)
+    await page.getByText('2 keys', { exact: true }).waitFor()
+    await context.clearCookies()
+    await page.getByLabel('Search by name').fill('needle')
+    await page.getByText('Your session has ended').waitFor()
+    assert.equal(await page.getByText('Could not load').count(), 0, 'the dialog is the only message')
+    await signIn(page, service.tokens.owner)
+    await page.getByText('1 key', { exact: true }).waitFor()
+    assert.equal(await page.getByLabel('Search by name').inputValue(), 'needle')
+    assert.equal(new URL(page.url()).search, '?status=active&q=needle')
+    await context.clearCookies()
+    await page.reload()
+    await onSignIn(page)
+    await signIn(page, service.tokens.owner)
+    await page.getByText('1 key', { exact: true }).waitFor()
+    assert.equal(new URL(page.url()).search, '?status=active&q=needle')
+  },
+)
+
 journey('a failed sign-out keeps the session', { as: 'owner' }, async ({ page }) => {
   await page.goto('/dashboard/projects')
   await signedIn(page)

@@ -137,3 +137,57 @@ journey('a search that fails does not show another search’s results', { as: 'o
   await page.getByRole('button', { name: 'Try again' }).click()
   await needle.waitFor()
 })
+
+/** Fails the page's calls of the admin API. Returns a function that ends the outage. */
+async function breakServer({ page, expected }, status) {
+  expected.push(/Failed to load resource/)
+  const url = '**/api/admin/**'
+  await page.route(url, (route) =>
+    status === 0
+      ? route.abort('connectionrefused')
+      : route.fulfill({ status, json: { error: 'Service unavailable', code: 'service_unavailable' } }),
+  )
+  return () => page.unroute(url)
+}
+
+for (const [status, title] of [
+  [0, 'The server cannot be reached'],
+  [503, 'The server failed: Service unavailable'],
+]) {
+  journey(
+    `an outage with status ${status} has one message, and the page recovers by itself`,
+    { as: 'owner' },
+    async (visit) => {
+      const { page } = visit
+      const project = await projectWithUsage()
+      await page.goto(`/dashboard/projects/${project.id}`)
+      const tiles = page.getByLabel('Totals', { exact: true })
+      await tiles.waitFor()
+      const repair = await breakServer(visit, status)
+      await page.getByRole('button', { name: 'Refresh' }).click()
+      const alert = page.getByRole('alert')
+      await alert.getByText(title).waitFor()
+      assert.equal(await tiles.isVisible(), true, 'the figures of the same period stay')
+
+      await page.getByRole('link', { name: 'Requests', exact: true }).click() // which loads a project, requests and keys
+      await page.getByRole('status').getByText('Loading').first().waitFor()
+      await alert.getByText(title).waitFor()
+      assert.equal(await alert.count(), 1)
+      assert.equal(await page.getByRole('button', { name: /^Try/ }).count(), 1)
+      await repair()
+      await page.getByRole('table', { name: /^Recent requests/ }).waitFor()
+      await alert.waitFor({ state: 'detached' })
+    },
+  )
+}
+
+journey('an outage while the page is opened ends at “Try now”', { as: 'owner' }, async (visit) => {
+  const { page } = visit
+  const repair = await breakServer(visit, 503)
+  await page.goto('/dashboard/models')
+  await page.getByText(/Next try in [48] s/).waitFor() // the pauses grow
+  await repair()
+  await page.getByRole('button', { name: 'Try now' }).click()
+  await page.getByRole('table', { name: 'Models' }).waitFor()
+  assert.equal(await page.getByRole('alert').count(), 0)
+})

@@ -3,9 +3,10 @@ import { Component } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { ApiError, get, onSignedOut, path, remove } from './api.js'
 import { Button } from './components/button.js'
+import { OutageBanner } from './components/outage.js'
 import { Page } from './components/page.js'
 import { Shell } from './components/shell.js'
-import { adviceOn, Failure, Loaded, Skeleton } from './components/states.js'
+import { adviceOn, Failure, Loaded, Skeleton, shownElsewhere } from './components/states.js'
 import { html } from './html.js'
 import { notify } from './notices.js'
 import { AuditPage } from './pages/audit.js'
@@ -86,9 +87,10 @@ export function App() {
     if (signedIn && onSignIn) navigate(safeNext(place.query.get('next')), { replace: true })
   }, [data, signedIn, onSignIn])
 
-  if (data === undefined && error)
+  if (data === undefined && error && !shownElsewhere(error))
     return html`<main class="alone"><${Failure} error=${error} retry=${session.reload} what="the session" /></main>`
-  if (data === undefined) return html`<main class="alone"><${Skeleton} label="Loading the session" /></main>`
+  if (data === undefined)
+    return html`<main class="alone"><${OutageBanner} /><${Skeleton} label="Loading the session" /></main>`
   if (!signedIn) return html`<${SignInPage} onSignedIn=${session.set} />`
   return html`<${SignedIn} key=${`${data.role} ${data.name}`} session=${data} setSession=${session.set} place=${place} />`
 }
@@ -160,7 +162,7 @@ function CurrentPage({ place }) {
 function ProjectScope({ id, page, children }) {
   const project = useResource((signal) => get(path`projects/${id}`, { signal }), [page])
   if (project.error?.status === 404) return html`<${MissingPage} what="Project" />`
-  if (project.data === undefined && project.error) {
+  if (project.data === undefined && project.error && !shownElsewhere(project.error)) {
     return html`<${Page} title="Project"><${Failure} error=${project.error} retry=${project.reload} what="the project" /><//>`
   }
   return html`<${Loaded} of=${{ ...project, loading: false, stale: false }} what="the project">${() => html`

@@ -1,6 +1,7 @@
 // Hooks for loading data and running actions, with their states.
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import { get } from './api.js'
+import { hold, isOutage, settle } from './outage.js'
 import { useSession } from './session.js'
 
 /**
@@ -13,6 +14,7 @@ import { useSession } from './session.js'
 
 /**
  * Loads when mounted, when deps change, and after a renewed sign-in. The previous data stays until the new data arrives.
+ * A load that fails because the server is away is repeated until it succeeds; see outage.js.
  * @param {(signal: AbortSignal) => Promise<any>} load
  * @returns {Resource<any>}
  */
@@ -24,6 +26,8 @@ export function useResource(load, deps) {
   const inFlight = useRef(null)
   const latest = useRef(key)
   latest.current = key
+  const reload = useCallback(() => setReloads((n) => n + 1), [])
+  useEffect(() => () => settle(reload), [])
   useEffect(() => {
     const controller = new AbortController()
     inFlight.current = controller
@@ -33,15 +37,24 @@ export function useResource(load, deps) {
       loading: true,
       requested: key,
     }))
+    const succeed = (data) => {
+      setState(loaded(data, key))
+      settle(reload)
+    }
+    const fail = (error) => {
+      setState((before) => ({ ...before, error, loading: false }))
+      if (isOutage(error)) hold(reload, error)
+      else settle(reload)
+    }
     load(controller.signal).then(
-      (data) => controller.signal.aborted || setState(loaded(data, key)),
-      (error) => controller.signal.aborted || setState((before) => ({ ...before, error, loading: false })),
+      (data) => controller.signal.aborted || succeed(data),
+      (error) => controller.signal.aborted || fail(error),
     )
     return () => controller.abort()
   }, [key, reloads, renewals])
-  const reload = useCallback(() => setReloads((n) => n + 1), [])
   const set = useCallback((data) => {
     inFlight.current?.abort()
+    settle(reload)
     setState(loaded(data, latest.current))
   }, [])
   const amend = useCallback((change) => setState((before) => ({ ...before, data: change(before.data) })), [])

@@ -8,6 +8,7 @@ import { to } from '../router.js'
 import { useSession } from '../session.js'
 import { setTheme, THEMES, theme } from '../theme.js'
 import { Button } from './button.js'
+import { OutageBanner } from './outage.js'
 import { Switcher } from './switcher.js'
 
 const PROJECT_PAGES = [
@@ -60,7 +61,7 @@ export function Shell({ location, children }) {
         <${HelpLinks} />
       </div>
     </header>
-    <main id="main">${children}</main>
+    <main id="main"><${OutageBanner} />${children}</main>
     <${Notices} />
   </div>`
 }

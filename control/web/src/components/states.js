@@ -2,6 +2,7 @@
 
 import { relative, timestamp } from '../format.js'
 import { html } from '../html.js'
+import { isOutage } from '../outage.js'
 import { Button } from './button.js'
 
 export function Skeleton({ rows = 5, label = 'Loading' }) {
@@ -53,18 +54,24 @@ export function Empty({ title, children }) {
   </div>`
 }
 
+/** Whether an error is shown elsewhere: an outage in its banner, the end of a session in the sign-in dialog. */
+export function shownElsewhere(error) {
+  return isOutage(error) || error?.status === 401
+}
+
 /**
  * A resource in its current state; children is a function of its data. Data stays visible during a reload and after it
  * fails. Stale data, of another period or search, is replaced by the error: shown under the new heading, it would be wrong.
  */
 export function Loaded({ of, what, rows, children }) {
+  const error = shownElsewhere(of.error) ? undefined : of.error
   if (of.data === undefined || (of.stale && of.error)) {
-    if (of.error) return html`<${Failure} error=${of.error} retry=${of.reload} what=${what} />`
+    if (error) return html`<${Failure} error=${error} retry=${of.reload} what=${what} />`
     return html`<${Skeleton} rows=${rows} label=${`Loading ${what}`} />`
   }
   const old = of.loading || of.stale
   return html`<div aria-busy=${old ? 'true' : 'false'} class=${`loaded ${old ? 'stale' : ''}`}>
-    ${of.error && html`<${Failure} error=${of.error} retry=${of.reload} what=${what} />`}
+    ${error && html`<${Failure} error=${error} retry=${of.reload} what=${what} />`}
     ${children(of.data)}
   </div>`
 }

@@ -1,0 +1,69 @@
+// The server's absence. Loads that failed because of it are held here and repeated, with pauses that double.
+
+const FIRST_PAUSE_MS = 1000
+const LONGEST_PAUSE_MS = 30_000
+
+/** Whether an error says that the server cannot be reached or failed, and nothing about the request. */
+export function isOutage(error) {
+  return error?.status === 0 || error?.status >= 500
+}
+
+/** No load is held. */
+const NONE = { error: undefined, trying: false, pauseMs: 0 }
+
+/** The held loads, by the functions that repeat them. trying: it is being repeated. */
+const held = new Map()
+const listeners = new Set()
+let state = NONE
+let rounds = 0
+let timer
+
+function show(next) {
+  state = next
+  for (const listener of listeners) listener(state)
+}
+
+/**
+ * Holds a load that failed with an outage's error.
+ * @param {() => void} retry starts the load again, which then calls hold or settle with the same function
+ * @param {import('./api.js').ApiError} error
+ */
+export function hold(retry, error) {
+  held.set(retry, { trying: false })
+  if (timer === undefined) {
+    const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** rounds, LONGEST_PAUSE_MS)
+    timer = setTimeout(retryNow, pauseMs)
+    show({ error, trying: false, pauseMs })
+  } else {
+    show({ ...state, error })
+  }
+}
+
+/** Ends the holding of a load: it succeeded, failed for another reason, or is no longer needed. */
+export function settle(retry) {
+  if (!held.delete(retry) || held.size > 0) return
+  clearTimeout(timer)
+  timer = undefined
+  rounds = 0
+  show(NONE)
+}
+
+/** Repeats the held loads without a further pause. A load that is still being repeated is left alone. */
+export function retryNow() {
+  clearTimeout(timer)
+  timer = undefined
+  rounds++
+  show({ ...state, trying: true })
+  for (const [retry, load] of held) {
+    if (load.trying) continue
+    load.trying = true
+    retry()
+  }
+}
+
+/** Calls a listener with {error, trying, pauseMs} at each change; error is undefined while no load is held. */
+export function subscribe(listener) {
+  listeners.add(listener)
+  listener(state)
+  return () => listeners.delete(listener)
+}
