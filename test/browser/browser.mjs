@@ -24,6 +24,7 @@ const POLICY = [
 
 /** The viewports in which every page must fit. */
 export const NARROW = { width: 360, height: 740 }
+export const MEDIUM = { width: 600, height: 800 }
 export const WIDE = { width: 1440, height: 900 }
 
 /** Starts Chromium for one test file. */

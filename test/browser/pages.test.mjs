@@ -1,10 +1,10 @@
-// Every page in both themes and two widths: accessible by axe's rules and no wider than the viewport.
+// Every page in both themes and three widths: accessible by axe's rules and no wider than the viewport.
 // Screenshots are written to build/screenshots.
 import assert from 'node:assert/strict'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import axe from 'axe-core'
-import { NARROW, startBrowser, WIDE } from './browser.mjs'
+import { MEDIUM, NARROW, startBrowser, WIDE } from './browser.mjs'
 import { startService, until } from './service.mjs'
 import { ROOT } from './workers.mjs'
 
@@ -218,8 +218,8 @@ async function idle(page) {
 const LOOKS = [
   ['light', WIDE, RULES],
   ['dark', WIDE, COLOR_RULES],
-  ['dark', NARROW, RULES],
-  ['light', NARROW, COLOR_RULES],
+  ['dark', MEDIUM, RULES],
+  ['light', NARROW, RULES],
 ]
 
 for (const [name, signedIn, path, prepare] of PAGES) {

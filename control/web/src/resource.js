@@ -65,52 +65,6 @@ function loaded(data, key) {
   return { data, error: undefined, loading: false, at: Date.now(), key, requested: key }
 }
 
-const IDLE = { loading: false, error: undefined }
-
-/**
- * A paginated list: the items loaded so far, and loadMore for the next page. A reload gets as many items as were shown.
- * @param {string} to below /api/admin/
- * @param {string} field the response's field with the list
- * @param {object} query filters; a change starts from the first page
- */
-export function useList(to, field, query = {}) {
-  const key = JSON.stringify([to, query])
-  const shown = useRef({ key, items: 0 })
-  const first = useResource(
-    async (signal) => {
-      const minItems = shown.current.key === key ? shown.current.items : 0
-      let page = { items: [], next: undefined }
-      do page = await nextPage(to, field, { query, signal, page })
-      while (page.next && page.items.length < minItems)
-      return page
-    },
-    [key],
-  )
-  if (!first.stale && first.data) shown.current = { key, items: first.data.items.length }
-  const [more, setMore] = useState({ key, ...IDLE })
-  const loadMore = async () => {
-    if (first.stale) return
-    const page = first.data
-    setMore({ key, loading: true, error: undefined })
-    try {
-      const longer = await nextPage(to, field, { query, page })
-      // If the list was reloaded in the meantime, this page does not continue it.
-      first.amend((now) => (now === page ? longer : now))
-      setMore({ key, ...IDLE })
-    } catch (error) {
-      setMore({ key, loading: false, error })
-    }
-  }
-  return { ...first, more: more.key === key ? more : IDLE, loadMore }
-}
-
-/** The list so far, extended by its next page; last: the last response, for its members beside the list. */
-async function nextPage(to, field, { query, signal, page }) {
-  const after = page.next ? { after: page.next } : {}
-  const response = await get(to, { query: { ...query, ...after }, signal })
-  return { items: [...page.items, ...response[field]], next: response.next, last: response }
-}
-
 /** An action that a button runs, with its state: busy, and the error of the last run. */
 export function useAction(act) {
   const { renewals } = useSession()

@@ -1,18 +1,22 @@
 // Tables, shown as lists of cards on narrow screens. The ARIA roles are explicit because CSS that changes a table's
 // display removes the implicit ones.
-
-import { count } from '../format.js'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { count, timestamp } from '../format.js'
 import { html } from '../html.js'
 import { Button } from './button.js'
-import { Failure } from './states.js'
+import { Failure, shownElsewhere } from './states.js'
 
 /**
- * @param {{caption: string, columns: {label: string, cell: (row: any) => any, num?: boolean, head?: boolean}[],
- *   rows: any[], rowKey: (row: any, index: number) => string, showCaption?: boolean}} props
- *   num: right-aligned; head: the cell is its row's header
+ * The first column and the one with actions stay in view while the others scroll sideways.
+ * @param {{caption: string, columns: {label: string, cell: (row: any) => any, num?: boolean, head?: boolean,
+ *   actions?: boolean}[], rows: any[], rowKey: (row: any, index: number) => string, showCaption?: boolean}} props
+ *   num: right-aligned; head: the cell is its row's header; actions: the last column, with the row's buttons
  */
 export function Table({ caption, columns, rows, rowKey, showCaption = false }) {
-  return html`<div class="table-frame">
+  const frame = useRef(null)
+  const scrolls = useOverflow(frame)
+  const scrolling = scrolls && { tabindex: '0', role: 'group', 'aria-label': `${caption}, scrolls sideways` }
+  return html`<div class=${`table-frame ${scrolls ? 'scrolls' : ''}`} ref=${frame} ...${scrolling}>
     <table role="table" class="cards">
       <caption class=${showCaption ? '' : 'visually-hidden'}>${caption}</caption>
       <thead role="rowgroup">
@@ -23,32 +27,63 @@ export function Table({ caption, columns, rows, rowKey, showCaption = false }) {
   </div>`
 }
 
+/** Whether a frame's content is wider than the frame. Only then it takes the focus, for the arrow keys. */
+function useOverflow(frame) {
+  const [scrolls, setScrolls] = useState(false)
+  useEffect(() => {
+    const { current } = frame
+    const observer = new ResizeObserver(() => setScrolls(current.scrollWidth > current.clientWidth))
+    observer.observe(current)
+    observer.observe(current.firstElementChild)
+    return () => observer.disconnect()
+  }, [])
+  return scrolls
+}
+
+const looksOf = ({ num, actions }) => [num && 'num', actions && 'actions'].filter(Boolean).join(' ')
+
 function HeadCell({ column }) {
-  const name = column.hidden ? html`<span class="visually-hidden">${column.label}</span>` : column.label
-  return html`<th role="columnheader" scope="col" class=${column.num ? 'num' : ''}>${name}</th>`
+  return html`<th role="columnheader" scope="col" class=${looksOf(column)}>${column.label}</th>`
 }
 
 function Row({ columns, row }) {
   return html`<tr role="row">${columns.map((column) => {
-    const looks = `${column.num ? 'num' : ''} ${column.wide ? 'wide' : ''}`
     const content = html`<span class="cell">${column.cell(row)}</span>`
-    const label = column.hidden ? '' : column.label
-    return column.head
-      ? html`<th role="rowheader" scope="row" class=${looks} data-label=${label} key=${column.label}>${content}</th>`
-      : html`<td role="cell" class=${looks} data-label=${label} key=${column.label}>${content}</td>`
+    const { head, label } = column
+    return head
+      ? html`<th role="rowheader" scope="row" class=${looksOf(column)} data-label=${label} key=${label}>${content}</th>`
+      : html`<td role="cell" class=${looksOf(column)} data-label=${label} key=${label}>${content}</td>`
   })}</tr>`
+}
+
+/**
+ * The table of a list's items, with their number and what was read. At the end of a list without items, what none says.
+ * @param {{list: object, noun: string, nouns?: string, none: any, children: any}} props  list: of useList
+ */
+export function Listed({ list, noun, nouns = `${noun}s`, none, children }) {
+  const { items, next } = list.data
+  if (items.length === 0 && !next) return none
+  return html`${items.length > 0 && children}<${More} list=${list} noun=${noun} nouns=${nouns} />`
 }
 
 /** The number of loaded items, and a button that loads the next page. */
 export function More({ list, noun, nouns = `${noun}s` }) {
-  const { items, next } = list.data
+  const { next } = list.data
+  const { loading, error } = list.more
   return html`<div class="more">
-    <span role="status" class="muted">${count(items.length)} ${items.length === 1 ? noun : nouns}${
-      next ? ' loaded' : ''
-    }</span>
-    ${list.more.error && html`<${Failure} error=${list.more.error} what=${`more ${nouns}`} />`}
-    ${next && html`<${Button} busy=${list.more.loading} onClick=${list.loadMore}>Show more<//>`}
+    <span role="status" class="muted">${progressOf(list, noun, nouns)}</span>
+    ${error && !shownElsewhere(error) && html`<${Failure} error=${error} what=${`more ${nouns}`} />`}
+    ${loading && html`<${Button} onClick=${list.stop}>Stop<//>`}
+    ${next && html`<${Button} busy=${loading} onClick=${list.loadMore}>Show more<//>`}
   </div>`
+}
+
+function progressOf({ data: { items, next }, more, reached }, noun, nouns) {
+  const found = `${items.length === 0 ? 'No' : count(items.length)} ${items.length === 1 ? noun : nouns}`
+  if (!next) return found
+  const back = reached ? `, looked back to ${timestamp(reached)} UTC` : ''
+  if (items.length > 0) return `${found} loaded${back}`
+  return `${found} so far${back}${more.loading ? '. Reading on…' : ''}`
 }
 
 /** A list of names and values. @param {{rows: [string, any][]}} props */

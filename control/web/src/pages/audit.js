@@ -1,15 +1,14 @@
 // The audit log: sign-ins and changes.
-import { get } from '../api.js'
 import { actionText, changesOf } from '../audit-text.js'
 import { SelectField } from '../components/form.js'
+import { Name } from '../components/name.js'
 import { Page } from '../components/page.js'
 import { Empty, Loaded, Refresh, Time } from '../components/states.js'
-import { More, Table } from '../components/table.js'
+import { Listed, Table } from '../components/table.js'
 import { html } from '../html.js'
-import { useList, useResource } from '../resource.js'
+import { useAll, useList } from '../lists.js'
 import { to, useQuery } from '../router.js'
 
-const MAX_PROJECTS = 100
 const ACTIONS = [
   ['', 'All'],
   ['project', 'Projects'],
@@ -23,9 +22,8 @@ const ACTIONS = [
 
 export function AuditPage() {
   const [{ project, action }, setQuery] = useQuery(['project', 'action'])
-  const list = useList('audit', 'entries', { project, action })
-  const projects = useResource((signal) => get('projects', { query: { limit: MAX_PROJECTS }, signal }), [])
-  const names = new Map((projects.data?.projects ?? []).map((p) => [p.id, p.name]))
+  const list = useList('audit', 'entries', { project, action }, { timeOf: (entry) => entry.time })
+  const names = new Map(useAll('projects', 'projects').map((p) => [p.id, p.name]))
   const options = [['', 'All projects'], ...names]
   if (project && !names.has(project)) options.push([project, project])
   return html`<${Page} title="Audit log" actions=${html`<${Refresh} of=${list} />`}>
@@ -34,10 +32,9 @@ export function AuditPage() {
       <${SelectField} label="Event type" options=${ACTIONS} value=${action} onValue=${(value) => setQuery({ action: value })} />
     </form>
     <${Loaded} of=${list} what="the audit log" rows=${8}>${({ items }) =>
-      items.length === 0
-        ? html`<${NoEntries} filtered=${project || action} />`
-        : html`<${Table} caption="Audit log, newest first" columns=${columns(names)} rows=${items} rowKey=${(entry) => entry.id} />
-          <${More} list=${list} noun="entry" nouns="entries" />`}<//>
+      html`<${Listed} list=${list} noun="entry" nouns="entries" none=${html`<${NoEntries} filtered=${project || action} />`}>
+        <${Table} caption="Audit log, newest first" columns=${columns(names)} rows=${items} rowKey=${(entry) => entry.id} />
+      <//>`}<//>
   <//>`
 }
 
@@ -56,17 +53,17 @@ function columns(names) {
     },
     { label: 'Action', cell: (entry) => actionText(entry.action) },
     { label: 'Resource', cell: (entry) => html`<${Subject} entry=${entry} names=${names} />` },
-    { label: 'Changes', wide: true, cell: (entry) => html`<${Changes} entry=${entry} />` },
+    { label: 'Changes', cell: (entry) => html`<${Changes} entry=${entry} />` },
     { label: 'IP address', cell: (entry) => html`<span class="muted">${entry.address ?? '–'}</span>` },
   ]
 }
 
 function Subject({ entry, names }) {
   if (!entry.project) return html`<span class="muted">–</span>`
-  const project = html`<a href=${to('projects', entry.project)}>${names.get(entry.project) ?? entry.project}</a>`
+  const project = html`<${Name} text=${names.get(entry.project) ?? entry.project} href=${to('projects', entry.project)} />`
   if (!entry.key) return project
   const name = entry.after?.name ?? entry.before?.name ?? entry.key
-  return html`${project}, key <a href=${to('projects', entry.project, 'keys', entry.key)}>${name}</a>`
+  return html`${project}, key <${Name} text=${name} href=${to('projects', entry.project, 'keys', entry.key)} />`
 }
 
 function Changes({ entry }) {

@@ -11,8 +11,9 @@ import { Facts, More, Table } from '../components/table.js'
 import { count, plural } from '../format.js'
 import { SEVERITIES } from '../governor.js'
 import { html } from '../html.js'
+import { useList } from '../lists.js'
 import { notify } from '../notices.js'
-import { useAction, useList, useResource } from '../resource.js'
+import { useAction, useResource } from '../resource.js'
 import { to } from '../router.js'
 
 const LEAD =
@@ -197,7 +198,6 @@ const CHECKPOINTS = [
   { label: 'Reason', cell: (checkpoint) => checkpoint.reason },
   {
     label: 'Hash',
-    wide: true,
     cell: (checkpoint) => html`<code class="id short" title=${checkpoint.hash}>${checkpoint.hash}</code>`,
   },
   { label: 'Key ID', cell: (checkpoint) => html`<code>${checkpoint.keyId}</code>` },

@@ -3,6 +3,7 @@ import { get, path } from '../api.js'
 import { Charts } from '../charts.js'
 import { AttemptsCard, rescueTile } from '../components/attempts.js'
 import { Button, ButtonLink } from '../components/button.js'
+import { Name } from '../components/name.js'
 import { Card, Page } from '../components/page.js'
 import { PROMPT_CACHE_COLUMNS } from '../components/prompt-cache.js'
 import { Empty, Loaded, Refresh } from '../components/states.js'
@@ -158,7 +159,11 @@ const USAGE_COLUMNS = [
   { label: 'Cost', num: true, cell: (row) => html`<span title=${moneyExact(row.cost)}>${money(row.cost)}</span>` },
 ]
 const MODEL_COLUMNS = [
-  { label: 'Model', head: true, cell: (row) => row.model || html`<span class="muted">none</span>` },
+  {
+    label: 'Model',
+    head: true,
+    cell: (row) => (row.model ? html`<${Name} text=${row.model} />` : html`<span class="muted">none</span>`),
+  },
   ...USAGE_COLUMNS,
 ]
 
@@ -166,7 +171,7 @@ function keyColumns(project) {
   const name = (row) =>
     row.keyName === null
       ? html`<code>${row.keyId}</code> <span class="muted">(deleted)</span>`
-      : html`<a href=${to('projects', project.id, 'keys', row.keyId)}>${row.keyName}</a>`
+      : html`<${Name} text=${row.keyName} href=${to('projects', project.id, 'keys', row.keyId)} />`
   return [{ label: 'API key', head: true, cell: name }, ...USAGE_COLUMNS]
 }
 

@@ -3,12 +3,14 @@ import { useState } from 'preact/hooks'
 import { Badge } from '../components/badge.js'
 import { Button, ButtonLink } from '../components/button.js'
 import { SelectField, TextField } from '../components/form.js'
+import { Name } from '../components/name.js'
 import { focusHeading, Page } from '../components/page.js'
 import { Empty, Loaded, Time } from '../components/states.js'
-import { More, Table } from '../components/table.js'
+import { Listed, Table } from '../components/table.js'
 import { masked } from '../format.js'
 import { html } from '../html.js'
-import { useDebounced, useList } from '../resource.js'
+import { useList } from '../lists.js'
+import { useDebounced } from '../resource.js'
 import { to, useQuery } from '../router.js'
 import { KeyDialog } from './key-dialogs.js'
 
@@ -23,7 +25,12 @@ export function KeysPage({ project }) {
   const [filters, setFilters] = useQuery(['q', 'status', 'kind', 'environment'])
   const [dialog, setDialog] = useState(null)
   const q = useDebounced(filters.q)
-  const list = useList(`projects/${encodeURIComponent(project.id)}/keys`, 'keys', { ...filters, q })
+  const list = useList(
+    `projects/${encodeURIComponent(project.id)}/keys`,
+    'keys',
+    { ...filters, q },
+    { timeOf: (key) => key.createdAt },
+  )
   const done = (kind) => {
     if (kind === 'delete') focusHeading()
     list.reload()
@@ -43,10 +50,9 @@ export function KeysPage({ project }) {
       )}
     </form>
     <${Loaded} of=${list} what="API keys">${({ items }) =>
-      items.length === 0
-        ? html`<${NoKeys} filtered=${filtered} create=${create} />`
-        : html`<${Table} caption=${`API keys of ${project.name}`} columns=${columns(project, setDialog)} rows=${items} rowKey=${(key) => key.id} />
-          <${More} list=${list} noun="key" />`}<//>
+      html`<${Listed} list=${list} noun="key" none=${html`<${NoKeys} filtered=${filtered} create=${create} />`}>
+        <${Table} caption=${`API keys of ${project.name}`} columns=${columns(project, setDialog)} rows=${items} rowKey=${(key) => key.id} />
+      <//>`}<//>
     ${dialog && html`<${KeyDialog} project=${project} dialog=${dialog} onClose=${() => setDialog(null)} onDone=${done} />`}
   <//>`
 }
@@ -64,7 +70,7 @@ function columns(project, open) {
     {
       label: 'Name',
       head: true,
-      cell: (key) => html`<a href=${to('projects', project.id, 'keys', key.id)}>${key.name}</a>`,
+      cell: (key) => html`<${Name} text=${key.name} href=${to('projects', project.id, 'keys', key.id)} />`,
     },
     { label: 'Key', cell: (key) => html`<code>${masked(key)}</code>` },
     { label: 'Kind', cell: (key) => html`${key.kind}<span class="under">${key.environment}</span>` },
@@ -78,7 +84,7 @@ function columns(project, open) {
       cell: (key) =>
         key.expiresAt ? html`<${Time} at=${key.expiresAt} ago />` : html`<span class="muted">never</span>`,
     },
-    { label: 'Actions', wide: true, cell: (key) => html`<${KeyActions} row=${key} open=${open} />` },
+    { label: 'Actions', actions: true, cell: (key) => html`<${KeyActions} row=${key} open=${open} />` },
   ]
 }
 

@@ -39,7 +39,6 @@ const COLUMNS = [
   { label: 'Cached input', num: true, cell: (model) => price(model.cachedPrice) },
   {
     label: 'Source',
-    wide: true,
     cell: (model) =>
       html`<span class="source">${model.source ?? 'set by the operator'}${model.checked && html`, <span class="nowrap">${model.checked}</span>`}</span>`,
   },

@@ -2,12 +2,14 @@
 import { Badge } from '../components/badge.js'
 import { ButtonLink } from '../components/button.js'
 import { SelectField, TextField } from '../components/form.js'
+import { Name } from '../components/name.js'
 import { Page } from '../components/page.js'
 import { Empty, Loaded, Time } from '../components/states.js'
-import { More, Table } from '../components/table.js'
+import { Listed, Table } from '../components/table.js'
 import { money } from '../format.js'
 import { html } from '../html.js'
-import { useDebounced, useList } from '../resource.js'
+import { useList } from '../lists.js'
+import { useDebounced } from '../resource.js'
 import { to, useQuery } from '../router.js'
 
 const STATUSES = [
@@ -20,7 +22,7 @@ const COLUMNS = [
   {
     label: 'Name',
     head: true,
-    cell: (project) => html`<a href=${to('projects', project.id)}>${project.name}</a>`,
+    cell: (project) => html`<${Name} text=${project.name} href=${to('projects', project.id)} />`,
   },
   { label: 'Status', cell: (project) => html`<${Badge} of=${project.status} />` },
   { label: 'Plan', cell: (project) => project.plan },
@@ -33,7 +35,8 @@ export function ProjectsPage() {
   const [filters, setFilters] = useQuery(['status', 'q'])
   const status = filters.status || 'active'
   const q = useDebounced(filters.q)
-  const list = useList('projects', 'projects', { status: status === 'all' ? '' : status, q })
+  const query = { status: status === 'all' ? '' : status, q }
+  const list = useList('projects', 'projects', query, { timeOf: (project) => project.createdAt })
   const unfiltered = !filters.q && status === 'active'
   return html`<${Page} title="Projects" actions=${html`<${ButtonLink} href=${to('projects', 'new')} look="primary" changes>Create project<//>`}>
     <form class="filters" role="search" aria-label="Projects" onSubmit=${(event) => event.preventDefault()}>
@@ -42,10 +45,9 @@ export function ProjectsPage() {
         onValue=${(value) => setFilters({ status: value === 'active' ? '' : value })} />
     </form>
     <${Loaded} of=${list} what="projects">${({ items }) =>
-      items.length === 0
-        ? html`<${NoProjects} first=${unfiltered} />`
-        : html`<${Table} caption="Projects" columns=${COLUMNS} rows=${items} rowKey=${(project) => project.id} />
-          <${More} list=${list} noun="project" />`}<//>
+      html`<${Listed} list=${list} noun="project" none=${html`<${NoProjects} first=${unfiltered} />`}>
+        <${Table} caption="Projects" columns=${COLUMNS} rows=${items} rowKey=${(project) => project.id} />
+      <//>`}<//>
   <//>`
 }
 

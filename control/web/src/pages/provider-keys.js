@@ -72,7 +72,7 @@ function columns(enabled, onReplace, onRemove) {
     { label: 'Master key ID', cell: (entry) => html`<${MasterKey} of=${entry} />` },
     {
       label: 'Actions',
-      wide: true,
+      actions: true,
       cell: (entry) => html`<span class="row-actions">
         ${enabled && html`<${Button} look="small" changes onClick=${() => onReplace(entry.provider)}>Replace<span class="visually-hidden"> the key for ${entry.provider}</span><//>`}
         <${Button} look="small danger-text" changes onClick=${() => onRemove(entry)}>Remove<span class="visually-hidden"> the key for ${entry.provider}</span><//>

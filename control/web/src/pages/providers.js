@@ -12,7 +12,7 @@ const COLUMNS = [
   { label: 'Provider', head: true, cell: (provider) => provider.name },
   { label: 'API formats', cell: (provider) => provider.wires.join(', ') },
   { label: 'Credentials', cell: (provider) => html`<${Readiness} ready=${provider.ready} />` },
-  { label: 'Recently called models', wide: true, cell: (provider) => html`<${Seen} models=${provider.models} />` },
+  { label: 'Recently called models', cell: (provider) => html`<${Seen} models=${provider.models} />` },
 ]
 
 export function ProvidersPage() {

@@ -13,6 +13,7 @@ import { Facts, Table } from '../components/table.js'
 import { orReload, useDraft } from '../draft.js'
 import { count } from '../format.js'
 import { html } from '../html.js'
+import { useList } from '../lists.js'
 import { notify } from '../notices.js'
 import { draftOf, ENTRY_FIELDS, fieldsOf, NEEDS_REASON, RISK_TIERS, transitionsOf } from '../registry.js'
 import { useAction, useResource } from '../resource.js'
@@ -152,14 +153,16 @@ function Transition({ entry, at, set, next: [state, verb], project, setProject, 
 
 /** The project's gateway keys as checkboxes. */
 function KeyChecks({ project, value, onValue }) {
-  const keys = useResource(
-    (signal) => get(path`projects/${project.id}/keys`, { query: { kind: 'gateway', limit: 100 }, signal }),
-    [project.id],
-  )
-  return html`<${Loaded} of=${keys} what="API keys" rows=${2}>${(
-    data,
-  ) => html`<${ChecksField} label="Keys that may use the model"
-    options=${data.keys.map((key) => [key.id, key.name])} value=${value} onValue=${onValue} />`}<//>`
+  const keys = useList(path`projects/${project.id}/keys`, 'keys', { kind: 'gateway' }, { all: true })
+  // The field's value has only keys among its options, so these must be complete.
+  const whole = {
+    ...keys,
+    data: keys.data?.next === null ? keys.data : undefined,
+    error: keys.error ?? keys.more.error,
+  }
+  return html`<${Loaded} of=${whole} what="API keys" rows=${2}>${({ items }) =>
+    html`<${ChecksField} label="Keys that may use the model"
+      options=${items.map((key) => [key.id, key.name])} value=${value} onValue=${onValue} />`}<//>`
 }
 
 function SuccessorField({ value, onValue, wrong }) {
@@ -219,14 +222,14 @@ function EntryFields({ draft, set, error, deprecated = false }) {
 const APPROVALS = [
   { label: 'Time (UTC)', head: true, cell: (approval) => html`<${Time} at=${approval.at} />` },
   { label: 'Approved by', cell: (approval) => approval.by },
-  { label: 'Reason', wide: true, cell: (approval) => approval.reason || '–' },
+  { label: 'Reason', cell: (approval) => approval.reason || '–' },
 ]
 const HISTORY = [
   { label: 'Time (UTC)', head: true, cell: (change) => html`<${Time} at=${change.at} />` },
   { label: 'From', cell: (change) => (change.from ? html`<${EntryState} of=${change.from} />` : '–') },
   { label: 'To', cell: (change) => html`<${EntryState} of=${change.to} />` },
   { label: 'By', cell: (change) => change.by },
-  { label: 'Reason', wide: true, cell: (change) => change.reason || '–' },
+  { label: 'Reason', cell: (change) => change.reason || '–' },
 ]
 
 function HistoryCard({ of: { approvals, history } }) {

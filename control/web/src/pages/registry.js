@@ -4,14 +4,16 @@ import { get, path, put } from '../api.js'
 import { Badge } from '../components/badge.js'
 import { Button, ButtonLink } from '../components/button.js'
 import { Form, FormError, SelectField, TextField, wrongWith } from '../components/form.js'
+import { Name } from '../components/name.js'
 import { Card, Page } from '../components/page.js'
 import { Empty, Loaded, Refresh, Time } from '../components/states.js'
-import { More, Table } from '../components/table.js'
+import { Listed, Table } from '../components/table.js'
 import { count } from '../format.js'
 import { html } from '../html.js'
+import { useList } from '../lists.js'
 import { notify } from '../notices.js'
 import { ENFORCEMENT, RISK_TIERS, STATES } from '../registry.js'
-import { useAction, useDebounced, useList } from '../resource.js'
+import { useAction, useDebounced } from '../resource.js'
 import { to, useQuery } from '../router.js'
 
 const LEAD = 'Models are listed as discovered when they are first used. Approve, restrict or retire them here.'
@@ -52,12 +54,12 @@ export function RegistryPage({ project, setProject }) {
 }
 
 function Entries({ project, list, items, filters, create }) {
-  if (items.length === 0 && !filters.state && !filters.q) {
+  if (items.length === 0 && !list.data.next && !filters.state && !filters.q) {
     return html`<${Empty} title="No models yet"><p>A model appears here after its first request. You can also add one before.</p>${create}<//>`
   }
-  if (items.length === 0) return html`<${Empty} title="No models match"><p>Change the search or the filter.</p><//>`
-  return html`<${Table} caption="Models" columns=${columns(project)} rows=${items} rowKey=${(entry) => entry.id} />
-    <${More} list=${list} noun="model" />`
+  const none = html`<${Empty} title="No models match"><p>Change the search or the filter.</p><//>`
+  return html`<${Listed} list=${list} noun="model" none=${none}><${Table} caption="Models" columns=${columns(project)} rows=${items} rowKey=${(entry) => entry.id} />
+    <//>`
 }
 
 function columns(project) {
@@ -65,7 +67,7 @@ function columns(project) {
     {
       label: 'Model',
       head: true,
-      cell: (entry) => html`<a href=${to('projects', project.id, 'registry', entry.id)}>${entry.model}</a>`,
+      cell: (entry) => html`<${Name} text=${entry.model} href=${to('projects', project.id, 'registry', entry.id)} />`,
     },
     { label: 'State', cell: (entry) => html`<${EntryState} of=${entry.state} />` },
     { label: 'Risk tier', cell: (entry) => riskTier(entry.riskTier) },

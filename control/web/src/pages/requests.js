@@ -1,17 +1,20 @@
 // The most recent requests: metadata only.
-import { get, path } from '../api.js'
+import { path } from '../api.js'
 import { Badge, Status } from '../components/badge.js'
 import { ButtonLink } from '../components/button.js'
 import { CopyButton } from '../components/copy.js'
 import { SelectField, TextField } from '../components/form.js'
+import { Name } from '../components/name.js'
 import { Page } from '../components/page.js'
 import { PromptCacheSaved, PromptCacheTokens } from '../components/prompt-cache.js'
 import { Empty, Loaded, Refresh, Time } from '../components/states.js'
-import { More, Table } from '../components/table.js'
+import { Listed, Table } from '../components/table.js'
 import { count, duration, money, moneyExact } from '../format.js'
 import { html } from '../html.js'
-import { useDebounced, useList, useResource } from '../resource.js'
+import { useList } from '../lists.js'
+import { useDebounced } from '../resource.js'
 import { to, useQuery } from '../router.js'
+import { useKeyNames } from './violations.js'
 
 const STATUSES = ['2xx', '4xx', '5xx', '400', '401', '402', '403', '429', '502', '503', '504']
 const CACHE = ['hit', 'miss', 'bypass']
@@ -24,25 +27,16 @@ export function RequestsPage({ project }) {
   const model = useDebounced(filters.model)
   const provider = useDebounced(filters.provider)
   const request = useDebounced(filters.request.trim())
-  const list = useList(`projects/${encodeURIComponent(project.id)}/requests`, 'requests', {
-    ...filters,
-    model,
-    provider,
-    request,
-  })
-  const keys = useResource(
-    (signal) => get(path`projects/${project.id}/keys`, { query: { limit: 100 }, signal }),
-    [project.id],
-  )
-  const names = new Map((keys.data?.keys ?? []).map((key) => [key.id, key.name]))
+  const query = { ...filters, model, provider, request }
+  const list = useList(path`projects/${project.id}/requests`, 'requests', query, { timeOf: (request) => request.time })
+  const names = useKeyNames(project)
   const filtered = Object.values(filters).some(Boolean)
   return html`<${Page} title="Requests" of=${project.name} lead=${LEAD} actions=${html`<${Refresh} of=${list} />`}>
     <${Filters} filters=${filters} set=${setFilters} names=${names} />
     <${Loaded} of=${list} what="requests" rows=${8}>${({ items }) =>
-      items.length === 0
-        ? html`<${NoRequests} filtered=${filtered} project=${project} />`
-        : html`<${Table} caption="Recent requests, newest first" columns=${columns(project, names)} rows=${items} rowKey=${(request) => request.requestId} />
-          <${More} list=${list} noun="request" />`}<//>
+      html`<${Listed} list=${list} noun="request" none=${html`<${NoRequests} filtered=${filtered} project=${project} />`}>
+        <${Table} caption="Recent requests, newest first" columns=${columns(project, names)} rows=${items} rowKey=${(request) => request.requestId} />
+      <//>`}<//>
   <//>`
 }
 
@@ -77,13 +71,13 @@ function clientOf(agent) {
 }
 
 function columns(project, names) {
-  const keyName = (id) => html`<a href=${to('projects', project.id, 'keys', id)}>${names.get(id) ?? id}</a>`
+  const keyName = (id) => html`<${Name} text=${names.get(id) ?? id} href=${to('projects', project.id, 'keys', id)} />`
   return [
     { label: 'Time (UTC)', head: true, cell: (r) => html`<${Time} at=${r.time} />` },
     { label: 'Status', cell: (r) => html`<${Status} code=${r.status} />` },
     {
       label: 'Model',
-      cell: (r) => html`<span class="nowrap">${r.model || '–'}</span><span class="under">${r.provider}</span>`,
+      cell: (r) => html`<${Name} text=${r.model || '–'} /><span class="under">${r.provider}</span>`,
     },
     {
       label: 'API key',
@@ -107,6 +101,6 @@ function columns(project, names) {
       cell: (r) =>
         html`<span title=${moneyExact(r.cost)}>${money(r.cost)}</span>${r.estimated && html`<span class="under">estimated</span>`}<${PromptCacheSaved} of=${r.promptCache} />`,
     },
-    { label: 'Request ID', wide: true, cell: (r) => html`<${RequestId} id=${r.requestId} />` },
+    { label: 'Request ID', cell: (r) => html`<${RequestId} id=${r.requestId} />` },
   ]
 }

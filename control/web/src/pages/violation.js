@@ -9,6 +9,7 @@ import { Facts } from '../components/table.js'
 import { orReload } from '../draft.js'
 import { count } from '../format.js'
 import { html } from '../html.js'
+import { useList } from '../lists.js'
 import { notify } from '../notices.js'
 import { useAction, useResource } from '../resource.js'
 import { to } from '../router.js'
@@ -103,9 +104,8 @@ function Triage({ of: violation, at, set, project }) {
 
 /** The triage of a violation, newest first: entries of the audit log. */
 function useHistory(project, violation) {
-  const query = { project: project.id, action: 'violation', limit: 100 }
-  const log = useResource((signal) => get('audit', { query, signal }), [violation.id])
-  const entries = (log.data?.entries ?? []).filter(({ after }) => after?.violation === violation.id)
+  const log = useList('audit', 'entries', { project: project.id, action: 'violation' }, { all: true })
+  const entries = (log.data?.items ?? []).filter(({ after }) => after?.violation === violation.id)
   return { entries, reload: log.reload }
 }
 

@@ -1,15 +1,17 @@
 // A project's violations: content that the Governor reviewed, blocked or redacted.
-import { get, path } from '../api.js'
+import { path } from '../api.js'
 import { Badge } from '../components/badge.js'
 import { ButtonLink } from '../components/button.js'
 import { SelectField, TextField } from '../components/form.js'
+import { Name } from '../components/name.js'
 import { Page } from '../components/page.js'
 import { Empty, Loaded, Refresh, Time } from '../components/states.js'
-import { More, Table } from '../components/table.js'
+import { Listed, Table } from '../components/table.js'
 import { count } from '../format.js'
 import { ALL_CATEGORIES, SEVERITIES } from '../governor.js'
 import { html } from '../html.js'
-import { useDebounced, useList, useResource } from '../resource.js'
+import { useAll, useList } from '../lists.js'
+import { useDebounced } from '../resource.js'
 import { to, useQuery } from '../router.js'
 import { STATES, startOf, stateLabel } from '../violations.js'
 import { Severity } from './governor-rules.js'
@@ -27,11 +29,7 @@ export function State({ of: state }) {
 
 /** The names of a project's keys by ID. */
 export function useKeyNames(project) {
-  const keys = useResource(
-    (signal) => get(path`projects/${project.id}/keys`, { query: { limit: 100 }, signal }),
-    [project.id],
-  )
-  return new Map((keys.data?.keys ?? []).map((key) => [key.id, key.name]))
+  return new Map(useAll(path`projects/${project.id}/keys`, 'keys').map((key) => [key.id, key.name]))
 }
 
 export function ViolationsPage({ project }) {
@@ -39,18 +37,17 @@ export function ViolationsPage({ project }) {
   const rule = useDebounced(filters.rule.trim())
   const model = useDebounced(filters.model.trim())
   const query = { ...filters, rule, model, from: startOf(filters.from), to: startOf(filters.to, 1) }
-  const list = useList(path`projects/${project.id}/violations`, 'violations', query)
+  const list = useList(path`projects/${project.id}/violations`, 'violations', query, {
+    timeOf: (violation) => violation.lastAt,
+  })
   const names = useKeyNames(project)
   const filtered = Object.values(filters).some(Boolean)
   return html`<${Page} title="Violations" of=${project.name} lead=${LEAD} actions=${html`<${Refresh} of=${list} />`}>
     <${Filters} filters=${filters} set=${setFilters} names=${names} />
-    <${Loaded} of=${list} what="violations" rows=${8}>${({ items }) => html`
-      ${
-        items.length === 0
-          ? html`<${None} filtered=${filtered} more=${list.data.next} project=${project} />`
-          : html`<${Table} caption="Violations, newest first" columns=${columns(project, names)} rows=${items} rowKey=${(violation) => violation.id} />`
-      }
-      ${(items.length > 0 || list.data.next) && html`<${More} list=${list} noun="violation" />`}`}<//>
+    <${Loaded} of=${list} what="violations" rows=${8}>${({ items }) =>
+      html`<${Listed} list=${list} noun="violation" none=${html`<${None} filtered=${filtered} project=${project} />`}>
+        <${Table} caption="Violations, newest first" columns=${columns(project, names)} rows=${items} rowKey=${(violation) => violation.id} />
+      <//>`}<//>
   <//>`
 }
 
@@ -74,8 +71,7 @@ function Filters({ filters, set, names }) {
   </form>`
 }
 
-function None({ filtered, more, project }) {
-  if (more) return html`<${Empty} title="No violations in this part of the list"><p>Show more to search on.</p><//>`
+function None({ filtered, project }) {
   if (filtered) return html`<${Empty} title="No violations match"><p>Change the filters.</p><//>`
   return html`<${Empty} title="No violations yet">
     <p>They appear here a few seconds after the Governor reviews or blocks a request.</p>
@@ -102,11 +98,11 @@ function columns(project, names) {
         html`<${Decision} of=${violation.decision} /><span class="under">${violation.direction}</span>`,
     },
     { label: 'Count', num: true, cell: (violation) => count(violation.count) },
-    { label: 'Model', cell: (violation) => violation.model || '–' },
+    { label: 'Model', cell: (violation) => html`<${Name} text=${violation.model || '–'} />` },
     {
       label: 'API key',
       cell: (violation) =>
-        html`<a href=${to('projects', project.id, 'keys', violation.key)}>${names.get(violation.key) ?? violation.key}</a>`,
+        html`<${Name} text=${names.get(violation.key) ?? violation.key} href=${to('projects', project.id, 'keys', violation.key)} />`,
     },
     { label: 'State', cell: (violation) => html`<${State} of=${violation.state} />` },
   ]

@@ -1,0 +1,195 @@
+// Tables at every width, with names of 120 characters.
+import assert from 'node:assert/strict'
+import { NARROW, startBrowser } from './browser.mjs'
+import { startService } from './service.mjs'
+
+const service = await startService()
+const { journey } = await startBrowser(service)
+const LONG = `${'Customer-support-'.repeat(7)}x`.padEnd(120, 'y')
+const WIDTHS = [1440, 1000, 861, 860, 700, 600]
+
+const project = await service.project({ name: LONG })
+const key = await service.key(project, { name: LONG })
+await service.key(project, { name: 'Short' })
+const KEYS = `/dashboard/projects/${project.id}/keys`
+
+/** The left and right edges of an element, in pixels of the viewport. */
+const edges = (locator) =>
+  locator.evaluate((element) => {
+    const { left, right } = element.getBoundingClientRect()
+    return { left: Math.round(left), right: Math.round(right) }
+  })
+
+/** Fails unless a table's first cell and its last button can be seen and clicked at both ends of its scrolling. */
+async function checkInView(page, table, name, width) {
+  const frame = page.locator('.table-frame').filter({ has: table })
+  for (const end of [0, 10_000]) {
+    await frame.evaluate((element, left) => element.scrollTo({ left, behavior: 'instant' }), end)
+    const outer = await edges(frame)
+    for (const button of await page.getByRole('button', { name }).all()) {
+      const { left, right } = await edges(button)
+      assert.ok(left >= outer.left && right <= Math.min(outer.right, width), `${width}: ${left} to ${right}`)
+      await button.click({ trial: true })
+    }
+    const first = await edges(table.getByRole('rowheader').first())
+    assert.ok(first.left >= outer.left && first.right < outer.right, `${width}: the first column`)
+  }
+}
+
+journey(
+  'a name of 120 characters moves no action out of view, and no column away',
+  { as: 'owner' },
+  async ({ page }) => {
+    await page.goto(KEYS)
+    const table = page.getByRole('table')
+    await table.waitFor()
+    for (const width of WIDTHS) {
+      await page.setViewportSize({ width, height: 900 })
+      assert.equal(await table.evaluate((element) => getComputedStyle(element).display), 'table', `${width}`)
+      await checkInView(page, table, /^(Deactivate|Rotate|Delete)/, width)
+    }
+  },
+)
+
+journey('a cut name has a tooltip, is whole at the focus, and whole on its page', { as: 'owner' }, async ({ page }) => {
+  for (const [path, heading] of [
+    [KEYS, `Key ${LONG}`],
+    ['/dashboard/projects', 'Overview'],
+  ]) {
+    await page.goto(path)
+    const link = page.getByRole('rowheader').getByRole('link', { name: LONG, exact: true }).first()
+    const isCut = () => link.evaluate((element) => element.scrollWidth > element.clientWidth)
+    await link.waitFor()
+    assert.equal(await link.getAttribute('title'), LONG)
+    assert.equal(await isCut(), true)
+    await page.getByRole('link', { name: 'Skip to content' }).focus()
+    await page.keyboard.press('Tab') // from here on, the focus counts as one of the keyboard
+    await link.focus()
+    assert.equal(await isCut(), false)
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { level: 1, name: heading, exact: true }).waitFor()
+    await page.getByText(LONG).last().waitFor()
+  }
+})
+
+journey(
+  'a table that scrolls takes the focus for the arrow keys, another does not',
+  { as: 'owner' },
+  async ({ page }) => {
+    await page.setViewportSize({ width: 600, height: 900 })
+    await page.goto(KEYS)
+    const frame = page.getByRole('group', { name: /^API keys of .* scrolls sideways$/ })
+    await frame.focus()
+    const scrolled = frame.evaluate((element) => new Promise((resolve) => element.addEventListener('scroll', resolve)))
+    await page.keyboard.press('ArrowRight')
+    await scrolled
+    await page.setViewportSize({ width: 1440, height: 900 })
+    await page.goto('/dashboard/providers')
+    await page.getByRole('table').waitFor()
+    assert.equal(await page.locator('.table-frame[tabindex]').count(), 0)
+  },
+)
+
+const TOUCH = { as: 'owner', viewport: NARROW, hasTouch: true }
+
+journey('below 600 pixels, rows are cards that are used by touch', TOUCH, async ({ page }) => {
+  await page.goto(KEYS)
+  const table = page.getByRole('table')
+  await table.waitFor()
+  assert.equal(await table.evaluate((element) => getComputedStyle(element).display), 'block')
+  for (const target of await table.locator('button, a').all()) {
+    const { height } = await target.boundingBox()
+    assert.ok(height >= 40, `${await target.textContent()}: ${height}`)
+  }
+  await page.getByRole('button', { name: `Rotate ${LONG}` }).tap()
+  await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).tap()
+  await page.getByRole('link', { name: LONG, exact: true }).tap()
+  await page.getByRole('heading', { name: `Key ${LONG}` }).waitFor()
+  assert.equal(new URL(page.url()).pathname, `${KEYS}/${key.id}`)
+})
+
+/** Answers filtered reads of the audit log: two pages without a match, then a match, then the end. Records the cursors. */
+async function sparseLog(page) {
+  const cursors = []
+  const second = Promise.withResolvers()
+  const entry = { id: 'aud_match', time: '2026-02-03T04:05:06.000Z', actor: 'the one who changed it', role: 'owner' }
+  const pages = {
+    '': { entries: [], next: 'aud_a' },
+    aud_a: { entries: [], next: 'aud_b' },
+    aud_b: { entries: [{ ...entry, via: 'session', action: 'project.update', project: project.id }], next: 'aud_c' },
+    aud_c: { entries: [], next: null },
+  }
+  const unread = {
+    aud_a: '2026-03-01T00:00:00.000Z',
+    aud_b: '2026-02-10T00:00:00.000Z',
+    aud_c: '2026-02-03T00:00:00.000Z',
+  }
+  await page.route('**/api/admin/audit?**', async (route) => {
+    const query = new URL(route.request().url()).searchParams
+    const after = query.get('after') ?? ''
+    if (!query.has('project')) return route.fulfill({ json: { entries: [{ time: unread[after] }], next: null } })
+    cursors.push(after)
+    if (after === 'aud_b') await second.promise
+    return route.fulfill({ json: pages[after] }).catch(() => {}) // the page may have stopped reading
+  })
+  return { cursors, goOn: second.resolve }
+}
+
+const MATCHES = `/dashboard/audit?project=${project.id}&action=project`
+
+journey('a filtered page without matches reads on, and says how far it looked', { as: 'owner' }, async ({ page }) => {
+  const { cursors, goOn } = await sparseLog(page)
+  await page.goto(MATCHES)
+  const status = page.locator('.more').getByRole('status')
+  await status.getByText('No entries so far, looked back to 2026-02-10 00:00:00 UTC. Reading on…').waitFor()
+  assert.equal(await page.getByText('No entries match').count(), 0)
+  goOn()
+  await status.getByText('1 entry loaded, looked back to 2026-02-03 00:00:00 UTC').waitFor()
+  await page.getByRole('row').getByText('the one who changed it').waitFor()
+  assert.deepEqual(cursors, ['', 'aud_a', 'aud_b'], 'a page with a match is enough')
+  await page.getByRole('button', { name: 'Show more' }).click()
+  await status.getByText('1 entry', { exact: true }).waitFor()
+  assert.equal(await page.getByRole('button', { name: 'Show more' }).count(), 0)
+})
+
+journey(
+  'reading on can be stopped and continued, and without any match the page says so',
+  { as: 'owner' },
+  async ({ page }) => {
+    const { goOn } = await sparseLog(page)
+    await page.goto(MATCHES)
+    await page.getByText('Reading on…').waitFor()
+    await page.getByRole('button', { name: 'Stop' }).click()
+    await page.getByText('Reading on…').waitFor({ state: 'detached' })
+    goOn()
+    await page.getByRole('button', { name: 'Show more' }).click()
+    await page.getByRole('row').getByText('the one who changed it').waitFor()
+    await page.route('**/api/admin/audit?**', (route) => route.fulfill({ json: { entries: [], next: null } }))
+    await page.getByLabel('Event type').selectOption('key')
+    await page.getByText('No entries match').waitFor()
+  },
+)
+
+journey('lists of keys and projects are complete, however many pages they have', { as: 'owner' }, async ({ page }) => {
+  const sizes = []
+  // The server's own pages, with one item each.
+  await page.route(/api\/admin\/.*limit=100/, (route) => {
+    sizes.push(route.request().url())
+    return route.continue({ url: route.request().url().replace('limit=100', 'limit=1') })
+  })
+  const third = await service.key(project, { name: 'The third' })
+  await service.project({ name: 'Another' })
+  for (const [path, label, name] of [
+    [`/dashboard/projects/${project.id}/requests`, 'API key', 'The third'],
+    [`/dashboard/projects/${project.id}/violations`, 'API key', 'The third'],
+    ['/dashboard/audit', 'Project', 'Another'],
+  ]) {
+    await page.goto(path)
+    await page.getByLabel(label).locator('option', { hasText: name }).waitFor({ state: 'attached' })
+  }
+  assert.ok(
+    sizes.some((url) => url.includes('after=')),
+    'there were further pages',
+  )
+  await service.admin('DELETE', `projects/${project.id}/keys/${third.id}`)
+})
