@@ -5,7 +5,7 @@ import { createServer } from 'node:http'
 import { after } from 'node:test'
 import { onServe } from '../serve.mjs'
 import { startBrowser } from './browser.mjs'
-import { startService } from './service.mjs'
+import { startService, until } from './service.mjs'
 
 const service = await startService()
 const { journey } = await startBrowser(service)
@@ -109,7 +109,7 @@ journey('names with markup are shown as text everywhere', { as: 'owner' }, async
     await page.keyboard.press('Escape')
     await page.goto(`${at}/keys/${key.id}`)
     await page.getByRole('heading', { name: `Key ${name}`, exact: true }).waitFor()
-    assert.equal(await page.title(), `Key ${name} · ${name} · Postern`)
+    await until('the title', async () => (await page.title()) === `Key ${name} · ${name} · Postern`)
     await page.goto(`${at}/settings`)
     assert.equal(await page.getByLabel('Name', { exact: true }).inputValue(), name)
   }

@@ -191,3 +191,71 @@ journey('an outage while the page is opened ends at “Try now”', { as: 'owner
   await page.getByRole('table', { name: 'Models' }).waitFor()
   assert.equal(await page.getByRole('alert').count(), 0)
 })
+
+/** Holds the page's calls of the admin API, of which none is answered. Returns their paths so far, and a release. */
+async function holdAll(page) {
+  const paths = new Set()
+  const { promise, resolve } = Promise.withResolvers()
+  await page.route('**/api/admin/**', async (route) => {
+    const { pathname, searchParams } = new URL(route.request().url())
+    paths.add(`${pathname.replace('/api/admin/', '')} ${searchParams.get('by') ?? ''}`.trim())
+    await promise
+    await route.continue().catch(() => {})
+  })
+  return { paths, release: resolve }
+}
+
+journey('the loads of a page run side by side, and the shell is there first', { as: 'owner' }, async ({ page }) => {
+  const project = await projectWithUsage()
+  const base = `projects/${project.id}`
+  for (const [path, loads, content] of [
+    [base, [base, `${base}/usage day`, `${base}/usage model`, `${base}/usage key`], 'By API key'],
+    [`${base}/settings`, [base, 'catalog'], 'Budget (USD)'],
+    [`${base}/routes`, [base, `${base}/routes`], 'Provider'],
+    [`${base}/keys`, [base, `${base}/keys`], 'Rotate'],
+    [`${base}/requests`, [base, `${base}/requests`, `${base}/keys`], 'nickel'],
+    [`${base}/governor`, [base, `${base}/governor`, 'governor/rules'], 'Auto-approve threshold'],
+    ['audit', ['audit', 'projects'], 'project'],
+  ]) {
+    const { paths, release } = await holdAll(page)
+    await page.goto(`/dashboard/${path}`)
+    await page.getByRole('navigation').getByRole('link', { name: 'Audit log' }).waitFor()
+    await page.getByRole('status').getByText('Loading').first().waitFor()
+    const expected = ['session', ...loads].sort()
+    await until(`${path}: ${expected}`, () => [...paths].sort().join() === expected.join())
+    release()
+    await page.getByRole('main').getByText(content).first().waitFor()
+    await page.unrouteAll({ behavior: 'wait' })
+  }
+})
+
+for (const role of ['owner', 'viewer']) {
+  journey(`nothing can be changed before the session is known: ${role}`, { as: role }, async ({ page }) => {
+    const project = await service.project({ name: 'Early' })
+    const release = await hold(page, '**/api/admin/session')
+    await page.goto(`/dashboard/projects/${project.id}/settings`)
+    const save = page.getByRole('button', { name: 'Save settings' })
+    await save.waitFor()
+    const note = page.getByText('You are signed in as a viewer')
+    assert.deepEqual([await save.isDisabled(), await note.count()], [true, 0])
+    release()
+    await page.getByRole('button', { name: 'Sign out' }).waitFor()
+    const name = page.getByLabel('Name', { exact: true })
+    assert.deepEqual([await name.isDisabled(), await note.count()], role === 'owner' ? [false, 0] : [true, 1])
+  })
+}
+
+journey(
+  'a page that is opened without a session leads to the sign-in, without another message',
+  {},
+  async ({ page }) => {
+    const project = await service.project({ name: 'Guarded' })
+    const release = await hold(page, '**/api/admin/session')
+    const refused = page.waitForResponse(`**/api/admin/projects/${project.id}`)
+    await page.goto(`/dashboard/projects/${project.id}`)
+    assert.equal((await refused).status(), 401)
+    assert.deepEqual([await page.getByRole('dialog').count(), await page.getByRole('alert').count()], [0, 0])
+    release()
+    await page.getByRole('heading', { name: 'Sign in', exact: true }).waitFor()
+  },
+)

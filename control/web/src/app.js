@@ -1,12 +1,12 @@
 // The application: sign-in, shell, and the page of the current path.
 import { Component } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { ApiError, get, onSignedOut, path, remove } from './api.js'
 import { Button } from './components/button.js'
 import { OutageBanner } from './components/outage.js'
 import { Page } from './components/page.js'
 import { Shell } from './components/shell.js'
-import { adviceOn, Failure, Loaded, Skeleton, shownElsewhere } from './components/states.js'
+import { adviceOn, Failure, Skeleton, shownElsewhere } from './components/states.js'
 import { html } from './html.js'
 import { notify } from './notices.js'
 import { AuditPage } from './pages/audit.js'
@@ -33,7 +33,8 @@ import { ViolationPage } from './pages/violation.js'
 import { ViolationsPage } from './pages/violations.js'
 import { useResource } from './resource.js'
 import { navigate, safeNext, to, useLocation } from './router.js'
-import { forgetKeys, Session } from './session.js'
+import { forgetKeys, PENDING, Session } from './session.js'
+import { visit } from './visited.js'
 
 const PAGES = {
   projects: ProjectsPage,
@@ -81,6 +82,7 @@ export function App() {
   const { data, error } = session
   const signedIn = Boolean(data)
   const onSignIn = place.page === 'signin'
+  const user = useUser(data)
   useEffect(() => {
     if (data === undefined) return
     if (!signedIn && !onSignIn) navigate(signInPath(), { replace: true })
@@ -89,17 +91,28 @@ export function App() {
 
   if (data === undefined && error && !shownElsewhere(error))
     return html`<main class="alone"><${Failure} error=${error} retry=${session.reload} what="the session" /></main>`
-  if (data === undefined)
+  if (data === undefined && onSignIn)
     return html`<main class="alone"><${OutageBanner} /><${Skeleton} label="Loading the session" /></main>`
-  if (!signedIn) return html`<${SignInPage} onSignedIn=${session.set} />`
-  return html`<${SignedIn} key=${`${data.role} ${data.name}`} session=${data} setSession=${session.set} place=${place} />`
+  if (data === null) return html`<${SignInPage} onSignedIn=${session.set} />`
+  return html`<${SignedIn} key=${user} session=${data ?? PENDING} setSession=${session.set} place=${place} />`
 }
 
-/** The dashboard for one user and role. It stays mounted while the same user signs in again. */
+/** A number for the user and role of a session. It stays the same when the first session becomes known. */
+function useUser(session) {
+  const user = useRef({ name: undefined, number: 0 })
+  const name = session && `${session.role} ${session.name}`
+  if (user.current.name !== undefined && name !== user.current.name) user.current.number++
+  user.current.name = name
+  return user.current.number
+}
+
+/** The dashboard for one user and role. The page loads beside the session. It stays mounted while the same user signs in again. */
 function SignedIn({ session, setSession, place }) {
   const [ended, setEnded] = useState(false)
   const [renewals, setRenewals] = useState(0)
-  useEffect(() => onSignedOut(() => setEnded(true)), [])
+  const { pending = false } = session
+  // Before the session is known, its own response says that there is none.
+  useEffect(() => onSignedOut(() => pending || setEnded(true)), [pending])
   useEffect(() => forgetKeys, []) // the next user must not see this user's keys
   const leave = () => setSession(null)
   const signOut = async () => {
@@ -115,7 +128,7 @@ function SignedIn({ session, setSession, place }) {
     setRenewals(renewals + 1)
     setSession(next)
   }
-  return html`<${Session.Provider} value=${{ ...session, renewals, signOut }}>
+  return html`<${Session.Provider} value=${{ ...session, pending, renewals, signOut }}>
     <${Shell} location=${place}><${Boundary} path=${place.path}><${CurrentPage} place=${place} /><//><//>
     ${ended && html`<${SignInDialog} onSignedIn=${renewed} onLeave=${leave} />`}
   <//>`
@@ -154,18 +167,28 @@ function CurrentPage({ place }) {
   const OfProject = PROJECT_PAGES[place.page]
   if (!OfProject) return html`<${MissingPage} />`
   return html`<${ProjectScope} key=${place.params.project} id=${place.params.project} page=${place.page}>
-    ${(project) => html`<${OfProject} key=${place.path} project=${project.data} setProject=${project.set} params=${place.params} />`}
+    ${(
+      project,
+    ) => html`<${OfProject} key=${place.path} project=${project.data ?? unknown(place.params.project)} whole=${project}
+      setProject=${project.set} params=${place.params} />`}
   <//>`
 }
 
-/** Loads the page's project. */
+/** A project of which only the ID is known yet. A page that needs more of it waits for "whole", the resource. */
+const unknown = (id) => ({ id, name: '' })
+
+/** Loads the page's project, beside the page. */
 function ProjectScope({ id, page, children }) {
   const project = useResource((signal) => get(path`projects/${id}`, { signal }), [page])
-  if (project.error?.status === 404) return html`<${MissingPage} what="Project" />`
-  if (project.data === undefined && project.error && !shownElsewhere(project.error)) {
-    return html`<${Page} title="Project"><${Failure} error=${project.error} retry=${project.reload} what="the project" /><//>`
+  const { data, error } = project
+  useEffect(() => {
+    if (data) visit(data)
+  }, [data])
+  if (error?.status === 404) return html`<${MissingPage} what="Project" />`
+  if (data === undefined && error && !shownElsewhere(error)) {
+    return html`<${Page} title="Project"><${Failure} error=${error} retry=${project.reload} what="the project" /><//>`
   }
-  return html`<${Loaded} of=${{ ...project, loading: false, stale: false }} what="the project">${() => html`
-    ${project.data.status === 'archived' && html`<p class="banner">This project is archived: requests with its keys are rejected with 401. <a href=${to('projects', id, 'settings')}>Restore it in Settings</a></p>`}
-    ${children(project)}`}<//>`
+  return html`<div class="loaded">
+    ${data?.status === 'archived' && html`<p class="banner">This project is archived: requests with its keys are rejected with 401. <a href=${to('projects', id, 'settings')}>Restore it in Settings</a></p>`}
+    ${children({ ...project, loading: false, stale: false })}</div>`
 }

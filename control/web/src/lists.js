@@ -43,7 +43,8 @@ function useReading(first, { to, field, query, key, all }) {
   const [more, setMore] = useState({ key, ...IDLE })
   const running = useRef(null)
   const stop = () => {
-    running.current?.abort()
+    if (!running.current) return
+    running.current.abort()
     running.current = null
     setMore({ key, ...IDLE })
   }
@@ -79,8 +80,7 @@ function useReading(first, { to, field, query, key, all }) {
   useEffect(() => {
     if (first.data?.next && !first.stale && (all || first.data.items.length === 0)) void loadMore()
     return () => {
-      running.current?.abort()
-      running.current = null
+      stop()
       settle(resume)
     }
   }, [key, first.at, all])

@@ -4,18 +4,25 @@ import { useContext } from 'preact/hooks'
 
 export const VIEWER_REASON = 'You are signed in as a viewer. Viewers cannot make changes.'
 
-/** renewals: the number of sign-ins since the page was opened. Failed loads are repeated after each. */
+/**
+ * renewals: the number of sign-ins since the page was opened. Failed loads are repeated after each.
+ * pending: the session is being loaded, beside the page; until then, nobody can make changes.
+ */
 export const Session = createContext({
   role: 'viewer',
   name: '',
   via: 'session',
   expiresAt: null,
   renewals: 0,
+  pending: false,
   signOut() {},
 })
 
 export const useSession = () => useContext(Session)
 export const useViewer = () => useSession().role !== 'owner'
+
+/** The session before the server has answered. */
+export const PENDING = { role: 'viewer', name: '', via: '', expiresAt: null, pending: true }
 
 /** The last key created or used here, for the playground. Kept in memory, never in browser storage. */
 let remembered = null

@@ -1,6 +1,6 @@
 // Buttons. For viewers, buttons that make changes are disabled and give the reason.
 import { html } from '../html.js'
-import { useViewer, VIEWER_REASON } from '../session.js'
+import { useSession, useViewer, VIEWER_REASON } from '../session.js'
 
 export const VIEWER_NOTE_ID = 'viewer-note'
 
@@ -22,7 +22,8 @@ export function Button({
   ...rest
 }) {
   const forbidden = useViewer() && changes
-  const note = forbidden ? { title: VIEWER_REASON, 'aria-describedby': VIEWER_NOTE_ID } : {}
+  const { pending } = useSession()
+  const note = forbidden && !pending ? { title: VIEWER_REASON, 'aria-describedby': VIEWER_NOTE_ID } : {}
   const waiting = busy || idle ? { 'aria-busy': String(busy), 'aria-disabled': 'true', onClick: stop } : {}
   return html`<button type="button" class=${`button ${look}`} ...${rest} ...${note} ...${waiting} disabled=${disabled || forbidden}>${children}</button>`
 }

@@ -2,7 +2,7 @@
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import { html } from '../html.js'
 import { visits } from '../router.js'
-import { useViewer, VIEWER_REASON } from '../session.js'
+import { useSession, useViewer, VIEWER_REASON } from '../session.js'
 import { VIEWER_NOTE_ID } from './button.js'
 
 /** Focuses the heading after the focused element was removed. Deferred, because an open dialog would keep the focus. */
@@ -12,11 +12,12 @@ export function focusHeading() {
 
 /**
  * Sets the document's title, and moves the focus to the heading after a navigation.
- * @param {{title: string, of?: string, actions?: any, lead?: string, children: any}} props  of: the project's name
+ * @param {{title: string, of?: string, actions?: any, lead?: string, children: any}} props  of: the project's name, empty until it is loaded
  */
 export function Page({ title, of, actions, lead, children }) {
   const heading = useRef(null)
-  const viewer = useViewer()
+  const { pending } = useSession()
+  const viewer = useViewer() && !pending
   // With the heading and not a frame later, so that both name the same page.
   useLayoutEffect(() => {
     document.title = [title, of, 'Postern'].filter(Boolean).join(' · ')
@@ -27,7 +28,7 @@ export function Page({ title, of, actions, lead, children }) {
   return html`<div class="page">
     <header class="page-head">
       <div>
-        ${of && html`<p class="page-of">${of}</p>`}
+        ${of !== undefined && html`<p class="page-of">${of || '…'}</p>`}
         <h1 tabindex="-1" ref=${heading}>${title}</h1>
       </div>
       ${actions && html`<div class="page-actions">${actions}</div>`}

@@ -85,14 +85,14 @@ function Navigation({ page, project }) {
 }
 
 function Account() {
-  const { name, role, via, signOut } = useSession()
+  const { name, role, via, pending, signOut } = useSession()
   return html`<div class="account">
     <${ThemeSwitch} />
-    <p class="who"><span class="muted">Signed in as</span> <strong>${name}</strong>${name === role ? '' : ` (${role})`}</p>
+    <p class="who"><span class="muted">Signed in as</span> <strong>${pending ? '…' : name}</strong>${pending || name === role ? '' : ` (${role})`}</p>
     ${
       via === 'session'
         ? html`<${Button} look="small" onClick=${signOut}>Sign out<//>`
-        : html`<p class="muted">with ${via === 'access' ? 'Cloudflare Access' : 'a token'}</p>`
+        : !pending && html`<p class="muted">with ${via === 'access' ? 'Cloudflare Access' : 'a token'}</p>`
     }
   </div>`
 }

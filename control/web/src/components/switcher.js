@@ -4,6 +4,7 @@ import { get } from '../api.js'
 import { html } from '../html.js'
 import { useDebounced, useResource } from '../resource.js'
 import { to } from '../router.js'
+import { useVisited } from '../visited.js'
 import { Button } from './button.js'
 import { Loaded } from './states.js'
 
@@ -13,7 +14,8 @@ export function Switcher({ current, path }) {
   const [open, setOpen] = useState(false)
   const frame = useRef(null)
   const id = useId()
-  const name = useName(current, path)
+  const visited = useVisited()
+  const name = visited.id === current ? visited.name : '…'
   useEffect(() => setOpen(false), [path])
   useEffect(() => {
     if (!open) return
@@ -28,20 +30,10 @@ export function Switcher({ current, path }) {
   }
   return html`<div class="switcher" ref=${frame} onKeyDown=${closeOnEscape}>
     <${Button} look="switch" aria-expanded=${open ? 'true' : 'false'} aria-controls=${id} onClick=${() => setOpen(!open)}>
-      <span class="visually-hidden">Switch project: </span><span class="switch-name">${name}</span><span aria-hidden="true">▾</span>
+      <span class="visually-hidden">Switch project: </span><span class="switch-name">${current ? name : 'Select a project'}</span><span aria-hidden="true">▾</span>
     <//>
     <div id=${id} class="switch-panel" hidden=${!open}>${open && html`<${Choices} current=${current} />`}</div>
   </div>`
-}
-
-/** The current project's name; loaded again on each page, because Settings may have changed it. */
-function useName(current, path) {
-  const { data } = useResource(
-    async (signal) => (current ? await get(`projects/${encodeURIComponent(current)}`, { signal }) : null),
-    [current, path],
-  )
-  if (!current) return 'Select a project'
-  return data?.id === current ? data.name : '…'
 }
 
 function Choices({ current }) {

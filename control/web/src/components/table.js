@@ -57,7 +57,7 @@ function Row({ columns, row }) {
 }
 
 /**
- * The table of a list's items, with their number and what was read. At the end of a list without items, what none says.
+ * The table of a list's items, with their number and how much was read. At the end of a list without items, what none says.
  * @param {{list: object, noun: string, nouns?: string, none: any, children: any}} props  list: of useList
  */
 export function Listed({ list, noun, nouns = `${noun}s`, none, children }) {

@@ -63,7 +63,7 @@ function Settings({ project, settings, set, rules, setProject }) {
     const saved = await put(at, { ...fieldsOf(form.draft), version: form.base.version })
     form.restart(saved)
     set(saved)
-    setProject({ ...project, version: saved.version }) // the Settings page must not edit the version before
+    if (project.version) setProject({ ...project, version: saved.version }) // the Settings page must not edit the version before
     notify('Governor settings saved')
   })
   const takeTheirs = (theirs) => {

@@ -16,16 +16,20 @@ import { useResource } from '../resource.js'
 import { STRATEGIES } from '../values.js'
 import { RouteEditor } from './route-editor.js'
 
-export function RoutesPage({ project, setProject }) {
-  const routes = useResource((signal) => get(path`projects/${project.id}/routes`, { signal }), [project.version])
+export function RoutesPage({ project, setProject, whole }) {
+  const routes = useResource((signal) => get(path`projects/${project.id}/routes`, { signal }), [project.id])
+  const take = (saved) => {
+    setProject(saved)
+    routes.reload()
+  }
   const lead =
     'A tier is a list of models, called targets. A request goes to one target; if that fails, it falls back to the next.'
   return html`<${Page} title="Routes" of=${project.name} lead=${lead} actions=${html`<${Refresh} of=${routes} />`}>
-    <${Loaded} of=${routes} what="routes">${({ tiers }) =>
+    <${Loaded} of=${{ ...routes, data: whole.data && routes.data }} what="routes">${({ tiers }) =>
       tiers.length === 0
         ? html`<${Empty} title="No tiers in the catalog"><p>Add tiers with POSTERN_CATALOG. Until then, requests must name a model.</p><//>`
         : tiers.map(
-            (tier) => html`<${Tier} key=${tier.name} tier=${tier} project=${project} setProject=${setProject} />`,
+            (tier) => html`<${Tier} key=${tier.name} tier=${tier} project=${project} setProject=${take} />`,
           )}<//>
   <//>`
 }

@@ -22,8 +22,9 @@ const USUAL_TTL_SECONDS = 3600
 
 const FIELDS = ['name', 'plan', 'budget', 'budgetPeriod', 'cache', 'cacheTtlSeconds', 'unbounded', 'contact', 'models']
 
-export function SettingsPage({ project, setProject }) {
-  return html`<${Page} title="Settings" of=${project.name}>
+export function SettingsPage({ project, setProject, whole }) {
+  useCatalog() // loads beside the project, for the plans
+  return html`<${Page} title="Settings" of=${project.name}><${Loaded} of=${whole} what="the project" rows=${8}>${() => html`
     <${Card} title="General"><${General} project=${project} setProject=${setProject} /><//>
     <${AlertsCard} project=${project} setProject=${setProject} />
     <${Card} title="About">
@@ -34,8 +35,7 @@ export function SettingsPage({ project, setProject }) {
         ['Settings version', project.version],
       ]} />
     <//>
-    <${ArchiveCard} project=${project} setProject=${setProject} />
-  <//>`
+    <${ArchiveCard} project=${project} setProject=${setProject} />`}<//><//>`
 }
 
 function draftOf(project) {
