@@ -92,6 +92,9 @@ class Visit {
   others = new Set()
   /** Patterns of the console errors that the test provokes. */
   expected = []
+  /** Whether the test lets the browser ask before a tab is closed, and the URLs of the tabs that stayed open. */
+  asks = false
+  asked = []
   /** All responses of the dashboard's origin, for checkAbsent: {url, body}, the body a promise. */
   responses = []
   #context
@@ -107,7 +110,8 @@ class Visit {
     context.on('console', (message) => this.#console(message))
     context.on('weberror', (error) => this.#problems.push(`error: ${error.error().message}`))
     context.on('dialog', (dialog) => {
-      this.#problems.push(`dialog: ${dialog.message()}`)
+      if (dialog.type() === 'beforeunload' && this.asks) this.asked.push(dialog.page().url())
+      else this.#problems.push(`dialog: ${dialog.type()} ${dialog.message()}`)
       void dialog.dismiss()
     })
   }

@@ -7,6 +7,7 @@ import { OutageBanner } from './components/outage.js'
 import { Page } from './components/page.js'
 import { Shell } from './components/shell.js'
 import { adviceOn, Failure, Skeleton, shownElsewhere } from './components/states.js'
+import { UnsavedDialog } from './components/unsaved.js'
 import { html } from './html.js'
 import { notify } from './notices.js'
 import { AuditPage } from './pages/audit.js'
@@ -34,6 +35,7 @@ import { ViolationsPage } from './pages/violations.js'
 import { useResource } from './resource.js'
 import { navigate, safeNext, to, useLocation } from './router.js'
 import { forgetKeys, PENDING, Session } from './session.js'
+import { leaving } from './unsaved.js'
 import { visit } from './visited.js'
 
 const PAGES = {
@@ -128,8 +130,9 @@ function SignedIn({ session, setSession, place }) {
     setRenewals(renewals + 1)
     setSession(next)
   }
-  return html`<${Session.Provider} value=${{ ...session, pending, renewals, signOut }}>
+  return html`<${Session.Provider} value=${{ ...session, pending, renewals, signOut: () => leaving(signOut) }}>
     <${Shell} location=${place}><${Boundary} path=${place.path}><${CurrentPage} place=${place} /><//><//>
+    <${UnsavedDialog} />
     ${ended && html`<${SignInDialog} onSignedIn=${renewed} onLeave=${leave} />`}
   <//>`
 }

@@ -1,5 +1,6 @@
 // Maps paths below /dashboard to pages. Links are plain <a href>; one listener handles their clicks.
 import { useEffect, useState } from 'preact/hooks'
+import { isEdited, leaving } from './unsaved.js'
 
 export const BASE = '/dashboard'
 
@@ -79,30 +80,68 @@ const changed = () => {
 /** The number of navigations since the document was loaded. The first page does not take the focus. */
 export const visits = { count: 0 }
 
+/**
+ * The shown location, and the place of its entry in the tab's history. After "back", the browser's location is already
+ * another one while the page asks about unsaved changes.
+ */
+const here = { path: '', search: '', place: 0 }
+
+function arrive(place) {
+  Object.assign(here, { path: location.pathname, search: location.search, place })
+  changed()
+}
+
 /** @param {string} href @param {{replace?: boolean}} [options] replace: no new entry in the history */
 export function navigate(href, { replace = false } = {}) {
   const samePage = new URL(href, location.href).pathname === location.pathname
-  history[replace ? 'replaceState' : 'pushState'](null, '', href)
+  const place = here.place + (replace ? 0 : 1)
+  history[replace ? 'replaceState' : 'pushState']({ place }, '', href)
   if (!samePage) {
     visits.count++
     scrollTo(0, 0)
   }
-  changed()
+  arrive(place)
 }
 
 /** Handles clicks on dashboard links, and the browser's back and forward. */
 export function startRouter() {
-  addEventListener('popstate', () => {
-    visits.count++
-    changed()
-  })
+  const place = history.state?.place ?? 0
+  history.replaceState({ place }, '')
+  arrive(place)
+  addEventListener('popstate', stepped)
   document.addEventListener('click', (event) => {
     const link = event.target.closest?.('a[href]')
     if (!link || !isDashboardLink(link) || event.defaultPrevented || event.button !== 0) return
     if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return
     event.preventDefault()
-    navigate(link.href)
+    if (link.pathname === here.path) navigate(link.href)
+    else leaving(() => navigate(link.href))
   })
+}
+
+/** What the next step in the history is: the user's, the reverse of one that is asked about, or one that was allowed. */
+let next = 'asked'
+
+function stepped({ state }) {
+  const kind = next
+  next = 'asked'
+  if (kind === 'reversed') return
+  const place = state?.place ?? here.place + 1 // a link to a fragment makes an entry without a place
+  if (!state) history.replaceState({ place }, '')
+  const step = place - here.place
+  if (kind === 'asked' && isEdited() && location.pathname !== here.path && step !== 0) return reverse(step)
+  visits.count++
+  arrive(place)
+}
+
+/** Reverses a step in the history, and repeats it if the page's changes may be lost. */
+function reverse(step) {
+  const go = (kind, steps) => {
+    next = kind
+    history.go(steps)
+  }
+  go('reversed', -step)
+  leaving(() => go('allowed', step))
 }
 
 function isDashboardLink(link) {
@@ -118,7 +157,7 @@ export function useLocation() {
     listeners.add(listener)
     return () => listeners.delete(listener)
   }, [])
-  return { ...match(location.pathname), path: location.pathname, query: new URLSearchParams(location.search) }
+  return { ...match(here.path), path: here.path, query: new URLSearchParams(here.search) }
 }
 
 /** The values of the named query parameters, and a function that changes some of them in the page's URL. */

@@ -2,6 +2,7 @@
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { html } from '../html.js'
 import { useViewer } from '../session.js'
+import { useUnsaved } from '../unsaved.js'
 import { adviceOn, ErrorFacts } from './states.js'
 
 /** The message of a 400 about a field or a nested field (for limits: limits.requestsPerDay); undefined if none. */
@@ -116,9 +117,13 @@ function complete(form) {
   return incomplete.length === 0
 }
 
-/** A form that is disabled for viewers and is not submitted while an input is incomplete. */
-export function Form({ onSubmit, children, ...rest }) {
+/**
+ * A form that is disabled for viewers and is not submitted while an input is incomplete.
+ * @param {{onSubmit: () => void, edited?: boolean, children: any}} props  edited: leaving the page asks first
+ */
+export function Form({ onSubmit, edited = false, children, ...rest }) {
   const viewer = useViewer()
+  useUnsaved(edited)
   const submit = (event) => {
     event.preventDefault()
     if (!viewer && complete(event.currentTarget)) void onSubmit()

@@ -47,7 +47,7 @@ export function AlertsCard({ project, setProject }) {
   return html`<${Card} title="Alerts">
     <p>We POST signed alerts here, for example at 80% and 100% of budget.</p>
     ${secret && html`<${SecretOnce} label="Webhook signing secret" value=${secret} />`}
-    <${Form} onSubmit=${run}>
+    <${Form} onSubmit=${run} edited=${!form.clean}>
       <${TextField} label="Webhook URL" type="url" inputmode="url" placeholder="https://" value=${url} onValue=${(url) => form.change({ url })} wrong=${wrongWith(error, 'alerts.url')}
         hint=${project.alerts ? `Signing secret: …${project.alerts.secretLast4}. Changing the URL creates a new secret.` : 'No webhook configured.'} />
       ${

@@ -72,7 +72,7 @@ function Settings({ project, settings, set, rules, setProject }) {
     clear()
   }
   const parts = { draft: form.draft, change: form.change, error }
-  return html`<${Form} onSubmit=${run} aria-label="Governor">
+  return html`<${Form} onSubmit=${run} edited=${!form.clean} aria-label="Governor">
     <${GeneralCard} ...${parts} available=${settings.available} />
     <${TryCard} project=${project} settings=${() => fieldsOf(form.draft)} />
     <${RulesCard} ...${parts} rules=${rules} />

@@ -11,7 +11,7 @@ import { useAction, useResource } from '../resource.js'
 import { to } from '../router.js'
 import { rememberKey } from '../session.js'
 import { snippetsFor } from '../snippets.js'
-import { ENVIRONMENTS, KINDS } from '../values.js'
+import { ENVIRONMENTS, KINDS, same } from '../values.js'
 import { draftOf, fieldsOf, KEY_FIELDS, KeyFields } from './key-form.js'
 
 export function NewKeyPage({ project }) {
@@ -41,7 +41,7 @@ function NewKey({ project, onCreated }) {
     notify(`Key ${created.name} created`)
     onCreated(created)
   })
-  return html`<${Card}><${Form} onSubmit=${run}>
+  return html`<${Card}><${Form} onSubmit=${run} edited=${kind !== 'gateway' || !same(draft, draftOf())}>
     <div class="columns">
       <${SelectField} label="Kind" options=${KINDS} value=${kind} onValue=${selectKind} wrong=${wrongWith(error, 'kind')} />
       <${SelectField} label="Environment" options=${ENVIRONMENTS} value=${environment} onValue=${setEnvironment}

@@ -87,7 +87,7 @@ function EditKey({ project, of: key, set }) {
     set(theirs)
     clear()
   }
-  return html`<${Form} onSubmit=${run}>
+  return html`<${Form} onSubmit=${run} edited=${!form.clean}>
     <${KeyFields} draft=${form.draft} set=${form.change} error=${error} kind=${key.kind} plan=${project.plan} environment=${key.environment} />
     ${
       error?.status === 409

@@ -52,7 +52,7 @@ function NewProject({ plans }) {
     navigate(to('projects', project.id, 'keys', 'new'))
   })
   const planBudget = plans.find((p) => p.name === plan)?.budget
-  return html`<${Form} onSubmit=${run}>
+  return html`<${Form} onSubmit=${run} edited=${[name, budget, region].some(Boolean)}>
     <${TextField} label="Name" required maxlength="120" value=${name} onValue=${setName} wrong=${wrongWith(error, 'name')} />
     <div class="columns">
       <${SelectField} label="Plan" options=${plans.map((p) => [p.name, p.governor ? `${p.name} (with Governor)` : p.name])} value=${plan} onValue=${setPlan}

@@ -96,7 +96,7 @@ function SetKey({ data, project, provider, setProvider, reload }) {
     notify(`Key for ${selected} ${exists ? 'replaced' : 'set'}`)
     reload()
   })
-  return html`<${Card} title="Set or replace a key"><${Form} onSubmit=${run} autocomplete="off">
+  return html`<${Card} title="Set or replace a key"><${Form} onSubmit=${run} edited=${key.trim() !== ''} autocomplete="off">
     <div class="columns">
       <${SelectField} label="Provider" value=${selected} onValue=${setProvider} options=${data.providers.map((name) => [name, name])} />
       <${TextField} label=${`Key for ${selected}`} type="password" autocomplete="off" spellcheck=${false} value=${key} onValue=${setKey}

@@ -18,6 +18,7 @@ import { notify } from '../notices.js'
 import { draftOf, ENTRY_FIELDS, fieldsOf, NEEDS_REASON, RISK_TIERS, transitionsOf } from '../registry.js'
 import { useAction, useResource } from '../resource.js'
 import { navigate, to } from '../router.js'
+import { same } from '../values.js'
 import { EntryState, riskTier } from './registry.js'
 import { useKeyNames } from './violations.js'
 
@@ -45,7 +46,7 @@ export function NewEntryPage({ project }) {
     notify(`Model ${entry.model} added`)
     navigate(to('projects', project.id, 'registry', entry.id))
   })
-  return html`<${Page} title="New model" of=${project.name}><${Card}><${Form} onSubmit=${run}>
+  return html`<${Page} title="New model" of=${project.name}><${Card}><${Form} onSubmit=${run} edited=${model !== '' || !same(draft, draftOf())}>
     <${TextField} label="Model" required list=${id} value=${model} onValue=${setModel} wrong=${wrongWith(error, 'model')} hint="A model of the catalog." />
     <${ModelList} id=${id} tiers=${false} />
     <${EntryFields} draft=${draft} set=${(changes) => setDraft({ ...draft, ...changes })} error=${error} />
@@ -183,7 +184,7 @@ function Edit({ of: entry, at, set }) {
     set(theirs)
     clear()
   }
-  return html`<${Form} onSubmit=${run} aria-label="Record">
+  return html`<${Form} onSubmit=${run} edited=${!form.clean} aria-label="Record">
     <${EntryFields} draft=${form.draft} set=${form.change} error=${error} deprecated=${entry.state === 'deprecated'} />
     ${
       error?.status === 409

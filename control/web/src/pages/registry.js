@@ -92,7 +92,7 @@ function Enforcement({ project, view: { enforcement, delivery }, reload, setProj
     notify(saved.delivery === 'pending' ? 'Enforcement saved. Some keys get it within minutes.' : 'Enforcement saved')
     reload()
   })
-  return html`<${Card} title="Enforcement"><${Form} onSubmit=${run}>
+  return html`<${Card} title="Enforcement"><${Form} onSubmit=${run} edited=${value !== enforcement}>
     <${SelectField} label="Enforcement of the registry" options=${ENFORCEMENT} value=${value} onValue=${select} wrong=${wrongWith(error, 'enforcement')} />
     ${delivery === 'pending' && html`<p class="warning" role="status">The last change has not reached all keys yet. It will within minutes.</p>`}
     <${FormError} error=${error} shown=${['enforcement']} />

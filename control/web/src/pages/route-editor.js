@@ -8,7 +8,7 @@ import { typed } from '../format.js'
 import { html } from '../html.js'
 import { notify } from '../notices.js'
 import { useAction } from '../resource.js'
-import { numberOf, STRATEGIES } from '../values.js'
+import { numberOf, STRATEGIES, same } from '../values.js'
 
 let nextId = 0
 
@@ -22,12 +22,13 @@ const rowOf = (model = '', weight = '') => ({ id: nextId++, model, weight })
 export function RouteEditor({ tier, save, reload, onReloaded, onSaved, onCancel }) {
   const [strategy, setStrategy] = useState(tier.strategy)
   const [targets, setTargets] = useState(tier.targets.map(({ model, weight }) => rowOf(model, typed(weight))))
+  const [before] = useState(() => routeOf(strategy, targets))
   const { busy, error, run, clear } = useAction(async () => onSaved(await save(routeOf(strategy, targets))))
   const reloaded = (project) => {
     onReloaded(project)
     clear()
   }
-  return html`<${Form} onSubmit=${run} aria-label=${`Route ${tier.name}`}>
+  return html`<${Form} onSubmit=${run} edited=${!same(routeOf(strategy, targets), before)} aria-label=${`Route ${tier.name}`}>
     <${SelectField} label="Strategy" options=${STRATEGIES} value=${strategy} onValue=${setStrategy} />
     <${Targets} targets=${targets} setTargets=${setTargets} weighted=${strategy === 'weighted'} />
     ${error?.status === 409 ? html`<${Conflict} load=${reload} onLoaded=${reloaded} />` : html`<${FormError} error=${error} />`}

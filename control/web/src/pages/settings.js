@@ -73,7 +73,7 @@ function General({ project, setProject }) {
     setProject(theirs)
     clear()
   }
-  return html`<${Form} onSubmit=${run}>
+  return html`<${Form} onSubmit=${run} edited=${!form.clean}>
     <${Fields} draft=${form.draft} set=${form.change} error=${error} />
     ${
       error?.status === 409

@@ -89,7 +89,7 @@ function Triage({ of: violation, at, set, project }) {
       ],
     ]} />
     <${History} of=${history} />
-    <${Form} onSubmit=${() => run()} aria-label="Triage">
+    <${Form} onSubmit=${() => run()} edited=${!unchanged} aria-label="Triage">
       <${TextField} label="Note" multiline rows="3" maxlength="1000" value=${note} onValue=${setNote} wrong=${wrongWith(error, 'note')} />
       <${FormError} error=${error} shown=${['note']} />
       <div class="buttons">
