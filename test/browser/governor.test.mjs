@@ -276,6 +276,7 @@ journey('a plan without the Governor says so and links to the plan', { as: 'owne
   await page.getByRole('button', { name: 'Save settings' }).click()
   await page.getByText('The Governor is not available on this plan').waitFor()
   await page.getByRole('link', { name: 'Change the plan in Settings' }).click()
+  await page.getByRole('button', { name: 'Leave without saving' }).click()
   await page.getByLabel('Plan', { exact: true }).selectOption('guarded')
   await page.getByRole('button', { name: 'Save settings' }).click()
   await notice(page, 'Settings saved')

@@ -1,7 +1,7 @@
 // Tables at every width, with names of 120 characters.
 import assert from 'node:assert/strict'
 import { NARROW, startBrowser } from './browser.mjs'
-import { startService } from './service.mjs'
+import { startService, until } from './service.mjs'
 
 const service = await startService()
 const { journey } = await startBrowser(service)
@@ -192,4 +192,84 @@ journey('lists of keys and projects are complete, however many pages they have',
     'there were further pages',
   )
   await service.admin('DELETE', `projects/${project.id}/keys/${third.id}`)
+})
+
+/** The first words of a table's rows, in their order. */
+const rowNames = (table) =>
+  table.getByRole('rowheader').evaluateAll((cells) => cells.map((cell) => cell.textContent.trim()).join())
+
+/** Clicks a column's header and checks its direction and the rows. */
+async function sortBy(table, label, direction, order) {
+  const header = table.getByRole('columnheader', { name: label })
+  await header.getByRole('button').click()
+  await until(`${label} ${direction}: ${order}`, async () => (await rowNames(table)) === order)
+  assert.equal(await header.getAttribute('aria-sort'), direction)
+  assert.equal(await table.locator('[aria-sort]').count(), direction ? 1 : 0)
+}
+
+journey(
+  'keys are sorted by their headers, all pages of them, and the URL keeps the order',
+  { as: 'owner' },
+  async ({ page }) => {
+    const sorting = await service.project({ name: 'Sorted' })
+    for (const [name, expiresAt] of [
+      ['key 10', '2031-01-01T00:00:00.000Z'],
+      ['key 9', null],
+      ['Key 1', '2030-01-01T00:00:00.000Z'],
+    ]) {
+      await service.key(sorting, { name, expiresAt })
+    }
+    // The server's own pages, with one key each.
+    await page.route('**/keys?*', (route) => {
+      const url = new URL(route.request().url())
+      url.searchParams.set('limit', '1')
+      return route.continue({ url: url.href })
+    })
+    await page.route('**/keys', (route) => route.continue({ url: `${route.request().url()}?limit=1` }))
+    await page.goto(`/dashboard/projects/${sorting.id}/keys`)
+    const table = page.getByRole('table')
+    await page.getByText('1 key loaded').waitFor()
+    await sortBy(table, 'Name', 'ascending', 'Key 1,key 9,key 10')
+    await page.getByText('3 keys', { exact: true }).waitFor()
+    await sortBy(table, 'Name', 'descending', 'key 10,key 9,Key 1')
+    assert.equal(new URL(page.url()).search, '?sort=-name')
+    await page.reload()
+    await until('the same order', async () => (await rowNames(table)) === 'key 10,key 9,Key 1')
+    await sortBy(table, 'Expires', 'ascending', 'Key 1,key 10,key 9')
+    await sortBy(table, 'Expires', 'descending', 'key 10,Key 1,key 9')
+    await sortBy(table, 'Expires', null, await rowsOf(sorting))
+    assert.equal(new URL(page.url()).search, '')
+    assert.equal(await table.getByRole('columnheader', { name: 'Actions' }).getByRole('button').count(), 0)
+  },
+)
+
+/** The names of a project's keys in the order of the API. */
+async function rowsOf({ id }) {
+  return (await service.get(`projects/${id}/keys`)).keys.map(({ name }) => name).join()
+}
+
+journey('usage by model and by key are sorted apart, by keyboard, and on a phone', TOUCH, async ({ page }) => {
+  for (const [quality, times] of [
+    ['cheap', 2],
+    ['frontier', 1],
+  ]) {
+    for (let i = 0; i < times; i++) {
+      const messages = [{ role: 'user', content: `${quality} ${i}` }]
+      assert.equal((await service.complete(key.value, { quality, messages })).status, 200)
+    }
+  }
+  const at = `projects/${project.id}`
+  await until('the usage is reported', async () => (await service.get(`${at}/usage`)).totals.requests === 3)
+  await page.goto(`/dashboard/${at}?sort-models=model&sort-keys=__proto__`)
+  const table = page.getByRole('table', { name: 'Usage by model' })
+  await table.waitFor()
+  assert.equal(await rowNames(table), 'dime,nickel')
+  await table.getByRole('button', { name: 'Requests' }).tap()
+  await until('most requests first', async () => (await rowNames(table)) === 'nickel,dime')
+  await page.setViewportSize({ width: 1440, height: 900 })
+  await table.getByRole('button', { name: 'Requests' }).focus()
+  await page.keyboard.press('Enter')
+  await until('fewest requests first', async () => (await rowNames(table)) === 'dime,nickel')
+  const { searchParams } = new URL(page.url())
+  assert.deepEqual([searchParams.get('sort-models'), searchParams.get('sort-keys')], ['requests', '__proto__'])
 })

@@ -57,7 +57,7 @@ journey(
 )
 
 journey(
-  'a link leaves without saving only after the answer, and nothing is asked after saving',
+  'a link leaves without saving only after the answer, and no question comes after saving',
   { as: 'owner' },
   async ({ page }) => {
     await page.goto(SETTINGS)

@@ -17,7 +17,7 @@ const MAX_PAGE = 100
  * @param {object} query filters; a change starts from the first page
  * @param {{timeOf?: (item: any) => string, all?: boolean}} [options]
  *   timeOf: the time by which the list is sorted, for "reached"; all: read every page
- * @returns {import('./resource.js').Resource<any> & {more: object, loadMore: () => Promise<void>, stop: () => void,
+ * @returns {import('./resource.js').Resource<any> & {more: object, all: boolean, loadMore: () => Promise<void>, stop: () => void,
  *   reached: string | undefined}} reached: the time of the next unread item, whether it matches the filters or not
  */
 export function useList(to, field, query = {}, { timeOf, all = false } = {}) {
@@ -35,7 +35,7 @@ export function useList(to, field, query = {}, { timeOf, all = false } = {}) {
   )
   if (!first.stale && first.data) shown.current = { key, items: first.data.items.length }
   const reading = useReading(first, { to, field, query, key, all })
-  return { ...first, ...reading, reached: useReached(first, { to, field, query, timeOf }) }
+  return { ...first, ...reading, all, reached: useReached(first, { to, field, query, timeOf }) }
 }
 
 /** Reads the pages after the first one, one after the other. */

@@ -119,7 +119,7 @@ export function startRouter() {
   })
 }
 
-/** What the next step in the history is: the user's, the reverse of one that is asked about, or one that was allowed. */
+/** What the next step in the history is: the user's, the reverse of one under question, or one that was allowed. */
 let next = 'asked'
 
 function stepped({ state }) {

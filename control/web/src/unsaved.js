@@ -51,7 +51,7 @@ export function answer(leaves) {
   if (leaves) leave()
 }
 
-/** Calls a listener with whether the question is asked, at each change. */
+/** Calls a listener with whether the question is open, at each change. */
 export function subscribe(listener) {
   const changed = (leave) => listener(leave !== null)
   listeners.add(changed)

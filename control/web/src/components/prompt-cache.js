@@ -4,10 +4,21 @@ import { html } from '../html.js'
 
 /** Columns of tables of usage. */
 export const PROMPT_CACHE_COLUMNS = [
-  { label: 'Prompt cache read', num: true, cell: ({ promptCache }) => count(promptCache.readTokens) },
-  { label: 'Prompt cache written', num: true, cell: ({ promptCache }) => count(promptCache.writeTokens) },
+  {
+    label: 'Prompt cache read',
+    num: true,
+    sort: ({ promptCache }) => promptCache.readTokens,
+    cell: ({ promptCache }) => count(promptCache.readTokens),
+  },
+  {
+    label: 'Prompt cache written',
+    num: true,
+    sort: ({ promptCache }) => promptCache.writeTokens,
+    cell: ({ promptCache }) => count(promptCache.writeTokens),
+  },
   {
     label: 'Prompt cache saved',
+    sort: ({ promptCache }) => promptCache.saved,
     num: true,
     cell: ({ promptCache }) => html`<span title=${moneyExact(promptCache.saved)}>${money(promptCache.saved)}</span>`,
   },

@@ -3,26 +3,28 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { count, timestamp } from '../format.js'
 import { html } from '../html.js'
+import { directionOf, nextOrder, sorted } from '../sort.js'
 import { Button } from './button.js'
 import { Failure, shownElsewhere } from './states.js'
 
 /**
  * The first column and the one with actions stay in view while the others scroll sideways.
  * @param {{caption: string, columns: {label: string, cell: (row: any) => any, num?: boolean, head?: boolean,
- *   actions?: boolean}[], rows: any[], rowKey: (row: any, index: number) => string, showCaption?: boolean}} props
- *   num: right-aligned; head: the cell is its row's header; actions: the last column, with the row's buttons
+ *   actions?: boolean, sort?: (row: any) => any}[], order?: string, onOrder?: (order: string) => void, rows: any[], rowKey: (row: any, index: number) => string, showCaption?: boolean}} props
+ *   num: right-aligned; head: the cell is its row's header; actions: the last column, with the row's buttons;
+ *   sort: the value by which a header sorts the rows, if the table has order and onOrder, of useOrder
  */
-export function Table({ caption, columns, rows, rowKey, showCaption = false }) {
+export function Table({ caption, columns, rows, rowKey, order, onOrder, showCaption = false }) {
   const frame = useRef(null)
   const scrolls = useOverflow(frame)
   const scrolling = scrolls && { tabindex: '0', role: 'group', 'aria-label': `${caption}, scrolls sideways` }
   return html`<div class=${`table-frame ${scrolls ? 'scrolls' : ''}`} ref=${frame} ...${scrolling}>
-    <table role="table" class="cards">
+    <table role="table" class=${`cards ${onOrder ? 'sortable' : ''}`}>
       <caption class=${showCaption ? '' : 'visually-hidden'}>${caption}</caption>
       <thead role="rowgroup">
-        <tr role="row">${columns.map((column) => html`<${HeadCell} column=${column} key=${column.label} />`)}</tr>
+        <tr role="row">${columns.map((column) => html`<${HeadCell} column=${column} order=${order} onOrder=${onOrder} key=${column.label} />`)}</tr>
       </thead>
-      <tbody role="rowgroup">${rows.map((row, i) => html`<${Row} columns=${columns} row=${row} key=${rowKey(row, i)} />`)}</tbody>
+      <tbody role="rowgroup">${sorted(rows, columns, order).map((row, i) => html`<${Row} columns=${columns} row=${row} key=${rowKey(row, i)} />`)}</tbody>
     </table>
   </div>`
 }
@@ -42,8 +44,16 @@ function useOverflow(frame) {
 
 const looksOf = ({ num, actions }) => [num && 'num', actions && 'actions'].filter(Boolean).join(' ')
 
-function HeadCell({ column }) {
-  return html`<th role="columnheader" scope="col" class=${looksOf(column)}>${column.label}</th>`
+const ARROWS = { ascending: '▲', descending: '▼' }
+
+function HeadCell({ column, order, onOrder }) {
+  const direction = onOrder && directionOf(column, order)
+  const label =
+    onOrder && column.sort
+      ? html`<button type="button" class="sort" onClick=${() => onOrder(nextOrder(column, order))}>${column.label}<span
+          aria-hidden="true">${ARROWS[direction] ?? '↕'}</span></button>`
+      : column.label
+  return html`<th role="columnheader" scope="col" class=${looksOf(column)} aria-sort=${direction}>${label}</th>`
 }
 
 function Row({ columns, row }) {
@@ -78,11 +88,11 @@ export function More({ list, noun, nouns = `${noun}s` }) {
   </div>`
 }
 
-function progressOf({ data: { items, next }, more, reached }, noun, nouns) {
+function progressOf({ data: { items, next }, more, reached, all }, noun, nouns) {
   const found = `${items.length === 0 ? 'No' : count(items.length)} ${items.length === 1 ? noun : nouns}`
   if (!next) return found
   const back = reached ? `, looked back to ${timestamp(reached)} UTC` : ''
-  if (items.length > 0) return `${found} loaded${back}`
+  if (items.length > 0) return `${found} loaded${back}${all && !more.loading ? ', and only these sorted' : ''}`
   return `${found} so far${back}${more.loading ? '. Reading on…' : ''}`
 }
 

@@ -13,7 +13,8 @@ import { html } from '../html.js'
 import { maxBack, PERIODS, period } from '../periods.js'
 import { useResource } from '../resource.js'
 import { to, useQuery } from '../router.js'
-import { budgetShare, downloadHref } from '../usage.js'
+import { useOrder } from '../sort.js'
+import { budgetShare, downloadHref, share } from '../usage.js'
 
 const PERIOD_LABELS = { day: 'Day', week: 'Week', month: 'Month' }
 
@@ -139,28 +140,46 @@ function NoRequests({ project }) {
 }
 
 function Details({ data, project }) {
+  const byModel = useOrder('sort-models')
+  const byKey = useOrder('sort-keys')
   const byCost = (rows) => [...rows].sort((a, b) => b.cost - a.cost || b.requests - a.requests)
   return html`
     <${Charts} span=${data.span} rows=${data.times} />
-    <${Card} title="By model"><${Table} caption="Usage by model" columns=${MODEL_COLUMNS} rows=${byCost(data.models)} rowKey=${(row) => row.model} /><//>
+    <${Card} title="By model"><${Table} ...${byModel} caption="Usage by model" columns=${MODEL_COLUMNS} rows=${byCost(data.models)} rowKey=${(row) => row.model} /><//>
     <${AttemptsCard} rows=${data.models} />
-    <${Card} title="By API key"><${Table} caption="Usage by API key" columns=${keyColumns(project)} rows=${byCost(data.keys)} rowKey=${(row) => row.keyId} /><//>
+    <${Card} title="By API key"><${Table} ...${byKey} caption="Usage by API key" columns=${keyColumns(project)} rows=${byCost(data.keys)} rowKey=${(row) => row.keyId} /><//>
     <${Downloads} project=${project} span=${data.span} />`
 }
 
 const USAGE_COLUMNS = [
-  { label: 'Requests', num: true, cell: (row) => count(row.requests) },
-  { label: 'Failed', num: true, cell: (row) => count(row.failed) },
-  { label: 'Cache hit rate', num: true, cell: (row) => hitRate(row) },
-  { label: 'Input tokens', num: true, cell: (row) => count(row.promptTokens) },
-  { label: 'Output tokens', num: true, cell: (row) => count(row.completionTokens) },
+  { label: 'Requests', sort: (row) => row.requests, num: true, cell: (row) => count(row.requests) },
+  { label: 'Failed', sort: (row) => row.failed, num: true, cell: (row) => count(row.failed) },
+  {
+    label: 'Cache hit rate',
+    sort: ({ hits, misses }) => share(hits, hits + misses),
+    num: true,
+    cell: (row) => hitRate(row),
+  },
+  { label: 'Input tokens', sort: (row) => row.promptTokens, num: true, cell: (row) => count(row.promptTokens) },
+  {
+    label: 'Output tokens',
+    sort: (row) => row.completionTokens,
+    num: true,
+    cell: (row) => count(row.completionTokens),
+  },
   ...PROMPT_CACHE_COLUMNS,
-  { label: 'Latency (p95)', num: true, cell: (row) => atMost(row.latency?.p95Ms) },
-  { label: 'Cost', num: true, cell: (row) => html`<span title=${moneyExact(row.cost)}>${money(row.cost)}</span>` },
+  { label: 'Latency (p95)', sort: (row) => row.latency?.p95Ms, num: true, cell: (row) => atMost(row.latency?.p95Ms) },
+  {
+    label: 'Cost',
+    sort: (row) => row.cost,
+    num: true,
+    cell: (row) => html`<span title=${moneyExact(row.cost)}>${money(row.cost)}</span>`,
+  },
 ]
 const MODEL_COLUMNS = [
   {
     label: 'Model',
+    sort: (row) => row.model,
     head: true,
     cell: (row) => (row.model ? html`<${Name} text=${row.model} />` : html`<span class="muted">none</span>`),
   },
@@ -172,7 +191,7 @@ function keyColumns(project) {
     row.keyName === null
       ? html`<code>${row.keyId}</code> <span class="muted">(deleted)</span>`
       : html`<${Name} text=${row.keyName} href=${to('projects', project.id, 'keys', row.keyId)} />`
-  return [{ label: 'API key', head: true, cell: name }, ...USAGE_COLUMNS]
+  return [{ label: 'API key', sort: (row) => row.keyName, head: true, cell: name }, ...USAGE_COLUMNS]
 }
 
 function Downloads({ project, span }) {

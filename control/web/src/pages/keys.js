@@ -12,6 +12,7 @@ import { html } from '../html.js'
 import { useList } from '../lists.js'
 import { useDebounced } from '../resource.js'
 import { to, useQuery } from '../router.js'
+import { useOrder } from '../sort.js'
 import { KeyDialog } from './key-dialogs.js'
 
 const any = (label) => [['', label]]
@@ -25,11 +26,13 @@ export function KeysPage({ project }) {
   const [filters, setFilters] = useQuery(['q', 'status', 'kind', 'environment'])
   const [dialog, setDialog] = useState(null)
   const q = useDebounced(filters.q)
+  const sorting = useOrder()
+  const all = sorting.order !== ''
   const list = useList(
     `projects/${encodeURIComponent(project.id)}/keys`,
     'keys',
     { ...filters, q },
-    { timeOf: (key) => key.createdAt },
+    { timeOf: (key) => key.createdAt, all },
   )
   const done = (kind) => {
     if (kind === 'delete') focusHeading()
@@ -51,7 +54,7 @@ export function KeysPage({ project }) {
     </form>
     <${Loaded} of=${list} what="API keys">${({ items }) =>
       html`<${Listed} list=${list} noun="key" none=${html`<${NoKeys} filtered=${filtered} create=${create} />`}>
-        <${Table} caption=${`API keys of ${project.name}`} columns=${columns(project, setDialog)} rows=${items} rowKey=${(key) => key.id} />
+        <${Table} ...${sorting} caption=${`API keys of ${project.name}`} columns=${columns(project, setDialog)} rows=${items} rowKey=${(key) => key.id} />
       <//>`}<//>
     ${dialog && html`<${KeyDialog} project=${project} dialog=${dialog} onClose=${() => setDialog(null)} onDone=${done} />`}
   <//>`
@@ -69,18 +72,25 @@ function columns(project, open) {
   return [
     {
       label: 'Name',
+      sort: (key) => key.name,
       head: true,
       cell: (key) => html`<${Name} text=${key.name} href=${to('projects', project.id, 'keys', key.id)} />`,
     },
     { label: 'Key', cell: (key) => html`<code>${masked(key)}</code>` },
-    { label: 'Kind', cell: (key) => html`${key.kind}<span class="under">${key.environment}</span>` },
+    {
+      label: 'Kind',
+      sort: (key) => `${key.kind} ${key.environment}`,
+      cell: (key) => html`${key.kind}<span class="under">${key.environment}</span>`,
+    },
     {
       label: 'Status',
+      sort: (key) => key.status,
       cell: (key) => html`<${Badge} of=${key.status} />${key.replacedBy && html` <${Badge} of="replaced" />`}`,
     },
-    { label: 'Last used', cell: (key) => html`<${LastUsed} of=${key} />` },
+    { label: 'Last used', sort: (key) => key.lastUsedAt, cell: (key) => html`<${LastUsed} of=${key} />` },
     {
       label: 'Expires',
+      sort: (key) => key.expiresAt,
       cell: (key) =>
         key.expiresAt ? html`<${Time} at=${key.expiresAt} ago />` : html`<span class="muted">never</span>`,
     },

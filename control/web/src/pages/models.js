@@ -8,6 +8,7 @@ import { html } from '../html.js'
 import { price } from '../prices.js'
 import { useCatalog } from '../resource.js'
 import { useQuery } from '../router.js'
+import { useOrder } from '../sort.js'
 
 const KINDS = [
   ['', 'Any'],
@@ -17,26 +18,44 @@ const KINDS = [
   ['moderation', 'Moderation'],
 ]
 
+/** The price of output; null for models without any. */
+function outputPrice({ kind, outputPrice }) {
+  return ['embedding', 'moderation'].includes(kind) ? null : outputPrice
+}
+
 const COLUMNS = [
   {
     label: 'Model',
+    sort: (model) => model.name,
     head: true,
     cell: (model) =>
       html`${model.name}${model.aliases.length > 0 && html`<span class="under">${model.aliases.join(', ')}</span>`}`,
   },
   {
     label: 'Provider',
+    sort: (model) => model.provider,
     cell: (model) => html`${model.provider}<span class="under">${model.wires.join(', ')}</span>`,
   },
-  { label: 'Context', num: true, cell: (model) => (model.context ? compact(model.context) : '–') },
-  { label: 'Max output', num: true, cell: (model) => (model.maxOutput ? compact(model.maxOutput) : '–') },
-  { label: 'Input', num: true, cell: (model) => price(model.inputPrice) },
+  {
+    label: 'Context',
+    sort: (model) => model.context,
+    num: true,
+    cell: (model) => (model.context ? compact(model.context) : '–'),
+  },
+  {
+    label: 'Max output',
+    sort: (model) => model.maxOutput,
+    num: true,
+    cell: (model) => (model.maxOutput ? compact(model.maxOutput) : '–'),
+  },
+  { label: 'Input', sort: (model) => model.inputPrice, num: true, cell: (model) => price(model.inputPrice) },
   {
     label: 'Output',
+    sort: outputPrice,
     num: true,
-    cell: (model) => (['embedding', 'moderation'].includes(model.kind) ? '–' : price(model.outputPrice)),
+    cell: (model) => price(outputPrice(model)),
   },
-  { label: 'Cached input', num: true, cell: (model) => price(model.cachedPrice) },
+  { label: 'Cached input', sort: (model) => model.cachedPrice, num: true, cell: (model) => price(model.cachedPrice) },
   {
     label: 'Source',
     cell: (model) =>
@@ -56,6 +75,7 @@ export function ModelsPage() {
 
 function Models({ models }) {
   const [{ q, provider, kind }, setQuery] = useQuery(['q', 'provider', 'kind'])
+  const sorting = useOrder()
   const providers = [...new Set(models.map((model) => model.provider))].sort()
   const found = models.filter((model) => matches(model, q.trim().toLowerCase(), provider, kind))
   return html`<form class="filters" role="search" aria-label="Models" onSubmit=${(event) => event.preventDefault()}>
@@ -68,7 +88,7 @@ function Models({ models }) {
     ${
       found.length === 0
         ? html`<${Empty} title="No models match"><p>Change the search or the filters. You can add your own models with POSTERN_CATALOG.</p><//>`
-        : html`<${Table} caption="Models" columns=${COLUMNS} rows=${found} rowKey=${(model) => `${model.provider}/${model.name}`} />`
+        : html`<${Table} ...${sorting} caption="Models" columns=${COLUMNS} rows=${found} rowKey=${(model) => `${model.provider}/${model.name}`} />`
     }`
 }
 

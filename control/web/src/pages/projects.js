@@ -11,6 +11,7 @@ import { html } from '../html.js'
 import { useList } from '../lists.js'
 import { useDebounced } from '../resource.js'
 import { to, useQuery } from '../router.js'
+import { useOrder } from '../sort.js'
 
 const STATUSES = [
   ['active', 'Active'],
@@ -21,13 +22,23 @@ const STATUSES = [
 const COLUMNS = [
   {
     label: 'Name',
+    sort: (project) => project.name,
     head: true,
     cell: (project) => html`<${Name} text=${project.name} href=${to('projects', project.id)} />`,
   },
-  { label: 'Status', cell: (project) => html`<${Badge} of=${project.status} />` },
-  { label: 'Plan', cell: (project) => project.plan },
-  { label: 'Budget', num: true, cell: (project) => `${money(project.budget)} per ${project.budgetPeriod}` },
-  { label: 'Created (UTC)', cell: (project) => html`<${Time} at=${project.createdAt} />` },
+  { label: 'Status', sort: (project) => project.status, cell: (project) => html`<${Badge} of=${project.status} />` },
+  { label: 'Plan', sort: (project) => project.plan, cell: (project) => project.plan },
+  {
+    label: 'Budget',
+    sort: (project) => project.budget,
+    num: true,
+    cell: (project) => `${money(project.budget)} per ${project.budgetPeriod}`,
+  },
+  {
+    label: 'Created (UTC)',
+    sort: (project) => project.createdAt,
+    cell: (project) => html`<${Time} at=${project.createdAt} />`,
+  },
   { label: 'ID', cell: (project) => html`<code>${project.id}</code>` },
 ]
 
@@ -35,8 +46,10 @@ export function ProjectsPage() {
   const [filters, setFilters] = useQuery(['status', 'q'])
   const status = filters.status || 'active'
   const q = useDebounced(filters.q)
+  const sorting = useOrder()
+  const all = sorting.order !== ''
   const query = { status: status === 'all' ? '' : status, q }
-  const list = useList('projects', 'projects', query, { timeOf: (project) => project.createdAt })
+  const list = useList('projects', 'projects', query, { timeOf: (project) => project.createdAt, all })
   const unfiltered = !filters.q && status === 'active'
   return html`<${Page} title="Projects" actions=${html`<${ButtonLink} href=${to('projects', 'new')} look="primary" changes>Create project<//>`}>
     <form class="filters" role="search" aria-label="Projects" onSubmit=${(event) => event.preventDefault()}>
@@ -46,7 +59,7 @@ export function ProjectsPage() {
     </form>
     <${Loaded} of=${list} what="projects">${({ items }) =>
       html`<${Listed} list=${list} noun="project" none=${html`<${NoProjects} first=${unfiltered} />`}>
-        <${Table} caption="Projects" columns=${COLUMNS} rows=${items} rowKey=${(project) => project.id} />
+        <${Table} ...${sorting} caption="Projects" columns=${COLUMNS} rows=${items} rowKey=${(project) => project.id} />
       <//>`}<//>
   <//>`
 }

@@ -1,0 +1,53 @@
+// The order of a table's rows. In the URL it is the column's name, with "-" before it for descending: sort=-cost.
+import { useQuery } from './router.js'
+
+const collator = new Intl.Collator('en-US', { numeric: true, sensitivity: 'base' })
+
+/** The name of a column in the URL: cache-hit-rate. */
+export function columnName(label) {
+  return label
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .replace(/^-|-$/g, '')
+}
+
+/** "ascending" or "descending" if the column gives the order, else undefined. */
+export function directionOf({ label, sort }, order) {
+  const name = columnName(label)
+  if (!sort || (order !== name && order !== `-${name}`)) return undefined
+  return order === name ? 'ascending' : 'descending'
+}
+
+/** The order after a click on a column's header: its first one, the reverse, then the table's own. */
+export function nextOrder(column, order) {
+  const name = columnName(column.label)
+  const [first, second] = column.num ? [`-${name}`, name] : [name, `-${name}`]
+  if (order === first) return second
+  return order === second ? '' : first
+}
+
+const isEmpty = (value) => value === null || value === undefined || value === '' || Number.isNaN(value)
+
+function compare(a, b) {
+  return typeof a === 'number' && typeof b === 'number' ? a - b : collator.compare(String(a), String(b))
+}
+
+/**
+ * The rows in an order; in their own if no column has it. Rows with the same value keep their own order, and rows without
+ * a value are last in both directions.
+ * @param {{label: string, sort?: (row: any) => any}[]} columns  sort: the value, a number or text
+ */
+export function sorted(rows, columns, order) {
+  const column = columns.find((one) => directionOf(one, order))
+  if (!column) return rows
+  const sign = order.startsWith('-') ? -1 : 1
+  const valued = rows.map((row) => ({ row, value: column.sort(row) }))
+  const [empty, full] = [valued.filter(({ value }) => isEmpty(value)), valued.filter(({ value }) => !isEmpty(value))]
+  return [...full.sort((a, b) => sign * compare(a.value, b.value)), ...empty].map(({ row }) => row)
+}
+
+/** A table's order and its setter, in the URL's query parameter with this name: properties for Table. */
+export function useOrder(name = 'sort') {
+  const [query, setQuery] = useQuery([name])
+  return { order: query[name], onOrder: (order) => setQuery({ [name]: order }) }
+}
