@@ -143,11 +143,11 @@ journey(
     assert.equal(await responseText.textContent(), '1 2 3 4 5 6 7')
     const first = await until('the cost is shown', async () => {
       const shown = await facts(page)
-      return /¢/.test(shown.Cost) && shown
+      return /\$/.test(shown.Cost) && shown
     })
     assert.deepEqual(
       [first.Provider, first.Model, first.Cache, first.Cost, first.Tokens],
-      ['openai', 'nickel', 'miss', '5 ¢', '100 in, 50 out'],
+      ['openai', 'nickel', 'miss', '$0.05', '100 in, 50 out'],
     )
     assert.match(first['Total time'], /^[\d.]+ m?s$/)
     assert.match(first['Time to first token'], /^[\d.]+ m?s$/)
@@ -158,7 +158,7 @@ journey(
       const shown = await facts(page)
       return shown.Cache === 'hit' && shown.Cost && shown
     })
-    assert.equal(second.Cost, '0 ¢')
+    assert.equal(second.Cost, '$0.00')
     assert.equal(await responseText.textContent(), '1 2 3 4 5 6 7')
 
     const storage = await context.storageState()

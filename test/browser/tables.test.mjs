@@ -116,7 +116,12 @@ async function sparseLog(page) {
   const pages = {
     '': { entries: [], next: 'aud_a' },
     aud_a: { entries: [], next: 'aud_b' },
-    aud_b: { entries: [{ ...entry, via: 'session', action: 'project.update', project: project.id }], next: 'aud_c' },
+    aud_b: {
+      entries: [
+        { ...entry, via: 'session', action: 'violation.triage', project: project.id, after: { violation: 'vio_1' } },
+      ],
+      next: 'aud_c',
+    },
     aud_c: { entries: [], next: null },
   }
   const unread = {
@@ -147,6 +152,8 @@ journey('a filtered page without matches reads on, and says how far it looked', 
   await status.getByText('1 entry loaded, looked back to 2026-02-03 00:00:00 UTC').waitFor()
   await page.getByRole('row').getByText('the one who changed it').waitFor()
   assert.deepEqual(cursors, ['', 'aud_a', 'aud_b'], 'a page with a match is enough')
+  const violation = page.getByRole('link', { name: 'vio_1' })
+  assert.equal(await violation.getAttribute('href'), `/dashboard/projects/${project.id}/violations/vio_1`)
   await page.getByRole('button', { name: 'Show more' }).click()
   await status.getByText('1 entry', { exact: true }).waitFor()
   assert.equal(await page.getByRole('button', { name: 'Show more' }).count(), 0)

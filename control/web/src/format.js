@@ -41,9 +41,9 @@ export function moneyExact(dollars) {
   return (dollars < 0 ? '−$' : '$') + decimal(exact, Math.abs(dollars))
 }
 
-/** Cents with all digits: 0.00034 ¢. */
-export function cents(amount) {
-  return `${decimal(plain, amount)} ¢`
+/** Cents, as the gateway's headers and streams have them, in the form of all other money. */
+export function moneyOfCents(cents) {
+  return money(cents / 100)
 }
 
 /** A whole number with separators: 12,345. */

@@ -32,11 +32,11 @@ table('exact money has all digits, at least two decimal places', format.moneyExa
   [1e-12, '$0.000000000001'],
 ])
 
-table('cents have all digits', format.cents, [
-  [0, '0 ¢'],
-  [0.00034, '0.00034 ¢'],
-  [0.1 + 0.2, '0.3 ¢'],
-  [1250.5, '1,250.5 ¢'],
+table('cents are shown as dollars', format.moneyOfCents, [
+  [0, '$0.00'],
+  [0.00034, '$0.0000034'],
+  [0.1 + 0.2, '$0.003'],
+  [1250.5, '$12.51'],
 ])
 
 table('a number in a text field has no separators and no exponent', format.typed, [

@@ -2,7 +2,7 @@
 import { Badge } from '../components/badge.js'
 import { ErrorFacts } from '../components/states.js'
 import { Facts } from '../components/table.js'
-import { cents, count, duration } from '../format.js'
+import { count, duration, moneyExact, moneyOfCents } from '../format.js'
 import { html } from '../html.js'
 
 const PHASES = {
@@ -51,7 +51,8 @@ function factRows({ facts, usage, phase, firstTokenMs, totalMs }) {
 
 function costText(facts, usage, phase) {
   const cost = usage?.costCents ?? facts.costCents
-  if (cost !== null && cost !== undefined) return cents(cost)
+  if (cost !== null && cost !== undefined)
+    return html`<span title=${moneyExact(cost / 100)}>${moneyOfCents(cost)}</span>`
   if (phase !== 'done') return ''
   return usage && usage.costCents === null ? 'calculating…' : 'see Requests'
 }

@@ -61,6 +61,11 @@ function columns(names) {
 function Subject({ entry, names }) {
   if (!entry.project) return html`<span class="muted">–</span>`
   const project = html`<${Name} text=${names.get(entry.project) ?? entry.project} href=${to('projects', entry.project)} />`
+  const violation = entry.after?.violation
+  if (violation) {
+    const href = to('projects', entry.project, 'violations', violation)
+    return html`${project}, violation <a href=${href}><code class="id short" title=${violation}>${violation}</code></a>`
+  }
   if (!entry.key) return project
   const name = entry.after?.name ?? entry.before?.name ?? entry.key
   return html`${project}, key <${Name} text=${name} href=${to('projects', entry.project, 'keys', entry.key)} />`

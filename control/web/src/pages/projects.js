@@ -39,7 +39,7 @@ const COLUMNS = [
     sort: (project) => project.createdAt,
     cell: (project) => html`<${Time} at=${project.createdAt} />`,
   },
-  { label: 'ID', cell: (project) => html`<code>${project.id}</code>` },
+  { label: 'ID', cell: (project) => html`<a href=${to('projects', project.id)}><code>${project.id}</code></a>` },
 ]
 
 export function ProjectsPage() {
