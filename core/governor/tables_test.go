@@ -43,10 +43,14 @@ func makeTables() []byte {
 	b.WriteString("}\n")
 	writeNumbers(b, "identityRule is the rule of each identifier of digits.", "identityRule", "ID", ids)
 	writeNumbers(b, "letteredRule is the rule of each identifier with letters.", "letteredRule", "ID", letters)
-	text, starts, ends := packFormats(rules)
+	text, starts, free := packFormats(rules)
 	writeText(b, "formatText is the token formats by the bucket of their first two bytes, as formatAt reads them.", "formatText", text)
 	writeNumbers(b, "formatStarts is where a bucket's token formats begin in formatText: see bucketOf.", "formatStarts", "uint16", starts)
-	writeNumbers(b, "unanchoredEnds is the byte behind the first word of an unanchored format; 0 if it is one word, 1 if it may contain slashes.", "unanchoredEnds", "uint8", ends)
+	fmt.Fprintf(b, "\n// loose is the formats without a literal prefix of two bytes.\nvar loose = [...]looseFormat{\n")
+	for _, l := range free {
+		fmt.Fprintf(b, "\t{%d, %d, %d, %d},\n", l.at, l.behind, l.offset, l.literal)
+	}
+	b.WriteString("}\n")
 	writeIdentities(b)
 	class, patterns := makeClasses(), makePatternClasses()
 	writeNumbers(b, "class is the classes of each byte.", "class", "uint16", class[:])
@@ -107,8 +111,8 @@ func listRules() (all []Rule, ids, letters []ID) {
 	return all, ids, letters
 }
 
-// packFormats is formatText, where each bucket begins in it, and unanchoredEnds.
-func packFormats(rules []Rule) (text string, starts, ends []int) {
+// packFormats is formatText, where each bucket begins in it, and the formats of none.
+func packFormats(rules []Rule) (text string, starts []int, free []looseFormat) {
 	by := make([]string, unanchored+1)
 	for i := range tokenFormats {
 		f := &tokenFormats[i]
@@ -119,7 +123,7 @@ func packFormats(rules []Rule) (text string, starts, ends []int) {
 			if prefix := literalPrefix(pattern); len(prefix) >= 2 {
 				bucket = bucketOf(prefix[0], prefix[1])
 			} else {
-				ends = append(ends, behindFirst(pattern))
+				free = append(free, makeLoose(pattern, len(by[unanchored])))
 			}
 			if len(pattern) > 0xff || rule < 0 || rule > 0xff || near < 0 || near > 15 {
 				panic(pattern)
@@ -131,19 +135,35 @@ func packFormats(rules []Rule) (text string, starts, ends []int) {
 		starts = append(starts, len(text))
 		text += formats
 	}
-	return text, append(starts, len(text)), ends
+	for i := range free {
+		free[i].at += uint16(starts[unanchored])
+	}
+	return text, starts, free
 }
 
-// behindFirst is the byte behind the first word of an unanchored format, as unanchoredEnds has it.
-func behindFirst(pattern string) int {
+// makeLoose is a format without a literal prefix at an offset among the others.
+func makeLoose(pattern string, at int) (l looseFormat) {
+	l.at = uint16(at)
 	_, after, _ := strings.Cut(pattern, "}")
 	switch {
 	case strings.HasPrefix(pattern, "{b"):
-		return 1
+		l.behind = 1
 	case after != "" && strings.ContainsAny(after[:1], ":/|"):
-		return int(after[0])
+		l.behind = after[0]
 	}
-	return 0
+	offset := 0
+	for p := 0; p < len(pattern) && pattern[1] != 't'; { // one of t may begin with a joint, which no word does
+		next, literal, bit, least, most := element(pattern, p)
+		if bit == 0 {
+			l.offset, l.literal = byte(offset), literal
+			break
+		}
+		if least != most {
+			break
+		}
+		p, offset = next, offset+least
+	}
+	return l
 }
 
 // writeIdentities writes the identifiers by their number of digits.

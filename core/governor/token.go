@@ -238,9 +238,8 @@ type oneFormat struct {
 // subject.
 const formatHead = 3
 
-// formatAt is the format at an offset in formatText, and the offset of the next one.
-func formatAt(at int) (f oneFormat, next int) {
-	next = at + formatHead + int(formatText[at])
-	meta := formatText[at+2]
-	return oneFormat{formatText[at+formatHead : next], ID(formatText[at+1]), check(meta & 15), formatSubjects[meta>>4]}, next
+// formatAt is the format at an offset in formatText.
+func formatAt(at int) oneFormat {
+	body, meta := at+formatHead, formatText[at+2]
+	return oneFormat{formatText[body : body+int(formatText[at])], ID(formatText[at+1]), check(meta & 15), formatSubjects[meta>>4]}
 }

@@ -23,13 +23,12 @@ func (s *Scanner) token(v *view, start, end int, kinds uint16) (next int, ok boo
 	if !long && after != ':' && after != '/' && after != '|' {
 		return 0, false
 	}
-	at := int(formatStarts[unanchored])
-	for _, behind := range unanchoredEnds {
-		var f oneFormat
-		f, at = formatAt(at)
-		if behind != after && (behind > ' ' || !long && (behind == 0 || after != '/')) {
+	for i := range loose {
+		l := &loose[i]
+		if l.behind != after && (l.behind > ' ' || !long && (l.behind == 0 || after != '/')) || !l.fits(v, start) {
 			continue
 		}
+		f := formatAt(int(l.at))
 		if next, ok = s.tryFormat(v, start, "", &f); ok {
 			return next, true
 		}
@@ -40,12 +39,29 @@ func (s *Scanner) token(v *view, start, end int, kinds uint16) (next int, ok boo
 	return 0, false
 }
 
+// looseFormat is a format of formatText without a literal prefix of two bytes: where it is, the byte behind its first word (0 if
+// it is one word, 1 if it may contain slashes), and its first literal byte if runs of fixed length are before it.
+type looseFormat struct {
+	at                      uint16
+	behind, offset, literal byte
+}
+
+// fits reports whether the first literal byte may be at its place. It looks at no byte that has not arrived.
+func (l *looseFormat) fits(v *view, start int) bool {
+	i := start + int(l.offset)
+	return l.offset == 0 || i >= len(v.text) || v.text[i] == l.literal
+}
+
 // anchored tries the formats that begin with two literal bytes. known is set if a literal prefix of one is at start.
 func (s *Scanner) anchored(v *view, start int) (next int, known, ok bool) {
 	bucket := bucketOf(v.at(start), v.at(start+1))
 	for at := int(formatStarts[bucket]); at < int(formatStarts[bucket+1]); {
-		var f oneFormat
-		f, at = formatAt(at)
+		this := at
+		at += formatHead + int(formatText[at])
+		if third := formatText[this+formatHead+2]; third != '{' && third != v.at(start+2) {
+			continue
+		}
+		f := formatAt(this)
 		prefix := literalPrefix(f.pattern)
 		if !v.has(start, prefix) {
 			continue
