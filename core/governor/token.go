@@ -127,6 +127,7 @@ var tokenFormats = [...]tokenFormat{
 	{"secret.tailscale-key", High, "tskey-api-{w10-20}-{w30-40} tskey-auth-{w10-20}-{w30-40} tskey-client-{w10-20}-{w30-40} " +
 		"tskey-{l3-8}-{w8-24}-{w16-40}", 0, 0},
 	{"secret.onepassword-key", Critical, "A3-{A6}-{A11}-{A5}-{A5}-{A5} A3-{A6}-{A6}-{A5}-{A5}-{A5}-{A5} ops_eyJ{b200-900}{=0-2}", 0, 0},
+	{"secret.onepassword-key", Critical, "ops_eyJ{u200-900}", ofMixed, 0},
 	{"secret.age-key", Critical, "AGE-SECRET-KEY-1{z58}", ofAge, 0},
 	{"secret.shippo-token", High, "shippo_live_{x40} shippo_test_{x40}", 0, 0},
 	{"secret.easypost-key", High, "EZAK{w54} EZTK{w54}", 0, 0},
@@ -181,7 +182,7 @@ var tokenFormats = [...]tokenFormat{
 	{"secret.bedrock-key", High, "bedrock-api-key-{b20-2000}{=0-2}", 0, 0},
 	{"secret.teams-webhook", High, "{v10-80}/webhookb2/{l8}-{l4}-{l4}-{l4}-{l12}@{l8}-{l4}-{l4}-{l4}-{l12}/IncomingWebhook/{l32} " +
 		"outlook.office.com/webhook/{l8}-{l4}-{l4}-{l4}-{l12}@{l8}-{l4}-{l4}-{l4}-{l12}/IncomingWebhook/{l32}/{l8}-{l4}-{l4}-{l4}-{l12}", 0, 0},
-	{"secret.twitter-token", High, "AAAAAAAAAAAAAAAAAAAA{p40-130}", ofMixed, 0},
+	{"secret.twitter-token", High, "AAAAAAAAAAAAAAAAAAAA{b5-60}%{p10-110}", ofMixed, 0},
 	{"secret.settlemint-token", High, "sm_aat_{w16} sm_pat_{w16} sm_sat_{w16}", 0, 0},
 	{"secret.yandex-token", High, "t1.{u1-400}{=0-2}.{u86}{=0-2} AQVN{u35-38}", 0, 0},
 	{"secret.yandex-token", High, "YC{u38}", ofMixed, 0},
