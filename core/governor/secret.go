@@ -116,7 +116,7 @@ func (s *Scanner) assignment(v *view, start, end int, subject context) (next int
 	}
 	after := v.look(end)
 	by := equalFold("by", v.text[start:end])
-	spaced := after == ' ' && (isOption(v, start) || s.since(aboutLogin, start) <= nearBefore || by)
+	spaced := after == ' ' && (isOption(v, start) || s.since(aboutLogin, start) <= nearBefore || by || subject&aboutPassword != 0 && notedPassword(v, start, end))
 	prose := after == ' ' && !spaced && v.look(start-1) != '<' && isProse(v, end+1)
 	if prose || oneOf(after, ");{}/") || after == '(' && !isQuote(v.look(end+1)) { // or code
 		return 0, false
@@ -128,6 +128,7 @@ func (s *Scanner) assignment(v *view, start, end int, subject context) (next int
 		if from, quote = unconnected(v, start, end); from < 0 {
 			return 0, false
 		}
+		loose = quote == 0 || subject&aboutPassword == 0 || !isChosen(v.text[from:valueEnd(v, from, quote)])
 	}
 	if isPublic(v.text, start, end) {
 		s.forget(aboutSecret)
@@ -159,6 +160,11 @@ func (s *Scanner) segment(v *view, from int) (next int, ok bool) {
 		return 0, false
 	}
 	return s.emit(v, ruleSecret, from, to)
+}
+
+// notedPassword reports whether a password that is like no word follows the name [start, end) and a space: password Zk4wQr9T.
+func notedPassword(v *view, start, end int) bool {
+	return v.run(start, end-start, isLower|isUpper) == end && isAlnum(v.look(end+1)) && isChosen(v.text[end+1:valueEnd(v, end+1, 0)])
 }
 
 // unconnected is the start of a value that nothing connects with the name [start, end), and its quote; -1 if none is.

@@ -540,78 +540,78 @@ var codeLengths = [...]uint8{
 const wordText = "" +
 	"\x03aba\x00\x03abn\x01\x03acn\x01\x03act\x02\x04acct\x03\x06aadhar\x04\x06access\x05\aaadhaar\x04\aaccount\x05\bactivate\x06\taccesskey\a\nacctnumber\x03\vac" +
 	"cesstoken\a\raccountnumber\x03\x03afm\b\x04addr\t\aaddress\t\aafrican\x05\taddresses\t\vadgangskode\n\x04aika\x05\tajokortti\v\x04" +
-	"amex\f\x04amka\v\x05alien\x05\x05annex\r\x06amazon\x0e\tanswering\x0f\x03api\x10\x03app\x05\x03arc\x11\x06apikey\a\x06asmens\x12\aarticle\r\bapitoken\a\ba" +
-	"ppendix\r\narztnummer\v\vapplication\x05\x03aws\x0e\x04auth\x13\aausweis\x14\aauthkey\a\tauthtoken\a\rausweisnummer\x14\rauthori" +
-	"zation\x15\x04bank\x05\x04bban\x03\x05basic\a\x05batch\r\vbankaccount\x03\fbankleitzahl\x00\x04bday\x16\x06bearer\a\x06behave\x02\nbestellung\r\vb" +
-	"eneficiary\x05\x05birth\x17\abilhete\v\bbirthday\x16\tbirthdate\x16\x03blz\x00\x04born\x16\x03bsb\x00\x03bsn\x18\tbrazilian\x19\x03bvn\v\x05build\r\abul" +
-	"etin\v\bbusiness\x05\tbulgarian\x1a\x13burgerservicenummer\x18\x02by\x05\x06bypass\x1b\x02cc\f\x04call\x1c\x04card\x1d\x04cccd\v\x05cards\f\x05carta\f\x05" +
-	"carte\f\x06cartao\f\acatalog\r\bccnumber\f\ncardnumber\f\x02cf\x05\x03cel\x0f\x03cep\x0f\x04cell\x1c\x06cedula\x14\acelular\x0f\tcellphone\x0f\tce" +
-	"llulare\x0f\x05cidad\v\x05cislo\x1e\x05civil\x05\achapter\r\acitizen\x05\bchecking\x05\tcitizenid\x1f\x03cnh\v\x03cnp \x03cns\v\x04cmnd\v\x04cnic\x1f\x04" +
-	"cnpj\x19\x04code\x05\x05clabe\x03\x05clave\n\x05codes\x05\x05conto\x05\x06clause\r\x06client\t\x06commit\r\x06compte\x03\acontact\x05\bconducir\v\bcondu" +
-	"ire\v\bcorrente\x05\ncloudflare!\ncontrasena\n\ncontribsys\"\fclientsecret\a\fcontribuinte#\rcontribuyente\b\x0eco" +
-	"ntribuyentes\b\x03cpf\x19\x03cpr$\x03crv%\x05cprnr$\x05creds\a\x05crumb\a\tcprnummer$\ncredential\a\ncreditcard\f\vcredentials" +
-	"\a\x04cuil&\x04cuit&\x04curl'\x05curit\x05\x05cusip\r\x06cuenta\x03\x06dbpass\n\adatadog(\ndbpassword\n\vdateofbirth\x16\x02dd\x05\x04ddog(\tde" +
-	"veloper)\ndelsedatum\x16\x04dial\x0f\adisplay*\bdiscover\f\tdisregard+\x02dl\v\x02do,\x03dni-\x03dns\t\x03dob\x16\x06dowodu\v\bdocument" +
-	"\x05\tdocumento.\x06driver\x05\adrivers\x05\adriving\x05\tdselsdato\x16\rdriverlicense\v\x0edriverslicense\v\x03dui\v\x04dula\v\x04dvla" +
-	"\v\x03ean\r\x03egk\v\x03egn\x1a\aehliyet\v\x04embg\v\x04emso\x1f\x05enter\x06\x06enable\x06\aelector\v\aeleitor\v\nencryption\x05\x04epic\x04\x05erc20/\x03" +
-	"eth/\x03evm/\x05ether0\bethereum/\tetherscan/\textranjer\v\x03fax\x0f\rfahrerlaubnis\v\x03fin1\x04file\x05\x06fiscal2\tfinancia" +
-	"l\x05\x03fon\x0f\x04fodt\x16\x04fono\x0f\x06forget+\tforwarded\t\ffoedselsdato\x16\rfuehrerschein\v\agateway\t\x03geb\x16\x06german\x05\agebore" +
-	"n\x16\ngeburtstag\x16\fgeburtsdatum\x16\rgeboortedatum\x16\x04give*\x05ghana\x05\x05govid\x14\x03gsm\x0f\x05green\x05\x04gtin\r\x05guida\v\x04hash\r\x05h" +
-	"andy\x0f\vhandynummer\x0f\x05heslo\n\x06health\x05\x06heroku3\x02hk\x05\x04hkic4\x04hkid4\x04hong\x05\x04host\t\x05hosts\t\ahotline\x0f\x02hp\x0f\nhrersc" +
-	"hein\v\x10hrerscheinnummer\v\ahubspot\x05\x04iban\x03\x05iccid\r\x02id\x05\x04idnp\v\x04idnr5\x06idcard\v\x06ignore+\aidentit\v\aigazolv\v\b" +
-	"identity\x05\bidnumber\x1f\tidentidad6\nidentified\x05\nidentifier\x05\fidentitycard\x14\x0eidentification7\x10identiteits" +
-	"kaart\v\x15identifikationsnummer5\x03iin\v\x03ine\v\x04imei\r\x04insz8\x05insee9\x06indian\x05\ainvoice\r\tinsurance\x05\x02ip\t\x03ips\t\x03" +
-	"ipv\t\x03ird\b\x04isbn\r\x04isin\r\x04islo\x1e\x04issn\r\x05iqama\v\x06israel\x05\aisraeli\x05\tipaddress\t\tisikukood\x12\tiskaznica\v\x04item\r" +
-	"\x04itin:\x05jazdy\v\tjailbreak\x06\x06jelszo\n\x04jmbg\x1f\x05jumin;\x03key\x10\bkennwort\n\tkennitala\x1f\x06kimlik<\x04kods\x05\x04kong\x05\x04kort" +
-	"\f\x05konto\x03\akodeord\n\akontonr\x03\vkontonummer\x03\rkontonummeret\x03\x03kra\b\vkreditkarte\f\fkrankenkasse\v\x12kreditkar" +
-	"tennummer\f\x19krankenversichertennummer\v\x03ktp\v\x03kty%\x04kvnr\v\x04lanr\v\x04leak*\alicence\x05\alicense\x05\x03lot\r\x05login=\a" +
-	"lozinka\n\x03mac\t\x06master\x05\amaestro\f\nmasterauth>\nmastercard\f\x02me\x05\x03mdp\n\x06member\x05\amedical\x05\bmedicare?\bmetam" +
-	"ask/\x03mob\x0f\x05mobil\x0f\x05model\r\x05mongo@\x05movil\x0f\x06mobile\x1c\tmotorista\v\vmobilnummer\x0f\fmobilenumber\x0f\x03mrn\v\x02my\x05\x05myk" +
-	"ad\x1f\x05mysql@\bmynumberA\tmysqldump@\x03nasB\x04nata\x16\x04nato\x16\x05nadra\v\x06nacida\x16\x06nacido\x16\anarozen\x16\anascida\x16\anascid" +
-	"o\x16\anascita\x16\bnarozena\x16\bnational\x05\tnaissance\x16\nnacimiento\x16\nnascimento\x16\nnationalid\x14\x10nationalidentity\x1f" +
-	"\x03newC\x05neverD\x02ni\x05\x03nhi\v\x03nhsE\x03nic\v\x03nid\v\x03nie.\x03nifF\x03nik\v\x03ninG\x03nipH\x03nir9\x03nit\b\x04nida\v\x04ninoI\x04nissJ\tnhsnum" +
-	"berK\x02no\x05\x02nr\x05\x03npiK\x03nss\v\x04npwp\b\x04nricL\x04nuit\b\x06number\x05\x06nummer\x05\anumeric\x05\x06office\x0f\x03oibM\x04ohip\v\x04okta\"\x05order" +
-	"\r\x06orders\r\bosobisty\v\x06outputN\boverride\x1b\x03panO\x03pat%\x03pay\f\x04part\r\x04passP\x05parol\n\x05pasep\v\x05passe\n\x05passw\n\x05pas" +
-	"wd\n\x06parola\n\x06pasporQ\x06passwd\n\x06paswrd\n\apassord\n\apasswrd\n\apasword\n\apatient\x05\apayment\f\bpasaportQ\bpaspo" +
-	"ortQ\bpasscode\n\bpassportQ\bpasswordR\bpasswort\n\bpaszportQ\tpasaporteQ\tpasseportQ\tpassportsQ\tpassword" +
-	"s\n\npassaporteQ\npassaportoQ\npassnummerQ\npassphrase\n\x0epaspoortnummerQ\x0epassportnumberQ\x04peer\t\x05peselS\x06" +
-	"pedido\r\bpersonal\x05\bpersonas\x05\bpersonnrT\fpersonnummerU\x0fpersonalausweis\v\x15personalausweisnummer\v\x02ph\x0f\x03" +
-	"pis\v\x04ping\t\x05phone\x1c\x06phones\x0f\aphilsys\v\nphilhealth\v\vphonenumber\x0f\x04plan\x05\x06policy\x05\bportable\x0f\x03ppsV\x03psw\n\x04pp" +
-	"snV\x04psql@\x04pswd\n\x05ppsnoV\x05printN\x05psswd\n\x05pswrd\n\x06psswrd\n\x06psword\n\apretend\x02\aprivate\x05\aproduct\r\apssword\n\b" +
-	"provider\x05\nprivatekey\a\x02pwW\x03pwd\n\x04pwrd\n\apuhelin\x0f\rpuhelinnumero\x0f\x03ref\r\x03rfc\r\x05reach\x05\x05regon\v\x06record\x05\x06rek" +
-	"ort\v\x06remote\t\x06repeatN\x06reveal*\arerkort\v\brechnung\r\brekening\x03\bresident\x05\brevision\r\treferenceX\treisepa" +
-	"ssQ\vrequirepass>\frefreshtoken\a\fregistration\x05\x0erekeningnummer\x03\x0freisepassnummerQ\x19rentenversicherung" +
-	"snummer5\x03rib\x03\x04ring\x05\x05rkort\v\trijbewijs\v\rrijksregister8\x0frijbewijsnummer\v\x13rijksregisternummer8\x02ro\x05\x03r" +
-	"nc\v\x04rodn\x1e\x05rodne\x1e\arouting\x00\x03rrn;\x03rsa\x05\x03rtn\x00\x03ruc\v\x03runY\x03rutY\x04rvnr5\trufnummer\x0f\x02sa\x05\x04salt%\asavings\x05\bsala" +
-	"sana\n\tsanitaria\v\x11samordningsnummerT\x03sdt\x0f\x03sec\x05\x05sedol\r\x05senha\n\x06secret\x13\x06senord\n\x06serial\r\x06server\t\asect" +
-	"ion\r\aservice\x05\bsections\r\bsecurite\x05\bsecurity\x05\tsecretkey\a\tseguridad\x05\nsecurities\r\fsecurestring\n\x03sha\r" +
-	"\x03sigZ\x03sinB\x03sku\r\x04show*\x05sifre\n\x06shared\x05\asidekiq\"\asigning\x05\x03sms\x0f\x03soc\x05\x04snyk\x05\x04sort\x05\x05snils\x1f\x05sonar[\x06socia" +
-	"l\x05\asociale\x05\bsortcode\x00\tsonarqube\"\nsofinummer\x18\vsourcegraph\"\x0esocialsecurity:\x14socialsecuritynumber:\x19" +
-	"sozialversicherungsnummer\\\x03ssn:\x03sss\v\x04ssws\"\x05ssnit\v\asshpass@\x02st\x05\x02sv\x05\x04sumo\"\x04svnr]\x06steuer5\x06subnet\t\as" +
-	"torage\x05\bsteuerid5\bsvnummer]\tsumologic\"\nsubscriber\x05\fsteuernummer^\x1bsteueridentifikationsnummer5\x06sy" +
-	"ntym\x05\x03taj\v\x03tax\x05\x04tckn<\x05taxid\b\x06taiwan\x05\x06tarihi\x05\atarjeta\f\btaxpayer_\btckimlik<\ttaxnumber\b\x03tel\x0f\x03tfn\x01\x04t" +
-	"ell*\x04text\x05\x05telem\x0f\x06teudat`\atelefon\x0f\btelefone\x0f\btelefono\x0f\btelefonu\x0f\btelefoon\x0f\btelegram\"\btelepono\x0f\tt" +
-	"elefonnr\x0f\ttelefonsz\x0f\ttelemovel\x0f\ttelephone\x0f\ntelefoonnr\x0f\vtelefonszam\x0f\ftelefonnumer\x0f\rtelefonnummer\x0f" +
-	"\x0etelefoonnummer\x0f\x0ftelephonenumber\x0f\x03tin^\x04thai\x05\x06ticket\r\x03tlf\x0f\x05token\a\x06travel\x05\btracking\r\ntributaria\b\nt" +
-	"ributario\b\x06tunnus\x1f\x06twilioa\aturkish<\x03uid\x04\x05uidai\x04\x02um\x05\x04umcn\v\x04umid\v\x06unseal\x05\x03upc\r\x04usdc/\x04usdt/\burodzon" +
-	"a\x16\burodzony\x16\buserpass\n\turodzenia\x16\fuserpassword\n\x03utr\b\x03vat#\x05vergi\b\x06vercelb\avehicle\r\aversion\r\x12versi" +
-	"chertennummer\v\x13versicherungsnummer\\\x03vin\r\x04visa\f\x06vitale9\x05voterc\x06wallet/\nwachtwoord\n\x04whatd\awithoute" +
-	"\bwhatsapp\x1c\x05x-api\x05\x03youf\x05zehut`" +
+	"amex\f\x04amka\v\x05alien\x05\x05annex\r\x06amazon\x0e\tanswering\x0f\x03api\x10\x03app\x05\x03arc\x11\x06apikey\a\x06asmens\x12\aapikeys\a\aarticle\r\bap" +
+	"itoken\a\bappendix\r\narztnummer\v\vapplication\x05\x03aws\x0e\x04auth\x13\aausweis\x14\aauthkey\a\tauthtoken\a\rausweisnummer" +
+	"\x14\rauthorization\x15\x03bcp\x16\x04bank\x05\x04bban\x03\x05basic\a\x05batch\r\vbankaccount\x03\fbankleitzahl\x00\x04bday\x17\x06bearer\a\x06behave\x02" +
+	"\nbestellung\r\vbeneficiary\x05\x05birth\x18\abilhete\v\bbirthday\x17\tbirthdate\x17\x03blz\x00\x04born\x17\x03bsb\x00\x03bsn\x19\tbrazilian\x1a\x03b" +
+	"vn\v\x05build\r\abuletin\v\bbusiness\x05\tbulgarian\x1b\x13burgerservicenummer\x19\x02by\x05\x06bypass\x1c\x02cc\f\x04call\x1d\x04card\x1e\x04cccd\v\x05" +
+	"cards\f\x05carta\f\x05carte\f\x06cartao\f\acatalog\r\bccnumber\f\ncardnumber\f\x02cf\x05\x03cel\x0f\x03cep\x0f\x04cell\x1d\x06cedula\x14\acelular\x0f" +
+	"\tcellphone\x0f\tcellulare\x0f\x05cidad\v\x05cislo\x1f\x05civil\x05\achapter\r\acitizen\x05\bchecking\x05\tcitizenid \x03cnh\v\x03cnp!\x03cns" +
+	"\v\x04cmnd\v\x04cnic \x04cnpj\x1a\x04code\x05\x05clabe\x03\x05clave\n\x05codes\x05\x05conto\x05\x06clause\r\x06client\t\x06commit\r\x06compte\x03\acontact\x05\bc" +
+	"onducir\v\bconduire\v\bcorrente\x05\ncloudflare\"\ncontrasena\n\ncontribsys#\fclientsecret\a\fcontribuinte$\rcon" +
+	"tribuyente\b\x0econtribuyentes\b\x03cpf\x1a\x03cpr%\x03crv&\x05cprnr%\x05creds\a\x05crumb\a\tcprnummer%\ncredential\a\ncreditcar" +
+	"d\f\vcredentials\a\x04cuil'\x04cuit'\x04curl(\x05curit\x05\x05cusip\r\x06cuenta\x03\x06dbpass\n\adatadog)\ndbpassword\n\vdateofbirth" +
+	"\x17\x02dd\x05\x04ddog)\tdeveloper*\ndelsedatum\x17\x04dial\x0f\adisplay+\bdiscover\f\tdisregard,\x02dl\v\x02do-\x03dni.\x03dns\t\x03dob\x17\x06do" +
+	"wodu\v\bdocument\x05\tdocumento/\x06driver\x05\adrivers\x05\adriving\x05\tdselsdato\x17\rdriverlicense\v\x0edriverslicense\v\x03d" +
+	"ui\v\x04dula\v\x04dvla\v\x03ean\r\x03egk\v\x03egn\x1b\aehliyet\v\x04embg\v\x04emso \x05enter\x06\x06enable\x06\aelector\v\aeleitor\v\nencryption\x05" +
+	"\x04epic\x04\x05erc200\x03eth0\x03evm0\x05ether1\bethereum0\tetherscan0\textranjer\v\x03fax\x0f\rfahrerlaubnis\v\x03fin2\x04file\x05\x06fi" +
+	"scal3\tfinancial\x05\x03fon\x0f\x04fodt\x17\x04fono\x0f\x06forget,\tforwarded\t\ffoedselsdato\x17\rfuehrerschein\v\agateway\t\x03geb\x17\x06" +
+	"german\x05\ageboren\x17\ngeburtstag\x17\fgeburtsdatum\x17\rgeboortedatum\x17\x04give+\x05ghana\x05\x05govid\x14\x03gsm\x0f\x05green\x05\x04gtin\r\x05" +
+	"guida\v\x04hash\r\x05handy\x0f\vhandynummer\x0f\x05heslo\n\x06health\x05\x06heroku4\x02hk\x05\x04hkic5\x04hkid5\x04hong\x05\x04host\t\x05hosts\t\ahotli" +
+	"ne\x0f\x02hp\x0f\nhrerschein\v\x10hrerscheinnummer\v\ahubspot\x05\x04iban\x03\x05iccid\r\x02id\x05\x04idnp\v\x04idnr6\x06idcard\v\x06ignore,\aiden" +
+	"tit\v\aigazolv\v\bidentity\x05\bidnumber \tidentidad7\nidentified\x05\nidentifier\x05\fidentitycard\x14\x0eidentificatio" +
+	"n8\x10identiteitskaart\v\x15identifikationsnummer6\x03iin\v\x03ine\v\x04imei\r\x04insz9\x05insee:\x06indian\x05\ainvoice\r\tinsura" +
+	"nce\x05\x02ip\t\x03ips\t\x03ipv\t\x03ird\b\x04isbn\r\x04isin\r\x04islo\x1f\x04issn\r\x05iqama\v\x06israel\x05\aisraeli\x05\tipaddress\t\tisikukood\x12\tis" +
+	"kaznica\v\x04item\r\x04itin;\x05jazdy\v\tjailbreak\x06\x06jelszo\n\x04jmbg \x05jumin<\x03key\x10\bkennwort\n\tkennitala \x06kimlik=\x04ko" +
+	"ds\x05\x04kong\x05\x04kort\f\x05konto\x03\akodeord\n\akontonr\x03\vkontonummer\x03\rkontonummeret\x03\x03kra\b\vkreditkarte\f\fkrankenka" +
+	"sse\v\x12kreditkartennummer\f\x19krankenversichertennummer\v\x03ktp\v\x03kty&\x04kvnr\v\x04lanr\v\x04leak+\alicence\x05\alicense" +
+	"\x05\x03lot\r\x05login>\alozinka\n\x03mac\t\x06master\x05\amaestro\f\nmasterauth?\nmastercard\f\x02me\x05\x03mdp\n\x06member\x05\amedical\x05\bm" +
+	"edicare@\bmetamask0\x03mob\x0f\x05mobil\x0f\x05model\r\x05mongo\x16\x05movil\x0f\x06mobile\x1d\tmotorista\v\vmobilnummer\x0f\fmobilenumber" +
+	"\x0f\x03mrn\v\x02my\x05\x05mykad \x05mysql\x16\bmynumberA\tmysqldump\x16\x03nasB\x04nata\x17\x04nato\x17\x05nadra\v\x06nacida\x17\x06nacido\x17\anarozen\x17\an" +
+	"ascida\x17\anascido\x17\anascita\x17\bnarozena\x17\bnational\x05\tnaissance\x17\nnacimiento\x17\nnascimento\x17\nnationalid\x14\x10nat" +
+	"ionalidentity \x03newC\x05neverD\x02ni\x05\x03nhi\v\x03nhsE\x03nic\v\x03nid\v\x03nie/\x03nifF\x03nik\v\x03ninG\x03nipH\x03nir:\x03nit\b\x04nida\v\x04nino" +
+	"I\x04nissJ\tnhsnumberK\x02no\x05\x02nr\x05\x03npiK\x03nss\v\x04npwp\b\x04nricL\x04nuit\b\x06number\x05\x06nummer\x05\anumeric\x05\x06office\x0f\x03oibM\x04ohi" +
+	"p\v\x04okta#\x05order\r\x06orders\r\bosobisty\v\x06outputN\boverride\x1c\x03panO\x03pat&\x03pay\f\x04part\r\x04passP\x05parol\n\x05pasep\v\x05pas" +
+	"se\n\x05passw\n\x05paswd\n\x06parola\n\x06pasporQ\x06passwd\n\x06paswrd\n\apassord\n\apasswrd\n\apasword\n\apatient\x05\apayment\f\bp" +
+	"asaportQ\bpaspoortQ\bpasscode\n\bpassportQ\bpasswordR\bpasswort\n\bpaszportQ\tpasaporteQ\tpasseportQ\tpassp" +
+	"ortsQ\tpasswords\n\npassaporteQ\npassaportoQ\npassnummerQ\npassphrase\n\x0epaspoortnummerQ\x0epassportnumberQ" +
+	"\x04peer\t\x05peselS\x06pedido\r\bpersonal\x05\bpersonas\x05\bpersonnrT\fpersonnummerU\x0fpersonalausweis\v\x15personalauswe" +
+	"isnummer\v\x02ph\x0f\x03pis\v\x04ping\t\x05phone\x1d\x06phones\x0f\aphilsys\v\nphilhealth\v\vphonenumber\x0f\x04plan\x05\x06policy\x05\bportable" +
+	"\x0f\x03ppsV\x03psk\n\x03psw\n\x04ppsnV\x04psql\x16\x04pswd\n\x05ppsnoV\x05printN\x05psswd\n\x05pswrd\n\x06psswrd\n\x06psword\n\apretend\x02\aprivate\x05" +
+	"\aproduct\r\apssword\n\bprovider\x05\nprivatekey\a\x02pwW\x03pwd\n\x04pwrd\n\apuhelin\x0f\rpuhelinnumero\x0f\x03ref\r\x03rfc\r\x05reach\x05" +
+	"\x05regon\v\x06record\x05\x06rekort\v\x06remote\t\x06repeatN\x06reveal+\arerkort\v\brechnung\r\brekening\x03\bresident\x05\brevision\r" +
+	"\treferenceX\treisepassQ\vrequirepass?\frefreshtoken\a\fregistration\x05\x0erekeningnummer\x03\x0freisepassnummerQ" +
+	"\x19rentenversicherungsnummer6\x03rib\x03\x04ring\x05\x05rkort\v\trijbewijs\v\rrijksregister9\x0frijbewijsnummer\v\x13rijksre" +
+	"gisternummer9\x02ro\x05\x03rnc\v\x04rodn\x1f\x05rodne\x1f\arouting\x00\x03rrn<\x03rsa\x05\x03rtn\x00\x03ruc\v\x03runY\x03rutY\x04rvnr6\trufnummer\x0f\x02sa\x05\x04" +
+	"salt&\asavings\x05\bsalasana\n\tsanitaria\v\x11samordningsnummerT\x03sdt\x0f\x03sec\x05\x05sedol\r\x05senha\n\x06secret\x13\x06senord\n\x06s" +
+	"erial\r\x06server\t\asecrets\a\asection\r\aservice\x05\bsections\r\bsecurite\x05\bsecurity\x05\tsecretkey\a\tseguridad\x05\nse" +
+	"curities\r\fsecurestring\n\x03sha\r\x03sigZ\x03sinB\x03sku\r\x04show+\x05sifre\n\x06shared\x05\asidekiq#\asigning\x05\x03sms\x0f\x03soc\x05\x04sny" +
+	"k\x05\x04sort\x05\x05snils \x05sonar[\x06social\x05\asociale\x05\bsortcode\x00\tsonarqube#\nsofinummer\x19\vsourcegraph#\x0esocialsecu" +
+	"rity;\x14socialsecuritynumber;\x19sozialversicherungsnummer\\\x03ssn;\x03sss\v\x04ssws#\x05ssnit\v\x06sqlcmd\x16\asshpass\x16\x02s" +
+	"t\x05\x02sv\x05\x04sumo#\x04svnr]\x06steuer6\x06subnet\t\astorage\x05\bsteuerid6\bsvnummer]\tsumologic#\nsubscriber\x05\fsteuernum" +
+	"mer^\x1bsteueridentifikationsnummer6\x06syntym\x05\x03taj\v\x03tax\x05\x04tckn=\x05taxid\b\x06taiwan\x05\x06tarihi\x05\atarjeta\f\btaxpay" +
+	"er_\btckimlik=\ttaxnumber\b\x03tel\x0f\x03tfn\x01\x04tell+\x04text\x05\x05telem\x0f\x06teudat`\atelefon\x0f\btelefone\x0f\btelefono\x0f\btelef" +
+	"onu\x0f\btelefoon\x0f\btelegram#\btelepono\x0f\ttelefonnr\x0f\ttelefonsz\x0f\ttelemovel\x0f\ttelephone\x0f\ntelefoonnr\x0f\vtelef" +
+	"onszam\x0f\ftelefonnumer\x0f\rtelefonnummer\x0f\x0etelefoonnummer\x0f\x0ftelephonenumber\x0f\x03tin^\x04thai\x05\x06ticket\r\x03tlf\x0f\x05to" +
+	"ken\a\x06tokens\a\x06travel\x05\btracking\r\ntributaria\b\ntributario\b\x06tunnus \x06twilioa\aturkish=\x03uid\x04\x05uidai\x04\x02um\x05\x04" +
+	"umcn\v\x04umid\v\x06unseal\x05\x03upc\r\x04usdc0\x04usdt0\burodzona\x17\burodzony\x17\buserpass\n\turodzenia\x17\fuserpassword\n\x03utr\b" +
+	"\x03vat$\x05vergi\b\x06vercelb\avehicle\r\aversion\r\x12versichertennummer\v\x13versicherungsnummer\\\x03vin\r\x04visa\f\x06vital" +
+	"e:\x05voterc\x06wallet0\nwachtwoord\n\x04whatd\awithoute\bwhatsapp\x1d\x05x-api\x05\x03youf\x05zehut`" +
 	""
 
 // buckets is where a bucket begins in wordText.
 var buckets = [...]uint16{
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 121, 174, 191, 236, 321, 391, 391, 391, 444, 491, 528, 539, 560, 623, 635,
-	635, 717, 776, 836, 1069, 1153, 1193, 1193, 1193, 1235, 1268, 1304, 1356, 1424, 1441, 1441, 1441, 1446, 1456, 1465, 1522, 1535, 1573, 1584,
-	1584, 1604, 1604, 1634, 1684, 1684, 1699, 1699, 1699, 1708, 1771, 1784, 1791, 1803, 1816, 1816, 1816, 1842, 1865, 1881, 1909, 1943, 1952, 1952,
-	1952, 1965, 2141, 2146, 2198, 2298, 2310, 2310, 2310, 2328, 2336, 2336, 2342, 2342, 2349, 2349, 2349, 2349, 2375, 2383, 2454, 2533, 2549, 2549,
-	2549, 2555, 2561, 2579, 2600, 2600, 2600, 2600, 2600, 2646, 2692, 2692, 2771, 2776, 2776, 2815, 2815, 2976, 2988, 3076, 3080, 3106, 3137, 3137,
-	3137, 3137, 3145, 3162, 3162, 3187, 3205, 3205, 3205, 3538, 3643, 3707, 3731, 3861, 3900, 3900, 3900, 3900, 3900, 3900, 3900, 3900, 3900, 3900,
-	3900, 3900, 4136, 4218, 4249, 4259, 4296, 4296, 4296, 4355, 4507, 4566, 4730, 4762, 4893, 4901, 4901, 4980, 5217, 5236, 5248, 5290, 5315, 5315,
-	5315, 5315, 5315, 5327, 5351, 5423, 5428, 5428, 5428, 5433, 5507, 5526, 5533, 5533, 5533, 5533, 5533, 5553, 5553, 5578, 5578, 5578, 5578, 5578,
-	5578, 5578, 5578, 5578, 5585, 5585, 5585, 5585, 5585, 5585, 5585, 5585, 5590, 5590, 5590, 5590, 5590, 5590, 5597, 5597, 5597, 5597, 5597, 5597,
-	5597, 5597, 5597, 5597, 5597, 5597, 5597, 5597, 5597, 5597, 5597, 5597, 5597, 5597, 5597, 5597, 5597, 5597, 5597, 5597, 5597, 5597, 5597, 5597,
-	5597, 5597, 5597, 5597, 5597, 5597, 5597, 5597, 5597, 5597, 5597, 5597, 5597, 5597, 5597, 5597, 5597,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 121, 174, 191, 236, 330, 400, 400, 400, 458, 505, 542, 553, 574, 637, 649,
+	649, 731, 790, 850, 1083, 1167, 1207, 1207, 1207, 1249, 1282, 1318, 1370, 1438, 1455, 1455, 1455, 1460, 1470, 1479, 1536, 1549, 1587, 1598,
+	1598, 1618, 1618, 1648, 1698, 1698, 1713, 1713, 1713, 1722, 1785, 1798, 1805, 1817, 1830, 1830, 1830, 1856, 1879, 1895, 1923, 1957, 1966, 1966,
+	1966, 1979, 2155, 2160, 2212, 2312, 2324, 2324, 2324, 2342, 2350, 2350, 2356, 2356, 2363, 2363, 2363, 2363, 2389, 2397, 2468, 2547, 2563, 2563,
+	2563, 2569, 2575, 2593, 2614, 2614, 2614, 2614, 2614, 2660, 2706, 2706, 2785, 2790, 2790, 2829, 2829, 2990, 3002, 3090, 3094, 3120, 3151, 3151,
+	3151, 3151, 3159, 3176, 3176, 3201, 3219, 3219, 3219, 3552, 3657, 3721, 3745, 3880, 3919, 3919, 3919, 3919, 3919, 3919, 3919, 3919, 3919, 3919,
+	3919, 3919, 4155, 4237, 4268, 4278, 4315, 4315, 4315, 4374, 4535, 4594, 4758, 4798, 4929, 4937, 4937, 5016, 5253, 5272, 5292, 5334, 5359, 5359,
+	5359, 5359, 5359, 5371, 5395, 5467, 5472, 5472, 5472, 5477, 5551, 5570, 5577, 5577, 5577, 5577, 5577, 5597, 5597, 5622, 5622, 5622, 5622, 5622,
+	5622, 5622, 5622, 5622, 5629, 5629, 5629, 5629, 5629, 5629, 5629, 5629, 5634, 5634, 5634, 5634, 5634, 5634, 5641, 5641, 5641, 5641, 5641, 5641,
+	5641, 5641, 5641, 5641, 5641, 5641, 5641, 5641, 5641, 5641, 5641, 5641, 5641, 5641, 5641, 5641, 5641, 5641, 5641, 5641, 5641, 5641, 5641, 5641,
+	5641, 5641, 5641, 5641, 5641, 5641, 5641, 5641, 5641, 5641, 5641, 5641, 5641, 5641, 5641, 5641, 5641,
 }
 
 // likely is a filter in front of the words: one bit for each hash of a word.
@@ -627,13 +627,13 @@ var likely = [...]uint32{
 	0, 0, 17039632, 16777216, 0, 1073750016, 0, 0, 2, 4096, 131080, 16777216, 2048, 2097156, 1074008064, 201327104, 268435456, 0, 0, 0, 0, 0, 0, 4194304,
 	1, 65536, 0, 134217728, 4194304, 0, 0, 1073741824, 32768, 0, 32, 0, 262208, 32, 2164260866, 0, 72, 0, 2, 1048576, 0, 0, 0, 0,
 	2147483650, 8388608, 0, 0, 0, 0, 0, 1073741824, 0, 0, 0, 0, 0, 16385, 0, 0, 0, 0, 8, 0, 0, 0, 0, 2,
-	2162944, 0, 32768, 4096, 0, 0, 1, 0, 0, 1024, 0, 0, 2147483648, 0, 0, 4, 8, 0, 0, 0, 4260352, 4, 8448, 0,
+	2162944, 0, 32768, 6144, 0, 0, 1, 0, 0, 1024, 0, 0, 2147483648, 0, 0, 4, 8, 0, 0, 0, 4260352, 4, 8448, 0,
 	128, 262144, 2147483648, 256, 0, 8388608, 268435456, 0, 0, 16384, 1073741824, 0, 8192, 262144, 0, 4194304, 4194304, 256, 545259520, 0, 2177, 64, 0, 0,
 	0, 0, 131088, 33554432, 0, 1024, 32776, 0, 8192, 0, 0, 16384, 805306368, 0, 0, 0, 0, 0, 1073872896, 0, 0, 0, 2147485696, 134217728,
 	0, 144, 0, 0, 128, 0, 0, 0, 1, 128, 0, 0, 2, 0, 2097152, 0, 0, 0, 0, 0, 0, 4096, 33554432, 268435458,
 	65536, 0, 4194304, 0, 2097152, 1, 0, 0, 1, 0, 0, 131072, 0, 67108864, 4198400, 0, 32, 0, 0, 32, 4096, 1, 134217728, 16,
 	1073741824, 16384, 0, 256, 8192, 4194312, 1024, 32768, 50331648, 0, 67108864, 0, 0, 0, 0, 262144, 0, 16, 0, 262144, 0, 0, 2, 0,
-	0, 2097152, 0, 0, 2048, 0, 0, 0, 1, 136331264, 0, 0, 0, 0, 67108864, 0, 524288, 1074003968, 18432, 0, 0, 8, 0, 0,
+	0, 2097152, 4194304, 0, 2048, 0, 0, 0, 1, 136331264, 0, 0, 0, 0, 67108864, 0, 524288, 1074003968, 18432, 0, 0, 8, 0, 0,
 	80, 33554432, 16777220, 524288, 0, 0, 0, 1048576, 0, 0, 0, 2097152, 2097152, 0, 0, 0, 301989888, 0, 0, 0, 8200, 0, 65537, 0,
 	0, 0, 262208, 134217728, 0, 2097152, 0, 0, 0, 0, 8388608, 0, 0, 1048576, 8388608, 65568, 67108864, 64, 570425344, 4, 2147483648, 0, 0, 0,
 	0, 0, 16, 131072, 2048, 98304, 0, 0, 0, 0, 0, 0, 2147483656, 8, 0, 0, 268435456, 0, 0, 1073743872, 0, 2147483648, 0, 0,
@@ -643,18 +643,18 @@ var likely = [...]uint32{
 	0, 32768, 32, 32768, 65536, 0, 0, 131072, 0, 2147483648, 8, 0, 1048576, 0, 0, 0, 128, 16384, 0, 0, 0, 0, 268435456, 0,
 	0, 0, 0, 0, 0, 0, 2, 0, 1, 135266304, 0, 0, 67108864, 69696, 2147483648, 0, 1024, 16777216, 0, 256, 4096, 524418, 0, 8,
 	0, 4, 0, 1073741824, 0, 0, 0, 0, 2, 16777216, 2147483648, 0, 8388608, 0, 0, 2147483648, 0, 0, 0, 0, 8, 0, 0, 0,
-	2, 1048576, 64, 388, 4194304, 0, 4, 0, 2080, 2, 0, 0, 1024, 0, 0, 0, 0, 32768, 536870912, 0, 4202496, 256, 0, 67109120,
+	2, 1048576, 64, 388, 4194304, 0, 4, 0, 2080, 2, 0, 0, 1024, 0, 0, 0, 33554432, 32768, 536870912, 0, 4202496, 256, 0, 67109120,
 	2048, 0, 0, 0, 0, 69206016, 524288, 0, 0, 0, 524288, 262144, 4, 0, 0, 0, 0, 0, 2048, 0, 0, 536870912, 256, 0,
-	262144, 0, 0, 0, 0, 16384, 56, 268435456, 131072, 16777216, 2048, 2097152, 0, 16777216, 33554432, 0, 0, 8389120, 0, 134217728, 0, 65536, 32, 524288,
+	262144, 0, 0, 0, 134217728, 16384, 56, 268435456, 131072, 16777216, 2048, 2097152, 0, 16777216, 33554432, 0, 0, 8389120, 0, 134217728, 0, 65536, 32, 524288,
 	0, 0, 0, 16384, 0, 2048, 0, 131072, 512, 285212672, 0, 0, 0, 0, 0, 33796, 0, 0, 0, 16777280, 0, 0, 0, 0,
 	65536, 524292, 2164260866, 4194304, 0, 0, 64, 0, 17, 8, 8192, 1073741824, 8388608, 0, 0, 128, 131072, 0, 0, 16777216, 262144, 0, 0, 0,
 	0, 0, 16, 16, 12, 33554436, 256, 131072, 8192, 2, 0, 0, 1536, 128, 4194304, 0, 0, 8, 0, 0, 524292, 32, 4194304, 131072,
 	131328, 0, 0, 524288, 133120, 0, 132, 536936449, 536870912, 0, 0, 0, 268435456, 2, 512, 16777216, 0, 0, 8388608, 0, 0, 0, 128, 0,
 	0, 0, 8192, 0, 262144, 1073741825, 524288, 16384, 131072, 134217728, 1, 33554432, 2147483780, 0, 0, 0, 0, 0, 16777216, 0, 268435456, 268435456, 0, 0,
 	1073741824, 276824080, 0, 2048, 8192, 0, 0, 0, 1048576, 16, 512, 0, 134217728, 2097152, 16777216, 536870912, 0, 134217732, 0, 0, 33554496, 0, 0, 0,
-	268435456, 0, 67108864, 0, 0, 0, 0, 0, 0, 20, 4096, 0, 8, 0, 256, 0, 0, 16384, 262144, 256, 8388736, 4, 262144, 2097152,
+	268435456, 0, 75497472, 0, 0, 0, 0, 0, 0, 20, 4096, 0, 8, 0, 256, 0, 0, 16384, 262144, 256, 8388736, 4, 262144, 2097152,
 	32768, 0, 0, 64, 0, 0, 0, 1048576, 0, 128, 0, 17, 0, 536870912, 8388608, 0, 1048576, 0, 0, 0, 1048576, 0, 0, 512,
-	0, 0, 0, 0, 0, 134217728, 128, 0, 0, 0, 4194592, 0, 33554448, 1, 4, 16777248, 0, 8388608, 0, 0, 1, 0, 0, 2097152,
+	0, 0, 0, 0, 0, 134217728, 128, 0, 0, 0, 4194592, 0, 33554448, 1, 4, 16777248, 0, 8388608, 0, 0, 1, 0, 64, 2097152,
 	0, 0, 0, 0, 0, 0, 0, 8392704, 2415919104, 12, 0, 33554432, 0, 66560, 33554432, 8192, 0, 0, 0, 0, 0, 0, 0, 9437184,
 	8192, 83887104, 131072, 134217728, 0, 0, 0, 0, 0, 0, 8, 32, 0, 0, 0, 256, 67108864, 8, 0, 0, 0, 65536, 0, 0,
 	0, 0, 0, 0, 2099200, 0, 0, 1, 134219776, 4, 0, 8200, 0, 0, 0, 0, 16777216, 33554432, 262400, 16384, 0, 4096, 16777216, 16,
@@ -663,152 +663,152 @@ var likely = [...]uint32{
 
 // wordPairs is pairs by their words' numbers.
 var wordPairs = [...]wordPair{
-	{4602, 4449, 58},
-	{2776, 4602, 58},
-	{2776, 2570, 11},
-	{2776, 2561, 11},
-	{581, 3112, 1},
-	{1623, 4449, 13},
-	{4602, 3112, 58},
-	{4571, 4360, 58},
-	{4218, 1615, 8},
-	{4602, 2187, 66},
-	{2901, 2187, 71},
-	{4906, 1609, 1},
-	{4906, 1965, 8},
-	{4906, 3112, 8},
-	{4906, 2084, 8},
-	{2901, 1965, 20},
-	{2015, 3112, 20},
-	{2015, 645, 20},
-	{1965, 3112, 31},
-	{3559, 3112, 31},
-	{2084, 3112, 31},
-	{2901, 2084, 20},
-	{2901, 2015, 20},
-	{3559, 1965, 31},
-	{2015, 1335, 20},
-	{806, 1965, 20},
-	{1965, 645, 20},
-	{4296, 1965, 103},
-	{4254, 1965, 103},
-	{141, 1965, 103},
-	{2015, 3076, 31},
-	{3993, 4062, 59},
-	{2776, 3112, 104},
-	{5222, 1965, 105},
-	{2988, 3112, 71},
-	{2187, 3112, 106},
-	{2988, 3076, 71},
-	{4766, 3120, 93},
-	{4766, 3080, 93},
-	{3128, 3559, 32},
-	{491, 3112, 30},
-	{3559, 869, 18},
-	{2256, 1965, 107},
-	{2248, 1965, 107},
-	{4924, 1965, 108},
-	{1881, 2389, 52},
-	{1865, 1965, 52},
-	{1713, 4906, 94},
-	{2170, 1965, 109},
-	{2015, 869, 110},
-	{806, 3112, 31},
-	{2901, 3112, 111},
-	{3053, 3112, 71},
-	{2997, 3112, 75},
-	{3326, 3112, 75},
-	{2672, 3112, 1},
-	{4906, 3076, 8},
-	{1615, 3112, 8},
-	{2725, 3112, 15},
-	{2725, 3076, 15},
-	{3658, 3076, 15},
-	{731, 3112, 15},
-	{5568, 3112, 15},
-	{3658, 3112, 15},
-	{935, 3112, 15},
-	{3910, 2646, 15},
-	{4996, 2646, 15},
-	{4141, 2646, 15},
-	{236, 2349, 7},
-	{34, 2349, 7},
-	{4379, 2349, 7},
-	{3812, 2349, 7},
-	{51, 2349, 7},
-	{326, 2349, 7},
-	{1510, 2349, 7},
-	{4557, 2349, 7},
-	{4540, 2349, 7},
-	{4798, 2349, 7},
-	{2570, 2349, 7},
-	{241, 2349, 7},
-	{308, 2349, 7},
-	{4420, 2349, 7},
-	{2605, 2349, 7},
-	{5578, 2349, 7},
-	{1857, 2349, 7},
-	{1943, 2349, 7},
-	{4576, 2349, 7},
-	{4595, 2584, 7},
-	{1235, 236, 40},
-	{1235, 241, 40},
-	{717, 236, 33},
-	{2046, 623, 10},
-	{3384, 623, 10},
-	{5343, 2349, 7},
-	{4582, 869, 0},
-	{391, 51, 3},
-	{51, 3112, 3},
-	{51, 3076, 3},
-	{896, 964, 3},
-	{815, 51, 3},
-	{4306, 51, 3},
-	{5327, 4932, 22},
-	{4893, 174, 22},
-	{1849, 2187, 11},
-	{5526, 1965, 11},
-	{5526, 645, 11},
-	{1356, 2570, 11},
-	{1364, 2570, 11},
-	{1356, 2561, 11},
-	{1364, 2561, 11},
-	{1373, 2570, 11},
-	{1373, 2561, 11},
-	{2570, 3112, 11},
-	{2561, 3112, 11},
-	{5248, 1335, 81},
-	{3226, 3080, 81},
-	{3839, 2058, 75},
-	{3839, 3112, 75},
-	{3993, 3112, 31},
-	{4762, 3080, 8},
-	{1171, 4610, 57},
-	{4439, 4610, 57},
-	{639, 2646, 15},
-	{2663, 3924, 11},
-	{2655, 1965, 11},
-	{2655, 3112, 11},
-	{3713, 3112, 11},
-	{3713, 3076, 11},
-	{3326, 1965, 11},
-	{2187, 1965, 11},
-	{4838, 1965, 11},
-	{1849, 3707, 11},
-	{1849, 645, 11},
-	{478, 3112, 11},
-	{1796, 645, 11},
-	{203, 3112, 11},
-	{1777, 645, 11},
-	{3569, 2383, 11},
-	{790, 1965, 11},
-	{4470, 4602, 11},
-	{2015, 889, 31},
-	{3559, 2015, 31},
-	{3559, 2084, 31},
-	{2901, 2058, 20},
-	{4906, 2058, 8},
-	{4949, 4013, 8},
+	{4630, 4477, 59},
+	{2790, 4630, 59},
+	{2790, 2584, 11},
+	{2790, 2575, 11},
+	{595, 3126, 1},
+	{1637, 4477, 13},
+	{4630, 3126, 59},
+	{4599, 4379, 59},
+	{4237, 1629, 8},
+	{4630, 2201, 66},
+	{2915, 2201, 71},
+	{4942, 1623, 1},
+	{4942, 1979, 8},
+	{4942, 3126, 8},
+	{4942, 2098, 8},
+	{2915, 1979, 20},
+	{2029, 3126, 20},
+	{2029, 659, 20},
+	{1979, 3126, 32},
+	{3573, 3126, 32},
+	{2098, 3126, 32},
+	{2915, 2098, 20},
+	{2915, 2029, 20},
+	{3573, 1979, 32},
+	{2029, 1349, 20},
+	{820, 1979, 20},
+	{1979, 659, 20},
+	{4315, 1979, 103},
+	{4273, 1979, 103},
+	{141, 1979, 103},
+	{2029, 3090, 32},
+	{4012, 4081, 60},
+	{2790, 3126, 104},
+	{5258, 1979, 105},
+	{3002, 3126, 71},
+	{2201, 3126, 106},
+	{3002, 3090, 71},
+	{4802, 3134, 93},
+	{4802, 3094, 93},
+	{3142, 3573, 33},
+	{505, 3126, 31},
+	{3573, 883, 18},
+	{2270, 1979, 107},
+	{2262, 1979, 107},
+	{4960, 1979, 108},
+	{1895, 2403, 53},
+	{1879, 1979, 53},
+	{1727, 4942, 94},
+	{2184, 1979, 109},
+	{2029, 883, 110},
+	{820, 3126, 32},
+	{2915, 3126, 111},
+	{3067, 3126, 71},
+	{3011, 3126, 75},
+	{3340, 3126, 75},
+	{2686, 3126, 1},
+	{4942, 3090, 8},
+	{1629, 3126, 8},
+	{2739, 3126, 15},
+	{2739, 3090, 15},
+	{3672, 3090, 15},
+	{745, 3126, 15},
+	{5612, 3126, 15},
+	{3672, 3126, 15},
+	{949, 3126, 15},
+	{3929, 2660, 15},
+	{5032, 2660, 15},
+	{4160, 2660, 15},
+	{236, 2363, 7},
+	{34, 2363, 7},
+	{4398, 2363, 7},
+	{3831, 2363, 7},
+	{51, 2363, 7},
+	{335, 2363, 7},
+	{1524, 2363, 7},
+	{4585, 2363, 7},
+	{4568, 2363, 7},
+	{4834, 2363, 7},
+	{2584, 2363, 7},
+	{241, 2363, 7},
+	{317, 2363, 7},
+	{4448, 2363, 7},
+	{2619, 2363, 7},
+	{5622, 2363, 7},
+	{1871, 2363, 7},
+	{1957, 2363, 7},
+	{4604, 2363, 7},
+	{4623, 2598, 7},
+	{1249, 236, 41},
+	{1249, 241, 41},
+	{731, 236, 34},
+	{2060, 637, 10},
+	{3398, 637, 10},
+	{5387, 2363, 7},
+	{4610, 883, 0},
+	{405, 51, 3},
+	{51, 3126, 3},
+	{51, 3090, 3},
+	{910, 978, 3},
+	{829, 51, 3},
+	{4325, 51, 3},
+	{5371, 4968, 23},
+	{4929, 174, 23},
+	{1863, 2201, 11},
+	{5570, 1979, 11},
+	{5570, 659, 11},
+	{1370, 2584, 11},
+	{1378, 2584, 11},
+	{1370, 2575, 11},
+	{1378, 2575, 11},
+	{1387, 2584, 11},
+	{1387, 2575, 11},
+	{2584, 3126, 11},
+	{2575, 3126, 11},
+	{5292, 1349, 81},
+	{3240, 3094, 81},
+	{3858, 2072, 75},
+	{3858, 3126, 75},
+	{4012, 3126, 32},
+	{4798, 3094, 8},
+	{1185, 4638, 58},
+	{4467, 4638, 58},
+	{653, 2660, 15},
+	{2677, 3943, 11},
+	{2669, 1979, 11},
+	{2669, 3126, 11},
+	{3727, 3126, 11},
+	{3727, 3090, 11},
+	{3340, 1979, 11},
+	{2201, 1979, 11},
+	{4874, 1979, 11},
+	{1863, 3721, 11},
+	{1863, 659, 11},
+	{492, 3126, 11},
+	{1810, 659, 11},
+	{203, 3126, 11},
+	{1791, 659, 11},
+	{3583, 2397, 11},
+	{804, 1979, 11},
+	{4498, 4630, 11},
+	{2029, 903, 32},
+	{3573, 2029, 32},
+	{3573, 2098, 32},
+	{2915, 2072, 20},
+	{4942, 2072, 8},
+	{4985, 4032, 8},
 }
 
 // entries is what words and pairs stand for.
@@ -835,6 +835,7 @@ var entries = [...]entry{
 	{0x800000000000, 0x0, true},
 	{0x10000000004, 0x0, false},
 	{0x100800000000000, 0x0, false},
+	{0x400000000000000, 0x0, false},
 	{0x800000000, 0x0, false},
 	{0x800000000, 0x0, true},
 	{0x100, 0x0, false},
@@ -877,7 +878,6 @@ var entries = [...]entry{
 	{0x400000000000000, 0x0, true},
 	{0x401800000000000, 0x0, false},
 	{0x40000, 0x0, true},
-	{0x400000000000000, 0x0, false},
 	{0x40000000, 0x0, false},
 	{0x20000, 0x0, false},
 	{0x0, 0x8, false},

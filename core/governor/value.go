@@ -36,7 +36,9 @@ func (s *Scanner) random(value []byte, from int, quoted bool, subject context) b
 	switch {
 	case subject == 0 && isHash(value), subject&aboutSecret == 0 && bytes.IndexByte(value, '/') > 0 && bytes.IndexByte(value, '.') > 0:
 		return false // a key of a cache or an object
-	case subject&aboutHeader != 0 || s.since(aboutCommand, from) <= nearCommand || subject&aboutSecret != 0 && changes(value)*2 >= len(value):
+	case subject&aboutSecret != 0 && changes(value)*2 > len(value) && isChosen(value):
+		least = 8
+	case subject&aboutHeader != 0 || s.since(aboutCommand, from) <= nearCommand || subject&aboutSecret != 0 && changes(value)*3 > len(value):
 		least = 10
 	case subject&aboutSecret == 0:
 		least = 16

@@ -130,9 +130,9 @@ var vocabulary = []struct {
 	{aboutTaiwan, "arc"},
 	{aboutNetwork, "mac ether ip ips ipv ipaddress addr address addresses host hosts server dns ping client remote forwarded peer subnet gateway"},
 	{aboutWallet, "ethereum eth wallet erc20 etherscan metamask ether usdt usdc evm"},
-	{aboutSecret, "secret basic apikey accesskey accesstoken authtoken apitoken secretkey privatekey token credential credentials creds authkey clientsecret bearer auth crumb refreshtoken"},
+	{aboutSecret, "secret basic apikey accesskey accesstoken authtoken apitoken secretkey privatekey token credential credentials creds authkey clientsecret bearer auth crumb refreshtoken secrets tokens apikeys"},
 	{aboutSecret | aboutPassword, "password passwd pwd passphrase passwort contrasena passcode pswd passw psw kennwort senha wachtwoord dbpassword userpassword passwrd pswrd pwrd passe passord adgangskode heslo parola salasana jelszo clave"},
-	{aboutSecret | aboutPassword, "passwords psswd psword psswrd pssword paswd paswrd pasword dbpass userpass mdp senord kodeord sifre parol lozinka securestring"},
+	{aboutSecret | aboutPassword, "passwords psswd psword psswrd pssword paswd paswrd pasword dbpass userpass mdp senord kodeord sifre parol lozinka securestring psk"},
 	{aboutAWS, "aws amazon"},
 	{aboutDatadog, "datadog ddog"},
 	{aboutHeroku, "heroku"},
@@ -145,7 +145,7 @@ var vocabulary = []struct {
 	{aboutKey, "key pat api salt kty crv"},
 	{aboutKey | aboutPassword, "pass pw"},
 	{aboutCommand, "curl"},
-	{aboutLogin, "login sshpass mysql mysqldump mongo psql"},
+	{aboutLogin, "login sqlcmd bcp sshpass mysql mysqldump mongo psql"},
 	{aboutArticle, "hash sha order orders invoice part sku serial model version isbn issn ean upc"},
 	{aboutArticle, "tracking ticket ref reference item product batch lot article build commit revision section sections chapter clause rfc appendix annex bestellung rechnung pedido catalog"},
 	{aboutArticle, "securities cusip sedol isin imei iccid vin vehicle gtin"},
@@ -173,7 +173,7 @@ func isPublic(text []byte, start, end int) bool {
 		}
 		for _, public := range publicParts {
 			if equalFold(public, name) {
-				return public != "id" || from < start+7 || !equalFold("secret", text[from-7:from-1])
+				return public != "id" || from < start+7 || isLetterByte(text[from-1]) || !equalFold("secret", text[from-7:from-1])
 			}
 		}
 	}
