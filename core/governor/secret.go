@@ -99,6 +99,9 @@ func (s *Scanner) passwordURL(v *view, start, end int) (next int, ok bool) {
 
 // named looks behind a name of a secret for its value.
 func (s *Scanner) named(v *view, start, end int, subject context) (next int, ok bool) {
+	for v.look(end-1) == '\'' {
+		end--
+	}
 	switch {
 	case equalFold("kty", v.text[start:end]), equalFold("crv", v.text[start:end]):
 		return s.jsonWebKey(v, end)
@@ -111,9 +114,6 @@ func (s *Scanner) named(v *view, start, end int, subject context) (next int, ok 
 // assignment looks behind a name of a secret for its value: name = value, "name": "value", name is value,
 // <name>value, --name value, Bearer value. Specific detectors try the value first.
 func (s *Scanner) assignment(v *view, start, end int, subject context) (next int, ok bool) {
-	for v.look(end-1) == '\'' {
-		end--
-	}
 	after := v.look(end)
 	by := equalFold("by", v.text[start:end])
 	spaced := after == ' ' && (isOption(v, start) || s.since(aboutLogin, start) <= nearBefore || by || subject&aboutPassword != 0 && notedPassword(v, start, end))
