@@ -2,8 +2,15 @@ package governor
 
 import "math/bits"
 
-// note records that a subject was named by a word that ends at i.
+// note records that a subject was named by a word that ends at i. Most words name none: they need no call.
 func (s *Scanner) note(subject context, i int) {
+	if subject != 0 {
+		s.record(subject, i)
+	}
+}
+
+// record is note for at least one subject.
+func (s *Scanner) record(subject context, i int) {
 	if subject&aboutID != 0 && s.continuesArticle(i) {
 		subject = aboutArticle
 	}
@@ -105,6 +112,9 @@ type ahead struct {
 	subjects context
 }
 
+// clauseEnds is the bytes below 64 that end a clause, as bits.
+const clauseEnds = uint64(1<<'.' | 1<<',' | 1<<';' | 1<<':' | 1<<'\n' | 1<<0 | 1<<'!' | 1<<'?' | 1<<'=' | 1<<'"')
+
 // clause is the subjects of the words from i to the end of the clause, within nearAfter bytes.
 func clause(v *view, i int) (subjects context) {
 	var word [24]byte
@@ -130,7 +140,7 @@ func clause(v *view, i int) (subjects context) {
 				last = number + 1
 			}
 		}
-		if oneOf(b, ".,;:\n\x00!?=\"|[") {
+		if b < 64 && clauseEnds>>b&1 != 0 || b == '|' || b == '[' {
 			return subjects
 		}
 	}

@@ -218,7 +218,7 @@ func (s *Scanner) names(text []byte, start, end int, kinds uint16) bool {
 	if end-start == 2 && end < len(text) && s.isPair(text, start) {
 		return false
 	}
-	if end < len(text) && (class[text[end]]&(isEqual|isEnding) != 0 || text[end] == ' ' && (kinds&isLower == 0 || end+1 == len(text) || text[end+1] == '=')) && end-start > len("key") && glued(text[start:end]) != 0 {
+	if end < len(text) && (class[text[end]]&(isEqual|isEnding) != 0 || text[end] == ' ' && (kinds&(isLower|isUpper) == isUpper || end+1 == len(text) || text[end+1] == '=')) && end-start > len("key") && glued(text[start:end]) != 0 {
 		return false
 	}
 	return isPlain(text, start, end, kinds) && (!mayName(text[start:end], kinds) || s.noted(text, start, end, kinds))
