@@ -149,9 +149,10 @@ func (s *Scanner) placeCustom(v *view, to int) {
 func (s *Scanner) words(v *view, from int, final bool) int {
 	text := v.text
 	for from < len(text) {
-		decided := from
+		decided, read, kinds := from, 0, uint16(0)
 		if !s.inLong && s.edge <= s.base+from {
-			from += skipCommon(text[from:])
+			start, end, k := skipCommon(text[from:])
+			from, read, kinds = from+start, end-start, k
 		}
 		i := from + separators(text[from:])
 		if i > from {
@@ -164,15 +165,15 @@ func (s *Scanner) words(v *view, from int, final bool) int {
 			return i
 		}
 		if isDigitByte(text[i]) && i-3 >= decided && s.isPair(text, i-3) {
-			i -= 3
+			i, read, kinds = i-3, 0, 0
 		}
 		next, wait := i, false
 		if class[text[i]]&opens != 0 {
 			next, wait = s.punctuation(v, i, final)
 			s.inLong = false
 		} else {
-			length, kinds := readWord(text[i:s.limit(i, min(len(text), i+maxWord))])
-			next, wait = s.unusual(v, i, i+length, kinds, final)
+			rest, more := readWord(text[i+read : s.limit(i, min(len(text), i+maxWord))])
+			next, wait = s.unusual(v, i, i+read+rest, kinds|more, final)
 		}
 		if wait {
 			return i
