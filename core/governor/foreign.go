@@ -1,5 +1,7 @@
 package governor
 
+import "strings"
+
 // foreignWords is words of other scripts that name subjects, with a bar behind each. Bytes above ASCII are in no word, so they
 // are looked for where their first two bytes are: see mayBeForeign.
 var foreignWords = [...]struct {
@@ -60,18 +62,12 @@ func (s *Scanner) foreign(v *view, i int) (next int, ok bool) {
 
 // foreignEnd is the end of the word of a list that is at i, or -1.
 func foreignEnd(v *view, i int, words string) int {
-	at := i
-	for n := range len(words) {
-		switch {
-		case words[n] == '|' && at >= i:
-			return at
-		case words[n] == '|':
-			at = i
-		case at >= i && v.look(at) == words[n]:
-			at++
-		default:
-			at = -1 // until the next bar
+	for words != "" {
+		word, rest, _ := strings.Cut(words, "|")
+		if v.has(i, word) {
+			return i + len(word)
 		}
+		words = rest
 	}
 	return -1
 }

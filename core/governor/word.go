@@ -31,8 +31,10 @@ func (s *Scanner) examine(v *view, start, end int, kinds uint16) (next int) {
 
 // behindColor is the start of a word behind the end of a terminal's sequence that sets a color, ESC [ 3 2 m, or start.
 func behindColor(v *view, start, end int) int {
-	at := v.run(start, 3, isDigit)
-	if at > start && at < end && v.text[at] == 'm' && oneOf(v.at(start-1), "[;") {
+	if before := v.at(start - 1); before != '[' && before != ';' {
+		return start
+	}
+	if at := v.run(start, 3, isDigit); at > start && at < end && v.text[at] == 'm' {
 		return at + 1
 	}
 	return start
@@ -181,7 +183,7 @@ func mayIdentify(v *view, start, end int) bool {
 	case 1:
 		return digits >= 6 || digits == 0 && after == '-' || digits == 2
 	case 2, 3, 4, 5:
-		return digits >= 2 || letters <= 3 && after == '-'
+		return digits >= 2 || after == '-' && (letters == 2 || letters == 3 && v.text[start+1] == 'H')
 	case 6:
 		return true
 	}
