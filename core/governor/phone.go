@@ -175,8 +175,8 @@ func runsOfOne(digits []byte) bool {
 
 // national looks for a number in a national form: with a word about phones near, or in a form that little else has.
 func (s *Scanner) national(v *view, start int, p *phoneNumber) (next int, ok bool) {
-	call := p.count == 1 && v.at(start-1) == '(' && isAlnum(v.at(start-2))                            // uintptr(50000000)
-	short := p.n == 6 && p.shape() == "222" && p.seps == sepSpace && s.since(aboutPhone, start) <= 24 // 33 93 31 in Greenland
+	call := p.count == 1 && v.at(start-1) == '(' && isAlnum(v.at(start-2))                                      // uintptr(50000000)
+	short := p.n == 6 && p.shape() == "222" && p.seps == sepSpace && s.since(aboutPhone|aboutCall, start) <= 24 // 33 93 31 in Greenland
 	if p.n < 7 && !short || p.n > 15 || v.at(start-1) == '#' && s.since(aboutPhone, start) > len(" #") || call {
 		return 0, false
 	}
@@ -189,7 +189,7 @@ func (s *Scanner) national(v *view, start int, p *phoneNumber) (next int, ok boo
 		return 0, false
 	}
 	inRow := before == ' ' && isDigitByte(v.at(start-2)) || p.groups[0] == 4 && behindGroup(v, start)
-	if before != '=' && !inRow && p.clear() && !s.isArticle(v, start) || p.plausible() && s.about(v, aboutPhone, start, end) {
+	if before != '=' && !inRow && p.clear() && !s.isArticle(v, start) || p.plausible() && (s.about(v, aboutPhone, start, end) || (p.count > 1 || p.n > 9) && s.about(v, aboutCall, start, end)) {
 		return s.emit(v, rulePhone, start, extension(v, end))
 	}
 	return 0, false

@@ -545,58 +545,58 @@ const wordText = "" +
 	"\x14\rauthorization\x15\x03bcp\x16\x04bank\x05\x04bban\x03\x05basic\a\x05batch\r\vbankaccount\x03\fbankleitzahl\x00\x04bday\x17\x06bearer\a\x06behave\x02" +
 	"\nbestellung\r\vbeneficiary\x05\x05birth\x18\abilhete\v\bbirthday\x17\tbirthdate\x17\x03blz\x00\x04born\x17\x03bsb\x00\x03bsn\x19\tbrazilian\x1a\x03b" +
 	"vn\v\x05build\r\abuletin\v\bbusiness\x05\tbulgarian\x1b\x13burgerservicenummer\x19\x02by\x05\x06bypass\x1c\x02cc\f\x04call\x1d\x04card\x1e\x04cccd\v\x05" +
-	"cards\f\x05carta\f\x05carte\f\x06cartao\f\acatalog\r\bccnumber\f\ncardnumber\f\x02cf\x05\x03cel\x0f\x03cep\x0f\x04cell\x1d\x06cedula\x14\acelular\x0f" +
-	"\tcellphone\x0f\tcellulare\x0f\x05cidad\v\x05cislo\x1f\x05civil\x05\achapter\r\acitizen\x05\bchecking\x05\tcitizenid \x03cnh\v\x03cnp!\x03cns" +
-	"\v\x04cmnd\v\x04cnic \x04cnpj\x1a\x04code\x05\x05clabe\x03\x05clave\n\x05codes\x05\x05conto\x05\x06clause\r\x06client\t\x06commit\r\x06compte\x03\acontact\x05\bc" +
-	"onducir\v\bconduire\v\bcorrente\x05\ncloudflare\"\ncontrasena\n\ncontribsys#\fclientsecret\a\fcontribuinte$\rcon" +
-	"tribuyente\b\x0econtribuyentes\b\x03cpf\x1a\x03cpr%\x03crv&\x05cprnr%\x05creds\a\x05crumb\a\tcprnummer%\ncredential\a\ncreditcar" +
-	"d\f\vcredentials\a\x04cuil'\x04cuit'\x04curl(\x05curit\x05\x05cusip\r\x06cuenta\x03\x06dbpass\n\adatadog)\ndbpassword\n\vdateofbirth" +
-	"\x17\x02dd\x05\x04ddog)\tdeveloper*\ndelsedatum\x17\x04dial\x0f\adisplay+\bdiscover\f\tdisregard,\x02dl\v\x02do-\x03dni.\x03dns\t\x03dob\x17\x06do" +
-	"wodu\v\bdocument\x05\tdocumento/\x06driver\x05\adrivers\x05\adriving\x05\tdselsdato\x17\rdriverlicense\v\x0edriverslicense\v\x03d" +
-	"ui\v\x04dula\v\x04dvla\v\x03ean\r\x03egk\v\x03egn\x1b\aehliyet\v\x04embg\v\x04emso \x05enter\x06\x06enable\x06\aelector\v\aeleitor\v\nencryption\x05" +
-	"\x04epic\x04\x05erc200\x03eth0\x03evm0\x05ether1\bethereum0\tetherscan0\textranjer\v\x03fax\x0f\rfahrerlaubnis\v\x03fin2\x04file\x05\x06fi" +
-	"scal3\tfinancial\x05\x03fon\x0f\x04fodt\x17\x04fono\x0f\x06forget,\tforwarded\t\ffoedselsdato\x17\rfuehrerschein\v\agateway\t\x03geb\x17\x06" +
-	"german\x05\ageboren\x17\ngeburtstag\x17\fgeburtsdatum\x17\rgeboortedatum\x17\x04give+\x05ghana\x05\x05govid\x14\x03gsm\x0f\x05green\x05\x04gtin\r\x05" +
-	"guida\v\x04hash\r\x05handy\x0f\vhandynummer\x0f\x05heslo\n\x06health\x05\x06heroku4\x02hk\x05\x04hkic5\x04hkid5\x04hong\x05\x04host\t\x05hosts\t\ahotli" +
-	"ne\x0f\x02hp\x0f\nhrerschein\v\x10hrerscheinnummer\v\ahubspot\x05\x04iban\x03\x05iccid\r\x02id\x05\x04idnp\v\x04idnr6\x06idcard\v\x06ignore,\aiden" +
-	"tit\v\aigazolv\v\bidentity\x05\bidnumber \tidentidad7\nidentified\x05\nidentifier\x05\fidentitycard\x14\x0eidentificatio" +
-	"n8\x10identiteitskaart\v\x15identifikationsnummer6\x03iin\v\x03ine\v\x04imei\r\x04insz9\x05insee:\x06indian\x05\ainvoice\r\tinsura" +
-	"nce\x05\x02ip\t\x03ips\t\x03ipv\t\x03ird\b\x04isbn\r\x04isin\r\x04islo\x1f\x04issn\r\x05iqama\v\x06israel\x05\aisraeli\x05\tipaddress\t\tisikukood\x12\tis" +
-	"kaznica\v\x04item\r\x04itin;\x05jazdy\v\tjailbreak\x06\x06jelszo\n\x04jmbg \x05jumin<\x03key\x10\bkennwort\n\tkennitala \x06kimlik=\x04ko" +
+	"cards\f\x05carta\f\x05carte\f\x06cartao\f\acatalog\r\bccnumber\f\ncardnumber\f\x02cf\x05\x03cel\x1f\x03cep\x1f\x04cell \x06cedula\x14\acelular\x1f" +
+	"\tcellphone\x1f\tcellulare\x1f\x05cidad\v\x05cislo!\x05civil\x05\achapter\r\acitizen\x05\bchecking\x05\tcitizenid\"\x03cnh\v\x03cnp#\x03cns" +
+	"\v\x04cmnd\v\x04cnic\"\x04cnpj\x1a\x04code\x05\x05clabe\x03\x05clave\n\x05codes\x05\x05conto\x05\x06clause\r\x06client\t\x06commit\r\x06compte\x03\acontact\x05\bc" +
+	"onducir\v\bconduire\v\bcorrente\x05\ncloudflare$\ncontrasena\n\ncontribsys%\fclientsecret\a\fcontribuinte&\rcon" +
+	"tribuyente\b\x0econtribuyentes\b\x03cpf\x1a\x03cpr'\x03crv(\x05cprnr'\x05creds\a\x05crumb\a\tcprnummer'\ncredential\a\ncreditcar" +
+	"d\f\vcredentials\a\x04cuil)\x04cuit)\x04curl*\x05curit\x05\x05cusip\r\x06cuenta\x03\x06dbpass\n\adatadog+\ndbpassword\n\vdateofbirth" +
+	"\x17\x02dd\x05\x04ddog+\tdeveloper,\ndelsedatum\x17\x04dial\x1f\adisplay-\bdiscover\f\tdisregard.\x02dl\v\x02do/\x03dni0\x03dns\t\x03dob\x17\x06do" +
+	"wodu\v\bdocument\x05\tdocumento1\x06driver\x05\adrivers\x05\adriving\x05\tdselsdato\x17\rdriverlicense\v\x0edriverslicense\v\x03d" +
+	"ui\v\x04dula\v\x04dvla\v\x03ean\r\x03egk\v\x03egn\x1b\aehliyet\v\x04embg\v\x04emso\"\x05enter\x06\x06enable\x06\aelector\v\aeleitor\v\nencryption\x05" +
+	"\x04epic\x04\x05erc202\x03eth2\x03evm2\x05ether3\bethereum2\tetherscan2\textranjer\v\x03fax\x1f\rfahrerlaubnis\v\x03fin4\x04file\x05\x06fi" +
+	"scal5\tfinancial\x05\x03fon\x1f\x04fodt\x17\x04fono\x1f\x06forget.\tforwarded\t\ffoedselsdato\x17\rfuehrerschein\v\agateway\t\x03geb\x17\x06" +
+	"german\x05\ageboren\x17\ngeburtstag\x17\fgeburtsdatum\x17\rgeboortedatum\x17\x04give-\x05ghana\x05\x05govid\x14\x03gsm\x1f\x05green\x05\x04gtin\r\x05" +
+	"guida\v\x04hash\r\x05handy\x1f\vhandynummer\x1f\x05heslo\n\x06health\x05\x06heroku6\x02hk\x05\x04hkic7\x04hkid7\x04hong\x05\x04host\t\x05hosts\t\ahotli" +
+	"ne\x1f\x02hp\x1f\nhrerschein\v\x10hrerscheinnummer\v\ahubspot\x05\x04iban\x03\x05iccid\r\x02id\x05\x04idnp\v\x04idnr8\x06idcard\v\x06ignore.\aiden" +
+	"tit\v\aigazolv\v\bidentity\x05\bidnumber\"\tidentidad9\nidentified\x05\nidentifier\x05\fidentitycard\x14\x0eidentificatio" +
+	"n:\x10identiteitskaart\v\x15identifikationsnummer8\x03iin\v\x03ine\v\x04imei\r\x04insz;\x05insee<\x06indian\x05\ainvoice\r\tinsura" +
+	"nce\x05\x02ip\t\x03ips\t\x03ipv\t\x03ird\b\x04isbn\r\x04isin\r\x04islo!\x04issn\r\x05iqama\v\x06israel\x05\aisraeli\x05\tipaddress\t\tisikukood\x12\tis" +
+	"kaznica\v\x04item\r\x04itin=\x05jazdy\v\tjailbreak\x06\x06jelszo\n\x04jmbg\"\x05jumin>\x03key\x10\bkennwort\n\tkennitala\"\x06kimlik?\x04ko" +
 	"ds\x05\x04kong\x05\x04kort\f\x05konto\x03\akodeord\n\akontonr\x03\vkontonummer\x03\rkontonummeret\x03\x03kra\b\vkreditkarte\f\fkrankenka" +
-	"sse\v\x12kreditkartennummer\f\x19krankenversichertennummer\v\x03ktp\v\x03kty&\x04kvnr\v\x04lanr\v\x04leak+\alicence\x05\alicense" +
-	"\x05\x03lot\r\x05login>\alozinka\n\x03mac\t\x06master\x05\amaestro\f\nmasterauth?\nmastercard\f\x02me\x05\x03mdp\n\x06member\x05\amedical\x05\bm" +
-	"edicare@\bmetamask0\x03mob\x0f\x05mobil\x0f\x05model\r\x05mongo\x16\x05movil\x0f\x06mobile\x1d\tmotorista\v\vmobilnummer\x0f\fmobilenumber" +
-	"\x0f\x03mrn\v\x02my\x05\x05mykad \x05mysql\x16\bmynumberA\tmysqldump\x16\x03nasB\x04nata\x17\x04nato\x17\x05nadra\v\x06nacida\x17\x06nacido\x17\anarozen\x17\an" +
+	"sse\v\x12kreditkartennummer\f\x19krankenversichertennummer\v\x03ktp\v\x03kty(\x04kvnr\v\x04lanr\v\x04leak-\alicence\x05\alicense" +
+	"\x05\x03lot\r\x05login@\alozinka\n\x03mac\t\x06master\x05\amaestro\f\nmasterauthA\nmastercard\f\x02me\x05\x03mdp\n\x06member\x05\amedical\x05\bm" +
+	"edicareB\bmetamask2\x03mob\x1f\x05mobil\x1f\x05model\r\x05mongo\x16\x05movil\x1f\x06mobile \tmotorista\v\vmobilnummer\x1f\fmobilenumber" +
+	"\x1f\x03mrn\v\x02my\x05\x05mykad\"\x05mysql\x16\bmynumberC\tmysqldump\x16\x03nasD\x04nata\x17\x04nato\x17\x05nadra\v\x06nacida\x17\x06nacido\x17\anarozen\x17\an" +
 	"ascida\x17\anascido\x17\anascita\x17\bnarozena\x17\bnational\x05\tnaissance\x17\nnacimiento\x17\nnascimento\x17\nnationalid\x14\x10nat" +
-	"ionalidentity \x03newC\x05neverD\x02ni\x05\x03nhi\v\x03nhsE\x03nic\v\x03nid\v\x03nie/\x03nifF\x03nik\v\x03ninG\x03nipH\x03nir:\x03nit\b\x04nida\v\x04nino" +
-	"I\x04nissJ\tnhsnumberK\x02no\x05\x02nr\x05\x03npiK\x03nss\v\x04npwp\b\x04nricL\x04nuit\b\x06number\x05\x06nummer\x05\anumeric\x05\x06office\x0f\x03oibM\x04ohi" +
-	"p\v\x04okta#\x05order\r\x06orders\r\bosobisty\v\x06outputN\boverride\x1c\x03panO\x03pat&\x03pay\f\x04part\r\x04passP\x05parol\n\x05pasep\v\x05pas" +
-	"se\n\x05passw\n\x05paswd\n\x06parola\n\x06pasporQ\x06passwd\n\x06paswrd\n\apassord\n\apasswrd\n\apasword\n\apatient\x05\apayment\f\bp" +
-	"asaportQ\bpaspoortQ\bpasscode\n\bpassportQ\bpasswordR\bpasswort\n\bpaszportQ\tpasaporteQ\tpasseportQ\tpassp" +
-	"ortsQ\tpasswords\n\npassaporteQ\npassaportoQ\npassnummerQ\npassphrase\n\x0epaspoortnummerQ\x0epassportnumberQ" +
-	"\x04peer\t\x05peselS\x06pedido\r\bpersonal\x05\bpersonas\x05\bpersonnrT\fpersonnummerU\x0fpersonalausweis\v\x15personalauswe" +
-	"isnummer\v\x02ph\x0f\x03pis\v\x04ping\t\x05phone\x1d\x06phones\x0f\aphilsys\v\nphilhealth\v\vphonenumber\x0f\x04plan\x05\x06policy\x05\bportable" +
-	"\x0f\x03ppsV\x03psk\n\x03psw\n\x04ppsnV\x04psql\x16\x04pswd\n\x05ppsnoV\x05printN\x05psswd\n\x05pswrd\n\x06psswrd\n\x06psword\n\apretend\x02\aprivate\x05" +
-	"\aproduct\r\apssword\n\bprovider\x05\nprivatekey\a\x02pwW\x03pwd\n\x04pwrd\n\apuhelin\x0f\rpuhelinnumero\x0f\x03ref\r\x03rfc\r\x05reach\x05" +
-	"\x05regon\v\x06record\x05\x06rekort\v\x06remote\t\x06repeatN\x06reveal+\arerkort\v\brechnung\r\brekening\x03\bresident\x05\brevision\r" +
-	"\treferenceX\treisepassQ\vrequirepass?\frefreshtoken\a\fregistration\x05\x0erekeningnummer\x03\x0freisepassnummerQ" +
-	"\x19rentenversicherungsnummer6\x03rib\x03\x04ring\x05\x05rkort\v\trijbewijs\v\rrijksregister9\x0frijbewijsnummer\v\x13rijksre" +
-	"gisternummer9\x02ro\x05\x03rnc\v\x04rodn\x1f\x05rodne\x1f\arouting\x00\x03rrn<\x03rsa\x05\x03rtn\x00\x03ruc\v\x03runY\x03rutY\x04rvnr6\trufnummer\x0f\x02sa\x05\x04" +
-	"salt&\asavings\x05\bsalasana\n\tsanitaria\v\x11samordningsnummerT\x03sdt\x0f\x03sec\x05\x05sedol\r\x05senha\n\x06secret\x13\x06senord\n\x06s" +
+	"ionalidentity\"\x03newE\x05neverF\x02ni\x05\x03nhi\v\x03nhsG\x03nic\v\x03nid\v\x03nie1\x03nifH\x03nik\v\x03ninI\x03nipJ\x03nir<\x03nit\b\x04nida\v\x04nino" +
+	"K\x04nissL\tnhsnumberM\x02no\x05\x02nr\x05\x03npiM\x03nss\v\x04npwp\b\x04nricN\x04nuit\b\x06number\x05\x06nummer\x05\anumeric\x05\x06office\x0f\x03oibO\x04ohi" +
+	"p\v\x04okta%\x05order\r\x06orders\r\bosobisty\v\x06outputP\boverride\x1c\x03panQ\x03pat(\x03pay\f\x04part\r\x04passR\x05parol\n\x05pasep\v\x05pas" +
+	"se\n\x05passw\n\x05paswd\n\x06parola\n\x06pasporS\x06passwd\n\x06paswrd\n\apassord\n\apasswrd\n\apasword\n\apatient\x05\apayment\f\bp" +
+	"asaportS\bpaspoortS\bpasscode\n\bpassportS\bpasswordT\bpasswort\n\bpaszportS\tpasaporteS\tpasseportS\tpassp" +
+	"ortsS\tpasswords\n\npassaporteS\npassaportoS\npassnummerS\npassphrase\n\x0epaspoortnummerS\x0epassportnumberS" +
+	"\x04peer\t\x05peselU\x06pedido\r\bpersonal\x05\bpersonas\x05\bpersonnrV\fpersonnummerW\x0fpersonalausweis\v\x15personalauswe" +
+	"isnummer\v\x02ph\x1f\x03pis\v\x04ping\t\x05phone \x06phones\x1f\aphilsys\v\nphilhealth\v\vphonenumber\x1f\x04plan\x05\x06policy\x05\bportable" +
+	"\x1f\x03ppsX\x03psk\n\x03psw\n\x04ppsnX\x04psql\x16\x04pswd\n\x05ppsnoX\x05printP\x05psswd\n\x05pswrd\n\x06psswrd\n\x06psword\n\apretend\x02\aprivate\x05" +
+	"\aproduct\r\apssword\n\bprovider\x05\nprivatekey\a\x02pwY\x03pwd\n\x04pwrd\n\apuhelin\x1f\rpuhelinnumero\x1f\x03ref\r\x03rfc\r\x05reach\x05" +
+	"\x05regon\v\x06record\x05\x06rekort\v\x06remote\t\x06repeatP\x06reveal-\arerkort\v\brechnung\r\brekening\x03\bresident\x05\brevision\r" +
+	"\treferenceZ\treisepassS\vrequirepassA\frefreshtoken\a\fregistration\x05\x0erekeningnummer\x03\x0freisepassnummerS" +
+	"\x19rentenversicherungsnummer8\x03rib\x03\x04ring\x05\x05rkort\v\trijbewijs\v\rrijksregister;\x0frijbewijsnummer\v\x13rijksre" +
+	"gisternummer;\x02ro\x05\x03rnc\v\x04rodn!\x05rodne!\arouting\x00\x03rrn>\x03rsa\x05\x03rtn\x00\x03ruc\v\x03run[\x03rut[\x04rvnr8\trufnummer\x1f\x02sa\x05\x04" +
+	"salt(\asavings\x05\bsalasana\n\tsanitaria\v\x11samordningsnummerV\x03sdt\x1f\x03sec\x05\x05sedol\r\x05senha\n\x06secret\x13\x06senord\n\x06s" +
 	"erial\r\x06server\t\asecrets\a\asection\r\aservice\x05\bsections\r\bsecurite\x05\bsecurity\x05\tsecretkey\a\tseguridad\x05\nse" +
-	"curities\r\fsecurestring\n\x03sha\r\x03sigZ\x03sinB\x03sku\r\x04show+\x05sifre\n\x06shared\x05\asidekiq#\asigning\x05\x03sms\x0f\x03soc\x05\x04sny" +
-	"k\x05\x04sort\x05\x05snils \x05sonar[\x06social\x05\asociale\x05\bsortcode\x00\tsonarqube#\nsofinummer\x19\vsourcegraph#\x0esocialsecu" +
-	"rity;\x14socialsecuritynumber;\x19sozialversicherungsnummer\\\x03ssn;\x03sss\v\x04ssws#\x05ssnit\v\x06sqlcmd\x16\asshpass\x16\x02s" +
-	"t\x05\x02sv\x05\x04sumo#\x04svnr]\x06steuer6\x06subnet\t\astorage\x05\bsteuerid6\bsvnummer]\tsumologic#\nsubscriber\x05\fsteuernum" +
-	"mer^\x1bsteueridentifikationsnummer6\x06syntym\x05\x03taj\v\x03tax\x05\x04tckn=\x05taxid\b\x06taiwan\x05\x06tarihi\x05\atarjeta\f\btaxpay" +
-	"er_\btckimlik=\ttaxnumber\b\x03tel\x0f\x03tfn\x01\x04tell+\x04text\x05\x05telem\x0f\x06teudat`\atelefon\x0f\btelefone\x0f\btelefono\x0f\btelef" +
-	"onu\x0f\btelefoon\x0f\btelegram#\btelepono\x0f\ttelefonnr\x0f\ttelefonsz\x0f\ttelemovel\x0f\ttelephone\x0f\ntelefoonnr\x0f\vtelef" +
-	"onszam\x0f\ftelefonnumer\x0f\rtelefonnummer\x0f\x0etelefoonnummer\x0f\x0ftelephonenumber\x0f\x03tin^\x04thai\x05\x06ticket\r\x03tlf\x0f\x05to" +
-	"ken\a\x06tokens\a\x06travel\x05\btracking\r\ntributaria\b\ntributario\b\x06tunnus \x06twilioa\aturkish=\x03uid\x04\x05uidai\x04\x02um\x05\x04" +
-	"umcn\v\x04umid\v\x06unseal\x05\x03upc\r\x04usdc0\x04usdt0\burodzona\x17\burodzony\x17\buserpass\n\turodzenia\x17\fuserpassword\n\x03utr\b" +
-	"\x03vat$\x05vergi\b\x06vercelb\avehicle\r\aversion\r\x12versichertennummer\v\x13versicherungsnummer\\\x03vin\r\x04visa\f\x06vital" +
-	"e:\x05voterc\x06wallet0\nwachtwoord\n\x04whatd\awithoute\bwhatsapp\x1d\x05x-api\x05\x03youf\x05zehut`" +
+	"curities\r\fsecurestring\n\x03sha\r\x03sig\\\x03sinD\x03sku\r\x04show-\x05sifre\n\x06shared\x05\asidekiq%\asigning\x05\x03sms\x1f\x03soc\x05\x04sny" +
+	"k\x05\x04sort\x05\x05snils\"\x05sonar]\x06social\x05\asociale\x05\bsortcode\x00\tsonarqube%\nsofinummer\x19\vsourcegraph%\x0esocialsecu" +
+	"rity=\x14socialsecuritynumber=\x19sozialversicherungsnummer^\x03ssn=\x03sss\v\x04ssws%\x05ssnit\v\x06sqlcmd\x16\asshpass\x16\x02s" +
+	"t\x05\x02sv\x05\x04sumo%\x04svnr_\x06steuer8\x06subnet\t\astorage\x05\bsteuerid8\bsvnummer_\tsumologic%\nsubscriber\x05\fsteuernum" +
+	"mer`\x1bsteueridentifikationsnummer8\x06syntym\x05\x03taj\v\x03tax\x05\x04tckn?\x05taxid\b\x06taiwan\x05\x06tarihi\x05\atarjeta\f\btaxpay" +
+	"era\btckimlik?\ttaxnumber\b\x03tel\x1f\x03tfn\x01\x04tell-\x04text\x05\x05telem\x1f\x06teudatb\atelefon\x1f\btelefone\x1f\btelefono\x1f\btelef" +
+	"onu\x1f\btelefoon\x1f\btelegram%\btelepono\x1f\ttelefonnr\x1f\ttelefonsz\x1f\ttelemovel\x1f\ttelephone\x1f\ntelefoonnr\x1f\vtelef" +
+	"onszam\x1f\ftelefonnumer\x1f\rtelefonnummer\x1f\x0etelefoonnummer\x1f\x0ftelephonenumber\x1f\x03tin`\x04thai\x05\x06ticket\r\x03tlf\x1f\x05to" +
+	"ken\a\x06tokens\a\x06travel\x05\btracking\r\ntributaria\b\ntributario\b\x06tunnus\"\x06twilioc\aturkish?\x03uid\x04\x05uidai\x04\x02um\x05\x04" +
+	"umcn\v\x04umid\v\x06unseal\x05\x03upc\r\x04usdc2\x04usdt2\burodzona\x17\burodzony\x17\buserpass\n\turodzenia\x17\fuserpassword\n\x03utr\b" +
+	"\x03vat&\x05vergi\b\x06verceld\avehicle\r\aversion\r\x12versichertennummer\v\x13versicherungsnummer^\x03vin\r\x04visa\f\x06vital" +
+	"e<\x05votere\x06wallet2\nwachtwoord\n\x04whatf\awithoutg\bwhatsapp \x05x-api\x05\x03youh\x05zehutb" +
 	""
 
 // buckets is where a bucket begins in wordText.
@@ -663,17 +663,17 @@ var likely = [...]uint32{
 
 // wordPairs is pairs by their words' numbers.
 var wordPairs = [...]wordPair{
-	{4630, 4477, 59},
-	{2790, 4630, 59},
+	{4630, 4477, 61},
+	{2790, 4630, 61},
 	{2790, 2584, 11},
 	{2790, 2575, 11},
 	{595, 3126, 1},
 	{1637, 4477, 13},
-	{4630, 3126, 59},
-	{4599, 4379, 59},
+	{4630, 3126, 61},
+	{4599, 4379, 61},
 	{4237, 1629, 8},
-	{4630, 2201, 66},
-	{2915, 2201, 71},
+	{4630, 2201, 68},
+	{2915, 2201, 73},
 	{4942, 1623, 1},
 	{4942, 1979, 8},
 	{4942, 3126, 8},
@@ -681,56 +681,56 @@ var wordPairs = [...]wordPair{
 	{2915, 1979, 20},
 	{2029, 3126, 20},
 	{2029, 659, 20},
-	{1979, 3126, 32},
-	{3573, 3126, 32},
-	{2098, 3126, 32},
+	{1979, 3126, 34},
+	{3573, 3126, 34},
+	{2098, 3126, 34},
 	{2915, 2098, 20},
 	{2915, 2029, 20},
-	{3573, 1979, 32},
+	{3573, 1979, 34},
 	{2029, 1349, 20},
 	{820, 1979, 20},
 	{1979, 659, 20},
-	{4315, 1979, 103},
-	{4273, 1979, 103},
-	{141, 1979, 103},
-	{2029, 3090, 32},
-	{4012, 4081, 60},
-	{2790, 3126, 104},
-	{5258, 1979, 105},
-	{3002, 3126, 71},
-	{2201, 3126, 106},
-	{3002, 3090, 71},
-	{4802, 3134, 93},
-	{4802, 3094, 93},
-	{3142, 3573, 33},
-	{505, 3126, 31},
+	{4315, 1979, 105},
+	{4273, 1979, 105},
+	{141, 1979, 105},
+	{2029, 3090, 34},
+	{4012, 4081, 62},
+	{2790, 3126, 106},
+	{5258, 1979, 107},
+	{3002, 3126, 73},
+	{2201, 3126, 108},
+	{3002, 3090, 73},
+	{4802, 3134, 95},
+	{4802, 3094, 95},
+	{3142, 3573, 35},
+	{505, 3126, 33},
 	{3573, 883, 18},
-	{2270, 1979, 107},
-	{2262, 1979, 107},
-	{4960, 1979, 108},
-	{1895, 2403, 53},
-	{1879, 1979, 53},
-	{1727, 4942, 94},
-	{2184, 1979, 109},
-	{2029, 883, 110},
-	{820, 3126, 32},
-	{2915, 3126, 111},
-	{3067, 3126, 71},
-	{3011, 3126, 75},
-	{3340, 3126, 75},
+	{2270, 1979, 109},
+	{2262, 1979, 109},
+	{4960, 1979, 110},
+	{1895, 2403, 55},
+	{1879, 1979, 55},
+	{1727, 4942, 96},
+	{2184, 1979, 111},
+	{2029, 883, 112},
+	{820, 3126, 34},
+	{2915, 3126, 113},
+	{3067, 3126, 73},
+	{3011, 3126, 77},
+	{3340, 3126, 77},
 	{2686, 3126, 1},
 	{4942, 3090, 8},
 	{1629, 3126, 8},
-	{2739, 3126, 15},
-	{2739, 3090, 15},
-	{3672, 3090, 15},
-	{745, 3126, 15},
-	{5612, 3126, 15},
-	{3672, 3126, 15},
-	{949, 3126, 15},
-	{3929, 2660, 15},
-	{5032, 2660, 15},
-	{4160, 2660, 15},
+	{2739, 3126, 31},
+	{2739, 3090, 31},
+	{3672, 3090, 31},
+	{745, 3126, 31},
+	{5612, 3126, 31},
+	{3672, 3126, 31},
+	{949, 3126, 31},
+	{3929, 2660, 31},
+	{5032, 2660, 31},
+	{4160, 2660, 31},
 	{236, 2363, 7},
 	{34, 2363, 7},
 	{4398, 2363, 7},
@@ -751,9 +751,9 @@ var wordPairs = [...]wordPair{
 	{1957, 2363, 7},
 	{4604, 2363, 7},
 	{4623, 2598, 7},
-	{1249, 236, 41},
-	{1249, 241, 41},
-	{731, 236, 34},
+	{1249, 236, 43},
+	{1249, 241, 43},
+	{731, 236, 36},
 	{2060, 637, 10},
 	{3398, 637, 10},
 	{5387, 2363, 7},
@@ -777,15 +777,15 @@ var wordPairs = [...]wordPair{
 	{1387, 2575, 11},
 	{2584, 3126, 11},
 	{2575, 3126, 11},
-	{5292, 1349, 81},
-	{3240, 3094, 81},
-	{3858, 2072, 75},
-	{3858, 3126, 75},
-	{4012, 3126, 32},
+	{5292, 1349, 83},
+	{3240, 3094, 83},
+	{3858, 2072, 77},
+	{3858, 3126, 77},
+	{4012, 3126, 34},
 	{4798, 3094, 8},
-	{1185, 4638, 58},
-	{4467, 4638, 58},
-	{653, 2660, 15},
+	{1185, 4638, 60},
+	{4467, 4638, 60},
+	{653, 2660, 31},
 	{2677, 3943, 11},
 	{2669, 1979, 11},
 	{2669, 3126, 11},
@@ -803,9 +803,9 @@ var wordPairs = [...]wordPair{
 	{3583, 2397, 11},
 	{804, 1979, 11},
 	{4498, 4630, 11},
-	{2029, 903, 32},
-	{3573, 2029, 32},
-	{3573, 2098, 32},
+	{2029, 903, 34},
+	{3573, 2029, 34},
+	{3573, 2098, 34},
 	{2915, 2072, 20},
 	{4942, 2072, 8},
 	{4985, 4032, 8},
@@ -826,9 +826,9 @@ var entries = [...]entry{
 	{0x1800000000000, 0x0, false},
 	{0x10000000000, 0x0, false},
 	{0x4000000000, 0x0, false},
-	{0x800000000000000, 0x0, false},
+	{0x1000000000000000, 0x0, false},
 	{0x2000000000000, 0x0, false},
-	{0x1, 0x0, false},
+	{0x800000000000000, 0x0, false},
 	{0x80000000000000, 0x0, true},
 	{0x100000000000, 0x0, false},
 	{0x8000000, 0x0, false},
@@ -842,8 +842,10 @@ var entries = [...]entry{
 	{0x4000, 0x0, false},
 	{0x4000000, 0x0, false},
 	{0x0, 0x1, false},
-	{0x1, 0x0, true},
+	{0x800000000000000, 0x0, true},
 	{0x4000000000, 0x0, true},
+	{0x1, 0x0, false},
+	{0x1, 0x0, true},
 	{0x2000000, 0x0, false},
 	{0x4, 0x0, false},
 	{0x200000, 0x0, false},
@@ -901,7 +903,7 @@ var entries = [...]entry{
 	{0x1404, 0x0, false},
 	{0x100000000, 0x0, false},
 	{0x81000000000000, 0x0, false},
-	{0x800000000000000, 0x0, true},
+	{0x1000000000000000, 0x0, true},
 	{0x800000, 0x0, false},
 	{0x0, 0x0, false},
 	{0x800, 0x0, true},

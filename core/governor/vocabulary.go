@@ -63,6 +63,7 @@ const (
 	aboutHeader  // the header that carries credentials: authorization
 	aboutCommand // the command line of a program that takes credentials: curl
 	aboutLogin   // programs and files that have a password behind a space: netrc, docker login
+	aboutCall    // words that phone numbers have, and other numbers: office
 	aboutArticle // things with numbers that are nobody's: order, invoice, part
 	subjects     = iota
 )
@@ -75,8 +76,9 @@ var vocabulary = []struct {
 	subject context
 	words   string
 }{
-	{aboutPhone, "telepono cep phone phones telephone tel mobile cell cellphone fax whatsapp call sms telefon telefono telefone fono handy mobil movil celular rufnummer telefonnummer handynummer mobilnummer"},
-	{aboutPhone, "answering office telefonsz phonenumber telephonenumber mobilenumber fon telefoon telefoonnummer puhelin telefonszam cellulare portable"},
+	{aboutPhone, "telepono cep phone phones telephone tel mobile cell cellphone fax whatsapp sms telefon telefono telefone fono handy mobil movil celular rufnummer telefonnummer handynummer mobilnummer"},
+	{aboutCall, "answering office call"},
+	{aboutPhone, "telefonsz phonenumber telephonenumber mobilenumber fon telefoon telefoonnummer puhelin telefonszam cellulare portable"},
 	{aboutPhone, "gsm hotline dial tlf mob telem telefonu telefonnr telefonnumer ph cel puhelinnumero telefoonnr telemovel sdt hp"},
 	{aboutTax, "tin taxid taxpayer steuernummer taxnumber nit npwp utr afm ird nip"},
 	{aboutPortugal, "vat"},

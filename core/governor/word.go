@@ -139,7 +139,7 @@ func (s *Scanner) digits(v *view, start, end int) (next int, ok bool) {
 	if next, ok = s.numeric(v, start); ok {
 		return next, true
 	}
-	if n := &s.scratch.number; n.count == 1 && v.at(n.ends[0]) != ' ' && v.at(n.ends[0]) != '(' && !s.about(v, aboutPhone, start, n.ends[0]) {
+	if n := &s.scratch.number; n.count == 1 && v.at(n.ends[0]) != ' ' && v.at(n.ends[0]) != '(' && !s.about(v, aboutPhone|aboutCall, start, n.ends[0]) {
 		return 0, false // a single group is a phone number only near a word about phones
 	}
 	return s.phone(v, start)
