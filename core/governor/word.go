@@ -183,7 +183,7 @@ func mayIdentify(v *view, start, end int) bool {
 	case 1:
 		return digits >= 6 || digits == 0 && after == '-' || digits == 2
 	case 2, 3, 4, 5:
-		return digits >= 2 || after == '-' && (letters == 2 || letters == 3 && v.text[start+1] == 'H')
+		return digits >= 2 || letters == 2 && after == '-' || v.has(start, "GHA-")
 	case 6:
 		return true
 	}
