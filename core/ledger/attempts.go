@@ -19,7 +19,7 @@ const (
 )
 
 // Attempts counts what became of the attempts at a model's provider, besides the one that each served request has. An attempt whose
-// caller left is not counted.
+// client disconnected is not counted.
 type Attempts struct {
 	Failed  [Causes]uint64
 	Rescued uint64 // requests that the model served after another target had failed
