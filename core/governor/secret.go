@@ -114,7 +114,13 @@ func (s *Scanner) named(v *view, start, end int, subject context) (next int, ok 
 // assignment looks behind a name of a secret for its value: name = value, "name": "value", name is value,
 // <name>value, --name value, Bearer value. Specific detectors try the value first.
 func (s *Scanner) assignment(v *view, start, end int, subject context) (next int, ok bool) {
-	after := v.look(end)
+	after := v.at(end)
+	if after == '"' && isCount(v, end+1) {
+		if isPublic(v.text, start, end) {
+			s.forget(aboutSecret)
+		}
+		return 0, false
+	}
 	by := equalFold("by", v.text[start:end])
 	spaced := after == ' ' && (isOption(v, start) || s.since(aboutLogin, start) <= nearBefore || by || subject&aboutPassword != 0 && notedPassword(v, start, end))
 	prose := after == ' ' && !spaced && v.look(start-1) != '<' && isProse(v, end+1)
@@ -150,6 +156,18 @@ func (s *Scanner) assignment(v *view, start, end int, subject context) (next int
 		return 0, false
 	}
 	return s.inWords(v, next, quote, subject, loose, oneOf(v.look(start-1), "?&"))
+}
+
+// isCount reports whether a colon and a number that is too short for a secret are at i, as in "prompt_tokens":812.
+func isCount(v *view, i int) bool {
+	if v.at(i) != ':' {
+		return false
+	}
+	if i++; v.at(i) == ' ' {
+		i++
+	}
+	to := v.run(i, 6, isDigit)
+	return to > i && to < i+6 && (v.at(to) == ',' || v.at(to) == '}')
 }
 
 // segment looks at the segment of a path behind the name of a secret: /token/….

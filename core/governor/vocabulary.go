@@ -173,8 +173,8 @@ func isPublic(text []byte, start, end int) bool {
 		if n := len(name) - len("key"); n > 0 && equalFold("key", name[n:]) {
 			name = name[:n]
 		}
-		for _, public := range publicParts {
-			if equalFold(public, name) {
+		for _, public := range &publicParts {
+			if public[0] == name[0]|0x20 && equalFold(public, name) {
 				return public != "id" || from < start+7 || isLetterByte(text[from-1]) || !equalFold("secret", text[from-7:from-1])
 			}
 		}
