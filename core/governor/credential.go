@@ -130,7 +130,7 @@ func (s *Scanner) userOption(v *view, start, end int) (next int, ok bool) {
 // loginOption looks for the password behind -p, the word [start, end), in a command line that logs in: docker login -p …,
 // mysql -p….
 func (s *Scanner) loginOption(v *view, start, end int) (next int, ok bool) {
-	if end < start+2 || v.text[start+1]|0x20 != 'p' || s.since(aboutLogin, start) > nearBefore {
+	if end < start+2 || v.text[start+1]|0x20 != 'p' || v.at(start-1) == '-' || s.since(aboutLogin, start) > nearBefore {
 		return 0, false
 	}
 	from := start + 2

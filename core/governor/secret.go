@@ -80,13 +80,17 @@ func (s *Scanner) passwordURL(v *view, start, end int) (next int, ok bool) {
 	if !v.has(end, "://") || !isLetterByte(v.text[start]) {
 		return 0, false
 	}
-	colon := 0
-	for i := end + 3; i < end+3+maxURLPassword; i++ {
+	colon, user := 0, end+3
+	for i := user; i < user+maxURLPassword; i++ {
 		switch b := v.look(i); {
 		case b == ':' && colon == 0:
 			colon = i
-		case b == '@' && colon > 0: // one before is of the user's name
-			if i == colon+1 || isWeak(v.text[end+3:colon], v.text[colon+1:i]) || class[v.look(i+1)]&inWord == 0 && v.look(i+1) != '[' {
+		case b == '@' && (colon == 0 || isOnlyUser(v.text[colon+1:i])):
+			if next, ok = s.secretUser(v, user, colon, i); ok || colon > 0 {
+				return next, ok
+			}
+		case b == '@': // one before is of the user's name
+			if isWeak(v.text[user:colon], v.text[colon+1:i]) || class[v.look(i+1)]&inWord == 0 && v.look(i+1) != '[' {
 				return 0, false
 			}
 			return s.emit(v, rulePasswordURL, colon+1, i)
@@ -95,6 +99,21 @@ func (s *Scanner) passwordURL(v *view, start, end int) (next int, ok bool) {
 		}
 	}
 	return 0, false
+}
+
+// secretUser looks for a secret that is a URL's user name, which ends at the colon, or at the sign before the host without one.
+func (s *Scanner) secretUser(v *view, user, colon, at int) (next int, ok bool) {
+	if colon == 0 {
+		colon = at
+	}
+	name := v.text[user:colon]
+	if class[v.look(at+1)]&inWord == 0 || len(name) < 20 || isPlaceholder(name) || !isSecret(name, 20, false) {
+		return 0, false
+	}
+	if next, ok = s.token(v, user, v.run(user, maxWord, inWord), isDigit|isLower); ok {
+		return next, true
+	}
+	return s.emit(v, rulePasswordURL, user, colon)
 }
 
 // named looks behind a name of a secret for its value.

@@ -11,10 +11,13 @@ func (s *Scanner) wholeValue(v *view, from, to int, quote byte, subject context,
 	if to-from < 34 && value[0] == '0' && value[1]|0x20 == 'x' { // a number
 		return 0, false
 	}
-	if isPath(value) || value[0] == '+' && bytes.IndexByte(value, '.') > 0 { // "PWD="+cmd.Dir
+	if isPath(value) || isExpression(value) || isMessageName(value) {
 		return 0, false
 	}
 	rule := ID(rulePassword)
+	if quote != 0 && v.look(to) == ' ' && isLetterByte(v.look(to+1)) && !isChosen(value) {
+		strict = true // a sentence: "Passwort1 vergessen"
+	}
 	if strict || subject&aboutPassword == 0 || !isPassword(value) || quote == 0 && isMember(value) {
 		rule = ruleSecret
 		if !s.random(value, from, quote != 0, subject) {
@@ -48,23 +51,6 @@ func (s *Scanner) random(value []byte, from int, quoted bool, subject context) b
 	}
 	dot := bytes.LastIndexByte(value, '.') // a.b.c is code
 	return dot < 0 || quoted || subject&aboutHeader != 0 || changes(value)*3 >= len(value) || isSecret(value[dot+1:], 20, false) || isSecret(value[:dot], 20, false)
-}
-
-// placeholders is parts of values in lower case that show that a value is none.
-var placeholders = []string{"your", "example", "changeme", "placeholder", "redacted", "xxxx", "****", "....", "<", "${", "{{", "$(", "process.env", "insert", "dummy", "replace", "sample", "{}", "{0", "••", "…", `\d`, `\w`, "!vault", "vault:", "arn:aws"}
-
-// isPlaceholder reports whether a value stands for one that is filled in elsewhere.
-func isPlaceholder(value []byte) bool {
-	switch value[0] {
-	case '$', '%', '<', '{', '[', '*':
-		return true
-	}
-	for _, p := range placeholders {
-		if containsFold(value, p) {
-			return true
-		}
-	}
-	return changes(value)*5 < len(value) && (containsFold(value, "fake") || containsFold(value, "todo")) // random text may have them
 }
 
 // containsFold reports whether text contains a string in lower case, in any case.
@@ -103,6 +89,15 @@ func valueEnd(v *view, from int, quote byte) int {
 // isPath reports whether a value is a path or a URL.
 func isPath(value []byte) bool {
 	return value[0] == '/' && changes(value)*3 < len(value) || value[0] == '.' || value[0] == '~' || bytes.Contains(value, []byte("://")) || bytes.Contains(value, []byte(`:\`))
+}
+
+// isExpression reports whether a value is code behind a text that ends with the name: "PWD="+cmd.Dir, 'Password=',parameters('….
+func isExpression(value []byte) bool {
+	if !oneOf(value[0], "+,&.)") {
+		return false
+	}
+	call := bytes.IndexByte(value, '(')
+	return isMember(value[1:]) || call > 1 && letterRun(value, 1) == call
 }
 
 // isMember reports whether a value is a member's name in code: settings.password2.
@@ -217,20 +212,4 @@ func isUnpronounceable(value []byte) bool {
 		}
 	}
 	return rare*8 >= letters
-}
-
-// isNameOfPassword reports whether a value only says that it is a password: user:pass@localhost.
-func isNameOfPassword(value []byte) bool {
-	for _, name := range [...]string{"pass", "password", "passwd", "pwd", "secret", "pw"} {
-		if equalFold(name, value) {
-			return true
-		}
-	}
-	return false
-}
-
-// isWeak reports whether a URL's password stands for one: it is a placeholder, or the user's name.
-func isWeak(user, password []byte) bool {
-	return isPlaceholder(password) || isNameOfPassword(password) || bytes.Equal(user, password) || runs(password) && len(password) < 5 ||
-		containsFold(password, "password") && !isPassword(password)
 }

@@ -1,0 +1,66 @@
+package governor
+
+import "bytes"
+
+// placeholders is parts of values in lower case that show that a value is none.
+var placeholders = []string{"your", "example", "changeme", "placeholder", "redacted", "xxxx", "****", "....", "<", "${", "{{", "$(", "process.env", "insert", "dummy", "replace", "sample", "{}", "{0", "••", "…", `\d`, `\w`, "!vault", "vault:", "arn:aws"}
+
+// wrappers is the beginnings, in lower case, of values that are encrypted or kept elsewhere: Jasypt and MuleSoft, hiera-eyaml
+// and SOPS, Spring Cloud Config, dotenvx, Azure App Service, Chef and Serverless.
+// Source: http://www.jasypt.org/encrypting-configuration.html, https://github.com/voxpupuli/hiera-eyaml,
+// https://getsops.io/docs/, https://dotenvx.com/docs, https://learn.microsoft.com/azure/app-service/app-service-key-vault-references
+var wrappers = []string{"enc(", "enc[", "enc:", "encrypted:", "encrypted(", "crypt(", "cipher:", "@microsoft.keyvault(", "ssm:", "kms:", "env:", "file:", "#{"}
+
+// isPlaceholder reports whether a value stands for one that is filled in elsewhere.
+func isPlaceholder(value []byte) bool {
+	switch value[0] {
+	case '$', '%', '<', '{', '[', '*':
+		return true
+	}
+	for _, p := range placeholders {
+		if containsFold(value, p) {
+			return true
+		}
+	}
+	for _, p := range wrappers {
+		if len(value) > len(p) && equalFold(p, value[:len(p)]) {
+			return true
+		}
+	}
+	return changes(value)*5 < len(value) && (containsFold(value, "fake") || containsFold(value, "todo")) // random text may have them
+}
+
+// isNameOfPassword reports whether a value only says that it is a password: user:pass@localhost.
+func isNameOfPassword(value []byte) bool {
+	for _, name := range [...]string{"pass", "password", "passwd", "pwd", "secret", "pw", "bar"} {
+		if equalFold(name, value) {
+			return true
+		}
+	}
+	return false
+}
+
+// isWeak reports whether a URL's password stands for one: it is a placeholder, or the user's name.
+func isWeak(user, password []byte) bool {
+	return isPlaceholder(password) || isNameOfPassword(password) || bytes.Equal(user, password) || runs(password) && len(password) < 5 ||
+		containsFold(password, "password") && !isPassword(password) || bytes.Contains(password, []byte(".*")) || bytes.Contains(password, []byte(".+"))
+}
+
+// isOnlyUser reports whether a URL's password says that the user's name is the secret: git hosts take a token so.
+// Source: https://docs.github.com/en/get-started/git-basics/about-remote-repositories
+func isOnlyUser(password []byte) bool {
+	return len(password) == 0 || isNameOfPassword(password) || equalFold("x-oauth-basic", password) || equalFold("x", password)
+}
+
+// isMessageName reports whether a value is a text's name in a catalog of messages: error.password.min8.
+func isMessageName(value []byte) bool {
+	if !isMember(value) {
+		return false
+	}
+	for _, name := range [...]string{"password.", ".password", "error.", "errors.", "label.", "message.", "form.", "validation."} {
+		if containsFold(value, name) {
+			return true
+		}
+	}
+	return false
+}
