@@ -18,7 +18,10 @@ func (s *Scanner) jwt(v *view, start int) (next int, ok bool) {
 	}
 	header := s.scratch.header
 	n, ok := decode64(header[:], v.text[start:firstEnd], 0)
-	if !ok || header[0] != '{' || !bytes.Contains(header[:n], []byte(`"alg"`)) {
+	if !ok || header[0] != '{' || !bytes.Contains(header[:n], []byte(`"alg"`)) || !isText(header[:n]) {
+		return 0, false
+	}
+	if parts == 3 && !isBody(header[:], v.text[firstEnd+1:end]) {
 		return 0, false
 	}
 	if isSample(v.text[start:end]) {
@@ -51,15 +54,36 @@ func (s *Scanner) encoded(v *view, start int) (next int, ok bool) {
 	if n < 12 || header[0] != '{' || header[1] != '"' {
 		return 0, false
 	}
-	for _, b := range header[:n] {
-		if b < ' ' && b != '\n' && b != '\r' || b >= 0x7f {
-			return 0, false
-		}
+	if !isText(header[:n]) {
+		return 0, false
 	}
 	for v.at(end) == '=' && end < start+maxJWT {
 		end++
 	}
 	return s.emit(v, ruleJWT, start, end)
+}
+
+// isBody reports whether the body of a signed token, behind which its signature follows, is a JSON object, or long enough to
+// be compressed or encrypted. out is room for it.
+func isBody(out, text []byte) bool {
+	if end := bytes.IndexByte(text, '.'); end > 0 && end < minBody && !bytes.HasPrefix(text, []byte("e")) {
+		return false
+	}
+	n, _ := decode64(out, text, '.')
+	return out[0] != '{' || isText(out[:n])
+}
+
+// minBody is the least length of a token's body that is no JSON object.
+const minBody = 32
+
+// isText reports whether no byte of JSON is a control character.
+func isText(json []byte) bool {
+	for _, b := range json {
+		if b < ' ' && !oneOf(b, "\n\r\t") || b == 0x7f {
+			return false
+		}
+	}
+	return true
 }
 
 // jwtParts reads up to five parts of base64url with dots between them.
