@@ -14,6 +14,8 @@ func connector(v *view, start, i int, spaced bool) (from int, quote byte) {
 	}
 	if v.look(i) == ')' && isQuote(v.look(i-1)) {
 		i = otherwise(v, i)
+	} else if at := asserted(v, i); at >= 0 {
+		i = at
 	} else {
 		i = operator(v, start, behindType(v, v.gap(i, maxIndent)), spaced)
 	}
@@ -63,10 +65,7 @@ func operator(v *view, start, i int, spaced bool) int {
 	case v.has(i, "</"): // <key>token</key><string>…</string>
 		return nextElement(v, i+2)
 	case b == ',' && isArgument(v, start, i): // setProperty("token", "…")
-		if i = v.spaces(i + 1); isQuote(v.look(i)) {
-			return i
-		}
-		return -1
+		return argument(v, v.gap(i+1, maxIndent))
 	case v.has(i, "is: "):
 		return i + 3
 	case v.has(i, "is ") || v.has(i, "<- ") || v.has(i, "||") || v.has(i, "??") || v.has(i, "to ") && isQuote(v.look(i+3)):
@@ -81,6 +80,55 @@ func operator(v *view, start, i int, spaced bool) int {
 		return i
 	case spaced || v.look(i-1) <= ' ' && (isQuote(b) || b == '\\' && isQuote(next)): // --token …, password "…"
 		return i
+	}
+	return -1
+}
+
+// argument is the start of the quotes of an argument at i, which may have a name, or -1: env("SECRET_KEY", default="…").
+func argument(v *view, i int) int {
+	if v.has(i, "default=") {
+		i += len("default=")
+	}
+	if isQuote(v.look(i)) {
+		return i
+	}
+	return -1
+}
+
+// asserted is the start of the quotes of the text that the result of a getter is compared with, whose name ends before i; -1 if
+// none is: assertThat(app.getToken(), equalTo("…")), expect(app.token).toBe("…"), if (getToken() == "…").
+func asserted(v *view, i int) int {
+	from := i
+	if v.has(i, "()") {
+		i += 2
+	}
+	if v.look(i) == ')' {
+		i++
+	}
+	if i == from {
+		return -1
+	}
+	switch after := v.look(i); {
+	case after == ',':
+		if i = v.spaces(i + 1); isQuote(v.look(i)) {
+			return i
+		}
+	case v.has(i, " == ") || v.has(i, " != "):
+		if i += len(" == "); isQuote(v.look(i)) {
+			return i
+		}
+		return -1
+	case after != '.':
+		return -1
+	}
+	at := v.run(i, maxIndent, inWord)
+	if v.look(at) != '(' || !isQuote(v.look(at+1)) {
+		return -1
+	}
+	for _, name := range [...]string{"equalTo", "qual", "quals", "toBe", "eq", "is"} {
+		if v.has(at-len(name), name) {
+			return at + 1
+		}
 	}
 	return -1
 }
@@ -147,7 +195,7 @@ func opened(v *view, i int) (from int, quote byte) {
 			i += 2
 		}
 	}
-	if isQuote(v.look(i+1)) && oneOf(v.look(i), "[({@bruN") { // a list, or the sign of a kind of text
+	if isQuote(v.look(i+1)) && oneOf(v.look(i), "[({@bBruRfFLN") { // a list, or the sign of a kind of text
 		i++
 	} else if at := v.blanks(i + 1); v.look(i) == '[' && isQuote(v.look(at)) {
 		i = at
@@ -171,14 +219,37 @@ func opened(v *view, i int) (from int, quote byte) {
 
 func isQuote(b byte) bool { return oneOf(b, "\"'`") }
 
+// conversions is the names, in lower case, of functions that only change a text's type.
+var conversions = [...]string{"byte", "bytes", "getbytes", "from", "secretkeyspec", "ivparameterspec", "string", "str", "secretstr", "secretstring", "guardedstring", "fromstring", "plaintext", "unsafeplaintext", "text", "_t", "strdup", "stringptr", "ptr", "valueof", "cstring", "encode", "b64decode", "fromhex", "quote", "trim", "sensitive", "nonsensitive"}
+
 // inCall is the start of the quoted text that a call at i makes bytes or another kind of text of, or i: []byte("…"),
-// Buffer.from("…"), encoding.GetBytes("…").
+// Buffer.from("…"), encoding.GetBytes("…"), new String("…"), SecretStr("…").
 func inCall(v *view, i int) int {
 	at := i
-	for end := i + maxIndent; at < end && (class[v.look(at)]&inWord != 0 || oneOf(v.look(at), "[]:")); at++ {
+	if v.has(at, "new ") {
+		at += len("new ")
 	}
-	if v.look(at) == '(' && isQuote(v.look(at+1)) && (v.has(at-4, "byte") || v.has(at-4, "ytes") || v.has(at-4, "from") || v.has(at-4, "Spec")) {
-		return at + 1
+	from := at
+	for end := at + maxIndent; at < end && (class[v.look(at)]&inWord != 0 || oneOf(v.look(at), "[]:")); at++ {
+		if !isAlnum(v.look(at)) && v.look(at) != '_' {
+			from = at + 1
+		}
+	}
+	if v.look(at) != '(' || !isQuote(v.look(at+1)) {
+		return i
+	}
+	for _, name := range conversions {
+		if equalFold(name, v.text[from:at]) {
+			return at + 1
+		}
+	}
+	return i
+}
+
+// behindOptions is the end of options without a value at i, or i: ConvertTo-SecureString -AsPlainText -Force ….
+func behindOptions(v *view, i int) int {
+	for n := 0; n < 3 && v.look(i) == ' ' && v.look(i+1) == '-' && isLetterByte(v.look(i+2)); n++ {
+		i = v.run(i+2, maxIndent, isLower|isUpper)
 	}
 	return i
 }
@@ -254,8 +325,7 @@ func isArgument(v *view, start, i int) bool {
 	if !isQuote(quote) {
 		return class[v.text[start]]&isUpper != 0 && class[v.look(i-1)]&isUpper != 0 && oneOf(quote, " (")
 	}
-	if before--; v.look(before) == ' ' {
-		before--
+	for before--; before > start-maxIndent && v.look(before) == ' '; before-- {
 	}
 	return v.look(before) == '(' && (v.look(i-1) == quote || v.look(i-2) == quote)
 }

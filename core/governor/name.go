@@ -206,6 +206,9 @@ func (s *Scanner) noteParts(text []byte, start, end int) (all context, opening u
 			i++
 			continue
 		}
+		if i == start && i > 0 && text[i] == 'D' && text[i-1] == '-' && i+1 < end && isLetterByte(text[i+1]) {
+			i++ // an option of Java: -Dsonar.login=…
+		}
 		from := i
 		i = part(text, i, end)
 		e, number := lookUp(text[from:i])

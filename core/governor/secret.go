@@ -141,12 +141,16 @@ func (s *Scanner) assignment(v *view, start, end int, subject context) (next int
 		return 0, false
 	}
 	by := equalFold("by", v.text[start:end])
-	spaced := after == ' ' && (isOption(v, start) || s.since(aboutLogin, start) <= nearBefore || by || subject&aboutPassword != 0 && notedPassword(v, start, end))
+	secure := end-start > len("securestring") && equalFold("securestring", v.text[end-len("securestring"):end])
+	spaced := after == ' ' && (secure || isOption(v, start) || s.since(aboutLogin, start) <= nearBefore || by || subject&aboutPassword != 0 && notedPassword(v, start, end))
 	prose := after == ' ' && !spaced && v.look(start-1) != '<' && isProse(v, end+1)
-	if prose || oneOf(after, ");{}/") || after == '(' && !isQuote(v.look(end+1)) { // or code
+	if prose || oneOf(after, ";{}/") || (after == ')' || after == '(' && !isQuote(v.look(end+1))) && asserted(v, end) < 0 { // or code
 		return 0, false
 	}
 	behind := behindWords(v, end)
+	if secure {
+		behind = behindOptions(v, end)
+	}
 	from, quote := connector(v, start, behind, spaced)
 	loose := from < 0
 	if loose {
@@ -163,7 +167,7 @@ func (s *Scanner) assignment(v *view, start, end int, subject context) (next int
 	if short {
 		subject &= aboutPassword
 	}
-	if ((short || by) && quote == 0 || behind > end || v.has(behind, " - ") || v.has(behind, " | ")) && subject&aboutPassword != 0 && !isChosen(v.text[from:valueEnd(v, from, quote)]) {
+	if ((short || by) && quote == 0 || behind > end && !secure || oneOf(after, "()") && asserted(v, end) >= 0 || v.has(behind, " - ") || v.has(behind, " | ")) && subject&aboutPassword != 0 && !isChosen(v.text[from:valueEnd(v, from, quote)]) {
 		return 0, false // PASS: …
 	}
 	if next, ok = s.scheme(v, from, subject); ok || next < 0 {

@@ -538,80 +538,81 @@ var codeLengths = [...]uint8{
 
 // wordText is the words of the vocabulary by the bucket of their first two letters, each between its length and its entry.
 const wordText = "" +
-	"\x03aba\x00\x03abn\x01\x03acn\x01\x03act\x02\x04acct\x03\x06aadhar\x04\x06access\x05\aaadhaar\x04\aaccount\x05\bactivate\x06\taccesskey\a\nacctnumber\x03\vac" +
-	"cesstoken\a\raccountnumber\x03\x03afm\b\x04addr\t\aaddress\t\aafrican\x05\taddresses\t\vadgangskode\n\x04aika\x05\tajokortti\v\x04" +
-	"amex\f\x04amka\v\x05alien\x05\x05annex\r\x06amazon\x0e\tanswering\x0f\x03api\x10\x03app\x05\x03arc\x11\x06apikey\a\x06asmens\x12\aapikeys\a\aarticle\r\bap" +
-	"itoken\a\bappendix\r\narztnummer\v\vapplication\x05\x03aws\x0e\x04auth\x13\aausweis\x14\aauthkey\a\tauthtoken\a\rausweisnummer" +
-	"\x14\rauthorization\x15\x03bcp\x16\x04bank\x05\x04bban\x03\x05basic\a\x05batch\r\vbankaccount\x03\fbankleitzahl\x00\x04bday\x17\x06bearer\a\x06behave\x02" +
-	"\nbestellung\r\vbeneficiary\x05\x05birth\x18\abilhete\v\bbirthday\x17\tbirthdate\x17\x03blz\x00\x04born\x17\x03bsb\x00\x03bsn\x19\tbrazilian\x1a\x03b" +
-	"vn\v\x05build\r\abuletin\v\bbusiness\x05\tbulgarian\x1b\x13burgerservicenummer\x19\x02by\x05\x06bypass\x1c\x02cc\f\x04call\x1d\x04card\x1e\x04cccd\v\x05" +
-	"cards\f\x05carta\f\x05carte\f\x06cartao\f\acatalog\r\bccnumber\f\ncardnumber\f\x02cf\x05\x03cel\x1f\x03cep\x1f\x04cell \x06cedula\x14\acelular\x1f" +
-	"\tcellphone\x1f\tcellulare\x1f\x05cidad\v\x05cislo!\x05civil\x05\achapter\r\acitizen\x05\bchecking\x05\tcitizenid\"\x03cnh\v\x03cnp#\x03cns" +
-	"\v\x04cmnd\v\x04cnic\"\x04cnpj\x1a\x04code\x05\x05clabe\x03\x05clave\n\x05codes\x05\x05conto\x05\x06clause\r\x06client\t\x06commit\r\x06compte\x03\acontact\x05\bc" +
-	"onducir\v\bconduire\v\bcorrente\x05\ncloudflare$\ncontrasena\n\ncontribsys%\fclientsecret\a\fcontribuinte&\rcon" +
-	"tribuyente\b\x0econtribuyentes\b\x03cpf\x1a\x03cpr'\x03crv(\x05cprnr'\x05creds\a\x05crumb\a\tcprnummer'\ncredential\a\ncreditcar" +
-	"d\f\vcredentials\a\x04cuil)\x04cuit)\x04curl*\x05curit\x05\x05cusip\r\x06cuenta\x03\x06dbpass\n\adatadog+\ndbpassword\n\vdateofbirth" +
-	"\x17\x02dd\x05\x04ddog+\tdeveloper,\ndelsedatum\x17\x04dial\x1f\adisplay-\bdiscover\f\tdisregard.\x02dl\v\x02do/\x03dni0\x03dns\t\x03dob\x17\x06do" +
-	"wodu\v\bdocument\x05\tdocumento1\x06driver\x05\adrivers\x05\adriving\x05\tdselsdato\x17\rdriverlicense\v\x0edriverslicense\v\x03d" +
-	"ui\v\x04dula\v\x04dvla\v\x03ean\r\x03egk\v\x03egn\x1b\aehliyet\v\x04embg\v\x04emso\"\x05enter\x06\x06enable\x06\aelector\v\aeleitor\v\nencryption\x05" +
-	"\x04epic\x04\x05erc202\x03eth2\x03evm2\x05ether3\bethereum2\tetherscan2\textranjer\v\x03fax\x1f\rfahrerlaubnis\v\x03fin4\x04file\x05\x06fi" +
-	"scal5\tfinancial\x05\x03fon\x1f\x04fodt\x17\x04fono\x1f\x06forget.\tforwarded\t\ffoedselsdato\x17\rfuehrerschein\v\agateway\t\x03geb\x17\x06" +
-	"german\x05\ageboren\x17\ngeburtstag\x17\fgeburtsdatum\x17\rgeboortedatum\x17\x04give-\x05ghana\x05\x05govid\x14\x03gsm\x1f\x05green\x05\x04gtin\r\x05" +
-	"guida\v\x04hash\r\x05handy\x1f\vhandynummer\x1f\x05heslo\n\x06health\x05\x06heroku6\x02hk\x05\x04hkic7\x04hkid7\x04hong\x05\x04host\t\x05hosts\t\ahotli" +
-	"ne\x1f\x02hp\x1f\nhrerschein\v\x10hrerscheinnummer\v\ahubspot\x05\x04iban\x03\x05iccid\r\x02id\x05\x04idnp\v\x04idnr8\x06idcard\v\x06ignore.\aiden" +
-	"tit\v\aigazolv\v\bidentity\x05\bidnumber\"\tidentidad9\nidentified\x05\nidentifier\x05\fidentitycard\x14\x0eidentificatio" +
-	"n:\x10identiteitskaart\v\x15identifikationsnummer8\x03iin\v\x03ine\v\x04imei\r\x04insz;\x05insee<\x06indian\x05\ainvoice\r\tinsura" +
-	"nce\x05\x02ip\t\x03ips\t\x03ipv\t\x03ird\b\x04isbn\r\x04isin\r\x04islo!\x04issn\r\x05iqama\v\x06israel\x05\aisraeli\x05\tipaddress\t\tisikukood\x12\tis" +
-	"kaznica\v\x04item\r\x04itin=\x05jazdy\v\tjailbreak\x06\x06jelszo\n\x04jmbg\"\x05jumin>\x03key\x10\bkennwort\n\tkennitala\"\x06kimlik?\x04ko" +
-	"ds\x05\x04kong\x05\x04kort\f\x05konto\x03\akodeord\n\akontonr\x03\vkontonummer\x03\rkontonummeret\x03\x03kra\b\vkreditkarte\f\fkrankenka" +
-	"sse\v\x12kreditkartennummer\f\x19krankenversichertennummer\v\x03ktp\v\x03kty(\x04kvnr\v\x04lanr\v\x04leak-\alicence\x05\alicense" +
-	"\x05\x03lot\r\x05login@\alozinka\n\x03mac\t\x06master\x05\amaestro\f\nmasterauthA\nmastercard\f\x02me\x05\x03mdp\n\x06member\x05\amedical\x05\bm" +
-	"edicareB\bmetamask2\x03mob\x1f\x05mobil\x1f\x05model\r\x05mongo\x16\x05movil\x1f\x06mobile \tmotorista\v\vmobilnummer\x1f\fmobilenumber" +
-	"\x1f\x03mrn\v\x02my\x05\x05mykad\"\x05mysql\x16\bmynumberC\tmysqldump\x16\x03nasD\x04nata\x17\x04nato\x17\x05nadra\v\x06nacida\x17\x06nacido\x17\anarozen\x17\an" +
-	"ascida\x17\anascido\x17\anascita\x17\bnarozena\x17\bnational\x05\tnaissance\x17\nnacimiento\x17\nnascimento\x17\nnationalid\x14\x10nat" +
-	"ionalidentity\"\x03newE\x05neverF\x02ni\x05\x03nhi\v\x03nhsG\x03nic\v\x03nid\v\x03nie1\x03nifH\x03nik\v\x03ninI\x03nipJ\x03nir<\x03nit\b\x04nida\v\x04nino" +
-	"K\x04nissL\tnhsnumberM\x02no\x05\x02nr\x05\x03npiM\x03nss\v\x04npwp\b\x04nricN\x04nuit\b\x06number\x05\x06nummer\x05\anumeric\x05\x06office\x0f\x03oibO\x04ohi" +
-	"p\v\x04okta%\x05order\r\x06orders\r\bosobisty\v\x06outputP\boverride\x1c\x03panQ\x03pat(\x03pay\f\x04part\r\x04passR\x05parol\n\x05pasep\v\x05pas" +
-	"se\n\x05passw\n\x05paswd\n\x06parola\n\x06pasporS\x06passwd\n\x06paswrd\n\apassord\n\apasswrd\n\apasword\n\apatient\x05\apayment\f\bp" +
-	"asaportS\bpaspoortS\bpasscode\n\bpassportS\bpasswordT\bpasswort\n\bpaszportS\tpasaporteS\tpasseportS\tpassp" +
-	"ortsS\tpasswords\n\npassaporteS\npassaportoS\npassnummerS\npassphrase\n\x0epaspoortnummerS\x0epassportnumberS" +
-	"\x04peer\t\x05peselU\x06pedido\r\bpersonal\x05\bpersonas\x05\bpersonnrV\fpersonnummerW\x0fpersonalausweis\v\x15personalauswe" +
-	"isnummer\v\x02ph\x1f\x03pis\v\x04ping\t\x05phone \x06phones\x1f\aphilsys\v\nphilhealth\v\vphonenumber\x1f\x04plan\x05\x06policy\x05\bportable" +
-	"\x1f\x03ppsX\x03psk\n\x03psw\n\x04ppsnX\x04psql\x16\x04pswd\n\x05ppsnoX\x05printP\x05psswd\n\x05pswrd\n\x06psswrd\n\x06psword\n\apretend\x02\aprivate\x05" +
-	"\aproduct\r\apssword\n\bprovider\x05\nprivatekey\a\x02pwY\x03pwd\n\x04pwrd\n\apuhelin\x1f\rpuhelinnumero\x1f\x03ref\r\x03rfc\r\x05reach\x05" +
-	"\x05regon\v\x06record\x05\x06rekort\v\x06remote\t\x06repeatP\x06reveal-\arerkort\v\brechnung\r\brekening\x03\bresident\x05\brevision\r" +
-	"\treferenceZ\treisepassS\vrequirepassA\frefreshtoken\a\fregistration\x05\x0erekeningnummer\x03\x0freisepassnummerS" +
-	"\x19rentenversicherungsnummer8\x03rib\x03\x04ring\x05\x05rkort\v\trijbewijs\v\rrijksregister;\x0frijbewijsnummer\v\x13rijksre" +
-	"gisternummer;\x02ro\x05\x03rnc\v\x04rodn!\x05rodne!\arouting\x00\x03rrn>\x03rsa\x05\x03rtn\x00\x03ruc\v\x03run[\x03rut[\x04rvnr8\trufnummer\x1f\x02sa\x05\x04" +
-	"salt(\asavings\x05\bsalasana\n\tsanitaria\v\x11samordningsnummerV\x03sdt\x1f\x03sec\x05\x05sedol\r\x05senha\n\x06secret\x13\x06senord\n\x06s" +
-	"erial\r\x06server\t\asecrets\a\asection\r\aservice\x05\bsections\r\bsecurite\x05\bsecurity\x05\tsecretkey\a\tseguridad\x05\nse" +
-	"curities\r\fsecurestring\n\x03sha\r\x03sig\\\x03sinD\x03sku\r\x04show-\x05sifre\n\x06shared\x05\asidekiq%\asigning\x05\x03sms\x1f\x03soc\x05\x04sny" +
-	"k\x05\x04sort\x05\x05snils\"\x05sonar]\x06social\x05\asociale\x05\bsortcode\x00\tsonarqube%\nsofinummer\x19\vsourcegraph%\x0esocialsecu" +
-	"rity=\x14socialsecuritynumber=\x19sozialversicherungsnummer^\x03ssn=\x03sss\v\x04ssws%\x05ssnit\v\x06sqlcmd\x16\asshpass\x16\x02s" +
-	"t\x05\x02sv\x05\x04sumo%\x04svnr_\x06steuer8\x06subnet\t\astorage\x05\bsteuerid8\bsvnummer_\tsumologic%\nsubscriber\x05\fsteuernum" +
-	"mer`\x1bsteueridentifikationsnummer8\x06syntym\x05\x03taj\v\x03tax\x05\x04tckn?\x05taxid\b\x06taiwan\x05\x06tarihi\x05\atarjeta\f\btaxpay" +
-	"era\btckimlik?\ttaxnumber\b\x03tel\x1f\x03tfn\x01\x04tell-\x04text\x05\x05telem\x1f\x06teudatb\atelefon\x1f\btelefone\x1f\btelefono\x1f\btelef" +
-	"onu\x1f\btelefoon\x1f\btelegram%\btelepono\x1f\ttelefonnr\x1f\ttelefonsz\x1f\ttelemovel\x1f\ttelephone\x1f\ntelefoonnr\x1f\vtelef" +
-	"onszam\x1f\ftelefonnumer\x1f\rtelefonnummer\x1f\x0etelefoonnummer\x1f\x0ftelephonenumber\x1f\x03tin`\x04thai\x05\x06ticket\r\x03tlf\x1f\x05to" +
-	"ken\a\x06tokens\a\x06travel\x05\btracking\r\ntributaria\b\ntributario\b\x06tunnus\"\x06twilioc\aturkish?\x03uid\x04\x05uidai\x04\x02um\x05\x04" +
-	"umcn\v\x04umid\v\x06unseal\x05\x03upc\r\x04usdc2\x04usdt2\burodzona\x17\burodzony\x17\buserpass\n\turodzenia\x17\fuserpassword\n\x03utr\b" +
-	"\x03vat&\x05vergi\b\x06verceld\avehicle\r\aversion\r\x12versichertennummer\v\x13versicherungsnummer^\x03vin\r\x04visa\f\x06vital" +
-	"e<\x05votere\x06wallet2\nwachtwoord\n\x04whatf\awithoutg\bwhatsapp \x05x-api\x05\x03youh\x05zehutb" +
+	"\x03aba\x00\x03abn\x01\x03acn\x01\x03act\x02\x04acct\x03\x06aadhar\x04\x06access\x05\aaadhaar\x04\aaccount\x05\bactivate\x06\taccesskey\a\nacctnumber\x03\nac" +
+	"tivation\x05\vaccesstoken\a\raccountnumber\x03\x03afm\b\x04addr\t\aaddress\t\aafrican\x05\taddresses\t\vadgangskode\n\x04aika\x05" +
+	"\tajokortti\v\x04amex\f\x04amka\v\x05alien\x05\x05annex\r\x06amazon\x0e\tanswering\x0f\x03api\x10\x03app\x05\x03arc\x11\x06apikey\a\x06asmens\x12\aapikeys\a" +
+	"\aarticle\r\bapitoken\a\bappendix\r\narztnummer\v\vapplication\x05\x03aws\x0e\x04auth\x13\aausweis\x14\aauthkey\a\tauthtoken\a\ra" +
+	"usweisnummer\x14\rauthorization\x15\x0eauthentication\a\x03bcp\x16\x04bank\x05\x04bban\x03\x05basic\a\x05batch\r\vbankaccount\x03\fbanklei" +
+	"tzahl\x00\x04bday\x17\x06bearer\a\x06behave\x02\nbestellung\r\vbeneficiary\x05\x05birth\x18\abilhete\v\bbirthday\x17\tbirthdate\x17\x03blz\x00\x04" +
+	"born\x17\x03bsb\x00\x03bsn\x19\tbrazilian\x1a\x03bvn\v\x05build\r\abuletin\v\bbusiness\x05\tbulgarian\x1b\x13burgerservicenummer\x19\x02by\x05\x06by" +
+	"pass\x1c\x02cc\f\x04call\x1d\x04card\x1e\x04cccd\v\x05cards\f\x05carta\f\x05carte\f\x06cartao\f\acatalog\r\bccnumber\f\ncardnumber\f\x02cf\x05\x03cel\x1f" +
+	"\x03cep\x1f\x04cell \x06cedula\x14\acelular\x1f\tcellphone\x1f\tcellulare\x1f\x05cidad\v\x05cislo!\x05civil\x05\achapter\r\acitizen\x05\bchecki" +
+	"ng\x05\tcitizenid\"\x03cnh\v\x03cnp#\x03cns\v\x04cmnd\v\x04cnic\"\x04cnpj\x1a\x04code\x05\x05clabe\x03\x05clave\n\x05codes\x05\x05conto\x05\x06clause\r\x06client" +
+	"\t\x06commit\r\x06compte\x03\acontact\x05\bconducir\v\bconduire\v\bcorrente\x05\ncloudflare$\ncontrasena\n\ncontribsys%\fcli" +
+	"entsecret\a\fcontribuinte&\rcontribuyente\b\x0econtribuyentes\b\x03cpf\x1a\x03cpr'\x03crv(\x04cred\a\x05cprnr'\x05creds\a\x05crumb" +
+	"\a\tcprnummer'\ncredential\a\ncreditcard\f\vcredentials\a\x04cuil)\x04cuit)\x04curl*\x05curit\x05\x05cusip\r\x06cuenta\x03\x06dbpass" +
+	"\n\adatadog+\ndbpassword\n\vdateofbirth\x17\x02dd\x05\x04ddog+\tdeveloper,\ndelsedatum\x17\x04dial\x1f\adisplay-\bdiscover\f\tdi" +
+	"sregard.\x02dl\v\x02do/\x03dni0\x03dns\t\x03dob\x17\x06dowodu\v\bdocument\x05\tdocumento1\x06driver\x05\adrivers\x05\adriving\x05\tdselsdato" +
+	"\x17\rdriverlicense\v\x0edriverslicense\v\x03dui\v\x04dula\v\x04dvla\v\x03ean\r\x03egk\v\x03egn\x1b\aehliyet\v\x04embg\v\x04emso\"\x05enter\x06\x06ena" +
+	"ble\x06\aelector\v\aeleitor\v\nencryption\x05\x04epic\x04\x05erc202\x03eth2\x03evm2\x05ether3\bethereum2\tetherscan2\textranjer\v" +
+	"\x03fax\x1f\rfahrerlaubnis\v\x03fin4\x04file\x05\x06fiscal5\tfinancial\x05\x03fon\x1f\x04fodt\x17\x04fono\x1f\x06forget.\tforwarded\t\ffoedselsd" +
+	"ato\x17\rfuehrerschein\v\agateway\t\x03geb\x17\x06german\x05\ageboren\x17\ngeburtstag\x17\fgeburtsdatum\x17\rgeboortedatum\x17\x04give" +
+	"-\x05ghana\x05\x05govid\x14\x03gsm\x1f\x05green\x05\x04gtin\r\x05guida\v\x04hash\r\x05handy\x1f\vhandynummer\x1f\x05heslo\n\x06health\x05\x06heroku6\x02hk\x05\x04hk" +
+	"ic7\x04hkid7\x04hong\x05\x04host\t\x05hosts\t\ahotline\x1f\x02hp\x1f\nhrerschein\v\x10hrerscheinnummer\v\ahubspot\x05\x04iban\x03\x05iccid\r\x02id" +
+	"\x05\x04idnp\v\x04idnr8\x06idcard\v\x06ignore.\aidentit\v\aigazolv\v\bidentity\x05\bidnumber\"\tidentidad9\nidentified\x05\nident" +
+	"ifier\x05\fidentitycard\x14\x0eidentification:\x10identiteitskaart\v\x15identifikationsnummer8\x03iin\v\x03ine\v\x04imei\r\x04in" +
+	"sz;\x05insee<\x06indian\x05\ainvoice\r\tinsurance\x05\x02ip\t\x03ips\t\x03ipv\t\x03ird\b\x04isbn\r\x04isin\r\x04islo!\x04issn\r\x05iqama\v\x06israel\x05" +
+	"\aisraeli\x05\tipaddress\t\tisikukood\x12\tiskaznica\v\x04item\r\x04itin=\x05jazdy\v\tjailbreak\x06\x06jelszo\n\x04jmbg\"\x05jumin>\x03ke" +
+	"y\x10\bkennwort\n\tkennitala\"\x06kimlik?\x04kods\x05\x04kong\x05\x04kort\f\x05konto\x03\akodeord\n\akontonr\x03\vkontonummer\x03\rkontonum" +
+	"meret\x03\x03kra\b\vkreditkarte\f\fkrankenkasse\v\x12kreditkartennummer\f\x19krankenversichertennummer\v\x03ktp\v\x03kty(\x04" +
+	"kvnr\v\x04lanr\v\x04leak-\alicence\x05\alicense\x05\x03lot\r\x05login@\alozinka\n\x03mac\t\x06master\x05\amaestro\f\nmasterauthA\nmaste" +
+	"rcard\f\x02me\x05\x03mdp\n\x06member\x05\amedical\x05\bmedicareB\bmetamask2\x03mob\x1f\x05mobil\x1f\x05model\r\x05mongo\x16\x05movil\x1f\x06mobile \tmo" +
+	"torista\v\vmobilnummer\x1f\fmobilenumber\x1f\x03mrn\v\x02my\x05\x05mykad\"\x05mysql\x16\bmynumberC\tmysqldump\x16\x03nasD\x04nata\x17\x04nato\x17" +
+	"\x05nadra\v\x06nacida\x17\x06nacido\x17\anarozen\x17\anascida\x17\anascido\x17\anascita\x17\bnarozena\x17\bnational\x05\tnaissance\x17\nnacim" +
+	"iento\x17\nnascimento\x17\nnationalid\x14\x10nationalidentity\"\x03newE\x05neverF\x02ni\x05\x03nhi\v\x03nhsG\x03nic\v\x03nid\v\x03nie1\x03nifH\x03n" +
+	"ik\v\x03ninI\x03nipJ\x03nir<\x03nit\b\x04nida\v\x04ninoK\x04nissL\tnhsnumberM\x02no\x05\x02nr\x05\x03npiM\x03nss\v\x04npwp\b\x04nricN\x04nuit\b\x06number\x05" +
+	"\x06nummer\x05\anumeric\x05\x06office\x0f\x03oibO\x04ohip\v\x04okta%\x05order\r\x06orders\r\bosobisty\v\x06outputP\boverride\x1c\x03panQ\x03pat(\x03" +
+	"pay\f\x04part\r\x04passR\x05parol\n\x05pasep\v\x05passe\n\x05passw\n\x05paswd\n\x06parola\n\x06pasporS\x06passwd\n\x06paswrd\n\apassord\n\apas" +
+	"swrd\n\apasword\n\apatient\x05\apayment\f\bpasaportS\bpaspoortS\bpasscode\n\bpassportS\bpasswordT\bpasswort\n\bpas" +
+	"zportS\tpasaporteS\tpasseportS\tpassportsS\tpasswords\n\npassaporteS\npassaportoS\npassnummerS\npassphras" +
+	"e\n\x0epaspoortnummerS\x0epassportnumberS\x04peer\t\x05peselU\x06pedido\r\bpersonal\x05\bpersonas\x05\bpersonnrV\fpersonnumm" +
+	"erW\x0fpersonalausweis\v\x15personalausweisnummer\v\x02ph\x1f\x03pis\v\x04ping\t\x05phone \x06phones\x1f\aphilsys\v\nphilhealth\v\vp" +
+	"honenumber\x1f\x04plan\x05\x06policy\x05\bportable\x1f\x03ppsX\x03psk\n\x03psw\n\x04ppsnX\x04psql\x16\x04pswd\n\x05ppsnoX\x05printP\x05psswd\n\x05pswrd\n" +
+	"\x06psswrd\n\x06psword\n\apretend\x02\aprivate\x05\aproductY\apssword\n\bprovider\x05\nprivatekey\a\x02pwZ\x03pwd\n\x04pwrd\n\apuheli" +
+	"n\x1f\rpuhelinnumero\x1f\x03ref\r\x03rfc\r\x05reach\x05\x05regon\v\x06record\x05\x06rekort\v\x06remote\t\x06repeatP\x06reveal-\arerkort\v\brechn" +
+	"ung\r\brekening\x03\bresident\x05\brevision\r\treferenceY\treisepassS\vrequirepassA\frefreshtoken\a\fregistration" +
+	"\x05\x0erekeningnummer\x03\x0freisepassnummerS\x19rentenversicherungsnummer8\x03rib\x03\x04ring\x05\x05rkort\v\trijbewijs\v\rrijks" +
+	"register;\x0frijbewijsnummer\v\x13rijksregisternummer;\x02ro\x05\x03rnc\v\x04rodn!\x05rodne!\arouting\x00\x03rrn>\x03rsa\x05\x03rtn\x00\x03ru" +
+	"c\v\x03run[\x03rut[\x04rvnr8\trufnummer\x1f\x02sa\x05\x04salt\a\x05salts\a\asavings\x05\bsalasana\n\tsanitaria\v\x11samordningsnummerV\x03" +
+	"sdt\x1f\x03sec\x05\x05sedol\r\x05senha\n\x06secret\x13\x06senord\n\x06serialY\x06server\t\asecrets\a\asection\r\aservice\x05\bsections\r\bsec" +
+	"urite\x05\bsecurity\x05\tsecretkey\a\tseguridad\x05\nsecurities\r\fsecurestring\n\x03sha\r\x03sig\\\x03sinD\x03sku\r\x04show-\x05sifre" +
+	"\n\x06shared\x05\asidekiq%\asigning\x05\x03sms\x1f\x03soc\x05\x04snyk\x05\x04sort\x05\x05snils\"\x05sonar]\x06social\x05\asociale\x05\bsortcode\x00\tsonar" +
+	"qube%\nsofinummer\x19\vsourcegraph%\x0esocialsecurity=\x14socialsecuritynumber=\x19sozialversicherungsnummer^\x03" +
+	"ssn=\x03sss\v\x04ssws%\x05ssnit\v\x06sqlcmd\x16\asshpass\x16\x02st\x05\x02sv\x05\x04sumo%\x04svnr_\x06steuer8\x06subnet\t\astorage\x05\bsteuerid8\bs" +
+	"vnummer_\tsumologic%\nsubscriber\x05\fsteuernummer`\x1bsteueridentifikationsnummer8\x06syntym\x05\x03taj\v\x03tax\x05\x04tck" +
+	"n?\x05taxid\b\x06taiwan\x05\x06tarihi\x05\atarjeta\f\btaxpayera\btckimlik?\ttaxnumber\b\x03tel\x1f\x03tfn\x01\x04tell-\x04text\x05\x05telem\x1f\x06t" +
+	"eudatb\atelefon\x1f\btelefone\x1f\btelefono\x1f\btelefonu\x1f\btelefoon\x1f\btelegram%\btelepono\x1f\ttelefonnr\x1f\ttelefonsz" +
+	"\x1f\ttelemovel\x1f\ttelephone\x1f\ntelefoonnr\x1f\vtelefonszam\x1f\ftelefonnumer\x1f\rtelefonnummer\x1f\x0etelefoonnummer\x1f\x0fte" +
+	"lephonenumber\x1f\x03tin`\x04thai\x05\x06ticket\r\x03tlf\x1f\x05token\a\x06tokens\a\x06travel\x05\btracking\r\ntributaria\b\ntributario\b\x06" +
+	"tunnus\"\x06twilioc\aturkish?\x03uid\x04\x05uidai\x04\x02um\x05\x04umcn\v\x04umid\v\x06unseal\x05\x03upc\r\x04usdc2\x04usdt2\burodzona\x17\burodzony" +
+	"\x17\buserpass\n\turodzenia\x17\fuserpassword\n\x03utr\b\x03vat&\x05vergi\b\x06verceld\avehicle\r\aversion\r\x12versichertennumm" +
+	"er\v\x13versicherungsnummer^\x03vin\r\x04visa\f\x06vitale<\x05votere\x06wallet2\nwachtwoord\n\x04whatf\awithoutg\bwhatsapp \x05" +
+	"x-api\x05\x03youh\x05zehutb" +
 	""
 
 // buckets is where a bucket begins in wordText.
 var buckets = [...]uint16{
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 121, 174, 191, 236, 330, 400, 400, 400, 458, 505, 542, 553, 574, 637, 649,
-	649, 731, 790, 850, 1083, 1167, 1207, 1207, 1207, 1249, 1282, 1318, 1370, 1438, 1455, 1455, 1455, 1460, 1470, 1479, 1536, 1549, 1587, 1598,
-	1598, 1618, 1618, 1648, 1698, 1698, 1713, 1713, 1713, 1722, 1785, 1798, 1805, 1817, 1830, 1830, 1830, 1856, 1879, 1895, 1923, 1957, 1966, 1966,
-	1966, 1979, 2155, 2160, 2212, 2312, 2324, 2324, 2324, 2342, 2350, 2350, 2356, 2356, 2363, 2363, 2363, 2363, 2389, 2397, 2468, 2547, 2563, 2563,
-	2563, 2569, 2575, 2593, 2614, 2614, 2614, 2614, 2614, 2660, 2706, 2706, 2785, 2790, 2790, 2829, 2829, 2990, 3002, 3090, 3094, 3120, 3151, 3151,
-	3151, 3151, 3159, 3176, 3176, 3201, 3219, 3219, 3219, 3552, 3657, 3721, 3745, 3880, 3919, 3919, 3919, 3919, 3919, 3919, 3919, 3919, 3919, 3919,
-	3919, 3919, 4155, 4237, 4268, 4278, 4315, 4315, 4315, 4374, 4535, 4594, 4758, 4798, 4929, 4937, 4937, 5016, 5253, 5272, 5292, 5334, 5359, 5359,
-	5359, 5359, 5359, 5371, 5395, 5467, 5472, 5472, 5472, 5477, 5551, 5570, 5577, 5577, 5577, 5577, 5577, 5597, 5597, 5622, 5622, 5622, 5622, 5622,
-	5622, 5622, 5622, 5622, 5629, 5629, 5629, 5629, 5629, 5629, 5629, 5629, 5634, 5634, 5634, 5634, 5634, 5634, 5641, 5641, 5641, 5641, 5641, 5641,
-	5641, 5641, 5641, 5641, 5641, 5641, 5641, 5641, 5641, 5641, 5641, 5641, 5641, 5641, 5641, 5641, 5641, 5641, 5641, 5641, 5641, 5641, 5641, 5641,
-	5641, 5641, 5641, 5641, 5641, 5641, 5641, 5641, 5641, 5641, 5641, 5641, 5641, 5641, 5641, 5641, 5641,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 133, 186, 203, 248, 342, 428, 428, 428, 486, 533, 570, 581, 602, 665, 677,
+	677, 759, 818, 878, 1111, 1201, 1241, 1241, 1241, 1283, 1316, 1352, 1404, 1472, 1489, 1489, 1489, 1494, 1504, 1513, 1570, 1583, 1621, 1632,
+	1632, 1652, 1652, 1682, 1732, 1732, 1747, 1747, 1747, 1756, 1819, 1832, 1839, 1851, 1864, 1864, 1864, 1890, 1913, 1929, 1957, 1991, 2000, 2000,
+	2000, 2013, 2189, 2194, 2246, 2346, 2358, 2358, 2358, 2376, 2384, 2384, 2390, 2390, 2397, 2397, 2397, 2397, 2423, 2431, 2502, 2581, 2597, 2597,
+	2597, 2603, 2609, 2627, 2648, 2648, 2648, 2648, 2648, 2694, 2740, 2740, 2819, 2824, 2824, 2863, 2863, 3024, 3036, 3124, 3128, 3154, 3185, 3185,
+	3185, 3185, 3193, 3210, 3210, 3235, 3253, 3253, 3253, 3586, 3691, 3755, 3779, 3914, 3953, 3953, 3953, 3953, 3953, 3953, 3953, 3953, 3953, 3953,
+	3953, 3953, 4189, 4271, 4302, 4312, 4349, 4349, 4349, 4415, 4576, 4635, 4799, 4839, 4970, 4978, 4978, 5057, 5294, 5313, 5333, 5375, 5400, 5400,
+	5400, 5400, 5400, 5412, 5436, 5508, 5513, 5513, 5513, 5518, 5592, 5611, 5618, 5618, 5618, 5618, 5618, 5638, 5638, 5663, 5663, 5663, 5663, 5663,
+	5663, 5663, 5663, 5663, 5670, 5670, 5670, 5670, 5670, 5670, 5670, 5670, 5675, 5675, 5675, 5675, 5675, 5675, 5682, 5682, 5682, 5682, 5682, 5682,
+	5682, 5682, 5682, 5682, 5682, 5682, 5682, 5682, 5682, 5682, 5682, 5682, 5682, 5682, 5682, 5682, 5682, 5682, 5682, 5682, 5682, 5682, 5682, 5682,
+	5682, 5682, 5682, 5682, 5682, 5682, 5682, 5682, 5682, 5682, 5682, 5682, 5682, 5682, 5682, 5682, 5682,
 }
 
 // likely is a filter in front of the words: one bit for each hash of a word.
@@ -627,15 +628,15 @@ var likely = [...]uint32{
 	0, 0, 17039632, 16777216, 0, 1073750016, 0, 0, 2, 4096, 131080, 16777216, 2048, 2097156, 1074008064, 201327104, 268435456, 0, 0, 0, 0, 0, 0, 4194304,
 	1, 65536, 0, 134217728, 4194304, 0, 0, 1073741824, 32768, 0, 32, 0, 262208, 32, 2164260866, 0, 72, 0, 2, 1048576, 0, 0, 0, 0,
 	2147483650, 8388608, 0, 0, 0, 0, 0, 1073741824, 0, 0, 0, 0, 0, 16385, 0, 0, 0, 0, 8, 0, 0, 0, 0, 2,
-	2162944, 0, 32768, 6144, 0, 0, 1, 0, 0, 1024, 0, 0, 2147483648, 0, 0, 4, 8, 0, 0, 0, 4260352, 4, 8448, 0,
+	2162944, 67108864, 32768, 6144, 0, 0, 1, 0, 0, 1024, 0, 0, 2147483648, 0, 0, 4, 8, 0, 0, 0, 4260352, 4, 8448, 0,
 	128, 262144, 2147483648, 256, 0, 8388608, 268435456, 0, 0, 16384, 1073741824, 0, 8192, 262144, 0, 4194304, 4194304, 256, 545259520, 0, 2177, 64, 0, 0,
 	0, 0, 131088, 33554432, 0, 1024, 32776, 0, 8192, 0, 0, 16384, 805306368, 0, 0, 0, 0, 0, 1073872896, 0, 0, 0, 2147485696, 134217728,
 	0, 144, 0, 0, 128, 0, 0, 0, 1, 128, 0, 0, 2, 0, 2097152, 0, 0, 0, 0, 0, 0, 4096, 33554432, 268435458,
 	65536, 0, 4194304, 0, 2097152, 1, 0, 0, 1, 0, 0, 131072, 0, 67108864, 4198400, 0, 32, 0, 0, 32, 4096, 1, 134217728, 16,
 	1073741824, 16384, 0, 256, 8192, 4194312, 1024, 32768, 50331648, 0, 67108864, 0, 0, 0, 0, 262144, 0, 16, 0, 262144, 0, 0, 2, 0,
-	0, 2097152, 4194304, 0, 2048, 0, 0, 0, 1, 136331264, 0, 0, 0, 0, 67108864, 0, 524288, 1074003968, 18432, 0, 0, 8, 0, 0,
+	0, 2097216, 4194304, 0, 2048, 0, 0, 0, 1, 136331264, 0, 0, 0, 0, 67108864, 0, 524288, 1074003968, 18432, 0, 0, 8, 0, 0,
 	80, 33554432, 16777220, 524288, 0, 0, 0, 1048576, 0, 0, 0, 2097152, 2097152, 0, 0, 0, 301989888, 0, 0, 0, 8200, 0, 65537, 0,
-	0, 0, 262208, 134217728, 0, 2097152, 0, 0, 0, 0, 8388608, 0, 0, 1048576, 8388608, 65568, 67108864, 64, 570425344, 4, 2147483648, 0, 0, 0,
+	0, 0, 262208, 134217728, 0, 2097152, 0, 0, 0, 0, 8388608, 0, 0, 1048576, 8388608, 65568, 67112960, 64, 570425344, 4, 2147483648, 0, 0, 0,
 	0, 0, 16, 131072, 2048, 98304, 0, 0, 0, 0, 0, 0, 2147483656, 8, 0, 0, 268435456, 0, 0, 1073743872, 0, 2147483648, 0, 0,
 	0, 8388608, 0, 0, 0, 0, 10486784, 0, 0, 524288, 32768, 0, 0, 134217728, 65536, 128, 0, 0, 536870916, 0, 0, 0, 0, 4097,
 	0, 0, 0, 0, 2148007936, 268435456, 0, 524288, 0, 268435456, 0, 4194304, 0, 16777216, 4096, 0, 65536, 2097152, 0, 0, 0, 0, 2359296, 128,
@@ -644,7 +645,7 @@ var likely = [...]uint32{
 	0, 0, 0, 0, 0, 0, 2, 0, 1, 135266304, 0, 0, 67108864, 69696, 2147483648, 0, 1024, 16777216, 0, 256, 4096, 524418, 0, 8,
 	0, 4, 0, 1073741824, 0, 0, 0, 0, 2, 16777216, 2147483648, 0, 8388608, 0, 0, 2147483648, 0, 0, 0, 0, 8, 0, 0, 0,
 	2, 1048576, 64, 388, 4194304, 0, 4, 0, 2080, 2, 0, 0, 1024, 0, 0, 0, 33554432, 32768, 536870912, 0, 4202496, 256, 0, 67109120,
-	2048, 0, 0, 0, 0, 69206016, 524288, 0, 0, 0, 524288, 262144, 4, 0, 0, 0, 0, 0, 2048, 0, 0, 536870912, 256, 0,
+	2048, 0, 0, 0, 0, 69206016, 524288, 0, 0, 0, 524288, 262144, 4, 0, 0, 0, 0, 0, 2048, 0, 0, 537919488, 256, 0,
 	262144, 0, 0, 0, 134217728, 16384, 56, 268435456, 131072, 16777216, 2048, 2097152, 0, 16777216, 33554432, 0, 0, 8389120, 0, 134217728, 0, 65536, 32, 524288,
 	0, 0, 0, 16384, 0, 2048, 0, 131072, 512, 285212672, 0, 0, 0, 0, 0, 33796, 0, 0, 0, 16777280, 0, 0, 0, 0,
 	65536, 524292, 2164260866, 4194304, 0, 0, 64, 0, 17, 8, 8192, 1073741824, 8388608, 0, 0, 128, 131072, 0, 0, 16777216, 262144, 0, 0, 0,
@@ -663,152 +664,155 @@ var likely = [...]uint32{
 
 // wordPairs is pairs by their words' numbers.
 var wordPairs = [...]wordPair{
-	{4630, 4477, 61},
-	{2790, 4630, 61},
-	{2790, 2584, 11},
-	{2790, 2575, 11},
-	{595, 3126, 1},
-	{1637, 4477, 13},
-	{4630, 3126, 61},
-	{4599, 4379, 61},
-	{4237, 1629, 8},
-	{4630, 2201, 68},
-	{2915, 2201, 73},
-	{4942, 1623, 1},
-	{4942, 1979, 8},
-	{4942, 3126, 8},
-	{4942, 2098, 8},
-	{2915, 1979, 20},
-	{2029, 3126, 20},
-	{2029, 659, 20},
-	{1979, 3126, 34},
-	{3573, 3126, 34},
-	{2098, 3126, 34},
-	{2915, 2098, 20},
-	{2915, 2029, 20},
-	{3573, 1979, 34},
-	{2029, 1349, 20},
-	{820, 1979, 20},
-	{1979, 659, 20},
-	{4315, 1979, 105},
-	{4273, 1979, 105},
-	{141, 1979, 105},
-	{2029, 3090, 34},
-	{4012, 4081, 62},
-	{2790, 3126, 106},
-	{5258, 1979, 107},
-	{3002, 3126, 73},
-	{2201, 3126, 108},
-	{3002, 3090, 73},
-	{4802, 3134, 95},
-	{4802, 3094, 95},
-	{3142, 3573, 35},
-	{505, 3126, 33},
-	{3573, 883, 18},
-	{2270, 1979, 109},
-	{2262, 1979, 109},
-	{4960, 1979, 110},
-	{1895, 2403, 55},
-	{1879, 1979, 55},
-	{1727, 4942, 96},
-	{2184, 1979, 111},
-	{2029, 883, 112},
-	{820, 3126, 34},
-	{2915, 3126, 113},
-	{3067, 3126, 73},
-	{3011, 3126, 77},
-	{3340, 3126, 77},
-	{2686, 3126, 1},
-	{4942, 3090, 8},
-	{1629, 3126, 8},
-	{2739, 3126, 31},
-	{2739, 3090, 31},
-	{3672, 3090, 31},
-	{745, 3126, 31},
-	{5612, 3126, 31},
-	{3672, 3126, 31},
-	{949, 3126, 31},
-	{3929, 2660, 31},
-	{5032, 2660, 31},
-	{4160, 2660, 31},
-	{236, 2363, 7},
-	{34, 2363, 7},
-	{4398, 2363, 7},
-	{3831, 2363, 7},
-	{51, 2363, 7},
-	{335, 2363, 7},
-	{1524, 2363, 7},
-	{4585, 2363, 7},
-	{4568, 2363, 7},
-	{4834, 2363, 7},
-	{2584, 2363, 7},
-	{241, 2363, 7},
-	{317, 2363, 7},
-	{4448, 2363, 7},
-	{2619, 2363, 7},
-	{5622, 2363, 7},
-	{1871, 2363, 7},
-	{1957, 2363, 7},
-	{4604, 2363, 7},
-	{4623, 2598, 7},
-	{1249, 236, 43},
-	{1249, 241, 43},
-	{731, 236, 36},
-	{2060, 637, 10},
-	{3398, 637, 10},
-	{5387, 2363, 7},
-	{4610, 883, 0},
-	{405, 51, 3},
-	{51, 3126, 3},
-	{51, 3090, 3},
-	{910, 978, 3},
-	{829, 51, 3},
-	{4325, 51, 3},
-	{5371, 4968, 23},
-	{4929, 174, 23},
-	{1863, 2201, 11},
-	{5570, 1979, 11},
-	{5570, 659, 11},
-	{1370, 2584, 11},
-	{1378, 2584, 11},
-	{1370, 2575, 11},
-	{1378, 2575, 11},
-	{1387, 2584, 11},
-	{1387, 2575, 11},
-	{2584, 3126, 11},
-	{2575, 3126, 11},
-	{5292, 1349, 83},
-	{3240, 3094, 83},
-	{3858, 2072, 77},
-	{3858, 3126, 77},
-	{4012, 3126, 34},
-	{4798, 3094, 8},
-	{1185, 4638, 60},
-	{4467, 4638, 60},
-	{653, 2660, 31},
-	{2677, 3943, 11},
-	{2669, 1979, 11},
-	{2669, 3126, 11},
-	{3727, 3126, 11},
-	{3727, 3090, 11},
-	{3340, 1979, 11},
-	{2201, 1979, 11},
-	{4874, 1979, 11},
-	{1863, 3721, 11},
-	{1863, 659, 11},
-	{492, 3126, 11},
-	{1810, 659, 11},
-	{203, 3126, 11},
-	{1791, 659, 11},
-	{3583, 2397, 11},
-	{804, 1979, 11},
-	{4498, 4630, 11},
-	{2029, 903, 34},
-	{3573, 2029, 34},
-	{3573, 2098, 34},
-	{2915, 2072, 20},
-	{4942, 2072, 8},
-	{4985, 4032, 8},
+	{4671, 4518, 61},
+	{2824, 4671, 61},
+	{2824, 2618, 11},
+	{2824, 2609, 11},
+	{623, 3160, 1},
+	{1671, 4518, 13},
+	{4671, 3160, 61},
+	{4640, 4420, 61},
+	{4271, 1663, 8},
+	{4671, 2235, 68},
+	{2949, 2235, 73},
+	{4983, 1657, 1},
+	{4983, 2013, 8},
+	{4983, 3160, 8},
+	{4983, 2132, 8},
+	{2949, 2013, 20},
+	{2063, 3160, 20},
+	{2063, 687, 20},
+	{2013, 3160, 34},
+	{3607, 3160, 34},
+	{2132, 3160, 34},
+	{2949, 2132, 20},
+	{2949, 2063, 20},
+	{3607, 2013, 34},
+	{2063, 1383, 20},
+	{848, 2013, 20},
+	{2013, 687, 20},
+	{4349, 2013, 105},
+	{4307, 2013, 105},
+	{153, 2013, 105},
+	{2063, 3124, 34},
+	{4046, 4115, 62},
+	{2824, 3160, 106},
+	{5299, 2013, 107},
+	{3036, 3160, 73},
+	{2235, 3160, 108},
+	{3036, 3124, 73},
+	{4843, 3168, 95},
+	{4843, 3128, 95},
+	{3176, 3607, 35},
+	{533, 3160, 33},
+	{3607, 911, 18},
+	{2304, 2013, 109},
+	{2296, 2013, 109},
+	{5001, 2013, 110},
+	{1929, 2437, 55},
+	{1913, 2013, 55},
+	{1761, 4983, 96},
+	{2218, 2013, 111},
+	{2063, 911, 112},
+	{848, 3160, 34},
+	{2949, 3160, 113},
+	{3101, 3160, 73},
+	{3045, 3160, 77},
+	{3374, 3160, 77},
+	{2720, 3160, 1},
+	{4983, 3124, 8},
+	{1663, 3160, 8},
+	{2773, 3160, 31},
+	{2773, 3124, 31},
+	{3706, 3124, 31},
+	{773, 3160, 31},
+	{5653, 3160, 31},
+	{3706, 3160, 31},
+	{977, 3160, 31},
+	{3963, 2694, 31},
+	{5073, 2694, 31},
+	{4194, 2694, 31},
+	{248, 2397, 7},
+	{34, 2397, 7},
+	{4439, 2397, 7},
+	{3865, 2397, 7},
+	{51, 2397, 7},
+	{347, 2397, 7},
+	{1558, 2397, 7},
+	{4626, 2397, 7},
+	{4609, 2397, 7},
+	{4875, 2397, 7},
+	{2618, 2397, 7},
+	{253, 2397, 7},
+	{329, 2397, 7},
+	{4489, 2397, 7},
+	{2653, 2397, 7},
+	{5663, 2397, 7},
+	{1905, 2397, 7},
+	{1991, 2397, 7},
+	{4645, 2397, 7},
+	{4664, 2632, 7},
+	{1283, 248, 43},
+	{1283, 253, 43},
+	{759, 248, 36},
+	{2094, 665, 10},
+	{3432, 665, 10},
+	{5428, 2397, 7},
+	{93, 2397, 7},
+	{3874, 2397, 7},
+	{4455, 2397, 7},
+	{4651, 911, 0},
+	{433, 51, 3},
+	{51, 3160, 3},
+	{51, 3124, 3},
+	{938, 1006, 3},
+	{857, 51, 3},
+	{4366, 51, 3},
+	{5412, 5009, 23},
+	{4970, 186, 23},
+	{1897, 2235, 11},
+	{5611, 2013, 11},
+	{5611, 687, 11},
+	{1404, 2618, 11},
+	{1412, 2618, 11},
+	{1404, 2609, 11},
+	{1412, 2609, 11},
+	{1421, 2618, 11},
+	{1421, 2609, 11},
+	{2618, 3160, 11},
+	{2609, 3160, 11},
+	{5333, 1383, 83},
+	{3274, 3128, 83},
+	{3892, 2106, 77},
+	{3892, 3160, 77},
+	{4046, 3160, 34},
+	{4839, 3128, 8},
+	{1219, 4679, 60},
+	{4508, 4679, 60},
+	{681, 2694, 31},
+	{2711, 3977, 11},
+	{2703, 2013, 11},
+	{2703, 3160, 11},
+	{3761, 3160, 11},
+	{3761, 3124, 11},
+	{3374, 2013, 11},
+	{2235, 2013, 11},
+	{4915, 2013, 11},
+	{1897, 3755, 11},
+	{1897, 687, 11},
+	{520, 3160, 11},
+	{1844, 687, 11},
+	{215, 3160, 11},
+	{1825, 687, 11},
+	{3617, 2431, 11},
+	{832, 2013, 11},
+	{4539, 4671, 11},
+	{2063, 931, 34},
+	{3607, 2063, 34},
+	{3607, 2132, 34},
+	{2949, 2106, 20},
+	{4983, 2106, 8},
+	{5026, 4066, 8},
 }
 
 // entries is what words and pairs stand for.
@@ -902,8 +906,8 @@ var entries = [...]entry{
 	{0x400, 0x0, false},
 	{0x1404, 0x0, false},
 	{0x100000000, 0x0, false},
-	{0x81000000000000, 0x0, false},
 	{0x1000000000000000, 0x0, true},
+	{0x81000000000000, 0x0, false},
 	{0x800000, 0x0, false},
 	{0x0, 0x0, false},
 	{0x800, 0x0, true},

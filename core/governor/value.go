@@ -4,6 +4,9 @@ import "bytes"
 
 // wholeValue judges the value [from, to). A strict judgment accepts no password.
 func (s *Scanner) wholeValue(v *view, from, to int, quote byte, subject context, strict bool) (next int, ok bool) {
+	if end := denseEnd(v, from, quote); end > to && !isPlaceholder(v.text[from:end]) {
+		return s.emit(v, ruleSecret, from, end)
+	}
 	if to-from < 6 || to-from >= maxValue {
 		return 0, false
 	}
@@ -73,6 +76,12 @@ func valueEnd(v *view, from int, quote byte) int {
 			i++
 			continue
 		}
+		if b == '&' && quote != 0 && quote != '&' || b == '&' && quote == '&' && !v.has(i, "&quot;") {
+			continue
+		}
+		if b == '&' && (v.has(i, "&lt;") || v.has(i, "&gt;") || v.has(i, "&quot;")) {
+			break
+		}
 		if b <= ' ' || b >= 0x7f && (quote == 0 || b == 0x7f) || b == quote && quote != 0 || b == '"' || b == '`' && quote == 0 || b == '\\' {
 			break
 		}
@@ -82,6 +91,44 @@ func valueEnd(v *view, from int, quote byte) int {
 	}
 	for quote == 0 && i > from && (v.look(i-1) == '.' || v.look(i-1) == ':' || v.look(i-1) == '?') {
 		i--
+	}
+	return i
+}
+
+// denseEnd is the end of a value of 40 to 128 bytes in which signs, letters and digits change so often that it is random, with
+// spaces and brackets in it: a key of Django or WordPress. It is 0 if the value is none. Without quotes it ends with the line.
+// Source: https://api.wordpress.org/secret-key/1.1/salt/, django.core.management.utils.get_random_secret_key.
+func denseEnd(v *view, from int, quote byte) int {
+	if quote == 0 && v.look(from-1) != '=' {
+		return 0
+	}
+	signs, spaces, digits, letters, row := 0, 0, 0, 0, 0
+	i := from
+	for ; i < from+128; i++ {
+		b := v.look(i)
+		if b == quote && quote != 0 || b < ' ' || b >= 0x7f || oneOf(b, "\"\\") || quote == 0 && oneOf(b, " '`") {
+			break
+		}
+		row++
+		switch {
+		case isLetterByte(b):
+			letters++
+		case isDigitByte(b):
+			digits++
+		case b == ' ':
+			spaces++
+			row = 0
+		default:
+			signs++
+			row = 0
+		}
+		if row > 16 {
+			return 0
+		}
+	}
+	n := i - from
+	if n < 40 || n == 128 || quote != 0 && v.look(i) != quote || signs*6 < n || spaces*10 > n || digits < 2 || letters*3 < n || spread(v.text[from:i]) < 20 {
+		return 0
 	}
 	return i
 }
