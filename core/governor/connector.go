@@ -65,7 +65,7 @@ func operator(v *view, start, i int, spaced bool) int {
 	case v.has(i, "</"): // <key>token</key><string>…</string>
 		return nextElement(v, i+2)
 	case b == ',' && isArgument(v, start, i): // setProperty("token", "…")
-		return argument(v, v.gap(i+1, maxIndent))
+		return argument(v, v.gap(i+1, maxIndent), isQuote(v.look(i-1)))
 	case v.has(i, "is: "):
 		return i + 3
 	case v.has(i, "is ") || v.has(i, "<- ") || v.has(i, "||") || v.has(i, "??") || v.has(i, "to ") && isQuote(v.look(i+3)):
@@ -84,15 +84,19 @@ func operator(v *view, start, i int, spaced bool) int {
 	return -1
 }
 
-// argument is the start of the quotes of an argument at i, which may have a name, or -1: env("SECRET_KEY", default="…").
-func argument(v *view, i int) int {
+// argument is the start of the quotes of an argument at i, which may have a name, or -1: env("SECRET_KEY", default="…"). Behind a
+// name without quotes, a text that names a secret is one to show: translate(LABEL_PASSWORD, "Password2").
+func argument(v *view, i int, quoted bool) int {
 	if v.has(i, "default=") {
 		i += len("default=")
 	}
-	if isQuote(v.look(i)) {
-		return i
+	if !isQuote(v.look(i)) {
+		return -1
 	}
-	return -1
+	if e, _ := lookUp(v.text[i+1 : v.run(i+1, maxIndent, isLower|isUpper)]); !quoted && e != nil && e.subject&(aboutSecret|aboutKey) != 0 {
+		return -1
+	}
+	return i
 }
 
 // asserted is the start of the quotes of the text that the result of a getter is compared with, whose name ends before i; -1 if
@@ -322,6 +326,9 @@ func (v *view) blanks(i int) int {
 func isArgument(v *view, start, i int) bool {
 	before := start - 1
 	quote := v.look(before)
+	if quote == '(' && (v.has(start-len("cmp("), "cmp(") || v.has(start-len("ompare("), "ompare(") || v.has(start-len("quals("), "quals(")) {
+		return true
+	}
 	if !isQuote(quote) {
 		return class[v.text[start]]&isUpper != 0 && class[v.look(i-1)]&isUpper != 0 && oneOf(quote, " (")
 	}

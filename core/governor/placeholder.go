@@ -14,7 +14,9 @@ var wrappers = []string{"enc(", "enc[", "enc:", "encrypted:", "encrypted(", "cry
 // isPlaceholder reports whether a value stands for one that is filled in elsewhere.
 func isPlaceholder(value []byte) bool {
 	switch value[0] {
-	case '$', '%', '<', '{', '[', '*':
+	case '$':
+		return !isChosen(value) || isVariable(value)
+	case '%', '<', '{', '[', '*':
 		return true
 	}
 	for _, p := range placeholders {
@@ -28,6 +30,22 @@ func isPlaceholder(value []byte) bool {
 		}
 	}
 	return changes(value)*5 < len(value) && (containsFold(value, "fake") || containsFold(value, "todo")) // random text may have them
+}
+
+// isVariable reports whether a value that begins with a dollar sign is a variable of a shell or template, or begins with one:
+// $DB_PASSWORD2, $user:$pass2.
+func isVariable(value []byte) bool {
+	i := 1
+	for i < len(value) && class[value[i]]&inWord != 0 {
+		i++
+	}
+	switch {
+	case i == len(value) || oneOf(value[1], "{($"):
+		return true
+	case i == 1 || value[i] == '$' && i+1 < len(value) && isDigitByte(value[i+1]):
+		return false
+	}
+	return !oneOf(value[i], "!@#%^&*?~")
 }
 
 // isNameOfPassword reports whether a value only says that it is a password: user:pass@localhost.

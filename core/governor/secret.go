@@ -258,6 +258,9 @@ func (s *Scanner) inWords(v *view, from int, quote byte, subject context, loose,
 		if end := bytes.IndexByte(v.text[from:to], '&'); query && end >= 0 {
 			to = from + end
 		}
+		if to > from && strict && quote != 0 && v.look(from-1) == '{' && v.look(to-1) == '}' {
+			to-- // a placeholder, or a UUID in braces
+		}
 		s.valueEnd = max(s.valueEnd, s.base+to)
 		if next, ok = s.wholeValue(v, from, to, quote, subject, strict); ok {
 			return next, true

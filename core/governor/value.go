@@ -4,7 +4,7 @@ import "bytes"
 
 // wholeValue judges the value [from, to). A strict judgment accepts no password.
 func (s *Scanner) wholeValue(v *view, from, to int, quote byte, subject context, strict bool) (next int, ok bool) {
-	if end := denseEnd(v, from, quote); end > to && !isPlaceholder(v.text[from:end]) {
+	if end := denseEnd(v, from, quote); end >= to && end > 0 {
 		return s.emit(v, ruleSecret, from, end)
 	}
 	if to-from < 6 || to-from >= maxValue {
@@ -48,6 +48,9 @@ func (s *Scanner) random(value []byte, from int, quoted bool, subject context) b
 		least = 10
 	case subject&aboutSecret == 0:
 		least = 16
+	}
+	if subject&aboutSecret != 0 && isProductKey(value) {
+		return true
 	}
 	if !isSecret(value, least, quoted) {
 		return false
@@ -127,6 +130,9 @@ func denseEnd(v *view, from int, quote byte) int {
 		}
 	}
 	n := i - from
+	if containsFold(v.text[from:i], "{{") || containsFold(v.text[from:i], "${") {
+		return 0
+	}
 	if n < 40 || n == 128 || quote != 0 && v.look(i) != quote || signs*6 < n || spaces*10 > n || digits < 2 || letters*3 < n || spread(v.text[from:i]) < 20 {
 		return 0
 	}
@@ -217,6 +223,24 @@ func isSecret(value []byte, least int, quoted bool) bool {
 		return len(value) >= 20 && (changes(value)*3 >= len(value) || changes(value)*4 >= len(value) && isUnpronounceable(value))
 	}
 	return kinds&isDigit != 0 && kinds&(isLower|isUpper) != 0 && (changes(value)*4+4 >= len(value) || len(value) >= 32 && changes(value)*5 >= len(value) || len(value) >= 20 && (hash != 0 || digits >= 4 || kinds&(isLower|isUpper) != isLower|isUpper && isUnpronounceable(value)))
+}
+
+// isProductKey reports whether a value is groups of capitals and digits, as licenses of programs have them: ABCDE-FGHIJ-….
+func isProductKey(value []byte) bool {
+	group := bytes.IndexByte(value, '-')
+	if group < 4 || group > 6 || len(value) < 4*group || (len(value)+1)%(group+1) != 0 {
+		return false
+	}
+	letters := 0
+	for i, b := range value {
+		if i%(group+1) == group && b != '-' || i%(group+1) != group && class[b]&(isUpper|isDigit) == 0 {
+			return false
+		}
+		if class[b]&isUpper != 0 {
+			letters++
+		}
+	}
+	return letters*3 >= len(value) && spread(value) >= minSpread
 }
 
 // isHash reports whether a value has only hexadecimal digits and dashes.
