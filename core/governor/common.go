@@ -24,12 +24,21 @@ func skipCommon(text []byte) (start, end int, kinds uint16) {
 			from = i + 1
 			continue
 		}
-		end, kinds := i+1, uint16(0)
-		if end+8 <= len(text) {
-			if n := lowerCase(eight(text[end : end+8])); n > 0 {
-				end, kinds = end+n, inWord|isLower
+		if i+17 < len(text) {
+			w := eight(text[i:i+8]) | 0x20
+			n := lowerCase(w)
+			if n == 8 {
+				n += lowerCase(eight(text[i+8 : i+16]))
+			}
+			b := text[i+n]
+			if n > 0 && n < minToken && class[b]&(inWord|isEnding|isEqual) == 0 && (b != ' ' || text[i+n+1] != '=') {
+				if h := hashOf(uint32(w), text[i+n-1], n); n == 1 || likely[h>>5]>>(h&31)&1 == 0 || !isLikelyInside(text[i:i+n]) {
+					from = i + n
+					continue
+				}
 			}
 		}
+		end, kinds := i+1, uint16(0)
 		for limit := min(len(text), i+minToken); end < limit && class[text[end]]&inWord != 0; end++ {
 			kinds |= class[text[end]]
 		}

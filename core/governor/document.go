@@ -7,18 +7,18 @@ const nearDocument = 28
 // digits: behind the word for it, or with letters also before it. Such numbers have as many forms as authorities, and few of
 // them have check digits. Source for passports: ICAO 9303-3, section 4: at most nine characters.
 func (s *Scanner) document(v *view, start, end int) (next int, ok bool) {
-	if s.scratch.wrong == s.base+start+1 || v.has(start, "0x") {
-		return 0, false
-	}
 	near := 1 << 30
 	if s.base+start-s.lastSeen <= nearDocument {
 		near = s.since(aboutPassport|aboutDocument|aboutTax, start)
 	}
+	if near > nearDocument && (end-start < 7 || end-start > 9 || !isLetterByte(v.text[start])) {
+		return 0, false // most words
+	}
+	if s.scratch.wrong == s.base+start+1 || v.has(start, "0x") {
+		return 0, false
+	}
 	passport := s.since(aboutPassport, start) == near
 	if near > nearDocument {
-		if end-start < 7 || end-start > 9 || !isLetterByte(v.text[start]) {
-			return 0, false
-		}
 		passport = true
 	} else if s.since(aboutArticle|aboutPhone|aboutBirth|aboutBank|aboutCard, start) < near {
 		return 0, false

@@ -76,16 +76,18 @@ func (s *Scanner) lettered(v *view, start, end int) (next int, ok bool) {
 		return 0, false
 	}
 	text := &s.scratch.text
-	kind, first := uint16(isDigit), byte('D')
+	kind, by := uint16(isDigit), 0
 	if isLetterByte(v.text[start]) {
-		kind, first = isLower|isUpper, 'L'
+		kind, by = isLower|isUpper, len(letteredBy)/2
 	}
 	leading := v.run(start, end-start, kind) - start
-	for i := range letteredFormats {
+	if leading >= len(letteredBy)/2 {
+		return 0, false
+	}
+	list := letteredBy[by+leading]
+	for at := range len(list) {
+		i := int(list[at])
 		f := &letteredFormats[i]
-		if (f.layout[0] >= 'L') != (first == 'L') || leading >= len(f.layout) || f.layout[leading] == first || f.layout[leading-1] == 'L'^'D'^first {
-			continue // most need no more: another number of letters or digits comes first
-		}
 		to, n := f.read(v, start, text)
 		if to < 0 || !v.closed(to) || v.at(to) == '-' && isAlnum(v.at(to+1)) || !f.check(text[:n]) {
 			continue

@@ -23,7 +23,7 @@ func mayName(word []byte, kinds uint16) bool {
 		}
 		from := i
 		i = part(word, i, len(word))
-		if i-from >= 2 && isLikely(word[from:i]) {
+		if i-from >= 2 && isLikely(word[from:i]) || i == len(word) && i > from+len("key") && glued(word[from:]) != 0 {
 			return true
 		}
 		if i < len(word) && isLetterByte(word[i]) {
@@ -170,7 +170,7 @@ func (s *Scanner) dashed(v *view, start, end int) (next int, ok bool) {
 const minDashed = 20
 
 // name records the subjects that a word's parts name. Behind the name of a secret or a birth it looks for the value.
-func (s *Scanner) name(v *view, start, end int) (next int) {
+func (s *Scanner) name(v *view, start, end int, kinds uint16) (next int) {
 	all, opening := s.noteParts(v.text, start, end)
 	if opening != 0 {
 		if at, ok := s.phrase(v, start, opening); ok {
@@ -187,7 +187,7 @@ func (s *Scanner) name(v *view, start, end int) (next int) {
 			return at
 		}
 	}
-	if end-start > minDashed+len("key") && end < start+maxWord {
+	if kinds&isDigit != 0 && end-start > minDashed+len("key") && end < start+maxWord {
 		if at, ok := s.dashed(v, start, end); ok {
 			return at
 		}

@@ -43,12 +43,13 @@ func makeTables() []byte {
 	b.WriteString("}\n")
 	writeNumbers(b, "identityRule is the rule of each identifier of digits.", "identityRule", "ID", ids)
 	writeNumbers(b, "letteredRule is the rule of each identifier with letters.", "letteredRule", "ID", letters)
+	writeLetteredBy(b)
 	text, starts, free := packFormats(rules)
 	writeText(b, "formatText is the token formats by the bucket of their first two bytes, as formatAt reads them.", "formatText", text)
 	writeNumbers(b, "formatStarts is where a bucket's token formats begin in formatText: see bucketOf.", "formatStarts", "uint16", starts)
 	fmt.Fprintf(b, "\n// loose is the formats without a literal prefix of two bytes.\nvar loose = [...]looseFormat{\n")
 	for _, l := range free {
-		fmt.Fprintf(b, "\t{%d, %d, %d, %d},\n", l.at, l.behind, l.offset, l.literal)
+		fmt.Fprintf(b, "\t{%d, %d, %d, %d, %d},\n", l.at, l.behind, l.offset, l.literal, l.least)
 	}
 	b.WriteString("}\n")
 	writeIdentities(b)
@@ -111,6 +112,25 @@ func listRules() (all []Rule, ids, letters []ID) {
 	return all, ids, letters
 }
 
+// writeLetteredBy writes the numbers of the identifiers that may begin with a number of digits and, in the second half, of letters.
+func writeLetteredBy(b *bytes.Buffer) {
+	const longest = 18
+	fmt.Fprintf(b, "\n// letteredBy is the numbers of letteredFormats by how many digits a text begins with and, in the second half, how many letters.\nvar letteredBy = [...]string{\n")
+	for _, first := range "DL" {
+		for leading := range longest {
+			list := []byte{}
+			for i := range letteredFormats {
+				layout := letteredFormats[i].layout
+				if leading > 0 && leading < len(layout) && (layout[0] >= 'L') == (first == 'L') && layout[leading] != byte(first) && layout[leading-1] != 'L'^'D'^byte(first) {
+					list = append(list, byte(i))
+				}
+			}
+			fmt.Fprintf(b, "\t%q,\n", list)
+		}
+	}
+	b.WriteString("}\n")
+}
+
 // packFormats is formatText, where each bucket begins in it, and the formats of none.
 func packFormats(rules []Rule) (text string, starts []int, free []looseFormat) {
 	by := make([]string, unanchored+1)
@@ -150,6 +170,10 @@ func makeLoose(pattern string, at int) (l looseFormat) {
 		l.behind = 1
 	case after != "" && strings.ContainsAny(after[:1], ":/|"):
 		l.behind = after[0]
+	}
+	if pattern[0] == '{' && l.behind != 1 {
+		_, _, _, least, _ := element(pattern, 0)
+		l.least = byte(min(least, 0xff))
 	}
 	offset := 0
 	for p := 0; p < len(pattern) && pattern[1] != 't'; { // one of t may begin with a joint, which no word does
@@ -308,11 +332,12 @@ func writeVocabulary(b *bytes.Buffer) {
 		return byte(slices.Index(entries, e))
 	}
 	for _, w := range listWords() {
-		h := hash([]byte(w.text))
 		for len(buckets) <= wordBucket(w.text[0], w.text[1]) {
 			buckets = append(buckets, len(text))
 		}
-		bits[h>>5] |= 1 << (h & 31)
+		for _, h := range [2]uint32{hash([]byte(w.text)), innerHash([]byte(w.text))} {
+			bits[h>>5] |= 1 << (h & 31)
+		}
 		numbers[w.text] = len(text)
 		text += string([]byte{byte(len(w.text))}) + w.text + string([]byte{numberOf(w.entry)})
 	}
@@ -325,7 +350,7 @@ func writeVocabulary(b *bytes.Buffer) {
 	}
 	b.WriteString("\t\"\"\n")
 	writeNumbers(b, "buckets is where a bucket begins in wordText.", "buckets", "uint16", buckets)
-	writeNumbers(b, "likely is a filter in front of the words: one bit for each hash of a word.", "likely", "uint32", bits[:])
+	writeNumbers(b, "likely is a filter in front of the words: a bit for each of two hashes of a word.", "likely", "uint32", bits[:])
 	b.WriteString("\n// wordPairs is pairs by their words' numbers.\nvar wordPairs = [...]wordPair{\n")
 	for _, p := range pairs {
 		fmt.Fprintf(b, "\t{%d, %d, %d},\n", numbers[p.first], numbers[p.second], numberOf(entry{subject: p.subject}))

@@ -25,8 +25,7 @@ func (s *Scanner) token(v *view, start, end int, kinds uint16) (next int, ok boo
 	}
 	for i := range loose {
 		l := &loose[i]
-		if l.behind != after && (l.behind > ' ' || !long && (l.behind == 0 || after != '/')) || !l.fits(v, start) ||
-			l.behind != 1 && leastRun(formatText[l.at+formatHead:]) > end-start {
+		if l.behind != after && (l.behind > ' ' || !long && (l.behind == 0 || after != '/')) || int(l.least) > end-start || !l.fits(v, start) {
 			continue
 		}
 		f := formatAt(int(l.at))
@@ -45,22 +44,13 @@ func (s *Scanner) token(v *view, start, end int, kinds uint16) (next int, ok boo
 type looseFormat struct {
 	at                      uint16
 	behind, offset, literal byte
+	least                   byte // the least length of its first word, if a run begins it
 }
 
 // fits reports whether the first literal byte may be at its place. It looks at no byte that has not arrived.
 func (l *looseFormat) fits(v *view, start int) bool {
 	i := start + int(l.offset)
 	return l.offset == 0 || i >= len(v.text) || v.text[i] == l.literal
-}
-
-// leastRun is the least length of the run that a pattern begins with; 0 if it begins with a literal.
-func leastRun(pattern string) (n int) {
-	if pattern[0] == '{' {
-		for p := 2; isDigitByte(pattern[p]); p++ {
-			n = n*10 + int(pattern[p]-'0')
-		}
-	}
-	return n
 }
 
 // anchored tries the formats that begin with two literal bytes. known is set if a literal prefix of one is at start.

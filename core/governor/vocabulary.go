@@ -255,25 +255,39 @@ const (
 
 // hash is 15 bits made of a word's length and its first two and last letters in any case.
 func hash(word []byte) uint32 {
+	return hashOf(uint32(word[0])|uint32(word[1])<<8, word[len(word)-1], len(word))
+}
+
+// hashOf is hash of a word of n letters that begins with the lowest two bytes of first.
+func hashOf(first uint32, last byte, n int) uint32 {
+	return (first&0x1f1f | uint32(last&31)<<16 | uint32(n)<<24) * hashFactor >> hashShift
+}
+
+// innerHash is 15 other bits, of the letters between them.
+func innerHash(word []byte) uint32 {
 	n := len(word)
-	h := uint32(word[0]&31) | uint32(word[1]&31)<<5 | uint32(word[n-1]&31)<<10 | uint32(n&31)<<15
-	return h * hashFactor >> hashShift
+	h := uint32(word[n/2]&31) | uint32(word[n-2]&31)<<5 | uint32(word[0]&31)<<10 | uint32(n&31)<<15
+	return ^h * hashFactor >> hashShift
 }
 
 // isLikely reports whether a word of at least two letters may be in the vocabulary: true for about one other word in
-// fifty.
+// three hundred. Most words need one look at the filter.
 func isLikely(word []byte) bool {
 	h := hash(word)
+	return likely[h>>5]>>(h&31)&1 == 1 && isLikelyInside(word)
+}
+
+// isLikelyInside is the second look. It is a call, so that the first is none.
+//
+//go:noinline
+func isLikelyInside(word []byte) bool {
+	h := innerHash(word)
 	return likely[h>>5]>>(h&31)&1 == 1
 }
 
 // lookUp is the vocabulary's entry for a word of ASCII letters and digits in any case, and its number; or nil.
 func lookUp(word []byte) (e *entry, number int) {
-	if len(word) < 2 {
-		return nil, 0
-	}
-	h := hash(word)
-	if likely[h>>5]>>(h&31)&1 == 0 {
+	if len(word) < 2 || !isLikely(word) {
 		return nil, 0
 	}
 	bucket := wordBucket(word[0], word[1])

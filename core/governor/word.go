@@ -26,7 +26,7 @@ func (s *Scanner) examine(v *view, start, end int, kinds uint16) (next int) {
 	if kinds&isUpper != 0 && kinds&isLower == 0 && v.at(start-1) == '[' && v.at(end) == ']' {
 		return end // a placeholder of a redaction names nothing
 	}
-	return s.name(v, start, end)
+	return s.name(v, start, end, kinds)
 }
 
 // behindColor is the start of a word behind the end of a terminal's sequence that sets a color, ESC [ 3 2 m, or start.
