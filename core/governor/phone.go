@@ -9,6 +9,7 @@ type phoneNumber struct {
 	count  int
 	paren  bool // the first group, or the one after the country code, is in parentheses
 	open   bool // the group that is read is in parentheses
+	wide   bool // two spaces come between two groups, as between columns
 	seps   uint8
 }
 
@@ -41,6 +42,7 @@ func (p *phoneNumber) read(v *view, i int, paren bool) {
 			p.seps, p.paren = seps, paren // what follows is no part of the number
 			return
 		}
+		p.wide = p.wide || v.at(i-1) == ' ' && v.at(i-2) == ' '
 	}
 }
 
@@ -93,7 +95,7 @@ func (s *Scanner) phone(v *view, start int) (next int, ok bool) {
 		}
 	}
 	p := &s.scratch.phone
-	p.read(v, from, first == '(')
+	p.read(v, from, first == '(' || v.at(start-1) == ' ' && v.at(start-2) == '(') // ( 800 ) 555-0132
 	p.cut(v)
 	if first == '(' && v.at(p.ends[0]) != ')' {
 		return 0, false
@@ -185,6 +187,9 @@ func (s *Scanner) national(v *view, start int, p *phoneNumber) (next int, ok boo
 		return 0, false
 	}
 	before := v.at(start - 1)
+	if before == '=' && p.count == 1 && s.since(aboutPhone, start) > 16 || before == ':' && isDigitByte(v.at(start-2)) { // vis=40000500, 16:14:07.860
+		return 0, false
+	}
 	if before == '$' || before == '/' || before == ',' && isDigitByte(v.at(start-2)) && !isDigitByte(v.at(start-5)) || isAlnum(before) {
 		return 0, false
 	}
@@ -235,7 +240,7 @@ func (p *phoneNumber) plausible() bool {
 		return false // 2026-11-22, 22.11.2026
 	}
 	decimal := p.count == 2 && p.seps == sepDot || p.seps == sepDot && p.count == 3 && p.n < 9 && p.groups[1] == 3 && p.groups[2] == 3
-	return !decimal && !p.isAmount() && (p.count == 1 || p.groups[0] <= 8)
+	return !decimal && !p.wide && !p.isAmount() && (p.count == 1 || p.groups[0] <= 8)
 }
 
 // clear reports whether the form alone says phone number: (415) 555-0132, 415-555-0132, 01 23 45 67 89, 0171 1234567,
@@ -261,7 +266,7 @@ func (p *phoneNumber) clear() bool {
 	case "13322": // 8 (495) 123-45-67, 0 532 123 45 67
 		return d[0] == '0' || p.paren
 	case "3322": // 532 123-45-67
-		if d[0] > '1' && p.seps != sepSpace {
+		if d[0] > '1' && (p.seps&sepDash != 0 || d[0] == '5' && p.seps == sepDot) {
 			return true
 		}
 	case "344": // 138-1234-5678
