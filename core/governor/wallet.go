@@ -56,7 +56,14 @@ func (s *Scanner) segwit(v *view, text []byte, start int) (next int, ok bool) {
 	if kinds&isLower != 0 && kinds&isUpper != 0 || len(text) > 90 {
 		return 0, false
 	}
-	if sum := checksum.Bech32(text, prefix); sum != checksum.Bech32Constant && sum != checksum.Bech32mConstant {
+	sum := checksum.Bech32(text, prefix)
+	switch version, program := text[prefix+1]|0x20, len(text)-prefix-len("1q")-6; {
+	case version == 'q':
+		ok = sum == checksum.Bech32Constant && (program == 32 || program == 52)
+	default: // 1 to 16, the rest of the alphabet is more
+		ok = sum == checksum.Bech32mConstant && oneOf(text[prefix+1]|0x20, "pzry9x8gf2tvdw0s") && program >= 4
+	}
+	if !ok {
 		return 0, false
 	}
 	return s.emit(v, ruleBitcoin, start, start+len(text))
