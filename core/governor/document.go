@@ -27,7 +27,7 @@ func (s *Scanner) document(v *view, start, end int) (next int, ok bool) {
 	if near <= nearDocument && digits+letters < 7 {
 		s.forget(aboutDocument) // another number came first
 	}
-	if !v.closed(to) || digits+letters < 7 || to-start > 24 || digits < 5 || letters > 9 || passport && (digits+letters > 10 || digits+letters == 10 && letters > 0) || isDateLike(v, start, to) {
+	if !v.closed(to) || digits+letters < 7 || to-start > maxIdentity || digits < 5 || letters > 9 || passport && (digits+letters > 10 || digits+letters == 10 && letters > 0) || isDateLike(v, start, to) {
 		return 0, false
 	}
 	if near > nearDocument && !s.follows(v, aboutPassport, to) {

@@ -120,7 +120,7 @@ var codeRule = [codeRules]Rule{
 	ruleBitcoin:     {"personal.crypto-address", Personal, Medium, 108},
 	ruleEthereum:    {"personal.ethereum-address", Personal, Medium, 42},
 	ruleBirthDate:   {"personal.birth-date", Personal, Medium, maxDate},
-	ruleBankAccount: {"personal.bank-account", Personal, Medium, 26},
+	ruleBankAccount: {"personal.bank-account", Personal, Medium, 34},
 	ruleOverride:    {"injection.override", Injection, Medium, maxPhrase},
 	ruleReveal:      {"injection.reveal-prompt", Injection, Medium, maxPhrase},
 	ruleRole:        {"injection.role-change", Injection, Medium, maxPhrase},
