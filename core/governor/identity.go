@@ -12,17 +12,18 @@ type identityFormat struct {
 
 // identities is the national identifiers. testdata/governor/identities.txt has sources and examples.
 // A shape is strong when the check and the structure together accept fewer than about one random number in a hundred, or little else
-// has the shape: 74 MB of code and text had no harmless 4 4 4 and 3-3-3 with their check digits. Rows of numbers have the other shapes
-// of digits in groups of three or four, so these need a word.
+// has the shape. Rows of numbers have the shapes of digits in groups of three or four, so these need a word.
 var identities = [...]identityFormat{
-	{"personal.us-ssn", "3-2-4|3 2 4|3.2.4", "9|3-6|5-4|3 6|5 4|3/2/4", aboutSSN | aboutTax, "", usSSN},
+	{"personal.us-ssn", "3-2-4|3 2 4|3.2.4", "9|3-6|5-4|3 6|5 4|3/2/4|2-7", aboutSSN | aboutTax, "", usSSN},
 	{"personal.us-itin", "3-2-4|3 2 4|3.2.4", "9|3-6|5-4|3 6|5 4|3/2/4", aboutSSN | aboutTax, "", usITIN},
+	{"personal.us-itin", "", "9|3-2-4|3 2 4", aboutSSN | aboutTax, "a99d99e33", nil}, // of a child in adoption
 	{"personal.us-npi", "", "10|4-3-3|4 3 3|3-3-4|3 3 4", aboutHealth, "", usNPI},
 	{"personal.uk-nhs-number", "", "10|3 3 4|3-3-4|3.3.4", aboutHealth, "%010 9 8 7 6 5 4 3 2 1", nil},
 	{"personal.de-tax-id", "", "11|2 3 3 3|2-3-3-3|3 3 3 2", aboutGermany | aboutTax | aboutID, "a19N", nil},
-	{"personal.fr-nir", "15|1 2 2 2 3 3 2|13 2|1-2-2-2-3-3-2|13-2|1 2 2 2 3 3/2", "13|1 2 2 2 3 3", aboutFrance, "", frNIR},
+	{"personal.fr-nir", "15|1 2 2 2 3 3 2|1 2 2 5 3 2|1-2-2-5-3-2|13 2|1-2-2-2-3-3-2|13-2|1 2 2 2 3 3/2", "13|1 2 2 2 3 3", aboutFrance, "", frNIR},
 	{"personal.nl-bsn", "", "9|3 3 3|4.2.3|4 2 3|3.3.3|3-3-3|4-2-3", aboutNetherlands | aboutID, "%09 8 7 6 5 4 3 2 10", nil},
-	{"personal.be-national-number", "2.2.2-3.2|11|2.2.2 3.2|2.2.2-3 2|2.2.2-3-2|2.2.2.3.2|2 2 2 3 2", "6-3-2|6 3 2|6-5|6 5", aboutBelgium | aboutID, "", beNational},
+	{"personal.nl-bsn", "", "8|4.2.2", aboutNetherlands, "%08 7 6 5 4 3 2 10", nil},
+	{"personal.be-national-number", "2.2.2-3.2|11|2.2.2 3.2|2.2.2-3 2|2.2.2-3-2|2.2.2.3.2|2 2 2 3 2|6-3.2|2/4-5", "6-3-2|6 3 2|6-5|6 5", aboutBelgium | aboutID, "", beNational},
 	{"personal.pl-pesel", "", "11|6 5", aboutPoland | aboutID, "M%t1 3 7 9 1 3 7 9 1 3 1", nil},
 	{"personal.se-personnummer", "6-4|8-4|12", "10|6 4|8 4", aboutSweden | aboutID, "", sePersonnummer},
 	{"personal.no-birth-number", "11|6 5|6-5", "", 0, "", noBirthNumber},
@@ -32,18 +33,18 @@ var identities = [...]identityFormat{
 	{"personal.pt-nif", "", "9|3 3 3|3.3.3|3-3-3", aboutPortugal | aboutTax, "a19%z9 8 7 6 5 4 3 2", nil},
 	{"personal.br-cpf", "3.3.3-2|3.3.3.2", "11|9-2|3 3 3 2|3-3-3-2", aboutBrazil | aboutID | aboutTax, "%z10 9 8 7 6 5 4 3 2;%z11 10 9 8 7 6 5 4 3 2", nil},
 	{"personal.br-cnpj", "2.3.3/4-2|2.3.3.4-2", "14|2 3 3 4 2|8/4-2", aboutBrazil | aboutTax, "%z5 4 3 2 9 8 7 6 5 4 3 2;%z6 5 4 3 2 9 8 7 6 5 4 3 2", nil},
-	{"personal.in-aadhaar", "4 4 4|4-4-4", "12|4.4.4", aboutIndia | aboutID, "a29V", nil},
-	{"personal.ca-sin", "3-3-3", "9|3 3 3|3.3.3", aboutCanada | aboutTax, "L", nil},
+	{"personal.in-aadhaar", "", "12|4 4 4|4-4-4|4.4.4", aboutIndia | aboutID, "a29V", nil},
+	{"personal.ca-sin", "", "9|3-3-3|3 3 3|3.3.3", aboutCanada | aboutTax, "L", nil},
 	{"personal.au-tfn", "", "9|3 3 3|3-3-3", aboutAustralia | aboutTax, "%01 4 3 7 5 8 6 9 10", nil},
 	{"personal.au-tfn", "", "8|2 3 3|3 3 2", aboutAustralia | aboutTax, "%010 7 8 4 6 3 5 1", nil},
 	{"personal.au-abn", "2 3 3 3", "11|2-3-3-3|2.3.3.3", aboutAustralia, "", auABN},
-	{"personal.au-medicare", "", "10|4 5 1|11|4 5 1-1|4 5 1 1|4 5 1/1|4-5-1|4-5-1-1|10-1|10/1|10 1", aboutAustralia, "a26%t1 3 7 9 1 3 7 9 9", nil},
+	{"personal.au-medicare", "4 5 1/1|4 5 1-1", "10|4 5 1|11|4 5 1 1|4-5-1|4-5-1-1|10-1|10/1|10 1", aboutAustralia, "a26%t1 3 7 9 1 3 7 9 9", nil},
 	{"personal.au-acn", "", "9|3 3 3|3-3-3|3.3.3", aboutAustralia, "%t8 7 6 5 4 3 2 1 1", nil},
 	{"personal.cn-resident-id", "18|6 8 4|6-8-4|6 4 4 4|6-4-4-4", "", 0, "", cnResident},
 	{"personal.za-id", "13|6 4 3|6 4 2 1|6-4-3", "", aboutSouthAfrica | aboutID, "Yk02L", nil},
 	{"personal.tr-identity-number", "", "11", aboutTurkey | aboutID, "", trIdentity},
 	{"personal.ch-ahv", "3.4.4.2|13|3 4 4 2|3-4-4-2", "", 0, "a77b55c66%t1 3 1 3 1 3 1 3 1 3 1 3 1", nil},
-	{"personal.at-svnr", "4 6|4-6", "10|4/6|4 2 2 2", aboutAustria | aboutGermany | aboutID, "", atSVNR},
+	{"personal.at-svnr", "4 6|4-6", "10|4/6|4 2 2 2", aboutAustria | aboutID, "", atSVNR},
 	{"personal.ro-cnp", "13", "", aboutRomania | aboutID, "a19y%r2 7 9 1 4 6 3 5 8 2 7 9", nil},
 	{"personal.kr-rrn", "6-7|13", "6 7", aboutKorea | aboutID, "", krRRN},
 	{"personal.kr-rrn", "", "6-7|13", aboutKorea, "Y", nil},
@@ -61,12 +62,19 @@ var identities = [...]identityFormat{
 	{"personal.my-id", "6-2-4", "12", aboutID, "", myID},
 	{"personal.ae-id", "3-4-7-1|15|3 4 7 1", "", 0, "a77b88c44d12L", nil},
 	{"personal.yu-jmbg", "13", "", aboutID, "", yuJMBG},
-	{"personal.pk-cnic", "5-7-1", "13", aboutID, "a17", nil},
+	{"personal.pk-cnic", "5-7-1", "13", aboutID, "a17m19", nil},
 	{"personal.ru-snils", "3-3-3 2|3-3-3-2", "11|3 3 3 2", aboutID, "", ruSNILS},
 	// Identifiers without a shape of digits alone, see letters.go.
 	{"personal.passport", "", "", 0, "", nil},
 	{"personal.identity-document", "", "8|7|2.3.3|1.3.3", aboutArgentina | aboutSpain | aboutDocument, "", nil},
+	{"personal.identity-document", "", "3/4/4|2/3/5|3/3/5|5/5", aboutGermany | aboutTax, "", nil},
 	{"personal.identity-document", "6-5", "", 0, "", lvCode},
+	{"personal.identity-document", "11", "", 0, "DL", nil},   // Greece
+	{"personal.identity-document", "3-7-1", "", 0, "L", nil}, // Dominican Republic
+	{"personal.identity-document", "12", "", 0, "a23y", kwCivil},
+	{"personal.identity-document", "13|2 2 3 3 3", "", 0, "a03", frTax},
+	{"personal.identity-document", "13", "", 0, "", luNational},
+	{"personal.identity-document", "14", "", 0, "a23y", egNational},
 	{"personal.identity-document", "3.5.2-1", "", 0, "%z3 2 9 8 7 6 5 4 3 2", nil},
 	{"personal.identity-document", "2/8/2|2 8 2|2-8-2", "", 0, "", esSocial},
 	{"personal.identity-document", "2.3.3.1-3.3", "", 0, "", nil},
@@ -102,12 +110,13 @@ func (s *Scanner) identity(v *view, start int, n *number, k int) (next int, ok b
 		if fits {
 			return next, true
 		}
-		if wrong {
+		if wrong && (k == 0 || k == n.count-1) {
 			s.scratch.wrong = s.base + start + 1
 			return 0, false
 		}
 	}
-	if named := s.subjectsBefore(start) | s.subjectsAfter(v, n.ends[k]); named != 0 {
+	part := k > 0 && k < n.count-1 && n.seps[k] == n.seps[0]
+	if named := s.subjectsBefore(start) | s.subjectsAfter(v, n.ends[k]); named != 0 && !part {
 		if next, ok, _ = s.identityAbout(v, start, n, k, named, false); ok {
 			return next, true
 		}
@@ -137,7 +146,11 @@ func (s *Scanner) identityAbout(v *view, start int, n *number, k int, subjects c
 		if c.shapes&wanted == 0 || subjects != 0 && subjects&f.subject == 0 {
 			continue
 		}
-		if k > 0 && (!loose || f.subject&(aboutSSN|aboutDenmark) != 0) && !n.isAny(k, f.strong) && (subjects == 0 || !n.isAny(k, f.weak)) {
+		unchecked := f.digits == "" && f.check == nil
+		if k == 0 && unchecked && c.shapes&(oneStrong|oneWeak) == 0 {
+			continue
+		}
+		if k > 0 && (!loose || unchecked || f.subject&(aboutSSN|aboutDenmark) != 0) && !n.isAny(k, f.strong) && (subjects == 0 || !n.isAny(k, f.weak)) {
 			continue
 		}
 		if !satisfies(f.digits, d) || f.check != nil && !f.check(d) || runsOfOne(d) {
@@ -149,6 +162,37 @@ func (s *Scanner) identityAbout(v *view, start int, n *number, k int, subjects c
 		}
 	}
 	return 0, false, wrong
+}
+
+// countries is the codes of countries that come before their numbers, with the number's subject.
+var countries = [...]struct {
+	code    string
+	subject context
+}{
+	{"BE", aboutBelgium}, {"BG", aboutBulgaria}, {"CL", aboutChile}, {"CZ", aboutCzechia}, {"DK", aboutDenmark}, {"EE", aboutEstonia},
+	{"HR", aboutCroatia}, {"NL", aboutNetherlands}, {"PL", aboutPoland}, {"PT", aboutPortugal}, {"RO", aboutRomania}, {"SK", aboutCzechia},
+}
+
+// countryNumber looks for a national identifier behind the code of its country, PT 501 964 843, whose two letters are at start.
+func (s *Scanner) countryNumber(v *view, start int) (next int, ok bool) {
+	for i := range countries {
+		if !v.has(start, countries[i].code) {
+			continue
+		}
+		from := start + 2
+		if v.at(from) == ' ' {
+			from++
+		}
+		n := &s.scratch.number
+		n.read(v, from)
+		for k := n.count - 1; k >= 0 && n.total[k] >= 8 && n.total[k] < len(identitiesBy); k-- {
+			if n.ended(v, k) {
+				next, ok, _ = s.identityAbout(v, start, n, k, countries[i].subject, false)
+				return next, ok
+			}
+		}
+	}
+	return 0, false
 }
 
 // isOther reports whether the first k+1 groups are rather a time, 202611220259 or 1795313530000, years, an amount, 130 692 544, or a

@@ -135,7 +135,8 @@ func beNational(d []byte) bool {
 	check := two(d[9:])
 	before2000 := checksum.Mod(d[:9], 97)
 	since2000 := (checksum.Mod(d[:9], 97) + 2000000000%97) % 97
-	return isMonthDay(month%20, day) && (97-before2000 == check || 97-since2000 == check)
+	return (month%20 == 0 && day > 0 || isMonthDay(month%20, day)) && // the month of a date that nobody knows is zero
+		(97-before2000 == check || 97-since2000 == check)
 }
 
 func sePersonnummer(d []byte) bool {
@@ -159,6 +160,9 @@ func noBirthNumber(d []byte) bool {
 	}
 	if month > 40 {
 		month -= 40 // a synthetic or H number
+	}
+	if serial := checksum.Mod(d[6:9], 1000); two(d[4:]) >= 40 && serial >= 500 && serial < 900 && (two(d[4:]) < 54 || serial >= 750) {
+		return false // of no century
 	}
 	return isMonthDay(month, day) && checksum.Weighted(d, "3 7 6 1 8 9 4 5 2 1")%11 == 0 &&
 		checksum.Weighted(d, "5 4 3 2 7 6 5 4 3 2 1")%11 == 0
@@ -279,3 +283,26 @@ func lvCode(d []byte) bool {
 
 // esSocial is the number of the social security of Spain: province, number, remainder modulo 97. Source: https://www.seg-social.es
 func esSocial(d []byte) bool { return two(d) <= 66 && checksum.Mod(d[:10], 97) == two(d[10:]) }
+
+// kwCivil is the civil number of Kuwait: century, date of birth, serial number, check digit. Source: https://www.paci.gov.kw
+func kwCivil(d []byte) bool {
+	return 11-checksum.Weighted(d, "2 1 6 3 7 9 10 5 8 4 2")%11 == checksum.Digit(d[11])
+}
+
+// frTax is the tax number of a person in France: ten digits and their remainder modulo 511. Source: https://www.impots.gouv.fr
+func frTax(d []byte) bool { return checksum.Mod(d[:10], 511) == checksum.Mod(d[10:], 1000) }
+
+// luNational is the number of a person in Luxembourg: date of birth, serial number, check digits of Luhn and of Verhoeff over the
+// first eleven digits. Source: https://guichet.public.lu
+func luNational(d []byte) bool {
+	other := [12]byte{11: d[12]}
+	copy(other[:], d[:11])
+	return isCentury(d[0], d[1]) && isDate(d[2:]) && checksum.Luhn(d[:12]) && checksum.Verhoeff(other[:])
+}
+
+// egNational is the number of a person in Egypt: century, date of birth, governorate, serial number.
+// Source: https://en.wikipedia.org/wiki/Egyptian_National_Identity_Card
+func egNational(d []byte) bool {
+	place := two(d[7:])
+	return place >= 1 && place <= 4 || place >= 11 && place <= 35 && place != 20 && place != 30 || place == 88
+}

@@ -29,6 +29,8 @@ var letteredFormats = [...]letteredFormat{
 	{"personal.es-dni", "DDDDDDDD L", aboutSpain, esDNI},
 	{"personal.es-dni", "DD.DDD.DDDL", aboutSpain, esDNI},
 	{"personal.it-codice-fiscale", "LLLLLL??L??L???L", 0, itCodiceFiscale},
+	{"personal.it-codice-fiscale", "LLLLLL??L?? L???L", 0, itCodiceFiscale},
+	{"personal.it-codice-fiscale", "LLLLLL??L??-L???L", 0, itCodiceFiscale},
 	{"personal.sg-nric", "LDDDDDDDL", 0, sgNRIC},
 	{"personal.sg-nric", "LDDDDDDD-L", aboutSingapore, sgNRIC},
 	{"personal.hk-id", "LDDDDDD(?)", 0, hkID},
@@ -37,6 +39,7 @@ var letteredFormats = [...]letteredFormat{
 	{"personal.hk-id", "LDDDDDD (?)", aboutHongKong, hkID},
 	{"personal.hk-id", "LLDDDDDD(?)", 0, hkID},
 	{"personal.hk-id", "LLDDDDDD?", aboutHongKong, hkID},
+	{"personal.hk-id", "LLDDDDDD[?]", 0, hkID},
 	{"personal.tw-id", "LDDDDDDDDD", aboutTaiwan | aboutID, twID},
 	{"personal.in-pan", "LLLLLDDDDL", 0, inPersonalPAN},
 	{"personal.in-pan", "LLLLLDDDDL", aboutPAN | aboutTax, inPAN},
@@ -60,13 +63,21 @@ var letteredFormats = [...]letteredFormat{
 	{"personal.es-dni", "DD.DDD.DDD-L", 0, esDNI},
 	{"personal.es-dni", "DDDDDDDL", aboutSpain, esDNI},
 	{"personal.de-pension-number", "DDDDDDDDLDDD", 0, dePension},
+	{"personal.de-pension-number", "DD DDDDDD LDDD", 0, dePension},
+	{"personal.de-pension-number", "DD DDDDDD L DDD", 0, dePension},
+	{"personal.se-personnummer", "DDDDDD+DDDD", 0, sePersonnummer},
+	{"personal.br-cnpj", "DD.???.???/????-DD", 0, brCNPJ},
+	{"personal.br-cnpj", "DD??????????DD", 0, brCNPJ},
 	{"personal.identity-document", "L????DDDDDDLLDLL", 0, gbDriver},
 	{"personal.identity-document", "L????DDDDDDL9DLL", 0, gbDriver},
 	{"personal.identity-document", "LLLLDDDDDD???", 0, mxRFC},
 	{"personal.identity-document", "LLLLDDDDDD???", aboutArticle | aboutTax, mxDate},
 	{"personal.identity-document", "DDDDDDDDDL", 0, lkNIC},
 	{"personal.identity-document", "LLLDDDDDDD", aboutIndia, anyDigits},
-	{"personal.identity-document", "DDDDDDDD D LLD", 0, anyDigits}, // Portugal
+	{"personal.identity-document", "DDDDDDDD D LLD", 0, ptCitizen},
+	{"personal.identity-document", "DDDDDDDD D LL D", 0, ptCitizen},
+	{"personal.identity-document", "DDDDDDDDDLLD", 0, ptCitizen},
+	{"personal.identity-document", "DDDDDDDLDDDLLD", 0, byPersonal},
 	{"personal.identity-document", "LHA-DDDDDDDDD-D", 0, anyDigits},
 }
 
@@ -183,7 +194,7 @@ func esDNI(t []byte) bool {
 // dePension is the number of the German pension insurance: area, date of birth, letter of the name, serial number; a check
 // digit over the sums of the digits of products. Source: VKVV, section 2 and annex.
 func dePension(t []byte) bool {
-	if !isDayFirst(t[2:]) || !isLetterByte(t[8]) {
+	if !isMonthDay(two(t[4:]), two(t[2:])%50) || !isLetterByte(t[8]) { // 50 more where the day's numbers ran out
 		return false
 	}
 	letter := t[8] - 'A' + 1
@@ -304,12 +315,12 @@ func frCorsica(t []byte) bool {
 	return t[5] == '2' && t[6] <= 'B' && frNIR(d[:])
 }
 
-// iePPS permits as second letter behind the digits those in use: A since 2013, H for others than individuals, T and W of spouses.
+// iePPS permits as second letter behind the digits those in use: A and B since 2013, H for others than individuals, T and W of spouses.
 func iePPS(t []byte) bool {
 	sum := checksum.Weighted(t[:7], "8 7 6 5 4 3 2")
 	if len(t) == 9 {
 		switch t[8] {
-		case 'A', 'H':
+		case 'A', 'B', 'H':
 			sum += int(t[8]-'A'+1) * 9
 		case 'T', 'W':
 		default:
@@ -352,3 +363,31 @@ func lkNIC(t []byte) bool {
 	day := checksum.Mod(t[2:5], 500)
 	return t[9] == 'V' && t[2] < '9' && day > 0 && day <= 366
 }
+
+// brCNPJ is the Brazilian number of companies since 2026, of letters and digits. Source: Instrução Normativa RFB 2.229/2024.
+func brCNPJ(t []byte) bool {
+	return satisfies("%z5 4 3 2 9 8 7 6 5 4 3 2;%z6 5 4 3 2 9 8 7 6 5 4 3 2", t)
+}
+
+// ptCitizen is the number of a Portuguese citizen's card: the check digit of Luhn over letters and digits, A for 10.
+// Source: https://www.autenticacao.gov.pt
+func ptCitizen(t []byte) bool {
+	sum := 0
+	for i, b := range t {
+		value := int(b - '0')
+		if isLetterByte(b) {
+			value = int(b-'A') + 10
+		}
+		if i%2 == 0 {
+			if value *= 2; value > 9 {
+				value -= 9
+			}
+		}
+		sum += value
+	}
+	return sum%10 == 0
+}
+
+// byPersonal is the personal number of Belarus: sex and century, date of birth, region, serial number, citizenship.
+// Source: https://en.wikipedia.org/wiki/National_identification_number#Belarus
+func byPersonal(t []byte) bool { return t[0] >= '1' && t[0] <= '6' && isDayFirst(t[1:]) }

@@ -25,7 +25,7 @@ var table = [...]Rule{
 	{"personal.crypto-address", 1, 1, 108},
 	{"personal.ethereum-address", 1, 1, 42},
 	{"personal.birth-date", 1, 1, 32},
-	{"personal.bank-account", 1, 1, 26},
+	{"personal.bank-account", 1, 1, 34},
 	{"injection.override", 2, 1, 200},
 	{"injection.reveal-prompt", 2, 1, 200},
 	{"injection.role-change", 2, 1, 200},
@@ -224,56 +224,57 @@ var table = [...]Rule{
 
 // identityRule is the rule of each identifier of digits.
 var identityRule = [...]ID{
-	158, 159, 160, 161, 162, 163, 164, 165, 166, 167, 168, 169, 170, 170, 171, 172, 173, 174, 175, 176, 176, 177, 178, 179,
-	180, 181, 182, 183, 184, 185, 186, 186, 187, 188, 189, 190, 191, 192, 192, 193, 194, 195, 195, 196, 197, 198, 199, 200,
-	201, 202, 202, 202, 202, 202, 203, 204, 205, 206, 207, 208, 209, 210, 211, 212, 213, 214, 215,
+	158, 159, 159, 160, 161, 162, 163, 164, 164, 165, 166, 167, 168, 169, 170, 170, 171, 172, 173, 174, 175, 176, 176, 177,
+	178, 179, 180, 181, 182, 183, 184, 185, 186, 186, 187, 188, 189, 190, 191, 192, 192, 193, 194, 195, 195, 196, 197, 198,
+	199, 200, 201, 202, 202, 202, 202, 202, 202, 202, 202, 202, 202, 202, 202, 203, 204, 205, 206, 207, 208, 209, 210, 211,
+	212, 213, 214, 215,
 }
 
 // letteredRule is the rule of each identifier with letters.
 var letteredRule = [...]ID{
-	205, 205, 205, 205, 205, 205, 205, 205, 205, 207, 207, 207, 207, 206, 206, 208, 209, 209, 210, 210, 210, 210, 210, 210,
-	211, 212, 212, 213, 214, 180, 163, 215, 215, 215, 195, 195, 195, 195, 195, 195, 206, 206, 204, 204, 206, 206, 203, 202,
-	202, 202, 202, 202, 202, 202, 202,
+	205, 205, 205, 205, 205, 205, 205, 205, 205, 207, 207, 207, 207, 206, 206, 208, 208, 208, 209, 209, 210, 210, 210, 210,
+	210, 210, 210, 211, 212, 212, 213, 214, 180, 163, 215, 215, 215, 195, 195, 195, 195, 195, 195, 206, 206, 204, 204, 206,
+	206, 203, 203, 203, 167, 173, 173, 202, 202, 202, 202, 202, 202, 202, 202, 202, 202, 202,
 }
 
 // letteredBy is the numbers of letteredFormats by how many digits a text begins with and, in the second half, how many letters.
 var letteredBy = [...]string{
 	"",
-	"#*+",
-	"\x0e\",",
+	"&-.",
+	"\x0e%/2356",
+	"56",
+	"-.56",
+	"&-56",
+	"\x0e\x1f!%/456",
+	"\"#$().056@",
+	"\r$'(*+,-156=>",
+	"\r&',-2356;?",
+	"\x0e\x1f%&/2356=>",
+	"%/56=>@",
+	"5",
+	"5",
+	"5",
+	"5",
 	"",
-	"*+",
-	"#*",
-	"\x0e\x1c\x1e\",",
-	"\x1f !%&+-",
-	"\r!$%'()*.5",
-	"\r#$)*3",
-	"\x0e\x1c\"#,5",
-	"\",5",
+	" ",
 	"",
-	"",
-	"",
-	"",
-	"",
-	"\x1d",
-	"",
-	"\x01\x04\x05\t\n\v\f\x10\x11\x12\x13\x14\x15\x18/06",
-	"\x00\x01\x02\x03\x04\x05\x06\a\b\n\v\x16\x17/06",
-	"\x02\x03\x04\x05\x06\a\b/046",
-	"\x1b/0126",
-	"\x19\x1a/0",
-	"\x02\a\x0f",
-	"\x05\x0f",
-	"\x12\x14\x15",
-	"\x02\a\x0f\x12\x14\x15\x16",
-	"\x04\x0f\x15\x16",
-	"\x0512",
-	"\x0f012",
-	"\x0f/0",
-	"\x0f6",
-	"",
-	"\x1b",
-	"\x1b",
+	"\x01\x04\x05\t\n\v\f\x12\x13\x14\x15\x16\x17\x1b78A",
+	"\x00\x01\x02\x03\x04\x05\x06\a\b\n\v\x18\x19\x1a78A",
+	"\x02\x03\x04\x05\x06\a\b78<A",
+	"\x1e789:A",
+	"\x1c\x1d78",
+	"\x02\a\x0f\x10\x11",
+	"\x05\x0f\x10\x11",
+	"\x14\x16\x17",
+	"\x02\a\x0f\x10\x11\x14\x16\x17\x18\x1a",
+	"\x04\x0f\x10\x11\x17\x18\x1a",
+	"\x05\x10\x119:",
+	"\x0f89:",
+	"\x0f\x10\x1178",
+	"\x0f\x10\x11A",
+	"\x10\x11",
+	"\x1e",
+	"\x1e",
 }
 
 // formatText is the token formats by the bucket of their first two bytes, as formatAt reads them.
@@ -481,16 +482,16 @@ var loose = [...]looseFormat{
 
 // identitiesBy lists the identifiers by their number of digits.
 var identitiesBy = [19][]digitCount{
-	7:  {{49, 32770}},
-	8:  {{20, 32780}, {38, 32896}, {41, 32898}, {49, 32772}},
-	9:  {{0, 32808}, {1, 32808}, {6, 32792}, {14, 32776}, {18, 32776}, {19, 32776}, {23, 32776}, {33, 32832}, {37, 33026}, {41, 33028}, {42, 256}},
-	10: {{2, 32792}, {3, 32776}, {9, 32832}, {11, 32832}, {12, 64}, {13, 32832}, {22, 32784}, {28, 32784}, {33, 32832}, {34, 32768}},
-	11: {{4, 32780}, {7, 69}, {8, 32832}, {10, 65}, {15, 33288}, {21, 32772}, {22, 33808}, {26, 32768}, {32, 32772}, {35, 1}, {36, 32768}, {47, 32776}, {50, 64}, {51, 8}},
-	12: {{9, 257}, {17, 32784}, {39, 32784}, {43, 32832}, {52, 4}},
-	13: {{5, 32770}, {25, 65}, {27, 9}, {29, 1}, {30, 65}, {31, 32832}, {40, 32770}, {45, 1}, {46, 32800}},
-	14: {{16, 33028}},
-	15: {{5, 8195}, {44, 9}, {53, 4}},
-	18: {{24, 65}},
+	7:  {{51, 32770}},
+	8:  {{8, 32784}, {22, 32780}, {40, 32896}, {43, 32898}, {51, 32772}},
+	9:  {{0, 32812}, {1, 32808}, {2, 32776}, {7, 32792}, {16, 32776}, {20, 32776}, {21, 32776}, {25, 32776}, {35, 32832}, {39, 33026}, {43, 33028}, {44, 256}},
+	10: {{3, 32792}, {4, 32776}, {11, 32832}, {13, 32832}, {14, 64}, {15, 32832}, {24, 32784}, {30, 32784}, {35, 32832}, {36, 32768}, {52, 36}},
+	11: {{5, 32780}, {9, 69}, {10, 32832}, {12, 65}, {17, 33288}, {23, 32772}, {24, 33808}, {28, 32768}, {34, 32772}, {37, 1}, {38, 32768}, {49, 32776}, {52, 8}, {53, 64}, {54, 1}, {55, 8}, {60, 8}},
+	12: {{11, 257}, {19, 32784}, {41, 32784}, {45, 32832}, {56, 1}, {61, 4}},
+	13: {{6, 32770}, {27, 65}, {29, 9}, {31, 1}, {32, 65}, {33, 32832}, {42, 32770}, {47, 1}, {48, 32800}, {57, 5}, {58, 1}},
+	14: {{18, 33028}, {59, 1}},
+	15: {{6, 8195}, {46, 9}, {62, 4}},
+	18: {{26, 65}},
 }
 
 // class is the classes of each byte.
@@ -526,7 +527,7 @@ var patternClass = [...]uint32{
 // foreignSeconds is the second bytes of words of other scripts, as bits, by their first byte less 0xc0.
 var foreignSeconds = [...]uint64{
 	0, 0, 0, 90637141524086784, 0, 3221225472, 0, 0, 0, 0, 0, 0, 0, 0, 290482244685004800, 16, 9223372103584055616, 13, 0, 0, 0, 0, 0, 5506165374976,
-	18141941858304, 136, 2199023255552, 0, 0, 0, 0, 0, 216172850833260544, 0, 0, 12, 0, 140737756831873, 75564544, 1048576, 288265560523800576, 134217730, 0, 144115188075855872, 38765854728, 268435456, 0, 0,
+	18141941858304, 136, 2199023255552, 0, 0, 0, 0, 0, 216172850833260544, 0, 0, 12, 0, 703687710253185, 75564544, 288231544383864832, 288265560523800576, 2199157473282, 0, 144115188075855872, 38765854728, 268435456, 0, 0,
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 }
 
@@ -579,106 +580,107 @@ var codeLengths = [...]uint8{
 // wordText is the words of the vocabulary by the bucket of their first two letters, each between its length and its entry.
 const wordText = "" +
 	"\x03aba\x00\x03abn\x01\x03acn\x01\x03act\x02\x04acct\x03\x06aadhar\x04\x06access\x05\aaadhaar\x04\aaccount\x05\bactivate\x06\taccesskey\a\nacctnumber\x03\nac" +
-	"tivation\x05\vaccesstoken\a\raccountnumber\x03\x03afm\b\x04addr\t\aaddress\t\aafrican\x05\taddresses\t\vadgangskode\n\x04aika\x05" +
-	"\tajokortti\v\x04amex\f\x04amka\v\x05alien\x05\x05annex\r\x06amazon\x0e\tanswering\x0f\x03api\x10\x03app\x05\x03arc\x11\x06apikey\a\x06asmens\x12\aapikeys\a" +
-	"\aarticle\r\bapitoken\a\bappendix\r\narztnummer\v\vapplication\x05\x03aws\x0e\x04auth\x13\aausweis\x14\aauthkey\a\tauthtoken\a\ra" +
-	"usweisnummer\x14\rauthorization\x15\x0eauthentication\a\x03bcp\x16\x04bank\x05\x04bban\x03\x05basic\a\x05batch\r\vbankaccount\x03\fbanklei" +
-	"tzahl\x00\x04bday\x17\x06bearer\a\x06behave\x02\nbestellung\r\vbeneficiary\x05\x05birth\x18\abilhete\v\bbirthday\x17\tbirthdate\x17\x03blz\x00\x04" +
-	"born\x17\x03bsb\x00\x03bsn\x19\tbrazilian\x1a\x03bvn\v\x05build\r\abuletin\v\bbusiness\x05\tbulgarian\x1b\x13burgerservicenummer\x19\x02by\x05\x06by" +
-	"pass\x1c\x02cc\f\x04call\x1d\x04card\x1e\x04cccd\v\x05cards\f\x05carta\f\x05carte\f\x06cartao\f\acatalog\r\bccnumber\f\ncardnumber\f\x02cf\x05\x03cel\x1f" +
-	"\x03cep\x1f\x04cell \x06cedula\x14\acelular\x1f\tcellphone\x1f\tcellulare\x1f\x05cidad\v\x05cislo!\x05civil\x05\achapter\r\acitizen\x05\bchecki" +
-	"ng\x05\tcitizenid\"\x03cnh\v\x03cnp#\x03cns\v\x04cmnd\v\x04cnic\"\x04cnpj\x1a\x04code\x05\x05clabe\x03\x05clave\n\x05codes\x05\x05conto\x05\x06clause\r\x06client" +
-	"\t\x06commit\r\x06compte\x03\acontact\x05\bconducir\v\bconduire\v\bcorrente\x05\ncloudflare$\ncontrasena\n\ncontribsys%\fcli" +
-	"entsecret\a\fcontribuinte&\rcontribuyente\b\x0econtribuyentes\b\x03cpf\x1a\x03cpr'\x03crv(\x04cred\a\x05cprnr'\x05creds\a\x05crumb" +
-	"\a\tcprnummer'\ncredential\a\ncreditcard\f\vcredentials\a\x04cuil)\x04cuit)\x04curl*\x05curit\x05\x05cusip\r\x06cuenta\x03\x06dbpass" +
-	"\n\adatadog+\ndbpassword\n\vdateofbirth\x17\x02dd\x05\x04ddog+\tdeveloper,\ndelsedatum\x17\x04dial\x1f\adisplay-\bdiscover\f\tdi" +
-	"sregard.\x02dl\v\x02do/\x03dni0\x03dns\t\x03dob\x17\x06dowodu\v\bdocument\x05\tdocumento1\x06driver\x05\adrivers\x05\adriving\x05\tdselsdato" +
-	"\x17\rdriverlicense\v\x0edriverslicense\v\x03dui\v\x04dula\v\x04dvla\v\x03ean\r\x03egk\v\x03egn\x1b\aehliyet\v\x04embg\v\x04emso\"\x05enter\x06\x06ena" +
-	"ble\x06\aelector\v\aeleitor\v\nencryption\x05\x04epic\x04\x05erc202\x03eth2\x03evm2\x05ether3\bethereum2\tetherscan2\textranjer\v" +
-	"\x03fax\x1f\rfahrerlaubnis\v\x03fin4\x04file\x05\x06fiscal5\tfinancial\x05\x03fon\x1f\x04fodt\x17\x04fono\x1f\x06forget.\tforwarded\t\ffoedselsd" +
-	"ato\x17\rfuehrerschein\v\agateway\t\x03geb\x17\x06german\x05\ageboren\x17\ngeburtstag\x17\fgeburtsdatum\x17\rgeboortedatum\x17\x04give" +
-	"-\x05ghana\x05\x05govid\x14\x03gsm\x1f\x05green\x05\x04gtin\r\x05guida\v\x04hash\r\x05handy\x1f\vhandynummer\x1f\x05heslo\n\x06health\x05\x06heroku6\x02hk\x05\x04hk" +
-	"ic7\x04hkid7\x04hong\x05\x04host\t\x05hosts\t\ahotline\x1f\x02hp\x1f\nhrerschein\v\x10hrerscheinnummer\v\ahubspot\x05\x04iban\x03\x05iccid\r\x02id" +
-	"\x05\x04idnp\v\x04idnr8\x06idcard\v\x06ignore.\aidentit\v\aigazolv\v\bidentity\x05\bidnumber\"\tidentidad9\nidentified\x05\nident" +
-	"ifier\x05\fidentitycard\x14\x0eidentification:\x10identiteitskaart\v\x15identifikationsnummer8\x03iin\v\x03ine\v\x04imei\r\x04in" +
-	"sz;\x05insee<\x06indian\x05\ainvoice\r\tinsurance\x05\x02ip\t\x03ips\t\x03ipv\t\x03ird\b\x04isbn\r\x04isin\r\x04islo!\x04issn\r\x05iqama\v\x06israel\x05" +
-	"\aisraeli\x05\tipaddress\t\tisikukood\x12\tiskaznica\v\x04item\r\x04itin=\x05jazdy\v\tjailbreak\x06\x06jelszo\n\x04jmbg\"\x05jumin>\x03ke" +
-	"y\x10\bkennwort\n\tkennitala\"\x06kimlik?\x04kods\x05\x04kong\x05\x04kort\f\x05konto\x03\akodeord\n\akontonr\x03\vkontonummer\x03\rkontonum" +
-	"meret\x03\x03kra\b\vkreditkarte\f\fkrankenkasse\v\x12kreditkartennummer\f\x19krankenversichertennummer\v\x03ktp\v\x03kty(\x04" +
-	"kvnr\v\x04lanr\v\x04leak-\alicence\x05\alicense\x05\x03lot\r\x05login@\alozinka\n\x03mac\t\x06master\x05\amaestro\f\nmasterauthA\nmaste" +
-	"rcard\f\x02me\x05\x03mdp\n\x06member\x05\amedical\x05\bmedicareB\bmetamask2\x03mob\x1f\x05mobil\x1f\x05model\r\x05mongo\x16\x05movil\x1f\x06mobile \tmo" +
-	"torista\v\vmobilnummer\x1f\fmobilenumber\x1f\x03mrn\v\x02my\x05\x05mykad\"\x05mysql\x16\bmynumberC\tmysqldump\x16\x03nasD\x04nata\x17\x04nato\x17" +
-	"\x05nadra\v\x06nacida\x17\x06nacido\x17\anarozen\x17\anascida\x17\anascido\x17\anascita\x17\bnarozena\x17\bnational\x05\tnaissance\x17\nnacim" +
-	"iento\x17\nnascimento\x17\nnationalid\x14\x10nationalidentity\"\x03newE\x05neverF\x02ni\x05\x03nhi\v\x03nhsG\x03nic\v\x03nid\v\x03nie1\x03nifH\x03n" +
-	"ik\v\x03ninI\x03nipJ\x03nir<\x03nit\b\x04nida\v\x04ninoK\x04nissL\tnhsnumberM\x02no\x05\x02nr\x05\x03npiM\x03nss\v\x04npwp\b\x04nricN\x04nuit\b\x06number\x05" +
-	"\x06nummer\x05\anumeric\x05\x06office\x0f\x03oibO\x04ohip\v\x04okta%\x05order\r\x06orders\r\bosobisty\v\x06outputP\boverride\x1c\x03panQ\x03pat(\x03" +
-	"pay\f\x04part\r\x04passR\x05parol\n\x05pasep\v\x05passe\n\x05passw\n\x05paswd\n\x06parola\n\x06pasporS\x06passwd\n\x06paswrd\n\apassord\n\apas" +
-	"swrd\n\apasword\n\apatient\x05\apayment\f\bpasaportS\bpaspoortS\bpasscode\n\bpassportS\bpasswordT\bpasswort\n\bpas" +
-	"zportS\tpasaporteS\tpasseportS\tpassportsS\tpasswords\n\npassaporteS\npassaportoS\npassnummerS\npassphras" +
-	"e\n\x0epaspoortnummerS\x0epassportnumberS\x04peer\t\x05peselU\x06pedido\r\bpersonal\x05\bpersonas\x05\bpersonnrV\fpersonnumm" +
-	"erW\x0fpersonalausweis\v\x15personalausweisnummer\v\x02ph\x1f\x03pis\v\x04ping\t\x05phone \x06phones\x1f\aphilsys\v\nphilhealth\v\vp" +
-	"honenumber\x1f\x04plan\x05\x06policy\x05\bportable\x1f\x03ppsX\x03psk\n\x03psw\n\x04ppsnX\x04psql\x16\x04pswd\n\x05ppsnoX\x05printP\x05psswd\n\x05pswrd\n" +
-	"\x06psswrd\n\x06psword\n\apretend\x02\aprivate\x05\aproductY\apssword\n\bprovider\x05\nprivatekey\a\x02pwZ\x03pwd\n\x04pwrd\n\apuheli" +
-	"n\x1f\rpuhelinnumero\x1f\x03ref\r\x03rfc\r\x05reach\x05\x05regon\v\x06record\x05\x06rekort\v\x06remote\t\x06repeatP\x06reveal-\arerkort\v\brechn" +
-	"ung\r\brekening\x03\bresident\x05\brevision\r\treferenceY\treisepassS\vrequirepassA\frefreshtoken\a\fregistration" +
-	"\x05\x0erekeningnummer\x03\x0freisepassnummerS\x19rentenversicherungsnummer8\x03rib\x03\x04ring\x05\x05rkort\v\trijbewijs\v\rrijks" +
-	"register;\x0frijbewijsnummer\v\x13rijksregisternummer;\x02ro\x05\x03rnc\v\x04rodn!\x05rodne!\arouting\x00\x03rrn>\x03rsa\x05\x03rtn\x00\x03ru" +
-	"c\v\x03run[\x03rut[\x04rvnr8\trufnummer\x1f\x02sa\x05\x04salt\a\x05salts\a\asavings\x05\bsalasana\n\tsanitaria\v\x11samordningsnummerV\x03" +
-	"sdt\x1f\x03sec\x05\x05sedol\r\x05senha\n\x06secret\x13\x06senord\n\x06serialY\x06server\t\asecrets\a\asection\r\aservice\x05\bsections\r\bsec" +
-	"urite\x05\bsecurity\x05\tsecretkey\a\tseguridad\x05\nsecurities\r\fsecurestring\n\x03sha\r\x03sig\\\x03sinD\x03sku\r\x04show-\x05sifre" +
-	"\n\x06shared\x05\asidekiq%\asigning\x05\x03sms\x1f\x03soc\x05\x04snyk\x05\x04sort\x05\x05snils\"\x05sonar]\x06social\x05\asociale\x05\bsortcode\x00\tsonar" +
-	"qube%\nsofinummer\x19\vsourcegraph%\x0esocialsecurity=\x14socialsecuritynumber=\x19sozialversicherungsnummer^\x03" +
-	"ssn=\x03sss\v\x04ssws%\x05ssnit\v\x06sqlcmd\x16\asshpass\x16\x02st\x05\x02sv\x05\x04sumo%\x04svnr_\x06steuer8\x06subnet\t\astorage\x05\bsteuerid8\bs" +
-	"vnummer_\tsumologic%\nsubscriber\x05\fsteuernummer`\x1bsteueridentifikationsnummer8\x06syntym\x05\x03taj\v\x03tax\x05\x04tck" +
-	"n?\x05taxid\b\x06taiwan\x05\x06tarihi\x05\atarjeta\f\btaxpayera\btckimlik?\ttaxnumber\b\x03tel\x1f\x03tfn\x01\x04tell-\x04text\x05\x05telem\x1f\x06t" +
-	"eudatb\atelefon\x1f\btelefone\x1f\btelefono\x1f\btelefonu\x1f\btelefoon\x1f\btelegram%\btelepono\x1f\ttelefonnr\x1f\ttelefonsz" +
-	"\x1f\ttelemovel\x1f\ttelephone\x1f\ntelefoonnr\x1f\vtelefonszam\x1f\ftelefonnumer\x1f\rtelefonnummer\x1f\x0etelefoonnummer\x1f\x0fte" +
-	"lephonenumber\x1f\x03tin`\x04thai\x05\x06ticket\r\x03tlf\x1f\x05token\a\x06tokens\a\x06travel\x05\btracking\r\ntributaria\b\ntributario\b\x06" +
-	"tunnus\"\x06twilioc\aturkish?\x03uid\x04\x05uidai\x04\x02um\x05\x04umcn\v\x04umid\v\x06unseal\x05\x03upc\r\x04usdc2\x04usdt2\burodzona\x17\burodzony" +
-	"\x17\buserpass\n\turodzenia\x17\fuserpassword\n\x03utr\b\x03vat&\x05vergi\b\x06verceld\avehicle\r\aversion\r\x12versichertennumm" +
-	"er\v\x13versicherungsnummer^\x03vin\r\x04visa\f\x06vitale<\x05votere\x06wallet2\nwachtwoord\n\x04whatf\awithoutg\bwhatsapp \x05" +
-	"x-api\x05\x03youh\x05zehutb" +
+	"tivation\x05\vaccesstoken\a\raccountnumber\x03\x03afm\b\x04addr\t\aaddress\t\aafrican\x05\taddresses\t\vadgangskode\n\fadoaz" +
+	"onosito\v\x04aika\x05\tajokortti\v\x04amex\f\x04amka\v\x05alien\x05\x05annex\r\x06amazon\x0e\tanswering\x0f\x03api\x10\x03app\x05\x03arc\x11\x06apikey\a\x06as" +
+	"mens\x12\aapikeys\a\aarticle\r\bapitoken\a\bappendix\r\narztnummer\v\vapplication\x05\x03aws\x0e\x04atin\x13\x04auth\x14\aausweis\x15\aa" +
+	"uthkey\a\tauthtoken\a\rausweisnummer\x15\rauthorization\x16\x0eauthentication\a\x03bcp\x17\x04bank\x05\x04bban\x03\x05basic\a\x05batch\r\v" +
+	"bankaccount\x03\fbankleitzahl\x00\x04bday\x18\x06bearer\a\x06behave\x02\nbestellung\r\vbeneficiary\x05\x05birth\x19\abilhete\v\bbirthd" +
+	"ay\x18\tbirthdate\x18\x03blz\x00\x04born\x18\x03bsb\x00\x03bsn\x1a\tbrazilian\x1b\x03bvn\v\x05build\r\abuletin\v\bbusiness\x05\tbulgarian\x1c\x13burgers" +
+	"ervicenummer\x1a\x02by\x05\x06bypass\x1d\x02cc\f\x04call\x1e\x04card\x1f\x04cccd\v\x05cards\f\x05carta\f\x05carte\f\x06cartao\f\acatalog\r\bccnumber\f\n" +
+	"cardnumber\f\x02cf\x05\x03cel \x03cep \x04cell!\x06cedula\x15\acelular \tcellphone \tcellulare \x05cidad\v\x05cislo\"\x05civil\x05\achap" +
+	"ter\r\acitizen\x05\bchecking\x05\tcitizenid#\x03cnh\v\x03cnp$\x03cns\v\x04cmnd\v\x04cnic#\x04cnpj\x1b\x04code\x05\x05clabe\x03\x05clave\n\x05codes\x05\x05c" +
+	"onto\x05\x06clause\r\x06client\t\x06commit\r\x06compte\x03\acontact\x05\bconducir\v\bconduire\v\bcorrente\x05\ncloudflare%\ncontras" +
+	"ena\n\ncontribsys&\fclientsecret\a\fcontribuinte'\rcontribuyente\b\x0econtribuyentes\b\x03cpf\x1b\x03cpr(\x03crv)\x04cred\a" +
+	"\x05cprnr(\x05creds\a\x05crumb\a\tcprnummer(\ncredential\a\ncreditcard\f\vcredentials\a\x04cuil*\x04cuit*\x04curl+\x05curit\x05\x05c" +
+	"usip\r\x06cuenta\x03\x06dbpass\n\adatadog,\ndbpassword\n\vdateofbirth\x18\x02dd\x05\x04ddog,\tdeveloper-\ndelsedatum\x18\x04dial \ad" +
+	"isplay.\bdiscover\f\tdisregard/\x02dl\v\x02do0\x03dni1\x03dns\t\x03dob\x18\x06dowodu\v\bdocument\x05\tdocumento2\x06driver\x05\adrivers" +
+	"\x05\adriving\x05\tdselsdato\x18\rdriverlicense\v\x0edriverslicense\v\x03dui\v\x04dula\v\x04dvla\v\x03ean\r\x03egk\v\x03egn\x1c\aehliyet\v\x04em" +
+	"bg\v\x04emso#\x05enter\x06\x06enable\x06\aelector\v\aeleitor\v\nencryption\x05\x04epic\x04\x05erc203\x03eth3\x03evm3\x05ether4\bethereum3\te" +
+	"therscan3\textranjer\v\x03fax \rfahrerlaubnis\v\x03fin5\x04file\x05\x06fiscal6\tfinancial\x05\x03fon \x04fodt\x18\x04fono \x06forget/\t" +
+	"forwarded\t\ffoedselsdato\x18\rfuehrerschein\v\agateway\t\x03geb\x18\x06german\x05\ageboren\x18\ngeburtstag\x18\fgeburtsdatum\x18" +
+	"\rgeboortedatum\x18\x04give.\x05ghana\x05\x05govid\x15\x03gsm \x05green\x05\x04gtin\r\x05guida\v\x04hash\r\x05handy \vhandynummer \x05heslo\n\x06he" +
+	"alth\x05\x06heroku7\rhenkilokortti\v\rhenkilotunnus\v\x02hk\x05\x04hkic8\x04hkid8\x04hong\x05\x04host\t\x05hosts\t\ahotline \x02hp \nhrer" +
+	"schein\v\x10hrerscheinnummer\v\ahubspot\x05\x04iban\x03\x05iccid\r\x02id\x05\x04idnp\v\x04idnr9\x06idcard\v\x06ignore/\aidentit\v\aigazolv" +
+	"\v\bidentity\x05\bidnumber#\tidentidad:\nidentified\x05\nidentifier\x05\fidentitycard\x15\x0eidentification;\x10identitei" +
+	"tskaart\v\x15identifikationsnummer9\x03iin\v\x03ine\v\x04imei\r\x04insz<\x05insee=\x06indian\x05\ainvoice\r\tinsurance\x05\x02ip\t\x03ips" +
+	"\t\x03ipv\t\x03ird\b\x04isbn\r\x04isin\r\x04islo\"\x04issn\r\x05iqama\v\x06israel\x05\aisraeli\x05\tipaddress\t\tisikukood\x12\tiskaznica\v\tisk" +
+	"aznice\v\x04item\r\x04itin\x13\x05jazdy\v\tjailbreak\x06\x06jelszo\n\x04jmbg#\x05jumin>\x03key\x10\bkennwort\n\tkennitala#\x06kimlik?\fkit" +
+	"ambulisho\v\x04kods\x05\x04kong\x05\x04kort\f\x05konto\x03\akodeord\n\akontonr\x03\vkontonummer\x03\rkontonummeret\x03\x03kra\b\vkreditkar" +
+	"te\f\fkrankenkasse\v\x12kreditkartennummer\f\x19krankenversichertennummer\v\x03ktp\v\x03kty)\x04kvnr\v\x04lanr\v\x04leak.\flet" +
+	"ernjoftim\v\alicence\x05\alicense\x05\x03lot\r\x05login@\alozinka\n\x03mac\t\x06master\x05\amaestro\f\nmasterauthA\nmastercard\f\x02" +
+	"me\x05\x03mdp\n\x06member\x05\amedical\x05\bmedicareB\bmetamask3\x03mob \x05mobil \x05model\r\x05mongo\x17\x05movil \x06mobile!\tmotorista" +
+	"\v\vmobilnummer \fmobilenumber \x03mrn\v\x02my\x05\x05mykad#\x05mysql\x17\bmynumberC\tmysqldump\x17\x03nasD\x04nata\x18\x04nato\x18\x05nadra\v" +
+	"\x06nacida\x18\x06nacido\x18\anarozen\x18\anascida\x18\anascido\x18\anascita\x18\bnarozena\x18\bnational\x05\tnaissance\x18\nnacimiento\x18\n" +
+	"nascimento\x18\nnationalid\x15\x10nationalidentity#\x03newE\x05neverF\x02ni\x05\x03nhi\v\x03nhsG\x03nic\v\x03nid\v\x03nie2\x03nifH\x03nik\v\x03nin" +
+	"I\x03nipJ\x03nir=\x03nit\b\x04nida\v\x04ninoK\x04nissL\tnhsnumberM\x02no\x05\x02nr\x05\x03npiM\x03nss\v\x04npwp\b\x04nricN\x04nuit\b\x06number\x05\x06nummer" +
+	"\x05\anumeric\x05\bobcansky\v\x06office\x0f\x03oibO\x04ohip\v\x04okta&\x0fonderwijsnummer\v\x05order\r\x06orders\r\bosobisty\v\x06outputP\b" +
+	"override\x1d\x03panQ\x03pat)\x03pay\f\x04part\r\x04passR\x05parol\n\x05pasep\v\x05passe\n\x05passw\n\x05paswd\n\x06parola\n\x06pasporS\x06passwd\n\x06" +
+	"paswrd\n\apassord\n\apasswrd\n\apasword\n\apatient\x05\apayment\f\bpasaportS\bpaspoortS\bpasscode\n\bpassportS\bpas" +
+	"swordT\bpasswort\n\bpaszportS\tpasaporteS\tpasseportS\tpassportsS\tpasswords\n\npassaporteS\npassaportoS\np" +
+	"assnummerS\npassphrase\n\x0epaspoortnummerS\x0epassportnumberS\x04peer\t\x05peselU\x06pedido\r\x06person\x05\bpersonal\x05\bpe" +
+	"rsonas\x05\bpersonnrV\fpersonnummerW\x0fpersonalausweis\v\x15personalausweisnummer\v\x02ph \x03pis\v\x04ping\t\x05phone!\x06ph" +
+	"ones \aphilsys\v\nphilhealth\v\vphonenumber \x04plan\x05\x06policy\x05\bportable \x03ppsX\x03psk\n\x03psw\n\x04ppsnX\x04psql\x17\x04pswd\n" +
+	"\x05ppsnoX\x05printP\x05psswd\n\x05pswrd\n\x06prukaz\v\x06psswrd\n\x06psword\n\apretend\x02\aprivate\x05\aproductY\apssword\n\bprovide" +
+	"r\x05\nprivatekey\a\x02pwZ\x03pwd\n\x04pwrd\n\apuhelin \rpuhelinnumero \x03ref\r\x03rfc\r\x05reach\x05\x05regon\v\x06record\x05\x06rekort\v\x06re" +
+	"mote\t\x06repeatP\x06reveal.\arerkort\v\brechnung\r\brekening\x03\bresident\x05\brevision\r\treferenceY\treisepassS\vreq" +
+	"uirepassA\frefreshtoken\a\fregistration\x05\x0erekeningnummer\x03\x0freisepassnummerS\x19rentenversicherungsnummer" +
+	"9\x03rib\x03\x04ring\x05\x05rkort\v\trijbewijs\v\rrijksregister<\x0frijbewijsnummer\v\x13rijksregisternummer<\x02ro\x05\x03rnc\v\x04rod" +
+	"n\"\x05rodne\"\arouting\x00\x03rrn>\x03rsa\x05\x03rtn\x00\x03ruc\v\x03run[\x03rut[\x04rvnr9\trufnummer \x02sa\x05\x04salt\a\x05salts\a\asavings\x05\bsala" +
+	"sana\n\tsanitaria\v\x11samordningsnummerV\x03sdt \x03sec\x05\x05sedol\r\x05senha\n\x06secret\x14\x06senord\n\x06serialY\x06server\t\asecr" +
+	"ets\a\asection\r\aservice\x05\bsections\r\bsecurite\x05\bsecurity\x05\tsecretkey\a\tseguridad\x05\nsecurities\r\fsecurestr" +
+	"ing\n\x03sha\r\x03sig\\\x03sinD\x03sku\r\x04show.\x05sifre\n\x06shared\x05\asidekiq&\asigning\x05\x03sms \x03soc\x05\x04snyk\x05\x04sort\x05\x05snils#\x05son" +
+	"ar]\x06social\x05\asociale\x05\bsortcode\x00\tsonarqube&\nsofinummer\x1a\vsourcegraph&\x0esocialsecurity\x13\x14socialsecurit" +
+	"ynumber\x13\x19sozialversicherungsnummer^\x03ssn\x13\x03sss\v\x04ssws&\x05ssnit\v\x06sqlcmd\x17\asshpass\x17\x02st\x05\x02sv\x05\x04sumo&\x04svnr_\x06" +
+	"steuer9\x06subnet\t\astorage\x05\bsteuerid9\bsvnummer_\tsumologic&\nsubscriber\x05\fsteuernummer`\x1bsteueridentifi" +
+	"kationsnummer9\x06syntym\x05\x03taj\v\x03tax\x05\x04tckn?\x05taxid\b\x06taiwan\x05\x06tarihi\x05\atarjeta\f\btaxpayera\btckimlik?\ttaxnu" +
+	"mber\b\x03tel \x03tfn\x01\x04tell.\x04text\x05\x05telem \x06teudatb\atelefon \btelefone \btelefono \btelefonu \btelefoon \btele" +
+	"gram&\btelepono \ttelefonnr \ttelefonsz \ttelemovel \ttelephone \ntelefoonnr \vtelefonszam \ftelefonnume" +
+	"r \rtelefonnummer \x0etelefoonnummer \x0ftelephonenumber \x03tin\b\x04thai\x05\x06ticket\r\x03tlf \x05token\a\x06tokens\a\x06travel" +
+	"\x05\btracking\r\ntributaria\b\ntributario\b\x06tunnus#\x06twilioc\aturkish?\x03uid\x04\x05uidai\x04\x02um\x05\x04umcn\v\x04umid\v\x06unseal\x05" +
+	"\x03upc\r\x04usdc3\x04usdt3\burodzona\x18\burodzony\x18\buserpass\n\turodzenia\x18\fuserpassword\n\x03utr\b\x03vat'\x05vergi\b\x06vercel" +
+	"d\avehicle\r\aversion\r\x12versichertennummer\v\x13versicherungsnummer^\x03vin\r\x04visa\f\x06vitale=\x05votere\x06wallet3\nw" +
+	"achtwoord\n\x04whatf\awithoutg\bwhatsapp!\x05x-api\x05\x03youh\x05zehutb" +
 	""
 
 // buckets is where a bucket begins in wordText.
 var buckets = [...]uint16{
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 133, 186, 203, 248, 342, 428, 428, 428, 486, 533, 570, 581, 602, 665, 677,
-	677, 759, 818, 878, 1111, 1201, 1241, 1241, 1241, 1283, 1316, 1352, 1404, 1472, 1489, 1489, 1489, 1494, 1504, 1513, 1570, 1583, 1621, 1632,
-	1632, 1652, 1652, 1682, 1732, 1732, 1747, 1747, 1747, 1756, 1819, 1832, 1839, 1851, 1864, 1864, 1864, 1890, 1913, 1929, 1957, 1991, 2000, 2000,
-	2000, 2013, 2189, 2194, 2246, 2346, 2358, 2358, 2358, 2376, 2384, 2384, 2390, 2390, 2397, 2397, 2397, 2397, 2423, 2431, 2502, 2581, 2597, 2597,
-	2597, 2603, 2609, 2627, 2648, 2648, 2648, 2648, 2648, 2694, 2740, 2740, 2819, 2824, 2824, 2863, 2863, 3024, 3036, 3124, 3128, 3154, 3185, 3185,
-	3185, 3185, 3193, 3210, 3210, 3235, 3253, 3253, 3253, 3586, 3691, 3755, 3779, 3914, 3953, 3953, 3953, 3953, 3953, 3953, 3953, 3953, 3953, 3953,
-	3953, 3953, 4189, 4271, 4302, 4312, 4349, 4349, 4349, 4415, 4576, 4635, 4799, 4839, 4970, 4978, 4978, 5057, 5294, 5313, 5333, 5375, 5400, 5400,
-	5400, 5400, 5400, 5412, 5436, 5508, 5513, 5513, 5513, 5518, 5592, 5611, 5618, 5618, 5618, 5618, 5618, 5638, 5638, 5663, 5663, 5663, 5663, 5663,
-	5663, 5663, 5663, 5663, 5670, 5670, 5670, 5670, 5670, 5670, 5670, 5670, 5675, 5675, 5675, 5675, 5675, 5675, 5682, 5682, 5682, 5682, 5682, 5682,
-	5682, 5682, 5682, 5682, 5682, 5682, 5682, 5682, 5682, 5682, 5682, 5682, 5682, 5682, 5682, 5682, 5682, 5682, 5682, 5682, 5682, 5682, 5682, 5682,
-	5682, 5682, 5682, 5682, 5682, 5682, 5682, 5682, 5682, 5682, 5682, 5682, 5682, 5682, 5682, 5682, 5682,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 133, 200, 217, 262, 356, 448, 448, 448, 506, 553, 590, 601, 622, 685, 697,
+	697, 779, 838, 898, 1131, 1221, 1261, 1261, 1261, 1303, 1336, 1372, 1424, 1492, 1509, 1509, 1509, 1514, 1524, 1533, 1590, 1603, 1641, 1652,
+	1652, 1672, 1672, 1702, 1752, 1752, 1767, 1767, 1767, 1776, 1839, 1852, 1859, 1871, 1884, 1884, 1884, 1910, 1963, 1979, 2007, 2041, 2050, 2050,
+	2050, 2063, 2239, 2244, 2296, 2407, 2419, 2419, 2419, 2437, 2445, 2445, 2451, 2451, 2458, 2458, 2458, 2458, 2484, 2506, 2577, 2656, 2672, 2672,
+	2672, 2678, 2698, 2716, 2737, 2737, 2737, 2737, 2737, 2783, 2829, 2829, 2908, 2913, 2913, 2952, 2952, 3113, 3125, 3213, 3217, 3243, 3274, 3274,
+	3274, 3284, 3292, 3309, 3326, 3351, 3369, 3369, 3369, 3702, 3815, 3879, 3903, 4046, 4085, 4085, 4085, 4085, 4085, 4085, 4085, 4085, 4085, 4085,
+	4085, 4085, 4321, 4403, 4434, 4444, 4481, 4481, 4481, 4547, 4708, 4767, 4931, 4971, 5102, 5110, 5110, 5189, 5426, 5445, 5465, 5507, 5532, 5532,
+	5532, 5532, 5532, 5544, 5568, 5640, 5645, 5645, 5645, 5650, 5724, 5743, 5750, 5750, 5750, 5750, 5750, 5770, 5770, 5795, 5795, 5795, 5795, 5795,
+	5795, 5795, 5795, 5795, 5802, 5802, 5802, 5802, 5802, 5802, 5802, 5802, 5807, 5807, 5807, 5807, 5807, 5807, 5814, 5814, 5814, 5814, 5814, 5814,
+	5814, 5814, 5814, 5814, 5814, 5814, 5814, 5814, 5814, 5814, 5814, 5814, 5814, 5814, 5814, 5814, 5814, 5814, 5814, 5814, 5814, 5814, 5814, 5814,
+	5814, 5814, 5814, 5814, 5814, 5814, 5814, 5814, 5814, 5814, 5814, 5814, 5814, 5814, 5814, 5814, 5814,
 }
 
 // likely is a filter in front of the words: a bit for each of two hashes of a word.
 var likely = [...]uint32{
-	8192, 0, 32768, 256, 262160, 536870912, 17825792, 0, 0, 0, 1048576, 16, 1074266624, 524288, 2097152, 0, 0, 1048576, 32768, 4104, 0, 0, 0, 524288,
-	0, 2097153, 8929316, 0, 0, 512, 0, 16384, 0, 0, 0, 540672, 1073742081, 4194304, 2097160, 32768, 0, 1056, 528, 33554432, 136314884, 65536, 134217732, 65568,
-	192, 32, 268435457, 2097152, 1073741824, 0, 33554432, 2147483652, 8192, 134217731, 0, 32768, 524288, 2156396592, 640, 32, 603979776, 1056, 0, 0, 32896, 64, 8388608, 8388608,
+	8192, 0, 32768, 256, 262160, 536870912, 17825792, 0, 131072, 0, 1048576, 16, 1074266624, 524288, 2097152, 0, 0, 1048576, 32768, 4104, 0, 0, 0, 524288,
+	0, 2097153, 8929316, 0, 0, 512, 0, 16384, 0, 0, 0, 540672, 1073742081, 4194304, 2097160, 32768, 0, 1056, 528, 33554432, 136314884, 65536, 134348804, 65568,
+	2147483840, 32, 268435457, 2097152, 1073741824, 0, 33554432, 2147483652, 8192, 134217731, 0, 32768, 524288, 2156396592, 640, 32, 603979776, 1056, 0, 0, 32896, 64, 8388608, 8388608,
 	4, 0, 2049, 4194304, 0, 2164293632, 262144, 32768, 0, 4259840, 100663296, 0, 33816576, 2147483648, 0, 67121280, 536871936, 16, 512, 98304, 12583168, 67633152, 0, 0,
 	1073741824, 1048576, 162, 32768, 2151677953, 0, 34603158, 0, 0, 131072, 0, 128, 66560, 0, 0, 32, 41959432, 0, 8, 32, 8388640, 0, 0, 264194,
-	8192, 0, 537133058, 8396800, 0, 2097152, 134217729, 0, 142606336, 1028, 0, 33554432, 0, 0, 0, 0, 262144, 4194304, 1392509952, 8192, 1082130432, 278528, 0, 0,
+	8192, 1073741824, 537133058, 8396800, 0, 2097152, 134217729, 0, 142606336, 1028, 0, 33554432, 0, 0, 0, 0, 262144, 4194304, 1392509952, 8192, 1082130432, 278528, 0, 0,
 	0, 2105472, 256, 1030, 8388608, 2155872256, 33685632, 65536, 2097152, 268960000, 0, 128, 0, 0, 100663296, 0, 0, 0, 65536, 604012544, 0, 16, 16779264, 268435456,
-	0, 536870928, 2097152, 512, 5, 0, 134217752, 67584, 640, 0, 0, 67109376, 4096, 0, 268435456, 0, 67108864, 32768, 0, 16384, 33685504, 33, 0, 0,
+	0, 536870928, 2097152, 512, 5, 0, 134217752, 67584, 640, 0, 0, 67109376, 4112, 0, 268435456, 0, 67108864, 32768, 0, 16384, 33685504, 33, 0, 0,
 	2048, 268435520, 32768, 4096, 2415919104, 0, 16, 2147491840, 16512, 2099200, 1048576, 0, 0, 0, 134283264, 142610432, 0, 0, 0, 0, 262144, 1073741952, 69206020, 1140850688,
-	0, 5120, 512, 32960, 0, 1048576, 1073774592, 2048, 67108864, 67108864, 1064960, 536870912, 268968065, 2, 0, 0, 0, 32768, 33554434, 0, 131072, 2097154, 0, 268435457,
-	131072, 32768, 0, 134217728, 512, 0, 8, 1049096, 0, 2048, 32896, 1056768, 1342218240, 537395200, 65952, 1073741824, 134219776, 0, 0, 0, 0, 1048576, 134217728, 0,
-	8388640, 0, 0, 32768, 0, 0, 524336, 34603008, 1073873408, 24, 16384, 4096, 16400, 0, 8388609, 0, 33554432, 1050880, 268435456, 8192, 2147483648, 0, 4, 2,
-	4096, 32768, 16777234, 0, 16785408, 2097152, 68157440, 33554560, 0, 0, 0, 128, 34604032, 266272, 0, 0, 134746240, 32, 9216, 0, 295168, 33554436, 0, 0,
+	0, 5120, 512, 32960, 0, 1048576, 1073774592, 2048, 67108864, 67108864, 1064960, 536870912, 268968065, 2, 0, 0, 0, 32768, 33554434, 0, 131072, 2101250, 0, 268435457,
+	131072, 32768, 0, 134217728, 512, 0, 8, 1049096, 0, 2048, 32896, 1056768, 1342218240, 537395200, 1073807776, 1073741824, 134219776, 0, 0, 0, 0, 1048576, 134217728, 0,
+	8388640, 0, 0, 32768, 0, 0, 524336, 34603008, 1073873408, 24, 67125248, 4096, 16400, 0, 8388609, 0, 33554432, 1050880, 268435456, 8192, 2155872256, 16777216, 4, 2,
+	4096, 32768, 16777234, 0, 16785408, 2097152, 68157440, 33554560, 0, 0, 0, 128, 34604032, 267296, 0, 0, 134746241, 32, 9216, 0, 295168, 33554436, 0, 0,
 	0, 1073741826, 2048, 0, 8192, 1024, 0, 65536, 524288, 0, 64, 65536, 131072, 2, 33554432, 71303168, 4196352, 2048, 655360, 0, 0, 0, 256, 8,
 	0, 21004544, 4096, 1073741824, 0, 2415919106, 50331648, 536870912, 2048, 2, 4096, 2147483713, 0, 131088, 0, 4194304, 0, 64, 4194305, 0, 0, 2147483648, 268435520, 16777232,
-	2097152, 67108864, 136, 2097152, 0, 513, 134217728, 0, 1024, 0, 0, 0, 17825792, 32770, 0, 0, 134348800, 68157440, 0, 8455168, 67633153, 262144, 16779265, 543170560,
+	2097152, 67108864, 136, 2097152, 0, 513, 134217728, 0, 1024, 0, 0, 0, 17825792, 32770, 0, 0, 134348800, 68157440, 0, 8455168, 67633153, 786432, 16779265, 543170560,
 	268452352, 1090519040, 155189248, 4100, 552, 1073774592, 0, 0, 4096, 0, 8192, 2112, 0, 2, 554237952, 16384, 0, 2112, 524288, 67108994, 1049088, 524288, 8388608, 0,
 	0, 34078736, 1280, 8, 2097152, 134217728, 268435712, 536870913, 268435456, 33280, 0, 67108896, 0, 536871424, 2684354560, 402653184, 0, 16512, 5136, 0, 0, 1, 0, 268435456,
 	512, 8192, 0, 0, 0, 2097154, 0, 65536, 1048704, 16777216, 1056768, 0, 0, 8, 536870944, 0, 304, 132, 2048, 1073741824, 0, 16384, 268437520, 67108864,
 	2147745792, 262176, 536870914, 8, 0, 1025, 8192, 4, 67108864, 1088, 536870912, 512, 16777216, 0, 0, 0, 67108992, 2149580930, 1157627904, 64, 0, 0, 16777736, 134217856,
-	1073743872, 0, 4194304, 67126272, 256, 512, 1048593, 134221856, 33554570, 4, 1081344, 16384, 4, 512, 0, 0, 0, 134225920, 524288, 1073741824, 4194304, 0, 33554432, 268435968,
-	33554448, 269484544, 1024, 4096, 0, 134217728, 8388608, 0, 0, 2147483648, 4194304, 65536, 65536, 536936512, 0, 1024, 65538, 131080, 2048, 65536, 2080, 0, 0, 0,
+	1073743874, 0, 4194304, 67126272, 256, 512, 1048593, 134221856, 33554570, 4, 1081344, 16384, 4, 512, 0, 0, 0, 134225920, 524288, 1073741824, 4194304, 0, 33554432, 268435968,
+	33554448, 269484544, 1024, 4096, 0, 134217728, 8388608, 0, 0, 2147483648, 4194304, 65536, 65536, 536936512, 0, 1024, 65538, 131080, 2048, 134283264, 2080, 0, 0, 0,
 	0, 134217792, 512, 134217728, 16, 0, 16512, 33554496, 0, 0, 8454144, 10241, 0, 67109504, 262144, 18874416, 0, 16777224, 65536, 536870912, 0, 536870912, 67108864, 1048576,
 	2490368, 273285122, 33328, 2129984, 16448, 2048, 0, 1048580, 33554432, 0, 1152, 131072, 8, 0, 32768, 4096, 8192, 0, 8208, 512, 0, 2, 134742016, 4,
 	524288, 1048576, 1073741824, 4325376, 0, 32768, 262144, 268443648, 262144, 16777216, 8388608, 0, 0, 139264, 0, 545325120, 512, 33554432, 0, 8, 0, 1024, 0, 65536,
@@ -686,173 +688,176 @@ var likely = [...]uint32{
 	0, 16386, 2182086656, 2147483648, 134742016, 805306370, 0, 0, 2048, 0, 32769, 0, 131072, 9216, 131088, 147456, 0, 0, 32768, 2, 1073741824, 131106, 0, 0,
 	0, 8388608, 0, 131072, 0, 268435456, 33558528, 0, 12288, 0, 0, 262144, 2147483648, 0, 0, 16384, 637534232, 1073872896, 603980802, 0, 0, 0, 16, 524288,
 	0, 16, 268501504, 1073741824, 0, 1610612736, 0, 2147483648, 2147487808, 9043969, 0, 0, 2097152, 1073741824, 0, 268435460, 16384, 268435458, 0, 64, 2048, 67108864, 0, 65568,
-	524288, 262144, 2048, 0, 2147483649, 8, 0, 524292, 16384, 0, 8, 0, 524290, 2097152, 65536, 0, 0, 0, 65552, 537067520, 268435584, 131072, 0, 1073741824,
+	524288, 262144, 2048, 0, 2147483649, 8, 0, 524292, 540672, 0, 8, 0, 524290, 2097152, 65536, 0, 0, 0, 65552, 537067520, 268435584, 131072, 0, 1073741824,
 	0, 17301506, 2147483648, 2097408, 0, 16, 1, 0, 67108864, 16777216, 294912, 0, 4194304, 512, 67108880, 1342177280, 0, 0, 1024, 0, 67371008, 16384, 0, 0,
 	0, 0, 1073872896, 0, 0, 131216, 1073742336, 33554432, 536870912, 128, 536870912, 4521984, 2176, 2162689, 0, 0, 32768, 134219072, 2097152, 128, 2684358656, 65538, 67108864, 270338,
 	0, 16448, 32768, 8192, 131072, 0, 2048, 0, 8388864, 2097152, 8192, 512, 0, 0, 2097200, 198656, 256, 1073741824, 32768, 0, 0, 82048, 65536, 8224,
-	0, 32768, 8392704, 65537, 1073741824, 1048576, 4194304, 4096, 256, 0, 134217728, 2, 2097152, 0, 1342177280, 1048704, 0, 8, 36864, 33554432, 0, 67108864, 67109120, 4096,
-	67108864, 0, 2147483648, 35652096, 33554448, 1048576, 2147614976, 32, 0, 0, 1610612992, 16464, 25169920, 134873088, 0, 67174404, 2176, 0, 167772160, 2097184, 0, 16, 0, 2,
+	0, 32768, 8392712, 65537, 1073741824, 1048576, 4194304, 4096, 256, 0, 134217728, 2, 2097152, 0, 1342177280, 1048704, 0, 8, 36864, 33554432, 0, 67108864, 67109120, 4096,
+	67108864, 0, 2164260864, 35652096, 33554448, 1048576, 2147614976, 32, 0, 0, 1610612992, 16464, 25169920, 134873088, 0, 67174404, 2176, 0, 167772160, 2097184, 0, 16, 0, 2,
 	2097152, 0, 131072, 536870912, 0, 160, 0, 0, 134217728, 8388608, 536870944, 0, 4, 67108866, 17859072, 4, 4, 512, 0, 1082195969, 1048608, 33554433, 32, 525312,
 	131141, 3145732, 67633184, 0, 2149580800, 268435456, 68, 0, 0, 0, 33554436, 16777280, 8388608, 1207959552, 2147483648, 65536, 1207959552, 10240, 4194816, 0, 16785424, 0, 1, 16777248,
 	0, 0, 0, 0, 0, 2097408, 4, 4194368, 33554432, 268435474, 524288, 64, 0, 0, 0, 0, 0, 536870916, 4, 65602, 8388608, 268959760, 0, 1310720,
-	0, 553648128, 1, 2, 2097160, 0, 4104, 0, 65536, 64, 67112962, 134217728, 1024, 0, 4199936, 2097160, 2147491840, 135275008, 0, 4096, 4, 0, 0, 16842752,
+	0, 553648128, 1, 2, 2097160, 0, 4104, 0, 65536, 64, 67112962, 134217728, 1024, 0, 4199936, 2097160, 2147491840, 135275008, 0, 4096, 4, 1073741824, 0, 16842752,
 	786433, 131072, 0, 0, 128, 64, 10240, 2, 0, 0, 0, 4608, 4, 262656, 16777728, 0, 256, 16777216, 134218752, 8, 67584, 1048576, 33280, 0,
-	0, 655360, 258, 1024, 4194304, 50331652, 1, 1114112, 538968064, 0, 0, 4259840, 0, 2, 33554432, 0, 32, 0, 1140850820, 67108864, 536870916, 0, 0, 512,
-	67108864, 0, 0, 2097152, 268435968, 50332176, 4194304, 512, 512, 0, 0, 128, 1024, 34, 786464, 2048, 0, 524288, 262144, 4194432, 0, 4194304, 131072, 1310720,
+	0, 655360, 258, 1024, 4194304, 50331652, 1, 1114112, 538968064, 0, 0, 4259840, 0, 2, 33554432, 0, 1073741856, 0, 1140850820, 67108864, 536870916, 0, 0, 512,
+	67108864, 0, 0, 2097152, 268435968, 50332176, 4194304, 512, 512, 0, 0, 128, 1024, 34, 786464, 134219776, 0, 524288, 262144, 4194432, 0, 4194304, 131072, 1310720,
 	0, 0, 0, 268435488, 134742016, 256, 0, 2, 2, 16777216, 536936448, 0, 0, 768, 8520192, 1,
 }
 
 // wordPairs is pairs by their words' numbers.
 var wordPairs = [...]wordPair{
-	{4671, 4518, 61},
-	{2824, 4671, 61},
-	{2824, 2618, 11},
-	{2824, 2609, 11},
-	{623, 3160, 1},
-	{1671, 4518, 13},
-	{4671, 3160, 61},
-	{4640, 4420, 61},
-	{4271, 1663, 8},
-	{4671, 2235, 68},
-	{2949, 2235, 73},
-	{4983, 1657, 1},
-	{4983, 2013, 8},
-	{4983, 3160, 8},
-	{4983, 2132, 8},
-	{2949, 2013, 20},
-	{2063, 3160, 20},
-	{2063, 687, 20},
-	{2013, 3160, 34},
-	{3607, 3160, 34},
-	{2132, 3160, 34},
-	{2949, 2132, 20},
-	{2949, 2063, 20},
-	{3607, 2013, 34},
-	{2063, 1383, 20},
-	{848, 2013, 20},
-	{2013, 687, 20},
-	{4349, 2013, 105},
-	{4307, 2013, 105},
-	{153, 2013, 105},
-	{2063, 3124, 34},
-	{4046, 4115, 62},
-	{2824, 3160, 106},
-	{5299, 2013, 107},
-	{3036, 3160, 73},
-	{2235, 3160, 108},
-	{3036, 3124, 73},
-	{4843, 3168, 95},
-	{4843, 3128, 95},
-	{3176, 3607, 35},
-	{533, 3160, 33},
-	{3607, 911, 18},
-	{2304, 2013, 109},
-	{2296, 2013, 109},
-	{5001, 2013, 110},
-	{1929, 2437, 55},
-	{1913, 2013, 55},
-	{1761, 4983, 96},
-	{2218, 2013, 111},
-	{2063, 911, 112},
-	{848, 3160, 34},
-	{2949, 3160, 113},
-	{3101, 3160, 73},
-	{3045, 3160, 77},
-	{3374, 3160, 77},
-	{2720, 3160, 1},
-	{4983, 3124, 8},
-	{1663, 3160, 8},
-	{2773, 3160, 31},
-	{2773, 3124, 31},
-	{3706, 3124, 31},
-	{773, 3160, 31},
-	{5653, 3160, 31},
-	{3706, 3160, 31},
-	{977, 3160, 31},
-	{3963, 2694, 31},
-	{5073, 2694, 31},
-	{4194, 2694, 31},
-	{248, 2397, 7},
-	{34, 2397, 7},
-	{4439, 2397, 7},
-	{3865, 2397, 7},
-	{51, 2397, 7},
-	{347, 2397, 7},
-	{1558, 2397, 7},
-	{4626, 2397, 7},
-	{4609, 2397, 7},
-	{4875, 2397, 7},
-	{2618, 2397, 7},
-	{253, 2397, 7},
-	{329, 2397, 7},
-	{4489, 2397, 7},
-	{2653, 2397, 7},
-	{5663, 2397, 7},
-	{1905, 2397, 7},
-	{1991, 2397, 7},
-	{4645, 2397, 7},
-	{4664, 2632, 7},
-	{1283, 248, 43},
-	{1283, 253, 43},
-	{759, 248, 36},
-	{2094, 665, 10},
-	{3432, 665, 10},
-	{5428, 2397, 7},
-	{93, 2397, 7},
-	{3874, 2397, 7},
-	{4455, 2397, 7},
-	{4651, 911, 0},
-	{433, 51, 3},
-	{51, 3160, 3},
-	{51, 3124, 3},
-	{938, 1006, 3},
-	{857, 51, 3},
-	{4366, 51, 3},
-	{5412, 5009, 23},
-	{4970, 186, 23},
-	{1897, 2235, 11},
-	{5611, 2013, 11},
-	{5611, 687, 11},
-	{1404, 2618, 11},
-	{1412, 2618, 11},
-	{1404, 2609, 11},
-	{1412, 2609, 11},
-	{1421, 2618, 11},
-	{1421, 2609, 11},
-	{2618, 3160, 11},
-	{2609, 3160, 11},
-	{5333, 1383, 83},
-	{3274, 3128, 83},
-	{3892, 2106, 77},
-	{3892, 3160, 77},
-	{4046, 3160, 34},
-	{4839, 3128, 8},
-	{1219, 4679, 60},
-	{4508, 4679, 60},
-	{681, 2694, 31},
-	{2711, 3977, 11},
-	{2703, 2013, 11},
-	{2703, 3160, 11},
-	{3761, 3160, 11},
-	{3761, 3124, 11},
-	{3374, 2013, 11},
-	{2235, 2013, 11},
-	{4915, 2013, 11},
-	{1897, 3755, 11},
-	{1897, 687, 11},
-	{520, 3160, 11},
-	{1844, 687, 11},
-	{215, 3160, 11},
-	{1825, 687, 11},
-	{3617, 2431, 11},
-	{832, 2013, 11},
-	{4539, 4671, 11},
-	{2063, 931, 34},
-	{3607, 2063, 34},
-	{3607, 2132, 34},
-	{2949, 2106, 20},
-	{4983, 2106, 8},
-	{5026, 4066, 8},
+	{4803, 4650, 19},
+	{2913, 4803, 19},
+	{2913, 2707, 11},
+	{2913, 2698, 11},
+	{643, 3249, 1},
+	{1691, 4650, 13},
+	{4803, 3249, 19},
+	{4772, 4552, 19},
+	{4403, 1683, 8},
+	{4803, 2285, 68},
+	{3038, 2285, 73},
+	{5115, 1677, 1},
+	{5158, 4247, 8},
+	{5115, 2063, 8},
+	{5115, 3249, 8},
+	{5115, 2182, 8},
+	{3038, 2063, 21},
+	{2113, 3249, 21},
+	{2113, 707, 21},
+	{2063, 3249, 35},
+	{3731, 3249, 35},
+	{2182, 3249, 35},
+	{3038, 2182, 21},
+	{3038, 2113, 21},
+	{3731, 2063, 35},
+	{2113, 1403, 21},
+	{868, 2063, 21},
+	{2063, 707, 21},
+	{4481, 2063, 105},
+	{4439, 2063, 105},
+	{153, 2063, 105},
+	{2113, 3213, 35},
+	{4178, 4247, 62},
+	{2913, 3249, 106},
+	{5431, 2063, 107},
+	{3125, 3249, 73},
+	{2285, 3249, 108},
+	{3125, 3213, 73},
+	{4975, 3257, 95},
+	{4975, 3217, 95},
+	{3265, 3731, 36},
+	{553, 3249, 34},
+	{3731, 931, 18},
+	{2354, 2063, 109},
+	{2346, 2063, 109},
+	{5133, 2063, 110},
+	{1979, 2512, 56},
+	{1963, 2063, 56},
+	{1781, 5115, 96},
+	{2268, 2063, 111},
+	{2113, 931, 112},
+	{868, 3249, 35},
+	{3038, 3249, 113},
+	{3190, 3249, 73},
+	{3134, 3249, 77},
+	{3490, 3249, 77},
+	{2809, 3249, 1},
+	{5115, 3213, 8},
+	{1683, 3249, 8},
+	{2862, 3249, 32},
+	{2862, 3213, 32},
+	{3830, 3213, 32},
+	{793, 3249, 32},
+	{5785, 3249, 32},
+	{3830, 3249, 32},
+	{997, 3249, 32},
+	{4095, 2783, 32},
+	{5205, 2783, 32},
+	{4326, 2783, 32},
+	{262, 2458, 7},
+	{34, 2458, 7},
+	{4571, 2458, 7},
+	{3997, 2458, 7},
+	{51, 2458, 7},
+	{367, 2458, 7},
+	{1578, 2458, 7},
+	{4758, 2458, 7},
+	{4741, 2458, 7},
+	{5007, 2458, 7},
+	{2707, 2458, 7},
+	{267, 2458, 7},
+	{343, 2458, 7},
+	{4621, 2458, 7},
+	{2742, 2458, 7},
+	{5795, 2458, 7},
+	{1925, 2458, 7},
+	{2041, 2458, 7},
+	{4777, 2458, 7},
+	{4796, 2721, 7},
+	{1303, 262, 44},
+	{1303, 267, 44},
+	{779, 262, 37},
+	{2144, 685, 10},
+	{3548, 685, 10},
+	{5560, 2458, 7},
+	{93, 2458, 7},
+	{4006, 2458, 7},
+	{4587, 2458, 7},
+	{4783, 931, 0},
+	{453, 51, 3},
+	{51, 3249, 3},
+	{51, 3213, 3},
+	{958, 1026, 3},
+	{877, 51, 3},
+	{4498, 51, 3},
+	{5544, 5141, 24},
+	{5102, 200, 24},
+	{1917, 2285, 11},
+	{5743, 2063, 11},
+	{5743, 707, 11},
+	{1424, 2707, 11},
+	{1432, 2707, 11},
+	{1424, 2698, 11},
+	{1432, 2698, 11},
+	{1441, 2707, 11},
+	{1441, 2698, 11},
+	{2707, 3249, 11},
+	{2698, 3249, 11},
+	{5465, 1403, 83},
+	{3390, 3217, 83},
+	{4024, 2156, 77},
+	{4024, 3249, 77},
+	{4178, 3249, 35},
+	{4971, 3217, 8},
+	{1239, 4811, 61},
+	{4640, 4811, 61},
+	{701, 2783, 32},
+	{2800, 4109, 11},
+	{2792, 2063, 11},
+	{2792, 3249, 11},
+	{3885, 3249, 11},
+	{3885, 3213, 11},
+	{3490, 2063, 11},
+	{2285, 2063, 11},
+	{5047, 2063, 11},
+	{1917, 3879, 11},
+	{1917, 707, 11},
+	{540, 3249, 11},
+	{1864, 707, 11},
+	{229, 3249, 11},
+	{1845, 707, 11},
+	{3741, 2506, 11},
+	{852, 2063, 11},
+	{4671, 4803, 11},
+	{2113, 951, 35},
+	{3731, 2113, 35},
+	{3731, 2182, 35},
+	{3723, 2063, 21},
+	{2182, 707, 21},
+	{3038, 2156, 21},
+	{5115, 2156, 8},
+	{5158, 4198, 8},
 }
 
 // entries is what words and pairs stand for.
@@ -876,6 +881,7 @@ var entries = [...]entry{
 	{0x80000000000000, 0x0, true},
 	{0x100000000000, 0x0, false},
 	{0x8000000, 0x0, false},
+	{0x8, 0x0, false},
 	{0x800000000000, 0x0, true},
 	{0x10000000004, 0x0, false},
 	{0x100800000000000, 0x0, false},
@@ -918,7 +924,6 @@ var entries = [...]entry{
 	{0x4, 0x0, true},
 	{0x400000000, 0x0, false},
 	{0x20000000000, 0x0, false},
-	{0x8, 0x0, false},
 	{0x400000, 0x0, false},
 	{0x100000, 0x0, false},
 	{0x400000000000000, 0x0, true},

@@ -83,10 +83,10 @@ var vocabulary = []struct {
 	{aboutTax, "tin taxid taxpayer steuernummer taxnumber nit npwp utr afm ird nip"},
 	{aboutPortugal, "vat"},
 	{aboutID, "nationalid idnumber identitycard citizenid personnummer identification nationalidentity govid ausweis ausweisnummer cedula"},
-	{aboutSSN, "ssn itin socialsecuritynumber socialsecurity"},
+	{aboutSSN, "ssn itin atin socialsecuritynumber socialsecurity"},
 	{aboutBritain, "nino nin"},
 	{aboutHealth, "nhs nhsnumber npi"},
-	{aboutGermany, "steuer steuerid steueridentifikationsnummer identifikationsnummer idnr steuernummer tin rentenversicherungsnummer sozialversicherungsnummer rvnr versicherungsnummer"},
+	{aboutGermany, "steuer steuerid steueridentifikationsnummer identifikationsnummer idnr steuernummer rentenversicherungsnummer sozialversicherungsnummer rvnr versicherungsnummer"},
 	{aboutSpain, "dni nif nie documento identidad"},
 	{aboutNetherlands, "bsn burgerservicenummer sofinummer"},
 	{aboutPoland, "pesel nip"},
@@ -124,7 +124,7 @@ var vocabulary = []struct {
 	{aboutDocument, "hrerschein hrerscheinnummer rijbewijs conduire conducir dula krankenversichertennummer versichertennummer kvnr nik ktp amka cnh identit lanr arztnummer egk krankenkasse fahrerlaubnis guida dl"},
 	{aboutDocument, "mrn ruc rnc dui nss ine regon dowodu osobisty jazdy personalausweisnummer rkort rerkort rekort ajokortti igazolv taj idnp iin embg umcn iskaznica"},
 	{aboutDocument, "ehliyet iqama nadra nid nic cccd cmnd sss umid philhealth philsys nhi bvn nida ssnit ohip dvla eleitor elector pasep pis cns motorista bilhete cidad"},
-	{aboutDocument, "identiteitskaart rijbewijsnummer niss sanitaria buletin extranjer"},
+	{aboutDocument, "identiteitskaart onderwijsnummer henkilokortti henkilotunnus obcansky prukaz iskaznice kitambulisho leternjoftim adoazonosito rijbewijsnummer niss sanitaria buletin extranjer"},
 	{aboutTax, "vergi kra contribuyente contribuyentes tributaria tributario nuit"},
 	{aboutPassport, "pasaport paspor"},
 	{aboutSingapore, "nric fin"},
@@ -188,7 +188,7 @@ var pairs = []struct {
 	subject       context
 }{
 	{"social", "security", aboutSSN}, {"my", "social", aboutSSN}, {"my", "license", aboutDocument}, {"my", "licence", aboutDocument}, {"business", "number", aboutAustralia}, {"financial", "security", aboutArticle}, {"social", "number", aboutSSN}, {"soc", "sec", aboutSSN}, {"ro", "fiscal", aboutTax}, {"social", "insurance", aboutCanada}, {"national", "insurance", aboutBritain},
-	{"tax", "file", aboutAustralia}, {"tax", "id", aboutTax}, {"tax", "number", aboutTax}, {"tax", "identification", aboutTax},
+	{"tax", "file", aboutAustralia}, {"taxpayer", "registration", aboutTax}, {"tax", "id", aboutTax}, {"tax", "number", aboutTax}, {"tax", "identification", aboutTax},
 	{"national", "id", aboutID | aboutDocument}, {"identity", "number", aboutID | aboutDocument}, {"identity", "card", aboutID | aboutDocument}, {"id", "number", aboutID},
 	{"personal", "number", aboutID}, {"identification", "number", aboutID}, {"national", "identification", aboutID | aboutDocument}, {"national", "identity", aboutID | aboutDocument},
 	{"personal", "id", aboutID}, {"identity", "document", aboutID | aboutDocument}, {"citizen", "id", aboutID | aboutDocument}, {"id", "card", aboutID | aboutDocument},
@@ -222,7 +222,7 @@ var pairs = []struct {
 	{"policy", "no", aboutDocument}, {"patient", "id", aboutDocument}, {"insurance", "id", aboutDocument}, {"subscriber", "id", aboutDocument},
 	{"health", "plan", aboutDocument}, {"health", "card", aboutDocument}, {"beneficiary", "number", aboutDocument}, {"green", "card", aboutDocument},
 	{"alien", "number", aboutDocument}, {"ghana", "card", aboutDocument}, {"personas", "kods", aboutDocument}, {"civil", "id", aboutDocument}, {"seguridad", "social", aboutDocument},
-	{"identity", "codes", aboutID}, {"personal", "identity", aboutID}, {"personal", "identification", aboutID},
+	{"identity", "codes", aboutID}, {"personal", "identity", aboutID}, {"personal", "identification", aboutID}, {"person", "id", aboutID | aboutDocument}, {"identification", "card", aboutID | aboutDocument},
 	{"national", "identifier", aboutID | aboutDocument}, {"tax", "identifier", aboutTax}, {"taxpayer", "reference", aboutTax},
 }
 

@@ -59,11 +59,14 @@ func (s *Scanner) value(v *view, start, end int, kinds uint16) (next int, ok boo
 	if kinds&isDigit != 0 {
 		return s.numbers(v, start, end)
 	}
-	if isMACLength(end - start) {
+	if isMACLength(v.text[start:end]) {
 		return s.mac(v, start)
 	}
 	if end-start == 2 && after == ' ' && isDigitByte(v.at(end+1)) {
 		if next, ok = s.iban(v, start); ok { // DE 89 3704
+			return next, true
+		}
+		if next, ok = s.countryNumber(v, start); ok {
 			return next, true
 		}
 		if next, ok = s.lettered(v, start, end); ok || kinds&isLower != 0 || s.base+start-s.lastSeen > nearDocument {
@@ -95,6 +98,11 @@ func (s *Scanner) numbers(v *view, start, end int) (next int, ok bool) {
 		return s.phone(v, start)
 	}
 	if isDigitByte(first) {
+		if end-start == 8 && v.at(end) == ' ' && isDigitByte(v.at(end+1)) && v.at(end+2) == ' ' && isLetterByte(v.at(end+3)) {
+			if next, ok = s.lettered(v, start, end); ok { // 12345678 9 ZZ1
+				return next, true
+			}
+		}
 		if next, ok = s.digits(v, start, end); ok {
 			return next, true
 		}
@@ -103,13 +111,16 @@ func (s *Scanner) numbers(v *view, start, end int) (next int, ok bool) {
 		if next, ok = s.iban(v, start); ok {
 			return next, true
 		}
+		if next, ok = s.countryNumber(v, start); ok {
+			return next, true
+		}
 	}
 	return s.mixedWord(v, start, end)
 }
 
 // mixedWord tries the detectors of words with letters and digits.
 func (s *Scanner) mixedWord(v *view, start, end int) (next int, ok bool) {
-	if isMACLength(end - start) {
+	if isMACLength(v.text[start:end]) {
 		if next, ok = s.mac(v, start); ok {
 			return next, true
 		}
@@ -145,8 +156,15 @@ func (s *Scanner) digits(v *view, start, end int) (next int, ok bool) {
 	return s.phone(v, start)
 }
 
-// isMACLength reports whether a word is as long as a MAC address with dashes or dots: aa-bb-cc-dd-ee-ff, 00e0.4c68.91b2.
-func isMACLength(n int) bool { return n == 14 || n == 17 || n == 19 || n == 23 }
+// isMACLength reports whether a word, without the end of a sentence, is as long as a MAC address with dashes or dots:
+// aa-bb-cc-dd-ee-ff, 00e0.4c68.91b2.
+func isMACLength(word []byte) bool {
+	n := len(word)
+	if n > 0 && word[n-1] == '.' {
+		n--
+	}
+	return n == 14 || n == 17 || n == 19 || n == 23
+}
 
 // enough reports whether at least six digits follow with at most two other bytes between neighbors.
 func enough(v *view, i int) bool {
@@ -168,8 +186,9 @@ func enough(v *view, i int) bool {
 // mayIdentify reports whether the word [start, end) begins as an identifier with letters may: letters and digits in one
 // of the layouts of letteredFormats.
 func mayIdentify(v *view, start, end int) bool {
-	if end-start < 7 {
-		return false
+	if end-start < 7 { // 65 170839 J003
+		return end-start == 2 && isDigitByte(v.at(start)) && v.at(end) == ' ' && isDigitByte(v.at(end+1)) && isDigitByte(v.at(end+6)) &&
+			v.at(end+7) == ' ' && isLetterByte(v.at(end+8))
 	}
 	letters := v.run(start, 7, isLower|isUpper) - start
 	digits := v.run(start+letters, 18, isDigit) - start - letters
