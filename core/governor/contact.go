@@ -32,7 +32,7 @@ func (s *Scanner) email(v *view, start, end int) (next int, ok bool) {
 }
 
 // domain is the end of the domain at start, 0 if there is none, and the start of its last label. Labels before the last may
-// have Latin letters with accents.
+// have letters beyond ASCII.
 func domain(v *view, start int) (last, label int) {
 	label = start
 	accent := 0 // the first one in the label
@@ -41,11 +41,13 @@ func domain(v *view, start int) (last, label int) {
 		if isAlnum(b) || b == '-' && i > label {
 			continue
 		}
-		if b >= 0xc3 && b <= 0xc5 && v.at(i+1)&0xc0 == 0x80 {
+		if next := v.at(i + 1); b >= 0xc3 && b < 0xef && b != 0xe2 && next&0xc0 == 0x80 && (b != 0xe3 || next != 0x80) { // no punctuation
 			if accent == 0 {
 				accent = i
 			}
-			i++
+			if i++; b >= 0xe0 {
+				i++
+			}
 			continue
 		}
 		if i == label {
