@@ -51,6 +51,7 @@ func codeLength(v *view, i int) (end, digits, letters int) {
 		case isLetterByte(b):
 			letters++
 		case oneOf(b, "-./") && isAlnum(v.at(i+1)), b == ' ' && letters < 3 && isDigitByte(v.at(i+1)):
+		case b == ' ' && letters == 0 && digits >= 7 && class[v.at(i+1)]&isUpper != 0 && !isAlnum(v.at(i+2)) && v.at(i+2) != ' ': // 1282182 W
 		default:
 			return i, digits, letters
 		}

@@ -19,7 +19,7 @@ var identities = [...]identityFormat{
 	{"personal.us-itin", "", "9|3-2-4|3 2 4", aboutSSN | aboutTax, "a99d99e33", nil}, // of a child in adoption
 	{"personal.us-npi", "", "10|4-3-3|4 3 3|3-3-4|3 3 4", aboutHealth, "", usNPI},
 	{"personal.uk-nhs-number", "", "10|3 3 4|3-3-4|3.3.4", aboutHealth, "%010 9 8 7 6 5 4 3 2 1", nil},
-	{"personal.de-tax-id", "", "11|2 3 3 3|2-3-3-3|3 3 3 2", aboutGermany | aboutTax | aboutID, "a19N", nil},
+	{"personal.de-tax-id", "3/3/4/1", "11|2 3 3 3|2-3-3-3|3 3 3 2", aboutGermany | aboutTax | aboutID, "a19N", nil},
 	{"personal.fr-nir", "15|1 2 2 2 3 3 2|1 2 2 5 3 2|1-2-2-5-3-2|13 2|1-2-2-2-3-3-2|13-2|1 2 2 2 3 3/2", "13|1 2 2 2 3 3", aboutFrance, "", frNIR},
 	{"personal.nl-bsn", "", "9|3 3 3|4.2.3|4 2 3|3.3.3|3-3-3|4-2-3", aboutNetherlands | aboutID, "%09 8 7 6 5 4 3 2 10", nil},
 	{"personal.nl-bsn", "", "8|4.2.2", aboutNetherlands, "%08 7 6 5 4 3 2 10", nil},

@@ -15,6 +15,7 @@ type letteredFormat struct {
 var letteredFormats = [...]letteredFormat{
 	{"personal.uk-nino", "LLDDDDDDL", aboutBritain | aboutTax, ukNINO},
 	{"personal.uk-nino", "UUDDDDDDU", 0, ukNINO},
+	{"personal.uk-nino", "UUDDDDDD", aboutBritain, ukNINO}, // without the last letter
 	{"personal.uk-nino", "LL DD DD DD L", 0, ukNINO},
 	{"personal.uk-nino", "LL DDDDDDL", aboutBritain | aboutTax, ukNINO},
 	{"personal.uk-nino", "UU DDDDDD U", 0, ukNINO},
@@ -180,7 +181,7 @@ func ukNINO(t []byte) bool {
 	case "BG", "GB", "NK", "KN", "TN", "NT", "ZZ":
 		return false
 	}
-	return !oneOf(t[0], "DFIQUV") && !oneOf(t[1], "DFIOQUV") && t[8] <= 'D'
+	return !oneOf(t[0], "DFIQUV") && !oneOf(t[1], "DFIOQUV") && (len(t) == 8 || t[8] <= 'D')
 }
 
 const spanishLetters = "TRWAGMYFPDXBNJZSQVHLCKE"

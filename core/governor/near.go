@@ -122,6 +122,16 @@ func clause(v *view, i int) (subjects context) {
 	last := 0 // one more than the number of the word before
 	for end := i + nearAfter; i < end; i++ {
 		b := v.at(i)
+		if b == 0xef || b == 0xe3 && v.at(i+1) == 0x80 {
+			return subjects // punctuation of Chinese and Japanese
+		}
+		if b >= 0xc0 && mayBeForeign(b, v.at(i+1)) {
+			for j := range foreignWords {
+				if foreignEnd(v, i, foreignWords[j].words) >= 0 {
+					subjects |= foreignWords[j].subject
+				}
+			}
+		}
 		if isLetterByte(b) && n < len(word) {
 			word[n] = b | 0x20
 			n++

@@ -274,14 +274,23 @@ func (p *phoneNumber) clear() bool {
 			return true
 		}
 	case "2244", "2334", "2344", "3334": // 82-10-1234-5678
-		if code, least, most := callingCode(d); p.seps == sepDash && code == int(g[0]) && p.n-code >= least && p.n-code <= most {
+		if p.seps == sepDash && p.abroad() {
 			return true
 		}
+	}
+	if p.paren && p.count >= 3 && p.groups[0] > 1 && p.abroad() { // 55 (11) 91234-5678
+		return true
 	}
 	if p.paren && p.count >= 2 && (g[0] >= 2 && g[0] <= 5 && p.n >= 9 && p.n <= 12 || g[0] == 1 && g[1] == 3 && p.n == 11) {
 		return true
 	}
 	return p.count >= 2 && p.n >= 9 && d[0] == '0' && p.trunked()
+}
+
+// abroad reports whether the first group is the code of a country, and the others have as many digits as its numbers.
+func (p *phoneNumber) abroad() bool {
+	code, least, most := callingCode(p.digits[:p.n])
+	return code == int(p.groups[0]) && p.n-code >= least && p.n-code <= most
 }
 
 // shape is the lengths of the groups as digits.
@@ -342,10 +351,10 @@ func (p *phoneNumber) even() bool {
 }
 
 // northAmerican checks the area code and the exchange of ten digits in groups of 3, 3 and 4. Examples often have the
-// area code 555 with any exchange.
+// area code 555 with any exchange, or are 123-456-7890.
 // Source: https://nationalnanpa.com/about_us/abt_nanp.html
 func northAmerican(d []byte, g []uint8) bool {
-	fictional := string(d[:3]) == "555"
-	return g[0] == 3 && g[1] == 3 && g[2] == 4 && d[0] >= '2' && d[1] != '9' && (d[3] >= '2' || fictional) &&
+	fictional := string(d[:3]) == "555" || string(d[:6]) == "123456"
+	return g[0] == 3 && g[1] == 3 && g[2] == 4 && (d[0] >= '2' || fictional) && d[1] != '9' && (d[3] >= '2' || fictional) &&
 		(d[1] != '1' || d[2] != '1') && (d[4] != '1' || d[5] != '1')
 }

@@ -188,7 +188,7 @@ var pairs = []struct {
 	subject       context
 }{
 	{"social", "security", aboutSSN}, {"my", "social", aboutSSN}, {"my", "license", aboutDocument}, {"my", "licence", aboutDocument}, {"business", "number", aboutAustralia}, {"financial", "security", aboutArticle}, {"social", "number", aboutSSN}, {"soc", "sec", aboutSSN}, {"ro", "fiscal", aboutTax}, {"social", "insurance", aboutCanada}, {"national", "insurance", aboutBritain},
-	{"tax", "file", aboutAustralia}, {"taxpayer", "registration", aboutTax}, {"tax", "id", aboutTax}, {"tax", "number", aboutTax}, {"tax", "identification", aboutTax},
+	{"tax", "file", aboutAustralia}, {"tax", "code", aboutTax}, {"taxpayer", "registration", aboutTax}, {"tax", "id", aboutTax}, {"tax", "number", aboutTax}, {"tax", "identification", aboutTax},
 	{"national", "id", aboutID | aboutDocument}, {"identity", "number", aboutID | aboutDocument}, {"identity", "card", aboutID | aboutDocument}, {"id", "number", aboutID},
 	{"personal", "number", aboutID}, {"identification", "number", aboutID}, {"national", "identification", aboutID | aboutDocument}, {"national", "identity", aboutID | aboutDocument},
 	{"personal", "id", aboutID}, {"identity", "document", aboutID | aboutDocument}, {"citizen", "id", aboutID | aboutDocument}, {"id", "card", aboutID | aboutDocument},

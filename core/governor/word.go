@@ -139,6 +139,11 @@ func (s *Scanner) mixedWord(v *view, start, end int) (next int, ok bool) {
 // digits tries the detectors of words that begin with a digit.
 func (s *Scanner) digits(v *view, start, end int) (next int, ok bool) {
 	many := enough(v, start)
+	if end-start >= 8 && end-start <= 10 && (v.has(end, " is ") || v.has(end, " was ")) {
+		if at := date(v, start); at == end && s.follows(v, aboutBirth, end) { // 1985-01-01 is my birthday
+			return s.emit(v, ruleBirthDate, start, end)
+		}
+	}
 	if many || end-start >= 7 {
 		if next, ok = s.dottedAddress(v, start); ok {
 			return next, true
