@@ -278,10 +278,8 @@ func (p *phoneNumber) clear() bool {
 			return true
 		}
 	}
-	if p.paren && p.count >= 3 && p.groups[0] > 1 && p.abroad() { // 55 (11) 91234-5678
-		return true
-	}
-	if p.paren && p.count >= 2 && (g[0] >= 2 && g[0] <= 5 && p.n >= 9 && p.n <= 12 || g[0] == 1 && g[1] == 3 && p.n == 11) {
+	abroad := p.paren && p.count >= 3 && g[0] > 1 && p.abroad() // 55 (11) 91234-5678
+	if p.paren && p.count >= 2 && (abroad || g[0] >= 2 && g[0] <= 5 && p.n >= 9 && p.n <= 12 || g[0] == 1 && g[1] == 3 && p.n == 11) {
 		return true
 	}
 	return p.count >= 2 && p.n >= 9 && d[0] == '0' && p.trunked()
