@@ -206,14 +206,10 @@ func (s *Scanner) noteParts(text []byte, start, end int) (all context, opening u
 			i++
 			continue
 		}
-		if i == start && i > 0 && text[i] == 'D' && text[i-1] == '-' && i+1 < end && isLetterByte(text[i+1]) {
-			i++ // an option of Java: -Dsonar.login=…
-		}
-		from := i
-		i = part(text, i, end)
+		from := behindDefinition(text[:end], start, i)
+		i = part(text, from, end)
 		e, number := lookUp(text[from:i])
-		if i < end && isLetterByte(text[i]) {
-			whole := letterRun(text[:end], i)
+		if whole := letterRun(text[:end], i); whole > i {
 			if w, n := lookUp(text[from:whole]); w != nil {
 				e, number, i = w, n, whole // IdNr
 			}
@@ -239,6 +235,15 @@ func (s *Scanner) noteParts(text []byte, start, end int) (all context, opening u
 		opening |= e.phrases
 	}
 	return all, opening
+}
+
+// behindDefinition is the start of the name at i in a word from start: behind the option that defines a property of Java
+// (-Dsonar.login=…), or i.
+func behindDefinition(text []byte, start, i int) int {
+	if i == start && i > 0 && text[i] == 'D' && text[i-1] == '-' && i+1 < len(text) && isLetterByte(text[i+1]) {
+		return i + 1
+	}
+	return i
 }
 
 // noteInitials records the subject of a word whose letters have full stops between them.

@@ -3,7 +3,7 @@ package governor
 import "bytes"
 
 // placeholders is parts of values in lower case that show that a value is none.
-var placeholders = []string{"your", "example", "changeme", "placeholder", "redacted", "xxxx", "****", "....", "<", "${", "{{", "$(", "process.env", "insert", "dummy", "replace", "sample", "{}", "{0", "••", "…", `\d`, `\w`, "!vault", "vault:", "arn:aws"}
+var placeholders = []string{"your", "example", "changeme", "placeholder", "redacted", "xxxx", "****", "....", "<", "${", "{{", "$(", "process.env", "insert", "dummy", "replace", "sample", "{}", "{0", "••", "…", `\d`, `\w`, "[a-z", "[0-9", "(?:", "!vault", "vault:", "arn:aws"}
 
 // wrappers is the beginnings, in lower case, of values that are encrypted or kept elsewhere: Jasypt and MuleSoft, hiera-eyaml
 // and SOPS, Spring Cloud Config, dotenvx, Azure App Service, Chef and Serverless.

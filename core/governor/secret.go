@@ -90,6 +90,7 @@ func (s *Scanner) passwordURL(v *view, start, end int) (next int, ok bool) {
 				return next, ok
 			}
 		case b == '@': // one before is of the user's name
+			i = lastSign(v, i)
 			if isWeak(v.text[user:colon], v.text[colon+1:i]) || class[v.look(i+1)]&inWord == 0 && v.look(i+1) != '[' {
 				return 0, false
 			}
@@ -99,6 +100,20 @@ func (s *Scanner) passwordURL(v *view, start, end int) (next int, ok bool) {
 		}
 	}
 	return 0, false
+}
+
+// lastSign is the sign before the host, if the one at i belongs to the password.
+func lastSign(v *view, i int) int {
+	for at, end := i+1, i+maxIndent; at < end; at++ {
+		b := v.look(at)
+		if b == '@' {
+			return at
+		}
+		if !isAlnum(b) && !oneOf(b, "._-!$%^*+=~") {
+			break
+		}
+	}
+	return i
 }
 
 // secretUser looks for a secret that is a URL's user name, which ends at the colon, or at the sign before the host without one.
@@ -126,6 +141,11 @@ func (s *Scanner) named(v *view, start, end int, subject context) (next int, ok 
 		return s.jsonWebKey(v, end)
 	case v.look(end) == '/' && subject&aboutSecret != 0 && v.run(start, end-start, isLower) == end:
 		return s.segment(v, end+1)
+	case v.at(end) == '"' && isCount(v, end+1):
+		if isPublic(v.text, start, end) {
+			s.forget(aboutSecret)
+		}
+		return 0, false
 	}
 	return s.assignment(v, start, end, subject)
 }
@@ -133,24 +153,15 @@ func (s *Scanner) named(v *view, start, end int, subject context) (next int, ok 
 // assignment looks behind a name of a secret for its value: name = value, "name": "value", name is value,
 // <name>value, --name value, Bearer value. Specific detectors try the value first.
 func (s *Scanner) assignment(v *view, start, end int, subject context) (next int, ok bool) {
-	after := v.at(end)
-	if after == '"' && isCount(v, end+1) {
-		if isPublic(v.text, start, end) {
-			s.forget(aboutSecret)
-		}
-		return 0, false
-	}
+	after := v.look(end)
 	by := equalFold("by", v.text[start:end])
-	secure := end-start > len("securestring") && equalFold("securestring", v.text[end-len("securestring"):end])
+	secure := isSecureString(v.text[start:end])
 	spaced := after == ' ' && (secure || isOption(v, start) || s.since(aboutLogin, start) <= nearBefore || by || subject&aboutPassword != 0 && notedPassword(v, start, end))
 	prose := after == ' ' && !spaced && v.look(start-1) != '<' && isProse(v, end+1)
 	if prose || oneOf(after, ";{}/") || (after == ')' || after == '(' && !isQuote(v.look(end+1))) && asserted(v, end) < 0 { // or code
 		return 0, false
 	}
-	behind := behindWords(v, end)
-	if secure {
-		behind = behindOptions(v, end)
-	}
+	behind := behindName(v, end, secure)
 	from, quote := connector(v, start, behind, spaced)
 	loose := from < 0
 	if loose {
@@ -167,7 +178,8 @@ func (s *Scanner) assignment(v *view, start, end int, subject context) (next int
 	if short {
 		subject &= aboutPassword
 	}
-	if ((short || by) && quote == 0 || behind > end && !secure || oneOf(after, "()") && asserted(v, end) >= 0 || v.has(behind, " - ") || v.has(behind, " | ")) && subject&aboutPassword != 0 && !isChosen(v.text[from:valueEnd(v, from, quote)]) {
+	doubtful := (short || by) && quote == 0 || behind > end && !secure || oneOf(after, "()") || v.has(behind, " - ") || v.has(behind, " | ")
+	if doubtful && subject&aboutPassword != 0 && !isChosen(v.text[from:valueEnd(v, from, quote)]) {
 		return 0, false // PASS: …
 	}
 	if next, ok = s.scheme(v, from, subject); ok || next < 0 {
@@ -191,6 +203,20 @@ func isCount(v *view, i int) bool {
 	}
 	to := v.run(i, 6, isDigit)
 	return to > i && to < i+6 && (v.at(to) == ',' || v.at(to) == '}')
+}
+
+// behindName is the end of what may be between a name's end at i and what connects it with its value, or i.
+func behindName(v *view, i int, secure bool) int {
+	if secure {
+		return behindOptions(v, i)
+	}
+	return behindWords(v, i)
+}
+
+// isSecureString reports whether a name is that of PowerShell's command ConvertTo-SecureString.
+func isSecureString(name []byte) bool {
+	n := len(name) - len("securestring")
+	return n > 0 && equalFold("securestring", name[n:])
 }
 
 // segment looks at the segment of a path behind the name of a secret: /token/….

@@ -130,8 +130,10 @@ func denseEnd(v *view, from int, quote byte) int {
 		}
 	}
 	n := i - from
-	if containsFold(v.text[from:i], "{{") || containsFold(v.text[from:i], "${") {
-		return 0
+	for _, code := range [...]string{"{{", "${", "(?", "a-z", "0-9"} { // a template, a regular expression
+		if bytes.Contains(v.text[from:i], []byte(code)) {
+			return 0
+		}
 	}
 	if n < 40 || n == 128 || quote != 0 && v.look(i) != quote || signs*6 < n || spaces*10 > n || digits < 2 || letters*3 < n || spread(v.text[from:i]) < 20 {
 		return 0
