@@ -12,7 +12,7 @@ func connector(v *view, start, i int, spaced bool) (from int, quote byte) {
 	if at := v.run(i+1, maxIndent, isDigit); v.look(i) == '[' && v.look(at) == ']' { // char password[32] = "…"
 		i = at + 1
 	}
-	if v.look(i) == ')' && isQuote(v.look(i-1)) {
+	if v.look(i) == ')' && isQuote(v.look(i-1)) && v.look(i+1) != '.' {
 		i = otherwise(v, i)
 	} else if at := asserted(v, i); at >= 0 {
 		i = at
@@ -25,6 +25,8 @@ func connector(v *view, start, i int, spaced bool) (from int, quote byte) {
 	i = v.spaces(i)
 	if v.look(i) == '{' {
 		i = behindDefault(v, i)
+	} else if v.has(i, "<value>") {
+		i += len("<value>")
 	}
 	return opened(v, i)
 }
@@ -100,7 +102,8 @@ func argument(v *view, i int, quoted bool) int {
 }
 
 // asserted is the start of the quotes of the text that the result of a getter is compared with, whose name ends before i; -1 if
-// none is: assertThat(app.getToken(), equalTo("…")), expect(app.token).toBe("…"), if (getToken() == "…").
+// none is: assertThat(app.getToken(), equalTo("…")), expect(app.token).toBe("…"), if (getToken() == "…"). Tests of a page
+// type it in: find("password").send_keys("…").
 func asserted(v *view, i int) int {
 	from := i
 	if v.has(i, "()") {
@@ -129,7 +132,7 @@ func asserted(v *view, i int) int {
 	if v.look(at) != '(' || !isQuote(v.look(at+1)) {
 		return -1
 	}
-	for _, name := range [...]string{"equalTo", "qual", "quals", "toBe", "eq", "is"} {
+	for _, name := range [...]string{"equalTo", "qual", "quals", "toBe", "eq", "is", "_keys", "Keys", ".type", ".fill"} {
 		if v.has(at-len(name), name) {
 			return at + 1
 		}

@@ -604,42 +604,42 @@ const wordText = "" +
 	"\v\bidentity\x05\bidnumber#\tidentidad:\nidentified\x05\nidentifier\x05\fidentitycard\x15\x0eidentification;\x10identitei" +
 	"tskaart\v\x15identifikationsnummer9\x03iin\v\x03ine\v\x04imei\r\x04insz<\x05insee=\x06indian\x05\ainvoice\r\tinsurance\x05\x02ip\t\x03ips" +
 	"\t\x03ipv\t\x03ird\b\x04isbn\r\x04isin\r\x04islo\"\x04issn\r\x05iqama\v\x06israel\x05\aisraeli\x05\tipaddress\t\tisikukood\x12\tiskaznica\v\tisk" +
-	"aznice\v\x04item\r\x04itin\x13\x05jazdy\v\tjailbreak\x06\x06jelszo\n\x04jmbg#\x05jumin>\x03key\x10\bkennwort\n\tkennitala#\x06kimlik?\fkit" +
-	"ambulisho\v\x04kods\x05\x04kong\x05\x04kort\f\x05konto\x03\akodeord\n\akontonr\x03\vkontonummer\x03\rkontonummeret\x03\x03kra\b\vkreditkar" +
-	"te\f\fkrankenkasse\v\x12kreditkartennummer\f\x19krankenversichertennummer\v\x03ktp\v\x03kty)\x04kvnr\v\x04lanr\v\x04leak.\flet" +
-	"ernjoftim\v\alicence\x05\alicense\x05\x03lot\r\x05login@\alozinka\n\x03mac\t\x06master\x05\amaestro\f\nmasterauthA\nmastercard\f\x02" +
-	"me\x05\x03mdp\n\x06member\x05\amedical\x05\bmedicareB\bmetamask3\x03mob \x05mobil \x05model\r\x05mongo\x17\x05movil \x06mobile!\tmotorista" +
-	"\v\vmobilnummer \fmobilenumber \x03mrn\v\x02my\x05\x05mykad#\x05mysql\x17\bmynumberC\tmysqldump\x17\x03nasD\x04nata\x18\x04nato\x18\x05nadra\v" +
-	"\x06nacida\x18\x06nacido\x18\anarozen\x18\anascida\x18\anascido\x18\anascita\x18\bnarozena\x18\bnational\x05\tnaissance\x18\nnacimiento\x18\n" +
-	"nascimento\x18\nnationalid\x15\x10nationalidentity#\x03newE\x05neverF\x02ni\x05\x03nhi\v\x03nhsG\x03nic\v\x03nid\v\x03nie2\x03nifH\x03nik\v\x03nin" +
-	"I\x03nipJ\x03nir=\x03nit\b\x04nida\v\x04ninoK\x04nissL\tnhsnumberM\x02no\x05\x02nr\x05\x03npiM\x03nss\v\x04npwp\b\x04nricN\x04nuit\b\x06number\x05\x06nummer" +
-	"\x05\anumeric\x05\bobcansky\v\x06office\x0f\x03oibO\x04ohip\v\x04okta&\x0fonderwijsnummer\v\x05order\r\x06orders\r\bosobisty\v\x06outputP\b" +
-	"override\x1d\x03panQ\x03pat)\x03pay\f\x04part\r\x04passR\x05parol\n\x05pasep\v\x05passe\n\x05passw\n\x05paswd\n\x06parola\n\x06pasporS\x06passwd\n\x06" +
-	"paswrd\n\apassord\n\apasswrd\n\apasword\n\apatient\x05\apayment\f\bpasaportS\bpaspoortS\bpasscode\n\bpassportS\bpas" +
-	"swordT\bpasswort\n\bpaszportS\tpasaporteS\tpasseportS\tpassportsS\tpasswords\n\npassaporteS\npassaportoS\np" +
-	"assnummerS\npassphrase\n\x0epaspoortnummerS\x0epassportnumberS\x04peer\t\x05peselU\x06pedido\r\x06person\x05\bpersonal\x05\bpe" +
-	"rsonas\x05\bpersonnrV\fpersonnummerW\x0fpersonalausweis\v\x15personalausweisnummer\v\x02ph \x03pis\v\x04ping\t\x05phone!\x06ph" +
-	"ones \aphilsys\v\nphilhealth\v\vphonenumber \x04plan\x05\x06policy\x05\bportable \x03ppsX\x03psk\n\x03psw\n\x04ppsnX\x04psql\x17\x04pswd\n" +
-	"\x05ppsnoX\x05printP\x05psswd\n\x05pswrd\n\x06prukaz\v\x06psswrd\n\x06psword\n\apretend\x02\aprivate\x05\aproductY\apssword\n\bprovide" +
-	"r\x05\nprivatekey\a\x02pwZ\x03pwd\n\x04pwrd\n\apuhelin \rpuhelinnumero \x03ref\r\x03rfc\r\x05reach\x05\x05regon\v\x06record\x05\x06rekort\v\x06re" +
-	"mote\t\x06repeatP\x06reveal.\arerkort\v\brechnung\r\brekening\x03\bresident\x05\brevision\r\treferenceY\treisepassS\vreq" +
-	"uirepassA\frefreshtoken\a\fregistration\x05\x0erekeningnummer\x03\x0freisepassnummerS\x19rentenversicherungsnummer" +
-	"9\x03rib\x03\x04ring\x05\x05rkort\v\trijbewijs\v\rrijksregister<\x0frijbewijsnummer\v\x13rijksregisternummer<\x02ro\x05\x03rnc\v\x04rod" +
-	"n\"\x05rodne\"\arouting\x00\x03rrn>\x03rsa\x05\x03rtn\x00\x03ruc\v\x03run[\x03rut[\x04rvnr9\trufnummer \x02sa\x05\x04salt\a\x05salts\a\asavings\x05\bsala" +
-	"sana\n\tsanitaria\v\x11samordningsnummerV\x03sdt \x03sec\x05\x05sedol\r\x05senha\n\x06secret\x14\x06senord\n\x06serialY\x06server\t\asecr" +
-	"ets\a\asection\r\aservice\x05\bsections\r\bsecurite\x05\bsecurity\x05\tsecretkey\a\tseguridad\x05\nsecurities\r\fsecurestr" +
-	"ing\n\x03sha\r\x03sig\\\x03sinD\x03sku\r\x04show.\x05sifre\n\x06shared\x05\asidekiq&\asigning\x05\x03sms \x03soc\x05\x04snyk\x05\x04sort\x05\x05snils#\x05son" +
-	"ar]\x06social\x05\asociale\x05\bsortcode\x00\tsonarqube&\nsofinummer\x1a\vsourcegraph&\x0esocialsecurity\x13\x14socialsecurit" +
-	"ynumber\x13\x19sozialversicherungsnummer^\x03ssn\x13\x03sss\v\x04ssws&\x05ssnit\v\x06sqlcmd\x17\asshpass\x17\x02st\x05\x02sv\x05\x04sumo&\x04svnr_\x06" +
-	"steuer9\x06subnet\t\astorage\x05\bsteuerid9\bsvnummer_\tsumologic&\nsubscriber\x05\fsteuernummer`\x1bsteueridentifi" +
-	"kationsnummer9\x06syntym\x05\x03taj\v\x03tax\x05\x04tckn?\x05taxid\b\x06taiwan\x05\x06tarihi\x05\atarjeta\f\btaxpayera\btckimlik?\ttaxnu" +
-	"mber\b\x03tel \x03tfn\x01\x04tell.\x04text\x05\x05telem \x06teudatb\atelefon \btelefone \btelefono \btelefonu \btelefoon \btele" +
-	"gram&\btelepono \ttelefonnr \ttelefonsz \ttelemovel \ttelephone \ntelefoonnr \vtelefonszam \ftelefonnume" +
-	"r \rtelefonnummer \x0etelefoonnummer \x0ftelephonenumber \x03tin\b\x04thai\x05\x06ticket\r\x03tlf \x05token\a\x06tokens\a\x06travel" +
-	"\x05\btracking\r\ntributaria\b\ntributario\b\x06tunnus#\x06twilioc\aturkish?\x03uid\x04\x05uidai\x04\x02um\x05\x04umcn\v\x04umid\v\x06unseal\x05" +
-	"\x03upc\r\x04usdc3\x04usdt3\burodzona\x18\burodzony\x18\buserpass\n\turodzenia\x18\fuserpassword\n\x03utr\b\x03vat'\x05vergi\b\x06vercel" +
-	"d\avehicle\r\aversion\r\x12versichertennummer\v\x13versicherungsnummer^\x03vin\r\x04visa\f\x06vitale=\x05votere\x06wallet3\nw" +
-	"achtwoord\n\x04whatf\awithoutg\bwhatsapp!\x05x-api\x05\x03youh\x05zehutb" +
+	"aznice\v\x04item\r\x04itin\x13\x05jazdy\v\tjailbreak\x06\x06jelszo\n\x04jmbg#\x05jumin>\x03key\x10\akeypass\n\bkennwort\n\tkennitala#\x06ki" +
+	"mlik?\fkitambulisho\v\x04kods\x05\x04kong\x05\x04kort\f\x05konto\x03\akodeord\n\akontonr\x03\vkontonummer\x03\rkontonummeret\x03\x03kra\b\v" +
+	"kreditkarte\f\fkrankenkasse\v\x12kreditkartennummer\f\x19krankenversichertennummer\v\x03ktp\v\x03kty)\x04kvnr\v\x04lanr\v\x04" +
+	"leak.\fleternjoftim\v\alicence\x05\alicense\x05\x03lot\r\x05login@\alozinka\n\x03mac\t\x06master\x05\amaestro\f\nmasterauthA\nmas" +
+	"tercard\f\x02me\x05\x03mdp\n\x06member\x05\amedical\x05\bmedicareB\bmetamask3\x03mob \x05mobil \x05model\r\x05mongo\x17\x05movil \x06mobile!\t" +
+	"motorista\v\vmobilnummer \fmobilenumber \x03mrn\v\x02my\x05\x05mykad#\x05mysql\x17\bmynumberC\tmysqldump\x17\x03nasD\x04nata\x18\x04nat" +
+	"o\x18\x05nadra\v\x06nacida\x18\x06nacido\x18\anarozen\x18\anascida\x18\anascido\x18\anascita\x18\bnarozena\x18\bnational\x05\tnaissance\x18\nnac" +
+	"imiento\x18\nnascimento\x18\nnationalid\x15\x10nationalidentity#\x03newE\x05neverF\x02ni\x05\x03nhi\v\x03nhsG\x03nic\v\x03nid\v\x03nie2\x03nifH" +
+	"\x03nik\v\x03ninI\x03nipJ\x03nir=\x03nit\b\x04nida\v\x04ninoK\x04nissL\tnhsnumberM\x02no\x05\x02nr\x05\x03npiM\x03nss\v\x04npwp\b\x04nricN\x04nuit\b\x06numbe" +
+	"r\x05\x06nummer\x05\anumeric\x05\bobcansky\v\x06office\x0f\x03oibO\x04ohip\v\x04okta&\x0fonderwijsnummer\v\x05order\r\x06orders\r\bosobisty\v" +
+	"\x06outputP\boverride\x1d\x03panQ\x03pat)\x03pay\f\x04part\r\x04passR\x05parol\n\x05pasep\v\x05passe\n\x05passw\n\x05paswd\n\x06parola\n\x06pasporS" +
+	"\x06passwd\n\x06paswrd\n\apassord\n\apasswrd\n\apasword\n\apatient\x05\apayment\f\bpasaportS\bpaspoortS\bpasscode\n\bpass" +
+	"portS\bpasswordT\bpasswort\n\bpaszportS\tpasaporteS\tpasseportS\tpassportsS\tpasswords\n\npassaporteS\npass" +
+	"aportoS\npassnummerS\npassphrase\n\x0epaspoortnummerS\x0epassportnumberS\x04peer\t\x05peselU\x06pedido\r\x06person\x05\bper" +
+	"sonal\x05\bpersonas\x05\bpersonnrV\fpersonnummerW\x0fpersonalausweis\v\x15personalausweisnummer\v\x02ph \x03pis\v\x04ping\t\x05" +
+	"phone!\x06phones \aphilsys\v\nphilhealth\v\vphonenumber \x04plan\x05\x06policy\x05\bportable \x03ppsX\x03psk\n\x03psw\n\x04ppsnX\x04ps" +
+	"ql\x17\x04pswd\n\x05ppsnoX\x05printP\x05psswd\n\x05pswrd\n\x06prukaz\v\x06psswrd\n\x06psword\n\apretend\x02\aprivate\x05\aproductY\apssword" +
+	"\n\bprovider\x05\nprivatekey\a\x02pwZ\x03pwd\n\x04pwrd\n\apuhelin \rpuhelinnumero \x03ref\r\x03rfc\r\x05reach\x05\x05regon\v\x06record\x05\x06r" +
+	"ekort\v\x06remote\t\x06repeatP\x06reveal.\arerkort\v\brechnung\r\brekening\x03\bresident\x05\brevision\r\treferenceY\treise" +
+	"passS\vrequirepassA\frefreshtoken\a\fregistration\x05\x0erekeningnummer\x03\x0freisepassnummerS\x19rentenversicheru" +
+	"ngsnummer9\x03rib\x03\x04ring\x05\x05rkort\v\trijbewijs\v\rrijksregister<\x0frijbewijsnummer\v\x13rijksregisternummer<\x02ro\x05" +
+	"\x03rnc\v\x04rodn\"\x05rodne\"\arouting\x00\x03rrn>\x03rsa\x05\x03rtn\x00\x03ruc\v\x03run[\x03rut[\x04rvnr9\trufnummer \x02sa\x05\x04salt\a\x05salts\a\asavi" +
+	"ngs\x05\bsalasana\n\tsanitaria\v\x11samordningsnummerV\x03sdt \x03sec\x05\x05sedol\r\x05senha\n\x06secret\x14\x06senord\n\x06serialY\x06ser" +
+	"ver\t\asecrets\a\asection\r\aservice\x05\bsections\r\bsecurite\x05\bsecurity\x05\tsecretkey\a\tseguridad\x05\nsecurities\r\f" +
+	"securestring\n\x03sha\r\x03sig\\\x03sinD\x03sku\r\x04show.\x05sifre\n\x06shared\x05\asidekiq&\asigning\x05\x03sms \x03soc\x05\x04snyk\x05\x04sort\x05\x05s" +
+	"nils#\x05sonar]\x06social\x05\asociale\x05\bsortcode\x00\tsonarqube&\nsofinummer\x1a\vsourcegraph&\x0esocialsecurity\x13\x14soci" +
+	"alsecuritynumber\x13\x19sozialversicherungsnummer^\x03ssn\x13\x03sss\v\x04ssws&\x05ssnit\v\x06sqlcmd\x17\asshpass\x17\x02st\x05\x02sv\x05\x04sum" +
+	"o&\x04svnr_\x06steuer9\x06subnet\t\astorage\x05\bsteuerid9\bsvnummer_\tstorepass\n\tsumologic&\nsubscriber\x05\fsteuernu" +
+	"mmer`\x1bsteueridentifikationsnummer9\x06syntym\x05\x03taj\v\x03tax\x05\x04tckn?\x05taxid\b\x06taiwan\x05\x06tarihi\x05\atarjeta\f\btaxpa" +
+	"yera\btckimlik?\ttaxnumber\b\x03tel \x03tfn\x01\x04tell.\x04text\x05\x05telem \x06teudatb\atelefon \btelefone \btelefono \btele" +
+	"fonu \btelefoon \btelegram&\btelepono \ttelefonnr \ttelefonsz \ttelemovel \ttelephone \ntelefoonnr \vtele" +
+	"fonszam \ftelefonnumer \rtelefonnummer \x0etelefoonnummer \x0ftelephonenumber \x03tin\b\x04thai\x05\x06ticket\r\x03tlf \x05t" +
+	"oken\a\x06tokens\a\x06travel\x05\btracking\r\ntributaria\b\ntributario\b\x06tunnus#\x06twilioc\aturkish?\x03uid\x04\x05uidai\x04\x02um\x05" +
+	"\x04umcn\v\x04umid\v\x06unseal\x05\x03upc\r\x04usdc3\x04usdt3\burodzona\x18\burodzony\x18\buserpass\n\turodzenia\x18\fuserpassword\n\x03utr" +
+	"\b\x03vat'\x05vergi\b\x06verceld\avehicle\r\aversion\r\x12versichertennummer\v\x13versicherungsnummer^\x03vin\r\x04visa\f\x06vita" +
+	"le=\x05votere\x06wallet3\nwachtwoord\n\x04whatf\awithoutg\bwhatsapp!\x05x-api\x05\x03youh\x05zehutb" +
 	""
 
 // buckets is where a bucket begins in wordText.
@@ -647,20 +647,20 @@ var buckets = [...]uint16{
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 133, 200, 217, 262, 356, 448, 448, 448, 506, 553, 590, 601, 622, 685, 697,
 	697, 779, 838, 898, 1131, 1221, 1261, 1261, 1261, 1303, 1336, 1372, 1424, 1492, 1509, 1509, 1509, 1514, 1524, 1533, 1590, 1603, 1641, 1652,
 	1652, 1672, 1672, 1702, 1752, 1752, 1767, 1767, 1767, 1776, 1839, 1852, 1859, 1871, 1884, 1884, 1884, 1910, 1963, 1979, 2007, 2041, 2050, 2050,
-	2050, 2063, 2239, 2244, 2296, 2407, 2419, 2419, 2419, 2437, 2445, 2445, 2451, 2451, 2458, 2458, 2458, 2458, 2484, 2506, 2577, 2656, 2672, 2672,
-	2672, 2678, 2698, 2716, 2737, 2737, 2737, 2737, 2737, 2783, 2829, 2829, 2908, 2913, 2913, 2952, 2952, 3113, 3125, 3213, 3217, 3243, 3274, 3274,
-	3274, 3284, 3292, 3309, 3326, 3351, 3369, 3369, 3369, 3702, 3815, 3879, 3903, 4046, 4085, 4085, 4085, 4085, 4085, 4085, 4085, 4085, 4085, 4085,
-	4085, 4085, 4321, 4403, 4434, 4444, 4481, 4481, 4481, 4547, 4708, 4767, 4931, 4971, 5102, 5110, 5110, 5189, 5426, 5445, 5465, 5507, 5532, 5532,
-	5532, 5532, 5532, 5544, 5568, 5640, 5645, 5645, 5645, 5650, 5724, 5743, 5750, 5750, 5750, 5750, 5750, 5770, 5770, 5795, 5795, 5795, 5795, 5795,
-	5795, 5795, 5795, 5795, 5802, 5802, 5802, 5802, 5802, 5802, 5802, 5802, 5807, 5807, 5807, 5807, 5807, 5807, 5814, 5814, 5814, 5814, 5814, 5814,
-	5814, 5814, 5814, 5814, 5814, 5814, 5814, 5814, 5814, 5814, 5814, 5814, 5814, 5814, 5814, 5814, 5814, 5814, 5814, 5814, 5814, 5814, 5814, 5814,
-	5814, 5814, 5814, 5814, 5814, 5814, 5814, 5814, 5814, 5814, 5814, 5814, 5814, 5814, 5814, 5814, 5814,
+	2050, 2063, 2239, 2244, 2296, 2407, 2419, 2419, 2419, 2437, 2445, 2445, 2451, 2451, 2458, 2458, 2458, 2458, 2493, 2515, 2586, 2665, 2681, 2681,
+	2681, 2687, 2707, 2725, 2746, 2746, 2746, 2746, 2746, 2792, 2838, 2838, 2917, 2922, 2922, 2961, 2961, 3122, 3134, 3222, 3226, 3252, 3283, 3283,
+	3283, 3293, 3301, 3318, 3335, 3360, 3378, 3378, 3378, 3711, 3824, 3888, 3912, 4055, 4094, 4094, 4094, 4094, 4094, 4094, 4094, 4094, 4094, 4094,
+	4094, 4094, 4330, 4412, 4443, 4453, 4490, 4490, 4490, 4556, 4717, 4776, 4940, 4980, 5122, 5130, 5130, 5209, 5446, 5465, 5485, 5527, 5552, 5552,
+	5552, 5552, 5552, 5564, 5588, 5660, 5665, 5665, 5665, 5670, 5744, 5763, 5770, 5770, 5770, 5770, 5770, 5790, 5790, 5815, 5815, 5815, 5815, 5815,
+	5815, 5815, 5815, 5815, 5822, 5822, 5822, 5822, 5822, 5822, 5822, 5822, 5827, 5827, 5827, 5827, 5827, 5827, 5834, 5834, 5834, 5834, 5834, 5834,
+	5834, 5834, 5834, 5834, 5834, 5834, 5834, 5834, 5834, 5834, 5834, 5834, 5834, 5834, 5834, 5834, 5834, 5834, 5834, 5834, 5834, 5834, 5834, 5834,
+	5834, 5834, 5834, 5834, 5834, 5834, 5834, 5834, 5834, 5834, 5834, 5834, 5834, 5834, 5834, 5834, 5834,
 }
 
 // likely is a filter in front of the words: a bit for each of two hashes of a word.
 var likely = [...]uint32{
 	8192, 0, 32768, 256, 262160, 536870912, 17825792, 0, 131072, 0, 1048576, 16, 1074266624, 524288, 2097152, 0, 0, 1048576, 32768, 4104, 0, 0, 0, 524288,
-	0, 2097153, 8929316, 0, 0, 512, 0, 16384, 0, 0, 0, 540672, 1073742081, 4194304, 2097160, 32768, 0, 1056, 528, 33554432, 136314884, 65536, 134348804, 65568,
+	0, 2097153, 8929316, 0, 0, 512, 268435456, 16384, 0, 0, 0, 540672, 1073742081, 4194304, 2097160, 32768, 0, 1056, 528, 33554432, 136314884, 65536, 134348804, 65568,
 	2147483840, 32, 268435457, 2097152, 1073741824, 0, 33554432, 2147483652, 8192, 134217731, 0, 32768, 524288, 2156396592, 640, 32, 603979776, 1056, 0, 0, 32896, 64, 8388608, 8388608,
 	4, 0, 2049, 4194304, 0, 2164293632, 262144, 32768, 0, 4259840, 100663296, 0, 33816576, 2147483648, 0, 67121280, 536871936, 16, 512, 98304, 12583168, 67633152, 0, 0,
 	1073741824, 1048576, 162, 32768, 2151677953, 0, 34603158, 0, 0, 131072, 0, 128, 66560, 0, 0, 32, 41959432, 0, 8, 32, 8388640, 0, 0, 264194,
@@ -673,10 +673,10 @@ var likely = [...]uint32{
 	8388640, 0, 0, 32768, 0, 0, 524336, 34603008, 1073873408, 24, 67125248, 4096, 16400, 0, 8388609, 0, 33554432, 1050880, 268435456, 8192, 2155872256, 16777216, 4, 2,
 	4096, 32768, 16777234, 0, 16785408, 2097152, 68157440, 33554560, 0, 0, 0, 128, 34604032, 267296, 0, 0, 134746241, 32, 9216, 0, 295168, 33554436, 0, 0,
 	0, 1073741826, 2048, 0, 8192, 1024, 0, 65536, 524288, 0, 64, 65536, 131072, 2, 33554432, 71303168, 4196352, 2048, 655360, 0, 0, 0, 256, 8,
-	0, 21004544, 4096, 1073741824, 0, 2415919106, 50331648, 536870912, 2048, 2, 4096, 2147483713, 0, 131088, 0, 4194304, 0, 64, 4194305, 0, 0, 2147483648, 268435520, 16777232,
+	0, 21004544, 4096, 1073741826, 0, 2415919106, 50331648, 536870912, 2048, 2, 4096, 2147483713, 0, 131088, 0, 4194304, 0, 64, 4194305, 0, 0, 2147483648, 268435520, 16777232,
 	2097152, 67108864, 136, 2097152, 0, 513, 134217728, 0, 1024, 0, 0, 0, 17825792, 32770, 0, 0, 134348800, 68157440, 0, 8455168, 67633153, 786432, 16779265, 543170560,
 	268452352, 1090519040, 155189248, 4100, 552, 1073774592, 0, 0, 4096, 0, 8192, 2112, 0, 2, 554237952, 16384, 0, 2112, 524288, 67108994, 1049088, 524288, 8388608, 0,
-	0, 34078736, 1280, 8, 2097152, 134217728, 268435712, 536870913, 268435456, 33280, 0, 67108896, 0, 536871424, 2684354560, 402653184, 0, 16512, 5136, 0, 0, 1, 0, 268435456,
+	0, 34078736, 1280, 8, 2097152, 134217728, 268435712, 536870913, 268435456, 33280, 0, 67108896, 0, 536871424, 2684354560, 402653184, 0, 16512, 5136, 0, 67108864, 1, 0, 268435456,
 	512, 8192, 0, 0, 0, 2097154, 0, 65536, 1048704, 16777216, 1056768, 0, 0, 8, 536870944, 0, 304, 132, 2048, 1073741824, 0, 16384, 268437520, 67108864,
 	2147745792, 262176, 536870914, 8, 0, 1025, 8192, 4, 67108864, 1088, 536870912, 512, 16777216, 0, 0, 0, 67108992, 2149580930, 1157627904, 64, 0, 0, 16777736, 134217856,
 	1073743874, 0, 4194304, 67126272, 256, 512, 1048593, 134221856, 33554570, 4, 1081344, 16384, 4, 512, 0, 0, 0, 134225920, 524288, 1073741824, 4194304, 0, 33554432, 268435968,
@@ -691,7 +691,7 @@ var likely = [...]uint32{
 	524288, 262144, 2048, 0, 2147483649, 8, 0, 524292, 540672, 0, 8, 0, 524290, 2097152, 65536, 0, 0, 0, 65552, 537067520, 268435584, 131072, 0, 1073741824,
 	0, 17301506, 2147483648, 2097408, 0, 16, 1, 0, 67108864, 16777216, 294912, 0, 4194304, 512, 67108880, 1342177280, 0, 0, 1024, 0, 67371008, 16384, 0, 0,
 	0, 0, 1073872896, 0, 0, 131216, 1073742336, 33554432, 536870912, 128, 536870912, 4521984, 2176, 2162689, 0, 0, 32768, 134219072, 2097152, 128, 2684358656, 65538, 67108864, 270338,
-	0, 16448, 32768, 8192, 131072, 0, 2048, 0, 8388864, 2097152, 8192, 512, 0, 0, 2097200, 198656, 256, 1073741824, 32768, 0, 0, 82048, 65536, 8224,
+	0, 16448, 32768, 270336, 131072, 0, 2048, 0, 8388864, 2097152, 8192, 512, 0, 0, 2097200, 198656, 256, 1073741824, 32768, 0, 0, 82048, 65536, 8224,
 	0, 32768, 8392712, 65537, 1073741824, 1048576, 4194304, 4096, 256, 0, 134217728, 2, 2097152, 0, 1342177280, 1048704, 0, 8, 36864, 33554432, 0, 67108864, 67109120, 4096,
 	67108864, 0, 2164260864, 35652096, 33554448, 1048576, 2147614976, 32, 0, 0, 1610612992, 16464, 25169920, 134873088, 0, 67174404, 2176, 0, 167772160, 2097184, 0, 16, 0, 2,
 	2097152, 0, 131072, 536870912, 0, 160, 0, 0, 134217728, 8388608, 536870944, 0, 4, 67108866, 17859072, 4, 4, 512, 0, 1082195969, 1048608, 33554433, 32, 525312,
@@ -706,159 +706,159 @@ var likely = [...]uint32{
 
 // wordPairs is pairs by their words' numbers.
 var wordPairs = [...]wordPair{
-	{4803, 4650, 19},
-	{2913, 4803, 19},
-	{2913, 2707, 11},
-	{2913, 2698, 11},
-	{643, 3249, 1},
-	{1691, 4650, 13},
-	{4803, 3249, 19},
-	{4772, 4552, 19},
-	{4403, 1683, 8},
-	{4803, 2285, 68},
-	{3038, 2285, 73},
-	{5115, 1677, 1},
-	{5115, 931, 8},
-	{5158, 4247, 8},
-	{5115, 2063, 8},
-	{5115, 3249, 8},
-	{5115, 2182, 8},
-	{3038, 2063, 21},
-	{2113, 3249, 21},
+	{4812, 4659, 19},
+	{2922, 4812, 19},
+	{2922, 2716, 11},
+	{2922, 2707, 11},
+	{643, 3258, 1},
+	{1691, 4659, 13},
+	{4812, 3258, 19},
+	{4781, 4561, 19},
+	{4412, 1683, 8},
+	{4812, 2285, 68},
+	{3047, 2285, 73},
+	{5135, 1677, 1},
+	{5135, 931, 8},
+	{5178, 4256, 8},
+	{5135, 2063, 8},
+	{5135, 3258, 8},
+	{5135, 2182, 8},
+	{3047, 2063, 21},
+	{2113, 3258, 21},
 	{2113, 707, 21},
-	{2063, 3249, 35},
-	{3731, 3249, 35},
-	{2182, 3249, 35},
-	{3038, 2182, 21},
-	{3038, 2113, 21},
-	{3731, 2063, 35},
+	{2063, 3258, 35},
+	{3740, 3258, 35},
+	{2182, 3258, 35},
+	{3047, 2182, 21},
+	{3047, 2113, 21},
+	{3740, 2063, 35},
 	{2113, 1403, 21},
 	{868, 2063, 21},
 	{2063, 707, 21},
-	{4481, 2063, 105},
-	{4439, 2063, 105},
+	{4490, 2063, 105},
+	{4448, 2063, 105},
 	{153, 2063, 105},
-	{2113, 3213, 35},
-	{4178, 4247, 62},
-	{2913, 3249, 106},
-	{5431, 2063, 107},
-	{3125, 3249, 73},
-	{2285, 3249, 108},
-	{3125, 3213, 73},
-	{4975, 3257, 95},
-	{4975, 3217, 95},
-	{3265, 3731, 36},
-	{553, 3249, 34},
-	{3731, 931, 18},
+	{2113, 3222, 35},
+	{4187, 4256, 62},
+	{2922, 3258, 106},
+	{5451, 2063, 107},
+	{3134, 3258, 73},
+	{2285, 3258, 108},
+	{3134, 3222, 73},
+	{4984, 3266, 95},
+	{4984, 3226, 95},
+	{3274, 3740, 36},
+	{553, 3258, 34},
+	{3740, 931, 18},
 	{2354, 2063, 109},
 	{2346, 2063, 109},
-	{5133, 2063, 110},
-	{1979, 2512, 56},
+	{5153, 2063, 110},
+	{1979, 2521, 56},
 	{1963, 2063, 56},
-	{1781, 5115, 96},
+	{1781, 5135, 96},
 	{2268, 2063, 111},
 	{2113, 931, 112},
-	{868, 3249, 35},
-	{3038, 3249, 113},
-	{3190, 3249, 73},
-	{3134, 3249, 77},
-	{3490, 3249, 77},
-	{2809, 3249, 1},
-	{5115, 3213, 8},
-	{1683, 3249, 8},
-	{2862, 3249, 32},
-	{2862, 3213, 32},
-	{3830, 3213, 32},
-	{793, 3249, 32},
-	{5785, 3249, 32},
-	{3830, 3249, 32},
-	{997, 3249, 32},
-	{4095, 2783, 32},
-	{5205, 2783, 32},
-	{4326, 2783, 32},
+	{868, 3258, 35},
+	{3047, 3258, 113},
+	{3199, 3258, 73},
+	{3143, 3258, 77},
+	{3499, 3258, 77},
+	{2818, 3258, 1},
+	{5135, 3222, 8},
+	{1683, 3258, 8},
+	{2871, 3258, 32},
+	{2871, 3222, 32},
+	{3839, 3222, 32},
+	{793, 3258, 32},
+	{5805, 3258, 32},
+	{3839, 3258, 32},
+	{997, 3258, 32},
+	{4104, 2792, 32},
+	{5225, 2792, 32},
+	{4335, 2792, 32},
 	{262, 2458, 7},
 	{34, 2458, 7},
-	{4571, 2458, 7},
-	{3997, 2458, 7},
+	{4580, 2458, 7},
+	{4006, 2458, 7},
 	{51, 2458, 7},
 	{367, 2458, 7},
 	{1578, 2458, 7},
-	{4758, 2458, 7},
-	{4741, 2458, 7},
-	{5007, 2458, 7},
-	{2707, 2458, 7},
+	{4767, 2458, 7},
+	{4750, 2458, 7},
+	{5016, 2458, 7},
+	{2716, 2458, 7},
 	{267, 2458, 7},
 	{343, 2458, 7},
-	{4621, 2458, 7},
-	{2742, 2458, 7},
-	{5795, 2458, 7},
+	{4630, 2458, 7},
+	{2751, 2458, 7},
+	{5815, 2458, 7},
 	{1925, 2458, 7},
 	{2041, 2458, 7},
-	{4777, 2458, 7},
-	{4796, 2721, 7},
+	{4786, 2458, 7},
+	{4805, 2730, 7},
 	{1303, 262, 44},
 	{1303, 267, 44},
 	{779, 262, 37},
 	{2144, 685, 10},
-	{3548, 685, 10},
-	{5560, 2458, 7},
+	{3557, 685, 10},
+	{5580, 2458, 7},
 	{93, 2458, 7},
-	{4006, 2458, 7},
-	{4587, 2458, 7},
-	{4783, 931, 0},
+	{4015, 2458, 7},
+	{4596, 2458, 7},
+	{4792, 931, 0},
 	{453, 51, 3},
-	{51, 3249, 3},
-	{51, 3213, 3},
+	{51, 3258, 3},
+	{51, 3222, 3},
 	{958, 1026, 3},
 	{877, 51, 3},
-	{4498, 51, 3},
-	{5544, 5141, 24},
-	{5102, 200, 24},
+	{4507, 51, 3},
+	{5564, 5161, 24},
+	{5122, 200, 24},
 	{1917, 2285, 11},
-	{5743, 2063, 11},
-	{5743, 707, 11},
+	{5763, 2063, 11},
+	{5763, 707, 11},
+	{1424, 2716, 11},
+	{1432, 2716, 11},
 	{1424, 2707, 11},
 	{1432, 2707, 11},
-	{1424, 2698, 11},
-	{1432, 2698, 11},
+	{1441, 2716, 11},
 	{1441, 2707, 11},
-	{1441, 2698, 11},
-	{2707, 3249, 11},
-	{2698, 3249, 11},
-	{5465, 1403, 83},
-	{3390, 3217, 83},
-	{4024, 2156, 77},
-	{4024, 3249, 77},
-	{4178, 3249, 35},
-	{4971, 3217, 8},
-	{1239, 4811, 61},
-	{4640, 4811, 61},
-	{701, 2783, 32},
-	{2800, 4109, 11},
-	{2792, 2063, 11},
-	{2792, 3249, 11},
-	{3885, 3249, 11},
-	{3885, 3213, 11},
-	{3490, 2063, 11},
+	{2716, 3258, 11},
+	{2707, 3258, 11},
+	{5485, 1403, 83},
+	{3399, 3226, 83},
+	{4033, 2156, 77},
+	{4033, 3258, 77},
+	{4187, 3258, 35},
+	{4980, 3226, 8},
+	{1239, 4820, 61},
+	{4649, 4820, 61},
+	{701, 2792, 32},
+	{2809, 4118, 11},
+	{2801, 2063, 11},
+	{2801, 3258, 11},
+	{3894, 3258, 11},
+	{3894, 3222, 11},
+	{3499, 2063, 11},
 	{2285, 2063, 11},
-	{5047, 2063, 11},
-	{1917, 3879, 11},
+	{5067, 2063, 11},
+	{1917, 3888, 11},
 	{1917, 707, 11},
-	{540, 3249, 11},
+	{540, 3258, 11},
 	{1864, 707, 11},
-	{229, 3249, 11},
+	{229, 3258, 11},
 	{1845, 707, 11},
-	{3741, 2506, 11},
+	{3750, 2515, 11},
 	{852, 2063, 11},
-	{4671, 4803, 11},
+	{4680, 4812, 11},
 	{2113, 951, 35},
-	{3731, 2113, 35},
-	{3731, 2182, 35},
-	{3723, 2063, 21},
+	{3740, 2113, 35},
+	{3740, 2182, 35},
+	{3732, 2063, 21},
 	{2182, 707, 21},
-	{3038, 2156, 21},
-	{5115, 2156, 8},
-	{5158, 4198, 8},
+	{3047, 2156, 21},
+	{5135, 2156, 8},
+	{5178, 4207, 8},
 }
 
 // entries is what words and pairs stand for.

@@ -134,7 +134,7 @@ var vocabulary = []struct {
 	{aboutWallet, "ethereum eth wallet erc20 etherscan metamask ether usdt usdc evm"},
 	{aboutSecret, "secret basic apikey accesskey accesstoken authtoken apitoken secretkey privatekey token credential credentials creds authkey clientsecret bearer auth crumb refreshtoken secrets tokens apikeys cred authentication salt salts"},
 	{aboutSecret | aboutPassword, "password passwd pwd passphrase passwort contrasena passcode pswd passw psw kennwort senha wachtwoord dbpassword userpassword passwrd pswrd pwrd passe passord adgangskode heslo parola salasana jelszo clave"},
-	{aboutSecret | aboutPassword, "passwords psswd psword psswrd pssword paswd paswrd pasword dbpass userpass mdp senord kodeord sifre parol lozinka securestring psk"},
+	{aboutSecret | aboutPassword, "passwords psswd psword psswrd pssword paswd paswrd pasword dbpass userpass mdp senord kodeord sifre parol lozinka securestring psk storepass keypass"},
 	{aboutAWS, "aws amazon"},
 	{aboutDatadog, "datadog ddog"},
 	{aboutHeroku, "heroku"},
