@@ -32,7 +32,7 @@ var alphabets = map[byte]string{
 var (
 	runOfClass = regexp.MustCompile(`\{(.)(\d+)(?:-(\d+))?\}`)
 	reference  = regexp.MustCompile(`\$(\d+)(?::(\w+))?`)
-	macro      = regexp.MustCompile(`\$(pem|jwt|wif|secret|hex)(?:\(([^)]*)\))?`)
+	macro      = regexp.MustCompile(`\$(pem|der|jwt|wif|secret|hex)(?:\(([^)]*)\))?`)
 )
 
 // expand replaces $N and $N:damage by tokens, and the other macros.
@@ -54,6 +54,8 @@ func secretExample(kind, parameter string, random *rand.Rand) string {
 	case "pem":
 		body := strings.Repeat(`\n`+letters(random, 'b', 64), 5)
 		return "-----BEGIN " + parameter + "-----" + body + `\n-----END ` + parameter + "-----"
+	case "der":
+		return derExample(parameter, random)
 	case "jwt":
 		encode := base64.RawURLEncoding.EncodeToString
 		header := encode([]byte(`{"alg":"RS256","typ":"JWT","kid":"` + letters(random, 'w', 8) + `"}`))
@@ -69,6 +71,30 @@ func secretExample(kind, parameter string, random *rand.Rand) string {
 		return letters(random, 'x', n)
 	}
 	return letters(random, 'w', 32)
+}
+
+// derExample is the base64 of a key in DER: a private one of a kind, also in "lines"; or one that is "public", "cut" or "long".
+func derExample(kind string, random *rand.Rand) string {
+	heads := map[string]string{
+		"rsa": "\x30\x82\x04\xa3\x02\x01\x00\x02\x82\x01\x01\x00", "sec1": "\x30\x77\x02\x01\x01\x04\x20",
+		"pkcs8": "\x30\x81\x87\x02\x01\x00\x30\x13\x06\x07", "ed25519": "\x30\x2e\x02\x01\x00\x30\x05\x06\x03\x2b\x65\x70\x04\x22\x04\x20",
+		"public": "\x30\x59\x30\x13\x06\x07",
+	}
+	lengths := map[string]int{"rsa": 1191, "sec1": 121, "pkcs8": 138, "ed25519": 48, "public": 91}
+	name := kind
+	if lengths[kind] == 0 {
+		name = "rsa"
+	}
+	text := base64.StdEncoding.EncodeToString([]byte(heads[name] + letters(random, 'b', lengths[name]-len(heads[name]))))
+	switch kind {
+	case "lines":
+		return regexp.MustCompile(".{64}").ReplaceAllString(text, `$0\n`)
+	case "cut":
+		return text[:len(text)-8]
+	case "long":
+		return text + "Ab12"
+	}
+	return text
 }
 
 // base58Check encodes bytes with the double SHA-256 as checksum.
@@ -172,8 +198,11 @@ func letters(random *rand.Rand, class byte, length int) string {
 // complete gives a token the checksum or structure of its format.
 func complete(rule, token, prefix string, random *rand.Rand) string {
 	switch {
-	case rule == "secret.github-token" && len(token) == 40, rule == "secret.npm-token":
-		return token[:34] + base62(crc32.ChecksumIEEE([]byte(token[4:34])))
+	case rule == "secret.github-token" && !strings.Contains(token, "_eyJ"), rule == "secret.npm-token":
+		body := token[:len(token)-6]
+		return body + base62(crc32.ChecksumIEEE([]byte(body[4:])))
+	case rule == "secret.openai-key" && len(token) > 51:
+		return token[:30] + "T3BlbkFJ" + token[38:]
 	case rule == "secret.postern-key":
 		return posternExample(prefix, random)
 	case rule == "secret.age-key":

@@ -18,16 +18,35 @@ func (s *Scanner) jwt(v *view, start int) (next int, ok bool) {
 	}
 	header := s.scratch.header
 	n, ok := decode64(header[:], v.text[start:firstEnd], 0)
-	if !ok || header[0] != '{' || !bytes.Contains(header[:n], []byte(`"alg"`)) || !isText(header[:n]) {
+	if !ok || !isObject(header[:n]) || !bytes.Contains(header[:n], []byte(`"alg"`)) {
 		return 0, false
 	}
-	if parts == 3 && !isBody(header[:], v.text[firstEnd+1:end]) {
+	if parts == 3 && !areClaims(v.text[firstEnd+1:end], header) {
 		return 0, false
 	}
 	if isSample(v.text[start:end]) {
 		return 0, false
 	}
 	return s.emit(v, ruleJWT, start, end)
+}
+
+// minOpaque is the length from which a token's second part needs not be JSON: it may be compressed.
+const minOpaque = 40
+
+// areClaims reports whether text, up to its dot, is an object or long. buffer is memory for the decoded text.
+func areClaims(text []byte, buffer *[768]byte) bool {
+	if !bytes.HasPrefix(text, []byte("eyJ")) && bytes.IndexByte(text, '.') >= minOpaque {
+		return true
+	}
+	n, ok := decode64(buffer[:], text, '.')
+	return ok && isObject(buffer[:n])
+}
+
+// isObject reports whether decoded text begins and ends as a JSON object. Of a long one only the beginning is decoded.
+func isObject(text []byte) bool {
+	cut := len(text) == 768
+	text = bytes.TrimSpace(text)
+	return len(text) >= 2 && text[0] == '{' && (cut || text[len(text)-1] == '}') && isText(text)
 }
 
 // encoded looks for a JSON Web Token or a private key in base64, as in a Kubernetes secret.
@@ -48,7 +67,7 @@ func (s *Scanner) encoded(v *view, start int) (next int, ok bool) {
 		if !bytes.Contains(header[:n], []byte("PRIVATE KEY-----")) {
 			return 0, false
 		}
-		return s.emit(v, rulePrivateKey, start, end)
+		return s.emit(v, rulePrivateKey, start, linesEnd(v, start, end))
 	}
 	n, _ = decode64(header[:], header[:n], '.')
 	if n < 12 || header[0] != '{' || header[1] != '"' {
@@ -62,19 +81,6 @@ func (s *Scanner) encoded(v *view, start int) (next int, ok bool) {
 	}
 	return s.emit(v, ruleJWT, start, end)
 }
-
-// isBody reports whether the body of a signed token, behind which its signature follows, is a JSON object, or long enough to
-// be compressed or encrypted. out is room for it.
-func isBody(out, text []byte) bool {
-	if end := bytes.IndexByte(text, '.'); end > 0 && end < minBody && !bytes.HasPrefix(text, []byte("e")) {
-		return false
-	}
-	n, _ := decode64(out, text, '.')
-	return out[0] != '{' || isText(out[:n])
-}
-
-// minBody is the least length of a token's body that is no JSON object.
-const minBody = 32
 
 // isText reports whether no byte of JSON is a control character.
 func isText(json []byte) bool {

@@ -8,15 +8,15 @@ const minPrefixed, minSaid = 30, 20
 const maxPrefix = 32
 
 // prefixed takes a word for a token of a service without a format of its own: words in one case, each with a dash or an
-// underscore behind it, and random letters and digits behind these. known is set if another format has the prefix: a token
-// that is cut off is none.
-func (s *Scanner) prefixed(v *view, start, end int, known bool) (next int, ok bool) {
+// underscore behind it, and random letters and digits behind these. known is the length of the prefix that a format has: one of its
+// tokens that is cut off is none, unless all of the prefix is such as many services have.
+func (s *Scanner) prefixed(v *view, start, end, known int) (next int, ok bool) {
 	for end > start && v.text[end-1] == '.' {
 		end--
 	}
 	word := v.text[start:end]
-	body, said := prefixEnd(word)
-	if body == 0 || known && !said || oneOf(v.at(start-1), "/\\.@#") || oneOf(v.at(end), "/(@:\\") {
+	body, said, shared := prefixEnd(word)
+	if body == 0 || known > 0 && (!said || known >= body && !shared) || oneOf(v.at(start-1), "/\\.@#") || oneOf(v.at(end), "/(@:\\") {
 		return 0, false
 	}
 	least := minPrefixed
@@ -29,9 +29,10 @@ func (s *Scanner) prefixed(v *view, start, end int, known bool) (next int, ok bo
 	return s.emit(v, ruleSecret, start, end)
 }
 
-// prefixEnd is the length of a word's prefix, or 0, and whether a part of it says that a secret follows.
-func prefixEnd(word []byte) (body int, said bool) {
+// prefixEnd is the length of a word's prefix, or 0, and whether a part of it, or each, says that a secret follows.
+func prefixEnd(word []byte) (body int, said, shared bool) {
 	kinds := uint16(0)
+	shared = true
 	for i := 0; i < len(word) && i < maxPrefix; i++ {
 		if b := word[i]; b != '-' && b != '_' {
 			if kinds |= class[b] & (isLower | isUpper); class[b]&(isLower|isUpper|isDigit) == 0 || kinds == isLower|isUpper {
@@ -44,14 +45,16 @@ func prefixEnd(word []byte) (body int, said bool) {
 			break
 		}
 		if part[0]|0x20 == 's' && equalFold("sha", part[:min(3, len(part))]) || equalFold("nonce", part) || equalFold("pk", part) || equalFold("cs", part) {
-			return 0, false // a hash, a publishable key, a session of a checkout
+			return 0, false, false // a hash, a publishable key, a session of a checkout
 		}
+		says := false
 		for _, word := range saying {
-			said = said || equalFold(word, part)
+			says = says || equalFold(word, part)
 		}
+		said, shared = said || says, shared && says
 		body, kinds = i+1, 0
 	}
-	return body, said
+	return body, said, shared
 }
 
 // saying is parts of prefixes that say that a secret follows.

@@ -10,13 +10,14 @@ func (s *Scanner) privateKey(v *view, start int) (next int, ok bool) {
 		return 0, false
 	}
 	i := start + len("-----BEGIN ")
-	label := v.run(i, 40, inWord)
-	for v.look(label) == ' ' && label < i+60 && !v.has(label-5, "-----") {
-		label = v.run(label+1, 40, inWord)
+	label := i
+	for label < i+60 && (isAlnum(v.look(label)) || v.look(label) == ' ') {
+		label++
 	}
-	if label > len(v.text) || !bytes.Contains(v.text[i:label], []byte("PRIVATE KEY")) || !v.has(label-5, "-----") {
+	if !v.has(label, "-----") || !bytes.Contains(v.text[i:label], []byte("PRIVATE KEY")) {
 		return 0, false
 	}
+	label += len("-----")
 	if !keyBody(v, label) {
 		return 0, false
 	}
@@ -75,12 +76,13 @@ func keyBody(v *view, i int) bool {
 	return row >= 16
 }
 
-// passwordURL looks for the password of a URL whose scheme is the word [start, end). Source: RFC 3986, section 3.2.1.
+// passwordURL looks for the password of a URL whose scheme is the word [start, end), or for a token in the place of the user's
+// name. Source: RFC 3986, section 3.2.1.
 func (s *Scanner) passwordURL(v *view, start, end int) (next int, ok bool) {
 	if !v.has(end, "://") || !isLetterByte(v.text[start]) {
 		return 0, false
 	}
-	colon, user := 0, end+3
+	colon, user, quote := 0, end+3, v.look(start-1)
 	for i := user; i < user+maxURLPassword; i++ {
 		switch b := v.look(i); {
 		case b == ':' && colon == 0:
@@ -91,11 +93,11 @@ func (s *Scanner) passwordURL(v *view, start, end int) (next int, ok bool) {
 			}
 		case b == '@': // one before is of the user's name
 			i = lastSign(v, i)
-			if isWeak(v.text[user:colon], v.text[colon+1:i]) || class[v.look(i+1)]&inWord == 0 && v.look(i+1) != '[' {
+			if isWeak(v.text[user:colon], v.text[colon+1:i]) || isTemplate(v.text[colon+1:i]) || class[v.look(i+1)]&inWord == 0 && v.look(i+1) != '[' {
 				return 0, false
 			}
 			return s.emit(v, rulePasswordURL, colon+1, i)
-		case b <= ' ' || b == '/' || b == '?' || b == '"' || b == '<' || b == '>' || b == '`' || b == '\\':
+		case b <= ' ' || b == '/' || b == '?' || b == '"' || b == '<' || b == '>' || b == '`' || b == '\\' || b == '\'' && b == quote:
 			return 0, false
 		}
 	}
@@ -117,18 +119,28 @@ func lastSign(v *view, i int) int {
 }
 
 // secretUser looks for a secret that is a URL's user name, which ends at the colon, or at the sign before the host without one.
+// Source: https://github.blog/engineering/easier-builds-and-deployments-using-git-over-https-and-oauth/
 func (s *Scanner) secretUser(v *view, user, colon, at int) (next int, ok bool) {
+	least := 20
 	if colon == 0 {
-		colon = at
+		colon, least = at, minUserToken
 	}
 	name := v.text[user:colon]
-	if class[v.look(at+1)]&inWord == 0 || len(name) < 20 || isPlaceholder(name) || !isSecret(name, 20, false) {
+	if class[v.look(at+1)]&inWord == 0 || len(name) < least || isPlaceholder(name) || !isSecret(name, least, false) {
 		return 0, false
 	}
 	if next, ok = s.token(v, user, v.run(user, maxWord, inWord), isDigit|isLower); ok {
 		return next, true
 	}
 	return s.emit(v, rulePasswordURL, user, colon)
+}
+
+// minUserToken is the least length of a token in the place of a URL's user and password: shorter ones are public keys, as of Sentry.
+const minUserToken = 36
+
+// isTemplate reports whether the password of a URL is a part of a regular expression, or is filled in: #{password}.
+func isTemplate(password []byte) bool {
+	return bytes.Contains(password, []byte(".*")) || bytes.Contains(password, []byte("#{")) || bytes.Contains(password, []byte(")("))
 }
 
 // named looks behind a name of a secret for its value.

@@ -16,8 +16,7 @@ var tokenFormats = [...]tokenFormat{
 	{"secret.postern-key", High, "sk_live_{w29} sk_test_{w29} pk_live_{w29} pk_test_{w29}", ofPostern, 0},
 	{"secret.aws-access-key-id", High, "AKIA{B16} ASIA{B16} ABIA{B16} ACCA{B16}", 0, 0},
 	{"secret.aws-secret-access-key", Critical, "{b40}", ofMixed, aboutAWS},
-	{"secret.github-token", High, "ghp_{w36} gho_{w36} ghu_{w36} ghs_{w36} ghr_{w36}", ofGitHub, 0},
-	{"secret.github-token", High, "ghr_{w76}", 0, 0},
+	{"secret.github-token", High, "ghp_{w36} gho_{w36} ghu_{w36} ghs_{w36} ghr_{w36} ghr_{w76}", ofGitHub, 0},
 	{"secret.github-token", High, "ghp_{w36} gho_{w36} ghu_{w36} ghs_{w36} ghr_{w36}", 0, aboutSecret},
 	{"secret.github-token", High, "ghs_{d1-20}_eyJ{v80-1200}", 0, 0},
 	{"secret.github-fine-grained-token", High, "github_pat_{w22}_{w59}", 0, 0},
@@ -34,12 +33,13 @@ var tokenFormats = [...]tokenFormat{
 		"xoxr-{d6-14}-{d6-14}-{d6-14}-{w18-34} xoxa-2-{d6-14}-{d6-14}-{d6-14}-{w18-34}", 0, 0},
 	{"secret.slack-token", High, "xoxd-{p60-300}", ofMixed, 0},
 	{"secret.slack-token", High, "xoxp-1-{w100-200} xoxb-1-{w100-200}", 0, 0},
-	{"secret.slack-app-token", High, "xapp-1-A{A8-13}-{d10-14}-{x64}", 0, 0},
+	{"secret.slack-app-token", High, "xapp-1-A{A8-13}-{d10-14}-{x64} xapp-{d1-5}-A{A8-13}-{d10-14}-{x64}", 0, 0},
 	{"secret.slack-webhook", High, "hooks.slack.com/services/T{A8-12}/B{A8-12}/{w24} hooks.slack.com/services/{b43-56} " +
 		"hooks.slack.com/workflows/{b43-80} hooks.slack.com/triggers/{b43-80}", 0, 0},
 	{"secret.stripe-key", High, "sk_live_{w24-247} sk_test_{w24-247} rk_live_{w24-247} rk_test_{w24-247} sk_prod_{w24-247} rk_prod_{w24-247}", 0, 0},
 	{"secret.stripe-webhook", High, "whsec_{e32-64}", 0, 0},
-	{"secret.openai-key", High, "sk-proj-{u40-200} sk-svcacct-{u40-200} sk-admin-{u40-200} sk-None-{u40-200} sk-{w48}", 0, 0},
+	{"secret.openai-key", High, "sk-proj-{u40-200} sk-svcacct-{u40-200} sk-admin-{u40-200} sk-None-{u40-200} sk-{w16-30}{u20-200}", ofOpenAI, 0},
+	{"secret.openai-key", High, "sk-{w48}", 0, 0},
 	{"secret.anthropic-key", High, "sk-ant-{l3-8}-{u80-120}", 0, 0},
 	{"secret.openrouter-key", High, "sk-or-v1-{x64}", 0, 0},
 	{"secret.deepseek-key", High, "sk-{x32}", 0, 0},
@@ -103,21 +103,22 @@ var tokenFormats = [...]tokenFormat{
 	{"secret.discord-token", High, "{q1}{u22-27}.{u6}.{u27-45}", ofDiscord, 0},
 	{"secret.discord-webhook", High, "discord.com/api/webhooks/{d17-20}/{u60-80}", 0, 0},
 	{"secret.telegram-token", High, "{d8-10}:A{u33-34} bot{d8-10}:A{u34}", ofMixed, 0},
+	{"secret.telegram-token", High, "{d9-10}:AA{u33} bot{d6-10}:AA{u33}", 0, 0},
 	{"secret.telegram-token", High, "{d5-16}:A{u34}", ofVaried, aboutVendor},
 	{"secret.cloudflare-token", High, "v1.0-{x24}-{x146}", 0, 0},
 	{"secret.cloudflare-token", High, "{u40}", ofMixed, aboutCloudflare},
 	{"secret.cloudflare-token", High, "{x37}", 0, aboutCloudflare},
 	{"secret.cloudflare-token", High, "cfut_{w48} cfat_{w48} cfk_{w48}", ofMixed, 0},
-	{"secret.vault-token", High, "hvs.{u90-120} hvs.{u24} hvb.{u138-300} hvr.{u90-300}", 0, 0},
+	{"secret.vault-token", High, "hvs.{u90-120} hvs.{u24} hvb.{u138-300} hvr.{u90-300} hvs.CAES{u20-85} hvb.AAAA{u20-133}", 0, 0},
 	{"secret.vault-token", High, "s.{w24} s.{u80-120}", ofMixed, 0},
 	{"secret.terraform-token", High, "{w14}.atlasv1.{c60-70}", 0, 0},
 	{"secret.doppler-token", High, "dp.pt.{w40-44} dp.st.{l2-35}.{w40-44} dp.ct.{w40-44} dp.sa.{w40-44} dp.scim.{w40-44} dp.audit.{w40-44}", 0, 0},
 	{"secret.fly-token", High, "fo1_{u43} fm2_{b100-900}{=0-3} fm1r_{b100-900}{=0-3} fm1a_{b100-900}{=0-3}", 0, 0},
 	{"secret.supabase-key", High, "sbp_{l40} sb_secret_{u31-36} sbp_v0_{x40} sbp_oauth_{x40}", 0, 0},
 	{"secret.planetscale-token", High, "pscale_tkn_{c32-64} pscale_oauth_{c32-64} pscale_pw_{c32-64}", 0, 0},
-	{"secret.vercel-token", High, "vc{l1}_{w56}", ofMixed, 0},
+	{"secret.vercel-token", High, "vcp_{w56} vci_{w56} vca_{w56} vcr_{w56} vck_{w56}", ofMixed, 0},
 	{"secret.vercel-token", High, "{w24}", ofMixed, aboutVercel},
-	{"secret.vercel-token", High, "vc{l1}_{w40}", ofMixed, 0},
+	{"secret.vercel-token", High, "vcp_{w40} vci_{w40} vca_{w40} vcr_{w40} vck_{w40}", ofMixed, 0},
 	{"secret.netlify-token", High, "nfp_{w36}", 0, 0},
 	{"secret.pulumi-token", High, "pul-{x40}", 0, 0},
 	{"secret.prefect-key", High, "pnu_{w36} pnb_{w36}", 0, 0},
@@ -191,7 +192,10 @@ var tokenFormats = [...]tokenFormat{
 	{"secret.okta-token", High, "00{u40}", ofMixed, aboutVendor},
 	{"secret.password-hash", High, "1${h1-8}${h22} 2a${d2}${h53} 2b${d2}${h53} 2y${d2}${h53} 5${h1-16}${h43} 5$rounds={d4-9}${h1-16}${h43} " +
 		"6${h1-16}${h86} 6$rounds={d4-9}${h1-16}${h86} apr1${h8}${h22} 8${h14}${h43} krb5asrep$23${x32}${x64-1000} " +
-		"krb5asrep$23${v3-64}@{v3-64}:{x32}${x64-1000}", 0, 0},
+		"krb5asrep$23${v3-64}@{v3-64}:{x32}${x64-1000} " +
+		"j9T${h1-86}${h43} j75${h1-86}${h43} 7${h11-97}${h43} sha1${d1-8}${h1-64}${h28} md5${h8}${h22} md5${h8}$${h22} 2x${d2}${h53} " +
+		"argon2id$v={d2}$m={d1-9},t={d1-4},p={d1-4}${b11-64}${b16-128} argon2i$v={d2}$m={d1-9},t={d1-4},p={d1-4}${b11-64}${b16-128} " +
+		"pbkdf2_sha256${d4-8}${w8-40}${b43}= bcrypt_sha256$$2b${d2}${h53} scrypt:{d1-8}:{d1-3}:{d1-3}${w8-40}${x128} pbkdf2:sha256:{d4-8}${w8-40}${x64}", 0, 0},
 	{"secret.service-key", High, "aio_{w28} amzn.mws.{x8}-{x4}-{x4}-{x4}-{x12} apify_api_{u36} bb_pr_{x30} bb_ma_{x30} endr+{w16} shltm_{u40} " +
 		"pk_{d6-9}_{A32} pk_{x34} slk_{x64} ak_live_{w30} VF.DM.{X24}.{w16} VF.WS.{X24}.{w16} VF.{X24}.{w16} " +
 		"1000.{x32}.{x32} tkn.v1_{w71}= mdb_sa_sk_{u40} ramp_sec_{w48} rh-api-{x8}-{x4}-{x4}-{x4}-{x12} rootly_{x64} " +
@@ -216,12 +220,17 @@ var tokenFormats = [...]tokenFormat{
 		"rpa_{w40-50} ak-{w22} as-{w22} bb_live_{u24-40} m0-{w40} tr_dev_{w20-24} tr_prod_{w20-24} tr_stg_{w20-24} " +
 		"live_{u40} sandbox_{u40} AVNS_{u19} cflt{b60} dbtc_{u40-50} dbtu_{u40-50} u+{u18} sk{w170-200} " +
 		"vk1.a.{u80-300} AKID{w32} AKLT{w40-60} db-{w29} prd:{w24}.{w32} sbx:{w24}.{w32} WPL_AP1.{w16}.{b6}{=0-2} " +
-		"KEY{X32}_{w22} KEY{u50-62} nyk_v0_{w64} ser.{w22} sk_car_{w22} nk-{u43} AQ.Ab{u40-70} sk_dev_{u40-80} " +
+		"KEY{X32}_{w22} KEY{u50-62} nyk_v0_{w64} ser.{w22} sk_car_{w22} nk-{u43} flp_{w46} sk_dev_{u40-80} " +
 		"p.eyJ{u40-300}.{u43} api_{w22}.{w22} v2.local.{u60-1000} v2.public.{u60-1000} v4.local.{u60-1000} " +
 		"v4.public.{u60-1000} {b33}+ASb{b6}= {b33}+AEh{b6}= {b33}+ARm{b6}= {b33}AIoT{b6}= {b33}AzCa{b6}= " +
 		"{w42}AzSe{w6} {b42}+ACR{b6} {u44}AzFu{u6}==", ofMixed, 0},
 	{"secret.service-key", High, "cog_{l52} {v4-80}/hooks/{l26} {v4-80}:{d2-5}/hooks/{l26} pk_prod_{A28} tr_pat_{l40} DO00{A16} SCW{A17} " +
 		"hc{a3}_{l26-58} token-{l5}:{l54} kubeconfig-{u4-40}:{l54} oauth:{l30}", ofPastHex, 0},
+	{"secret.service-key", High, "AQ.Ab8R{u46} sk-pyx-{w46-64} packagist_ack_{x28} packagist_acs_{x72} {v4-80}/webhook/{x32}/{x32} ddo_{w36} " +
+		"essu_{b88-110}{=0-2} essu_{u80} mainnet.infura.io/v3/{x32} mainnet.infura.io/ws/v3/{x32} sepolia.infura.io/v3/{x32} " +
+		"polygon-mainnet.infura.io/v3/{x32} eth-mainnet.g.alchemy.com/v2/{u32} eth-sepolia.g.alchemy.com/v2/{u32} " +
+		"polygon-mainnet.g.alchemy.com/v2/{u32}", 0, 0},
+	{"secret.service-key", High, "{u43}:B{u86}", ofMixed, 0},
 }
 
 // formatSubjects is the subjects that formats need, by their numbers in formatText.

@@ -18,6 +18,7 @@ const (
 	ofPastHex
 	ofVaried
 	ofMixed
+	ofOpenAI
 )
 
 // accepts reports whether a token passes.
@@ -37,6 +38,8 @@ func (c check) accepts(token []byte) bool {
 		return varied(token)
 	case ofMixed:
 		return mixed(token)
+	case ofOpenAI:
+		return bytes.Contains(token, []byte("T3BlbkFJ")) // "OpenAI" in base64
 	}
 	return true
 }
@@ -47,12 +50,12 @@ func posternKey(token []byte) bool {
 	return ok
 }
 
-// githubToken checks that the last six characters are the CRC-32, in base62, of the 30 characters before them.
+// githubToken checks that the last six characters are the CRC-32, in base62, of the others behind the prefix.
 // Source: https://github.blog/2021-04-05-behind-githubs-new-authentication-token-formats/
 func githubToken(token []byte) bool {
-	body := token[4:]
-	sum, ok := checksum.Base62(body[30:])
-	return ok && sum == checksum.CRC32(body[:30])
+	body, last := token[4:len(token)-6], token[len(token)-6:]
+	sum, ok := checksum.Base62(last)
+	return ok && sum == checksum.CRC32(body)
 }
 
 // ageKey checks the Bech32 checksum. Source: https://github.com/C2SP/C2SP/blob/main/age.md

@@ -1,10 +1,17 @@
 package governor
 
-// minSpread is the least spread of a token's variable part: random hexadecimal text of 32 bytes has about 11.
-const minSpread = 6
+// minSpread is the least spread of a token's variable part: random hexadecimal text of 32 bytes has about 11. Behind a prefix that
+// says what the token is, minKnownSpread is enough, unless the text repeats a byte or counts.
+const minSpread, minKnownSpread = 6, 4
 
-// token tries the token formats at a word's start.
-func (s *Scanner) token(v *view, start, end int, kinds uint16) (next int, ok bool) {
+// telling is the length from which a literal prefix says what the token is.
+const telling = len("AIza")
+
+// masked is how many equal bytes in a row hide a token's rest.
+const masked = 6
+
+// base64 tries the secrets that are structured text in base64: tokens, and keys.
+func (s *Scanner) base64(v *view, start int) (next int, ok bool) {
 	if v.has(start, "eyJ") {
 		if next, ok = s.jwt(v, start); ok {
 			return next, true
@@ -14,6 +21,22 @@ func (s *Scanner) token(v *view, start, end int, kinds uint16) (next int, ok boo
 		if next, ok = s.encoded(v, start); ok {
 			return next, true
 		}
+	}
+	if v.at(start) == 'M' && v.at(start+1)-'C' <= 'I'-'C' {
+		if next, ok = s.derKey(v, start); ok {
+			return next, true
+		}
+	}
+	return 0, false
+}
+
+// token tries the token formats at a word's start.
+func (s *Scanner) token(v *view, start, end int, kinds uint16) (next int, ok bool) {
+	if next, ok = s.base64(v, start); ok {
+		return next, true
+	}
+	if kinds&isLower == 0 && end-start >= 20 && (v.has(start, "AKIA") || v.has(start, "GOOG")) {
+		s.note(aboutAWS, end) // the secret half follows; Google's HMAC keys are like those of AWS
 	}
 	next, known, ok := s.anchored(v, start)
 	if ok {
@@ -53,8 +76,9 @@ func (l *looseFormat) fits(v *view, start int) bool {
 	return l.offset == 0 || i >= len(v.text) || v.text[i] == l.literal
 }
 
-// anchored tries the formats that begin with two literal bytes. known is set if a literal prefix of one is at start.
-func (s *Scanner) anchored(v *view, start int) (next int, known, ok bool) {
+// anchored tries the formats that begin with two literal bytes. known is the length of the longest literal prefix of one that is
+// at start, if it is longer than two.
+func (s *Scanner) anchored(v *view, start int) (next, known int, ok bool) {
 	bucket := bucketOf(v.at(start), v.at(start+1))
 	for at := int(formatStarts[bucket]); at < int(formatStarts[bucket+1]); {
 		this := at
@@ -68,9 +92,11 @@ func (s *Scanner) anchored(v *view, start int) (next int, known, ok bool) {
 			continue
 		}
 		if next, ok = s.tryFormat(v, start, prefix, &f); ok {
-			return next, true, true
+			return next, known, true
 		}
-		known = known || len(prefix) >= len("r8_")
+		if len(prefix) >= len("r8_") {
+			known = max(known, len(prefix))
+		}
 	}
 	return 0, known, false
 }
@@ -87,6 +113,9 @@ func (s *Scanner) tryFormat(v *view, start int, prefix string, f *oneFormat) (ne
 		start-- // a joint begins the token, but no word
 	}
 	end := tokenEnd(v, start, f.pattern)
+	if end < 0 && f.check == ofGitHub {
+		end, _ = match(v, start, f.pattern) // the checksum says where it ends
+	}
 	if end < 0 {
 		return 0, false
 	}
@@ -95,13 +124,36 @@ func (s *Scanner) tryFormat(v *view, start int, prefix string, f *oneFormat) (ne
 		return 0, false
 	}
 	body := token[len(prefix):]
-	if n := spread(body); n < minSpread && (f.near != aboutVendor || n < minSpread-1) || isSample(token) || isSequence(body) {
+	if !looksRandom(body, len(prefix), f.near) || isSample(token) || isSequence(body) || isMasked(body) {
 		return 0, false
 	}
 	if len(prefix) < 3 && f.near != aboutVendor && f.near != aboutHeroku && runs(body) {
 		return 0, false
 	}
 	return s.emit(v, f.rule, start, end)
+}
+
+// looksRandom reports whether the body of a token is no placeholder, by its spread and the length of the prefix before it.
+func looksRandom(body []byte, prefix int, near context) bool {
+	switch n := spread(body); {
+	case n >= minSpread:
+		return true
+	case near == aboutVendor:
+		return n >= minSpread-1
+	default:
+		return prefix >= telling && n >= minKnownSpread && !runs(body)
+	}
+}
+
+// isMasked reports whether one letter in a row hides a part of a token: sk-…xxxxxxxx. An A is no mask: it is a zero in base64.
+func isMasked(body []byte) bool {
+	row := 1
+	for i := 1; i < len(body) && row < masked; i++ {
+		if row++; body[i] != body[i-1] || body[i] == 'A' || !isLetterByte(body[i]) {
+			row = 1
+		}
+	}
+	return row >= masked
 }
 
 // tokenEnd is the end of a token at start that a pattern describes and that the text does not continue, or -1.
