@@ -130,7 +130,8 @@ func generate(rule, format, damage string, random *rand.Rand) string {
 		}
 		text := letters(random, m[1][0], length)
 		if number == 0 && format[0] == '{' { // a word's first joint is not of it
-			text = strings.TrimLeft(text, "_-~") + strings.Repeat("a", len(text)-len(strings.TrimLeft(text, "_-~")))
+			begin := min(2, len(text)) // $N:tail drops the first
+			text = strings.NewReplacer("_", "a", "-", "a", "~", "a").Replace(text[:begin]) + text[begin:]
 		}
 		return text
 	})

@@ -70,7 +70,7 @@ func (s *Scanner) encoded(v *view, start int) (next int, ok bool) {
 		return s.emit(v, rulePrivateKey, start, linesEnd(v, start, end))
 	}
 	n, _ = decode64(header[:], header[:n], '.')
-	if n < 12 || header[0] != '{' || header[1] != '"' {
+	if n < 12 || header[0] != '{' || !bytes.Contains(header[:n], []byte(`"alg"`)) {
 		return 0, false
 	}
 	if !isText(header[:n]) {

@@ -102,8 +102,8 @@ var tokenFormats = [...]tokenFormat{
 	{"secret.dropbox-token", High, "{w11}AAAAAAAAAA{c43}", ofMixed, 0},
 	{"secret.discord-token", High, "{q1}{u22-27}.{u6}.{u27-45}", ofDiscord, 0},
 	{"secret.discord-webhook", High, "discord.com/api/webhooks/{d17-20}/{u60-80}", 0, 0},
-	{"secret.telegram-token", High, "{d8-10}:A{u33-34} bot{d8-10}:A{u34}", ofMixed, 0},
-	{"secret.telegram-token", High, "{d9-10}:AA{u33} bot{d6-10}:AA{u33}", 0, 0},
+	{"secret.telegram-token", High, "{d8-10}:A{u33-34}", ofMixed, 0},
+	{"secret.telegram-token", High, "{d9-10}:AA{u33} bot{d6-10}:A{u34}", 0, 0},
 	{"secret.telegram-token", High, "{d5-16}:A{u34}", ofVaried, aboutVendor},
 	{"secret.cloudflare-token", High, "v1.0-{x24}-{x146}", 0, 0},
 	{"secret.cloudflare-token", High, "{u40}", ofMixed, aboutCloudflare},
@@ -137,7 +137,7 @@ var tokenFormats = [...]tokenFormat{
 	{"secret.facebook-token", High, "EAA{w100-500}", ofMixed, 0},
 	{"secret.facebook-token", High, "{d15-16}|{u27}", 0, 0},
 	{"secret.facebook-token", High, "EAACEdEose0cBA{w20-99} IGQV{u80-400} IGAA{u80-400}", ofMixed, 0},
-	{"secret.artifactory-key", High, "AKCp{w69} cmVmd{w59}", 0, 0},
+	{"secret.artifactory-key", High, "AKCp{w69} cmVmdGtuOjAxOj{w50}", 0, 0},
 	{"secret.alibaba-access-key-id", High, "LTAI{w12-24} STS.{w20-32}", ofMixed, 0},
 	{"secret.openshift-token", High, "sha256~{u43}", 0, 0},
 	{"secret.octopus-key", High, "API-{A26}", 0, 0},
@@ -180,7 +180,7 @@ var tokenFormats = [...]tokenFormat{
 	{"secret.sidekiq-key", High, "{x8}:{x8}", 0, aboutVendor},
 	{"secret.intra42-secret", High, "s-s4t2ud-{x64} s-s4t2af-{x64}", 0, 0},
 	{"secret.bedrock-key", High, "ABSK{b100-280}{=0-2}", ofMixed, 0},
-	{"secret.bedrock-key", High, "bedrock-api-key-{b20-2000}{=0-2}", 0, 0},
+	{"secret.bedrock-key", High, "bedrock-api-key-YmVkcm9jay5hbWF6b25hd3MuY29t{b20-2000}{=0-2}", 0, 0},
 	{"secret.teams-webhook", High, "{v10-80}/webhookb2/{l8}-{l4}-{l4}-{l4}-{l12}@{l8}-{l4}-{l4}-{l4}-{l12}/IncomingWebhook/{l32} " +
 		"outlook.office.com/webhook/{l8}-{l4}-{l4}-{l4}-{l12}@{l8}-{l4}-{l4}-{l4}-{l12}/IncomingWebhook/{l32}/{l8}-{l4}-{l4}-{l4}-{l12}", 0, 0},
 	{"secret.twitter-token", High, "AAAAAAAAAAAAAAAAAAAA{b5-60}%{p10-110}", ofMixed, 0},
@@ -224,8 +224,8 @@ var tokenFormats = [...]tokenFormat{
 		"p.eyJ{u40-300}.{u43} api_{w22}.{w22} v2.local.{u60-1000} v2.public.{u60-1000} v4.local.{u60-1000} " +
 		"v4.public.{u60-1000} {b33}+ASb{b6}= {b33}+AEh{b6}= {b33}+ARm{b6}= {b33}AIoT{b6}= {b33}AzCa{b6}= " +
 		"{w42}AzSe{w6} {b42}+ACR{b6} {u44}AzFu{u6}==", ofMixed, 0},
-	{"secret.service-key", High, "cog_{l52} {v4-80}/hooks/{l26} {v4-80}:{d2-5}/hooks/{l26} pk_prod_{A28} tr_pat_{l40} DO00{A16} SCW{A17} " +
-		"hc{a3}_{l26-58} token-{l5}:{l54} kubeconfig-{u4-40}:{l54} oauth:{l30}", ofPastHex, 0},
+	{"secret.service-key", High, "cog_{l52} {v4-80}/hooks/{l26} {v4-80}:{d2-5}/hooks/{l26} pk_prod_{A28} tr_pat_{l40} DO00{A16} " +
+		"hc{a3}_{l58} token-{l5}:{l54} kubeconfig-{u4-40}:{l54} oauth:{l30}", ofPastHex, 0},
 	{"secret.service-key", High, "AQ.Ab8R{u46} sk-pyx-{w46-64} packagist_ack_{x28} packagist_acs_{x72} {v4-80}/webhook/{x32}/{x32} ddo_{w36} " +
 		"essu_{b88-110}{=0-2} essu_{u80} mainnet.infura.io/v3/{x32} mainnet.infura.io/ws/v3/{x32} sepolia.infura.io/v3/{x32} " +
 		"polygon-mainnet.infura.io/v3/{x32} eth-mainnet.g.alchemy.com/v2/{u32} eth-sepolia.g.alchemy.com/v2/{u32} " +

@@ -5,7 +5,7 @@ package governor
 const minSpread, minKnownSpread = 6, 4
 
 // telling is the length from which a literal prefix says what the token is.
-const telling = len("AIza")
+const telling = len("SG.")
 
 // masked is how many equal bytes in a row hide a token's rest.
 const masked = 6
@@ -159,8 +159,11 @@ func isMasked(body []byte) bool {
 // tokenEnd is the end of a token at start that a pattern describes and that the text does not continue, or -1.
 func tokenEnd(v *view, start int, pattern string) int {
 	end, last := match(v, start, pattern)
-	if end < 0 || !v.closed(end) || patternClass[v.at(end)]&last != 0 && (v.at(end) != '.' || isAlnum(v.at(end+1))) {
+	if end < 0 || patternClass[v.at(end)]&last != 0 && (v.at(end) != '.' || isAlnum(v.at(end+1))) {
 		return -1
+	}
+	if !v.closed(end) && (len(literalPrefix(pattern)) < len("shpat_") || last != classBit('x') && last != classBit('A')) {
+		return -1 // hexadecimal text ends before any other letter
 	}
 	for v.text[end-1] == '.' && last != classBit('h') {
 		end-- // the end of a sentence
