@@ -183,14 +183,6 @@ func (s *Scanner) words(v *view, from int, final bool) int {
 	return from
 }
 
-// noteIdentifier records that the last finding is the identifier of a pair, behind which the secret comes.
-func (s *Scanner) noteIdentifier(v *view) {
-	last := &s.found[len(s.found)-1]
-	if at := last.Start - s.base; v.has(at, "AKIA") || v.has(at, "ASIA") {
-		s.note(aboutAWS, last.End-s.base)
-	}
-}
-
 // limit is the end of a word from i that would end at to, or the edge in it.
 func (s *Scanner) limit(i, to int) int {
 	if edge := s.edge - s.base; edge > i {
@@ -258,7 +250,6 @@ func (s *Scanner) word(v *view, start, end int, kinds uint16, final bool) (next 
 	}
 	if len(s.found) > found {
 		s.place(v)
-		s.noteIdentifier(v)
 		return next, false
 	}
 	return s.limit(start, next), false

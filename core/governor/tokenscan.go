@@ -35,7 +35,7 @@ func (s *Scanner) token(v *view, start, end int, kinds uint16) (next int, ok boo
 	if next, ok = s.base64(v, start); ok {
 		return next, true
 	}
-	if kinds&isLower == 0 && end-start >= 20 && (v.has(start, "AKIA") || v.has(start, "GOOG")) {
+	if kinds&isLower == 0 && end-start >= 20 && (v.has(start, "AKIA") || v.has(start, "ASIA") || v.has(start, "GOOG")) {
 		s.note(aboutAWS, end) // the secret half follows; Google's HMAC keys are like those of AWS
 	}
 	next, known, ok := s.anchored(v, start)
