@@ -52,9 +52,7 @@ func (v *view) outside(i int) byte {
 	return 0
 }
 
-// look is at as a call, for code whose size counts more than its time.
-//
-//go:noinline
+// look is at.
 func (v *view) look(i int) byte { return v.at(i) }
 
 // run is the end of the run of bytes from i that have one of the classes, at most limit bytes long.

@@ -3,30 +3,20 @@ package governor
 import "math/bits"
 
 // skipCommon finds the first word or separator in the text that needs a closer look. It returns where it begins, how far the
-// word has been read, and the classes of the bytes read. Its loop decides the cost of ordinary text: one test for eight letters
-// and one look-up per word. It is a function without calls, so that its few variables stay in registers.
+// word has been read, and the classes of the bytes read. Its loop decides the cost of ordinary text: one or two tests for eight
+// letters and one look-up per word. Others take more: they are calls.
 //
 //go:noinline
 func skipCommon(text []byte) (start, end int, kinds uint16) {
 	for from := 0; ; {
-		i := from
-		for i < len(text) && class[text[i]]&(inWord|opens) == 0 {
-			i++
-		}
+		i := from + separators(text[from:])
 		if i+1 >= len(text) {
 			return from, from, 0
 		}
-		first := class[text[i]]
-		if first&opens != 0 {
-			if mayOpen(text[i], text[i+1]) {
-				return i, i, 0
-			}
-			from = i + 1
-			continue
-		}
+		n := 0
 		if i+17 < len(text) {
-			w := eight(text[i:i+8]) | 0x20
-			n := lowerCase(w)
+			w := eight(text[i:i+8]) | 0x20 // the first letter may be a capital
+			n = lowerCase(w)
 			if n == 8 {
 				n += lowerCase(eight(text[i+8 : i+16]))
 			}
@@ -38,23 +28,40 @@ func skipCommon(text []byte) (start, end int, kinds uint16) {
 				}
 			}
 		}
-		end, kinds := i+1, uint16(0)
-		for limit := min(len(text), i+minToken); end < limit && class[text[end]]&inWord != 0; end++ {
-			kinds |= class[text[end]]
-		}
-		if end == len(text) {
-			return i, end, kinds | first
-		}
-		after := class[text[end]]
-		if text[end] == ' ' && (end+1 == len(text) || text[end+1] == '=') {
-			after |= isEqual
-		}
-		most := kinds&^isHex == inWord|isLower && first&(isLower|isUpper) != 0 && end-i < minToken && after&(isEnding|isEqual) == 0
-		if most && isLikely(text[i:end]) || !most && !isCommon(text[i:end], kinds, after) { // most words need no call
-			return i, end, kinds | first
+		end, kinds, common := readCommon(text, i, n)
+		if !common {
+			return i, end, kinds
 		}
 		from = end
 	}
+}
+
+// readCommon reads the word or separator at i, up to minToken bytes of it, of which the first n are letters in lower case but
+// for the first. common is set if it needs no closer look.
+//
+//go:noinline
+func readCommon(text []byte, i, n int) (end int, kinds uint16, common bool) {
+	first := class[text[i]]
+	if first&opens != 0 {
+		if mayOpen(text[i], text[i+1]) {
+			return i, 0, false
+		}
+		return i + 1, 0, true
+	}
+	if end = i + 1; n > 1 {
+		end, kinds = i+min(n, minToken), inWord|isLower
+	}
+	for ; end < min(len(text), i+minToken) && class[text[end]]&inWord != 0; end++ {
+		kinds |= class[text[end]]
+	}
+	if end == len(text) {
+		return end, kinds | first, false
+	}
+	after := class[text[end]]
+	if text[end] == ' ' && (end+1 == len(text) || text[end+1] == '=') {
+		after |= isEqual
+	}
+	return end, kinds | first, isCommon(text[i:end], kinds, after)
 }
 
 // eight is the first eight bytes of a text, the first lowest.

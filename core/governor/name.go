@@ -76,8 +76,11 @@ func (s *Scanner) pairWith(e *entry, number, start int) context {
 //
 //go:noinline
 func glued(word []byte) context {
-	switch word[len(word)-1] | 0x20 {
-	case 'y', 'n', 't', 'd', 's', 'w':
+	if len(word) < 3 {
+		return 0
+	}
+	switch string([]byte{word[len(word)-2] | 0x20, word[len(word)-1] | 0x20}) {
+	case "ey", "en", "et", "rd", "wd", "ss", "pw":
 	default:
 		return 0
 	}

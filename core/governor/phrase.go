@@ -88,11 +88,17 @@ func nextWord(v *view, i int) int {
 
 // alternative reports whether a word is one of a step's.
 func alternative(step string, word []byte) bool {
-	for len(step) > 0 {
-		one, rest, _ := strings.Cut(step, "|")
-		step = rest
-		if open := strings.TrimSuffix(one, "*"); len(open) < len(one) {
-			if len(word) >= len(open) && equalFold(open, word[:len(open)]) {
+	for at := 0; at < len(step); at++ {
+		from := at
+		for at < len(step) && step[at] != '|' {
+			at++
+		}
+		if step[from] != word[0]|0x20 {
+			continue
+		}
+		one := step[from:at]
+		if last := len(one) - 1; one[last] == '*' {
+			if len(word) >= last && equalFold(one[:last], word[:last]) {
 				return true
 			}
 		} else if equalFold(one, word) {

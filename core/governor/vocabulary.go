@@ -159,6 +159,16 @@ const openingWords = "sig ignore disregard forget override bypass do new develop
 // publicParts are parts of names of tokens and keys that are no secret: next_page_token, key_id, passwordHash.
 var publicParts = [...]string{"public", "version", "page", "next", "cursor", "csrf", "xsrf", "authenticity", "continuation", "publishable", "pub", "max", "sync", "hash", "digest", "checksum", "file", "path", "url", "uri", "name", "id", "type", "length", "count", "limit", "cache", "sort", "partition", "foreign", "object", "row", "map", "idempotency", "routing", "lookup", "fingerprint", "group"}
 
+// publicLetters is the first letters of publicParts, as bits, by their length.
+var publicLetters = firstLetters(publicParts[:])
+
+func firstLetters(words []string) (letters [16]uint32) {
+	for _, word := range words {
+		letters[len(word)&15] |= 1 << (word[0] & 31)
+	}
+	return letters
+}
+
 // isPublic reports whether a part of the name [start, end) is one of publicParts, alone or before "key". Vault's secret_id
 // is a secret.
 func isPublic(text []byte, start, end int) bool {
@@ -172,6 +182,9 @@ func isPublic(text []byte, start, end int) bool {
 		name := text[from:i]
 		if n := len(name) - len("key"); n > 0 && equalFold("key", name[n:]) {
 			name = name[:n]
+		}
+		if publicLetters[len(name)&15]>>(name[0]&31)&1 == 0 {
+			continue
 		}
 		for _, public := range &publicParts {
 			if public[0] == name[0]|0x20 && equalFold(public, name) {
@@ -287,7 +300,10 @@ func isLikelyInside(word []byte) bool {
 
 // lookUp is the vocabulary's entry for a word of ASCII letters and digits in any case, and its number; or nil.
 func lookUp(word []byte) (e *entry, number int) {
-	if len(word) < 2 || !isLikely(word) {
+	if len(word) < 2 {
+		return nil, 0
+	}
+	if h := hash(word); likely[h>>5]>>(h&31)&1 == 0 {
 		return nil, 0
 	}
 	bucket := wordBucket(word[0], word[1])
