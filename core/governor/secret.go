@@ -153,11 +153,6 @@ func (s *Scanner) named(v *view, start, end int, subject context) (next int, ok 
 		return s.jsonWebKey(v, end)
 	case v.look(end) == '/' && subject&aboutSecret != 0 && v.run(start, end-start, isLower) == end:
 		return s.segment(v, end+1)
-	case v.at(end) == '"' && isCount(v, end+1):
-		if isPublic(v.text, start, end) {
-			s.forget(aboutSecret)
-		}
-		return 0, false
 	}
 	return s.assignment(v, start, end, subject)
 }

@@ -2,6 +2,9 @@ package governor
 
 // examine is word without the waiting.
 func (s *Scanner) examine(v *view, start, end int, kinds uint16) (next int) {
+	if kinds&isDigit == 0 && v.at(end) == '"' && isCount(v, end+1) {
+		return end // "prompt_tokens":812 names nothing else
+	}
 	for start < end && class[v.text[start]]&isJoint != 0 && v.text[start] != '+' {
 		if v.text[start] == '-' {
 			if at, ok := s.userOption(v, start, end); ok {
