@@ -36,8 +36,8 @@ func skipCommon(text []byte) (start, end int, kinds uint16) {
 	}
 }
 
-// readCommon reads the word or separator at i, up to minToken bytes of it, of which the first n are letters in lower case but
-// for the first. common is set if it needs no closer look.
+// readCommon reads the word or separator at i, up to minToken bytes of it, of which the first n are letters in lower case,
+// the first perhaps a capital. common is set if it needs no closer look.
 //
 //go:noinline
 func readCommon(text []byte, i, n int) (end int, kinds uint16, common bool) {
