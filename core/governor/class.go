@@ -52,9 +52,6 @@ func (v *view) outside(i int) byte {
 	return 0
 }
 
-// look is at for code that is not in the path of ordinary text.
-func (v *view) look(i int) byte { return v.at(i) }
-
 // run is the end of the run of bytes from i that have one of the classes, at most limit bytes long.
 func (v *view) run(i, limit int, classes uint16) int {
 	for end := i + limit; i < end && class[v.at(i)]&classes != 0; i++ {

@@ -6,13 +6,13 @@ const maxIndent = 32
 // connector is the start of the value behind the name [start, i), and the quote it is in; -1 if there is none. spaced
 // permits a value with only a space before it.
 func connector(v *view, start, i int, spaced bool) (from int, quote byte) {
-	for oneOf(v.look(i), "\"'`]\\*") {
+	for oneOf(v.at(i), "\"'`]\\*") {
 		i++
 	}
-	if at := v.run(i+1, maxIndent, isDigit); v.look(i) == '[' && v.look(at) == ']' { // char password[32] = "…"
+	if at := v.run(i+1, maxIndent, isDigit); v.at(i) == '[' && v.at(at) == ']' { // char password[32] = "…"
 		i = at + 1
 	}
-	if v.look(i) == ')' && isQuote(v.look(i-1)) && v.look(i+1) != '.' {
+	if v.at(i) == ')' && isQuote(v.at(i-1)) && v.at(i+1) != '.' {
 		i = otherwise(v, i)
 	} else if at := asserted(v, i); at >= 0 {
 		i = at
@@ -23,7 +23,7 @@ func connector(v *view, start, i int, spaced bool) (from int, quote byte) {
 		return -1, 0
 	}
 	i = v.spaces(i)
-	if v.look(i) == '{' {
+	if v.at(i) == '{' {
 		i = behindDefault(v, i)
 	} else if v.has(i, "<value>") {
 		i += len("<value>")
@@ -34,12 +34,12 @@ func connector(v *view, start, i int, spaced bool) (from int, quote byte) {
 // behindDefault is the end of what connects a variable's default with its value, in the description of the variable at i, or
 // i: variable "token" { default = "…".
 func behindDefault(v *view, i int) int {
-	for at := i + 1; at < i+5*maxIndent && !oneOf(v.look(at), "{}\x00"); at++ {
+	for at := i + 1; at < i+5*maxIndent && !oneOf(v.at(at), "{}\x00"); at++ {
 		if v.has(at, "efault") {
-			if at = v.blanks(at + len("efault")); v.look(at) == '"' {
+			if at = v.blanks(at + len("efault")); v.at(at) == '"' {
 				at = v.blanks(at + 1)
 			}
-			if oneOf(v.look(at), ":=") {
+			if oneOf(v.at(at), ":=") {
 				return v.blanks(at + 1)
 			}
 		}
@@ -49,16 +49,16 @@ func behindDefault(v *view, i int) int {
 
 // operator is the end of what connects the name from start with its value, which begins at i; -1 if there is none.
 func operator(v *view, start, i int, spaced bool) int {
-	b, next := v.look(i), v.look(i+1)
+	b, next := v.at(i), v.at(i+1)
 	switch {
 	case b == '>' && next == '@': // a blank to fill in, as in user:<password>@host
 		return -1
-	case v.look(start-1) == '<' && (b == '>' || v.look(i-1) == ' ' && isLetterByte(b)): // the name of an element
+	case v.at(start-1) == '<' && (b == '>' || v.at(i-1) == ' ' && isLetterByte(b)): // the name of an element
 		return behindTag(v, i)
-	case b == ':' && next == ':' && v.look(i+2) != '=' && v.look(i+2) != ':': // a path in code
+	case b == ':' && next == ':' && v.at(i+2) != '=' && v.at(i+2) != ':': // a path in code
 		return -1
-	case b == ':' || b == '=' || b == '>' || next == '=' && (oneOf(b, ".?") || b == '!' && isQuote(v.look(v.run(i+1, 2, isEqual)+1))) || next == '>' && b == '-':
-		for i++; oneOf(v.look(i), "=>:"); i++ {
+	case b == ':' || b == '=' || b == '>' || next == '=' && (oneOf(b, ".?") || b == '!' && isQuote(v.at(v.run(i+1, 2, isEqual)+1))) || next == '>' && b == '-':
+		for i++; oneOf(v.at(i), "=>:"); i++ {
 		}
 		if v.has(i, "** ") { // **password:** …
 			i += 2
@@ -67,20 +67,20 @@ func operator(v *view, start, i int, spaced bool) int {
 	case v.has(i, "</"): // <key>token</key><string>…</string>
 		return nextElement(v, i+2)
 	case b == ',' && isArgument(v, start, i): // setProperty("token", "…")
-		return argument(v, v.gap(i+1, maxIndent), isQuote(v.look(i-1)))
+		return argument(v, v.gap(i+1, maxIndent), isQuote(v.at(i-1)))
 	case v.has(i, "is: "):
 		return i + 3
-	case v.has(i, "is ") || v.has(i, "<- ") || v.has(i, "||") || v.has(i, "??") || v.has(i, "to ") && isQuote(v.look(i+3)):
+	case v.has(i, "is ") || v.has(i, "<- ") || v.has(i, "||") || v.has(i, "??") || v.has(i, "to ") && isQuote(v.at(i+3)):
 		return i + 2
 	case b == '(' && isQuote(next): // setToken("…")
 		return i + 1
-	case v.look(i-1) == ' ' && next == ' ' && oneOf(b, "-|"): // a list, a table
+	case v.at(i-1) == ' ' && next == ' ' && oneOf(b, "-|"): // a list, a table
 		return i + 1
 	case v.has(i, "：") || v.has(i, "は"):
 		return i + len("：")
-	case b == '{' && isQuote(v.look(i-2)):
+	case b == '{' && isQuote(v.at(i-2)):
 		return i
-	case spaced || v.look(i-1) <= ' ' && (isQuote(b) || b == '\\' && isQuote(next)): // --token …, password "…"
+	case spaced || v.at(i-1) <= ' ' && (isQuote(b) || b == '\\' && isQuote(next)): // --token …, password "…"
 		return i
 	}
 	return -1
@@ -92,7 +92,7 @@ func argument(v *view, i int, quoted bool) int {
 	if v.has(i, "default=") {
 		i += len("default=")
 	}
-	if !isQuote(v.look(i)) {
+	if !isQuote(v.at(i)) {
 		return -1
 	}
 	if e, _ := lookUp(v.text[i+1 : v.run(i+1, maxIndent, isLower|isUpper)]); !quoted && e != nil && e.subject&(aboutSecret|aboutKey) != 0 {
@@ -109,19 +109,19 @@ func asserted(v *view, i int) int {
 	if v.has(i, "()") {
 		i += 2
 	}
-	if v.look(i) == ')' {
+	if v.at(i) == ')' {
 		i++
 	}
 	if i == from {
 		return -1
 	}
-	switch after := v.look(i); {
+	switch after := v.at(i); {
 	case after == ',':
-		if i = v.spaces(i + 1); isQuote(v.look(i)) {
+		if i = v.spaces(i + 1); isQuote(v.at(i)) {
 			return i
 		}
 	case v.has(i, " == ") || v.has(i, " != "):
-		if i += len(" == "); isQuote(v.look(i)) {
+		if i += len(" == "); isQuote(v.at(i)) {
 			return i
 		}
 		return -1
@@ -129,7 +129,7 @@ func asserted(v *view, i int) int {
 		return -1
 	}
 	at := v.run(i, maxIndent, inWord)
-	if v.look(at) != '(' || !isQuote(v.look(at+1)) {
+	if v.at(at) != '(' || !isQuote(v.at(at+1)) {
 		return -1
 	}
 	for _, name := range [...]string{"equalTo", "qual", "quals", "toBe", "eq", "is", "_keys", "Keys", ".type", ".fill"} {
@@ -144,9 +144,9 @@ func asserted(v *view, i int) int {
 // getenv("TOKEN") ?? "…", get('TOKEN') or '…'.
 func otherwise(v *view, i int) int {
 	from := v.spaces(i + 1)
-	for i = from; i < from+2 && oneOf(v.look(i), "or|?:"); i++ {
+	for i = from; i < from+2 && oneOf(v.at(i), "or|?:"); i++ {
 	}
-	if to := v.spaces(i); i > from && isQuote(v.look(to)) {
+	if to := v.spaces(i); i > from && isQuote(v.at(to)) {
 		return to
 	}
 	return -1
@@ -156,7 +156,7 @@ func otherwise(v *view, i int) int {
 // at i; -1 if the tag does not end.
 func behindTag(v *view, i int) int {
 	for end := i + 2*maxIndent; i < end; i++ {
-		switch b := v.look(i); {
+		switch b := v.at(i); {
 		case b == '>':
 			return v.blanks(i + 1)
 		case b < ' ' || b == '<' || b == '/':
@@ -169,12 +169,12 @@ func behindTag(v *view, i int) int {
 // behindWords is the end of words between a name and what it is, or i: password for the router: …, the token for staging
 // is …, key 2: ….
 func behindWords(v *view, i int) int {
-	if v.look(i) != ' ' {
+	if v.at(i) != ' ' {
 		return i
 	}
 	at := v.run(i+1, 2, isDigit)
 	if at > i+1 {
-		if oneOf(v.look(v.spaces(at)), ":=") {
+		if oneOf(v.at(v.spaces(at)), ":=") {
 			return at
 		}
 		return i
@@ -182,9 +182,9 @@ func behindWords(v *view, i int) int {
 	if !v.has(i, " for ") && !v.has(i, " to ") {
 		return i
 	}
-	for at = i; at < i+2*maxIndent && v.look(at) == ' '; {
+	for at = i; at < i+2*maxIndent && v.at(at) == ' '; {
 		at = v.run(at+1, maxIndent, inWord)
-		if oneOf(v.look(at), ":=") {
+		if oneOf(v.at(at), ":=") {
 			return at
 		}
 		if v.has(at, " is ") {
@@ -196,29 +196,29 @@ func behindWords(v *view, i int) int {
 
 // opened is the start of a value whose quotes begin at i, if it has any, and the quote it is in; -1 if nothing is in them.
 func opened(v *view, i int) (from int, quote byte) {
-	if at := v.blanks(i); isQuote(v.look(at)) || v.has(at, "- ") && isQuote(v.look(at+2)) {
+	if at := v.blanks(i); isQuote(v.at(at)) || v.has(at, "- ") && isQuote(v.at(at+2)) {
 		i = at // on the next line
-		if v.look(i) == '-' {
+		if v.at(i) == '-' {
 			i += 2
 		}
 	}
-	if isQuote(v.look(i+1)) && oneOf(v.look(i), "[({@bBruRfFLN") { // a list, or the sign of a kind of text
+	if isQuote(v.at(i+1)) && oneOf(v.at(i), "[({@bBruRfFLN") { // a list, or the sign of a kind of text
 		i++
-	} else if at := v.blanks(i + 1); v.look(i) == '[' && isQuote(v.look(at)) {
+	} else if at := v.blanks(i + 1); v.at(i) == '[' && isQuote(v.at(at)) {
 		i = at
 	}
 	if v.has(i, "&quot;") {
 		return i + len("&quot;"), '&'
 	}
 	i = inCall(v, i)
-	if isQuote(v.look(i)) && v.look(i+1) == v.look(i) && v.look(i+2) != v.look(i) {
+	if isQuote(v.at(i)) && v.at(i+1) == v.at(i) && v.at(i+2) != v.at(i) {
 		return -1, 0 // nothing between the quotes
 	}
-	for isQuote(v.look(i)) || v.look(i) == '\\' {
-		quote = v.look(i)
+	for isQuote(v.at(i)) || v.at(i) == '\\' {
+		quote = v.at(i)
 		i++
 	}
-	if quote != 0 && v.look(i) == ' ' {
+	if quote != 0 && v.at(i) == ' ' {
 		i++
 	}
 	return i, quote
@@ -237,12 +237,12 @@ func inCall(v *view, i int) int {
 		at += len("new ")
 	}
 	from := at
-	for end := at + maxIndent; at < end && (class[v.look(at)]&inWord != 0 || oneOf(v.look(at), "[]:")); at++ {
-		if !isAlnum(v.look(at)) && v.look(at) != '_' {
+	for end := at + maxIndent; at < end && (class[v.at(at)]&inWord != 0 || oneOf(v.at(at), "[]:")); at++ {
+		if !isAlnum(v.at(at)) && v.at(at) != '_' {
 			from = at + 1
 		}
 	}
-	if v.look(at) != '(' || !isQuote(v.look(at+1)) {
+	if v.at(at) != '(' || !isQuote(v.at(at+1)) {
 		return i
 	}
 	for _, name := range conversions {
@@ -255,7 +255,7 @@ func inCall(v *view, i int) int {
 
 // behindOptions is the end of options without a value at i, or i: ConvertTo-SecureString -AsPlainText -Force ….
 func behindOptions(v *view, i int) int {
-	for n := 0; n < 3 && v.look(i) == ' ' && v.look(i+1) == '-' && isLetterByte(v.look(i+2)); n++ {
+	for n := 0; n < 3 && v.at(i) == ' ' && v.at(i+1) == '-' && isLetterByte(v.at(i+2)); n++ {
 		i = v.run(i+2, maxIndent, isLower|isUpper)
 	}
 	return i
@@ -263,20 +263,20 @@ func behindOptions(v *view, i int) int {
 
 // isOption reports whether the name at start is one behind which a space is enough: --token, -Password, ENV TOKEN.
 func isOption(v *view, start int) bool {
-	before := v.look(start - 1)
-	return before == '-' && v.look(start-2) <= '-' || before == ' ' && (v.has(start-4, "ENV") || v.has(start-4, "env")) || equalFold("bearer", v.text[start:min(start+6, len(v.text))])
+	before := v.at(start - 1)
+	return before == '-' && v.at(start-2) <= '-' || before == ' ' && (v.has(start-4, "ENV") || v.has(start-4, "env")) || equalFold("bearer", v.text[start:min(start+6, len(v.text))])
 }
 
 // nextElement is the start of the text of the element behind an end tag whose name is at i, or -1.
 func nextElement(v *view, i int) int {
 	i = v.run(i, maxIndent, inWord)
-	if v.look(i) != '>' {
+	if v.at(i) != '>' {
 		return -1
 	}
-	if i = v.blanks(i + 1); v.look(i) != '<' {
+	if i = v.blanks(i + 1); v.at(i) != '<' {
 		return -1
 	}
-	if i = v.run(i+1, maxIndent, inWord); v.look(i) != '>' {
+	if i = v.run(i+1, maxIndent, inWord); v.at(i) != '>' {
 		return -1
 	}
 	return i + 1
@@ -285,19 +285,19 @@ func nextElement(v *view, i int) int {
 // behindType is the end of a type's or attribute's name between a name and its value, or i: var token string = "…",
 // <add key="token" value="…">, {"name": "token", "value": "…"}.
 func behindType(v *view, i int) int {
-	if v.look(i-1) == ' ' && (v.has(i, "string ") || v.has(i, "-String ")) {
+	if v.at(i-1) == ' ' && (v.has(i, "string ") || v.has(i, "-String ")) {
 		return v.run(i, len("-string"), inWord) + 1
 	}
 	at := v.blanks(i)
-	for n := 0; n < 4 && oneOf(v.look(at), "\"',"); n++ {
+	for n := 0; n < 4 && oneOf(v.at(at), "\"',"); n++ {
 		at = v.blanks(at + 1)
 	}
 	for n := range len("value") {
-		if v.look(at+n)|0x20 != "value"[n] {
+		if v.at(at+n)|0x20 != "value"[n] {
 			return i
 		}
 	}
-	if at += len("value"); isQuote(v.look(at)) {
+	if at += len("value"); isQuote(v.at(at)) {
 		at++
 	}
 	return v.spaces(at)
@@ -306,13 +306,13 @@ func behindType(v *view, i int) int {
 // behindAnnotation is the end of a type between a name and its value, or i: token: str = "…". A shell's default has a dash
 // instead: ${TOKEN:-…}.
 func behindAnnotation(v *view, start, i int) int {
-	if v.look(i) == '-' && v.look(start-1) == '{' {
+	if v.at(i) == '-' && v.at(start-1) == '{' {
 		return i + 1
 	}
 	at := i
-	for end := i + maxIndent; at < end && (isLetterByte(v.look(at)) || oneOf(v.look(at), "&'[]<>")); at++ {
+	for end := i + maxIndent; at < end && (isLetterByte(v.at(at)) || oneOf(v.at(at), "&'[]<>")); at++ {
 	}
-	if v.look(at) == ' ' && v.look(at+1) == '=' && v.look(at+2) != '=' && at > i {
+	if v.at(at) == ' ' && v.at(at+1) == '=' && v.at(at+2) != '=' && at > i {
 		return v.spaces(at + 2)
 	}
 	return i
@@ -320,7 +320,7 @@ func behindAnnotation(v *view, start, i int) int {
 
 // blanks is the end of white space from i, of at most maxIndent bytes.
 func (v *view) blanks(i int) int {
-	for end := i + maxIndent; i < end && oneOf(v.look(i), " \t\r\n"); i++ {
+	for end := i + maxIndent; i < end && oneOf(v.at(i), " \t\r\n"); i++ {
 	}
 	return i
 }
@@ -328,16 +328,16 @@ func (v *view) blanks(i int) int {
 // isArgument reports whether the name at start is an argument of a call: the first in quotes that end before i, or a constant.
 func isArgument(v *view, start, i int) bool {
 	before := start - 1
-	quote := v.look(before)
+	quote := v.at(before)
 	if quote == '(' && (v.has(start-len("cmp("), "cmp(") || v.has(start-len("ompare("), "ompare(") || v.has(start-len("quals("), "quals(")) {
 		return true
 	}
 	if !isQuote(quote) {
-		return class[v.text[start]]&isUpper != 0 && class[v.look(i-1)]&isUpper != 0 && oneOf(quote, " (")
+		return class[v.text[start]]&isUpper != 0 && class[v.at(i-1)]&isUpper != 0 && oneOf(quote, " (")
 	}
-	for before--; before > start-maxIndent && v.look(before) == ' '; before-- {
+	for before--; before > start-maxIndent && v.at(before) == ' '; before-- {
 	}
-	return v.look(before) == '(' && (v.look(i-1) == quote || v.look(i-2) == quote)
+	return v.at(before) == '(' && (v.at(i-1) == quote || v.at(i-2) == quote)
 }
 
 // spaces is the end of at most four spaces or tabs from i.
@@ -345,7 +345,7 @@ func (v *view) spaces(i int) int { return v.gap(i, 4) }
 
 // gap is the end of at most most spaces or tabs from i.
 func (v *view) gap(i, most int) int {
-	for end := i + most; i < end && (v.look(i) == ' ' || v.look(i) == '\t'); i++ {
+	for end := i + most; i < end && (v.at(i) == ' ' || v.at(i) == '\t'); i++ {
 	}
 	return i
 }

@@ -33,7 +33,7 @@ func isSample(token []byte) bool {
 func (s *Scanner) scheme(v *view, from int, subject context) (next int, ok bool) {
 	next = from
 	basic := false
-	if end := v.run(from, 20, inWord); subject&aboutHeader != 0 && v.look(end) == ' ' && end > from && isLetterByte(v.text[from]) {
+	if end := v.run(from, 20, inWord); subject&aboutHeader != 0 && v.at(end) == ' ' && end > from && isLetterByte(v.text[from]) {
 		next = v.spaces(end)
 		if basic = equalFold("basic", v.text[from:end]); !basic {
 			return next, false
@@ -54,7 +54,7 @@ func (s *Scanner) scheme(v *view, from int, subject context) (next int, ok bool)
 // userPassword is the end of base64 at from that a user's name and password make, with a colon between them. ok is false
 // without a colon, and end is then from; end is -1 if the password stands for one.
 func (s *Scanner) userPassword(v *view, from int) (end int, ok bool) {
-	for end = from; end < from+maxValue && value64(v.look(end)) < 64; end++ {
+	for end = from; end < from+maxValue && value64(v.at(end)) < 64; end++ {
 	}
 	if end < from+8 {
 		return from, false
@@ -73,7 +73,7 @@ func (s *Scanner) userPassword(v *view, from int) (end int, ok bool) {
 	if password := plain[colon+1 : n]; n < 6 || len(password) > 0 && isBlank(password) {
 		return -1, false
 	}
-	for v.look(end) == '=' && end < from+maxValue {
+	for v.at(end) == '=' && end < from+maxValue {
 		end++
 	}
 	return end, true
@@ -91,26 +91,26 @@ func (s *Scanner) userOption(v *view, start, end int) (next int, ok bool) {
 		return 0, false
 	}
 	i := v.spaces(end)
-	if i == end && v.look(i) == '=' {
+	if i == end && v.at(i) == '=' {
 		i++
 	}
-	if oneOf(v.look(i), "\"'`") {
+	if oneOf(v.at(i), "\"'`") {
 		i++
 	}
 	colon := i
-	for ; colon < i+maxEmail && v.look(colon) != ':'; colon++ {
-		if b := v.look(colon); b <= ' ' || b >= 0x7f || oneOf(b, "\"'`\\$<{") {
+	for ; colon < i+maxEmail && v.at(colon) != ':'; colon++ {
+		if b := v.at(colon); b <= ' ' || b >= 0x7f || oneOf(b, "\"'`\\$<{") {
 			return 0, false
 		}
 	}
 	from := colon + 1
-	quote := v.look(from)
+	quote := v.at(from)
 	if oneOf(quote, "\"'`") {
 		from++
 	}
 	to := from
 	for ; to < from+maxValue; to++ {
-		if b := v.look(to); b <= ' ' || b >= 0x7f || oneOf(b, "\"'`\\;|") {
+		if b := v.at(to); b <= ' ' || b >= 0x7f || oneOf(b, "\"'`\\;|") {
 			break
 		}
 	}
@@ -134,7 +134,7 @@ func (s *Scanner) loginOption(v *view, start, end int) (next int, ok bool) {
 		return 0, false
 	}
 	from := start + 2
-	if from == end && v.look(end) == ' ' {
+	if from == end && v.at(end) == ' ' {
 		from++
 	}
 	from, quote := opened(v, from)

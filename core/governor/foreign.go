@@ -32,11 +32,11 @@ func mayBeForeign(first, second byte) bool {
 
 // foreign notes the subject of a word of another script at i, and looks behind the name of a birth or a password.
 func (s *Scanner) foreign(v *view, i int) (next int, ok bool) {
-	if v.look(i-1)|0x20 == 't' && v.has(i, "él") && !isLetterByte(v.look(i+len("él"))) {
+	if v.at(i-1)|0x20 == 't' && v.has(i, "él") && !isLetterByte(v.at(i+len("él"))) {
 		s.note(aboutPhone, i)
 		return 0, false
 	}
-	if v.look(i-1)|0x20 == 'n' && !isAlnum(v.look(i-2)) && (v.has(i, "é ") || v.has(i, "ée ")) { // né le 14 mars 1990
+	if v.at(i-1)|0x20 == 'n' && !isAlnum(v.at(i-2)) && (v.has(i, "é ") || v.has(i, "ée ")) { // né le 14 mars 1990
 		return s.birthDate(v, i+len("é"))
 	}
 	if v.has(i, "ña") && !v.has(i-len("ontrase"), "ontrase") {

@@ -218,12 +218,7 @@ func (s *Scanner) noteParts(text []byte, start, end int) (all context, opening u
 			}
 		}
 		if e == nil {
-			subject := context(0)
-			if i == end && i > from+len("key") && i < len(text) && oneOf(text[i], "=:\" ,") {
-				subject = glued(text[from:i])
-			}
-			s.note(subject&aboutSecret, i)
-			all |= subject
+			all |= s.noteGlued(text, from, i, end)
 			continue
 		}
 		if i == end && isShouted(text[from:i]) {
@@ -238,6 +233,15 @@ func (s *Scanner) noteParts(text []byte, start, end int) (all context, opening u
 		opening |= e.phrases
 	}
 	return all, opening
+}
+
+// noteGlued notes the secret that the last part [from, i) of a word ending at end may name with its end: acmetoken=.
+func (s *Scanner) noteGlued(text []byte, from, i, end int) (subject context) {
+	if i == end && i > from+len("key") && i < len(text) && oneOf(text[i], "=:\" ,") {
+		subject = glued(text[from:i])
+	}
+	s.note(subject&aboutSecret, i)
+	return subject
 }
 
 // behindDefinition is the start of the name at i in a word from start: behind the option that defines a property of Java

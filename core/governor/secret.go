@@ -11,7 +11,7 @@ func (s *Scanner) privateKey(v *view, start int) (next int, ok bool) {
 	}
 	i := start + len("-----BEGIN ")
 	label := i
-	for label < i+60 && (isAlnum(v.look(label)) || v.look(label) == ' ') {
+	for label < i+60 && (isAlnum(v.at(label)) || v.at(label) == ' ') {
 		label++
 	}
 	if !v.has(label, "-----") || !bytes.Contains(v.text[i:label], []byte("PRIVATE KEY")) {
@@ -31,7 +31,7 @@ func (s *Scanner) puttyKey(v *view, start int) (next int, ok bool) {
 		return 0, false
 	}
 	for i := start; i < start+maxPrivateKey-100; i++ {
-		switch b := v.look(i); {
+		switch b := v.at(i); {
 		case b == 'P' && v.has(i, "Private-MAC: "):
 			i += len("Private-MAC: ")
 			return s.emit(v, rulePrivateKey, start, v.run(i, 64, isHex))
@@ -45,10 +45,10 @@ func (s *Scanner) puttyKey(v *view, start int) (next int, ok bool) {
 // keyEnd is the end of a key whose base64 begins at i: behind its END line, or where the text stops being ASCII.
 func keyEnd(v *view, i, most int) int {
 	for ; i < most; i++ {
-		b := v.look(i)
+		b := v.at(i)
 		if b == '-' && v.has(i, "-----END ") {
 			i += len("-----END ")
-			for label := i + 40; i < label && (class[v.look(i)]&isUpper != 0 || v.look(i) == ' '); i++ {
+			for label := i + 40; i < label && (class[v.at(i)]&isUpper != 0 || v.at(i) == ' '); i++ {
 			}
 			return min(v.run(i, 5, isJoint), most)
 		}
@@ -63,7 +63,7 @@ func keyEnd(v *view, i, most int) int {
 func keyBody(v *view, i int) bool {
 	row := 0
 	for end := i + 512; i < end && row < 16; i++ {
-		b := v.look(i)
+		b := v.at(i)
 		if isAlnum(b) || b == '+' || b == '/' || b == '=' {
 			row++
 			continue
@@ -82,9 +82,9 @@ func (s *Scanner) passwordURL(v *view, start, end int) (next int, ok bool) {
 	if !v.has(end, "://") || !isLetterByte(v.text[start]) {
 		return 0, false
 	}
-	colon, user, quote := 0, end+3, v.look(start-1)
+	colon, user, quote := 0, end+3, v.at(start-1)
 	for i := user; i < user+maxURLPassword; i++ {
-		switch b := v.look(i); {
+		switch b := v.at(i); {
 		case b == ':' && colon == 0:
 			colon = i
 		case b == '@' && (colon == 0 || isOnlyUser(v.text[colon+1:i])):
@@ -93,7 +93,7 @@ func (s *Scanner) passwordURL(v *view, start, end int) (next int, ok bool) {
 			}
 		case b == '@': // one before is of the user's name
 			i = lastSign(v, i)
-			if isWeak(v.text[user:colon], v.text[colon+1:i]) || isTemplate(v.text[colon+1:i]) || class[v.look(i+1)]&inWord == 0 && v.look(i+1) != '[' {
+			if isWeak(v.text[user:colon], v.text[colon+1:i]) || isTemplate(v.text[colon+1:i]) || class[v.at(i+1)]&inWord == 0 && v.at(i+1) != '[' {
 				return 0, false
 			}
 			return s.emit(v, rulePasswordURL, colon+1, i)
@@ -107,7 +107,7 @@ func (s *Scanner) passwordURL(v *view, start, end int) (next int, ok bool) {
 // lastSign is the sign before the host, if the one at i belongs to the password.
 func lastSign(v *view, i int) int {
 	for at, end := i+1, i+maxIndent; at < end; at++ {
-		b := v.look(at)
+		b := v.at(at)
 		if b == '@' {
 			return at
 		}
@@ -126,7 +126,7 @@ func (s *Scanner) secretUser(v *view, user, colon, at int) (next int, ok bool) {
 		colon, least = at, minUserToken
 	}
 	name := v.text[user:colon]
-	if class[v.look(at+1)]&inWord == 0 || len(name) < least || isPlaceholder(name) || !isSecret(name, least, false) {
+	if class[v.at(at+1)]&inWord == 0 || len(name) < least || isPlaceholder(name) || !isSecret(name, least, false) {
 		return 0, false
 	}
 	if next, ok = s.token(v, user, v.run(user, maxWord, inWord), isDigit|isLower); ok {
@@ -145,13 +145,13 @@ func isTemplate(password []byte) bool {
 
 // named looks behind a name of a secret for its value.
 func (s *Scanner) named(v *view, start, end int, subject context) (next int, ok bool) {
-	for v.look(end-1) == '\'' {
+	for v.at(end-1) == '\'' {
 		end--
 	}
 	switch {
 	case equalFold("kty", v.text[start:end]), equalFold("crv", v.text[start:end]):
 		return s.jsonWebKey(v, end)
-	case v.look(end) == '/' && subject&aboutSecret != 0 && v.run(start, end-start, isLower) == end:
+	case v.at(end) == '/' && subject&aboutSecret != 0 && v.run(start, end-start, isLower) == end:
 		return s.segment(v, end+1)
 	}
 	return s.assignment(v, start, end, subject)
@@ -160,12 +160,11 @@ func (s *Scanner) named(v *view, start, end int, subject context) (next int, ok 
 // assignment looks behind a name of a secret for its value: name = value, "name": "value", name is value,
 // <name>value, --name value, Bearer value. Specific detectors try the value first.
 func (s *Scanner) assignment(v *view, start, end int, subject context) (next int, ok bool) {
-	after := v.look(end)
+	after := v.at(end)
 	by := equalFold("by", v.text[start:end])
 	secure := isSecureString(v.text[start:end])
 	spaced := after == ' ' && (secure || isOption(v, start) || s.since(aboutLogin, start) <= nearBefore || by || subject&aboutPassword != 0 && notedPassword(v, start, end))
-	prose := after == ' ' && !spaced && v.look(start-1) != '<' && isProse(v, end+1)
-	if prose || oneOf(after, ";{}/") || (after == ')' || after == '(' && !isQuote(v.look(end+1))) && asserted(v, end) < 0 { // or code
+	if after == ' ' && !spaced && v.at(start-1) != '<' && isProse(v, end+1) || endsName(v, end) {
 		return 0, false
 	}
 	behind := behindName(v, end, secure)
@@ -181,7 +180,7 @@ func (s *Scanner) assignment(v *view, start, end int, subject context) (next int
 		s.forget(aboutSecret)
 		return 0, false
 	}
-	short := subject&aboutSecret == 0 && end-start <= len("pass") && !oneOf(v.look(start-1), "?&")
+	short := subject&aboutSecret == 0 && end-start <= len("pass") && !oneOf(v.at(start-1), "?&")
 	if short {
 		subject &= aboutPassword
 	}
@@ -197,7 +196,13 @@ func (s *Scanner) assignment(v *view, start, end int, subject context) (next int
 	} else if s.nested++; s.nested > maxNested {
 		return 0, false
 	}
-	return s.inWords(v, next, quote, subject, loose, oneOf(v.look(start-1), "?&"))
+	return s.inWords(v, next, quote, subject, loose, oneOf(v.at(start-1), "?&"))
+}
+
+// endsName reports whether the byte at the end of a name is of code that gives it no value.
+func endsName(v *view, end int) bool {
+	after := v.at(end)
+	return oneOf(after, ";{}/") || (after == ')' || after == '(' && !isQuote(v.at(end+1))) && asserted(v, end) < 0
 }
 
 // isCount reports whether a colon and a number that is too short for a secret are at i, as in "prompt_tokens":812.
@@ -238,13 +243,13 @@ func (s *Scanner) segment(v *view, from int) (next int, ok bool) {
 
 // notedPassword reports whether a password that is like no word follows the name [start, end) and a space: password Zk4wQr9T.
 func notedPassword(v *view, start, end int) bool {
-	return v.run(start, end-start, isLower|isUpper) == end && isAlnum(v.look(end+1)) && isChosen(v.text[end+1:valueEnd(v, end+1, 0)])
+	return v.run(start, end-start, isLower|isUpper) == end && isAlnum(v.at(end+1)) && isChosen(v.text[end+1:valueEnd(v, end+1, 0)])
 }
 
 // unconnected is the start of a value that nothing connects with the name [start, end), and its quote; -1 if none is.
 func unconnected(v *view, start, end int) (from int, quote byte) {
-	switch after := v.look(end); {
-	case v.look(start-1) == '$': // a variable
+	switch after := v.at(end); {
+	case v.at(start-1) == '$': // a variable
 	case after == ' ' || after == '\n' && end-start <= len("access_token") && v.run(start, end-start, isLower|isUpper) == end:
 		return looseValue(v, end+1), 0
 	case isQuote(after):
@@ -256,10 +261,10 @@ func unconnected(v *view, start, end int) (from int, quote byte) {
 // listed is the start of a value that is the next element of a list with its name, whose quote ends before i, and its
 // quote; -1 if none is: ["--token", "…"].
 func listed(v *view, i int) (from int, quote byte) {
-	if i = v.spaces(i); v.look(i) != ',' {
+	if i = v.spaces(i); v.at(i) != ',' {
 		return -1, 0
 	}
-	if i = v.blanks(i + 1); !isQuote(v.look(i)) {
+	if i = v.blanks(i + 1); !isQuote(v.at(i)) {
 		return -1, 0
 	}
 	return opened(v, i)
@@ -267,7 +272,7 @@ func listed(v *view, i int) (from int, quote byte) {
 
 // looseValue is the start of a value that only a space or line break separates from its name at i, or -1: token …, | token | … |.
 func looseValue(v *view, i int) int {
-	if v.look(i) == '|' {
+	if v.at(i) == '|' {
 		i = v.spaces(i + 1)
 	}
 	if v.run(i, minToken, inWord) < i+minToken {
@@ -280,7 +285,7 @@ func looseValue(v *view, i int) int {
 // value, no password is found.
 func (s *Scanner) inWords(v *view, from int, quote byte, subject context, loose, query bool) (next int, ok bool) {
 	strict := loose
-	if v.look(from) == '{' {
+	if v.at(from) == '{' {
 		from, strict = from+1, true
 	}
 	for range maxWords {
@@ -291,7 +296,7 @@ func (s *Scanner) inWords(v *view, from int, quote byte, subject context, loose,
 		if end := bytes.IndexByte(v.text[from:to], '&'); query && end >= 0 {
 			to = from + end
 		}
-		if to > from && strict && quote != 0 && v.look(from-1) == '{' && v.look(to-1) == '}' {
+		if to > from && strict && quote != 0 && v.at(from-1) == '{' && v.at(to-1) == '}' {
 			to-- // a placeholder, or a UUID in braces
 		}
 		s.valueEnd = max(s.valueEnd, s.base+to)
@@ -301,11 +306,11 @@ func (s *Scanner) inWords(v *view, from int, quote byte, subject context, loose,
 		switch strict = true; {
 		case loose:
 			return 0, false
-		case v.look(to) == ' ' && isLetterByte(v.look(from)) && to-from <= 20:
+		case v.at(to) == ' ' && isLetterByte(v.at(from)) && to-from <= 20:
 			from = to + 1
-		case isQuote(v.look(to)) && v.look(to+1) == ',' && v.look(to+2) == ' ' && isQuote(v.look(to+3)):
-			redacted := v.look(from) == '['
-			if from, quote = to+4, v.look(to+3); !redacted && isChosen(v.text[from:valueEnd(v, from, quote)]) {
+		case isQuote(v.at(to)) && v.at(to+1) == ',' && v.at(to+2) == ' ' && isQuote(v.at(to+3)):
+			redacted := v.at(from) == '['
+			if from, quote = to+4, v.at(to+3); !redacted && isChosen(v.text[from:valueEnd(v, from, quote)]) {
 				strict, subject = false, subject|aboutPassword // auth=("user", "…")
 			}
 		default:
@@ -317,7 +322,7 @@ func (s *Scanner) inWords(v *view, from int, quote byte, subject context, loose,
 
 // isProse reports whether a word at i can be no value and no sign of one: the name of a secret in a sentence.
 func isProse(v *view, i int) bool {
-	first := v.look(i)
+	first := v.at(i)
 	return isLetterByte(first) && !oneOf(first, "fistvV") && v.run(i, minToken, inWord) < i+minToken
 }
 
@@ -345,7 +350,7 @@ func (s *Scanner) specific(v *view, from int, subject context) (next int, ok boo
 			}
 		}
 	}
-	if v.look(from) == '/' { // base64 may begin with it
+	if v.at(from) == '/' { // base64 may begin with it
 		return s.token(v, from, word, isDigit)
 	}
 	return 0, false

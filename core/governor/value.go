@@ -18,7 +18,7 @@ func (s *Scanner) wholeValue(v *view, from, to int, quote byte, subject context,
 		return 0, false
 	}
 	rule := ID(rulePassword)
-	if quote != 0 && v.look(to) == ' ' && isLetterByte(v.look(to+1)) && !isChosen(value) {
+	if quote != 0 && v.at(to) == ' ' && isLetterByte(v.at(to+1)) && !isChosen(value) {
 		strict = true // a sentence: "Passwort1 vergessen"
 	}
 	if strict || subject&aboutPassword == 0 || !isPassword(value) || quote == 0 && isMember(value) {
@@ -30,7 +30,7 @@ func (s *Scanner) wholeValue(v *view, from, to int, quote byte, subject context,
 	if isPlaceholder(value) || isSample(value) || v.has(to, "..") || v.has(to, "…") {
 		return 0, false
 	}
-	if quote == 0 && (v.look(to) == '(' || v.look(to) == '[') {
+	if quote == 0 && (v.at(to) == '(' || v.at(to) == '[') {
 		return 0, false // a call or an element: code
 	}
 	return s.emit(v, rule, from, to)
@@ -74,8 +74,8 @@ func containsFold(text []byte, lower string) bool {
 func valueEnd(v *view, from int, quote byte) int {
 	i := from
 	for ; i < from+maxValue; i++ {
-		b := v.look(i)
-		if b == '\\' && quote != 0 && v.look(from-2) != '\\' && v.look(i+1) > ' ' {
+		b := v.at(i)
+		if b == '\\' && quote != 0 && v.at(from-2) != '\\' && v.at(i+1) > ' ' {
 			i++
 			continue
 		}
@@ -92,7 +92,7 @@ func valueEnd(v *view, from int, quote byte) int {
 			break
 		}
 	}
-	for quote == 0 && i > from && (v.look(i-1) == '.' || v.look(i-1) == ':' || v.look(i-1) == '?') {
+	for quote == 0 && i > from && (v.at(i-1) == '.' || v.at(i-1) == ':' || v.at(i-1) == '?') {
 		i--
 	}
 	return i
@@ -102,13 +102,13 @@ func valueEnd(v *view, from int, quote byte) int {
 // spaces and brackets in it: a key of Django or WordPress. It is 0 if the value is none. Without quotes it ends with the line.
 // Source: https://api.wordpress.org/secret-key/1.1/salt/, django.core.management.utils.get_random_secret_key.
 func denseEnd(v *view, from int, quote byte) int {
-	if quote == 0 && v.look(from-1) != '=' {
+	if quote == 0 && v.at(from-1) != '=' {
 		return 0
 	}
 	signs, spaces, digits, letters, row := 0, 0, 0, 0, 0
 	i := from
 	for ; i < from+128; i++ {
-		b := v.look(i)
+		b := v.at(i)
 		if b == quote && quote != 0 || b < ' ' || b >= 0x7f || oneOf(b, "\"\\") || quote == 0 && oneOf(b, " '`") {
 			break
 		}
@@ -135,7 +135,7 @@ func denseEnd(v *view, from int, quote byte) int {
 			return 0
 		}
 	}
-	if n < 40 || n == 128 || quote != 0 && v.look(i) != quote || signs*6 < n || spaces*10 > n || digits < 2 || letters*3 < n || spread(v.text[from:i]) < 20 {
+	if n < 40 || n == 128 || quote != 0 && v.at(i) != quote || signs*6 < n || spaces*10 > n || digits < 2 || letters*3 < n || spread(v.text[from:i]) < 20 {
 		return 0
 	}
 	return i

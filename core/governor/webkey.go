@@ -4,20 +4,20 @@ package governor
 // Source: RFC 7518, sections 6.2.2, 6.3.2 and 6.4.1; RFC 8037, section 2.
 func (s *Scanner) jsonWebKey(v *view, i int) (next int, ok bool) {
 	for end := i + maxWebKey; i < end; i++ {
-		switch b := v.look(i); {
+		switch b := v.at(i); {
 		case b == 0 || b == '}':
 			return 0, false
-		case b == '"' && v.look(i+2) == '"' && oneOf(v.look(i+1), "dk"):
+		case b == '"' && v.at(i+2) == '"' && oneOf(v.at(i+1), "dk"):
 			from := v.blanks(i + len(`"d"`))
-			if v.look(from) != ':' {
+			if v.at(from) != ':' {
 				continue
 			}
 			from = v.blanks(from+1) + 1
 			to := from
-			for to < from+maxJWT && (isAlnum(v.look(to)) || oneOf(v.look(to), "_-")) {
+			for to < from+maxJWT && (isAlnum(v.at(to)) || oneOf(v.at(to), "_-")) {
 				to++
 			}
-			if v.look(from-1) == '"' && to >= from+20 {
+			if v.at(from-1) == '"' && to >= from+20 {
 				return s.emit(v, rulePrivateKey, from, to)
 			}
 		}
