@@ -70,9 +70,11 @@ const (
 		`"status":"active","createdAt":"2026-11-01T00:00:00.000Z","lastUsedAt":null,"models":[],` +
 		`"permissions":["models"],"limits":{"requestsPerSecond":null,"requestsPerDay":null,"tokensPerMinute":5},"expiresAt":null,` +
 		`"replacedBy":null,"version":1}`
-	tableHead = "model,requests,hits,misses,failed,promptTokens,completionTokens,cost,estimated,expired,latencyMeanMs,latencyP50Ms,latencyP95Ms,promptCacheReadTokens,promptCacheWriteTokens,promptCacheSaved\r\n"
-	goodRow   = `{"model":"m","requests":1,"hits":0,"misses":1,"failed":0,"promptTokens":1,"completionTokens":1,"cost":0.1,"estimated":0,` +
-		`"expired":0,"latency":null,"promptCache":{"readTokens":0,"writeTokens":0,"saved":0}}` + "\n"
+	tableHead = "model,requests,hits,misses,failed,promptTokens,completionTokens,cost,estimated,expired,latencyMeanMs,latencyP50Ms,latencyP95Ms,promptCacheReadTokens,promptCacheWriteTokens,promptCacheSaved," +
+		"attempts,attemptsBusy,attemptsRejected,attemptsUnavailable,attemptsTimeout,attemptsConnection,attemptsCut,attemptsUnusable,attemptsBroken,rescued\r\n"
+	goodRow = `{"model":"m","requests":1,"hits":0,"misses":1,"failed":0,"promptTokens":1,"completionTokens":1,"cost":0.1,"estimated":0,` +
+		`"expired":0,"latency":null,"promptCache":{"readTokens":0,"writeTokens":0,"saved":0},"attempts":{"total":1,"failed":{"busy":1,"rejected":0,"unavailable":0,` +
+		`"timeout":0,"connection":0,"cut":0,"unusable":0,"broken":0},"rescued":0}}` + "\n"
 	goodRoot     = `{"name":"Postern","version":"` + root.Version + `","docs":"https://x.example/","health":"/api/health","models":"/v1/models","endpoints":["GET /api/health"]}`
 	projectUsage = "/api/admin/projects/proj_1/usage"
 )
@@ -100,7 +102,7 @@ func TestContractAccepts(t *testing.T) {
 		{"PUT", "/api/admin/projects", 404, errorBody(fault.NotFound), []string{"-X-Content-Type-Options", ""}},
 		{"POST", "/api/admin/projects/proj_1/keys/key_1/deactivate", 200, goodKey, nil},
 		{"DELETE", "/api/admin/projects/proj_1/keys/key_1", 204, "", []string{"-Content-Type", "", "-X-Content-Type-Options", ""}},
-		{"GET", projectUsage, 200, tableHead + "m,1,0,1,0,1,1,0.1,0,0,,,,0,0,0\r\n", csvHeaders},
+		{"GET", projectUsage, 200, tableHead + "m,1,0,1,0,1,1,0.1,0,0,,,,0,0,0,1,0,0,0,0,0,0,0,0,0\r\n", csvHeaders},
 		{"GET", projectUsage, 200, goodRow + goodRow, ndjsonHeaders},
 		{"GET", projectUsage, 200, "", ndjsonHeaders},
 		{"GET", "/api/usage", 400, errorBody(fault.InvalidRequest, fault.Detail{Field: "projectId", Message: "is required"}), nil},
@@ -159,7 +161,7 @@ func TestContractRejects(t *testing.T) {
 		"401 with details":                       {"GET", "/api/usage", 401, errorBody(fault.MissingKey, fault.Detail{Field: "key", Message: "is missing"}), challenge},
 		"a code with another error's text":       {"GET", "/api/health", 401, with(errorBody(fault.MissingKey), "Missing API key", "Invalid or inactive API key"), challenge},
 		"an unknown code":                        {"GET", "/api/nothing", 404, with(errorBody(fault.NotFound), "not_found", "lost"), nil},
-		"a table without a head":                 {"GET", projectUsage, 200, "m,1,0,1,0,1,1,0.1,0,0,,,,0,0,0\r\n", csvHeaders},
+		"a table without a head":                 {"GET", projectUsage, 200, "m,1,0,1,0,1,1,0.1,0,0,,,,0,0,0,1,0,0,0,0,0,0,0,0,0\r\n", csvHeaders},
 		"a table with a short row":               {"GET", projectUsage, 200, tableHead + "m,1\r\n", csvHeaders},
 		"an invalid line":                        {"GET", projectUsage, 200, goodRow + with(goodRow, "{", `{"value":"sk_live_1",`), ndjsonHeaders},
 		"a line without a newline":               {"GET", projectUsage, 200, strings.TrimSpace(goodRow), ndjsonHeaders},
