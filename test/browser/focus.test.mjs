@@ -20,7 +20,7 @@ journey('the heading has the focus after a deletion', { as: 'owner' }, async ({ 
     ['provider-keys', 'Provider keys', 'Remove the key for openai', 'Remove key', '…6789'],
   ]) {
     await page.goto(`/dashboard/projects/${project.id}/${path}`)
-    await page.getByRole('button', { name: button }).press('Enter')
+    await page.getByRole('button', { name: button, disabled: false }).press('Enter')
     await page.getByRole('dialog').getByRole('button', { name: action }).press('Enter')
     await page.getByRole('row').filter({ hasText: deleted }).waitFor({ state: 'detached' })
     assert.equal(await focused(page), heading)
@@ -43,7 +43,7 @@ journey('a closed dialog returns the focus to the button that opened it', { as: 
   await service.key(project, { name: 'Kept' })
   await page.goto(`/dashboard/projects/${project.id}/keys`)
   for (const button of ['Delete', 'Rotate']) {
-    await page.getByRole('button', { name: `${button} Kept` }).press('Enter')
+    await page.getByRole('button', { name: `${button} Kept`, disabled: false }).press('Enter')
     const name = await focusedAfter(page.getByRole('dialog').getByRole('button', { name: 'Cancel' }))
     assert.match(name, new RegExp(`^${button}\\s+Kept$`))
   }
