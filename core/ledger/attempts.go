@@ -41,21 +41,9 @@ func (u *Usage) OnlyAttempts() bool {
 	return u.Attempts.Used() && *u == Usage{Day: u.Day, Hour: u.Hour, Model: u.Model, Attempts: u.Attempts}
 }
 
-// fields lists only the figures that are not zero.
 func (a *Attempts) fields(f *abi.Fields) {
-	var mask uint64
-	for i, n := range a.Failed {
-		if n != 0 {
-			mask |= 1 << i
-		}
-	}
-	f.Uint(&mask)
-	for i := range a.Failed {
-		if mask>>i&1 == 1 {
-			f.Uint(&a.Failed[i])
-		}
-	}
-	if f.Uint(&a.Rescued); mask>>Causes != 0 || !a.Used() {
+	sparseFields(f, a.Failed[:])
+	if f.Uint(&a.Rescued); !a.Used() {
 		f.Fail()
 	}
 }

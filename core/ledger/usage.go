@@ -118,19 +118,25 @@ func (u *Usage) countFields(f *abi.Fields) {
 	f.Uint(&u.Expired)
 }
 
-// fields lists only the buckets that are not empty. Most rows have one or two.
 func (l *Latency) fields(f *abi.Fields) {
 	f.Uint(&l.SumMs)
+	sparseFields(f, l.Buckets[:])
+}
+
+// sparseFields lists which counters are not zero, then those. Most rows have one or two.
+func sparseFields(f *abi.Fields, counters []uint64) {
 	var mask uint64
-	for i, n := range l.Buckets {
+	for i, n := range counters {
 		if n != 0 {
 			mask |= 1 << i
 		}
 	}
-	f.Uint(&mask)
-	for i := range l.Buckets {
+	if f.Uint(&mask); mask>>len(counters) != 0 {
+		f.Fail()
+	}
+	for i := range counters {
 		if mask>>i&1 == 1 {
-			f.Uint(&l.Buckets[i])
+			f.Uint(&counters[i])
 		}
 	}
 }
