@@ -60,7 +60,8 @@ type FailedView struct {
 	Broken      uint64 `json:"broken"`
 }
 
-// viewAttempts adds the successful attempts: one of each served request that was no hit. A stream that broke counts as served.
+// viewAttempts adds the successful attempts: one of each served request that was no hit, also of the built-in
+// mock. A stream that broke counts as served.
 func viewAttempts(u *ledger.Usage) AttemptsView {
 	n := &u.Attempts.Failed
 	v := AttemptsView{Total: u.Requests - min(u.Requests, u.Hits), Failed: FailedView{
