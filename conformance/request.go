@@ -17,7 +17,8 @@ type request struct {
 	method, path, body string
 	headers            map[string]string // by lower-case names; the values of a repeated one are lines
 	chunked            bool
-	leave              int // disconnect after this many bytes of the response body; 0: read all
+	leave              int  // disconnect after this many bytes of the response body; 0: read all
+	release            bool // release the upstream when the response body has begun
 }
 
 // addressHeaders set the client's address: the first as the platform does for workerd, the second as a trusted proxy
@@ -30,6 +31,7 @@ func (x *run) request(s Step, args []string) request {
 		r.headers["x-api-key"] = x.expand("$" + key)
 	}
 	r.leave, _ = strconv.Atoi(s.Options["leave"])
+	r.release = s.Options["release"] != ""
 	for _, name := range addressHeaders {
 		if from := s.Options["from"]; from != "" {
 			r.headers[name] = from
@@ -81,8 +83,8 @@ func (r request) numbered(n int) request {
 	return r
 }
 
-// send runs "send METHOD PATH [key=NAME] [from=ADDRESS] [times=N] [pad=N] [chunked=yes] [leave=N]". expect checks its
-// last response.
+// send runs "send METHOD PATH [key=NAME] [from=ADDRESS] [times=N] [pad=N] [chunked=yes] [leave=N] [release=yes]". expect
+// checks its last response.
 func (x *run) send(s Step) (err error) {
 	times := 1
 	if n, given := s.Options["times"]; given {
@@ -197,7 +199,17 @@ func (x *run) doWhile(ctx context.Context, r request) (reply, error) {
 		n, err := io.ReadFull(response.Body, part)
 		return reply{response.StatusCode, response.Header, part[:n]}, err
 	}
-	answer, err := io.ReadAll(response.Body)
+	begin := []byte{}
+	if r.release {
+		begin = make([]byte, 1)
+		_, err := io.ReadFull(response.Body, begin)
+		if err = errors.Join(err, x.held(Step{Args: []string{"1"}})); err != nil {
+			return reply{}, err
+		}
+		x.Upstream.Release()
+	}
+	rest, err := io.ReadAll(response.Body)
+	answer := append(begin, rest...)
 	if err != nil {
 		return reply{}, err
 	}

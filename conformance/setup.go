@@ -191,8 +191,8 @@ func (x *run) admin(s Step) error {
 	return x.settled()
 }
 
-// queueUpstream runs "upstream KIND [status=N] [family=NAME] [delay=MS] [chunks=N] [finish=REASON]
-// [header.NAME=VALUE]… [times=N] [pad=N]": it sets the behavior for the next requests. The block is the body.
+// queueUpstream runs "upstream KIND [status=N] [family=NAME] [delay=MS] [chunks=N] [pause=yes]
+// [finish=REASON] [header.NAME=VALUE]… [times=N] [pad=N]": it sets the behavior for the next requests. The block is the body.
 func (x *run) queueUpstream(s Step) error {
 	b := Behavior{Kind: s.Args[0], Headers: map[string]string{}, Body: padded(s, strings.Join(s.Lines, "\n"))}
 	times, kind := 1, ""
@@ -204,6 +204,8 @@ func (x *run) queueUpstream(s Step) error {
 		switch {
 		case isHeader:
 			b.Headers[header] = strings.ReplaceAll(value, "_", " ")
+		case name == "pause":
+			b.Pause = true
 		case numbers[name] != nil:
 			*numbers[name], err = strconv.Atoi(value)
 		case texts[name] != nil:
@@ -229,16 +231,16 @@ func (x *run) queueUpstream(s Step) error {
 
 // held runs "held N": it waits until the upstream holds N requests.
 func (x *run) held(s Step) error {
-	return x.await(s, func() (have int, what string) { return x.Upstream.Held(), "the upstream holds %d requests" })
+	return x.await(s.Args[0], func() (have int, what string) { return x.Upstream.Held(), "the upstream holds %d requests" })
 }
 
 // asked runs "asked N": it waits until the upstream has received N requests.
 func (x *run) asked(s Step) error {
-	return x.await(s, func() (have int, what string) { return len(x.Upstream.Seen()), "the upstream received %d requests" })
+	return x.await(s.Args[0], func() (have int, what string) { return len(x.Upstream.Seen()), "the upstream received %d requests" })
 }
 
-func (x *run) await(s Step, look func() (have int, what string)) error {
-	want, err := strconv.Atoi(s.Args[0])
+func (x *run) await(count string, look func() (have int, what string)) error {
+	want, err := strconv.Atoi(count)
 	if err != nil {
 		return err
 	}

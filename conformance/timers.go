@@ -57,7 +57,7 @@ func (x *run) followers(s Step) error {
 
 func (x *run) awaitStat(s Step, name, what string) error {
 	var failure error
-	err := x.await(s, func() (int, string) {
+	err := x.await(s.Args[0], func() (int, string) {
 		var answer []byte
 		answer, failure = x.controlBody("GET", "stats", nil)
 		return int(gjson.GetBytes(answer, name).Int()), what

@@ -49,6 +49,7 @@ type Behavior struct {
 	Family  string `json:"family,omitempty"`  // only for requests of this family (or "embeddings"); empty: any
 	DelayMs int    `json:"delayMs,omitempty"` // between events; 0: 0 to 2 for the first events, then none; negative: none
 	Chunks  int    `json:"chunks,omitempty"`  // number of text pieces in a stream; 0: the default
+	Pause   bool   `json:"pause,omitempty"`   // after half of a stream's events, wait for Release
 	Finish  string `json:"finish,omitempty"`  // finish reason: stop, tools, length, filter; empty: the default
 
 	rules []Rule // of the session

@@ -21,24 +21,25 @@ const (
 // stream sends the events in the way of the behavior's kind.
 func (x *exchange) stream(events []event) {
 	half := max(len(events)/2, 1)
+	begin := func() bool { return x.events(events[:half]) && x.pause() }
 	switch x.b.Kind {
 	case "silent":
 		_ = x.flush.Flush()
 		x.waitForDisconnect()
 	case "stall":
-		if x.events(events[:half]) {
+		if begin() {
 			x.waitForDisconnect()
 		}
 	case "broken":
-		if x.events(events[:half]) {
+		if begin() {
 			x.reset()
 		}
 	case "cut", "truncated":
-		x.finished = x.events(events[:half])
+		x.finished = begin()
 	case "malformed", "corrupt":
-		x.finished = x.events(events[:half]) && x.invalidEvent(events[half]) && x.events(events[half+1:])
+		x.finished = begin() && x.invalidEvent(events[half]) && x.events(events[half+1:])
 	case "error-event":
-		x.finished = x.events(events[:half]) && x.events(x.request.wire.streamError())
+		x.finished = begin() && x.events(x.request.wire.streamError())
 	case "error-first":
 		x.finished = x.events(x.request.wire.streamError())
 	case "error-head":
@@ -53,8 +54,16 @@ func (x *exchange) stream(events []event) {
 	case "no-done":
 		x.finished = x.events(without(events, endMark))
 	default:
-		x.finished = x.events(events)
+		x.finished = begin() && x.events(events[half:])
 	}
+}
+
+// pause waits for Release if the behavior says so; false if the client disconnected.
+func (x *exchange) pause() bool {
+	if x.b.Pause {
+		x.server.hold(x.r)
+	}
+	return x.r.Context().Err() == nil
 }
 
 // events sends events one by one; false if the client disconnected.
