@@ -62,6 +62,9 @@ func domain(v *view, start int) (last, label int) {
 	if accent > label {
 		last = accent
 	}
+	if last < label {
+		return 0, label // the last label is longer than a domain
+	}
 	return last, label
 }
 

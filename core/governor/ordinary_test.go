@@ -121,3 +121,28 @@ func TestScanAllocatesNothing(t *testing.T) {
 		t.Errorf("%.0f allocations", n)
 	}
 }
+
+// TestLongRuns continues the beginnings of findings with a run of one byte, up to lengths around each bound of the scan. The
+// result matters little there: none of them may stop the scan, and pieces find the same.
+func TestLongRuns(t *testing.T) {
+	rules := AllRules()
+	beginnings := []string{"x@a.", "x@[1", "x@a.é", "+1", "(", "1.", "::", "token=", "token: \"", "password is ", "a://b:", "a://", "eyJ", "MII", "-----BEGIN ", "<|", "born ", "--user ", "docker login -p ", "PuTTY-User-Key-File-", "char password[", "setToken(\"", "DE89", "sk-", "ignore "}
+	for _, one := range readData(t) {
+		for i, e := range one.positives {
+			if i%8 == 0 {
+				beginnings = append(beginnings, string(e.text[:len(e.text)*2/3]))
+			}
+		}
+	}
+	for _, beginning := range beginnings {
+		for _, fill := range []string{"a", "Z", "7", ".", "-", " ", "é", "a1", "%3D", "(", "\\"} {
+			for _, n := range []int{7, 24, 32, 64, 200, 256, 320, 600, 1030} {
+				text := []byte(beginning + strings.Repeat(fill, n/len(fill)) + " end")
+				want := Scan(text, rules, nil)
+				if got, _ := scanPieces(t, rules, text[:len(text)/2], text[len(text)/2:]); !slices.Equal(got, want) {
+					t.Errorf("%q and %d times %q: in pieces %s\nwant %s", beginning, n/len(fill), fill, describeAll(text, got), describeAll(text, want))
+				}
+			}
+		}
+	}
+}
