@@ -78,11 +78,14 @@ func (v *view) closed(i int) bool {
 // isPlain reports whether a word can be no finding: without digits, too short for a token, and without a byte behind it
 // that makes it more.
 func isPlain(text []byte, start, end int, kinds uint16) bool {
-	if kinds&isDigit != 0 || end-start >= minToken {
-		return false
+	if kinds&isDigit != 0 || end-start >= minToken && (end-start >= minLetters || kinds&(isLower|isUpper) == isLower|isUpper || class[text[start+2]]&isJoint != 0) {
+		return false // letters with a joint behind two may be a MAC address
 	}
 	if end == len(text) {
 		return true
+	}
+	if text[end] == ':' && end+1 < len(text) && text[end+1] <= ' ' {
+		return true // no address or token continues there
 	}
 	after := class[text[end]]
 	return after&isEnding == 0 && (after&inToken == 0 || kinds&isJoint == 0)

@@ -13,6 +13,13 @@ func skipCommon(text []byte) (start, end int, kinds uint16) {
 		if i+1 >= len(text) {
 			return from, from, 0
 		}
+		if class[text[i]]&opens != 0 {
+			if mayOpen(text[i], text[i+1]) {
+				return i, i, 0
+			}
+			from = i + 1
+			continue
+		}
 		n := 0
 		if i+17 < len(text) {
 			w := eight(text[i:i+8]) | 0x20 // the first letter may be a capital
@@ -22,10 +29,11 @@ func skipCommon(text []byte) (start, end int, kinds uint16) {
 			}
 			b := text[i+n]
 			if n > 0 && n < minToken && class[b]&(inWord|isEnding|isEqual) == 0 && (b != ' ' || text[i+n+1] != '=') {
-				if h := hashOf(uint32(w), text[i+n-1], n); n == 1 || likely[h>>5]>>(h&31)&1 == 0 || !isLikelyInside(text[i:i+n]) {
+				if h := hashOf(uint32(w), text[i+n/2], text[i+n-1], n); n == 1 || likely[h>>5]>>(h&31)&1 == 0 || !isLikelyInside(text[i:i+n]) {
 					from = i + n
 					continue
 				}
+				return i, i + n, class[text[i]] | inWord | isLower
 			}
 		}
 		end, kinds, common := readCommon(text, i, n)
@@ -36,18 +44,10 @@ func skipCommon(text []byte) (start, end int, kinds uint16) {
 	}
 }
 
-// readCommon reads the word or separator at i, up to minToken bytes of it, of which the first n are letters in lower case,
+// readCommon reads the word at i, up to minToken bytes of it, of which the first n are letters in lower case,
 // the first perhaps a capital. common is set if it needs no closer look.
-//
-//go:noinline
 func readCommon(text []byte, i, n int) (end int, kinds uint16, common bool) {
 	first := class[text[i]]
-	if first&opens != 0 {
-		if mayOpen(text[i], text[i+1]) {
-			return i, 0, false
-		}
-		return i + 1, 0, true
-	}
 	if end = i + 1; n > 1 {
 		end, kinds = i+min(n, minToken), inWord|isLower
 	}
@@ -90,10 +90,10 @@ func separators(text []byte) int {
 }
 
 // isCommon reports whether a word is lower case, perhaps with a capital or dots and dashes, and not in the vocabulary, as most
-// words are; or a short number that no other group of digits can follow. kinds is the classes of its bytes without the first, after those of the byte behind it.
+// words are; or a short number, perhaps with a point or dash in it, that no other group of digits can follow. kinds is the classes of its bytes without the first, after those of the byte behind it.
 func isCommon(word []byte, kinds, after uint16) bool {
 	if class[word[0]]&(isLower|isUpper) == 0 {
-		return len(word) < 6 && kinds&^(inWord|isDigit|isHex) == 0 && class[word[0]]&isDigit != 0 && after&(joinsDigits|inToken|isEnding) == 0
+		return len(word) < 6 && kinds&^(inWord|isDigit|isHex|isJoint) == 0 && class[word[0]]&isDigit != 0 && after&(joinsDigits|inToken|isEnding) == 0
 	}
 	if len(word) >= minToken || after&isEnding != 0 {
 		return false
@@ -102,7 +102,7 @@ func isCommon(word []byte, kinds, after uint16) bool {
 	case 0:
 		return true
 	case inWord | isLower:
-		if after&isEqual != 0 && glued(word) != 0 {
+		if after&isEqual != 0 && mayGlue(word[len(word)-1]) && glued(word) != 0 {
 			return false
 		}
 		return !isLikely(word)

@@ -5,7 +5,7 @@ import "bytes"
 // mayName reports whether a part of a word without digits may be in the vocabulary, or the word has a detector of its own.
 func mayName(word []byte, kinds uint16) bool {
 	if kinds&(isJoint|isUpper) == 0 {
-		return len(word) >= 2 && isLikely(word)
+		return len(word) >= 2 // noted looks it up
 	}
 	if word[0] == '-' || class[word[0]]&isJoint != 0 && bytes.Contains(word, []byte("-----")) || kinds&(isLower|isJoint) == 0 && len(word) == 2 {
 		return true // a key's dashes; a British insurance number in groups begins with two letters
@@ -13,9 +13,10 @@ func mayName(word []byte, kinds uint16) bool {
 	if isInitials(word) {
 		return true
 	}
-	if kinds&isJoint == 0 && !hasHump(word) {
-		return len(word) >= 2 && isLikely(word)
+	if kinds&isJoint == 0 && class[word[0]]&isUpper != 0 && !hasHump(word) {
+		return len(word) >= 2 // noted looks it up
 	}
+	whole := 0
 	for i := 0; i < len(word); {
 		if !isLetterByte(word[i]) {
 			i++
@@ -23,16 +24,25 @@ func mayName(word []byte, kinds uint16) bool {
 		}
 		from := i
 		i = part(word, i, len(word))
-		if i-from >= 2 && isLikely(word[from:i]) || i == len(word) && i > from+len("key") && glued(word[from:]) != 0 {
+		if i-from >= 2 && isLikely(word[from:i]) || i == len(word) && i > from+len("key") && mayGlue(word[i-1]) && glued(word[from:]) != 0 {
 			return true
 		}
 		if i < len(word) && isLetterByte(word[i]) {
-			if whole := letterRun(word, i); isLikely(word[from:whole]) {
+			if whole <= i {
+				whole = letterRun(word, i)
+			}
+			if isLikely(word[from:whole]) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// mayGlue reports whether the name of a secret that is glued to another may end with a letter.
+func mayGlue(last byte) bool {
+	const ends = 1<<('y'&31) | 1<<('n'&31) | 1<<('t'&31) | 1<<('d'&31) | 1<<('s'&31) | 1<<('w'&31)
+	return uint32(ends)>>(last&31)&1 != 0
 }
 
 // noted records the subjects of a word of letters that only names subjects. It reports whether that was all: the word
@@ -54,8 +64,11 @@ func (s *Scanner) noted(text []byte, start, end int, kinds uint16) bool {
 		s.lastPair, s.pairEnd = number+1, s.base+end
 		return true
 	}
-	if e.phrases != 0 || subject&(aboutSecret|aboutBirth|aboutKey) != 0 || subject == 0 && !e.pair {
+	if e.phrases != 0 && mayContinue(text, end, e.phrases) || subject&(aboutSecret|aboutBirth|aboutKey) != 0 {
 		return false
+	}
+	if subject == 0 && !e.pair {
+		return e.phrases != 0
 	}
 	if e.pair {
 		s.lastPair, s.pairEnd = number+1, s.base+end
@@ -79,8 +92,8 @@ func glued(word []byte) context {
 	if len(word) < 3 {
 		return 0
 	}
-	switch string([]byte{word[len(word)-2] | 0x20, word[len(word)-1] | 0x20}) {
-	case "ey", "en", "et", "rd", "wd", "ss", "pw":
+	switch uint16(word[len(word)-2]|0x20)<<8 | uint16(word[len(word)-1]|0x20) {
+	case 'e'<<8 | 'y', 'e'<<8 | 'n', 'e'<<8 | 't', 'r'<<8 | 'd', 'w'<<8 | 'd', 's'<<8 | 's', 'p'<<8 | 'w':
 	default:
 		return 0
 	}
@@ -175,7 +188,7 @@ const minDashed = 20
 // name records the subjects that a word's parts name. Behind the name of a secret or a birth it looks for the value.
 func (s *Scanner) name(v *view, start, end int, kinds uint16) (next int) {
 	all, opening := s.noteParts(v.text, start, end)
-	if opening != 0 {
+	if opening != 0 && (kinds&(isDigit|isJoint) != 0 || mayContinue(v.text, end, opening)) {
 		if at, ok := s.phrase(v, start, opening); ok {
 			return at
 		}
@@ -268,14 +281,21 @@ func (s *Scanner) noteInitials(text []byte, start, end int) context {
 // part is the end of the part of a word that begins at i: a run of letters, up to a change from lower to upper case
 // or before the last of several uppercase letters (APIKey).
 func part(text []byte, i, end int) int {
-	from := i
-	for i++; i < end && isLetterByte(text[i]); i++ {
-		upper := class[text[i]]&isUpper != 0
-		if upper && class[text[i-1]]&isLower != 0 {
+	capitals := 0 // in a row before i
+	if text[i]-'A' < 26 {
+		capitals = 1
+	}
+	for i++; i < end; i++ {
+		switch b := text[i]; {
+		case b-'a' < 26:
+			if capitals >= 2 {
+				return i - 1
+			}
+			capitals = 0
+		case b-'A' < 26 && capitals > 0:
+			capitals++
+		default:
 			return i
-		}
-		if !upper && i-from >= 2 && class[text[i-1]]&isUpper != 0 && class[text[i-2]]&isUpper != 0 {
-			return i - 1
 		}
 	}
 	return i

@@ -33,6 +33,47 @@ var injectionPhrases = [...]injectionPhrase{
 	{ruleSmuggle, "never 0|mention|reveal|disclose 2|this|these 2|instruction*|prompt*|message"},
 }
 
+// second is the first letters of the words that may come second in each phrase, as bits; all if others may come before them.
+var second = func() (letters [len(injectionPhrases)]uint32) {
+	for i := range injectionPhrases {
+		_, steps, _ := strings.Cut(injectionPhrases[i].steps, " ")
+		step, _, _ := strings.Cut(steps[2:], " ")
+		for _, one := range strings.Split(step, "|") {
+			letters[i] |= 1 << (one[0] & 31)
+		}
+		if steps[0] != '0' {
+			letters[i] = 1<<32 - 1
+		}
+	}
+	return letters
+}()
+
+// mayContinue reports whether one of the phrases may continue behind its first word, which ends at i.
+func mayContinue(text []byte, i int, phrases uint32) bool {
+	for end := min(i+maxGap, len(text)); i < end && !isLetterByte(text[i]); i++ {
+		if !joinsWords(text[i]) {
+			return false
+		}
+	}
+	if i == len(text) {
+		return true
+	}
+	for ; phrases != 0; phrases &= phrases - 1 {
+		if second[bits.TrailingZeros32(phrases)]>>(text[i]&31)&1 != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// maxGap is how many bytes may be between two words of a phrase.
+const maxGap = 3
+
+// joinsWords reports whether a byte may be between two words of a phrase.
+func joinsWords(b byte) bool {
+	return b == ' ' || b == '\'' || b == ',' || b == '"' || b == '\n' || b == '-' || b == '*'
+}
+
 // phrase tries injection phrases, given as bits, at a word.
 func (s *Scanner) phrase(v *view, start int, phrases uint32) (next int, ok bool) {
 	for ; phrases != 0; phrases &= phrases - 1 {
@@ -74,12 +115,12 @@ func phraseEnd(v *view, i int, steps string) int {
 
 // nextWord is the start of the next word after i in the same sentence, or -1.
 func nextWord(v *view, i int) int {
-	for end := i + 4; i < end; i++ {
+	for end := i + maxGap; i <= end; i++ {
 		b := v.at(i)
 		if isLetterByte(b) {
 			return i
 		}
-		if b != ' ' && b != '\'' && b != ',' && b != '"' && b != '\n' && b != '-' && b != '*' {
+		if !joinsWords(b) {
 			return -1
 		}
 	}

@@ -216,17 +216,39 @@ func (s *Scanner) unusual(v *view, start, end int, kinds uint16, final bool) (ne
 
 // names reports whether a word does no more than name subjects, if any.
 func (s *Scanner) names(text []byte, start, end int, kinds uint16) bool {
-	if end-start == 2 && end < len(text) && s.isPair(text, start) {
-		return false
+	if kinds&(isLower|isUpper) == 0 && s.isQuantity(text, start, end) {
+		return true
 	}
-	if end < len(text) && (class[text[end]]&(isEqual|isEnding) != 0 || text[end] == ' ' && (kinds&(isLower|isUpper) == isUpper || end+1 == len(text) || text[end+1] == '=')) && end-start > len("key") && glued(text[start:end]) != 0 {
+	if end-start == 2 && end+1 < len(text) {
+		if s.isPair(text, start) {
+			return false
+		}
+		if after := text[end]; class[text[start]]&isUpper != 0 && class[after]&(inToken|isEnding) == 0 && (after != ' ' || !isDigitByte(text[end+1])) && !isLikely(text[start:end]) {
+			return true // no letters in front of a number
+		}
+	}
+	if end < len(text) && (class[text[end]]&(isEqual|isEnding) != 0 || text[end] == ' ' && (kinds&(isLower|isUpper) == isUpper || end+1 == len(text) || text[end+1] == '=')) && end-start > len("key") && mayGlue(text[end-1]) && glued(text[start:end]) != 0 {
 		return false
 	}
 	return isPlain(text, start, end, kinds) && (!mayName(text[start:end], kinds) || s.noted(text, start, end, kinds))
 }
 
+// maxQuantity is the length of the longest number that is nothing without a word about it: 1000000, 2026-06.
+const maxQuantity = 7
+
+// isQuantity reports whether a word of digits and joints can be no finding: it is short, a word or the end of a
+// clause is behind it, and no word that it may belong to is near.
+func (s *Scanner) isQuantity(text []byte, start, end int) bool {
+	return end < len(text) && end-start <= maxQuantity && isDigitByte(text[start]) && s.base+start-s.lastSeen > nearBefore &&
+		(text[end] == ' ' && end-start < 6 && end+1 < len(text) && isLetterByte(text[end+1]) || oneOf(text[end], ",\n\"")) &&
+		(end-start < maxQuantity || text[start+1] != '.' || text[start+3] != '.')
+}
+
 // minToken is the length from which a word of letters only may be a token.
 const minToken = 15
+
+// minLetters is the length from which a word of letters of one case may be a token, unless the token continues behind it.
+const minLetters = 20
 
 // word looks closer at the word [start, end). It returns where the scan continues, or wait if that depends on bytes
 // that have not arrived.

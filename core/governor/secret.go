@@ -151,6 +151,11 @@ func (s *Scanner) named(v *view, start, end int, subject context) (next int, ok 
 	switch {
 	case equalFold("kty", v.text[start:end]), equalFold("crv", v.text[start:end]):
 		return s.jsonWebKey(v, end)
+	case subject&aboutPassword == 0 && namesCode(v, end):
+		if isPublic(v.text, start, end) {
+			s.forget(aboutSecret)
+		}
+		return 0, false
 	case v.at(end) == '/' && subject&aboutSecret != 0 && v.run(start, end-start, isLower) == end:
 		return s.segment(v, end+1)
 	}
@@ -199,10 +204,28 @@ func (s *Scanner) assignment(v *view, start, end int, subject context) (next int
 	return s.inWords(v, next, quote, subject, loose, oneOf(v.at(start-1), "?&"))
 }
 
+// namesCode reports whether the name in quotes before i is of a JSON member whose value is a name in code, of letters of one case,
+// and no list continues behind it: "maxTokensField": "max_tokens".
+func namesCode(v *view, i int) bool {
+	if v.at(i) != '"' || v.at(i+1) != ':' {
+		return false
+	}
+	from := v.spaces(i + 2)
+	if v.at(from) != '"' {
+		return false
+	}
+	from++
+	to := v.run(from, minLetters, isLower|isJoint)
+	if to == from {
+		to = v.run(from, minLetters-1, isUpper|isJoint)
+	}
+	return to > from && v.at(to) == '"' && (v.at(to+1) != ',' || v.at(to+2) != ' ')
+}
+
 // endsName reports whether the byte at the end of a name is of code that gives it no value.
 func endsName(v *view, end int) bool {
 	after := v.at(end)
-	return oneOf(after, ";{}/") || (after == ')' || after == '(' && !isQuote(v.at(end+1))) && asserted(v, end) < 0
+	return after == ';' || after == '{' || after == '}' || after == '/' || (after == ')' || after == '(' && !isQuote(v.at(end+1))) && asserted(v, end) < 0
 }
 
 // isCount reports whether a colon and a number that is too short for a secret are at i, as in "prompt_tokens":812.
@@ -293,8 +316,10 @@ func (s *Scanner) inWords(v *view, from int, quote byte, subject context, loose,
 			return next, true
 		}
 		to := valueEnd(v, from, quote)
-		if end := bytes.IndexByte(v.text[from:to], '&'); query && end >= 0 {
-			to = from + end
+		if query {
+			if end := bytes.IndexByte(v.text[from:to], '&'); end >= 0 {
+				to = from + end
+			}
 		}
 		if to > from && strict && quote != 0 && v.at(from-1) == '{' && v.at(to-1) == '}' {
 			to-- // a placeholder, or a UUID in braces

@@ -49,9 +49,16 @@ func makeTables() []byte {
 	writeNumbers(b, "formatStarts is where a bucket's token formats begin in formatText: see bucketOf.", "formatStarts", "uint16", starts)
 	fmt.Fprintf(b, "\n// loose is the formats without a literal prefix of two bytes.\nvar loose = [...]looseFormat{\n")
 	for _, l := range free {
-		fmt.Fprintf(b, "\t{%d, %d, %d, %d, %d},\n", l.at, l.behind, l.offset, l.literal, l.least)
+		fmt.Fprintf(b, "\t{%d, %d, %d, %d, %d, %#x, %#x, %d},\n", l.at, l.behind, l.offset, l.literal, l.least, l.first, l.next, l.nextLiteral)
 	}
 	b.WriteString("}\n")
+	ranges := make([]int, len(looseOrder)+1)
+	for _, l := range free {
+		for i := strings.IndexByte(looseOrder, l.behind); i < len(looseOrder); i++ {
+			ranges[i+1]++
+		}
+	}
+	writeNumbers(b, "looseStarts is where the formats with each byte of looseOrder begin in loose.", "looseStarts", "uint8", ranges)
 	writeIdentities(b)
 	class, patterns := makeClasses(), makePatternClasses()
 	writeNumbers(b, "class is the classes of each byte.", "class", "uint16", class[:])
@@ -158,6 +165,9 @@ func packFormats(rules []Rule) (text string, starts []int, free []looseFormat) {
 	for i := range free {
 		free[i].at += uint16(starts[unanchored])
 	}
+	slices.SortStableFunc(free, func(a, b looseFormat) int {
+		return strings.IndexByte(looseOrder, a.behind) - strings.IndexByte(looseOrder, b.behind)
+	})
 	return text, starts, free
 }
 
@@ -172,8 +182,14 @@ func makeLoose(pattern string, at int) (l looseFormat) {
 		l.behind = after[0]
 	}
 	if pattern[0] == '{' && l.behind != 1 {
-		_, _, _, least, _ := element(pattern, 0)
+		next, _, first, least, _ := element(pattern, 0)
 		l.least = byte(min(least, 0xff))
+		if pattern[1] != 't' {
+			l.first = first
+		}
+		if l.behind > ' ' {
+			_, l.nextLiteral, l.next, _, _ = element(pattern, next+1)
+		}
 	}
 	offset := 0
 	for p := 0; p < len(pattern) && pattern[1] != 't'; { // one of t may begin with a joint, which no word does

@@ -32,8 +32,11 @@ func (s *Scanner) base64(v *view, start int) (next int, ok bool) {
 
 // token tries the token formats at a word's start.
 func (s *Scanner) token(v *view, start, end int, kinds uint16) (next int, ok bool) {
-	if next, ok = s.base64(v, start); ok {
-		return next, true
+	switch v.text[start] {
+	case 'e', 'Z', 'L', 'M':
+		if next, ok = s.base64(v, start); ok {
+			return next, true
+		}
 	}
 	if kinds&isLower == 0 && end-start >= 20 && (v.has(start, "AKIA") || v.has(start, "ASIA") || v.has(start, "GOOG")) {
 		s.note(aboutAWS, end) // the secret half follows; Google's HMAC keys are like those of AWS
@@ -46,9 +49,13 @@ func (s *Scanner) token(v *view, start, end int, kinds uint16) (next int, ok boo
 	if !long && after != ':' && after != '/' && after != '|' {
 		return 0, false
 	}
-	for i := range loose {
+	from, to := 0, len(loose)
+	if !long {
+		from, to = looseBehind(after)
+	}
+	for i := from; i < to; i++ {
 		l := &loose[i]
-		if l.behind != after && (l.behind > ' ' || !long && (l.behind == 0 || after != '/')) || int(l.least) > end-start || !l.fits(v, start) {
+		if l.behind != after && l.behind > ' ' || int(l.least) > end-start || !l.fits(v, start, end) {
 			continue
 		}
 		f := formatAt(int(l.at))
@@ -67,14 +74,40 @@ func (s *Scanner) token(v *view, start, end int, kinds uint16) (next int, ok boo
 type looseFormat struct {
 	at                      uint16
 	behind, offset, literal byte
-	least                   byte // the least length of its first word, if a run begins it
+	least                   byte   // the least length of its first word, if a run begins it
+	first, next             uint32 // the classes of its first byte, and of the one after behind; 0: not known
+	nextLiteral             byte   // or that byte
 }
 
-// fits reports whether the first literal byte may be at its place. It looks at no byte that has not arrived.
-func (l *looseFormat) fits(v *view, start int) bool {
-	i := start + int(l.offset)
-	return l.offset == 0 || i >= len(v.text) || v.text[i] == l.literal
+// fits reports whether the format's first bytes may be at start, and the ones behind its first word at end. It looks at no byte
+// that has not arrived.
+func (l *looseFormat) fits(v *view, start, end int) bool {
+	if l.first != 0 && patternClass[v.text[start]]&l.first == 0 {
+		return false
+	}
+	if i := start + int(l.offset); l.offset != 0 && i < len(v.text) && v.text[i] != l.literal {
+		return false
+	}
+	if l.behind <= ' ' || end+1 >= len(v.text) {
+		return true
+	}
+	next := v.text[end+1]
+	return next == l.nextLiteral || patternClass[next]&l.next != 0
 }
+
+// looseBehind is the range of the formats in loose whose first word a byte may end.
+func looseBehind(after byte) (from, to int) {
+	switch after {
+	case ':':
+		return int(looseStarts[0]), int(looseStarts[1])
+	case '|':
+		return int(looseStarts[1]), int(looseStarts[2])
+	}
+	return int(looseStarts[2]), int(looseStarts[4]) // a slash, or text that may contain one
+}
+
+// looseOrder is the bytes behind first words in the order of loose. looseStarts has their ranges.
+const looseOrder = ":|/\x01\x00"
 
 // anchored tries the formats that begin with two literal bytes. known is the length of the longest literal prefix of one that is
 // at start, if it is longer than two.

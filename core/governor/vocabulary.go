@@ -266,20 +266,21 @@ const (
 	hashShift  = 17
 )
 
-// hash is 15 bits made of a word's length and its first two and last letters in any case.
+// hash is 15 bits made of a word's length and its first two, middle and last letters in any case.
 func hash(word []byte) uint32 {
-	return hashOf(uint32(word[0])|uint32(word[1])<<8, word[len(word)-1], len(word))
+	n := len(word)
+	return hashOf(uint32(word[0])|uint32(word[1])<<8, word[n/2], word[n-1], n)
 }
 
 // hashOf is hash of a word of n letters that begins with the lowest two bytes of first.
-func hashOf(first uint32, last byte, n int) uint32 {
-	return (first&0x1f1f | uint32(last&31)<<16 | uint32(n)<<24) * hashFactor >> hashShift
+func hashOf(first uint32, middle, last byte, n int) uint32 {
+	return (first&0x1f1f | uint32(middle&31)<<16 | uint32(last&31)<<21 | uint32(n)<<26) * hashFactor >> hashShift
 }
 
 // innerHash is 15 other bits, of the letters between them.
 func innerHash(word []byte) uint32 {
 	n := len(word)
-	h := uint32(word[n/2]&31) | uint32(word[n-2]&31)<<5 | uint32(word[0]&31)<<10 | uint32(n&31)<<15
+	h := uint32(word[n/3]&31) | uint32(word[n-2]&31)<<5 | uint32(word[0]&31)<<10 | uint32(n&31)<<15
 	return ^h * hashFactor >> hashShift
 }
 

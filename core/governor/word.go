@@ -51,7 +51,7 @@ func (s *Scanner) value(v *view, start, end int, kinds uint16) (next int, ok boo
 			return next, true
 		}
 	}
-	if end-start >= minToken || class[after]&inToken != 0 && (end-start >= 3 || after == '$' || after == '/') {
+	if end-start >= minToken && (end-start >= minLetters || kinds&isDigit != 0 || kinds&(isLower|isUpper) == isLower|isUpper) || class[after]&inToken != 0 && (end-start >= 3 || after == '$' || after == '/') {
 		if next, ok = s.token(v, start, end, kinds); ok {
 			return next, true
 		}
