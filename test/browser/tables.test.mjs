@@ -280,3 +280,47 @@ journey('usage by model and by key are sorted apart, by keyboard, and on a phone
   const { searchParams } = new URL(page.url())
   assert.deepEqual([searchParams.get('sort-models'), searchParams.get('sort-keys')], ['requests', '__proto__'])
 })
+
+journey('requests, violations and the registry are sorted by their headers', { as: 'owner' }, async ({ page }) => {
+  const mixed = await service.project({ name: 'Mixed', plan: 'guarded' })
+  const base = `projects/${mixed.id}`
+  await service.admin('PUT', `${base}/governor`, { enabled: true })
+  const caller = await service.key(mixed, { name: 'Caller' })
+  for (const [quality, content] of [
+    ['frontier', 'Hello'],
+    ['cheap', 'Charge 4111 1111 1111 1111'],
+    ['cheap', 'Use AKIAQYLPMN5HHHFPZAM2'],
+  ]) {
+    await service.complete(caller.value, { quality, messages: [{ role: 'user', content }] })
+  }
+  const listed = async (list) => (await service.get(`${base}/${list}`))[list].length
+  await until('the requests are listed', async () => (await listed('requests')) >= 2)
+  await until('the violations are listed', async () => (await listed('violations')) === 2)
+  /** The texts of a column's cells, joined. */
+  const column = (table, label) =>
+    table
+      .locator(`[data-label="${label}"]`)
+      .evaluateAll((cells) => cells.map((cell) => cell.querySelector('.name, code, .badge')?.textContent).join())
+  /** Clicks a header twice: the second order has to be the reverse of the first, and more than one value. */
+  const bothWays = async (label) => {
+    const table = page.getByRole('table')
+    const header = table.getByRole('columnheader', { name: label })
+    await header.getByRole('button').click()
+    await until('one order', async () => (await header.getAttribute('aria-sort')) !== null)
+    const first = await column(table, label)
+    await header.getByRole('button').click()
+    const reverse = first.split(',').reverse().join()
+    assert.notEqual(reverse, first)
+    await until(`${label}: ${reverse}`, async () => (await column(table, label)) === reverse)
+  }
+  for (const [at, label] of [
+    ['requests', 'Model'],
+    ['violations', 'Rule'],
+    ['registry', 'Model'],
+  ]) {
+    await page.goto(`/dashboard/${base}/${at}`)
+    await page.getByRole('table').waitFor()
+    await bothWays(label)
+    assert.match(new URL(page.url()).search, /^\?sort=-/)
+  }
+})

@@ -259,3 +259,47 @@ journey(
     await page.getByRole('heading', { name: 'Sign in', exact: true }).waitFor()
   },
 )
+
+journey(
+  'live refresh shows new requests, can be switched off, and waits for a dialog',
+  { as: 'owner' },
+  async ({ page }) => {
+    const project = await service.project({ name: 'Lively' })
+    await page.clock.install()
+    await page.goto(`/dashboard/projects/${project.id}/requests`)
+    await page.getByText('No requests yet').waitFor()
+    let loads = 0
+    page.on('request', (request) => {
+      if (new URL(request.url()).pathname.endsWith('/requests')) loads++
+    })
+    const live = page.getByRole('checkbox', { name: 'Live' })
+    assert.equal(await live.isChecked(), false)
+    await page.clock.runFor(60_000)
+    assert.equal(loads, 0, 'off until it is switched on')
+    await live.check()
+    const key = await service.key(project)
+    assert.equal((await service.complete(key.value)).status, 200)
+    await until(
+      'the request is listed',
+      async () => (await service.get(`projects/${project.id}/requests`)).requests.length === 1,
+    )
+    await page.clock.runFor(10_500)
+    await page.getByRole('row').nth(1).waitFor()
+
+    await page.getByRole('button', { name: 'Find' }).click()
+    await page.getByRole('dialog').waitFor()
+    const before = loads
+    await page.clock.runFor(60_000)
+    assert.equal(loads, before, 'nothing changes under a dialog')
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+
+    await page.reload()
+    assert.equal(await live.isChecked(), true, 'the browser keeps the choice')
+    await live.uncheck()
+    await until('no load is under way', async () => (await page.locator('[aria-busy=true]').count()) === 0)
+    const last = loads
+    await page.clock.runFor(60_000)
+    assert.equal(loads, last, 'off again')
+  },
+)

@@ -2,6 +2,7 @@
 
 import { relative, timestamp } from '../format.js'
 import { html } from '../html.js'
+import { setLive, useLive } from '../live.js'
 import { isOutage } from '../outage.js'
 import { Button } from './button.js'
 
@@ -76,11 +77,15 @@ export function Loaded({ of, what, rows, children }) {
   </div>`
 }
 
-/** A button that reloads a resource, with the time of the last load. */
+/** A button that reloads a resource, a switch for live refresh, and the time of the last load, read aloud only after a click. */
 export function Refresh({ of }) {
+  const live = useLive(of)
   const at = of.at ? timestamp(new Date(of.at).toISOString()) : ''
   return html`<span class="refresh">
-    <span class="muted" role="status">${of.at ? `Updated at ${at.slice(11)} UTC` : ''}</span>
+    <span class="muted" role=${live ? undefined : 'status'}>${of.at ? `Updated at ${at.slice(11)} UTC` : ''}</span>
+    <label class="live" title="Load again every 10 seconds">
+      <input type="checkbox" checked=${live} onChange=${(event) => setLive(event.target.checked)} />Live
+    </label>
     <${Button} look="small" busy=${of.loading} onClick=${of.reload}>Refresh<//>
   </span>`
 }

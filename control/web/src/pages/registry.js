@@ -15,6 +15,7 @@ import { notify } from '../notices.js'
 import { ENFORCEMENT, RISK_TIERS, STATES } from '../registry.js'
 import { useAction, useDebounced } from '../resource.js'
 import { to, useQuery } from '../router.js'
+import { useOrder } from '../sort.js'
 
 const LEAD = 'Models are listed as discovered when they are first used. Approve, restrict or retire them here.'
 const LOOKS = {
@@ -38,7 +39,9 @@ export function riskTier(tier) {
 export function RegistryPage({ project, setProject }) {
   const [filters, setFilters] = useQuery(['q', 'state'])
   const q = useDebounced(filters.q.trim())
-  const list = useList(path`projects/${project.id}/models-registry`, 'models', { state: filters.state, q })
+  const sorting = useOrder()
+  const query = { state: filters.state, q }
+  const list = useList(path`projects/${project.id}/models-registry`, 'models', query, { all: sorting.order !== '' })
   const create = html`<${ButtonLink} href=${to('projects', project.id, 'registry', 'new')} look="primary" changes>Add model<//>`
   const actions = html`<${Refresh} of=${list} />${create}`
   return html`<${Page} title="Model registry" of=${project.name} lead=${LEAD} actions=${actions}>
@@ -49,16 +52,16 @@ export function RegistryPage({ project, setProject }) {
         <${SelectField} label="State" options=${[['', 'Any'], ...STATES.map((state) => [state, state])]} value=${filters.state}
           onValue=${(state) => setFilters({ state })} />
       </form>
-      <${Entries} ...${{ project, list, items, filters, create }} />`}<//>
+      <${Entries} ...${{ project, list, items, filters, create, sorting }} />`}<//>
   <//>`
 }
 
-function Entries({ project, list, items, filters, create }) {
+function Entries({ project, list, items, filters, create, sorting }) {
   if (items.length === 0 && !list.data.next && !filters.state && !filters.q) {
     return html`<${Empty} title="No models yet"><p>A model appears here after its first request. You can also add one before.</p>${create}<//>`
   }
   const none = html`<${Empty} title="No models match"><p>Change the search or the filter.</p><//>`
-  return html`<${Listed} list=${list} noun="model" none=${none}><${Table} caption="Models" columns=${columns(project)} rows=${items} rowKey=${(entry) => entry.id} />
+  return html`<${Listed} list=${list} noun="model" none=${none}><${Table} ...${sorting} caption="Models" columns=${columns(project)} rows=${items} rowKey=${(entry) => entry.id} />
     <//>`
 }
 
@@ -66,19 +69,38 @@ function columns(project) {
   return [
     {
       label: 'Model',
+      sort: (entry) => entry.model,
       head: true,
       cell: (entry) => html`<${Name} text=${entry.model} href=${to('projects', project.id, 'registry', entry.id)} />`,
     },
-    { label: 'State', cell: (entry) => html`<${EntryState} of=${entry.state} />` },
-    { label: 'Risk tier', cell: (entry) => riskTier(entry.riskTier) },
-    { label: 'Owner', cell: (entry) => entry.owner || '–' },
+    {
+      label: 'State',
+      sort: (entry) => STATES.indexOf(entry.state),
+      cell: (entry) => html`<${EntryState} of=${entry.state} />`,
+    },
+    {
+      label: 'Risk tier',
+      sort: (entry) => RISK_TIERS.findIndex(([tier]) => tier === (entry.riskTier ?? '')),
+      cell: (entry) => riskTier(entry.riskTier),
+    },
+    { label: 'Owner', sort: (entry) => entry.owner, cell: (entry) => entry.owner || '–' },
     {
       label: 'Review date',
+      sort: (entry) => entry.reviewDate,
       cell: (entry) =>
         html`<span class="nowrap">${entry.reviewDate?.slice(0, 10) ?? '–'}</span>${entry.reviewOverdue && html` <${Badge} of="overdue" look="bad" />`}`,
     },
-    { label: 'Requests in 90 days', num: true, cell: (entry) => count(entry.requests ?? 0) },
-    { label: 'Updated (UTC)', cell: (entry) => html`<${Time} at=${entry.updatedAt} />` },
+    {
+      label: 'Requests in 90 days',
+      num: true,
+      sort: (entry) => entry.requests ?? 0,
+      cell: (entry) => count(entry.requests ?? 0),
+    },
+    {
+      label: 'Updated (UTC)',
+      sort: (entry) => entry.updatedAt,
+      cell: (entry) => html`<${Time} at=${entry.updatedAt} />`,
+    },
   ]
 }
 

@@ -14,6 +14,7 @@ import { html } from '../html.js'
 import { useList } from '../lists.js'
 import { useDebounced } from '../resource.js'
 import { to, useQuery } from '../router.js'
+import { useOrder } from '../sort.js'
 import { useKeyNames } from './violations.js'
 
 const STATUSES = ['2xx', '4xx', '5xx', '400', '401', '402', '403', '429', '502', '503', '504']
@@ -28,14 +29,18 @@ export function RequestsPage({ project }) {
   const provider = useDebounced(filters.provider)
   const request = useDebounced(filters.request.trim())
   const query = { ...filters, model, provider, request }
-  const list = useList(path`projects/${project.id}/requests`, 'requests', query, { timeOf: (request) => request.time })
+  const sorting = useOrder()
+  const list = useList(path`projects/${project.id}/requests`, 'requests', query, {
+    timeOf: (request) => request.time,
+    all: sorting.order !== '',
+  })
   const names = useKeyNames(project)
   const filtered = Object.values(filters).some(Boolean)
   return html`<${Page} title="Requests" of=${project.name} lead=${LEAD} actions=${html`<${Refresh} of=${list} />`}>
     <${Filters} filters=${filters} set=${setFilters} names=${names} />
     <${Loaded} of=${list} what="requests" rows=${8}>${({ items }) =>
       html`<${Listed} list=${list} noun="request" none=${html`<${NoRequests} filtered=${filtered} project=${project} />`}>
-        <${Table} caption="Recent requests, newest first" columns=${columns(project, names)} rows=${items} rowKey=${(request) => request.requestId} />
+        <${Table} ...${sorting} caption="Recent requests, newest first" columns=${columns(project, names)} rows=${items} rowKey=${(request) => request.requestId} />
       <//>`}<//>
   <//>`
 }
@@ -73,31 +78,36 @@ function clientOf(agent) {
 function columns(project, names) {
   const keyName = (id) => html`<${Name} text=${names.get(id) ?? id} href=${to('projects', project.id, 'keys', id)} />`
   return [
-    { label: 'Time (UTC)', head: true, cell: (r) => html`<${Time} at=${r.time} />` },
-    { label: 'Status', cell: (r) => html`<${Status} code=${r.status} />` },
+    { label: 'Time (UTC)', sort: (r) => r.time, head: true, cell: (r) => html`<${Time} at=${r.time} />` },
+    { label: 'Status', sort: (r) => r.status, cell: (r) => html`<${Status} code=${r.status} />` },
     {
       label: 'Model',
+      sort: (r) => r.model,
       cell: (r) => html`<${Name} text=${r.model || '–'} /><span class="under">${r.provider}</span>`,
     },
     {
       label: 'API key',
+      sort: (r) => names.get(r.keyId) ?? r.keyId,
       cell: (r) => html`${keyName(r.keyId)}<span class="under" title=${r.userAgent}>${clientOf(r.userAgent)}</span>`,
     },
-    { label: 'Cache', cell: (r) => html`<${Badge} of=${r.cache} />` },
+    { label: 'Cache', sort: (r) => r.cache, cell: (r) => html`<${Badge} of=${r.cache} />` },
     {
       label: 'Latency',
       num: true,
+      sort: (r) => r.latencyMs,
       cell: (r) => html`${duration(r.latencyMs)}${r.stream && html`<span class="under">stream</span>`}`,
     },
     {
       label: 'Tokens',
       num: true,
+      sort: (r) => r.promptTokens + r.completionTokens,
       cell: (r) =>
         html`${count(r.promptTokens)} in<span class="under">${count(r.completionTokens)} out</span><${PromptCacheTokens} of=${r.promptCache} />`,
     },
     {
       label: 'Cost',
       num: true,
+      sort: (r) => Number(r.cost),
       cell: (r) =>
         html`<span title=${moneyExact(r.cost)}>${money(r.cost)}</span>${r.estimated && html`<span class="under">estimated</span>`}<${PromptCacheSaved} of=${r.promptCache} />`,
     },

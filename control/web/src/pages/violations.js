@@ -13,6 +13,7 @@ import { html } from '../html.js'
 import { useAll, useList } from '../lists.js'
 import { useDebounced } from '../resource.js'
 import { to, useQuery } from '../router.js'
+import { useOrder } from '../sort.js'
 import { STATES, startOf, stateLabel } from '../violations.js'
 import { Severity } from './governor-rules.js'
 import { Decision } from './governor-try.js'
@@ -37,8 +38,10 @@ export function ViolationsPage({ project }) {
   const rule = useDebounced(filters.rule.trim())
   const model = useDebounced(filters.model.trim())
   const query = { ...filters, rule, model, from: startOf(filters.from), to: startOf(filters.to, 1) }
+  const sorting = useOrder()
   const list = useList(path`projects/${project.id}/violations`, 'violations', query, {
     timeOf: (violation) => violation.lastAt,
+    all: sorting.order !== '',
   })
   const names = useKeyNames(project)
   const filtered = Object.values(filters).some(Boolean)
@@ -46,7 +49,7 @@ export function ViolationsPage({ project }) {
     <${Filters} filters=${filters} set=${setFilters} names=${names} />
     <${Loaded} of=${list} what="violations" rows=${8}>${({ items }) =>
       html`<${Listed} list=${list} noun="violation" none=${html`<${None} filtered=${filtered} project=${project} />`}>
-        <${Table} caption="Violations, newest first" columns=${columns(project, names)} rows=${items} rowKey=${(violation) => violation.id} />
+        <${Table} ...${sorting} caption="Violations, newest first" columns=${columns(project, names)} rows=${items} rowKey=${(violation) => violation.id} />
       <//>`}<//>
   <//>`
 }
@@ -83,27 +86,43 @@ function columns(project, names) {
   return [
     {
       label: 'Last seen (UTC)',
+      sort: (violation) => violation.lastAt,
       head: true,
       cell: (violation) =>
         html`<a href=${to('projects', project.id, 'violations', violation.id)}><${Time} at=${violation.lastAt} /></a>`,
     },
     {
       label: 'Rule',
+      sort: (violation) => violation.rule,
       cell: (violation) => html`<code>${violation.rule}</code><span class="under">${violation.category}</span>`,
     },
-    { label: 'Severity', cell: (violation) => html`<${Severity} of=${violation.severity} />` },
+    {
+      label: 'Severity',
+      sort: (violation) => SEVERITIES.indexOf(violation.severity),
+      cell: (violation) => html`<${Severity} of=${violation.severity} />`,
+    },
     {
       label: 'Decision',
+      sort: (violation) => violation.decision,
       cell: (violation) =>
         html`<${Decision} of=${violation.decision} /><span class="under">${violation.direction}</span>`,
     },
-    { label: 'Count', num: true, cell: (violation) => count(violation.count) },
-    { label: 'Model', cell: (violation) => html`<${Name} text=${violation.model || '–'} />` },
+    { label: 'Count', num: true, sort: (violation) => violation.count, cell: (violation) => count(violation.count) },
+    {
+      label: 'Model',
+      sort: (violation) => violation.model,
+      cell: (violation) => html`<${Name} text=${violation.model || '–'} />`,
+    },
     {
       label: 'API key',
+      sort: (violation) => names.get(violation.key) ?? violation.key,
       cell: (violation) =>
         html`<${Name} text=${names.get(violation.key) ?? violation.key} href=${to('projects', project.id, 'keys', violation.key)} />`,
     },
-    { label: 'State', cell: (violation) => html`<${State} of=${violation.state} />` },
+    {
+      label: 'State',
+      sort: (violation) => STATES.findIndex(([state]) => state === violation.state),
+      cell: (violation) => html`<${State} of=${violation.state} />`,
+    },
   ]
 }
