@@ -96,7 +96,7 @@ func (s *storm) statuses() map[int]int {
 // overspent, and as long as a reservation fits into the rest, no request is refused.
 func TestBudgetOfLeases(t *testing.T) {
 	leaseHosts(t, func(t *testing.T, c *fixture) {
-		c.do("project site plan=unlimited budget=1", "key live site")
+		c.do("routing headMs=40000 firstByteMs=40000 totalMs=45000", "project site plan=unlimited budget=1", "key live site")
 		got := c.rage("live", 500, 1600).statuses()
 		spent := c.used("site", "live")
 		if want := 0.001 * float64(got[200]); !near(spent, want) {
@@ -155,14 +155,17 @@ func TestDeactivationUnderLoad(t *testing.T) {
 	})
 }
 
-// TestHotKeyNeedsFewCalls counts the object calls of a hot key.
+// TestHotKeyNeedsFewCalls counts the object calls of a hot key. They follow the time, in which a lease is reported and renewed,
+// more than the requests; without leases each request would make two.
 func TestHotKeyNeedsFewCalls(t *testing.T) {
 	leaseHosts(t, func(t *testing.T, c *fixture) {
 		c.do("project site plan=unlimited budget=1000", "key live site", "stats reset")
+		began := time.Now()
 		got := c.rage("live", 8, 1000).statuses()
+		most := min(200+time.Since(began).Milliseconds()/25, 500)
 		calls := gjson.GetBytes(must(c.controlBody(http.MethodGet, "stats", nil)), "objectCalls")
-		if n := calls.Get("KeyMeter").Int() + calls.Get("Ledger").Int(); got[200] != 1000 || n > 200 {
-			t.Errorf("statuses %v, %d calls", got, n)
+		if n := calls.Get("KeyMeter").Int() + calls.Get("Ledger").Int(); got[200] != 1000 || n > most {
+			t.Errorf("statuses %v, %d calls, expected at most %d", got, n, most)
 		}
 		t.Logf("%s", calls.Raw)
 	})
