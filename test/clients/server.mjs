@@ -153,8 +153,10 @@ async function end(response, how) {
     return
   }
   response.broken = true
-  // The client must get the bytes before the connection breaks.
-  await new Promise((resolve) => setTimeout(resolve, response.headersSent ? 50 : 0))
+  // The client must get the bytes before the connection breaks. A reset discards unread ones, and no event says when all are
+  // read.
+  const ms = how === 'reset' ? 1000 : 50
+  await new Promise((resolve) => setTimeout(resolve, response.headersSent ? ms : 0))
   if (how === 'reset') response.socket?.resetAndDestroy()
   else response.socket?.destroy()
 }
