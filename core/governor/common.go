@@ -90,7 +90,8 @@ func separators(text []byte) int {
 }
 
 // isCommon reports whether a word is lower case, perhaps with a capital or dots and dashes, and not in the vocabulary, as most
-// words are; or a short number, perhaps with a point or dash in it, that no other group of digits can follow. kinds is the classes of its bytes without the first, after those of the byte behind it.
+// words are; or a short number, perhaps with a point or dash in it, that no other group of digits can follow. kinds is the
+// classes of its bytes without the first, after those of the byte behind it.
 func isCommon(word []byte, kinds, after uint16) bool {
 	if class[word[0]]&(isLower|isUpper) == 0 {
 		return len(word) < 6 && kinds&^(inWord|isDigit|isHex|isJoint) == 0 && class[word[0]]&isDigit != 0 && after&(joinsDigits|inToken|isEnding) == 0

@@ -2,10 +2,11 @@ package governor
 
 import "bytes"
 
-// mayName reports whether a part of a word without digits may be in the vocabulary, or the word has a detector of its own.
+// mayName reports whether a part of a word without digits may be in the vocabulary, or the word has a detector of its own. Of a
+// word of one part it says so without a look, because noted looks it up.
 func mayName(word []byte, kinds uint16) bool {
 	if kinds&(isJoint|isUpper) == 0 {
-		return len(word) >= 2 // noted looks it up
+		return len(word) >= 2
 	}
 	if word[0] == '-' || class[word[0]]&isJoint != 0 && bytes.Contains(word, []byte("-----")) || kinds&(isLower|isJoint) == 0 && len(word) == 2 {
 		return true // a key's dashes; a British insurance number in groups begins with two letters
@@ -14,7 +15,7 @@ func mayName(word []byte, kinds uint16) bool {
 		return true
 	}
 	if kinds&isJoint == 0 && class[word[0]]&isUpper != 0 && !hasHump(word) {
-		return len(word) >= 2 // noted looks it up
+		return len(word) >= 2
 	}
 	whole := 0
 	for i := 0; i < len(word); {

@@ -277,15 +277,15 @@ func hashOf(first uint32, middle, last byte, n int) uint32 {
 	return (first&0x1f1f | uint32(middle&31)<<16 | uint32(last&31)<<21 | uint32(n)<<26) * hashFactor >> hashShift
 }
 
-// innerHash is 15 other bits, of the letters between them.
+// innerHash is 15 other bits, of other letters.
 func innerHash(word []byte) uint32 {
 	n := len(word)
 	h := uint32(word[n/3]&31) | uint32(word[n-2]&31)<<5 | uint32(word[0]&31)<<10 | uint32(n&31)<<15
 	return ^h * hashFactor >> hashShift
 }
 
-// isLikely reports whether a word of at least two letters may be in the vocabulary: true for about one other word in
-// three hundred. Most words need one look at the filter.
+// isLikely reports whether a word of at least two letters may be in the vocabulary: true for about one other word in two hundred of
+// the documents here. The first look at the filter rejects 96 of 100.
 func isLikely(word []byte) bool {
 	h := hash(word)
 	return likely[h>>5]>>(h&31)&1 == 1 && isLikelyInside(word)
