@@ -199,7 +199,7 @@ func (x *run) doWhile(ctx context.Context, r request) (reply, error) {
 		n, err := io.ReadFull(response.Body, part)
 		return reply{response.StatusCode, response.Header, part[:n]}, err
 	}
-	begin := []byte{}
+	var begin []byte
 	if r.release {
 		begin = make([]byte, 1)
 		_, err := io.ReadFull(response.Body, begin)

@@ -303,3 +303,22 @@ journey(
     assert.equal(loads, last, 'off again')
   },
 )
+
+journey('live refresh works without storage, until the page is closed', { as: 'owner' }, async ({ page }) => {
+  const project = await service.project({ name: 'Unstored' })
+  await page.addInitScript(() => {
+    Storage.prototype.setItem = () => {
+      throw new Error('blocked')
+    }
+  })
+  await page.clock.install()
+  await page.goto(`/dashboard/projects/${project.id}/requests`)
+  await page.getByText('No requests yet').waitFor()
+  const live = page.getByRole('checkbox', { name: 'Live' })
+  await live.check()
+  const again = page.waitForRequest((request) => new URL(request.url()).pathname.endsWith('/requests'))
+  await page.clock.runFor(10_500)
+  await again
+  await page.reload()
+  assert.equal(await live.isChecked(), false)
+})

@@ -6,7 +6,9 @@ const STORED = 'postern-live'
 const EVENT = 'postern:live'
 const EVERY_MS = 10_000
 
-export function isLive() {
+let chosen = stored()
+
+function stored() {
   try {
     return localStorage.getItem(STORED) === 'on'
   } catch {
@@ -16,10 +18,11 @@ export function isLive() {
 
 /** @param {boolean} on */
 export function setLive(on) {
+  chosen = on
   try {
     localStorage.setItem(STORED, on ? 'on' : 'off')
   } catch {
-    return // storage is blocked
+    // Storage is blocked: the choice lasts until the page is closed.
   }
   document.dispatchEvent(new Event(EVENT))
 }
@@ -30,21 +33,22 @@ function isBusy() {
 }
 
 /**
- * Loads a resource again while live refresh is on. Not before a load has ended, in a hidden tab, or under a dialog.
- * @param {import('./resource.js').Resource<any>} of
+ * Loads a resource again while live refresh is on. Not before all of it has been read, in a hidden tab, or under a dialog.
+ * @param {import('./resource.js').Resource<any> & {more?: {loading: boolean}}} of  more: the state of a list's further pages
  * @returns {boolean} whether it is on
  */
-export function useLive({ reload, loading, at }) {
-  const [on, setOn] = useState(isLive)
+export function useLive({ reload, loading, more, at }) {
+  const [on, setOn] = useState(chosen)
   useEffect(() => {
-    const follow = () => setOn(isLive())
+    const follow = () => setOn(chosen)
     document.addEventListener(EVENT, follow)
     return () => document.removeEventListener(EVENT, follow)
   }, [])
+  const reading = loading || more?.loading
   useEffect(() => {
-    if (!on || loading) return undefined
+    if (!on || reading) return undefined
     const timer = setInterval(() => isBusy() || reload(), EVERY_MS)
     return () => clearInterval(timer)
-  }, [on, loading, at, reload])
+  }, [on, reading, at, reload])
   return on
 }
