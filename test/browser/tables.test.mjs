@@ -80,9 +80,11 @@ journey(
     await page.goto(KEYS)
     const frame = page.getByRole('group', { name: /^API keys of .* scrolls sideways$/ })
     await frame.focus()
-    const scrolled = frame.evaluate((element) => new Promise((resolve) => element.addEventListener('scroll', resolve)))
+    await frame.evaluate((element) => {
+      window.scrolled = new Promise((resolve) => element.addEventListener('scroll', () => resolve(), { once: true }))
+    })
     await page.keyboard.press('ArrowRight')
-    await scrolled
+    await page.evaluate(() => window.scrolled)
     await page.setViewportSize({ width: 1440, height: 900 })
     await page.goto('/dashboard/providers')
     await page.getByRole('table').waitFor()
