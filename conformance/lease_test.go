@@ -96,7 +96,7 @@ func (s *storm) statuses() map[int]int {
 // overspent, and as long as a reservation fits into the rest, no request is refused.
 func TestBudgetOfLeases(t *testing.T) {
 	leaseHosts(t, func(t *testing.T, c *fixture) {
-		c.do("routing headMs=40000 firstByteMs=40000 totalMs=45000", "project site plan=unlimited budget=1", "key live site")
+		c.do("routing headMs=40000 firstByteMs=40000 idleMs=40000 totalMs=60000", "project site plan=unlimited budget=1", "key live site")
 		got := c.rage("live", 500, 1600).statuses()
 		spent := c.used("site", "live")
 		if want := 0.001 * float64(got[200]); !near(spent, want) {

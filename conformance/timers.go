@@ -6,15 +6,15 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/postern-ai/postern/core/abi"
-	"github.com/postern-ai/postern/core/lease"
+	"github.com/postern-ai/postern/core/exchange"
 	"github.com/postern-ai/postern/host"
 )
 
-// reportMs replaces the interval of a lease's reports, lease.ReportMs, while the clock is virtual: settle waits for them in
+// reportMs replaces the time that the keeper of a key's entry sleeps while the clock is virtual: settle waits for it in
 // real time.
 const reportMs = 20
 
-// timedEngine is an engine that counts the timers that exchanges start, and shortens those of leases.
+// timedEngine is an engine that counts the timers that exchanges start, and shortens those of keepers.
 type timedEngine struct {
 	host.Engine
 	local *Local
@@ -32,8 +32,10 @@ func (e timedEngine) Step(message []byte) ([]byte, error) {
 		if a.Kind != abi.ActionWait {
 			continue
 		}
-		e.local.timers.Add(1)
-		if a.KeepMs == lease.ReportMs && !e.local.wall.Load() {
+		if a.ID < exchange.FirstKeeping {
+			e.local.timers.Add(1)
+		}
+		if a.ID >= exchange.FirstKeeping && a.KeepMs > reportMs && !e.local.wall.Load() {
 			a.KeepMs, shortened = reportMs, true
 		}
 	}

@@ -63,7 +63,7 @@ func FlagOverdue(cp *kernel.Plane, e *Entry) {
 // Uses reads the use of models from the project's ledger. Meters report to it within seconds.
 func Uses(ctx context.Context, cp *kernel.Plane, p *directory.Project) (map[string]*modelUse, error) {
 	today := calendar.Day(cp.NowMs())
-	groups, err := reports.Groups(ctx, cp, p, ledger.Query{FirstDay: today + 1 - seenDays, EndDay: today + 1, By: ledger.ByModelDay})
+	groups, err := reports.UsageGroups(ctx, cp, p, ledger.Query{FirstDay: today + 1 - seenDays, EndDay: today + 1, By: ledger.ByModelDay})
 	if err != nil {
 		return nil, err
 	}

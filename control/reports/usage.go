@@ -2,8 +2,10 @@
 package reports
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"strings"
 
 	"github.com/postern-ai/postern/control/kernel"
 	"github.com/postern-ai/postern/core/abi"
@@ -16,10 +18,10 @@ import (
 
 // Figures are totals of usage.
 type Figures struct {
-	Requests         uint64          `json:"requests"` // successful requests, cache hits included
+	Requests         uint64          `json:"requests"` // served, refused, failed, and those whose caller left
 	Hits             uint64          `json:"hits"`
 	Misses           uint64          `json:"misses"`
-	Failed           uint64          `json:"failed"` // admitted requests that failed
+	Failed           uint64          `json:"failed"`
 	PromptTokens     uint64          `json:"promptTokens"`
 	CompletionTokens uint64          `json:"completionTokens"`
 	Cost             json.RawMessage `json:"cost"`      // dollars, exact
@@ -28,6 +30,7 @@ type Figures struct {
 	Latency          *latencyView    `json:"latency"`   // null: not measured
 	PromptCache      PromptCacheView `json:"promptCache"`
 	Attempts         AttemptsView    `json:"attempts"`
+	Outcomes         OutcomesView    `json:"outcomes"`
 }
 
 // PromptCacheView are the figures of the providers' prompt caches. The tokens are part of the prompt tokens.
@@ -85,9 +88,10 @@ type latencyView struct {
 
 // ViewFigures are the totals of usage in the API.
 func ViewFigures(u *ledger.Usage) Figures {
+	o := u.Outcomes()
 	f := Figures{
-		u.Requests, u.Hits, u.Misses, u.Failed, u.Prompt, u.Completion, money.Append(nil, u.CostPico, money.Dollar),
-		u.Estimated, u.Expired, nil, viewPromptCache(&u.PromptCache), viewAttempts(u),
+		o.Requests, u.Hits, u.Misses, o.Failed, u.Prompt, u.Completion, money.Append(nil, u.CostPico, money.Dollar),
+		u.Estimated, u.Expired, nil, viewPromptCache(&u.PromptCache), viewAttempts(u), viewOutcomes(u, &o),
 	}
 	if n := u.Latency.Count(); n > 0 {
 		f.Latency = &latencyView{u.Latency.SumMs / n, u.Latency.Percentile(50), u.Latency.Percentile(95)}
@@ -109,31 +113,75 @@ type UsageRow struct {
 // parts.
 const maxUsageRows = 40_000
 
-// Groups reads all pages of a query.
-func Groups(ctx context.Context, cp *kernel.Plane, p *directory.Project, q ledger.Query) (all []ledger.Group, err error) {
-	at := map[groupID]int{}
+// Groups reads all pages of a query: usage, and requests that were not served.
+func Groups(ctx context.Context, cp *kernel.Plane, p *directory.Project, q ledger.Query) ([]ledger.Group, error) {
+	all, err := UsageGroups(ctx, cp, p, q)
+	if err != nil {
+		return nil, err
+	}
+	merged := merger{all: all, at: map[groupID]int{}}
+	for i := range all {
+		merged.at[idOf(&all[i])] = i
+	}
+	if err := EndGroups(ctx, cp, p, q, merged.add); err != nil {
+		return nil, err
+	}
+	if len(merged.all) > len(all) {
+		inOrder(merged.all)
+	}
+	return merged.all, nil
+}
+
+// UsageGroups reads all pages of a query of usage.
+func UsageGroups(ctx context.Context, cp *kernel.Plane, p *directory.Project, q ledger.Query) ([]ledger.Group, error) {
+	merged := merger{at: map[groupID]int{}}
 	for {
 		part, err := QueryPage(ctx, cp, p, &q)
 		if err != nil {
 			return nil, err
 		}
-		for _, g := range part.Groups {
-			id := groupID{g.KeyID, g.Usage.Model, g.Usage.Day, g.Usage.Hour}
-			if i, ok := at[id]; ok {
-				all[i].Usage.Plus(&g.Usage)
-				continue
+		for i := range part.Groups {
+			if err := merged.add(&part.Groups[i]); err != nil {
+				return nil, err
 			}
-			at[id] = len(all)
-			all = append(all, g)
 		}
 		if part.Next == "" {
-			return all, nil
-		}
-		if len(all) > maxUsageRows {
-			return nil, kernel.Invalid(tooMuchUsage)
+			return merged.all, nil
 		}
 		q.After = part.Next
 	}
+}
+
+// merger adds up groups that continue on another page.
+type merger struct {
+	all []ledger.Group
+	at  map[groupID]int
+}
+
+func idOf(g *ledger.Group) groupID {
+	return groupID{g.KeyID, g.Usage.Model, g.Usage.Day, g.Usage.Hour}
+}
+
+func (m *merger) add(g *ledger.Group) error {
+	id := idOf(g)
+	if i, ok := m.at[id]; ok {
+		m.all[i].Usage.Plus(&g.Usage)
+		return nil
+	}
+	if len(m.all) > maxUsageRows {
+		return kernel.Invalid(tooMuchUsage)
+	}
+	m.at[id] = len(m.all)
+	m.all = append(m.all, *g)
+	return nil
+}
+
+// inOrder sorts groups by time, then by key and model, as a query returns them.
+func inOrder(all []ledger.Group) {
+	kernel.SortBy(all, func(a, b *ledger.Group) int {
+		return cmp.Or(cmp.Compare(a.Usage.Day, b.Usage.Day), cmp.Compare(a.Usage.Hour, b.Usage.Hour), strings.Compare(a.KeyID, b.KeyID),
+			strings.Compare(a.Usage.Model, b.Usage.Model))
+	})
 }
 
 // QueryPage reads one page of a query.

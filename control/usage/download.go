@@ -29,10 +29,10 @@ func csvOf(by ledger.Grouping, rows []reports.UsageRow) []byte {
 	w := csv.NewWriter(&out)
 	w.UseCRLF = true
 	// Writes to memory do not fail.
-	_ = w.Write(append(csvNames(by), "requests", "hits", "misses", "failed", "promptTokens", "completionTokens", "cost",
+	_ = w.Write(append(append(csvNames(by), "requests", "hits", "misses", "failed", "promptTokens", "completionTokens", "cost",
 		"estimated", "expired", "latencyMeanMs", "latencyP50Ms", "latencyP95Ms", "promptCacheReadTokens", "promptCacheWriteTokens",
 		"promptCacheSaved", "attempts", "attemptsBusy", "attemptsRejected", "attemptsUnavailable", "attemptsTimeout", "attemptsConnection",
-		"attemptsCut", "attemptsUnusable", "attemptsBroken", "rescued"))
+		"attemptsCut", "attemptsUnusable", "attemptsBroken", "rescued", "served", "refused", "left"), reports.Causes[:]...))
 	for i := range rows {
 		_ = w.Write(csvRow(by, &rows[i]))
 	}
@@ -72,6 +72,13 @@ func csvRow(by ledger.Grouping, r *reports.UsageRow) []string {
 		a.Total, n.Busy, n.Rejected, n.Unavailable, n.Timeout, n.Connection, n.Cut, n.Unusable, n.Broken, a.Rescued,
 	} {
 		cells = append(cells, strconv.FormatUint(count, 10))
+	}
+	o := &r.Outcomes
+	for _, count := range []uint64{o.Served, o.Refused, o.Left} {
+		cells = append(cells, strconv.FormatUint(count, 10))
+	}
+	for _, cause := range reports.Causes {
+		cells = append(cells, strconv.FormatUint(o.Causes[cause], 10))
 	}
 	return cells
 }

@@ -3,6 +3,7 @@ package usage
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 
 	"github.com/postern-ai/postern/control/kernel"
@@ -62,6 +63,10 @@ func exported(ctx context.Context, n *kernel.Run, p *directory.Project) (mark di
 func exportDay(ctx context.Context, n *kernel.Run, p *directory.Project, day uint64) error {
 	name := "usage/" + kernel.DateText(day) + "/" + p.ID
 	query := usageQuery{Query: ledger.Query{FirstDay: day, EndDay: day + 1, By: ledger.ByDetail}}
+	ends, err := endsOf(ctx, n, p, query.Query)
+	if err != nil {
+		return err
+	}
 	var rows []reports.UsageRow
 	for part := 1; ; {
 		n.CallsLeft--
@@ -69,8 +74,13 @@ func exportDay(ctx context.Context, n *kernel.Run, p *directory.Project, day uin
 		if err != nil {
 			return err
 		}
+		if found.Next == "" {
+			found.Groups = append(found.Groups, ends.without(found.Groups)...)
+		}
 		for i := range found.Groups {
-			rows = append(rows, reports.UsageRowOf(query.By, &found.Groups[i]))
+			g := &found.Groups[i]
+			g.Usage.Ends = ends.take(g)
+			rows = append(rows, reports.UsageRowOf(query.By, g))
 		}
 		if len(rows) >= exportRows || found.Next == "" && len(rows) > 0 {
 			if err := storeExport(ctx, n.Plane, name, part, rows); err != nil {
@@ -83,6 +93,42 @@ func exportDay(ctx context.Context, n *kernel.Run, p *directory.Project, day uin
 		}
 		query.After = found.Next
 	}
+}
+
+// dayEnds are the requests of a day that were not served, in the order of their rows.
+type dayEnds []ledger.Group
+
+// endsOf reads the requests of a day that were not served.
+func endsOf(ctx context.Context, n *kernel.Run, p *directory.Project, q ledger.Query) (ends dayEnds, err error) {
+	n.CallsLeft--
+	err = reports.EndGroups(ctx, n.Plane, p, q, func(g *ledger.Group) error {
+		ends = append(ends, *g)
+		return nil
+	})
+	return ends, err
+}
+
+// take removes and returns the ends of a group's key and model.
+func (d *dayEnds) take(g *ledger.Group) (e ledger.Endings) {
+	for i := range *d {
+		if o := &(*d)[i]; o.KeyID == g.KeyID && o.Usage.Model == g.Usage.Model {
+			e = o.Usage.Ends
+			*d = slices.Delete(*d, i, i+1)
+			return e
+		}
+	}
+	return e
+}
+
+// without are the ends of keys and models that no usage is left for.
+func (d *dayEnds) without(usage []ledger.Group) (rest []ledger.Group) {
+	for _, g := range *d {
+		if !slices.ContainsFunc(usage, func(u ledger.Group) bool { return u.KeyID == g.KeyID && u.Usage.Model == g.Usage.Model }) {
+			g.Usage.Ends = ledger.Endings{}
+			rest = append(rest, g)
+		}
+	}
+	return rest
 }
 
 func storeExport(ctx context.Context, cp *kernel.Plane, name string, part int, rows []reports.UsageRow) error {

@@ -280,6 +280,7 @@ func (x *exchange) onResponse() {
 		x.endpoint.calls.read(x)
 		return
 	}
+	x.noteProviderError()
 	f := x.wire()
 	x.onProviderError(f.Failure(x.event.Code, x.json()))
 }

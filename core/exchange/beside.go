@@ -13,6 +13,7 @@ var sideMachines = [...]sideMachine{
 	{"classifier", []string{"off", "planned", "reading", "judging", "judged", "releasing"}, classifierRows[:], (*exchange).classifierState},
 	{"extension", []string{"idle", "meter", "ledger", "recall"}, extensionRows[:], (*exchange).extensionState},
 	{"lease", []string{"idle", "asleep", "reporting", "both"}, leaseRows[:], (*exchange).leaseState},
+	{"ending", []string{"idle", "pinned", "told"}, endingRows[:], (*exchange).endingState},
 	{"drain", []string{"off", "reading"}, drainRows[:], (*exchange).drainState},
 }
 
@@ -25,8 +26,10 @@ func (x *exchange) beside(in input) *sideMachine {
 		return &sideMachines[1]
 	case in == inLeaseTimer, in == inLeaseReport:
 		return &sideMachines[2]
-	case in >= inChunk && in <= inFault && x.drainState() == drainReading:
+	case in == inPinned, in == inTallied:
 		return &sideMachines[3]
+	case in >= inChunk && in <= inFault && x.drainState() == drainReading:
+		return &sideMachines[4]
 	}
 	return nil
 }

@@ -25,6 +25,7 @@ func (x *exchange) noteFailure(cause ledger.Cause) {
 	if x.s.lastTarget == 0 {
 		return
 	}
+	x.s.notes.cause = uint64(cause)
 	target := x.s.lastTarget - 1
 	for i := range x.s.failures {
 		if v := &x.s.failures[i]; v.target == target && v.cause == cause {

@@ -131,6 +131,10 @@ func (x *exchange) end() {
 
 // refuse ends the exchange with an error: as a response, or as the last event of an open stream.
 func (x *exchange) refuse(f fault.Fault, r refusal) {
+	x.noteDetails(r.details)
+	if r.limit != nil {
+		x.noteDetails([]fault.Detail{r.limit.Detail})
+	}
 	if x.s.stream.opened {
 		m := x.streamMeta()
 		event := x.family().StreamError(nil, &x.s.stream.api, x.apiError(f, r), &m)
@@ -156,17 +160,18 @@ func (x *exchange) refuseClosed() {
 func (x *exchange) refused(f fault.Fault) {
 	s := &x.s
 	x.ending = f
+	outcome, model := keymeter.Released, x.lastModel()
+	switch {
+	case s.stream.opened && s.hit.found:
+		outcome, model = keymeter.Hit, s.hit.model
+	case s.stream.opened && s.stream.hasContent:
+		outcome = keymeter.Served
+	}
 	if s.admission.admitted && s.admission.mode == keymeter.ModeReserve {
-		outcome, model := keymeter.Released, x.lastModel()
-		switch {
-		case s.stream.opened && s.hit.found:
-			outcome, model = keymeter.Hit, s.hit.model
-		case s.stream.opened && s.stream.hasContent:
-			outcome = keymeter.Served
-		}
 		settle := x.settlement(outcome, model, x.statusOf(f))
 		x.settle(&settle)
 	}
+	x.countEnd(f, x.booked(outcome))
 	x.log(x.statusOf(f), f.Code())
 	x.end()
 }

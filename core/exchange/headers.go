@@ -100,6 +100,7 @@ func (x *exchange) noteAttempt(result string) {
 	}
 	if len(s.attemptResults)+len(entry) <= maxAttemptResults {
 		s.attemptResults += entry
+		x.noteTime()
 	}
 }
 

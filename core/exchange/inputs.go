@@ -44,6 +44,8 @@ const (
 	inDisconnect
 	inLeaseTimer
 	inLeaseReport
+	inPinned
+	inTallied
 	inputs
 )
 
@@ -51,6 +53,7 @@ var inputNames = [inputs]string{
 	"request", "body", "record", "policy", "ledger-policy", "memory", "kv", "admit", "grant", "flush", "absorb", "unsealed", "buffer",
 	"response", "head", "chunk", "end", "fault", "timer", "tick", "extend", "extend-grant", "extend-flush", "extend-absorb", "report",
 	"forwarded", "classify-text", "classified", "held-settle", "kept", "flight", "disconnect", "lease-timer", "lease-report",
+	"pinned", "tallied",
 }
 
 // IDs of actions that an event answers. From idFlush on, each constant is the first ID of a list: idFlush+n
@@ -113,6 +116,10 @@ func (x *exchange) input() (in input, expected bool) {
 		return inLeaseReport, true
 	case e.ID == idLeaseTimer:
 		return inLeaseTimer, true
+	case e.ID == idPinned:
+		return inPinned, true
+	case e.ID == idTallied:
+		return inTallied, true
 	case e.ID >= idExtendAbsorb:
 		return inExtendAbsorb, true
 	case e.ID >= idExtendFlush:
@@ -152,4 +159,10 @@ func fetchInput(kind abi.EventKind) input {
 const (
 	idLeaseTimer  = 6000
 	idLeaseReport = 6001
+
+	idPinned  = 6002
+	idTallied = 6003
+
+	// FirstKeeping is the first ID of the actions that keep a key's entry.
+	FirstKeeping = idLeaseTimer
 )

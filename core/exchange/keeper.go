@@ -27,8 +27,12 @@ func (x *exchange) leaseState() (state sideState) {
 // onLeaseTimer wakes the keeper.
 func (x *exchange) onLeaseTimer() {
 	e := x.entry()
+	closing := e.Early(x.now, x.keeperID())
 	duty := e.Wake(x.now, x.keeperID())
 	x.saveEntry()
+	if duty != lease.Leave {
+		x.tellTally(closing)
+	}
 	switch duty {
 	case lease.Send:
 		x.reportLease(false)

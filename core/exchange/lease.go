@@ -152,7 +152,7 @@ func (x *exchange) keepLease(e *lease.Entry) {
 
 func (x *exchange) sleepAsKeeper() {
 	if !x.pending(idLeaseTimer) {
-		x.await(abi.Action{Kind: abi.ActionWait, ID: idLeaseTimer, KeepMs: lease.ReportMs})
+		x.await(abi.Action{Kind: abi.ActionWait, ID: idLeaseTimer, KeepMs: x.entry().Nap(x.now, x.keeperID())})
 	}
 }
 

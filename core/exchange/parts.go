@@ -227,12 +227,14 @@ type leased struct {
 	taken  bool          // the request was admitted by the lease
 	asked  uint64        // ID of the lease that the admission asks for; 0: none
 	sent   lease.Sending // of the outstanding report
+	tally  uint64        // number of the outstanding tally
 }
 
 func (l *leased) fields(f *abi.Fields) {
 	f.Flags(&l.pinned, &l.taken)
 	f.Uint(&l.asked)
 	l.sent.Fields(f)
+	f.Uint(&l.tally)
 }
 
 // redactor is the request's redactor. Most steps do without it.

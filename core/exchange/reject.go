@@ -16,6 +16,7 @@ import (
 // about their request.
 func (x *exchange) reject(f fault.Fault, details ...fault.Detail) {
 	x.s.rejected, x.s.bodyDone = f.Deferred(), true
+	x.noteDetails(details)
 	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferError, Data: x.errorBody(f, refusal{details: details})})
 }
 

@@ -5,6 +5,7 @@ import (
 	"github.com/postern-ai/postern/core/api"
 	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/keymeter"
+	"github.com/postern-ai/postern/core/ledger"
 )
 
 // response is a completion that is ready for the caller.
@@ -97,6 +98,7 @@ func (x *exchange) conclude() {
 	status := x.servedStatus()
 	if status != 200 {
 		code = fault.ClientClosed.Code()
+		x.countEnd(fault.ClientClosed, ledger.BookedServed)
 	}
 	x.log(status, code)
 	if x.s.pieces.count > 0 {

@@ -22,9 +22,9 @@ var stages = []struct {
 	{"admission", []string{"admission", "lookup", "kept", "follow", "dispatch", "hit", "replay", "classify"}},
 	{"responses", []string{"mock", "whole", "stream", "governoutput", "withhold", "keeper", "extend", "coverage", "streamend", "misfit", "governschema", "streamout"}},
 	{"attempt", []string{"attemptfault", "attempt", "targets", "budget"}},
-	{"finish", []string{"reject", "served", "finish", "keep", "settle", "failures", "meta", "pricing", "log", "headers", "limited"}},
+	{"finish", []string{"reject", "served", "finish", "keep", "ending", "endrecord", "settle", "failures", "meta", "pricing", "log", "headers", "limited"}},
 	{"beside", []string{"lease", "flight", "cache", "violations", "guard"}},
-	{"state", []string{"passed", "facts", "side", "inputs", "actions", "refusal", "endpoint", "state", "parts", "phases"}},
+	{"state", []string{"passed", "notes", "facts", "side", "inputs", "actions", "refusal", "endpoint", "state", "parts", "phases"}},
 }
 
 // arrow is a call from one file to another.

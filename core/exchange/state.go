@@ -92,6 +92,8 @@ type state struct {
 	dropped          string       // names of the parameters that the current target does not get
 	attemptResults   string       // outcomes of the attempts, for x-postern-attempts
 	failures         []failure    // of attempts, by target and cause
+	notes            notes
+	ending           ending
 	spent            bill.Spent
 	stream           stream
 	pieces           pieces
@@ -229,6 +231,8 @@ func (s *state) fields(f *abi.Fields, models []config.Model) {
 		f.Uint(&s.reportCalls)
 	}
 	s.times.fields(f)
+	s.notes.fields(f)
+	s.ending.fields(f)
 }
 
 func (s *state) idempotencyFields(f *abi.Fields) {

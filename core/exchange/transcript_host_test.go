@@ -31,6 +31,8 @@ var commands = map[string]func(*session, *args){
 	"report":   (*session).doReport,
 	"reported": (*session).doReported,
 	"keeper":   (*session).doKeeper,
+	"pinned":   (*session).doPinned,
+	"tallied":  (*session).doTallied,
 	"evict":    (*session).doEvict,
 
 	"fetch": (*session).doFetch,

@@ -40,6 +40,21 @@ const keeperID = 6000
 // keeper: the interval of the exchange that keeps the lease ends.
 func (s *session) doKeeper(a *args) { s.finishWait(a, keeperID) }
 
+// pinnedID is the ID of the wait for the step that has the key's entry.
+const pinnedID = 6002
+
+// pinned: the next step of an exchange that was not served.
+func (s *session) doPinned(a *args) { s.finishWait(a, pinnedID) }
+
+// tallied [failed]: the Ledger's reply to a tally.
+func (s *session) doTallied(a *args) {
+	event := reply(nil)
+	if word := a.word(); word != "" {
+		event = abi.Event{Kind: abi.EventReply, Code: outcome(a, word)}
+	}
+	s.reply(a, s.find(a, callOf("tally")).ID, event)
+}
+
 // evict: the host drops all pinned entries, as if the isolate had started again.
 func (s *session) doEvict(*args) {
 	clear(s.pinned)

@@ -78,6 +78,8 @@ type Entry struct {
 	ended  [][]byte          // settles of registered requests, not reported
 	flight flight
 
+	tally tally
+
 	keeper  uint64 // 0: none
 	sinceMs uint64 // beginning of its duty
 	wakesMs uint64 // when it wakes next
@@ -139,13 +141,18 @@ func Decode(data []byte) *Entry {
 
 // Encode encodes the entry; an empty one is nil. The time is for how long the host must keep it.
 func (e *Entry) Encode() (data []byte, keepMs uint64) {
-	if e.id == 0 && !e.pending() {
-		if e.markMs == 0 && e.deniedMs == 0 {
+	if !e.Held() {
+		switch {
+		case e.tally.refusals > 0: // of the running minute, perhaps
+			keepMs = minuteMs
+		case e.markMs == 0 && e.deniedMs == 0:
 			return nil, 0
+		default:
+			keepMs = MarkMs
 		}
-		return abi.EncodeFields(0, 64, e.fields), MarkMs
+		return abi.EncodeFields(0, 64, e.fields), keepMs
 	}
-	return abi.EncodeFields(0, 256+256*(len(e.open)+len(e.ended))+len(e.done.list)+len(e.flight.command), e.fields), KeepMs
+	return abi.EncodeFields(0, 256+256*(len(e.open)+len(e.ended))+len(e.done.list)+len(e.flight.command)+e.tally.size(), e.fields), KeepMs
 }
 
 func (e *Entry) fields(f *abi.Fields) {
@@ -183,6 +190,9 @@ func (e *Entry) fields(f *abi.Fields) {
 	f.Uint(&e.keeper)
 	f.Uint(&e.sinceMs)
 	f.Uint(&e.wakesMs)
+	if f.Group(e.tally.source != 0) {
+		e.tally.fields(f)
+	}
 }
 
 // pending reports whether the meter does not know everything yet.
@@ -190,8 +200,8 @@ func (e *Entry) pending() bool {
 	return len(e.open)+len(e.done.list)+len(e.ended)+len(e.flight.command) > 0
 }
 
-// Held reports whether the entry has a lease, or something that must be reported.
-func (e *Entry) Held() bool { return e.id != 0 || e.pending() }
+// Held reports whether the entry has a lease, or something that must be reported to the meter or the Ledger.
+func (e *Entry) Held() bool { return e.id != 0 || e.pending() || e.tally.held() }
 
 // tick moves the entry to now. It returns false, and ends the lease for good, if the clock went back: replies to commands
 // that were sent before say nothing about its end.
@@ -293,7 +303,7 @@ func (e *Entry) Ask(now, version, random, exchange uint64) (id uint64, changed b
 		return 0, true
 	}
 	*e = Entry{
-		lastMs: e.lastMs, id: max(1, random), version: version, typical: e.typical, keeper: exchange, sinceMs: now, wakesMs: now + askMs,
+		lastMs: e.lastMs, id: max(1, random), version: version, typical: e.typical, keeper: exchange, sinceMs: now, wakesMs: now + askMs, tally: e.tally,
 	}
 	return e.id, true
 }

@@ -105,7 +105,7 @@ func (e *Entry) Keeps(exchange uint64) bool {
 }
 
 func (e *Entry) begin(now, exchange uint64) {
-	e.keeper, e.sinceMs, e.wakesMs = exchange, now, now+ReportMs
+	e.keeper, e.sinceMs, e.wakesMs = exchange, now, now+e.napMs(now)
 }
 
 // Duty is what a keeper does when it wakes.
@@ -130,7 +130,7 @@ func (e *Entry) Wake(now, exchange uint64) Duty {
 	} else if now >= e.sinceMs+dutyMs {
 		e.keeper = 0
 	}
-	e.wakesMs = now + ReportMs
+	e.wakesMs = now + e.napMs(now)
 	switch {
 	case e.InFlight() && e.naps < maxNaps:
 		e.naps++

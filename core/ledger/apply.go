@@ -19,20 +19,30 @@ import (
 //	x/<day>/<key>/<model>   usage by day, key and model
 //	y/<hour>                usage by hour
 //	r/<number>              ring buffer: metadata of a batch of requests
+//	e/<day>                 endings by day
+//	f/<day>/<key>           endings by day and key
+//	g/<hour>                endings by hour
+//	q/<number>              ring buffer: a chunk of records of requests that were not served
+//	qs                      the numbers of the last tallies and of the newest chunk
 //	vs, v/<id>, w/<age>     violations; see violations.go
 //	o/<number>              the outbox: audit entries for the Directory
 //	ch/…, cd                the chain of events: see chain.go
 const (
-	rowBudget  = "b"
-	rowPolicy  = "p"
-	rowAlerts  = "al"
-	rowKeys    = "k/"
-	endKeys    = "k0"
-	rowModels  = "u/"
-	rowDetails = "x/"
-	rowHours   = "y/"
-	rowRecent  = "r/"
-	format     = 1 // of rows not listed below
+	rowBudget   = "b"
+	rowPolicy   = "p"
+	rowAlerts   = "al"
+	rowKeys     = "k/"
+	endKeys     = "k0"
+	rowModels   = "u/"
+	rowDetails  = "x/"
+	rowHours    = "y/"
+	rowRecent   = "r/"
+	rowEnds     = "e/"
+	rowKeyEnds  = "f/"
+	rowHourEnds = "g/"
+	rowRecords  = "q/"
+	rowTallies  = "qs"
+	format      = 1 // of rows not listed below
 
 	budgetFormat      = 2 // of "b"; 1 lacked the number of the last batch of requests
 	usageFormat       = 2 // of usage rows; 1 lacked hours and latencies
@@ -170,6 +180,12 @@ func newCommand(op uint64) command {
 		return new(CloseDay)
 	case opAnnounce:
 		return new(Announce)
+	case opTally:
+		return new(Tally)
+	case opEnds:
+		return new(EndsQuery)
+	case opRecords:
+		return new(Records)
 	}
 	return nil
 }

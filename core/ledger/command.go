@@ -26,6 +26,10 @@ const (
 	opViolation  = 16
 	opTriage     = 17
 
+	opTally   = 18
+	opEnds    = 19
+	opRecords = 20
+
 	opEvents   = 30
 	opForget   = 31
 	opCloseDay = 32

@@ -8,7 +8,9 @@ import (
 )
 
 // movedRows are the rows that package move may write: all but the outbox.
-var movedRows = []string{rowKeys, rowModels, rowDetails, rowHours, rowRecent, rowViolation, rowViolationAge, string(rowsChain)}
+var movedRows = []string{
+	rowKeys, rowModels, rowDetails, rowHours, rowRecent, rowEnds, rowKeyEnds, rowHourEnds, rowRecords, rowViolation, rowViolationAge, string(rowsChain),
+}
 
 // CheckMoved returns an error for a row that is not one of a Ledger, or that the Ledger could not decode although every
 // command reads it.
@@ -20,7 +22,7 @@ func CheckMoved(row abi.Row) error {
 	case rowPolicy:
 		_, err := doc.DecodePolicy(row.Value)
 		return err
-	case rowAlerts, rowViolations, rowClosed:
+	case rowAlerts, rowViolations, rowClosed, rowTallies:
 		return nil
 	}
 	for _, prefix := range movedRows {

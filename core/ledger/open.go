@@ -9,7 +9,7 @@ type PolicyCommand struct{}
 type BatchCommand struct{}
 
 // Open decodes a command for code between an exchange and its Ledger, such as a simulation. The result is a *Grant,
-// *Report, *BatchCommand or *PolicyCommand; nil if the command is another or malformed. The contents of a batch are not
+// *Report, *Tally, *BatchCommand or *PolicyCommand; nil if the command is another or malformed. The contents of a batch are not
 // checked.
 func Open(command []byte) any {
 	r := abi.Reader{Buf: command}
@@ -19,6 +19,8 @@ func Open(command []byte) any {
 		opened = &Grant{}
 	case opReport:
 		opened = &Report{}
+	case opTally:
+		opened = &Tally{}
 	case opBatch:
 		return &BatchCommand{}
 	case opPolicy:

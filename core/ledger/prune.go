@@ -16,6 +16,9 @@ func (p *Prune) reads() []abi.Range {
 		{Start: rowModels, End: rowModels + abi.Fixed(p.FirstDay), Limit: maxPrune},
 		{Start: rowDetails, End: rowDetails + abi.Fixed(p.FirstDay), Limit: maxPrune},
 		{Start: rowHours, End: hourKey(p.FirstHourDay, 0), Limit: maxPrune},
+		{Start: rowEnds, End: dayEndsKey(p.FirstDay), Limit: maxPrune},
+		{Start: rowKeyEnds, End: keyEndsKey(p.FirstDay, ""), Limit: maxPrune},
+		{Start: rowHourEnds, End: hourEndsKey(p.FirstHourDay * 24), Limit: maxPrune},
 		{Start: rowViolationAge, End: rowViolationAge + abi.Fixed(p.FirstDay*calendar.DayMs), Limit: maxPrune},
 		{Start: rowViolations}, rowsChain.Head(),
 	}

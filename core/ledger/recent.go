@@ -101,21 +101,26 @@ func (c *call) addRecentBatch(a *Absorb) {
 	c.put(recentKey(c.b.recent), abi.EncodeFields(0, 128*len(a.Recent), batch.fields))
 }
 
-// recent replies with batches from the ring buffer. It requests their rows in a second round, because the keys depend on
-// the budget row.
+// recent replies with batches from the ring buffer.
 func (c *call) recent(q *Recent) error {
-	last := min(c.b.recent, q.Before-1) // Before 0: 0-1 wraps to the largest number
-	oldest := c.b.recent - min(c.b.recent, KeepBatches)
-	first := max(oldest, last-min(last, q.Limit))
+	return c.ring(q.Before, q.Limit, c.b.recent, KeepBatches, recentKey)
+}
+
+// ring replies with rows of a ring buffer, newest first: at most limit of those before a number, or from the newest. It requests
+// them in a second round, because their keys depend on the newest number.
+func (c *call) ring(before, limit, newest, size uint64, key func(seq uint64) string) error {
+	last := min(newest, before-1) // before 0: 0-1 wraps to the largest number
+	oldest := newest - min(newest, size)
+	first := max(oldest, last-min(last, limit))
 	if c.in.Round == 0 && last > first {
 		for seq := first + 1; seq <= last; seq++ {
-			c.out.Ranges = append(c.out.Ranges, abi.Range{Start: recentKey(seq)})
+			c.out.Ranges = append(c.out.Ranges, abi.Range{Start: key(seq)})
 		}
 		return nil
 	}
 	var rows [][]byte
 	for seq := last; seq > first; seq-- {
-		if row, ok := c.row(recentKey(seq)); ok {
+		if row, ok := c.row(key(seq)); ok {
 			rows = append(rows, row)
 		}
 	}

@@ -25,6 +25,8 @@ type Usage struct {
 	// PromptCache and Attempts are not in UsageFields: see Extras.
 	PromptCache PromptCache
 	Attempts    Attempts
+	// Ends are requests that were not served. They have rows of their own, and only EndsQuery returns them.
+	Ends Endings
 }
 
 // Latency is a histogram of request durations, from the request's arrival to the end of its response.
@@ -89,6 +91,7 @@ func (u *Usage) Plus(o *Usage) {
 	u.Latency.plus(&o.Latency)
 	u.PromptCache.Plus(&o.PromptCache)
 	u.Attempts.Plus(&o.Attempts)
+	u.Ends.Plus(&o.Ends)
 }
 
 // UsageFields lists the fields of usage, for messages and for the rows of meters.

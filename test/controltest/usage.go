@@ -52,10 +52,13 @@ func (u *Booked) Attempts() (a ledger.Attempts) {
 	return a
 }
 
-// AttemptsText is how the API shows the attempts of a number of requests.
+// OutcomesText is how the API shows the outcomes of requests that were all served.
+const OutcomesText = `"outcomes":{"served":%d,"refused":0,"failed":0,"left":0,"causes":{}}`
+
+// AttemptsText is how the API shows the attempts and outcomes of a number of requests.
 func AttemptsText(requests uint64) string {
-	return fmt.Sprintf(`"attempts":{"total":%d,"failed":{"busy":%d,"rejected":0,"unavailable":0,"timeout":0,"connection":0,"cut":0,"unusable":0,"broken":%d},"rescued":%d}`,
-		3*requests, 2*requests, 3*requests, requests)
+	return fmt.Sprintf(`"attempts":{"total":%d,"failed":{"busy":%d,"rejected":0,"unavailable":0,"timeout":0,"connection":0,"cut":0,"unusable":0,"broken":%d},"rescued":%d},`+OutcomesText,
+		3*requests, 2*requests, 3*requests, requests, requests)
 }
 
 // DayOf is the date of a day.

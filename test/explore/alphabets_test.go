@@ -182,6 +182,7 @@ var base = alphabet{
 	"extend": {admitted},
 	"flush":  {noUsage},
 	"absorb": {done},
+	"tally":  {done},
 	"cache":  {absent},
 	"policy": {absent},
 	"settle": {done},

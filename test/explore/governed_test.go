@@ -89,7 +89,7 @@ func (w *world) noteClassifier(e *abi.Event) {
 // outlivesResponse reports whether an action may end after the response: those of a classifier beside the request, and of the
 // keeper of a lease.
 func (p *pending) outlivesResponse() bool {
-	return slices.Contains([]uint64{classifyTextID, classifyID, heldSettleID, leaseTimerID}, p.action.ID)
+	return slices.Contains([]uint64{classifyTextID, classifyID, heldSettleID, leaseTimerID, pinnedID, talliedID}, p.action.ID)
 }
 
 // noteViolations records the violations in a command. Each is reported once.

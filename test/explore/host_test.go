@@ -104,7 +104,7 @@ func (h *host) Start(a *abi.Action) {
 	case abi.ActionFetch:
 		w.noteFetch(a)
 	}
-	if a.ID != 0 {
+	if a.ID != 0 && (a.ID != pinnedID || w.scenario.counts) {
 		w.open = append(w.open, pending{action: *a, meaning: w.meaning(a)})
 	}
 	switch a.Kind {

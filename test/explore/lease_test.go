@@ -15,6 +15,8 @@ import (
 
 const (
 	leaseTimerID = 6000
+	pinnedID     = 6002
+	talliedID    = 6003
 	otherKeeper  = 999 // an exchange of the isolate that is alive
 	requestID    = "req_1"
 )

@@ -31,6 +31,7 @@ type scenario struct {
 	clock       bool                                    // timeouts and timers, except ticks, advance the clock
 	shared      []byte                                  // the isolate's shared state
 	meanwhile   []byte                                  // a shared state that may replace it at any point; nil: none
+	counts      bool                                    // the isolate lives on when the request has not been served, and counts it
 	pinned      []byte                                  // the key's entry at the start
 	neighbors   []neighbor                              // other exchanges of the isolate with the key
 	flown       *flown                                  // what the leaders of shared flights publish; nil: no flight has another exchange

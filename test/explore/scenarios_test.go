@@ -52,6 +52,8 @@ func reject(statuses ...uint64) func(*scenario) {
 
 func in(d deployment) func(*scenario) { return func(s *scenario) { s.deploy = d } }
 
+func counts(s *scenario) { s.counts = true }
+
 func staysConnected(s *scenario) { s.disconnects = false }
 
 func withHeaders(more ...abi.Header) func(*scenario) {
@@ -167,6 +169,7 @@ func admissions() []*scenario {
 			"key":   {record(func(r *doc.Record) { r.Permissions = doc.MayComplete })},
 			"admit": {admitted, rateLimited, inactive, stale(nil), failed}, "fetch": {embedded},
 		}, allow("vectors")),
+		post("refused and counted", "/api/ai/complete", nativeBody, alphabet{"admit": {rateLimited, admitted, failed}, "fetch": {down, fault(abi.FaultHead)}, "tally": {done, failed.only(2)}}, counts),
 		post("invalid body", "/api/ai/complete", `{"prompt":5}`, alphabet{
 			"body": {ok("whole", nil), code("too large", abi.OutcomeTooLarge), failed}, "admit": {admitted, rateLimited, unknown, stale(nil), failed},
 		}),

@@ -50,6 +50,8 @@ func Meaning(a *abi.Action) string {
 		return "absorb"
 	case *ledger.PolicyCommand:
 		return "ask-policy"
+	case *ledger.Tally:
+		return "tally"
 	case *ledger.Report:
 		switch {
 		case c.Final:
@@ -94,6 +96,8 @@ func details(command any) string {
 		f.dollars("want", c.WantPico)
 		f.dollars("least", c.LeastPico)
 		f.text("after", c.After)
+	case *ledger.Tally:
+		f.tally(c)
 	case *ledger.Report:
 		f.text("from", string(calendar.AppendDate(nil, c.FirstDay)))
 		f.text("to", string(calendar.AppendDate(nil, c.EndDay)))
@@ -171,6 +175,25 @@ func (f *fields) settled(data []byte) {
 	if s, err := keymeter.DecodeSettle(data); err == nil {
 		f.WriteString(", settle " + s.RequestID + ":")
 		f.settle(&s)
+	}
+}
+
+// tally writes the counts of a tally, then its records.
+func (f *fields) tally(c *ledger.Tally) {
+	f.number("seq", c.Seq)
+	f.text("key", c.KeyID)
+	for i := range c.Counts {
+		n := &c.Counts[i]
+		fmt.Fprintf(f, "\n    %d x end %d", n.Count, n.End)
+		f.text("model", n.Model)
+		f.number("booked", uint64(n.Booked))
+	}
+	for i := range c.Records {
+		r := &c.Records[i]
+		fmt.Fprintf(f, "\n    %s %d", r.ID, r.Status)
+		f.text("model", r.Model)
+		f.text("provider", r.Provider)
+		f.WriteString(" " + string(r.Body))
 	}
 }
 

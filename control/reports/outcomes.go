@@ -1,0 +1,64 @@
+package reports
+
+import (
+	"context"
+
+	"github.com/postern-ai/postern/control/kernel"
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/directory"
+	"github.com/postern-ai/postern/core/ledger"
+)
+
+// OutcomesView says what became of the requests: served, refused, failed, or the caller left. Causes has those of all that were not
+// served, by name, without zeros.
+type OutcomesView struct {
+	Served  uint64            `json:"served"`
+	Refused uint64            `json:"refused"`
+	Failed  uint64            `json:"failed"`
+	Left    uint64            `json:"left"`
+	Causes  map[string]uint64 `json:"causes"`
+}
+
+// Causes are the API's names of ends, by ledger.End.
+var Causes = [ledger.Ends]string{
+	ledger.EndInvalid: "invalid_request", ledger.EndUnauthorized: "unauthorized", ledger.EndBudget: "budget", ledger.EndForbidden: "forbidden",
+	ledger.EndNotFound: "not_found", ledger.EndMethod: "method", ledger.EndConflict: "conflict", ledger.EndTooLarge: "too_large",
+	ledger.EndMediaType: "media_type", ledger.EndBlocked: "blocked", ledger.EndLimited: "rate_limit",
+	ledger.EndRejected: "provider_rejected", ledger.EndBusy: "provider_busy", ledger.EndUnavailable: "provider_unavailable",
+	ledger.EndTimeout: "provider_timeout", ledger.EndConnection: "provider_unreachable", ledger.EndCut: "provider_cut",
+	ledger.EndUnusable: "provider_unusable", ledger.EndOurs: "gateway", ledger.EndLeft: "client_left",
+}
+
+func viewOutcomes(u *ledger.Usage, o *ledger.Outcomes) OutcomesView {
+	v := OutcomesView{Served: o.Served, Refused: o.Refused, Failed: o.Failed, Left: o.Left, Causes: map[string]uint64{}}
+	for end, n := range u.Ends.By {
+		if n > 0 {
+			v.Causes[Causes[end]] = n
+		}
+	}
+	return v
+}
+
+// EndGroups reads all pages of the requests of a query that were not served.
+func EndGroups(ctx context.Context, cp *kernel.Plane, p *directory.Project, q ledger.Query, add func(*ledger.Group) error) error {
+	query := ledger.EndsQuery{Query: q}
+	for query.After = ""; ; {
+		reply, err := cp.Store.Objects.Call(ctx, abi.ClassLedger, p.ID, p.Region, query.Encode())
+		if err != nil {
+			return kernel.Unavailable(err)
+		}
+		part, err := ledger.DecodeEndsReply(reply)
+		if err != nil {
+			return err
+		}
+		for i := range part.Groups {
+			if err := add(&part.Groups[i]); err != nil {
+				return err
+			}
+		}
+		if part.Next == "" {
+			return nil
+		}
+		query.After = part.Next
+	}
+}

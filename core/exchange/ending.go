@@ -1,0 +1,186 @@
+package exchange
+
+import (
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/fault"
+	"github.com/postern-ai/postern/core/keymeter"
+	"github.com/postern-ai/postern/core/ledger"
+)
+
+// ending is how the request ended if it was not served, until the entry of the key has it.
+type ending struct {
+	count  ledger.EndCount // Count 0: none
+	record ledger.Record
+}
+
+func (e *ending) fields(f *abi.Fields) {
+	if f.Group(e.count.Count > 0) {
+		ledger.EndCountFields(f, &e.count)
+		ledger.RecordFields(f, &e.record)
+	}
+}
+
+// endingRows are the machine that counts a request which was not served, and reports the counts of the key to its project's Ledger.
+var endingRows = [...]sideRow{
+	{endingPinned, inPinned, (*exchange).onPinned, 1<<endingIdle | 1<<endingTold, 0},
+	{endingTold, inTallied, (*exchange).onTallied, 1<<endingIdle | 1<<endingTold, 0},
+}
+
+// States of that machine.
+const (
+	endingIdle   sideState = iota
+	endingPinned           // waiting for the next step, which has the key's entry
+	endingTold             // waiting for the Ledger's reply to a tally
+)
+
+func (x *exchange) endingState() sideState {
+	switch {
+	case x.pending(idPinned):
+		return endingPinned
+	case x.pending(idTallied):
+		return endingTold
+	}
+	return endingIdle
+}
+
+// countEnd counts a request that was not served, if its key is known: in the key's entry, at once if this step has it.
+func (x *exchange) countEnd(f fault.Fault, booked ledger.Booked) {
+	s := &x.s
+	if !s.haveRecord {
+		return
+	}
+	end := x.endOf(f)
+	s.ending.count = ledger.EndCount{Hour: s.startMs / hourMs, Model: x.endModel(), End: end, Booked: booked, Count: 1}
+	s.ending.record = x.endRecord(f, end)
+	if x.entry() != nil {
+		x.keepEnd()
+		return
+	}
+	if !s.leased.pinned {
+		s.leased.pinned, x.pins = true, true
+		x.do(abi.Action{Kind: abi.ActionPin, Key: "lease/" + s.keyHash})
+	}
+	x.await(abi.Action{Kind: abi.ActionWait, ID: idPinned})
+}
+
+const hourMs = 3_600_000
+
+// onPinned takes the key's entry.
+func (x *exchange) onPinned() { x.keepEnd() }
+
+// keepEnd leaves the request's end in the entry.
+func (x *exchange) keepEnd() {
+	e, s := x.entry(), &x.s
+	e.Count(x.now, x.random(), &s.ending.count, &s.ending.record)
+	s.ending = ending{}
+	x.saveEntry()
+	x.tellTally(false)
+	x.keepLease(e)
+}
+
+// tellTally sends a tally to the Ledger if one is due.
+func (x *exchange) tellTally(closing bool) {
+	e := x.entry()
+	if x.pending(idTallied) {
+		return
+	}
+	command, seq := e.Tally(x.now, x.s.record.KeyID, closing)
+	if command == nil {
+		return
+	}
+	x.s.leased.tally = seq
+	x.saveEntry()
+	x.call(idTallied, abi.ClassLedger, x.s.record.ProjectID, command)
+}
+
+// onTallied takes the Ledger's reply to a tally.
+func (x *exchange) onTallied() {
+	e := x.entry()
+	e.Tallied(x.s.leased.tally, x.event.Code == abi.OutcomeOK)
+	x.staysKeeper(e)
+}
+
+// endOf is how a request ended that ends with f.
+func (x *exchange) endOf(f fault.Fault) ledger.End {
+	switch f {
+	case fault.ClientClosed:
+		return ledger.EndLeft
+	case fault.ProviderTimeout:
+		return ledger.EndTimeout
+	case fault.IdempotencyReused:
+		return ledger.EndConflict
+	case fault.RejectedRequest, fault.TooLong, fault.Filtered:
+		if x.s.attempts > 0 || x.s.dispatchMs > 0 {
+			return ledger.EndRejected
+		}
+	}
+	switch f.Origin() {
+	case fault.ByProvider:
+		return x.failedBy(f)
+	case fault.ByGateway:
+		return ledger.EndOurs
+	}
+	return refusedWith(f.Status())
+}
+
+// failedBy is the end of a request for what its last provider did.
+func (x *exchange) failedBy(f fault.Fault) ledger.End {
+	if f == fault.ProviderBusy {
+		return ledger.EndBusy
+	}
+	if n := len(x.s.failures); n > 0 && x.s.notes.cause < uint64(len(endOfCause)) {
+		return endOfCause[x.s.notes.cause]
+	}
+	if f == fault.ProviderAnswer {
+		return ledger.EndUnusable
+	}
+	return ledger.EndUnavailable
+}
+
+var endOfCause = [ledger.Causes]ledger.End{
+	ledger.CauseBusy: ledger.EndBusy, ledger.CauseRejected: ledger.EndRejected, ledger.CauseUnavailable: ledger.EndUnavailable,
+	ledger.CauseTimeout: ledger.EndTimeout, ledger.CauseConnection: ledger.EndConnection, ledger.CauseCut: ledger.EndCut,
+	ledger.CauseUnusable: ledger.EndUnusable, ledger.CauseBroken: ledger.EndCut,
+}
+
+// refusedWith is the refusal with an HTTP status.
+func refusedWith(status uint64) ledger.End {
+	switch status {
+	case 401:
+		return ledger.EndUnauthorized
+	case 402:
+		return ledger.EndBudget
+	case 403:
+		return ledger.EndForbidden
+	case 404:
+		return ledger.EndNotFound
+	case 405, 426:
+		return ledger.EndMethod
+	case 409:
+		return ledger.EndConflict
+	case 413:
+		return ledger.EndTooLarge
+	case 415:
+		return ledger.EndMediaType
+	case 422:
+		return ledger.EndBlocked
+	case 429:
+		return ledger.EndLimited
+	}
+	return ledger.EndInvalid
+}
+
+// booked is what the usage counts the request as that ends with an error: its settlement, or its admission as a hit, decides it.
+func (x *exchange) booked(outcome keymeter.Outcome) ledger.Booked {
+	switch {
+	case !x.s.admission.admitted:
+		return ledger.NotBooked
+	case x.s.admission.mode == keymeter.ModeHit:
+		return ledger.BookedServed
+	case x.s.admission.mode != keymeter.ModeReserve:
+		return ledger.NotBooked
+	case outcome == keymeter.Released:
+		return ledger.BookedFailed
+	}
+	return ledger.BookedServed
+}

@@ -1,0 +1,151 @@
+package exchange
+
+import (
+	"strings"
+
+	"github.com/postern-ai/postern/core/fault"
+	"github.com/postern-ai/postern/core/jsontext"
+	"github.com/postern-ai/postern/core/ledger"
+	"github.com/postern-ai/postern/core/money"
+)
+
+// endRecord is the record of a request that ends with f. It holds no text of the request and none of a provider.
+func (x *exchange) endRecord(f fault.Fault, end ledger.End) ledger.Record {
+	r := ledger.Record{
+		AtMs: x.s.startMs, ID: x.s.requestID, End: end, Status: x.statusOf(f), Model: x.endModel(), Provider: x.trace(f.Status()).Provider,
+	}
+	if r.Body = x.recordBody(f, true); len(r.Body) > ledger.MaxRecordBytes {
+		r.Body = x.recordBody(f, false)
+	}
+	return r
+}
+
+// endModel is the model that a request which was not served counts for: the last one called, or the one asked for.
+func (x *exchange) endModel() string {
+	if model := x.lastModel(); model != "" {
+		return model
+	}
+	name := x.s.request.model
+	if x.config.Model(name) == nil && x.config.Tier(name) == nil {
+		return "" // any text of the caller
+	}
+	return name
+}
+
+// recordBody is a JSON object with what the admin API shows of the record. Without whole, parts of any length are left out.
+func (x *exchange) recordBody(f fault.Fault, whole bool) []byte {
+	s := &x.s
+	b := jsontext.Builder{B: append(make([]byte, 0, 512), '{')}
+	b.StringMember("code", f.Code())
+	b.StringMember("message", f.Text())
+	b.StringMember("endpoint", x.endpoint.label())
+	b.UintMember("durationMs", x.since(s.startMs))
+	if whole {
+		b.Member("details", s.notes.details)
+		b.StringMember("userAgent", s.agent)
+	}
+	if name := s.request.model; name != "" && (x.config.Model(name) != nil || x.config.Tier(name) != nil) {
+		b.StringMember("requestedModel", name)
+	}
+	if s.request.stream {
+		b.Member("stream", "true")
+	}
+	b.StringMember("cache", x.cacheWord())
+	x.recordAttempts(&b)
+	x.recordUsage(&b)
+	x.recordLimits(&b)
+	return append(b.B, '}')
+}
+
+// cacheWord is the result of the cache lookup; empty: there was none.
+func (x *exchange) cacheWord() string {
+	if x.s.admission.admitted && x.endpoint.body != noBody && x.s.rejected == fault.None {
+		return x.cacheState(x.s.hit.found)
+	}
+	return ""
+}
+
+// maxRecordAttempts bounds the attempts of a record.
+const maxRecordAttempts = 8
+
+// recordAttempts writes each attempt: its target, its outcome, when it began and how long it took.
+func (x *exchange) recordAttempts(b *jsontext.Builder) {
+	s := &x.s
+	if s.attemptResults == "" {
+		return
+	}
+	b.Key("attempts")
+	b.Open('[')
+	for i, entry := range strings.Split(s.attemptResults, ", ") {
+		if i == maxRecordAttempts {
+			break
+		}
+		target, result, _ := strings.Cut(entry, "=")
+		provider, model, _ := strings.Cut(target, "/")
+		b.Open('{')
+		b.StringMember("provider", provider)
+		b.StringMember("model", model)
+		b.StringMember("result", result)
+		if i < len(s.notes.times) {
+			b.UintMember("startMs", s.notes.times[i].startMs)
+			b.UintMember("durationMs", s.notes.times[i].durationMs)
+		}
+		b.Close('}')
+	}
+	b.Close(']')
+	if s.notes.providerStatus == 0 {
+		return
+	}
+	b.Key("providerError")
+	b.Open('{')
+	b.UintMember("status", s.notes.providerStatus)
+	b.StringMember("type", s.notes.providerType)
+	b.StringMember("code", s.notes.providerCode)
+	b.Close('}')
+}
+
+func (x *exchange) recordUsage(b *jsontext.Builder) {
+	s := &x.s
+	if first := s.stream.firstContentMs; first > s.startMs {
+		b.UintMember("timeToFirstTokenMs", first-s.startMs)
+	}
+	if total := s.spent.Usage.Input + s.spent.Usage.Output; total > 0 || s.spent.CostPico > 0 {
+		b.UintMember("promptTokens", s.spent.Usage.Input)
+		b.UintMember("completionTokens", s.spent.Usage.Output)
+		b.Member("cost", string(money.Append(nil, s.spent.CostPico, money.Dollar)))
+		if s.spent.Estimated {
+			b.Member("estimated", "true")
+		}
+	}
+	if g := &s.govern; g.on && g.inspected {
+		b.Key("governor")
+		b.Open('{')
+		b.StringMember("decision", g.input.decision.String())
+		b.UintMember("risk", g.input.risk)
+		b.UintMember("policy", s.record.Policy)
+		b.Close('}')
+	}
+}
+
+// recordLimits writes the states of the limits at that moment.
+func (x *exchange) recordLimits(b *jsontext.Builder) {
+	windows := x.s.admission.windows
+	if len(windows) == 0 {
+		return
+	}
+	b.Key("limits")
+	b.Open('[')
+	for i := range windows {
+		w := &windows[i]
+		b.Open('{')
+		if w.Tokens {
+			b.Member("tokens", "true")
+		}
+		b.UintMember("windowMs", w.WindowMs)
+		b.UintMember("limit", w.Limit)
+		b.UintMember("remaining", w.Remaining)
+		b.UintMember("resetMs", w.ResetMs)
+		b.Close('}')
+	}
+	b.Close(']')
+}

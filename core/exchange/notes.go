@@ -1,0 +1,90 @@
+package exchange
+
+import (
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/api/head"
+	"github.com/postern-ai/postern/core/fault"
+	"github.com/postern-ai/postern/core/jsontext"
+)
+
+// attemptTime is when an attempt began, from the request's arrival, and how long it took.
+type attemptTime struct{ startMs, durationMs uint64 }
+
+// notes are what only the record of a request that was not served tells.
+type notes struct {
+	details        string // of the error, as in its response; empty: none, or too long
+	cause          uint64 // ledger.Cause of the last failure
+	providerStatus uint64 // of the last error response of a provider
+	providerType   string // the error's type and code in it, if they are words
+	providerCode   string
+	times          []attemptTime // by attempt, in the order of attemptResults
+}
+
+func (n *notes) fields(f *abi.Fields) {
+	f.String(&n.details)
+	if f.Group(len(n.times) > 0) {
+		f.Uint(&n.cause)
+		f.Uint(&n.providerStatus)
+		f.String(&n.providerType)
+		f.String(&n.providerCode)
+		abi.List(f, &n.times, func(f *abi.Fields, t *attemptTime) {
+			f.Uint(&t.startMs)
+			f.Uint(&t.durationMs)
+		})
+	}
+}
+
+// noteTime notes when the current attempt began and that it ends now.
+func (x *exchange) noteTime() {
+	start := x.s.times.upstreamStart
+	x.s.notes.times = append(x.s.notes.times, attemptTime{start - min(start, x.s.startMs), x.since(start)})
+}
+
+// maxNotedDetails bounds the details that a record repeats.
+const maxNotedDetails = 480
+
+// noteDetails notes the details of an error for the record.
+func (x *exchange) noteDetails(details []fault.Detail) {
+	if len(details) == 0 {
+		return
+	}
+	if text := detailsJSON(details); len(text) <= maxNotedDetails {
+		x.s.notes.details = text
+	} else if text = detailsJSON(details[:1]); len(text) <= maxNotedDetails {
+		x.s.notes.details = text
+	}
+}
+
+// noteProviderError notes what a provider's error response says, apart from its text.
+func (x *exchange) noteProviderError() {
+	n, root := &x.s.notes, x.json()
+	n.providerStatus = x.event.Code
+	n.providerType, n.providerCode = wordOf(root.Get("error.type").Str), wordOf(root.Get("error.code").Str)
+	if n.providerCode == "" {
+		n.providerCode = wordOf(root.Get("error.status").Str)
+	}
+}
+
+// maxWord bounds what a provider calls its error.
+const maxWord = 64
+
+// wordOf is a text if it is one word, and else empty: it may be a prompt.
+func wordOf(text string) string {
+	if len(text) > maxWord || !head.IsWord(text) {
+		return ""
+	}
+	return text
+}
+
+func detailsJSON(details []fault.Detail) string {
+	var b jsontext.Builder
+	b.Open('[')
+	for _, d := range details {
+		b.Open('{')
+		b.StringMember("field", d.Field)
+		b.StringMember("message", d.Message)
+		b.Close('}')
+	}
+	b.Close(']')
+	return string(b.B)
+}

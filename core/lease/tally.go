@@ -1,0 +1,170 @@
+package lease
+
+import (
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/ledger"
+)
+
+const (
+	// TallyMs is the interval of tallies.
+	TallyMs = 5_000
+	// tallyLostMs is the time after which a tally that the Ledger has not taken is given up.
+	tallyLostMs = 60_000
+	// maxCounts bounds the combinations of model, hour and end in a tally. Further ones count without their models.
+	maxCounts = 64
+	// maxRefusals is how many refusals a minute have records. Failures all have, while there is room: maxRecordBytes in a tally, which is
+	// sent early when it has earlyBytes.
+	maxRefusals    = 20
+	maxRecordBytes = 8 << 10
+	earlyBytes     = 5 << 10
+)
+
+// tally is what an entry knows of requests that were not served and that the Ledger has not counted yet.
+type tally struct {
+	source   uint64 // 0: nothing was counted since the entry began
+	seq      uint64 // of the last tally sent
+	sinceMs  uint64 // time of the oldest count
+	counts   []ledger.EndCount
+	records  []ledger.Record
+	bytes    uint64 // of records
+	minute   uint64 // since 1970-01-01
+	refusals uint64 // with records in that minute
+	flight   []byte // the tally that the Ledger has not confirmed; empty: none
+	madeMs   uint64
+	sentMs   uint64
+}
+
+func (t *tally) fields(f *abi.Fields) {
+	f.Uint(&t.source)
+	f.Uint(&t.seq)
+	f.Uint(&t.sinceMs)
+	abi.List(f, &t.counts, ledger.EndCountFields)
+	abi.List(f, &t.records, ledger.RecordFields)
+	f.Uint(&t.bytes)
+	f.Uint(&t.minute)
+	f.Uint(&t.refusals)
+	f.Bytes(&t.flight)
+	f.Uint(&t.madeMs)
+	f.Uint(&t.sentMs)
+}
+
+// held reports whether the Ledger does not know everything yet.
+func (t *tally) held() bool { return len(t.counts)+len(t.flight) > 0 }
+
+// size is about that of its encoding.
+func (t *tally) size() int { return int(t.bytes) + 64*(len(t.counts)+len(t.records)) + len(t.flight) }
+
+// Count counts a request that was not served. random identifies the entry's tallies, if it has none yet.
+func (e *Entry) Count(now, random uint64, c *ledger.EndCount, r *ledger.Record) {
+	e.tick(now)
+	t := &e.tally
+	if t.source == 0 {
+		t.source = max(1, random)
+	}
+	if len(t.counts) == 0 {
+		t.sinceMs = now
+	}
+	t.count(c)
+	t.record(now/minuteMs, r)
+}
+
+const minuteMs = 60_000
+
+func (t *tally) count(c *ledger.EndCount) {
+	for i := range t.counts {
+		o := &t.counts[i]
+		if o.Hour == c.Hour && o.Model == c.Model && o.End == c.End && o.Booked == c.Booked {
+			o.Count += c.Count
+			return
+		}
+	}
+	if len(t.counts) >= maxCounts && c.Model != "" {
+		other := *c
+		other.Model = ""
+		t.count(&other)
+		return
+	}
+	t.counts = append(t.counts, *c)
+}
+
+// record keeps a record if there is room.
+func (t *tally) record(minute uint64, r *ledger.Record) {
+	if minute != t.minute {
+		t.minute, t.refusals = minute, 0
+	}
+	size := uint64(len(r.Body) + len(r.ID) + len(r.Model) + len(r.Provider))
+	if r.End.Refused() && t.refusals >= maxRefusals || t.bytes+size > maxRecordBytes {
+		return
+	}
+	if r.End.Refused() {
+		t.refusals++
+	}
+	t.records = append(t.records, *r)
+	t.bytes += size
+}
+
+// Tally makes the next tally, or repeats the one that the Ledger has not confirmed. It returns nil if none is due. Closing is the
+// shutdown of the host: then everything is due.
+func (e *Entry) Tally(now uint64, keyID string, closing bool) (command []byte, seq uint64) {
+	t := &e.tally
+	if len(t.flight) > 0 {
+		switch {
+		case now >= t.madeMs+tallyLostMs:
+			t.flight = nil
+		case now < t.sentMs || now >= t.sentMs+TallyMs || closing:
+			t.sentMs = now
+			return t.flight, t.seq
+		}
+		return nil, 0
+	}
+	due := closing || t.bytes >= earlyBytes || now < t.sinceMs || now >= t.sinceMs+TallyMs
+	if len(t.counts) == 0 || !due {
+		return nil, 0
+	}
+	t.seq++
+	next := ledger.Tally{Source: t.source, Seq: t.seq, KeyID: keyID, Counts: t.counts, Records: t.records}
+	t.flight, t.madeMs, t.sentMs = next.Encode(), now, now
+	t.counts, t.records, t.bytes = nil, nil, 0
+	return t.flight, t.seq
+}
+
+// Tallied takes the Ledger's reply to a tally. Without one, it is repeated.
+func (e *Entry) Tallied(seq uint64, ok bool) {
+	if t := &e.tally; ok && seq == t.seq {
+		t.flight = nil
+	}
+	e.rest()
+}
+
+// Nap is how long an exchange sleeps as the keeper.
+func (e *Entry) Nap(now, exchange uint64) (ms uint64) {
+	ms = e.napMs(now)
+	if e.keeper == exchange {
+		e.wakesMs = now + ms
+	}
+	return ms
+}
+
+// napMs is how long the keeper sleeps: until a tally is due if there is nothing else to keep.
+func (e *Entry) napMs(now uint64) uint64 {
+	t := &e.tally
+	if e.id != 0 || e.pending() || !t.held() {
+		return ReportMs
+	}
+	due := t.sinceMs
+	if len(t.flight) > 0 {
+		due = t.sentMs
+	}
+	if t.bytes >= earlyBytes || now < due {
+		return ReportMs
+	}
+	return max(ReportMs, min(TallyMs, due+TallyMs-min(now, due+TallyMs)))
+}
+
+// Early reports whether the keeper wakes before its time, as at the shutdown of its host.
+func (e *Entry) Early(now, exchange uint64) bool {
+	return e.keeper == exchange && now+earlyMs < e.wakesMs
+}
+
+// earlyMs is more than timers of a host are early.
+const earlyMs = 50

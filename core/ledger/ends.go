@@ -1,0 +1,271 @@
+package ledger
+
+import (
+	"strings"
+
+	"github.com/postern-ai/postern/core/abi"
+)
+
+// End is how a request ended that was not served, after its key was known.
+type End uint8
+
+// Ends. Refusals come first, by their status; then failures, by what failed.
+const (
+	EndInvalid      End = iota // 400
+	EndUnauthorized            // 401: the key is inactive
+	EndBudget                  // 402
+	EndForbidden               // 403: a permission, or the registry of models
+	EndNotFound                // 404: a model, or a path
+	EndMethod                  // 405 and 426
+	EndConflict                // 409, and an Idempotency-Key that was used for another request
+	EndTooLarge                // 413
+	EndMediaType               // 415
+	EndBlocked                 // 422 by the Governor
+	EndLimited                 // 429 by a limit
+	EndRejected                // the provider answered with another 4xx status than 429
+	EndBusy                    // the provider answered with 429
+	EndUnavailable             // the provider answered with a 5xx status
+	EndTimeout                 // the provider did not answer in time
+	EndConnection              // the provider was not reached
+	EndCut                     // the provider's response or stream ended early
+	EndUnusable                // the provider's response cannot be read, or is not what was asked for
+	EndOurs                    // 500 and 503: this gateway, its store or its configuration
+	EndLeft                    // the caller left
+	Ends                       // their number
+)
+
+// Refused reports whether the gateway refused the request.
+func (e End) Refused() bool { return e <= EndLimited }
+
+// Failed reports whether the request failed.
+func (e End) Failed() bool { return e > EndLimited && e < EndLeft }
+
+// Booked is what the usage counts such a request as, if it was settled.
+type Booked uint8
+
+// What the usage counts.
+const (
+	NotBooked    Booked = iota // nothing: it was not settled
+	BookedServed               // a request: a part of its stream was delivered
+	BookedFailed               // a failed request
+)
+
+// EndCount is a number of requests of one hour and model that ended in one way.
+type EndCount struct {
+	Hour   uint64 // since 1970-01-01
+	Model  string // the one that was called last, or asked for; empty: none that is known
+	End    End
+	Booked Booked
+	Count  uint64
+}
+
+func endCountFields(f *abi.Fields, c *EndCount) {
+	f.Uint(&c.Hour)
+	f.String(&c.Model)
+	abi.Enum(f, &c.End)
+	abi.Enum(f, &c.Booked)
+	if f.Uint(&c.Count); c.End >= Ends || c.Booked > BookedFailed {
+		f.Fail()
+		c.End, c.Booked = 0, 0
+	}
+}
+
+// Endings are requests that were not served. Served and Failed are those of them that the usage counts as served or failed.
+type Endings struct {
+	By             [Ends]uint64
+	Served, Failed uint64
+}
+
+// Plus adds the counters of o.
+func (e *Endings) Plus(o *Endings) {
+	for i := range e.By {
+		e.By[i] += o.By[i]
+	}
+	e.Served += o.Served
+	e.Failed += o.Failed
+}
+
+// Count adds a count.
+func (e *Endings) Count(c *EndCount) {
+	e.By[c.End] += c.Count
+	switch c.Booked {
+	case BookedServed:
+		e.Served += c.Count
+	case BookedFailed:
+		e.Failed += c.Count
+	}
+}
+
+// Used reports whether there is any.
+func (e *Endings) Used() bool { return *e != Endings{} }
+
+func (e *Endings) fields(f *abi.Fields) {
+	sparseFields(f, e.By[:])
+	f.Uint(&e.Served)
+	f.Uint(&e.Failed)
+}
+
+// modelEndings are the endings of a model.
+type modelEndings struct {
+	model string
+	Endings
+}
+
+// endings is a row of endings, by model. Rows by hour have one model, which is empty.
+type endings struct{ models []modelEndings }
+
+func (e *endings) fields(f *abi.Fields) {
+	f.Format(format)
+	abi.List(f, &e.models, func(f *abi.Fields, m *modelEndings) {
+		f.String(&m.model)
+		m.Endings.fields(f)
+	})
+}
+
+func (e *endings) of(model string) *Endings {
+	for i := range e.models {
+		if e.models[i].model == model {
+			return &e.models[i].Endings
+		}
+	}
+	e.models = append(e.models, modelEndings{model: model})
+	return &e.models[len(e.models)-1].Endings
+}
+
+// Keys of rows with endings: by day; by day and key; and by hour.
+func dayEndsKey(day uint64) string { return rowEnds + abi.Fixed(day) }
+
+func keyEndsKey(day uint64, keyID string) string { return rowKeyEnds + abi.Fixed(day) + "/" + keyID }
+
+func hourEndsKey(hour uint64) string { return rowHourEnds + abi.Fixed(hour) }
+
+func endsKeys(hour uint64, keyID string) [3]string {
+	day := hour / 24
+	return [3]string{dayEndsKey(day), keyEndsKey(day, keyID), hourEndsKey(hour)}
+}
+
+// addEnds adds the counts of a tally to their rows.
+func (c *call) addEnds(t *Tally) error {
+	for i := range t.Counts {
+		n := &t.Counts[i]
+		for at, key := range endsKeys(n.Hour, t.KeyID) {
+			var row endings
+			if value, ok := c.row(key); ok {
+				if err := abi.DecodeFields(value, row.fields); err != nil {
+					return err
+				}
+			}
+			model := n.Model
+			if at == 2 {
+				model = ""
+			}
+			row.of(model).Count(n)
+			c.put(key, abi.EncodeFields(0, 32+32*len(row.models), row.fields))
+		}
+	}
+	return nil
+}
+
+// EndsQuery is the command that requests endings; its fields and its pages are those of Query.
+type EndsQuery struct{ Query }
+
+// EndsReply is the reply to EndsQuery: groups as those of QueryReply, of whose usage only Ends is set.
+type EndsReply struct{ QueryReply }
+
+// needsKeys reports whether the query needs the rows by key.
+func (q *EndsQuery) needsKeys() bool { return q.By == ByKey || q.By == ByDetail || q.Key != "" }
+
+func (q *EndsQuery) reads() (ranges []abi.Range) {
+	if q.Key != "" && q.By != ByHour {
+		for day := q.FirstDay; day < q.EndDay && day < q.FirstDay+KeepDays; day++ {
+			ranges = append(ranges, abi.Range{Start: keyEndsKey(day, q.Key)})
+		}
+		return ranges
+	}
+	first, end := dayEndsKey(q.FirstDay), dayEndsKey(q.EndDay)
+	switch {
+	case q.By == ByHour:
+		first, end = hourEndsKey(q.FirstDay*24), hourEndsKey(q.EndDay*24)
+	case q.needsKeys():
+		first, end = keyEndsKey(q.FirstDay, ""), keyEndsKey(q.EndDay, "")
+	}
+	return []abi.Range{{Start: max(first, q.After+"\x00"), End: end, Limit: maxEndRows}}
+}
+
+// maxEndRows is the number of rows that one page reads. A row has up to a hundred bytes for each model.
+const maxEndRows = 1024
+
+func (q *EndsQuery) apply(c *call) error {
+	var reply EndsReply
+	count := 0
+	for _, row := range c.in.Rows {
+		prefix, name, _ := strings.Cut(row.Key, "/")
+		if prefix += "/"; prefix != rowEnds && prefix != rowKeyEnds && prefix != rowHourEnds {
+			continue
+		}
+		var e endings
+		if err := abi.DecodeFields(row.Value, e.fields); err != nil {
+			return err
+		}
+		count++
+		reply.Next = row.Key
+		at, keyID, _ := strings.Cut(name, "/")
+		u := Usage{Day: abi.Unfixed(at)}
+		if prefix == rowHourEnds {
+			u.Day, u.Hour = u.Day/24, u.Day%24
+		}
+		for i := range e.models {
+			if u.Model, u.Ends = e.models[i].model, e.models[i].Endings; q.Model == "" || q.Model == u.Model {
+				reply.add(q.By, keyID, &u)
+			}
+		}
+	}
+	if count < maxEndRows || q.Key != "" {
+		reply.Next = ""
+	}
+	c.out.Reply = abi.EncodeFields(0, 64+64*len(reply.Groups), reply.fields)
+	return nil
+}
+
+// Encode encodes the command.
+func (q *EndsQuery) Encode() []byte { return abi.EncodeFields(opEnds, 64, q.fields) }
+
+// DecodeEndsReply decodes the reply to EndsQuery.
+func DecodeEndsReply(data []byte) (p EndsReply, err error) {
+	err = abi.DecodeFields(data, p.fields)
+	return p, err
+}
+
+func (p *EndsReply) fields(f *abi.Fields) {
+	abi.List(f, &p.Groups, func(f *abi.Fields, g *Group) {
+		f.String(&g.KeyID)
+		f.Uint(&g.Usage.Day)
+		f.Uint(&g.Usage.Hour)
+		f.String(&g.Usage.Model)
+		g.Usage.Ends.fields(f)
+	})
+	f.String(&p.Next)
+}
+
+// Outcomes are what became of requests: each was served, refused or failed, or its caller left.
+type Outcomes struct{ Requests, Served, Refused, Failed, Left uint64 }
+
+// Outcomes counts each request once. Failed requests without an end are of an older version, or their isolate died. The usage and
+// the ends of a request arrive seconds apart.
+func (u *Usage) Outcomes() (o Outcomes) {
+	e := &u.Ends
+	o.Served = u.Requests - min(u.Requests, e.Served)
+	o.Failed = u.Failed - min(u.Failed, e.Failed)
+	for end, n := range e.By {
+		switch {
+		case End(end).Refused():
+			o.Refused += n
+		case End(end).Failed():
+			o.Failed += n
+		default:
+			o.Left += n
+		}
+	}
+	o.Requests = o.Served + o.Refused + o.Failed + o.Left
+	return o
+}
