@@ -110,6 +110,8 @@ func TestHead(t *testing.T) {
 	keyPath, made := b.Key(project)
 	entry := b.Must(201, "POST", project+"/models-registry", `{"model":"gpt-4.1"}`).Text("id")
 	violation := b.Violate(project, ledger.Violation{Rule: "secret.a"})
+	const request = "req_0123456789abcdef0123456789abcdef"
+	b.Tally(project, ledger.Tally{Source: 1, Seq: 1, KeyID: "key_1", Records: []ledger.Record{{ID: request, Body: []byte("{}")}}})
 	checked := 0
 	routes := *control.Table(b.Service)
 	for i := range routes {
@@ -117,7 +119,7 @@ func TestHead(t *testing.T) {
 			continue
 		}
 		checked++
-		path := strings.NewReplacer("/api/admin/projects/{project}/keys/{key}", keyPath, "/api/admin/projects/{project}", project, "{violation}", violation, "{entry}", entry, "{hash}", keys.Hash(made.Text("value"))).Replace(routes[i].Path)
+		path := strings.NewReplacer("/api/admin/projects/{project}/keys/{key}", keyPath, "/api/admin/projects/{project}", project, "{violation}", violation, "{entry}", entry, "{request}", request, "{hash}", keys.Hash(made.Text("value"))).Replace(routes[i].Path)
 		for _, authorization := range []string{"Bearer " + controltest.Token, "Bearer wrong", ""} {
 			get, head := b.Do("GET", path, "", "Authorization", authorization), b.Do("HEAD", path, "", "Authorization", authorization)
 			if head.Code != get.Code || head.Body.Len() != 0 || get.Body.Len() == 0 {

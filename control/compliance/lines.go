@@ -123,7 +123,7 @@ func (e *export) requestLines(after string, limit int) (lines [][]byte, next str
 	if n := len(batches); uint64(n) == command.Limit && batches[n-1].Seq > 1 {
 		next = strconv.FormatUint(batches[n-1].Seq, 10)
 	}
-	kept := slices.DeleteFunc(view.Sorted(0).Requests, func(r reports.RequestView) bool { return !e.includes(r.Time) })
+	kept := slices.DeleteFunc(view.Sorted("").Requests, func(r reports.RequestView) bool { return !e.includes(r.Time) })
 	lines, err = records("request", kept)
 	return lines, next, err
 }

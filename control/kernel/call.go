@@ -15,7 +15,7 @@ type Call struct {
 	Actor   Identity    // the authenticated sender; empty for sign-in
 	Project string      // the project key's project, or a path parameter in the form of an ID, or empty
 	Key     string      // path parameter in the form of an ID, or empty
-	ID      string      // path parameter: ID of a violation or a registry entry, or empty
+	ID      string      // path parameter: ID of a violation, a registry entry or a request, or empty
 	Hash    string      // path parameter: SHA-256 of a key's value in lowercase hexadecimal digits, or empty
 	// Provider is a path parameter; it need not be in the catalog.
 	Provider string

@@ -13,7 +13,8 @@ import (
 const (
 	ProjectsPath = "/api/admin/projects"
 	ProjectPath  = ProjectsPath + "/{project}"
-	KeysPath     = "/api/admin/keys" // the keys of all projects
+	KeysPath     = "/api/admin/keys"     // the keys of all projects
+	RequestsPath = "/api/admin/requests" // the requests of all projects
 )
 
 // Audience are the operators that may use a route.
@@ -94,9 +95,12 @@ func unknownPath(path string) *Refusal {
 	segments := strings.Split(strings.TrimPrefix(path, ProjectsPath+"/"), "/")
 	id, isViolation := strings.CutPrefix(path, "/api/violations/")
 	hash, isHash := strings.CutPrefix(path, KeysPath+"/")
+	request, isRequest := strings.CutPrefix(path, RequestsPath+"/")
 	switch {
 	case isHash && hash != "" && !strings.Contains(hash, "/"): // not repeated: it may be a whole key
 		return Refuse(fault.NotFound, "hash", "must be the SHA-256 of a key's value in 64 lowercase hexadecimal digits")
+	case isRequest && request != "" && !strings.Contains(request, "/"):
+		return Refuse(fault.NotFound, "request", "must be a request ID, which is req_ and 32 lowercase hexadecimal digits"+Got(request))
 	case isViolation && id != "" && !strings.Contains(id, "/"):
 		return badViolation(id)
 	case len(segments) == 3 && segments[1] == "violations" && segments[2] != "" && IsID(segments[0], ProjectPrefix):
@@ -131,6 +135,8 @@ func (c *Call) bind(pattern, path string) bool {
 		case segment == "{provider}" && isProviderName(have[i]):
 			c.Provider = have[i]
 		case segment == "{violation}" && IsID(have[i], ViolationPrefix), segment == "{entry}" && IsID(have[i], EntryPrefix):
+			c.ID = have[i]
+		case segment == "{request}" && IsRequestID(have[i]):
 			c.ID = have[i]
 		case segment == "{hash}" && IsSHA256(have[i]):
 			c.Hash = have[i]

@@ -29,6 +29,10 @@ type RequestView struct {
 	Stream           bool            `json:"stream"`
 	Estimated        bool            `json:"estimated"`
 	PromptCache      PromptCacheView `json:"promptCache"`
+	Outcome          *string         `json:"outcome"` // one of OutcomeWords; null like status
+	Cause            *string         `json:"cause"`   // one of Causes; null: it was served, or an older version has listed it
+	Code             *string         `json:"code"`    // of the error; null like cause
+	Record           *RecordView     `json:"record"`  // null like cause
 }
 
 // RequestsView is a page of recent requests in the API.
@@ -37,25 +41,22 @@ type RequestsView struct {
 	Next     *string       `json:"next"` // cursor for after; null: last page
 }
 
-// BatchPrefix makes a cursor of the list look like an ID; it is followed by a batch number.
+// BatchPrefix makes a cursor of the list look like an ID; it is followed by the number of a batch, an x and that of a chunk of records.
 const BatchPrefix = "batch_"
 
 // RequestFilter selects requests; an empty field selects all.
 type RequestFilter struct {
-	ID, Key, Model, Provider, Status, Cache string
+	ID, Key, Model, Provider, Status, Cache, Outcome, Cause string
 	// Catalog has the present names of providers; nil: providers are shown as they were recorded.
 	Catalog *config.Config
 }
 
-// Sorted orders requests by time, because the batches of different keys overlap. next is the batch before
-// which the next page starts; 0: last page.
-func (v RequestsView) Sorted(next uint64) RequestsView {
+// Sorted orders requests by time, because the batches of different keys overlap. next is the cursor of the next page; empty: this is
+// the last one.
+func (v RequestsView) Sorted(next string) RequestsView {
 	v.dropProvisional()
 	kernel.SortBy(v.Requests, func(a, b *RequestView) int { return strings.Compare(b.Time, a.Time) })
-	if next > 1 {
-		text := BatchPrefix + strconv.FormatUint(next, 10)
-		v.Next = &text
-	}
+	v.Next = kernel.NullIfEmpty(next)
 	return v
 }
 
@@ -82,14 +83,15 @@ func (v *RequestsView) Add(b *ledger.RequestBatch, f *RequestFilter) {
 			UserAgent: kernel.NullIfEmpty(r.Agent),
 			Status:    kernel.NullIfZero(r.Status), LatencyMs: r.DurationMs, PromptTokens: r.Prompt, CompletionTokens: r.Completion,
 			Cost: money.Append(nil, r.CostPico, money.Dollar), Cache: kernel.Translate(r.Cache, caches, CacheWords),
-			Stream: r.Stream, Estimated: r.Estimated, PromptCache: viewPromptCache(&r.PromptCache),
+			Stream: r.Stream, Estimated: r.Estimated, PromptCache: viewPromptCache(&r.PromptCache), Outcome: kernel.NullIfEmpty(outcomeByStatus(r.Status)),
 		})
 	}
 }
 
 func (f *RequestFilter) matches(keyID string, r *ledger.Request) bool {
 	return (f.ID == "" || f.ID == r.ID) && (f.Key == "" || f.Key == keyID) && (f.Model == "" || f.Model == r.Model) && (f.Provider == "" || f.provider(f.Provider) == f.provider(r.Provider)) &&
-		(f.Cache == "" || kernel.Translate(f.Cache, CacheWords, caches) == r.Cache) && f.matchesStatus(r.Status)
+		(f.Cache == "" || kernel.Translate(f.Cache, CacheWords, caches) == r.Cache) && f.matchesStatus(r.Status) &&
+		(f.Outcome == "" || f.Outcome == outcomeByStatus(r.Status)) && f.Cause == ""
 }
 
 // provider is the present name of a recorded provider.

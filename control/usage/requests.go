@@ -1,6 +1,7 @@
 package usage
 
 import (
+	"context"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,18 +15,20 @@ import (
 
 var statusWords = []string{"2xx", "4xx", "5xx"}
 
-// listRequests is GET …/requests?limit=&after=&request=&key=&model=&provider=&status=&cache=, newest first. A page
-// consists of whole batches, so it may have somewhat more requests than limit.
+// listRequests is GET …/requests?limit=&after=&request=&key=&model=&provider=&status=&outcome=&cause=&cache=, newest first: served
+// requests, of which the ledger has a sample, and those that were not served. A page consists of whole batches and chunks, so it may
+// have somewhat more requests than limit.
 func (h *handler) listRequests(c *kernel.Call) (kernel.Answer, error) {
-	q, err := kernel.ReadQuery(c.Request, reports.BatchPrefix, "request", "key", "model", "provider", "status", "cache")
+	q, err := kernel.ReadQuery(c.Request, reports.BatchPrefix, "request", "key", "model", "provider", "status", "outcome", "cause", "cache")
 	if err != nil {
 		return kernel.Answer{}, err
 	}
 	f := reports.RequestFilter{
 		ID: q.Values.Get("request"), Key: q.Values.Get("key"), Model: q.Values.Get("model"), Provider: q.Values.Get("provider"), Status: q.Values.Get("status"), Cache: q.Choice("cache", reports.CacheWords),
-		Catalog: h.Catalog,
+		Outcome: q.Choice("outcome", reports.OutcomeWords), Cause: q.Choice("cause", reports.Causes[:]), Catalog: h.Catalog,
 	}
-	if before, err := strconv.ParseUint(strings.TrimPrefix(q.After, reports.BatchPrefix), 10, 53); q.After != "" && (err != nil || before == 0) {
+	at, ok := readPlace(q.After)
+	if !ok {
 		q.Problem("after", kernel.BadCursor+kernel.Got(q.After))
 	}
 	if code, err := strconv.ParseUint(f.Status, 10, 16); f.Status != "" && (err != nil || code < 100 || code > 599) && !slices.Contains(statusWords, f.Status) {
@@ -49,37 +52,140 @@ func (h *handler) listRequests(c *kernel.Call) (kernel.Answer, error) {
 			return kernel.Answer{}, err
 		}
 	}
-	view, err := h.requests(c, &p, q, &f)
+	m := merge{ctx: c, handler: h, project: &p, place: at, calls: maxReads}
+	view, err := m.page(q.Limit, &f)
 	return kernel.OK(view), err
 }
 
-// requests reads batches until the page is full, there are no more, or the read limit is reached.
-func (h *handler) requests(c *kernel.Call, p *directory.Project, q *kernel.Query, f *reports.RequestFilter) (reports.RequestsView, error) {
-	view := reports.RequestsView{Requests: []reports.RequestView{}}
-	before, _ := strconv.ParseUint(strings.TrimPrefix(q.After, reports.BatchPrefix), 10, 53)
-	for range maxBatchReads {
-		command := ledger.Recent{Before: before, Limit: reports.BatchesAtOnce}
-		reply, err := h.Store.Objects.Call(c, abi.ClassLedger, p.ID, p.Region, command.Encode())
-		if err != nil {
-			return view, kernel.Unavailable(err)
-		}
-		batches, err := ledger.DecodeRecent(reply)
-		if err != nil {
-			return view, err
-		}
-		for i := range batches {
-			if len(view.Requests) >= q.Limit {
-				return view.Sorted(before), nil
-			}
-			view.Add(&batches[i], f)
-			before = batches[i].Seq
-		}
-		if len(batches) < reports.BatchesAtOnce {
-			return view.Sorted(0), nil
-		}
+// maxReads is how many calls one page makes to a ledger.
+const maxReads = 8
+
+// place is where a page of the list begins: before a batch, and before a chunk of records. 0 is the newest, 1 the end.
+type place struct{ batch, chunk uint64 }
+
+// readPlace decodes a cursor. Older ones have no chunk.
+func readPlace(after string) (at place, ok bool) {
+	if after == "" {
+		return at, true
 	}
-	return view.Sorted(before), nil
+	batch, chunk, two := strings.Cut(strings.TrimPrefix(after, reports.BatchPrefix), "x")
+	if !two {
+		chunk = "1"
+	}
+	var errs [2]error
+	at.batch, errs[0] = strconv.ParseUint(batch, 10, 53)
+	at.chunk, errs[1] = strconv.ParseUint(chunk, 10, 53)
+	return at, errs[0] == nil && errs[1] == nil && (two || at.batch > 0) && at != place{1, 1}
 }
 
-// maxBatchReads is how many calls one request makes to read batches.
-const maxBatchReads = 5
+// cursor is the place as a cursor; empty: nothing follows.
+func (at place) cursor() string {
+	if at == (place{1, 1}) {
+		return ""
+	}
+	return reports.BatchPrefix + strconv.FormatUint(at.batch, 10) + "x" + strconv.FormatUint(at.chunk, 10)
+}
+
+// merge reads the batches of served requests and the chunks of the others, whichever is newer.
+type merge struct {
+	ctx     context.Context
+	handler *handler
+	project *directory.Project
+	place   place // of what is not on the page yet
+	batches []ledger.RequestBatch
+	chunks  []ledger.Chunk
+	calls   int // that remain
+	// lastBatches and lastChunks mean that nothing follows those that were read.
+	lastBatches, lastChunks bool
+}
+
+// page reads until the page is full, there is no more, or all calls are used.
+func (m *merge) page(limit int, f *reports.RequestFilter) (view reports.RequestsView, err error) {
+	view.Requests = []reports.RequestView{}
+	for len(view.Requests) < limit {
+		if ok, err := m.fill(); err != nil || !ok {
+			return view.Sorted(m.place.cursor()), err
+		}
+		switch {
+		case len(m.chunks) == 0 || len(m.batches) > 0 && m.batchIsNewer():
+			view.Add(&m.batches[0], f)
+			m.place.batch, m.batches = m.after(m.batches[0].Seq, len(m.batches), m.lastBatches), m.batches[1:]
+		default:
+			view.AddChunk(&m.chunks[0], f)
+			m.place.chunk, m.chunks = m.after(m.chunks[0].Seq, len(m.chunks), m.lastChunks), m.chunks[1:]
+		}
+	}
+	return view.Sorted(m.place.cursor()), nil
+}
+
+// after is the place after the first of n batches or chunks that were read.
+func (m *merge) after(seq uint64, n int, last bool) uint64 {
+	if last && n == 1 {
+		return 1
+	}
+	return seq
+}
+
+func (m *merge) batchIsNewer() bool {
+	batch, chunk := m.batches[0].Requests, m.chunks[0].Records
+	return len(chunk) == 0 || len(batch) > 0 && batch[len(batch)-1].AtMs >= chunk[len(chunk)-1].AtMs
+}
+
+// fill reads more of what it has none of. It returns false if there is nothing left, or no call.
+func (m *merge) fill() (ok bool, err error) {
+	if len(m.batches) == 0 && m.place.batch != 1 {
+		if m.calls == 0 {
+			return false, nil
+		}
+		if m.batches, err = m.readBatches(); err != nil {
+			return false, err
+		}
+	}
+	if len(m.chunks) == 0 && m.place.chunk != 1 {
+		if m.calls == 0 {
+			return false, nil
+		}
+		if m.chunks, err = m.readChunks(); err != nil {
+			return false, err
+		}
+	}
+	return len(m.batches)+len(m.chunks) > 0, nil
+}
+
+func (m *merge) readBatches() ([]ledger.RequestBatch, error) {
+	command := ledger.Recent{Before: m.place.batch, Limit: reports.BatchesAtOnce}
+	reply, err := m.call(command.Encode())
+	if err != nil {
+		return nil, err
+	}
+	batches, err := ledger.DecodeRecent(reply)
+	if m.lastBatches = len(batches) < reports.BatchesAtOnce; len(batches) == 0 {
+		m.place.batch = 1
+	}
+	return batches, err
+}
+
+// chunksAtOnce is how many chunks one call reads: a megabyte.
+const chunksAtOnce = 64
+
+func (m *merge) readChunks() ([]ledger.Chunk, error) {
+	command := ledger.Records{Before: m.place.chunk, Limit: chunksAtOnce}
+	reply, err := m.call(command.Encode())
+	if err != nil {
+		return nil, err
+	}
+	chunks, err := ledger.DecodeRecords(reply)
+	if m.lastChunks = len(chunks) < chunksAtOnce; len(chunks) == 0 {
+		m.place.chunk = 1
+	}
+	return chunks, err
+}
+
+func (m *merge) call(command []byte) ([]byte, error) {
+	m.calls--
+	reply, err := m.handler.Store.Objects.Call(m.ctx, abi.ClassLedger, m.project.ID, m.project.Region, command)
+	if err != nil {
+		return nil, kernel.Unavailable(err)
+	}
+	return reply, nil
+}

@@ -97,6 +97,9 @@ func (x *exchange) tellTally(closing bool) {
 func (x *exchange) onTallied() {
 	e := x.entry()
 	e.Tallied(x.s.leased.tally, x.event.Code == abi.OutcomeOK)
+	if !e.Held() {
+		x.cancel(idLeaseTimer)
+	}
 	x.staysKeeper(e)
 }
 

@@ -243,10 +243,11 @@ func (c *call) applyAdmission(a *Admit, limits config.Limits, reserved int64) {
 	}
 }
 
-// addRecent lists a request that is complete at its admission, if it has a status.
+// addRecent lists a request that is complete at its admission, if it has a status. Of one that was not served, the Ledger gets a
+// record.
 func (c *call) addRecent(a *Admit) {
 	t := &a.Trace
-	if t.Status == 0 {
+	if t.Status == 0 || t.Status >= 400 {
 		return
 	}
 	c.m.addRecent(ledger.Request{

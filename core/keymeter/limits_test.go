@@ -196,20 +196,21 @@ func TestRecentRequestsAreCapped(t *testing.T) {
 	}
 }
 
-// TestRecentRequestsWithoutAReservation checks that requests without a reservation are listed if they have a status, even
-// if there is nothing else to report.
+// TestRecentRequestsWithoutAReservation checks that requests without a reservation are listed if they were served, even if there is
+// nothing else to report.
 func TestRecentRequestsWithoutAReservation(t *testing.T) {
 	k := newKey(t, record("wide"))
 	k.mustAdmit("req_open", 0) // there is a slice
 	k.admit(keymeter.Admit{RequestID: "req_hit", Mode: keymeter.ModeHit, Trace: keymeter.Trace{Status: 200, DurationMs: 3, Cache: ledger.CacheHit, Stream: true}})
 	k.admit(keymeter.Admit{RequestID: "req_none", Mode: keymeter.ModeCount})
-	k.admit(keymeter.Admit{RequestID: "req_count", Mode: keymeter.ModeCount, Trace: keymeter.Trace{Status: 404}})
+	k.admit(keymeter.Admit{RequestID: "req_refused", Mode: keymeter.ModeCount, Trace: keymeter.Trace{Status: 404}})
+	k.admit(keymeter.Admit{RequestID: "req_count", Mode: keymeter.ModeCount, Trace: keymeter.Trace{Status: 200}})
 	if k.AlarmMs != start+10_000 {
 		t.Errorf("alarm at %d, want %d", k.AlarmMs, uint64(start+10_000))
 	}
 	want := []ledger.Request{
 		{AtMs: start, ID: "req_hit", Model: "m", Status: 200, DurationMs: 3, Cache: ledger.CacheHit, Stream: true},
-		{AtMs: start, ID: "req_count", Model: "m", Status: 404},
+		{AtMs: start, ID: "req_count", Model: "m", Status: 200},
 	}
 	if got := k.recent(); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v\nwant %+v", got, want)

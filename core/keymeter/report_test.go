@@ -91,7 +91,7 @@ func TestReportsByAlarm(t *testing.T) {
 func TestReportsWithoutCost(t *testing.T) {
 	k := newKey(t, record("wide"))
 	for range 2 {
-		k.admit(keymeter.Admit{Mode: keymeter.ModeCount, Trace: keymeter.Trace{Status: 404}})
+		k.admit(keymeter.Admit{Mode: keymeter.ModeCount, Trace: keymeter.Trace{Status: 200}})
 		k.now += 3000
 	}
 	k.expectOutbox(start+9999, 0)

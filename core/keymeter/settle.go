@@ -91,6 +91,9 @@ func (c *call) charge(s *Settle, admittedMs uint64, period calendar.Period) mone
 	slice := c.m.sliceOf(period)
 	slice.spent = money.Add(slice.spent, total.CostPico)
 	c.m.countTokens(total.Tokens.Prompt+total.Tokens.Completion, c.limits().TokensPerMinute)
+	if s.Trace.Status >= 400 {
+		return total.CostPico // the Ledger gets a record of it
+	}
 	c.m.addRecent(ledger.Request{
 		AtMs: admittedMs, ID: s.RequestID, Model: s.Model, Provider: s.Trace.Provider, Agent: s.Trace.Agent, Status: s.Trace.Status,
 		DurationMs: s.Trace.DurationMs, Prompt: total.Tokens.Prompt, Completion: total.Tokens.Completion, CostPico: total.CostPico,

@@ -8,8 +8,8 @@ import (
 const (
 	// TallyMs is the interval of tallies.
 	TallyMs = 5_000
-	// tallyLostMs is the time after which a tally that the Ledger has not taken is given up.
-	tallyLostMs = 60_000
+	// maxTellings is how often a tally is sent to a Ledger that does not take it: for about a minute.
+	maxTellings = 12
 	// maxCounts bounds the combinations of model, hour and end in a tally. Further ones count without their models.
 	maxCounts = 64
 	// maxRefusals is how many refusals a minute have records. Failures all have, while there is room: maxRecordBytes in a tally, which is
@@ -30,7 +30,7 @@ type tally struct {
 	minute   uint64 // since 1970-01-01
 	refusals uint64 // with records in that minute
 	flight   []byte // the tally that the Ledger has not confirmed; empty: none
-	madeMs   uint64
+	told     uint64 // how often it was sent
 	sentMs   uint64
 }
 
@@ -44,7 +44,7 @@ func (t *tally) fields(f *abi.Fields) {
 	f.Uint(&t.minute)
 	f.Uint(&t.refusals)
 	f.Bytes(&t.flight)
-	f.Uint(&t.madeMs)
+	f.Uint(&t.told)
 	f.Uint(&t.sentMs)
 }
 
@@ -109,13 +109,14 @@ func (e *Entry) Tally(now uint64, keyID string, closing bool) (command []byte, s
 	t := &e.tally
 	if len(t.flight) > 0 {
 		switch {
-		case now >= t.madeMs+tallyLostMs:
-			t.flight = nil
-		case now < t.sentMs || now >= t.sentMs+TallyMs || closing:
+		case now >= t.sentMs && now < t.sentMs+TallyMs && !closing:
+			return nil, 0
+		case t.told < maxTellings:
+			t.told++
 			t.sentMs = now
 			return t.flight, t.seq
 		}
-		return nil, 0
+		t.flight = nil
 	}
 	due := closing || t.bytes >= earlyBytes || now < t.sinceMs || now >= t.sinceMs+TallyMs
 	if len(t.counts) == 0 || !due {
@@ -123,7 +124,7 @@ func (e *Entry) Tally(now uint64, keyID string, closing bool) (command []byte, s
 	}
 	t.seq++
 	next := ledger.Tally{Source: t.source, Seq: t.seq, KeyID: keyID, Counts: t.counts, Records: t.records}
-	t.flight, t.madeMs, t.sentMs = next.Encode(), now, now
+	t.flight, t.told, t.sentMs = next.Encode(), 1, now
 	t.counts, t.records, t.bytes = nil, nil, 0
 	return t.flight, t.seq
 }

@@ -411,5 +411,5 @@ func NewRequest(headers ...string) *http.Request {
 // Example is a path that matches the pattern of a route.
 func Example(pattern string) string {
 	return strings.NewReplacer("{project}", "proj_"+SomeID, "{key}", "key_"+SomeID, "{provider}", "openai",
-		"{violation}", "vio_"+SomeID, "{entry}", "mod_"+SomeID, "{hash}", SomeID+SomeID).Replace(pattern)
+		"{violation}", "vio_"+SomeID, "{entry}", "mod_"+SomeID, "{hash}", SomeID+SomeID, "{request}", "req_"+SomeID).Replace(pattern)
 }

@@ -64,6 +64,12 @@ func AttemptsText(requests uint64) string {
 // DayOf is the date of a day.
 func DayOf(day uint64) string { return time.Unix(int64(day)*86400, 0).UTC().Format(time.DateOnly) }
 
+// Tally reports requests of a project that were not served.
+func (b *Bench) Tally(project string, t ledger.Tally) {
+	b.Helper()
+	b.Ask(abi.ClassLedger, project[strings.LastIndex(project, "/")+1:], t.Encode())
+}
+
 // Violate reports a violation of now to a project's ledger, and returns its ID in the API. Fields that are not set have
 // defaults.
 func (b *Bench) Violate(project string, v ledger.Violation) string {

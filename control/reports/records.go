@@ -1,0 +1,104 @@
+package reports
+
+import (
+	"encoding/json"
+
+	"github.com/postern-ai/postern/control/kernel"
+	"github.com/postern-ai/postern/core/ledger"
+	"github.com/postern-ai/postern/core/money"
+)
+
+// RecordView is what the API shows of a request that was not served, beside what it shows of every request. Members that the request
+// does not have are left out.
+type RecordView struct {
+	Message            string            `json:"message"`
+	Endpoint           string            `json:"endpoint"`
+	Details            []json.RawMessage `json:"details,omitempty"`
+	RequestedModel     string            `json:"requestedModel,omitempty"`
+	Attempts           []json.RawMessage `json:"attempts,omitempty"`
+	ProviderError      json.RawMessage   `json:"providerError,omitempty"`
+	TimeToFirstTokenMs *uint64           `json:"timeToFirstTokenMs,omitempty"`
+	Governor           json.RawMessage   `json:"governor,omitempty"`
+	Limits             []json.RawMessage `json:"limits,omitempty"`
+}
+
+// recorded is a record's body, as package exchange writes it.
+type recorded struct {
+	RecordView
+	Code             string          `json:"code"`
+	DurationMs       uint64          `json:"durationMs"`
+	UserAgent        string          `json:"userAgent"`
+	Stream           bool            `json:"stream"`
+	Cache            string          `json:"cache"`
+	PromptTokens     uint64          `json:"promptTokens"`
+	CompletionTokens uint64          `json:"completionTokens"`
+	Cost             json.RawMessage `json:"cost"`
+	Estimated        bool            `json:"estimated"`
+}
+
+// AddChunk adds the records of a chunk that a filter selects, newest first.
+func (v *RequestsView) AddChunk(k *ledger.Chunk, f *RequestFilter) {
+	for i := len(k.Records) - 1; i >= 0; i-- {
+		if r := &k.Records[i]; f.matchesRecord(r) {
+			if view, ok := viewRecord(r, f); ok {
+				v.Requests = append(v.Requests, view)
+			}
+		}
+	}
+}
+
+// viewRecord shows a record like other requests, and what else it has.
+func viewRecord(r *ledger.Record, f *RequestFilter) (v RequestView, ok bool) {
+	var b recorded
+	if json.Unmarshal(r.Body, &b) != nil {
+		return v, false
+	}
+	cause, outcome := Causes[r.End], outcomeOf(r.End)
+	v = RequestView{
+		Time: kernel.Timestamp(r.AtMs), RequestID: r.ID, KeyID: r.KeyID, Model: kernel.NullIfEmpty(r.Model), Provider: kernel.NullIfEmpty(f.provider(r.Provider)),
+		UserAgent: kernel.NullIfEmpty(b.UserAgent), Status: kernel.NullIfZero(r.Status), LatencyMs: b.DurationMs, PromptTokens: b.PromptTokens,
+		CompletionTokens: b.CompletionTokens, Cost: b.Cost, Cache: b.Cache, Stream: b.Stream, Estimated: b.Estimated,
+		PromptCache: viewPromptCache(&ledger.PromptCache{}), Outcome: &outcome, Cause: &cause, Code: &b.Code, Record: &b.RecordView,
+	}
+	if v.Cost == nil {
+		v.Cost = money.Append(nil, 0, money.Dollar)
+	}
+	if v.Cache == "" {
+		v.Cache = CacheWords[ledger.CacheBypass]
+	}
+	return v, true
+}
+
+// OutcomeWords are the API's words for what became of a request.
+var OutcomeWords = []string{"served", "refused", "failed", "left"}
+
+func outcomeOf(e ledger.End) string {
+	switch {
+	case e.Refused():
+		return OutcomeWords[1]
+	case e.Failed():
+		return OutcomeWords[2]
+	}
+	return OutcomeWords[3]
+}
+
+// outcomeByStatus is the outcome of a request that has no record: an older version listed failed ones with the others.
+func outcomeByStatus(status uint64) string {
+	switch {
+	case status == 0:
+		return ""
+	case status == 499:
+		return OutcomeWords[3]
+	case status >= 500:
+		return OutcomeWords[2]
+	case status >= 400:
+		return OutcomeWords[1]
+	}
+	return OutcomeWords[0]
+}
+
+func (f *RequestFilter) matchesRecord(r *ledger.Record) bool {
+	return (f.ID == "" || f.ID == r.ID) && (f.Key == "" || f.Key == r.KeyID) && (f.Model == "" || f.Model == r.Model) &&
+		(f.Provider == "" || f.provider(f.Provider) == f.provider(r.Provider)) && f.Cache == "" && f.matchesStatus(r.Status) &&
+		(f.Outcome == "" || f.Outcome == outcomeOf(r.End)) && (f.Cause == "" || f.Cause == Causes[r.End])
+}

@@ -1,0 +1,119 @@
+package usage
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/postern-ai/postern/control/kernel"
+	"github.com/postern-ai/postern/control/reports"
+	"github.com/postern-ai/postern/core/directory"
+	"github.com/postern-ai/postern/core/doc"
+	"github.com/postern-ai/postern/core/fault"
+)
+
+// foundView is a request, or how far it was looked for.
+type foundView struct {
+	Request  *reports.RequestView `json:"request"`
+	Project  *projectView         `json:"project"`
+	Searched uint64               `json:"searched"` // projects so far, this page included
+	Next     *string              `json:"next"`     // cursor for after; null: found, or all was searched
+}
+
+// projectView says which project a found request belongs to.
+type projectView struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+}
+
+// Bounds of one call of findRequest: a platform's invocation has 50 subrequests.
+const (
+	findCalls    = 36
+	findProjects = 32
+)
+
+// findRequest is GET /api/admin/requests/{request}?after=. It looks through the projects, oldest first, with a bounded number of calls:
+// the answer is the request, or the cursor from which to go on.
+func (h *handler) findRequest(c *kernel.Call) (kernel.Answer, error) {
+	q, err := kernel.ReadQuery(c.Request, "at_")
+	if err != nil {
+		return kernel.Answer{}, err
+	}
+	at, ok := readSearch(q.After)
+	if !ok {
+		return kernel.Answer{}, kernel.Invalid(fault.Detail{Field: "after", Message: kernel.BadCursor + kernel.Got(q.After)})
+	}
+	f := reports.RequestFilter{ID: c.ID, Catalog: h.Catalog}
+	for calls := findCalls; ; {
+		projects, err := h.Store.List(c, directory.List{Prefix: doc.ProjectKey(""), After: doc.ProjectKey(at.after), Limit: findProjects})
+		if calls--; err != nil {
+			return kernel.Answer{}, err
+		}
+		if len(projects) == 0 {
+			return kernel.Answer{}, kernel.Refuse(fault.NotFound, "request", "is not among the recorded requests of this deployment; "+
+				strconv.FormatUint(at.searched, 10)+" projects were searched")
+		}
+		for i := range projects {
+			p, err := directory.DecodeProject(projects[i])
+			if err != nil {
+				return kernel.Answer{}, err
+			}
+			m := merge{ctx: c, handler: h, project: &p, place: at.place, calls: calls}
+			view, err := m.page(1, &f)
+			if calls = m.calls; err != nil {
+				return kernel.Answer{}, err
+			}
+			if len(view.Requests) > 0 {
+				return kernel.OK(foundView{Request: &view.Requests[0], Project: &projectView{p.ID, p.Name}, Searched: at.searched + 1}), nil
+			}
+			if at.place = m.place; m.place != (place{1, 1}) { // out of calls
+				return kernel.OK(foundView{Searched: at.searched, Next: at.cursor()}), nil
+			}
+			at = search{after: p.ID, searched: at.searched + 1}
+		}
+		if calls < 3 {
+			return kernel.OK(foundView{Searched: at.searched, Next: at.cursor()}), nil
+		}
+	}
+}
+
+// search is how far a request was looked for: after a project, and from a place in the next one.
+type search struct {
+	after    string // a project's ID; empty: none
+	searched uint64
+	place
+}
+
+func readSearch(after string) (at search, ok bool) {
+	if after == "" {
+		return at, true
+	}
+	parts := strings.SplitN(strings.TrimPrefix(after, "at_"), "x", 4)
+	if len(parts) != 4 {
+		return at, false
+	}
+	for i, n := range []*uint64{&at.searched, &at.batch, &at.chunk} {
+		var err error
+		if *n, err = strconv.ParseUint(parts[i], 10, 53); err != nil {
+			return at, false
+		}
+	}
+	if at.after = parts[3]; at.after != "" {
+		at.after = kernel.ProjectPrefix + at.after
+	}
+	return at, at.after == "" || kernel.IsID(at.after, kernel.ProjectPrefix)
+}
+
+func (at *search) cursor() *string {
+	text := "at_"
+	for _, n := range []uint64{at.searched, at.batch, at.chunk} {
+		text += strconv.FormatUint(n, 10) + "x"
+	}
+	text += strings.TrimPrefix(at.after, kernel.ProjectPrefix)
+	return &text
+}
+
+// findRoute is the endpoint that finds a request of any project.
+func (h *handler) findRoute() kernel.Route {
+	return kernel.Route{Method: http.MethodGet, Path: kernel.RequestsPath + "/{request}", For: kernel.Operators, Operation: "findRequest", Serve: h.findRequest}
+}
