@@ -118,6 +118,42 @@ const PAGES = [
     },
   ],
   [
+    'keys-selected',
+    true,
+    inProject('/keys'),
+    async (page) => {
+      await page.getByRole('checkbox', { name: 'Select all shown' }).check()
+      await page.getByRole('checkbox', { name: 'Select Nightly batch' }).uncheck()
+      await page.getByText('2 keys selected').last().waitFor()
+      // Only at the end of the page, the bar covers no part of a row.
+      await page.evaluate(() => addEventListener('resize', () => scrollTo(0, document.body.scrollHeight)))
+    },
+  ],
+  [
+    'keys-deactivated',
+    true,
+    inProject('/keys'),
+    async (page) => {
+      await page.route('**/deactivate', (route) =>
+        route.fulfill({ status: 409, json: { error: 'Conflict', code: 'conflict' } }),
+      )
+      await page.getByRole('checkbox', { name: 'Select all shown' }).check()
+      await page.getByRole('button', { name: 'Deactivate 2' }).click()
+      await page.getByRole('button', { name: 'Deactivate 2 keys' }).click()
+      await page.getByText('0 keys deactivated, 2 failed').waitFor()
+    },
+  ],
+  [
+    'violations-selected',
+    true,
+    inProject('/violations'),
+    async (page) => {
+      await page.getByRole('checkbox', { name: 'Select all shown' }).check()
+      await page.getByRole('button', { name: 'Resolve 1' }).click()
+      await page.getByRole('dialog').waitFor()
+    },
+  ],
+  [
     'playground',
     true,
     inProject('/playground'),

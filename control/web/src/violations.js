@@ -14,7 +14,7 @@ const TRANSITIONS = {
   resolved: ['open'],
   false_positive: ['open'],
 }
-const VERBS = {
+export const VERBS = {
   acknowledged: 'Acknowledge',
   resolved: 'Resolve',
   false_positive: 'Mark as false positive',

@@ -5,16 +5,19 @@ import { count, timestamp } from '../format.js'
 import { html } from '../html.js'
 import { directionOf, nextOrder, sorted } from '../sort.js'
 import { Button } from './button.js'
+import { PickAll, PickOne } from './picks.js'
 import { Failure, shownElsewhere } from './states.js'
 
 /**
  * The first column and the one with actions stay in view while the others scroll sideways.
  * @param {{caption: string, columns: {label: string, cell: (row: any) => any, num?: boolean, head?: boolean,
- *   actions?: boolean, sort?: (row: any) => any}[], order?: string, onOrder?: (order: string) => void, rows: any[], rowKey: (row: any, index: number) => string, showCaption?: boolean}} props
+ *   actions?: boolean, sort?: (row: any) => any}[], order?: string, onOrder?: (order: string) => void, rows: any[], rowKey: (row: any, index: number) => string,
+ *   showCaption?: boolean, picks?: object}} props
  *   num: right-aligned; head: the cell is its row's header; actions: the last column, with the row's buttons;
- *   sort: the value by which a header sorts the rows, if the table has order and onOrder, of useOrder
+ *   sort: the value by which a header sorts the rows, if the table has order and onOrder, of useOrder;
+ *   picks: of useSelection, and nameOf: each row has a checkbox, with this name. The keys of the rows are their IDs
  */
-export function Table({ caption, columns, rows, rowKey, order, onOrder, showCaption = false }) {
+export function Table({ caption, columns, rows, rowKey, order, onOrder, picks, showCaption = false }) {
   const frame = useRef(null)
   const scrolls = useOverflow(frame)
   const scrolling = scrolls && { tabindex: '0', role: 'group', 'aria-label': `${caption}, scrolls sideways` }
@@ -22,9 +25,9 @@ export function Table({ caption, columns, rows, rowKey, order, onOrder, showCapt
     <table role="table" class=${`cards ${onOrder ? 'sortable' : ''}`}>
       <caption class=${showCaption ? '' : 'visually-hidden'}>${caption}</caption>
       <thead role="rowgroup">
-        <tr role="row">${columns.map((column) => html`<${HeadCell} column=${column} order=${order} onOrder=${onOrder} key=${column.label} />`)}</tr>
+        <tr role="row">${picks && html`<${PickAll} picks=${picks} ids=${rows.map(rowKey)} />`}${columns.map((column) => html`<${HeadCell} column=${column} order=${order} onOrder=${onOrder} key=${column.label} />`)}</tr>
       </thead>
-      <tbody role="rowgroup">${sorted(rows, columns, order).map((row, i) => html`<${Row} columns=${columns} row=${row} key=${rowKey(row, i)} />`)}</tbody>
+      <tbody role="rowgroup">${sorted(rows, columns, order).map((row, i) => html`<${Row} columns=${columns} row=${row} picks=${picks} id=${rowKey(row, i)} key=${rowKey(row, i)} />`)}</tbody>
     </table>
   </div>`
 }
@@ -56,8 +59,9 @@ function HeadCell({ column, order, onOrder }) {
   return html`<th role="columnheader" scope="col" class=${looksOf(column)} aria-sort=${direction}>${label}</th>`
 }
 
-function Row({ columns, row }) {
-  return html`<tr role="row">${columns.map((column) => {
+function Row({ columns, row, picks, id }) {
+  const pick = picks && html`<${PickOne} picks=${picks} id=${id} name=${picks.nameOf(row)} />`
+  return html`<tr role="row" class=${picks?.has(id) ? 'picked' : ''}>${pick}${columns.map((column) => {
     const content = html`<span class="cell">${column.cell(row)}</span>`
     const { head, label } = column
     return head

@@ -1,6 +1,8 @@
 // A project's API keys.
 import { useState } from 'preact/hooks'
+import { path, post, remove } from '../api.js'
 import { Badge } from '../components/badge.js'
+import { Bulk } from '../components/bulk.js'
 import { Button, ButtonLink } from '../components/button.js'
 import { SelectField, TextField } from '../components/form.js'
 import { Name } from '../components/name.js'
@@ -12,6 +14,8 @@ import { html } from '../html.js'
 import { useList } from '../lists.js'
 import { useDebounced } from '../resource.js'
 import { to, useQuery } from '../router.js'
+import { useSelection } from '../selection.js'
+import { useViewer } from '../session.js'
 import { useOrder } from '../sort.js'
 import { KeyDialog } from './key-dialogs.js'
 
@@ -28,12 +32,11 @@ export function KeysPage({ project }) {
   const q = useDebounced(filters.q)
   const sorting = useOrder()
   const all = sorting.order !== ''
-  const list = useList(
-    `projects/${encodeURIComponent(project.id)}/keys`,
-    'keys',
-    { ...filters, q },
-    { timeOf: (key) => key.createdAt, all },
-  )
+  const query = { ...filters, q }
+  const list = useList(path`projects/${project.id}/keys`, 'keys', query, { timeOf: (key) => key.createdAt, all })
+  const viewer = useViewer()
+  const selection = useSelection(list, query)
+  const picks = viewer ? undefined : { ...selection, nameOf: (key) => key.name }
   const done = (kind) => {
     if (kind === 'delete') focusHeading()
     list.reload()
@@ -54,8 +57,9 @@ export function KeysPage({ project }) {
     </form>
     <${Loaded} of=${list} what="API keys">${({ items }) =>
       html`<${Listed} list=${list} noun="key" none=${html`<${NoKeys} filtered=${filtered} create=${create} />`}>
-        <${Table} ...${sorting} caption=${`API keys of ${project.name}`} columns=${columns(project, setDialog)} rows=${items} rowKey=${(key) => key.id} />
+        <${Table} ...${sorting} picks=${picks} caption=${`API keys of ${project.name}`} columns=${columns(project, setDialog)} rows=${items} rowKey=${(key) => key.id} />
       <//>`}<//>
+    ${picks && html`<${Bulk} picks=${picks} list=${list} noun="key" actions=${bulkActions(project)} itemOf=${keyItem} />`}
     ${dialog && html`<${KeyDialog} project=${project} dialog=${dialog} onClose=${() => setDialog(null)} onDone=${done} />`}
   <//>`
 }
@@ -96,6 +100,44 @@ function columns(project, open) {
     },
     { label: 'Actions', actions: true, cell: (key) => html`<${KeyActions} row=${key} open=${open} />` },
   ]
+}
+
+const keyItem = (key) => html`<strong>${key.name}</strong> <code>${masked(key)}</code>`
+const isInactive = (key) => key.status === 'inactive'
+
+/** Changes of keys are commits to their project, so that two at once would only be in each other's way. */
+function bulkActions(project) {
+  const at = (key) => path`projects/${project.id}/keys/${key.id}`
+  return [
+    {
+      label: 'Deactivate',
+      done: 'deactivated',
+      suits: (key) => !isInactive(key),
+      act: (key) => post(`${at(key)}/deactivate`),
+      effect: () => html`<p>Requests with these keys are rejected with 401 until you reactivate them.</p>`,
+    },
+    {
+      label: 'Reactivate',
+      done: 'reactivated',
+      suits: isInactive,
+      act: (key) => post(`${at(key)}/reactivate`),
+      effect: () => html`<p>Requests with these keys are accepted again.</p>`,
+    },
+    {
+      label: 'Delete',
+      done: 'deleted',
+      look: 'danger',
+      suits: () => true,
+      act: (key) => remove(at(key)),
+      effect: (keys) =>
+        html`<p>This permanently deletes these keys${activeAmong(keys)}. Requests with them are rejected with 401; their usage stays in reports. If you may need them again, deactivate them instead.</p>`,
+    },
+  ]
+}
+
+function activeAmong(keys) {
+  const active = keys.filter(({ status }) => status === 'active').length
+  return active > 0 && html`, <strong>${active === keys.length ? 'all' : active} of them active</strong>`
 }
 
 /** The last use of a key. Only model requests record it, and project keys cannot make them. */

@@ -1,20 +1,23 @@
 // A project's violations: content that the Governor reviewed, blocked or redacted.
-import { path } from '../api.js'
+import { patch, path } from '../api.js'
 import { Badge } from '../components/badge.js'
+import { Bulk } from '../components/bulk.js'
 import { ButtonLink } from '../components/button.js'
 import { SelectField, TextField } from '../components/form.js'
 import { Name } from '../components/name.js'
 import { Page } from '../components/page.js'
 import { Empty, Loaded, Refresh, Time } from '../components/states.js'
 import { Listed, Table } from '../components/table.js'
-import { count } from '../format.js'
+import { count, timestamp } from '../format.js'
 import { ALL_CATEGORIES, SEVERITIES } from '../governor.js'
 import { html } from '../html.js'
 import { useAll, useList } from '../lists.js'
 import { useDebounced } from '../resource.js'
 import { to, useQuery } from '../router.js'
+import { useSelection } from '../selection.js'
+import { useViewer } from '../session.js'
 import { useOrder } from '../sort.js'
-import { STATES, startOf, stateLabel } from '../violations.js'
+import { STATES, startOf, stateLabel, transitionsOf, VERBS } from '../violations.js'
 import { Severity } from './governor-rules.js'
 import { Decision } from './governor-try.js'
 
@@ -44,14 +47,46 @@ export function ViolationsPage({ project }) {
     all: sorting.order !== '',
   })
   const names = useKeyNames(project)
+  const viewer = useViewer()
+  const selection = useSelection(list, query)
+  const picks = viewer ? undefined : { ...selection, nameOf }
   const filtered = Object.values(filters).some(Boolean)
   return html`<${Page} title="Violations" of=${project.name} lead=${LEAD} actions=${html`<${Refresh} of=${list} />`}>
     <${Filters} filters=${filters} set=${setFilters} names=${names} />
     <${Loaded} of=${list} what="violations" rows=${8}>${({ items }) =>
       html`<${Listed} list=${list} noun="violation" none=${html`<${None} filtered=${filtered} project=${project} />`}>
-        <${Table} ...${sorting} caption="Violations, newest first" columns=${columns(project, names)} rows=${items} rowKey=${(violation) => violation.id} />
+        <${Table} ...${sorting} picks=${picks} caption="Violations, newest first" columns=${columns(project, names)} rows=${items} rowKey=${(violation) => violation.id} />
       <//>`}<//>
+    ${picks && html`<${Bulk} picks=${picks} list=${list} noun="violation" actions=${bulkActions(project)} itemOf=${violationItem} atOnce=${4} />`}
   <//>`
+}
+
+const nameOf = (violation) => `${violation.rule} of ${timestamp(violation.lastAt)}`
+const violationItem = (violation) =>
+  html`<code>${violation.rule}</code> of ${timestamp(violation.lastAt)}, ${stateLabel(violation.state).toLowerCase()}`
+
+/** A change names the version that was shown: a violation that someone else changed since is left alone. */
+function bulkActions(project) {
+  return Object.entries(VERBS).map(([state, label]) => ({
+    label,
+    done: DONE[state],
+    suits: (violation) => transitionsOf(violation.state).some(([next]) => next === state),
+    act: ({ id, version }) => patch(path`projects/${project.id}/violations/${id}`, { state, version }),
+    effect: () => html`<p>${EFFECTS[state]} Notes stay as they are, and each change is in the audit log.</p>`,
+  }))
+}
+
+const DONE = {
+  acknowledged: 'acknowledged',
+  resolved: 'resolved',
+  false_positive: 'marked as false positives',
+  open: 'reopened',
+}
+const EFFECTS = {
+  acknowledged: 'These violations become acknowledged: someone looks into them.',
+  resolved: 'These violations become resolved. A resolved one can only be reopened.',
+  false_positive: 'These violations become false positives. The rules do not change, and will find the same again.',
+  open: 'These violations become open again.',
 }
 
 function Filters({ filters, set, names }) {
