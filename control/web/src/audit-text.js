@@ -1,4 +1,5 @@
 // Text for the audit log's entries.
+import { moneyExact } from './format.js'
 import { same } from './values.js'
 
 const NONE = 'none'
@@ -62,7 +63,8 @@ function changesIn(field, before, after) {
 }
 
 function change(field, before, after) {
-  const text = (value) => (value === undefined ? null : valueText(value))
+  const textOf = field === 'budget' ? amountText : valueText
+  const text = (value) => (value === undefined ? null : textOf(value))
   if (same(before, after)) return { field, before: null, after: text(after) } // unchanged: context for the other fields
   return { field, before: text(before), after: text(after) }
 }
@@ -70,6 +72,8 @@ function change(field, before, after) {
 function isObject(value) {
   return value !== null && typeof value === 'object' && !Array.isArray(value)
 }
+
+const amountText = (value) => (typeof value === 'number' ? moneyExact(value) : valueText(value))
 
 /** A JSON value as text. */
 export function valueText(value) {

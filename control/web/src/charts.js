@@ -1,5 +1,6 @@
 // The overview's charts, and their data as a table.
 import { Chart } from './chart.js'
+import { Money } from './components/money.js'
 import { Card } from './components/page.js'
 import { PROMPT_CACHE_COLUMNS } from './components/prompt-cache.js'
 import { Table } from './components/table.js'
@@ -83,7 +84,7 @@ function columns({ by }) {
   }
   return [
     { label: by === 'hour' ? 'Hour (UTC)' : 'Day (UTC)', head: true, cell: time },
-    { label: 'Cost', num: true, cell: (row) => money(row.cost) },
+    { label: 'Cost', num: true, cell: (row) => html`<${Money} of=${row.cost} />` },
     { label: 'Requests', num: true, cell: (row) => count(row.requests) },
     { label: 'Failed', num: true, cell: (row) => count(row.failed) },
     { label: 'Input tokens', num: true, cell: (row) => count(row.promptTokens) },

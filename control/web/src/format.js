@@ -41,9 +41,9 @@ export function moneyExact(dollars) {
   return (dollars < 0 ? '−$' : '$') + decimal(exact, Math.abs(dollars))
 }
 
-/** Cents, as the gateway's headers and streams have them, in the form of all other money. */
-export function moneyOfCents(cents) {
-  return money(cents / 100)
+/** The dollars of an amount in cents, which the gateway's headers and streams have. */
+export function dollarsOf(cents) {
+  return Number((cents / 100).toFixed(MAX_PLACES))
 }
 
 /** A whole number with separators: 12,345. */

@@ -12,7 +12,7 @@ test('changed fields have their values before and after', () => {
   const after = { budget: 100.5, models: [], routes: { cheap: { strategy: 'ordered' } }, version: 2 }
   assert.deepEqual(changesOf({ before, after }), [
     { field: 'alerts', before: 'none', after: null },
-    { field: 'budget', before: '50', after: '100.5' },
+    { field: 'budget', before: '$50.00', after: '$100.50' },
     { field: 'models', before: 'cheap, gpt-4.1', after: 'none' },
     { field: 'routes', before: null, after: '{cheap {strategy ordered}}' },
   ])

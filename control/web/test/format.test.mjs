@@ -32,11 +32,17 @@ table('exact money has all digits, at least two decimal places', format.moneyExa
   [1e-12, '$0.000000000001'],
 ])
 
-table('cents are shown as dollars', format.moneyOfCents, [
+table('cents are shown as dollars', (cents) => format.money(format.dollarsOf(cents)), [
   [0, '$0.00'],
   [0.00034, '$0.0000034'],
   [0.1 + 0.2, '$0.003'],
   [1250.5, '$12.51'],
+])
+
+table('cents keep their digits as dollars', format.dollarsOf, [
+  [1.1, 0.011],
+  [0.000000000123, 0.000000000001],
+  [0.1 + 0.2, 0.003],
 ])
 
 table('a number in a text field has no separators and no exponent', format.typed, [

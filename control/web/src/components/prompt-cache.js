@@ -1,6 +1,7 @@
 // What the prompt caches of providers read, wrote and saved. The gateway's own cache has a hit rate, and is another.
-import { count, money, moneyExact } from '../format.js'
+import { count } from '../format.js'
 import { html } from '../html.js'
+import { Money } from './money.js'
 
 /** Columns of tables of usage. */
 export const PROMPT_CACHE_COLUMNS = [
@@ -20,7 +21,7 @@ export const PROMPT_CACHE_COLUMNS = [
     label: 'Prompt cache saved',
     sort: ({ promptCache }) => promptCache.saved,
     num: true,
-    cell: ({ promptCache }) => html`<span title=${moneyExact(promptCache.saved)}>${money(promptCache.saved)}</span>`,
+    cell: ({ promptCache }) => html`<${Money} of=${promptCache.saved} />`,
   },
 ]
 
@@ -33,6 +34,5 @@ export function PromptCacheTokens({ of: { readTokens, writeTokens } }) {
 /** What one request saved, under its cost, or how much more it cost. */
 export function PromptCacheSaved({ of: { saved } }) {
   if (saved === 0) return null
-  const text = saved > 0 ? `prompt cache saved ${money(saved)}` : `prompt cache added ${money(-saved)}`
-  return html`<span class="under" title=${moneyExact(saved)}>${text}</span>`
+  return html`<span class="under">prompt cache ${saved > 0 ? 'saved' : 'added'} <${Money} of=${Math.abs(saved)} /></span>`
 }

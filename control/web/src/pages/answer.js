@@ -1,8 +1,9 @@
 // The playground's response: the streamed text, then provider, tokens, cost and timing.
 import { Badge } from '../components/badge.js'
+import { Money } from '../components/money.js'
 import { ErrorFacts } from '../components/states.js'
 import { Facts } from '../components/table.js'
-import { count, duration, moneyExact, moneyOfCents } from '../format.js'
+import { count, dollarsOf, duration } from '../format.js'
 import { html } from '../html.js'
 
 const PHASES = {
@@ -51,8 +52,7 @@ function factRows({ facts, usage, phase, firstTokenMs, totalMs }) {
 
 function costText(facts, usage, phase) {
   const cost = usage?.costCents ?? facts.costCents
-  if (cost !== null && cost !== undefined)
-    return html`<span title=${moneyExact(cost / 100)}>${moneyOfCents(cost)}</span>`
+  if (cost !== null && cost !== undefined) return html`<${Money} of=${dollarsOf(cost)} />`
   if (phase !== 'done') return ''
   return usage && usage.costCents === null ? 'calculating…' : 'see Requests'
 }

@@ -3,6 +3,7 @@ import { get, path } from '../api.js'
 import { Charts } from '../charts.js'
 import { AttemptsCard, rescueTile } from '../components/attempts.js'
 import { Button, ButtonLink } from '../components/button.js'
+import { Money } from '../components/money.js'
 import { Name } from '../components/name.js'
 import { Card, Page } from '../components/page.js'
 import { PROMPT_CACHE_COLUMNS } from '../components/prompt-cache.js'
@@ -67,8 +68,8 @@ function Budget({ budget, project }) {
   const share = budgetShare(budget)
   const look = share >= 100 ? 'bad' : share >= 80 ? 'warn' : ''
   return html`<${Card} title="Budget" look="budget">
-    <p class="budget-line"><span title=${moneyExact(budget.used)}><strong>${money(budget.used)}</strong> of ${money(budget.limit)} used this ${budget.period}</span>
-      <span>${money(budget.remaining)} remaining</span></p>
+    <p class="budget-line"><span><strong><${Money} of=${budget.used} /></strong> of <${Money} of=${budget.limit} /> used this ${budget.period}</span>
+      <span><${Money} of=${budget.remaining} /> remaining</span></p>
     <div class=${`bar ${look}`} role="progressbar" aria-label="Budget used" aria-valuemin="0" aria-valuemax="100"
       aria-valuenow=${Math.round(share)} aria-valuetext=${`${percent(budget.used, budget.limit)} used`}><span style=${{ width: `${share}%` }}></span></div>
     <p class="muted">${percent(budget.used, budget.limit)} used. Resets on ${timestamp(budget.end).slice(0, 10)} (UTC).${' '}
@@ -173,7 +174,7 @@ const USAGE_COLUMNS = [
     label: 'Cost',
     sort: (row) => row.cost,
     num: true,
-    cell: (row) => html`<span title=${moneyExact(row.cost)}>${money(row.cost)}</span>`,
+    cell: (row) => html`<${Money} of=${row.cost} />`,
   },
 ]
 const MODEL_COLUMNS = [

@@ -1,9 +1,10 @@
 // The catalog: models with prices, and plans with limits.
 import { SelectField, TextField } from '../components/form.js'
+import { Money } from '../components/money.js'
 import { Card, Page } from '../components/page.js'
 import { Empty, Loaded } from '../components/states.js'
 import { Table } from '../components/table.js'
-import { compact, count, money, plural } from '../format.js'
+import { compact, count, plural } from '../format.js'
 import { html } from '../html.js'
 import { price } from '../prices.js'
 import { useCatalog } from '../resource.js'
@@ -107,7 +108,7 @@ function Plans({ plans }) {
   const column = (label, environment, name) => ({ label, num: true, cell: (plan) => limit(plan[environment]?.[name]) })
   const columns = [
     { label: 'Plan', head: true, cell: (plan) => plan.name },
-    { label: 'Budget', num: true, cell: (plan) => money(plan.budget) },
+    { label: 'Budget', num: true, cell: (plan) => html`<${Money} of=${plan.budget} />` },
     { label: 'Governor', cell: (plan) => (plan.governor ? 'yes' : 'no') },
     { label: 'Concurrent requests', num: true, cell: (plan) => limit(plan.concurrent) },
     {

@@ -2,11 +2,11 @@
 import { Badge } from '../components/badge.js'
 import { ButtonLink } from '../components/button.js'
 import { SelectField, TextField } from '../components/form.js'
+import { Money } from '../components/money.js'
 import { Name } from '../components/name.js'
 import { Page } from '../components/page.js'
 import { Empty, Loaded, Time } from '../components/states.js'
 import { Listed, Table } from '../components/table.js'
-import { money } from '../format.js'
 import { html } from '../html.js'
 import { useList } from '../lists.js'
 import { useDebounced } from '../resource.js'
@@ -32,7 +32,7 @@ const COLUMNS = [
     label: 'Budget',
     sort: (project) => project.budget,
     num: true,
-    cell: (project) => `${money(project.budget)} per ${project.budgetPeriod}`,
+    cell: (project) => html`<${Money} of=${project.budget} /> per ${project.budgetPeriod}`,
   },
   {
     label: 'Created (UTC)',

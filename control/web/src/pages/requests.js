@@ -4,12 +4,13 @@ import { Badge, Status } from '../components/badge.js'
 import { ButtonLink } from '../components/button.js'
 import { CopyButton } from '../components/copy.js'
 import { SelectField, TextField } from '../components/form.js'
+import { Money } from '../components/money.js'
 import { Name } from '../components/name.js'
 import { Page } from '../components/page.js'
 import { PromptCacheSaved, PromptCacheTokens } from '../components/prompt-cache.js'
 import { Empty, Loaded, Refresh, Time } from '../components/states.js'
 import { Listed, Table } from '../components/table.js'
-import { count, duration, money, moneyExact } from '../format.js'
+import { count, duration } from '../format.js'
 import { html } from '../html.js'
 import { useList } from '../lists.js'
 import { useDebounced } from '../resource.js'
@@ -109,7 +110,7 @@ function columns(project, names) {
       num: true,
       sort: (r) => Number(r.cost),
       cell: (r) =>
-        html`<span title=${moneyExact(r.cost)}>${money(r.cost)}</span>${r.estimated && html`<span class="under">estimated</span>`}<${PromptCacheSaved} of=${r.promptCache} />`,
+        html`<${Money} of=${r.cost} />${r.estimated && html`<span class="under">estimated</span>`}<${PromptCacheSaved} of=${r.promptCache} />`,
     },
     { label: 'Request ID', cell: (r) => html`<${RequestId} id=${r.requestId} />` },
   ]

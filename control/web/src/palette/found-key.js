@@ -2,9 +2,10 @@
 import { useState } from 'preact/hooks'
 import { get, path } from '../api.js'
 import { Badge, Status } from '../components/badge.js'
+import { Money } from '../components/money.js'
 import { Loaded, Time } from '../components/states.js'
 import { Facts } from '../components/table.js'
-import { masked, money } from '../format.js'
+import { masked } from '../format.js'
 import { html } from '../html.js'
 import { KeyDialog } from '../pages/key-dialogs.js'
 import { useResource } from '../resource.js'
@@ -112,7 +113,7 @@ export function KeyTrace({ project, of: key }) {
         : html`<ul class="trace">${items.map(
             (request) => html`<li key=${request.requestId}>
             <${Time} at=${request.time} ago /> <${Status} code=${request.status} />
-            <span>${request.model ?? 'no model'}</span> <span>${money(request.cost)}</span>
+            <span>${request.model ?? 'no model'}</span> <${Money} of=${request.cost} />
             ${request.userAgent && html`<span class="muted">${request.userAgent.split(' ')[0]}</span>`}
             <a href=${`${to('projects', project.id, 'requests')}?request=${request.requestId}`}><code>${request.requestId}</code></a></li>`,
           )}</ul>

@@ -1,0 +1,8 @@
+// An amount of money, always in the same form: to the cent, or with three significant digits. Its title has all digits.
+import { money, moneyExact } from '../format.js'
+import { html } from '../html.js'
+
+/** @param {{of: number | string}} props  of: dollars */
+export function Money({ of: dollars }) {
+  return html`<span title=${moneyExact(dollars)}>${money(dollars)}</span>`
+}
