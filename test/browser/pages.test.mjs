@@ -244,6 +244,25 @@ async function findings(page, rules) {
 const overflow = (page) =>
   page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
 
+/**
+ * What the page shows in another form than all pages: IDs that are no links, unless they are the page's own, and amounts
+ * that are not dollars with at least two decimal places. The admin API's requests, which an error names, have no page.
+ */
+const strays = (page) =>
+  page.evaluate(() => {
+    const found = []
+    const texts = document.createTreeWalker(document.querySelector('main') ?? document.body, NodeFilter.SHOW_TEXT)
+    while (texts.nextNode()) {
+      const { data, parentElement } = texts.currentNode
+      if (parentElement.closest('pre, option, [role=option], .facts')) continue
+      const ids = parentElement.closest('a') ? [] : (data.match(/\b(proj|key|vio|mod|req)_[0-9a-f]{20,}/g) ?? [])
+      const amounts = data.match(/\$\S*\d\S*|[\d.]+ ?(¢|cents?\b|USD)/g) ?? []
+      found.push(...ids.filter((id) => !location.pathname.endsWith(id)))
+      found.push(...amounts.filter((amount) => !/^\$\d{1,3}(,\d{3})*\.\d{2,12}\W?$/.test(amount)))
+    }
+    return found
+  })
+
 /** Waits until nothing is loading and scripts have resized what they draw. */
 async function idle(page) {
   await page.locator('.skeleton, [aria-busy=true]').first().waitFor({ state: 'detached' })
@@ -264,6 +283,7 @@ for (const [name, signedIn, path, prepare] of PAGES) {
     await prepare(page)
     await page.evaluate(axe.source)
     assert.match(await page.title(), / · Postern$/)
+    assert.deepEqual(await strays(page), [], 'IDs without a link, and amounts in another form')
     for (const [colorScheme, viewport, rules] of LOOKS) {
       const look = `${colorScheme}-${viewport.width}`
       await page.emulateMedia({ colorScheme })

@@ -2,6 +2,7 @@
 // also if another model served the request.
 import { count, percent, plural } from '../format.js'
 import { html } from '../html.js'
+import { ModelName } from './ids.js'
 import { Card } from './page.js'
 import { Table } from './table.js'
 
@@ -32,7 +33,7 @@ export function rescueTile({ attempts }) {
 }
 
 const COLUMNS = [
-  { label: 'Model', head: true, cell: (row) => row.model || html`<span class="muted">none</span>` },
+  { label: 'Model', head: true, cell: (row) => html`<${ModelName} of=${row.model} none="none" />` },
   { label: 'Attempts', num: true, cell: ({ attempts }) => count(attempts.total) },
   { label: 'Failed', num: true, cell: ({ attempts }) => count(failedAttempts(attempts)) },
   { label: 'Failure rate', num: true, cell: ({ attempts }) => percent(failedAttempts(attempts), attempts.total) },

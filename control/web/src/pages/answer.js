@@ -1,5 +1,6 @@
 // The playground's response: the streamed text, then provider, tokens, cost and timing.
 import { Badge } from '../components/badge.js'
+import { Id, ModelName } from '../components/ids.js'
 import { Money } from '../components/money.js'
 import { ErrorFacts } from '../components/states.js'
 import { Facts } from '../components/table.js'
@@ -14,7 +15,7 @@ const PHASES = {
   failed: 'Failed',
 }
 
-export function Answer({ state, advice }) {
+export function Answer({ project, state, advice }) {
   return html`<p class=${`phase ${state.phase}`} role="status">${PHASES[state.phase]}</p>
     ${(state.text || state.phase === 'running') && html`<pre class="answer" tabindex="0" aria-label="Response text">${state.text}</pre>`}
     ${
@@ -26,7 +27,7 @@ export function Answer({ state, advice }) {
       <${ErrorFacts} error=${state.error} />
     </div>`
     }
-    ${state.facts && html`<${Facts} rows=${factRows(state)} />`}`
+    ${state.facts && html`<${Facts} rows=${factRows(state, project)} />`}`
 }
 
 function Details({ details }) {
@@ -34,10 +35,10 @@ function Details({ details }) {
   return html`<ul>${details.map(({ field, message }) => html`<li key=${field}><code>${field}</code> ${message}</li>`)}</ul>`
 }
 
-function factRows({ facts, usage, phase, firstTokenMs, totalMs }) {
+function factRows({ facts, usage, phase, firstTokenMs, totalMs }, project) {
   const rows = [
     ['Provider', facts.provider],
-    ['Model', facts.model],
+    ['Model', facts.model && html`<${ModelName} of=${facts.model} />`],
     ['Cache', facts.cache && html`<${Badge} of=${facts.cache} />`],
     ['Tokens', usage && `${count(usage.promptTokens)} in, ${count(usage.completionTokens)} out`],
     ['Cost', costText(facts, usage, phase)],
@@ -45,7 +46,7 @@ function factRows({ facts, usage, phase, firstTokenMs, totalMs }) {
     ['Total time', totalMs !== undefined && duration(totalMs)],
     ['Attempts', facts.attempts !== '0' && facts.attempts],
     ['Dropped parameters', facts.dropped],
-    ['Request ID', facts.requestId && html`<code class="id">${facts.requestId}</code>`],
+    ['Request ID', facts.requestId && html`<${Id} id=${facts.requestId} project=${project.id} />`],
   ]
   return rows.filter(([, value]) => value)
 }

@@ -1,11 +1,13 @@
 // The audit log: sign-ins and changes.
 import { actionText, changesOf } from '../audit-text.js'
 import { SelectField } from '../components/form.js'
+import { Id, WithIds } from '../components/ids.js'
 import { Name } from '../components/name.js'
 import { Page } from '../components/page.js'
 import { Empty, Loaded, Refresh, Time } from '../components/states.js'
 import { Listed, Table } from '../components/table.js'
 import { html } from '../html.js'
+import { entryOf, hrefOf } from '../ids.js'
 import { useAll, useList } from '../lists.js'
 import { to, useQuery } from '../router.js'
 
@@ -49,7 +51,7 @@ function columns(names) {
     {
       label: 'Actor',
       cell: (entry) =>
-        html`${entry.actor} <span class="muted">${[entry.role !== entry.actor && entry.role !== 'none' && entry.role, entry.via].filter(Boolean).join(', ')}</span>`,
+        html`<${WithIds} text=${entry.actor} project=${entry.project} /> <span class="muted">${[entry.role !== entry.actor && entry.role !== 'none' && entry.role, entry.via].filter(Boolean).join(', ')}</span>`,
     },
     { label: 'Action', cell: (entry) => actionText(entry.action) },
     { label: 'Resource', cell: (entry) => html`<${Subject} entry=${entry} names=${names} />` },
@@ -61,10 +63,10 @@ function columns(names) {
 function Subject({ entry, names }) {
   if (!entry.project) return html`<span class="muted">–</span>`
   const project = html`<${Name} text=${names.get(entry.project) ?? entry.project} href=${to('projects', entry.project)} />`
-  const violation = entry.after?.violation
-  if (violation) {
-    const href = to('projects', entry.project, 'violations', violation)
-    return html`${project}, violation <a href=${href}><code class="id short" title=${violation}>${violation}</code></a>`
+  const { violation, model } = entry.after ?? {}
+  if (violation) return html`${project}, violation <${Id} id=${violation} project=${entry.project} look="id short" />`
+  if (model && entry.action.startsWith('registry.')) {
+    return html`${project}, model <${Name} text=${model} href=${hrefOf(entryOf(model), entry.project)} />`
   }
   if (!entry.key) return project
   const name = entry.after?.name ?? entry.before?.name ?? entry.key
@@ -77,7 +79,7 @@ function Changes({ entry }) {
   return html`<ul class="changes">${changes.map(
     ({ field, before, after }) =>
       html`<li key=${field}><span class="muted">${field}:</span> ${
-        before !== null && html`<del>${before}</del>`
-      }${before !== null && after !== null && html`<span class="visually-hidden"> changed to </span><span aria-hidden="true"> → </span>`}${after !== null && html`<ins>${after}</ins>`}</li>`,
+        before !== null && html`<del><${WithIds} text=${before} project=${entry.project} /></del>`
+      }${before !== null && after !== null && html`<span class="visually-hidden"> changed to </span><span aria-hidden="true"> → </span>`}${after !== null && html`<ins><${WithIds} text=${after} project=${entry.project} /></ins>`}</li>`,
   )}</ul>`
 }

@@ -11,6 +11,7 @@ import { Facts, More, Table } from '../components/table.js'
 import { count, plural } from '../format.js'
 import { SEVERITIES } from '../governor.js'
 import { html } from '../html.js'
+import { entryOf, hrefOf } from '../ids.js'
 import { useList } from '../lists.js'
 import { notify } from '../notices.js'
 import { useAction, useResource } from '../resource.js'
@@ -70,15 +71,21 @@ function coverage(governor, registry, violations, project) {
       'Registry',
       html`${page('registry', `enforcement ${registry.enforcement}`)}${models.length > 0 && `: ${models.join(', ')}`}`,
     ],
-    ['Models without an entry', listText(registry.unregistered)],
-    ['Overdue reviews', listText(registry.overdueReviews)],
+    ['Models without an entry', html`<${Entries} of=${registry.unregistered} project=${project} />`],
+    ['Overdue reviews', html`<${Entries} of=${registry.overdueReviews} project=${project} />`],
   ]
   return governor.enabled
     ? rows
     : rows.filter(([name]) => !['Input rules', 'Output rules', 'Unchecked content'].includes(name))
 }
 
-const listText = (names) => (names.length > 0 ? names.join(', ') : 'none')
+/** Models of the registry. One without an entry has a page from its first request on. */
+function Entries({ of: models, project }) {
+  if (models.length === 0) return 'none'
+  return html`<ul class="links">${models.map(
+    (model) => html`<li key=${model}><a href=${hrefOf(entryOf(model), project.id)}>${model}</a></li>`,
+  )}</ul>`
+}
 
 /** Numbers of rules by action: "96 redact, 76 flag". */
 function rulesText(counts) {

@@ -3,6 +3,7 @@ import { get, path } from '../api.js'
 import { Charts } from '../charts.js'
 import { AttemptsCard, rescueTile } from '../components/attempts.js'
 import { Button, ButtonLink } from '../components/button.js'
+import { ModelName } from '../components/ids.js'
 import { Money } from '../components/money.js'
 import { Name } from '../components/name.js'
 import { Card, Page } from '../components/page.js'
@@ -182,7 +183,7 @@ const MODEL_COLUMNS = [
     label: 'Model',
     sort: (row) => row.model,
     head: true,
-    cell: (row) => (row.model ? html`<${Name} text=${row.model} />` : html`<span class="muted">none</span>`),
+    cell: (row) => html`<${ModelName} of=${row.model} none="none" />`,
   },
   ...USAGE_COLUMNS,
 ]

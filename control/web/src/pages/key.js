@@ -5,6 +5,7 @@ import { Badge } from '../components/badge.js'
 import { Button } from '../components/button.js'
 import { Conflict } from '../components/conflict.js'
 import { Form, FormError } from '../components/form.js'
+import { Id } from '../components/ids.js'
 import { Card, Page } from '../components/page.js'
 import { Failure, Loaded, Time } from '../components/states.js'
 import { Facts } from '../components/table.js'
@@ -50,11 +51,7 @@ function KeyFacts({ of: key, project }) {
     ['Expires (UTC)', key.expiresAt ? html`<${Time} at=${key.expiresAt} />` : 'never'],
     ['ID', html`<code>${key.id}</code>`],
   ]
-  if (key.replacedBy)
-    rows.push([
-      'Replaced by',
-      html`<a href=${to('projects', project.id, 'keys', key.replacedBy)}><code>${key.replacedBy}</code></a>`,
-    ])
+  if (key.replacedBy) rows.push(['Replaced by', html`<${Id} id=${key.replacedBy} project=${project.id} />`])
   return html`<${Facts} rows=${rows} />`
 }
 

@@ -69,16 +69,20 @@ export function ModelsPage() {
   return html`<${Page} title="Models and prices">
     <${Loaded} of=${catalog} what="the catalog" rows=${10}>${(data) => html`
       <p class="lead">US dollars per million tokens. Price list version <strong>${data.version}</strong>, recorded with every cost.</p>
-      <${Models} models=${data.models} />
+      <${Models} models=${data.models} tiers=${data.tiers} />
       <${Plans} plans=${data.plans} />`}<//>
   <//>`
 }
 
-function Models({ models }) {
+function Models({ models, tiers }) {
   const [{ q, provider, kind }, setQuery] = useQuery(['q', 'provider', 'kind'])
   const sorting = useOrder()
   const providers = [...new Set(models.map((model) => model.provider))].sort()
-  const found = models.filter((model) => matches(model, q.trim().toLowerCase(), provider, kind))
+  const text = q.trim().toLowerCase()
+  const targets = targetsOf(tiers, text)
+  const found = models.filter(
+    (model) => isOf(model, provider, kind) && (targets.includes(model.name) || isNamed(model, text)),
+  )
   return html`<form class="filters" role="search" aria-label="Models" onSubmit=${(event) => event.preventDefault()}>
       <${TextField} label="Search by name" type="search" value=${q} onValue=${(value) => setQuery({ q: value })} />
       <${SelectField} label="Provider" value=${provider} onValue=${(value) => setQuery({ provider: value })}
@@ -93,13 +97,18 @@ function Models({ models }) {
     }`
 }
 
-function matches(model, q, provider, kind) {
-  const names = [model.name, ...model.aliases, model.provider]
-  return (
-    (!provider || model.provider === provider) &&
-    (!kind || model.kind === kind) &&
-    names.some((name) => name.toLowerCase().includes(q))
-  )
+function isOf(model, provider, kind) {
+  return (!provider || model.provider === provider) && (!kind || model.kind === kind)
+}
+
+function isNamed({ name, aliases, provider }, text) {
+  return [name, ...aliases, provider].some((one) => one.toLowerCase().includes(text))
+}
+
+/** The models of the tier with this name: a request can name a tier in place of a model. */
+function targetsOf(tiers, text) {
+  const tier = tiers.find(({ name }) => name.toLowerCase() === text)
+  return tier?.targets.map(({ model }) => model) ?? []
 }
 
 const limit = (number) => (number ? count(number) : 'none')

@@ -43,7 +43,7 @@ export function PlaygroundPage({ project }) {
           <${CopyButton} look="" name="curl command" label="Copy as curl" text=${curl(location.origin + requestPath, body, true)} />
         </div>
       </form><//>
-      <${Card} title="Response"><${Answer} state=${chat.state} advice=${chat.state.error ? adviceFor(chat.state.error) : ''} /><//>
+      <${Card} title="Response"><${Answer} project=${project} state=${chat.state} advice=${chat.state.error ? adviceFor(chat.state.error) : ''} /><//>
     </div>
   <//>`
 }

@@ -2,6 +2,7 @@
 import { Badge } from '../components/badge.js'
 import { ButtonLink } from '../components/button.js'
 import { SelectField, TextField } from '../components/form.js'
+import { Id } from '../components/ids.js'
 import { Money } from '../components/money.js'
 import { Name } from '../components/name.js'
 import { Page } from '../components/page.js'
@@ -39,7 +40,7 @@ const COLUMNS = [
     sort: (project) => project.createdAt,
     cell: (project) => html`<${Time} at=${project.createdAt} />`,
   },
-  { label: 'ID', cell: (project) => html`<a href=${to('projects', project.id)}><code>${project.id}</code></a>` },
+  { label: 'ID', cell: (project) => html`<${Id} id=${project.id} />` },
 ]
 
 export function ProjectsPage() {

@@ -1,6 +1,7 @@
 // The providers' credentials and health, as seen by one gateway instance.
 import { get } from '../api.js'
 import { Badge, Readiness } from '../components/badge.js'
+import { ModelName } from '../components/ids.js'
 import { Page } from '../components/page.js'
 import { Empty, Loaded, Refresh } from '../components/states.js'
 import { Table } from '../components/table.js'
@@ -33,6 +34,6 @@ function Seen({ models }) {
   if (models.length === 0) return html`<span class="muted">none</span>`
   return html`<ul class="seen">${models.map(
     ({ model, state, latencyMs }) =>
-      html`<li key=${model}>${model} <${Badge} of=${state} />${latencyMs !== null && html` <span class="muted">${duration(latencyMs)}</span>`}</li>`,
+      html`<li key=${model}><${ModelName} of=${model} /> <${Badge} of=${state} />${latencyMs !== null && html` <span class="muted">${duration(latencyMs)}</span>`}</li>`,
   )}</ul>`
 }

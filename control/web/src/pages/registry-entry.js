@@ -6,6 +6,7 @@ import { Button, ButtonLink } from '../components/button.js'
 import { Conflict } from '../components/conflict.js'
 import { Confirm } from '../components/dialog.js'
 import { ChecksField, Form, FormError, SelectField, TextField, wrongWith } from '../components/form.js'
+import { ModelName, WithIds } from '../components/ids.js'
 import { ModelList } from '../components/models.js'
 import { Card, Page } from '../components/page.js'
 import { Failure, Loaded, Time } from '../components/states.js'
@@ -69,7 +70,7 @@ export function RegistryEntryPage({ project, setProject, params }) {
     <${Loaded} of=${entry} what="the model">${(data) => html`
       <${StateCard} of=${data} at=${at} set=${entry.set} project=${project} setProject=${setProject} />
       ${data.version > 0 && html`<${Card} title="Record"><${Edit} of=${data} at=${at} set=${entry.set} /><//>`}
-      <${HistoryCard} of=${data} />`}<//>
+      <${HistoryCard} of=${data} project=${project} />`}<//>
     ${all}
   <//>`
 }
@@ -77,6 +78,7 @@ export function RegistryEntryPage({ project, setProject, params }) {
 function StateCard({ of: entry, at, set, project, setProject }) {
   const [next, setNext] = useState(null)
   const rows = [
+    ['Model', html`<${ModelName} of=${entry.model} />`],
     ['State', html`<${EntryState} of=${entry.state} />`],
     ['Risk tier', riskTier(entry.riskTier)],
     [
@@ -220,26 +222,27 @@ function EntryFields({ draft, set, error, deprecated = false }) {
     </div>`
 }
 
-const APPROVALS = [
+const approvals = (project) => [
   { label: 'Time (UTC)', head: true, cell: (approval) => html`<${Time} at=${approval.at} />` },
-  { label: 'Approved by', cell: (approval) => approval.by },
+  { label: 'Approved by', cell: (approval) => html`<${WithIds} text=${approval.by} project=${project.id} />` },
   { label: 'Reason', cell: (approval) => approval.reason || '–' },
 ]
-const HISTORY = [
+const changes = (project) => [
   { label: 'Time (UTC)', head: true, cell: (change) => html`<${Time} at=${change.at} />` },
   { label: 'From', cell: (change) => (change.from ? html`<${EntryState} of=${change.from} />` : '–') },
   { label: 'To', cell: (change) => html`<${EntryState} of=${change.to} />` },
-  { label: 'By', cell: (change) => change.by },
+  { label: 'By', cell: (change) => html`<${WithIds} text=${change.by} project=${project.id} />` },
   { label: 'Reason', cell: (change) => change.reason || '–' },
 ]
 
-function HistoryCard({ of: { approvals, history } }) {
+function HistoryCard({ of: entry, project }) {
+  const { history } = entry
   return html`<${Card} title="History">
-    ${approvals.length > 0 && html`<${Table} caption="Approvals" showCaption columns=${APPROVALS} rows=${approvals} rowKey=${(_, i) => String(i)} />`}
+    ${entry.approvals.length > 0 && html`<${Table} caption="Approvals" showCaption columns=${approvals(project)} rows=${entry.approvals} rowKey=${(_, i) => String(i)} />`}
     ${
       history.length === 0
         ? html`<p class="muted">No changes of state yet.</p>`
-        : html`<${Table} caption="Changes of state" showCaption columns=${HISTORY} rows=${history} rowKey=${(_, i) => String(i)} />`
+        : html`<${Table} caption="Changes of state" showCaption columns=${changes(project)} rows=${history} rowKey=${(_, i) => String(i)} />`
     }
   <//>`
 }

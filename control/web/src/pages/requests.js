@@ -4,6 +4,7 @@ import { Badge, Status } from '../components/badge.js'
 import { ButtonLink } from '../components/button.js'
 import { CopyButton } from '../components/copy.js'
 import { SelectField, TextField } from '../components/form.js'
+import { Id, ModelName } from '../components/ids.js'
 import { Money } from '../components/money.js'
 import { Name } from '../components/name.js'
 import { Page } from '../components/page.js'
@@ -67,8 +68,8 @@ function NoRequests({ filtered, project }) {
   <//>`
 }
 
-function RequestId({ id }) {
-  return html`<span class="row-actions copyable"><code class="id short" title=${id}>${id}</code><${CopyButton} text=${id} name="request ID" /></span>`
+function RequestId({ id, project }) {
+  return html`<span class="row-actions copyable"><${Id} id=${id} project=${project.id} look="id short" /><${CopyButton} text=${id} name="request ID" /></span>`
 }
 
 // The first word of a user agent: claude-cli/2.1.330.
@@ -84,7 +85,7 @@ function columns(project, names) {
     {
       label: 'Model',
       sort: (r) => r.model,
-      cell: (r) => html`<${Name} text=${r.model || '–'} /><span class="under">${r.provider}</span>`,
+      cell: (r) => html`<${ModelName} of=${r.model} /><span class="under">${r.provider}</span>`,
     },
     {
       label: 'API key',
@@ -112,6 +113,6 @@ function columns(project, names) {
       cell: (r) =>
         html`<${Money} of=${r.cost} />${r.estimated && html`<span class="under">estimated</span>`}<${PromptCacheSaved} of=${r.promptCache} />`,
     },
-    { label: 'Request ID', cell: (r) => html`<${RequestId} id=${r.requestId} />` },
+    { label: 'Request ID', cell: (r) => html`<${RequestId} id=${r.requestId} project=${project} />` },
   ]
 }

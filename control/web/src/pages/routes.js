@@ -4,6 +4,7 @@ import { get, patch, path } from '../api.js'
 import { Badge, Readiness } from '../components/badge.js'
 import { Button } from '../components/button.js'
 import { Confirm } from '../components/dialog.js'
+import { ModelName } from '../components/ids.js'
 import { Card, Page } from '../components/page.js'
 import { Empty, Loaded, Refresh } from '../components/states.js'
 import { Table } from '../components/table.js'
@@ -97,7 +98,8 @@ function columns(tier) {
     {
       label: 'Model',
       head: true,
-      cell: (target) => html`${target.model}${!target.allowed && html` <${Badge} of="not allowed" look="warn" />`}`,
+      cell: (target) =>
+        html`<${ModelName} of=${target.model} />${!target.allowed && html` <${Badge} of="not allowed" look="warn" />`}`,
     },
     { label: 'Provider', cell: (target) => target.provider },
     ...(weighted

@@ -5,6 +5,7 @@ import { Button } from '../components/button.js'
 import { Conflict } from '../components/conflict.js'
 import { Confirm } from '../components/dialog.js'
 import { CheckField, Form, FormError, SelectField, TextField, wrongWith } from '../components/form.js'
+import { Id } from '../components/ids.js'
 import { ModelsField } from '../components/models.js'
 import { Card, Page } from '../components/page.js'
 import { Loaded, Time } from '../components/states.js'
@@ -29,7 +30,7 @@ export function SettingsPage({ project, setProject, whole }) {
     <${AlertsCard} project=${project} setProject=${setProject} />
     <${Card} title="About">
       <${Facts} rows=${[
-        ['ID', html`<code>${project.id}</code>`],
+        ['ID', html`<${Id} id=${project.id} />`],
         ['Region', project.region ?? 'automatic'],
         ['Created (UTC)', html`<${Time} at=${project.createdAt} />`],
         ['Settings version', project.version],

@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks'
 import { get, patch, path } from '../api.js'
 import { Button } from '../components/button.js'
 import { Form, FormError, TextField, wrongWith } from '../components/form.js'
+import { Id, ModelName, WithIds } from '../components/ids.js'
 import { Card, Page } from '../components/page.js'
 import { Failure, Loaded, Time } from '../components/states.js'
 import { Facts } from '../components/table.js'
@@ -50,12 +51,12 @@ function Details({ of: violation, project }) {
     ['Count', `${count(violation.count)} in the same minute`],
     ['First seen (UTC)', html`<${Time} at=${violation.firstAt} />`],
     ['Last seen (UTC)', html`<${Time} at=${violation.lastAt} />`],
-    ['Model', violation.model || '–'],
+    ['Model', html`<${ModelName} of=${violation.model} />`],
     [
       'API key',
       html`<a href=${to('projects', project.id, 'keys', violation.key)}>${names.get(violation.key) ?? violation.key}</a>`,
     ],
-    ['Request ID', html`<code>${violation.requestId}</code>`],
+    ['Request ID', html`<${Id} id=${violation.requestId} project=${project.id} />`],
     ['Fingerprint', violation.fingerprint ? html`<code>${violation.fingerprint}</code>` : 'none'],
     ['Excerpt', violation.excerpt ? html`<code>${violation.excerpt}</code>` : 'not stored'],
     ['ID', html`<code>${violation.id}</code>`],
@@ -85,10 +86,12 @@ function Triage({ of: violation, at, set, project }) {
       ['State', html`<${State} of=${violation.state} />`],
       [
         'Changed (UTC)',
-        violation.changedAt ? html`<${Time} at=${violation.changedAt} /> by ${violation.changedBy}` : 'never',
+        violation.changedAt
+          ? html`<${Time} at=${violation.changedAt} /> by <${WithIds} text=${violation.changedBy} project=${project.id} />`
+          : 'never',
       ],
     ]} />
-    <${History} of=${history} />
+    <${History} of=${history} project=${project} />
     <${Form} onSubmit=${() => run()} edited=${!unchanged} aria-label="Triage">
       <${TextField} label="Note" multiline rows="3" maxlength="1000" value=${note} onValue=${setNote} wrong=${wrongWith(error, 'note')} />
       <${FormError} error=${error} shown=${['note']} />
@@ -109,11 +112,11 @@ function useHistory(project, violation) {
   return { entries, reload: log.reload }
 }
 
-function History({ of: { entries } }) {
+function History({ of: { entries }, project }) {
   if (entries.length === 0) return null
   return html`<div><h3>History</h3><ol class="history" reversed>${entries.map(
     ({ id, time, actor, before, after }) =>
-      html`<li key=${id}><${Time} at=${time} /> ${actor}: ${
+      html`<li key=${id}><${Time} at=${time} /> <${WithIds} text=${actor} project=${project.id} />: ${
         after.state ? `${stateLabel(before.state)} → ${stateLabel(after.state)}` : 'note changed'
       }${after.note && html`<span class="under">${after.note}</span>`}</li>`,
   )}</ol></div>`

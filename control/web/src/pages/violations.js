@@ -4,6 +4,7 @@ import { Badge } from '../components/badge.js'
 import { Bulk } from '../components/bulk.js'
 import { ButtonLink } from '../components/button.js'
 import { SelectField, TextField } from '../components/form.js'
+import { ModelName } from '../components/ids.js'
 import { Name } from '../components/name.js'
 import { Page } from '../components/page.js'
 import { Empty, Loaded, Refresh, Time } from '../components/states.js'
@@ -146,7 +147,7 @@ function columns(project, names) {
     {
       label: 'Model',
       sort: (violation) => violation.model,
-      cell: (violation) => html`<${Name} text=${violation.model || '–'} />`,
+      cell: (violation) => html`<${ModelName} of=${violation.model} />`,
     },
     {
       label: 'API key',

@@ -2,6 +2,7 @@
 import { useState } from 'preact/hooks'
 import { get, path } from '../api.js'
 import { Badge, Status } from '../components/badge.js'
+import { Id, ModelName } from '../components/ids.js'
 import { Money } from '../components/money.js'
 import { Loaded, Time } from '../components/states.js'
 import { Facts } from '../components/table.js'
@@ -71,7 +72,7 @@ export function FoundKey({ of: { found, result } }) {
   if (!found) return null
   const { project, key } = found
   const rows = [
-    ['Name', key.name],
+    ['Name', html`<a href=${to('projects', project.id, 'keys', key.id)}>${key.name}</a>`],
     [
       'Project',
       html`<a href=${to('projects', project.id)}>${project.name}</a> ${project.status === 'archived' && html`<${Badge} of="archived" />`}`,
@@ -113,9 +114,9 @@ export function KeyTrace({ project, of: key }) {
         : html`<ul class="trace">${items.map(
             (request) => html`<li key=${request.requestId}>
             <${Time} at=${request.time} ago /> <${Status} code=${request.status} />
-            <span>${request.model ?? 'no model'}</span> <${Money} of=${request.cost} />
+            <${ModelName} of=${request.model} none="no model" /> <${Money} of=${request.cost} />
             ${request.userAgent && html`<span class="muted">${request.userAgent.split(' ')[0]}</span>`}
-            <a href=${`${to('projects', project.id, 'requests')}?request=${request.requestId}`}><code>${request.requestId}</code></a></li>`,
+            <${Id} id=${request.requestId} project=${project.id} /></li>`,
           )}</ul>
           ${more && html`<p><a href=${`${to('projects', project.id, 'requests')}?key=${key.id}`}>Show all its recent requests</a></p>`}`}<//>`
 }

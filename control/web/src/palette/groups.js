@@ -2,6 +2,7 @@
 import { useState } from 'preact/hooks'
 import { get, path } from '../api.js'
 import { masked } from '../format.js'
+import { hrefOf, modelHref } from '../ids.js'
 import { useCatalog, useDebounced, useResource } from '../resource.js'
 import { to } from '../router.js'
 import { commandGroups } from './commands.js'
@@ -95,7 +96,7 @@ function useModels(text) {
     id: `model-${model.name}`,
     label: model.name,
     detail: model.provider,
-    href: `${to('models')}?q=${encodeURIComponent(model.name)}`,
+    href: modelHref(model.name),
   }))
 }
 
@@ -140,11 +141,7 @@ function hitItem(kind, id, { project, found }) {
     kind === 'violation'
       ? `${found.rule}, ${found.state}`
       : `${found.model ?? 'no model'}, status ${found.status ?? 'unknown'}`
-  const href =
-    kind === 'violation'
-      ? to('projects', project.id, 'violations', id)
-      : `${to('projects', project.id, 'requests')}?request=${id}`
-  return { id, label, detail: `${id} in ${project.name}`, href }
+  return { id, label, detail: `${id} in ${project.name}`, href: hrefOf(id, project.id) }
 }
 
 /** The projects that do not have it. */
