@@ -97,7 +97,7 @@ func (c *fixture) load(t *testing.T, name string) {
 // paths are the answers that must be the same after a move; $ is a project.
 var movedPaths = []string{
 	"/api/admin/projects", "/api/admin/audit?limit=100",
-	"$", "$/keys", "$/usage?by=model", "$/usage?by=key", "$/usage?by=day", "$/requests", "$/violations", "$/models-registry", "$/governor", "$/routes",
+	"$", "$/keys", "$/usage?by=model", "$/usage?by=key", "$/usage?by=day", "$/costs/compare", "$/requests", "$/violations", "$/models-registry", "$/governor", "$/routes",
 	"$/provider-keys", "$/compliance/summary", "$/compliance/verify", "$/compliance/checkpoints",
 	"$/compliance/export?type=audit", "$/compliance/export?type=violations", "$/compliance/export?type=access", "$/compliance/export?type=usage",
 	"$/compliance/export?type=policies", "$/compliance/export?type=inventory",

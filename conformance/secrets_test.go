@@ -303,7 +303,7 @@ func (v *secretSite) useSecrets() {
 	}
 	v.call("GET", "/api/admin/projects/"+project+"/keys", "", admin...)
 	v.call("GET", "/api/admin/projects", "", admin...)
-	for _, path := range []string{"/audit", "/catalog", "/providers", "/projects/" + project + "/requests", "/projects/" + project + "/usage?by=all&format=csv"} {
+	for _, path := range []string{"/audit", "/catalog", "/providers", "/projects/" + project + "/requests", "/projects/" + project + "/usage?by=all&format=csv", "/projects/" + project + "/costs"} {
 		if answer := v.call("GET", "/api/admin"+path, "", asViewer...); strings.Contains(answer, `"error"`) {
 			v.t.Errorf("%s: %s", path, answer)
 		}

@@ -166,12 +166,14 @@ func TestNaughtyQueries(t *testing.T) {
 	path := b.Project()
 	keyPath, _ := b.Key(path)
 	for list, parameters := range map[string][]string{
-		"/api/admin/projects": {"limit", "after", "status", "q", "x"},
-		path + "/keys":        {"limit", "after", "status", "kind", "environment", "q"},
-		path + "/usage":       {"from", "to", "by", "key", "model", "format"},
-		path + "/requests":    {"limit", "after", "key", "model", "provider", "status", "cache"},
-		"/api/admin/audit":    {"limit", "after", "project"},
-		keyPath:               {"x"},
+		"/api/admin/projects":   {"limit", "after", "status", "q", "x"},
+		path + "/keys":          {"limit", "after", "status", "kind", "environment", "q"},
+		path + "/usage":         {"from", "to", "by", "key", "model", "format"},
+		path + "/costs":         {"from", "to"},
+		path + "/costs/compare": {"from", "to", "of", "model"},
+		path + "/requests":      {"limit", "after", "key", "model", "provider", "status", "cache"},
+		"/api/admin/audit":      {"limit", "after", "project"},
+		keyPath:                 {"x"},
 	} {
 		for _, parameter := range parameters {
 			for _, text := range naughtyStrings(t) {

@@ -108,22 +108,9 @@ func viewLease(l config.Lease) *leaseView {
 	return &leaseView{l.DurationMs, l.Requests}
 }
 
-// kindOf names a model by the first of its APIs: only those of the kind chat can be in routes.
-func kindOf(apis config.API) string {
-	switch {
-	case apis&config.APIsOfChat != 0:
-		return "chat"
-	case apis&config.APIEmbeddings != 0:
-		return "embedding"
-	case apis&config.APICompletions != 0:
-		return "completion"
-	}
-	return "moderation"
-}
-
 func (h *handler) viewModel(m *config.Model) catalogModel {
 	return catalogModel{
-		Name: m.Name, Provider: m.Provider.Name, Kind: kindOf(m.APIs), Wires: m.Wires(), Aliases: append([]string{}, m.Aliases...),
+		Name: m.Name, Provider: m.Provider.Name, Kind: settings.KindOf(m.APIs), Wires: m.Wires(), Aliases: append([]string{}, m.Aliases...),
 		Context: kernel.NullIfZero(m.Context), MaxOutput: kernel.NullIfZero(m.MaxOutput), InputPrice: perMillion(m.Prices.Input),
 		OutputPrice: perMillion(m.Prices.Output), CachedPrice: perMillion(m.Prices.Cached),
 		Source: kernel.NullIfEmpty(h.source(m.Source)), Checked: kernel.NullIfEmpty(m.Date),

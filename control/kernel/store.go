@@ -3,6 +3,7 @@ package kernel
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/postern-ai/postern/core/abi"
@@ -103,32 +104,56 @@ func (s Store) Project(ctx context.Context, id string) (directory.Project, error
 	return directory.DecodeProject(found)
 }
 
-// Projects reads the projects that exist of some IDs, in one call.
+// Projects reads the projects that exist of some IDs.
 func (s Store) Projects(ctx context.Context, ids []string) (map[string]directory.Project, error) {
+	names := make([]string, len(ids))
+	for i, id := range ids {
+		names[i] = doc.ProjectKey(id)
+	}
 	found := map[string]directory.Project{}
-	if len(ids) == 0 {
-		return found, nil
-	}
-	var command directory.Read
-	for _, id := range ids {
-		command.Keys = append(command.Keys, doc.ProjectKey(id))
-	}
-	reply, err := s.Objects.Call(ctx, abi.ClassDirectory, directory.Name, "", command.Encode())
-	if err != nil {
-		return nil, Unavailable(err)
-	}
-	docs, err := directory.DecodeDocuments(reply)
-	if err != nil {
-		return nil, err
-	}
-	for _, d := range docs {
+	return found, s.readEach(ctx, names, func(d directory.Document) error {
 		p, err := directory.DecodeProject(d)
-		if err != nil {
-			return nil, err
-		}
 		found[p.ID] = p
+		return err
+	})
+}
+
+// KeysByID reads the keys that exist of some IDs.
+func (s Store) KeysByID(ctx context.Context, projectID string, ids []string) (map[string]directory.Key, error) {
+	names := make([]string, len(ids))
+	for i, id := range ids {
+		names[i] = doc.KeyKey(projectID, id)
 	}
-	return found, nil
+	found := map[string]directory.Key{}
+	return found, s.readEach(ctx, names, func(d directory.Document) error {
+		k, err := directory.DecodeKey(d)
+		found[k.ID] = k
+		return err
+	})
+}
+
+// maxRead is the maximum number of documents of one directory.Read.
+const maxRead = 1000
+
+// readEach reads the documents that exist of some names, with as few calls as possible.
+func (s Store) readEach(ctx context.Context, names []string, each func(directory.Document) error) error {
+	for part := range slices.Chunk(names, maxRead) {
+		command := directory.Read{Keys: part}
+		reply, err := s.Objects.Call(ctx, abi.ClassDirectory, directory.Name, "", command.Encode())
+		if err != nil {
+			return Unavailable(err)
+		}
+		docs, err := directory.DecodeDocuments(reply)
+		if err != nil {
+			return err
+		}
+		for _, d := range docs {
+			if err := each(d); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // Key reads a key of a project; the error is a 404 if it does not exist.

@@ -36,3 +36,16 @@ var (
 	StrategyWords = []string{"weighted", "ordered", "cheapest", "fastest"}
 	Strategies    = []config.Strategy{config.Weighted, config.Ordered, config.Cheapest, config.Fastest}
 )
+
+// KindOf names a model by the first of its APIs: only those of the kind chat can be in routes.
+func KindOf(apis config.API) string {
+	switch {
+	case apis&config.APIsOfChat != 0:
+		return "chat"
+	case apis&config.APIEmbeddings != 0:
+		return "embedding"
+	case apis&config.APICompletions != 0:
+		return "completion"
+	}
+	return "moderation"
+}

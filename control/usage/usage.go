@@ -1,4 +1,4 @@
-// Package usage is the resource of a project's usage and recent requests, and exports the usage of closed days.
+// Package usage is the resource of a project's usage, costs and recent requests, and exports the usage of closed days.
 package usage
 
 import (
@@ -21,13 +21,15 @@ import (
 // handler has the endpoints.
 type handler struct{ *kernel.Plane }
 
-// Routes are the endpoints of a project's usage and recent requests.
+// Routes are the endpoints of a project's usage, costs and recent requests.
 func Routes(p *kernel.Plane) []kernel.Route {
 	h := &handler{p}
 	return []kernel.Route{
 		{Method: http.MethodGet, Path: kernel.ProjectPath + "/usage", For: kernel.Operators, Operation: "projectUsage", Serve: h.getUsage},
 		{Method: http.MethodGet, Path: kernel.ProjectPath + "/requests", For: kernel.Operators, Operation: "requests", Serve: h.listRequests},
 		h.findRoute(),
+		{Method: http.MethodGet, Path: kernel.ProjectPath + "/costs", For: kernel.Operators, Operation: "projectCosts", Serve: h.getCosts},
+		{Method: http.MethodGet, Path: kernel.ProjectPath + "/costs/compare", For: kernel.Operators, Operation: "compareCosts", Serve: h.compareCosts},
 	}
 }
 
@@ -62,6 +64,8 @@ const (
 	maxUsageDays = ledger.KeepDays
 	hourDays     = ledger.KeepHourDays - 1 // before today; one more day is kept until it is pruned
 )
+
+var modelTooLong = "must be a model name of at most " + strconv.Itoa(kernel.MaxQueryText) + " characters"
 
 // getUsage is GET …/usage?from=&to=&by=&key=&model=&format=. It flushes all meters first, so its totals match
 // GET /api/usage.
@@ -107,9 +111,9 @@ func (h *handler) readUsage(r *http.Request) (*usageQuery, error) {
 		return nil, err
 	}
 	today := calendar.Day(h.NowMs())
-	first, end := calendar.Monthly.Bounds(today)
 	u := &usageQuery{by: q.Choice("by", groupingWords), format: q.Choice("format", usageFormats)}
-	u.FirstDay, u.EndDay = readDay(q, "from", first), readDay(q, "to", end-1)+1
+	first, end, valid := h.readDays(q)
+	u.FirstDay, u.EndDay = first, end
 	u.Key, u.Model = q.Values.Get("key"), q.Values.Get("model")
 	if u.by == "" {
 		u.by = groupingWords[0]
@@ -119,8 +123,7 @@ func (h *handler) readUsage(r *http.Request) (*usageQuery, error) {
 	}
 	u.By = kernel.Translate(u.by, groupingWords, groupings)
 	switch {
-	case u.EndDay <= u.FirstDay, u.EndDay-u.FirstDay > maxUsageDays:
-		u.rejectDays(q)
+	case !valid:
 	case u.By == ledger.ByHour && (u.Key != "" || u.Model != ""):
 		q.Problem("by", "hour cannot be combined with key or model")
 	case u.By == ledger.ByHour && (u.FirstDay+hourDays < today || u.EndDay-u.FirstDay > hourDays+1):
@@ -128,26 +131,37 @@ func (h *handler) readUsage(r *http.Request) (*usageQuery, error) {
 	case u.Key != "" && !kernel.IsID(u.Key, kernel.KeyPrefix):
 		q.Problem("key", kernel.BadKeyID+kernel.Got(u.Key))
 	case len(u.Model) > kernel.MaxQueryText:
-		q.Problem("model", "must be a model name of at most "+strconv.Itoa(kernel.MaxQueryText)+" characters")
+		q.Problem("model", modelTooLong)
 	}
 	return u, q.Err()
 }
 
+// readDays decodes the first day of a report, and the day after its last. The default is the current month.
+func (h *handler) readDays(q *kernel.Query) (first, end uint64, valid bool) {
+	first, end = calendar.Monthly.Bounds(calendar.Day(h.NowMs()))
+	first, end = readDay(q, "from", first), readDay(q, "to", end-1)+1
+	valid = first < end && end-first <= maxUsageDays
+	if !valid {
+		rejectDays(q, first, end)
+	}
+	return first, end, valid
+}
+
 // rejectDays reports days in the wrong order, or too many of them. The problem is that of the parameter that was
 // sent, "from" if both were.
-func (u *usageQuery) rejectDays(q *kernel.Query) {
+func rejectDays(q *kernel.Query, firstDay, endDay uint64) {
 	most := "; one response covers at most " + strconv.Itoa(maxUsageDays) + " days"
-	first, last := kernel.DateText(u.FirstDay), kernel.DateText(u.EndDay-1)
+	first, last := kernel.DateText(firstDay), kernel.DateText(endDay-1)
 	sent := q.Values.Get("from") != ""
-	switch reversed := u.EndDay <= u.FirstDay; {
+	switch reversed := endDay <= firstDay; {
 	case reversed && sent:
 		q.Problem("from", "must not be after "+last+kernel.Got(first))
 	case reversed:
 		q.Problem("to", "must not be before "+first+kernel.Got(last))
 	case sent:
-		q.Problem("from", "must not be before "+kernel.DateText(u.EndDay-maxUsageDays)+kernel.Got(first)+most)
+		q.Problem("from", "must not be before "+kernel.DateText(endDay-maxUsageDays)+kernel.Got(first)+most)
 	default:
-		q.Problem("to", "must not be after "+kernel.DateText(u.FirstDay+maxUsageDays-1)+kernel.Got(last)+most)
+		q.Problem("to", "must not be after "+kernel.DateText(firstDay+maxUsageDays-1)+kernel.Got(last)+most)
 	}
 }
 

@@ -1,0 +1,135 @@
+package usage
+
+import (
+	"context"
+	"strings"
+
+	"github.com/postern-ai/postern/control/kernel"
+	"github.com/postern-ai/postern/control/reports"
+	"github.com/postern-ai/postern/core/config"
+	"github.com/postern-ai/postern/core/directory"
+	"github.com/postern-ai/postern/core/keys"
+	"github.com/postern-ai/postern/core/ledger"
+	"github.com/postern-ai/postern/core/money"
+)
+
+// traffic is a project's usage by model. Development keys are left out: the built-in mock answers them free of charge, so their
+// requests would lower every mean, and their tokens raise every price.
+type traffic struct {
+	models      []modelUse // by name
+	development uint64     // successful requests that are left out
+}
+
+// modelUse is the usage of a model, or of a key and a model.
+type modelUse struct {
+	ledger.Usage
+	// flaggedPico is the cost of the days, keys and models that have an estimated or expired charge: at most this much of the cost
+	// is not measured. Usage does not tell the cost of a single charge.
+	flaggedPico money.Pico
+}
+
+func (m *modelUse) plus(o *modelUse) {
+	m.Usage.Plus(&o.Usage)
+	m.flaggedPico = money.Add(m.flaggedPico, o.flaggedPico)
+}
+
+// served are the requests that a provider answered, and those without a settlement.
+func (m *modelUse) served() uint64 { return m.Requests - min(m.Requests, m.Hits) }
+
+// used reports whether the usage has anything but failures without a cost.
+func (m *modelUse) used() bool { return m.Requests+m.Prompt+m.Completion > 0 || m.CostPico != 0 }
+
+type useID struct{ key, model string }
+
+// readTraffic reads the usage of some days.
+func (h *handler) readTraffic(ctx context.Context, p *directory.Project, first, end uint64) (t traffic, err error) {
+	uses, err := h.readUses(ctx, p, first, end)
+	if err != nil {
+		return t, err
+	}
+	mocked, err := h.mockedKeys(ctx, p, uses)
+	if err != nil {
+		return t, err
+	}
+	at := map[string]int{}
+	for id, use := range uses {
+		if mocked[id.key] {
+			t.development += use.Requests
+			continue
+		}
+		i, ok := at[id.model]
+		if !ok {
+			i = len(t.models)
+			at[id.model] = i
+			t.models = append(t.models, modelUse{Usage: ledger.Usage{Model: id.model}})
+		}
+		t.models[i].plus(use)
+	}
+	kernel.SortBy(t.models, func(a, b *modelUse) int { return strings.Compare(a.Model, b.Model) })
+	return t, nil
+}
+
+// readUses reads the usage of each key and model. It adds up page by page: a row per day would be too much for long ranges.
+func (h *handler) readUses(ctx context.Context, p *directory.Project, first, end uint64) (map[useID]*modelUse, error) {
+	uses := map[useID]*modelUse{}
+	query := ledger.Query{FirstDay: first, EndDay: end, By: ledger.ByDetail}
+	for {
+		page, err := reports.QueryPage(ctx, h.Plane, p, &query)
+		if err != nil {
+			return nil, err
+		}
+		for i := range page.Groups {
+			addGroup(uses, &page.Groups[i])
+		}
+		if page.Next == "" {
+			return uses, nil
+		}
+		query.After = page.Next
+	}
+}
+
+func addGroup(uses map[useID]*modelUse, g *ledger.Group) {
+	use := modelUse{Usage: g.Usage}
+	if !use.used() {
+		return
+	}
+	if g.Usage.Estimated+g.Usage.Expired > 0 {
+		use.flaggedPico = g.Usage.CostPico
+	}
+	id := useID{g.KeyID, g.Usage.Model}
+	if uses[id] == nil {
+		uses[id] = &modelUse{}
+	}
+	uses[id].plus(&use)
+}
+
+// mockedKeys are the development keys of the usage. Only keys without a cost are looked up. Of a key that was deleted, tokens that
+// cost nothing at a model with a price tell the same.
+func (h *handler) mockedKeys(ctx context.Context, p *directory.Project, uses map[useID]*modelUse) (map[string]bool, error) {
+	mocked, cost := map[string]bool{}, map[string]money.Pico{}
+	for id, use := range uses {
+		cost[id.key] = money.Add(cost[id.key], use.CostPico)
+	}
+	var free []string
+	for key, pico := range cost {
+		if pico <= 0 {
+			free = append(free, key)
+		}
+	}
+	found, err := h.Store.KeysByID(ctx, p.ID, free)
+	for _, key := range free {
+		k, ok := found[key]
+		mocked[key] = ok && k.Environment == keys.Development
+	}
+	for id, use := range uses {
+		if _, known := found[id.key]; !known && cost[id.key] <= 0 && use.Prompt > 0 {
+			m := h.Catalog.Model(id.model)
+			mocked[id.key] = mocked[id.key] || m != nil && hasPrice(m)
+		}
+	}
+	return mocked, err
+}
+
+// hasPrice reports whether a model's tokens have a price. Models of the operator's own servers have none in the catalog, which does
+// not mean that they cost nothing.
+func hasPrice(m *config.Model) bool { return m.Prices.Input > 0 || m.Prices.Output > 0 }
