@@ -97,6 +97,7 @@ const PAGES = [
   ['project-new', true, '/dashboard/projects/new', text('Sets the limits of the project’s keys')],
   ['home', true, inProject(''), text('By model')],
   ['home-day', true, inProject('?period=day'), text('By model')],
+  ['costs', true, inProject('/costs'), (page) => page.getByText('Recorded tokens by model').first().click()],
   ['keys', true, inProject('/keys'), text('Nightly batch')],
   [
     'key-new',

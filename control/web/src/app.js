@@ -12,6 +12,7 @@ import { html } from './html.js'
 import { notify } from './notices.js'
 import { AuditPage } from './pages/audit.js'
 import { CompliancePage } from './pages/compliance.js'
+import { CostsPage } from './pages/costs.js'
 import { GovernorPage } from './pages/governor.js'
 import { HomePage } from './pages/home.js'
 import { KeyPage } from './pages/key.js'
@@ -47,6 +48,7 @@ const PAGES = {
 }
 const PROJECT_PAGES = {
   home: HomePage,
+  costs: CostsPage,
   keys: KeysPage,
   'key-new': NewKeyPage,
   key: KeyPage,

@@ -10,6 +10,7 @@ const ROUTES = [
   ['projects', ['projects']],
   ['project-new', ['projects', 'new']],
   ['home', ['projects', ':project']],
+  ['costs', ['projects', ':project', 'costs']],
   ['keys', ['projects', ':project', 'keys']],
   ['key-new', ['projects', ':project', 'keys', 'new']],
   ['key', ['projects', ':project', 'keys', ':key']],

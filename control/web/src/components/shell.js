@@ -13,6 +13,7 @@ import { Switcher } from './switcher.js'
 
 const PROJECT_PAGES = [
   ['home', 'Overview', []],
+  ['costs', 'Costs', ['costs']],
   ['keys', 'API keys', ['keys']],
   ['playground', 'Playground', ['playground']],
   ['requests', 'Requests', ['requests']],

@@ -2,37 +2,32 @@
 import { get, path } from '../api.js'
 import { Charts } from '../charts.js'
 import { AttemptsCard, rescueTile } from '../components/attempts.js'
-import { Button, ButtonLink } from '../components/button.js'
+import { ButtonLink } from '../components/button.js'
 import { ModelName } from '../components/ids.js'
 import { Money } from '../components/money.js'
 import { Name } from '../components/name.js'
 import { Card, Page } from '../components/page.js'
+import { PeriodBar, usePeriod } from '../components/period.js'
 import { PROMPT_CACHE_COLUMNS } from '../components/prompt-cache.js'
 import { Empty, Loaded, Refresh } from '../components/states.js'
 import { Table } from '../components/table.js'
+import { Tiles } from '../components/tiles.js'
 import { atMost, compact, count, errorRate, hitRate, money, moneyExact, percent, plural, timestamp } from '../format.js'
 import { html } from '../html.js'
-import { maxBack, PERIODS, period } from '../periods.js'
 import { useResource } from '../resource.js'
-import { to, useQuery } from '../router.js'
+import { to } from '../router.js'
 import { useOrder } from '../sort.js'
 import { budgetShare, downloadHref, share } from '../usage.js'
 
-const PERIOD_LABELS = { day: 'Day', week: 'Week', month: 'Month' }
-
 export function HomePage({ project }) {
-  const [query, setQuery] = useQuery(['period', 'back'])
-  const kind = PERIODS.includes(query.period) ? query.period : 'month'
-  const back = Math.min(maxBack(kind), Math.max(0, Number.parseInt(query.back, 10) || 0))
-  const span = period(kind, -back)
+  const selected = usePeriod()
+  const { kind, back, span } = selected
   const usage = useResource((signal) => load(project.id, span, signal), [kind, back])
   return html`<${Page} title="Overview" of=${project.name} actions=${html`<${Refresh} of=${usage} />`}>
-    <${PeriodBar} kind=${kind} span=${span}
-      onKind=${(value) => setQuery({ period: value === 'month' ? '' : value, back: '' })}
-      onBack=${(step) => setQuery({ back: back + step > 0 ? String(back + step) : '' })} />
+    <${PeriodBar} of=${selected} />
     <${Loaded} of=${usage} what="usage" rows=${8}>${(data) => html`
       <${Budget} budget=${data.budget} project=${project} />
-      <${Tiles} totals=${data.totals} />
+      <${Tiles} tiles=${totalTiles(data.totals)} />
       ${data.totals.requests + data.totals.failed === 0 ? html`<${NoRequests} project=${project} />` : html`<${Details} data=${data} project=${project} />`}`}<//>
   <//>`
 }
@@ -51,20 +46,6 @@ async function load(id, { from, to: end, by, ...span }, signal) {
   }
 }
 
-function PeriodBar({ kind, span, onKind, onBack }) {
-  return html`<div class="period-bar">
-    <div class="segments" role="group" aria-label="Period">${PERIODS.map(
-      (name) =>
-        html`<${Button} key=${name} look="segment" aria-pressed=${name === kind ? 'true' : 'false'} onClick=${() => onKind(name)}>${PERIOD_LABELS[name]}<//>`,
-    )}</div>
-    <div class="stepper">
-      <${Button} look="small" disabled=${!span.earlier} aria-label=${`Previous ${kind}`} onClick=${() => onBack(1)}>‹<//>
-      <span class="period-label" role="status">${span.label}</span>
-      <${Button} look="small" disabled=${!span.later} aria-label=${`Next ${kind}`} onClick=${() => onBack(-1)}>›<//>
-    </div>
-  </div>`
-}
-
 function Budget({ budget, project }) {
   const share = budgetShare(budget)
   const look = share >= 100 ? 'bad' : share >= 80 ? 'warn' : ''
@@ -78,9 +59,9 @@ function Budget({ budget, project }) {
   <//>`
 }
 
-function Tiles({ totals }) {
+function totalTiles(totals) {
   const tokens = totals.promptTokens + totals.completionTokens
-  const tiles = [
+  return [
     [
       'Spend',
       money(totals.cost),
@@ -115,10 +96,6 @@ function Tiles({ totals }) {
       totals.latency ? `median ${atMost(totals.latency.p50Ms)}` : 'no data',
     ],
   ]
-  return html`<dl class="tiles" aria-label="Totals">${tiles.map(
-    ([name, value, title, note]) => html`<div class="tile" key=${name}><dt>${name}</dt>
-      <dd class="tile-value" title=${title}>${value}</dd><dd class="tile-note">${note}</dd></div>`,
-  )}</dl>`
 }
 
 /** What providers' prompt caches saved. Less than nothing, if tokens were written and seldom read. */

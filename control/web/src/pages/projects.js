@@ -10,7 +10,7 @@ import { Empty, Loaded, Time } from '../components/states.js'
 import { Listed, Table } from '../components/table.js'
 import { html } from '../html.js'
 import { useList } from '../lists.js'
-import { useDebounced } from '../resource.js'
+import { useCatalog, useDebounced } from '../resource.js'
 import { to, useQuery } from '../router.js'
 import { useOrder } from '../sort.js'
 
@@ -20,7 +20,13 @@ const STATUSES = [
   ['all', 'All'],
 ]
 
-const COLUMNS = [
+/** What is particular about a budget: nobody has set one, or it lets nothing pass that costs money. */
+function budgetNote({ budget, plan }, defaults) {
+  if (budget === 0) return 'nothing that costs'
+  return budget === defaults.get(plan) ? 'the plan’s default' : ''
+}
+
+const columns = (defaults) => [
   {
     label: 'Name',
     sort: (project) => project.name,
@@ -33,7 +39,10 @@ const COLUMNS = [
     label: 'Budget',
     sort: (project) => project.budget,
     num: true,
-    cell: (project) => html`<${Money} of=${project.budget} /> per ${project.budgetPeriod}`,
+    cell: (project) => {
+      const note = budgetNote(project, defaults)
+      return html`<${Money} of=${project.budget} /> per ${project.budgetPeriod}${note && html`<span class="under">${note}</span>`}`
+    },
   },
   {
     label: 'Created (UTC)',
@@ -51,6 +60,8 @@ export function ProjectsPage() {
   const all = sorting.order !== ''
   const query = { status: status === 'all' ? '' : status, q }
   const list = useList('projects', 'projects', query, { timeOf: (project) => project.createdAt, all })
+  const { data: catalog } = useCatalog()
+  const defaults = new Map(catalog?.plans.map((plan) => [plan.name, plan.budget]))
   const unfiltered = !filters.q && status === 'active'
   return html`<${Page} title="Projects" actions=${html`<${ButtonLink} href=${to('projects', 'new')} look="primary" changes>Create project<//>`}>
     <form class="filters" role="search" aria-label="Projects" onSubmit=${(event) => event.preventDefault()}>
@@ -60,7 +71,7 @@ export function ProjectsPage() {
     </form>
     <${Loaded} of=${list} what="projects">${({ items }) =>
       html`<${Listed} list=${list} noun="project" none=${html`<${NoProjects} first=${unfiltered} />`}>
-        <${Table} ...${sorting} caption="Projects" columns=${COLUMNS} rows=${items} rowKey=${(project) => project.id} />
+        <${Table} ...${sorting} caption="Projects" columns=${columns(defaults)} rows=${items} rowKey=${(project) => project.id} />
       <//>`}<//>
   <//>`
 }
