@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/postern-ai/postern/control/kernel"
-	"github.com/postern-ai/postern/control/reports"
 	"github.com/postern-ai/postern/control/settings"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/config"
@@ -64,7 +63,7 @@ type candidate struct {
 // What a comparison does not know.
 const (
 	caveatTokens   = "Models count tokens differently: another model may need more or fewer tokens for the same texts."
-	caveatAnswers  = "Quality differs, and so does the length of answers. Context windows and features are not compared."
+	caveatAnswers  = "Quality differs, and so does the length of answers. Context windows, features, allowed models and credentials are not compared."
 	caveatList     = "List prices leave out long-prompt prices, service tiers, fees of provider tools, and failed attempts without tokens. The recorded cost has them."
 	caveatCache    = "Prompt cache tokens have the other model's cache prices, as if its provider cached the same tokens; writes have the price of the shorter time."
 	caveatFlagged  = "Served requests: %d. Charges with estimated tokens among them: %d. Requests without tokens, because no settlement came: %d."
@@ -85,11 +84,8 @@ func (h *handler) compareCosts(c *kernel.Call) (kernel.Answer, error) {
 	if err != nil {
 		return kernel.Answer{}, err
 	}
-	p, err := h.Store.Project(c, c.Project)
+	p, _, err := h.collect(c)
 	if err != nil {
-		return kernel.Answer{}, err
-	}
-	if _, err := reports.FlushMeters(c, h.Plane, &p); err != nil {
 		return kernel.Answer{}, err
 	}
 	t, err := h.readTraffic(c, &p, q.firstDay, q.endDay)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 
 	"github.com/postern-ai/postern/control/kernel"
-	"github.com/postern-ai/postern/control/reports"
 	"github.com/postern-ai/postern/core/directory"
 	"github.com/postern-ai/postern/core/money"
 )
@@ -108,11 +107,7 @@ func (h *handler) getCosts(c *kernel.Call) (kernel.Answer, error) {
 	if err := q.Err(); err != nil {
 		return kernel.Answer{}, err
 	}
-	p, err := h.Store.Project(c, c.Project)
-	if err != nil {
-		return kernel.Answer{}, err
-	}
-	report, err := reports.FlushMeters(c, h.Plane, &p)
+	p, report, err := h.collect(c)
 	if err != nil {
 		return kernel.Answer{}, err
 	}

@@ -15,7 +15,7 @@ import (
 // forecastDays is the maximum number of full days behind a forecast: a week, so that each weekday counts once.
 const forecastDays = 7
 
-// forecastView is a forecast of the budget's current period: what is spent, plus the mean of the last full days for the time left.
+// forecastView is a forecast of the budget's current period: the spend so far, plus the mean of the last full days for the time left.
 type forecastView struct {
 	Days      uint64           `json:"days"`      // full days behind the mean; 0: none yet, so nothing is forecast
 	DailyMean *json.RawMessage `json:"dailyMean"` // dollars

@@ -74,11 +74,7 @@ func (h *handler) getUsage(c *kernel.Call) (kernel.Answer, error) {
 	if err != nil {
 		return kernel.Answer{}, err
 	}
-	p, err := h.Store.Project(c, c.Project)
-	if err != nil {
-		return kernel.Answer{}, err
-	}
-	report, err := reports.FlushMeters(c, h.Plane, &p)
+	p, report, err := h.collect(c)
 	if err != nil {
 		return kernel.Answer{}, err
 	}
@@ -102,6 +98,14 @@ func (h *handler) getUsage(c *kernel.Call) (kernel.Answer, error) {
 		return h.download(c, q, &p, view.Rows)
 	}
 	return kernel.OK(view), nil
+}
+
+// collect reads the project, and what its meters have not reported yet.
+func (h *handler) collect(c *kernel.Call) (p directory.Project, report ledger.ReportReply, err error) {
+	if p, err = h.Store.Project(c, c.Project); err == nil {
+		report, err = reports.FlushMeters(c, h.Plane, &p)
+	}
+	return p, report, err
 }
 
 // readUsage decodes a request for usage. The default is the current month.

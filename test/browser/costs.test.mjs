@@ -87,7 +87,7 @@ journey('a cheaper model is named, with what the comparison does not tell', { as
   await models(page).getByRole('row', { name: /^dime/ }).waitFor()
   assert.deepEqual(await firstModels(page, 1), [candidates[0].model])
   await models(page).getByRole('button', { name: 'Cost' }).press('Enter')
-  await until('the dearest is first', async () => (await firstModels(page, 1))[0] !== candidates[0].model)
+  await until('the most expensive is first', async () => (await firstModels(page, 1))[0] !== candidates[0].model)
   assert.match(page.url(), /sort-chat=-cost/)
 })
 
@@ -122,7 +122,7 @@ journey('costs are read on a phone, and downloaded', { as: 'viewer', viewport: N
   assert.match(await readFile(await file.path(), 'utf8'), /^model,requests,/)
 })
 
-journey('the page says when the budget runs out, and what is unknown', { as: 'owner' }, async ({ page }) => {
+journey('the page says when the budget runs out, and which savings are unknown', { as: 'owner' }, async ({ page }) => {
   const report = await service.get(`projects/${project.id}/costs`)
   await page.route(/\/costs\?/, (route) => route.fulfill({ json: report }))
   const shown = async (forecast, used, text) => {
