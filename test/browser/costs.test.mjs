@@ -73,7 +73,7 @@ journey('a cheaper model is named, with what the comparison does not tell', { as
     await card.getByRole('listitem').filter({ hasText: caveat }).waitFor()
   }
   await models(page)
-    .getByRole('row', { name: /^nickel used now/ })
+    .getByRole('row', { name: /^nickel used in this period/ })
     .waitFor()
   assert.equal(await models(page).getByRole('row', { name: /^dime/ }).count(), 0, 'dime is dearer')
 

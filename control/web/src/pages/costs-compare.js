@@ -94,7 +94,8 @@ const columns = (listCost) => [
     label: 'Model',
     sort: (row) => row.model,
     head: true,
-    cell: (row) => html`<${Name} text=${row.model} />${row.used && html`<span class="under">used now</span>`}`,
+    cell: (row) =>
+      html`<${Name} text=${row.model} />${row.used && html`<span class="under">used in this period</span>`}`,
   },
   { label: 'Provider', sort: (row) => row.provider, cell: (row) => row.provider },
   {
