@@ -58,7 +58,7 @@ func viewRecord(r *ledger.Record, f *RequestFilter) (v RequestView, ok bool) {
 		Time: kernel.Timestamp(r.AtMs), RequestID: r.ID, KeyID: r.KeyID, Model: kernel.NullIfEmpty(r.Model), Provider: kernel.NullIfEmpty(f.provider(r.Provider)),
 		UserAgent: kernel.NullIfEmpty(b.UserAgent), Status: kernel.NullIfZero(r.Status), LatencyMs: b.DurationMs, PromptTokens: b.PromptTokens,
 		CompletionTokens: b.CompletionTokens, Cost: b.Cost, Cache: b.Cache, Stream: b.Stream, Estimated: b.Estimated,
-		PromptCache: viewPromptCache(&ledger.PromptCache{}), Outcome: &outcome, Cause: &cause, Code: &b.Code, Record: &b.RecordView,
+		PromptCache: viewPromptCache(&ledger.PromptCache{}), Outcome: &outcome, Cause: &cause, Code: &b.Code, Diagnosis: &b.RecordView,
 	}
 	if v.Cost == nil {
 		v.Cost = money.Append(nil, 0, money.Dollar)

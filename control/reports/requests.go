@@ -29,10 +29,10 @@ type RequestView struct {
 	Stream           bool            `json:"stream"`
 	Estimated        bool            `json:"estimated"`
 	PromptCache      PromptCacheView `json:"promptCache"`
-	Outcome          *string         `json:"outcome"` // one of OutcomeWords; null like status
-	Cause            *string         `json:"cause"`   // one of Causes; null: it was served, or an older version has listed it
-	Code             *string         `json:"code"`    // of the error; null like cause
-	Record           *RecordView     `json:"record"`  // null like cause
+	Outcome          *string         `json:"outcome"`   // one of OutcomeWords; null like status
+	Cause            *string         `json:"cause"`     // one of Causes; null: it was served, or an older version has listed it
+	Code             *string         `json:"code"`      // of the error; null like cause
+	Diagnosis        *RecordView     `json:"diagnosis"` // null like cause
 }
 
 // RequestsView is a page of recent requests in the API.
