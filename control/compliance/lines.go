@@ -3,6 +3,7 @@ package compliance
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/postern-ai/postern/control/inventory"
 	"github.com/postern-ai/postern/control/kernel"
@@ -97,35 +98,72 @@ func (e *export) keyLines(after string, limit int) (lines [][]byte, next string,
 	return lines, next, nil
 }
 
-// requestLines are recent requests: the ledger has the newest of each key's batches, not all requests.
+// chunkCursor begins a cursor among the requests that were not served, which follow the others.
+const chunkCursor = "x"
+
+// requestLines are requests: of the served ones the ledger has the newest of each key's batches, and of refusals at most 20 a minute
+// and key.
 func (e *export) requestLines(after string, limit int) (lines [][]byte, next string, err error) {
+	number, unserved := strings.CutPrefix(after, chunkCursor)
 	before := uint64(0)
-	if after != "" {
-		if before, err = strconv.ParseUint(after, 10, 53); err != nil || before == 0 {
+	if number != "" {
+		if before, err = strconv.ParseUint(number, 10, 53); err != nil || before == 0 {
 			return nil, "", kernel.Invalid(badCursorDetail)
 		}
-	} else if _, err := reports.FlushMeters(e, e.handler.Plane, e.project); err != nil {
-		return nil, "", err
+	} else if !unserved {
+		if _, err := reports.FlushMeters(e, e.handler.Plane, e.project); err != nil {
+			return nil, "", err
+		}
 	}
-	command := ledger.Recent{Before: before, Limit: uint64(min(limit, reports.BatchesAtOnce))}
-	reply, err := e.Store.Objects.Call(e, abi.ClassLedger, e.project.ID, e.project.Region, command.Encode())
+	var view reports.RequestsView
+	if unserved {
+		next, err = e.readChunks(&view, before)
+	} else {
+		next, err = e.readBatches(&view, before, limit)
+	}
 	if err != nil {
-		return nil, "", kernel.Unavailable(err)
-	}
-	batches, err := ledger.DecodeRecent(reply)
-	if err != nil {
 		return nil, "", err
-	}
-	view := reports.RequestsView{}
-	for i := range batches {
-		view.Add(&batches[i], &reports.RequestFilter{Catalog: e.Catalog})
-	}
-	if n := len(batches); uint64(n) == command.Limit && batches[n-1].Seq > 1 {
-		next = strconv.FormatUint(batches[n-1].Seq, 10)
 	}
 	kept := slices.DeleteFunc(view.Sorted("").Requests, func(r reports.RequestView) bool { return !e.includes(r.Time) })
 	lines, err = records("request", kept)
 	return lines, next, err
+}
+
+// readBatches reads served requests. The requests that were not served follow the last batch.
+func (e *export) readBatches(view *reports.RequestsView, before uint64, limit int) (next string, err error) {
+	command := ledger.Recent{Before: before, Limit: uint64(min(limit, reports.BatchesAtOnce))}
+	reply, err := e.Store.Objects.Call(e, abi.ClassLedger, e.project.ID, e.project.Region, command.Encode())
+	if err != nil {
+		return "", kernel.Unavailable(err)
+	}
+	batches, err := ledger.DecodeRecent(reply)
+	for i := range batches {
+		view.Add(&batches[i], &reports.RequestFilter{Catalog: e.Catalog})
+	}
+	if n := len(batches); uint64(n) == command.Limit && batches[n-1].Seq > 1 {
+		return strconv.FormatUint(batches[n-1].Seq, 10), err
+	}
+	return chunkCursor, err
+}
+
+// chunksAtOnce is how many chunks of records one page has: about 300 requests.
+const chunksAtOnce = 8
+
+// readChunks reads requests that were not served.
+func (e *export) readChunks(view *reports.RequestsView, before uint64) (next string, err error) {
+	command := ledger.Records{Before: before, Limit: chunksAtOnce}
+	reply, err := e.Store.Objects.Call(e, abi.ClassLedger, e.project.ID, e.project.Region, command.Encode())
+	if err != nil {
+		return "", kernel.Unavailable(err)
+	}
+	chunks, err := ledger.DecodeRecords(reply)
+	for i := range chunks {
+		view.AddChunk(&chunks[i], &reports.RequestFilter{Catalog: e.Catalog})
+	}
+	if n := len(chunks); n == chunksAtOnce && chunks[n-1].Seq > 1 {
+		return chunkCursor + strconv.FormatUint(chunks[n-1].Seq, 10), err
+	}
+	return "", err
 }
 
 // includes reports whether a time is within the export's period.
