@@ -1,0 +1,142 @@
+package usage_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/postern-ai/postern/control/reports"
+	"github.com/postern-ai/postern/core/ledger"
+	"github.com/postern-ai/postern/test/controltest"
+)
+
+// unserved is the n-th request of a test that was not served.
+func unserved(n uint64) ledger.Record {
+	return ledger.Record{
+		AtMs: 1_795_248_000_000 + n, ID: fmt.Sprintf("req_f%031x", n), End: []ledger.End{ledger.EndLimited, ledger.EndTimeout, ledger.EndLeft}[n%3],
+		Status: []uint64{429, 504, 499}[n%3], Model: "m-a", Provider: "openai", Body: []byte(`{"code":"c","message":"M","endpoint":"/v1/chat/completions","durationMs":7}`),
+	}
+}
+
+// tell reports requests that were not served, three at a time.
+func tell(b *controltest.Bench, path string, from, to uint64) {
+	b.Helper()
+	for n := from; n < to; n += 3 {
+		t := ledger.Tally{Source: 1, Seq: n/3 + 1, KeyID: "key_1"}
+		for i := range uint64(3) {
+			r := unserved(n + i)
+			t.Counts = append(t.Counts, ledger.EndCount{Hour: r.AtMs / 3_600_000, Model: r.Model, End: r.End, Count: 1})
+			t.Records = append(t.Records, r)
+		}
+		b.Tally(path, t)
+	}
+}
+
+// TestListHasBoth checks that every page size shows each served and each other request once, and that those of one time are together.
+func TestListHasBoth(t *testing.T) {
+	b, path := recalled(t, 100)
+	tell(b, path, 0, 3000)
+	for _, limit := range []string{"1", "7", "100"} {
+		ids, _ := requestIDsOf(b, path, "limit="+limit)
+		served, others := 0, 0
+		for _, id := range ids {
+			if strings.HasPrefix(id, "req_f") {
+				others++
+			} else {
+				served++
+			}
+		}
+		if slices.Sort(ids); served != 300 || others != 3000 || len(slices.Compact(ids)) != 3300 {
+			t.Errorf("limit %s: %d served, %d others", limit, served, others)
+		}
+	}
+}
+
+func TestOutcomeAndCauseFilters(t *testing.T) {
+	b, path := recalled(t, 5)
+	tell(b, path, 0, 30)
+	for query, want := range map[string]int{
+		"outcome=refused": 10 + 3, "outcome=failed": 10 + 3, "outcome=left": 10, "outcome=served": 6, "cause=rate_limit": 10, "cause=provider_timeout": 10,
+		"cause=budget": 0, "status=429": 10, "status=4xx": 20 + 3, "status=5xx": 10 + 3, "key=key_1": 30 + 6, "model=m-a&cause=client_left": 10, "cache=hit": 5,
+	} {
+		if ids, _ := requestIDsOf(b, path, query+"&limit=100"); len(ids) != want {
+			t.Errorf("%s: %d requests, want %d", query, len(ids), want)
+		}
+	}
+	for _, bad := range []string{"outcome=lost", "cause=magic", "after=batch_0", "after=batch_1x1", "after=batch_x5", "after=batch_5x", "after=batch_5x5x5"} {
+		if got := b.Do("GET", path+"/requests?"+bad, ""); got.Code != 400 {
+			t.Errorf("%s: %d", bad, got.Code)
+		}
+	}
+}
+
+// TestFindRequest looks for requests of the first and the last of many projects: a page makes at most 40 calls.
+func TestFindRequest(t *testing.T) {
+	b := controltest.New(t)
+	b.Memory.Reducers = true
+	var paths []string
+	for range 80 {
+		paths = append(paths, b.Project())
+	}
+	slices.Sort(paths) // those of the same millisecond are in any order
+	tell(b, paths[0], 0, 3)
+	tell(b, paths[79], 3, 6)
+	recall(b, paths[40], [][]ledger.Request{{remembered(4)}})
+	for id, place := range map[string]int{unserved(1).ID: 0, unserved(5).ID: 79, remembered(4).ID: 40} {
+		pages, after := 0, ""
+		for {
+			pages++
+			before := len(b.Memory.Sent)
+			got := b.Must(200, "GET", "/api/admin/requests/"+id+after, "")
+			if calls := len(b.Memory.Sent) - before; calls > 40 {
+				t.Errorf("%d calls", calls)
+			}
+			if got.Fields["request"] != nil {
+				found := got.Fields["request"].(map[string]any)
+				project := got.Fields["project"].(map[string]any)["id"].(string)
+				if found["requestId"] != id || !strings.HasSuffix(paths[place], project) || fmt.Sprint(got.Fields["searched"]) != fmt.Sprint(place+1) || got.Fields["next"] != nil {
+					t.Errorf("%s: %v", id, got.Fields)
+				}
+				break
+			}
+			if after = "?after=" + got.Text("next"); pages > 20 {
+				t.Fatal("no end")
+			}
+		}
+		if place > 0 && pages < 2 {
+			t.Errorf("%s was found on page %d", id, pages)
+		}
+	}
+	after := ""
+	for range 20 {
+		got := b.Do("GET", "/api/admin/requests/req_00000000000000000000000000000000"+after, "")
+		if got.Code == 404 {
+			if !strings.Contains(got.Body.String(), "80 projects were searched") {
+				t.Error(got.Body)
+			}
+			after = "end"
+			break
+		}
+		after = "?after=" + got.Text("next")
+	}
+	if after != "end" {
+		t.Error("a request that nobody has is looked for without end")
+	}
+	for _, bad := range []string{"at_", "at_1x2", "at_axbxcx", "batch_5", "at_1x1x1x../x"} {
+		if got := b.Do("GET", "/api/admin/requests/"+unserved(1).ID+"?after="+bad, ""); got.Code != 400 {
+			t.Errorf("%s: %d", bad, got.Code)
+		}
+	}
+}
+
+// TestEveryCauseHasAName checks that no end of a request is without a name in the API, or has that of another.
+func TestEveryCauseHasAName(t *testing.T) {
+	seen := map[string]bool{"": true}
+	for end, name := range reports.Causes {
+		if seen[name] {
+			t.Errorf("end %d is called %q", end, name)
+		}
+		seen[name] = true
+	}
+}
