@@ -332,7 +332,7 @@ func disconnects(b Behavior) func(*fixture) {
 	}
 }
 
-// soon is a second, and what a machine with other work takes besides. Without the disconnect, the provider would go on until its timeout.
+// soon is a second, and what a machine with other work takes besides. Without the disconnect, the provider would continue until its timeout.
 const soon = 5 * time.Second
 
 // wantAborted checks that the first upstream request was aborted within a second.

@@ -26,7 +26,7 @@ const (
 	memoryEntryBytes    = 1 << 20
 	memoryOverheadBytes = 128 // approximate size of an entry without its value, so that empty entries count too
 	kvCacheSeconds      = 60
-	pinnedEntries       = 256 // keys with a lease or unreported settlements at one isolate; each is below 64 KiB (package lease)
+	pinnedEntries       = 1000 // keys with something unreported at one isolate; each entry is below 64 KiB, and most have a few KiB (package lease)
 )
 
 // Core is a configured core. It is immutable after Configure and may be shared.

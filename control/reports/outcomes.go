@@ -9,8 +9,8 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// OutcomesView says what became of the requests: served, refused, failed, or the caller left. Causes has those of all that were not
-// served, by name, without zeros.
+// OutcomesView are the numbers of requests by outcome. Causes has the requests that were not served by the name of their cause, without
+// zeros.
 type OutcomesView struct {
 	Served  uint64            `json:"served"`
 	Refused uint64            `json:"refused"`

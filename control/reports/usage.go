@@ -18,7 +18,7 @@ import (
 
 // Figures are totals of usage.
 type Figures struct {
-	Requests         uint64          `json:"requests"` // served, refused, failed, and those whose caller left
+	Requests         uint64          `json:"requests"` // served or not; see OutcomesView
 	Hits             uint64          `json:"hits"`
 	Misses           uint64          `json:"misses"`
 	Failed           uint64          `json:"failed"`

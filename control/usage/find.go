@@ -33,7 +33,7 @@ const (
 )
 
 // findRequest is GET /api/admin/requests/{request}?after=. It looks through the projects, oldest first, with a bounded number of calls:
-// the answer is the request, or the cursor from which to go on.
+// the answer is the request, or the cursor from which to continue.
 func (h *handler) findRequest(c *kernel.Call) (kernel.Answer, error) {
 	q, err := kernel.ReadQuery(c.Request, "at_")
 	if err != nil {

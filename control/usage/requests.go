@@ -16,7 +16,7 @@ import (
 var statusWords = []string{"2xx", "4xx", "5xx"}
 
 // listRequests is GET …/requests?limit=&after=&request=&key=&model=&provider=&status=&outcome=&cause=&cache=, newest first: served
-// requests, of which the ledger has a sample, and those that were not served. A page consists of whole batches and chunks, so it may
+// requests, of which the ledger has a sample, and requests that were not served. A page consists of whole batches and chunks, so it may
 // have somewhat more requests than limit.
 func (h *handler) listRequests(c *kernel.Call) (kernel.Answer, error) {
 	q, err := kernel.ReadQuery(c.Request, reports.BatchPrefix, "request", "key", "model", "provider", "status", "outcome", "cause", "cache")
@@ -91,11 +91,11 @@ type merge struct {
 	ctx     context.Context
 	handler *handler
 	project *directory.Project
-	place   place // of what is not on the page yet
+	place   place // where the next page begins
 	batches []ledger.RequestBatch
 	chunks  []ledger.Chunk
 	calls   int // that remain
-	// lastBatches and lastChunks mean that nothing follows those that were read.
+	// lastBatches and lastChunks mean that nothing follows the ones that were read.
 	lastBatches, lastChunks bool
 }
 

@@ -30,8 +30,8 @@ func tallyOf(t *testing.T, e *lease.Entry, now uint64, closing bool) (tally ledg
 	return tally
 }
 
-// TestTallyIsSentEveryFiveSeconds checks when a tally is sent, that it is repeated until the Ledger has it, and that what comes
-// meanwhile waits for the next one.
+// TestTallyIsSentEveryFiveSeconds checks when a tally is sent, that it is repeated until the Ledger has it, and that later
+// counts wait for the next one.
 func TestTallyIsSentEveryFiveSeconds(t *testing.T) {
 	e := &lease.Entry{}
 	ended(e, start, "a", ledger.EndLimited)
@@ -67,7 +67,7 @@ func TestTallyIsSentEveryFiveSeconds(t *testing.T) {
 	}
 }
 
-// TestTallyIsGivenUp checks that a Ledger that never answers does not keep an entry for ever.
+// TestTallyIsGivenUp checks that a Ledger that never answers does not keep an entry without end.
 func TestTallyIsGivenUp(t *testing.T) {
 	e := &lease.Entry{}
 	ended(e, start, "a", ledger.EndOurs)
@@ -154,7 +154,7 @@ func TestManyModelsCountTogether(t *testing.T) {
 	}
 }
 
-// TestTallyBesideALease checks that a new lease does not lose what was counted.
+// TestTallyBesideALease checks that a new lease does not lose the counts.
 func TestTallyBesideALease(t *testing.T) {
 	e := &lease.Entry{}
 	ended(e, start-500, "a", ledger.EndLimited)

@@ -28,9 +28,9 @@ const (
 	EndTimeout                 // the provider did not answer in time
 	EndConnection              // the provider was not reached
 	EndCut                     // the provider's response or stream ended early
-	EndUnusable                // the provider's response cannot be read, or is not what was asked for
+	EndUnusable                // the provider's response cannot be read, or does not match the request
 	EndOurs                    // 500 and 503: this gateway, its store or its configuration
-	EndLeft                    // the caller left
+	EndLeft                    // the client has disconnected
 	Ends                       // their number
 )
 
@@ -40,10 +40,10 @@ func (e End) Refused() bool { return e <= EndLimited }
 // Failed reports whether the request failed.
 func (e End) Failed() bool { return e > EndLimited && e < EndLeft }
 
-// Booked is what the usage counts such a request as, if it was settled.
+// Booked is how the usage counts such a request, if it was settled.
 type Booked uint8
 
-// What the usage counts.
+// Ways to count it.
 const (
 	NotBooked    Booked = iota // nothing: it was not settled
 	BookedServed               // a request: a part of its stream was delivered
@@ -247,7 +247,7 @@ func (p *EndsReply) fields(f *abi.Fields) {
 	f.String(&p.Next)
 }
 
-// Outcomes are what became of requests: each was served, refused or failed, or its caller left.
+// Outcomes are numbers of requests: each was served, refused, failed, or left by its client.
 type Outcomes struct{ Requests, Served, Refused, Failed, Left uint64 }
 
 // Outcomes counts each request once. Failed requests without an end are of an older version, or their isolate died. The usage and

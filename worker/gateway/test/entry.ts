@@ -49,8 +49,8 @@ import {
 
 const catalog = new Uint8Array(catalogBuffer)
 
-// The first ID of the actions of those that keep a key's entry (core/exchange), and what replaces the time that they sleep while the
-// clock is virtual: settle waits for it in real time.
+// The first ID of the actions that keep a key's entry (core/exchange), and the replacement of their waits while the clock is virtual:
+// settle waits for them in real time.
 const FIRST_KEEPING = 6000
 const TEST_REPORT_MS = 20
 
