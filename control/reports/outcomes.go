@@ -20,14 +20,7 @@ type OutcomesView struct {
 }
 
 // Causes are the API's names of ends, by ledger.End.
-var Causes = [ledger.Ends]string{
-	ledger.EndInvalid: "invalid_request", ledger.EndUnauthorized: "unauthorized", ledger.EndBudget: "budget", ledger.EndForbidden: "forbidden",
-	ledger.EndNotFound: "not_found", ledger.EndMethod: "method", ledger.EndConflict: "conflict", ledger.EndTooLarge: "too_large",
-	ledger.EndMediaType: "media_type", ledger.EndBlocked: "blocked", ledger.EndLimited: "rate_limit",
-	ledger.EndRejected: "provider_rejected", ledger.EndBusy: "provider_busy", ledger.EndUnavailable: "provider_unavailable",
-	ledger.EndTimeout: "provider_timeout", ledger.EndConnection: "provider_unreachable", ledger.EndCut: "provider_cut",
-	ledger.EndUnusable: "provider_unusable", ledger.EndOurs: "gateway", ledger.EndLeft: "client_left",
-}
+var Causes = ledger.EndNames
 
 func viewOutcomes(u *ledger.Usage, o *ledger.Outcomes) OutcomesView {
 	v := OutcomesView{Served: o.Served, Refused: o.Refused, Failed: o.Failed, Left: o.Left, Causes: map[string]uint64{}}

@@ -39,7 +39,7 @@ func (x *exchange) periodDays() (first, end uint64) {
 // flushed.
 func (x *exchange) report(waited, final bool) {
 	first, end := x.periodDays()
-	q := ledger.Report{FirstDay: first, EndDay: end, Waited: waited, Final: final}
+	q := ledger.Report{FirstDay: first, EndDay: end, Waited: waited, Final: final, Ends: x.wantsOutcomes()}
 	x.s.reportCalls++
 	x.enter(phaseReport)
 	x.call(idReport, abi.ClassLedger, x.s.record.ProjectID, q.Encode())
@@ -53,7 +53,7 @@ func (x *exchange) onReport() {
 	var reply ledger.ReportReply
 	var err error
 	if x.event.Code == abi.OutcomeOK {
-		reply, err = ledger.DecodeReportReply(x.event.Data)
+		reply, err = x.decodeReport()
 	}
 	switch {
 	case x.refuseFailedCall(err):
@@ -68,6 +68,18 @@ func (x *exchange) onReport() {
 	default:
 		x.respondUsage(&reply)
 	}
+}
+
+// wantsOutcomes reports whether the response has what became of the requests.
+func (x *exchange) wantsOutcomes() bool {
+	return native.ParseUsageQuery(&api.Parser{}, x.s.query).Outcomes
+}
+
+func (x *exchange) decodeReport() (ledger.ReportReply, error) {
+	if x.wantsOutcomes() {
+		return ledger.DecodeEndsReport(x.event.Data)
+	}
+	return ledger.DecodeReportReply(x.event.Data)
 }
 
 // flushMeters makes meters report their usage.
@@ -108,12 +120,28 @@ func (x *exchange) afterReportFlush() {
 	x.report(true, true)
 }
 
+func causesOf(e *ledger.Endings) (causes []native.Cause) {
+	for end, n := range e.By {
+		if n > 0 {
+			causes = append(causes, native.Cause{Name: ledger.EndNames[end], Count: n})
+		}
+	}
+	return causes
+}
+
 func (x *exchange) respondUsage(reply *ledger.ReportReply) {
 	r := native.UsageReport{BudgetPico: reply.BudgetPico, UsedPico: reply.UsedPico}
 	r.FirstDay, r.EndDay = x.periodDays()
+	r.WithOutcomes = x.wantsOutcomes()
 	for i := range reply.Models {
 		u := &reply.Models[i]
+		if r.WithOutcomes {
+			r.Outcomes = append(r.Outcomes, native.ModelOutcomes{Model: u.Model, Outcomes: native.Outcomes(u.Outcomes()), Causes: causesOf(&u.Ends)})
+		}
 		if u.OnlyAttempts() {
+			continue
+		}
+		if r.WithOutcomes && u.Requests == 0 && u.CostPico == 0 && u.Hits+u.Misses == 0 {
 			continue
 		}
 		r.Models = append(r.Models, native.ModelUsage{

@@ -217,10 +217,14 @@ func (*Recent) reads() []abi.Range { return nil }
 func (c *Grant) reads() []abi.Range { return []abi.Range{{Start: rowKeys + c.Key}} }
 
 func (c *Report) reads() []abi.Range {
-	return []abi.Range{
+	ranges := []abi.Range{
 		{Start: rowKeys, End: endKeys, Limit: maxKeys},
 		{Start: rowModels + abi.Fixed(c.FirstDay), End: rowModels + abi.Fixed(c.EndDay), Limit: maxUsage},
 	}
+	if c.Ends {
+		ranges = append(ranges, abi.Range{Start: dayEndsKey(c.FirstDay), End: dayEndsKey(c.EndDay), Limit: maxEndRows})
+	}
+	return ranges
 }
 
 func (c *Keys) reads() (ranges []abi.Range) {

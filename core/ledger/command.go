@@ -230,6 +230,7 @@ type Report struct {
 	FirstDay, EndDay uint64
 	Waited           bool // WaitMs of the last reply has passed: reply with Flush now
 	Final            bool // reply with the usage reported so far
+	Ends             bool // reply with EndsReport: also with the requests that were not served
 }
 
 // ReportReply is the reply to Report. If Flush is set, the caller flushes those meters and repeats the command. If
@@ -291,6 +292,11 @@ func (c *Report) fields(f *abi.Fields) {
 	f.Uint(&asOfMs)
 	f.Bool(&c.Waited)
 	f.Bool(&c.Final)
+	if f.Reading() && f.More() || c.Ends { // not for objects of older versions without need
+		if f.Bool(&c.Ends); !c.Ends {
+			f.Fail()
+		}
+	}
 }
 
 // DecodeReportReply decodes the reply to Report.
@@ -307,6 +313,29 @@ func (p *ReportReply) fields(f *abi.Fields) {
 	PeriodFields(f, &p.Period)
 	abi.List(f, &p.Models, UsageFields)
 	Extras(f, len(p.Models), func(i int) *Usage { return &p.Models[i] })
+}
+
+// endsReport is the reply to a Report with Ends.
+type endsReport struct {
+	*ReportReply
+	ends []modelEndings
+}
+
+func (p *endsReport) fields(f *abi.Fields) {
+	abi.List(f, &p.ends, modelEndingsFields)
+	p.ReportReply.fields(f)
+}
+
+// DecodeEndsReport decodes the reply to a Report with Ends: the models' usage has those requests, too.
+func DecodeEndsReport(data []byte) (p ReportReply, err error) {
+	e := endsReport{ReportReply: &p}
+	if err = abi.DecodeFields(data, e.fields); err != nil {
+		return p, err
+	}
+	for i := range e.ends {
+		p.Models = mergeByModel(p.Models, Usage{Model: e.ends[i].model, Ends: e.ends[i].Endings})
+	}
+	return p, nil
 }
 
 // Encode encodes the command.

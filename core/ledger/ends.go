@@ -34,6 +34,16 @@ const (
 	Ends                       // their number
 )
 
+// EndNames are the names of ends in the API.
+var EndNames = [Ends]string{
+	EndInvalid: "invalid_request", EndUnauthorized: "unauthorized", EndBudget: "budget", EndForbidden: "forbidden",
+	EndNotFound: "not_found", EndMethod: "method", EndConflict: "conflict", EndTooLarge: "too_large",
+	EndMediaType: "media_type", EndBlocked: "blocked", EndLimited: "rate_limit",
+	EndRejected: "provider_rejected", EndBusy: "provider_busy", EndUnavailable: "provider_unavailable",
+	EndTimeout: "provider_timeout", EndConnection: "provider_unreachable", EndCut: "provider_cut",
+	EndUnusable: "provider_unusable", EndOurs: "gateway", EndLeft: "client_left",
+}
+
 // Refused reports whether the gateway refused the request.
 func (e End) Refused() bool { return e <= EndLimited }
 
@@ -116,10 +126,29 @@ type endings struct{ models []modelEndings }
 
 func (e *endings) fields(f *abi.Fields) {
 	f.Format(format)
-	abi.List(f, &e.models, func(f *abi.Fields, m *modelEndings) {
-		f.String(&m.model)
-		m.Endings.fields(f)
-	})
+	abi.List(f, &e.models, modelEndingsFields)
+}
+
+func modelEndingsFields(f *abi.Fields, m *modelEndings) {
+	f.String(&m.model)
+	m.Endings.fields(f)
+}
+
+// endsOfRows sums the rows by day that were read, by model.
+func (c *call) endsOfRows() (sum endings, err error) {
+	for _, row := range c.in.Rows {
+		if !strings.HasPrefix(row.Key, rowEnds) {
+			continue
+		}
+		var e endings
+		if err := abi.DecodeFields(row.Value, e.fields); err != nil {
+			return sum, err
+		}
+		for i := range e.models {
+			sum.of(e.models[i].model).Plus(&e.models[i].Endings)
+		}
+	}
+	return sum, nil
 }
 
 func (e *endings) of(model string) *Endings {

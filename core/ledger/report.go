@@ -19,18 +19,29 @@ func (c *call) report(q *Report) error {
 	case q.Final || len(live) == 0:
 	case c.b.waveMs+waveMs > c.in.NowMs && c.b.waveMs <= c.in.NowMs && !q.Waited:
 		reply.WaitMs = c.b.waveMs + waveMs - c.in.NowMs
-		c.out.Reply = abi.EncodeFields(0, 512, reply.fields)
-		return nil
+		return c.replyReport(q, &reply)
 	default:
 		c.b.waveMs = c.in.NowMs
 		c.put(rowBudget, abi.EncodeFields(0, 64, c.b.fields))
 		reply.Flush = live
+		return c.replyReport(q, &reply)
+	}
+	models, err := c.usageByModel()
+	if err != nil {
+		return err
+	}
+	reply.Models = models
+	return c.replyReport(q, &reply)
+}
+
+func (c *call) replyReport(q *Report, reply *ReportReply) error {
+	if !q.Ends {
 		c.out.Reply = abi.EncodeFields(0, 512, reply.fields)
 		return nil
 	}
-	models, err := c.usageByModel()
-	reply.Models = models
-	c.out.Reply = abi.EncodeFields(0, 512, reply.fields)
+	ends, err := c.endsOfRows()
+	e := endsReport{reply, ends.models}
+	c.out.Reply = abi.EncodeFields(0, 512, e.fields)
 	return err
 }
 

@@ -105,8 +105,8 @@ func (d *deployment) collect() {
 
 // figures are the totals of a project's usage.
 type figures struct {
-	requests, failed, expired, estimated, prompt, completion int64
-	cost, used                                               float64
+	requests, expired, estimated, prompt, completion int64 // requests are served ones
+	cost, used                                       float64
 }
 
 // settled is the number of requests that were booked as the provider reported.
@@ -116,7 +116,7 @@ func readFigures(body []byte) figures {
 	total := gjson.GetBytes(body, "totals")
 	number := func(name string) int64 { return total.Get(name).Int() }
 	return figures{
-		requests: number("requests"), failed: number("failed"), expired: number("expired"), estimated: number("estimated"),
+		requests: number("outcomes.served"), expired: number("expired"), estimated: number("estimated"),
 		prompt: number("promptTokens"), completion: number("completionTokens"), cost: total.Get("cost").Num,
 		used: gjson.GetBytes(body, "budget.used").Num,
 	}

@@ -70,7 +70,7 @@ func TestLimitWhileDecisionsTakeLong(t *testing.T) {
 	d.sql(slowSQL)
 	admitted := d.burst(key, atOnce)
 	var at []int64 // decisions that admitted, in milliseconds
-	for _, request := range d.mustAdmin("GET", "projects/"+project+"/requests?limit=100", "").get("requests").Array() {
+	for _, request := range d.mustAdmin("GET", "projects/"+project+"/requests?outcome=served&limit=100", "").get("requests").Array() {
 		when, err := time.Parse(time.RFC3339, request.Get("time").Str)
 		if err != nil {
 			t.Fatal(err)

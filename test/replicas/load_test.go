@@ -128,8 +128,8 @@ func (l *load) denies(got *response) bool {
 
 // figures are the totals of the project's usage.
 type figures struct {
-	requests, failed, expired, estimated, prompt, completion int64
-	cost, used                                               float64
+	requests, expired, estimated, prompt, completion int64 // requests are served ones
+	cost, used                                       float64
 }
 
 // settled is the number of requests that were booked as the provider reported.
@@ -140,7 +140,7 @@ func (l *load) figures() figures {
 	body := l.mustAdmin("GET", "projects/"+l.project+"/usage", "")
 	number := func(name string) int64 { return body.get("totals." + name).Int() }
 	return figures{
-		requests: number("requests"), failed: number("failed"), expired: number("expired"), estimated: number("estimated"),
+		requests: number("outcomes.served"), expired: number("expired"), estimated: number("estimated"),
 		prompt: number("promptTokens"), completion: number("completionTokens"), cost: body.get("totals.cost").Num, used: body.get("budget.used").Num,
 	}
 }

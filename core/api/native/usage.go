@@ -10,10 +10,11 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// UsageQuery is the query of GET /api/usage?projectId=…&period=day|week|month.
+// UsageQuery is the query of GET /api/usage?projectId=…&period=day|week|month&outcomes=true.
 type UsageQuery struct {
 	ProjectID string
 	Period    string // empty: month
+	Outcomes  bool   // the extended form, with what became of all requests
 }
 
 // ParseUsageQuery reads a query. It adds problems to the Parser.
@@ -26,6 +27,13 @@ func ParseUsageQuery(p *api.Parser, query string) UsageQuery {
 	case "", "day", "week", "month":
 	default:
 		p.Wrong("period", "must be day, week or month, got "+api.Quote(q.Period))
+	}
+	switch outcomes := head.QueryParam(query, "outcomes"); outcomes {
+	case "", "false":
+	case "true":
+		q.Outcomes = true
+	default:
+		p.Wrong("outcomes", "must be true or false, got "+api.Quote(outcomes))
 	}
 	return q
 }
@@ -48,6 +56,8 @@ type UsageReport struct {
 	FirstDay, EndDay     uint64
 	BudgetPico, UsedPico money.Pico
 	Models               []ModelUsage // models without requests and cost count for the cache only
+	WithOutcomes         bool
+	Outcomes             []ModelOutcomes
 }
 
 // ModelUsage is the usage of one model.
@@ -92,7 +102,11 @@ func AppendUsageReport(dst []byte, r *UsageReport) []byte {
 			separator = ","
 		}
 	}
-	b = calendar.AppendDate(append(b, `},"period":{"start":"`...), r.FirstDay)
+	b = append(b, '}')
+	if r.WithOutcomes {
+		b = appendOutcomes(b, r.Outcomes)
+	}
+	b = calendar.AppendDate(append(b, `,"period":{"start":"`...), r.FirstDay)
 	b = calendar.AppendDate(append(b, `T00:00:00.000Z","end":"`...), r.EndDay)
 	return append(b, `T00:00:00.000Z"}}`...)
 }
