@@ -53,7 +53,6 @@ func TestRequests(t *testing.T) {
 		postern_open_requests 0
 		postern_open_streams 0
 		postern_object_commands_total{class="directory"} 3
-		postern_alarm_overdue_seconds 0
 		postern_circuit_open{model="alpha",provider="openai"} 0`)
 }
 
