@@ -59,6 +59,25 @@ func TestGeneratedJSON(t *testing.T) {
 	derived(t, "../../testdata/faults.json", out.Bytes())
 }
 
+// TestGeneratedRemedies: the dashboard's pages of requests show what can be done about each error of the gateway.
+func TestGeneratedRemedies(t *testing.T) {
+	var out bytes.Buffer
+	out.WriteString("{")
+	seen := map[string]bool{}
+	for _, f := range All() {
+		if f.Place() == OnAdmin || seen[f.Code()] {
+			continue
+		}
+		if len(seen) > 0 {
+			out.WriteByte(',')
+		}
+		seen[f.Code()] = true
+		fmt.Fprintf(&out, "\n  %q: %q", f.Code(), f.Remedy())
+	}
+	out.WriteString("\n}\n")
+	derived(t, "../../control/web/src/remedies.json", out.Bytes())
+}
+
 const documentHead = `# Errors
 
 Written by ` + "`" + generate + "`" + ` from the table in [core/fault](../core/fault/table.go). Codes are stable; programs should

@@ -28,6 +28,7 @@ var generators = []generator{
 
 	golden("docs/errors.md", "./core/fault", "TestGeneratedDocument"),
 	golden("testdata/faults.json", "./core/fault", "TestGeneratedJSON"),
+	golden("control/web/src/remedies.json", "./core/fault", "TestGeneratedRemedies"),
 	golden("core/governor/tables.go", "./core/governor", "TestTables"),
 	golden("testdata/abi/vectors.json", "./core/abi", "TestVectorsFile"),
 	golden("testdata/abi/constants.json", "./core/abi", "TestConstantsFile"),
