@@ -1,11 +1,13 @@
 // The overview's charts, and their data as a table.
 import { Chart } from './chart.js'
 import { Money } from './components/money.js'
+import { OUTCOME_COLUMNS } from './components/outcomes.js'
 import { Card } from './components/page.js'
 import { PROMPT_CACHE_COLUMNS } from './components/prompt-cache.js'
 import { Table } from './components/table.js'
-import { atMost, compact, count, duration, errorRate, hitRate, money, timestamp } from './format.js'
+import { atMost, compact, count, duration, hitRate, money, percent, timestamp } from './format.js'
 import { html } from './html.js'
+import { notServed } from './outcomes.js'
 import { series, share } from './usage.js'
 
 const rate = (value) => (value === null ? '–' : `${Math.round(value * 10) / 10}%`)
@@ -18,8 +20,17 @@ const CHARTS = [
     format: compact,
     bars: true,
     lines: [
-      ['Total', (row) => row.requests + row.failed],
-      ['Failed', (row) => row.failed],
+      ['Total', (row) => row.requests],
+      ['Served', (row) => row.outcomes.served],
+    ],
+  },
+  {
+    title: 'Requests not served',
+    whole: true,
+    format: compact,
+    lines: [
+      ['Refused', (row) => row.outcomes.refused],
+      ['Failed', (row) => row.outcomes.failed],
     ],
   },
   {
@@ -52,11 +63,11 @@ const CHARTS = [
     ],
   },
   {
-    title: 'Cache hit and error rates',
+    title: 'Shares of cache hits and of requests not served',
     format: rate,
     lines: [
       ['Cache hits', (row) => share(row.hits, row.hits + row.misses)],
-      ['Errors', (row) => share(row.failed, row.requests + row.failed)],
+      ['Not served', (row) => share(notServed(row.outcomes), row.requests)],
     ],
   },
 ]
@@ -85,13 +96,12 @@ function columns({ by }) {
   return [
     { label: by === 'hour' ? 'Hour (UTC)' : 'Day (UTC)', head: true, cell: time },
     { label: 'Cost', num: true, cell: (row) => html`<${Money} of=${row.cost} />` },
-    { label: 'Requests', num: true, cell: (row) => count(row.requests) },
-    { label: 'Failed', num: true, cell: (row) => count(row.failed) },
+    ...OUTCOME_COLUMNS,
     { label: 'Input tokens', num: true, cell: (row) => count(row.promptTokens) },
     { label: 'Output tokens', num: true, cell: (row) => count(row.completionTokens) },
     ...PROMPT_CACHE_COLUMNS,
     { label: 'Cache hit rate', num: true, cell: (row) => hitRate(row) },
-    { label: 'Error rate', num: true, cell: (row) => errorRate(row) },
+    { label: 'Not served', num: true, cell: (row) => percent(notServed(row.outcomes), row.requests) },
     { label: 'p50', num: true, cell: (row) => atMost(row.latency?.p50Ms) },
     { label: 'p95', num: true, cell: (row) => atMost(row.latency?.p95Ms) },
   ]

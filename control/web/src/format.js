@@ -71,11 +71,6 @@ export function hitRate({ hits, misses }) {
   return percent(hits, hits + misses)
 }
 
-/** The share of admitted requests that failed. requests counts only the successful part. */
-export function errorRate({ failed, requests }) {
-  return percent(failed, requests + failed)
-}
-
 /** Milliseconds: 812 ms, 1.24 s, 2 min 5 s. */
 export function duration(ms) {
   if (ms === null || ms === undefined) return '–'

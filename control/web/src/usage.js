@@ -18,6 +18,7 @@ export const NO_FIGURES = {
     failed: { busy: 0, rejected: 0, unavailable: 0, timeout: 0, connection: 0, cut: 0, unusable: 0, broken: 0 },
     rescued: 0,
   },
+  outcomes: { served: 0, refused: 0, failed: 0, left: 0, causes: {} },
 }
 
 /**

@@ -10,10 +10,11 @@ import { Failure, shownElsewhere } from './states.js'
 
 /**
  * The first column and the one with actions stay in view while the others scroll sideways.
- * @param {{caption: string, columns: {label: string, cell: (row: any) => any, num?: boolean, head?: boolean,
+ * @param {{caption: string, columns: {label: string, cell: (row: any) => any, num?: boolean, head?: boolean, title?: string,
  *   actions?: boolean, sort?: (row: any) => any}[], order?: string, onOrder?: (order: string) => void, rows: any[], rowKey: (row: any, index: number) => string,
  *   showCaption?: boolean, picks?: object}} props
- *   num: right-aligned; head: the cell is its row's header; actions: the last column, with the row's buttons;
+ *   num: right-aligned; head: the cell is its row's header; actions: the last column, with the row's buttons; title: what
+ *   the column means;
  *   sort: the value by which a header sorts the rows, if the table has order and onOrder, of useOrder;
  *   picks: of useSelection, and nameOf: each row has a checkbox, with this name. The keys of the rows are their IDs
  */
@@ -56,7 +57,7 @@ function HeadCell({ column, order, onOrder }) {
       ? html`<button type="button" class="sort" onClick=${() => onOrder(nextOrder(column, order))}>${column.label}<span
           aria-hidden="true">${ARROWS[direction] ?? '↕'}</span></button>`
       : column.label
-  return html`<th role="columnheader" scope="col" class=${looksOf(column)} aria-sort=${direction}>${label}</th>`
+  return html`<th role="columnheader" scope="col" class=${looksOf(column)} title=${column.title} aria-sort=${direction}>${label}</th>`
 }
 
 function Row({ columns, row, picks, id }) {

@@ -56,7 +56,7 @@ function Costs({ data, project, span }) {
       ${development > 0 && html`<p>${plural(development, 'request')} of development keys left out: they are free of charge.</p>`}
       ${
         models.length === 0
-          ? html`<${Empty} title="No requests in this period"><p>Select another period.</p><//>`
+          ? html`<${Empty} title="No requests served in this period"><p>Select another period.</p><//>`
           : html`<${Table} ...${sorting} caption="Costs by model" columns=${COLUMNS} rows=${[...models].sort((a, b) => b.cost - a.cost)} rowKey=${(row) => row.model} />
             <p><a href=${downloadHref(project.id, { ...span, by: 'model' }, 'csv')} download>Usage by model, CSV</a></p>`
       }
@@ -118,7 +118,7 @@ const COLUMNS = [
     head: true,
     cell: (row) => (row.model ? html`<${Name} text=${row.model} />` : html`<span class="muted">none</span>`),
   },
-  counted('Served', served),
+  { ...counted('Served by providers', served), title: 'Without cache hits' },
   counted('Cache hits', (row) => row.hits),
   {
     label: 'Mean cost',

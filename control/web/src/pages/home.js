@@ -6,14 +6,16 @@ import { ButtonLink } from '../components/button.js'
 import { ModelName } from '../components/ids.js'
 import { Money } from '../components/money.js'
 import { Name } from '../components/name.js'
+import { CausesCard, OUTCOME_COLUMNS, outcomeTiles } from '../components/outcomes.js'
 import { Card, Page } from '../components/page.js'
 import { PeriodBar, usePeriod } from '../components/period.js'
 import { PROMPT_CACHE_COLUMNS } from '../components/prompt-cache.js'
 import { Empty, Loaded, Refresh } from '../components/states.js'
 import { Table } from '../components/table.js'
 import { Tiles } from '../components/tiles.js'
-import { atMost, compact, count, errorRate, hitRate, money, moneyExact, percent, plural, timestamp } from '../format.js'
+import { atMost, compact, count, hitRate, money, moneyExact, percent, plural, timestamp } from '../format.js'
 import { html } from '../html.js'
+import { REQUESTS_MEAN } from '../outcomes.js'
 import { useResource } from '../resource.js'
 import { to } from '../router.js'
 import { useOrder } from '../sort.js'
@@ -27,8 +29,8 @@ export function HomePage({ project }) {
     <${PeriodBar} of=${selected} />
     <${Loaded} of=${usage} what="usage" rows=${8}>${(data) => html`
       <${Budget} budget=${data.budget} project=${project} />
-      <${Tiles} tiles=${totalTiles(data.totals)} />
-      ${data.totals.requests + data.totals.failed === 0 ? html`<${NoRequests} project=${project} />` : html`<${Details} data=${data} project=${project} />`}`}<//>
+      <${Tiles} tiles=${totalTiles(data.totals, project)} />
+      ${data.totals.requests === 0 ? html`<${NoRequests} project=${project} />` : html`<${Details} data=${data} project=${project} />`}`}<//>
   <//>`
 }
 
@@ -59,7 +61,7 @@ function Budget({ budget, project }) {
   <//>`
 }
 
-function totalTiles(totals) {
+function totalTiles(totals, project) {
   const tokens = totals.promptTokens + totals.completionTokens
   return [
     [
@@ -68,7 +70,7 @@ function totalTiles(totals) {
       moneyExact(totals.cost),
       totals.estimated > 0 ? `cost of ${plural(totals.estimated, 'request')} estimated` : 'no estimated costs',
     ],
-    ['Requests', compact(totals.requests), count(totals.requests), `plus ${count(totals.failed)} failed`],
+    ...outcomeTiles(totals, project),
     [
       'Tokens',
       compact(tokens),
@@ -83,12 +85,6 @@ function totalTiles(totals) {
     ],
     promptCacheTile(totals.promptCache),
     rescueTile(totals),
-    [
-      'Error rate',
-      errorRate(totals),
-      '',
-      `${count(totals.failed)} of ${plural(totals.requests + totals.failed, 'request')}`,
-    ],
     [
       'Latency (p95)',
       atMost(totals.latency?.p95Ms),
@@ -123,16 +119,16 @@ function Details({ data, project }) {
   const byKey = useOrder('sort-keys')
   const byCost = (rows) => [...rows].sort((a, b) => b.cost - a.cost || b.requests - a.requests)
   return html`
+    <${CausesCard} totals=${data.totals} project=${project} />
     <${Charts} span=${data.span} rows=${data.times} />
-    <${Card} title="By model"><${Table} ...${byModel} caption="Usage by model" columns=${MODEL_COLUMNS} rows=${byCost(data.models)} rowKey=${(row) => row.model} /><//>
+    <${Card} title="By model"><p class="muted">Requests: ${REQUESTS_MEAN[0].toLowerCase() + REQUESTS_MEAN.slice(1)}</p><${Table} ...${byModel} caption="Usage by model" columns=${MODEL_COLUMNS} rows=${byCost(data.models)} rowKey=${(row) => row.model} /><//>
     <${AttemptsCard} rows=${data.models} />
     <${Card} title="By API key"><${Table} ...${byKey} caption="Usage by API key" columns=${keyColumns(project)} rows=${byCost(data.keys)} rowKey=${(row) => row.keyId} /><//>
     <${Downloads} project=${project} span=${data.span} />`
 }
 
 const USAGE_COLUMNS = [
-  { label: 'Requests', sort: (row) => row.requests, num: true, cell: (row) => count(row.requests) },
-  { label: 'Failed', sort: (row) => row.failed, num: true, cell: (row) => count(row.failed) },
+  ...OUTCOME_COLUMNS,
   {
     label: 'Cache hit rate',
     sort: ({ hits, misses }) => share(hits, hits + misses),

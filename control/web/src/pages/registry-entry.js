@@ -90,7 +90,7 @@ function StateCard({ of: entry, at, set, project, setProject }) {
   ]
   if (entry.requests !== undefined) {
     const seen = entry.requests > 0 ? `, ${entry.firstSeen} to ${entry.lastSeen}` : ''
-    rows.push(['Requests in 90 days', `${count(entry.requests)}${seen}`])
+    rows.push(['Requests in 90 days', `${count(entry.requests)} served${seen}`])
   }
   if (entry.keys.length > 0) rows.push(['Keys', html`<${KeyNames} ids=${entry.keys} project=${project} />`])
   if (entry.deprecatedAt) rows.push(['Deprecated (UTC)', html`<${Time} at=${entry.deprecatedAt} />`])

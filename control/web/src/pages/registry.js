@@ -92,6 +92,7 @@ function columns(project) {
     },
     {
       label: 'Requests in 90 days',
+      title: 'Served requests, also from the cache',
       num: true,
       sort: (entry) => entry.requests ?? 0,
       cell: (entry) => count(entry.requests ?? 0),

@@ -1,0 +1,81 @@
+// Outcomes and causes of requests: badges, tiles and a table, with links to the requests behind them.
+import { queryOf } from '../api.js'
+import { compact, count, percent } from '../format.js'
+import { html } from '../html.js'
+import {
+  causesOf,
+  causeWords,
+  notServed,
+  outcomeLook,
+  outcomeOf,
+  outcomeWords,
+  RECORDED,
+  REQUESTS_MEAN,
+} from '../outcomes.js'
+import { to } from '../router.js'
+import { Badge } from './badge.js'
+import { Card } from './page.js'
+import { Table } from './table.js'
+
+/** The list of a project's requests with filters. */
+export const requestsHref = (project, filters) => to('projects', project.id, 'requests') + queryOf(filters)
+
+export function Outcome({ of: outcome }) {
+  return html`<${Badge} of=${outcomeWords(outcome)} look=${outcomeLook(outcome)} />`
+}
+
+/** The tiles of the overview. All shares are of all requests. */
+export function outcomeTiles({ requests, outcomes }, project) {
+  const { served, left } = outcomes
+  return [
+    ['Requests', compact(requests), `${count(requests)}. ${REQUESTS_MEAN}`, `${count(served)} served`],
+    outcomeTile('refused', { requests, outcomes }, project),
+    outcomeTile('failed', { requests, outcomes }, project),
+    left > 0 && outcomeTile('left', { requests, outcomes }, project),
+  ].filter(Boolean)
+}
+
+function outcomeTile(outcome, { requests, outcomes }, project) {
+  const number = outcomes[outcome]
+  const [most] = causesOf(outcomes).filter(([cause]) => outcomeOf(cause) === outcome)
+  const value =
+    number > 0 ? html`<a href=${requestsHref(project, { outcome })}>${compact(number)}</a>` : compact(number)
+  const why = most && outcome !== 'left' ? `, mostly: ${causeWords(most[0])}` : ''
+  return [outcomeWords(outcome), value, count(number), `${percent(number, requests)} of all${why}`]
+}
+
+const figure = (label, value, title) => ({
+  label,
+  title,
+  num: true,
+  sort: value,
+  cell: (row) => count(value(row)),
+})
+
+/** Columns of tables of usage. The last four add up to the first. */
+export const OUTCOME_COLUMNS = [
+  figure('Requests', (row) => row.requests, REQUESTS_MEAN),
+  figure('Served', (row) => row.outcomes.served, 'Also from the cache'),
+  figure('Refused', (row) => row.outcomes.refused, 'By the gateway, before a provider was called'),
+  figure('Failed', (row) => row.outcomes.failed, 'At providers, or in the gateway'),
+  figure('Left', (row) => row.outcomes.left, 'By the caller, before the response was complete'),
+]
+
+/** The requests that were not served, by cause; nothing if all were. */
+export function CausesCard({ totals: { requests, outcomes }, project }) {
+  if (notServed(outcomes) === 0) return null
+  const columns = [
+    {
+      label: 'Cause',
+      head: true,
+      cell: ([cause]) => html`<a href=${requestsHref(project, { cause })}>${causeWords(cause)}</a>`,
+    },
+    { label: 'Outcome', cell: ([cause]) => html`<${Outcome} of=${outcomeOf(cause)} />` },
+    { label: 'Requests', num: true, cell: ([, number]) => count(number) },
+    { label: 'Share of all', num: true, cell: ([, number]) => percent(number, requests) },
+  ]
+  return html`<${Card} title="Not served, by cause">
+    <p class="muted">${count(notServed(outcomes))} of ${count(requests)} requests. The links lead to the recorded ones. ${RECORDED}</p>
+    <${Table} caption="Requests not served, by cause" columns=${columns} rows=${causesOf(outcomes)} rowKey=${([cause]) => cause} />
+  <//>`
+}
