@@ -5,28 +5,32 @@ import { ButtonLink } from '../components/button.js'
 import { CopyButton } from '../components/copy.js'
 import { SelectField, TextField } from '../components/form.js'
 import { Id, ModelName } from '../components/ids.js'
+import { ModelList } from '../components/models.js'
 import { Money } from '../components/money.js'
 import { Name } from '../components/name.js'
+import { Outcome } from '../components/outcomes.js'
 import { Page } from '../components/page.js'
 import { PromptCacheSaved, PromptCacheTokens } from '../components/prompt-cache.js'
 import { Empty, Loaded, Refresh, Time } from '../components/states.js'
 import { Listed, Table } from '../components/table.js'
 import { count, duration } from '../format.js'
 import { html } from '../html.js'
+import { hrefOf } from '../ids.js'
 import { useList } from '../lists.js'
-import { useDebounced } from '../resource.js'
+import { CAUSES, causeWords, OUTCOMES, outcomeWords, RECORDED, STATUSES } from '../outcomes.js'
+import { useCatalog, useDebounced } from '../resource.js'
 import { to, useQuery } from '../router.js'
 import { useOrder } from '../sort.js'
 import { useKeyNames } from './violations.js'
 
-const STATUSES = ['2xx', '4xx', '5xx', '400', '401', '402', '403', '429', '502', '503', '504']
+const NAMES = ['request', 'key', 'model', 'provider', 'status', 'outcome', 'cause', 'cache']
 const CACHE = ['hit', 'miss', 'bypass']
-const LEAD =
-  'Metadata only: prompts and responses are not stored. Above 32 requests per key in 5 s, only a sample is shown.'
+const LEAD = `Metadata only: prompts and responses are not stored. ${RECORDED}`
 const anyOf = (values) => [['', 'Any'], ...values.map((value) => [value, value])]
+const anyNamed = (pairs) => [['', 'Any'], ...pairs.map(([name, words]) => [name, words])]
 
 export function RequestsPage({ project }) {
-  const [filters, setFilters] = useQuery(['request', 'key', 'model', 'provider', 'status', 'cache'])
+  const [filters, setFilters] = useQuery(NAMES)
   const model = useDebounced(filters.model)
   const provider = useDebounced(filters.provider)
   const request = useDebounced(filters.request.trim())
@@ -52,12 +56,20 @@ function Filters({ filters, set, names }) {
   if (filters.key && !names.has(filters.key)) keyOptions.push([filters.key, filters.key])
   return html`<form class="filters" role="search" aria-label="Requests" onSubmit=${(event) => event.preventDefault()}>
     <${SelectField} label="API key" options=${keyOptions} value=${filters.key} onValue=${(key) => set({ key })} />
-    <${TextField} label="Model" value=${filters.model} onValue=${(model) => set({ model })} placeholder="Exact name" />
-    <${TextField} label="Provider" value=${filters.provider} onValue=${(provider) => set({ provider })} placeholder="Exact name" />
+    <${TextField} label="Model" list="request-models" value=${filters.model} onValue=${(model) => set({ model })} placeholder="Exact name" /><${ModelList} id="request-models" />
+    <${TextField} label="Provider" list="request-providers" value=${filters.provider} onValue=${(provider) => set({ provider })} placeholder="Exact name" /><${ProviderList} id="request-providers" />
+    <${SelectField} label="Outcome" options=${anyNamed(OUTCOMES)} value=${filters.outcome} onValue=${(outcome) => set({ outcome })} />
+    <${SelectField} label="Cause" options=${anyNamed(CAUSES)} value=${filters.cause} onValue=${(cause) => set({ cause })} />
     <${SelectField} label="Status" options=${anyOf(STATUSES)} value=${filters.status} onValue=${(status) => set({ status })} />
     <${TextField} label="Request ID" value=${filters.request} onValue=${(request) => set({ request })} placeholder="Whole ID" />
     <${SelectField} label="Cache" options=${anyOf(CACHE)} value=${filters.cache} onValue=${(cache) => set({ cache })} />
   </form>`
+}
+
+/** A datalist with the catalog's providers. */
+function ProviderList({ id }) {
+  const names = new Set(useCatalog().data?.models.map(({ provider }) => provider))
+  return html`<datalist id=${id}>${[...names].sort().map((name) => html`<option value=${name} key=${name} />`)}</datalist>`
 }
 
 function NoRequests({ filtered, project }) {
@@ -80,7 +92,18 @@ function clientOf(agent) {
 function columns(project, names) {
   const keyName = (id) => html`<${Name} text=${names.get(id) ?? id} href=${to('projects', project.id, 'keys', id)} />`
   return [
-    { label: 'Time (UTC)', sort: (r) => r.time, head: true, cell: (r) => html`<${Time} at=${r.time} />` },
+    {
+      label: 'Time (UTC)',
+      sort: (r) => r.time,
+      head: true,
+      cell: (r) => html`<a href=${hrefOf(r.requestId, project.id)}><${Time} at=${r.time} /></a>`,
+    },
+    {
+      label: 'Outcome',
+      sort: (r) => `${outcomeWords(r.outcome)} ${causeWords(r.cause)}`,
+      cell: (r) =>
+        html`<${Outcome} of=${r.outcome} />${r.cause && html`<a class="under" href=${hrefOf(r.requestId, project.id)}>${causeWords(r.cause)}</a>`}`,
+    },
     { label: 'Status', sort: (r) => r.status, cell: (r) => html`<${Status} code=${r.status} />` },
     {
       label: 'Model',
