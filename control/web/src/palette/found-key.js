@@ -8,6 +8,7 @@ import { Loaded, Time } from '../components/states.js'
 import { Facts } from '../components/table.js'
 import { masked } from '../format.js'
 import { html } from '../html.js'
+import { causeWords } from '../outcomes.js'
 import { KeyDialog } from '../pages/key-dialogs.js'
 import { useResource } from '../resource.js'
 import { to } from '../router.js'
@@ -113,7 +114,7 @@ export function KeyTrace({ project, of: key }) {
         ? html`<p class="muted">None among the recent requests of the project.</p>`
         : html`<ul class="trace">${items.map(
             (request) => html`<li key=${request.requestId}>
-            <${Time} at=${request.time} ago /> <${Status} code=${request.status} />
+            <${Time} at=${request.time} ago /> <${Status} code=${request.status} /> ${causeWords(request.cause)}
             <${ModelName} of=${request.model} none="no model" /> <${Money} of=${request.cost} />
             ${request.userAgent && html`<span class="muted">${request.userAgent.split(' ')[0]}</span>`}
             <${Id} id=${request.requestId} project=${project.id} /></li>`,

@@ -1,13 +1,14 @@
 // The palette's results, as groups of options.
 import { useState } from 'preact/hooks'
 import { get, path } from '../api.js'
-import { masked } from '../format.js'
+import { masked, plural } from '../format.js'
 import { hrefOf, modelHref } from '../ids.js'
+import { causeWords, outcomeWords } from '../outcomes.js'
 import { useCatalog, useDebounced, useResource } from '../resource.js'
 import { to } from '../router.js'
 import { commandGroups } from './commands.js'
 import { matchesWords } from './query.js'
-import { firstOf, locate, orNull } from './sources.js'
+import { findRequest, firstOf, locate, orNull } from './sources.js'
 
 const FIRST = 6
 const MORE = 20
@@ -27,11 +28,13 @@ export function useGroups(query, place) {
   const projects = useProjects(query.kind === 'project' ? query : { kind: 'text', text: named })
   const keys = useKeys(named)
   const models = useModels(query.kind === 'text' ? query.text : '')
-  const located = useLocated(query, place.project)
+  const violation = useViolation(query.kind === 'violation' ? query.text : '', place.project)
+  const request = useRequest(query.kind === 'request' ? query.text : '')
   if (query.kind === 'secret') return []
   if (query.kind === 'nothing') return commands
   if (query.kind === 'project') return [projects]
-  if (query.kind !== 'text') return [located]
+  if (query.kind === 'violation') return [violation]
+  if (query.kind === 'request') return [request]
   return [...commands, projects, keys, models]
 }
 
@@ -100,32 +103,54 @@ function useModels(text) {
   }))
 }
 
-/** A violation or a recent request by its ID: in the project in view, and on demand in all. */
-function useLocated({ kind, text: id }, project) {
-  const active = kind === 'violation' || kind === 'request'
-  const search = active ? `${kind} ${id} ${project}` : ''
+/** A request by its ID, in all projects. */
+function useRequest(id) {
+  const [progress, setProgress] = useState(0)
+  const found = useResource(
+    async (signal) => (id ? await findRequest(id, { signal, progress: setProgress }) : null),
+    [id],
+  )
+  const group = { label: 'Request', items: [], loading: found.loading, error: found.error }
+  if (!id || found.error) return group
+  if (found.stale || !found.data) return { ...group, note: lookedIn(progress) }
+  const { hit } = found.data
+  return hit ? { ...group, items: [requestItem(id, hit)] } : { ...group, note: NO_REQUEST }
+}
+
+const NO_REQUEST =
+  'No project of this deployment has recorded this request. It may be too recent or too old, its key may be unknown, or it is one of more than are recorded.'
+
+const lookedIn = (projects) => `Looked in ${plural(projects, 'project')} so far …`
+
+function requestItem(id, { project, found: { outcome, cause, status } }) {
+  const why = causeWords(cause) || `status ${status ?? 'unknown'}`
+  return {
+    id,
+    label: `${outcomeWords(outcome)}: ${why}`,
+    detail: `${id} in ${project.name}`,
+    href: hrefOf(id, project.id),
+  }
+}
+
+/** A violation by its ID: in the project in view, and on demand in all. */
+function useViolation(id, project) {
+  const search = id && `${id} ${project}`
   const [everywhere, setEverywhere] = useState('')
   const [progress, setProgress] = useState(0)
   const all = everywhere === search
   const found = useResource(
-    async (signal) =>
-      active ? await locate({ kind, id, project, everywhere: all, signal, progress: setProgress }) : null,
+    async (signal) => (id ? await locate({ id, project, everywhere: all, signal, progress: setProgress }) : null),
     [search, all],
   )
-  const group = {
-    label: kind === 'request' ? 'Request' : 'Violation',
-    items: [],
-    loading: found.loading,
-    error: found.error,
-  }
-  if (!active || found.stale) {
-    if (active && all) group.note = `Looked in ${progress} ${progress === 1 ? 'project' : 'projects'} so far …`
+  const group = { label: 'Violation', items: [], loading: found.loading, error: found.error }
+  if (!id || found.stale) {
+    if (id && all) group.note = lookedIn(progress)
     return group
   }
-  const { hit, looked = 0, name = '' } = found.data ?? {}
-  if (hit) return { ...group, items: [hitItem(kind, id, hit)] }
   if (!found.data) return group
-  group.note = notFound(kind, { looked, name })
+  const { hit, looked, name } = found.data
+  if (hit) return { ...group, items: [violationItem(id, hit)] }
+  group.note = notFound({ looked, name })
   const lookOn = () => {
     setProgress(0)
     setEverywhere(search)
@@ -136,18 +161,18 @@ function useLocated({ kind, text: id }, project) {
 
 const lookEverywhere = (run) => ({ id: 'everywhere', label: 'Look in all projects', run, keepOpen: true })
 
-function hitItem(kind, id, { project, found }) {
-  const label =
-    kind === 'violation'
-      ? `${found.rule}, ${found.state}`
-      : `${found.model ?? 'no model'}, status ${found.status ?? 'unknown'}`
-  return { id, label, detail: `${id} in ${project.name}`, href: hrefOf(id, project.id) }
+function violationItem(id, { project, found }) {
+  return {
+    id,
+    label: `${found.rule}, ${found.state}`,
+    detail: `${id} in ${project.name}`,
+    href: hrefOf(id, project.id),
+  }
 }
 
 /** The projects that do not have it. */
-function notFound(kind, { looked, name }) {
-  const what = kind === 'violation' ? 'among the violations' : 'among the recent requests'
-  if (name) return `Not ${what} of the project ${name}.`
+function notFound({ looked, name }) {
+  if (name) return `Not among the violations of the project ${name}.`
   if (looked === 0) return 'Not looked for yet: no project is in view.'
-  return `Not ${what} of any of the ${looked} projects of this deployment.`
+  return `Not among the violations of any of the ${looked} projects of this deployment.`
 }

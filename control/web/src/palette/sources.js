@@ -33,31 +33,44 @@ export async function orNull(promise) {
   }
 }
 
-/** The violation or the recent request of a project with an ID; null if the project has none. */
-async function inProject(kind, id, project, signal) {
-  if (kind === 'violation') return await orNull(get(path`projects/${project}/violations/${id}`, { signal }))
-  const options = { query: { request: id }, wanted: 1, signal }
-  const found = await orNull(firstOf(path`projects/${project}/requests`, 'requests', options))
-  return found?.items[0] ?? null
+/**
+ * Looks for a request in all projects. One answer of the server covers a number of projects.
+ * @param {{signal?: AbortSignal, progress: (looked: number) => void}} options
+ * @returns {Promise<{hit: {project: {id: string, name: string}, found: object} | null}>}
+ */
+export async function findRequest(id, { signal, progress }) {
+  progress(0)
+  for (let after = ''; ; ) {
+    const page = await orNull(get(path`requests/${id}`, { query: { after }, signal }))
+    if (!page) return { hit: null }
+    if (page.request) return { hit: { project: page.project, found: page.request } }
+    progress(page.searched)
+    after = page.next
+  }
+}
+
+/** The violation of a project with an ID; null if the project has none. */
+async function inProject(id, project, signal) {
+  return await orNull(get(path`projects/${project}/violations/${id}`, { signal }))
 }
 
 /**
- * Looks for a violation or a request in the project in view, or else in all projects.
- * @param {{kind: 'violation' | 'request', id: string, project: string, everywhere: boolean, signal: AbortSignal,
- *   progress: (looked: number) => void}} search  project: '' for none; progress: gets the number of projects looked in
+ * Looks for a violation in the project in view, or else in all projects.
+ * @param {{id: string, project: string, everywhere: boolean, signal: AbortSignal, progress: (looked: number) => void}} search
+ *   project: '' for none; progress: gets the number of projects looked in
  * @returns {Promise<{hit: {project: {id: string, name: string}, found: object} | null, looked: number, name: string}>}
  *   name: of the project in view, if only that was looked in
  */
 export async function locate(search) {
-  const { kind, id, project, everywhere, signal } = search
+  const { id, project, everywhere, signal } = search
   if (everywhere) return await locateEverywhere(search)
   const here = project && (await orNull(get(path`projects/${project}`, { signal })))
   if (!here) return { hit: null, looked: 0, name: '' }
-  const found = await inProject(kind, id, here.id, signal)
+  const found = await inProject(id, here.id, signal)
   return { hit: found && { project: here, found }, looked: 1, name: here.name }
 }
 
-async function locateEverywhere({ kind, id, signal, progress }) {
+async function locateEverywhere({ id, signal, progress }) {
   let hit = null
   let looked = 0
   let after = ''
@@ -65,7 +78,7 @@ async function locateEverywhere({ kind, id, signal, progress }) {
     const { projects, next } = await get('projects', { query: { limit: PAGE, after }, signal })
     const look = async () => {
       for (let project = projects.shift(); project && !hit; project = projects.shift()) {
-        const found = await inProject(kind, id, project.id, signal)
+        const found = await inProject(id, project.id, signal)
         progress(++looked)
         if (found) hit = { project, found }
       }
