@@ -27,6 +27,7 @@ import { ProviderKeysPage } from './pages/provider-keys.js'
 import { ProvidersPage } from './pages/providers.js'
 import { RegistryPage } from './pages/registry.js'
 import { NewEntryPage, RegistryEntryPage } from './pages/registry-entry.js'
+import { RequestPage } from './pages/request.js'
 import { RequestsPage } from './pages/requests.js'
 import { RoutesPage } from './pages/routes.js'
 import { SettingsPage } from './pages/settings.js'
@@ -55,6 +56,7 @@ const PROJECT_PAGES = {
   routes: RoutesPage,
   'provider-keys': ProviderKeysPage,
   requests: RequestsPage,
+  request: RequestPage,
   governor: GovernorPage,
   violations: ViolationsPage,
   violation: ViolationPage,

@@ -10,7 +10,7 @@ const PAGES = {
   key: (id, project) => project && to('projects', project, 'keys', id),
   vio: (id, project) => project && to('projects', project, 'violations', id),
   mod: (id, project) => project && to('projects', project, 'registry', id),
-  req: (id, project) => project && `${to('projects', project, 'requests')}?request=${encodeURIComponent(id)}`,
+  req: (id, project) => project && to('projects', project, 'requests', id),
 }
 
 /** An ID as the server makes them. Shorter ones can be words that someone chose. */

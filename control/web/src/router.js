@@ -17,6 +17,7 @@ const ROUTES = [
   ['routes', ['projects', ':project', 'routes']],
   ['provider-keys', ['projects', ':project', 'provider-keys']],
   ['requests', ['projects', ':project', 'requests']],
+  ['request', ['projects', ':project', 'requests', ':request']],
   ['governor', ['projects', ':project', 'governor']],
   ['violations', ['projects', ':project', 'violations']],
   ['violation', ['projects', ':project', 'violations', ':violation']],

@@ -10,7 +10,7 @@ test('an ID leads to the page of what it names', () => {
     ['key_1', 'projects/p/keys/key_1'],
     ['vio_1', 'projects/p/violations/vio_1'],
     ['mod_1', 'projects/p/registry/mod_1'],
-    ['req_1', 'projects/p/requests?request=req_1'],
+    ['req_1', 'projects/p/requests/req_1'],
   ]) {
     assert.equal(hrefOf(id, 'p'), `/dashboard/${page}`)
     assert.equal(hrefOf(id), id === 'proj_1' ? `/dashboard/${page}` : undefined)

@@ -36,6 +36,7 @@ const PARENTS = {
   'key-new': 'keys',
   key: 'keys',
   'project-new': 'projects',
+  request: 'requests',
   violation: 'violations',
   'registry-new': 'registry',
   'registry-entry': 'registry',

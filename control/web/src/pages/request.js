@@ -1,0 +1,186 @@
+// One request: what became of it and why, its attempts, and what it took.
+import { useState } from 'preact/hooks'
+import { path } from '../api.js'
+import { Badge, Status } from '../components/badge.js'
+import { Button } from '../components/button.js'
+import { CodeBlock, CopyButton } from '../components/copy.js'
+import { ModelName, WithIds } from '../components/ids.js'
+import { Money } from '../components/money.js'
+import { Outcome, requestsHref } from '../components/outcomes.js'
+import { Card, Page } from '../components/page.js'
+import { Failure, Loaded, Refresh, Time } from '../components/states.js'
+import { Facts, Table } from '../components/table.js'
+import { count, duration, plural, span } from '../format.js'
+import { html } from '../html.js'
+import { hrefOf } from '../ids.js'
+import { causeWords, followedBy, RECORDED, resultWords } from '../outcomes.js'
+import { findRequest, firstOf } from '../palette/sources.js'
+import REMEDIES from '../remedies.json' with { type: 'json' }
+import { useAction, useResource } from '../resource.js'
+import { navigate, to } from '../router.js'
+import { curlAgain } from '../snippets.js'
+import { Decision } from './governor-try.js'
+import { useKeyNames } from './violations.js'
+
+export function RequestPage({ project, params: { request: id } }) {
+  const request = useResource((signal) => load(project, id, signal), [id])
+  const names = useKeyNames(project)
+  return html`<${Page} title="Request" of=${project.name} actions=${html`<${Refresh} of=${request} />`}>
+    <p class="copyable"><code>${id}</code> <${CopyButton} text=${id} name="request ID" /></p>
+    <${Loaded} of=${request} what="the request">${(found) =>
+      found
+        ? html`<${Request} of=${found} project=${project} names=${names} />`
+        : html`<${NotRecorded} id=${id} />`}<//>
+    <p><a href=${requestsHref(project)}>View all requests</a></p>
+  <//>`
+}
+
+/** The request, or null. One that was charged but did not end well may be listed twice: then the entry that says why. */
+async function load(project, id, signal) {
+  const options = { query: { request: id }, wanted: 1, signal }
+  const { items } = await firstOf(path`projects/${project.id}/requests`, 'requests', options)
+  return items.find(({ diagnosis }) => diagnosis) ?? items[0] ?? null
+}
+
+function Request({ of: request, project, names }) {
+  const { diagnosis } = request
+  return html`
+    <${Card} title="What happened"><${Verdict} of=${request} project=${project} /><//>
+    ${diagnosis?.attempts && html`<${Card} title="Attempts"><${Attempts} of=${diagnosis} /><//>`}
+    <${Card} title="Details"><${Facts} rows=${factRows(request, project, names)} />
+      ${!diagnosis && html`<p class="muted">Endpoint, attempts and limits are recorded only of requests that were not served.</p>`}<//>
+    <${Card} title="Time, tokens and cost"><${Facts} rows=${useRows(request)} /><//>
+    ${diagnosis?.limits && html`<${Card} title="Limits at that moment"><${Limits} of=${diagnosis.limits} /><//>`}
+    ${diagnosis?.endpoint && html`<${Again} of=${diagnosis} />`}`
+}
+
+/** The outcome, the error and its remedy. */
+function Verdict({ of: { outcome, cause, status, code, diagnosis }, project }) {
+  return html`<p><${Outcome} of=${outcome} />${cause && html` <strong>${causeWords(cause)}</strong>`}</p>
+    ${outcome === null && html`<p>It did not settle in time, so its outcome is not known and its reserved amount was charged.</p>`}
+    <${Facts} rows=${[
+      ['Status', html`<${Status} code=${status} />`],
+      ...(code ? [['Code', html`<code>${code}</code>`]] : []),
+      ...(diagnosis ? [['Message', diagnosis.message]] : []),
+      ...(REMEDIES[code] ? [['Remedy', html`<${Remedy} of=${REMEDIES[code]} />`]] : []),
+    ]} />
+    ${
+      diagnosis?.details &&
+      html`<h3>Details of the error</h3><ul class="error-details">${diagnosis.details.map(
+        ({ field, message }, i) =>
+          html`<li key=${i}><code>${field}</code> <${WithIds} text=${message} project=${project.id} /></li>`,
+      )}</ul>`
+    }`
+}
+
+/** A remedy of docs/errors.md: names are between backticks. */
+function Remedy({ of: text }) {
+  return html`${text.split('`').map((piece, i) => (i % 2 === 1 ? html`<code key=${i}>${piece}</code>` : piece))}`
+}
+
+const ATTEMPT_COLUMNS = [
+  { label: 'Attempt', head: true, cell: ({ number }) => number },
+  { label: 'Target', cell: (row) => html`<${ModelName} of=${row.model} /><span class="under">${row.provider}</span>` },
+  { label: 'Result', cell: ({ result }) => resultWords(result) },
+  { label: 'What followed', cell: ({ followed }) => followed },
+  { label: 'Started after', num: true, cell: ({ startMs }) => duration(startMs) },
+  { label: 'Duration', num: true, cell: ({ durationMs }) => duration(durationMs) },
+]
+
+function Attempts({ of: { attempts, providerError } }) {
+  const rows = attempts.map((attempt, i) => ({ ...attempt, number: i + 1, followed: followedBy(attempts, i) }))
+  return html`<${Table} caption="Attempts, oldest first" columns=${ATTEMPT_COLUMNS} rows=${rows} rowKey=${({ number }) => String(number)} />
+    ${
+      providerError &&
+      html`<h3>Last error of a provider</h3><${Facts} rows=${[
+        ['Status', html`<${Status} code=${providerError.status} />`],
+        ['Type', providerError.type && html`<code>${providerError.type}</code>`],
+        ['Code', providerError.code && html`<code>${providerError.code}</code>`],
+      ].filter(([, value]) => value)} />
+      <p class="muted">Its text is not stored.</p>`
+    }`
+}
+
+function factRows({ time, keyId, userAgent, model, provider, stream, diagnosis }, project, names) {
+  const { requestedModel, endpoint, governor } = diagnosis ?? {}
+  const rows = [
+    ['Time (UTC)', html`<${Time} at=${time} />`],
+    ['API key', html`<a href=${hrefOf(keyId, project.id)}>${names.get(keyId) ?? keyId}</a>`],
+    ['Client', userAgent ?? html`<span class="muted">none named</span>`],
+    ['Endpoint', endpoint && html`<code>${endpoint}</code>`],
+    ['Model asked for', diagnosis && html`<${ModelName} of=${requestedModel} none="none of the catalog" />`],
+    ['Model used', html`<${ModelName} of=${provider || !diagnosis ? model : null} none="none" />`],
+    ['Provider', provider ?? html`<span class="muted">none was called</span>`],
+    ['Response', stream ? 'stream' : 'whole'],
+    [
+      'Governor',
+      governor &&
+        html`<${Governor} of=${governor} href=${`${to('projects', project.id, 'violations')}?key=${keyId}`} />`,
+    ],
+  ]
+  return rows.filter(([, value]) => value)
+}
+
+function Governor({ of: { decision, risk, policy }, href }) {
+  return html`<${Decision} of=${decision} /> with risk score ${risk}, policy version ${policy}. <a href=${href}>Violations of the key</a>`
+}
+
+function useRows({ latencyMs, promptTokens, completionTokens, cost, estimated, cache, promptCache, diagnosis }) {
+  const first = diagnosis?.timeToFirstTokenMs
+  const { readTokens, writeTokens, saved } = promptCache
+  const rows = [
+    ['Total time', duration(latencyMs)],
+    ['Time to first token', first !== undefined && duration(first)],
+    ['Tokens', `${count(promptTokens)} in, ${count(completionTokens)} out`],
+    ['Cost', html`<${Money} of=${cost} />${estimated && ', estimated'}`],
+    ['Cache', html`<${Badge} of=${cache} />`],
+    [
+      'Prompt cache',
+      readTokens + writeTokens > 0 &&
+        html`${count(readTokens)} tokens read, ${count(writeTokens)} written, <${Money} of=${saved} /> saved`,
+    ],
+  ]
+  return rows.filter(([, value]) => value)
+}
+
+const LIMIT_COLUMNS = [
+  {
+    label: 'Limit',
+    head: true,
+    cell: ({ tokens, limit, windowMs }) => `${plural(limit, tokens ? 'token' : 'request')} in ${span(windowMs / 1000)}`,
+  },
+  { label: 'Remaining', num: true, cell: ({ remaining }) => count(remaining) },
+  { label: 'Resets after', num: true, cell: ({ resetMs }) => duration(resetMs) },
+]
+
+function Limits({ of: limits }) {
+  return html`<${Table} caption="Limits of the key" columns=${LIMIT_COLUMNS} rows=${limits}
+    rowKey=${({ tokens, windowMs }) => `${tokens} ${windowMs}`} />`
+}
+
+function Again({ of: { endpoint } }) {
+  return html`<${Card} title="Send it again">
+    <p class="muted">Bodies and keys are not stored: put in the body, and set <code>POSTERN_KEY</code> to a key.</p>
+    <${CodeBlock} title="curl" text=${curlAgain(location.origin, endpoint)} />
+  <//>`
+}
+
+/** Why a request may be missing, and a search for it in the other projects. */
+function NotRecorded({ id }) {
+  const [searched, progress] = useState(0)
+  const search = useAction(async () => {
+    const { hit } = await findRequest(id, { progress })
+    if (!hit) return 'none'
+    navigate(hrefOf(id, hit.project.id))
+    return undefined
+  })
+  const [missing, setMissing] = useState(false)
+  const look = async () => setMissing((await search.run()) === 'none')
+  return html`<${Card} title="Not recorded">
+    <p>This project has no record of the request. It may have ended only seconds ago, be too old, or belong to another project. One whose key is not known belongs to none.</p>
+    <p>${RECORDED}</p>
+    <div class="buttons"><${Button} busy=${search.busy} onClick=${look}>Look in all projects<//></div>
+    <p role="status">${search.busy ? `Looked in ${plural(searched, 'project')} so far …` : missing && 'No project of this deployment has recorded it.'}</p>
+    ${search.error && html`<${Failure} error=${search.error} what="the other projects" />`}
+  <//>`
+}
