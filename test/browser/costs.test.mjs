@@ -103,7 +103,7 @@ journey('the traffic of one model is compared, and the URL keeps it', { as: 'own
   assert.equal(await page.getByLabel('Traffic of').inputValue(), 'nickel')
   await page.getByRole('button', { name: 'Previous week' }).click()
   await page.getByText('No traffic to compare').waitFor()
-  await page.getByText('No requests in this period').waitFor()
+  await page.getByText('No requests served in this period').waitFor()
   assert.match(page.url(), /period=week&back=1/)
 })
 

@@ -43,9 +43,8 @@ journey('from a violation to its request, its model and the key that changed it'
   await page.goto(at)
   await follow(page, main, triage.id, 'Key Triage')
   await page.goto(at)
-  await follow(page, main, violation.requestId, 'Requests')
-  await page.getByText('1 request', { exact: true }).waitFor()
-  await main.getByRole('link', { name: violation.requestId }).waitFor()
+  await follow(page, main, violation.requestId, 'Request')
+  await follow(page, main, 'Caller', 'Key Caller')
 
   // It asked for a tier: the models page shows the tier's models.
   assert.equal(violation.model, 'cheap')

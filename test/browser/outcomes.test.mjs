@@ -204,7 +204,7 @@ journey('on a phone, a refused request shows its details and the limits', PHONE,
   await page.getByRole('region', { name: 'What happened' }).getByText('messages', { exact: true }).waitFor()
   assert.equal(await overflow(), 0)
   await page.goto(`/dashboard/${base}/requests/${sent.ids[200]}`)
-  await page.getByText('recorded only of requests that were not served').waitFor()
+  await page.getByText('are recorded only of requests that were not served').waitFor()
 })
 
 journey('by keyboard, the palette finds a request of another project', { as: 'owner' }, async ({ page }) => {

@@ -14,6 +14,7 @@ mkdirSync(SCREENSHOTS, { recursive: true })
 const service = await startService()
 const { journey } = await startBrowser(service)
 const { project, key } = await seedProject()
+const failed = await seedFailure() // before the Governor, whose classifier calls the provider, too
 const { violation, entry } = await seedGovernance()
 
 /** Creates a project with data for every page. */
@@ -75,6 +76,18 @@ async function seedGovernance() {
   })
   await service.admin('POST', `${base}/models-registry/${entry.id}/transitions`, { to: 'approved', reason: 'Reviewed' })
   return { violation: (await violations())[0], entry }
+}
+
+/** A request that fails at both targets of its route; its ID. */
+async function seedFailure() {
+  const next = { kind: 'status', status: 503, family: 'openai', times: 4 }
+  await fetch(`${service.upstream}/__fake/next`, { method: 'POST', body: JSON.stringify(next) })
+  const { status, headers } = await service.complete(key.value, { quality: 'balanced' })
+  assert.equal(status, 502)
+  const id = headers.get('x-request-id')
+  const at = `projects/${project.id}/requests?request=${id}`
+  await until('the failure is recorded', async () => (await service.get(at)).requests.length === 1)
+  return id
 }
 
 const inProject = (page) => `/dashboard/projects/${project.id}${page}`
@@ -165,6 +178,8 @@ const PAGES = [
     },
   ],
   ['requests', true, inProject('/requests'), text('nickel')],
+  ['request', true, inProject(`/requests/${failed}`), text('Send it again')],
+  ['request-missing', true, inProject(`/requests/req_${'0'.repeat(32)}`), text('Look in all projects')],
   ['routes', true, inProject('/routes'), text('project override')],
   ['route-edit', true, inProject('/routes'), (page) => page.getByRole('button', { name: 'Edit balanced' }).click()],
   ['provider-keys', true, inProject('/provider-keys'), text('…6789')],

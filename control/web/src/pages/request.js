@@ -48,7 +48,7 @@ function Request({ of: request, project, names }) {
     <${Card} title="What happened"><${Verdict} of=${request} project=${project} /><//>
     ${diagnosis?.attempts && html`<${Card} title="Attempts"><${Attempts} of=${diagnosis} /><//>`}
     <${Card} title="Details"><${Facts} rows=${factRows(request, project, names)} />
-      ${!diagnosis && html`<p class="muted">Endpoint, attempts and limits are recorded only of requests that were not served.</p>`}<//>
+      ${!diagnosis && html`<p class="muted">Endpoint, attempts, limits and the Governor’s decision are recorded only of requests that were not served.</p>`}<//>
     <${Card} title="Time, tokens and cost"><${Facts} rows=${useRows(request)} /><//>
     ${diagnosis?.limits && html`<${Card} title="Limits at that moment"><${Limits} of=${diagnosis.limits} /><//>`}
     ${diagnosis?.endpoint && html`<${Again} of=${diagnosis} />`}`
