@@ -13,7 +13,7 @@ const caller = await service.key(project, { name: 'Caller' })
 const limited = await service.key(project, { name: 'Limited', limits: { requestsPerDay: 1 } })
 /** Causes by status, as this file provokes them. */
 const CAUSES = { 400: 'invalid_request', 402: 'budget', 429: 'rate_limit', 502: 'provider_unavailable' }
-/** What was sent: numbers by status, and the IDs of the last of each. */
+/** The sent requests: numbers by status, and the IDs of the last of each. */
 const sent = { numbers: {}, ids: {}, total: 0 }
 const question = (text) => ({ messages: [{ role: 'user', content: text }] })
 const usage = async () => (await service.get(`${base}/usage`)).totals
@@ -82,7 +82,7 @@ const cells = (table, labels) =>
 const FIGURES = ['Requests', 'Served', 'Refused', 'Failed', 'Left']
 const percent = (part) => `${Number(((part / sent.total) * 100).toFixed(1))}%`
 
-journey('tiles, tables, chart, list and API agree on what was not served', { as: 'owner' }, async ({ page }) => {
+journey('tiles, tables, chart, list and API have the same figures', { as: 'owner' }, async ({ page }) => {
   const served = sent.numbers[200]
   const totals = await usage()
   const causes = Object.fromEntries(Object.entries(CAUSES).map(([status, cause]) => [cause, sent.numbers[status]]))
@@ -97,7 +97,7 @@ journey('tiles, tables, chart, list and API agree on what was not served', { as:
   const refused = `${percent(REFUSED)} of all, mostly: Over the budget`
   assert.deepEqual(await tile(page, 'Refused'), [String(REFUSED), String(REFUSED), refused])
   assert.deepEqual(await tile(page, 'Failed'), ['1', '1', `${percent(1)} of all, mostly: Provider error`])
-  assert.equal((await page.getByText('Error rate').count()) + (await page.getByText('Left by the caller').count()), 0)
+  assert.equal((await page.getByText('Error rate').count()) + (await page.getByText('Left by the client').count()), 0)
 
   const byCause = page.getByRole('table', { name: 'Requests not served, by cause' })
   assert.deepEqual(await cells(byCause, ['Cause', 'Outcome', 'Requests', 'Share of all']), [
@@ -146,8 +146,8 @@ journey('requests are filtered by outcome and cause, and the URL keeps it', { as
   assert.equal(new URL(page.url()).search, '?outcome=failed')
   await page.reload()
   assert.equal(await page.getByLabel('Outcome').inputValue(), 'failed')
-  const models = await page.locator('#request-models option').evaluateAll((all) => all.map(({ value }) => value))
-  assert.ok(models.includes('groat'))
+  await page.locator('#request-models option[value=groat]').waitFor({ state: 'attached' })
+  await page.locator('#request-providers option[value=openai]').waitFor({ state: 'attached' })
   const link = page.getByRole('row').getByRole('link', { name: 'Provider error' })
   await link.focus()
   await page.keyboard.press('Enter')
@@ -179,7 +179,7 @@ journey('a failed request shows its attempts, what followed them, and a remedy',
   await card.getByText('Provider error').first().waitFor()
   assert.equal(await fact(page, 'Remedy').textContent(), 'Repeat the request; details tells what the provider did.')
   await card.getByText('anthropic').first().waitFor() // of the error's details
-  assert.equal(await fact(page, 'Model asked for').textContent(), 'cheap')
+  assert.equal(await fact(page, 'Requested model').textContent(), 'cheap')
   assert.equal(await fact(page, 'Model used').textContent(), 'farthing')
   assert.equal(await fact(page, 'API key').textContent(), 'Caller')
   assert.equal(await fact(page, 'Type').textContent(), 'overloaded_error')
@@ -220,7 +220,7 @@ journey('by keyboard, the palette finds a request of another project', { as: 'ow
   await page.getByText('Over the budget').first().waitFor()
 })
 
-journey('the palette goes on by itself and shows how far it is', { as: 'viewer' }, async ({ page }) => {
+journey('the palette continues by itself and shows how far it is', { as: 'viewer' }, async ({ page }) => {
   const id = `req_${'0'.repeat(32)}`
   const second = Promise.withResolvers()
   const asked = []

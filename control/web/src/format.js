@@ -71,11 +71,12 @@ export function hitRate({ hits, misses }) {
   return percent(hits, hits + misses)
 }
 
-/** Milliseconds: 812 ms, 1.24 s, 2 min 5 s. */
+/** Milliseconds: 812 ms, 1.24 s, 2 min 5 s, 12 h 9 min. */
 export function duration(ms) {
   if (ms === null || ms === undefined) return '–'
   if (ms < SECOND_MS) return `${Math.round(ms)} ms`
   if (ms < MINUTE_MS) return `${decimals(0, 2).format(ms / SECOND_MS)} s`
+  if (ms >= HOUR_MS) return `${Math.floor(ms / HOUR_MS)} h ${Math.floor((ms % HOUR_MS) / MINUTE_MS)} min`
   const seconds = Math.round(ms / SECOND_MS)
   return `${Math.floor(seconds / 60)} min ${seconds % 60} s`
 }

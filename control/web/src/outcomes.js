@@ -2,17 +2,17 @@
 
 /** What "requests" means in every figure. */
 export const REQUESTS_MEAN =
-  'All requests whose key is known: served, also from the cache, refused, failed, or left by their callers.'
+  'All requests whose key is known: served, also from the cache, refused, failed, or left by their clients.'
 
 /** Which requests of a project can be looked at one by one. */
 export const RECORDED =
-  'Served requests are a sample above 32 per key in 5 s. Those that were not served are kept apart: at least the last 10,000, of refusals at most 20 a minute and key.'
+  'Of served requests, a sample above 32 per key in 5 s. Requests that were not served are kept apart: at least the last 10,000, of refusals at most 20 a minute and key.'
 
 export const OUTCOMES = [
   ['served', 'Served'],
   ['refused', 'Refused'],
   ['failed', 'Failed'],
-  ['left', 'Left by the caller'],
+  ['left', 'Left by the client'],
 ]
 
 const LOOKS = { served: 'good', refused: 'warn', failed: 'bad', left: '' }
@@ -38,7 +38,7 @@ export const CAUSES = [
   ['provider_cut', 'Response cut off by the provider', 'failed'],
   ['provider_unusable', 'Unusable response of the provider', 'failed'],
   ['gateway', 'Gateway error or missing setup', 'failed'],
-  ['client_left', 'The caller left', 'left'],
+  ['client_left', 'Client disconnected', 'left'],
 ]
 
 /** The statuses that a request of a known key can have. */

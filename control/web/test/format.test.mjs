@@ -71,6 +71,7 @@ table('durations', format.duration, [
   [812.4, '812 ms'],
   [1240, '1.24 s'],
   [125_000, '2 min 5 s'],
+  [43_771_000, '12 h 9 min'],
 ])
 
 table('spans in the largest whole unit', format.span, [

@@ -58,7 +58,7 @@ export const OUTCOME_COLUMNS = [
   figure('Served', (row) => row.outcomes.served, 'Also from the cache'),
   figure('Refused', (row) => row.outcomes.refused, 'By the gateway, before a provider was called'),
   figure('Failed', (row) => row.outcomes.failed, 'At providers, or in the gateway'),
-  figure('Left', (row) => row.outcomes.left, 'By the caller, before the response was complete'),
+  figure('Left', (row) => row.outcomes.left, 'By the client, before the response was complete'),
 ]
 
 /** The requests that were not served, by cause; nothing if all were. */

@@ -108,7 +108,7 @@ function factRows({ time, keyId, userAgent, model, provider, stream, diagnosis }
     ['API key', html`<a href=${hrefOf(keyId, project.id)}>${names.get(keyId) ?? keyId}</a>`],
     ['Client', userAgent ?? html`<span class="muted">none named</span>`],
     ['Endpoint', endpoint && html`<code>${endpoint}</code>`],
-    ['Model asked for', diagnosis && html`<${ModelName} of=${requestedModel} none="none of the catalog" />`],
+    ['Requested model', diagnosis && html`<${ModelName} of=${requestedModel} none="none of the catalog" />`],
     ['Model used', html`<${ModelName} of=${provider || !diagnosis ? model : null} none="none" />`],
     ['Provider', provider ?? html`<span class="muted">none was called</span>`],
     ['Response', stream ? 'stream' : 'whole'],

@@ -118,7 +118,7 @@ function useRequest(id) {
 }
 
 const NO_REQUEST =
-  'No project of this deployment has recorded this request. It may be too recent or too old, its key may be unknown, or it is one of more than are recorded.'
+  'No project of this deployment has recorded this request. It may be too recent or too old, its key may be unknown, or too many were served or refused with it at the time.'
 
 const lookedIn = (projects) => `Looked in ${plural(projects, 'project')} so far …`
 
