@@ -213,7 +213,7 @@ journey('the loads of a page run side by side, and the shell is there first', { 
     [`${base}/settings`, [base, 'catalog'], 'Budget (USD)'],
     [`${base}/routes`, [base, `${base}/routes`], 'Provider'],
     [`${base}/keys`, [base, `${base}/keys`], 'Rotate'],
-    [`${base}/requests`, [base, `${base}/requests`, `${base}/keys`], 'nickel'],
+    [`${base}/requests`, [base, `${base}/requests`, `${base}/keys`, 'catalog'], 'nickel'],
     [`${base}/governor`, [base, `${base}/governor`, 'governor/rules'], 'Auto-approve threshold'],
     ['audit', ['audit', 'projects'], 'project'],
   ]) {
