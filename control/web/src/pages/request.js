@@ -35,11 +35,11 @@ export function RequestPage({ project, params: { request: id } }) {
   <//>`
 }
 
-/** The request, or null. One that was charged but did not end well may be listed twice: then the entry that says why. */
+/** The request, or null if the project has no record of it. */
 async function load(project, id, signal) {
   const options = { query: { request: id }, wanted: 1, signal }
   const { items } = await firstOf(path`projects/${project.id}/requests`, 'requests', options)
-  return items.find(({ diagnosis }) => diagnosis) ?? items[0] ?? null
+  return items[0] ?? null
 }
 
 function Request({ of: request, project, names }) {
