@@ -145,6 +145,8 @@ func fixtureAt(t *testing.T, r *Runner) *fixture {
 type measuredKind struct {
 	name string
 	step func(i int) string // a scenario
+	// flood is a scenario with n requests at once, of which one keeps the others' counts; nil: they are sent one after the other.
+	flood func(n int) string
 }
 
 func completion(key string, n, status int) string {
@@ -152,10 +154,12 @@ func completion(key string, n, status int) string {
 }
 
 var measuredKinds = []measuredKind{
-	{"answer of a provider", func(i int) string { return completion("live", i, 200) }},
-	{"cache hit from memory", func(int) string { return completion("live", 0, 200) }},
-	{"GET /api/health", func(int) string { return "== one\nsend GET /api/health key=live\nexpect 200" }},
-	{"429 of a used-up key", func(i int) string { return completion("limited", i, 429) }},
+	{"answer of a provider", func(i int) string { return completion("live", i, 200) }, nil},
+	{"cache hit from memory", func(int) string { return completion("live", 0, 200) }, nil},
+	{"GET /api/health", func(int) string { return "== one\nsend GET /api/health key=live\nexpect 200" }, nil},
+	{"429 of a used-up key", func(i int) string { return completion("limited", i, 429) }, func(n int) string {
+		return fmt.Sprintf("== one\nburst %d POST /v1/chat/completions key=limited\n  {\"model\":\"only\",\"messages\":[{\"role\":\"user\",\"content\":\"flood\"}]}\nstatuses 429=%d", n, n)
+	}},
 }
 
 // measure sends n requests of each kind and calls report after those of a kind and their reports of usage; start is called
@@ -167,8 +171,13 @@ func (c *fixture) measure(n int, start func(), report func(kind string)) {
 		c.script("warm", kind.step(0))
 		c.do("advance 10s")
 		start()
+		if kind.flood != nil {
+			c.script(kind.name, kind.flood(n))
+		}
 		for i := range n {
-			c.script(kind.name, kind.step(i+1))
+			if kind.flood == nil {
+				c.script(kind.name, kind.step(i+1))
+			}
 		}
 		c.do("advance 10s")
 		report(kind.name)
@@ -213,7 +222,7 @@ func TestSQLitePerRequest(t *testing.T) {
 		return [3]float64{float64(c.stat("rowsRead")), float64(c.stat("rowsWritten")), float64(log.Size())}
 	}
 	var before [3]float64
-	most := map[string]float64{"answer of a provider": 60_000, "cache hit from memory": 25_000}
+	most := map[string]float64{"answer of a provider": 60_000, "cache hit from memory": 25_000, "429 of a used-up key": 12_000}
 	c.measure(n, func() { before = figures() }, func(kind string) {
 		f := figures()
 		bytes := (f[2] - before[2]) / n
