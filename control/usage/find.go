@@ -29,6 +29,7 @@ type projectView struct {
 // Bounds of one call of findRequest: a platform's invocation has 50 subrequests.
 const (
 	findCalls    = 36
+	leastCalls   = 3 // a list of projects, and two for one of them
 	findProjects = 32
 )
 
@@ -43,8 +44,7 @@ func (h *handler) findRequest(c *kernel.Call) (kernel.Answer, error) {
 	if !ok {
 		return kernel.Answer{}, kernel.Invalid(fault.Detail{Field: "after", Message: kernel.BadCursor + kernel.Got(q.After)})
 	}
-	f := reports.RequestFilter{ID: c.ID, Catalog: h.Catalog}
-	for calls := findCalls; ; {
+	for calls := findCalls; calls >= leastCalls; {
 		projects, err := h.Store.List(c, directory.List{Prefix: doc.ProjectKey(""), After: doc.ProjectKey(at.after), Limit: findProjects})
 		if calls--; err != nil {
 			return kernel.Answer{}, err
@@ -53,28 +53,36 @@ func (h *handler) findRequest(c *kernel.Call) (kernel.Answer, error) {
 			return kernel.Answer{}, kernel.Refuse(fault.NotFound, "request", "is not among the recorded requests of this deployment; "+
 				strconv.FormatUint(at.searched, 10)+" projects were searched")
 		}
-		for i := range projects {
-			p, err := directory.DecodeProject(projects[i])
-			if err != nil {
-				return kernel.Answer{}, err
-			}
-			m := merge{ctx: c, handler: h, project: &p, place: at.place, calls: calls}
-			view, err := m.page(1, &f)
-			if calls = m.calls; err != nil {
-				return kernel.Answer{}, err
-			}
-			if len(view.Requests) > 0 {
-				return kernel.OK(foundView{Request: &view.Requests[0], Project: &projectView{p.ID, p.Name}, Searched: at.searched + 1}), nil
-			}
-			if at.place = m.place; m.place != (place{1, 1}) { // out of calls
-				return kernel.OK(foundView{Searched: at.searched, Next: at.cursor()}), nil
-			}
-			at = search{after: p.ID, searched: at.searched + 1}
-		}
-		if calls < 3 {
-			return kernel.OK(foundView{Searched: at.searched, Next: at.cursor()}), nil
+		found, err := h.findIn(c, projects, &at, &calls)
+		if err != nil || found != nil {
+			return kernel.OK(found), err
 		}
 	}
+	return kernel.OK(foundView{Searched: at.searched, Next: at.cursor()}), nil
+}
+
+// findIn looks through projects and moves the place of the search. The result is nil if they do not have the request.
+func (h *handler) findIn(c *kernel.Call, projects []directory.Document, at *search, calls *int) (*foundView, error) {
+	f := reports.RequestFilter{ID: c.ID, Catalog: h.Catalog}
+	for i := range projects {
+		p, err := directory.DecodeProject(projects[i])
+		if err != nil {
+			return nil, err
+		}
+		m := merge{ctx: c, handler: h, project: &p, place: at.place, calls: *calls}
+		view, err := m.page(1, &f)
+		if *calls = m.calls; err != nil {
+			return nil, err
+		}
+		if len(view.Requests) > 0 {
+			return &foundView{Request: &view.Requests[0], Project: &projectView{p.ID, p.Name}, Searched: at.searched + 1}, nil
+		}
+		if at.place = m.place; m.place != (place{1, 1}) { // out of calls
+			return &foundView{Searched: at.searched, Next: at.cursor()}, nil
+		}
+		*at = search{after: p.ID, searched: at.searched + 1}
+	}
+	return nil, nil
 }
 
 // search is how far a request was looked for: after a project, and from a place in the next one.

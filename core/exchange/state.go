@@ -230,6 +230,10 @@ func (s *state) fields(f *abi.Fields, models []config.Model) {
 		f.Uint(&s.pauses)
 		f.Uint(&s.reportCalls)
 	}
+	s.endFields(f)
+}
+
+func (s *state) endFields(f *abi.Fields) {
 	s.times.fields(f)
 	s.notes.fields(f)
 	s.ending.fields(f)

@@ -180,14 +180,8 @@ func newCommand(op uint64) command {
 		return new(CloseDay)
 	case opAnnounce:
 		return new(Announce)
-	case opTally:
-		return new(Tally)
-	case opEnds:
-		return new(EndsQuery)
-	case opRecords:
-		return new(Records)
 	}
-	return nil
+	return newEndCommand(op)
 }
 
 // Reads returns the ranges of rows that a command needs. An empty command is the alarm.

@@ -315,29 +315,6 @@ func (p *ReportReply) fields(f *abi.Fields) {
 	Extras(f, len(p.Models), func(i int) *Usage { return &p.Models[i] })
 }
 
-// endsReport is the reply to a Report with Ends.
-type endsReport struct {
-	*ReportReply
-	ends []modelEndings
-}
-
-func (p *endsReport) fields(f *abi.Fields) {
-	abi.List(f, &p.ends, modelEndingsFields)
-	p.ReportReply.fields(f)
-}
-
-// DecodeEndsReport decodes the reply to a Report with Ends: the models' usage has those requests, too.
-func DecodeEndsReport(data []byte) (p ReportReply, err error) {
-	e := endsReport{ReportReply: &p}
-	if err = abi.DecodeFields(data, e.fields); err != nil {
-		return p, err
-	}
-	for i := range e.ends {
-		p.Models = mergeByModel(p.Models, Usage{Model: e.ends[i].model, Ends: e.ends[i].Endings})
-	}
-	return p, nil
-}
-
 // Encode encodes the command.
 func (c *Keys) Encode() []byte { return abi.EncodeFields(opKeys, 16+80*len(c.Names), c.fields) }
 

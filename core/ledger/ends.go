@@ -298,3 +298,39 @@ func (u *Usage) Outcomes() (o Outcomes) {
 	o.Requests = o.Served + o.Refused + o.Failed + o.Left
 	return o
 }
+
+// endsReport is the reply to a Report with Ends.
+type endsReport struct {
+	*ReportReply
+	ends []modelEndings
+}
+
+func (p *endsReport) fields(f *abi.Fields) {
+	abi.List(f, &p.ends, modelEndingsFields)
+	p.ReportReply.fields(f)
+}
+
+// DecodeEndsReport decodes the reply to a Report with Ends: the models' usage has those requests, too.
+func DecodeEndsReport(data []byte) (p ReportReply, err error) {
+	e := endsReport{ReportReply: &p}
+	if err = abi.DecodeFields(data, e.fields); err != nil {
+		return p, err
+	}
+	for i := range e.ends {
+		p.Models = mergeByModel(p.Models, Usage{Model: e.ends[i].model, Ends: e.ends[i].Endings})
+	}
+	return p, nil
+}
+
+// newEndCommand is one about requests that were not served.
+func newEndCommand(op uint64) command {
+	switch op {
+	case opTally:
+		return new(Tally)
+	case opEnds:
+		return new(EndsQuery)
+	case opRecords:
+		return new(Records)
+	}
+	return nil
+}
