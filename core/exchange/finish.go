@@ -131,10 +131,7 @@ func (x *exchange) end() {
 
 // refuse ends the exchange with an error: as a response, or as the last event of an open stream.
 func (x *exchange) refuse(f fault.Fault, r refusal) {
-	x.noteDetails(r.details)
-	if r.limit != nil {
-		x.noteDetails([]fault.Detail{r.limit.Detail})
-	}
+	x.noteRefusal(r)
 	if x.s.stream.opened {
 		m := x.streamMeta()
 		event := x.family().StreamError(nil, &x.s.stream.api, x.apiError(f, r), &m)

@@ -43,6 +43,16 @@ func (x *exchange) noteTime() {
 // maxNotedDetails bounds the details that a record repeats.
 const maxNotedDetails = 480
 
+// noteRefusal notes the details of a refusal, unless they may have a provider's text. The record has its status.
+func (x *exchange) noteRefusal(r refusal) {
+	if x.s.notes.providerStatus == 0 {
+		x.noteDetails(r.details)
+	}
+	if r.limit != nil {
+		x.noteDetails([]fault.Detail{r.limit.Detail})
+	}
+}
+
 // noteDetails notes the details of an error for the record.
 func (x *exchange) noteDetails(details []fault.Detail) {
 	if len(details) == 0 {
