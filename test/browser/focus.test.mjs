@@ -80,8 +80,10 @@ journey('a key’s permissions are restricted and restored', { as: 'owner' }, as
       page.getByRole('button', { name: 'Save', exact: true }).click(),
     ])
   await page.goto(`/dashboard/projects/${project.id}/keys/${id}`)
+  await page.getByText('None among the recent requests of the project.').waitFor() // its arrival moves the form
   await page.getByText('Models, permissions, limits, expiry').click()
   const restrict = page.getByLabel('Restrict permissions')
+  await restrict.waitFor()
   await restrict.press('Space')
   const completions = page.getByRole('group', { name: 'Permissions' }).getByLabel('Completions')
   await completions.waitFor()

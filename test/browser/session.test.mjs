@@ -177,8 +177,7 @@ journey('a viewer sees everything and cannot make changes', { as: 'viewer' }, as
 })
 
 journey('a new owner token ends all sessions of the previous one', { as: 'owner' }, async ({ page }) => {
-  await page.goto('/dashboard/projects')
-  await page.getByText(/^\d+ projects?$/).waitFor() // nothing is in flight
+  await page.goto('/dashboard/projects', { waitUntil: 'networkidle' }) // else a request in flight ends the session
   const previous = service.tokens.owner
   await service.rotateOwner()
   await page.getByRole('link', { name: 'Audit log' }).click()
