@@ -79,9 +79,12 @@ journey('a key’s permissions are restricted and restored', { as: 'owner' }, as
       page.waitForResponse((response) => response.request().method() === 'PATCH'),
       page.getByRole('button', { name: 'Save', exact: true }).click(),
     ])
+  const openForm = async () => {
+    await page.getByText('None among the recent requests of the project.').waitFor() // its arrival moves the form
+    await page.getByText('Models, permissions, limits, expiry').click()
+  }
   await page.goto(`/dashboard/projects/${project.id}/keys/${id}`)
-  await page.getByText('None among the recent requests of the project.').waitFor() // its arrival moves the form
-  await page.getByText('Models, permissions, limits, expiry').click()
+  await openForm()
   const restrict = page.getByLabel('Restrict permissions')
   await restrict.waitFor()
   await restrict.press('Space')
@@ -96,7 +99,7 @@ journey('a key’s permissions are restricted and restored', { as: 'owner' }, as
     all.filter((name) => name !== 'completions'),
   )
   await page.reload()
-  await page.getByText('Models, permissions, limits, expiry').click()
+  await openForm()
   assert.deepEqual([await restrict.isChecked(), await completions.isChecked()], [true, false])
   await restrict.press('Space')
   await completions.waitFor({ state: 'detached' })
