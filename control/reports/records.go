@@ -12,6 +12,7 @@ import (
 // does not have are left out.
 type RecordView struct {
 	Message            string            `json:"message"`
+	Method             string            `json:"method"`
 	Endpoint           string            `json:"endpoint"`
 	Details            []json.RawMessage `json:"details,omitempty"`
 	RequestedModel     string            `json:"requestedModel,omitempty"`

@@ -31,7 +31,7 @@ func (h *handler) forecast(ctx context.Context, p *directory.Project, r *ledger.
 	if first >= today {
 		return viewForecast(r, now, 0, 0), nil
 	}
-	groups, err := reports.Groups(ctx, h.Plane, p, ledger.Query{FirstDay: first, EndDay: today, By: ledger.ByDay})
+	groups, err := reports.UsageGroups(ctx, h.Plane, p, ledger.Query{FirstDay: first, EndDay: today, By: ledger.ByDay})
 	var spent money.Pico
 	for i := range groups {
 		spent = money.Add(spent, groups[i].Usage.CostPico)

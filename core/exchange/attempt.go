@@ -280,9 +280,9 @@ func (x *exchange) onResponse() {
 		x.endpoint.calls.read(x)
 		return
 	}
-	x.noteProviderError()
-	f := x.wire()
-	x.onProviderError(f.Failure(x.event.Code, x.json()))
+	f, root := x.wire(), x.json()
+	x.noteProviderError(root)
+	x.onProviderError(f.Failure(x.event.Code, root))
 }
 
 // onProviderError handles a provider's error response: it retries the same target, falls back to the next one, or refuses

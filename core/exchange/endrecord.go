@@ -9,7 +9,8 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// endRecord is the record of a request that ends with f. It holds no text of the request and none of a provider.
+// endRecord is the record of a request that ends with f. It holds no text of a message and none of a provider; details
+// may repeat a short value, such as a role.
 func (x *exchange) endRecord(f fault.Fault, end ledger.End) ledger.Record {
 	r := ledger.Record{
 		AtMs: x.s.startMs, ID: x.s.requestID, End: end, Status: x.statusOf(f), Model: x.endModel(), Provider: x.trace(f.Status()).Provider,
@@ -38,6 +39,7 @@ func (x *exchange) recordBody(f fault.Fault, whole bool) []byte {
 	b := jsontext.Builder{B: append(make([]byte, 0, 512), '{')}
 	b.StringMember("code", f.Code())
 	b.StringMember("message", f.Text())
+	b.StringMember("method", x.endpoint.method)
 	b.StringMember("endpoint", x.endpoint.label())
 	b.UintMember("durationMs", x.since(s.startMs))
 	if whole {

@@ -1,6 +1,8 @@
 package exchange
 
 import (
+	"github.com/tidwall/gjson"
+
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/api/head"
 	"github.com/postern-ai/postern/core/fault"
@@ -43,8 +45,10 @@ func (x *exchange) noteTime() {
 // maxNotedDetails bounds the details that a record repeats.
 const maxNotedDetails = 480
 
-// noteRefusal notes the details of a refusal, unless they may have a provider's text. The record has its status.
+// noteRefusal notes the details of a refusal, unless they may have a provider's text: the record has its status. They replace those of
+// a rejection that a newer record of the key has lifted.
 func (x *exchange) noteRefusal(r refusal) {
+	x.s.notes.details = ""
 	if x.s.notes.providerStatus == 0 {
 		x.noteDetails(r.details)
 	}
@@ -66,8 +70,8 @@ func (x *exchange) noteDetails(details []fault.Detail) {
 }
 
 // noteProviderError notes what a provider's error response says, apart from its text.
-func (x *exchange) noteProviderError() {
-	n, root := &x.s.notes, x.json()
+func (x *exchange) noteProviderError(root gjson.Result) {
+	n := &x.s.notes
 	n.providerStatus = x.event.Code
 	n.providerType, n.providerCode = wordOf(root.Get("error.type").Str), wordOf(root.Get("error.code").Str)
 	if n.providerCode == "" {
@@ -75,12 +79,22 @@ func (x *exchange) noteProviderError() {
 	}
 }
 
-// maxWord bounds what a provider calls its error.
-const maxWord = 64
+// maxWord and maxNumber bound what a provider calls its error: a name such as context_length_exceeded, or a number such as 1113.
+const (
+	maxWord   = 64
+	maxNumber = 6
+)
 
-// wordOf is a text if it is one word, and else empty: it may be a prompt.
+// wordOf is a text if it is a name without digits, or a short number, and else empty: it may be a prompt or a part of a key.
 func wordOf(text string) string {
-	if len(text) > maxWord || !head.IsWord(text) {
+	digits := 0
+	for i := 0; i < len(text); i++ {
+		if text[i] >= '0' && text[i] <= '9' {
+			digits++
+		}
+	}
+	name, number := digits == 0 && len(text) <= maxWord && head.IsWord(text), digits == len(text) && digits <= maxNumber
+	if !name && !number {
 		return ""
 	}
 	return text

@@ -184,7 +184,7 @@ journey('a failed request shows its attempts, what followed them, and a remedy',
   assert.equal(await fact(page, 'Type').textContent(), 'overloaded_error')
   const curl = await page.getByRole('region', { name: 'curl' }).locator('code').textContent()
   assert.match(curl, /^curl -X POST http:\/\/127\.0\.0\.1:\d+\/api\/ai\/complete /)
-  assert.match(curl, /X-API-Key: \$POSTERN_KEY"[\s\S]*<the body, which is not stored>/)
+  assert.match(curl, /X-API-Key: \$POSTERN_API_KEY"[\s\S]*<the body, which is not stored>/)
   assert.ok(!curl.includes('sk_'))
 })
 

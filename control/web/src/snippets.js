@@ -17,14 +17,10 @@ export function curl(url, body, streams = false) {
   return parts.join(' \\\n  ')
 }
 
-/** The endpoints that have no body. */
-const READ = /^(\/v1\/models(\/.*)?|\/api\/(usage|health))$/
-
 /** A curl command that sends a request again. Its body and its key are placeholders, because neither is stored. */
-export function curlAgain(origin, endpoint) {
-  const read = READ.test(endpoint)
-  const parts = [`curl -X ${read ? 'GET' : 'POST'} ${shellQuoted(origin + endpoint)}`, '-H "X-API-Key: $POSTERN_KEY"']
-  if (!read) parts.push("-H 'Content-Type: application/json'", "-d '<the body, which is not stored>'")
+export function curlAgain(origin, { method, endpoint }) {
+  const parts = [`curl -X ${method} ${shellQuoted(origin + endpoint)}`, '-H "X-API-Key: $POSTERN_API_KEY"']
+  if (method === 'POST') parts.push("-H 'Content-Type: application/json'", "-d '<the body, which is not stored>'")
   return parts.join(' \\\n  ')
 }
 

@@ -64,14 +64,14 @@ test('an attempt says what happened and what followed', () => {
 
 test('a request is sent again without its key and its body', () => {
   assert.equal(
-    curlAgain('https://ai.example', '/v1/chat/completions'),
+    curlAgain('https://ai.example', { method: 'POST', endpoint: '/v1/chat/completions' }),
     `curl -X POST https://ai.example/v1/chat/completions \\
-  -H "X-API-Key: $POSTERN_KEY" \\
+  -H "X-API-Key: $POSTERN_API_KEY" \\
   -H 'Content-Type: application/json' \\
   -d '<the body, which is not stored>'`,
   )
   assert.equal(
-    curlAgain('https://ai.example', '/v1/models'),
-    'curl -X GET https://ai.example/v1/models \\\n  -H "X-API-Key: $POSTERN_KEY"',
+    curlAgain('https://ai.example', { method: 'GET', endpoint: '/v1/models' }),
+    'curl -X GET https://ai.example/v1/models \\\n  -H "X-API-Key: $POSTERN_API_KEY"',
   )
 })

@@ -158,10 +158,10 @@ function Limits({ of: limits }) {
     rowKey=${({ tokens, windowMs }) => `${tokens} ${windowMs}`} />`
 }
 
-function Again({ of: { endpoint } }) {
+function Again({ of: diagnosis }) {
   return html`<${Card} title="Send it again">
-    <p class="muted">Bodies and keys are not stored: put in the body, and set <code>POSTERN_KEY</code> to a key.</p>
-    <${CodeBlock} title="curl" text=${curlAgain(location.origin, endpoint)} />
+    <p class="muted">Bodies and keys are not stored: put in the body, and set <code>POSTERN_API_KEY</code> to a key.</p>
+    <${CodeBlock} title="curl" text=${curlAgain(location.origin, diagnosis)} />
   <//>`
 }
 
