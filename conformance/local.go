@@ -42,6 +42,7 @@ type Local struct {
 	env      map[string]string // the deployment's
 	now      atomic.Uint64
 	wall     atomic.Bool    // use the machine's clock
+	naps     atomic.Bool    // keepers sleep as long as they want
 	proxies  []netip.Prefix // trusted to report the client's address
 	listener *relay
 	commands *httptest.Server

@@ -130,7 +130,9 @@ func newFixtureOn(t *testing.T, upstream *Upstream, open func(store.Clock) (stor
 		t.Fatal(err)
 	}
 	t.Cleanup(local.Close)
-	return fixtureAt(t, &Runner{URL: local.URL, ControlURL: local.ControlURL, Client: newClient(), Upstream: upstream, Native: true})
+	c := fixtureAt(t, &Runner{URL: local.URL, ControlURL: local.ControlURL, Client: newClient(), Upstream: upstream, Native: true})
+	c.local = local
+	return c
 }
 
 func fixtureAt(t *testing.T, r *Runner) *fixture {
@@ -172,7 +174,9 @@ func (c *fixture) measure(n int, start func(), report func(kind string)) {
 		c.do("advance 10s")
 		start()
 		if kind.flood != nil {
+			c.local.naps.Store(true) // else the counts are reported more often than in five seconds
 			c.script(kind.name, kind.flood(n))
+			c.local.naps.Store(false)
 		}
 		for i := range n {
 			if kind.flood == nil {

@@ -35,7 +35,7 @@ func (e timedEngine) Step(message []byte) ([]byte, error) {
 		if a.ID < exchange.FirstKeeping {
 			e.local.timers.Add(1)
 		}
-		if a.ID >= exchange.FirstKeeping && a.KeepMs > reportMs && !e.local.wall.Load() {
+		if a.ID >= exchange.FirstKeeping && a.KeepMs > reportMs && !e.local.wall.Load() && !e.local.naps.Load() {
 			a.KeepMs, shortened = reportMs, true
 		}
 	}
