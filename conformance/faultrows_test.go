@@ -358,11 +358,11 @@ func jumps(d string) func(*fixture) {
 	return func(c *fixture) {
 		var a *call
 		if c.stream {
-			c.queue(Behavior{Kind: "slow", DelayMs: 80}, 1)
+			c.queue(Behavior{Kind: "answer", Pause: true}, 1)
 			a = c.begin(c.caller.single, hello)
 			c.await("the first text", a.begun)
-			c.do("advance " + d + " inflight")
-			a.end().wantText(goodText)
+			c.do("held 1", "advance "+d+" inflight")
+			a.release().wantText(goodText)
 		} else {
 			a = c.heldCall()
 			c.do("advance " + d + " inflight")
