@@ -17,11 +17,12 @@ import (
 //	k/<meter>               a meter's slice, last batch and last use
 //	u/<day>/<model>         usage by day and model
 //	x/<day>/<key>/<model>   usage by day, key and model
-//	y/<hour>                usage by hour
+//	y/<hour>                usage by hour, of older versions
+//	h/<span>, d/<day>       activity by ten minutes, or later by day: by minute, model and key; see span.go
 //	r/<number>              ring buffer: metadata of a batch of requests
 //	e/<day>                 endings by day
 //	f/<day>/<key>           endings by day and key
-//	g/<hour>                endings by hour
+//	g/<hour>                endings by hour, of older versions
 //	q/<number>              ring buffer: a chunk of records of requests that were not served
 //	qs                      the numbers of the last tallies and of the newest chunk
 //	vs, v/<id>, w/<age>     violations; see violations.go
@@ -36,6 +37,8 @@ const (
 	rowModels   = "u/"
 	rowDetails  = "x/"
 	rowHours    = "y/"
+	rowSpans    = "h/"
+	rowSpanDays = "d/"
 	rowRecent   = "r/"
 	rowEnds     = "e/"
 	rowKeyEnds  = "f/"
@@ -180,6 +183,8 @@ func newCommand(op uint64) command {
 		return new(CloseDay)
 	case opAnnounce:
 		return new(Announce)
+	case opActivity:
+		return new(ActivityQuery)
 	}
 	return newEndCommand(op)
 }
@@ -194,7 +199,7 @@ func Reads(in *abi.ObjectInput) ([]abi.Range, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(ranges, c.reads()...), nil
+	return append(append(ranges, c.reads()...), spanReads(c, in.NowMs)...), nil
 }
 
 // alertReads are the rows that the delivery of alerts needs.
@@ -322,7 +327,7 @@ func (policy) apply(c *call) error {
 
 func (q *Query) apply(c *call) error { return c.query(q) }
 
-func (p *Prune) apply(c *call) error { return c.prune() }
+func (p *Prune) apply(c *call) error { return c.prune(p) }
 
 func (q *Recent) apply(c *call) error { return c.recent(q) }
 
@@ -383,7 +388,7 @@ func (c *call) absorb(a *Absorb) error {
 			m.spent = money.Add(m.spent, a.Usage[i].CostPico)
 			c.b.spent = money.Add(c.b.spent, a.Usage[i].CostPico)
 		}
-		if err := c.addUsage(&a.Usage[i], a.KeyID); err != nil {
+		if err := c.addUsage(a, &a.Usage[i]); err != nil {
 			return err
 		}
 	}

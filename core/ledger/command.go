@@ -30,6 +30,10 @@ const (
 	opEnds    = 19
 	opRecords = 20
 
+	opActivity = 21
+	opSummary  = 22
+	opOverview = 23
+
 	opEvents   = 30
 	opForget   = 31
 	opCloseDay = 32

@@ -161,35 +161,36 @@ func (e *endings) of(model string) *Endings {
 	return &e.models[len(e.models)-1].Endings
 }
 
-// Keys of rows with endings: by day; by day and key; and by hour.
+// Keys of rows with endings: by day; by day and key; and, of older versions, by hour.
 func dayEndsKey(day uint64) string { return rowEnds + abi.Fixed(day) }
 
 func keyEndsKey(day uint64, keyID string) string { return rowKeyEnds + abi.Fixed(day) + "/" + keyID }
 
 func hourEndsKey(hour uint64) string { return rowHourEnds + abi.Fixed(hour) }
 
-func endsKeys(hour uint64, keyID string) [3]string {
+func endsKeys(hour uint64, keyID string) [2]string {
 	day := hour / 24
-	return [3]string{dayEndsKey(day), keyEndsKey(day, keyID), hourEndsKey(hour)}
+	return [2]string{dayEndsKey(day), keyEndsKey(day, keyID)}
 }
 
 // addEnds adds the counts of a tally to their rows.
 func (c *call) addEnds(t *Tally) error {
 	for i := range t.Counts {
 		n := &t.Counts[i]
-		for at, key := range endsKeys(n.Hour, t.KeyID) {
+		for _, key := range endsKeys(n.Hour, t.KeyID) {
 			var row endings
 			if value, ok := c.row(key); ok {
 				if err := abi.DecodeFields(value, row.fields); err != nil {
 					return err
 				}
 			}
-			model := n.Model
-			if at == 2 {
-				model = ""
-			}
-			row.of(model).Count(n)
+			row.of(n.Model).Count(n)
 			c.put(key, abi.EncodeFields(0, 32+32*len(row.models), row.fields))
+		}
+		var of Activity
+		of.Usage.Ends.Count(n)
+		if err := c.addSpan(n.Hour, n.Model, t.KeyID, &of); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -212,13 +213,15 @@ func (q *EndsQuery) reads() (ranges []abi.Range) {
 		return ranges
 	}
 	first, end := dayEndsKey(q.FirstDay), dayEndsKey(q.EndDay)
+	var spans []abi.Range
 	switch {
 	case q.By == ByHour:
 		first, end = hourEndsKey(q.FirstDay*24), hourEndsKey(q.EndDay*24)
+		spans = spansOfDays(q.FirstDay, q.EndDay)
 	case q.needsKeys():
 		first, end = keyEndsKey(q.FirstDay, ""), keyEndsKey(q.EndDay, "")
 	}
-	return []abi.Range{{Start: max(first, q.After+"\x00"), End: end, Limit: maxEndRows}}
+	return append([]abi.Range{{Start: max(first, q.After+"\x00"), End: end, Limit: maxEndRows}}, spans...)
 }
 
 // maxEndRows is the number of rows that one page reads. A row has up to a hundred bytes for each model.
@@ -229,7 +232,13 @@ func (q *EndsQuery) apply(c *call) error {
 	count := 0
 	for _, row := range c.in.Rows {
 		prefix, name, _ := strings.Cut(row.Key, "/")
-		if prefix += "/"; prefix != rowEnds && prefix != rowKeyEnds && prefix != rowHourEnds {
+		if prefix += "/"; prefix == rowSpans {
+			if err := reply.addHour(row); err != nil {
+				return err
+			}
+			continue
+		}
+		if prefix != rowEnds && prefix != rowKeyEnds && prefix != rowHourEnds {
 			continue
 		}
 		var e endings
@@ -254,6 +263,15 @@ func (q *EndsQuery) apply(c *call) error {
 	}
 	c.out.Reply = abi.EncodeFields(0, 64+64*len(reply.Groups), reply.fields)
 	return nil
+}
+
+// addHour adds the endings of a row by ten minutes to their hour.
+func (p *EndsReply) addHour(row abi.Row) error {
+	u, err := usageOfHour(row)
+	if err == nil && u.Ends.Used() {
+		p.add(ByHour, "", &Usage{Day: u.Day, Hour: u.Hour, Ends: u.Ends})
+	}
+	return err
 }
 
 // Encode encodes the command.

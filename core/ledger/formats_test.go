@@ -229,7 +229,7 @@ func TestMalformedLedgerInput(t *testing.T) {
 
 // TestRowsOfAnotherFormat checks that rows with an unknown format version are errors.
 func TestRowsOfAnotherFormat(t *testing.T) {
-	known := map[string]byte{"b": 2, "k/": 2, "al": 1, "u/": 2, "x/": 2, "y/": 2, "r/": 1, "vs": 1, "v/": 1}
+	known := map[string]byte{"b": 2, "k/": 2, "al": 1, "u/": 2, "x/": 2, "h/": 1, "r/": 1, "vs": 1, "v/": 1}
 	filled := func() *harness {
 		b := newHarness(t)
 		b.put(10, month(), hook)

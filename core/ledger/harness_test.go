@@ -1,6 +1,7 @@
 package ledger_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/postern-ai/postern/core/abi"
@@ -22,12 +23,13 @@ type harness struct {
 	*testing.T
 	*testobject.Object
 	now     uint64
-	version uint64 // of the last put
-	seq     uint64 // of the last absorb
+	version uint64            // of the last put
+	seq     uint64            // of the last absorb
+	seqs    map[string]uint64 // of serve, by key
 }
 
 func newHarness(t *testing.T) *harness {
-	return &harness{T: t, now: start, Object: &testobject.Object{Class: abi.ClassLedger, Name: "proj_1", Reads: ledger.Reads, Apply: ledger.Apply}}
+	return &harness{T: t, now: start, seqs: map[string]uint64{}, Object: &testobject.Object{Class: abi.ClassLedger, Name: "proj_1", Reads: ledger.Reads, Apply: ledger.Apply}}
 }
 
 func (b *harness) call(command []byte) []byte {
@@ -37,6 +39,16 @@ func (b *harness) call(command []byte) []byte {
 		b.Fatal(err)
 	}
 	return reply
+}
+
+// rowsOf is the number of rows with a prefix.
+func (b *harness) rowsOf(prefix string) (n int) {
+	for name := range b.Rows {
+		if strings.HasPrefix(name, prefix) {
+			n++
+		}
+	}
+	return n
 }
 
 var hook = doc.Alerts{URL: "https://hooks.example/a", Secret: []byte("0123456789abcdefghijklmn")}

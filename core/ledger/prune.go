@@ -8,7 +8,7 @@ import (
 )
 
 // Prune is the command that deletes usage rows and violations of days before FirstDay, and rows by hour of days before
-// FirstHourDay. It deletes a limited number at a time. The reply is the number of rows deleted; the caller repeats it until that is 0.
+// FirstHourDay; those by ten minutes become rows by day. It deletes a limited number at a time. The reply is the number of rows deleted; the caller repeats it until that is 0.
 type Prune struct{ FirstDay, FirstHourDay uint64 }
 
 func (p *Prune) reads() []abi.Range {
@@ -16,6 +16,8 @@ func (p *Prune) reads() []abi.Range {
 		{Start: rowModels, End: rowModels + abi.Fixed(p.FirstDay), Limit: maxPrune},
 		{Start: rowDetails, End: rowDetails + abi.Fixed(p.FirstDay), Limit: maxPrune},
 		{Start: rowHours, End: hourKey(p.FirstHourDay, 0), Limit: maxPrune},
+		{Start: rowSpans, End: spanKey(p.FirstHourDay * daySpans), Limit: maxPrune},
+		{Start: rowSpanDays, End: spanDayKey(p.FirstDay), Limit: maxPrune},
 		{Start: rowEnds, End: dayEndsKey(p.FirstDay), Limit: maxPrune},
 		{Start: rowKeyEnds, End: keyEndsKey(p.FirstDay, ""), Limit: maxPrune},
 		{Start: rowHourEnds, End: hourEndsKey(p.FirstHourDay * 24), Limit: maxPrune},
@@ -24,7 +26,10 @@ func (p *Prune) reads() []abi.Range {
 	}
 }
 
-func (c *call) prune() error {
+func (c *call) prune(p *Prune) error {
+	if err := c.fold(p.FirstHourDay * daySpans); err != nil || len(c.out.Ranges) > 0 {
+		return err
+	}
 	if _, err := c.loadViolations(); err != nil {
 		return err
 	}
@@ -34,6 +39,7 @@ func (c *call) prune() error {
 		case row.Key == rowBudget, row.Key == rowViolations, strings.HasPrefix(row.Key, string(rowsChain)):
 		case strings.HasPrefix(row.Key, rowViolationAge):
 			c.deleteViolation(row)
+		case strings.HasPrefix(row.Key, rowSpans), strings.HasPrefix(row.Key, rowSpanDays) && row.Key >= spanDayKey(p.FirstDay):
 		default:
 			c.delete(row.Key)
 		}

@@ -122,7 +122,8 @@ func TestQueryOfAKeyHasOnePage(t *testing.T) {
 	b.expectQuery(ledger.Query{FirstDay: today + 1 - days, EndDay: today + 1, By: ledger.ByDay, Key: "key_1"}, want...)
 }
 
-// TestPrune checks that old usage rows are deleted, with an earlier limit for rows by hour, and no other rows.
+// TestPrune checks that old usage rows are deleted, with an earlier limit for rows by ten minutes, which become a row for their day,
+// and no other rows.
 func TestPrune(t *testing.T) {
 	b := twoKeys(t)
 	b.put(10, month(), hook)
@@ -135,7 +136,7 @@ func TestPrune(t *testing.T) {
 	}{
 		{ledger.Prune{FirstDay: today - 1, FirstHourDay: today - 1}, 0, []string{"/-1/0/=51", "/0/0/=68", "/1/0/=136"}, []string{"/-1/3/=17", "/-1/4/=34", "/0/3/=68", "/1/3/=136"}},
 		{ledger.Prune{FirstDay: today - 1, FirstHourDay: today}, 2, []string{"/-1/0/=51", "/0/0/=68", "/1/0/=136"}, []string{"/0/3/=68", "/1/3/=136"}},
-		{ledger.Prune{FirstDay: today, FirstHourDay: today + 1}, 2 + 4 + 1, []string{"/0/0/=68", "/1/0/=136"}, []string{"/1/3/=136"}},
+		{ledger.Prune{FirstDay: today, FirstHourDay: today + 1}, 2 + 4 + 2, []string{"/0/0/=68", "/1/0/=136"}, []string{"/1/3/=136"}},
 	} {
 		removed, err := ledger.DecodePruned(b.call(c.prune.Encode()))
 		if err != nil || removed != c.removed {

@@ -30,6 +30,7 @@ type Request struct {
 	Cache      Cache
 	Stream     bool
 	Estimated  bool
+	FirstMs    uint64 // time to first token of a stream; 0: none
 
 	PromptCache PromptCache
 }

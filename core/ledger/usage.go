@@ -25,7 +25,7 @@ type Usage struct {
 	// PromptCache and Attempts are not in UsageFields: see Extras.
 	PromptCache PromptCache
 	Attempts    Attempts
-	// Ends are requests that were not served. They have rows of their own, and only EndsQuery returns them.
+	// Ends are requests that were not served. They have rows of their own, and only EndsQuery and ActivityQuery return them.
 	Ends Endings
 }
 
@@ -57,15 +57,22 @@ func (l *Latency) Count() (n uint64) {
 	return n
 }
 
-// Percentile is the given percentile in milliseconds, as the upper bound of its bucket. Above the last bound it is twice
-// that bound.
+// Percentile is the given percentile in milliseconds, as the upper bound of its bucket.
 func (l *Latency) Percentile(percent uint64) uint64 {
 	rank := (l.Count()*percent + 99) / 100
 	for i, n := range l.Buckets {
-		if rank <= n && i < len(LatencyBoundsMs) {
-			return LatencyBoundsMs[i]
+		if rank <= n {
+			return latencyBound(i)
 		}
-		rank -= min(rank, n)
+		rank -= n
+	}
+	return latencyBound(len(LatencyBoundsMs))
+}
+
+// latencyBound is the upper bound of a bucket. That of the last one is twice the last bound.
+func latencyBound(bucket int) uint64 {
+	if bucket < len(LatencyBoundsMs) {
+		return LatencyBoundsMs[bucket]
 	}
 	return 2 * LatencyBoundsMs[len(LatencyBoundsMs)-1]
 }
@@ -180,7 +187,7 @@ func decodeUsageRow(data []byte) (Usage, error) {
 	return s.Usage, err
 }
 
-// Keys of usage rows: by day and model; by day, key and model; and by hour.
+// Keys of usage rows: by day and model; by day, key and model; and, of older versions, by hour.
 func modelKey(day uint64, model string) string { return rowModels + abi.Fixed(day) + "/" + model }
 
 func detailKey(day uint64, keyID, model string) string {
@@ -190,18 +197,14 @@ func detailKey(day uint64, keyID, model string) string {
 func hourKey(day, hour uint64) string { return rowHours + abi.Fixed(day*24+hour) }
 
 // usageKeys are the keys of the rows that a key's usage is added to.
-func usageKeys(u *Usage, keyID string) [3]string {
-	return [3]string{modelKey(u.Day, u.Model), detailKey(u.Day, keyID, u.Model), hourKey(u.Day, u.Hour)}
+func usageKeys(u *Usage, keyID string) [2]string {
+	return [2]string{modelKey(u.Day, u.Model), detailKey(u.Day, keyID, u.Model)}
 }
 
-// addUsage adds usage to its rows.
-func (c *call) addUsage(u *Usage, keyID string) error {
-	keys := usageKeys(u, keyID)
-	for i, key := range keys {
+// addUsage adds usage of a batch to its rows.
+func (c *call) addUsage(a *Absorb, u *Usage) error {
+	for _, key := range usageKeys(u, a.KeyID) {
 		total := usageRow{Usage{Day: u.Day, Model: u.Model}}
-		if i == 2 {
-			total = usageRow{Usage{Day: u.Day, Hour: u.Hour}}
-		}
 		if row, ok := c.row(key); ok {
 			var err error
 			if total.Usage, err = decodeUsageRow(row); err != nil {
@@ -211,13 +214,14 @@ func (c *call) addUsage(u *Usage, keyID string) error {
 		total.Plus(u)
 		c.put(key, abi.EncodeFields(0, 64, total.fields))
 	}
-	return nil
+	of := a.activityIn(u)
+	return c.addSpan(u.Day*24+u.Hour, u.Model, a.KeyID, &of)
 }
 
 // KeepDays and KeepHourDays are the retention of usage rows, in days.
 const (
 	KeepDays     = 400
-	KeepHourDays = 9   // rows by hour
+	KeepHourDays = 9   // rows by hour, and by ten minutes
 	maxPrune     = 500 // rows of each kind that one Prune deletes
 )
 
@@ -263,7 +267,10 @@ func (q *Query) needsKeyRows() bool { return q.By == ByKey || q.By == ByDetail |
 
 // reads are the rows of a query: for one key, its rows of each day; otherwise one page of all rows of the days.
 func (q *Query) reads() (ranges []abi.Range) {
-	if q.Key == "" || q.By == ByHour {
+	if q.By == ByHour {
+		return append([]abi.Range{q.scan()}, spansOfDays(q.FirstDay, q.EndDay)...)
+	}
+	if q.Key == "" {
 		return []abi.Range{q.scan()}
 	}
 	for day := q.FirstDay; day < q.EndDay && day < q.FirstDay+KeepDays; day++ {
@@ -294,6 +301,12 @@ func (c *call) query(q *Query) error {
 	count := 0
 	for _, row := range rows {
 		if row.Key == rowBudget {
+			continue
+		}
+		if strings.HasPrefix(row.Key, rowSpans) {
+			if err := reply.addHour(row); err != nil {
+				return err
+			}
 			continue
 		}
 		count++

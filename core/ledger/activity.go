@@ -1,0 +1,87 @@
+package ledger
+
+import (
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/sketch"
+)
+
+// Activity is usage with its requests that were not served, and the durations of those that were. Its Usage has no day, hour, model
+// and Latency.
+type Activity struct {
+	Usage      Usage
+	Latency    sketch.Sketch // of served requests, from their arrival to the end of their responses
+	FirstToken sketch.Sketch // of served streams, from their arrival to their first content
+}
+
+// Plus adds the figures of o.
+func (a *Activity) Plus(o *Activity) {
+	a.Usage.Plus(&o.Usage)
+	a.Latency.Plus(&o.Latency)
+	a.FirstToken.Plus(&o.FirstToken)
+}
+
+// ActivityFields lists the fields of an activity.
+func ActivityFields(f *abi.Fields, a *Activity) {
+	countsFields(f, &a.Usage)
+	if f.Group(a.Latency.Count() > 0) {
+		a.Latency.Fields(f)
+	}
+	if f.Group(a.FirstToken.Count() > 0) {
+		a.FirstToken.Fields(f)
+	}
+}
+
+// countsFields lists the counters of usage. Most of them are 0 in most of them.
+func countsFields(f *abi.Fields, u *Usage) {
+	n := [...]uint64{u.Requests, u.Hits, u.Misses, u.Failed, u.Prompt, u.Completion, u.Estimated, u.Expired}
+	sparseFields(f, n[:])
+	u.Requests, u.Hits, u.Misses, u.Failed, u.Prompt, u.Completion, u.Estimated, u.Expired = n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7]
+	f.Int(&u.CostPico)
+	u.PromptCache.Fields(f, f.Group(u.PromptCache.Used()))
+	if f.Group(u.Attempts.Used()) {
+		u.Attempts.fields(f)
+	}
+	if f.Group(u.Ends.Used()) {
+		u.Ends.fields(f)
+	}
+}
+
+// Named is the activity of a model or a key; an empty name: of all that are not told apart.
+type Named struct {
+	Name string
+	Activity
+}
+
+// NamedFields lists the fields of a named activity.
+func NamedFields(f *abi.Fields, n *Named) {
+	f.String(&n.Name)
+	ActivityFields(f, &n.Activity)
+}
+
+// activityOf finds or adds a name in a list of at most limit names. Without room it is that of the others.
+func activityOf(list *[]Named, name string, limit int) *Activity {
+	others := -1
+	for i := range *list {
+		switch (*list)[i].Name {
+		case name:
+			return &(*list)[i].Activity
+		case "":
+			others = i
+		}
+	}
+	if len(*list) >= limit && name != "" {
+		if others >= 0 {
+			return &(*list)[others].Activity
+		}
+		name = ""
+	}
+	*list = append(*list, Named{Name: name})
+	return &(*list)[len(*list)-1].Activity
+}
+
+func totalOf(list []Named) (total Activity) {
+	for i := range list {
+		total.Plus(&list[i].Activity)
+	}
+	return total
+}

@@ -1,0 +1,195 @@
+package ledger
+
+import (
+	"strings"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/calendar"
+)
+
+// A span is ten minutes, numbered from 1970-01-01. A project has one row for each with activity: about 100 bytes for each model and
+// each key. When they are older than KeepHourDays, they become one row for their day.
+const (
+	SpanMs   = 10 * minuteMs
+	minuteMs = 60_000
+	daySpans = calendar.DayMs / SpanMs
+
+	// maxSpanModels and maxSpanKeys are how many models and keys a row tells apart.
+	maxSpanModels = 64
+	maxSpanKeys   = 128
+)
+
+// span is the activity of ten minutes or of a day.
+type span struct {
+	minutes []spanMinute // not of a day
+	models  []Named
+	keys    []Named
+}
+
+// spanMinute is the usage of one minute, as the Ledger received it: seconds after the requests.
+type spanMinute struct {
+	minute uint64 // since 1970-01-01
+	Usage
+}
+
+func (s *span) fields(f *abi.Fields) {
+	f.Format(format)
+	abi.List(f, &s.minutes, func(f *abi.Fields, m *spanMinute) {
+		f.Uint(&m.minute)
+		countsFields(f, &m.Usage)
+	})
+	abi.List(f, &s.models, NamedFields)
+	abi.List(f, &s.keys, NamedFields)
+}
+
+func decodeSpan(data []byte) (s span, err error) {
+	err = abi.DecodeFields(data, s.fields)
+	return s, err
+}
+
+func spanKey(number uint64) string { return rowSpans + abi.Fixed(number) }
+
+func spanDayKey(day uint64) string { return rowSpanDays + abi.Fixed(day) }
+
+// timeWithin is the time in an hour that is closest to now.
+func timeWithin(hour, now uint64) uint64 {
+	return max(hour*calendar.HourMs, min(now, (hour+1)*calendar.HourMs-1))
+}
+
+// spanRange reads the row to which a report adds what happened in an hour.
+func spanRange(hour, now uint64) abi.Range {
+	return abi.Range{Start: spanKey(timeWithin(hour, now) / SpanMs)}
+}
+
+// spanReads are the rows by ten minutes that a command changes. They depend on the time, which is the same when it is applied.
+func spanReads(of command, now uint64) (ranges []abi.Range) {
+	switch of := of.(type) {
+	case *batch:
+		for i := range of.absorbs {
+			for j := range of.absorbs[i].Usage {
+				u := &of.absorbs[i].Usage[j]
+				ranges = append(ranges, spanRange(u.Day*24+u.Hour, now))
+			}
+		}
+	case *Tally:
+		for i := range of.Counts {
+			ranges = append(ranges, spanRange(of.Counts[i].Hour, now))
+		}
+	}
+	return ranges
+}
+
+// addSpan adds what happened in an hour to the row of the present ten minutes.
+func (c *call) addSpan(hour uint64, model, keyID string, a *Activity) error {
+	at := timeWithin(hour, c.in.NowMs)
+	key := spanKey(at / SpanMs)
+	var s span
+	if row, ok := c.row(key); ok {
+		var err error
+		if s, err = decodeSpan(row); err != nil {
+			return err
+		}
+	}
+	s.minuteOf(at / minuteMs).Plus(&a.Usage)
+	activityOf(&s.models, model, maxSpanModels).Plus(a)
+	activityOf(&s.keys, keyID, maxSpanKeys).Plus(a)
+	c.put(key, abi.EncodeFields(0, 128+128*(len(s.models)+len(s.keys)), s.fields))
+	return nil
+}
+
+func (s *span) minuteOf(minute uint64) *Usage {
+	for i := range s.minutes {
+		if s.minutes[i].minute == minute {
+			return &s.minutes[i].Usage
+		}
+	}
+	s.minutes = append(s.minutes, spanMinute{minute: minute})
+	return &s.minutes[len(s.minutes)-1].Usage
+}
+
+// activityIn is the activity of one model and hour in a batch. Its durations are those of the requests that the batch lists, each for
+// as many as the batch has for one that is listed.
+func (a *Absorb) activityIn(u *Usage) (of Activity) {
+	of.Usage = *u
+	of.Usage.Day, of.Usage.Hour, of.Usage.Model, of.Usage.Latency = 0, 0, "", Latency{}
+	listed := uint64(0)
+	for i := range a.Recent {
+		if a.Recent[i].timed(u) {
+			listed++
+		}
+	}
+	served := u.Requests - u.Expired // may be less than 0 if a late settlement replaces a charge of an earlier batch
+	if served > 1<<32 || served < listed {
+		served = listed
+	}
+	if listed == 0 {
+		u.Latency.addTo(&of)
+		return of
+	}
+	each, more := served/listed, served%listed
+	for i := range a.Recent {
+		r := &a.Recent[i]
+		if !r.timed(u) {
+			continue
+		}
+		n := each
+		if more > 0 {
+			n, more = n+1, more-1
+		}
+		of.Latency.Add(r.DurationMs, n)
+		if r.FirstMs > 0 {
+			of.FirstToken.Add(r.FirstMs, n)
+		}
+	}
+	return of
+}
+
+// timed reports whether the duration of a listed request belongs to the usage.
+func (q *Request) timed(u *Usage) bool {
+	return q.Model == u.Model && q.Status != 0 && q.AtMs/calendar.HourMs == u.Day*24+u.Hour
+}
+
+// addTo adds the durations of requests that no batch lists, as the upper bounds of their buckets.
+func (l *Latency) addTo(a *Activity) {
+	for i, n := range l.Buckets {
+		a.Latency.Add(latencyBound(i), n)
+	}
+}
+
+// fold adds spans that were read, and are before a span, to the rows of their days, and deletes them. The rows of the days are read in
+// a second round.
+func (c *call) fold(before uint64) error {
+	for _, row := range c.in.Rows {
+		name, ok := strings.CutPrefix(row.Key, rowSpans)
+		if !ok || abi.Unfixed(name) >= before {
+			continue
+		}
+		day := spanDayKey(abi.Unfixed(name) / daySpans)
+		if c.in.Round == 0 {
+			c.out.Ranges = append(c.out.Ranges, abi.Range{Start: day})
+			continue
+		}
+		var sum span
+		s, err := decodeSpan(row.Value)
+		if old, ok := c.row(day); ok && err == nil {
+			sum, err = decodeSpan(old)
+		}
+		if err != nil {
+			return err
+		}
+		sum.plus(&s)
+		c.put(day, abi.EncodeFields(0, 128+128*(len(sum.models)+len(sum.keys)), sum.fields))
+		c.delete(row.Key)
+	}
+	return nil
+}
+
+// plus adds the models and keys of o.
+func (s *span) plus(o *span) {
+	for i := range o.models {
+		activityOf(&s.models, o.models[i].Name, maxSpanModels).Plus(&o.models[i].Activity)
+	}
+	for i := range o.keys {
+		activityOf(&s.keys, o.keys[i].Name, maxSpanKeys).Plus(&o.keys[i].Activity)
+	}
+}

@@ -1,0 +1,114 @@
+// Package sketch counts durations in bins that are fine enough for percentiles: each is right to 3.2 %. Sketches of the same
+// or of different hours, keys and models can be merged without a loss.
+package sketch
+
+import (
+	"math/bits"
+
+	"github.com/postern-ai/postern/core/abi"
+)
+
+// Sketch is a histogram of durations in milliseconds. Its bins are those of an HDR histogram: durations below exact have one bin for
+// each millisecond, and every further power of two has halfExact bins of equal width. It stores only bins that are not empty.
+type Sketch struct {
+	SumMs uint64
+	bins  []bin // by index
+}
+
+type bin struct{ index, count uint64 }
+
+// halfExact bins for each power of two are at most 1/16 of their durations wide; a percentile is the middle of its bin.
+const (
+	exactBits = 5
+	exact     = 1 << exactBits
+	halfExact = exact / 2
+	// maxMs is the longest duration that is told from longer ones: 18 hours.
+	maxMs   = 1<<26 - 1
+	maxBins = exact + (26-exactBits)*halfExact
+)
+
+// indexOf is the bin of a duration.
+func indexOf(ms uint64) uint64 {
+	if ms = min(ms, maxMs); ms < exact {
+		return ms
+	}
+	shift := uint64(bits.Len64(ms)) - exactBits
+	return shift*halfExact + ms>>shift
+}
+
+// middle is the duration that stands for those of a bin.
+func middle(index uint64) uint64 {
+	if index < exact {
+		return index
+	}
+	shift := index/halfExact - 1
+	return (index-shift*halfExact)<<shift + (1<<shift-1)/2
+}
+
+// Add counts a duration n times.
+func (s *Sketch) Add(ms, n uint64) {
+	if n == 0 {
+		return
+	}
+	s.SumMs += ms * n
+	s.add(bin{indexOf(ms), n})
+}
+
+// add searches from the end: merges add bins in order.
+func (s *Sketch) add(b bin) {
+	at := len(s.bins)
+	for at > 0 && s.bins[at-1].index >= b.index {
+		at--
+	}
+	if at < len(s.bins) && s.bins[at].index == b.index {
+		s.bins[at].count += b.count
+		return
+	}
+	s.bins = append(s.bins, bin{})
+	copy(s.bins[at+1:], s.bins[at:])
+	s.bins[at] = b
+}
+
+// Plus adds the durations of o.
+func (s *Sketch) Plus(o *Sketch) {
+	s.SumMs += o.SumMs
+	for _, b := range o.bins {
+		s.add(b)
+	}
+}
+
+// Count is the number of durations.
+func (s *Sketch) Count() (n uint64) {
+	for _, b := range s.bins {
+		n += b.count
+	}
+	return n
+}
+
+// Percentile is a percentile in milliseconds; 0 if there are no durations.
+func (s *Sketch) Percentile(percent uint64) uint64 {
+	rank := (s.Count()*percent + 99) / 100
+	for _, b := range s.bins {
+		if rank <= b.count {
+			return middle(b.index)
+		}
+		rank -= b.count
+	}
+	return 0
+}
+
+// Fields lists the fields of a sketch: for each bin the distance from the one before, and its count.
+func (s *Sketch) Fields(f *abi.Fields) {
+	f.Uint(&s.SumMs)
+	last := uint64(0)
+	abi.List(f, &s.bins, func(f *abi.Fields, b *bin) {
+		step := b.index - last
+		if f.Uint(&step); step >= maxBins || last+step >= maxBins {
+			f.Fail()
+			step = 0
+		}
+		last += step
+		b.index = last
+		f.Uint(&b.count)
+	})
+}
