@@ -57,8 +57,8 @@ func viewRecord(r *ledger.Record, f *RequestFilter) (v RequestView, ok bool) {
 	cause, outcome := Causes[r.End], outcomeOf(r.End)
 	v = RequestView{
 		Time: kernel.Timestamp(r.AtMs), RequestID: r.ID, KeyID: r.KeyID, Model: kernel.NullIfEmpty(r.Model), Provider: kernel.NullIfEmpty(f.provider(r.Provider)),
-		UserAgent: kernel.NullIfEmpty(b.UserAgent), Status: kernel.NullIfZero(r.Status), LatencyMs: b.DurationMs, PromptTokens: b.PromptTokens,
-		CompletionTokens: b.CompletionTokens, Cost: b.Cost, Cache: b.Cache, Stream: b.Stream, Estimated: b.Estimated,
+		UserAgent: kernel.NullIfEmpty(b.UserAgent), Status: kernel.NullIfZero(r.Status), LatencyMs: b.DurationMs, FirstTokenMs: b.TimeToFirstTokenMs,
+		PromptTokens: b.PromptTokens, CompletionTokens: b.CompletionTokens, Cost: b.Cost, Cache: b.Cache, Stream: b.Stream, Estimated: b.Estimated,
 		PromptCache: viewPromptCache(&ledger.PromptCache{}), Outcome: &outcome, Cause: &cause, Code: &b.Code, Diagnosis: &b.RecordView,
 	}
 	if v.Cost == nil {

@@ -22,6 +22,7 @@ type RequestView struct {
 	UserAgent        *string         `json:"userAgent"`
 	Status           *uint64         `json:"status"` // HTTP status; null: unknown, because its exchange died
 	LatencyMs        uint64          `json:"latencyMs"`
+	FirstTokenMs     *uint64         `json:"timeToFirstTokenMs"` // null: not a stream of a provider, or an older version has settled it
 	PromptTokens     uint64          `json:"promptTokens"`
 	CompletionTokens uint64          `json:"completionTokens"`
 	Cost             json.RawMessage `json:"cost"` // dollars, exact
@@ -81,7 +82,7 @@ func (v *RequestsView) Add(b *ledger.RequestBatch, f *RequestFilter) {
 		v.Requests = append(v.Requests, RequestView{
 			Time: kernel.Timestamp(r.AtMs), RequestID: r.ID, KeyID: b.KeyID, Model: kernel.NullIfEmpty(r.Model), Provider: kernel.NullIfEmpty(f.provider(r.Provider)),
 			UserAgent: kernel.NullIfEmpty(r.Agent),
-			Status:    kernel.NullIfZero(r.Status), LatencyMs: r.DurationMs, PromptTokens: r.Prompt, CompletionTokens: r.Completion,
+			Status:    kernel.NullIfZero(r.Status), LatencyMs: r.DurationMs, FirstTokenMs: kernel.NullIfZero(r.FirstMs), PromptTokens: r.Prompt, CompletionTokens: r.Completion,
 			Cost: money.Append(nil, r.CostPico, money.Dollar), Cache: kernel.Translate(r.Cache, caches, CacheWords),
 			Stream: r.Stream, Estimated: r.Estimated, PromptCache: viewPromptCache(&r.PromptCache), Outcome: kernel.NullIfEmpty(outcomeByStatus(r.Status)),
 		})

@@ -71,6 +71,25 @@ func TestOutcomeAndCauseFilters(t *testing.T) {
 	}
 }
 
+// A stream that failed has its time to first token where served ones have it, and in its diagnosis.
+func TestFirstTokenOfFailedStreams(t *testing.T) {
+	b := controltest.New(t)
+	b.Memory.Reducers = true
+	path := b.Project()
+	r := unserved(1)
+	r.Body = []byte(`{"code":"c","message":"M","endpoint":"/v1/chat/completions","durationMs":7,"stream":true,"timeToFirstTokenMs":5}`)
+	b.Tally(path, ledger.Tally{Source: 1, Seq: 1, KeyID: "key_1", Records: []ledger.Record{r, unserved(2)}})
+	list := b.Must(200, "GET", path+"/requests", "").Fields["requests"].([]any)
+	var got []any
+	for _, r := range list {
+		r := r.(map[string]any)
+		got = append(got, r["timeToFirstTokenMs"], r["diagnosis"].(map[string]any)["timeToFirstTokenMs"])
+	}
+	if want := "[<nil> <nil> 5 5]"; fmt.Sprint(got) != want {
+		t.Errorf("%v, want %s", got, want)
+	}
+}
+
 // TestFindRequest looks for requests of the first and the last of many projects: a page makes at most 40 calls.
 func TestFindRequest(t *testing.T) {
 	b := controltest.New(t)

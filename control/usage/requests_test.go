@@ -171,12 +171,14 @@ func TestOneRequest(t *testing.T) {
 	if got := b.Must(200, "GET", path+"/requests", ""); got.Body.String() != `{"requests":[],"next":null}` {
 		t.Error(got.Body)
 	}
-	recall(b, path, [][]ledger.Request{{remembered(14), {AtMs: 1_795_248_000_500, ID: "req_x", Agent: "curl/8.5 (x86)"}}})
+	streamed := remembered(14)
+	streamed.FirstMs = 9
+	recall(b, path, [][]ledger.Request{{streamed, {AtMs: 1_795_248_000_500, ID: "req_x", Agent: "curl/8.5 (x86)"}}})
 	want := `{"requests":[{"time":"2026-11-21T08:00:00.500Z","requestId":"req_x","keyId":"key_0","model":null,"provider":null,"userAgent":"curl/8.5 (x86)","status":null,` +
-		`"latencyMs":0,"promptTokens":0,"completionTokens":0,"cost":0,"cache":"bypass","stream":false,"estimated":false,` +
+		`"latencyMs":0,"timeToFirstTokenMs":null,"promptTokens":0,"completionTokens":0,"cost":0,"cache":"bypass","stream":false,"estimated":false,` +
 		`"promptCache":{"readTokens":0,"writeTokens":0,"saved":0},"outcome":null,"cause":null,"code":null,"diagnosis":null},` +
 		`{"time":"2026-11-21T08:00:00.014Z","requestId":"req_0000000000000000000000000000000e","keyId":"key_0","model":"m-a","provider":null,"userAgent":null,"status":null,` +
-		`"latencyMs":14,"promptTokens":28,"completionTokens":42,"cost":0.14,"cache":"hit","stream":true,"estimated":true,` +
+		`"latencyMs":14,"timeToFirstTokenMs":9,"promptTokens":28,"completionTokens":42,"cost":0.14,"cache":"hit","stream":true,"estimated":true,` +
 		`"promptCache":{"readTokens":2,"writeTokens":0,"saved":0.02},"outcome":null,"cause":null,"code":null,"diagnosis":null}],"next":null}`
 	if got := b.Must(200, "GET", path+"/requests", ""); got.Body.String() != want {
 		t.Errorf("got %s\nwant %s", got.Body, want)

@@ -108,8 +108,8 @@ func (x *exchange) recordAttempts(b *jsontext.Builder) {
 
 func (x *exchange) recordUsage(b *jsontext.Builder) {
 	s := &x.s
-	if first := s.stream.firstContentMs; first > s.startMs {
-		b.UintMember("timeToFirstTokenMs", first-s.startMs)
+	if first := x.firstTokenMs(); first > 0 {
+		b.UintMember("timeToFirstTokenMs", first)
 	}
 	if total := s.spent.Usage.Input + s.spent.Usage.Output; total > 0 || s.spent.CostPico > 0 {
 		b.UintMember("promptTokens", s.spent.Usage.Input)

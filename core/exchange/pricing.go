@@ -117,3 +117,9 @@ func (x *exchange) latencyMs() uint64 {
 	}
 	return x.since(start)
 }
+
+// firstTokenMs is the time from the request's arrival to the first content of its stream; 0: there was none.
+func (x *exchange) firstTokenMs() uint64 {
+	first := x.s.stream.firstContentMs
+	return first - min(first, x.s.startMs)
+}

@@ -53,7 +53,7 @@ func (x *exchange) sendSettle(settle *keymeter.Settle) {
 // trace is the exchange's entry in the list of recent requests, with the data known so far.
 func (x *exchange) trace(status uint64) keymeter.Trace {
 	s := &x.s
-	t := keymeter.Trace{Status: status, DurationMs: x.since(s.startMs), Stream: s.request.stream, Agent: s.agent}
+	t := keymeter.Trace{Status: status, DurationMs: x.since(s.startMs), Stream: s.request.stream, Agent: s.agent, FirstMs: x.firstTokenMs()}
 	switch {
 	case s.hit.found:
 		t.Provider, t.Cache = s.hit.provider, ledger.CacheHit

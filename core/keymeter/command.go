@@ -122,10 +122,11 @@ type Trace struct {
 	DurationMs uint64 // since the request's arrival
 	Cache      ledger.Cache
 	Stream     bool
+	FirstMs    uint64 // from the request's arrival to the first content of its stream; 0: none
 }
 
 func (t *Trace) fields(f *abi.Fields) {
-	ledger.ProviderFields(f, &t.Provider, &t.Agent)
+	ledger.ProviderFields(f, &t.Provider, &t.Agent, &t.FirstMs)
 	f.Uint(&t.Status)
 	f.Uint(&t.DurationMs)
 	abi.Enum(f, &t.Cache)

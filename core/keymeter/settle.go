@@ -97,7 +97,7 @@ func (c *call) charge(s *Settle, admittedMs uint64, period calendar.Period) mone
 	c.m.addRecent(ledger.Request{
 		AtMs: admittedMs, ID: s.RequestID, Model: s.Model, Provider: s.Trace.Provider, Agent: s.Trace.Agent, Status: s.Trace.Status,
 		DurationMs: s.Trace.DurationMs, Prompt: total.Tokens.Prompt, Completion: total.Tokens.Completion, CostPico: total.CostPico,
-		Cache: s.Trace.Cache, Stream: s.Trace.Stream, Estimated: total.Estimated, PromptCache: total.PromptCache,
+		Cache: s.Trace.Cache, Stream: s.Trace.Stream, Estimated: total.Estimated, FirstMs: s.Trace.FirstMs, PromptCache: total.PromptCache,
 	})
 	return total.CostPico
 }

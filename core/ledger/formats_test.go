@@ -300,3 +300,55 @@ func TestUserAgents(t *testing.T) {
 		}
 	}
 }
+
+// oldProviderFields is ProviderFields as it was before requests had a time to first token.
+func oldProviderFields(f *abi.Fields, provider, agent *string) {
+	both := *provider
+	if *agent != "" {
+		both += " " + *agent
+	}
+	if f.String(&both); f.Reading() {
+		*provider, *agent, _ = strings.Cut(both, " ")
+	}
+}
+
+// TestFirstTokens checks that a time to first token survives an older version, which shows the right provider and passes on the rest.
+func TestFirstTokens(t *testing.T) {
+	for _, c := range []struct {
+		provider, agent string
+		firstMs         uint64
+		oldAgent        string
+	}{
+		{"openai", "", 0, ""}, {"openai", "curl/8 x/1", 0, "curl/8 x/1"}, {"openai", "curl/8 x/1", 412, "curl/8 x/1\x1f412"},
+		{"openai", "", 1, "\x1f1"}, {"", "", 7, "\x1f7"}, {"mock", "a/1", 1<<64 - 1, "a/1\x1f18446744073709551615"},
+	} {
+		var w, again abi.Writer
+		ledger.ProviderFields(abi.WriteTo(&w), &c.provider, &c.agent, &c.firstMs)
+		var provider, agent string
+		oldProviderFields(abi.ReadFrom(&abi.Reader{Buf: w.Buf}), &provider, &agent)
+		if provider != c.provider || agent != c.oldAgent {
+			t.Errorf("%+v: an older version reads %q and %q", c, provider, agent)
+		}
+		oldProviderFields(abi.WriteTo(&again), &provider, &agent)
+		firstMs := uint64(99)
+		ledger.ProviderFields(abi.ReadFrom(&abi.Reader{Buf: again.Buf}), &provider, &agent, &firstMs)
+		if provider != c.provider || agent != c.agent || firstMs != c.firstMs {
+			t.Errorf("%+v: passed on as %q, %q and %d", c, provider, agent, firstMs)
+		}
+	}
+}
+
+func TestMalformedFirstTokens(t *testing.T) {
+	for _, suffix := range []string{"", "x", "-1", "1.5", " 1", "18446744073709551616", "1\x1f2", "\x1f", "\x00"} {
+		for _, start := range []string{"openai curl/8", "openai "} {
+			var w abi.Writer
+			w.String(start + "\x1f" + suffix)
+			var provider, agent string
+			firstMs := uint64(99)
+			ledger.ProviderFields(abi.ReadFrom(&abi.Reader{Buf: w.Buf}), &provider, &agent, &firstMs)
+			if provider+" "+agent != start || firstMs != 0 {
+				t.Errorf("%q after %q: %q, %q and %d", suffix, start, provider, agent, firstMs)
+			}
+		}
+	}
+}

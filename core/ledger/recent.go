@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/postern-ai/postern/core/abi"
@@ -40,7 +41,7 @@ func RequestFields(f *abi.Fields, q *Request) {
 	f.Uint(&q.AtMs)
 	f.String(&q.ID)
 	f.String(&q.Model)
-	ProviderFields(f, &q.Provider, &q.Agent)
+	ProviderFields(f, &q.Provider, &q.Agent, &q.FirstMs)
 	f.Uint(&q.Status)
 	f.Uint(&q.DurationMs)
 	f.Uint(&q.Prompt)
@@ -53,19 +54,37 @@ func RequestFields(f *abi.Fields, q *Request) {
 	q.PromptCache.Fields(f, cached)
 }
 
-// ProviderFields encodes a provider's name, which has no spaces, and a user agent as one text: "openai codex_exec/0.169.0". An older
-// version that runs beside this one during an upgrade takes all of it for the name, and can read the row.
+// ProviderFields encodes a provider's name, which has no spaces, a user agent and the milliseconds to the first token as one text:
+// "openai codex_exec/0.169.0\x1f412". Older versions that run beside this one during an upgrade can read the row and pass it on: they
+// take the milliseconds for a part of the agent, or all of it for the name.
 //
 //go:noinline
-func ProviderFields(f *abi.Fields, provider, agent *string) {
+func ProviderFields(f *abi.Fields, provider, agent *string, firstMs *uint64) {
 	both := *provider
-	if *agent != "" {
+	if *agent != "" || *firstMs > 0 {
 		both += " " + *agent
 	}
+	if *firstMs > 0 {
+		both += firstMark + strconv.FormatUint(*firstMs, 10)
+	}
 	if f.String(&both); f.Reading() {
-		*provider, *agent, _ = strings.Cut(both, " ")
+		name, first, _ := strings.Cut(both, firstMark)
+		*provider, *agent, _ = strings.Cut(name, " ")
+		*firstMs = firstOf(first)
 	}
 }
+
+// firstOf is the number that a text is; 0: it is none.
+func firstOf(text string) uint64 {
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// firstMark is before the milliseconds to the first token. Names of providers and of programs have no control characters.
+const firstMark = "\x1f"
 
 // Recent is the command that requests batches of recent requests, newest first: at most Limit batches with a Seq below
 // Before (0: from the newest).

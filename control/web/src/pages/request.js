@@ -125,12 +125,11 @@ function Governor({ of: { decision, risk, policy }, href }) {
   return html`<${Decision} of=${decision} /> with risk score ${risk}, policy version ${policy}. <a href=${href}>Violations of the key</a>`
 }
 
-function useRows({ latencyMs, promptTokens, completionTokens, cost, estimated, cache, promptCache, diagnosis }) {
-  const first = diagnosis?.timeToFirstTokenMs
+function useRows({ latencyMs, timeToFirstTokenMs: first, promptTokens, completionTokens, cost, estimated, cache, promptCache }) {
   const { readTokens, writeTokens, saved } = promptCache
   const rows = [
     ['Total time', duration(latencyMs)],
-    ['Time to first token', first !== undefined && duration(first)],
+    ['Time to first token', first !== null && duration(first)],
     ['Tokens', `${count(promptTokens)} in, ${count(completionTokens)} out`],
     ['Cost', html`<${Money} of=${cost} />${estimated && ', estimated'}`],
     ['Cache', html`<${Badge} of=${cache} />`],
