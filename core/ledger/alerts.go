@@ -192,8 +192,14 @@ func (c *call) posted(p abi.Posted) error {
 	return c.announce()
 }
 
-// alarm sends the alerts that are due, and delivers the outbox.
+// alarm sends the alerts and the summary that are due, and delivers the outbox.
 func (c *call) alarm() error {
+	if wants, err := c.wantsSummary(); wants || err != nil {
+		return err
+	}
+	if err := c.summarize(); err != nil {
+		return err
+	}
 	c.out.Deliver = true
 	a, err := c.alerts()
 	if err != nil {

@@ -25,6 +25,8 @@ import (
 //	g/<hour>                endings by hour, of older versions
 //	q/<number>              ring buffer: a chunk of records of requests that were not served
 //	qs                      the numbers of the last tallies and of the newest chunk
+//	sm                      the last summary sent to the deployment's Ledger
+//	sp/…, sh/…, sd/…        of the deployment: summaries; see overview.go
 //	vs, v/<id>, w/<age>     violations; see violations.go
 //	o/<number>              the outbox: audit entries for the Directory
 //	ch/…, cd                the chain of events: see chain.go
@@ -45,6 +47,10 @@ const (
 	rowHourEnds = "g/"
 	rowRecords  = "q/"
 	rowTallies  = "qs"
+	rowSummary  = "sm"
+	rowStatus   = "sp/"
+	rowSumHours = "sh/"
+	rowSumDays  = "sd/"
 	format      = 1 // of rows not listed below
 
 	budgetFormat      = 2 // of "b"; 1 lacked the number of the last batch of requests
@@ -185,6 +191,12 @@ func newCommand(op uint64) command {
 		return new(Announce)
 	case opActivity:
 		return new(ActivityQuery)
+	case opSummary:
+		return new(Summary)
+	case opOverview:
+		return new(OverviewQuery)
+	case opStatuses:
+		return new(StatusQuery)
 	}
 	return newEndCommand(op)
 }
@@ -193,7 +205,7 @@ func newCommand(op uint64) command {
 func Reads(in *abi.ObjectInput) ([]abi.Range, error) {
 	ranges := []abi.Range{{Start: rowBudget}}
 	if len(in.Command) == 0 {
-		return append(ranges, alertReads...), nil
+		return append(append(ranges, alertReads...), summaryReads...), nil
 	}
 	c, err := decodeCommand(in.Command)
 	if err != nil {
@@ -349,6 +361,7 @@ func (b *batch) apply(c *call) error {
 		}
 	}
 	c.pruneViolations()
+	c.dueSummary()
 	return c.checkAlerts()
 }
 

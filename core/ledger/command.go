@@ -33,6 +33,7 @@ const (
 	opActivity = 21
 	opSummary  = 22
 	opOverview = 23
+	opStatuses = 24
 
 	opEvents   = 30
 	opForget   = 31

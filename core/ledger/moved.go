@@ -9,7 +9,7 @@ import (
 
 // movedRows are the rows that package move may write: all but the outbox.
 var movedRows = []string{
-	rowKeys, rowModels, rowDetails, rowHours, rowSpans, rowSpanDays, rowRecent, rowEnds, rowKeyEnds, rowHourEnds, rowRecords, rowViolation, rowViolationAge, string(rowsChain),
+	rowKeys, rowModels, rowDetails, rowHours, rowSpans, rowSpanDays, rowRecent, rowEnds, rowKeyEnds, rowHourEnds, rowRecords, rowViolation, rowStatus, rowSumHours, rowSumDays, rowViolationAge, string(rowsChain),
 }
 
 // CheckMoved returns an error for a row that is not one of a Ledger, or that the Ledger could not decode although every
@@ -22,7 +22,7 @@ func CheckMoved(row abi.Row) error {
 	case rowPolicy:
 		_, err := doc.DecodePolicy(row.Value)
 		return err
-	case rowAlerts, rowViolations, rowClosed, rowTallies:
+	case rowAlerts, rowViolations, rowClosed, rowTallies, rowSummary:
 		return nil
 	}
 	for _, prefix := range movedRows {

@@ -22,6 +22,8 @@ func (p *Prune) reads() []abi.Range {
 		{Start: rowKeyEnds, End: keyEndsKey(p.FirstDay, ""), Limit: maxPrune},
 		{Start: rowHourEnds, End: hourEndsKey(p.FirstHourDay * 24), Limit: maxPrune},
 		{Start: rowViolationAge, End: rowViolationAge + abi.Fixed(p.FirstDay*calendar.DayMs), Limit: maxPrune},
+		{Start: rowSumHours, End: rowSumHours + abi.Fixed(p.FirstHourDay), Limit: maxPrune},
+		{Start: rowSumDays, End: rowSumDays + abi.Fixed(p.FirstDay), Limit: maxPrune},
 		{Start: rowViolations}, rowsChain.Head(),
 	}
 }

@@ -30,5 +30,6 @@ func (c *call) applyPut(p *Put) error {
 	if _, err := c.loadViolations(); err != nil {
 		return err
 	}
+	c.dueSummary()
 	return c.checkAlerts()
 }

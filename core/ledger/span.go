@@ -14,6 +14,8 @@ const (
 	minuteMs = 60_000
 	daySpans = calendar.DayMs / SpanMs
 
+	hourSpans = calendar.HourMs / SpanMs
+
 	// maxSpanModels and maxSpanKeys are how many models and keys a row tells apart.
 	maxSpanModels = 64
 	maxSpanKeys   = 128

@@ -140,6 +140,7 @@ func (t *Tally) apply(c *call) error {
 	if err := c.addEnds(t); err != nil {
 		return err
 	}
+	c.dueSummary()
 	if err := c.addRecords(t, &last); err != nil {
 		return err
 	}

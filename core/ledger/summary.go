@@ -1,0 +1,262 @@
+package ledger
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/calendar"
+)
+
+// A project's Ledger sends summaries to the Ledger of the deployment: at most one in summaryMs, and only after a report. Each has the
+// activity of whole hours so far, so that a repeat, or one that overtakes another, does no harm.
+
+// Root is the name of the Ledger of the deployment. Projects have other IDs.
+const Root = "root"
+
+const (
+	summaryMs = 30_000
+	// summaryHours is how many hours one summary covers at most. More are only due after an outage.
+	summaryHours = 12
+	// summaryNames is how many models, and keys, an hour of a summary tells apart: those that cost most.
+	summaryNames = 12
+	// summarySlot is the number of a summary in the outbox: the largest one, after all other deliveries.
+	summarySlot = 1<<48 - 1
+	// recentSpans is the time whose attempts tell whether a provider works: 10 to 20 minutes.
+	recentSpans = 2
+)
+
+// Summary is the command with which a project's Ledger reports to the Ledger of the deployment. It has no reply.
+type Summary struct {
+	Project        string
+	Seq            uint64 // grows with each summary; the time in ms, or more
+	AtMs           uint64
+	BudgetPico     int64
+	SpentPico      int64 // in Period
+	Period         calendar.Period
+	OpenViolations uint64
+	Recent         []Named // attempts of the last ten to twenty minutes, by model
+	Hours          []SummaryHour
+}
+
+// SummaryHour is a project's activity in one hour so far. The keys have no durations.
+type SummaryHour struct {
+	Hour   uint64 // since 1970-01-01
+	Models []Named
+	Keys   []Named
+}
+
+func (s *Summary) fields(f *abi.Fields) {
+	s.statusFields(f)
+	abi.List(f, &s.Hours, summaryHourFields)
+}
+
+// statusFields lists all fields but the hours.
+func (s *Summary) statusFields(f *abi.Fields) {
+	f.String(&s.Project)
+	f.Uint(&s.Seq)
+	f.Uint(&s.AtMs)
+	f.Int(&s.BudgetPico)
+	f.Int(&s.SpentPico)
+	PeriodFields(f, &s.Period)
+	f.Uint(&s.OpenViolations)
+	abi.List(f, &s.Recent, NamedFields)
+}
+
+func summaryHourFields(f *abi.Fields, h *SummaryHour) {
+	f.Uint(&h.Hour)
+	abi.List(f, &h.Models, NamedFields)
+	abi.List(f, &h.Keys, NamedFields)
+}
+
+// Encode encodes the command.
+func (s *Summary) Encode() []byte { return abi.EncodeFields(opSummary, 1024, s.fields) }
+
+// sent is row "sm" of a project: what the deployment has been told.
+type sent struct {
+	seq  uint64 // of the last summary
+	atMs uint64
+	hour uint64 // the last one that it covered
+	hash uint64 // of its content
+}
+
+func (s *sent) fields(f *abi.Fields) {
+	f.Format(format)
+	f.Uint(&s.seq)
+	f.Uint(&s.atMs)
+	f.Uint(&s.hour)
+	f.Uint(&s.hash)
+}
+
+// dueMs is when the next summary may be sent.
+func (s *sent) dueMs(now uint64) uint64 {
+	if s.atMs > now { // the clock went back
+		return now
+	}
+	return s.atMs + summaryMs
+}
+
+// summaryReads are the rows that the alarm needs before it knows which hours are due.
+var summaryReads = []abi.Range{{Start: rowSummary}, {Start: abi.OutboxKey(summarySlot)}}
+
+// dueSummary sets the alarm for the next summary, after a report.
+func (c *call) dueSummary() {
+	if c.in.Name != Root {
+		c.setAlarm(c.in.NowMs + summaryMs)
+	}
+}
+
+// setAlarm sets the alarm, unless it is set for an earlier time.
+func (c *call) setAlarm(ms uint64) {
+	if c.out.AlarmMs == 0 || ms < c.out.AlarmMs {
+		c.out.AlarmMs = ms
+	}
+}
+
+// wantsSummary requests the rows of a summary, in the first round of the alarm. An object has one alarm, which may have rung for
+// something else: then it is set again.
+func (c *call) wantsSummary() (want bool, err error) {
+	if c.in.Name == Root || c.in.Round > 0 {
+		return false, nil
+	}
+	last, err := c.lastSummary()
+	if err != nil {
+		return false, err
+	}
+	_, waits := c.row(abi.OutboxKey(summarySlot))
+	if due := last.dueMs(c.in.NowMs); waits || due > c.in.NowMs {
+		c.setAlarm(max(due, c.in.NowMs+summaryMs/2))
+		return false, nil
+	}
+	first, end := last.hours(c.in.NowMs)
+	c.out.Ranges = []abi.Range{{Start: spanKey(first * hourSpans), End: spanKey(end * hourSpans), Limit: summaryHours * hourSpans}}
+	return true, nil
+}
+
+func (c *call) lastSummary() (last sent, err error) {
+	if row, ok := c.row(rowSummary); ok {
+		err = abi.DecodeFields(row, last.fields)
+	}
+	return last, err
+}
+
+// hours are those of the next summary: from the one before the last that was covered, because reports of the last seconds of an hour
+// arrive after its end.
+func (s *sent) hours(now uint64) (first, end uint64) {
+	hour := now / calendar.HourMs
+	first = min(s.hour, hour)
+	if s.hour == 0 {
+		first = hour
+	}
+	first -= min(1, first)
+	return first, min(hour+1, first+summaryHours)
+}
+
+// summarize puts a summary into the outbox if it says anything new.
+func (c *call) summarize() error {
+	if c.in.Round == 0 {
+		return nil // none is due
+	}
+	last, err := c.lastSummary()
+	if err != nil {
+		return err
+	}
+	s := Summary{Project: c.in.Name, BudgetPico: c.b.pico, SpentPico: c.b.spent, Period: c.b.period}
+	first, end := last.hours(c.in.NowMs)
+	if s.Hours, s.Recent, err = c.summaryHours(first, end); err != nil {
+		return err
+	}
+	if s.OpenViolations, err = c.openViolations(); err != nil {
+		return err
+	}
+	more := end <= c.in.NowMs/calendar.HourMs
+	hash := hashOf(s.Encode())
+	if hash == last.hash && !more || len(s.Hours) == 0 && c.b == (budget{}) {
+		return nil
+	}
+	s.Seq, s.AtMs = max(last.seq+1, c.in.NowMs), c.in.NowMs
+	last = sent{s.Seq, c.in.NowMs, end - 1, hash}
+	c.put(rowSummary, abi.EncodeFields(0, 32, last.fields))
+	d := abi.Delivery{Class: abi.ClassLedger, Name: Root, Data: s.Encode()}
+	c.put(abi.OutboxKey(summarySlot), d.Encode())
+	c.setAlarm(c.in.NowMs + summaryMs)
+	return nil
+}
+
+// hashOf is the FNV-1a hash.
+func hashOf(data []byte) uint64 {
+	h := uint64(14695981039346656037)
+	for _, b := range data {
+		h = (h ^ uint64(b)) * 1099511628211
+	}
+	return h
+}
+
+// summaryHours are the hours from first to end with activity, and the attempts of the last spans.
+func (c *call) summaryHours(first, end uint64) (hours []SummaryHour, recent []Named, err error) {
+	present := c.in.NowMs / SpanMs
+	for number := first * hourSpans; number < end*hourSpans; number++ {
+		row, ok := c.row(spanKey(number))
+		if !ok {
+			continue
+		}
+		s, err := decodeSpan(row)
+		if err != nil {
+			return nil, nil, err
+		}
+		if len(hours) == 0 || hours[len(hours)-1].Hour != number/hourSpans {
+			hours = append(hours, SummaryHour{Hour: number / hourSpans})
+		}
+		h := &hours[len(hours)-1]
+		sum := span{models: h.Models, keys: h.Keys}
+		sum.plus(&s)
+		h.Models, h.Keys = sum.models, sum.keys
+		for i := range s.models {
+			if number+recentSpans > present && s.models[i].tried() {
+				activityOf(&recent, s.models[i].Name, maxSpanModels).plusAttempts(&s.models[i].Usage)
+			}
+		}
+	}
+	for i := range hours {
+		hours[i].Models = topOf(hours[i].Models)
+		hours[i].Keys = withoutDurations(topOf(hours[i].Keys))
+	}
+	return hours, recent, nil
+}
+
+// tried reports whether a provider was called.
+func (a *Activity) tried() bool { return a.Usage.Attempts.Used() || a.Usage.Requests > a.Usage.Hits }
+
+func (a *Activity) plusAttempts(u *Usage) {
+	a.Usage.Requests += u.Requests
+	a.Usage.Hits += u.Hits
+	a.Usage.Attempts.Plus(&u.Attempts)
+}
+
+// topOf keeps the names that cost most, then those with most requests, and counts the others together.
+func topOf(list []Named) []Named {
+	slices.SortStableFunc(list, func(a, b Named) int {
+		return cmp.Or(cmp.Compare(b.Usage.CostPico, a.Usage.CostPico), cmp.Compare(b.Usage.Outcomes().Requests, a.Usage.Outcomes().Requests))
+	})
+	var top []Named
+	for i := range list {
+		activityOf(&top, list[i].Name, summaryNames).Plus(&list[i].Activity)
+	}
+	return top
+}
+
+func withoutDurations(list []Named) []Named {
+	for i := range list {
+		list[i].Activity = Activity{Usage: list[i].Usage}
+	}
+	return list
+}
+
+// openViolations is the number of violations that nobody has closed.
+func (c *call) openViolations() (uint64, error) {
+	v, err := c.loadViolations()
+	if err != nil {
+		return 0, err
+	}
+	return v.byState[ViolationOpen], nil
+}

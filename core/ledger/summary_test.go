@@ -1,0 +1,202 @@
+package ledger_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/calendar"
+	"github.com/postern-ai/postern/core/ledger"
+	"github.com/postern-ai/postern/core/money"
+	"github.com/postern-ai/postern/test/testobject"
+)
+
+// deployment is its Ledger, and those of projects that report to it.
+type deployment struct {
+	*harness
+	projects map[string]*harness
+	sent     int // summaries
+}
+
+func newDeployment(t *testing.T) *deployment {
+	d := &deployment{harness: newHarness(t), projects: map[string]*harness{}}
+	d.Object = &testobject.Object{Class: abi.ClassLedger, Name: ledger.Root, Reads: ledger.Reads, Apply: ledger.Apply}
+	return d
+}
+
+func (d *deployment) project(id string) *harness {
+	if d.projects[id] == nil {
+		d.projects[id] = newHarness(d.T)
+		d.projects[id].Name = id
+	}
+	p := d.projects[id]
+	p.now = d.now
+	return p
+}
+
+// pass lets time go by, rings the alarms that are due, and delivers the summaries.
+func (d *deployment) pass(ms uint64) {
+	d.Helper()
+	for end := d.now + ms; ; {
+		next := end
+		for _, p := range d.projects {
+			if p.AlarmMs != 0 {
+				next = min(next, p.AlarmMs)
+			}
+		}
+		d.now = max(d.now, next)
+		rung := false
+		for id, p := range d.projects {
+			if p.AlarmMs == 0 || p.AlarmMs > d.now {
+				continue
+			}
+			rung = true
+			if _, err := d.project(id).Ring(d.now); err != nil {
+				d.Fatal(err)
+			}
+			d.deliver(p)
+		}
+		if !rung {
+			return
+		}
+	}
+}
+
+// deliver takes the summary out of the outbox of a project.
+func (d *deployment) deliver(p *harness) {
+	d.Helper()
+	row, ok := p.Rows["o/ffffffffffff"]
+	if !ok {
+		return
+	}
+	delivery, err := abi.DecodeDelivery(row)
+	if err != nil || delivery.Class != abi.ClassLedger || delivery.Name != ledger.Root || delivery.Region != "" {
+		d.Fatalf("%v %+v", err, delivery)
+	}
+	d.call(delivery.Data)
+	d.call(delivery.Data) // at least once
+	d.sent++
+	p.delivered()
+}
+
+func (d *deployment) overview(q ledger.OverviewQuery) (all ledger.OverviewReply) {
+	d.Helper()
+	for {
+		part, err := ledger.DecodeOverviewReply(d.call(q.Encode()))
+		if err != nil {
+			d.Fatal(err)
+		}
+		all.Projects = append(all.Projects, part.Projects...)
+		all.Steps = append(all.Steps, part.Steps...)
+		all.Models = append(all.Models, part.Models...)
+		all.Keys = append(all.Keys, part.Keys...)
+		if q.After = part.Next; q.After == "" {
+			return all
+		}
+	}
+}
+
+func (d *deployment) statuses() []ledger.Summary {
+	d.Helper()
+	list, err := ledger.DecodeStatuses(d.call((&ledger.StatusQuery{}).Encode()))
+	if err != nil {
+		d.Fatal(err)
+	}
+	return list
+}
+
+// TestSummariesReachTheDeployment checks the figures that arrive, at most a minute late, and that nothing is sent without news.
+func TestSummariesReachTheDeployment(t *testing.T) {
+	d := newDeployment(t)
+	a, b := d.project("proj_a"), d.project("proj_b")
+	a.put(10, month(), hook)
+	a.serve("key_1", "m", 3, ledger.Request{DurationMs: 40})
+	b.serve("key_2", "m", 1, ledger.Request{DurationMs: 80})
+	d.pass(60_000)
+	hour := d.now / calendar.HourMs
+	day := ledger.OverviewQuery{First: hour - 23, End: hour + 1}
+	if o := d.overview(day); len(o.Projects) != 2 || o.Projects[0].Usage.Requests != 3 || o.Projects[0].Latency.Percentile(95) != 40 || o.Models[0].Usage.Requests != 4 || o.Keys[1].Project != "proj_b" || o.Keys[1].Usage.CostPico != money.Dollar {
+		t.Fatalf("%+v", o)
+	}
+	if s := d.statuses(); len(s) != 2 || s[0].Project != "proj_a" || s[0].BudgetPico != 10*money.Dollar || s[0].SpentPico != money.Dollar || d.now-s[0].AtMs > 60_000 {
+		t.Fatalf("%+v", s)
+	}
+	before := d.sent
+	if d.pass(calendar.HourMs); d.sent != before || a.AlarmMs != 0 || b.AlarmMs != 0 {
+		t.Errorf("%d summaries without news; alarms %d, %d", d.sent-before, a.AlarmMs, b.AlarmMs)
+	}
+
+	// The same hour grows; another one begins.
+	d.project("proj_a").serve("key_1", "m", 5)
+	d.project("proj_a").tally(ledger.Tally{Source: 1, Seq: 1, Counts: []ledger.EndCount{{Hour: d.now/calendar.HourMs - 1, Model: "m", End: ledger.EndBudget, Count: 7}}})
+	d.pass(60_000)
+	o := d.overview(ledger.OverviewQuery{First: hour, End: hour + 2})
+	if len(o.Steps) != 2 || o.Steps[0].Usage.Outcomes().Refused != 7 || o.Steps[1].Usage.Requests != 5 || len(o.Projects[0].Requests) != 2 {
+		t.Errorf("%+v", o)
+	}
+	midnight := d.now / calendar.DayMs * 24
+	if o = d.overview(ledger.OverviewQuery{First: midnight, End: midnight + 24, Daily: true}); o.Projects[0].Usage.Requests != 8 || o.Projects[0].Usage.Ends.By[ledger.EndBudget] != 7 || o.Keys[0].Name != "key_1" || o.Keys[0].Usage.Requests != 8 {
+		t.Errorf("%+v", o)
+	}
+	if o = d.overview(ledger.OverviewQuery{First: hour + 1, End: hour + 2}); len(o.Projects) != 1 || o.Projects[0].Usage.Requests != 5 {
+		t.Errorf("%+v", o)
+	}
+}
+
+// TestSummariesWait checks that the next summary waits while the last one is not delivered, and that nothing is lost in an outage of
+// the deployment's Ledger that takes a day.
+func TestSummariesWait(t *testing.T) {
+	d := newDeployment(t)
+	p := d.project("proj_a")
+	first := d.now / calendar.HourMs
+	for range 26 {
+		p.serve("key_1", "m", 1)
+		for range 3 {
+			p.now += 30_000
+			if _, err := p.Ring(p.now); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := p.rowsOf("o/"); n != 1 {
+			t.Fatalf("%d rows in the outbox", n)
+		}
+		p.now += calendar.HourMs
+	}
+	d.now = p.now
+	d.deliver(p)
+	d.pass(5 * 60_000)
+	o := d.overview(ledger.OverviewQuery{First: first, End: first + 30})
+	if o.Projects[0].Usage.Requests != 26 || d.sent < 3 {
+		t.Errorf("%d requests in %d summaries", o.Projects[0].Usage.Requests, d.sent)
+	}
+}
+
+// TestManyProjects checks the pages of an overview, and that names which an hour does not tell apart are counted together.
+func TestManyProjects(t *testing.T) {
+	d := newDeployment(t)
+	for i := range 300 {
+		p := d.project(fmt.Sprintf("proj_%03d", i))
+		for j := range 14 * (1 - min(i, 1)) {
+			p.serve(fmt.Sprintf("key_%02d", j), fmt.Sprintf("m%02d", j), 1)
+		}
+		p.serve("key_00", "m00", 1)
+	}
+	d.pass(60_000)
+	hour := d.now / calendar.HourMs
+	q := ledger.OverviewQuery{First: hour, End: hour + 1}
+	o := d.overview(q)
+	total, names := uint64(0), map[string]bool{}
+	for i := range o.Keys {
+		total += o.Keys[i].Usage.Requests
+		if o.Keys[i].Project == "proj_000" {
+			names[o.Keys[i].Name] = true
+		}
+	}
+	if len(o.Projects) != 300 || total != 314 || len(names) != 13 || !names[""] || !names["key_00"] {
+		t.Errorf("%d projects, %d requests, keys %v", len(o.Projects), total, names)
+	}
+	first, err := ledger.DecodeOverviewReply(d.call(q.Encode()))
+	if err != nil || first.Next == "" || len(first.Projects) != 256 {
+		t.Errorf("%v: %d projects, next %q", err, len(first.Projects), first.Next)
+	}
+}
