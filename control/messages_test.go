@@ -62,7 +62,7 @@ func TestMessages(t *testing.T) {
 		{"GET", "/api/admin/projects?limit=0", "", `limit must be an integer between 1 and 100, got "0"`},
 		{"GET", "/api/admin/projects?after=x", "", `after must be the "next" of a previous page, got "x"`},
 		{"GET", path + "/usage?format=xml", "", `format must be json, csv or ndjson, got "xml"`},
-		{"GET", path + "/usage?since=2026-11-01", "", "since is not a parameter of this endpoint; the parameters are from, to, by, key, model and format"},
+		{"GET", path + "/usage?since=2026-11-01", "", "since is not a parameter of this endpoint; the parameters are range, from, to, by, key, model, compare and format"},
 		{"GET", path + "/usage?to=tomorrow", "", `to must be a date such as 2026-11-21, got "tomorrow"`},
 	} {
 		got := b.Do(c.method, c.path, c.body)

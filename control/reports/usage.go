@@ -24,10 +24,11 @@ type Figures struct {
 	Failed           uint64          `json:"failed"`
 	PromptTokens     uint64          `json:"promptTokens"`
 	CompletionTokens uint64          `json:"completionTokens"`
-	Cost             json.RawMessage `json:"cost"`      // dollars, exact
-	Estimated        uint64          `json:"estimated"` // requests whose usage the provider did not report
-	Expired          uint64          `json:"expired"`   // requests charged with their reservation because no settlement came
-	Latency          *latencyView    `json:"latency"`   // null: not measured
+	Cost             json.RawMessage `json:"cost"`             // dollars, exact
+	Estimated        uint64          `json:"estimated"`        // requests whose usage the provider did not report
+	Expired          uint64          `json:"expired"`          // requests charged with their reservation because no settlement came
+	Latency          *durationsView  `json:"latency"`          // null: not measured
+	TimeToFirstToken *durationsView  `json:"timeToFirstToken"` // of streams; null: not measured
 	PromptCache      PromptCacheView `json:"promptCache"`
 	Attempts         AttemptsView    `json:"attempts"`
 	Outcomes         OutcomesView    `json:"outcomes"`
@@ -79,33 +80,35 @@ func viewAttempts(u *ledger.Usage) AttemptsView {
 	return v
 }
 
-// latencyView is a distribution of latencies. Its percentiles are the upper bounds of buckets.
-type latencyView struct {
-	MeanMs uint64 `json:"meanMs"`
-	P50Ms  uint64 `json:"p50Ms"`
-	P95Ms  uint64 `json:"p95Ms"`
+// ViewFigures are the figures of an activity in the API.
+func ViewFigures(a *ledger.Activity) Figures {
+	u := a.Usage
+	notNegative(&u)
+	o := u.Outcomes()
+	return Figures{
+		o.Requests, u.Hits, u.Misses, o.Failed, u.Prompt, u.Completion, money.Append(nil, u.CostPico, money.Dollar),
+		u.Estimated, u.Expired, viewLatency(a), viewDurations(&a.FirstToken), viewPromptCache(&u.PromptCache), viewAttempts(&u), viewOutcomes(&u, &o),
+	}
 }
 
-// ViewFigures are the totals of usage in the API.
-func ViewFigures(u *ledger.Usage) Figures {
-	o := u.Outcomes()
-	f := Figures{
-		o.Requests, u.Hits, u.Misses, o.Failed, u.Prompt, u.Completion, money.Append(nil, u.CostPico, money.Dollar),
-		u.Estimated, u.Expired, nil, viewPromptCache(&u.PromptCache), viewAttempts(u), viewOutcomes(u, &o),
+// notNegative clears counters below zero. A late settlement takes back what its reservation was charged, perhaps ten minutes later.
+func notNegative(u *ledger.Usage) {
+	for _, n := range []*uint64{&u.Requests, &u.Expired} {
+		if int64(*n) < 0 {
+			*n = 0
+		}
 	}
-	if n := u.Latency.Count(); n > 0 {
-		f.Latency = &latencyView{u.Latency.SumMs / n, u.Latency.Percentile(50), u.Latency.Percentile(95)}
-	}
-	return f
 }
 
 // UsageRow is the usage of one group.
 type UsageRow struct {
-	Day     *string `json:"day,omitempty"`
-	Hour    *string `json:"hour,omitempty"`
-	KeyID   *string `json:"keyId,omitempty"`
-	KeyName *string `json:"keyName,omitempty"`
-	Model   *string `json:"model,omitempty"`
+	Day      *string `json:"day,omitempty"`
+	Hour     *string `json:"hour,omitempty"`
+	Minute   *string `json:"minute,omitempty"`
+	KeyID    *string `json:"keyId,omitempty"`
+	KeyName  *string `json:"keyName,omitempty"`
+	Model    *string `json:"model,omitempty"`
+	Provider *string `json:"provider,omitempty"`
 	Figures
 }
 
@@ -200,7 +203,7 @@ type groupID struct {
 
 // UsageRowOf converts a group to a row with its name.
 func UsageRowOf(by ledger.Grouping, g *ledger.Group) UsageRow {
-	r := UsageRow{Figures: ViewFigures(&g.Usage)}
+	r := UsageRow{Figures: ViewFigures(&ledger.Activity{Usage: g.Usage})}
 	day, model := kernel.DateText(g.Usage.Day), g.Usage.Model
 	switch by {
 	case ledger.ByDay:

@@ -7,7 +7,6 @@ import (
 
 	"github.com/postern-ai/postern/control/kernel"
 	"github.com/postern-ai/postern/control/reports"
-	"github.com/postern-ai/postern/core/ledger"
 )
 
 // ndjsonOf encodes one row per line.
@@ -24,13 +23,14 @@ func ndjsonOf(rows []reports.UsageRow) ([]byte, error) {
 }
 
 // csvOf encodes a table with a header row (RFC 4180).
-func csvOf(by ledger.Grouping, rows []reports.UsageRow) []byte {
+func csvOf(by string, rows []reports.UsageRow) []byte {
 	var out bytes.Buffer
 	w := csv.NewWriter(&out)
 	w.UseCRLF = true
 	// Writes to memory do not fail.
 	_ = w.Write(append(append(csvNames(by), "requests", "hits", "misses", "failed", "promptTokens", "completionTokens", "cost",
-		"estimated", "expired", "latencyMeanMs", "latencyP50Ms", "latencyP95Ms", "promptCacheReadTokens", "promptCacheWriteTokens",
+		"estimated", "expired", "latencyMeanMs", "latencyP50Ms", "latencyP90Ms", "latencyP95Ms", "latencyP99Ms", "timeToFirstTokenMeanMs", "timeToFirstTokenP50Ms",
+		"timeToFirstTokenP90Ms", "timeToFirstTokenP95Ms", "timeToFirstTokenP99Ms", "promptCacheReadTokens", "promptCacheWriteTokens",
 		"promptCacheSaved", "attempts", "attemptsBusy", "attemptsRejected", "attemptsUnavailable", "attemptsTimeout", "attemptsConnection",
 		"attemptsCut", "attemptsUnusable", "attemptsBroken", "rescued", "served", "refused", "left"), reports.Causes[:]...))
 	for i := range rows {
@@ -40,23 +40,19 @@ func csvOf(by ledger.Grouping, rows []reports.UsageRow) []byte {
 	return out.Bytes()
 }
 
-func csvNames(by ledger.Grouping) []string {
+func csvNames(by string) []string {
 	switch by {
-	case ledger.ByDay:
-		return []string{"day"}
-	case ledger.ByHour:
-		return []string{"hour"}
-	case ledger.ByModel:
-		return []string{"model"}
-	case ledger.ByKey:
+	case groupKey:
 		return []string{"keyId", "keyName"}
+	case groupAll:
+		return []string{"day", "keyId", "model"}
 	}
-	return []string{"day", "keyId", "model"}
+	return []string{by}
 }
 
-func csvRow(by ledger.Grouping, r *reports.UsageRow) []string {
+func csvRow(by string, r *reports.UsageRow) []string {
 	var cells []string
-	names := map[string]*string{"day": r.Day, "hour": r.Hour, "model": r.Model, "keyId": r.KeyID, "keyName": r.KeyName}
+	names := map[string]*string{"day": r.Day, "hour": r.Hour, "minute": r.Minute, "model": r.Model, "provider": r.Provider, "keyId": r.KeyID, "keyName": r.KeyName}
 	for _, name := range csvNames(by) {
 		cells = append(cells, csvText(names[name]))
 	}
@@ -64,7 +60,7 @@ func csvRow(by ledger.Grouping, r *reports.UsageRow) []string {
 		cells = append(cells, strconv.FormatUint(n, 10))
 	}
 	cells = append(cells, string(r.Cost), strconv.FormatUint(r.Estimated, 10), strconv.FormatUint(r.Expired, 10))
-	cells = append(cells, latencyCells(r)...)
+	cells = append(cells, append(r.Latency.Cells(), r.TimeToFirstToken.Cells()...)...)
 	c := &r.PromptCache
 	cells = append(cells, strconv.FormatUint(c.ReadTokens, 10), strconv.FormatUint(c.WriteTokens, 10), string(c.Saved))
 	a, n := &r.Attempts, &r.Attempts.Failed
@@ -79,17 +75,6 @@ func csvRow(by ledger.Grouping, r *reports.UsageRow) []string {
 	}
 	for _, cause := range reports.Causes {
 		cells = append(cells, strconv.FormatUint(o.Causes[cause], 10))
-	}
-	return cells
-}
-
-func latencyCells(r *reports.UsageRow) []string {
-	cells := []string{"", "", ""}
-	if r.Latency == nil {
-		return cells
-	}
-	for i, n := range []uint64{r.Latency.MeanMs, r.Latency.P50Ms, r.Latency.P95Ms} {
-		cells[i] = strconv.FormatUint(n, 10)
 	}
 	return cells
 }

@@ -62,15 +62,15 @@ func exported(ctx context.Context, n *kernel.Run, p *directory.Project) (mark di
 // one file continues in <project>.2.ndjson and so on.
 func exportDay(ctx context.Context, n *kernel.Run, p *directory.Project, day uint64) error {
 	name := "usage/" + kernel.DateText(day) + "/" + p.ID
-	query := usageQuery{Query: ledger.Query{FirstDay: day, EndDay: day + 1, By: ledger.ByDetail}}
-	ends, err := endsOf(ctx, n, p, query.Query)
+	query := ledger.Query{FirstDay: day, EndDay: day + 1, By: ledger.ByDetail}
+	ends, err := endsOf(ctx, n, p, query)
 	if err != nil {
 		return err
 	}
 	var rows []reports.UsageRow
 	for part := 1; ; {
 		n.CallsLeft--
-		found, err := reports.QueryPage(ctx, n.Plane, p, &query.Query)
+		found, err := reports.QueryPage(ctx, n.Plane, p, &query)
 		if err != nil {
 			return err
 		}

@@ -43,7 +43,7 @@ func TestExportsOfClosedDays(t *testing.T) {
 	if want := []string{name(4), name(2), name(1)}; !slices.Equal(kept.Order, want) {
 		t.Fatalf("exported %q, want %q", kept.Order, want)
 	}
-	const figures = `"requests":%d,"hits":0,"misses":%d,"failed":0,"promptTokens":%d,"completionTokens":%d,"cost":0.0000000%s,"estimated":0,"expired":0,"latency":{"meanMs":40,"p50Ms":56,"p95Ms":56},` +
+	const figures = `"requests":%d,"hits":0,"misses":%d,"failed":0,"promptTokens":%d,"completionTokens":%d,"cost":0.0000000%s,"estimated":0,"expired":0,"latency":{"meanMs":40,"p50Ms":56,"p90Ms":56,"p95Ms":56,"p99Ms":56},"timeToFirstToken":null,` +
 		`"promptCache":{"readTokens":%d,"writeTokens":%d,"saved":%s},%s}` + "\n"
 	line := func(key, model string, n int, cost string) string {
 		booked := controltest.Booked{Requests: uint64(n), Pico: uint64(100 * n)}
@@ -125,7 +125,7 @@ func TestExportsOfLongAgo(t *testing.T) {
 	}
 }
 
-// Totals are kept for 400 days; totals by hour for today and the nine days before.
+// Totals are kept for 400 days; those by ten minutes for today and the nine days before, then one for each day.
 func TestOldUsageIsPruned(t *testing.T) {
 	b := controltest.New(t)
 	b.Memory.Reducers = true
@@ -142,19 +142,23 @@ func TestOldUsageIsPruned(t *testing.T) {
 	if err := b.Hourly(); err != nil {
 		t.Fatal(err)
 	}
-	var left []string
-	for _, row := range b.Memory.Object(abi.ClassLedger, id).Read(abi.Range{Start: "u/", End: "z", Limit: 1 << 20}) {
-		left = append(left, row.Key)
+	var left, want []string
+	for _, prefix := range []string{"d/", "h/", "u/", "x/"} {
+		for _, row := range b.Memory.Object(abi.ClassLedger, id).Read(abi.Range{Start: prefix, End: prefix + "z", Limit: 1 << 20}) {
+			left = append(left, row.Key)
+		}
 	}
-	var want []string
+	for _, ago := range []uint64{400, 399, 10} {
+		want = append(want, "d/"+abi.Fixed(controltest.Today-ago))
+	}
+	for _, ago := range []uint64{9, 8, 0} {
+		want = append(want, "h/"+abi.Fixed((controltest.Today-ago)*144+5*6+5))
+	}
 	for _, ago := range []uint64{400, 399, 10, 9, 8, 0} {
 		want = append(want, "u/"+abi.Fixed(controltest.Today-ago)+"/m")
 	}
 	for _, ago := range []uint64{400, 399, 10, 9, 8, 0} {
 		want = append(want, "x/"+abi.Fixed(controltest.Today-ago)+"/key_a/m")
-	}
-	for _, ago := range []uint64{9, 8, 0} {
-		want = append(want, "y/"+abi.Fixed((controltest.Today-ago)*24+5))
 	}
 	if !slices.Equal(left, want) {
 		t.Errorf("%d rows remain: %.300q\nwant %q", len(left), left, want)

@@ -38,7 +38,17 @@ type usageView struct {
 	From   string             `json:"from"`
 	To     string             `json:"to"`
 	By     string             `json:"by"`
+	Step   *string            `json:"step"` // "minute", "hour" or "day"; null: the rows are not by time
 	Budget budgetView         `json:"budget"`
+	Totals reports.Figures    `json:"totals"`
+	Rows   []reports.UsageRow `json:"rows"`
+	// Compared is the range of the same length before; null: not requested.
+	Compared *comparedView `json:"compared"`
+}
+
+type comparedView struct {
+	From   string             `json:"from"`
+	To     string             `json:"to"`
 	Totals reports.Figures    `json:"totals"`
 	Rows   []reports.UsageRow `json:"rows"`
 }
@@ -53,10 +63,16 @@ type budgetView struct {
 	End       string          `json:"end"` // exclusive
 }
 
+const (
+	groupDay, groupHour, groupMinute, groupTime = "day", "hour", "minute", "time" // time: the step that suits the range
+	groupModel, groupKey, groupProvider         = "model", "key", "provider"
+	groupAll                                    = "all"
+)
+
 // groupingWords are the API's names of groupings, in the same order.
 var (
-	groupingWords = []string{"day", "hour", "model", "key", "all"}
-	groupings     = []ledger.Grouping{ledger.ByDay, ledger.ByHour, ledger.ByModel, ledger.ByKey, ledger.ByDetail}
+	groupingWords = []string{groupDay, groupHour, groupModel, groupKey, groupAll, groupMinute, groupProvider, groupTime}
+	groupings     = []ledger.Grouping{ledger.ByDay, ledger.ByHour, ledger.ByModel, ledger.ByKey, ledger.ByDetail, 0, ledger.ByModel, 0}
 	usageFormats  = []string{"json", "csv", "ndjson"}
 )
 
@@ -67,35 +83,33 @@ const (
 
 var modelTooLong = "must be a model name of at most " + strconv.Itoa(kernel.MaxQueryText) + " characters"
 
-// getUsage is GET …/usage?from=&to=&by=&key=&model=&format=. It flushes all meters first, so its totals match
+// getUsage is GET …/usage?range=&from=&to=&by=&key=&model=&compare=&format=. It flushes all meters first, so its totals match
 // GET /api/usage.
 func (h *handler) getUsage(c *kernel.Call) (kernel.Answer, error) {
 	q, err := h.readUsage(c.Request)
 	if err != nil {
 		return kernel.Answer{}, err
 	}
-	p, report, err := h.collect(c)
+	p, flushed, err := h.collect(c)
 	if err != nil {
 		return kernel.Answer{}, err
 	}
-	groups, err := reports.Groups(c, h.Plane, &p, q.Query)
+	r, err := h.read(c, q, &p, q.window)
 	if err != nil {
 		return kernel.Answer{}, err
+	}
+	if q.format != usageFormats[0] {
+		return h.download(c, q, &p, r.rows)
 	}
 	view := usageView{
-		From: kernel.DateText(q.FirstDay), To: kernel.DateText(q.EndDay - 1), By: q.by, Budget: viewBudget(&report, &p), Rows: []reports.UsageRow{},
+		From: q.window.from(), To: q.window.to(), By: q.by, Step: q.step(), Budget: viewBudget(&flushed, &p), Totals: reports.ViewFigures(&r.total), Rows: r.rows,
 	}
-	var total ledger.Usage
-	for i := range groups {
-		total.Plus(&groups[i].Usage)
-		view.Rows = append(view.Rows, reports.UsageRowOf(q.By, &groups[i]))
-	}
-	view.Totals = reports.ViewFigures(&total)
-	if q.By == ledger.ByKey {
-		h.nameKeys(c, &p, view.Rows)
-	}
-	if q.format != "json" {
-		return h.download(c, q, &p, view.Rows)
+	if q.compare {
+		before := q.window.before()
+		if r, err = h.read(c, q, &p, before); err != nil {
+			return kernel.Answer{}, err
+		}
+		view.Compared = &comparedView{before.from(), before.to(), reports.ViewFigures(&r.total), r.rows}
 	}
 	return kernel.OK(view), nil
 }
@@ -108,36 +122,63 @@ func (h *handler) collect(c *kernel.Call) (p directory.Project, report ledger.Re
 	return p, report, err
 }
 
-// readUsage decodes a request for usage. The default is the current month.
+// readUsage decodes the query string. Default is the current month by day.
 func (h *handler) readUsage(r *http.Request) (*usageQuery, error) {
-	q, err := kernel.ReadQuery(r, "", "from", "to", "by", "key", "model", "format")
+	q, err := kernel.ReadQuery(r, "", "range", "from", "to", "by", "key", "model", "compare", "format")
 	if err != nil {
 		return nil, err
 	}
-	today := calendar.Day(h.NowMs())
-	u := &usageQuery{by: q.Choice("by", groupingWords), format: q.Choice("format", usageFormats)}
-	first, end, valid := h.readDays(q)
-	u.FirstDay, u.EndDay = first, end
-	u.Key, u.Model = q.Values.Get("key"), q.Values.Get("model")
+	u := &usageQuery{by: q.Choice("by", groupingWords), format: q.Choice("format", usageFormats), Key: q.Values.Get("key"), Model: q.Values.Get("model")}
+	u.compare = q.Choice("compare", []string{"true", "false"}) == "true"
+	w, valid := h.readWindow(q)
+	u.window = w
 	if u.by == "" {
-		u.by = groupingWords[0]
+		u.by = groupDay
+	}
+	if u.by == groupTime {
+		u.by = w.step()
 	}
 	if u.format == "" {
 		u.format = usageFormats[0]
 	}
-	u.By = kernel.Translate(u.by, groupingWords, groupings)
 	switch {
-	case !valid:
-	case u.By == ledger.ByHour && (u.Key != "" || u.Model != ""):
-		q.Problem("by", "hour cannot be combined with key or model")
-	case u.By == ledger.ByHour && (u.FirstDay+hourDays < today || u.EndDay-u.FirstDay > hourDays+1):
-		q.Problem("by", "hour is available for today and the previous "+strconv.Itoa(hourDays)+" days only")
 	case u.Key != "" && !kernel.IsID(u.Key, kernel.KeyPrefix):
 		q.Problem("key", kernel.BadKeyID+kernel.Got(u.Key))
 	case len(u.Model) > kernel.MaxQueryText:
 		q.Problem("model", modelTooLong)
+	case valid && w.days:
+		h.checkDaily(q, u)
+	case valid:
+		checkSpans(q, u)
 	}
 	return u, q.Err()
+}
+
+// checkDaily adds problems of groupings that the rows by day do not support.
+func (h *handler) checkDaily(q *kernel.Query, u *usageQuery) {
+	today := calendar.Day(h.NowMs())
+	switch {
+	case u.by == groupMinute:
+		q.Problem("by", "minute needs a range of at most 3 hours")
+	case u.by == groupHour && (u.Key != "" || u.Model != ""):
+		q.Problem("by", "hour cannot be combined with key or model in a range of dates; send times")
+	case u.by == groupHour && (u.window.first+hourDays < today || u.window.end-u.window.first > hourDays+1):
+		q.Problem("by", "hour is available for today and the previous "+strconv.Itoa(hourDays)+" days only")
+	}
+}
+
+// checkSpans adds problems of groupings that the rows by ten minutes do not support.
+func checkSpans(q *kernel.Query, u *usageQuery) {
+	switch {
+	case u.by == groupAll:
+		q.Problem("by", "all needs a range of dates")
+	case u.by == groupMinute && u.window.end-u.window.first > maxMinuteSpans:
+		q.Problem("by", "minute needs a range of at most 3 hours")
+	case u.Key != "" && u.Model != "":
+		q.Problem("model", "cannot be combined with key in a range of hours; send dates")
+	case u.Key+u.Model != "" && u.by != groupHour && u.by != groupDay:
+		q.Problem("by", "must be hour or day with key or model in a range of hours")
+	}
 }
 
 // readDays decodes the first day of a report, and the day after its last. The default is the current month.
@@ -209,17 +250,37 @@ func (h *handler) nameKeys(ctx context.Context, p *directory.Project, rows []rep
 
 // download responds with a file.
 func (h *handler) download(c *kernel.Call, q *usageQuery, p *directory.Project, rows []reports.UsageRow) (kernel.Answer, error) {
-	name := strings.Join([]string{"usage", p.ID, kernel.DateText(q.FirstDay), kernel.DateText(q.EndDay - 1), q.by}, "-") + "." + q.format
+	name := strings.Join([]string{"usage", p.ID, fileText(q.window.from()), fileText(q.window.to()), q.by}, "-") + "." + q.format
 	c.Header.Set("Content-Disposition", `attachment; filename="`+name+`"`)
 	if q.format == "csv" {
-		return kernel.OK(kernel.File{ContentType: "text/csv; charset=utf-8", Data: csvOf(q.By, rows)}), nil
+		return kernel.OK(kernel.File{ContentType: "text/csv; charset=utf-8", Data: csvOf(q.by, rows)}), nil
 	}
 	text, err := ndjsonOf(rows)
 	return kernel.OK(kernel.File{ContentType: "application/x-ndjson", Data: text}), err
 }
 
+// fileText is a date or a time in the name of a file.
+func fileText(at string) string {
+	return strings.NewReplacer(":", "", ".000", "").Replace(at)
+}
+
 // usageQuery is a decoded request for usage.
 type usageQuery struct {
-	ledger.Query
+	window     window
 	by, format string
+	Key, Model string
+	compare    bool
+}
+
+// grouping is that of the rows by day.
+func (q *usageQuery) grouping() ledger.Grouping {
+	return kernel.Translate(q.by, groupingWords, groupings)
+}
+
+func (q *usageQuery) step() *string {
+	switch q.by {
+	case groupMinute, groupHour, groupDay:
+		return &q.by
+	}
+	return nil
 }

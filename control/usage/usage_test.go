@@ -52,7 +52,7 @@ func sumUp(all []controltest.Booked, wanted func(*controltest.Booked) bool, grou
 	sums := map[string]string{}
 	for name, n := range requests {
 		sums[name] = fmt.Sprintf(`"requests":%d,"hits":0,"misses":%d,"failed":0,"promptTokens":%d,"completionTokens":%d,"cost":%s,"estimated":0,"expired":0,`+
-			`"latency":{"meanMs":40,"p50Ms":56,"p95Ms":56},"promptCache":{"readTokens":%d,"writeTokens":%d,"saved":%s},%s}`,
+			`"latency":{"meanMs":40,"p50Ms":56,"p90Ms":56,"p95Ms":56,"p99Ms":56},"timeToFirstToken":null,"promptCache":{"readTokens":%d,"writeTokens":%d,"saved":%s},%s}`,
 			n, n, 10*n, n, money.Append(nil, int64(pico[name]), money.Dollar),
 			cached[name].Read, cached[name].Written, money.Append(nil, cached[name].SavedPico, money.Dollar), controltest.AttemptsText(n))
 	}
@@ -110,7 +110,7 @@ func usageIs(b *controltest.Bench, query string, got controltest.Reply, rows map
 		b.Errorf("%s: %d rows, want %d:\n%s\n%s", query, len(have), len(want), strings.Join(have, "\n"), strings.Join(want, "\n"))
 	}
 	if totals == "" {
-		totals = `"requests":0,"hits":0,"misses":0,"failed":0,"promptTokens":0,"completionTokens":0,"cost":0,"estimated":0,"expired":0,"latency":null,"promptCache":{"readTokens":0,"writeTokens":0,"saved":0},` + controltest.AttemptsText(0) + `}`
+		totals = `"requests":0,"hits":0,"misses":0,"failed":0,"promptTokens":0,"completionTokens":0,"cost":0,"estimated":0,"expired":0,"latency":null,"timeToFirstToken":null,"promptCache":{"readTokens":0,"writeTokens":0,"saved":0},` + controltest.AttemptsText(0) + `}`
 	}
 	if text := controltest.Field(got, "totals"); text != "{"+totals {
 		b.Errorf("%s: totals %s, want {%s", query, text, totals)
@@ -198,8 +198,8 @@ func TestUsageAsCSV(t *testing.T) {
 	if err != nil || len(rows) != 3 {
 		t.Fatalf("%v %q", err, rows)
 	}
-	head := []string{"keyId", "keyName", "requests", "hits", "misses", "failed", "promptTokens", "completionTokens", "cost", "estimated", "expired", "latencyMeanMs", "latencyP50Ms", "latencyP95Ms",
-		"promptCacheReadTokens", "promptCacheWriteTokens", "promptCacheSaved", "attempts", "attemptsBusy", "attemptsRejected", "attemptsUnavailable",
+	head := []string{"keyId", "keyName", "requests", "hits", "misses", "failed", "promptTokens", "completionTokens", "cost", "estimated", "expired", "latencyMeanMs", "latencyP50Ms", "latencyP90Ms", "latencyP95Ms", "latencyP99Ms",
+		"timeToFirstTokenMeanMs", "timeToFirstTokenP50Ms", "timeToFirstTokenP90Ms", "timeToFirstTokenP95Ms", "timeToFirstTokenP99Ms", "promptCacheReadTokens", "promptCacheWriteTokens", "promptCacheSaved", "attempts", "attemptsBusy", "attemptsRejected", "attemptsUnavailable",
 		"attemptsTimeout", "attemptsConnection", "attemptsCut", "attemptsUnusable", "attemptsBroken", "rescued", "served", "refused", "left"}
 	if head = append(head, reports.Causes[:]...); !slices.Equal(rows[0], head) {
 		t.Errorf("head %q", rows[0])
@@ -208,11 +208,11 @@ func TestUsageAsCSV(t *testing.T) {
 	for _, row := range rows[1:] {
 		name := map[string]string{all[0].Key: "'=first", all[1].Key: `with "quotes", and ümlauts`}[row[0]]
 		sum := fmt.Sprintf(`"requests":%s,"hits":%s,"misses":%s,"failed":%s,"promptTokens":%s,"completionTokens":%s,"cost":%s,"estimated":%s,"expired":%s,`+
-			`"latency":{"meanMs":%s,"p50Ms":%s,"p95Ms":%s},"promptCache":{"readTokens":%s,"writeTokens":%s,"saved":%s},"attempts":{"total":%s,"failed":{"busy":%s,"rejected":%s,"unavailable":%s,"timeout":%s,"connection":%s,"cut":%s,`+
+			`"latency":{"meanMs":%s,"p50Ms":%s,"p90Ms":%s,"p95Ms":%s,"p99Ms":%s},"timeToFirstToken":null,"promptCache":{"readTokens":%s,"writeTokens":%s,"saved":%s},"attempts":{"total":%s,"failed":{"busy":%s,"rejected":%s,"unavailable":%s,"timeout":%s,"connection":%s,"cut":%s,`+
 			`"unusable":%s,"broken":%s},"rescued":%s},"outcomes":{"served":%s,"refused":%s,"failed":%s,"left":%s,"causes":{}}}`,
-			row[2], row[3], row[4], row[5], row[6], row[7], row[8], row[9], row[10], row[11], row[12], row[13], row[14], row[15], row[16],
-			row[17], row[18], row[19], row[20], row[21], row[22], row[23], row[24], row[25], row[26], row[27], row[28], row[5], row[29])
-		if row[1] != name || sum != sums[row[0]] {
+			row[2], row[3], row[4], row[5], row[6], row[7], row[8], row[9], row[10], row[11], row[12], row[13], row[14], row[15], row[21], row[22], row[23],
+			row[24], row[25], row[26], row[27], row[28], row[29], row[30], row[31], row[32], row[33], row[34], row[35], row[5], row[36])
+		if row[1] != name || strings.Join(row[16:21], "") != "" || sum != sums[row[0]] {
 			t.Errorf("%q, want %s %s", row, name, sums[row[0]])
 		}
 	}
@@ -288,7 +288,7 @@ func TestUnreportedUsageIsIncluded(t *testing.T) {
 		b.Request(path, value, fmt.Sprint("req_", i), 2*money.Cent)
 	}
 	got := b.Must(200, "GET", path+"/usage", "")
-	want := `{"requests":3,"hits":0,"misses":0,"failed":0,"promptTokens":9,"completionTokens":12,"cost":0.06,"estimated":0,"expired":0,"latency":{"meanMs":40,"p50Ms":56,"p95Ms":56},` +
+	want := `{"requests":3,"hits":0,"misses":0,"failed":0,"promptTokens":9,"completionTokens":12,"cost":0.06,"estimated":0,"expired":0,"latency":{"meanMs":40,"p50Ms":40,"p90Ms":40,"p95Ms":40,"p99Ms":40},"timeToFirstToken":null,` +
 		`"promptCache":{"readTokens":0,"writeTokens":0,"saved":0},"attempts":{"total":3,"failed":{"busy":0,"rejected":0,"unavailable":0,"timeout":0,"connection":0,"cut":0,"unusable":0,"broken":0},"rescued":0},"outcomes":{"served":3,"refused":0,"failed":0,"left":0,"causes":{}}}`
 	if text := controltest.Field(got, "totals"); text != want {
 		t.Errorf("got %s\nwant %s", text, want)

@@ -46,7 +46,7 @@ const maxSpans = 512
 
 func (q *ActivityQuery) reads() []abi.Range {
 	spans := abi.Range{Start: max(spanKey(q.First), q.After+"\x00"), End: spanKey(q.End), Limit: maxSpans}
-	if first, end := (q.First+daySpans-1)/daySpans, q.End/daySpans; q.After == "" && first < end {
+	if first, end := (q.First+DaySpans-1)/DaySpans, q.End/DaySpans; q.After == "" && first < end {
 		return []abi.Range{spans, {Start: spanDayKey(first), End: spanDayKey(end), Limit: KeepDays}}
 	}
 	return []abi.Range{spans}
@@ -62,7 +62,7 @@ func (q *ActivityQuery) apply(c *call) error {
 			reply.Next = row.Key
 			count++
 		} else if name, ok = strings.CutPrefix(row.Key, rowSpanDays); ok {
-			number = abi.Unfixed(name) * daySpans
+			number = abi.Unfixed(name) * DaySpans
 		} else {
 			continue
 		}
@@ -153,7 +153,7 @@ func (p *ActivityReply) fields(f *abi.Fields) {
 
 // spansOfDays are the rows by ten minutes of some days, for the queries by hour. A query covers at most KeepHourDays of them.
 func spansOfDays(firstDay, endDay uint64) []abi.Range {
-	return []abi.Range{{Start: spanKey(firstDay * daySpans), End: spanKey(endDay * daySpans), Limit: (KeepHourDays + 1) * daySpans}}
+	return []abi.Range{{Start: spanKey(firstDay * DaySpans), End: spanKey(endDay * DaySpans), Limit: (KeepHourDays + 1) * DaySpans}}
 }
 
 // usageOfHour is the usage of a row by ten minutes, with its hour.

@@ -16,7 +16,7 @@ func (p *Prune) reads() []abi.Range {
 		{Start: rowModels, End: rowModels + abi.Fixed(p.FirstDay), Limit: maxPrune},
 		{Start: rowDetails, End: rowDetails + abi.Fixed(p.FirstDay), Limit: maxPrune},
 		{Start: rowHours, End: hourKey(p.FirstHourDay, 0), Limit: maxPrune},
-		{Start: rowSpans, End: spanKey(p.FirstHourDay * daySpans), Limit: maxPrune},
+		{Start: rowSpans, End: spanKey(p.FirstHourDay * DaySpans), Limit: maxPrune},
 		{Start: rowSpanDays, End: spanDayKey(p.FirstDay), Limit: maxPrune},
 		{Start: rowEnds, End: dayEndsKey(p.FirstDay), Limit: maxPrune},
 		{Start: rowKeyEnds, End: keyEndsKey(p.FirstDay, ""), Limit: maxPrune},
@@ -29,7 +29,7 @@ func (p *Prune) reads() []abi.Range {
 }
 
 func (c *call) prune(p *Prune) error {
-	if err := c.fold(p.FirstHourDay * daySpans); err != nil || len(c.out.Ranges) > 0 {
+	if err := c.fold(p.FirstHourDay * DaySpans); err != nil || len(c.out.Ranges) > 0 {
 		return err
 	}
 	if _, err := c.loadViolations(); err != nil {

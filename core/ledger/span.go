@@ -12,9 +12,9 @@ import (
 const (
 	SpanMs   = 10 * minuteMs
 	minuteMs = 60_000
-	daySpans = calendar.DayMs / SpanMs
-
-	hourSpans = calendar.HourMs / SpanMs
+	// DaySpans and HourSpans are the spans of a day and an hour.
+	DaySpans  = calendar.DayMs / SpanMs
+	HourSpans = calendar.HourMs / SpanMs
 
 	// maxSpanModels and maxSpanKeys are how many models and keys a row tells apart.
 	maxSpanModels = 64
@@ -156,6 +156,7 @@ func (l *Latency) addTo(a *Activity) {
 	for i, n := range l.Buckets {
 		a.Latency.Add(latencyBound(i), n)
 	}
+	a.Latency.SumMs = l.SumMs
 }
 
 // fold adds spans that were read, and are before a span, to the rows of their days, and deletes them. The rows of the days are read in
@@ -166,7 +167,7 @@ func (c *call) fold(before uint64) error {
 		if !ok || abi.Unfixed(name) >= before {
 			continue
 		}
-		day := spanDayKey(abi.Unfixed(name) / daySpans)
+		day := spanDayKey(abi.Unfixed(name) / DaySpans)
 		if c.in.Round == 0 {
 			c.out.Ranges = append(c.out.Ranges, abi.Range{Start: day})
 			continue

@@ -129,7 +129,7 @@ func (c *call) wantsSummary() (want bool, err error) {
 		return false, nil
 	}
 	first, end := last.hours(c.in.NowMs)
-	c.out.Ranges = []abi.Range{{Start: spanKey(first * hourSpans), End: spanKey(end * hourSpans), Limit: summaryHours * hourSpans}}
+	c.out.Ranges = []abi.Range{{Start: spanKey(first * HourSpans), End: spanKey(end * HourSpans), Limit: summaryHours * HourSpans}}
 	return true, nil
 }
 
@@ -195,7 +195,7 @@ func hashOf(data []byte) uint64 {
 // summaryHours are the hours from first to end with activity, and the attempts of the last spans.
 func (c *call) summaryHours(first, end uint64) (hours []SummaryHour, recent []Named, err error) {
 	present := c.in.NowMs / SpanMs
-	for number := first * hourSpans; number < end*hourSpans; number++ {
+	for number := first * HourSpans; number < end*HourSpans; number++ {
 		row, ok := c.row(spanKey(number))
 		if !ok {
 			continue
@@ -204,8 +204,8 @@ func (c *call) summaryHours(first, end uint64) (hours []SummaryHour, recent []Na
 		if err != nil {
 			return nil, nil, err
 		}
-		if len(hours) == 0 || hours[len(hours)-1].Hour != number/hourSpans {
-			hours = append(hours, SummaryHour{Hour: number / hourSpans})
+		if len(hours) == 0 || hours[len(hours)-1].Hour != number/HourSpans {
+			hours = append(hours, SummaryHour{Hour: number / HourSpans})
 		}
 		h := &hours[len(hours)-1]
 		sum := span{models: h.Models, keys: h.Keys}

@@ -1,0 +1,131 @@
+package reports
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/postern-ai/postern/control/kernel"
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/directory"
+	"github.com/postern-ai/postern/core/ledger"
+	"github.com/postern-ai/postern/core/sketch"
+)
+
+// Activity reads all pages of a query from the Ledger of a project, or of the deployment.
+func Activity(ctx context.Context, cp *kernel.Plane, p *directory.Project, q ledger.ActivityQuery) (all []ledger.ActivityGroup, err error) {
+	type id struct {
+		minute uint64
+		name   string
+	}
+	at := map[id]int{}
+	for {
+		reply, err := cp.Store.Objects.Call(ctx, abi.ClassLedger, p.ID, p.Region, q.Encode())
+		if err != nil {
+			return nil, kernel.Unavailable(err)
+		}
+		part, err := ledger.DecodeActivityReply(reply)
+		if err != nil {
+			return nil, err
+		}
+		for i := range part.Groups {
+			g := &part.Groups[i]
+			k, found := at[id{g.Minute, g.Name}]
+			if !found {
+				k, all = len(all), append(all, ledger.ActivityGroup{Minute: g.Minute, Named: ledger.Named{Name: g.Name}})
+				at[id{g.Minute, g.Name}] = k
+			}
+			all[k].Plus(&g.Activity)
+		}
+		if q.After = part.Next; q.After == "" {
+			return all, nil
+		}
+	}
+}
+
+// Durations adds the durations of requests to groups of usage. Only groupings that the rows by ten minutes support have them.
+func Durations(ctx context.Context, cp *kernel.Plane, p *directory.Project, q *ledger.Query, groups []ledger.Group) ([]ledger.Activity, error) {
+	all := make([]ledger.Activity, len(groups))
+	for i := range groups {
+		all[i].Usage = groups[i].Usage
+	}
+	a := ledger.ActivityQuery{First: q.FirstDay * ledger.DaySpans, End: q.EndDay * ledger.DaySpans, Key: q.Key, Model: q.Model}
+	filtered := q.Key != "" || q.Model != ""
+	switch {
+	case q.By == ledger.ByDay && (q.Key == "" || q.Model == ""):
+		a.By, a.Step = ledger.ActivityByStep, ledger.DaySpans
+	case q.By == ledger.ByHour:
+		a.By, a.Step = ledger.ActivityByStep, ledger.HourSpans
+	case q.By == ledger.ByModel && !filtered:
+		a.By = ledger.ActivityByModel
+	case q.By == ledger.ByKey && !filtered:
+		a.By = ledger.ActivityByKey
+	default:
+		return all, nil
+	}
+	timed, err := Activity(ctx, cp, p, a)
+	if err != nil {
+		return nil, err
+	}
+	at := map[groupID]*ledger.ActivityGroup{}
+	for i := range timed {
+		at[timedID(q.By, &timed[i])] = &timed[i]
+	}
+	for i := range groups {
+		if g := at[idOf(&groups[i])]; g != nil {
+			all[i].Latency, all[i].FirstToken = g.Latency, g.FirstToken
+		}
+	}
+	return all, nil
+}
+
+func timedID(by ledger.Grouping, g *ledger.ActivityGroup) groupID {
+	switch by {
+	case ledger.ByModel:
+		return groupID{model: g.Name}
+	case ledger.ByKey:
+		return groupID{key: g.Name}
+	}
+	id := groupID{day: g.Minute / (24 * 60)}
+	if by == ledger.ByHour {
+		id.hour = g.Minute / 60 % 24
+	}
+	return id
+}
+
+// durationsView are durations in milliseconds. Percentiles are right to 3.2 %.
+type durationsView struct {
+	MeanMs uint64 `json:"meanMs"`
+	P50Ms  uint64 `json:"p50Ms"`
+	P90Ms  uint64 `json:"p90Ms"`
+	P95Ms  uint64 `json:"p95Ms"`
+	P99Ms  uint64 `json:"p99Ms"`
+}
+
+// Cells are the durations in a table; empty ones if they were not measured.
+func (v *durationsView) Cells() []string {
+	cells := make([]string, 5)
+	if v != nil {
+		for i, n := range []uint64{v.MeanMs, v.P50Ms, v.P90Ms, v.P95Ms, v.P99Ms} {
+			cells[i] = strconv.FormatUint(n, 10)
+		}
+	}
+	return cells
+}
+
+func viewDurations(s *sketch.Sketch) *durationsView {
+	n := s.Count()
+	if n == 0 {
+		return nil
+	}
+	return &durationsView{s.SumMs / n, s.Percentile(50), s.Percentile(90), s.Percentile(95), s.Percentile(99)}
+}
+
+// viewLatency is the latency of an activity. Most requests of older versions are only in the coarse buckets of their usage.
+func viewLatency(a *ledger.Activity) *durationsView {
+	l := &a.Usage.Latency
+	coarse := l.Count()
+	if coarse == 0 || 2*a.Latency.Count() >= coarse {
+		return viewDurations(&a.Latency)
+	}
+	return &durationsView{l.SumMs / coarse, l.Percentile(50), l.Percentile(90), l.Percentile(95), l.Percentile(99)}
+}
