@@ -92,8 +92,8 @@ func timedID(by ledger.Grouping, g *ledger.ActivityGroup) groupID {
 	return id
 }
 
-// durationsView are durations in milliseconds. Percentiles are right to 3.2 %.
-type durationsView struct {
+// DurationsView are durations in milliseconds. Percentiles are right to 3.2 %.
+type DurationsView struct {
 	MeanMs uint64 `json:"meanMs"`
 	P50Ms  uint64 `json:"p50Ms"`
 	P90Ms  uint64 `json:"p90Ms"`
@@ -102,7 +102,7 @@ type durationsView struct {
 }
 
 // Cells are the durations in a table; empty ones if they were not measured.
-func (v *durationsView) Cells() []string {
+func (v *DurationsView) Cells() []string {
 	cells := make([]string, 5)
 	if v != nil {
 		for i, n := range []uint64{v.MeanMs, v.P50Ms, v.P90Ms, v.P95Ms, v.P99Ms} {
@@ -112,20 +112,20 @@ func (v *durationsView) Cells() []string {
 	return cells
 }
 
-func viewDurations(s *sketch.Sketch) *durationsView {
+func viewDurations(s *sketch.Sketch) *DurationsView {
 	n := s.Count()
 	if n == 0 {
 		return nil
 	}
-	return &durationsView{s.SumMs / n, s.Percentile(50), s.Percentile(90), s.Percentile(95), s.Percentile(99)}
+	return &DurationsView{s.SumMs / n, s.Percentile(50), s.Percentile(90), s.Percentile(95), s.Percentile(99)}
 }
 
 // viewLatency is the latency of an activity. Most requests of older versions are only in the coarse buckets of their usage.
-func viewLatency(a *ledger.Activity) *durationsView {
+func viewLatency(a *ledger.Activity) *DurationsView {
 	l := &a.Usage.Latency
 	coarse := l.Count()
 	if coarse == 0 || 2*a.Latency.Count() >= coarse {
 		return viewDurations(&a.Latency)
 	}
-	return &durationsView{l.SumMs / coarse, l.Percentile(50), l.Percentile(90), l.Percentile(95), l.Percentile(99)}
+	return &DurationsView{l.SumMs / coarse, l.Percentile(50), l.Percentile(90), l.Percentile(95), l.Percentile(99)}
 }

@@ -27,8 +27,8 @@ type Figures struct {
 	Cost             json.RawMessage `json:"cost"`             // dollars, exact
 	Estimated        uint64          `json:"estimated"`        // requests whose usage the provider did not report
 	Expired          uint64          `json:"expired"`          // requests charged with their reservation because no settlement came
-	Latency          *durationsView  `json:"latency"`          // null: not measured
-	TimeToFirstToken *durationsView  `json:"timeToFirstToken"` // of streams; null: not measured
+	Latency          *DurationsView  `json:"latency"`          // null: not measured
+	TimeToFirstToken *DurationsView  `json:"timeToFirstToken"` // of streams; null: not measured
 	PromptCache      PromptCacheView `json:"promptCache"`
 	Attempts         AttemptsView    `json:"attempts"`
 	Outcomes         OutcomesView    `json:"outcomes"`
@@ -64,9 +64,9 @@ type FailedView struct {
 	Broken      uint64 `json:"broken"`
 }
 
-// viewAttempts adds the successful attempts: one of each served request that was no hit, also of the built-in
+// ViewAttempts adds the successful attempts: one of each served request that was no hit, also of the built-in
 // mock. A stream that broke counts as served.
-func viewAttempts(u *ledger.Usage) AttemptsView {
+func ViewAttempts(u *ledger.Usage) AttemptsView {
 	n := &u.Attempts.Failed
 	v := AttemptsView{Total: u.Requests - min(u.Requests, u.Hits), Failed: FailedView{
 		n[ledger.CauseBusy], n[ledger.CauseRejected], n[ledger.CauseUnavailable], n[ledger.CauseTimeout], n[ledger.CauseConnection],
@@ -87,7 +87,7 @@ func ViewFigures(a *ledger.Activity) Figures {
 	o := u.Outcomes()
 	return Figures{
 		o.Requests, u.Hits, u.Misses, o.Failed, u.Prompt, u.Completion, money.Append(nil, u.CostPico, money.Dollar),
-		u.Estimated, u.Expired, viewLatency(a), viewDurations(&a.FirstToken), viewPromptCache(&u.PromptCache), viewAttempts(&u), viewOutcomes(&u, &o),
+		u.Estimated, u.Expired, viewLatency(a), viewDurations(&a.FirstToken), viewPromptCache(&u.PromptCache), ViewAttempts(&u), viewOutcomes(&u, &o),
 	}
 }
 

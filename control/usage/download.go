@@ -22,22 +22,44 @@ func ndjsonOf(rows []reports.UsageRow) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// csvOf encodes a table with a header row (RFC 4180).
+// csvOf encodes rows as a table.
 func csvOf(by string, rows []reports.UsageRow) []byte {
+	var heads [][]string
+	for i := range rows {
+		r := &rows[i]
+		names := map[string]*string{
+			groupDay: r.Day, groupHour: r.Hour, groupMinute: r.Minute, groupModel: r.Model, groupProvider: r.Provider, "keyId": r.KeyID, "keyName": r.KeyName,
+		}
+		var head []string
+		for _, name := range csvNames(by) {
+			head = append(head, csvText(names[name]))
+		}
+		heads = append(heads, head)
+	}
+	return tableOf(csvNames(by), heads, rows)
+}
+
+// tableOf encodes a table with a header row (RFC 4180): the cells before the figures, and those.
+func tableOf(names []string, heads [][]string, rows []reports.UsageRow) []byte {
 	var out bytes.Buffer
 	w := csv.NewWriter(&out)
 	w.UseCRLF = true
 	// Writes to memory do not fail.
-	_ = w.Write(append(append(csvNames(by), "requests", "hits", "misses", "failed", "promptTokens", "completionTokens", "cost",
-		"estimated", "expired", "latencyMeanMs", "latencyP50Ms", "latencyP90Ms", "latencyP95Ms", "latencyP99Ms", "timeToFirstTokenMeanMs", "timeToFirstTokenP50Ms",
-		"timeToFirstTokenP90Ms", "timeToFirstTokenP95Ms", "timeToFirstTokenP99Ms", "promptCacheReadTokens", "promptCacheWriteTokens",
-		"promptCacheSaved", "attempts", "attemptsBusy", "attemptsRejected", "attemptsUnavailable", "attemptsTimeout", "attemptsConnection",
-		"attemptsCut", "attemptsUnusable", "attemptsBroken", "rescued", "served", "refused", "left"), reports.Causes[:]...))
+	_ = w.Write(append(append(names, figureNames...), reports.Causes[:]...))
 	for i := range rows {
-		_ = w.Write(csvRow(by, &rows[i]))
+		_ = w.Write(append(heads[i], figureCells(&rows[i].Figures)...))
 	}
 	w.Flush()
 	return out.Bytes()
+}
+
+// figureNames are the columns of figures, before the causes.
+var figureNames = []string{
+	"requests", "hits", "misses", "failed", "promptTokens", "completionTokens", "cost", "estimated", "expired",
+	"latencyMeanMs", "latencyP50Ms", "latencyP90Ms", "latencyP95Ms", "latencyP99Ms", "timeToFirstTokenMeanMs", "timeToFirstTokenP50Ms",
+	"timeToFirstTokenP90Ms", "timeToFirstTokenP95Ms", "timeToFirstTokenP99Ms", "promptCacheReadTokens", "promptCacheWriteTokens",
+	"promptCacheSaved", "attempts", "attemptsBusy", "attemptsRejected", "attemptsUnavailable", "attemptsTimeout", "attemptsConnection",
+	"attemptsCut", "attemptsUnusable", "attemptsBroken", "rescued", "served", "refused", "left",
 }
 
 func csvNames(by string) []string {
@@ -45,17 +67,13 @@ func csvNames(by string) []string {
 	case groupKey:
 		return []string{"keyId", "keyName"}
 	case groupAll:
-		return []string{"day", "keyId", "model"}
+		return []string{groupDay, "keyId", groupModel}
 	}
 	return []string{by}
 }
 
-func csvRow(by string, r *reports.UsageRow) []string {
+func figureCells(r *reports.Figures) []string {
 	var cells []string
-	names := map[string]*string{"day": r.Day, "hour": r.Hour, "minute": r.Minute, "model": r.Model, "provider": r.Provider, "keyId": r.KeyID, "keyName": r.KeyName}
-	for _, name := range csvNames(by) {
-		cells = append(cells, csvText(names[name]))
-	}
 	for _, n := range []uint64{r.Requests, r.Hits, r.Misses, r.Failed, r.PromptTokens, r.CompletionTokens} {
 		cells = append(cells, strconv.FormatUint(n, 10))
 	}
@@ -63,14 +81,10 @@ func csvRow(by string, r *reports.UsageRow) []string {
 	cells = append(cells, append(r.Latency.Cells(), r.TimeToFirstToken.Cells()...)...)
 	c := &r.PromptCache
 	cells = append(cells, strconv.FormatUint(c.ReadTokens, 10), strconv.FormatUint(c.WriteTokens, 10), string(c.Saved))
-	a, n := &r.Attempts, &r.Attempts.Failed
+	a, n, o := &r.Attempts, &r.Attempts.Failed, &r.Outcomes
 	for _, count := range []uint64{
-		a.Total, n.Busy, n.Rejected, n.Unavailable, n.Timeout, n.Connection, n.Cut, n.Unusable, n.Broken, a.Rescued,
+		a.Total, n.Busy, n.Rejected, n.Unavailable, n.Timeout, n.Connection, n.Cut, n.Unusable, n.Broken, a.Rescued, o.Served, o.Refused, o.Left,
 	} {
-		cells = append(cells, strconv.FormatUint(count, 10))
-	}
-	o := &r.Outcomes
-	for _, count := range []uint64{o.Served, o.Refused, o.Left} {
 		cells = append(cells, strconv.FormatUint(count, 10))
 	}
 	for _, cause := range reports.Causes {

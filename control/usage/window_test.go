@@ -23,7 +23,7 @@ func windowBench(t *testing.T) (b *controltest.Bench, path string, now time.Time
 	now = b.Now
 	for i, ago := range []time.Duration{8 * 24 * time.Hour, 25 * time.Hour, 90 * time.Minute, 50 * time.Minute, 5 * time.Minute} {
 		b.Now = now.Add(-ago)
-		serveAt(b, path, uint64(i+1), fmt.Sprint("key_", i%2), "mock-small", uint64(100*(i+1)))
+		serveAt(b, path, uint64(i+1), fmt.Sprint("key_", i%2), "gpt-5.5", uint64(100*(i+1)))
 	}
 	b.Now = now
 	return b, path, now
@@ -90,7 +90,7 @@ func TestRanges(t *testing.T) {
 		{"range=24h&by=key", []uint64{8, 4}, "", 0, 12},
 		{"range=24h&by=provider", []uint64{12}, "", 0, 12},
 		{"range=24h&by=time&key=key_1", []uint64{4}, "hour", 0, 4},
-		{"range=24h&by=hour&model=mock-small", []uint64{3, 4, 5}, "hour", 0, 12},
+		{"range=24h&by=hour&model=gpt-5.5", []uint64{3, 4, 5}, "hour", 0, 12},
 		{"range=24h&by=hour&model=other", nil, "hour", 0, 0},
 		{"range=7d&by=day&compare=true", []uint64{2, 12}, "day", 1, 14},
 		{"range=30d&by=time&compare=true", []uint64{1, 2, 12}, "day", 0, 15},

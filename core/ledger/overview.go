@@ -116,8 +116,8 @@ type OverviewReply struct {
 
 // ProjectActivity is the activity of a project.
 type ProjectActivity struct {
-	Named           // by project ID
-	Requests []Step // only those numbers
+	Named        // by project ID
+	Steps []Step // only their requests, served or not, and their costs
 }
 
 // Step is the usage of an hour or a day.
@@ -132,8 +132,18 @@ type KeyActivity struct {
 	Named
 }
 
-// maxSummaries is the number of rows that one page reads.
-const maxSummaries = 256
+// maxSummaries and maxDays are the numbers of rows of hours and of days that one page reads. A row of hours may have 50 KB.
+const (
+	maxSummaries = 256
+	maxDays      = 1536
+)
+
+func (q *OverviewQuery) limit() int {
+	if q.Daily {
+		return maxDays
+	}
+	return maxSummaries
+}
 
 func (q *OverviewQuery) prefix() string {
 	if q.Daily {
@@ -144,7 +154,7 @@ func (q *OverviewQuery) prefix() string {
 
 func (q *OverviewQuery) reads() []abi.Range {
 	first, end := q.prefix()+abi.Fixed(q.First/24), q.prefix()+abi.Fixed((q.End+23)/24)
-	return []abi.Range{{Start: max(first, q.After+"\x00"), End: end, Limit: maxSummaries}}
+	return []abi.Range{{Start: max(first, q.After+"\x00"), End: end, Limit: uint64(q.limit())}}
 }
 
 func (q *OverviewQuery) apply(c *call) error {
@@ -169,7 +179,7 @@ func (q *OverviewQuery) apply(c *call) error {
 			}
 		}
 	}
-	if count < maxSummaries {
+	if count < q.limit() {
 		reply.Next = ""
 	}
 	c.out.Reply = abi.EncodeFields(0, 256*len(reply.Projects)+64*len(reply.Keys), reply.fields)
@@ -184,9 +194,7 @@ func (p *OverviewReply) add(at *places, project string, h *SummaryHour) {
 	group := find(&p.Projects, &at.project, of, func(g *ProjectActivity) bool { return g.Name == project })
 	total := totalOf(h.Models)
 	group.Plus(&total)
-	if n := total.Usage.Outcomes().Requests; n > 0 {
-		group.Requests = append(group.Requests, Step{h.Hour, Usage{Requests: n}})
-	}
+	group.Steps = append(group.Steps, Step{h.Hour, Usage{Requests: total.Usage.Outcomes().Requests, CostPico: total.Usage.CostPico}})
 	find(&p.Steps, &at.step, Step{Hour: h.Hour}, func(g *Step) bool { return g.Hour == h.Hour }).Usage.Plus(&total.Usage)
 	for i := range h.Models {
 		activityOf(&p.Models, h.Models[i].Name, maxModels).Plus(&h.Models[i].Activity)
@@ -234,9 +242,10 @@ func DecodeOverviewReply(data []byte) (p OverviewReply, err error) {
 func (p *OverviewReply) fields(f *abi.Fields) {
 	abi.List(f, &p.Projects, func(f *abi.Fields, g *ProjectActivity) {
 		NamedFields(f, &g.Named)
-		abi.List(f, &g.Requests, func(f *abi.Fields, s *Step) {
+		abi.List(f, &g.Steps, func(f *abi.Fields, s *Step) {
 			f.Uint(&s.Hour)
 			f.Uint(&s.Usage.Requests)
+			f.Int(&s.Usage.CostPico)
 		})
 	})
 	abi.List(f, &p.Steps, func(f *abi.Fields, s *Step) {

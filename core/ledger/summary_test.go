@@ -131,7 +131,7 @@ func TestSummariesReachTheDeployment(t *testing.T) {
 	d.project("proj_a").tally(ledger.Tally{Source: 1, Seq: 1, Counts: []ledger.EndCount{{Hour: d.now/calendar.HourMs - 1, Model: "m", End: ledger.EndBudget, Count: 7}}})
 	d.pass(60_000)
 	o := d.overview(ledger.OverviewQuery{First: hour, End: hour + 2})
-	if len(o.Steps) != 2 || o.Steps[0].Usage.Outcomes().Refused != 7 || o.Steps[1].Usage.Requests != 5 || len(o.Projects[0].Requests) != 2 {
+	if len(o.Steps) != 2 || o.Steps[0].Usage.Outcomes().Refused != 7 || o.Steps[1].Usage.Requests != 5 || len(o.Projects[0].Steps) != 2 {
 		t.Errorf("%+v", o)
 	}
 	midnight := d.now / calendar.DayMs * 24
