@@ -125,7 +125,16 @@ function Governor({ of: { decision, risk, policy }, href }) {
   return html`<${Decision} of=${decision} /> with risk score ${risk}, policy version ${policy}. <a href=${href}>Violations of the key</a>`
 }
 
-function useRows({ latencyMs, timeToFirstTokenMs: first, promptTokens, completionTokens, cost, estimated, cache, promptCache }) {
+function useRows({
+  latencyMs,
+  timeToFirstTokenMs: first,
+  promptTokens,
+  completionTokens,
+  cost,
+  estimated,
+  cache,
+  promptCache,
+}) {
   const { readTokens, writeTokens, saved } = promptCache
   const rows = [
     ['Total time', duration(latencyMs)],
