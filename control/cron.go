@@ -12,6 +12,7 @@ import (
 	"github.com/postern-ai/postern/core/calendar"
 	"github.com/postern-ai/postern/core/directory"
 	"github.com/postern-ai/postern/core/doc"
+	"github.com/postern-ai/postern/core/ledger"
 )
 
 // roundKey is the Directory's document with the progress of the daily work.
@@ -78,11 +79,18 @@ func workOnProjects(ctx context.Context, n *kernel.Run, r *round) error {
 			r.After = d.Key
 		}
 		if len(docs) < roundPage {
+			if err := usage.Prune(ctx, n, &root); err != nil {
+				r.Failed = true
+				failures = append(failures, err)
+			}
 			*r = round{Day: r.Day, Done: !r.Failed}
 			return errors.Join(failures...)
 		}
 	}
 }
+
+// root stands for the project of the deployment's ledger.
+var root = directory.Project{Project: doc.Project{ID: ledger.Root}}
 
 func workOnProject(ctx context.Context, n *kernel.Run, d directory.Document, day uint64) error {
 	p, err := directory.DecodeProject(d)

@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"github.com/postern-ai/postern/control/kernel"
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/calendar"
+	"github.com/postern-ai/postern/core/ledger"
 	"github.com/postern-ai/postern/test/controltest"
 )
 
@@ -62,6 +65,27 @@ func TestRoundOfManyRuns(t *testing.T) {
 		}
 		if runs < 2 || runs == 12 {
 			t.Errorf("day %d: exported after %d runs", day, runs)
+		}
+	}
+}
+
+// The daily work prunes the deployment's ledger like those of projects.
+func TestRootIsPruned(t *testing.T) {
+	b := controltest.New(t)
+	b.Memory.Reducers = true
+	count := ledger.EndCount{Hour: b.Memory.NowMs() / calendar.HourMs, End: ledger.EndUnauthorized, Count: 3}
+	b.Tally(ledger.Root, ledger.Tally{Source: 1, Seq: 1, Counts: []ledger.EndCount{count}})
+	for _, want := range []struct{ days, hours, groups int }{{0, 1, 1}, {ledger.KeepHourDays + 2, 0, 1}, {ledger.KeepDays, 0, 0}} {
+		b.Now = b.Now.AddDate(0, 0, want.days)
+		if err := b.Hourly(); err != nil {
+			t.Fatal(err)
+		}
+		for by, n := range map[ledger.Grouping]int{ledger.ByHour: want.hours, ledger.ByDay: want.groups, ledger.ByKey: want.groups} {
+			query := ledger.EndsQuery{Query: ledger.Query{FirstDay: count.Hour / 24, EndDay: count.Hour/24 + 1, By: by}}
+			reply, err := ledger.DecodeEndsReply(b.Ask(abi.ClassLedger, ledger.Root, query.Encode()))
+			if err != nil || len(reply.Groups) != n || n > 0 && reply.Groups[0].Usage.Ends.By[ledger.EndUnauthorized] != 3 {
+				t.Errorf("after %d days, by %d: %v %+v", want.days, by, err, reply.Groups)
+			}
 		}
 	}
 }

@@ -43,27 +43,36 @@ func (x *exchange) endingState() sideState {
 	return endingIdle
 }
 
-// countEnd counts a request that was not served, if its key is known: in the key's entry, at once if this step has it.
+// countEnd counts a request that was not served: in the entry of its key, at once if this step has it. Requests without a known key have
+// one entry, for the Ledger of the deployment.
 func (x *exchange) countEnd(f fault.Fault, booked ledger.Booked) {
 	s := &x.s
-	if !s.haveRecord {
+	if !s.haveRecord && !deniesKey(f) {
 		return
 	}
 	end := x.endOf(f)
-	s.ending.count = ledger.EndCount{Hour: s.startMs / hourMs, Model: x.endModel(), End: end, Booked: booked, Count: 1}
-	s.ending.record = x.endRecord(f, end)
+	s.ending.count = ledger.EndCount{Hour: s.startMs / hourMs, End: end, Booked: booked, Count: 1}
+	if s.haveRecord {
+		s.ending.count.Model = x.endModel()
+		s.ending.record = x.endRecord(f, end)
+	}
 	if x.entry() != nil {
 		x.keepEnd()
 		return
 	}
 	if !s.leased.pinned {
-		s.leased.pinned, x.pins = true, true
-		x.do(abi.Action{Kind: abi.ActionPin, Key: "lease/" + s.keyHash})
+		x.pin()
 	}
 	x.await(abi.Action{Kind: abi.ActionWait, ID: idPinned})
 }
 
 const hourMs = 3_600_000
+
+// deniesKey reports whether a request without a known key ends for that: it has none, a malformed or an unknown one, or its address
+// has sent too many of those. Other ends without one, such as of an unknown path, say nothing about keys.
+func deniesKey(f fault.Fault) bool {
+	return f == fault.MissingKey || f == fault.InvalidKey || f == fault.RateLimited
+}
 
 // onPinned takes the key's entry.
 func (x *exchange) onPinned() { x.keepEnd() }
@@ -71,7 +80,11 @@ func (x *exchange) onPinned() { x.keepEnd() }
 // keepEnd leaves the request's end in the entry.
 func (x *exchange) keepEnd() {
 	e, s := x.entry(), &x.s
-	e.Count(x.now, x.random(), &s.ending.count, &s.ending.record)
+	record := &s.ending.record
+	if !s.haveRecord {
+		record = nil
+	}
+	e.Count(x.now, x.random(), &s.ending.count, record)
 	s.ending = ending{}
 	x.saveEntry()
 	x.tellTally(false)
@@ -90,7 +103,15 @@ func (x *exchange) tellTally(closing bool) {
 	}
 	x.s.leased.tally = seq
 	x.saveEntry()
-	x.call(idTallied, abi.ClassLedger, x.s.record.ProjectID, command)
+	x.call(idTallied, abi.ClassLedger, x.ledgerName(), command)
+}
+
+// ledgerName is the name of the Ledger that counts requests of the exchange's entry.
+func (x *exchange) ledgerName() string {
+	if !x.s.haveRecord {
+		return ledger.Root
+	}
+	return x.s.record.ProjectID
 }
 
 // onTallied takes the Ledger's reply to a tally.

@@ -5,6 +5,7 @@ import (
 	"github.com/postern-ai/postern/core/exchange/cached"
 	"github.com/postern-ai/postern/core/keymeter"
 	"github.com/postern-ai/postern/core/lease"
+	"github.com/postern-ai/postern/core/ledger"
 )
 
 // pinLease pins the entry of the key, from the next step on, if the key's plan lends.
@@ -12,8 +13,17 @@ func (x *exchange) pinLease() {
 	if x.s.leased.pinned || x.config.Plan(x.s.record.Plan).Lease.DurationMs == 0 {
 		return
 	}
+	x.pin()
+}
+
+// pin pins the entry of the key; without a known key, the one of all requests without one. A hash is never "root".
+func (x *exchange) pin() {
 	x.s.leased.pinned, x.pins = true, true
-	x.do(abi.Action{Kind: abi.ActionPin, Key: "lease/" + x.s.keyHash})
+	name := x.s.keyHash
+	if !x.s.haveRecord {
+		name = ledger.Root
+	}
+	x.do(abi.Action{Kind: abi.ActionPin, Key: "lease/" + name})
 }
 
 // entry is the content of the pinned entry, decoded once per step; nil if no entry is pinned, or in the step that pins it,

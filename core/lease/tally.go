@@ -54,7 +54,7 @@ func (t *tally) held() bool { return len(t.counts)+len(t.flight) > 0 }
 // size is about that of its encoding.
 func (t *tally) size() int { return int(t.bytes) + 64*(len(t.counts)+len(t.records)) + len(t.flight) }
 
-// Count counts a request that was not served. random identifies the entry's tallies, if it has none yet.
+// Count counts a request that was not served; r is nil if it has no record. random identifies the entry's tallies, if it has none yet.
 func (e *Entry) Count(now, random uint64, c *ledger.EndCount, r *ledger.Record) {
 	e.tick(now)
 	t := &e.tally
@@ -65,7 +65,9 @@ func (e *Entry) Count(now, random uint64, c *ledger.EndCount, r *ledger.Record) 
 		t.sinceMs = now
 	}
 	t.count(c)
-	t.record(now/minuteMs, r)
+	if r != nil {
+		t.record(now/minuteMs, r)
+	}
 }
 
 const minuteMs = 60_000

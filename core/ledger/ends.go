@@ -6,13 +6,13 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// End is how a request ended that was not served, after its key was known.
+// End is how a request ended that was not served.
 type End uint8
 
 // Ends. Refusals come first, by their status; then failures, by what failed.
 const (
 	EndInvalid      End = iota // 400
-	EndUnauthorized            // 401: the key is inactive
+	EndUnauthorized            // 401: the key is inactive; in Root, also missing, malformed or unknown
 	EndBudget                  // 402
 	EndForbidden               // 403: a permission, or the registry of models
 	EndNotFound                // 404: a model, or a path

@@ -6,12 +6,17 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
+// Root is the name of the Ledger of the deployment, without a region. It counts the requests without a known key: the 401 of missing,
+// malformed and unknown keys, and the 429 of an address that has sent too many of them. A project's Ledger has its ID, which starts with
+// "proj_".
+const Root = "root"
+
 // Tally is the command with which an isolate reports the requests of a key that were not served since its last tally. Its numbers
 // make a repeat recognizable. It has no reply.
 type Tally struct {
 	Source  uint64 // a random number of the isolate's entry for the key
 	Seq     uint64 // grows by one with each tally of a source
-	KeyID   string
+	KeyID   string // empty: no known key
 	Counts  []EndCount
 	Records []Record
 }
