@@ -50,6 +50,7 @@ type AttemptsView struct {
 	Total   uint64     `json:"total"`
 	Failed  FailedView `json:"failed"`
 	Rescued uint64     `json:"rescued"` // requests that a fallback to the model has served
+	Opened  uint64     `json:"opened"`  // circuits of the target; no attempts
 }
 
 // FailedView are failed attempts by cause; see ledger.Cause.
@@ -71,9 +72,9 @@ func ViewAttempts(u *ledger.Usage) AttemptsView {
 	v := AttemptsView{Total: u.Requests - min(u.Requests, u.Hits), Failed: FailedView{
 		n[ledger.CauseBusy], n[ledger.CauseRejected], n[ledger.CauseUnavailable], n[ledger.CauseTimeout], n[ledger.CauseConnection],
 		n[ledger.CauseCut], n[ledger.CauseUnusable], n[ledger.CauseBroken],
-	}, Rescued: u.Attempts.Rescued}
+	}, Rescued: u.Attempts.Rescued, Opened: n[ledger.CauseOpened]}
 	for cause, count := range n {
-		if cause != int(ledger.CauseBroken) {
+		if cause != int(ledger.CauseBroken) && cause != int(ledger.CauseOpened) {
 			v.Total += count
 		}
 	}

@@ -78,5 +78,6 @@ func (r *recentAttempts) add(u *ledger.Usage) {
 	v := reports.ViewAttempts(u)
 	n := &v.Failed
 	r.Attempts += v.Total
+	r.Opened += v.Opened
 	r.Failed += n.Busy + n.Rejected + n.Unavailable + n.Timeout + n.Connection + n.Cut + n.Unusable
 }

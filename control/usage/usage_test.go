@@ -209,7 +209,7 @@ func TestUsageAsCSV(t *testing.T) {
 		name := map[string]string{all[0].Key: "'=first", all[1].Key: `with "quotes", and ümlauts`}[row[0]]
 		sum := fmt.Sprintf(`"requests":%s,"hits":%s,"misses":%s,"failed":%s,"promptTokens":%s,"completionTokens":%s,"cost":%s,"estimated":%s,"expired":%s,`+
 			`"latency":{"meanMs":%s,"p50Ms":%s,"p90Ms":%s,"p95Ms":%s,"p99Ms":%s},"timeToFirstToken":null,"promptCache":{"readTokens":%s,"writeTokens":%s,"saved":%s},"attempts":{"total":%s,"failed":{"busy":%s,"rejected":%s,"unavailable":%s,"timeout":%s,"connection":%s,"cut":%s,`+
-			`"unusable":%s,"broken":%s},"rescued":%s},"outcomes":{"served":%s,"refused":%s,"failed":%s,"left":%s,"causes":{}}}`,
+			`"unusable":%s,"broken":%s},"rescued":%s,"opened":0},"outcomes":{"served":%s,"refused":%s,"failed":%s,"left":%s,"causes":{}}}`,
 			row[2], row[3], row[4], row[5], row[6], row[7], row[8], row[9], row[10], row[11], row[12], row[13], row[14], row[15], row[21], row[22], row[23],
 			row[24], row[25], row[26], row[27], row[28], row[29], row[30], row[31], row[32], row[33], row[34], row[35], row[5], row[36])
 		if row[1] != name || strings.Join(row[16:21], "") != "" || sum != sums[row[0]] {
@@ -289,7 +289,7 @@ func TestUnreportedUsageIsIncluded(t *testing.T) {
 	}
 	got := b.Must(200, "GET", path+"/usage", "")
 	want := `{"requests":3,"hits":0,"misses":0,"failed":0,"promptTokens":9,"completionTokens":12,"cost":0.06,"estimated":0,"expired":0,"latency":{"meanMs":40,"p50Ms":40,"p90Ms":40,"p95Ms":40,"p99Ms":40},"timeToFirstToken":null,` +
-		`"promptCache":{"readTokens":0,"writeTokens":0,"saved":0},"attempts":{"total":3,"failed":{"busy":0,"rejected":0,"unavailable":0,"timeout":0,"connection":0,"cut":0,"unusable":0,"broken":0},"rescued":0},"outcomes":{"served":3,"refused":0,"failed":0,"left":0,"causes":{}}}`
+		`"promptCache":{"readTokens":0,"writeTokens":0,"saved":0},"attempts":{"total":3,"failed":{"busy":0,"rejected":0,"unavailable":0,"timeout":0,"connection":0,"cut":0,"unusable":0,"broken":0},"rescued":0,"opened":0},"outcomes":{"served":3,"refused":0,"failed":0,"left":0,"causes":{}}}`
 	if text := controltest.Field(got, "totals"); text != want {
 		t.Errorf("got %s\nwant %s", text, want)
 	}

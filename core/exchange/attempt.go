@@ -288,13 +288,12 @@ func (x *exchange) onResponse() {
 // onProviderError handles a provider's error response: it retries the same target, falls back to the next one, or refuses
 // the request.
 func (x *exchange) onProviderError(failure wire.Failure) {
-	model := x.model()
 	failure.Message = x.publicMessage(failure.Message)
 	r := x.providerRefusal(&failure)
 	r.retryMs = provider.RetryAfterMs(x.header("retry-after-ms"), x.header("retry-after"), x.now)
 	switch failure.Kind {
 	case wire.FailDown:
-		x.circuits.Failed(&x.config.Routing, model.Name, x.now)
+		x.failCircuit()
 		x.retry(fault.ProviderError, r)
 	case wire.FailBusy:
 		x.noteCredentialFailure()
@@ -315,7 +314,7 @@ func (x *exchange) onProviderError(failure wire.Failure) {
 // credentials. A failure of a project's own key is not recorded, because it says nothing about other credentials.
 func (x *exchange) noteCredentialFailure() {
 	if !x.usesOwnProviderKey() {
-		x.circuits.Refused(&x.config.Routing, x.model().Name, x.now)
+		x.noteOpened(x.circuits.Refused(&x.config.Routing, x.model().Name, x.now))
 	}
 }
 

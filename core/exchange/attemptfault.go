@@ -21,7 +21,7 @@ func (x *exchange) onFault() {
 		x.refuseShuttingDown()
 		return
 	}
-	x.circuits.Failed(&x.config.Routing, x.model().Name, x.now)
+	x.failCircuit()
 	switch x.event.Code {
 	case abi.FaultConnect, abi.FaultUndelivered:
 		x.noteFailure(ledger.CauseConnection)

@@ -5,6 +5,7 @@ import (
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/core/exchange/cached"
+	"github.com/postern-ai/postern/core/ledger"
 )
 
 // PhaseName is the name of the phase in an encoded state.
@@ -43,4 +44,10 @@ var UnknownMark = unknownMark
 func Entry(storedMs, expiresMs uint64, provider, model string, usage chat.Usage, body []byte) []byte {
 	e := cached.Entry{StoredMs: storedMs, ExpiresMs: expiresMs, Provider: provider, Model: model, Usage: usage, Raw: true, Body: body}
 	return e.Encode()
+}
+
+// EndOf is how the request of an encoded state ended, which its key's entry does not have yet.
+func EndOf(cfg *config.Config, stateBytes []byte) ledger.End {
+	s := decodeState(stateBytes, cfg.Models)
+	return s.ending.count.End
 }

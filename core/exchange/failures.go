@@ -26,6 +26,11 @@ func (x *exchange) noteFailure(cause ledger.Cause) {
 		return
 	}
 	x.s.notes.cause = uint64(cause)
+	x.countFailure(cause)
+}
+
+// countFailure counts a failed attempt, or that its failure opened a circuit, for the target that was called.
+func (x *exchange) countFailure(cause ledger.Cause) {
 	target := x.s.lastTarget - 1
 	for i := range x.s.failures {
 		if v := &x.s.failures[i]; v.target == target && v.cause == cause {
@@ -34,6 +39,18 @@ func (x *exchange) noteFailure(cause ledger.Cause) {
 		}
 	}
 	x.s.failures = append(x.s.failures, failure{target, cause, 1})
+}
+
+// failCircuit counts a failure in the circuit of the target that was called.
+func (x *exchange) failCircuit() {
+	x.noteOpened(x.circuits.Failed(&x.config.Routing, x.model().Name, x.now))
+}
+
+// noteOpened counts that the last failure has opened the circuit of its target. The settlement of the request tells it.
+func (x *exchange) noteOpened(opened bool) {
+	if opened && x.s.lastTarget > 0 {
+		x.countFailure(ledger.CauseOpened)
+	}
 }
 
 // noteStatus charges a response with another status than 200.

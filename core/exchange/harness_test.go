@@ -39,6 +39,7 @@ type request struct {
 	provider     [][]abi.Event                 // responses to fetches, in order; a stream has several events
 	control      uint64                        // status of the control plane's response
 	waiting      uint64                        // exchanges that follow it
+	shared       []byte                        // shared state of the isolate before it
 	disconnectAt int                           // number of the reply before which the client disconnects, from 1; 0: none
 	hold         func(*host, *abi.Action) bool // reports whether an action's reply is held back; nil: none is
 }
@@ -63,7 +64,7 @@ type host struct {
 // run sends the request, and replies until only ticks are pending.
 func (r request) run(t *testing.T) *host {
 	t.Helper()
-	h := &host{request: &r, t: t, config: configured(t, r.overlay), nowMs: noon + r.after}
+	h := &host{request: &r, t: t, config: configured(t, r.overlay), nowMs: noon + r.after, shared: r.shared}
 	h.step(abi.Event{Kind: abi.EventRequest, Headers: h.head(), Data: []byte("0123456789abcdef")})
 	for answers := range 200 {
 		if h.disconnectAt > 0 && answers == h.disconnectAt-1 && len(h.pending) > 0 {

@@ -91,7 +91,7 @@ func (x *exchange) breakStream(f fault.Fault) {
 	x.noteAttempt(f.Code())
 	x.noteBroken(f)
 	if f.Breaks() {
-		x.circuits.Failed(&x.config.Routing, x.model().Name, x.now)
+		x.failCircuit()
 	}
 	if f != fault.ProviderError || s.stream.hasContent {
 		x.chargeStream(false) // a provider's error before any content is free, like an error response

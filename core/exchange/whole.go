@@ -43,7 +43,7 @@ func (x *exchange) readCompletion() {
 // estimated size, at most with the output that it may have.
 func (x *exchange) refuseUnreadable() {
 	x.noteFailure(ledger.CauseUnusable)
-	x.circuits.Failed(&x.config.Routing, x.model().Name, x.now)
+	x.failCircuit()
 	u := x.estimate(min(uint64(len(x.event.Data)+3)/4, x.maxOutputTokens(x.model())*max(x.s.request.N, 1)))
 	x.spend(&u)
 	x.refuse(fault.ProviderAnswer, x.providerDid("sent a response that cannot be read"))

@@ -15,11 +15,13 @@ const (
 	CauseCut                      // the response ended early, or with an error in its stream, before its first content
 	CauseUnusable                 // the response cannot be read, or is not what the request asks for
 	CauseBroken                   // a stream that had begun did not end well: its request counts as served
+	CauseOpened                   // not a failure: this failure opened the circuit of the target
 	Causes                        // their number
 )
 
 // Attempts counts what became of the attempts at a model's provider, besides the one that each served request has. An attempt whose
-// client disconnected is not counted.
+// client disconnected is not counted. Failed[CauseOpened] are no attempts: each isolate, or process, that opens the circuit counts once,
+// and a probe that fails leaves it open. It is lost with the settlement of its request.
 type Attempts struct {
 	Failed  [Causes]uint64
 	Rescued uint64 // requests that the model served after another target had failed

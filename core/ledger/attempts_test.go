@@ -82,7 +82,7 @@ func TestExtras(t *testing.T) {
 			}
 		}
 	}
-	for _, bad := range [][]byte{{0}, {0, 0}, {1, 1, 1, 1, 0}, {0, 1, 0, 0}, {0, 1, 0xff, 1}, {0, 1, 0x80, 0x02, 1}} {
+	for _, bad := range [][]byte{{0}, {0, 0}, {1, 1, 1, 1, 0}, {0, 1, 0, 0}, {0, 1, 0xff, 1}, {0, 1, 0x80, 0x04, 1, 1}} {
 		r := abi.Reader{Buf: bytes.Clone(bad)}
 		if ledger.Extras(abi.ReadFrom(&r), 1, func(int) *ledger.Usage { return &ledger.Usage{} }); r.End() == nil {
 			t.Errorf("%x was accepted", bad)

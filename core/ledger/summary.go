@@ -11,9 +11,6 @@ import (
 // A project's Ledger sends summaries to the Ledger of the deployment: at most one in summaryMs, and only after a report. Each has the
 // activity of whole hours so far, so that a repeat, or one that overtakes another, does no harm.
 
-// Root is the name of the Ledger of the deployment. Projects have other IDs.
-const Root = "root"
-
 const (
 	summaryMs = 30_000
 	// summaryHours is how many hours one summary covers at most. More are only due after an outage.

@@ -193,22 +193,24 @@ func (c *Circuits) Try(r *config.Routing, model string, owned bool, now uint64) 
 	}
 }
 
-// Failed counts a failure. CoolAfter consecutive failures open the circuit.
-func (c *Circuits) Failed(r *config.Routing, model string, now uint64) {
-	c.failed(r, model, false, now)
+// Failed counts a failure. CoolAfter consecutive failures open the circuit: it returns true for the last of them, and not for further ones,
+// which leave it open.
+func (c *Circuits) Failed(r *config.Routing, model string, now uint64) (opened bool) {
+	return c.failed(r, model, false, now)
 }
 
 // Refused counts a failure caused by the deployment's credentials: the provider rejects them or limits their rate.
-func (c *Circuits) Refused(r *config.Routing, model string, now uint64) {
-	c.failed(r, model, true, now)
+func (c *Circuits) Refused(r *config.Routing, model string, now uint64) (opened bool) {
+	return c.failed(r, model, true, now)
 }
 
-func (c *Circuits) failed(r *config.Routing, model string, refused bool, now uint64) {
+func (c *Circuits) failed(r *config.Routing, model string, refused bool, now uint64) (opened bool) {
 	t := c.of(model)
 	t.refused = refused && (t.failures == 0 || t.refused)
 	if t.failures++; t.failures >= r.CoolAfter {
 		t.untilMs = now + r.CoolMs
 	}
+	return t.failures == max(1, r.CoolAfter)
 }
 
 // Succeeded closes the circuit and records the time to first token. A measurement close to the average is skipped,

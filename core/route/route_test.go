@@ -203,9 +203,8 @@ func TestCircuitOpens(t *testing.T) {
 		if c.Open("a", false, 1000+i) {
 			t.Errorf("open after %d failures", i)
 		}
-		c.Failed(routing, "a", 1000+i)
-		if !c.Changed {
-			t.Error("a failure did not set Changed")
+		if opened := c.Failed(routing, "a", 1000+i); opened != (i == 2) || !c.Changed {
+			t.Errorf("failure %d: opened %v, Changed %v", i, opened, c.Changed)
 		}
 		c = recoded(t, c)
 	}
@@ -213,9 +212,8 @@ func TestCircuitOpens(t *testing.T) {
 		t.Error("the circuit of a must be open for 30 s, that of b closed")
 	}
 	// One more failure in the half-open state opens it again at once.
-	c.Failed(routing, "a", 40_000)
-	if !c.Open("a", false, 69_999) || c.Open("a", false, 70_000) {
-		t.Error("the next failure did not open the circuit again")
+	if opened := c.Failed(routing, "a", 40_000); opened || !c.Open("a", false, 69_999) || c.Open("a", false, 70_000) {
+		t.Errorf("the next failure did not leave the circuit open; opened %v", opened)
 	}
 	c.Succeeded("a", false, 10, 40_000)
 	if c.Open("a", false, 40_001) {
@@ -229,8 +227,7 @@ func TestCircuitOpens(t *testing.T) {
 
 func TestCircuitOpensAtFirstFailure(t *testing.T) {
 	c := &route.Circuits{}
-	c.Failed(&config.Routing{CoolAfter: 1, CoolMs: 10}, "a", 100)
-	if !c.Open("a", false, 109) || c.Open("a", false, 110) {
+	if opened := c.Refused(&config.Routing{CoolAfter: 1, CoolMs: 10}, "a", 100); !opened || !c.Open("a", false, 109) || c.Open("a", false, 110) {
 		t.Error("the circuit must be open for 10 ms after one failure")
 	}
 }

@@ -57,7 +57,7 @@ const OutcomesText = `"outcomes":{"served":%d,"refused":0,"failed":0,"left":0,"c
 
 // AttemptsText is how the API shows the attempts and outcomes of a number of requests.
 func AttemptsText(requests uint64) string {
-	return fmt.Sprintf(`"attempts":{"total":%d,"failed":{"busy":%d,"rejected":0,"unavailable":0,"timeout":0,"connection":0,"cut":0,"unusable":0,"broken":%d},"rescued":%d},`+OutcomesText,
+	return fmt.Sprintf(`"attempts":{"total":%d,"failed":{"busy":%d,"rejected":0,"unavailable":0,"timeout":0,"connection":0,"cut":0,"unusable":0,"broken":%d},"rescued":%d,"opened":0},`+OutcomesText,
 		3*requests, 2*requests, 3*requests, requests, requests)
 }
 

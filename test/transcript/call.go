@@ -242,7 +242,7 @@ func (f *fields) settle(c *keymeter.Settle) {
 }
 
 // causes are the words for the causes of failed attempts.
-var causes = [ledger.Causes]string{"busy", "rejected", "unavailable", "timeout", "connection", "cut", "unusable", "broken"}
+var causes = [ledger.Causes]string{"busy", "rejected", "unavailable", "timeout", "connection", "cut", "unusable", "broken", "opened"}
 
 // charge writes the prompt and output tokens and their cost.
 func (f *fields) charge(t keymeter.Tokens, cost money.Pico, estimated bool) {

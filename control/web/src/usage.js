@@ -17,6 +17,7 @@ export const NO_FIGURES = {
     total: 0,
     failed: { busy: 0, rejected: 0, unavailable: 0, timeout: 0, connection: 0, cut: 0, unusable: 0, broken: 0 },
     rescued: 0,
+    opened: 0,
   },
   outcomes: { served: 0, refused: 0, failed: 0, left: 0, causes: {} },
 }

@@ -1,0 +1,19 @@
+package reports_test
+
+import (
+	"testing"
+
+	"github.com/postern-ai/postern/control/reports"
+	"github.com/postern-ai/postern/core/ledger"
+)
+
+// TestOpenings checks that openings of circuits are counted beside the attempts and are none.
+func TestOpenings(t *testing.T) {
+	u := ledger.Usage{Requests: 5, Hits: 1, Attempts: ledger.Attempts{
+		Failed: [ledger.Causes]uint64{ledger.CauseBusy: 3, ledger.CauseBroken: 1, ledger.CauseOpened: 2}, Rescued: 1,
+	}}
+	want := reports.AttemptsView{Total: 4 + 3, Failed: reports.FailedView{Busy: 3, Broken: 1}, Rescued: 1, Opened: 2}
+	if got := reports.ViewFigures(&u).Attempts; got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}

@@ -1,0 +1,98 @@
+package exchange_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/exchange"
+	"github.com/postern-ai/postern/core/keymeter"
+	"github.com/postern-ai/postern/core/ledger"
+	"github.com/postern-ai/postern/core/route"
+)
+
+// failedBefore is the shared state of an isolate at which a number of attempts at gpt have failed; the time is that of the last one.
+func failedBefore(t *testing.T, n int, at uint64) []byte {
+	var c route.Circuits
+	for range n {
+		c.Failed(&configured(t, "").Routing, "gpt", at)
+	}
+	return c.Encode()
+}
+
+// failuresOf are the failures of the request's only settlement, as "cause×count", without their model.
+func failuresOf(t *testing.T, h *host) string {
+	t.Helper()
+	settles := sentCommands[*keymeter.Settle](h)
+	if len(settles) != 1 {
+		t.Fatalf("%d settlements", len(settles))
+	}
+	var words []string
+	for _, f := range settles[0].Failures {
+		if f.Model != "gpt" {
+			t.Errorf("failure of %q", f.Model)
+		}
+		words = append(words, fmt.Sprintf("%d×%d", f.Cause, f.Count))
+	}
+	slices.Sort(words)
+	return strings.Join(words, " ")
+}
+
+// TestOpeningIsCountedOnce checks that only the failure counts that opens a circuit, of three: not those before, and none that finds it
+// open or leaves it so.
+func TestOpeningIsCountedOnce(t *testing.T) {
+	down := wholeResponse(500, `{"error":{"message":"down"}}`)
+	for _, c := range []struct {
+		before int
+		at     uint64
+		fails  int
+		want   string
+	}{
+		{0, noon, 2, "2×2"},
+		{1, noon, 2, "2×2 8×1"},
+		{2, noon, 1, "2×1 8×1"},
+		{3, noon - 40_000, 1, "2×1"}, // a probe
+		{0, noon, 0, ""},
+	} {
+		provider := append(slices.Repeat([][]abi.Event{down}, c.fails), wholeResponse(200, openaiResponse))
+		h := request{path: "/v1/chat/completions", body: openaiRequest, overlay: `{"routing":{"retries":2}}`, shared: failedBefore(t, c.before, c.at), provider: provider}.run(t)
+		if got := failuresOf(t, h); got != c.want {
+			t.Errorf("after %d failures: %q, want %q", c.before, got, c.want)
+		}
+	}
+}
+
+// TestEveryKindOfFailureOpens checks that the third failure counts as an opening, whatever it is, and that the request's own end is
+// still that of the failure.
+func TestEveryKindOfFailureOpens(t *testing.T) {
+	fault := func(code uint64) []abi.Event { return []abi.Event{{Kind: abi.EventFault, Code: code}} }
+	for _, c := range []struct {
+		stream bool
+		events []abi.Event
+		cause  ledger.Cause
+		end    ledger.End
+	}{
+		{false, wholeResponse(500, `{}`), ledger.CauseUnavailable, ledger.EndUnavailable},
+		{false, wholeResponse(429, `{}`), ledger.CauseBusy, ledger.EndBusy},
+		{false, wholeResponse(401, `{}`), ledger.CauseRejected, ledger.EndRejected},
+		{false, wholeResponse(200, `<html>`), ledger.CauseUnusable, ledger.EndUnusable},
+		{false, fault(abi.FaultConnect), ledger.CauseConnection, ledger.EndConnection},
+		{false, fault(abi.FaultTotal), ledger.CauseTimeout, ledger.EndTimeout},
+		{false, fault(abi.FaultBroken), ledger.CauseCut, ledger.EndCut},
+		{true, streamEvents(greeting, "end"), ledger.CauseBroken, ledger.EndCut},
+	} {
+		body := openaiRequest
+		if c.stream {
+			body = streamRequest
+		}
+		h := request{path: "/v1/chat/completions", body: body, shared: failedBefore(t, 2, noon), provider: [][]abi.Event{c.events}}.run(t)
+		if got, want := failuresOf(t, h), fmt.Sprintf("%d×1 8×1", c.cause); got != want {
+			t.Errorf("cause %d: %q, want %q", c.cause, got, want)
+		}
+		if end := exchange.EndOf(h.config, h.State); end != c.end {
+			t.Errorf("cause %d: end %d, want %d", c.cause, end, c.end)
+		}
+	}
+}
