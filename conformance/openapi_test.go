@@ -70,11 +70,11 @@ const (
 		`"status":"active","createdAt":"2026-11-01T00:00:00.000Z","lastUsedAt":null,"models":[],` +
 		`"permissions":["models"],"limits":{"requestsPerSecond":null,"requestsPerDay":null,"tokensPerMinute":5},"expiresAt":null,` +
 		`"replacedBy":null,"version":1}`
-	tableHead = "model,requests,hits,misses,failed,promptTokens,completionTokens,cost,estimated,expired,latencyMeanMs,latencyP50Ms,latencyP95Ms,promptCacheReadTokens,promptCacheWriteTokens,promptCacheSaved," +
-		"attempts,attemptsBusy,attemptsRejected,attemptsUnavailable,attemptsTimeout,attemptsConnection,attemptsCut,attemptsUnusable,attemptsBroken,rescued,served,refused,left,invalid_request,unauthorized,budget,forbidden,not_found,method,conflict,too_large,media_type,blocked," +
+	tableHead = "model,requests,hits,misses,failed,promptTokens,completionTokens,cost,estimated,expired,latencyMeanMs,latencyP50Ms,latencyP90Ms,latencyP95Ms,latencyP99Ms,timeToFirstTokenMeanMs,timeToFirstTokenP50Ms,timeToFirstTokenP90Ms,timeToFirstTokenP95Ms,timeToFirstTokenP99Ms,promptCacheReadTokens,promptCacheWriteTokens,promptCacheSaved," +
+		"attempts,attemptsBusy,attemptsRejected,attemptsUnavailable,attemptsTimeout,attemptsConnection,attemptsCut,attemptsUnusable,attemptsBroken,rescued,opened,served,refused,left,invalid_request,unauthorized,budget,forbidden,not_found,method,conflict,too_large,media_type,blocked," +
 		"rate_limit,provider_rejected,provider_busy,provider_unavailable,provider_timeout,provider_unreachable,provider_cut,provider_unusable,gateway,client_left\r\n"
 	goodRow = `{"model":"m","requests":1,"hits":0,"misses":1,"failed":0,"promptTokens":1,"completionTokens":1,"cost":0.1,"estimated":0,` +
-		`"expired":0,"latency":null,"promptCache":{"readTokens":0,"writeTokens":0,"saved":0},"attempts":{"total":1,"failed":{"busy":1,"rejected":0,"unavailable":0,` +
+		`"expired":0,"latency":null,"timeToFirstToken":null,"promptCache":{"readTokens":0,"writeTokens":0,"saved":0},"attempts":{"total":1,"failed":{"busy":1,"rejected":0,"unavailable":0,` +
 		`"timeout":0,"connection":0,"cut":0,"unusable":0,"broken":0},"rescued":0,"opened":0},"outcomes":{"served":1,"refused":0,"failed":0,"left":0,"causes":{}}}` + "\n"
 	goodRoot     = `{"name":"Postern","version":"` + root.Version + `","docs":"https://x.example/","health":"/api/health","models":"/v1/models","endpoints":["GET /api/health"]}`
 	projectUsage = "/api/admin/projects/proj_1/usage"
@@ -103,7 +103,7 @@ func TestContractAccepts(t *testing.T) {
 		{"PUT", "/api/admin/projects", 404, errorBody(fault.NotFound), []string{"-X-Content-Type-Options", ""}},
 		{"POST", "/api/admin/projects/proj_1/keys/key_1/deactivate", 200, goodKey, nil},
 		{"DELETE", "/api/admin/projects/proj_1/keys/key_1", 204, "", []string{"-Content-Type", "", "-X-Content-Type-Options", ""}},
-		{"GET", projectUsage, 200, tableHead + "m,1,0,1,0,1,1,0.1,0,0,,,,0,0,0,1,0,0,0,0,0,0,0,0,0,1" + strings.Repeat(",0", 22) + "\r\n", csvHeaders},
+		{"GET", projectUsage, 200, tableHead + "m,1,0,1,0,1,1,0.1,0,0,,,,,,,,,,,0,0,0,1,0,0,0,0,0,0,0,0,0,0,1" + strings.Repeat(",0", 22) + "\r\n", csvHeaders},
 		{"GET", projectUsage, 200, goodRow + goodRow, ndjsonHeaders},
 		{"GET", projectUsage, 200, "", ndjsonHeaders},
 		{"GET", "/api/usage", 400, errorBody(fault.InvalidRequest, fault.Detail{Field: "projectId", Message: "is required"}), nil},

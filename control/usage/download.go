@@ -59,7 +59,7 @@ var figureNames = []string{
 	"latencyMeanMs", "latencyP50Ms", "latencyP90Ms", "latencyP95Ms", "latencyP99Ms", "timeToFirstTokenMeanMs", "timeToFirstTokenP50Ms",
 	"timeToFirstTokenP90Ms", "timeToFirstTokenP95Ms", "timeToFirstTokenP99Ms", "promptCacheReadTokens", "promptCacheWriteTokens",
 	"promptCacheSaved", "attempts", "attemptsBusy", "attemptsRejected", "attemptsUnavailable", "attemptsTimeout", "attemptsConnection",
-	"attemptsCut", "attemptsUnusable", "attemptsBroken", "rescued", "served", "refused", "left",
+	"attemptsCut", "attemptsUnusable", "attemptsBroken", "rescued", "opened", "served", "refused", "left",
 }
 
 func csvNames(by string) []string {
@@ -83,7 +83,7 @@ func figureCells(r *reports.Figures) []string {
 	cells = append(cells, strconv.FormatUint(c.ReadTokens, 10), strconv.FormatUint(c.WriteTokens, 10), string(c.Saved))
 	a, n, o := &r.Attempts, &r.Attempts.Failed, &r.Outcomes
 	for _, count := range []uint64{
-		a.Total, n.Busy, n.Rejected, n.Unavailable, n.Timeout, n.Connection, n.Cut, n.Unusable, n.Broken, a.Rescued, o.Served, o.Refused, o.Left,
+		a.Total, n.Busy, n.Rejected, n.Unavailable, n.Timeout, n.Connection, n.Cut, n.Unusable, n.Broken, a.Rescued, a.Opened, o.Served, o.Refused, o.Left,
 	} {
 		cells = append(cells, strconv.FormatUint(count, 10))
 	}

@@ -200,7 +200,7 @@ func TestUsageAsCSV(t *testing.T) {
 	}
 	head := []string{"keyId", "keyName", "requests", "hits", "misses", "failed", "promptTokens", "completionTokens", "cost", "estimated", "expired", "latencyMeanMs", "latencyP50Ms", "latencyP90Ms", "latencyP95Ms", "latencyP99Ms",
 		"timeToFirstTokenMeanMs", "timeToFirstTokenP50Ms", "timeToFirstTokenP90Ms", "timeToFirstTokenP95Ms", "timeToFirstTokenP99Ms", "promptCacheReadTokens", "promptCacheWriteTokens", "promptCacheSaved", "attempts", "attemptsBusy", "attemptsRejected", "attemptsUnavailable",
-		"attemptsTimeout", "attemptsConnection", "attemptsCut", "attemptsUnusable", "attemptsBroken", "rescued", "served", "refused", "left"}
+		"attemptsTimeout", "attemptsConnection", "attemptsCut", "attemptsUnusable", "attemptsBroken", "rescued", "opened", "served", "refused", "left"}
 	if head = append(head, reports.Causes[:]...); !slices.Equal(rows[0], head) {
 		t.Errorf("head %q", rows[0])
 	}
@@ -209,9 +209,9 @@ func TestUsageAsCSV(t *testing.T) {
 		name := map[string]string{all[0].Key: "'=first", all[1].Key: `with "quotes", and ümlauts`}[row[0]]
 		sum := fmt.Sprintf(`"requests":%s,"hits":%s,"misses":%s,"failed":%s,"promptTokens":%s,"completionTokens":%s,"cost":%s,"estimated":%s,"expired":%s,`+
 			`"latency":{"meanMs":%s,"p50Ms":%s,"p90Ms":%s,"p95Ms":%s,"p99Ms":%s},"timeToFirstToken":null,"promptCache":{"readTokens":%s,"writeTokens":%s,"saved":%s},"attempts":{"total":%s,"failed":{"busy":%s,"rejected":%s,"unavailable":%s,"timeout":%s,"connection":%s,"cut":%s,`+
-			`"unusable":%s,"broken":%s},"rescued":%s,"opened":0},"outcomes":{"served":%s,"refused":%s,"failed":%s,"left":%s,"causes":{}}}`,
+			`"unusable":%s,"broken":%s},"rescued":%s,"opened":%s},"outcomes":{"served":%s,"refused":%s,"failed":%s,"left":%s,"causes":{}}}`,
 			row[2], row[3], row[4], row[5], row[6], row[7], row[8], row[9], row[10], row[11], row[12], row[13], row[14], row[15], row[21], row[22], row[23],
-			row[24], row[25], row[26], row[27], row[28], row[29], row[30], row[31], row[32], row[33], row[34], row[35], row[5], row[36])
+			row[24], row[25], row[26], row[27], row[28], row[29], row[30], row[31], row[32], row[33], row[34], row[35], row[36], row[5], row[37])
 		if row[1] != name || strings.Join(row[16:21], "") != "" || sum != sums[row[0]] {
 			t.Errorf("%q, want %s %s", row, name, sums[row[0]])
 		}
