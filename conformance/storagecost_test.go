@@ -171,7 +171,7 @@ func (c *fixture) measure(n int, start func(), report func(kind string)) {
 	c.script("first", completion("limited", 0, 200))
 	for _, kind := range measuredKinds {
 		c.script("warm", kind.step(0))
-		c.do("advance 10s")
+		c.do("advance 60s") // with the summary of the kind before
 		start()
 		if kind.flood != nil {
 			c.local.naps.Store(true) // else the counts are reported more often than in five seconds

@@ -12,6 +12,7 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/directory"
 	"github.com/postern-ai/postern/core/fault"
+	"github.com/postern-ai/postern/core/ledger"
 	"github.com/postern-ai/postern/core/move"
 )
 
@@ -123,6 +124,9 @@ func viewMoved(o movedObject, text string, page *move.Page) (kernel.Answer, erro
 	for _, row := range page.Rows {
 		if strings.HasPrefix(row.Key, abi.OutboxPrefix) || o.class == abi.ClassDirectory && directory.MovePending(row) {
 			return kernel.Answer{}, kernel.Refuse(fault.Conflict, "object", text+" has deliveries to make; try again in a few seconds")
+		}
+		if o.class == abi.ClassLedger && ledger.MovesNot(row) {
+			continue
 		}
 		if _, ok := movedDirectoryRow(row); ok || o.class != abi.ClassDirectory {
 			view.Rows = append(view.Rows, movedRow{row.Key, row.Value})

@@ -12,6 +12,9 @@ var movedRows = []string{
 	rowKeys, rowModels, rowDetails, rowHours, rowSpans, rowSpanDays, rowRecent, rowEnds, rowKeyEnds, rowHourEnds, rowRecords, rowViolation, rowStatus, rowSumHours, rowSumDays, rowViolationAge, string(rowsChain),
 }
 
+// MovesNot reports whether a row stays when its Ledger moves: what its deployment has been told.
+func MovesNot(row abi.Row) bool { return row.Key == rowSummary }
+
 // CheckMoved returns an error for a row that is not one of a Ledger, or that the Ledger could not decode although every
 // command reads it.
 func CheckMoved(row abi.Row) error {
@@ -22,7 +25,7 @@ func CheckMoved(row abi.Row) error {
 	case rowPolicy:
 		_, err := doc.DecodePolicy(row.Value)
 		return err
-	case rowAlerts, rowViolations, rowClosed, rowTallies, rowSummary:
+	case rowAlerts, rowViolations, rowClosed, rowTallies:
 		return nil
 	}
 	for _, prefix := range movedRows {

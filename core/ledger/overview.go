@@ -44,6 +44,9 @@ func (s *Summary) reads() []abi.Range {
 			ranges = append(ranges, r)
 		}
 	}
+	for i := range s.Days {
+		ranges = append(ranges, abi.Range{Start: sumKey(rowSumDays, s.Days[i].Hour/24, s.Project)})
+	}
 	return ranges
 }
 
@@ -62,6 +65,9 @@ func (s *Summary) apply(c *call) error {
 		if err := c.replaceHour(s.Project, &s.Hours[i]); err != nil {
 			return err
 		}
+	}
+	for i := range s.Days {
+		c.addDay(s.Project, &s.Days[i])
 	}
 	last.Summary = *s
 	c.put(rowStatus+s.Project, abi.EncodeFields(0, 128, last.fields))

@@ -35,6 +35,7 @@ func (c *call) prune(p *Prune) error {
 	if _, err := c.loadViolations(); err != nil {
 		return err
 	}
+	c.dueSummary() // once a day, also of a project without requests
 	events := c.v.events
 	for _, row := range c.in.Rows {
 		switch {

@@ -34,6 +34,7 @@ type Summary struct {
 	OpenViolations uint64
 	Recent         []Named // attempts of the last ten to twenty minutes, by model
 	Hours          []SummaryHour
+	Days           []SummaryHour // whole days before, in the first summary only; without keys
 }
 
 // SummaryHour is a project's activity in one hour so far. The keys have no durations.
@@ -46,9 +47,10 @@ type SummaryHour struct {
 func (s *Summary) fields(f *abi.Fields) {
 	s.statusFields(f)
 	abi.List(f, &s.Hours, summaryHourFields)
+	abi.List(f, &s.Days, summaryHourFields)
 }
 
-// statusFields lists all fields but the hours.
+// statusFields lists all fields but the hours and the days.
 func (s *Summary) statusFields(f *abi.Fields) {
 	f.String(&s.Project)
 	f.Uint(&s.Seq)
@@ -127,6 +129,9 @@ func (c *call) wantsSummary() (want bool, err error) {
 	}
 	first, end := last.hours(c.in.NowMs)
 	c.out.Ranges = []abi.Range{{Start: spanKey(first * HourSpans), End: spanKey(end * HourSpans), Limit: summaryHours * HourSpans}}
+	if last.hour == 0 {
+		c.out.Ranges = append(c.out.Ranges, historyReads(c.in.NowMs)...)
+	}
 	return true, nil
 }
 
@@ -138,13 +143,13 @@ func (c *call) lastSummary() (last sent, err error) {
 }
 
 // hours are those of the next summary: from the one before the last that was covered, because reports of the last seconds of an hour
-// arrive after its end.
+// arrive after its end. The first summary begins with the oldest hour that is kept.
 func (s *sent) hours(now uint64) (first, end uint64) {
 	hour := now / calendar.HourMs
-	first = min(s.hour, hour)
 	if s.hour == 0 {
-		first = hour
+		return hour - min(hour, KeepHourDays*24), hour + 1
 	}
+	first = min(s.hour, hour)
 	first -= min(1, first)
 	return first, min(hour+1, first+summaryHours)
 }
@@ -160,6 +165,13 @@ func (c *call) summarize() error {
 	}
 	s := Summary{Project: c.in.Name, BudgetPico: c.b.pico, SpentPico: c.b.spent, Period: c.b.period}
 	first, end := last.hours(c.in.NowMs)
+	if last.hour == 0 {
+		if s.Days, err = c.history(); err != nil {
+			return err
+		}
+		first = c.oldestHour(first, end-1)
+		end = min(end, first+summaryHours)
+	}
 	if s.Hours, s.Recent, err = c.summaryHours(first, end); err != nil {
 		return err
 	}
@@ -168,7 +180,7 @@ func (c *call) summarize() error {
 	}
 	more := end <= c.in.NowMs/calendar.HourMs
 	hash := hashOf(s.Encode())
-	if hash == last.hash && !more || len(s.Hours) == 0 && c.b == (budget{}) {
+	if hash == last.hash && !more || len(s.Hours)+len(s.Days) == 0 && c.b == (budget{}) {
 		return nil
 	}
 	s.Seq, s.AtMs = max(last.seq+1, c.in.NowMs), c.in.NowMs

@@ -200,3 +200,35 @@ func TestManyProjects(t *testing.T) {
 		t.Errorf("%v: %d projects, next %q", err, len(first.Projects), first.Next)
 	}
 }
+
+// TestFirstSummaryHasThePast checks that the first summary has the days before, as after an upgrade, and the hours that are kept, as
+// after a move; and that neither replaces what is known.
+func TestFirstSummaryHasThePast(t *testing.T) {
+	d := newDeployment(t)
+	p := d.project("proj_a")
+	present := d.now
+	for _, days := range []uint64{200, 100, 40, 2, 1, 0} {
+		p.now = present - days*calendar.DayMs
+		p.serve("key_1", "m", days+1, ledger.Request{DurationMs: 30})
+		p.tally(ledger.Tally{Source: 1, Seq: 300 - days, Counts: []ledger.EndCount{{Hour: p.now / calendar.HourMs, Model: "n", End: ledger.EndLimited, Count: 5}}})
+	}
+	prune := ledger.Prune{FirstDay: today - 400, FirstHourDay: today - 9}
+	p.call(prune.Encode())
+	d.pass(5 * 60_000)
+	midnight := d.now / calendar.DayMs * 24
+	for _, c := range []struct{ days, requests, refused uint64 }{{1, 1, 5}, {3, 6, 15}, {90, 47, 20}, {180, 148, 25}} {
+		o := d.overview(ledger.OverviewQuery{First: midnight + 24 - c.days*24, End: midnight + 24, Daily: true})
+		if o.Projects[0].Usage.Requests != c.requests || o.Projects[0].Usage.Outcomes().Refused != c.refused || o.Projects[0].Latency.Percentile(50) == 0 {
+			t.Errorf("%d days: %+v, want %+v", c.days, o.Projects[0].Usage, c)
+		}
+	}
+	hour := d.now / calendar.HourMs
+	if o := d.overview(ledger.OverviewQuery{First: hour - 60, End: hour + 1}); o.Projects[0].Usage.Requests != 6 || len(o.Projects[0].Steps) != 3 || o.Keys[0].Name != "key_1" {
+		t.Errorf("%+v", o)
+	}
+	d.project("proj_a").serve("key_1", "m", 1)
+	d.pass(60_000)
+	if o := d.overview(ledger.OverviewQuery{First: midnight - 48, End: midnight + 24, Daily: true}); o.Projects[0].Usage.Requests != 7 {
+		t.Errorf("%+v", o)
+	}
+}

@@ -1,0 +1,89 @@
+package ledger
+
+import (
+	"strings"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/calendar"
+)
+
+// The first summary of a project has its past, too: after an upgrade, and in a deployment to which the project was moved.
+
+// historyDays is how far back it goes: two ranges of 90 days.
+const historyDays = 180
+
+// historyReads are the rows by day of the past.
+func historyReads(now uint64) []abi.Range {
+	today := calendar.Day(now)
+	first := today - min(today, historyDays)
+	return []abi.Range{
+		{Start: rowModels + abi.Fixed(first), End: rowModels + abi.Fixed(today), Limit: maxScan},
+		{Start: dayEndsKey(first), End: dayEndsKey(today), Limit: historyDays},
+	}
+}
+
+// history are the days that were read.
+func (c *call) history() (days []SummaryHour, err error) {
+	for _, row := range c.in.Rows {
+		prefix, name, _ := strings.Cut(row.Key, "/")
+		at, _, _ := strings.Cut(name, "/")
+		day := abi.Unfixed(at)
+		switch prefix + "/" {
+		case rowModels:
+			u, err := decodeUsageRow(row.Value)
+			if err != nil {
+				return nil, err
+			}
+			of := Activity{Usage: u}
+			of.Usage.Day, of.Usage.Model, of.Usage.Latency = 0, "", Latency{}
+			u.Latency.addTo(&of)
+			addToDay(&days, day, u.Model, &of)
+		case rowEnds:
+			var e endings
+			if err := abi.DecodeFields(row.Value, e.fields); err != nil {
+				return nil, err
+			}
+			for i := range e.models {
+				addToDay(&days, day, e.models[i].model, &Activity{Usage: Usage{Ends: e.models[i].Endings}})
+			}
+		}
+	}
+	for i := range days {
+		days[i].Models = topOf(days[i].Models)
+	}
+	return days, nil
+}
+
+// addToDay adds a model's activity to its day.
+func addToDay(days *[]SummaryHour, day uint64, model string, of *Activity) {
+	at := len(*days)
+	for at > 0 && (*days)[at-1].Hour != day*24 {
+		at--
+	}
+	if at == 0 {
+		*days = append(*days, SummaryHour{Hour: day * 24})
+		at = len(*days)
+	}
+	activityOf(&(*days)[at-1].Models, model, maxModels).Plus(of)
+}
+
+// oldestHour is the hour of the oldest row by ten minutes that was read, or the last one.
+func (c *call) oldestHour(first, last uint64) uint64 {
+	for hour := first; hour < last; hour++ {
+		for number := hour * HourSpans; number < (hour+1)*HourSpans; number++ {
+			if _, ok := c.row(spanKey(number)); ok {
+				return hour
+			}
+		}
+	}
+	return last
+}
+
+// addDay adds a day of a project's past, unless its hours are known.
+func (c *call) addDay(project string, day *SummaryHour) {
+	key := sumKey(rowSumDays, day.Hour/24, project)
+	if _, known := c.row(key); !known {
+		total := dayHours{[]SummaryHour{*day}}
+		c.put(key, total.encode())
+	}
+}
