@@ -18,7 +18,7 @@ const module = "github.com/postern-ai/postern/"
 // allowedImports are the packages outside core that the core may import. None of them fills package variables
 // lazily, because the arena's reset would leave those dangling, and none does I/O or keeps time.
 var allowedImports = []string{
-	"bytes", "crypto/sha256", "errors", "math", "math/bits", "slices", "sort", "strconv", "strings", "unicode", "unicode/utf8",
+	"bytes", "cmp", "crypto/sha256", "errors", "math", "math/bits", "slices", "sort", "strconv", "strings", "unicode", "unicode/utf8",
 	"github.com/tidwall/gjson",
 }
 

@@ -49,11 +49,12 @@ func (r *Reader) until(rest []byte) []byte {
 	return v
 }
 
-// Append adds an element. If there are most already, it removes the first.
-func (l *Encoded[T]) Append(most int, added *T, element func(*Fields, *T)) {
+// Append adds an element. If there are most already, it removes the first, whose place the added one takes.
+func (l *Encoded[T]) Append(most int, added *T, element func(*Fields, *T), takePlace func(added, of *T)) {
 	if l.count == most {
-		r := Reader{Buf: l.buf}
-		element(ReadFrom(&r), new(T))
+		r, first := Reader{Buf: l.buf}, new(T)
+		element(ReadFrom(&r), first)
+		takePlace(added, first)
 		l.buf, l.count = r.Buf, l.count-1
 	}
 	w := Writer{Buf: l.buf[:len(l.buf):len(l.buf)]} // the bytes after it are not the list's

@@ -337,13 +337,13 @@ func hashID(requestID string) uint64 {
 	return h
 }
 
-// maxRecent is the number of requests that a batch lists individually: the newest.
+// maxRecent is the number of requests that a batch lists individually: the newest. They have the durations of the others.
 const maxRecent = 32
 
 // addRecent adds a request to the list of recent requests.
 func (m *meter) addRecent(q ledger.Request) {
 	m.reportWithin(usageDelayMs)
-	m.recent.Append(maxRecent, &q, ledger.RequestFields)
+	m.recent.Append(maxRecent, &q, ledger.RequestFields, (*ledger.Request).TakePlace)
 }
 
 // usageFor is the unreported usage of a model in the hour that contains ms.

@@ -2,6 +2,7 @@ package ledger_test
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/postern-ai/postern/core/calendar"
 	"github.com/postern-ai/postern/core/ledger"
 	"github.com/postern-ai/postern/core/money"
+	"github.com/postern-ai/postern/core/sketch"
 )
 
 const hourMs = calendar.HourMs
@@ -124,6 +126,47 @@ func TestDurationsOfUnlistedRequests(t *testing.T) {
 		if g.Name == "o" && (g.Latency.Count() != 2 || g.Latency.Percentile(50) < 54 || g.Latency.Percentile(50) > 58) {
 			t.Errorf("%+v", g.Latency)
 		}
+	}
+}
+
+// TestUnlistedDurations checks that no duration is lost when a list has no room, however the models alternate.
+func TestUnlistedDurations(t *testing.T) {
+	var list abi.Encoded[ledger.Request]
+	b := newHarness(t)
+	want := map[string]*sketch.Sketch{"m": {}, "n": {}, "first": {}}
+	for i := range uint64(1000) {
+		q := ledger.Request{AtMs: b.now, Model: []string{"m", "n"}[i/3%2], Status: 200, DurationMs: i * i % 5000, Provider: "openai", Agent: "curl/8"}
+		if i%4 == 0 {
+			q.FirstMs = 1 + i%300
+			want["first"].Add(q.FirstMs, 1)
+		}
+		if i%10 == 9 {
+			q.Status = 0 // its exchange has died
+		} else {
+			want[q.Model].Add(q.DurationMs, 1)
+		}
+		list.Append(32, &q, ledger.RequestFields, (*ledger.Request).TakePlace)
+	}
+	recent := list.Decode(ledger.RequestFields)
+	hour := b.now / hourMs
+	usage := []ledger.Usage{{Day: hour / 24, Hour: hour % 24, Model: "m"}, {Day: hour / 24, Hour: hour % 24, Model: "n"}}
+	for i := range usage {
+		usage[i].Requests = want[usage[i].Model].Count()
+	}
+	b.call((&ledger.Absorb{Key: "meter", KeyID: "key_1", Seq: 1, Usage: usage, Recent: recent}).Encode())
+	var first sketch.Sketch
+	for _, g := range b.activity(ledger.ActivityQuery{By: ledger.ActivityByModel}) {
+		if !reflect.DeepEqual(g.Latency, *want[g.Name]) {
+			t.Errorf("%s: %+v, want %+v", g.Name, g.Latency, *want[g.Name])
+		}
+		first.Plus(&g.FirstToken)
+	}
+	if first.Count() < 240 || first.Percentile(50) != want["first"].Percentile(50) {
+		t.Errorf("%+v, want %+v", first, *want["first"])
+	}
+	kept, err := ledger.DecodeRecent(b.call((&ledger.Recent{Limit: 1}).Encode()))
+	if err != nil || len(kept[0].Requests) != 32 || kept[0].Requests[31].Unlisted != "" || kept[0].Requests[31].Agent != "curl/8" {
+		t.Errorf("%v, %+v", err, kept)
 	}
 }
 

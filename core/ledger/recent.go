@@ -34,6 +34,9 @@ type Request struct {
 	FirstMs    uint64 // time to first token of a stream; 0: none
 
 	PromptCache PromptCache
+
+	// Unlisted are the durations of requests for which the list had no room: encoded, see unlisted.go.
+	Unlisted string
 }
 
 // RequestFields lists the fields of a request.
@@ -41,7 +44,7 @@ func RequestFields(f *abi.Fields, q *Request) {
 	f.Uint(&q.AtMs)
 	f.String(&q.ID)
 	f.String(&q.Model)
-	ProviderFields(f, &q.Provider, &q.Agent, &q.FirstMs)
+	providerFields(f, &q.Provider, &q.Agent, &q.FirstMs, &q.Unlisted)
 	f.Uint(&q.Status)
 	f.Uint(&q.DurationMs)
 	f.Uint(&q.Prompt)
@@ -60,17 +63,27 @@ func RequestFields(f *abi.Fields, q *Request) {
 //
 //go:noinline
 func ProviderFields(f *abi.Fields, provider, agent *string, firstMs *uint64) {
-	both := *provider
-	if *agent != "" || *firstMs > 0 {
-		both += " " + *agent
+	var none string
+	providerFields(f, provider, agent, firstMs, &none)
+}
+
+// providerFields also encodes the durations of unlisted requests, after a second mark.
+func providerFields(f *abi.Fields, provider, agent *string, firstMs *uint64, unlisted *string) {
+	all := *provider
+	if *agent != "" || *firstMs > 0 || *unlisted != "" {
+		all += " " + *agent
 	}
-	if *firstMs > 0 {
-		both += firstMark + strconv.FormatUint(*firstMs, 10)
+	if *firstMs > 0 || *unlisted != "" {
+		all += durationMark + strconv.FormatUint(*firstMs, 10)
 	}
-	if f.String(&both); f.Reading() {
-		name, first, _ := strings.Cut(both, firstMark)
+	if *unlisted != "" {
+		all += durationMark + *unlisted
+	}
+	if f.String(&all); f.Reading() {
+		name, durations, _ := strings.Cut(all, durationMark)
+		first, rest, _ := strings.Cut(durations, durationMark)
 		*provider, *agent, _ = strings.Cut(name, " ")
-		*firstMs = firstOf(first)
+		*firstMs, *unlisted = firstOf(first), rest
 	}
 }
 
@@ -83,8 +96,8 @@ func firstOf(text string) uint64 {
 	return n
 }
 
-// firstMark is before the milliseconds to the first token. Names of providers and of programs have no control characters.
-const firstMark = "\x1f"
+// durationMark is before the durations. Names of providers and of programs have no control characters.
+const durationMark = "\x1f"
 
 // Recent is the command that requests batches of recent requests, newest first: at most Limit batches with a Seq below
 // Before (0: from the newest).
@@ -117,6 +130,9 @@ func (c *call) addRecentBatch(a *Absorb) {
 		return
 	}
 	c.b.recent++
+	for i := range a.Recent {
+		a.Recent[i].Unlisted = "" // the spans have them
+	}
 	batch := RequestBatch{c.b.recent, a.KeyID, a.Recent}
 	c.put(recentKey(c.b.recent), abi.EncodeFields(0, 128*len(a.Recent), batch.fields))
 }

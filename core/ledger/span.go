@@ -109,32 +109,37 @@ func (s *span) minuteOf(minute uint64) *Usage {
 	return &s.minutes[len(s.minutes)-1].Usage
 }
 
-// activityIn is the activity of one model and hour in a batch. Its durations are those of the requests that the batch lists, each for
-// as many as the batch has for one that is listed.
+// activityIn is the activity of one model and hour in a batch. Its durations are those of the requests that the batch lists, and those
+// that they carry. If there are fewer than were served, as in batches of older versions, the listed ones stand for the others.
 func (a *Absorb) activityIn(u *Usage) (of Activity) {
 	of.Usage = *u
 	of.Usage.Day, of.Usage.Hour, of.Usage.Model, of.Usage.Latency = 0, 0, "", Latency{}
 	listed := uint64(0)
 	for i := range a.Recent {
+		if r := &a.Recent[i]; r.AtMs/calendar.HourMs == u.Day*24+u.Hour {
+			of.addUnlisted(r, u)
+		}
 		if a.Recent[i].timed(u) {
 			listed++
 		}
 	}
-	served := u.Requests - u.Expired // may be less than 0 if a late settlement replaces a charge of an earlier batch
-	if served > 1<<32 || served < listed {
-		served = listed
-	}
 	if listed == 0 {
-		u.Latency.addTo(&of)
+		if of.Latency.Count() == 0 {
+			u.Latency.addTo(&of)
+		}
 		return of
 	}
-	each, more := served/listed, served%listed
+	missing := int64(u.Requests - u.Expired - of.Latency.Count() - listed)
+	if missing < 0 { // a late settlement replaces a charge of an earlier batch
+		missing = 0
+	}
+	each, more := uint64(missing)/listed, uint64(missing)%listed
 	for i := range a.Recent {
 		r := &a.Recent[i]
 		if !r.timed(u) {
 			continue
 		}
-		n := each
+		n := 1 + each
 		if more > 0 {
 			n, more = n+1, more-1
 		}
