@@ -40,6 +40,7 @@ import { forgetKeys, PENDING, Session } from './session.js'
 import { leaving } from './unsaved.js'
 import { visit } from './visited.js'
 
+import { useZone } from './zone.js'
 const PAGES = {
   projects: ProjectsPage,
   'project-new': NewProjectPage,
@@ -119,6 +120,7 @@ function SignedIn({ session, setSession, place }) {
   const { pending = false } = session
   // Before the session is known, its own response says that there is none.
   useEffect(() => onSignedOut(() => pending || setEnded(true)), [pending])
+  useZone() // all times are shown again when it changes
   useEffect(() => forgetKeys, []) // the next user must not see this user's keys
   const leave = () => setSession(null)
   const signOut = async () => {

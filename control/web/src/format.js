@@ -1,4 +1,6 @@
 // Numbers, money and times as text. Money is a JSON number of dollars, exact to 12 decimal places.
+import { textOf } from './zone.js'
+
 const LOCALE = 'en-US'
 const MAX_PLACES = 12
 const SECOND_MS = 1000
@@ -102,9 +104,24 @@ export function plural(number, noun) {
   return `${count(number)} ${noun}${number === 1 ? '' : 's'}`
 }
 
-/** An RFC 3339 time in UTC: 2026-11-21 07:31:04. */
+/** An RFC 3339 time in the dashboard's zone: 2026-11-21 07:31:04. */
 export function timestamp(rfc3339) {
-  return rfc3339 ? new Date(rfc3339).toISOString().slice(0, 19).replace('T', ' ') : '–'
+  return rfc3339 ? textOf(Date.parse(rfc3339)).slice(0, 19).replace('T', ' ') : '–'
+}
+
+/** The age of data: 20 s ago, 5 min ago. */
+export function age(rfc3339, now = Date.now()) {
+  const ms = Math.max(0, now - Date.parse(rfc3339))
+  return ms < MINUTE_MS ? `${Math.floor(ms / SECOND_MS)} s ago` : relative(rfc3339, now)
+}
+
+/** A figure compared with an earlier one: +12.5%, −3%, no change; a dash if there was none. */
+export function change(now, before) {
+  if (!(before > 0)) return '–'
+  const share = (now / before - 1) * 100
+  const text = decimals(0, Math.abs(share) < 100 ? 1 : 0).format(Math.abs(share))
+  if (text === '0') return 'no change'
+  return `${share < 0 ? '−' : '+'}${text}%`
 }
 
 /** The distance of a time from now: just now, 5 min ago, in 3 days. */

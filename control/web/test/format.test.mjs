@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as format from '../src/format.js'
+import { setZone } from '../src/zone.js'
 
 const table = (name, act, cases) =>
   test(name, () => {
@@ -81,6 +82,34 @@ table('spans in the largest whole unit', format.span, [
   [86_400, '1 day'],
   [2_592_000, '30 days'],
 ])
+
+table('changes', format.change, [
+  [[5, 4], '+25%'],
+  [[3, 4], '−25%'],
+  [[4, 4], 'no change'],
+  [[1000.1, 1000], 'no change'],
+  [[80, 4], '+1,900%'],
+  [[0, 4], '−100%'],
+  [[4, 0], '–'],
+])
+
+test('the age of data is in seconds for a minute', () => {
+  const now = Date.parse('2026-11-21T12:00:00.000Z')
+  assert.equal(format.age('2026-11-21T11:59:39.500Z', now), '20 s ago')
+  assert.equal(format.age('2026-11-21T12:00:09.000Z', now), '0 s ago')
+  assert.equal(format.age('2026-11-21T11:57:00.000Z', now), '3 min ago')
+})
+
+test('timestamps follow the zone of the dashboard', () => {
+  process.env.TZ = 'America/New_York'
+  setZone('local')
+  try {
+    assert.equal(format.timestamp('2026-11-21T07:31:04.987Z'), '2026-11-21 02:31:04')
+    assert.equal(format.timestamp('2026-07-21T02:31:04.987Z'), '2026-07-20 22:31:04')
+  } finally {
+    setZone('UTC')
+  }
+})
 
 test('timestamps are in UTC, relative times start from now', () => {
   const now = Date.parse('2026-11-21T12:00:00.000Z')

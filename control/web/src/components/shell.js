@@ -7,6 +7,7 @@ import { PaletteButton } from '../palette/palette.js'
 import { to } from '../router.js'
 import { useSession } from '../session.js'
 import { setTheme, THEMES, theme } from '../theme.js'
+import { setZone, useZone, ZONES } from '../zone.js'
 import { Button } from './button.js'
 import { OutageBanner } from './outage.js'
 import { Switcher } from './switcher.js'
@@ -90,12 +91,15 @@ function Account() {
   const { name, role, via, pending, signOut } = useSession()
   return html`<div class="account">
     <${ThemeSwitch} />
-    <p class="who"><span class="muted">Signed in as</span> <strong>${pending ? '…' : name}</strong>${pending || name === role ? '' : ` (${role})`}</p>
-    ${
-      via === 'session'
-        ? html`<${Button} look="small" onClick=${signOut}>Sign out<//>`
-        : !pending && html`<p class="muted">with ${via === 'access' ? 'Cloudflare Access' : 'a token'}</p>`
-    }
+    <${ZoneSwitch} />
+    <div class="who">
+      <p><span class="muted">Signed in as</span> <strong>${pending ? '…' : name}</strong>${pending || name === role ? '' : ` (${role})`}</p>
+      ${
+        via === 'session'
+          ? html`<${Button} look="small" onClick=${signOut}>Sign out<//>`
+          : !pending && html`<p class="muted">with ${via === 'access' ? 'Cloudflare Access' : 'a token'}</p>`
+      }
+    </div>
   </div>`
 }
 
@@ -108,13 +112,22 @@ export function HelpLinks() {
 
 export function ThemeSwitch() {
   const [selected, select] = useState(theme())
-  const change = (event) => {
-    setTheme(event.target.value)
-    select(event.target.value)
+  const change = (name) => {
+    setTheme(name)
+    select(name)
   }
-  return html`<label class="theme"><span>Theme</span>
-    <select value=${selected} onChange=${change}>
-      ${THEMES.map((name) => html`<option value=${name} key=${name} selected=${name === selected}>${name}</option>`)}
+  return html`<${Switch} label="Theme" names=${THEMES} selected=${selected} onSelect=${change} />`
+}
+
+/** The zone of all times. */
+function ZoneSwitch() {
+  return html`<${Switch} label="Times" names=${ZONES} selected=${useZone()} onSelect=${setZone} />`
+}
+
+function Switch({ label, names, selected, onSelect }) {
+  return html`<label class="theme"><span>${label}</span>
+    <select value=${selected} onChange=${(event) => onSelect(event.target.value)}>
+      ${names.map((name) => html`<option value=${name} key=${name} selected=${name === selected}>${name}</option>`)}
     </select>
   </label>`
 }

@@ -4,6 +4,7 @@ import { relative, timestamp } from '../format.js'
 import { html } from '../html.js'
 import { setLive, useLive } from '../live.js'
 import { isOutage } from '../outage.js'
+import { zoneWords } from '../zone.js'
 import { Button } from './button.js'
 
 export function Skeleton({ rows = 5, label = 'Loading' }) {
@@ -82,7 +83,7 @@ export function Refresh({ of }) {
   const live = useLive(of)
   const at = of.at ? timestamp(new Date(of.at).toISOString()) : ''
   return html`<span class="refresh">
-    <span class="muted" role=${live ? undefined : 'status'}>${of.at ? `Updated at ${at.slice(11)} UTC` : ''}</span>
+    <span class="muted" role=${live ? undefined : 'status'}>${of.at ? `Updated at ${at.slice(11)} ${zoneWords()}` : ''}</span>
     <label class="live" title="Load again every 10 seconds">
       <input type="checkbox" checked=${live} onChange=${(event) => setLive(event.target.checked)} />Live
     </label>
@@ -90,9 +91,9 @@ export function Refresh({ of }) {
   </span>`
 }
 
-/** A time in UTC; with "ago", its distance from now. The title has both. */
+/** A time in the dashboard's zone; with "ago", its distance from now. The title has both. */
 export function Time({ at, ago = false }) {
   if (!at) return html`<span class="muted">${ago ? 'never' : '–'}</span>`
   const exact = timestamp(at)
-  return html`<time datetime=${at} title=${`${exact} UTC, ${relative(at)}`}>${ago ? relative(at) : exact}</time>`
+  return html`<time datetime=${at} title=${`${exact} ${zoneWords()}, ${relative(at)}`}>${ago ? relative(at) : exact}</time>`
 }

@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { count, timestamp } from '../format.js'
 import { html } from '../html.js'
 import { directionOf, nextOrder, sorted } from '../sort.js'
+import { zoned, zoneWords } from '../zone.js'
 import { Button } from './button.js'
 import { PickAll, PickOne } from './picks.js'
 import { Failure, shownElsewhere } from './states.js'
@@ -11,10 +12,10 @@ import { Failure, shownElsewhere } from './states.js'
 /**
  * The first column and the one with actions stay in view while the others scroll sideways.
  * @param {{caption: string, columns: {label: string, cell: (row: any) => any, num?: boolean, head?: boolean, title?: string,
- *   actions?: boolean, sort?: (row: any) => any}[], order?: string, onOrder?: (order: string) => void, rows: any[], rowKey: (row: any, index: number) => string,
+ *   actions?: boolean, time?: boolean, sort?: (row: any) => any}[], order?: string, onOrder?: (order: string) => void, rows: any[], rowKey: (row: any, index: number) => string,
  *   showCaption?: boolean, picks?: object}} props
  *   num: right-aligned; head: the cell is its row's header; actions: the last column, with the row's buttons; title: what
- *   the column means;
+ *   the column means; time: its values are times, so its header names the zone;
  *   sort: the value by which a header sorts the rows, if the table has order and onOrder, of useOrder;
  *   picks: of useSelection, and nameOf: each row has a checkbox, with this name. The keys of the rows are their IDs
  */
@@ -48,15 +49,17 @@ function useOverflow(frame) {
 
 const looksOf = ({ num, actions }) => [num && 'num', actions && 'actions'].filter(Boolean).join(' ')
 
+const headerOf = ({ label, time }) => (time ? zoned(label) : label)
+
 const ARROWS = { ascending: '▲', descending: '▼' }
 
 function HeadCell({ column, order, onOrder }) {
   const direction = onOrder && directionOf(column, order)
   const label =
     onOrder && column.sort
-      ? html`<button type="button" class="sort" onClick=${() => onOrder(nextOrder(column, order))}>${column.label}<span
+      ? html`<button type="button" class="sort" onClick=${() => onOrder(nextOrder(column, order))}>${headerOf(column)}<span
           aria-hidden="true">${ARROWS[direction] ?? '↕'}</span></button>`
-      : column.label
+      : headerOf(column)
   return html`<th role="columnheader" scope="col" class=${looksOf(column)} title=${column.title} aria-sort=${direction}>${label}</th>`
 }
 
@@ -64,8 +67,8 @@ function Row({ columns, row, picks, id }) {
   const pick = picks && html`<${PickOne} picks=${picks} id=${id} name=${picks.nameOf(row)} />`
   return html`<tr role="row" class=${picks?.has(id) ? 'picked' : ''}>${pick}${columns.map((column) => {
     const content = html`<span class="cell">${column.cell(row)}</span>`
-    const { head, label } = column
-    return head
+    const label = headerOf(column)
+    return column.head
       ? html`<th role="rowheader" scope="row" class=${looksOf(column)} data-label=${label} key=${label}>${content}</th>`
       : html`<td role="cell" class=${looksOf(column)} data-label=${label} key=${label}>${content}</td>`
   })}</tr>`
@@ -96,7 +99,7 @@ export function More({ list, noun, nouns = `${noun}s` }) {
 function progressOf({ data: { items, next }, more, reached, all }, noun, nouns) {
   const found = `${items.length === 0 ? 'No' : count(items.length)} ${items.length === 1 ? noun : nouns}`
   if (!next) return found
-  const back = reached ? `, looked back to ${timestamp(reached)} UTC` : ''
+  const back = reached ? `, looked back to ${timestamp(reached)} ${zoneWords()}` : ''
   if (items.length > 0) return `${found} loaded${back}${all && !more.loading ? ', and only these sorted' : ''}`
   return `${found} so far${back}${more.loading ? '. Reading on…' : ''}`
 }

@@ -47,7 +47,7 @@ function NoEntries({ filtered }) {
 
 function columns(names) {
   return [
-    { label: 'Time (UTC)', head: true, cell: (entry) => html`<${Time} at=${entry.time} />` },
+    { label: 'Time', time: true, head: true, cell: (entry) => html`<${Time} at=${entry.time} />` },
     {
       label: 'Actor',
       cell: (entry) =>

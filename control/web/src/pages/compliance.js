@@ -110,8 +110,8 @@ const chainName = (object) => OBJECTS[object] ?? object
 const CHAINS = [
   { label: 'Chain', head: true, cell: (chain) => chainName(chain.object) },
   { label: 'Entries', num: true, cell: (chain) => (chain.head ? count(chain.head.seq - chain.oldest + 1) : '0') },
-  { label: 'Newest entry (UTC)', cell: (chain) => html`<${Time} at=${chain.head?.time} />` },
-  { label: 'Newest checkpoint (UTC)', cell: (chain) => html`<${Time} at=${chain.checkpoint?.time} />` },
+  { label: 'Newest entry', time: true, cell: (chain) => html`<${Time} at=${chain.head?.time} />` },
+  { label: 'Newest checkpoint', time: true, cell: (chain) => html`<${Time} at=${chain.checkpoint?.time} />` },
   { label: 'Entries since', num: true, cell: (chain) => count(chain.unsigned) },
 ]
 
@@ -199,7 +199,7 @@ async function pagesOf(href) {
 }
 
 const CHECKPOINTS = [
-  { label: 'Signed (UTC)', head: true, cell: (checkpoint) => html`<${Time} at=${checkpoint.time} />` },
+  { label: 'Signed', time: true, head: true, cell: (checkpoint) => html`<${Time} at=${checkpoint.time} />` },
   { label: 'Chain', cell: (checkpoint) => chainName(checkpoint.object) },
   { label: 'Entry', num: true, cell: (checkpoint) => count(checkpoint.seq) },
   { label: 'Reason', cell: (checkpoint) => checkpoint.reason },

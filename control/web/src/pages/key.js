@@ -17,6 +17,7 @@ import { KeyTrace, Revoked, useRevocation } from '../palette/found-key.js'
 import { useAction, useResource } from '../resource.js'
 import { navigate, to } from '../router.js'
 import { useViewer } from '../session.js'
+import { zoned } from '../zone.js'
 import { KeyDialog } from './key-dialogs.js'
 import { draftOf, fieldsOf, KEY_FIELDS, KeyFields } from './key-form.js'
 import { KeyActions, LastUsed } from './keys.js'
@@ -46,9 +47,9 @@ function KeyFacts({ of: key, project }) {
     ['Key', html`<code>${masked(key)}</code>`],
     ['Status', html`<${Badge} of=${key.status} />`],
     ['Kind', `${key.kind}, ${key.environment}`],
-    ['Created (UTC)', html`<${Time} at=${key.createdAt} />`],
+    [zoned('Created'), html`<${Time} at=${key.createdAt} />`],
     ['Last used', html`<${LastUsed} of=${key} />`],
-    ['Expires (UTC)', key.expiresAt ? html`<${Time} at=${key.expiresAt} />` : 'never'],
+    [zoned('Expires'), key.expiresAt ? html`<${Time} at=${key.expiresAt} />` : 'never'],
     ['ID', html`<code>${key.id}</code>`],
   ]
   if (key.replacedBy) rows.push(['Replaced by', html`<${Id} id=${key.replacedBy} project=${project.id} />`])

@@ -45,7 +45,8 @@ const columns = (defaults) => [
     },
   },
   {
-    label: 'Created (UTC)',
+    label: 'Created',
+    time: true,
     sort: (project) => project.createdAt,
     cell: (project) => html`<${Time} at=${project.createdAt} />`,
   },

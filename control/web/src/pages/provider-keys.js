@@ -68,7 +68,7 @@ function columns(enabled, onReplace, onRemove) {
   return [
     { label: 'Provider', head: true, cell: (entry) => entry.provider },
     { label: 'Key', cell: (entry) => html`<code>…${entry.last4}</code>` },
-    { label: 'Updated (UTC)', cell: (entry) => html`<${Time} at=${entry.setAt} />` },
+    { label: 'Updated', time: true, cell: (entry) => html`<${Time} at=${entry.setAt} />` },
     { label: 'Master key ID', cell: (entry) => html`<${MasterKey} of=${entry} />` },
     {
       label: 'Actions',

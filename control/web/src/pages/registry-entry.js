@@ -20,6 +20,7 @@ import { draftOf, ENTRY_FIELDS, fieldsOf, NEEDS_REASON, RISK_TIERS, transitionsO
 import { useAction, useResource } from '../resource.js'
 import { navigate, to } from '../router.js'
 import { same } from '../values.js'
+import { zoned } from '../zone.js'
 import { EntryState, riskTier } from './registry.js'
 import { useKeyNames } from './violations.js'
 
@@ -85,16 +86,16 @@ function StateCard({ of: entry, at, set, project, setProject }) {
       'Review date',
       html`${entry.reviewDate?.slice(0, 10) ?? 'none'}${entry.reviewOverdue && html` <${Badge} of="overdue" look="bad" />`}`,
     ],
-    ['Created (UTC)', html`<${Time} at=${entry.createdAt} />`],
-    ['Updated (UTC)', html`<${Time} at=${entry.updatedAt} />`],
+    [zoned('Created'), html`<${Time} at=${entry.createdAt} />`],
+    [zoned('Updated'), html`<${Time} at=${entry.updatedAt} />`],
   ]
   if (entry.requests !== undefined) {
     const seen = entry.requests > 0 ? `, ${entry.firstSeen} to ${entry.lastSeen}` : ''
     rows.push(['Requests in 90 days', `${count(entry.requests)} served${seen}`])
   }
   if (entry.keys.length > 0) rows.push(['Keys', html`<${KeyNames} ids=${entry.keys} project=${project} />`])
-  if (entry.deprecatedAt) rows.push(['Deprecated (UTC)', html`<${Time} at=${entry.deprecatedAt} />`])
-  if (entry.sunsetAt) rows.push(['Sunset (UTC)', html`<${Time} at=${entry.sunsetAt} />`])
+  if (entry.deprecatedAt) rows.push([zoned('Deprecated'), html`<${Time} at=${entry.deprecatedAt} />`])
+  if (entry.sunsetAt) rows.push([zoned('Sunset'), html`<${Time} at=${entry.sunsetAt} />`])
   return html`<${Card} title="State">
     <${Facts} rows=${rows} />
     <div class="buttons">${transitionsOf(entry.state).map(
@@ -223,12 +224,12 @@ function EntryFields({ draft, set, error, deprecated = false }) {
 }
 
 const approvals = (project) => [
-  { label: 'Time (UTC)', head: true, cell: (approval) => html`<${Time} at=${approval.at} />` },
+  { label: 'Time', time: true, head: true, cell: (approval) => html`<${Time} at=${approval.at} />` },
   { label: 'Approved by', cell: (approval) => html`<${WithIds} text=${approval.by} project=${project.id} />` },
   { label: 'Reason', cell: (approval) => approval.reason || '–' },
 ]
 const changes = (project) => [
-  { label: 'Time (UTC)', head: true, cell: (change) => html`<${Time} at=${change.at} />` },
+  { label: 'Time', time: true, head: true, cell: (change) => html`<${Time} at=${change.at} />` },
   { label: 'From', cell: (change) => (change.from ? html`<${EntryState} of=${change.from} />` : '–') },
   { label: 'To', cell: (change) => html`<${EntryState} of=${change.to} />` },
   { label: 'By', cell: (change) => html`<${WithIds} text=${change.by} project=${project.id} />` },

@@ -98,7 +98,8 @@ function columns(project) {
       cell: (entry) => count(entry.requests ?? 0),
     },
     {
-      label: 'Updated (UTC)',
+      label: 'Updated',
+      time: true,
       sort: (entry) => entry.updatedAt,
       cell: (entry) => html`<${Time} at=${entry.updatedAt} />`,
     },

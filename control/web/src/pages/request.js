@@ -19,6 +19,7 @@ import REMEDIES from '../remedies.json' with { type: 'json' }
 import { useAction, useResource } from '../resource.js'
 import { navigate, to } from '../router.js'
 import { curlAgain } from '../snippets.js'
+import { zoned } from '../zone.js'
 import { Decision } from './governor-try.js'
 import { useKeyNames } from './violations.js'
 
@@ -104,7 +105,7 @@ function Attempts({ of: { attempts, providerError } }) {
 function factRows({ time, keyId, userAgent, model, provider, stream, diagnosis }, project, names) {
   const { requestedModel, endpoint, governor } = diagnosis ?? {}
   const rows = [
-    ['Time (UTC)', html`<${Time} at=${time} />`],
+    [zoned('Time'), html`<${Time} at=${time} />`],
     ['API key', html`<a href=${hrefOf(keyId, project.id)}>${names.get(keyId) ?? keyId}</a>`],
     ['Client', userAgent ?? html`<span class="muted">none named</span>`],
     ['Endpoint', endpoint && html`<code>${endpoint}</code>`],

@@ -93,7 +93,8 @@ function columns(project, names) {
   const keyName = (id) => html`<${Name} text=${names.get(id) ?? id} href=${to('projects', project.id, 'keys', id)} />`
   return [
     {
-      label: 'Time (UTC)',
+      label: 'Time',
+      time: true,
       sort: (r) => r.time,
       head: true,
       cell: (r) => html`<a href=${hrefOf(r.requestId, project.id)}><${Time} at=${r.time} /></a>`,

@@ -16,6 +16,7 @@ import { html } from '../html.js'
 import { notify } from '../notices.js'
 import { useAction, useCatalog } from '../resource.js'
 import { BUDGET_PERIODS, CACHE_SCOPES, numberOf } from '../values.js'
+import { zoned } from '../zone.js'
 import { AlertsCard } from './alerts.js'
 
 /** The TTL of a cache that is turned on without one, in the API as well. */
@@ -32,7 +33,7 @@ export function SettingsPage({ project, setProject, whole }) {
       <${Facts} rows=${[
         ['ID', html`<${Id} id=${project.id} />`],
         ['Region', project.region ?? 'automatic'],
-        ['Created (UTC)', html`<${Time} at=${project.createdAt} />`],
+        [zoned('Created'), html`<${Time} at=${project.createdAt} />`],
         ['Settings version', project.version],
       ]} />
     <//>

@@ -15,6 +15,7 @@ import { notify } from '../notices.js'
 import { useAction, useResource } from '../resource.js'
 import { to } from '../router.js'
 import { stateLabel, transitionsOf } from '../violations.js'
+import { zoned } from '../zone.js'
 import { Severity } from './governor-rules.js'
 import { Decision } from './governor-try.js'
 import { State, useKeyNames } from './violations.js'
@@ -49,8 +50,8 @@ function Details({ of: violation, project }) {
       html`<code>${violation.path || '–'}</code>${violation.end > violation.start && `, bytes ${violation.start}–${violation.end}`}`,
     ],
     ['Count', `${count(violation.count)} in the same minute`],
-    ['First seen (UTC)', html`<${Time} at=${violation.firstAt} />`],
-    ['Last seen (UTC)', html`<${Time} at=${violation.lastAt} />`],
+    [zoned('First seen'), html`<${Time} at=${violation.firstAt} />`],
+    [zoned('Last seen'), html`<${Time} at=${violation.lastAt} />`],
     ['Model', html`<${ModelName} of=${violation.model} />`],
     [
       'API key',
@@ -85,7 +86,7 @@ function Triage({ of: violation, at, set, project }) {
     <${Facts} rows=${[
       ['State', html`<${State} of=${violation.state} />`],
       [
-        'Changed (UTC)',
+        zoned('Changed'),
         violation.changedAt
           ? html`<${Time} at=${violation.changedAt} /> by <${WithIds} text=${violation.changedBy} project=${project.id} />`
           : 'never',

@@ -121,7 +121,8 @@ function None({ filtered, project }) {
 function columns(project, names) {
   return [
     {
-      label: 'Last seen (UTC)',
+      label: 'Last seen',
+      time: true,
       sort: (violation) => violation.lastAt,
       head: true,
       cell: (violation) =>

@@ -1,12 +1,18 @@
 // The pages and actions in the palette.
 import { to } from '../router.js'
 import { setTheme } from '../theme.js'
+import { setZone } from '../zone.js'
 import { matchesWords } from './query.js'
 
 const THEMES = [
   ['light', 'Use the light theme'],
   ['dark', 'Use the dark theme'],
   ['system', 'Use the theme of the system'],
+]
+
+const ZONES = [
+  ['UTC', 'Show times in UTC'],
+  ['local', 'Show times in local time'],
 ]
 
 /**
@@ -47,6 +53,7 @@ function actionsOf({ project, session }) {
     },
   ]
   const themes = THEMES.map(([name, label]) => ({ id: `theme-${name}`, label, run: () => setTheme(name) }))
+  const zones = ZONES.map(([name, label]) => ({ id: `zone-${name}`, label, run: () => setZone(name) }))
   const signOut = session.via === 'session' && { id: 'sign-out', label: 'Sign out', run: session.signOut }
-  return [...(session.role === 'owner' ? changes : []), ...themes, signOut].filter(Boolean)
+  return [...(session.role === 'owner' ? changes : []), ...themes, ...zones, signOut].filter(Boolean)
 }

@@ -13,6 +13,7 @@ import { KeyDialog } from '../pages/key-dialogs.js'
 import { useResource } from '../resource.js'
 import { to } from '../router.js'
 import { useViewer, VIEWER_REASON } from '../session.js'
+import { zoneWords } from '../zone.js'
 import { firstOf, orNull } from './sources.js'
 
 const RECENT = 10
@@ -96,7 +97,7 @@ export function Revoked({ of: key, result }) {
     known &&
     known.kind === 'deactivate' &&
     html`<p>
-      Deactivated at <${Time} at=${known.at} /> UTC. Requests with this key are rejected with 401 from now on.</p>`
+      Deactivated at <${Time} at=${known.at} /> ${zoneWords()}. Requests with this key are rejected with 401 from now on.</p>`
   }
     ${known && known.kind === 'rotate' && html`<p>Rotated. The new key has the same settings.</p>`}</div>`
 }

@@ -1,0 +1,57 @@
+// The time zone in which the dashboard shows times: UTC, or the browser's. This browser stores the choice.
+import { useEffect, useState } from 'preact/hooks'
+
+const STORED = 'postern-zone'
+const EVENT = 'postern:zone'
+const MINUTE_MS = 60_000
+export const ZONES = ['UTC', 'local']
+
+let chosen = stored()
+
+function stored() {
+  try {
+    return localStorage.getItem(STORED) === 'local' ? 'local' : 'UTC'
+  } catch {
+    return 'UTC' // storage is blocked
+  }
+}
+
+/** The zone of all times, one of ZONES. */
+export const zone = () => chosen
+
+/** @param {string} name one of ZONES */
+export function setZone(name) {
+  chosen = name
+  try {
+    localStorage.setItem(STORED, name)
+  } catch {
+    // Storage is blocked: the choice lasts until the page is closed.
+  }
+  if (globalThis.document) document.dispatchEvent(new Event(EVENT))
+}
+
+/** Renders a component again when the zone changes. */
+export function useZone() {
+  const [name, setName] = useState(chosen)
+  useEffect(() => {
+    const follow = () => setName(chosen)
+    document.addEventListener(EVENT, follow)
+    return () => document.removeEventListener(EVENT, follow)
+  }, [])
+  return name
+}
+
+/** The zone after a time or in a column's header. */
+export const zoneWords = () => (chosen === 'local' ? 'local time' : 'UTC')
+
+/** A label of a time with its zone: Created (UTC). */
+export const zoned = (label) => `${label} (${zoneWords()})`
+
+/** A time as text in the zone: 2026-11-21T07:31:04.123. @param {number} ms */
+export function textOf(ms) {
+  const shift = chosen === 'local' ? new Date(ms).getTimezoneOffset() * MINUTE_MS : 0
+  return new Date(ms - shift).toISOString().slice(0, -1)
+}
+
+/** The time of a text without a zone, such as a field's 2026-11-21T07:31, in ms; NaN if it is none. */
+export const timeOf = (text) => Date.parse(chosen === 'local' ? text : `${text}Z`)
