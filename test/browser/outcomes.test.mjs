@@ -107,6 +107,8 @@ journey('tiles, tables, chart, list and API have the same figures', { as: 'owner
     `Provider error,Failed,1,${percent(1)}`,
   ])
   for (const by of ['model', 'API key']) {
+    await page.getByRole('button', { name: by, exact: false }).first().click()
+    await page.getByRole('table', { name: `Usage by ${by}` }).waitFor()
     const rows = await cells(page.getByRole('table', { name: `Usage by ${by}` }), FIGURES)
     const sums = FIGURES.map((_, i) => rows.reduce((sum, row) => sum + Number(row.split(',')[i]), 0))
     assert.deepEqual(sums, figures, by)

@@ -102,6 +102,18 @@ async function find(page, typed, option) {
 }
 
 const text = (words) => (page) => page.getByText(words).first().waitFor()
+/** A time so many hours ago, as a URL has it. */
+const hoursAgo = (hours) => `${new Date(Date.now() - hours * 3_600_000).toISOString().slice(0, 15)}0:00Z`
+
+/** The overview of a deployment in trouble, with names of 120 characters. */
+async function trouble(page) {
+  const report = overviewInTrouble()
+  report.projects.length = 12 // 200 would make the screenshots slow
+  await page.route(/\/api\/admin\/overview/, (route) => route.fulfill({ json: report }))
+  await page.reload()
+  await page.getByText('Refusals rising').waitFor()
+}
+
 
 // Each: name, signed in or not, path, and the steps before the checks.
 const PAGES = [
@@ -109,7 +121,13 @@ const PAGES = [
   ['projects', true, '/dashboard', text('Customer support')],
   ['project-new', true, '/dashboard/projects/new', text('Sets the limits of the project’s keys')],
   ['home', true, inProject(''), text('By model')],
-  ['home-day', true, inProject('?period=day'), text('By model')],
+  ['home-hour', true, inProject('?range=1h&compare=true&by=key'), text('By API key')],
+  [
+    'home-custom',
+    true,
+    inProject(`?range=custom&from=${hoursAgo(3)}&to=${hoursAgo(0)}&by=provider`),
+    text('By provider'),
+  ],
   ['costs', true, inProject('/costs'), (page) => page.getByText('Recorded tokens by model').first().click()],
   ['keys', true, inProject('/keys'), text('Nightly batch')],
   [

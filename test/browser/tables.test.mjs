@@ -86,7 +86,7 @@ journey(
     await page.keyboard.press('ArrowRight')
     await page.evaluate(() => window.scrolled)
     await page.setViewportSize({ width: 1440, height: 900 })
-    await page.goto('/dashboard/providers')
+    await page.goto('/dashboard/projects')
     await page.getByRole('table').waitFor()
     assert.equal(await page.locator('.table-frame[tabindex]').count(), 0)
   },
@@ -257,7 +257,7 @@ async function rowsOf({ id }) {
   return (await service.get(`projects/${id}/keys`)).keys.map(({ name }) => name).join()
 }
 
-journey('usage by model and by key are sorted apart, by keyboard, and on a phone', TOUCH, async ({ page }) => {
+journey('usage is sorted by model or key, by keyboard, and on a phone', TOUCH, async ({ page }) => {
   for (const [quality, times] of [
     ['cheap', 2],
     ['frontier', 1],
@@ -269,7 +269,7 @@ journey('usage by model and by key are sorted apart, by keyboard, and on a phone
   }
   const at = `projects/${project.id}`
   await until('the usage is reported', async () => (await service.get(`${at}/usage`)).totals.requests === 3)
-  await page.goto(`/dashboard/${at}?sort-models=model&sort-keys=__proto__`)
+  await page.goto(`/dashboard/${at}?sort=model&sort-providers=__proto__`)
   const table = page.getByRole('table', { name: 'Usage by model' })
   await table.waitFor()
   assert.equal(await rowNames(table), 'dime,nickel')
@@ -280,7 +280,7 @@ journey('usage by model and by key are sorted apart, by keyboard, and on a phone
   await page.keyboard.press('Enter')
   await until('fewest requests first', async () => (await rowNames(table)) === 'dime,nickel')
   const { searchParams } = new URL(page.url())
-  assert.deepEqual([searchParams.get('sort-models'), searchParams.get('sort-keys')], ['requests', '__proto__'])
+  assert.deepEqual([searchParams.get('sort'), searchParams.get('sort-providers')], ['requests', '__proto__'])
 })
 
 journey('requests, violations and the registry are sorted by their headers', { as: 'owner' }, async ({ page }) => {

@@ -52,7 +52,7 @@ async function projectWithReader(fields) {
 journey('the overview shows the same usage as GET /api/usage', { as: 'owner' }, async ({ page }) => {
   const { project, key, reader } = await projectWithReader({ name: 'Metered', budget: 10 })
   await page.goto(`/dashboard/projects/${project.id}`)
-  await page.getByText('No requests in this period').waitFor()
+  await page.getByText('No requests in this range').waitFor()
   await spend(key.value, 3)
   await spend(key.value, 1) // the first message again: a cache hit
   const usage = await report(project, reader.value, 4)
@@ -69,14 +69,15 @@ journey('the overview shows the same usage as GET /api/usage', { as: 'owner' }, 
     .getByRole('table', { name: 'Usage by model' })
     .getByRole('row', { name: /nickel.*\$0\.15/ })
     .waitFor()
+  await page.getByRole('button', { name: 'API key', exact: true }).click()
   await page
     .getByRole('table', { name: 'Usage by API key' })
     .getByRole('row', { name: /Spender.*\$0\.15/ })
     .waitFor()
 
-  await page.getByRole('button', { name: 'Day', exact: true }).click()
-  await page.getByRole('img', { name: /^Chart\. Spend, \w+day/ }).waitFor()
-  assert.equal((await tile(page, 'Spend'))[0], '$0.15', 'the day has the same spend')
+  await page.getByRole('button', { name: '24 hours', exact: true }).click()
+  await page.getByRole('img', { name: /^Chart\. Spend, \d{4}-\d\d-\d\d \d\d:\d0 to / }).waitFor()
+  assert.equal((await tile(page, 'Spend'))[0], '$0.15', 'the last 24 hours have the same spend')
   await page.getByText('Show chart data as a table').click()
   await page
     .getByRole('table', { name: /Usage by hour/ })
@@ -114,7 +115,7 @@ journey(
     const targets = ['groat', 'farthing'].map((model) => ({ model }))
     await service.admin('PATCH', `projects/${project.id}`, { routes: { cheap: { strategy: 'ordered', targets } } })
     await page.goto(`/dashboard/projects/${project.id}`)
-    await page.getByText('No requests in this period').waitFor()
+    await page.getByText('No requests in this range').waitFor()
     await service.complete(key.value, { quality: 'cheap', messages: [{ role: 'user', content: 'Nothing fails' }] })
     await failNext(429)
     await failNext(503)
@@ -127,8 +128,8 @@ journey(
     await page.getByText('2 of 4 attempts failed').waitFor()
     assert.equal((await tile(page, 'Saved by fallback'))[0], '1')
     const table = page.getByRole('table', { name: 'Failed attempts by model' })
-    await table.getByRole('row', { name: /^groat 3 2 66\.7% 1 0 1 0 0 0 0 0 0$/ }).waitFor()
-    await table.getByRole('row', { name: /^farthing 1 0 0% 0 0 0 0 0 0 0 0 1$/ }).waitFor()
+    await table.getByRole('row', { name: /^groat 3 2 66\.7% 1 0 1 0 0 0 0 0 0 0$/ }).waitFor()
+    await table.getByRole('row', { name: /^farthing 1 0 0% 0 0 0 0 0 0 0 0 1 0$/ }).waitFor()
     const [day] = await downloaded(page, 'By day, CSV')
     assert.deepEqual([day.attempts, day.attemptsBusy, day.attemptsUnavailable, day.rescued], ['4', '1', '1', '1'])
   },
@@ -191,6 +192,7 @@ journey('what a prompt cache saved is the same everywhere', { as: 'owner' }, asy
   for (const name of [/groat.* 80 0 \$0\.012/, /dime.* 80 0 \$0\.00/]) {
     await page.getByRole('table', { name: 'Usage by model' }).getByRole('row', { name }).waitFor()
   }
+  await page.getByRole('button', { name: 'API key', exact: true }).click()
   await page
     .getByRole('table', { name: 'Usage by API key' })
     .getByRole('row', { name: /Spender.* 240 16 \$0\.0247/ })
@@ -350,7 +352,7 @@ onWorkers('the scheduled job succeeds', { as: 'owner' }, async ({ page }) => {
     body: JSON.stringify({ cron: '17 * * * *' }),
   })
   assert.equal((await response.json()).result?.outcome, 'ok')
-  await page.goto('/dashboard')
+  await page.goto('/dashboard/projects')
   await page.getByRole('link', { name: 'Metered' }).waitFor()
   assert.doesNotMatch(service.log(), /hourly_failed|panic|the Go program ended/)
 })

@@ -1,6 +1,5 @@
 // User actions while a response is pending, and the page after the response arrives or fails.
 import assert from 'node:assert/strict'
-import { maxBack } from '../../control/web/src/periods.js'
 import { startBrowser } from './browser.mjs'
 import { startService, until } from './service.mjs'
 
@@ -29,33 +28,38 @@ async function projectWithUsage() {
   return project
 }
 
-journey('hovering over a chart while a shorter period loads does not break it', { as: 'owner' }, async ({ page }) => {
+journey('hovering over a chart while a shorter range loads does not break it', { as: 'owner' }, async ({ page }) => {
   const project = await projectWithUsage()
   await page.goto(`/dashboard/projects/${project.id}`)
   const chart = (label) => page.getByRole('img', { name: new RegExp(`^Chart\\. Spend, ${label}`) })
   await chart('').waitFor()
   const release = await hold(page, '**/usage?*')
-  await page.getByRole('button', { name: 'Week', exact: true }).click()
+  await page.getByRole('button', { name: '7 days', exact: true }).click()
   const box = await chart('').boundingBox()
   await page.mouse.move(box.x + box.width - 20, box.y + box.height / 2)
   await page.locator('.chart-key b').first().waitFor()
   release()
-  await chart('Week').waitFor()
+  await chart('\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d to').waitFor()
   assert.equal(await page.getByRole('heading', { level: 1 }).count(), 1)
   assert.equal(await page.locator('.chart-key b').count(), 0, 'the new chart has no hovered point')
 })
 
-journey('a URL cannot go back beyond the retention', { as: 'owner' }, async ({ page }) => {
-  const project = await service.project({ name: 'Old' })
-  for (const kind of ['day', 'week']) {
-    const oldest = maxBack(kind) // on a Monday, one week more
-    await page.goto(`/dashboard/projects/${project.id}?period=${kind}&back=999999999999`)
-    await page.getByText('No requests in this period').waitFor()
-    assert.equal(await page.getByRole('button', { name: `Previous ${kind}` }).isDisabled(), true)
-    await page.getByRole('button', { name: `Next ${kind}` }).click()
-    await until('the next period', () => new URL(page.url()).searchParams.get('back') === String(oldest - 1))
-  }
-})
+journey(
+  'a URL with an impossible range shows another, or an error with its details',
+  { as: 'owner' },
+  async ({ page }) => {
+    const project = await service.project({ name: 'Old' })
+    for (const query of ['range=custom&from=2026-02-31&to=x', 'range=week', 'range=custom']) {
+      await page.goto(`/dashboard/projects/${project.id}?${query}`)
+      await page.getByText('No requests in this range').waitFor()
+      assert.equal(await page.getByRole('button', { name: 'This month' }).getAttribute('aria-pressed'), 'true')
+    }
+    await page.goto(`/dashboard/projects/${project.id}?range=custom&from=2020-01-01T00:00:00Z&to=2020-01-01T01:00:00Z`)
+    await page.getByText('Could not load usage').waitFor()
+    await page.getByRole('alert').locator('li code').getByText('from', { exact: true }).waitFor()
+    await page.getByRole('form', { name: 'Custom range' }).waitFor()
+  },
+)
 
 journey('a rotated key is shown although Escape was pressed during the rotation', { as: 'owner' }, async ({ page }) => {
   const project = await service.project({ name: 'Rotating' })
@@ -100,7 +104,7 @@ async function reject(page, url) {
   return () => page.unroute(url)
 }
 
-journey('a period that fails to load does not show another period’s figures', { as: 'owner' }, async ({ page }) => {
+journey('a range that fails to load does not show another range’s figures', { as: 'owner' }, async ({ page }) => {
   const project = await projectWithUsage()
   await page.goto(`/dashboard/projects/${project.id}`)
   const tiles = page.getByLabel('Totals', { exact: true })
@@ -108,14 +112,14 @@ journey('a period that fails to load does not show another period’s figures', 
   const allow = await reject(page, '**/usage?*')
   await page.getByRole('button', { name: 'Refresh' }).click()
   await page.getByText('Could not load usage').waitFor()
-  assert.equal(await tiles.isVisible(), true, 'the figures of the same period stay')
+  assert.equal(await tiles.isVisible(), true, 'the figures of the same range stay')
 
-  await page.getByRole('button', { name: 'Day', exact: true }).click()
+  await page.getByRole('button', { name: '24 hours', exact: true }).click()
   await tiles.waitFor({ state: 'detached' })
   await page.getByText('Could not load usage').waitFor()
   await allow()
   await page.getByRole('button', { name: 'Try again' }).click()
-  await page.getByRole('img', { name: /^Chart\. Spend, \w+day/ }).waitFor()
+  await page.getByRole('img', { name: /^Chart\. Spend, \d{4}-\d\d-\d\d \d\d:\d\d to / }).waitFor()
 })
 
 journey('a search that fails does not show another search’s results', { as: 'owner' }, async ({ page }) => {
@@ -167,7 +171,7 @@ for (const [status, title] of [
       await page.getByRole('button', { name: 'Refresh' }).click()
       const alert = page.getByRole('alert')
       await alert.getByText(title).waitFor()
-      assert.equal(await tiles.isVisible(), true, 'the figures of the same period stay')
+      assert.equal(await tiles.isVisible(), true, 'the figures of the same range stay')
 
       await page.getByRole('link', { name: 'Requests', exact: true }).click() // which loads a project, requests and keys
       await page.getByRole('status').getByText('Loading').first().waitFor()
@@ -209,7 +213,7 @@ journey('the loads of a page run side by side, and the shell is there first', { 
   const project = await projectWithUsage()
   const base = `projects/${project.id}`
   for (const [path, loads, content] of [
-    [base, [base, `${base}/usage day`, `${base}/usage model`, `${base}/usage key`], 'By API key'],
+    [base, [base, `${base}/usage day`, `${base}/usage model`], 'By model'],
     [`${base}/settings`, [base, 'catalog'], 'Budget (USD)'],
     [`${base}/routes`, [base, `${base}/routes`], 'Provider'],
     [`${base}/keys`, [base, `${base}/keys`], 'Rotate'],

@@ -2,9 +2,10 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
-import { timestamp } from './format.js'
 import { html } from './html.js'
+import { slotWords } from './ranges.js'
 import { THEME_EVENT } from './theme.js'
+import { textOf, zone, zoneWords } from './zone.js'
 
 const HEIGHT = 170
 const AXIS_WIDTH = 62
@@ -16,11 +17,11 @@ const WHOLE_STEPS = Array.from({ length: 13 }, (_, i) => 10 ** i).flatMap((n) =>
 const DASHES = [[], [6, 4]]
 
 /**
- * @param {{title: string, times: number[], by: 'day' | 'hour', bars?: boolean, whole?: boolean, format: (value: number) => string,
+ * @param {{title: string, times: number[], step: 'minute' | 'hour' | 'day', bars?: boolean, whole?: boolean, format: (value: number) => string,
  *   scale?: (value: number) => string, lines: {label: string, values: (number | null)[]}[]}} props  times in ms; whole: the
  *   values are whole numbers; scale: formats the tick labels, format by default
  */
-export function Chart({ title, times, by, lines, bars = false, whole = false, format, scale = format }) {
+export function Chart({ title, times, step, lines, bars = false, whole = false, format, scale = format }) {
   const frame = useRef(null)
   const [hovered, setHovered] = useState(null)
   const redraw = useRedraw()
@@ -29,7 +30,7 @@ export function Chart({ title, times, by, lines, bars = false, whole = false, fo
     const data = [times.map((ms) => ms / 1000), ...lines.map((line) => line.values)]
     setHovered(null) // an index into the previous data, which may have had more points
     const plot = new uPlot(
-      options({ target, by, lines, bars, whole, format: scale, onHover: setHovered }),
+      options({ target, step, lines, bars, whole, format: scale, onHover: setHovered }),
       data,
       target,
     )
@@ -39,7 +40,7 @@ export function Chart({ title, times, by, lines, bars = false, whole = false, fo
       observer.disconnect()
       plot.destroy()
     }
-  }, [times.join(), JSON.stringify(lines), redraw])
+  }, [times.join(), JSON.stringify(lines), redraw, zone()])
   const hoveredTime = times[hovered] ?? null
   return html`<div class="chart">
     <p class="chart-key" aria-hidden="true">${lines.map(
@@ -47,7 +48,7 @@ export function Chart({ title, times, by, lines, bars = false, whole = false, fo
         html`<span key=${line.label}><i class=${`swatch line-${i + 1}`}></i>${line.label}${
           hoveredTime === null ? '' : html` <b>${valueText(line.values[hovered], format)}</b>`
         }</span>`,
-    )}<span class="muted">${hoveredTime === null ? '' : timeText(hoveredTime, by)}</span></p>
+    )}<span class="muted">${hoveredTime === null ? '' : timeText(hoveredTime, step)}</span></p>
     <div ref=${frame} class="plot" role="img" aria-label=${summary(title, lines, format)}></div>
   </div>`
 }
@@ -56,9 +57,8 @@ function valueText(value, format) {
   return value === null || value === undefined ? '–' : format(value)
 }
 
-function timeText(ms, by) {
-  const text = timestamp(new Date(ms).toISOString())
-  return by === 'hour' ? `${text.slice(11, 16)} UTC` : text.slice(0, 10)
+function timeText(ms, step) {
+  return `${slotWords(ms, step)}${step === 'day' ? '' : ` ${zoneWords()}`}`
 }
 
 function summary(title, lines, format) {
@@ -86,7 +86,7 @@ function useRedraw() {
   return count
 }
 
-function options({ target, by, lines, bars, whole, format, onHover }) {
+function options({ target, step, lines, bars, whole, format, onHover }) {
   const styles = getComputedStyle(target)
   const color = (name) => styles.getPropertyValue(name).trim()
   const axis = { stroke: color('--muted'), font: FONT, ticks: { show: false } }
@@ -96,9 +96,9 @@ function options({ target, by, lines, bars, whole, format, onHover }) {
     padding: [8, 8, 0, 0],
     legend: { show: false },
     cursor: { drag: { x: false, y: false }, y: false, points: { show: !bars } },
-    tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC'),
+    tzDate: dateIn(step),
     scales: {
-      x: { range: (_, first, last) => padded(first, last, by) },
+      x: { range: (_, first, last) => padded(first, last, step) },
       y: { range: (_, __, max) => [0, max > 0 ? max * 1.08 : 1] },
     },
     series: [{}, ...lines.map((_, i) => seriesOptions(i, bars, color(COLORS[i])))],
@@ -108,8 +108,8 @@ function options({ target, by, lines, bars, whole, format, onHover }) {
         size: X_AXIS_HEIGHT,
         gap: 4,
         grid: { show: false },
-        values: (_, splits) => splits.map((split) => tick(split, by)),
-        incrs: increments(by),
+        values: (_, splits) => splits.map((split) => tick(split, step)),
+        incrs: increments(step),
         space: 44,
       },
       {
@@ -132,18 +132,32 @@ function seriesOptions(i, bars, stroke) {
   return { ...common, fill: stroke, paths: uPlot.paths.bars({ size: [0.7 - 0.3 * i, 28] }), points: { show: false } }
 }
 
-const STEP_S = { hour: 3600, day: 86_400 }
+/** The dates that uPlot aligns ticks to: of days, and of the browser's zone if it is chosen. */
+function dateIn(step) {
+  const isLocal = step !== 'day' && zone() === 'local'
+  return (seconds) => (isLocal ? new Date(seconds * 1000) : uPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC'))
+}
+
+const STEP_S = { minute: 60, hour: 3600, day: 86_400 }
+/** Tick distances, in steps. */
+const TICKS = {
+  minute: [1, 2, 5, 10, 15, 30, 60],
+  hour: [1, 2, 3, 6, 12, 24, 48, 72],
+  day: [1, 2, 3, 5, 7, 10, 14, 21, 28],
+}
 
 /** The x range with room for half a bar at both ends. */
-function padded(first, last, by) {
-  return [first - STEP_S[by] / 2, last + STEP_S[by] / 2]
+function padded(first, last, step) {
+  return [first - STEP_S[step] / 2, last + STEP_S[step] / 2]
 }
 
-function increments(by) {
-  return (by === 'hour' ? [1, 2, 3, 6, 12] : [1, 2, 3, 5, 7, 10]).map((n) => n * STEP_S[by])
+function increments(step) {
+  return TICKS[step].map((n) => n * STEP_S[step])
 }
 
-function tick(seconds, by) {
-  const text = new Date(seconds * 1000).toISOString()
-  return by === 'hour' ? text.slice(11, 16) : text.slice(5, 10)
+/** The time of day, or the day at its beginning. */
+function tick(seconds, step) {
+  if (step === 'day') return new Date(seconds * 1000).toISOString().slice(5, 10)
+  const text = textOf(seconds * 1000)
+  return text.slice(11, 16) === '00:00' ? text.slice(5, 10) : text.slice(11, 16)
 }

@@ -5,13 +5,18 @@ import { OUTCOME_COLUMNS } from './components/outcomes.js'
 import { Card } from './components/page.js'
 import { PROMPT_CACHE_COLUMNS } from './components/prompt-cache.js'
 import { Table } from './components/table.js'
-import { atMost, compact, count, duration, hitRate, money, percent, timestamp } from './format.js'
+import { atMost, compact, count, duration, hitRate, money, percent } from './format.js'
 import { html } from './html.js'
 import { notServed } from './outcomes.js'
+import { slotWords } from './ranges.js'
 import { series, share } from './usage.js'
 
 const rate = (value) => (value === null ? '–' : `${Math.round(value * 10) / 10}%`)
 
+/**
+ * Each chart with one or two lines, and the line that is compared with the range before: the first, or "compared". durations: there are no
+ * figures by the minute.
+ */
 const CHARTS = [
   { title: 'Spend', format: money, lines: [['Cost', (row) => row.cost]], bars: true },
   {
@@ -28,6 +33,7 @@ const CHARTS = [
     title: 'Requests not served',
     whole: true,
     format: compact,
+    compared: ['Not served', (row) => notServed(row.outcomes)],
     lines: [
       ['Refused', (row) => row.outcomes.refused],
       ['Failed', (row) => row.outcomes.failed],
@@ -55,6 +61,7 @@ const CHARTS = [
   },
   {
     title: 'Latency',
+    durations: true,
     format: atMost,
     scale: duration,
     lines: [
@@ -72,37 +79,56 @@ const CHARTS = [
   },
 ]
 
-export function Charts({ span, rows }) {
+/** The charts and columns that the overview of all projects has figures for. */
+export const TRAFFIC_CHARTS = CHARTS.slice(0, 3)
+
+/**
+ * Charts of a report, and their data as a table.
+ * @param {{span: {slots: number[], step: string, label: string}, rows: object[], before?: {span: object, rows: object[]} | null,
+ *   charts?: object[], columns?: object[]}} props  before: the range before; each chart then has one line of both ranges
+ */
+export function Charts({ span, rows, before, charts = CHARTS, columns = COLUMNS }) {
   const points = series(span, rows)
-  const times = span.slots
-  return html`<div class="charts">${CHARTS.map(({ title, format, scale, lines, bars, whole }) => {
-    const seriesData = lines.map(([label, value]) => ({
-      label,
-      values: times.map((_, i) => (points[i] ? value(points[i]) : null)),
-    }))
-    return html`<${Card} title=${title} key=${title}><${Chart} title=${`${title}, ${span.label}`} times=${times} by=${span.by}
-      lines=${seriesData} bars=${bars} whole=${whole} format=${format} scale=${scale} /><//>`
-  })}</div>
+  const drawn = charts.filter(({ durations }) => !durations || span.step !== 'minute')
+  const pointsBefore = before && series(before.span, before.rows)
+  return html`<div class="charts">${drawn.map((chart) => html`<${OneChart} key=${chart.title} of=${chart} span=${span} points=${points} before=${pointsBefore} />`)}</div>
   <details class="card figures"><summary>Show chart data as a table</summary>
-    <${Table} caption=${`Usage by ${span.by}, ${span.label}`} columns=${columns(span)} rows=${points} rowKey=${(row) => row.time} />
+    <${Table} caption=${`Usage by ${span.step}, ${span.label}`} columns=${[timeColumn(span), ...columns]} rows=${points} rowKey=${(row) => row.time} />
   </details>`
 }
 
-function columns({ by }) {
-  const time = (row) => {
-    const text = timestamp(new Date(row.time).toISOString())
-    return by === 'hour' ? text.slice(11, 16) : text.slice(0, 10)
-  }
-  return [
-    { label: by === 'hour' ? 'Hour (UTC)' : 'Day (UTC)', head: true, cell: time },
-    { label: 'Cost', num: true, cell: (row) => html`<${Money} of=${row.cost} />` },
-    ...OUTCOME_COLUMNS,
-    { label: 'Input tokens', num: true, cell: (row) => count(row.promptTokens) },
-    { label: 'Output tokens', num: true, cell: (row) => count(row.completionTokens) },
-    ...PROMPT_CACHE_COLUMNS,
-    { label: 'Cache hit rate', num: true, cell: (row) => hitRate(row) },
-    { label: 'Not served', num: true, cell: (row) => percent(notServed(row.outcomes), row.requests) },
-    { label: 'p50', num: true, cell: (row) => atMost(row.latency?.p50Ms) },
-    { label: 'p95', num: true, cell: (row) => atMost(row.latency?.p95Ms) },
+function OneChart({ of: chart, span, points, before }) {
+  const { title, format, scale, bars, whole } = chart
+  const valuesOf = (rows, value) => span.slots.map((_, i) => (rows[i] ? value(rows[i]) : null))
+  const [label, value] = chart.compared ?? chart.lines[0]
+  const both = () => [
+    { label, values: valuesOf(points, value) },
+    { label: 'Range before', values: valuesOf(before, value) },
   ]
+  const lines = before ? both() : chart.lines.map(([label, value]) => ({ label, values: valuesOf(points, value) }))
+  return html`<${Card} title=${title}><${Chart} title=${`${title}, ${span.label}`} times=${span.slots} step=${span.step}
+    lines=${lines} bars=${bars} whole=${whole} format=${format} scale=${scale} /><//>`
 }
+
+const STEP_LABELS = { minute: 'Minute', hour: 'Hour' }
+
+function timeColumn({ step }) {
+  const cell = (row) => slotWords(row.time, step)
+  return step === 'day'
+    ? { label: 'Day (UTC)', head: true, cell }
+    : { label: STEP_LABELS[step], time: true, head: true, cell }
+}
+
+const COLUMNS = [
+  { label: 'Cost', num: true, cell: (row) => html`<${Money} of=${row.cost} />` },
+  ...OUTCOME_COLUMNS,
+  { label: 'Input tokens', num: true, cell: (row) => count(row.promptTokens) },
+  { label: 'Output tokens', num: true, cell: (row) => count(row.completionTokens) },
+  ...PROMPT_CACHE_COLUMNS,
+  { label: 'Cache hit rate', num: true, cell: (row) => hitRate(row) },
+  { label: 'Not served', num: true, cell: (row) => percent(notServed(row.outcomes), row.requests) },
+  { label: 'p50', num: true, cell: (row) => atMost(row.latency?.p50Ms) },
+  { label: 'p95', num: true, cell: (row) => atMost(row.latency?.p95Ms) },
+  { label: 'First token p95', num: true, cell: (row) => atMost(row.timeToFirstToken?.p95Ms) },
+]
+export const TRAFFIC_COLUMNS = COLUMNS.slice(0, 1 + OUTCOME_COLUMNS.length)

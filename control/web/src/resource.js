@@ -65,6 +65,15 @@ function loaded(data, key) {
   return { data, error: undefined, loading: false, at: Date.now(), key, requested: key }
 }
 
+/** Two resources as one, for Refresh. */
+export function useBoth(first, second) {
+  const reload = useCallback(() => {
+    first.reload()
+    second.reload()
+  }, [first.reload, second.reload])
+  return { at: Math.min(first.at, second.at), loading: first.loading || second.loading, reload }
+}
+
 /** An action that a button runs, with its state: busy, and the error of the last run. */
 export function useAction(act) {
   const { renewals } = useSession()

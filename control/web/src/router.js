@@ -162,18 +162,21 @@ export function useLocation() {
   return { ...match(here.path), path: here.path, query: new URLSearchParams(here.search) }
 }
 
-/** The values of the named query parameters, and a function that changes some of them in the page's URL. */
+/**
+ * The values of the named query parameters, and a function that changes some of them in the page's URL. With "step", the
+ * browser's back returns to the values before.
+ */
 export function useQuery(names) {
   const { query } = useLocation()
   const values = Object.fromEntries(names.map((name) => [name, query.get(name) ?? '']))
-  const change = (changes) => {
+  const change = (changes, { step = false } = {}) => {
     const next = new URLSearchParams(location.search)
     for (const [name, value] of Object.entries(changes)) {
       if (value === '') next.delete(name)
       else next.set(name, value)
     }
     const text = next.toString()
-    navigate(location.pathname + (text && `?${text}`), { replace: true })
+    navigate(location.pathname + (text && `?${text}`), { replace: !step })
   }
   return [values, change]
 }

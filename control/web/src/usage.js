@@ -12,6 +12,7 @@ export const NO_FIGURES = {
   estimated: 0,
   expired: 0,
   latency: null,
+  timeToFirstToken: null,
   promptCache: { readTokens: 0, writeTokens: 0, saved: 0 },
   attempts: {
     total: 0,
@@ -23,21 +24,20 @@ export const NO_FIGURES = {
 }
 
 /**
- * One row for every slot of the period that has begun, including slots without usage, which the report omits.
- * @param {{slots: number[], by: string}} period
- * @param {object[]} rows with "day" or "hour"
+ * One row for every step of a range that has begun, including steps without usage, which the report omits.
+ * @param {{slots: number[], step: string}} span
+ * @param {object[]} rows with the step's time: "minute", "hour" or "day"
  */
-export function series(period, rows, now = Date.now()) {
-  const at = new Map(rows.map((row) => [Date.parse(row[period.by]), row]))
-  return period.slots.filter((slot) => slot <= now).map((time) => ({ time, ...(at.get(time) ?? NO_FIGURES) }))
+export function series({ slots, step }, rows, now = Date.now()) {
+  const at = new Map(rows.map((row) => [Date.parse(row[step]), row]))
+  return slots.filter((slot) => slot <= now).map((time) => ({ ...(at.get(time) ?? NO_FIGURES), time }))
 }
 
 export const share = (part, whole) => (whole > 0 ? (part / whole) * 100 : null)
 
-/** The URL of the usage report as a file. */
-export function downloadHref(projectId, { from, to, by }, format) {
-  const query = new URLSearchParams({ from, to, by, format })
-  return `/api/admin/projects/${encodeURIComponent(projectId)}/usage?${query}`
+/** The URL of the usage report as a file. @param {object} query of the report, with "by" */
+export function downloadHref(projectId, query, format) {
+  return `/api/admin/projects/${encodeURIComponent(projectId)}/usage?${new URLSearchParams({ ...query, format })}`
 }
 
 /** The used part of the budget in percent, at most 100; an empty budget counts as 100. */

@@ -2,7 +2,7 @@
 // also if another model served the request.
 import { count, percent, plural } from '../format.js'
 import { html } from '../html.js'
-import { ModelName } from './ids.js'
+import { share } from '../usage.js'
 import { Card } from './page.js'
 import { Table } from './table.js'
 
@@ -21,6 +21,13 @@ export const CAUSES = [
 /** @param {{failed: Record<string, number>}} attempts */
 export const failedAttempts = ({ failed }) => CAUSES.reduce((sum, [cause]) => sum + failed[cause], 0)
 
+/** The number of failed attempts, with the causes in its title. */
+export function causesText(attempts) {
+  const causes = CAUSES.filter(([cause]) => attempts.failed[cause] > 0)
+  const title = causes.map(([cause, label]) => `${label}: ${count(attempts.failed[cause])}`).join(', ')
+  return html`<span title=${title || undefined}>${count(failedAttempts(attempts))}</span>`
+}
+
 /** The tile of the overview. */
 export function rescueTile({ attempts }) {
   const failed = failedAttempts(attempts)
@@ -32,21 +39,54 @@ export function rescueTile({ attempts }) {
   ]
 }
 
-const COLUMNS = [
-  { label: 'Model', head: true, cell: (row) => html`<${ModelName} of=${row.model} none="none" />` },
-  { label: 'Attempts', num: true, cell: ({ attempts }) => count(attempts.total) },
-  { label: 'Failed', num: true, cell: ({ attempts }) => count(failedAttempts(attempts)) },
-  { label: 'Failure rate', num: true, cell: ({ attempts }) => percent(failedAttempts(attempts), attempts.total) },
+/** How often attempts failed, and why. */
+export const FAILURE_COLUMNS = [
+  {
+    label: 'Attempts',
+    num: true,
+    sort: ({ attempts }) => attempts.total,
+    cell: ({ attempts }) => count(attempts.total),
+  },
+  {
+    label: 'Attempts failed',
+    num: true,
+    sort: ({ attempts }) => failedAttempts(attempts),
+    cell: ({ attempts }) => count(failedAttempts(attempts)),
+  },
+  {
+    label: 'Failure rate',
+    num: true,
+    sort: ({ attempts }) => share(failedAttempts(attempts), attempts.total),
+    cell: ({ attempts }) => percent(failedAttempts(attempts), attempts.total),
+  },
   ...CAUSES.map(([cause, label, title]) => ({
     label,
+    title,
     num: true,
-    cell: ({ attempts }) => html`<span title=${title}>${count(attempts.failed[cause])}</span>`,
+    sort: ({ attempts }) => attempts.failed[cause],
+    cell: ({ attempts }) => count(attempts.failed[cause]),
   })),
-  { label: 'Saved by fallback', num: true, cell: ({ attempts }) => count(attempts.rescued) },
+  {
+    label: 'Saved by fallback',
+    title: 'Requests that a later target served after an earlier one had failed',
+    num: true,
+    sort: ({ attempts }) => attempts.rescued,
+    cell: ({ attempts }) => count(attempts.rescued),
+  },
+  {
+    label: 'Circuit openings',
+    title: 'How often the gateway stopped calling a failing target for a while',
+    num: true,
+    sort: ({ attempts }) => attempts.opened,
+    cell: ({ attempts }) => count(attempts.opened),
+  },
 ]
 
-/** The attempts by model, those with most failures first; nothing if none failed. */
-export function AttemptsCard({ rows }) {
+/**
+ * The attempts of each row, those with most failures first; nothing if none failed.
+ * @param {{rows: object[], head: object, by: string, rowKey: (row: object) => string}} props  head: the column that names a row
+ */
+export function AttemptsCard({ rows, head, by, rowKey }) {
   const failing = rows.filter((row) => failedAttempts(row.attempts) + row.attempts.rescued > 0)
   if (failing.length === 0) return null
   failing.sort(
@@ -54,6 +94,6 @@ export function AttemptsCard({ rows }) {
   )
   return html`<${Card} title="Failed attempts">
     <p class="muted">A failure counts for the model whose provider failed, also if a fallback served the request.</p>
-    <${Table} caption="Failed attempts by model" columns=${COLUMNS} rows=${failing} rowKey=${(row) => row.model} />
+    <${Table} caption=${`Failed attempts by ${by}`} columns=${[head, ...FAILURE_COLUMNS]} rows=${failing} rowKey=${rowKey} />
   <//>`
 }

@@ -16,6 +16,7 @@ import { to } from '../router.js'
 import { Badge } from './badge.js'
 import { Card } from './page.js'
 import { Table } from './table.js'
+import { wasBefore } from './tiles.js'
 
 /** The list of a project's requests with filters. */
 export const requestsHref = (project, filters) => to('projects', project.id, 'requests') + queryOf(filters)
@@ -24,24 +25,37 @@ export function Outcome({ of: outcome }) {
   return html`<${Badge} of=${outcomeWords(outcome)} look=${outcomeLook(outcome)} />`
 }
 
-/** The tiles of the overview. All shares are of all requests. */
-export function outcomeTiles({ requests, outcomes }, project) {
+/**
+ * The tiles of an overview. All shares are of all requests.
+ * @param {{id: string} | null} project  null: the figures are of all projects, and no list has their requests
+ * @param {object} [before] the figures of the range before
+ */
+export function outcomeTiles(totals, project, before) {
+  const { requests, outcomes } = totals
   const { served, left } = outcomes
   return [
-    ['Requests', compact(requests), `${count(requests)}. ${REQUESTS_MEAN}`, `${count(served)} served`],
-    outcomeTile('refused', { requests, outcomes }, project),
-    outcomeTile('failed', { requests, outcomes }, project),
-    left > 0 && outcomeTile('left', { requests, outcomes }, project),
+    [
+      'Requests',
+      compact(requests),
+      `${count(requests)}. ${REQUESTS_MEAN}`,
+      `${count(served)} served`,
+      wasBefore(totals, before, (of) => of.requests, compact),
+    ],
+    outcomeTile('refused', totals, project, before),
+    outcomeTile('failed', totals, project, before),
+    left > 0 && outcomeTile('left', totals, project, before),
   ].filter(Boolean)
 }
 
-function outcomeTile(outcome, { requests, outcomes }, project) {
+function outcomeTile(outcome, totals, project, before) {
+  const { requests, outcomes } = totals
   const number = outcomes[outcome]
   const [most] = causesOf(outcomes).filter(([cause]) => outcomeOf(cause) === outcome)
   const value =
-    number > 0 ? html`<a href=${requestsHref(project, { outcome })}>${compact(number)}</a>` : compact(number)
+    number > 0 && project ? html`<a href=${requestsHref(project, { outcome })}>${compact(number)}</a>` : compact(number)
   const why = most && outcome !== 'left' ? `, mostly: ${causeWords(most[0])}` : ''
-  return [outcomeWords(outcome), value, count(number), `${percent(number, requests)} of all${why}`]
+  const was = wasBefore(totals, before, (of) => of.outcomes[outcome], compact)
+  return [outcomeWords(outcome), value, count(number), `${percent(number, requests)} of all${why}`, was]
 }
 
 const figure = (label, value, title) => ({

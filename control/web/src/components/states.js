@@ -37,6 +37,7 @@ export function Failure({ error, retry, what = 'this' }) {
   return html`<div class="state failure" role="alert">
     <p class="state-title">Could not load ${what}: ${error.message}</p>
     <p>${adviceOn(error)}</p>
+    ${error.details?.length > 0 && html`<ul>${error.details.map(({ field, message }, i) => html`<li key=${i}><code>${field}</code> ${message}</li>`)}</ul>`}
     <${ErrorFacts} error=${error} />
     ${retry && html`<${Button} onClick=${retry}>Try again<//>`}
   </div>`
@@ -63,7 +64,7 @@ export function shownElsewhere(error) {
 
 /**
  * A resource in its current state; children is a function of its data. Data stays visible during a reload and after it
- * fails. Stale data, of another period or search, is replaced by the error: shown under the new heading, it would be wrong.
+ * fails. Stale data, of another range or search, is replaced by the error: shown under the new heading, it would be wrong.
  */
 export function Loaded({ of, what, rows, children }) {
   const error = shownElsewhere(of.error) ? undefined : of.error

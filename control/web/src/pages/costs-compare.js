@@ -43,7 +43,7 @@ export function Comparison({ of, model, onModel, models }) {
       <${TextField} label="Search all models" type="search" value=${choice.q} onValue=${(value) => setQuery({ q: value })} />
     </form>
     <${Loaded} of=${of} what="the comparison" rows=${6}>${(data) => html`
-      ${data.kinds.length === 0 && html`<${Empty} title="No traffic to compare"><p>No model of the catalog served a request in this period.</p><//>`}
+      ${data.kinds.length === 0 && html`<${Empty} title="No traffic to compare"><p>No model of the catalog served a request in this range.</p><//>`}
       ${data.kinds.map((kind) => html`<${Kind} key=${kind.kind} of=${kind} all=${data.candidates.filter((one) => one.kind === kind.kind)} choice=${choice} />`)}
       <${Caveats} texts=${data.caveats} />
       ${data.traffic.length > 0 && html`<${Traffic} rows=${data.traffic} />`}`}<//>
@@ -95,7 +95,7 @@ const columns = (listCost) => [
     sort: (row) => row.model,
     head: true,
     cell: (row) =>
-      html`<${Name} text=${row.model} />${row.used && html`<span class="under">used in this period</span>`}`,
+      html`<${Name} text=${row.model} />${row.used && html`<span class="under">used in this range</span>`}`,
   },
   { label: 'Provider', sort: (row) => row.provider, cell: (row) => row.provider },
   {

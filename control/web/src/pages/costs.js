@@ -1,15 +1,15 @@
 // A project's costs: what caches saved, where the budget is heading, and the same traffic on other models.
-import { useCallback } from 'preact/hooks'
 import { get, path } from '../api.js'
 import { Name } from '../components/name.js'
 import { Card, Page } from '../components/page.js'
-import { PeriodBar, usePeriod } from '../components/period.js'
+import { RangeBar, useRange } from '../components/range.js'
 import { Empty, Loaded, Refresh } from '../components/states.js'
 import { Table } from '../components/table.js'
 import { Tiles } from '../components/tiles.js'
 import { count, money, moneyExact, percent, plural } from '../format.js'
 import { html } from '../html.js'
-import { useResource } from '../resource.js'
+import { DAY_RANGES, dayQuery } from '../ranges.js'
+import { useBoth, useResource } from '../resource.js'
 import { useQuery } from '../router.js'
 import { useOrder } from '../sort.js'
 import { downloadHref, share } from '../usage.js'
@@ -19,31 +19,21 @@ const served = ({ requests, hits }) => requests - hits
 const exactly = (dollars) => html`<span title=${moneyExact(dollars)}>${money(dollars)}</span>`
 
 export function CostsPage({ project }) {
-  const selected = usePeriod()
+  const selected = useRange(DAY_RANGES, 'month')
   const [{ of }, setQuery] = useQuery(['of'])
-  const { kind, back, span } = selected
-  const range = { from: span.from, to: span.to }
+  const range = dayQuery(selected.range)
   const load = (at, query) => (signal) => get(`${path`projects/${project.id}/costs`}${at}`, { query, signal })
-  const costs = useResource(load('', range), [kind, back])
-  const comparison = useResource(load('/compare', { ...range, of }), [kind, back, of])
+  const costs = useResource(load('', range), [selected.range])
+  const comparison = useResource(load('/compare', { ...range, of }), [selected.range, of])
   return html`<${Page} title="Costs" of=${project.name} actions=${html`<${Refresh} of=${useBoth(costs, comparison)} />`}>
-    <${PeriodBar} of=${selected} />
-    <${Loaded} of=${costs} what="costs" rows=${8}>${(data) => html`<${Costs} data=${data} project=${project} span=${span} />`}<//>
+    <${RangeBar} of=${selected} shown=${range} />
+    <${Loaded} of=${costs} what="costs" rows=${8}>${(data) => html`<${Costs} data=${data} project=${project} range=${range} />`}<//>
     <${Comparison} of=${comparison} model=${of} onModel=${(value) => setQuery({ of: value })}
       models=${(costs.data?.models ?? []).filter((row) => served(row) > 0).map((row) => row.model)} />
   <//>`
 }
 
-/** Two resources as one for Refresh. */
-function useBoth(first, second) {
-  const reload = useCallback(() => {
-    first.reload()
-    second.reload()
-  }, [first.reload, second.reload])
-  return { at: Math.min(first.at, second.at), loading: first.loading || second.loading, reload }
-}
-
-function Costs({ data, project, span }) {
+function Costs({ data, project, range }) {
   const sorting = useOrder()
   const { totals, models, development } = data
   return html`
@@ -56,9 +46,9 @@ function Costs({ data, project, span }) {
       ${development > 0 && html`<p>${plural(development, 'request')} of development keys left out: they are free of charge.</p>`}
       ${
         models.length === 0
-          ? html`<${Empty} title="No requests served in this period"><p>Select another period.</p><//>`
+          ? html`<${Empty} title="No requests served in this range"><p>Select another range.</p><//>`
           : html`<${Table} ...${sorting} caption="Costs by model" columns=${COLUMNS} rows=${[...models].sort((a, b) => b.cost - a.cost)} rowKey=${(row) => row.model} />
-            <p><a href=${downloadHref(project.id, { ...span, by: 'model' }, 'csv')} download>Usage by model, CSV</a></p>`
+            <p><a href=${downloadHref(project.id, { ...range, by: 'model' }, 'csv')} download>Usage by model, CSV</a></p>`
       }
     <//>`
 }
@@ -103,7 +93,7 @@ function Forecast({ of: { forecast, budget } }) {
         ? html`<p>${exactly(budget.used)} spent since ${budget.start.slice(0, 10)}. A forecast needs a full day since the project was created.</p>`
         : html`<p><strong>${exactly(forecast.spend)}</strong> by ${last} (UTC): ${outlook}.</p>
           <p class="muted">${exactly(budget.used)} spent since ${budget.start.slice(0, 10)}, plus ${exactly(forecast.dailyMean)} a day for the time left, the mean of the
-            last ${plural(forecast.days, 'full day')}. The forecast does not end at the budget, but requests do. It does not depend on the selected period.</p>`
+            last ${plural(forecast.days, 'full day')}. The forecast does not end at the budget, but requests do. It does not depend on the selected range.</p>`
     }
   <//>`
 }

@@ -1,52 +1,77 @@
-// A project's overview: budget, totals and charts of a day, a week or a month.
+// A project's overview: budget, totals and charts of a range, and its usage by model, key or provider.
 import { get, path } from '../api.js'
 import { Charts } from '../charts.js'
 import { AttemptsCard, rescueTile } from '../components/attempts.js'
-import { ButtonLink } from '../components/button.js'
-import { ModelName } from '../components/ids.js'
+import { Button, ButtonLink } from '../components/button.js'
 import { Money } from '../components/money.js'
-import { Name } from '../components/name.js'
-import { CausesCard, OUTCOME_COLUMNS, outcomeTiles } from '../components/outcomes.js'
+import { CausesCard, outcomeTiles } from '../components/outcomes.js'
 import { Card, Page } from '../components/page.js'
-import { PeriodBar, usePeriod } from '../components/period.js'
-import { PROMPT_CACHE_COLUMNS } from '../components/prompt-cache.js'
+import { RangeBar, useRange } from '../components/range.js'
 import { Empty, Loaded, Refresh } from '../components/states.js'
 import { Table } from '../components/table.js'
-import { Tiles } from '../components/tiles.js'
-import { atMost, compact, count, hitRate, money, moneyExact, percent, plural, timestamp } from '../format.js'
+import { Tiles, wasBefore } from '../components/tiles.js'
+import { atMost, compact, count, hitRate, money, moneyExact, percent, plural } from '../format.js'
 import { html } from '../html.js'
 import { REQUESTS_MEAN } from '../outcomes.js'
+import { isDay, rangeWords, slotsOf, USAGE_RANGES, usageQuery } from '../ranges.js'
 import { useResource } from '../resource.js'
-import { to } from '../router.js'
+import { to, useQuery } from '../router.js'
 import { useOrder } from '../sort.js'
-import { budgetShare, downloadHref, share } from '../usage.js'
+import { budgetShare, downloadHref } from '../usage.js'
+import { COLUMNS, GROUPINGS, groupingOf } from './home-groups.js'
 
 export function HomePage({ project }) {
-  const selected = usePeriod()
-  const { kind, back, span } = selected
-  const usage = useResource((signal) => load(project.id, span, signal), [kind, back])
+  const selected = useRange(USAGE_RANGES, 'month')
+  const [{ by }, setQuery] = useQuery(['by'])
+  const grouping = groupingOf(by)
+  const { range, compares } = selected
+  const usage = useResource(
+    (signal) => load(project.id, { query: usageQuery(range), by: grouping.by, compares, signal }),
+    [range, compares, grouping.by],
+  )
+  const group = (name) => setQuery({ by: name === GROUPINGS[0].by ? '' : name }, { step: true })
   return html`<${Page} title="Overview" of=${project.name} actions=${html`<${Refresh} of=${usage} />`}>
-    <${PeriodBar} of=${selected} />
+    <${RangeBar} of=${selected} shown=${usage.stale ? undefined : usage.data?.span} comparable />
     <${Loaded} of=${usage} what="usage" rows=${8}>${(data) => html`
       <${Budget} budget=${data.budget} project=${project} />
-      <${Tiles} tiles=${totalTiles(data.totals, project)} />
-      ${data.totals.requests === 0 ? html`<${NoRequests} project=${project} />` : html`<${Details} data=${data} project=${project} />`}`}<//>
+      <${Tiles} tiles=${totalTiles(data.totals, project, data.before?.totals)} />
+      ${data.totals.requests === 0 ? html`<${NoRequests} project=${project} />` : html`<${Details} data=${data} project=${project} onGroup=${group} />`}`}<//>
   <//>`
 }
 
-/** The usage of a period, grouped by time, by model and by key. */
-async function load(id, { from, to: end, by, ...span }, signal) {
-  const usageBy = (by) => get(path`projects/${id}/usage`, { query: { from, to: end, by }, signal })
-  const [times, models, keys] = await Promise.all([usageBy(by), usageBy('model'), usageBy('key')])
+/** The usage of a range by time and by one more grouping. */
+async function load(id, { query, by, compares, signal }) {
+  const compare = compares ? 'true' : ''
+  const usage = (by) => get(path`projects/${id}/usage`, { query: { ...query, by, compare }, signal })
+  const [times, groups] = await Promise.all([usage(query.by), usage(by)])
+  const { budget, rows, compared, step } = times
+  const before = () => ({
+    span: spanOf(compared, step),
+    totals: withSpeed(compared.totals, groups.compared.totals),
+    rows: compared.rows,
+  })
   return {
-    span: { ...span, from, to: end, by },
-    budget: times.budget,
-    totals: times.totals,
-    times: times.rows,
-    models: models.rows,
-    keys: keys.rows,
+    query,
+    span: spanOf(times, step),
+    before: compared && before(),
+    budget,
+    totals: withSpeed(times.totals, groups.totals),
+    times: rows,
+    by,
+    groups: groups.rows,
   }
 }
+
+/** Totals with the durations of others: a report by the minute has none. */
+const withSpeed = (totals, { latency, timeToFirstToken }) => ({ ...totals, latency, timeToFirstToken })
+
+const spanOf = ({ from, to: end }, step) => ({
+  from,
+  to: end,
+  step,
+  label: rangeWords({ from, to: end }),
+  slots: slotsOf({ from, to: end, step }),
+})
 
 function Budget({ budget, project }) {
   const share = budgetShare(budget)
@@ -56,41 +81,54 @@ function Budget({ budget, project }) {
       <span><${Money} of=${budget.remaining} /> remaining</span></p>
     <div class=${`bar ${look}`} role="progressbar" aria-label="Budget used" aria-valuemin="0" aria-valuemax="100"
       aria-valuenow=${Math.round(share)} aria-valuetext=${`${percent(budget.used, budget.limit)} used`}><span style=${{ width: `${share}%` }}></span></div>
-    <p class="muted">${percent(budget.used, budget.limit)} used. Resets on ${timestamp(budget.end).slice(0, 10)} (UTC).${' '}
+    <p class="muted">${percent(budget.used, budget.limit)} used. Resets on ${budget.end.slice(0, 10)} (UTC).${' '}
       ${share >= 80 && html`<a href=${to('projects', project.id, 'settings')}>Change budget</a>`}</p>
   <//>`
 }
 
-function totalTiles(totals, project) {
-  const tokens = totals.promptTokens + totals.completionTokens
+/** @param {object | undefined} before the totals of the range before */
+function totalTiles(totals, project, before) {
+  const tokens = (of) => of.promptTokens + of.completionTokens
+  const was = (value, format) => wasBefore(totals, before, value, format)
   return [
     [
       'Spend',
       money(totals.cost),
       moneyExact(totals.cost),
       totals.estimated > 0 ? `cost of ${plural(totals.estimated, 'request')} estimated` : 'no estimated costs',
+      was((of) => of.cost, money),
     ],
-    ...outcomeTiles(totals, project),
+    ...outcomeTiles(totals, project, before),
     [
       'Tokens',
-      compact(tokens),
-      count(tokens),
+      compact(tokens(totals)),
+      count(tokens(totals)),
       `${compact(totals.promptTokens)} in, ${compact(totals.completionTokens)} out`,
+      was(tokens, compact),
     ],
     [
       'Cache hit rate',
       hitRate(totals),
       '',
       `${count(totals.hits)} of ${plural(totals.hits + totals.misses, 'lookup')}`,
+      before && `before: ${hitRate(before)}`,
     ],
     promptCacheTile(totals.promptCache),
     rescueTile(totals),
-    [
-      'Latency (p95)',
-      atMost(totals.latency?.p95Ms),
-      'Upper bound of the histogram bucket. Each bucket’s bound is 1.8 times the previous one.',
-      totals.latency ? `median ${atMost(totals.latency.p50Ms)}` : 'no data',
-    ],
+    speedTile('Latency (p95)', 'latency', totals, before),
+    speedTile('First token (p95)', 'timeToFirstToken', totals, before),
+  ]
+}
+
+/** A tile of a percentile. @param {'latency' | 'timeToFirstToken'} name */
+export function speedTile(label, name, totals, before) {
+  const found = totals[name]
+  return [
+    label,
+    atMost(found?.p95Ms),
+    'Upper bound of the histogram bucket.',
+    found ? `median ${atMost(found.p50Ms)}` : name === 'latency' ? 'no data' : 'no streams',
+    wasBefore(totals, before, (of) => of[name]?.p95Ms, atMost),
   ]
 }
 
@@ -105,8 +143,8 @@ function promptCacheTile({ readTokens, writeTokens, saved }) {
 }
 
 function NoRequests({ project }) {
-  return html`<${Empty} title="No requests in this period">
-    <p>Send a request with one of the project’s API keys, or select another period.</p>
+  return html`<${Empty} title="No requests in this range">
+    <p>Send a request with one of the project’s API keys, or select another range.</p>
     <div class="buttons">
       <${ButtonLink} href=${to('projects', project.id, 'keys', 'new')} look="primary" changes>Create key<//>
       <${ButtonLink} href=${to('projects', project.id, 'playground')}>Open the playground<//>
@@ -114,71 +152,46 @@ function NoRequests({ project }) {
   <//>`
 }
 
-function Details({ data, project }) {
-  const byModel = useOrder('sort-models')
-  const byKey = useOrder('sort-keys')
-  const byCost = (rows) => [...rows].sort((a, b) => b.cost - a.cost || b.requests - a.requests)
+function Details({ data, project, onGroup }) {
+  const { span, before, query } = data
   return html`
     <${CausesCard} totals=${data.totals} project=${project} />
-    <${Charts} span=${data.span} rows=${data.times} />
-    <${Card} title="By model"><p class="muted">Requests: ${REQUESTS_MEAN[0].toLowerCase() + REQUESTS_MEAN.slice(1)}</p><${Table} ...${byModel} caption="Usage by model" columns=${MODEL_COLUMNS} rows=${byCost(data.models)} rowKey=${(row) => row.model} /><//>
-    <${AttemptsCard} rows=${data.models} />
-    <${Card} title="By API key"><${Table} ...${byKey} caption="Usage by API key" columns=${keyColumns(project)} rows=${byCost(data.keys)} rowKey=${(row) => row.keyId} /><//>
-    <${Downloads} project=${project} span=${data.span} />`
+    <${Charts} span=${span} rows=${data.times} before=${before} />
+    <${Groups} data=${data} project=${project} onGroup=${onGroup} />
+    <${Downloads} project=${project} query=${query} span=${span} />`
 }
 
-const USAGE_COLUMNS = [
-  ...OUTCOME_COLUMNS,
-  {
-    label: 'Cache hit rate',
-    sort: ({ hits, misses }) => share(hits, hits + misses),
-    num: true,
-    cell: (row) => hitRate(row),
-  },
-  { label: 'Input tokens', sort: (row) => row.promptTokens, num: true, cell: (row) => count(row.promptTokens) },
-  {
-    label: 'Output tokens',
-    sort: (row) => row.completionTokens,
-    num: true,
-    cell: (row) => count(row.completionTokens),
-  },
-  ...PROMPT_CACHE_COLUMNS,
-  { label: 'Latency (p95)', sort: (row) => row.latency?.p95Ms, num: true, cell: (row) => atMost(row.latency?.p95Ms) },
-  {
-    label: 'Cost',
-    sort: (row) => row.cost,
-    num: true,
-    cell: (row) => html`<${Money} of=${row.cost} />`,
-  },
-]
-const MODEL_COLUMNS = [
-  {
-    label: 'Model',
-    sort: (row) => row.model,
-    head: true,
-    cell: (row) => html`<${ModelName} of=${row.model} none="none" />`,
-  },
-  ...USAGE_COLUMNS,
-]
-
-function keyColumns(project) {
-  const name = (row) =>
-    row.keyName === null
-      ? html`<code>${row.keyId}</code> <span class="muted">(deleted)</span>`
-      : html`<${Name} text=${row.keyName} href=${to('projects', project.id, 'keys', row.keyId)} />`
-  return [{ label: 'API key', sort: (row) => row.keyName, head: true, cell: name }, ...USAGE_COLUMNS]
+/** The table of one grouping, and its failed attempts. */
+function Groups({ data: { groups, by, query }, project, onGroup }) {
+  const order = useOrder()
+  const { words, head, keyOf } = groupingOf(by)
+  const first = head(project, query)
+  const byCost = [...groups].sort((a, b) => b.cost - a.cost || b.requests - a.requests)
+  const tabs = html`<div class="segments" role="group" aria-label="Group by">${GROUPINGS.map(
+    (one) =>
+      html`<${Button} key=${one.by} look="segment" aria-pressed=${one.by === by ? 'true' : 'false'} onClick=${() => one.by !== by && onGroup(one.by)}>${one.label}<//>`,
+  )}</div>`
+  return html`<${Card} title=${`By ${words}`} actions=${tabs}>
+      <p class="muted">Requests: ${REQUESTS_MEAN[0].toLowerCase() + REQUESTS_MEAN.slice(1)}</p>
+      <${Table} ...${order} caption=${`Usage by ${words}`} columns=${[first, ...COLUMNS]} rows=${byCost} rowKey=${keyOf} />
+      <p><a href=${downloadHref(project.id, { ...query, by }, 'csv')} download>This table, CSV</a></p>
+    <//>
+    <${AttemptsCard} rows=${groups} head=${{ ...first, sort: undefined }} by=${words} rowKey=${keyOf} />`
 }
 
-function Downloads({ project, span }) {
+function Downloads({ project, query, span }) {
   const link = (by, format, label) =>
-    html`<li key=${label}><a href=${downloadHref(project.id, { ...span, by }, format)} download>${label}</a></li>`
+    html`<li key=${label}><a href=${downloadHref(project.id, { ...query, by }, format)} download>${label}</a></li>`
+  const all = isDay(span.from) && [
+    link('all', 'csv', 'By day, key and model, CSV'),
+    link('all', 'ndjson', 'By day, key and model, NDJSON'),
+  ]
   return html`<${Card} title="Downloads">
-    <p class="muted">Usage for ${span.label}, with unrounded costs.</p>
+    <p class="muted">Usage of ${span.label}, with unrounded costs.</p>
     <ul class="links">
-      ${link(span.by, 'csv', `By ${span.by}, CSV`)}
-      ${link(span.by, 'ndjson', `By ${span.by}, NDJSON`)}
-      ${link('all', 'csv', 'By day, key and model, CSV')}
-      ${link('all', 'ndjson', 'By day, key and model, NDJSON')}
+      ${link(span.step, 'csv', `By ${span.step}, CSV`)}
+      ${link(span.step, 'ndjson', `By ${span.step}, NDJSON`)}
+      ${all}
     </ul>
   <//>`
 }

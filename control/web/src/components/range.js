@@ -1,0 +1,86 @@
+// The bar that selects a page's time range. The URL has it, and each change is a step of the browser's history: range, from and to
+// of a custom range, and compare=true.
+import { useState } from 'preact/hooks'
+import { html } from '../html.js'
+import { boundsOf, CUSTOM, customOf, isDay, labelOf, rangeWords, readRange } from '../ranges.js'
+import { useQuery } from '../router.js'
+import { textOf, timeOf, zoned } from '../zone.js'
+import { Button } from './button.js'
+import { TextField } from './form.js'
+
+const STEP_S = 600
+
+/**
+ * The range in the page's URL.
+ * @param {string[]} names the page's ranges
+ * @param {string} standard the range of a URL without one
+ * @returns {{range: {name: string, from?: string, to?: string}, compares: boolean, names: string[], set: (changes: object) => void}}
+ */
+export function useRange(names, standard) {
+  const [{ compare, ...query }, change] = useQuery(['range', 'from', 'to', 'compare'])
+  const set = (changes) => change(changes, { step: true })
+  return { range: readRange(query, names, standard), compares: compare === 'true', names, standard, set }
+}
+
+/**
+ * @param {{of: ReturnType<typeof useRange>, shown?: {from: string, to: string}, comparable?: boolean}} props
+ *   shown: the range of the loaded report; comparable: the page can compare with the range before
+ */
+export function RangeBar({ of: { range, compares, names, standard, set }, shown, comparable = false }) {
+  const select = (name) =>
+    set(name === CUSTOM ? customOf(range.name) : { range: name === standard ? '' : name, from: '', to: '' })
+  return html`<div class="range-bar">
+    <div class="segments" role="group" aria-label="Range">${names.map(
+      (name) =>
+        html`<${Button} key=${name} look="segment" aria-pressed=${name === range.name ? 'true' : 'false'}
+          onClick=${() => name !== range.name && select(name)}>${labelOf(name)}<//>`,
+    )}</div>
+    <span class="range-words" role="status">${shown?.from && rangeWords(shown)}</span>
+    ${
+      comparable &&
+      html`<label class="live"><input type="checkbox" checked=${compares}
+        onChange=${(event) => set({ compare: event.target.checked ? 'true' : '' })} />Compare with the range before</label>`
+    }
+  </div>
+  ${range.name === CUSTOM && html`<${CustomRange} key=${`${range.from} ${range.to}`} range=${range} hours=${names.includes('1h')} onRange=${set} />`}`
+}
+
+/** The fields of a custom range. @param {{hours: boolean}} props  hours: it may begin and end at a time of day */
+function CustomRange({ range, hours, onRange }) {
+  const [draft, setDraft] = useState(draftOf(range))
+  const [wrong, setWrong] = useState('')
+  const { times } = draft
+  const submit = (event) => {
+    event.preventDefault()
+    const [from, end] = [draft.from, draft.to].map((text) => (times ? timeOf(text) : Date.parse(text)))
+    if (!(times ? from < end : from <= end)) return setWrong('Enter an end after the start.')
+    setWrong('')
+    const textFor = (ms) => new Date(ms).toISOString().slice(0, times ? 19 : 10) + (times ? 'Z' : '')
+    onRange({ range: CUSTOM, from: textFor(from), to: textFor(end) })
+  }
+  const field = (label, name, rest) =>
+    html`<${TextField} key=${`${name} ${times}`} label=${times ? zoned(label) : `${label} (UTC)`} type=${times ? 'datetime-local' : 'date'} step=${times ? STEP_S : undefined}
+      ...${boundsOf(times)} value=${draft[name]} onValue=${(value) => setDraft({ ...draft, [name]: value })} ...${rest} />`
+  return html`<form class="filters" aria-label="Custom range" novalidate onSubmit=${submit}>
+    ${field('From', 'from')}
+    ${field('To', 'to', { wrong })}
+    ${
+      hours &&
+      html`<label class="live"><input type="checkbox" checked=${times}
+        onChange=${(event) => setDraft(withTimes(draft, event.target.checked))} />Times of day</label>`
+    }
+    <${Button} type="submit">Show range<//>
+  </form>`
+}
+
+function draftOf({ from, to: end }) {
+  if (isDay(from)) return { times: false, from, to: end }
+  const [first, last] = [from, end].map((at) => textOf(Date.parse(at)).slice(0, 16))
+  return { times: true, from: first, to: last }
+}
+
+/** The same draft with times of day, or without. */
+function withTimes({ from, to: end }, times) {
+  if (!times) return { times, from: from.slice(0, 10), to: end.slice(0, 10) }
+  return { times, from: `${end.slice(0, 10)}T00:00`, to: `${end.slice(0, 10)}T12:00` }
+}

@@ -1,0 +1,110 @@
+// The time ranges of pages: in the URL, in the API's query, and in words. Ranges of days are whole days (UTC), today included;
+// the others are times.
+import { textOf, zoneWords } from './zone.js'
+
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+const DAY_MS = 24 * HOUR_MS
+const STEPS_MS = { minute: MINUTE_MS, hour: HOUR_MS, day: DAY_MS }
+/** Retention: usage by the hour is kept for eight days, by the day for 400. */
+const HOURS_KEPT_DAYS = 8
+const DAYS_KEPT = 400
+
+/** Each: name in the URL, label, and the number of its days if it is one of days that the page names by their dates. */
+const ALL = [
+  ['1h', 'Last hour'],
+  ['24h', '24 hours'],
+  ['7d', '7 days', 7],
+  ['30d', '30 days', 30],
+  ['90d', '90 days', 90],
+  ['month', 'This month'],
+  ['custom', 'Custom'],
+]
+export const CUSTOM = 'custom'
+
+/** The ranges of a project's overview, of its costs, which are kept by the day, and of all projects. */
+export const USAGE_RANGES = ['1h', '24h', '7d', '30d', '90d', 'month', CUSTOM]
+export const DAY_RANGES = ['7d', '30d', '90d', 'month', CUSTOM]
+export const OVERVIEW_RANGES = ['24h', '7d', '30d', '90d', 'month']
+
+export const labelOf = (name) => ALL.find(([one]) => one === name)[1]
+
+/** A day (UTC) as 2026-11-21. */
+export const dayOf = (ms) => new Date(ms).toISOString().slice(0, 10)
+
+/** Whether a text is a date, and not a time. */
+export const isDay = (text) => /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(Date.parse(text))
+const isTime = (text) => /^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(text) && !Number.isNaN(Date.parse(text))
+
+/** The days of a range, the last one included; undefined for one of hours. */
+function daysOf(name, now) {
+  if (name === 'month') return { from: `${dayOf(now).slice(0, 8)}01`, to: dayOf(now) }
+  const days = ALL.find(([one]) => one === name)[2]
+  return days && { from: dayOf(now - (days - 1) * DAY_MS), to: dayOf(now) }
+}
+
+/**
+ * The range that a URL's query has; the page's own if it has none of the page's ranges.
+ * @param {{range: string, from: string, to: string}} query
+ * @param {string[]} names the page's ranges
+ * @param {string} standard the page's own range
+ * @returns {{name: string, from?: string, to?: string}} from, to: of a custom range, both dates or both times
+ */
+export function readRange({ range, from, to: end }, names, standard) {
+  const both = (is) => is(from) && is(end)
+  if (range === CUSTOM && names.includes(CUSTOM) && (both(isDay) || (both(isTime) && names.includes('1h'))))
+    return { name: CUSTOM, from, to: end }
+  return { name: range !== CUSTOM && names.includes(range) ? range : standard }
+}
+
+/** The query of …/usage for a range, with the step of its chart. */
+export function usageQuery({ name, from, to: end }, now = Date.now()) {
+  if (name === CUSTOM) return { from, to: end, by: isDay(from) ? stepOfDays(from, end, now) : 'time' }
+  if (name === '7d' || !daysOf(name, now)) return { range: name, by: 'time' }
+  return { ...daysOf(name, now), by: 'day' }
+}
+
+/** Two recent days are shown by the hour. */
+function stepOfDays(from, end, now) {
+  const isRecent = Date.parse(from) > now - HOURS_KEPT_DAYS * DAY_MS
+  return isRecent && Date.parse(end) - Date.parse(from) <= DAY_MS ? 'hour' : 'day'
+}
+
+/** The days of a range, for reports by the day. */
+export const dayQuery = ({ name, from, to: end }, now = Date.now()) =>
+  name === CUSTOM ? { from, to: end } : daysOf(name, now)
+
+/** A custom range to begin with: the days of another range. */
+export function customOf(name, now = Date.now()) {
+  const days = { from: dayOf(now - (name === '1h' ? 0 : DAY_MS)), to: dayOf(now) }
+  return { range: CUSTOM, ...(daysOf(name, now) ?? days) }
+}
+
+/** The bounds of a custom range's fields. */
+export function boundsOf(isOfTimes, now = Date.now()) {
+  if (!isOfTimes) return { min: dayOf(now - DAYS_KEPT * DAY_MS), max: dayOf(now) }
+  return { min: textOf(now - HOURS_KEPT_DAYS * DAY_MS).slice(0, 16), max: textOf(now + DAY_MS).slice(0, 16) }
+}
+
+/**
+ * The beginnings of a report's steps, in ms.
+ * @param {{from: string, to: string, step: 'minute' | 'hour' | 'day'}} report  to: the last day, or a time after the last step
+ */
+export function slotsOf({ from, to: end, step }) {
+  const size = STEPS_MS[step]
+  const first = Math.floor(Date.parse(from) / size) * size
+  const after = Date.parse(end) + (isDay(end) ? DAY_MS : 0)
+  return Array.from({ length: Math.max(0, Math.ceil((after - first) / size)) }, (_, i) => first + i * size)
+}
+
+/** A report's range in words. */
+export function rangeWords({ from, to: end }) {
+  if (isDay(from)) return from === end ? `${from} (UTC)` : `${from} to ${end} (UTC)`
+  const [first, last] = [from, end].map((at) => textOf(Date.parse(at)).slice(0, 16).replace('T', ' '))
+  return `${first} to ${first.slice(0, 10) === last.slice(0, 10) ? last.slice(11) : last} (${zoneWords()})`
+}
+
+/** A step's beginning in words; whole days are UTC. @param {number} ms */
+export function slotWords(ms, step) {
+  return step === 'day' ? dayOf(ms) : textOf(ms).slice(0, 16).replace('T', ' ')
+}
