@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import axe from 'axe-core'
 import { MEDIUM, NARROW, startBrowser, WIDE } from './browser.mjs'
 import { startService, until } from './service.mjs'
+import { overviewInTrouble } from './standin.mjs'
 import { ROOT } from './workers.mjs'
 
 const SCREENSHOTS = join(ROOT, 'build/screenshots')
@@ -101,7 +102,6 @@ async function find(page, typed, option) {
   else await page.getByRole('listbox').waitFor({ state: 'detached' })
 }
 
-const text = (words) => (page) => page.getByText(words).first().waitFor()
 /** A time so many hours ago, as a URL has it. */
 const hoursAgo = (hours) => `${new Date(Date.now() - hours * 3_600_000).toISOString().slice(0, 15)}0:00Z`
 
@@ -114,18 +114,21 @@ async function trouble(page) {
   await page.getByText('Refusals rising').waitFor()
 }
 
+const text = (words) => (page) => page.getByText(words).first().waitFor()
 
 // Each: name, signed in or not, path, and the steps before the checks.
 const PAGES = [
   ['signin', false, '/dashboard', heading('Sign in')],
-  ['projects', true, '/dashboard', text('Customer support')],
+  ['overview', true, '/dashboard', text('Customer support')],
+  ['overview-trouble', true, '/dashboard?range=7d', trouble],
+  ['projects', true, '/dashboard/projects', text('Customer support')],
   ['project-new', true, '/dashboard/projects/new', text('Sets the limits of the project’s keys')],
   ['home', true, inProject(''), text('By model')],
   ['home-hour', true, inProject('?range=1h&compare=true&by=key'), text('By API key')],
   [
     'home-custom',
     true,
-    inProject(`?range=custom&from=${hoursAgo(3)}&to=${hoursAgo(0)}&by=provider`),
+    inProject(`?range=custom&from=${hoursAgo(3)}&to=${hoursAgo(-1)}&by=provider`),
     text('By provider'),
   ],
   ['costs', true, inProject('/costs'), (page) => page.getByText('Recorded tokens by model').first().click()],

@@ -137,7 +137,7 @@ journey('a hostile URL runs no script and redirects to no other origin', { as: '
     '/api/admin/session',
   ]) {
     await page.goto(`/dashboard/signin?next=${encodeURIComponent(next)}`)
-    await page.getByRole('heading', { name: 'Projects' }).waitFor()
+    await page.getByRole('heading', { level: 1, name: 'Home' }).waitFor()
     assert.equal(new URL(page.url()).pathname, '/dashboard', next)
   }
 })

@@ -20,6 +20,7 @@ import { NewKeyPage } from './pages/key-new.js'
 import { KeysPage } from './pages/keys.js'
 import { MissingPage } from './pages/missing.js'
 import { ModelsPage } from './pages/models.js'
+import { OverviewPage } from './pages/overview.js'
 import { PlaygroundPage } from './pages/playground.js'
 import { NewProjectPage } from './pages/project-new.js'
 import { ProjectsPage } from './pages/projects.js'
@@ -39,9 +40,10 @@ import { navigate, safeNext, to, useLocation } from './router.js'
 import { forgetKeys, PENDING, Session } from './session.js'
 import { leaving } from './unsaved.js'
 import { visit } from './visited.js'
-
 import { useZone } from './zone.js'
+
 const PAGES = {
+  overview: OverviewPage,
   projects: ProjectsPage,
   'project-new': NewProjectPage,
   models: ModelsPage,
@@ -118,9 +120,9 @@ function SignedIn({ session, setSession, place }) {
   const [ended, setEnded] = useState(false)
   const [renewals, setRenewals] = useState(0)
   const { pending = false } = session
+  useZone() // all times are shown again when it changes
   // Before the session is known, its own response says that there is none.
   useEffect(() => onSignedOut(() => pending || setEnded(true)), [pending])
-  useZone() // all times are shown again when it changes
   useEffect(() => forgetKeys, []) // the next user must not see this user's keys
   const leave = () => setSession(null)
   const signOut = async () => {

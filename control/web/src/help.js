@@ -4,6 +4,9 @@ const REPOSITORY = 'https://github.com/postern-ai/postern'
 /** The description of the Governor’s rules and risk score. */
 export const GOVERNOR_DOCS = `${REPOSITORY}/blob/main/docs/governor.md`
 
+/** Where requests without a known key are counted. */
+export const UNKNOWN_KEYS_DOCS = `${REPOSITORY}/blob/main/docs/metrics.md#what-became-of-the-requests`
+
 export const HELP = [
   ['Documentation', `${REPOSITORY}#readme`],
   ['Adding models', `${REPOSITORY}/blob/main/docs/models.md`],

@@ -97,6 +97,11 @@ export function slotsOf({ from, to: end, step }) {
   return Array.from({ length: Math.max(0, Math.ceil((after - first) / size)) }, (_, i) => first + i * size)
 }
 
+/** The range of an overview, whose days are from one midnight (UTC) to another: the first and the last day. */
+export function shownRange({ from, to: end, step }) {
+  return step === 'day' ? { from: dayOf(Date.parse(from)), to: dayOf(Date.parse(end) - 1) } : { from, to: end }
+}
+
 /** A report's range in words. */
 export function rangeWords({ from, to: end }) {
   if (isDay(from)) return from === end ? `${from} (UTC)` : `${from} to ${end} (UTC)`

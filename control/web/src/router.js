@@ -6,7 +6,7 @@ export const BASE = '/dashboard'
 
 const ROUTES = [
   ['signin', ['signin']],
-  ['projects', []],
+  ['overview', []],
   ['projects', ['projects']],
   ['project-new', ['projects', 'new']],
   ['home', ['projects', ':project']],

@@ -8,6 +8,7 @@ import {
   OVERVIEW_RANGES,
   rangeWords,
   readRange,
+  shownRange,
   slotsOf,
   slotWords,
   USAGE_RANGES,
@@ -74,6 +75,12 @@ test('the steps of a report: the last day is included, the last time is not', ()
   assert.deepEqual(slots('2026-11-20T10:20:00Z', '2026-11-20T12:00:00Z', 'hour'), ['11-20T10:00', '11-20T11:00'])
   const minutes = slots('2026-11-20T10:20:00Z', '2026-11-20T11:30:00Z', 'minute')
   assert.deepEqual([minutes.length, minutes[0], minutes.at(-1)], [70, '11-20T10:20', '11-20T11:29'])
+})
+
+test('an overview of days names its first and its last day', () => {
+  const report = { from: '2026-11-15T00:00:00.000Z', to: '2026-11-22T00:00:00.000Z' }
+  assert.deepEqual(shownRange({ ...report, step: 'day' }), { from: '2026-11-15', to: '2026-11-21' })
+  assert.deepEqual(shownRange({ ...report, step: 'hour' }), report)
 })
 
 test('words follow the zone, except for days', () => {

@@ -3,8 +3,9 @@ import { test } from 'node:test'
 import { match, safeNext, to } from '../src/router.js'
 
 test('paths match pages', () => {
-  assert.deepEqual(match('/dashboard'), { page: 'projects', params: {} })
-  assert.deepEqual(match('/dashboard/'), { page: 'projects', params: {} })
+  assert.deepEqual(match('/dashboard'), { page: 'overview', params: {} })
+  assert.deepEqual(match('/dashboard/'), { page: 'overview', params: {} })
+  assert.deepEqual(match('/dashboard/projects'), { page: 'projects', params: {} })
   assert.deepEqual(match('/dashboard/projects/new'), { page: 'project-new', params: {} })
   assert.deepEqual(match('/dashboard/projects/proj_1'), { page: 'home', params: { project: 'proj_1' } })
   assert.deepEqual(match('/dashboard/projects/proj_1/keys/new'), { page: 'key-new', params: { project: 'proj_1' } })

@@ -27,6 +27,7 @@ const PROJECT_PAGES = [
   ['settings', 'Settings', ['settings']],
 ]
 const OTHER_PAGES = [
+  ['overview', 'Home', []],
   ['projects', 'Projects', ['projects']],
   ['models', 'Models and prices', ['models']],
   ['providers', 'Provider status', ['providers']],

@@ -1,4 +1,4 @@
-// The list of projects.
+// The list of projects with their settings.
 import { Badge } from '../components/badge.js'
 import { ButtonLink } from '../components/button.js'
 import { SelectField, TextField } from '../components/form.js'
@@ -78,7 +78,12 @@ export function ProjectsPage() {
 }
 
 function NoProjects({ first }) {
-  if (!first) return html`<${Empty} title="No projects match"><p>Change the search or the status filter.</p><//>`
+  if (first) return html`<${FirstProject} />`
+  return html`<${Empty} title="No projects match"><p>Change the search or the status filter.</p><//>`
+}
+
+/** What to do in a deployment without projects. */
+export function FirstProject() {
   return html`<${Empty} title="Create your first project">
     <ol class="steps">
       <li><strong>Create a project.</strong> A project has its own budget, limits and API keys.</li>

@@ -1,0 +1,122 @@
+// What the overview of all projects says about a deployment's state.
+import { count, percent, plural } from './format.js'
+import { matchesWords } from './palette/query.js'
+import { NO_FIGURES } from './usage.js'
+
+/** Shares of failed requests from which a deployment is worth a look, and is in trouble. */
+const FAILED_WARN = 0.01
+const FAILED_BAD = 0.05
+
+/**
+ * The parts of the state strip: name, value, note, look, and the order of the projects that shows it or the page.
+ * @param {object} data of GET …/overview
+ * @returns {{name: string, value: string, note: string, look: 'good' | 'warn' | 'bad', sort?: string, page?: string}[]}
+ */
+export function stateOf({ status, totals }) {
+  return [
+    serving(totals),
+    failing(status.failingProviders),
+    budgets(status),
+    refusals(status.refusals),
+    violations(status.openViolations),
+    unknownKeys(status.unknownKeys),
+  ]
+}
+
+function serving({ requests, outcomes }) {
+  const share = requests > 0 ? outcomes.failed / requests : 0
+  return {
+    name: 'Serving',
+    value: percent(outcomes.served, requests),
+    note: requests > 0 ? `of ${plural(requests, 'request')}; ${count(outcomes.failed)} failed` : 'no requests',
+    look: share >= FAILED_BAD ? 'bad' : share >= FAILED_WARN ? 'warn' : 'good',
+    sort: '-failed',
+  }
+}
+
+function failing(providers) {
+  return {
+    name: 'Providers failing',
+    value: count(providers.length),
+    note: providers.length > 0 ? providers.map(({ provider }) => provider).join(', ') : 'in the last 10 to 20 minutes',
+    look: providers.length > 0 ? 'bad' : 'good',
+    page: 'providers',
+  }
+}
+
+function budgets({ budgetsOver80, budgetsSpent }) {
+  return {
+    name: 'Budgets over 80%',
+    value: count(budgetsOver80),
+    note: budgetsSpent > 0 ? `${count(budgetsSpent)} used up` : 'none used up',
+    look: budgetsSpent > 0 ? 'bad' : budgetsOver80 > 0 ? 'warn' : 'good',
+    sort: '-budget-used',
+  }
+}
+
+function refusals({ lastHour, hourBefore, rising }) {
+  return {
+    name: rising ? 'Refusals rising' : 'Refusals',
+    value: count(lastHour),
+    note: `this hour; ${count(hourBefore)} in the hour before`,
+    look: rising ? 'warn' : 'good',
+    sort: '-refused',
+  }
+}
+
+function violations(open) {
+  return {
+    name: 'Open violations',
+    value: count(open),
+    note: 'of the Governor’s rules',
+    look: open > 0 ? 'warn' : 'good',
+    sort: '-open-violations',
+  }
+}
+
+function unknownKeys(number) {
+  return {
+    name: 'Unknown keys',
+    value: count(number),
+    note: 'rejected with 401, in no project’s figures',
+    look: number > 0 ? 'warn' : 'good',
+  }
+}
+
+/** The projects whose names have all words of a text. */
+export function named(projects, text) {
+  return projects.filter(({ name, projectId }) => matchesWords(name ?? projectId, text.trim()))
+}
+
+/** The projects that spent most, at most so many. */
+export function topProjects(projects, number) {
+  return projects
+    .filter(({ requests }) => requests > 0)
+    .sort((a, b) => b.cost - a.cost || b.requests - a.requests)
+    .slice(0, number)
+}
+
+/**
+ * The providers of the catalog with their recorded figures, and recorded ones that the catalog no longer has.
+ * @param {{name: string}[]} catalog of GET …/providers
+ * @param {{provider: string}[]} recorded of GET …/overview
+ */
+export function joined(catalog, recorded) {
+  const names = new Set(catalog.map(({ name }) => name))
+  const of = (provider) => recorded.find((row) => row.provider === provider) ?? { ...IDLE, provider }
+  return [
+    ...catalog.map(({ name, wires, ready }) => ({ ...of(name), wires, ready })),
+    ...recorded.filter(({ provider }) => !names.has(provider)),
+  ]
+}
+
+/** A provider that was not called. */
+const IDLE = {
+  state: 'idle',
+  recent: { attempts: 0, failed: 0, opened: 0 },
+  attempts: NO_FIGURES.attempts,
+  latency: null,
+  timeToFirstToken: null,
+  requests: 0,
+  cost: 0,
+}

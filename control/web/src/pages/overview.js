@@ -1,0 +1,85 @@
+// Home: the state of all projects, from one report.
+import { get, queryOf } from '../api.js'
+import { Charts, TRAFFIC_CHARTS, TRAFFIC_COLUMNS } from '../charts.js'
+import { Age } from '../components/age.js'
+import { outcomeTiles } from '../components/outcomes.js'
+import { Card, Page } from '../components/page.js'
+import { failuresWords, ProviderTable } from '../components/providers.js'
+import { RangeBar, useRange } from '../components/range.js'
+import { Empty, Loaded, Refresh } from '../components/states.js'
+import { Tiles, wasBefore } from '../components/tiles.js'
+import { money, moneyExact } from '../format.js'
+import { UNKNOWN_KEYS_DOCS } from '../help.js'
+import { html } from '../html.js'
+import { stateOf } from '../overview.js'
+import { OVERVIEW_RANGES, rangeWords, shownRange } from '../ranges.js'
+import { useResource } from '../resource.js'
+import { to } from '../router.js'
+import { speedTile } from './home.js'
+import { AllProjects, PROJECTS_ID } from './overview-projects.js'
+import { Tops } from './overview-tops.js'
+import { FirstProject } from './projects.js'
+
+const STANDARD = '24h'
+
+export function OverviewPage() {
+  const selected = useRange(OVERVIEW_RANGES, STANDARD)
+  const { name } = selected.range
+  const overview = useResource((signal) => get('overview', { query: { range: name }, signal }), [name])
+  return html`<${Page} title="Home" actions=${html`<${Refresh} of=${overview} />`}>
+    <${RangeBar} of=${selected} shown=${overview.stale || !overview.data ? undefined : shownRange(overview.data)} />
+    <${Loaded} of=${overview} what="the overview" rows=${10}>${(data) =>
+      data.projects.length === 0 ? html`<${FirstProject} />` : html`<${Overview} data=${data} range=${name} />`}<//>
+  <//>`
+}
+
+function Overview({ data, range }) {
+  const { totals, before, series, step } = data
+  const rows = series.map((row) => ({ ...row, [step]: row.time, outcomes: row }))
+  const span = { step, label: rangeWords(shownRange(data)), slots: series.map(({ time }) => Date.parse(time)) }
+  return html`
+    <${State} data=${data} range=${range} />
+    <p class="muted">${data.asOf ? html`As of <${Age} at=${data.asOf} />.` : 'No project has reported figures yet.'} Below each figure is its value in the range before.</p>
+    <${Tiles} tiles=${tiles(totals, before)} />
+    ${totals.requests === 0 ? html`<${Empty} title="No requests in this range"><p>Select another range.</p><//>` : html`<${Charts} span=${span} rows=${rows} charts=${TRAFFIC_CHARTS} columns=${TRAFFIC_COLUMNS} />`}
+    <${Tops} data=${data} />
+    <${Providers} of=${data.providers} />
+    <${AllProjects} data=${data} csv=${`/api/admin/overview${queryOf({ range, format: 'csv' })}`} />`
+}
+
+/** The strip of states; each leads to the page or the order of the projects that shows it. */
+function State({ data, range }) {
+  const query = (sort) => queryOf({ range: range === STANDARD ? '' : range, sort })
+  const show = () => setTimeout(() => document.getElementById(PROJECTS_ID).focus())
+  return html`<ul class="strip" aria-label="State">${stateOf(data).map(({ name, value, note, look, page, sort }) => {
+    const content = html`<span class="strip-name">${name}</span><strong>${value}</strong><span class="strip-note">${note}</span>`
+    const link = page
+      ? html`<a href=${to(page)}>${content}</a>`
+      : sort
+        ? html`<a href=${to() + query(sort)} onClick=${show}>${content}</a>`
+        : html`<a href=${UNKNOWN_KEYS_DOCS} target="_blank" rel="noreferrer">${content}</a>`
+    return html`<li key=${name} class=${look}>${link}</li>`
+  })}</ul>`
+}
+
+function tiles(totals, before) {
+  return [
+    ['Spend', money(totals.cost), moneyExact(totals.cost), '', wasBefore(totals, before, (of) => of.cost, money)],
+    ...outcomeTiles(totals, null, before),
+    speedTile('Latency (p95)', 'latency', totals, before),
+    speedTile('First token (p95)', 'timeToFirstToken', totals, before),
+  ]
+}
+
+function Providers({ of }) {
+  const providers = of.filter(({ state, attempts }) => state !== 'idle' || attempts.total > 0)
+  const failing = providers.filter(({ state }) => state === 'failing')
+  return html`<${Card} title="Providers" actions=${html`<a href=${to('providers')}>Provider status</a>`}>
+    ${failing.map((row) => html`<p key=${row.provider}><strong>${row.provider}</strong> is failing: in this range, ${failuresWords(row)}.</p>`)}
+    ${
+      providers.length === 0
+        ? html`<p class="muted">No provider was called in this range.</p>`
+        : html`<${ProviderTable} rows=${providers} />`
+    }
+  <//>`
+}
