@@ -5,10 +5,12 @@ const LOOKS = {
   active: 'good',
   configured: 'good',
   closed: 'good',
+  healthy: 'good',
   hit: 'good',
   inactive: 'bad',
   expired: 'warn',
   archived: 'warn',
+  failing: 'bad',
   open: 'bad',
   half_open: 'warn',
 }

@@ -1,39 +1,44 @@
-// The providers' credentials and health, as seen by one gateway instance.
+// The providers: their credentials, and their health by the recorded attempts of all instances of the gateway.
 import { get } from '../api.js'
-import { Badge, Readiness } from '../components/badge.js'
-import { ModelName } from '../components/ids.js'
+import { Readiness } from '../components/badge.js'
 import { Page } from '../components/page.js'
+import { ProviderTable } from '../components/providers.js'
+import { RangeBar, useRange } from '../components/range.js'
 import { Empty, Loaded, Refresh } from '../components/states.js'
-import { Table } from '../components/table.js'
-import { duration } from '../format.js'
 import { html } from '../html.js'
+import { joined } from '../overview.js'
+import { OVERVIEW_RANGES, shownRange } from '../ranges.js'
 import { useResource } from '../resource.js'
 
-const COLUMNS = [
-  { label: 'Provider', head: true, cell: (provider) => provider.name },
-  { label: 'API formats', cell: (provider) => provider.wires.join(', ') },
-  { label: 'Credentials', cell: (provider) => html`<${Readiness} ready=${provider.ready} />` },
-  { label: 'Recently called models', cell: (provider) => html`<${Seen} models=${provider.models} />` },
+const LEAD =
+  'Health by the attempts that all gateway instances have recorded. The state is that of the last 10 to 20 minutes, the figures are those of the range.'
+
+/** Columns of the catalog and of the deployment's settings. */
+const SETUP = [
+  { label: 'API formats', cell: (row) => row.wires?.join(', ') ?? html`<span class="muted">not in the catalog</span>` },
+  { label: 'Credentials', cell: (row) => html`<${Readiness} ready=${row.ready} />` },
 ]
 
 export function ProvidersPage() {
-  const providers = useResource((signal) => get('providers', { signal }), [])
-  const lead = 'Health as seen by one gateway instance; others may differ.'
-  return html`<${Page} title="Provider status" lead=${lead} actions=${html`<${Refresh} of=${providers} />`}>
-    <${Loaded} of=${providers} what="providers" rows=${8}>${(data) => html`
-      ${!data.observed && html`<p class="banner">The gateway did not report its providers’ status. Refresh in a moment.</p>`}
+  const selected = useRange(OVERVIEW_RANGES, '24h')
+  const { name } = selected.range
+  const providers = useResource((signal) => load(name, signal), [name])
+  return html`<${Page} title="Provider status" lead=${LEAD} actions=${html`<${Refresh} of=${providers} />`}>
+    <${RangeBar} of=${selected} shown=${providers.stale ? undefined : providers.data?.range} />
+    <${Loaded} of=${providers} what="providers" rows=${8}>${({ observed, rows }) => html`
+      ${!observed && html`<p class="banner">The gateway did not report which providers have credentials. Refresh in a moment.</p>`}
       ${
-        data.providers.length === 0
+        rows.length === 0
           ? html`<${Empty} title="No providers in the catalog"><p>Add providers with POSTERN_CATALOG.</p><//>`
-          : html`<${Table} caption="Providers" columns=${COLUMNS} rows=${data.providers} rowKey=${(provider) => provider.name} />`
+          : html`<${ProviderTable} rows=${rows} more=${SETUP} order="sort" />`
       }`}<//>
   <//>`
 }
 
-function Seen({ models }) {
-  if (models.length === 0) return html`<span class="muted">none</span>`
-  return html`<ul class="seen">${models.map(
-    ({ model, state, latencyMs }) =>
-      html`<li key=${model}><${ModelName} of=${model} /> <${Badge} of=${state} />${latencyMs !== null && html` <span class="muted">${duration(latencyMs)}</span>`}</li>`,
-  )}</ul>`
+async function load(range, signal) {
+  const [setup, overview] = await Promise.all([
+    get('providers', { signal }),
+    get('overview', { query: { range }, signal }),
+  ])
+  return { observed: setup.observed, range: shownRange(overview), rows: joined(setup.providers, overview.providers) }
 }
