@@ -13,7 +13,7 @@ func TestOpenings(t *testing.T) {
 		Failed: [ledger.Causes]uint64{ledger.CauseBusy: 3, ledger.CauseBroken: 1, ledger.CauseOpened: 2}, Rescued: 1,
 	}}
 	want := reports.AttemptsView{Total: 4 + 3, Failed: reports.FailedView{Busy: 3, Broken: 1}, Rescued: 1, Opened: 2}
-	if got := reports.ViewFigures(&u).Attempts; got != want {
+	if got := reports.ViewFigures(&ledger.Activity{Usage: u}).Attempts; got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }

@@ -129,7 +129,7 @@ func (h *handler) viewOverview(ctx context.Context, o *overview) *overviewView {
 	return v
 }
 
-// all are the projects, and those that were removed but have activity.
+// all are the projects, and removed ones with activity.
 func (o *overview) all() []directory.Project {
 	known := map[string]bool{}
 	for i := range o.projects {
@@ -203,7 +203,7 @@ func (o *overview) refused(hour uint64) uint64 {
 	return 0
 }
 
-// budgetOf is a project's budget and what is spent of it in its present period.
+// budgetOf is a project's budget and the spent part of it in its present period.
 func (h *handler) budgetOf(o *overview, p *directory.Project) (limit, used money.Pico, period calendar.Period) {
 	today := calendar.Day(h.NowMs())
 	if s := o.status[p.ID]; s != nil && s.Period.Cycle() == p.Cycle {

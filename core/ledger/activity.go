@@ -5,7 +5,7 @@ import (
 	"github.com/postern-ai/postern/core/sketch"
 )
 
-// Activity is usage with its requests that were not served, and the durations of those that were. Its Usage has no day, hour, model
+// Activity is usage with its requests that were not served, and the durations of served ones. Its Usage has no day, hour, model
 // and Latency.
 type Activity struct {
 	Usage      Usage

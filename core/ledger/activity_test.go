@@ -170,7 +170,7 @@ func TestUnlistedDurations(t *testing.T) {
 	}
 }
 
-// TestManyKeysInTenMinutes checks that keys beyond those that a row tells apart are counted together, and none is lost.
+// TestManyKeysInTenMinutes checks that keys for which a row has no room are counted together, and none is lost.
 func TestManyKeysInTenMinutes(t *testing.T) {
 	b := newHarness(t)
 	for i := range 200 {

@@ -173,3 +173,18 @@ func (p *QueryReply) addHour(row abi.Row) error {
 	}
 	return err
 }
+
+// newActivityCommand is one about activity, of a project or of the deployment.
+func newActivityCommand(op uint64) command {
+	switch op {
+	case opActivity:
+		return new(ActivityQuery)
+	case opSummary:
+		return new(Summary)
+	case opOverview:
+		return new(OverviewQuery)
+	case opStatuses:
+		return new(StatusQuery)
+	}
+	return nil
+}

@@ -350,7 +350,10 @@ func TestOneOfTwoAlertsIsDropped(t *testing.T) {
 	b.takePosts()
 	b.ring(calendar.DayMs + 1)
 	b.expectAlerts("a day after the first", 100)
-	b.ring(b.AlarmMs - start)
+	for n := 0; n < 5 && len(b.Posts) == 0; n++ {
+		b.delivered()
+		b.ring(b.AlarmMs - start) // for the summary, or for the alert
+	}
 	b.expectAlerts("the next retry", 100)
 	b.reportOutcome([]abi.Post{{ID: "evt_proj_1_20758_1_100"}}, 200)
 	if after, _ := b.retries(3*calendar.DayMs, 500); after != nil {

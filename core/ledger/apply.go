@@ -189,14 +189,6 @@ func newCommand(op uint64) command {
 		return new(CloseDay)
 	case opAnnounce:
 		return new(Announce)
-	case opActivity:
-		return new(ActivityQuery)
-	case opSummary:
-		return new(Summary)
-	case opOverview:
-		return new(OverviewQuery)
-	case opStatuses:
-		return new(StatusQuery)
 	}
 	return newEndCommand(op)
 }

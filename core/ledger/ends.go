@@ -350,5 +350,5 @@ func newEndCommand(op uint64) command {
 	case opRecords:
 		return new(Records)
 	}
-	return nil
+	return newActivityCommand(op)
 }

@@ -12,7 +12,7 @@ var movedRows = []string{
 	rowKeys, rowModels, rowDetails, rowHours, rowSpans, rowSpanDays, rowRecent, rowEnds, rowKeyEnds, rowHourEnds, rowRecords, rowViolation, rowStatus, rowSumHours, rowSumDays, rowViolationAge, string(rowsChain),
 }
 
-// MovesNot reports whether a row stays when its Ledger moves: what its deployment has been told.
+// MovesNot reports whether a row stays when its Ledger moves: the progress of its reports to the deployment.
 func MovesNot(row abi.Row) bool { return row.Key == rowSummary }
 
 // CheckMoved returns an error for a row that is not one of a Ledger, or that the Ledger could not decode although every

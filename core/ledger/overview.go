@@ -50,7 +50,7 @@ func (s *Summary) reads() []abi.Range {
 	return ranges
 }
 
-// apply replaces what is known of the summary's hours. A repeat, or one that another has overtaken, changes nothing.
+// apply replaces the activity of the summary's hours. A repeat, or one that another has overtaken, changes nothing.
 func (s *Summary) apply(c *call) error {
 	var last status
 	if row, ok := c.row(rowStatus + s.Project); ok {

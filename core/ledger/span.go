@@ -109,8 +109,8 @@ func (s *span) minuteOf(minute uint64) *Usage {
 	return &s.minutes[len(s.minutes)-1].Usage
 }
 
-// activityIn is the activity of one model and hour in a batch. Its durations are those of the requests that the batch lists, and those
-// that they carry. If there are fewer than were served, as in batches of older versions, the listed ones stand for the others.
+// activityIn is the activity of one model and hour in a batch. Its durations are those of the requests that the batch lists, with the
+// durations that they carry. If there are fewer than were served, as in batches of older versions, the listed ones stand for the others.
 func (a *Absorb) activityIn(u *Usage) (of Activity) {
 	of.Usage = *u
 	of.Usage.Day, of.Usage.Hour, of.Usage.Model, of.Usage.Latency = 0, 0, "", Latency{}
@@ -154,14 +154,6 @@ func (a *Absorb) activityIn(u *Usage) (of Activity) {
 // timed reports whether the duration of a listed request belongs to the usage.
 func (q *Request) timed(u *Usage) bool {
 	return q.Model == u.Model && q.Status != 0 && q.AtMs/calendar.HourMs == u.Day*24+u.Hour
-}
-
-// addTo adds the durations of requests that no batch lists, as the upper bounds of their buckets.
-func (l *Latency) addTo(a *Activity) {
-	for i, n := range l.Buckets {
-		a.Latency.Add(latencyBound(i), n)
-	}
-	a.Latency.SumMs = l.SumMs
 }
 
 // fold adds spans that were read, and are before a span, to the rows of their days, and deletes them. The rows of the days are read in

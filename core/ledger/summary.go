@@ -13,9 +13,10 @@ import (
 
 const (
 	summaryMs = 30_000
+	moreMs    = 1_000 // after a summary that had no room for all
 	// summaryHours is how many hours one summary covers at most. More are only due after an outage.
 	summaryHours = 12
-	// summaryNames is how many models, and keys, an hour of a summary tells apart: those that cost most.
+	// summaryNames is how many models, and keys, an hour of a summary tells apart: the most expensive ones.
 	summaryNames = 12
 	// summarySlot is the number of a summary in the outbox: the largest one, after all other deliveries.
 	summarySlot = 1<<48 - 1
@@ -71,12 +72,13 @@ func summaryHourFields(f *abi.Fields, h *SummaryHour) {
 // Encode encodes the command.
 func (s *Summary) Encode() []byte { return abi.EncodeFields(opSummary, 1024, s.fields) }
 
-// sent is row "sm" of a project: what the deployment has been told.
+// sent is row "sm" of a project: the progress of its reports.
 type sent struct {
 	seq  uint64 // of the last summary
 	atMs uint64
 	hour uint64 // the last one that it covered
 	hash uint64 // of its content
+	more bool   // there are hours after that one
 }
 
 func (s *sent) fields(f *abi.Fields) {
@@ -85,12 +87,16 @@ func (s *sent) fields(f *abi.Fields) {
 	f.Uint(&s.atMs)
 	f.Uint(&s.hour)
 	f.Uint(&s.hash)
+	f.Bool(&s.more)
 }
 
 // dueMs is when the next summary may be sent.
 func (s *sent) dueMs(now uint64) uint64 {
-	if s.atMs > now { // the clock went back
+	switch {
+	case s.atMs > now: // the clock went back
 		return now
+	case s.more:
+		return s.atMs + moreMs
 	}
 	return s.atMs + summaryMs
 }
@@ -123,8 +129,12 @@ func (c *call) wantsSummary() (want bool, err error) {
 		return false, err
 	}
 	_, waits := c.row(abi.OutboxKey(summarySlot))
-	if due := last.dueMs(c.in.NowMs); waits || due > c.in.NowMs {
-		c.setAlarm(max(due, c.in.NowMs+summaryMs/2))
+	due := last.dueMs(c.in.NowMs)
+	if waits {
+		due = max(due, c.in.NowMs+summaryMs/2)
+	}
+	if due > c.in.NowMs {
+		c.setAlarm(due)
 		return false, nil
 	}
 	first, end := last.hours(c.in.NowMs)
@@ -184,11 +194,11 @@ func (c *call) summarize() error {
 		return nil
 	}
 	s.Seq, s.AtMs = max(last.seq+1, c.in.NowMs), c.in.NowMs
-	last = sent{s.Seq, c.in.NowMs, end - 1, hash}
+	last = sent{s.Seq, c.in.NowMs, end - 1, hash, more}
 	c.put(rowSummary, abi.EncodeFields(0, 32, last.fields))
 	d := abi.Delivery{Class: abi.ClassLedger, Name: Root, Data: s.Encode()}
 	c.put(abi.OutboxKey(summarySlot), d.Encode())
-	c.setAlarm(c.in.NowMs + summaryMs)
+	c.setAlarm(last.dueMs(c.in.NowMs))
 	return nil
 }
 

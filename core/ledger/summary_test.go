@@ -202,7 +202,7 @@ func TestManyProjects(t *testing.T) {
 }
 
 // TestFirstSummaryHasThePast checks that the first summary has the days before, as after an upgrade, and the hours that are kept, as
-// after a move; and that neither replaces what is known.
+// after a move; and that neither replaces known figures.
 func TestFirstSummaryHasThePast(t *testing.T) {
 	d := newDeployment(t)
 	p := d.project("proj_a")

@@ -29,7 +29,7 @@ func (q *Request) unlistedOf() (l unlistedList) {
 	return l
 }
 
-// TakePlace makes a request carry the durations of another one, which the list has no room for any more, and those that it carried.
+// TakePlace makes a request carry the durations of another one, which the list has no room for any more, and the ones it carried.
 func (q *Request) TakePlace(of *Request) {
 	l := of.unlistedOf()
 	if of.Status == 0 {

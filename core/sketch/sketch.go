@@ -22,7 +22,7 @@ const (
 	exactBits = 5
 	exact     = 1 << exactBits
 	halfExact = exact / 2
-	// maxMs is the longest duration that is told from longer ones: 18 hours.
+	// maxMs is the longest duration that has a bin of its own: 18 hours.
 	maxMs   = 1<<26 - 1
 	maxBins = exact + (26-exactBits)*halfExact
 )
