@@ -16,6 +16,8 @@ type RecordView struct {
 	Endpoint           string            `json:"endpoint"`
 	Details            []json.RawMessage `json:"details,omitempty"`
 	RequestedModel     string            `json:"requestedModel,omitempty"`
+	User               string            `json:"user,omitempty"`
+	FinishReason       string            `json:"finishReason,omitempty"`
 	Attempts           []json.RawMessage `json:"attempts,omitempty"`
 	ProviderError      json.RawMessage   `json:"providerError,omitempty"`
 	TimeToFirstTokenMs *uint64           `json:"timeToFirstTokenMs,omitempty"`

@@ -71,6 +71,7 @@ func (x *exchange) parseCount(p *api.Parser, root gjson.Result) {
 //
 //go:noinline
 func (x *exchange) useParsed(p *api.Parser, parsed *api.Parsed) {
+	x.noteUser(parsed.Request.User, parsed.Request.Extra)
 	switch {
 	case len(p.Details) > 0:
 		x.reject(fault.InvalidRequest, p.Details...)

@@ -30,6 +30,7 @@ func (x *exchange) parseEmbed(p *api.Parser, root gjson.Result) {
 
 // useEmbeddings keeps a valid request.
 func (x *exchange) useEmbeddings(p *api.Parser, e *openai.Embeddings, root gjson.Result) {
+	x.noteUser(e.User, nil)
 	switch {
 	case len(p.Details) > 0:
 		x.reject(fault.InvalidRequest, p.Details...)

@@ -3,10 +3,25 @@ package exchange
 import (
 	"strings"
 
+	"github.com/postern-ai/postern/core/api/openai"
+	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/fault"
+	"github.com/postern-ai/postern/core/governor"
+	"github.com/postern-ai/postern/core/governor/inspect"
 	"github.com/postern-ai/postern/core/jsontext"
 	"github.com/postern-ai/postern/core/ledger"
 	"github.com/postern-ai/postern/core/money"
+)
+
+// extent is how much of a record is written.
+type extent uint8
+
+// What a record that is too long does without, one after the other.
+const (
+	basics       extent = iota
+	withAttempts        // and limits
+	withCaller
+	withDetails
 )
 
 // endRecord is the record of a request that ends with f. It holds no text of a message and none of a provider; details
@@ -15,10 +30,13 @@ func (x *exchange) endRecord(f fault.Fault, end ledger.End) ledger.Record {
 	r := ledger.Record{
 		AtMs: x.s.startMs, ID: x.s.requestID, End: end, Status: x.statusOf(f), Model: x.endModel(), Provider: x.trace(f.Status()).Provider,
 	}
-	if r.Body = x.recordBody(f, true); len(r.Body) > ledger.MaxRecordBytes {
-		r.Body = x.recordBody(f, false)
+	x.s.notes.user = x.recordedUser()
+	for to := withDetails; ; to-- {
+		r.Body = x.recordBody(f, to)
+		if to == basics || len(r.Body) <= ledger.MaxRecordBytes {
+			return r
+		}
 	}
-	return r
 }
 
 // endModel is the model that a request which was not served counts for: the last one called, or the one asked for.
@@ -33,8 +51,26 @@ func (x *exchange) endModel() string {
 	return name
 }
 
-// recordBody is a JSON object with what the admin API shows of the record. Without whole, parts of any length are left out.
-func (x *exchange) recordBody(f fault.Fault, whole bool) []byte {
+// recordedUser is the noted end user, unless the project's policy finds anything in the ID, or the default one a secret.
+func (x *exchange) recordedUser() string {
+	user := x.s.notes.user
+	if user == "" {
+		return ""
+	}
+	check := inspect.Check{Policy: governor.NewPolicy()}
+	if x.s.govern.on {
+		check.Policy = x.guard().check.Policy
+	}
+	for _, r := range check.Text(user, governor.Input).Reports {
+		if _, category, _ := check.Policy.Rule(r.Rule); x.s.govern.on || category == governor.Secret {
+			return ""
+		}
+	}
+	return user
+}
+
+// recordBody is a JSON object with what the admin API shows of the record.
+func (x *exchange) recordBody(f fault.Fault, to extent) []byte {
 	s := &x.s
 	b := jsontext.Builder{B: append(make([]byte, 0, 512), '{')}
 	b.StringMember("code", f.Code())
@@ -42,9 +78,12 @@ func (x *exchange) recordBody(f fault.Fault, whole bool) []byte {
 	b.StringMember("method", x.endpoint.method)
 	b.StringMember("endpoint", x.endpoint.label())
 	b.UintMember("durationMs", x.since(s.startMs))
-	if whole {
+	if to >= withDetails {
 		b.Member("details", s.notes.details)
+	}
+	if to >= withCaller {
 		b.StringMember("userAgent", s.agent)
+		b.StringMember("user", s.notes.user)
 	}
 	if name := s.request.model; name != "" && (x.config.Model(name) != nil || x.config.Tier(name) != nil) {
 		b.StringMember("requestedModel", name)
@@ -53,9 +92,14 @@ func (x *exchange) recordBody(f fault.Fault, whole bool) []byte {
 		b.Member("stream", "true")
 	}
 	b.StringMember("cache", x.cacheWord())
-	x.recordAttempts(&b)
+	b.StringMember("finishReason", finishWord(s.notes.finish))
+	if to >= withAttempts {
+		x.recordAttempts(&b)
+	}
 	x.recordUsage(&b)
-	x.recordLimits(&b)
+	if to >= withAttempts {
+		x.recordLimits(&b)
+	}
 	return append(b.B, '}')
 }
 
@@ -65,6 +109,19 @@ func (x *exchange) cacheWord() string {
 		return x.cacheState(x.s.hit.found)
 	}
 	return ""
+}
+
+// finishWord is the native API's word for why the provider's response ended, or one for what that API has none; empty: it told no reason.
+func finishWord(finish chat.Finish) string {
+	switch finish {
+	case chat.FinishNone:
+		return ""
+	case chat.FinishPause:
+		return "pause"
+	case chat.FinishError:
+		return "error"
+	}
+	return openai.Reason(finish)
 }
 
 // maxRecordAttempts bounds the attempts of a record.

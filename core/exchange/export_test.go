@@ -51,3 +51,9 @@ func EndOf(cfg *config.Config, stateBytes []byte) ledger.End {
 	s := decodeState(stateBytes, cfg.Models)
 	return s.ending.count.End
 }
+
+// Ending is the record that a state has of a request which was not served.
+func Ending(cfg *config.Config, state []byte) ledger.Record {
+	s := decodeState(state, cfg.Models)
+	return s.ending.record
+}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/api/head"
+	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/jsontext"
 )
@@ -20,10 +21,14 @@ type notes struct {
 	providerType   string // the error's type and code in it, if they are words
 	providerCode   string
 	times          []attemptTime // by attempt, in the order of attemptResults
+	user           string        // the caller's end user, as the request names it; empty: it names none, or one that is not recorded
+	finish         chat.Finish   // of the last response that had one
 }
 
 func (n *notes) fields(f *abi.Fields) {
 	f.String(&n.details)
+	f.String(&n.user)
+	abi.Enum(f, &n.finish)
 	if f.Group(len(n.times) > 0) {
 		f.Uint(&n.cause)
 		f.Uint(&n.providerStatus)
@@ -98,6 +103,37 @@ func wordOf(text string) string {
 		return ""
 	}
 	return text
+}
+
+// maxUser bounds the ID of an end user that a record repeats.
+const maxUser = 64
+
+// noteUser notes the end user that a request names. OpenAI's safety_identifier replaces its user.
+func (x *exchange) noteUser(user jsontext.Escaped, extra []chat.Member) {
+	if x.s.govern.inspected {
+		return // a body with placeholders
+	}
+	id := user.Plain()
+	for i := range extra {
+		if extra[i].Name == safetyIdentifier {
+			id = gjson.Parse(extra[i].Value).Str
+		}
+	}
+	if x.s.notes.user = ""; isUserID(id) {
+		x.s.notes.user = id
+	}
+}
+
+const safetyIdentifier = "safety_identifier"
+
+// isUserID reports whether a text is short and of printable ASCII without spaces, as the ID of a user is.
+func isUserID(text string) bool {
+	for i := 0; i < len(text); i++ {
+		if text[i] <= ' ' || text[i] >= 0x7f {
+			return false
+		}
+	}
+	return len(text) <= maxUser
 }
 
 func detailsJSON(details []fault.Detail) string {

@@ -64,7 +64,7 @@ func (x *exchange) noteDelta(d *chat.Delta) {
 	case d.Kind == chat.DeltaUsage:
 		st.usage = d.Usage
 	case d.Kind == chat.DeltaFinish:
-		st.finish = d.Finish
+		st.finish, x.s.notes.finish = d.Finish, d.Finish
 	case d.Kind == chat.DeltaEnd:
 		st.endMarkSeen = true
 	case d.Content() && d.JSON != chat.Counted:

@@ -28,6 +28,7 @@ func (x *exchange) readCompletion() {
 		s.request.aliases.Rename(&r)
 	}
 	x.spend(&r.Usage)
+	x.s.notes.finish = r.Choices[0].Finish
 	var raw []byte
 	if f.Dialect == s.dialect && !s.request.stream && !(s.govern.on && x.endpoint.texts.folded) {
 		raw = x.event.Data

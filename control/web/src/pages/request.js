@@ -103,16 +103,18 @@ function Attempts({ of: { attempts, providerError } }) {
 }
 
 function factRows({ time, keyId, userAgent, model, provider, stream, diagnosis }, project, names) {
-  const { requestedModel, endpoint, governor } = diagnosis ?? {}
+  const { requestedModel, endpoint, governor, user, finishReason } = diagnosis ?? {}
   const rows = [
     [zoned('Time'), html`<${Time} at=${time} />`],
     ['API key', html`<a href=${hrefOf(keyId, project.id)}>${names.get(keyId) ?? keyId}</a>`],
     ['Client', userAgent ?? html`<span class="muted">none named</span>`],
+    ['End user', user && html`<code>${user}</code>`],
     ['Endpoint', endpoint && html`<code>${endpoint}</code>`],
     ['Requested model', diagnosis && html`<${ModelName} of=${requestedModel} none="none of the catalog" />`],
     ['Model used', html`<${ModelName} of=${provider || !diagnosis ? model : null} none="none" />`],
     ['Provider', provider ?? html`<span class="muted">none was called</span>`],
     ['Response', stream ? 'stream' : 'whole'],
+    ['Finish reason', finishReason && html`<code>${finishReason}</code>`],
     [
       'Governor',
       governor &&
