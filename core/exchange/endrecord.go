@@ -182,8 +182,25 @@ func (x *exchange) recordUsage(b *jsontext.Builder) {
 		b.StringMember("decision", g.input.decision.String())
 		b.UintMember("risk", g.input.risk)
 		b.UintMember("policy", s.record.Policy)
+		if s.admission.admitted {
+			recordRules(b, g.rules)
+		}
 		b.Close('}')
 	}
+}
+
+// recordRules writes the rules of the request's violations: with them, its key and its time, they are found in the project's Ledger.
+// A request that was not admitted has none there.
+func recordRules(b *jsontext.Builder, rules string) {
+	if rules == "" {
+		return
+	}
+	b.Key("rules")
+	b.Open('[')
+	for rule := range strings.SplitSeq(rules, ",") {
+		b.String(rule)
+	}
+	b.Close(']')
 }
 
 // recordLimits writes the states of the limits at that moment.

@@ -17,6 +17,7 @@ import (
 type recorded struct {
 	User, FinishReason, UserAgent string
 	Details, Attempts             []map[string]any
+	Governor                      struct{ Rules []string }
 }
 
 // endingOf runs a request that is not served, and returns the body of its record.
@@ -101,6 +102,41 @@ func TestRecordedFinishReason(t *testing.T) {
 		"not dispatched": {request{path: "/v1/chat/completions", body: "{}"}, ""},
 	} {
 		equal(t, name, endingOf(t, c.request).FinishReason, c.want)
+	}
+}
+
+// TestRecordedRules: a record names the rules of its violations, whether the request or the response has them.
+func TestRecordedRules(t *testing.T) {
+	s := governor.NewSettings()
+	s.Enabled = true
+	for _, rule := range []string{"personal", "secret"} {
+		s.Actions = append(s.Actions, governor.RuleActions{Rule: rule, Input: governor.Block, Output: governor.Block})
+	}
+	policy, governed := &doc.Policy{Version: 2, Governor: s.Encode()}, func(r *doc.Record) { r.Plan = "governed" }
+	leaks := strings.Replace(openaiResponse, "Hello!", "Use AKIAQYLPMN5HHHFPZAM2", 1)
+	leaking := []string{chunk(`{"content":"Use AKIAQYLPMN5HHHFPZAM2 and then go on with something else"}`, "null"), finish, "end"}
+	for name, c := range map[string]struct {
+		text     string
+		stream   string
+		provider []abi.Event
+		want     string
+	}{
+		"request":  {"Write to john@example.net and jane@example.net", "false", nil, "personal.email"},
+		"two":      {"Write to john@example.net, AKIAQYLPMN5HHHFPZAM2", "false", nil, "personal.email secret.aws-access-key-id"},
+		"response": {"Hello", "false", wholeResponse(200, leaks), "secret.aws-access-key-id"},
+		"stream":   {"Hello", "true", streamEvents(leaking...), "secret.aws-access-key-id"},
+		"none":     {"Hello", "false", wholeResponse(400, `{}`), ""},
+	} {
+		body := `{"model":"gpt","stream":` + c.stream + `,"messages":[{"role":"user","content":"` + c.text + `"}]}`
+		got := endingOf(t, request{
+			path: "/v1/chat/completions", overlay: governedOverlay, policy: policy, record: governed, body: body, provider: [][]abi.Event{c.provider},
+		})
+		equal(t, name, strings.Join(got.Governor.Rules, " "), c.want)
+		limited := []*keymeter.AdmitReply{{Verdict: keymeter.RateLimited, RetryMs: 1000}}
+		got = endingOf(t, request{
+			path: "/v1/chat/completions", overlay: governedOverlay, policy: policy, record: governed, body: body, verdicts: limited,
+		})
+		equal(t, name+" that is limited", len(got.Governor.Rules), 0)
 	}
 }
 

@@ -133,6 +133,7 @@ func (x *exchange) noteInput(result *inspect.Result) {
 	g := &x.s.govern
 	g.input = verdict{result.Decision, uint64(result.Tally.Risk)}
 	g.unchecked = strings.Join(result.Unchecked, ",")
+	g.rules = ""
 	g.violations = x.violations(nil, result, governor.Input)
 }
 

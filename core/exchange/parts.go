@@ -40,6 +40,7 @@ type governance struct {
 	input, output  verdict
 	unchecked      string             // kinds of parts that cannot be read, comma-separated
 	violations     []ledger.Violation // to report with the next admission or settlement
+	rules          string             // of the violations, also of reported ones, comma-separated; at most maxRecordedRules
 	live           live.Stream        // the state of the checks of a stream
 	classification classification
 }
@@ -54,6 +55,7 @@ func (g *governance) fields(f *abi.Fields) {
 	g.output.fields(f)
 	f.String(&g.unchecked)
 	abi.List(f, &g.violations, ledger.ViolationFields)
+	f.String(&g.rules)
 	g.live.Fields(f)
 	g.classification.fields(f)
 }

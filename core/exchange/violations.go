@@ -1,6 +1,9 @@
 package exchange
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/postern-ai/postern/core/governor"
 	"github.com/postern-ai/postern/core/governor/inspect"
 	"github.com/postern-ai/postern/core/keys"
@@ -27,6 +30,7 @@ func (x *exchange) violations(list []ledger.Violation, result *inspect.Result, d
 		if len(list) == maxViolations {
 			return list
 		}
+		x.s.govern.noteRule(name)
 		list = append(list, ledger.Violation{
 			AtMs: x.now, RequestID: x.s.requestID, Rule: name, Category: category.String(), Severity: severity.String(), Decision: decision,
 			Output: d == governor.Output, Model: x.s.request.model, Path: x.ownPath(r.Path), Start: uint64(r.Start), End: uint64(r.End),
@@ -34,6 +38,18 @@ func (x *exchange) violations(list []ledger.Violation, result *inspect.Result, d
 		})
 	}
 	return list
+}
+
+// maxRecordedRules bounds the rules that a record names.
+const maxRecordedRules = 5
+
+// noteRule notes a violation's rule for the record. A rule's name has no comma.
+func (g *governance) noteRule(name string) {
+	if g.rules == "" {
+		g.rules = name
+	} else if rules := strings.Split(g.rules, ","); len(rules) < maxRecordedRules && !slices.Contains(rules, name) {
+		g.rules += "," + name
+	}
 }
 
 // takeViolations returns the violations that have not been reported yet, including those of a stream so far.

@@ -115,13 +115,26 @@ function factRows({ time, keyId, userAgent, model, provider, stream, diagnosis }
     ['Provider', provider ?? html`<span class="muted">none was called</span>`],
     ['Response', stream ? 'stream' : 'whole'],
     ['Finish reason', finishReason && html`<code>${finishReason}</code>`],
+    ['Governor', governor && html`<${Governor} of=${governor} href=${violationsHref(project, keyId)} />`],
     [
-      'Governor',
-      governor &&
-        html`<${Governor} of=${governor} href=${`${to('projects', project.id, 'violations')}?key=${keyId}`} />`,
+      'Violations',
+      governor?.rules?.map(
+        (rule) =>
+          html`<a class="under" key=${rule} href=${violationsHref(project, keyId, { rule, ...daysAround(time) })}><code>${rule}</code></a>`,
+      ),
     ],
   ]
   return rows.filter(([, value]) => value)
+}
+
+function violationsHref(project, key, filters = {}) {
+  return `${to('projects', project.id, 'violations')}?${new URLSearchParams({ key, ...filters })}`
+}
+
+/** The dates between which a violation of a request began: findings of one minute share a violation, and a request may take minutes. */
+function daysAround(time) {
+  const date = (minutes) => new Date(Date.parse(time) + minutes * 60_000).toISOString().slice(0, 10)
+  return { from: date(-1), to: date(10) }
 }
 
 function Governor({ of: { decision, risk, policy }, href }) {
