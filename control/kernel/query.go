@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/postern-ai/postern/core/directory"
@@ -109,6 +110,28 @@ func (q *Query) Choice(name string, choices []string) string {
 	}
 	return value
 }
+
+// Instant reads a parameter that is a time, or a date: afterMidnight (UTC), in ms. The result is in Unix milliseconds; 0: it was not
+// sent, or is a problem.
+func (q *Query) Instant(name string, afterMidnight uint64) uint64 {
+	text := q.Values.Get(name)
+	if text == "" {
+		return 0
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err == nil {
+		afterMidnight = 0
+	} else {
+		at, err = time.Parse(time.DateOnly, text)
+	}
+	if err != nil || at.Year() < 1971 || at.Year() > maxYear {
+		q.Problem(name, "must be a time such as 2026-11-21T09:00:00Z or a date such as 2026-11-21"+Got(text))
+		return 0
+	}
+	return uint64(at.UnixMilli()) + afterMidnight
+}
+
+const maxYear = 9999
 
 // Matches reports whether a name contains the search text.
 func (q *Query) Matches(name string) bool { return strings.Contains(strings.ToLower(name), q.text) }

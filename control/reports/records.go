@@ -101,7 +101,7 @@ func outcomeByStatus(status uint64) string {
 }
 
 func (f *RequestFilter) matchesRecord(r *ledger.Record) bool {
-	return (f.ID == "" || f.ID == r.ID) && (f.Key == "" || f.Key == r.KeyID) && (f.Model == "" || f.Model == r.Model) &&
+	return f.matchesTime(r.AtMs) && (f.ID == "" || f.ID == r.ID) && (f.Key == "" || f.Key == r.KeyID) && (f.Model == "" || f.Model == r.Model) &&
 		(f.Provider == "" || f.provider(f.Provider) == f.provider(r.Provider)) && f.Cache == "" && f.matchesStatus(r.Status) &&
 		(f.Outcome == "" || f.Outcome == outcomeOf(r.End)) && (f.Cause == "" || f.Cause == Causes[r.End])
 }

@@ -48,6 +48,8 @@ const BatchPrefix = "batch_"
 // RequestFilter selects requests; an empty field selects all.
 type RequestFilter struct {
 	ID, Key, Model, Provider, Status, Cache, Outcome, Cause string
+	// FromMs and ToMs are the range of times; ToMs is exclusive, and 0: no bound.
+	FromMs, ToMs uint64
 	// Catalog has the present names of providers; nil: providers are shown as they were recorded.
 	Catalog *config.Config
 }
@@ -90,9 +92,13 @@ func (v *RequestsView) Add(b *ledger.RequestBatch, f *RequestFilter) {
 }
 
 func (f *RequestFilter) matches(keyID string, r *ledger.Request) bool {
-	return (f.ID == "" || f.ID == r.ID) && (f.Key == "" || f.Key == keyID) && (f.Model == "" || f.Model == r.Model) && (f.Provider == "" || f.provider(f.Provider) == f.provider(r.Provider)) &&
+	return f.matchesTime(r.AtMs) && (f.ID == "" || f.ID == r.ID) && (f.Key == "" || f.Key == keyID) && (f.Model == "" || f.Model == r.Model) && (f.Provider == "" || f.provider(f.Provider) == f.provider(r.Provider)) &&
 		(f.Cache == "" || kernel.Translate(f.Cache, CacheWords, caches) == r.Cache) && f.matchesStatus(r.Status) &&
 		(f.Outcome == "" || f.Outcome == outcomeByStatus(r.Status)) && f.Cause == ""
+}
+
+func (f *RequestFilter) matchesTime(ms uint64) bool {
+	return ms >= f.FromMs && (f.ToMs == 0 || ms < f.ToMs)
 }
 
 // provider is the present name of a recorded provider.

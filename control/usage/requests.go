@@ -9,37 +9,22 @@ import (
 	"github.com/postern-ai/postern/control/kernel"
 	"github.com/postern-ai/postern/control/reports"
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/calendar"
 	"github.com/postern-ai/postern/core/directory"
 	"github.com/postern-ai/postern/core/ledger"
 )
 
 var statusWords = []string{"2xx", "4xx", "5xx"}
 
-// listRequests is GET …/requests?limit=&after=&request=&key=&model=&provider=&status=&outcome=&cause=&cache=, newest first: served
-// requests, of which the ledger has a sample, and requests that were not served. A page consists of whole batches and chunks, so it may
+// listRequests is GET …/requests?limit=&after=&from=&to=&request=&key=&model=&provider=&status=&outcome=&cause=&cache=, newest first:
+// served requests, of which the ledger has a sample, and requests that were not served. A page consists of whole batches and chunks, so it may
 // have somewhat more requests than limit.
 func (h *handler) listRequests(c *kernel.Call) (kernel.Answer, error) {
-	q, err := kernel.ReadQuery(c.Request, reports.BatchPrefix, "request", "key", "model", "provider", "status", "outcome", "cause", "cache")
+	q, err := kernel.ReadQuery(c.Request, reports.BatchPrefix, "from", "to", "request", "key", "model", "provider", "status", "outcome", "cause", "cache")
 	if err != nil {
 		return kernel.Answer{}, err
 	}
-	f := reports.RequestFilter{
-		ID: q.Values.Get("request"), Key: q.Values.Get("key"), Model: q.Values.Get("model"), Provider: q.Values.Get("provider"), Status: q.Values.Get("status"), Cache: q.Choice("cache", reports.CacheWords),
-		Outcome: q.Choice("outcome", reports.OutcomeWords), Cause: q.Choice("cause", reports.Causes[:]), Catalog: h.Catalog,
-	}
-	at, ok := readPlace(q.After)
-	if !ok {
-		q.Problem("after", kernel.BadCursor+kernel.Got(q.After))
-	}
-	if code, err := strconv.ParseUint(f.Status, 10, 16); f.Status != "" && (err != nil || code < 100 || code > 599) && !slices.Contains(statusWords, f.Status) {
-		q.Problem("status", "must be an HTTP status code, 2xx, 4xx or 5xx"+kernel.Got(f.Status))
-	}
-	if f.ID != "" && !kernel.IsRequestID(f.ID) {
-		q.Problem("request", "must be a request ID, which is req_ and 32 lowercase hexadecimal digits"+kernel.Got(f.ID))
-	}
-	if f.Key != "" && !kernel.IsID(f.Key, kernel.KeyPrefix) {
-		q.Problem("key", kernel.BadKeyID+kernel.Got(f.Key))
-	}
+	f, at := h.readFilter(q), readPlaceOf(q)
 	if err := q.Err(); err != nil {
 		return kernel.Answer{}, err
 	}
@@ -52,16 +37,52 @@ func (h *handler) listRequests(c *kernel.Call) (kernel.Answer, error) {
 			return kernel.Answer{}, err
 		}
 	}
-	m := merge{ctx: c, handler: h, project: &p, place: at, calls: maxReads}
+	m := merge{ctx: c, handler: h, project: &p, place: at, calls: maxReads, passedMs: f.FromMs - min(f.FromMs, lateMs)}
 	view, err := m.page(q.Limit, &f)
 	return kernel.OK(view), err
 }
+
+// readFilter reads the filters.
+func (h *handler) readFilter(q *kernel.Query) reports.RequestFilter {
+	get := q.Values.Get
+	f := reports.RequestFilter{
+		ID: get("request"), Key: get("key"), Model: get("model"), Provider: get("provider"), Status: get("status"), Cache: q.Choice("cache", reports.CacheWords),
+		Outcome: q.Choice("outcome", reports.OutcomeWords), Cause: q.Choice("cause", reports.Causes[:]), Catalog: h.Catalog,
+	}
+	f.FromMs, f.ToMs = q.Instant("from", 0), q.Instant("to", calendar.DayMs)
+	if f.ToMs > 0 && f.ToMs <= f.FromMs {
+		q.Problem("to", "must be after from"+kernel.Got(get("to")))
+	}
+	if code, err := strconv.ParseUint(f.Status, 10, 16); f.Status != "" && (err != nil || code < 100 || code > 599) && !slices.Contains(statusWords, f.Status) {
+		q.Problem("status", "must be an HTTP status code, 2xx, 4xx or 5xx"+kernel.Got(f.Status))
+	}
+	if f.ID != "" && !kernel.IsRequestID(f.ID) {
+		q.Problem("request", "must be a request ID, which is req_ and 32 lowercase hexadecimal digits"+kernel.Got(f.ID))
+	}
+	if f.Key != "" && !kernel.IsID(f.Key, kernel.KeyPrefix) {
+		q.Problem("key", kernel.BadKeyID+kernel.Got(f.Key))
+	}
+	return f
+}
+
+// lateMs is how long before it is reported a request may begin: one that takes long, and a report that is late. Some are later, when a
+// ledger was out; they do not end a list, because others are around them.
+const lateMs = calendar.HourMs
 
 // maxReads is how many calls one page makes to a ledger.
 const maxReads = 8
 
 // place is where a page of the list begins: before a batch, and before a chunk of records. 0 is the newest, 1 the end.
 type place struct{ batch, chunk uint64 }
+
+// readPlaceOf reads after.
+func readPlaceOf(q *kernel.Query) place {
+	at, ok := readPlace(q.After)
+	if !ok {
+		q.Problem("after", kernel.BadCursor+kernel.Got(q.After))
+	}
+	return at
+}
 
 // readPlace decodes a cursor. Older ones have no chunk.
 func readPlace(after string) (at place, ok bool) {
@@ -95,6 +116,8 @@ type merge struct {
 	batches []ledger.RequestBatch
 	chunks  []ledger.Chunk
 	calls   int // that remain
+	// passedMs is before all requests of the range: reports before a whole read of older ones are out of it.
+	passedMs uint64
 	// lastBatches and lastChunks mean that nothing follows the ones that were read.
 	lastBatches, lastChunks bool
 }
@@ -159,8 +182,14 @@ func (m *merge) readBatches() ([]ledger.RequestBatch, error) {
 		return nil, err
 	}
 	batches, err := ledger.DecodeRecent(reply)
-	if m.lastBatches = len(batches) < reports.BatchesAtOnce; len(batches) == 0 {
-		m.place.batch = 1
+	m.lastBatches = len(batches) < reports.BatchesAtOnce
+	if m.arePassed(len(batches), func(i int) (ms uint64) {
+		for _, r := range batches[i].Requests {
+			ms = max(ms, r.AtMs)
+		}
+		return ms
+	}) {
+		m.place.batch, batches = 1, nil
 	}
 	return batches, err
 }
@@ -175,10 +204,27 @@ func (m *merge) readChunks() ([]ledger.Chunk, error) {
 		return nil, err
 	}
 	chunks, err := ledger.DecodeRecords(reply)
-	if m.lastChunks = len(chunks) < chunksAtOnce; len(chunks) == 0 {
-		m.place.chunk = 1
+	m.lastChunks = len(chunks) < chunksAtOnce
+	if m.arePassed(len(chunks), func(i int) (ms uint64) {
+		for _, r := range chunks[i].Records {
+			ms = max(ms, r.AtMs)
+		}
+		return ms
+	}) {
+		m.place.chunk, chunks = 1, nil
 	}
 	return chunks, err
+}
+
+// arePassed reports whether the list ends before n batches or chunks that were read: there are none, or all are before the range. newest
+// is the time of the newest request in one.
+func (m *merge) arePassed(n int, newest func(i int) uint64) bool {
+	for i := range n {
+		if newest(i) >= m.passedMs {
+			return false
+		}
+	}
+	return true
 }
 
 func (m *merge) call(command []byte) ([]byte, error) {

@@ -145,7 +145,9 @@ func TestRequestFilters(t *testing.T) {
 		"status=2": {"status"}, "status=99": {"status"}, "status=600": {"status"}, "key=backend": {"key"}, "status=3xx": {"status"}, "status=-1": {"status"}, "status=ok": {"status"}, "status=70000": {"status"}, "cache=HIT": {"cache"},
 		"request=req_1": {"request"}, "request=" + strings.ToUpper(remembered(7).ID): {"request"}, "request=batch_1": {"request"},
 		"after=req_1": {"after"}, "after=batch_": {"after"}, "after=batch_x": {"after"}, "after=batch_0": {"after"}, "after=batch_99999999999999999999": {"after"},
-		"limit=0": {"limit"}, "limit=101": {"limit"}, "from=2026-11-01": {"from"}, "q=x": {"q"},
+		"limit=0": {"limit"}, "limit=101": {"limit"}, "q=x": {"q"},
+		"from=2026-11-1": {"from"}, "to=now": {"to"}, "from=1970-01-01": {"from"}, "to=20261121T093000Z": {"to"}, "from=2026-11-21T09:30:00": {"from"},
+		"from=2026-11-21T09:30:00Z&to=2026-11-21T09:30:00Z": {"to"}, "from=2026-11-22&to=2026-11-21": {"to"}, "from=x&to=y": {"from", "to"},
 	})
 }
 

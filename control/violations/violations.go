@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/postern-ai/postern/control/kernel"
 	"github.com/postern-ai/postern/control/reports"
@@ -79,7 +78,7 @@ func readViolations(r *http.Request) (*ledger.Violations, error) {
 	command := &ledger.Violations{
 		State: q.Choice("state", ledger.ViolationStates), Rule: readModelName(q, "rule"), Category: q.Choice("category", violationCategories),
 		Severity: q.Choice("severity", ledger.Severities), Decision: q.Choice("decision", ledger.Decisions), Model: readModelName(q, "model"),
-		KeyID: q.Values.Get("key"), FromMs: readInstant(q, "from"), ToMs: readInstant(q, "to"),
+		KeyID: q.Values.Get("key"), FromMs: q.Instant("from", 0), ToMs: q.Instant("to", 0),
 		After: strings.TrimPrefix(q.After, kernel.ViolationPrefix), Limit: uint64(q.Limit),
 	}
 	if command.KeyID != "" && !kernel.IsID(command.KeyID, kernel.KeyPrefix) {
@@ -98,24 +97,6 @@ func readModelName(q *kernel.Query, name string) string {
 		q.Problem(name, "must be a name of at most 128 printable ASCII characters without spaces"+kernel.Got(text))
 	}
 	return text
-}
-
-// readInstant reads a parameter that is a time, such as 2026-11-21T09:00:00Z, or a date, whose time is midnight UTC; 0 if it
-// is absent.
-func readInstant(q *kernel.Query, name string) uint64 {
-	text := q.Values.Get(name)
-	if text == "" {
-		return 0
-	}
-	at, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		at, err = time.Parse(time.DateOnly, text)
-	}
-	if err != nil || at.Year() < 1971 {
-		q.Problem(name, "must be a time such as 2026-11-21T09:00:00Z or a date such as 2026-11-21"+kernel.Got(text))
-		return 0
-	}
-	return uint64(at.UnixMilli())
 }
 
 // getViolation is GET …/violations/{violation}.

@@ -3,7 +3,7 @@ import { path } from '../api.js'
 import { Badge, Status } from '../components/badge.js'
 import { ButtonLink } from '../components/button.js'
 import { CopyButton } from '../components/copy.js'
-import { SelectField, TextField } from '../components/form.js'
+import { SelectField, TextField, wrongWith } from '../components/form.js'
 import { Id, ModelName } from '../components/ids.js'
 import { ModelList } from '../components/models.js'
 import { Money } from '../components/money.js'
@@ -16,6 +16,7 @@ import { Listed, Table } from '../components/table.js'
 import { count, duration } from '../format.js'
 import { html } from '../html.js'
 import { hrefOf } from '../ids.js'
+import { inputValueOf, instantOf } from '../instants.js'
 import { useList } from '../lists.js'
 import { CAUSES, causeWords, OUTCOMES, outcomeWords, RECORDED, STATUSES } from '../outcomes.js'
 import { useCatalog, useDebounced } from '../resource.js'
@@ -23,7 +24,7 @@ import { to, useQuery } from '../router.js'
 import { useOrder } from '../sort.js'
 import { useKeyNames } from './violations.js'
 
-const NAMES = ['request', 'key', 'model', 'provider', 'status', 'outcome', 'cause', 'cache']
+const NAMES = ['request', 'key', 'model', 'provider', 'status', 'outcome', 'cause', 'cache', 'from', 'to']
 const CACHE = ['hit', 'miss', 'bypass']
 const LEAD = `Metadata only: prompts and responses are not stored. ${RECORDED}`
 const anyOf = (values) => [['', 'Any'], ...values.map((value) => [value, value])]
@@ -34,7 +35,9 @@ export function RequestsPage({ project }) {
   const model = useDebounced(filters.model)
   const provider = useDebounced(filters.provider)
   const request = useDebounced(filters.request.trim())
-  const query = { ...filters, model, provider, request }
+  const since = useDebounced(instantOf(filters.from))
+  const before = useDebounced(instantOf(filters.to, 1))
+  const query = { ...filters, model, provider, request, from: since, to: before }
   const sorting = useOrder()
   const list = useList(path`projects/${project.id}/requests`, 'requests', query, {
     timeOf: (request) => request.time,
@@ -43,7 +46,7 @@ export function RequestsPage({ project }) {
   const names = useKeyNames(project)
   const filtered = Object.values(filters).some(Boolean)
   return html`<${Page} title="Requests" of=${project.name} lead=${LEAD} actions=${html`<${Refresh} of=${list} />`}>
-    <${Filters} filters=${filters} set=${setFilters} names=${names} />
+    <${Filters} filters=${filters} set=${setFilters} names=${names} error=${list.error} />
     <${Loaded} of=${list} what="requests" rows=${8}>${({ items }) =>
       html`<${Listed} list=${list} noun="request" none=${html`<${NoRequests} filtered=${filtered} project=${project} />`}>
         <${Table} ...${sorting} caption="Recent requests, newest first" columns=${columns(project, names)} rows=${items} rowKey=${(request) => request.requestId} />
@@ -51,9 +54,15 @@ export function RequestsPage({ project }) {
   <//>`
 }
 
-function Filters({ filters, set, names }) {
+function Filters({ filters, set, names, error }) {
   const keyOptions = [['', 'Any'], ...names]
   if (filters.key && !names.has(filters.key)) keyOptions.push([filters.key, filters.key])
+  const time = (
+    name,
+    label,
+    days,
+  ) => html`<${TextField} label=${label} type="datetime-local" value=${inputValueOf(filters[name], days)}
+    wrong=${wrongWith(error, name)} onValue=${(value) => set({ [name]: value })} />`
   return html`<form class="filters" role="search" aria-label="Requests" onSubmit=${(event) => event.preventDefault()}>
     <${SelectField} label="API key" options=${keyOptions} value=${filters.key} onValue=${(key) => set({ key })} />
     <${TextField} label="Model" list="request-models" value=${filters.model} onValue=${(model) => set({ model })} placeholder="Exact name" /><${ModelList} id="request-models" />
@@ -63,6 +72,8 @@ function Filters({ filters, set, names }) {
     <${SelectField} label="Status" options=${anyOf(STATUSES)} value=${filters.status} onValue=${(status) => set({ status })} />
     <${TextField} label="Request ID" value=${filters.request} onValue=${(request) => set({ request })} placeholder="Whole ID" />
     <${SelectField} label="Cache" options=${anyOf(CACHE)} value=${filters.cache} onValue=${(cache) => set({ cache })} />
+    ${time('from', 'From (UTC)', 0)}
+    ${time('to', 'Before (UTC)', 1)}
   </form>`
 }
 
