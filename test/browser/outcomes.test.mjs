@@ -158,6 +158,52 @@ journey('requests are filtered by outcome and cause, and the URL keeps it', { as
   assert.equal(new URL(page.url()).pathname, `/dashboard/${base}/requests/${sent.ids[502]}`)
 })
 
+/** A time in minutes from now, as an input for date and time has it. */
+const inMinutes = (minutes) => new Date(Date.now() + minutes * 60_000).toISOString().slice(0, 16)
+
+journey('requests are filtered by a range of times, and the URL keeps it', { as: 'viewer' }, async ({ page }) => {
+  await page.goto(`/dashboard/${base}/requests`)
+  const listed = (number) => page.getByText(`${number} requests`, { exact: true }).waitFor()
+  await listed(sent.total)
+  const [from, before] = [page.getByLabel('From (UTC)'), page.getByLabel('Before (UTC)')]
+  const [past, future] = [inMinutes(-300), inMinutes(300)]
+  await from.fill(future)
+  await page.getByText('No requests match').waitFor()
+  await from.fill(past)
+  await before.fill(future)
+  await listed(sent.total)
+  assert.equal(new URL(page.url()).search, `?${new URLSearchParams({ from: past, to: future })}`)
+  await page.getByLabel('Outcome').selectOption('refused')
+  await listed(REFUSED)
+  await page.reload()
+  assert.deepEqual([await from.inputValue(), await before.inputValue()], [past, future])
+  await listed(REFUSED)
+  await page.goto(`/dashboard/${base}/requests?to=${past}:00Z`)
+  await page.getByText('No requests match').waitFor()
+  assert.equal(await before.inputValue(), past)
+  await before.fill('')
+  await listed(sent.total)
+  await page.goto(`/dashboard/${base}/requests?from=${past.slice(0, 10)}&to=${future.slice(0, 10)}`)
+  await listed(sent.total)
+})
+
+journey('a blocked request leads to its violations', { as: 'viewer' }, async ({ page }) => {
+  const governed = await service.project({ name: 'Governed', plan: 'guarded' })
+  const keyword = { name: 'codenames', severity: 'high', input: 'block', words: ['bluefin'] }
+  await service.admin('PUT', `projects/${governed.id}/governor`, { enabled: true, keywords: [keyword] })
+  const key = await service.key(governed, { name: 'Careless' })
+  const blocked = await service.complete(key.value, question('About bluefin'))
+  assert.equal(blocked.status, 422)
+  const list = async (name) => (await service.get(`projects/${governed.id}/${name}`))[name]
+  await until('it is recorded', async () => (await list('requests')).length === 1)
+  await until('its violation is stored', async () => (await list('violations')).length === 1)
+  await page.goto(`/dashboard/projects/${governed.id}/requests/${blocked.headers.get('x-request-id')}`)
+  await page.getByRole('link', { name: 'keyword.codenames' }).click()
+  await page.getByRole('heading', { level: 1, name: 'Violations' }).waitFor()
+  await page.getByText('1 violation', { exact: true }).waitFor()
+  assert.equal(await page.getByLabel('Rule').inputValue(), 'keyword.codenames')
+})
+
 const fact = (page, name) =>
   page
     .locator('.fact-list > div')

@@ -308,6 +308,61 @@ journey(
   },
 )
 
+journey('live refresh of requests pauses while they are used, and by a button', { as: 'owner' }, async ({ page }) => {
+  const project = await service.project({ name: 'Read closely' })
+  const key = await service.key(project)
+  assert.equal((await service.complete(key.value)).status, 200)
+  await page.clock.install()
+  await page.goto(`/dashboard/projects/${project.id}/requests`)
+  const row = page.getByRole('row').nth(1)
+  await row.waitFor()
+  let loads = 0
+  page.on('request', (request) => {
+    if (new URL(request.url()).pathname.endsWith('/requests')) loads++
+  })
+  const heading = page.getByRole('heading', { level: 1 })
+  const paused = page.getByText('Paused', { exact: true })
+  const pauses = async (name, take, leave) => {
+    await take()
+    await paused.waitFor({ timeout: 5000 })
+    const before = loads
+    await page.clock.runFor(60_000)
+    assert.equal(loads, before, name)
+    await leave()
+    await paused.waitFor({ state: 'hidden' })
+    await until(`a load follows: ${name}`, () => loads > before)
+    await until('it is complete', async () => (await page.locator('[aria-busy=true]').count()) === 0)
+  }
+  await row.hover()
+  assert.equal(await paused.count(), 0, 'live refresh is off')
+  assert.equal(await page.getByRole('button', { name: 'Pause' }).count(), 0)
+  await page.getByRole('checkbox', { name: 'Live' }).check()
+
+  await pauses(
+    'the pointer is in the table',
+    () => row.hover(),
+    () => heading.hover(),
+  )
+  await pauses(
+    'the focus is in the table',
+    () => row.getByRole('link').first().focus(),
+    () => page.evaluate(() => document.activeElement.blur()),
+  )
+  await pauses(
+    'a text is selected',
+    () => heading.selectText(),
+    () => page.evaluate(() => getSelection().removeAllRanges()),
+  )
+  await pauses(
+    'the button is pressed',
+    () => page.getByRole('button', { name: 'Pause' }).click(),
+    () => page.getByRole('button', { name: 'Resume' }).click(),
+  )
+  await page.getByRole('button', { name: 'Pause' }).click()
+  await page.getByRole('checkbox', { name: 'Live' }).uncheck()
+  await paused.waitFor({ state: 'hidden' })
+})
+
 journey('live refresh works without storage, until the page is closed', { as: 'owner' }, async ({ page }) => {
   const project = await service.project({ name: 'Unstored' })
   await page.addInitScript(() => {

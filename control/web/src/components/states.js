@@ -79,18 +79,26 @@ export function Loaded({ of, what, rows, children }) {
   </div>`
 }
 
-/** A button that reloads a resource, a switch for live refresh, and the time of the last load, read aloud only after a click. */
-export function Refresh({ of }) {
-  const live = useLive(of)
+/**
+ * A button that reloads a resource, a switch for live refresh, and the time of the last load, read aloud only after a click.
+ * @param {{of: import('../resource.js').Resource<any>, within?: string}} props
+ *   within: a selector; live refresh has a button to pause it, and pauses while the pointer or the focus is there
+ */
+export function Refresh({ of, within }) {
+  const { on, paused, stopped, setStopped } = useLive(of, within)
   const at = of.at ? timestamp(new Date(of.at).toISOString()) : ''
   return html`<span class="refresh">
-    <span class="muted" role=${live ? undefined : 'status'}>${of.at ? `Updated at ${at.slice(11)} ${zoneWords()}` : ''}</span>
+    <span class="muted" role=${on ? undefined : 'status'}>${of.at ? `Updated at ${at.slice(11)} ${zoneWords()}` : ''}</span>
+    ${within && html`<strong role="status" title=${HELD}>${paused && 'Paused'}</strong>`}
     <label class="live" title="Load again every 10 seconds">
-      <input type="checkbox" checked=${live} onChange=${(event) => setLive(event.target.checked)} />Live
+      <input type="checkbox" checked=${on} onChange=${(event) => setLive(event.target.checked)} />Live
     </label>
+    ${within && on && html`<${Button} look="small" onClick=${() => setStopped(!stopped)}>${stopped ? 'Resume' : 'Pause'}<//>`}
     <${Button} look="small" busy=${of.loading} onClick=${of.reload}>Refresh<//>
   </span>`
 }
+
+const HELD = 'Live refresh pauses while you point at the list, have the focus in it, or select a text'
 
 /** A time in the dashboard's zone; with "ago", its distance from now. The title has both. */
 export function Time({ at, ago = false }) {

@@ -45,7 +45,7 @@ export function RequestsPage({ project }) {
   })
   const names = useKeyNames(project)
   const filtered = Object.values(filters).some(Boolean)
-  return html`<${Page} title="Requests" of=${project.name} lead=${LEAD} actions=${html`<${Refresh} of=${list} />`}>
+  return html`<${Page} title="Requests" of=${project.name} lead=${LEAD} actions=${html`<${Refresh} of=${list} within=".table-frame" />`}>
     <${Filters} filters=${filters} set=${setFilters} names=${names} error=${list.error} />
     <${Loaded} of=${list} what="requests" rows=${8}>${({ items }) =>
       html`<${Listed} list=${list} noun="request" none=${html`<${NoRequests} filtered=${filtered} project=${project} />`}>
