@@ -39,8 +39,12 @@ func (x *exchange) endRecord(f fault.Fault, end ledger.End) ledger.Record {
 	}
 }
 
-// endModel is the model that a request which was not served counts for: the last one called, or the one asked for.
+// endModel is the model that a request which was not served counts for, in its settlement, too: that of the response, the last one
+// called, or the one asked for.
 func (x *exchange) endModel() string {
+	if x.s.hit.found {
+		return x.s.hit.model
+	}
 	if model := x.lastModel(); model != "" {
 		return model
 	}

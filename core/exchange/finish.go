@@ -157,15 +157,15 @@ func (x *exchange) refuseClosed() {
 func (x *exchange) refused(f fault.Fault) {
 	s := &x.s
 	x.ending = f
-	outcome, model := keymeter.Released, x.lastModel()
+	outcome := keymeter.Released
 	switch {
 	case s.stream.opened && s.hit.found:
-		outcome, model = keymeter.Hit, s.hit.model
+		outcome = keymeter.Hit
 	case s.stream.opened && s.stream.hasContent:
 		outcome = keymeter.Served
 	}
 	if s.admission.admitted && s.admission.mode == keymeter.ModeReserve {
-		settle := x.settlement(outcome, model, x.statusOf(f))
+		settle := x.settlement(outcome, x.endModel(), x.statusOf(f))
 		x.settle(&settle)
 	}
 	x.countEnd(f, x.booked(outcome))
