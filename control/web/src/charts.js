@@ -5,7 +5,7 @@ import { OUTCOME_COLUMNS } from './components/outcomes.js'
 import { Card } from './components/page.js'
 import { PROMPT_CACHE_COLUMNS } from './components/prompt-cache.js'
 import { Table } from './components/table.js'
-import { atMost, compact, count, duration, hitRate, money, percent } from './format.js'
+import { compact, count, duration, hitRate, money, percent } from './format.js'
 import { html } from './html.js'
 import { notServed } from './outcomes.js'
 import { slotWords } from './ranges.js'
@@ -62,7 +62,7 @@ const CHARTS = [
   {
     title: 'Latency',
     durations: true,
-    format: atMost,
+    format: duration,
     scale: duration,
     lines: [
       ['p95', (row) => row.latency?.p95Ms ?? null],
@@ -127,8 +127,8 @@ const COLUMNS = [
   ...PROMPT_CACHE_COLUMNS,
   { label: 'Cache hit rate', num: true, cell: (row) => hitRate(row) },
   { label: 'Not served', num: true, cell: (row) => percent(notServed(row.outcomes), row.requests) },
-  { label: 'p50', num: true, cell: (row) => atMost(row.latency?.p50Ms) },
-  { label: 'p95', num: true, cell: (row) => atMost(row.latency?.p95Ms) },
-  { label: 'First token p95', num: true, cell: (row) => atMost(row.timeToFirstToken?.p95Ms) },
+  { label: 'p50', num: true, cell: (row) => duration(row.latency?.p50Ms) },
+  { label: 'p95', num: true, cell: (row) => duration(row.latency?.p95Ms) },
+  { label: 'First token p95', num: true, cell: (row) => duration(row.timeToFirstToken?.p95Ms) },
 ]
 export const TRAFFIC_COLUMNS = COLUMNS.slice(0, 1 + OUTCOME_COLUMNS.length)

@@ -83,11 +83,6 @@ export function duration(ms) {
   return `${Math.floor(seconds / 60)} min ${seconds % 60} s`
 }
 
-/** An upper bound of a duration, as the API reports percentiles: ≤ 3.2 s. */
-export function atMost(ms) {
-  return ms === null || ms === undefined ? '–' : `≤ ${duration(ms)}`
-}
-
 /** Whole seconds in the largest unit that divides them: 1 day, 2 hours, 90 seconds. */
 export function span(seconds) {
   for (const [unit, size] of [

@@ -1,5 +1,5 @@
 // Columns of tables of usage: speed and attempts.
-import { atMost } from '../format.js'
+import { duration } from '../format.js'
 import { html } from '../html.js'
 import { causesText, FAILURE_COLUMNS, failedAttempts } from './attempts.js'
 
@@ -8,7 +8,7 @@ const speed = (label, title, value) => ({
   title,
   num: true,
   sort: value,
-  cell: (row) => html`<span class="nowrap">${atMost(value(row))}</span>`,
+  cell: (row) => html`<span class="nowrap">${duration(value(row))}</span>`,
 })
 const latency = (percentile) =>
   speed(`p${percentile}`, `Latency, ${percentile}th percentile`, (row) => row.latency?.[`p${percentile}Ms`])

@@ -10,7 +10,7 @@ import { RangeBar, useRange } from '../components/range.js'
 import { Empty, Loaded, Refresh } from '../components/states.js'
 import { Table } from '../components/table.js'
 import { Tiles, wasBefore } from '../components/tiles.js'
-import { atMost, compact, count, hitRate, money, moneyExact, percent, plural } from '../format.js'
+import { compact, count, duration, hitRate, money, moneyExact, percent, plural } from '../format.js'
 import { html } from '../html.js'
 import { REQUESTS_MEAN } from '../outcomes.js'
 import { isDay, rangeWords, slotsOf, USAGE_RANGES, usageQuery } from '../ranges.js'
@@ -125,10 +125,10 @@ export function speedTile(label, name, totals, before) {
   const found = totals[name]
   return [
     label,
-    atMost(found?.p95Ms),
+    duration(found?.p95Ms),
     'Upper bound of the histogram bucket.',
-    found ? `median ${atMost(found.p50Ms)}` : name === 'latency' ? 'no data' : 'no streams',
-    wasBefore(totals, before, (of) => of[name]?.p95Ms, atMost),
+    found ? `median ${duration(found.p50Ms)}` : name === 'latency' ? 'no data' : 'no streams',
+    wasBefore(totals, before, (of) => of[name]?.p95Ms, duration),
   ]
 }
 
