@@ -122,9 +122,9 @@ func viewDurations(s *sketch.Sketch) *DurationsView {
 
 // viewLatency is the latency of an activity. Most requests of older versions are only in the coarse buckets of their usage.
 func viewLatency(a *ledger.Activity) *DurationsView {
-	l := &a.Usage.Latency
+	l := &a.Usage.Latency // of failed requests, too
 	coarse := l.Count()
-	if coarse == 0 || 2*a.Latency.Count() >= coarse {
+	if coarse == 0 || 2*a.Latency.Count() >= min(coarse, a.Usage.Requests) {
 		return viewDurations(&a.Latency)
 	}
 	return &DurationsView{l.SumMs / coarse, l.Percentile(50), l.Percentile(90), l.Percentile(95), l.Percentile(99)}

@@ -71,6 +71,9 @@ func (h *handler) readSpans(c *kernel.Call, q *usageQuery, p *directory.Project,
 	if err != nil {
 		return err
 	}
+	if q.by == groupMinute {
+		pairEnds(found)
+	}
 	if q.by == groupProvider {
 		groups, all := groupsOf(found)
 		h.byProvider(r, groups, all)

@@ -20,7 +20,7 @@ const (
 )
 
 // Attempts counts what became of the attempts at a model's provider, besides the one that each served request has. An attempt whose
-// client disconnected is not counted. Failed[CauseOpened] are no attempts: each isolate, or process, that opens the circuit counts once,
+// client disconnected before its first content is not counted. Failed[CauseOpened] are no attempts: each isolate, or process, that opens the circuit counts once,
 // and a probe that fails leaves it open. It is lost with the settlement of its request.
 type Attempts struct {
 	Failed  [Causes]uint64

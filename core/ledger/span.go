@@ -123,15 +123,15 @@ func (a *Absorb) activityIn(u *Usage) (of Activity) {
 			listed++
 		}
 	}
-	if listed == 0 {
-		if of.Latency.Count() == 0 {
-			u.Latency.addTo(&of)
-		}
-		return of
-	}
 	missing := int64(u.Requests - u.Expired - of.Latency.Count() - listed)
 	if missing < 0 { // a late settlement replaces a charge of an earlier batch
 		missing = 0
+	}
+	if listed == 0 {
+		if missing > 0 {
+			u.Latency.addTo(&of)
+		}
+		return of
 	}
 	each, more := uint64(missing)/listed, uint64(missing)%listed
 	for i := range a.Recent {

@@ -53,7 +53,7 @@ journey('one click from the overview shows what caches saved', { as: 'viewer' },
     '$0.0639',
     '$0.05 by the cache (estimate), $0.0139 by prompt caches',
   ])
-  assert.deepEqual(await tile(page, 'Spend'), ['$0.19', '4 served requests'])
+  assert.deepEqual(await tile(page, 'Spend'), ['$0.19', '4 billed requests'])
   assert.deepEqual(await tile(page, 'Estimated or expired'), ['0%', 'at most $0.00 of the cost (0%)'])
   const row = (name) => page.getByRole('table', { name: 'Costs by model' }).getByRole('row', { name })
   await row(/^nickel 3 1 \$0\.05 \$0\.05 \$0\.00 \$0\.05 0 0 0% \$0\.15$/).waitFor()

@@ -3,6 +3,7 @@
 import { textOf, zoneWords } from './zone.js'
 
 const MINUTE_MS = 60_000
+const TEN_MINUTES_MS = 10 * MINUTE_MS
 const HOUR_MS = 60 * MINUTE_MS
 const DAY_MS = 24 * HOUR_MS
 const STEPS_MS = { minute: MINUTE_MS, hour: HOUR_MS, day: DAY_MS }
@@ -83,7 +84,8 @@ export function customOf(name, now = Date.now()) {
 /** The bounds of a custom range's fields. */
 export function boundsOf(isOfTimes, now = Date.now()) {
   if (!isOfTimes) return { min: dayOf(now - DAYS_KEPT * DAY_MS), max: dayOf(now) }
-  return { min: textOf(now - HOURS_KEPT_DAYS * DAY_MS).slice(0, 16), max: textOf(now + DAY_MS).slice(0, 16) }
+  const first = Math.ceil((now - HOURS_KEPT_DAYS * DAY_MS) / TEN_MINUTES_MS) * TEN_MINUTES_MS // the field's steps begin there
+  return { min: textOf(first).slice(0, 16), max: textOf(now + DAY_MS).slice(0, 16) }
 }
 
 /**

@@ -65,7 +65,7 @@ test('a custom range begins with the days of the range before', () => {
   assert.deepEqual(customOf('24h', NOW), { range: 'custom', from: '2026-11-20', to: '2026-11-21' })
   assert.deepEqual(customOf('1h', NOW), { range: 'custom', from: '2026-11-21', to: '2026-11-21' })
   assert.deepEqual(boundsOf(false, NOW), { min: '2025-10-17', max: '2026-11-21' })
-  assert.deepEqual(boundsOf(true, NOW), { min: '2026-11-13T07:31', max: '2026-11-22T07:31' })
+  assert.deepEqual(boundsOf(true, NOW), { min: '2026-11-13T07:40', max: '2026-11-22T07:31' })
 })
 
 test('the steps of a report: the last day is included, the last time is not', () => {

@@ -62,7 +62,7 @@ function costTiles({ totals, forecast, budget }) {
       moneyExact(saved.total),
       `${money(saved.cache)} by the cache (estimate), ${money(saved.promptCache)} by prompt caches`,
     ],
-    ['Spend', money(totals.cost), moneyExact(totals.cost), plural(served(totals), 'served request')],
+    ['Spend', money(totals.cost), moneyExact(totals.cost), plural(served(totals), 'billed request')],
     [
       `Forecast for the ${budget.period}`,
       forecast.spend === null ? '–' : money(forecast.spend),
@@ -108,7 +108,7 @@ const COLUMNS = [
     head: true,
     cell: (row) => (row.model ? html`<${Name} text=${row.model} />` : html`<span class="muted">none</span>`),
   },
-  { ...counted('Served by providers', served), title: 'Without cache hits' },
+  { ...counted('Billed by providers', served), title: 'Without cache hits; with streams that broke or were left' },
   counted('Cache hits', (row) => row.hits),
   {
     label: 'Mean cost',

@@ -16,6 +16,7 @@ import { named } from '../overview.js'
 import { to, useQuery } from '../router.js'
 import { sorted, useOrder } from '../sort.js'
 import { share } from '../usage.js'
+import { projectHref } from './overview-links.js'
 
 /** The ID of the table's frame, which links of the page lead to. */
 export const PROJECTS_ID = 'all-projects'
@@ -104,7 +105,7 @@ const columnsOf = (step) => [
 /** A project; one that was removed has no name, but figures. */
 function ProjectName({ of: { name, projectId, active } }) {
   if (name === null) return html`<code>${projectId}</code> <span class="muted">(removed)</span>`
-  return html`<${Name} text=${name} href=${to('projects', projectId)} />${!active && html` <${Badge} of="archived" />`}`
+  return html`<${Name} text=${name} href=${projectHref(projectId)} />${!active && html` <${Badge} of="archived" />`}`
 }
 
 /** The used part of a budget in percent; of an empty one, all of it; null without a budget. */

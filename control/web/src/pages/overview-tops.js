@@ -8,12 +8,13 @@ import { count } from '../format.js'
 import { html } from '../html.js'
 import { topProjects } from '../overview.js'
 import { to } from '../router.js'
+import { projectHref } from './overview-links.js'
 
 const NUMBER = 5
 
 const FIGURES = [
-  { label: 'Requests', num: true, cell: (row) => count(row.requests) },
   { label: 'Cost', num: true, cell: (row) => html`<${Money} of=${row.cost} />` },
+  { label: 'Requests', num: true, cell: (row) => count(row.requests) },
 ]
 const PROJECT = {
   label: 'Project',
@@ -21,7 +22,7 @@ const PROJECT = {
   cell: ({ name, projectId }) =>
     name === null
       ? html`<span class="muted">removed project</span>`
-      : html`<${Name} text=${name} href=${to('projects', projectId)} />`,
+      : html`<${Name} text=${name} href=${projectHref(projectId)} />`,
 }
 const MODEL = {
   label: 'Model',

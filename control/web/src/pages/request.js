@@ -13,7 +13,7 @@ import { Facts, Table } from '../components/table.js'
 import { count, duration, plural, span } from '../format.js'
 import { html } from '../html.js'
 import { hrefOf } from '../ids.js'
-import { causeWords, followedBy, RECORDED, resultWords } from '../outcomes.js'
+import { calls, causeWords, followedBy, RECORDED, resultWords } from '../outcomes.js'
 import { findRequest, firstOf } from '../palette/sources.js'
 import REMEDIES from '../remedies.json' with { type: 'json' }
 import { useAction, useResource } from '../resource.js'
@@ -89,7 +89,8 @@ const ATTEMPT_COLUMNS = [
 ]
 
 function Attempts({ of: { attempts, providerError } }) {
-  const rows = attempts.map((attempt, i) => ({ ...attempt, number: i + 1, followed: followedBy(attempts, i) }))
+  const all = calls(attempts)
+  const rows = all.map((attempt, i) => ({ ...attempt, number: i + 1, followed: followedBy(all, i) }))
   return html`<${Table} caption="Attempts, oldest first" columns=${ATTEMPT_COLUMNS} rows=${rows} rowKey=${({ number }) => String(number)} />
     ${
       providerError &&
