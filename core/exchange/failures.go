@@ -82,8 +82,10 @@ func (x *exchange) noteBroken(f fault.Fault) {
 	}
 }
 
-// addFailures adds the failed attempts to a settlement, and whether its model has rescued the request.
+// addFailures adds the failed attempts to a settlement, and whether its model has rescued the request: another target has failed, or has
+// an open circuit.
 func (x *exchange) addFailures(settle *keymeter.Settle) {
+	settle.Rescued = settle.Outcome == keymeter.Served && settle.Trace.Status == 200 && x.s.skipped
 	for i := range x.s.failures {
 		v := &x.s.failures[i]
 		model := x.targets()[v.target].Model.Name

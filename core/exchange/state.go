@@ -86,6 +86,7 @@ type state struct {
 	droppedHeaders   string       // what no provider gets: names, and betas as anthropic-beta:VALUE, comma-separated
 	codex            bool         // the caller is Codex, by its originator header
 	lossy            bool         // no target gets the provider tools and all parts: one that does not will do
+	skipped          bool         // a target before the chosen one has an open circuit
 	strict           bool         // no part of the request may be dropped (x-postern-strict)
 	providerKey      string       // the project's provider key, decrypted for the next fetch
 	imposedMaxTokens uint64       // max tokens that the gateway set for the current attempt; 0: none
@@ -206,7 +207,7 @@ func (s *state) fields(f *abi.Fields, models []config.Model) {
 	f.String(&s.query)
 	f.String(&s.variable)
 	f.Flags(&s.disconnected, &s.responded, &s.haveRecord, &s.bodyDone, &s.jsonRetried, &s.cacheControl.noStore, &s.cacheControl.noCache,
-		&s.strict, &s.hit.found, &s.rerun, &s.codex, &s.lossy)
+		&s.strict, &s.hit.found, &s.rerun, &s.codex, &s.lossy, &s.skipped)
 	s.idempotencyFields(f)
 	s.recordField(f)
 	abi.Enum(f, &s.rejected)

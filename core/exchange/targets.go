@@ -57,6 +57,7 @@ func (x *exchange) chooseFitting() bool {
 			continue
 		}
 		if !x.circuitOpen() {
+			s.skipped = s.skipped || firstOpen < at
 			return true
 		}
 		firstOpen = min(firstOpen, at)

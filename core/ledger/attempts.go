@@ -24,7 +24,7 @@ const (
 // and a probe that fails leaves it open. It is lost with the settlement of its request.
 type Attempts struct {
 	Failed  [Causes]uint64
-	Rescued uint64 // requests that the model served after another target had failed
+	Rescued uint64 // requests that the model served because another target had failed, or has an open circuit
 }
 
 // Plus adds the figures of o.
