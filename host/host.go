@@ -31,8 +31,6 @@ type Options struct {
 	Panicked func(code string, stack []byte)
 	// Observer is notified of exchanges. Optional.
 	Observer Observer
-	// NoPinned means that the host has no pinned memory, so that no meter lends to it.
-	NoPinned bool
 	// Persistence is the time for which a call that no event answers, such as a settlement, is repeated while its object is
 	// unavailable or overloaded: nobody else repeats it. 0: not beyond the retry that every call has.
 	Persistence time.Duration
@@ -70,13 +68,9 @@ func New(o Options) (*Host, error) {
 	}
 	client := &http.Client{Transport: o.Transport, CheckRedirect: noRedirect}
 	run := func(in *abi.StepInput) (abi.StepOutput, error) { return advance(o.Engine, in) }
-	pinned := configured.PinnedEntries
-	if o.NoPinned {
-		pinned = 0
-	}
 	h := &Host{
 		Options: o, configured: configured, run: run, client: client,
-		isolate: newIsolate(o.Clock, &configured, pinned),
+		isolate: newIsolate(o.Clock, &configured, configured.PinnedEntries),
 	}
 	h.requestFields, h.responseFields = fieldNames(configured.RequestHeaders), fieldNames(configured.ResponseHeaders)
 	h.cut, h.endCut = context.WithCancel(context.Background())

@@ -58,6 +58,9 @@ func (s *Server) build(c Config) (*deployment, error) {
 	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
 		cfg.Env = append(cfg.Env, abi.Header{Name: name, Value: c.Env[name]})
 	}
+	if c.Database == "" && c.Test.Store == nil { // one process has no hop to save
+		cfg.Env = append(cfg.Env, abi.Header{Name: config.EnvLeases, Value: "off"})
+	}
 	parsed, problem := config.Parse(cfg)
 	if problem != "" {
 		return nil, errors.New(problem)
@@ -80,7 +83,6 @@ func (s *Server) build(c Config) (*deployment, error) {
 	d.host, err = host.New(host.Options{
 		Engine: d.engine, Clock: s.clock, MachineClock: s.clock == store.Clock(clock{}), KV: s.store, Objects: d.objects, Stats: s.stats, Control: d.control,
 		TrustedProxies: c.TrustedProxies, Observer: c.Observer, Log: lines, Transport: s.transport, Panicked: s.panicked,
-		NoPinned:    c.Database == "" && c.Test.Store == nil, // one process has no hop to save
 		Persistence: persistence(&c),
 	})
 	return d, err

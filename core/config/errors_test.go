@@ -90,6 +90,7 @@ func TestVariableErrorsHideValues(t *testing.T) {
 		config.EnvMaxBodyBytes: "POSTERN_MAX_BODY_BYTES must be an integer between 1 and 4294967295 (bytes)",
 		"P_URL":                "P_URL, the base URL of provider p, must start with https:// or http://",
 		config.EnvControl:      "POSTERN_CONTROL must be on or off",
+		config.EnvLeases:       "POSTERN_LEASES must be on or off",
 		config.EnvMasterKeys: "POSTERN_MASTER_KEYS must be a comma-separated list of id:key; each id must be unique and 1 to 16 letters, digits or hyphens, " +
 			"not starting with a hyphen; each key must be 32 bytes in base64",
 	} {

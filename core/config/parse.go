@@ -90,6 +90,20 @@ func (p *parser) settings() {
 	default: // must not leave the control plane reachable
 		p.fail(EnvControl + " must be on or off")
 	}
+	p.leases()
+}
+
+// leases drops the leases of all plans if the host has no use for them.
+func (p *parser) leases() {
+	switch leases := p.variable(EnvLeases); leases {
+	case "", "on":
+	case "off":
+		for i := range p.config.Plans {
+			p.config.Plans[i].Lease = Lease{}
+		}
+	default:
+		p.fail(EnvLeases + " must be on or off")
+	}
 }
 
 func (p *parser) catalog(source string, text []byte) {

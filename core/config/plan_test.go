@@ -54,3 +54,14 @@ func TestPlansThatLend(t *testing.T) {
 		}
 	}
 }
+
+func TestNoLeases(t *testing.T) {
+	const overlay = `{"plans":[{"name":"unlimited","budget":1,"lease":{"ms":1000,"requests":8}}]}`
+	for value, want := range map[string]uint64{"": 1000, "on": 1000, "off": 0} {
+		env := []abi.Header{{Name: config.EnvCatalog, Value: overlay}, {Name: config.EnvLeases, Value: value}}
+		c, problem := config.Parse(abi.Config{Catalog: catalog.Default, Env: env})
+		if problem != "" || c.Plan("unlimited").Lease.DurationMs != want {
+			t.Errorf("POSTERN_LEASES=%s: %+v, %s", value, c, problem)
+		}
+	}
+}
