@@ -10,7 +10,7 @@ import (
 // TestOpenings checks that openings of circuits are counted beside the attempts and are none.
 func TestOpenings(t *testing.T) {
 	u := ledger.Usage{Requests: 5, Hits: 1, Attempts: ledger.Attempts{
-		Failed: [ledger.Causes]uint64{ledger.CauseBusy: 3, ledger.CauseBroken: 1, ledger.CauseOpened: 2}, Rescued: 1,
+		Failed: [ledger.Causes]uint64{ledger.CauseBusy: 3, ledger.CauseBroken: 1}, Rescued: 1, Opened: 2,
 	}}
 	want := reports.AttemptsView{Total: 4 + 3, Failed: reports.FailedView{Busy: 3, Broken: 1}, Rescued: 1, Opened: 2}
 	if got := reports.ViewFigures(&ledger.Activity{Usage: u}).Attempts; got != want {

@@ -72,9 +72,9 @@ func ViewAttempts(u *ledger.Usage) AttemptsView {
 	v := AttemptsView{Total: u.Requests - min(u.Requests, u.Hits), Failed: FailedView{
 		n[ledger.CauseBusy], n[ledger.CauseRejected], n[ledger.CauseUnavailable], n[ledger.CauseTimeout], n[ledger.CauseConnection],
 		n[ledger.CauseCut], n[ledger.CauseUnusable], n[ledger.CauseBroken],
-	}, Rescued: u.Attempts.Rescued, Opened: n[ledger.CauseOpened]}
+	}, Rescued: u.Attempts.Rescued, Opened: u.Attempts.Opened}
 	for cause, count := range n {
-		if cause != int(ledger.CauseBroken) && cause != int(ledger.CauseOpened) {
+		if cause != int(ledger.CauseBroken) {
 			v.Total += count
 		}
 	}

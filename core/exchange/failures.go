@@ -12,12 +12,14 @@ type failure struct {
 	target uint64 // an index into the route's targets
 	cause  ledger.Cause
 	count  uint64
+	opened uint64 // how many of them opened the target's circuit
 }
 
 func (v *failure) fields(f *abi.Fields) {
 	f.Uint(&v.target)
 	abi.Enum(f, &v.cause)
 	f.Uint(&v.count)
+	f.Uint(&v.opened)
 }
 
 // noteFailure charges a failed attempt to the target that was called, unless the built-in mock has answered.
@@ -26,19 +28,20 @@ func (x *exchange) noteFailure(cause ledger.Cause) {
 		return
 	}
 	x.s.notes.cause = uint64(cause)
-	x.countFailure(cause)
+	x.failureFor(cause).count++
 }
 
-// countFailure counts a failed attempt, or that its failure opened a circuit, for the target that was called.
-func (x *exchange) countFailure(cause ledger.Cause) {
+// failureFor finds or adds the failures of the target that was called, for a cause.
+func (x *exchange) failureFor(cause ledger.Cause) *failure {
 	target := x.s.lastTarget - 1
 	for i := range x.s.failures {
-		if v := &x.s.failures[i]; v.target == target && v.cause == cause {
-			v.count++
-			return
+		if v := &x.s.failures[i]; v.target == target && (v.cause == cause || v.count == 0) {
+			v.cause = cause
+			return v
 		}
 	}
-	x.s.failures = append(x.s.failures, failure{target, cause, 1})
+	x.s.failures = append(x.s.failures, failure{target: target, cause: cause})
+	return &x.s.failures[len(x.s.failures)-1]
 }
 
 // failCircuit counts a failure in the circuit of the target that was called.
@@ -46,11 +49,19 @@ func (x *exchange) failCircuit() {
 	x.noteOpened(x.circuits.Failed(&x.config.Routing, x.model().Name, x.now))
 }
 
-// noteOpened counts that the last failure has opened the circuit of its target. The settlement of the request tells it.
+// noteOpened counts that a failure has opened the circuit of its target, before or after the failure is counted. The settlement of the
+// request tells it.
 func (x *exchange) noteOpened(opened bool) {
-	if opened && x.s.lastTarget > 0 {
-		x.countFailure(ledger.CauseOpened)
+	if !opened || x.s.lastTarget == 0 {
+		return
 	}
+	for i := range x.s.failures {
+		if v := &x.s.failures[i]; v.target == x.s.lastTarget-1 {
+			v.opened++
+			return
+		}
+	}
+	x.s.failures = append(x.s.failures, failure{target: x.s.lastTarget - 1, opened: 1})
 }
 
 // noteStatus charges a response with another status than 200.
@@ -89,7 +100,7 @@ func (x *exchange) addFailures(settle *keymeter.Settle) {
 	for i := range x.s.failures {
 		v := &x.s.failures[i]
 		model := x.targets()[v.target].Model.Name
-		settle.Failures = append(settle.Failures, keymeter.Failure{Model: model, Cause: v.cause, Count: v.count})
+		settle.Failures = append(settle.Failures, keymeter.Failure{Model: model, Cause: v.cause, Count: v.count, Opened: v.opened})
 		settle.Rescued = settle.Rescued || settle.Trace.Status == 200 && model != settle.Model
 	}
 }

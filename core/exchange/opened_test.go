@@ -22,7 +22,7 @@ func failedBefore(t *testing.T, n int, at uint64) []byte {
 	return c.Encode()
 }
 
-// failuresOf are the failures of the request's only settlement, as "cause×count", without their model.
+// failuresOf are the failures of the request's only settlement, as "cause×count", and openings of circuits, without their model.
 func failuresOf(t *testing.T, h *host) string {
 	t.Helper()
 	settles := sentCommands[*keymeter.Settle](h)
@@ -35,6 +35,9 @@ func failuresOf(t *testing.T, h *host) string {
 			t.Errorf("failure of %q", f.Model)
 		}
 		words = append(words, fmt.Sprintf("%d×%d", f.Cause, f.Count))
+		if f.Opened > 0 {
+			words = append(words, fmt.Sprintf("opened×%d", f.Opened))
+		}
 	}
 	slices.Sort(words)
 	return strings.Join(words, " ")
@@ -51,8 +54,8 @@ func TestOpeningIsCountedOnce(t *testing.T) {
 		want   string
 	}{
 		{0, noon, 2, "2×2"},
-		{1, noon, 2, "2×2 8×1"},
-		{2, noon, 1, "2×1 8×1"},
+		{1, noon, 2, "2×2 opened×1"},
+		{2, noon, 1, "2×1 opened×1"},
 		{3, noon - 40_000, 1, "2×1"}, // a probe
 		{0, noon, 0, ""},
 	} {
@@ -88,7 +91,7 @@ func TestEveryKindOfFailureOpens(t *testing.T) {
 			body = streamRequest
 		}
 		h := request{path: "/v1/chat/completions", body: body, shared: failedBefore(t, 2, noon), provider: [][]abi.Event{c.events}}.run(t)
-		if got, want := failuresOf(t, h), fmt.Sprintf("%d×1 8×1", c.cause); got != want {
+		if got, want := failuresOf(t, h), fmt.Sprintf("%d×1 opened×1", c.cause); got != want {
 			t.Errorf("cause %d: %q, want %q", c.cause, got, want)
 		}
 		if end := exchange.EndOf(h.config, h.State); end != c.end {

@@ -106,7 +106,9 @@ func (c *call) charge(s *Settle, admittedMs uint64, period calendar.Period) mone
 func (c *call) countAttempts(s *Settle, admittedMs uint64) {
 	for i := range s.Failures {
 		f := &s.Failures[i]
-		c.m.usageFor(admittedMs, f.Model).Attempts.Failed[f.Cause] += f.Count
+		a := &c.m.usageFor(admittedMs, f.Model).Attempts
+		a.Failed[f.Cause] += f.Count
+		a.Opened += f.Opened
 	}
 	if s.Rescued {
 		c.m.usageFor(admittedMs, s.Model).Attempts.Rescued++

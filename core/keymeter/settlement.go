@@ -49,13 +49,15 @@ type Failure struct {
 	Model string
 	Cause ledger.Cause
 	Count uint64
+	// Opened is how many of them opened the model's circuit.
+	Opened uint64
 }
 
 func failureFields(f *abi.Fields, a *Failure) {
 	f.String(&a.Model)
 	cause := uint64(a.Cause)
 	f.Uint(&cause)
-	if f.Uint(&a.Count); cause >= uint64(ledger.Causes) {
+	if ledger.CountFields(f, &a.Count, &a.Opened); cause >= uint64(ledger.Causes) {
 		f.Fail()
 		return
 	}

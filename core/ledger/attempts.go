@@ -15,16 +15,17 @@ const (
 	CauseCut                      // the response ended early, or with an error in its stream, before its first content
 	CauseUnusable                 // the response cannot be read, or is not what the request asks for
 	CauseBroken                   // a stream that had begun did not end well: its request counts as served
-	CauseOpened                   // not a failure: this failure opened the circuit of the target
 	Causes                        // their number
 )
 
 // Attempts counts what became of the attempts at a model's provider, besides the one that each served request has. An attempt whose
-// client disconnected before its first content is not counted. Failed[CauseOpened] are no attempts: each isolate, or process, that opens the circuit counts once,
-// and a probe that fails leaves it open. It is lost with the settlement of its request.
+// client disconnected before its first content is not counted.
 type Attempts struct {
 	Failed  [Causes]uint64
 	Rescued uint64 // requests that the model served because another target had failed, or has an open circuit
+	// Opened is how often a failure opened the model's circuit: once for each isolate, or process, that opens its own. A probe that fails
+	// leaves it open. The count is lost with the settlement of its request.
+	Opened uint64
 }
 
 // Plus adds the figures of o.
@@ -33,6 +34,7 @@ func (a *Attempts) Plus(o *Attempts) {
 		a.Failed[i] += o.Failed[i]
 	}
 	a.Rescued += o.Rescued
+	a.Opened += o.Opened
 }
 
 // Used reports whether an attempt failed at all.
@@ -45,10 +47,21 @@ func (u *Usage) OnlyAttempts() bool {
 
 func (a *Attempts) fields(f *abi.Fields) {
 	sparseFields(f, a.Failed[:])
-	if f.Uint(&a.Rescued); !a.Used() {
+	if CountFields(f, &a.Rescued, &a.Opened); !a.Used() {
 		f.Fail()
 	}
 }
+
+// CountFields are two counts in one number. Older versions, which run beside this one during an upgrade, read and add up the number
+// unchanged; it shows them too many of the first.
+func CountFields(f *abi.Fields, count, opened *uint64) {
+	both := *count&(1<<openedShift-1) | *opened<<openedShift
+	if f.Uint(&both); f.Reading() {
+		*count, *opened = both&(1<<openedShift-1), both>>openedShift
+	}
+}
+
+const openedShift = 40
 
 // Extras lists the figures of n usages that older versions do not know: of prompt caches, then of failed attempts. They end a message,
 // and it has none without need.

@@ -364,7 +364,9 @@ func (w *world) noteSettle(settle *keymeter.Settle) {
 	}
 	w.noteViolations(settle.Violations)
 	w.checkCovered(settle)
-	w.checkCharged(settle.Model)
+	if settle.Outcome != keymeter.Released || settle.CostPico != 0 {
+		w.checkCharged(settle.Model) // a failure may be that of another request, or of none
+	}
 	for i := range settle.Attempts {
 		w.checkCharged(settle.Attempts[i].Model)
 	}

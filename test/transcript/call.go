@@ -237,12 +237,15 @@ func (f *fields) settle(c *keymeter.Settle) {
 	for i := range c.Failures {
 		v := &c.Failures[i]
 		fmt.Fprintf(f, "; failed %s %s x%d", v.Model, causes[v.Cause], v.Count)
+		if v.Opened > 0 {
+			fmt.Fprintf(f, " opened x%d", v.Opened)
+		}
 	}
 	f.flag("rescued", c.Rescued)
 }
 
 // causes are the words for the causes of failed attempts.
-var causes = [ledger.Causes]string{"busy", "rejected", "unavailable", "timeout", "connection", "cut", "unusable", "broken", "opened"}
+var causes = [ledger.Causes]string{"busy", "rejected", "unavailable", "timeout", "connection", "cut", "unusable", "broken"}
 
 // charge writes the prompt and output tokens and their cost.
 func (f *fields) charge(t keymeter.Tokens, cost money.Pico, estimated bool) {
