@@ -79,5 +79,5 @@ func (r *recentAttempts) add(u *ledger.Usage) {
 	n := &v.Failed
 	r.Attempts += v.Total
 	r.Opened += v.Opened
-	r.Failed += n.Busy + n.Rejected + n.Unavailable + n.Timeout + n.Connection + n.Cut + n.Unusable
+	r.Failed += n.Busy + n.Rejected + n.Unavailable + n.Timeout + n.Connection + n.Cut + n.Unusable + n.Broken
 }

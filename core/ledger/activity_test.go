@@ -91,7 +91,7 @@ func TestActivityIsGroupedAlike(t *testing.T) {
 	b.expectActivity(ledger.ActivityQuery{By: ledger.ActivityByModel}, byModel...)
 	b.expectActivity(ledger.ActivityQuery{By: ledger.ActivityByKey}, byKey...)
 
-	prune := ledger.Prune{FirstDay: today, FirstHourDay: today + 1}
+	prune := ledger.Prune{FirstDay: today, FirstHourDay: today + 10}
 	for range 2 {
 		b.call(prune.Encode())
 	}

@@ -8,15 +8,20 @@ import (
 )
 
 // Prune is the command that deletes usage rows and violations of days before FirstDay, and rows by hour of days before
-// FirstHourDay; those by ten minutes become rows by day. It deletes a limited number at a time. The reply is the number of rows deleted; the caller repeats it until that is 0.
+// FirstHourDay; those by ten minutes of KeepHourDays before it become rows by day. It deletes a limited number at a time. The reply is the number of rows deleted; the caller repeats it until that is 0.
 type Prune struct{ FirstDay, FirstHourDay uint64 }
+
+// firstSpan is the first row by ten minutes to keep.
+func (p *Prune) firstSpan() uint64 {
+	return (p.FirstHourDay - min(p.FirstHourDay, KeepHourDays)) * DaySpans
+}
 
 func (p *Prune) reads() []abi.Range {
 	return []abi.Range{
 		{Start: rowModels, End: rowModels + abi.Fixed(p.FirstDay), Limit: maxPrune},
 		{Start: rowDetails, End: rowDetails + abi.Fixed(p.FirstDay), Limit: maxPrune},
 		{Start: rowHours, End: hourKey(p.FirstHourDay, 0), Limit: maxPrune},
-		{Start: rowSpans, End: spanKey(p.FirstHourDay * DaySpans), Limit: maxPrune},
+		{Start: rowSpans, End: spanKey(p.firstSpan()), Limit: maxPrune},
 		{Start: rowSpanDays, End: spanDayKey(p.FirstDay), Limit: maxPrune},
 		{Start: rowEnds, End: dayEndsKey(p.FirstDay), Limit: maxPrune},
 		{Start: rowKeyEnds, End: keyEndsKey(p.FirstDay, ""), Limit: maxPrune},
@@ -29,7 +34,7 @@ func (p *Prune) reads() []abi.Range {
 }
 
 func (c *call) prune(p *Prune) error {
-	if err := c.fold(p.FirstHourDay * DaySpans); err != nil || len(c.out.Ranges) > 0 {
+	if err := c.fold(p.firstSpan()); err != nil || len(c.out.Ranges) > 0 {
 		return err
 	}
 	if _, err := c.loadViolations(); err != nil {

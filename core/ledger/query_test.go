@@ -134,9 +134,9 @@ func TestPrune(t *testing.T) {
 		removed     uint64
 		days, hours []string
 	}{
-		{ledger.Prune{FirstDay: today - 1, FirstHourDay: today - 1}, 0, []string{"/-1/0/=51", "/0/0/=68", "/1/0/=136"}, []string{"/-1/3/=17", "/-1/4/=34", "/0/3/=68", "/1/3/=136"}},
-		{ledger.Prune{FirstDay: today - 1, FirstHourDay: today}, 2, []string{"/-1/0/=51", "/0/0/=68", "/1/0/=136"}, []string{"/0/3/=68", "/1/3/=136"}},
-		{ledger.Prune{FirstDay: today, FirstHourDay: today + 1}, 2 + 4 + 2, []string{"/0/0/=68", "/1/0/=136"}, []string{"/1/3/=136"}},
+		{ledger.Prune{FirstDay: today - 1, FirstHourDay: today + 8}, 0, []string{"/-1/0/=51", "/0/0/=68", "/1/0/=136"}, []string{"/-1/3/=17", "/-1/4/=34", "/0/3/=68", "/1/3/=136"}},
+		{ledger.Prune{FirstDay: today - 1, FirstHourDay: today + 9}, 2, []string{"/-1/0/=51", "/0/0/=68", "/1/0/=136"}, []string{"/0/3/=68", "/1/3/=136"}},
+		{ledger.Prune{FirstDay: today, FirstHourDay: today + 10}, 2 + 4 + 2, []string{"/0/0/=68", "/1/0/=136"}, []string{"/1/3/=136"}},
 	} {
 		removed, err := ledger.DecodePruned(b.call(c.prune.Encode()))
 		if err != nil || removed != c.removed {

@@ -8,7 +8,7 @@ import (
 )
 
 // A span is ten minutes, numbered from 1970-01-01. A project has one row for each with activity: about 100 bytes for each model and
-// each key. When they are older than KeepHourDays, they become one row for their day.
+// each key. When they are older than twice KeepHourDays, for comparisons, they become one row for their day.
 const (
 	SpanMs   = 10 * minuteMs
 	minuteMs = 60_000

@@ -73,7 +73,7 @@ func TestTalliesAreCountedOnce(t *testing.T) {
 			t.Errorf("%+v: %s\nwant %s", c.q, got, c.want)
 		}
 	}
-	prune := ledger.Prune{FirstDay: today, FirstHourDay: today + 1}
+	prune := ledger.Prune{FirstDay: today, FirstHourDay: today + 10}
 	b.call(prune.Encode())
 	if got := b.ends(ledger.Query{By: ledger.ByDay, FirstDay: today - 1, EndDay: today + 1}); len(got) != 1 {
 		t.Errorf("after pruning: %q", got)

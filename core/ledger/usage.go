@@ -161,7 +161,7 @@ func (c *call) addUsage(a *Absorb, u *Usage) error {
 // KeepDays and KeepHourDays are the retention of usage rows, in days.
 const (
 	KeepDays     = 400
-	KeepHourDays = 9   // rows by hour, and by ten minutes
+	KeepHourDays = 9   // rows by hour; those by ten minutes are kept twice as long, for comparisons
 	maxPrune     = 500 // rows of each kind that one Prune deletes
 )
 

@@ -79,7 +79,7 @@ journey('one request shows the state of 200 projects, each part with a link', { 
   await page.getByRole('table', { name: 'Top API keys by cost' }).getByText('deleted key').waitFor()
   await page
     .getByRole('table', { name: 'Top models by cost' })
-    .getByRole('row', { name: /^nickel ?openai 500 \$5\.00$/ })
+    .getByRole('row', { name: /^nickel ?openai \$5\.00 500$/ })
     .waitFor()
   await page.getByText('openai is failing: in this range, 47 of 547 attempts failed (8.6%).').waitFor()
 
