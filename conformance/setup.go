@@ -139,7 +139,7 @@ func fieldsOf(s Step) map[string]any {
 			body[name] = strings.Split(value, ",")
 		case err == nil:
 			body[name] = n
-		case name == "unbounded":
+		case name == "unbounded" || name == "recordProviderErrors":
 			body[name] = value == "true"
 		default:
 			body[name] = value

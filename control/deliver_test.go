@@ -65,6 +65,7 @@ func TestChangesWaitForLeases(t *testing.T) {
 		{"budget period", "PATCH", path, `{"budgetPeriod":"day"}`},
 		{"cache", "PATCH", path, `{"cacheTtlSeconds":0}`},
 		{"unbounded", "PATCH", path, `{"unbounded":true}`},
+		{"provider errors", "PATCH", path, `{"recordProviderErrors":true}`},
 		{"contact", "PATCH", path, `{"contact":"platform@example.com"}`},
 		{"policy", "PATCH", path, `{"models":["balanced"]}`},
 		{"routes", "PATCH", path, `{"routes":{"balanced":{"targets":[{"model":"gpt-4.1"}]}}}`},

@@ -61,8 +61,8 @@ func TestNaughtyBodies(t *testing.T) {
 	path := b.Project()
 	keyPath, _ := b.Key(path)
 	endpoints := []endpoint{
-		{method: "POST", path: "/api/admin/projects", fields: []string{"name", "plan", "budget", "budgetPeriod", "region", "cache", "cacheTtlSeconds", "unbounded", "contact", "models", "routes", "alerts", "version", "x"}},
-		{method: "PATCH", path: path, fields: []string{"name", "plan", "budget", "budgetPeriod", "cache", "cacheTtlSeconds", "unbounded", "contact", "models", "routes", "alerts", "version", "id"}},
+		{method: "POST", path: "/api/admin/projects", fields: []string{"name", "plan", "budget", "budgetPeriod", "region", "cache", "cacheTtlSeconds", "unbounded", "recordProviderErrors", "contact", "models", "routes", "alerts", "version", "x"}},
+		{method: "PATCH", path: path, fields: []string{"name", "plan", "budget", "budgetPeriod", "cache", "cacheTtlSeconds", "unbounded", "recordProviderErrors", "contact", "models", "routes", "alerts", "version", "id"}},
 		{method: "POST", path: path + "/keys", fields: []string{"name", "kind", "environment", "models", "permissions", "limits", "expiresAt", "value"}},
 		{method: "PATCH", path: keyPath, fields: []string{"name", "models", "permissions", "limits", "expiresAt", "version", "status"}},
 		{method: "PUT", path: path + "/provider-keys/openai", fields: []string{"key", "name"}},

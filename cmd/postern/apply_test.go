@@ -24,6 +24,7 @@ projects:
     cache: global
     cacheTtlSeconds: 600
     unbounded: true
+    recordProviderErrors: true
     contact: platform@example.com
     models: [balanced, gpt-4.1]
     routes:

@@ -31,6 +31,7 @@ func projectFields(c *cobra.Command) func() (map[string]any, error) {
 	f.String("cache", "", "off, colo (per data center) or global (in KV, at least 60 seconds)")
 	f.Uint64("cache-ttl", 0, "seconds for which responses are cached; 0: no cache")
 	f.Bool("unbounded", false, "do not limit responses whose request sets no max tokens")
+	f.Bool("record-provider-errors", false, "keep providers' messages, redacted, in the records of failed requests, for owners")
 	f.String("contact", "", "who can raise limits and the budget, such as platform@example.com; errors about them name it")
 	f.StringSlice("models", nil, "models and tiers that the keys may use; empty: all")
 	return func() (map[string]any, error) {
@@ -49,8 +50,10 @@ func projectFields(c *cobra.Command) func() (map[string]any, error) {
 		if f.Changed("cache-ttl") {
 			body["cacheTtlSeconds"], _ = f.GetUint64("cache-ttl")
 		}
-		if f.Changed("unbounded") {
-			body["unbounded"], _ = f.GetBool("unbounded")
+		for flag, field := range map[string]string{"unbounded": "unbounded", "record-provider-errors": "recordProviderErrors"} {
+			if f.Changed(flag) {
+				body[field], _ = f.GetBool(flag)
+			}
 		}
 		if f.Changed("models") {
 			body["models"] = list(f.GetStringSlice("models"))
@@ -152,13 +155,21 @@ func (p *program) showProject(o *connection) *cobra.Command {
 			table(p.out, [][]string{
 				{"ID", found.ID}, {"Name", plain(found.Name)}, {"Status", found.Status}, {"Plan", plain(found.Plan)},
 				{"Budget", "$" + string(found.Budget) + " per " + found.BudgetPeriod}, {"Region", orDash(deref(found.Region))},
-				{"Cache", cacheText(&found)}, {"Unbounded", fmt.Sprint(found.Unbounded)}, {"Contact", orDash(plain(found.Contact))},
+				{"Cache", cacheText(&found)}, {"Unbounded", fmt.Sprint(found.Unbounded)}, {"Provider errors", recordedText(&found)}, {"Contact", orDash(plain(found.Contact))},
 				{"Models", orDash(strings.Join(found.Models, ", "))}, {"Routes", plain(string(found.Routes))}, {"Governor", plain(string(found.Governor))},
 				{"Alerts", plain(string(found.Alerts))}, {"Created", found.CreatedAt}, {"Version", fmt.Sprint(found.Version)},
 			})
 			return nil
 		},
 	}
+}
+
+// recordedText tells what records have of providers' errors.
+func recordedText(p *admin.Project) string {
+	if p.RecordProviderErrors {
+		return "recorded with their message"
+	}
+	return "recorded without their message"
 }
 
 // cacheText is a project's cache, such as "colo, 3600 s". Servers of older versions have no scopes.

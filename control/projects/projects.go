@@ -32,23 +32,24 @@ func Routes(p *kernel.Plane) []kernel.Route {
 
 // projectView is a project in the API.
 type projectView struct {
-	ID              string                        `json:"id"`
-	Name            string                        `json:"name"`
-	Plan            string                        `json:"plan"`
-	Region          *string                       `json:"region"` // null: near its first use
-	Budget          json.RawMessage               `json:"budget"` // dollars per budget period, exact
-	BudgetPeriod    string                        `json:"budgetPeriod"`
-	Cache           string                        `json:"cache"`
-	CacheTTLSeconds uint64                        `json:"cacheTtlSeconds"` // 0 exactly if the cache is off
-	Unbounded       bool                          `json:"unbounded"`       // responses are not limited if the caller sets no max tokens
-	Contact         string                        `json:"contact"`         // who can raise limits and the budget; "": nobody is named
-	Models          []string                      `json:"models"`          // models and tiers that its keys may use; empty: all
-	Routes          map[string]settings.RouteView `json:"routes"`          // tiers that the project overrides
-	Governor        settings.GovernorSummary      `json:"governor"`
-	Alerts          *alertsView                   `json:"alerts"`
-	Status          string                        `json:"status"`
-	CreatedAt       string                        `json:"createdAt"` // RFC 3339, UTC, milliseconds
-	Version         uint64                        `json:"version"`   // counts changes of the project, but not of its keys
+	ID                   string                        `json:"id"`
+	Name                 string                        `json:"name"`
+	Plan                 string                        `json:"plan"`
+	Region               *string                       `json:"region"` // null: near its first use
+	Budget               json.RawMessage               `json:"budget"` // dollars per budget period, exact
+	BudgetPeriod         string                        `json:"budgetPeriod"`
+	Cache                string                        `json:"cache"`
+	CacheTTLSeconds      uint64                        `json:"cacheTtlSeconds"`      // 0 exactly if the cache is off
+	Unbounded            bool                          `json:"unbounded"`            // responses are not limited if the caller sets no max tokens
+	RecordProviderErrors bool                          `json:"recordProviderErrors"` // records of failed requests have the provider's message, for owners
+	Contact              string                        `json:"contact"`              // who can raise limits and the budget; "": nobody is named
+	Models               []string                      `json:"models"`               // models and tiers that its keys may use; empty: all
+	Routes               map[string]settings.RouteView `json:"routes"`               // tiers that the project overrides
+	Governor             settings.GovernorSummary      `json:"governor"`
+	Alerts               *alertsView                   `json:"alerts"`
+	Status               string                        `json:"status"`
+	CreatedAt            string                        `json:"createdAt"` // RFC 3339, UTC, milliseconds
+	Version              uint64                        `json:"version"`   // counts changes of the project, but not of its keys
 }
 
 // alertsView is the webhook for alerts. Secret is set only in the response that creates it.
@@ -67,7 +68,7 @@ func viewProject(p *directory.Project) projectView {
 	v := projectView{
 		ID: p.ID, Name: p.Name, Plan: p.Plan, Budget: money.Append(nil, p.BudgetPico, money.Dollar),
 		BudgetPeriod: kernel.Translate(p.Cycle, settings.Cycles, settings.CycleWords), Cache: kernel.Translate(p.Cache, cacheScopes, scopeWords),
-		CacheTTLSeconds: p.CacheTTLSeconds, Unbounded: p.Unbounded, Contact: p.Contact,
+		CacheTTLSeconds: p.CacheTTLSeconds, Unbounded: p.Unbounded, RecordProviderErrors: p.RecordProviderErrors, Contact: p.Contact,
 		Models: append([]string{}, p.Policy.Models...), Routes: settings.ViewRoutes(p.Policy.Routes), Governor: settings.SummarizeGovernor(&p.Policy), Status: settings.ProjectStatus(p),
 		CreatedAt: kernel.Timestamp(p.CreatedMs), Version: p.Revision + 1,
 	}
@@ -137,6 +138,7 @@ func (h *handler) newProject(f *kernel.Fields) (directory.Project, error) {
 	p.Cache, p.CacheTTLSeconds = doc.CacheColo, defaultCacheTTLSeconds
 	cache := takeCache(f)
 	p.Unbounded, _ = f.Boolean("unbounded")
+	p.RecordProviderErrors, _ = f.Boolean("recordProviderErrors")
 	p.Contact, _ = contact(f)
 	p.Policy.Models, _ = f.Models()
 	p.Policy.Routes, _ = h.routes(f)
@@ -268,6 +270,7 @@ func (h *handler) readPatch(f *kernel.Fields) (projectEdit, error) {
 	cycle, hasCycle := f.Choice("budgetPeriod", "", settings.CycleWords)
 	cache := takeCache(f)
 	unbounded, hasUnbounded := f.Boolean("unbounded")
+	errors, hasErrors := f.Boolean("recordProviderErrors")
 	who, hasContact := contact(f)
 	models, hasModels := f.Models()
 	routes, hasRoutes := h.routes(f)
@@ -286,6 +289,7 @@ func (h *handler) readPatch(f *kernel.Fields) (projectEdit, error) {
 			p.Epoch++
 		}
 		kernel.Set(hasUnbounded, &p.Unbounded, unbounded)
+		kernel.Set(hasErrors, &p.RecordProviderErrors, errors)
 		kernel.Set(hasContact, &p.Contact, who)
 		kernel.Set(hasModels, &p.Policy.Models, models)
 		kernel.Set(hasRoutes, &p.Policy.Routes, routes)
@@ -295,6 +299,6 @@ func (h *handler) readPatch(f *kernel.Fields) (projectEdit, error) {
 		}
 		return cache.apply(p)
 	}
-	affectsKeys := hasPlan || hasCycle || cache.hasScope || cache.hasTTL || hasUnbounded || hasContact || hasModels || hasRoutes
+	affectsKeys := hasPlan || hasCycle || cache.hasScope || cache.hasTTL || hasUnbounded || hasErrors || hasContact || hasModels || hasRoutes
 	return projectEdit{version, affectsKeys, hasBudget, apply}, f.Err()
 }

@@ -31,7 +31,7 @@ func TestCreateProject(t *testing.T) {
 		`{"name":"Über <b>&","budget":12.345,"plan":"team","region":"weur","cacheTtlSeconds":60}`)
 	id := got.Text("id")
 	want := `{"id":"` + id + `","name":"Über <b>&","plan":"team","region":"weur","budget":12.345,` +
-		`"budgetPeriod":"month","cache":"colo","cacheTtlSeconds":60,"unbounded":false,"contact":"","models":[],"routes":{},` +
+		`"budgetPeriod":"month","cache":"colo","cacheTtlSeconds":60,"unbounded":false,"recordProviderErrors":false,"contact":"","models":[],"routes":{},` +
 		`"governor":{"enabled":false,"strictMode":false},"alerts":null,"status":"active",` +
 		`"createdAt":"2026-11-21T08:08:07.006Z","version":1}`
 	if got.Body.String() != want {
@@ -53,7 +53,7 @@ func TestCreateProject(t *testing.T) {
 func TestCreateProjectDefaults(t *testing.T) {
 	b := controltest.New(t)
 	got := b.Must(201, "POST", "/api/admin/projects", `{"name":"x"}`)
-	if !strings.Contains(got.Body.String(), `"plan":"free","region":null,"budget":5,"budgetPeriod":"month","cache":"colo","cacheTtlSeconds":3600,"unbounded":false,"contact":"","models":[],`) {
+	if !strings.Contains(got.Body.String(), `"plan":"free","region":null,"budget":5,"budgetPeriod":"month","cache":"colo","cacheTtlSeconds":3600,"unbounded":false,"recordProviderErrors":false,"contact":"","models":[],`) {
 		t.Error(got.Body)
 	}
 	got = b.Must(201, "POST", "/api/admin/projects", `{"name":"x","plan":"team","region":null}`)
@@ -225,6 +225,32 @@ func TestPlanChangeReachesAllKeys(t *testing.T) {
 		if !slices.ContainsFunc(direct, same) {
 			t.Errorf("%s got another delivery before the response", out[i].Name)
 		}
+	}
+}
+
+// TestProviderErrorsReachAllKeys: every key's record says whether providers' messages are recorded, and the change is audited.
+func TestProviderErrorsReachAllKeys(t *testing.T) {
+	b := controltest.New(t)
+	path := b.Project()
+	made := b.Must(201, "POST", path+"/keys", `{"name":"k"}`)
+	for _, on := range []bool{true, false} {
+		field := fmt.Sprintf(`"recordProviderErrors":%v`, on)
+		if got := b.Must(200, "PATCH", path, "{"+field+"}"); !strings.Contains(got.Body.String(), field+",") {
+			t.Error(got.Body)
+		}
+		if b.RecordOf(made).RecordProviderErrors != on {
+			t.Errorf("the record of the key has %v", !on)
+		}
+		log, _ := b.Entries("?action=project")
+		if !slices.ContainsFunc(log, func(e map[string]any) bool {
+			before, _ := e["before"].(map[string]any)
+			return before["recordProviderErrors"] == !on && e["after"].(map[string]any)["recordProviderErrors"] == on
+		}) {
+			t.Errorf("audit: %v", log)
+		}
+	}
+	if got := b.Must(201, "POST", "/api/admin/projects", `{"name":"x","recordProviderErrors":true}`); !strings.Contains(got.Body.String(), `"recordProviderErrors":true,`) {
+		t.Error(got.Body)
 	}
 }
 

@@ -28,6 +28,7 @@ type RecordView struct {
 // recorded is a record's body, as package exchange writes it.
 type recorded struct {
 	RecordView
+	ProviderText     string          `json:"providerText"`
 	Code             string          `json:"code"`
 	DurationMs       uint64          `json:"durationMs"`
 	UserAgent        string          `json:"userAgent"`
@@ -56,6 +57,9 @@ func viewRecord(r *ledger.Record, f *RequestFilter) (v RequestView, ok bool) {
 	if json.Unmarshal(r.Body, &b) != nil {
 		return v, false
 	}
+	if f.ProviderTexts {
+		b.tellText()
+	}
 	cause, outcome := Causes[r.End], outcomeOf(r.End)
 	v = RequestView{
 		Time: kernel.Timestamp(r.AtMs), RequestID: r.ID, KeyID: r.KeyID, Model: kernel.NullIfEmpty(r.Model), Provider: kernel.NullIfEmpty(f.provider(r.Provider)),
@@ -70,6 +74,15 @@ func viewRecord(r *ledger.Record, f *RequestFilter) (v RequestView, ok bool) {
 		v.Cache = CacheWords[ledger.CacheBypass]
 	}
 	return v, true
+}
+
+// tellText adds the provider's message to its error.
+func (b *recorded) tellText() {
+	if n := len(b.ProviderError); n > 2 && b.ProviderText != "" {
+		if text, err := kernel.Encode(b.ProviderText); err == nil {
+			b.ProviderError = append(append(b.ProviderError[:n-1:n-1], `,"message":`...), append(text, '}')...)
+		}
+	}
 }
 
 // OutcomeWords are the API's words for what became of a request.

@@ -50,6 +50,8 @@ type RequestFilter struct {
 	ID, Key, Model, Provider, Status, Cache, Outcome, Cause string
 	// FromMs and ToMs are the range of times; ToMs is exclusive, and 0: no bound.
 	FromMs, ToMs uint64
+	// ProviderTexts shows the messages of providers, which only owners may see.
+	ProviderTexts bool
 	// Catalog has the present names of providers; nil: providers are shown as they were recorded.
 	Catalog *config.Config
 }

@@ -63,7 +63,7 @@ func (h *handler) findRequest(c *kernel.Call) (kernel.Answer, error) {
 
 // findIn looks through projects and moves the place of the search. The result is nil if they do not have the request.
 func (h *handler) findIn(c *kernel.Call, projects []directory.Document, at *search, calls *int) (*foundView, error) {
-	f := reports.RequestFilter{ID: c.ID, Catalog: h.Catalog}
+	f := reports.RequestFilter{ID: c.ID, Catalog: h.Catalog, ProviderTexts: c.Actor.Role == kernel.Owner}
 	for i := range projects {
 		p, err := directory.DecodeProject(projects[i])
 		if err != nil {

@@ -1,6 +1,7 @@
 package usage_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -157,5 +158,43 @@ func TestEveryCauseHasAName(t *testing.T) {
 			t.Errorf("end %d is called %q", end, name)
 		}
 		seen[name] = true
+	}
+}
+
+// TestProviderTextIsForOwners: owners see the provider's message in the list and in the search, viewers do not, and exports have it for nobody.
+func TestProviderTextIsForOwners(t *testing.T) {
+	b := controltest.New(t)
+	b.Memory.Reducers, b.Viewer = true, controltest.ViewerToken
+	path := b.Project()
+	r := unserved(1)
+	r.Body = []byte(`{"code":"c","message":"M","endpoint":"/v1/chat/completions","durationMs":7,"providerText":"Say \"mark\" <b>","providerError":{"status":503,"type":"t"}}`)
+	without := unserved(2)
+	without.Body = []byte(`{"code":"c","message":"M","endpoint":"/v1/chat/completions","durationMs":7,"providerError":{"status":500}}`)
+	b.Tally(path, ledger.Tally{Source: 1, Seq: 1, KeyID: "key_1", Records: []ledger.Record{r, without}})
+	viewer := []string{"Authorization", "Bearer " + controltest.ViewerToken}
+	for at, query := range map[string]string{path + "/requests": "?request=" + r.ID, "/api/admin/requests/" + r.ID: ""} {
+		got := b.Must(200, "GET", at+query, "").Body.String()
+		if !strings.Contains(got, `"providerError":{"status":503,"type":"t","message":"Say \"mark\" <b>"}`) || strings.Contains(got, "providerText") {
+			t.Errorf("the owner gets %s", got)
+		}
+		seen := b.Do("GET", at+query, "", viewer...)
+		if text := seen.Body.String(); seen.Code != 200 || strings.Contains(text, "mark") || !strings.Contains(text, `"providerError":{"status":503,"type":"t"}`) {
+			t.Errorf("a viewer gets %d %s", seen.Code, text)
+		}
+	}
+	if got := b.Must(200, "GET", path+"/requests?request="+without.ID, "").Body.String(); !strings.Contains(got, `"providerError":{"status":500}`) {
+		t.Errorf("without a message: %s", got)
+	}
+	exported, next := "", ""
+	for pages := 0; pages == 0 || next != ""; pages++ {
+		page := b.Do("GET", path+"/compliance/export?type=access&after="+next, "").Body.String()
+		var head struct{ Next string }
+		if err := json.NewDecoder(strings.NewReader(page)).Decode(&head); err != nil || pages > 9 {
+			t.Fatalf("%v, %d pages: %s", err, pages, page)
+		}
+		exported, next = exported+page, head.Next
+	}
+	if strings.Contains(exported, "mark") || !strings.Contains(exported, `"providerError":{"status":503,"type":"t"}`) {
+		t.Errorf("an export has %s", exported)
 	}
 }

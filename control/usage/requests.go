@@ -25,6 +25,7 @@ func (h *handler) listRequests(c *kernel.Call) (kernel.Answer, error) {
 		return kernel.Answer{}, err
 	}
 	f, at := h.readFilter(q), readPlaceOf(q)
+	f.ProviderTexts = c.Actor.Role == kernel.Owner
 	if err := q.Err(); err != nil {
 		return kernel.Answer{}, err
 	}

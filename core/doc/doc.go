@@ -6,7 +6,7 @@ import "github.com/postern-ai/postern/core/abi"
 
 // Formats. Older ones are still read; the fields that they lack are zero.
 const (
-	projectFormat = 5 // 1 lacked policy, cycle, status and alerts; 2 lacked Unbounded; 3 lacked Cache; 4 lacked Contact
+	projectFormat = 6 // 1 lacked policy, cycle, status and alerts; 2 lacked Unbounded; 3 lacked Cache; 4 lacked Contact; 5 lacks RecordProviderErrors
 	keyFormat     = 3 // 1 lacked models; 2 lacked limits, expiry and permissions
 	policyFormat  = 2 // 1 lacked the Governor and the registry
 )

@@ -21,7 +21,7 @@ var (
 	wholeProject = doc.Project{
 		ID: "proj_1", Name: "ü", Plan: "free", Region: "weur", BudgetPico: 5, CacheTTLSeconds: 6, CreatedMs: 7, KeyCount: 8, Revision: 9,
 		Archived: true, Cycle: calendar.Daily, Epoch: 10, Alerts: doc.Alerts{URL: "https://a.example", Secret: []byte{4}}, Policy: wholePolicy,
-		Cache: doc.CacheGlobal, Unbounded: true, Contact: "c",
+		Cache: doc.CacheGlobal, Unbounded: true, Contact: "c", RecordProviderErrors: true,
 	}
 	wholeKey = doc.Key{
 		ID: "key_1", ProjectID: "proj_1", Name: "k", Kind: keys.Project, Environment: keys.Development, Hash: "h", Last4: "abcd", Status: doc.Inactive,
@@ -140,6 +140,24 @@ func TestOldFormats(t *testing.T) {
 	}
 }
 
+// TestNewestFormatsAreOptional: documents without the newest setting have the format before, which older instances read.
+func TestNewestFormatsAreOptional(t *testing.T) {
+	p, r := wholeProject, wholeRecord
+	p.RecordProviderErrors, r.RecordProviderErrors = false, false
+	for kind, c := range map[string]struct {
+		with, without []byte
+		format        byte
+		want          any
+	}{"project": {wholeProject.Encode(), p.Encode(), 5, p}, "record": {wholeRecord.Encode(), r.Encode(), 6, r}} {
+		if c.with[0] != c.format+1 || c.without[0] != c.format || string(c.with[1:]) != string(c.without[1:])+"\x01" {
+			t.Errorf("%s:\n%x, and without the setting\n%x", kind, c.with, c.without)
+		}
+		if got, err := decoders[kind].decode(c.without); err != nil || !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s: %v, %+v", kind, err, got)
+		}
+	}
+}
+
 func TestPermissions(t *testing.T) {
 	for _, c := range []struct {
 		kind keys.Kind
@@ -168,6 +186,7 @@ func TestChangesThatAffectKeys(t *testing.T) {
 		"cache scope": {func(p *doc.Project) { p.Cache = doc.CacheOff }, true},
 		"cycle":       {func(p *doc.Project) { p.Cycle = calendar.Weekly }, true}, "epoch": {func(p *doc.Project) { p.Epoch++ }, true},
 		"policy": {func(p *doc.Project) { p.Policy.Version++ }, true}, "name": {func(p *doc.Project) { p.Name = "x" }, false},
+		"errors": {func(p *doc.Project) { p.RecordProviderErrors = false }, true},
 		"budget": {func(p *doc.Project) { p.BudgetPico++ }, false}, "alerts": {func(p *doc.Project) { p.Alerts.URL = "" }, false},
 	} {
 		p := wholeProject

@@ -29,6 +29,9 @@ type Project struct {
 	Cache CacheScope
 	// Contact is who can raise the limits and the budget, such as an address. Errors about them name it. Empty: they name the operator.
 	Contact string
+	// RecordProviderErrors keeps the messages of providers in the records of failed requests. A project without it is stored in the
+	// format before, which older instances read.
+	RecordProviderErrors bool
 }
 
 // Alerts is the webhook for budget alerts. With an empty URL no alerts are sent.
@@ -46,6 +49,9 @@ func (p *Project) Period(day uint64) calendar.Period {
 func (p *Project) Encode() []byte {
 	var w abi.Writer
 	format := uint64(projectFormat)
+	if !p.RecordProviderErrors {
+		format--
+	}
 	_ = p.fields(abi.WriteTo(&w), &format)
 	return w.Buf
 }
@@ -89,6 +95,9 @@ func (p *Project) fields(f *abi.Fields, format *uint64) error {
 	cacheField(f, &p.Cache, *format >= 4, p.CacheTTLSeconds)
 	if *format >= 5 {
 		f.String(&p.Contact)
+	}
+	if *format >= 6 {
+		f.Bool(&p.RecordProviderErrors)
 	}
 	return nil
 }

@@ -9,24 +9,25 @@ import (
 // Record is the data that every exchange needs about a key and its project. It is stored in KV under
 // RecordKey, in host memory and, as the authority, in the key's meter.
 type Record struct {
-	Version         uint64 // sum of the key's and the project's version: grows when either changes
-	KeyID           string
-	ProjectID       string
-	Kind            keys.Kind
-	Environment     keys.Environment
-	Plan            string
-	Region          string
-	CacheTTLSeconds uint64
-	Models          []string // models and tiers that the key may use; empty: all
-	Limits          Limits
-	Permissions     Permission
-	ExpiresMs       uint64
-	Cycle           calendar.Cycle // of the project's budget
-	Epoch           uint64
-	Policy          uint64 // version of the project's Policy; 0: there is none
-	Unbounded       bool   // see Project
-	Cache           CacheScope
-	Contact         string // see Project
+	Version              uint64 // sum of the key's and the project's version: grows when either changes
+	KeyID                string
+	ProjectID            string
+	Kind                 keys.Kind
+	Environment          keys.Environment
+	Plan                 string
+	Region               string
+	CacheTTLSeconds      uint64
+	Models               []string // models and tiers that the key may use; empty: all
+	Limits               Limits
+	Permissions          Permission
+	ExpiresMs            uint64
+	Cycle                calendar.Cycle // of the project's budget
+	Epoch                uint64
+	Policy               uint64 // version of the project's Policy; 0: there is none
+	Unbounded            bool   // see Project
+	Cache                CacheScope
+	Contact              string // see Project
+	RecordProviderErrors bool   // see Project
 }
 
 // NewRecord returns the record of a key in a project, both at their versions in the Directory.
@@ -35,7 +36,7 @@ func NewRecord(k *Key, keyVersion uint64, p *Project, projectVersion uint64) Rec
 		Version: keyVersion + projectVersion, KeyID: k.ID, ProjectID: k.ProjectID, Kind: k.Kind, Environment: k.Environment,
 		Plan: p.Plan, Region: p.Region, CacheTTLSeconds: p.CacheTTLSeconds, Models: k.Models, Limits: k.Limits,
 		Permissions: k.Permissions, ExpiresMs: k.ExpiresMs, Cycle: p.Cycle, Epoch: p.Epoch, Policy: p.Policy.Version,
-		Unbounded: p.Unbounded, Cache: p.Cache, Contact: p.Contact,
+		Unbounded: p.Unbounded, Cache: p.Cache, Contact: p.Contact, RecordProviderErrors: p.RecordProviderErrors,
 	}
 }
 
@@ -68,6 +69,9 @@ func (rec *Record) Period(day uint64) calendar.Period {
 func (rec *Record) Encode() []byte {
 	w := abi.Writer{Buf: make([]byte, 0, 192)}
 	format := uint64(recordFormat)
+	if !rec.RecordProviderErrors {
+		format--
+	}
 	rec.fields(abi.WriteTo(&w), &format)
 	return w.Buf
 }
@@ -82,8 +86,9 @@ func DecodeRecord(data []byte) (rec Record, err error) {
 }
 
 // recordFormat is the format of stored records. 1 lacked models; 2 lacked limits, permissions, expiry, cycle
-// and policy; 3 lacked Unbounded; 4 lacked Cache; 5 lacked Contact.
-const recordFormat = 6
+// and policy; 3 lacked Unbounded; 4 lacked Cache; 5 lacked Contact; 6 lacks
+// RecordProviderErrors, and is still written without it.
+const recordFormat = 7
 
 func (rec *Record) fields(f *abi.Fields, format *uint64) {
 	if f.Uint(format); *format == 0 || *format > recordFormat {
@@ -117,5 +122,8 @@ func (rec *Record) fields(f *abi.Fields, format *uint64) {
 	cacheField(f, &rec.Cache, *format >= 5, rec.CacheTTLSeconds)
 	if *format >= 6 {
 		f.String(&rec.Contact)
+	}
+	if *format >= 7 {
+		f.Bool(&rec.RecordProviderErrors)
 	}
 }

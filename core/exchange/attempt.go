@@ -281,8 +281,9 @@ func (x *exchange) onResponse() {
 		return
 	}
 	f, root := x.wire(), x.json()
-	x.noteProviderError(root)
-	x.onProviderError(f.Failure(x.event.Code, root))
+	failure := f.Failure(x.event.Code, root)
+	x.noteProviderError(root, x.recordedText(failure.Message))
+	x.onProviderError(failure)
 }
 
 // onProviderError handles a provider's error response: it retries the same target, falls back to the next one, or refuses

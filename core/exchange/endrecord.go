@@ -22,16 +22,17 @@ const (
 	withAttempts        // and limits
 	withCaller
 	withDetails
+	withText // of the provider
 )
 
-// endRecord is the record of a request that ends with f. It holds no text of a message and none of a provider; details
-// may repeat a short value, such as a role.
+// endRecord is the record of a request that ends with f. It holds no text of a message, and one of a provider only if the project
+// records it; details may repeat a short value, such as a role.
 func (x *exchange) endRecord(f fault.Fault, end ledger.End) ledger.Record {
 	r := ledger.Record{
 		AtMs: x.s.startMs, ID: x.s.requestID, End: end, Status: x.statusOf(f), Model: x.endModel(), Provider: x.trace(f.Status()).Provider,
 	}
 	x.s.notes.user = x.recordedUser()
-	for to := withDetails; ; to-- {
+	for to := withText; ; to-- {
 		r.Body = x.recordBody(f, to)
 		if to == basics || len(r.Body) <= ledger.MaxRecordBytes {
 			return r
@@ -84,6 +85,9 @@ func (x *exchange) recordBody(f fault.Fault, to extent) []byte {
 	b.UintMember("durationMs", x.since(s.startMs))
 	if to >= withDetails {
 		b.Member("details", s.notes.details)
+	}
+	if to >= withText {
+		b.StringMember("providerText", s.notes.providerText) // no member of providerError: older control planes show that to everybody
 	}
 	if to >= withCaller {
 		b.StringMember("userAgent", s.agent)

@@ -51,15 +51,21 @@ func (x *exchange) providerDid(what string) refusal {
 // publicMessage is the provider's message if callers may see it: short, and without the operator's secrets. With a
 // project's own provider key it is always empty, because the key is no longer available to search for.
 func (x *exchange) publicMessage(message jsontext.Escaped) jsontext.Escaped {
-	p, text := x.model().Provider, message.Plain()
+	if len(message) > maxMessage || x.hasProviderSecret(message.Plain()) {
+		return ""
+	}
+	return x.governMessage(message)
+}
+
+// hasProviderSecret reports whether a text of the current target's provider has the operator's key or settings, or may have a
+// project's own key.
+func (x *exchange) hasProviderSecret(text string) bool {
+	p := x.model().Provider
 	secret := x.usesOwnProviderKey() || p.Key != "" && strings.Contains(text, p.Key)
 	for _, s := range p.Settings {
 		secret = secret || len(s.Value) >= minSecret && strings.Contains(text, s.Value)
 	}
-	if secret || len(message) > maxMessage {
-		return ""
-	}
-	return x.governMessage(message)
+	return secret
 }
 
 // minSecret is the length in bytes from which a provider setting is treated as a secret.

@@ -20,6 +20,7 @@ type notes struct {
 	providerStatus uint64 // of the last error response of a provider
 	providerType   string // the error's type and code in it, if they are words
 	providerCode   string
+	providerText   string        // its message, for owners; empty: none, or the project does not record it
 	times          []attemptTime // by attempt, in the order of attemptResults
 	user           string        // the caller's end user, as the request names it; empty: it names none, or one that is not recorded
 	finish         chat.Finish   // of the last response that had one
@@ -34,6 +35,7 @@ func (n *notes) fields(f *abi.Fields) {
 		f.Uint(&n.providerStatus)
 		f.String(&n.providerType)
 		f.String(&n.providerCode)
+		f.String(&n.providerText)
 		abi.List(f, &n.times, func(f *abi.Fields, t *attemptTime) {
 			f.Uint(&t.startMs)
 			f.Uint(&t.durationMs)
@@ -74,14 +76,15 @@ func (x *exchange) noteDetails(details []fault.Detail) {
 	}
 }
 
-// noteProviderError notes what a provider's error response says, apart from its text.
-func (x *exchange) noteProviderError(root gjson.Result) {
+// noteProviderError notes what a provider's error response says; text is what recordedText has left of its message.
+func (x *exchange) noteProviderError(root gjson.Result, text string) {
 	n := &x.s.notes
 	n.providerStatus = x.event.Code
 	n.providerType, n.providerCode = wordOf(root.Get("error.type").Str), wordOf(root.Get("error.code").Str)
 	if n.providerCode == "" {
 		n.providerCode = wordOf(root.Get("error.status").Str)
 	}
+	n.providerText = text
 }
 
 // maxWord and maxNumber bound what a provider calls its error: a name such as context_length_exceeded, or a number such as 1113.

@@ -51,10 +51,10 @@ func sharedFailure(f fault.Fault) refusal {
 	}}
 }
 
-// stripControl replaces control characters with spaces.
+// stripControl replaces control characters, those of Latin-1 too, with spaces, and bytes that are not UTF-8 with U+FFFD.
 func stripControl(text string) string {
 	return strings.Map(func(c rune) rune {
-		if c < ' ' || c == 0x7f {
+		if c < ' ' || c >= 0x7f && c < 0xa0 {
 			return ' '
 		}
 		return c

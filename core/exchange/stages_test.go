@@ -21,7 +21,7 @@ var stages = []struct {
 	{"endpoints without a provider", []string{"models", "usage", "count", "status", "forward"}},
 	{"admission", []string{"admission", "lookup", "kept", "follow", "dispatch", "hit", "replay", "classify"}},
 	{"responses", []string{"mock", "whole", "stream", "governoutput", "withhold", "keeper", "extend", "coverage", "streamend", "misfit", "governschema", "streamout"}},
-	{"attempt", []string{"attemptfault", "attempt", "targets", "budget"}},
+	{"attempt", []string{"attemptfault", "attempt", "providertext", "targets", "budget"}},
 	{"finish", []string{"reject", "served", "finish", "keep", "ending", "endrecord", "settle", "failures", "meta", "pricing", "log", "headers", "limited"}},
 	{"beside", []string{"lease", "flight", "cache", "violations", "guard"}},
 	{"state", []string{"passed", "notes", "facts", "side", "inputs", "actions", "refusal", "endpoint", "state", "parts", "phases"}},

@@ -9,23 +9,24 @@ import (
 
 // Project is a project. Fields that the command line only shows stay JSON.
 type Project struct {
-	ID              string          `json:"id"`
-	Name            string          `json:"name"`
-	Plan            string          `json:"plan"`
-	Region          *string         `json:"region"`
-	Budget          json.RawMessage `json:"budget"`
-	BudgetPeriod    string          `json:"budgetPeriod"`
-	Cache           string          `json:"cache"`
-	CacheTTLSeconds uint64          `json:"cacheTtlSeconds"`
-	Unbounded       bool            `json:"unbounded"`
-	Contact         string          `json:"contact"`
-	Models          []string        `json:"models"`
-	Routes          json.RawMessage `json:"routes"`
-	Governor        json.RawMessage `json:"governor"`
-	Alerts          json.RawMessage `json:"alerts"`
-	Status          string          `json:"status"`
-	CreatedAt       string          `json:"createdAt"`
-	Version         uint64          `json:"version"`
+	ID                   string          `json:"id"`
+	Name                 string          `json:"name"`
+	Plan                 string          `json:"plan"`
+	Region               *string         `json:"region"`
+	Budget               json.RawMessage `json:"budget"`
+	BudgetPeriod         string          `json:"budgetPeriod"`
+	Cache                string          `json:"cache"`
+	CacheTTLSeconds      uint64          `json:"cacheTtlSeconds"`
+	Unbounded            bool            `json:"unbounded"`
+	RecordProviderErrors bool            `json:"recordProviderErrors"`
+	Contact              string          `json:"contact"`
+	Models               []string        `json:"models"`
+	Routes               json.RawMessage `json:"routes"`
+	Governor             json.RawMessage `json:"governor"`
+	Alerts               json.RawMessage `json:"alerts"`
+	Status               string          `json:"status"`
+	CreatedAt            string          `json:"createdAt"`
+	Version              uint64          `json:"version"`
 }
 
 // Key is a key. Value is set only in the response that creates it.

@@ -236,6 +236,25 @@ journey('a failed request shows its attempts, what followed them, and a remedy',
   assert.ok(!curl.includes('sk_'))
 })
 
+journey('owners see a provider’s message once the settings say so', { as: 'owner' }, async ({ page }) => {
+  const talkative = await service.project({ name: 'Talkative' })
+  const key = await service.key(talkative, { name: 'Caller' })
+  await page.goto(`/dashboard/projects/${talkative.id}/settings`)
+  await page.getByRole('checkbox', { name: 'Record the messages of providers’ errors' }).click()
+  await page.getByRole('button', { name: 'Save settings' }).click()
+  const at = `projects/${talkative.id}`
+  await until('it is saved', async () => (await service.get(at)).recordProviderErrors)
+  await failNext(503, 'openai', 2)
+  const failed = await service.complete(key.value, { model: 'groat', ...question('A target fails') })
+  assert.equal(failed.status, 502)
+  await until('it is recorded', async () => (await service.get(`${at}/requests`)).requests.length === 1)
+  await page.goto(`/dashboard/${at}/requests/${failed.headers.get('x-request-id')}`)
+  await page.getByRole('table', { name: 'Attempts, oldest first' }).waitFor()
+  const card = page.locator('.fact-list', { has: page.getByText('Type', { exact: true }) })
+  assert.match(await card.textContent(), /MessageThe provider returned status 503\.$/)
+  assert.equal(await page.getByText('Its message is shown to owners only').count(), 0)
+})
+
 const PHONE = { as: 'owner', viewport: NARROW, hasTouch: true }
 
 journey('on a phone, a refused request shows its details and the limits', PHONE, async ({ page }) => {

@@ -88,6 +88,9 @@ const ATTEMPT_COLUMNS = [
   { label: 'Duration', num: true, cell: ({ durationMs }) => duration(durationMs) },
 ]
 
+const NO_MESSAGE =
+  'Its message is shown to owners only, and stored if the project’s settings say so and its own provider key was not used.'
+
 function Attempts({ of: { attempts, providerError } }) {
   const all = calls(attempts)
   const rows = all.map((attempt, i) => ({ ...attempt, number: i + 1, followed: followedBy(all, i) }))
@@ -98,8 +101,9 @@ function Attempts({ of: { attempts, providerError } }) {
         ['Status', html`<${Status} code=${providerError.status} />`],
         ['Type', providerError.type && html`<code>${providerError.type}</code>`],
         ['Code', providerError.code && html`<code>${providerError.code}</code>`],
+        ['Message', providerError.message],
       ].filter(([, value]) => value)} />
-      <p class="muted">Its text is not stored.</p>`
+      ${!providerError.message && html`<p class="muted">${NO_MESSAGE}</p>`}`
     }`
 }
 

@@ -22,7 +22,18 @@ import { AlertsCard } from './alerts.js'
 /** The TTL of a cache that is turned on without one, in the API as well. */
 const USUAL_TTL_SECONDS = 3600
 
-const FIELDS = ['name', 'plan', 'budget', 'budgetPeriod', 'cache', 'cacheTtlSeconds', 'unbounded', 'contact', 'models']
+const FIELDS = [
+  'name',
+  'plan',
+  'budget',
+  'budgetPeriod',
+  'cache',
+  'cacheTtlSeconds',
+  'unbounded',
+  'recordProviderErrors',
+  'contact',
+  'models',
+]
 
 export function SettingsPage({ project, setProject, whole }) {
   useCatalog() // loads beside the project, for the plans
@@ -49,6 +60,7 @@ function draftOf(project) {
     cache: project.cache,
     cacheTtlSeconds: typed(project.cache === 'off' ? USUAL_TTL_SECONDS : project.cacheTtlSeconds),
     unbounded: project.unbounded,
+    recordProviderErrors: project.recordProviderErrors,
     contact: project.contact,
     models: project.models,
   }
@@ -110,6 +122,9 @@ function Fields({ draft, set, error }) {
     </div>
     <${CheckField} label="Don’t limit the output of requests without max_tokens" value=${draft.unbounded} onValue=${(unbounded) => set({ unbounded })}
       wrong=${wrong('unbounded')} hint="Long responses can then exceed the budget." />
+    <${CheckField} label="Record the messages of providers’ errors" value=${draft.recordProviderErrors}
+      onValue=${(recordProviderErrors) => set({ recordProviderErrors })} wrong=${wrong('recordProviderErrors')}
+      hint="Owners see them with a failed request. Secrets and personal data that the Governor’s rules find are redacted, but parts of prompts may remain." />
     <${TextField} label="Contact for limits" maxlength="100" value=${draft.contact} onValue=${(contact) => set({ contact })}
       wrong=${wrong('contact')} hint="Errors about a limit or the budget name this as who can raise it, such as platform@example.com." />
     <${ModelsField} label="Allowed models" value=${draft.models} onValue=${(models) => set({ models })}
