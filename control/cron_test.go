@@ -75,7 +75,7 @@ func TestRootIsPruned(t *testing.T) {
 	b.Memory.Reducers = true
 	count := ledger.EndCount{Hour: b.Memory.NowMs() / calendar.HourMs, End: ledger.EndUnauthorized, Count: 3}
 	b.Tally(ledger.Root, ledger.Tally{Source: 1, Seq: 1, Counts: []ledger.EndCount{count}})
-	for _, want := range []struct{ days, hours, groups int }{{0, 1, 1}, {ledger.KeepHourDays + 2, 0, 1}, {ledger.KeepDays, 0, 0}} {
+	for _, want := range []struct{ days, hours, groups int }{{0, 1, 1}, {2*ledger.KeepHourDays + 2, 0, 1}, {ledger.KeepDays, 0, 0}} {
 		b.Now = b.Now.AddDate(0, 0, want.days)
 		if err := b.Hourly(); err != nil {
 			t.Fatal(err)
