@@ -50,10 +50,16 @@ func (a *Attempts) fields(f *abi.Fields) {
 	if CountFields(f, &a.Rescued, &a.Opened); !a.Used() {
 		f.Fail()
 	}
+	if f.Reading() {
+		for i := range a.Failed { // an older meter has added up whole numbers of a settlement
+			a.Opened += a.Failed[i] >> openedShift
+			a.Failed[i] &= 1<<openedShift - 1
+		}
+	}
 }
 
 // CountFields are two counts in one number. Older versions, which run beside this one during an upgrade, read and add up the number
-// unchanged; it shows them too many of the first.
+// unchanged. They show too many of the first.
 func CountFields(f *abi.Fields, count, opened *uint64) {
 	both := *count&(1<<openedShift-1) | *opened<<openedShift
 	if f.Uint(&both); f.Reading() {

@@ -9,7 +9,7 @@ import (
 
 // movedRows are the rows that package move may write: all but the outbox.
 var movedRows = []string{
-	rowKeys, rowModels, rowDetails, rowHours, rowSpans, rowSpanDays, rowRecent, rowEnds, rowKeyEnds, rowHourEnds, rowRecords, rowViolation, rowStatus, rowSumHours, rowSumDays, rowViolationAge, string(rowsChain),
+	rowKeys, rowModels, rowDetails, rowHours, rowSpans, rowSpanDays, rowRecent, rowEnds, rowKeyEnds, rowHourEnds, rowRecords, rowViolation, rowViolationAge, string(rowsChain),
 }
 
 // MovesNot reports whether a row stays when its Ledger moves: the progress of its reports to the deployment.

@@ -152,16 +152,15 @@ func (c *call) lastSummary() (last sent, err error) {
 	return last, err
 }
 
-// hours are those of the next summary: from the one before the last that was covered, because reports of the last seconds of an hour
-// arrive after its end. The first summary begins with the oldest hour that is kept.
+// hours are those that the next summary may have: from the one before the last that was covered, because reports of the last seconds of
+// an hour arrive after its end. The first summary begins with the oldest hour that is kept.
 func (s *sent) hours(now uint64) (first, end uint64) {
 	hour := now / calendar.HourMs
 	if s.hour == 0 {
 		return hour - min(hour, KeepHourDays*24), hour + 1
 	}
 	first = min(s.hour, hour)
-	first -= min(1, first)
-	return first, min(hour+1, first+summaryHours)
+	return first - min(1, first), hour + 1
 }
 
 // summarize puts a summary into the outbox if it says anything new.
@@ -179,9 +178,9 @@ func (c *call) summarize() error {
 		if s.Days, err = c.history(); err != nil {
 			return err
 		}
-		first = c.oldestHour(first, end-1)
-		end = min(end, first+summaryHours)
 	}
+	first = max(first, c.oldestHour(end-1))
+	end = min(end, first+summaryHours)
 	if s.Hours, s.Recent, err = c.summaryHours(first, end); err != nil {
 		return err
 	}

@@ -232,3 +232,18 @@ func TestFirstSummaryHasThePast(t *testing.T) {
 		t.Errorf("%+v", o)
 	}
 }
+
+// TestSummariesSkipIdleTime checks that a project without requests for weeks needs no summary for each part of that time.
+func TestSummariesSkipIdleTime(t *testing.T) {
+	d := newDeployment(t)
+	d.project("proj_a").serve("key_1", "m", 1)
+	d.pass(5 * 60_000)
+	d.now += 15 * calendar.DayMs
+	before := d.sent
+	d.project("proj_a").serve("key_1", "m", 2)
+	d.pass(60_000)
+	hour := d.now / calendar.HourMs
+	if o := d.overview(ledger.OverviewQuery{First: hour - 1, End: hour + 1}); len(o.Projects) != 1 || o.Projects[0].Usage.Requests != 2 || d.sent-before > 2 {
+		t.Errorf("%+v after %d summaries", o.Projects, d.sent-before)
+	}
+}

@@ -68,12 +68,10 @@ func addToDay(days *[]SummaryHour, day uint64, model string, of *Activity) {
 }
 
 // oldestHour is the hour of the oldest row by ten minutes that was read, or the last one.
-func (c *call) oldestHour(first, last uint64) uint64 {
-	for hour := first; hour < last; hour++ {
-		for number := hour * HourSpans; number < (hour+1)*HourSpans; number++ {
-			if _, ok := c.row(spanKey(number)); ok {
-				return hour
-			}
+func (c *call) oldestHour(last uint64) uint64 {
+	for _, row := range c.in.Rows {
+		if name, ok := strings.CutPrefix(row.Key, rowSpans); ok {
+			return min(abi.Unfixed(name)/HourSpans, last)
 		}
 	}
 	return last
