@@ -240,12 +240,19 @@ const maxNamed = 100
 func (h *handler) nameKeys(ctx context.Context, p *directory.Project, rows []reports.UsageRow) {
 	kernel.SortBy(rows, func(a, b *reports.UsageRow) int { return int(b.Requests) - int(a.Requests) })
 	named := rows[:min(len(rows), maxNamed)]
-	_ = kernel.Parallel(kernel.Indexes(named), func(i int) error {
-		if k, err := h.Store.Key(ctx, p.ID, *named[i].KeyID); err == nil {
+	ids := make([]string, len(named))
+	for i := range named {
+		ids[i] = *named[i].KeyID
+	}
+	keys, err := h.Store.KeysByID(ctx, p.ID, ids)
+	if err != nil {
+		return // the report is complete without names
+	}
+	for i := range named {
+		if k, ok := keys[ids[i]]; ok {
 			named[i].KeyName = &k.Name
 		}
-		return nil
-	})
+	}
 }
 
 // download responds with a file.
