@@ -111,6 +111,16 @@ func (x *exchange) recordBody(f fault.Fault, to extent) []byte {
 	return append(b.B, '}')
 }
 
+// endsLater reports whether a result is the status 200 of a stream whose end is the next result.
+func (x *exchange) endsLater(results []string, i int) bool {
+	times := x.s.notes.times
+	if i+1 >= min(len(results), len(times)) || times[i].startMs != times[i+1].startMs {
+		return false
+	}
+	target, result, _ := strings.Cut(results[i], "=")
+	return result == "200" && strings.HasPrefix(results[i+1], target+"=")
+}
+
 // cacheWord is the result of the cache lookup; empty: there was none.
 func (x *exchange) cacheWord() string {
 	if x.s.admission.admitted && x.endpoint.body != noBody && x.s.rejected == fault.None {
@@ -143,9 +153,13 @@ func (x *exchange) recordAttempts(b *jsontext.Builder) {
 	}
 	b.Key("attempts")
 	b.Open('[')
-	for i, entry := range strings.Split(s.attemptResults, ", ") {
+	results := strings.Split(s.attemptResults, ", ")
+	for i, entry := range results {
 		if i == maxRecordAttempts {
 			break
+		}
+		if x.endsLater(results, i) {
+			continue
 		}
 		target, result, _ := strings.Cut(entry, "=")
 		provider, model, _ := strings.Cut(target, "/")

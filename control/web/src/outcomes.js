@@ -87,18 +87,6 @@ export function resultWords(result) {
   return RESULTS[result] ?? result
 }
 
-/** The calls of providers in a record, which has two results of a stream that broke: its status, and how it ended. @param {object[]} attempts */
-export function calls(attempts) {
-  const all = []
-  for (const attempt of attempts) {
-    const last = all.at(-1)
-    const same = last && ['provider', 'model', 'startMs'].every((name) => last[name] === attempt[name])
-    if (same && last.result === '200' && attempt.startMs !== undefined) all[all.length - 1] = attempt
-    else all.push(attempt)
-  }
-  return all
-}
-
 /** What followed an attempt. @param {object[]} attempts @param {number} i */
 export function followedBy(attempts, i) {
   const [tried, next] = [attempts[i], attempts[i + 1]]

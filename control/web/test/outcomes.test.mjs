@@ -4,7 +4,6 @@ import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import {
   CAUSES,
-  calls,
   causesOf,
   causeWords,
   followedBy,
@@ -75,15 +74,4 @@ test('a request is sent again without its key and its body', () => {
     curlAgain('https://ai.example', { method: 'GET', endpoint: '/v1/models' }),
     'curl -X GET https://ai.example/v1/models \\\n  -H "X-API-Key: $POSTERN_API_KEY"',
   )
-})
-
-test('a stream that broke is one call with the result that ended it', () => {
-  const call = (result, startMs, model = 'a') => ({ provider: 'p', model, result, startMs, durationMs: 5 })
-  assert.deepEqual(calls([call('200', 1), call('provider_invalid_response', 1)]), [
-    call('provider_invalid_response', 1),
-  ])
-  const retried = [call('500', 1), call('500', 9), call('200', 20), call('cut', 20)]
-  assert.deepEqual(calls(retried), [call('500', 1), call('500', 9), call('cut', 20)])
-  const fallback = [call('500', 1), call('200', 1, 'b')]
-  assert.deepEqual(calls(fallback), fallback)
 })

@@ -13,7 +13,7 @@ import { Facts, Table } from '../components/table.js'
 import { count, duration, plural, span } from '../format.js'
 import { html } from '../html.js'
 import { hrefOf } from '../ids.js'
-import { calls, causeWords, followedBy, RECORDED, resultWords } from '../outcomes.js'
+import { causeWords, followedBy, RECORDED, resultWords } from '../outcomes.js'
 import { findRequest, firstOf } from '../palette/sources.js'
 import REMEDIES from '../remedies.json' with { type: 'json' }
 import { useAction, useResource } from '../resource.js'
@@ -92,8 +92,7 @@ const NO_MESSAGE =
   'Its message is shown to owners only, and stored if the project’s settings say so and its own provider key was not used.'
 
 function Attempts({ of: { attempts, providerError } }) {
-  const all = calls(attempts)
-  const rows = all.map((attempt, i) => ({ ...attempt, number: i + 1, followed: followedBy(all, i) }))
+  const rows = attempts.map((attempt, i) => ({ ...attempt, number: i + 1, followed: followedBy(attempts, i) }))
   return html`<${Table} caption="Attempts, oldest first" columns=${ATTEMPT_COLUMNS} rows=${rows} rowKey=${({ number }) => String(number)} />
     ${
       providerError &&
