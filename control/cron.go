@@ -8,11 +8,11 @@ import (
 	"github.com/postern-ai/postern/control/auditlog"
 	"github.com/postern-ai/postern/control/compliance"
 	"github.com/postern-ai/postern/control/kernel"
+	"github.com/postern-ai/postern/control/reports"
 	"github.com/postern-ai/postern/control/usage"
 	"github.com/postern-ai/postern/core/calendar"
 	"github.com/postern-ai/postern/core/directory"
 	"github.com/postern-ai/postern/core/doc"
-	"github.com/postern-ai/postern/core/ledger"
 )
 
 // roundKey is the Directory's document with the progress of the daily work.
@@ -79,7 +79,7 @@ func workOnProjects(ctx context.Context, n *kernel.Run, r *round) error {
 			r.After = d.Key
 		}
 		if len(docs) < roundPage {
-			if err := usage.Prune(ctx, n, &root); err != nil {
+			if err := usage.Prune(ctx, n, &reports.Root); err != nil {
 				r.Failed = true
 				failures = append(failures, err)
 			}
@@ -88,9 +88,6 @@ func workOnProjects(ctx context.Context, n *kernel.Run, r *round) error {
 		}
 	}
 }
-
-// root stands for the project of the deployment's ledger.
-var root = directory.Project{Project: doc.Project{ID: ledger.Root}}
 
 func workOnProject(ctx context.Context, n *kernel.Run, d directory.Document, day uint64) error {
 	p, err := directory.DecodeProject(d)

@@ -7,9 +7,13 @@ import (
 	"github.com/postern-ai/postern/control/kernel"
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/directory"
+	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/ledger"
 	"github.com/postern-ai/postern/core/sketch"
 )
+
+// Root stands for a project where the Ledger of the deployment is meant.
+var Root = directory.Project{Project: doc.Project{ID: ledger.Root}}
 
 // Activity reads all pages of a query from the Ledger of a project, or of the deployment.
 func Activity(ctx context.Context, cp *kernel.Plane, p *directory.Project, q ledger.ActivityQuery) (all []ledger.ActivityGroup, err error) {

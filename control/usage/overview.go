@@ -47,9 +47,6 @@ type activities struct {
 
 type keyOf struct{ project, key string }
 
-// root is where the deployment's Ledger is.
-var root = directory.Project{Project: doc.Project{ID: ledger.Root}}
-
 // getOverview is GET /api/admin/overview?range=&format=. It reads what the projects have reported, and none of them.
 func (h *handler) getOverview(c *kernel.Call) (kernel.Answer, error) {
 	q, err := kernel.ReadQuery(c.Request, "", "range", "format")
@@ -121,7 +118,7 @@ var tooManySummaries = fault.Detail{Field: "range", Message: "covers too many da
 func (h *handler) activities(ctx context.Context, q ledger.OverviewQuery) (*activities, error) {
 	a := &activities{map[string]*ledger.ProjectActivity{}, map[uint64]*ledger.Usage{}, map[string]*ledger.Activity{}, map[keyOf]*ledger.Usage{}, ledger.Activity{}}
 	for range maxOverviewPages {
-		reply, err := h.Store.Objects.Call(ctx, abi.ClassLedger, root.ID, root.Region, q.Encode())
+		reply, err := h.Store.Objects.Call(ctx, abi.ClassLedger, reports.Root.ID, reports.Root.Region, q.Encode())
 		if err != nil {
 			return nil, kernel.Unavailable(err)
 		}
@@ -169,7 +166,7 @@ func in[K comparable, T any](sums map[K]*T, key K) *T {
 func (h *handler) statuses(ctx context.Context) (map[string]*ledger.Summary, error) {
 	all := map[string]*ledger.Summary{}
 	for q := (ledger.StatusQuery{}); ; {
-		reply, err := h.Store.Objects.Call(ctx, abi.ClassLedger, root.ID, root.Region, q.Encode())
+		reply, err := h.Store.Objects.Call(ctx, abi.ClassLedger, reports.Root.ID, reports.Root.Region, q.Encode())
 		if err != nil {
 			return nil, kernel.Unavailable(err)
 		}
@@ -213,7 +210,7 @@ func (h *handler) allProjects(ctx context.Context) (all []directory.Project, err
 
 // unknown are the requests of a range whose key is not known, which have no project.
 func (h *handler) unknown(ctx context.Context, q ledger.OverviewQuery) (total ledger.Activity, err error) {
-	found, err := reports.Activity(ctx, h.Plane, &root, ledger.ActivityQuery{
+	found, err := reports.Activity(ctx, h.Plane, &reports.Root, ledger.ActivityQuery{
 		First: q.First * ledger.HourSpans, End: q.End * ledger.HourSpans, By: ledger.ActivityByStep, Step: ledger.DaySpans,
 	})
 	for i := range found {

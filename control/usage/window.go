@@ -3,7 +3,6 @@ package usage
 import (
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/postern-ai/postern/control/kernel"
 	"github.com/postern-ai/postern/core/calendar"
@@ -100,10 +99,10 @@ func (h *handler) readWindow(q *kernel.Query) (w window, valid bool) {
 	return window{true, first, end}, valid
 }
 
-// readTimes reads two times, to the next ten minutes before from and after to.
+// readTimes reads two bounds of which at least one is a time, to the next ten minutes before from and after to.
 func (h *handler) readTimes(q *kernel.Query) (w window, valid bool) {
 	before := len(q.Problems)
-	from, to := readTime(q, "from"), readTime(q, "to")
+	from, to := q.Instant("from", 0), q.Instant("to", calendar.DayMs)
 	w = window{first: from / ledger.SpanMs, end: (to + ledger.SpanMs - 1) / ledger.SpanMs}
 	oldest := (calendar.Day(h.NowMs()) - hourDays) * ledger.DaySpans
 	switch {
@@ -116,14 +115,4 @@ func (h *handler) readTimes(q *kernel.Query) (w window, valid bool) {
 		q.Problem("to", "must be at most "+strconv.Itoa(ledger.KeepHourDays)+" days after from"+kernel.Got(q.Values.Get("to")))
 	}
 	return w, len(q.Problems) == before
-}
-
-func readTime(q *kernel.Query, name string) uint64 {
-	text := q.Values.Get(name)
-	at, err := time.Parse(time.RFC3339, text)
-	if err != nil || at.Year() < 1971 {
-		q.Problem(name, "must be a time such as 2026-11-21T09:30:00Z, like the other bound"+kernel.Got(text))
-		return 0
-	}
-	return uint64(at.UnixMilli())
 }

@@ -152,7 +152,7 @@ func (c *call) lastSummary() (last sent, err error) {
 	return last, err
 }
 
-// hours are those that the next summary may have: from the one before the last that was covered, because reports of the last seconds of
+// hours are the candidates for the next summary: from the one before the last that was covered, because reports of the last seconds of
 // an hour arrive after its end. The first summary begins with the oldest hour that is kept.
 func (s *sent) hours(now uint64) (first, end uint64) {
 	hour := now / calendar.HourMs
