@@ -34,7 +34,7 @@ export function rescueTile({ attempts }) {
   return [
     'Saved by fallback',
     count(attempts.rescued),
-    'Requests that a later target served after an earlier one had failed',
+    'Requests that a later target served because an earlier one had failed, or was skipped for its open circuit',
     failed === 0 ? 'no failed attempts' : `${count(failed)} of ${plural(attempts.total, 'attempt')} failed`,
   ]
 }
@@ -68,7 +68,7 @@ export const FAILURE_COLUMNS = [
   })),
   {
     label: 'Saved by fallback',
-    title: 'Requests that a later target served after an earlier one had failed',
+    title: 'Requests that a later target served because an earlier one had failed, or was skipped for its open circuit',
     num: true,
     sort: ({ attempts }) => attempts.rescued,
     cell: ({ attempts }) => count(attempts.rescued),
