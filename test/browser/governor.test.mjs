@@ -135,7 +135,11 @@ async function addExemption(page, { kind = 'value', text, rule = '' }) {
 }
 
 const save = async (page) => {
-  await page.getByRole('button', { name: 'Save settings' }).click()
+  // The notice of an earlier save may still be there.
+  await Promise.all([
+    page.waitForResponse((response) => response.request().method() === 'PUT'),
+    page.getByRole('button', { name: 'Save settings' }).click(),
+  ])
   await notice(page, 'Governor settings saved')
 }
 
