@@ -47,7 +47,7 @@ func (x *exchange) endingState() sideState {
 // one entry, for the Ledger of the deployment.
 func (x *exchange) countEnd(f fault.Fault, booked ledger.Booked) {
 	s := &x.s
-	if !s.haveRecord && !deniesKey(f) {
+	if !s.haveRecord && !x.countsWithoutKey(f) {
 		return
 	}
 	end := x.endOf(f)
@@ -68,10 +68,10 @@ func (x *exchange) countEnd(f fault.Fault, booked ledger.Booked) {
 
 const hourMs = 3_600_000
 
-// deniesKey reports whether a request without a known key ends for that: it has none, a malformed or an unknown one, or its address
-// has sent too many of those. Other ends without one, such as of an unknown path, say nothing about keys.
-func deniesKey(f fault.Fault) bool {
-	return f == fault.MissingKey || f == fault.InvalidKey || f == fault.RateLimited
+// countsWithoutKey reports whether a request whose key is not known counts for the deployment: for its key, its path or method, or because
+// the key could not be read. Requests of the control plane do not, nor those that the caller's leaving or a shutdown has cut off.
+func (x *exchange) countsWithoutKey(f fault.Fault) bool {
+	return x.s.phase != phaseForward && f != fault.ClientClosed && f != fault.ShuttingDown
 }
 
 // onPinned takes the key's entry.

@@ -7,7 +7,7 @@ import (
 )
 
 // Root is the name of the Ledger of the deployment, without a region. It counts the requests without a known key: the 401 of missing,
-// malformed and unknown keys, and the 429 of an address that has sent too many of them. A project's Ledger has its ID, which starts with
+// malformed and unknown keys, the 429 of an address that has sent too many of them, and what ended before its key was read. A project's Ledger has its ID, which starts with
 // "proj_".
 const Root = "root"
 
