@@ -9,22 +9,62 @@ import (
 	"github.com/postern-ai/postern/control/reports"
 )
 
-// ndjsonOf encodes one row per line.
-func ndjsonOf(rows []reports.UsageRow) ([]byte, error) {
+// compared are the rows of a window in a file with two of them.
+type compared struct {
+	window window
+	rows   []reports.UsageRow
+}
+
+// boundNames are the first columns of a table of two ranges.
+var boundNames = []string{"from", "to"}
+
+func withBounds(from, to string, heads [][]string) [][]string {
+	for i := range heads {
+		heads[i] = append([]string{from, to}, heads[i]...)
+	}
+	return heads
+}
+
+// ndjsonOf encodes one row per line. With two ranges, each begins with the bounds of its own.
+func ndjsonOf(parts []compared) ([]byte, error) {
+	type bounded struct {
+		From string `json:"from,omitempty"`
+		To   string `json:"to,omitempty"`
+		*reports.UsageRow
+	}
 	var out bytes.Buffer
-	for i := range rows {
-		line, err := kernel.Encode(&rows[i])
-		if err != nil {
-			return nil, err
+	for _, part := range parts {
+		for i := range part.rows {
+			row := bounded{UsageRow: &part.rows[i]}
+			if len(parts) > 1 {
+				row.From, row.To = part.window.from(), part.window.to()
+			}
+			line, err := kernel.Encode(&row)
+			if err != nil {
+				return nil, err
+			}
+			out.Write(append(line, '\n'))
 		}
-		out.Write(append(line, '\n'))
 	}
 	return out.Bytes(), nil
 }
 
-// csvOf encodes rows as a table.
-func csvOf(by string, rows []reports.UsageRow) []byte {
+// csvOf encodes rows as a table. With two ranges, each begins with the bounds of its own.
+func csvOf(by string, parts []compared) []byte {
+	if len(parts) == 1 {
+		return tableOf(csvNames(by), headsOf(by, parts[0].rows), parts[0].rows)
+	}
 	var heads [][]string
+	var rows []reports.UsageRow
+	for _, part := range parts {
+		heads = append(heads, withBounds(part.window.from(), part.window.to(), headsOf(by, part.rows))...)
+		rows = append(rows, part.rows...)
+	}
+	return tableOf(append(boundNames, csvNames(by)...), heads, rows)
+}
+
+// headsOf are the cells that name the rows.
+func headsOf(by string, rows []reports.UsageRow) (heads [][]string) {
 	for i := range rows {
 		r := &rows[i]
 		names := map[string]*string{
@@ -36,7 +76,7 @@ func csvOf(by string, rows []reports.UsageRow) []byte {
 		}
 		heads = append(heads, head)
 	}
-	return tableOf(csvNames(by), heads, rows)
+	return heads
 }
 
 // tableOf encodes a table with a header row (RFC 4180): the cells before the figures, and those.

@@ -132,7 +132,7 @@ func (d *dayEnds) without(usage []ledger.Group) (rest []ledger.Group) {
 }
 
 func storeExport(ctx context.Context, cp *kernel.Plane, name string, part int, rows []reports.UsageRow) error {
-	text, err := ndjsonOf(rows)
+	text, err := ndjsonOf([]compared{{rows: rows}})
 	if err != nil {
 		return err
 	}

@@ -14,8 +14,13 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// overviewRanges are the ranges of an overview: the last hours of a day, or whole UTC days, today included.
-var overviewRanges = []string{wordDay, wordWeek, word30Days, word90Days, wordMonth}
+// overviewRanges are the ranges of an overview: whole hours, the present one included, or whole UTC days, today included.
+var overviewRanges = []string{word2Hours, wordDay, wordWeek, word30Days, word90Days, wordMonth}
+
+const (
+	word2Hours = "2h" // the present hour and the one before it
+	wordCustom = "custom"
+)
 
 func (h *handler) overviewRoute() kernel.Route {
 	return kernel.Route{Method: http.MethodGet, Path: "/api/admin/overview", For: kernel.Operators, Operation: "overview", Serve: h.getOverview}
@@ -47,34 +52,52 @@ type activities struct {
 
 type keyOf struct{ project, key string }
 
-// getOverview is GET /api/admin/overview?range=&format=. It reads what the projects have reported, and none of them.
+// getOverview is GET /api/admin/overview?range=&from=&to=&format=&compare=. It reads what the projects have reported, and none of them.
 func (h *handler) getOverview(c *kernel.Call) (kernel.Answer, error) {
-	q, err := kernel.ReadQuery(c.Request, "", "range", "format")
+	q, err := kernel.ReadQuery(c.Request, "", "range", "from", "to", "format", "compare")
 	if err != nil {
 		return kernel.Answer{}, err
 	}
-	word, format := q.Choice("range", overviewRanges), q.Choice("format", usageFormats[:2])
+	word, hours := h.readHours(q)
+	format, compare := q.Choice("format", usageFormats[:2]), q.Choice("compare", []string{"true", "false"}) == "true"
 	if err := q.Err(); err != nil {
 		return kernel.Answer{}, err
 	}
-	if word == "" {
-		word = wordDay
-	}
-	o, err := h.readOverview(c, word)
+	o, err := h.readOverview(c, word, hours)
 	if err != nil {
 		return kernel.Answer{}, err
 	}
 	if format == "csv" {
 		c.Header.Set("Content-Disposition", `attachment; filename="usage-all-`+word+`.csv"`)
-		return kernel.OK(kernel.File{ContentType: "text/csv; charset=utf-8", Data: h.overviewCSV(o)}), nil
+		return kernel.OK(kernel.File{ContentType: "text/csv; charset=utf-8", Data: h.overviewCSV(o, compare)}), nil
 	}
 	return kernel.OK(h.viewOverview(c, o)), nil
 }
 
+// readHours reads range, or from and to: dates, of which both are included, or times, which are rounded outward to whole hours.
+// Default is the last day.
+func (h *handler) readHours(q *kernel.Query) (word string, hours ledger.OverviewQuery) {
+	word = q.Choice("range", overviewRanges)
+	switch custom := q.Values.Get("from")+q.Values.Get("to") != ""; {
+	case custom && word != "":
+		q.Problem("range", "cannot be combined with from and to")
+		return word, hours
+	case custom:
+		w, _ := h.readWindow(q)
+		first, end := w.spans()
+		return wordCustom, ledger.OverviewQuery{First: first / ledger.HourSpans, End: (end + ledger.HourSpans - 1) / ledger.HourSpans, Daily: w.days}
+	case word == "":
+		word = wordDay
+	}
+	return word, hoursOf(word, h.NowMs())
+}
+
 // hoursOf are the hours of a range.
 func hoursOf(word string, nowMs uint64) ledger.OverviewQuery {
-	if word == wordDay {
-		end := nowMs/calendar.HourMs + 1
+	switch end := nowMs/calendar.HourMs + 1; word {
+	case word2Hours:
+		return ledger.OverviewQuery{First: end - 2, End: end}
+	case wordDay:
 		return ledger.OverviewQuery{First: end - 24, End: end}
 	}
 	today := calendar.Day(nowMs)
@@ -85,12 +108,11 @@ func hoursOf(word string, nowMs uint64) ledger.OverviewQuery {
 	return ledger.OverviewQuery{First: first * 24, End: (today + 1) * 24, Daily: true}
 }
 
-func (h *handler) readOverview(ctx context.Context, word string) (*overview, error) {
+func (h *handler) readOverview(ctx context.Context, word string, hours ledger.OverviewQuery) (*overview, error) {
 	now := h.NowMs()
 	hour, today := now/calendar.HourMs, calendar.Day(now)
-	o := &overview{word: word, hours: hoursOf(word, now)}
-	before := o.hours
-	before.First, before.End = o.hours.First-(o.hours.End-o.hours.First), o.hours.First
+	o := &overview{word: word, hours: hours}
+	before := o.hoursBefore()
 	reads := []func() error{
 		func() (err error) { o.found, err = h.activities(ctx, o.hours); return err },
 		func() (err error) { o.before, err = h.activities(ctx, before); return err },
@@ -107,6 +129,13 @@ func (h *handler) readOverview(ctx context.Context, word string) (*overview, err
 		func() (err error) { o.unknown, err = h.unknown(ctx, o.hours); return err },
 	}
 	return o, kernel.Parallel(reads, func(read func() error) error { return read() })
+}
+
+// hoursBefore are as many hours before its own.
+func (o *overview) hoursBefore() ledger.OverviewQuery {
+	q := o.hours
+	q.First, q.End = o.hours.First-(o.hours.End-o.hours.First), o.hours.First
+	return q
 }
 
 // maxOverviewPages bounds the calls of one range: a platform's invocation may make fifty.

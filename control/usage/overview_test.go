@@ -23,7 +23,7 @@ type overviewAnswer struct {
 			Provider                 string
 			Attempts, Failed, Opened uint64
 		}
-		BudgetsOver80, BudgetsSpent, OpenViolations, UnknownKeys uint64
+		BudgetsOver80, BudgetsSpent, OpenViolations, UnknownKeys, Unassigned uint64
 		Refusals                                                 struct {
 			LastHour, HourBefore uint64
 			Rising               bool
@@ -120,11 +120,11 @@ func TestOverviewStatus(t *testing.T) {
 	u.Attempts.Failed[ledger.CauseUnavailable] = 5
 	b.Ask(abi.ClassLedger, id, (&ledger.Absorb{Key: "other", KeyID: "key_2", Seq: 1, Usage: []ledger.Usage{u}}).Encode())
 	b.Ask(abi.ClassLedger, "proj_removed", (&ledger.Absorb{Key: "other", KeyID: "key_2", Seq: 1, Usage: []ledger.Usage{u}}).Encode())
-	b.Ask(abi.ClassLedger, ledger.Root, (&ledger.Tally{Source: 1, Seq: 1, Counts: []ledger.EndCount{{Hour: hour, End: ledger.EndUnauthorized, Count: 17}}}).Encode())
+	b.Ask(abi.ClassLedger, ledger.Root, (&ledger.Tally{Source: 1, Seq: 1, Counts: []ledger.EndCount{{Hour: hour, End: ledger.EndUnauthorized, Count: 17}, {Hour: hour, End: ledger.EndMethod, Count: 3}, {Hour: hour, End: ledger.EndOurs, Count: 2}}}).Encode())
 	b.Summarize(id)
 	b.Summarize("proj_removed")
 	o := readOverview(b, "")
-	if s := o.Status; s.BudgetsOver80 != 1 || s.BudgetsSpent != 0 || s.UnknownKeys != 17 || len(s.FailingProviders) != 1 || s.FailingProviders[0].Failed != 10 {
+	if s := o.Status; s.BudgetsOver80 != 1 || s.BudgetsSpent != 0 || s.UnknownKeys != 17 || s.Unassigned != 5 || len(s.FailingProviders) != 1 || s.FailingProviders[0].Failed != 10 {
 		t.Errorf("%+v", s)
 	}
 	if len(o.Projects) != 2 || o.Projects[1].Name != nil || o.Projects[1].Budget != nil || o.Projects[0].Budget.Used != "4.5" || o.Projects[0].ReportedAt == nil {

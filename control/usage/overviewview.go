@@ -41,6 +41,7 @@ type overviewStatus struct {
 	Refusals         refusalsView      `json:"refusals"`
 	OpenViolations   uint64            `json:"openViolations"`
 	UnknownKeys      uint64            `json:"unknownKeys"`
+	Unassigned       uint64            `json:"unassigned"` // others that ended before their key was known
 }
 
 type failingProvider struct {
@@ -122,7 +123,7 @@ func (h *handler) viewOverview(ctx context.Context, o *overview) *overviewView {
 		newest = max(newest, s.AtMs)
 	}
 	v.AsOf = kernel.TimestampOrNull(newest)
-	for _, p := range o.all() {
+	for _, p := range o.all(o.found) {
 		v.Projects = append(v.Projects, h.viewProject(o, &p))
 	}
 	v.Keys = h.viewKeys(ctx, o)
@@ -130,13 +131,13 @@ func (h *handler) viewOverview(ctx context.Context, o *overview) *overviewView {
 }
 
 // all are the projects, and removed ones with activity.
-func (o *overview) all() []directory.Project {
+func (o *overview) all(of *activities) []directory.Project {
 	known := map[string]bool{}
 	for i := range o.projects {
 		known[o.projects[i].ID] = true
 	}
-	all := o.projects
-	for _, id := range slices.Sorted(maps.Keys(o.found.projects)) {
+	all := slices.Clip(o.projects)
+	for _, id := range slices.Sorted(maps.Keys(of.projects)) {
 		if !known[id] {
 			removed := directory.Project{}
 			removed.ID = id
@@ -192,8 +193,15 @@ func (h *handler) viewStatus(o *overview, providers []overviewProviders) (v over
 	hour := h.NowMs() / calendar.HourMs
 	v.Refusals.LastHour, v.Refusals.HourBefore = o.refused(hour), o.refused(hour-1)
 	v.Refusals.Rising = v.Refusals.LastHour >= risingRefusals && v.Refusals.LastHour > 2*v.Refusals.HourBefore
-	v.UnknownKeys = o.unknown.Usage.Outcomes().Refused
+	v.UnknownKeys, v.Unassigned = o.withoutKey()
 	return v
+}
+
+// withoutKey are the requests that no project counts: refused for their key or the number of wrong ones, and all others.
+func (o *overview) withoutKey() (unknownKeys, unassigned uint64) {
+	n := o.unknown.Usage.Outcomes()
+	unknownKeys = o.unknown.Usage.Ends.By[ledger.EndUnauthorized] + o.unknown.Usage.Ends.By[ledger.EndLimited]
+	return unknownKeys, n.Requests - min(n.Requests, unknownKeys)
 }
 
 func (o *overview) refused(hour uint64) uint64 {

@@ -98,18 +98,23 @@ func (h *handler) getUsage(c *kernel.Call) (kernel.Answer, error) {
 	if err != nil {
 		return kernel.Answer{}, err
 	}
+	parts := []compared{{q.window, r.rows}}
+	before := &report{}
+	if q.compare {
+		if before, err = h.read(c, q, &p, q.window.before()); err != nil {
+			return kernel.Answer{}, err
+		}
+		parts = append(parts, compared{q.window.before(), before.rows})
+	}
 	if q.format != usageFormats[0] {
-		return h.download(c, q, &p, r.rows)
+		return h.download(c, q, &p, parts)
 	}
 	view := usageView{
 		From: q.window.from(), To: q.window.to(), By: q.by, Step: q.step(), Budget: viewBudget(&flushed, &p), Totals: reports.ViewFigures(&r.total), Rows: r.rows,
 	}
 	if q.compare {
-		before := q.window.before()
-		if r, err = h.read(c, q, &p, before); err != nil {
-			return kernel.Answer{}, err
-		}
-		view.Compared = &comparedView{before.from(), before.to(), reports.ViewFigures(&r.total), r.rows}
+		w := q.window.before()
+		view.Compared = &comparedView{w.from(), w.to(), reports.ViewFigures(&before.total), before.rows}
 	}
 	return kernel.OK(view), nil
 }
@@ -256,13 +261,13 @@ func (h *handler) nameKeys(ctx context.Context, p *directory.Project, rows []rep
 }
 
 // download responds with a file.
-func (h *handler) download(c *kernel.Call, q *usageQuery, p *directory.Project, rows []reports.UsageRow) (kernel.Answer, error) {
+func (h *handler) download(c *kernel.Call, q *usageQuery, p *directory.Project, parts []compared) (kernel.Answer, error) {
 	name := strings.Join([]string{"usage", p.ID, fileText(q.window.from()), fileText(q.window.to()), q.by}, "-") + "." + q.format
 	c.Header.Set("Content-Disposition", `attachment; filename="`+name+`"`)
 	if q.format == "csv" {
-		return kernel.OK(kernel.File{ContentType: "text/csv; charset=utf-8", Data: csvOf(q.by, rows)}), nil
+		return kernel.OK(kernel.File{ContentType: "text/csv; charset=utf-8", Data: csvOf(q.by, parts)}), nil
 	}
-	text, err := ndjsonOf(rows)
+	text, err := ndjsonOf(parts)
 	return kernel.OK(kernel.File{ContentType: "application/x-ndjson", Data: text}), err
 }
 
