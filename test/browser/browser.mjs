@@ -9,6 +9,8 @@ import { ROOT } from './workers.mjs'
 
 const FAILURES = join(ROOT, 'build/browser/failures')
 const WAIT_MS = 30_000
+// A busy machine may take long to load a page, and to start the browser's process for it.
+const LOAD_MS = 90_000
 const JOURNEY_TIMEOUT_MS = 300_000
 const POLICY = [
   "default-src 'none'",
@@ -80,6 +82,7 @@ class Browser {
       ...options,
     })
     context.setDefaultTimeout(WAIT_MS)
+    context.setDefaultNavigationTimeout(LOAD_MS)
     const visit = new Visit(context, this.#service.url)
     if (as) await context.addCookies([await this.#service.cookie(as)])
     visit.page = await visit.open()

@@ -71,7 +71,7 @@ journey('one request shows the state of 200 projects, each part with a link', { 
     ['Budgets over 80%', '201 used up'],
     ['Refusals rising', '120this hour; 20 in the hour before'],
     ['Open violations', '4'],
-    ['Unknown keys', '17'],
+    ['Unknown keys', '17refused with 401, in no project’s figures; 3 other requests without a known key'],
   ]) {
     assert.ok((await part(page, name).textContent()).startsWith(name + text), name)
   }
@@ -79,7 +79,7 @@ journey('one request shows the state of 200 projects, each part with a link', { 
   await page.getByRole('table', { name: 'Top API keys by cost' }).getByText('deleted key').waitFor()
   await page
     .getByRole('table', { name: 'Top models by cost' })
-    .getByRole('row', { name: /^nickel ?openai \$5\.00 500$/ })
+    .getByRole('row', { name: /^nickel ?openai \$5\.00 500 1\.2\d* s 1\.2\d* s 500 0 0%$/ })
     .waitFor()
   await page.getByText('openai is failing: in this range, 47 of 547 attempts failed (8.6%).').waitFor()
 
@@ -177,6 +177,25 @@ journey('Home and Provider status show a failing provider', { as: 'viewer' }, as
   const lines = (await readFile(await file.path(), 'utf8')).split(/\r?\n/)
   assert.match(lines[0], /^projectId,project,/)
   assert.ok(lines.some((line) => line.startsWith(`${project.id},Measured,10,`)))
+  const [both] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('link', { name: 'With the range before, CSV' }).click(),
+  ])
+  const rows = (await readFile(await both.path(), 'utf8')).split(/\r?\n/)
+  assert.match(rows[0], /^from,to,projectId,project,/)
+  assert.equal(rows.filter((line) => line.includes(`,${project.id},Measured,10,`)).length, 2)
+
+  await page.getByRole('button', { name: '2 hours' }).click()
+  const model = page.getByRole('table', { name: 'Top models by cost' }).getByRole('row').nth(1)
+  await until('the model has its latency', async () => /\d m?s/.test(await model.textContent()))
+  assert.equal(new URL(page.url()).search, '?range=2h')
+  await page.getByRole('button', { name: 'Custom' }).click()
+  await page.getByLabel('Times of day').check()
+  await page.getByRole('button', { name: 'Show range' }).click()
+  await page.getByText(/^\d{4}-\d\d-\d\d 00:00 to 12:00/).waitFor()
+  await page.goBack()
+  await page.goBack()
+  await until('back returns to the range before', () => new URL(page.url()).search === '?range=2h')
   await row.getByRole('link', { name: 'Measured' }).click()
   await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
 

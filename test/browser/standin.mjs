@@ -63,6 +63,7 @@ export function overviewInTrouble({ range = '24h', now = Date.now(), id = (i) =>
       refusals: { lastHour: 120, hourBefore: 20, rising: true },
       openViolations: 4,
       unknownKeys: 17,
+      unassigned: 3,
     },
     totals: figures({ requests: 1000, refused: 100, failed: 50, cost: 12.5 }),
     before: figures({ requests: 800, refused: 100, failed: 10, cost: 10 }),

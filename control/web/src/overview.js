@@ -19,7 +19,7 @@ export function stateOf({ status, totals }) {
     budgets(status),
     refusals(status.refusals),
     violations(status.openViolations),
-    unknownKeys(status.unknownKeys),
+    unknownKeys(status),
   ]
 }
 
@@ -74,11 +74,12 @@ function violations(open) {
   }
 }
 
-function unknownKeys(number) {
+function unknownKeys({ unknownKeys: number, unassigned }) {
+  const others = unassigned > 0 ? `; ${plural(unassigned, 'other request')} without a known key` : ''
   return {
     name: 'Unknown keys',
     value: count(number),
-    note: 'rejected with 401, in no project’s figures',
+    note: `refused with 401, in no project’s figures${others}`,
     look: number > 0 ? 'warn' : 'good',
   }
 }

@@ -14,6 +14,7 @@ const DAYS_KEPT = 400
 /** Each: name in the URL, label, and the number of its days if it is one of days that the page names by their dates. */
 const ALL = [
   ['1h', 'Last hour'],
+  ['2h', '2 hours'],
   ['24h', '24 hours'],
   ['7d', '7 days', 7],
   ['30d', '30 days', 30],
@@ -26,7 +27,10 @@ export const CUSTOM = 'custom'
 /** The ranges of a project's overview, of its costs, which are kept by the day, and of all projects. */
 export const USAGE_RANGES = ['1h', '24h', '7d', '30d', '90d', 'month', CUSTOM]
 export const DAY_RANGES = ['7d', '30d', '90d', 'month', CUSTOM]
-export const OVERVIEW_RANGES = ['24h', '7d', '30d', '90d', 'month']
+export const OVERVIEW_RANGES = ['2h', '24h', '7d', '30d', '90d', 'month', CUSTOM]
+
+/** Whether one of a page's custom ranges may begin and end at a time of day. */
+export const hasTimes = (names) => names.includes('1h') || names.includes('2h')
 
 export const labelOf = (name) => ALL.find(([one]) => one === name)[1]
 
@@ -53,7 +57,7 @@ function daysOf(name, now) {
  */
 export function readRange({ range, from, to: end }, names, standard) {
   const both = (is) => is(from) && is(end)
-  if (range === CUSTOM && names.includes(CUSTOM) && (both(isDay) || (both(isTime) && names.includes('1h'))))
+  if (range === CUSTOM && names.includes(CUSTOM) && (both(isDay) || (both(isTime) && hasTimes(names))))
     return { name: CUSTOM, from, to: end }
   return { name: range !== CUSTOM && names.includes(range) ? range : standard }
 }
@@ -77,7 +81,7 @@ export const dayQuery = ({ name, from, to: end }, now = Date.now()) =>
 
 /** A custom range to begin with: the days of another range. */
 export function customOf(name, now = Date.now()) {
-  const days = { from: dayOf(now - (name === '1h' ? 0 : DAY_MS)), to: dayOf(now) }
+  const days = { from: dayOf(now - (name === '1h' || name === '2h' ? 0 : DAY_MS)), to: dayOf(now) }
   return { range: CUSTOM, ...(daysOf(name, now) ?? days) }
 }
 

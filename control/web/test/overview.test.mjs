@@ -14,6 +14,7 @@ const QUIET = {
   refusals: { lastHour: 0, hourBefore: 0, rising: false },
   openViolations: 0,
   unknownKeys: 0,
+  unassigned: 0,
 }
 
 const totals = (requests, failed) => ({

@@ -2,7 +2,7 @@
 // of a custom range, and compare=true.
 import { useState } from 'preact/hooks'
 import { html } from '../html.js'
-import { boundsOf, CUSTOM, customOf, isDay, labelOf, rangeWords, readRange } from '../ranges.js'
+import { boundsOf, CUSTOM, customOf, hasTimes, isDay, labelOf, rangeWords, readRange } from '../ranges.js'
 import { useQuery } from '../router.js'
 import { textOf, timeOf, zone, zoned } from '../zone.js'
 import { Button } from './button.js'
@@ -42,7 +42,7 @@ export function RangeBar({ of: { range, compares, names, standard, set }, shown,
         onChange=${(event) => set({ compare: event.target.checked ? 'true' : '' })} />Compare with the range before</label>`
     }
   </div>
-  ${range.name === CUSTOM && html`<${CustomRange} key=${`${range.from} ${range.to} ${zone()}`} range=${range} hours=${names.includes('1h')} onRange=${set} />`}`
+  ${range.name === CUSTOM && html`<${CustomRange} key=${`${range.from} ${range.to} ${zone()}`} range=${range} hours=${hasTimes(names)} onRange=${set} />`}`
 }
 
 /** The fields of a custom range. @param {{hours: boolean}} props  hours: it may begin and end at a time of day */

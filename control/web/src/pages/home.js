@@ -162,7 +162,7 @@ function Details({ data, project, onGroup }) {
 }
 
 /** The table of one grouping, and its failed attempts. */
-function Groups({ data: { groups, by, query }, project, onGroup }) {
+function Groups({ data: { groups, by, query, before }, project, onGroup }) {
   const order = useOrder()
   const { words, head, keyOf } = groupingOf(by)
   const first = head(project, query)
@@ -174,7 +174,8 @@ function Groups({ data: { groups, by, query }, project, onGroup }) {
   return html`<${Card} title=${`By ${words}`} actions=${tabs}>
       <p class="muted">Requests: ${REQUESTS_MEAN[0].toLowerCase() + REQUESTS_MEAN.slice(1)}</p>
       <${Table} ...${order} caption=${`Usage by ${words}`} columns=${[first, ...COLUMNS]} rows=${byCost} rowKey=${keyOf} />
-      <p><a href=${downloadHref(project.id, { ...query, by }, 'csv')} download>This table, CSV</a></p>
+      <p><a href=${downloadHref(project.id, { ...query, by }, 'csv')} download>This table, CSV</a>
+        ${before && html` <a href=${downloadHref(project.id, { ...query, by, compare: 'true' }, 'csv')} download>With the range before, CSV</a>`}</p>
     <//>
     <${AttemptsCard} rows=${groups} head=${{ ...first, sort: undefined }} by=${words} rowKey=${keyOf} />`
 }

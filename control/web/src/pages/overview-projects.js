@@ -1,5 +1,6 @@
 // Home: the table of all projects.
 import { useState } from 'preact/hooks'
+import { queryOf } from '../api.js'
 import { Age } from '../components/age.js'
 import { Badge } from '../components/badge.js'
 import { Button } from '../components/button.js'
@@ -23,14 +24,18 @@ export const PROJECTS_ID = 'all-projects'
 
 const AT_ONCE = 250
 
-export function AllProjects({ data: { projects, step }, csv }) {
+/** @param {{data: object, query: object}} props  data: of GET …/overview; query: of its range */
+export function AllProjects({ data: { projects, step }, query }) {
   const [{ q }, setQuery] = useQuery(['q'])
   const [wanted, setWanted] = useState(AT_ONCE)
   const sorting = useOrder()
   const columns = columnsOf(step)
   const found = sorted(named(projects, q), columns, sorting.order)
   const shown = found.slice(0, wanted)
-  return html`<div id=${PROJECTS_ID} tabindex="-1"><${Card} title="All projects" actions=${html`<a href=${csv} download>All projects, CSV</a>`}>
+  const csv = (compare, label) =>
+    html`<a href=${`/api/admin/overview${queryOf({ ...query, compare, format: 'csv' })}`} download>${label}</a>`
+  const files = html`${csv('', 'All projects, CSV')} ${csv('true', 'With the range before, CSV')}`
+  return html`<div id=${PROJECTS_ID} tabindex="-1"><${Card} title="All projects" actions=${files}>
     <form class="filters" role="search" aria-label="All projects" onSubmit=${(event) => event.preventDefault()}>
       <${TextField} label="Filter by name" type="search" value=${q} onValue=${(value) => setQuery({ q: value })} />
     </form>

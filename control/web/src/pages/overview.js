@@ -12,44 +12,48 @@ import { money, moneyExact } from '../format.js'
 import { UNKNOWN_KEYS_DOCS } from '../help.js'
 import { html } from '../html.js'
 import { stateOf } from '../overview.js'
-import { OVERVIEW_RANGES, rangeWords, shownRange } from '../ranges.js'
+import { CUSTOM, OVERVIEW_RANGES, rangeWords, shownRange } from '../ranges.js'
 import { useResource } from '../resource.js'
-import { to } from '../router.js'
+import { to, useQuery } from '../router.js'
 import { speedTile } from './home.js'
 import { AllProjects, PROJECTS_ID } from './overview-projects.js'
-import { Tops } from './overview-tops.js'
+import { TopModels, Tops } from './overview-tops.js'
 import { FirstProject } from './projects.js'
 
 const STANDARD = '24h'
 
 export function OverviewPage() {
   const selected = useRange(OVERVIEW_RANGES, STANDARD)
-  const { name } = selected.range
-  const overview = useResource((signal) => get('overview', { query: { range: name }, signal }), [name])
+  const query = rangeQuery(selected.range)
+  const overview = useResource((signal) => get('overview', { query, signal }), Object.values(query))
   return html`<${Page} title="Home" actions=${html`<${Refresh} of=${overview} />`}>
     <${RangeBar} of=${selected} shown=${overview.stale || !overview.data ? undefined : shownRange(overview.data)} />
     <${Loaded} of=${overview} what="the overview" rows=${10}>${(data) =>
-      data.projects.length === 0 ? html`<${FirstProject} />` : html`<${Overview} data=${data} range=${name} />`}<//>
+      data.projects.length === 0 ? html`<${FirstProject} />` : html`<${Overview} data=${data} query=${query} />`}<//>
   <//>`
 }
 
-function Overview({ data, range }) {
+const rangeQuery = ({ name, from, to: end }) => (name === CUSTOM ? { from, to: end } : { range: name })
+
+function Overview({ data, query }) {
   const { totals, before, series, step } = data
   const rows = series.map((row) => ({ ...row, [step]: row.time, outcomes: row }))
   const span = { step, label: rangeWords(shownRange(data)), slots: series.map(({ time }) => Date.parse(time)) }
   return html`
-    <${State} data=${data} range=${range} />
+    <${State} data=${data} />
     <p class="muted">${data.asOf ? html`As of <${Age} at=${data.asOf} />.` : 'No project has reported figures yet.'} Below each figure is its value in the range before.</p>
     <${Tiles} tiles=${tiles(totals, before)} />
     ${totals.requests === 0 ? html`<${Empty} title="No requests in this range"><p>Select another range.</p><//>` : html`<${Charts} span=${span} rows=${rows} charts=${TRAFFIC_CHARTS} columns=${TRAFFIC_COLUMNS} />`}
     <${Tops} data=${data} />
+    <${TopModels} of=${data.models} />
     <${Providers} of=${data.providers} />
-    <${AllProjects} data=${data} csv=${`/api/admin/overview${queryOf({ range, format: 'csv' })}`} />`
+    <${AllProjects} data=${data} query=${query} />`
 }
 
 /** The strip of states; each leads to the page or the order of the projects that shows it. */
-function State({ data, range }) {
-  const query = (sort) => queryOf({ range: range === STANDARD ? '' : range, sort })
+function State({ data }) {
+  const [range] = useQuery(['range', 'from', 'to'])
+  const query = (sort) => queryOf({ ...range, sort })
   const show = () => setTimeout(() => document.getElementById(PROJECTS_ID).focus())
   return html`<ul class="strip" aria-label="State">${stateOf(data).map(({ name, value, note, look, page, sort }) => {
     const content = html`<span class="strip-name">${name}</span><strong>${value}</strong><span class="strip-note">${note}</span>`
