@@ -153,6 +153,7 @@ journey('requests are filtered by outcome and cause, and the URL keeps it', { as
   const link = page.getByRole('row').getByRole('link', { name: 'Provider error' })
   await link.focus()
   await page.keyboard.press('Enter')
+  await page.getByRole('dialog').getByRole('link', { name: 'Open page' }).click()
   await page.getByRole('heading', { level: 1, name: 'Request', exact: true }).waitFor()
   await until('the heading has the focus', () => page.evaluate(() => document.activeElement.tagName === 'H1'))
   assert.equal(new URL(page.url()).pathname, `/dashboard/${base}/requests/${sent.ids[502]}`)
@@ -260,6 +261,7 @@ const PHONE = { as: 'owner', viewport: NARROW, hasTouch: true }
 journey('on a phone, a refused request shows its details and the limits', PHONE, async ({ page }) => {
   await page.goto(`/dashboard/${base}/requests?cause=rate_limit`)
   await page.getByRole('link', { name: 'Over a rate limit' }).first().tap()
+  await page.getByRole('dialog').getByRole('link', { name: 'Open page' }).tap()
   await page.getByRole('heading', { level: 1, name: 'Request', exact: true }).waitFor()
   await fact(page, 'Remedy').getByText('raise the limit that').waitFor()
   const limits = page.getByRole('table', { name: 'Limits of the key' })

@@ -199,6 +199,7 @@ const PAGES = [
     },
   ],
   ['requests', true, inProject('/requests'), text('nickel')],
+  ['request-drawer', true, inProject(`/requests?open=${failed}`), text('Send it again')],
   ['request', true, inProject(`/requests/${failed}`), text('Send it again')],
   ['request-missing', true, inProject(`/requests/req_${'0'.repeat(32)}`), text('Look in all projects')],
   ['routes', true, inProject('/routes'), text('project override')],

@@ -27,9 +27,9 @@ export function setLive(on) {
   document.dispatchEvent(new Event(EVENT))
 }
 
-/** Whether a load now would take something from under the user's hands. */
+/** Whether a load now would take something from under the user's hands. A drawer keeps what it shows. */
 function isBusy() {
-  return document.hidden || document.querySelector('dialog[open]') !== null
+  return document.hidden || document.querySelector('dialog:modal:not(.drawer)') !== null
 }
 
 /** Whether the pointer or the focus is in an element that the selector finds, or a text is selected. After a tap there is no pointer. */

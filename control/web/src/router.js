@@ -112,13 +112,19 @@ export function startRouter() {
   arrive(place)
   addEventListener('popstate', stepped)
   document.addEventListener('click', (event) => {
-    const link = event.target.closest?.('a[href]')
-    if (!link || !isDashboardLink(link) || event.defaultPrevented || event.button !== 0) return
-    if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return
+    const link = followed(event)
+    if (!link) return
     event.preventDefault()
     if (link.pathname === here.path) navigate(link.href)
     else leaving(() => navigate(link.href))
   })
+}
+
+/** The dashboard's link that a click follows in this tab; undefined for other clicks. @param {MouseEvent} event */
+export function followed(event) {
+  const link = event.target.closest?.('a[href]')
+  if (!link || !isDashboardLink(link) || event.defaultPrevented || event.button !== 0) return undefined
+  return event.metaKey || event.ctrlKey || event.shiftKey || event.altKey ? undefined : link
 }
 
 /** What the next step in the history is: the user's, the reverse of one under question, or one that was allowed. */

@@ -23,7 +23,8 @@ export function Page({ title, of, actions, lead, children }) {
     document.title = [title, of, 'Postern'].filter(Boolean).join(' · ')
   }, [title, of])
   useEffect(() => {
-    if (visits.count > 0) heading.current.focus()
+    // A drawer that is open from the start has the focus.
+    if (visits.count > 0 && !document.querySelector('.drawer')) heading.current.focus()
   }, [])
   return html`<div class="page">
     <header class="page-head">

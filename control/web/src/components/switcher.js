@@ -25,6 +25,7 @@ export function Switcher({ current, path }) {
   }, [open])
   const closeOnEscape = (event) => {
     if (event.key !== 'Escape' || !open) return
+    event.preventDefault() // it closes nothing else
     setOpen(false)
     frame.current.querySelector('button').focus()
   }

@@ -13,13 +13,14 @@ import { Failure, shownElsewhere } from './states.js'
  * The first column and the one with actions stay in view while the others scroll sideways.
  * @param {{caption: string, columns: {label: string, cell: (row: any) => any, num?: boolean, head?: boolean, title?: string,
  *   actions?: boolean, time?: boolean, sort?: (row: any) => any}[], order?: string, onOrder?: (order: string) => void, rows: any[], rowKey: (row: any, index: number) => string,
- *   showCaption?: boolean, picks?: object}} props
+ *   showCaption?: boolean, picks?: object, current?: string}} props
  *   num: right-aligned; head: the cell is its row's header; actions: the last column, with the row's buttons; title: what
  *   the column means; time: its values are times, so its header names the zone;
  *   sort: the value by which a header sorts the rows, if the table has order and onOrder, of useOrder;
- *   picks: of useSelection, and nameOf: each row has a checkbox, with this name. The keys of the rows are their IDs
+ *   picks: of useSelection, and nameOf: each row has a checkbox, with this name. The keys of the rows are their IDs;
+ *   current: the key of the row that is shown elsewhere on the page
  */
-export function Table({ caption, columns, rows, rowKey, order, onOrder, picks, showCaption = false }) {
+export function Table({ caption, columns, rows, rowKey, order, onOrder, picks, current, showCaption = false }) {
   const frame = useRef(null)
   const scrolls = useOverflow(frame)
   const scrolling = scrolls && { tabindex: '0', role: 'group', 'aria-label': `${caption}, scrolls sideways` }
@@ -29,7 +30,7 @@ export function Table({ caption, columns, rows, rowKey, order, onOrder, picks, s
       <thead role="rowgroup">
         <tr role="row">${picks && html`<${PickAll} picks=${picks} ids=${rows.map(rowKey)} />`}${columns.map((column) => html`<${HeadCell} column=${column} order=${order} onOrder=${onOrder} key=${column.label} />`)}</tr>
       </thead>
-      <tbody role="rowgroup">${sorted(rows, columns, order).map((row, i) => html`<${Row} columns=${columns} row=${row} picks=${picks} id=${rowKey(row, i)} key=${rowKey(row, i)} />`)}</tbody>
+      <tbody role="rowgroup">${sorted(rows, columns, order).map((row, i) => html`<${Row} columns=${columns} row=${row} picks=${picks} id=${rowKey(row, i)} current=${current} key=${rowKey(row, i)} />`)}</tbody>
     </table>
   </div>`
 }
@@ -63,15 +64,17 @@ function HeadCell({ column, order, onOrder }) {
   return html`<th role="columnheader" scope="col" class=${looksOf(column)} title=${column.title} aria-sort=${direction}>${label}</th>`
 }
 
-function Row({ columns, row, picks, id }) {
+function Row({ columns, row, picks, id, current }) {
   const pick = picks && html`<${PickOne} picks=${picks} id=${id} name=${picks.nameOf(row)} />`
-  return html`<tr role="row" class=${picks?.has(id) ? 'picked' : ''}>${pick}${columns.map((column) => {
-    const content = html`<span class="cell">${column.cell(row)}</span>`
-    const label = headerOf(column)
-    return column.head
-      ? html`<th role="rowheader" scope="row" class=${looksOf(column)} data-label=${label} key=${label}>${content}</th>`
-      : html`<td role="cell" class=${looksOf(column)} data-label=${label} key=${label}>${content}</td>`
-  })}</tr>`
+  return html`<tr role="row" class=${picks?.has(id) ? 'picked' : ''} aria-current=${id === current ? 'true' : undefined}>${pick}${columns.map(
+    (column) => {
+      const content = html`<span class="cell">${column.cell(row)}</span>`
+      const label = headerOf(column)
+      return column.head
+        ? html`<th role="rowheader" scope="row" class=${looksOf(column)} data-label=${label} key=${label}>${content}</th>`
+        : html`<td role="cell" class=${looksOf(column)} data-label=${label} key=${label}>${content}</td>`
+    },
+  )}</tr>`
 }
 
 /**

@@ -24,26 +24,34 @@ import { Decision } from './governor-try.js'
 import { useKeyNames } from './violations.js'
 
 export function RequestPage({ project, params: { request: id } }) {
-  const request = useResource((signal) => load(project, id, signal), [id])
+  const request = useRequest(project, id)
   const names = useKeyNames(project)
   return html`<${Page} title="Request" of=${project.name} actions=${html`<${Refresh} of=${request} />`}>
     <p class="copyable"><code>${id}</code> <${CopyButton} text=${id} name="request ID" /></p>
-    <${Loaded} of=${request} what="the request">${(found) =>
-      found
-        ? html`<${Request} of=${found} project=${project} names=${names} />`
-        : html`<${NotRecorded} id=${id} />`}<//>
+    <${FoundRequest} of=${request} id=${id} project=${project} names=${names} />
     <p><a href=${requestsHref(project)}>View all requests</a></p>
   <//>`
 }
 
-/** The request, or null if the project has no record of it. */
+/** A request as a resource; null if the project has no record of it. */
+export function useRequest(project, id) {
+  return useResource((signal) => load(project, id, signal), [id])
+}
+
 async function load(project, id, signal) {
   const options = { query: { request: id }, wanted: 1, signal }
   const { items } = await firstOf(path`projects/${project.id}/requests`, 'requests', options)
   return items[0] ?? null
 }
 
-function Request({ of: request, project, names }) {
+/** The content of a request's page. @param {{of: import('../resource.js').Resource<any>, id: string, project: object, names: Map<string, string>}} props */
+export function FoundRequest({ of: request, id, project, names }) {
+  return html`<${Loaded} of=${request} what="the request">${(found) =>
+    found ? html`<${Request} of=${found} project=${project} names=${names} />` : html`<${NotRecorded} id=${id} />`}<//>`
+}
+
+/** The content of a recorded request: an item of the list of requests has all of it. */
+export function Request({ of: request, project, names }) {
   const { diagnosis } = request
   return html`
     <${Card} title="What happened"><${Verdict} of=${request} project=${project} /><//>

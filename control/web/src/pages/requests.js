@@ -21,7 +21,8 @@ import { useList } from '../lists.js'
 import { CAUSES, causeWords, OUTCOMES, outcomeWords, RECORDED, STATUSES } from '../outcomes.js'
 import { useCatalog, useDebounced } from '../resource.js'
 import { to, useQuery } from '../router.js'
-import { useOrder } from '../sort.js'
+import { sorted, useOrder } from '../sort.js'
+import { LIST, RequestDrawer, useOpened } from './request-drawer.js'
 import { useKeyNames } from './violations.js'
 
 const NAMES = ['request', 'key', 'model', 'provider', 'status', 'outcome', 'cause', 'cache', 'from', 'to']
@@ -39,18 +40,21 @@ export function RequestsPage({ project }) {
   const before = useDebounced(instantOf(filters.to, 1))
   const query = { ...filters, model, provider, request, from: since, to: before }
   const sorting = useOrder()
+  const opened = useOpened()
   const list = useList(path`projects/${project.id}/requests`, 'requests', query, {
     timeOf: (request) => request.time,
     all: sorting.order !== '',
   })
   const names = useKeyNames(project)
+  const shape = columns(project, names)
   const filtered = Object.values(filters).some(Boolean)
-  return html`<${Page} title="Requests" of=${project.name} lead=${LEAD} actions=${html`<${Refresh} of=${list} within=".table-frame" />`}>
+  return html`<${Page} title="Requests" of=${project.name} lead=${LEAD} actions=${html`<${Refresh} of=${list} within=${LIST} />`}>
     <${Filters} filters=${filters} set=${setFilters} names=${names} error=${list.error} />
-    <${Loaded} of=${list} what="requests" rows=${8}>${({ items }) =>
+    <div onClick=${opened.choose}><${Loaded} of=${list} what="requests" rows=${8}>${({ items }) =>
       html`<${Listed} list=${list} noun="request" none=${html`<${NoRequests} filtered=${filtered} project=${project} />`}>
-        <${Table} ...${sorting} caption="Recent requests, newest first" columns=${columns(project, names)} rows=${items} rowKey=${(request) => request.requestId} />
-      <//>`}<//>
+        <${Table} ...${sorting} caption="Recent requests, newest first" columns=${shape} rows=${items} rowKey=${(request) => request.requestId} current=${opened.id} />
+      <//>`}<//></div>
+    ${opened.id && html`<${RequestDrawer} opened=${opened} project=${project} list=${list} rows=${sorted(list.data?.items ?? [], shape, sorting.order)} names=${names} />`}
   <//>`
 }
 

@@ -25,7 +25,7 @@ export function PaletteButton({ project, pages, path }) {
     const onKey = (event) => {
       if (!isShortcut(event)) return
       event.preventDefault()
-      if (!document.querySelector('dialog[open]')) setOpen(true)
+      if (!document.querySelector('dialog:modal')) setOpen(true)
     }
     document.addEventListener('keydown', onKey)
     return () => document.removeEventListener('keydown', onKey)
