@@ -24,7 +24,7 @@ type overviewAnswer struct {
 			Attempts, Failed, Opened uint64
 		}
 		BudgetsOver80, BudgetsSpent, OpenViolations, UnknownKeys, Unassigned uint64
-		Refusals                                                 struct {
+		Refusals                                                             struct {
 			LastHour, HourBefore uint64
 			Rising               bool
 		}
