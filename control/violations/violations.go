@@ -1,4 +1,4 @@
-// Package violations is the resource of a project's violations.
+// Package violations is the resource of violations, of one project and of all.
 package violations
 
 import (
@@ -17,17 +17,17 @@ import (
 // handler has the endpoints.
 type handler struct{ *kernel.Plane }
 
-// Routes are the endpoints of a project's violations.
+// Routes are the endpoints of violations.
 func Routes(p *kernel.Plane) []kernel.Route {
 	h := &handler{p}
-	return kernel.ForBoth(
+	return append(kernel.ForBoth(
 		kernel.Route{Method: http.MethodGet, Path: "/violations", For: kernel.Operators, Permission: doc.MaySeeViolations,
 			Operation: "listViolationsAsOperator", KeyOperation: "listViolations", Serve: h.listViolations},
 		kernel.Route{Method: http.MethodGet, Path: "/violations/{violation}", For: kernel.Operators, Permission: doc.MaySeeViolations,
 			Operation: "getViolationAsOperator", KeyOperation: "getViolation", Serve: h.getViolation},
 		kernel.Route{Method: http.MethodPatch, Path: "/violations/{violation}", For: kernel.Owners, Permission: doc.MayTriage, Body: kernel.MaxBody, Audit: "violation.triage",
 			Operation: "triageViolationAsOperator", KeyOperation: "triageViolation", Serve: h.patchViolation},
-	)
+	), h.allRoute())
 }
 
 type violationsView struct {
@@ -37,6 +37,9 @@ type violationsView struct {
 
 // violationCategories are the categories of the Governor's rules.
 var violationCategories = []string{"secret", "personal", "injection", "keyword", "pattern", "length", "schema", "unchecked", "classifier"}
+
+// allFilters are the filters of the list of all projects. Only one project has a certain key.
+var allFilters = []string{"state", "rule", "category", "severity", "decision", "model", "from", "to"}
 
 // listViolations is GET …/violations?state=&rule=&category=&severity=&decision=&model=&key=&from=&to=&limit=&after=,
 // newest first. With a filter, a page may be short or empty although more pages follow.
@@ -69,25 +72,31 @@ func (h *handler) listViolations(c *kernel.Call) (kernel.Answer, error) {
 	return kernel.OK(view), nil
 }
 
-// readViolations reads the filters and the page of a list.
+// readViolations reads the filters and the page of a project's list.
 func readViolations(r *http.Request) (*ledger.Violations, error) {
-	q, err := kernel.ReadQuery(r, kernel.ViolationPrefix, "state", "rule", "category", "severity", "decision", "model", "key", "from", "to")
+	q, err := kernel.ReadQuery(r, kernel.ViolationPrefix, append(allFilters, "key")...)
 	if err != nil {
 		return nil, err
 	}
-	command := &ledger.Violations{
-		State: q.Choice("state", ledger.ViolationStates), Rule: readModelName(q, "rule"), Category: q.Choice("category", violationCategories),
-		Severity: q.Choice("severity", ledger.Severities), Decision: q.Choice("decision", ledger.Decisions), Model: readModelName(q, "model"),
-		KeyID: q.Values.Get("key"), FromMs: q.Instant("from", 0), ToMs: q.Instant("to", 0),
-		After: strings.TrimPrefix(q.After, kernel.ViolationPrefix), Limit: uint64(q.Limit),
-	}
+	command := readFilters(q)
+	command.KeyID, command.After = q.Values.Get("key"), strings.TrimPrefix(q.After, kernel.ViolationPrefix)
 	if command.KeyID != "" && !kernel.IsID(command.KeyID, kernel.KeyPrefix) {
 		q.Problem("key", kernel.BadKeyID+kernel.Got(command.KeyID))
+	}
+	return &command, q.Err()
+}
+
+// readFilters reads allFilters and the limit.
+func readFilters(q *kernel.Query) ledger.Violations {
+	command := ledger.Violations{
+		State: q.Choice("state", ledger.ViolationStates), Rule: readModelName(q, "rule"), Category: q.Choice("category", violationCategories),
+		Severity: q.Choice("severity", ledger.Severities), Decision: q.Choice("decision", ledger.Decisions), Model: readModelName(q, "model"),
+		FromMs: q.Instant("from", 0), ToMs: q.Instant("to", 0), Limit: uint64(q.Limit),
 	}
 	if command.ToMs != 0 && command.ToMs <= command.FromMs {
 		q.Problem("to", "must be after from"+kernel.Got(q.Values.Get("to")))
 	}
-	return command, q.Err()
+	return command
 }
 
 // readModelName reads a parameter that is the name of a model or rule.

@@ -1,0 +1,200 @@
+package violations
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/postern-ai/postern/control/kernel"
+	"github.com/postern-ai/postern/control/reports"
+	"github.com/postern-ai/postern/core/calendar"
+	"github.com/postern-ai/postern/core/directory"
+	"github.com/postern-ai/postern/core/doc"
+	"github.com/postern-ai/postern/core/jsontext"
+	"github.com/postern-ai/postern/core/ledger"
+)
+
+// Bounds of one page of all projects' violations. A platform's invocation has 50 subrequests. After the list of projects and the
+// first call to each of them, enough calls remain to read all KeepViolations of one: a call reads 500 rows.
+const (
+	pageCalls      = 36
+	projectsAtOnce = 12
+	enoughFound    = 500 // violations, from which on no further project is added
+)
+
+// allView is a page of the violations of all projects.
+type allView struct {
+	From       string            `json:"from"` // the earliest firstAt
+	Violations []json.RawMessage `json:"violations"`
+	More       []string          `json:"more"`     // IDs of projects of which only the newest violations are on the page
+	Searched   uint64            `json:"searched"` // projects so far, this page included
+	Next       *string           `json:"next"`     // cursor for after; null: all projects were searched
+}
+
+// foundViolation is a violation and its project.
+type foundViolation struct {
+	project *directory.Project
+	ledger.StoredViolation
+}
+
+// search is how far the projects were searched, and what was found on the present page.
+type search struct {
+	command  ledger.Violations // for each project
+	after    string            // ID of the last project that was searched; empty: none
+	searched uint64
+	calls    int // that remain
+	ended    bool
+	found    []foundViolation
+	more     []string
+}
+
+// allRoute is the endpoint that lists the violations of all projects.
+func (h *handler) allRoute() kernel.Route {
+	return kernel.Route{Method: http.MethodGet, Path: "/api/admin/violations", For: kernel.Operators, Operation: "listAllViolations", Serve: h.listAll}
+}
+
+// listAll is GET /api/admin/violations?state=&rule=&category=&severity=&decision=&model=&from=&to=&limit=&after=: the newest violations
+// of each project, at most limit of them, on each page newest first. A page covers some projects, oldest first. It does not flush
+// meters, which report a violation within seconds.
+func (h *handler) listAll(c *kernel.Call) (kernel.Answer, error) {
+	s, err := h.readSearch(c.Request)
+	if err != nil {
+		return kernel.Answer{}, err
+	}
+	for !s.ended && s.calls > 1 && len(s.found) < enoughFound {
+		if err := h.searchSome(c, s); err != nil {
+			return kernel.Answer{}, err
+		}
+	}
+	return kernel.OK(s.view()), nil
+}
+
+// readSearch reads the filters and the cursor. Without "from", the first page begins today (UTC), and the others where the first one did.
+func (h *handler) readSearch(r *http.Request) (*search, error) {
+	q, err := kernel.ReadQueryOverProjects(r, "at_", allFilters...)
+	if err != nil {
+		return nil, err
+	}
+	s := &search{command: readFilters(q), calls: pageCalls, more: []string{}}
+	today := h.NowMs() / calendar.DayMs * calendar.DayMs
+	began, given := today, q.Values.Get("from") != ""
+	if q.After != "" {
+		var ok bool
+		if s.after, s.searched, began, ok = readCursor(q.After); !ok || began > today && !given {
+			q.Problem("after", kernel.BadCursor+kernel.Got(q.After))
+		}
+	}
+	if given {
+		return s, q.Err()
+	}
+	if s.command.FromMs = began; s.command.ToMs != 0 && s.command.ToMs <= began {
+		q.Problem("to", "must be after from, which is the beginning of today (UTC) unless it is sent"+kernel.Got(q.Values.Get("to")))
+	}
+	return s, q.Err()
+}
+
+// readCursor reads a project's ID, a slash, the number of searched projects and the beginning of the range.
+func readCursor(after string) (project string, searched, beganMs uint64, ok bool) {
+	project, at, _ := strings.Cut(after, "/")
+	first, second, _ := strings.Cut(strings.TrimPrefix(at, "at_"), "x")
+	searched, err := strconv.ParseUint(first, 10, 53)
+	if err != nil {
+		return "", 0, 0, false
+	}
+	beganMs, err = strconv.ParseUint(second, 10, 53)
+	return project, searched, beganMs, err == nil
+}
+
+func (s *search) cursor() string {
+	return s.after + "/at_" + strconv.FormatUint(s.searched, 10) + "x" + strconv.FormatUint(s.command.FromMs, 10)
+}
+
+// searchSome searches the next projects, as far as the calls suffice. A project is searched on one page, or again on the next one.
+func (h *handler) searchSome(c *kernel.Call, s *search) error {
+	limit := min(projectsAtOnce, s.calls-1)
+	docs, err := h.Store.List(c, directory.List{Prefix: doc.ProjectKey(""), After: doc.ProjectKey(s.after), Limit: uint64(limit)})
+	if err != nil {
+		return err
+	}
+	s.calls -= 1 + len(docs)
+	projects, pages := make([]directory.Project, len(docs)), make([]ledger.ViolationsReply, len(docs))
+	err = kernel.Parallel(kernel.Indexes(docs), func(i int) (err error) {
+		if projects[i], err = directory.DecodeProject(docs[i]); err != nil {
+			return err
+		}
+		pages[i], err = reports.Violations(c, h.Plane, &projects[i], &s.command)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for i := range projects {
+		if len(s.found) >= enoughFound {
+			return nil
+		}
+		if whole, err := h.readOn(c, s, &projects[i], &pages[i]); err != nil || !whole {
+			return err
+		}
+		s.add(&projects[i], &pages[i])
+	}
+	s.ended = len(docs) < limit
+	return nil
+}
+
+// readOn extends a project's first page until it is full or nothing follows: with a filter, it may be short. The result is false if
+// the calls do not suffice.
+func (h *handler) readOn(c *kernel.Call, s *search, p *directory.Project, page *ledger.ViolationsReply) (whole bool, err error) {
+	command := s.command
+	for page.Next != "" && uint64(len(page.Violations)) < s.command.Limit {
+		if s.calls == 0 {
+			return false, nil
+		}
+		s.calls--
+		command.After, command.Limit = page.Next, s.command.Limit-uint64(len(page.Violations))
+		next, err := reports.Violations(c, h.Plane, p, &command)
+		if err != nil {
+			return false, err
+		}
+		page.Violations, page.Next = append(page.Violations, next.Violations...), next.Next
+	}
+	return true, nil
+}
+
+func (s *search) add(p *directory.Project, page *ledger.ViolationsReply) {
+	s.after = p.ID
+	s.searched++
+	for i := range page.Violations {
+		s.found = append(s.found, foundViolation{p, page.Violations[i]})
+	}
+	if page.Next != "" {
+		s.more = append(s.more, p.ID)
+	}
+}
+
+// view is the page. IDs of violations begin with the time left, so their order is newest first.
+func (s *search) view() allView {
+	kernel.SortBy(s.found, func(a, b *foundViolation) int { return strings.Compare(a.ID, b.ID) })
+	view := allView{From: kernel.Timestamp(s.command.FromMs), Violations: []json.RawMessage{}, More: s.more, Searched: s.searched}
+	for i := range s.found {
+		view.Violations = append(view.Violations, s.found[i].json())
+	}
+	if !s.ended {
+		next := s.cursor()
+		view.Next = &next
+	}
+	return view
+}
+
+// json is the violation as in its project's list, with the project.
+func (v *foundViolation) json() json.RawMessage {
+	of := jsontext.Builder{B: []byte("{")}
+	of.StringMember("id", v.project.ID)
+	of.StringMember("name", v.project.Name)
+	of.Close('}')
+	all := v.AppendJSON(nil)
+	b := jsontext.Builder{B: all[:len(all)-1]}
+	b.Member("project", string(of.B))
+	b.Close('}')
+	return b.B
+}
