@@ -38,7 +38,7 @@ type foundViolation struct {
 	ledger.StoredViolation
 }
 
-// search is how far the projects were searched, and what was found on the present page.
+// search is how far the projects were searched, and the result of the present page.
 type search struct {
 	command  ledger.Violations // for each project
 	after    string            // ID of the last project that was searched; empty: none
@@ -89,7 +89,7 @@ func (h *handler) readSearch(r *http.Request) (*search, error) {
 		return s, q.Err()
 	}
 	if s.command.FromMs = began; s.command.ToMs != 0 && s.command.ToMs <= began {
-		q.Problem("to", "must be after from, which is the beginning of today (UTC) unless it is sent"+kernel.Got(q.Values.Get("to")))
+		q.Problem("to", "must be after from; without from, the range begins with today (UTC)"+kernel.Got(q.Values.Get("to")))
 	}
 	return s, q.Err()
 }

@@ -226,7 +226,7 @@ func (b *allBench) crowd(project, n int, fromMs uint64) {
 	}
 }
 
-// The pages after midnight go on from the day before.
+// The pages after midnight have the range of the first page.
 func TestViolationsOverMidnight(t *testing.T) {
 	b := newAllBench(t, 40)
 	b.violate(39, ledger.Violation{Rule: "late"})
