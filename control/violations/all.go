@@ -1,6 +1,7 @@
 package violations
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"strconv"
@@ -32,21 +33,13 @@ type allView struct {
 	Next       *string           `json:"next"`     // cursor for after; null: all projects were searched
 }
 
-// foundViolation is a violation and its project.
-type foundViolation struct {
-	project *directory.Project
-	ledger.StoredViolation
-}
-
-// search is how far the projects were searched, and the result of the present page.
+// search is how far the projects were searched, and the page so far.
 type search struct {
-	command  ledger.Violations // for each project
-	after    string            // ID of the last project that was searched; empty: none
-	searched uint64
-	calls    int // that remain
-	ended    bool
-	found    []foundViolation
-	more     []string
+	command ledger.Violations // for each project
+	after   string            // ID of the last project that was searched; empty: none
+	calls   int               // that remain
+	ended   bool
+	page    allView
 }
 
 // allRoute is the endpoint that lists the violations of all projects.
@@ -62,12 +55,18 @@ func (h *handler) listAll(c *kernel.Call) (kernel.Answer, error) {
 	if err != nil {
 		return kernel.Answer{}, err
 	}
-	for !s.ended && s.calls > 1 && len(s.found) < enoughFound {
+	for !s.ended && s.calls > 1 && len(s.page.Violations) < enoughFound {
 		if err := h.searchSome(c, s); err != nil {
 			return kernel.Answer{}, err
 		}
 	}
-	return kernel.OK(s.view()), nil
+	// A violation begins with its ID, and the ID with the time left: the order is newest first.
+	kernel.SortBy(s.page.Violations, func(a, b *json.RawMessage) int { return bytes.Compare(*a, *b) })
+	if !s.ended {
+		next := s.after + "/at_" + strconv.FormatUint(s.page.Searched, 10) + "x" + strconv.FormatUint(s.command.FromMs, 10)
+		s.page.Next = &next
+	}
+	return kernel.OK(s.page), nil
 }
 
 // readSearch reads the filters and the cursor. Without "from", the first page begins today (UTC), and the others where the first one did.
@@ -76,21 +75,16 @@ func (h *handler) readSearch(r *http.Request) (*search, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &search{command: readFilters(q), calls: pageCalls, more: []string{}}
+	s := &search{calls: pageCalls, page: allView{Violations: []json.RawMessage{}, More: []string{}}}
 	today := h.NowMs() / calendar.DayMs * calendar.DayMs
-	began, given := today, q.Values.Get("from") != ""
+	began, ok := today, true
 	if q.After != "" {
-		var ok bool
-		if s.after, s.searched, began, ok = readCursor(q.After); !ok || began > today && !given {
-			q.Problem("after", kernel.BadCursor+kernel.Got(q.After))
-		}
+		s.after, s.page.Searched, began, ok = readCursor(q.After)
 	}
-	if given {
-		return s, q.Err()
+	if s.command = readFilters(q, began); !ok || s.command.FromMs > today && q.Values.Get("from") == "" {
+		q.Problem("after", kernel.BadCursor+kernel.Got(q.After))
 	}
-	if s.command.FromMs = began; s.command.ToMs != 0 && s.command.ToMs <= began {
-		q.Problem("to", "must be after from; without from, the range begins with today (UTC)"+kernel.Got(q.Values.Get("to")))
-	}
+	s.page.From = kernel.Timestamp(s.command.FromMs)
 	return s, q.Err()
 }
 
@@ -104,10 +98,6 @@ func readCursor(after string) (project string, searched, beganMs uint64, ok bool
 	}
 	beganMs, err = strconv.ParseUint(second, 10, 53)
 	return project, searched, beganMs, err == nil
-}
-
-func (s *search) cursor() string {
-	return s.after + "/at_" + strconv.FormatUint(s.searched, 10) + "x" + strconv.FormatUint(s.command.FromMs, 10)
 }
 
 // searchSome searches the next projects, as far as the calls suffice. A project is searched on one page, or again on the next one.
@@ -130,7 +120,7 @@ func (h *handler) searchSome(c *kernel.Call, s *search) error {
 		return err
 	}
 	for i := range projects {
-		if len(s.found) >= enoughFound {
+		if len(s.page.Violations) >= enoughFound {
 			return nil
 		}
 		if whole, err := h.readOn(c, s, &projects[i], &pages[i]); err != nil || !whole {
@@ -161,40 +151,22 @@ func (h *handler) readOn(c *kernel.Call, s *search, p *directory.Project, page *
 	return true, nil
 }
 
-func (s *search) add(p *directory.Project, page *ledger.ViolationsReply) {
+// add adds a project's violations, each as in the project's list and with the project.
+func (s *search) add(p *directory.Project, found *ledger.ViolationsReply) {
 	s.after = p.ID
-	s.searched++
-	for i := range page.Violations {
-		s.found = append(s.found, foundViolation{p, page.Violations[i]})
+	s.page.Searched++
+	for i := range found.Violations {
+		one := found.Violations[i].AppendJSON(nil)
+		b := jsontext.Builder{B: one[:len(one)-1]}
+		b.Key("project")
+		b.Open('{')
+		b.StringMember("id", p.ID)
+		b.StringMember("name", p.Name)
+		b.Close('}')
+		b.Close('}')
+		s.page.Violations = append(s.page.Violations, b.B)
 	}
-	if page.Next != "" {
-		s.more = append(s.more, p.ID)
+	if found.Next != "" {
+		s.page.More = append(s.page.More, p.ID)
 	}
-}
-
-// view is the page. IDs of violations begin with the time left, so their order is newest first.
-func (s *search) view() allView {
-	kernel.SortBy(s.found, func(a, b *foundViolation) int { return strings.Compare(a.ID, b.ID) })
-	view := allView{From: kernel.Timestamp(s.command.FromMs), Violations: []json.RawMessage{}, More: s.more, Searched: s.searched}
-	for i := range s.found {
-		view.Violations = append(view.Violations, s.found[i].json())
-	}
-	if !s.ended {
-		next := s.cursor()
-		view.Next = &next
-	}
-	return view
-}
-
-// json is the violation as in its project's list, with the project.
-func (v *foundViolation) json() json.RawMessage {
-	of := jsontext.Builder{B: []byte("{")}
-	of.StringMember("id", v.project.ID)
-	of.StringMember("name", v.project.Name)
-	of.Close('}')
-	all := v.AppendJSON(nil)
-	b := jsontext.Builder{B: all[:len(all)-1]}
-	b.Member("project", string(of.B))
-	b.Close('}')
-	return b.B
 }

@@ -78,7 +78,7 @@ func readViolations(r *http.Request) (*ledger.Violations, error) {
 	if err != nil {
 		return nil, err
 	}
-	command := readFilters(q)
+	command := readFilters(q, 0)
 	command.KeyID, command.After = q.Values.Get("key"), strings.TrimPrefix(q.After, kernel.ViolationPrefix)
 	if command.KeyID != "" && !kernel.IsID(command.KeyID, kernel.KeyPrefix) {
 		q.Problem("key", kernel.BadKeyID+kernel.Got(command.KeyID))
@@ -86,15 +86,18 @@ func readViolations(r *http.Request) (*ledger.Violations, error) {
 	return &command, q.Err()
 }
 
-// readFilters reads allFilters and the limit.
-func readFilters(q *kernel.Query) ledger.Violations {
+// readFilters reads allFilters and the limit. The range begins at beganMs if "from" is not sent.
+func readFilters(q *kernel.Query, beganMs uint64) ledger.Violations {
 	command := ledger.Violations{
 		State: q.Choice("state", ledger.ViolationStates), Rule: readModelName(q, "rule"), Category: q.Choice("category", violationCategories),
 		Severity: q.Choice("severity", ledger.Severities), Decision: q.Choice("decision", ledger.Decisions), Model: readModelName(q, "model"),
 		FromMs: q.Instant("from", 0), ToMs: q.Instant("to", 0), Limit: uint64(q.Limit),
 	}
+	if q.Values.Get("from") == "" {
+		command.FromMs = beganMs
+	}
 	if command.ToMs != 0 && command.ToMs <= command.FromMs {
-		q.Problem("to", "must be after from"+kernel.Got(q.Values.Get("to")))
+		q.Problem("to", "must be after from, which is "+kernel.Timestamp(command.FromMs)+kernel.Got(q.Values.Get("to")))
 	}
 	return command
 }
