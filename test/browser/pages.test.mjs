@@ -121,6 +121,7 @@ const PAGES = [
   ['signin', false, '/dashboard', heading('Sign in')],
   ['overview', true, '/dashboard', text('Customer support')],
   ['overview-trouble', true, '/dashboard?range=7d', trouble],
+  ['all-violations', true, '/dashboard/violations', text('personal.payment-card')],
   ['projects', true, '/dashboard/projects', text('Customer support')],
   ['project-new', true, '/dashboard/projects/new', text('Sets the limits of the project’s keys')],
   ['home', true, inProject(''), text('By model')],

@@ -10,6 +10,7 @@ import { adviceOn, Failure, Skeleton, shownElsewhere } from './components/states
 import { UnsavedDialog } from './components/unsaved.js'
 import { html } from './html.js'
 import { notify } from './notices.js'
+import { AllViolationsPage } from './pages/all-violations.js'
 import { AuditPage } from './pages/audit.js'
 import { CompliancePage } from './pages/compliance.js'
 import { CostsPage } from './pages/costs.js'
@@ -46,6 +47,7 @@ const PAGES = {
   overview: OverviewPage,
   projects: ProjectsPage,
   'project-new': NewProjectPage,
+  'all-violations': AllViolationsPage,
   models: ModelsPage,
   providers: ProvidersPage,
   audit: AuditPage,

@@ -114,10 +114,14 @@ export function useAll(to, field, query = {}) {
   return useList(to, field, query, { all: true }).data?.items ?? []
 }
 
-/** The list so far, extended by its next page; last: the last response, for its members beside the list. */
+/**
+ * The list so far, extended by its next page. last: the last response, for its members beside the list; cut: the members
+ * "more" of all responses, what the list has only a part of
+ */
 async function nextPage(to, field, { query, signal, page, all }) {
   const size = all ? { limit: MAX_PAGE } : {}
   const after = page.next ? { after: page.next } : {}
   const response = await get(to, { query: { ...size, ...query, ...after }, signal })
-  return { items: [...page.items, ...response[field]], next: response.next, last: response }
+  const cut = [...(page.cut ?? []), ...(response.more ?? [])]
+  return { items: [...page.items, ...response[field]], next: response.next, last: response, cut }
 }

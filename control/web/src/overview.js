@@ -10,7 +10,7 @@ const FAILED_BAD = 0.05
 /**
  * The parts of the state strip: name, value, note, look, and the order of the projects that shows it or the page.
  * @param {object} data of GET …/overview
- * @returns {{name: string, value: string, note: string, look: 'good' | 'warn' | 'bad', sort?: string, page?: string}[]}
+ * @returns {{name: string, value: string, note: string, look: 'good' | 'warn' | 'bad', sort?: string, page?: string, query?: object}[]}
  */
 export function stateOf({ status, totals }) {
   return [
@@ -70,7 +70,8 @@ function violations(open) {
     value: count(open),
     note: 'of the Governor’s rules',
     look: open > 0 ? 'warn' : 'good',
-    sort: '-open-violations',
+    page: 'violations',
+    query: { state: 'open', range: 'all' },
   }
 }
 

@@ -1,6 +1,6 @@
 // The time ranges of pages: in the URL, in the API's query, and in words. Ranges of days are whole days (UTC), today included;
 // the others are times.
-import { textOf, zoneWords } from './zone.js'
+import { textOf, timeOf, zoneWords } from './zone.js'
 
 const MINUTE_MS = 60_000
 const TEN_MINUTES_MS = 10 * MINUTE_MS
@@ -13,6 +13,7 @@ const DAYS_KEPT = 400
 
 /** Each: name in the URL, label, and the number of its days if it is one of days that the page names by their dates. */
 const ALL = [
+  ['today', 'Today', 1],
   ['1h', 'Last hour'],
   ['2h', '2 hours'],
   ['24h', '24 hours'],
@@ -20,14 +21,16 @@ const ALL = [
   ['30d', '30 days', 30],
   ['90d', '90 days', 90],
   ['month', 'This month'],
+  ['all', 'All', DAYS_KEPT + 1],
   ['custom', 'Custom'],
 ]
 export const CUSTOM = 'custom'
 
-/** The ranges of a project's overview, of its costs, which are kept by the day, and of all projects. */
+/** The ranges of a project's overview, of its costs, which are kept by the day, of all projects, and of their violations. */
 export const USAGE_RANGES = ['1h', '24h', '7d', '30d', '90d', 'month', CUSTOM]
 export const DAY_RANGES = ['7d', '30d', '90d', 'month', CUSTOM]
 export const OVERVIEW_RANGES = ['2h', '24h', '7d', '30d', '90d', 'month', CUSTOM]
+export const VIOLATION_RANGES = ['today', '24h', '7d', '30d', 'all']
 
 /** Whether one of a page's custom ranges may begin and end at a time of day. */
 export const hasTimes = (names) => names.includes('1h') || names.includes('2h')
@@ -78,6 +81,14 @@ function stepOfDays(from, end, now) {
 /** The days of a range, for reports by the day. */
 export const dayQuery = ({ name, from, to: end }, now = Date.now()) =>
   name === CUSTOM ? { from, to: end } : daysOf(name, now)
+
+/** The beginning of one of VIOLATION_RANGES as RFC 3339. Its days are those of the dashboard's zone. */
+export function sinceOf(name, now = Date.now()) {
+  const days = ALL.find(([one]) => one === name)[2]
+  if (!days) return new Date(Math.floor((now - DAY_MS) / TEN_MINUTES_MS) * TEN_MINUTES_MS).toISOString()
+  const noon = timeOf(`${textOf(now).slice(0, 10)}T12:00`) // a day is not 24 hours long when clocks change
+  return new Date(timeOf(`${textOf(noon - (days - 1) * DAY_MS).slice(0, 10)}T00:00`)).toISOString()
+}
 
 /** A custom range to begin with: the days of another range. */
 export function customOf(name, now = Date.now()) {

@@ -27,6 +27,7 @@ const ROUTES = [
   ['compliance', ['projects', ':project', 'compliance']],
   ['playground', ['projects', ':project', 'playground']],
   ['settings', ['projects', ':project', 'settings']],
+  ['all-violations', ['violations']],
   ['models', ['models']],
   ['providers', ['providers']],
   ['audit', ['audit']],

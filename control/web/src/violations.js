@@ -30,6 +30,11 @@ export function transitionsOf(state) {
   return (TRANSITIONS[state] ?? []).map((next) => [next, VERBS[next]])
 }
 
+/** Violations of several projects, the newest first. */
+export function newestFirst(violations) {
+  return [...violations].sort((a, b) => (a.lastAt < b.lastAt ? 1 : a.lastAt > b.lastAt ? -1 : 0))
+}
+
 /** Midnight UTC of a date input's value as RFC 3339; with "days", so many days later. An empty date is empty. */
 export function startOf(date, days = 0) {
   const ms = Date.parse(`${date}T00:00:00Z`)

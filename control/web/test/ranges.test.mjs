@@ -9,6 +9,7 @@ import {
   rangeWords,
   readRange,
   shownRange,
+  sinceOf,
   slotsOf,
   slotWords,
   USAGE_RANGES,
@@ -94,4 +95,21 @@ test('words follow the zone, except for days', () => {
   assert.equal(slotWords(Date.parse('2026-11-20T00:00:00Z'), 'day'), '2026-11-20')
   assert.equal(rangeWords(days), '2026-11-01 to 2026-11-21 (UTC)')
   assert.equal(rangeWords({ from: '2026-11-01', to: '2026-11-01' }), '2026-11-01 (UTC)')
+})
+
+test('violations are shown since a midnight of the zone, or for 24 hours', () => {
+  const since = (name, now = NOW) => sinceOf(name, now)
+  assert.equal(since('today'), '2026-11-21T00:00:00.000Z')
+  assert.equal(since('24h'), '2026-11-20T07:30:00.000Z')
+  assert.equal(since('7d'), '2026-11-15T00:00:00.000Z')
+  assert.equal(since('30d'), '2026-10-23T00:00:00.000Z')
+  assert.equal(since('all'), '2025-10-17T00:00:00.000Z')
+  setZone('local')
+  assert.equal(since('today'), '2026-11-20T18:30:00.000Z')
+  assert.equal(since('today', Date.parse('2026-11-20T18:29:59.000Z')), '2026-11-19T18:30:00.000Z')
+  assert.equal(since('7d'), '2026-11-14T18:30:00.000Z')
+  process.env.TZ = 'Europe/Berlin' // its clocks went back on October 25
+  assert.equal(since('today'), '2026-11-20T23:00:00.000Z')
+  assert.equal(since('30d'), '2026-10-22T22:00:00.000Z')
+  process.env.TZ = 'Asia/Kolkata'
 })

@@ -29,6 +29,7 @@ const PROJECT_PAGES = [
 const OTHER_PAGES = [
   ['overview', 'Home', []],
   ['projects', 'Projects', ['projects']],
+  ['all-violations', 'All violations', ['violations']],
   ['models', 'Models and prices', ['models']],
   ['providers', 'Provider status', ['providers']],
   ['audit', 'Audit log', ['audit']],

@@ -55,15 +55,17 @@ function State({ data }) {
   const [range] = useQuery(['range', 'from', 'to'])
   const query = (sort) => queryOf({ ...range, sort })
   const show = () => setTimeout(() => document.getElementById(PROJECTS_ID).focus())
-  return html`<ul class="strip" aria-label="State">${stateOf(data).map(({ name, value, note, look, page, sort }) => {
-    const content = html`<span class="strip-name">${name}</span><strong>${value}</strong><span class="strip-note">${note}</span>`
-    const link = page
-      ? html`<a href=${to(page)}>${content}</a>`
-      : sort
-        ? html`<a href=${to() + query(sort)} onClick=${show}>${content}</a>`
-        : html`<a href=${UNKNOWN_KEYS_DOCS} target="_blank" rel="noreferrer">${content}</a>`
-    return html`<li key=${name} class=${look}>${link}</li>`
-  })}</ul>`
+  return html`<ul class="strip" aria-label="State">${stateOf(data).map(
+    ({ name, value, note, look, page, query: filters = {}, sort }) => {
+      const content = html`<span class="strip-name">${name}</span><strong>${value}</strong><span class="strip-note">${note}</span>`
+      const link = page
+        ? html`<a href=${to(page) + queryOf(filters)}>${content}</a>`
+        : sort
+          ? html`<a href=${to() + query(sort)} onClick=${show}>${content}</a>`
+          : html`<a href=${UNKNOWN_KEYS_DOCS} target="_blank" rel="noreferrer">${content}</a>`
+      return html`<li key=${name} class=${look}>${link}</li>`
+    },
+  )}</ul>`
 }
 
 function tiles(totals, before) {

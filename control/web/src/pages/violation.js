@@ -7,6 +7,7 @@ import { Id, ModelName, WithIds } from '../components/ids.js'
 import { Card, Page } from '../components/page.js'
 import { Failure, Loaded, Time } from '../components/states.js'
 import { Facts } from '../components/table.js'
+import { State } from '../components/violations.js'
 import { orReload } from '../draft.js'
 import { count } from '../format.js'
 import { html } from '../html.js'
@@ -18,7 +19,7 @@ import { stateLabel, transitionsOf } from '../violations.js'
 import { zoned } from '../zone.js'
 import { Severity } from './governor-rules.js'
 import { Decision } from './governor-try.js'
-import { State, useKeyNames } from './violations.js'
+import { useKeyNames } from './violations.js'
 
 export function ViolationPage({ project, params }) {
   const at = path`projects/${project.id}/violations/${params.violation}`

@@ -1,16 +1,14 @@
 // A project's violations: content that the Governor reviewed, blocked or redacted.
 import { patch, path } from '../api.js'
-import { Badge } from '../components/badge.js'
 import { Bulk } from '../components/bulk.js'
 import { ButtonLink } from '../components/button.js'
 import { SelectField, TextField } from '../components/form.js'
-import { ModelName } from '../components/ids.js'
 import { Name } from '../components/name.js'
 import { Page } from '../components/page.js'
-import { Empty, Loaded, Refresh, Time } from '../components/states.js'
+import { Empty, Loaded, Refresh } from '../components/states.js'
 import { Listed, Table } from '../components/table.js'
-import { count, timestamp } from '../format.js'
-import { ALL_CATEGORIES, SEVERITIES } from '../governor.js'
+import { ViolationFilters, violationColumns } from '../components/violations.js'
+import { timestamp } from '../format.js'
 import { html } from '../html.js'
 import { useAll, useList } from '../lists.js'
 import { useDebounced } from '../resource.js'
@@ -18,19 +16,11 @@ import { to, useQuery } from '../router.js'
 import { useSelection } from '../selection.js'
 import { useViewer } from '../session.js'
 import { useOrder } from '../sort.js'
-import { STATES, startOf, stateLabel, transitionsOf, VERBS } from '../violations.js'
-import { Severity } from './governor-rules.js'
-import { Decision } from './governor-try.js'
+import { startOf, stateLabel, transitionsOf, VERBS } from '../violations.js'
 
 const LEAD =
   'Content that the Governor blocked or put up for review, and redactions by rules of high severity. The content itself is not stored.'
 const NAMES = ['state', 'rule', 'category', 'severity', 'decision', 'model', 'key', 'from', 'to']
-const LOOKS = { open: 'bad', acknowledged: 'warn', resolved: 'good', false_positive: '' }
-const any = (values) => [['', 'Any'], ...values.map((value) => [value, value])]
-
-export function State({ of: state }) {
-  return html`<${Badge} of=${stateLabel(state)} look=${LOOKS[state] ?? ''} />`
-}
 
 /** The names of a project's keys by ID. */
 export function useKeyNames(project) {
@@ -93,21 +83,15 @@ const EFFECTS = {
 function Filters({ filters, set, names }) {
   const keys = [['', 'Any'], ...names]
   if (filters.key && !names.has(filters.key)) keys.push([filters.key, filters.key])
-  const select = (name, label, options) => html`<${SelectField} label=${label} options=${options} value=${filters[name]}
-    onValue=${(value) => set({ [name]: value })} />`
   const field = (name, label, rest) => html`<${TextField} label=${label} value=${filters[name]}
     onValue=${(value) => set({ [name]: value })} ...${rest} />`
-  return html`<form class="filters" role="search" aria-label="Violations" onSubmit=${(event) => event.preventDefault()}>
-    ${select('state', 'State', [['', 'Any'], ...STATES])}
-    ${select('category', 'Category', any(ALL_CATEGORIES))}
-    ${select('severity', 'Severity', any(SEVERITIES))}
-    ${select('decision', 'Decision', any(['redact', 'review', 'block']))}
+  return html`<${ViolationFilters} filters=${filters} set=${set}>
     ${field('rule', 'Rule', { placeholder: 'Exact name' })}
     ${field('model', 'Model', { placeholder: 'Exact name' })}
-    ${select('key', 'API key', keys)}
+    <${SelectField} label="API key" options=${keys} value=${filters.key} onValue=${(key) => set({ key })} />
     ${field('from', 'From (UTC)', { type: 'date' })}
     ${field('to', 'To (UTC)', { type: 'date' })}
-  </form>`
+  <//>`
 }
 
 function None({ filtered, project }) {
@@ -119,47 +103,11 @@ function None({ filtered, project }) {
 }
 
 function columns(project, names) {
-  return [
-    {
-      label: 'Last seen',
-      time: true,
-      sort: (violation) => violation.lastAt,
-      head: true,
-      cell: (violation) =>
-        html`<a href=${to('projects', project.id, 'violations', violation.id)}><${Time} at=${violation.lastAt} /></a>`,
-    },
-    {
-      label: 'Rule',
-      sort: (violation) => violation.rule,
-      cell: (violation) => html`<code>${violation.rule}</code><span class="under">${violation.category}</span>`,
-    },
-    {
-      label: 'Severity',
-      sort: (violation) => SEVERITIES.indexOf(violation.severity),
-      cell: (violation) => html`<${Severity} of=${violation.severity} />`,
-    },
-    {
-      label: 'Decision',
-      sort: (violation) => violation.decision,
-      cell: (violation) =>
-        html`<${Decision} of=${violation.decision} /><span class="under">${violation.direction}</span>`,
-    },
-    { label: 'Count', num: true, sort: (violation) => violation.count, cell: (violation) => count(violation.count) },
-    {
-      label: 'Model',
-      sort: (violation) => violation.model,
-      cell: (violation) => html`<${ModelName} of=${violation.model} />`,
-    },
-    {
-      label: 'API key',
-      sort: (violation) => names.get(violation.key) ?? violation.key,
-      cell: (violation) =>
-        html`<${Name} text=${names.get(violation.key) ?? violation.key} href=${to('projects', project.id, 'keys', violation.key)} />`,
-    },
-    {
-      label: 'State',
-      sort: (violation) => STATES.findIndex(([state]) => state === violation.state),
-      cell: (violation) => html`<${State} of=${violation.state} />`,
-    },
-  ]
+  const nameOf = ({ key }) => names.get(key) ?? key
+  return violationColumns(() => project, {
+    label: 'API key',
+    sort: nameOf,
+    cell: (violation) =>
+      html`<${Name} text=${nameOf(violation)} href=${to('projects', project.id, 'keys', violation.key)} />`,
+  })
 }
