@@ -69,7 +69,7 @@ func (x *exchange) countEnd(f fault.Fault, booked ledger.Booked) {
 const hourMs = 3_600_000
 
 // countsWithoutKey reports whether a request whose key is not known counts for the deployment: for its key, its path or method, or because
-// the key could not be read. Requests of the control plane do not, nor those that the caller's leaving or a shutdown has cut off.
+// the key could not be read. Requests of the control plane do not count, nor requests that a disconnect or a shutdown has cut off.
 func (x *exchange) countsWithoutKey(f fault.Fault) bool {
 	return x.s.phase != phaseForward && f != fault.ClientClosed && f != fault.ShuttingDown
 }
