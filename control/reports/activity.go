@@ -76,7 +76,7 @@ func Durations(ctx context.Context, cp *kernel.Plane, p *directory.Project, q *l
 	}
 	for i := range groups {
 		if g := at[idOf(&groups[i])]; g != nil {
-			all[i].Latency, all[i].FirstToken = g.Latency, g.FirstToken
+			all[i].Latency, all[i].FirstToken, all[i].Usage.Mocked = g.Latency, g.FirstToken, g.Usage.Mocked
 		}
 	}
 	return all, nil

@@ -65,11 +65,11 @@ type FailedView struct {
 	Broken      uint64 `json:"broken"`
 }
 
-// ViewAttempts adds the successful attempts: one of each served request that was no hit, also of the built-in
-// mock. A stream that broke counts as served.
+// ViewAttempts adds the successful attempts: one of each served request that was neither a hit nor answered by the built-in
+// provider. A stream that broke counts as served.
 func ViewAttempts(u *ledger.Usage) AttemptsView {
 	n := &u.Attempts.Failed
-	v := AttemptsView{Total: u.Requests - min(u.Requests, u.Hits), Failed: FailedView{
+	v := AttemptsView{Total: u.Tried(), Failed: FailedView{
 		n[ledger.CauseBusy], n[ledger.CauseRejected], n[ledger.CauseUnavailable], n[ledger.CauseTimeout], n[ledger.CauseConnection],
 		n[ledger.CauseCut], n[ledger.CauseUnusable], n[ledger.CauseBroken],
 	}, Rescued: u.Attempts.Rescued, Opened: u.Attempts.Opened}
@@ -94,7 +94,7 @@ func ViewFigures(a *ledger.Activity) Figures {
 
 // notNegative clears counters below zero. A late settlement takes back what its reservation was charged, perhaps ten minutes later.
 func notNegative(u *ledger.Usage) {
-	for _, n := range []*uint64{&u.Requests, &u.Expired} {
+	for _, n := range []*uint64{&u.Requests, &u.Expired, &u.Mocked} {
 		if int64(*n) < 0 {
 			*n = 0
 		}

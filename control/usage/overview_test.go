@@ -52,7 +52,13 @@ type overviewAnswer struct {
 		Cost                 json.Number
 	}
 	Models    []windowRow
-	Providers []struct{ Provider, State string }
+	Providers []struct {
+		Provider, State string
+		Attempts        struct {
+			Total  uint64
+			Failed struct{ Unavailable uint64 }
+		}
+	}
 }
 
 func readOverview(b *controltest.Bench, query string) (o overviewAnswer) {

@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"github.com/postern-ai/postern/control/kernel"
+	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/calendar"
+	"github.com/postern-ai/postern/core/ledger"
 	"github.com/postern-ai/postern/test/controltest"
 )
 
@@ -109,5 +111,50 @@ func TestTablesOfTwoRanges(t *testing.T) {
 	}
 	if line := download(b, query+"&format=ndjson").String(); strings.Contains(line, `"from"`) {
 		t.Error(line)
+	}
+}
+
+// TestOverviewOfTestMode: what the built-in provider answers is no attempt at a provider, and says nothing about its health. Failures of
+// production keys are not hidden by it.
+func TestOverviewOfTestMode(t *testing.T) {
+	b := controltest.New(t)
+	b.Memory.Reducers = true
+	path := b.Project()
+	b.Memory.Deliver(t)
+	id := path[strings.LastIndex(path, "/")+1:]
+	now := b.Memory.NowMs()
+	hour := now / calendar.HourMs
+	served := func(key, provider string, u ledger.Usage) {
+		u.Day, u.Hour, u.Model = hour/24, hour%24, "gpt-5.5"
+		batch := ledger.Absorb{Key: key, KeyID: key, Seq: 1, Usage: []ledger.Usage{u}, Recent: []ledger.Request{{AtMs: now, Model: u.Model, Provider: provider, Status: 200, DurationMs: 9}}}
+		b.Ask(abi.ClassLedger, id, batch.Encode())
+	}
+	provider := func() (state string, attempts, failed uint64) {
+		b.Now = b.Now.Add(31 * time.Second)
+		b.Summarize(path)
+		for _, p := range readOverview(b, "").Providers {
+			if p.Provider == "openai" {
+				return p.State, p.Attempts.Total, p.Attempts.Failed.Unavailable
+			}
+		}
+		return "", 0, 0
+	}
+	served("key_test", "mock", ledger.Usage{Requests: 200, Hits: 20})
+	if state, attempts, _ := provider(); state != "idle" || attempts != 0 {
+		t.Errorf("with test traffic only: %s, %d attempts", state, attempts)
+	}
+	u := ledger.Usage{Requests: 2}
+	u.Attempts.Failed[ledger.CauseUnavailable] = 7
+	served("key_live", "openai", u)
+	if state, attempts, failed := provider(); state != "failing" || attempts != 9 || failed != 7 {
+		t.Errorf("with failures: %s, %d of %d attempts failed", state, failed, attempts)
+	}
+	for _, by := range []string{"model", "provider", "day"} {
+		for _, window := range []string{"range=24h", "range=30d"} {
+			got := controltest.Field(b.Must(200, "GET", path+"/usage?"+window+"&by="+by, ""), "totals")
+			if !strings.Contains(got, `"attempts":{"total":9,`) || !strings.Contains(got, `"served":202,`) {
+				t.Errorf("%s by %s: %s", window, by, got)
+			}
+		}
 	}
 }

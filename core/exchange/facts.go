@@ -14,6 +14,7 @@ import (
 	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/jsontext"
 	"github.com/postern-ai/postern/core/keys"
+	"github.com/postern-ai/postern/core/ledger"
 	"github.com/postern-ai/postern/core/policy"
 	"github.com/postern-ai/postern/core/provider/wire"
 )
@@ -216,7 +217,7 @@ func (x *exchange) lastModel() string {
 }
 
 // mockProvider is the name of the built-in mock.
-const mockProvider = "mock"
+const mockProvider = ledger.MockProvider
 
 // json parses the event's data. The result is empty if the data is not valid JSON.
 func (x *exchange) json() (root gjson.Result) {

@@ -33,9 +33,9 @@ func ActivityFields(f *abi.Fields, a *Activity) {
 
 // countsFields lists the counters of usage. Most of them are 0 in most of them.
 func countsFields(f *abi.Fields, u *Usage) {
-	n := [...]uint64{u.Requests, u.Hits, u.Misses, u.Failed, u.Prompt, u.Completion, u.Estimated, u.Expired}
+	n := [...]uint64{u.Requests, u.Hits, u.Misses, u.Failed, u.Prompt, u.Completion, u.Estimated, u.Expired, u.Mocked}
 	sparseFields(f, n[:])
-	u.Requests, u.Hits, u.Misses, u.Failed, u.Prompt, u.Completion, u.Estimated, u.Expired = n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7]
+	u.Requests, u.Hits, u.Misses, u.Failed, u.Prompt, u.Completion, u.Estimated, u.Expired, u.Mocked = n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8]
 	f.Int(&u.CostPico)
 	u.PromptCache.Fields(f, f.Group(u.PromptCache.Used()))
 	if f.Group(u.Attempts.Used()) {

@@ -116,11 +116,16 @@ func (a *Absorb) activityIn(u *Usage) (of Activity) {
 	of.Usage.Day, of.Usage.Hour, of.Usage.Model, of.Usage.Latency = 0, 0, "", Latency{}
 	listed := uint64(0)
 	for i := range a.Recent {
-		if r := &a.Recent[i]; r.AtMs/calendar.HourMs == u.Day*24+u.Hour {
+		r := &a.Recent[i]
+		if r.AtMs/calendar.HourMs == u.Day*24+u.Hour {
 			of.addUnlisted(r, u)
 		}
-		if a.Recent[i].timed(u) {
-			listed++
+		if !r.timed(u) {
+			continue
+		}
+		listed++
+		if r.Provider == MockProvider { // the batch is of a development key
+			of.Usage.Mocked = u.Requests - u.Hits
 		}
 	}
 	missing := int64(u.Requests - u.Expired - of.Latency.Count() - listed)
@@ -150,6 +155,9 @@ func (a *Absorb) activityIn(u *Usage) (of Activity) {
 	}
 	return of
 }
+
+// MockProvider is the name of the built-in provider in the list of recent requests. It serves all requests of development keys.
+const MockProvider = "mock"
 
 // timed reports whether the duration of a listed request belongs to the usage.
 func (q *Request) timed(u *Usage) bool {

@@ -243,11 +243,12 @@ func (c *call) summaryHours(first, end uint64) (hours []SummaryHour, recent []Na
 }
 
 // tried reports whether a provider was called.
-func (a *Activity) tried() bool { return a.Usage.Attempts.Used() || a.Usage.Requests > a.Usage.Hits }
+func (a *Activity) tried() bool { return a.Usage.Attempts.Used() || a.Usage.Tried() > 0 }
 
 func (a *Activity) plusAttempts(u *Usage) {
 	a.Usage.Requests += u.Requests
 	a.Usage.Hits += u.Hits
+	a.Usage.Mocked += u.Mocked
 	a.Usage.Attempts.Plus(&u.Attempts)
 }
 

@@ -25,6 +25,9 @@ type Usage struct {
 	// PromptCache and Attempts are not in UsageFields: see Extras.
 	PromptCache PromptCache
 	Attempts    Attempts
+	// Mocked are served requests that the built-in provider answered, in test mode: no provider was tried. Only rows by ten minutes, and what
+	// is made from them, have the number.
+	Mocked uint64
 	// Ends are requests that were not served. They have rows of their own, and only EndsQuery and ActivityQuery return them.
 	Ends Endings
 }
@@ -43,8 +46,12 @@ func (u *Usage) Plus(o *Usage) {
 	u.Latency.plus(&o.Latency)
 	u.PromptCache.Plus(&o.PromptCache)
 	u.Attempts.Plus(&o.Attempts)
+	u.Mocked += o.Mocked
 	u.Ends.Plus(&o.Ends)
 }
+
+// Tried is how many of the served requests were attempts at a provider: no hits of the cache, and not of the built-in provider.
+func (u *Usage) Tried() uint64 { return u.Requests - min(u.Requests, u.Hits+u.Mocked) }
 
 // UsageFields lists the fields of usage, for messages and for the rows of meters.
 func UsageFields(f *abi.Fields, u *Usage) {
