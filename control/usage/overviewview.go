@@ -180,10 +180,10 @@ func (h *handler) viewStatus(o *overview, providers []overviewProviders) (v over
 		limit, used, _ := h.budgetOf(o, &o.projects[i])
 		switch {
 		case o.projects[i].Archived:
-		case limit > 0 && used >= limit:
+		case used >= limit: // also a budget of nothing
 			v.BudgetsSpent++
 			v.BudgetsOver80++
-		case limit > 0 && used >= limit/100*80:
+		case used >= limit/100*80:
 			v.BudgetsOver80++
 		}
 	}

@@ -85,6 +85,22 @@ journey('a click opens the drawer at once, and each way of closing it returns', 
 })
 
 journey(
+  'a click beside the links of a row opens the drawer, and its other links lead elsewhere',
+  { as: 'viewer' },
+  async ({ page }) => {
+    await openList(page)
+    const latency = row(page, failed).getByRole('cell').nth(5)
+    await latency.click()
+    await shows(page, failed)
+    await page.keyboard.press('Escape')
+    await closed(page)
+    await focused(row(page, failed).getByRole('link').first())
+    await row(page, failed).getByText('groat').click()
+    await page.waitForURL(/dashboard\/models/)
+  },
+)
+
+journey(
   'by keyboard, the drawer opens, steps through the list’s order and closes',
   { as: 'owner' },
   async ({ page }) => {

@@ -96,6 +96,12 @@ export function customOf(name, now = Date.now()) {
   return { range: CUSTOM, ...(daysOf(name, now) ?? days) }
 }
 
+/** The last whole hours, the present one included. */
+export function presentHours(number, now = Date.now()) {
+  const end = Math.floor(now / HOUR_MS + 1) * HOUR_MS
+  return { from: new Date(end - number * HOUR_MS).toISOString(), to: new Date(end).toISOString() }
+}
+
 /** The bounds of a custom range's fields. */
 export function boundsOf(isOfTimes, now = Date.now()) {
   if (!isOfTimes) return { min: dayOf(now - DAYS_KEPT * DAY_MS), max: dayOf(now) }

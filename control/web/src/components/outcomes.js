@@ -18,8 +18,9 @@ import { Card } from './page.js'
 import { Table } from './table.js'
 import { wasBefore } from './tiles.js'
 
-/** The list of a project's requests with filters. */
-export const requestsHref = (project, filters) => to('projects', project.id, 'requests') + queryOf(filters)
+/** The list of a project's requests with filters. @param {{from: string, to: string}} [range] two dates or two times */
+export const requestsHref = (project, filters, range) =>
+  to('projects', project.id, 'requests') + queryOf({ ...filters, from: range?.from, to: range?.to })
 
 export function Outcome({ of: outcome }) {
   return html`<${Badge} of=${outcomeWords(outcome)} look=${outcomeLook(outcome)} />`
@@ -29,8 +30,9 @@ export function Outcome({ of: outcome }) {
  * The tiles of an overview. All shares are of all requests.
  * @param {{id: string} | null} project  null: the figures are of all projects, and no list has their requests
  * @param {object} [before] the figures of the range before
+ * @param {{from: string, to: string}} [range] of the figures
  */
-export function outcomeTiles(totals, project, before) {
+export function outcomeTiles(totals, project, before, range) {
   const { requests, outcomes } = totals
   const { served, left } = outcomes
   return [
@@ -41,18 +43,20 @@ export function outcomeTiles(totals, project, before) {
       `${count(served)} served`,
       wasBefore(totals, before, (of) => of.requests, compact),
     ],
-    outcomeTile('refused', totals, project, before),
-    outcomeTile('failed', totals, project, before),
-    left > 0 && outcomeTile('left', totals, project, before),
+    outcomeTile('refused', totals, project, before, range),
+    outcomeTile('failed', totals, project, before, range),
+    left > 0 && outcomeTile('left', totals, project, before, range),
   ].filter(Boolean)
 }
 
-function outcomeTile(outcome, totals, project, before) {
+function outcomeTile(outcome, totals, project, before, range) {
   const { requests, outcomes } = totals
   const number = outcomes[outcome]
   const [most] = causesOf(outcomes).filter(([cause]) => outcomeOf(cause) === outcome)
   const value =
-    number > 0 && project ? html`<a href=${requestsHref(project, { outcome })}>${compact(number)}</a>` : compact(number)
+    number > 0 && project
+      ? html`<a href=${requestsHref(project, { outcome }, range)}>${compact(number)}</a>`
+      : compact(number)
   const why = most && outcome !== 'left' ? `, mostly: ${causeWords(most[0])}` : ''
   const was = wasBefore(totals, before, (of) => of.outcomes[outcome], compact)
   return [outcomeWords(outcome), value, count(number), `${percent(number, requests)} of all${why}`, was]
@@ -76,13 +80,13 @@ export const OUTCOME_COLUMNS = [
 ]
 
 /** The requests that were not served, by cause; nothing if all were. */
-export function CausesCard({ totals: { requests, outcomes }, project }) {
+export function CausesCard({ totals: { requests, outcomes }, project, range }) {
   if (notServed(outcomes) === 0) return null
   const columns = [
     {
       label: 'Cause',
       head: true,
-      cell: ([cause]) => html`<a href=${requestsHref(project, { cause })}>${causeWords(cause)}</a>`,
+      cell: ([cause]) => html`<a href=${requestsHref(project, { cause }, range)}>${causeWords(cause)}</a>`,
     },
     { label: 'Outcome', cell: ([cause]) => html`<${Outcome} of=${outcomeOf(cause)} />` },
     { label: 'Requests', num: true, cell: ([, number]) => count(number) },

@@ -8,7 +8,10 @@ import { textOf, timeOf, zone, zoned } from '../zone.js'
 import { Button } from './button.js'
 import { TextField } from './form.js'
 
+/** Steps of times, in seconds. Home has whole hours. */
 const STEP_S = 600
+const HOUR_S = 3600
+const DAY_MS = 86_400_000
 
 /**
  * The range in the page's URL.
@@ -42,11 +45,11 @@ export function RangeBar({ of: { range, compares, names, standard, set }, shown,
         onChange=${(event) => set({ compare: event.target.checked ? 'true' : '' })} />Compare with the range before</label>`
     }
   </div>
-  ${range.name === CUSTOM && html`<${CustomRange} key=${`${range.from} ${range.to} ${zone()}`} range=${range} hours=${hasTimes(names)} onRange=${set} />`}`
+  ${range.name === CUSTOM && html`<${CustomRange} key=${`${range.from} ${range.to} ${zone()}`} range=${range} hours=${hasTimes(names)} stepS=${names.includes('2h') ? HOUR_S : STEP_S} onRange=${set} />`}`
 }
 
-/** The fields of a custom range. @param {{hours: boolean}} props  hours: it may begin and end at a time of day */
-function CustomRange({ range, hours, onRange }) {
+/** The fields of a custom range. @param {{hours: boolean, stepS: number}} props  hours: it may begin and end at a time of day */
+function CustomRange({ range, hours, stepS, onRange }) {
   const [draft, setDraft] = useState(draftOf(range))
   const [wrong, setWrong] = useState('')
   const { times } = draft
@@ -59,7 +62,7 @@ function CustomRange({ range, hours, onRange }) {
     onRange({ range: CUSTOM, from: textFor(from), to: textFor(end) })
   }
   const field = (label, name, rest) =>
-    html`<${TextField} key=${`${name} ${times}`} label=${times ? zoned(label) : `${label} (UTC)`} type=${times ? 'datetime-local' : 'date'} step=${times ? STEP_S : undefined}
+    html`<${TextField} key=${`${name} ${times}`} label=${times ? zoned(label) : `${label} (UTC)`} type=${times ? 'datetime-local' : 'date'} step=${times ? stepS : undefined}
       ...${boundsOf(times)} value=${draft[name]} onValue=${(value) => setDraft({ ...draft, [name]: value })} ...${rest} />`
   return html`<form class="filters" aria-label="Custom range" novalidate onSubmit=${submit}>
     ${field('From', 'from')}
@@ -67,7 +70,7 @@ function CustomRange({ range, hours, onRange }) {
     ${
       hours &&
       html`<label class="live"><input type="checkbox" checked=${times}
-        onChange=${(event) => setDraft(withTimes(draft, event.target.checked))} />Times of day</label>`
+        onChange=${(event) => setDraft(withTimes(draft, event.target.checked, stepS * 1000))} />Times of day</label>`
     }
     <${Button} type="submit">Show range<//>
   </form>`
@@ -79,8 +82,10 @@ function draftOf({ from, to: end }) {
   return { times: true, from: first, to: last }
 }
 
-/** The same draft with times of day, or without. */
-function withTimes({ from, to: end }, times) {
+/** The same draft with times of day, or without: from the beginning of the first day to the end of the last one, or to now. */
+function withTimes({ from, to: end }, times, stepMs) {
   if (!times) return { times, from: from.slice(0, 10), to: end.slice(0, 10) }
-  return { times, from: `${end.slice(0, 10)}T00:00`, to: `${end.slice(0, 10)}T12:00` }
+  const now = Math.ceil(Date.now() / stepMs) * stepMs
+  const last = Math.min(timeOf(`${end.slice(0, 10)}T00:00`) + DAY_MS, now)
+  return { times, from: `${from.slice(0, 10)}T00:00`, to: textOf(last).slice(0, 16) }
 }

@@ -34,7 +34,7 @@ export function HomePage({ project }) {
     <${RangeBar} of=${selected} shown=${usage.stale ? undefined : usage.data?.span} comparable />
     <${Loaded} of=${usage} what="usage" rows=${8}>${(data) => html`
       <${Budget} budget=${data.budget} project=${project} />
-      <${Tiles} tiles=${totalTiles(data.totals, project, data.before?.totals)} />
+      <${Tiles} tiles=${totalTiles(data, project)} />
       ${data.totals.requests === 0 ? html`<${NoRequests} project=${project} />` : html`<${Details} data=${data} project=${project} onGroup=${group} />`}`}<//>
   <//>`
 }
@@ -76,18 +76,19 @@ const spanOf = ({ from, to: end }, step) => ({
 function Budget({ budget, project }) {
   const share = budgetShare(budget)
   const look = share >= 100 ? 'bad' : share >= 80 ? 'warn' : ''
+  const used = budget.limit > 0 ? percent(budget.used, budget.limit) : '100%'
   return html`<${Card} title="Budget" look="budget">
     <p class="budget-line"><span><strong><${Money} of=${budget.used} /></strong> of <${Money} of=${budget.limit} /> used this ${budget.period}</span>
       <span><${Money} of=${budget.remaining} /> remaining</span></p>
     <div class=${`bar ${look}`} role="progressbar" aria-label="Budget used" aria-valuemin="0" aria-valuemax="100"
-      aria-valuenow=${Math.round(share)} aria-valuetext=${`${percent(budget.used, budget.limit)} used`}><span style=${{ width: `${share}%` }}></span></div>
-    <p class="muted">${percent(budget.used, budget.limit)} used. Resets on ${budget.end.slice(0, 10)} (UTC).${' '}
+      aria-valuenow=${Math.round(share)} aria-valuetext=${`${used} used`}><span style=${{ width: `${share}%` }}></span></div>
+    <p class="muted">${used} used. Resets on ${budget.end.slice(0, 10)} (UTC).${' '}
       ${share >= 80 && html`<a href=${to('projects', project.id, 'settings')}>Change budget</a>`}</p>
   <//>`
 }
 
-/** @param {object | undefined} before the totals of the range before */
-function totalTiles(totals, project, before) {
+function totalTiles({ totals, before: compared, span }, project) {
+  const before = compared?.totals
   const tokens = (of) => of.promptTokens + of.completionTokens
   const was = (value, format) => wasBefore(totals, before, value, format)
   return [
@@ -98,7 +99,7 @@ function totalTiles(totals, project, before) {
       totals.estimated > 0 ? `cost of ${plural(totals.estimated, 'request')} estimated` : 'no estimated costs',
       was((of) => of.cost, money),
     ],
-    ...outcomeTiles(totals, project, before),
+    ...outcomeTiles(totals, project, before, span),
     [
       'Tokens',
       compact(tokens(totals)),
@@ -155,7 +156,7 @@ function NoRequests({ project }) {
 function Details({ data, project, onGroup }) {
   const { span, before, query } = data
   return html`
-    <${CausesCard} totals=${data.totals} project=${project} />
+    <${CausesCard} totals=${data.totals} project=${project} range=${span} />
     <${Charts} span=${span} rows=${data.times} before=${before} />
     <${Groups} data=${data} project=${project} onGroup=${onGroup} />
     <${Downloads} project=${project} query=${query} span=${span} />`

@@ -1,9 +1,13 @@
 // Links of Home.
 import { queryOf } from '../api.js'
+import { CUSTOM, presentHours } from '../ranges.js'
 import { to } from '../router.js'
 
 /** The overview of a project, with the range of Home: 24 hours if its URL has none. */
 export function projectHref(projectId) {
-  const range = new URLSearchParams(location.search).get('range') || '24h'
-  return to('projects', projectId) + queryOf({ range })
+  const query = new URLSearchParams(location.search)
+  const range = query.get('range') || '24h'
+  if (range === '2h') return to('projects', projectId) + queryOf({ range: CUSTOM, ...presentHours(2) })
+  const bounds = range === CUSTOM ? { from: query.get('from'), to: query.get('to') } : {}
+  return to('projects', projectId) + queryOf({ range, ...bounds })
 }

@@ -41,7 +41,7 @@ export function useOpened() {
     else setQuery({ open: '' })
   }
   const choose = (event) => {
-    const link = followed(event)
+    const link = followed(event) ?? rowOf(event)
     const { page, params } = link ? match(link.pathname) : {}
     if (page !== 'request') return
     event.preventDefault()
@@ -49,6 +49,13 @@ export function useOpened() {
   }
   useReturn(id)
   return { id, show, close, choose }
+}
+
+/** The link of a row that was clicked beside its links and buttons, unless the click ends a selection of text. */
+function rowOf({ target, button, ctrlKey, metaKey, shiftKey, altKey }) {
+  if (button !== 0 || ctrlKey || metaKey || shiftKey || altKey || getSelection().toString()) return null
+  if (target.closest('a, button')) return null
+  return target.closest('tbody tr')?.querySelector('a[href*="/requests/"]')
 }
 
 /** The present entry of the history: its place, and its query except for the open request. */
