@@ -1,6 +1,6 @@
 // Package compliance defines the evidence that Postern exports and how to check it: chained events, signed
 // checkpoints, and the files of GET /api/compliance/export. It needs neither a running Postern nor its storage.
-// docs/compliance.md describes the formats, so that others can implement them.
+// docs/guides/compliance.md describes the formats, so that others can implement them.
 package compliance
 
 import (

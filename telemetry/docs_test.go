@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestDocs: docs/metrics.md has a row for every metric, with its labels, and no other row.
+// TestDocs: docs/operate/metrics.md has a row for every metric, with its labels, and no other row.
 func TestDocs(t *testing.T) {
-	data, err := os.ReadFile("../docs/metrics.md")
+	data, err := os.ReadFile("../docs/operate/metrics.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func TestDocs(t *testing.T) {
 	for _, name := range regexp.MustCompile(`postern_[a-z_]+`).FindAllString(string(data), -1) {
 		base := strings.TrimSuffix(strings.TrimSuffix(name, "_bucket"), "_count")
 		if !slices.ContainsFunc(definitions, func(d *definition) bool { return d.name == base }) {
-			t.Errorf("docs/metrics.md mentions %s, which does not exist", name)
+			t.Errorf("docs/operate/metrics.md mentions %s, which does not exist", name)
 		}
 	}
 }

@@ -42,7 +42,7 @@ type Record struct {
 	Line []byte
 }
 
-// Decode parses the line, a JSON object, into value. docs/compliance.md describes the members.
+// Decode parses the line, a JSON object, into value. docs/guides/compliance.md describes the members.
 func (r Record) Decode(value any) error { return json.Unmarshal(r.Line, value) }
 
 // Export yields the lines of all pages. If entries are pruned meanwhile, it ends with a *ConflictError: start again.

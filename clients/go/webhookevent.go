@@ -39,7 +39,7 @@ type ViolationCreated struct {
 	Violation Violation `json:"violation"` // the first of the highest severity
 }
 
-// ComplianceCheckpoint is a signature over an entry of a chain, and so of all entries before it. docs/compliance.md has the
+// ComplianceCheckpoint is a signature over an entry of a chain, and so of all entries before it. docs/guides/compliance.md has the
 // signed text.
 type ComplianceCheckpoint struct {
 	Project   string    `json:"project"` // its ID

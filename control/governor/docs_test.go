@@ -11,9 +11,9 @@ import (
 	"github.com/postern-ai/postern/core/governor/schema"
 )
 
-// docs/governor.md lists every rule, with the number of rules by category, and every keyword of schemas.
+// docs/guides/governor.md lists every rule, with the number of rules by category, and every keyword of schemas.
 func TestGovernorDocs(t *testing.T) {
-	text, err := os.ReadFile("../../docs/governor.md")
+	text, err := os.ReadFile("../../docs/guides/governor.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,7 @@
 //
 // There is one chain per project and object, and only that object appends to it, in the transaction of the change that
 // the entry describes. Everything that is hashed is text as exports show it, so that the chain can be checked with any
-// language's standard library. See docs/compliance.md.
+// language's standard library. See docs/guides/compliance.md.
 package chain
 
 import (

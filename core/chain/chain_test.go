@@ -78,7 +78,7 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-// The vectors, computed as docs/compliance.md describes it.
+// The vectors, computed as docs/guides/compliance.md describes it.
 func TestVectorsByTheDescription(t *testing.T) {
 	previous := strings.Repeat("0", 64)
 	for _, v := range vectors() {

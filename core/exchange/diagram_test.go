@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	architecture = "../../docs/architecture.md"
+	architecture = "../../docs/project/architecture.md"
 	diagramHead  = "<!-- diagram: written by make generate from core/exchange/machine.go -->\n"
 	diagramEnd   = "<!-- end of the diagram -->\n"
 )

@@ -3,7 +3,7 @@
 // that later decisions depend on. The host stores it as bytes between steps.
 //
 // This file is the machine: the table that maps (phase, input) to a handler and to the phases that may follow. Read the table from
-// top to bottom to follow a request; docs/architecture.md draws it. phases.go has the phases, inputs.go the inputs, and beside.go
+// top to bottom to follow a request; docs/project/architecture.md draws it. phases.go has the phases, inputs.go the inputs, and beside.go
 // the small machines that run beside the request. endpoints.go says what differs between endpoints. testdata contains complete
 // exchanges as text: events in, actions out.
 package exchange

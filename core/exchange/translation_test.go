@@ -10,7 +10,7 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// The tables of docs/translation.md: what becomes of each member of each caller's API at each provider's API. TestTranslation sends every request, looks
+// The tables of docs/reference/translation.md: what becomes of each member of each caller's API at each provider's API. TestTranslation sends every request, looks
 // for the member's value in what the provider gets, and writes what it finds. A value that is neither there nor named fails the test.
 
 const translationOverlay = `{"providers":[
@@ -152,7 +152,7 @@ var translationCallers = []struct {
 // What to look for is a list of alternatives, each the end of a line PATH="value" of the request. One with a * also names a part of the path, before it.
 type translated struct{ what, members, talk, find, missing string }
 
-const translationFile = "../../docs/translation.md"
+const translationFile = "../../docs/reference/translation.md"
 
 const translationBegin, translationEnd = "<!-- tables: written by make generate from core/exchange/translation_test.go -->\n", "<!-- end of the tables -->\n"
 

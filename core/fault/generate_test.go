@@ -80,8 +80,8 @@ func TestGeneratedRemedies(t *testing.T) {
 
 const documentHead = `# Errors
 
-Written by ` + "`" + generate + "`" + ` from the table in [core/fault](../core/fault/table.go). Codes are stable; programs should
-compare codes, not texts. [openapi.yaml](openapi.yaml) has the formats.
+Written by ` + "`" + generate + "`" + ` from the table in [core/fault](../../core/fault/table.go). Codes are stable; programs should
+compare codes, not texts. [openapi.yaml](../openapi.yaml) has the formats.
 
 - **Retry**: "yes" if clients may repeat the same request, unless the response has ` + "`x-should-retry: false`" + `; "never" if the gateway's
   response always has it; "no" if something else has to change first.
@@ -92,7 +92,7 @@ compare codes, not texts. [openapi.yaml](openapi.yaml) has the formats.
 |---|---|---|---|---|---|---|
 `
 
-// TestGeneratedDocument: docs/errors.md shows what callers need to know.
+// TestGeneratedDocument: docs/reference/errors.md shows what callers need to know.
 func TestGeneratedDocument(t *testing.T) {
 	where := []string{
 		Everywhere: "all", OnGateway: "gateway", OnAdmin: "admin API", InLog: "logs and metrics only",
@@ -106,5 +106,5 @@ func TestGeneratedDocument(t *testing.T) {
 		fmt.Fprintf(out, "| %d | `%s` | %s | %s | %s | %s | %s |\n",
 			f.Status(), f.Code(), f.Text(), where[f.Place()], retries[f.Retry()], replay, f.Remedy())
 	}
-	derived(t, "../../docs/errors.md", out.Bytes())
+	derived(t, "../../docs/reference/errors.md", out.Bytes())
 }

@@ -54,10 +54,10 @@ func (r *reporter) deliverOnce() {
 	}
 }
 
-// TestFloodFigures measures the figures of docs/violations.md: the violations that a flood leaves, and the rows that it
+// TestFloodFigures measures the figures of docs/guides/violations.md: the violations that a flood leaves, and the rows that it
 // writes more than the same flood without violations.
 func TestFloodFigures(t *testing.T) {
-	text, err := os.ReadFile("../../docs/violations.md")
+	text, err := os.ReadFile("../../docs/guides/violations.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestFloodFigures(t *testing.T) {
 		kept, byMeter, byLedger := flood(t, rules)
 		line := fmt.Sprintf("| %d | %d | %d | %d |", rules, kept, byMeter-meterAlone, byLedger-ledgerAlone)
 		if !strings.Contains(string(text), line) {
-			t.Errorf("docs/violations.md does not have %s", line)
+			t.Errorf("docs/guides/violations.md does not have %s", line)
 		}
 		if limit := 65; kept > limit {
 			t.Errorf("%d rules leave %d violations, want at most %d", rules, kept, limit)

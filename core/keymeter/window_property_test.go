@@ -8,7 +8,7 @@ import (
 	"github.com/postern-ai/postern/core/keymeter"
 )
 
-// promise is what docs/limits.md says of the second: an admission counts from the millisecond of its decision for 1,000 ms.
+// promise is what docs/guides/limits-and-budgets.md says of the second: an admission counts from the millisecond of its decision for 1,000 ms.
 // A request is admitted exactly if fewer than the limit count. If the clock goes back behind the last admission, the second is
 // full for 1,000 ms.
 type promise struct {

@@ -29,7 +29,7 @@ func registered(e doc.Enforcement, s doc.RegistryState, models ...string) *doc.P
 	return p
 }
 
-// TestRulings is the table of docs/registry.md: every state under every enforcement, for a key that a restricted model
+// TestRulings is the table of docs/guides/registry.md: every state under every enforcement, for a key that a restricted model
 // lists, for another, and for any key of the project.
 func TestRulings(t *testing.T) {
 	cfg := testConfig(t)
@@ -189,7 +189,7 @@ func TestStateWords(t *testing.T) {
 	}
 }
 
-// TestTransitions compares all pairs with the table of docs/registry.md.
+// TestTransitions compares all pairs with the table of docs/guides/registry.md.
 func TestTransitions(t *testing.T) {
 	//        pending approved restricted deprecated retired blocked
 	table := map[doc.RegistryState]string{

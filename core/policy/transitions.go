@@ -3,7 +3,7 @@ package policy
 import "github.com/postern-ai/postern/core/doc"
 
 // transitions are the states that each state of the model registry may change to, as bits; the first row is for
-// models without an entry. docs/registry.md shows the same table.
+// models without an entry. docs/guides/registry.md shows the same table.
 //
 //   - A model is deprecated before it is retired, so that its callers get notice. Blocking is possible at any time.
 //   - A model that was retired or blocked returns to pending: it needs another approval.

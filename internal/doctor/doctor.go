@@ -129,7 +129,7 @@ func (d *doctor) store(ctx context.Context) (running bool) {
 		d.running(ctx)
 		return true
 	case err != nil:
-		d.add(Fail, "store", "see the message; docs/selfhosting.md explains the store", "cannot be opened: %s", err)
+		d.add(Fail, "store", "see the message; docs/operate/selfhosting.md explains the store", "cannot be opened: %s", err)
 		return false
 	}
 	defer opened.Close()

@@ -8,9 +8,9 @@ import (
 	"github.com/postern-ai/postern/server/settings"
 )
 
-// TestDocs compares the table of docs/selfhosting.md with the variables.
+// TestDocs compares the table of docs/operate/selfhosting.md with the variables.
 func TestDocs(t *testing.T) {
-	const name, head = "../../docs/selfhosting.md", "| Variable | Key in the file | Default | Description |\n|---|---|---|---|\n"
+	const name, head = "../../docs/operate/selfhosting.md", "| Variable | Key in the file | Default | Description |\n|---|---|---|---|\n"
 	text, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)

@@ -26,7 +26,7 @@ var generators = []generator{
 	{writes: "docs/clients/reference/typescript.md", command: "node clients/ts/tools/reference.mjs"},
 	{writes: "the performance section of README.md", command: "node bench/readme.mjs"},
 
-	golden("docs/errors.md", "./core/fault", "TestGeneratedDocument"),
+	golden("docs/reference/errors.md", "./core/fault", "TestGeneratedDocument"),
 	golden("testdata/faults.json", "./core/fault", "TestGeneratedJSON"),
 	golden("control/web/src/remedies.json", "./core/fault", "TestGeneratedRemedies"),
 	golden("core/governor/tables.go", "./core/governor", "TestTables"),
@@ -36,9 +36,9 @@ var generators = []generator{
 	golden("testdata/compliance/chain.json", "./core/chain", "TestVectors"),
 	golden("testdata/compliance/checkpoints.json", "./compliance", "TestCheckpointVectors"),
 	golden("server/settings/testdata", "./server/settings", "TestGolden"),
-	golden("the table in docs/selfhosting.md", "./server/settings", "TestDocs"),
-	golden("the diagram in docs/architecture.md", "./core/exchange", "TestDiagram"),
-	golden("the tables in docs/translation.md", "./core/exchange", "TestTranslation"),
+	golden("the table in docs/operate/selfhosting.md", "./server/settings", "TestDocs"),
+	golden("the diagram in docs/project/architecture.md", "./core/exchange", "TestDiagram"),
+	golden("the tables in docs/reference/translation.md", "./core/exchange", "TestTranslation"),
 	golden("core/exchange/testdata", "./core/exchange", "TestTranscripts"),
 	golden("test/explore/testdata/ends", "./test/explore", "TestExplore"),
 }

@@ -18,7 +18,7 @@ export interface ExportParams {
   limit?: number | undefined
 }
 
-/** The first line of each page. docs/compliance.md describes all members. */
+/** The first line of each page. docs/guides/compliance.md describes all members. */
 export interface ExportHeader {
   /** A header has no `record`, which all other lines have. */
   record?: undefined

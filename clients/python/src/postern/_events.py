@@ -48,7 +48,7 @@ class ViolationCreated:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A signed statement about a chain of events. docs/compliance.md describes it."""
+    """A signed statement about a chain of events. docs/guides/compliance.md describes it."""
 
     project: str
     """The project's ID."""

@@ -649,7 +649,7 @@ class BatchValidation:
 
 @dataclass(frozen=True)
 class Violation:
-    """Findings of one rule that led to a review, a block or a redaction. docs/violations.md describes them."""
+    """Findings of one rule that led to a review, a block or a redaction. docs/guides/violations.md describes them."""
 
     id: str
     state: str
@@ -730,7 +730,7 @@ class Transition:
 
 @dataclass(frozen=True)
 class RegistryEntry:
-    """A model that the project uses. docs/registry.md describes its states."""
+    """A model that the project uses. docs/guides/registry.md describes its states."""
 
     id: str
     model: str
@@ -883,7 +883,7 @@ class Signing:
 
 @dataclass(frozen=True)
 class ComplianceSummary:
-    """A summary of a project's compliance data. docs/compliance.md describes it."""
+    """A summary of a project's compliance data. docs/guides/compliance.md describes it."""
 
     project: ProjectInfo
     generated_at: str

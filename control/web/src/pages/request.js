@@ -82,7 +82,7 @@ function Verdict({ of: { outcome, cause, status, code, diagnosis }, project }) {
     }`
 }
 
-/** A remedy of docs/errors.md: names are between backticks. */
+/** A remedy of docs/reference/errors.md: names are between backticks. */
 function Remedy({ of: text }) {
   return html`${text.split('`').map((piece, i) => (i % 2 === 1 ? html`<code key=${i}>${piece}</code>` : piece))}`
 }
