@@ -24,11 +24,16 @@ key: ## create a production key in the demo project of a running `make dev` and 
 	@node tools/dev/key.mjs
 
 .PHONY: build
-build: setup ## build core.wasm, both Workers and the self-hosted server build/postern, and print their sizes
+build: setup docs ## build core.wasm, the documentation site, both Workers and the self-hosted server build/postern, and print their sizes
 	@./build.sh
 	@./build.sh postern
 	@tools/check-dry-run.sh
 	@node tools/sizes.mjs
+
+.PHONY: docs
+docs: setup ## build the documentation site in build/docs
+	@tools/setup.sh site
+	@./build.sh docs
 
 .PHONY: types
 types: setup
@@ -44,6 +49,8 @@ check: setup types ## check format, lint, types, wording, file references, ratch
 	cd tools && go vet ./... && staticcheck ./...
 	cd clients/go && go vet ./... && staticcheck ./...
 	@cd tools && go run ./references
+	@tools/setup.sh site
+	@./build.sh docs
 	@cd tools && go run ./ratchets
 	biome ci --colors=off --error-on-warnings .
 	tsc -p worker/gateway
@@ -68,8 +75,8 @@ ratchets: ## tighten tools/ratchets.json to the current numbers; loosen='NAME=wh
 	@cd tools && go run ./ratchets -tighten -loosen "$(loosen)"
 
 .PHONY: test
-test: setup ## run every test: Go, wasm under wazero, Workers in workerd, SDKs, browser; only='sdk browser' runs some parts
-	@tools/setup.sh browser python postgres clients agents
+test: setup ## run every test: Go, wasm under wazero, Workers in workerd, SDKs, browser, documents; only='sdk browser' runs some parts
+	@tools/setup.sh browser python postgres clients agents site
 	@cd tools && go run ./parts $(only)
 
 .PHONY: test-long

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Builds core.wasm with TinyGo, the dashboard, and the control Worker with standard Go.
-#   build.sh [all|catalog|core|panic|postern]     catalog: only the compiled catalog; core: only core.wasm; panic: core.wasm
+#   build.sh [all|catalog|core|panic|postern|docs]     catalog: only the compiled catalog; core: only core.wasm; panic: core.wasm
 #   with a switch that traps, for tests; postern: core.wasm, the dashboard, and the static binary build/postern for GOOS and
-#   GOARCH, with the version VERSION
+#   GOARCH, with the version VERSION; docs: the documentation site, build/docs
 set -euo pipefail
 cd "$(dirname "$0")"
 export PATH="$PWD/.tools/bin:$PWD/node_modules/.bin:$PATH"
@@ -44,6 +44,12 @@ dashboard_build() {
   newer control/web/dist/index.html control/web/src tools/web.mjs package.json || node tools/web.mjs
 }
 
+# docs_build builds the documentation site. site/build.mjs writes some folders of site/ itself, which are no sources.
+docs_build() {
+  newer build/docs.json docs site/*.mjs site/src/components site/src/styles site/src/*.* site/package-lock.json \
+    control/web/src/favicon.svg ./*.md || node site/build.mjs
+}
+
 # postern_build builds the self-hosted server with the dashboard and core.wasm in it.
 postern_build() {
   local version=${VERSION:-$(git describe --tags --always --dirty 2>/dev/null || true)}
@@ -68,6 +74,7 @@ case "${1:-all}" in
     dashboard_build
     postern_build
     ;;
+  docs) docs_build ;;
   all)
     catalog_build
     tinygo_build build/core.wasm
@@ -75,7 +82,7 @@ case "${1:-all}" in
     newer build/control/app.wasm core control worker/control docs/openapi.yaml go.mod tools/pack-wasm.mjs || worker/control/build.sh "$CONTROL_LIMIT_BYTES"
     ;;
   *)
-    echo "usage: build.sh [all|catalog|core|panic|postern]" >&2
+    echo "usage: build.sh [all|catalog|core|panic|postern|docs]" >&2
     exit 1
     ;;
 esac

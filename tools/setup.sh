@@ -4,7 +4,8 @@
 #
 # Requires Go, and Node or npm (or apt, to install npm). `tools/setup.sh browser` installs Chromium,
 # `tools/setup.sh python` a python3 with httpx, `tools/setup.sh postgres` PostgreSQL 15, `tools/setup.sh clients` the
-# runtimes and tools that the client libraries are tested with, `tools/setup.sh agents` the coding agents.
+# runtimes and tools that the client libraries are tested with, `tools/setup.sh agents` the coding agents,
+# `tools/setup.sh site` what builds the documentation site.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -130,6 +131,15 @@ setup_bench() {
   cp bench/portkey/package-lock.json "$stamp"
 }
 
+# What builds the documentation site, with a lock file of its own: no other part needs these packages.
+setup_site() {
+  local stamp=site/node_modules/.postern-lock
+  cmp -s site/package-lock.json "$stamp" && return
+  say "packages of the documentation site"
+  npm install --prefix site --no-save --loglevel=error --no-audit --no-fund
+  cp site/package-lock.json "$stamp"
+}
+
 setup_browser() {
   command -v chromium-headless-shell >/dev/null && return
   command -v chromium >/dev/null && return
@@ -221,6 +231,7 @@ for part in "${@:-all}"; do
     lint) setup_lint ;;
     bench) setup_bench ;;
     browser) setup_browser ;;
+    site) setup_site ;;
     python) setup_python ;;
     postgres) setup_postgres ;;
     clients) setup_clients ;;

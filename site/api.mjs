@@ -1,0 +1,134 @@
+// The pages about the API, made from docs/openapi.yaml: an overview, a page for each tag, and one with all schemas.
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import GithubSlugger, { slug } from 'github-slugger'
+import { parse } from 'yaml'
+import { body, cell, SCHEMAS, schemaSections } from './schema.mjs'
+import { API, OPENAPI, ROOT } from './sources.mjs'
+
+const METHODS = ['get', 'post', 'put', 'patch', 'delete']
+
+/** The description of the API, read once. */
+const spec = parse(readFileSync(join(ROOT, OPENAPI), 'utf8'))
+
+/**
+ * Returns the pages: {label, address, text}. The text is Markdown as of a document beside docs/openapi.yaml, with its title.
+ */
+export function apiPages() {
+  const tags = spec.tags.map((tag) => ({
+    label: tag.name,
+    address: `${API}${slug(tag.name)}/`,
+    text: tagText(tag),
+  }))
+  return [
+    { label: 'Overview', address: API, text: overview() },
+    ...tags,
+    { label: 'Schemas', address: SCHEMAS, text: `# Schemas\n\n${schemaSections(spec)}` },
+  ]
+}
+
+/** Returns what a reference points to, or the value itself. */
+function resolve(value) {
+  if (!value?.$ref) return value
+  return value.$ref
+    .slice(2)
+    .split('/')
+    .reduce((at, key) => at[key], spec)
+}
+
+/** The operations of a tag: {method, path, operation, anchor}. The anchors are those of the headings. */
+function operations(tag) {
+  const slugger = new GithubSlugger()
+  return Object.entries(spec.paths).flatMap(([path, item]) =>
+    METHODS.filter((method) => item[method]?.tags.includes(tag)).map((method) => ({
+      method: method.toUpperCase(),
+      path,
+      operation: {
+        ...item[method],
+        parameters: [...(item.parameters ?? []), ...(item[method].parameters ?? [])].map(resolve),
+      },
+      anchor: slugger.slug(item[method].summary),
+    })),
+  )
+}
+
+function overview() {
+  const parts = [
+    `# API\n\n${spec.info.description}\nThe gateway serves the description that these pages are made from at \`/openapi.yaml\`.\n`,
+  ]
+  for (const { name } of spec.tags) {
+    parts.push(`## ${name}\n\n| Endpoint | |\n|---|---|`)
+    const rows = operations(name).map(
+      ({ method, path, operation, anchor }) =>
+        `| \`${method} ${path}\` | [${cell(operation.summary)}](/docs/${API}${slug(name)}/#${anchor}) |`,
+    )
+    parts.push(`${rows.join('\n')}\n`)
+  }
+  return parts.join('\n')
+}
+
+function tagText(tag) {
+  const sections = operations(tag.name).map(operationText)
+  return `# ${tag.name}\n\n${tag.description}\n\n${sections.join('\n\n')}\n`
+}
+
+function operationText({ method, path, operation }) {
+  return [
+    `## ${operation.summary}\n\n\`${method} ${path}\``,
+    operation.description ?? '',
+    authentication(operation),
+    parameterTable(operation.parameters),
+    requestText(operation.requestBody),
+    responseText(operation.responses),
+  ]
+    .filter(Boolean)
+    .join('\n\n')
+}
+
+function authentication(operation) {
+  const schemes = (operation.security ?? [])
+    .flatMap(Object.keys)
+    .map((name) => name.replace(/(?<=[a-z])(?=[A-Z])/g, ' '))
+  return schemes.length > 0 ? `**Authentication:** ${[...new Set(schemes)].join(' or ')}.` : '**Authentication:** none.'
+}
+
+function parameterTable(parameters) {
+  if (parameters.length === 0) return ''
+  const rows = parameters.map(
+    (p) =>
+      `| \`${p.name}\` | ${p.in}${p.required ? ', required' : ''} | ${cell(p.description ?? resolve(p.schema)?.description ?? '')} |`,
+  )
+  return `| Parameter | In | Meaning |\n|---|---|---|\n${rows.join('\n')}`
+}
+
+function requestText(request) {
+  if (!request) return ''
+  const { description, content } = resolve(request)
+  return ['**Body**', description, ...Object.entries(content).map(([type, media]) => mediaText(type, media, spec))]
+    .filter(Boolean)
+    .join('\n\n')
+}
+
+/** The members of a body, and its first example. */
+function mediaText(type, media) {
+  const example = media.example ?? Object.values(media.examples ?? {}).map(resolve)[0]?.value
+  const shown = type.endsWith('json') ? JSON.stringify(example, null, 1) : example
+  const code =
+    example === undefined ? '' : `\`\`\`${type.endsWith('json') ? 'json' : 'txt'}\n${String(shown).trimEnd()}\n\`\`\``
+  return [media.schema ? body(type, media.schema, spec) : `\`${type}\``, code].filter(Boolean).join('\n\n')
+}
+
+function responseText(responses) {
+  const all = Object.entries(responses).map(([status, response]) => [status, resolve(response)])
+  const [status, success] = all.find(([code]) => code.startsWith('2')) ?? []
+  const rows = all.map(([code, { description }]) => `| ${code} | ${cell(description)} |`)
+  const parts = [`| Status | Meaning |\n|---|---|\n${rows.join('\n')}`]
+  if (success?.content)
+    parts.push(
+      `**Body of ${status}**`,
+      ...Object.entries(success.content).map(([type, media]) => mediaText(type, media)),
+    )
+  const headers = Object.keys(success?.headers ?? {}).map((name) => `\`${name}\``)
+  if (headers.length > 0) parts.push(`**Headers of ${status}:** ${headers.join(', ')}.`)
+  return parts.join('\n\n')
+}

@@ -1,0 +1,103 @@
+// Makes the built pages fit a strict content policy, and bounds their size.
+import { createHash } from 'node:crypto'
+import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { BASE } from './markdown.mjs'
+
+/** Most bytes of all files, each compressed with gzip if that makes it smaller. The server embeds them. */
+const MAX_BYTES = 3_000_000
+
+/** A start tag, a comment, or an inline script or style with its content. Text between them is not touched. */
+const MARKUP =
+  /<!--[\s\S]*?-->|<(script|style)\b([^>]*)>([\s\S]*?)<\/\1>|<[a-z][^\s/>]*(?:\s+[^\s=/>]+(?:=(?:"[^"]*"|'[^']*'|[^\s"'>]+))?)*\s*\/?>/gi
+const STYLE = /\sstyle=(?:"([^"]*)"|'([^']*)')/i
+const CLASS = /\sclass=(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))/i
+
+/** Programs of Pagefind for other user interfaces than Starlight's. */
+const UNUSED = /^(pagefind-(component-ui|modular-ui|ui|highlight)\.(js|css)|wasm\.unknown\.pagefind)$/
+
+/**
+ * Finishes a build in place.
+ * @param {string} folder the output of Astro
+ * @returns {{scripts: string[], styles: string[], files: number, bytes: number}} the sources of the content policy for inline
+ *   scripts and styles, such as `'sha256-…'`, and the size of all files, compressed
+ * @throws {Error} if a page has what no policy of hashes permits, or links to an address that does not exist, or if the
+ *   files are too large
+ */
+export function finish(folder) {
+  const sheet = new Sheet()
+  const hashes = { script: new Set(), style: new Set() }
+  for (const name of readdirSync(join(folder, 'pagefind')))
+    if (UNUSED.test(name)) rmSync(join(folder, 'pagefind', name))
+  const pages = filesOf(folder).filter((file) => file.endsWith('.html'))
+  const texts = pages.map((file) => rewritten(readFileSync(file, 'utf8'), sheet, hashes, file))
+  const name = `_astro/attributes.${sheet.hash()}.css`
+  writeFileSync(join(folder, name), sheet.text())
+  const link = `<link rel="stylesheet" href="${BASE}${name}"/></head>`
+  for (const [i, file] of pages.entries()) writeFileSync(file, texts[i].replace('</head>', link))
+  return { scripts: [...hashes.script].sort(), styles: [...hashes.style].sort(), ...size(folder) }
+}
+
+function filesOf(folder) {
+  return readdirSync(folder, { recursive: true })
+    .map((name) => join(folder, name))
+    .filter((file) => statSync(file).isFile())
+}
+
+function rewritten(html, sheet, hashes, file) {
+  return html.replace(MARKUP, (tag, element, attributes, content) => {
+    if (tag.startsWith('<!--')) return ''
+    if (element) {
+      const isInline = element === 'style' || !/\ssrc=/.test(attributes)
+      if (isInline) hashes[element].add(`'sha256-${createHash('sha256').update(content).digest('base64')}'`)
+      return tag
+    }
+    if (/\son[a-z]+=/i.test(tag)) throw new Error(`${file}: an event handler in ${tag}`)
+    if (/\shref="https?:\/\/github\.com\/postern-ai/.test(tag)) throw new Error(`${file}: ${tag} leads nowhere`)
+    return withoutStyle(tag, sheet)
+  })
+}
+
+/** A style attribute cannot have a hash: a class takes its place. */
+function withoutStyle(tag, sheet) {
+  const style = tag.match(STYLE)
+  if (!style) return tag
+  const bare = tag.replace(STYLE, '')
+  const rule = (style[1] ?? style[2]).replace(/;\s*$/, '')
+  // Starlight's script shows the search's shortcut by removing this attribute.
+  if (bare.startsWith('<kbd') && /^display:\s*none$/.test(rule)) return bare
+  const name = sheet.classOf(rule)
+  const classes = bare.match(CLASS)
+  if (classes) return bare.replace(CLASS, () => ` class="${classes[1] ?? classes[2] ?? classes[3]} ${name}"`)
+  return bare.replace(/^<[^\s/>]+/, (start) => `${start} class="${name}"`)
+}
+
+/** The style sheet with the rules of all style attributes. */
+class Sheet {
+  #names = new Map()
+
+  classOf(rule) {
+    if (!this.#names.has(rule)) this.#names.set(rule, `y${this.#names.size.toString(36)}`)
+    return this.#names.get(rule)
+  }
+
+  /** Each name is repeated, so that the rule wins over other classes, as an attribute would. */
+  text() {
+    return [...this.#names].map(([rule, name]) => `.${name}.${name}.${name}{${rule}}\n`).join('')
+  }
+
+  hash() {
+    return createHash('sha256').update(this.text()).digest('hex').slice(0, 8)
+  }
+}
+
+function size(folder) {
+  const all = filesOf(folder).map((file) => {
+    const data = readFileSync(file)
+    return Math.min(data.length, gzipSync(data, { level: 9 }).length)
+  })
+  const bytes = all.reduce((sum, n) => sum + n, 0)
+  if (bytes > MAX_BYTES) throw new Error(`the site has ${bytes} bytes, compressed; at most ${MAX_BYTES} are allowed`)
+  return { files: all.length, bytes }
+}

@@ -1,0 +1,95 @@
+// What becomes of a document's Markdown on the site. Documents are written for a code host; nothing in them is for the site only.
+import { existsSync } from 'node:fs'
+import { join, posix } from 'node:path'
+import { markdownToMdast } from 'satteri'
+import { API, OPENAPI, ROOT, sourceOf } from './sources.mjs'
+import { tabs } from './tabs.mjs'
+
+/** The path below which the site is served. */
+export const BASE = '/docs/'
+
+/** An address that does not exist: it is the name of the Go module. */
+const MODULE = /^https?:\/\/github\.com\/postern-ai\//
+
+/**
+ * Returns a document as a page of the site: with its title as front matter, links between documents as links between pages,
+ * links to other files as their names, and code blocks of several languages as tabs.
+ * @param {string} file its path from the root
+ * @param {string} text its Markdown
+ * @param {Map} all the result of documents()
+ * @throws {Error} if it links to a file that does not exist
+ */
+export function pageOf(file, text, all) {
+  const tree = markdownToMdast(text)
+  const [heading] = tree.children
+  const edits = [{ node: heading, by: '' }, ...links(file, text, tree, all), ...tabs(tree, text)]
+  return `${frontMatter(sourceOf(text, heading.children))}${edited(text, edits)}`
+}
+
+/** The head of a page. Titles are texts, so code and emphasis lose their marks. */
+export function frontMatter(title) {
+  return `---\ntitle: ${JSON.stringify(title.replaceAll('`', ''))}\n---\n`
+}
+
+/** Replaces nodes, or inserts before a node that has `before`, or behind one that has `after`. */
+function edited(text, edits) {
+  const pieces = edits.map(({ node, by, before, after }) => {
+    const { start, end } = node.position
+    if (before !== undefined) return { from: start.offset, to: start.offset, by: before }
+    if (after !== undefined) return { from: end.offset, to: end.offset, by: after }
+    return { from: start.offset, to: end.offset, by }
+  })
+  pieces.sort((a, b) => b.from - a.from || b.to - a.to)
+  return pieces.reduce((done, { from, to, by }) => done.slice(0, from) + by + done.slice(to), text)
+}
+
+function links(file, text, tree, all) {
+  const edits = []
+  visit(tree, (node) => {
+    if (node.type === 'link') {
+      const by = linkOf(file, text, node, all)
+      if (by !== undefined) edits.push({ node, by })
+    }
+    if (node.type === 'image') edits.push({ node, by: imageOf(file, node) })
+    if (node.type === 'definition') throw new Error(`${file}: write the address of [${node.label}] into the link`)
+  })
+  return edits
+}
+
+function visit(node, each) {
+  each(node)
+  for (const child of node.children ?? []) visit(child, each)
+}
+
+/** Returns what takes the place of a link, or undefined if it stays. */
+function linkOf(file, text, node, all) {
+  const label = node.children.length > 0 ? sourceOf(text, node.children) : node.url
+  if (MODULE.test(node.url)) return label
+  if (/^([a-z]+:|#|\/)/i.test(node.url)) return undefined
+  const [path, anchor] = node.url.split('#')
+  const target = posix.join(posix.dirname(file), path)
+  if (!existsSync(join(ROOT, target))) throw new Error(`${file}: the link to ${node.url} leads nowhere`)
+  const suffix = anchor ? `#${anchor}` : ''
+  if (target === OPENAPI) return `[${label}](${BASE}${API}${suffix})`
+  const page = all.get(target) ?? all.get(posix.join(target, 'README.md'))
+  if (page) return `[${isFileName(label) ? page.title : label}](${BASE}${page.address}${suffix})`
+  return nameOf(label, target)
+}
+
+/** The name of a file that is no page, after the words of the link, unless these are the name. */
+function nameOf(label, target) {
+  const path = target.replace(/\/$/, '')
+  const plain = label.replaceAll('`', '').replace(/\/$/, '')
+  return path.endsWith(plain) || plain.endsWith(path) ? `\`${path}\`` : `${label} (\`${path}\`)`
+}
+
+function isFileName(label) {
+  return /^`?[\w./-]+\.md`?$/.test(label)
+}
+
+/** Images are copied beside the pages, so only their place changes. */
+function imageOf(file, node) {
+  const target = posix.join(posix.dirname(file), node.url)
+  if (!existsSync(join(ROOT, target))) throw new Error(`${file}: the image ${node.url} does not exist`)
+  return `![${node.alt ?? ''}](${BASE}${target.replace(/^docs\//, '')})`
+}
