@@ -30,6 +30,7 @@ export function finish(folder) {
   const hashes = { script: new Set(), style: new Set() }
   for (const name of readdirSync(join(folder, 'pagefind')))
     if (UNUSED.test(name)) rmSync(join(folder, 'pagefind', name))
+  withoutFocusScript(folder)
   const pages = filesOf(folder).filter((file) => file.endsWith('.html'))
   const texts = pages.map((file) => rewritten(readFileSync(file, 'utf8'), sheet, hashes, file))
   const name = `_astro/attributes.${sheet.hash()}.css`
@@ -45,8 +46,22 @@ function filesOf(folder) {
     .filter((file) => statSync(file).isFile())
 }
 
+/**
+ * Removes the part of Expressive Code's program that makes wide blocks focusable: src/scrollable.js does so. This one would
+ * also make each a landmark, all with the same name.
+ */
+function withoutFocusScript(folder) {
+  const name = readdirSync(join(folder, '_astro')).find((file) => /^ec\..*\.js$/.test(file))
+  const file = join(folder, '_astro', name)
+  const lines = readFileSync(file, 'utf8').split('\n')
+  const kept = lines.filter((line) => !line.includes('tabindex-js-module'))
+  if (kept.length === lines.length) throw new Error(`${file} has another form: see withoutFocusScript`)
+  writeFileSync(file, kept.join('\n'))
+}
+
 function rewritten(html, sheet, hashes, file) {
-  return html.replace(MARKUP, (tag, element, attributes, content) => {
+  // A header cell needs a text; the first cell of a table's head often has none.
+  return html.replace(/<th([^>]*)><\/th>/g, '<td$1></td>').replace(MARKUP, (tag, element, attributes, content) => {
     if (tag.startsWith('<!--')) return ''
     if (element) {
       const isInline = element === 'style' || !/\ssrc=/.test(attributes)
@@ -55,8 +70,18 @@ function rewritten(html, sheet, hashes, file) {
     }
     if (/\son[a-z]+=/i.test(tag)) throw new Error(`${file}: an event handler in ${tag}`)
     if (/\shref="https?:\/\/github\.com\/postern-ai/.test(tag)) throw new Error(`${file}: ${tag} leads nowhere`)
-    return withoutStyle(tag, sheet)
+    return withoutStyle(accessible(tag), sheet)
   })
+}
+
+/** Mends what axe finds in the tags of Starlight and Expressive Code. */
+function accessible(tag) {
+  // The search's name is its text, which site.css keeps for screen readers where it has no room.
+  if (tag.startsWith('<button data-open-modal')) return tag.replace(' aria-label="Search"', '')
+  if (tag.startsWith('<span class="sl-hidden md:sl-block')) return tag.replace(' aria-hidden="true"', '')
+  // The search's shortcut is no part of its name; aria-keyshortcuts has it. Starlight's script shows it by removing the style.
+  if (tag.startsWith('<kbd') && /style="display: ?none/.test(tag)) return tag.replace(STYLE, ' aria-hidden="true"')
+  return tag
 }
 
 /** A style attribute cannot have a hash: a class takes its place. */
@@ -65,8 +90,6 @@ function withoutStyle(tag, sheet) {
   if (!style) return tag
   const bare = tag.replace(STYLE, '')
   const rule = (style[1] ?? style[2]).replace(/;\s*$/, '')
-  // Starlight's script shows the search's shortcut by removing this attribute.
-  if (bare.startsWith('<kbd') && /^display:\s*none$/.test(rule)) return bare
   const name = sheet.classOf(rule)
   const classes = bare.match(CLASS)
   if (classes) return bare.replace(CLASS, () => ` class="${classes[1] ?? classes[2] ?? classes[3]} ${name}"`)

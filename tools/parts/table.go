@@ -26,6 +26,7 @@ func table(paths []string) []*part {
 		{name: "governor", tool: goTest, cores: 1, args: []string{"./core/governor"}}, // prints recall and precision
 		{name: "workers", tool: nodeTest, cores: 0.5, needs: built, args: []string{"worker/gateway/test/*.test.mjs", "control/web/test/*.test.mjs",
 			"test/build/*.test.mjs", "test/deploy/*.test.mjs", "test/dev/*.test.mjs", "bench/test/*.test.mjs", "tools/words/*.test.mjs"}},
+		{name: "site", tool: nodeTest, cores: 0.5, needs: []string{"build-site"}, args: []string{"test/site/*.test.mjs"}},
 		{name: "browser-serve", tool: nodeTest, cores: 1, needs: built, env: onServe, args: []string{"test/browser/keys.test.mjs",
 			"test/browser/session.test.mjs", "test/browser/usage.test.mjs", "test/browser/governor.test.mjs", "test/browser/palette.test.mjs"}},
 		{name: "sdk", tool: nodeTest, cores: 0.5, needs: built, args: []string{"test/sdk/*.test.mjs"}},
@@ -50,6 +51,7 @@ func builds() []*part {
 		{name: "bundle", tool: build, args: []string{"node", "worker/gateway/test/serve.mjs", "--bundle"}, cores: 1, needs: []string{"build-panic"}},
 		{name: "programs", tool: build, args: []string{"sh", "-c",
 			"go build -o build/fakeprovider ./test/fakeprovider/serve && go build -o build/test/postern ./cmd/postern"}, cores: 1, needs: []string{"build"}},
+		{name: "build-site", tool: build, args: []string{"./build.sh", "docs"}, cores: 1},
 		{name: "build-clients", tool: build, args: []string{"node", "clients/build.mjs"}, cores: 1},
 	}
 }

@@ -1,0 +1,119 @@
+// The documentation site in Chromium: no request to another origin, nothing that its policy forbids, accessible in both themes,
+// no wider than a phone, small, and with a search that works from static files.
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import axe from 'axe-core'
+import { launchChromium, NARROW, WIDE } from '../browser/browser.mjs'
+import { startSite } from './server.mjs'
+
+const MAX_FIRST_VIEW = 200_000
+const RULES = { type: 'tag', values: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] }
+const COLOR_RULES = { type: 'rule', values: ['color-contrast'] } // the only ones that depend on the theme
+
+const PAGES = [
+  '',
+  'agents/claude-code/',
+  'clients/frameworks/',
+  'guides/caching/',
+  'guides/governor/',
+  'operate/dashboard/',
+  'reference/api/completions/',
+  'reference/errors/',
+  'project/architecture/',
+  'no-such-page/',
+]
+
+const site = await startSite()
+const browser = await launchChromium()
+after(async () => {
+  await browser.close()
+  site.close()
+})
+
+/** Opens a page without anything in the browser's cache, and records what it must not do. */
+async function open(path, options) {
+  const context = await browser.newContext({ viewport: WIDE, reducedMotion: 'reduce', ...options })
+  const page = await context.newPage()
+  const problems = []
+  page.on('request', (request) => {
+    const url = new URL(request.url())
+    if (url.protocol.startsWith('http') && url.origin !== site.origin) problems.push(`foreign request: ${url}`)
+  })
+  page.on('pageerror', (error) => problems.push(`error: ${error.message}`))
+  page.on('console', (message) => {
+    const missing = path === 'no-such-page/' && message.text().includes('404')
+    if (['error', 'warning'].includes(message.type()) && !missing) problems.push(message.text())
+  })
+  await page.addInitScript(() =>
+    document.addEventListener('securitypolicyviolation', (event) =>
+      console.error(`policy violated: ${event.violatedDirective} ${event.blockedURI} ${event.sample}`),
+    ),
+  )
+  await page.goto(`${site.origin}/docs/${path}`, { waitUntil: 'networkidle' })
+  return { page, problems, close: () => context.close() }
+}
+
+/** What axe finds: rule and elements. */
+async function findings(page, rules) {
+  const { violations } = await page.evaluate(
+    (runOnly) => globalThis.axe.run(document, { resultTypes: ['violations'], runOnly }),
+    rules,
+  )
+  return violations.map(({ id, nodes }) => `${id}: ${nodes.slice(0, 5).map(({ html }) => html)}`)
+}
+
+for (const path of PAGES) {
+  test(`the page /docs/${path} is small, accessible and keeps to its policy`, async () => {
+    site.sent()
+    const { page, problems, close } = await open(path, { colorScheme: 'light' })
+    const bytes = site.sent()
+    assert.ok(bytes > 0 && bytes <= MAX_FIRST_VIEW, `the first view has ${bytes} bytes`)
+    await page.evaluate(axe.source)
+    assert.deepEqual(await findings(page, RULES), [], 'axe, light')
+    await page.emulateMedia({ colorScheme: 'dark' })
+    await page.locator('html[data-theme=dark]').waitFor()
+    assert.deepEqual(await findings(page, COLOR_RULES), [], 'axe, dark')
+    await page.setViewportSize(NARROW)
+    const [width, room] = await page.evaluate(() => [
+      document.documentElement.scrollWidth,
+      document.documentElement.clientWidth,
+    ])
+    assert.equal(width, room, 'wider than the viewport')
+    assert.deepEqual(
+      await findings(page, { type: 'rule', values: ['scrollable-region-focusable', 'button-name'] }),
+      [],
+      'axe, narrow',
+    )
+    assert.deepEqual(problems, [])
+    await close()
+  })
+}
+
+test('the search finds a word and leads to its page', async () => {
+  const { page, problems, close } = await open('')
+  await page.keyboard.press('Control+k')
+  await page
+    .getByRole('dialog')
+    .getByRole('searchbox')
+    .or(page.getByPlaceholder('Search'))
+    .first()
+    .fill('model_not_allowed')
+  const result = page
+    .getByRole('dialog')
+    .getByRole('link', { name: /Errors/ })
+    .first()
+  await result.click()
+  await page.waitForURL(/\/docs\/reference\/errors\//)
+  assert.match(await page.locator('main').textContent(), /model_not_allowed/)
+  assert.deepEqual(problems, [])
+  await close()
+})
+
+test('a choice of the theme is kept', async () => {
+  const { page, problems, close } = await open('', { colorScheme: 'light' })
+  await page.getByLabel('Select theme').first().selectOption('dark')
+  await page.goto(`${site.origin}/docs/guides/caching/`)
+  assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), 'dark')
+  assert.deepEqual(problems, [])
+  await close()
+})
