@@ -85,11 +85,14 @@ function operationText({ method, path, operation }) {
     .join('\n\n')
 }
 
+/** The alternatives of an operation's credentials, each by the header or cookie that has it. */
 function authentication(operation) {
-  const schemes = (operation.security ?? [])
-    .flatMap(Object.keys)
-    .map((name) => name.replace(/(?<=[a-z])(?=[A-Z])/g, ' '))
-  return schemes.length > 0 ? `**Authentication:** ${[...new Set(schemes)].join(' or ')}.` : '**Authentication:** none.'
+  const names = (operation.security ?? []).flatMap(Object.keys)
+  const places = names.map((name) => {
+    const scheme = spec.components.securitySchemes[name]
+    return scheme.type === 'http' ? 'the header `Authorization: Bearer …`' : `the ${scheme.in} \`${scheme.name}\``
+  })
+  return `**Credentials:** ${places.length > 0 ? [...new Set(places)].join(', or ') : 'none'}.`
 }
 
 function parameterTable(parameters) {

@@ -70,7 +70,8 @@ function linkOf(file, text, node, all) {
   const target = posix.join(posix.dirname(file), path)
   if (!existsSync(join(ROOT, target))) throw new Error(`${file}: the link to ${node.url} leads nowhere`)
   const suffix = anchor ? `#${anchor}` : ''
-  if (target === OPENAPI) return `[${label}](${BASE}${API}${suffix})`
+  if (target === OPENAPI)
+    return `[${label.endsWith('openapi.yaml') ? 'the API reference' : label}](${BASE}${API}${suffix})`
   const page = all.get(target) ?? all.get(posix.join(target, 'README.md'))
   if (page) return `[${isFileName(label) ? page.title : label}](${BASE}${page.address}${suffix})`
   return nameOf(label, target)
@@ -80,7 +81,7 @@ function linkOf(file, text, node, all) {
 function nameOf(label, target) {
   const path = target.replace(/\/$/, '')
   const plain = label.replaceAll('`', '').replace(/\/$/, '')
-  return path.endsWith(plain) || plain.endsWith(path) ? `\`${path}\`` : `${label} (\`${path}\`)`
+  return path.includes(plain) || plain.endsWith(path) ? `\`${path}\`` : `${label} (\`${path}\`)`
 }
 
 function isFileName(label) {

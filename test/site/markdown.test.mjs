@@ -24,6 +24,11 @@ const LINKS = [
   ['the index', '[all](../README.md)', '[all](/docs/)'],
   ['a page outside of docs/', '[why](../../RATIONALE.md)', '[why](/docs/project/decisions/)'],
   ['the description of the API', '[API](../openapi.yaml)', '[API](/docs/reference/api/)'],
+  [
+    'the description of the API by its name',
+    '[openapi.yaml](../openapi.yaml)',
+    '[the API reference](/docs/reference/api/)',
+  ],
   ['a source file', '[the table](../../core/fault/table.go)', 'the table (`core/fault/table.go`)'],
   ['a source file by its name', '[`core/fault`](../../core/fault)', '`core/fault`'],
   ['the name of the Go module', '[source](https://github.com/postern-ai/postern)', 'source'],

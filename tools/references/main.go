@@ -1,6 +1,6 @@
 // Command references finds file names in Markdown and comments that match no file of the repository. A name is resolved
 // from the root, from the file that mentions it, and as the end of any path; * is a wildcard within a name. Names that
-// git ignores belong to generated files and pass.
+// git ignores belong to generated files and pass. Links in Markdown must lead to a file, and to a heading of it.
 package main
 
 import (
@@ -40,11 +40,16 @@ func run(root string, excluded []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	missing, err := dangling(root, paths, files)
+	known := index(paths)
+	missing, err := dangling(root, known, files)
 	if err != nil {
 		return err
 	}
 	faults := 0
+	for _, l := range broken(known, files) {
+		fmt.Fprintln(out, l)
+		faults++
+	}
 	for _, m := range missing {
 		if !slices.Contains(excluded, m.path) {
 			fmt.Fprintf(out, "%s: file not found\n", m)
@@ -58,7 +63,7 @@ func run(root string, excluded []string, out io.Writer) error {
 		}
 	}
 	if faults > 0 {
-		return fmt.Errorf("%d dangling references or unused exclusions", faults)
+		return fmt.Errorf("%d dangling references, broken links or unused exclusions", faults)
 	}
 	return nil
 }
@@ -83,8 +88,7 @@ type reference struct {
 func (r reference) String() string { return fmt.Sprintf("%s:%d: %s", r.path, r.line, r.name) }
 
 // dangling returns the mentions that match no file.
-func dangling(root string, paths []string, files []repo.File) ([]reference, error) {
-	known := index(paths)
+func dangling(root string, known names, files []repo.File) ([]reference, error) {
 	var unknown []reference
 	for _, f := range files {
 		for _, m := range mentions(f, known.isTop) {

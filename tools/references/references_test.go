@@ -62,6 +62,22 @@ func TestDangling(t *testing.T) {
 	}
 }
 
+func TestLinks(t *testing.T) {
+	text := "# Title\n\n## What `a_b` does, and *why*: [c](d.md)\n\n## Same\n\n## Same\n\n```sh\n# Not a heading\n```\n"
+	for target, want := range map[string]string{
+		"#title": "", "page.md": "", "page.md#what-a_b-does-and-why-c": "", "page.md#same-1": "", "../core/keys": "", "https://example.com/#gone": "",
+		"#gone": "no such heading", "page.md#same-2": "no such heading", "page.md#not-a-heading": "no such heading",
+		"../README.md": "file not found", "core/meter.go": "file not found",
+	} {
+		files := with("docs/page.md", strings.ReplaceAll(text, "[c](d.md)", "[c](api.md)"))
+		files["docs/start.md"] = "# Title\n\n`[in code](#gone)` Read [this](" + target + ").\n"
+		out, err := report(t, nil, files)
+		if (err == nil) != (want == "") || want != "" && !strings.Contains(out, "docs/start.md:3: link to "+target+": "+want) {
+			t.Errorf("%s: %v\n%s", target, err, out)
+		}
+	}
+}
+
 func TestExclusions(t *testing.T) {
 	if out, err := report(t, []string{"README.md"}, with("README.md", "See gone.md.")); err != nil {
 		t.Errorf("%v\n%s", err, out)
