@@ -8,6 +8,7 @@ import { sidebar } from './sidebar.mjs'
 export default defineConfig({
   base: BASE,
   trailingSlash: 'always',
+  prefetch: false, // the policy permits a page to load only what it shows
   // Scripts and styles are files, so that the policy of the pages needs few hashes.
   build: { inlineStylesheets: 'never' },
   vite: { build: { assetsInlineLimit: 0 } },

@@ -8,6 +8,14 @@ import { BASE } from './markdown.mjs'
 /** Most bytes of all files, each compressed with gzip if that makes it smaller. The server embeds them. */
 const MAX_BYTES = 3_000_000
 
+/** Packages of which the built pages have programs and styles, with the files of their licenses. */
+const SHIPPED = {
+  '@astrojs/starlight': 'LICENSE',
+  astro: 'LICENSE',
+  'astro-expressive-code': 'LICENSE',
+  pagefind: 'LICENSE/LICENSE',
+}
+
 /** A start tag, a comment, or an inline script or style with its content. Text between them is not touched. */
 const MARKUP =
   /<!--[\s\S]*?-->|<(script|style)\b([^>]*)>([\s\S]*?)<\/\1>|<[a-z][^\s/>]*(?:\s+[^\s=/>]+(?:=(?:"[^"]*"|'[^']*'|[^\s"'>]+))?)*\s*\/?>/gi
@@ -31,6 +39,7 @@ export function finish(folder) {
   for (const name of readdirSync(join(folder, 'pagefind')))
     if (UNUSED.test(name)) rmSync(join(folder, 'pagefind', name))
   withoutFocusScript(folder)
+  writeLicenses(folder)
   const pages = filesOf(folder).filter((file) => file.endsWith('.html'))
   const texts = pages.map((file) => rewritten(readFileSync(file, 'utf8'), sheet, hashes, file))
   const name = `_astro/attributes.${sheet.hash()}.css`
@@ -44,6 +53,14 @@ function filesOf(folder) {
   return readdirSync(folder, { recursive: true })
     .map((name) => join(folder, name))
     .filter((file) => statSync(file).isFile())
+}
+
+function writeLicenses(folder) {
+  const texts = Object.entries(SHIPPED).map(([name, file]) => {
+    const text = readFileSync(join(import.meta.dirname, 'node_modules', name, file), 'utf8')
+    return `${name}\n\n${text.trim()}\n`
+  })
+  writeFileSync(join(folder, 'licenses.txt'), texts.join('\n\n'))
 }
 
 /**

@@ -70,8 +70,7 @@ function linkOf(file, text, node, all) {
   const target = posix.join(posix.dirname(file), path)
   if (!existsSync(join(ROOT, target))) throw new Error(`${file}: the link to ${node.url} leads nowhere`)
   const suffix = anchor ? `#${anchor}` : ''
-  if (target === OPENAPI)
-    return `[${label.endsWith('openapi.yaml') ? 'the API reference' : label}](${BASE}${API}${suffix})`
+  if (target === OPENAPI) return `[${label.endsWith('openapi.yaml') ? 'API reference' : label}](${BASE}${API}${suffix})`
   const page = all.get(target) ?? all.get(posix.join(target, 'README.md'))
   if (page) return `[${isFileName(label) ? page.title : label}](${BASE}${page.address}${suffix})`
   return nameOf(label, target)

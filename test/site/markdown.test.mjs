@@ -27,7 +27,7 @@ const LINKS = [
   [
     'the description of the API by its name',
     '[openapi.yaml](../openapi.yaml)',
-    '[the API reference](/docs/reference/api/)',
+    '[API reference](/docs/reference/api/)',
   ],
   ['a source file', '[the table](../../core/fault/table.go)', 'the table (`core/fault/table.go`)'],
   ['a source file by its name', '[`core/fault`](../../core/fault)', '`core/fault`'],

@@ -13,6 +13,7 @@ const TYPES = {
   '.svg': 'image/svg+xml',
   '.png': 'image/png',
   '.json': 'application/json',
+  '.txt': 'text/plain; charset=utf-8',
 }
 
 /** The policy of all files: hashes for inline scripts, addresses below /docs/ for the rest. */
