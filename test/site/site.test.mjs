@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import axe from 'axe-core'
+import { pageOf } from '../../site/markdown.mjs'
 import { launchChromium, NARROW, WIDE } from '../browser/browser.mjs'
 import { startSite } from './server.mjs'
 
@@ -115,6 +116,45 @@ test('a choice of the theme is kept', async () => {
   await page.getByLabel('Select theme').first().selectOption('dark')
   await page.goto(`${site.origin}/docs/guides/caching/`)
   assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), 'dark')
+  assert.deepEqual(problems, [])
+  await close()
+})
+
+/** A page of the site, with code in three languages at its top. */
+async function withTabs(path) {
+  const languages = ['ts', 'python', 'go'].map((language) => `\`\`\`${language}\n${language} code\n\`\`\``)
+  const markdown = pageOf('docs/guides/caching.md', `# Title\n\n${languages.join('\n\n')}\n`, new Map())
+  const opened = await open(path)
+  await opened.page.route('**/docs/**/', async (route) => {
+    const response = await route.fetch()
+    const html = await response.text()
+    const body = html.replace(
+      '<div class="sl-markdown-content">',
+      (start) => start + markdown.slice(markdown.indexOf('<div')),
+    )
+    await route.fulfill({ response, body })
+  })
+  await opened.page.reload()
+  return opened
+}
+
+test('tabs show one language, by mouse and keyboard, and keep the choice', async () => {
+  const { page, problems, close } = await withTabs('guides/caching/')
+  const shown = async () => page.getByRole('tabpanel').filter({ visible: true }).allTextContents()
+  const only = async (text) => {
+    const texts = await shown()
+    assert.deepEqual([texts.length, texts[0].includes(text)], [1, true], `${texts} in place of ${text}`)
+  }
+  await only('ts code')
+  await page.getByRole('tab', { name: 'Python' }).click()
+  await only('python code')
+  await page.keyboard.press('ArrowRight')
+  await only('go code')
+  assert.equal(await page.getByRole('tab', { selected: true }).textContent(), 'Go')
+  await page.evaluate(axe.source)
+  assert.deepEqual(await findings(page, RULES), [])
+  await page.reload()
+  await only('go code')
   assert.deepEqual(problems, [])
   await close()
 })
