@@ -44,9 +44,10 @@ dashboard_build() {
   newer control/web/dist/index.html control/web/src tools/web.mjs package.json || node tools/web.mjs
 }
 
-# docs_build builds the documentation site. site/build.mjs writes some folders of site/ itself, which are no sources.
+# docs_build builds the documentation site. site/build.mjs writes some folders of site/ itself, which are no sources. A folder
+# of docs/ is newer if a document was removed from it.
 docs_build() {
-  newer build/docs.json docs site/*.mjs site/src/components site/src/styles site/src/*.* site/package-lock.json \
+  [ -e build/docs.json ] && [ -z "$(find docs -newer build/docs.json -type d -print -quit)" ] && newer build/docs.json docs site/*.mjs site/src/components site/src/styles site/src/*.* site/package-lock.json \
     control/web/src/favicon.svg ./*.md || node site/build.mjs
 }
 
