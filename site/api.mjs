@@ -1,15 +1,10 @@
 // The pages about the API, made from docs/openapi.yaml: an overview, a page for each tag, and one with all schemas.
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import GithubSlugger, { slug } from 'github-slugger'
-import { parse } from 'yaml'
-import { body, cell, SCHEMAS, schemaSections } from './schema.mjs'
-import { API, OPENAPI, ROOT } from './sources.mjs'
+import { body, cell, limits, SCHEMAS, schemaSections } from './schema.mjs'
+import { API } from './sources.mjs'
+import { resolve, spec } from './spec.mjs'
 
 const METHODS = ['get', 'post', 'put', 'patch', 'delete']
-
-/** The description of the API, read once. */
-const spec = parse(readFileSync(join(ROOT, OPENAPI), 'utf8'))
 
 /**
  * Returns the pages: {label, address, text}. The text is Markdown as of a document beside docs/openapi.yaml, with its title.
@@ -23,17 +18,8 @@ export function apiPages() {
   return [
     { label: 'Overview', address: API, text: overview() },
     ...tags,
-    { label: 'Schemas', address: SCHEMAS, text: `# Schemas\n\n${schemaSections(spec)}` },
+    { label: 'Schemas', address: SCHEMAS, text: `# Schemas\n\n${schemaSections()}` },
   ]
-}
-
-/** Returns what a reference points to, or the value itself. */
-function resolve(value) {
-  if (!value?.$ref) return value
-  return value.$ref
-    .slice(2)
-    .split('/')
-    .reduce((at, key) => at[key], spec)
 }
 
 /** The operations of a tag: {method, path, operation, anchor}. The anchors are those of the headings. */
@@ -97,17 +83,18 @@ function authentication(operation) {
 
 function parameterTable(parameters) {
   if (parameters.length === 0) return ''
-  const rows = parameters.map(
-    (p) =>
-      `| \`${p.name}\` | ${p.in}${p.required ? ', required' : ''} | ${cell(p.description ?? resolve(p.schema)?.description ?? '')} |`,
-  )
+  const rows = parameters.map((p) => {
+    const schema = resolve(p.schema) ?? {}
+    const meaning = `${p.description ?? schema.description ?? ''}${limits(schema)}`
+    return `| \`${p.name}\` | ${p.in}${p.required ? ', required' : ''} | ${cell(meaning)} |`
+  })
   return `| Parameter | In | Meaning |\n|---|---|---|\n${rows.join('\n')}`
 }
 
 function requestText(request) {
   if (!request) return ''
   const { description, content } = resolve(request)
-  return ['**Body**', description, ...Object.entries(content).map(([type, media]) => mediaText(type, media, spec))]
+  return ['**Body**', description, ...Object.entries(content).map(([type, media]) => mediaText(type, media))]
     .filter(Boolean)
     .join('\n\n')
 }
@@ -118,7 +105,7 @@ function mediaText(type, media) {
   const shown = type.endsWith('json') ? JSON.stringify(example, null, 1) : example
   const code =
     example === undefined ? '' : `\`\`\`${type.endsWith('json') ? 'json' : 'txt'}\n${String(shown).trimEnd()}\n\`\`\``
-  return [media.schema ? body(type, media.schema, spec) : `\`${type}\``, code].filter(Boolean).join('\n\n')
+  return [media.schema ? body(type, media.schema) : `\`${type}\``, code].filter(Boolean).join('\n\n')
 }
 
 function responseText(responses) {

@@ -1,6 +1,7 @@
 // JSON Schemas as Markdown: a table of members, in which named schemas are links.
 import { slug } from 'github-slugger'
 import { API } from './sources.mjs'
+import { resolve, spec } from './spec.mjs'
 
 /** The address of the page with all named schemas. */
 export const SCHEMAS = `${API}schemas/`
@@ -9,16 +10,16 @@ export const SCHEMAS = `${API}schemas/`
 const DEPTH = 3
 
 /** Returns a section for each named schema. */
-export function schemaSections(spec) {
+export function schemaSections() {
   return Object.entries(spec.components.schemas)
     .map(([name, schema]) => `## ${name}\n\n${whole(schema)}`)
     .join('\n\n')
 }
 
 /** Returns what a body consists of: the members of a named schema are repeated, because readers look for them here. */
-export function body(type, schema, spec) {
+export function body(type, schema) {
   const [name] = nameOf(schema) ?? []
-  const resolved = name ? spec.components.schemas[name] : schema
+  const resolved = resolve(schema)
   const head = name ? `\`${type}\`: ${typeOf(schema)}` : `\`${type}\``
   return resolved.properties
     ? `${head}\n\n${table(resolved)}`
@@ -47,7 +48,7 @@ function rows(schema, prefix, depth) {
   return Object.entries(schema.properties).flatMap(([name, member]) => {
     if (member === false || member.not) return []
     const required = schema.required?.includes(name) ? ', required' : ''
-    const meaning = [member.description ?? '', limits(member)].filter(Boolean).join(' ')
+    const meaning = `${resolve(member).description ?? ''}${limits(member)}`
     const row = `| \`${prefix}${name}\` | ${cell(typeOf(member))}${required} | ${cell(meaning)} |`
     const inner = member.properties ? member : member.items?.properties ? member.items : undefined
     const path = `${prefix}${name}${inner === member ? '' : '[]'}.`
@@ -75,8 +76,8 @@ function typeOf(schema) {
     .join(' or ')
 }
 
-/** The keywords that bound a value, as a sentence, or nothing. */
-function limits(schema) {
+/** The keywords that bound a value, as sentences with a space before, or nothing. */
+export function limits(schema) {
   if (typeof schema === 'boolean') return ''
   const code = (value) => `\`${typeof value === 'string' ? value : JSON.stringify(value)}\``
   const said = []
