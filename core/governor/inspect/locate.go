@@ -128,8 +128,8 @@ func (l *locator) path() string {
 	return string(b)
 }
 
-// appendName appends a member's name. The names of the APIs begin with a lower-case letter and consist of letters,
-// digits and underscores; another one may be a caller's data, which must not get into a path.
+// appendName appends a field's name, or * for a name that the APIs do not use. Theirs begin with a lower-case letter and
+// consist of letters and underscores. Any other name may be a caller's data, which must not get into a path.
 func appendName(b, name []byte) []byte {
 	known := len(name) > 0 && len(name) <= maxName && name[0] >= 'a' && name[0] <= 'z'
 	for _, c := range name {
