@@ -74,13 +74,16 @@ func TestProviderMessageIsHiddenWithAProjectKey(t *testing.T) {
 func TestUnreadyTarget(t *testing.T) {
 	const overlay = `{"providers":[
 		{"name":"keyed","wire":"openai","baseUrl":"https://keyed.test/v1","keyEnv":"KEYED"},
-		{"name":"homeless","wire":"openai","baseUrl":"https://{HOST}/v1","settings":{"HOST":{"env":"HOST"}}}],
+		{"name":"homeless","wire":"openai","baseUrl":"https://{HOST}/v1","settings":{"HOST":{"env":"HOST"}}},
+		{"name":"unfinished","wire":"openai"}],
 	"models":[
 		{"name":"lock","provider":"keyed","input":"1","output":"1","source":"made up","date":"2026-11"},
-		{"name":"nomad","provider":"homeless","input":"1","output":"1","source":"made up","date":"2026-11"}]}`
+		{"name":"nomad","provider":"homeless","input":"1","output":"1","source":"made up","date":"2026-11"},
+		{"name":"draft","provider":"unfinished","input":"1","output":"1","source":"made up","date":"2026-11"}]}`
 	for model, message := range map[string]string{
 		"lock":  "lock cannot be used: provider keyed has no credentials; set KEYED or store a provider key in the project",
 		"nomad": "nomad cannot be used: provider homeless is not configured; set HOST",
+		"draft": "draft cannot be used: provider unfinished is not configured; the operator must complete its entry in the catalog",
 	} {
 		h := request{path: "/v1/chat/completions", body: completion(model), overlay: overlay}.run(t)
 		equal(t, "status", h.status(), 503)

@@ -231,7 +231,7 @@ func unready(t *policy.Target) string {
 	case len(p.Missing) > 0:
 		return message + "provider " + p.Name + " is not configured; set " + strings.Join(p.Missing, " and ")
 	}
-	return message + "provider " + p.Name + " is not configured; see docs/reference/models.md"
+	return message + "provider " + p.Name + " is not configured; the operator must complete its entry in the catalog"
 }
 
 // refuseUnready explains why no target is suitable: none has credentials, or none supports the request. It sends no
