@@ -18,7 +18,7 @@ import { useAction, useResource } from '../resource.js'
 import { to } from '../router.js'
 
 const LEAD =
-  'Evidence for auditors: the checks in force, every change with its author, and proof that the records are complete.'
+  'Evidence for auditors: the checks in force, every change with its author, and proof that recorded entries were not altered.'
 const FORMATS = [
   ['', 'NDJSON'],
   ['cyclonedx', 'CycloneDX'],

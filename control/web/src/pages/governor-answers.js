@@ -68,7 +68,7 @@ export function ClassifierCard({ draft, change, error }) {
         <${TextField} label="Timeout (ms)" inputmode="numeric" value=${classifier.timeoutMs} onValue=${(timeoutMs) => set({ timeoutMs })} wrong=${wrong('timeoutMs')} />
         <${SelectField} label="If the classifier fails" options=${FAILURES} value=${classifier.onFailure} onValue=${(onFailure) => set({ onFailure })} wrong=${wrong('onFailure')} />
         <${TextField} label="Score threshold" inputmode="numeric" value=${classifier.threshold} onValue=${(threshold) => set({ threshold })} wrong=${wrong('threshold')}
-          hint="0 to 100: a finding from this score on." />`
+          hint="1 to 100. A request with this score or a higher one is a finding." />`
       }
     </div>
     <${ModelList} id=${id} tiers=${false} />

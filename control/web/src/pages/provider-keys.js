@@ -14,7 +14,8 @@ import { notify } from '../notices.js'
 import { useAction, useResource } from '../resource.js'
 
 const SECRET = 'POSTERN_MASTER_KEYS'
-const LEAD = 'A project’s own key is billed by the provider. Without one, the deployment’s key is used.'
+const LEAD =
+  'With a project’s own key, the provider bills the owner of that key. Without one, requests use the deployment’s key.'
 const SET_COMMANDS = `npx wrangler secret put ${SECRET}
 npx wrangler secret put ${SECRET} -c worker/control/wrangler.toml
 `
