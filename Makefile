@@ -127,9 +127,9 @@ bench: setup ## measure throughput, latency and platform cost against baselines;
 	@./build.sh
 	@node --disable-warning=ExperimentalWarning bench/run.mjs
 
-.PHONY: bench-readme
-bench-readme: setup ## keep the figures of the last `PEERS=1 make bench`, and write them into README.md
-	@node bench/readme.mjs --keep
+.PHONY: bench-docs
+bench-docs: setup ## keep the figures of the last `PEERS=1 make bench`, and write them into the documents
+	@node bench/docs.mjs --keep
 
 .PHONY: bench-selfhosted
 bench-selfhosted: setup ## measure the self-hosted server against a Go reverse proxy and Portkey's gateway in the same run

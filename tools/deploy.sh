@@ -65,5 +65,5 @@ cat <<'END'
 Deployed. After the first deployment, set the secrets:
   npx wrangler secret put POSTERN_ADMIN_TOKEN -c worker/control/wrangler.toml    # create one with: openssl rand -base64 32
   npx wrangler secret put OPENAI_API_KEY                                         # one for each provider you use
-README.md lists the optional ones.
+docs/operate/cloudflare.md lists the optional ones.
 END

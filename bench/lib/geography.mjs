@@ -57,7 +57,7 @@ async function added({ urls, proxies }, key, objectMs, kvMs, { requests, interva
   return { p50: median(more), p95: at(95), beyond: median(beyond) }
 }
 
-/** The added times of a hot key on a lending plan and of a key on the default plan, for each pair of delays. */
+/** The added times of a hot key on a plan with leases and of a key on the default plan, for each pair of delays. */
 export async function geography(parts, upstreamURL, seed) {
   const colo = await startColo()
   // The delays stand for the whole call, its commit included. So this machine's disk must not add to them.

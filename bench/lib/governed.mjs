@@ -14,7 +14,7 @@ const CASES = [
   ['8 KB prompt, 4 KB streamed answer', 'passage', 100, 20],
   ['stream of 500 chunks', 'burst', 500, 5],
 ]
-const prose = readFileSync(join(ROOT, 'README.md'), 'utf8').replaceAll(/[^ -~]/g, ' ')
+const prose = readFileSync(join(ROOT, 'CONTRIBUTING.md'), 'utf8').replaceAll(/[^ -~]/g, ' ')
 
 /** Reads one stream to its end. */
 async function read(url, key, prompt, chunks) {

@@ -131,7 +131,7 @@ const cases = [
   },
   {
     name: 'hot',
-    title: 'uncached, lending plan, 100 requests per second for 10 s',
+    title: 'uncached, plan with leases, 100 requests per second for 10 s',
     wanted: '200 miss',
     targets: { calls: 0.05, rows: 0.05, kv: 0, dollars: 0.6 },
     warm: 'gateway',
@@ -139,14 +139,14 @@ const cases = [
   },
   {
     name: 'memory',
-    title: 'hit in memory, lending plan, 100 requests per second for 10 s',
+    title: 'hit in memory, plan with leases, 100 requests per second for 10 s',
     wanted: '200 hit',
     warm: 'gateway',
     run: (to, project) => to.pace(1000 * SCALE, 10, () => to.send(project, 'warm up', { as: 'memory' })),
   },
   {
     name: 'colo',
-    title: "hit in the data center's cache, lending plan, 20 requests per second for 10 s",
+    title: "hit in the data center's cache, plan with leases, 20 requests per second for 10 s",
     wanted: '200 hit',
     warm: 'gateway1',
     primed: 1,
@@ -155,7 +155,7 @@ const cases = [
   },
   {
     name: 'global',
-    title: 'hit in KV, lending plan, 20 requests per second for 10 s',
+    title: 'hit in KV, plan with leases, 20 requests per second for 10 s',
     wanted: '200 hit',
     warm: 'gateway2',
     primed: 2, // KV keeps a response after the second request for it
@@ -164,7 +164,7 @@ const cases = [
   },
   {
     name: 'flight',
-    title: `waiting for an identical request, lending plan, ${AT_ONCE} at once, 10 times in a row`,
+    title: `waiting for an identical request, plan with leases, ${AT_ONCE} at once, 10 times in a row`,
     wanted: '200 hit',
     warm: 'gateway',
     run: (to, project) => flights(to, project),

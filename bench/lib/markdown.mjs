@@ -1,4 +1,4 @@
-// The performance section of README.md, made of a run's results. Every figure in it comes from them.
+// The tables of docs/project/performance.md, made of a run's results. Every figure in them comes from the results.
 
 /** A Markdown table of some columns of a section. */
 function table({ head, rows }, columns, wanted = () => true) {
@@ -14,7 +14,7 @@ const same = (...names) => names.map((name) => [name, name])
 function operations(hops) {
   return table(hops, [
     ['Request', 'request'],
-    ['Object calls', 'object calls'],
+    ['Calls of Durable Objects', 'object calls'],
     ['Rows written', 'rows written'],
     ['KV reads', 'KV reads'],
     ['KV writes', 'KV writes'],
@@ -24,12 +24,12 @@ function operations(hops) {
 
 function geography(far) {
   return table(far, [
-    ['An object call takes', 'object call'],
-    ['A KV read takes', 'KV read'],
+    ['A Durable Object answers in', 'object call'],
+    ['KV answers in', 'KV read'],
     ['Plan', 'plan'],
     ['Added, median', 'p50'],
     ['Added, p95', 'p95'],
-    ['Beyond one object call', 'beyond one call'],
+    ['Beyond one call of an object', 'beyond one call'],
   ])
 }
 
@@ -37,37 +37,47 @@ const comparison = [
   ['Measured', 'what'],
   ['Postern', 'Postern'],
   ['Baseline', 'baseline'],
-  ['Ratio', 'ratio'],
+  ['Ratio (median of pairs)', 'ratio'],
 ]
 
 const peers = (section) => `
-Other gateways in front of the same upstream, in the same run, with the same request body. ${section.notes.join(' ')}
+## Other gateways
+
+These gateways get the same requests in the same run and forward them to the same upstream. ${section.notes.join(' ')}
 
 ${table(section, same(...section.head))}
 `
 
-/** The section between the comments in README.md. */
-export function section({ quick, machine, sections }) {
+/** The tables, each in a section of its own. */
+export function tables({ quick, machine, sections }) {
   return `\
-${quick ? '**These figures are of a short trial on a busy machine. Do not rely on them.**\n\n' : ''}Operations per request, counted in workerd on ${sections.hops.date}, at Cloudflare's list prices
+${quick ? '**These figures are of a short trial on a busy machine. Do not rely on them.**\n\n' : ''}## Cost on Cloudflare
+
+The operations of a request were counted in workerd on ${sections.hops.date}. They include everything that a request causes in any
+Durable Object until its usage is reported, alarms too. The prices are Cloudflare's list prices
 ([Workers](https://developers.cloudflare.com/workers/platform/pricing/),
 [KV](https://developers.cloudflare.com/kv/platform/pricing/),
-[Durable Objects](https://developers.cloudflare.com/durable-objects/platform/pricing/)). Everything counts that a request
-causes in any object until its usage is reported, alarms included. The prices include the Worker request, but not CPU time,
-and do not deduct the usage included in a plan.
+[Durable Objects](https://developers.cloudflare.com/durable-objects/platform/pricing/)). They include the Worker request, but not
+CPU time, and nothing is deducted for the usage that a plan of Cloudflare includes.
 
 ${operations(sections.hops)}
 
-Time to first token that Postern adds to a bare proxy Worker, with objects and KV as far away as the table says. A hot key on a
-plan that lends waits for neither; any other key waits for one object call. The last column is against a proxy Worker behind
-one call of an object that writes a row, as far away:
+## Time to first token
+
+The table shows the time that Postern adds to a bare proxy Worker, with Durable Objects and KV at the distances in the first two columns.
+A busy key on a plan with leases waits for neither. Any other key waits for one call of its Durable Object. The last column compares
+Postern with a proxy Worker that makes one call of a Durable Object at the same distance, which writes a row.
 
 ${geography(sections.geography)}
 
-Requests in plain workerd with authentication, limits, budget, cache and log line on, against minimal Workers in the same run (a
-machine with ${machine.cores} cores, a local upstream, workerd ${machine.workerd}, medians). workerd's Cache API sends two HTTP requests to another process for each
-uncached request, which a deployment does not pay in the Worker; the rows "no Cache API" are without them, as on workers.dev.
-\`make bench\` also prints the targets:
+## Throughput and CPU time
+
+Authentication, limits, budget, cache and the log line are on. The baselines are minimal Workers in the same run, on a machine with
+${machine.cores} cores, with a local upstream and workerd ${machine.workerd}. Times and rates are medians over the rounds. A ratio is the median of the
+ratios of all pairs of rounds, so it can differ from the quotient of the two medians beside it.
+
+workerd's Cache API sends two HTTP requests to another process for each uncached request. A deployed Worker does not pay for these. The
+rows "no Cache API" are without them, as on workers.dev. \`make bench\` also prints the targets.
 
 ${table(sections.throughput, comparison)}
 ${sections.peers ? peers(sections.peers) : ''}`

@@ -23,7 +23,7 @@ export async function peers(parts, upstreamURL, seed) {
   const url = postern.urls.gateway
   const contenders = [
     {
-      name: 'Postern, lending plan',
+      name: 'Postern, plan with leases',
       runtime: 'workerd',
       did: [...yes, 'no'],
       url,
@@ -31,7 +31,7 @@ export async function peers(parts, upstreamURL, seed) {
       key: seed.bench.keys[0],
     },
     {
-      name: 'Postern, lending plan',
+      name: 'Postern, plan with leases',
       runtime: 'workerd',
       did: [...yes, 'yes'],
       url,

@@ -86,7 +86,7 @@ async function far(parts, url, seed) {
     const delays = [ms(objectMs), ms(kvMs)]
     const [most, calls] = [`≤ ${MOST_MS} ms`, `≤ ${MOST_MS} ms beyond the call`]
     return [
-      [...delays, 'lending', ms(lending.p50), ms(lending.p95), '–', most, short(lending.p50)],
+      [...delays, 'with leases', ms(lending.p50), ms(lending.p95), '–', most, short(lending.p50)],
       [...delays, 'default', ms(exact.p50), ms(exact.p95), ms(exact.beyond), calls, short(exact.beyond)],
     ]
   })

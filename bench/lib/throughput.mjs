@@ -51,8 +51,8 @@ async function lending(caching, plain, minimal, seed) {
     ),
   ])
   return governors.flatMap(([name], i) => [
-    ...lent(`uncached, lending plan, ${name}`, ours[2 * i], proxy, cache),
-    ...lent(`uncached, lending plan, ${name}, no Cache API`, ours[2 * i + 1], proxy),
+    ...lent(`uncached, plan with leases, ${name}`, ours[2 * i], proxy, cache),
+    ...lent(`uncached, plan with leases, ${name}, no Cache API`, ours[2 * i + 1], proxy),
   ])
 }
 
@@ -92,9 +92,9 @@ async function cached(caching, minimal, seed) {
     ...governors.map(([name, lending]) => caching.contender(`${name}, hit`, seed[lending], { mode })),
   ])
   return governors.flatMap(([name], i) => [
-    rate(`hit in memory, lending plan, ${name}, against one object call`, ours[i], constant, 1),
-    rate(`hit in memory, lending plan, ${name}, against reading, logging and a constant`, ours[i], answer, 0.5),
-    cpu(`hit in memory, lending plan, ${name}, against reading, logging and a constant`, ours[i], answer),
+    rate(`hit in memory, plan with leases, ${name}, against one object call`, ours[i], constant, 1),
+    rate(`hit in memory, plan with leases, ${name}, against reading, logging and a constant`, ours[i], answer, 0.5),
+    cpu(`hit in memory, plan with leases, ${name}, against reading, logging and a constant`, ours[i], answer),
   ])
 }
 
@@ -107,9 +107,13 @@ async function alone(caching, plain, minimal, seed) {
     caching.contender('alone, hit', seed.bench, { connections, mode: 'same' }),
   ])
   return [
-    latency('latency of one connection, uncached, lending plan, against a bare proxy', miss, proxy),
-    latency('latency of one connection, uncached, lending plan, no Cache API, against a bare proxy', plainMiss, proxy),
-    latency('latency of one connection, hit in memory, lending plan, against a bare proxy', hit, proxy),
+    latency('latency of one connection, uncached, plan with leases, against a bare proxy', miss, proxy),
+    latency(
+      'latency of one connection, uncached, plan with leases, no Cache API, against a bare proxy',
+      plainMiss,
+      proxy,
+    ),
+    latency('latency of one connection, hit in memory, plan with leases, against a bare proxy', hit, proxy),
   ]
 }
 

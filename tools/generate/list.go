@@ -11,8 +11,8 @@ type generator struct {
 // above it write.
 //
 // Not in the list:
-//   - measurements, which differ from run to run: bench/results.json (make bench-readme keeps those of the last run, from
-//     which the list's command writes README.md) and docs/overview.png (make screenshot);
+//   - measurements, which differ from run to run: bench/results.json (make bench-docs keeps those of the last run, from
+//     which the list's command writes documents) and docs/overview.png (make screenshot);
 //   - held-out sets, testdata/governor/heldout: they measure the Governor, so they do not follow its rules;
 //   - limits that somebody decides, tools/ratchets.json (make ratchets);
 //   - build products that are not committed, such as core.wasm and the types of the Workers.
@@ -24,7 +24,7 @@ var generators = []generator{
 	{writes: "docs/clients/reference/go.md", command: "cd tools && go run ./reference"},
 	{writes: "docs/clients/reference/python.md", command: "python3 clients/python/tools/reference.py"},
 	{writes: "docs/clients/reference/typescript.md", command: "node clients/ts/tools/reference.mjs"},
-	{writes: "the performance section of README.md", command: "node bench/readme.mjs"},
+	{writes: "the figures in docs/project/performance.md and README.md", command: "node bench/docs.mjs"},
 
 	golden("docs/reference/errors.md", "./core/fault", "TestGeneratedDocument"),
 	golden("testdata/faults.json", "./core/fault", "TestGeneratedJSON"),

@@ -30,7 +30,7 @@ func table(paths []string) []*part {
 		{name: "browser-serve", tool: nodeTest, cores: 1, needs: built, env: onServe, args: []string{"test/browser/keys.test.mjs",
 			"test/browser/session.test.mjs", "test/browser/usage.test.mjs", "test/browser/governor.test.mjs", "test/browser/palette.test.mjs"}},
 		{name: "sdk", tool: nodeTest, cores: 0.5, needs: built, args: []string{"test/sdk/*.test.mjs"}},
-		{name: "sdk-serve", tool: nodeTest, cores: 0.5, needs: built, env: onServe, args: []string{"test/sdk/*.test.mjs"}},
+		{name: "sdk-serve", tool: nodeTest, cores: 0.5, needs: built, env: onServe, args: []string{"test/sdk/*.test.mjs", "test/selfhosted/*.test.mjs"}},
 		{name: "agents", tool: nodeTest, cores: 0.5, needs: built, args: agents},
 		{name: "agents-serve", tool: nodeTest, cores: 0.5, needs: built, env: onServe, args: agents},
 		{name: "replicas", tool: goTest, cores: 0.5, args: []string{"./test/replicas"}},

@@ -1,27 +1,28 @@
-// Writes the performance section of README.md from the figures in bench/results.json. With --keep it first replaces them
-// by the figures of the last `make bench`.
+// Writes the figures in docs/project/performance.md and README.md from bench/results.json. With --keep it first replaces
+// them by the figures of the last `make bench`.
 import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { section } from './lib/markdown.mjs'
+import { tables } from './lib/markdown.mjs'
 import { QUICK } from './lib/options.mjs'
 import { BENCH, OUT, ROOT } from './lib/process.mjs'
+import { brief, summary } from './lib/summary.mjs'
 
 const FROM = '<!-- make generate writes the text from here to the next comment -->'
 const TO = '<!-- end of the text of make generate -->'
-const readme = join(ROOT, 'README.md')
 const kept = join(BENCH, 'results.json')
 
 function fail(message) {
-  console.error(`bench-readme: ${message}`)
+  console.error(`bench-docs: ${message}`)
   process.exit(1)
 }
 
-/** README.md with its section replaced. */
-function replaced(text) {
-  const [from, to] = [text.indexOf(FROM), text.indexOf(TO)]
-  if (from < 0 || to < from) fail('README.md lacks the two comments that mark the section')
-  const results = JSON.parse(readFileSync(kept, 'utf8'))
-  return `${text.slice(0, from + FROM.length)}\n\n${section(results)}\n${text.slice(to)}`
+/** Replaces the text between the two comments of a file. */
+function write(name, text) {
+  const file = join(ROOT, name)
+  const page = readFileSync(file, 'utf8')
+  const [from, to] = [page.indexOf(FROM), page.indexOf(TO)]
+  if (from < 0 || to < from) fail(`${name} lacks the two comments around the figures`)
+  writeFileSync(file, `${page.slice(0, from + FROM.length)}\n\n${text}\n${page.slice(to)}`)
 }
 
 function keep() {
@@ -35,4 +36,6 @@ function keep() {
 }
 
 if (process.argv[2] === '--keep') keep()
-writeFileSync(readme, replaced(readFileSync(readme, 'utf8')))
+const results = JSON.parse(readFileSync(kept, 'utf8'))
+write('docs/project/performance.md', `${summary(results)}\n${tables(results)}`)
+write('README.md', brief(results))

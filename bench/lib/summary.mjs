@@ -1,0 +1,70 @@
+// What the figures of a run say, in sentences. Every figure in them comes from the run.
+
+/** The rows of a section that a text begins, as objects by column. */
+function rows({ head, rows }, beginning = '') {
+  const named = rows.filter(([name]) => name.startsWith(beginning))
+  if (named.length === 0) throw new Error(`the results have no row that begins with ${beginning}`)
+  return named.map((row) => Object.fromEntries(head.map((name, i) => [name, row[i]])))
+}
+
+/** The least and the greatest time in some texts such as '0.979 ms', as '0.9 to 1.2 ms'. */
+function range(times) {
+  const values = times.map((text) => {
+    if (!/^[\d.]+ ms$/.test(text)) throw new Error(`${text} is no time in ms`)
+    return Number.parseFloat(text)
+  })
+  const [least, most] = [Math.min(...values).toFixed(1), Math.max(...values).toFixed(1)]
+  return least === most ? `${least} ms` : `${least} to ${most} ms`
+}
+
+/** The number in a text such as '1,669/s'. */
+const second = (text) => text.replace('/s', '')
+
+function speed({ sections: { geography } }) {
+  const on = (plan) => rows(geography).filter((row) => row.plan === plan)
+  return {
+    leased: range(on('with leases').map((row) => row.p50)),
+    exact: range(on('default').map((row) => row['beyond one call'])),
+  }
+}
+
+function cost({ sections: { hops } }) {
+  const dollars = (beginning) => rows(hops, beginning)[0].$
+  return { leased: dollars('uncached, plan with leases'), exact: dollars('uncached, default plan') }
+}
+
+/** The two sentences of README.md. */
+export function brief(results) {
+  const [time, price] = [speed(results), cost(results)]
+  return `\
+**Speed.** On a plan [with leases](docs/operate/scaling.md#leases), Postern adds ${time.leased} to the time to first token; on other plans, it
+adds one call of a Durable Object and ${time.exact} (medians, measured in workerd on one machine).
+
+**Cost.** At Cloudflare's list prices, a million uncached requests cost $${price.leased} with a busy key on a plan with leases and $${price.exact} on the
+default plan, plus CPU time. [Performance](docs/project/performance.md) has the tables and says how they were measured.
+`
+}
+
+/** The five sentences at the start of docs/project/performance.md. */
+export function summary(results) {
+  const [time, price] = [speed(results), cost(results)]
+  const { throughput, peers } = results.sections
+  const bare = (column) =>
+    rows(throughput, `uncached, plan with leases, Governor on, no Cache API, against a bare proxy: ${column}`)[0]
+  const [requests, cpu] = [bare('requests'), bare('CPU')]
+  const others = peers
+    ? `
+- In front of the same upstream, Postern serves ${second(rows(peers, 'Postern')[0].requests)} requests a second with the Governor off; Portkey's gateway serves
+  ${second(rows(peers, 'Portkey')[0].requests)}, and checks no keys, limits or budgets in this test.`
+    : ''
+  return `\
+- On a plan [with leases](../operate/scaling.md#leases), Postern adds ${time.leased} to the time to first token (median); on other plans, it adds
+  one call of a Durable Object and ${time.exact}.
+- One process of workerd without the Cache API serves ${second(requests.Postern)} uncached requests a second with Postern (${cpu.Postern} of CPU time each) and
+  ${second(requests.baseline)} with a Worker that only forwards them (${cpu.baseline} each).${others}
+- At Cloudflare's list prices, a million uncached requests cost $${price.leased} with a busy key on a plan with leases and $${price.exact} on the
+  default plan, without CPU time.
+- All figures are of one machine with ${results.machine.cores} cores and a local upstream; neither a deployment on Cloudflare nor a real provider was
+  measured.
+`
+}

@@ -1,0 +1,47 @@
+// The code blocks of documents, and how their commands and programs run.
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { ROOT } from './gateway.mjs'
+
+/** The address in documents, which tests replace by that of their gateway. */
+export const ADDRESS = 'http://127.0.0.1:8787'
+
+export const run = promisify(execFile)
+
+/** The first code block of a document in a language that contains a text. */
+export function block(document, language, containing) {
+  const text = readFileSync(join(ROOT, document), 'utf8')
+  const found = [...text.matchAll(/```(\w+)\n(.*?)```/gs)].find(([, name, code]) => {
+    return name === language && code.includes(containing)
+  })
+  assert.ok(found, `${document} has no ${language} block with ${containing}`)
+  return found[2]
+}
+
+/** Runs commands in bash and returns their output. */
+export async function shell(commands, env, cwd = ROOT) {
+  const { stdout } = await run('bash', ['-euo', 'pipefail', '-c', commands], { cwd, env: { ...process.env, ...env } })
+  return stdout
+}
+
+/** Fails if a Python program does not compile. The tests have no packages of the SDKs for Python. */
+export async function compilePython(program) {
+  await run('python3', ['-c', 'import sys; compile(sys.argv[1], "program", "exec")', program])
+}
+
+/** The shape of a JSON value: member names and types. */
+export function shape(value) {
+  if (Array.isArray(value)) return value.map(shape)
+  if (value === null || typeof value !== 'object') return value === null ? 'null' : typeof value
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, shape(member)]))
+}
+
+/** Compares a completion with the one that a document shows. IDs and times differ. */
+export function sameCompletion(actual, shown) {
+  assert.deepEqual(shape(actual), shape(shown))
+  assert.deepEqual(actual.choices, shown.choices)
+  assert.deepEqual(actual.usage, shown.usage)
+}
