@@ -55,6 +55,17 @@ describe('connect an application', () => {
     })
   }
 
+  test('a project key reads the usage', async () => {
+    const project = await gateway.project({ plan: 'developer' })
+    const reader = await gateway.key(project, { kind: 'project', environment: 'development' })
+    const caller = await gateway.key(project, { environment: 'development' })
+    for (let i = 0; i < 2; i++) await shell(page('sh', '/v1/chat/completions'), { POSTERN_API_KEY: caller })
+    const command = page('sh', '/api/usage').replace('proj_…', project.id).replace('pk_test_…', reader)
+    const [actual, shown] = [JSON.parse(await shell(command)), JSON.parse(page('json', '"promptCache"'))]
+    assert.deepEqual({ ...actual, period: shown.period }, shown)
+    assert.deepEqual(shape(actual.period), shape(shown.period))
+  })
+
   test('Go', async () => {
     const file = join(temporary, 'main.go')
     writeFileSync(file, page('go', 'openai-go'))

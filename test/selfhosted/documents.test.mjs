@@ -1,7 +1,7 @@
-// The commands of the quickstart for a server of one's own, and of the page about local models.
+// The commands in documents that need `postern serve`: the quickstart, keys, local models, backups.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,6 +13,8 @@ import { startServe } from '../serve.mjs'
 
 const QUICKSTART = 'docs/start/quickstart-selfhosted.md'
 const MODELS = 'docs/start/local-models.md'
+const CONNECT = 'docs/start/connect.md'
+const BACKUP = 'docs/operate/backup.md'
 const folder = mkdtempSync(join(tmpdir(), 'postern-quickstart-'))
 const data = join(folder, 'postern-data')
 
@@ -48,9 +50,9 @@ after(async () => {
 })
 
 /** Runs a block in the folder that a reader would be in, where build/postern is also the installed `postern`. */
-function follow(document, containing) {
+function follow(document, containing, change = (text) => text) {
   const env = { POSTERN_BASE_URL: server.url, POSTERN_DATA: data, PATH: `${join(folder, 'build')}:${process.env.PATH}` }
-  return shell(block(document, 'sh', containing).replaceAll(ADDRESS, server.url), env, folder)
+  return shell(change(block(document, 'sh', containing).replaceAll(ADDRESS, server.url)), env, folder)
 }
 
 /** An output without its IDs, which differ. */
@@ -70,4 +72,23 @@ test('a local model responds', async () => {
   const { model, choices } = JSON.parse(output.split('\n').at(-1))
   assert.deepEqual([model, choices[0].message.content], ['llama3.2', 'I am llama3.2.'])
   assert.deepEqual(requests, [{ url: '/v1/chat/completions', key: undefined }])
+})
+
+test('keys are created, rotated and deactivated', async () => {
+  assert.match(await follow(CONNECT, 'keys rotate'), /Created key Backend .*sk_live_.*sk_live_.*is inactive/s)
+})
+
+test('a backup is restored with its secrets', async () => {
+  for (const name of ['backup', 'vault']) mkdirSync(join(folder, name))
+  const inFolder = (text) =>
+    text
+      .replaceAll('/var/lib/postern-restored', join(folder, 'restored'))
+      .replaceAll('/var/lib/postern', data)
+      .replaceAll(/ \/(backup|vault)\//g, ` ${folder}/$1/`)
+      .replace(/postern-\d{4}-\d\d-\d\d/, 'postern-first')
+  assert.match(await follow(BACKUP, 'postern backup /backup/postern-first', inFolder), /^Copied /)
+  assert.match(await follow(BACKUP, 'date +%F', inFolder), /^Copied /)
+  assert.match(await follow(BACKUP, 'postern restore', inFolder), /^Restored /)
+  const secrets = (name) => readFileSync(join(name, 'secrets.json'), 'utf8')
+  assert.equal(secrets(join(folder, 'restored')), secrets(data))
 })
