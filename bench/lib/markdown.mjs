@@ -24,12 +24,12 @@ function operations(hops) {
 
 function geography(far) {
   return table(far, [
-    ['A Durable Object answers in', 'object call'],
-    ['KV answers in', 'KV read'],
+    ['Delay of a Durable Object', 'object call'],
+    ['Delay of KV', 'KV read'],
     ['Plan', 'plan'],
     ['Added, median', 'p50'],
     ['Added, p95', 'p95'],
-    ['Beyond one call of an object', 'beyond one call'],
+    ['Beyond that delay', 'beyond one call'],
   ])
 }
 
@@ -64,9 +64,9 @@ ${operations(sections.hops)}
 
 ## Time to first token
 
-The table shows the time that Postern adds to a bare proxy Worker, with Durable Objects and KV at the distances in the first two columns.
-A busy key on a plan with leases waits for neither. Any other key waits for one call of its Durable Object. The last column compares
-Postern with a proxy Worker that makes one call of a Durable Object at the same distance, which writes a row.
+The table shows the time that Postern adds to a bare proxy Worker. Calls of Durable Objects and reads of KV have the delays in the first two
+columns. A busy key on a plan with leases waits for neither. Any other key waits for one call of its Durable Object. The last column is
+the time that Postern adds to a proxy Worker that also calls a Durable Object once, which writes a row.
 
 ${geography(sections.geography)}
 

@@ -1,6 +1,6 @@
 // What the figures of a run say, in sentences. Every figure in them comes from the run.
 
-/** The rows of a section that a text begins, as objects by column. */
+/** The rows of a section whose first column begins with a text, as objects by column. */
 function rows({ head, rows }, beginning = '') {
   const named = rows.filter(([name]) => name.startsWith(beginning))
   if (named.length === 0) throw new Error(`the results have no row that begins with ${beginning}`)

@@ -74,7 +74,7 @@ function lent(name, ours, proxy, cache) {
     cpu(`${name}, against a bare proxy`, ours, proxy, 2.6),
   ]
   if (cache !== undefined) {
-    rows.push(cpu(`${name}, against a proxy that also asks the Cache API and stores the answer`, ours, cache))
+    rows.push(cpu(`${name}, against a proxy that also asks the Cache API and stores the response`, ours, cache))
   }
   return rows
 }
