@@ -77,34 +77,3 @@ func TestGeneratedRemedies(t *testing.T) {
 	out.WriteString("\n}\n")
 	derived(t, "../../control/web/src/remedies.json", out.Bytes())
 }
-
-const documentHead = `# Errors
-
-Written by ` + "`" + generate + "`" + ` from the table in [core/fault](../../core/fault/table.go). Codes are stable; programs should
-compare codes, not texts. [openapi.yaml](../openapi.yaml) has the formats.
-
-- **Retry**: "yes" if clients may repeat the same request, unless the response has ` + "`x-should-retry: false`" + `; "never" if the gateway's
-  response always has it; "no" if something else has to change first.
-- **Replay**: whether an error in the request is stored under its Idempotency-Key and returned again. After any other error a repeat runs.
-- **Where**: "gateway" are the endpoints that take an API key.
-
-| Status | Code | Text | Where | Retry | Replay | Remedy |
-|---|---|---|---|---|---|---|
-`
-
-// TestGeneratedDocument: docs/reference/errors.md shows what callers need to know.
-func TestGeneratedDocument(t *testing.T) {
-	where := []string{
-		Everywhere: "all", OnGateway: "gateway", OnAdmin: "admin API", InLog: "logs and metrics only",
-	}
-	out := bytes.NewBufferString(documentHead)
-	for _, f := range All() {
-		replay := "no"
-		if f.Stored() {
-			replay = "yes"
-		}
-		fmt.Fprintf(out, "| %d | `%s` | %s | %s | %s | %s | %s |\n",
-			f.Status(), f.Code(), f.Text(), where[f.Place()], retries[f.Retry()], replay, f.Remedy())
-	}
-	derived(t, "../../docs/reference/errors.md", out.Bytes())
-}

@@ -3,7 +3,7 @@ package fault
 // Fault is the number of one row of the error table.
 type Fault uint8
 
-// The errors. Each has a row in table and a remedy in remedies; `make generate` writes the files that show or
+// The errors. Each has a row in table and its texts in allAdvice; `make generate` writes the files that show or
 // test them elsewhere.
 const (
 	None Fault = iota // no error

@@ -20,8 +20,13 @@ func TestRowsAreComplete(t *testing.T) {
 		if !code.MatchString(f.Code()) {
 			t.Errorf("row %d has the code %q; a code is lower-case words with underscores", f, f.Code())
 		}
-		if remedy := f.Remedy(); !strings.HasSuffix(remedy, ".") {
-			t.Errorf("%s has the remedy %q in core/fault/remedies.go, want a sentence", f.Code(), remedy)
+		for _, text := range []string{f.Meaning(), f.Cause(), f.Remedy()} {
+			if !strings.HasSuffix(text, ".") || strings.ContainsAny(text, "|\n") {
+				t.Errorf("%s has the text %q in core/fault/advice.go, want sentences in one line", f.Code(), text)
+			}
+		}
+		if f.Wait() == 0 {
+			t.Errorf("%s does not say in core/fault/advice.go whether its response has Retry-After", f.Code())
 		}
 	}
 }
