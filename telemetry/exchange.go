@@ -10,6 +10,7 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/exchange"
 	"github.com/postern-ai/postern/core/fault"
+	"github.com/postern-ai/postern/core/header"
 	"github.com/postern-ai/postern/core/money"
 	"github.com/postern-ai/postern/host"
 )
@@ -62,9 +63,6 @@ func (t *Telemetry) begin(r *http.Request) *observed {
 	return x
 }
 
-// governorHeader has the Governor's decision about the request: "review; risk=40; policy=3".
-const governorHeader = "x-postern-governor"
-
 // Head implements host.ObservedExchange.
 func (x *observed) Head(status uint64, headers []abi.Header, streamed bool) {
 	x.done.status = int(status)
@@ -72,16 +70,16 @@ func (x *observed) Head(status uint64, headers []abi.Header, streamed bool) {
 		x.t.metrics.openStreams.Inc()
 	}
 	for i := range headers {
-		if headers[i].Name == governorHeader {
+		if headers[i].Name == header.Governor {
 			x.decision = decisionWord(headers[i].Value)
 			x.t.metrics.governor.of([2]string{"input", x.decision}).Inc()
 		}
 	}
 }
 
-// decisionWord is the decision of the header as a label.
-func decisionWord(header string) string {
-	word, _, _ := strings.Cut(header, ";")
+// decisionWord is the decision of header.Governor, such as "review; risk=40; policy=3", as a label.
+func decisionWord(value string) string {
+	word, _, _ := strings.Cut(value, ";")
 	switch word {
 	case "approve", "review", blocked:
 		return word

@@ -8,11 +8,12 @@ import (
 
 	"github.com/postern-ai/postern/control/kernel"
 	"github.com/postern-ai/postern/core/config"
+	"github.com/postern-ai/postern/core/header"
 )
 
 // healthHeader carries the gateway instance's view of the providers. It is for display only: readers are
 // authorized, and no decision depends on it.
-const healthHeader = "X-Postern-Providers"
+const healthHeader = header.Providers
 
 // maxHealthBytes is the maximum length of that header in bytes.
 const maxHealthBytes = 32 << 10

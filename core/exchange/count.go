@@ -13,6 +13,7 @@ import (
 	"github.com/postern-ai/postern/core/api/responses"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/config"
+	"github.com/postern-ai/postern/core/header"
 	"github.com/postern-ai/postern/core/provider"
 	"github.com/postern-ai/postern/core/provider/wire"
 )
@@ -148,7 +149,7 @@ func (x *exchange) onCount() {
 
 //go:noinline
 func (x *exchange) respondCount(tokens uint64, estimated bool) {
-	headers := x.droppedHeader(append(jsonHeaders(), abi.Header{Name: "x-postern-estimated", Value: strconv.FormatBool(estimated)}))
+	headers := x.droppedHeader(append(jsonHeaders(), abi.Header{Name: header.Estimated, Value: strconv.FormatBool(estimated)}))
 	var body []byte
 	switch x.s.dialect {
 	case chat.Responses:

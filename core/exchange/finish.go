@@ -9,6 +9,7 @@ import (
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/exchange/reply"
 	"github.com/postern-ai/postern/core/fault"
+	"github.com/postern-ai/postern/core/header"
 	"github.com/postern-ai/postern/core/jsontext"
 	"github.com/postern-ai/postern/core/keymeter"
 	"github.com/postern-ai/postern/core/provider/wire"
@@ -94,7 +95,7 @@ func (x *exchange) refuseWith(f fault.Fault, r refusal, body []abi.Part) {
 		add(codexMessage, r.limit.Detail.Field+" "+r.limit.Detail.Message)
 	}
 	if x.s.attempts > 0 || x.s.dispatchMs > 0 && f.Origin() == fault.ByProvider { // of a flight that it followed
-		add("x-postern-attempts", x.attemptsHeader())
+		add(header.Attempts, x.attemptsHeader())
 	}
 	x.respond(x.statusOf(f), headers, body)
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/api/control"
 	"github.com/postern-ai/postern/core/fault"
+	"github.com/postern-ai/postern/core/header"
 )
 
 // forward passes the request to the control plane, which authenticates every request itself and trusts none because of
@@ -13,7 +14,7 @@ import (
 func (x *exchange) forward(path string) {
 	headers := []abi.Header{{Name: "x-request-id", Value: x.s.requestID}}
 	if strings.HasSuffix(path, "/providers") || strings.HasSuffix(path, "/routes") {
-		headers = append(headers, abi.Header{Name: control.ProvidersHeader, Value: x.providersJSON()})
+		headers = append(headers, abi.Header{Name: header.Providers, Value: x.providersJSON()})
 	}
 	x.enter(phaseForward)
 	x.await(abi.Action{Kind: abi.ActionForward, ID: idForward, Headers: headers})

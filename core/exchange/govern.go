@@ -10,15 +10,13 @@ import (
 	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/governor"
 	"github.com/postern-ai/postern/core/governor/inspect"
+	"github.com/postern-ai/postern/core/header"
 )
 
-// governHeader is the request header with which a caller tightens the project's policy for one request: strict,
-// threshold=N, or both, separated by a comma.
-const governHeader = "x-postern-govern"
-
-// readGovernHeader returns false if the header is invalid.
+// readGovernHeader reads header.Govern: strict, threshold=N, or both, separated by a comma. It returns false if the header is
+// invalid.
 func (x *exchange) readGovernHeader() bool {
-	value := x.header(governHeader)
+	value := x.header(header.Govern)
 	if value == "" {
 		return true
 	}
@@ -32,7 +30,7 @@ func (x *exchange) readGovernHeader() bool {
 			x.s.govern.threshold = n + 1
 		default:
 			x.reject(fault.InvalidRequest, fault.Detail{
-				Field: governHeader, Message: "must be strict, threshold=N with N between 0 and 100, or both, got " + api.Quote(value),
+				Field: header.Govern, Message: "must be strict, threshold=N with N between 0 and 100, or both, got " + api.Quote(value),
 			})
 			return false
 		}

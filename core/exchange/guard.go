@@ -11,6 +11,7 @@ import (
 	"github.com/postern-ai/postern/core/governor"
 	"github.com/postern-ai/postern/core/governor/inspect"
 	"github.com/postern-ai/postern/core/governor/live"
+	"github.com/postern-ai/postern/core/header"
 	"github.com/postern-ai/postern/core/hmac"
 	"github.com/postern-ai/postern/core/jsontext"
 )
@@ -182,7 +183,7 @@ func (x *exchange) governorHeaders(headers []abi.Header) []abi.Header {
 	if g.unchecked != "" {
 		text += "; unchecked=" + strings.ReplaceAll(g.unchecked, ",", "+")
 	}
-	return append(headers, abi.Header{Name: "x-postern-governor", Value: text})
+	return append(headers, abi.Header{Name: header.Governor, Value: text})
 }
 
 // governorJSON is api.Meta.Governor. A cached response was checked when it was stored, so its output is null.

@@ -6,6 +6,7 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/exchange/reply"
+	"github.com/postern-ai/postern/core/header"
 	"github.com/postern-ai/postern/core/money"
 )
 
@@ -43,18 +44,18 @@ func (x *exchange) answerHeaders(a *answer) []abi.Header {
 	s := &x.s
 	headers := []abi.Header{
 		{Name: "content-type", Value: contentType(s.request.stream)},
-		{Name: "x-postern-provider", Value: a.provider},
-		{Name: "x-postern-model", Value: a.model},
-		{Name: "x-postern-cache", Value: x.cacheState(a.cached)},
-		{Name: "x-postern-price-version", Value: x.config.PriceVersion},
-		{Name: "x-postern-attempts", Value: x.attemptsHeader()},
+		{Name: header.Provider, Value: a.provider},
+		{Name: header.Model, Value: a.model},
+		{Name: header.Cache, Value: x.cacheState(a.cached)},
+		{Name: header.PriceVersion, Value: x.config.PriceVersion},
+		{Name: header.Attempts, Value: x.attemptsHeader()},
 	}
 	if !s.request.stream || a.cached {
 		// A stream's cost is not known until it ends.
-		headers = append(headers, abi.Header{Name: "x-postern-cost-cents", Value: string(money.Append(nil, a.costPico, money.Cent))})
+		headers = append(headers, abi.Header{Name: header.CostCents, Value: string(money.Append(nil, a.costPico, money.Cent))})
 	}
 	if s.imposedMaxTokens > 0 && !a.cached {
-		headers = append(headers, abi.Header{Name: "x-postern-max-tokens", Value: strconv.FormatUint(s.imposedMaxTokens, 10)})
+		headers = append(headers, abi.Header{Name: header.MaxTokens, Value: strconv.FormatUint(s.imposedMaxTokens, 10)})
 	}
 	headers = x.droppedHeader(headers)
 	if t := x.target(a.model); t != nil {
@@ -67,7 +68,7 @@ func (x *exchange) answerHeaders(a *answer) []abi.Header {
 func (x *exchange) droppedHeader(headers []abi.Header) []abi.Header {
 	dropped := reply.Names(x.s.request.unknown, x.s.droppedHeaders, x.s.dropped)
 	if dropped != "" {
-		headers = append(headers, abi.Header{Name: "x-postern-dropped-params", Value: dropped})
+		headers = append(headers, abi.Header{Name: header.DroppedParams, Value: dropped})
 	}
 	return headers
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/postern-ai/postern/core/api"
 	"github.com/postern-ai/postern/core/api/head"
 	"github.com/postern-ai/postern/core/fault"
+	"github.com/postern-ai/postern/core/header"
 	"github.com/postern-ai/postern/core/keys"
 )
 
@@ -26,7 +27,7 @@ func (x *exchange) readIdempotencyKey() {
 
 // readRerunHeader returns false if the header is invalid.
 func (x *exchange) readRerunHeader() bool {
-	value := x.header(rerunHeader)
+	value := x.header(header.Rerun)
 	message := ""
 	switch {
 	case value == "" || value == "false":
@@ -39,7 +40,7 @@ func (x *exchange) readRerunHeader() bool {
 		x.s.rerun = true
 		return true
 	}
-	x.reject(fault.InvalidRequest, fault.Detail{Field: rerunHeader, Message: message})
+	x.reject(fault.InvalidRequest, fault.Detail{Field: header.Rerun, Message: message})
 	return false
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/postern-ai/postern/core/api/head"
 	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/fault"
+	"github.com/postern-ai/postern/core/header"
 	"github.com/postern-ai/postern/core/keymeter"
 	"github.com/postern-ai/postern/core/keys"
 )
@@ -17,7 +18,7 @@ import (
 var RequestHeaders = []string{
 	"accept", "anthropic-beta", "anthropic-version", "authorization", "cache-control", "content-encoding", "content-length",
 	"content-type", "idempotency-key", "openai-beta", originatorHeader, "session-id", "session_id", "thread-id", "upgrade", "user-agent",
-	"x-api-key", "x-client-request-id", "x-openai-internal-codex-responses-lite", governHeader, rerunHeader, "x-postern-strict",
+	"x-api-key", "x-client-request-id", "x-openai-internal-codex-responses-lite", header.Govern, header.Rerun, header.Strict,
 	"x-session-affinity", "x-session-id",
 }
 
@@ -97,12 +98,12 @@ func (x *exchange) bearerToken() string {
 func (x *exchange) checkBodyHead() {
 	s := &x.s
 	s.cacheControl.noStore, s.cacheControl.noCache, s.cacheControl.maxAge = head.CacheControl(x.header("cache-control"))
-	switch strict := x.header("x-postern-strict"); strict {
+	switch strict := x.header(header.Strict); strict {
 	case "", "false":
 	case "true":
 		s.strict = true
 	default:
-		x.reject(fault.InvalidRequest, fault.Detail{Field: "x-postern-strict", Message: "must be true or false, got " + api.Quote(strict)})
+		x.reject(fault.InvalidRequest, fault.Detail{Field: header.Strict, Message: "must be true or false, got " + api.Quote(strict)})
 		return
 	}
 	if !x.readGovernHeader() || !x.readRerunHeader() {

@@ -50,10 +50,6 @@ func (x *exchange) replayKey() string {
 	return x.s.idempotency
 }
 
-// rerunHeader is the request header with which a caller runs a request again if the outcome of the one before with its
-// Idempotency-Key is unknown. In any other case it changes nothing.
-const rerunHeader = "x-postern-idempotency-rerun"
-
 // keepReplay adds the response to the settle command, so that later requests with the same Idempotency-Key get it.
 func (x *exchange) keepReplay(settle *keymeter.Settle, headers []abi.Header, body []byte) {
 	if settle.Oversized = body == nil || len(body) > maxReplayBytes; settle.Oversized {

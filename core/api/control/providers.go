@@ -6,11 +6,7 @@ import (
 	"github.com/postern-ai/postern/core/route"
 )
 
-// ProvidersHeader reports an isolate's view of the providers to the control plane: which have credentials, and the
-// circuit state of the targets it has called. The control plane only displays it.
-const ProvidersHeader = "x-postern-providers"
-
-// AppendProviders appends the header's value: {"ready": [names], "targets": [{"model", "state", "latencyMs"}]}.
+// AppendProviders appends the value of header.Providers: {"ready": [names], "targets": [{"model", "state", "latencyMs"}]}.
 func AppendProviders(dst []byte, providers []config.Provider, targets []route.Target) []byte {
 	b := jsontext.Builder{B: dst}
 	b.Open('{')

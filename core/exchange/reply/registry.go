@@ -6,6 +6,7 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/calendar"
 	"github.com/postern-ai/postern/core/doc"
+	"github.com/postern-ai/postern/core/header"
 	"github.com/postern-ai/postern/core/policy"
 )
 
@@ -18,7 +19,7 @@ import (
 func Registry(headers []abi.Header, r *policy.Registration) []abi.Header {
 	add := func(name, value string) { headers = append(headers, abi.Header{Name: name, Value: value}) }
 	if r.Ruling == policy.Warns {
-		add("x-postern-registry", policy.StateWord(r.State))
+		add(header.Registry, policy.StateWord(r.State))
 	}
 	if r.State == doc.RegistryDeprecated {
 		add("deprecation", "@"+strconv.FormatUint(r.DeprecatedMs/calendar.SecondMs, 10))
@@ -27,7 +28,7 @@ func Registry(headers []abi.Header, r *policy.Registration) []abi.Header {
 		}
 	}
 	if r.Successor != nil && (r.State == doc.RegistryDeprecated || r.Ruling == policy.Warns) {
-		add("x-postern-successor", r.Successor.Name)
+		add(header.Successor, r.Successor.Name)
 	}
 	return headers
 }

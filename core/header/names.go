@@ -1,0 +1,30 @@
+// Package header lists the HTTP headers that Postern reads and writes. names.go has the names of its own headers, which the
+// code uses; table.go explains these and all others.
+package header
+
+// Postern's own request headers.
+const (
+	Govern = "x-postern-govern"
+	Rerun  = "x-postern-idempotency-rerun"
+	Strict = "x-postern-strict"
+)
+
+// Postern's own response headers.
+const (
+	Attempts      = "x-postern-attempts"
+	Cache         = "x-postern-cache"
+	CostCents     = "x-postern-cost-cents"
+	DroppedParams = "x-postern-dropped-params"
+	Estimated     = "x-postern-estimated"
+	Governor      = "x-postern-governor"
+	MaxTokens     = "x-postern-max-tokens"
+	Model         = "x-postern-model"
+	PriceVersion  = "x-postern-price-version"
+	Provider      = "x-postern-provider"
+	Registry      = "x-postern-registry"
+	Successor     = "x-postern-successor"
+)
+
+// Providers is a header from the gateway to the control plane: an isolate's view of the providers, which have credentials,
+// and the circuit state of the targets that it has called. The control plane only displays it.
+const Providers = "x-postern-providers"
