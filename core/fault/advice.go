@@ -33,7 +33,7 @@ var allAdvice = [count]advice{
 	},
 	InvalidKey: {
 		"The gateway does not accept the API key.",
-		"The key is incomplete or unknown, it was deactivated or replaced, it has expired, or its project is archived. The error does not say which, so that a guess reveals nothing.",
+		"The key is incomplete, unknown, deactivated, replaced or expired, or its project is archived. The error does not say which, so that a guess reveals nothing.",
 		"Check that the key is complete, active and not expired, and that its project is not archived.", NeverWaits,
 	},
 	MissingAdmin: {
@@ -57,12 +57,12 @@ var allAdvice = [count]advice{
 		"Raise the project's budget, or wait until `resetsAt`, when its next period begins; `raisedBy` names who can raise it.", NeverWaits,
 	},
 	Forbidden: {
-		"The API key must not use this endpoint, or not for this project.",
+		"The API key is not allowed to use this endpoint, or not for this project.",
 		"The key lacks the permission that `details` names, the query names another project, or the project's plan does not include the endpoint.",
 		"Use a key with the permission, or of the project, that `details` names.", NeverWaits,
 	},
 	ModelForbidden: {
-		"The API key must not use this model.",
+		"The API key is not allowed to use this model.",
 		"The list of models of the key or of its project does not have the model, or the project's model registry does not permit it. `details` tells which.",
 		"Use one of the models that `details` suggests, or allow this one for the key and its project.", NeverWaits,
 	},
@@ -197,7 +197,7 @@ var allAdvice = [count]advice{
 		"Repeat the request; `details` names the problem with the response.", NeverWaits,
 	},
 	Unavailable: {
-		"A part of the deployment is down for the moment.",
+		"A part of the deployment is down at the moment.",
 		"The database, a Durable Object or the control plane did not respond in time, or a classifier that must judge every request failed.",
 		"Repeat the request after `Retry-After`.", AlwaysWaits,
 	},

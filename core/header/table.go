@@ -44,7 +44,7 @@ func requests() []Doc {
 		{"x-api-key", Request, "`KEY`", "every endpoint except `GET /`", "The API key, in place of `authorization`. Two different Postern keys in one request are refused with 400."},
 		{"content-type", Request, "`application/json`", "requests with a body", "Required. Another type is refused with 415."},
 		{"content-encoding", Request, "`identity`", "requests with a body", "Bodies must not be compressed. Another value is refused with 415."},
-		{"content-length", Request, "bytes", "requests with a body", "A body that is announced as too large is refused with 413 before it is read."},
+		{"content-length", Request, "bytes", "requests with a body", "A body that is announced as too large is refused with 413, unread."},
 		{"cache-control", Request, "`no-store`, `no-cache`, `max-age=N`", "completions and embeddings", "`no-store` neither reads nor writes the response cache. `no-cache` does not read it. `max-age=N` accepts a cached response that is at most N seconds old."},
 		{"idempotency-key", Request, "1 to 255 printable ASCII characters", "completions and embeddings", "Makes the request safe to repeat: for 24 hours, the same request with the same key gets the stored response, at no charge."},
 		{Rerun, Request, "`true`, `false`", "with `idempotency-key`", "`true` runs a request again whose outcome is unknown (409 `idempotency_outcome_unknown`). A provider may then execute and charge it twice. In all other cases it changes nothing."},
@@ -96,7 +96,7 @@ func limits() []Doc {
 		{"x-ratelimit-limit-tokens", Response, "tokens", tokens, "The tokens that the key may use in a minute."},
 		{"x-ratelimit-remaining-tokens", Response, "tokens", tokens, "The tokens left in the last minute."},
 		{"x-ratelimit-reset-tokens", Response, "seconds", tokens, "The time until more tokens are available; 0 if none are used."},
-		{"retry-after", Response, "seconds, 1 to 60", "errors whose end is known and near", "The time to wait before the request is repeated."},
+		{"retry-after", Response, "seconds, 1 to 60", "errors whose end is known and near", "The time to wait before a repeat of the request."},
 		{"retry-after-ms", Response, "milliseconds", "with `retry-after`, except from the admin API", "The same time, exactly."},
 		{"x-should-retry", Response, "`false`", "errors that a repeat gets again", "Clients do not repeat the request. The SDKs of OpenAI and Anthropic and Postern's own read it."},
 		{"x-codex-promo-message", Response, "a sentence", "a spent limit, on `/v1/responses`, if the caller is Codex", "Which limit is spent, and who can raise it. Codex shows it in place of the body's message."},
@@ -141,13 +141,13 @@ func adminResponses() []Doc {
 	return []Doc{
 		{"x-request-id", AdminResponse, "`req_` and 32 hexadecimal digits", "every response", "The ID of the request."},
 		{"cache-control", AdminResponse, "`private, no-store`; files: `no-cache`, or a year for names with a hash", "every response", "Data is never stored. Browsers ask again for each file whose content may change."},
-		{"content-type", AdminResponse, "a media type", "responses with a body", "`application/json`, or the type of an export or a file."},
+		{"content-type", AdminResponse, "a media type", "responses with a body", "`application/json`, or that of an export or a file."},
 		{"content-length", AdminResponse, "bytes", "responses with a body", "The size of the body."},
 		{"content-disposition", AdminResponse, "`attachment; filename=\"…\"`", "exports of usage", "The file name that browsers suggest."},
 		{"link", AdminResponse, "`<PATH>; rel=\"next\"`", "compliance exports of more than one page", "The next page (RFC 8288)."},
 		{"set-cookie", AdminResponse, "`postern_session=…`", "sign-in and sign-out", "Sets or removes the session: for 12 hours, only for the admin API, unreadable for scripts."},
 		{"etag", AdminResponse, "a hash", "files of the dashboard, `/openapi.yaml`", "The version of the file, for `if-none-match`."},
-		{"retry-after", AdminResponse, "seconds", "503, and 429 after wrong tokens", "The time to wait before the request is repeated."},
+		{"retry-after", AdminResponse, "seconds", "503, and 429 after wrong tokens", "The time to wait before a repeat of the request."},
 		{"x-should-retry", AdminResponse, "`false`", "errors that a repeat gets again", "Clients do not repeat the request."},
 		{"allow", AdminResponse, "methods", "405", "The methods of the endpoint."},
 		{"www-authenticate", AdminResponse, "`Bearer`", "401", "How to authenticate."},
@@ -169,7 +169,7 @@ func toProviders() []Doc {
 		{"x-amz-date", ToProvider, "a time", "AWS Bedrock, with a signature", "A part of the signature."},
 		{"x-amz-security-token", ToProvider, "a token", "AWS Bedrock, with `AWS_SESSION_TOKEN`", "The session of temporary credentials."},
 		{"anthropic-version", ToProvider, "`2023-06-01`, or the caller's", "Anthropic's format", "The version of Anthropic's API."},
-		{"content-type", ToProvider, "`application/json`", "every call", "The type of the body."},
+		{"content-type", ToProvider, "`application/json`", "every call", "All bodies are JSON."},
 		{"traceparent", ToProvider, "W3C trace context", "`postern serve` with traces", "The span of the attempt. A provider can continue the trace."},
 		{"tracestate", ToProvider, "W3C trace context", "with `traceparent`, if the caller sent it", "The vendors' part of the trace context."},
 	}
@@ -180,14 +180,14 @@ func fromProviders() []Doc {
 		{"content-type", FromProvider, "a media type", "every response", "Tells streams, JSON and other bodies apart."},
 		{"content-length", FromProvider, "bytes", "whole responses", "A response that is announced as too large is not read."},
 		{"content-encoding", FromProvider, "an encoding", "compressed responses", "`content-length` is then not the size of the body."},
-		{"retry-after", FromProvider, "seconds or an HTTP date", "errors", "The pause before the next attempt. Callers get it, if it is at most 60 seconds."},
+		{"retry-after", FromProvider, "seconds or an HTTP date", "errors", "The pause before the next attempt. Callers get it too, up to 60 seconds."},
 		{"retry-after-ms", FromProvider, "milliseconds", "errors", "The same, more exactly. It has precedence."},
 	}
 }
 
 func webhooks() []Doc {
 	return []Doc{
-		{"content-type", Webhook, "`application/json`", "every delivery", "The type of the body."},
+		{"content-type", Webhook, "`application/json`", "every delivery", "All bodies are JSON."},
 		{"webhook-id", Webhook, "an ID", "every delivery", "The ID of the event. Repeated deliveries have the same ID."},
 		{"webhook-timestamp", Webhook, "Unix seconds", "every delivery", "The time of this delivery. Refuse an old one."},
 		{"webhook-signature", Webhook, "`v1,SIGNATURE`", "every delivery", "HMAC-SHA256 over the ID, the time and the body, in base64, with the project's webhook secret (Standard Webhooks)."},
@@ -198,6 +198,6 @@ func internals() []Doc {
 	return []Doc{
 		{"x-request-id", Internal, "`req_` and 32 hexadecimal digits", "requests to the admin API and the dashboard", "The ID that the gateway gave the request."},
 		{abi.AddressHeader, Internal, "an address", "requests to the admin API and the dashboard", "The client's address. The gateway removes the header from requests of callers."},
-		{Providers, Internal, "JSON", "requests for the lists of providers and routes", "Which providers have credentials, and the state of the targets, as one gateway instance sees them. It is only displayed."},
+		{Providers, Internal, "JSON", "requests for the lists of providers and routes", "Which providers have credentials, and the state of the targets, as one gateway instance sees them. The dashboard shows it; no decision depends on it."},
 	}
 }

@@ -167,7 +167,7 @@ func (l *loader) checkNames() {
 			given, base := layer[name], strings.TrimSuffix(name, fileSuffix)
 			isEnvironment := i == 1
 			switch {
-			case isEnvironment && (!strings.HasPrefix(name, "POSTERN_") || serviceLink.MatchString(name+"="+given.text) || slices.Contains(otherTools, name)):
+			case isEnvironment && (!strings.HasPrefix(name, "POSTERN_") || serviceLink.MatchString(name+"="+given.text) || isOthers(name)):
 			case slices.Contains(l.known, name), base != name && takesFile(base) && slices.Contains(l.known, base):
 			case isEnvironment:
 				l.fail("unknown variable %q%s", name, nearest.Hint(name, l.known))

@@ -23,13 +23,6 @@ const (
 	envViewerToken = "POSTERN_VIEWER_TOKEN"
 )
 
-// otherTools are variables of the command line, of `make dev` and of the client libraries, which the server ignores.
-var otherTools = []string{
-	EnvConfig, EnvBaseURL, EnvCAFile, "POSTERN_PORT", "POSTERN_PROJECT",
-	"POSTERN_API_KEY", "POSTERN_ENVIRONMENT", "POSTERN_TIMEOUT", "POSTERN_RETRIES", "POSTERN_IDEMPOTENCY",
-	"POSTERN_LOG_PRETTY", "POSTERN_GOVERNOR_ENABLED", "POSTERN_GOVERNOR_STRICT_MODE", "POSTERN_GOVERNOR_AUTO_APPROVE_THRESHOLD",
-}
-
 // Variable is one setting of the server.
 type Variable struct {
 	Name    string // of the environment variable

@@ -26,7 +26,8 @@ var generators = []generator{
 	{writes: "docs/clients/reference/typescript.md", command: "node clients/ts/tools/reference.mjs"},
 	{writes: "the figures in docs/project/performance.md and README.md", command: "node bench/docs.mjs"},
 
-	golden("docs/reference/errors.md", "./core/fault", "TestGeneratedDocument"),
+	golden("docs/reference: errors, headers, configuration, plans, catalog", "./internal/reference", "TestPages"),
+	golden("docs/reference/cli.md", "./cmd/postern", "TestReference"),
 	golden("testdata/faults.json", "./core/fault", "TestGeneratedJSON"),
 	golden("control/web/src/remedies.json", "./core/fault", "TestGeneratedRemedies"),
 	golden("core/governor/tables.go", "./core/governor", "TestTables"),

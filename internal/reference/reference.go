@@ -1,0 +1,34 @@
+// Package reference writes the reference pages of docs/reference from the tables of the source, so that they cannot differ from
+// it. Their tests compare the pages, and write them for `make generate`. cli.md needs the commands of cmd/postern, whose test
+// calls CLI.
+package reference
+
+import (
+	"fmt"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/catalog"
+	"github.com/postern-ai/postern/core/config"
+)
+
+// Page is a file of docs/reference.
+type Page struct{ Name, Text string }
+
+// Pages returns all pages except cli.md. It fails if the catalog is malformed.
+func Pages() ([]Page, error) {
+	parsed, problem := config.Parse(abi.Config{Catalog: catalog.JSON})
+	if problem != "" {
+		return nil, fmt.Errorf("catalog: %s", problem)
+	}
+	shown, err := readCatalog(catalog.JSON)
+	if err != nil {
+		return nil, err
+	}
+	return []Page{
+		{"errors.md", Errors()},
+		{"headers.md", Headers()},
+		{"configuration.md", Configuration(shown)},
+		{"plans.md", Plans(parsed)},
+		{"catalog.md", Catalog(shown, parsed)},
+	}, nil
+}
