@@ -5,7 +5,6 @@ import (
 	"github.com/postern-ai/postern/core/api"
 	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/fault"
-	"github.com/postern-ai/postern/core/header"
 	"github.com/postern-ai/postern/core/keymeter"
 	"github.com/postern-ai/postern/core/policy"
 )
@@ -177,8 +176,7 @@ func (x *exchange) refuseAdmission(reply *keymeter.AdmitReply) {
 		}})
 	case keymeter.OutcomeUnknown:
 		x.refuse(fault.IdempotencyUnknown, refusal{details: []fault.Detail{
-			{Field: "Idempotency-Key", Message: "was used by a request that a provider may have executed; to run it again, repeat it with " +
-				header.Rerun + ": true"},
+			{Field: "Idempotency-Key", Message: outcomeUnknown},
 		}})
 	case keymeter.Unreplayable:
 		x.refuse(fault.Unreplayable, refusal{})

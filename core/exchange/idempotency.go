@@ -13,6 +13,9 @@ import (
 // maxIdempotency is the maximum number of characters of an Idempotency-Key.
 const maxIdempotency = 255
 
+// outcomeUnknown tells the caller of an Idempotency-Key how to run its request again.
+const outcomeUnknown = "was used by a request that a provider may have executed; to run it again, repeat it with " + header.Rerun + ": true"
+
 // readIdempotencyKey reads the caller's Idempotency-Key. An invalid one is reported together with the errors in the body.
 func (x *exchange) readIdempotencyKey() {
 	key := x.header("idempotency-key")

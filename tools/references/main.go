@@ -17,8 +17,9 @@ import (
 	"github.com/postern-ai/postern/tools/internal/repo"
 )
 
-// excluded are files that may have dangling references for now. An entry without dangling references is an error.
-var excluded []string
+// excluded are files that may have dangling references: docs/reference/cli.md has what the program prints, with names of users'
+// files. An entry without dangling references is an error.
+var excluded = []string{"docs/reference/cli.md"}
 
 func main() {
 	root, err := repo.Root()
