@@ -22,7 +22,7 @@ var headerParts = []struct {
 	{header.ToProvider, "Requests to providers", "Providers also get the [headers of callers](#headers-of-callers-for-providers) that their entry in the catalog names, and no other."},
 	{header.FromProvider, "Responses of providers", "The gateway reads these headers of providers."},
 	{header.Webhook, "Webhooks", "The gateway sends these headers with each [webhook](../guides/webhooks.md)."},
-	{header.Internal, "Inside a deployment", "The gateway sends these headers to the control plane, in place of those that a caller sent."},
+	{header.Internal, "Inside a deployment", "The gateway sends these headers to the control plane. They replace headers of the same name from a caller."},
 }
 
 // Headers returns the page about headers.
