@@ -130,7 +130,7 @@ func retryAdvice(f fault.Fault) string {
 	case f.Permanent():
 		words = "After a change. The response has `x-should-retry: false`."
 	case f.Retry() == fault.NotRetried:
-		return "After a change."
+		words = "After a change."
 	default:
 		words = "Yes, unless the response has `x-should-retry: false`."
 	}
@@ -141,7 +141,7 @@ func retryAdvice(f fault.Fault) string {
 		words += " `Retry-After` has the time to wait, if that is known."
 	}
 	if f.Stored() {
-		words += " A request with an `Idempotency-Key` gets the same error for 24 hours; use a new one."
+		words += " The error is stored under the request's `Idempotency-Key` for 24 hours: send a new one."
 	}
 	return words
 }
