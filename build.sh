@@ -73,6 +73,7 @@ case "${1:-all}" in
     catalog_build
     tinygo_build build/core.wasm
     dashboard_build
+    node tools/pack-docs.mjs control/web/docsite --gzip
     postern_build
     ;;
   docs) docs_build ;;
@@ -81,6 +82,7 @@ case "${1:-all}" in
     tinygo_build build/core.wasm
     dashboard_build
     newer build/control/app.wasm core control worker/control docs/openapi.yaml go.mod tools/pack-wasm.mjs || worker/control/build.sh "$CONTROL_LIMIT_BYTES"
+    node tools/pack-docs.mjs build/control/assets
     ;;
   *)
     echo "usage: build.sh [all|catalog|core|panic|postern|docs]" >&2

@@ -104,7 +104,7 @@ func newUpstream(t *testing.T) *Upstream {
 // themselves.
 func undescribed(request *http.Request, response *http.Response) bool {
 	path, status := request.URL.Path, response.StatusCode
-	if strings.HasPrefix(path, "/dashboard") && response.Header.Get("Content-Security-Policy") != "" {
+	if (strings.HasPrefix(path, "/dashboard") || strings.HasPrefix(path, "/docs")) && response.Header.Get("Content-Security-Policy") != "" {
 		return true
 	}
 	noOperation := !strings.HasPrefix(path, "/api") &&

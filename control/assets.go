@@ -24,14 +24,18 @@ const (
 // application/octet-stream.
 var mediaTypes = map[string]string{
 	".css": "text/css; charset=utf-8", ".html": "text/html; charset=utf-8", ".ico": "image/x-icon",
-	".js": "text/javascript; charset=utf-8", ".json": "application/json", ".map": "application/json",
+	".js": "text/javascript; charset=utf-8", ".json": "application/json", ".map": "application/json", ".md": "text/plain; charset=utf-8",
 	".png": "image/png", ".svg": "image/svg+xml", ".txt": "text/plain; charset=utf-8", ".webmanifest": "application/manifest+json",
-	".woff2": "font/woff2",
-	".yaml":  "application/yaml", // RFC 9512, which has no charset
+	".woff2": "font/woff2", ".xml": "application/xml",
+	".yaml": "application/yaml", // RFC 9512, which has no charset
 }
 
 // hashLength is the length of the hash in the name of a file that esbuild generated.
 const hashLength = 8
+
+// builtFolder has the documentation's files whose names have hashes of their content.
+// Source: docs.astro.build/en/reference/configuration-reference/#buildassets
+const builtFolder = "_astro/"
 
 // hasHash reports whether esbuild generated a file's name: name, content hash, extension. The content of such a file
 // never changes.
@@ -43,10 +47,12 @@ func hasHash(file string) bool {
 		kernel.ConsistsOf(stem[dash+1:], kernel.Uppercase+kernel.Digits) && kernel.ConsistsOf(extension, kernel.Lowercase+kernel.Digits)
 }
 
+const policyHeader = "Content-Security-Policy"
+
 // pageHeaders are set on every response of the dashboard. The page loads nothing from other origins, cannot
 // be framed and sends no Referer.
 var pageHeaders = map[string]string{
-	"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+	policyHeader: "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 		"font-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
 	"Cross-Origin-Opener-Policy": "same-origin",
 	"Permissions-Policy":         "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
@@ -80,7 +86,7 @@ func (s *Service) serveDashboard(w http.ResponseWriter, r *http.Request) {
 	name, data, err := s.dashboardFile(r.Context(), strings.TrimPrefix(r.URL.EscapedPath(), dashboardPath))
 	switch {
 	case err == nil:
-		writeFile(w, r, name, data)
+		writeFile(w, r, name, data, http.StatusOK)
 	case !errors.Is(err, fs.ErrNotExist):
 		conclude(w, r, id, kernel.Answer{}, kernel.Unavailable(err))
 	default:
@@ -94,11 +100,16 @@ func (s *Service) missingFile(w http.ResponseWriter, r *http.Request, id string)
 		conclude(w, r, id, kernel.Answer{}, kernel.ErrNotFound)
 		return
 	}
+	writeNotBuilt(w, r, "The dashboard is not built. Run make build.\n")
+}
+
+// writeNotBuilt sends a 503 with the remedy.
+func writeNotBuilt(w http.ResponseWriter, r *http.Request, remedy string) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Content-Type", mediaTypes[".txt"])
 	w.WriteHeader(http.StatusServiceUnavailable)
 	if r.Method != http.MethodHead {
-		_, _ = w.Write([]byte("The dashboard is not built. Run make build.\n"))
+		_, _ = w.Write([]byte(remedy))
 	}
 }
 
@@ -127,7 +138,7 @@ func isFileName(name string) bool {
 }
 
 // writeFile sends a file. Browsers cache a file with a hashed name forever and revalidate all others.
-func writeFile(w http.ResponseWriter, r *http.Request, name string, data []byte) {
+func writeFile(w http.ResponseWriter, r *http.Request, name string, data []byte, status int) {
 	header := w.Header()
 	mediaType, ok := mediaTypes[path.Ext(name)]
 	if !ok {
@@ -135,19 +146,19 @@ func writeFile(w http.ResponseWriter, r *http.Request, name string, data []byte)
 	}
 	header.Set("Content-Type", mediaType)
 	header.Set("Cache-Control", "no-cache")
-	if hasHash(path.Base(name)) {
+	if hasHash(path.Base(name)) || strings.HasPrefix(name, builtFolder) {
 		header.Set("Cache-Control", "public, max-age=31536000, immutable")
 	}
 	sum := sha256.Sum256(data)
 	tag := `"` + hex.EncodeToString(sum[:16]) + `"`
 	header.Set("ETag", tag)
-	if matches(kernel.HeaderValue(r.Header, "If-None-Match"), tag) {
+	if status == http.StatusOK && matches(kernel.HeaderValue(r.Header, "If-None-Match"), tag) {
 		header.Del("Content-Type")
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
 	header.Set("Content-Length", strconv.Itoa(len(data)))
-	w.WriteHeader(http.StatusOK)
+	w.WriteHeader(status)
 	if r.Method != http.MethodHead {
 		_, _ = w.Write(data) // an error means that the client disconnected
 	}

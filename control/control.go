@@ -11,9 +11,12 @@ package control
 import (
 	"net/http"
 	"runtime/debug"
+	"sync/atomic"
 
 	"github.com/postern-ai/postern/control/auth"
 	"github.com/postern-ai/postern/control/kernel"
+	paths "github.com/postern-ai/postern/core/api/control"
+	"github.com/postern-ai/postern/core/header"
 )
 
 // Service is a control plane: an http.Handler for requests, and Hourly for scheduled work.
@@ -21,9 +24,10 @@ type Service struct {
 	plane  *kernel.Plane
 	auth   *auth.Authenticator
 	routes []kernel.Route
+	hashes atomic.Pointer[hashes] // of the documentation, once read
 }
 
-// New returns a control plane. It serves the paths under /api/admin/ and /dashboard, those under /api for project keys,
+// New returns a control plane. It serves the paths under /api/admin/, /dashboard and /docs, those under /api for project keys,
 // and /openapi.yaml; all others are a 404.
 //
 // Every response under /api/ has the headers x-request-id and cache-control. Its body is JSON, except
@@ -35,7 +39,7 @@ type Service struct {
 func New(config kernel.Config) *Service {
 	p := kernel.NewPlane(config)
 	a := auth.New(p)
-	return &Service{p, a, routesOf(p, a)}
+	return &Service{plane: p, auth: a, routes: routesOf(p, a)}
 }
 
 // ServeHTTP handles one request.
@@ -43,6 +47,9 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case isDashboard(r):
 		s.serveDashboard(w, r)
+		return
+	case isDocs(r):
+		s.serveDocs(w, r)
 		return
 	case isOpenAPI(r):
 		s.serveOpenAPI(w, r)
@@ -61,6 +68,9 @@ func conclude(w http.ResponseWriter, r *http.Request, requestID string, result k
 			kernel.LogFailure(requestID, refusal.Code(), refusal.Cause.Error())
 		}
 		refusal.Headers(w.Header())
+		if kernel.HeaderValue(r.Header, header.Docs) != "off" {
+			w.Header().Set("Link", paths.HelpLink(refusal.Code()))
+		}
 		result = refusal.Answer(requestID)
 	}
 	kernel.Write(w, r, requestID, result)

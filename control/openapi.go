@@ -24,5 +24,5 @@ func (s *Service) serveOpenAPI(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("X-Request-Id", id)
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	writeFile(w, r, kernel.OpenAPIFile, data)
+	writeFile(w, r, kernel.OpenAPIFile, data, http.StatusOK)
 }

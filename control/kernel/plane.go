@@ -60,8 +60,8 @@ type Config struct {
 	// Sleep waits for a duration, or until ctx is done, whose error it then returns. Nil: a Go timer, which the
 	// Worker must not use.
 	Sleep func(ctx context.Context, d time.Duration) error
-	// Files returns a file that the control plane serves: OpenAPIFile, or DashboardFolder and the name of a file of
-	// the built dashboard. Its error is fs.ErrNotExist if there is no such file.
+	// Files returns a file that the control plane serves: OpenAPIFile, DocsHashesFile, or a folder and the name of a file
+	// of the built dashboard or documentation. Its error is fs.ErrNotExist if there is no such file.
 	Files func(ctx context.Context, name string) ([]byte, error)
 	Now   func() time.Time
 	Rand  io.Reader // cryptographically secure: key values are made from it
@@ -95,8 +95,14 @@ type Addresses struct {
 // OpenAPIFile is the name of the OpenAPI document for Config.Files.
 const OpenAPIFile = "openapi.yaml"
 
-// DashboardFolder is the folder of the dashboard's files for Config.Files.
-const DashboardFolder = "dashboard/"
+// DashboardFolder and DocsFolder are the folders of the dashboard's and the documentation's files for Config.Files.
+const (
+	DashboardFolder = "dashboard/"
+	DocsFolder      = "docs/"
+)
+
+// DocsHashesFile is, for Config.Files, the list of the documentation's inline scripts and styles: {"scripts": ["'sha256-…'"], "styles": […]}.
+const DocsHashesFile = "docs.json"
 
 // Plane is what all resources share: the configuration and the documents.
 type Plane struct {

@@ -1,11 +1,14 @@
 // Package web embeds the files that the control plane serves: the dashboard, which tools/web.mjs builds from src into
-// dist, and the OpenAPI document. The control Worker has them as static assets instead.
+// dist, the documentation, which tools/pack-docs.mjs puts into docsite, and the OpenAPI document. The control Worker has them as
+// static assets instead.
 package web
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"embed"
-	"io/fs"
+	"io"
 	"strings"
 
 	"github.com/postern-ai/postern/control"
@@ -15,14 +18,29 @@ import (
 //go:embed all:dist
 var dist embed.FS
 
-// File is control.Config.Files. Before the first build, there is no dashboard.
+//go:embed all:docsite
+var docsite embed.FS
+
+// File is control.Config.Files. Before the first build, there is no dashboard and no documentation.
 func File(_ context.Context, name string) ([]byte, error) {
 	if name == control.OpenAPIFile {
 		return docs.OpenAPI, nil
 	}
-	name, ok := strings.CutPrefix(name, control.DashboardFolder)
-	if !ok {
-		return nil, fs.ErrNotExist
+	if page, ok := strings.CutPrefix(name, control.DashboardFolder); ok {
+		return dist.ReadFile("dist/" + page)
 	}
-	return dist.ReadFile("dist/" + name)
+	return unpacked(name)
+}
+
+// unpacked reads a file of the documentation, which is compressed.
+func unpacked(name string) ([]byte, error) {
+	packed, err := docsite.ReadFile("docsite/" + name + ".gz")
+	if err != nil {
+		return nil, err
+	}
+	r, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(r)
 }

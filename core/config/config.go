@@ -17,6 +17,7 @@ const (
 	EnvCatalog      = "POSTERN_CATALOG"        // overlay: JSON in the catalog's format; its entries add to the catalog's, or replace those of the same name
 	EnvMaxBodyBytes = "POSTERN_MAX_BODY_BYTES" // maximum request body; default 4,000,000
 	EnvControl      = "POSTERN_CONTROL"        // on (default) or off; off makes the control plane unreachable through the gateway
+	EnvDocs         = "POSTERN_DOCS"           // on (default) or off; off: the gateway does not serve the documentation
 	EnvLeases       = "POSTERN_LEASES"         // on (default) or off; off: no plan lends
 	EnvMasterKeys   = "POSTERN_MASTER_KEYS"    // id:key,…; each key is 32 bytes in base64. The first encrypts, all decrypt
 )
@@ -37,6 +38,7 @@ type Config struct {
 	Routing      Routing
 	MaxBodyBytes uint64
 	ControlOff   bool
+	DocsOff      bool        // also if ControlOff
 	MasterKeys   []MasterKey // empty: projects cannot store their own provider keys
 }
 

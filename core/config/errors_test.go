@@ -91,6 +91,7 @@ func TestVariableErrorsHideValues(t *testing.T) {
 		"P_URL":                "P_URL, the base URL of provider p, must start with https:// or http://",
 		config.EnvControl:      "POSTERN_CONTROL must be on or off",
 		config.EnvLeases:       "POSTERN_LEASES must be on or off",
+		config.EnvDocs:         "POSTERN_DOCS must be on or off",
 		config.EnvMasterKeys: "POSTERN_MASTER_KEYS must be a comma-separated list of id:key; each id must be unique and 1 to 16 letters, digits or hyphens, " +
 			"not starting with a hyphen; each key must be 32 bytes in base64",
 	} {
@@ -106,6 +107,19 @@ func TestControl(t *testing.T) {
 		env := []abi.Header{{Name: config.EnvControl, Value: value}}
 		if c, problem := config.Parse(abi.Config{Catalog: []byte(minimal), Env: env}); problem != "" || c.ControlOff != want {
 			t.Errorf("POSTERN_CONTROL=%s: %t, %s", value, c.ControlOff, problem)
+		}
+	}
+}
+
+// TestDocs: the documentation is off without the control plane, which serves it.
+func TestDocs(t *testing.T) {
+	for _, c := range []struct {
+		docs, control string
+		off           bool
+	}{{"", "", false}, {"on", "on", false}, {"off", "", true}, {"", "off", true}, {"on", "off", true}} {
+		env := []abi.Header{{Name: config.EnvDocs, Value: c.docs}, {Name: config.EnvControl, Value: c.control}}
+		if got, problem := config.Parse(abi.Config{Catalog: []byte(minimal), Env: env}); problem != "" || got.DocsOff != c.off {
+			t.Errorf("%+v: %t, %s", c, got.DocsOff, problem)
 		}
 	}
 }

@@ -83,26 +83,30 @@ func (p *parser) settings() {
 			"not starting with a hyphen; each key must be 32 bytes in base64")
 	}
 	p.config.MasterKeys = keys
-	switch control := p.variable(EnvControl); control {
+	p.config.ControlOff = !p.isOn(EnvControl)
+	p.config.DocsOff = !p.isOn(EnvDocs) || p.config.ControlOff
+	p.leases()
+}
+
+// isOn reads a variable that is on, which is the default, or off.
+func (p *parser) isOn(name string) bool {
+	switch value := p.variable(name); value {
 	case "", "on":
 	case "off":
-		p.config.ControlOff = true
-	default: // must not leave the control plane reachable
-		p.fail(EnvControl + " must be on or off")
+		return false
+	default:
+		p.fail(name + " must be on or off")
 	}
-	p.leases()
+	return true
 }
 
 // leases drops the leases of all plans if the host has no use for them.
 func (p *parser) leases() {
-	switch leases := p.variable(EnvLeases); leases {
-	case "", "on":
-	case "off":
-		for i := range p.config.Plans {
-			p.config.Plans[i].Lease = Lease{}
-		}
-	default:
-		p.fail(EnvLeases + " must be on or off")
+	if p.isOn(EnvLeases) {
+		return
+	}
+	for i := range p.config.Plans {
+		p.config.Plans[i].Lease = Lease{}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/api"
+	"github.com/postern-ai/postern/core/api/control"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/exchange/reply"
 	"github.com/postern-ai/postern/core/fault"
@@ -74,7 +75,7 @@ const minSecret = 12
 
 // refuseWith sends an error response.
 func (x *exchange) refuseWith(f fault.Fault, r refusal, body []abi.Part) {
-	headers := jsonHeaders()
+	headers := x.helpLink(jsonHeaders(), f)
 	add := func(name, value string) { headers = append(headers, abi.Header{Name: name, Value: value}) }
 	if r.allow != "" {
 		add("allow", r.allow)
@@ -98,6 +99,14 @@ func (x *exchange) refuseWith(f fault.Fault, r refusal, body []abi.Part) {
 		add(header.Attempts, x.attemptsHeader())
 	}
 	x.respond(x.statusOf(f), headers, body)
+}
+
+// helpLink adds the address of an error's documentation.
+func (x *exchange) helpLink(headers []abi.Header, f fault.Fault) []abi.Header {
+	if x.config.DocsOff {
+		return headers
+	}
+	return append(headers, abi.Header{Name: "link", Value: control.HelpLink(f.Code())})
 }
 
 // codexMessage is the header that Codex shows about a spent limit, before the time of the reset: its own text does not name the limit.

@@ -16,6 +16,9 @@ func (x *exchange) forward(path string) {
 	if strings.HasSuffix(path, "/providers") || strings.HasSuffix(path, "/routes") {
 		headers = append(headers, abi.Header{Name: header.Providers, Value: x.providersJSON()})
 	}
+	if x.config.DocsOff {
+		headers = append(headers, abi.Header{Name: header.Docs, Value: "off"})
+	}
 	x.enter(phaseForward)
 	x.await(abi.Action{Kind: abi.ActionForward, ID: idForward, Headers: headers})
 }

@@ -39,7 +39,7 @@ func (x *exchange) onRequest() {
 	}
 	s.codex = strings.HasPrefix(x.header(originatorHeader), "codex")
 	path := x.header(":path")
-	if control.Serves(path) && head.IsWellEscaped(path) && !x.config.ControlOff {
+	if control.Serves(path) && head.IsWellEscaped(path) && !x.config.ControlOff && !(x.config.DocsOff && control.IsDocs(path)) {
 		x.forward(path)
 		return
 	}

@@ -82,7 +82,7 @@ func hiddenModel(name string) string {
 
 // rejectionHeaders are the headers that a rejection is stored with.
 func (x *exchange) rejectionHeaders(f fault.Fault) []abi.Header {
-	headers := jsonHeaders()
+	headers := x.helpLink(jsonHeaders(), f)
 	if f.Permanent() {
 		headers = append(headers, abi.Header{Name: "x-should-retry", Value: "false"})
 	}

@@ -11,7 +11,7 @@ func (x *exchange) health() { x.respondJSON(native.AppendHealth(nil, x.s.record.
 
 // respondRoot answers GET /. It needs no key and reads nothing.
 func (x *exchange) respondRoot() {
-	o := root.Overview{Control: !x.config.ControlOff}
+	o := root.Overview{Control: !x.config.ControlOff, Docs: !x.config.DocsOff}
 	for i := range x.rows {
 		if e := &x.rows[i]; e.listed() {
 			o.Endpoints = append(o.Endpoints, e.method+" "+e.path)

@@ -28,3 +28,6 @@ const (
 // Providers is a header from the gateway to the control plane: an isolate's view of the providers, which have credentials,
 // and the circuit state of the targets that it has called. The control plane only displays it.
 const Providers = "x-postern-providers"
+
+// Docs is a header from the gateway to the control plane: off if this deployment does not serve the documentation.
+const Docs = "x-postern-docs"

@@ -114,6 +114,7 @@ func standard() []Doc {
 		{"content-length", Response, "bytes", "responses that are not streams", "The size of the body."},
 		{"cache-control", Response, "`private, no-store`", "every response", "Neither browsers nor shared caches may store the response."},
 		{"allow", Response, "methods", "405", "The methods of the endpoint."},
+		{"link", Response, "`<PATH>; rel=\"help\"`", "errors, unless `POSTERN_DOCS` is off", "The documentation of the error's code (RFC 8288)."},
 		{"www-authenticate", Response, "`Bearer`", "401", "How to authenticate."},
 		{"vary", Response, "`Accept`", "`GET /`", "The form of the overview depends on `accept`."},
 		{"connection", Response, "`close`", "`postern serve`, while it shuts down", "The server closes the connection after the response."},
@@ -145,7 +146,7 @@ func adminResponses() []Doc {
 		{"content-type", AdminResponse, "a media type", "responses with a body", "`application/json`, or that of an export or a file."},
 		{"content-length", AdminResponse, "bytes", "responses with a body", "The size of the body."},
 		{"content-disposition", AdminResponse, "`attachment; filename=\"…\"`", "exports of usage", "The file name that browsers suggest."},
-		{"link", AdminResponse, "`<PATH>; rel=\"next\"`", "compliance exports of more than one page", "The next page (RFC 8288)."},
+		{"link", AdminResponse, "`<PATH>; rel=\"next\"`, `<PATH>; rel=\"help\"`", "compliance exports of more than one page, and errors unless `POSTERN_DOCS` is off", "The next page; or the documentation of the error's code (RFC 8288)."},
 		{"set-cookie", AdminResponse, "`postern_session=…`", "sign-in and sign-out", "Sets or removes the session: for 12 hours, only for the admin API, unreadable for scripts."},
 		{"etag", AdminResponse, "a hash", "files of the dashboard, `/openapi.yaml`", "The version of the file, for `if-none-match`."},
 		{"retry-after", AdminResponse, "seconds", "503, and 429 after wrong tokens", "The time to wait before a repeat of the request."},
@@ -199,6 +200,7 @@ func internals() []Doc {
 	return []Doc{
 		{"x-request-id", Internal, "`req_` and 32 hexadecimal digits", "requests to the admin API and the dashboard", "The ID that the gateway gave the request."},
 		{abi.AddressHeader, Internal, "an address", "requests to the admin API and the dashboard", "The client's address. The gateway removes the header from requests of callers."},
+		{Docs, Internal, "`off`", "if `POSTERN_DOCS` is off", "The control plane's errors have no link to the documentation."},
 		{Providers, Internal, "JSON", "requests for the lists of providers and routes", "Which providers have credentials, and the state of the targets, as one gateway instance sees them. The dashboard shows it; no decision depends on it."},
 	}
 }

@@ -93,6 +93,8 @@ var variables = []Variable{
 		Help: "on allows webhooks to private networks and to this machine."},
 	{Name: config.EnvControl, Key: "control", Default: "on", Form: "on or off", apply: env(config.EnvControl, isSwitch),
 		Help: "off makes the dashboard and the admin API unreachable."},
+	{Name: config.EnvDocs, Key: "docs", Default: "on", Form: "on or off", apply: env(config.EnvDocs, isSwitch),
+		Help: "off serves no documentation at /docs, and errors have no link to it."},
 	{Name: config.EnvMaxBodyBytes, Key: "maxBodyBytes", Default: "4000000", Form: "an integer between 1 and 4294967295", apply: env(config.EnvMaxBodyBytes, isBodyLimit),
 		Help: "Maximum size of a request body in bytes."},
 	{Name: config.EnvCatalog, Key: "catalog", Form: "a JSON object", apply: env(config.EnvCatalog, func(string) bool { return true }),

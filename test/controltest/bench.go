@@ -142,6 +142,7 @@ type Bench struct {
 	Private bool                             // webhooks may point to private networks
 	Certs   func(url string) ([]byte, error) // implements Config.Fetch
 	Files   fstest.MapFS                     // the dashboard
+	Docs    fstest.MapFS                     // the documentation, with DocsFolder and DocsHashesFile
 	Faulty  error                            // the error of Config.Files
 	Now     time.Time
 }
@@ -237,11 +238,13 @@ func (b *Bench) file(_ context.Context, name string) ([]byte, error) {
 	if name == kernel.OpenAPIFile {
 		return os.ReadFile(filepath.Join(root(), "docs/openapi.yaml"))
 	}
-	page, ok := strings.CutPrefix(name, kernel.DashboardFolder)
-	if !ok {
+	if page, ok := strings.CutPrefix(name, kernel.DashboardFolder); ok {
+		return fs.ReadFile(b.Files, page)
+	}
+	if !strings.HasPrefix(name, kernel.DocsFolder) && name != kernel.DocsHashesFile {
 		b.Errorf("reads %s", name)
 	}
-	return fs.ReadFile(b.Files, page)
+	return fs.ReadFile(b.Docs, name)
 }
 
 // TestCatalog is the catalog with two plans for tests.

@@ -8,10 +8,14 @@ const (
 	OpenAPIPath = "/openapi.yaml"
 	// DashboardPath is the path of the dashboard's first page.
 	DashboardPath = "/dashboard"
+	// DocsPath is the path of the documentation.
+	DocsPath = "/docs"
+	// errorsPage is the page with all errors; each has its code as the fragment.
+	errorsPage = DocsPath + "/reference/errors/"
 )
 
 // folders are paths that the control plane serves together with every path below them.
-var folders = []string{"/api/admin", DashboardPath, "/api/violations", "/api/models-registry", "/api/compliance"}
+var folders = []string{"/api/admin", DashboardPath, DocsPath, "/api/violations", "/api/models-registry", "/api/compliance"}
 
 // Serves reports whether a path belongs to the control plane.
 func Serves(path string) bool {
@@ -19,9 +23,19 @@ func Serves(path string) bool {
 		return true
 	}
 	for _, folder := range folders {
-		if path == folder || strings.HasPrefix(path, folder+"/") {
+		if isIn(folder, path) {
 			return true
 		}
 	}
 	return false
 }
+
+// IsDocs reports whether a path is that of the documentation.
+func IsDocs(path string) bool { return isIn(DocsPath, path) }
+
+func isIn(folder, path string) bool {
+	return path == folder || strings.HasPrefix(path, folder+"/")
+}
+
+// HelpLink is the value of an error response's Link header: the documentation of its code (RFC 8288).
+func HelpLink(code string) string { return "<" + errorsPage + "#" + code + `>; rel="help"` }

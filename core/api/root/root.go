@@ -16,6 +16,7 @@ const Version = "0.1.0"
 type Overview struct {
 	Endpoints []string // method and path: GET /v1/models
 	Control   bool     // this deployment has the control plane
+	Docs      bool     // this deployment serves the documentation
 }
 
 // link is one address in the response.
@@ -24,18 +25,19 @@ type link struct {
 	label         string // on the HTML page
 	needsKey      bool   // the address is an endpoint that needs an API key: the page names it without linking it
 	control       bool   // the control plane serves it
+	docs          bool   // only with the documentation
 }
 
 var links = []link{
 	{name: "dashboard", address: control.DashboardPath, label: "Dashboard", control: true},
 	{name: "openapi", address: control.OpenAPIPath, label: "OpenAPI description", control: true},
-	{name: "docs", address: "https://github.com/postern-ai/postern#readme", label: "Documentation"},
+	{name: "docs", address: control.DocsPath + "/", label: "Documentation", docs: true},
 	{name: "health", address: "/api/health", label: "Health", needsKey: true},
 	{name: "models", address: "/v1/models", label: "Models", needsKey: true},
 }
 
 // shows reports whether the deployment serves a link.
-func (o *Overview) shows(l *link) bool { return !l.control || o.Control }
+func (o *Overview) shows(l *link) bool { return (!l.control || o.Control) && (!l.docs || o.Docs) }
 
 // Answer returns the response to a request with the given Accept header: an HTML page if the client prefers HTML, else
 // JSON.

@@ -16,7 +16,7 @@ var endpoints = []string{"POST /v1/chat/completions", "GET /api/health"}
 
 // answer is the response as a map of headers and its body.
 func answer(control bool, accept string) (headers map[string]string, body string) {
-	list, data := root.Answer(&root.Overview{Endpoints: endpoints, Control: control}, accept)
+	list, data := root.Answer(&root.Overview{Endpoints: endpoints, Control: control, Docs: control}, accept)
 	headers = map[string]string{}
 	for _, h := range list {
 		headers[h.Name] = h.Value
@@ -29,7 +29,7 @@ func answer(control bool, accept string) (headers map[string]string, body string
 
 func TestJSON(t *testing.T) {
 	for control, address := range map[bool]map[string]any{
-		true:  {"dashboard": "/dashboard", "openapi": "/openapi.yaml"},
+		true:  {"dashboard": "/dashboard", "openapi": "/openapi.yaml", "docs": "/docs/"},
 		false: {},
 	} {
 		headers, body := answer(control, "*/*")
@@ -37,7 +37,7 @@ func TestJSON(t *testing.T) {
 			t.Errorf("headers are %v, want %v", headers, want)
 		}
 		want := map[string]any{
-			"name": "Postern", "version": root.Version, "docs": "https://github.com/postern-ai/postern#readme", "health": "/api/health", "models": "/v1/models",
+			"name": "Postern", "version": root.Version, "health": "/api/health", "models": "/v1/models",
 			"endpoints": []any{endpoints[0], endpoints[1]},
 		}
 		for name, value := range address {
@@ -78,8 +78,8 @@ func TestPageLoadsNothing(t *testing.T) {
 
 func TestPageLinks(t *testing.T) {
 	for control, want := range map[bool]string{
-		true:  "data:, /dashboard /openapi.yaml https://github.com/postern-ai/postern#readme",
-		false: "data:, https://github.com/postern-ai/postern#readme",
+		true:  "data:, /dashboard /openapi.yaml /docs/",
+		false: "data:,",
 	} {
 		_, page := answer(control, "text/html")
 		var linked []string

@@ -1,0 +1,193 @@
+package control
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"net/http"
+	"path"
+	"strings"
+
+	"github.com/postern-ai/postern/control/kernel"
+)
+
+// docsPath is the path of the documentation site.
+const docsPath = "/docs"
+
+func isDocs(r *http.Request) bool {
+	address := r.URL.EscapedPath()
+	return address == docsPath || strings.HasPrefix(address, docsPath+"/")
+}
+
+// hashes are the sources of a content policy for the site's inline scripts and styles, such as 'sha256-…' with its quotation marks.
+type hashes struct {
+	Scripts []string `json:"scripts"`
+	Styles  []string `json:"styles"`
+}
+
+// serveDocs serves the documentation: the built site, or the Markdown that it is made from. It is public.
+func (s *Service) serveDocs(w http.ResponseWriter, r *http.Request) {
+	id := kernel.RequestID(r, s.plane.Rand)
+	for name, value := range pageHeaders {
+		w.Header().Set(name, value)
+	}
+	w.Header().Set(policyHeader, "default-src 'none'; frame-ancestors 'none'")
+	if !isRead(r) {
+		conclude(w, r, id, kernel.Answer{}, kernel.MethodNotAllowed(readMethods, r.Method, ""))
+		return
+	}
+	w.Header().Set("X-Request-Id", id)
+	address := strings.TrimPrefix(r.URL.EscapedPath(), docsPath)
+	if target, ok := s.docsMoved(r.Context(), address); ok {
+		w.Header().Set("Cache-Control", "no-cache")
+		w.Header().Set("Location", docsPath+target)
+		w.WriteHeader(http.StatusPermanentRedirect)
+		return
+	}
+	name, data, err := s.docsFile(r.Context(), address)
+	switch {
+	case err == nil:
+		s.writeDocs(w, r, name, data, http.StatusOK)
+	case errors.Is(err, fs.ErrNotExist):
+		s.missingDocs(w, r, id)
+	default:
+		conclude(w, r, id, kernel.Answer{}, kernel.Unavailable(err))
+	}
+}
+
+// errorsAlias is a short address of the page with all errors; errorsPage is that page.
+const (
+	errorsAlias = "/errors"
+	errorsPage  = "/reference/errors/"
+)
+
+// docsMoved is the address that replaces another one: a page's ends with a slash. Browsers keep the fragment.
+func (s *Service) docsMoved(ctx context.Context, address string) (target string, moved bool) {
+	switch {
+	case address == "":
+		return "/", true
+	case strings.TrimSuffix(address, "/") == errorsAlias:
+		return errorsPage, true
+	case strings.HasSuffix(address, "/") || strings.Contains(path.Base(address), "."):
+		return "", false
+	}
+	if _, _, err := s.docsFile(ctx, address+"/"); err != nil {
+		return "", false
+	}
+	return address + "/", true
+}
+
+// docsFile finds a file. The address of a page is that of its folder; without a built site, a page is its Markdown.
+func (s *Service) docsFile(ctx context.Context, address string) (name string, data []byte, err error) {
+	name = strings.TrimPrefix(address, "/")
+	candidates := []string{name}
+	if page, ok := strings.CutSuffix(address, "/"); ok {
+		page = strings.TrimPrefix(page, "/")
+		candidates = []string{path.Join(page, indexFile), page + ".md", path.Join(page, "README.md")}
+	}
+	for _, name := range candidates {
+		if !isFileName(name) || strings.Contains(address, "//") {
+			continue
+		}
+		if data, err = s.plane.Files(ctx, kernel.DocsFolder+name); !errors.Is(err, fs.ErrNotExist) {
+			return name, data, err
+		}
+	}
+	return "", nil, fs.ErrNotExist
+}
+
+// missingDocs is the site's page for a 404, or a 503 with the remedy if there are no documents at all.
+func (s *Service) missingDocs(w http.ResponseWriter, r *http.Request, id string) {
+	if data, err := s.plane.Files(r.Context(), kernel.DocsFolder+missingFile); err == nil {
+		s.writeDocs(w, r, missingFile, data, http.StatusNotFound)
+		return
+	}
+	if _, _, err := s.docsFile(r.Context(), "/"); !errors.Is(err, fs.ErrNotExist) {
+		conclude(w, r, id, kernel.Answer{}, kernel.ErrNotFound)
+		return
+	}
+	writeNotBuilt(w, r, "The documentation is not built. Run make build.\n")
+}
+
+// missingFile is the site's page for a path without a document.
+const missingFile = "404.html"
+
+// writeDocs sends a file of the documentation. Pages have the content policy of the site.
+func (s *Service) writeDocs(w http.ResponseWriter, r *http.Request, name string, data []byte, status int) {
+	if path.Ext(name) == ".html" {
+		found, err := s.docsHashes(r.Context())
+		if err != nil {
+			conclude(w, r, w.Header().Get("X-Request-Id"), kernel.Answer{}, kernel.Unavailable(err))
+			return
+		}
+		w.Header().Set(policyHeader, docsPolicy(s.docsHosts(r), found))
+	}
+	writeFile(w, r, name, data, status)
+}
+
+// docsHashes reads the hashes once; the documentation is that of this version.
+func (s *Service) docsHashes(ctx context.Context) (*hashes, error) {
+	if found := s.hashes.Load(); found != nil {
+		return found, nil
+	}
+	data, err := s.plane.Files(ctx, kernel.DocsHashesFile)
+	if err != nil {
+		return nil, err
+	}
+	var found hashes
+	if err := json.Unmarshal(data, &found); err != nil {
+		return nil, err
+	}
+	s.hashes.Store(&found)
+	return &found, nil
+}
+
+// docsPolicy permits what the site consists of: files below /docs/, its own inline scripts and styles, and the WebAssembly of its search.
+// Pages of the documentation have the origin of the dashboard; by this policy, they cannot reach the admin API.
+// Source: developer.mozilla.org/docs/Web/HTTP/Reference/Headers/Content-Security-Policy
+func docsPolicy(hosts []string, of *hashes) string {
+	files := " " + strings.Join(hosts, docsPath+"/ ") + docsPath + "/"
+	search := " " + strings.Join(hosts, docsSearch+" ") + docsSearch
+	if len(hosts) == 0 { // no name that a policy could have
+		files, search = " 'self'", " 'self'"
+	}
+	return "default-src 'none'; script-src" + files + " 'wasm-unsafe-eval'" + sources(of.Scripts) + "; style-src" + files + sources(of.Styles) +
+		"; img-src" + files + " data:; font-src" + files + "; connect-src" + search + "; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+}
+
+// docsSearch is the folder of the search index.
+const docsSearch = docsPath + "/pagefind/"
+
+func sources(list []string) (text string) {
+	for _, source := range list {
+		text += " " + source
+	}
+	return text
+}
+
+// docsHosts are the hosts that browsers may know this gateway by: its own address, if the operator has set it, and that of the request.
+// A host without a scheme has that of the page.
+func (s *Service) docsHosts(r *http.Request) (hosts []string) {
+	public := ""
+	if s.plane.Addresses != nil {
+		_, public, _ = strings.Cut(s.plane.Addresses().Public, "://")
+		public, _, _ = strings.Cut(public, "/")
+	}
+	sent := r.Host
+	if r.URL.IsAbs() {
+		sent = r.URL.Host
+	}
+	for _, host := range []string{strings.ToLower(public), strings.ToLower(sent)} {
+		if isPolicyHost(host) && (len(hosts) == 0 || hosts[0] != host) {
+			hosts = append(hosts, host)
+		}
+	}
+	return hosts
+}
+
+// isPolicyHost accepts a name or an IPv4 address with an optional port. A policy cannot name an IPv6 address.
+func isPolicyHost(host string) bool {
+	name, port, hasPort := strings.Cut(host, ":")
+	return kernel.ConsistsOf(name, kernel.Lowercase+kernel.Digits+"-.") && (!hasPort || kernel.ConsistsOf(port, kernel.Digits))
+}

@@ -1,0 +1,146 @@
+package control_test
+
+import (
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/postern-ai/postern/control/kernel"
+	"github.com/postern-ai/postern/core/fault"
+	"github.com/postern-ai/postern/test/controltest"
+)
+
+// docsBench is a bench with a built site.
+func docsBench(t *testing.T) *controltest.Bench {
+	b := filesBench(t)
+	b.Docs = fstest.MapFS{}
+	for name, text := range map[string]string{
+		"docs/index.html": "<!doctype html>start", "docs/reference/errors/index.html": "<!doctype html>errors", "docs/404.html": "<!doctype html>404",
+		"docs/_astro/page.Dk3_x-9a.js": "js", "docs/pagefind/pagefind.js": "search", "docs/sitemap.xml": "<x/>", "docs/.env": "e",
+		"docs.json": `{"scripts":["'sha256-AAA='"],"styles":["'sha256-BBB='","'sha256-CCC='"]}`,
+	} {
+		b.Docs[name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	return b
+}
+
+const closedPolicy = "default-src 'none'; frame-ancestors 'none'"
+
+func sitePolicy(files, search string) string {
+	return "default-src 'none'; script-src " + files + " 'wasm-unsafe-eval' 'sha256-AAA='; style-src " + files + " 'sha256-BBB=' 'sha256-CCC='; img-src " + files +
+		" data:; font-src " + files + "; connect-src " + search + "; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+}
+
+func TestDocs(t *testing.T) {
+	b := docsBench(t)
+	const html = "text/html; charset=utf-8"
+	policy := sitePolicy("example.com/docs/", "example.com/docs/pagefind/")
+	for path, want := range map[string][4]string{
+		"/docs/":                        {"<!doctype html>start", html, "no-cache", policy},
+		"/docs/index.html":              {"<!doctype html>start", html, "no-cache", policy},
+		"/docs/reference/errors/":       {"<!doctype html>errors", html, "no-cache", policy},
+		"/docs/reference/errors/?q=<b>": {"<!doctype html>errors", html, "no-cache", policy},
+		"/docs/_astro/page.Dk3_x-9a.js": {"js", "text/javascript; charset=utf-8", immutable, closedPolicy},
+		"/docs/pagefind/pagefind.js":    {"search", "text/javascript; charset=utf-8", "no-cache", closedPolicy},
+		"/docs/sitemap.xml":             {"<x/>", "application/xml", "no-cache", closedPolicy},
+	} {
+		got := unauthenticated(b, "GET", path)
+		h := got.Header()
+		if got.Code != 200 || got.Body.String() != want[0] || h.Get("Content-Type") != want[1] || h.Get("Cache-Control") != want[2] {
+			t.Errorf("%s: %d %q %v", path, got.Code, got.Body, h)
+		}
+		if p := h.Get("Content-Security-Policy"); p != want[3] || h.Get("X-Content-Type-Options") != "nosniff" || h.Get("X-Frame-Options") != "DENY" {
+			t.Errorf("%s: policy %s", path, p)
+		}
+		if head := unauthenticated(b, "HEAD", path); head.Code != 200 || head.Body.Len() != 0 || head.Header().Get("ETag") != h.Get("ETag") {
+			t.Errorf("HEAD %s: %d %v", path, head.Code, head.Header())
+		}
+		if again := unauthenticated(b, "GET", path, "If-None-Match", h.Get("ETag")); again.Code != 304 || again.Body.Len() != 0 {
+			t.Errorf("%s: %d with its tag", path, again.Code)
+		}
+	}
+}
+
+func TestDocsThatMoved(t *testing.T) {
+	b := docsBench(t)
+	for path, want := range map[string]string{
+		"/docs": "/docs/", "/docs?x=1": "/docs/", "/docs/errors": "/docs/reference/errors/", "/docs/errors/": "/docs/reference/errors/",
+		"/docs/reference/errors": "/docs/reference/errors/",
+	} {
+		if got := unauthenticated(b, "GET", path); got.Code != 308 || got.Header().Get("Location") != want || got.Body.Len() != 0 {
+			t.Errorf("%s: %d %v", path, got.Code, got.Header())
+		}
+	}
+}
+
+func TestMissingDocs(t *testing.T) {
+	b := docsBench(t)
+	for _, path := range []string{
+		"/docs/missing", "/docs/missing/", "/docs/missing.js", "/docs/.env", "/docs//example.com", "/docs/..%2Fdocs.json", "/docs/%2e%2e/index.html",
+		"/docs/reference/../index.html", "/docs/%3Cscript%3E/", "/docs/docs.json", "/docs//", "/docs/index.html/",
+	} {
+		got := unauthenticated(b, "GET", path)
+		if got.Code != 404 || got.Body.String() != "<!doctype html>404" || got.Header().Get("Content-Security-Policy") == closedPolicy {
+			t.Errorf("%s: %d %s", path, got.Code, got.Body)
+		}
+		if again := unauthenticated(b, "GET", path, "If-None-Match", got.Header().Get("ETag")); again.Code != 404 {
+			t.Errorf("%s: %d with the tag of the page", path, again.Code)
+		}
+	}
+	b.Refused(b.Do("POST", "/docs/", ""), fault.MethodNotAllowed)
+	b.Refused(b.Do("GET", "/docsx", ""), fault.NotFound)
+	b.Faulty = errors.New("no asset")
+	b.Refused(b.Do("GET", "/docs/", ""), fault.Unavailable)
+}
+
+// TestDocsWithoutASite: the Markdown that the site is made from, as text.
+func TestDocsWithoutASite(t *testing.T) {
+	b := filesBench(t)
+	if got := unauthenticated(b, "GET", "/docs/"); got.Code != 503 || !strings.Contains(got.Body.String(), "make build") {
+		t.Errorf("nothing is built: %d %s", got.Code, got.Body)
+	}
+	b.Docs = fstest.MapFS{"docs/README.md": {Data: []byte("# Index")}, "docs/reference/errors.md": {Data: []byte("# Errors")}}
+	for path, want := range map[string]string{"/docs/": "# Index", "/docs/reference/errors/": "# Errors", "/docs/reference/errors.md": "# Errors"} {
+		got := unauthenticated(b, "GET", path)
+		if got.Code != 200 || got.Body.String() != want || got.Header().Get("Content-Type") != "text/plain; charset=utf-8" || got.Header().Get("Content-Security-Policy") != closedPolicy {
+			t.Errorf("%s: %d %s %v", path, got.Code, got.Body, got.Header())
+		}
+	}
+	b.Refused(b.Do("GET", "/docs/missing/", ""), fault.NotFound)
+}
+
+// TestDocsHosts: the policy names the hosts by which a browser may know the gateway, and never text of a request.
+func TestDocsHosts(t *testing.T) {
+	for _, c := range []struct{ public, url, files, search string }{
+		{"", "https://gw.example:8443/docs/", "gw.example:8443/docs/", "gw.example:8443/docs/pagefind/"},
+		{"https://public.example", "/docs/", "public.example/docs/ example.com/docs/", "public.example/docs/pagefind/ example.com/docs/pagefind/"},
+		{"https://EXAMPLE.com/", "/docs/", "example.com/docs/", "example.com/docs/pagefind/"},
+		{"", "https://[::1]:8787/docs/", "'self'", "'self'"},
+		{"", "https://evil'self'/docs/", "'self'", "'self'"},
+	} {
+		b := docsBench(t)
+		b.Configure(func(config *kernel.Config) {
+			config.Addresses = func() kernel.Addresses { return kernel.Addresses{Public: c.public, Bound: &net.TCPAddr{}} }
+		})
+		if got := unauthenticated(b, "GET", c.url).Header().Get("Content-Security-Policy"); got != sitePolicy(c.files, c.search) {
+			t.Errorf("%s %s: %s", c.public, c.url, got)
+		}
+	}
+}
+
+// TestHelpLink: an error response leads to the documentation of its code, unless the deployment serves none.
+func TestHelpLink(t *testing.T) {
+	b := docsBench(t)
+	got := unauthenticated(b, "GET", "/api/admin/projects")
+	if link := got.Header().Get("Link"); got.Code != 401 || link != `</docs/reference/errors/#missing_api_key>; rel="help"` {
+		t.Errorf("%d: link %q, body %s", got.Code, link, got.Body)
+	}
+	if link := unauthenticated(b, "GET", "/api/admin/projects", "X-Postern-Docs", "off").Header().Get("Link"); link != "" {
+		t.Errorf("link %q without documentation", link)
+	}
+	if link := unauthenticated(b, "GET", "/docs/").Header().Get("Link"); link != "" {
+		t.Errorf("link %q of a page", link)
+	}
+}
