@@ -1,4 +1,4 @@
-# Tool versions: Go in go.mod, TinyGo and staticcheck in tools/go.mod, npm packages in package.json,
+# Tool versions: Go in go.mod, TinyGo, staticcheck and actionlint in tools/go.mod, npm packages in package.json,
 # Node and LLVM at the top of tools/setup.sh. Every target installs the tools it needs.
 
 export PATH := $(CURDIR)/.tools/bin:$(CURDIR)/node_modules/.bin:$(PATH)
@@ -46,6 +46,7 @@ check: setup types ## check format, lint, types, wording, file references, ratch
 	go vet ./...
 	GOOS=js GOARCH=wasm go vet ./worker/control
 	staticcheck ./...
+	actionlint
 	cd tools && go vet ./... && staticcheck ./...
 	cd clients/go && go vet ./... && staticcheck ./...
 	@cd tools && go run ./references
@@ -147,6 +148,11 @@ soak: setup ## send requests and streams to the self-hosted server and print its
 publish-clients: setup ## pack the client libraries and list what would be published; PUBLISH=1 publishes them
 	@tools/setup.sh clients
 	@node clients/publish.mjs $(if $(PUBLISH),--publish)
+
+.PHONY: release
+release: setup ## build archives, checksums, SBOM, container file and client packages into build/release; verify=1 builds twice and compares
+	@tools/setup.sh python-tools release
+	@node tools/release/main.mjs $(if $(verify),--verify)
 
 .PHONY: deploy
 deploy: build ## deploy both Workers to the account that wrangler is signed in to

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Builds core.wasm with TinyGo, the dashboard, and the control Worker with standard Go.
 #   build.sh [all|catalog|core|panic|postern|docs]     catalog: only the compiled catalog; core: only core.wasm; panic: core.wasm
-#   with a switch that traps, for tests; postern: core.wasm, the dashboard, and the static binary build/postern for GOOS and
-#   GOARCH, with the version VERSION; docs: the documentation site, build/docs
+#   with a switch that traps, for tests; postern: core.wasm, the dashboard, and the static binary OUT, by default
+#   build/postern, for GOOS and GOARCH, with the version VERSION; docs: the documentation site, build/docs
 set -euo pipefail
 cd "$(dirname "$0")"
 export PATH="$PWD/.tools/bin:$PWD/node_modules/.bin:$PATH"
@@ -51,12 +51,14 @@ docs_build() {
     control/web/src/favicon.svg ./*.md || node site/build.mjs
 }
 
-# postern_build builds the self-hosted server with the dashboard and core.wasm in it.
+# postern_build builds the self-hosted server with the dashboard, the documentation and core.wasm in it. Tags of the client
+# libraries do not count as versions.
 postern_build() {
-  local version=${VERSION:-$(git describe --tags --always --dirty 2>/dev/null || true)}
+  local out=${OUT:-build/postern}
+  local version=${VERSION:-$(git describe --tags --match 'v[0-9]*' --always --dirty 2>/dev/null || true)}
   cp build/core.wasm server/corewasm/core.wasm
-  CGO_ENABLED=0 go build -trimpath -tags wasm_engine -ldflags "-s -w -X main.version=$version" -o build/postern ./cmd/postern
-  node tools/check-static.mjs build/postern
+  CGO_ENABLED=0 go build -trimpath -tags wasm_engine -ldflags "-s -w -X main.version=$version" -o "$out" ./cmd/postern
+  node tools/check-static.mjs "$out"
 }
 
 case "${1:-all}" in

@@ -5,7 +5,7 @@
 # Requires Go, and Node or npm (or apt, to install npm). `tools/setup.sh browser` installs Chromium,
 # `tools/setup.sh python` a python3 with httpx, `tools/setup.sh postgres` PostgreSQL 15, `tools/setup.sh clients` the
 # runtimes and tools that the client libraries are tested with, `tools/setup.sh agents` the coding agents,
-# `tools/setup.sh site` what builds the documentation site.
+# `tools/setup.sh site` what builds the documentation site, `tools/setup.sh release` what a release needs besides.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -114,11 +114,22 @@ setup_tinygo() {
 }
 
 setup_lint() {
-  local stamp
-  stamp=$tools/staticcheck-$(cd tools && go list -m -f '{{.Version}}' honnef.co/go/tools)
+  setup_go_tool tools honnef.co/go/tools cmd/staticcheck
+  setup_go_tool tools github.com/rhysd/actionlint cmd/actionlint
+}
+
+# What lists the modules in the binaries of a release.
+setup_release() {
+  setup_go_tool tools/release github.com/CycloneDX/cyclonedx-gomod cmd/cyclonedx-gomod
+}
+
+# setup_go_tool FOLDER MODULE PATH: compiles a program of a module that FOLDER/go.mod pins.
+setup_go_tool() {
+  local name=${3##*/} stamp
+  stamp=$tools/$name-$(cd "$1" && go list -m -f '{{.Version}}' "$2")
   [ -e "$stamp" ] && return
-  say "staticcheck"
-  (cd tools && go build -o "$tools/bin/staticcheck" honnef.co/go/tools/cmd/staticcheck)
+  say "$name"
+  (cd "$1" && go build -o "$tools/bin/$name" "$2/$3")
   touch "$stamp"
 }
 
@@ -237,6 +248,7 @@ for part in "${@:-all}"; do
     clients) setup_clients ;;
     agents) setup_agents ;;
     python-tools) setup_python_tools ;;
+    release) setup_release ;;
     *) say "unknown part: $part"; exit 1 ;;
   esac
 done
