@@ -1,4 +1,5 @@
-// Package deploy has only tests: of the container image, the compose file, the systemd unit and the example files.
+// Package deploy has only tests: of the container images, the compose file, the systemd unit, the example files, and what a
+// code host reads.
 package deploy
 
 import (
@@ -66,6 +67,20 @@ func TestDockerfile(t *testing.T) {
 	}
 	if goVersion := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(read(t, "../go.mod")); !strings.Contains(text, "FROM golang:"+goVersion[1]+" ") {
 		t.Errorf("go.mod wants Go %s", goVersion[1])
+	}
+}
+
+// TestReleaseDockerfile checks that the image of a release runs the program as the image from source does.
+func TestReleaseDockerfile(t *testing.T) {
+	settings := func(name string) (kept []string) {
+		_, last, _ := strings.Cut(read(t, name), "\nUSER ")
+		return strings.Split(last, "\n")
+	}
+	if want, got := settings("Dockerfile"), settings("release.Dockerfile"); len(want) < 5 || !slices.Equal(got, want) {
+		t.Errorf("from USER on, release.Dockerfile has\n%s\nand Dockerfile\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if text := read(t, "release.Dockerfile"); strings.Contains(text, "\nRUN ") || strings.Count(text, "\nFROM scratch") != 2 {
+		t.Error("release.Dockerfile must unpack an archive without running anything")
 	}
 }
 

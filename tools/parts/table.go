@@ -25,7 +25,7 @@ func table(paths []string) []*part {
 		{name: "explore", tool: goTest, cores: 1, args: []string{"./test/explore"}},
 		{name: "governor", tool: goTest, cores: 1, args: []string{"./core/governor"}}, // prints recall and precision
 		{name: "workers", tool: nodeTest, cores: 0.5, needs: built, args: []string{"worker/gateway/test/*.test.mjs", "control/web/test/*.test.mjs",
-			"test/build/*.test.mjs", "test/deploy/*.test.mjs", "test/dev/*.test.mjs", "bench/test/*.test.mjs", "tools/words/*.test.mjs"}},
+			"test/build/*.test.mjs", "test/deploy/*.test.mjs", "test/dev/*.test.mjs", "bench/test/*.test.mjs", "tools/release/*.test.mjs", "tools/words/*.test.mjs"}},
 		{name: "site", tool: nodeTest, cores: 0.5, needs: []string{"build-site"}, args: []string{"test/site/*.test.mjs"}},
 		{name: "browser-serve", tool: nodeTest, cores: 1, needs: built, env: onServe, args: []string{"test/browser/keys.test.mjs",
 			"test/browser/session.test.mjs", "test/browser/usage.test.mjs", "test/browser/governor.test.mjs", "test/browser/palette.test.mjs"}},

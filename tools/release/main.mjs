@@ -48,7 +48,13 @@ function compile(version) {
     const binary = join(WORK, `postern-${version}-${os}-${arch}`, 'postern')
     mkdirSync(join(binary, '..'))
     // Go's own stamp of the commit depends on the tags that a clone has.
-    run('./build.sh', ['postern'], { VERSION: version, GOOS: os, GOARCH: arch, OUT: binary, GOFLAGS: '-buildvcs=false' })
+    run('./build.sh', ['postern'], {
+      VERSION: version,
+      GOOS: os,
+      GOARCH: arch,
+      OUT: binary,
+      GOFLAGS: '-buildvcs=false',
+    })
     return binary
   })
 }

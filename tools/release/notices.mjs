@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-const TEXTS = /^(licen[cs]e|copying|notice|patents)([.-].*)?$/i
+const TEXTS = /^(licen[cs]e|copying|notice|patents)(\.(md|txt))?$/i
 const RULE = `\n${'-'.repeat(80)}\n\n`
 
 /**
@@ -23,7 +23,9 @@ export function notices(root, modules, dashboard) {
 
 /** Returns the license texts in a folder under a title. A folder without any is an error. */
 export function notice(title, folder) {
-  const names = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isFile() && TEXTS.test(entry.name))
+  const names = readdirSync(folder, { withFileTypes: true })
+    .filter((entry) => entry.isFile() && TEXTS.test(entry.name))
+    .sort((a, b) => (a.name < b.name ? -1 : 1))
   if (names.length === 0) throw new Error(`${title} has no license in ${folder}`)
   const texts = names.map(({ name }) => readFileSync(join(folder, name), 'utf8').trim())
   return `${title}\n\n${texts.join('\n\n')}\n`

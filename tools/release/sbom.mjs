@@ -22,7 +22,10 @@ export function join(lists, others, epoch) {
   const { externalReferences: _, ...component } = first.metadata.component
   const root = component['bom-ref']
   const components = byRef([...lists.flatMap((list) => list.components), ...others], 'bom-ref')
-  const dependencies = byRef(lists.flatMap((list) => list.dependencies), 'ref')
+  const dependencies = byRef(
+    lists.flatMap((list) => list.dependencies),
+    'ref',
+  )
   const direct = new Set(lists.flatMap((list) => list.dependencies.find(({ ref }) => ref === root)?.dependsOn ?? []))
   for (const other of others) direct.add(other['bom-ref'])
   return {
@@ -43,7 +46,9 @@ export function join(lists, others, epoch) {
 
 /** Returns the component of an npm package that package-lock.json pins. */
 export function npmComponent(lock, name) {
-  const { version, integrity, license } = lock.packages[`node_modules/${name}`]
+  const entry = lock.packages[`node_modules/${name}`]
+  if (!entry) throw new Error(`package-lock.json has no ${name}`)
+  const { version, integrity, license } = entry
   const [algorithm, hash] = integrity.split('-', 2)
   if (algorithm !== 'sha512') throw new Error(`package-lock.json has no SHA-512 of ${name}`)
   const purl = `pkg:npm/${name.replace('@', '%40')}@${version}`
