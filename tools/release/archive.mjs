@@ -1,4 +1,4 @@
-// Archives and checksums that depend on nothing but the files' content: sorted, with one time, owner and mode.
+// Archives and checksums that depend on nothing but the files' content: sorted, with one time, owner and mode. Needs GNU tar.
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'

@@ -1,4 +1,5 @@
 // Builds a release of the checked-out commit into build/release: node tools/release/main.mjs [--verify]
+// `make release` runs it, with the tools in PATH.
 //
 // VERSION replaces the version that the tag gives. --verify builds the commit again, in a clone in another folder, and
 // fails if any file differs.
@@ -129,7 +130,10 @@ function release({ version, epoch }) {
   console.log(`build/release has ${version}:\n${read('build/release', CHECKSUMS)}`)
 }
 
-/** Builds the commit again in a clone and compares the checksums. The clone shares the tools, which are pinned. */
+/**
+ * Builds the commit again in a clone and compares the checksums. The clone shares the tools, which are pinned, but not Go's
+ * cache, which would return what the first build has compiled.
+ */
 function verify({ version }) {
   const clone = mkdtempSync(join(tmpdir(), 'postern-release-'))
   try {
@@ -137,7 +141,8 @@ function verify({ version }) {
     run('git', ['-C', clone, 'checkout', '--quiet', '--detach', output('git', 'rev-parse', 'HEAD')])
     writeFileSync(join(clone, '.git/info/exclude'), '/.tools\n/node_modules\n') // links, which .gitignore takes for files
     for (const name of ['.tools', 'node_modules']) symlinkSync(join(ROOT, name), join(clone, name))
-    run('node', [join(clone, 'tools/release/main.mjs')], { VERSION: version })
+    const cache = join(clone, 'build/go-cache') // git ignores it
+    run('node', [join(clone, 'tools/release/main.mjs')], { VERSION: version, GOCACHE: cache })
     const other = readFileSync(join(clone, 'build/release', CHECKSUMS), 'utf8')
     const differing = differences(read('build/release', CHECKSUMS), other)
     if (differing.length > 0) throw new Error(`the second build differs in: ${differing.join(', ')}`)
