@@ -132,15 +132,17 @@ function release({ version, epoch }) {
 
 /**
  * Builds the commit again in a clone and compares the checksums. The clone shares the tools, which are pinned, but not Go's
- * cache, which would return what the first build has compiled.
+ * cache, which would return what the first build has compiled. npm's packages are copied: esbuild names files by paths, too,
+ * and follows links.
  */
 function verify({ version }) {
   const clone = mkdtempSync(join(tmpdir(), 'postern-release-'))
   try {
     run('git', ['clone', '--quiet', '--no-hardlinks', ROOT, clone])
     run('git', ['-C', clone, 'checkout', '--quiet', '--detach', output('git', 'rev-parse', 'HEAD')])
-    writeFileSync(join(clone, '.git/info/exclude'), '/.tools\n/node_modules\n') // links, which .gitignore takes for files
-    for (const name of ['.tools', 'node_modules']) symlinkSync(join(ROOT, name), join(clone, name))
+    writeFileSync(join(clone, '.git/info/exclude'), '/.tools\n') // a link, which .gitignore takes for a file
+    symlinkSync(join(ROOT, '.tools'), join(clone, '.tools'))
+    run('cp', ['-a', join(ROOT, 'node_modules'), clone])
     const cache = join(clone, 'build/go-cache') // git ignores it
     run('node', [join(clone, 'tools/release/main.mjs')], { VERSION: version, GOCACHE: cache })
     const other = readFileSync(join(clone, 'build/release', CHECKSUMS), 'utf8')

@@ -99,6 +99,7 @@ function list(...modules) {
     },
     components: modules.map((name) => ({ 'bom-ref': name, name })),
     dependencies: [{ ref: 'root', dependsOn: modules }, ...modules.map((ref) => ({ ref }))],
+    compositions: [{ aggregate: 'complete', dependencies: modules }],
   }
 }
 
@@ -114,6 +115,7 @@ test('the bill of materials has the modules of all platforms, once, and nothing 
     tools: [{ vendor: 'CycloneDX', name: 'gomod', version: 'v1' }],
     component: { 'bom-ref': 'root', name: 'postern' },
   })
+  assert.deepEqual(Object.keys(bill).sort(), ['bomFormat', 'components', 'dependencies', 'metadata'])
   const reversed = sbom.join(
     [list('darwin', 'b'), list('linux', 'b')],
     [sbom.tinygoComponent('v0.41.1')],

@@ -19,7 +19,8 @@ export function modulesOf(tool, binary, version) {
  */
 export function join(lists, others, epoch) {
   const [first] = lists
-  const { externalReferences: _, ...component } = first.metadata.component
+  const { compositions: _, ...rest } = first // says that the list is complete, which the others change
+  const { externalReferences: __, ...component } = first.metadata.component
   const root = component['bom-ref']
   const components = byRef([...lists.flatMap((list) => list.components), ...others], 'bom-ref')
   const dependencies = byRef(
@@ -29,7 +30,7 @@ export function join(lists, others, epoch) {
   const direct = new Set(lists.flatMap((list) => list.dependencies.find(({ ref }) => ref === root)?.dependsOn ?? []))
   for (const other of others) direct.add(other['bom-ref'])
   return {
-    ...first,
+    ...rest,
     metadata: {
       timestamp: new Date(epoch * 1000).toISOString(),
       tools: first.metadata.tools.map(({ vendor, name, version }) => ({ vendor, name, version })),
