@@ -16,7 +16,6 @@ import (
 	"github.com/postern-ai/postern/control/auth"
 	"github.com/postern-ai/postern/control/kernel"
 	paths "github.com/postern-ai/postern/core/api/control"
-	"github.com/postern-ai/postern/core/header"
 )
 
 // Service is a control plane: an http.Handler for requests, and Hourly for scheduled work.
@@ -68,7 +67,7 @@ func conclude(w http.ResponseWriter, r *http.Request, requestID string, result k
 			kernel.LogFailure(requestID, refusal.Code(), refusal.Cause.Error())
 		}
 		refusal.Headers(w.Header())
-		if kernel.HeaderValue(r.Header, header.Docs) != "off" {
+		if kernel.ServesDocs(r) {
 			w.Header().Set("Link", paths.HelpLink(refusal.Code()))
 		}
 		result = refusal.Answer(requestID)

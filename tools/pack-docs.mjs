@@ -1,5 +1,6 @@
-// Puts the documentation into a folder: pack-docs.mjs FOLDER [--gzip]. The files are docs/… and docs.json, with --gzip each compressed.
-// The documentation is the built site in build/docs if it is newer than docs/, and else the Markdown.
+// Puts the documentation into a folder: pack-docs.mjs FOLDER [--gzip]. The files are the pages in docs/, and beside that folder
+// the hashes of their inline scripts; with --gzip, each file is compressed. The documentation is the built site in build/docs if it is
+// newer than docs/, and else the Markdown.
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { gzipSync } from 'node:zlib'

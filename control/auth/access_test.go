@@ -100,7 +100,7 @@ func TestAccessIdentity(t *testing.T) {
 		claims := claimsNow(b)
 		claims["email"] = email
 		got := doWithAccess(b, assertion(testKeys()[0], "one", claims), "GET", controltest.Sessions, "")
-		if want := `{"role":"` + role + `","name":"` + email + `","via":"access","expiresAt":"2026-11-21T09:08:07.000Z"}`; got.Body.String() != want {
+		if want := `{"role":"` + role + `","name":"` + email + `","via":"access","expiresAt":"2026-11-21T09:08:07.000Z","docs":true}`; got.Body.String() != want {
 			t.Errorf("%d %s, want %s", got.Code, got.Body, want)
 		}
 	}

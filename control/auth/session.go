@@ -28,10 +28,11 @@ type sessionView struct {
 	Name      string      `json:"name"`
 	Via       string      `json:"via"`
 	ExpiresAt *string     `json:"expiresAt"` // RFC 3339, UTC, milliseconds; null: never
+	Docs      bool        `json:"docs"`      // the deployment serves the documentation
 }
 
-func viewIdentity(actor kernel.Identity) sessionView {
-	v := sessionView{Role: actor.Role, Name: actor.Name, Via: actor.Via}
+func viewIdentity(r *http.Request, actor kernel.Identity) sessionView {
+	v := sessionView{Role: actor.Role, Name: actor.Name, Via: actor.Via, Docs: kernel.ServesDocs(r)}
 	if !actor.Expires.IsZero() {
 		text := kernel.Timestamp(uint64(actor.Expires.UnixMilli()))
 		v.ExpiresAt = &text
@@ -83,12 +84,12 @@ func (auth *Authenticator) startSession(c *kernel.Call, role kernel.Role) (kerne
 		return kernel.Answer{}, err
 	}
 	setCookie(c.Header, cookie)
-	return kernel.OK(viewIdentity(actor)), nil
+	return kernel.OK(viewIdentity(c.Request, actor)), nil
 }
 
 // getSession is GET /api/admin/session.
 func (auth *Authenticator) getSession(c *kernel.Call) (kernel.Answer, error) {
-	return kernel.OK(viewIdentity(c.Actor)), nil
+	return kernel.OK(viewIdentity(c.Request, c.Actor)), nil
 }
 
 // signOut is DELETE /api/admin/session.

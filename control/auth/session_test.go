@@ -21,7 +21,7 @@ func TestSignIn(t *testing.T) {
 		b := controltest.New(t)
 		b.Viewer = controltest.ViewerToken
 		got := b.Do("POST", controltest.Sessions, `{"token":"`+token+`"}`, "Authorization", "")
-		if got.Code != 200 || got.Body.String() != `{"role":"`+role+`","name":"`+role+`","via":"session","expiresAt":"2026-11-21T20:08:07.000Z"}` {
+		if got.Code != 200 || got.Body.String() != `{"role":"`+role+`","name":"`+role+`","via":"session","expiresAt":"2026-11-21T20:08:07.000Z","docs":true}` {
 			t.Errorf("%d %s", got.Code, got.Body)
 		}
 		c := b.Cookie(got)
@@ -44,7 +44,7 @@ func TestBearerIdentity(t *testing.T) {
 	b.Viewer = controltest.ViewerToken
 	for role, token := range map[string]string{"owner": controltest.Token, "viewer": controltest.ViewerToken} {
 		got := b.Do("GET", controltest.Sessions, "", "Authorization", "Bearer "+token)
-		if want := `{"role":"` + role + `","name":"` + role + `","via":"bearer","expiresAt":null}`; got.Body.String() != want {
+		if want := `{"role":"` + role + `","name":"` + role + `","via":"bearer","expiresAt":null,"docs":true}`; got.Body.String() != want {
 			t.Errorf("%d %s", got.Code, got.Body)
 		}
 	}

@@ -6,11 +6,13 @@ import (
 	"context"
 	"io"
 	"net"
+	"net/http"
 	"sync"
 	"time"
 
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/config"
+	"github.com/postern-ai/postern/core/header"
 )
 
 // Objects calls the deployment's objects.
@@ -103,6 +105,9 @@ const (
 
 // DocsHashesFile is, for Config.Files, the list of the documentation's inline scripts and styles: {"scripts": ["'sha256-…'"], "styles": […]}.
 const DocsHashesFile = "docs.json"
+
+// ServesDocs reports whether the deployment of a request serves the documentation: the gateway knows.
+func ServesDocs(r *http.Request) bool { return HeaderValue(r.Header, header.Docs) != "off" }
 
 // Plane is what all resources share: the configuration and the documents.
 type Plane struct {

@@ -149,6 +149,7 @@ func adminResponses() []Doc {
 		{"link", AdminResponse, "`<PATH>; rel=\"next\"`, `<PATH>; rel=\"help\"`", "compliance exports of more than one page, and errors unless `POSTERN_DOCS` is off", "The next page; or the documentation of the error's code (RFC 8288)."},
 		{"set-cookie", AdminResponse, "`postern_session=…`", "sign-in and sign-out", "Sets or removes the session: for 12 hours, only for the admin API, unreadable for scripts."},
 		{"etag", AdminResponse, "a hash", "files of the dashboard, `/openapi.yaml`", "The version of the file, for `if-none-match`."},
+		{"location", AdminResponse, "a path", "308 of an address of the documentation without its slash", "The address of the page."},
 		{"retry-after", AdminResponse, "seconds", "503, and 429 after wrong tokens", "The time to wait before a repeat of the request."},
 		{"x-should-retry", AdminResponse, "`false`", "errors that a repeat gets again", "Clients do not repeat the request."},
 		{"allow", AdminResponse, "methods", "405", "The methods of the endpoint."},

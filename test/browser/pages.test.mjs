@@ -353,6 +353,9 @@ journey('the help links include the OpenAPI document', { as: 'owner' }, async ({
   const links = page.getByRole('list', { name: 'Help' }).getByRole('link')
   await links.last().waitFor()
   assert.deepEqual(await links.allTextContents(), ['Documentation', 'Adding models', 'OpenAPI spec'])
+  for (const link of await links.all()) {
+    assert.equal((await page.request.get(await link.getAttribute('href'))).status(), 200)
+  }
   const response = await page.request.get(await links.last().getAttribute('href'))
   assert.equal(response.status(), 200)
   assert.match(await response.text(), /^openapi: 3\./)

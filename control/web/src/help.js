@@ -1,14 +1,18 @@
-// Help links: [label, href].
-const REPOSITORY = 'https://github.com/postern-ai/postern'
+// Help links: [label, href]. The gateway serves the documentation of its own version.
+
+export const DOCS = '/docs/'
 
 /** The description of the Governor’s rules and risk score. */
-export const GOVERNOR_DOCS = `${REPOSITORY}/blob/main/docs/guides/governor.md`
+export const GOVERNOR_DOCS = '/docs/guides/governor/'
 
 /** Where requests without a known key are counted. */
-export const UNKNOWN_KEYS_DOCS = `${REPOSITORY}/blob/main/docs/operate/metrics.md#what-became-of-the-requests`
+export const UNKNOWN_KEYS_DOCS = '/docs/operate/metrics/#what-became-of-the-requests'
+
+/** The documentation of an error’s code. */
+export const errorDocs = (code) => `/docs/reference/errors/#${code}`
 
 export const HELP = [
-  ['Documentation', `${REPOSITORY}#readme`],
-  ['Adding models', `${REPOSITORY}/blob/main/docs/reference/models.md`],
+  ['Documentation', DOCS],
+  ['Adding models', '/docs/reference/models/'],
   ['OpenAPI spec', '/openapi.yaml'],
 ]

@@ -6,6 +6,7 @@ export const VIEWER_REASON = 'You are signed in as a viewer. Viewers cannot make
 
 /**
  * renewals: the number of sign-ins since the page was opened. Failed loads are repeated after each.
+ * docs: the deployment serves the documentation.
  * pending: the session is being loaded, beside the page; until then, nobody can make changes.
  */
 export const Session = createContext({
@@ -13,6 +14,7 @@ export const Session = createContext({
   name: '',
   via: 'session',
   expiresAt: null,
+  docs: true,
   renewals: 0,
   pending: false,
   signOut() {},
@@ -22,7 +24,7 @@ export const useSession = () => useContext(Session)
 export const useViewer = () => useSession().role !== 'owner'
 
 /** The session before the server has answered. */
-export const PENDING = { role: 'viewer', name: '', via: '', expiresAt: null, pending: true }
+export const PENDING = { role: 'viewer', name: '', via: '', expiresAt: null, docs: true, pending: true }
 
 /** The last key created or used here, for the playground. Kept in memory, never in browser storage. */
 let remembered = null

@@ -1,6 +1,6 @@
 // The shell of every page: navigation, project switcher, theme, help links, session, notices.
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { HELP } from '../help.js'
+import { DOCS, HELP } from '../help.js'
 import { html } from '../html.js'
 import { subscribe } from '../notices.js'
 import { PaletteButton } from '../palette/palette.js'
@@ -107,7 +107,9 @@ function Account() {
 
 /** Links to the documentation, the model list and the API description. */
 export function HelpLinks() {
-  return html`<ul class="help" aria-label="Help">${HELP.map(
+  const { docs } = useSession()
+  const links = HELP.filter(([, href]) => docs || !href.startsWith(DOCS))
+  return html`<ul class="help" aria-label="Help">${links.map(
     ([label, href]) => html`<li key=${label}><a href=${href} target="_blank" rel="noreferrer">${label}</a></li>`,
   )}</ul>`
 }

@@ -1,7 +1,9 @@
 // A project's Governor: its settings, and a box that checks a text against them before they are saved.
+
 import { get, path, put } from '../api.js'
 import { Button } from '../components/button.js'
 import { Conflict } from '../components/conflict.js'
+import { DocsLink } from '../components/docs.js'
 import { CheckField, Form, FormError, SelectField, TextField, wrongWith } from '../components/form.js'
 import { Card, Page } from '../components/page.js'
 import { Loaded } from '../components/states.js'
@@ -18,7 +20,7 @@ import { RulesCard } from './governor-rules.js'
 import { TryCard } from './governor-try.js'
 
 const LEAD = html`The Governor checks what callers send and what models answer, and approves, reviews or blocks it.
-  <a href=${GOVERNOR_DOCS} target="_blank" rel="noreferrer">Read how rules and risk scores work</a>`
+  <${DocsLink} href=${GOVERNOR_DOCS} optional>Read how rules and risk scores work<//>`
 const FORM = { draftOf, fieldsOf }
 const FIELDS = [
   'autoApproveThreshold',

@@ -2,6 +2,7 @@
 import { get, queryOf } from '../api.js'
 import { Charts, TRAFFIC_CHARTS, TRAFFIC_COLUMNS } from '../charts.js'
 import { Age } from '../components/age.js'
+import { DocsLink } from '../components/docs.js'
 import { outcomeTiles } from '../components/outcomes.js'
 import { Card, Page } from '../components/page.js'
 import { failuresWords, ProviderTable } from '../components/providers.js'
@@ -62,7 +63,7 @@ function State({ data }) {
         ? html`<a href=${to(page) + queryOf(filters)}>${content}</a>`
         : sort
           ? html`<a href=${to() + query(sort)} onClick=${show}>${content}</a>`
-          : html`<a href=${UNKNOWN_KEYS_DOCS} target="_blank" rel="noreferrer">${content}</a>`
+          : html`<${DocsLink} href=${UNKNOWN_KEYS_DOCS}>${content}<//>`
       return html`<li key=${name} class=${look}>${link}</li>`
     },
   )}</ul>`

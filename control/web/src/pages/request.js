@@ -1,9 +1,11 @@
 // One request: what became of it and why, its attempts, and what it took.
+
 import { useState } from 'preact/hooks'
 import { path } from '../api.js'
 import { Badge, Status } from '../components/badge.js'
 import { Button } from '../components/button.js'
 import { CodeBlock, CopyButton } from '../components/copy.js'
+import { DocsLink } from '../components/docs.js'
 import { ModelName, WithIds } from '../components/ids.js'
 import { Money } from '../components/money.js'
 import { Outcome, requestsHref } from '../components/outcomes.js'
@@ -11,6 +13,7 @@ import { Card, Page } from '../components/page.js'
 import { Failure, Loaded, Refresh, Time } from '../components/states.js'
 import { Facts, Table } from '../components/table.js'
 import { count, duration, plural, span } from '../format.js'
+import { errorDocs } from '../help.js'
 import { html } from '../html.js'
 import { hrefOf } from '../ids.js'
 import { causeWords, followedBy, RECORDED, resultWords } from '../outcomes.js'
@@ -69,7 +72,7 @@ function Verdict({ of: { outcome, cause, status, code, diagnosis }, project }) {
     ${outcome === null && html`<p>It did not settle in time, so its outcome is not known and its reserved amount was charged.</p>`}
     <${Facts} rows=${[
       ['Status', html`<${Status} code=${status} />`],
-      ...(code ? [['Code', html`<code>${code}</code>`]] : []),
+      ...(code ? [['Code', html`<${DocsLink} href=${errorDocs(code)}><code>${code}</code><//>`]] : []),
       ...(diagnosis ? [['Message', diagnosis.message]] : []),
       ...(REMEDIES[code] ? [['Remedy', html`<${Remedy} of=${REMEDIES[code]} />`]] : []),
     ]} />
