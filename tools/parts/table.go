@@ -28,7 +28,7 @@ func table(paths []string) []*part {
 			"test/build/*.test.mjs", "test/deploy/*.test.mjs", "test/dev/*.test.mjs", "bench/test/*.test.mjs", "tools/release/*.test.mjs", "tools/words/*.test.mjs"}},
 		{name: "site", tool: nodeTest, cores: 0.5, needs: []string{"build-site"}, args: []string{"test/site/*.test.mjs"}},
 		{name: "browser-serve", tool: nodeTest, cores: 1, needs: built, env: onServe, args: []string{"test/browser/keys.test.mjs",
-			"test/browser/session.test.mjs", "test/browser/usage.test.mjs", "test/browser/governor.test.mjs", "test/browser/palette.test.mjs"}},
+			"test/browser/session.test.mjs", "test/browser/usage.test.mjs", "test/browser/governor.test.mjs", "test/browser/palette.test.mjs", "test/browser/docs.test.mjs"}},
 		{name: "sdk", tool: nodeTest, cores: 0.5, needs: built, args: []string{"test/sdk/*.test.mjs", "test/selfhosted/*.test.mjs"}},
 		{name: "sdk-serve", tool: nodeTest, cores: 0.5, needs: built, env: onServe, args: []string{"test/sdk/*.test.mjs"}},
 		{name: "agents", tool: nodeTest, cores: 0.5, needs: built, args: agents},
@@ -47,10 +47,10 @@ func builds() []*part {
 	return []*part{
 		{name: "catalog", tool: build, args: []string{"./build.sh", "catalog"}, cores: 1},
 		{name: "build-panic", tool: build, args: []string{"./build.sh", "panic"}, cores: 1, needs: []string{"catalog"}},
-		{name: "build", tool: build, args: []string{"./build.sh"}, cores: 1, needs: []string{"catalog"}},
+		{name: "build", tool: build, args: []string{"./build.sh"}, cores: 1, needs: []string{"catalog", "build-site"}},
 		{name: "bundle", tool: build, args: []string{"node", "worker/gateway/test/serve.mjs", "--bundle"}, cores: 1, needs: []string{"build-panic"}},
 		{name: "programs", tool: build, args: []string{"sh", "-c",
-			"go build -o build/fakeprovider ./test/fakeprovider/serve && go build -o build/test/postern ./cmd/postern"}, cores: 1, needs: []string{"build"}},
+			"node tools/pack-docs.mjs control/web/docsite --gzip && go build -o build/fakeprovider ./test/fakeprovider/serve && go build -o build/test/postern ./cmd/postern"}, cores: 1, needs: []string{"build"}},
 		{name: "build-site", tool: build, args: []string{"./build.sh", "docs"}, cores: 1},
 		{name: "build-clients", tool: build, args: []string{"node", "clients/build.mjs"}, cores: 1},
 	}

@@ -1,0 +1,82 @@
+// The documentation on the gateway's own origin, beside the dashboard.
+import assert from 'node:assert/strict'
+import { startBrowser } from './browser.mjs'
+import { startService } from './service.mjs'
+
+const service = await startService()
+const { journey } = await startBrowser(service)
+
+journey('an error leads to the documentation of its code', { as: 'owner' }, async ({ page }) => {
+  const response = await service.fetch('/v1/models')
+  assert.equal(response.status, 401)
+  const [, path] = response.headers.get('link').match(/^<([^>]+)>; rel="help"$/)
+  assert.equal(path, '/docs/reference/errors/#missing_api_key')
+  await page.goto(path)
+  await page.locator('#missing_api_key').waitFor()
+  assert.ok(await page.locator('#missing_api_key').isVisible())
+  await page.goto('/docs/errors#model_not_allowed') // the short address
+  await page.locator('#model_not_allowed').waitFor()
+  assert.equal(new URL(page.url()).pathname, '/docs/reference/errors/')
+})
+
+journey('the search finds a page, and the dashboard leads to the documentation', { as: 'owner' }, async ({ page }) => {
+  await page.goto('/dashboard/models')
+  const link = page.getByRole('list', { name: 'Help' }).getByRole('link', { name: 'Documentation' })
+  assert.equal(await link.getAttribute('href'), '/docs/')
+  await page.goto('/docs/')
+  await page.getByRole('button', { name: 'Search' }).click()
+  await page.getByRole('searchbox').or(page.getByPlaceholder('Search')).first().fill('circuit breaker')
+  const found = page
+    .getByRole('dialog')
+    .getByRole('link', { name: /routing/i })
+    .first()
+  await found.click()
+  await page.getByRole('heading', { level: 1 }).waitFor()
+  assert.match(new URL(page.url()).pathname, /^\/docs\/.*routing\/$/)
+})
+
+journey('a page of the documentation cannot reach the admin API', { as: 'owner' }, async (visit) => {
+  const { page } = visit
+  visit.expected.push(/./) // each attempt is reported as a violation of the policy
+  assert.equal((await page.request.get('/api/admin/projects')).status(), 200, 'the browser is signed in')
+  await page.goto('/docs/guides/routing/')
+  const reached = await page.evaluate(async () => {
+    const inTime = (run) => new Promise((resolve) => run(resolve))
+    const element = (name, attributes) =>
+      inTime((done) => {
+        const made = Object.assign(document.createElement(name), attributes)
+        made.onload = () => done('loaded')
+        made.onerror = () => done('blocked')
+        document.body.append(made)
+      })
+    const request = (send) =>
+      send().then(
+        () => 'sent',
+        () => 'blocked',
+      )
+    globalThis.injected = 'blocked'
+    document.body.append(
+      Object.assign(document.createElement('script'), { textContent: 'globalThis.injected = "ran"' }),
+    )
+    return {
+      fetch: await request(() => fetch('/api/admin/projects')),
+      index: await request(() => fetch('/docs/pagefind/pagefind-entry.json')),
+      script: await element('script', { src: '/dashboard/theme.js' }),
+      image: await element('img', { src: '/dashboard/favicon.svg' }),
+      inline: globalThis.injected,
+      beacon: navigator.sendBeacon('/api/admin/session') ? 'queued' : 'blocked',
+    }
+  })
+  assert.deepEqual(
+    { ...reached, beacon: undefined },
+    { fetch: 'blocked', index: 'sent', script: 'blocked', image: 'blocked', inline: 'blocked', beacon: undefined },
+  )
+  const framed = await page.evaluate(
+    () =>
+      new Promise((resolve) => {
+        document.addEventListener('securitypolicyviolation', ({ effectiveDirective }) => resolve(effectiveDirective))
+        document.body.append(Object.assign(document.createElement('iframe'), { src: '/dashboard' }))
+      }),
+  )
+  assert.match(framed, /^(frame|default)-src$/)
+})
