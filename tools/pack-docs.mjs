@@ -34,7 +34,7 @@ function documentation() {
   return found
 }
 
-/** Writes files that differ, so that nothing watches or builds in vain, and removes those of an earlier documentation. */
+/** Writes files that differ, so that no watcher and no build starts without a change, and removes those of an earlier documentation. */
 function write(folder, files) {
   for (const file of filesOf(folder)) {
     const name = relative(folder, file)

@@ -14,8 +14,7 @@ var addressHeader = http.CanonicalHeaderKey(abi.AddressHeader)
 const ipv6SiteBits = 64
 
 // clientAddress is the client's IP address as reported by the forwarding host; ok is false without one.
-// Clients cannot forge it: the host removes this header from incoming requests, and only hosts reach this
-// handler.
+// Clients cannot forge it: each host sets this header itself on every request.
 func clientAddress(r *http.Request) (netip.Addr, bool) {
 	address, err := netip.ParseAddr(HeaderValue(r.Header, addressHeader))
 	return address.Unmap().WithZone(""), err == nil

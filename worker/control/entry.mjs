@@ -9,6 +9,7 @@
 // treats a request without I/O of its own as hung.
 import '../../build/control/wasm_exec.js'
 import module from '../../build/control/app.wasm'
+import { withAddress } from './address.mjs'
 import { unavailable } from './unavailable.mjs'
 
 const CALL_TIMEOUT_MS = 10_000
@@ -22,7 +23,7 @@ let current
 export default {
   async fetch(request, env) {
     try {
-      return await running(env).handle(request)
+      return await running(env).handle(withAddress(request))
     } catch (error) {
       // The error's text is not logged because it may contain a secret. The Go program logs its own end.
       console.error(JSON.stringify({ level: 'error', code: 'control_failed', cause: error?.name }))

@@ -91,6 +91,7 @@ function control() {
   const files = [
     'worker/gateway/test/control.mjs',
     'worker/control/entry.mjs',
+    'worker/control/address.mjs',
     'worker/control/unavailable.mjs',
     'build/control/wasm_exec.js',
     'build/control/app.wasm',

@@ -1,0 +1,17 @@
+const ADDRESS = 'x-postern-address'
+
+/**
+ * Sets the caller's address, which lockouts depend on. The gateway sets it too, from the same header, and passes that header on. A request
+ * to a domain of this Worker's own has no gateway before it, and its caller may send any address.
+ * Source: developers.cloudflare.com/fundamentals/reference/http-headers/#cf-connecting-ip
+ * @param {Request} request
+ * @returns {Request} the same one if its address is right
+ */
+export function withAddress(request) {
+  const address = request.headers.get('cf-connecting-ip')
+  if (request.headers.get(ADDRESS) === address) return request
+  const headers = new Headers(request.headers)
+  if (address === null) headers.delete(ADDRESS)
+  else headers.set(ADDRESS, address)
+  return new Request(request, { headers })
+}
