@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "$0")"
 export PATH="$PWD/.tools/bin:$PWD/node_modules/.bin:$PATH"
 
-# Limits of the modules, gzipped. Raising one needs its reason in RATIONALE.md.
+# Limits of the modules, gzipped. Raising one needs its reason in docs/project/decisions/build-and-release.md.
 CORE_LIMIT_BYTES=720000
 CONTROL_LIMIT_BYTES=2650000
 
@@ -30,7 +30,7 @@ tinygo_build() { # OUT [FLAG...]
   mkdir -p build
   # The workspace has what takes the place of packages that only unused functions of gjson need.
   GOWORK=$PWD/tools/core.work tinygo build -target tools/target.json -opt=2 -no-debug -panic=trap -gc=leaking "$@" -o "$out.new" ./core/wasm
-  # TinyGo optimizes for speed; folding and merging the rest costs no speed (RATIONALE.md).
+  # TinyGo optimizes for speed; folding and merging the rest costs no speed (docs/project/decisions/build-and-release.md).
   # The stack comes first in memory, so no pointer is below 1,024, and constants can be folded into offsets.
   wasm-opt -Os --low-memory-unused --optimize-added-constants -Os --enable-bulk-memory --enable-mutable-globals \
     --enable-nontrapping-float-to-int --enable-sign-ext "$out.new" -o "$out.new"

@@ -23,16 +23,20 @@ export function sidebar() {
   return groups.filter((group) => group.items.length > 0)
 }
 
-/** An item of the index starts with the link to its document. */
+/** An item of the index starts with the link to its document. One with a list below it is a group, which starts with its document. */
 function entry(item, text, all, listed) {
-  const link = item.children[0]?.children?.[0]
-  if (link?.type !== 'link') throw new Error(`${INDEX}: "${sourceOf(text, [item])}" must start with a link`)
-  const label = sourceOf(text, link.children)
-  const file = posix.join(posix.dirname(INDEX), link.url)
+  const [paragraph, below] = item.children
+  const anchor = paragraph?.children?.[0]
+  if (anchor?.type !== 'link') throw new Error(`${INDEX}: "${sourceOf(text, [item])}" must start with a link`)
+  const label = sourceOf(text, anchor.children)
+  const file = posix.join(posix.dirname(INDEX), anchor.url)
   if (file === OPENAPI)
     return { label, collapsed: true, items: apiPages().map(({ label, address }) => ({ label, link: `/${address}` })) }
   const page = all.get(file)
-  if (!page) throw new Error(`${INDEX} lists ${link.url}, which is no document`)
+  if (!page) throw new Error(`${INDEX} lists ${anchor.url}, which is no document`)
   listed.add(file)
-  return { label, link: `/${page.address}` }
+  const link = `/${page.address}`
+  if (below?.type !== 'list') return { label, link }
+  const items = below.children.map((nested) => entry(nested, text, all, listed))
+  return { label, collapsed: true, items: [{ label: 'Overview', link }, ...items] }
 }

@@ -11,7 +11,7 @@ console.error(`${file}: ${binary.length} bytes, ${excess + Number(limit)} gzippe
 if (!(excess <= 0)) {
   console.error(
     `${file} is ${excess} bytes too large. CONTRIBUTING.md, "See what contributes to a module's size", says how to make ` +
-      'it smaller. A higher limit in build.sh needs its reason in RATIONALE.md.',
+      'it smaller. A higher limit in build.sh needs its reason in docs/project/decisions/build-and-release.md.',
   )
   process.exit(1)
 }

@@ -11,7 +11,11 @@ const SIZES = [
   ['32 KB', 32 << 10],
   ['1 MB', 1 << 20],
 ]
-const TEXTS = { prose: 'RATIONALE.md', code: 'core/exchange/machine.go', JSON: 'core/catalog/catalog.json' }
+const TEXTS = {
+  prose: 'docs/project/decisions/core-and-hosts.md',
+  code: 'core/exchange/machine.go',
+  JSON: 'core/catalog/catalog.json',
+}
 const ROUND_MS = QUICK ? 50 : 400
 const CPU_LIMIT_MS = 10
 

@@ -20,7 +20,7 @@ func texts(b *testing.B) map[string][]byte {
 	}
 	record := `{"id":"chatcmpl-9f2c","model":"gpt-5.4-nano","created":1795313530,"usage":{"prompt_tokens":812,"total_tokens":903},"ok":true,"note":"no more than a few words"},`
 	return map[string][]byte{
-		"prose": read("../../RATIONALE.md"),
+		"prose": read("../../docs/project/decisions/core-and-hosts.md"),
 		"code":  read("scan.go"),
 		"mixed": read("../../testdata/governor/ordinary/lines.txt"),
 		"json":  []byte(strings.Repeat(record, 32<<10/len(record)+1))[:32<<10],

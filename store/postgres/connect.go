@@ -25,7 +25,7 @@ const (
 	connectTimeout       = 5 * time.Second
 )
 
-// Limits of what a replica that is cut off can do to the others: see RATIONALE.md. The URL's own parameters have precedence.
+// Limits of what a replica that is cut off can do to the others: see docs/project/decisions/storage.md. The URL's own parameters have precedence.
 const (
 	lockTimeout = time.Second            // a command waits for an object that another replica holds
 	idleTimeout = 500 * time.Millisecond // a transaction waits for its client; more than a round trip takes

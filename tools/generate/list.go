@@ -24,6 +24,7 @@ var generators = []generator{
 	{writes: "docs/clients/reference/go.md", command: "cd tools && go run ./reference"},
 	{writes: "docs/clients/reference/python.md", command: "python3 clients/python/tools/reference.py"},
 	{writes: "docs/clients/reference/typescript.md", command: "node clients/ts/tools/reference.mjs"},
+	{writes: "RATIONALE.md, the index of docs/project/decisions", command: "cd tools && go run ./decisions"},
 	{writes: "the figures in docs/project/performance.md and README.md", command: "node bench/docs.mjs"},
 
 	golden("docs/reference: errors, headers, configuration, plans, catalog", "./internal/reference", "TestPages"),

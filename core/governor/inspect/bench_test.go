@@ -15,7 +15,7 @@ import (
 // prompt is ordinary text of a size.
 func prompt(b testing.TB, size int) string {
 	b.Helper()
-	content, err := os.ReadFile("../../../RATIONALE.md")
+	content, err := os.ReadFile("../../../docs/project/decisions/core-and-hosts.md")
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -20,7 +20,7 @@ import (
 // longAnswer is 4 KB of prose in 200 deltas.
 func longAnswer(b *testing.B) []chat.Delta {
 	b.Helper()
-	prose, err := os.ReadFile("../../../RATIONALE.md")
+	prose, err := os.ReadFile("../../../docs/project/decisions/core-and-hosts.md")
 	if err != nil {
 		b.Fatal(err)
 	}
