@@ -109,7 +109,10 @@ test('a module at its limit is built, a larger one is not', () => {
   assert.match(fits.stderr, new RegExp(`app\\.wasm: 5000 bytes, ${gzipped} gzipped of at most ${gzipped}\\n$`))
   const exceeds = check('app.wasm.new', content, String(gzipped - 7))
   assert.equal(exceeds.status, 1)
-  assert.match(exceeds.stderr, /app\.wasm is 7 bytes too large\. CONTRIBUTING\.md, .* docs\/project\/decisions\/build-and-release\.md\.\n$/)
+  assert.match(
+    exceeds.stderr,
+    /app\.wasm is 7 bytes too large\. CONTRIBUTING\.md, .* docs\/project\/decisions\/build-and-release\.md\.\n$/,
+  )
   assert.equal(check('app.wasm.new', content, '').status, 1, 'no limit')
   assert.equal(check('app.wasm.new', content, '2.5 MB').status, 1, 'not a number')
 })
