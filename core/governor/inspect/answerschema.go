@@ -11,7 +11,8 @@ import (
 	"github.com/postern-ai/postern/core/jsonvalue"
 )
 
-// matchAnswer checks the texts of a whole answer with Check.Schema: of each choice, or of the one that a dialect has.
+// matchAnswer checks the texts of a non-streaming answer against Check.Schema: one text for each choice, or the only
+// text in dialects without choices.
 func (w *walker) matchAnswer() {
 	if w.check.Schema == "" || w.dir != governor.Output {
 		return
@@ -41,7 +42,7 @@ func (w *walker) matchAnswer() {
 	}
 }
 
-// texts is a string, or the joined texts of the parts of a type.
+// texts returns a string, or the joined texts of all parts of one type.
 func texts(content gjson.Result, kind string) string {
 	if content.Type == gjson.String {
 		return content.Str
@@ -56,7 +57,7 @@ func texts(content gjson.Result, kind string) string {
 	return string(text)
 }
 
-// matchResponse is matchAnswer for a translated answer.
+// matchResponse does the same as matchAnswer, for a translated answer.
 func (w *collector) matchResponse(resp *chat.Response) {
 	if w.check.Schema == "" {
 		return
@@ -66,8 +67,8 @@ func (w *collector) matchResponse(resp *chat.Response) {
 	}
 }
 
-// match adds a finding for a text that does not satisfy the schema. An answer without text, such as a tool call or a
-// refusal, is none.
+// match adds a finding if a text does not satisfy the schema. It ignores answers without text, such as tool calls and
+// refusals.
 func (in *inspector) match(text, path string) {
 	if text == "" {
 		return
@@ -79,7 +80,7 @@ func (in *inspector) match(text, path string) {
 	}
 }
 
-// setPaths sets the path of a finding that is no place in a text, and of its report.
+// setPaths sets the path of a finding that concerns the whole text, and of its report.
 func (in *inspector) setPaths(from int, rule governor.ID, path string) {
 	for i := from; i < len(in.result.Findings); i++ {
 		in.result.Findings[i].Path = path

@@ -2,31 +2,34 @@ package inspect
 
 import "unicode/utf8"
 
-// cursor reads a text as its body spells it, and relates the decoded text's offsets to the body's.
+// cursor reads a text in its escaped form, and maps offsets in the decoded text to offsets in the body.
 //
-// A text is decoded at one of three levels: 0, as it is written; 1, the content of a JSON string; 2, the content of a
-// string in a document that is itself in a string, such as a tool call's arguments in OpenAI's dialect. A document's
-// decoded form is its JSON with the escapes of its strings resolved, quotes and punctuation included: names give the
-// values beside them their context, and numbers are part of the text. Only the commas between values are semicolons
-// there: to detectors, digits with a comma between are one number.
+// A text is decoded at one of three levels. Level 0 is plain text. Level 1 is the content of a JSON string. Level 2
+// is the content of a string in a JSON document that is itself in a string, such as a tool call's arguments in
+// OpenAI's dialect.
+//
+// The decoded form of a document is its JSON with the escapes in its strings resolved, including quotes and
+// punctuation: names give context to the values beside them, and numbers are part of the text. Only the commas
+// between values become semicolons, because detectors would read digits with a comma between them as one number.
 type cursor struct {
 	raw      []byte
 	at       int // offset of the next byte, in the body
 	end      int
 	pos      int // offset of the next byte, in the decoded text
-	level    int // of the text; of a document: of its strings
+	level    int // of the text; for a document, the level of its strings
 	document bool
-	inString bool // a document's string
+	inString bool // the cursor is in a string of a document
 	opened   int  // offset of the last string's content, in the body
-	number   int  // offset of the number that the last byte was part of, in the body; -1: it was not
+	number   int  // offset of the number that contains the last byte, in the body; -1: none
 }
 
-// newCursor begins a segment.
+// newCursor returns a cursor at the start of a segment.
 func newCursor(body []byte, s *segment) cursor {
 	return cursor{raw: body, at: int(s.start), end: int(s.end), level: int(s.level), document: s.document, number: -1}
 }
 
-// plain is the number of bytes up to the next quote or backslash, at most len(b). It looks at eight bytes at a time.
+// plain returns the number of bytes before the next quote or backslash, at most len(b). It compares eight bytes at a
+// time.
 func plain(b []byte) int {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	n := 0
@@ -35,7 +38,7 @@ func plain(b []byte) int {
 		w := uint64(c[0]) | uint64(c[1])<<8 | uint64(c[2])<<16 | uint64(c[3])<<24 |
 			uint64(c[4])<<32 | uint64(c[5])<<40 | uint64(c[6])<<48 | uint64(c[7])<<56
 		quote, backslash := w^(ones*'"'), w^(ones*'\\')
-		// A high bit is set for each zero byte. Borrows set further bits only above the first one.
+		// Each zero byte sets its high bit. Borrows set false bits only above the first one.
 		if ((quote-ones)&^quote|(backslash-ones)&^backslash)&highs != 0 {
 			break
 		}
@@ -47,7 +50,7 @@ func plain(b []byte) int {
 	return n
 }
 
-// run is the number of bytes at the cursor that stand for themselves, at most limit: it looks no further.
+// run returns the number of unescaped bytes at the cursor, at most limit. It does not look further.
 func (c *cursor) run(limit int) int {
 	limit = min(limit, c.end-c.at)
 	switch {
@@ -59,7 +62,7 @@ func (c *cursor) run(limit int) int {
 	return plain(c.raw[c.at : c.at+limit])
 }
 
-// decode appends the rest of the text.
+// decode appends the rest of the text to dst.
 func (c *cursor) decode(dst []byte) []byte {
 	for c.at < c.end {
 		if n := c.run(c.end - c.at); n > 0 {
@@ -72,7 +75,7 @@ func (c *cursor) decode(dst []byte) []byte {
 	return dst
 }
 
-// seek moves to an offset of the decoded text, which must not be before the cursor.
+// seek moves to an offset in the decoded text. The offset must not be before the cursor.
 func (c *cursor) seek(to int) {
 	for c.pos < to && c.at < c.end {
 		if n := c.run(to - c.pos); n > 0 {
@@ -84,7 +87,7 @@ func (c *cursor) seek(to int) {
 	}
 }
 
-// A unit is a character, or one byte of a character that is not escaped, as its complement.
+// appendUnit appends a unit: a character, or one unescaped byte of a character, stored as its complement.
 func appendUnit(dst []byte, unit rune) []byte {
 	if unit < 0 {
 		return append(dst, byte(^unit))
@@ -99,7 +102,7 @@ func unitLength(unit rune) int {
 	return utf8.RuneLen(unit)
 }
 
-// step reads the next unit and keeps track of a document's strings and numbers.
+// step reads the next unit, and keeps track of the strings and numbers in a document.
 func (c *cursor) step() rune {
 	if !c.document {
 		return c.unit(c.level)
@@ -129,13 +132,13 @@ func (c *cursor) step() rune {
 	return unit
 }
 
-// isNumber reports whether a character may be part of a JSON number. Letters of literals are not, except that e is:
-// no finding lies in a literal.
+// isNumber reports whether a character can be part of a JSON number. The letter e counts, so it does in literals too.
+// This is harmless, because no finding is in a literal.
 func isNumber(unit rune) bool {
 	return unit >= '0' && unit <= '9' || unit == '-' || unit == '+' || unit == '.' || unit == 'e' || unit == 'E'
 }
 
-// unit reads one unit at a level.
+// unit reads one unit at the given level.
 func (c *cursor) unit(level int) rune {
 	if level == 2 {
 		unit := c.unit(1)
@@ -158,8 +161,8 @@ func (c *cursor) unit(level int) rune {
 	return rune(b)
 }
 
-// escape reads what follows a backslash that was read at a level. Of a malformed escape, which only a document inside
-// of a string can have, it reads no more than the backslash.
+// escape reads the rest of an escape after its backslash. Only a document inside a string can have a malformed
+// escape; escape then reads only the backslash.
 func (c *cursor) escape(level int) rune {
 	at := c.at
 	switch unit := c.unit(level); unit {
@@ -184,7 +187,8 @@ func (c *cursor) escape(level int) rune {
 	return '\\'
 }
 
-// surrogate completes a pair of surrogates. A lone one is U+FFFD, as for every other reader of JSON in Go.
+// surrogate reads the second half of a surrogate pair. A lone surrogate becomes U+FFFD, as in Go's other JSON
+// readers.
 func (c *cursor) surrogate(level int, r rune) rune {
 	if r < 0xD800 || r >= 0xE000 {
 		return r

@@ -2,11 +2,11 @@ package inspect
 
 import "strings"
 
-// encodedText is the level of a text in base64. It can be read, but not rewritten.
+// encodedText is the level of base64 text. Such text can be read, but not rewritten.
 const encodedText = 3
 
-// fileData handles the data: URL of a file part: data:text/plain;base64,… is a text; it reports false for one that
-// cannot be read.
+// fileData checks the data: URL of a file part. It treats data:text/plain;base64,… as a text, and returns false if it
+// cannot read the URL.
 func (w *walker) fileData(s span) bool {
 	one := s.segment()
 	c := newCursor(w.body, &one)
@@ -28,13 +28,13 @@ func (w *walker) fileData(s span) bool {
 	return true
 }
 
-// isTextType reports whether files of a media type are texts in UTF-8.
+// isTextType reports whether files of a media type are UTF-8 text.
 func isTextType(media string) bool {
 	media, _, _ = strings.Cut(media, ";")
 	return strings.HasPrefix(media, "text/") || media == "application/json" || media == "application/xml"
 }
 
-// decodeBase64 appends the text in a data: URL. It skips bytes outside of the alphabet.
+// decodeBase64 appends the decoded text of a data: URL. It skips bytes outside the base64 alphabet.
 func (c *cursor) decodeBase64(dst []byte) []byte {
 	c.level = 1
 	for c.at < c.end && c.step() != ',' {

@@ -5,37 +5,38 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// change is what an edit puts in the place of its bytes.
+// change says how an edit replaces its bytes.
 type change uint8
 
 const (
-	mark   change = iota // a placeholder of what they decode to
-	quoted               // the same in quotes: a number becomes a string
-	split                // a placeholder of a value: later edits drop the rest of the finding
-	drop                 // nothing: the rest of such a finding
-	quote                // a quote: a number becomes a string in part
-	put                  // a value, escaped
-	raw                  // a value, as it is
+	mark   change = iota // by a placeholder for the decoded text
+	quoted               // by a placeholder in quotes: a number becomes a string
+	split                // by the placeholder of a value; later edits remove the rest of the finding
+	drop                 // by nothing: the rest of such a finding
+	quote                // by a quote: a part of a number becomes a string
+	put                  // by a value, escaped
+	raw                  // by a value, not escaped
 )
 
-// edit replaces the bytes [start, end) of the body. It has 16 bytes, because there may be hundreds of thousands.
+// edit replaces the bytes [start, end) of the body. It is only 16 bytes, because a body can have hundreds of
+// thousands of edits.
 type edit struct {
 	start, end uint32
 	value      uint32 // index in editor.values, for split and put
 	rule       governor.ID
 	change     change
-	level      uint8 // of escaping, at the place
+	level      uint8 // level of escaping at the edit
 }
 
-// edits is the list of all edits.
+// edits is the list of all edits of a body.
 type edits struct {
 	list[edit]
 	values   list[string]
 	unsorted bool
-	size     int // bound of the bytes that the edits add
+	size     int // upper bound of the bytes that the edits add
 }
 
-// maxEdits bounds the memory of edits, at 16 bytes each. A body of 4 MB has room for 300,000 card numbers.
+// maxEdits limits the memory for edits, at 16 bytes each. A body of 4 MB can contain 300,000 card numbers.
 const maxEdits = 400_000
 
 func (e *edits) add(one edit) {
@@ -43,7 +44,7 @@ func (e *edits) add(one edit) {
 	e.push(one)
 }
 
-// value keeps a value for an edit.
+// value stores a value and returns its index for an edit.
 func (e *edits) value(text string) uint32 {
 	e.values.push(text)
 	return uint32(e.values.count - 1)
@@ -51,7 +52,7 @@ func (e *edits) value(text string) uint32 {
 
 func less(a, b *edit) bool { return a.start < b.start || a.start == b.start && a.end < b.end }
 
-// sort orders the edits by place: heapsort, which needs no memory.
+// sort orders the edits by position. It uses heapsort, which allocates nothing.
 func (e *edits) sort() {
 	if !e.unsorted {
 		return
@@ -85,7 +86,7 @@ func (e *edits) sink(i, n int) {
 	}
 }
 
-// writer applies edits to a body in order.
+// writer applies edits to a body, in order.
 type writer struct {
 	body     []byte
 	edits    *edits
@@ -95,7 +96,7 @@ type writer struct {
 	match    []byte
 }
 
-// rewrite appends the bytes [from, to) of the body with the edits that are within.
+// rewrite appends the bytes [from, to) of the body to dst, with the edits in that range applied.
 func (w *writer) rewrite(dst []byte, from, to int) []byte {
 	for ; w.next < w.edits.count; w.next++ {
 		e := w.edits.at(w.next)
@@ -139,12 +140,12 @@ func appendQuote(dst []byte, level uint8) []byte {
 	return append(dst, '"')
 }
 
-// placeholder appends the placeholder of w.match.
+// placeholder appends the placeholder for w.match.
 func (w *writer) placeholder(dst []byte, rule governor.ID) []byte {
 	return w.redactor.Replace(dst, w.policy, rule, w.match)
 }
 
-// appendEscaped appends a text at a level of escaping.
+// appendEscaped appends a text, escaped for the given level.
 func appendEscaped(dst []byte, text string, level int) []byte {
 	for range level {
 		text = string(jsontext.Escape(text))

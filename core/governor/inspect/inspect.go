@@ -1,9 +1,9 @@
-// Package inspect applies the Governor's policy to whole JSON bodies: it checks every text of a request or an answer,
-// rewrites the findings to redact where they are, and puts a caller's own values back into its answer.
+// Package inspect applies the Governor's policy to complete JSON bodies. It checks every text of a request or an
+// answer, rewrites the findings that must be redacted, and restores a caller's own values in its answer.
 //
-// Every string of a body is a text, except where this package knows better: names of fixed sets (roles, types),
-// identifiers, model names, media types, encoded media, addresses of media, signatures and encrypted content. A text
-// member that is new in an API is therefore checked, too.
+// Every string in a body is treated as text, with known exceptions: names from fixed sets (roles, types),
+// identifiers, model names, media types, encoded media, addresses of media, signatures and encrypted content. Text
+// fields that an API adds later are therefore checked as well.
 package inspect
 
 import (
@@ -28,65 +28,66 @@ const (
 	AnthropicAnswer
 )
 
-// RequestKind is the format of a completion request in a dialect.
+// RequestKind returns the format of a completion request in a dialect.
 func RequestKind(d chat.Dialect) Kind { return Kind(d) - Kind(chat.Native) + NativeRequest }
 
-// AnswerKind is the format of a whole answer in a dialect.
+// AnswerKind returns the format of a non-streaming answer in a dialect.
 func AnswerKind(d chat.Dialect) Kind { return Kind(d) - Kind(chat.Native) + NativeAnswer }
 
-// Check is how to check: the same for every text of one exchange.
+// Check configures a check. It is the same for all texts of one exchange.
 type Check struct {
 	Policy *governor.Policy
-	// Redactor gives the placeholders of the request's texts, and restores them in the answer. Answers are redacted for
-	// good, by placeholders without a number: a value that only the model knows is not the caller's to get back.
+	// Redactor makes the placeholders for the request's texts, and restores them in the answer. Findings in answers
+	// get placeholders without a number, which are never restored: the caller does not know these values.
 	Redactor *governor.Redactor
-	// Key gives the project's key for fingerprints of matches; nil, or an empty key: reports have none. It is called for
-	// findings only.
+	// Key returns the project's key for fingerprints of matches. If Key is nil or returns an empty key, reports have
+	// no fingerprints. It is only called for findings.
 	Key func() []byte
-	// Schema is the JSON Schema that the text of an answer must satisfy (Settings.Schema); empty: any. Its finding has the
-	// rule RuleSchema.
+	// Schema is the JSON Schema that the text of an answer must satisfy (Settings.Schema). If it is empty, any text
+	// is valid. The finding for an invalid text has the rule RuleSchema.
 	Schema string
 }
 
 // Finding is a place in a body.
 type Finding struct {
 	Rule   governor.ID
-	Action governor.Action // the policy's, or Block for a redaction that the text does not allow
-	// Path names the text, such as messages[2].content[0].text; a JSON document in a body, such as a tool call's
-	// arguments, is one text. A member whose name may come from a caller is "*".
+	Action governor.Action // the policy's action; Block for a redaction that the text does not allow
+	// Path names the text, such as messages[2].content[0].text. A JSON document inside a body, such as a tool call's
+	// arguments, is one text. A field name that may come from a caller is "*".
 	Path string
-	// Start and End are byte offsets in the decoded text, in UTF-8. A finding that is split over several parts of a
-	// message has the path of the first, and End counts on into the others.
+	// Start and End are UTF-8 byte offsets in the decoded text. If a finding is split over several parts of a
+	// message, Path is that of the first part, and End continues into the other parts.
 	Start, End int
 }
 
-// Report is what to record of a rule's findings.
+// Report summarizes a rule's findings for the record.
 type Report struct {
 	Finding        // the first
 	Count   uint64 // of all findings of the rule
-	MAC     string // HMAC-SHA-256 of the first match with Check.Key, hexadecimal
-	Excerpt string // the last two characters of the first match, for rules of personal data only
+	MAC     string // HMAC-SHA-256 of the first match with Check.Key, in hexadecimal
+	Excerpt string // last two characters of the first match; only for personal data
 }
 
-// Result is what a check has found.
+// Result is the result of a check.
 type Result struct {
-	// Body is the rewritten body; nil: nothing to rewrite, or the decision is Rejected. Bytes outside of findings are
-	// unchanged.
+	// Body is the rewritten body. It is nil if nothing was rewritten or the decision is Rejected. Bytes outside of
+	// findings are unchanged.
 	Body       []byte
 	Findings   []Finding // the first governor.MaxListed
 	Tally      governor.Tally
 	Decision   governor.Decision
-	Unchecked  []string // kinds of content that cannot be read: image, audio, file, tokens; each once
+	Unchecked  []string // kinds of content that cannot be read: image, audio, file, tokens; without duplicates
 	Reports    []Report // by rule
-	Characters uint64   // of all texts; counted only if the policy limits them
+	Characters uint64   // in all texts; counted only if the policy limits them
 }
 
-// Request checks the body of a request. body must be valid for jsontext.Check; the result does not share its memory.
+// Request checks the body of a request. body must be valid according to jsontext.Check. The result does not share its
+// memory.
 func (c *Check) Request(kind Kind, body []byte) Result {
 	return c.body(kind, governor.Input, body, c.Redactor)
 }
 
-// Answer checks a whole answer. body must be valid for jsontext.Check.
+// Answer checks a non-streaming answer. body must be valid according to jsontext.Check.
 func (c *Check) Answer(kind Kind, body []byte) Result {
 	return c.body(kind, governor.Output, body, nil)
 }
@@ -111,7 +112,7 @@ func (c *Check) body(kind Kind, d governor.Direction, body []byte, r *governor.R
 	return w.result
 }
 
-// inspector begins a check. Without a redactor, placeholders have no numbers.
+// inspector starts a check. Without a redactor, placeholders have no numbers.
 func (c *Check) inspector(d governor.Direction, body []byte, r *governor.Redactor) *inspector {
 	if r == nil {
 		r = &governor.Redactor{}
@@ -128,7 +129,7 @@ func (in *inspector) decide() {
 	in.result.Decision = in.result.Tally.Decide(in.check.Policy)
 }
 
-// rewritten is the body with all edits.
+// rewritten returns the body with all edits applied.
 func (in *inspector) rewritten() []byte {
 	in.edits.sort()
 	w := in.writer()
@@ -143,7 +144,7 @@ func (in *inspector) writer() writer {
 	return w
 }
 
-// repeated handles the texts that repeat others.
+// repeated checks the texts that repeat other texts.
 func (w *walker) repeated() {
 	if w.mode == scan {
 		w.mode = repeat
@@ -156,8 +157,8 @@ func (w *walker) repeated() {
 	}
 }
 
-// Header checks the value of a header as a text of a request, and adds what it finds to the result of the body. It returns true if
-// a finding is to be redacted.
+// Header checks the value of a header as a text of a request, and adds its findings to the result for the body. It
+// returns true if a finding must be redacted.
 //
 //go:noinline
 func (c *Check) Header(result *Result, name, value string) (redact bool) {
@@ -176,7 +177,7 @@ func (c *Check) Header(result *Result, name, value string) (redact bool) {
 	return one.Tally.Redact
 }
 
-// addReport adds a rule's findings in another text.
+// addReport adds the report of the same rule for another text.
 //
 //go:noinline
 func (r *Result) addReport(other *Report) {
@@ -190,7 +191,7 @@ func (r *Result) addReport(other *Report) {
 	r.Reports = append(r.Reports, *other)
 }
 
-// Text checks a plain text. Result.Body is the text with its redactions, also if the decision is Rejected.
+// Text checks a plain text. Result.Body is the redacted text, even if the decision is Rejected.
 func (c *Check) Text(text string, d governor.Direction) Result {
 	in := c.inspector(d, []byte(text), c.Redactor)
 	in.one(segment{end: uint32(len(text))})

@@ -1,6 +1,6 @@
 package inspect
 
-// list is a stack in chunks: it grows without copies, which memory that is never freed would keep.
+// list is a stack that grows in chunks. Growing a slice would copy it, and the old copies are never freed.
 type list[T any] struct {
 	chunks [][]T
 	count  int

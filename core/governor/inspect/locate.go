@@ -9,11 +9,11 @@ import (
 // level is an open object or array.
 type level struct {
 	array bool
-	index int // of an array's element
+	index int // index of an array's element
 	key   span
 }
 
-// locator writes the paths of places in a body, in its order.
+// locator writes the paths of places in a body. It visits them in the order of the body.
 type locator struct {
 	body   []byte
 	pos    int
@@ -21,12 +21,12 @@ type locator struct {
 	levels [jsontext.MaxDepth]level
 }
 
-// locate writes the paths of all listed findings and of the reports.
+// locate sets the paths of all listed findings and of the reports.
 func (in *inspector) locate() {
 	if len(in.places) == 0 {
 		return
 	}
-	for i := 1; i < len(in.places); i++ { // nearly in order, and few
+	for i := 1; i < len(in.places); i++ { // few, and almost sorted
 		for j := i; j > 0 && in.places[j].at < in.places[j-1].at; j-- {
 			in.places[j], in.places[j-1] = in.places[j-1], in.places[j]
 		}
@@ -35,7 +35,7 @@ func (in *inspector) locate() {
 	path, last := "", -1
 	for _, p := range in.places {
 		if p.at < 0 {
-			continue // the whole body
+			continue // the finding is about the whole body
 		}
 		if p.at != last {
 			path, last = l.find(p.at), p.at
@@ -54,7 +54,7 @@ func (in *inspector) setPath(p place, path string) {
 	}
 }
 
-// find moves on to the value at an offset: of a string its content, of a document its bracket.
+// find advances to the value at an offset: the content of a string, or the bracket of a document.
 func (l *locator) find(at int) string {
 	for l.pos < len(l.body) {
 		switch c := l.body[l.pos]; c {
@@ -99,7 +99,7 @@ func (l *locator) readString() span {
 	return span{start: uint32(start), end: uint32(at)}
 }
 
-// isKey reports whether a colon follows.
+// isKey reports whether the next character is a colon.
 func (l *locator) isKey() bool {
 	for l.pos < len(l.body) {
 		switch l.body[l.pos] {
@@ -112,7 +112,7 @@ func (l *locator) isKey() bool {
 	return false
 }
 
-// path is the place of the next value.
+// path returns the path of the next value.
 func (l *locator) path() string {
 	var b []byte
 	for i := range l.levels[:l.depth] {
@@ -128,8 +128,8 @@ func (l *locator) path() string {
 	return string(b)
 }
 
-// appendName appends a field's name, or * for a name that the APIs do not use. Theirs begin with a lower-case letter and
-// consist of letters and underscores. Any other name may be a caller's data, which must not get into a path.
+// appendName appends a field's name, or * for a name that no API uses. API names begin with a lower-case letter and
+// consist of letters and underscores. Any other name may be a caller's data, which must not appear in a path.
 func appendName(b, name []byte) []byte {
 	known := len(name) > 0 && len(name) <= maxName && name[0] >= 'a' && name[0] <= 'z'
 	for _, c := range name {

@@ -9,10 +9,10 @@ type token struct {
 	blanked    bool
 }
 
-// value is a member's value in the body; end is 0 if there is none.
+// value is the position of a field's value in the body; end is 0 if the field is missing.
 type value struct{ start, end uint32 }
 
-// logProbs handles log probabilities, whose tokens repeat a text: {"content":[…],"refusal":[…]}, or the array.
+// logProbs checks log probabilities, whose tokens repeat a text: {"content":[…],"refusal":[…]}, or only the array.
 func (w *walker) logProbs(s span) {
 	w.pos, w.depth = int(s.start), 0
 	if w.peek() == '[' {
@@ -37,7 +37,7 @@ func (w *walker) logProbs(s span) {
 	}
 }
 
-// pass skips any value and returns its place.
+// pass skips a value of any kind and returns its position.
 func (w *walker) pass() span {
 	s := span{start: uint32(w.pos)}
 	switch w.peek() {
@@ -54,7 +54,7 @@ func (w *walker) pass() span {
 	return s
 }
 
-// tokens handles one array: the tokens' texts are one text.
+// tokens checks one array. The texts of its tokens form one text.
 func (w *walker) tokens() {
 	all := &list[token]{}
 	from := w.segments.count
@@ -103,7 +103,8 @@ func (w *walker) token() (one token, text span) {
 
 func equalText(a []byte, b string) bool { return len(a) == len(b) && equal(a, b) }
 
-// blank removes what repeats the text of the tokens that a replaced place overlaps: their bytes and alternatives.
+// blank removes the bytes and alternatives of all tokens that a replaced finding overlaps, because they repeat its
+// text.
 func (m *mapper) blank(f governor.Finding) {
 	if m.tokens == nil {
 		return

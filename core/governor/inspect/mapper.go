@@ -2,22 +2,22 @@ package inspect
 
 import "github.com/postern-ai/postern/core/governor"
 
-// mapper relates findings of a text, in order, to its segments and the body.
+// mapper maps the findings of a text, in order, to the text's segments and to the body.
 type mapper struct {
 	in       *inspector
 	first    int          // index of the text's first segment
-	tokens   *list[token] // what the segments are in, if they are log probabilities
-	index    int          // of the segment of the last finding's start
+	tokens   *list[token] // the tokens that contain the segments; nil if they are not log probabilities
+	index    int          // index of the segment in which the last finding starts
 	cursor   cursor
-	cursorAt int // one more than the index of the cursor's segment
-	key      int // one more than the offset of the last string that was looked up, in the body
+	cursorAt int // 1 + index of the cursor's segment
+	key      int // 1 + offset of the last string that was looked up, in the body
 	isKey    bool
-	numberAt int // one more than the offset of the last number that was looked up, in the body
-	stop     int // its end
-	quoted   int // one more than the offset of the last number that became a string
+	numberAt int // 1 + offset of the last number that was looked up, in the body
+	stop     int // end of that number
+	quoted   int // 1 + offset of the last number that became a string
 }
 
-// segment is the one that an offset of the text is in.
+// segment returns the segment that contains an offset of the text.
 func (m *mapper) segment(pos int) *segment {
 	for m.index+1 < m.in.segments.count && int(m.in.segments.at(m.index+1).pos) <= pos {
 		m.index++
@@ -25,7 +25,7 @@ func (m *mapper) segment(pos int) *segment {
 	return m.in.segments.at(m.index)
 }
 
-// place moves the cursor to an offset of the text, within segment i.
+// place moves the cursor to an offset of the text within segment i.
 func (m *mapper) place(i, pos int) {
 	s := m.in.segments.at(i)
 	if m.cursorAt != i+1 {
@@ -38,7 +38,8 @@ func (m *mapper) place(i, pos int) {
 	m.cursor.seek(pos)
 }
 
-// redact adds the edits that replace a finding by a placeholder. It reports false if the text cannot be rewritten there.
+// redact adds the edits that replace a finding by a placeholder. It returns false if the text cannot be rewritten
+// there.
 func (m *mapper) redact(f governor.Finding, text []byte) bool {
 	s := m.in.segments.at(m.index)
 	switch {
@@ -60,8 +61,8 @@ func (m *mapper) within(i int, f governor.Finding) bool {
 	return i+1 == m.in.segments.count || int(m.in.segments.at(i+1).pos) >= f.End
 }
 
-// replace adds an edit in the place of a finding that begins in the current segment. What the next segments have of the
-// finding goes.
+// replace puts an edit in place of a finding that begins in the current segment. It removes the rest of the finding
+// from the next segments.
 func (m *mapper) replace(f governor.Finding, e edit) {
 	s := m.in.segments.at(m.index)
 	m.place(m.index, f.Start)
@@ -83,7 +84,7 @@ func (m *mapper) replace(f governor.Finding, e edit) {
 	m.blank(f)
 }
 
-// add adds the edit of a placeholder, and a bound of its length.
+// add adds the edit for a placeholder, and an upper bound of its length.
 func (m *mapper) add(e edit) {
 	size := maxNumber
 	if e.change == put {
@@ -96,11 +97,11 @@ func (m *mapper) add(e edit) {
 	m.in.edits.add(e)
 }
 
-// maxNumber is the length of a placeholder without its name.
+// maxNumber is the maximum length of a placeholder, not counting its name.
 const maxNumber = len(`[_65536]""`)
 
-// redactInDocument is redact for a document: a finding must be in one string that is no member's name, or in one
-// number.
+// redactInDocument does the same as redact, for a document. A finding must be within one string that is not a field
+// name, or within one number.
 func (m *mapper) redactInDocument(f governor.Finding) bool {
 	c := &m.cursor
 	m.place(m.index, f.Start)
@@ -129,7 +130,7 @@ func (m *mapper) redactInDocument(f governor.Finding) bool {
 	return true
 }
 
-// name reports whether the string that the cursor is in is a member's name: a colon follows it.
+// name reports whether the string at the cursor is a field name, which is followed by a colon.
 func (m *mapper) name(opened int) bool {
 	if m.key != opened+1 {
 		c := m.cursor
@@ -146,7 +147,7 @@ func (m *mapper) name(opened int) bool {
 	return m.isKey
 }
 
-// quote makes a number a string of which a finding is only a part.
+// quote turns a number that contains a finding into a string.
 func (m *mapper) quote(number, end int, level uint8) {
 	if m.quoted == number+1 {
 		return
@@ -157,7 +158,7 @@ func (m *mapper) quote(number, end int, level uint8) {
 	m.in.edits.add(edit{start: uint32(end), end: uint32(end), change: quote, level: level})
 }
 
-// numberEnd is the end of the number that the cursor is in or behind.
+// numberEnd returns the end of the number that the cursor is in or directly behind.
 func (m *mapper) numberEnd(number int) int {
 	if m.numberAt == number+1 {
 		return m.stop

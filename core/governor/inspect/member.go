@@ -1,40 +1,40 @@
 package inspect
 
-// member is what a member's name says of its value.
+// member is the meaning of a field, according to its name.
 type member uint8
 
 const (
-	textMember      member = iota // a text, or whatever contains texts
-	skipMember                    // a string that is no text
-	ignoreMember                  // no text at all
+	textMember      member = iota // a text, or a value that contains texts
+	skipMember                    // a string that is not a text
+	ignoreMember                  // contains no text
 	typeMember                    // the type of a part
-	partMember                    // the text of a part: adjacent ones of a message are one text
-	thinkingMember                // signed or not
-	signatureMember               // its object's text cannot be changed
+	partMember                    // the text of a part; adjacent parts of a message are one text
+	thinkingMember                // thinking, which may be signed
+	signatureMember               // a signature: the text of its object must not change
 	dataMember                    // encoded media or a text, depending on the type
-	idMember                      // a string that is no text
-	urlMember                     // of a medium no text
+	idMember                      // an identifier
+	urlMember                     // an address; not a text if it belongs to a medium
 	mediumMember                  // an object with a medium, or its address
 	sourceMember                  // an object with a medium or a document; a string is a text
 	audioMember                   // an object with a medium, if it has an ID or data
 	fileMember                    // an object with a file
 	fileDataMember                // a data: URL
-	documentMember                // an object or array that is one text
-	argumentsMember               // the same, also inside of a string
-	inputMember                   // an object is one text; may be token IDs
+	documentMember                // an object or array that is checked as one text
+	argumentsMember               // the same, but it may be a string that contains JSON
+	inputMember                   // one text if it is an object; may be token IDs
 	tokensMember                  // may be token IDs
 	logProbsMember                // repeats a text, token by token
 	repeatMember                  // repeats texts
 	opaqueMember                  // encrypted
 )
 
-// word is a name with a meaning.
+// word is a field name with a meaning.
 type word struct {
 	text string
 	code uint8
 }
 
-// members are the names with a meaning in the APIs of OpenAI and Anthropic, and in Postern's own.
+// members lists the field names with a meaning in the APIs of OpenAI and Anthropic, and in Postern's own.
 var members = [...]word{
 	{"text", uint8(partMember)},
 	{"type", uint8(typeMember)},
@@ -69,7 +69,7 @@ var members = [...]word{
 	{"logprobs", uint8(logProbsMember)},
 	{"logit_bias", uint8(ignoreMember)},
 	{"embedding", uint8(ignoreMember)},
-	// Credentials of the provider's own connectors are for it alone: without them the tool cannot work.
+	// Credentials for the provider's own connectors are only for the provider. The tool does not work without them.
 	{"headers", uint8(ignoreMember)},
 	{"authorization", uint8(skipMember)},
 	{"authorization_token", uint8(skipMember)},
@@ -96,13 +96,14 @@ var members = [...]word{
 	{"b64_json", uint8(skipMember)},
 }
 
-// echoes are the members of a Responses answer that repeat the request: the caller's own, checked as input.
+// echoes lists the fields of a Responses answer that repeat others. 1: fields of the request, which were checked as
+// input. 2: the texts of the output.
 var echoes = [...]word{
 	{"instructions", 1}, {"tools", 1}, {"tool_choice", 1}, {"metadata", 1}, {"text", 1}, {"prompt", 1}, {"user", 1},
 	{"safety_identifier", 1}, {"prompt_cache_key", 1}, {"reasoning", 1}, {"output_text", 2},
 }
 
-// part is the type of an object, as far as it matters here.
+// part is the type of an object, as far as this package distinguishes types.
 type part uint8
 
 const (
@@ -135,7 +136,7 @@ var parts = [...]word{
 	{"compaction", uint8(compactionPart)},
 }
 
-// lookUp is the code of a name; 0: it has none.
+// lookUp returns the code of a name, or 0 if the name has none.
 func lookUp(words []word, name []byte) uint8 {
 	for i := range words {
 		if w := &words[i]; len(w.text) == len(name) && equal(name, w.text) {
@@ -145,7 +146,7 @@ func lookUp(words []word, name []byte) uint8 {
 	return 0
 }
 
-// equal compares without a conversion, which would allocate.
+// equal compares without a conversion, which would allocate memory.
 func equal(a []byte, b string) bool {
 	for i := range a {
 		if a[i] != b[i] {
@@ -155,7 +156,7 @@ func equal(a []byte, b string) bool {
 	return true
 }
 
-// memberOf is what a member's name says. Names that end with _id are identifiers.
+// memberOf returns the meaning of a field's name. Names that end with _id are identifiers.
 func memberOf(name []byte) member {
 	if m := member(lookUp(members[:], name)); m != textMember {
 		return m
@@ -166,10 +167,10 @@ func memberOf(name []byte) member {
 	return textMember
 }
 
-// maxName is the length of the longest name with a meaning, and more.
+// maxName is longer than the longest name with a meaning.
 const maxName = 40
 
-// name is a string, decoded; empty if it is longer than any name with a meaning.
+// name returns the decoded name of a field. It is empty if the name is longer than any with a meaning.
 func (w *walker) name(s span) []byte {
 	inside := w.body[s.start:s.end]
 	if !s.escaped {

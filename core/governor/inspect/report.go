@@ -7,7 +7,7 @@ import (
 	"github.com/postern-ai/postern/core/hmac"
 )
 
-// place is a finding whose path is still to be written.
+// place is a finding whose path is not known yet.
 type place struct {
 	at      int // offset of the text in the body
 	finding int // index in Result.Findings; -1: none
@@ -49,7 +49,7 @@ func (in *inspector) newReport(f Finding, match []byte) Report {
 	return one
 }
 
-// lastTwo is the last two characters of a text.
+// lastTwo returns the last two characters of a text.
 func lastTwo(text []byte) string {
 	at := len(text)
 	for range 2 {
@@ -68,7 +68,8 @@ func hexadecimal(data []byte) string {
 	return string(out)
 }
 
-// note adds a kind of content that cannot be read, for an object or array at an offset of the body.
+// note records content that cannot be read, in the object or array at an offset of the body. Each kind is recorded
+// once.
 func (in *inspector) note(kind string, at uint32) {
 	if in.mode != scan {
 		return
@@ -83,7 +84,8 @@ func (in *inspector) note(kind string, at uint32) {
 	in.whole(governor.Finding{Rule: governor.RuleUnchecked}, int(at))
 }
 
-// whole adds a finding that is no place in a text. It cannot be redacted, so it blocks instead.
+// whole adds a finding that concerns the whole text or body. Such a finding cannot be redacted, so Redact becomes
+// Block.
 func (in *inspector) whole(f governor.Finding, at int) {
 	action := in.check.Policy.Action(in.dir, f.Rule)
 	switch action {
@@ -96,7 +98,7 @@ func (in *inspector) whole(f governor.Finding, at int) {
 	in.report(Finding{Rule: f.Rule, Action: action}, at, nil)
 }
 
-// length checks the number of characters.
+// length adds a finding if the texts have more characters than the policy allows.
 func (in *inspector) length() {
 	if f, ok := in.check.Policy.TooLong(in.dir, in.result.Characters); ok {
 		in.whole(f, -1)

@@ -9,23 +9,23 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// slot is a text of a translated answer, and its place in the buffer that holds all of them.
+// slot is a text of a translated answer. All texts are checked in one buffer.
 type slot struct {
 	start, end int
 	choice     int
 	part       *chat.Part // nil: the choice's log probabilities
-	tool       int        // number of the tool call
+	tool       int        // index of the tool call
 }
 
-// collector puts the texts of an answer into one buffer, so that they are checked like a body.
+// collector copies the texts of an answer into one buffer, so that they can be checked like a body.
 type collector struct {
 	walker
 	slots []slot
 }
 
-// Response checks a translated answer and rewrites its texts in place, unless the decision is Rejected. Result.Body is
-// nil. Paths are those of a chat completion in OpenAI's dialect. Thinking that is rewritten loses its signature, as in a
-// translated stream: providers then do not get it back.
+// Response checks a translated answer and rewrites its texts in place, unless the decision is Rejected. Result.Body
+// is nil. Paths are those of a chat completion in OpenAI's dialect. Rewritten thinking loses its signature, as in a
+// translated stream. Providers then do not receive it in the next request.
 func (c *Check) Response(resp *chat.Response) Result {
 	w := &collector{walker: walker{inspector: c.inspector(governor.Output, nil, nil)}}
 	w.joined = true
@@ -42,14 +42,14 @@ func (c *Check) Response(resp *chat.Response) Result {
 	return w.result
 }
 
-// RestoreResponse is Restore for a translated answer. It works in place.
+// RestoreResponse does the same as Restore, in place, for a translated answer.
 func RestoreResponse(resp *chat.Response, r *governor.Redactor) {
 	w := &collector{walker: walker{inspector: &inspector{mode: restore, redactor: r}}}
 	w.response(resp)
 	w.write(resp)
 }
 
-// response handles all texts.
+// response collects and checks all texts.
 func (w *collector) response(resp *chat.Response) {
 	size := 0
 	for i := range resp.Choices {
@@ -71,7 +71,7 @@ func (w *collector) response(resp *chat.Response) {
 	w.repeated()
 }
 
-// choice handles the texts of one choice.
+// choice collects the texts of one choice.
 func (w *collector) choice(index int, a *chat.Answer) {
 	tools := 0
 	for i := range a.Parts {
@@ -108,7 +108,7 @@ func (w *collector) slot(s slot, text string) segment {
 	return segment{start: uint32(s.start), end: uint32(s.end), level: 1, escaped: strings.IndexByte(text, '\\') >= 0}
 }
 
-// write puts the rewritten texts into the answer.
+// write copies the rewritten texts back into the answer.
 func (w *collector) write(resp *chat.Response) {
 	w.edits.sort()
 	out := w.writer()
@@ -132,7 +132,7 @@ func (w *collector) write(resp *chat.Response) {
 	}
 }
 
-// pathAt is the path of the text at an offset of the buffer.
+// pathAt returns the path of the text at an offset of the buffer.
 func (w *collector) pathAt(at int) string {
 	for i := range w.slots {
 		if s := &w.slots[i]; at >= 0 && at < s.end {

@@ -7,9 +7,9 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// Restore puts the values of r back in the place of their placeholders in an answer: in texts, tool arguments and log
-// probabilities. It returns nil if there are none. Signed thinking keeps its placeholders, because the provider refuses
-// it in the next request if it has changed. body must be valid for jsontext.Check.
+// Restore replaces the placeholders of r by their values in an answer: in texts, tool arguments and log
+// probabilities. It returns nil if there are no placeholders. Signed thinking keeps its placeholders, because the
+// provider refuses changed thinking in the next request. body must be valid according to jsontext.Check.
 func Restore(kind Kind, body []byte, r *governor.Redactor) []byte {
 	w := &walker{inspector: &inspector{mode: restore, body: body, redactor: r}, kind: kind}
 	w.walk()
@@ -20,8 +20,8 @@ func Restore(kind Kind, body []byte, r *governor.Redactor) []byte {
 	return w.rewritten()
 }
 
-// maxRestored bounds the bytes that restoring adds: a model that repeats the placeholder of a long key would
-// otherwise multiply it. Later placeholders remain.
+// maxRestored limits the bytes that restoring adds. Without it, a model that repeats the placeholder of a long key
+// could multiply the size of the answer. Placeholders beyond the limit are not restored.
 const maxRestored = 1 << 20
 
 // restore finds the placeholders in a text.
@@ -46,7 +46,7 @@ func (in *inspector) restore(text []byte) {
 	}
 }
 
-// placeholderEnd is the end of what may be a placeholder; 0: it is none.
+// placeholderEnd returns the end of a possible placeholder, or 0 if there is none at this offset.
 func placeholderEnd(text []byte, at int) int {
 	for i := at + 1; i < len(text) && i-at < governor.MaxPlaceholder; i++ {
 		switch c := text[i]; {

@@ -2,20 +2,20 @@ package inspect
 
 import "github.com/postern-ai/postern/core/governor"
 
-// section is a group of a request's members, in the order in which a provider's prompt cache has them: definitions and
-// system texts come before messages, whatever the order of the body is.
+// section is a group of a request's fields, in the order of a provider's prompt cache: definitions and system texts
+// precede messages, regardless of their order in the body.
 // Sources: Anthropic's guide "Prompt caching" (tools, system, messages), OpenAI's guide "Prompt caching" (structured
 // output schemas are a prefix to the system message), both read in November 2026.
 type section uint8
 
 const (
-	definitions section = iota // tools, system texts and all that is not below
-	messages                   // grow with every turn of a session
-	others                     // no part of the prompt: they may change with every request
+	definitions section = iota // tools, system texts, and everything not in the other sections
+	messages                   // grows with every turn of a session
+	others                     // not part of the prompt, so it may change with every request
 	sections
 )
 
-// sectioned are the members of a body that are not definitions. A code is one more than the section.
+// sectioned lists the fields of a body that are not definitions. A code is 1 + the section.
 var sectioned = [...]word{
 	{"messages", uint8(messages + 1)},
 	{"input", uint8(messages + 1)},
@@ -26,19 +26,19 @@ var sectioned = [...]word{
 	{"prompt_cache_key", uint8(others + 1)},
 }
 
-// systemMembers are the members of a body with system texts and definitions of tools.
+// systemMembers lists the fields of a body that contain system texts and definitions of tools.
 var systemMembers = [...]word{{"system", 1}, {"instructions", 1}, {"tools", 1}, {"functions", 1}}
 
-// unit is a part of a body in which values get their numbers together: a member, or a message.
+// unit is a part of a body whose values are numbered together: a field, or a message.
 type unit struct {
 	start   uint32
 	section section
 }
 
-// maxUnits bounds the memory of units, at 8 bytes each. Further messages are one unit.
+// maxUnits limits the memory for units, at 8 bytes each. All messages after that form one unit.
 const maxUnits = 1 << 16
 
-// enter begins a member of the body.
+// enter starts a field of the body.
 func (w *walker) enter(name []byte, s span) {
 	w.section = definitions
 	if code := lookUp(sectioned[:], name); code > 0 {
@@ -56,14 +56,14 @@ func (w *walker) enter(name []byte, s span) {
 	}
 }
 
-// begin begins a unit.
+// begin starts a unit.
 func (w *walker) begin(at int) {
 	if w.units.count < maxUnits {
 		w.units.push(unit{uint32(at), w.section})
 	}
 }
 
-// message begins a message.
+// message starts a message.
 func (w *walker) message() {
 	if w.mode == reserve {
 		w.begin(w.pos)
@@ -74,7 +74,7 @@ func (w *walker) message() {
 	}
 }
 
-// isSystem reports whether the message that begins is a system text. Its role may be behind its content.
+// isSystem reports whether the message that starts here is a system text. The role may come after the content.
 func (w *walker) isSystem() (system bool) {
 	at := w.pos
 	for w.pos++; w.pos < len(w.body) && w.peek() != '}'; {
@@ -97,7 +97,7 @@ func (w *walker) isSystem() (system bool) {
 	return system
 }
 
-// turn continues with the rules of a direction.
+// turn switches to the rules of a direction.
 func (w *walker) turn(d governor.Direction) {
 	if d == w.dir {
 		return
@@ -108,9 +108,10 @@ func (w *walker) turn(d governor.Direction) {
 	}
 }
 
-// number gives the values to redact their numbers, so that they are the same in every request of a session: the number of
-// a value depends only on the prompt before it, and on its own message. A placeholder that a later message
-// contains is taken for the value's: it is one if the model's signed thinking has it.
+// number assigns numbers to the values to redact. A value keeps its number in every request of a session, because the
+// number depends only on the prompt before it and on its own message. If a later message already contains a
+// placeholder, number assumes that it is the value's. This is correct if the placeholder comes from the model's
+// signed thinking.
 func (w *walker) number() {
 	w.mode, w.roles = reserve, false
 	w.pos, w.depth, w.section = 0, 0, definitions
@@ -118,15 +119,15 @@ func (w *walker) number() {
 	w.walk()
 	w.edits.sort()
 	for s := range sections {
-		if s != messages { // together: they stay the same in a session
+		if s != messages { // numbered together, because they stay the same in a session
 			w.numberSection(s, true, false)
 		}
 		w.numberSection(s, s == messages, true)
 	}
 }
 
-// numberSection visits the units of a section in order: it reserves the placeholders that they contain, and numbers their
-// values.
+// numberSection visits the units of a section in order. It reserves the placeholders that they contain, and numbers
+// their values.
 func (w *walker) numberSection(s section, reserves, numbers bool) {
 	out, literal := w.writer(), 0
 	for i := range w.units.count {

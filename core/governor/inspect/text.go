@@ -6,42 +6,42 @@ import "github.com/postern-ai/postern/core/governor"
 type segment struct {
 	start, end uint32 // in the body
 	pos        uint32 // offset of its first byte in the decoded text
-	level      uint8  // of escaping: see cursor
-	escaped    bool   // its bytes are not its decoded text
+	level      uint8  // of escaping; see cursor
+	escaped    bool   // its bytes differ from its decoded text
 	document   bool
-	fixed      bool // signed: it cannot be rewritten
+	fixed      bool // signed, so it cannot be rewritten
 }
 
-// mode is what to do with each text of a body.
+// mode says how to handle each text of a body.
 type mode uint8
 
 const (
 	scan    mode = iota
-	repeat       // scan a text that repeats others: rewrite it, but count only findings that the others do not have
-	reserve      // remember the placeholders that the texts contain
-	restore      // put values in the place of placeholders
+	repeat       // scan a text that repeats others: rewrite it, but count only findings that the others lack
+	reserve      // collect the placeholders in the texts
+	restore      // replace placeholders by their values
 )
 
-// inspector works on the texts of one body.
+// inspector checks the texts of one body.
 type inspector struct {
 	check    *Check
 	mode     mode
 	dir      governor.Direction
 	body     []byte
 	scanner  *governor.Scanner
-	other    *governor.Scanner // of the other role; nil before its first text
+	other    *governor.Scanner // of the other role; nil until its first text
 	redactor *governor.Redactor
 	edits    edits
 	result   Result
 	places   []place
 	counts   bool     // the policy limits the length
-	joined   bool     // offsets of findings count from a message's first part
-	reported []uint16 // one more than the index of a rule's report
+	joined   bool     // offsets of findings count from the first part of a message
+	reported []uint16 // by rule: 1 + the index of its report
 	found    []governor.Finding
-	literals []governor.Literal // in the mode reserve
-	literal  []uint32           // the offset of the text of each
+	literals []governor.Literal // found in the mode reserve
+	literal  []uint32           // by literal: the offset of its text
 	scratch  []byte
-	value    []byte // restored
+	value    []byte // buffer for restored values
 	single   [1]governor.Finding
 	segments list[segment] // of texts that are not handled yet
 	at       mapper
@@ -54,8 +54,8 @@ func (in *inspector) one(s segment) {
 	in.text(from)
 }
 
-// text handles one text, and removes its segments: those from an index on. They are adjacent parts of one message, or a
-// single one.
+// text handles one text and removes its segments, which start at index from. They are the adjacent parts of one
+// message, or a single segment.
 func (in *inspector) text(from int) {
 	if from == in.segments.count {
 		return
@@ -84,7 +84,7 @@ func (in *inspector) handle(decoded []byte) {
 	}
 }
 
-// decode returns the decoded text, which is valid until the next call, and sets the segments' pos.
+// decode returns the decoded text and sets the positions of its segments. The text is valid until the next call.
 func (in *inspector) decode(from int) []byte {
 	if s := in.segments.at(from); from+1 == in.segments.count && !s.escaped {
 		return in.body[s.start:s.end]
@@ -95,7 +95,8 @@ func (in *inspector) decode(from int) []byte {
 		size += int(s.end - s.start)
 	}
 	if cap(in.scratch) < size {
-		// Memory is not freed before the call ends. Doubling keeps the sum of all sizes below four times the body's.
+		// Memory is only freed when the call ends. Doubling keeps the sum of all sizes below four times the body's
+		// size.
 		in.scratch = make([]byte, 0, max(size, min(2*cap(in.scratch), len(in.body))))
 	}
 	in.scratch = in.scratch[:0]
@@ -115,11 +116,11 @@ func (in *inspector) decode(from int) []byte {
 	return in.scratch
 }
 
-// window is the length of text from which it is scanned in pieces, so that the findings of one piece at a time need
-// memory. It is above any bound of what a scanner holds back.
+// window is the size of the pieces in which long texts are scanned, so that only one piece's findings need memory at
+// a time. It is larger than anything a scanner holds back.
 const window = 64 << 10
 
-// scan looks for findings in a text and acts on each.
+// scan searches a text for findings, and handles each.
 func (in *inspector) scan(text []byte) {
 	in.scanner.Restart()
 	for at := 0; ; {
@@ -135,7 +136,7 @@ func (in *inspector) scan(text []byte) {
 	}
 }
 
-// finding acts on one finding of the current text.
+// finding handles one finding of the current text.
 func (in *inspector) finding(f governor.Finding, text []byte) {
 	action := in.check.Policy.Action(in.dir, f.Rule)
 	if action == governor.Allow {
@@ -159,6 +160,6 @@ func (in *inspector) finding(f governor.Finding, text []byte) {
 func (in *inspector) count(f governor.Finding, action governor.Action) {
 	in.single[0] = f
 	in.result.Tally.Add(in.check.Policy, in.dir, in.single[:])
-	// What cannot be redacted must not pass: its place is signed, or the name of a member.
+	// A finding that cannot be redacted must not pass. Its place is signed, or it is a field name.
 	in.result.Tally.Blocked = in.result.Tally.Blocked || action == governor.Block
 }

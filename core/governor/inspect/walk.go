@@ -5,7 +5,7 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// span is a string's content in the body; end is 0 if there is none.
+// span is the content of a string in the body; end is 0 if there is no string.
 type span struct {
 	start, end uint32
 	escaped    bool
@@ -15,31 +15,31 @@ type span struct {
 type frame struct {
 	start  uint32
 	array  bool
-	member member // the name that it is the value of
-	// Of an array: the first of the segments that are the text so far.
+	member member // the meaning of the field that contains it
+	// Arrays only: the index of the first segment of the current text.
 	run int
-	// Of an object: its type and the strings whose meaning depends on it or on other members.
+	// Objects only: the type, and the strings whose meaning depends on it or on other fields.
 	part                 part
 	signed, id           bool
-	unread, readable     bool // it contains a file that cannot be read, or one that can
-	noted                bool // its medium is noted
+	unread, readable     bool // it contains a file that cannot be read, or a file that can
+	noted                bool // its medium has been noted
 	opaque               bool // it has encrypted content
 	text, thinking, data span
 }
 
-// walker visits the texts of a body in its order. It does not recurse, and it allocates nothing per value.
+// walker visits the texts of a body in order. It does not recurse, and allocates nothing per value.
 type walker struct {
 	*inspector
 	kind    Kind
 	roles   bool    // system texts have rules of their own
-	section section // of the member of the body
+	section section // section of the current field of the body
 	units   list[unit]
 	pos     int
 	depth   int
-	member  member // of the next value
+	member  member // meaning of the next value
 	frames  [jsontext.MaxDepth]frame
-	repeats []segment // texts that repeat others, to look at when these are known
-	logs    []span    // the same, token by token
+	repeats []segment // texts that repeat others; checked after these
+	logs    []span    // the same, for log probabilities
 	decoded [6 * maxName]byte
 }
 
@@ -75,10 +75,10 @@ func (w *walker) space() {
 	}
 }
 
-// top is the innermost open object or array.
+// top returns the innermost open object or array.
 func (w *walker) top() *frame { return &w.frames[w.depth-1] }
 
-// value reads a scalar, a document, or the start of an object or array. opened means that a value comes next.
+// value reads a scalar, a document, or the start of an object or array. It returns true if another value follows.
 func (w *walker) value() (opened bool) {
 	switch c := w.peek(); c {
 	case '"':
@@ -106,7 +106,7 @@ func (w *walker) scalar() {
 	}
 }
 
-// tokenID notes an array with a token ID.
+// tokenID notes that the array contains token IDs.
 func (w *walker) tokenID() {
 	if w.depth > 0 && w.top().array && !w.top().unread {
 		w.top().unread = true
@@ -114,7 +114,7 @@ func (w *walker) tokenID() {
 	}
 }
 
-// readString reads a string with its quotes.
+// readString reads a string, including its quotes.
 func (w *walker) readString() span {
 	w.pos = min(w.pos+1, len(w.body))
 	s := span{start: uint32(w.pos)}
@@ -130,7 +130,7 @@ func (w *walker) readString() span {
 	}
 }
 
-// open begins an object or array, or reads a document as one text.
+// open starts an object or array, or reads a document as one text.
 func (w *walker) open(c byte) (opened bool) {
 	m := w.member
 	switch {
@@ -147,7 +147,7 @@ func (w *walker) open(c byte) (opened bool) {
 		w.logs = append(w.logs, s)
 		return false
 	case w.depth == len(w.frames):
-		w.pos = len(w.body) // deeper than a valid body
+		w.pos = len(w.body) // deeper than a valid body can be
 		return false
 	}
 	if m == skipMember || m == opaqueMember {
@@ -171,7 +171,7 @@ func (w *walker) open(c byte) (opened bool) {
 	return true
 }
 
-// key reads a member's name and the colon.
+// key reads a field's name and the colon.
 func (w *walker) key() {
 	s := w.readString()
 	name := w.name(s)
@@ -191,7 +191,7 @@ func (w *walker) key() {
 	w.pos++
 }
 
-// after reads the closing brackets after a value, and then a comma or the end of the body.
+// after reads the brackets that close after a value, and then a comma or the end of the body.
 func (w *walker) after() (done bool) {
 	for {
 		w.space()
@@ -214,7 +214,7 @@ func (w *walker) after() (done bool) {
 	}
 }
 
-// skip passes over an object or array. escaped means that its decoded text differs from its bytes.
+// skip skips an object or array. It returns true if the decoded text differs from the bytes.
 func (w *walker) skip() (escaped bool) {
 	depth := 0
 	for w.pos < len(w.body) {
@@ -251,7 +251,7 @@ func (s span) segment() segment {
 	return segment{start: s.start, end: s.end, level: 1, escaped: s.escaped}
 }
 
-// text handles a string by the name of its member.
+// text handles a string according to the name of its field.
 func (w *walker) text(s span) {
 	inObject := w.depth > 0 && !w.top().array
 	switch w.member {
@@ -291,7 +291,7 @@ func (w *walker) text(s span) {
 
 func (m member) isMedium() bool { return m >= mediumMember && m <= fileMember }
 
-// defers keeps a string until the object's end if its meaning depends on other members.
+// defers keeps a string until the end of the object if its meaning depends on other fields.
 func (w *walker) defers(f *frame, s span) bool {
 	switch w.member {
 	case typeMember:
@@ -313,7 +313,7 @@ func (w *walker) defers(f *frame, s span) bool {
 	return true
 }
 
-// arguments handles JSON in a string. Text that does not begin as an object or array is a text.
+// arguments handles a string that contains JSON. If it does not begin as an object or array, it is plain text.
 func (w *walker) arguments(s span) {
 	one := s.segment()
 	c := newCursor(w.body, &one)
@@ -358,7 +358,7 @@ func (w *walker) close(f *frame) {
 		parent.readable = true
 	case f.part == filePart && !f.readable, f.unread:
 		w.note("file", f.start)
-	case f.part == compactionPart && f.opaque: // a conversation, which only its provider can read
+	case f.part == compactionPart && f.opaque: // a compacted conversation, which only its provider can read
 		w.note("compaction", f.start)
 	}
 	if parent.array && f.text.end == 0 {
@@ -366,7 +366,7 @@ func (w *walker) close(f *frame) {
 	}
 }
 
-// finish handles the strings that were kept until an object's end.
+// finish handles the strings that were kept until the end of an object.
 func (w *walker) finish(f *frame) {
 	if f.thinking.end != 0 {
 		s := f.thinking.segment()
@@ -403,5 +403,5 @@ func (w *walker) isEncoded(f *frame) bool {
 	return f.member == audioMember
 }
 
-// flush handles the text that the elements of an array have so far.
+// flush handles the text that the elements of an array have formed so far.
 func (w *walker) flush(f *frame) { w.inspector.text(f.run) }
