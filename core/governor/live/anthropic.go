@@ -8,7 +8,7 @@ import (
 	"github.com/postern-ai/postern/core/sse"
 )
 
-// block is an event of a content block: the places of its members.
+// block is an event of a content block: the positions of its fields.
 type block struct {
 	kind        string
 	index       uint64
@@ -47,7 +47,7 @@ func (p *passed) anthropic() {
 	}
 }
 
-// blockStart checks the texts that a block begins with, and whole blocks: usually there are none.
+// blockStart checks the texts at the start of a block, which are usually empty, and blocks that arrive complete.
 func (p *passed) blockStart(b *block) {
 	members := enter(p.data, b.body, '{')
 	for name, v, ok := members.member(); ok; name, v, ok = members.member() {
@@ -71,7 +71,7 @@ func (p *passed) blockText(b *block, name string, v span) {
 	}
 }
 
-// input checks a tool call's whole input.
+// input checks the complete input of a tool call.
 func (p *passed) input(b *block, v span) {
 	p.met++
 	raw := p.data[v.from:v.to]
@@ -102,13 +102,13 @@ func (p *passed) blockDelta(b *block) {
 			p.piece(&channel{kind: chat.DeltaArgs, place: b.index}, v, false)
 		case "signature":
 			p.flushAll(func(c *channel) bool { return c.place == b.index && c.kind == chat.DeltaThinking })
-		default: // a citation, or what this build does not know
+		default: // a citation, or a type that this build does not know
 			p.strings(&channel{kind: chat.DeltaText, place: b.index}, v, string(name))
 		}
 	}
 }
 
-// anthropicTail is a delta with the end of a text.
+// anthropicTail returns a delta with the rest of a text.
 func anthropicTail(c *channel, tail []byte) sse.Event {
 	data := `{"type":"content_block_delta","index":` + strconv.FormatUint(c.place, 10) + `,"delta":{"type":"`
 	switch c.kind {

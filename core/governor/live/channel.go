@@ -8,27 +8,27 @@ import (
 	"github.com/postern-ai/postern/core/governor"
 )
 
-// channel is one text of an answer that arrives in pieces.
+// channel is one text of an answer. It arrives in pieces.
 type channel struct {
 	kind   chat.DeltaKind // DeltaText, DeltaRefusal, DeltaThinking or DeltaArgs
-	choice uint64         // of the deltas
-	index  uint64         // of the deltas: the number of a tool call
-	place  uint64         // in passed-through events: what tells the channel from others of its kind
+	choice uint64         // choice of the deltas
+	index  uint64         // index of the deltas: that of a tool call
+	place  uint64         // in passed-through events: distinguishes channels of the same kind
 	item   []byte         // in passed-through events of the Responses dialect: the item's ID, as JSON
 
 	held    []byte // escaped text that is not decided yet
-	skip    uint64 // decoded bytes of held that are decided
-	lex     lexer  // before held
-	tail    []byte // decided text that may be the beginning of a placeholder
-	state   []byte // the scanner's, between two steps
+	skip    uint64 // number of decoded bytes in held that are decided
+	lex     lexer  // position before held
+	tail    []byte // decided text that may be the start of a placeholder
+	state   []byte // state of the scanner between two steps
 	scanner *governor.Scanner
-	key     uint64 // bytes that a private key may still have, whose beginning is decided
+	key     uint64 // maximum number of bytes until the end of a private key whose start is decided
 	changed bool   // the caller's text differs from the provider's
-	stored  bool   // it is one of the deltas for the cache
-	signed  bool   // the text may be signed, so that it cannot be redacted
+	stored  bool   // the text is one of the deltas for the cache
+	signed  bool   // the text may be signed, so it cannot be redacted
 }
 
-// form is how the channel's text is written.
+// form returns the form of the channel's text.
 func (c *channel) form() form {
 	if c.kind == chat.DeltaArgs {
 		return arguments
@@ -39,7 +39,7 @@ func (c *channel) form() form {
 // waits reports whether text is held back.
 func (c *channel) waits() bool { return len(c.held) > 0 || len(c.tail) > 0 }
 
-// complete reports whether the arguments of a call have ended: nothing is remembered of them.
+// complete reports whether a call's arguments have ended, so that no state remains.
 func (c *channel) complete() bool {
 	return c.kind == chat.DeltaArgs && c.scanner == nil && len(c.state) == 0 && !c.waits()
 }
@@ -50,7 +50,7 @@ func (c *channel) reset() {
 	c.skip, c.key, c.lex = 0, 0, lexer{}
 }
 
-// channelFields lists what a channel keeps between two steps.
+// channelFields lists the fields that a channel keeps between two steps.
 func channelFields(f *abi.Fields, c *channel) {
 	abi.Enum(f, &c.kind)
 	f.Uint(&c.choice)
@@ -85,15 +85,15 @@ func (c *channel) resume(g *Guard) bool {
 	return true
 }
 
-// feed takes the next piece of a channel's text. send is what the caller gets, store the same before placeholders are
-// restored. With final set the text ends and nothing is held back.
+// feed takes the next piece of a channel's text. send is the text for the caller; store is the same text before
+// placeholders are restored. If final is set, the text ends and nothing is held back.
 func (s *Stream) feed(g *Guard, c *channel, piece []byte, final bool) (send, store []byte) {
 	raw := canonical(piece)
 	if len(c.held) > 0 {
 		raw = append(c.held[:len(c.held):len(c.held)], raw...)
 	}
 	text, after := decode(raw, c.form(), c.lex, final)
-	// The end of the arguments' outermost value ends the text: no more of it may follow.
+	// The text ends with the outermost value of the arguments. Nothing may follow it.
 	final = final || after.ended
 	if !c.resume(g) {
 		s.failed = true
@@ -107,7 +107,7 @@ func (s *Stream) feed(g *Guard, c *channel, piece []byte, final bool) (send, sto
 	store = e.rewrite(cut)
 	c.changed = c.changed || e.changed
 	if final && !s.blocked {
-		store = append(store[:len(store):len(store)], raw[e.at:]...) // an escape that was never finished
+		store = append(store[:len(store):len(store)], raw[e.at:]...) // an escape that never ended
 	}
 	send = c.restore(g, store, c.lex, final)
 	c.held, c.lex, c.skip = raw[e.at:], e.lex, uint64(e.skip)
@@ -117,10 +117,10 @@ func (s *Stream) feed(g *Guard, c *channel, piece []byte, final bool) (send, sto
 	return send, store
 }
 
-// escapedBracket is the beginning of the escaped forms of '[' and of the capitals of a placeholder.
+// escapedBracket is the start of the escaped forms of '[' and of the capitals in a placeholder.
 var escapedBracket = []byte(`\u00`)
 
-// canonical is an escaped text in which printable ASCII is not escaped needlessly, so that placeholders read the same.
+// canonical removes unneeded escapes of printable ASCII, so that placeholders always have the same form.
 func canonical(raw []byte) []byte {
 	if bytes.IndexByte(raw, '\\') < 0 || !bytes.Contains(raw, escapedBracket) {
 		return raw

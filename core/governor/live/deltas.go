@@ -6,8 +6,8 @@ import (
 	"github.com/postern-ai/postern/core/sse"
 )
 
-// Deltas checks the deltas of a translated stream. send is what the caller gets; store is the same with the caller's
-// placeholders in place of the values, for the cache. Both end early if the answer is blocked.
+// Deltas checks the deltas of a translated stream. send is for the caller. store is for the cache: it keeps the
+// caller's placeholders instead of the values. Both end early if the answer is blocked.
 func (s *Stream) Deltas(g *Guard, in []chat.Delta) (send, store []chat.Delta) {
 	o := output{stream: s, guard: g}
 	for i := range in {
@@ -20,8 +20,9 @@ func (s *Stream) Deltas(g *Guard, in []chat.Delta) (send, store []chat.Delta) {
 	return o.send, o.store
 }
 
-// End ends the stream and sends the rest of its texts. Call it after the last event of a stream that has not broken off.
-// dialect is the caller's if events are passed through: then events are to be sent, otherwise send.
+// End ends the stream and returns the rest of its texts. Call it after the last event, but not if the stream was
+// interrupted. If events are passed through, dialect is the caller's, and events must be sent; otherwise send must
+// be.
 func (s *Stream) End(g *Guard, dialect chat.Dialect) (events []sse.Event, send, store []chat.Delta) {
 	if dialect == 0 {
 		o := output{stream: s, guard: g}
@@ -41,12 +42,12 @@ func (s *Stream) End(g *Guard, dialect chat.Dialect) (events []sse.Event, send, 
 	return p.before, nil, p.early
 }
 
-// output collects the deltas of one call.
+// output collects the deltas of one step.
 type output struct {
 	stream      *Stream
 	guard       *Guard
 	send, store []chat.Delta
-	altered     bool // a text was not sent as it came
+	altered     bool // a text was changed or held back
 }
 
 func (o *output) delta(d *chat.Delta) {
@@ -66,7 +67,7 @@ func (o *output) delta(d *chat.Delta) {
 		o.turn(d.Choice, d.Kind)
 	case chat.DeltaLogProbs:
 		if o.altered || o.stream.waits(d.Choice) {
-			return // they repeat the text, also the part that is held back
+			return // they repeat the text, including the part that is held back
 		}
 	case chat.DeltaFinish:
 		o.finish(func(c *channel) bool { return c.choice == d.Choice })
@@ -78,7 +79,7 @@ func (o *output) delta(d *chat.Delta) {
 	}
 }
 
-// both passes a delta on.
+// both appends a delta to send and store.
 func (o *output) both(d *chat.Delta) {
 	o.send = append(o.send, *d)
 	o.store = append(o.store, *d)
@@ -99,7 +100,7 @@ func (o *output) text(d *chat.Delta) {
 	o.pieces(c, send, store)
 }
 
-// pieces appends the deltas of a channel's decided text.
+// pieces appends deltas with the decided text of a channel.
 func (o *output) pieces(c *channel, send, store []byte) {
 	d := chat.Delta{Kind: c.kind, Choice: c.choice, Index: c.index}
 	if len(send) > 0 {
@@ -112,7 +113,7 @@ func (o *output) pieces(c *channel, send, store []byte) {
 	}
 }
 
-// flush ends a channel and passes on what it held back.
+// flush ends a channel and outputs the text that it held back.
 func (o *output) flush(c *channel) {
 	if c.waits() {
 		send, store := o.stream.feed(o.guard, c, nil, true)
@@ -121,12 +122,13 @@ func (o *output) flush(c *channel) {
 	o.stream.close(c)
 }
 
-// turn ends the texts of a choice of other kinds: the answer's next part begins. Tool calls may continue at the same time.
+// turn ends the texts of the choice's other kinds, because the next part of the answer begins. Tool calls may
+// continue in parallel.
 func (o *output) turn(choice uint64, kind chat.DeltaKind) {
 	o.finish(func(c *channel) bool { return c.choice == choice && c.kind != kind && c.kind != chat.DeltaArgs })
 }
 
-// finish ends channels.
+// finish ends the channels that match.
 func (o *output) finish(which func(*channel) bool) {
 	s := o.stream
 	for i := 0; i < len(s.channels) && !s.ended(); {
@@ -138,7 +140,7 @@ func (o *output) finish(which func(*channel) bool) {
 	}
 }
 
-// sign ends a text of thinking. It reports whether the signature is left out because the text has changed.
+// sign ends a text of thinking. It returns true if the text has changed, so that the signature must be left out.
 func (o *output) sign(d *chat.Delta) (dropped bool) {
 	changed := false
 	for i := range o.stream.channels {

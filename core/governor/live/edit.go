@@ -6,23 +6,24 @@ import (
 	"github.com/postern-ai/postern/core/governor"
 )
 
-// editor rewrites an escaped text: findings become placeholders at the text's depth of escaping. JSON stays valid:
-// quotes and brackets in a finding stay, each string in it gets a placeholder of its own, and a number or name outside
+// editor rewrites an escaped text. Findings become placeholders, escaped as deeply as the text. JSON stays valid:
+// quotes and brackets in a finding are kept, each string in it gets its own placeholder, and a number or name outside
 // of strings becomes a string.
 type editor struct {
 	walker
 	guard   *Guard
 	text    []byte // decoded form of raw
 	found   []governor.Finding
-	base    int  // offset of text's first byte, from which findings count
-	skip    int  // of the character at the cut: its bytes before the cut
-	placed  bool // the placeholder of the first finding is written
+	base    int  // offset of text's first byte; findings use the same offsets
+	skip    int  // bytes before the cut, of the character at the cut
+	placed  bool // the placeholder of the first finding has been written
 	changed bool
 	out     []byte
-	copied  int // raw bytes up to here are in out or dropped
+	copied  int // raw bytes before this index are in out, or were dropped
 }
 
-// rewrite is the rewritten form of the first cut bytes of the decoded text. at is then where the rest begins.
+// rewrite returns the rewritten form of the first cut bytes of the decoded text. Afterwards, at is the start of the
+// rest.
 func (e *editor) rewrite(cut int) []byte {
 	e.redactable()
 	if e.form == plain && len(e.found) == 0 {
@@ -47,7 +48,7 @@ func (e *editor) rewrite(cut int) []byte {
 	return e.out
 }
 
-// locate moves to the character that holds the decoded byte at cut, without looking at those between escapes.
+// locate moves to the character that contains the decoded byte at cut. It skips the bytes between escapes.
 func (e *editor) locate(cut int) {
 	pos := 0
 	for pos < cut {
@@ -66,7 +67,7 @@ func (e *editor) locate(cut int) {
 	}
 }
 
-// redactable leaves only the findings to redact.
+// redactable removes all findings that must not be redacted.
 func (e *editor) redactable() {
 	n := 0
 	for _, f := range e.found {
@@ -102,7 +103,7 @@ func (e *editor) character(pos int) {
 	}
 }
 
-// overlap is the finding in the number or name that begins at pos, or nil.
+// overlap returns the finding in the number or name that begins at pos, or nil.
 func (e *editor) overlap(pos int) *governor.Finding {
 	if len(e.found) == 0 {
 		return nil
@@ -117,7 +118,7 @@ func (e *editor) overlap(pos int) *governor.Finding {
 	return nil
 }
 
-// keep copies the raw bytes up to end.
+// keep copies the raw bytes before end to out.
 func (e *editor) keep(end int) {
 	if e.copied < end {
 		e.out = append(e.out, e.raw[e.copied:end]...)
@@ -125,13 +126,13 @@ func (e *editor) keep(end int) {
 	}
 }
 
-// dropCharacter leaves the last character out.
+// dropCharacter omits the last character.
 func (e *editor) dropCharacter() {
 	e.keep(e.from)
 	e.copied = e.at
 }
 
-// replace writes a rule's placeholder in the place of the last character.
+// replace writes a rule's placeholder instead of the last character.
 func (e *editor) replace(rule governor.ID, quote string) {
 	e.dropCharacter()
 	e.changed = true

@@ -6,10 +6,10 @@ import (
 	"github.com/postern-ai/postern/core/sse"
 )
 
-// Event checks an event of a passed-through stream, whose data must be valid for jsontext.Check. events are what the
-// caller gets in its place: the event with its texts rewritten, everything else byte for byte, and before it text that
-// was held back and ends here. deltas are those of the event, which it changes; store is their checked form for the
-// cache. Both are empty if the answer is blocked.
+// Event checks an event of a passed-through stream. The event's data must be valid according to jsontext.Check.
+// events replace it for the caller: first the held-back text that ends here, then the event with rewritten texts and
+// otherwise unchanged bytes. Event modifies deltas, which are those of the event; store is their checked form for the
+// cache. Both results are empty if the answer is blocked.
 func (s *Stream) Event(g *Guard, dialect chat.Dialect, e *sse.Event, deltas []chat.Delta) (events []sse.Event, store []chat.Delta) {
 	if s.ended() {
 		return nil, nil
@@ -50,21 +50,21 @@ type passed struct {
 	named   bool // events have names
 	data    []byte
 	edits   []edit
-	before  []sse.Event  // text that was held back
-	early   []chat.Delta // the same, for the cache
-	deltas  []chat.Delta // of the event itself, for the cache
-	done    []bool       // deltas whose text is checked
-	met     int          // what the walk has met: texts, ends of texts, and other places that an edit depends on
-	frame   frame        // of the first piece of text
+	before  []sse.Event  // events with text that was held back
+	early   []chat.Delta // the same, as deltas for the cache
+	deltas  []chat.Delta // deltas of the event itself, for the cache
+	done    []bool       // by delta: its text has been checked
+	met     int          // number of texts, ends of texts, and other places that an edit depends on
+	frame   frame        // frame of the first piece of text
 }
 
-// edit is a place of the event's data and its new form.
+// edit replaces a place in the event's data.
 type edit struct {
 	span
 	with []byte
 }
 
-// stored is the checked deltas. A text that is in no known place of the event is left out.
+// stored returns the checked deltas. A delta whose text is not in a known place of the event is checked here.
 func (p *passed) stored() []chat.Delta {
 	n := 0
 	for i := range p.deltas {
@@ -96,7 +96,7 @@ func (p *passed) stored() []chat.Delta {
 // edited reports whether the event was rewritten.
 func (p *passed) edited() bool { return len(p.edits) > 0 }
 
-// edit replaces a place of the data.
+// edit replaces the data at a place.
 func (p *passed) edit(at span, with []byte) {
 	i := len(p.edits)
 	for i > 0 && p.edits[i-1].from > at.from {
@@ -107,7 +107,7 @@ func (p *passed) edit(at span, with []byte) {
 	p.edits[i] = edit{at, with}
 }
 
-// rewritten is the data with all edits.
+// rewritten returns the data with all edits applied.
 func (p *passed) rewritten() []byte {
 	if !p.edited() {
 		return p.data
@@ -121,8 +121,8 @@ func (p *passed) rewritten() []byte {
 	return append(out, p.data[done:]...)
 }
 
-// piece checks the piece of a channel's text that is the string at a place. It reports whether all of the text so far
-// was sent as it came, so that what repeats it may be sent, too.
+// piece checks a piece of a channel's text, in the string at v. It returns true if all text so far was sent
+// unchanged. Then fields that repeat the text can be sent as well.
 func (p *passed) piece(want *channel, v span, final bool) (exact bool) {
 	inside, ok := isString(p.data, v)
 	if !ok || p.stream.ended() {
@@ -151,7 +151,7 @@ func (p *passed) piece(want *channel, v span, final bool) (exact bool) {
 	return exact
 }
 
-// note counts a piece of text, and notes the frame of the first.
+// note counts a piece of text, and saves the frame of the first one.
 func (p *passed) note(c *channel, v span, final bool) {
 	if p.met++; p.frame.head != nil || final {
 		return
@@ -161,7 +161,7 @@ func (p *passed) note(c *channel, v span, final bool) {
 	f.kind, f.choice, f.index, f.place, f.signed = c.kind, c.choice, c.index, c.place, c.signed
 }
 
-// match finds the delta of a piece of text: the first of its kind with the same text. It is -1 if there is none.
+// match returns the first delta of the same kind with the same text, or -1.
 func (p *passed) match(c *channel, raw []byte) int {
 	for i := range p.deltas {
 		if d := &p.deltas[i]; !p.done[i] && d.Kind == c.kind && len(raw) > 0 && sameText(raw, string(d.Text)) {
@@ -173,7 +173,7 @@ func (p *passed) match(c *channel, raw []byte) int {
 	return -1
 }
 
-// flush ends a channel; an event with what it held back comes before this one.
+// flush ends a channel. It sends held-back text in an event before this one.
 func (p *passed) flush(c *channel) {
 	if c.waits() {
 		send, store := p.stream.feed(p.guard, c, nil, true)
@@ -187,7 +187,7 @@ func (p *passed) flush(c *channel) {
 	p.stream.close(c)
 }
 
-// flushAll ends the channels that match.
+// flushAll ends all channels that match.
 func (p *passed) flushAll(which func(*channel) bool) {
 	p.met++
 	s := p.stream
@@ -200,7 +200,7 @@ func (p *passed) flushAll(which func(*channel) bool) {
 	}
 }
 
-// tailEvent is an event in the form of the channel's others.
+// tailEvent returns an event in the same form as the channel's other events.
 func (p *passed) tailEvent(c *channel, tail []byte) sse.Event {
 	var e sse.Event
 	switch p.dialect {

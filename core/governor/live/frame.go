@@ -2,35 +2,35 @@ package live
 
 import "github.com/postern-ai/postern/core/chat"
 
-// frame is an event with one piece of text, without the text. Most events of a stream have the frame of the one before,
-// and then differ from it in the text only, so that they need no walk. It is kept within a step.
+// frame is an event with one piece of text, without that text. Most events of a stream have the same frame as the
+// previous event. Only their text differs, so they need no walk. A frame is kept within a step.
 type frame struct {
-	head, tail    []byte // the event's data before and behind the text; nil: there is no frame yet
+	head, tail    []byte // the event's data before and after the text; nil: no frame yet
 	kind          chat.DeltaKind
 	choice        uint64
 	index, place  uint64
-	signed, turns bool // turns: other kinds of text of the choice end where the piece begins
+	signed, turns bool // turns: the choice's texts of other kinds end where the piece begins
 }
 
-// remember keeps the frame of an event for the next one, if its piece of text was all that the walk has met.
+// remember keeps the frame of an event for the next one, if the event contains only one piece of text.
 func (p *passed) remember() {
 	want := 1
 	if p.frame.turns {
 		want = 2
 	}
-	if p.frame.head != nil && p.met == want && p.dialect != chat.Responses { // these events are numbered
+	if p.frame.head != nil && p.met == want && p.dialect != chat.Responses { // events of Responses are numbered
 		p.stream.frame = p.frame
 	}
 }
 
-// repeats checks an event that has the frame of the one before. It is false if the event has another.
+// repeats checks an event that has the same frame as the previous one. It returns false if the frame differs.
 func (p *passed) repeats() bool {
 	f := &p.stream.frame
 	from, to := len(f.head), len(p.data)-len(f.tail)
 	if from == 0 || from >= to || !same(p.data[to:], f.tail) || !same(p.data[:from], f.head) {
 		return false
 	}
-	for i := from; i < to; i++ { // the frame's quotes must be those of one string
+	for i := from; i < to; i++ { // the text must be one string without unescaped quotes
 		switch p.data[i] {
 		case '"':
 			return false
@@ -48,7 +48,8 @@ func (p *passed) repeats() bool {
 	return true
 }
 
-// same reports whether two texts are equal. Without bytes.Equal, for which TinyGo copies both, and eight bytes at a time.
+// same reports whether two texts are equal. It compares eight bytes at a time, and avoids bytes.Equal because TinyGo
+// copies both arguments.
 func same(a, b []byte) bool {
 	if len(a) != len(b) {
 		return false
@@ -75,7 +76,7 @@ func eight(b []byte) uint64 {
 		uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
 }
 
-// sameText is same for a text of a delta.
+// sameText does the same as same, for the text of a delta.
 func sameText(text []byte, s string) bool {
 	if len(text) != len(s) {
 		return false

@@ -1,25 +1,29 @@
-// Package live checks streamed answers while they arrive: it redacts findings inline, blocks, and restores the
-// caller's placeholders. It holds back at most what a rule or a placeholder could still complete.
+// Package live checks streamed answers while they arrive. It redacts findings inline, blocks answers, and restores
+// the caller's placeholders.
+//
+// Text is decided when no later byte can change the result for it. Only undecided text is held back: the start of a
+// possible finding or placeholder.
 package live
 
 import (
 	"github.com/postern-ai/postern/core/governor"
 )
 
-// Guard is the constant part of a stream's check: the same for all its steps.
+// Guard is the constant part of a stream's check. It is the same in all steps.
 type Guard struct {
 	Policy *governor.Policy
-	Rules  *governor.Rules // Policy.Rules(governor.Output); nil: the guard makes them
-	// Redactor has the request's placeholders; nil if there are none.
+	Rules  *governor.Rules // Policy.Rules(governor.Output); if nil, the guard compiles them
+	// Redactor contains the request's placeholders; nil if there are none.
 	Redactor *governor.Redactor
-	// Key gives the key of the findings' fingerprints; nil, or an empty key, for none. It is called for findings only.
+	// Key returns the key for fingerprints of findings. There are no fingerprints if Key is nil or returns an empty
+	// key. It is only called for findings.
 	Key func() []byte
 
-	labelOf governor.ID // the rule of the label made last
+	labelOf governor.ID // rule of the last label
 	labeled string
 }
 
-// rules are the policy's rules for output.
+// rules returns the policy's rules for output.
 func (g *Guard) rules() *governor.Rules {
 	if g.Rules == nil {
 		g.Rules = g.Policy.Rules(governor.Output)
@@ -27,15 +31,15 @@ func (g *Guard) rules() *governor.Rules {
 	return g.Rules
 }
 
-// redactor is the request's redactor, or nil.
+// redactor returns the request's redactor, or nil.
 func (g *Guard) redactor() *governor.Redactor { return g.Redactor }
 
-// action is what the policy does with an output's finding.
+// action returns the policy's action for a finding in the output.
 func (g *Guard) action(rule governor.ID) governor.Action {
 	return g.Policy.Action(governor.Output, rule)
 }
 
-// label is the placeholder of a rule's redacted findings, such as [EMAIL]. It is never restored.
+// label returns the placeholder for a rule's redacted findings, such as [EMAIL]. It is never restored.
 func (g *Guard) label(rule governor.ID) string {
 	if g.labeled == "" || g.labelOf != rule {
 		one := [1]governor.Finding{{Rule: rule, Start: 0, End: 1}}

@@ -1,14 +1,14 @@
 package live
 
-// The functions of this file walk over JSON that jsontext.Check has accepted.
+// The functions in this file walk through JSON that jsontext.Check has accepted.
 
-// cursor walks over the members of an object or the elements of an array.
+// cursor walks through the fields of an object or the elements of an array.
 type cursor struct {
 	data []byte
 	at   int
 }
 
-// enter begins an object or array; any other value has no members.
+// enter enters an object or array. For any other value, the cursor is empty.
 func enter(data []byte, v span, open byte) cursor {
 	if v.to == 0 || data[v.from] != open {
 		return cursor{data, len(data)}
@@ -16,10 +16,10 @@ func enter(data []byte, v span, open byte) cursor {
 	return cursor{data, v.from + 1}
 }
 
-// root is the place of the outermost value.
+// root returns the position of the outermost value.
 func root(data []byte) span { return span{blank(data, 0), len(data)} }
 
-// member is the next member of an object: its name and its value's place.
+// member returns the name and the value's position of the next field of an object.
 func (c *cursor) member() (name []byte, v span, ok bool) {
 	name, ok = c.name()
 	if !ok {
@@ -31,7 +31,8 @@ func (c *cursor) member() (name []byte, v span, ok bool) {
 	return name, v, true
 }
 
-// name is the next member's name. The cursor is then at its value: the caller moves it behind.
+// name returns the name of the next field. The cursor is then at the value, and the caller must move it past the
+// value.
 func (c *cursor) name() (name []byte, ok bool) {
 	c.at = blank(c.data, c.at)
 	if c.at >= len(c.data) || c.data[c.at] != '"' {
@@ -43,7 +44,7 @@ func (c *cursor) name() (name []byte, ok bool) {
 	return name, true
 }
 
-// element is the place of an array's next element.
+// element returns the position of the next element of an array.
 func (c *cursor) element() (v span, ok bool) {
 	c.at = blank(c.data, c.at)
 	if c.at >= len(c.data) || c.data[c.at] == ']' {
@@ -55,10 +56,10 @@ func (c *cursor) element() (v span, ok bool) {
 	return v, true
 }
 
-// span is the place of a value. Its zero value is of no value.
+// span is the position of a value; the zero span means no value.
 type span struct{ from, to int }
 
-// blank is the index of the next byte that is neither white space nor a comma or colon.
+// blank returns the index of the next byte that is not white space, a comma or a colon.
 func blank(data []byte, i int) int {
 	for i < len(data) && (data[i] <= ' ' || data[i] == ',' || data[i] == ':') {
 		i++
@@ -66,7 +67,7 @@ func blank(data []byte, i int) int {
 	return i
 }
 
-// stringEnd is the end of the string at an index.
+// stringEnd returns the end of the string at an index.
 func stringEnd(data []byte, i int) int {
 	for i++; i < len(data); i++ {
 		switch data[i] {
@@ -79,7 +80,7 @@ func stringEnd(data []byte, i int) int {
 	return len(data)
 }
 
-// valueEnd is the end of the value at an index.
+// valueEnd returns the end of the value at an index.
 func valueEnd(data []byte, i int) int {
 	depth := 0
 	for i < len(data) {
@@ -116,7 +117,7 @@ func valueEnd(data []byte, i int) int {
 	return i
 }
 
-// number is the value of a JSON number that is an index, at most 1<<20; 0 for others.
+// number returns the value of a JSON number that is an index, at most 1<<20. It returns 0 for other values.
 func number(data []byte) (n uint64) {
 	for _, b := range data {
 		if b < '0' || b > '9' || n > 1<<20 {
@@ -127,7 +128,7 @@ func number(data []byte) (n uint64) {
 	return n
 }
 
-// isString reports whether a value is a string, and gives the place of its content.
+// isString reports whether a value is a string, and returns the position of its content.
 func isString(data []byte, v span) (inside span, ok bool) {
 	if v.to-v.from < 2 || data[v.from] != '"' {
 		return span{}, false
@@ -135,7 +136,7 @@ func isString(data []byte, v span) (inside span, ok bool) {
 	return span{v.from + 1, v.to - 1}, true
 }
 
-// text is the content of a string, or nil.
+// text returns the content of a string, or nil.
 func text(data []byte, v span) []byte {
 	inside, _ := isString(data, v)
 	return data[inside.from:inside.to]

@@ -7,7 +7,7 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// Places of the channels of a choice in OpenAI's chunks, beside a tool call's index.
+// Places distinguish the channels of a choice in OpenAI's chunks. Tool calls use their index as the place.
 const (
 	placeContent   = iota
 	placeReasoning // "reasoning", where "reasoning_content" is the same text
@@ -17,7 +17,7 @@ const (
 	placeCustom    = 1 << 32
 )
 
-// choice is a choice of a chunk: the places of its members.
+// choice is a choice of a chunk: the positions of its fields.
 type choice struct {
 	index                          uint64
 	delta, message, text, logProbs span
@@ -32,7 +32,7 @@ func (p *passed) openAI() {
 			top.at = valueEnd(p.data, top.at)
 			continue
 		}
-		// The elements are walked once, so that their ends are not looked for before.
+		// The elements are only walked once: finding their ends first would be a second pass.
 		for top.at = blank(p.data, top.at+1); p.data[top.at] != ']'; top.at = blank(p.data, top.at) {
 			if p.data[top.at] == '{' {
 				top.at = p.openAIChoice(top.at)
@@ -82,7 +82,7 @@ func (p *passed) openAIChoice(at int) (end int) {
 	return members.at + 1
 }
 
-// openAIDelta checks the texts of a delta. It reports whether they were all sent as they came.
+// openAIDelta checks the texts of a delta. It returns true if all of them were sent unchanged.
 func (p *passed) openAIDelta(c *choice, v span) (exact bool) {
 	exact = true
 	members := enter(p.data, v, '{')
@@ -115,14 +115,14 @@ func (p *passed) openAIDelta(c *choice, v span) (exact bool) {
 				p.toolCall(c, one)
 			}
 		case "role":
-		default: // what this build does not know
+		default: // a field that this build does not know
 			p.strings(&channel{kind: chat.DeltaText, choice: c.index}, v, string(name))
 		}
 	}
 	return exact
 }
 
-// choicePiece checks a piece of a text of a choice. Other kinds of text end where it begins.
+// choicePiece checks a piece of a choice's text. Texts of other kinds end where it begins.
 func (p *passed) choicePiece(c *choice, kind chat.DeltaKind, place uint64, v span) bool {
 	inside, ok := isString(p.data, v)
 	if !ok || inside.from == inside.to {
@@ -135,7 +135,7 @@ func (p *passed) choicePiece(c *choice, kind chat.DeltaKind, place uint64, v spa
 	return p.piece(&channel{kind: kind, choice: c.index, place: place}, v, c.finish)
 }
 
-// turn ends the texts of a choice of other kinds.
+// turn ends a choice's texts of other kinds.
 func (p *passed) turn(index uint64, kind chat.DeltaKind) {
 	p.met++
 	for i := range p.stream.channels {
@@ -146,7 +146,8 @@ func (p *passed) turn(index uint64, kind chat.DeltaKind) {
 	}
 }
 
-// contentChunks checks content that is an array: {"type":"text","text"} and {"type":"thinking","thinking":[{"text"}]}.
+// contentChunks checks content in the form of an array: {"type":"text","text"} and
+// {"type":"thinking","thinking":[{"text"}]}.
 func (p *passed) contentChunks(c *choice, v span) (exact bool) {
 	exact = true
 	list := enter(p.data, v, '[')
@@ -167,7 +168,7 @@ func (p *passed) contentChunks(c *choice, v span) (exact bool) {
 	return exact
 }
 
-// namedPieces checks the texts of an object: "text", "summary" and "transcript".
+// namedPieces checks three fields of an object: "text", "summary" and "transcript".
 func (p *passed) namedPieces(c *choice, kind chat.DeltaKind, place uint64, v span) {
 	members := enter(p.data, v, '{')
 	for name, v, ok := members.member(); ok; name, v, ok = members.member() {
@@ -197,7 +198,7 @@ func (p *passed) toolCall(c *choice, v span) {
 	p.toolPieces(c, placeCustom+placeLegacy+1+index, custom)
 }
 
-// toolPieces checks "arguments" or "input" of a call.
+// toolPieces checks the "arguments" or "input" of a call.
 func (p *passed) toolPieces(c *choice, place uint64, v span) {
 	members := enter(p.data, v, '{')
 	for name, v, ok := members.member(); ok; name, v, ok = members.member() {
@@ -212,8 +213,8 @@ func (p *passed) toolPieces(c *choice, place uint64, v span) {
 	}
 }
 
-// openAIMessage checks the whole message that some providers send with every chunk. Before the end it would show
-// the text that is held back, so its texts are empty until then.
+// openAIMessage checks the complete message that some providers send with every chunk. Before the end, it would
+// contain the text that is held back, so its texts are empty until then.
 func (p *passed) openAIMessage(c *choice) {
 	p.met++
 	members := enter(p.data, c.message, '{')
@@ -244,10 +245,10 @@ func (s *Stream) waits(choice uint64) bool {
 	return false
 }
 
-// maxHead bounds the members of a chunk that are repeated in the event of a tail.
+// maxHead limits the size of the fields that the event of a tail repeats from its chunk.
 const maxHead = 1024
 
-// openAITail is a chunk with the end of a text and the members that all chunks share.
+// openAITail returns a chunk with the rest of a text, and with the fields that all chunks share.
 func (p *passed) openAITail(c *channel, tail []byte) []byte {
 	b := jsontext.Builder{B: append(make([]byte, 0, 256+len(tail)), '{')}
 	top := enter(p.data, root(p.data), '{')
@@ -286,7 +287,7 @@ func (p *passed) openAITail(c *channel, tail []byte) []byte {
 	return b.B
 }
 
-// openAIDelta writes the member of a delta that a channel's text is in.
+// openAIDelta writes the field of a delta that contains the channel's text.
 func openAIDelta(b *jsontext.Builder, c *channel, tail jsontext.Escaped) {
 	call := func(place uint64, kind, member string) {
 		b.B = append(b.B, `"tool_calls":[{"index":`+strconv.FormatUint(place, 10)+`,"`+kind+`":{"`+member+`":"`+string(tail)+`"}}]`...)

@@ -11,14 +11,14 @@ import (
 	"github.com/postern-ai/postern/core/hmac"
 )
 
-// Report describes a rule's findings in a stream: their number and the first one.
+// Report describes a rule's findings in a stream: their number, and the first one.
 type Report struct {
 	Rule       governor.ID
 	Count      uint64
 	Path       string // such as "choices[0].message.content"
 	Start, End uint64 // UTF-8 offsets in the decoded text
 	Digest     []byte // HMAC-SHA-256 of the match with Guard.Key; nil without a key
-	Excerpt    string // its last two characters; of personal data only
+	Excerpt    string // last two characters of the match; only for personal data
 }
 
 func reportFields(f *abi.Fields, r *Report) {
@@ -33,12 +33,12 @@ func reportFields(f *abi.Fields, r *Report) {
 	f.String(&r.Excerpt)
 }
 
-// count adds a finding to the tally and to the reports. It ends the answer if the policy says so.
+// count adds a finding to the tally and the reports, and blocks the answer if the policy requires it.
 func (s *Stream) count(g *Guard, c *channel, f governor.Finding, match []byte) {
 	s.found(f.Rule)
 	one := [1]governor.Finding{f}
 	s.Tally.Add(g.Policy, governor.Output, one[:])
-	s.Tally.Listed = s.Tally.Listed[:0] // Reports say as much in less
+	s.Tally.Listed = s.Tally.Listed[:0] // Reports contain the same in less space
 	s.report(g, c, f, match)
 	redacts := g.action(f.Rule) == governor.Redact
 	s.blocked = s.blocked || s.Tally.Decide(g.Policy) == governor.Rejected || redacts && c.signed
@@ -67,7 +67,7 @@ func (s *Stream) report(g *Guard, c *channel, f governor.Finding, match []byte) 
 	s.Reports = append(s.Reports, r)
 }
 
-// found remembers a rule that has found something. It is false if it had before.
+// found records that a rule has a finding. It returns false if the rule already had one.
 func (s *Stream) found(rule governor.ID) bool {
 	if slices.Contains(s.seen, uint64(rule)) {
 		return false
@@ -76,7 +76,7 @@ func (s *Stream) found(rule governor.ID) bool {
 	return true
 }
 
-// measure counts the characters of decided text, and a finding when they are more than the settings permit.
+// measure counts the characters of decided text, and adds a finding if there are more than the settings allow.
 func (s *Stream) measure(g *Guard, c *channel, text []byte) {
 	s.characters += governor.Characters(text)
 	f, long := g.Policy.TooLong(governor.Output, s.characters)
@@ -85,7 +85,7 @@ func (s *Stream) measure(g *Guard, c *channel, text []byte) {
 	}
 }
 
-// lastTwo is the last two characters of a text.
+// lastTwo returns the last two characters of a text.
 func lastTwo(text []byte) string {
 	n := len(text)
 	for range 2 {
@@ -95,7 +95,8 @@ func lastTwo(text []byte) string {
 	return string(text[n:])
 }
 
-// path names a channel's text as package inspect names that of a whole translated answer.
+// path returns the path of a channel's text. It is the same as the one that package inspect uses for a translated
+// answer.
 func (c *channel) path() string {
 	path := "choices[" + strconv.FormatUint(c.choice, 10) + "]."
 	switch c.kind {

@@ -9,12 +9,13 @@ import (
 	"github.com/postern-ai/postern/core/sse"
 )
 
-// streamed is a kind of text that the Responses API streams: NAME.delta has a piece, NAME.done the whole as a member.
+// streamed is a kind of text that the Responses API streams. NAME.delta contains a piece; NAME.done contains the full
+// text in the field done.
 type streamed struct {
 	name string
 	kind chat.DeltaKind
 	done string
-	sub  string // the member that tells apart texts of an item
+	sub  string // the field that distinguishes the texts of an item
 }
 
 var streamedTexts = [...]streamed{
@@ -33,7 +34,7 @@ var streamedTexts = [...]streamed{
 
 const functionArguments = 4 // index in streamedTexts
 
-// A channel's place is its index in streamedTexts, the item's index and the index in the item.
+// A channel's place consists of its index in streamedTexts, the item's index, and the index within the item.
 const (
 	itemShift = 21
 	textShift = 2 * itemShift
@@ -43,10 +44,10 @@ func place(text int, item, sub uint64) uint64 {
 	return uint64(text)<<textShift | item<<itemShift | sub
 }
 
-// itemOf is the index of a channel's item.
+// itemOf returns the index of a channel's item.
 func (c *channel) itemOf() uint64 { return c.place >> itemShift & (1<<itemShift - 1) }
 
-// response is an event of the Responses API: the places of its members.
+// response is an event of the Responses API: the positions of its fields.
 type response struct {
 	kind                       string
 	output, sub                uint64
@@ -98,7 +99,7 @@ func (p *passed) typeOf(r *response) {
 	}
 }
 
-// set takes a member of the event.
+// set stores a field of the event.
 func (r *response) set(name string, v span, data []byte) {
 	switch name {
 	case "output_index":
@@ -128,7 +129,7 @@ func (r *response) set(name string, v span, data []byte) {
 	}
 }
 
-// maxItemID bounds the item's ID that the event of a tail repeats.
+// maxItemID limits the item ID that the event of a tail repeats.
 const maxItemID = 128
 
 // responsesDelta checks a piece of a text.
@@ -143,14 +144,14 @@ func (p *passed) responsesDelta(r *response) {
 	}
 }
 
-// dropLogProbs empties a list of log probabilities, which repeat the text.
+// dropLogProbs empties a list of log probabilities, because they repeat the text.
 func (p *passed) dropLogProbs(v span) {
 	if v.to-v.from > len("[]") && p.data[v.from] == '[' {
 		p.edit(v, []byte("[]"))
 	}
 }
 
-// responsesDone ends a text and checks the whole that the event repeats.
+// responsesDone ends a text, and checks the full text that the event repeats.
 func (p *passed) responsesDone(r *response) {
 	t := &streamedTexts[r.text]
 	want := place(r.text, r.output, r.sub)
@@ -167,11 +168,11 @@ func formOf(kind chat.DeltaKind) form {
 	return plain
 }
 
-// responsesOther checks the events that begin or repeat parts, items and the response.
+// responsesOther checks the events that start or repeat parts, items and the response.
 func (p *passed) responsesOther(r *response) {
 	switch r.kind {
 	case "response.output_item.added":
-		p.flushAll(func(*channel) bool { return true }) // items come one after the other
+		p.flushAll(func(*channel) bool { return true }) // items never overlap
 		p.itemAdded(r)
 	case "response.content_part.added", "response.content_part.done",
 		"response.reasoning_summary_part.added", "response.reasoning_summary_part.done":
@@ -192,7 +193,8 @@ func (p *passed) responsesOther(r *response) {
 	}
 }
 
-// itemAdded begins an item. A call that comes with arguments may continue with pieces; other members are complete.
+// itemAdded starts an item. If a call already contains arguments, pieces of them may follow; all other fields are
+// complete.
 func (p *passed) itemAdded(r *response) {
 	members := enter(p.data, r.item, '{')
 	for name, v, ok := members.member(); ok; name, v, ok = members.member() {
@@ -242,7 +244,8 @@ func (p *passed) itemWhole(v span) {
 	}
 }
 
-// itemMember checks a member of an item. Every string is a text but identifiers and media. The arguments of tool_search are an object, those of functions JSON in a string.
+// itemMember checks a field of an item. All strings are texts, except identifiers and media. The arguments of
+// tool_search are an object; those of functions are a string that contains JSON.
 func (p *passed) itemMember(name string, v span) {
 	switch name {
 	case "content", "summary":
@@ -256,12 +259,13 @@ func (p *passed) itemMember(name string, v span) {
 		default:
 			p.whole(&channel{kind: chat.DeltaText}, v, plain)
 		}
-	default: // also of items that are new
+	default: // also for items of unknown types
 		p.strings(&channel{kind: chat.DeltaText}, v, name)
 	}
 }
 
-// body checks the response that an event repeats. Its instructions are the request's: their placeholders are restored.
+// body checks the response that an event repeats. The instructions and tools come from the request, so only their
+// placeholders are restored.
 func (p *passed) body(v span) {
 	members := enter(p.data, v, '{')
 	for name, v, ok := members.member(); ok; name, v, ok = members.member() {
@@ -279,7 +283,7 @@ func (p *passed) body(v span) {
 	}
 }
 
-// restoreOnly restores the placeholders in a value that is the request's.
+// restoreOnly restores the placeholders in a value that comes from the request.
 func (p *passed) restoreOnly(v span) {
 	r := p.guard.redactor()
 	if r == nil || p.stream.ended() {
@@ -290,7 +294,7 @@ func (p *passed) restoreOnly(v span) {
 	}
 }
 
-// renumber makes room for the events that were put in: "sequence_number" counts on without gaps.
+// renumber adjusts "sequence_number" to the inserted events, so that the numbers have no gaps.
 func (p *passed) renumber(r *response) {
 	digits := r.sequence.to - r.sequence.from
 	n := uint64(0)
@@ -307,7 +311,7 @@ func (p *passed) renumber(r *response) {
 	}
 }
 
-// number completes the events before the one with the provider's number n.
+// number completes the events before the event with the provider's number n.
 func (p *passed) number(n uint64) {
 	s := p.stream
 	for i := range p.before {
@@ -316,7 +320,7 @@ func (p *passed) number(n uint64) {
 	}
 }
 
-// responsesTail is a delta with the end of a text. Its number and closing bracket follow with renumber.
+// responsesTail returns a delta with the rest of a text. renumber adds its number and closing bracket.
 func (p *passed) responsesTail(c *channel, tail []byte) sse.Event {
 	t := &streamedTexts[c.place>>textShift]
 	b := jsontext.Builder{B: append(make([]byte, 0, 256+len(tail)), '{')}

@@ -4,12 +4,12 @@ import (
 	"github.com/postern-ai/postern/core/governor"
 )
 
-// longKey is the length from which the beginning of a private key is decided before its end has arrived. Keys that are
-// in use are shorter, so their fingerprints are of the whole.
+// longKey is the length from which the start of a private key is decided before its end arrives. Common keys are
+// shorter, so their fingerprint covers the complete key.
 const longKey = 4096
 
 // scan searches the text, whose first byte has the offset base, and counts the findings. It returns the length of the
-// decided text: all before a finding that blocks, otherwise all that later bytes cannot change.
+// decided text: the text before a blocking finding, or otherwise all text that later bytes cannot change.
 func (s *Stream) scan(g *Guard, c *channel, text []byte, base int, final bool) (cut int, found []governor.Finding) {
 	cut = min(int(c.skip), len(text))
 	from := cut
@@ -44,7 +44,7 @@ func (s *Stream) scan(g *Guard, c *channel, text []byte, base int, final bool) (
 	return cut, found
 }
 
-// inKey decides the part of a private key that begins at the index cut: a finding that was counted before.
+// inKey decides a part of a private key, starting at the index cut. The key's finding has already been counted.
 func (s *Stream) inKey(c *channel, text []byte, cut, base int, final bool, found []governor.Finding) (int, []governor.Finding) {
 	n, ended := c.scanner.SkipKey(text[cut:], int(c.key), final)
 	if c.key -= uint64(n); ended {

@@ -7,36 +7,37 @@ import (
 
 // Bounds of a stream's state.
 const (
-	// MaxChannels is how many texts of an answer may be open at the same time: a text and a call of 128 choices.
+	// MaxChannels limits how many texts of an answer can be open at the same time: a text and a call for each of 128
+	// choices.
 	MaxChannels = 256
-	// MaxHeld is how much text may be held back in all channels, in bytes of its escaped form: two of the longest JSON
-	// Web Tokens, or more of other secrets.
+	// MaxHeld limits the text that all channels hold back, in bytes of its escaped form. This is enough for two of
+	// the longest JSON Web Tokens, or for more of the other secrets.
 	MaxHeld = 20 << 10
-	// MaxReports is how many rules are reported.
+	// MaxReports limits the number of reported rules.
 	MaxReports = 16
 )
 
-// Stream is the check of one streamed answer. It is carried in the exchange's state between steps: usually less than
-// 200 bytes, about 50 for each choice, and up to MaxHeld more while a long secret is unfinished, usually less than 4 KB. Its zero value is the
-// state before the first delta.
+// Stream is the check of one streamed answer. It is part of the exchange's state between steps. It usually needs less
+// than 200 bytes, and about 50 for each choice. While a long secret is unfinished, it needs more: usually less than 4
+// KB, and at most MaxHeld. The zero value is the state before the first delta.
 type Stream struct {
 	Tally   governor.Tally
 	Reports []Report // at most MaxReports
 
 	blocked    bool
 	failed     bool
-	characters uint64   // of all texts so far
-	seen       []uint64 // rules that have found something
-	inserted   uint64   // events put into a stream that numbers its events
+	characters uint64   // in all texts so far
+	seen       []uint64 // rules with a finding
+	inserted   uint64   // number of events inserted into a stream that numbers its events
 	channels   []channel
-	frame      frame // of the last event; not carried
+	frame      frame // frame of the last event; only kept within a step
 }
 
-// Blocked reports whether a finding has ended the answer. Nothing more may be sent but the error.
+// Blocked reports whether a finding has ended the answer. After that, only the error may be sent.
 func (s *Stream) Blocked() bool { return s.blocked }
 
-// Failed reports whether the stream cannot be checked: it has too many texts at the same time, or holds too much back.
-// It is a malformed answer of the provider.
+// Failed reports whether the stream cannot be checked: it has too many texts at the same time, or too much held-back
+// text. The provider's answer then counts as malformed.
 func (s *Stream) Failed() bool { return s.failed }
 
 // ended reports whether nothing more may be sent.
@@ -56,7 +57,7 @@ func (s *Stream) Fields(f *abi.Fields) {
 	}
 }
 
-// open is the channel of a text, which it makes if there is none. It is nil if there are too many.
+// open returns the channel of a text, and creates it if needed. It returns nil if there are too many channels.
 func (s *Stream) open(want *channel) *channel {
 	free := -1
 	for i := range s.channels {
@@ -90,7 +91,7 @@ func (s *Stream) close(c *channel) {
 	}
 }
 
-// checkHeld fails the stream if too much is held back.
+// checkHeld fails the stream if it holds back too much text.
 func (s *Stream) checkHeld() {
 	held := 0
 	for i := range s.channels {

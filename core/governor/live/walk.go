@@ -5,24 +5,24 @@ import (
 	"unicode/utf8"
 )
 
-// form is how a text is written in an event.
+// form is the form of a text in an event.
 type form uint8
 
 const (
 	plain     form = iota // the content of a JSON string
-	arguments             // JSON text that is the content of a JSON string
-	document              // JSON text as such
+	arguments             // JSON text inside a JSON string
+	document              // JSON text
 )
 
-// lexer is the position in JSON text: what the next character belongs to.
+// lexer is the position in JSON text, which decides the class of the next character.
 type lexer struct {
 	depth    uint64 // open brackets
 	inString bool
-	drop     bool // the rest of a redacted number or name outside of strings is dropped
+	drop     bool // drop the rest of a redacted number or name outside of strings
 	ended    bool // the last character has ended the outermost value
 }
 
-// class is what a character of JSON text belongs to. Everything in a plain text is content.
+// class is the class of a character in JSON text. Every character of a plain text is content.
 type class uint8
 
 const (
@@ -31,21 +31,21 @@ const (
 	scalar                 // a number, true, false or null
 )
 
-// walker reads an escaped text character by character. The end of a piece may cut an escape in two: such an end is left
-// for the next piece unless the text is final.
+// walker reads an escaped text character by character. If an escape is cut off at the end of a piece, it is left for
+// the next piece, unless the text is final.
 type walker struct {
 	raw   []byte
 	form  form
 	final bool
 	lex   lexer
-	at    int // where the next character begins
-	from  int // where the last one began
+	at    int // start of the next character
+	from  int // start of the last character
 	class class
 	rune  rune
-	size  int // of the last character's UTF-8 form
+	size  int // length of the last character in UTF-8
 }
 
-// next reads a character. It is false at the end and at an unfinished escape.
+// next reads a character. It returns false at the end, and at an unfinished escape.
 func (w *walker) next() bool {
 	r, end := w.unit(w.at)
 	if end == 0 {
@@ -61,7 +61,7 @@ func (w *walker) next() bool {
 	return true
 }
 
-// json reads the character of JSON text that begins with the unit r, which ends at end.
+// json reads the character of JSON text that begins with the unit r and ends at end.
 func (w *walker) json(r rune, end int) (rune, int) {
 	w.lex.ended = false
 	switch {
@@ -98,7 +98,7 @@ func isScalar(r rune) bool {
 	return r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r == '-' || r == '+' || r == '.'
 }
 
-// escape reads an escape of a JSON string inside the text; end is behind its backslash.
+// escape reads an escape of a JSON string inside the text. end is the index after its backslash.
 func (w *walker) escape(end int) (rune, int) {
 	r, after := w.unit(end)
 	if after == 0 {
@@ -124,7 +124,7 @@ func (w *walker) escape(end int) (rune, int) {
 	return r, after
 }
 
-// unicode reads the digits of a \u escape inside the text, and a low surrogate behind a high one.
+// unicode reads the digits of a \u escape inside the text, and the low surrogate after a high one.
 func (w *walker) unicode(at int) (rune, int) {
 	r, end, more := w.digits(at)
 	if more {
@@ -154,7 +154,7 @@ func (w *walker) unicode(at int) (rune, int) {
 	return 0x10000 + (r-0xD800)<<10 + (low - 0xDC00), after
 }
 
-// digits reads up to four hexadecimal digits. more is set if the rest has not arrived.
+// digits reads up to four hexadecimal digits. It sets more if some have not arrived yet.
 func (w *walker) digits(at int) (r rune, end int, more bool) {
 	for range 4 {
 		c, after := w.unit(at)
@@ -170,7 +170,8 @@ func (w *walker) digits(at int) (r rune, end int, more bool) {
 	return r, at, false
 }
 
-// unit reads one character of the JSON string that the text is the content of. The end is 0 if it has not arrived.
+// unit reads one character of the JSON string that contains the text. It returns the end 0 if the character has not
+// fully arrived.
 func (w *walker) unit(at int) (r rune, end int) {
 	if at >= len(w.raw) {
 		return 0, 0
@@ -203,7 +204,7 @@ func (w *walker) unit(at int) (r rune, end int) {
 	return rune(c), at + 2
 }
 
-// cut is the result for an escape that the piece's end cuts in two.
+// cut is the result for an escape that is cut off at the end of the piece.
 func (w *walker) cut(at int) (rune, int) {
 	if w.final {
 		return utf8.RuneError, len(w.raw)
@@ -211,7 +212,7 @@ func (w *walker) cut(at int) (rune, int) {
 	return 0, 0
 }
 
-// surrogates reads a \u escape, and the one behind it for a pair.
+// surrogates reads a \u escape, and the second escape of a pair.
 func (w *walker) surrogates(at int) (rune, int) {
 	r, ok := hex4(w.raw[at+2:])
 	if !ok {
@@ -235,7 +236,7 @@ func (w *walker) surrogates(at int) (rune, int) {
 
 func isHigh(r rune) bool { return r >= 0xD800 && r < 0xDC00 }
 
-// valid is r, or U+FFFD for a lone surrogate.
+// valid returns r, or U+FFFD for a lone surrogate.
 func valid(r rune) rune {
 	if r >= 0xD800 && r < 0xE000 {
 		return utf8.RuneError
@@ -269,8 +270,8 @@ func hex4(b []byte) (r rune, ok bool) {
 	return r, true
 }
 
-// decode is the text that raw is the escaped form of, without an unfinished escape at its end. It shares memory with
-// raw if there are no escapes. lex is the position before raw; after is the one behind it.
+// decode returns the decoded form of raw, without an unfinished escape at its end. The text shares memory with raw if
+// raw has no escapes. lex is the position before raw; after is the position behind it.
 func decode(raw []byte, f form, lex lexer, final bool) (text []byte, after lexer) {
 	if f == plain && bytes.IndexByte(raw, '\\') < 0 {
 		return raw, lex

@@ -8,8 +8,8 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// whole checks a text that the event repeats or has as a whole: the string at a place, or a JSON document. It reports
-// whether the text is unchanged.
+// whole checks a complete text in an event: the string at a position, or a JSON document. It returns true if the text
+// is unchanged.
 func (p *passed) whole(c *channel, v span, f form) (exact bool) {
 	p.met++
 	inside := v
@@ -29,7 +29,7 @@ func (p *passed) whole(c *channel, v span, f form) (exact bool) {
 	return exact
 }
 
-// whole checks a complete text. A rule that has found something before is not counted again.
+// whole checks a complete text. If a rule already had a finding, it is not counted again.
 func (s *Stream) whole(g *Guard, c *channel, raw []byte, f form) (send, store []byte) {
 	raw = canonical(raw)
 	decoded, _ := decode(raw, f, lexer{}, true)
@@ -50,7 +50,7 @@ func (s *Stream) whole(g *Guard, c *channel, raw []byte, f form) (send, store []
 	return send, store
 }
 
-// again counts a finding of a text that may repeat others: only if its rule has found nothing yet.
+// again counts a finding in a text that may repeat others. It is only counted if its rule had no finding yet.
 func (s *Stream) again(g *Guard, c *channel, f governor.Finding, match []byte) {
 	if !slices.Contains(s.seen, uint64(f.Rule)) {
 		s.count(g, c, f, match)
@@ -60,15 +60,15 @@ func (s *Stream) again(g *Guard, c *channel, f governor.Finding, match []byte) {
 	s.blocked = s.blocked || redacts && c.signed
 }
 
-// loose checks a delta for the cache that is in no known place of the event, such as the arguments {} of a tool call
-// that has none.
+// loose checks a delta for the cache whose text is not in a known place of the event, such as the arguments {} of a
+// tool call without arguments.
 func (p *passed) loose(d *chat.Delta) {
 	c := channel{kind: d.Kind, choice: d.Choice, index: d.Index}
 	_, store := p.stream.whole(p.guard, &c, []byte(d.Text), c.form())
 	d.Text = jsontext.Escaped(store)
 }
 
-// identifiers are names of members whose texts are no text of the model: they must stay as they are.
+// identifiers lists fields whose strings do not come from the model and must not change.
 var identifiers = [...]string{
 	"type", "id", "url", "file_id", "container_id", "tool_use_id", "encrypted_content", "encrypted_index", "encrypted_stdout",
 	"data", "media_type", "signature", "status", "page_age", "error_code", "file_name", "filename",
@@ -84,7 +84,7 @@ func isIdentifier(name string) bool {
 	return false
 }
 
-// strings checks every text in a value: those of tools that the provider runs.
+// strings checks every text in a value, such as the results of tools that the provider runs.
 func (p *passed) strings(c *channel, v span, name string) {
 	if v.to == 0 {
 		return
