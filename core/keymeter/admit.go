@@ -7,9 +7,9 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// admit decides on one request. It stores nothing about a request that it rejects, so a flood of them causes no writes.
-// A repeat gets the answer that was lost, also if the key's record has changed since. Under the new record, it would be
-// known as admitted, with the reservation of the first command or none.
+// admit decides on one request. It stores nothing for a request that it rejects, so a flood of them causes no writes.
+// A repeated command gets the reply that was lost, even if the key's record has changed meanwhile. Under the new
+// record, it would count as admitted, with the reservation of the first command or none.
 func (c *call) admit(a *Admit) AdmitReply {
 	m := c.m
 	if m != nil {
@@ -74,8 +74,8 @@ func (c *call) admit(a *Admit) AdmitReply {
 	return reply
 }
 
-// refused is the reply to a request of a key that must not be used any more. A repeat learns what its first command got, so that
-// it can be returned.
+// refused returns the reply to a request whose key must no longer be used. A repeat learns the reservation of its
+// first command, so that it can be returned.
 func (m *meter) refused(verdict Verdict, a *Admit) AdmitReply {
 	reply := AdmitReply{Verdict: verdict, Lease: m.lentBefore(a)}
 	if i := m.findReservation(a.RequestID); i >= 0 {
@@ -84,7 +84,7 @@ func (m *meter) refused(verdict Verdict, a *Admit) AdmitReply {
 	return reply
 }
 
-// admitted reports whether the meter recognizes a request that it has admitted.
+// admitted reports whether the meter recognizes the request as admitted.
 func (m *meter) admitted(requestID string) bool {
 	return m.findReservation(requestID) >= 0 || m.knowsAdmission(requestID)
 }
@@ -94,8 +94,8 @@ func (m *meter) expired(now uint64) bool {
 	return m.record.ExpiresMs != 0 && m.record.ExpiresMs <= now
 }
 
-// checkLimits rejects a request that exceeds a rate limit or the limit on concurrent requests. Its verdict is 0 if the
-// request exceeds none.
+// checkLimits rejects a request that exceeds a rate limit or the limit on concurrent requests. If the request exceeds
+// no limit, the verdict is 0.
 func (c *call) checkLimits(a *Admit, limits config.Limits) AdmitReply {
 	m := c.m
 	windows := m.windows(limits)
@@ -117,8 +117,8 @@ func (c *call) checkLimits(a *Admit, limits config.Limits) AdmitReply {
 	return AdmitReply{}
 }
 
-// extend raises a reservation to a total. It is idempotent. The verdict is Unknown if the meter has no such reservation, or if it
-// is of an earlier period that has nothing left.
+// extend raises a reservation to a total. It is idempotent. The verdict is Unknown if the meter has no such
+// reservation, or if the reservation belongs to an earlier period with nothing left.
 func (c *call) extend(e *Extend) AdmitReply {
 	m := c.m
 	if m == nil {
@@ -153,8 +153,8 @@ func (c *call) extend(e *Extend) AdmitReply {
 	return reply
 }
 
-// extendPast raises a reservation of an earlier period by what that period's slice has left. The Ledger grants nothing more for it,
-// and a request counts to the period of its admission only.
+// extendPast raises a reservation of an earlier period by the free part of that period's slice. The Ledger grants no
+// more budget for that period, and a request only counts in the period of its admission.
 func (c *call) extendPast(at int, r *reservation, e *Extend) AdmitReply {
 	s := c.m.sliceOf(r.period)
 	more := min(e.TotalPico-r.amountPico, max(0, s.free()))
@@ -176,9 +176,9 @@ func minAmount(least, amount int64) int64 {
 	return min(least, amount)
 }
 
-// reserve reserves want picodollars of the slice. If final is set, the Ledger has no more, and reserve accepts any free
-// part of at least minimum. If the slice is too small, the reply is Short and asks for all of want plus any debt. It does
-// not subtract the free part, because concurrent requests that wait for a grant count on that too.
+// reserve reserves want picodollars of the slice. If final is set, the Ledger has no more budget, and reserve accepts
+// any free amount of at least minimum. If the slice is too small, the reply is Short and asks for all of want plus
+// any debt. It does not subtract the free part, because concurrent requests that wait for a grant also count on it.
 func (m *meter) reserve(want, minimum int64, final bool) AdmitReply {
 	s := &m.slice
 	free := s.free()
@@ -198,8 +198,8 @@ func (m *meter) reserve(want, minimum int64, final bool) AdmitReply {
 	return reply
 }
 
-// acceptGrant raises the slice to the granted total. It runs before the checks: if they reject the request, the grant
-// is kept for the next one.
+// acceptGrant raises the slice to the granted total. It runs before the checks. If they reject the request, the next
+// request uses the grant.
 func (c *call) acceptGrant(g Grant) {
 	m := c.m
 	if g.Epoch == 0 {
@@ -243,8 +243,8 @@ func (c *call) applyAdmission(a *Admit, limits config.Limits, reserved int64) {
 	}
 }
 
-// addRecent lists a request that is complete at its admission, if it has a status. Of one that was not served, the Ledger gets a
-// record.
+// addRecent lists a request that is complete at its admission, if it has a status. If the request was not served, the
+// Ledger gets a record of it.
 func (c *call) addRecent(a *Admit) {
 	t := &a.Trace
 	if t.Status == 0 || t.Status >= 400 {

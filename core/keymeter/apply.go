@@ -27,7 +27,7 @@ const (
 
 	maxPending  = 32      // batches per flush
 	maxForget   = 100     // rows deleted per alarm
-	retentionMs = 86400e3 // of expired reservations, and of idempotency records from their outcome or its loss
+	retentionMs = 86400e3 // of expired reservations; of idempotency records, from their outcome or its loss
 )
 
 // command is a decoded command.
@@ -103,7 +103,7 @@ func (*Flush) reads() []abi.Range {
 type call struct {
 	config *config.Config
 	in     *abi.ObjectInput
-	m      *meter // nil: the key is unknown, because there was no Put yet
+	m      *meter // nil: the key is unknown, because no Put has arrived yet
 	out    abi.ObjectOutput
 }
 
@@ -126,7 +126,7 @@ func (c *call) put(key string, value []byte) {
 	c.out.Puts = append(c.out.Puts, abi.Row{Key: key, Value: value})
 }
 
-// store writes the meter and sets the alarm for its next scheduled work, or for the delivery of a batch that leaves now.
+// store writes the meter, and sets the alarm for its next scheduled work or for a batch that must be delivered now.
 func (c *call) store() {
 	c.put(rowMeter, c.m.encode())
 	c.out.AlarmMs = c.m.alarmMs()
@@ -135,7 +135,7 @@ func (c *call) store() {
 	}
 }
 
-// limits are the limits of the plan, lowered to the key's own where those are lower. 0 is no limit.
+// limits returns the limits of the plan, or the key's own where these are lower. 0 means no limit.
 func (c *call) limits() config.Limits {
 	plan, key := c.config.Plan(c.m.record.Plan).For(c.m.record.Environment), c.m.record.Limits
 	return config.Limits{
@@ -194,7 +194,7 @@ func (f *Flush) apply(c *call) {
 	c.out.Reply = abi.EncodeFields(0, 512, reply.fields)
 }
 
-// apply replaces the record and status with newer ones. Old ones may be delivered late and change nothing.
+// apply replaces the record and status with newer ones. Older ones may arrive late and are ignored.
 func (p *Put) apply(c *call) {
 	if c.m == nil {
 		c.m = &meter{epoch: 1}
@@ -207,7 +207,7 @@ func (p *Put) apply(c *call) {
 	c.out.Reply = reply.Encode()
 }
 
-// contradictedMs is the time until the last lease that began under an older record has ended.
+// contradictedMs returns the time until the last lease that began under an older record has ended.
 func (m *meter) contradictedMs(now uint64) (ms uint64) {
 	for i := range m.leases {
 		if l := &m.leases[i]; l.version < m.record.Version && !l.ended {
@@ -281,7 +281,7 @@ func (c *call) flush(f *Flush) FlushReply {
 		}
 	}
 	if len(reply.Absorbs) >= maxPending {
-		// There may be more, and the reply has no room to return a slice. The caller asks again when the outbox is delivered.
+		// There may be more, and the reply cannot return a slice. The caller asks again when the outbox is delivered.
 		reply.Open, c.out.Deliver = max(reply.Open, 1), true
 		if f.Recall {
 			reply.LentMs = max(reply.LentMs, reportMs)
@@ -338,12 +338,13 @@ func (c *call) returnUnused(f *Flush) (newEpoch, closed bool) {
 	return true, closed
 }
 
-// debtDelayMs is the delay of a report of a slice that is overspent.
+// debtDelayMs is the delay before the meter reports an overspent slice.
 const debtDelayMs = 500
 
-// balance tells the Ledger what it must know of the slice when something ends that was admitted or lent at a time. A debt is
-// reported early: other keys must not spend it again. Requests that were admitted by the last unconditional recall were granted
-// under a budget that may be lower now, so the rest of their reservations is returned.
+// balance reports the state of the slice to the Ledger when a request or lease ends that began at admittedMs. A debt
+// is reported early, so that other keys do not spend the amount again. Requests admitted before the last
+// unconditional recall were granted under a budget that may be lower now, so the rest of their reservations is
+// returned.
 func (m *meter) balance(admittedMs uint64) {
 	switch s := &m.slice; {
 	case s.free() < 0 && m.hasReport():

@@ -10,8 +10,8 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// Op codes, the first number of a command. 1, 2 and 5 were admit, settle and extend before grants were totals. Isolates
-// of that version get an error during a rollout.
+// Op codes are the first number of a command. 1, 2 and 5 were admit, settle and extend before grants became totals.
+// During a rollout, isolates of that version get an error.
 const (
 	opPut      = 3
 	opFlush    = 4
@@ -37,7 +37,7 @@ const (
 )
 
 // Grant carries a slice of the period's budget from the Ledger to the meter. It is the total granted in the meter's
-// epoch. So grants may be lost, repeated or reordered, and several may be in flight at once.
+// epoch, so grants may be lost, repeated or reordered, and several may be in flight at once.
 type Grant struct {
 	Period    calendar.Period
 	Epoch     uint64 // of the meter, which starts a new epoch when it returns budget; 0: no grant
@@ -62,19 +62,19 @@ type Admit struct {
 	Final      bool   // the Ledger has no more: reserve the rest of the slice if it is at least LeastPico
 	LifetimeMs uint64 // lifetime of the reservation and of an idempotency record in progress, from the admission
 	Grant      Grant  // from the Ledger, after a reply that was Short
-	// Idempotency is the SHA-256 of the caller's Idempotency-Key, empty without one. BodyHash identifies the request: the
-	// exchange's cache key, or the SHA-256 of an invalid body.
+	// Idempotency is the SHA-256 of the caller's Idempotency-Key, or empty. BodyHash identifies the request: it is
+	// the exchange's cache key, or the SHA-256 of an invalid body.
 	Idempotency string
 	BodyHash    string
 	Trace       Trace // ModeHit and ModeCount, whose requests are complete at admission
-	// Violations of the request are reported to the Ledger if it is admitted, in any mode. They are stored in the
-	// transaction of the admission.
+	// Violations of the request are reported to the Ledger if the request is admitted, in any mode. They are stored
+	// in the same transaction as the admission.
 	Violations []ledger.Violation
-	// LeaseID asks for a lease with this ID, or for an extension of it, if the request is admitted. The isolate chose
-	// the ID at random. 0: the isolate wants none.
+	// LeaseID asks for a lease with this ID, or for an extension of it, if the request is admitted. The isolate
+	// chooses the ID at random. 0: no lease.
 	LeaseID uint64
-	// Rerun admits the request also if the outcome of the first one with its idempotency key is unknown. In every other
-	// state of the record it changes nothing.
+	// Rerun admits the request even if the outcome of the first request with its idempotency key is unknown. In any
+	// other state of the record, it changes nothing.
 	Rerun bool
 }
 
@@ -95,7 +95,7 @@ func (c *Admit) fields(f *abi.Fields) {
 	f.String(&c.BodyHash)
 	c.Trace.fields(f)
 	violationsField(f, &c.Violations)
-	if f.Reading() && f.More() || c.LeaseID != 0 || c.Rerun { // not for objects of older versions without need
+	if f.Reading() && f.More() || c.LeaseID != 0 || c.Rerun { // not for objects of older versions, unless needed
 		f.Uint(&c.LeaseID)
 		if f.Reading() && f.More() || c.Rerun {
 			f.Bool(&c.Rerun)
@@ -113,8 +113,8 @@ func violationsField(f *abi.Fields, list *[]ledger.Violation) {
 	}
 }
 
-// Trace is the metadata of a request for the list of recent requests, besides its tokens and cost. An Admit without a
-// Status is not listed.
+// Trace is the metadata of a request for the list of recent requests, in addition to its tokens and cost. An Admit
+// without a Status is not listed.
 type Trace struct {
 	Provider   string
 	Agent      string // the caller's user agent
@@ -134,8 +134,8 @@ func (t *Trace) fields(f *abi.Fields) {
 }
 
 // Extend is the command to raise an open reservation to TotalPico. The reply is an AdmitReply: Admitted, Short, or
-// Unknown if there is no open reservation, or it is of an earlier period that has too little left. LeastPico (of the total) and Final
-// are as in Admit.
+// Unknown. Unknown means that there is no open reservation, or that its period has passed and has too little left.
+// LeastPico (of the total) and Final are as in Admit.
 type Extend struct {
 	RequestID string
 	TotalPico int64
@@ -206,7 +206,7 @@ type AdmitReply struct {
 	ReservedPico int64  // Admitted: the request's reservation
 	Answer       []byte // Replay
 	Lease        Lease  // Admitted, to an Admit with a LeaseID
-	LentMs       uint64 // Short: the time until budget that the meter has lent may be free again; 0: it has lent none
+	LentMs       uint64 // Short: the time until budget that the meter has lent may be free again; 0: no budget is lent
 }
 
 // DecodeAdmitReply decodes the reply to Admit and Extend.
@@ -227,7 +227,7 @@ func (a *AdmitReply) fields(f *abi.Fields) {
 	f.Int(&a.LeastPico)
 	f.Int(&a.ReservedPico)
 	f.Bytes(&a.Answer)
-	if f.Reading() && f.More() || a.Lease.ID != 0 || a.LentMs != 0 { // not for isolates of older versions without need
+	if f.Reading() && f.More() || a.Lease.ID != 0 || a.LentMs != 0 { // not for isolates of older versions, unless needed
 		a.Lease.fields(f)
 		if f.Uint(&a.LentMs); a.Lease.ID == 0 && a.LentMs == 0 {
 			f.Fail()
@@ -264,12 +264,12 @@ func recordFields(f *abi.Fields, r *doc.Record) {
 	}
 }
 
-// Flush is the command to report all unreported usage. With Recall the meter also returns the unused part of its slice,
-// and grants in flight become void.
+// Flush is the command to report all unreported usage. With Recall, the meter also returns the unused part of its
+// slice, and grants in flight become void.
 type Flush struct {
 	Recall bool
 	// HeldPico is the amount that the Ledger has granted to the meter; 0 if not given. If the meter holds the same
-	// amount and all of it is in use, a recall changes nothing: there is nothing to return and no grant in flight.
+	// amount and all of it is in use, a recall changes nothing: no budget can be returned, and no grant is in flight.
 	HeldPico int64
 }
 
@@ -288,7 +288,7 @@ type FlushReply struct {
 	LentMs  uint64   // to a recall: the time until budget that the meter could not return may be free again; 0: there is none
 }
 
-// SettleWaitMs are the pauses of a usage report while meters have something open: one second in total.
+// SettleWaitMs lists the pauses of a usage report while meters have open reservations or leases: one second in total.
 var SettleWaitMs = [...]uint64{100, 300, 600}
 
 // DecodeFlushReply decodes the reply to Flush.

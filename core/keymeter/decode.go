@@ -2,7 +2,7 @@ package keymeter
 
 import "github.com/postern-ai/postern/core/abi"
 
-// DecodeSettle decodes an encoded Settle. An exchange keeps one while it waits for a last part.
+// DecodeSettle decodes an encoded Settle. An exchange keeps one while it waits for its last part.
 func DecodeSettle(data []byte) (c Settle, err error) {
 	r := abi.Reader{Buf: data}
 	if r.Uint() != opSettle {
@@ -12,5 +12,5 @@ func DecodeSettle(data []byte) (c Settle, err error) {
 	return c, r.End()
 }
 
-// ChargeFields lists the fields of a charge, for states that contain some.
+// ChargeFields lists the fields of a charge, for states that contain charges.
 func ChargeFields(f *abi.Fields, c *Charge) { chargeFields(f, c) }

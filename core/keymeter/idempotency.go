@@ -6,8 +6,9 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// idem is an idempotency record, row i/<hash>. It names the latest request with the idempotency key. Until that request has
-// an outcome, its reservation says whether it is in progress: without an open one, the outcome is unknown.
+// idem is an idempotency record, row i/<hash>. It names the latest request with the idempotency key. Until that
+// request has an outcome, it is in progress while its reservation is open. Without an open reservation, its outcome
+// is unknown.
 type idem struct {
 	bodyHash  string
 	requestID string
@@ -15,13 +16,13 @@ type idem struct {
 	oversized bool // the response is not stored
 	expiresMs uint64
 	forgetMs  uint64 // when the alarm deletes the row
-	// unreserved means that the request has reserved nothing, so it calls no provider. Without an outcome by expiresMs,
-	// the record is void.
+	// unreserved means that the request has no reservation, so it does not call a provider. If it has no outcome by
+	// expiresMs, the record is void.
 	unreserved bool
 }
 
-// unreservedFormat is the version of a record that is unreserved and not done. All others have the version that older objects
-// read too.
+// unreservedFormat is the version of a record that is unreserved and not done. All other records have the version
+// that older objects can read.
 const unreservedFormat = 2
 
 func (i *idem) fields(f *abi.Fields) {
@@ -48,7 +49,7 @@ func decodeIdem(data []byte) (i idem, ok bool) {
 	return i, ok
 }
 
-// ended reports whether the record's time is over. Of a record whose outcome is unknown, that is the time of its deletion.
+// ended reports whether the record has expired. If the outcome is unknown, it expires when it is deleted.
 func (i *idem) ended(now uint64) bool {
 	if i.done || i.unreserved {
 		return i.expiresMs <= now
@@ -56,8 +57,8 @@ func (i *idem) ended(now uint64) bool {
 	return i.forgetMs <= now
 }
 
-// replay decides on a request whose idempotency key was used before: the verdict and, for Replay, the stored response.
-// The verdict is 0 if the request is to be admitted.
+// replay decides on a request whose idempotency key was used before. It returns the verdict and, for Replay, the
+// stored response. If the request must be admitted, the verdict is 0.
 func (c *call) replay(a *Admit) (Verdict, []byte) {
 	if a.Idempotency == "" {
 		return 0, nil
@@ -91,11 +92,12 @@ func (c *call) inProgress(requestID string) bool {
 	return i >= 0 && c.m.reservations[i].expiresMs > c.in.NowMs
 }
 
-// finishMs is the time for a request without a reservation to finish its idempotency record. It waits for no provider.
+// finishMs is the time in which a request without a reservation must finish its idempotency record. It does not wait
+// for a provider.
 const finishMs = 10_000
 
-// beginIdempotency writes the idempotency record of an admitted request. It replaces one that has ended, or whose outcome is
-// unknown.
+// beginIdempotency writes the idempotency record of an admitted request. It replaces a record that has expired or
+// whose outcome is unknown.
 func (c *call) beginIdempotency(a *Admit) {
 	key := rowIdem + a.Idempotency
 	if row, ok := c.row(key); ok {
@@ -117,8 +119,8 @@ func (c *call) cancelForget(key string, row []byte) {
 	}
 }
 
-// finishIdempotency completes the idempotency record with the response. Without a response it deletes the record, so
-// that the caller can retry. It returns true if it has scheduled a deletion.
+// finishIdempotency completes the idempotency record with the response. Without a response, it deletes the record so
+// that the caller can retry. It returns true if it scheduled a deletion.
 func (c *call) finishIdempotency(s *Settle) (scheduled bool) {
 	if s.Idempotency == "" {
 		return false
@@ -146,8 +148,9 @@ func (c *call) finishIdempotency(s *Settle) (scheduled bool) {
 	return scheduled
 }
 
-// Restart is the command that ends all requests of the key that are in progress: the only process that ran any has ended.
-// Each is charged its reservation at once, and the outcome of its idempotency key is unknown. It has no reply.
+// Restart is the command that ends all of the key's requests in progress, because the only process that ran any has
+// ended. Each request is charged its reservation at once, and the outcome of its idempotency key becomes unknown. The
+// command has no reply.
 type Restart struct{}
 
 // Encode encodes the command.

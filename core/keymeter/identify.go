@@ -5,7 +5,7 @@ import (
 	"github.com/postern-ai/postern/core/doc"
 )
 
-// Identify is the command that asks whose meter it is. It changes nothing. The reply is an Identity.
+// Identify is the command that asks for the key and project of a meter. It changes nothing. The reply is an Identity.
 type Identify struct{}
 
 // Encode encodes the command.
@@ -15,7 +15,7 @@ func (*Identify) fields(*abi.Fields) {}
 
 func (*Identify) reads() []abi.Range { return nil }
 
-// apply names the key also if it is inactive or expired: an operator who found one needs its present state.
+// apply replies for inactive and expired keys as well, because an operator who finds a key needs its current state.
 func (*Identify) apply(c *call) {
 	var reply Identity
 	if c.m != nil && c.m.status != doc.Removed {
@@ -24,7 +24,8 @@ func (*Identify) apply(c *call) {
 	c.out.Reply = abi.EncodeFields(0, 80, reply.fields)
 }
 
-// Identity is the reply to Identify: the IDs of the key and of its project, empty if there is no such key, or no longer.
+// Identity is the reply to Identify: the IDs of the key and of its project. It is empty if the key does not exist or
+// was removed.
 type Identity struct{ ProjectID, KeyID string }
 
 // DecodeIdentity decodes the reply to Identify.

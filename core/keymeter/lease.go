@@ -11,7 +11,7 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// lease is the meter's side of a Lease that has not been closed. Until its end, its unused admissions count in every
+// lease is the meter's side of a Lease that has not been closed. Until it ends, its unused admissions count in every
 // window. Its budget stays reserved until it is closed or booked.
 type lease struct {
 	id         uint64
@@ -23,7 +23,7 @@ type lease struct {
 	period     calendar.Period
 	lifetimeMs uint64 // of a request
 	requests   uint64 // lent in total
-	taken      uint64 // of these, reported
+	taken      uint64 // number of these that were reported
 	amountPico int64  // lent in total
 	heldPico   int64  // part of the slice's reserved amount
 	slots      uint64
@@ -45,15 +45,16 @@ func leaseFields(f *abi.Fields, l *lease) {
 	f.Uint(&l.slots)
 }
 
-// unused is the number of admissions that are not reported.
+// unused returns the number of admissions that were not reported.
 func (l *lease) unused() uint64 { return l.requests - min(l.requests, l.taken) }
 
-// lent is the lease as the isolate learns of it.
+// lent returns the lease in the form that the isolate receives.
 func (l *lease) lent(durationMs uint64) Lease {
 	return Lease{ID: l.id, DurationMs: durationMs, Requests: l.requests, AmountPico: l.amountPico, Slots: l.slots}
 }
 
-// bookMs is the time at which everything unreported is booked: when the last request of the lease must have ended.
+// bookMs returns the time at which everything unreported is booked. By then, the last request of the lease must have
+// ended.
 func (l *lease) bookMs() uint64 { return l.endMs + l.lifetimeMs }
 
 func (m *meter) findLease(id uint64) *lease {
@@ -65,8 +66,8 @@ func (m *meter) findLease(id uint64) *lease {
 	return nil
 }
 
-// lentBefore is the lease of an admission that is repeated. Its first reply was lost, and the time of the lease runs since
-// then: the isolate may only close it.
+// lentBefore returns the lease of an admission that is repeated. Its first reply was lost, and the lease's time has
+// been running since then, so the isolate can only close it.
 func (m *meter) lentBefore(a *Admit) Lease {
 	if l := m.findLease(a.LeaseID); l != nil {
 		return l.lent(0)
@@ -74,13 +75,14 @@ func (m *meter) lentBefore(a *Admit) Lease {
 	return Lease{}
 }
 
-// removeLease forgets a lease that is closed or booked, but not its ID: a late Admit that asks for it must not make it again.
+// removeLease forgets a closed or booked lease, but remembers its ID: a late Admit that asks for the lease must not
+// create it again.
 func (m *meter) removeLease(id uint64) {
 	m.rememberAdmission(closedName(id))
 	m.leases = slices.DeleteFunc(m.leases, func(l lease) bool { return l.id == id })
 }
 
-// unusedRequests is the number of lent admissions that count in the windows.
+// unusedRequests returns the number of lent admissions that count in the windows.
 func (m *meter) unusedRequests() (n uint64) {
 	for i := range m.leases {
 		if l := &m.leases[i]; !l.ended {
@@ -90,8 +92,8 @@ func (m *meter) unusedRequests() (n uint64) {
 	return n
 }
 
-// slots is the number of concurrent requests that the leases may have besides the reservations. A lease that has ended
-// keeps its slots until it is closed or booked: its requests may still be in progress.
+// slots returns the number of concurrent requests that the leases may have in addition to the reservations. A lease
+// that has ended keeps its slots until it is closed or booked, because its requests may still be in progress.
 func (m *meter) slots() (n uint64) {
 	for i := range m.leases {
 		n += m.leases[i].slots
@@ -99,7 +101,7 @@ func (m *meter) slots() (n uint64) {
 	return n
 }
 
-// lentMs is the time until the leases that hold budget have ended and can have been reported; 0 if there are none.
+// lentMs returns the time until all leases that hold budget have ended and had time to report; 0 if there are none.
 func (m *meter) lentMs() (ms uint64) {
 	for i := range m.leases {
 		if l := &m.leases[i]; l.heldPico > 0 && m.lastMs < l.endMs+overdueMs {
@@ -109,18 +111,18 @@ func (m *meter) lentMs() (ms uint64) {
 	return ms
 }
 
-// reportMs is the time that the last report of a lease usually takes after its end. After overdueMs the isolate is presumed
-// dead.
+// reportMs is the time that the last report of a lease usually takes after the lease's end. After overdueMs, the
+// isolate is presumed dead.
 const (
 	reportMs  = 250
 	overdueMs = 2000
 )
 
-// rest stops lending for a while, so that lent budget returns.
+// rest stops lending for a while, so that lent budget can return.
 func (m *meter) rest() { m.restUntilMs = m.lastMs + restMs }
 
-// endLeases ends the leases whose time is over. Unreported admissions count as used at the end. If the clock went back,
-// the others end as if they had just been extended.
+// endLeases ends the leases whose time has passed. Unreported admissions count as used at the end of the lease. If
+// the clock went back, the other leases end as if they had just been extended.
 func (m *meter) endLeases(jumped bool, longestMs uint64) {
 	if jumped {
 		m.restUntilMs = min(m.restUntilMs, m.lastMs+restMs)
@@ -137,7 +139,7 @@ func (m *meter) endLeases(jumped bool, longestMs uint64) {
 	}
 }
 
-// countAt adds admissions of the past to the window of a second.
+// countAt adds past admissions to the window of a second.
 func (m *meter) countAt(ms, n uint64) {
 	if n == 0 || ms+calendar.SecondMs <= m.lastMs {
 		return
@@ -150,7 +152,7 @@ func (m *meter) countAt(ms, n uint64) {
 	m.ticks = slices.Insert(m.ticks, at, tick{ms, n})
 }
 
-// usedInSecond is the number of admissions in the window of a second, lent ones included.
+// usedInSecond returns the number of admissions in the window of a second, including lent ones.
 func (m *meter) usedInSecond() uint64 {
 	used := m.unusedRequests()
 	for _, t := range m.ticks {
@@ -179,7 +181,7 @@ func (c *call) takeReport(r *Report) (reply ReportReply) {
 	} else if row, ok := c.row(rowLease + leaseName(r.LeaseID)); ok {
 		reply.Lease = c.reportLate(r, row)
 	} else if name := closedName(r.LeaseID); r.Close && r.LeaseID != 0 && !m.knowsAdmission(name) {
-		m.rememberAdmission(name) // the Admit that asks for the lease may be late
+		m.rememberAdmission(name) // the Admit that asks for the lease may arrive late
 	}
 	reply.Windows = m.windows(c.limits())
 	c.store()
@@ -195,7 +197,7 @@ func decodeSettles(list [][]byte) (settles []Settle) {
 	return settles
 }
 
-// missing are the rows that a report needs besides the meter.
+// missing returns the rows that a report needs in addition to the meter.
 func (c *call) missing(r *Report, settles []Settle) (ranges []abi.Range) {
 	for i := range settles {
 		if id := settles[i].RequestID; c.m.findReservation(id) < 0 {
@@ -226,8 +228,9 @@ func (c *call) reportLease(l *lease, r *Report) Lease {
 }
 
 // takeLeased books the requests of a report. A request counts at its time on the isolate's clock, which its age
-// translates to this one. The allowance for a fast clock and the time that the report took make it later, never earlier.
-// It is before the lease's end and so on its day, however long the report took.
+// converts to the meter's clock. The result may be later than the true time, by the allowance for a fast clock and
+// the time that the report took, but never earlier. It is before the end of the lease, and so on the lease's day,
+// however long the report took.
 func (c *call) takeLeased(l *lease, r *Report) {
 	m := c.m
 	for i := range r.Requests {
@@ -252,14 +255,14 @@ func (c *call) takeLeased(l *lease, r *Report) {
 	m.balance(l.startMs)
 }
 
-// release returns an amount of the lease's budget, which was spent or reserved, to the slice.
+// release returns spent or reserved budget of the lease to the slice.
 func (l *lease) release(m *meter, amount int64) {
 	amount = max(0, min(amount, l.heldPico))
 	l.heldPico -= amount
 	m.sliceOf(l.period).reserved -= amount
 }
 
-// closeLease returns the rest of a lease.
+// closeLease returns the rest of a lease to the key.
 func (c *call) closeLease(l *lease) {
 	m := c.m
 	l.release(m, l.heldPico)
@@ -272,7 +275,7 @@ func (c *call) closeLease(l *lease) {
 
 func closedName(id uint64) string { return "closed " + leaseName(id) }
 
-// Unreported is the model under which the usage counts loans that were never reported.
+// Unreported is the model name under which the usage counts lent budget that was never reported.
 const Unreported = "(unreported)"
 
 // bookedLease is row l/<lease>: a lease that was booked because no report came in time.
@@ -297,7 +300,8 @@ func (b *bookedLease) fields(f *abi.Fields) {
 
 func leaseName(id uint64) string { return strconv.FormatUint(id, 36) }
 
-// bookLeases books what lost leases may have used at most: their isolates have died. It keeps a row for a late report.
+// bookLeases books the maximum that lost leases may have used, because their isolates have died. It keeps a row for a
+// late report.
 func (c *call) bookLeases() {
 	m := c.m
 	for _, l := range slices.Clone(m.leases) {
@@ -308,7 +312,7 @@ func (c *call) bookLeases() {
 		l.release(m, l.heldPico)
 		m.removeLease(l.id)
 		if b.requests == 0 {
-			continue // all are reported: nobody has used the rest of the budget
+			continue // all of it was reported, so nobody has used the rest of the budget
 		}
 		c.book(&b, 1)
 		name := rowLease + leaseName(l.id)
@@ -317,8 +321,8 @@ func (c *call) bookLeases() {
 	}
 }
 
-// book adds a lost lease to the usage and the slice, or with sign -1 removes it. Unsigned counters may wrap below zero; the
-// Ledger's sums wrap back.
+// book adds a lost lease to the usage and the slice, or removes it if sign is -1. Unsigned counters may wrap below
+// zero; the Ledger's sums wrap back.
 func (c *call) book(b *bookedLease, sign int64) {
 	u := c.m.usageFor(b.startMs, Unreported)
 	u.Requests += uint64(sign) * b.requests
@@ -328,8 +332,8 @@ func (c *call) book(b *bookedLease, sign int64) {
 	s.spent = money.Add(s.spent, sign*b.amountPico)
 }
 
-// reportLate replaces the booking of a lease by its reports: the first one replaces everything, later ones add to it,
-// until the isolate closes the lease.
+// reportLate replaces the booking of a lease by its reports. The first report replaces the booking. Later ones add to
+// it, until the isolate closes the lease.
 func (c *call) reportLate(r *Report, row []byte) Lease {
 	var b bookedLease
 	if abi.DecodeFields(row, b.fields) != nil {

@@ -7,16 +7,17 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// Lease is a part of a key's limits and of its slice that the meter lends to an isolate, which admits requests with it
-// without a call. The totals only grow while the lease lives, so replies may be lost, repeated or reordered.
+// Lease is a part of a key's limits and slice that the meter lends to an isolate. The isolate admits requests with it
+// without calling the meter. The totals only grow while the lease exists, so replies may be lost, repeated or
+// reordered.
 type Lease struct {
 	ID uint64 // chosen by the isolate; 0: none
-	// DurationMs is how long the lease may be used. The isolate counts from when it sent the command, the meter from
-	// when it replied, plus an allowance. 0: no longer.
+	// DurationMs is how long the lease may be used. The isolate counts from the time at which it sent the command,
+	// the meter from the time of its reply, plus an allowance. 0: the lease must no longer be used.
 	DurationMs uint64
 	Requests   uint64 // admissions lent since the lease began
 	AmountPico int64  // budget lent since the lease began
-	Slots      uint64 // requests of the lease that may be in progress and not registered
+	Slots      uint64 // requests of the lease that may be in progress and unregistered at the same time
 }
 
 func (l *Lease) fields(f *abi.Fields) {
@@ -27,7 +28,7 @@ func (l *Lease) fields(f *abi.Fields) {
 	f.Uint(&l.Slots)
 }
 
-// Leased is a request that was admitted by a lease.
+// Leased is a request that a lease admitted.
 type Leased struct {
 	RequestID  string
 	AdmittedMs uint64 // on the isolate's clock
@@ -47,16 +48,17 @@ func LeasedFields(f *abi.Fields, l *Leased) {
 	f.Bytes(&l.Settle)
 }
 
-// Report is the command that reports the requests of a lease, ended or in progress. Requests in progress become
-// ordinary reservations. Reports of a lease are numbered from 1, so that a repeat counts once. The reply is a ReportReply.
+// Report is the command that reports the requests of a lease, both ended and in progress. Requests in progress become
+// ordinary reservations. Reports of a lease are numbered from 1, so that a repeat counts once. The reply is a
+// ReportReply.
 type Report struct {
-	SentMs   uint64 // time of sending on the isolate's clock, from which the ages of the requests follow
+	SentMs   uint64 // time of sending on the isolate's clock, from which the meter calculates the ages of the requests
 	LeaseID  uint64
 	Seq      uint64
 	Requests []Leased
 	Settles  [][]byte // encoded Settles of requests that an earlier report has registered
-	Close    bool     // the isolate uses the lease no longer; the rest returns
-	Renew    bool     // the isolate wants to continue
+	Close    bool     // the isolate no longer uses the lease; the rest returns to the key
+	Renew    bool     // the isolate wants to continue the lease
 	// AmountPico is the typical reservation of the isolate's requests, for a renewal.
 	AmountPico int64
 }
@@ -95,7 +97,7 @@ func DecodeReport(command []byte) (c Report, err error) {
 
 // ReportReply is the reply to Report.
 type ReportReply struct {
-	Lease   Lease // ID 0: the meter has no such lease
+	Lease   Lease // ID 0: the meter does not know the lease
 	Windows []Window
 }
 
@@ -121,29 +123,30 @@ func (c *Report) apply(call *call) {
 }
 
 const (
-	// maxLeases bounds the leases of a key. Further isolates call the meter for each request.
+	// maxLeases limits the leases of a key. Further isolates call the meter for each request.
 	maxLeases = 64
-	// minLeaseRequests and minLeaseSlots are the smallest useful lease.
+	// minLeaseRequests and minLeaseSlots are the sizes of the smallest useful lease.
 	minLeaseRequests = 8
 	minLeaseSlots    = 4
-	// lendAmounts is how many reservations of the asking request a lease covers, and minLendAmounts the smallest number
-	// that is useful.
+	// lendAmounts is the number of reservations, of the size of the asking request's, that a lease covers.
+	// minLendAmounts is the smallest useful number.
 	lendAmounts    = 128
 	minLendAmounts = 4
-	// lendDivisor is the part of a window that may be lent at a time: a tenth.
+	// lendDivisor limits the lent part of a window to a tenth at a time.
 	lendDivisor = 10
-	// slotDivisor is the part of the concurrent requests that may be lent.
+	// slotDivisor limits the lent part of the concurrent requests.
 	slotDivisor = 4
-	// clockDivisor and clockMs are the allowance for the isolate's clock: it may run slower than the meter's by one part
-	// in clockDivisor, and be behind by clockMs, because a platform's clock may stop while code runs.
+	// clockDivisor and clockMs are the allowance for the isolate's clock. It may run slower than the meter's by one
+	// part in clockDivisor, and be behind by clockMs, because a platform's clock may stop while code runs.
 	clockDivisor = 20
 	clockMs      = 250
-	// restMs is how long a meter does not lend after its slice was recalled or too small.
+	// restMs is how long a meter does not lend after its slice was recalled or was too small.
 	restMs = 5000
 )
 
-// lend creates the lease of the given ID, or extends it. It returns a Lease without a duration if the meter does not lend
-// now, and one without an ID if it has no such lease either. amount is the typical reservation of the isolate's requests.
+// lend creates the lease with the given ID, or extends it. If the meter does not lend now, it returns a Lease without
+// a duration, and also without an ID if it does not know the lease. amount is the typical reservation of the
+// isolate's requests.
 func (c *call) lend(id uint64, amount int64, lifetimeMs uint64) Lease {
 	m := c.m
 	l := m.findLease(id)
@@ -171,18 +174,18 @@ func (c *call) lend(id uint64, amount int64, lifetimeMs uint64) Lease {
 	return l.lent(terms.durationMs)
 }
 
-// wantsToLend reports whether the slice is too small to lend from, and the Ledger may have more. The exchange then asks it
-// first, once.
+// wantsToLend reports whether the slice is too small to lend from and the Ledger may have more. The exchange then
+// asks the Ledger first, once.
 func (c *call) wantsToLend(a *Admit) bool {
 	m := c.m
 	return a.LeaseID != 0 && a.Grant.Epoch == 0 && m.slice.live && m.restUntilMs <= c.in.NowMs && a.AmountPico > 0 && m.slice.free() >= a.AmountPico &&
 		c.config.Plan(m.record.Plan).Lease.DurationMs > 0 && m.slice.free()-a.AmountPico < lendAmounts/4*a.AmountPico
 }
 
-// allowed is the time after which the meter considers a lease of a duration as ended.
+// allowed returns the time after which the meter considers a lease of a duration as ended.
 func allowed(durationMs uint64) uint64 { return durationMs + durationMs/clockDivisor + clockMs }
 
-// terms are what a lease gets: a duration, and additions to it. Without a duration there is no lease.
+// terms are the terms of a lease: a duration, and additions to it. Without a duration, there is no lease.
 type terms struct {
 	durationMs uint64
 	requests   uint64
@@ -210,7 +213,7 @@ func (c *call) terms(l *lease, amount int64) (t terms) {
 	return t
 }
 
-// lendableMs is the duration of a lease that ends on the day it begins, before the key expires.
+// lendableMs returns the duration of a lease that ends on the day it begins, and before the key expires.
 func (c *call) lendableMs(longest uint64) uint64 {
 	now := c.in.NowMs
 	end := (calendar.Day(now) + 1) * calendar.DayMs
@@ -221,8 +224,9 @@ func (c *call) lendableMs(longest uint64) uint64 {
 	return min(longest, left-left/clockDivisor)
 }
 
-// lendableRequests is the number of unused admissions that a lease may have in a window. All leases together have at most
-// a tenth of the window. A lease gets half of what others leave of that, and at most half of what the window has left.
+// lendableRequests returns the number of unused admissions that a lease may have in a window. All leases together
+// have at most a tenth of the window. One lease gets half of what the others leave of that tenth, and at most half of
+// the window's remaining admissions.
 func (m *meter) lendableRequests(l *lease, limit, used uint64) uint64 {
 	if limit == 0 {
 		return ^uint64(0)
@@ -237,7 +241,7 @@ func (m *meter) lendableRequests(l *lease, limit, used uint64) uint64 {
 	return min((share-min(share, others)+1)/2, (limit-min(limit, used))/2+l.unused())
 }
 
-// lendableSlots is the number of concurrent requests for a new lease; 0 if the key is near its limit.
+// lendableSlots returns the number of concurrent requests for a new lease, or 0 if the key is near its limit.
 func (c *call) lendableSlots() uint64 {
 	concurrent := c.config.Plan(c.m.record.Plan).Concurrent
 	share, lent := concurrent/slotDivisor, c.m.slots()

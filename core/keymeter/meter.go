@@ -26,8 +26,9 @@ const promptCacheFormat = 7
 // attemptsFormat is the version of a row with failed attempts.
 const attemptsFormat = 8
 
-// usageDelayMs is the delay before unreported usage is put into the outbox, so that one batch covers several requests: a report
-// costs about eleven rows. Readers of usage flush the meters first and do not wait for it. Violations are reported earlier.
+// usageDelayMs is the delay before unreported usage is added to the outbox. One batch then covers several requests,
+// because a report costs about eleven rows. Readers of usage flush the meters first and do not wait for it.
+// Violations are reported earlier.
 const (
 	usageDelayMs     = 10_000
 	violationDelayMs = 5_000
@@ -52,7 +53,7 @@ type meter struct {
 	recent         recentRequests // not reported yet; only the newest maxRecent
 	violations     violations
 	leases         []lease
-	restUntilMs    uint64 // the meter does not lend before; 0: it may
+	restUntilMs    uint64 // the meter does not lend before this time; 0: it may lend
 	recalledMs     uint64 // last unconditional recall in the slice's period, see balance; 0: none
 	flushMs        uint64 // when usage, recent and violations are to be reported; 0: nothing to report
 	outSeq         uint64 // number of the last batch
@@ -74,7 +75,8 @@ type slice struct {
 	granted, spent, reserved int64
 }
 
-// free is the amount that can still be reserved. It is negative, a debt, if requests cost more than their reservations.
+// free returns the amount that can still be reserved. A negative amount is a debt: requests have cost more than their
+// reservations.
 func (s *slice) free() int64 { return s.granted - money.Add(s.spent, s.reserved) }
 
 // rowGrowth is more than most commands add to the row.
@@ -128,7 +130,8 @@ func (m *meter) fields(f *abi.Fields) {
 	}
 }
 
-// format is the oldest format that has all fields in use: objects of older versions get a newer one only with need.
+// format returns the oldest format that has all fields in use. Rows of objects of older versions keep their format
+// until they need a newer one.
 func (m *meter) format() uint64 {
 	cached := false
 	for i := range m.usage {
@@ -236,7 +239,7 @@ func (m *meter) sliceOf(period calendar.Period) *slice {
 	return &slice{} // of an earlier period, which is no longer tracked
 }
 
-// windows is the state of the limits that are set, in this order: requests per second, requests per day, tokens.
+// windows returns the state of all limits that are set, in this order: requests per second, requests per day, tokens.
 func (m *meter) windows(limits config.Limits) []Window {
 	var windows []Window
 	if limits.PerSecond > 0 {
@@ -337,7 +340,8 @@ func hashID(requestID string) uint64 {
 	return h
 }
 
-// maxRecent is the number of requests that a batch lists individually: the newest. They have the durations of the others.
+// maxRecent is the number of newest requests that a batch lists individually. They represent the durations of the
+// others.
 const maxRecent = 32
 
 // addRecent adds a request to the list of recent requests.
@@ -346,7 +350,7 @@ func (m *meter) addRecent(q ledger.Request) {
 	m.recent.Append(maxRecent, &q, ledger.RequestFields, (*ledger.Request).TakePlace)
 }
 
-// usageFor is the unreported usage of a model in the hour that contains ms.
+// usageFor returns the unreported usage of a model in the hour that contains ms.
 func (m *meter) usageFor(ms uint64, model string) *ledger.Usage {
 	day, hour := calendar.Day(ms), calendar.Hour(ms)
 	m.reportWithin(usageDelayMs)
@@ -365,7 +369,7 @@ func (m *meter) hasReport() bool { return len(m.usage)+m.recent.Len()+len(m.viol
 // reportWithin schedules a report, unless an earlier one is scheduled.
 func (m *meter) reportWithin(ms uint64) { m.flushMs = minNonZero(m.flushMs, m.lastMs+ms) }
 
-// alarmMs is the time of the next scheduled work: a report, an expiry or a deletion; 0: none.
+// alarmMs returns the time of the next scheduled work: a report, an expiry or a deletion; 0: none.
 func (m *meter) alarmMs() uint64 {
 	next := m.flushMs
 	for i := range m.reservations {
@@ -377,7 +381,7 @@ func (m *meter) alarmMs() uint64 {
 	return minNonZero(next, m.nextForgetMs)
 }
 
-// minNonZero is the smaller of two limits or times, where 0 means none.
+// minNonZero returns the smaller of two limits or times, where 0 means none.
 func minNonZero(a, b uint64) uint64 {
 	if a == 0 || b == 0 {
 		return max(a, b)

@@ -6,11 +6,11 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// movedRows are the rows that package move may write besides the meter: all but the outbox.
+// movedRows lists the rows that package move may write in addition to the meter: all except the outbox.
 var movedRows = []string{rowExpired, rowLease, rowIdem, rowAnswer, rowForget}
 
-// CheckMoved returns an error for a row that is not one of a KeyMeter, or for the meter itself if it is malformed or does
-// not belong to the project.
+// CheckMoved returns an error for a row that does not belong to a KeyMeter. It also returns an error for a meter that
+// is malformed or belongs to another project.
 func CheckMoved(row abi.Row, projectID string) error {
 	if row.Key == rowMeter {
 		m, err := decodeMeter(row.Value)

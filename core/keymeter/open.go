@@ -2,8 +2,8 @@ package keymeter
 
 import "github.com/postern-ai/postern/core/abi"
 
-// Open decodes a command for code between an exchange and its meter, such as a simulation. The result is an *Admit,
-// *Settle, *Extend, *Flush or *Report; nil if the command is another or malformed.
+// Open decodes a command for code between an exchange and its meter, such as a simulation. It returns an *Admit,
+// *Settle, *Extend, *Flush or *Report. It returns nil for other or malformed commands.
 func Open(command []byte) any {
 	r := abi.Reader{Buf: command}
 	var opened message
@@ -33,7 +33,7 @@ func (a *AdmitReply) Encode() []byte { return abi.EncodeFields(0, 128, a.fields)
 // Encode encodes the reply.
 func (r *FlushReply) Encode() []byte { return abi.EncodeFields(0, 64, r.fields) }
 
-// LeaseState is a lease in a meter, for code beside the meter, such as a simulation.
+// LeaseState is a lease in a meter, for code outside the meter, such as a simulation.
 type LeaseState struct {
 	ID         uint64
 	EndMs      uint64 // allowance included

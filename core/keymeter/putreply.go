@@ -2,14 +2,14 @@ package keymeter
 
 import "github.com/postern-ai/postern/core/abi"
 
-// PutReply is the reply to Put, also to one that is repeated or late.
+// PutReply is the reply to Put, including a Put that is repeated or late.
 type PutReply struct {
-	// WaitMs is the time until the last lease that contradicts the record has ended. A change must not be
-	// acknowledged earlier. 0: at once.
+	// WaitMs is the time until the last lease that contradicts the record has ended. The change must not be
+	// acknowledged before that. 0: it can be acknowledged at once.
 	WaitMs uint64
 }
 
-// Encode encodes the reply. Without a wait it is empty, as the reply of objects of older versions.
+// Encode encodes the reply. Without a wait it is empty, like the reply of older objects.
 func (r *PutReply) Encode() []byte {
 	if r.WaitMs == 0 {
 		return nil

@@ -30,8 +30,9 @@ func (r *reservation) fields(f *abi.Fields) {
 	f.Bytes(&r.idem)
 }
 
-// openReservation is a reservation in the meter. It stays encoded, because a command looks at one of perhaps hundreds. A period in
-// the form from before budgets had cycles so keeps that form until its reservation ends; all versions read both.
+// openReservation is a reservation in the meter. It stays encoded, because a command only needs one of possibly
+// hundreds. A reservation with a period in the form from before budgets had cycles therefore keeps that form until it
+// ends; all versions read both forms.
 type openReservation struct {
 	encoded   []byte
 	expiresMs uint64
@@ -54,14 +55,14 @@ func (o *openReservation) decode() (r reservation) {
 	return r
 }
 
-// findReservation is the index of a request ID's open reservation, or -1.
+// findReservation returns the index of a request's open reservation, or -1.
 func (m *meter) findReservation(id string) int {
 	var start abi.Writer
 	start.String(id)
 	return slices.IndexFunc(m.reservations, func(o openReservation) bool { return bytes.HasPrefix(o.encoded, start.Buf) })
 }
 
-// removeReservation removes and returns the open reservation of a request ID.
+// removeReservation removes and returns the open reservation of a request.
 func (m *meter) removeReservation(id string) (r reservation, ok bool) {
 	i := m.findReservation(id)
 	if i < 0 {

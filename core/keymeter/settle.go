@@ -61,9 +61,9 @@ func (c *call) settleReserved(s *Settle) bool {
 	return ok && c.settleLate(s, row)
 }
 
-// charge adds a settle to the violations, the usage and the slice, in the hour and period of its admission. The request counts for
-// s.Model; each attempt's tokens and cost count for the model that was tried.
-// It returns the cost of all attempts.
+// charge adds a settle to the violations, the usage and the slice, in the hour and period of its admission. The
+// request counts for s.Model. Each attempt's tokens and cost count for the model that was tried. charge returns the
+// cost of all attempts.
 func (c *call) charge(s *Settle, admittedMs uint64, period calendar.Period) money.Pico {
 	c.addViolations(s.Violations)
 	u := c.m.usageFor(admittedMs, s.Model)
@@ -92,7 +92,7 @@ func (c *call) charge(s *Settle, admittedMs uint64, period calendar.Period) mone
 	slice.spent = money.Add(slice.spent, total.CostPico)
 	c.m.countTokens(total.Tokens.Prompt+total.Tokens.Completion, c.limits().TokensPerMinute)
 	if s.Trace.Status >= 400 {
-		return total.CostPico // the Ledger gets a record of it
+		return total.CostPico // the Ledger gets a record of the request
 	}
 	c.m.addRecent(ledger.Request{
 		AtMs: admittedMs, ID: s.RequestID, Model: s.Model, Provider: s.Trace.Provider, Agent: s.Trace.Agent, Status: s.Trace.Status,
@@ -166,8 +166,8 @@ func (c *call) finishViolations(s *Settle) (added bool) {
 	return true
 }
 
-// expire charges each reservation that expires by a time the reserved amount, and keeps a row for a late settle. The usage
-// counts it as expired.
+// expire charges the full amount of each reservation that expires by byMs, and keeps a row for a late settle. The
+// usage counts these reservations as expired.
 func (c *call) expire(byMs uint64) {
 	m := c.m
 	open := m.reservations[:0]

@@ -64,8 +64,8 @@ func failureFields(f *abi.Fields, a *Failure) {
 	a.Cause = ledger.Cause(cause)
 }
 
-// Settle is the command that settles a reservation with the request's outcome. It is idempotent: only the first counts.
-// It has no reply.
+// Settle is the command that settles a reservation with the request's outcome. It is idempotent: only the first one
+// counts. It has no reply.
 type Settle struct {
 	RequestID string
 	Outcome   Outcome
@@ -76,13 +76,14 @@ type Settle struct {
 	Missed    bool // cache miss
 
 	PromptCache ledger.PromptCache
-	// Idempotency is as in Admit. Answer is the response to store for 24 h. Without one the idempotency record is
-	// deleted, so that the caller can retry, unless Oversized: then the response was too large to store.
+	// Idempotency is as in Admit. Answer is the response to store for 24 h. Without an answer, the idempotency record
+	// is deleted so that the caller can retry. If Oversized is set, the response was too large to store, and the
+	// record is kept.
 	Idempotency string
 	Answer      []byte
 	Oversized   bool
 	Trace       Trace
-	Attempts    []Charge           // of attempts on other targets; not in Tokens and CostPico
+	Attempts    []Charge           // charges of attempts on other targets; not in Tokens and CostPico
 	Violations  []ledger.Violation // of the response, and of a request whose classifier responded after the admission
 	Failures    []Failure          // of attempts on all targets
 	Rescued     bool               // Model served the request after another target had failed
@@ -105,7 +106,7 @@ func (c *Settle) fields(f *abi.Fields) {
 	c.Trace.fields(f)
 	abi.List(f, &c.Attempts, chargeFields)
 	violationsField(f, &c.Violations)
-	if f.Reading() && f.More() || len(c.Failures) > 0 { // not for objects of older versions without need
+	if f.Reading() && f.More() || len(c.Failures) > 0 { // not for objects of older versions, unless needed
 		if abi.List(f, &c.Failures, failureFields); len(c.Failures) == 0 {
 			f.Fail()
 		}

@@ -7,8 +7,8 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// violations is the part of the meter about violations: the unreported ones, and the rules of the current
-// minute. So each rule has at most one row per minute in the Ledger, however many batches report it.
+// violations is the meter's part for violations: the unreported ones, and the rules of the current minute. With it,
+// each rule has at most one row per minute in the Ledger, however many batches report it.
 type violations struct {
 	pending []ledger.ViolationGroup // at most maxGroups
 	lastMs  uint64                  // time of the last violation; the largest seen if the clock goes back
@@ -63,7 +63,7 @@ func (c *call) addViolation(v ledger.Violation) {
 		}
 	}
 	if len(all.pending) == maxGroups {
-		// Violations of two minutes are pending: the batch leaves at once.
+		// Violations of two minutes are pending, so the batch is sent at once.
 		c.report(c.m.nextBatch(c.in.Name, false))
 		c.out.Deliver = true
 	}

@@ -12,12 +12,12 @@ type Standing uint8
 
 const (
 	Unregistered Standing = iota // only the entry knows the request
-	Registering                  // a report with it is on its way
-	Registered                   // the meter has its reservation
+	Registering                  // a report that contains the request is in flight
+	Registered                   // the meter has the request's reservation
 )
 
-// Extend raises the reservation of a request to a total, if the lease has enough. Otherwise it returns the request's
-// standing.
+// Extend raises the reservation of a request to a total, if the lease has enough budget. Otherwise it returns the
+// request's standing.
 func (e *Entry) Extend(now uint64, requestID string, totalPico int64) (standing Standing, done bool) {
 	ok := e.tick(now)
 	i := e.find(requestID)

@@ -1,6 +1,6 @@
-// Package lease is the isolate's side of a lease: the pinned entry of one key. Exchanges admit requests with it, leave
-// their settlements in it, and one of them, the keeper, reports them to the key's meter and renews the lease. Package
-// keymeter has the meter's side. An entry is a value: a step reads it, changes it and writes it back.
+// Package lease is the isolate's side of a lease: the pinned entry of one key. Exchanges admit requests with it and
+// leave their settlements in it. One of them, the keeper, reports these to the key's meter and renews the lease. The
+// meter's side is in package keymeter. An entry is a value: each step reads it, changes it and writes it back.
 package lease
 
 import (
@@ -14,88 +14,87 @@ import (
 const (
 	// ReportMs is the interval of reports.
 	ReportMs = 500
-	// KeepMs is how long a host must keep an entry that nobody changes: longer than any request.
+	// KeepMs is how long a host must keep an unchanged entry. It is longer than any request.
 	KeepMs = 30 * 60_000
 	// MarkMs is the same for an entry without a lease.
 	MarkMs = 4_000
 
 	format = 1
-	// hotMs is the time between two calls for admission within which the key asks for a lease.
+	// hotMs: an exchange asks for a lease if two requests of the key call the meter for admission within this time.
 	hotMs = 2_000
-	// markEveryMs bounds how often the entry of a key without a lease changes.
+	// markEveryMs is the shortest time between two changes of an entry without a lease.
 	markEveryMs = 500
-	// maxRequests and maxBytes bound an entry, so that it stays below 64 KiB: its requests and settles, unconfirmed ones
-	// included.
+	// maxRequests and maxBytes keep an entry below 64 KiB. They include unconfirmed requests and settles.
 	maxRequests = 200
 	maxBytes    = 40 << 10
-	// requestBytes is about the size of a request without its settle.
+	// requestBytes is the approximate size of a request without its settle.
 	requestBytes = 96
-	// lowAmounts is the number of reservations that a lease should cover.
+	// lowAmounts is the number of reservations that a lease's budget should cover.
 	lowAmounts = 16
-	// reportAt is the number of ended requests that are reported before the interval is over.
+	// reportAt is the number of ended requests that causes a report before the end of the interval.
 	reportAt = 64
-	// stepBackMs is how far a step's time may be behind that of the last one, because hosts run steps in parallel. A
-	// clock that went back further ends the lease.
+	// stepBackMs is how far a step's time may be before that of the previous step, because hosts run steps in
+	// parallel. If the clock goes back further, the lease ends.
 	stepBackMs = 100
-	// deniedMs is the pause after the meter did not lend.
+	// deniedMs is the pause after the meter refused to lend.
 	deniedMs = 2_000
-	// duty is how long an exchange stays the keeper. Platforms cut work after a response after 30 s
+	// dutyMs is how long an exchange stays the keeper. Platforms stop work 30 s after a response
 	// (developers.cloudflare.com/workers/runtime-apis/context: waitUntil).
 	dutyMs = 15_000
-	// askMs is how long an exchange may wait for the reply to its admission until another one closes the lease.
+	// askMs is how long an exchange may wait for the reply to its admission before another one closes the lease.
 	askMs = 10_000
-	// absentMs is the time after its due date at which a keeper is presumed dead.
+	// absentMs is how late a keeper may wake before it is presumed dead.
 	absentMs = 1_500
 )
 
 // Entry is the content of a pinned entry. The zero value is an empty one.
 type Entry struct {
 	lastMs   uint64 // of the last change
-	markMs   uint64 // when a request last called the meter for its admission
-	deniedMs uint64 // when the meter last did not lend
+	markMs   uint64 // when a request last called the meter for admission
+	deniedMs uint64 // when the meter last refused to lend
 
 	id         uint64 // of the lease; 0: none
-	version    uint64 // of the key record under which it was granted
-	endMs      uint64 // 0: it was not granted, or has ended
+	version    uint64 // of the key record under which the lease was granted
+	endMs      uint64 // 0: not granted, or ended
 	requests   uint64 // lent in total
 	taken      uint64
 	amountPico int64 // lent in total
 	usedPico   int64 // reserved, registered or spent
 	typical    int64 // reservation of the last request
-	extending  bool  // a request that calls the meter asks for more
+	extending  bool  // a request that calls the meter is asking for more
 	slots      uint64
 	windows    []keymeter.Window
-	seen       uint64 // taken when the windows were received
-	closing    bool   // the lease is used no longer
-	reclose    bool   // the meter has extended it meanwhile, perhaps after its close
+	seen       uint64 // admissions already used when the windows were received
+	closing    bool   // the lease is not used anymore
+	reclose    bool   // the meter has extended the lease meanwhile, perhaps after its close
 	seq        uint64 // of the last report
-	recent     bool   // it was sent before the end of the current interval
-	naps       uint64 // intervals that the keeper has slept while a report was in flight
-	woken      uint64 // taken when the keeper last woke
+	recent     bool   // the last report was sent before the end of the current interval
+	naps       uint64 // intervals that the keeper slept while a report was in flight
+	woken      uint64 // admissions used when the keeper last woke
 
-	open   []keymeter.Leased // requests of the lease that are in progress and not reported
+	open   []keymeter.Leased // requests of the lease that are in progress and not yet reported
 	done   done              // requests of the lease that have ended
-	ended  [][]byte          // settles of registered requests, not reported
+	ended  [][]byte          // settles of registered requests, not yet reported
 	flight flight
 
 	tally tally
 
 	keeper  uint64 // 0: none
-	sinceMs uint64 // beginning of its duty
+	sinceMs uint64 // start of its duty
 	wakesMs uint64 // when it wakes next
 
 	wentBack bool // the clock has gone back since the entry was decoded
 }
 
-// done are requests that stay encoded until they are reported: every request of the key passes the entry through two
-// steps.
+// done contains ended requests. They stay encoded until they are reported, because every request of the key reads and
+// writes the entry twice.
 type done struct {
 	count uint64
 	list  []byte
 }
 
 func (d *done) add(l *keymeter.Leased) {
-	w := abi.Writer{Buf: d.list[:len(d.list):len(d.list)]} // the bytes after it are not the list's
+	w := abi.Writer{Buf: d.list[:len(d.list):len(d.list)]} // the bytes after the list do not belong to it
 	keymeter.LeasedFields(abi.WriteTo(&w), l)
 	d.count, d.list = d.count+1, w.Buf
 }
@@ -112,13 +111,13 @@ func (d *done) appendTo(list []keymeter.Leased) []keymeter.Leased {
 	return list
 }
 
-// flight is the report that the meter has not confirmed.
+// flight is the report that the meter has not confirmed yet.
 type flight struct {
-	number  uint64 // distinguishes it from earlier reports, also of other leases; it grows
+	number  uint64 // distinguishes the report from earlier ones, including those of other leases; only increases
 	failed  bool   // the last call failed
 	command []byte // empty: none
 	open    uint64 // requests in progress
-	count   uint64 // of requests and settles
+	count   uint64 // number of requests and settles
 }
 
 // Sending identifies one transmission of a report.
@@ -130,7 +129,7 @@ func (s *Sending) Fields(f *abi.Fields) {
 	f.Uint(&s.Ms)
 }
 
-// Decode decodes an entry. A malformed one is empty: nothing of an older version can be used.
+// Decode decodes an entry. A malformed entry, or one of an older version, decodes as empty.
 func Decode(data []byte) *Entry {
 	e := &Entry{}
 	if len(data) > 0 && abi.DecodeFields(data, e.fields) != nil {
@@ -139,11 +138,11 @@ func Decode(data []byte) *Entry {
 	return e
 }
 
-// Encode encodes the entry; an empty one is nil. The time is for how long the host must keep it.
+// Encode encodes the entry; an empty entry is nil. keepMs is how long the host must keep it.
 func (e *Entry) Encode() (data []byte, keepMs uint64) {
 	if !e.Held() {
 		switch {
-		case e.tally.refusals > 0: // of the running minute, perhaps
+		case e.tally.refusals > 0: // perhaps of the current minute
 			keepMs = minuteMs
 		case e.markMs == 0 && e.deniedMs == 0:
 			return nil, 0
@@ -195,16 +194,16 @@ func (e *Entry) fields(f *abi.Fields) {
 	}
 }
 
-// pending reports whether the meter does not know everything yet.
+// pending reports whether something has not been confirmed by the meter yet.
 func (e *Entry) pending() bool {
 	return len(e.open)+len(e.done.list)+len(e.ended)+len(e.flight.command) > 0
 }
 
-// Held reports whether the entry has a lease, or something that must be reported to the meter or the Ledger.
+// Held reports whether the entry has a lease, or something to report to the meter or the Ledger.
 func (e *Entry) Held() bool { return e.id != 0 || e.pending() || e.tally.held() }
 
-// tick moves the entry to now. It returns false, and ends the lease for good, if the clock went back: replies to commands
-// that were sent before say nothing about its end.
+// tick moves the entry to now. If the clock went back, it ends the lease permanently and returns false, because
+// replies to earlier commands no longer say when the lease ends.
 func (e *Entry) tick(now uint64) bool {
 	ok := now+stepBackMs >= e.lastMs
 	if !ok {
@@ -216,21 +215,21 @@ func (e *Entry) tick(now uint64) bool {
 	return ok
 }
 
-// WentBack reports whether the clock has gone back since the entry was decoded. The entry must then be written, even if
-// nothing else has changed: when the clock has caught up, the lease would be used again.
+// WentBack reports whether the clock has gone back since the entry was decoded. The entry must then be written, even
+// if nothing else has changed. Otherwise the lease would be used again once the clock has caught up.
 func (e *Entry) WentBack() bool { return e.wentBack }
 
-// Request is a request to be admitted.
+// Request is a request that asks for admission.
 type Request struct {
 	ID         string
 	Version    uint64 // of the key record
 	Model      string
 	AmountPico int64
 	LifetimeMs uint64
-	Settle     *keymeter.Settle // of a request that is complete at its admission; nil: it is not
+	Settle     *keymeter.Settle // set if the request is complete at its admission; nil otherwise
 }
 
-// Take admits a request by the lease. It returns false if the meter must decide.
+// Take admits a request with the lease. It returns false if the meter must decide.
 func (e *Entry) Take(now uint64, q *Request) bool {
 	ok := e.tick(now)
 	e.typical = q.AmountPico
@@ -252,14 +251,14 @@ func (e *Entry) Take(now uint64, q *Request) bool {
 	return true
 }
 
-// low reports whether the lease's budget will soon be used up. One request then asks the meter for more, while the others
-// continue.
+// low reports whether the lease's budget will soon be used up. One request then asks the meter for more; the others
+// continue with the lease.
 func (e *Entry) low() bool { return e.amountPico-e.usedPico < lowAmounts*e.typical }
 
-// inProgress is the number of requests that are in progress and not registered at the meter.
+// inProgress returns the number of requests that are in progress and not registered at the meter.
 func (e *Entry) inProgress() uint64 { return uint64(len(e.open)) + e.flight.open }
 
-// full reports whether the entry takes no further request.
+// full reports whether the entry accepts no more requests.
 func (e *Entry) full() bool {
 	if len(e.open)+len(e.ended)+int(e.done.count+e.flight.count) >= maxRequests {
 		return true
@@ -271,7 +270,7 @@ func (e *Entry) full() bool {
 	return size >= maxBytes
 }
 
-// Windows are the limits' states for an answer that was admitted by the lease.
+// Windows returns the state of the limits, for the response to a request that the lease admitted.
 func (e *Entry) Windows() []keymeter.Window {
 	list := slices.Clone(e.windows)
 	for i := range list {
@@ -280,8 +279,9 @@ func (e *Entry) Windows() []keymeter.Window {
 	return list
 }
 
-// Ask decides whether an exchange that calls the meter asks for a lease: the ID of the lease to extend, or random for a
-// new one; 0 for none. The exchange is then the keeper. changed reports whether the entry has changed.
+// Ask decides whether an exchange that calls the meter asks for a lease. It returns the ID of the lease to extend,
+// random for a new lease, or 0 for none. An exchange that asks becomes the keeper. changed reports whether the entry
+// has changed.
 func (e *Entry) Ask(now, version, random, exchange uint64) (id uint64, changed bool) {
 	e.tick(now)
 	if e.deniedMs != 0 && e.lastMs < e.deniedMs+deniedMs {
@@ -289,7 +289,7 @@ func (e *Entry) Ask(now, version, random, exchange uint64) (id uint64, changed b
 	}
 	if e.id != 0 {
 		if e.endMs <= e.lastMs || e.version != version || e.extending {
-			return 0, false // another request asks, or the lease is being closed
+			return 0, false // another request is asking, or the lease is being closed
 		}
 		e.extending = true
 		return e.id, true
@@ -308,15 +308,15 @@ func (e *Entry) Ask(now, version, random, exchange uint64) (id uint64, changed b
 	return e.id, true
 }
 
-// Asked is what an exchange has asked the meter for, with its admission.
+// Asked is the lease that an exchange has asked the meter for, with its admission.
 type Asked struct {
 	ID      uint64 // of the lease
 	SentMs  uint64 // when the command was sent
 	Version uint64 // of the key record in it
 }
 
-// Granted takes the meter's lease, in a reply to a command. A Lease without ID means that the meter lends nothing. It
-// returns false if the entry has no use for the lease.
+// Granted takes the lease in the meter's reply to a command. A Lease without an ID means that the meter does not
+// lend. Granted returns false if the entry cannot use the lease.
 func (e *Entry) Granted(now uint64, asked Asked, l *keymeter.Lease, windows []keymeter.Window) bool {
 	if e.tick(now); asked.ID == e.id {
 		e.extending = false
@@ -325,7 +325,7 @@ func (e *Entry) Granted(now uint64, asked Asked, l *keymeter.Lease, windows []ke
 	case asked.ID != e.id || l.ID != 0 && l.ID != e.id:
 		return l.ID == 0
 	case l.ID == 0:
-		// Perhaps a refusal of the request, which says nothing about a lease that was granted before.
+		// This may be a refusal of the request. It says nothing about a lease that was granted before.
 		if e.deniedMs = e.lastMs; e.requests == 0 {
 			e.drop()
 		}
@@ -341,46 +341,48 @@ func (e *Entry) Granted(now uint64, asked Asked, l *keymeter.Lease, windows []ke
 	if l.DurationMs > 0 {
 		e.endMs = max(e.endMs, asked.SentMs+l.DurationMs)
 	} else {
-		// A reply that the meter has sent before may still come, and its slots are used up meanwhile.
+		// An earlier reply of the meter may still arrive, and its slots are used up meanwhile.
 		e.endMs, e.closing, e.deniedMs = 0, true, e.lastMs
 	}
 	return true
 }
 
-// Unknown notes that the outcome of the admission which asked for a lease is unknown. The keeper closes a new lease.
+// Unknown notes that the outcome of an admission that asked for a lease is unknown. If the lease is new, the keeper
+// closes it.
 func (e *Entry) Unknown(asked uint64) {
 	if asked == e.id {
 		e.extending = false
 	}
 }
 
-// drop forgets the lease, of which nothing is in progress at the meter.
+// drop forgets the lease. The meter must have no requests of it in progress.
 func (e *Entry) drop() {
 	e.id, e.endMs, e.requests, e.taken, e.amountPico, e.usedPico, e.seq, e.woken, e.open = 0, 0, 0, 0, 0, 0, 0, 0, nil
 	e.windows, e.seen, e.extending, e.closing, e.reclose, e.done = nil, 0, false, false, false, done{}
 	e.rest()
 }
 
-// rest ends the keeper's duty if there is nothing to keep: its exchange sleeps no longer, and the next settle needs a new one.
+// rest ends the keeper's duty if there is nothing to keep. Its exchange stops sleeping, and the next settle needs a
+// new keeper.
 func (e *Entry) rest() {
 	if !e.Held() {
 		e.keeper = 0
 	}
 }
 
-// find is the index of a request of the lease that is not reported, or -1.
+// find returns the index of a request of the lease that has not been reported, or -1.
 func (e *Entry) find(requestID string) int {
 	return slices.IndexFunc(e.open, func(l keymeter.Leased) bool { return l.RequestID == requestID })
 }
 
-// Settle leaves a settlement in the entry. It returns false if there is no room for it: the meter, which has the request's
-// reservation, must then get it at once.
+// Settle stores a settlement in the entry. It returns false if there is no room. The settlement must then be sent at
+// once to the meter, which has the request's reservation.
 func (e *Entry) Settle(now uint64, s *keymeter.Settle) bool {
 	e.tick(now)
 	i := e.find(s.RequestID)
 	if i < 0 {
 		if !e.Held() || e.full() && !e.inFlight(s.RequestID) {
-			return false // an empty entry would be a new one, for which the host may have no room
+			return false // an empty entry would be created again, and the host may have no room for it
 		}
 		e.ended = append(e.ended, s.Encode())
 		return true

@@ -2,7 +2,7 @@ package lease
 
 import "github.com/postern-ai/postern/core/keymeter"
 
-// Due reports whether a report should be sent before the interval is over.
+// Due reports whether a report should be sent before the end of the interval.
 func (e *Entry) Due() bool {
 	if len(e.flight.command) > 0 {
 		return false
@@ -10,8 +10,9 @@ func (e *Entry) Due() bool {
 	return len(e.ended)+int(e.done.count) >= reportAt || e.slots > 0 && uint64(len(e.open)) > max(1, e.slots/2)
 }
 
-// Report makes the next report, or repeats the one whose confirmation is missing. It returns nil if there is nothing to
-// report. Urgent is a report before the end of an interval. At the end, a lease that was not used is closed.
+// Report returns the next report, or repeats the unconfirmed one. It returns nil if there is nothing to report. An
+// urgent report is sent before the end of an interval. At the end of an interval, Report closes a lease that was not
+// used.
 func (e *Entry) Report(now uint64, urgent bool) ([]byte, Sending) {
 	e.tick(now)
 	if len(e.flight.command) > 0 {
@@ -48,10 +49,10 @@ func (e *Entry) Report(now uint64, urgent bool) ([]byte, Sending) {
 	return e.flight.command, Sending{e.flight.number, e.lastMs}
 }
 
-// InFlight reports whether a report has been sent and not been confirmed.
+// InFlight reports whether a report was sent and is not yet confirmed.
 func (e *Entry) InFlight() bool { return len(e.flight.command) > 0 && !e.flight.failed }
 
-// Confirmed takes the meter's reply to a transmission of a report. The reply to an earlier report is late.
+// Confirmed takes the meter's reply to a report. It ignores a late reply to an earlier report.
 func (e *Entry) Confirmed(now uint64, sent Sending, reply *keymeter.ReportReply) {
 	e.tick(now)
 	if len(e.flight.command) == 0 || sent.Number != e.flight.number {
@@ -63,25 +64,25 @@ func (e *Entry) Confirmed(now uint64, sent Sending, reply *keymeter.ReportReply)
 	case err != nil || r.LeaseID == 0 || r.LeaseID != e.id:
 		e.rest()
 	case r.Close && e.reclose:
-		e.reclose = false // another one follows
+		e.reclose = false // the next report follows
 	case r.Close:
 		e.drop()
 	case reply.Lease.ID != e.id:
-		e.endMs, e.closing = 0, true // the meter has no such lease
+		e.endMs, e.closing = 0, true // the meter does not know the lease
 	default:
 		e.extending = false
 		e.Granted(now, Asked{ID: e.id, SentMs: sent.Ms}, &reply.Lease, reply.Windows)
 	}
 }
 
-// Failed notes that the outcome of a transmission is unknown: the next report repeats it.
+// Failed notes that the outcome of a transmission is unknown. The next report repeats it.
 func (e *Entry) Failed(sent Sending) {
 	if sent.Number == e.flight.number {
 		e.flight.failed = true
 	}
 }
 
-// Keep makes an exchange the keeper if there is none. It returns false if there is one, or nothing to keep.
+// Keep makes an exchange the keeper. It returns false if there already is a keeper, or nothing to keep.
 func (e *Entry) Keep(now, exchange uint64) bool {
 	e.tick(now)
 	if !e.Held() || e.keeper == exchange || e.keeper != 0 && now < e.wakesMs+absentMs {
@@ -91,11 +92,11 @@ func (e *Entry) Keep(now, exchange uint64) bool {
 	return true
 }
 
-// Keeper is the exchange that reports the entry; 0: none.
+// Keeper returns the exchange that reports the entry, or 0.
 func (e *Entry) Keeper() uint64 { return e.keeper }
 
-// Keeps reports whether the exchange must wake at the end of the interval: it is the keeper, or nobody is. An exchange that
-// has nothing to keep resigns.
+// Keeps reports whether the exchange must wake at the end of the interval, because it is the keeper or there is none.
+// An exchange with nothing to keep stops being the keeper.
 func (e *Entry) Keeps(exchange uint64) bool {
 	if !e.Held() {
 		e.resign(exchange)
@@ -108,16 +109,16 @@ func (e *Entry) begin(now, exchange uint64) {
 	e.keeper, e.sinceMs, e.wakesMs = exchange, now, now+e.napMs(now)
 }
 
-// Duty is what a keeper does when it wakes.
+// Duty is the task of a keeper that wakes.
 type Duty uint8
 
 const (
 	Leave Duty = iota // another exchange is the keeper, or there is nothing to keep
-	Sleep             // until the end of the next interval
-	Send              // a report
+	Sleep             // sleep until the end of the next interval
+	Send              // send a report
 )
 
-// Wake decides what the keeper does at the end of an interval. After its time it lets the next exchange take over, and
+// Wake decides what the keeper does at the end of an interval. After dutyMs, it lets the next exchange take over, and
 // continues only if there is none.
 func (e *Entry) Wake(now, exchange uint64) Duty {
 	e.tick(now)
@@ -143,8 +144,8 @@ func (e *Entry) Wake(now, exchange uint64) Duty {
 	return Send
 }
 
-// maxNaps is the number of intervals after which a report that nobody confirmed is sent again: the exchange that sent it
-// has died.
+// maxNaps is the number of intervals after which an unconfirmed report is sent again, because the exchange that sent
+// it must have died.
 const maxNaps = 10
 
 func (e *Entry) resign(exchange uint64) {

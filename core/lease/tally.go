@@ -8,29 +8,30 @@ import (
 const (
 	// TallyMs is the interval of tallies.
 	TallyMs = 5_000
-	// maxTellings is how often a tally is sent to a Ledger that does not take it: for about a minute.
+	// maxTellings is how often a tally is sent to a Ledger that does not accept it: for about a minute.
 	maxTellings = 12
-	// maxCounts bounds the combinations of model, hour and end in a tally. Further ones count without their models.
+	// maxCounts limits the combinations of model, hour and end in a tally. Further requests are counted without their
+	// models.
 	maxCounts = 64
-	// maxRefusals is how many refusals a minute have records. Failures all have, while there is room: maxRecordBytes in a tally, which is
-	// sent early when it has earlyBytes.
+	// maxRefusals is how many refusals get a record in each minute. Every failure gets a record if there is room: a
+	// tally has at most maxRecordBytes. It is sent early once it has earlyBytes.
 	maxRefusals    = 20
 	maxRecordBytes = 8 << 10
 	earlyBytes     = 5 << 10
 )
 
-// tally is what an entry knows of requests that were not served and that the Ledger has not counted yet.
+// tally contains the requests that were not served and that the Ledger has not counted yet.
 type tally struct {
-	source   uint64 // 0: nothing was counted since the entry began
+	source   uint64 // 0: nothing has been counted yet
 	seq      uint64 // of the last tally sent
 	sinceMs  uint64 // time of the oldest count
 	counts   []ledger.EndCount
 	records  []ledger.Record
-	bytes    uint64 // of records
+	bytes    uint64 // size of the records
 	minute   uint64 // since 1970-01-01
-	refusals uint64 // with records in that minute
+	refusals uint64 // refusals with a record in that minute
 	flight   []byte // the tally that the Ledger has not confirmed; empty: none
-	told     uint64 // how often it was sent
+	told     uint64 // how often the tally was sent
 	sentMs   uint64
 }
 
@@ -48,13 +49,14 @@ func (t *tally) fields(f *abi.Fields) {
 	f.Uint(&t.sentMs)
 }
 
-// held reports whether the Ledger does not know everything yet.
+// held reports whether there are counts that the Ledger has not confirmed.
 func (t *tally) held() bool { return len(t.counts)+len(t.flight) > 0 }
 
-// size is about that of its encoding.
+// size returns the approximate size of its encoding.
 func (t *tally) size() int { return int(t.bytes) + 64*(len(t.counts)+len(t.records)) + len(t.flight) }
 
-// Count counts a request that was not served; r is nil if it has no record. random identifies the entry's tallies, if it has none yet.
+// Count counts a request that was not served. r is nil if the request has no record. random becomes the source of the
+// entry's tallies, if they have none yet.
 func (e *Entry) Count(now, random uint64, c *ledger.EndCount, r *ledger.Record) {
 	e.tick(now)
 	t := &e.tally
@@ -89,7 +91,7 @@ func (t *tally) count(c *ledger.EndCount) {
 	t.counts = append(t.counts, *c)
 }
 
-// record keeps a record if there is room.
+// record stores a record if there is room.
 func (t *tally) record(minute uint64, r *ledger.Record) {
 	if minute != t.minute {
 		t.minute, t.refusals = minute, 0
@@ -105,8 +107,8 @@ func (t *tally) record(minute uint64, r *ledger.Record) {
 	t.bytes += size
 }
 
-// Tally makes the next tally, or repeats the one that the Ledger has not confirmed. It returns nil if none is due. Closing is the
-// shutdown of the host: then everything is due.
+// Tally returns the next tally, or repeats the unconfirmed one. It returns nil if none is due. While the host shuts
+// down (closing), every tally is due.
 func (e *Entry) Tally(now uint64, keyID string, closing bool) (command []byte, seq uint64) {
 	t := &e.tally
 	if len(t.flight) > 0 {
@@ -131,7 +133,7 @@ func (e *Entry) Tally(now uint64, keyID string, closing bool) (command []byte, s
 	return t.flight, t.seq
 }
 
-// Tallied takes the Ledger's reply to a tally. Without one, it is repeated.
+// Tallied takes the Ledger's reply to a tally. If the reply is not ok, the tally is sent again.
 func (e *Entry) Tallied(seq uint64, ok bool) {
 	if t := &e.tally; ok && seq == t.seq {
 		t.flight = nil
@@ -139,7 +141,7 @@ func (e *Entry) Tallied(seq uint64, ok bool) {
 	e.rest()
 }
 
-// Nap is how long an exchange sleeps as the keeper.
+// Nap returns how long an exchange sleeps as the keeper.
 func (e *Entry) Nap(now, exchange uint64) (ms uint64) {
 	ms = e.napMs(now)
 	if e.keeper == exchange {
@@ -148,7 +150,7 @@ func (e *Entry) Nap(now, exchange uint64) (ms uint64) {
 	return ms
 }
 
-// napMs is how long the keeper sleeps: until a tally is due if there is nothing else to keep.
+// napMs returns how long the keeper sleeps. If there is nothing else to keep, it sleeps until a tally is due.
 func (e *Entry) napMs(now uint64) uint64 {
 	t := &e.tally
 	if e.id != 0 || e.pending() || !t.held() {
@@ -164,10 +166,10 @@ func (e *Entry) napMs(now uint64) uint64 {
 	return max(ReportMs, min(TallyMs, due+TallyMs-min(now, due+TallyMs)))
 }
 
-// Early reports whether the keeper wakes before its time, as at the shutdown of its host.
+// Early reports whether the keeper wakes before its time, for example because its host shuts down.
 func (e *Entry) Early(now, exchange uint64) bool {
 	return e.keeper == exchange && now+earlyMs < e.wakesMs
 }
 
-// earlyMs is more than timers of a host are early.
+// earlyMs is more than a host's timers can be early.
 const earlyMs = 50

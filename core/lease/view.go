@@ -4,16 +4,16 @@ import (
 	"github.com/postern-ai/postern/core/keymeter"
 )
 
-// View is the content of an encoded entry, for code beside the exchanges, such as a simulation.
+// View is the content of an encoded entry, for other code than exchanges, such as a simulation.
 type View struct {
 	ID         uint64 // of the lease; 0: none
-	Version    uint64 // of the key record under which it was granted
+	Version    uint64 // of the key record under which the lease was granted
 	LastMs     uint64 // of the last change
 	Requests   []keymeter.Leased
 	RequestIDs []string // of the settlements of registered requests
 }
 
-// Look decodes what an entry holds that the meter has not confirmed.
+// Look decodes the parts of an entry that the meter has not confirmed.
 func Look(data []byte) (v View) {
 	e := Decode(data)
 	v = View{ID: e.id, Version: e.version, LastMs: e.lastMs}
@@ -27,7 +27,8 @@ func Look(data []byte) (v View) {
 	return v
 }
 
-// Unreported are the requests and settles that the meter has not confirmed, for code beside an isolate, such as a simulation.
+// Unreported returns the requests and settles that the meter has not confirmed, for other code than exchanges, such
+// as a simulation.
 func (e *Entry) Unreported() (requests []keymeter.Leased, settles [][]byte) {
 	if r, err := keymeter.DecodeReport(e.flight.command); err == nil {
 		requests, settles = r.Requests, r.Settles
