@@ -5,12 +5,12 @@ import (
 	"github.com/postern-ai/postern/core/sketch"
 )
 
-// Activity is usage with its requests that were not served, and the durations of served ones. Its Usage has no day, hour, model
-// and Latency.
+// Activity is usage, including requests that were not served, and the durations of served requests. The day, hour,
+// model and Latency of its Usage are empty.
 type Activity struct {
 	Usage      Usage
-	Latency    sketch.Sketch // of served requests, from their arrival to the end of their responses
-	FirstToken sketch.Sketch // of served streams, from their arrival to their first content
+	Latency    sketch.Sketch // of served requests, from arrival to the end of the response
+	FirstToken sketch.Sketch // of served streams, from arrival to the first content
 }
 
 // Plus adds the figures of o.
@@ -31,7 +31,7 @@ func ActivityFields(f *abi.Fields, a *Activity) {
 	}
 }
 
-// countsFields lists the counters of usage. Most of them are 0 in most of them.
+// countsFields lists the counters of usage. Usually, most of them are 0.
 func countsFields(f *abi.Fields, u *Usage) {
 	n := [...]uint64{u.Requests, u.Hits, u.Misses, u.Failed, u.Prompt, u.Completion, u.Estimated, u.Expired, u.Mocked}
 	sparseFields(f, n[:])
@@ -46,7 +46,7 @@ func countsFields(f *abi.Fields, u *Usage) {
 	}
 }
 
-// Named is the activity of a model or a key; an empty name: of all that are not told apart.
+// Named is the activity of a model or a key. An empty name stands for all others, which are not listed separately.
 type Named struct {
 	Name string
 	Activity
@@ -58,7 +58,8 @@ func NamedFields(f *abi.Fields, n *Named) {
 	ActivityFields(f, &n.Activity)
 }
 
-// activityOf finds or adds a name in a list of at most limit names. Without room it is that of the others.
+// activityOf finds or adds a name in a list of at most limit names. If the list is full, it returns the activity of
+// all others.
 func activityOf(list *[]Named, name string, limit int) *Activity {
 	others := -1
 	for i := range *list {

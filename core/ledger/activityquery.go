@@ -18,9 +18,9 @@ const (
 	ActivityByKey    ActivityBy = 4
 )
 
-// ActivityQuery is the command that requests activity of spans First to End (exclusive), in groups. Days that have one row count if
-// they are whole. At most one of Key (a key ID) and Model filters it, by step only. The reply may be one page of several: After is
-// Next of the page before.
+// ActivityQuery is the command that requests the activity of the spans First to End (exclusive), in groups. Days with
+// a single row are only included in full. A Key (a key ID) or a Model filters the activity, but not both, and only by
+// step. The reply may be one of several pages: After is Next of the previous page.
 type ActivityQuery struct {
 	First, End uint64
 	By         ActivityBy
@@ -37,11 +37,11 @@ type ActivityReply struct {
 
 // ActivityGroup is one group. Fields that are not part of the grouping are zero.
 type ActivityGroup struct {
-	Minute uint64 // when the minute or step begins, since 1970-01-01
+	Minute uint64 // start of the minute or step, in minutes since 1970-01-01
 	Named
 }
 
-// maxSpans is the number of rows by ten minutes that one page reads.
+// maxSpans is the number of ten-minute rows that one page reads.
 const maxSpans = 512
 
 func (q *ActivityQuery) reads() []abi.Range {
@@ -79,7 +79,7 @@ func (q *ActivityQuery) apply(c *call) error {
 	return nil
 }
 
-// add adds a row's activity to its groups.
+// add adds the activity of a row to its groups.
 func (p *ActivityReply) add(q *ActivityQuery, number uint64, s *span) {
 	switch q.By {
 	case ActivityByMinute:
@@ -99,7 +99,7 @@ func (p *ActivityReply) add(q *ActivityQuery, number uint64, s *span) {
 	}
 }
 
-// addStep adds the part of a row's activity that the query asks for to the group of its step.
+// addStep adds the requested part of a row's activity to the group of its step.
 func (p *ActivityReply) addStep(q *ActivityQuery, number uint64, s *span) {
 	list, name := s.models, q.Model
 	if q.Key != "" {
@@ -113,7 +113,7 @@ func (p *ActivityReply) addStep(q *ActivityQuery, number uint64, s *span) {
 	}
 }
 
-// group finds or adds a group. It searches from the end, because rows are in order of their time.
+// group finds or adds a group. It searches from the end, because rows are sorted by time.
 func (p *ActivityReply) group(minute uint64, name string) *Activity {
 	for i := len(p.Groups) - 1; i >= 0; i-- {
 		if g := &p.Groups[i]; g.Minute == minute && g.Name == name {
@@ -151,12 +151,13 @@ func (p *ActivityReply) fields(f *abi.Fields) {
 	f.String(&p.Next)
 }
 
-// spansOfDays are the rows by ten minutes of some days, for the queries by hour. A query covers at most KeepHourDays of them.
+// spansOfDays returns the ten-minute rows of some days, for queries by hour. A query covers at most KeepHourDays
+// days.
 func spansOfDays(firstDay, endDay uint64) []abi.Range {
 	return []abi.Range{{Start: spanKey(firstDay * DaySpans), End: spanKey(endDay * DaySpans), Limit: (KeepHourDays + 1) * DaySpans}}
 }
 
-// usageOfHour is the usage of a row by ten minutes, with its hour.
+// usageOfHour returns the usage of a ten-minute row, with its hour.
 func usageOfHour(row abi.Row) (Usage, error) {
 	s, err := decodeSpan(row.Value)
 	total := totalOf(s.models)
@@ -165,7 +166,7 @@ func usageOfHour(row abi.Row) (Usage, error) {
 	return total.Usage, err
 }
 
-// addHour adds the usage of a row by ten minutes to its hour.
+// addHour adds the usage of a ten-minute row to its hour.
 func (p *QueryReply) addHour(row abi.Row) error {
 	u, err := usageOfHour(row)
 	if u.Ends = (Endings{}); err == nil && u != (Usage{Day: u.Day, Hour: u.Hour}) {
@@ -174,7 +175,7 @@ func (p *QueryReply) addHour(row abi.Row) error {
 	return err
 }
 
-// newActivityCommand is one about activity, of a project or of the deployment.
+// newActivityCommand returns an empty command about the activity of a project or the deployment.
 func newActivityCommand(op uint64) command {
 	switch op {
 	case opActivity:

@@ -11,19 +11,19 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// thresholds are the percentages of the budget at which an alert is sent: each once per period, and again if a raised
-// budget put the spending below the threshold in between.
+// thresholds are the percentages of the budget at which an alert is sent. Each alert is sent once per period. It is
+// sent again if a raised budget has put the spending below the threshold in between.
 var thresholds = [...]uint64{80, 100}
 
 // alerts is row "al": the webhook endpoint, and the alerts that were sent or are pending.
 type alerts struct {
 	endpoint doc.Alerts
 	period   calendar.Period
-	sent     uint64 // bit i: the alert for thresholds[i] was made in this period
+	sent     uint64 // bit i: the alert for thresholds[i] was created in this period
 	pending  []alert
 }
 
-// alert is one message whose delivery is not confirmed.
+// alert is one message whose delivery has not been confirmed.
 type alert struct {
 	id        string
 	body      string
@@ -53,8 +53,8 @@ func (c *call) alerts() (a alerts, err error) {
 	return a, err
 }
 
-// setAlerts sets the endpoint. With a new URL it drops the pending alerts and forgets which were sent, so that the new
-// endpoint receives alerts for all thresholds reached.
+// setAlerts sets the endpoint. If the URL changes, it drops the pending alerts and forgets which alerts were sent, so
+// that the new endpoint receives alerts for all thresholds that have been reached.
 func (c *call) setAlerts(to doc.Alerts) error {
 	a, err := c.alerts()
 	if err != nil || a.endpoint.URL == to.URL && string(a.endpoint.Secret) == string(to.Secret) {
@@ -68,7 +68,7 @@ func (c *call) setAlerts(to doc.Alerts) error {
 	return nil
 }
 
-// checkAlerts makes the alerts that are due after a change.
+// checkAlerts creates the alerts that are due after a change.
 func (c *call) checkAlerts() error {
 	if err := c.checkThresholds(); err != nil {
 		return err
@@ -76,7 +76,7 @@ func (c *call) checkAlerts() error {
 	return c.announce()
 }
 
-// checkThresholds makes an alert for each threshold that the spending has newly reached.
+// checkThresholds creates an alert for each threshold that the spending has newly reached.
 func (c *call) checkThresholds() error {
 	a, err := c.alerts()
 	if err != nil || a.endpoint.URL == "" || c.b.pico <= 0 {
@@ -109,7 +109,7 @@ func (b *budget) reached(percent uint64) bool {
 	return b.spent >= b.pico/100*int64(percent)
 }
 
-// alert makes the message for a threshold. Its ID does not change between retries.
+// alert creates the message for a threshold. Its ID is the same in all retries.
 func (c *call) alert(percent uint64) alert {
 	first, end := c.b.period.Bounds()
 	id := "evt_" + c.in.Name
@@ -125,7 +125,7 @@ func (c *call) alert(percent uint64) alert {
 	return alert{id: id, body: string(append(b, `T00:00:00.000Z"}}}`...)), createdMs: c.in.NowMs, dueMs: c.in.NowMs}
 }
 
-// Retries of an alert: after 10 s, then at doubled intervals of up to an hour, for a day.
+// An alert is retried after 10 s, then at doubled intervals of up to an hour, for a day.
 const (
 	firstRetryMs uint64 = 10_000
 	maxRetryMs   uint64 = 3600_000
@@ -153,7 +153,7 @@ func (c *call) sendDue(a *alerts) {
 	c.put(rowAlerts, abi.EncodeFields(0, 512, a.fields))
 }
 
-// post makes the HTTP request of an alert, signed according to Standard Webhooks
+// post creates the HTTP request of an alert. It is signed according to Standard Webhooks
 // (github.com/standard-webhooks/standard-webhooks, spec: signature scheme): HMAC-SHA256 over id.timestamp.body.
 func post(to *doc.Alerts, p *alert, now uint64) abi.Post {
 	at := strconv.FormatUint(now/1000, 10)

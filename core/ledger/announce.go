@@ -9,16 +9,16 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// announceMs is the minimum interval between announcements of new violations. While one is not confirmed, there is no
-// other: the next one counts all violations since.
+// announceMs is the minimum interval between announcements of new violations. While an announcement is unconfirmed,
+// no other is sent; the next one counts all violations since.
 const announceMs = 60_000
 
 // announced is the state of announcements: alerts of type violation.created.
 type announced struct {
-	number    uint64          // of announcements so far
-	lastMs    uint64          // time of the last one
-	count     uint64          // new violations since
-	strongest StoredViolation // of those: the first of the highest severity
+	number    uint64          // number of announcements so far
+	lastMs    uint64          // time of the last announcement
+	count     uint64          // number of new violations since then
+	strongest StoredViolation // the first of these with the highest severity
 }
 
 func (a *announced) fields(f *abi.Fields) {
@@ -38,8 +38,8 @@ func (a *announced) add(v *StoredViolation) {
 	a.count++
 }
 
-// announce makes the alert for new violations, if one is due; otherwise it sets the alarm for it. Without an endpoint,
-// violations do not wait for one.
+// announce creates the alert for new violations if one is due. Otherwise it sets the alarm for it. Without an
+// endpoint, new violations are not collected.
 func (c *call) announce() error {
 	if c.v == nil || c.v.announced.count == 0 {
 		return nil
@@ -69,7 +69,7 @@ func (c *call) announce() error {
 // announcementPrefix is the prefix of the IDs of announcements.
 func announcementPrefix(project string) string { return "evt_" + project + "_v" }
 
-// announcing reports whether an announcement is not confirmed.
+// announcing reports whether an announcement is unconfirmed.
 func (a *alerts) announcing(project string) bool {
 	for i := range a.pending {
 		if strings.HasPrefix(a.pending[i].id, announcementPrefix(project)) {
@@ -79,7 +79,7 @@ func (a *alerts) announcing(project string) bool {
 	return false
 }
 
-// announcement makes the message. Its ID does not change between retries.
+// announcement creates the message. Its ID is the same in all retries.
 func (c *call) announcement(n *announced) alert {
 	id := announcementPrefix(c.in.Name) + strconv.FormatUint(n.number, 10)
 	b := c.message("violation.created", id)
@@ -88,7 +88,7 @@ func (c *call) announcement(n *announced) alert {
 	return alert{id: id, body: string(append(b, "}}"...)), createdMs: c.in.NowMs, dueMs: c.in.NowMs}
 }
 
-// message starts the body of an alert, up to the project's ID in "data".
+// message writes the start of an alert's body, up to the project's ID in "data".
 func (c *call) message(kind, id string) []byte {
 	b := append([]byte(nil), `{"type":"`+kind+`","id":`...)
 	b = jsontext.AppendString(b, id)

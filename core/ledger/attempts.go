@@ -2,29 +2,30 @@ package ledger
 
 import "github.com/postern-ai/postern/core/abi"
 
-// Cause is why an attempt at a provider failed.
+// Cause is the reason why an attempt at a provider failed.
 type Cause uint8
 
 // Causes.
 const (
-	CauseBusy        Cause = iota // 429
+	CauseBusy        Cause = iota // status 429
 	CauseRejected                 // another 4xx status
 	CauseUnavailable              // a 5xx status
 	CauseTimeout                  // no response in time
-	CauseConnection               // not reached
+	CauseConnection               // the provider could not be reached
 	CauseCut                      // the response ended early, or with an error in its stream, before its first content
-	CauseUnusable                 // the response cannot be read, or is not what the request asks for
-	CauseBroken                   // a stream that had begun did not end well: its request counts as served
-	Causes                        // their number
+	CauseUnusable                 // the response cannot be read, or does not match the request
+	CauseBroken                   // a stream broke off after it had begun; its request counts as served
+	Causes                        // number of causes
 )
 
-// Attempts counts what became of the attempts at a model's provider, besides the one that each served request has. An attempt whose
-// client disconnected before its first content is not counted.
+// Attempts counts the results of attempts at a model's provider, other than the successful attempt of each served
+// request. An attempt does not count if its client disconnected before the first content.
 type Attempts struct {
 	Failed  [Causes]uint64
-	Rescued uint64 // requests that the model served because another target had failed, or has an open circuit
-	// Opened is how often a failure opened the model's circuit: once for each isolate, or process, that opens its own. A probe that fails
-	// leaves it open. The count is lost with the settlement of its request.
+	Rescued uint64 // requests that the model served because another target had failed or had an open circuit
+	// Opened is how often a failure opened the model's circuit. It counts once for each isolate or process that opens
+	// its own circuit. A failed probe leaves the circuit open and does not count. If a request's settlement is lost,
+	// so is its count.
 	Opened uint64
 }
 
@@ -37,10 +38,11 @@ func (a *Attempts) Plus(o *Attempts) {
 	a.Opened += o.Opened
 }
 
-// Used reports whether an attempt failed at all.
+// Used reports whether any attempt failed.
 func (a *Attempts) Used() bool { return *a != Attempts{} }
 
-// OnlyAttempts reports whether the model has served, failed and cost nothing: its attempts failed, and another model took over.
+// OnlyAttempts reports whether the model has only failed attempts: it served nothing, failed no request and cost
+// nothing, because another model took over.
 func (u *Usage) OnlyAttempts() bool {
 	return u.Attempts.Used() && *u == Usage{Day: u.Day, Hour: u.Hour, Model: u.Model, Attempts: u.Attempts}
 }
@@ -51,15 +53,15 @@ func (a *Attempts) fields(f *abi.Fields) {
 		f.Fail()
 	}
 	if f.Reading() {
-		for i := range a.Failed { // an older meter has added up whole numbers of a settlement
+		for i := range a.Failed { // an older meter has added the combined numbers of a settlement
 			a.Opened += a.Failed[i] >> openedShift
 			a.Failed[i] &= 1<<openedShift - 1
 		}
 	}
 }
 
-// CountFields are two counts in one number. Older versions, which run beside this one during an upgrade, read and add up the number
-// unchanged. They show too many of the first.
+// CountFields encodes two counts as one number. Older versions, which run at the same time during an upgrade, read
+// and add the number unchanged. They show too high a value for the first count.
 func CountFields(f *abi.Fields, count, opened *uint64) {
 	both := *count&(1<<openedShift-1) | *opened<<openedShift
 	if f.Uint(&both); f.Reading() {
@@ -69,8 +71,8 @@ func CountFields(f *abi.Fields, count, opened *uint64) {
 
 const openedShift = 40
 
-// Extras lists the figures of n usages that older versions do not know: of prompt caches, then of failed attempts. They end a message,
-// and it has none without need.
+// Extras lists the figures of n usages that older versions do not know: first of prompt caches, then of failed
+// attempts. They are at the end of a message, and only written if needed.
 func Extras(f *abi.Fields, n int, usage func(i int) *Usage) {
 	cached, failed := false, false
 	for i := range n {
@@ -90,7 +92,7 @@ func Extras(f *abi.Fields, n int, usage func(i int) *Usage) {
 	if failed {
 		last = failedGroups(f, n, usage)
 	}
-	if !last { // the last section has figures
+	if !last { // the last section contains figures
 		f.Fail()
 	}
 }

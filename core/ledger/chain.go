@@ -17,7 +17,7 @@ import (
 const (
 	rowsChain = chain.Rows("ch/")
 	rowClosed = "cd"
-	maxClosed = 200 // models that the event of a closed day lists
+	maxClosed = 200 // models that the event of a closed day lists individually
 
 	// Kinds of events.
 	usageClosed      = "usage.day"
@@ -51,8 +51,8 @@ func (c *call) addChange(kind string, violation []byte) {
 	b.Close('}')
 }
 
-// appendChanges appends the changes of violations that this command made, as one event: a batch of violations costs one
-// row more.
+// appendChanges appends the changes of violations by this command as one event, so that a batch of violations costs
+// only one more row.
 func (c *call) appendChanges() error {
 	if len(c.changes.B) == 0 {
 		return nil
@@ -93,9 +93,9 @@ func (p *forget) apply(c *call) (err error) {
 // reply.
 func Forget(p *chain.Prune) []byte { return abi.EncodeFields(opForget, 64, p.Fields) }
 
-// CloseDay is the command that appends the usage of a day as an event, unless that day was closed before, and likewise
-// of the days since the last closed one, at most maxMissedDays. Days without usage have no event. Usage that is reported
-// later is not part of the event. The reply is a chain.PageReply without entries.
+// CloseDay is the command that appends the usage of a day as an event, unless the day was closed before. It also
+// closes the days since the last closed one, at most maxMissedDays. Days without usage have no event. Usage that is
+// reported later is not part of the event. The reply is a chain.PageReply without entries.
 type CloseDay struct{ Day uint64 }
 
 const maxMissedDays = 7
@@ -150,7 +150,7 @@ func (c *call) closeDay(day uint64) error {
 	return c.appendEvent(usageClosed, closedDay(day, models))
 }
 
-// closedDay is the payload of a closed day: its sum, and the sums of up to maxClosed models by name.
+// closedDay is the payload of a closed day: the total, and the totals of up to maxClosed models by name.
 func closedDay(day uint64, models []Usage) []byte {
 	var total Usage
 	for i := range models {
@@ -191,8 +191,8 @@ func (u *Usage) json(b *jsontext.Builder) {
 	b.Close('}')
 }
 
-// Announce is the command that sends a message to the project's alert endpoint, if it has one, as alerts are sent. It
-// has no reply. A message whose ID is still pending is not sent again.
+// Announce is the command that sends a message to the project's alert endpoint, if there is one. The message is sent
+// like an alert. The command has no reply. If a message with the same ID is still pending, it is not sent again.
 type Announce struct {
 	ID   string // of the webhook's message
 	Type string // such as "compliance.checkpoint"

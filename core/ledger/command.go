@@ -8,8 +8,8 @@ import (
 	"github.com/postern-ai/postern/core/doc"
 )
 
-// Op codes, the first number of a command. 2 was grant before grants were totals. Isolates of that version get an error
-// during a rollout.
+// Op codes are the first number of a command. 2 was grant before grants became totals. During a rollout, isolates of
+// that version get an error.
 const (
 	opPut    = 1
 	opReport = 4
@@ -40,8 +40,9 @@ const (
 	opCloseDay = 32
 	opAnnounce = 33
 
-	// Older layouts of absorb, which outboxes may still contain. None has violations. The first two have a returned amount
-	// in place of the epoch and the held amount. The first also lacks hours, latencies, the key ID and recent requests.
+	// Older layouts of absorb, which outboxes may still contain. They have no violations. The first two have a
+	// returned amount instead of the epoch and the held amount. The first also lacks hours, latencies, the key ID and
+	// recent requests.
 	opFirstAbsorb  = 3
 	opSecondAbsorb = 11
 	opThirdAbsorb  = 13
@@ -58,17 +59,18 @@ func PeriodFields(f *abi.Fields, p *calendar.Period) {
 	}
 }
 
-// Put is the command that sets the project's budget, alerts and policy, if Version is newer than the last.
+// Put is the command that sets the project's budget, alerts and policy, if Version is newer than that of the last
+// Put.
 type Put struct {
 	Version    uint64
 	BudgetPico int64           // per period
 	Period     calendar.Period // the current one; sets the cycle and its epoch
 	Alerts     doc.Alerts
-	Policy     []byte // an encoded doc.Policy; empty: the project has none
+	Policy     []byte // an encoded doc.Policy; empty: the project has no policy
 }
 
-// Grant is the command that requests a slice of the period's budget for a meter. Period, Epoch and the amounts are from
-// the meter's keymeter.AdmitReply. The reply is a GrantReply.
+// Grant is the command that requests a slice of the period's budget for a meter. Period, Epoch and the amounts come
+// from the meter's keymeter.AdmitReply. The reply is a GrantReply.
 type Grant struct {
 	Key       string // name of the meter
 	Period    calendar.Period
@@ -77,8 +79,8 @@ type Grant struct {
 	NeedPico  int64  // the amount needed beyond HeldPico; 0: none, but the Ledger learns that the key is in use
 	LeastPico int64  // the smallest sufficient amount, if the budget has no more
 	After     string // GrantReply.Next, after the recall of the meters in that reply
-	// WantPico is what the meter would like to have: it lends from its slice. The Ledger grants it only while the budget is
-	// not scarce. 0: no more than is needed.
+	// WantPico is an amount beyond the need, with which the meter can lend from its slice. The Ledger only grants it
+	// while the budget is not scarce. 0: no more than needed.
 	WantPico int64
 }
 
@@ -96,7 +98,7 @@ func (c *Grant) Fields(f *abi.Fields) {
 	f.Int(&c.NeedPico)
 	f.Int(&c.LeastPico)
 	f.String(&c.After)
-	if f.Reading() && f.More() || c.WantPico != 0 { // not for objects of older versions without need
+	if f.Reading() && f.More() || c.WantPico != 0 { // not for objects of older versions, unless needed
 		if f.Int(&c.WantPico); c.WantPico <= 0 {
 			f.Fail()
 		}
@@ -108,15 +110,15 @@ func (c *Grant) Fields(f *abi.Fields) {
 type GrantReply struct {
 	Period    calendar.Period // later than requested if the period has ended
 	Epoch     uint64
-	TotalPico int64 // the meter's total grant in this epoch; perhaps less than it needs
+	TotalPico int64 // the meter's total grant in this epoch; may be less than it needs
 	Granted   bool
-	Final     bool     // Granted: the budget has no more than this
-	Spent     bool     // not Granted: the budget is spent, not just reserved by other requests, as far as reported
+	Final     bool     // Granted: this is all that the budget has left
+	Spent     bool     // not Granted: the reported spending has reached the budget, so the rest is not just reserved by other requests
 	Recall    []string // names of meters with unused slices
 	HeldPico  []int64  // by index in Recall: the meter's total grant
 	Next      string
-	// BudgetPico and SpentPico are the budget of Period and the spent part, as far as reported, if Told: the budget has no more, and
-	// the object is not of an older version.
+	// BudgetPico and SpentPico are the budget of Period and the reported spending. They are valid if Told is set: the
+	// budget has nothing left, and the object is not of an older version.
 	Told       bool
 	BudgetPico int64
 	SpentPico  int64
@@ -136,7 +138,7 @@ func (g *GrantReply) fields(f *abi.Fields) {
 	abi.List(f, &g.Recall, (*abi.Fields).String)
 	abi.List(f, &g.HeldPico, (*abi.Fields).Int)
 	f.String(&g.Next)
-	if g.Told = g.Told || f.Reading() && f.More(); g.Told { // not for isolates of older versions without need
+	if g.Told = g.Told || f.Reading() && f.More(); g.Told { // not for isolates of older versions, unless needed
 		f.Int(&g.BudgetPico)
 		if f.Int(&g.SpentPico); g.BudgetPico < 0 {
 			f.Fail()
@@ -144,14 +146,14 @@ func (g *GrantReply) fields(f *abi.Fields) {
 	}
 }
 
-// Absorb is the command that reports one batch of a meter's usage. It has no reply. A batch whose Seq is not the next
-// one is dropped.
+// Absorb is the command that reports one batch of a meter's usage. It has no reply. The batch is dropped if its Seq
+// is not the next one.
 type Absorb struct {
 	Key        string // name of the meter
 	KeyID      string
 	Seq        uint64
 	Period     calendar.Period // of HeldPico
-	Epoch      uint64          // of the meter, which starts a new one when it returns budget; 0: from before epochs existed
+	Epoch      uint64          // of the meter, which starts a new one when it returns budget; 0: before epochs existed
 	HeldPico   int64           // the meter's total grant
 	Closed     bool            // the meter returned its unused slice and needs a grant before its next reservation or hit
 	LastUsedMs uint64
@@ -198,7 +200,7 @@ func (c *Absorb) fieldsOf(f *abi.Fields, op uint64) {
 	}
 }
 
-// isAbsorb reports whether an op is one of a batch.
+// isAbsorb reports whether an op code is that of a batch.
 func isAbsorb(op uint64) bool {
 	return op == opAbsorb || op == opFirstAbsorb || op == opSecondAbsorb || op == opThirdAbsorb
 }
@@ -228,14 +230,14 @@ func (b *batch) fields(f *abi.Fields) {
 	})
 }
 
-// Report is the command that requests the usage of days FirstDay to EndDay (exclusive). Unless it is Final, the caller
-// first flushes the meters that may have unreported usage, even if another caller's flush is in progress, because that
-// one might not complete.
+// Report is the command that requests the usage of the days FirstDay to EndDay (exclusive). Unless it is Final, the
+// caller first flushes the meters that may have unreported usage. It does so even if another caller's flush is in
+// progress, because that flush might not complete.
 type Report struct {
 	FirstDay, EndDay uint64
 	Waited           bool // WaitMs of the last reply has passed: reply with Flush now
 	Final            bool // reply with the usage reported so far
-	Ends             bool // reply with EndsReport: also with the requests that were not served
+	Ends             bool // reply with EndsReport, which includes the requests that were not served
 }
 
 // ReportReply is the reply to Report. If Flush is set, the caller flushes those meters and repeats the command. If
@@ -297,7 +299,7 @@ func (c *Report) fields(f *abi.Fields) {
 	f.Uint(&asOfMs)
 	f.Bool(&c.Waited)
 	f.Bool(&c.Final)
-	if f.Reading() && f.More() || c.Ends { // not for objects of older versions without need
+	if f.Reading() && f.More() || c.Ends { // not for objects of older versions, unless needed
 		if f.Bool(&c.Ends); !c.Ends {
 			f.Fail()
 		}

@@ -6,32 +6,32 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// End is how a request ended that was not served.
+// End says how a request ended that was not served.
 type End uint8
 
-// Ends. Refusals come first, by their status; then failures, by what failed.
+// Ends come in this order: refusals by status, then failures by cause.
 const (
 	EndInvalid      End = iota // 400
-	EndUnauthorized            // 401: the key is inactive; in Root, also missing, malformed or unknown
+	EndUnauthorized            // 401: the key is inactive; in Root also: missing, malformed or unknown
 	EndBudget                  // 402
-	EndForbidden               // 403: a permission, or the registry of models
-	EndNotFound                // 404: a model, or a path
+	EndForbidden               // 403: a missing permission, or the model registry
+	EndNotFound                // 404: an unknown model or path
 	EndMethod                  // 405 and 426
-	EndConflict                // 409, and an Idempotency-Key that was used for another request
+	EndConflict                // 409, including an Idempotency-Key that was used for another request
 	EndTooLarge                // 413
 	EndMediaType               // 415
 	EndBlocked                 // 422 by the Governor
 	EndLimited                 // 429 by a limit
-	EndRejected                // the provider answered with another 4xx status than 429
-	EndBusy                    // the provider answered with 429
-	EndUnavailable             // the provider answered with a 5xx status
-	EndTimeout                 // the provider did not answer in time
-	EndConnection              // the provider was not reached
+	EndRejected                // the provider responded with a 4xx status other than 429
+	EndBusy                    // the provider responded with 429
+	EndUnavailable             // the provider responded with a 5xx status
+	EndTimeout                 // the provider did not respond in time
+	EndConnection              // the provider could not be reached
 	EndCut                     // the provider's response or stream ended early
 	EndUnusable                // the provider's response cannot be read, or does not match the request
-	EndOurs                    // 500 and 503: this gateway, its store or its configuration
-	EndLeft                    // the client has disconnected
-	Ends                       // their number
+	EndOurs                    // 500 and 503: the gateway, its store or its configuration failed
+	EndLeft                    // the client disconnected
+	Ends                       // number of ends
 )
 
 // EndNames are the names of ends in the API.
@@ -50,20 +50,20 @@ func (e End) Refused() bool { return e <= EndLimited }
 // Failed reports whether the request failed.
 func (e End) Failed() bool { return e > EndLimited && e < EndLeft }
 
-// Booked is how the usage counts such a request, if it was settled.
+// Booked says how the usage counts such a request, if it was settled.
 type Booked uint8
 
-// Ways to count it.
+// Values of Booked.
 const (
 	NotBooked    Booked = iota // nothing: it was not settled
 	BookedServed               // a request: a part of its stream was delivered
 	BookedFailed               // a failed request
 )
 
-// EndCount is a number of requests of one hour and model that ended in one way.
+// EndCount is the number of requests of one hour and model with the same end.
 type EndCount struct {
 	Hour   uint64 // since 1970-01-01
-	Model  string // the one that was called last, or asked for; empty: none that is known
+	Model  string // the model that was called last, or requested; empty: unknown
 	End    End
 	Booked Booked
 	Count  uint64
@@ -80,7 +80,8 @@ func endCountFields(f *abi.Fields, c *EndCount) {
 	}
 }
 
-// Endings are requests that were not served. Served and Failed are those of them that the usage counts as served or failed.
+// Endings counts requests that were not served. Served and Failed are the parts that the usage counts as served or
+// failed.
 type Endings struct {
 	By             [Ends]uint64
 	Served, Failed uint64
@@ -106,7 +107,7 @@ func (e *Endings) Count(c *EndCount) {
 	}
 }
 
-// Used reports whether there is any.
+// Used reports whether any count is not 0.
 func (e *Endings) Used() bool { return *e != Endings{} }
 
 func (e *Endings) fields(f *abi.Fields) {
@@ -121,7 +122,7 @@ type modelEndings struct {
 	Endings
 }
 
-// endings is a row of endings, by model. Rows by hour have one model, which is empty.
+// endings is a row of endings, by model. Rows by hour have a single model with an empty name.
 type endings struct{ models []modelEndings }
 
 func (e *endings) fields(f *abi.Fields) {
@@ -134,7 +135,7 @@ func modelEndingsFields(f *abi.Fields, m *modelEndings) {
 	m.Endings.fields(f)
 }
 
-// endsOfRows sums the rows by day that were read, by model.
+// endsOfRows adds up the rows by day that were read, by model.
 func (c *call) endsOfRows() (sum endings, err error) {
 	for _, row := range c.in.Rows {
 		if !strings.HasPrefix(row.Key, rowEnds) {
@@ -161,7 +162,7 @@ func (e *endings) of(model string) *Endings {
 	return &e.models[len(e.models)-1].Endings
 }
 
-// Keys of rows with endings: by day; by day and key; and, of older versions, by hour.
+// Keys of rows with endings: by day, by day and key, and by hour (older versions).
 func dayEndsKey(day uint64) string { return rowEnds + abi.Fixed(day) }
 
 func keyEndsKey(day uint64, keyID string) string { return rowKeyEnds + abi.Fixed(day) + "/" + keyID }
@@ -196,10 +197,10 @@ func (c *call) addEnds(t *Tally) error {
 	return nil
 }
 
-// EndsQuery is the command that requests endings; its fields and its pages are those of Query.
+// EndsQuery is the command that requests endings. Its fields and pages are those of Query.
 type EndsQuery struct{ Query }
 
-// EndsReply is the reply to EndsQuery: groups as those of QueryReply, of whose usage only Ends is set.
+// EndsReply is the reply to EndsQuery. Its groups are those of QueryReply, with only Ends set in their usage.
 type EndsReply struct{ QueryReply }
 
 // needsKeys reports whether the query needs the rows by key.
@@ -265,7 +266,7 @@ func (q *EndsQuery) apply(c *call) error {
 	return nil
 }
 
-// addHour adds the endings of a row by ten minutes to their hour.
+// addHour adds the endings of a ten-minute row to their hour.
 func (p *EndsReply) addHour(row abi.Row) error {
 	u, err := usageOfHour(row)
 	if err == nil && u.Ends.Used() {
@@ -294,11 +295,11 @@ func (p *EndsReply) fields(f *abi.Fields) {
 	f.String(&p.Next)
 }
 
-// Outcomes are numbers of requests: each was served, refused, failed, or left by its client.
+// Outcomes counts requests by outcome: served, refused, failed, or left by the client.
 type Outcomes struct{ Requests, Served, Refused, Failed, Left uint64 }
 
-// Outcomes counts each request once. Failed requests without an end are of an older version, or their isolate died. The usage and
-// the ends of a request arrive seconds apart.
+// Outcomes counts each request once. Failed requests without an end come from an older version, or from an isolate
+// that died. The usage and the end of a request arrive seconds apart.
 func (u *Usage) Outcomes() (o Outcomes) {
 	e := &u.Ends
 	o.Served = u.Requests - min(u.Requests, e.Served)
@@ -328,7 +329,7 @@ func (p *endsReport) fields(f *abi.Fields) {
 	p.ReportReply.fields(f)
 }
 
-// DecodeEndsReport decodes the reply to a Report with Ends: the models' usage has those requests, too.
+// DecodeEndsReport decodes the reply to a Report with Ends. The models' usage includes these requests.
 func DecodeEndsReport(data []byte) (p ReportReply, err error) {
 	e := endsReport{ReportReply: &p}
 	if err = abi.DecodeFields(data, e.fields); err != nil {
@@ -340,7 +341,7 @@ func DecodeEndsReport(data []byte) (p ReportReply, err error) {
 	return p, nil
 }
 
-// newEndCommand is one about requests that were not served.
+// newEndCommand returns an empty command about requests that were not served.
 func newEndCommand(op uint64) command {
 	switch op {
 	case opTally:

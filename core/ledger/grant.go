@@ -8,7 +8,7 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// errUnknownCycle means that a key's record has a new budget cycle whose Put has not arrived here yet.
+// errUnknownCycle means that a key's record has a new budget cycle, and that the Put with it has not arrived yet.
 var errUnknownCycle = errors.New("ledger: the budget's new cycle has not arrived yet; try again")
 
 // meter decodes a meter's row and moves it to the budget's period.
@@ -22,7 +22,7 @@ func (c *call) meter(key string) (m meter, err error) {
 	return m, err
 }
 
-// committed is the part of the budget that is granted to the meter, or spent by it if that is more.
+// committed is the part of the budget that is granted to the meter, or spent by it, whichever is larger.
 func (m *meter) committed() int64 { return max(m.granted, m.spent) }
 
 // adopt sets the slice that a meter reports in a new epoch. Grants of earlier epochs that are still in flight are void.
@@ -36,8 +36,9 @@ func (m *meter) adopt(epoch uint64, period calendar.Period, heldPico int64) {
 	}
 }
 
-// applyReturn applies a batch's report of the meter's slice. Apart from amounts returned by old-layout batches (epoch
-// 0), only a new epoch changes it, because in a known epoch the Ledger may have granted more since.
+// applyReturn applies a batch's report of the meter's slice. Only a new epoch changes the slice, because in a known
+// epoch the Ledger may have granted more since. Amounts that batches of an old layout return (epoch 0) are an
+// exception.
 func (m *meter) applyReturn(a *Absorb) {
 	switch {
 	case a.Epoch > m.epoch:
@@ -49,7 +50,7 @@ func (m *meter) applyReturn(a *Absorb) {
 	}
 }
 
-// grant raises a meter's slice by the needed amount, plus some extra to save later Grants. The sum of the meters'
+// grant raises a meter's slice by the amount needed, plus some extra to save later Grants. The sum of the meters'
 // committed amounts stays within the budget.
 func (c *call) grant(g *Grant) error {
 	if g.Period.Epoch() > c.b.period.Epoch() {
@@ -92,7 +93,8 @@ func (c *call) grant(g *Grant) error {
 	return nil
 }
 
-// deny completes the reply to a Grant that is not granted. If there is nothing to recall either, it tells the budget.
+// deny completes the reply to a Grant that is not granted. If there are no slices to recall, it also tells the
+// budget.
 func (c *call) deny(g *Grant, reply *GrantReply) {
 	reply.Spent = c.b.pico-c.b.spent < g.LeastPico
 	if reply.Next == "" {
@@ -122,19 +124,19 @@ func (c *call) applyRaise(m *meter, pico int64) {
 	c.b.committed += m.committed() - before
 }
 
-// room is the amount by which a meter's slice can be raised. It includes the meter's debt (spent beyond the slice), which
-// is already committed.
+// room returns the amount by which a meter's slice can be raised. It includes the meter's debt (spending beyond the
+// slice), which is already committed.
 func (c *call) room(m *meter) int64 {
 	return money.Add(max(0, c.b.pico-c.b.committed), max(0, m.spent-m.granted))
 }
 
-// scarceDivisor defines when a budget is scarce: when less than 1/scarceDivisor of it is uncommitted. Meters then get no
-// more than they need, because extra budget of one key would have to be recalled for another.
+// scarceDivisor defines when a budget is scarce: when less than 1/scarceDivisor of it is uncommitted. Meters then get
+// only what they need, because extra budget of one key would have to be recalled for another.
 const scarceDivisor = 8
 
-// raise is the amount by which a meter's slice is raised; ok is false if other slices must be recalled first. It is 0
-// for a Grant of an old epoch. It is also 0 if the room is too small but the meter's Grant does not reflect an earlier
-// grant, whose reply may be lost: the reply repeats that grant before the meter is rejected.
+// raise returns the amount by which a meter's slice is raised. ok is false if other slices must be recalled first.
+// The amount is 0 for a Grant of an old epoch. It is also 0 if the room is too small, but the Grant does not reflect
+// an earlier grant whose reply may be lost: the reply repeats that grant before the meter is rejected.
 func (c *call) raise(g *Grant, m *meter) (pico int64, ok bool) {
 	room, inFlight := c.room(m), m.granted-g.held(m)
 	switch {
@@ -150,7 +152,7 @@ func (c *call) raise(g *Grant, m *meter) (pico int64, ok bool) {
 	return min(room, max(g.NeedPico, min(c.b.pico/64, max(g.WantPico, money.Cost(16, g.NeedPico))))), true
 }
 
-// held is the slice of the budget's current period that the meter held when it sent the Grant.
+// held returns the slice of the current period that the meter held when it sent the Grant.
 func (g *Grant) held(m *meter) int64 {
 	if g.Period != m.period {
 		return 0
@@ -163,7 +165,7 @@ func (c *call) insufficient(g *Grant, m *meter) bool {
 	return max(0, c.b.pico-c.b.spent-(m.granted-m.spent)) < g.LeastPico
 }
 
-// recall lists the meters of a page that hold more than they have spent, up to maxRecall. The row of the requesting meter
+// recall lists up to maxRecall meters of a page that hold more than they have spent. The row of the requesting meter
 // was read before the page and may also be in it.
 func (c *call) recall(g *Grant, reply *GrantReply) {
 	page := c.in.Rows

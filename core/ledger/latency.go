@@ -8,8 +8,8 @@ type Latency struct {
 	Buckets [len(LatencyBoundsMs) + 1]uint64 // number of requests per bucket; the last has no upper bound
 }
 
-// LatencyBoundsMs are the upper bounds of the buckets, inclusive. Each is at most twice the one before, which is the
-// largest factor by which a percentile is too high.
+// LatencyBoundsMs are the inclusive upper bounds of the buckets. Each bound is at most twice the previous one, so a
+// percentile is too high by at most a factor of two.
 var LatencyBoundsMs = [...]uint64{5, 10, 18, 32, 56, 100, 180, 320, 560, 1000, 1800, 3200, 5600, 10_000, 18_000, 32_000, 56_000, 100_000}
 
 // Add counts one request.
@@ -22,7 +22,7 @@ func (l *Latency) Add(ms uint64) {
 	l.Buckets[at]++
 }
 
-// Count is the number of requests.
+// Count returns the number of requests.
 func (l *Latency) Count() (n uint64) {
 	for _, b := range l.Buckets {
 		n += b
@@ -30,7 +30,7 @@ func (l *Latency) Count() (n uint64) {
 	return n
 }
 
-// Percentile is the given percentile in milliseconds, as the upper bound of its bucket.
+// Percentile returns the given percentile in milliseconds, as the upper bound of its bucket.
 func (l *Latency) Percentile(percent uint64) uint64 {
 	rank := (l.Count()*percent + 99) / 100
 	for i, n := range l.Buckets {
@@ -42,7 +42,7 @@ func (l *Latency) Percentile(percent uint64) uint64 {
 	return latencyBound(len(LatencyBoundsMs))
 }
 
-// latencyBound is the upper bound of a bucket. That of the last one is twice the last bound.
+// latencyBound returns the upper bound of a bucket. The last bucket's is twice the last bound.
 func latencyBound(bucket int) uint64 {
 	if bucket < len(LatencyBoundsMs) {
 		return LatencyBoundsMs[bucket]
@@ -62,7 +62,7 @@ func (l *Latency) fields(f *abi.Fields) {
 	sparseFields(f, l.Buckets[:])
 }
 
-// addTo adds the durations of requests that no batch lists, as the upper bounds of their buckets.
+// addTo adds the durations of requests that no batch lists. It uses the upper bounds of their buckets.
 func (l *Latency) addTo(a *Activity) {
 	for i, n := range l.Buckets {
 		a.Latency.Add(latencyBound(i), n)

@@ -7,16 +7,17 @@ import (
 	"github.com/postern-ai/postern/core/doc"
 )
 
-// movedRows are the rows that package move may write: all but the outbox.
+// movedRows lists the rows that package move may write: all except the outbox.
 var movedRows = []string{
 	rowKeys, rowModels, rowDetails, rowHours, rowSpans, rowSpanDays, rowRecent, rowEnds, rowKeyEnds, rowHourEnds, rowRecords, rowViolation, rowViolationAge, string(rowsChain),
 }
 
-// MovesNot reports whether a row stays when its Ledger moves: the progress of its reports to the deployment.
+// MovesNot reports whether a row stays behind when its Ledger moves. This applies to the progress of reports to the
+// deployment.
 func MovesNot(row abi.Row) bool { return row.Key == rowSummary }
 
-// CheckMoved returns an error for a row that is not one of a Ledger, or that the Ledger could not decode although every
-// command reads it.
+// CheckMoved returns an error for a row that does not belong to a Ledger. It also returns an error if every command
+// reads the row and the Ledger could not decode it.
 func CheckMoved(row abi.Row) error {
 	switch row.Key {
 	case rowBudget:
@@ -41,6 +42,6 @@ func CheckMoved(row abi.Row) error {
 	return abi.ErrMalformed
 }
 
-// MovedMeter returns the name of the KeyMeter that a row is about. A Ledger has one for every key that was ever used,
-// removed ones included.
+// MovedMeter returns the name of the KeyMeter that a row is about. A Ledger has such a row for every key that was
+// ever used, including removed keys.
 func MovedMeter(row abi.Row) (name string, ok bool) { return strings.CutPrefix(row.Key, rowKeys) }

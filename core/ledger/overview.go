@@ -14,7 +14,7 @@ import (
 //
 // Three of them change with each summary.
 
-// dayHours is a row "sh/" or "sd/"; that of a day has one element.
+// dayHours is a row "sh/" or "sd/". A row "sd/" has a single element.
 type dayHours struct{ hours []SummaryHour }
 
 func (d *dayHours) fields(f *abi.Fields) {
@@ -50,7 +50,8 @@ func (s *Summary) reads() []abi.Range {
 	return ranges
 }
 
-// apply replaces the activity of the summary's hours. A repeat, or one that another has overtaken, changes nothing.
+// apply replaces the activity of the summary's hours. It ignores a summary that is repeated, or older than the last
+// one.
 func (s *Summary) apply(c *call) error {
 	var last status
 	if row, ok := c.row(rowStatus + s.Project); ok {
@@ -103,8 +104,9 @@ func (c *call) replaceHour(project string, h *SummaryHour) error {
 	return nil
 }
 
-// OverviewQuery is the command that requests the activity of all projects in the hours First to End (exclusive). Daily reads whole
-// days, which First and End then begin. The reply may be one page of several: After is Next of the page before.
+// OverviewQuery is the command that requests the activity of all projects in the hours First to End (exclusive).
+// Daily reads full days; First and End must then be the first hours of days. The reply may be one of several pages:
+// After is Next of the previous page.
 type OverviewQuery struct {
 	First, End uint64
 	Daily      bool
@@ -123,22 +125,23 @@ type OverviewReply struct {
 // ProjectActivity is the activity of a project.
 type ProjectActivity struct {
 	Named        // by project ID
-	Steps []Step // only their requests, served or not, and their costs
+	Steps []Step // only requests, served or not, and their costs
 }
 
 // Step is the usage of an hour or a day.
 type Step struct {
-	Hour  uint64 // its first
+	Hour  uint64 // the first hour
 	Usage Usage
 }
 
-// KeyActivity is the usage of a key; an empty name: of the project's keys that are not told apart.
+// KeyActivity is the usage of a key. An empty name stands for all keys of the project that are not listed separately.
 type KeyActivity struct {
 	Project string
 	Named
 }
 
-// maxSummaries and maxDays are the numbers of rows of hours and of days that one page reads. A row of hours may have 50 KB.
+// maxSummaries and maxDays are the numbers of rows of hours and of days that one page reads. A row of hours can have
+// 50 KB.
 const (
 	maxSummaries = 256
 	maxDays      = 1536
@@ -192,7 +195,7 @@ func (q *OverviewQuery) apply(c *call) error {
 	return nil
 }
 
-// places are where the last group of each kind was found: rows of every day have the same order.
+// places remembers where the last group of each kind was found, because the rows of all days have the same order.
 type places struct{ project, step, key int }
 
 func (p *OverviewReply) add(at *places, project string, h *SummaryHour) {
@@ -212,7 +215,7 @@ func (p *OverviewReply) add(at *places, project string, h *SummaryHour) {
 	}
 }
 
-// find finds an element of a list, from the place where the last one was found, or appends it.
+// find finds an element of a list, starting where the last one was found, or appends it.
 func find[T any](list *[]T, at *int, otherwise T, is func(*T) bool) *T {
 	for i := range *list {
 		place := *at + i
@@ -266,8 +269,8 @@ func (p *OverviewReply) fields(f *abi.Fields) {
 	f.String(&p.Next)
 }
 
-// StatusQuery is the command that requests the last summaries of projects, without their hours, in the order of the projects' IDs:
-// After is the last project of the page before.
+// StatusQuery is the command that requests the last summaries of projects, without their hours, sorted by project ID.
+// After is the last project of the previous page.
 type StatusQuery struct{ After string }
 
 // MaxStatuses is the number of summaries in one page.
@@ -304,7 +307,7 @@ func (s *statuses) fields(f *abi.Fields) {
 	abi.List(f, &s.list, func(f *abi.Fields, s *Summary) { s.statusFields(f) })
 }
 
-// DecodeStatuses decodes the reply to StatusQuery. There may be more if it has MaxStatuses.
+// DecodeStatuses decodes the reply to StatusQuery. If it has MaxStatuses summaries, there may be more.
 func DecodeStatuses(data []byte) ([]Summary, error) {
 	var s statuses
 	err := abi.DecodeFields(data, s.fields)

@@ -5,12 +5,12 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// PromptCache is what requests read from and wrote to the prompt caches of providers. The tokens are part of the prompt tokens.
-// It has nothing to do with hits of the gateway's own cache, which call no provider.
+// PromptCache counts the tokens that requests read from and wrote to the prompt caches of providers. They are part of
+// the prompt tokens. Hits of the gateway's own cache do not count here, because they call no provider.
 type PromptCache struct {
 	Read    uint64 // tokens
-	Written uint64 // tokens, whichever time they are kept
-	// SavedPico is config.Model.CacheSaving at the prices of the time of the request. It may be negative.
+	Written uint64 // tokens, regardless of how long they are kept
+	// SavedPico is config.Model.CacheSaving at the prices when the request was made. It can be negative.
 	SavedPico int64
 }
 
@@ -21,11 +21,11 @@ func (p *PromptCache) Plus(o *PromptCache) {
 	p.SavedPico = money.Add(p.SavedPico, o.SavedPico)
 }
 
-// Used reports whether a prompt cache was used at all.
+// Used reports whether a prompt cache was used.
 func (p *PromptCache) Used() bool { return *p != PromptCache{} }
 
-// Fields lists the figures, if there are any. used is a flag that the message has before them: older versions know none, and must
-// get none without need.
+// Fields lists the figures, if there are any. used is a flag earlier in the message. Older versions do not know the
+// figures and must only receive them if needed.
 func (p *PromptCache) Fields(f *abi.Fields, used bool) {
 	if !used {
 		return

@@ -7,11 +7,12 @@ import (
 	"github.com/postern-ai/postern/core/calendar"
 )
 
-// Prune is the command that deletes usage rows and violations of days before FirstDay, and rows by hour of days before
-// FirstHourDay; those by ten minutes of KeepHourDays before it become rows by day. It deletes a limited number at a time. The reply is the number of rows deleted; the caller repeats it until that is 0.
+// Prune is the command that deletes usage rows and violations of days before FirstDay, and rows by hour of days
+// before FirstHourDay. Ten-minute rows become rows by day once they are KeepHourDays older than that. Prune deletes a
+// limited number at a time. The reply is the number of rows deleted; the caller repeats the command until it is 0.
 type Prune struct{ FirstDay, FirstHourDay uint64 }
 
-// firstSpan is the first row by ten minutes to keep.
+// firstSpan returns the first ten-minute row to keep.
 func (p *Prune) firstSpan() uint64 {
 	return (p.FirstHourDay - min(p.FirstHourDay, KeepHourDays)) * DaySpans
 }
@@ -40,7 +41,7 @@ func (c *call) prune(p *Prune) error {
 	if _, err := c.loadViolations(); err != nil {
 		return err
 	}
-	c.dueSummary() // once a day, also of a project without requests
+	c.dueSummary() // once a day, even if the project has no requests
 	events := c.v.events
 	for _, row := range c.in.Rows {
 		switch {

@@ -35,7 +35,7 @@ type Request struct {
 
 	PromptCache PromptCache
 
-	// Unlisted are the durations of requests for which the list had no room: encoded, see unlisted.go.
+	// Unlisted contains the durations of requests for which the list had no room, encoded as in unlisted.go.
 	Unlisted string
 }
 
@@ -57,9 +57,9 @@ func RequestFields(f *abi.Fields, q *Request) {
 	q.PromptCache.Fields(f, cached)
 }
 
-// ProviderFields encodes a provider's name, which has no spaces, a user agent and the milliseconds to the first token as one text:
-// "openai codex_exec/0.169.0\x1f412". Older versions that run beside this one during an upgrade can read the row and pass it on: they
-// take the milliseconds for a part of the agent, or all of it for the name.
+// ProviderFields encodes a provider's name, which has no spaces, a user agent, and the milliseconds to the first
+// token as one text: "openai codex_exec/0.169.0\x1f412". Older versions that run at the same time during an upgrade
+// can read the row and pass it on. They read the milliseconds as a part of the agent, or the full text as the name.
 //
 //go:noinline
 func ProviderFields(f *abi.Fields, provider, agent *string, firstMs *uint64) {
@@ -87,7 +87,7 @@ func providerFields(f *abi.Fields, provider, agent *string, firstMs *uint64, unl
 	}
 }
 
-// firstOf is the number that a text is; 0: it is none.
+// firstOf returns the number that a text contains, or 0.
 func firstOf(text string) uint64 {
 	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
@@ -96,7 +96,7 @@ func firstOf(text string) uint64 {
 	return n
 }
 
-// durationMark is before the durations. Names of providers and of programs have no control characters.
+// durationMark separates the durations. Names of providers and programs contain no control characters.
 const durationMark = "\x1f"
 
 // Recent is the command that requests batches of recent requests, newest first: at most Limit batches with a Seq below
@@ -118,7 +118,7 @@ func (b *RequestBatch) fields(f *abi.Fields) {
 	abi.List(f, &b.Requests, RequestFields)
 }
 
-// KeepBatches is the number of batches kept. Each has at least one request.
+// KeepBatches is the number of batches kept. Each batch has at least one request.
 const KeepBatches = 1000
 
 // recentKey is the row key of a batch. The rows form a ring buffer, so none needs to be deleted.
@@ -131,7 +131,7 @@ func (c *call) addRecentBatch(a *Absorb) {
 	}
 	c.b.recent++
 	for i := range a.Recent {
-		a.Recent[i].Unlisted = "" // the spans have them
+		a.Recent[i].Unlisted = "" // they are stored in the spans
 	}
 	batch := RequestBatch{c.b.recent, a.KeyID, a.Recent}
 	c.put(recentKey(c.b.recent), abi.EncodeFields(0, 128*len(a.Recent), batch.fields))
@@ -142,8 +142,8 @@ func (c *call) recent(q *Recent) error {
 	return c.ring(q.Before, q.Limit, c.b.recent, KeepBatches, recentKey)
 }
 
-// ring replies with rows of a ring buffer, newest first: at most limit of those before a number, or from the newest. It requests
-// them in a second round, because their keys depend on the newest number.
+// ring replies with rows of a ring buffer, newest first: at most limit rows before a number, or from the newest. It
+// requests them in a second round, because their keys depend on the newest number.
 func (c *call) ring(before, limit, newest, size uint64, key func(seq uint64) string) error {
 	last := min(newest, before-1) // before 0: 0-1 wraps to the largest number
 	oldest := newest - min(newest, size)

@@ -51,8 +51,8 @@ func (c *call) mayHaveUsage(m *meter) bool {
 	return m.period >= c.oldestOpenPeriod() || m.period.Epoch() < c.b.period.Epoch()
 }
 
-// oldestOpenPeriod is the oldest period that may have unreported usage: the previous one until rolloverGraceMs after
-// its end, then the current one.
+// oldestOpenPeriod returns the oldest period that may have unreported usage: the previous period until
+// rolloverGraceMs after its end, then the current one.
 func (c *call) oldestOpenPeriod() calendar.Period {
 	first, _ := c.b.period.Bounds()
 	if c.in.NowMs < first*calendar.DayMs+rolloverGraceMs {

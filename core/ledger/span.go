@@ -7,28 +7,29 @@ import (
 	"github.com/postern-ai/postern/core/calendar"
 )
 
-// A span is ten minutes, numbered from 1970-01-01. A project has one row for each with activity: about 100 bytes for each model and
-// each key. When they are older than twice KeepHourDays, for comparisons, they become one row for their day.
+// A span is ten minutes, numbered from 1970-01-01. A project has one row for each span with activity: about 100 bytes
+// for each model and key. Rows are kept for comparisons until they are older than twice KeepHourDays. Then all rows
+// of a day become one row.
 const (
 	SpanMs   = 10 * minuteMs
 	minuteMs = 60_000
-	// DaySpans and HourSpans are the spans of a day and an hour.
+	// DaySpans and HourSpans are the numbers of spans in a day and in an hour.
 	DaySpans  = calendar.DayMs / SpanMs
 	HourSpans = calendar.HourMs / SpanMs
 
-	// maxSpanModels and maxSpanKeys are how many models and keys a row tells apart.
+	// maxSpanModels and maxSpanKeys limit the models and keys that a row lists separately.
 	maxSpanModels = 64
 	maxSpanKeys   = 128
 )
 
 // span is the activity of ten minutes or of a day.
 type span struct {
-	minutes []spanMinute // not of a day
+	minutes []spanMinute // empty for a day
 	models  []Named
 	keys    []Named
 }
 
-// spanMinute is the usage of one minute, as the Ledger received it: seconds after the requests.
+// spanMinute is the usage that the Ledger received in one minute, a few seconds after the requests.
 type spanMinute struct {
 	minute uint64 // since 1970-01-01
 	Usage
@@ -53,17 +54,18 @@ func spanKey(number uint64) string { return rowSpans + abi.Fixed(number) }
 
 func spanDayKey(day uint64) string { return rowSpanDays + abi.Fixed(day) }
 
-// timeWithin is the time in an hour that is closest to now.
+// timeWithin returns the time within an hour that is closest to now.
 func timeWithin(hour, now uint64) uint64 {
 	return max(hour*calendar.HourMs, min(now, (hour+1)*calendar.HourMs-1))
 }
 
-// spanRange reads the row to which a report adds what happened in an hour.
+// spanRange reads the row to which a report adds the activity of an hour.
 func spanRange(hour, now uint64) abi.Range {
 	return abi.Range{Start: spanKey(timeWithin(hour, now) / SpanMs)}
 }
 
-// spanReads are the rows by ten minutes that a command changes. They depend on the time, which is the same when it is applied.
+// spanReads returns the ten-minute rows that a command changes. They depend on the time, which does not change until
+// the command is applied.
 func spanReads(of command, now uint64) (ranges []abi.Range) {
 	switch of := of.(type) {
 	case *batch:
@@ -81,7 +83,7 @@ func spanReads(of command, now uint64) (ranges []abi.Range) {
 	return ranges
 }
 
-// addSpan adds what happened in an hour to the row of the present ten minutes.
+// addSpan adds the activity of an hour to the row of the current ten minutes.
 func (c *call) addSpan(hour uint64, model, keyID string, a *Activity) error {
 	at := timeWithin(hour, c.in.NowMs)
 	key := spanKey(at / SpanMs)
@@ -109,8 +111,9 @@ func (s *span) minuteOf(minute uint64) *Usage {
 	return &s.minutes[len(s.minutes)-1].Usage
 }
 
-// activityIn is the activity of one model and hour in a batch. Its durations are those of the requests that the batch lists, with the
-// durations that they carry. If there are fewer than were served, as in batches of older versions, the listed ones stand for the others.
+// activityIn returns the activity of one model and hour in a batch. Its durations are those of the listed requests,
+// and durations that these carry. If there are fewer durations than served requests, as in batches of older versions,
+// the listed requests represent the others.
 func (a *Absorb) activityIn(u *Usage) (of Activity) {
 	of.Usage = *u
 	of.Usage.Day, of.Usage.Hour, of.Usage.Model, of.Usage.Latency = 0, 0, "", Latency{}
@@ -164,8 +167,8 @@ func (q *Request) timed(u *Usage) bool {
 	return q.Model == u.Model && q.Status != 0 && q.AtMs/calendar.HourMs == u.Day*24+u.Hour
 }
 
-// fold adds spans that were read, and are before a span, to the rows of their days, and deletes them. The rows of the days are read in
-// a second round.
+// fold adds the spans that were read and are older than a span to the rows of their days, and deletes them. It reads
+// the rows of the days in a second round.
 func (c *call) fold(before uint64) error {
 	for _, row := range c.in.Rows {
 		name, ok := strings.CutPrefix(row.Key, rowSpans)

@@ -8,26 +8,28 @@ import (
 	"github.com/postern-ai/postern/core/calendar"
 )
 
-// A project's Ledger sends summaries to the Ledger of the deployment: at most one in summaryMs, and only after a report. Each has the
-// activity of whole hours so far, so that a repeat, or one that overtakes another, does no harm.
+// A project's Ledger sends summaries to the deployment's Ledger: at most one in summaryMs, and only after a report.
+// Each summary contains the total activity of each hour so far, so repeated or reordered summaries do no harm.
 
 const (
 	summaryMs = 30_000
-	moreMs    = 1_000 // after a summary that had no room for all
-	// summaryHours is how many hours one summary covers at most. More are only due after an outage.
+	moreMs    = 1_000 // delay after a summary that did not have room for everything
+	// summaryHours is the maximum number of hours in one summary. More hours are only due after an outage.
 	summaryHours = 12
-	// summaryNames is how many models, and keys, an hour of a summary tells apart: the most expensive ones.
+	// summaryNames is the number of models, and of keys, that an hour of a summary lists separately: the most
+	// expensive ones.
 	summaryNames = 12
-	// summarySlot is the number of a summary in the outbox: the largest one, after all other deliveries.
+	// summarySlot is the number of a summary in the outbox. It is the largest number, so the summary comes after all
+	// other deliveries.
 	summarySlot = 1<<48 - 1
-	// recentSpans is the time whose attempts tell whether a provider works: 10 to 20 minutes.
+	// recentSpans is the time whose attempts show whether a provider works: 10 to 20 minutes.
 	recentSpans = 2
 )
 
 // Summary is the command with which a project's Ledger reports to the Ledger of the deployment. It has no reply.
 type Summary struct {
 	Project        string
-	Seq            uint64 // grows with each summary; the time in ms, or more
+	Seq            uint64 // grows with each summary; at least the time in ms
 	AtMs           uint64
 	BudgetPico     int64
 	SpentPico      int64 // in Period
@@ -35,7 +37,7 @@ type Summary struct {
 	OpenViolations uint64
 	Recent         []Named // attempts of the last ten to twenty minutes, by model
 	Hours          []SummaryHour
-	Days           []SummaryHour // whole days before, in the first summary only; without keys
+	Days           []SummaryHour // earlier full days; only in the first summary, and without keys
 }
 
 // SummaryHour is a project's activity in one hour so far. The keys have no durations.
@@ -51,7 +53,7 @@ func (s *Summary) fields(f *abi.Fields) {
 	abi.List(f, &s.Days, summaryHourFields)
 }
 
-// statusFields lists all fields but the hours and the days.
+// statusFields lists all fields except the hours and the days.
 func (s *Summary) statusFields(f *abi.Fields) {
 	f.String(&s.Project)
 	f.Uint(&s.Seq)
@@ -76,9 +78,9 @@ func (s *Summary) Encode() []byte { return abi.EncodeFields(opSummary, 1024, s.f
 type sent struct {
 	seq  uint64 // of the last summary
 	atMs uint64
-	hour uint64 // the last one that it covered
+	hour uint64 // last hour that the summary covered
 	hash uint64 // of its content
-	more bool   // there are hours after that one
+	more bool   // there are hours after hour
 }
 
 func (s *sent) fields(f *abi.Fields) {
@@ -90,7 +92,7 @@ func (s *sent) fields(f *abi.Fields) {
 	f.Bool(&s.more)
 }
 
-// dueMs is when the next summary may be sent.
+// dueMs returns when the next summary may be sent.
 func (s *sent) dueMs(now uint64) uint64 {
 	switch {
 	case s.atMs > now: // the clock went back
@@ -101,7 +103,7 @@ func (s *sent) dueMs(now uint64) uint64 {
 	return s.atMs + summaryMs
 }
 
-// summaryReads are the rows that the alarm needs before it knows which hours are due.
+// summaryReads returns the rows that the alarm needs to find out which hours are due.
 var summaryReads = []abi.Range{{Start: rowSummary}, {Start: abi.OutboxKey(summarySlot)}}
 
 // dueSummary sets the alarm for the next summary, after a report.
@@ -118,8 +120,8 @@ func (c *call) setAlarm(ms uint64) {
 	}
 }
 
-// wantsSummary requests the rows of a summary, in the first round of the alarm. An object has one alarm, which may have rung for
-// something else: then it is set again.
+// wantsSummary requests the rows of a summary, in the first round of the alarm. An object has only one alarm. If it
+// was set for something else, it is set again.
 func (c *call) wantsSummary() (want bool, err error) {
 	if c.in.Name == Root || c.in.Round > 0 {
 		return false, nil
@@ -152,8 +154,8 @@ func (c *call) lastSummary() (last sent, err error) {
 	return last, err
 }
 
-// hours are the candidates for the next summary: from the one before the last that was covered, because reports of the last seconds of
-// an hour arrive after its end. The first summary begins with the oldest hour that is kept.
+// hours returns the candidates for the next summary. They start one hour before the last covered hour, because
+// reports of an hour's last seconds arrive after its end. The first summary starts with the oldest hour that is kept.
 func (s *sent) hours(now uint64) (first, end uint64) {
 	hour := now / calendar.HourMs
 	if s.hour == 0 {
@@ -163,7 +165,7 @@ func (s *sent) hours(now uint64) (first, end uint64) {
 	return first - min(1, first), hour + 1
 }
 
-// summarize puts a summary into the outbox if it says anything new.
+// summarize puts a summary into the outbox if it contains anything new.
 func (c *call) summarize() error {
 	if c.in.Round == 0 {
 		return nil // none is due
@@ -210,7 +212,7 @@ func hashOf(data []byte) uint64 {
 	return h
 }
 
-// summaryHours are the hours from first to end with activity, and the attempts of the last spans.
+// summaryHours returns the hours from first to end that have activity, and the attempts of the last spans.
 func (c *call) summaryHours(first, end uint64) (hours []SummaryHour, recent []Named, err error) {
 	present := c.in.NowMs / SpanMs
 	for number := first * HourSpans; number < end*HourSpans; number++ {
@@ -252,7 +254,7 @@ func (a *Activity) plusAttempts(u *Usage) {
 	a.Usage.Attempts.Plus(&u.Attempts)
 }
 
-// topOf keeps the names that cost most, then those with most requests, and counts the others together.
+// topOf keeps the names with the highest cost, then those with the most requests, and combines the others.
 func topOf(list []Named) []Named {
 	slices.SortStableFunc(list, func(a, b Named) int {
 		return cmp.Or(cmp.Compare(b.Usage.CostPico, a.Usage.CostPico), cmp.Compare(b.Usage.Outcomes().Requests, a.Usage.Outcomes().Requests))
@@ -271,7 +273,7 @@ func withoutDurations(list []Named) []Named {
 	return list
 }
 
-// openViolations is the number of violations that nobody has closed.
+// openViolations returns the number of violations that are not closed.
 func (c *call) openViolations() (uint64, error) {
 	v, err := c.loadViolations()
 	if err != nil {

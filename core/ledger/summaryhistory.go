@@ -7,12 +7,13 @@ import (
 	"github.com/postern-ai/postern/core/calendar"
 )
 
-// The first summary of a project has its past, too: after an upgrade, and in a deployment to which the project was moved.
+// The first summary of a project also contains its history. This matters after an upgrade, and when a project moves
+// to another deployment.
 
-// historyDays is how far back it goes: two ranges of 90 days.
+// historyDays is the length of the history: two ranges of 90 days.
 const historyDays = 180
 
-// historyReads are the rows by day of the past.
+// historyReads returns the rows by day of the history.
 func historyReads(now uint64) []abi.Range {
 	today := calendar.Day(now)
 	first := today - min(today, historyDays)
@@ -22,7 +23,7 @@ func historyReads(now uint64) []abi.Range {
 	}
 }
 
-// history are the days that were read.
+// history contains the days that were read.
 func (c *call) history() (days []SummaryHour, err error) {
 	for _, row := range c.in.Rows {
 		prefix, name, _ := strings.Cut(row.Key, "/")
@@ -67,7 +68,7 @@ func addToDay(days *[]SummaryHour, day uint64, model string, of *Activity) {
 	activityOf(&(*days)[at-1].Models, model, maxModels).Plus(of)
 }
 
-// oldestHour is the hour of the oldest row by ten minutes that was read, or the last one.
+// oldestHour returns the hour of the oldest ten-minute row that was read, or the last hour.
 func (c *call) oldestHour(last uint64) uint64 {
 	for _, row := range c.in.Rows {
 		if name, ok := strings.CutPrefix(row.Key, rowSpans); ok {
@@ -77,7 +78,7 @@ func (c *call) oldestHour(last uint64) uint64 {
 	return last
 }
 
-// addDay adds a day of a project's past, unless its hours are known.
+// addDay adds a day of a project's history, unless its hours are known.
 func (c *call) addDay(project string, day *SummaryHour) {
 	key := sumKey(rowSumDays, day.Hour/24, project)
 	if _, known := c.row(key); !known {

@@ -6,13 +6,13 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// Root is the name of the Ledger of the deployment, without a region. It counts the requests without a known key: the 401 of missing,
-// malformed and unknown keys, the 429 of an address that has sent too many of them, and what ended before its key was read. A project's Ledger has its ID, which starts with
-// "proj_".
+// Root is the name of the deployment's Ledger, without a region. It counts requests without a known key: 401 for
+// missing, malformed and unknown keys, 429 for an address that has sent too many unknown keys, and requests that
+// ended before their key was read. The name of a project's Ledger is the project's ID, which starts with "proj_".
 const Root = "root"
 
-// Tally is the command with which an isolate reports the requests of a key that were not served since its last tally. Its numbers
-// make a repeat recognizable. It has no reply.
+// Tally is the command with which an isolate reports the requests of a key that were not served since its last tally.
+// Repeats are recognized by its numbers. It has no reply.
 type Tally struct {
 	Source  uint64 // a random number of the isolate's entry for the key
 	Seq     uint64 // grows by one with each tally of a source
@@ -25,7 +25,7 @@ type Tally struct {
 type Record struct {
 	AtMs     uint64 // when the request arrived
 	ID       string
-	KeyID    string // not in a Tally, whose key it is
+	KeyID    string // not in a Tally, which has the key
 	End      End
 	Status   uint64
 	Model    string
@@ -78,14 +78,14 @@ func DecodeTally(data []byte) (t Tally, err error) {
 
 // tallies is row "qs": the last number of each source, and of the chunks of records.
 type tallies struct {
-	chunk   uint64 // number of the newest
+	chunk   uint64 // number of the newest chunk
 	sources []source
 }
 
 type source struct{ id, seq uint64 }
 
-// maxSources is the number of sources whose repeats are recognized: those with the newest tallies. An isolate repeats a tally within
-// seconds.
+// maxSources is the number of sources whose repeats are recognized: those with the newest tallies. An isolate repeats
+// a tally within seconds.
 const maxSources = 256
 
 func (t *tallies) fields(f *abi.Fields) {
@@ -165,8 +165,8 @@ func (k *Chunk) fields(f *abi.Fields) {
 	abi.List(f, &k.Records, RecordFields)
 }
 
-// KeepChunks chunks are kept. A chunk takes records until it has chunkBytes, and one tally more at most. A record is at most
-// MaxRecordBytes. So the last 10,000 records are kept, and at most 24 MiB.
+// KeepChunks is the number of chunks kept. A chunk takes records until it has chunkBytes; the last tally may exceed
+// that. A record has at most MaxRecordBytes. Together, these limits keep the last 10,000 records in at most 24 MiB.
 const (
 	KeepChunks     = 1024
 	chunkBytes     = 12 << 10

@@ -11,8 +11,8 @@ type Triage struct {
 	Version uint64 // version on which the change is based
 	State   ViolationState
 	Note    string
-	By      string // who makes the change: a key's ID, a role or an email address
-	// Audit is delivered from the outbox, at least once: the audit entry of the change. It leaves only with the change.
+	By      string // author of the change: a key's ID, a role or an email address
+	// Audit is the audit entry of the change. The outbox delivers it at least once, and only if the change is stored.
 	Audit abi.Delivery
 }
 
@@ -21,8 +21,8 @@ type TriageOutcome uint8
 
 const (
 	Triaged         TriageOutcome = 1
-	NoViolation     TriageOutcome = 2 // it does not exist, or was deleted as too old
-	ViolationMoved  TriageOutcome = 3 // another change came first
+	NoViolation     TriageOutcome = 2 // the violation does not exist, or was deleted because of its age
+	ViolationMoved  TriageOutcome = 3 // another change was made first
 	StateNotAllowed TriageOutcome = 4 // the state cannot follow the current one
 )
 
@@ -90,7 +90,7 @@ func (t *Triage) reads() []abi.Range {
 	return []abi.Range{{Start: rowViolation + t.ID}, {Start: rowViolations}, rowsChain.Head()}
 }
 
-// triageReply is the reply to Triage: its outcome, and the violation as it is now.
+// triageReply is the reply to Triage: its outcome, and the current violation.
 type triageReply struct {
 	outcome   TriageOutcome
 	violation StoredViolation
@@ -101,14 +101,14 @@ func (r *triageReply) fields(f *abi.Fields) {
 	storedViolationFields(f, &r.violation)
 }
 
-// DecodeTriage decodes the reply to Triage: its outcome, and the violation as it is now.
+// DecodeTriage decodes the reply to Triage: its outcome, and the current violation.
 func DecodeTriage(data []byte) (outcome TriageOutcome, now StoredViolation, err error) {
 	var r triageReply
 	err = abi.DecodeFields(data, r.fields)
 	return r.outcome, r.violation, err
 }
 
-// apply replies with the outcome. A change of neither state nor note is Triaged, and changes nothing.
+// apply replies with the outcome. A command that changes neither state nor note returns Triaged and changes nothing.
 func (t *Triage) apply(c *call) error {
 	v, found, err := c.violation(t.ID)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"github.com/postern-ai/postern/core/sketch"
 )
 
-// unlisted are the durations of requests of one model.
+// unlisted contains the durations of requests of one model.
 type unlisted struct {
 	model               string
 	latency, firstToken sketch.Sketch
@@ -21,7 +21,7 @@ func (l *unlistedList) fields(f *abi.Fields) {
 	})
 }
 
-// unlistedOf decodes the durations that a request carries. Malformed ones, which no version writes, are none.
+// unlistedOf decodes the durations that a request carries. It ignores malformed durations, which no version writes.
 func (q *Request) unlistedOf() (l unlistedList) {
 	if q.Unlisted != "" && abi.DecodeFields([]byte(q.Unlisted), l.fields) != nil {
 		return unlistedList{}
@@ -29,7 +29,8 @@ func (q *Request) unlistedOf() (l unlistedList) {
 	return l
 }
 
-// TakePlace makes a request carry the durations of another one, which the list has no room for any more, and the ones it carried.
+// TakePlace makes q carry the durations of another request, which no longer fits into the list, together with the
+// durations that the other request carried.
 func (q *Request) TakePlace(of *Request) {
 	l := of.unlistedOf()
 	if of.Status == 0 {

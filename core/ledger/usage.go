@@ -10,7 +10,7 @@ import (
 // Usage is the counters of one day, hour and model.
 type Usage struct {
 	Day        uint64 // since 1970-01-01
-	Hour       uint64 // of the day; 0 in sums over more than one
+	Hour       uint64 // of the day; 0 in sums over several hours
 	Model      string
 	Requests   uint64 // successful requests, including cache hits
 	Hits       uint64 // cache hits
@@ -20,15 +20,16 @@ type Usage struct {
 	Completion uint64 // tokens
 	CostPico   int64
 	Estimated  uint64 // charges whose usage the provider did not report
-	Expired    uint64 // requests without a settle, which were charged the reserved amount
+	Expired    uint64 // requests without a settle, which were charged their reservation
 	Latency    Latency
 	// PromptCache and Attempts are not in UsageFields: see Extras.
 	PromptCache PromptCache
 	Attempts    Attempts
-	// Mocked are served requests that the built-in provider answered, in test mode: no provider was tried. Only rows by ten minutes, and what
-	// is made from them, have the number.
+	// Mocked counts served requests that the built-in provider answered in test mode, without an attempt at a provider.
+	// Only rows by ten minutes, and what is made from them, have the number.
 	Mocked uint64
-	// Ends are requests that were not served. They have rows of their own, and only EndsQuery and ActivityQuery return them.
+	// Ends counts requests that were not served. They have their own rows, and only EndsQuery and ActivityQuery
+	// return them.
 	Ends Endings
 }
 
@@ -80,7 +81,7 @@ func (u *Usage) countFields(f *abi.Fields) {
 	f.Uint(&u.Expired)
 }
 
-// sparseFields lists which counters are not zero, then those. Most rows have one or two.
+// sparseFields lists which counters are not zero, and then those counters. Most rows have one or two.
 func sparseFields(f *abi.Fields, counters []uint64) {
 	var mask uint64
 	for i, n := range counters {
@@ -103,7 +104,7 @@ type usageRow struct{ Usage }
 
 func (s *usageRow) fields(f *abi.Fields) {
 	version := uint64(usageFormat)
-	switch { // not for objects of older versions without need
+	switch { // not for objects of older versions, unless needed
 	case s.Attempts.Used():
 		version = attemptsFormat
 	case s.PromptCache.Used():
@@ -134,7 +135,7 @@ func decodeUsageRow(data []byte) (Usage, error) {
 	return s.Usage, err
 }
 
-// Keys of usage rows: by day and model; by day, key and model; and, of older versions, by hour.
+// Keys of usage rows: by day and model, by day, key and model, and by hour (older versions).
 func modelKey(day uint64, model string) string { return rowModels + abi.Fixed(day) + "/" + model }
 
 func detailKey(day uint64, keyID, model string) string {
@@ -143,7 +144,7 @@ func detailKey(day uint64, keyID, model string) string {
 
 func hourKey(day, hour uint64) string { return rowHours + abi.Fixed(day*24+hour) }
 
-// usageKeys are the keys of the rows that a key's usage is added to.
+// usageKeys returns the keys of the rows to which a key's usage is added.
 func usageKeys(u *Usage, keyID string) [2]string {
 	return [2]string{modelKey(u.Day, u.Model), detailKey(u.Day, keyID, u.Model)}
 }
@@ -168,7 +169,7 @@ func (c *call) addUsage(a *Absorb, u *Usage) error {
 // KeepDays and KeepHourDays are the retention of usage rows, in days.
 const (
 	KeepDays     = 400
-	KeepHourDays = 9   // rows by hour; those by ten minutes are kept twice as long, for comparisons
+	KeepHourDays = 9   // rows by hour; ten-minute rows are kept twice as long, for comparisons
 	maxPrune     = 500 // rows of each kind that one Prune deletes
 )
 
@@ -181,12 +182,13 @@ const (
 	ByHour   Grouping = 3
 	ByKey    Grouping = 4
 	ByDetail Grouping = 5 // day, key and model
-	// ByModelDay is by day and model.
+	// ByModelDay groups by day and model.
 	ByModelDay Grouping = 6
 )
 
-// Query is the command that requests usage of days FirstDay to EndDay (exclusive), in groups. Key (a key ID) and Model
-// filter the usage; ByHour supports neither. The reply may be one page of several: After is Next of the page before.
+// Query is the command that requests usage of the days FirstDay to EndDay (exclusive), in groups. Key (a key ID) and
+// Model filter the usage; ByHour supports neither. The reply may be one of several pages: After is Next of the
+// previous page.
 type Query struct {
 	FirstDay, EndDay uint64
 	By               Grouping
@@ -212,7 +214,8 @@ const maxScan = 4096
 // needsKeyRows reports whether a query needs the rows by key.
 func (q *Query) needsKeyRows() bool { return q.By == ByKey || q.By == ByDetail || q.Key != "" }
 
-// reads are the rows of a query: for one key, its rows of each day; otherwise one page of all rows of the days.
+// reads returns the rows of a query. For one key, these are its rows of each day; otherwise one page of all rows of
+// the days.
 func (q *Query) reads() (ranges []abi.Range) {
 	if q.By == ByHour {
 		return append([]abi.Range{q.scan()}, spansOfDays(q.FirstDay, q.EndDay)...)
@@ -275,7 +278,7 @@ func (c *call) query(q *Query) error {
 	return nil
 }
 
-// keyIDOf is the key ID in the key of a usage row, or empty if the row is not by key.
+// keyIDOf returns the key ID in the key of a usage row, or an empty text if the row is not by key.
 func keyIDOf(row string) string {
 	name, ok := strings.CutPrefix(row, rowDetails)
 	if !ok {
@@ -304,7 +307,7 @@ func (p *QueryReply) add(by Grouping, key string, u *Usage) {
 	p.group(&g).Usage.Plus(u)
 }
 
-// group finds or adds a group. It searches from the end, because rows are in order of their days.
+// group finds or adds a group. It searches from the end, because rows are sorted by day.
 func (p *QueryReply) group(g *Group) *Group {
 	for i := len(p.Groups) - 1; i >= 0; i-- {
 		if o := &p.Groups[i]; o.Same(g) {
@@ -320,7 +323,7 @@ func (g *Group) Same(o *Group) bool {
 	return g.KeyID == o.KeyID && g.Usage.Model == o.Usage.Model && g.Usage.Day == o.Usage.Day && g.Usage.Hour == o.Usage.Hour
 }
 
-// usageByModel sums the usage rows that were read by model, sorted by name.
+// usageByModel adds up the usage rows that were read by model, and sorts them by name.
 func (c *call) usageByModel() ([]Usage, error) {
 	var models []Usage
 	for _, row := range c.in.Rows {
@@ -353,7 +356,7 @@ func mergeByModel(models []Usage, u Usage) []Usage {
 	return models
 }
 
-// spentInRows is the total cost in the usage rows that were read.
+// spentInRows returns the total cost in the usage rows that were read.
 func (c *call) spentInRows() (pico int64, err error) {
 	models, err := c.usageByModel()
 	for i := range models {

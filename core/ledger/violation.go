@@ -6,8 +6,8 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// Violation is one finding that an exchange reports: of a reviewed or blocked text, or redacted by a rule of high
-// severity. It never includes the text.
+// Violation is one finding that an exchange reports. The text was reviewed, blocked, or redacted by a rule of high
+// severity. A violation never includes the text.
 type Violation struct {
 	AtMs      uint64 // time of the finding
 	RequestID string
@@ -22,7 +22,7 @@ type Violation struct {
 	End       uint64
 	Risk      uint64 // the request's or response's risk score, 0 to 100
 	Policy    uint64 // version of the project's policy
-	MAC       string // HMAC of the match, hexadecimal: repeats of one value have the same; empty without a master key
+	MAC       string // HMAC of the match, hexadecimal; the same for equal values; empty without a master key
 	Excerpt   string // the last two characters of a match in category personal; otherwise empty
 	Count     uint64 // findings of this rule in the exchange
 }
@@ -47,15 +47,15 @@ func ViolationFields(f *abi.Fields, v *Violation) {
 	f.Uint(&v.Count)
 }
 
-// MoreRule is the rule of the violations beyond MaxMinuteRules, whatever their rules.
+// MoreRule is the rule name of all violations beyond MaxMinuteRules.
 const MoreRule = "(more)"
 
-// MaxMinuteRules is the number of rules of one key that get a row of their own within a minute. All further rules of that
-// minute share one row with the rule MoreRule.
+// MaxMinuteRules is the number of rules of one key that get their own row within a minute. All further rules of that
+// minute share one row, with the rule MoreRule.
 const MaxMinuteRules = 64
 
-// ViolationGroup is the violations of one key and rule within a minute. AtMs is the time of the last one, Count their
-// number, Risk the highest and Decision the strongest; the other fields are those of the last one.
+// ViolationGroup combines the violations of one key and rule within a minute. AtMs is the time of the last one, Count
+// their number, Risk the highest and Decision the strongest. The other fields are those of the last one.
 type ViolationGroup struct {
 	FirstMs uint64
 	Violation
@@ -77,7 +77,7 @@ func (g *ViolationGroup) Merge(later *Violation) {
 	g.Count, g.Risk, g.Decision, g.AtMs = count, risk, decision, at
 }
 
-// Decisions and severities, the strongest last.
+// Decisions and severities, with the strongest last.
 var (
 	Decisions  = []string{"redact", "review", "block"}
 	Severities = []string{"low", "medium", "high", "critical"}

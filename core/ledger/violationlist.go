@@ -33,7 +33,7 @@ type ViolationsReply struct {
 	Violations []StoredViolation
 	Next       string                  // ID of the last row that was read; empty on the last page
 	ByState    [violationStates]uint64 // all violations of the project, by state
-	Events     uint64                  // number of events so far; it changes with each change of a violation but its count
+	Events     uint64                  // number of events so far; changes of a violation's count are not events
 }
 
 // Encode encodes the command.
@@ -68,7 +68,7 @@ func storedViolationFields(f *abi.Fields, v *StoredViolation) {
 	v.messageFields(f)
 }
 
-// reads are the rows of a page. IDs start with the time left, so a later bound comes first.
+// reads returns the rows of a page. IDs start with the time left, so a later bound comes first.
 func (q *Violations) reads() []abi.Range {
 	r := abi.Range{Start: rowViolation, End: rowViolation + abi.Fixed(endOfTimeMs-min(q.FromMs, endOfTimeMs)) + "~", Limit: q.scan()}
 	if q.ToMs > 0 {
@@ -83,10 +83,10 @@ func (q *Violations) reads() []abi.Range {
 	return []abi.Range{{Start: rowViolations}, r}
 }
 
-// limit is the number of violations in a full page.
+// limit returns the number of violations in a full page.
 func (q *Violations) limit() int { return int(min(q.Limit, MaxViolationPage)) }
 
-// scan is the number of rows that a page reads: one more than it shows, or more if a filter may skip some.
+// scan returns the number of rows that a page reads: one more than it shows, or more if a filter may skip some.
 func (q *Violations) scan() uint64 {
 	if q.State+q.Rule+q.Category+q.Severity+q.Decision+q.Model+q.KeyID == "" {
 		return uint64(q.limit()) + 1

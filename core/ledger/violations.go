@@ -27,7 +27,7 @@ const (
 	idDigits         = 12 // of the time
 	idHashBytes      = 8
 	endOfTimeMs      = 1<<48 - 1
-	pruneAhead       = 16 // rows older than KeepViolationDays that one batch deletes
+	pruneAhead       = 16 // number of rows older than KeepViolationDays that one batch deletes
 	violationsFormat = 1
 )
 
@@ -54,21 +54,22 @@ const (
 // ViolationStates are the API's names of states, in the same order.
 var ViolationStates = []string{"open", "acknowledged", "resolved", "false_positive"}
 
-// MayBecome reports whether a state may follow: a closed violation (resolved or false positive) can only be opened again.
+// MayBecome reports whether a state may follow. A closed violation (resolved or false positive) can only be opened
+// again.
 func (s ViolationState) MayBecome(next ViolationState) bool {
 	return next < violationStates && (s == next || next == ViolationOpen || s == ViolationOpen || s == ViolationAcknowledged)
 }
 
 // StoredViolation is a violation as stored in its project's Ledger.
 type StoredViolation struct {
-	ID    string // of its row; the API's has the prefix ViolationID
+	ID    string // of its row; the API adds the prefix ViolationID
 	KeyID string
 	ViolationGroup
 	State     ViolationState
 	Note      string
 	ChangedMs uint64 // time of the last change of state or note; 0: none
 	ChangedBy string // key's ID, role or email address
-	Version   uint64 // 1, and one more for each change of state or note
+	Version   uint64 // starts at 1; plus one for each change of state or note
 }
 
 // fields lists the fields of the row, which has the ID as its key.
@@ -121,13 +122,13 @@ func (c *call) loadViolations() (*violations, error) {
 	return c.v, nil
 }
 
-// groupID is the ID of a group's row.
+// groupID returns the ID of a group's row.
 func groupID(g *ViolationGroup, keyID string) string {
 	sum := sha256.Sum256([]byte(keyID + "\x00" + g.Rule))
 	return abi.Fixed(endOfTimeMs-min(g.FirstMs, endOfTimeMs)) + keys.Hex(sum[:idHashBytes])
 }
 
-// ageKey is the key of a violation's index entry; idOfAge is the inverse.
+// ageKey returns the key of a violation's index entry; idOfAge is the inverse.
 func ageKey(id string) string {
 	return rowViolationAge + abi.Fixed(endOfTimeMs-abi.Unfixed(id[:idDigits])) + id[idDigits:]
 }
@@ -137,7 +138,7 @@ func idOfAge(key string) string {
 	return abi.Fixed(endOfTimeMs-abi.Unfixed(id[:idDigits])) + id[idDigits:]
 }
 
-// violationReads are the rows that batches with violations need in addition.
+// violationReads returns the additional rows that batches with violations need.
 func (b *batch) violationReads() (ranges []abi.Range) {
 	groups := 0
 	for i := range b.absorbs {
@@ -197,8 +198,8 @@ func (c *call) event(kind string, violation []byte) {
 	c.addChange(kind, violation)
 }
 
-// pruneViolations deletes the oldest violations: those beyond KeepViolations, and those older than KeepViolationDays as
-// far as their index entries were read.
+// pruneViolations deletes the oldest violations: those beyond KeepViolations, and those older than KeepViolationDays
+// whose index entries were read.
 func (c *call) pruneViolations() {
 	if c.v == nil {
 		return
