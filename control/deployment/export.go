@@ -123,7 +123,7 @@ func viewMoved(o movedObject, text string, page *move.Page) (kernel.Answer, erro
 	view := movedPage{Object: text, Rows: []movedRow{}}
 	for _, row := range page.Rows {
 		if strings.HasPrefix(row.Key, abi.OutboxPrefix) || o.class == abi.ClassDirectory && directory.MovePending(row) {
-			return kernel.Answer{}, kernel.Refuse(fault.Conflict, "object", text+" has deliveries to make; try again in a few seconds")
+			return kernel.Answer{}, kernel.Refuse(fault.Conflict, "object", text+" has pending deliveries; try again in a few seconds")
 		}
 		if o.class == abi.ClassLedger && ledger.MovesNot(row) {
 			continue

@@ -201,7 +201,7 @@ func (h *handler) checkPage(p *importPage, projects []string) (command move.Load
 			return command, kernel.Invalid(rowProblem(i, problem))
 		}
 		if i > 0 && row.Key <= p.rows[i-1].Key {
-			return command, kernel.Invalid(rowProblem(i, "must have a key after that of the row before"))
+			return command, kernel.Invalid(rowProblem(i, "must have a key that sorts after the key of the previous row"))
 		}
 		command.Rows = append(command.Rows, row)
 	}

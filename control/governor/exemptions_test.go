@@ -15,8 +15,8 @@ func TestInvalidExemptions(t *testing.T) {
 	for exemptions, want := range map[string]string{
 		`"a@example.com"`:                                  "exemptions must be an array",
 		`["a@example.com"]`:                                "exemptions",
-		`[{"value":"a@example.com","pattern":"a"}]`:        "exemptions[0].value must be given, or pattern, but not both",
-		`[{"rule":"personal.email"}]`:                      "exemptions[0].value must be given, or pattern, but not both",
+		`[{"value":"a@example.com","pattern":"a"}]`:        "exemptions[0].value must be set unless pattern is set; set only one of them",
+		`[{"rule":"personal.email"}]`:                      "exemptions[0].value must be set unless pattern is set; set only one of them",
 		`[{"value":7}]`:                                    "exemptions[0].value must be a string",
 		`[{"value":""}]`:                                   "exemptions[0].value must have 1 to 320 bytes",
 		`[{"value":"a","rule":"personal.nobody"}]`:         "exemptions[0].rule must be a rule or category that finds texts",

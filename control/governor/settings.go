@@ -64,7 +64,7 @@ func takeExemptions(f *kernel.Fields, s *governor.Settings) (exemptions []govern
 		one.Value, one.Source = value, source
 		switch {
 		case hasValue == hasSource:
-			inner.Problem("value", "must be given, or pattern, but not both")
+			inner.Problem("value", "must be set unless pattern is set; set only one of them")
 		case hasValue && len(inner.Problems) == 0 && (value == "" || !governor.IsExemptible(value)):
 			inner.Problem("value", "must have 1 to "+strconv.Itoa(governor.MaxExempted)+" bytes and no control characters, got "+strconv.Itoa(len(value))+" bytes")
 		case hasSource:

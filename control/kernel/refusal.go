@@ -30,7 +30,7 @@ var (
 	ErrCrossOrigin  = Refuse(fault.CrossOrigin, "Origin",
 		"must be this gateway's own origin; programs send a bearer token instead of a session")
 	ErrForeignHost = Refuse(fault.CrossOrigin, "Host",
-		"must be that of POSTERN_PUBLIC_URL or of the address that the server listens on; set POSTERN_PUBLIC_URL to the address that users see")
+		"must match POSTERN_PUBLIC_URL or the address that the server listens on; set POSTERN_PUBLIC_URL to the address that users open")
 	ErrNotFound      = &Refusal{Fault: fault.NotFound}
 	errNoEndpoint    = Refuse(fault.NotFound, "path", "is not an endpoint; GET /openapi.yaml lists all endpoints")
 	ErrConflict      = &Refusal{Fault: fault.Conflict}

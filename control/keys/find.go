@@ -62,7 +62,7 @@ func (h *handler) searchKeys(c *kernel.Call) (kernel.Answer, error) {
 	text := strings.TrimSpace(q.Values.Get("q"))
 	if _, _, whole := keys.Parse(text); whole { // not repeated
 		return kernel.Answer{}, kernel.Invalid(fault.Detail{Field: "q",
-			Message: "must not be a whole key, which does not belong into a URL; find it by its SHA-256 with GET " + kernel.KeysPath + "/{hash}"})
+			Message: "must not be a complete key, because keys do not belong in URLs; find it by its SHA-256 with GET " + kernel.KeysPath + "/{hash}"})
 	}
 	found, more, err := kernel.Scan(c, h.Store, q, doc.AllKeys, directory.DecodeKey, func(k *directory.Key) bool {
 		return q.Matches(k.Name) || strings.EqualFold(k.Last4, text) || k.ID == text
@@ -137,7 +137,7 @@ func (h *handler) findKey(c *kernel.Call) (kernel.Answer, error) {
 	return kernel.OK(foundView{viewProject(&p), views[0]}), nil
 }
 
-var errNoSuchKey = kernel.Refuse(fault.NotFound, "hash", "is not that of a key of this deployment; the key was deleted, or it belongs to another deployment")
+var errNoSuchKey = kernel.Refuse(fault.NotFound, "hash", "matches no key of this deployment; the key was deleted, or it belongs to another deployment")
 
 // orNoSuchKey replaces a 404: a key is being deleted, and its meter does not know it yet.
 func orNoSuchKey(err error) error {

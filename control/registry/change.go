@@ -89,7 +89,7 @@ func (h *handler) patchEntry(c *kernel.Call) (kernel.Answer, error) {
 		}
 		apply(e)
 		if hasSunset && e.State != inventory.State(doc.RegistryDeprecated) {
-			return kernel.Invalid(fault.Detail{Field: "sunsetAt", Message: "belongs to deprecated models; the model is " + e.State.String()})
+			return kernel.Invalid(fault.Detail{Field: "sunsetAt", Message: "is only for deprecated models; the model is " + e.State.String()})
 		}
 		kernel.Set(hasSunset, &e.SunsetAt, sunset)
 		return nil

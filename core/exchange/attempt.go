@@ -108,7 +108,7 @@ func (x *exchange) sendCompletion(body []byte) {
 		return
 	}
 	call := x.wireCall(&r)
-	detail := fault.Detail{Field: "messages", Message: "must have a text that is not empty for " + x.model().Name}
+	detail := fault.Detail{Field: "messages", Message: "must contain a non-empty text for " + x.model().Name}
 	var request abi.Action
 	if !f.NoEmpty || hasContent(&r) {
 		request = f.Request(call)

@@ -47,7 +47,7 @@ func sharedFailure(f fault.Fault) refusal {
 		return refusal{}
 	}
 	return refusal{details: []fault.Detail{
-		{Field: api.ProviderField, Message: "failed for an identical request, whose response this one shares"},
+		{Field: api.ProviderField, Message: "failed; this request shared the response of an identical one"},
 	}}
 }
 

@@ -169,7 +169,7 @@ func (r *request) bound() {
 	}
 	q.N = max(n, r.bestOf) * r.prompts
 	if q.N > maxCompletions {
-		r.Wrong("prompt", "must make at most 128 completions with n and best_of, got "+strconv.FormatUint(q.N, 10))
+		r.Wrong("prompt", "must ask for at most 128 completions with n and best_of, got "+strconv.FormatUint(q.N, 10))
 	}
 	if r.echo {
 		q.N += (2*r.out.PromptTokens*n + q.MaxTokens - 1) / q.MaxTokens

@@ -98,7 +98,7 @@ func (r *reader) metadata(v gjson.Result) {
 	count := 0
 	v.ForEach(func(key, value gjson.Result) bool {
 		if count++; value.Type != gjson.String || len(value.Str) > maxMetadataValue || len(key.Str) > maxMetadataKey || count > maxMetadata {
-			r.Wrong("metadata", "must have at most 16 members: strings of at most 512 bytes under names of at most 64")
+			r.Wrong("metadata", "must have at most 16 fields, with names of at most 64 and strings of at most 512 bytes")
 			return false
 		}
 		return true
