@@ -6,7 +6,7 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// await issues an action whose reply is an event. It panics if the ID is already outstanding, because the two replies
+// await issues an action that an event answers. It panics if the ID is already outstanding, because the two replies
 // would be indistinguishable.
 func (x *exchange) await(a abi.Action) {
 	if slices.Contains(x.s.outstanding, a.ID) {
@@ -16,7 +16,7 @@ func (x *exchange) await(a abi.Action) {
 	x.do(a)
 }
 
-// do issues an action that no event answers.
+// do issues an action without a reply.
 func (x *exchange) do(a abi.Action) { x.out.Actions = append(x.out.Actions, a) }
 
 // pending reports whether the action is outstanding.
@@ -83,5 +83,5 @@ func (x *exchange) enter(p phase) {
 	x.s.phase = p
 }
 
-// ignore takes an event that changes nothing any more.
+// ignore accepts an event that no longer changes anything.
 func (x *exchange) ignore() {}

@@ -12,10 +12,10 @@ import (
 // maxRounds limits how often an exchange calls admit: it repeats the call with a newer record or with a grant.
 const maxRounds = 32
 
-// admitUncounted admits a request that uses up no limit.
+// admitUncounted admits a request that does not count against any limit.
 func (x *exchange) admitUncounted() { x.admit(keymeter.ModeCheck) }
 
-// admitValidation admits a request that uses up the limits and costs nothing, whether it is rejected or not.
+// admitValidation admits a request that counts against the limits and costs nothing, even if it is rejected.
 func (x *exchange) admitValidation() { x.admit(keymeter.ModeCount) }
 
 // admitCount does the same for a request that names a model.
@@ -24,7 +24,7 @@ func (x *exchange) admitCount() {
 	x.admit(keymeter.ModeCount)
 }
 
-// admitCompletion admits a request that costs money, after a lookup in the cache. A rejected one only uses up the limits.
+// admitCompletion admits a request that costs money, after a cache lookup. Rejections only count against the limits.
 func (x *exchange) admitCompletion() {
 	x.rejectForbidden()
 	switch {
@@ -37,7 +37,7 @@ func (x *exchange) admitCompletion() {
 	}
 }
 
-// rejectForbidden rejects the request if the key may use no target of its model, and completes the error about an unknown one.
+// rejectForbidden rejects a request whose key may use no target of the model, and completes errors about unknown models.
 func (x *exchange) rejectForbidden() {
 	switch s := &x.s; {
 	case s.rejected == fault.None && !x.allowsAny():
@@ -101,7 +101,7 @@ func (x *exchange) admitIn(p phase, mode keymeter.Mode) {
 	x.call(idAdmit, abi.ClassKeyMeter, s.keyHash, command.Encode())
 }
 
-// admitReply decodes the meter's reply. If the call failed, it refuses the exchange and returns false.
+// admitReply decodes the meter's reply. If the call failed, it refuses the request and returns false.
 func (x *exchange) admitReply() (reply keymeter.AdmitReply, ok bool) {
 	x.s.times.admit += x.since(x.s.times.admitStart)
 	var err error
@@ -119,8 +119,8 @@ func (x *exchange) admitReply() (reply keymeter.AdmitReply, ok bool) {
 	return reply, true
 }
 
-// admittedUnheard notes that the meter has admitted the request, or perhaps has, and the reply was lost. The refusal then releases
-// the reservation. Violations arrived with the admission or not at all, so the settlement must not repeat them.
+// admittedUnheard notes that the meter may have admitted the request, and that its reply was lost. The refusal releases the
+// reservation. The admission has stored all violations or none, so the settlement must not repeat them.
 func (x *exchange) admittedUnheard() {
 	x.s.admission.admitted = true
 	x.takeViolations()
@@ -136,7 +136,7 @@ func (x *exchange) onAdmit() {
 	switch {
 	case reply.Verdict == keymeter.Admitted:
 		x.s.admission.admitted, x.s.admission.reserved = true, reply.ReservedPico
-		x.takeViolations() // the meter has committed them with the admission
+		x.takeViolations() // the meter has stored them with the admission
 		x.admitted()
 	case reply.Verdict == keymeter.Unknown, reply.Verdict == keymeter.Inactive:
 		if reply.ReservedPico > 0 {
@@ -158,8 +158,8 @@ func (x *exchange) refuseAdmission(reply *keymeter.AdmitReply) {
 	switch reply.Verdict {
 	case keymeter.RateLimited:
 		if x.s.rejected != fault.None && x.s.rejected != fault.Blocked {
-			// A rejected request fails at any rate, so its own error takes precedence over the rate limit. A block does
-			// not: its violation was not recorded, and callers could try out the policy without a limit.
+			// A rejected request fails anyway, so its own error takes precedence over the rate limit. A block does
+			// not: its violation was not recorded, and callers could probe the policy without a limit.
 			x.respondRejection()
 			return
 		}
@@ -188,7 +188,7 @@ func (x *exchange) refuseAdmission(reply *keymeter.AdmitReply) {
 // inProgressRetryMs is the Retry-After while other requests of the key are in progress.
 const inProgressRetryMs = 1000
 
-// admitted answers the admitted request.
+// admitted serves the admitted request.
 func (x *exchange) admitted() {
 	s := &x.s
 	switch {
@@ -215,7 +215,7 @@ func (x *exchange) onGrant() {
 	s := &x.s
 	reply, err := x.grantReply()
 	if x.event.Code != abi.OutcomeOK && s.admission.budget.need.NeedPico == 0 && x.dropAsk() {
-		x.admit(s.admission.mode) // the slice covers the request, only not a lease
+		x.admit(s.admission.mode) // the slice covers the request, but not a lease
 		return
 	}
 	if x.refuseFailedCall(err) {
@@ -244,10 +244,10 @@ func (x *exchange) onGrant() {
 	}
 }
 
-// retryAdmission admits the request again after lent budget has returned.
+// retryAdmission admits the request again after lent budget has returned to the meters.
 func (x *exchange) retryAdmission() { x.admit(x.s.admission.mode) }
 
-// outOfBudget refuses the request, unless its response is cached or comes from a flight: that costs nothing.
+// outOfBudget refuses the request, unless its response is free: it is cached, or comes from a flight.
 func (x *exchange) outOfBudget() {
 	switch {
 	case x.s.hit.found:
@@ -292,7 +292,7 @@ func (x *exchange) adoptRecord(encoded []byte) {
 		return
 	}
 	s := &x.s
-	movedPlan := s.record.Plan != record.Plan // the new plan may have the Governor, or not
+	movedPlan := s.record.Plan != record.Plan // the new plan may include the Governor, or not
 	s.record, s.haveRecord, s.encoded = record, true, encoded
 	// Cache lookups made with the old record may be wrong under the new one.
 	x.cancel(idKV)
@@ -304,8 +304,8 @@ func (x *exchange) adoptRecord(encoded []byte) {
 		g.on, g.inspected, g.schema, g.buffered = false, false, false, false
 	}
 	if s.rejected.ByRecord() {
-		s.rejected = fault.None    // the newer record may allow it
-		s.govern.inspected = false // a policy that has not changed blocks it again
+		s.rejected = fault.None    // the newer record may allow the request
+		s.govern.inspected = false // an unchanged policy blocks it again
 	}
 	x.do(abi.Action{
 		Kind: abi.ActionWrite, Key: doc.RecordKey(s.keyHash), Where: abi.WhereMemory, KeepMs: recordKeepMs,
@@ -355,8 +355,8 @@ func (x *exchange) onKVCacheOverBudget() {
 	x.outOfBudget()
 }
 
-// onFlightOverBudget takes a response that costs nothing, for a key whose budget is exhausted. A stream is read on after
-// the admission.
+// onFlightOverBudget takes a response that costs nothing, for a key whose budget is exhausted. It reads the rest of a
+// stream after the admission.
 func (x *exchange) onFlightOverBudget() {
 	data, f := x.event.Data, &x.s.flight
 	switch x.event.Code {
@@ -399,7 +399,7 @@ const (
 	// recordKeepMs is how long an isolate uses a key's record before it reads KV again. A stale record does no
 	// harm: every exchange calls the key's meter, which has the newest version.
 	recordKeepMs = 600_000
-	// unknownKeepMs is how long an isolate remembers that a key does not exist. This does not delay new keys:
+	// unknownKeepMs is how long an isolate remembers that a key does not exist. This does not delay new keys, because
 	// nobody can have tried a key before it was created.
 	unknownKeepMs = 10_000
 )

@@ -21,13 +21,13 @@ import (
 )
 
 const (
-	maxAnswerBytes = 8 << 20  // limit for a whole provider response
+	maxAnswerBytes = 8 << 20  // limit for a non-streaming provider response
 	chunkBytes     = 64 << 10 // limit for one chunk of a stream
 )
 
-// dispatchClassified sends a request that does not wait for a classifier.
+// dispatchClassified sends the request. It no longer has to wait for a classifier.
 func (x *exchange) dispatchClassified() {
-	if x.s.dispatchMs == 0 { // else the time that it followed a flight counts too
+	if x.s.dispatchMs == 0 { // otherwise the time spent following a flight counts as well
 		x.s.dispatchMs = x.now
 	}
 	switch {
@@ -82,7 +82,7 @@ func (x *exchange) wireCall(r *chat.Request) *wire.Call {
 func (x *exchange) onUnsealed() {
 	if !x.keepProviderKey() {
 		x.noteAttempt("sealed")
-		// A retry helps only if it can reach a target that has already failed.
+		// A retry only helps if it can reach a target that has already failed.
 		x.next(fault.NoProvider, refusal{noRetry: x.s.attempts == 0, details: []fault.Detail{{Field: "model", Message: unready(x.current())}}})
 		return
 	}
@@ -126,14 +126,15 @@ func (x *exchange) sendCompletion(body []byte) {
 	x.fetch(request)
 }
 
-// hasContent reports whether a message has more than empty texts.
+// hasContent reports whether a message has a text that is not empty, or other content.
 func hasContent(r *chat.Request) bool {
 	return slices.ContainsFunc(r.Messages, func(m chat.Message) bool {
 		return m.Role != chat.System && slices.ContainsFunc(m.Parts, func(p chat.Part) bool { return p.Kind != chat.Text || p.Text != "" })
 	})
 }
 
-// translated is the request as the current target gets it. What it does not get is named as dropped; in strict mode, it is lost.
+// translated returns the request in the form for the current target. Parts that the target does not get are reported
+// as dropped; in strict mode, they are lost.
 //
 //go:noinline
 func (x *exchange) translated(body []byte) (r chat.Request, lost []chat.Member) {
@@ -149,7 +150,7 @@ func (x *exchange) translated(body []byte) (r chat.Request, lost []chat.Member) 
 	return r, nil
 }
 
-// explainSchema tells a model that cannot be held to a schema what its text must match.
+// explainSchema adds the schema to the prompt of a model that cannot be bound to a schema.
 func (x *exchange) explainSchema(r *chat.Request) {
 	if text := x.s.request.schema; text != "" && r.Format.Kind != chat.FormatSchema {
 		prompt := chat.Part{Kind: chat.Text, Text: "Answer with JSON only, which matches this JSON Schema: " + jsontext.Escape(text)}
@@ -157,7 +158,7 @@ func (x *exchange) explainSchema(r *chat.Request) {
 	}
 }
 
-// sendFiltered sends the caller's members without unsupported parameters.
+// sendFiltered sends the fields of the caller's body, without unsupported parameters.
 func (x *exchange) sendFiltered(body []byte) {
 	f := x.wire()
 	parsed := x.readRequest(&api.Parser{Native: true, Skim: true}, gjson.ParseBytes(body))
@@ -165,7 +166,7 @@ func (x *exchange) sendFiltered(body []byte) {
 	x.fetch(f.Direct(x.wireCall(&r), abi.Part{Data: api.Filter(f.Dialect, parsed.Members, x.unsupportedParams())}))
 }
 
-// translate leaves out what the target's dialect does not have, and returns it.
+// translate removes and returns the parts that the target's dialect does not have.
 func (x *exchange) translate(r *chat.Request) []chat.Member {
 	model := x.model()
 	if x.isNative(model) && r.Dialect != chat.Native {
@@ -181,7 +182,8 @@ func (x *exchange) translate(r *chat.Request) []chat.Member {
 	return append(r.Omitted, r.Extra...)
 }
 
-// nameThinking notes thinking of earlier turns that the target cannot read, unless it is among the parameters that it does not support.
+// nameThinking reports thinking of earlier turns that the target cannot read, unless it is one of the target's
+// unsupported parameters.
 func (x *exchange) nameThinking(r *chat.Request) {
 	thinks := x.wire().Thinks
 	if thinks == nil {
@@ -209,8 +211,8 @@ const (
 	maxDropped    = 512
 )
 
-// appendExtra adds the names of members that chat.Request does not represent. The caller chose the names and they
-// go into a header, so they are checked and their number is limited. Brackets are those of indexes.
+// appendExtra adds the names of fields that chat.Request does not have. The caller chose these names, and they are
+// sent in a header, so they are checked and limited in number. Brackets are those of indexes.
 func appendExtra(dropped string, extra []chat.Member) string {
 	for i, m := range extra {
 		if i == maxExtraNames || len(dropped)+len(m.Name) > maxDropped {
@@ -236,7 +238,7 @@ func (x *exchange) extraDetails(extra []chat.Member) (details []fault.Detail) {
 	return details
 }
 
-// fetch sends a completion's request.
+// fetch sends the request of a completion.
 func (x *exchange) fetch(request abi.Action) {
 	if x.streams() {
 		x.fetchIn(phaseOpening, request)
@@ -245,12 +247,13 @@ func (x *exchange) fetch(request abi.Action) {
 	}
 }
 
-// fetchIn sends a request, and waits for the response in a phase. Its timeouts before the first content are capped at what remains of the shared time limit.
+// fetchIn sends a request and waits for the response in a phase. Timeouts before the first content are limited to the
+// rest of the shared time limit.
 func (x *exchange) fetchIn(p phase, request abi.Action) {
 	s := &x.s
 	s.attempts++
 	s.lastTarget = uint64(x.currentIndex()) + 1
-	s.providerKey = "" // the request contains it now
+	s.providerKey = "" // the request contains the key now
 	s.times.upstreamStart = x.now
 	s.stream = stream{opened: s.stream.opened}
 	s.govern.live = live.Stream{}
@@ -270,7 +273,7 @@ func (x *exchange) fetchIn(p phase, request abi.Action) {
 	x.await(request)
 }
 
-// onResponse takes a whole provider response of any status.
+// onResponse takes a complete provider response with any status.
 func (x *exchange) onResponse() {
 	x.cancel(idTick)
 	x.s.times.upstream += x.since(x.s.times.upstreamStart)
@@ -339,7 +342,7 @@ func (x *exchange) next(f fault.Fault, r refusal) {
 	previous := s.orderIndex
 	s.orderIndex++
 	s.retries, s.imposedMaxTokens = 0, 0
-	s.providerKey = "" // it belongs to the previous target's provider
+	s.providerKey = "" // the key belongs to the provider of the previous target
 	if !x.chooseTarget() {
 		s.orderIndex = previous
 		x.refuse(f, r.withShortWait())
@@ -357,7 +360,7 @@ func (x *exchange) abandon() {
 	x.refuse(fault.ClientClosed, refusal{})
 }
 
-// startMock gets the body for the built-in mock, which responds instead of a provider.
+// startMock gets the body back for the built-in mock, which responds in place of a provider.
 func (x *exchange) startMock() {
 	if !x.testMode() {
 		x.s.lastTarget = uint64(x.currentIndex()) + 1

@@ -102,20 +102,20 @@ func (x *exchange) keepRequest(parsed *api.Parsed) {
 	x.computeCacheKey(parsed.Members)
 }
 
-// maxHashedBytes is the largest number of bytes of a request that are hashed by SHA-256 itself: its blocks would take half the
-// time of a step with a large body.
+// maxHashedBytes is the largest number of bytes of a request that are hashed by SHA-256 directly. Hashing a large
+// body directly would take half of the step's time.
 const maxHashedBytes = 16 << 10
 
-// strictVariant is the bit of a strict request beside its endpoint's variant.
+// strictVariant is the bit of a strict request in the endpoint's variant.
 const strictVariant = 2
 
-// computeCacheKey hashes everything that the response depends on: the canonical request and the catalog version.
-// The project ID is a prefix of the key (cacheEntryKey). Whether the response is streamed makes no difference.
+// computeCacheKey hashes everything that the response depends on: the canonical request and the catalog version. The
+// project ID is a prefix of the key (cacheEntryKey). A streamed response has the same key as a non-streaming one.
 func (x *exchange) computeCacheKey(members []byte) {
 	r := &x.s.request
 	w := abi.Writer{Buf: make([]byte, 0, 128)}
 	w.String(x.config.Version)
-	request := len(w.Buf) // what follows does not depend on the catalog
+	request := len(w.Buf) // the rest does not depend on the catalog
 	w.Uint(uint64(x.s.dialect))
 	variant := x.endpoint.calls.variant
 	if x.s.strict {
@@ -124,7 +124,7 @@ func (x *exchange) computeCacheKey(members []byte) {
 	w.Uint(variant)
 	w.String(r.model)
 	x.hashPassed(&w)
-	if b := &r.Bought; b.Terms != "" || b.MaxToolCalls > 0 { // members does not have them
+	if b := &r.Bought; b.Terms != "" || b.MaxToolCalls > 0 { // these are not in members
 		w.String(b.Terms)
 		w.Uint(b.MaxToolCalls)
 	}

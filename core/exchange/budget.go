@@ -7,8 +7,8 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// begin records the meter's shortfall. It resets need.After, so the next recall starts from the first key: other
-// keys' slices may be idle by now.
+// begin records the meter's shortfall. It resets need.After, so the next recall starts with the first key, because
+// the slices of other keys may be idle by now.
 func (b *budgetRequest) begin(reply *keymeter.AdmitReply) {
 	b.need = ledger.Grant{
 		Period: reply.Period, Epoch: reply.Epoch, HeldPico: reply.HeldPico, NeedPico: reply.NeedPico, LeastPico: reply.LeastPico,
@@ -23,7 +23,8 @@ func (b *budgetRequest) accept(reply *ledger.GrantReply) {
 	b.final = reply.Final
 }
 
-// waitForLent decides whether to wait until what meters have lent returns: the budget is not known to be exhausted before.
+// waitForLent decides whether to wait until lent budget returns. Until then, it is not certain that the budget is
+// exhausted.
 func (b *budgetRequest) waitForLent() bool {
 	if b.lentMs == 0 || b.waits == maxLentWaits {
 		return false
@@ -42,12 +43,12 @@ func (b *budgetRequest) nextPass() bool {
 	return true
 }
 
-// maxLentWaits limits how often a request waits for budget that meters have lent to isolates. A meter that is asked for it
-// stops lending, so one wait usually suffices.
+// maxLentWaits limits how often a request waits for budget that meters have lent to isolates. When budget is
+// requested from a meter, the meter stops lending, so one wait usually suffices.
 const maxLentWaits = 3
 
-// maxPasses limits how many more times all keys with idle budget are recalled. A recalled slice may have been
-// granted to another key before this exchange asked the Ledger again.
+// maxPasses limits how often the recall of all keys with idle budget is repeated. A recalled slice may have been
+// granted to another key before this exchange called the Ledger again.
 const maxPasses = 1
 
 // callGrant calls the Ledger for the shortfall. The reply arrives under id.
@@ -60,7 +61,7 @@ func (x *exchange) callGrant(id uint64, b *budgetRequest) {
 	x.call(id, abi.ClassLedger, x.s.record.ProjectID, g.Encode())
 }
 
-// lendableRequests is the number of requests for which the meter of a key with a lending plan wants budget.
+// lendableRequests is the number of requests that the requested budget covers if the key's plan has leases.
 const lendableRequests = 512
 
 func (x *exchange) grantReply() (reply ledger.GrantReply, err error) {
@@ -70,7 +71,7 @@ func (x *exchange) grantReply() (reply ledger.GrantReply, err error) {
 	return reply, err
 }
 
-// recall asks the meters to return their idle budget. The replies are numbered from first.
+// recall tells the meters to return their idle budget. The replies are numbered from first.
 func (x *exchange) recall(first uint64, reply *ledger.GrantReply) {
 	for i, meter := range reply.Recall {
 		command := keymeter.Flush{Recall: true}
@@ -81,8 +82,8 @@ func (x *exchange) recall(first uint64, reply *ledger.GrantReply) {
 	}
 }
 
-// deliverFlush sends a meter's flushed batches to the Ledger in one command, because they must arrive in order. b
-// is the request that recalled them. A meter that could not be called delivers its batches itself later.
+// deliverFlush sends a meter's flushed batches to the Ledger in one command, because they must arrive in order. b is
+// the request that recalled them. If a meter could not be called, it delivers its batches later.
 func (x *exchange) deliverFlush(first uint64, b *budgetRequest) {
 	var reply keymeter.FlushReply
 	err := abi.ErrMalformed

@@ -6,7 +6,7 @@ import (
 	"github.com/postern-ai/postern/core/exchange/cached"
 )
 
-// cacheEntryKey is the key of a response in host memory and KV. It separates projects, the versions of a project's
+// cacheEntryKey is the key of a response in host memory and KV. It separates projects, versions of a project's
 // policy, and the mock's responses from real ones.
 func (x *exchange) cacheEntryKey() string {
 	s := &x.s
@@ -29,8 +29,9 @@ func (x *exchange) cacheReadable() bool {
 // maxEntryBytes is the size limit for a cached response.
 const maxEntryBytes = 1 << 20
 
-// isStoredInPart reports whether the checks of a stream left out what a whole response has: log probabilities, and the inputs of custom
-// tools in chat completions. Responses from the cache would lack them too.
+// isStoredInPart reports whether the checks of a stream removed something that a non-streaming response has: log
+// probabilities, and the inputs of custom tools in chat completions. Responses from the cache would lack these parts
+// as well.
 func (x *exchange) isStoredInPart(raw bool) bool {
 	q := &x.s.request
 	return !raw && x.s.govern.on && x.streams() && (q.params&chat.ParamLogProbs != 0 || x.s.dialect == chat.OpenAI && q.aliases != "")
@@ -53,7 +54,8 @@ func (x *exchange) store(a *answer, raw bool, body []byte) {
 	x.do(write)
 }
 
-// newEntry is the cache entry of a response. It is stored in KV only if it was asked for twice: others wait for it.
+// newEntry returns the cache entry of a response. It is stored in KV only if it was requested twice, that is, if
+// other requests wait for it.
 func (x *exchange) newEntry(a *answer, raw bool, body []byte) cached.Entry {
 	ttl := x.s.record.CacheTTLSeconds
 	return cached.Entry{
@@ -62,7 +64,7 @@ func (x *exchange) newEntry(a *answer, raw bool, body []byte) cached.Entry {
 	}
 }
 
-// planPromotion keeps a response that is now asked for a second time, to store it in KV after the admission.
+// planPromotion keeps a response that is requested for the second time, to store it in KV after the admission.
 func (x *exchange) planPromotion(e *cached.Entry) {
 	left := e.PromotionMs(x.now, x.s.record.Cache, x.s.record.CacheTTLSeconds)
 	if left == 0 {
@@ -73,8 +75,8 @@ func (x *exchange) planPromotion(e *cached.Entry) {
 	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferEntry, Data: e.Encode()})
 }
 
-// promote stores a response in KV that was cached without it. The other stores get its new form, so that the next hit does
-// not store it again.
+// promote stores a response in KV that was cached without it. It also updates the other stores, so that the next hit
+// does not store it again.
 func (x *exchange) promote() {
 	if left := x.s.hit.promoteMs; left > 0 {
 		x.do(abi.Action{

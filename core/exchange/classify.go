@@ -22,12 +22,13 @@ const (
 	classifierOff       sideState = iota // the request has no text to judge
 	classifierPlanned                    // the request is not admitted yet
 	classifierReading                    // getting the text back
-	classifierJudging                    // waiting for the classifier
+	classifierJudging                    // waiting for the classifier's response
 	classifierJudged                     // it has responded or failed
-	classifierReleasing                  // getting the settlement back, which has waited for it
+	classifierReleasing                  // getting the settlement back, which has waited for the classifier
 )
 
-// classifierRows are the classifier's machine. Only in strict mode does the request wait in phaseClassify, and continues from there.
+// classifierRows is the classifier's machine. Only in strict mode, the request waits in phaseClassify and continues
+// from there.
 var classifierRows = [...]sideRow{
 	{classifierReading, inClassifyText, (*exchange).onClassifyText, 1<<classifierJudging | 1<<classifierJudged | 1<<classifierReleasing, toAttempt},
 	{classifierJudging, inClassified, (*exchange).onClassified, 1<<classifierJudged | 1<<classifierReleasing, toAttempt},
@@ -51,8 +52,8 @@ func (x *exchange) classifierState() sideState {
 	return classifierOff
 }
 
-// planClassification keeps the text for the classifier, if the project has one. Development keys have none: the mock
-// answers them without a provider.
+// planClassification keeps the text for the classifier, if the project has one. Requests with development keys are
+// not classified, because the mock responds without a provider.
 func (x *exchange) planClassification(body []byte) {
 	c := &x.s.govern.classification
 	*c = classification{}
@@ -69,7 +70,7 @@ func (x *exchange) planClassification(body []byte) {
 	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferClassify, Data: []byte(text)})
 }
 
-// startClassifier starts the classifier of an admitted request. It returns true if the request has to wait for it.
+// startClassifier starts the classifier of an admitted request. It returns true if the request must wait for it.
 func (x *exchange) startClassifier() bool {
 	c := &x.s.govern.classification
 	if !c.wanted || c.done || x.s.disconnected {
@@ -103,7 +104,7 @@ func (x *exchange) onClassifyText() {
 // maxClassifierBytes is the limit for a classifier's response.
 const maxClassifierBytes = 64 << 10
 
-// classifierRequest builds the request. ok is false without credentials of the deployment: projects' own provider keys
+// classifierRequest builds the request. ok is false if the deployment has no credentials. Projects' own provider keys
 // are not used for it.
 func (x *exchange) classifierRequest(text jsontext.Escaped) (request abi.Action, ok bool) {
 	kind := x.guard().settings.Classifier.Kind
@@ -155,8 +156,8 @@ func (x *exchange) onClassified() {
 	x.classified(score, ok)
 }
 
-// classifierBills reports whether the provider may bill the classifier's request: it responded with 200, or its response
-// was lost. An estimate is charged if the usage is unknown.
+// classifierBills reports whether the provider may bill the classifier's request: it responded with 200, or its
+// response was lost. If the usage is unknown, an estimate is charged.
 func (x *exchange) classifierBills() bool {
 	if x.event.Kind == abi.EventFault {
 		return x.event.Code != abi.FaultConnect && x.event.Code != abi.FaultUndelivered && x.event.Code != abi.FaultClosing
@@ -181,7 +182,8 @@ func (x *exchange) chargeClassifier(m *config.Model, r *chat.Response) {
 // classifierFailed ends the classification without a score.
 func (x *exchange) classifierFailed() { x.classified(0, false) }
 
-// classified acts on the score: from the project's threshold on it is a finding, which blocks if the request waits.
+// classified evaluates the score. At or above the project's threshold it is a finding, which blocks the request if
+// the request waits.
 func (x *exchange) classified(score uint64, ok bool) {
 	c, g := &x.s.govern.classification, x.guard()
 	settings := &g.settings.Classifier
@@ -208,7 +210,7 @@ func (x *exchange) classified(score uint64, ok bool) {
 	}
 }
 
-// classifierFinding is the classifier's finding as a result.
+// classifierFinding returns the classifier's finding as a result.
 func (x *exchange) classifierFinding(blocks bool) inspect.Result {
 	found := inspect.Finding{Rule: governor.RuleClassifier, Action: governor.Flag, Path: "messages"}
 	if x.s.dialect == chat.Responses {

@@ -27,7 +27,8 @@ func (x *exchange) parseInputTokens(p *api.Parser, root gjson.Result) {
 	x.useParsed(p, &parsed)
 }
 
-// sendCompaction sends the caller's members also if the model does not support all of them: there is no other form.
+// sendCompaction sends the fields of the caller's body, even if the model does not support all of them, because there
+// is no other form.
 func (x *exchange) sendCompaction([]byte) {
 	x.s.dropped = ""
 	f := x.wire()
@@ -61,7 +62,7 @@ func (x *exchange) mockCompaction([]byte) {
 	x.answerCompaction(a, body)
 }
 
-// answerCompaction checks what can be read of a compaction, and sends it.
+// answerCompaction checks the readable parts of a compaction, and sends it.
 func (x *exchange) answerCompaction(a *answer, body []byte) {
 	raw, ok := x.checkAnswer(&chat.Response{}, body)
 	if !ok {

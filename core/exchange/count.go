@@ -18,8 +18,9 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// countTokens answers POST /v1/messages/count_tokens, /v1/responses/input_tokens and /api/ai/count-tokens. It counts toward the rate
-// limits and is free. If the provider fails, the count is an estimate; without such an endpoint too, except in OpenAI's format.
+// countTokens serves POST /v1/messages/count_tokens, /v1/responses/input_tokens and /api/ai/count-tokens. The request
+// counts toward the rate limits and is free. If the provider fails, the count is an estimate. It is also an estimate
+// if the provider has no such endpoint, except in OpenAI's format.
 func (x *exchange) countTokens() {
 	s := &x.s
 	s.order = x.orderTargets()
@@ -35,7 +36,7 @@ func (x *exchange) countTokens() {
 	}
 }
 
-// estimateCount answers in the name of the first target that the key may use.
+// estimateCount responds in the name of the first target that the key may use.
 func (x *exchange) estimateCount() {
 	x.s.orderIndex = 0
 	x.mockTarget()
@@ -44,9 +45,9 @@ func (x *exchange) estimateCount() {
 
 func (x *exchange) respondEstimate() { x.respondCount(x.s.request.PromptTokens, true) }
 
-// counter is the current target on an API of its provider that counts tokens; f is nil if there is none. A request in a provider's
-// format is counted only on the API of that format. A native one is translated, so that OpenAI's API counts for models that are called
-// by chat completions too.
+// counter returns the current target on an API of its provider that counts tokens; f is nil if there is none. A
+// request in a provider's format is only counted on the API of that format. A native request is translated, so that
+// OpenAI's API also counts for models that are called by chat completions.
 //
 //go:noinline
 func (x *exchange) counter() (m *config.Model, f *wire.Family) {
@@ -73,7 +74,7 @@ func (x *exchange) counter() (m *config.Model, f *wire.Family) {
 	return m, nil
 }
 
-// askCounter asks the provider of the current target, if it counts tokens.
+// askCounter calls the provider of the current target, if it counts tokens.
 func (x *exchange) askCounter() {
 	if _, f := x.counter(); f == nil {
 		x.respondEstimate()
@@ -96,7 +97,7 @@ func (x *exchange) onCountUnsealed() {
 	x.fetchCount()
 }
 
-// fetchCount sends the caller's members, or gets the body back to translate it (sendCount).
+// fetchCount sends the fields of the caller's body, or gets the body back to translate it (sendCount).
 func (x *exchange) fetchCount() {
 	if x.endpoint.calls.build != nil {
 		x.enter(phaseBuild)
@@ -107,8 +108,8 @@ func (x *exchange) fetchCount() {
 	x.fetchIn(phaseCount, f.CountRequest(x.wireCall(&chat.Request{Dialect: x.s.dialect}), abi.Part{Buffer: bufferMembers}))
 }
 
-// sendCount has a native request counted in the form in which a completion would send it. In strict mode, a target that would lose a
-// part of it is passed over, as those are that do not support its parameters.
+// sendCount counts a native request in the form in which a completion would send it. In strict mode, it skips targets
+// that would lose a part of the request, or that do not support its parameters.
 func (x *exchange) sendCount(body []byte) {
 	s := &x.s
 	s.dropped = x.droppedParams(x.unsupportedParams())

@@ -6,7 +6,8 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// streamUsage is the usage of the current attempt so far, at the most expensive terms that it may be settled at.
+// streamUsage returns the usage of the current attempt so far, at the most expensive terms at which it may be
+// settled.
 func (x *exchange) streamUsage() chat.Usage {
 	st := &x.s.stream
 	u := x.billableUsage(st.usage, st.tokens(), false)
@@ -14,7 +15,7 @@ func (x *exchange) streamUsage() chat.Usage {
 	return u
 }
 
-// streamCost is the cost of the request so far, if the stream had more tokens.
+// streamCost returns the cost that the request would have if its stream had more tokens.
 func (x *exchange) streamCost(more uint64) money.Pico {
 	u := x.streamUsage()
 	u.Output += more

@@ -64,7 +64,8 @@ func (x *exchange) sendEmbeddings(body []byte) {
 	x.fetch(request)
 }
 
-// maxMockNumbers limits the numbers that dimensions asks for in all vectors together: some 10 MB. More of them get the mock's default.
+// maxMockNumbers limits the numbers in all vectors together that the parameter dimensions requests: about 10 MB.
+// Above the limit, the mock uses its default.
 const maxMockNumbers = 1 << 20
 
 func (x *exchange) mockEmbeddings(body []byte) {
@@ -122,7 +123,7 @@ func (x *exchange) answerEmbeddings(e *wire.Embedding, providerName string) {
 	x.respondAnswer(a, nil, body)
 }
 
-// embedded is the native form of embeddings, which are stored as /v1/embeddings has them.
+// embedded returns embeddings in the native form. They are stored in the form of /v1/embeddings.
 func (x *exchange) embedded(body []byte, m *api.Meta) []byte {
 	var vectors []string
 	api.Each(jsonvalue.Get(string(body), "data"), func(one gjson.Result) {

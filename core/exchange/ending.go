@@ -7,7 +7,7 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// ending is how the request ended if it was not served, until the entry of the key has it.
+// ending says how the request ended if it was not served. It is kept until the key's entry has counted it.
 type ending struct {
 	count  ledger.EndCount // Count 0: none
 	record ledger.Record
@@ -20,7 +20,8 @@ func (e *ending) fields(f *abi.Fields) {
 	}
 }
 
-// endingRows are the machine that counts a request which was not served, and reports the counts of the key to its project's Ledger.
+// endingRows is the machine that counts a request that was not served, and reports the key's counts to the project's
+// Ledger.
 var endingRows = [...]sideRow{
 	{endingPinned, inPinned, (*exchange).onPinned, 1<<endingIdle | 1<<endingTold, 0},
 	{endingTold, inTallied, (*exchange).onTallied, 1<<endingIdle | 1<<endingTold, 0},
@@ -43,8 +44,8 @@ func (x *exchange) endingState() sideState {
 	return endingIdle
 }
 
-// countEnd counts a request that was not served: in the entry of its key, at once if this step has it. Requests without a known key have
-// one entry, for the Ledger of the deployment.
+// countEnd counts a request that was not served in the entry of its key, at once if this step has the entry. All
+// requests without a known key share one entry, for the deployment's Ledger.
 func (x *exchange) countEnd(f fault.Fault, booked ledger.Booked) {
 	s := &x.s
 	if !s.haveRecord && !x.countsWithoutKey(f) {
@@ -68,8 +69,9 @@ func (x *exchange) countEnd(f fault.Fault, booked ledger.Booked) {
 
 const hourMs = 3_600_000
 
-// countsWithoutKey reports whether a request whose key is not known counts for the deployment: for its key, its path or method, or because
-// the key could not be read. Requests of the control plane do not count, nor requests that a disconnect or a shutdown has cut off.
+// countsWithoutKey reports whether a request whose key is not known counts for the deployment: because of its key,
+// path or method, or because the key could not be read. Requests of the control plane do not count. Neither do
+// requests that ended by a disconnect or a shutdown.
 func (x *exchange) countsWithoutKey(f fault.Fault) bool {
 	return x.s.phase != phaseForward && f != fault.ClientClosed && f != fault.ShuttingDown
 }
@@ -77,7 +79,7 @@ func (x *exchange) countsWithoutKey(f fault.Fault) bool {
 // onPinned takes the key's entry.
 func (x *exchange) onPinned() { x.keepEnd() }
 
-// keepEnd leaves the request's end in the entry.
+// keepEnd stores the request's end in the entry.
 func (x *exchange) keepEnd() {
 	e, s := x.entry(), &x.s
 	record := &s.ending.record
@@ -106,7 +108,7 @@ func (x *exchange) tellTally(closing bool) {
 	x.call(idTallied, abi.ClassLedger, x.ledgerName(), command)
 }
 
-// ledgerName is the name of the Ledger that counts requests of the exchange's entry.
+// ledgerName returns the name of the Ledger for the requests of the exchange's entry.
 func (x *exchange) ledgerName() string {
 	if !x.s.haveRecord {
 		return ledger.Root
@@ -124,7 +126,7 @@ func (x *exchange) onTallied() {
 	x.staysKeeper(e)
 }
 
-// endOf is how a request ended that ends with f.
+// endOf returns the end of a request that ends with f.
 func (x *exchange) endOf(f fault.Fault) ledger.End {
 	switch f {
 	case fault.ClientClosed:
@@ -147,7 +149,7 @@ func (x *exchange) endOf(f fault.Fault) ledger.End {
 	return refusedWith(f.Status())
 }
 
-// failedBy is the end of a request for what its last provider did.
+// failedBy returns the end of a request according to its last provider's failure.
 func (x *exchange) failedBy(f fault.Fault) ledger.End {
 	if f == fault.ProviderBusy {
 		return ledger.EndBusy
@@ -167,7 +169,7 @@ var endOfCause = [ledger.Causes]ledger.End{
 	ledger.CauseUnusable: ledger.EndUnusable, ledger.CauseBroken: ledger.EndCut,
 }
 
-// refusedWith is the refusal with an HTTP status.
+// refusedWith returns the refusal for an HTTP status.
 func refusedWith(status uint64) ledger.End {
 	switch status {
 	case 401:
@@ -194,7 +196,8 @@ func refusedWith(status uint64) ledger.End {
 	return ledger.EndInvalid
 }
 
-// booked is what the usage counts the request as that ends with an error: its settlement, or its admission as a hit, decides it.
+// booked says how the usage counts a request that ends with an error. Its settlement, or its admission as a hit,
+// decides this.
 func (x *exchange) booked(outcome keymeter.Outcome) ledger.Booked {
 	switch {
 	case !x.s.admission.admitted:

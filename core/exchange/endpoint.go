@@ -11,7 +11,7 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// useEndpoint selects a row of the endpoint table for this step and all that follow.
+// useEndpoint selects a row of the endpoint table for this step and all following ones.
 func (x *exchange) useEndpoint(id endpointID) {
 	x.s.endpoint = id
 	x.endpoint = &x.rows[id]
@@ -31,34 +31,36 @@ func (e *endpoint) listed() bool { return !e.unlisted && e.path != "" }
 // endpointID is the index of a row of endpoints.
 type endpointID uint8
 
-// endpoint is one row of the endpoint table: all that the core knows of it. Nothing else asks which endpoint a request is for.
-// To add one, follow "an endpoint" in CONTRIBUTING.md; the tests of this file name what a row lacks.
+// endpoint is one row of the endpoint table. It contains everything that the core knows about an endpoint; no other
+// code distinguishes endpoints. To add one, follow "Add an endpoint" in CONTRIBUTING.md. The tests of this file
+// report the missing parts of a row.
 type endpoint struct {
 	method, path string // see match; HEAD is allowed where GET is
 	operation    string // its operationId in docs/openapi.yaml
 	name         string // in logs, metrics and traces; empty: path
-	scenario     string // the file of testdata/conformance that shows it
+	scenario     string // the file of testdata/conformance that covers the endpoint
 
-	needs    doc.Permission // required of the key; 0: any key
-	keyless  bool           // it needs no key, and serve answers at once
+	needs    doc.Permission // that the key must have; 0: any key
+	keyless  bool           // it needs no key, and serve responds at once
 	unlisted bool           // GET / does not list it
 	dialect  chat.Dialect   // of requests, responses and errors
 
-	format func() api.Family // of requests and responses, where the dialect has several; nil: its first
+	format func() api.Family // of requests and responses, if the dialect has several; nil: its first
 
 	body    bodyKind
-	policy  policyUse // what it reads of the project's policy
-	streams bool      // the body's member "stream" is obeyed; else the response is always whole
-	repeats bool      // a response is stored under the caller's Idempotency-Key; else a repeat has no effect that counts
+	policy  policyUse // the parts of the project's policy that it reads
+	streams bool      // the body's field "stream" is obeyed; otherwise responses are never streamed
+	repeats bool      // a response is stored under the caller's Idempotency-Key; otherwise a repeat is harmless
 
-	// parse reads and bounds a body: a JSON object of valid text. It reports problems to the Parser, or keeps the request.
+	// parse reads a body and checks its limits: a JSON object with valid text. It reports problems to the Parser, or
+	// keeps the request.
 	parse func(*exchange, *api.Parser, gjson.Result)
-	// admit calls the key's meter, with a reservation of what the request may cost if it is not free.
+	// admit calls the key's meter. If the request is not free, it reserves the highest possible cost.
 	admit func(*exchange)
-	// serve answers the admitted request, or sends it to a provider.
+	// serve responds to the admitted request, or sends it to a provider.
 	serve func(*exchange)
 
-	api   config.API // that a model must be offered on; 0: it has no model
+	api   config.API // the API on which a model must be offered; 0: the endpoint has no model
 	texts texts
 	calls calls
 }
@@ -71,58 +73,61 @@ const (
 	jsonBody
 )
 
-// policyUse is what an endpoint reads of the project's policy.
+// policyUse says which parts of the project's policy an endpoint reads.
 type policyUse uint8
 
 const (
 	ignoresPolicy policyUse = iota
 	choosesModel            // the models that the key may use for the request
 	checksTexts             // the Governor's settings only
-	listsModels             // all of it
+	listsModels             // the complete policy
 )
 
-// texts is how the Governor walks the texts of an endpoint.
+// texts says how the Governor checks the texts of an endpoint.
 type texts struct {
 	request  inspect.Kind
 	response inspect.Kind
 	checked  bool // responses have texts to check
 	judged   bool // the project's classifier judges requests
-	always   bool // the Governor checks although the project has not enabled it
-	folded   bool // checked whole responses keep only what chat.Response has: there is no inspect.Kind of their body
+	always   bool // the Governor checks even if the project has not enabled it
+	folded   bool // checked non-streaming responses keep only the parts in chat.Response, because inspect has no Kind for their body
 }
 
-// calls is how an endpoint's requests are sent to providers. The zero value is that of an endpoint without them.
+// calls says how an endpoint's requests are sent to providers. Its zero value is for endpoints that call none.
 type calls struct {
-	noun    string  // such a model in messages, with its article
+	noun    string  // name of such a model in messages, with its article
 	purpose Purpose // of the fetch, for observers
-	variant uint64  // tells apart bodies of one dialect in the keys of responses: 0 for chat, 1, 4, 5, …; 2 is strictVariant
-	// family is the part of a provider's family that speaks this API; ok is false if there is none.
+	variant uint64  // distinguishes bodies of one dialect in the keys of responses: 0 for chat, 1, 4, 5, …; 2 is strictVariant
+	// family returns the part of a provider's family that supports this API; ok is false if there is none.
 	family func(name string) (f *wire.Family, ok bool)
 	// build encodes the request for the current target, from the caller's body.
 	build func(x *exchange, body []byte)
-	// rebuilds means that every request is built. Else a body in the target's dialect is forwarded member by member.
+	// rebuilds means that every request is built. Otherwise, a body in the target's dialect is forwarded field by
+	// field.
 	rebuilds bool
-	// read takes a provider's 200 response, and mock answers in its place.
+	// read takes a provider's 200 response, and mock responds in its place.
 	read func(x *exchange)
 	mock func(x *exchange, body []byte)
-	// stored is a stored response in the endpoint's own form, with the figures of this request; nil: its entries have that form.
+	// stored returns a stored response in the endpoint's own form, with the figures of this request. nil: entries
+	// have that form already.
 	stored func(x *exchange, body []byte, m *api.Meta) []byte
 	// outputs means that responses have output tokens, which are limited and reserved.
 	outputs bool
-	// unlimited means that a request cannot limit them: the reservation covers the longest response.
+	// unlimited means that a request cannot limit its output tokens, so the reservation covers the longest response.
 	unlimited bool
-	// native is the endpoint that the provider must have (config.Provider.Serves): there is no translation. Empty: none.
+	// native is the endpoint that the provider must have (config.Provider.Serves), because requests are not
+	// translated. Empty: none.
 	native string
 }
 
-// Purpose is what a fetch is for.
+// Purpose is the purpose of a fetch.
 type Purpose uint8
 
 const (
 	ForChat Purpose = iota
 	ForEmbeddings
 	ForCount      // counts the tokens of a request
-	ForClassifier // asks the project's classifier about a request
+	ForClassifier // calls the project's classifier about a request
 	ForModerations
 	ForCompaction
 	Purposes

@@ -10,14 +10,14 @@ import (
 	"github.com/postern-ai/postern/core/provider/openai"
 )
 
-// completions are the calls of the endpoints that return a completion.
+// completions contains the calls of the endpoints that return a completion.
 var completions = calls{
 	noun: "a chat model", family: provider.For, build: (*exchange).sendCompletion, read: (*exchange).readCompletion,
 	mock: (*exchange).mockCompletion, outputs: true,
 }
 
-// endpoints are the endpoints of the core. Others are forwarded to the control plane (control.Serves) or do not exist. New
-// rows go to the end: hosts store the index while a request runs.
+// endpoints is the table of the core's endpoints. All other paths are forwarded to the control plane (control.Serves)
+// or do not exist. Add new rows at the end, because hosts store the index while a request runs.
 var endpoints = [...]endpoint{
 	{}, // an unknown path, or one of the control plane
 	{

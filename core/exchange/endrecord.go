@@ -13,10 +13,10 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// extent is how much of a record is written.
+// extent says how much of a record is written.
 type extent uint8
 
-// What a record that is too long does without, one after the other.
+// A record that is too long leaves these parts out, one after the other.
 const (
 	basics       extent = iota
 	withAttempts        // and limits
@@ -25,8 +25,8 @@ const (
 	withText // of the provider
 )
 
-// endRecord is the record of a request that ends with f. It holds no text of a message, and one of a provider only if the project
-// records it; details may repeat a short value, such as a role.
+// endRecord returns the record of a request that ends with f. It contains no text of a message. It contains a
+// provider's text only if the project records it. Details may repeat a short value, such as a role.
 func (x *exchange) endRecord(f fault.Fault, end ledger.End) ledger.Record {
 	r := ledger.Record{
 		AtMs: x.s.startMs, ID: x.s.requestID, End: end, Status: x.statusOf(f), Model: x.endModel(), Provider: x.trace(f.Status()).Provider,
@@ -40,8 +40,8 @@ func (x *exchange) endRecord(f fault.Fault, end ledger.End) ledger.Record {
 	}
 }
 
-// endModel is the model that a request which was not served counts for, in its settlement, too: that of the response, the last one
-// called, or the one asked for.
+// endModel returns the model for which a request that was not served counts, in its settlement as well: the model of
+// the response, the last one called, or the one requested.
 func (x *exchange) endModel() string {
 	if x.s.hit.found {
 		return x.s.hit.model
@@ -51,12 +51,13 @@ func (x *exchange) endModel() string {
 	}
 	name := x.s.request.model
 	if x.config.Model(name) == nil && x.config.Tier(name) == nil {
-		return "" // any text of the caller
+		return "" // it could be any text of the caller
 	}
 	return name
 }
 
-// recordedUser is the noted end user, unless the project's policy finds anything in the ID, or the default one a secret.
+// recordedUser returns the noted end user. It returns none if the project's policy finds anything in the ID, or the
+// default policy a secret.
 func (x *exchange) recordedUser() string {
 	user := x.s.notes.user
 	if user == "" {
@@ -74,7 +75,7 @@ func (x *exchange) recordedUser() string {
 	return user
 }
 
-// recordBody is a JSON object with what the admin API shows of the record.
+// recordBody returns a JSON object with the parts of the record that the admin API shows.
 func (x *exchange) recordBody(f fault.Fault, to extent) []byte {
 	s := &x.s
 	b := jsontext.Builder{B: append(make([]byte, 0, 512), '{')}
@@ -87,7 +88,7 @@ func (x *exchange) recordBody(f fault.Fault, to extent) []byte {
 		b.Member("details", s.notes.details)
 	}
 	if to >= withText {
-		b.StringMember("providerText", s.notes.providerText) // no member of providerError: older control planes show that to everybody
+		b.StringMember("providerText", s.notes.providerText) // not a field of providerError, because older control planes show that field to everybody
 	}
 	if to >= withCaller {
 		b.StringMember("userAgent", s.agent)
@@ -111,7 +112,7 @@ func (x *exchange) recordBody(f fault.Fault, to extent) []byte {
 	return append(b.B, '}')
 }
 
-// endsLater reports whether a result is the status 200 of a stream whose end is the next result.
+// endsLater reports whether a result is the status 200 of a stream, whose end is the next result.
 func (x *exchange) endsLater(results []string, i int) bool {
 	times := x.s.notes.times
 	if i+1 >= min(len(results), len(times)) || times[i].startMs != times[i+1].startMs {
@@ -121,7 +122,7 @@ func (x *exchange) endsLater(results []string, i int) bool {
 	return result == "200" && strings.HasPrefix(results[i+1], target+"=")
 }
 
-// cacheWord is the result of the cache lookup; empty: there was none.
+// cacheWord returns the result of the cache lookup; empty: there was no lookup.
 func (x *exchange) cacheWord() string {
 	if x.s.admission.admitted && x.endpoint.body != noBody && x.s.rejected == fault.None {
 		return x.cacheState(x.s.hit.found)
@@ -129,7 +130,8 @@ func (x *exchange) cacheWord() string {
 	return ""
 }
 
-// finishWord is the native API's word for why the provider's response ended, or one for what that API has none; empty: it told no reason.
+// finishWord returns the native API's word for the reason why the provider's response ended, or a word of its own if
+// that API has none; empty: no reason was given.
 func finishWord(finish chat.Finish) string {
 	switch finish {
 	case chat.FinishNone:
@@ -142,7 +144,7 @@ func finishWord(finish chat.Finish) string {
 	return openai.Reason(finish)
 }
 
-// maxRecordAttempts bounds the attempts of a record.
+// maxRecordAttempts limits the attempts in a record.
 const maxRecordAttempts = 8
 
 // recordAttempts writes each attempt: its target, its outcome, when it began and how long it took.
@@ -211,8 +213,8 @@ func (x *exchange) recordUsage(b *jsontext.Builder) {
 	}
 }
 
-// recordRules writes the rules of the request's violations: with them, its key and its time, they are found in the project's Ledger.
-// A request that was not admitted has none there.
+// recordRules writes the rules of the request's violations. The project's Ledger can be searched by rule, key and
+// time. It has no violations of a request that was not admitted.
 func recordRules(b *jsontext.Builder, rules string) {
 	if rules == "" {
 		return

@@ -17,7 +17,7 @@ const (
 	extensionRecall           // recalling idle slices from the project's other keys
 )
 
-// extensionRows are the extension's machine. Without more budget it may end the stream.
+// extensionRows is the extension's machine. If there is no more budget, it may end the stream.
 var extensionRows = [...]sideRow{
 	{extensionMeter, inExtend, (*exchange).onExtend, 1<<extensionIdle | 1<<extensionMeter | 1<<extensionLedger, toDone},
 	{extensionLedger, inExtendGrant, (*exchange).onExtendGrant, 1<<extensionIdle | 1<<extensionMeter | 1<<extensionLedger | 1<<extensionRecall, toDone},
@@ -37,8 +37,8 @@ func (x *exchange) extensionState() sideState {
 	return extensionIdle
 }
 
-// A stream's reservation grows by what it generates in aheadMs at its measured rate, within these limits. minExtendTokens is the
-// minimum when the budget is short.
+// A stream's reservation grows by the tokens that it generates in aheadMs at its measured rate, within these limits.
+// minExtendTokens is the minimum when the budget is short.
 const (
 	aheadMs         = 10 * calendar.SecondMs
 	extendTokens    = 4096
@@ -46,13 +46,13 @@ const (
 	minExtendTokens = 256
 )
 
-// watchFromHalf sets the cost of the next request for more: half of the rest of the reservation.
+// watchFromHalf sets the cost at which more budget is requested: when half of the rest of the reservation is used.
 func (x *exchange) watchFromHalf() {
 	cost := x.streamCost(0)
 	x.s.stream.extension.nextPico = cost + max(x.s.admission.reserved-cost, 0)/2
 }
 
-// watchBudget requests more of the budget once half of the rest is used.
+// watchBudget requests more budget once half of the rest is used.
 func (x *exchange) watchBudget() {
 	e := &x.s.stream.extension
 	if !x.testMode() && !e.dry && x.lentIsDue() && x.streamCost(0) >= e.nextPico {
@@ -60,7 +60,7 @@ func (x *exchange) watchBudget() {
 	}
 }
 
-// maxLentWaitMs is more than any wait for lent budget. A later instant means that the clock has gone back.
+// maxLentWaitMs is longer than any wait for lent budget. A later time means that the clock has gone back.
 const maxLentWaitMs = calendar.DayMs
 
 // lentIsDue reports whether lent budget may be free again, if the stream waits for it.
@@ -90,8 +90,8 @@ func (x *exchange) requestExtension() {
 	x.extend()
 }
 
-// aheadTokens is the number of output tokens to reserve beyond those seen. The caller's max tokens limit it, until the stream has
-// to wait: it exceeds them, or the estimate does.
+// aheadTokens returns the number of output tokens to reserve beyond those seen. The caller's max tokens limit it
+// until the stream has to wait. Then the stream, or the estimate, exceeds the max tokens.
 func (x *exchange) aheadTokens(seen uint64) uint64 {
 	st := &x.s.stream
 	perMs := max(calendar.SecondMs, x.since(st.firstContentMs))
@@ -129,14 +129,14 @@ func (x *exchange) extended() {
 	}
 }
 
-// notExtended ends a request that brought nothing. The next half of the rest repeats it; a stream that waits repeats it with
-// its next tick.
+// notExtended ends a request for budget that got nothing. It is repeated when half of the rest is used. If the stream
+// waits, it is repeated with the stream's next tick.
 func (x *exchange) notExtended() {
 	x.s.stream.extension.total = 0
 	x.watchFromHalf()
 }
 
-// onExtend takes the meter's reply. An unreachable meter is called again.
+// onExtend takes the meter's reply. If the meter cannot be reached, it is called again.
 func (x *exchange) onExtend() {
 	s := &x.s
 	e := &s.stream.extension
@@ -163,8 +163,8 @@ func (x *exchange) onExtend() {
 	}
 }
 
-// lostReservation handles a stream whose reservation the meter does not have any more, or whose period has ended with nothing left.
-// The reservation still covers it, and cannot grow.
+// lostReservation handles a stream whose reservation the meter no longer has, or whose period has ended with nothing
+// left. The reservation still covers the stream, but cannot grow.
 func (x *exchange) lostReservation() {
 	e := &x.s.stream.extension
 	e.total, e.dry = 0, true
@@ -203,7 +203,7 @@ func (x *exchange) onExtendGrant() {
 	}
 }
 
-// noBudgetLeft takes the Ledger's word that there is no room. The stream continues with its reservation.
+// noBudgetLeft handles the Ledger's reply that there is no room. The stream continues with its reservation.
 func (x *exchange) noBudgetLeft() {
 	e := &x.s.stream.extension
 	needed := e.minTotal
@@ -234,8 +234,8 @@ func (x *exchange) afterExtendFlush() {
 	}
 }
 
-// extendLease raises the reservation of a stream that was admitted by a lease. It returns false if the meter must do it: it
-// has the reservation. Until it has, the stream asks again.
+// extendLease raises the reservation of a stream that a lease admitted. It returns false if the meter has the
+// reservation and must raise it. While the reservation is on its way to the meter, the stream asks again.
 func (x *exchange) extendLease() bool {
 	s := &x.s
 	e := x.entry()

@@ -37,7 +37,7 @@ func (x *exchange) family() *api.Family {
 	return &f
 }
 
-// formatOf is the family by value.
+// formatOf returns the family by value.
 func (x *exchange) formatOf() api.Family {
 	if x.endpoint.format != nil {
 		return x.endpoint.format()
@@ -59,7 +59,7 @@ func (x *exchange) readRequest(p *api.Parser, root gjson.Result) api.Parsed {
 	return x.family().Parse(p, root)
 }
 
-// reparse parses the body again to translate it for a target; native: to one that speaks the caller's dialect.
+// reparse parses the body again, to translate it for a target. native: the target has the caller's dialect.
 func (x *exchange) reparse(body []byte, native bool) chat.Request {
 	p := api.Parser{Native: native}
 	parsed := x.readRequest(&p, gjson.ParseBytes(body))
@@ -67,11 +67,11 @@ func (x *exchange) reparse(body []byte, native bool) chat.Request {
 	return parsed.Request
 }
 
-// streams reports whether the response is streamed from the provider. A schema that blocks needs the whole response
+// streams reports whether the response is streamed from the provider. A blocking schema needs the complete response
 // first; the caller then gets all events of the stream at once.
 func (x *exchange) streams() bool { return x.s.request.stream && !x.s.govern.buffered }
 
-// requestBuffer is the buffer of the request as providers may get it.
+// requestBuffer returns the buffer of the request in the form that providers may get.
 func (x *exchange) requestBuffer() uint64 {
 	if x.s.govern.rewritten {
 		return bufferChecked
@@ -79,8 +79,8 @@ func (x *exchange) requestBuffer() uint64 {
 	return bufferBody
 }
 
-// remainingMs is what remains of the time limit that all attempts share. The limit applies until a whole response or
-// the first content of a stream.
+// remainingMs returns the rest of the time limit that all attempts share. The limit applies until a complete
+// response, or the first content of a stream.
 func (x *exchange) remainingMs() uint64 {
 	total := x.config.RequestMsOf(x.tier())
 	return total - min(total, x.since(x.s.dispatchMs))
@@ -101,7 +101,7 @@ func (x *exchange) errorBody(f fault.Fault, r refusal) []byte {
 	return x.family().Error(nil, x.apiError(f, r))
 }
 
-// targets are the targets of the requested name, with what the key and its project allow.
+// targets returns the targets of the requested name, with the permissions of the key and its project.
 func (x *exchange) targets() []policy.Target {
 	if x.targetsMemo == nil {
 		v := policy.View{Config: x.config, Key: x.s.record.Models, Development: x.testMode()}
@@ -114,8 +114,9 @@ func (x *exchange) targets() []policy.Target {
 	return x.targetsMemo
 }
 
-// onCallersAPI returns a model as it is called for this request: on the provider's API that has the caller's format, if the
-// model is served there, else on its first. The choice is the same in every step: it depends on the request alone.
+// onCallersAPI returns a model in the form in which this request calls it: on the provider's API that has the
+// caller's format, if the model is served there, and otherwise on its first API. The choice is the same in every
+// step, because it only depends on the request.
 func (x *exchange) onCallersAPI(m *config.Model) *config.Model {
 	if len(m.Others) == 0 || x.endpoint.calls.family == nil || x.endpoint.calls.rebuilds || x.speaks(m.Provider) {
 		return m
@@ -130,14 +131,14 @@ func (x *exchange) onCallersAPI(m *config.Model) *config.Model {
 	return m
 }
 
-// speaks reports whether a provider's wire takes bodies in the caller's format.
+// speaks reports whether a provider's wire format is the caller's format.
 func (x *exchange) speaks(p *config.Provider) bool {
 	f, ok := x.endpoint.calls.family(p.Wire)
 	return ok && f.Direct != nil && f.Dialect == x.family().Members
 }
 
-// hasTools reports whether a wire has what the request asks for: where the provider has only some of the format's tools,
-// translation may convert the others.
+// hasTools reports whether a wire has the tools that the request uses, if the provider has only some of the format's
+// tools. Translation may convert the others.
 func (x *exchange) hasTools(p *config.Provider) bool {
 	for _, use := range x.s.request.Bought.Uses {
 		if p.NoTools && x.config.Tool(p, use.Name) == nil {
@@ -147,7 +148,7 @@ func (x *exchange) hasTools(p *config.Provider) bool {
 	return true
 }
 
-// target is the target of the requested name with a model, or nil.
+// target returns the target of the requested name with a model, or nil.
 func (x *exchange) target(model string) *policy.Target {
 	targets := x.targets()
 	for i := range targets {
@@ -158,8 +159,8 @@ func (x *exchange) target(model string) *policy.Target {
 	return nil
 }
 
-// mayUse reports whether a cached response of a model may be returned: the model is a target of the requested name that
-// the key, its project and the registry allow. The response may be another key's.
+// mayUse reports whether a cached response of a model may be returned. The model must be a target of the requested
+// name that the key, its project and the registry allow, because the response may be another key's.
 func (x *exchange) mayUse(model string) bool {
 	t := x.target(model)
 	return t != nil && t.Allowed
@@ -189,7 +190,7 @@ func (x *exchange) model() *config.Model { return x.current().Model }
 // usesOwnProviderKey reports whether the current target is called with the project's own provider key.
 func (x *exchange) usesOwnProviderKey() bool { return x.current().MasterKeyID != "" }
 
-// wire is the format in which the current target gets the request.
+// wire returns the format in which the current target gets the request.
 //
 //go:noinline
 func (x *exchange) wire() *wire.Family {

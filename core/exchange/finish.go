@@ -36,7 +36,8 @@ func (x *exchange) providerRefusal(failure *wire.Failure) refusal {
 	return x.providerDid(text)
 }
 
-// wireHint is the remedy for a server that lacks one of its entry's wires, as old and chat-only ones do. Errors about a model name it.
+// wireHint returns the remedy for a server that lacks one of the wire formats in its catalog entry, such as an old or
+// chat-only server. Errors about a model name contain it.
 func (x *exchange) wireHint(failure *wire.Failure) string {
 	m := x.model()
 	if m.Provider.Home == "" || strings.Contains(failure.Message.Plain(), m.Upstream) {
@@ -45,13 +46,15 @@ func (x *exchange) wireHint(failure *wire.Failure) string {
 	return `; if it does not serve "` + m.Provider.Wire + `", leave that out of its wires in POSTERN_CATALOG`
 }
 
-// providerDid is the refusal that tells what the provider of the current target did: faults share their text.
+// providerDid returns the refusal with the failure of the current target's provider, because several failures share
+// the text of their fault.
 func (x *exchange) providerDid(what string) refusal {
 	return refusal{details: []fault.Detail{{Field: api.ProviderField, Message: x.model().Provider.Name + " " + what}}}
 }
 
-// publicMessage is the provider's message if callers may see it: short, and without the operator's secrets. With a
-// project's own provider key it is always empty, because the key is no longer available to search for.
+// publicMessage returns the provider's message if callers may see it: it is short, and contains none of the
+// operator's secrets. With a project's own provider key it is always empty, because the key is no longer available
+// for the search.
 func (x *exchange) publicMessage(message jsontext.Escaped) jsontext.Escaped {
 	if len(message) > maxMessage || x.hasProviderSecret(message.Plain()) {
 		return ""
@@ -59,8 +62,8 @@ func (x *exchange) publicMessage(message jsontext.Escaped) jsontext.Escaped {
 	return x.governMessage(message)
 }
 
-// hasProviderSecret reports whether a text of the current target's provider has the operator's key or settings, or may have a
-// project's own key.
+// hasProviderSecret reports whether a text of the current target's provider contains the operator's key or settings,
+// or may contain a project's own key.
 func (x *exchange) hasProviderSecret(text string) bool {
 	p := x.model().Provider
 	secret := x.usesOwnProviderKey() || p.Key != "" && strings.Contains(text, p.Key)
@@ -70,7 +73,7 @@ func (x *exchange) hasProviderSecret(text string) bool {
 	return secret
 }
 
-// minSecret is the length in bytes from which a provider setting is treated as a secret.
+// minSecret is the length in bytes from which a provider setting counts as a secret.
 const minSecret = 12
 
 // refuseWith sends an error response.
@@ -95,7 +98,7 @@ func (x *exchange) refuseWith(f fault.Fault, r refusal, body []abi.Part) {
 	if spent && x.s.codex && x.s.dialect == chat.Responses {
 		add(codexMessage, r.limit.Detail.Field+" "+r.limit.Detail.Message)
 	}
-	if x.s.attempts > 0 || x.s.dispatchMs > 0 && f.Origin() == fault.ByProvider { // of a flight that it followed
+	if x.s.attempts > 0 || x.s.dispatchMs > 0 && f.Origin() == fault.ByProvider { // of a flight that the request followed
 		add(header.Attempts, x.attemptsHeader())
 	}
 	x.respond(x.statusOf(f), headers, body)
@@ -109,7 +112,8 @@ func (x *exchange) helpLink(headers []abi.Header, f fault.Fault) []abi.Header {
 	return append(headers, abi.Header{Name: "link", Value: control.HelpLink(f.Code())})
 }
 
-// codexMessage is the header that Codex shows about a spent limit, before the time of the reset: its own text does not name the limit.
+// codexMessage is the header with the text that Codex shows about a spent limit, before the time of the reset.
+// Codex's own text does not name the limit.
 // Source: parse_promo_message in codex-rs/codex-api/src/rate_limits.rs, read in November 2026.
 const codexMessage = "x-codex-promo-message"
 
@@ -126,15 +130,16 @@ func (x *exchange) refuseFailedCall(err error) bool {
 // unavailableRetryMs is the Retry-After when one of our own dependencies is unavailable.
 const unavailableRetryMs = 1000
 
-// refuseShuttingDown ends a request that the host's shutdown has cut. It says nothing about the provider, and no other target is
-// reachable either.
+// refuseShuttingDown ends a request that the host's shutdown has interrupted. It says nothing about the provider, and
+// no other target can be reached either.
 func (x *exchange) refuseShuttingDown() {
 	x.refuse(fault.ShuttingDown, refusal{retryMs: unavailableRetryMs})
 }
 
-// end finishes the exchange and cancels its outstanding actions. It keeps an outstanding fetch: that is a stream
-// whose end mark has arrived, and the rest of the body is read so that the connection can be reused. It also keeps a
-// classifier beside the request, for whose cost the settlement waits, and a settlement whose reply is late.
+// end finishes the exchange and cancels its outstanding actions, with three exceptions. It keeps a fetch: the end
+// mark of that stream has arrived, and the rest of the body is read so that the connection can be reused. It keeps a
+// classifier beside the request, because the settlement waits for its cost. And it keeps a settlement whose reply is
+// late.
 func (x *exchange) end() {
 	x.failFlight(x.ending)
 	x.dropAsk()
@@ -168,8 +173,8 @@ func (x *exchange) refuseClosed() {
 	x.refuse(fault.ClientClosed, refusal{})
 }
 
-// refused ends an exchange whose caller has the error, or is gone. A reservation is released; the part of a stream that was sent is
-// settled: as a hit if it came from a flight.
+// refused ends an exchange after the caller got the error or disconnected. It releases the reservation, or settles
+// the part of a stream that was sent. If the stream came from a flight, it is settled as a hit.
 func (x *exchange) refused(f fault.Fault) {
 	s := &x.s
 	x.ending = f

@@ -22,8 +22,9 @@ func (x *exchange) joins() bool {
 	return s.idempotency == "" && !x.testMode() && !s.govern.classification.wanted && !restores && !x.isStoredInPart(false)
 }
 
-// flightName identifies requests that may share a response: the cache entry, and what an entry does not depend on. Keys with
-// other model lists or plans may be refused what the leader's key may use.
+// flightName identifies requests that may share a response. It consists of the cache entry's key and of everything
+// that the entry does not depend on. Keys with other model lists or plans may be refused models that the leader's key
+// may use.
 func (x *exchange) flightName() string {
 	name := x.cacheEntryKey()
 	if x.streams() {
@@ -39,13 +40,13 @@ func (x *exchange) flightName() string {
 	return name + "/" + keys.Hex(sum[:8])
 }
 
-// join looks the response up in memory, and joins the flight if it is absent. Without a key it only joins.
+// join looks up the response in memory, and joins the flight if it is not there. Without a key, it only joins.
 func (x *exchange) join(key string) {
 	x.await(abi.Action{Kind: abi.ActionJoin, ID: idMemory, Key: key, Name: x.flightName()})
 }
 
-// joinedFlight takes the role that the lookup in memory gave the exchange. It returns false if the exchange has to join
-// again, because the response in memory is not valid for it.
+// joinedFlight takes the exchange's role from the lookup in memory. It returns false if the exchange must join again,
+// because the response in memory is not valid for it.
 func (x *exchange) joinedFlight() bool {
 	f := &x.s.flight
 	switch {
@@ -61,8 +62,8 @@ func (x *exchange) joinedFlight() bool {
 	return true
 }
 
-// land ends the exchange's part in its flight, if it is in one. Data is sent only if somebody waits for it: the others find
-// the response in memory.
+// land ends the exchange's part in its flight, if there is one. It sends data only if a follower waits for it; others
+// find the response in memory.
 func (x *exchange) land(code uint64, data []byte) {
 	f := &x.s.flight
 	if f.role == noFlight {
@@ -76,8 +77,8 @@ func (x *exchange) land(code uint64, data []byte) {
 	x.do(abi.Action{Kind: abi.ActionLand, Code: code, Data: data})
 }
 
-// landAnswer lands the flight with the provider's response. An answer that the leader's own limits may have cut short is
-// not shared.
+// landAnswer ends the flight with the provider's response. It does not share an answer that the leader's own limits
+// may have cut short.
 func (x *exchange) landAnswer(a *answer, raw bool, body []byte) {
 	if x.s.flight.role != leads {
 		return
@@ -97,7 +98,7 @@ func (x *exchange) landAnswer(a *answer, raw bool, body []byte) {
 	x.land(abi.FlightLanded, data)
 }
 
-// failFlight lands the flight of an exchange that ends with an error.
+// failFlight ends the flight of an exchange that ends with an error.
 func (x *exchange) failFlight(f fault.Fault) {
 	if !f.Shared() && (f == fault.ClientClosed || x.s.attempts == 0) {
 		x.land(abi.FlightRetry, nil)
@@ -109,8 +110,8 @@ func (x *exchange) failFlight(f fault.Fault) {
 	x.land(abi.FlightFailed, code)
 }
 
-// publish makes the deltas of a stream the bytes of the flight, from the moment when the stream is committed to its target.
-// From then on the flight grows with the deltas' buffer.
+// publish uses the deltas of a stream as the bytes of the flight, from the moment when the stream is committed to its
+// target. From then on, the flight grows with the deltas' buffer.
 func (x *exchange) publish() {
 	f, st := &x.s.flight, &x.s.stream
 	if f.role != leads || !st.committed {
@@ -138,8 +139,9 @@ func flightHead(provider, model, dropped string) []byte {
 	return w.Buf
 }
 
-// heldUp reports whether the stream continues without its caller, for its followers.
+// heldUp reports whether the stream continues for its followers after its own caller has disconnected.
 func (x *exchange) heldUp() bool { return x.s.flight.role == leads && x.waiting > 0 }
 
-// collectsForFlight reports whether the deltas of a stream beyond the size of a cache entry are still published.
+// collectsForFlight reports whether deltas are still published although the stream is larger than a cache entry may
+// be.
 func (x *exchange) collectsForFlight() bool { return x.heldUp() && x.s.flight.began }

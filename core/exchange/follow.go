@@ -8,8 +8,8 @@ import (
 	"github.com/postern-ai/postern/core/fault"
 )
 
-// follow waits for the response of the flight that the admitted exchange follows, at most for the time that all attempts of
-// a request share.
+// follow waits for the response of the flight that the admitted exchange follows. It waits at most for the time limit
+// that all attempts of a request share.
 func (x *exchange) follow() {
 	s := &x.s
 	if s.disconnected {
@@ -32,7 +32,7 @@ func (x *exchange) follow() {
 
 func (x *exchange) awaitFlight() { x.await(abi.Action{Kind: abi.ActionFollow, ID: idFollow}) }
 
-// onFlight takes what the leader published, or the end of the flight.
+// onFlight takes the part that the leader has published, or the end of the flight.
 func (x *exchange) onFlight() {
 	x.s.flight.lastMs = x.now
 	switch x.event.Code {
@@ -140,10 +140,10 @@ func (x *exchange) onLanded() {
 	x.endFollowed(nil)
 }
 
-// onFollowedDeltas ends the stream of a family whose last event has the whole response.
+// onFollowedDeltas ends the stream of a family whose last event contains the complete response.
 func (x *exchange) onFollowedDeltas() { x.endFollowed(x.event.Data) }
 
-// endFollowed ends the stream as that of a cached response.
+// endFollowed ends the stream like that of a cached response.
 func (x *exchange) endFollowed(encoded []byte) {
 	var whole *chat.Response
 	if deltas, err := chat.ReadDeltas(encoded); len(encoded) > 0 && err == nil {
@@ -155,13 +155,13 @@ func (x *exchange) endFollowed(encoded []byte) {
 	x.servedFromCache(abi.Part{Data: end})
 }
 
-// againDivisor defines which part of the time of all attempts a follower must have left to start over after a failure. With
-// less, it might lead the next flight without the time to wait for a response: it would pay for nothing, and fail the flight of
-// others that have just come.
+// againDivisor defines how much of the time of all attempts a follower must have left to start over after a failure.
+// With less time, it might lead the next flight without waiting long enough for a response. It would pay for nothing,
+// and fail the flight for new followers.
 const againDivisor = 4
 
-// onFlightFailed starts over if the caller has had nothing: the first of the followers leads the next flight. The caller of
-// an open stream gets an error event.
+// onFlightFailed starts over if the caller has not received anything. The first of the followers leads the next
+// flight. If the caller's stream is open, it gets an error event.
 func (x *exchange) onFlightFailed() {
 	f := &x.s.flight
 	began, code := f.began, x.event.Code
@@ -183,8 +183,8 @@ func (x *exchange) onFlightFailed() {
 	}
 }
 
-// breakFollowed ends an open stream with the leader's error. An error that concerns the leader's key or caller only, such as its
-// budget, says nothing about this one: the same request may succeed.
+// breakFollowed ends an open stream with the leader's error. An error that only concerns the leader's key or caller,
+// such as its budget, says nothing about this request, which may succeed if it is repeated.
 func (x *exchange) breakFollowed() {
 	f, ok := fault.SharedByCode(x.event.Data)
 	if !ok {
@@ -194,8 +194,8 @@ func (x *exchange) breakFollowed() {
 	x.refuse(f, sharedFailure(f))
 }
 
-// refuseFollowed refuses a request whose flights have failed too often. If the last leader failed for a reason of its own key,
-// the exchange sends the request itself instead: there is no outage.
+// refuseFollowed refuses a request whose flights have failed too often. If the last leader failed for a reason of its
+// own key, there is no outage, and the exchange sends the request itself instead.
 func (x *exchange) refuseFollowed() {
 	f, ok := fault.SharedByCode(x.event.Data)
 	switch {
@@ -208,7 +208,7 @@ func (x *exchange) refuseFollowed() {
 	}
 }
 
-// onRejoin takes the exchange's part in the next flight. A leader sends the request: it has been admitted.
+// onRejoin takes the exchange's role in the next flight. A leader sends the request, which has already been admitted.
 func (x *exchange) onRejoin() {
 	x.noteCacheResult()
 	switch {
@@ -225,7 +225,7 @@ func (x *exchange) onRejoin() {
 // onFollowTimeout ends the wait for a response at the time limit of the request.
 func (x *exchange) onFollowTimeout() { x.refuse(fault.ProviderTimeout, refusal{}) }
 
-// onFollowTick sends a keep-alive comment after a silence, and ends a stream whose leader is stuck.
+// onFollowTick sends a keep-alive comment after a silence, and ends a stream whose leader has stopped sending.
 func (x *exchange) onFollowTick() {
 	st := &x.s.stream
 	if idle := x.config.TimeoutsOf(x.tier()).IdleMs; idle > 0 && x.since(x.s.flight.lastMs) > idle+tickMs {

@@ -38,8 +38,8 @@ func (x *exchange) readGovernHeader() bool {
 	return true
 }
 
-// startGovernor attaches the project's policy for texts, if the Governor checks this exchange. Settings that cannot be
-// decoded refuse the request, and it returns false: they may block what would pass without them.
+// startGovernor attaches the project's policy for texts, if the Governor checks this exchange. If the settings cannot
+// be decoded, it refuses the request and returns false, because they may block texts that would pass without them.
 func (x *exchange) startGovernor(p *doc.Policy) bool {
 	g := &x.s.govern
 	g.on, g.inspected, g.schema, g.buffered = false, false, false, false
@@ -77,11 +77,11 @@ func (x *exchange) readForInspection() {
 	x.await(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: bufferBody})
 }
 
-// onInspect checks the texts of the request. Redacted ones replace the originals in everything that follows, except in
-// the comparison of requests with the same Idempotency-Key.
+// onInspect checks the texts of the request. The redacted body replaces the original in all following steps, except
+// when requests with the same Idempotency-Key are compared.
 func (x *exchange) onInspect() {
 	x.s.govern.inspected = true
-	if !x.s.govern.on { // a newer policy does not check this request, which an older one has rewritten
+	if !x.s.govern.on { // a newer policy does not check this request, although an older one has rewritten it
 		x.useChecked(&inspect.Result{})
 		x.proceeds = true
 		return
@@ -112,7 +112,7 @@ func (x *exchange) onInspect() {
 	x.proceeds = true
 }
 
-// useChecked continues with the checked body. A body that was redacted under an older policy may be the original again.
+// useChecked continues with the checked body. A body that an older policy redacted may be the original again.
 func (x *exchange) useChecked(result *inspect.Result) {
 	body := x.event.Data
 	if x.s.govern.rewritten = result.Body != nil; x.s.govern.rewritten {
@@ -142,8 +142,8 @@ func (x *exchange) rejectBlocked(result *inspect.Result) {
 	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferError, Data: x.family().Error(nil, e)})
 }
 
-// startValidation makes sure that there is a policy to check with: the project's, or else the defaults. A plan without
-// the Governor rejects the request.
+// startValidation ensures that there is a policy to check with: the project's, or the default one. If the plan does
+// not include the Governor, the request is rejected.
 func (x *exchange) startValidation() {
 	g := &x.s.govern
 	if x.endpoint.policy != checksTexts || g.on || x.s.rejected != fault.None {

@@ -9,8 +9,9 @@ import (
 	"github.com/postern-ai/postern/core/sse"
 )
 
-// checkAnswer checks a whole response: raw if it is in the caller's dialect, else r. The result, or r, is for the
-// cache; restoreRaw and restoreResponse make the caller's form of it. A blocked response ends the exchange, and ok is false.
+// checkAnswer checks a non-streaming response: raw if it is in the caller's dialect, otherwise r. The result, or r,
+// is for the cache; restoreRaw and restoreResponse make the caller's form of it. If the response is blocked, the
+// exchange ends and ok is false.
 func (x *exchange) checkAnswer(r *chat.Response, raw []byte) ([]byte, bool) {
 	g := &x.s.govern
 	if !g.on || !x.endpoint.texts.checked {
@@ -34,8 +35,8 @@ func (x *exchange) checkAnswer(r *chat.Response, raw []byte) ([]byte, bool) {
 	return raw, true
 }
 
-// governEvent checks one event of a stream and appends the output for the caller to out. The event is malformed if it must
-// not be sent: Blocked and Failed tell why.
+// governEvent checks one event of a stream and appends the output for the caller to out. The result is malformed if
+// the event must not be sent. Blocked and Failed tell why.
 func (x *exchange) governEvent(out []byte, e *sse.Event, deltas []chat.Delta, hidden bool, collected *abi.Writer) ([]byte, eventResult) {
 	st, checks := &x.s.stream, &x.s.govern.live
 	var send, store []chat.Delta
@@ -66,7 +67,7 @@ func (x *exchange) appendEvents(out []byte, events []sse.Event, hidden bool) []b
 	return out
 }
 
-// governEnd appends the text that the checks of a complete stream held back.
+// governEnd appends the text that the checks held back until the end of the stream.
 func (x *exchange) governEnd(out []byte, collected *abi.Writer) []byte {
 	if !x.s.govern.on {
 		return out
@@ -86,9 +87,9 @@ func (x *exchange) governEnd(out []byte, collected *abi.Writer) []byte {
 	return out
 }
 
-// blockStream ends a stream because of its content. out is the output before the finding: it is sent only if some was
-// sent before, because a caller that has seen nothing gets a plain error. What arrived is charged, and no other target is
-// tried: it could say the same.
+// blockStream ends a stream because of its content. out is the output before the finding. It is only sent if earlier
+// output was sent, because a caller that has received nothing gets a plain error. The received part is charged. No
+// other target is tried, because it could send the same content.
 func (x *exchange) blockStream(out []byte) {
 	switch st := &x.s.stream; {
 	case st.committed:

@@ -10,7 +10,8 @@ import (
 )
 
 // checkSchema adds a finding for each choice of a streamed response whose text does not satisfy the project's JSON
-// Schema, as inspect does for whole responses. A choice without text, such as a tool call, has nothing to compare.
+// Schema, as package inspect does for non-streaming responses. A choice without text, such as a tool call, is not
+// checked.
 func (x *exchange) checkSchema(result *inspect.Result, r *chat.Response) {
 	g := x.guard()
 	text := g.settings.Schema.Schema
@@ -37,7 +38,7 @@ func (x *exchange) checkSchema(result *inspect.Result, r *chat.Response) {
 	result.Decision = result.Tally.Decide(p)
 }
 
-// checkStreamSchema checks a complete stream, which has been sent, with a schema that only flags.
+// checkStreamSchema checks a complete stream that was already sent, with a schema that only flags.
 func (x *exchange) checkStreamSchema(r *chat.Response) {
 	g := &x.s.govern
 	if !g.schema {

@@ -16,8 +16,8 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// guard returns the policy, tightened by the caller's header, and the redacted values. It decodes them once per step, and
-// no more than most steps need: it is part of the cost of every piece of a stream.
+// guard returns the policy, tightened by the caller's header, and the redacted values. It decodes them once per step,
+// and only the parts that most steps need, because this costs time for every piece of a stream.
 func (x *exchange) guard() *guard {
 	if x.guardMemo != nil {
 		return x.guardMemo
@@ -52,7 +52,7 @@ func (x *exchange) attach(settings []byte, r *governor.Redactor) {
 	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: abi.AttachedBuffer, Data: w.Buf})
 }
 
-// liveGuard is the constant part of a stream's checks.
+// liveGuard returns the constant part of a stream's checks.
 func (x *exchange) liveGuard() *live.Guard {
 	g := x.guard()
 	if g.live == nil {
@@ -64,8 +64,9 @@ func (x *exchange) liveGuard() *live.Guard {
 	return g.live
 }
 
-// blocked is the variable part of a Blocked error. Its details name the rules that block; without one, the risk is too
-// high, and they name all that add to it. Each rule is named once, with the place of its first finding, never its text.
+// blocked returns the variable part of a Blocked error. Its details name the rules that block. If no rule blocks, the
+// risk score is too high, and the details name all rules that add to it. Each rule is named once, with the place of
+// its first finding, never its text.
 func (x *exchange) blocked(result *inspect.Result) refusal {
 	p := x.guard().check.Policy
 	found := x.ownPaths(result.Findings)
@@ -86,8 +87,8 @@ func (x *exchange) blocked(result *inspect.Result) refusal {
 	return r
 }
 
-// cause is the action of the rules that made a request or response be blocked: block, or else flag, or else the redaction
-// of what cannot be rewritten.
+// cause returns the action of the rules that blocked a request or response. This is block, otherwise flag, and
+// otherwise redact, for text that cannot be rewritten.
 func cause(reports []inspect.Report) governor.Action {
 	flags := false
 	for i := range reports {
@@ -104,10 +105,10 @@ func cause(reports []inspect.Report) governor.Action {
 	return governor.Redact
 }
 
-// maxBlockedDetails bounds the details of a Blocked error; its findings are complete up to governor.MaxListed.
+// maxBlockedDetails limits the details of a Blocked error. Its findings are complete up to governor.MaxListed.
 const maxBlockedDetails = 5
 
-// ownPaths are findings with paths as the caller's dialect has them.
+// ownPaths returns findings whose paths have the form of the caller's dialect.
 func (x *exchange) ownPaths(found []inspect.Finding) []inspect.Finding {
 	own := make([]inspect.Finding, len(found))
 	for i := range found {
@@ -117,8 +118,9 @@ func (x *exchange) ownPaths(found []inspect.Finding) []inspect.Finding {
 	return own
 }
 
-// ownPath is a path as the caller's dialect has it. Packages inspect and live name the texts of translated answers and of
-// streams as chat completions do; other dialects have no such members, so their member with all texts is named.
+// ownPath returns a path in the form of the caller's dialect. Packages inspect and live name the texts of translated
+// answers and of streams as in chat completions. Other dialects do not have these fields, so the path is their field
+// that contains all texts.
 func (x *exchange) ownPath(path string) string {
 	if !strings.HasPrefix(path, "choices[") {
 		return path
@@ -137,8 +139,9 @@ func (x *exchange) ownPath(path string) string {
 	return path
 }
 
-// fingerprintKey is the project's key for fingerprints of matches, from the first master key: repeats of a value have
-// the same fingerprint, and nobody without the key can test guesses. It is empty if the deployment has no master key.
+// fingerprintKey returns the project's key for fingerprints, which is derived from the first master key. Equal values
+// have the same fingerprint, and nobody can test guesses without the key. It is empty if the deployment has no master
+// key.
 func (x *exchange) fingerprintKey() []byte {
 	if len(x.config.MasterKeys) == 0 {
 		return nil
@@ -164,15 +167,15 @@ func (x *exchange) restoreResponse(r *chat.Response) {
 	}
 }
 
-// restorer is the redactor for a translated response.
+// restorer returns the redactor for a translated response.
 func (x *exchange) restorer() *governor.Redactor {
 	r := x.guard().redactor()
 	r.JSON = x.s.request.json
 	return r
 }
 
-// governorHeaders adds x-postern-governor: the decision about the request, its risk and the version of the policy. A
-// caller that was not admitted does not learn them. The body of a validation has its own decisions.
+// governorHeaders adds x-postern-governor: the decision about the request, its risk score and the version of the
+// policy. A caller that was not admitted does not get this header. The body of a validation has its own decisions.
 func (x *exchange) governorHeaders(headers []abi.Header) []abi.Header {
 	g := &x.s.govern
 	if !g.on || !g.inspected || x.endpoint.policy == checksTexts {
@@ -210,7 +213,7 @@ func (x *exchange) streamFinding(r *live.Report) inspect.Finding {
 	return inspect.Finding{Rule: r.Rule, Action: action, Path: r.Path, Start: int(r.Start), End: int(r.End)}
 }
 
-// streamResult is the findings of a stream by rule.
+// streamResult returns the findings of a stream by rule.
 func (x *exchange) streamResult() *inspect.Result {
 	result := &inspect.Result{}
 	for i := range x.s.govern.live.Reports {
@@ -231,8 +234,9 @@ func (x *exchange) noteOutput() {
 	}
 }
 
-// governMessage checks a provider's error message, which may repeat the prompt, as a text of the response. It is empty if
-// the policy blocks it. Its findings are not reported: the request's texts have been checked already.
+// governMessage checks a provider's error message as a text of the response, because it may repeat the prompt. The
+// result is empty if the policy blocks it. Findings are not reported, because the request's texts have already been
+// checked.
 func (x *exchange) governMessage(message jsontext.Escaped) jsontext.Escaped {
 	if !x.s.govern.on || message == "" {
 		return message

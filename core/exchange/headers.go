@@ -10,7 +10,7 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// respond sends a response, with the headers that every response has.
+// respond sends a response with the common headers.
 func (x *exchange) respond(status uint64, headers []abi.Header, body []abi.Part) {
 	s := &x.s
 	if s.responded {
@@ -20,7 +20,7 @@ func (x *exchange) respond(status uint64, headers []abi.Header, body []abi.Part)
 	x.do(abi.Action{Kind: abi.ActionRespond, Code: status, Headers: x.allHeaders(headers), Body: body})
 }
 
-// allHeaders adds the headers that every response has.
+// allHeaders adds the headers that all responses have.
 func (x *exchange) allHeaders(headers []abi.Header) []abi.Header {
 	s := &x.s
 	timing := reply.Timing{
@@ -107,7 +107,8 @@ func (x *exchange) noteAttempt(result string) {
 
 const maxAttemptResults = 400
 
-// attemptsHeader is the number of attempts and their outcomes: "2; openai/gpt-4.1=503, gemini/gemini-3-flash=200".
+// attemptsHeader returns the number of attempts and their outcomes: "2; openai/gpt-4.1=503,
+// gemini/gemini-3-flash=200".
 func (x *exchange) attemptsHeader() string {
 	n := strconv.FormatUint(x.s.attempts, 10)
 	if x.s.attemptResults == "" {

@@ -6,15 +6,16 @@ import (
 	"github.com/postern-ai/postern/core/keymeter"
 )
 
-// noteCacheResult takes the result of a cache lookup. A failure counts as a miss, and so does a corrupt or expired
-// entry.
+// noteCacheResult takes the result of a cache lookup. A failed lookup counts as a miss, and so does a corrupt or
+// expired entry.
 func (x *exchange) noteCacheResult() {
 	if x.event.Code == abi.OutcomeOK {
 		x.useHit(x.event.Data)
 	}
 }
 
-// noteSharedCacheResult does the same for the shared stores. What a leader finds is for its followers, too.
+// noteSharedCacheResult does the same for the shared stores. If a leader finds a response there, its followers get it
+// as well.
 func (x *exchange) noteSharedCacheResult() {
 	if x.noteCacheResult(); x.s.hit.found {
 		x.land(abi.FlightLanded, x.event.Data)
@@ -28,7 +29,7 @@ func (x *exchange) useHit(data []byte) {
 		return
 	}
 	if !x.mayUse(e.Model) {
-		return // cached for another key of the project; this key is not allowed to use the model
+		return // cached for another key of the project; this key must not use the model
 	}
 	var body []byte
 	a := answer{provider: e.Provider, model: e.Model, usage: e.Usage, cached: true}
@@ -65,7 +66,7 @@ func (x *exchange) respondHit() {
 	x.finishHit()
 }
 
-// finishHit ends the exchange with the cached response. The event has it if there is an Idempotency-Key.
+// finishHit ends the exchange with the cached response. With an Idempotency-Key, the event contains the response.
 func (x *exchange) finishHit() { x.servedFromCache(abi.Part{Buffer: bufferAnswer}) }
 
 // servedFromCache ends the exchange with a response from the cache or a flight.

@@ -16,7 +16,8 @@ const maxIdempotency = 255
 // outcomeUnknown tells the caller of an Idempotency-Key how to run its request again.
 const outcomeUnknown = "was used by a request that a provider may have executed; to run it again, repeat it with " + header.Rerun + ": true"
 
-// readIdempotencyKey reads the caller's Idempotency-Key. An invalid one is reported together with the errors in the body.
+// readIdempotencyKey reads the caller's Idempotency-Key. If it is invalid, that is reported together with the errors
+// in the body.
 func (x *exchange) readIdempotencyKey() {
 	key := x.header("idempotency-key")
 	switch {
@@ -28,7 +29,7 @@ func (x *exchange) readIdempotencyKey() {
 	}
 }
 
-// readRerunHeader returns false if the header is invalid.
+// readRerunHeader reads the rerun header. It returns false if the header is invalid.
 func (x *exchange) readRerunHeader() bool {
 	value := x.header(header.Rerun)
 	message := ""

@@ -23,7 +23,7 @@ const (
 	inAbsorb
 	inUnsealed
 	inBuffer
-	inResponse // a whole provider response, or an error response instead of a stream
+	inResponse // a complete provider response, or an error response instead of a stream
 	inHead     // a stream's response head
 	inChunk
 	inEnd
@@ -40,7 +40,7 @@ const (
 	inClassified
 	inHeldSettle
 	inKept
-	inFlight // what the leader of a flight published, or the flight's end
+	inFlight // data that the leader of a flight published, or the flight's end
 	inDisconnect
 	inLeaseTimer
 	inLeaseReport
@@ -56,8 +56,8 @@ var inputNames = [inputs]string{
 	"pinned", "tallied",
 }
 
-// IDs of actions that an event answers. From idFlush on, each constant is the first ID of a list: idFlush+n
-// flushes the n-th meter.
+// IDs of actions that an event answers. From idFlush on, each constant is the first ID of a list: idFlush+n flushes
+// the n-th meter.
 const (
 	idBody         = 1
 	idRecord       = 2
@@ -89,8 +89,8 @@ const (
 	idListEnd      = 5000
 )
 
-// inputOf maps the ID of an action to the input that its reply is. The reply to a fetch also depends on the
-// event's kind (fetchInput).
+// inputOf returns the input for the reply to an action ID. For a fetch, the input also depends on the event's kind
+// (fetchInput).
 var inputOf = [...]input{
 	idBody: inBody, idRecord: inRecord, idAdmit: inAdmit, idMemory: inMemory, idTimer: inTimer, idKV: inKV, idGrant: inGrant,
 	idReport: inReport, idBuffer: inBuffer, idForward: inForwarded, idTick: inTick, idExtend: inExtend, idPolicy: inPolicy,
@@ -154,8 +154,8 @@ func fetchInput(kind abi.EventKind) input {
 	return inFault
 }
 
-// IDs of the keeper's actions. They do not depend on the exchange's phase: an exchange keeps the lease beside its own
-// work, and after it.
+// IDs of the keeper's actions. They do not depend on the exchange's phase, because an exchange keeps the lease beside
+// its own work and after it.
 const (
 	idLeaseTimer  = 6000
 	idLeaseReport = 6001

@@ -25,10 +25,10 @@ var RequestHeaders = []string{
 // ResponseHeaders are the provider's response headers that the core reads.
 var ResponseHeaders = []string{"content-type", "retry-after", "retry-after-ms"}
 
-// originatorHeader names the program that calls: Codex sends codex_cli_rs, codex_exec and the like.
+// originatorHeader names the calling program: Codex sends codex_cli_rs, codex_exec and similar values.
 const originatorHeader = "originator"
 
-// onRequest takes the request head: endpoint, method, key. The body is read only if the key is well-formed.
+// onRequest takes the head of the request: endpoint, method and key. The body is only read if the key is well-formed.
 func (x *exchange) onRequest() {
 	s := &x.s
 	s.requestID, s.startMs, s.address = x.header(":id"), x.now, x.header(":address")
@@ -66,7 +66,7 @@ func (x *exchange) onRequest() {
 	}
 }
 
-// readCredentials refuses a request without a key, with a malformed one, or with two different ones.
+// readCredentials refuses a request without a key, with a malformed key, or with two different keys.
 func (x *exchange) readCredentials() bool {
 	key, ambiguous := keys.Choose(strings.TrimSpace(x.header("x-api-key")), x.bearerToken())
 	if ambiguous {
@@ -151,7 +151,8 @@ func (x *exchange) proceed() {
 	}
 }
 
-// readCallerHeaders keeps the headers for providers. In strict mode, one that no provider may get is rejected, and the result is false.
+// readCallerHeaders keeps the caller's headers for providers. In strict mode, it rejects a header that no provider
+// may get, and returns false.
 func (x *exchange) readCallerHeaders() bool {
 	details := x.readPassed()
 	if !x.s.strict || len(details) == 0 {

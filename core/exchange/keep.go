@@ -10,8 +10,8 @@ import (
 // maxReplayBytes is the size limit for a response stored in an idempotency record.
 const maxReplayBytes = 256 << 10
 
-// keepAnswer settles the request and stores its response. Then the response is sent from a buffer. While the classifier beside the
-// request has not responded, the settlement waits for it, and the response is stored without it.
+// keepAnswer settles the request and stores its response. Then the response is sent from a buffer. If the classifier
+// beside the request has not responded yet, the settlement waits for it, and the response is stored without it.
 func (x *exchange) keepAnswer(settle *keymeter.Settle, buffer uint64) {
 	answer := keymeter.Settle{
 		RequestID: settle.RequestID, Outcome: keymeter.Finish, Idempotency: settle.Idempotency, Answer: settle.Answer, Oversized: settle.Oversized,
@@ -22,18 +22,18 @@ func (x *exchange) keepAnswer(settle *keymeter.Settle, buffer uint64) {
 	if x.holdSettle(settle) {
 		settle = &answer
 	}
-	x.settleLeased(settle) // it is not, but the exchange may have to keep the lease
+	x.settleLeased(settle) // not settled by a lease, but the exchange may have to keep one
 	x.s.kept = buffer
 	x.enter(phaseKeep)
 	x.call(idKeep, abi.ClassKeyMeter, x.s.keyHash, settle.Encode())
 	x.await(abi.Action{Kind: abi.ActionWait, ID: idTimer, KeepMs: keepAnswerMs})
 }
 
-// keepAnswerMs is the longest time that a response waits until it is stored.
+// keepAnswerMs limits how long a response waits to be stored.
 const keepAnswerMs = 5000
 
-// holdEnd keeps the last output of a stream that is complete, which may contain its success mark, until the response is stored. It
-// returns the output to send now.
+// holdEnd keeps the last output of a complete stream until the response is stored, because it may contain the
+// stream's success mark. It returns the output to send now.
 func (x *exchange) holdEnd(out []byte, complete bool) []byte {
 	if !complete || x.s.idempotency == "" {
 		return out

@@ -6,7 +6,7 @@ import (
 	"github.com/postern-ai/postern/core/lease"
 )
 
-// leaseRows are the keeper's machine. It keeps the lease beside its own request, and after it.
+// leaseRows is the keeper's machine. It keeps the lease beside its own request, and after it.
 var leaseRows = [...]sideRow{
 	{leaseAsleep, inLeaseTimer, (*exchange).onLeaseTimer, 1<<leaseIdle | 1<<leaseAsleep | 1<<leaseReporting, 0},
 	{leaseBoth, inLeaseTimer, (*exchange).onLeaseTimer, 1<<leaseReporting | 1<<leaseBoth, 0},
@@ -55,6 +55,6 @@ func (x *exchange) onLeaseReport() {
 	}
 	x.staysKeeper(e)
 	if x.s.phase == phaseStream && x.s.stream.withheld.waiting {
-		x.requestExtension() // the meter may have the reservation now
+		x.requestExtension() // the meter may have the reservation by now
 	}
 }

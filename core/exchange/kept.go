@@ -5,7 +5,7 @@ import (
 	"github.com/postern-ai/postern/core/fault"
 )
 
-// keptAnswer describes the response that waits until it is stored.
+// keptAnswer describes the response that waits to be stored.
 func (x *exchange) keptAnswer() *answer {
 	s := &x.s
 	return &answer{
@@ -13,8 +13,8 @@ func (x *exchange) keptAnswer() *answer {
 	}
 }
 
-// sendKept sends the response that is stored now, or could not be: the provider has been paid, and a repeat does not run again
-// either way.
+// sendKept sends the response, whether it was stored or not. The provider has already been paid, and a repeated
+// request does not run again in either case.
 func (x *exchange) sendKept() {
 	x.cancel(idTimer)
 	if x.s.rejected != fault.None {

@@ -8,7 +8,7 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// pinLease pins the entry of the key, from the next step on, if the key's plan lends.
+// pinLease pins the entry of the key from the next step on, if the key's plan has leases.
 func (x *exchange) pinLease() {
 	if x.s.leased.pinned || x.config.Plan(x.s.record.Plan).Lease.DurationMs == 0 {
 		return
@@ -16,7 +16,7 @@ func (x *exchange) pinLease() {
 	x.pin()
 }
 
-// pin pins the entry of the key; without a known key, the one of all requests without one. A hash is never "root".
+// pin pins the entry of the key, or the common entry of all requests without a known key. A hash is never "root".
 func (x *exchange) pin() {
 	x.s.leased.pinned, x.pins = true, true
 	name := x.s.keyHash
@@ -26,8 +26,8 @@ func (x *exchange) pin() {
 	x.do(abi.Action{Kind: abi.ActionPin, Key: "lease/" + name})
 }
 
-// entry is the content of the pinned entry, decoded once per step; nil if no entry is pinned, or in the step that pins it,
-// which does not have the content.
+// entry returns the content of the pinned entry, decoded once per step. It returns nil if no entry is pinned. It also
+// returns nil in the step that pins the entry, which does not have the content yet.
 func (x *exchange) entry() *lease.Entry {
 	if !x.s.leased.pinned || x.pins {
 		return nil
@@ -38,7 +38,7 @@ func (x *exchange) entry() *lease.Entry {
 	return x.entryMemo
 }
 
-// saveEntry makes the step replace the pinned entry.
+// saveEntry makes the step write the pinned entry.
 func (x *exchange) saveEntry() { x.out.PinnedChanged = true }
 
 // keeperID identifies this exchange in the entry.
@@ -47,8 +47,9 @@ func (x *exchange) keeperID() uint64 { return max(1, hashText(x.s.requestID)) }
 // hashText is FNV-1a.
 func hashText(text string) uint64 { return cached.Checksum([]byte(text)) }
 
-// takeLease admits the request by the lease of its key. It returns false if the meter must decide: also on requests with
-// an Idempotency-Key, whose record the meter has, and on those with violations, which it stores with the admission.
+// takeLease admits the request with the lease of its key. It returns false if the meter must decide. This is also the
+// case for requests with an Idempotency-Key, whose record the meter has, and for requests with violations, which the
+// meter stores with the admission.
 func (x *exchange) takeLease(command *keymeter.Admit) bool {
 	s := &x.s
 	if command.Mode != keymeter.ModeReserve && command.Mode != keymeter.ModeHit || command.Idempotency != "" || len(command.Violations) > 0 {
@@ -59,8 +60,8 @@ func (x *exchange) takeLease(command *keymeter.Admit) bool {
 		return false
 	}
 	if s.admission.rounds > 0 {
-		// A repeat of the admission, with a grant or a newer record. The meter may have admitted the request and the reply
-		// been lost, so only the meter can repeat it. It does not make the key hot either.
+		// This is a repeat of the admission, with a grant or a newer record. The meter may have admitted the request
+		// although its reply was lost, so only the meter can repeat it. A repeat does not make the key hot either.
 		command.LeaseID = s.leased.asked
 		return false
 	}
@@ -87,7 +88,7 @@ func (x *exchange) takeLease(command *keymeter.Admit) bool {
 	return true
 }
 
-// takeLeaseReply takes the lease in the meter's reply to the admission.
+// takeLeaseReply takes the lease from the meter's reply to the admission.
 func (x *exchange) takeLeaseReply(reply *keymeter.AdmitReply, ok bool) {
 	asked := x.s.leased.asked
 	e := x.entry()
@@ -114,8 +115,8 @@ func (x *exchange) staysKeeper(e *lease.Entry) {
 	x.saveEntry()
 }
 
-// dropAsk ends the request for a lease if the meter has not admitted the exchange: others may ask again. It returns false if
-// there is none.
+// dropAsk ends the request for a lease if the meter has not admitted the exchange, so that others can ask again. It
+// returns false if there is no such request.
 func (x *exchange) dropAsk() bool {
 	e, asked := x.entry(), x.s.leased.asked
 	if e == nil || asked == 0 || x.pending(idAdmit) {
@@ -123,12 +124,12 @@ func (x *exchange) dropAsk() bool {
 	}
 	x.s.leased.asked = 0
 	e.Granted(x.now, lease.Asked{ID: asked}, &keymeter.Lease{}, nil)
-	x.staysKeeper(e) // settles that arrived meanwhile count on it
+	x.staysKeeper(e) // settles that arrived meanwhile rely on this keeper
 	return true
 }
 
-// settleLeased leaves the settlement in the entry. It returns false if the meter must get it: of a request that was not
-// admitted by a lease, or if the entry is full.
+// settleLeased stores the settlement in the entry. It returns false if the meter must get it, because no lease
+// admitted the request or the entry is full.
 func (x *exchange) settleLeased(settle *keymeter.Settle) bool {
 	e := x.entry()
 	if e == nil {
@@ -139,12 +140,12 @@ func (x *exchange) settleLeased(settle *keymeter.Settle) bool {
 		return false
 	}
 	if x.s.admission.mode == keymeter.ModeHit {
-		return true // complete at its admission
+		return true // already complete at its admission
 	}
 	left := e.Settle(x.now, settle)
 	x.saveEntry()
 	if left && len(settle.Violations) > 0 {
-		x.reportLease(true) // evidence does not wait for the interval
+		x.reportLease(true) // violations do not wait for the end of the interval
 	} else {
 		x.reportIfDue()
 	}
@@ -152,7 +153,7 @@ func (x *exchange) settleLeased(settle *keymeter.Settle) bool {
 	return left
 }
 
-// keepLease becomes the keeper if there is none.
+// keepLease makes the exchange the keeper if there is none.
 func (x *exchange) keepLease(e *lease.Entry) {
 	if e.Keep(x.now, x.keeperID()) {
 		x.saveEntry()
@@ -166,7 +167,7 @@ func (x *exchange) sleepAsKeeper() {
 	}
 }
 
-// reportIfDue sends a report before the end of the interval if enough has gathered.
+// reportIfDue sends a report before the end of the interval if there is enough to report.
 func (x *exchange) reportIfDue() {
 	if x.entry().Due() {
 		x.reportLease(true)

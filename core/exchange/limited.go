@@ -15,8 +15,8 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// rateLimited is the refusal of a key whose limits are exceeded: by the window that takes longest to reset. A spent day has no
-// Retry-After, on which clients would sleep in silence.
+// rateLimited returns the refusal for a key that exceeds its limits. It names the window that takes longest to reset.
+// An exceeded daily limit has no Retry-After, because clients would wait for it silently.
 func (x *exchange) rateLimited(answer *keymeter.AdmitReply) refusal {
 	for i := range answer.Windows {
 		w := &answer.Windows[i]
@@ -33,17 +33,18 @@ func (x *exchange) rateLimited(answer *keymeter.AdmitReply) refusal {
 		l.Amount = strconv.FormatUint(w.Limit, 10)
 		l.Used = l.Amount
 		if l.Name == "requests_per_day" {
-			// The meter's clock is a few milliseconds ahead or behind; its days end at midnight.
+			// The meter's clock may be a few milliseconds ahead or behind. Its days end at midnight.
 			l.Spent, l.ResetMs = true, (l.ResetMs+calendar.DayMs/2)/calendar.DayMs*calendar.DayMs
 			return refusal{limit: x.ofKey(l)}
 		}
-		// Tokens count until the end of their second, a minute later: a little longer than the longest Retry-After.
+		// Tokens count until the end of their second one minute later, which is slightly longer than the longest
+		// Retry-After.
 		return refusal{retryMs: min(answer.RetryMs, maxWaitMs), limit: x.ofKey(l)}
 	}
 	return refusal{retryMs: min(answer.RetryMs, maxWaitMs)}
 }
 
-// tooConcurrent is the refusal of a key with too many requests in progress.
+// tooConcurrent returns the refusal for a key with too many requests in progress.
 func (x *exchange) tooConcurrent() refusal {
 	amount := strconv.FormatUint(x.config.Plan(x.s.record.Plan).Concurrent, 10)
 	l := &api.Limit{Name: "concurrent_requests", Unit: "requests", Amount: amount, Used: amount}
@@ -62,8 +63,9 @@ func (x *exchange) ofKey(l *api.Limit) *api.Limit {
 	return l
 }
 
-// overBudget is the refusal of a request that the project's budget does not cover. needed is what the request reserves at least. Only
-// callers that may see the project's usage, which tells the same, learn amounts.
+// overBudget returns the refusal for a request that the project's budget does not cover. needed is the smallest
+// reservation of the request. Only callers that may see the project's usage get amounts, because the usage reveals
+// the same.
 func (x *exchange) overBudget(b *budgetRequest, needed money.Pico) refusal {
 	words := [...]string{calendar.Monthly: "month", calendar.Weekly: "week", calendar.Daily: "day"}
 	word := words[b.period.Cycle()]
@@ -99,16 +101,17 @@ func (x *exchange) completeLimit(l *api.Limit) {
 	}
 }
 
-// anyOperator is who can raise limits of a project without a contact.
+// anyOperator says who can raise the limits of a project without a contact.
 const anyOperator = "the operator of this gateway"
 
-// notePeriod keeps what a refused Grant tells about the budget.
+// notePeriod keeps the figures of the budget from a refused Grant.
 func (b *budgetRequest) notePeriod(reply *ledger.GrantReply) {
 	b.spent, b.told, b.budgetPico, b.spentPico = reply.Spent, reply.Told, reply.BudgetPico, reply.SpentPico
-	b.period = max(b.period, reply.Period) // the next one may have begun
+	b.period = max(b.period, reply.Period) // the next period may have begun
 }
 
-// statusOf is the status of an error for this caller. Codex repeats a 402 five times, and stops on the 429 of a spent limit.
+// statusOf returns the status of an error for this caller. Codex repeats a 402 five times, but stops at a 429 for an
+// exceeded limit.
 func (x *exchange) statusOf(f fault.Fault) uint64 {
 	if f == fault.BudgetExceeded && x.s.codex && x.s.dialect == chat.Responses {
 		return fault.RateLimited.Status()

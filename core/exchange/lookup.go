@@ -12,7 +12,7 @@ func (x *exchange) readSharedCache() {
 	})
 }
 
-// hotKeepMs is how long a response found in a shared store stays in the isolate's memory.
+// hotKeepMs is how long a response from a shared store stays in the isolate's memory.
 const hotKeepMs = 60_000
 
 func (x *exchange) readMemoryCache() {

@@ -2,10 +2,11 @@
 // Step with each event, and Step returns the new state and the actions to perform. The state contains everything
 // that later decisions depend on. The host stores it as bytes between steps.
 //
-// This file is the machine: the table that maps (phase, input) to a handler and to the phases that may follow. Read the table from
-// top to bottom to follow a request; docs/project/architecture.md draws it. phases.go has the phases, inputs.go the inputs, and beside.go
-// the small machines that run beside the request. endpoints.go says what differs between endpoints. testdata contains complete
-// exchanges as text: events in, actions out.
+// This file is the machine: the table that maps (phase, input) to a handler and to the phases that may follow. To
+// follow a request, read the table from top to bottom; docs/project/architecture.md has the diagram. The phases are
+// in phases.go, the inputs in inputs.go, and the small machines that run beside the request in beside.go. The
+// differences between endpoints are in endpoints.go. testdata contains complete exchanges as text: events in, actions
+// out.
 package exchange
 
 import (
@@ -14,7 +15,8 @@ import (
 	"github.com/postern-ai/postern/core/route"
 )
 
-// row maps one input in one phase to its handler, and to the phases that the handler may enter. It may always stay.
+// row maps one input in one phase to its handler, and to the phases that the handler may enter. The phase may always
+// stay the same.
 type row struct {
 	phase
 	input
@@ -22,8 +24,8 @@ type row struct {
 	next   phaseSet
 }
 
-// table is the machine. An input without a row violates the contract with the host, and Step panics; so it does when a handler
-// enters a phase that its row does not name.
+// table is the machine. An input without a row violates the contract with the host, so Step panics. It also panics if
+// a handler enters a phase that its row does not name.
 var table = [...]row{
 	// The request arrives. The body is read only if the key is well-formed.
 	{phaseHead, inRequest, (*exchange).onRequest, toIntake | toForward | toDone},
@@ -74,7 +76,7 @@ var table = [...]row{
 	{phaseMock, inBuffer, (*exchange).onMockBody, toPacing | toKeep | toDone},
 	{phasePacing, inTimer, (*exchange).sendMockPiece, toDone},
 
-	// An identical request is in progress at this isolate: the response comes from its flight.
+	// An identical request is in progress in this isolate, so the response comes from its flight.
 	{phaseFollow, inFlight, (*exchange).onFlight, toAttempt | toFollowEnd | toRejoin},
 	{phaseFollow, inBuffer, (*exchange).followMore, toAttempt},
 	{phaseFollow, inTimer, (*exchange).onFollowTimeout, toDone},
@@ -87,7 +89,7 @@ var table = [...]row{
 	{phaseKeepError, inBuffer, (*exchange).finishRejection, toKeep},
 	{phaseKeep, inKept, (*exchange).sendKept, toPacing | toDone},
 	{phaseKeep, inTimer, (*exchange).sendKept, toPacing | toDone},
-	{phasePacing, inKept, (*exchange).ignore, 0}, // later than the response could wait
+	{phasePacing, inKept, (*exchange).ignore, 0}, // the response is already being sent
 	{phaseDone, inKept, (*exchange).ignore, 0},
 
 	// Endpoints other than completions.

@@ -5,8 +5,8 @@ import (
 	"github.com/postern-ai/postern/core/config"
 )
 
-// Rows returns the names of all rows: of the table as phase/input, of the machines beside the request as machine:state/input, and
-// of the disconnects as phase/disconnect.
+// Rows returns the names of all rows: those of the table as phase/input, those of the machines beside the request as
+// machine:state/input, and those of disconnects as phase/disconnect.
 func Rows() (names []string) {
 	for i := range table {
 		names = append(names, phaseTable[table[i].phase].name+"/"+inputNames[table[i].input])
@@ -43,13 +43,13 @@ func Next() (sets [][]string) {
 	return sets
 }
 
-// Set is a set of phases that several rows lead to, by one function.
+// Set is a set of phases that one function may enter, and that several rows share.
 type Set struct {
 	Name   string
 	Phases []string
 }
 
-// SharedNext returns these sets. A set comes after the sets that it contains.
+// SharedNext returns these sets. Each set comes after the sets that it contains.
 func SharedNext() (sets []Set) {
 	for _, s := range []struct {
 		name string
@@ -76,8 +76,8 @@ func PhaseOf(cfg *config.Config, stateBytes []byte) string {
 	return phaseTable[decodeState(stateBytes, cfg.Models).phase].name
 }
 
-// RowOf returns the index in Rows of the row that handles the event in the given state, or -1 if no row does or it is a late
-// reply to a canceled action.
+// RowOf returns the index in Rows of the row that handles the event in the given state. It returns -1 if no row does,
+// or if the event is a late reply to a canceled action.
 func RowOf(cfg *config.Config, stateBytes []byte, event *abi.Event) int {
 	x := exchange{config: cfg, event: event}
 	if event.Kind != abi.EventRequest {
@@ -113,12 +113,12 @@ func Canonical(cfg *config.Config, stateBytes []byte) []byte {
 	return s.encode(cfg.Models)
 }
 
-// Endpoint is what observers know of an endpoint.
+// Endpoint is an endpoint as observers see it.
 type Endpoint struct {
 	Method, Path string
 	Name         string  // in logs
 	Calls        bool    // it sends requests to providers
-	Purpose      Purpose // of those
+	Purpose      Purpose // purpose of these requests
 }
 
 // Endpoints lists the endpoints of the core.

@@ -8,8 +8,9 @@ import (
 	"github.com/postern-ai/postern/core/fault"
 )
 
-// matchEndpoint finds the endpoint, or returns 404. If the path exists with another method, it returns 405 and the Allow
-// header, or 426 if the caller asks for a WebSocket: Codex then sends the request again over HTTP, at once.
+// matchEndpoint finds the endpoint, or returns 404. If the path exists with another method, it returns 405 with the
+// Allow header. If the caller asks for a WebSocket, it returns 426, after which Codex immediately sends the request
+// again over HTTP.
 func (x *exchange) matchEndpoint(path, method string) (fault.Fault, refusal) {
 	x.s.dialect = pathDialect(path)
 	for i := range x.rows {
@@ -39,9 +40,9 @@ func (x *exchange) matchEndpoint(path, method string) (fault.Fault, refusal) {
 	return fault.NotFound, refusal{details: []fault.Detail{x.unknownPath(path)}}
 }
 
-// match compares a path with a pattern. A pattern may have one {variable}: the rest of a segment up to what follows it, as in
-// /v1/batches/{id}/cancel and /v1beta/models/{model}:generateContent; at the end of the pattern it also contains slashes, as model
-// names do.
+// match compares a path with a pattern. A pattern may have one {variable}, which stands for the rest of a segment up
+// to the text that follows it. Examples are /v1/batches/{id}/cancel and /v1beta/models/{model}:generateContent. At
+// the end of the pattern, it may also contain slashes, as model names do.
 func match(pattern, path string) (variable string, ok bool) {
 	before, rest, varies := strings.Cut(pattern, "{")
 	if !varies {
@@ -58,8 +59,8 @@ func match(pattern, path string) (variable string, ok bool) {
 	return variable, ok && variable != ""
 }
 
-// unknownPath is the detail for a path that is not an endpoint. It suggests the endpoint that differs only in a missing
-// or repeated /v1, or a trailing slash; the error then has the format of that endpoint.
+// unknownPath returns the detail for a path that is not an endpoint. It suggests an endpoint that differs only by a
+// missing or repeated /v1, or a trailing slash. The error then has the format of that endpoint.
 func (x *exchange) unknownPath(path string) fault.Detail {
 	message, bare := api.Subject(path)+"is not an endpoint; ", barePath(path)
 	for i := range x.rows {
@@ -78,7 +79,7 @@ func (x *exchange) unknownPath(path string) fault.Detail {
 
 const listedAt = "GET / lists the endpoints"
 
-// barePath is a path without leading /v1 segments and trailing slashes.
+// barePath returns the path without leading /v1 segments and trailing slashes.
 func barePath(path string) string {
 	for strings.HasPrefix(path, "/v1/") {
 		path = path[len("/v1"):]
@@ -105,7 +106,7 @@ func pathDialect(path string) chat.Dialect {
 }
 
 const (
-	maxQuery   = 1024 // longer queries are ignored; no valid one comes close
+	maxQuery   = 1024 // longer queries are ignored; no valid query is nearly as long
 	maxAddress = 64
 	maxAgent   = 100 // of a request's entry in the list of recent requests
 )

@@ -55,10 +55,10 @@ func storedDeltas(r *chat.Response) []byte {
 	return w.Buf
 }
 
-// pieceBytes is the text length per event when a whole response is sent as a stream.
+// pieceBytes is the text length per event when a complete response is sent as a stream.
 const pieceBytes = 32
 
-// answer describes the response of the current target. complete means that the model finished by itself.
+// answer describes the response of the current target. complete means that the model ended the response itself.
 func (x *exchange) answer(complete bool) *answer {
 	model, spent := x.model(), &x.s.spent
 	return &answer{

@@ -8,8 +8,8 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// misfit is the reason why a response's text is not what the mode json or a responseSchema asks for; empty: none. What has calls, was
-// cut, or refuses is passed on as it is.
+// misfit returns the reason why a response's text violates the mode json or the responseSchema; empty: it does not.
+// Responses that contain calls, were cut off, or are refusals pass without this check.
 func (x *exchange) misfit(r *chat.Response) string {
 	q := &x.s.request
 	if !q.json {
@@ -30,16 +30,16 @@ func (x *exchange) misfit(r *chat.Response) string {
 	return ""
 }
 
-// cut reports whether a response ended before its text did.
+// cut reports whether a response ended before its text was complete.
 func cut(f chat.Finish) bool { return f == chat.FinishLength || f == chat.FinishFilter }
 
-// streamMisfit is misfit for the text of a stream, which has been sent: the caller gets an error in place of its end. One that continues for others is
-// compared too, as it would be cached.
+// streamMisfit does the same for the text of a stream that was already sent. The caller gets an error instead of the
+// stream's end. A stream that continues for its followers is checked as well, because it would be cached.
 func (x *exchange) streamMisfit(whole *chat.Response) string {
 	st := &x.s.stream
 	switch {
 	case whole == nil && st.hasContent && !st.passThrough && !st.forOthers && x.family().NeedsWhole:
-		return "is too long for the end of the stream, which repeats it" // without it, callers would miss calls
+		return "is too long for the end of the stream, which repeats it" // otherwise, callers would miss calls
 	case x.s.request.schema == "", cut(st.finish):
 		return ""
 	case whole == nil:

@@ -73,8 +73,8 @@ func (x *exchange) abandonMock() {
 	x.end()
 }
 
-// streamMock sends the mock's response in pieces, as a provider would. The pieces wait in host buffers. The
-// exchange settles and caches the response first: it is free and can no longer fail.
+// streamMock sends the mock's response in pieces, as a provider would. The pieces wait in host buffers. The exchange
+// settles and caches the response first, because it is free and can no longer fail.
 func (x *exchange) streamMock(a *answer, whole *chat.Response) {
 	m := x.meta(a)
 	r := response{answer: a, outcome: keymeter.Served, entry: storedDeltas(whole)}

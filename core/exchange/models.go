@@ -11,7 +11,7 @@ import (
 	"github.com/postern-ai/postern/core/policy"
 )
 
-// serveModels answers GET /v1/models with all models that the key may use, and GET /v1/models/{id} with one of them.
+// serveModels serves GET /v1/models with all models that the key may use, and GET /v1/models/{id} with one of them.
 // The format is OpenAI's, or Anthropic's if the request has an anthropic-version header.
 func (x *exchange) serveModels() {
 	if x.s.record.Policy == 0 {
@@ -22,7 +22,7 @@ func (x *exchange) serveModels() {
 	x.await(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: bufferPolicy})
 }
 
-// onModelsPolicy lists the models by the project's policy. The buffer's content has been decoded before, so
+// onModelsPolicy lists the models according to the project's policy. The buffer's content was decoded before, so
 // decoding cannot fail.
 func (x *exchange) onModelsPolicy() {
 	p, _ := doc.DecodePolicy(x.event.Data)
@@ -57,7 +57,7 @@ func (x *exchange) respondModel(v *policy.View) {
 	x.respondJSON(x.family().Models.Entry(nil, &entry))
 }
 
-// refuseModel explains why GET /v1/models/{model} does not have a model.
+// refuseModel explains why GET /v1/models/{model} does not return a model.
 func (x *exchange) refuseModel(name string, v *policy.View) {
 	f, message, advised := fault.UnknownModel, api.Subject(name), false
 	targets := v.Targets(name)

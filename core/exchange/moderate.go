@@ -35,7 +35,8 @@ func (x *exchange) admitUncached() {
 	x.admitCompletion()
 }
 
-// refuseModerations is for a target whose provider has no moderations, which an operator's catalog may name.
+// refuseModerations refuses requests for a target whose provider has no moderations, because an operator's catalog
+// may contain one.
 func (x *exchange) refuseModerations([]byte) {
 	x.next(fault.InvalidRequest, refusal{noRetry: true, details: []fault.Detail{
 		{Field: "model", Message: x.model().Name + " is not offered for moderations by its provider; use another model"},
@@ -51,7 +52,8 @@ func (x *exchange) mockModerations(body []byte) {
 	x.answerModerations("", m.Inputs, mockProvider)
 }
 
-// readModerations reads a provider's 200 response. It reports no usage, so that of a model with a price is estimated.
+// readModerations reads a provider's 200 response. The response does not report usage, so the usage of a model with a
+// price is estimated.
 func (x *exchange) readModerations() {
 	var id jsontext.Escaped
 	var results []string

@@ -10,19 +10,19 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// attemptTime is when an attempt began, from the request's arrival, and how long it took.
+// attemptTime is the start of an attempt, relative to the request's arrival, and its duration.
 type attemptTime struct{ startMs, durationMs uint64 }
 
-// notes are what only the record of a request that was not served tells.
+// notes contains data that only the record of a request that was not served has.
 type notes struct {
 	details        string // of the error, as in its response; empty: none, or too long
 	cause          uint64 // ledger.Cause of the last failure
 	providerStatus uint64 // of the last error response of a provider
-	providerType   string // the error's type and code in it, if they are words
+	providerType   string // type and code of that error, if they are words
 	providerCode   string
-	providerText   string        // its message, for owners; empty: none, or the project does not record it
+	providerText   string        // message of that error, for owners; empty: none, or the project does not record it
 	times          []attemptTime // by attempt, in the order of attemptResults
-	user           string        // the caller's end user, as the request names it; empty: it names none, or one that is not recorded
+	user           string        // the end user named in the request; empty: none, or one that is not recorded
 	finish         chat.Finish   // of the last response that had one
 }
 
@@ -43,17 +43,17 @@ func (n *notes) fields(f *abi.Fields) {
 	}
 }
 
-// noteTime notes when the current attempt began and that it ends now.
+// noteTime notes the start of the current attempt, which ends now.
 func (x *exchange) noteTime() {
 	start := x.s.times.upstreamStart
 	x.s.notes.times = append(x.s.notes.times, attemptTime{start - min(start, x.s.startMs), x.since(start)})
 }
 
-// maxNotedDetails bounds the details that a record repeats.
+// maxNotedDetails limits the details that a record repeats.
 const maxNotedDetails = 480
 
-// noteRefusal notes the details of a refusal, unless they may have a provider's text: the record has its status. They replace those of
-// a rejection that a newer record of the key has lifted.
+// noteRefusal notes the details of a refusal, unless they may contain a provider's text; the record has the
+// provider's status. They replace the details of a rejection that a newer record of the key has lifted.
 func (x *exchange) noteRefusal(r refusal) {
 	x.s.notes.details = ""
 	if x.s.notes.providerStatus == 0 {
@@ -76,7 +76,7 @@ func (x *exchange) noteDetails(details []fault.Detail) {
 	}
 }
 
-// noteProviderError notes what a provider's error response says; text is what recordedText has left of its message.
+// noteProviderError notes the contents of a provider's error response. text is its message after recordedText.
 func (x *exchange) noteProviderError(root gjson.Result, text string) {
 	n := &x.s.notes
 	n.providerStatus = x.event.Code
@@ -87,13 +87,15 @@ func (x *exchange) noteProviderError(root gjson.Result, text string) {
 	n.providerText = text
 }
 
-// maxWord and maxNumber bound what a provider calls its error: a name such as context_length_exceeded, or a number such as 1113.
+// maxWord and maxNumber limit a provider's name for its error: a word such as context_length_exceeded, or a number
+// such as 1113.
 const (
 	maxWord   = 64
 	maxNumber = 6
 )
 
-// wordOf is a text if it is a name without digits, or a short number, and else empty: it may be a prompt or a part of a key.
+// wordOf returns a text if it is a name without digits or a short number. Any other text may be a prompt or a part of
+// a key, so the result is empty.
 func wordOf(text string) string {
 	digits := 0
 	for i := 0; i < len(text); i++ {
@@ -108,7 +110,7 @@ func wordOf(text string) string {
 	return text
 }
 
-// maxUser bounds the ID of an end user that a record repeats.
+// maxUser limits the ID of an end user that a record repeats.
 const maxUser = 64
 
 // noteUser notes the end user that a request names. OpenAI's safety_identifier replaces its user.
@@ -129,7 +131,7 @@ func (x *exchange) noteUser(user jsontext.Escaped, extra []chat.Member) {
 
 const safetyIdentifier = "safety_identifier"
 
-// isUserID reports whether a text is short and of printable ASCII without spaces, as the ID of a user is.
+// isUserID reports whether a text can be a user's ID: it is short, and consists of printable ASCII without spaces.
 func isUserID(text string) bool {
 	for i := 0; i < len(text); i++ {
 		if text[i] <= ' ' || text[i] >= 0x7f {

@@ -16,14 +16,14 @@ import (
 	"github.com/postern-ai/postern/core/sse"
 )
 
-// answer describes a completion that is returned to the caller.
+// answer describes a completion for the caller.
 type answer struct {
 	provider string
 	model    string
 	usage    chat.Usage
 	costPico money.Pico
 	cached   bool
-	storable bool // the model finished normally and usage was reported: may be cached
+	storable bool // the model finished normally and usage was reported, so the response may be cached
 }
 
 // governance is the state of the Governor in an exchange. The policy and the values to restore are in the attached
@@ -32,15 +32,15 @@ type governance struct {
 	on        bool   // texts are checked
 	inspected bool   // the request was checked
 	schema    bool   // the project has a JSON Schema for responses
-	buffered  bool   // a streamed response is checked as a whole before it is sent
-	rewritten bool   // bufferChecked has the request with placeholders
+	buffered  bool   // a streamed response is checked as one text before it is sent
+	rewritten bool   // bufferChecked contains the request with placeholders
 	strict    bool   // the caller sent x-postern-govern: strict
-	threshold uint64 // the caller's threshold, plus one; 0: none
+	threshold uint64 // 1 + the caller's threshold; 0: none
 
 	input, output  verdict
 	unchecked      string             // kinds of parts that cannot be read, comma-separated
 	violations     []ledger.Violation // to report with the next admission or settlement
-	rules          string             // of the violations, also of reported ones, comma-separated; at most maxRecordedRules
+	rules          string             // of the violations, including reported ones, comma-separated; at most maxRecordedRules
 	live           live.Stream        // the state of the checks of a stream
 	classification classification
 }
@@ -71,12 +71,12 @@ func (v *verdict) fields(f *abi.Fields) {
 	f.Uint(&v.risk)
 }
 
-// stream is the state of a provider's stream and of its forwarding to the caller.
+// stream is the state of a provider's stream, and of its forwarding to the caller.
 type stream struct {
 	headReceived   bool // the provider's response head has arrived
 	opened         bool // the caller has a response head
 	hasContent     bool // a content delta has arrived
-	committed      bool // something other than a comment was sent: too late for a fallback
+	committed      bool // something other than a comment was sent, so a fallback is no longer possible
 	sentSinceTick  bool // something was sent since the last tick
 	endMarkSeen    bool // the provider's end mark has arrived
 	passThrough    bool // the caller uses the provider's dialect: events are forwarded unchanged
@@ -85,8 +85,8 @@ type stream struct {
 	api            api.State
 	finish         chat.Finish
 	usage          chat.Usage
-	units          uint64 // estimated size of the response so far, in token units (chat.TokenUnits)
-	least          uint64 // deltas with text: a provider sends at least a token at a time, also of what counts little in a longer text
+	units          uint64 // estimated size of the response so far, in units of tokens (chat.TokenUnits)
+	least          uint64 // number of deltas with text: a provider sends at least one token at a time, even for text that counts little within a longer text
 	held           []byte // output to send with the first content
 	deltaBytes     uint64 // bytes in bufferDeltas
 	extension      extension
@@ -95,7 +95,7 @@ type stream struct {
 	firstContentMs uint64
 }
 
-// fields encodes or decodes a stream. A stream that has not begun is a single zero.
+// fields encodes or decodes a stream. A stream that has not started is a single zero.
 func (s *stream) fields(f *abi.Fields) {
 	begun := s.headReceived || s.opened || s.forOthers
 	if f.Bool(&begun); !begun {
@@ -116,24 +116,25 @@ func (s *stream) fields(f *abi.Fields) {
 	f.Uint(&s.firstContentMs)
 }
 
-// tokens is the estimated number of output tokens so far.
+// tokens returns the estimated number of output tokens so far.
 func (s *stream) tokens() uint64 {
 	return max(s.least, (s.units+chat.TokenUnits-1)/chat.TokenUnits)
 }
 
-// A stream reserves ahead: it asks for the next part of its reservation when half of the rest is used, so that the grant
-// usually arrives before the reservation is used up. If it does not, the stream waits (withhold.go). Only a Ledger's refusal
-// ends it with budget_exceeded: a store that does not answer says nothing about the budget.
+// A stream reserves ahead. It requests the next part of its reservation when half of the rest is used, so that the
+// grant usually arrives before the reservation is used up. Otherwise the stream waits (withhold.go). Only a refusal
+// by the Ledger ends the stream with budget_exceeded, because a store that does not reply says nothing about the
+// budget.
 
 // extension is a stream's request to enlarge its reservation.
 type extension struct {
-	nextPico int64 // the cost from which the next part is requested
+	nextPico int64 // the cost at which the next part is requested
 	total    int64 // the total reservation requested from the meter; 0: no request is pending
-	minTotal int64 // to reserve if the budget has less than total
+	minTotal int64 // the least total to reserve, if the budget has less than total
 	budget   budgetRequest
-	retryMs  uint64 // when lent budget may be free again; 0: it is not awaited
+	retryMs  uint64 // when lent budget may be free again; 0: the stream does not wait for it
 	waits    uint64 // for lent budget
-	dry      bool   // the budget had nothing beyond the reservation; the stream asks once more when it has to wait
+	dry      bool   // the budget had nothing beyond the reservation; the stream asks once more before it waits
 }
 
 func (e *extension) fields(f *abi.Fields) {
@@ -146,17 +147,17 @@ func (e *extension) fields(f *abi.Fields) {
 	f.Bool(&e.dry)
 }
 
-// Nothing that is not reserved is delivered. An event with content is processed only if the reservation covers at least one more
-// token than the stream has; so a stream costs at most one event more than was reserved for it, and what its provider charges
-// beyond what it sent. Otherwise the event and those behind it are withheld, and the fetch pauses, so that the provider feels the
-// backpressure, until the reservation has grown.
+// Only reserved output is delivered. An event with content is processed only if the reservation covers at least one
+// more token than the stream has. A stream therefore costs at most one event more than its reservation, plus any
+// amount that its provider charges beyond the tokens it sent. Otherwise, the event and those behind it are withheld.
+// The fetch pauses, so that backpressure reaches the provider, until the reservation has grown.
 
 // withheld is the state of a stream whose reservation is used up.
 type withheld struct {
 	waiting  bool   // events wait in bufferWithheld for a larger reservation
 	paused   bool   // the fetch is paused
-	ended    bool   // the body has ended behind the events
-	waitedMs uint64 // counted in ticks, because clocks jump
+	ended    bool   // the body has ended after the events
+	waitedMs uint64 // counted in ticks, because clocks can jump
 }
 
 func (w *withheld) fields(f *abi.Fields) {
@@ -164,8 +165,8 @@ func (w *withheld) fields(f *abi.Fields) {
 	f.Uint(&w.waitedMs)
 }
 
-// classification is the state of the project's classifier in an exchange: a model that judges the request, before it is
-// sent (strict) or beside it (monitor).
+// classification is the state of the project's classifier in an exchange. The classifier is a model that judges the
+// request, either before it is sent (strict) or beside it (monitor).
 type classification struct {
 	wanted  bool // the request has a text to classify
 	done    bool // the classifier has responded or failed
@@ -186,13 +187,13 @@ func (c *classification) fields(f *abi.Fields) {
 	abi.List(f, &c.charges, keymeter.ChargeFields)
 }
 
-// Single flight: identical cacheable requests that miss at one isolate at the same time go to the provider once. The
-// first leads a flight (core/abi/wire.schema); the others follow it and are served as cache hits (follow.go). Each is
-// admitted by its own key's meter.
+// Single flight: if identical cacheable requests miss the cache in one isolate at the same time, only one is sent to
+// the provider. The first request leads a flight (core/abi/wire.schema). The others follow it and are served as cache
+// hits (follow.go). Each is admitted by its own key's meter.
 //
-// The bytes of a flight are those of the cache, not those of the leader's caller: placeholders in place of redacted
-// values, and no IDs. A whole response is the entry, sent at the landing. A stream is its head (flightHead) and then
-// deltas; its landing is an entry without body, for the usage.
+// The bytes of a flight are those of the cache, not those for the leader's caller: placeholders instead of redacted
+// values, and no IDs. A non-streaming response is the cache entry, sent when the flight ends. A stream is its head
+// (flightHead), and then deltas. It ends with an entry without a body, for the usage.
 
 // flightRole is the part of an exchange in a flight.
 type flightRole uint8
@@ -203,13 +204,13 @@ const (
 	follows
 )
 
-// flight is the state of an exchange's part in a flight.
+// flight is the exchange's part in a flight.
 type flight struct {
 	role     flightRole
 	began    bool   // a leader has published its stream; a follower has read the head
 	kept     bool   // a follower's first bytes wait in bufferFlight for the admission
 	failures uint64 // flights that the exchange followed and that failed
-	lastMs   uint64 // time of a follower's last read
+	lastMs   uint64 // time of the follower's last read
 }
 
 func (f *flight) fields(to *abi.Fields) {
@@ -223,10 +224,10 @@ func (f *flight) fields(to *abi.Fields) {
 	to.Uint(&f.lastMs)
 }
 
-// leased is the exchange's part in the lease of its key at this isolate.
+// leased is the exchange's part in its key's lease in this isolate.
 type leased struct {
 	pinned bool          // the key's entry is pinned
-	taken  bool          // the request was admitted by the lease
+	taken  bool          // the lease admitted the request
 	asked  uint64        // ID of the lease that the admission asks for; 0: none
 	sent   lease.Sending // of the outstanding report
 	tally  uint64        // number of the outstanding tally
@@ -239,7 +240,7 @@ func (l *leased) fields(f *abi.Fields) {
 	f.Uint(&l.tally)
 }
 
-// redactor is the request's redactor. Most steps do without it.
+// redactor returns the request's redactor. Most steps do not need it.
 func (g *guard) redactor() *governor.Redactor {
 	if g.redacted == nil {
 		g.redacted = &governor.Redactor{}
@@ -265,20 +266,21 @@ type budgetRequest struct {
 	need  ledger.Grant // Key is left empty here; callGrant fills in the exchange's key
 	grant keymeter.Grant
 	final bool // the Ledger has no more than the grant
-	// unreachable: a meter could not be recalled, or its batches could not be delivered. The budget is then not
-	// known to be exhausted.
+	// unreachable: a meter could not be recalled, or its batches could not be delivered. The budget may then not be
+	// exhausted.
 	unreachable bool
-	// spent: the shortfall is spent, not reserved by other requests.
+	// spent: the shortfall is spent, not just reserved by other requests.
 	spent bool
-	// period is the period of the budget when it had no more. If told, budgetPico is its budget, and spentPico what of it was spent.
+	// period is the period of the budget when it was exhausted. If told, budgetPico is its budget, and spentPico the
+	// spent part.
 	period                calendar.Period
 	told                  bool
 	budgetPico, spentPico int64
-	// recalled: a meter returned budget in this pass over the meters with idle slices. Another key may have taken
-	// it, so that another pass is useful.
+	// recalled: a meter returned budget in this pass over the meters with idle slices. Another key may have taken it,
+	// so another pass may help.
 	recalled bool
 	passes   uint64 // repeated passes
-	lentMs   uint64 // the time until budget that meters have lent may be free again; 0: they have lent none
+	lentMs   uint64 // time until budget that meters have lent may be free again; 0: no budget is lent
 	waits    uint64 // for lent budget
 }
 

@@ -14,16 +14,18 @@ import (
 	"github.com/postern-ai/postern/core/provider/anthropic"
 )
 
-// Headers of callers that providers get. Each is read if it belongs to the vendor whose format the caller uses, and passed to a target
-// whose catalog entry names it and that is called in the same vendor's format: a fallback to another vendor leaves it behind.
+// Headers of callers that providers get. A header is read if it belongs to the vendor whose format the caller uses.
+// It is passed to a target whose catalog entry names it, if that target is called in the same vendor's format. A
+// fallback to another vendor does not get it.
 
-// maxPassedBytes bounds the values of one request together, because the state carries them. Agents send a few hundred bytes.
+// maxPassedBytes limits the total size of the values of one request, because the state contains them. Agents send a
+// few hundred bytes.
 const maxPassedBytes = 2048
 
 // betaQuery is the query with which Anthropic's SDKs call the beta form of an endpoint.
 const betaQuery = "beta=true"
 
-// vendorOf is the vendor whose headers belong to a dialect, as config.CallerHeader names it.
+// vendorOf returns the vendor whose headers belong to a dialect, by the name in config.CallerHeader.
 func vendorOf(d chat.Dialect) string {
 	switch d {
 	case chat.OpenAI, chat.Responses:
@@ -34,7 +36,8 @@ func vendorOf(d chat.Dialect) string {
 	return ""
 }
 
-// readPassed keeps the caller's headers that a target may get. The details are about headers that none gets.
+// readPassed keeps the caller's headers that a target may get. The returned details are about headers that no target
+// gets.
 func (x *exchange) readPassed() (details []fault.Detail) {
 	vendor := vendorOf(x.endpoint.dialect)
 	size := 0
@@ -65,13 +68,14 @@ func (x *exchange) readPassed() (details []fault.Detail) {
 	return details
 }
 
-// dropHeader names what no target gets.
+// dropHeader reports a header that no target gets.
 func (x *exchange) dropHeader(name string) {
 	x.s.droppedHeaders = reply.Names(x.s.droppedHeaders, name)
 }
 
-// checkPassed adds the Governor's findings in the headers to those in the body. A header with something to redact is left out, and the
-// result is true: a placeholder would be another session, version or feature.
+// checkPassed adds the Governor's findings in the headers to those in the body. If a header has a finding to redact,
+// the header is left out and the result is true, because a placeholder would stand for another session, version or
+// feature.
 func (x *exchange) checkPassed(check *inspect.Check, result *inspect.Result) (dropped bool) {
 	kept := x.s.passed[:0]
 	for _, h := range x.s.passed {
@@ -86,8 +90,8 @@ func (x *exchange) checkPassed(check *inspect.Check, result *inspect.Result) (dr
 	return dropped
 }
 
-// hashPassed adds the headers on which the response may depend to the hash of a request: anthropic-beta first, whether it is there or
-// not, as in the hashes of earlier versions.
+// hashPassed adds the headers on which the response may depend to the hash of a request. anthropic-beta always comes
+// first, even if it is missing, as in the hashes of earlier versions.
 func (x *exchange) hashPassed(w *abi.Writer) {
 	w.String(x.passed("anthropic-beta"))
 	for i := range config.CallerHeaders {
@@ -103,7 +107,7 @@ func (x *exchange) hashPassed(w *abi.Writer) {
 	}
 }
 
-// passed is the value of a header for providers, or empty.
+// passed returns the value of a header for providers, or an empty text.
 func (x *exchange) passed(name string) string {
 	for i := range x.s.passed {
 		if h := &x.s.passed[i]; h.Name == name {
@@ -132,7 +136,7 @@ func (x *exchange) pass(request *abi.Action) {
 	}
 }
 
-// without is a list of headers without those of a name.
+// without returns a list of headers without those of a given name.
 func without(headers []abi.Header, name string) []abi.Header {
 	kept := headers[:0]
 	for _, h := range headers {

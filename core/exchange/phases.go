@@ -20,7 +20,7 @@ const (
 	phaseUnseal                   // decrypting the project's provider key for the current target
 	phaseBuild                    // getting the body back from the host to translate it for the target
 	phaseOpening                  // streaming request sent; waiting for the response head
-	phaseWhole                    // non-streaming request sent; waiting for the whole response
+	phaseWhole                    // non-streaming request sent; waiting for the complete response
 	phaseBackoff                  // waiting before a retry of the same target
 	phaseStream                   // receiving the provider's stream
 	phaseClosing                  // getting the collected stream back from the host to finish the response
@@ -43,13 +43,13 @@ const (
 	phases
 )
 
-// departure is what the caller's disconnect does in a phase. No new attempt starts after it. A whole response is still received,
-// because the provider bills it anyway and it can be cached.
+// departure is the effect of the caller's disconnect in a phase. No new attempt starts after it. A non-streaming
+// response is still received, because the provider bills it anyway and it can be cached.
 type departure uint8
 
 const (
 	impossible   departure = iota
-	noted                  // the phase continues; what follows asks whether the caller is still there
+	noted                  // the phase continues; later steps check whether the caller is still connected
 	abandons               // the request ends between two attempts
 	leavesStream           // the provider's stream is cut, unless others follow it
 	cutsMock               // the mock's stream is cut
@@ -66,7 +66,7 @@ func (d departure) next() phaseSet {
 	return toDone
 }
 
-// phaseTable has each phase's name and what the caller's disconnect does there.
+// phaseTable contains the name of each phase, and the effect of a disconnect in it.
 var phaseTable = [phases]struct {
 	name         string
 	onDisconnect departure
@@ -112,7 +112,7 @@ var phaseTable = [phases]struct {
 // phaseSet is a set of phases.
 type phaseSet uint64
 
-// The sets of one phase. Rows join them with |.
+// The sets with a single phase. Rows combine them with |.
 const (
 	toHead phaseSet = 1 << iota
 	toIntake
@@ -154,7 +154,7 @@ const (
 
 func (set phaseSet) has(p phase) bool { return set&(1<<p) != 0 }
 
-// Sets of phases that several rows lead to, each by one function.
+// Sets of phases that a function may enter, for functions that several rows call.
 const (
 	// toWholeAttempt and toStreamAttempt: an attempt starts at a target, or no target is left (attempt, next).
 	toWholeAttempt  = toUnseal | toBuild | toWhole | toMock | toDone

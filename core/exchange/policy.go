@@ -40,8 +40,8 @@ func (x *exchange) onPolicy() {
 	x.call(idLedgerPolicy, abi.ClassLedger, x.s.record.ProjectID, ledger.Policy())
 }
 
-// onLedgerPolicy takes the policy from the Ledger, its authority. If it is older than the key's record requires,
-// the newer one has not been delivered yet, and the request fails with 503.
+// onLedgerPolicy takes the policy from the Ledger, which is authoritative. If it is older than the key's record
+// requires, the newer policy has not been delivered yet, and the request fails with 503.
 func (x *exchange) onLedgerPolicy() {
 	p, err := doc.DecodePolicy(x.event.Data)
 	if err == nil && p.Version < x.s.record.Policy {

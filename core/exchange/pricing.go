@@ -19,7 +19,7 @@ func (x *exchange) quote() *bill.Quote {
 	}
 }
 
-// maxOutputTokens is the number of output tokens to reserve for one response.
+// maxOutputTokens returns the number of output tokens to reserve for one response.
 func (x *exchange) maxOutputTokens(m *config.Model) uint64 { return x.quote().MaxOutput(m) }
 
 // planReservation sets the amount to reserve, and the minimum to accept when the budget is short.
@@ -34,7 +34,7 @@ func (x *exchange) planReservation() {
 	a.amount, a.minAmount = money.Add(amount, classifier), money.Add(least, classifier)
 }
 
-// imposedLimit is the max tokens for a target when the caller set none: see bill.Quote.ImposedLimit.
+// imposedLimit returns the max tokens for a target if the caller set none: see bill.Quote.ImposedLimit.
 func (x *exchange) imposedLimit(m *config.Model) uint64 {
 	if x.testMode() {
 		return 0
@@ -42,7 +42,7 @@ func (x *exchange) imposedLimit(m *config.Model) uint64 {
 	return x.quote().ImposedLimit(m, x.s.admission.reserved-x.s.spent.CostPico-x.classifierBound())
 }
 
-// price completes an attempt's usage with what it bought at a model.
+// price completes an attempt's usage with the purchased terms and tools of a model.
 func (x *exchange) price(m *config.Model, u *chat.Usage) { x.quote().Price(m, u) }
 
 // priceBound does the same for an attempt whose answer is not complete.
@@ -60,7 +60,7 @@ func (x *exchange) chargeNothing(u *chat.Usage) {
 	x.s.spent.Charge(uint64(x.currentIndex()), u, 0, 0)
 }
 
-// billableUsage is the provider's usage, or an estimate: see bill.Order.Billable.
+// billableUsage returns the provider's usage, or an estimate: see bill.Order.Billable.
 func (x *exchange) billableUsage(u chat.Usage, tokens uint64, complete bool) chat.Usage {
 	return x.s.request.Billable(u, tokens, complete)
 }
@@ -71,8 +71,8 @@ func (x *exchange) chargeUnreported() {
 	x.spend(&chat.Usage{Input: x.s.request.PromptTokens})
 }
 
-// classifierModel is the classifier's model in the catalog; nil for the moderation endpoint, or if the catalog has it
-// no more.
+// classifierModel returns the classifier's model from the catalog. It returns nil for the moderation endpoint, and if
+// the catalog no longer has the model.
 func (x *exchange) classifierModel() *config.Model {
 	if x.guard().settings.Classifier.Kind == governor.ModerationClassifier {
 		return nil
@@ -80,7 +80,7 @@ func (x *exchange) classifierModel() *config.Model {
 	return x.config.Model(x.s.govern.classification.model)
 }
 
-// classifierBound is the cost to reserve for the classifier.
+// classifierBound returns the cost to reserve for the classifier.
 func (x *exchange) classifierBound() money.Pico {
 	c := &x.s.govern.classification
 	if !c.wanted {
@@ -92,8 +92,8 @@ func (x *exchange) classifierBound() money.Pico {
 	return 0
 }
 
-// classifierTimeoutMs is how much longer a request with a classifier may take: the classifier responds before the first
-// attempt, or at the latest this long after it.
+// classifierTimeoutMs returns how much longer a request with a classifier may take. The classifier responds before
+// the first attempt, or at most this much later.
 func (x *exchange) classifierTimeoutMs() uint64 {
 	if !x.s.govern.classification.wanted {
 		return 0
@@ -101,15 +101,15 @@ func (x *exchange) classifierTimeoutMs() uint64 {
 	return x.guard().settings.Classifier.TimeoutMs
 }
 
-// estimate is the estimated usage for a response of the given number of tokens, at the terms and with all tool calls that the
-// request asks for.
+// estimate returns the estimated usage for a response of the given number of tokens, at the requested terms and with
+// all tool calls that the request allows.
 func (x *exchange) estimate(tokens uint64) chat.Usage {
 	u := chat.Usage{Input: x.s.request.PromptTokens, Output: tokens}
 	x.price(x.model(), &u)
 	return u
 }
 
-// latencyMs is the time from the start of the last attempt to the first content of its response.
+// latencyMs returns the time from the start of the last attempt to the first content of its response.
 func (x *exchange) latencyMs() uint64 {
 	start := x.s.times.upstreamStart
 	if first := x.s.stream.firstContentMs; first >= start {
@@ -118,7 +118,7 @@ func (x *exchange) latencyMs() uint64 {
 	return x.since(start)
 }
 
-// firstTokenMs is the time from the request's arrival to the first content of its stream; 0: there was none.
+// firstTokenMs returns the time from the request's arrival to the first content of its stream; 0: there was none.
 func (x *exchange) firstTokenMs() uint64 {
 	first := x.s.stream.firstContentMs
 	return first - min(first, x.s.startMs)

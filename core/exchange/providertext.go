@@ -8,15 +8,16 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// maxRecordedText bounds a provider's message in a record, and maxCheckedText the one that it is taken from, in bytes. A longer
-// message is not recorded, because its end may belong to a secret.
+// maxRecordedText limits a provider's message in a record, in bytes. maxCheckedText limits the message from which it
+// is taken. A longer message is not recorded, because its end may belong to a secret.
 const (
 	maxRecordedText = 500
 	maxCheckedText  = 64 << 10
 )
 
-// recordedText is what the record has of a provider's error message: nothing, unless the project wants it. Secrets and personal
-// data are redacted before it is cut, and again after control characters, which may have hidden some, are replaced.
+// recordedText returns the part of a provider's error message that the record contains. It is empty unless the
+// project records these messages. Secrets and personal data are redacted before the text is cut. They are redacted
+// again after control characters, which may have hidden some, are replaced.
 func (x *exchange) recordedText(message jsontext.Escaped) string {
 	if !x.s.record.RecordProviderErrors || len(message) > maxCheckedText || x.hasProviderSecret(message.Plain()) {
 		return ""
@@ -34,7 +35,8 @@ func (x *exchange) recordedText(message jsontext.Escaped) string {
 	return text[:end]
 }
 
-// redactingCheck redacts whatever the rules for secrets and personal data find, with or without a project's Governor.
+// redactingCheck redacts all findings of the rules for secrets and personal data, even if the project has not enabled
+// the Governor.
 func redactingCheck() *inspect.Check {
 	s := governor.NewSettings()
 	for _, c := range [...]governor.Category{governor.Secret, governor.Personal} {

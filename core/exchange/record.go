@@ -7,7 +7,7 @@ import (
 	"github.com/postern-ai/postern/core/keymeter"
 )
 
-// onRecord takes the key's record from memory or KV. KV only saves a call and is not the authority: if it has no
+// onRecord takes the key's record from memory or KV. KV only saves a call and is not authoritative. If KV has no
 // record, the key's meter is called.
 func (x *exchange) onRecord() {
 	switch x.event.Code {

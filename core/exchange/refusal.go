@@ -14,14 +14,14 @@ type refusal struct {
 	details  []fault.Detail
 	allow    string           // allowed methods, for 405
 	retryMs  uint64           // when to retry; 0: no Retry-After
-	noRetry  bool             // a retry fails too; always so for a permanent Fault
+	noRetry  bool             // a retry would also fail; always true for a permanent Fault
 	message  jsontext.Escaped // the provider's message, if callers may see it
 	findings string           // of the Governor, a JSON array
-	limit    *api.Limit       // that has refused the request; nil: none
+	limit    *api.Limit       // the limit that refused the request; nil: none
 }
 
-// permanent is the refusal for a permanent Fault: without a Retry-After. message is the provider's public message, for which the
-// dialects of the providers have a place.
+// permanent returns the refusal for a permanent Fault, without a Retry-After. message is the provider's public
+// message, for which the providers' dialects have a field.
 func (x *exchange) permanent(r refusal, message jsontext.Escaped) refusal {
 	if x.s.dialect != chat.Native {
 		r.details = nil
@@ -29,8 +29,8 @@ func (x *exchange) permanent(r refusal, message jsontext.Escaped) refusal {
 	return refusal{details: r.details, message: message}
 }
 
-// withShortWait omits a provider's Retry-After that is too long. It is about one target: its credentials' quota may be
-// spent for a day, while a project's route or another key of the provider serves the next request.
+// withShortWait omits a provider's Retry-After if it is too long. It only concerns one target: its credentials' quota
+// may be used up for a day, while a project's route or another key of the provider can serve the next request.
 func (r refusal) withShortWait() refusal {
 	if r.retryMs > maxWaitMs {
 		r.retryMs = 0
@@ -41,7 +41,7 @@ func (r refusal) withShortWait() refusal {
 // maxWaitMs is the longest Retry-After.
 const maxWaitMs = 60_000
 
-// sharedFailure tells what led to the error of a flight, unless the text of f tells it.
+// sharedFailure describes the failure behind the error of a flight, unless the text of f already does.
 func sharedFailure(f fault.Fault) refusal {
 	if f.Text() != fault.ProviderError.Text() {
 		return refusal{}
@@ -51,7 +51,7 @@ func sharedFailure(f fault.Fault) refusal {
 	}}
 }
 
-// stripControl replaces control characters, those of Latin-1 too, with spaces, and bytes that are not UTF-8 with U+FFFD.
+// stripControl replaces control characters, including those of Latin-1, with spaces, and invalid UTF-8 with U+FFFD.
 func stripControl(text string) string {
 	return strings.Map(func(c rune) rune {
 		if c < ' ' || c >= 0x7f && c < 0xa0 {

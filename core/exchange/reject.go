@@ -12,8 +12,8 @@ import (
 	"github.com/postern-ai/postern/core/policy"
 )
 
-// reject records an error in the request. It is returned after admission, so that callers without a valid key learn nothing
-// about their request.
+// reject records an error in the request. The error is returned after admission, so that callers without a valid key
+// learn nothing about their request.
 func (x *exchange) reject(f fault.Fault, details ...fault.Detail) {
 	x.s.rejected, x.s.bodyDone = f.Deferred(), true
 	x.noteDetails(details)
@@ -34,8 +34,8 @@ func (x *exchange) noteUnknownModel(name string) {
 	x.s.rejected, x.s.bodyDone = fault.UnknownModel.Deferred(), true
 }
 
-// rejectModel rejects the requested model and suggests allowed ones, unless the registry names a successor. Without the
-// policy of a project that has one, it suggests none: the policy may forbid them.
+// rejectModel rejects the requested model and suggests allowed models, unless the registry names a successor. If the
+// project has a policy that is not available, it suggests none, because the policy may forbid them.
 func (x *exchange) rejectModel(f fault.Fault, p *doc.Policy) {
 	v := x.view(p)
 	name := x.s.request.model
@@ -64,7 +64,7 @@ func (x *exchange) forbidden(subject string) (message string, advised bool) {
 	return subject + reason, advised
 }
 
-// alternatives is the end of a message about a model that cannot be used.
+// alternatives returns the end of a message about a model that cannot be used.
 func (x *exchange) alternatives(v *policy.View) string {
 	known := v.Project != nil || x.s.policyVersion == 0
 	if name := x.s.request.model; known && !api.Hides(name) {
@@ -75,12 +75,13 @@ func (x *exchange) alternatives(v *policy.View) string {
 	return "; see GET /v1/models"
 }
 
-// hiddenModel is the message for a model name that error messages do not repeat, such as an API key sent by mistake.
+// hiddenModel is the message for a model name that error messages must not repeat, such as an API key sent by
+// mistake.
 func hiddenModel(name string) string {
 	return "must be the name of a model or tier, got " + api.Quote(name)
 }
 
-// rejectionHeaders are the headers that a rejection is stored with.
+// rejectionHeaders returns the headers that are stored with a rejection.
 func (x *exchange) rejectionHeaders(f fault.Fault) []abi.Header {
 	headers := x.helpLink(jsonHeaders(), f)
 	if f.Permanent() {

@@ -11,15 +11,15 @@ import (
 // response is a completion that is ready for the caller.
 type response struct {
 	*answer
-	outcome keymeter.Outcome // to settle it with; Finish: its admission has settled it
-	body    abi.Part         // the whole body, or the end of a stream
-	repeat  []byte           // the whole body, which repeats under the Idempotency-Key get; nil: too large
+	outcome keymeter.Outcome // outcome to settle; Finish: the admission has settled the request
+	body    abi.Part         // the complete body, or the end of a stream
+	repeat  []byte           // the complete body, for repeats under the Idempotency-Key; nil: too large
 	entry   []byte           // for the cache, and for followers of the flight; nil: none
 	raw     bool             // entry is the provider's body in the caller's dialect, not deltas
 }
 
-// served ends an exchange with a response: it is sent, settled, cached and logged. With an Idempotency-Key it is stored first, and
-// sent by sendKept.
+// served ends an exchange with a response, which is sent, settled, cached and logged. With an Idempotency-Key, the
+// response is stored first, and then sent by sendKept.
 func (x *exchange) served(r *response) {
 	s := &x.s
 	settle := x.settlement(r.outcome, r.model, x.servedStatus())
@@ -38,17 +38,17 @@ func (x *exchange) served(r *response) {
 	x.conclude()
 }
 
-// reply ends an exchange whose endpoint has no provider, or whose response is a stored one.
+// reply ends an exchange whose endpoint has no provider, or whose response was stored.
 func (x *exchange) reply(status uint64, headers []abi.Header, body abi.Part) {
 	x.respond(status, headers, []abi.Part{body})
 	x.log(status, "")
 	x.end()
 }
 
-// respondJSON is reply with a JSON body.
+// respondJSON does the same as reply, with a JSON body.
 func (x *exchange) respondJSON(body []byte) { x.reply(200, jsonHeaders(), abi.Part{Data: body}) }
 
-// file stores a response in the cache, or in another of its stores, and lands the flight with it.
+// file stores a response in the cache, or in one of its stores only, and ends the flight with it.
 func (x *exchange) file(r *response) {
 	if r.cached {
 		x.promote()
@@ -57,7 +57,7 @@ func (x *exchange) file(r *response) {
 	if r.entry != nil {
 		x.store(r.answer, r.raw, r.entry)
 	}
-	if r.entry != nil || x.s.flight.began { // followers have a response that is too long to store
+	if r.entry != nil || x.s.flight.began { // followers get a response even if it is too long to store
 		x.landAnswer(r.answer, r.raw, r.entry)
 	}
 }
@@ -65,7 +65,7 @@ func (x *exchange) file(r *response) {
 // streamed reports whether the response is a stream from a provider or a flight.
 func (x *exchange) streamed() bool { return x.s.stream.opened || x.s.stream.forOthers }
 
-// send sends a whole response, the end of a stream, or the head of the mock's.
+// send sends a non-streaming response, the end of a stream, or the head of the mock's stream.
 func (x *exchange) send(a *answer, body abi.Part) {
 	switch {
 	case x.s.pieces.count > 0:
@@ -77,13 +77,13 @@ func (x *exchange) send(a *answer, body abi.Part) {
 	}
 }
 
-// keepBody stores a body that is sent later in a buffer, and returns its number.
+// keepBody stores a body in a buffer, to be sent later, and returns the buffer's number.
 func (x *exchange) keepBody(body abi.Part) uint64 {
 	switch {
 	case x.s.pieces.count > 0:
-		return 0 // the pieces wait in buffers of their own
+		return 0 // the pieces have their own buffers
 	case x.streamed():
-		x.do(abi.Action{Kind: abi.ActionAppend, Buffer: bufferAnswer, Data: body.Data}) // after what holdEnd has kept
+		x.do(abi.Action{Kind: abi.ActionAppend, Buffer: bufferAnswer, Data: body.Data}) // after the part that holdEnd has kept
 	case body.Buffer != 0:
 		return body.Buffer
 	default:
@@ -108,7 +108,7 @@ func (x *exchange) conclude() {
 	x.end()
 }
 
-// servedStatus is the status of a complete response for the log. A stream may have gone on for others.
+// servedStatus returns the status of a complete response for the log. A stream may have continued for its followers.
 func (x *exchange) servedStatus() uint64 {
 	if x.s.stream.forOthers {
 		return fault.ClientClosed.Status()
@@ -116,8 +116,8 @@ func (x *exchange) servedStatus() uint64 {
 	return 200
 }
 
-// sendStreamEnd sends the end of a complete stream. If the caller disconnected before the stream's head, that is an error
-// response, as every exchange responds once.
+// sendStreamEnd sends the end of a complete stream. If the caller disconnected before the head of the stream, this is
+// an error response, because every exchange responds once.
 func (x *exchange) sendStreamEnd(end abi.Part) {
 	st := &x.s.stream
 	if st.forOthers && !st.opened {
@@ -129,7 +129,8 @@ func (x *exchange) sendStreamEnd(end abi.Part) {
 	x.do(abi.Action{Kind: abi.ActionClose})
 }
 
-// openMockStream sends the head of the mock's stream. A keep-alive comment during an earlier target's silence may have sent it.
+// openMockStream sends the head of the mock's stream, unless a keep-alive comment during an earlier target's silence
+// has already sent it.
 func (x *exchange) openMockStream(a *answer) {
 	s := &x.s
 	if s.stream.opened {

@@ -7,10 +7,11 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// classifying reports whether the classifier beside the request has not responded.
+// classifying reports whether the classifier beside the request has not responded yet.
 func (x *exchange) classifying() bool { return x.pending(idClassifyText) || x.pending(idClassify) }
 
-// holdSettle keeps the settlement until the classifier beside the request has responded: its cost belongs to it.
+// holdSettle keeps the settlement until the classifier beside the request has responded, because the settlement
+// includes its cost.
 func (x *exchange) holdSettle(settle *keymeter.Settle) bool {
 	c := &x.s.govern.classification
 	if !x.classifying() {
@@ -22,7 +23,7 @@ func (x *exchange) holdSettle(settle *keymeter.Settle) bool {
 	return true
 }
 
-// settlement is the settle command for the key's meter of a request that model has served.
+// settlement returns the settle command for the key's meter, for a request that model has served.
 func (x *exchange) settlement(outcome keymeter.Outcome, model string, status uint64) keymeter.Settle {
 	s := &x.s
 	settle := keymeter.Settle{
@@ -43,14 +44,14 @@ func (x *exchange) settle(settle *keymeter.Settle) {
 	x.sendSettle(settle)
 }
 
-// sendSettle leaves the settlement with the lease that has admitted the request, or sends it to the meter.
+// sendSettle stores the settlement with the lease that admitted the request, or sends it to the meter.
 func (x *exchange) sendSettle(settle *keymeter.Settle) {
 	if !x.settleLeased(settle) {
 		x.call(0, abi.ClassKeyMeter, x.s.keyHash, settle.Encode())
 	}
 }
 
-// trace is the exchange's entry in the list of recent requests, with the data known so far.
+// trace returns the exchange's entry in the list of recent requests, with the data known so far.
 func (x *exchange) trace(status uint64) keymeter.Trace {
 	s := &x.s
 	t := keymeter.Trace{Status: status, DurationMs: x.since(s.startMs), Stream: s.request.stream, Agent: s.agent, FirstMs: x.firstTokenMs()}

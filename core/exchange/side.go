@@ -1,8 +1,8 @@
 package exchange
 
-// Some work runs beside the request: its inputs arrive in many phases, and what they do does not depend on the phase. Each such
-// work is a small machine with states and a table of its own. Its state is not stored: it follows from the actions whose replies
-// are outstanding.
+// Some work runs beside the request. Its inputs arrive in many phases, and their effect does not depend on the phase.
+// Each such work is a small machine with its own states and table. Its state is not stored, because it follows from
+// the actions whose replies are outstanding.
 
 // sideState is a state of a machine beside the request. Each machine defines its own.
 type sideState uint8

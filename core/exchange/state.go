@@ -16,8 +16,8 @@ import (
 // Numbers of the buffers that the host keeps. Large data is stored there instead of in the state.
 const (
 	bufferBody       = 1   // the request body
-	bufferMembers    = 2   // its members, re-encoded: the part of the upstream body that all targets of one dialect share
-	bufferAnswer     = 3   // a response that waits: a cached one for its admission, others until they are stored
+	bufferMembers    = 2   // its fields, re-encoded: the part of the upstream body that all targets of one dialect share
+	bufferAnswer     = 3   // a response that waits: a cached one for the admission, others to be stored
 	bufferError      = 4   // an error body that waits for its admission
 	bufferUpstream   = 5   // the provider's response
 	bufferDeltas     = 6   // a streamed response, as encoded deltas
@@ -26,14 +26,15 @@ const (
 	bufferClassify   = 10  // the text for the project's classifier
 	bufferClassified = 11  // the classifier's response
 	bufferSettle     = 12  // the settlement that waits for the classifier
-	bufferEntry      = 13  // a cached response to store in KV too
+	bufferEntry      = 13  // a cached response that will also be stored in KV
 	bufferFlight     = 14  // the first bytes of a flight, which wait for the admission
 	bufferWithheld   = 15  // events of a stream that wait for a larger reservation
 	bufferPieces     = 16  // the pieces of a mock's stream, numbered from here
 	bufferSealed     = 128 // the project's encrypted provider key for each target, numbered from here
 )
 
-// state is everything that an exchange remembers between steps: at most 8 KiB plus one unfinished stream event.
+// state contains everything that an exchange remembers between steps: at most 8 KiB, plus one unfinished stream
+// event.
 type state struct {
 	phase       phase
 	outstanding []uint64 // IDs of the actions whose replies are still expected
@@ -47,7 +48,7 @@ type state struct {
 	address   string
 	agent     string // the caller's user agent, for the list of recent requests
 	query     string
-	variable  string // what the {variable} of the endpoint's path stands for
+	variable  string // value of the {variable} in the endpoint's path
 
 	disconnected bool // the client has closed the connection
 	responded    bool // the caller has the response, or its head
@@ -59,10 +60,10 @@ type state struct {
 	bodyDone           bool
 	rejected           fault.Fault // the fault to return once the request is admitted; its body is in bufferError
 	cacheControl       cacheControl
-	invalidIdempotency uint64 // length of the caller's malformed Idempotency-Key; 0: it is valid or absent
+	invalidIdempotency uint64 // length of the caller's malformed Idempotency-Key; 0: valid or absent
 	idempotency        string // hash of the caller's Idempotency-Key
-	rerun              bool   // the request may run although the outcome of the one before is unknown
-	kept               uint64 // buffer of the response that waits until it is stored; 0: none
+	rerun              bool   // the request may run even if the outcome of the previous one is unknown
+	kept               uint64 // buffer of the response that waits to be stored; 0: none
 	bodyHash           string
 	request            request
 	cacheKey           string
@@ -79,13 +80,13 @@ type state struct {
 	orderIndex       uint64       // the current target's index in order
 	retries          uint64       // of the current target
 	attempts         uint64       // fetches in total
-	lastTarget       uint64       // index of the last target fetched from, plus one; 0: none
+	lastTarget       uint64       // 1 + index of the last target fetched from; 0: none
 	dispatchMs       uint64       // when the first attempt started
 	jsonRetried      bool         // the request was repeated because the response was not JSON
 	passed           []abi.Header // the caller's headers for providers, without unknown values of betas
-	droppedHeaders   string       // what no provider gets: names, and betas as anthropic-beta:VALUE, comma-separated
+	droppedHeaders   string       // what no provider gets: header names, and betas as anthropic-beta:VALUE, comma-separated
 	codex            bool         // the caller is Codex, by its originator header
-	lossy            bool         // no target gets the provider tools and all parts: one that does not will do
+	lossy            bool         // no target gets all provider tools and parts, so a target that does not is acceptable
 	skipped          bool         // a target before the chosen one has an open circuit
 	strict           bool         // no part of the request may be dropped (x-postern-strict)
 	providerKey      string       // the project's provider key, decrypted for the next fetch
@@ -119,21 +120,21 @@ type request struct {
 	question     chat.Params  // see chat.Request.Question
 	foreign      fault.Detail // see api.Parser.Foreign
 	own          fault.Detail // see api.Parser.Own
-	aliases      chat.Aliases // the functions that stand for its tools
-	unknown      string       // names of the members that are not forwarded
+	aliases      chat.Aliases // the functions that replace its tools
+	unknown      string       // names of fields that are not forwarded
 	schema       string       // the JSON Schema that the text must match; a native request's responseSchema
 }
 
 type cacheControl struct {
 	noStore, noCache bool
-	maxAge           uint64 // seconds + 1; 0: not given
+	maxAge           uint64 // 1 + seconds; 0: not given
 }
 
 // hit describes the cached response in bufferAnswer.
 type hit struct {
 	found           bool
 	provider, model string
-	promoteMs       uint64 // the response is to be stored in KV too, for this long; 0: it is not
+	promoteMs       uint64 // how long the response will also be stored in KV; 0: it will not
 }
 
 // admission is the state of the admission by the key's meter. Amounts are in picodollars.
@@ -144,7 +145,7 @@ type admission struct {
 	mode      keymeter.Mode
 	budget    budgetRequest
 	amount    int64 // to reserve
-	minAmount int64 // to reserve if the budget has less than amount
+	minAmount int64 // the least to reserve, if the budget has less than amount
 	reserved  int64
 	windows   []keymeter.Window
 }
@@ -158,23 +159,23 @@ type times struct{ admitStart, admit, upstreamStart, upstream uint64 }
 // exchange is the data of one step: its input, the decoded state and the output.
 type exchange struct {
 	config      *config.Config
-	proceeds    bool     // the handler is done, and the request proceeds with what it has (proceed)
+	proceeds    bool     // the handler is done, and the request proceeds with the available data (proceed)
 	mayEnter    phaseSet // that this step's handler may enter
 	now         uint64
 	event       *abi.Event
 	s           state
 	endpoint    *endpoint  // the row of s.endpoint
-	rows        []endpoint // the endpoint table: a function in the table cannot name it
+	rows        []endpoint // the endpoint table, because a function in the table cannot refer to it
 	circuits    route.Circuits
 	out         abi.StepOutput
 	waiting     uint64          // StepInput.Waiting
 	ending      fault.Fault     // the exchange ends with this error in this step
 	attached    []byte          // StepInput.Attached, or its new content
 	pinned      []byte          // StepInput.Pinned
-	pins        bool            // this step has pinned the entry, whose content is not in pinned
-	entryMemo   *lease.Entry    // result of entry, decoded once per step
-	guardMemo   *guard          // result of guard, decoded once per step
-	targetsMemo []policy.Target // result of targets, computed once per step
+	pins        bool            // this step has pinned the entry, so pinned does not contain it
+	entryMemo   *lease.Entry    // cached result of entry
+	guardMemo   *guard          // cached result of guard
+	targetsMemo []policy.Target // cached result of targets
 }
 
 func (s *state) encode(models []config.Model) []byte {
@@ -307,7 +308,7 @@ func (a *admission) fields(f *abi.Fields) {
 	abi.List(f, &a.windows, keymeter.WindowFields)
 }
 
-// least is the smallest sufficient reservation.
+// least returns the smallest sufficient reservation.
 func (a *admission) least() int64 {
 	if a.minAmount == 0 {
 		return a.amount

@@ -6,10 +6,10 @@ import (
 	"github.com/postern-ai/postern/core/api/root"
 )
 
-// health answers GET /api/health.
+// health serves GET /api/health.
 func (x *exchange) health() { x.respondJSON(native.AppendHealth(nil, x.s.record.ProjectID)) }
 
-// respondRoot answers GET /. It needs no key and reads nothing.
+// respondRoot serves GET /. It needs no key and reads nothing.
 func (x *exchange) respondRoot() {
 	o := root.Overview{Control: !x.config.ControlOff, Docs: !x.config.DocsOff}
 	for i := range x.rows {

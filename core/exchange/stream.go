@@ -15,7 +15,7 @@ import (
 	"github.com/postern-ai/postern/core/sse"
 )
 
-// onStreamHead takes the head of a stream. The caller's own head is sent with the first output.
+// onStreamHead takes the head of a stream. The caller's response head is sent with the first output.
 func (x *exchange) onStreamHead() {
 	s := &x.s
 	f := x.wire()
@@ -35,7 +35,7 @@ func (x *exchange) onStreamHead() {
 	if !x.pending(idTick) {
 		x.startTicking()
 	}
-	x.watchBudget() // earlier attempts may have used the reservation up
+	x.watchBudget() // earlier attempts may have used up the reservation
 }
 
 // onTick sends a keep-alive comment after a silence. It breaks the stream if the shared time limit ends before the
@@ -58,7 +58,7 @@ func (x *exchange) onTick() {
 	x.awaitBudget()
 }
 
-// onChunk takes the next bytes of the stream. They are charged even if nobody is left to read them.
+// onChunk takes the next bytes of the stream. They are charged even if no caller is left to receive them.
 func (x *exchange) onChunk() {
 	if x.streamChunk(x.event.Data, false); x.s.phase == phaseStream {
 		x.deserted()
@@ -74,8 +74,8 @@ func (x *exchange) streamChunk(data []byte, final bool) {
 	x.streamEvents(events, ok, final)
 }
 
-// streamEvents processes the next events of a stream, one by one. ok is false if the stream is malformed behind them; final
-// marks the end of the body.
+// streamEvents processes the next events of a stream, one by one. ok is false if the stream is malformed after them.
+// final marks the end of the body.
 func (x *exchange) streamEvents(events []sse.Event, ok, final bool) {
 	st := &x.s.stream
 	out := st.held
@@ -109,8 +109,8 @@ func (x *exchange) streamEvents(events []sse.Event, ok, final bool) {
 	}
 }
 
-// deliver sends the output of events, and stores their deltas. complete means that the stream's last event is among them. It returns
-// false if the stream is blocked.
+// deliver sends the output of events, and stores their deltas. complete means that they include the stream's last
+// event. It returns false if the stream is blocked.
 func (x *exchange) deliver(out, deltas []byte, complete bool) bool {
 	if x.s.govern.live.Blocked() {
 		x.blockStream(out)
@@ -137,7 +137,7 @@ func (x *exchange) afterEvents(ok, final bool) {
 	}
 }
 
-// breakChunk ends a stream at an event that cannot be sent. out and deltas are from the events before it.
+// breakChunk ends a stream at an event that cannot be sent. out and deltas come from the events before it.
 func (x *exchange) breakChunk(out, deltas []byte, result eventResult) {
 	switch {
 	case !x.deliver(out, deltas, false):
@@ -216,7 +216,7 @@ func (x *exchange) eventOutput(out []byte, e *sse.Event, deltas []chat.Delta, us
 	x.collect(collected, deltas)
 	if st.passThrough && !hidden {
 		out = appendEvent(out, e)
-		st.api.Started = true // the provider has started the stream, so an error event only has to end it
+		st.api.Started = true // the provider has started the stream, so an error event is enough to end it
 	} else if !st.passThrough {
 		out = x.encodeDeltas(out, deltas)
 	}
@@ -230,7 +230,8 @@ func (x *exchange) onOpeningTick() {
 	}
 }
 
-// onWithheld processes the withheld events. The fetch continues behind them, if only to discard what follows the end mark.
+// onWithheld processes the withheld events. The fetch then continues, even if only to discard the data after the end
+// mark.
 func (x *exchange) onWithheld() {
 	st := &x.s.stream
 	var events []sse.Event

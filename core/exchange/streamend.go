@@ -22,7 +22,7 @@ func (x *exchange) endStream() {
 	x.completeStream(nil)
 }
 
-// stopStream cancels everything that a stream has in flight.
+// stopStream cancels all outstanding actions of a stream.
 func (x *exchange) stopStream() {
 	x.cancel(idFetch)
 	x.cancelBackground()
@@ -37,7 +37,7 @@ func (x *exchange) cancelBackground() {
 	x.cancelWithin(idExtendFlush, idListEnd)
 }
 
-// chargeStream charges a stream by the provider's usage, or by the estimated size of the output seen.
+// chargeStream charges a stream according to the provider's usage, or to the estimated size of the output seen.
 func (x *exchange) chargeStream(complete bool) {
 	st := &x.s.stream
 	u := x.billableUsage(st.usage, st.tokens(), complete)
@@ -47,7 +47,7 @@ func (x *exchange) chargeStream(complete bool) {
 // finishStream ends a stream whose deltas were collected.
 func (x *exchange) finishStream() { x.completeStream(x.event.Data) }
 
-// collected is the whole response of a stream, or nil if its deltas were not collected.
+// collected returns the complete response of a stream, or nil if its deltas were not collected.
 func (x *exchange) collected(encoded []byte) *chat.Response {
 	deltas, err := chat.ReadDeltas(encoded)
 	if len(encoded) == 0 || err != nil {
@@ -55,11 +55,11 @@ func (x *exchange) collected(encoded []byte) *chat.Response {
 	}
 	r := chat.Fold(deltas)
 	x.checkStreamSchema(&r)
-	x.restoreResponse(&r) // the collected deltas have placeholders: the cache needs them
+	x.restoreResponse(&r) // only in the copy for the caller: the cache needs the placeholders in the collected deltas
 	return &r
 }
 
-// streamEnd is the end of a complete stream in the caller's dialect.
+// streamEnd returns the end of a complete stream in the caller's dialect.
 func (x *exchange) streamEnd(response *chat.Response, m *api.Meta) []byte {
 	st := &x.s.stream
 	switch {
@@ -71,7 +71,7 @@ func (x *exchange) streamEnd(response *chat.Response, m *api.Meta) []byte {
 	return x.family().End(nil, &st.api, response, m)
 }
 
-// passThroughEnd is the end of a stream whose events were forwarded unchanged. OpenAI's end mark is never
+// passThroughEnd returns the end of a stream whose events were forwarded unchanged. OpenAI's end mark is never
 // forwarded, and Anthropic's may be missing.
 func (x *exchange) passThroughEnd() []byte {
 	switch {
@@ -83,8 +83,8 @@ func (x *exchange) passThroughEnd() []byte {
 	return nil
 }
 
-// breakStream ends the attempt after a stream failure. If the caller has seen nothing but comments, it falls back
-// to the next target. Otherwise the caller gets an error event, and the output sent so far is charged.
+// breakStream ends the attempt after a stream failure. If the caller has only received comments, it falls back to the
+// next target. Otherwise the caller gets an error event, and the output sent so far is charged.
 func (x *exchange) breakStream(f fault.Fault) {
 	s := &x.s
 	x.stopStream()
@@ -112,7 +112,7 @@ func (x *exchange) breakStream(f fault.Fault) {
 	x.next(f, r)
 }
 
-// streamFailure tells what the provider did in a stream that ends with f, unless the text of f tells it.
+// streamFailure describes the provider's failure in a stream that ends with f, unless the text of f already does.
 func (x *exchange) streamFailure(f fault.Fault) refusal {
 	switch f {
 	case fault.ProviderError:
@@ -131,7 +131,7 @@ func (x *exchange) abandonStream() {
 	x.refuseClosed()
 }
 
-// cutStream ends a stream for money. The delivered part is charged, and no other target is tried.
+// cutStream ends a stream to limit its cost. The delivered part is charged, and no other target is tried.
 func (x *exchange) cutStream(f fault.Fault, r refusal) {
 	if !x.s.stream.opened {
 		x.noteAttempt("200")
@@ -141,8 +141,8 @@ func (x *exchange) cutStream(f fault.Fault, r refusal) {
 	x.refuse(f, r)
 }
 
-// leaveStream handles the disconnect of a stream's caller. The stream is cut, unless others follow it. The tick then
-// watches whether they still do.
+// leaveStream handles the disconnect of a stream's caller. It cuts the stream, unless others follow it. From then on,
+// the tick checks whether they still do.
 func (x *exchange) leaveStream() {
 	if !x.heldUp() {
 		x.abandonStream()
@@ -154,7 +154,8 @@ func (x *exchange) leaveStream() {
 	}
 }
 
-// deserted cuts a stream that continued for its followers when the last one is gone. It returns false for any other stream.
+// deserted cuts a stream that continued only for its followers, once the last one has gone. It returns false for any
+// other stream.
 func (x *exchange) deserted() bool {
 	if !x.s.stream.forOthers || x.heldUp() {
 		return false
@@ -163,7 +164,7 @@ func (x *exchange) deserted() bool {
 	return true
 }
 
-// completeStream ends a complete stream with the usage. encoded is the collected deltas, or nil.
+// completeStream ends a complete stream with the usage. encoded contains the collected deltas, or is nil.
 func (x *exchange) completeStream(encoded []byte) {
 	whole := x.collected(encoded)
 	if bad := x.streamMisfit(whole); bad != "" {

@@ -10,7 +10,7 @@ import (
 var keepAlive = []byte(": keep-alive\n\n")
 
 // tickMs is the interval of the ticks. A tick sends a comment if nothing was sent since the last one, so a silence
-// lasts less than two ticks. A host notices a disconnect only when it writes, and an abandoned upstream request must
+// lasts less than two ticks. A host only notices a disconnect when it writes, and an abandoned upstream request must
 // be cut within a second.
 const tickMs = 400
 
@@ -83,8 +83,8 @@ func (x *exchange) noteDelta(d *chat.Delta) {
 	}
 }
 
-// collectsDeltas reports whether the deltas are collected: for the cache, for a replay, for a JSON Schema, or because the caller's
-// family ends a stream with the whole response.
+// collectsDeltas reports whether the deltas are collected: for the cache, for a replay, for a JSON Schema, or because
+// the caller's family ends a stream with the complete response.
 func (x *exchange) collectsDeltas() bool {
 	s := &x.s
 	return (x.cacheable() || s.idempotency != "" || s.govern.schema || s.request.schema != "" || x.family().NeedsWhole && !s.stream.passThrough) &&
@@ -142,5 +142,5 @@ const (
 	eventOK        eventResult = iota
 	eventMalformed             // the event is not part of a valid stream, or the governor blocks it
 	eventError                 // it is the provider's error event
-	eventUncovered             // the reservation does not cover its content; nothing of it was processed
+	eventUncovered             // the reservation does not cover its content; no part of it was processed
 )

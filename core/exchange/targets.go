@@ -32,8 +32,8 @@ func (x *exchange) orderTargets() []byte {
 }
 
 // chooseTarget advances to a target that is usable, supports the request and has a closed circuit. If all remaining
-// suitable targets have open circuits, it takes the first of them. Targets that would not get a provider tool or a part come after all
-// that get them. It returns false if no target is suitable.
+// suitable targets have open circuits, it takes the first of them. Targets that would not get a provider tool or a
+// part come after all targets that get them. It returns false if no target is suitable.
 func (x *exchange) chooseTarget() bool {
 	if x.chooseFitting() {
 		return true
@@ -45,7 +45,7 @@ func (x *exchange) chooseTarget() bool {
 	return x.chooseFitting()
 }
 
-// sparable is what a target gets if any does.
+// sparable lists the tools and parts that may be left out only if every target lacks them.
 const sparable = chat.Content | chat.ParamOwnTools
 
 func (x *exchange) chooseFitting() bool {
@@ -71,7 +71,7 @@ func (x *exchange) circuitOpen() bool {
 	return x.circuits.Open(x.model().Name, x.usesOwnProviderKey(), x.now)
 }
 
-// supportedParams are the parameters that the current target supports.
+// supportedParams returns the parameters that the current target supports.
 func (x *exchange) supportedParams() chat.Params {
 	model := x.model()
 	f, ok := x.endpoint.calls.family(model.Provider.Wire)
@@ -86,32 +86,32 @@ func (x *exchange) supportedParams() chat.Params {
 	return carries
 }
 
-// keepsBody reports whether the current target gets the caller's members, without unsupported parameters: all that a Responses request can
-// have, and provider tools, exist only in their own spelling.
+// keepsBody reports whether the current target gets the fields of the caller's body, without unsupported parameters.
+// Some parts of a Responses request, and provider tools, exist only in their original form.
 func (x *exchange) keepsBody() bool {
 	missing := x.unsupportedParams()
 	return x.isNative(x.model()) && api.Filters(x.wire().Dialect, missing) &&
 		(x.s.dialect == chat.Responses || x.s.request.params&(chat.ParamForeign|chat.ParamOwnTools) != 0)
 }
 
-// unsupportedParams are the request's parameters that the current target does not support.
+// unsupportedParams returns the request's parameters that the current target does not support.
 func (x *exchange) unsupportedParams() chat.Params { return x.s.request.params &^ x.supportedParams() }
 
-// fits reports whether the current target may get the request: its model is offered on the endpoint's API. Unsupported parameters
-// are dropped, except necessary ones, and except in strict mode.
+// fits reports whether the current target may get the request: its model must be offered on the endpoint's API.
+// Unsupported parameters are dropped, except necessary ones, and except in strict mode.
 func (x *exchange) fits() bool {
 	if x.model().APIs&x.endpoint.api == 0 || !x.hasNative() {
 		return false
 	}
 	missing := x.unsupportedParams()
 	if x.s.request.params&sparable != 0 && (missing&sparable != 0) != x.s.lossy {
-		return false // its turn is before, or after, all that get them
+		return false // its turn is before, or after, all targets that get them
 	}
 	return missing&x.necessary(missing) == 0 && !(x.s.strict && missing&^x.s.request.defaulted != 0)
 }
 
-// necessary are the parameters that cannot be dropped for a target that does not support some: tools, and content if nothing of the user's last turn
-// would be left, or if the endpoint has no form but the caller's.
+// necessary returns the parameters that cannot be dropped. These are tools. Content is necessary if the user's last
+// turn would otherwise be empty, or if the endpoint has only the caller's form.
 func (x *exchange) necessary(missing chat.Params) chat.Params {
 	if missing.Loses(x.s.request.question) || x.endpoint.calls.native != "" {
 		return chat.ParamTools | chat.Content
@@ -119,7 +119,7 @@ func (x *exchange) necessary(missing chat.Params) chat.Params {
 	return chat.ParamTools
 }
 
-// hasNative reports whether the current target's provider has the endpoint, if it must.
+// hasNative reports whether the current target's provider has the endpoint, if that is required.
 func (x *exchange) hasNative() bool {
 	p, native := x.model().Provider, x.endpoint.calls.native
 	if native == "" || p.Wire == mockProvider {
@@ -129,8 +129,8 @@ func (x *exchange) hasNative() bool {
 	return ok && p.Serves(native)
 }
 
-// unseal starts to decrypt the project's provider key for the current target. It returns false if there is none or
-// it is already decrypted.
+// unseal starts to decrypt the project's provider key for the current target. It returns false if there is none, or
+// if it is already decrypted.
 func (x *exchange) unseal() bool {
 	id := x.current().MasterKeyID
 	if id == "" || x.s.providerKey != "" {
@@ -163,7 +163,7 @@ func (x *exchange) withOwnProviderKey(m *config.Model) *config.Model {
 	return &owned
 }
 
-// orUnpriced returns the details, or those about prices if there are none.
+// orUnpriced returns the details, or those about prices if there are no others.
 func (x *exchange) orUnpriced(details []fault.Detail) []fault.Detail {
 	if len(details) == 0 {
 		return x.quote().Unpriced(x.model())
@@ -198,12 +198,14 @@ func (x *exchange) refuseUnsupported() {
 	x.refuse(fault.InvalidRequest, refusal{noRetry: true, details: x.orUnpriced(details)})
 }
 
-// droppedParams names the parameters that the current target does not support. Provider tools and foreign parts are named one by one.
+// droppedParams returns the names of the parameters that the current target does not support. Provider tools and
+// foreign parts are named individually.
 func (x *exchange) droppedParams(missing chat.Params) string {
 	return string((missing &^ x.s.request.defaulted &^ chat.ParamOwnTools &^ chat.ParamForeign).AppendNames(nil))
 }
 
-// unsupportedDetails names parameters that the current target does not support, unless the request omits them.
+// unsupportedDetails returns details for the parameters that the current target does not support, unless the request
+// omits them.
 func (x *exchange) unsupportedDetails(p chat.Params) (details []fault.Detail) {
 	for name := range strings.SplitSeq(x.droppedParams(p), ",") {
 		if name != "" {
@@ -213,12 +215,12 @@ func (x *exchange) unsupportedDetails(p chat.Params) (details []fault.Detail) {
 	return details
 }
 
-// unsupported is the detail for a field that the current target does not support.
+// unsupported returns the detail for a field that the current target does not support.
 func (x *exchange) unsupported(field string) fault.Detail {
 	return fault.Detail{Field: field, Message: "is not supported by " + x.model().Name + "; omit it or use another model"}
 }
 
-// unready is the message for a target without usable credentials.
+// unready returns the message for a target without usable credentials.
 func unready(t *policy.Target) string {
 	p := t.Model.Provider
 	message := t.Model.Name + " cannot be used: "
@@ -254,7 +256,7 @@ func (x *exchange) refuseUnready() {
 	x.refuse(fault.NoProvider, refusal{noRetry: true, details: details})
 }
 
-// directRequest is the part of a request that is not taken from the caller's body.
+// directRequest is the part of a request that does not come from the caller's body.
 func (x *exchange) directRequest(dialect chat.Dialect) chat.Request {
 	q := &x.s.request
 	return chat.Request{
@@ -262,10 +264,10 @@ func (x *exchange) directRequest(dialect chat.Dialect) chat.Request {
 	}
 }
 
-// serviceTier is the tier to send to a model: see bill.Order.ServiceTier.
+// serviceTier returns the tier to send to a model: see bill.Order.ServiceTier.
 func (x *exchange) serviceTier(m *config.Model) string { return x.s.request.ServiceTier(m) }
 
-// effectiveMaxTokens is the max tokens sent to the target: the caller's, or the limit that the gateway imposes.
+// effectiveMaxTokens returns the max tokens sent to the target: the caller's, or the limit that the gateway imposes.
 func (x *exchange) effectiveMaxTokens() uint64 {
 	return max(x.s.request.MaxTokens, x.s.imposedMaxTokens)
 }

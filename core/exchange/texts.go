@@ -11,8 +11,8 @@ import (
 	"github.com/postern-ai/postern/core/provider/mock"
 )
 
-// parseTexts parses the body of a legacy completion. All of its members are forwarded, so that no parameter is dropped. A response
-// with log probabilities is not cached: the stored form does not have those of this API.
+// parseTexts parses the body of a legacy completion. All of its fields are forwarded, so no parameter is dropped. A
+// response with log probabilities is not cached, because the stored form lacks those of this API.
 func (x *exchange) parseTexts(p *api.Parser, root gjson.Result) {
 	x.parseCompletion(p, root)
 	x.s.request.params = 0
@@ -21,7 +21,7 @@ func (x *exchange) parseTexts(p *api.Parser, root gjson.Result) {
 	}
 }
 
-// mockTexts responds to each prompt of a legacy completion as to a message.
+// mockTexts responds to each prompt of a legacy completion like to a message.
 func (x *exchange) mockTexts(body []byte) {
 	request := x.reparse(body, false)
 	n, echo := legacy.Repeats(gjson.ParseBytes(body))

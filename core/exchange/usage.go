@@ -13,7 +13,7 @@ import (
 // maxReports limits how often one request calls the Ledger. It needs at most four calls.
 const maxReports = 8
 
-// usage answers GET /api/usage.
+// usage serves GET /api/usage.
 func (x *exchange) usage() {
 	p := api.Parser{}
 	q := native.ParseUsageQuery(&p, x.s.query)
@@ -29,7 +29,7 @@ func (x *exchange) usage() {
 	}
 }
 
-// periodDays returns the first day of the current period and the day after its last.
+// periodDays returns the first day of the current period, and the day after its last.
 func (x *exchange) periodDays() (first, end uint64) {
 	q := native.ParseUsageQuery(&api.Parser{}, x.s.query)
 	return q.Days(calendar.Day(x.s.startMs))
@@ -70,7 +70,7 @@ func (x *exchange) onReport() {
 	}
 }
 
-// wantsOutcomes reports whether the response has what became of the requests.
+// wantsOutcomes reports whether the response includes the outcomes of requests.
 func (x *exchange) wantsOutcomes() bool {
 	return native.ParseUsageQuery(&api.Parser{}, x.s.query).Outcomes
 }
@@ -106,8 +106,8 @@ func (x *exchange) onReportFlush() {
 // onReportAbsorb takes the Ledger's acknowledgement of one meter's batches.
 func (x *exchange) onReportAbsorb() { x.afterReportFlush() }
 
-// afterReportFlush queries the final usage when the meters are flushed and all batches are delivered. If reservations are open,
-// it first waits for them to settle.
+// afterReportFlush queries the final usage when the meters are flushed and all batches are delivered. If reservations
+// are open, it first waits for them to settle.
 func (x *exchange) afterReportFlush() {
 	if x.pendingWithin(idFlush, idExtendFlush) {
 		return

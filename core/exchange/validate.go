@@ -37,7 +37,7 @@ func (x *exchange) validate(body []byte) {
 	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferAnswer, Data: native.AppendValidated(make([]byte, 0, 512), &v, &r)})
 }
 
-// checkMessages checks the messages as those of a request or of a response.
+// checkMessages checks the messages like those of a request or a response.
 func (x *exchange) checkMessages(v *native.Validation) inspect.Result {
 	check := x.freshCheck()
 	if v.Direction == governor.Input {

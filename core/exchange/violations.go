@@ -10,10 +10,11 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// maxViolations bounds the violations of one exchange, which its state carries. Each is of another rule or direction.
+// maxViolations limits the violations of one exchange, because its state contains them. Each has another rule or
+// direction.
 const maxViolations = 12
 
-// violations appends the violations among the findings: all of them if the text is reviewed or blocked, else the
+// violations appends the violations among the findings: all of them if the text is reviewed or blocked, otherwise the
 // redactions by rules of high or critical severity.
 func (x *exchange) violations(list []ledger.Violation, result *inspect.Result, d governor.Direction) []ledger.Violation {
 	p := x.guard().check.Policy
@@ -40,7 +41,7 @@ func (x *exchange) violations(list []ledger.Violation, result *inspect.Result, d
 	return list
 }
 
-// maxRecordedRules bounds the rules that a record names.
+// maxRecordedRules limits the rules that a record names.
 const maxRecordedRules = 5
 
 // noteRule notes a violation's rule for the record. A rule's name has no comma.

@@ -40,8 +40,8 @@ func (x *exchange) readCompletion() {
 	x.respondAnswer(x.answer(complete(&r)), &r, raw)
 }
 
-// refuseUnreadable ends the exchange because the provider's 200 response could not be parsed. It is charged by its
-// estimated size, at most with the output that it may have.
+// refuseUnreadable ends the exchange because the provider's 200 response could not be parsed. The charge is based on
+// its estimated size, and at most on the output that it may have.
 func (x *exchange) refuseUnreadable() {
 	x.noteFailure(ledger.CauseUnusable)
 	x.failCircuit()
@@ -66,7 +66,8 @@ func complete(r *chat.Response) bool {
 	return true
 }
 
-// retryForJSON repeats the request once because the text was not what the request asks for. The first response is charged too.
+// retryForJSON repeats the request once because the text does not have the requested form. The first response is
+// charged as well.
 func (x *exchange) retryForJSON(bad string) {
 	x.noteFailure(ledger.CauseUnusable)
 	if x.s.jsonRetried {
@@ -79,15 +80,16 @@ func (x *exchange) retryForJSON(bad string) {
 	x.attempt()
 }
 
-// noteSuccess tells a provider's circuit that it answered.
+// noteSuccess reports to a provider's circuit that the provider responded.
 func (x *exchange) noteSuccess(model string) {
 	if !x.testMode() {
 		x.circuits.Succeeded(model, x.usesOwnProviderKey(), x.latencyMs(), x.now)
 	}
 }
 
-// respondAnswer ends the exchange with a provider's whole response. raw is the provider's body if it is in the caller's dialect: it
-// is sent unchanged. A text that must be JSON is compared as the caller gets it: redacted and restored.
+// respondAnswer ends the exchange with a provider's non-streaming response. raw is the provider's body if it is in
+// the caller's dialect; it is sent unchanged. A text that must be JSON is checked in the form for the caller:
+// redacted and restored.
 func (x *exchange) respondAnswer(a *answer, whole *chat.Response, raw []byte) {
 	x.noteSuccess(a.model)
 	r := response{answer: a, outcome: keymeter.Served, body: abi.Part{Buffer: bufferUpstream}, repeat: raw, entry: raw, raw: raw != nil}
@@ -103,7 +105,7 @@ func (x *exchange) respondAnswer(a *answer, whole *chat.Response, raw []byte) {
 		r.body = abi.Part{Data: x.encodeAnswer(whole, &m)}
 		r.repeat = r.body.Data
 	case x.s.govern.on && x.endpoint.texts.checked:
-		r.body = abi.Part{Data: x.restoreRaw(raw)} // bufferUpstream has the unchecked response
+		r.body = abi.Part{Data: x.restoreRaw(raw)} // bufferUpstream contains the unchecked response
 		r.repeat = r.body.Data
 	}
 	x.served(&r)

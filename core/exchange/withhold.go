@@ -7,10 +7,10 @@ import (
 	"github.com/postern-ai/postern/core/sse"
 )
 
-// maxWithholdMs limits the wait for a reservation, together with the provider's idle timeout.
+// maxWithholdMs and the provider's idle timeout limit the wait for a reservation.
 const maxWithholdMs = 10 * calendar.SecondMs
 
-// withhold keeps events until the reservation covers them. final means that the body has ended behind them.
+// withhold keeps events until the reservation covers them. final means that the body has ended after them.
 func (x *exchange) withhold(events []sse.Event, final bool) {
 	w := &x.s.stream.withheld
 	var kept abi.Writer
@@ -27,7 +27,7 @@ func (x *exchange) withhold(events []sse.Event, final bool) {
 	x.requestExtension()
 }
 
-// awaitBudget watches over a stream that waits. It is called with every tick.
+// awaitBudget checks on a stream that waits. It is called at every tick.
 func (x *exchange) awaitBudget() {
 	st := &x.s.stream
 	if !st.withheld.waiting {

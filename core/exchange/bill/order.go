@@ -10,7 +10,7 @@ import (
 
 // Order is the part of a request on which its cost depends.
 type Order struct {
-	MaxTokens    uint64 // the caller's limit of the output; 0: none
+	MaxTokens    uint64 // the caller's limit of the output; 0: no limit
 	N            uint64 // choices
 	PromptTokens uint64 // estimated
 	UnseenTokens uint64 // reserved for input of unknown length: documents by URL, file IDs, searches
@@ -28,12 +28,12 @@ func (o *Order) Fields(f *abi.Fields) {
 	o.Bought.fields(f)
 }
 
-// Bought is what a request asks for that changes its price: terms such as a service tier, and provider tools.
+// Bought lists the parts of a request that change its price: terms such as a service tier, and provider tools.
 type Bought struct {
 	Terms        string // see chat.Term
 	Uses         []chat.ToolUse
-	MaxToolCalls uint64 // limit of the calls of all tools; 0: each has its own
-	Cache        uint64 // prompt cache: 0 not asked for, 1 for the default time, 2 for an hour
+	MaxToolCalls uint64 // limit of the calls of all tools; 0: each tool has its own limit
+	Cache        uint64 // prompt cache: 0 not requested, 1 for the default time, 2 for an hour
 }
 
 func (b *Bought) fields(f *abi.Fields) {
@@ -54,7 +54,7 @@ func OrderOf(r *chat.Request, promptTokens uint64) Order {
 	o := Order{
 		MaxTokens: r.MaxTokens, N: r.N, PromptTokens: promptTokens, UnseenTokens: r.UnseenTokens(), Thinking: r.Reasoning.Tokens(), Bought: boughtBy(r),
 	}
-	if r.Compacts { // its summary reads the whole conversation once more
+	if r.Compacts { // its summary reads the complete conversation once more
 		o.UnseenTokens += 2 * promptTokens
 	}
 	return o
@@ -81,7 +81,8 @@ type Quote struct {
 	Unlimited bool // the request cannot limit them
 	Streams   bool // the response is streamed; its reservation is extended as it grows
 	Twice     bool // the request may be sent twice
-	// Native reports whether a model's provider gets the provider tools: it speaks the caller's dialect. nil: all do.
+	// Native reports whether a model's provider gets the provider tools, because it supports the caller's dialect.
+	// nil: all do.
 	Native    func(*config.Model) bool
-	Unbounded bool // the key has no budget: the reservation need not cover the longest response
+	Unbounded bool // the key has no budget, so the reservation need not cover the longest response
 }

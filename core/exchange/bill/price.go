@@ -9,7 +9,8 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// Unpriced returns the details of what the order asks for and a model has no price for; empty if it has all prices.
+// Unpriced returns the details of the parts of the order for which a model has no price. It returns none if it has
+// all prices.
 //
 //go:noinline
 func (q *Quote) Unpriced(m *config.Model) (details []fault.Detail) {
@@ -32,7 +33,7 @@ func (q *Quote) Unpriced(m *config.Model) (details []fault.Detail) {
 	return details
 }
 
-// uses are the provider tools that a model's provider gets.
+// uses returns the provider tools that a model's provider gets.
 func (q *Quote) uses(m *config.Model) []chat.ToolUse {
 	if q.Native != nil && len(q.Bought.Uses) > 0 && !q.Native(m) {
 		return nil
@@ -40,8 +41,8 @@ func (q *Quote) uses(m *config.Model) []chat.ToolUse {
 	return q.Bought.Uses
 }
 
-// boundTerms are the terms at which a request is reserved: those it asks for, and the most expensive place of inference, which
-// is a setting of the provider's account if the request has none.
+// boundTerms returns the terms at which a request is reserved. These are the requested terms. If the request names no
+// place of inference, which is then a setting of the provider's account, the most expensive place applies.
 //
 //go:noinline
 func (o *Order) boundTerms(m *config.Model) string {
@@ -56,8 +57,9 @@ func (o *Order) boundTerms(m *config.Model) string {
 
 const geoMember = "inference_geo"
 
-// ServiceTier is the tier to send to OpenAI's dialects. A request that asks for none gets the standard tier, so that a setting of the
-// provider's account does not change the price; a model without dearer tiers needs no such pin.
+// ServiceTier returns the tier to send to OpenAI's dialects. A request without a tier gets the standard tier, so that
+// a setting of the provider's account does not change the price. Models without more expensive tiers do not need
+// this.
 //
 //go:noinline
 func (o *Order) ServiceTier(m *config.Model) string {
@@ -68,7 +70,7 @@ func (o *Order) ServiceTier(m *config.Model) string {
 	return tier
 }
 
-// feeBound is the cost of all calls of provider tools that the order allows.
+// feeBound returns the cost of all calls of provider tools that the order allows.
 //
 //go:noinline
 func (q *Quote) feeBound(m *config.Model) (fee money.Pico) {
@@ -87,7 +89,7 @@ func (q *Quote) feeBound(m *config.Model) (fee money.Pico) {
 	return money.Add(fee, money.Cost(b.MaxToolCalls, highest))
 }
 
-// allowed is the most calls of a tool that a request allows: its own limit, or the catalog's.
+// allowed returns the maximum number of calls of a tool in a request: the request's own limit, or the catalog's.
 func allowed(use chat.ToolUse, t *config.Tool) uint64 {
 	if use.Max > 0 {
 		return use.Max
@@ -95,9 +97,10 @@ func allowed(use chat.ToolUse, t *config.Tool) uint64 {
 	return t.Max
 }
 
-// fee is the cost of the calls that a complete answer names. Calls of tools that answers do not count are charged as often as the
-// request allows. exact is false if that happened, if the answer names more calls than the request allows, or calls that nobody asked
-// for: those are charged at the provider's most expensive price.
+// fee returns the cost of the calls that a complete answer names. If answers do not count the calls of a tool, as
+// many are charged as the request allows. exact is false in that case. It is also false if the answer names more
+// calls than the request allows, or calls that were not requested: these are charged at the provider's most expensive
+// price.
 //
 //go:noinline
 func (q *Quote) fee(m *config.Model, calls *chat.Calls) (fee money.Pico, exact bool) {
@@ -134,7 +137,7 @@ func (q *Quote) fee(m *config.Model, calls *chat.Calls) (fee money.Pico, exact b
 	return fee, exact && together <= b.MaxToolCalls
 }
 
-// exceeds reports whether a term in an answer costs more than the term that is reserved for its member, or has no price.
+// exceeds reports whether a term in an answer has no price, or costs more than the reserved term of its field.
 //
 //go:noinline
 func (o *Order) exceeds(m *config.Model, term string) bool {
@@ -145,8 +148,9 @@ func (o *Order) exceeds(m *config.Model, term string) bool {
 	return !known || f.Exceeds(reserved)
 }
 
-// Price completes an attempt's usage with what it bought at a model: what the answer names, and what the order asks for where it
-// names nothing. Usage counts as estimated if its price is not certain, or if the answer names more than the order asked for.
+// Price completes an attempt's usage with the purchased terms and tools. The answer names them; otherwise, the order's
+// apply. Usage counts as estimated if its price is not certain, or if
+// the answer names more than the order requested.
 //
 //go:noinline
 func (q *Quote) Price(m *config.Model, u *chat.Usage) {
@@ -171,8 +175,8 @@ func (q *Quote) Price(m *config.Model, u *chat.Usage) {
 	e.FeePico = fee
 }
 
-// PriceBound completes usage like Price, for an attempt whose answer is not complete: where it may still name a place of inference,
-// the most expensive one applies.
+// PriceBound completes usage like Price, for an attempt whose answer is not complete. If the rest of the answer may
+// name a place of inference, the most expensive one applies.
 func (q *Quote) PriceBound(m *config.Model, u *chat.Usage) {
 	q.Price(m, u)
 	terms := q.boundTerms(m)

@@ -12,14 +12,15 @@ import (
 // Output tokens to reserve while the length of the response is unknown.
 const (
 	InitialStreamTokens = 1024   // for a stream, whose reservation is extended later
-	minAnswerTokens     = 4096   // for a response that is not streamed and has no max tokens, if the budget is short or the key is Unbounded; thinking is added
-	assumedTokens       = 32_768 // the output limit of a model for which the catalog has none
+	minAnswerTokens     = 4096   // for a non-streaming response without max tokens, if the budget is short or the key is Unbounded; thinking is added
+	assumedTokens       = 32_768 // the output limit of a model without one in the catalog
 )
 
-// promptBound is an upper bound for the prompt in tokens. PromptTokens is an average estimate, so it is doubled.
+// promptBound returns an upper bound for the prompt in tokens. PromptTokens is an average estimate, so it is doubled.
 func (o *Order) promptBound() uint64 { return 2*o.PromptTokens + o.UnseenTokens }
 
-// thinking is the number of thinking tokens to expect of a model: none if it does not take the parameter, which is then left out.
+// thinking returns the number of thinking tokens to expect from a model. A model that does not support the parameter
+// has none, because the parameter is left out.
 func (o *Order) thinking(m *config.Model) uint64 {
 	if (m.Drops|m.Provider.Drops)&chat.ParamReasoning != 0 {
 		return 0
@@ -27,9 +28,9 @@ func (o *Order) thinking(m *config.Model) uint64 {
 	return o.Thinking
 }
 
-// outputRoom is the part of a model's context, in tokens, that the prompt leaves for the response. tight means
-// that not even a typical response with its thinking fits. The bound on the prompt is then too pessimistic, so
-// tokens is the whole context and the provider's own limit applies.
+// outputRoom returns the part of a model's context, in tokens, that the prompt leaves for the response. tight means
+// that not even a typical response with its thinking fits. The bound on the prompt is then too pessimistic, so tokens
+// is the complete context, and the provider's own limit applies.
 func (o *Order) outputRoom(m *config.Model) (tokens uint64, tight bool) {
 	if m.Context == 0 {
 		return assumedTokens, false
@@ -47,8 +48,8 @@ func (o *Order) exceedsContext(m *config.Model, limit uint64) bool {
 	return o.PromptTokens+limit > m.Context
 }
 
-// MaxOutput is the number of output tokens to reserve for one response: the caller's max tokens, else a typical
-// number without a budget, else the model's limit.
+// MaxOutput returns the number of output tokens to reserve for one response: the caller's max tokens, otherwise a
+// typical number if there is no budget, otherwise the model's limit.
 func (q *Quote) MaxOutput(m *config.Model) uint64 {
 	thinking := q.thinking(m)
 	switch {
@@ -68,7 +69,7 @@ func (q *Quote) MaxOutput(m *config.Model) uint64 {
 	return min(assumedTokens, room)
 }
 
-// MinOutput is the smallest useful response in tokens, reserved when the budget is short.
+// MinOutput returns the length of the smallest useful response in tokens, which is reserved when the budget is short.
 func (q *Quote) MinOutput(m *config.Model) uint64 {
 	longest := q.MaxOutput(m)
 	if q.MaxTokens > 0 || q.Unlimited {
@@ -77,11 +78,12 @@ func (q *Quote) MinOutput(m *config.Model) uint64 {
 	return min(longest, minAnswerTokens+q.thinking(m))
 }
 
-// costBound is the maximum cost of the request with a model, for the bound on the prompt and the given number
-// of output tokens per choice.
+// costBound returns the maximum cost of the request with a model, for the bound on the prompt and the given number of
+// output tokens per choice.
 func (q *Quote) costBound(m *config.Model, tokens uint64) money.Pico {
 	u := chat.Usage{Input: q.promptBound(), Output: tokens * max(q.N, 1), Extras: &chat.Extras{Terms: q.boundTerms(m), FeePico: q.feeBound(m)}}
-	// The prompt may all be written to the provider's cache. OpenAI's newer models charge for that without a request.
+	// All of the prompt may be written to the provider's cache. OpenAI's newer models charge for that even if it was
+	// not requested.
 	switch p := &m.Prices; {
 	case q.Bought.Cache == 2:
 		u.CacheWrite1h = u.Input
@@ -92,8 +94,9 @@ func (q *Quote) costBound(m *config.Model, tokens uint64) money.Pico {
 }
 
 // Reservation returns the amount to reserve, and the least to accept when the budget is short. The amount covers the
-// most expensive target of the route; for a stream it covers only the first tokens. A request that may be sent twice
-// doubles both. If no target is usable, the allowed ones count: a short budget is reported before missing credentials.
+// most expensive target of the route. For a stream, it only covers the first tokens. A request that may be sent twice
+// doubles both. If no target is usable, the allowed targets count, so that a short budget is reported before missing
+// credentials.
 func (q *Quote) Reservation(targets []policy.Target) (amount, least money.Pico) {
 	usable := slices.ContainsFunc(targets, func(t policy.Target) bool { return t.Usable() })
 	for _, t := range targets {
@@ -115,8 +118,8 @@ func (q *Quote) Reservation(targets []policy.Target) (amount, least money.Pico) 
 	return amount, least
 }
 
-// ImposedLimit is the max tokens for a target when the caller set none: as many as the rest of the reservation covers, if
-// that is less than the model's own limit. 0 means no limit.
+// ImposedLimit returns the max tokens for a target if the caller set none: the number that the rest of the
+// reservation covers, if that is less than the model's own limit. 0 means no limit.
 func (q *Quote) ImposedLimit(m *config.Model, rest money.Pico) uint64 {
 	if q.MaxTokens > 0 || q.Unlimited || q.Streams || q.Unbounded || !q.Outputs || m.Prices.Output == 0 {
 		return 0
@@ -133,7 +136,7 @@ func (q *Quote) ImposedLimit(m *config.Model, rest money.Pico) uint64 {
 	return limit
 }
 
-// affordable is the longest response in tokens, at most longest, that the rest of the reservation covers.
+// affordable returns the longest response in tokens, at most longest, that the rest of the reservation covers.
 func (q *Quote) affordable(m *config.Model, longest uint64, rest money.Pico) uint64 {
 	low, high := uint64(0), longest
 	for low < high {

@@ -13,7 +13,7 @@ import (
 type Spent struct {
 	Usage     chat.Usage
 	CostPico  money.Pico
-	SavedPico money.Pico // by prompt caches: config.Model.CacheSaving
+	SavedPico money.Pico // savings by prompt caches: config.Model.CacheSaving
 	Estimated bool
 	charges   []charge
 }
@@ -45,7 +45,7 @@ func (s *Spent) Fields(f *abi.Fields) {
 	})
 }
 
-// Charge adds usage, cost and what the prompt cache saved of it to the total and to a target's charge.
+// Charge adds usage, cost and the savings by the prompt cache to the total and to a target's charge.
 func (s *Spent) Charge(target uint64, u *chat.Usage, cost, saved money.Pico) {
 	s.Usage.Add(u)
 	s.CostPico = money.Add(s.CostPico, cost)
@@ -85,19 +85,19 @@ func (s *Spent) AddTo(settle *keymeter.Settle, targets []policy.Target) {
 	}
 }
 
-// PromptCacheOf are the figures of a prompt cache in a charge.
+// PromptCacheOf returns the figures of the prompt cache in a charge.
 func PromptCacheOf(u *chat.Usage, saved money.Pico) ledger.PromptCache {
 	return ledger.PromptCache{Read: u.CachedInput, Written: u.CacheWritten(), SavedPico: saved}
 }
 
-// Credible reports whether the provider's usage is present and plausible for a response of about the given number of
-// tokens: the prompt is not empty, and text takes output tokens.
+// Credible reports whether the provider's usage is present, and plausible for a response of about the given number of
+// tokens. The prompt must not be empty, and text must have output tokens.
 func Credible(u *chat.Usage, tokens uint64) bool {
 	return u.Reported && u.Plausible() && u.Input > 0 && (u.Output > 0 || tokens == 0)
 }
 
-// Billable is the provider's usage if it is credible and the response is whole. Otherwise it is an estimate:
-// the plausible part of the provider's usage, and at least the given number of output tokens.
+// Billable returns the provider's usage if it is credible and the response is complete. Otherwise it returns an
+// estimate: the plausible part of the provider's usage, and at least the given number of output tokens.
 func (o *Order) Billable(u chat.Usage, tokens uint64, complete bool) chat.Usage {
 	if Credible(&u, tokens) && complete {
 		return u

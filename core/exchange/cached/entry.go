@@ -9,7 +9,7 @@ import (
 	"github.com/postern-ai/postern/core/provider"
 )
 
-// Entry is a cached response. Only complete ones with reported usage are stored.
+// Entry is a cached response. Only complete responses with reported usage are stored.
 type Entry struct {
 	StoredMs  uint64
 	ExpiresMs uint64
@@ -18,7 +18,7 @@ type Entry struct {
 	Usage     chat.Usage
 	Dropped   string // names of the parameters that the provider did not get
 	Raw       bool   // Body is the provider's original response in the caller's dialect; otherwise encoded deltas
-	Global    bool   // the response is in KV too, or about to be
+	Global    bool   // the response is in KV as well, or will be
 	Body      []byte
 }
 

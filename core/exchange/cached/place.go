@@ -12,11 +12,11 @@ type Partition struct {
 	ProjectID string
 	Policy    uint64 // version of the project's policy; 0: it has none
 	Test      bool   // the mock's responses
-	Strict    bool   // the caller asked the Governor to be strict
-	Threshold uint64 // the caller's, plus one, for the Governor; 0: none
+	Strict    bool   // the caller sent x-postern-govern: strict
+	Threshold uint64 // 1 + the threshold of the caller for the Governor; 0: none
 }
 
-// Key is the key of a response in host memory and KV. hash covers all that the response depends on.
+// Key returns the key of a response in host memory and KV. hash covers everything that the response depends on.
 func (p *Partition) Key(hash string) string {
 	name := "cache/" + p.ProjectID + "/" + hash
 	if p.Policy > 0 {
@@ -31,8 +31,8 @@ func (p *Partition) Key(hash string) string {
 	return name
 }
 
-// Shared are the stores that isolates share, as abi.Where flags, for a lifetime in seconds: the data center's cache, and KV if
-// the project's cache is global.
+// Shared returns the stores that isolates share, as abi.Where flags, for a lifetime in seconds: the data center's
+// cache, and KV if the project's cache is global.
 func Shared(scope doc.CacheScope, lifetime uint64) uint64 {
 	if scope == doc.CacheGlobal && lifetime >= doc.MinGlobalCacheSeconds {
 		return abi.WhereColo | abi.WhereKV
@@ -40,8 +40,8 @@ func Shared(scope doc.CacheScope, lifetime uint64) uint64 {
 	return abi.WhereColo
 }
 
-// PromotionMs is the time in milliseconds for which an entry that is asked for again is to be stored in KV too; 0 if it is there,
-// or does not belong there.
+// PromotionMs returns the time in milliseconds for which an entry that is requested again must be stored in KV. It is
+// 0 if the entry is already there, or does not belong there.
 func (e *Entry) PromotionMs(nowMs uint64, scope doc.CacheScope, lifetime uint64) uint64 {
 	left := min(e.ExpiresMs-nowMs, lifetime*1000) // the clock may have gone back
 	if e.Global || Shared(scope, left/1000)&abi.WhereKV == 0 {

@@ -1,4 +1,4 @@
-// Package reply writes what the gateway adds to responses: headers, and the record of a response for its replay.
+// Package reply writes the gateway's additions to responses: headers, and the record of a response for its replay.
 package reply
 
 import (
@@ -13,11 +13,11 @@ import (
 // Timing is the time spent by phase, in milliseconds.
 type Timing struct {
 	Total, Admit, Upstream uint64
-	Called                 bool // the key's meter was called; else Admit is not shown
-	Fetched                bool // a provider was called; else Upstream is not shown
+	Called                 bool // the key's meter was called; otherwise Admit is not shown
+	Fetched                bool // a provider was called; otherwise Upstream is not shown
 }
 
-// String is the value of Server-Timing (W3C Server Timing).
+// String returns the value of Server-Timing (W3C Server Timing).
 func (t *Timing) String() string {
 	b := appendField(nil, "total;dur=", t.Total)
 	if t.Called {
@@ -29,7 +29,7 @@ func (t *Timing) String() string {
 	return string(b)
 }
 
-// Names joins comma-separated lists of names, of which some may be empty.
+// Names joins comma-separated lists of names. Some lists may be empty.
 func Names(lists ...string) string {
 	var all []string
 	for _, names := range lists {

@@ -2,14 +2,14 @@ package reply
 
 import "github.com/postern-ai/postern/core/abi"
 
-// Kept is a response that is stored for its replay under an Idempotency-Key.
+// Kept is a response that is stored for replay under an Idempotency-Key.
 type Kept struct {
 	Status  uint64
 	Headers []abi.Header
 	Body    []byte
 }
 
-// Encode returns the response as the key's meter stores it.
+// Encode returns the response in the form that the key's meter stores.
 func (k *Kept) Encode() []byte {
 	w := abi.Writer{Buf: make([]byte, 0, 512+len(k.Body))}
 	k.fields(abi.WriteTo(&w))
