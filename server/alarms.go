@@ -10,24 +10,25 @@ import (
 
 const (
 	alarmWorkers = 8
-	// alarmPoll is the longest sleep: another replica may have set an earlier alarm, and a clock may have been moved.
+	// alarmPoll is the longest sleep. It is limited because another replica may have set an earlier alarm, or a clock
+	// may have been changed.
 	alarmPoll = time.Second
-	// alarmLate is the pause while an alarm is due and all that this server can do is in progress.
+	// alarmLate is the pause while an alarm is due but this server is already doing all it can.
 	alarmLate = 20 * time.Millisecond
 )
 
 // alarms fires the alarms of the objects when they are due.
 type alarms struct {
 	server  *Server
-	workers chan struct{} // a token per running worker
-	changed chan struct{} // the next alarm may be earlier, or a worker has ended
+	workers chan struct{} // one token for each running worker
+	changed chan struct{} // signals that the next alarm may be earlier, or that a worker has ended
 	mu      sync.Mutex
 	nextMs  uint64    // the alarm that run sleeps for; 0: none
-	blocked time.Time // the store has failed: wait until then
+	blocked time.Time // the store has failed; wait until this time
 	backoff backoff
-	failing bool // the last alarm could not be fired, although the store can be read: the disk may be full
+	failing bool // the last alarm could not be fired although the store is readable; the disk may be full
 
-	logged   time.Time // the last message of a failure
+	logged   time.Time // time of the last message about a failure
 	unlogged int       // failures since then
 }
 
@@ -35,7 +36,7 @@ func newAlarms(s *Server) *alarms {
 	return &alarms{server: s, workers: make(chan struct{}, alarmWorkers), changed: make(chan struct{}, 1)}
 }
 
-// notify wakes run if an alarm is set before the one that it sleeps for. It implements host.StoredObjects.Alarm.
+// notify wakes run if an alarm is earlier than the one that run sleeps for. It implements host.StoredObjects.Alarm.
 func (a *alarms) notify(atMs uint64) {
 	a.mu.Lock()
 	earlier := a.nextMs == 0 || atMs < a.nextMs
@@ -100,7 +101,7 @@ func (a *alarms) blockedFor() time.Duration {
 	return time.Until(a.blocked)
 }
 
-// note notes the next alarm, or that the store has failed.
+// note records the time of the next alarm, or a failure of the store.
 func (a *alarms) note(nextMs uint64, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -111,7 +112,7 @@ func (a *alarms) note(nextMs uint64, err error) {
 	}
 }
 
-// tried notes whether an alarm could be fired. The backoff grows until one could.
+// tried records whether an alarm could be fired. The backoff grows until one succeeds.
 func (a *alarms) tried(err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -119,7 +120,7 @@ func (a *alarms) tried(err error) {
 		a.backoff.reset()
 		return
 	}
-	if a.nextMs = 0; time.Now().After(a.blocked) { // workers that fail together are one failure
+	if a.nextMs = 0; time.Now().After(a.blocked) { // workers that fail at the same time count as one failure
 		a.blocked = time.Now().Add(a.backoff.next())
 	}
 }
@@ -138,7 +139,7 @@ func (a *alarms) start(ctx context.Context, working *sync.WaitGroup) {
 	})
 }
 
-// rarely returns an error that is to be logged, at most one a second: workers may fail many times a second.
+// rarely returns an error to log, at most once a second, because workers may fail many times a second.
 func (a *alarms) rarely(err error) error {
 	if err == nil {
 		return nil
@@ -156,7 +157,8 @@ func (a *alarms) rarely(err error) error {
 	return fmt.Errorf("%d failures since the last message; the latest: %w", failures, err)
 }
 
-// work fires alarms until none is due. After the first, there may be more than one worker can fire: it starts another.
+// work fires alarms until none is due. If there is a second one, it starts another worker: there could be more alarms
+// than one worker can fire.
 func (a *alarms) work(ctx context.Context, working *sync.WaitGroup) error {
 	var failure error
 	for n := 0; ; n++ {

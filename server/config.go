@@ -17,42 +17,44 @@ import (
 
 // Config configures a server. Package settings reads it from variables and a file.
 type Config struct {
-	// Env are the deployment's variables, with the names and meanings that they have on the Workers: those of
+	// Env contains the deployment's variables. They have the same names and meanings as on the Workers: those of
 	// core/config (POSTERN_CATALOG, POSTERN_MASTER_KEYS, OPENAI_API_KEY, …) and of the control plane.
 	Env map[string]string
-	// Data is the directory with the SQLite database and the secrets that the first start makes.
+	// Data is the directory with the SQLite database and the generated secrets of the first start.
 	Data string
 	// Database is the URL of a PostgreSQL database; empty: SQLite in Data.
 	Database string
-	// Durability says when a change counts as durable in SQLite: "full" (default) survives a loss of power, "process" a crash
-	// of the process only.
+	// Durability says when a change counts as durable in SQLite: "full" (default) survives a loss of power, "process"
+	// only a crash of the process.
 	Durability string
 	// Engine runs the core: "native" (default) or "wasm".
 	Engine string
-	// Listen is the address of the gateway, by default 127.0.0.1:8787. OpsListen is the address of /livez, /readyz and
-	// /metrics, by default 127.0.0.1:9464; "off": none. Both may be Unix sockets: unix:/path.
+	// Listen is the address of the gateway, by default 127.0.0.1:8787. OpsListen is the address of /livez, /readyz
+	// and /metrics, by default 127.0.0.1:9464; "off" disables it. Both may be Unix sockets: unix:/path.
 	Listen, OpsListen string
-	// PublicURL is the address that users see, for printed links. Empty: derived from Listen.
+	// PublicURL is the address that users see, for printed links. If it is empty, it is derived from Listen.
 	PublicURL string
-	// TLSCert and TLSKey are PEM files. Empty: HTTP/1.1 and HTTP/2 without TLS.
+	// TLSCert and TLSKey are PEM files. If they are empty, the server uses HTTP/1.1 and HTTP/2 without TLS.
 	TLSCert, TLSKey string
 	// TrustedProxies are the networks whose X-Forwarded-For is trusted.
 	TrustedProxies []netip.Prefix
-	// Drain is the time that streams get to finish at shutdown, by default 30 s.
+	// Drain is the time in which streams can finish at shutdown, by default 30 s.
 	Drain time.Duration
 	// MaxConnections is the maximum number of open connections, by default 20,000.
 	MaxConnections int
 	// Exports is a directory for daily usage files; empty: none.
 	Exports string
-	// DrainDelay is the time between the start of a shutdown, when Ready fails, and the end of accepting connections: load balancers
-	// need time to notice. DrainDelayIfProbed is 5 s if the readiness was asked for on OpsListen, else 0.
+	// DrainDelay is the time between the start of a shutdown, when Ready fails, and the end of accepting connections.
+	// It gives load balancers time to notice. DrainDelayIfProbed means 5 s if OpsListen has received a readiness
+	// probe, and otherwise 0.
 	DrainDelay time.Duration
-	// Log receives the server's own messages and the gateway's log lines. Default: slog.Default().
+	// Log receives the server's own messages and the gateway's log lines. The default is slog.Default().
 	Log *slog.Logger
-	// Out receives the text for the person who starts the server: addresses and, at the first start, a demo project's
-	// keys. Nil: no text, and no demo project.
+	// Out receives the text for the person who starts the server: the addresses and, at the first start, the keys of
+	// a demo project. If it is nil, there is no text and no demo project.
 	Out io.Writer
-	// Ops returns the handler of OpsListen. New calls it once; ready is Server.Ready. Optional; default: /livez and /readyz.
+	// Ops returns the handler of OpsListen. New calls it once; ready is Server.Ready. Optional; by default, the
+	// handler only serves /livez and /readyz.
 	Ops func(ready func(context.Context) error) http.Handler
 	// Observer is notified of requests; optional. See package telemetry.
 	Observer host.Observer

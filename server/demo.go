@@ -10,10 +10,10 @@ import (
 	"github.com/postern-ai/postern/control"
 )
 
-// demo is the demo project of a first start.
+// demo is the demo project that the first start creates.
 type demo struct{ projectID, gatewayKey, projectKey string }
 
-// makeDemo creates a project with two development keys, unless the deployment has a project. It returns nil then.
+// makeDemo creates a project with two development keys. If the deployment already has a project, it returns nil.
 func (s *Server) makeDemo(ctx context.Context) (*demo, error) {
 	admin := adminClient{ctx, s.deployment()}
 	list, err := admin.call(http.MethodGet, "?limit=1", nil)
@@ -41,7 +41,7 @@ type adminClient struct {
 	deployment *deployment
 }
 
-// adminReply has the members of the admin API's replies that are used here.
+// adminReply has the fields of the admin API's replies that are used here.
 type adminReply struct {
 	ID       string
 	Value    string

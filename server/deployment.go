@@ -19,7 +19,8 @@ import (
 	"github.com/postern-ai/postern/telemetry/logging"
 )
 
-// deployment is what a configuration is built into. Reload replaces it; exchanges end in the one that they began in.
+// deployment is built from one configuration. Reload replaces it, but an exchange stays in the deployment in which it
+// began.
 type deployment struct {
 	config  Config // with the secrets of the data directory
 	parsed  *config.Config
@@ -27,11 +28,11 @@ type deployment struct {
 	host    *host.Host
 	control *control.Service
 	objects host.Objects
-	// requests are the calls of its host in progress, which may still start an exchange.
+	// requests counts the calls to its host that are in progress and may still start an exchange.
 	requests sync.WaitGroup
 }
 
-// enter returns the current deployment with a request begun in it. The caller ends the request.
+// enter returns the current deployment and starts a request in it. The caller must end the request.
 func (s *Server) enter() *deployment {
 	s.swapping.RLock()
 	defer s.swapping.RUnlock()
@@ -46,19 +47,19 @@ func (s *Server) deployment() *deployment {
 	return s.current
 }
 
-// wait blocks until no exchange is in progress. New requests must have ceased.
+// wait blocks until no exchange is in progress. No new requests may start before that.
 func (d *deployment) wait() {
 	d.requests.Wait()
 	d.host.Wait()
 }
 
-// build builds a deployment over the store.
+// build builds a deployment on the store.
 func (s *Server) build(c Config) (*deployment, error) {
 	cfg := abi.Config{Catalog: catalog.Default}
 	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
 		cfg.Env = append(cfg.Env, abi.Header{Name: name, Value: c.Env[name]})
 	}
-	if c.Database == "" && c.Test.Store == nil { // one process has no hop to save
+	if c.Database == "" && c.Test.Store == nil { // within one process, leases save no round trip
 		cfg.Env = append(cfg.Env, abi.Header{Name: config.EnvLeases, Value: "off"})
 	}
 	parsed, problem := config.Parse(cfg)
@@ -88,10 +89,11 @@ func (s *Server) build(c Config) (*deployment, error) {
 	return d, err
 }
 
-// settleFor is the time for which a settlement is repeated while the database is down: less than a reservation lives.
+// settleFor is how long a settlement is retried while the database is down. It is shorter than the lifetime of a
+// reservation.
 const settleFor = 5 * time.Minute
 
-// persistence is settleFor, except over a test's store, whose faults do not end by themselves.
+// persistence returns settleFor, except for the store of a test, whose faults do not end by themselves.
 func persistence(c *Config) time.Duration {
 	if c.Test.Store != nil {
 		return 0
@@ -99,7 +101,7 @@ func persistence(c *Config) time.Duration {
 	return settleFor
 }
 
-// install puts a deployment into service and returns the one before it, nil at the start.
+// install puts a deployment into service and returns the previous one, which is nil at the start.
 func (s *Server) install(d *deployment) (before *deployment) {
 	context.AfterFunc(s.cutting, d.host.Cut)
 	watch(d.config.Observer, Parts{Config: d.parsed, Store: s.store, Host: d.host, Objects: d.objects, Stats: s.stats})
@@ -127,7 +129,7 @@ func makeEngine(c *Config, cfg abi.Config) (host.Engine, error) {
 	return host.NewWasm(context.Background(), module, cfg)
 }
 
-// close frees an engine that has no more calls.
+// close frees an engine that has no calls in progress.
 func (d *deployment) close() {
 	if w, ok := d.engine.(*host.Wasm); ok {
 		_ = w.Close(context.Background())

@@ -15,7 +15,8 @@ const (
 	privateFolder = 0o700
 )
 
-// openFolder opens a folder, which is made if it does not exist. Names of files in it cannot lead out of it.
+// openFolder opens a folder, and creates it if it does not exist. Names of files in it cannot lead outside the
+// folder.
 func openFolder(folder string) (*os.Root, error) {
 	if err := os.MkdirAll(folder, privateFolder); err != nil {
 		return nil, err
@@ -23,7 +24,7 @@ func openFolder(folder string) (*os.Root, error) {
 	return os.OpenRoot(folder)
 }
 
-// writeAtomic replaces a file. After a crash at any time, the file has its old or its new content.
+// writeAtomic replaces a file. If the process crashes, the file has either its old or its new content.
 func writeAtomic(root *os.Root, name string, data []byte) (err error) {
 	folder := path.Dir(name)
 	if err := root.MkdirAll(folder, privateFolder); err != nil {
@@ -54,7 +55,7 @@ func syncFolder(root *os.Root, folder string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// exportsTo returns control.Config.Exports for a folder; nil without a folder.
+// exportsTo returns control.Config.Exports for a folder, or nil without a folder.
 func exportsTo(folder string) (func(context.Context, string, []byte) error, error) {
 	if folder == "" {
 		return nil, nil

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// framed is a listener whose connections have no ambiguous requests.
+// framed is a listener whose connections refuse ambiguous requests.
 type framed struct{ net.Listener }
 
 // Accept implements net.Listener.
@@ -21,18 +21,19 @@ func (l framed) Accept() (net.Conn, error) {
 	return &framedConn{Conn: conn}, nil
 }
 
-// framing follows the requests of an HTTP/1 connection, byte by byte, to find one whose length is ambiguous: with Content-Length and
-// Transfer-Encoding, or with Transfer-Encoding in HTTP/1.0. A proxy may have understood its length in another way, and net/http accepts
-// it (RFC 9112, section 6.1). It reads everything else as net/http does; what that refuses ends the connection.
+// framing follows the requests of an HTTP/1 connection, byte by byte, to find requests whose length is ambiguous:
+// with both Content-Length and Transfer-Encoding, or with Transfer-Encoding in HTTP/1.0. net/http accepts such a
+// request, but a proxy may have understood its length in another way (RFC 9112, section 6.1). In all other respects,
+// framing reads like net/http. If net/http refuses a request, the connection ends.
 type framing struct {
 	step    step
-	line    []byte // the beginning of the current line
+	line    []byte // start of the current line
 	old     bool   // the request is of HTTP/1.0
 	length  bool   // the head has a Content-Length
 	chunked bool   // the head has a Transfer-Encoding
-	sizing  bool   // the last header line was one of these
-	begun   bool   // earlier data had the beginning of the current line
-	left    int64  // bytes of the body, or of the chunk with its line break
+	sizing  bool   // the last header line was one of these two
+	begun   bool   // earlier data had the start of the current line
+	left    int64  // rest of the body, or of the chunk with its line break, in bytes
 }
 
 type step int
@@ -46,10 +47,11 @@ const (
 	unchecked             // HTTP/2
 )
 
-// maxLine is the part of a line that framing looks at: longer than the lines that matter.
+// maxLine is the part of a line that framing examines. It is longer than the relevant lines.
 const maxLine = 64
 
-// ambiguous returns the number of bytes up to which data may be read: less than all if a head in it is ambiguous.
+// ambiguous returns the number of bytes that may be read from data. It is less than all if a head in data is
+// ambiguous.
 func (f *framing) ambiguous(data []byte) (upTo int, found bool) {
 	for i := 0; i < len(data); {
 		switch f.step {
@@ -82,7 +84,7 @@ func (f *framing) ambiguous(data []byte) (upTo int, found bool) {
 	return len(data), false
 }
 
-// keep adds to the beginning of the current line, and keeps the end of a request line, which has the version.
+// keep adds data to the start of the current line. It keeps the end of a request line, which contains the version.
 func (f *framing) keep(part []byte) {
 	if f.step == atStart {
 		f.line = append(f.line, part[max(0, len(part)-maxLine):]...)
@@ -92,7 +94,7 @@ func (f *framing) keep(part []byte) {
 	f.line = append(f.line, part[:min(len(part), maxLine-len(f.line))]...)
 }
 
-// endLine handles a complete line, and reports whether it makes the head ambiguous.
+// endLine handles a complete line. It reports whether the line makes the head ambiguous.
 func (f *framing) endLine() bool {
 	line := strings.TrimRight(string(f.line), "\r")
 	f.line = f.line[:0]
@@ -134,7 +136,7 @@ func (f *framing) headerLine(line string) bool {
 	return continued || f.sizing && len(line) == maxLine || f.chunked && (f.length || f.old)
 }
 
-// headRead begins what follows a head.
+// headRead starts the next step after a head.
 func (f *framing) headRead() {
 	switch {
 	case f.chunked:
@@ -146,7 +148,7 @@ func (f *framing) headRead() {
 	}
 }
 
-// bodyRead begins what follows a body or a chunk.
+// bodyRead starts the next step after a body or a chunk.
 func (f *framing) bodyRead() {
 	if f.step = atStart; f.chunked {
 		f.step = atSize
@@ -160,7 +162,7 @@ func (f *framing) sizeLine(line string) {
 	}
 }
 
-// digits is the number at the beginning of a text. net/http refuses more than fits, and other texts.
+// digits returns the number at the start of a text. net/http refuses numbers that are too large, and other texts.
 func digits(text string, base int64) (n int64) {
 	for _, c := range strings.ToLower(text) {
 		digit := int64(strings.IndexRune("0123456789abcdef"[:base], c))
@@ -172,8 +174,8 @@ func digits(text string, base int64) (n int64) {
 	return n
 }
 
-// framedConn is an HTTP/1 connection without ambiguous requests. In the place of the line that makes a head ambiguous, net/http reads a
-// malformed one, so it responds with 400 and closes the connection.
+// framedConn is an HTTP/1 connection that refuses ambiguous requests. It replaces the line that makes a head
+// ambiguous with a malformed one, so net/http responds with 400 and closes the connection.
 type framedConn struct {
 	net.Conn
 	framing framing
@@ -204,7 +206,8 @@ func (c *framedConn) Read(p []byte) (int, error) {
 	return upTo, nil
 }
 
-// Close implements net.Conn. Closing with unread bytes would reset the connection before the client has the refusal.
+// Close implements net.Conn. Closing a connection with unread bytes would reset it before the client has received the
+// refusal.
 func (c *framedConn) Close() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok && c.refused.Load() && half.CloseWrite() == nil {
 		_ = c.Conn.SetReadDeadline(time.Now().Add(lingerTimeout))

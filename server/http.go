@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Limits of connections. A request's head is at most as long as nginx and most other proxies accept.
+// Limits of connections. The limit for a request's head is that of nginx and most other proxies.
 const (
 	readHeaderTimeout  = 10 * time.Second
 	idleTimeout        = 2 * time.Minute
@@ -33,7 +33,7 @@ func (s *Server) newHTTPServer(handler http.Handler, secure bool) *http.Server {
 			MaxConcurrentStreams: maxStreams, SendPingTimeout: pingAfter, PingTimeout: pingTimeout, WriteByteTimeout: s.stall.write,
 			MaxReceiveBufferPerConnection: maxReceiveBytes, MaxReceiveBufferPerStream: maxStreamReadBytes,
 		},
-		// Messages are about single connections, such as failed TLS handshakes.
+		// Messages concern individual connections, such as failed TLS handshakes.
 		ErrorLog: slog.NewLogLogger(s.log().Handler(), slog.LevelDebug),
 	}
 	server.Protocols.SetHTTP1(true)
@@ -49,7 +49,7 @@ func (s *Server) newHTTPServer(handler http.Handler, secure bool) *http.Server {
 	return server
 }
 
-// serve serves connections of a listener until the server is shut down.
+// serve serves the connections of a listener until the server shuts down.
 func serve(server *http.Server, l net.Listener) error {
 	if server.TLSConfig != nil {
 		return server.ServeTLS(l, "", "")
@@ -75,7 +75,7 @@ func (s *Server) surviving(next http.Handler) http.Handler {
 	})
 }
 
-// panicked logs a panic that was survived: its place, but not its value, which might contain a secret.
+// panicked logs a recovered panic. It logs the place but not the value, which might contain a secret.
 func (s *Server) panicked(code string, stack []byte) {
 	s.log().Error("panic", "code", code, "stack", string(stack))
 }

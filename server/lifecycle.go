@@ -20,15 +20,17 @@ var (
 // ErrInterrupted means that a second signal ended the server before all requests were done.
 var ErrInterrupted = errors.New("server: interrupted before all requests were done")
 
-// settleTimeout is the time for exchanges that were cut to end and to settle, and again after their connections were closed.
+// settleTimeout is how long canceled exchanges may take to end and settle. They get the same time again after their
+// connections were closed.
 const settleTimeout = 5 * time.Second
 
-// Run serves until ctx ends. Then Ready fails, and after Config.DrainDelay it stops accepting connections, lets exchanges finish
-// within Config.Drain, cuts the others, waits until they have settled, and closes the store. A Server runs once.
+// Run serves until ctx ends. Then Ready fails. After Config.DrainDelay, Run stops accepting connections and lets
+// exchanges finish within Config.Drain. It cancels the others, waits until they have settled, and closes the store. A
+// Server runs once.
 func (s *Server) Run(ctx context.Context) error { return s.run(ctx, context.Background()) }
 
-// RunSignals is Run with the signals of a process. SIGHUP reloads the configuration that load returns. Any other signal
-// starts the shutdown; a second one ends it at once with ErrInterrupted.
+// RunSignals does the same as Run, controlled by the signals of a process. SIGHUP reloads the configuration that load
+// returns. Any other signal starts the shutdown; a second one ends it at once with ErrInterrupted.
 func (s *Server) RunSignals(ctx context.Context, signals <-chan os.Signal, load func() (Config, error)) error {
 	soft, shutDown := context.WithCancel(ctx)
 	hard, interrupt := context.WithCancel(context.Background())
@@ -72,7 +74,7 @@ func (s *Server) reloadFrom(ctx context.Context, load func() (Config, error)) {
 	s.log().Info("configuration reloaded")
 }
 
-// listeners are the servers of both addresses.
+// listeners contains the servers of both addresses.
 type listeners struct {
 	gateway, ops *http.Server
 	connections  *connections
@@ -80,7 +82,7 @@ type listeners struct {
 	serving      sync.WaitGroup
 }
 
-// run is Run; if hard ends, it returns at once.
+// run implements Run. If hard ends, it returns at once.
 func (s *Server) run(soft, hard context.Context) error {
 	l, err := s.open()
 	if err != nil {
@@ -168,7 +170,7 @@ func (l *listeners) close() {
 	l.serving.Wait()
 }
 
-// drainDelay is the time for which a shutdown still accepts connections.
+// drainDelay returns how long a shutdown still accepts connections.
 func (s *Server) drainDelay() time.Duration {
 	switch {
 	case s.config.DrainDelay != DrainDelayIfProbed:
@@ -179,7 +181,7 @@ func (s *Server) drainDelay() time.Duration {
 	return 0
 }
 
-// drain ends the gateway's listener after the drain delay and waits until no exchange is left.
+// drain closes the gateway's listener after the drain delay, and waits until no exchange is left.
 func (s *Server) drain(hard context.Context, l *listeners) error {
 	if delay := s.drainDelay(); delay > 0 {
 		s.log().Info("not ready any more; connections are accepted until load balancers have noticed", "delay", delay.String())
@@ -209,7 +211,7 @@ func (s *Server) drain(hard context.Context, l *listeners) error {
 	return errors.New("server: some requests did not end; their reservations are settled when they expire")
 }
 
-// quiet ends the listener and waits until no exchange is in progress. It returns false if ctx ends first.
+// quiet closes the listener and waits until no exchange is in progress. It returns false if ctx ends first.
 func (s *Server) quiet(ctx context.Context, l *listeners) bool {
 	l.connections.closeIdle()
 	_ = l.gateway.Shutdown(ctx)
@@ -221,7 +223,7 @@ func (s *Server) waitExchanges() {
 	s.retired.Wait()
 }
 
-// within runs a function that waits. It returns false if ctx ends first.
+// within runs a blocking function. It returns false if ctx ends first.
 func within(ctx context.Context, wait func()) bool {
 	done := make(chan struct{})
 	go func() {
@@ -251,7 +253,7 @@ func (s *Server) opsHandler() http.Handler {
 	return mux
 }
 
-// probe is Ready for a readiness probe: a load balancer waits for it.
+// probe serves a readiness probe with Ready. It notes the probe, because a load balancer then waits for Ready to fail.
 func (s *Server) probe(ctx context.Context) error {
 	s.probed.Store(true)
 	return s.Ready(ctx)

@@ -36,17 +36,17 @@ func listen(address string) (net.Listener, error) {
 	return net.Listen("unix", path)
 }
 
-// connections is a listener with a maximum number of open connections. When it is reached, a new connection replaces the
-// one that has been idle for longest; if all are busy, the new one is closed. So connections without a request cannot
-// keep others out.
+// connections is a listener with a maximum number of open connections. At the maximum, a new connection replaces the
+// one that has been idle longest. If all are busy, the new connection is closed. Connections without a request
+// therefore cannot keep others out.
 type connections struct {
 	net.Listener
 	max int
 	log func() *slog.Logger
 
 	mu     sync.Mutex
-	open   map[net.Conn]*list.Element // its place in idle; nil while it is busy
-	idle   *list.List                 // of net.Conn, idle for longest first
+	open   map[net.Conn]*list.Element // the connection's element in idle; nil while it is busy
+	idle   *list.List                 // of net.Conn, longest idle first
 	warned time.Time
 }
 
@@ -68,7 +68,7 @@ func (c *connections) Accept() (net.Conn, error) {
 	}
 }
 
-// makeRoom reports whether there is room for a connection.
+// makeRoom reports whether there is room for another connection.
 func (c *connections) makeRoom() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -89,7 +89,7 @@ func (c *connections) makeRoom() bool {
 	return true
 }
 
-// changed is http.Server.ConnState.
+// changed implements http.Server.ConnState.
 func (c *connections) changed(conn net.Conn, state http.ConnState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -116,7 +116,7 @@ func (c *connections) closeIdle() {
 	}
 }
 
-// closeNow closes a connection without the goodbye of TLS, which waits for slow peers.
+// closeNow closes a connection without the closing message of TLS, which would wait for slow peers.
 func closeNow(conn net.Conn) {
 	switch c := conn.(type) {
 	case *tls.Conn:
@@ -127,7 +127,7 @@ func closeNow(conn net.Conn) {
 	_ = conn.Close()
 }
 
-// loadCertificate loads the TLS certificate, nil if none is configured.
+// loadCertificate loads the TLS certificate, or returns nil if none is configured.
 func loadCertificate(c *Config) (*tls.Certificate, error) {
 	if c.TLSCert == "" && c.TLSKey == "" {
 		return nil, nil

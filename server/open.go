@@ -21,7 +21,8 @@ func openStore(ctx context.Context, c *Config) (store.Store, error) {
 		return postgres.Open(ctx, postgres.Config{URL: c.Database, Log: c.Log})
 	}
 	open := sqlite.Config{Dir: c.Data, Durability: sqlite.Durability(c.Durability), Clock: clock{}, Log: c.Log}
-	// The first start makes the database before the secrets, so secrets without a database mean that it was lost.
+	// The first start creates the database before the secrets. Secrets without a database therefore mean that the
+	// database was lost.
 	if _, err := os.Lstat(filepath.Join(c.Data, SecretsFile)); err == nil {
 		open.MustExist = true
 	}
@@ -39,7 +40,7 @@ func openStore(ctx context.Context, c *Config) (store.Store, error) {
 	return opened, nil
 }
 
-// used reports whether the store has data. Stores that cannot say have none.
+// used reports whether the store contains data. It returns false for stores that cannot tell.
 func (s *Server) used(ctx context.Context) (bool, error) {
 	if known, ok := s.store.(interface {
 		Used(context.Context) (bool, error)

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Reload replaces the configuration without dropping a connection: variables, catalog, tokens, master keys, engine, exports,
-// TLS certificate, trusted proxies, log. Requests in progress end under the old one. If the new one is invalid, or changes
-// what only a restart can change, Reload returns an error and the old one stays in force. Out, Ops, Observer and Test are
-// not replaced.
+// Reload replaces the configuration without dropping a connection: variables, catalog, tokens, master keys, engine,
+// exports, TLS certificate, trusted proxies and log. Requests in progress end under the old configuration. If the new
+// one is invalid, or changes settings that require a restart, Reload returns an error and the old one stays in force.
+// Out, Ops, Observer and Test are not replaced.
 func (s *Server) Reload(ctx context.Context, c Config) error {
 	s.reloading.Lock()
 	defer s.reloading.Unlock()
@@ -36,7 +36,7 @@ func (s *Server) Reload(ctx context.Context, c Config) error {
 	return nil
 }
 
-// retire waits for a deployment's exchanges in the background, then frees it.
+// retire waits in the background until a deployment's exchanges have ended, and then frees it.
 func (s *Server) retire(d *deployment) {
 	s.retired.Go(func() {
 		d.wait()
@@ -44,7 +44,7 @@ func (s *Server) retire(d *deployment) {
 	})
 }
 
-// fixedChanges returns the variables whose values differ and that only a restart can change.
+// fixedChanges returns the changed variables that require a restart.
 func (c *Config) fixedChanges(other *Config) (names []string) {
 	for _, v := range []struct {
 		name     string

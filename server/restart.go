@@ -10,7 +10,8 @@ import (
 	"github.com/postern-ai/postern/store"
 )
 
-// soleStore is a store that one process uses at a time. Whatever an earlier process had in progress has ended with it.
+// soleStore is a store that only one process uses at a time. When a process ends, so does all work that it had in
+// progress.
 type soleStore interface {
 	// Alarmed returns the objects of a class that have an alarm.
 	Alarmed(abi.Class) []store.Object
@@ -19,8 +20,8 @@ type soleStore interface {
 // restarting is the number of meters that restartMeters calls at once, so that they share commits.
 const restarting = 64
 
-// restartMeters tells the meters of a soleStore that the requests of the process before are over. A meter with a request in
-// progress has an alarm. For one that fails, they are over when their reservations expire.
+// restartMeters tells the meters of a soleStore that the requests of the previous process have ended. Every meter
+// with a request in progress has an alarm. If a meter fails, its requests end when their reservations expire.
 func (s *Server) restartMeters(ctx context.Context) {
 	sole, ok := s.store.(soleStore)
 	if !ok {

@@ -19,10 +19,10 @@ import (
 	"github.com/postern-ai/postern/internal/smallfile"
 )
 
-// SecretsFile is the file in Config.Data with the secrets that the first start makes.
+// SecretsFile is the file in Config.Data with the secrets that the first start generates.
 const SecretsFile = "secrets.json"
 
-// secrets is the content of SecretsFile. Each is used if its variable is not set.
+// secrets is the content of SecretsFile. A secret is used if its variable is not set.
 type secrets struct {
 	AdminToken string `json:"adminToken"`
 	MasterKey  string `json:"masterKey"`
@@ -49,8 +49,8 @@ func newSecrets() secrets {
 var ErrNoToken = errors.New("POSTERN_ADMIN_TOKEN must be set with POSTERN_DATABASE: all replicas need the same token; " +
 	"so do POSTERN_MASTER_KEYS and POSTERN_SIGNING_KEY, if you use provider keys or signed checkpoints")
 
-// requireSecrets returns an error if the variables lack a secret that a database needs: its replicas, which may be on other
-// machines, must have the same.
+// requireSecrets returns an error if the variables lack a secret that a shared database needs, because all of its
+// replicas, which may be on other machines, must have the same secrets.
 func requireSecrets(c *Config) error {
 	if c.Database != "" && c.Env[control.EnvAdminToken] == "" {
 		return ErrNoToken
@@ -58,8 +58,9 @@ func requireSecrets(c *Config) error {
 	return nil
 }
 
-// addSecrets completes the variables with the secrets of the data directory, and makes them at the first start. The caller
-// must have locked the directory: of two first starts at once, each would otherwise make its own.
+// addSecrets adds the secrets of the data directory to the variables, and generates them at the first start. The
+// caller must have locked the directory; otherwise, two first starts at the same time would each generate their own
+// secrets.
 func (s *Server) addSecrets(ctx context.Context, c *Config) error {
 	c.Env = maps.Clone(c.Env)
 	if c.Env == nil {
@@ -89,8 +90,8 @@ func (s *Server) addSecrets(ctx context.Context, c *Config) error {
 	return nil
 }
 
-// mayMakeSecrets returns an error if new secrets would replace lost ones: the database has data, and the variables do not
-// have all secrets.
+// mayMakeSecrets returns an error if new secrets would replace lost ones: the database contains data, and not all
+// secrets are set as variables.
 func (s *Server) mayMakeSecrets(ctx context.Context, c *Config) error {
 	if c.Env[control.EnvAdminToken] != "" && c.Env[config.EnvMasterKeys] != "" && c.Env[compliance.EnvSigningKey] != "" {
 		return nil

@@ -1,5 +1,5 @@
-// Package server is the self-hosted gateway: the host, the control plane and the dashboard in one process, with a durable
-// store. `postern serve` runs it.
+// Package server is the self-hosted gateway: the host, the control plane and the dashboard in one process, with a
+// durable store. `postern serve` runs it.
 package server
 
 import (
@@ -17,9 +17,9 @@ import (
 	"github.com/postern-ai/postern/store"
 )
 
-// Server is a gateway. Its deployment, which Reload replaces, is built over a store that stays.
+// Server is a gateway. Reload replaces its deployment, but not its store.
 type Server struct {
-	config      Config // as given to New; see deployment.config for what Reload replaces
+	config      Config // as given to New; deployment.config has the parts that Reload replaces
 	store       store.Store
 	clock       store.Clock
 	transport   *http.Transport
@@ -30,14 +30,14 @@ type Server struct {
 	logger      atomic.Pointer[slog.Logger]
 	certificate atomic.Pointer[tls.Certificate]
 	state       atomic.Int32 // a phase
-	probed      atomic.Bool  // the readiness was asked for
+	probed      atomic.Bool  // a readiness probe was received
 	bound       atomic.Pointer[net.Addr]
 
 	swapping sync.RWMutex // guards current
 	current  *deployment
 
 	reloading sync.Mutex
-	retired   sync.WaitGroup // deployments that Reload has replaced and that still have exchanges
+	retired   sync.WaitGroup // replaced deployments that still have exchanges
 	cutting   context.Context
 	cutAll    context.CancelFunc
 }
@@ -96,7 +96,7 @@ func (s *Server) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		d := s.enter()
 		defer d.requests.Done()
-		if s.state.Load() == draining { // the next request goes to another replica
+		if s.state.Load() == draining { // so that the next request goes to another replica
 			w.Header().Set("Connection", "close")
 		}
 		d.host.ServeHTTP(w, r)
@@ -109,8 +109,8 @@ func (s *Server) Host() *host.Host { return s.deployment().host }
 // Objects returns the objects, for tests.
 func (s *Server) Objects() *host.StoredObjects { return s.objects }
 
-// Ready returns nil if the server accepts requests and its store can commit a change; otherwise ErrStarting, ErrDraining or
-// the store's error.
+// Ready returns nil if the server accepts requests and its store can commit a change. Otherwise it returns
+// ErrStarting, ErrDraining or the store's error.
 func (s *Server) Ready(ctx context.Context) error {
 	switch s.state.Load() {
 	case starting:

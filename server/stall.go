@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// stalls are the limits of requests and responses that make no progress.
+// stalls contains the time limits for requests and responses that make no progress.
 type stalls struct {
-	write time.Duration // a response's client accepts nothing
-	read  time.Duration // a request's body sends nothing
-	// A request's body may take bodyBase, and one second more for every bodyRate bytes.
+	write time.Duration // the client accepts no part of the response
+	read  time.Duration // no part of the request's body arrives
+	// A request's body may take bodyBase, plus one second for every bodyRate bytes.
 	bodyBase time.Duration
 	bodyRate int64
 }
 
-// defaultStalls are generous: a phone in a tunnel must not lose its response.
+// defaultStalls are generous, so that a phone in a tunnel does not lose its response.
 var defaultStalls = stalls{write: time.Minute, read: time.Minute, bodyBase: 2 * time.Minute, bodyRate: 4 << 10}
 
 const (
@@ -31,16 +31,17 @@ func (l stalls) bound(next http.Handler) http.Handler {
 		var body *boundBody
 		if r.Body != nil && r.Body != http.NoBody {
 			body = &boundBody{ReadCloser: r.Body, control: control, limits: l}
-			// In a copy: net/http looks at the original body to see whether the client waits for "100 Continue".
+			// This changes a copy, because net/http looks at the original body to see whether the client waits for
+			// "100 Continue".
 			r = r.WithContext(r.Context())
 			r.Body = body
 		}
 		next.ServeHTTP(bounded, r)
-		_ = control.SetWriteDeadline(time.Now().Add(l.write)) // what net/http still has to write
+		_ = control.SetWriteDeadline(time.Now().Add(l.write)) // for the data that net/http still has to write
 		switch {
 		case body == nil || r.ProtoMajor > 1 || body.err == io.EOF:
 		case body.err != nil:
-			// net/http would take the rest of the body for the next request, because the response was early; see
+			// The response was early, so net/http would read the rest of the body as the next request; see
 			// Host.allowEarlyResponse.
 			_ = control.Flush()
 			panic(http.ErrAbortHandler)
@@ -58,15 +59,16 @@ const (
 	lingerBytes   = 8 << 20
 )
 
-// linger waits until the client of an early response closes the connection. net/http closes it at once after a request with
-// Expect, and a client that is sending the body nevertheless would lose the response.
+// linger waits until the client of an early response closes the connection. After a request with Expect, net/http
+// would close it at once. A client that is sending the body anyway would then lose the response.
 func linger(control *http.ResponseController, body io.Reader) {
 	_ = control.Flush()
 	_ = control.SetReadDeadline(time.Now().Add(lingerTimeout))
 	_, _ = io.CopyN(io.Discard, body, lingerBytes)
 }
 
-// limited calls expire if f takes longer than limit. A deadline of net/http would also end an HTTP/2 stream between writes.
+// limited calls expire if f takes longer than limit. A deadline of net/http would also end an HTTP/2 stream between
+// two writes.
 func limited(timer **time.Timer, limit time.Duration, expire func(), f func()) {
 	if *timer == nil {
 		*timer = time.AfterFunc(limit, expire)
@@ -80,7 +82,7 @@ func limited(timer **time.Timer, limit time.Duration, expire func(), f func()) {
 // past is a deadline that fails an operation in progress.
 var past = time.Unix(1, 0)
 
-// boundWriter is a response whose writes end.
+// boundWriter is a response whose writes have a time limit.
 type boundWriter struct {
 	http.ResponseWriter
 	control *http.ResponseController
@@ -90,7 +92,7 @@ type boundWriter struct {
 
 func (b *boundWriter) expire() { _ = b.control.SetWriteDeadline(past) }
 
-// Write writes in pieces, each of which has the time limit for itself.
+// Write writes in pieces. Each piece has its own time limit.
 func (b *boundWriter) Write(data []byte) (written int, err error) {
 	for err == nil {
 		piece := data[written:min(written+pieceBytes, len(data))]
@@ -112,7 +114,7 @@ func (b *boundWriter) FlushError() (err error) {
 // Unwrap supports http.ResponseController.
 func (b *boundWriter) Unwrap() http.ResponseWriter { return b.ResponseWriter }
 
-// boundBody is a request body whose reads end, and that must arrive at a minimum rate.
+// boundBody is a request body whose reads have a time limit, and which must arrive at a minimum rate.
 type boundBody struct {
 	io.ReadCloser
 	control *http.ResponseController

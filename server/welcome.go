@@ -30,7 +30,8 @@ func (s *Server) welcome(ctx context.Context, address net.Addr) {
 	_, _ = fmt.Fprintln(s.config.Out, text)
 }
 
-// tokenPlace says where the admin token is. The token itself does not belong in logs, which often keep the output.
+// tokenPlace says where the admin token can be found. The token itself does not belong in logs, where this output is
+// often kept.
 func (s *Server) tokenPlace() string {
 	if s.config.Env[control.EnvAdminToken] != "" {
 		return "the value of POSTERN_ADMIN_TOKEN"

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// Work that is done without a request.
+// Work that no request triggers.
 const (
 	hourlyInterval = time.Hour
-	// hourlyJitter keeps replicas from doing the hourly work, which is idempotent, at the same time.
+	// hourlyJitter prevents replicas from doing the hourly work at the same time. That work is idempotent.
 	hourlyJitter    = 10 * time.Minute
 	expireInterval  = 5 * time.Second // while there are expired values
 	expireQuiet     = time.Minute

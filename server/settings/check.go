@@ -31,7 +31,7 @@ func choice(field func(*server.Config) *string, allowed ...string) apply {
 	}
 }
 
-// env passes a valid value on in Config.Env.
+// env stores a valid value in Config.Env.
 func env(name string, valid func(string) bool) apply {
 	return func(c *server.Config, text string) bool {
 		c.Env[name] = text
@@ -39,7 +39,8 @@ func env(name string, valid func(string) bool) apply {
 	}
 }
 
-// address accepts host:port, with an empty host for all addresses, the path of a Unix socket, and off if that is allowed.
+// address accepts host:port (with an empty host for all addresses), the path of a Unix socket, and off if that is
+// allowed.
 func address(field func(*server.Config) *string, off bool) apply {
 	return func(c *server.Config, text string) bool {
 		*field(c) = text
@@ -115,7 +116,7 @@ func isGraphic(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
-// isPrintable allows spaces and other languages' letters, as in names of files.
+// isPrintable also allows spaces and letters of other languages, as in names of files.
 func isPrintable(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f })
 }

@@ -13,7 +13,7 @@ import (
 // envKey is the key of the YAML file for the providers' variables, by name.
 const envKey = "env"
 
-// readYAML reads the YAML file into a layer. An empty name is an empty layer.
+// readYAML reads the YAML file into a layer. If the name is empty, so is the layer.
 func (l *loader) readYAML(name string) layer {
 	f := yamlFile{loader: l, name: name, layer: layer{}}
 	if name == "" {
@@ -36,7 +36,7 @@ func (l *loader) readYAML(name string) layer {
 	return f.layer
 }
 
-// colonBeforeLine makes "FILE: line 3: …" of an error that starts with the line.
+// colonBeforeLine changes an error that starts with a line number to "FILE: line 3: …".
 func colonBeforeLine(err error) string {
 	if strings.HasPrefix(err.Error(), "line ") {
 		return ": " + err.Error()
@@ -65,7 +65,7 @@ func (f *yamlFile) read(node *yamltree.Node, prefix string) {
 			f.readEnv(m)
 		case !slices.Contains(known, m.Key):
 			f.fail("%s: line %d: unknown key %q%s", f.name, m.Line, key, nearest.Hint(m.Key, known))
-		case m.Value.Kind == yamltree.Null: // as if it were not there
+		case m.Value.Kind == yamltree.Null: // treated as missing
 		case variable == "":
 			if m.Value.Kind != yamltree.Map {
 				f.fail("%s must be a map, got %s", f.place(m.Line, key), m.Value.Kind)
@@ -112,7 +112,7 @@ func (f *yamlFile) set(name, place string, node *yamltree.Node) {
 	}
 }
 
-// lists are the variables whose values are lists. The file may have them as a list.
+// lists contains the variables whose values are lists. In the file, they may be YAML lists.
 var lists = []string{"POSTERN_TRUSTED_PROXIES", "POSTERN_ACCESS_OWNERS", "POSTERN_MASTER_KEYS", "POSTERN_SIGNING_KEY"}
 
 func (f *yamlFile) setList(name, place string, node *yamltree.Node) {
@@ -133,7 +133,7 @@ func (f *yamlFile) setList(name, place string, node *yamltree.Node) {
 	}
 }
 
-// keyIn is the key of a variable, or of the file with its value.
+// keyIn returns the key of a variable, or of the file that contains its value.
 func keyIn(v *Variable, inFile bool) string {
 	if inFile {
 		return v.Key + "File"

@@ -2,7 +2,7 @@ package settings
 
 import "slices"
 
-// Other is a variable of another program, which the server ignores.
+// Other is a variable of another program. The server ignores it.
 type Other struct {
 	Name    string
 	Program Program
@@ -10,10 +10,10 @@ type Other struct {
 	Help    string // one sentence or more
 }
 
-// Program is what reads a variable.
+// Program is a program that reads a variable.
 type Program uint8
 
-// Programs.
+// Values of Program.
 const (
 	CommandLine Program = iota + 1 // commands that administer a deployment
 	Development                    // `make dev`

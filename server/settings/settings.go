@@ -22,23 +22,25 @@ import (
 	"github.com/postern-ai/postern/server"
 )
 
-// Source says where the configuration is read from.
+// Source specifies where the configuration comes from.
 type Source struct {
 	// Flags are the values of command-line flags by variable, such as POSTERN_LISTEN.
 	Flags map[string]string
 	// Environ is the environment, in the form of os.Environ. Empty values count as not set.
 	Environ []string
-	// File is the path of the YAML file. Empty: the variable POSTERN_CONFIG, else no file.
+	// File is the path of the YAML file. If it is empty, the variable POSTERN_CONFIG applies; otherwise there is no
+	// file.
 	File string
-	// Logger makes the logger from the configured level (debug, info, warn or error) and format (json or text). Nil: one
-	// that writes to standard error.
+	// Logger creates the logger for the configured level (debug, info, warn or error) and format (json or text). The
+	// default writes to standard error.
 	Logger func(level, format string) *slog.Logger
 	// ReadFile replaces smallfile.Read in tests.
 	ReadFile func(name string) ([]byte, error)
 }
 
-// Load reads and validates the configuration. Its error lists every problem, one per line. Values of POSTERN_CATALOG, the
-// control plane's and the providers' variables are in Config.Env, the server's own in Config's fields.
+// Load reads and validates the configuration. Its error lists every problem, one per line. Config.Env contains
+// POSTERN_CATALOG and the variables of the control plane and the providers. The fields of Config contain the server's
+// own variables.
 func Load(s Source) (server.Config, error) {
 	l := newLoader(s)
 	values := l.resolve()
@@ -98,7 +100,8 @@ func readEnvironment(environ []string) layer {
 	return environment
 }
 
-// resolve returns the value of every variable that is set. The overlay comes first, because it names variables.
+// resolve returns the values of all variables that are set. It reads the overlay first, because that defines further
+// variables.
 func (l *loader) resolve() map[string]value {
 	values := map[string]value{}
 	l.resolveOne(values, config.EnvCatalog)
@@ -112,7 +115,7 @@ func (l *loader) resolve() map[string]value {
 	return values
 }
 
-// resolveOne takes a variable's value from the first layer that has it, in person or in a file.
+// resolveOne takes a variable's value from the first layer that has it, either directly or in a file.
 func (l *loader) resolveOne(values map[string]value, name string) {
 	for _, layer := range l.layers {
 		inPlace, isSet := layer[name]
@@ -131,7 +134,7 @@ func (l *loader) resolveOne(values map[string]value, name string) {
 	}
 }
 
-const fileSuffix = "_FILE" // of a variable that names a file with another's value
+const fileSuffix = "_FILE" // of a variable that names a file with another variable's value
 
 // fromFile reads a value from the file that f names.
 func (l *loader) fromFile(f value) value {
@@ -146,7 +149,7 @@ func (l *loader) fromFile(f value) value {
 	return value{trimmed, f.place}
 }
 
-// reason is an error of the file system without the path, which the message already has.
+// reason returns an error of the file system without the path, which the message already contains.
 func reason(err error) string {
 	var path *os.PathError
 	if errors.As(err, &path) {
@@ -202,7 +205,7 @@ func (l *loader) apply(values map[string]value) server.Config {
 	return c
 }
 
-// checkTogether checks what several variables must satisfy together, and the catalog with the overlay.
+// checkTogether checks conditions on several variables, and the catalog with the overlay.
 func (l *loader) checkTogether(c *server.Config) {
 	if (c.TLSCert == "") != (c.TLSKey == "") {
 		l.fail("POSTERN_TLS_CERT and POSTERN_TLS_KEY must both be set, or neither")

@@ -13,7 +13,7 @@ import (
 	"github.com/postern-ai/postern/server"
 )
 
-// Variables that programs other than the server use too.
+// Variables that other programs use as well.
 const (
 	EnvConfig      = "POSTERN_CONFIG"      // path of the YAML file
 	EnvAdminToken  = "POSTERN_ADMIN_TOKEN" // the owner's token
@@ -118,7 +118,8 @@ func names(providers []string) (all []string) {
 	return append(all, providers...)
 }
 
-// takesFile reports whether a file may have the value of a variable: secrets, the catalog and the providers' variables.
+// takesFile reports whether a variable's value can be in a file. This is the case for secrets, the catalog and the
+// providers' variables.
 func takesFile(name string) bool {
 	v := find(name)
 	return v == nil || v.Secret || name == config.EnvCatalog
