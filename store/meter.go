@@ -12,12 +12,12 @@ type Meter interface {
 	Measure(ctx context.Context) Measurements
 }
 
-// Measurements are the figures of a store. All but Waiting and Bytes only increase.
+// Measurements are the figures of a store. All except Waiting and Bytes only increase.
 type Measurements struct {
-	Commands uint64   // commands that ended, alarms included
+	Commands uint64   // commands that ended, including those of alarms
 	Failed   uint64   // of these, failed with ErrUnavailable or ErrOverloaded
 	Retries  uint64   // transactions repeated after a conflict with another replica
-	Commits  Snapshot // transactions made durable, and how long that took. A group commit is one
+	Commits  Snapshot // transactions made durable, and their durations. A group commit counts once
 	Grouped  uint64   // commands in these transactions; divided by the number of commits, the size of a group
 	Waiting  uint64   // commands that wait for their turn or for their commit
 	Bytes    uint64   // size of the database; 0: unknown
@@ -62,7 +62,7 @@ func (d *Durations) Snapshot() (s Snapshot) {
 	return s
 }
 
-// Count is the number of durations.
+// Count returns the number of durations.
 func (s *Snapshot) Count() (n uint64) {
 	for _, c := range s.Counts {
 		n += c

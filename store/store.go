@@ -33,8 +33,8 @@ type Object struct {
 	Name  string
 }
 
-// Rows is an object's storage during one command. The command has exclusive use of it. Values that it returns must not
-// be changed, and are valid until the command returns. Commit is called at most once, and after all reads.
+// Rows is an object's storage during one command, which has exclusive use of it. Returned values must not be changed,
+// and are valid until the command returns. Commit is called at most once, after all reads.
 type Rows interface {
 	object.Rows
 	// Alarm returns the time of the object's alarm in Unix milliseconds, 0 if none is set.
@@ -44,14 +44,14 @@ type Rows interface {
 }
 
 // Command is the work on one object. nowMs is the store's time in Unix milliseconds. If the command returns an error,
-// nothing changes. It may run more than once, each time on the object's rows at that time; only the last run counts.
+// nothing changes. It may run more than once, each time on the object's current rows; only the last run counts.
 type Command func(rows Rows, nowMs uint64) error
 
 // Store keeps objects and the key-value store. Its methods are safe for concurrent use.
 type Store interface {
 	KV
-	// Run runs a command on an object, which exists as soon as it has a row or an alarm. It returns nil only when the
-	// command's changes, and all changes that it has read, are durable.
+	// Run runs a command on an object. An object exists as soon as it has a row or an alarm. Run returns nil only
+	// when the command's changes, and all changes that it has read, are durable.
 	Run(ctx context.Context, o Object, command Command) error
 	// Ring runs the command of the earliest alarm that is due and clears that alarm in the same transaction. It returns
 	// false if none is due. A failed command leaves the alarm set.
@@ -62,11 +62,11 @@ type Store interface {
 	Expire(ctx context.Context) (removed int, err error)
 	// Check reports whether the store can commit a change now.
 	Check(ctx context.Context) error
-	// Close ends the store. Commands in progress fail or become durable.
+	// Close closes the store. Commands in progress fail or become durable.
 	Close() error
 }
 
-// KV is a key-value store. Real ones are eventually consistent, so it is never the source of truth.
+// KV is a key-value store. Real implementations are eventually consistent, so it is never the source of truth.
 type KV interface {
 	// Read returns a value, or ok = false. The value may be stale by the store's own delay plus
 	// abi.Configured.KVCacheSeconds.

@@ -25,7 +25,7 @@ type entry struct {
 	mu sync.Mutex
 	object.Memory
 	ringing bool   // an alarm's command runs or waits for mu
-	afterMs uint64 // when the alarm's command has failed: that time. Alarms due before it ring first
+	afterMs uint64 // when the alarm's command has failed: the time of the failure. Alarms due before it ring first
 }
 
 // New returns an empty store.
@@ -100,7 +100,8 @@ func (s *Store) refuse(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// Ring implements store.Store. Of alarms at the same time, the one of the first name in order rings first.
+// Ring implements store.Store. If several alarms have the same time, the object whose name is first in order rings
+// first.
 func (s *Store) Ring(ctx context.Context, command func(store.Object, store.Rows, uint64) error) (bool, error) {
 	o, e := s.due()
 	if e == nil {

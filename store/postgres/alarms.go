@@ -10,7 +10,7 @@ import (
 // maxFailed limits the number of failed alarms that a replica remembers.
 const maxFailed = 100
 
-// failedAlarms are the objects whose alarms failed last, oldest first.
+// failedAlarms lists the objects whose alarms failed most recently, oldest first.
 type failedAlarms struct {
 	mu  sync.Mutex
 	ids []int64
@@ -31,7 +31,7 @@ func (f *failedAlarms) all() []int64 {
 	return append([]int64{}, f.ids...)
 }
 
-// clear reports whether there were any.
+// clear empties the list. It reports whether the list had entries.
 func (f *failedAlarms) clear() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -40,8 +40,8 @@ func (f *failedAlarms) clear() bool {
 	return any
 }
 
-// Ring implements store.Store. Replicas share the alarms: objects that another transaction has locked are left out. An alarm
-// whose command failed waits until the others that are due have rung.
+// Ring implements store.Store. Replicas share the alarms: objects that another transaction has locked are skipped. If
+// the command of an alarm fails, the alarm waits until all other due alarms have rung.
 func (s *Store) Ring(ctx context.Context, command func(store.Object, store.Rows, uint64) error) (rang bool, err error) {
 	err = s.call(ctx, func(ctx context.Context) error {
 		due, err := s.due(ctx)
@@ -62,7 +62,7 @@ func (s *Store) Ring(ctx context.Context, command func(store.Object, store.Rows,
 	return rang && err == nil, err
 }
 
-// due reports whether an alarm is due: one round trip, without a transaction.
+// due reports whether an alarm is due. It takes one round trip, without a transaction.
 func (s *Store) due(ctx context.Context) (bool, error) {
 	now, alarm, err := s.next(ctx)
 	return alarm != 0 && alarm <= now, err

@@ -7,8 +7,8 @@ import (
 	"github.com/postern-ai/postern/store"
 )
 
-// cache is an LRU of facts about objects. A command takes the facts of its object out, so that nobody else changes them,
-// and puts them back with the version that they are true for.
+// cache is an LRU of facts about objects. A command takes the facts of its object out, so that nobody else changes
+// them. It puts them back together with the version for which they are true.
 type cache struct {
 	mu      sync.Mutex
 	max     int // bytes
@@ -20,14 +20,14 @@ type cache struct {
 type cached struct {
 	object  store.Object
 	version int64
-	shared  int // commands for which another replica is expected to have changed the object
+	shared  int // number of commands for which another replica is expected to have changed the object
 	*facts
 }
 
-// objectOverhead is the memory of an entry besides its facts, roughly.
+// objectOverhead is the approximate memory of an entry in addition to its facts.
 const objectOverhead = 300
 
-// sharedFor is the value of cached.shared after another replica has changed an object.
+// sharedFor is the value that cached.shared gets when another replica has changed an object.
 const sharedFor = 8
 
 // An object may use at most this part of the cache.

@@ -25,11 +25,12 @@ const (
 	connectTimeout       = 5 * time.Second
 )
 
-// Limits of what a replica that is cut off can do to the others: see docs/project/decisions/storage.md. The URL's own parameters have precedence.
+// Limits on the damage that a replica can do to the others when it is cut off; see docs/project/decisions/storage.md. The URL's own
+// parameters take precedence.
 const (
-	lockTimeout = time.Second            // a command waits for an object that another replica holds
-	idleTimeout = 500 * time.Millisecond // a transaction waits for its client; more than a round trip takes
-	userTimeout = 2 * time.Second        // the server's data stays unacknowledged
+	lockTimeout = time.Second            // how long a command waits for an object that another replica holds
+	idleTimeout = 500 * time.Millisecond // how long a transaction waits for its client; longer than a round trip
+	userTimeout = 2 * time.Second        // how long the server's data may stay unacknowledged
 )
 
 // errURL names no part of the URL, because any part may be the password.
@@ -67,21 +68,21 @@ func (c *Config) parse() (*pgxpool.Config, []string, error) {
 	if err := c.connection(pool.ConnConfig); err != nil {
 		return nil, nil, err
 	}
-	// A broken connection shows at the first statement of a transaction, which is then repeated on another one. Asking
-	// before would cost a round trip.
+	// A broken connection is noticed at the first statement of a transaction, which is then repeated on another
+	// connection. A check beforehand would cost a round trip.
 	pool.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false }
 	pool.AfterConnect = prepare
 	return pool, secretsOf(u, pool.ConnConfig), nil
 }
 
-// plausible reports whether no part of a URL may be the rest of a password with an unencoded "/", "?", "#" or "@".
+// plausible reports whether no part of a URL can be the rest of a password with an unencoded "/", "?", "#" or "@".
 func plausible(u *url.URL) bool {
 	rest := strings.TrimPrefix(u.Path, "/") + u.RawQuery
 	return (u.Scheme == "postgres" || u.Scheme == "postgresql") && u.Fragment == "" && !strings.Contains(rest, "@") &&
 		!strings.Contains(strings.TrimPrefix(u.Path, "/"), "/")
 }
 
-// connection sets the limits of a session. The URL's own parameters have precedence.
+// connection sets the limits of a session. The URL's own parameters take precedence.
 func (c *Config) connection(config *pgx.ConnConfig) error {
 	ms := func(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 	for name, value := range map[string]string{
@@ -115,7 +116,7 @@ func (c *Config) connection(config *pgx.ConnConfig) error {
 	}
 }
 
-// secretsOf returns the passwords of a URL, as they are and as written in it.
+// secretsOf returns the passwords of a URL, both decoded and as written in the URL.
 func secretsOf(u *url.URL, config *pgx.ConnConfig) (secrets []string) {
 	add := func(secret string) {
 		if secret != "" {
@@ -149,15 +150,15 @@ func reason(err error) string {
 // The key of a connection's custom data that is set while a warning is unread.
 const warned = "postern.warned"
 
-// noteWarning notes that the server has sent a warning. After COMMIT that means that the commit does not wait for the
-// synchronous standby any longer: see commit.
+// noteWarning notes that the server has sent a warning. After COMMIT, a warning means that the commit no longer waits
+// for the synchronous standby; see commit.
 func noteWarning(c *pgconn.PgConn, notice *pgconn.Notice) {
 	if notice.SeverityUnlocalized == "WARNING" {
 		c.CustomData()[warned] = true
 	}
 }
 
-// prepare prepares the statements on a new connection, so that no command has to.
+// prepare prepares the statements on a new connection, so that commands need not do it.
 func prepare(ctx context.Context, conn *pgx.Conn) error {
 	for name, sql := range statements {
 		if _, err := conn.Prepare(ctx, name, sql); err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/postern-ai/postern/store"
 )
 
-// errUnknown means that the connection broke after COMMIT was sent: the changes may be durable or not.
+// errUnknown means that the connection broke after COMMIT was sent. It is unknown whether the changes are durable.
 var errUnknown = errors.New("the outcome of the commit is unknown")
 
 // errAppeared means that another replica created the object while the command ran.
@@ -29,8 +29,8 @@ func (u uncommitted) Unwrap() error { return u.error }
 // commandError is the error of a command itself, which Run returns as it is.
 type commandError struct{ error }
 
-// Codes of https://www.postgresql.org/docs/15/errcodes-appendix.html with which a transaction may succeed if it is repeated:
-// the first three on the same connection, the others on a new one.
+// Codes of https://www.postgresql.org/docs/15/errcodes-appendix.html after which a transaction may succeed if it is
+// repeated: the first three on the same connection, the others on a new connection.
 var (
 	conflicts = []string{"40001", "40P01", lockNotAvailable} // serialization_failure, deadlock_detected
 
@@ -56,13 +56,14 @@ func serverError(err error) *pgconn.PgError {
 	return nil
 }
 
-// alive reports whether the connection still works after an error: the server answered, and not with its end.
+// alive reports whether the connection still works after an error. It does if the server responded, unless the
+// response is that the server is ending.
 func alive(err error) bool {
 	server := serverError(err)
 	return server != nil && server.SeverityUnlocalized == "ERROR" && !slices.Contains(reconnects, server.Code)
 }
 
-// repeatable reports whether a transaction that failed may succeed if it is repeated. It certainly did not commit.
+// repeatable reports whether a failed transaction certainly did not commit and may succeed if it is repeated.
 func repeatable(err error) bool {
 	var u uncommitted
 	if !errors.As(err, &u) {
@@ -85,7 +86,7 @@ func (s *Store) unavailable(err error) error {
 
 // scrub returns an error's text without the password. The cause is not wrapped, because its fields contain the URL.
 func (s *Store) scrub(err error) string {
-	text := err.Error() // of a server's error only the message, not the details, which could contain values
+	text := err.Error() // only the message of a server's error, because the details could contain values
 	for _, secret := range s.secrets {
 		text = strings.ReplaceAll(text, secret, "xxxxx")
 	}

@@ -7,21 +7,21 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// facts are the known part of an object's rows: all rows within the spans. Spans and rows are in order, and spans neither
+// facts contains the known rows of an object: all rows within the spans. Rows and spans are sorted, and spans neither
 // overlap nor touch.
 type facts struct {
 	spans []span
 	rows  []abi.Row
-	bytes int // size of the rows and spans in memory, roughly
+	bytes int // approximate size of the rows and spans in memory
 }
 
 // span is the keys from start to end (exclusive).
 type span struct{ start, end string }
 
-// rowOverhead is the memory of a row or span besides its keys and value.
+// rowOverhead is the memory of a row or span in addition to its keys and value.
 const rowOverhead = 64
 
-// after is the smallest key after a key.
+// after returns the smallest key that follows a key.
 func after(key string) string { return key + "\x00" }
 
 // endOf returns the end of a range, which may be a single key.
@@ -74,7 +74,7 @@ func (f *facts) index(key string) int {
 	return i
 }
 
-// learn adds the result of a read. A full result says nothing of the keys after its last.
+// learn adds the result of a read. If the result reached the limit, it says nothing about keys after its last row.
 func (f *facts) learn(g abi.Range, rows []abi.Row) {
 	end := endOf(g)
 	if g.Start >= end || limitOf(g) == 0 {
@@ -91,7 +91,7 @@ func (f *facts) put(row abi.Row) { f.replace(span{row.Key, after(row.Key)}, []ab
 
 func (f *facts) delete(key string) { f.replace(span{key, after(key)}, nil) }
 
-// replace makes rows the only ones of a span.
+// replace makes rows the only rows of a span.
 func (f *facts) replace(s span, rows []abi.Row) {
 	first, last := f.index(s.start), f.index(s.end)
 	for _, row := range f.rows[first:last] {

@@ -13,22 +13,23 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// While calls are in progress, health listens for bytes from the server, in ticks: a process that was suspended has missed one tick,
-// not seconds of silence. After suspectTicks of silence it probes. After silentTicks more, in which the probe got no byte either, the
-// server is down. It is up again after a successful probe, one of which follows each pause.
+// While calls are in progress, health checks in every tick whether bytes have come from the server. Ticks are counted
+// instead of time, because a process that was suspended has then missed only one tick, not seconds of silence. After
+// suspectTicks of silence, health sends a probe. If the probe gets no byte in the next silentTicks either, the server
+// is down. It is up again after a successful probe; another probe follows after each pause.
 const (
 	tick         = 100 * time.Millisecond
 	suspectTicks = 5
 	silentTicks  = 10
 	pauseTicks   = 5
-	// probeTimeout bounds a probe of a server that answers slowly.
+	// probeTimeout limits a probe of a server that responds slowly.
 	probeTimeout = 10 * time.Second
 )
 
 // errDown means that the server is known to be down.
 var errDown = errors.New("the server does not answer; a probe runs in the background")
 
-// health knows whether the server answers, so that calls need not wait for one that does not.
+// health knows whether the server responds, so that calls need not wait for a server that does not.
 type health struct {
 	hosts []*pgx.ConnConfig // to probe, in order
 	reset func()            // called when the server is up again
@@ -44,13 +45,13 @@ type health struct {
 	ended   chan struct{}
 }
 
-// period is a time in which the server is up.
+// period is a time during which the server is up.
 type period struct {
 	ctx context.Context // ends with it
 	cut context.CancelFunc
 }
 
-// newHealth returns the health of the server of a pool that is not open yet.
+// newHealth returns the health of the server of a pool that has not been opened yet.
 func newHealth(config *pgxpool.Config, log *slog.Logger, reset func()) *health {
 	h := &health{reset: reset, log: log, wake: make(chan struct{}, 1), ended: make(chan struct{})}
 	config.ConnConfig.DialFunc = h.hearing(config.ConnConfig.DialFunc)
@@ -62,7 +63,8 @@ func newHealth(config *pgxpool.Config, log *slog.Logger, reset func()) *health {
 	return h
 }
 
-// hosts returns a configuration for each server of a URL, so that one that is silent keeps a probe from no other.
+// hosts returns a configuration for each server of a URL, so that a silent server does not block the probes of the
+// others.
 func hosts(config *pgx.ConnConfig) (all []*pgx.ConnConfig) {
 	first := config.Copy()
 	first.Fallbacks = nil
@@ -89,7 +91,8 @@ func (h *health) close() {
 // isDown reports whether the server is known to be down.
 func (h *health) isDown() bool { return h.up.Load().ctx.Err() != nil }
 
-// enter counts a call in. Its context also ends when the server turns out to be down. The caller must call leave.
+// enter counts a call. The returned context also ends when the server is found to be down. The caller must call
+// leave.
 func (h *health) enter(ctx context.Context) (_ context.Context, leave func()) {
 	if h.running.Add(1) == 1 {
 		h.notify()
@@ -101,7 +104,7 @@ func (h *health) enter(ctx context.Context) (_ context.Context, leave func()) {
 	}
 }
 
-// cutting returns a context that also ends when the server turns out to be down.
+// cutting returns a context that also ends when the server is found to be down.
 func (h *health) cutting(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(h.up.Load().ctx, cancel)
@@ -118,7 +121,7 @@ func (h *health) notify() {
 	}
 }
 
-// connectionFailed makes health probe at once, unless the connection was only given up.
+// connectionFailed makes health probe at once, unless the connection was given up on purpose.
 func (h *health) connectionFailed(err error) {
 	if !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
 		h.failed.Store(true)
@@ -142,7 +145,7 @@ func (h *health) goUp() {
 	}
 }
 
-// hearing makes connections note what they hear.
+// hearing makes connections record that bytes have arrived.
 func (h *health) hearing(dial pgconn.DialFunc) pgconn.DialFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := dial(ctx, network, address)

@@ -7,8 +7,9 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// hints are the single rows that commands of a class usually read, such as an object's main row. They are read together with
-// the lock if the rows in memory are out of date, which saves a round trip. They decide nothing.
+// hints lists the single rows that commands of a class usually read, such as an object's main row. If the rows in
+// memory are out of date, these rows are read together with the lock, which saves a round trip. They do not affect
+// any result.
 type hints struct {
 	mu      sync.Mutex
 	classes map[abi.Class]*habit
@@ -17,13 +18,13 @@ type hints struct {
 type habit struct {
 	counts map[string]int // by key
 	noted  int            // reads since the last count
-	usual  []string       // the keys that are read most
+	usual  []string       // the keys that are read most often
 }
 
 const (
 	maxHints   = 4
-	habitReads = 64 // reads after which the usual keys are chosen again
-	hintShare  = 8  // a usual key has this part of a class's reads
+	habitReads = 64 // number of reads after which the usual keys are chosen again
+	hintShare  = 8  // a usual key has at least 1/hintShare of a class's reads
 )
 
 // note counts a read of a row.

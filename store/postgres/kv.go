@@ -44,14 +44,14 @@ func (s *Store) Write(ctx context.Context, key string, value []byte, ttlSeconds 
 	})
 }
 
-// Expire implements store.Store. It also removes values that have not expired yet if there are too many. Replicas may call it
-// at the same time.
+// Expire implements store.Store. If there are too many values, it also removes some that have not expired yet.
+// Replicas may call it at the same time.
 func (s *Store) Expire(ctx context.Context) (removed int, err error) {
 	removed, err = s.remove(ctx, stExpireKV, s.testTime(), expireBatch)
 	if err != nil || removed > 0 {
 		return removed, err
 	}
-	var size int64 // of the table with its free space, which costs nothing to ask for
+	var size int64 // of the table including its free space, which is cheap to query
 	err = s.call(ctx, func(ctx context.Context) error {
 		return s.single(ctx, func() error { return s.pool.QueryRow(ctx, stSizeKV).Scan(&size) })
 	})
@@ -61,7 +61,7 @@ func (s *Store) Expire(ctx context.Context) (removed int, err error) {
 	return s.remove(ctx, stEvictKV, s.config.ExpiringBytes, expireBatch)
 }
 
-// remove runs a statement that deletes values and returns their number.
+// remove runs a statement that deletes values, and returns their number.
 func (s *Store) remove(ctx context.Context, statement string, args ...any) (removed int, err error) {
 	err = s.exec(ctx, func(ctx context.Context) (pgconn.CommandTag, error) {
 		tag, err := s.pool.Exec(ctx, statement, args...)
@@ -86,7 +86,7 @@ func (s *Store) exec(ctx context.Context, f func(context.Context) (pgconn.Comman
 	})
 }
 
-// single runs one statement and repeats it if it may. All of these statements can be repeated.
+// single runs one statement, and repeats it if that is allowed. All of these statements can be repeated.
 func (s *Store) single(ctx context.Context, f func() error) error {
 	return s.repeat(ctx, func() error {
 		err := f()

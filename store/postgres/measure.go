@@ -17,13 +17,13 @@ type figures struct {
 }
 
 const (
-	sizeAge      = time.Minute // of the figure that Measure may return
+	sizeAge      = time.Minute // maximum age of the figure that Measure returns
 	sizePatience = time.Second
 	sizeSQL      = `SELECT sum(pg_total_relation_size(name::regclass))::bigint
 		FROM unnest(ARRAY['postern_objects', 'postern_rows', 'postern_kv']) AS t (name)`
 )
 
-// Measure implements store.Meter. Every commit has one command.
+// Measure implements store.Meter. Every commit contains one command.
 func (s *Store) Measure(ctx context.Context) store.Measurements {
 	f := &s.figures
 	return store.Measurements{
@@ -32,7 +32,7 @@ func (s *Store) Measure(ctx context.Context) store.Measurements {
 	}
 }
 
-// size returns the size of the tables, as of a minute ago at most unless the database is busy.
+// size returns the size of the tables. It is at most a minute old, unless the database is busy.
 func (s *Store) size(ctx context.Context) uint64 {
 	now := time.Now().UnixNano()
 	if last := s.figures.measured.Load(); now-last > int64(sizeAge) && s.figures.measured.CompareAndSwap(last, now) {
@@ -54,8 +54,8 @@ type Stats struct {
 	Conns          int    // open connections
 	IdleConns      int    // of which idle
 	MaxConns       int    // limit of open connections
-	Down           bool   // the server is known not to answer
-	Outages        uint64 // times that it has become so
+	Down           bool   // the server is known not to respond
+	Outages        uint64 // number of times that the server went down
 }
 
 // Stats returns the figures.

@@ -23,7 +23,7 @@ type migration struct {
 	sql     string
 }
 
-// migrations returns the migrations in a file system, which are numbered from 1 without gaps.
+// migrations returns the migrations in a file system. They are numbered from 1 without gaps.
 func migrations(files fs.FS) (all []migration, err error) {
 	entries, err := fs.ReadDir(files, "migrations") // sorted by name
 	if err != nil {
@@ -44,13 +44,13 @@ func migrations(files fs.FS) (all []migration, err error) {
 	return all, nil
 }
 
-// migrationLock is the key of the advisory lock that replicas take to migrate. Any constant works.
+// migrationLock is the key of the advisory lock that replicas take to migrate. Its value is arbitrary.
 const migrationLock = 0x706f737465726e // "postern"
 
 const createMigrations = `CREATE TABLE IF NOT EXISTS postern_migrations (
 	version int PRIMARY KEY, name text NOT NULL, applied timestamptz NOT NULL DEFAULT now())`
 
-// migrate migrates the schema on a connection of its own.
+// migrate migrates the schema on a separate connection.
 func (s *Store) migrate(ctx context.Context, config *pgxpool.Config, all []migration) error {
 	conn, err := pgx.ConnectConfig(ctx, config.ConnConfig.Copy())
 	if err != nil {
@@ -60,8 +60,8 @@ func (s *Store) migrate(ctx context.Context, config *pgxpool.Config, all []migra
 	return migrate(ctx, conn, all)
 }
 
-// migrate applies the missing migrations in one transaction: after a failure the schema is as before. Replicas that start
-// at the same time wait for each other.
+// migrate applies the missing migrations in one transaction, so a failure leaves the schema unchanged. Replicas that
+// start at the same time wait for each other.
 func migrate(ctx context.Context, conn *pgx.Conn, all []migration) error {
 	return pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
 		// The session's limits are for short commands.

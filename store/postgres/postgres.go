@@ -21,16 +21,18 @@ type Config struct {
 	URL string
 	// MaxConns limits the connections of this replica; default: pool_max_conns of the URL, or 16.
 	MaxConns int
-	// MaxWaiting limits the calls that wait or run at a time; default 2,000. Further calls fail with store.ErrOverloaded.
+	// MaxWaiting limits the calls that wait or run at the same time; default 2,000. Further calls fail with
+	// store.ErrOverloaded.
 	MaxWaiting int
-	// Timeout limits the time of a call until its commit, waiting included, and then the time of the commit; default 5 s.
+	// Timeout limits the time of a call until its commit, including waiting, and then the time of the commit; default
+	// 5 s.
 	Timeout time.Duration
 	// CacheBytes limits the memory for rows of recently used objects; default 64 MiB.
 	CacheBytes int
-	// ExpiringBytes limits the values with an expiry in the key-value store, by default 1 GiB. The first to
-	// expire are removed first.
+	// ExpiringBytes limits the size of values with an expiry in the key-value store; default 1 GiB. The values that
+	// expire first are removed first.
 	ExpiringBytes int64
-	// Log receives the beginning and the end of outages. Optional.
+	// Log receives the start and end of outages. Optional.
 	Log *slog.Logger
 	// Clock replaces the database's time, in tests only.
 	Clock store.Clock
@@ -79,14 +81,14 @@ func open(ctx context.Context, c Config, all []migration) (*Store, error) {
 	return s, nil
 }
 
-// Close implements store.Store. It waits for the calls in progress, which are bounded.
+// Close implements store.Store. It waits for the calls in progress, whose time is limited.
 func (s *Store) Close() error {
 	s.health.close()
 	s.pool.Close()
 	return nil
 }
 
-// time returns the time of a transaction: a test's, or the database's.
+// time returns the time of a transaction: a test's time, or the database's.
 func (s *Store) time(database int64) uint64 {
 	if s.config.Clock != nil {
 		return s.config.Clock.Now()
@@ -94,7 +96,7 @@ func (s *Store) time(database int64) uint64 {
 	return uint64(database)
 }
 
-// testTime is the parameter of theTime: nil for the database's.
+// testTime returns the parameter of theTime: nil for the database's time.
 func (s *Store) testTime() *int64 {
 	if s.config.Clock == nil {
 		return nil

@@ -79,8 +79,8 @@ func (w *watch) tick(ctx context.Context) {
 	}
 }
 
-// probed notes the result of a probe. A server that refuses a connection for another reason than its end or its start, such as too
-// many connections, is up: the ones that are open work.
+// probed records the result of a probe. If a server refuses a connection for a reason other than its shutdown or
+// startup, such as too many connections, it is up, and open connections still work.
 func (w *watch) probed(err error) {
 	w.probe, w.pause = nil, pauseTicks
 	w.failed.Store(false)
@@ -91,7 +91,7 @@ func (w *watch) probed(err error) {
 	w.goDown("no connection")
 }
 
-// probe is an attempt to get an answer on a connection of its own.
+// probe is an attempt to get a response on a separate connection.
 type probe struct {
 	ended  chan error
 	cancel context.CancelFunc
@@ -109,7 +109,7 @@ func startProbe(ctx context.Context, hosts []*pgx.ConnConfig) *probe {
 	return p
 }
 
-// try returns nil if one of the hosts answers.
+// try returns nil if one of the hosts responds.
 func (p *probe) try(ctx context.Context, hosts []*pgx.ConnConfig) (err error) {
 	for _, host := range hosts {
 		if err = p.ask(ctx, host); err == nil || ctx.Err() != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/postern-ai/postern/store"
 )
 
-// queue lets this process's commands on an object wait for each other without a connection each: otherwise a hot object
-// would use up the pool. They are served in order of arrival.
+// queue makes this process's commands on an object wait for each other without using a connection each. Otherwise a
+// busy object would use up the pool. Commands are served in order of arrival.
 type queue struct {
 	mu      sync.Mutex
 	max     int
@@ -47,7 +47,7 @@ func (q *queue) length() int {
 	return q.waiting
 }
 
-// lock waits for the object's turn until ctx or giveUp ends the wait. The caller must call unlock if it returns nil.
+// lock waits for the object's turn until ctx or giveUp ends the wait. If it returns nil, the caller must call unlock.
 func (q *queue) lock(ctx context.Context, o store.Object) error {
 	q.mu.Lock()
 	t := q.objects[o]
@@ -70,8 +70,8 @@ func (q *queue) lock(ctx context.Context, o store.Object) error {
 	}
 }
 
-// giveUp ends the waits for an object's turn: the command that has it has waited for another replica until its timeout, and
-// each of them would wait as long again.
+// giveUp ends all waits for an object's turn. The command whose turn it is has waited for another replica until its
+// timeout, and every other command would wait as long again.
 func (q *queue) giveUp(o store.Object) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

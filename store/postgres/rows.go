@@ -16,7 +16,7 @@ type rows struct {
 	deletes []string
 	wakeMs  uint64 // the alarm that the command asked for; 0: none
 	kv      []abi.Row
-	failed  error // of a read: the transaction is over, whatever the command makes of it
+	failed  error // of a read; the transaction has then failed, regardless of how the command handles the error
 }
 
 // Alarm implements store.Rows. A ringing alarm is no longer set.
@@ -46,7 +46,7 @@ func (r *rows) Read(g abi.Range) ([]abi.Row, error) {
 	return found, nil
 }
 
-// Commit implements store.Rows. A key that is put twice gets the last value; deletes come after puts.
+// Commit implements store.Rows. If a key is put twice, the last value wins; deletes come after puts.
 func (r *rows) Commit(puts []abi.Row, deletes []string, alarmMs uint64) error {
 	if err := store.CheckSize(puts); err != nil {
 		return err
@@ -104,7 +104,7 @@ func (r *rows) queue(batch *pgx.Batch, id int64) {
 	}
 }
 
-// notNull returns an empty value for nil, which would be NULL.
+// notNull returns an empty value for nil, because nil would be NULL.
 func notNull(value []byte) []byte {
 	if value == nil {
 		return []byte{}
@@ -112,7 +112,7 @@ func notNull(value []byte) []byte {
 	return value
 }
 
-// follow makes the facts those after the commit.
+// follow updates the facts to those after the commit.
 func (r *rows) follow() {
 	for _, row := range r.puts {
 		r.facts.put(row)

@@ -12,7 +12,7 @@ import (
 
 const (
 	maxAttempts = 5
-	// maxPause is the longest pause before the first repetition; it doubles with each.
+	// maxPause is the longest pause before the first repetition. The pause doubles with each repetition.
 	maxPause = 20 * time.Millisecond
 )
 
@@ -34,7 +34,7 @@ func (s *Store) Run(ctx context.Context, o store.Object, command store.Command) 
 	})
 }
 
-// command is call for a command, which is counted.
+// command runs a command like call, and counts it.
 func (s *Store) command(ctx context.Context, f func(context.Context) error) error {
 	err := s.call(ctx, f)
 	s.count(err)
@@ -48,7 +48,7 @@ func (s *Store) count(err error) {
 	}
 }
 
-// call bounds the time of a call and the number of calls.
+// call limits the time of a call and the number of calls.
 func (s *Store) call(ctx context.Context, f func(context.Context) error) error {
 	if !s.queue.enter() {
 		return fmt.Errorf("%w: %d calls are waiting", store.ErrOverloaded, s.config.MaxWaiting)
@@ -82,7 +82,8 @@ func (s *Store) outcome(err error) error {
 	return s.unavailable(err)
 }
 
-// committing returns a context for what must not end with its caller's: it ends after the timeout, or when the server is down.
+// committing returns a context for work that must not end with its caller's context. It ends after the timeout, or
+// when the server is down.
 func (s *Store) committing(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, leave := s.health.cutting(context.WithoutCancel(ctx))
 	ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
@@ -92,7 +93,7 @@ func (s *Store) committing(ctx context.Context) (context.Context, context.Cancel
 	}
 }
 
-// repeat repeats a transaction that certainly did not commit, as often as that may help.
+// repeat repeats a transaction that certainly did not commit, as long as that may help.
 func (s *Store) repeat(ctx context.Context, f func() error) (err error) {
 	for attempt := range maxAttempts {
 		if attempt > 0 {
@@ -124,7 +125,7 @@ func (s *Store) run(ctx context.Context, o store.Object, command store.Command) 
 	return t.finish(command)
 }
 
-// notAcquired tells a server that does not answer from a pool that is in use.
+// notAcquired distinguishes a server that does not respond from a pool that is in use.
 func (s *Store) notAcquired(ctx context.Context, err error) error {
 	if stat := s.pool.Stat(); ctx.Err() != nil && stat.AcquiredConns() >= stat.MaxConns() {
 		return fmt.Errorf("%w: all %d connections to PostgreSQL are in use", store.ErrOverloaded, stat.MaxConns())
@@ -172,7 +173,7 @@ func (t *transaction) fail(err error) error {
 	return err
 }
 
-// reconnect closes the idle connections, at most once a second, and makes sure that the server is up.
+// reconnect closes the idle connections, at most once a second, and checks that the server is up.
 func (s *Store) reconnect(err error) {
 	s.health.connectionFailed(err)
 	now := time.Now().UnixNano()

@@ -33,7 +33,8 @@ type transaction struct {
 	rows    rows
 }
 
-// begin starts the transaction, locks the object and reads the rows that its command will probably need: one round trip.
+// begin starts the transaction, locks the object, and reads the rows that its command will probably need, all in one
+// round trip.
 func (t *transaction) begin() error {
 	t.recall()
 	var batch pgx.Batch
@@ -68,14 +69,14 @@ func (t *transaction) begin() error {
 	return results.Close()
 }
 
-// recall takes what this replica remembers of the object.
+// recall takes the facts about the object that this replica remembers.
 func (t *transaction) recall() {
 	if entry := t.store.cache.take(t.object); entry != nil {
 		t.known, t.shared, t.facts = &entry.version, entry.shared, entry.facts
 	}
 }
 
-// hints returns the keys to read with the lock: none if the remembered rows are probably up to date.
+// hints returns the keys to read with the lock. It returns none if the remembered rows are probably up to date.
 func (t *transaction) hints() []string {
 	if t.known != nil && t.shared == 0 {
 		return nil
@@ -83,7 +84,7 @@ func (t *transaction) hints() []string {
 	return t.store.hints.keys(t.object.Class)
 }
 
-// check drops the remembered rows if they are out of date: another replica uses the object too.
+// check drops the remembered rows if they are out of date, because another replica uses the object as well.
 func (t *transaction) check() {
 	switch {
 	case t.known == nil:
@@ -114,8 +115,8 @@ func (t *transaction) learn(results pgx.BatchResults, keys []string) error {
 	return nil
 }
 
-// beginDue starts a transaction and locks the object whose alarm is the earliest that is due and that no other
-// transaction has locked. It returns false if there is none.
+// beginDue starts a transaction and locks the object with the earliest due alarm that no other transaction has
+// locked. It returns false if there is none.
 func (t *transaction) beginDue(except []int64) (bool, error) {
 	var batch pgx.Batch
 	batch.Queue(stBegin)
@@ -177,8 +178,8 @@ func scanRow(row pgx.CollectableRow) (r abi.Row, err error) {
 	return r, err
 }
 
-// bound makes the end of a range a text that PostgreSQL accepts: no NUL. Keys are printable, so the next character has
-// the same meaning.
+// bound makes the end of a range a text that PostgreSQL accepts, without NUL. Keys are printable, so the next
+// character has the same meaning.
 func bound(key string) string { return strings.ReplaceAll(key, "\x00", "\x01") }
 
 // rollback ends the transaction after an error, so that the connection can be used again.
@@ -188,9 +189,9 @@ func (t *transaction) rollback() {
 	_, _ = t.conn.Exec(ctx, "ROLLBACK") // if it fails, the pool closes the connection
 }
 
-// commit writes the command's changes and commits: one round trip, and one more to create the object. A command that only
-// read commits too: its lock of the row is in the log, so COMMIT returns when everything that it read is durable, also on
-// the synchronous standby.
+// commit writes the command's changes and commits. This takes one round trip, and one more to create the object. A
+// command that only reads commits as well. The lock of its row is in the log, so COMMIT returns only when everything
+// that it read is durable, also on the synchronous standby.
 func (t *transaction) commit() error {
 	ctx, cancel := t.store.committing(t.ctx)
 	defer cancel()
@@ -219,8 +220,8 @@ func (t *transaction) commit() error {
 	return err
 }
 
-// newVersion returns another version. A counter would repeat versions after a restored backup or a failover that lost
-// commits, and a replica that remembers the lost ones would take its rows for the current ones.
+// newVersion returns a random version. A counter would repeat versions after a restored backup, or after a failover
+// that lost commits. A replica that remembers the lost versions would then take its rows for the current ones.
 func newVersion(old int64) int64 {
 	for {
 		if v := rand.Int64(); v != old {
@@ -242,7 +243,7 @@ func (t *transaction) create(ctx context.Context, alarmMs uint64) error {
 	return nil
 }
 
-// send sends the last statements of the transaction, COMMIT after all others.
+// send sends the last statements of the transaction. COMMIT comes after all others.
 func (t *transaction) send(ctx context.Context, batch *pgx.Batch) error {
 	data := t.conn.Conn().PgConn().CustomData()
 	delete(data, warned)
@@ -266,8 +267,9 @@ func (t *transaction) send(ctx context.Context, batch *pgx.Batch) error {
 	return nil
 }
 
-// refused reports whether an error of a statement proves that the transaction did not commit: the server said so, and not
-// that it ended after the COMMIT. A session that ended because its transaction idled has not read the COMMIT.
+// refused reports whether the error of a statement proves that the transaction did not commit. The server must have
+// said so, and not that it ended after the COMMIT. A session that ended because its transaction was idle has not read
+// the COMMIT.
 func refused(err error, commit bool) bool {
 	server := serverError(err)
 	return server != nil && (!commit || server.SeverityUnlocalized == "ERROR" || server.Code == idleTooLong)

@@ -13,12 +13,12 @@ import (
 type alarm struct {
 	object  store.Object
 	at      uint64 // Unix milliseconds; 0 only while it rings
-	order   uint64 // at, or the later time at which its command failed: alarms due before it ring first
+	order   uint64 // at, or the later time at which its command failed; alarms due before it ring first
 	ringing bool   // a command has taken it
-	place   int    // in the heap; -1: it is not there
+	place   int    // position in the heap; -1: not in the heap
 }
 
-// alarms are all alarms, in memory and in a heap unless they ring. Store.mu guards them.
+// alarms contains all alarms. They are in memory, and in a heap unless they are ringing. Store.mu guards them.
 type alarms struct {
 	of    map[store.Object]*alarm
 	queue alarmQueue
@@ -48,7 +48,7 @@ func (a *alarms) set(o store.Object, at uint64) {
 	a.place(found)
 }
 
-// place puts an alarm where it belongs: into the heap, out of it, or away.
+// place puts an alarm into the heap, takes it out, or deletes it.
 func (a *alarms) place(found *alarm) {
 	queued := found.at != 0 && !found.ringing
 	switch {
@@ -102,8 +102,8 @@ func (q *alarmQueue) Pop() any {
 	return last
 }
 
-// Ring implements store.Store. Of alarms at the same time, the one of the first name in order rings first. An alarm whose
-// command has failed rings again after all alarms that were due by then.
+// Ring implements store.Store. If several alarms have the same time, the object whose name is first in order rings
+// first. An alarm whose command has failed rings again after all alarms that were due by then.
 func (s *Store) Ring(ctx context.Context, command func(store.Object, store.Rows, uint64) error) (rang bool, err error) {
 	s.mu.Lock()
 	due := s.alarms.isDue(s.config.Clock.Now())
@@ -184,7 +184,7 @@ func (s *Store) Alarmed(class abi.Class) (list []store.Object) {
 	return list
 }
 
-// NextAlarm implements store.Store. It leaves out alarms that ring now.
+// NextAlarm implements store.Store. It ignores alarms that are ringing.
 func (s *Store) NextAlarm(ctx context.Context) (nowMs, alarmMs uint64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

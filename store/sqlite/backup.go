@@ -26,12 +26,12 @@ func (s *Store) Backup(ctx context.Context, path string) error {
 	return s.db.exclusive(ctx, func(c *sqlite3.Conn) error { return backup(c, path) })
 }
 
-// Backup is Store.Backup for the database in a directory whose server is stopped.
+// Backup does the same as Store.Backup, for the directory of a stopped server.
 func Backup(ctx context.Context, dir, path string) error {
 	return stopped(ctx, dir, func(c *sqlite3.Conn) error { return backup(c, path) })
 }
 
-// backup copies a database. The file gets its name when it is complete.
+// backup copies a database. The file gets its final name when it is complete.
 func backup(c *sqlite3.Conn, path string) error {
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("store: %s exists: name a new file", path)
@@ -70,8 +70,8 @@ func publish(part, path string) error {
 	return syncDir(filepath.Dir(path))
 }
 
-// Restore makes the database of a directory from a backup. It fails if the directory has a database, if another process
-// uses it, or if the backup is damaged.
+// Restore creates the database of a directory from a backup. It fails if the directory has a database, if another
+// process uses it, or if the backup is damaged.
 func Restore(ctx context.Context, path, dir string) error {
 	if err := CheckIntegrity(ctx, path); err != nil {
 		return err
@@ -112,8 +112,8 @@ func copyFile(from, to string) error {
 	return errors.Join(err, target.Close())
 }
 
-// CheckIntegrity checks the whole database while the store runs. It returns store.ErrUnavailable or a description of the
-// damage.
+// CheckIntegrity checks the complete database while the store runs. It returns store.ErrUnavailable, or a description
+// of the damage.
 func (s *Store) CheckIntegrity(ctx context.Context) error {
 	return s.db.exclusive(ctx, checkIntegrity)
 }
@@ -127,7 +127,7 @@ func CheckIntegrity(ctx context.Context, path string) error {
 	return withConn(ctx, config.uri(filepath.Base(path)), checkIntegrity)
 }
 
-// withConn runs a function with a connection of its own.
+// withConn runs a function with a separate connection.
 func withConn(ctx context.Context, uri string, f func(*sqlite3.Conn) error) error {
 	conn, err := sqlite3.OpenFlags(uri, sqlite3.OPEN_READWRITE|sqlite3.OPEN_URI|sqlite3.OPEN_NOFOLLOW)
 	if err != nil {
@@ -155,7 +155,7 @@ func stopped(ctx context.Context, dir string, f func(*sqlite3.Conn) error) error
 	return withConn(ctx, config.uri(DatabaseFile), f)
 }
 
-// checkIntegrity runs SQLite's own check and Postern's: it is Postern's file, and of a version that this one knows.
+// checkIntegrity runs SQLite's own check, and checks that the file is Postern's and has a known version.
 func checkIntegrity(c *sqlite3.Conn) error {
 	stmt, _, err := c.Prepare("PRAGMA integrity_check(10)")
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 // ErrInUse means that another process uses the directory.
 var ErrInUse = errors.New("store: another process uses the directory")
 
-// BackupLive is Backup for a directory whose server may run: SQLite's write-ahead log lets another process read a consistent
-// state meanwhile.
+// BackupLive does the same as Backup, for a directory whose server may be running. SQLite's write-ahead log lets
+// another process read a consistent state.
 func BackupLive(ctx context.Context, dir, path string) error {
 	config := Config{Dir: dir}
 	if _, err := os.Stat(config.path()); err != nil {

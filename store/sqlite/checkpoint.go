@@ -7,16 +7,16 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-// mustCheckpoint times Config.LogPages is the length of the log from which the committer moves it into the database
-// itself. During commits, a checkpoint beside them never reaches the log's end; then the log starts over.
+// mustCheckpoint times Config.LogPages is the length of the log at which the committer itself moves it into the
+// database. A checkpoint beside commits never reaches the end of the log. After the committer's, the log starts over.
 const mustCheckpoint = 8
 
-// checkpointer moves the write-ahead log into the database, off the way of commits.
+// checkpointer moves the write-ahead log into the database without delaying commits.
 type checkpointer struct {
 	wake  chan struct{}
 	ended chan struct{}
 	conn  *sqlite3.Conn // guarded by database.conns
-	mu    sync.Mutex    // held during a checkpoint, until its failure is known
+	mu    sync.Mutex    // held during a checkpoint, until it is known whether it failed
 }
 
 // start starts the checkpoints.
@@ -30,7 +30,7 @@ func (p *checkpointer) start(d *database) {
 	}()
 }
 
-// stop ends them. The committer has ended before.
+// stop ends the checkpoints. The committer must have ended before.
 func (p *checkpointer) stop() {
 	if p.wake != nil {
 		close(p.wake)
@@ -38,7 +38,7 @@ func (p *checkpointer) stop() {
 	}
 }
 
-// checkpoint moves as much as it can without waiting for anybody.
+// checkpoint moves as much as possible without waiting.
 func (d *database) checkpoint() {
 	d.conns.RLock()
 	defer d.conns.RUnlock()
@@ -57,9 +57,9 @@ func (d *database) checkpoint() {
 	d.suspect(err)
 }
 
-// suspect remembers a failed checkpoint: the next commit opens the connections again, and no checkpoint runs before. The
-// sync of another one would succeed without the pages that the failed one has lost. A checkpoint that was busy or found the
-// disk full is just made later.
+// suspect remembers a failed checkpoint. The next commit reopens the connections, and no checkpoint runs before that,
+// because the sync of another checkpoint would succeed without the pages that the failed one has lost. A checkpoint
+// that was busy, or found the disk full, is only postponed.
 func (d *database) suspect(err error) {
 	if err == nil || errors.Is(err, sqlite3.INTERRUPT) {
 		return
@@ -69,7 +69,7 @@ func (d *database) suspect(err error) {
 	}
 }
 
-// limitLog keeps the write-ahead log from growing. The committer calls it after a commit.
+// limitLog prevents the write-ahead log from growing. The committer calls it after a commit.
 func (d *database) limitLog() {
 	switch pages := d.writer.frames; {
 	case pages >= mustCheckpoint*d.config.LogPages:

@@ -8,7 +8,7 @@ import (
 	"github.com/postern-ai/postern/store"
 )
 
-// commitGroups writes one group after the other until the store is closed.
+// commitGroups writes one group after another until the store is closed.
 func (s *Store) commitGroups() {
 	defer close(s.ended)
 	for range s.wake {
@@ -21,7 +21,7 @@ func (s *Store) commitGroups() {
 				break
 			}
 			s.finish(g, s.commit(g))
-			runtime.Gosched() // so that its callers can join the next group, which otherwise begins without them
+			runtime.Gosched() // so that its callers can join the next group, which otherwise starts without them
 		}
 	}
 }
@@ -56,7 +56,7 @@ func (s *Store) commit(g *group) error {
 	return nil
 }
 
-// finish answers a group's commands. If it has failed, changes in the open group that rely on it fail too.
+// finish completes a group's commands. If the group failed, changes in the open group that rely on it fail as well.
 func (s *Store) finish(g *group, err error) {
 	s.mu.Lock()
 	g.err, s.flushing = err, nil
@@ -78,8 +78,8 @@ func (s *Store) finish(g *group, err error) {
 	close(g.done)
 }
 
-// drop makes an object's rows in memory void after a failed group: commands read them again from the database. before is
-// the alarm that the database has.
+// drop invalidates an object's rows in memory after a failed group. Commands read them from the database again.
+// before is the alarm in the database.
 func (s *Store) drop(e *entry, before uint64) {
 	if c := s.open.changes[e]; c != nil {
 		c.dropped = true

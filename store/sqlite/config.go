@@ -1,7 +1,7 @@
 // Package sqlite is the store of one server: a SQLite database in a directory.
 //
-// Commands run in memory. Their changes are written in groups, one transaction and one sync for all commands that came in
-// while the previous group was written.
+// Commands run in memory. Their changes are written in groups. All commands that arrive while a group is being
+// written form the next group: one transaction and one sync.
 package sqlite
 
 import (
@@ -28,8 +28,8 @@ type Durability string
 
 // Values of Durability.
 const (
-	Full    Durability = "full"    // it survives a loss of power
-	Process Durability = "process" // it survives the end of the process, in whatever way, but not a loss of power
+	Full    Durability = "full"    // survives a loss of power
+	Process Durability = "process" // survives any end of the process, but not a loss of power
 )
 
 // Config configures a store. Only Dir is required.
@@ -42,24 +42,25 @@ type Config struct {
 	Durability Durability
 	// Clock is the machine's by default.
 	Clock store.Clock
-	// CacheBytes bounds the memory for objects that are not in use, by default 64 MiB.
+	// CacheBytes limits the memory for objects that are not in use, by default to 64 MiB.
 	CacheBytes int
-	// ObjectBytes is the size up to which an object is kept in memory as a whole, by default 256 KiB.
+	// ObjectBytes is the size up to which all rows of an object are kept in memory, by default 256 KiB.
 	ObjectBytes int
-	// ExpiringBytes bounds the values with an expiry in the key-value store, by default 1 GiB. The oldest are removed first.
+	// ExpiringBytes limits the size of values with an expiry in the key-value store, by default to 1 GiB. The oldest
+	// are removed first.
 	ExpiringBytes int64
 	// MaxWaiting is the maximum number of commands in progress, by default 10,000. More fail with store.ErrOverloaded.
 	MaxWaiting int
-	// Readers is the number of connections that read, by default 2.
+	// Readers is the number of connections for reading, by default 2.
 	Readers int
 	// Log receives failures of the disk and recoveries. Optional.
 	Log *slog.Logger
-	// LogPages is the number of pages of 4 KiB in the write-ahead log from which a checkpoint runs, by default 1,000. The log
-	// grows to about eight times that while commits are faster than checkpoints.
+	// LogPages is the number of pages of 4 KiB in the write-ahead log at which a checkpoint runs, by default 1,000.
+	// The log grows to about eight times that size while commits are faster than checkpoints.
 	LogPages int
 	// Observe is called after each group, by the goroutine that writes them. Optional.
 	Observe func(Commit)
-	// Free replaces the question for the bytes that the disk of a directory has left, in tests.
+	// Free replaces the function that returns the free bytes on the disk of a directory, in tests.
 	Free func(dir string) (bytes uint64, ok bool)
 	// VFS is the name of SQLite's file layer, for tests.
 	VFS string

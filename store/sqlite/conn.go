@@ -9,7 +9,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-// pragmas of every connection. Checkpoints run in their own goroutine, and a closing connection makes none.
+// pragmas for every connection. Checkpoints run in a separate goroutine, and closing a connection makes none.
 const pragmas = `PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; PRAGMA temp_store = MEMORY; PRAGMA foreign_keys = OFF;
 	PRAGMA busy_timeout = 5000; PRAGMA journal_size_limit = 16777216; PRAGMA synchronous = `
 
@@ -29,8 +29,8 @@ func (o *opener) connect(flags sqlite3.OpenFlag) (*sqlite3.Conn, error) {
 	return conn, nil
 }
 
-// synchronous is the value of SQLite's pragma. In WAL mode, FULL syncs the log at each commit, NORMAL only before
-// checkpoints; the database stays consistent with both: https://sqlite.org/pragma.html#pragma_synchronous
+// synchronous returns the value of SQLite's pragma. In WAL mode, FULL syncs the log at each commit, NORMAL only
+// before checkpoints. The database stays consistent with both: https://sqlite.org/pragma.html#pragma_synchronous
 func (c *Config) synchronous() string {
 	if c.Durability == Process {
 		return "NORMAL"
@@ -59,7 +59,7 @@ func prepare(c *sqlite3.Conn, statements map[**sqlite3.Stmt]string) error {
 	return nil
 }
 
-// closeConn closes a connection and its statements. Its errors are those of earlier statements.
+// closeConn closes a connection and its statements. It ignores errors, which are those of earlier statements.
 func closeConn(c *sqlite3.Conn) {
 	if c == nil {
 		return

@@ -18,10 +18,10 @@ import (
 	"github.com/postern-ai/postern/store"
 )
 
-// database is the connections to the database: one writes, some read, one makes checkpoints.
+// database contains the connections to the database: one writes, some read, and one makes checkpoints.
 type database struct {
 	config  *Config
-	conns   sync.RWMutex // held for reading while a connection other than the writer is in use, for writing to reopen all
+	conns   sync.RWMutex // held for reading while a connection other than the writer's is in use; held for writing to reopen all connections
 	readers chan *reader
 	stats   *counters
 	running running // backups and checks
@@ -30,7 +30,7 @@ type database struct {
 	checkpointer checkpointer
 	suspected    atomic.Bool // a checkpoint has failed
 
-	// Of the committer.
+	// Only for the committer.
 	writer    *writer // nil: it must be opened
 	failure   error   // of the last attempt to write
 	failures  int     // attempts in a row that have failed
@@ -66,9 +66,9 @@ func (d *database) open(c *Config, stats *counters) (err error) {
 	return nil
 }
 
-// openWriter opens the writer, and makes the log that it has found durable before anything follows in it: a sync may have
-// failed before, in the last process or in an attempt to recover. It also makes the directory's entries of the database
-// and its log durable. SQLite creates the log with the first change.
+// openWriter opens the writer. It makes the log that it finds durable before anything is added to it, because a sync
+// may have failed earlier: in the previous process, or in an attempt to recover. It also makes the directory's
+// entries of the database and its log durable. SQLite creates the log with the first change.
 func (d *database) openWriter() (err error) {
 	w, err := openWriter(&d.opener)
 	if err != nil {
@@ -88,7 +88,7 @@ func (d *database) openWriter() (err error) {
 	return nil
 }
 
-// createPrivate creates the database's file readable by its owner only. SQLite gives its log the same mode.
+// createPrivate creates the database's file with read access for its owner only. SQLite gives the log the same mode.
 func createPrivate(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -115,7 +115,7 @@ func syncDir(name string) error {
 	return dir.Sync()
 }
 
-// read runs a function with a connection that reads. Its errors are store.ErrUnavailable, and the end of the context.
+// read runs a function with a connection for reading. It returns store.ErrUnavailable, or the error of the context.
 func (d *database) read(ctx context.Context, f func(*reader) error) error {
 	d.conns.RLock()
 	defer d.conns.RUnlock()
@@ -178,8 +178,8 @@ func (d *database) note(err error) {
 	}
 }
 
-// harmless reports whether a failed transaction leaves the connections trustworthy: the disk was full, or nothing was
-// written at all.
+// harmless reports whether the connections are still trustworthy after a failed transaction: the disk was full, or
+// nothing was written.
 func harmless(err error) bool {
 	for _, code := range []sqlite3.ErrorCode{sqlite3.FULL, sqlite3.BUSY, sqlite3.READONLY} {
 		if errors.Is(err, code) {
@@ -204,10 +204,10 @@ func (d *database) close() {
 	}
 }
 
-// interrupt ends backups and checks, which would keep the connections in use for long.
+// interrupt ends backups and checks, which would use the connections for a long time.
 func (d *database) interrupt() { d.running.interrupt() }
 
-// closeOthers closes the connections besides the writer's. Its caller holds conns.
+// closeOthers closes all connections except the writer's. The caller holds conns.
 func (d *database) closeOthers() {
 	for range cap(d.readers) {
 		r := <-d.readers

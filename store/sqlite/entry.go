@@ -14,21 +14,21 @@ type entry struct {
 	object store.Object
 
 	mu     sync.Mutex // held while a command runs; guards the fields below
-	loaded uint64     // the epoch of the rows below; 0: none
-	id     int64      // of the object in the database; 0: it has none
+	loaded uint64     // the epoch of the rows below; 0: not loaded
+	id     int64      // of the object in the database; 0: not there yet
 	large  bool       // the rows are not kept in memory
 	rows   []abi.Row  // all rows in order, unless large
 	bytes  int        // of rows
 
 	// Guarded by Store.mu.
-	epoch        uint64 // from 1; increases when a group with the object's changes has failed: the rows are then void
-	last         *group // the newest group with changes of the object; nil when it is durable
+	epoch        uint64 // starts at 1; increases when a group with the object's changes fails, which invalidates the rows
+	last         *group // the newest group with changes of the object; nil once it is durable
 	users        int    // goroutines that use the entry
-	counted      int    // bytes that objects.bytes contains for it
+	counted      int    // bytes of this entry that objects.bytes includes
 	newer, older *entry // in the list of unused entries
 }
 
-// entryBytes is the estimated size of an entry without its rows, rowBytes that of a row without key and value.
+// entryBytes is the estimated size of an entry without its rows; rowBytes is that of a row without key and value.
 const (
 	entryBytes = 300
 	rowBytes   = 64
@@ -36,7 +36,7 @@ const (
 
 func sizeOf(r *abi.Row) int { return len(r.Key) + len(r.Value) + rowBytes }
 
-// find returns the place of a key in e.rows.
+// find returns the index of a key in e.rows.
 func (e *entry) find(key string) (int, bool) {
 	return slices.BinarySearchFunc(e.rows, key, func(r abi.Row, key string) int { return strings.Compare(r.Key, key) })
 }
@@ -58,7 +58,7 @@ func (e *entry) read(g abi.Range) []abi.Row {
 	return e.rows[first:last:last]
 }
 
-// put and delete change the rows in memory. They leave slices that read has returned to earlier commands undefined.
+// put and delete change the rows in memory. Slices that read returned to earlier commands become undefined.
 func (e *entry) put(row abi.Row) {
 	at, found := e.find(row.Key)
 	if found {
@@ -80,7 +80,7 @@ func (e *entry) delete(key string) {
 // forget drops the rows from memory.
 func (e *entry) forget() { e.rows, e.bytes = nil, 0 }
 
-// objects are the entries by name. Unused ones are in a list, the least recently used first to be removed.
+// objects contains the entries by name. Unused entries are in a list; the least recently used one is removed first.
 type objects struct {
 	limit  int
 	bytes  int
@@ -93,7 +93,7 @@ func (o *objects) init(limit int) {
 	o.unused.newer, o.unused.older = &o.unused, &o.unused
 }
 
-// use returns an object's entry, which release gives back.
+// use returns an object's entry. The caller must release it.
 func (s *Store) use(o store.Object) *entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -125,7 +125,7 @@ func (s *Store) release(e *entry) {
 
 func (e *entry) unlink() { e.older.newer, e.newer.older = e.newer, e.older }
 
-// evict removes entries until the limit holds. It keeps those with changes that are not durable yet.
+// evict removes entries until the limit is met. It keeps entries with changes that are not durable yet.
 func (o *objects) evict() {
 	for e := o.unused.newer; o.bytes > o.limit && e != &o.unused; {
 		next := e.newer

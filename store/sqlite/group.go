@@ -11,8 +11,8 @@ import (
 	"github.com/postern-ai/postern/store"
 )
 
-// group is a set of commands that become durable in one transaction, or fail together. Commands join the open group while
-// the previous one is written.
+// group is a set of commands that become durable in one transaction, or fail together. Commands join the open group
+// while the previous group is being written.
 type group struct {
 	changes  map[*entry]*change
 	order    []*change
@@ -25,10 +25,10 @@ type group struct {
 
 	done    chan struct{}     // closed when durable or failed
 	err     error             // set before done is closed
-	refused map[*entry]uint64 // objects whose changes were removed since they relied on a failed group; the epoch of those
+	refused map[*entry]uint64 // objects whose changes were removed because they relied on a failed group, with the epoch of these changes
 }
 
-// change is what a group changes in one object. Several commands' changes of a row are one change: the last.
+// change contains a group's changes of one object. If several commands change a row, only the last change counts.
 type change struct {
 	entry    *entry
 	id       int64
@@ -57,7 +57,7 @@ func newGroup() *group {
 	return &group{changes: map[*entry]*change{}, done: make(chan struct{})}
 }
 
-// ticket is a command's place in a group.
+// ticket is a command's membership in a group.
 type ticket struct {
 	group *group // nil: nothing to wait for
 	entry *entry
@@ -98,7 +98,7 @@ func (s *Store) join(r *rows) (ticket, error) {
 	case e.epoch != r.epoch:
 		return t, errRefused
 	case !r.changes() && !setsAlarm && len(r.kv) == 0 && !r.ringing:
-		t.group = e.last // what the command has read becomes durable with it
+		t.group = e.last // so that the rows that the command has read become durable with it
 		return t, nil
 	case s.closed:
 		return t, errClosed
@@ -161,7 +161,7 @@ func (c *change) set(row changedRow) {
 	}
 }
 
-// apply makes a command's changes in memory.
+// apply applies a command's changes in memory.
 func (e *entry) apply(r *rows, limit int) {
 	if e.large {
 		return
@@ -197,7 +197,7 @@ func (g *group) write(w kvWrite) {
 	g.kv = append(g.kv, w)
 }
 
-// joined counts a command into the open group, and wakes the committer for the first. Its caller holds s.mu.
+// joined counts a command in the open group. For the first command, it wakes the committer. The caller holds s.mu.
 func (s *Store) joined(bytes int64) {
 	g := s.open
 	if g.commands++; g.commands == 1 {
@@ -214,7 +214,7 @@ func (s *Store) notify() {
 	}
 }
 
-// pending returns the changes of an object that are perhaps not durable yet, oldest first.
+// pending returns the changes of an object that are possibly not durable yet, oldest first.
 func (s *Store) pending(e *entry) (flushing, open *change) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -224,7 +224,7 @@ func (s *Store) pending(e *entry) (flushing, open *change) {
 	return flushing, s.open.changes[e]
 }
 
-// add adds work of no object to the open group and waits for it.
+// add adds work that belongs to no object to the open group, and waits for it.
 func (s *Store) add(ctx context.Context, bytes int64, join func(*group)) (err error) {
 	if err := s.enter(ctx); err != nil {
 		return err

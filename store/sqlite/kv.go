@@ -7,7 +7,7 @@ import (
 	"github.com/postern-ai/postern/store"
 )
 
-// Read implements store.KV. It returns writes that are not durable yet.
+// Read implements store.KV. It also returns writes that are not durable yet.
 func (s *Store) Read(ctx context.Context, key string) (value []byte, ok bool, err error) {
 	now := s.config.Clock.Now()
 	if w, found, err := s.pendingKV(key); err != nil || found {
@@ -24,8 +24,8 @@ func (s *Store) Read(ctx context.Context, key string) (value []byte, ok bool, er
 	return value, ok, err
 }
 
-// pendingKV returns the latest write of a key that is not durable yet. If it becomes durable afterwards, a reader of the
-// database finds it, since it reads later.
+// pendingKV returns the latest write of a key that is not durable yet. If the write becomes durable afterwards, a
+// reader finds it in the database, because it reads later.
 func (s *Store) pendingKV(key string) (w kvWrite, found bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -24,8 +24,8 @@ func lockDir(dir string) (*os.File, error) {
 	return tryLock(f, dir)
 }
 
-// lockExisting locks a directory in which nothing may be made. The lock is nil if the directory has no lock file: no server
-// has it then.
+// lockExisting locks a directory in which no file may be created. The lock is nil if the directory has no lock file,
+// because then no server uses it.
 func lockExisting(dir string) (*os.File, error) {
 	f, err := os.Open(filepath.Join(dir, LockFile))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -19,11 +19,11 @@ const (
 	bigMagic    = 0x377f0683
 )
 
-// errLog says that the log lacks changes that SQLite has read or written: the disk has lost them.
+// errLog means that the log lacks changes that SQLite has read or written, because the disk has lost them.
 var errLog = errors.New("the write-ahead log has lost changes after a failed sync: if the error stays, start the server again")
 
-// rewrite writes the header and the first frames of a log again, and checks them before: the kernel may have read pages
-// from the disk again that a failed sync has lost.
+// rewrite checks the header and the first frames of a log and writes them again. It checks them first, because the
+// kernel may have read pages from the disk again that a failed sync has lost.
 func rewrite(log vfs.File, frames int) error {
 	if frames == 0 {
 		return nil
@@ -47,7 +47,7 @@ func rewrite(log vfs.File, frames int) error {
 	return nil
 }
 
-// again reads a part of a file and writes it.
+// again reads a part of a file and writes it back.
 func again(f vfs.File, part []byte, at int64, check func() error) error {
 	if _, err := f.ReadAt(part, at); err != nil {
 		return err
@@ -59,7 +59,7 @@ func again(f vfs.File, part []byte, at int64, check func() error) error {
 	return err
 }
 
-// chain is the checksum of a log, which continues from frame to frame.
+// chain is the checksum of a log. It continues from frame to frame.
 type chain struct {
 	order binary.ByteOrder
 	salt  []byte

@@ -8,7 +8,7 @@ import (
 	"github.com/postern-ai/postern/store"
 )
 
-// figures are the parts of store.Measurements that Stats does not have.
+// figures contains the parts of store.Measurements that are not in Stats.
 type figures struct {
 	commands, failed atomic.Uint64
 	commits          store.Durations

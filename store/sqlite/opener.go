@@ -12,18 +12,18 @@ import (
 	"github.com/ncruces/go-sqlite3/vfs"
 )
 
-// opener opens connections. SQLite reads the file's header when it opens it, and each attempt that fails keeps its memory
-// and address space until the process ends (go-sqlite3 v0.35.6, newConn). So opener first reads the header itself. A disk
-// that fails all reads then costs nothing, and connections open as soon as it works.
+// opener opens connections. When SQLite opens the file, it reads the header. Each failed attempt keeps its memory and
+// address space until the process ends (go-sqlite3 v0.35.6, newConn). Therefore, opener first reads the header
+// itself. A disk that fails all reads then costs nothing, and connections open as soon as the disk works.
 type opener struct {
 	config *Config
 
 	mu      sync.Mutex
 	failure error     // of SQLite's last attempt
-	charged time.Time // up to which SQLite's failed attempts fill the time, each with lostEvery
+	charged time.Time // end of the time that SQLite's failed attempts have used up; each uses lostEvery
 }
 
-// SQLite may make lostAtOnce attempts that fail, and then one in each time of lostEvery.
+// SQLite may fail lostAtOnce times at once, and then once in each period of lostEvery.
 const (
 	lostAtOnce = 50
 	lostEvery  = 5 * time.Second

@@ -7,7 +7,7 @@ import (
 	"github.com/postern-ai/postern/store"
 )
 
-// reader is a connection that only reads. conn is nil until it is used.
+// reader is a connection for reading. conn is nil until its first use.
 type reader struct {
 	conn                         *sqlite3.Conn
 	object, all, one, scan, pair *sqlite3.Stmt
@@ -48,7 +48,7 @@ func (r *reader) loadAlarms(set func(store.Object, uint64)) (lastID int64, err e
 	return number(r.conn, "SELECT max(id) FROM objects")
 }
 
-// find returns an object's ID, 0 if there is none.
+// find returns an object's ID, or 0 if there is none.
 func (r *reader) find(o store.Object) (id int64, err error) {
 	defer func() { err = reset(r.object, err) }()
 	if err := bind(r.object, int64(o.Class), o.Name); err != nil {
@@ -96,7 +96,7 @@ func row(stmt *sqlite3.Stmt) abi.Row {
 	return abi.Row{Key: stmt.ColumnText(0), Value: stmt.ColumnBlob(1, nil)}
 }
 
-// value returns a value of the key-value store that has not expired.
+// value returns a value of the key-value store, unless it has expired.
 func (r *reader) value(key string, now uint64) (value []byte, ok bool, err error) {
 	defer func() { err = reset(r.pair, err) }()
 	if err := bind(r.pair, key); err != nil {

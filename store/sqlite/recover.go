@@ -7,7 +7,7 @@ import (
 	"github.com/ncruces/go-sqlite3/vfs"
 )
 
-// recover opens the connections again after a failure that has left them in an unknown state.
+// recover reopens the connections after a failure that left them in an unknown state.
 func (d *database) recover() error {
 	if d.suspected.Load() {
 		d.reopen = true
@@ -35,10 +35,11 @@ func (d *database) recover() error {
 	return nil
 }
 
-// seal makes the write-ahead log on the disk what SQLite holds it for. After a failed sync, the kernel may have dropped
-// pages that it still shows to readers as written, and a second sync then succeeds without them; so seal writes the whole
-// log again before it syncs. It also destroys the header after the last committed frame: a failed group may be there in
-// full, and would return when the next open reads the log, although its commands have failed.
+// seal makes the write-ahead log on the disk equal to the one that SQLite sees. After a failed sync, the kernel may
+// have dropped pages that readers still see as written, and a second sync then succeeds without them. Therefore, seal
+// writes the complete log again before it syncs. It also destroys the header after the last committed frame. A failed
+// group may be complete after that frame, and would return when the log is read at the next open, although its
+// commands have failed.
 func (w *writer) seal() error {
 	pages, _, err := w.conn.WALCheckpoint("main", sqlite3.CHECKPOINT_NOOP)
 	if err != nil || pages < 0 {
@@ -58,7 +59,7 @@ func (w *writer) seal() error {
 	}
 	end := walHeader + int64(pages)*frameBytes
 	if pages == 0 {
-		end = 0 // the log's own header may be new too
+		end = 0 // the log's own header may be new as well
 	}
 	if err := rewrite(log, pages); err != nil {
 		return err

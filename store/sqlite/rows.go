@@ -23,7 +23,7 @@ type rows struct {
 	deletes []string
 	alarmMs uint64
 	kv      []abi.Row
-	err     error // the command fails with it, even if it ignores it
+	err     error // the command fails with this error, even if it ignores it
 }
 
 // begin prepares an object for a command. Its caller holds entry.mu.
@@ -82,14 +82,14 @@ func (r *rows) Read(g abi.Range) ([]abi.Row, error) {
 	return found, err
 }
 
-// readLarge reads a range from the database and adds the changes that are not durable yet. If a group becomes durable in
-// between, its changes are in both, which is the same.
+// readLarge reads a range from the database and adds the changes that are not durable yet. If a group becomes durable
+// in between, its changes are in both, which does no harm.
 func (r *rows) readLarge(g abi.Range) (found []abi.Row, err error) {
 	flushing, open := r.store.pending(r.entry)
 	limit := g.Limit
 	for _, c := range []*change{flushing, open} {
 		if c != nil {
-			limit += uint64(len(c.rows)) // at most so many of the found rows are deleted
+			limit += uint64(len(c.rows)) // at most this many of the rows found are deleted
 		}
 	}
 	err = r.store.db.read(r.ctx, func(db *reader) (err error) {
@@ -142,7 +142,7 @@ func (r *rows) Commit(puts []abi.Row, deletes []string, alarmMs uint64) error {
 	return nil
 }
 
-// changes reports whether the command changes rows. An object that the database does not have has none to delete.
+// changes reports whether the command changes rows. An object that is not in the database has no rows to delete.
 func (r *rows) changes() bool { return len(r.puts) > 0 || len(r.deletes) > 0 && r.entry.id != 0 }
 
 // WriteKV implements store.Rows.
@@ -150,7 +150,7 @@ func (r *rows) WriteKV(key string, value []byte) {
 	r.kv = append(r.kv, abi.Row{Key: key, Value: value})
 }
 
-// sets returns the alarm after the command, and whether it changes.
+// sets returns the alarm after the command, and whether it has changed.
 func (r *rows) sets(before uint64) (after uint64, changes bool) {
 	after = r.alarm
 	if r.alarmMs != 0 && (after == 0 || r.alarmMs < after) {

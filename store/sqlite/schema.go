@@ -6,7 +6,8 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-// migrations are applied in order; the number of those applied is the database's user_version. Released ones never change.
+// migrations are applied in order. The database's user_version is the number of applied migrations. Released
+// migrations never change.
 var migrations = []string{
 	`CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 	INSERT INTO meta VALUES ('probes', 0), ('recoveries', 0);
@@ -28,8 +29,7 @@ var migrations = []string{
 // applicationID marks the file as Postern's: "Post" in ASCII.
 const applicationID = 0x506f7374
 
-// migrate brings the schema up to date. It refuses one from a newer version, and with mustExist a
-// database without one.
+// migrate updates the schema. It refuses a schema from a newer version and, with mustExist, a database without one.
 func migrate(c *sqlite3.Conn, mustExist bool) error {
 	if err := checkVersion(c); err != nil {
 		return err

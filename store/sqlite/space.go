@@ -8,7 +8,8 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-// fullBelow is the free space below which a failure is put down to the disk: SQLite reports some of them as I/O errors.
+// fullBelow is the free space below which a failure is attributed to a full disk, because SQLite reports some of
+// these failures as I/O errors.
 const fullBelow = 1 << 20
 
 // explain names the disk if it is the reason why the database cannot be opened.

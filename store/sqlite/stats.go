@@ -35,7 +35,7 @@ type Commit struct {
 	Err      error
 }
 
-// counters are the parts of Stats that are counted.
+// counters contains the counted parts of Stats.
 type counters struct {
 	pendingBytes, overloaded, commits, failures, commands, commitNanos, largest atomic.Int64
 	recoveries, checkpointFailures, logPages, expiring                          atomic.Int64
@@ -68,7 +68,7 @@ func (s *Store) Stats() Stats {
 	return stats
 }
 
-// size returns the size of the database's file, 0 if it is unknown.
+// size returns the size of the database's file, or 0 if it is unknown.
 func (c *Config) size() int64 {
 	info, err := os.Stat(c.path())
 	if err != nil {
@@ -77,7 +77,7 @@ func (c *Config) size() int64 {
 	return info.Size()
 }
 
-// running are the long operations that a recovery interrupts.
+// running contains the long operations that a recovery interrupts.
 type running struct {
 	mu  sync.Mutex
 	all map[*context.CancelFunc]bool

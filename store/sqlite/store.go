@@ -11,7 +11,8 @@ import (
 	"github.com/postern-ai/postern/store"
 )
 
-// Store implements store.Store. Objects, the open group and alarms are in memory; see group.go for the way to the disk.
+// Store implements store.Store. Objects, the open group and alarms are in memory; group.go describes how changes get
+// to the disk.
 type Store struct {
 	config Config
 	lock   *os.File // of the directory; nil with a VFS of its own
@@ -82,7 +83,7 @@ func (s *Store) Run(ctx context.Context, o store.Object, command store.Command) 
 	return t.wait(ctx)
 }
 
-// enter counts a command in, unless there are too many.
+// enter counts a command, unless there are too many.
 func (s *Store) enter(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -95,10 +96,10 @@ func (s *Store) enter(ctx context.Context) error {
 	return nil
 }
 
-// maxPendingBytes bounds the changes in memory that are not durable yet.
+// maxPendingBytes limits the changes in memory that are not durable yet.
 const maxPendingBytes = 64 << 20
 
-// execute runs a command and adds its changes to the open group. A ringing command sees no alarm, and clears it.
+// execute runs a command and adds its changes to the open group. For the command of a ringing alarm, no alarm is set.
 func (s *Store) execute(ctx context.Context, e *entry, ringing bool, command store.Command) (ticket, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -120,7 +121,7 @@ func (s *Store) Check(ctx context.Context) error {
 	return s.add(ctx, 0, func(g *group) { g.probe = true })
 }
 
-// Used reports whether the store has ever had an object or a value. Its error is store.ErrUnavailable.
+// Used reports whether the store has ever contained an object or a value. Its error is store.ErrUnavailable.
 func (s *Store) Used(ctx context.Context) (used bool, err error) {
 	err = s.db.read(ctx, func(r *reader) error {
 		n, err := number(r.conn, "SELECT EXISTS (SELECT 1 FROM objects) OR EXISTS (SELECT 1 FROM kv)")

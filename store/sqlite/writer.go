@@ -4,7 +4,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-// writer is the connection that writes. Only the committer uses it.
+// writer is the connection for writing. Only the committer uses it.
 type writer struct {
 	conn                    *sqlite3.Conn
 	begin, commit, rollback *sqlite3.Stmt
@@ -136,14 +136,15 @@ func (w *writer) row(id int64, r *changedRow) error {
 	return stmt.Exec()
 }
 
-// expireBatch is the maximum number of values that Expire removes in one transaction, evictBatch that a write removes for
-// its own place.
+// expireBatch is the maximum number of values that Expire removes in one transaction. evictBatch is the maximum that
+// a write removes to make room for its value.
 const (
 	expireBatch = 250
 	evictBatch  = 16
 )
 
-// writeKV writes or deletes one value. If the values with an expiry exceed the limit, it removes some that expire first.
+// writeKV writes or deletes one value. If the values with an expiry exceed the limit, it removes some of them,
+// starting with those to expire first.
 func (w *writer) writeKV(v *kvWrite, limit int64) error {
 	if err := bind(w.deleteKV, v.key); err != nil {
 		return err

@@ -22,7 +22,8 @@ func atOnce(work func(worker int)) {
 	all.Wait()
 }
 
-// increment adds 1 to the number in a row and returns the old number. read is called with it inside the command.
+// increment adds 1 to the number in a row and returns the old number. It calls read with the old number inside the
+// command.
 func increment(r store.Rows, key string) (old int, err error) {
 	found, err := r.Read(abi.Range{Start: key})
 	if err != nil {
@@ -97,8 +98,9 @@ func manyObjects(f *fixture) {
 	}
 }
 
-// readersWait checks that a command that changes nothing reads a change only after, or while, the command that made it
-// succeeds: the number that it reads is never larger than the number of commands that have succeeded at its end.
+// readersWait checks that a command that changes nothing reads a change only after the command that made it succeeds,
+// or while it does. The number that it reads is never larger than the number of commands that have succeeded when it
+// ends.
 func readersWait(f *fixture) {
 	var started, succeeded atomic.Int64
 	atOnce(func(worker int) {

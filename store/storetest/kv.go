@@ -71,7 +71,8 @@ func expiry(f *fixture) {
 	f.expectKV("long", "again")
 }
 
-// commandKV checks values that commands write: the last one wins, an empty one deletes, and the expiry of an older one ends.
+// commandKV checks values that commands write: the last one wins, an empty value deletes the key, and the expiry of
+// an older value no longer applies.
 func commandKV(f *fixture) {
 	f.write("k", "expiring", 10)
 	f.run(meter("a"), func(r store.Rows, _ uint64) error {

@@ -14,7 +14,7 @@ import (
 	"github.com/postern-ai/postern/store"
 )
 
-// reference is the simplest possible store: what every store must look like from outside.
+// reference is the simplest possible store. Every store must behave in the same way.
 type reference struct {
 	rows   map[store.Object]map[string]string
 	alarms map[store.Object]uint64
@@ -166,7 +166,7 @@ func (m *machine) read(t *rapid.T) {
 	}
 }
 
-// earliest is the alarm that must ring next.
+// earliest returns the alarm that must ring next.
 func (w *reference) earliest() (first store.Object, at uint64) {
 	for o, alarm := range w.alarms {
 		if alarm != 0 && (at == 0 || alarm < at || alarm == at && o.Name < first.Name) {
@@ -217,7 +217,7 @@ func (m *machine) value(t *rapid.T) {
 	}
 }
 
-// drain rings the alarms that are left, so that the next run starts without any.
+// drain rings the remaining alarms, so that the next run starts without any.
 func (m *machine) drain(t *rapid.T) {
 	m.clock.Advance(10_000)
 	for range 20 {
