@@ -42,7 +42,7 @@ func (s *Server) newControl(d *deployment) (*control.Service, error) {
 	}), nil
 }
 
-// boundTo is the address of the gateway's listener. It is nil until the server listens.
+// boundTo returns the address of the gateway's listener. It is nil until the server listens.
 func (s *Server) boundTo() net.Addr {
 	if bound := s.bound.Load(); bound != nil {
 		return *bound

@@ -6,7 +6,7 @@ import (
 	"github.com/postern-ai/postern/core/exchange/cached"
 )
 
-// cacheEntryKey is the key of a response in host memory and KV. It separates projects, versions of a project's
+// cacheEntryKey returns the key of a response in host memory and KV. It separates projects, versions of a project's
 // policy, and the mock's responses from real ones.
 func (x *exchange) cacheEntryKey() string {
 	s := &x.s

@@ -17,7 +17,7 @@ func (x *exchange) useEndpoint(id endpointID) {
 	x.endpoint = &x.rows[id]
 }
 
-// label is the endpoint's name in logs, metrics and traces.
+// label returns the endpoint's name in logs, metrics and traces.
 func (e *endpoint) label() string {
 	if e.name != "" {
 		return e.name

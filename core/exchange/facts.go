@@ -26,10 +26,10 @@ func (x *exchange) testMode() bool { return x.s.record.Environment == keys.Devel
 // permitted reports whether the key has the permission for this endpoint.
 func (x *exchange) permitted() bool { return x.s.record.May(x.endpoint.needs) }
 
-// tier is the requested tier, or nil if the request names a model.
+// tier returns the requested tier, or nil if the request names a model.
 func (x *exchange) tier() *config.Tier { return x.config.Tier(x.s.request.model) }
 
-// family is the API family of the endpoint, or of the caller's dialect.
+// family returns the API family of the endpoint, or of the caller's dialect.
 //
 //go:noinline
 func (x *exchange) family() *api.Family {
@@ -176,15 +176,15 @@ func (x *exchange) allowsAny() bool {
 	return false
 }
 
-// currentIndex is the current target's index in targets.
+// currentIndex returns the current target's index in targets.
 func (x *exchange) currentIndex() int {
 	return int(x.s.order[min(int(x.s.orderIndex), len(x.s.order)-1)])
 }
 
-// current is the target of the current or next attempt.
+// current returns the target of the current or next attempt.
 func (x *exchange) current() *policy.Target { return &x.targets()[x.currentIndex()] }
 
-// model is the current target's model.
+// model returns the current target's model.
 func (x *exchange) model() *config.Model { return x.current().Model }
 
 // usesOwnProviderKey reports whether the current target is called with the project's own provider key.
@@ -204,12 +204,12 @@ func (x *exchange) isNative(m *config.Model) bool {
 	return ok && f.Direct != nil && f.Dialect == x.family().Members
 }
 
-// view is the part of the catalog that the key may use under a policy of its project.
+// view returns the part of the catalog that the key may use under a policy of its project.
 func (x *exchange) view(p *doc.Policy) *policy.View {
 	return &policy.View{Config: x.config, Key: x.s.record.Models, KeyID: x.s.record.KeyID, Project: p, Development: x.testMode()}
 }
 
-// lastModel is the model of the last target fetched from, or "".
+// lastModel returns the model of the last target fetched from, or "".
 func (x *exchange) lastModel() string {
 	if x.s.lastTarget == 0 {
 		return ""

@@ -23,7 +23,7 @@ var ErrorHeaders = []abi.Header{
 
 const maxMessage = 600
 
-// providerRefusal is the refusal for a provider's error response. The native dialect has no field for a provider's
+// providerRefusal returns the refusal for a provider's error response. The native dialect has no field for a provider's
 // message, so it becomes a part of the detail.
 func (x *exchange) providerRefusal(failure *wire.Failure) refusal {
 	text := "returned " + strconv.FormatUint(x.event.Code, 10)

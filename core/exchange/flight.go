@@ -130,7 +130,7 @@ func (x *exchange) publish() {
 	}
 }
 
-// flightHead is the start of a published stream.
+// flightHead returns the start of a published stream.
 func flightHead(provider, model, dropped string) []byte {
 	var w abi.Writer
 	w.String(provider)

@@ -85,7 +85,7 @@ func (x *exchange) readCredentials() bool {
 	return true
 }
 
-// bearerToken is the token of the Authorization header, or empty.
+// bearerToken returns the token of the Authorization header, or empty.
 func (x *exchange) bearerToken() string {
 	scheme, token, _ := strings.Cut(strings.TrimSpace(x.header("authorization")), " ")
 	if !strings.EqualFold(scheme, "bearer") {

@@ -42,7 +42,7 @@ func (x *exchange) holdEnd(out []byte, complete bool) []byte {
 	return nil
 }
 
-// replayKey is the hash of the caller's Idempotency-Key, or "" if the response is not stored under it.
+// replayKey returns the hash of the caller's Idempotency-Key, or "" if the response is not stored under it.
 func (x *exchange) replayKey() string {
 	if bad := x.s.rejected; bad != fault.None && !bad.Stored() {
 		return ""

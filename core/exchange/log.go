@@ -30,7 +30,7 @@ func (x *exchange) log(status uint64, code string) {
 	x.do(abi.Action{Kind: abi.ActionLog, Code: severity(status), Data: append(l.B, '}')})
 }
 
-// severity is the Code of the ActionLog.
+// severity returns the Code of the ActionLog.
 func severity(status uint64) uint64 {
 	if status >= 500 {
 		return 1

@@ -71,7 +71,7 @@ func (set phaseSet) names() (names []string) {
 	return names
 }
 
-// PhaseOf is the name of the phase in an encoded state.
+// PhaseOf returns the name of the phase in an encoded state.
 func PhaseOf(cfg *config.Config, stateBytes []byte) string {
 	return phaseTable[decodeState(stateBytes, cfg.Models).phase].name
 }

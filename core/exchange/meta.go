@@ -27,7 +27,7 @@ func (x *exchange) streamMeta() api.Meta {
 	return x.meta(&a)
 }
 
-// trapError is the error that the host sends if the instance traps and no step can end the stream.
+// trapError returns the error that the host sends if the instance traps and no step can end the stream.
 func (x *exchange) trapError() *api.Error { return x.apiError(fault.Internal, refusal{}) }
 
 // encodeAnswer encodes a response in the caller's dialect: as one body, or as all events of a stream.

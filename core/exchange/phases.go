@@ -58,7 +58,7 @@ const (
 	departures
 )
 
-// next is the set of phases that a disconnect may lead to.
+// next returns the set of phases that a disconnect may lead to.
 func (d departure) next() phaseSet {
 	if d == noted || d == stopsDrain {
 		return 0

@@ -75,7 +75,7 @@ func (x *exchange) alternatives(v *policy.View) string {
 	return "; see GET /v1/models"
 }
 
-// hiddenModel is the message for a model name that error messages must not repeat, such as an API key sent by
+// hiddenModel returns the message for a model name that error messages must not repeat, such as an API key sent by
 // mistake.
 func hiddenModel(name string) string {
 	return "must be the name of a model or tier, got " + api.Quote(name)

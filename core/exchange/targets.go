@@ -256,7 +256,7 @@ func (x *exchange) refuseUnready() {
 	x.refuse(fault.NoProvider, refusal{noRetry: true, details: details})
 }
 
-// directRequest is the part of a request that does not come from the caller's body.
+// directRequest returns the part of a request that does not come from the caller's body.
 func (x *exchange) directRequest(dialect chat.Dialect) chat.Request {
 	q := &x.s.request
 	return chat.Request{

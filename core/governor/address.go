@@ -1,6 +1,6 @@
 package governor
 
-// prefixLength is the length of the prefix that follows an address, as in 10.0.0.0/8, or -1.
+// prefixLength returns the length of the prefix that follows an address, as in 10.0.0.0/8, or -1.
 func prefixLength(v *view, i int) int {
 	length, n := decimal(v, i+1)
 	if v.at(i) != '/' || n == 0 || n > 3 || !v.closed(i+1+n) {
@@ -9,7 +9,8 @@ func prefixLength(v *view, i int) int {
 	return length
 }
 
-// isNetwork reports whether an IPv4 address has a prefix length and no bits behind it: it is no host's.
+// isNetwork reports whether an IPv4 address has a prefix length and no bits after it, so that it is not the address
+// of a host.
 func isNetwork(v *view, part *[4]int, i int) bool {
 	length := prefixLength(v, i)
 	address := uint32(part[0]<<24 | part[1]<<16 | part[2]<<8 | part[3])
@@ -17,7 +18,7 @@ func isNetwork(v *view, part *[4]int, i int) bool {
 }
 
 // dottedAddress looks for an IPv4 address: four decimal numbers up to 255 without leading zeros, none after a word
-// about versions. Addresses that name no host of the internet or of a private network are no finding: 0.0.0.0,
+// about versions. Addresses that name no host of the internet or of a private network are not findings: 0.0.0.0,
 // 127.0.0.0/8, 255.255.255.255 and masks. Source: RFC 791, RFC 6890.
 func (s *Scanner) dottedAddress(v *view, start int) (next int, ok bool) {
 	part, i := quad(v, start)
@@ -90,7 +91,7 @@ func (s *Scanner) colonAddress(v *view, start, end int) (next int, ok bool) {
 	return s.ipv6(v, start)
 }
 
-// ipv6 looks for an IPv6 address, perhaps with a zone: fe80::1%eth0. Loopback and unspecified addresses are no finding.
+// ipv6 looks for an IPv6 address, perhaps with a zone: fe80::1%eth0. Loopback and unspecified addresses are not findings.
 // Source: RFC 4291, section 2.2.
 func (s *Scanner) ipv6(v *view, start int) (next int, ok bool) {
 	if b := v.at(start - 2); v.at(start-1) == ':' && (isDigitByte(b) || b == ':') {
@@ -109,7 +110,7 @@ func (s *Scanner) ipv6(v *view, start int) (next int, ok bool) {
 	return s.emit(v, ruleIPv6, start, i)
 }
 
-// groupsOfIPv6 is the end of eight groups of up to four hexadecimal digits, or fewer with one "::", and the length of the
+// groupsOfIPv6 returns the end of eight groups of up to four hexadecimal digits, or fewer with one "::", and the length of the
 // longest; 0 if the text has another form. The last two may be an IPv4 address: ::ffff:192.168.1.20.
 func groupsOfIPv6(v *view, i int) (end, long int) {
 	groups, gap := 0, false

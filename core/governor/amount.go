@@ -16,5 +16,5 @@ func (p *phoneNumber) isAmount() bool {
 	return zeros >= 3 && p.seps == sepSpace && p.groups[0] <= 3 && p.count >= 3 && groups == 3*(p.count-1) && p.groups[1] == 3
 }
 
-// isCentury reports whether two digits begin a year that texts name.
+// isCentury reports whether two digits can begin a year in a text.
 func isCentury(a, b byte) bool { return a == '1' && b >= '8' || a == '2' && b == '0' }

@@ -1,6 +1,6 @@
 package governor
 
-// months is the names of months in lower case by their first three letters, in English, German, French, Spanish,
+// months lists the names of months in lower case by their first three letters, in English, German, French, Spanish,
 // Italian, Portuguese and Dutch.
 const months = "jan feb mar apr may jun jul aug sep oct nov dec " +
 	"mai okt dez ene abr ago dic gen mag giu lug set ott fev avr jui aou out mei maa mrt maj"
@@ -26,8 +26,8 @@ func (s *Scanner) birthDate(v *view, i int) (next int, ok bool) {
 	return 0, false
 }
 
-// date is the end of a whole date at i, or -1: 1990-03-14, 14.03.1990, 3/14/90, 14 March 1990, March 14, 1990,
-// 1990-Mar-14.
+// date returns the end of a complete date at i, or -1: 1990-03-14, 14.03.1990, 3/14/90, 14 March 1990, March 14,
+// 1990, 1990-Mar-14.
 func date(v *view, i int) int {
 	if isLetterByte(v.at(i)) {
 		end := month(v, i)
@@ -68,15 +68,16 @@ func date(v *view, i int) int {
 	return dateEnd(v, end+k, n <= 2 && isYear(third, k) && (isMonthDay(second, first) || isMonthDay(first, second)))
 }
 
-// compactDate is the end of a date of eight digits, of which the first four come before i, or -1: 19900314, 14031990.
+// compactDate returns the end of a date of eight digits, or -1: 19900314, 14031990. Its first four digits come before
+// i.
 func compactDate(v *view, first, i int) int {
 	last, n := decimal(v, i)
 	yearFirst := plausibleYear(first) && isMonthDay(last/100, last%100)
 	return dateEnd(v, i+n, n == 4 && (yearFirst || plausibleYear(last) && (isMonthDay(first%100, first/100) || isMonthDay(first/100, first%100))))
 }
 
-// dateSeparator is the place behind a separator at i, with spaces around it, and its sign: 0 if there is none. The Chinese
-// and Korean words for year and month count as a dash.
+// dateSeparator returns the position after a separator at i, with spaces around it, and the separator's sign; 0 if
+// there is none. The Chinese and Korean words for year and month count as a dash.
 func dateSeparator(v *view, i int) (next int, sep byte) {
 	if v.at(i) == ' ' && oneOf(v.at(i+1), "-/.") {
 		i++
@@ -106,12 +107,12 @@ func dateEnd(v *view, end int, ok bool) int {
 	return end
 }
 
-// isYear reports whether a number of two or four digits may be a year of birth.
+// isYear reports whether a number of two or four digits can be a year of birth.
 func isYear(year, digits int) bool { return digits == 4 && plausibleYear(year) || digits == 2 }
 
 func plausibleYear(year int) bool { return year >= 1900 && year <= 2099 }
 
-// decimal is the number at i, of at most four digits, and its length.
+// decimal returns the number at i, of at most four digits, and its length.
 func decimal(v *view, i int) (value, length int) {
 	for length < 4 && isDigitByte(v.at(i+length)) {
 		value = value*10 + int(v.at(i+length)-'0')
@@ -142,7 +143,7 @@ func filler(v *view, i int) int {
 	return i
 }
 
-// month is the end of the name of a month at i, or -1. Accents do not count: März, févr., août.
+// month returns the end of the name of a month at i, or -1. It ignores accents: März, févr., août.
 func month(v *view, i int) int {
 	var name [3]byte
 	n := 0
@@ -166,7 +167,7 @@ func month(v *view, i int) int {
 	return -1
 }
 
-// plainLetter is the letter of a month's name without its accent, by the last byte of its UTF-8 form; 0 for others.
+// plainLetter returns the letter of a month's name without its accent, by the last byte of its UTF-8 form; 0 for others.
 func plainLetter(b byte) byte {
 	switch {
 	case b <= 0xa5:
@@ -179,7 +180,7 @@ func plainLetter(b byte) byte {
 	return 0
 }
 
-// monthEnd is end if a name of n letters begins as a month's, or -1.
+// monthEnd returns end if a name of n letters begins like a month's name, or -1.
 func monthEnd(name [3]byte, end, n int) int {
 	if n < 3 || n > 10 {
 		return -1

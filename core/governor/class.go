@@ -1,7 +1,7 @@
 package governor
 
-// Classes of a byte, as bits. A word is a run of inWord bytes. It may contain an e-mail address's local part, a
-// token with dashes, a dotted number; bytes of other scripts separate words.
+// Classes of a byte, as bits. A word is a run of inWord bytes. It may contain an email address's local part, a token
+// with dashes, or a dotted number. Bytes of other scripts separate words.
 const (
 	inWord      = 1 << iota
 	isLower     // a-z
@@ -20,17 +20,17 @@ func isDigitByte(b byte) bool  { return b-'0' < 10 }
 func isLetterByte(b byte) bool { return b|0x20-'a' < 26 }
 func isAlnum(b byte) bool      { return class[b]&(isLower|isUpper|isDigit) != 0 }
 
-// view is the text that a detector may read. Reading past its end is remembered: the detector's result then
-// depends on bytes that have not arrived, and does not count unless the text has ended.
+// view is the text that a detector may read. It records reads past its end. The detector's result then depends on
+// bytes that have not arrived, and only counts if the text has ended.
 type view struct {
 	text []byte
-	tail [tailLength]byte // the bytes before text, the last one last; zero where there are none
+	tail [tailLength]byte // the last bytes before text, in order; zero where there are none
 	past bool             // a byte past the end was read
 }
 
 const tailLength = 8
 
-// at is the byte at an index; 0 past the end. Indexes down to -tailLength are bytes before the text.
+// at returns the byte at an index; 0 past the end. Indexes down to -tailLength are bytes before the text.
 func (v *view) at(i int) byte {
 	if uint(i) < uint(len(v.text)) {
 		return v.text[i]
@@ -38,7 +38,8 @@ func (v *view) at(i int) byte {
 	return v.outside(i)
 }
 
-// outside is the byte at an index that is not in text. It is a function of its own, because at is in hundreds of places.
+// outside returns the byte at an index that is not in text. It is a separate function, because at is inlined in
+// hundreds of places.
 //
 //go:noinline
 func (v *view) outside(i int) byte {
@@ -52,14 +53,14 @@ func (v *view) outside(i int) byte {
 	return 0
 }
 
-// run is the end of the run of bytes from i that have one of the classes, at most limit bytes long.
+// run returns the end of the run of bytes from i that have one of the classes, at most limit bytes long.
 func (v *view) run(i, limit int, classes uint16) int {
 	for end := i + limit; i < end && class[v.at(i)]&classes != 0; i++ {
 	}
 	return i
 }
 
-// has reports whether the text at i begins with s.
+// has reports whether the text at i starts with s.
 func (v *view) has(i int, s string) bool {
 	for j := range len(s) {
 		if v.at(i+j) != s[j] {
@@ -69,17 +70,17 @@ func (v *view) has(i int, s string) bool {
 	return true
 }
 
-// closed reports whether a finding may end before i: no letter, digit or underscore follows.
+// closed reports whether a finding can end before i, because no letter, digit or underscore follows.
 func (v *view) closed(i int) bool {
 	b := v.at(i)
 	return !isAlnum(b) && b != '_'
 }
 
-// isPlain reports whether a word can be no finding: without digits, too short for a token, and without a byte behind it
-// that makes it more.
+// isPlain reports whether a word cannot be a finding: it has no digits, is too short for a token, and no following
+// byte makes it part of a finding.
 func isPlain(text []byte, start, end int, kinds uint16) bool {
 	if kinds&isDigit != 0 || end-start >= minToken && (end-start >= minLetters || kinds&(isLower|isUpper) == isLower|isUpper || class[text[start+2]]&isJoint != 0) {
-		return false // letters with a joint behind two may be a MAC address
+		return false // letters with a joint after two may be a MAC address
 	}
 	if end == len(text) {
 		return true

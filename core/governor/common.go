@@ -64,13 +64,13 @@ func readCommon(text []byte, i, n int) (end int, kinds uint16, common bool) {
 	return end, kinds | first, isCommon(text[i:end], kinds, after)
 }
 
-// eight is the first eight bytes of a text, the first lowest.
+// eight returns the first eight bytes of a text, the first lowest.
 func eight(c []byte) uint64 {
 	return uint64(c[0]) | uint64(c[1])<<8 | uint64(c[2])<<16 | uint64(c[3])<<24 |
 		uint64(c[4])<<32 | uint64(c[5])<<40 | uint64(c[6])<<48 | uint64(c[7])<<56
 }
 
-// lowerCase is the number of letters from a to z that eight bytes, the first lowest, begin with.
+// lowerCase returns the number of letters from a to z that eight bytes, the first lowest, begin with.
 func lowerCase(w uint64) int {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	low := w &^ highs
@@ -79,7 +79,7 @@ func lowerCase(w uint64) int {
 	return bits.TrailingZeros64(others) >> 3
 }
 
-// separators is the number of bytes before the first that is of a word or opens a finding.
+// separators returns the number of bytes before the first that is of a word or opens a finding.
 func separators(text []byte) int {
 	for i, b := range text {
 		if class[b]&(inWord|opens) != 0 {
@@ -91,7 +91,7 @@ func separators(text []byte) int {
 
 // isCommon reports whether a word is lower case, perhaps with a capital or dots and dashes, and not in the vocabulary, as most
 // words are; or a short number, perhaps with a point or dash in it, that no other group of digits can follow. kinds is the
-// classes of its bytes without the first, after those of the byte behind it.
+// classes of its bytes without the first, after those of the byte after it.
 func isCommon(word []byte, kinds, after uint16) bool {
 	if class[word[0]]&(isLower|isUpper) == 0 {
 		return len(word) < 6 && kinds&^(inWord|isDigit|isHex|isJoint) == 0 && class[word[0]]&isDigit != 0 && after&(joinsDigits|inToken|isEnding) == 0
@@ -128,7 +128,7 @@ func hasLikely(word []byte) bool {
 	return len(word)-from >= 2 && isLikely(word[from:])
 }
 
-// mayOpen reports whether a separator and the byte behind it may begin a phone number, an IPv6 address, a mark of a chat
+// mayOpen reports whether a separator and the byte after it may begin a phone number, an IPv6 address, a mark of a chat
 // template, or a word of another script.
 func mayOpen(separator, next byte) bool {
 	switch separator {
@@ -144,7 +144,7 @@ func mayOpen(separator, next byte) bool {
 	return mayBeForeign(separator, next)
 }
 
-// readWord is the length of the word that text begins with, and the classes of its bytes.
+// readWord returns the length of the word that text begins with, and the classes of its bytes.
 func readWord(text []byte) (length int, kinds uint16) {
 	for i, b := range text {
 		c := class[b]

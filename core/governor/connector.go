@@ -3,7 +3,7 @@ package governor
 // maxIndent bounds the white space between an element's name and its text, and a type's name.
 const maxIndent = 32
 
-// connector is the start of the value behind the name [start, i), and the quote it is in; -1 if there is none. spaced
+// connector returns the start of the value after the name [start, i), and the quote it is in; -1 if there is none. spaced
 // permits a value with only a space before it.
 func connector(v *view, start, i int, spaced bool) (from int, quote byte) {
 	for oneOf(v.at(i), "\"'`]\\*") {
@@ -31,7 +31,7 @@ func connector(v *view, start, i int, spaced bool) (from int, quote byte) {
 	return opened(v, i)
 }
 
-// behindDefault is the end of what connects a variable's default with its value, in the description of the variable at i, or
+// behindDefault returns the end of what connects a variable's default with its value, in the description of the variable at i, or
 // i: variable "token" { default = "…".
 func behindDefault(v *view, i int) int {
 	for at := i + 1; at < i+5*maxIndent && !oneOf(v.at(at), "{}\x00"); at++ {
@@ -47,7 +47,7 @@ func behindDefault(v *view, i int) int {
 	return i
 }
 
-// operator is the end of what connects the name from start with its value, which begins at i; -1 if there is none.
+// operator returns the end of what connects the name from start with its value, which begins at i; -1 if there is none.
 func operator(v *view, start, i int, spaced bool) int {
 	b, next := v.at(i), v.at(i+1)
 	switch {
@@ -86,7 +86,7 @@ func operator(v *view, start, i int, spaced bool) int {
 	return -1
 }
 
-// argument is the start of the quotes of an argument at i, which may have a name, or -1: env("SECRET_KEY", default="…"). Behind a
+// argument returns the start of the quotes of an argument at i, which may have a name, or -1: env("SECRET_KEY", default="…"). Behind a
 // name without quotes, a text that names a secret is one to show: translate(LABEL_PASSWORD, "Password2").
 func argument(v *view, i int, quoted bool) int {
 	if v.has(i, "default=") {
@@ -101,7 +101,7 @@ func argument(v *view, i int, quoted bool) int {
 	return i
 }
 
-// asserted is the start of the quotes of the text that the result of a getter is compared with, whose name ends before i; -1 if
+// asserted returns the start of the quotes of the text that the result of a getter is compared with, whose name ends before i; -1 if
 // none is: assertThat(app.getToken(), equalTo("…")), expect(app.token).toBe("…"), if (getToken() == "…"). Tests of a page
 // type it in: find("password").send_keys("…").
 func asserted(v *view, i int) int {
@@ -140,7 +140,7 @@ func asserted(v *view, i int) int {
 	return -1
 }
 
-// otherwise is the start of the text for a variable that is not set, behind the quote of its name before i; -1 if none is:
+// otherwise returns the start of the text for a variable that is not set, behind the quote of its name before i; -1 if none is:
 // getenv("TOKEN") ?? "…", get('TOKEN') or '…'.
 func otherwise(v *view, i int) int {
 	from := v.spaces(i + 1)
@@ -152,7 +152,7 @@ func otherwise(v *view, i int) int {
 	return -1
 }
 
-// behindTag is the start of the text of an element, perhaps on the next line, whose attributes or end of the start tag are
+// behindTag returns the start of the text of an element, perhaps on the next line, whose attributes or end of the start tag are
 // at i; -1 if the tag does not end.
 func behindTag(v *view, i int) int {
 	for end := i + 2*maxIndent; i < end; i++ {
@@ -166,7 +166,7 @@ func behindTag(v *view, i int) int {
 	return -1
 }
 
-// behindWords is the end of words between a name and what it is, or i: password for the router: …, the token for staging
+// behindWords returns the end of words between a name and what it is, or i: password for the router: …, the token for staging
 // is …, key 2: ….
 func behindWords(v *view, i int) int {
 	if v.at(i) != ' ' {
@@ -194,7 +194,7 @@ func behindWords(v *view, i int) int {
 	return i
 }
 
-// opened is the start of a value whose quotes begin at i, if it has any, and the quote it is in; -1 if nothing is in them.
+// opened returns the start of a value whose quotes begin at i, if it has any, and the quote it is in; -1 if nothing is in them.
 func opened(v *view, i int) (from int, quote byte) {
 	if at := v.blanks(i); isQuote(v.at(at)) || v.has(at, "- ") && isQuote(v.at(at+2)) {
 		i = at // on the next line
@@ -229,7 +229,7 @@ func isQuote(b byte) bool { return oneOf(b, "\"'`") }
 // conversions is the names, in lower case, of functions that only change a text's type.
 var conversions = [...]string{"byte", "bytes", "getbytes", "from", "secretkeyspec", "ivparameterspec", "string", "str", "secretstr", "secretstring", "guardedstring", "fromstring", "plaintext", "unsafeplaintext", "text", "_t", "strdup", "stringptr", "ptr", "valueof", "cstring", "encode", "b64decode", "fromhex", "quote", "trim", "sensitive", "nonsensitive"}
 
-// inCall is the start of the quoted text that a call at i makes bytes or another kind of text of, or i: []byte("…"),
+// inCall returns the start of the quoted text that a call at i makes bytes or another kind of text of, or i: []byte("…"),
 // Buffer.from("…"), encoding.GetBytes("…"), new String("…"), SecretStr("…").
 func inCall(v *view, i int) int {
 	at := i
@@ -253,7 +253,7 @@ func inCall(v *view, i int) int {
 	return i
 }
 
-// behindOptions is the end of options without a value at i, or i: ConvertTo-SecureString -AsPlainText -Force ….
+// behindOptions returns the end of options without a value at i, or i: ConvertTo-SecureString -AsPlainText -Force ….
 func behindOptions(v *view, i int) int {
 	for n := 0; n < 3 && v.at(i) == ' ' && v.at(i+1) == '-' && isLetterByte(v.at(i+2)); n++ {
 		i = v.run(i+2, maxIndent, isLower|isUpper)
@@ -261,13 +261,13 @@ func behindOptions(v *view, i int) int {
 	return i
 }
 
-// isOption reports whether the name at start is one behind which a space is enough: --token, -Password, ENV TOKEN.
+// isOption reports whether the name at start is one after which a space is enough: --token, -Password, ENV TOKEN.
 func isOption(v *view, start int) bool {
 	before := v.at(start - 1)
 	return before == '-' && v.at(start-2) <= '-' || before == ' ' && (v.has(start-4, "ENV") || v.has(start-4, "env")) || equalFold("bearer", v.text[start:min(start+6, len(v.text))])
 }
 
-// nextElement is the start of the text of the element behind an end tag whose name is at i, or -1.
+// nextElement returns the start of the text of the element after an end tag whose name is at i, or -1.
 func nextElement(v *view, i int) int {
 	i = v.run(i, maxIndent, inWord)
 	if v.at(i) != '>' {
@@ -282,7 +282,7 @@ func nextElement(v *view, i int) int {
 	return i + 1
 }
 
-// behindType is the end of a type's or attribute's name between a name and its value, or i: var token string = "…",
+// behindType returns the end of a type's or attribute's name between a name and its value, or i: var token string = "…",
 // <add key="token" value="…">, {"name": "token", "value": "…"}.
 func behindType(v *view, i int) int {
 	if v.at(i-1) == ' ' && (v.has(i, "string ") || v.has(i, "-String ")) {
@@ -303,7 +303,7 @@ func behindType(v *view, i int) int {
 	return v.spaces(at)
 }
 
-// behindAnnotation is the end of a type between a name and its value, or i: token: str = "…". A shell's default has a dash
+// behindAnnotation returns the end of a type between a name and its value, or i: token: str = "…". A shell's default has a dash
 // instead: ${TOKEN:-…}.
 func behindAnnotation(v *view, start, i int) int {
 	if v.at(i) == '-' && v.at(start-1) == '{' {
@@ -318,7 +318,7 @@ func behindAnnotation(v *view, start, i int) int {
 	return i
 }
 
-// blanks is the end of white space from i, of at most maxIndent bytes.
+// blanks returns the end of white space from i, of at most maxIndent bytes.
 func (v *view) blanks(i int) int {
 	for end := i + maxIndent; i < end && oneOf(v.at(i), " \t\r\n"); i++ {
 	}
@@ -340,10 +340,10 @@ func isArgument(v *view, start, i int) bool {
 	return v.at(before) == '(' && (v.at(i-1) == quote || v.at(i-2) == quote)
 }
 
-// spaces is the end of at most four spaces or tabs from i.
+// spaces returns the end of at most four spaces or tabs from i.
 func (v *view) spaces(i int) int { return v.gap(i, 4) }
 
-// gap is the end of at most most spaces or tabs from i.
+// gap returns the end of at most most spaces or tabs from i.
 func (v *view) gap(i, most int) int {
 	for end := i + most; i < end && (v.at(i) == ' ' || v.at(i) == '\t'); i++ {
 	}

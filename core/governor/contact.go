@@ -1,6 +1,6 @@
 package governor
 
-// fileEndings are last labels that are files rather than domains: logo@2x.png.
+// fileEndings lists last labels that belong to files, not domains: logo@2x.png.
 var fileEndings = []string{"png", "jpg", "jpeg", "gif", "svg", "webp", "ico", "css", "js", "mjs", "ts", "tsx", "json", "yaml", "yml", "html", "htm", "txt", "go", "java", "tar", "gz", "exe", "log", "lock", "local"}
 
 // email looks for an e-mail address whose local part is the end of the word [start, end), before '@'.
@@ -31,7 +31,7 @@ func (s *Scanner) email(v *view, start, end int) (next int, ok bool) {
 	return s.emit(v, ruleEmail, start, last)
 }
 
-// domain is the end of the domain at start, 0 if there is none, and the start of its last label. Labels before the last may
+// domain returns the end of the domain at start, 0 if there is none, and the start of its last label. Labels before the last may
 // have letters beyond ASCII.
 func domain(v *view, start int) (last, label int) {
 	label = start

@@ -6,8 +6,8 @@ import (
 	"github.com/postern-ai/postern/core/governor/checksum"
 )
 
-// sampleKeys is the CRC-32 of keys that vendors publish as samples, so that no scanner of a host reports them here.
-// credential_test.go has them in pieces, with their sources.
+// sampleKeys lists the CRC-32 of keys that vendors publish as samples. Hashes are used so that no host's scanner
+// reports the keys here. credential_test.go has the keys in pieces, with their sources.
 var sampleKeys = [...]uint32{
 	0x776de070, 0x396d8142, 0xab4d2e47, 0xb4cbd586, 0x87707360, 0xcea67886, 0x2b6eff54, 0x6b6cbffe,
 }
@@ -51,7 +51,7 @@ func (s *Scanner) scheme(v *view, from int, subject context) (next int, ok bool)
 	return next, false
 }
 
-// userPassword is the end of base64 at from that a user's name and password make, with a colon between them. ok is false
+// userPassword returns the end of base64 at from that a user's name and password make, with a colon between them. ok is false
 // without a colon, and end is then from; end is -1 if the password stands for one.
 func (s *Scanner) userPassword(v *view, from int) (end int, ok bool) {
 	for end = from; end < from+maxValue && value64(v.at(end)) < 64; end++ {
@@ -79,12 +79,12 @@ func (s *Scanner) userPassword(v *view, from int) (end int, ok bool) {
 	return end, true
 }
 
-// isBlank reports whether a password stands for one.
+// isBlank reports whether a password is a placeholder for one.
 func isBlank(password []byte) bool {
 	return isPlaceholder(password) || isNameOfPassword(password) || containsFold(password, "password")
 }
 
-// userOption looks for the password behind the option of curl that takes a user's name and password, the word
+// userOption looks for the password after the option of curl that takes a user's name and password, the word
 // [start, end). Other programs have the same option with another meaning. Source: https://curl.se/docs/manpage.html#-u
 func (s *Scanner) userOption(v *view, start, end int) (next int, ok bool) {
 	if s.since(aboutCommand, start) > nearCommand || !isUserOption(v.text[start:end]) {
@@ -127,7 +127,7 @@ func (s *Scanner) userOption(v *view, start, end int) (next int, ok bool) {
 	return s.emit(v, rulePassword, from, to)
 }
 
-// loginOption looks for the password behind -p, the word [start, end), in a command line that logs in: docker login -p …,
+// loginOption looks for the password after -p, the word [start, end), in a command line that logs in: docker login -p …,
 // mysql -p….
 func (s *Scanner) loginOption(v *view, start, end int) (next int, ok bool) {
 	if end < start+2 || v.text[start+1]|0x20 != 'p' || v.at(start-1) == '-' || s.since(aboutLogin, start) > nearBefore {

@@ -1,6 +1,6 @@
 package governor
 
-// thread is a place in a program that the text has led to, from a start.
+// thread is a place in a program that the text leads to, beginning at a start.
 type thread struct {
 	id      uint16 // the instruction's number among those of all programs
 	program uint8
@@ -65,8 +65,8 @@ func (s *Scanner) custom(p *patterns, v *view, to int, flush bool) {
 	}
 }
 
-// matched makes the match that a search has found a finding. One that is exempted is none; then the other patterns are
-// searched from its start, because a match of theirs may begin in it and end behind it.
+// matched turns a match that a search has found into a finding. If the match is exempted, it is not a finding. The
+// other patterns are then searched from its start, because a match of theirs may begin in it and end after it.
 func (s *Scanner) matched(p *patterns, v *view) {
 	m := s.machine
 	if !m.matched || s.rules.inPlaceholder(v, m.start, m.end) {
@@ -85,8 +85,8 @@ func (s *Scanner) matched(p *patterns, v *view) {
 	s.found = append(s.found, f)
 }
 
-// search runs all programs from the index i until a match is certain, no thread is left, or a match would be longer than
-// MaxMatch. It returns where to search on; wait is true if the result depends on bytes from to on.
+// search runs all programs from the index i until a match is certain, no thread is left, or a match would be longer
+// than MaxMatch. It returns where the search continues. wait is true if the result depends on bytes from to on.
 func (s *Scanner) search(p *patterns, v *view, i, to int, flush bool) (resume int, wait bool) {
 	m := s.machine
 	m.pending.list, m.matched = m.pending.list[:0], false
@@ -112,7 +112,7 @@ func (s *Scanner) search(p *patterns, v *view, i, to int, flush bool) (resume in
 	return i, false
 }
 
-// hold is the first index that a pending thread or the match began at; i if there is none.
+// hold returns the first index that a pending thread or the match began at; i if there is none.
 func (m *machine) hold(i int) int {
 	if m.matched {
 		i = m.start
@@ -123,7 +123,7 @@ func (m *machine) hold(i int) int {
 	return i
 }
 
-// step moves all threads over a code point. Threads that began behind the match are dropped.
+// step moves all threads over a code point. Threads that began after the match are dropped.
 func (m *machine) step(p *patterns, r rune) {
 	m.pending.list = m.pending.list[:0]
 	for _, t := range m.live.list {
@@ -159,7 +159,7 @@ func (s *Scanner) reach(p *patterns, v *view, i int, begin bool) {
 	}
 }
 
-// conditions is the bits of OpAssert that hold at an index.
+// conditions returns the bits of OpAssert that hold at an index.
 func (s *Scanner) conditions(v *view, i int) (holds int) {
 	before, after := v.at(i-1), byte(0)
 	if i < len(v.text) {
@@ -207,7 +207,7 @@ func (m *machine) follow(one *program, t thread, i, holds int) {
 	}
 }
 
-// match makes a match that ends at i the best one if it is.
+// match makes a match that ends at i the best match, if it is better than the current one.
 func (m *machine) match(t thread, i int) {
 	better := !m.matched || t.start < m.start || t.start == m.start && (i > m.end || t.program < m.program)
 	if i > t.start && better {

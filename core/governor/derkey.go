@@ -1,6 +1,6 @@
 package governor
 
-// maxDER bounds a private key in DER: an RSA key of 8,192 bits has 4.7 KB.
+// maxDER limits the size of a private key in DER. An RSA key of 8,192 bits has 4.7 KB.
 const maxDER = 6000
 
 // minLine is the length from which a line of base64 may continue in the next one. PEM has 64 characters, MIME 76.
@@ -43,7 +43,7 @@ func (s *Scanner) derKey(v *view, start int) (next int, ok bool) {
 	return s.emit(v, rulePrivateKey, start, end)
 }
 
-// derLength is the length in bytes of the private key that begins with head, or 0 if none does.
+// derLength returns the length in bytes of the private key that begins with head, or 0 if none does.
 func derLength(head *[24]byte) int {
 	at, length := 2, int(head[1])
 	switch head[1] {
@@ -69,7 +69,7 @@ func derLength(head *[24]byte) int {
 	return at + length
 }
 
-// nextLine is where a line break at i and the spaces behind it end, or i. It may be written as in a string: \n.
+// nextLine is where a line break at i and the spaces after it end, or i. It may be written as in a string: \n.
 func nextLine(v *view, i int) int {
 	at := i
 	for v.at(at) == '\\' && oneOf(v.at(at+1), "nr") && at < i+4 {
@@ -89,7 +89,7 @@ func nextLine(v *view, i int) int {
 	return at
 }
 
-// linesEnd is the end of base64 whose first line is [start, end): that of its last line.
+// linesEnd returns the end of base64 whose first line is [start, end): that of its last line.
 func linesEnd(v *view, start, end int) int {
 	for from := start; end-from >= minLine && end < start+maxJWT; {
 		next := nextLine(v, end)

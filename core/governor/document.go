@@ -4,7 +4,7 @@ package governor
 const nearDocument = 28
 
 // document looks for the number of a passport, an identity card, a driving license or a taxpayer at the start of a word with
-// digits: behind the word for it, or with letters also before it. Such numbers have as many forms as authorities, and few of
+// digits: after the word for it, or with letters also before it. Such numbers have as many forms as authorities, and few of
 // them have check digits. Source for passports: ICAO 9303-3, section 4: at most nine characters.
 func (s *Scanner) document(v *view, start, end int) (next int, ok bool) {
 	near := 1 << 30
@@ -41,8 +41,8 @@ func (s *Scanner) document(v *view, start, end int) (next int, ok bool) {
 	return s.emit(v, id, start, to)
 }
 
-// codeLength is the end of a code of letters and digits in groups, with at most one separator between neighbors, and its
-// numbers of each. Behind a space comes a group of digits.
+// codeLength returns the end of a code of letters and digits in groups, with at most one separator between neighbors, and its
+// numbers of each. After a space comes a group of digits.
 func codeLength(v *view, i int) (end, digits, letters int) {
 	for limit := i + 26; i < limit; i++ {
 		switch b := v.at(i); {

@@ -1,8 +1,8 @@
 package governor
 
-// spread is the effective number of different bytes in text: n² / Σ count², that is 2 to the power of the collision
-// entropy. Random text of n bytes over k characters has about n / (1 + (n-1)/k). It needs integers only, so that every
-// host computes the same.
+// spread returns the effective number of different bytes in text: n² / Σ count², which is 2 to the power of the
+// collision entropy. Random text of n bytes over k characters has about n / (1 + (n-1)/k). It uses only integers, so
+// that every host computes the same.
 func spread(text []byte) int {
 	var count [256]uint16
 	for _, b := range text {
@@ -18,7 +18,7 @@ func spread(text []byte) int {
 	return len(text) * len(text) / sum
 }
 
-// isSequence reports whether nearly all of text repeats a byte, or counts up or down: the alphabet.
+// isSequence reports whether nearly all of text repeats one byte, or counts up or down, like the alphabet.
 func isSequence(text []byte) bool { return steps(text)*8 > len(text)*7 }
 
 // runs reports whether text repeats a byte, or counts up or down, over more than half of its length: "xxxxxxxx",

@@ -10,19 +10,19 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// MaxExempted is the length of the longest value of an exemption, in bytes: that of an e-mail address.
+// MaxExempted is the maximum length of the value of an exemption, in bytes: that of an email address.
 const MaxExempted = maxEmail
 
-// Exemption is a text that is no finding of a rule, or of none, although the rule describes it. It is compared with whole
-// findings: a longer one that contains the text remains a finding.
+// Exemption is a text that one rule, or all rules, must not report although they match it. It is compared with
+// complete findings: a longer finding that contains the text is still reported.
 type Exemption struct {
 	Rule    string // the name of a rule or a category; empty: every rule
-	Value   string // the finding, in any case if it is an e-mail address or a host
+	Value   string // the finding; email addresses and hosts match in any case
 	Source  string // or a regular expression that matches the whole finding
 	Program []byte // its compiled form; a finding longer than MaxMatch does not match
 }
 
-// AgentAddress is an e-mail address, in lower case, that a coding agent puts into its own prompt.
+// AgentAddress is an email address, in lower case, that a coding agent adds to its own prompt.
 type AgentAddress struct{ Value, Agent string }
 
 // agentAddresses are the addresses that Settings.AgentAddresses exempts: those with which agents tell the model to sign
@@ -44,7 +44,7 @@ var agentAddresses = [...]AgentAddress{
 // AgentAddresses lists the addresses that Settings.AgentAddresses exempts. The caller must not change it.
 func AgentAddresses() []AgentAddress { return agentAddresses[:] }
 
-// exempt reports whether the text of a finding is exempted from its rule, and whether from every rule.
+// exempt reports whether the text of a finding is exempted from its rule, and whether it is exempted from every rule.
 func (s *Scanner) exempt(rule ID, text []byte) (exempt, every bool) {
 	settings := s.rules.settings
 	if settings.AgentAddresses && rule == ruleEmail {
@@ -98,7 +98,7 @@ func joins(r rune) bool {
 	return wide > ' ' && wide <= '~' && isAlnum(byte(wide))
 }
 
-// covers reports whether an exemption describes a whole finding.
+// covers reports whether an exemption applies to a complete finding.
 func (s *Scanner) covers(e *Exemption, c Category, text []byte) bool {
 	if e.Value == "" {
 		return s.matchesWhole(e.Program, text)
@@ -109,8 +109,9 @@ func (s *Scanner) covers(e *Exemption, c Category, text []byte) bool {
 	return e.Value == string(text) || c != Secret && isAddress(e.Value) && sameFolded(e.Value, text)
 }
 
-// isAddress reports whether a value is an e-mail address, a host or an IP address: letters, digits and the marks that
-// they have, one at least. Secrets may look like one, so callers ask for other findings only.
+// isAddress reports whether a value is an email address, a host or an IP address: it consists of letters, digits and
+// the signs in addresses, with at least one sign. Secrets can have the same form, so callers only use it for other
+// findings.
 func isAddress(value string) bool {
 	marks := false
 	for i := range len(value) {
@@ -203,7 +204,7 @@ func IsExemptible(value string) bool {
 		!strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r == 0x7f })
 }
 
-// MayExempt reports whether a name is empty, or that of a rule or category whose findings are texts.
+// MayExempt reports whether a name is empty, or names a rule or category whose findings are texts.
 func (s *Settings) MayExempt(name string) bool {
 	kind, own, dotted := strings.Cut(name, ".")
 	for c := range Categories {

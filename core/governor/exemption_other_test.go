@@ -103,7 +103,7 @@ func wordProgram(word string) []byte {
 	return append(p, OpMatch, 0, 0, 0, 0, 0, 0, 0)
 }
 
-// TestPatternsAcrossExempted: a match that begins in the exempted match of another pattern may end behind it.
+// TestPatternsAcrossExempted: a match that begins in the exempted match of another pattern may end after it.
 func TestPatternsAcrossExempted(t *testing.T) {
 	for text, want := range map[string][]string{
 		"a foobar b": {"pattern.secret=oobar"}, "foofoobar": {"pattern.secret=oobar"}, "foo bar": nil, "foofoo": nil,

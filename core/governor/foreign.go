@@ -2,7 +2,7 @@ package governor
 
 import "strings"
 
-// foreignWords is words of other scripts that name subjects, with a bar behind each. Bytes above ASCII are in no word, so they
+// foreignWords is words of other scripts that name subjects, with a bar after each. Bytes above ASCII are in no word, so they
 // are looked for where their first two bytes are: see mayBeForeign.
 var foreignWords = [...]struct {
 	subject context
@@ -30,7 +30,7 @@ func mayBeForeign(first, second byte) bool {
 	return first >= 0xc0 && second&0xc0 == 0x80 && foreignSeconds[first-0xc0]>>(second&63)&1 == 1
 }
 
-// foreign notes the subject of a word of another script at i, and looks behind the name of a birth or a password.
+// foreign notes the subject of a word of another script at i, and looks after the name of a birth or a password.
 func (s *Scanner) foreign(v *view, i int) (next int, ok bool) {
 	if v.at(i-1)|0x20 == 't' && v.has(i, "él") && !isLetterByte(v.at(i+len("él"))) {
 		s.note(aboutPhone, i)
@@ -60,7 +60,7 @@ func (s *Scanner) foreign(v *view, i int) (next int, ok bool) {
 	return 0, false
 }
 
-// foreignEnd is the end of the word of a list that is at i, or -1.
+// foreignEnd returns the end of the word of a list that is at i, or -1.
 func foreignEnd(v *view, i int, words string) int {
 	for words != "" {
 		word, rest, _ := strings.Cut(words, "|")

@@ -100,7 +100,7 @@ const identifiers = aboutSSN | aboutHealth | aboutGermany | aboutNetherlands | a
 	aboutThailand | aboutBelgium
 
 // identity tries the identifiers with as many digits as the first k+1 groups: first the one that a word names, then the identifiers
-// that words near announce, then strong shapes. Where the first has a wrong check digit, the number is no finding.
+// that words near announce, then strong shapes. Where the first has a wrong check digit, the number is not a finding.
 func (s *Scanner) identity(v *view, start int, n *number, k int) (next int, ok bool) {
 	if digits := n.total[k]; digits > 18 || len(identitiesBy[digits]) == 0 {
 		return 0, false
@@ -173,7 +173,7 @@ var countries = [...]struct {
 	{"HR", aboutCroatia}, {"NL", aboutNetherlands}, {"PL", aboutPoland}, {"PT", aboutPortugal}, {"RO", aboutRomania}, {"SK", aboutCzechia},
 }
 
-// countryNumber looks for a national identifier behind the code of its country, PT 501 964 843, whose two letters are at start.
+// countryNumber looks for a national identifier after the code of its country, PT 501 964 843, whose two letters are at start.
 func (s *Scanner) countryNumber(v *view, start int) (next int, ok bool) {
 	for i := range countries {
 		if !v.has(start, countries[i].code) {
@@ -196,7 +196,7 @@ func (s *Scanner) countryNumber(v *view, start int) (next int, ok bool) {
 }
 
 // isOther reports whether the first k+1 groups are rather a time, 202611220259 or 1795313530000, years, an amount, 130 692 544, or a
-// phone number behind the word for it.
+// phone number after the word for it.
 func (s *Scanner) isOther(n *number, k, start int) bool {
 	d := n.digits[:n.total[k]]
 	if k > 0 && len(d) != 10 {

@@ -8,7 +8,7 @@ import (
 
 // The checks below get digits only, of a length that one of the identifier's shapes has.
 
-// two is the number of two digits.
+// two returns the number of two digits.
 //
 //go:noinline
 func two(d []byte) int { return int(d[0]-'0')*10 + int(d[1]-'0') }
@@ -67,7 +67,7 @@ func satisfies(rule string, d []byte) bool {
 	return true
 }
 
-// fitsSum reports whether a sum is divisible by 11 (kind 0) or 10 (t), or the digit behind the weighted ones is its check digit:
+// fitsSum reports whether a sum is divisible by 11 (kind 0) or 10 (t), or the digit after the weighted ones is its check digit:
 // 11 minus the remainder modulo 11, from 10 on zero (z) or without its tens (o); the remainder without its tens (m), or one for ten (r).
 func fitsSum(kind byte, weights string, d []byte) bool {
 	sum := checksum.Weighted(d, weights)
@@ -118,7 +118,7 @@ func auABN(d []byte) bool {
 	return (checksum.Weighted(d, "10 1 3 5 7 9 11 13 15 17 19")-10)%89 == 0 && d[0] != '0'
 }
 
-// frNIR gets a number with or, behind a word, without its two check digits.
+// frNIR gets a number with or, after a word, without its two check digits.
 func frNIR(d []byte) bool {
 	month := two(d[3:])
 	if !oneOf(d[0], "123478") || month == 0 || month > 12 && month < 20 || month > 42 && month < 50 {
@@ -230,12 +230,12 @@ func eePersonalCode(d []byte) bool {
 // clRUT gets digits only; a RUT that ends with K is in letters.go.
 func clRUT(d []byte) bool { return clDigit(d[:len(d)-1]) == d[len(d)-1] }
 
-// clPerson is the numbers of most adults, from 10 to 29 million, but no date with a number behind it: 20261122-1.
+// clPerson is the numbers of most adults, from 10 to 29 million, but no date with a number after it: 20261122-1.
 func clPerson(d []byte) bool {
 	return (d[0] == '1' || d[0] == '2') && !(isCentury(d[0], d[1]) && isDate(d[2:])) && clRUT(d)
 }
 
-// clDigit is the check character of a Chilean RUT: modulo 11 with weights 2 to 7 from the right.
+// clDigit returns the check character of a Chilean RUT: modulo 11 with weights 2 to 7 from the right.
 func clDigit(d []byte) byte {
 	sum := 0
 	for i := range d {

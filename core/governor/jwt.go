@@ -135,7 +135,7 @@ func decode64(out, text []byte, stop byte) (n int, ok bool) {
 	return n, true
 }
 
-// value64 is the value of a character of base64 or base64url, or 64.
+// value64 returns the value of a character of base64 or base64url, or 64.
 func value64(b byte) uint32 {
 	switch {
 	case b >= 'A' && b <= 'Z':

@@ -20,7 +20,7 @@ const (
 	endSize  = 5
 )
 
-// u16 is the number at an index of a table; 0 outside of it.
+// u16 returns the number at an index of a table; 0 outside of it.
 func u16(table []byte, i int) int {
 	if 2*i+1 >= len(table) {
 		return 0
@@ -28,7 +28,7 @@ func u16(table []byte, i int) int {
 	return int(table[2*i]) | int(table[2*i+1])<<8
 }
 
-// loadKeywords is the search for the lists whose rules apply, or nil.
+// loadKeywords returns the search for the lists whose rules apply, or nil.
 func loadKeywords(s *Settings, r *Rules) *Keywords {
 	applies := false
 	for i := range s.Lists {
@@ -58,7 +58,7 @@ func loadKeywords(s *Settings, r *Rules) *Keywords {
 	return k
 }
 
-// step is the state after a byte.
+// step returns the state after a byte.
 func (k *Keywords) step(state int, b byte) int {
 	b = fold(b)
 	for state != 0 {
@@ -73,7 +73,7 @@ func (k *Keywords) step(state int, b byte) int {
 	return int(k.root[b])
 }
 
-// suffix is a state's fail link. It leads to a state of less depth, which has a smaller number.
+// suffix returns a state's fail link. It leads to a state of less depth, which has a smaller number.
 func (k *Keywords) suffix(state int) int {
 	if next := u16(k.fail, state); next < state {
 		return next
@@ -81,10 +81,10 @@ func (k *Keywords) suffix(state int) int {
 	return 0
 }
 
-// length is the length of a state: of the text that leads to it.
+// length returns the length of a state: of the text that leads to it.
 func (k *Keywords) length(state int) int { return int(k.depth[state] &^ endsWord) }
 
-// firstEnd is the offset in ends of the first word that ends in a state, or of the next state's.
+// firstEnd returns the offset in ends of the first word that ends in a state, or of the next state's.
 func (k *Keywords) firstEnd(state int) int {
 	low, high := 0, len(k.ends)/endSize
 	for low < high {
@@ -98,7 +98,7 @@ func (k *Keywords) firstEnd(state int) int {
 	return low * endSize
 }
 
-// matches is the rule of the first list with a word that ends in a state and matches text, in its list's case, unless the
+// matches returns the rule of the first list with a word that ends in a state and matches text, in its list's case, unless the
 // text is exempted from it.
 func (s *Scanner) matches(k *Keywords, state int, text []byte) (rule ID, ok bool) {
 	for at := k.firstEnd(state); at+endSize <= len(k.ends) && u16(k.ends[at:], 0) == state; at += endSize {
@@ -127,7 +127,7 @@ type keywordState struct {
 	rule       ID  // of the pending keyword
 }
 
-// hold is the offset up to which no keyword can begin any more.
+// hold returns the offset up to which no keyword can begin any more.
 func (s *Scanner) hold(k *Keywords) int {
 	w := &s.keywords
 	hold := max(w.read-k.length(w.state), s.base)
@@ -166,7 +166,7 @@ func (s *Scanner) feed(k *Keywords, v *view, to int, flush bool) {
 	}
 }
 
-// skip is the index of the next byte from i that begins a word.
+// skip returns the index of the next byte from i that begins a word.
 func (k *Keywords) skip(text []byte, i int) int {
 	for i < len(text) && k.root[text[i]] == 0 {
 		i++

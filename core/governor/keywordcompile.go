@@ -2,8 +2,8 @@ package governor
 
 import "slices"
 
-// maxKeyword is the length of the longest word of a keyword list, in bytes. maxKeywordStates bounds the automaton: with
-// more its encoding is over MaxPolicy.
+// maxKeyword is the maximum length of a word in a keyword list, in bytes. maxKeywordStates limits the automaton: with
+// more states, its encoding would exceed MaxPolicy.
 const (
 	maxKeyword       = 120
 	maxKeywordStates = 1 << 14
@@ -18,7 +18,7 @@ type trieNode struct {
 	fail     int
 }
 
-// compileKeywords is the automaton of all lists' words as Keywords uses it: the number of states, then its tables. It is
+// compileKeywords returns the automaton of all lists' words as Keywords uses it: the number of states, then its tables. It is
 // empty if there is no word, or if they have too many states to be stored.
 func compileKeywords(lists []KeywordList) []byte {
 	nodes := []trieNode{{}}
@@ -39,7 +39,7 @@ func compileKeywords(lists []KeywordList) []byte {
 	return encodeKeywords(nodes, link(nodes))
 }
 
-// child is the node that a byte leads to from a node; it is added if there is none.
+// child returns the node that a byte leads to from a node. It adds the node if there is none.
 func child(nodes *[]trieNode, at int, b byte) int {
 	for _, i := range (*nodes)[at].children {
 		if (*nodes)[i].label == b {
@@ -71,7 +71,7 @@ func link(nodes []trieNode) (order []int) {
 	return order
 }
 
-// failOf is the node that a byte leads to from a fail link or one of the links behind it.
+// failOf returns the node that a byte leads to from a fail link or one of the links after it.
 func failOf(nodes []trieNode, from int, b byte) int {
 	for {
 		for _, i := range nodes[from].children {

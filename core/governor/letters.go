@@ -289,7 +289,7 @@ func mxCURP(t []byte) bool {
 	return isDate(t[4:]) && oneOf(t[10], "HMX") && (10-mxSum(t[:17])%10)%10 == checksum.Digit(t[17])
 }
 
-// mxSum is the sum of the values of letters and digits times their places from the end, which begin with two.
+// mxSum returns the sum of the values of letters and digits times their places from the end, which begin with two.
 func mxSum(t []byte) (sum int) {
 	for i, b := range t {
 		value := int(b - '0')
@@ -316,7 +316,7 @@ func frCorsica(t []byte) bool {
 	return t[5] == '2' && t[6] <= 'B' && frNIR(d[:])
 }
 
-// iePPS permits as second letter behind the digits those in use: A and B since 2013, H for others than individuals, T and W of spouses.
+// iePPS permits as second letter after the digits those in use: A and B since 2013, H for others than individuals, T and W of spouses.
 func iePPS(t []byte) bool {
 	sum := checksum.Weighted(t[:7], "8 7 6 5 4 3 2")
 	if len(t) == 9 {
@@ -336,7 +336,7 @@ func clRUTK(t []byte) bool {
 	return t[last] == 'K' && clDigit(t[:last]) == 'K'
 }
 
-// gbDriver is the number of a British driving license: five letters of the name, nines behind a short one; decade, month, 50 more for
+// gbDriver is the number of a British driving license: five letters of the name, nines after a short one; decade, month, 50 more for
 // women, day and year of birth; two initials, or a nine for one that is missing. Source: https://www.gov.uk/government/publications/inf45d
 func gbDriver(t []byte) bool {
 	nines := false

@@ -78,7 +78,7 @@ func (s *Scanner) noted(text []byte, start, end int, kinds uint16) bool {
 	return true
 }
 
-// pairWith is the subject of a word at start together with the word before it.
+// pairWith returns the subject of a word at start together with the word before it.
 func (s *Scanner) pairWith(e *entry, number, start int) context {
 	if s.lastPair == 0 || !e.pair || s.base+start-s.pairEnd > 3 {
 		return 0
@@ -86,7 +86,7 @@ func (s *Scanner) pairWith(e *entry, number, start int) context {
 	return pairSubject(s.lastPair-1, number)
 }
 
-// glued is the subject of a word of at least two letters that ends with the name of a secret: mytoken, SLAPIKEY.
+// glued returns the subject of a word of at least two letters that ends with the name of a secret: mytoken, SLAPIKEY.
 //
 //go:noinline
 func glued(word []byte) context {
@@ -117,7 +117,7 @@ var gluedNames = [...]struct {
 	{"passwd", aboutSecret | aboutPassword}, {"pass", aboutKey}, {"pw", aboutSecret | aboutPassword},
 }
 
-// letterRun is the end of the run of letters at i.
+// letterRun returns the end of the run of letters at i.
 func letterRun(text []byte, i int) int {
 	for i < len(text) && isLetterByte(text[i]) {
 		i++
@@ -146,8 +146,8 @@ func isInitials(word []byte) bool {
 // isShouted reports whether a part of a word in capitals names a secret where it ends the name of one: acme PRIVATE …
 func isShouted(part []byte) bool { return string(part) == "PRIVATE" || string(part) == "ACCESS" }
 
-// dashed looks for a secret in the word [start, end) behind a dash and a part that names one in capitals, or glued to
-// another name: acmeKEY-…, acmetoken-…; and behind an equal sign of a URL in a URL: token%3D….
+// dashed looks for a secret in the word [start, end) after a dash and a part that names one in capitals, or glued to
+// another name: acmeKEY-…, acmetoken-…; and after an equal sign of a URL in a URL: token%3D….
 func (s *Scanner) dashed(v *view, start, end int) (next int, ok bool) {
 	text := v.text
 	for i := start; i < end-minDashed; {
@@ -183,10 +183,10 @@ func (s *Scanner) dashed(v *view, start, end int) (next int, ok bool) {
 	return 0, false
 }
 
-// minDashed is the least length of a secret behind a dash: the parts of names that programs generate are shorter.
+// minDashed is the least length of a secret after a dash: the parts of names that programs generate are shorter.
 const minDashed = 20
 
-// name records the subjects that a word's parts name. Behind the name of a secret or a birth it looks for the value.
+// name records the subjects that a word's parts name. After the name of a secret or a birth it looks for the value.
 func (s *Scanner) name(v *view, start, end int, kinds uint16) (next int) {
 	all, opening := s.noteParts(v.text, start, end)
 	if opening != 0 && (kinds&(isDigit|isJoint) != 0 || mayContinue(v.text, end, opening)) {
@@ -258,7 +258,7 @@ func (s *Scanner) noteGlued(text []byte, from, i, end int) (subject context) {
 	return subject
 }
 
-// behindDefinition is the start of the name at i in a word from start: behind the option that defines a property of Java
+// behindDefinition returns the start of the name at i in a word from start: after the option that defines a property of Java
 // (-Dsonar.login=…), or i.
 func behindDefinition(text []byte, start, i int) int {
 	if i == start && i > 0 && text[i] == 'D' && text[i-1] == '-' && i+1 < len(text) && isLetterByte(text[i+1]) {
@@ -279,7 +279,7 @@ func (s *Scanner) noteInitials(text []byte, start, end int) context {
 	return e.subject
 }
 
-// part is the end of the part of a word that begins at i: a run of letters, up to a change from lower to upper case
+// part returns the end of the part of a word that begins at i: a run of letters, up to a change from lower to upper case
 // or before the last of several uppercase letters (APIKey).
 func part(text []byte, i, end int) int {
 	capitals := 0 // in a row before i

@@ -2,7 +2,7 @@ package governor
 
 import "math/bits"
 
-// note records that a subject was named by a word that ends at i. Most words name none: they need no call.
+// note records that a word that ends at i names a subject. Most words name none and need no call.
 func (s *Scanner) note(subject context, i int) {
 	if subject != 0 {
 		s.record(subject, i)
@@ -29,14 +29,14 @@ func (s *Scanner) continuesArticle(i int) bool {
 	return false
 }
 
-// forget removes the record of subjects.
+// forget removes the recorded words about some subjects.
 func (s *Scanner) forget(subject context) {
 	for ; subject != 0; subject &= subject - 1 {
 		s.seen[bits.TrailingZeros64(uint64(subject))] = 0
 	}
 }
 
-// since is the distance from the last word about one of the subjects to i, or a large number.
+// since returns the distance from the last word about one of the subjects to i, or a large number.
 func (s *Scanner) since(subject context, i int) int {
 	last := 0
 	for ; subject != 0; subject &= subject - 1 {
@@ -48,7 +48,7 @@ func (s *Scanner) since(subject context, i int) int {
 	return s.base + i - last
 }
 
-// subjectsBefore is the subjects of which a word is near before i, and no word about articles after it.
+// subjectsBefore returns the subjects of which a word is near before i, and no word about articles after it.
 func (s *Scanner) subjectsBefore(i int) (subjects context) {
 	article := s.seen[bits.TrailingZeros64(uint64(aboutArticle))]
 	from := max(s.base+i-nearBefore, article+1)
@@ -63,7 +63,7 @@ func (s *Scanner) subjectsBefore(i int) (subjects context) {
 	return subjects
 }
 
-// exactly is the subjects of identifiers that a word near before i names. A word that stands for other numbers too names none:
+// exactly returns the subjects of identifiers that a word near before i names. A word that stands for other numbers too names none:
 // it has one of the general subjects at the same place.
 func (s *Scanner) exactly(i int) (subjects context) {
 	since := func(subject context) int { return s.since(subject, i) }
@@ -97,7 +97,7 @@ func (s *Scanner) follows(v *view, subject context, i int) bool {
 	return s.subjectsAfter(v, i)&subject != 0
 }
 
-// subjectsAfter is the subjects of the words in the same clause within nearAfter bytes.
+// subjectsAfter returns the subjects of the words in the same clause within nearAfter bytes.
 func (s *Scanner) subjectsAfter(v *view, i int) context {
 	ahead := &s.scratch.ahead
 	if ahead.at != s.base+i+1 {
@@ -115,7 +115,7 @@ type ahead struct {
 // clauseEnds is the bytes below 64 that end a clause, as bits.
 const clauseEnds = uint64(1<<'.' | 1<<',' | 1<<';' | 1<<':' | 1<<'\n' | 1<<0 | 1<<'!' | 1<<'?' | 1<<'=' | 1<<'"')
 
-// clause is the subjects of the words from i to the end of the clause, within nearAfter bytes.
+// clause returns the subjects of the words from i to the end of the clause, within nearAfter bytes.
 func clause(v *view, i int) (subjects context) {
 	var word [24]byte
 	n := 0

@@ -38,7 +38,7 @@ func (n *number) read(v *view, i int) {
 	}
 }
 
-// group is the length of a group.
+// group returns the length of a group.
 func (n *number) group(i int) int {
 	if i == 0 {
 		return n.total[0]
@@ -57,7 +57,7 @@ func (n *number) ended(v *view, k int) bool {
 		return !isAlnum(v.at(end + 1))
 	case '.', ':':
 		return !isDigitByte(v.at(end + 1))
-	case ',': // behind more than three digits it separates no thousands, but the fields of a line
+	case ',': // after more than three digits it separates no thousands, but the fields of a line
 		return n.group(k) > 3 || !isDigitByte(v.at(end+1))
 	case ' ':
 		return k+1 >= n.count || k > 0 && n.seps[k-1] != ' ' || n.group(k) < 4 || n.group(k) > 6 || n.group(k+1) != n.group(k)
@@ -143,7 +143,7 @@ func (s *Scanner) sequence(v *view, start int, n *number, k int) (next int, ok b
 	return s.bankAccount(v, start, n, k)
 }
 
-// isField reports whether the number behind a digit and a comma is a field of a line, not decimals: more than three digits
+// isField reports whether the number after a digit and a comma is a field of a line, not decimals: more than three digits
 // come before the comma, or another field follows.
 func (n *number) isField(v *view, start int) bool {
 	if isDigitByte(v.at(start-3)) && isDigitByte(v.at(start-4)) && isDigitByte(v.at(start-5)) {
@@ -217,7 +217,7 @@ var cardRanges = [...]struct {
 	first, last uint16
 	lengths     uint8
 }{
-	{1000, 1999, 1 << 3}, // UATP, only behind a word, and JCB
+	{1000, 1999, 1 << 3}, // UATP, only after a word, and JCB
 	{2131, 2131, 1 << 3},
 	{4000, 4999, 1<<1 | 1<<4 | 1<<7},
 	{5100, 5599, 1 << 4}, {2221, 2720, 1 << 4},
@@ -241,7 +241,7 @@ func issued(d []byte) bool {
 	return false
 }
 
-// bankAccount looks for a bank account's number behind the words for it: 7 to 20 digits; a bank's code of nine
+// bankAccount looks for a bank account's number after the words for it: 7 to 20 digits; a bank's code of nine
 // digits with the check of the American Bankers Association, or a British sort code.
 // Source: https://www.aba.com/about-us/routing-number
 func (s *Scanner) bankAccount(v *view, start int, n *number, k int) (next int, ok bool) {
@@ -274,7 +274,7 @@ const ibanLengths = "AD24AE23AL28AT20AZ28BA20BE16BG22BH22BI27BR29BY28CH21CR22CY2
 	"AO25BF28BJ28CF27CG27CI28CM27CV25DZ26GA27GQ27GW25KM27MA28MG27ML28MZ25NE28SN28TD27TG28" + // in use, not in the registry
 	"AX18BL27GF27GG22GP27IM22JE22MF27MQ27NC27PF27PM27RE27TF27WF27YT27" // of the countries that these belong to
 
-// ibanLength is the length of a country's IBAN, or 0.
+// ibanLength returns the length of a country's IBAN, or 0.
 func ibanLength(a, b byte) int {
 	for i := 0; i < len(ibanLengths); i += 4 {
 		if ibanLengths[i] == a && ibanLengths[i+1] == b {
@@ -284,7 +284,7 @@ func ibanLength(a, b byte) int {
 	return 0
 }
 
-// iban looks for an International Bank Account Number, whole or in groups. Behind a word for it any country and length will do, as
+// iban looks for an International Bank Account Number, whole or in groups. After a word for it any country and length will do, as
 // countries join and examples are made up. Source: ISO 13616-1.
 func (s *Scanner) iban(v *view, start int) (next int, ok bool) {
 	a, b := v.at(start), v.at(start+1)
@@ -304,7 +304,7 @@ func (s *Scanner) iban(v *view, start int) (next int, ok bool) {
 	return s.emit(v, ruleIBAN, start, end)
 }
 
-// ibanEnd is the end of an account's number of a length, or of any from 14 if that is 0, with right check digits; -1 if there is none.
+// ibanEnd returns the end of an account's number of a length, or of any from 14 if that is 0, with right check digits; -1 if there is none.
 func ibanEnd(v *view, i, length int) int {
 	var text [34]byte
 	kinds, n := uint16(0), 0

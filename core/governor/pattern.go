@@ -13,7 +13,7 @@ package governor
 //
 // patternClass in tables.go has the classes of each byte.
 
-// classBit is the bit of a class in patternClass. Lowercase letters have the bits from 0, A from 26, B 27, U 28, W 29,
+// classBit returns the bit of a class in patternClass. Lowercase letters have the bits from 0, A from 26, B 27, U 28, W 29,
 // X 30, = 31.
 func classBit(name byte) uint32 {
 	switch name {
@@ -52,7 +52,7 @@ func element(pattern string, p int) (next int, literal byte, bit uint32, least, 
 	return p + 1, 0, bit, least, most
 }
 
-// match is the end of the text from i that the pattern describes, or -1, and the bit of the last run's class.
+// match returns the end of the text from i that the pattern describes, or -1, and the bit of the last run's class.
 func match(v *view, i int, pattern string) (end int, last uint32) {
 	for p := 0; p < len(pattern); {
 		next, literal, bit, least, most := element(pattern, p)
@@ -75,7 +75,7 @@ func match(v *view, i int, pattern string) (end int, last uint32) {
 	return i, last
 }
 
-// patternMax is the length of the longest text that a pattern describes.
+// patternMax returns the length of the longest text that a pattern describes.
 func patternMax(pattern string) (longest int) {
 	for p := 0; p < len(pattern); {
 		next, _, _, _, most := element(pattern, p)
@@ -85,7 +85,7 @@ func patternMax(pattern string) (longest int) {
 	return longest
 }
 
-// literalPrefix is the literal that a pattern begins with.
+// literalPrefix returns the literal that a pattern begins with.
 func literalPrefix(pattern string) string {
 	for i := range len(pattern) {
 		if pattern[i] == '{' {

@@ -46,7 +46,7 @@ func (p *phoneNumber) read(v *view, i int, paren bool) {
 	}
 }
 
-// separator is the start of the next group of digits after i, or -1.
+// separator returns the start of the next group of digits after i, or -1.
 func (p *phoneNumber) separator(v *view, i int) int {
 	inside := p.paren && p.count == 1 || p.open
 	p.open = false
@@ -147,7 +147,7 @@ func (p *phoneNumber) cut(v *view) {
 	}
 }
 
-// longest is the last group of the longest sequence of groups that has from least to most digits after the country
+// longest returns the last group of the longest sequence of groups that has from least to most digits after the country
 // code, or -1. A trunk zero, as in +49 (0)30, does not count.
 func (p *phoneNumber) longest(code, least, most int) (best int) {
 	total := 0
@@ -212,7 +212,7 @@ func behindGroup(v *view, i int) bool {
 	return v.at(i-1) == ' ' && kinds&isUpper != 0 && !isAlnum(v.at(i-6))
 }
 
-// extension is the end of an extension after a number: x123, ext. 123, Extension 12.
+// extension returns the end of an extension after a number: x123, ext. 123, Extension 12.
 func extension(v *view, i int) int {
 	at := v.run(i, 2, joinsDigits) // spaces
 	end := v.run(at, 9, isLower|isUpper)
@@ -291,7 +291,7 @@ func (p *phoneNumber) abroad() bool {
 	return code == int(p.groups[0]) && p.n-code >= least && p.n-code <= most
 }
 
-// shape is the lengths of the groups as digits.
+// shape returns the lengths of the groups as digits.
 func (p *phoneNumber) shape() string {
 	var shape [len(p.groups)]byte
 	for i := range p.count {
@@ -334,7 +334,7 @@ func (p *phoneNumber) trunked() bool {
 	return seps == 0 && first >= 3
 }
 
-// even reports whether the groups behind the first have two to four digits, nine to eleven in all: 02 345 67 89, 0411-322-226. Dates
+// even reports whether the groups after the first have two to four digits, nine to eleven in all: 02 345 67 89, 0411-322-226. Dates
 // have other groups, and addresses with zeros in front more dots.
 func (p *phoneNumber) even() bool {
 	if p.n < 9 || p.n > 11 || p.digits[1] == '0' || p.seps&sepSlash != 0 || p.seps&sepDot != 0 && p.count > 3 || p.shape() == "224" || p.groups[0] == 1 && p.seps != sepSpace {

@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// injectionPhrase is a phrase as steps separated by spaces. A step is alternatives separated by bars; a star at the
-// end of an alternative matches any ending. The digit before each further step is how many other words may come before it.
+// injectionPhrase is a phrase as steps separated by spaces. A step consists of alternatives separated by bars. A star
+// at the end of an alternative matches any ending. Each further step starts with a digit: the number of other words
+// that may come before it.
 type injectionPhrase struct {
 	rule  ID
 	steps string
@@ -48,7 +49,7 @@ var second = func() (letters [len(injectionPhrases)]uint32) {
 	return letters
 }()
 
-// mayContinue reports whether one of the phrases may continue behind its first word, which ends at i.
+// mayContinue reports whether one of the phrases may continue after its first word, which ends at i.
 func mayContinue(text []byte, i int, phrases uint32) bool {
 	for end := min(i+maxGap, len(text)); i < end && !isLetterByte(text[i]); i++ {
 		if !joinsWords(text[i]) {
@@ -69,7 +70,7 @@ func mayContinue(text []byte, i int, phrases uint32) bool {
 // maxGap is how many bytes may be between two words of a phrase.
 const maxGap = 3
 
-// joinsWords reports whether a byte may be between two words of a phrase.
+// joinsWords reports whether a byte can be between two words of a phrase.
 func joinsWords(b byte) bool {
 	return b == ' ' || b == '\'' || b == ',' || b == '"' || b == '\n' || b == '-' || b == '*'
 }
@@ -87,7 +88,7 @@ func (s *Scanner) phrase(v *view, start int, phrases uint32) (next int, ok bool)
 	return 0, false
 }
 
-// phraseEnd is the end of a phrase whose first word is at i, or -1. Words are runs of letters; the phrase ends with the
+// phraseEnd returns the end of a phrase whose first word is at i, or -1. Words are runs of letters; the phrase ends with the
 // sentence. Each step takes the first word that fits.
 func phraseEnd(v *view, i int, steps string) int {
 	start, end := i, v.run(i, 24, isLower|isUpper)
@@ -113,7 +114,7 @@ func phraseEnd(v *view, i int, steps string) int {
 	return end
 }
 
-// nextWord is the start of the next word after i in the same sentence, or -1.
+// nextWord returns the start of the next word after i in the same sentence, or -1.
 func nextWord(v *view, i int) int {
 	for end := i + maxGap; i <= end; i++ {
 		b := v.at(i)
@@ -127,7 +128,7 @@ func nextWord(v *view, i int) int {
 	return -1
 }
 
-// alternative reports whether a word is one of a step's.
+// alternative reports whether a word is one of the alternatives of a step.
 func alternative(step string, word []byte) bool {
 	for at := 0; at < len(step); at++ {
 		from := at
@@ -149,7 +150,7 @@ func alternative(step string, word []byte) bool {
 	return false
 }
 
-// delimiters are the marks of chat templates that no user's text needs.
+// delimiters lists marks of chat templates that no user's text needs.
 // Sources: https://github.com/openai/openai-python/blob/v0.28.1/chatml.md, the model cards of Llama 2, Llama 3 and
 // Mistral.
 var delimiters = []string{"<|im_start|>", "<|im_end|>", "<|system|>", "<|assistant|>", "<|user|>", "<|endoftext|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>", "<|begin_of_text|>", "<<SYS>>", "<</SYS>>", "[INST]", "[/INST]", "[SYSTEM]"}

@@ -2,7 +2,7 @@ package governor
 
 import "bytes"
 
-// placeholders is parts of values in lower case that show that a value is none.
+// placeholders lists parts of values, in lower case, that show that a value is only a placeholder.
 var placeholders = []string{"your", "example", "changeme", "placeholder", "redacted", "xxxx", "****", "....", "<", "${", "{{", "$(", "process.env", "insert", "dummy", "replace", "sample", "{}", "{0", "••", "…", `\d`, `\w`, "[a-z", "[0-9", "(?:", "!vault", "vault:", "arn:aws"}
 
 // wrappers is the beginnings, in lower case, of values that are encrypted or kept elsewhere: Jasypt and MuleSoft, hiera-eyaml
@@ -11,7 +11,7 @@ var placeholders = []string{"your", "example", "changeme", "placeholder", "redac
 // https://getsops.io/docs/, https://dotenvx.com/docs, https://learn.microsoft.com/azure/app-service/app-service-key-vault-references
 var wrappers = []string{"enc(", "enc[", "enc:", "encrypted:", "encrypted(", "crypt(", "cipher:", "@microsoft.keyvault(", "ssm:", "kms:", "env:", "file:", "#{"}
 
-// isPlaceholder reports whether a value stands for one that is filled in elsewhere.
+// isPlaceholder reports whether a value is a placeholder for one that is filled in elsewhere.
 func isPlaceholder(value []byte) bool {
 	switch value[0] {
 	case '$':
@@ -58,7 +58,7 @@ func isNameOfPassword(value []byte) bool {
 	return false
 }
 
-// isWeak reports whether a URL's password stands for one: it is a placeholder, or the user's name.
+// isWeak reports whether a URL's password is a placeholder, or the user's name.
 func isWeak(user, password []byte) bool {
 	return isPlaceholder(password) || isNameOfPassword(password) || bytes.Equal(user, password) || runs(password) && len(password) < 5 ||
 		containsFold(password, "password") && !isPassword(password) || bytes.Contains(password, []byte(".*")) || bytes.Contains(password, []byte(".+"))
@@ -70,7 +70,7 @@ func isOnlyUser(password []byte) bool {
 	return len(password) == 0 || isNameOfPassword(password) || equalFold("x-oauth-basic", password) || equalFold("x", password)
 }
 
-// isMessageName reports whether a value is a text's name in a catalog of messages: error.password.min8.
+// isMessageName reports whether a value is the name of a text in a message catalog: error.password.min8.
 func isMessageName(value []byte) bool {
 	if !isMember(value) {
 		return false

@@ -1,16 +1,16 @@
 package governor
 
-// Action is what a policy does with a finding.
+// Action is the action of a policy for a finding.
 type Action uint8
 
 const (
 	Allow  Action = iota // nothing
 	Flag                 // adds to the risk
-	Redact               // replaces the finding by a placeholder
+	Redact               // replaces the finding with a placeholder
 	Block                // rejects the request or ends the response
 )
 
-// String is the action's name in the API.
+// String returns the action's name in the API.
 func (a Action) String() string { return [...]string{"allow", "flag", "redact", "block"}[a] }
 
 // Direction is the side of the gateway that a text comes from.
@@ -32,13 +32,13 @@ const (
 	Rejected          // it is blocked
 )
 
-// String is the decision's name in the API.
+// String returns the decision's name in the API.
 func (d Decision) String() string { return [...]string{"approve", "review", "block"}[d] }
 
-// DefaultAutoApprove is the highest risk that is approved without review.
+// DefaultAutoApprove is the highest risk score that passes without review.
 const DefaultAutoApprove = 30
 
-// Policy is compiled settings: the actions of every rule by direction, and the lists and patterns to search.
+// Policy contains compiled settings: the actions of every rule by direction, and the lists and patterns to search.
 type Policy struct {
 	Strict      bool                 // block instead of review
 	AutoApprove int                  // the highest approved risk, 0 to 100
@@ -46,7 +46,7 @@ type Policy struct {
 	settings    *Settings            // for the names of lists and patterns; nil: none
 }
 
-// actions is the action of every rule, and the set of the rules whose action is not Allow.
+// actions contains the action of every rule, and the set of rules whose action is not Allow.
 type actions struct {
 	of      [MaxRules]Action
 	enabled ruleSet
@@ -59,7 +59,7 @@ func (t *actions) set(rule ID, a Action) {
 	}
 }
 
-// defaults is the actions without settings. Policies share it, because every step of a stream makes one.
+// defaults contains the actions without settings. Policies share it, because every step of a stream creates one.
 var defaults = defaultActions()
 
 func defaultActions() (t [directions]actions) {
@@ -68,15 +68,15 @@ func defaultActions() (t [directions]actions) {
 		t[Input].set(ID(i), a)
 		t[Output].set(ID(i), a)
 	}
-	t[Input].set(RuleSchema, Allow) // it is of responses
+	t[Input].set(RuleSchema, Allow) // the rule only applies to responses
 	t[Input].set(RuleUnchecked, Allow)
 	t[Output].set(RuleUnchecked, Allow)
 	t[System] = t[Input]
 	return t
 }
 
-// defaultAction is the action of a category's rules without settings: secrets are redacted, lengths above the limit and
-// content that cannot be checked are blocked where they are found at all; everything else is flagged.
+// defaultAction returns the action of a category's rules without settings. Secrets are redacted. Lengths above the
+// limit and content that cannot be checked are blocked, if they are reported at all. Everything else is flagged.
 func defaultAction(c Category) Action {
 	switch c {
 	case Secret:
@@ -87,12 +87,12 @@ func defaultAction(c Category) Action {
 	return Flag
 }
 
-// NewPolicy has the defaults and neither lists nor patterns.
+// NewPolicy returns a policy with the defaults, and without lists and patterns.
 func NewPolicy() *Policy {
 	return &Policy{AutoApprove: DefaultAutoApprove, tables: &defaults}
 }
 
-// Policy compiles the settings. The policy refers to them.
+// Policy compiles the settings. The policy keeps references to them.
 func (s *Settings) Policy() *Policy {
 	p := NewPolicy()
 	p.Strict, p.AutoApprove, p.settings = s.Strict, int(s.AutoApprove), s
@@ -125,7 +125,7 @@ func (p *Policy) set(rule ID, input, output Action, system Override) {
 // Roles reports whether system texts have other actions than the other texts of a request.
 func (p *Policy) Roles() bool { return p.tables[Input].of != p.tables[System].of }
 
-// overrideCategory applies an override to the rules of the category that it names, if it names one.
+// overrideCategory applies an override to the rules of a category, if it names one.
 func (p *Policy) overrideCategory(a *RuleActions) {
 	for c := range Categories {
 		if c.String() != a.Rule {
@@ -139,8 +139,8 @@ func (p *Policy) overrideCategory(a *RuleActions) {
 	}
 }
 
-// overrideRule applies an override to the rule that it names, if it names one. The search begins at the index at and
-// returns the next one: Encode sorts overrides by rule.
+// overrideRule applies an override to a rule, if it names one. The search begins at the index at and returns the next
+// index, because Encode sorts overrides by rule.
 func (p *Policy) overrideRule(a *RuleActions, at int) (next int) {
 	for range table {
 		if at >= len(table) {
@@ -155,10 +155,10 @@ func (p *Policy) overrideRule(a *RuleActions, at int) (next int) {
 	return at
 }
 
-// listRule is the ID of a keyword list's rule.
+// listRule returns the ID of a keyword list's rule.
 func listRule(i int) ID { return ID(len(table) + i) }
 
-// patternRule is the ID of a pattern's rule.
+// patternRule returns the ID of a pattern's rule.
 func (p *Policy) patternRule(i int) ID { return ID(len(table) + len(p.settings.Lists) + i) }
 
 // Rule describes a rule of the table, or of the settings' lists and patterns. Its name is empty if there is none.
@@ -185,7 +185,8 @@ func (p *Policy) Rule(id ID) (name string, category Category, severity Severity)
 	return "", Keyword, Low
 }
 
-// Set changes a rule's action in one direction. That of system texts follows the one of other input until it is set.
+// Set changes a rule's action in one direction. Until the action for system texts is set, it follows that of other
+// input.
 func (p *Policy) Set(d Direction, rule ID, a Action) {
 	if d == Input {
 		p.Set(System, rule, a)
@@ -200,7 +201,7 @@ func (p *Policy) Set(d Direction, rule ID, a Action) {
 	p.tables[d].set(rule, a)
 }
 
-// Action is a rule's action in one direction.
+// Action returns a rule's action in one direction.
 func (p *Policy) Action(d Direction, rule ID) Action {
 	if rule >= MaxRules {
 		return Allow
@@ -208,13 +209,14 @@ func (p *Policy) Action(d Direction, rule ID) Action {
 	return p.tables[d].of[rule]
 }
 
-// Tighten makes the policy stricter as a caller's request asks: strict mode on, or a lower threshold. It never loosens.
+// Tighten makes the policy stricter, as a caller's request demands: strict mode on, or a lower threshold. It never
+// loosens the policy.
 func (p *Policy) Tighten(strict bool, autoApprove int) {
 	p.Strict = p.Strict || strict
 	p.AutoApprove = max(0, min(p.AutoApprove, autoApprove))
 }
 
-// Rules is the rules that are not allowed in one direction, to scan with.
+// Rules returns the rules to scan with in one direction: all rules whose action is not Allow.
 func (p *Policy) Rules(d Direction) *Rules {
 	r := &Rules{enabled: p.tables[d].enabled}
 	if p.settings != nil {

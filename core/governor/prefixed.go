@@ -1,14 +1,14 @@
 package governor
 
-// minPrefixed is the length from which random text behind a service's prefix is a token: IDs of objects in public APIs, which
-// look the same, are shorter. Behind a prefix that says what it is, minSaid is enough.
+// minPrefixed is the length from which random text after a service's prefix is a token: IDs of objects in public APIs, which
+// look the same, are shorter. After a prefix that says what it is, minSaid is enough.
 const minPrefixed, minSaid = 30, 20
 
 // maxPrefix is the longest prefix of a token that has no format of its own.
 const maxPrefix = 32
 
 // prefixed takes a word for a token of a service without a format of its own: words in one case, each with a dash or an
-// underscore behind it, and random letters and digits behind these. known is the length of the prefix that a format has: one of its
+// underscore after it, and random letters and digits after these. known is the length of the prefix that a format has: one of its
 // tokens that is cut off is none, unless all of the prefix is such as many services have.
 func (s *Scanner) prefixed(v *view, start, end, known int) (next int, ok bool) {
 	for end > start && v.text[end-1] == '.' {
@@ -29,7 +29,7 @@ func (s *Scanner) prefixed(v *view, start, end, known int) (next int, ok bool) {
 	return s.emit(v, ruleSecret, start, end)
 }
 
-// prefixEnd is the length of a word's prefix, or 0, and whether a part of it, or each, says that a secret follows.
+// prefixEnd returns the length of a word's prefix, or 0, and whether a part of it, or each, says that a secret follows.
 func prefixEnd(word []byte) (body int, said, shared bool) {
 	kinds := uint16(0)
 	shared = true

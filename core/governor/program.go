@@ -39,8 +39,8 @@ const (
 	noWordBoundary
 )
 
-// MaxMatch is the length of the longest match of a pattern, in bytes. MaxInstructions bounds the programs of all
-// patterns together, and with them the work for each character.
+// MaxMatch is the maximum length of a match of a pattern, in bytes. MaxInstructions limits the programs of all
+// patterns together, and so the work for each character.
 const (
 	MaxMatch        = 256
 	MaxInstructions = 400
@@ -56,14 +56,14 @@ type program struct {
 	base         int // the number of its instruction 0 among those of all programs
 }
 
-// patterns is the programs of all patterns whose rules apply.
+// patterns contains the programs of all patterns whose rules apply.
 type patterns struct {
 	programs []program
 	first    [32]byte // the union of the programs' sets
 	total    int      // instructions
 }
 
-// loadPatterns is the search for the patterns whose rules apply, or nil.
+// loadPatterns returns the search for the patterns whose rules apply, or nil.
 func loadPatterns(p *Policy, r *Rules) *patterns {
 	all := &patterns{}
 	for i := range p.settings.Patterns {
@@ -84,7 +84,7 @@ func loadPatterns(p *Policy, r *Rules) *patterns {
 	return all
 }
 
-// readProgram reads a program. ok is false if its parts are not as they should be; then it is not used.
+// readProgram reads a program. ok is false if it is malformed; it must not be used then.
 func readProgram(data []byte) (p program, ok bool) {
 	if len(data) < programHeader || data[0] != ProgramFormat {
 		return p, false
@@ -98,7 +98,7 @@ func readProgram(data []byte) (p program, ok bool) {
 	return p, true
 }
 
-// Instructions is the number of instructions of a program; 0 if it is malformed.
+// Instructions returns the number of instructions of a program; 0 if it is malformed.
 func Instructions(data []byte) int {
 	p, _ := readProgram(data)
 	return p.count()
@@ -106,7 +106,8 @@ func Instructions(data []byte) int {
 
 func (p *program) count() int { return len(p.instructions) / InstructionSize }
 
-// instruction is an operation with the next instruction and its argument. One that does not exist matches nothing.
+// instruction returns an operation with the next instruction and its argument. An instruction that does not exist
+// matches nothing.
 func (p *program) instruction(pc int) (op byte, next, argument int) {
 	if pc >= p.count() {
 		return operations, 0, 0
@@ -149,7 +150,7 @@ func (p *program) inRanges(r, first, count int) bool {
 	return false
 }
 
-// skip is the index of the next byte from i that may begin a match.
+// skip returns the index of the next byte from i that may begin a match.
 func (p *patterns) skip(text []byte, i int) int {
 	for i < len(text) && p.first[text[i]>>3]>>(text[i]&7)&1 == 0 {
 		i++
@@ -157,7 +158,7 @@ func (p *patterns) skip(text []byte, i int) int {
 	return i
 }
 
-// codePoint is the code point at i of text[:to] and its length; 0 at the end, or if more bytes of it must arrive.
+// codePoint returns the code point at i of text[:to] and its length; 0 at the end, or if more bytes of it must arrive.
 func codePoint(text []byte, i, to int, flush bool) (r rune, width int) {
 	if i == to {
 		return 0, 0

@@ -7,7 +7,8 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// MaxReversible is how many different values a request may have restored; later ones are redacted for good.
+// MaxReversible is the maximum number of different values of a request that can be restored. Later values are
+// redacted permanently.
 const MaxReversible = 256
 
 // Redactor replaces findings by placeholders such as [EMAIL_1] in all texts of one request, and restores them in the
@@ -15,9 +16,9 @@ const MaxReversible = 256
 // same rule has the same placeholder in every text. Numbers that the texts reserve are skipped.
 type Redactor struct {
 	Reversible bool
-	JSON       bool // the texts of the response are JSON: values are restored as parts of its strings
+	JSON       bool // the texts of the response are JSON, so values are restored as parts of its strings
 	known      []value
-	slots      [valueSlots]uint16 // one more than the index of a list's first value; 0 for none
+	slots      [valueSlots]uint16 // 1 + the index of a list's first value; 0 for none
 	taken      []Literal
 }
 
@@ -26,13 +27,13 @@ type value struct {
 	label  string
 	number int
 	text   string
-	next   uint16 // one more than the index of the next value of the slot; 0 for none
+	next   uint16 // 1 + the index of the next value of the slot; 0 for none
 }
 
-// valueSlots is the number of lists that the known values are in.
+// valueSlots is the number of lists of known values.
 const valueSlots = 256
 
-// valueSlot is the list of a value: FNV-1a, folded.
+// valueSlot returns the list of a value: FNV-1a, folded.
 func valueSlot(rule ID, text []byte) int {
 	h := uint32(2166136261) ^ uint32(rule)
 	for _, b := range text {
@@ -47,21 +48,22 @@ type Literal struct {
 	number int
 }
 
-// maxTaken bounds the placeholders that are remembered as taken; later texts' numbers are then beyond any of them.
+// maxTaken limits the placeholders that are remembered as taken. The numbers for later texts are then higher than all
+// of them.
 const maxTaken = 1000
 
-// Reserve remembers the placeholders that a text already contains. Call it with the texts whose numbers a value must not
-// get before the Apply or Replace with which it gets its own.
+// Reserve remembers the placeholders that a text already contains. A value must not get their numbers, so call
+// Reserve before the Apply or Replace that numbers the value.
 func (r *Redactor) Reserve(text []byte) { r.taken = AppendLiterals(r.taken, text) }
 
-// Take is Reserve for one placeholder.
+// Take does the same as Reserve, for one placeholder.
 func (r *Redactor) Take(l Literal) {
 	if len(r.taken) < maxTaken {
 		r.taken = append(r.taken, l)
 	}
 }
 
-// Full reports whether all further values are redacted for good.
+// Full reports whether all further values are redacted permanently.
 func (r *Redactor) Full() bool { return len(r.known) == MaxReversible }
 
 // AppendLiterals appends the placeholders that a text contains, up to maxTaken in all.
@@ -105,7 +107,7 @@ func placeholder(text []byte) (label []byte, number, end int) {
 	return text[1:cut], number, i + 1
 }
 
-// maxLabel bounds a placeholder's length. MaxPlaceholder is the longest one.
+// maxLabel limits a placeholder's length. MaxPlaceholder is the maximum length of a placeholder.
 const (
 	maxLabel       = 48
 	MaxPlaceholder = maxLabel + 1
@@ -127,20 +129,20 @@ func appendLabel(dst []byte, name string, dynamic bool) []byte {
 	return dst
 }
 
-// isLabel reports whether a label is that of a rule with this name.
+// isLabel reports whether a label belongs to a rule with this name.
 func isLabel(label []byte, name string, dynamic bool) bool {
 	var one [maxLabel]byte
 	return string(appendLabel(one[:0], name, dynamic)) == string(label)
 }
 
-// label is a rule's part of its placeholders.
+// label returns a rule's part of its placeholders.
 func (p *Policy) label(rule ID) string {
 	name, _, _ := p.Rule(rule)
 	return string(appendLabel(nil, name, int(rule) >= len(table)))
 }
 
-// inPlaceholder reports whether [i, j) is inside of a placeholder that a redaction has made: a keyword or a pattern
-// finds no part of it.
+// inPlaceholder reports whether [i, j) is inside a placeholder of a redaction. Keywords and patterns must not match
+// parts of it.
 func (r *Rules) inPlaceholder(v *view, i, j int) bool {
 	from, to := i, j
 	if v.at(from) == '[' {
@@ -178,7 +180,7 @@ func (r *Rules) inPlaceholder(v *view, i, j int) bool {
 
 func isLabelByte(b byte) bool { return class[b]&(isUpper|isDigit) != 0 || b == '_' }
 
-// isRuleLabel reports whether a label is that of a rule.
+// isRuleLabel reports whether a label belongs to any rule.
 func (r *Rules) isRuleLabel(label []byte) bool {
 	for i := range table {
 		if isLabel(label, table[i].Name, false) {
@@ -201,8 +203,8 @@ func (r *Rules) isRuleLabel(label []byte) bool {
 	return false
 }
 
-// Apply appends text with a placeholder in the place of each finding whose action is redact. Findings are in order, do
-// not overlap, and their offsets count from text's first byte.
+// Apply appends text, with a placeholder in place of each finding whose action is Redact. Findings must be in order
+// and must not overlap. Their offsets count from text's first byte.
 func (r *Redactor) Apply(dst, text []byte, p *Policy, d Direction, findings []Finding) []byte {
 	done := 0
 	for _, f := range findings {
@@ -216,7 +218,7 @@ func (r *Redactor) Apply(dst, text []byte, p *Policy, d Direction, findings []Fi
 	return append(dst, text[done:]...)
 }
 
-// Replace appends the placeholder of a value, whatever the rule's action is.
+// Replace appends the placeholder of a value, regardless of the rule's action.
 func (r *Redactor) Replace(dst []byte, p *Policy, rule ID, text []byte) []byte {
 	slot := valueSlot(rule, text)
 	for i := r.slots[slot]; i != 0; i = r.known[i-1].next {
@@ -233,7 +235,7 @@ func (r *Redactor) Replace(dst []byte, p *Policy, rule ID, text []byte) []byte {
 	return appendPlaceholder(dst, label, number)
 }
 
-// add makes a value known.
+// add adds a value to the known ones.
 func (r *Redactor) add(v value) {
 	slot := valueSlot(v.rule, []byte(v.text))
 	v.next = r.slots[slot]
@@ -241,7 +243,7 @@ func (r *Redactor) add(v value) {
 	r.slots[slot] = uint16(len(r.known))
 }
 
-// number is the next free number of a label.
+// number returns the next free number of a label.
 func (r *Redactor) number(label string) (n int) {
 	for i := range r.known {
 		if r.known[i].label == label {
@@ -263,8 +265,8 @@ func appendPlaceholder(dst []byte, label string, number int) []byte {
 	return append(strconv.AppendInt(dst, int64(number), 10), ']')
 }
 
-// Fields writes or reads the redactor, for Apply and Restore in a later step. The values are in it: treat it like
-// the texts.
+// Fields writes or reads the redactor, for Apply and Restore in a later step. It contains the values, so treat it
+// like the texts.
 func (r *Redactor) Fields(f *abi.Fields) {
 	f.Bool(&r.Reversible)
 	known := r.known
@@ -300,7 +302,7 @@ func valueFields(f *abi.Fields, v *value) {
 	}
 }
 
-// Restore appends text with the values in the place of their placeholders. text must hold whole placeholders: see
+// Restore appends text with the values in place of their placeholders. text must contain complete placeholders; see
 // Unfinished.
 func (r *Redactor) Restore(dst, text []byte) []byte {
 	for {
@@ -322,7 +324,7 @@ func (r *Redactor) Restore(dst, text []byte) []byte {
 	}
 }
 
-// find is the value of a placeholder, or nil.
+// find returns the value of a placeholder, or nil.
 func (r *Redactor) find(name []byte, number, end int) *value {
 	for i := range r.known {
 		if k := &r.known[i]; end > 0 && k.number == number && k.label == string(name) {
@@ -332,8 +334,8 @@ func (r *Redactor) find(name []byte, number, end int) *value {
 	return nil
 }
 
-// Unfinished is the length of the end of text that may be the beginning of a placeholder: a stream holds it back
-// before Restore. It is less than MaxPlaceholder.
+// Unfinished returns the length of the end of text that may be the start of a placeholder. A stream holds this end
+// back before Restore. It is shorter than MaxPlaceholder.
 func (r *Redactor) Unfinished(text []byte) int {
 	from := max(0, len(text)-maxLabel)
 	at := bytes.LastIndexByte(text[from:], '[')

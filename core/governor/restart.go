@@ -1,6 +1,6 @@
 package governor
 
-// Restart makes the scanner begin a new text, with the rules and the memory that it has.
+// Restart makes the scanner start a new text, and keeps its rules and memory.
 func (s *Scanner) Restart() {
 	*s = Scanner{rules: s.rules, scratch: s.scratch, machine: s.machine, whole: s.whole}
 }

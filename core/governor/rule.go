@@ -8,17 +8,17 @@ type Category uint8
 const (
 	Secret        Category = iota // credentials: tokens, keys, passwords
 	Personal                      // data about a person: identifiers, contact data, payment data
-	Injection                     // heuristics for prompt injection: they flag, they prove nothing
+	Injection                     // heuristics for prompt injection: they flag, but prove nothing
 	Keyword                       // words of the operator's lists
 	CustomPattern                 // matches of the operator's regular expressions
-	Length                        // more characters than the operator permits
+	Length                        // more characters than the operator allows
 	Schema                        // an answer that does not satisfy the operator's JSON Schema
 	Unchecked                     // content that cannot be read: images, audio, PDFs, tokens
 	Classified                    // the verdict of a classifier
 	Categories
 )
 
-// String is the category's name in the API.
+// String returns the category's name in the API.
 func (c Category) String() string {
 	return [...]string{"secret", "personal", "injection", "keyword", "pattern", "length", "schema", "unchecked", "classifier"}[c]
 }
@@ -33,16 +33,16 @@ const (
 	Critical
 )
 
-// String is the severity's name in the API.
+// String returns the severity's name in the API.
 func (s Severity) String() string {
 	return [...]string{"low", "medium", "high", "critical"}[s]
 }
 
-// ID is the index of a rule in the table of this build; from len(Table()) on, of the settings' keyword lists, then of
-// their patterns. Stored data and the API use names.
+// ID is the index of a rule in the table of this build. IDs from len(Table()) on are the settings' keyword lists, and
+// then their patterns. Stored data and the API use names.
 type ID uint16
 
-// MaxRules bounds IDs.
+// MaxRules limits IDs.
 const MaxRules = 384
 
 // Rule is one kind of finding.
@@ -50,7 +50,7 @@ type Rule struct {
 	Name     string // such as "secret.github-token"; stable
 	Category Category
 	Severity Severity
-	// MaxLength bounds a finding's length in bytes.
+	// MaxLength limits a finding's length in bytes.
 	MaxLength int
 }
 
@@ -60,7 +60,7 @@ type Finding struct {
 	Start, End int // byte offsets in the whole text, from its first byte; End is exclusive
 }
 
-// Rules whose findings are not in a text's bytes: other code adds them.
+// Rules whose findings are not bytes of a text. Other code adds these findings.
 const (
 	RuleLengthInput  ID = iota // a request's texts have more than Settings.MaxInput characters
 	RuleLengthOutput           // a response's texts have more than Settings.MaxOutput characters
@@ -70,7 +70,7 @@ const (
 	otherRules
 )
 
-// Rules with code of their own. The rules of token formats follow in the table, see token.go.
+// Rules with separate code. The rules of token formats follow in the table; see token.go.
 const (
 	rulePrivateKey = otherRules + iota
 	ruleJWT
@@ -131,7 +131,7 @@ var codeRule = [codeRules]Rule{
 // Table lists every rule; an ID is an index into it. The caller must not change it.
 func Table() []Rule { return table[:] }
 
-// Lookup is the ID of a rule by its name.
+// Lookup returns the ID of a rule by its name.
 func Lookup(name string) (id ID, ok bool) {
 	for i := range table {
 		if table[i].Name == name {
@@ -141,7 +141,7 @@ func Lookup(name string) (id ID, ok bool) {
 	return 0, false
 }
 
-// Rules is the set of rules to apply, with the operator's keywords and patterns. The zero value applies no rule.
+// Rules is the set of rules to apply, with the operator's keywords and patterns. The zero value applies no rules.
 type Rules struct {
 	enabled  ruleSet
 	keywords *Keywords

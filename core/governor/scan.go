@@ -2,7 +2,7 @@ package governor
 
 // Bounds of the scan, in bytes.
 const (
-	maxWord       = 1024  // of a word that is looked at; the rest of a longer word is skipped
+	maxWord       = 1024  // of a word that is examined; the rest of a longer word is skipped
 	maxPrivateKey = 16384 // an RSA key of 16,384 bits has 12.7 KB
 	maxJWT        = 8192
 	maxURLPassword,
@@ -22,9 +22,9 @@ const (
 // Scanner finds findings in one text that arrives in pieces. Its zero value, with rules set by NewScanner, is the
 // state before the first byte. Its results do not depend on how the text is cut.
 //
-// Findings come in order and never overlap. Candidates are tried at each place from left to right; at one place
-// specific token formats come before other secrets, secrets before personal data, and the first detector that accepts
-// decides. The scan continues at the finding's end.
+// Findings are in order and never overlap. Candidates are tried at each place from left to right. At one place,
+// specific token formats come before other secrets, and secrets before personal data. The first detector that accepts
+// a candidate decides. The scan continues at the finding's end.
 type Scanner struct {
 	rules    *Rules
 	base     int // offset of the next byte to decide, in the whole text
@@ -33,47 +33,47 @@ type Scanner struct {
 	inLong   bool // inside a word that is longer than maxWord
 	seen     [subjects]int
 	lastSeen int // the latest of seen
-	lastPair int // one more than the number of the word before, if it may begin a pair
+	lastPair int // 1 + the number of the previous word, if it may begin a pair
 	pairEnd  int
-	valueEnd int // offset of the end of the last value behind a secret's name
-	nested   int // names inside of it that were looked behind
+	valueEnd int // offset of the end of the last value after a secret's name
+	nested   int // number of names inside of it whose value was looked for
 	keywords keywordState
-	customAt int               // offset of the next byte that a match of a pattern may begin at
+	customAt int               // offset of the next byte at which a match of a pattern may begin
 	settled  *[MaxPatterns]int // by program: the end of its last exempted match; nil before the first
 	machine  *machine
 	whole    *wholeMatch // nil before the first use
-	edge     int         // end of the last text that is exempted from its rule only: words do not cross it
+	edge     int         // end of the last text that is only exempted from its rule: words do not cross it
 	found    []Finding
 	scratch  *scratch
 }
 
-// scratch is memory for candidates, so that they allocate nothing. A scanner of a short piece of a stream usually has no
-// candidate and needs none.
+// scratch is memory for candidates, so that they allocate nothing. A scanner of a short piece of a stream usually has
+// no candidates and needs none.
 type scratch struct {
 	number number
 	phone  phoneNumber
 	text   [24]byte
 	header *[768]byte // the decoded start of a JSON Web Token; nil before the first
 	ahead  ahead
-	wrong  int // one more than the offset of a number that has not the check digits of the identifier that a word names; 0: none
+	wrong  int // 1 + the offset of a number that lacks the check digits of the identifier that a word names; 0: none
 }
 
-// NewScanner begins a text.
+// NewScanner starts a text.
 func NewScanner(rules *Rules) *Scanner {
 	return &Scanner{rules: rules}
 }
 
-// Scan appends the findings in a whole text.
+// Scan appends the findings in a complete text.
 func Scan(text []byte, rules *Rules, found []Finding) []Finding {
 	s := Scanner{rules: rules, found: found}
 	s.run(text, true)
 	return s.found
 }
 
-// Next continues the text. window is what has not been decided yet: the rest of the last window, then the new bytes.
-// It appends the findings that lie in the first done bytes of window; later bytes cannot change these. Findings' offsets
-// count from the text's first byte. The bytes from done on must begin the next window. With final set the text ends
-// and done is len(window).
+// Next continues the text. window is the text that has not been decided yet: the rest of the last window, then the
+// new bytes. Next appends the findings in the first done bytes of window, which later bytes cannot change. Offsets of
+// findings count from the text's first byte. The next window must begin with the bytes from done on. With final set,
+// the text ends and done is len(window).
 func (s *Scanner) Next(window []byte, final bool, found []Finding) (all []Finding, done int) {
 	s.found = found
 	done = s.run(window, final)
@@ -81,10 +81,10 @@ func (s *Scanner) Next(window []byte, final bool, found []Finding) (all []Findin
 	return all, done
 }
 
-// Offset is the number of bytes decided so far.
+// Offset returns the number of bytes decided so far.
 func (s *Scanner) Offset() int { return s.base }
 
-// run decides as much of text as it can and returns its length.
+// run decides as much of text as possible and returns its length.
 func (s *Scanner) run(text []byte, final bool) (done int) {
 	v := view{text: text, tail: s.tail}
 	s.wordAt = s.base + s.words(&v, s.wordAt-s.base, final)
@@ -123,7 +123,7 @@ func (s *Scanner) runOwn(v *view, final bool) (done int) {
 	return done
 }
 
-// place puts keywords and patterns before the last finding, which a detector has added, and resumes behind it.
+// place puts keywords and patterns before the last finding, which a detector has added, and continues after it.
 func (s *Scanner) place(v *view) {
 	if s.rules.keywords == nil && s.rules.patterns == nil {
 		return
@@ -183,7 +183,7 @@ func (s *Scanner) words(v *view, from int, final bool) int {
 	return from
 }
 
-// limit is the end of a word from i that would end at to, or the edge in it.
+// limit returns the end of a word from i that would end at to, or the edge in it.
 func (s *Scanner) limit(i, to int) int {
 	if edge := s.edge - s.base; edge > i {
 		return min(to, edge)
@@ -191,7 +191,7 @@ func (s *Scanner) limit(i, to int) int {
 	return to
 }
 
-// isPair reports whether a word of two letters and a space are at i, behind a word about British insurance numbers: one may
+// isPair reports whether a word of two letters and a space are at i, after a word about British insurance numbers: one may
 // begin with them. Elsewhere these letters have to be capitals, or each such word at the end of a piece would be held back.
 func (s *Scanner) isPair(text []byte, i int) bool {
 	return text[i+2] == ' ' && isLetterByte(text[i]) && isLetterByte(text[i+1]) && (i == 0 || class[text[i-1]]&inWord == 0) && s.since(aboutBritain, i) <= nearBefore
@@ -214,7 +214,7 @@ func (s *Scanner) unusual(v *view, start, end int, kinds uint16, final bool) (ne
 	return next, false
 }
 
-// names reports whether a word does no more than name subjects, if any.
+// names reports whether a word at most names subjects.
 func (s *Scanner) names(text []byte, start, end int, kinds uint16) bool {
 	if kinds&(isLower|isUpper) == 0 && s.isQuantity(text, start, end) {
 		return true
@@ -233,11 +233,11 @@ func (s *Scanner) names(text []byte, start, end int, kinds uint16) bool {
 	return isPlain(text, start, end, kinds) && (!mayName(text[start:end], kinds) || s.noted(text, start, end, kinds))
 }
 
-// maxQuantity is the length of the longest number that is nothing without a word about it: 1000000, 2026-06.
+// maxQuantity is the maximum length of a number that is not a finding without a word about it: 1000000, 2026-06.
 const maxQuantity = 7
 
 // isQuantity reports whether a word of digits and joints can be no finding: it is short, a word or the end of a
-// clause is behind it, and no word that it may belong to is near.
+// clause is after it, and no word that it may belong to is near.
 func (s *Scanner) isQuantity(text []byte, start, end int) bool {
 	return end < len(text) && end-start <= maxQuantity && isDigitByte(text[start]) && s.base+start-s.lastSeen > nearBefore &&
 		(text[end] == ' ' && end-start < 6 && end+1 < len(text) && isLetterByte(text[end+1]) || oneOf(text[end], ",\n\"")) &&
@@ -247,11 +247,11 @@ func (s *Scanner) isQuantity(text []byte, start, end int) bool {
 // minToken is the length from which a word of letters only may be a token.
 const minToken = 15
 
-// minLetters is the length from which a word of letters of one case may be a token, unless the token continues behind it.
+// minLetters is the length from which a word of letters of one case may be a token, unless the token continues after it.
 const minLetters = 20
 
-// word looks closer at the word [start, end). It returns where the scan continues, or wait if that depends on bytes
-// that have not arrived.
+// word examines the word [start, end). It returns where the scan continues, or wait if that depends on bytes that
+// have not arrived.
 func (s *Scanner) word(v *view, start, end int, kinds uint16, final bool) (next int, wait bool) {
 	if s.scratch == nil {
 		s.scratch = &scratch{}
@@ -277,7 +277,7 @@ func (s *Scanner) word(v *view, start, end int, kinds uint16, final bool) (next 
 	return s.limit(start, next), false
 }
 
-// punctuation looks closer at a separator that may begin a finding.
+// punctuation examines a separator that may begin a finding.
 //
 //go:noinline
 func (s *Scanner) punctuation(v *view, i int, final bool) (next int, wait bool) {
@@ -304,14 +304,14 @@ func (s *Scanner) punctuation(v *view, i int, final bool) (next int, wait bool) 
 	if !ok {
 		return i + 1, false
 	}
-	if len(s.found) > found { // not if it is exempted from every rule
+	if len(s.found) > found { // false if it is exempted from every rule
 		s.place(v)
 	}
 	return next, false
 }
 
-// emit appends a finding if its rule applies. ok is false if it does not, as for a text that is exempted from the rule.
-// One that is exempted from every rule is skipped; the operator's keywords and patterns are searched in it.
+// emit appends a finding if its rule applies. ok is false if it does not, or if the text is exempted from the rule. A
+// finding that is exempted from every rule is skipped, but the operator's keywords and patterns are searched in it.
 func (s *Scanner) emit(v *view, rule ID, start, end int) (next int, ok bool) {
 	if !s.rules.Has(rule) {
 		return 0, false

@@ -42,7 +42,7 @@ func (s *Scanner) puttyKey(v *view, start int) (next int, ok bool) {
 	return 0, false
 }
 
-// keyEnd is the end of a key whose base64 begins at i: behind its END line, or where the text stops being ASCII.
+// keyEnd returns the end of a key whose base64 begins at i: after its END line, or where the text stops being ASCII.
 func keyEnd(v *view, i, most int) int {
 	for ; i < most; i++ {
 		b := v.at(i)
@@ -76,7 +76,7 @@ func keyBody(v *view, i int) bool {
 	return row >= 16
 }
 
-// passwordURL looks for the password of a URL whose scheme is the word [start, end), or for a token in the place of the user's
+// passwordURL looks for the password of a URL whose scheme is the word [start, end), or for a token in place of the user's
 // name. Source: RFC 3986, section 3.2.1.
 func (s *Scanner) passwordURL(v *view, start, end int) (next int, ok bool) {
 	if !v.has(end, "://") || !isLetterByte(v.text[start]) {
@@ -104,7 +104,7 @@ func (s *Scanner) passwordURL(v *view, start, end int) (next int, ok bool) {
 	return 0, false
 }
 
-// lastSign is the sign before the host, if the one at i belongs to the password.
+// lastSign returns the sign before the host, if the one at i belongs to the password.
 func lastSign(v *view, i int) int {
 	for at, end := i+1, i+maxIndent; at < end; at++ {
 		b := v.at(at)
@@ -135,7 +135,8 @@ func (s *Scanner) secretUser(v *view, user, colon, at int) (next int, ok bool) {
 	return s.emit(v, rulePasswordURL, user, colon)
 }
 
-// minUserToken is the least length of a token in the place of a URL's user and password: shorter ones are public keys, as of Sentry.
+// minUserToken is the minimum length of a token in place of a URL's user and password. Shorter values are public
+// keys, for example of Sentry.
 const minUserToken = 36
 
 // isTemplate reports whether the password of a URL is a part of a regular expression, or is filled in: #{password}.
@@ -143,7 +144,7 @@ func isTemplate(password []byte) bool {
 	return bytes.Contains(password, []byte(".*")) || bytes.Contains(password, []byte("#{")) || bytes.Contains(password, []byte(")("))
 }
 
-// named looks behind a name of a secret for its value.
+// named looks for a value after the name of a secret.
 func (s *Scanner) named(v *view, start, end int, subject context) (next int, ok bool) {
 	for v.at(end-1) == '\'' {
 		end--
@@ -222,7 +223,7 @@ func namesCode(v *view, i int) bool {
 	return to > from && v.at(to) == '"' && (v.at(to+1) != ',' || v.at(to+2) != ' ')
 }
 
-// endsName reports whether the byte at the end of a name is of code that gives it no value.
+// endsName reports whether the byte after a name belongs to code that gives the name no value.
 func endsName(v *view, end int) bool {
 	after := v.at(end)
 	return after == ';' || after == '{' || after == '}' || after == '/' || (after == ')' || after == '(' && !isQuote(v.at(end+1))) && asserted(v, end) < 0
@@ -240,7 +241,7 @@ func isCount(v *view, i int) bool {
 	return to > i && to < i+6 && (v.at(to) == ',' || v.at(to) == '}')
 }
 
-// behindName is the end of what may be between a name's end at i and what connects it with its value, or i.
+// behindName returns the end of what may be between a name's end at i and what connects it with its value, or i.
 func behindName(v *view, i int, secure bool) int {
 	if secure {
 		return behindOptions(v, i)
@@ -269,7 +270,7 @@ func notedPassword(v *view, start, end int) bool {
 	return v.run(start, end-start, isLower|isUpper) == end && isAlnum(v.at(end+1)) && isChosen(v.text[end+1:valueEnd(v, end+1, 0)])
 }
 
-// unconnected is the start of a value that nothing connects with the name [start, end), and its quote; -1 if none is.
+// unconnected returns the start of a value that nothing connects with the name [start, end), and its quote; -1 if none is.
 func unconnected(v *view, start, end int) (from int, quote byte) {
 	switch after := v.at(end); {
 	case v.at(start-1) == '$': // a variable
@@ -281,7 +282,7 @@ func unconnected(v *view, start, end int) (from int, quote byte) {
 	return -1, 0
 }
 
-// listed is the start of a value that is the next element of a list with its name, whose quote ends before i, and its
+// listed returns the start of a value that is the next element of a list with its name, whose quote ends before i, and its
 // quote; -1 if none is: ["--token", "…"].
 func listed(v *view, i int) (from int, quote byte) {
 	if i = v.spaces(i); v.at(i) != ',' {
@@ -293,7 +294,7 @@ func listed(v *view, i int) (from int, quote byte) {
 	return opened(v, i)
 }
 
-// looseValue is the start of a value that only a space or line break separates from its name at i, or -1: token …, | token | … |.
+// looseValue returns the start of a value that only a space or line break separates from its name at i, or -1: token …, | token | … |.
 func looseValue(v *view, i int) int {
 	if v.at(i) == '|' {
 		i = v.spaces(i + 1)

@@ -16,13 +16,13 @@ const (
 	MaxExemptions = 100
 )
 
-// Settings is a project's configuration of the Governor, as doc.Policy.Governor stores it. The zero value is not valid:
-// begin with NewSettings.
+// Settings is a project's configuration of the Governor, as stored in doc.Policy.Governor. The zero value is not
+// valid; start with NewSettings.
 type Settings struct {
 	Enabled        bool
 	Strict         bool          // block instead of review
-	Reversible     bool          // the response has the redacted values again
-	AutoApprove    uint64        // the highest approved risk, 0 to 100
+	Reversible     bool          // the redacted values are restored in the response
+	AutoApprove    uint64        // the highest risk score that passes without review, 0 to 100
 	BlockUnchecked bool          // block content that cannot be read: images, audio, PDFs, tokens
 	Actions        []RuleActions // overrides of the defaults
 	Lists          []KeywordList // at most MaxLists
@@ -32,24 +32,24 @@ type Settings struct {
 	MaxOutput      uint64 // characters of all checked texts of a response; 0: no limit
 	Classifier     Classifier
 	Exemptions     []Exemption // at most MaxExemptions
-	AgentAddresses bool        // AgentAddresses are no findings of personal.email
+	AgentAddresses bool        // personal.email does not report AgentAddresses
 	automaton      []byte      // the lists' compiled words
 }
 
-// RuleActions overrides the actions of a rule or of a category. The rule's own entry wins.
+// RuleActions overrides the actions of a rule or of a category. A rule's own entry takes precedence.
 type RuleActions struct {
 	Rule          string // name such as "personal.email", or a category such as "secret"
 	Input, Output Action
 	System        Override // of Input, for system texts
 }
 
-// Override is an action that replaces another one, or none: one more than the action; 0: none.
+// Override is an action that replaces another one: 1 + the action; 0: no override.
 type Override uint8
 
-// OverrideBy is the override by an action.
+// OverrideBy returns the override with an action.
 func OverrideBy(a Action) Override { return Override(a) + 1 }
 
-// Of is the action that the override leaves in the place of another one.
+// Of returns the action after the override is applied to another action.
 func (o Override) Of(a Action) Action {
 	if o == 0 {
 		return a
@@ -57,35 +57,35 @@ func (o Override) Of(a Action) Action {
 	return Action(o - 1)
 }
 
-// KeywordList is a list of words that are findings of the rule "keyword.NAME".
+// KeywordList is a list of words that the rule "keyword.NAME" reports.
 type KeywordList struct {
 	Name          string // a lowercase letter, then lowercase letters, digits and dashes; at most MaxNameLength
 	Severity      Severity
 	Input, Output Action
 	System        Override
-	MatchCase     bool     // ASCII letters match only in the case given
+	MatchCase     bool     // ASCII letters only match in the given case
 	Words         []string // 2 to 120 bytes each, UTF-8 without control characters
 }
 
-// Pattern is a regular expression whose matches are findings of the rule "pattern.NAME".
+// Pattern is a regular expression whose matches the rule "pattern.NAME" reports.
 type Pattern struct {
 	Name          string // like KeywordList.Name
 	Severity      Severity
 	Input, Output Action
 	System        Override
 	Source        string // the regular expression
-	Program       []byte // its compiled form; the control plane compiles it
+	Program       []byte // its compiled form, which the control plane writes
 	MaxLength     uint64 // of a match, in bytes; at most MaxMatch
 }
 
-// AnswerSchema is the JSON Schema that whole answers must satisfy.
+// AnswerSchema is the JSON Schema that non-streaming answers must satisfy.
 type AnswerSchema struct {
 	Schema   string // JSON; empty: none
 	Action   Action // Flag or Block
 	Severity Severity
 }
 
-// ClassifierKind is the API that a classifier has.
+// ClassifierKind is the API of a classifier.
 type ClassifierKind uint8
 
 const (
@@ -99,22 +99,23 @@ const (
 type Classifier struct {
 	Kind       ClassifierKind
 	Model      string // name in the catalog
-	Strict     bool   // judged before the request is sent; false: beside it
+	Strict     bool   // judged before the request is sent; false: at the same time
 	TimeoutMs  uint64
 	FailClosed bool   // block if the classifier fails
-	Threshold  uint64 // the score from which a request is a finding, 0 to 100
+	Threshold  uint64 // the score at and above which a request is a finding, 0 to 100
 }
 
-// NewSettings is the defaults: the Governor is not enabled.
+// NewSettings returns the defaults: the Governor is not enabled.
 func NewSettings() Settings {
 	return Settings{AutoApprove: DefaultAutoApprove, AgentAddresses: true, Schema: AnswerSchema{Action: Flag, Severity: Medium}}
 }
 
-// settingsFormat is the first number of encoded settings. Older formats are still read: 1 lacked exemptions, so it has
-// none, and the actions of system texts.
+// settingsFormat is the first number of encoded settings. Older formats can still be read. Format 1 lacked exemptions
+// and the actions of system texts, so it has none.
 const settingsFormat = 2
 
-// Encode returns the stored form, which is the same for overrides in any order. It is valid if Check accepts the settings.
+// Encode returns the stored form. It does not depend on the order of overrides. It is valid if Check accepts the
+// settings.
 func (s *Settings) Encode() []byte {
 	s.automaton = compileKeywords(s.Lists)
 	s.sortActions()
@@ -124,7 +125,7 @@ func (s *Settings) Encode() []byte {
 	return w.Buf
 }
 
-// sortActions brings overrides into the table's order, so that Policy finds their rules in one pass.
+// sortActions sorts overrides in the table's order, so that Policy finds their rules in one pass.
 func (s *Settings) sortActions() {
 	s.Actions = slices.Clone(s.Actions)
 	slices.SortStableFunc(s.Actions, func(a, b RuleActions) int {
@@ -175,7 +176,7 @@ func (s *Settings) fields(f *abi.Fields, format *uint64) {
 	}
 }
 
-// overrideFields are the actions of system texts: of the overrides, the lists and the patterns.
+// overrideFields lists the actions for system texts: of the overrides, the lists and the patterns.
 func (s *Settings) overrideFields(f *abi.Fields) {
 	for i := range s.Actions {
 		overrideField(f, &s.Actions[i].System)
@@ -194,7 +195,7 @@ func overrideField(f *abi.Fields, o *Override) {
 	}
 }
 
-// effectFields is a severity and two actions in one number of six bits.
+// effectFields encodes a severity and two actions as one number of six bits.
 func effectFields(f *abi.Fields, severity *Severity, input, output *Action) {
 	v := uint8(*severity)<<4 | uint8(*input)<<2 | uint8(*output)
 	abi.Enum(f, &v)
@@ -210,7 +211,7 @@ func actionsFields(f *abi.Fields, a *RuleActions) {
 	effectFields(f, &none, &a.Input, &a.Output)
 }
 
-// wordEnd separates the words of an encoded list: they have no control characters.
+// wordEnd separates the words of an encoded list, because words contain no control characters.
 const wordEnd = "\n"
 
 func listFields(f *abi.Fields, l *KeywordList) {

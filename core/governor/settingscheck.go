@@ -9,7 +9,7 @@ import (
 )
 
 // Check returns an error that names the first invalid setting, its value and the remedy. It does not check the schema
-// (see package schema), nor whether programs belong to their patterns.
+// (see package schema), or whether programs belong to their patterns.
 func (s *Settings) Check() error {
 	if s.AutoApprove > MaxRisk {
 		return errors.New("autoApproveThreshold must be between 0 and 100, got " + strconv.FormatUint(s.AutoApprove, 10))
@@ -55,7 +55,7 @@ func isRule(name string) bool {
 	return ok
 }
 
-// checkName checks the name of a list or a pattern, which others must not have.
+// checkName checks the name of a list or a pattern. It must be unique.
 func checkName(kind, name string, others []string) error {
 	valid := len(name) > 0 && len(name) <= MaxNameLength && class[name[0]]&isLower != 0
 	for i := range len(name) {

@@ -5,14 +5,13 @@ import "errors"
 // stateFormat is the first byte of a scanner's state.
 const stateFormat = 1
 
-// MaxState bounds the length of a state, in bytes.
+// MaxState limits the length of a state, in bytes.
 const MaxState = 1 + tailLength + 13*5 + 4*subjects + 4*(MaxPatterns+1)
 
 var errState = errors.New("governor: malformed scanner state")
 
-// AppendState appends the scanner's state between two calls of Next. It contains the last 8 decided bytes of the text:
-// treat it like the text. Only words within their
-// reach still matter as context, so the others are left out.
+// AppendState appends the scanner's state between two calls of Next. It contains the last 8 decided bytes of the
+// text, so treat it like the text. It leaves out words that are too far away to matter as context.
 func (s *Scanner) AppendState(dst []byte) []byte {
 	dst = append(dst, stateFormat)
 	dst = append(dst, s.tail[:]...)
@@ -49,11 +48,11 @@ func (s *Scanner) AppendState(dst []byte) []byte {
 	return dst
 }
 
-// settledBit is added to a program's number, where a word's subject has its own. The edge has the number behind the
+// settledBit is added to a program's number, where a word's subject has its own. The edge has the number after the
 // programs.
 const settledBit = 128
 
-// reach is the distance within which a word about a subject, given as its bit, gives a candidate its context.
+// reach returns the distance within which a word about a subject, given as its bit, gives context to a candidate.
 func reach(bit int) int {
 	if aboutCommand>>bit == 1 {
 		return nearCommand
@@ -61,11 +60,11 @@ func reach(bit int) int {
 	return nearBefore
 }
 
-// maxAhead makes distances positive that may point behind the next byte to decide: a keyword may hold up to this many
+// maxAhead makes distances positive that may point after the next byte to decide: a keyword may hold up to this many
 // decided words.
 const maxAhead = maxKeyword + maxPrivateKey
 
-// Resume is the scanner that AppendState has described. rules must be those it had.
+// Resume returns the scanner whose state AppendState has written. rules must be the same as before.
 func Resume(state []byte, rules *Rules) (*Scanner, error) {
 	s := NewScanner(rules)
 	if len(state) < 1+tailLength || state[0] != stateFormat {

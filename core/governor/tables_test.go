@@ -334,7 +334,7 @@ type word struct {
 }
 
 // writeVocabulary writes the vocabulary as one text, in which the length of each word is before it and the number of its entry
-// behind it. Words of a bucket are neighbors, and words with equal entries share one. That makes the module smaller than a list of words does.
+// after it. Words of a bucket are neighbors, and words with equal entries share one. That makes the module smaller than a list of words does.
 func writeVocabulary(b *bytes.Buffer) {
 	var buckets []int
 	var bits [1024]uint32

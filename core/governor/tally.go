@@ -2,26 +2,27 @@ package governor
 
 import "github.com/postern-ai/postern/core/abi"
 
-// points is a finding's share of the risk by severity.
+// points lists a finding's contribution to the risk score by severity.
 var points = [...]int{Low: 5, Medium: 20, High: 40, Critical: 100}
 
-// Points is the share of the risk that a finding of this severity has.
+// Points returns the contribution of a finding of this severity to the risk score.
 func (s Severity) Points() int { return points[s] }
 
 const (
-	// MaxRisk is the highest risk.
+	// MaxRisk is the highest risk score.
 	MaxRisk = 100
-	// CountedPerRule is how many findings of one rule count: many e-mail addresses are no greater risk than three.
+	// CountedPerRule is the number of findings of one rule that count: many email addresses are no greater risk than
+	// three.
 	CountedPerRule = 3
-	// MaxListed is how many findings are listed; all are acted on.
+	// MaxListed is the number of findings that are listed. The action applies to all findings.
 	MaxListed = 100
 )
 
-// Tally sums up the findings of a request's or a response's texts. Its zero value has none.
+// Tally adds up the findings in the texts of a request or response. Its zero value has none.
 //
-// The risk is the sum of the points of all findings whose action is flag or block, at most 100: low 5, medium 20,
-// high 40, critical 100, of each rule only the first three. Redacted findings do not count: they are not sent. Another
-// finding never lowers the risk.
+// The risk score is the sum of the points of all findings whose action is flag or block, at most 100: low 5, medium
+// 20, high 40, critical 100. Only the first three findings of each rule count. Redacted findings do not count,
+// because they are not sent. Another finding never lowers the risk score.
 type Tally struct {
 	Listed  []Finding // the first MaxListed
 	Total   int
@@ -31,7 +32,7 @@ type Tally struct {
 	counts  []ruleCount
 }
 
-// ruleCount is how many findings of a rule counted so far.
+// ruleCount is the number of findings of a rule that have counted so far.
 type ruleCount struct {
 	rule  ID
 	count uint8
@@ -72,8 +73,8 @@ func (t *Tally) counted(rule ID) bool {
 	return true
 }
 
-// Decide is the decision: block for a rule's own block, or for a risk above the threshold in strict mode; otherwise
-// review above the threshold and approve up to it.
+// Decide returns the decision. It is block if a rule's own action is block, or if the risk score is above the
+// threshold in strict mode. Otherwise it is review above the threshold, and approve up to it.
 func (t *Tally) Decide(p *Policy) Decision {
 	switch {
 	case t.Blocked, t.Risk > p.AutoApprove && p.Strict:
@@ -84,7 +85,7 @@ func (t *Tally) Decide(p *Policy) Decision {
 	return Approve
 }
 
-// Fields writes or reads the tally, for a stream's state. It is at most about 1 KiB: the list is the most of it.
+// Fields writes or reads the tally, for a stream's state. It is at most about 1 KiB, most of which is the list.
 func (t *Tally) Fields(f *abi.Fields) {
 	total, risk := uint64(t.Total), uint64(t.Risk)
 	f.Flags(&t.Blocked, &t.Redact)

@@ -1,17 +1,18 @@
 package governor
 
-// tokenFormat is the published formats of one kind of token, as patterns with spaces between them. Neighbors with the same
-// rule are one rule.
+// tokenFormat contains the published formats of one kind of token, as patterns separated by spaces. Neighbors with
+// the same rule are one rule.
 type tokenFormat struct {
 	rule     string
 	severity Severity
 	patterns string
 	check    check
-	near     context // a subject that must be named before the token; 0 for none
+	near     context // a subject that must be named before the token; 0: none
 }
 
-// tokenFormats is the list of formats. testdata/governor/tokens.txt has their sources and examples; a test compares the
-// two. At one place the first format that matches decides. The scanner reads formatText, which is made of the list.
+// tokenFormats is the list of formats. testdata/governor/tokens.txt has their sources and examples; a test compares
+// the two. At each place, the first format that matches decides. The scanner reads formatText, which is generated
+// from the list.
 var tokenFormats = [...]tokenFormat{
 	{"secret.postern-key", High, "sk_live_{w29} sk_test_{w29} pk_live_{w29} pk_test_{w29}", ofPostern, 0},
 	{"secret.aws-access-key-id", High, "AKIA{B16} ASIA{B16} ABIA{B16} ACCA{B16}", 0, 0},
@@ -248,7 +249,7 @@ type oneFormat struct {
 // subject.
 const formatHead = 3
 
-// formatAt is the format at an offset in formatText.
+// formatAt returns the format at an offset in formatText.
 func formatAt(at int) oneFormat {
 	body, meta := at+formatHead, formatText[at+2]
 	return oneFormat{formatText[body : body+int(formatText[at])], ID(formatText[at+1]), check(meta & 15), formatSubjects[meta>>4]}

@@ -7,7 +7,7 @@ import (
 	"github.com/postern-ai/postern/core/keys"
 )
 
-// check is what a token has to pass beyond its pattern; 0 for nothing.
+// check is a condition that a token must meet in addition to its pattern; 0: none.
 type check uint8
 
 const (
@@ -21,7 +21,7 @@ const (
 	ofOpenAI
 )
 
-// accepts reports whether a token passes.
+// accepts reports whether a token meets the condition.
 func (c check) accepts(token []byte) bool {
 	switch c {
 	case ofPostern:
@@ -50,7 +50,7 @@ func posternKey(token []byte) bool {
 	return ok
 }
 
-// githubToken checks that the last six characters are the CRC-32, in base62, of the others behind the prefix.
+// githubToken checks that the last six characters are the CRC-32, in base62, of the others after the prefix.
 // Source: https://github.blog/2021-04-05-behind-githubs-new-authentication-token-formats/
 func githubToken(token []byte) bool {
 	body, last := token[4:len(token)-6], token[len(token)-6:]
@@ -75,7 +75,7 @@ func discordToken(token []byte) bool {
 	return ok && n >= 16 || mixed(token[:first]) && mixed(token[last+1:])
 }
 
-// pastHex requires a digit and a letter that no hash has.
+// pastHex requires a digit, and a letter that no hash has.
 func pastHex(token []byte) bool {
 	digit, letter := false, false
 	for _, b := range token {
@@ -88,7 +88,7 @@ func pastHex(token []byte) bool {
 // varied requires that case or kind change as often as in random text.
 func varied(token []byte) bool { return changes(token)*5 >= len(token) }
 
-// mixed requires lower case, upper case and digits: a format without a telling prefix.
+// mixed requires lower case, upper case and digits, for a format without a distinctive prefix.
 func mixed(token []byte) bool {
 	kinds := uint16(0)
 	for _, b := range token {

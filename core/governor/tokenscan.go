@@ -1,6 +1,6 @@
 package governor
 
-// minSpread is the least spread of a token's variable part: random hexadecimal text of 32 bytes has about 11. Behind a prefix that
+// minSpread is the least spread of a token's variable part: random hexadecimal text of 32 bytes has about 11. After a prefix that
 // says what the token is, minKnownSpread is enough, unless the text repeats a byte or counts.
 const minSpread, minKnownSpread = 6, 4
 
@@ -69,17 +69,17 @@ func (s *Scanner) token(v *view, start, end int, kinds uint16) (next int, ok boo
 	return 0, false
 }
 
-// looseFormat is a format of formatText without a literal prefix of two bytes: where it is, the byte behind its first word (0 if
+// looseFormat is a format of formatText without a literal prefix of two bytes: where it is, the byte after its first word (0 if
 // it is one word, 1 if it may contain slashes), and its first literal byte if runs of fixed length are before it.
 type looseFormat struct {
 	at                      uint16
 	behind, offset, literal byte
 	least                   byte   // the least length of its first word, if a run begins it
-	first, next             uint32 // the classes of its first byte, and of the one after behind; 0: not known
+	first, next             uint32 // the classes of its first byte, and of the one after its first word; 0: not known
 	nextLiteral             byte   // or that byte
 }
 
-// fits reports whether the format's first bytes may be at start, and the ones behind its first word at end. It looks at no byte
+// fits reports whether the format's first bytes may be at start, and the ones after its first word at end. It looks at no byte
 // that has not arrived.
 func (l *looseFormat) fits(v *view, start, end int) bool {
 	if l.first != 0 && patternClass[v.text[start]]&l.first == 0 {
@@ -95,7 +95,7 @@ func (l *looseFormat) fits(v *view, start, end int) bool {
 	return next == l.nextLiteral || patternClass[next]&l.next != 0
 }
 
-// looseBehind is the range of the formats in loose whose first word a byte may end.
+// looseBehind returns the range of the formats in loose whose first word a byte may end.
 func looseBehind(after byte) (from, to int) {
 	switch after {
 	case ':':
@@ -106,7 +106,7 @@ func looseBehind(after byte) (from, to int) {
 	return int(looseStarts[2]), int(looseStarts[4]) // a slash, or text that may contain one
 }
 
-// looseOrder is the bytes behind first words in the order of loose. looseStarts has their ranges.
+// looseOrder is the bytes after first words in the order of loose. looseStarts has their ranges.
 const looseOrder = ":|/\x01\x00"
 
 // anchored tries the formats that begin with two literal bytes. known is the length of the longest literal prefix of one that is
@@ -189,7 +189,7 @@ func isMasked(body []byte) bool {
 	return row >= masked
 }
 
-// tokenEnd is the end of a token at start that a pattern describes and that the text does not continue, or -1.
+// tokenEnd returns the end of a token at start that a pattern describes and that the text does not continue, or -1.
 func tokenEnd(v *view, start int, pattern string) int {
 	end, last := match(v, start, pattern)
 	if end < 0 || patternClass[v.at(end)]&last != 0 && (v.at(end) != '.' || isAlnum(v.at(end+1))) {
@@ -204,7 +204,7 @@ func tokenEnd(v *view, start int, pattern string) int {
 	return end
 }
 
-// sharedSignature is the signature of an Azure shared access signature: the finding is its value.
+// sharedSignature returns the signature of an Azure shared access signature: the finding is its value.
 func (s *Scanner) sharedSignature(v *view, start int, f *oneFormat) (next int, ok bool) {
 	end, _ := match(v, start, f.pattern)
 	if end < 0 || !v.has(end-3, "%3D") && v.at(end) != '=' || spread(v.text[start+4:end]) < minSpread {

@@ -2,7 +2,7 @@ package governor
 
 import "bytes"
 
-// wholeValue judges the value [from, to). A strict judgment accepts no password.
+// wholeValue judges the value [from, to). A strict judgment does not accept passwords.
 func (s *Scanner) wholeValue(v *view, from, to int, quote byte, subject context, strict bool) (next int, ok bool) {
 	if end := denseEnd(v, from, quote); end >= to && end > 0 {
 		return s.emit(v, ruleSecret, from, end)
@@ -36,7 +36,7 @@ func (s *Scanner) wholeValue(v *view, from, to int, quote byte, subject context,
 	return s.emit(v, rule, from, to)
 }
 
-// random reports whether a value at from behind a name with a subject is a secret that is no password.
+// random reports whether a value at from, after a name with a subject, is a secret other than a password.
 func (s *Scanner) random(value []byte, from int, quoted bool, subject context) bool {
 	least := 15
 	switch {
@@ -69,8 +69,8 @@ func containsFold(text []byte, lower string) bool {
 	return false
 }
 
-// valueEnd is the end of a value: of a quoted one its quote, of others white space or punctuation. It is at most
-// maxValue bytes long.
+// valueEnd returns the end of a value. A quoted value ends at its quote, other values at white space or punctuation.
+// A value has at most maxValue bytes.
 func valueEnd(v *view, from int, quote byte) int {
 	i := from
 	for ; i < from+maxValue; i++ {
@@ -98,7 +98,7 @@ func valueEnd(v *view, from int, quote byte) int {
 	return i
 }
 
-// denseEnd is the end of a value of 40 to 128 bytes in which signs, letters and digits change so often that it is random, with
+// denseEnd returns the end of a value of 40 to 128 bytes in which signs, letters and digits change so often that it is random, with
 // spaces and brackets in it: a key of Django or WordPress. It is 0 if the value is none. Without quotes it ends with the line.
 // Source: https://api.wordpress.org/secret-key/1.1/salt/, django.core.management.utils.get_random_secret_key.
 func denseEnd(v *view, from int, quote byte) int {
@@ -146,7 +146,7 @@ func isPath(value []byte) bool {
 	return value[0] == '/' && changes(value)*3 < len(value) || value[0] == '.' || value[0] == '~' || bytes.Contains(value, []byte("://")) || bytes.Contains(value, []byte(`:\`))
 }
 
-// isExpression reports whether a value is code behind a text that ends with the name: "PWD="+cmd.Dir, 'Password=',parameters('….
+// isExpression reports whether a value is code after a text that ends with the name: "PWD="+cmd.Dir, 'Password=',parameters('….
 func isExpression(value []byte) bool {
 	if !oneOf(value[0], "+,&.)") {
 		return false
@@ -155,7 +155,7 @@ func isExpression(value []byte) bool {
 	return isMember(value[1:]) || call > 1 && letterRun(value, 1) == call
 }
 
-// isMember reports whether a value is a member's name in code: settings.password2.
+// isMember reports whether a value is the name of a field in code: settings.password2.
 func isMember(value []byte) bool {
 	for _, b := range value {
 		if !isAlnum(b) && b != '_' && b != '.' {
@@ -166,7 +166,7 @@ func isMember(value []byte) bool {
 	return isLetterByte(value[0]) && dot > 0 && dot < len(value) && isLetterByte(value[dot])
 }
 
-// isPassword reports whether a value is like a password that a person chose: letters and a digit or symbol.
+// isPassword reports whether a value looks like a password that a person has chosen: letters, and a digit or symbol.
 func isPassword(value []byte) bool {
 	letters, others := false, false
 	for _, b := range value {
@@ -180,7 +180,7 @@ func isPassword(value []byte) bool {
 	return letters && others && !runs(value)
 }
 
-// isChosen reports whether a value is like no other thing that people note behind "pass": it has letters, digits and signs, or
+// isChosen reports whether a value is like no other thing that people note after "pass": it has letters, digits and signs, or
 // capitals, small letters and digits that change often.
 func isChosen(value []byte) bool {
 	kinds, sign := uint16(0), false
@@ -193,7 +193,7 @@ func isChosen(value []byte) bool {
 }
 
 // isSecret reports whether a value looks random: a UUID, or letters and digits that change often, or twenty with four digits
-// behind a prefix. A quoted value may contain signs.
+// after a prefix. A quoted value may contain signs.
 func isSecret(value []byte, least int, quoted bool) bool {
 	if isUUID(value) {
 		return spread(value) >= minSpread
@@ -209,7 +209,7 @@ func isSecret(value []byte, least int, quoted bool) bool {
 			digits++
 		case isLetterByte(b):
 		case i+20 < len(value) && oneOf(b, "_-:"):
-			hash, digits = isHex, 0 // of the part behind a prefix
+			hash, digits = isHex, 0 // of the part after a prefix
 		default:
 			digits = -len(value)
 		}

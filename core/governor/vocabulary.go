@@ -1,6 +1,6 @@
 package governor
 
-// context is a set of subjects that words near a candidate announce.
+// context is a set of subjects that words near a candidate name.
 type context uint64
 
 const (
@@ -62,9 +62,9 @@ const (
 	aboutKey     // a part of a name that is not enough alone: stripe_key, db_pass
 	aboutHeader  // the header that carries credentials: authorization
 	aboutCommand // the command line of a program that takes credentials: curl
-	aboutLogin   // programs and files that have a password behind a space: netrc, docker login
+	aboutLogin   // programs and files that have a password after a space: netrc, docker login
 	aboutCall    // words that phone numbers have, and other numbers: office
-	aboutArticle // things with numbers that are nobody's: order, invoice, part
+	aboutArticle // things whose numbers identify no person: order, invoice, part
 	subjects     = iota
 )
 
@@ -153,10 +153,11 @@ var vocabulary = []struct {
 	{aboutArticle, "securities cusip sedol isin imei iccid vin vehicle gtin"},
 }
 
-// openingWords are words that begin an injection phrase, and "sig", the signature of an Azure shared access signature.
+// openingWords lists words that begin an injection phrase, and "sig", the signature of an Azure shared access
+// signature.
 const openingWords = "sig ignore disregard forget override bypass do new developer reveal repeat output print show tell display leak give what you act pretend behave enter enable activate jailbreak without never"
 
-// publicParts are parts of names of tokens and keys that are no secret: next_page_token, key_id, passwordHash.
+// publicParts lists parts of names of tokens and keys that are not secret: next_page_token, key_id, passwordHash.
 var publicParts = [...]string{"public", "version", "page", "next", "cursor", "csrf", "xsrf", "authenticity", "continuation", "publishable", "pub", "max", "sync", "hash", "digest", "checksum", "file", "path", "url", "uri", "name", "id", "type", "length", "count", "limit", "cache", "sort", "partition", "foreign", "object", "row", "map", "idempotency", "routing", "lookup", "fingerprint", "group"}
 
 // publicLetters is the first letters of publicParts, as bits, by their length.
@@ -252,13 +253,13 @@ type wordPair struct {
 	entry         uint8
 }
 
-// bucketOf is the bucket of a token format by its first two bytes.
+// bucketOf returns the bucket of a token format for its first two bytes.
 func bucketOf(first, second byte) int { return int(first&31)<<5 | int(second&31) }
 
 // unanchored is the bucket of the token formats without a literal prefix of two bytes.
 const unanchored = 1024
 
-// wordBucket is the bucket of a word, of which there are 256.
+// wordBucket returns the bucket of a word, of which there are 256.
 func wordBucket(first, second byte) int { return bucketOf(first, second) >> 2 }
 
 const (
@@ -291,7 +292,7 @@ func isLikely(word []byte) bool {
 	return likely[h>>5]>>(h&31)&1 == 1 && isLikelyInside(word)
 }
 
-// isLikelyInside is the second look. It is a call, so that the first is none.
+// isLikelyInside is the second look. It is a separate function, so that the first look can be inlined.
 //
 //go:noinline
 func isLikelyInside(word []byte) bool {
@@ -299,7 +300,7 @@ func isLikelyInside(word []byte) bool {
 	return likely[h>>5]>>(h&31)&1 == 1
 }
 
-// lookUp is the vocabulary's entry for a word of ASCII letters and digits in any case, and its number; or nil.
+// lookUp returns the vocabulary's entry for a word of ASCII letters and digits in any case, and its number; or nil.
 func lookUp(word []byte) (e *entry, number int) {
 	if len(word) < 2 {
 		return nil, 0
@@ -322,7 +323,7 @@ func lookUp(word []byte) (e *entry, number int) {
 	return nil, 0
 }
 
-// equalFold compares with a word in lower case.
+// equalFold compares a text with a word in lower case.
 func equalFold(lower string, word []byte) bool {
 	if len(lower) != len(word) {
 		return false
@@ -338,7 +339,7 @@ func equalFold(lower string, word []byte) bool {
 	return true
 }
 
-// pairSubject is the subject of two words in sequence, given by their numbers.
+// pairSubject returns the subject of two words in sequence, given by their numbers.
 func pairSubject(first, second int) context {
 	for i := range wordPairs {
 		if p := &wordPairs[i]; int(p.first) == first && int(p.second) == second {

@@ -70,7 +70,7 @@ func (s *Scanner) segwit(v *view, text []byte, start int) (next int, ok bool) {
 }
 
 // ethereum looks for an address: 40 hexadecimal digits whose case is the checksum of EIP-55, or all in one case and
-// not behind a word about hashes.
+// not after a word about hashes.
 func (s *Scanner) ethereum(v *view, start int) (next int, ok bool) {
 	end := start + 42
 	if v.run(start+2, 41, isHex) != end || !v.closed(end) {

@@ -1,6 +1,6 @@
 package governor
 
-// jsonWebKey looks for the private part of a JSON Web Key behind the name of its type or curve, which ends before i.
+// jsonWebKey looks for the private part of a JSON Web Key after the name of its type or curve, which ends before i.
 // Source: RFC 7518, sections 6.2.2, 6.3.2 and 6.4.1; RFC 8037, section 2.
 func (s *Scanner) jsonWebKey(v *view, i int) (next int, ok bool) {
 	for end := i + maxWebKey; i < end; i++ {
@@ -25,5 +25,6 @@ func (s *Scanner) jsonWebKey(v *view, i int) (next int, ok bool) {
 	return 0, false
 }
 
-// maxWebKey bounds the distance from a JSON Web Key's type to its private part. The modulus of 4,096 bits is between them.
+// maxWebKey limits the distance from a JSON Web Key's type to its private part. A modulus of 4,096 bits fits between
+// them.
 const maxWebKey = 1024

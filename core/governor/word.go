@@ -1,6 +1,6 @@
 package governor
 
-// examine is word without the waiting.
+// examine does the same as word, but never waits.
 func (s *Scanner) examine(v *view, start, end int, kinds uint16) (next int) {
 	if kinds&isDigit == 0 && v.at(end) == '"' && isCount(v, end+1) {
 		return end // "prompt_tokens":812 names nothing else
@@ -32,7 +32,7 @@ func (s *Scanner) examine(v *view, start, end int, kinds uint16) (next int) {
 	return s.name(v, start, end, kinds)
 }
 
-// behindColor is the start of a word behind the end of a terminal's sequence that sets a color, ESC [ 3 2 m, or start.
+// behindColor returns the start of a word after the end of a terminal's sequence that sets a color, ESC [ 3 2 m, or start.
 func behindColor(v *view, start, end int) int {
 	if before := v.at(start - 1); before != '[' && before != ';' {
 		return start
@@ -43,7 +43,7 @@ func behindColor(v *view, start, end int) int {
 	return start
 }
 
-// value tries the detectors of things that begin at a word's start.
+// value tries the detectors for texts that begin at a word's start.
 func (s *Scanner) value(v *view, start, end int, kinds uint16) (next int, ok bool) {
 	after := v.at(end)
 	if end-start >= minToken && v.text[start] == 'P' {
@@ -94,7 +94,8 @@ func (s *Scanner) joined(v *view, start, end int, after byte) (next int, ok bool
 	return 0, false
 }
 
-// numbers tries the detectors of words with digits. Most such words are short numbers or names: they leave early.
+// numbers tries the detectors for words with digits. Most such words are short numbers or names, which are excluded
+// early.
 func (s *Scanner) numbers(v *view, start, end int) (next int, ok bool) {
 	first := v.text[start]
 	if first == '+' {
@@ -174,7 +175,7 @@ func isMACLength(word []byte) bool {
 	return n == 14 || n == 17 || n == 19 || n == 23
 }
 
-// enough reports whether at least six digits follow with at most two other bytes between neighbors.
+// enough reports whether at least six digits follow, with at most two other bytes between neighbors.
 func enough(v *view, i int) bool {
 	digits, others := 0, 0
 	for ; digits < 6; i++ {

@@ -265,7 +265,7 @@ func (m *meter) windows(limits config.Limits) []Window {
 	return windows
 }
 
-// tokenWindow is the state of the token limit. A request's tokens count when it is settled. One request can therefore
+// tokenWindow returns the state of the token limit. A request's tokens count when it is settled. One request can therefore
 // exceed the limit; later requests are rejected until the window has room.
 func (m *meter) tokenWindow(limit uint64) Window {
 	w := Window{Tokens: true, WindowMs: minuteMs, Limit: limit}

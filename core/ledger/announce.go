@@ -66,7 +66,7 @@ func (c *call) announce() error {
 	return nil
 }
 
-// announcementPrefix is the prefix of the IDs of announcements.
+// announcementPrefix returns the prefix of the IDs of announcements.
 func announcementPrefix(project string) string { return "evt_" + project + "_v" }
 
 // announcing reports whether an announcement is unconfirmed.

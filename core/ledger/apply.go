@@ -261,7 +261,7 @@ type call struct {
 	out     abi.ObjectOutput
 }
 
-// row is the current value of a row, including writes of this call.
+// row returns the current value of a row, including writes of this call.
 func (c *call) row(key string) ([]byte, bool) {
 	for _, row := range c.out.Puts {
 		if row.Key == key {

@@ -150,7 +150,7 @@ func (c *call) closeDay(day uint64) error {
 	return c.appendEvent(usageClosed, closedDay(day, models))
 }
 
-// closedDay is the payload of a closed day: the total, and the totals of up to maxClosed models by name.
+// closedDay returns the payload of a closed day: the total, and the totals of up to maxClosed models by name.
 func closedDay(day uint64, models []Usage) []byte {
 	var total Usage
 	for i := range models {

@@ -22,7 +22,7 @@ func (c *call) meter(key string) (m meter, err error) {
 	return m, err
 }
 
-// committed is the part of the budget that is granted to the meter, or spent by it, whichever is larger.
+// committed returns the part of the budget that is granted to the meter, or spent by it, whichever is larger.
 func (m *meter) committed() int64 { return max(m.granted, m.spent) }
 
 // adopt sets the slice that a meter reports in a new epoch. Grants of earlier epochs that are still in flight are void.

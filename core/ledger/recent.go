@@ -121,7 +121,7 @@ func (b *RequestBatch) fields(f *abi.Fields) {
 // KeepBatches is the number of batches kept. Each batch has at least one request.
 const KeepBatches = 1000
 
-// recentKey is the row key of a batch. The rows form a ring buffer, so none needs to be deleted.
+// recentKey returns the row key of a batch. The rows form a ring buffer, so none needs to be deleted.
 func recentKey(seq uint64) string { return rowRecent + abi.Fixed(seq%KeepBatches) }
 
 // addRecentBatch adds the requests of a batch to the ring buffer.

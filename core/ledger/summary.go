@@ -203,7 +203,7 @@ func (c *call) summarize() error {
 	return nil
 }
 
-// hashOf is the FNV-1a hash.
+// hashOf returns the FNV-1a hash.
 func hashOf(data []byte) uint64 {
 	h := uint64(14695981039346656037)
 	for _, b := range data {

@@ -173,7 +173,7 @@ const (
 	MaxRecordBytes = 1200
 )
 
-// chunkKey is the row key of a chunk. The rows form a ring buffer, so none needs to be deleted.
+// chunkKey returns the row key of a chunk. The rows form a ring buffer, so none needs to be deleted.
 func chunkKey(seq uint64) string { return rowRecords + abi.Fixed(seq%KeepChunks) }
 
 // addRecords adds the records of a tally to the newest chunk, or to the next one.

@@ -232,7 +232,7 @@ func orDefault(values map[string]value, name string) string {
 	return find(name).Default
 }
 
-// logger is the default of Source.Logger.
+// logger returns the default of Source.Logger.
 func logger(level, format string) *slog.Logger {
 	options := &slog.HandlerOptions{Level: logLevels[level]}
 	if format == "text" {

@@ -163,7 +163,7 @@ func providerVariables(overlay string) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// flagPlace is the flag of a variable: --listen for POSTERN_LISTEN.
+// flagPlace returns the flag of a variable: --listen for POSTERN_LISTEN.
 func flagPlace(name string) string {
 	return "--" + strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(name, "POSTERN_")), "_", "-")
 }

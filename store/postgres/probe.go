@@ -54,7 +54,7 @@ type watch struct {
 	probe  *probe
 }
 
-// result is the channel of the probe in progress; nil blocks.
+// result returns the channel of the probe in progress; nil blocks.
 func (w *watch) result() <-chan error {
 	if w.probe == nil {
 		return nil

@@ -93,5 +93,5 @@ func (c Config) withDefaults() (Config, error) {
 	return c, nil
 }
 
-// path is the database's file name.
+// path returns the database's file name.
 func (c *Config) path() string { return filepath.Join(c.Dir, DatabaseFile) }

@@ -38,7 +38,7 @@ func (c *Config) synchronous() string {
 	return "FULL"
 }
 
-// uri is the name for SQLite of a file in the directory: https://sqlite.org/uri.html
+// uri returns the name for SQLite of a file in the directory: https://sqlite.org/uri.html
 func (c *Config) uri(file string) string {
 	uri := "file:" + strings.ReplaceAll(url.PathEscape(filepath.Join(c.Dir, file)), "%2F", "/")
 	if c.VFS != "" {

@@ -6,7 +6,7 @@ const base58Digits = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz
 
 var base58Value = reverse(base58Digits)
 
-// reverse is the table from a byte to its index in an alphabet, 255 for bytes outside it.
+// reverse returns the table from a byte to its index in an alphabet, 255 for bytes outside it.
 func reverse(alphabet string) (table [256]byte) {
 	for i := range table {
 		table[i] = 255
@@ -77,7 +77,7 @@ const (
 	Bech32mConstant = 0x2bc830a3
 )
 
-// Bech32 is the checksum of text, in one case, whose human-readable part is its first prefix bytes, followed by
+// Bech32 returns the checksum of text, in one case, whose human-readable part is its first prefix bytes, followed by
 // '1': Bech32Constant or Bech32mConstant if it is valid, 0 if a byte is outside the alphabet.
 // Source: https://github.com/bitcoin/bips/blob/master/bip-0173.mediawiki
 func Bech32(text []byte, prefix int) uint32 {

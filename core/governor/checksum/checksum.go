@@ -18,7 +18,7 @@ func Luhn(digits []byte) bool {
 	return sum%10 == 0
 }
 
-// Weighted is the sum of each digit times its weight. weights is numbers with a space between neighbors, at most as many as
+// Weighted returns the sum of each digit times its weight. weights is numbers with a space between neighbors, at most as many as
 // digits: as text they take less of the module than as a list.
 //
 //go:noinline
@@ -35,10 +35,10 @@ func Weighted(digits []byte, weights string) int {
 	return sum + Digit(digits[n])*weight
 }
 
-// Digit is the value of one ASCII digit.
+// Digit returns the value of one ASCII digit.
 func Digit(b byte) int { return int(b - '0') }
 
-// Mod is the remainder of a decimal number of any length.
+// Mod returns the remainder of a decimal number of any length.
 func Mod(digits []byte, m int) int {
 	r := 0
 	for _, d := range digits {
@@ -115,7 +115,7 @@ func Verhoeff(digits []byte) bool {
 	return c == 0
 }
 
-// CRC32 is the IEEE CRC-32, reflected, polynomial 0xEDB88320. It has no table: tokens are short.
+// CRC32 returns the IEEE CRC-32, reflected, polynomial 0xEDB88320. It has no table: tokens are short.
 func CRC32(data []byte) uint32 {
 	crc := ^uint32(0)
 	for _, b := range data {
@@ -127,7 +127,7 @@ func CRC32(data []byte) uint32 {
 	return ^crc
 }
 
-// Base62 is the value of base62 text with the digits 0-9, A-Z, a-z; ok is false above 32 bits.
+// Base62 returns the value of base62 text with the digits 0-9, A-Z, a-z; ok is false above 32 bits.
 func Base62(text []byte) (value uint32, ok bool) {
 	v := uint64(0)
 	for _, c := range text {

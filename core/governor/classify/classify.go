@@ -1,4 +1,5 @@
-// Package classify is the wire format of classifiers: models that score the text of a request for the Governor.
+// Package classify contains the wire formats of classifiers: models that score the text of a request for the
+// Governor.
 package classify
 
 import (
@@ -17,9 +18,10 @@ import (
 const (
 	// MaxTokens is the output limit of a classifier.
 	MaxTokens = 256
-	// PromptTokens is about the length of Prompt.
+	// PromptTokens is the approximate length of Prompt.
 	PromptTokens = 160
-	// maxText bounds the text in bytes. Of a longer one the end is classified: a conversation's newest messages.
+	// maxText limits the text in bytes. Of a longer text, only the end is classified: the newest messages of the
+	// conversation.
 	maxText = 32_000
 )
 
@@ -30,7 +32,8 @@ const Prompt = "You are a content classifier. The next message contains a conver
 	"sexual content about minors, hate against a protected group, fraud, malware, or personal data of third parties. " +
 	`Respond only with JSON of the form {"risk": N}, where N is an integer from 0 (harmless) to 100 (certain).`
 
-// Text returns the texts of a conversation, each on a line of its own: its end, if it is longer than 32,000 bytes.
+// Text returns the texts of a conversation, each on its own line. If they are longer than 32,000 bytes, it returns
+// the end.
 func Text(messages []chat.Message) jsontext.Escaped {
 	var b strings.Builder
 	for i := range messages {
@@ -53,7 +56,7 @@ func appendParts(b *strings.Builder, parts []chat.Part) {
 	}
 }
 
-// end returns the last maxText bytes of a text, without a part of a character or of an escape at the start.
+// end returns the last maxText bytes of a text. It removes an incomplete character or escape at the start.
 func end(text jsontext.Escaped) jsontext.Escaped {
 	excess := len(text) - maxText
 	for i := 0; i < len(text); {
@@ -77,7 +80,7 @@ func lowSurrogate(text jsontext.Escaped) bool {
 	return len(text) >= 6 && text[0] == '\\' && text[1] == 'u' && text[2]|0x20 == 'd' && text[3]|0x20 >= 'c' && text[3]|0x20 <= 'f'
 }
 
-// Request is the conversation for a classifier: a chat model gets the prompt, Llama Guard has its own.
+// Request returns the conversation for a classifier. A chat model gets the prompt; Llama Guard has its own.
 func Request(kind governor.ClassifierKind, m *config.Model, text jsontext.Escaped) chat.Request {
 	r := chat.Request{
 		Dialect: chat.Native, Model: m.Name, Temperature: "0", MaxTokens: MaxTokens,
@@ -124,8 +127,8 @@ func percent(v gjson.Result, scale float64) (uint64, bool) {
 	return uint64(n + 0.5), true
 }
 
-// ModerationRequest is a request to OpenAI's moderation endpoint, which is free of charge. ok is false without
-// credentials for OpenAI.
+// ModerationRequest returns a request to OpenAI's moderation endpoint, which is free of charge. ok is false if there
+// are no credentials for OpenAI.
 // Source: OpenAI's API reference, "Create moderation" (platform.openai.com/docs/api-reference/moderations).
 func ModerationRequest(cfg *config.Config, model string, text jsontext.Escaped) (request abi.Action, ok bool) {
 	for i := range cfg.Providers {
@@ -144,7 +147,7 @@ func ModerationRequest(cfg *config.Config, model string, text jsontext.Escaped) 
 	return request, false
 }
 
-// ModerationScore is the highest category score of the moderation endpoint, 0 to 100; 100 if the text is flagged.
+// ModerationScore returns the highest category score of the moderation endpoint, 0 to 100; 100 if the text is flagged.
 func ModerationScore(root gjson.Result) (score uint64, ok bool) {
 	result := jsonvalue.Get(root.Raw, "results.0")
 	if !jsonvalue.Get(result.Raw, "category_scores").IsObject() {

@@ -158,7 +158,7 @@ func (m *mapper) quote(number, end int, level uint8) {
 	m.in.edits.add(edit{start: uint32(end), end: uint32(end), change: quote, level: level})
 }
 
-// numberEnd returns the end of the number that the cursor is in or directly behind.
+// numberEnd returns the end of the number that the cursor is in or directly after.
 func (m *mapper) numberEnd(number int) int {
 	if m.numberAt == number+1 {
 		return m.stop

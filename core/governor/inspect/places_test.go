@@ -10,7 +10,7 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// email is what the bodies of the tests have in the place of «».
+// email is what the bodies of the tests have in place of «».
 const email = "jane.roe@example.com"
 
 // policy redacts the rules in both directions.

@@ -254,7 +254,7 @@ func sameText(t *testing.T, a, b []byte) bool {
 	return reflect.DeepEqual(decode(t, a), decode(t, b))
 }
 
-// TestOtherBytesStay: with one finding, everything before and behind it is byte for byte the same.
+// TestOtherBytesStay: with one finding, everything before and after it is byte for byte the same.
 func TestOtherBytesStay(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for range 3000 {

@@ -83,7 +83,7 @@ func checkRestores(t *testing.T, want, sent string, r *governor.Redactor) {
 	}
 }
 
-// TestLaterLiterals: a text like a placeholder moves no number: not in the message with the value, and not behind it.
+// TestLaterLiterals: a text like a placeholder moves no number: not in the message with the value, and not after it.
 func TestLaterLiterals(t *testing.T) {
 	d := &sessionDialects[1]
 	first, _ := redactedTurn(t, d, []string{fill(d.user, "jane@example.org", "")}, `""`)

@@ -52,7 +52,7 @@ func TestLittleIsHeldBack(t *testing.T) {
 			t.Fatalf("the state has %d bytes", n)
 		}
 	}
-	// A word with a space behind it is decided, except a name whose value may follow, such as "key is".
+	// A word with a space after it is decided, except a name whose value may follow, such as "key is".
 	if most > 64 {
 		t.Errorf("%d bytes were held back", most)
 	}
@@ -61,7 +61,7 @@ func TestLittleIsHeldBack(t *testing.T) {
 	}
 }
 
-// TestLongKeys: of a long private key only the beginning is held back, and the text behind its end is sent, wherever it
+// TestLongKeys: of a long private key only the beginning is held back, and the text after its end is sent, wherever it
 // is cut.
 func TestLongKeys(t *testing.T) {
 	head, line := "-----BEGIN PRIVATE KEY-----\n", strings.Repeat("aB3d", 16)+"\n"
@@ -104,7 +104,7 @@ func chunks(text string, size int) (pieces []string) {
 	return append(pieces, piece.String())
 }
 
-// TestLongKeyInArguments: the arguments stay JSON, also behind the key.
+// TestLongKeyInArguments: the arguments stay JSON, also after the key.
 func TestLongKeyInArguments(t *testing.T) {
 	g := emails(t)
 	text := `{"key":"-----BEGIN PRIVATE KEY-----` + strings.Repeat(`\n`+strings.Repeat("aB3d", 16), 160) + `\n-----END PRIVATE KEY-----\n","to":"joe@example.com"}`

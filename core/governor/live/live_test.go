@@ -155,7 +155,7 @@ func TestARestoredValueIsNotScanned(t *testing.T) {
 	}
 }
 
-// TestArgumentsStayJSON: findings in strings, names, numbers, behind escapes and over several strings.
+// TestArgumentsStayJSON: findings in strings, names, numbers, after escapes and over several strings.
 func TestArgumentsStayJSON(t *testing.T) {
 	g := &live.Guard{Policy: policy(t, map[string]governor.Action{
 		"personal.email": governor.Redact, "personal.payment-card": governor.Redact,

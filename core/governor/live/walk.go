@@ -204,7 +204,7 @@ func (w *walker) unit(at int) (r rune, end int) {
 	return rune(c), at + 2
 }
 
-// cut is the result for an escape that is cut off at the end of the piece.
+// cut returns the result for an escape that is cut off at the end of the piece.
 func (w *walker) cut(at int) (rune, int) {
 	if w.final {
 		return utf8.RuneError, len(w.raw)
@@ -271,7 +271,7 @@ func hex4(b []byte) (r rune, ok bool) {
 }
 
 // decode returns the decoded form of raw, without an unfinished escape at its end. The text shares memory with raw if
-// raw has no escapes. lex is the position before raw; after is the position behind it.
+// raw has no escapes. lex is the position before raw; after is the position after it.
 func decode(raw []byte, f form, lex lexer, final bool) (text []byte, after lexer) {
 	if f == plain && bytes.IndexByte(raw, '\\') < 0 {
 		return raw, lex

@@ -68,7 +68,7 @@ func TestOpenAIEvents(t *testing.T) {
 	})
 }
 
-// TestSameFrames: an event that differs from the one before in its text only is checked like any other, also if the text
+// TestSameFrames: an event that differs from the one before in its text only is checked like any other, even if the text
 // seems to end elsewhere. Package livestream compares it with the same event in a step of its own.
 func TestSameFrames(t *testing.T) {
 	const head, tail = `{"id":"c","choices":[{"index":0,"delta":{"content":"`, `"}}]}`
@@ -92,7 +92,7 @@ func TestSameFrames(t *testing.T) {
 	const anthropic = `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"`
 	const begin = `{"type":"message_start","message":{"id":"m1","role":"assistant","content":[],"model":"m","usage":{"input_tokens":1}}}`
 	got, _ := through(t, chat.Anthropic, emails(t), begin, anthropic+`to joe@exam"}}`, anthropic+`ple.com "}}`, anthropic+`ok "}}`, anthropic+`. "}}`)
-	// A space behind a word may be followed by the equal sign of an assignment.
+	// A space after a word may be followed by the equal sign of an assignment.
 	compare(t, got, []string{begin, anthropic + `to "}}`, anthropic + `"}}`, anthropic + `[EMAIL] ok "}}`, anthropic + `. "}}`})
 }
 

@@ -6,7 +6,7 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// object is the keywords of objects.
+// object checks the keywords of objects.
 func (v *validator) object(schema, name, argument, value string, depth int) bool {
 	v.work -= len(value)
 	switch name {
@@ -27,7 +27,7 @@ func (v *validator) object(schema, name, argument, value string, depth int) bool
 		return v.properties(argument, value, depth)
 	case "additionalProperties":
 		if _, has := find(schema, "patternProperties"); has {
-			return true // it applies to the members that no pattern matches, and patterns are not compared
+			return true // it applies to fields that no pattern matches, and patterns are not compared
 		}
 		properties, _ := find(schema, "properties")
 		return v.additional(properties, argument, value, depth)
@@ -35,7 +35,7 @@ func (v *validator) object(schema, name, argument, value string, depth int) bool
 	return true
 }
 
-// properties is the keyword properties.
+// properties checks the keyword properties.
 func (v *validator) properties(argument, value string, depth int) bool {
 	for members := jsontext.Open(value); ; {
 		name, one, ok := members.Member()
@@ -49,7 +49,7 @@ func (v *validator) properties(argument, value string, depth int) bool {
 	}
 }
 
-// additional is the keyword additionalProperties: it applies to members that properties does not have.
+// additional checks the keyword additionalProperties. It applies to fields that properties does not have.
 func (v *validator) additional(properties, argument, value string, depth int) bool {
 	for members := jsontext.Open(value); ; {
 		name, one, ok := members.Member()
@@ -68,7 +68,7 @@ func (v *validator) additional(properties, argument, value string, depth int) bo
 	}
 }
 
-// property is the schema of a member by its name in quotes.
+// property returns the schema of a field by its quoted name.
 func (v *validator) property(properties, name string) (schema string, ok bool) {
 	if properties == "" {
 		return "", false
@@ -87,7 +87,7 @@ func (v *validator) property(properties, name string) (schema string, ok bool) {
 	return "false", true
 }
 
-// step is a name as a step of a JSON Pointer.
+// step returns a name as a step of a JSON Pointer.
 func step(name string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
 }

@@ -67,10 +67,10 @@ func Keywords() (names []string) {
 	return names
 }
 
-// Mode is what Check makes of keywords that it does not know.
+// Mode says how Check handles keywords that it does not know.
 type Mode uint8
 
-// A schema that somebody else applies too may have keywords that Validate ignores.
+// Schemas that another program also applies may have keywords that Validate ignores.
 const (
 	Rejected Mode = iota
 	Ignored
@@ -81,10 +81,11 @@ type checker struct {
 	root  string
 	mode  Mode
 	nodes int // schemas visited
-	steps int // schemas visited behind references
+	steps int // schemas visited through references
 }
 
-// Check returns an error that names the place, the keyword and the remedy if text is no schema of the subset.
+// Check returns an error if text is not a schema of the subset. The error names the place, the keyword and the
+// remedy.
 func Check(text string, unknown Mode) error {
 	if len(text) > MaxLength {
 		return errors.New("must have at most " + strconv.Itoa(MaxLength) + " bytes, got " + strconv.Itoa(len(text)))
@@ -96,10 +97,10 @@ func Check(text string, unknown Mode) error {
 	return c.schema(c.root, "#", 0)
 }
 
-// problem is an error about a place.
+// problem returns an error about a place.
 func problem(place, message string) error { return errors.New("at " + place + ": " + message) }
 
-// schema checks one schema and those in it.
+// schema checks one schema and the schemas in it.
 func (c *checker) schema(raw, place string, depth int) error {
 	if raw == "true" || raw == "false" {
 		return nil
@@ -186,7 +187,7 @@ func (c *checker) schemas(k kind, raw, place string, depth int) error {
 	}
 }
 
-// checkValue is the problem of a keyword's value, or empty.
+// checkValue returns the problem of a keyword's value, or an empty text.
 func checkValue(k kind, raw string) string {
 	switch k {
 	case typeNames:
@@ -244,7 +245,7 @@ func every(raw string, condition func(string) bool) bool {
 	}
 }
 
-// resolve is the schema that a $ref refers to.
+// resolve returns the schema that a $ref refers to.
 func resolve(root, ref string) (raw string, ok bool) {
 	if ref == "#" {
 		return root, true
@@ -263,8 +264,8 @@ func resolve(root, ref string) (raw string, ok bool) {
 	return "", false
 }
 
-// ends rejects a schema that applies itself to the same value: that would never end. It follows the keywords that apply
-// schemas to the same value.
+// ends rejects a schema that applies itself to the same value, because validation would never end. It follows the
+// keywords that apply schemas to the same value.
 func (c *checker) ends(raw, place string, depth int) error {
 	if c.steps++; depth > maxDepth || c.steps > maxNodes {
 		return problem(place, "the reference leads back to itself without a property or an item between, or references repeat too often")
@@ -289,14 +290,14 @@ func (c *checker) same(name, value, place string, depth int) error {
 	case "$ref":
 		target, ok := resolve(c.root, text(value))
 		if !ok || target == "" {
-			return nil // reported where it is
+			return nil // reported at its own place
 		}
 		return c.ends(target, place, depth)
 	case "not":
 		return c.ends(value, place, depth)
 	case "allOf", "anyOf", "oneOf":
 		if value[0] != '[' {
-			return nil // reported where it is
+			return nil // reported at its own place
 		}
 		for all := jsontext.Open(value); ; {
 			one, ok := all.Element()

@@ -24,14 +24,14 @@ func (r *Result) Valid() bool { return r.Keyword == "" }
 type validator struct {
 	root   string
 	work   int
-	quiet  int // alternatives that may fail
-	unsure int // keywords in alternatives that are not compared
+	quiet  int // depth of alternatives that may fail
+	unsure int // number of keywords in alternatives that are not compared
 	path   []byte
 	result Result
 }
 
-// Validate compares a text, which must be one JSON value with white space around it at most, with a schema that Check
-// accepts.
+// Validate compares a text with a schema that Check accepts. The text must be one JSON value, with nothing but white
+// space around it.
 func Validate(schema, text string) Result {
 	if jsontext.Check([]byte(text)) != jsontext.OK {
 		return Result{Keyword: "json"}
@@ -41,7 +41,7 @@ func Validate(schema, text string) Result {
 	return v.result
 }
 
-// fail records the first keyword that is not satisfied outside of alternatives. It returns false.
+// fail records the first keyword, outside of alternatives, that is not satisfied. It returns false.
 func (v *validator) fail(keyword string) bool {
 	if keyword == "limit" || v.quiet == 0 && v.result.Keyword == "" {
 		v.result = Result{keyword, string(v.path)}
@@ -49,7 +49,7 @@ func (v *validator) fail(keyword string) bool {
 	return false
 }
 
-// over reports whether a limit was reached: everything fails then.
+// over reports whether a limit was reached. In that case, everything fails.
 func (v *validator) over() bool { return v.work < 0 || v.result.Keyword == "limit" }
 
 // schema reports whether a value satisfies a schema.
@@ -107,7 +107,7 @@ func (v *validator) keyword(schema, name, argument, value string, depth int) boo
 	return true
 }
 
-// combined is allOf, anyOf, oneOf and not.
+// combined checks allOf, anyOf, oneOf and not.
 func (v *validator) combined(name, argument, value string, depth int) bool {
 	if name == "not" {
 		ok, sure := v.alternative(argument, value, depth)
@@ -136,8 +136,8 @@ func (v *validator) combined(name, argument, value string, depth int) bool {
 	return name == "allOf" || !v.over() && valid > 0 && (certain < 2 || name == "anyOf") || v.fail(name)
 }
 
-// alternative is schema for one that may fail. A value that satisfies it is sure to do so unless a keyword that is not compared applies to
-// it: that might refuse the value.
+// alternative checks a schema that may fail. If a value satisfies it, the result is only certain if no uncompared
+// keyword applies to the value, because such a keyword might refuse it.
 func (v *validator) alternative(schema, value string, depth int) (ok, sure bool) {
 	before := v.unsure
 	v.quiet++
@@ -149,7 +149,7 @@ func (v *validator) alternative(schema, value string, depth int) (ok, sure bool)
 	return ok, v.unsure == before
 }
 
-// hasType is the keyword type.
+// hasType checks the keyword type.
 func hasType(argument, value string) bool {
 	if argument[0] != '[' {
 		return isOfType(argument, value)
@@ -183,7 +183,7 @@ func isOfType(name, value string) bool {
 	return isNumber(value) && isWhole(value)
 }
 
-// isWhole reports whether a number has no fraction: 1.0 and 1e3 have none. All numbers from 2^53 on have none.
+// isWhole reports whether a number has no fraction, like 1.0 and 1e3. Numbers from 2^53 on never have one.
 func isWhole(raw string) bool {
 	if !strings.ContainsAny(raw, ".eE") {
 		return true
@@ -192,7 +192,7 @@ func isWhole(raw string) bool {
 	return n >= 1<<53 || n <= -1<<53 || n == float64(int64(n))
 }
 
-// listed is the keyword enum.
+// listed checks the keyword enum.
 func (v *validator) listed(argument, value string, depth int) bool {
 	for values := jsontext.Open(argument); ; {
 		one, ok := values.Element()
@@ -205,7 +205,7 @@ func (v *validator) listed(argument, value string, depth int) bool {
 	}
 }
 
-// stringSatisfies is the keywords of strings.
+// stringSatisfies checks the keywords of strings.
 func stringSatisfies(name, argument, value string) bool {
 	switch name {
 	case "minLength":
@@ -216,7 +216,7 @@ func stringSatisfies(name, argument, value string) bool {
 	return true
 }
 
-// numberSatisfies is the keywords of numbers.
+// numberSatisfies checks the keywords of numbers.
 func numberSatisfies(name, argument, value string) bool {
 	switch name {
 	case "minimum":
@@ -239,7 +239,7 @@ func counts(n int, least bool, argument string) bool {
 	return float64(n) <= number(argument)
 }
 
-// array is the keywords of arrays.
+// array checks the keywords of arrays.
 func (v *validator) array(schema, name, argument, value string, depth int) bool {
 	v.work -= len(value)
 	switch name {
@@ -266,7 +266,7 @@ func (v *validator) array(schema, name, argument, value string, depth int) bool 
 	return true
 }
 
-// prefix is the keyword prefixItems.
+// prefix checks the keyword prefixItems.
 func (v *validator) prefix(argument, value string, depth int) bool {
 	schemas, elements := jsontext.Open(argument), jsontext.Open(value)
 	for i := 0; ; i++ {
@@ -281,7 +281,7 @@ func (v *validator) prefix(argument, value string, depth int) bool {
 	}
 }
 
-// at is schema for a part of the value, with its step in the path.
+// at checks a part of the value against a schema, with the part's step in the path.
 func (v *validator) at(step, schema, value string, depth int) bool {
 	length := len(v.path)
 	if length < 200 {
