@@ -90,8 +90,8 @@ func (x *exchange) requestExtension() {
 	x.extend()
 }
 
-// aheadTokens returns the number of output tokens to reserve beyond those seen. The caller's max tokens limit it
-// until the stream has to wait. Then the stream, or the estimate, exceeds the max tokens.
+// aheadTokens returns the number of output tokens to reserve beyond those seen. The caller's max tokens limit it,
+// unless the stream has to wait: then its output, or the estimate, exceeds the max tokens.
 func (x *exchange) aheadTokens(seen uint64) uint64 {
 	st := &x.s.stream
 	perMs := max(calendar.SecondMs, x.since(st.firstContentMs))

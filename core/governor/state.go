@@ -48,8 +48,8 @@ func (s *Scanner) AppendState(dst []byte) []byte {
 	return dst
 }
 
-// settledBit is added to a program's number, where a word's subject has its own. The edge has the number after the
-// programs.
+// settledBit is added to the number of a program, to distinguish it from the number of a subject. The edge has the
+// number after the last program.
 const settledBit = 128
 
 // reach returns the distance within which a word about a subject, given as its bit, gives context to a candidate.
@@ -60,8 +60,8 @@ func reach(bit int) int {
 	return nearBefore
 }
 
-// maxAhead makes distances positive that may point after the next byte to decide: a keyword may hold up to this many
-// decided words.
+// maxAhead is added to distances so that they are positive. They may point beyond the next byte to decide, because a
+// keyword may hold back up to this many decided words.
 const maxAhead = maxKeyword + maxPrivateKey
 
 // Resume returns the scanner whose state AppendState has written. rules must be the same as before.

@@ -174,7 +174,7 @@ func closedDay(day uint64, models []Usage) []byte {
 	return b.B
 }
 
-// json writes counters as the usage API names them.
+// json writes the counters under their names in the usage API.
 func (u *Usage) json(b *jsontext.Builder) {
 	b.Open('{')
 	if u.Model != "" {
