@@ -51,7 +51,7 @@ func (h *Header) encode() ([]byte, error) {
 	return bytes.TrimSuffix(line.Bytes(), []byte("\n")), err
 }
 
-// text is the text that is signed: the header's line with the signature null.
+// text returns the text that is signed: the header's line with the signature null.
 func (h *Header) text(keyID string) ([]byte, error) {
 	unsigned := *h
 	unsigned.Signature = nil

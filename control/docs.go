@@ -62,7 +62,7 @@ const (
 	errorsPage  = "/reference/errors/"
 )
 
-// docsMoved is the address that replaces another one: a page's ends with a slash. Browsers keep the fragment.
+// docsMoved returns the address that replaces another one: a page's ends with a slash. Browsers keep the fragment.
 func (s *Service) docsMoved(ctx context.Context, address string) (target string, moved bool) {
 	switch {
 	case address == "":
@@ -166,7 +166,7 @@ func sources(list []string) (text string) {
 	return text
 }
 
-// docsHosts are the hosts that browsers may know this gateway by: its own address, if the operator has set it, and that of the request.
+// docsHosts returns the hosts that browsers may know this gateway by: its own address, if the operator has set it, and that of the request.
 // A host without a scheme has that of the page.
 func (s *Service) docsHosts(r *http.Request) (hosts []string) {
 	public := ""

@@ -22,7 +22,7 @@ var resources = []func(*kernel.Plane) []kernel.Route{
 	registry.Routes, usage.Routes, violations.Routes,
 }
 
-// routesOf are all endpoints.
+// routesOf returns all endpoints.
 func routesOf(p *kernel.Plane, a *auth.Authenticator) []kernel.Route {
 	all := a.Routes()
 	for _, routes := range resources {

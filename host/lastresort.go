@@ -13,7 +13,7 @@ func (x *exchange) lastResort() {
 	x.response.respond(x.host.lastAnswer(x.id))
 }
 
-// lastAnswer is the error response, prepared by the core at configuration, for a failed step.
+// lastAnswer returns the error response, prepared by the core at configuration, for a failed step.
 func (h *Host) lastAnswer(id string) (status uint64, headers []abi.Header, body []byte) {
 	c := &h.configured
 	body = append(append(append(body, c.LastResortBody[0]...), id...), c.LastResortBody[1]...)

@@ -24,7 +24,7 @@ func requestID() string {
 	return abi.RequestIDPrefix + hex.EncodeToString(random[:])
 }
 
-// requestFields are the fields of the event that begins an exchange: those named, the request line, its ID and the client's
+// requestFields returns the fields of the event that begins an exchange: those named, the request line, its ID and the client's
 // address.
 func requestFields(r *http.Request, names []fieldName, id, address string) []abi.Header {
 	fields := append(make([]abi.Header, 0, 16),

@@ -50,7 +50,7 @@ func (x *exchange) readKV(t *task) abi.Event {
 	return event
 }
 
-// limited is the context of a read, which ends after the action's limit.
+// limited returns the context of a read, which ends after the action's limit.
 func limited(t *task) (context.Context, context.CancelFunc) {
 	if t.Limit == 0 {
 		return t.ctx, func() {}

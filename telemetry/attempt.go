@@ -66,7 +66,7 @@ func (a *attempt) conclude(now time.Time) {
 // canceled is the outcome of an attempt that the exchange gave up, mostly because the caller disconnected.
 const canceled = "canceled"
 
-// outcome is the attempt's status or fault, in the words of the header x-postern-attempts. A fetch that was canceled after
+// outcome returns the attempt's status or fault, in the words of the header x-postern-attempts. A fetch that was canceled after
 // the end of its answer is complete.
 func (a *attempt) outcome() string {
 	switch {

@@ -84,7 +84,7 @@ func operationsOf(endpoints []exchange.Endpoint) map[string]string {
 	return all
 }
 
-// operationOf is the operation of a fetch.
+// operationOf returns the operation of a fetch.
 func operationOf(f *exchange.Fetch) string {
 	if f.Purpose == exchange.ForClassifier && f.Model == "" {
 		return operationModerate
@@ -111,7 +111,7 @@ func providerName(name string) string {
 	return name
 }
 
-// methodName is the method as an attribute. Callers may invent methods.
+// methodName returns the method as an attribute. Callers may invent methods.
 func methodName(method string) string {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions,

@@ -91,7 +91,7 @@ func (d *definition) histograms(buckets []float64) *prometheus.HistogramVec {
 	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: d.name, Help: d.help, Buckets: buckets}, d.labels)
 }
 
-// histogram is a constant histogram of a store's durations.
+// histogram returns a constant histogram of a store's durations.
 func (d *definition) histogram(s *store.Snapshot) prometheus.Metric {
 	cumulative, buckets := uint64(0), make(map[float64]uint64, len(store.DurationBounds))
 	for i, bound := range store.DurationBounds {

@@ -77,7 +77,7 @@ func (x *observed) Head(status uint64, headers []abi.Header, streamed bool) {
 	}
 }
 
-// decisionWord is the decision of header.Governor, such as "review; risk=40; policy=3", as a label.
+// decisionWord returns the decision of header.Governor, such as "review; risk=40; policy=3", as a label.
 func decisionWord(value string) string {
 	word, _, _ := strings.Cut(value, ";")
 	switch word {
@@ -213,7 +213,7 @@ func (s *modelSeries) countPromptCache(o *outcome) {
 	}
 }
 
-// billed is the model to which usage and cost are counted: the one that answered, else the last one asked.
+// billed returns the model to which usage and cost are counted: the one that answered, else the last one asked.
 func (x *observed) billed() (provider, model string) {
 	if x.done.model != "" {
 		return x.done.provider, x.done.model

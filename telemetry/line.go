@@ -112,7 +112,7 @@ func quoted(text []byte) (value, rest []byte, ok bool) {
 	return nil, nil, false
 }
 
-// signedCents is an amount of cents that may be negative.
+// signedCents returns an amount of cents that may be negative.
 func signedCents(text []byte) money.Pico {
 	rest, negative := bytes.CutPrefix(text, []byte("-"))
 	amount, _ := money.Parse(string(rest), money.Cent)
@@ -122,7 +122,7 @@ func signedCents(text []byte) money.Pico {
 	return amount
 }
 
-// number is an unsigned integer, 0 if the text is none.
+// number returns an unsigned integer, 0 if the text is none.
 func number(text []byte) uint64 {
 	n, _ := strconv.ParseUint(string(text), 10, 63)
 	return n

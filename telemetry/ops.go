@@ -40,7 +40,7 @@ func (t *Telemetry) Ops(ready func(context.Context) error) http.Handler {
 	return mux
 }
 
-// notReady is the reason in the answer. A store's error may contain addresses, so it is not shown.
+// notReady returns the reason in the answer. A store's error may contain addresses, so it is not shown.
 func notReady(err error) string {
 	switch {
 	case errors.Is(err, server.ErrStarting):

@@ -47,7 +47,7 @@ func (o *otel) begin(r *http.Request, at time.Time) span {
 	return s
 }
 
-// callersContext is the caller's trace context (w3.org/TR/trace-context). A malformed or repeated traceparent is ignored.
+// callersContext returns the caller's trace context (w3.org/TR/trace-context). A malformed or repeated traceparent is ignored.
 func callersContext(h http.Header) context.Context {
 	if len(h.Values(headerParent)) != 1 {
 		return context.Background()
@@ -163,7 +163,7 @@ func (s span) attempt(a *attempt, fetch *abi.Action) (child attemptSpan) {
 	return child
 }
 
-// attemptAttributes are the attributes that an attempt's span and metrics share.
+// attemptAttributes returns the attributes that an attempt's span and metrics share.
 func attemptAttributes(a *attempt, address string) []attribute.KeyValue {
 	all := []attribute.KeyValue{attrOperation.String(operationOf(&a.fetch))}
 	if a.fetch.Provider != "" {

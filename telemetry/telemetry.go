@@ -76,5 +76,5 @@ func (t *Telemetry) Close(ctx context.Context) error {
 	return t.otel.close(ctx)
 }
 
-// goVersion is the version of Go that built this program.
+// goVersion returns the version of Go that built this program.
 func goVersion() string { return runtime.Version() }

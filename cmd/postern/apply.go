@@ -225,7 +225,7 @@ func (p *program) printPlan(plan *apply.Plan) {
 	fmt.Fprintf(p.out, "%s.\n", changes(plan))
 }
 
-// changes is the number of changes and, if any, of the projects that they archive.
+// changes returns the number of changes and, if any, of the projects that they archive.
 func changes(plan *apply.Plan) string {
 	archived := 0
 	for _, c := range plan.Changes {
@@ -241,7 +241,7 @@ func changes(plan *apply.Plan) string {
 
 const maxShown = 300 // bytes of a value in the difference
 
-// short is a JSON value in one line.
+// short returns a JSON value in one line.
 func short(raw json.RawMessage) string {
 	var line bytes.Buffer
 	if json.Compact(&line, raw) != nil {

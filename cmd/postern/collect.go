@@ -59,7 +59,7 @@ func setsCollector(variable string) bool {
 	return value != "" && (name == "GOGC" || name == "GOMEMLIMIT")
 }
 
-// memoryLimit is the limit for a live heap and for the memory besides the heap's objects, in bytes.
+// memoryLimit returns the limit for a live heap and for the memory besides the heap's objects, in bytes.
 func memoryLimit(live, other uint64) int64 {
 	return int64(max(usualMemory, other+2*live))
 }
@@ -83,7 +83,7 @@ func (i *idleness) ends(total uint64) bool {
 	return true
 }
 
-// allocated is the number of bytes that the process has allocated in total.
+// allocated returns the number of bytes that the process has allocated in total.
 func allocated() uint64 {
 	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 	metrics.Read(sample)

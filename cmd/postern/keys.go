@@ -101,7 +101,7 @@ func (f keyCommands) create() *cobra.Command {
 	return c
 }
 
-// expiry is the value of --expires as a time.
+// expiry returns the value of --expires as a time.
 func expiry(text string) (string, error) {
 	if text == "" {
 		return "", nil

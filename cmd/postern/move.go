@@ -92,7 +92,7 @@ func (p *program) importDeployment() *cobra.Command {
 	return c
 }
 
-// address is the deployment's address.
+// address returns the deployment's address.
 func (p *program) address(o *connection) string {
 	return firstOf(o.url, p.variable(settings.EnvBaseURL), defaultURL)
 }

@@ -47,7 +47,7 @@ func plain(text string) string {
 	}, text)
 }
 
-// orDash is a text, or - if it is empty.
+// orDash returns a text, or - if it is empty.
 func orDash(text string) string {
 	if text == "" {
 		return "-"

@@ -22,7 +22,7 @@ func (p *program) projects() *cobra.Command {
 	return c
 }
 
-// projectFields are the flags of create and update, which become fields of the request.
+// projectFields returns the flags of create and update, which become fields of the request.
 func projectFields(c *cobra.Command) func() (map[string]any, error) {
 	f := c.Flags()
 	f.String("plan", "", "plan of the catalog, such as developer")
@@ -62,7 +62,7 @@ func projectFields(c *cobra.Command) func() (map[string]any, error) {
 	}
 }
 
-// list is a flag's list that is never null in JSON.
+// list returns a flag's list that is never null in JSON.
 func list(values []string, _ error) []string { return append([]string{}, values...) }
 
 func (p *program) createProject(o *connection) *cobra.Command {
@@ -172,7 +172,7 @@ func recordedText(p *admin.Project) string {
 	return "recorded without their message"
 }
 
-// cacheText is a project's cache, such as "colo, 3600 s". Servers of older versions have no scopes.
+// cacheText returns a project's cache, such as "colo, 3600 s". Servers of older versions have no scopes.
 func cacheText(p *admin.Project) string {
 	if p.CacheTTLSeconds == 0 {
 		return "off"

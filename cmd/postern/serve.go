@@ -174,7 +174,7 @@ func (l *logs) open(level, format string) *slog.Logger {
 	return opened.Logger()
 }
 
-// latest is the logger that was opened last.
+// latest returns the logger that was opened last.
 func (l *logs) latest() *slog.Logger {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -184,7 +184,7 @@ func (l *logs) latest() *slog.Logger {
 	return l.all[len(l.all)-1].Logger()
 }
 
-// dropped is the number of lines lost since the start.
+// dropped returns the number of lines lost since the start.
 func (l *logs) dropped() (lines uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -105,7 +105,7 @@ func (auth *Authenticator) byToken(presented string) (actor kernel.Identity, ok 
 // 16 random characters of base64 are 96 bits.
 const minTokenBytes = 16
 
-// tokenOf is a role's token, or empty if it is not configured or too short.
+// tokenOf returns a role's token, or empty if it is not configured or too short.
 func (auth *Authenticator) tokenOf(role kernel.Role) string {
 	token, name := auth.ViewerToken(), "POSTERN_VIEWER_TOKEN"
 	if role == kernel.Owner {

@@ -87,7 +87,7 @@ func (s session) validAt(now time.Time) bool {
 	return s.ExpiresS-s.IssuedS == sessionSeconds && now.Unix() < s.ExpiresS
 }
 
-// signature is an HMAC with a key derived from the role's token and the deployment's salt. A new token ends
+// signature returns an HMAC with a key derived from the role's token and the deployment's salt. A new token ends
 // all sessions of the role.
 func signature(token string, salt []byte, role kernel.Role, text string) []byte {
 	key := mac([]byte(token), "postern session 2 "+string(role)+" "+string(salt))

@@ -45,7 +45,7 @@ func (f failures) expired(now time.Time) bool {
 	return now.UnixMilli() >= from+failureWindow.Milliseconds()
 }
 
-// lockedFor is the remaining time of the lockout; 0 or less: none.
+// lockedFor returns the remaining time of the lockout; 0 or less: none.
 func (f failures) lockedFor(now time.Time) time.Duration {
 	return time.UnixMilli(f.UntilMs).Sub(now)
 }

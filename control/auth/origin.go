@@ -43,7 +43,7 @@ func (auth *Authenticator) checkDeclaredOrigin(r *http.Request) error {
 	return auth.checkOrigin(r)
 }
 
-// requestOrigin is the origin that the request was sent to. A Worker gets the full URL, a server only its
+// requestOrigin returns the origin that the request was sent to. A Worker gets the full URL, a server only its
 // path.
 func requestOrigin(r *http.Request) string {
 	if r.URL.IsAbs() {
@@ -55,7 +55,7 @@ func requestOrigin(r *http.Request) string {
 	return "http://" + strings.ToLower(r.Host)
 }
 
-// publicOrigin is the configured address as browsers write an origin, or empty.
+// publicOrigin returns the configured address as browsers write an origin, or empty.
 func publicOrigin(a kernel.Addresses) string {
 	origin := strings.ToLower(strings.TrimSuffix(a.Public, "/"))
 	if strings.HasPrefix(origin, "https:") {

@@ -134,7 +134,7 @@ func (s *seenKeys) remember(hash, network string, exists bool, now time.Time) {
 	s.known[hash] = missingUntil
 }
 
-// tooManyGuesses is a 429 for an unknown key, with a Retry-After that is rounded up to whole seconds.
+// tooManyGuesses returns a 429 for an unknown key, with a Retry-After that is rounded up to whole seconds.
 func tooManyGuesses(waitMs uint64) *kernel.Refusal {
 	return &kernel.Refusal{Fault: fault.RateLimited, RetryAfter: strconv.FormatUint((waitMs+999)/1000, 10)}
 }

@@ -10,7 +10,7 @@ import (
 // sessionPath is the path for signing in and out.
 const sessionPath = "/api/admin/session"
 
-// Routes are the endpoints of sessions.
+// Routes returns the endpoints of sessions.
 func (auth *Authenticator) Routes() []kernel.Route {
 	return []kernel.Route{
 		{Method: http.MethodPost, Path: sessionPath, For: kernel.Anyone, Body: kernel.MaxBody, Audit: "session.create", Operation: "signIn", Serve: auth.signIn},

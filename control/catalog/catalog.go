@@ -15,7 +15,7 @@ import (
 // handler has the endpoints.
 type handler struct{ *kernel.Plane }
 
-// Routes are the endpoints of the catalog.
+// Routes returns the endpoints of the catalog.
 func Routes(p *kernel.Plane) []kernel.Route {
 	h := &handler{p}
 	return []kernel.Route{
@@ -117,7 +117,7 @@ func (h *handler) viewModel(m *config.Model) catalogModel {
 	}
 }
 
-// source is the value of a source named in the catalog, usually a URL; unknown names are returned unchanged.
+// source returns the value of a source named in the catalog, usually a URL; unknown names are returned unchanged.
 func (h *handler) source(name string) string {
 	for _, s := range h.Catalog.Sources {
 		if s.Name == name {

@@ -64,7 +64,7 @@ func (s *health) state(model string) *string {
 	return nil
 }
 
-// latency is a model's latency in milliseconds; 0: unknown.
+// latency returns a model's latency in milliseconds; 0: unknown.
 func (s *health) latency(model string) uint64 {
 	if t := s.target(model); t != nil {
 		return t.LatencyMs

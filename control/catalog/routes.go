@@ -44,7 +44,7 @@ func (h *handler) listRoutes(c *kernel.Call) (kernel.Answer, error) {
 	return kernel.OK(map[string]any{"tiers": tiers}), nil
 }
 
-// policyView is the catalog as a project's keys may use it, with the current master keys. If the gateway
+// policyView returns the catalog as a project's keys may use it, with the current master keys. If the gateway
 // reported nothing, all providers count as ready.
 func (h *handler) policyView(p *doc.Policy, observed *health) *policy.View {
 	catalog := *h.Catalog

@@ -114,7 +114,7 @@ func pruneChain(ctx context.Context, n *kernel.Run, p *directory.Project, object
 	return forgetCheckpoints(ctx, n, p, cutoff)
 }
 
-// lastBefore is the last of the oldest entries that is older than cutoff, or nil if there is none.
+// lastBefore returns the last of the oldest entries that is older than cutoff, or nil if there is none.
 func lastBefore(ctx context.Context, n *kernel.Run, p *directory.Project, object string, state *chain.PageReply, cutoff uint64) (last *chain.Entry, err error) {
 	for seq := state.Oldest; seq > 0 && seq < state.Head.Seq && seq < state.Oldest+maxForget; {
 		n.CallsLeft--

@@ -67,7 +67,7 @@ type (
 	}
 )
 
-// bom is the inventory in CycloneDX 1.7: one machine-learning-model per model.
+// bom returns the inventory in CycloneDX 1.7: one machine-learning-model per model.
 func (e *export) bom() (kernel.Answer, error) {
 	all, err := inventory.List(e, e.handler.Plane, e.project)
 	if err != nil {
@@ -89,7 +89,7 @@ func (e *export) bom() (kernel.Answer, error) {
 	return kernel.OK(kernel.File{ContentType: bomContentType, Data: text}), err
 }
 
-// modelComponent is a model. Empty fields are left out.
+// modelComponent returns a model. Empty fields are left out.
 func (e *export) modelComponent(m *inventory.Entry) bomComponent {
 	c := bomComponent{Type: bomModel, Ref: m.ID, Name: m.Model, Description: string(m.Purpose), ModelCard: &bomModelCard{}}
 	if known := e.Catalog.Model(m.Model); known != nil {
@@ -105,7 +105,7 @@ func (e *export) modelComponent(m *inventory.Entry) bomComponent {
 	return c
 }
 
-// modelProperties are the governance fields of an entry.
+// modelProperties returns the governance fields of an entry.
 func modelProperties(m *inventory.Entry) []bomField {
 	var all []bomField
 	add := func(name string, values ...string) {

@@ -57,7 +57,7 @@ func entryAt(ctx context.Context, s kernel.Store, p *directory.Project, object s
 	return found.Entries[0], nil
 }
 
-// firstSince is the number of the first entry that is not older than a time, by binary search; head+1 if there is none.
+// firstSince returns the number of the first entry that is not older than a time, by binary search; head+1 if there is none.
 func firstSince(ctx context.Context, s kernel.Store, p *directory.Project, object string, state *chain.PageReply, ms uint64) (uint64, error) {
 	oldest := max(state.Oldest, 1)
 	var failure error
@@ -72,7 +72,7 @@ func firstSince(ctx context.Context, s kernel.Store, p *directory.Project, objec
 	return oldest + uint64(n), failure
 }
 
-// eventTime is the time of an entry as it is hashed.
+// eventTime returns the time of an entry as it is hashed.
 func eventTime(e *chain.Entry) string { return kernel.Timestamp(e.TimeMs) }
 
 // chainID names a project's chain.
@@ -80,7 +80,7 @@ func chainID(p *directory.Project, object string) chain.ID {
 	return chain.ID{Project: p.ID, Object: object}
 }
 
-// signingKeys are the configured keys; empty: checkpoints are not signed, so there are none. The first signs.
+// signingKeys returns the configured keys; empty: checkpoints are not signed, so there are none. The first signs.
 func signingKeys(cp *kernel.Plane) []compliance.SigningKey {
 	keys, err := compliance.ParseSigningKeys(cp.SigningKeys())
 	if err != nil {

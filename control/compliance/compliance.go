@@ -18,7 +18,7 @@ import (
 // handler has the endpoints.
 type handler struct{ *kernel.Plane }
 
-// Routes are the endpoints of a project's compliance data.
+// Routes returns the endpoints of a project's compliance data.
 func Routes(p *kernel.Plane) []kernel.Route {
 	h := &handler{p}
 	return kernel.ForBoth(

@@ -71,7 +71,7 @@ var sections = map[string][]section{
 
 var events = section{compliance.Record{Record: compliance.EventRecord, Chained: true}, (*export).eventLines}
 
-// stateOf is a section of the current state, which is complete but in no chain.
+// stateOf returns a section of the current state, which is complete but in no chain.
 func stateOf(record string, lines func(*export, string, int) ([][]byte, string, error)) section {
 	return section{compliance.Record{Record: record}, lines}
 }
@@ -191,7 +191,7 @@ func isPlain(text string) bool {
 	return true
 }
 
-// nextPage is the request for the page after this one.
+// nextPage returns the request for the page after this one.
 func (q *exportQuery) nextPage(r *http.Request, after string) string {
 	values := url.Values{}
 	for name := range q.Values {
@@ -217,7 +217,7 @@ func (e *export) header() *compliance.Header {
 	return h
 }
 
-// boundText is a bound of the period, or null.
+// boundText returns a bound of the period, or null.
 func boundText(ms *uint64) *string {
 	if ms == nil {
 		return nil
@@ -318,7 +318,7 @@ func (e *export) page() (lines [][]byte, next *exportCursor, err error) {
 	return lines, nil, nil
 }
 
-// eventLines are the export's part of the chain.
+// eventLines returns the export's part of the chain.
 func (e *export) eventLines(after string, limit int) (lines [][]byte, next string, err error) {
 	seq := e.rng.First
 	if after != "" {

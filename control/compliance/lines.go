@@ -62,7 +62,7 @@ func (e *export) policyLines(string, int) (lines [][]byte, next string, err erro
 	return lines, "", err
 }
 
-// modelLines are the models of the registry, and models that the project used without an entry.
+// modelLines returns the models of the registry, and models that the project used without an entry.
 func (e *export) modelLines(after string, limit int) (lines [][]byte, next string, err error) {
 	all, err := inventory.List(e, e.handler.Plane, e.project)
 	if err != nil {
@@ -76,7 +76,7 @@ func (e *export) modelLines(after string, limit int) (lines [][]byte, next strin
 	return lines, next, err
 }
 
-// keyLines are the project's current keys, without their values.
+// keyLines returns the project's current keys, without their values.
 func (e *export) keyLines(after string, limit int) (lines [][]byte, next string, err error) {
 	if after != "" && !kernel.IsID(after, kernel.KeyPrefix) {
 		return nil, "", kernel.Invalid(badCursorDetail)
@@ -171,7 +171,7 @@ func (e *export) includes(at string) bool {
 	return (e.q.from == nil || at >= kernel.Timestamp(*e.q.from)) && (e.q.to == nil || at < kernel.Timestamp(*e.q.to))
 }
 
-// usageLines are the usage of each day, key and model: of the days that the export's period touches. The cursor is a
+// usageLines returns the usage of each day, key and model: of the days that the export's period touches. The cursor is a
 // day, and a position in its usage.
 func (e *export) usageLines(after string, _ int) (lines [][]byte, next string, err error) {
 	q := ledger.Query{FirstDay: 1, EndDay: calendar.Day(e.NowMs()) + 1, By: ledger.ByDetail, After: after}

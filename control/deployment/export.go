@@ -19,7 +19,7 @@ import (
 // handler has the endpoints.
 type handler struct{ *kernel.Plane }
 
-// Routes are the endpoints of the export and import of a deployment.
+// Routes returns the endpoints of the export and import of a deployment.
 func Routes(p *kernel.Plane) []kernel.Route {
 	h := &handler{p}
 	return []kernel.Route{
@@ -117,7 +117,7 @@ func (h *handler) exportObject(c *kernel.Call) (kernel.Answer, error) {
 	return viewMoved(o, text, &page)
 }
 
-// viewMoved is the answer with a page, without the rows that stay. A delivery that an object has yet to make would be made
+// viewMoved returns the answer with a page, without the rows that stay. A delivery that an object has yet to make would be made
 // by both deployments.
 func viewMoved(o movedObject, text string, page *move.Page) (kernel.Answer, error) {
 	view := movedPage{Object: text, Rows: []movedRow{}}

@@ -100,7 +100,7 @@ func (h *handler) readImport(ctx context.Context) (write directory.Write, s impo
 	return write, s, err
 }
 
-// refuseExisting is a 409 if one of the projects exists.
+// refuseExisting returns a 409 if one of the projects exists.
 func (h *handler) refuseExisting(ctx context.Context, ids []string) error {
 	query := directory.List{Prefix: doc.ProjectKey(""), Limit: 1000}
 	for {

@@ -69,7 +69,7 @@ func patternError(err error) error {
 	return fmt.Errorf("is not a valid regular expression: %s: %q", parse.Code, parse.Expr)
 }
 
-// matchLength is the least and the most bytes of a match; the most is capped above governor.MaxMatch.
+// matchLength returns the least and the most bytes of a match; the most is capped above governor.MaxMatch.
 func matchLength(re *syntax.Regexp) (least, most int) {
 	const bound = 1 << 20
 	switch re.Op {
@@ -125,7 +125,7 @@ func repeatedLength(re *syntax.Regexp, bound int) (least, most int) {
 	return min(short*re.Min, bound), most
 }
 
-// foldedLength is the least and the most bytes of a letter in any case.
+// foldedLength returns the least and the most bytes of a letter in any case.
 func foldedLength(r rune, fold bool) (least, most int) {
 	least = max(utf8.RuneLen(r), 1)
 	most = least
@@ -192,7 +192,7 @@ func (w *programWriter) add(op byte, next, argument uint32) {
 	w.instructions = binary.LittleEndian.AppendUint32(w.instructions, argument)
 }
 
-// runesOf is the ranges of an instruction in order, with the other cases of a letter if it matches in any case.
+// runesOf returns the ranges of an instruction in order, with the other cases of a letter if it matches in any case.
 func runesOf(i *syntax.Inst) []rune {
 	switch {
 	case len(i.Rune) == 1 && syntax.Flags(i.Arg)&syntax.FoldCase != 0:
@@ -250,7 +250,7 @@ func (w *programWriter) firstBytes(low, high rune) {
 	}
 }
 
-// leadByte is the first byte of a code point's UTF-8.
+// leadByte returns the first byte of a code point's UTF-8.
 func leadByte(r rune) int {
 	var text [utf8.UTFMax]byte
 	utf8.EncodeRune(text[:], r)

@@ -14,7 +14,7 @@ import (
 // handler has the endpoints.
 type handler struct{ *kernel.Plane }
 
-// Routes are the endpoints of a project's Governor.
+// Routes returns the endpoints of a project's Governor.
 func Routes(p *kernel.Plane) []kernel.Route {
 	h := &handler{p}
 	return []kernel.Route{
@@ -97,7 +97,7 @@ func encodeGovernor(s *governor.Settings) ([]byte, error) {
 	return encoded, nil
 }
 
-// auditGovernor is the audit entry of a change from a project's settings to view.
+// auditGovernor returns the audit entry of a change from a project's settings to view.
 func (h *handler) auditGovernor(c *kernel.Call, before *directory.Project, view *settings.GovernorView) (directory.Write, error) {
 	old, err := settings.ViewGovernor(h.Plane, before)
 	if err != nil {

@@ -179,7 +179,7 @@ func takeSystem(f *kernel.Fields, usual *string) governor.Override {
 	return governor.OverrideBy(kernel.Translate(word, settings.ActionWords, settings.Actions))
 }
 
-// categoryNames are the categories of the rules that governorRules lists.
+// categoryNames returns the categories of the rules that governorRules lists.
 func categoryNames() (names []string) {
 	for _, rule := range governorRules() {
 		if !slices.Contains(names, rule.Category) {

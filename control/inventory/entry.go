@@ -72,7 +72,7 @@ type State doc.RegistryState
 // Discovered is the state of a model without an entry.
 const Discovered = "discovered"
 
-// String is the API's name of the state.
+// String returns the API's name of the state.
 func (s State) String() string {
 	if s == 0 {
 		return Discovered
@@ -127,7 +127,7 @@ func (t *Instant) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// EntryID is the ID of a model's entry. It depends on the model's name alone, so there cannot be two.
+// EntryID returns the ID of a model's entry. It depends on the model's name alone, so there cannot be two.
 func EntryID(model string) string {
 	sum := sha256.Sum256([]byte(model))
 	return kernel.EntryPrefix + hex.EncodeToString(sum[:entryIDBytes])
@@ -138,7 +138,7 @@ func (e *Entry) IsOverdue(nowMs uint64) bool {
 	return e.ReviewDate != 0 && uint64(e.ReviewDate) < nowMs && e.State != State(doc.RegistryRetired)
 }
 
-// Compact is the part of the entry that the gateway enforces.
+// Compact returns the part of the entry that the gateway enforces.
 func (e *Entry) Compact() doc.RegistryModel {
 	m := doc.RegistryModel{Model: e.Model, State: doc.RegistryState(e.State)}
 	switch m.State {

@@ -22,7 +22,7 @@ type modelUse struct {
 	Requests  uint64  `json:"requests"` // successful and failed ones
 }
 
-// List is a project's registry with the models that it used but that have no entry, by model name.
+// List returns a project's registry with the models that it used but that have no entry, by model name.
 func List(ctx context.Context, cp *kernel.Plane, p *directory.Project) ([]Entry, error) {
 	all, err := readAll(ctx, cp, p.ID)
 	if err != nil {

@@ -13,14 +13,14 @@ var addressHeader = http.CanonicalHeaderKey(abi.AddressHeader)
 // ipv6SiteBits is the prefix length of an IPv6 site, the smallest block that a customer is assigned.
 const ipv6SiteBits = 64
 
-// clientAddress is the client's IP address as reported by the forwarding host; ok is false without one.
+// clientAddress returns the client's IP address as reported by the forwarding host; ok is false without one.
 // Clients cannot forge it: each host sets this header itself on every request.
 func clientAddress(r *http.Request) (netip.Addr, bool) {
 	address, err := netip.ParseAddr(HeaderValue(r.Header, addressHeader))
 	return address.Unmap().WithZone(""), err == nil
 }
 
-// ClientNetwork is the lockout bucket: an IPv4 address or an IPv6 /64. All requests without an address share
+// ClientNetwork returns the lockout bucket: an IPv4 address or an IPv6 /64. All requests without an address share
 // one bucket.
 func ClientNetwork(r *http.Request) string {
 	address, ok := clientAddress(r)
@@ -34,7 +34,7 @@ func ClientNetwork(r *http.Request) string {
 	return site.String()
 }
 
-// HeaderValue is a header as it was sent. A host may have split its value at commas, so the parts are joined
+// HeaderValue returns a header as it was sent. A host may have split its value at commas, so the parts are joined
 // again.
 func HeaderValue(header http.Header, name string) string {
 	return strings.Join(header.Values(name), ",")

@@ -157,7 +157,7 @@ func (f *Fields) Boolean(field string) (value, given bool) {
 	return value, true
 }
 
-// Err is the 400 for all problems, unknown fields included, or nil.
+// Err returns the 400 for all problems, unknown fields included, or nil.
 func (f *Fields) Err() error {
 	f.RejectRest("is unknown; the fields are " + AllOf(f.known))
 	if len(f.Problems) == 0 {

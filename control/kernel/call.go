@@ -27,11 +27,11 @@ type Answer struct {
 	Body   any
 }
 
-// OK is a 200.
+// OK returns a 200.
 func OK(body any) Answer { return Answer{http.StatusOK, body} }
 
-// Created is a 201.
+// Created returns a 201.
 func Created(body any) Answer { return Answer{http.StatusCreated, body} }
 
-// NoContent is a 204, which has no body.
+// NoContent returns a 204, which has no body.
 func NoContent() Answer { return Answer{Status: http.StatusNoContent} }

@@ -7,7 +7,7 @@ import (
 	"github.com/postern-ai/postern/core/calendar"
 )
 
-// Timestamp is a time in RFC 3339, UTC, milliseconds.
+// Timestamp returns a time in RFC 3339, UTC, milliseconds.
 func Timestamp(ms uint64) string {
 	return time.UnixMilli(int64(ms)).UTC().Format("2006-01-02T15:04:05.000Z")
 }
@@ -28,7 +28,7 @@ func TimestampOrNull(ms uint64) *string {
 	return &text
 }
 
-// NowMs is the time in Unix milliseconds.
+// NowMs returns the time in Unix milliseconds.
 func (cp *Plane) NowMs() uint64 { return uint64(cp.Now().UnixMilli()) }
 
 // NullIfZero is nil for 0.
@@ -56,5 +56,5 @@ func Translate[From comparable, To any](value From, from []From, to []To) (count
 	return counterpart
 }
 
-// DateText is the date of a day, such as 2026-11-21.
+// DateText returns the date of a day, such as 2026-11-21.
 func DateText(day uint64) string { return string(calendar.AppendDate(nil, day)) }

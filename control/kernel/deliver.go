@@ -50,7 +50,7 @@ func (s Store) Wait(ctx context.Context, ms uint64) error {
 	return nil
 }
 
-// sleepNatively is the default of Config.Sleep.
+// sleepNatively returns the default of Config.Sleep.
 func sleepNatively(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

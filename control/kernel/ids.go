@@ -61,7 +61,7 @@ func IsRequestID(text string) bool {
 	return ok && len(hexDigits) == 32 && ConsistsOf(hexDigits, Digits+"abcdef")
 }
 
-// RequestID is the request ID that the gateway assigned, or a new one if the header is missing or malformed.
+// RequestID returns the request ID that the gateway assigned, or a new one if the header is missing or malformed.
 func RequestID(r *http.Request, rand io.Reader) string {
 	if id := r.Header.Get("X-Request-Id"); IsRequestID(id) {
 		return id

@@ -54,7 +54,7 @@ func KindOrMixed(value json.RawMessage) string {
 	return "an array with other elements"
 }
 
-// Got is the end of a message that repeats a rejected string, as api.Quote does.
+// Got returns the end of a message that repeats a rejected string, as api.Quote does.
 func Got(text string) string { return ", got " + api.Quote(text) }
 
 // gotJSON is got for a JSON value. Arrays and objects are not repeated.

@@ -27,7 +27,7 @@ func Parallel[T any](list []T, do func(T) error) error {
 	return errors.Join(errs...)
 }
 
-// Indexes are the indexes of a list.
+// Indexes returns the indexes of a list.
 func Indexes[T any](list []T) []int {
 	all := make([]int, len(list))
 	for i := range all {

@@ -93,7 +93,7 @@ func (q *Query) Problem(field, message string) {
 	q.Problems = append(q.Problems, fault.Detail{Field: field, Message: message})
 }
 
-// Err is the 400 for all problems, or nil.
+// Err returns the 400 for all problems, or nil.
 func (q *Query) Err() error {
 	if len(q.Problems) == 0 {
 		return nil

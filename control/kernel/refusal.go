@@ -39,37 +39,37 @@ var (
 	ErrNotConfigured = &Refusal{Fault: fault.AdminOff}
 )
 
-// Invalid is a 400 with all problems of a request.
+// Invalid returns a 400 with all problems of a request.
 func Invalid(details ...fault.Detail) *Refusal {
 	return &Refusal{Fault: fault.InvalidRequest, details: details}
 }
 
-// Refuse is a row of the fault table with one detail.
+// Refuse returns a row of the fault table with one detail.
 func Refuse(f fault.Fault, field, message string) *Refusal {
 	return &Refusal{Fault: f, details: []fault.Detail{{Field: field, Message: message}}}
 }
 
-// tooLarge is a 413 for a body of more than maximum bytes.
+// tooLarge returns a 413 for a body of more than maximum bytes.
 func tooLarge(maximum int) *Refusal {
 	return Refuse(fault.BodyTooLarge, "body", "must be at most "+strconv.Itoa(maximum)+" bytes")
 }
 
-// Missing is a 404 for a project or key that does not exist.
+// Missing returns a 404 for a project or key that does not exist.
 func Missing(field, id string) *Refusal { return Refuse(fault.NotFound, field, id+" does not exist") }
 
-// Outdated is a 409 for a version that another change has replaced.
+// Outdated returns a 409 for a version that another change has replaced.
 func Outdated(current, version uint64) *Refusal {
 	return Refuse(fault.Conflict, "version", "is "+strconv.FormatUint(current, 10)+", got "+strconv.FormatUint(version, 10))
 }
 
-// MethodNotAllowed is a 405 with the methods that a path allows.
+// MethodNotAllowed returns a 405 with the methods that a path allows.
 func MethodNotAllowed(allowed []string, method, advice string) *Refusal {
 	r := Refuse(fault.MethodNotAllowed, "method", "must be "+OneOf(allowed)+Got(method)+advice)
 	r.allow = strings.Join(allowed, ", ")
 	return r
 }
 
-// LockedOut is a 429 for a wrong token, with a Retry-After that is rounded up to whole seconds.
+// LockedOut returns a 429 for a wrong token, with a Retry-After that is rounded up to whole seconds.
 func LockedOut(wait time.Duration) *Refusal {
 	seconds := strconv.Itoa(int(max(1, (wait+time.Second-1)/time.Second)))
 	unit := " seconds"
@@ -81,7 +81,7 @@ func LockedOut(wait time.Duration) *Refusal {
 	return r
 }
 
-// Unavailable is a 503 for a failed call to an object or to Cloudflare Access. If a delivery of a committed
+// Unavailable returns a 503 for a failed call to an object or to Cloudflare Access. If a delivery of a committed
 // change failed, the outbox repeats it before the client retries.
 func Unavailable(cause error) *Refusal {
 	return &Refusal{Fault: fault.Unavailable, RetryAfter: "2", Cause: cause}
@@ -96,7 +96,7 @@ func AsRefusal(err error) *Refusal {
 	return &Refusal{Fault: fault.Internal, Cause: err}
 }
 
-// Error is the text for the log.
+// Error returns the text for the log.
 func (r *Refusal) Error() string {
 	if r.Cause != nil {
 		return r.Code() + ": " + r.Cause.Error()
@@ -104,7 +104,7 @@ func (r *Refusal) Error() string {
 	return r.Code()
 }
 
-// Answer is the response, without its headers.
+// Answer returns the response, without its headers.
 func (r *Refusal) Answer(requestID string) Answer {
 	return Answer{int(r.Status()), json.RawMessage(r.Append(nil, requestID, r.details))}
 }

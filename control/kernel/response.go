@@ -32,7 +32,7 @@ func Write(w http.ResponseWriter, r *http.Request, requestID string, result Answ
 	}
 }
 
-// content is the body and its media type.
+// content returns the body and its media type.
 func (a Answer) content() (contentType string, body []byte, err error) {
 	if f, ok := a.Body.(File); ok {
 		return f.ContentType, f.Data, nil

@@ -89,7 +89,7 @@ func Match(routes []Route, r *http.Request) (*Route, *Call, error) {
 	return nil, nil, MethodNotAllowed(allowed, r.Method, advice)
 }
 
-// unknownPath is a 404 for a path without an endpoint. It describes a project, key or violation that is not in the form
+// unknownPath returns a 404 for a path without an endpoint. It describes a project, key or violation that is not in the form
 // of an ID.
 func unknownPath(path string) *Refusal {
 	segments := strings.Split(strings.TrimPrefix(path, ProjectsPath+"/"), "/")

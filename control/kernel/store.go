@@ -37,20 +37,20 @@ type Change struct {
 	Pending    *bool  // set by republish: the Directory still delivers to keys beyond MaxUpdatedKeys
 }
 
-// NextProject is a project with the version that its next write will have; NextKey is the same for a key.
+// NextProject returns a project with the version that its next write will have; NextKey is the same for a key.
 func NextProject(p directory.Project) directory.Project {
 	return directory.Project{Project: p.Project, Version: p.Version + 1}
 }
 
-// NextKey is a key with the version that its next write will have.
+// NextKey returns a key with the version that its next write will have.
 func NextKey(k directory.Key) directory.Key { return directory.Key{Key: k.Key, Version: k.Version + 1} }
 
-// WriteProject is the write of a project that next returned.
+// WriteProject returns the write of a project that next returned.
 func WriteProject(p *directory.Project) directory.Write {
 	return directory.Write{Key: doc.ProjectKey(p.ID), Version: p.Version - 1, Value: p.Encode()}
 }
 
-// WriteKey is the write of a key that NextKey returned. A removed key leaves no document; its tombstone is in
+// WriteKey returns the write of a key that NextKey returned. A removed key leaves no document; its tombstone is in
 // its meter.
 func WriteKey(k *directory.Key) directory.Write {
 	w := directory.Write{Key: doc.KeyKey(k.ProjectID, k.ID), Version: k.Version - 1}
@@ -221,7 +221,7 @@ func (s Store) Commit(ctx context.Context, made Change) (committed bool, err err
 // others get it from the Directory, within minutes.
 const MaxUpdatedKeys = 200
 
-// SettingsTo is the delivery of the project's settings to its ledger.
+// SettingsTo returns the delivery of the project's settings to its ledger.
 func (s Store) SettingsTo(p *directory.Project) abi.Delivery { return directory.SettingsTo(p, s.now()) }
 
 // WithSettings puts the settings, which contain the policy, before deliveries that name the policy to meters.

@@ -16,7 +16,7 @@ import (
 	"github.com/postern-ai/postern/core/keys"
 )
 
-// findRoutes are the endpoints that find keys of all projects.
+// findRoutes returns the endpoints that find keys of all projects.
 func (h *handler) findRoutes() []kernel.Route {
 	return []kernel.Route{
 		{Method: http.MethodGet, Path: kernel.KeysPath, For: kernel.Operators, Operation: "searchKeys", Serve: h.searchKeys},
@@ -83,7 +83,7 @@ func (h *handler) searchKeys(c *kernel.Call) (kernel.Answer, error) {
 	return kernel.OK(view), nil
 }
 
-// projectsOf are the projects of keys that are in the order of their projects.
+// projectsOf returns the projects of keys that are in the order of their projects.
 func projectsOf(found []directory.Key) (ids []string) {
 	for i := range found {
 		if i == 0 || found[i].ProjectID != found[i-1].ProjectID {

@@ -20,13 +20,13 @@ import (
 // handler has the endpoints.
 type handler struct{ *kernel.Plane }
 
-// Routes are the endpoints of keys.
+// Routes returns the endpoints of keys.
 func Routes(p *kernel.Plane) []kernel.Route {
 	h := &handler{p}
 	return append(h.findRoutes(), h.projectRoutes()...)
 }
 
-// projectRoutes are the endpoints of a project's keys.
+// projectRoutes returns the endpoints of a project's keys.
 func (h *handler) projectRoutes() []kernel.Route {
 	return []kernel.Route{
 		{Method: http.MethodPost, Path: kernel.ProjectPath + "/keys", For: kernel.Owners, Body: kernel.MaxBody, Audit: "key.create", Operation: "createKey", Serve: h.createKey},
@@ -302,7 +302,7 @@ var alreadyExpired = fault.Detail{Field: "key", Message: "has expired; set a lat
 // clockDifference is more than the clocks of two machines of a deployment differ.
 const clockDifference = time.Minute
 
-// rotation is the commit that replaces a key by a new one.
+// rotation returns the commit that replaces a key by a new one.
 func (h *handler) rotation(c *kernel.Call, fresh *directory.Key, grace time.Duration) (kernel.Change, error) {
 	p, err := h.Store.Project(c, c.Project)
 	if err != nil {

@@ -44,7 +44,7 @@ func takeCache(f *kernel.Fields) (e cacheEdit) {
 	return e
 }
 
-// wrongTTL is the problem of a TTL that a scope cannot have, or empty.
+// wrongTTL returns the problem of a TTL that a scope cannot have, or empty.
 func wrongTTL(scope doc.CacheScope, seconds uint64) string {
 	word := kernel.Translate(scope, cacheScopes, scopeWords)
 	switch {

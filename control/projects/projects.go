@@ -17,7 +17,7 @@ import (
 // handler has the endpoints.
 type handler struct{ *kernel.Plane }
 
-// Routes are the endpoints of projects.
+// Routes returns the endpoints of projects.
 func Routes(p *kernel.Plane) []kernel.Route {
 	h := &handler{p}
 	return []kernel.Route{
@@ -82,7 +82,7 @@ func viewProject(p *directory.Project) projectView {
 	return v
 }
 
-// redacted is the view for viewers and the audit log. Only owners see the webhook's full URL: its path may
+// redacted returns the view for viewers and the audit log. Only owners see the webhook's full URL: its path may
 // contain a secret, as with chat services.
 func (v projectView) redacted() projectView {
 	if v.Alerts != nil {
@@ -91,7 +91,7 @@ func (v projectView) redacted() projectView {
 	return v
 }
 
-// visibleTo is the view for an identity.
+// visibleTo returns the view for an identity.
 func (v projectView) visibleTo(actor kernel.Identity) projectView {
 	if actor.Role == kernel.Owner {
 		return v

@@ -89,7 +89,7 @@ func reachOfAddress(a netip.Addr) reach {
 	return public
 }
 
-// embedded is the IPv4 address in a 6to4 or NAT64 address.
+// embedded returns the IPv4 address in a 6to4 or NAT64 address.
 func embedded(a netip.Addr) netip.Addr {
 	b := a.As16()
 	if sixToFour.Contains(a) {

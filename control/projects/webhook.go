@@ -81,7 +81,7 @@ func isPort(text string) bool {
 	return text == "" || err == nil && n <= maxPort
 }
 
-// hostOf is a webhook's URL without the parts that may be secret.
+// hostOf returns a webhook's URL without the parts that may be secret.
 func hostOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 // handler has the endpoints.
 type handler struct{ *kernel.Plane }
 
-// Routes are the endpoints of a project's own keys for providers.
+// Routes returns the endpoints of a project's own keys for providers.
 func Routes(p *kernel.Plane) []kernel.Route {
 	h := &handler{p}
 	return []kernel.Route{
@@ -39,7 +39,7 @@ type providerKeysView struct {
 	Providers    []string                   `json:"providers"` // providers that accept a project's own key
 }
 
-// ownKeyProviders are the names of the providers that accept a project's own key.
+// ownKeyProviders returns the names of the providers that accept a project's own key.
 func (h *handler) ownKeyProviders() []string {
 	names := []string{}
 	for i := range h.Catalog.Providers {
@@ -108,7 +108,7 @@ func (h *handler) deleteProviderKey(c *kernel.Call) (kernel.Answer, error) {
 	return kernel.NoContent(), h.changePolicy(c, nil)
 }
 
-// providerOf is the provider whose key a change is about. A key that is stored under the given name is meant before that of the
+// providerOf returns the provider whose key a change is about. A key that is stored under the given name is meant before that of the
 // name's present provider: an operator's entry with an earlier name may have left the catalog, and its key must be deletable.
 func (h *handler) providerOf(c *kernel.Call, p *doc.Policy, fresh *doc.ProviderKey) string {
 	switch {

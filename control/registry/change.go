@@ -149,7 +149,7 @@ func (h *handler) checkEntry(e *inventory.Entry) error {
 	return nil
 }
 
-// entryChange is the commit of an entry's change.
+// entryChange returns the commit of an entry's change.
 func (h *handler) entryChange(c *kernel.Call, before *directory.Project, old, e *inventory.Entry, edit entryEdit) (kernel.Change, error) {
 	value, err := e.Encode()
 	if err != nil {

@@ -88,7 +88,7 @@ func (h *handler) putEnforcement(c *kernel.Call) (kernel.Answer, error) {
 
 const maxRegistryBytes = 64 << 10 // of the part that is in the project's policy
 
-// policyChange is the commit of an edit of a project's policy, and the project after it, which has a new revision only if
+// policyChange returns the commit of an edit of a project's policy, and the project after it, which has a new revision only if
 // the policy differs.
 func policyChange(cp *kernel.Plane, before *directory.Project, audit directory.Write, edit func(*doc.Policy)) (kernel.Change, directory.Project) {
 	after := kernel.NextProject(*before)

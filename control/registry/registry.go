@@ -15,7 +15,7 @@ const registryPath = "/models-registry"
 // handler has the endpoints.
 type handler struct{ *kernel.Plane }
 
-// Routes are the endpoints of a project's model registry.
+// Routes returns the endpoints of a project's model registry.
 func Routes(p *kernel.Plane) []kernel.Route {
 	h := &handler{p}
 	return append(kernel.ForBoth(

@@ -105,7 +105,7 @@ type DurationsView struct {
 	P99Ms  uint64 `json:"p99Ms"`
 }
 
-// Cells are the durations in a table; empty ones if they were not measured.
+// Cells returns the durations in a table; empty ones if they were not measured.
 func (v *DurationsView) Cells() []string {
 	cells := make([]string, 5)
 	if v != nil {
@@ -124,7 +124,7 @@ func viewDurations(s *sketch.Sketch) *DurationsView {
 	return &DurationsView{s.SumMs / n, s.Percentile(50), s.Percentile(90), s.Percentile(95), s.Percentile(99)}
 }
 
-// viewLatency is the latency of an activity. Most requests of older versions are only in the coarse buckets of their usage.
+// viewLatency returns the latency of an activity. Most requests of older versions are only in the coarse buckets of their usage.
 func viewLatency(a *ledger.Activity) *DurationsView {
 	l := &a.Usage.Latency // of failed requests, too
 	coarse := l.Count()

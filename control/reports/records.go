@@ -98,7 +98,7 @@ func outcomeOf(e ledger.End) string {
 	return OutcomeWords[3]
 }
 
-// outcomeByStatus is the outcome of a request that has no record: an older version listed failed ones with the others.
+// outcomeByStatus returns the outcome of a request that has no record: an older version listed failed ones with the others.
 func outcomeByStatus(status uint64) string {
 	switch {
 	case status == 0:

@@ -103,7 +103,7 @@ func (f *RequestFilter) matchesTime(ms uint64) bool {
 	return ms >= f.FromMs && (f.ToMs == 0 || ms < f.ToMs)
 }
 
-// provider is the present name of a recorded provider.
+// provider returns the present name of a recorded provider.
 func (f *RequestFilter) provider(recorded string) string {
 	if f.Catalog == nil {
 		return recorded

@@ -81,7 +81,7 @@ func ViewAttempts(u *ledger.Usage) AttemptsView {
 	return v
 }
 
-// ViewFigures are the figures of an activity in the API.
+// ViewFigures returns the API's view of the figures of an activity.
 func ViewFigures(a *ledger.Activity) Figures {
 	u := a.Usage
 	notNegative(&u)

@@ -22,7 +22,7 @@ func GovernorOf(p *doc.Policy) (governor.Settings, error) {
 	return governor.DecodeSettings(p.Governor)
 }
 
-// SummarizeGovernor is the state of a policy's Governor; settings that cannot be read count as disabled.
+// SummarizeGovernor returns the state of a policy's Governor; settings that cannot be read count as disabled.
 func SummarizeGovernor(p *doc.Policy) GovernorSummary {
 	s, err := GovernorOf(p)
 	if err != nil {
@@ -39,7 +39,7 @@ func MayGovern(cp *kernel.Plane, plan string, enabled bool) error {
 	return kernel.Refuse(fault.NoGovernor, "enabled", "cannot be true on the plan "+plan+"; "+governorPlans(cp))
 }
 
-// governorPlans is the remedy: it names the plans that include the Governor.
+// governorPlans returns the remedy: it names the plans that include the Governor.
 func governorPlans(cp *kernel.Plane) string {
 	var names []string
 	for _, name := range PlanNames(cp) {

@@ -38,7 +38,7 @@ type ActionsView struct {
 	System *string `json:"system,omitempty"` // of system texts; absent: like input
 }
 
-// ViewActions are the actions of an override in the API.
+// ViewActions returns the API's view of the actions of an override.
 func ViewActions(a *governor.RuleActions) ActionsView {
 	return ActionsView{a.Input.String(), a.Output.String(), viewSystem(a.System)}
 }
@@ -101,7 +101,7 @@ type classifierView struct {
 	Threshold uint64 `json:"threshold"`
 }
 
-// ViewGovernor are a project's settings in the API.
+// ViewGovernor returns the API's view of a project's settings.
 func ViewGovernor(cp *kernel.Plane, p *directory.Project) (GovernorView, error) {
 	s, err := GovernorOf(&p.Policy)
 	v := GovernorView{
@@ -156,7 +156,7 @@ type auditedGovernor struct {
 	Version      any      `json:"version,omitempty"`
 }
 
-// Audited is the view for the audit log.
+// Audited returns the view for the audit log.
 func (v *GovernorView) Audited() auditedGovernor {
 	a := auditedGovernor{GovernorView: *v, Rules: []string{}}
 	for _, name := range slices.Sorted(maps.Keys(v.Rules)) {

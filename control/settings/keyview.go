@@ -27,7 +27,7 @@ type KeyView struct {
 	Value       string     `json:"value,omitempty"`
 }
 
-// ViewKey is a key in the API, without its value. lastUsedMs 0: it was never used, or it does not matter.
+// ViewKey returns the API's view of a key, without its value. lastUsedMs 0: it was never used, or it does not matter.
 func ViewKey(cp *kernel.Plane, k *directory.Key, lastUsedMs uint64) KeyView {
 	return KeyView{
 		ID: k.ID, Name: k.Name, Kind: kernel.Translate(k.Kind, kernel.KindValues, kernel.KindWords),
@@ -46,12 +46,12 @@ type LimitsView struct {
 	TokensPerMinute   *uint64 `json:"tokensPerMinute"`
 }
 
-// ViewLimits are a key's or a plan's limits in the API.
+// ViewLimits returns the API's view of a key's or a plan's limits.
 func ViewLimits(l doc.Limits) LimitsView {
 	return LimitsView{kernel.NullIfZero(l.PerSecond), kernel.NullIfZero(l.PerDay), kernel.NullIfZero(l.TokensPerMinute)}
 }
 
-// ViewPermissions are the names of permissions; of 0, the default of a kind of key.
+// ViewPermissions returns the names of permissions; of 0, the default of a kind of key.
 func ViewPermissions(p doc.Permission, kind keys.Kind) []string {
 	words := []string{}
 	for i, name := range doc.PermissionNames {
@@ -62,7 +62,7 @@ func ViewPermissions(p doc.Permission, kind keys.Kind) []string {
 	return words
 }
 
-// KeyStatus is a key's status in the API.
+// KeyStatus returns a key's status in the API.
 func KeyStatus(k *directory.Key, nowMs uint64) string {
 	switch {
 	case k.Status != doc.Active:

@@ -15,7 +15,7 @@ type ProviderKeyView struct {
 	Usable      bool   `json:"usable"` // the master key that sealed it is still configured
 }
 
-// MasterKeys are the deployment's master keys; the first one seals. An invalid list counts as empty; the
+// MasterKeys returns the deployment's master keys; the first one seals. An invalid list counts as empty; the
 // gateway reports it when it starts.
 func MasterKeys(cp *kernel.Plane) []config.MasterKey {
 	parsed, ok := config.ParseMasterKeys(cp.MasterKeys())
@@ -26,7 +26,7 @@ func MasterKeys(cp *kernel.Plane) []config.MasterKey {
 	return parsed
 }
 
-// ViewProviderKey is a provider key in the API.
+// ViewProviderKey returns the API's view of a provider key.
 func ViewProviderKey(cp *kernel.Plane, k *doc.ProviderKey) ProviderKeyView {
 	deployment := config.Config{MasterKeys: MasterKeys(cp)}
 	usable := deployment.MasterKey(k.KeyID) != ""

@@ -18,7 +18,7 @@ type TargetView struct {
 	Weight uint64 `json:"weight"`
 }
 
-// ViewRoutes are the routes of a policy in the API, by tier.
+// ViewRoutes returns the API's view of the routes of a policy, by tier.
 func ViewRoutes(routes []doc.Route) map[string]RouteView {
 	views := map[string]RouteView{}
 	for _, r := range routes {

@@ -24,7 +24,7 @@ func VersionPolicy(before, after *directory.Project) {
 	}
 }
 
-// ProjectChange is the commit of a project's change.
+// ProjectChange returns the commit of a project's change.
 func ProjectChange(cp *kernel.Plane, before, after *directory.Project, entry directory.Write) kernel.Change {
 	made := kernel.Change{Writes: []directory.Write{kernel.WriteProject(after), entry}, Deliveries: []abi.Delivery{cp.Store.SettingsTo(after)}}
 	if before.Policy.Version != after.Policy.Version {
@@ -46,7 +46,7 @@ func affectsKeys(before, after *doc.Project) bool {
 	return doc.NewRecord(&doc.Key{}, 0, before, 0).Differs(doc.NewRecord(&doc.Key{}, 0, after, 0)) || before.Archived != after.Archived
 }
 
-// PlanNames are the names of the plans, the default plan first.
+// PlanNames returns the names of the plans, the default plan first.
 func PlanNames(cp *kernel.Plane) []string {
 	names := []string{cp.Catalog.DefaultPlan}
 	for _, plan := range cp.Catalog.Plans {
@@ -57,7 +57,7 @@ func PlanNames(cp *kernel.Plane) []string {
 	return names
 }
 
-// TierNames are the names of the tiers.
+// TierNames returns the names of the tiers.
 func TierNames(cp *kernel.Plane) []string {
 	var names []string
 	for _, t := range cp.Catalog.Tiers {
@@ -66,7 +66,7 @@ func TierNames(cp *kernel.Plane) []string {
 	return names
 }
 
-// EnforcementWord is the API's name of an enforcement.
+// EnforcementWord returns the API's name of an enforcement.
 func EnforcementWord(e doc.Enforcement) string {
 	return kernel.Translate(e, Enforcements, EnforcementWords)
 }
@@ -83,7 +83,7 @@ var (
 	Enforcements     = []doc.Enforcement{doc.EnforceOff, doc.EnforceWarn, doc.Enforce}
 )
 
-// ProjectStatus is a project's status in the API.
+// ProjectStatus returns a project's status in the API.
 func ProjectStatus(p *directory.Project) string {
 	if p.Archived {
 		return "archived"

@@ -169,7 +169,7 @@ func viewTraffic(u *modelUse, m *config.Model) trafficView {
 	return v
 }
 
-// listCost is the cost of recorded tokens at a model's list prices. Sums of tokens do not tell how long the prompts were, so the
+// listCost returns the cost of recorded tokens at a model's list prices. Sums of tokens do not tell how long the prompts were, so the
 // prices of long ones do not apply. Equal prices per token make the cost of a sum the sum of the costs.
 func listCost(m *config.Model, u *modelUse) money.Pico {
 	flat := *m
@@ -214,7 +214,7 @@ func (s *kindSum) reprice(m *config.Model) candidate {
 	return c
 }
 
-// fitting is an amount in dollars, or nil if it has saturated: two such amounts would look equal.
+// fitting returns an amount in dollars, or nil if it has saturated: two such amounts would look equal.
 func fitting(amount money.Pico) *json.RawMessage {
 	if amount == money.Max {
 		return nil
@@ -223,7 +223,7 @@ func fitting(amount money.Pico) *json.RawMessage {
 	return &text
 }
 
-// caveats are the limits of a comparison that apply to its traffic.
+// caveats returns the limits of a comparison that apply to its traffic.
 func caveats(u *modelUse, unknown int) []string {
 	all := []string{caveatTokens, caveatAnswers, caveatList, caveatNoPrices}
 	if u.PromptCache.Read+u.PromptCache.Written > 0 {

@@ -63,7 +63,7 @@ type mean struct {
 	firstDay uint64
 }
 
-// of is the cost of a number of requests, rounded up to a picodollar.
+// of returns the cost of a number of requests, rounded up to a picodollar.
 func (m *mean) of(requests uint64) money.Pico {
 	if m.served == 0 {
 		return 0
@@ -147,7 +147,7 @@ func viewCosts(u *modelUse, s *savings) costFigures {
 	return costFigures{u.Requests, u.Hits, dollars(u.CostPico), s.view(), flaggedView{u.Estimated, u.Expired, dollars(u.flaggedPico)}}
 }
 
-// means are the mean costs of the traffic's models. A model that was only served from the cache has the mean of the days before.
+// means returns the mean costs of the traffic's models. A model that was only served from the cache has the mean of the days before.
 func (h *handler) means(ctx context.Context, p *directory.Project, t *traffic, first uint64) ([]mean, error) {
 	all := make([]mean, len(t.models))
 	var without []int

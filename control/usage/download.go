@@ -63,7 +63,7 @@ func csvOf(by string, parts []compared) []byte {
 	return tableOf(append(boundNames, csvNames(by)...), heads, rows)
 }
 
-// headsOf are the cells that name the rows.
+// headsOf returns the cells that name the rows.
 func headsOf(by string, rows []reports.UsageRow) (heads [][]string) {
 	for i := range rows {
 		r := &rows[i]

@@ -120,7 +120,7 @@ func (d *dayEnds) take(g *ledger.Group) (e ledger.Endings) {
 	return e
 }
 
-// without are the ends of keys and models that no usage is left for.
+// without returns the ends of keys and models that no usage is left for.
 func (d *dayEnds) without(usage []ledger.Group) (rest []ledger.Group) {
 	for _, g := range *d {
 		if !slices.ContainsFunc(usage, func(u ledger.Group) bool { return u.KeyID == g.KeyID && u.Usage.Model == g.Usage.Model }) {

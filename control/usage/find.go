@@ -121,7 +121,7 @@ func (at *search) cursor() *string {
 	return &text
 }
 
-// findRoute is the endpoint that finds a request of any project.
+// findRoute returns the endpoint that finds a request of any project.
 func (h *handler) findRoute() kernel.Route {
 	return kernel.Route{Method: http.MethodGet, Path: kernel.RequestsPath + "/{request}", For: kernel.Operators, Operation: "findRequest", Serve: h.findRequest}
 }

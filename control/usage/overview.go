@@ -92,7 +92,7 @@ func (h *handler) readHours(q *kernel.Query) (word string, hours ledger.Overview
 	return word, hoursOf(word, h.NowMs())
 }
 
-// hoursOf are the hours of a range.
+// hoursOf returns the hours of a range.
 func hoursOf(word string, nowMs uint64) ledger.OverviewQuery {
 	switch end := nowMs/calendar.HourMs + 1; word {
 	case word2Hours:
@@ -237,7 +237,7 @@ func (h *handler) allProjects(ctx context.Context) (all []directory.Project, err
 	}
 }
 
-// unknown are the requests of a range whose key is not known, which have no project.
+// unknown returns the requests of a range whose key is not known, which have no project.
 func (h *handler) unknown(ctx context.Context, q ledger.OverviewQuery) (total ledger.Activity, err error) {
 	found, err := reports.Activity(ctx, h.Plane, &reports.Root, ledger.ActivityQuery{
 		First: q.First * ledger.HourSpans, End: q.End * ledger.HourSpans, By: ledger.ActivityByStep, Step: ledger.DaySpans,

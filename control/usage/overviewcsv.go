@@ -7,7 +7,7 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// overviewCSV is a table of all projects. With the range before, each row begins with the bounds of its range.
+// overviewCSV returns a table of all projects. With the range before, each row begins with the bounds of its range.
 func (h *handler) overviewCSV(o *overview, compare bool) []byte {
 	names := []string{"projectId", "project", "budget", "budgetUsed", "forecast"}
 	heads, rows := h.overviewRows(o, o.found)
@@ -20,7 +20,7 @@ func (h *handler) overviewCSV(o *overview, compare bool) []byte {
 	return tableOf(names, heads, rows)
 }
 
-// overviewRows are the projects with their activity in a range.
+// overviewRows returns the projects with their activity in a range.
 func (h *handler) overviewRows(o *overview, of *activities) (heads [][]string, rows []reports.UsageRow) {
 	for _, p := range o.all(of) {
 		v := h.viewProject(o, &p)

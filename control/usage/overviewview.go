@@ -130,7 +130,7 @@ func (h *handler) viewOverview(ctx context.Context, o *overview) *overviewView {
 	return v
 }
 
-// all are the projects, and removed ones with activity.
+// all returns the projects, and removed ones with activity.
 func (o *overview) all(of *activities) []directory.Project {
 	known := map[string]bool{}
 	for i := range o.projects {
@@ -197,7 +197,7 @@ func (h *handler) viewStatus(o *overview, providers []overviewProviders) (v over
 	return v
 }
 
-// withoutKey are the requests that no project counts: refused for their key or the number of wrong ones, and all others.
+// withoutKey returns the requests that no project counts: refused for their key or the number of wrong ones, and all others.
 func (o *overview) withoutKey() (unknownKeys, unassigned uint64) {
 	n := o.unknown.Usage.Outcomes()
 	unknownKeys = o.unknown.Usage.Ends.By[ledger.EndUnauthorized] + o.unknown.Usage.Ends.By[ledger.EndLimited]
@@ -211,7 +211,7 @@ func (o *overview) refused(hour uint64) uint64 {
 	return 0
 }
 
-// budgetOf is a project's budget and the spent part of it in its present period.
+// budgetOf returns a project's budget and the spent part of it in its present period.
 func (h *handler) budgetOf(o *overview, p *directory.Project) (limit, used money.Pico, period calendar.Period) {
 	today := calendar.Day(h.NowMs())
 	if s := o.status[p.ID]; s != nil && s.Period.Cycle() == p.Cycle {
@@ -250,7 +250,7 @@ func (h *handler) viewProject(o *overview, p *directory.Project) projectFigures 
 	return v
 }
 
-// forecastOf is the forecast of the project's page: the spend so far, and the mean of the last full days for the time left.
+// forecastOf returns the forecast of the project's page: the spend so far, and the mean of the last full days for the time left.
 func (h *handler) forecastOf(o *overview, p *directory.Project, r *ledger.ReportReply) *json.RawMessage {
 	now := h.NowMs()
 	today := calendar.Day(now)
@@ -266,7 +266,7 @@ func (h *handler) forecastOf(o *overview, p *directory.Project, r *ledger.Report
 	return viewForecast(r, now, max(0, spent), today-min(today, first)).Spend
 }
 
-// viewKeys are the keys that cost most, with their names.
+// viewKeys returns the keys that cost most, with their names.
 func (h *handler) viewKeys(ctx context.Context, o *overview) []keyFigures {
 	ids := slices.SortedFunc(maps.Keys(o.found.keys), func(a, b keyOf) int {
 		u, v := o.found.keys[a], o.found.keys[b]
@@ -304,7 +304,7 @@ func (h *handler) viewModels(o *overview) []reports.UsageRow {
 	return list
 }
 
-// providerOf is the provider of a model; nil: the catalog does not have it.
+// providerOf returns the provider of a model; nil: the catalog does not have it.
 func (h *handler) providerOf(model string) *string {
 	if m := h.Catalog.Model(model); m != nil {
 		return &m.Provider.Name

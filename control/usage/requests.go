@@ -100,7 +100,7 @@ func readPlace(after string) (at place, ok bool) {
 	return at, errs[0] == nil && errs[1] == nil && (two || at.batch > 0) && at != place{1, 1}
 }
 
-// cursor is the place as a cursor; empty: nothing follows.
+// cursor returns the place as a cursor; empty: nothing follows.
 func (at place) cursor() string {
 	if at == (place{1, 1}) {
 		return ""
@@ -142,7 +142,7 @@ func (m *merge) page(limit int, f *reports.RequestFilter) (view reports.Requests
 	return view.Sorted(m.place.cursor()), nil
 }
 
-// after is the place after the first of n batches or chunks that were read.
+// after returns the place after the first of n batches or chunks that were read.
 func (m *merge) after(seq uint64, n int, last bool) uint64 {
 	if last && n == 1 {
 		return 1

@@ -33,7 +33,7 @@ func (m *modelUse) plus(o *modelUse) {
 	m.flaggedPico = money.Add(m.flaggedPico, o.flaggedPico)
 }
 
-// served are the requests that a provider answered, and those without a settlement.
+// served returns the requests that a provider answered, and those without a settlement.
 func (m *modelUse) served() uint64 { return m.Requests - min(m.Requests, m.Hits) }
 
 // used reports whether the usage has anything but failures without a cost.
@@ -103,7 +103,7 @@ func addGroup(uses map[useID]*modelUse, g *ledger.Group) {
 	uses[id].plus(&use)
 }
 
-// mockedKeys are the development keys of the usage. Only keys without a cost are looked up. Of a key that was deleted, tokens that
+// mockedKeys returns the development keys of the usage. Only keys without a cost are looked up. Of a key that was deleted, tokens that
 // cost nothing at a model with a price tell the same.
 func (h *handler) mockedKeys(ctx context.Context, p *directory.Project, uses map[useID]*modelUse) (map[string]bool, error) {
 	mocked, cost := map[string]bool{}, map[string]money.Pico{}

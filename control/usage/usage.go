@@ -21,7 +21,7 @@ import (
 // handler has the endpoints.
 type handler struct{ *kernel.Plane }
 
-// Routes are the endpoints of a project's usage, costs and recent requests.
+// Routes returns the endpoints of a project's usage, costs and recent requests.
 func Routes(p *kernel.Plane) []kernel.Route {
 	h := &handler{p}
 	return []kernel.Route{
@@ -271,7 +271,7 @@ func (h *handler) download(c *kernel.Call, q *usageQuery, p *directory.Project, 
 	return kernel.OK(kernel.File{ContentType: "application/x-ndjson", Data: text}), err
 }
 
-// fileText is a date or a time in the name of a file.
+// fileText returns a date or a time in the name of a file.
 func fileText(at string) string {
 	return strings.NewReplacer(":", "", ".000", "").Replace(at)
 }

@@ -25,7 +25,7 @@ const (
 	maxSpans       = ledger.KeepHourDays * ledger.DaySpans
 )
 
-// windowOf is a range that ends now. One hour has up to seventy minutes, so that it is never less.
+// windowOf returns a range that ends now. One hour has up to seventy minutes, so that it is never less.
 func windowOf(word string, nowMs uint64) window {
 	today, end := calendar.Day(nowMs), nowMs/ledger.SpanMs+1
 	switch word {
@@ -44,7 +44,7 @@ func windowOf(word string, nowMs uint64) window {
 	return window{true, first, today + 1}
 }
 
-// before is the window of the same length before.
+// before returns the window of the same length before.
 func (w window) before() window {
 	return window{w.days, w.first - (w.end - w.first), w.first}
 }
@@ -64,7 +64,7 @@ func (w window) to() string {
 	return kernel.Timestamp(w.end * ledger.SpanMs)
 }
 
-// spans are its spans.
+// spans returns its spans.
 func (w window) spans() (first, end uint64) {
 	if w.days {
 		return w.first * ledger.DaySpans, w.end * ledger.DaySpans
@@ -72,7 +72,7 @@ func (w window) spans() (first, end uint64) {
 	return w.first, w.end
 }
 
-// step is the grouping by time that suits its length.
+// step returns the grouping by time that suits its length.
 func (w window) step() string {
 	switch {
 	case w.days:

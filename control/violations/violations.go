@@ -17,7 +17,7 @@ import (
 // handler has the endpoints.
 type handler struct{ *kernel.Plane }
 
-// Routes are the endpoints of violations.
+// Routes returns the endpoints of violations.
 func Routes(p *kernel.Plane) []kernel.Route {
 	h := &handler{p}
 	return append(kernel.ForBoth(
@@ -190,7 +190,7 @@ func (h *handler) patchViolation(c *kernel.Call) (kernel.Answer, error) {
 	return kernel.Answer{}, kernel.ErrConflict
 }
 
-// closedViolation is a 400 for a state that cannot follow the current one.
+// closedViolation returns a 400 for a state that cannot follow the current one.
 func closedViolation(now, wanted *ledger.StoredViolation) *kernel.Refusal {
 	return kernel.Invalid(stateDetail("must be open: the violation is "+ledger.ViolationStates[now.State], ledger.ViolationStates[wanted.State]))
 }

@@ -6,7 +6,7 @@ type Encoded[T any] struct {
 	buf   []byte
 }
 
-// Len is the number of elements.
+// Len returns the number of elements.
 func (l *Encoded[T]) Len() int { return l.count }
 
 // Fields is the list in a message. When read, all elements are checked; they share memory with the reader's buffer.

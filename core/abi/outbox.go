@@ -13,7 +13,7 @@ func Fixed(v uint64) string {
 	return string(digits[:])
 }
 
-// Unfixed is the inverse of Fixed.
+// Unfixed returns the inverse of Fixed.
 func Unfixed(text string) uint64 {
 	var v uint64
 	for i := 0; i < len(text); i++ {

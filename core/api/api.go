@@ -206,7 +206,7 @@ func Hides(text string) bool {
 	return len(text) > maxQuotedBytes || len(text) > minSecretBytes && likeSecret(text)
 }
 
-// Subject is the start of a message about a field's value: the value as Quote returns it and a space, or "" if Quote
+// Subject returns the start of a message about a field's value: the value as Quote returns it and a space, or "" if Quote
 // hides it.
 func Subject(text string) string {
 	if Hides(text) {
@@ -265,7 +265,7 @@ func At(list string, index int, rest string) string {
 	return list + "[" + strconv.Itoa(index) + "]" + rest
 }
 
-// Length is the number of elements of an array.
+// Length returns the number of elements of an array.
 func Length(v gjson.Result) (n int) {
 	v.ForEach(func(_, _ gjson.Result) bool { n++; return true })
 	return n

@@ -47,7 +47,7 @@ func appendWord(list, word string) string {
 	return list + word
 }
 
-// betaName is a value of the header without its date: context-1m-2025-08-07, oauth-2025-04-20, claude-code-20250219.
+// betaName returns a value of the header without its date: context-1m-2025-08-07, oauth-2025-04-20, claude-code-20250219.
 func betaName(value string) string {
 	end := len(value)
 	for end > 0 && (value[end-1] == '-' || value[end-1] >= '0' && value[end-1] <= '9') {

@@ -125,7 +125,7 @@ func lastRounds(v, m *[16]uint64) {
 	v[12], v[13], v[14], v[15] = n, o, p, q
 }
 
-// mix is the function G of RFC 7693, section 3.1.
+// mix returns the function G of RFC 7693, section 3.1.
 func mix(a, b, c, d, x, y uint64) (uint64, uint64, uint64, uint64) {
 	a += b + x
 	d = bits.RotateLeft64(d^a, -32)

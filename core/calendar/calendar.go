@@ -7,10 +7,10 @@ const (
 	DayMs    = 24 * 60 * 60 * SecondMs
 )
 
-// Day is the UTC day of a time in Unix milliseconds.
+// Day returns the UTC day of a time in Unix milliseconds.
 func Day(ms uint64) uint64 { return ms / DayMs }
 
-// Monday is the first day of the ISO week that contains day, or 0 if the week began before 1970-01-01, a Thursday.
+// Monday returns the first day of the ISO week that contains day, or 0 if the week began before 1970-01-01, a Thursday.
 func Monday(day uint64) uint64 {
 	weekday := (day + 3) % 7
 	if weekday > day {
@@ -19,13 +19,13 @@ func Monday(day uint64) uint64 {
 	return day - weekday
 }
 
-// Month is the month that contains day.
+// Month returns the month that contains day.
 func Month(day uint64) uint64 {
 	year, month, _ := Date(day)
 	return (year-1970)*12 + month - 1
 }
 
-// MonthStart is the first day of a month.
+// MonthStart returns the first day of a month.
 func MonthStart(month uint64) uint64 {
 	year, m := 1970+month/12, month%12+1
 	// The year starts in March here, so that the leap day is its last day.
@@ -35,7 +35,7 @@ func MonthStart(month uint64) uint64 {
 	return year*365 + year/4 - year/100 + year/400 + (153*(m-3)+2)/5 - 719468
 }
 
-// Date is a day's year, month (1 to 12) and day of the month (from 1).
+// Date returns a day's year, month (1 to 12) and day of the month (from 1).
 func Date(day uint64) (year, month, dayOfMonth uint64) {
 	// Eras of 400 years from 0000-03-01; Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms".
 	z := day + 719468
@@ -69,7 +69,7 @@ const (
 	Daily
 )
 
-// Bounds are the first day of the period that contains day, and the first day after that period.
+// Bounds returns the first day of the period that contains day, and the first day after that period.
 func (c Cycle) Bounds(day uint64) (first, end uint64) {
 	switch c {
 	case Weekly:
@@ -91,7 +91,7 @@ const (
 	cycleShift = 28
 )
 
-// NewPeriod is the period that contains day, of a budget whose cycle was changed epoch times.
+// NewPeriod returns the period that contains day, of a budget whose cycle was changed epoch times.
 func NewPeriod(c Cycle, epoch, day uint64) Period {
 	first, _ := c.Bounds(day)
 	return Period(epoch<<epochShift | uint64(c)<<cycleShift | first)
@@ -110,13 +110,13 @@ func ReadPeriod(stored uint64) Period {
 // after any.
 const firstStart = 10_000
 
-// Epoch is the number of times the budget's cycle was changed before this period.
+// Epoch returns the number of times the budget's cycle was changed before this period.
 func (p Period) Epoch() uint64 { return uint64(p) >> epochShift }
 
-// Cycle is the cycle of the period.
+// Cycle returns the cycle of the period.
 func (p Period) Cycle() Cycle { return Cycle(p >> cycleShift & 15) }
 
-// Bounds are the period's first day and the first day after the period.
+// Bounds returns the period's first day and the first day after the period.
 func (p Period) Bounds() (first, end uint64) {
 	return p.Cycle().Bounds(uint64(p) & (1<<cycleShift - 1))
 }
@@ -127,13 +127,13 @@ func (p Period) Contains(day uint64) bool {
 	return first <= day && day < end
 }
 
-// At is the period of the same cycle and epoch that contains day.
+// At returns the period of the same cycle and epoch that contains day.
 func (p Period) At(day uint64) Period { return NewPeriod(p.Cycle(), p.Epoch(), day) }
 
 // HourMs is one hour in milliseconds.
 const HourMs = 60 * 60 * SecondMs
 
-// Hour is the hour of the UTC day, 0 to 23, of a time in Unix milliseconds.
+// Hour returns the hour of the UTC day, 0 to 23, of a time in Unix milliseconds.
 func Hour(ms uint64) uint64 { return ms % DayMs / HourMs }
 
 // AppendTimestamp appends a time in Unix milliseconds as 2026-11-21T09:30:00.000Z (RFC 3339).

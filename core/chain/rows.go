@@ -22,7 +22,7 @@ type Rows string
 
 func (r Rows) key(seq uint64) string { return string(r) + abi.Fixed(maxSeq-seq) }
 
-// Head is the range of the newest entry.
+// Head returns the range of the newest entry.
 func (r Rows) Head() abi.Range {
 	return abi.Range{Start: string(r), End: string(r) + endOfKeys, Limit: 1}
 }

@@ -31,7 +31,7 @@ func (r *Request) Carry(to Dialect, takes func(name string) bool) {
 	}
 }
 
-// equivalent is a member's name in another dialect; empty if it has none there. The native API's metadata is OpenAI's.
+// equivalent returns a member's name in another dialect; empty if it has none there. The native API's metadata is OpenAI's.
 func equivalent(from, to Dialect, name string) string {
 	for _, e := range equals {
 		switch {

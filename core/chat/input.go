@@ -69,7 +69,7 @@ func (r *InputReader) Read(dst []byte, piece jsontext.Escaped) []byte {
 	return dst[:end]
 }
 
-// unitLength is the length of the first byte or escape of an escaped text.
+// unitLength returns the length of the first byte or escape of an escaped text.
 func unitLength(text jsontext.Escaped) int {
 	size := 1
 	if text[0] == '\\' {
@@ -196,7 +196,7 @@ func (r *InputReader) text(dst []byte, c byte, unit jsontext.Escaped) []byte {
 	return append(dst, unit...)
 }
 
-// complete is the length of the text without an escape at its end that is not whole: a part of one, or the first half of a surrogate pair.
+// complete returns the length of the text without an escape at its end that is not whole: a part of one, or the first half of a surrogate pair.
 func complete(text []byte) int {
 	end := 0
 	for at := 0; at < len(text); {

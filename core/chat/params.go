@@ -253,7 +253,7 @@ func (r *Request) dropParts(parts []Part, lacks Params) []Part {
 	return kept
 }
 
-// unsupported is the type of a part that a target lacks; empty if it does not.
+// unsupported returns the type of a part that a target lacks; empty if it does not.
 func (p *Part) unsupported(lacks Params) jsontext.Escaped {
 	switch {
 	case p.Kind == Image && (lacks&ParamImages != 0 || p.URL != "" && lacks&ParamImageURLs != 0):
@@ -268,12 +268,12 @@ func (p *Part) unsupported(lacks Params) jsontext.Escaped {
 	return ""
 }
 
-// LeftOut is the text in place of a part that a target lacks, so that the model knows of it and no message is empty.
+// LeftOut returns the text in place of a part that a target lacks, so that the model knows of it and no message is empty.
 func LeftOut(what jsontext.Escaped) jsontext.Escaped {
 	return "[A part of type " + what + " was left out: this model does not support it.]"
 }
 
-// ForeignPart is a part of another type, of MEMBER. A type that is no plain name is not repeated.
+// ForeignPart returns a part of another type, of MEMBER. A type that is no plain name is not repeated.
 func ForeignPart(member, kind string) Part {
 	if !isName(jsontext.Escaped(kind)) {
 		kind = "unknown"
@@ -281,7 +281,7 @@ func ForeignPart(member, kind string) Part {
 	return Part{Kind: Foreign, Name: jsontext.Escaped(member + "." + kind)}
 }
 
-// Question is the kinds of content of which alone the request's last turn of the user consists; none if it has anything else. A target that lacks them all
+// Question returns the kinds of content of which alone the request's last turn of the user consists; none if it has anything else. A target that lacks them all
 // would not get the question.
 func (r *Request) Question() (p Params) {
 	for i := len(r.Messages) - 1; i >= 0 && r.Messages[i].Role != Assistant; i-- {

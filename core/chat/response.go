@@ -81,10 +81,10 @@ func (u *Usage) Plausible() bool {
 	return most <= MaxTokens
 }
 
-// CacheWritten is the number of tokens written to the provider's prompt cache, for any time.
+// CacheWritten returns the number of tokens written to the provider's prompt cache, for any time.
 func (u *Usage) CacheWritten() uint64 { return u.CacheWrite + u.CacheWrite1h }
 
-// Total is the sum of Input and Output.
+// Total returns the sum of Input and Output.
 func (u *Usage) Total() uint64 { return u.Input + u.Output }
 
 // Response is a complete response.

@@ -40,7 +40,7 @@ type ToolUse struct {
 	Max  uint64
 }
 
-// ToolName is the name of a provider tool in the catalog: its type without the date, as in web_search_20250305 and
+// ToolName returns the name of a provider tool in the catalog: its type without the date, as in web_search_20250305 and
 // web_search_2025_08_26.
 //
 //go:noinline

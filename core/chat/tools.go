@@ -24,7 +24,7 @@ const (
 	toolKinds
 )
 
-// Object is a call's arguments as a JSON object, which some APIs need: {"_invalid":"…"} if the model wrote something else.
+// Object returns a call's arguments as a JSON object, which some APIs need: {"_invalid":"…"} if the model wrote something else.
 func Object(args string) string {
 	switch {
 	case args == "":
@@ -60,7 +60,7 @@ func isNameByte(c byte) bool {
 // hashDigits is the number of hexadecimal digits in a name that is not the tool's own.
 const hashDigits = 8
 
-// flat is the name of a function that stands for a tool. It depends on nothing but the tool, so it is the same in each turn.
+// flat returns the name of a function that stands for a tool. It depends on nothing but the tool, so it is the same in each turn.
 // NAMESPACE__NAME is used if it is a valid name; else it is shortened and has a hash. again asks for the hash in any case.
 func flat(space, name jsontext.Escaped, again bool) jsontext.Escaped {
 	full := space + name

@@ -113,7 +113,7 @@ func (p *Provider) Setting(name string) string {
 	return ""
 }
 
-// Wires are the wires of the APIs on which the model is called; the first is for callers of all other APIs.
+// Wires returns the wires of the APIs on which the model is called; the first is for callers of all other APIs.
 func (m *Model) Wires() []string {
 	wires := []string{m.Provider.Wire}
 	for _, p := range m.Others {
@@ -141,7 +141,7 @@ const (
 
 var apiNames = [...]string{"chat", "responses", "messages", "embeddings", "completions", "moderations"}
 
-// Names are the names of the APIs in the catalog.
+// Names returns the names of the APIs in the catalog.
 func (a API) Names() (names []string) {
 	for i, name := range apiNames {
 		if a&(1<<i) != 0 {

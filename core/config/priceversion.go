@@ -9,7 +9,7 @@ import (
 // priceVersionBytes is the part of the hash that names a list of prices.
 const priceVersionBytes = 8
 
-// priceVersion is a hash over everything that costs depend on: the prices and factors of all models and the prices of all
+// priceVersion returns a hash over everything that costs depend on: the prices and factors of all models and the prices of all
 // tools, those of an overlay included.
 func (c *Config) priceVersion() string {
 	w := abi.Writer{Buf: make([]byte, 0, 16<<10)}

@@ -32,7 +32,7 @@ func DecodeKey(d Document) (Key, error) {
 	return Key{k, d.Version}, err
 }
 
-// SettingsTo is the delivery of the project's budget, alerts and policy to its ledger. An empty policy is
+// SettingsTo returns the delivery of the project's budget, alerts and policy to its ledger. An empty policy is
 // delivered with the version that it would have. That is higher than the previous policy's version, so the
 // ledger no longer returns the previous policy.
 func SettingsTo(p *Project, nowMs uint64) abi.Delivery {
@@ -46,23 +46,23 @@ func SettingsTo(p *Project, nowMs uint64) abi.Delivery {
 	return abi.Delivery{Class: abi.ClassLedger, Name: p.ID, Region: p.Region, Data: put.Encode()}
 }
 
-// PolicyTo is the delivery that publishes a version of the project's policy in KV.
+// PolicyTo returns the delivery that publishes a version of the project's policy in KV.
 func PolicyTo(p *Project) abi.Delivery {
 	return abi.Delivery{Class: abi.ClassKV, Name: doc.PolicyKey(p.ID, p.Policy.Version), Data: p.Policy.Encode()}
 }
 
-// OldPolicyTo is the delivery that removes a version of the project's policy from KV.
+// OldPolicyTo returns the delivery that removes a version of the project's policy from KV.
 func OldPolicyTo(p *Project) abi.Delivery {
 	return abi.Delivery{Class: abi.ClassKV, Name: doc.PolicyKey(p.ID, p.Policy.Version)}
 }
 
-// StatusTo is the delivery of a key's status and record to its meter, which is the authority on both.
+// StatusTo returns the delivery of a key's status and record to its meter, which is the authority on both.
 func StatusTo(k *Key, p *Project) abi.Delivery {
 	put := keymeter.Put{Status: k.StatusIn(&p.Project), Record: doc.NewRecord(&k.Key, k.Version, &p.Project, p.Version)}
 	return abi.Delivery{Class: abi.ClassKeyMeter, Name: k.Hash, Region: p.Region, Data: put.Encode()}
 }
 
-// RecordTo is the delivery that publishes a key's record in KV, where exchanges look it up first. It deletes
+// RecordTo returns the delivery that publishes a key's record in KV, where exchanges look it up first. It deletes
 // the record of a removed key.
 func RecordTo(k *Key, p *Project) abi.Delivery {
 	d := abi.Delivery{Class: abi.ClassKV, Name: doc.RecordKey(k.Hash)}

@@ -35,7 +35,7 @@ func readEvents(r *abi.Reader, writes []Write) {
 	}
 }
 
-// chainHeads are the ranges of the newest entries of all chains that writes append to.
+// chainHeads returns the ranges of the newest entries of all chains that writes append to.
 func chainHeads(writes []Write) (ranges []abi.Range) {
 	for i := range writes {
 		if project := writes[i].Event.Project; project != "" {

@@ -18,7 +18,7 @@ func DecodeProgress(data []byte) (done bool, err error) {
 	return done, r.End()
 }
 
-// progressReads are the project's mark, its last delivery, and the oldest delivery that is not made yet.
+// progressReads returns the project's mark, its last delivery, and the oldest delivery that is not made yet.
 func progressReads(projectID string) []abi.Range {
 	return []abi.Range{
 		{Start: rowRepublish + projectID}, {Start: rowLastQueued + projectID},

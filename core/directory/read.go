@@ -17,7 +17,7 @@ func (c *Read) Encode() []byte {
 	return w.Buf
 }
 
-// documentReads are the rows of the documents that a Read names.
+// documentReads returns the rows of the documents that a Read names.
 func documentReads(r *abi.Reader) (ranges []abi.Range, err error) {
 	n := r.Count()
 	if n > maxList {

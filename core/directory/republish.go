@@ -20,7 +20,7 @@ const (
 	republishPage = 50
 )
 
-// republishReads is the range of the first marked project.
+// republishReads returns the range of the first marked project.
 func republishReads() []abi.Range {
 	return []abi.Range{{Start: rowRepublish, End: endRepublish, Limit: 1}}
 }

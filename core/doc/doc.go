@@ -20,28 +20,28 @@ const (
 // MaxContactBytes bounds a project's contact, which every record carries.
 const MaxContactBytes = 100
 
-// ProjectKey is the Directory's key of a project's document.
+// ProjectKey returns the Directory's key of a project's document.
 func ProjectKey(projectID string) string { return "p/" + projectID }
 
-// KeyKey is the Directory's key of a key's document.
+// KeyKey returns the Directory's key of a key's document.
 func KeyKey(projectID, keyID string) string { return KeysOf(projectID) + keyID }
 
 // AllKeys is the prefix of KeyKey for the keys of all projects. The project's ID, a slash and the key's ID follow.
 const AllKeys = "k/"
 
-// KeysOf is the prefix of KeyKey for all keys of a project.
+// KeysOf returns the prefix of KeyKey for all keys of a project.
 func KeysOf(projectID string) string { return AllKeys + projectID + "/" }
 
-// RegistryKey is the Directory's key of an entry in a project's model registry.
+// RegistryKey returns the Directory's key of an entry in a project's model registry.
 func RegistryKey(projectID, entryID string) string { return RegistryOf(projectID) + entryID }
 
-// RegistryOf is the prefix of RegistryKey for all entries of a project.
+// RegistryOf returns the prefix of RegistryKey for all entries of a project.
 func RegistryOf(projectID string) string { return "m/" + projectID + "/" }
 
-// RecordKey is the key of a Record in KV and host memory.
+// RecordKey returns the key of a Record in KV and host memory.
 func RecordKey(hash string) string { return "key/" + hash }
 
-// PolicyKey is the key of one version of a project's Policy in KV and host memory. Its value never changes.
+// PolicyKey returns the key of one version of a project's Policy in KV and host memory. Its value never changes.
 func PolicyKey(projectID string, version uint64) string {
 	return "policy/" + projectID + "/" + abi.Fixed(version)
 }

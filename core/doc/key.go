@@ -39,7 +39,7 @@ var PermissionNames = []string{
 	"completions", "embeddings", "models", "usage", "validate", "violations", "triage", "registry", "registry.edit", "compliance",
 }
 
-// PermissionName is the name of one permission; empty if there is no such permission.
+// PermissionName returns the name of one permission; empty if there is no such permission.
 func PermissionName(p Permission) string {
 	for i, name := range PermissionNames {
 		if p == 1<<i {
@@ -49,7 +49,7 @@ func PermissionName(p Permission) string {
 	return ""
 }
 
-// PermissionOf is the permission with a name; 0 if there is none.
+// PermissionOf returns the permission with a name; 0 if there is none.
 func PermissionOf(name string) Permission {
 	for i, n := range PermissionNames {
 		if n == name {

@@ -40,7 +40,7 @@ type Alerts struct {
 	Secret []byte // signing key: the decoded whsec_ of Standard Webhooks
 }
 
-// Period is the budget period that contains a day.
+// Period returns the budget period that contains a day.
 func (p *Project) Period(day uint64) calendar.Period {
 	return calendar.NewPeriod(p.Cycle, p.Epoch, day)
 }

@@ -46,7 +46,7 @@ func (rec Record) Differs(o Record) bool {
 	return string(rec.Encode()) != string(o.Encode())
 }
 
-// StatusIn is the effective status of a key in its project: an archived project makes it inactive.
+// StatusIn returns the effective status of a key in its project: an archived project makes it inactive.
 func (k *Key) StatusIn(p *Project) Status {
 	if p.Archived && k.Status == Active {
 		return Inactive
@@ -60,7 +60,7 @@ func (rec *Record) May(p Permission) bool { return rec.Permissions.May(rec.Kind,
 // Caches reports whether responses to the key are cached at all.
 func (rec *Record) Caches() bool { return rec.Cache != CacheOff && rec.CacheTTLSeconds > 0 }
 
-// Period is the budget period that contains a day.
+// Period returns the budget period that contains a day.
 func (rec *Record) Period(day uint64) calendar.Period {
 	return calendar.NewPeriod(rec.Cycle, rec.Epoch, day)
 }

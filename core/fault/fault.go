@@ -13,13 +13,13 @@ func All() []Fault {
 	return all
 }
 
-// Status is the HTTP status.
+// Status returns the HTTP status.
 func (f Fault) Status() uint64 { return uint64(table[f].status) }
 
-// Code is the stable name. Two faults have the same code if they say the same on different endpoints.
+// Code returns the stable name. Two faults have the same code if they say the same on different endpoints.
 func (f Fault) Code() string { return table[f].code }
 
-// Text is the sentence for people. Details say more.
+// Text returns the sentence for people. Details say more.
 func (f Fault) Text() string { return table[f].text }
 
 // Place returns the endpoints that return the fault.

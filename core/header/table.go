@@ -63,7 +63,7 @@ func requests() []Doc {
 	}
 }
 
-// outcomes are the headers that tell how a request was served.
+// outcomes returns the headers that tell how a request was served.
 func outcomes() []Doc {
 	const served = "served completions and embeddings"
 	return []Doc{
@@ -85,7 +85,7 @@ func outcomes() []Doc {
 	}
 }
 
-// limits are the headers about limits and repeats.
+// limits returns the headers about limits and repeats.
 func limits() []Doc {
 	const limited, tokens = "if the key was recognized and has a limit on requests", "if the key has a limit on tokens"
 	return []Doc{

@@ -10,7 +10,7 @@ type Cursor struct {
 // Open returns a cursor in front of the first member or element of raw.
 func Open(raw string) Cursor { return Cursor{raw, 1} }
 
-// At is the index of the first byte that has not been read.
+// At returns the index of the first byte that has not been read.
 func (c *Cursor) At() int { return c.at }
 
 // Member returns the next member of an object: its name in quotes, and its value. ok is false at the end.
@@ -39,7 +39,7 @@ func (c *Cursor) Element() (value string, ok bool) {
 	return "", false
 }
 
-// valueEnd is the end of the value at i.
+// valueEnd returns the end of the value at i.
 func valueEnd(text string, i int) int {
 	switch text[i] {
 	case '"':
@@ -72,7 +72,7 @@ func bracketsEnd(text string, i int) int {
 	return i
 }
 
-// stringEnd is the end of the string whose quote is at i.
+// stringEnd returns the end of the string whose quote is at i.
 func stringEnd(text string, i int) int {
 	for i++; i < len(text); i++ {
 		if i += plainLength(text[i:]); i >= len(text) {

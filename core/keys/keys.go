@@ -37,7 +37,7 @@ const (
 
 const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// Prefix is the prefix of all keys of a kind and environment.
+// Prefix returns the prefix of all keys of a kind and environment.
 func Prefix(kind Kind, env Environment) string {
 	prefix := "sk_"
 	if kind == Project {
@@ -98,7 +98,7 @@ func checksumValid(key string) bool {
 	return string(appendBase62(want[:0], sum[:4], checksumLength)) == key[len(body):]
 }
 
-// Hash is the internal name of a key: its SHA-256 in hexadecimal.
+// Hash returns the internal name of a key: its SHA-256 in hexadecimal.
 func Hash(key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return Hex(sum[:])

@@ -14,7 +14,7 @@ const (
 	Max Pico = 1<<63 - 1
 )
 
-// Add is a + b, at most Max. It does not saturate at the lower end of the range.
+// Add returns a + b, at most Max. It does not saturate at the lower end of the range.
 func Add(a, b Pico) Pico {
 	if b > 0 && a > Max-b {
 		return Max
@@ -22,7 +22,7 @@ func Add(a, b Pico) Pico {
 	return a + b
 }
 
-// Cost is the cost of count units at a unit price, at most Max. The price must not be negative.
+// Cost returns the cost of count units at a unit price, at most Max. The price must not be negative.
 func Cost(count uint64, price Pico) Pico {
 	high, low := bits.Mul64(count, uint64(price))
 	if high != 0 || low > uint64(Max) {

@@ -46,7 +46,7 @@ func (m *Memory) Commit(puts []abi.Row, deletes []string, alarmMs uint64) error 
 	return nil
 }
 
-// Keys are the sorted keys of the rows from start to end (exclusive). The result is valid until the next Commit.
+// Keys returns the sorted keys of the rows from start to end (exclusive). The result is valid until the next Commit.
 func (m *Memory) Keys(start, end string) []string {
 	m.sort()
 	first, _ := slices.BinarySearch(m.order, start)

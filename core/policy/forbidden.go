@@ -27,7 +27,7 @@ func ForbiddenBecause(targets []Target, tier *config.Tier) (message string, advi
 	return message + "; use " + r.Successor.Name, true
 }
 
-// refusedState is the predicate of a model that the registry refuses.
+// refusedState returns the predicate of a model that the registry refuses.
 func refusedState(s doc.RegistryState) string {
 	switch s {
 	case 0:

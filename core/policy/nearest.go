@@ -34,7 +34,7 @@ func (v *View) Nearest(name string, api config.API, limit int) []string {
 	return names
 }
 
-// smallestDistance is the distance from name to the nearest name of a model: other, an alias or provider/model. For a
+// smallestDistance returns the distance from name to the nearest name of a model: other, an alias or provider/model. For a
 // tier (m is nil) it is the distance to other.
 func smallestDistance(name, other string, m *config.Model) int {
 	smallest := Distance(name, other)
@@ -50,7 +50,7 @@ func smallestDistance(name, other string, m *config.Model) int {
 	return smallest
 }
 
-// Distance is the Levenshtein distance in bytes, ignoring ASCII case. a has at most doc.MaxModelBytes bytes.
+// Distance returns the Levenshtein distance in bytes, ignoring ASCII case. a has at most doc.MaxModelBytes bytes.
 func Distance(a, b string) int {
 	var row [doc.MaxModelBytes + 1]int // row[i]: the distance from a's first i bytes to b's first j
 	for i := range row {

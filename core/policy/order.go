@@ -28,7 +28,7 @@ func Expected(s config.Strategy, targets []Target, latencyMs func(model string) 
 	return sorted
 }
 
-// DrawWeight is the target's weight in the draw for the first target: 0 if it is not usable.
+// DrawWeight returns the target's weight in the draw for the first target: 0 if it is not usable.
 func (t *Target) DrawWeight() uint64 {
 	if !t.Usable() {
 		return 0

@@ -36,7 +36,7 @@ type Target struct {
 // Usable reports whether a request may be sent to the target.
 func (t *Target) Usable() bool { return t.Allowed && t.Ready }
 
-// Targets are the targets of a name. For a tier they are those of the project's route, or else of the catalog's, in
+// Targets returns the targets of a name. For a tier they are those of the project's route, or else of the catalog's, in
 // the route's order. A model's only target is itself. An unknown name has none.
 func (v *View) Targets(name string) []Target {
 	s := Select(v.Config, v.Project, v.KeyID, name)

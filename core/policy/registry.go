@@ -29,7 +29,7 @@ const (
 // stateWords are the API's names of states, by state.
 var stateWords = [...]string{"unregistered", "pending", "approved", "restricted", "deprecated", "retired", "blocked"}
 
-// StateWord is the API's name of a registry state; 0 is "unregistered".
+// StateWord returns the API's name of a registry state; 0 is "unregistered".
 func StateWord(s doc.RegistryState) string {
 	if int(s) >= len(stateWords) {
 		return stateWords[0]
@@ -37,13 +37,13 @@ func StateWord(s doc.RegistryState) string {
 	return stateWords[s]
 }
 
-// StateOf is the state with a name that StateWord returns; ok is false for others.
+// StateOf returns the state with a name that StateWord returns; ok is false for others.
 func StateOf(word string) (s doc.RegistryState, ok bool) {
 	i := slices.Index(stateWords[1:], word)
 	return doc.RegistryState(i + 1), i >= 0
 }
 
-// Registered is the registration of a model, for a key ID. An empty ID is for any key: what at least one key may do is
+// Registered returns the registration of a model, for a key ID. An empty ID is for any key: what at least one key may do is
 // permitted. The policy may be nil.
 //
 // A retired or blocked model is refused whatever the enforcement. Under Enforce, only approved, restricted (for its keys) and

@@ -106,7 +106,7 @@ func (s *Selection) masterKeyID(target int) string {
 	return ""
 }
 
-// Key is the project's own provider key for a model, or nil. Providers that share an account share the key.
+// Key returns the project's own provider key for a model, or nil. Providers that share an account share the key.
 func Key(p *doc.Policy, m *config.Model) *doc.ProviderKey {
 	if p == nil {
 		return nil
@@ -114,7 +114,7 @@ func Key(p *doc.Policy, m *config.Model) *doc.ProviderKey {
 	return p.ProviderKey(m.Provider.Account)
 }
 
-// masterKeyOf is the ID of the master key that encrypts the project's provider key for a model, or empty.
+// masterKeyOf returns the ID of the master key that encrypts the project's provider key for a model, or empty.
 func masterKeyOf(p *doc.Policy, m *config.Model) string {
 	if k := Key(p, m); k != nil {
 		return k.KeyID

@@ -25,7 +25,7 @@ func MayMove(from, target doc.RegistryState) bool {
 	return int(from) < len(transitions) && transitions[from]&to(target) != 0
 }
 
-// Moves are the states that a state may change to, in the order of their values.
+// Moves returns the states that a state may change to, in the order of their values.
 func Moves(from doc.RegistryState) (states []doc.RegistryState) {
 	for s := doc.RegistryPending; s <= doc.RegistryBlocked; s++ {
 		if MayMove(from, s) {

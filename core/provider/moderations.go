@@ -64,7 +64,7 @@ const mockMark = "postern-flagged"
 const mockCategories = `,"harassment":@,"harassment/threatening":@,"hate":@,"hate/threatening":@,"illicit":@,"illicit/violent":@,"self-harm":@,` +
 	`"self-harm/instructions":@,"self-harm/intent":@,"sexual":@,"sexual/minors":@,"violence/graphic":@}`
 
-// MockModeration is the mock's result for an input, given as JSON: OpenAI's, with its categories.
+// MockModeration returns the mock's result for an input, given as JSON: OpenAI's, with its categories.
 func MockModeration(input string) string {
 	hit, score := "false", "0"
 	if strings.Contains(input, mockMark) {

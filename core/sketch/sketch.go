@@ -27,7 +27,7 @@ const (
 	maxBins = exact + (26-exactBits)*halfExact
 )
 
-// indexOf is the bin of a duration.
+// indexOf returns the bin of a duration.
 func indexOf(ms uint64) uint64 {
 	if ms = min(ms, maxMs); ms < exact {
 		return ms
@@ -36,7 +36,7 @@ func indexOf(ms uint64) uint64 {
 	return shift*halfExact + ms>>shift
 }
 
-// middle is the duration that stands for those of a bin.
+// middle returns the duration that stands for those of a bin.
 func middle(index uint64) uint64 {
 	if index < exact {
 		return index
@@ -77,7 +77,7 @@ func (s *Sketch) Plus(o *Sketch) {
 	}
 }
 
-// Count is the number of durations.
+// Count returns the number of durations.
 func (s *Sketch) Count() (n uint64) {
 	for _, b := range s.bins {
 		n += b.count
@@ -85,7 +85,7 @@ func (s *Sketch) Count() (n uint64) {
 	return n
 }
 
-// Percentile is a percentile in milliseconds; 0 if there are no durations.
+// Percentile returns a percentile in milliseconds; 0 if there are no durations.
 func (s *Sketch) Percentile(percent uint64) uint64 {
 	rank := (s.Count()*percent + 99) / 100
 	for _, b := range s.bins {

@@ -81,7 +81,7 @@ func New(o Options) (*Client, error) {
 	return &Client{o, base}, nil
 }
 
-// redacted is an address without the password that it must not have.
+// redacted returns an address without the password that it must not have.
 func redacted(text string) string {
 	if _, after, found := strings.Cut(text, "@"); found {
 		return "…@" + after
@@ -234,7 +234,7 @@ func (c *Client) decode(response *http.Response, method, path string, reply []by
 	return nil
 }
 
-// retryAfter is the pause that a failed response asks for.
+// retryAfter returns the pause that a failed response asks for.
 func retryAfter(response *http.Response) time.Duration {
 	if response.StatusCode != http.StatusTooManyRequests && response.StatusCode < 500 {
 		return -1
@@ -280,7 +280,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// notTheAPI is the error for a response of another shape.
+// notTheAPI returns the error for a response of another shape.
 func (c *Client) notTheAPI(path string) error {
 	return fmt.Errorf("GET %s: the response of %s is not the JSON of the admin API; check the address", path, c.base)
 }

@@ -67,10 +67,10 @@ func (c *Client) RegistryEntries(ctx context.Context, projectID string) ([]json.
 // ProjectsPath is the path of the projects.
 const ProjectsPath = "/api/admin/projects"
 
-// ProjectPath is the path of a project.
+// ProjectPath returns the path of a project.
 func ProjectPath(id string) string { return ProjectsPath + "/" + url.PathEscape(id) }
 
-// KeyPath is the path of a key.
+// KeyPath returns the path of a key.
 func KeyPath(projectID, id string) string {
 	return ProjectPath(projectID) + "/keys/" + url.PathEscape(id)
 }

@@ -71,7 +71,7 @@ var (
 	classifierDefaults = map[string]string{"mode": `"monitor"`, "timeoutMs": "2000", "onFailure": `"allow"`, "threshold": "50"}
 )
 
-// projectField is a declared field of a project as the API shows it.
+// projectField returns a declared field of a project as the API shows it.
 func projectField(name string, raw json.RawMessage) json.RawMessage {
 	if name != "routes" {
 		return raw
@@ -86,7 +86,7 @@ func projectField(name string, raw json.RawMessage) json.RawMessage {
 	})
 }
 
-// keyField is a declared field of a key as the API shows it.
+// keyField returns a declared field of a key as the API shows it.
 func keyField(name string, raw json.RawMessage) json.RawMessage {
 	switch name {
 	case "limits":
@@ -97,7 +97,7 @@ func keyField(name string, raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// governorField is a declared member of the Governor's settings as the API shows it. usual are the actions of rules and
+// governorField returns a declared member of the Governor's settings as the API shows it. usual are the actions of rules and
 // categories without an override.
 func governorField(name string, raw json.RawMessage, usual map[string]actionPair) json.RawMessage {
 	switch name {
@@ -151,7 +151,7 @@ func ruleActions(raw json.RawMessage, usual map[string]actionPair) json.RawMessa
 
 func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
 
-// moment is a date or time in the API's form.
+// moment returns a date or time in the API's form.
 func moment(raw json.RawMessage) json.RawMessage {
 	var text string
 	if json.Unmarshal(raw, &text) != nil {

@@ -209,7 +209,7 @@ func declaredFields(fields map[string]json.RawMessage, view func(string, json.Ra
 	return all
 }
 
-// differences are the declared fields that differ from the current ones.
+// differences returns the declared fields that differ from the current ones.
 func differences(declared []Field, current map[string]json.RawMessage) []Field {
 	var all []Field
 	for _, f := range declared {
@@ -224,7 +224,7 @@ func differences(declared []Field, current map[string]json.RawMessage) []Field {
 	return all
 }
 
-// body is a request with the fields of a change. version 0: none.
+// body returns a request with the fields of a change. version 0: none.
 func body(fields []Field, version uint64) map[string]any {
 	b := map[string]any{}
 	for _, f := range fields {

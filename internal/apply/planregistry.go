@@ -90,7 +90,7 @@ func (p *planner) model(t *target, declared *entry, all map[string]*entryView) {
 	p.moveModel(t, e, declared, e.State)
 }
 
-// entryFields are the declared fields of an entry as the API shows them.
+// entryFields returns the declared fields of an entry as the API shows them.
 func (p *planner) entryFields(declared *entry) []Field {
 	return declaredFields(declared.fields, func(name string, raw json.RawMessage) json.RawMessage {
 		var text string

@@ -31,7 +31,7 @@ func Probe(ctx context.Context, client *http.Client, listen, path string) error 
 	return nil
 }
 
-// reachable is the address to call for an address to listen on: 127.0.0.1:80 for :80 and 0.0.0.0:80.
+// reachable returns the address to call for an address to listen on: 127.0.0.1:80 for :80 and 0.0.0.0:80.
 func reachable(listen string) string {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil {
@@ -47,7 +47,7 @@ func reachable(listen string) string {
 	return net.JoinHostPort(host, port)
 }
 
-// onListener is a client that connects to a Unix socket if the address is one.
+// onListener returns a client that connects to a Unix socket if the address is one.
 func onListener(client *http.Client, listen string) *http.Client {
 	path, isSocket := strings.CutPrefix(listen, "unix:")
 	if !isSocket {

@@ -22,7 +22,7 @@ func (o *output) comment(lines []string) {
 	}
 }
 
-// trailing is a comment at the end of a line.
+// trailing returns a comment at the end of a line.
 func trailing(comment string) string {
 	if comment == "" {
 		return ""

@@ -30,7 +30,7 @@ func words(name string) []string {
 	return all
 }
 
-// camel is the name of a field in TypeScript: kvCacheSeconds.
+// camel returns the name of a field in TypeScript: kvCacheSeconds.
 func camel(name string) string {
 	all := words(name)
 	all[0] = strings.ToLower(all[0])
@@ -41,10 +41,10 @@ func camel(name string) string {
 	return strings.Join(all, "")
 }
 
-// capitals is the name of a constant in TypeScript: OUTCOME_TOO_LARGE.
+// capitals returns the name of a constant in TypeScript: OUTCOME_TOO_LARGE.
 func capitals(name string) string { return strings.ToUpper(strings.Join(words(name), "_")) }
 
-// plural is the name of a list of structs.
+// plural returns the name of a list of structs.
 func plural(name string) string { return name + "s" }
 
 var identifier = regexp.MustCompile(`[A-Za-z]+(\.[A-Z][A-Za-z]*)?`)

@@ -145,10 +145,10 @@ func (s *schema) embedded() []string {
 	return names
 }
 
-// element is the type of a list's elements.
+// element returns the type of a list's elements.
 func element(typ string) (string, bool) { return strings.CutPrefix(typ, "[]") }
 
-// half is the type of each half of a pair.
+// half returns the type of each half of a pair.
 func half(typ string) (string, bool) { return strings.CutPrefix(typ, "[2]") }
 
 // reachable returns the names of the structs that records of one direction contain, and the types of the lists.

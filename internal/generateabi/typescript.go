@@ -74,7 +74,7 @@ func (t *tsWriter) doc(indent string, lines []string) {
 	}
 }
 
-// note is a field's or constant's documentation: the comment before it, or else that at the end of its line.
+// note returns a field's or constant's documentation: the comment before it, or else that at the end of its line.
 func note(doc []string, comment string) []string {
 	if comment == "" {
 		return doc

@@ -124,12 +124,12 @@ func modelRow(m *config.Model) []string {
 	}
 }
 
-// dollars is a price per million tokens.
+// dollars returns a price per million tokens.
 func dollars(price money.Pico) string {
 	return string(money.Append(nil, 1_000_000*price, money.Dollar))
 }
 
-// textPrice is a price that only models with text as their output have.
+// textPrice returns a price that only models with text as their output have.
 func textPrice(m *config.Model, price money.Pico) string {
 	if m.APIs&(config.APIsOfChat|config.APICompletions) == 0 {
 		return "–"
@@ -137,7 +137,7 @@ func textPrice(m *config.Model, price money.Pico) string {
 	return dollars(price)
 }
 
-// known is a number of tokens; 0 is unknown.
+// known returns a number of tokens; 0 is unknown.
 func known(n uint64) string {
 	if n == 0 {
 		return "–"
@@ -158,7 +158,7 @@ var features = []struct {
 	{"reasoning", chat.ParamReasoning},
 }
 
-// takes are the features of a chat model on any of its wires, or the API of another model.
+// takes returns the features of a chat model on any of its wires, or the API of another model.
 func takes(m *config.Model) (words []string) {
 	if m.APIs != config.APIsOfChat {
 		return []string{"only " + strings.Join(m.APIs.Names(), ", ")}
@@ -177,7 +177,7 @@ func takes(m *config.Model) (words []string) {
 	return words
 }
 
-// moreOf are the further prices of a model and its note.
+// moreOf returns the further prices of a model and its note.
 func moreOf(m *config.Model, note string) string {
 	var words []string
 	p := &m.Prices
@@ -203,7 +203,7 @@ func moreOf(m *config.Model, note string) string {
 	return strings.TrimSuffix(strings.Join(words, "; "), ".") + "."
 }
 
-// factor is a factor as a decimal number, or as a fraction if it has none. Its numbers are in thousandths.
+// factor returns a factor as a decimal number, or as a fraction if it has none. Its numbers are in thousandths.
 func factor(f config.Factor) string {
 	if thousandths := f.Num * 1000; thousandths%f.Den == 0 {
 		return string(money.Append(nil, money.Pico(thousandths/f.Den), 1000))

@@ -40,10 +40,10 @@ func CLI(root *cobra.Command, run func(args ...string) string) string {
 	return p.String()
 }
 
-// anchor is the anchor of a command's section.
+// anchor returns the anchor of a command's section.
 func anchor(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(), " ", "-") }
 
-// commands are the commands that are not hidden, in the order of the help: each before its subcommands.
+// commands returns the commands that are not hidden, in the order of the help: each before its subcommands.
 func commands(parent *cobra.Command) (all []*cobra.Command) {
 	for _, c := range parent.Commands() {
 		if c.IsAvailableCommand() {

@@ -101,7 +101,7 @@ func (p *page) providerVariables(text catalogText) {
 	p.table([]string{"Provider", "Key", "Base URL", "Settings"}, rows)
 }
 
-// settingWords are the settings of a provider beside its key and its base URL.
+// settingWords returns the settings of a provider beside its key and its base URL.
 func settingWords(of *providerText) string {
 	var words []string
 	for _, name := range slices.Sorted(maps.Keys(of.Settings)) {
@@ -145,7 +145,7 @@ func yes(is bool) string {
 	return "no"
 }
 
-// sentence is a form as a sentence: its first letter is large, and a period ends it. The names of values stay as they are.
+// sentence returns a form as a sentence: its first letter is large, and a period ends it. The names of values stay as they are.
 func sentence(form string) string {
 	for _, article := range []string{"a", "an", "the", "at"} {
 		if strings.HasPrefix(form, article+" ") {

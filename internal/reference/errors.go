@@ -69,7 +69,7 @@ func Errors() string {
 // json writes a code block.
 func (p *page) json(body []byte) { p.text("```json\n" + string(body) + "\n```") }
 
-// faultsByCode are the faults by their status, those of one code together.
+// faultsByCode returns the faults by their status, those of one code together.
 func faultsByCode() (groups [][]fault.Fault) {
 	for _, f := range fault.All() {
 		i := slices.IndexFunc(groups, func(g []fault.Fault) bool { return g[0].Code() == f.Code() })
@@ -146,7 +146,7 @@ func retryAdvice(f fault.Fault) string {
 	return words
 }
 
-// responseWords are the status, the text and the types of an error in each format, as the code of the formats writes them.
+// responseWords returns the status, the text and the types of an error in each format, as the code of the formats writes them.
 func responseWords(f fault.Fault) string {
 	if f.Place() == fault.InLog {
 		return fmt.Sprintf("None. Logs and metrics have the status %d.", f.Status())

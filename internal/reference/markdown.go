@@ -47,10 +47,10 @@ func (p *page) row(cells []string) {
 	p.line("| %s |", strings.Join(escaped, " | "))
 }
 
-// String is the page, with one line break at its end.
+// String returns the page, with one line break at its end.
 func (p *page) String() string { return strings.TrimRight(p.Builder.String(), "\n") + "\n" }
 
-// code is a text in backticks; empty for an empty text.
+// code returns a text in backticks; empty for an empty text.
 func code(text string) string {
 	if text == "" {
 		return ""

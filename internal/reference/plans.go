@@ -69,7 +69,7 @@ func leaseWords(p *config.Plan) string {
 	return fmt.Sprintf("%s requests for at most %s ms", grouped(p.Lease.Requests), grouped(p.Lease.DurationMs))
 }
 
-// limitWords is a limit; 0 is none.
+// limitWords returns a limit; 0 is none.
 func limitWords(n uint64) string {
 	if n == 0 {
 		return "no limit"
@@ -77,7 +77,7 @@ func limitWords(n uint64) string {
 	return grouped(n)
 }
 
-// grouped is a number with commas between groups of three digits.
+// grouped returns a number with commas between groups of three digits.
 func grouped(n uint64) string {
 	if n < 1000 {
 		return fmt.Sprint(n)

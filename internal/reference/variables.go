@@ -14,7 +14,7 @@ type workerVariable struct {
 	worker string // gateway, control or both
 }
 
-// named is a variable that the server has too.
+// named returns a variable that the server has too.
 func named(name, worker, help string) workerVariable {
 	return workerVariable{settings.Variable{Name: name, Help: help}, worker}
 }

@@ -100,7 +100,7 @@ func (w *writer) end() error {
 	return errors.Join(err, w.to.Flush())
 }
 
-// hashes are the hashes of all objects.
+// hashes returns the hashes of all objects.
 func (w *writer) hashes() map[string]string {
 	sums := map[string]string{}
 	for name, sum := range w.objects {
@@ -241,7 +241,7 @@ func (r *reader) follows(p *page) string {
 	return ""
 }
 
-// rank is the position of an object's kind in a file, negative for unknown kinds.
+// rank returns the position of an object's kind in a file, negative for unknown kinds.
 func rank(object string) int {
 	switch {
 	case object == directoryObject:

@@ -78,7 +78,7 @@ func Parse(text []byte) (*Node, error) {
 	return root, c.err
 }
 
-// syntax is a parser's error on one line, without the excerpt of the document, which may contain secrets.
+// syntax returns a parser's error on one line, without the excerpt of the document, which may contain secrets.
 func syntax(err error) error {
 	message, _, _ := strings.Cut(err.Error(), "\n")
 	place, rest, ok := strings.Cut(strings.TrimPrefix(message, "["), "] ")
@@ -196,7 +196,7 @@ func (c *converter) scalar(line int, n ast.Node) *Node {
 	return c.fail(line, "unsupported value "+strconv.Quote(token.Value))
 }
 
-// digits is a number as written, if JSON allows it: 1.10, but not 0x10.
+// digits returns a number as written, if JSON allows it: 1.10, but not 0x10.
 func digits(written, value string) string {
 	if json.Valid([]byte(written)) {
 		return written

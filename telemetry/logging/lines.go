@@ -108,7 +108,7 @@ func record(level slog.Level, line []byte) slog.Record {
 	return r
 }
 
-// plain is a JSON value as text: strings decoded, others as they are.
+// plain returns a JSON value as text: strings decoded, others as they are.
 func plain(value json.RawMessage) string {
 	var s string
 	if json.Unmarshal(value, &s) == nil {

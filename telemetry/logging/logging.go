@@ -43,7 +43,7 @@ func New(level, format string, w io.Writer) (*Log, error) {
 	return &Log{b, slog.New(handler{Handler: to(b), buffer: b, raw: format != "text"})}, nil
 }
 
-// notice is the line that tells the number of lost ones.
+// notice returns the line that tells the number of lost ones.
 func notice(to func(io.Writer) slog.Handler, lost uint64) []byte {
 	var line bytes.Buffer
 	slog.New(to(&line)).Error("lines were dropped: the log's destination was too slow or failed", "code", "log_lines_dropped", "lines", lost)

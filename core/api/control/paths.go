@@ -37,5 +37,5 @@ func isIn(folder, path string) bool {
 	return path == folder || strings.HasPrefix(path, folder+"/")
 }
 
-// HelpLink is the value of an error response's Link header: the documentation of its code (RFC 8288).
+// HelpLink returns the value of an error response's Link header: the documentation of its code (RFC 8288).
 func HelpLink(code string) string { return "<" + errorsPage + "#" + code + `>; rel="help"` }

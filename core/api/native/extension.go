@@ -18,7 +18,7 @@ var fields = [...]string{
 	"responseSchema", "metadata",
 }
 
-// remedy is the remedy for an unknown member: the field that it may stand for. It is looked for only if the error is shown: a body may have
+// remedy returns the remedy for an unknown member: the field that it may stand for. It is looked for only if the error is shown: a body may have
 // hundreds of thousands of such members.
 func (r *reader) remedy(name string) string {
 	if !r.Strict || r.Full() || len(name) > doc.MaxModelBytes {

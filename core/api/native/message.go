@@ -219,7 +219,7 @@ func (r *reader) known(field string, v gjson.Result, names string) {
 	})
 }
 
-// member is a member of a part. A long text, such as an image, is not decoded.
+// member returns a member of a part. A long text, such as an image, is not decoded.
 func member(v gjson.Result, name string) (value gjson.Result) {
 	api.Members(v, func(key, raw string) bool {
 		if key == name {

@@ -83,7 +83,7 @@ func checkTexts(p *api.Parser, list gjson.Result) {
 	}
 }
 
-// Body is a chat completions body with the messages.
+// Body returns a chat completions body with the messages.
 func (v *Validation) Body() []byte { return []byte(`{"messages":` + v.Messages.Raw + `}`) }
 
 // Validated is the response to POST /api/governor/validate.

@@ -70,7 +70,7 @@ func ParseEmbeddings(p *api.Parser, root gjson.Result, native bool) (e Embedding
 
 const onlyOneForm = "must contain only strings or only arrays of token IDs"
 
-// Count is the number of inputs in either form.
+// Count returns the number of inputs in either form.
 func (e *Embeddings) Count() uint64 { return uint64(len(e.Inputs) + len(e.Tokens)) }
 
 func (e *Embeddings) input(p *api.Parser, v gjson.Result) {

@@ -36,7 +36,7 @@ func AppendError(dst []byte, e *api.Error, kind string) []byte {
 	return b.B
 }
 
-// errorType is the type of an error. A spent limit has that of a spent budget: the documented one whose remedy is not to wait.
+// errorType returns the type of an error. A spent limit has that of a spent budget: the documented one whose remedy is not to wait.
 func errorType(e *api.Error) string {
 	switch status := e.Status(); {
 	case e.Spent():

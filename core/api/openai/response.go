@@ -122,7 +122,7 @@ func called(b *jsontext.Builder, kind string, name jsontext.Escaped, member stri
 	b.Close('}')
 }
 
-// Reason is the finish_reason.
+// Reason returns the finish_reason.
 func Reason(f chat.Finish) string {
 	switch f {
 	case chat.FinishLength:

@@ -29,7 +29,7 @@ func Freeform(v gjson.Result) chat.Tool {
 	return t
 }
 
-// AllowedMode is the choice of {"type":"allowed_tools","mode"}.
+// AllowedMode returns the choice of {"type":"allowed_tools","mode"}.
 func AllowedMode(v gjson.Result) chat.ToolChoice {
 	if jsonvalue.String(v.Raw, "mode") == "required" {
 		return chat.ToolChoice{Choice: chat.ChoiceAny}

@@ -178,7 +178,7 @@ func (r *toolReader) use(field string, v gjson.Result) {
 	r.Use(wireName, field+".type", name, gjson.Result{})
 }
 
-// containerName is the catalog's name of a container. One that exists already has an ID and any size, so it has no price.
+// containerName returns the catalog's name of a container. One that exists already has an ID and any size, so it has no price.
 func containerName(v gjson.Result) string {
 	if !v.IsObject() || jsonvalue.Get(v.Raw, "container_id").Exists() {
 		return container + ".id"

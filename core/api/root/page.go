@@ -46,7 +46,7 @@ func (o *Overview) page() []byte {
 	return append(b, "</ul>\n"...)
 }
 
-// pagePolicy is the page's Content-Security-Policy. It allows the page's style and no other resource or script. The
+// pagePolicy returns the page's Content-Security-Policy. It allows the page's style and no other resource or script. The
 // icon in the page is an empty data: URL, so that browsers do not request /favicon.ico.
 func pagePolicy() string {
 	hash := sha256.Sum256([]byte(pageStyle))

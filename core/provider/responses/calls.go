@@ -49,7 +49,7 @@ func orEmpty(v gjson.Result) string {
 	return v.Raw
 }
 
-// CallID is the ID of a call. The result of a local shell call has it as its own.
+// CallID returns the ID of a call. The result of a local shell call has it as its own.
 func CallID(v gjson.Result) gjson.Result {
 	if id := jsonvalue.Get(v.Raw, "call_id"); id.Type == gjson.String {
 		return id
