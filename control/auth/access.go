@@ -28,7 +28,8 @@ func isTeamDomain(name string) bool {
 	return len(labels) >= 2 && len(labels) <= maxDomainLabels && !slices.ContainsFunc(labels, isNoLabel)
 }
 
-// isNoLabel is false for a label of a domain name: letters, digits and, between them, hyphens (RFC 1123, section 2.1).
+// isNoLabel reports whether text is not a label of a domain name: letters, digits and, between them, hyphens (RFC
+// 1123, section 2.1).
 func isNoLabel(label string) bool {
 	return len(label) > 63 || label != strings.Trim(label, "-") || !kernel.ConsistsOf(label, kernel.Lowercase+kernel.Digits+"-")
 }

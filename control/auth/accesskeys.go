@@ -79,7 +79,7 @@ func (k *accessKeys) find(issuer, id string, now time.Time) (found *rsa.PublicKe
 	return nil, false, kernel.ErrInvalidToken
 }
 
-// mayFetch limits fetches, so that invented key IDs do not cause a fetch each.
+// mayFetch limits fetches, so that not every invented key ID causes a fetch.
 func (k *accessKeys) mayFetch(now time.Time) bool {
 	window, burst := accessFetchWindow, accessFetchBurst
 	if k.byID != nil {

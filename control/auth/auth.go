@@ -1,5 +1,5 @@
-// Package auth decides who may call which endpoint: operators by their tokens, sessions or Cloudflare Access, and project keys by
-// their permissions. It has the resource for signing in and out.
+// Package auth decides who may call which endpoint: operators by their tokens, sessions or Cloudflare Access, and
+// project keys by their permissions. It also has the resource for signing in and out.
 package auth
 
 import (

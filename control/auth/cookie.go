@@ -15,8 +15,8 @@ import (
 
 const (
 	cookieName = "postern_session"
-	// sessionSeconds is the lifetime of a session, also of a stolen one: signing out only removes the cookie
-	// from the browser. A new token ends all sessions of its role at once.
+	// sessionSeconds is the lifetime of a session, including a stolen one: signing out only removes the cookie from
+	// the browser. A new token ends all sessions of its role at once.
 	sessionSeconds = 12 * 60 * 60
 	maxCookieBytes = 512
 	// sessionVersion is the version of the layout below.
@@ -100,8 +100,8 @@ func mac(key []byte, text string) []byte {
 	return m.Sum(nil)
 }
 
-// sessionCookie extracts the session cookie from a request. Of several, which a neighboring site can cause,
-// the first counts.
+// sessionCookie extracts the session cookie from a request. A neighboring site can cause several cookies; the first
+// one counts.
 func sessionCookie(header http.Header) (value string, ok bool) {
 	for part := range strings.SplitSeq(kernel.HeaderValue(header, "Cookie"), ";") {
 		name, value, _ := strings.Cut(strings.TrimSpace(part), "=")

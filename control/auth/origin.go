@@ -34,8 +34,8 @@ func (auth *Authenticator) checkOrigin(r *http.Request) error {
 	return kernel.ErrCrossOrigin
 }
 
-// checkDeclaredOrigin is checkOrigin for a request that programs may send as well: without the headers, it passes.
-// Browsers always send one of them with a POST.
+// checkDeclaredOrigin does the same as checkOrigin, for a request that programs may send as well: a request without
+// the headers passes. Browsers always send one of them with a POST.
 func (auth *Authenticator) checkDeclaredOrigin(r *http.Request) error {
 	if kernel.HeaderValue(r.Header, "Origin")+kernel.HeaderValue(r.Header, "Sec-Fetch-Site") == "" {
 		return nil

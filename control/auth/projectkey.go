@@ -77,8 +77,8 @@ func (auth *Authenticator) checkKey(c *kernel.Call, hash string) (doc.Record, er
 	return doc.Record{}, kernel.Unavailable(abi.ErrMalformed)
 }
 
-// keyVerdict asks the key's meter. Version 0 is older than any record, so the verdict on an active key is Stale, with
-// its record.
+// keyVerdict calls the key's meter. Version 0 is older than any record, so the verdict on an active key is Stale,
+// with its record.
 func (auth *Authenticator) keyVerdict(ctx context.Context, hash string) (keymeter.AdmitReply, error) {
 	command := keymeter.Admit{Mode: keymeter.ModeCheck}
 	reply, err := auth.Store.Objects.Call(ctx, abi.ClassKeyMeter, hash, "", command.Encode())
@@ -88,7 +88,7 @@ func (auth *Authenticator) keyVerdict(ctx context.Context, hash string) (keymete
 	return keymeter.DecodeAdmitReply(reply)
 }
 
-// seenKeys is what this instance knows about keys: which exist, which do not, and how many unknown ones each network
+// seenKeys is what this instance knows about keys: which exist, which do not, and how many unknown keys each network
 // has tried.
 type seenKeys struct {
 	mu      sync.Mutex
@@ -97,7 +97,7 @@ type seenKeys struct {
 }
 
 // check rejects a key that is known not to exist, and an unknown key from a network that has tried too many. It does
-// not accept a key: its meter does.
+// not accept keys; only a key's meter does.
 func (s *seenKeys) check(hash, network string, now time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

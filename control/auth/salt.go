@@ -9,8 +9,8 @@ import (
 	"github.com/postern-ai/postern/core/directory"
 )
 
-// saltKey is the Directory's document with random bytes that, besides the token, go into the signatures of
-// sessions. Without them, a copied cookie would allow guessing the token offline, unlimited and unnoticed.
+// saltKey is the Directory's document with the random bytes that, together with the token, sign sessions. Without
+// them, a copied cookie would allow guessing the token offline, unlimited and unnoticed.
 const (
 	saltKey   = "c/salt"
 	saltBytes = 32

@@ -90,7 +90,7 @@ type unixTime struct{ time.Time }
 
 const maxUnixSeconds = 1 << 40 // the year 36812; a float64 is exact up to here
 
-// UnmarshalJSON rejects numbers that are no dates.
+// UnmarshalJSON rejects numbers that are not dates.
 func (t *unixTime) UnmarshalJSON(data []byte) error {
 	var seconds float64
 	if err := json.Unmarshal(data, &seconds); err != nil {

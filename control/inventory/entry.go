@@ -159,7 +159,7 @@ func (e Entry) Encode() ([]byte, error) {
 	return kernel.Encode(e)
 }
 
-// Trim drops the oldest records of a history that is too long.
+// Trim drops the oldest records of a history that has become too long.
 func (e *Entry) Trim() {
 	e.History = e.History[max(0, len(e.History)-maxHistory):]
 	e.Approvals = e.Approvals[max(0, len(e.Approvals)-maxHistory):]

@@ -12,7 +12,7 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// seenDays is how far back a model's use is looked for.
+// seenDays is the number of days for which a model's use is read.
 const seenDays = 90
 
 // modelUse is a model's use in the project, of the last seenDays.
@@ -86,8 +86,8 @@ func Uses(ctx context.Context, cp *kernel.Plane, p *directory.Project) (map[stri
 	return uses, nil
 }
 
-// isModel reports whether a name in the usage is a model's. Models that are no longer in the catalog count; tiers, which
-// requests that never had a target are counted under, do not.
+// isModel reports whether a name in the usage is a model's. Models that are no longer in the catalog count. Tiers do
+// not: requests that never had a target are counted under their names.
 func isModel(cp *kernel.Plane, name string) bool {
 	return kernel.IsModelName(name) && !strings.HasPrefix(name, "(") && (cp.Catalog.Tier(name) == nil || cp.Catalog.Model(name) != nil)
 }

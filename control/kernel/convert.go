@@ -19,7 +19,7 @@ func Set[T any](present bool, field *T, value T) {
 	}
 }
 
-// TimestampOrNull is timestamp, but nil for 0.
+// TimestampOrNull does the same as Timestamp, but returns nil for 0.
 func TimestampOrNull(ms uint64) *string {
 	if ms == 0 {
 		return nil
@@ -31,7 +31,7 @@ func TimestampOrNull(ms uint64) *string {
 // NowMs returns the time in Unix milliseconds.
 func (cp *Plane) NowMs() uint64 { return uint64(cp.Now().UnixMilli()) }
 
-// NullIfZero is nil for 0.
+// NullIfZero returns nil for 0.
 func NullIfZero(n uint64) *uint64 {
 	if n == 0 {
 		return nil
@@ -39,7 +39,7 @@ func NullIfZero(n uint64) *uint64 {
 	return &n
 }
 
-// NullIfEmpty is nil for an empty text.
+// NullIfEmpty returns nil for an empty text.
 func NullIfEmpty(text string) *string {
 	if text == "" {
 		return nil

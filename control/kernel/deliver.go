@@ -10,8 +10,8 @@ import (
 	"github.com/postern-ai/postern/core/keymeter"
 )
 
-// deliverAll makes a change's deliveries to objects, and returns when the change is in force everywhere: after the
-// last lease has ended that an isolate could still admit requests by, although they contradict the change.
+// deliverAll makes a change's deliveries to objects, and returns when the change is in force everywhere. It waits for
+// the last lease with which an isolate could still admit requests that contradict the change.
 func (s Store) deliverAll(ctx context.Context, made *Change) error {
 	waitMs, err := s.deliverInOrder(ctx, made.Deliveries)
 	if err != nil {
@@ -41,7 +41,7 @@ func (s Store) Wait(ctx context.Context, ms uint64) error {
 	if ms == 0 {
 		return nil
 	}
-	if ms > uint64(maxWait.Milliseconds()) { // no plan lends that long: the reply is wrong
+	if ms > uint64(maxWait.Milliseconds()) { // no plan has leases that long, so the reply is wrong
 		return Unavailable(fmt.Errorf("a meter has a lease of %d ms, longer than %v", ms, maxWait))
 	}
 	if err := s.sleep(ctx, time.Duration(ms)*time.Millisecond); err != nil {
@@ -62,7 +62,8 @@ func sleepNatively(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// deliverInOrder is deliver to ledgers, then to meters: meters send requests to the ledger that presume the change.
+// deliverInOrder delivers to ledgers and then to meters, because meters send requests to the ledger that rely on the
+// change.
 func (s Store) deliverInOrder(ctx context.Context, deliveries []abi.Delivery) (waitMs uint64, err error) {
 	for _, class := range []abi.Class{abi.ClassLedger, abi.ClassKeyMeter} {
 		others := func(d abi.Delivery) bool { return d.Class != class }

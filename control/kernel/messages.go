@@ -46,7 +46,7 @@ func KindOf(value json.RawMessage) string {
 	return "a number"
 }
 
-// KindOrMixed is KindOf for a value that is not an array of strings.
+// KindOrMixed does the same as KindOf, for a value that is not an array of strings.
 func KindOrMixed(value json.RawMessage) string {
 	if kind := KindOf(value); kind != "an array" {
 		return kind
@@ -57,7 +57,7 @@ func KindOrMixed(value json.RawMessage) string {
 // Got returns the end of a message that repeats a rejected string, as api.Quote does.
 func Got(text string) string { return ", got " + api.Quote(text) }
 
-// gotJSON is got for a JSON value. Arrays and objects are not repeated.
+// gotJSON does the same as Got, for a JSON value. Arrays and objects are not repeated.
 func gotJSON(value json.RawMessage) string {
 	var text string
 	switch {
@@ -73,7 +73,7 @@ func gotJSON(value json.RawMessage) string {
 	return gotNumber(string(value))
 }
 
-// gotNumber is got for the digits of a JSON number.
+// gotNumber does the same as Got, for the digits of a JSON number.
 func gotNumber(digits string) string {
 	const maxDigits = 48
 	if len(digits) > maxDigits {

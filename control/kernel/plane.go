@@ -1,5 +1,6 @@
-// Package kernel is what all resources of the control plane share: the table's rows, requests and their bodies, responses and
-// errors, pages, the audit log's entries, and documents with their versions and deliveries. It knows no resource.
+// Package kernel contains everything that all resources of the control plane share: the table's rows, requests and
+// their bodies, responses and errors, pages, the audit log's entries, and documents with their versions and
+// deliveries. It knows no resource.
 package kernel
 
 import (

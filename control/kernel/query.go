@@ -46,7 +46,8 @@ func ReadQuery(r *http.Request, idPrefix string, allowed ...string) (*Query, err
 	return readQuery(r, func(after string) bool { return IsID(after, idPrefix) }, allowed)
 }
 
-// ReadQueryOverProjects is ReadQuery for a list over all projects, whose "after" is a project's ID, a slash and an ID.
+// ReadQueryOverProjects does the same as ReadQuery, for a list over all projects, whose "after" is a project's ID, a
+// slash and an ID.
 func ReadQueryOverProjects(r *http.Request, idPrefix string, allowed ...string) (*Query, error) {
 	return readQuery(r, func(after string) bool {
 		project, id, _ := strings.Cut(after, "/")
@@ -111,8 +112,8 @@ func (q *Query) Choice(name string, choices []string) string {
 	return value
 }
 
-// Instant reads a parameter that is a time, or a date: afterMidnight (UTC), in ms. The result is in Unix milliseconds; 0: it was not
-// sent, or is a problem.
+// Instant reads a parameter that is a time or a date. A date means afterMidnight, in ms, after its midnight (UTC).
+// The result is in Unix milliseconds; 0: it was not sent, or is a problem.
 func (q *Query) Instant(name string, afterMidnight uint64) uint64 {
 	text := q.Values.Get(name)
 	if text == "" {
@@ -143,8 +144,8 @@ const (
 	MaxScanPages = 10
 )
 
-// Scan reads documents under a prefix, after the one with q.after, until it has q.limit that are wanted. more
-// is the document key from which the next page continues, or empty.
+// Scan reads documents under a prefix, after the one with q.after, until it has found q.limit wanted ones. more is
+// the document key from which the next page continues, or empty.
 func Scan[T any](ctx context.Context, s Store, q *Query, prefix string, decode func(directory.Document) (T, error), wanted func(*T) bool) (found []T, more string, err error) {
 	filtered := len(q.Values) > 0 && q.hasFilter()
 	page := directory.List{Prefix: prefix, Limit: uint64(q.Limit + 1)}

@@ -97,7 +97,7 @@ func unknownPath(path string) *Refusal {
 	hash, isHash := strings.CutPrefix(path, KeysPath+"/")
 	request, isRequest := strings.CutPrefix(path, RequestsPath+"/")
 	switch {
-	case isHash && hash != "" && !strings.Contains(hash, "/"): // not repeated: it may be a whole key
+	case isHash && hash != "" && !strings.Contains(hash, "/"): // not repeated, because it may be a complete key
 		return Refuse(fault.NotFound, "hash", "must be the SHA-256 of a key's value in 64 lowercase hexadecimal digits")
 	case isRequest && request != "" && !strings.Contains(request, "/"):
 		return Refuse(fault.NotFound, "request", "must be a request ID, which is req_ and 32 lowercase hexadecimal digits"+Got(request))

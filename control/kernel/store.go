@@ -104,7 +104,7 @@ func (s Store) Project(ctx context.Context, id string) (directory.Project, error
 	return directory.DecodeProject(found)
 }
 
-// Projects reads the projects that exist of some IDs.
+// Projects reads the projects with the given IDs, as far as they exist.
 func (s Store) Projects(ctx context.Context, ids []string) (map[string]directory.Project, error) {
 	names := make([]string, len(ids))
 	for i, id := range ids {
@@ -118,7 +118,7 @@ func (s Store) Projects(ctx context.Context, ids []string) (map[string]directory
 	})
 }
 
-// KeysByID reads the keys that exist of some IDs.
+// KeysByID reads the keys with the given IDs, as far as they exist.
 func (s Store) KeysByID(ctx context.Context, projectID string, ids []string) (map[string]directory.Key, error) {
 	names := make([]string, len(ids))
 	for i, id := range ids {
@@ -135,7 +135,7 @@ func (s Store) KeysByID(ctx context.Context, projectID string, ids []string) (ma
 // maxRead is the maximum number of documents of one directory.Read.
 const maxRead = 1000
 
-// readEach reads the documents that exist of some names, with as few calls as possible.
+// readEach reads the documents with the given names, as far as they exist, with as few calls as possible.
 func (s Store) readEach(ctx context.Context, names []string, each func(directory.Document) error) error {
 	for part := range slices.Chunk(names, maxRead) {
 		command := directory.Read{Keys: part}

@@ -63,7 +63,7 @@ func (f *Fields) Choice(field, fallback string, choices []string) (text string, 
 	return text, given
 }
 
-// DefaultedChoice is choice with the first as the default.
+// DefaultedChoice does the same as Choice, with the first choice as the default.
 func (f *Fields) DefaultedChoice(field string, choices []string) string {
 	text, _ := f.Choice(field, choices[0], choices)
 	return text

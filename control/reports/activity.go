@@ -12,7 +12,7 @@ import (
 	"github.com/postern-ai/postern/core/sketch"
 )
 
-// Root stands for a project where the Ledger of the deployment is meant.
+// Root takes the place of a project for queries to the deployment's Ledger.
 var Root = directory.Project{Project: doc.Project{ID: ledger.Root}}
 
 // Activity reads all pages of a query from the Ledger of a project, or of the deployment.
@@ -46,7 +46,7 @@ func Activity(ctx context.Context, cp *kernel.Plane, p *directory.Project, q led
 	}
 }
 
-// Durations adds the durations of requests to groups of usage. Only groupings that the rows by ten minutes support have them.
+// Durations adds the durations of requests to groups of usage. It only supports the groupings of the ten-minute rows.
 func Durations(ctx context.Context, cp *kernel.Plane, p *directory.Project, q *ledger.Query, groups []ledger.Group) ([]ledger.Activity, error) {
 	all := make([]ledger.Activity, len(groups))
 	for i := range groups {
@@ -96,7 +96,7 @@ func timedID(by ledger.Grouping, g *ledger.ActivityGroup) groupID {
 	return id
 }
 
-// DurationsView are durations in milliseconds. Percentiles are right to 3.2 %.
+// DurationsView contains durations in milliseconds. Percentiles are accurate to 3.2 %.
 type DurationsView struct {
 	MeanMs uint64 `json:"meanMs"`
 	P50Ms  uint64 `json:"p50Ms"`

@@ -11,9 +11,9 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// FlushMeters makes meters with unreported usage report it to the ledger, and returns the ledger's report. It waits for requests
-// that are being settled, and for what leases report. While nothing can be written, because the disk is full for example, the report
-// has what the ledger knows.
+// FlushMeters makes meters with unreported usage report it to the ledger, and returns the ledger's report. It waits
+// for requests that are being settled, and for the reports of leases. While nothing can be written, for example
+// because the disk is full, the report contains what the ledger already has.
 func FlushMeters(ctx context.Context, cp *kernel.Plane, p *directory.Project) (ledger.ReportReply, error) {
 	command := ledger.Report{Waited: true}
 	for pauses := 0; ; pauses++ {
@@ -36,7 +36,7 @@ func FlushMeters(ctx context.Context, cp *kernel.Plane, p *directory.Project) (l
 	return ledgerReport(ctx, cp, p, command.Encode())
 }
 
-// flushOnce flushes meters and returns how much of theirs is open.
+// flushOnce flushes meters and returns the number of requests and leases that they have open.
 func flushOnce(ctx context.Context, cp *kernel.Plane, p *directory.Project, meters []string) (uint64, error) {
 	var open atomic.Uint64
 	flush := keymeter.Flush{}

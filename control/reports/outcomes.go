@@ -9,8 +9,8 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// OutcomesView are the numbers of requests by outcome. Causes has the requests that were not served by the name of their cause, without
-// zeros.
+// OutcomesView contains the numbers of requests by outcome. Causes contains the requests that were not served, by the
+// name of their cause, without zeros.
 type OutcomesView struct {
 	Served  uint64            `json:"served"`
 	Refused uint64            `json:"refused"`

@@ -8,8 +8,8 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// RecordView is what the API shows of a request that was not served, beside what it shows of every request. Members that the request
-// does not have are left out.
+// RecordView is the API's additional view of a request that was not served. Fields that the request does not have are
+// left out.
 type RecordView struct {
 	Message            string            `json:"message"`
 	Method             string            `json:"method"`
@@ -51,7 +51,7 @@ func (v *RequestsView) AddChunk(k *ledger.Chunk, f *RequestFilter) {
 	}
 }
 
-// viewRecord shows a record like other requests, and what else it has.
+// viewRecord shows a record like other requests, with its additional fields.
 func viewRecord(r *ledger.Record, f *RequestFilter) (v RequestView, ok bool) {
 	var b recorded
 	if json.Unmarshal(r.Body, &b) != nil {
@@ -85,7 +85,7 @@ func (b *recorded) tellText() {
 	}
 }
 
-// OutcomeWords are the API's words for what became of a request.
+// OutcomeWords lists the API's words for the outcome of a request.
 var OutcomeWords = []string{"served", "refused", "failed", "left"}
 
 func outcomeOf(e ledger.End) string {

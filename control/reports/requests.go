@@ -42,17 +42,18 @@ type RequestsView struct {
 	Next     *string       `json:"next"` // cursor for after; null: last page
 }
 
-// BatchPrefix makes a cursor of the list look like an ID; it is followed by the number of a batch, an x and that of a chunk of records.
+// BatchPrefix makes a cursor of the list look like an ID. The number of a batch, an x, and the number of a chunk of
+// records follow.
 const BatchPrefix = "batch_"
 
 // RequestFilter selects requests; an empty field selects all.
 type RequestFilter struct {
 	ID, Key, Model, Provider, Status, Cache, Outcome, Cause string
-	// FromMs and ToMs are the range of times; ToMs is exclusive, and 0: no bound.
+	// FromMs and ToMs are the range of times. ToMs is exclusive; 0: no bound.
 	FromMs, ToMs uint64
 	// ProviderTexts shows the messages of providers, which only owners may see.
 	ProviderTexts bool
-	// Catalog has the present names of providers; nil: providers are shown as they were recorded.
+	// Catalog contains the current names of providers; nil: providers are shown as recorded.
 	Catalog *config.Config
 }
 
@@ -122,5 +123,5 @@ var (
 	caches     = []ledger.Cache{ledger.CacheBypass, ledger.CacheMiss, ledger.CacheHit}
 )
 
-// BatchesAtOnce is how many batches, of up to 32 requests each, one call to a ledger reads.
+// BatchesAtOnce is the number of batches, of up to 32 requests each, that one call to a ledger reads.
 const BatchesAtOnce = 100

@@ -65,8 +65,8 @@ type FailedView struct {
 	Broken      uint64 `json:"broken"`
 }
 
-// ViewAttempts adds the successful attempts: one of each served request that was neither a hit nor answered by the built-in
-// provider. A stream that broke counts as served.
+// ViewAttempts adds the successful attempts: one for each served request that was neither a hit nor answered by the
+// built-in provider. A stream that broke counts as served.
 func ViewAttempts(u *ledger.Usage) AttemptsView {
 	n := &u.Attempts.Failed
 	v := AttemptsView{Total: u.Tried(), Failed: FailedView{
@@ -92,7 +92,8 @@ func ViewFigures(a *ledger.Activity) Figures {
 	}
 }
 
-// notNegative clears counters below zero. A late settlement takes back what its reservation was charged, perhaps ten minutes later.
+// notNegative clears counters below zero. A late settlement takes back the charge of its reservation, perhaps ten
+// minutes later.
 func notNegative(u *ledger.Usage) {
 	for _, n := range []*uint64{&u.Requests, &u.Expired, &u.Mocked} {
 		if int64(*n) < 0 {

@@ -147,8 +147,8 @@ func viewClassifier(c *governor.Classifier) *classifierView {
 	return v
 }
 
-// auditedGovernor is GovernorView for the audit log. Its filter for secrets goes by the names of members, so
-// rules (there is a category named secret) and the schema (whose properties have any name) are texts.
+// auditedGovernor is GovernorView for the audit log. The log's filter for secrets goes by field names, so the rules
+// (one category is named secret) and the schema (whose properties have any name) are texts.
 type auditedGovernor struct {
 	GovernorView
 	Rules        []string `json:"rules"`

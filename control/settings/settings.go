@@ -1,4 +1,4 @@
-// Package settings has what several resources show or change of the settings of projects and keys.
+// Package settings has the settings of projects and keys that several resources show or change.
 package settings
 
 import (
