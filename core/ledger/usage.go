@@ -26,7 +26,7 @@ type Usage struct {
 	PromptCache PromptCache
 	Attempts    Attempts
 	// Mocked counts served requests that the built-in provider answered in test mode, without an attempt at a provider.
-	// Only rows by ten minutes, and what is made from them, have the number.
+	// Only rows by ten minutes and their sums have the number.
 	Mocked uint64
 	// Ends counts requests that were not served. They have their own rows, and only EndsQuery and ActivityQuery
 	// return them.
