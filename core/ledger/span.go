@@ -123,12 +123,9 @@ func (a *Absorb) activityIn(u *Usage) (of Activity) {
 		if r.AtMs/calendar.HourMs == u.Day*24+u.Hour {
 			of.addUnlisted(r, u)
 		}
-		if !r.timed(u) {
-			continue
-		}
-		listed++
-		if r.Provider == MockProvider { // the batch is of a development key
-			of.Usage.Mocked = u.Requests - u.Hits
+		if r.timed(u) {
+			listed++
+			of.noteMock(r)
 		}
 	}
 	missing := int64(u.Requests - u.Expired - of.Latency.Count() - listed)
@@ -157,6 +154,13 @@ func (a *Absorb) activityIn(u *Usage) (of Activity) {
 		}
 	}
 	return of
+}
+
+// noteMock notes that the built-in provider answered. It serves a key either always or never, so one request tells.
+func (of *Activity) noteMock(r *Request) {
+	if r.Provider == MockProvider {
+		of.Usage.Mocked = of.Usage.Requests - of.Usage.Hits
+	}
 }
 
 // MockProvider is the name of the built-in provider in the list of recent requests. It serves all requests of development keys.
