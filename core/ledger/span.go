@@ -128,10 +128,7 @@ func (a *Absorb) activityIn(u *Usage) (of Activity) {
 			of.noteMock(r)
 		}
 	}
-	missing := int64(u.Requests - u.Expired - of.Latency.Count() - listed)
-	if missing < 0 { // a late settlement replaces a charge of an earlier batch
-		missing = 0
-	}
+	missing := max(0, int64(u.Requests-u.Expired-of.Latency.Count()-listed)) // below 0: a late settlement replaces an earlier charge
 	if listed == 0 {
 		if missing > 0 {
 			u.Latency.addTo(&of)
