@@ -151,7 +151,7 @@ publish-clients: setup ## pack the client libraries and list what would be publi
 
 .PHONY: release
 release: setup ## build archives, checksums, SBOM, container file and client packages into build/release; verify=1 builds twice and compares
-	@tools/setup.sh python-tools release
+	@tools/setup.sh python-tools release site
 	@node tools/release/main.mjs $(if $(verify),--verify)
 
 .PHONY: deploy

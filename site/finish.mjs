@@ -4,17 +4,10 @@ import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { BASE } from './markdown.mjs'
+import { SHIPPED } from './shipped.mjs'
 
 /** Most bytes of all files, each compressed with gzip if that makes it smaller. The server embeds them. */
 const MAX_BYTES = 3_000_000
-
-/** Packages of which the built pages have programs and styles, with the files of their licenses. */
-const SHIPPED = {
-  '@astrojs/starlight': 'LICENSE',
-  astro: 'LICENSE',
-  'astro-expressive-code': 'LICENSE',
-  pagefind: 'LICENSE/LICENSE',
-}
 
 /** A start tag, a comment, or an inline script or style with its content. Text between them is not touched. */
 const MARKUP =

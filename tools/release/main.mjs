@@ -7,6 +7,7 @@ import { execFileSync } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { SHIPPED } from '../../site/shipped.mjs'
 import { CHECKSUMS, differences, pack, unpack, writeChecksums } from './archive.mjs'
 import { notices } from './notices.mjs'
 import * as sbom from './sbom.mjs'
@@ -16,7 +17,9 @@ const ROOT = join(import.meta.dirname, '../..')
 const OUT = join(ROOT, 'build/release')
 const WORK = join(ROOT, 'build/release.work')
 const GENERATED = ['build/core.wasm', 'server/corewasm/core.wasm'] // built again, whatever their age
-const DASHBOARD = join(ROOT, 'control/web/dist')
+/** Folders of which everything is built again, except what git has. */
+const BUILT = ['control/web/dist', 'control/web/docsite']
+const SITE = ['build/docs', 'build/docs.json']
 
 const read = (...names) => readFileSync(join(ROOT, ...names), 'utf8')
 const output = (command, ...args) => execFileSync(command, args, { cwd: ROOT, encoding: 'utf8' }).trim()
@@ -38,13 +41,17 @@ function clear() {
     rmSync(folder, { recursive: true, force: true })
     mkdirSync(folder, { recursive: true })
   }
-  for (const file of GENERATED) rmSync(join(ROOT, file), { force: true })
-  for (const name of readdirSync(DASHBOARD)) if (name !== '.gitkeep') rmSync(join(DASHBOARD, name))
+  for (const file of [...GENERATED, ...SITE]) rmSync(join(ROOT, file), { recursive: true, force: true })
+  for (const folder of BUILT) {
+    for (const name of readdirSync(join(ROOT, folder)))
+      if (name !== '.gitkeep') rmSync(join(ROOT, folder, name), { recursive: true })
+  }
 }
 
 /** Compiles `postern` for all platforms and returns the paths of the binaries. */
 function compile(version) {
   run('./build.sh', ['core']) // with tools for this machine
+  run('./build.sh', ['docs'])
   return PLATFORMS.map(({ os, arch }) => {
     const binary = join(WORK, `postern-${version}-${os}-${arch}`, 'postern')
     mkdirSync(join(binary, '..'))
@@ -70,14 +77,20 @@ function describe(binaries, version, epoch) {
     cwd: join(ROOT, 'tools'),
     encoding: 'utf8',
   })
-  const others = [...bundled.map(([, name]) => sbom.npmComponent(lock, name)), sbom.tinygoComponent(tinygo.trim())]
+  const site = JSON.parse(read('site/package-lock.json'))
+  const others = [
+    ...bundled.map(([, name]) => sbom.npmComponent(lock, name)),
+    ...Object.keys(SHIPPED).map((name) => sbom.npmComponent(site, name)),
+    sbom.tinygoComponent(tinygo.trim()),
+  ]
   const bill = sbom.join(lists, others, epoch)
   writeFileSync(join(OUT, `postern-${version}.cdx.json`), `${JSON.stringify(bill, null, 2)}\n`)
   return lists.flatMap((list) => list.components.map(({ name }) => name)).filter((name) => name !== 'std')
 }
 
 function archive(binaries, modules, epoch) {
-  const texts = notices(ROOT, [...new Set(modules)].sort(), read('control/web/dist/licenses.txt'))
+  const bundled = [read('control/web/dist/licenses.txt'), read('build/docs/licenses.txt')].join('\n')
+  const texts = notices(ROOT, [...new Set(modules)].sort(), bundled)
   for (const binary of binaries) {
     const folder = join(binary, '..')
     for (const name of ['LICENSE', 'README.md']) cpSync(join(ROOT, name), join(folder, name))
@@ -143,6 +156,7 @@ function verify({ version }) {
     writeFileSync(join(clone, '.git/info/exclude'), '/.tools\n') // a link, which .gitignore takes for a file
     symlinkSync(join(ROOT, '.tools'), join(clone, '.tools'))
     run('cp', ['-a', join(ROOT, 'node_modules'), clone])
+    run('cp', ['-a', join(ROOT, 'site/node_modules'), join(clone, 'site')])
     const cache = join(clone, 'build/go-cache') // git ignores it
     run('node', [join(clone, 'tools/release/main.mjs')], { VERSION: version, GOCACHE: cache })
     const other = readFileSync(join(clone, 'build/release', CHECKSUMS), 'utf8')

@@ -10,15 +10,15 @@ const RULE = `\n${'-'.repeat(80)}\n\n`
  * Returns the notices of Go modules, after those of Go itself and of TinyGo.
  * @param {string} root the checkout
  * @param {string[]} modules paths of modules that the checkout's go.mod requires
- * @param {string} dashboard the notices of the dashboard's packages
+ * @param {string} bundled the notices of the packages in the dashboard and the documentation
  */
-export function notices(root, modules, dashboard) {
+export function notices(root, modules, bundled) {
   const go = (folder, ...args) => execFileSync('go', args, { cwd: folder, encoding: 'utf8' }).trim()
   const tinygo = go(join(root, 'tools'), 'list', '-m', '-f', '{{.Dir}}', 'github.com/tinygo-org/tinygo')
   const folders = go(root, 'list', '-m', '-f', '{{.Path}} {{.Version}}\t{{.Dir}}', ...modules)
   const found = folders.split('\n').map((line) => line.split('\t'))
   const all = [['Go', go(root, 'env', 'GOROOT')], ['TinyGo', tinygo], ...found]
-  return [...all.map(([title, folder]) => notice(title, folder)), dashboard].join(RULE)
+  return [...all.map(([title, folder]) => notice(title, folder)), bundled].join(RULE)
 }
 
 /** Returns the license texts in a folder under a title. A folder without any is an error. */

@@ -171,6 +171,7 @@ function release(change) {
   for (const name of readdirSync(import.meta.dirname).filter((file) => file.endsWith('.mjs'))) {
     cpSync(join(import.meta.dirname, name), join(made, 'tools/release', name))
   }
+  cpSync(join(root, 'site/shipped.mjs'), join(made, 'site/shipped.mjs'))
   git('init', '--quiet')
   git('add', '.')
   git('commit', '--quiet', '-m', 'x')
