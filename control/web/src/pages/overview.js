@@ -9,7 +9,7 @@ import { failuresWords, ProviderTable } from '../components/providers.js'
 import { RangeBar, useRange } from '../components/range.js'
 import { Empty, Loaded, Refresh } from '../components/states.js'
 import { Tiles, wasBefore } from '../components/tiles.js'
-import { money, moneyExact } from '../format.js'
+import { money, moneyExact, plural } from '../format.js'
 import { UNKNOWN_KEYS_DOCS } from '../help.js'
 import { html } from '../html.js'
 import { stateOf } from '../overview.js'
@@ -42,12 +42,12 @@ function Overview({ data, query }) {
   const span = { step, label: rangeWords(shownRange(data)), slots: series.map(({ time }) => Date.parse(time)) }
   return html`
     <${State} data=${data} />
-    <p class="muted">${data.asOf ? html`As of <${Age} at=${data.asOf} />.` : 'No project has reported figures yet.'} Below each figure is its value in the range before.</p>
+    <p class="muted">${data.asOf ? html`As of <${Age} at=${data.asOf} />.` : 'No project has reported figures yet.'} Below each figure is its value in the range before. <a href=${`/api/admin/overview${queryOf({ ...query, compare: 'true', format: 'csv' })}`} download>Both ranges, CSV</a></p>
     <${Tiles} tiles=${tiles(totals, before)} />
     ${totals.requests === 0 ? html`<${Empty} title="No requests in this range"><p>Select another range.</p><//>` : html`<${Charts} span=${span} rows=${rows} charts=${TRAFFIC_CHARTS} columns=${TRAFFIC_COLUMNS} />`}
     <${Tops} data=${data} />
     <${TopModels} of=${data.models} />
-    <${Providers} of=${data.providers} />
+    <${Providers} of=${data.providers} totals=${totals} />
     <${AllProjects} data=${data} query=${query} />`
 }
 
@@ -78,11 +78,12 @@ function tiles(totals, before) {
   ]
 }
 
-function Providers({ of }) {
+function Providers({ of, totals }) {
   const providers = of.filter(({ state, attempts }) => state !== 'idle' || attempts.total > 0)
   const failing = providers.filter(({ state }) => state === 'failing')
   return html`<${Card} title="Providers" actions=${html`<a href=${to('providers')}>Provider status</a>`}>
     ${failing.map((row) => html`<p key=${row.provider}><strong>${row.provider}</strong> is failing: in this range, ${failuresWords(row)}.</p>`)}
+    ${totals.attempts.rescued > 0 && html`<p>${plural(totals.attempts.rescued, 'request')} saved by a fallback in this range.</p>`}
     ${
       providers.length === 0
         ? html`<p class="muted">No provider was called in this range.</p>`
