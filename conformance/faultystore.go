@@ -11,7 +11,7 @@ import (
 	"github.com/postern-ai/postern/store"
 )
 
-// faultyStore is a store whose KV can be down or frozen. While frozen, reads return the values from before.
+// faultyStore is a store whose KV can be down or frozen. While it is frozen, reads return the values from before the freeze.
 type faultyStore struct {
 	store.Store
 	local     *Local
@@ -59,7 +59,7 @@ func (f *faultyStore) remember(ctx context.Context, key string) {
 	f.written[key] = old
 }
 
-// Run injects the faults of KV and of deliveries into commands that write KV, and the faults of the store itself:
+// Run injects faults of KV and of deliveries into commands that write to KV. It also injects faults of the store itself:
 //
 //	down       commands do not run
 //	undurable  commands run, but their changes are not committed

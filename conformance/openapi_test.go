@@ -76,7 +76,7 @@ const (
 	goodRow = `{"model":"m","requests":1,"hits":0,"misses":1,"failed":0,"promptTokens":1,"completionTokens":1,"cost":0.1,"estimated":0,` +
 		`"expired":0,"latency":null,"timeToFirstToken":null,"promptCache":{"readTokens":0,"writeTokens":0,"saved":0},"attempts":{"total":1,"failed":{"busy":1,"rejected":0,"unavailable":0,` +
 		`"timeout":0,"connection":0,"cut":0,"unusable":0,"broken":0},"rescued":0,"opened":0},"outcomes":{"served":1,"refused":0,"failed":0,"left":0,"causes":{}}}` + "\n"
-	goodRoot     = `{"name":"Postern","version":"` + root.Version + `","docs":"https://x.example/","health":"/api/health","models":"/v1/models","endpoints":["GET /api/health"]}`
+	goodRoot     = `{"name":"Postern","version":"` + root.Version + `","docs":"/docs/","health":"/api/health","models":"/v1/models","endpoints":["GET /api/health"]}`
 	projectUsage = "/api/admin/projects/proj_1/usage"
 )
 

@@ -37,8 +37,8 @@ function cost({ sections: { hops } }) {
 export function brief(results) {
   const [time, price] = [speed(results), cost(results)]
   return `\
-**Speed.** On a plan [with leases](docs/operate/scaling.md#leases), Postern adds ${time.leased} to the time to first token; on other plans, it
-adds one call of a Durable Object and ${time.exact} (medians, measured in workerd on one machine).
+**Speed.** For a busy key on a plan [with leases](docs/operate/scaling.md#leases), Postern adds ${time.leased} to the time to first token; on other plans, it
+adds one Durable Object call and ${time.exact} (medians, measured in workerd on one machine).
 
 **Cost.** At Cloudflare's list prices, a million uncached requests cost $${price.leased} with a busy key on a plan with leases and $${price.exact} on the
 default plan, plus CPU time. [Performance](docs/project/performance.md) has the tables and says how they were measured.
@@ -58,8 +58,8 @@ export function summary(results) {
   ${second(rows(peers, 'Portkey')[0].requests)}, and checks no keys, limits or budgets in this test.`
     : ''
   return `\
-- On a plan [with leases](../operate/scaling.md#leases), Postern adds ${time.leased} to the time to first token (median); on other plans, it adds
-  one call of a Durable Object and ${time.exact}.
+- For a busy key on a plan [with leases](../operate/scaling.md#leases), Postern adds ${time.leased} to the time to first token (median); on other plans, it adds
+  one Durable Object call and ${time.exact}.
 - One process of workerd without the Cache API serves ${second(requests.Postern)} uncached requests a second with Postern (${cpu.Postern} of CPU time each) and
   ${second(requests.baseline)} with a Worker that only forwards them (${cpu.baseline} each).${others}
 - At Cloudflare's list prices, a million uncached requests cost $${price.leased} with a busy key on a plan with leases and $${price.exact} on the

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// drainTimeout is the time that the response's end may take after the stream's. A connection is reused only if its
-// response was read to the end.
+// drainTimeout limits how long the response may take to end after its stream has ended. A connection is reused only if
+// its response was read to the end.
 const (
 	drainTimeout  = 100 * time.Millisecond
 	maxDrainBytes = 4096
 )
 
-// Codes of stream errors that the client itself makes. The others come from the gateway.
+// Codes of stream errors that the client itself creates. The others come from the gateway.
 const (
 	codeIncomplete   = "incomplete_stream"
 	codeLost         = "connection_lost"
@@ -28,7 +28,7 @@ const (
 type eventStream struct {
 	body   *responseBody
 	reader *eventReader
-	done   bool // the done event was read: the stream is whole, and failures do not matter any more
+	done   bool // the done event was read: the stream is complete, and failures no longer matter
 }
 
 func newEventStream(body *responseBody) *eventStream {
@@ -130,7 +130,7 @@ func errorEvent(data []byte) error {
 	return &StreamError{Message: e.Error, Code: e.Code, RequestID: e.RequestID, Findings: e.Findings}
 }
 
-// wholeCompletion gives a completion that is not streamed as events.
+// wholeCompletion returns a non-streaming completion in the form of events.
 type wholeCompletion struct{ events []Event }
 
 func newWholeCompletion(c *Completion) *wholeCompletion {

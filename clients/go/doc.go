@@ -21,33 +21,34 @@
 //
 // # Absent and zero
 //
-// In parameters, options and results, a zero value means absent. Where a zero value has a meaning of its own, as a
+// In parameters, options and results, a zero value means absent. Where zero has its own meaning, such as a
 // temperature of 0, the field is a pointer; Ptr makes one.
 //
 // # Errors
 //
-// Every error is an Error, and errors.As finds its type: a *BudgetExceededError, for example, is an *APIError too, which
-// has the gateway's code, the request ID and the problems of the request. A canceled context is found by errors.Is(err,
-// context.Canceled); a passed deadline of the context by errors.Is(err, context.DeadlineExceeded), whereas the timeout of
-// an attempt is an *APITimeoutError.
+// Every error is an Error, and errors.As finds its type. A *BudgetExceededError, for example, is also an *APIError, which
+// has the gateway's code, the request ID and the problems of the request. Use errors.Is(err, context.Canceled) to detect a
+// canceled context, and errors.Is(err, context.DeadlineExceeded) to detect an exceeded deadline of the context. The timeout
+// of an attempt is an *APITimeoutError.
 //
 // # Retries
 //
-// A call makes up to three attempts: after a failed connection, a timeout, and the statuses 408, 409, 429 and from 500,
-// unless the response says otherwise. The pause is what the response asks for, or grows from half a second. Streams are
-// retried until their headers have arrived. Without WithIdempotency, a completion whose connection broke may be paid twice.
-// Changes of violations and models, and Post, are repeated only if the gateway has surely not made them.
+// A call makes up to three attempts: after a failed connection, a timeout, and the statuses 408, 409, 429 and 500 or
+// above, unless the response says otherwise. The pause is what the response asks for, or grows from half a second. Streams are
+// retried until their headers have arrived. Without WithIdempotency, a completion whose connection broke may be charged
+// twice. Changes to violations and models, and calls of Post, are retried only if the gateway is certain not to have
+// executed them.
 //
-// Calls of a client that wait at the same time, because responses ask for it, come back one after another.
+// If several calls of a client wait at the same time because responses ask for it, they resume one after another.
 //
-// # Functions of yours
+// # Your own functions
 //
 // A key may come from a function (WithAPIKeyFunc), and hooks see each attempt and response (WithRequestHook,
-// WithResponseHook). They are called by several goroutines at a time. Their context is that of the attempt: canceling the
-// call or the timeout ends the call, also while they run.
+// WithResponseHook). Several goroutines may call them at the same time. They get the context of the attempt, so the
+// call ends when it is canceled or times out, even while they run.
 //
 // # Money
 //
-// Costs of completions are in US cents, budgets and reports in US dollars, both as float64: exact amounts are decimal
-// fractions, so compare with a tolerance.
+// Costs of completions are in US cents; budgets and reports are in US dollars. Both are float64 values, which cannot
+// represent every decimal fraction, so compare them with a tolerance.
 package postern

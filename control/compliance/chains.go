@@ -15,7 +15,7 @@ import (
 // chainObjects are the objects that append to a project's chains.
 var chainObjects = []string{chain.Directory, chain.Ledger}
 
-// chainPage reads entries of a chain from number first on; limit 0: only its state.
+// chainPage reads entries of a chain, starting with number first. If limit is 0, it reads only the chain's state.
 func chainPage(ctx context.Context, s kernel.Store, p *directory.Project, object string, first, limit uint64) (chain.PageReply, error) {
 	page := chain.Page{Project: p.ID, First: first, Limit: limit}
 	reply, err := callChain(ctx, s, p, object, directory.Events(&page), ledger.Events(&page))
@@ -57,7 +57,7 @@ func entryAt(ctx context.Context, s kernel.Store, p *directory.Project, object s
 	return found.Entries[0], nil
 }
 
-// firstSince returns the number of the first entry that is not older than a time, by binary search; head+1 if there is none.
+// firstSince returns the number of the first entry that is not older than a time, by binary search, or head+1 if there is none.
 func firstSince(ctx context.Context, s kernel.Store, p *directory.Project, object string, state *chain.PageReply, ms uint64) (uint64, error) {
 	oldest := max(state.Oldest, 1)
 	var failure error
@@ -80,7 +80,7 @@ func chainID(p *directory.Project, object string) chain.ID {
 	return chain.ID{Project: p.ID, Object: object}
 }
 
-// signingKeys returns the configured keys; empty: checkpoints are not signed, so there are none. The first signs.
+// signingKeys returns the configured keys. The first key signs checkpoints. Without keys, there are no checkpoints.
 func signingKeys(cp *kernel.Plane) []compliance.SigningKey {
 	keys, err := compliance.ParseSigningKeys(cp.SigningKeys())
 	if err != nil {

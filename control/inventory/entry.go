@@ -17,7 +17,7 @@ import (
 
 // Bounds of a model registry.
 const (
-	maxHistory      = 50       // state changes and approvals that an entry keeps; the audit log has all
+	maxHistory      = 50       // state changes and approvals that an entry keeps; the audit log keeps all of them
 	maxHistoryBytes = 16 << 10 // of both as JSON
 	entryIDBytes    = 12
 )
@@ -109,7 +109,7 @@ type TextList []string
 // MarshalJSON encodes the list.
 func (t TextList) MarshalJSON() ([]byte, error) { return json.Marshal(append([]string{}, t...)) }
 
-// Instant is a time in Unix milliseconds, in JSON as RFC 3339 in UTC; 0 is null.
+// Instant is a time in Unix milliseconds. In JSON, it is an RFC 3339 time in UTC, or null if it is 0.
 type Instant uint64
 
 // MarshalJSON encodes the time or null.
@@ -209,7 +209,7 @@ func readAll(ctx context.Context, cp *kernel.Plane, projectID string) (all []Ent
 	return all, nil
 }
 
-// Read reads an entry; kernel.ErrNotFound if the model has none.
+// Read reads an entry. It returns kernel.ErrNotFound if the model has none.
 func Read(ctx context.Context, cp *kernel.Plane, projectID, id string) (Entry, error) {
 	found, err := cp.Store.Document(ctx, doc.RegistryKey(projectID, id))
 	if err != nil {

@@ -2,7 +2,7 @@ package governor
 
 // spread returns the effective number of different bytes in text: n² / Σ count², which is 2 to the power of the
 // collision entropy. Random text of n bytes over k characters has about n / (1 + (n-1)/k). It uses only integers, so
-// that every host computes the same.
+// that every host computes the same value.
 func spread(text []byte) int {
 	var count [256]uint16
 	for _, b := range text {
@@ -22,7 +22,7 @@ func spread(text []byte) int {
 func isSequence(text []byte) bool { return steps(text)*8 > len(text)*7 }
 
 // runs reports whether text repeats a byte, or counts up or down, over more than half of its length: "xxxxxxxx",
-// "12345678". Placeholders do that.
+// "12345678". Placeholders often look like that.
 func runs(text []byte) bool { return steps(text)*2 > len(text) }
 
 // steps counts the bytes that repeat the one before, or are one more or less.

@@ -2,8 +2,8 @@ package governor
 
 import "strings"
 
-// foreignWords is words of other scripts that name subjects, with a bar after each. Bytes above ASCII are in no word, so they
-// are looked for where their first two bytes are: see mayBeForeign.
+// foreignWords lists words that name subjects and have letters beyond ASCII, each followed by a bar. The scanner's own words
+// are ASCII only, so these are recognized by their first two bytes: see mayBeForeign.
 var foreignWords = [...]struct {
 	subject context
 	words   string
@@ -25,12 +25,12 @@ var foreignWords = [...]struct {
 	{aboutSecret | aboutPassword, "密码|密碼|口令|пароль|Пароль|비밀번호|パスワード|סיסמה|암호|暗証番号|şifre|Şifre|κωδικός|รหัสผ่าน|पासवर्ड|كلمة المرور|ña|"},
 }
 
-// mayBeForeign reports whether one of foreignWords, or the é of "tél", may begin with two bytes.
+// mayBeForeign reports whether first and second may begin one of foreignWords, or the é of "tél".
 func mayBeForeign(first, second byte) bool {
 	return first >= 0xc0 && second&0xc0 == 0x80 && foreignSeconds[first-0xc0]>>(second&63)&1 == 1
 }
 
-// foreign notes the subject of a word of another script at i, and looks after the name of a birth or a password.
+// foreign notes the subject of a foreign word at i. If the word means a birth or a password, it looks for the value after it.
 func (s *Scanner) foreign(v *view, i int) (next int, ok bool) {
 	if v.at(i-1)|0x20 == 't' && v.has(i, "él") && !isLetterByte(v.at(i+len("él"))) {
 		s.note(aboutPhone, i)
@@ -60,7 +60,7 @@ func (s *Scanner) foreign(v *view, i int) (next int, ok bool) {
 	return 0, false
 }
 
-// foreignEnd returns the end of the word of a list that is at i, or -1.
+// foreignEnd returns the end of the listed word that begins at i, or -1 if there is none.
 func foreignEnd(v *view, i int, words string) int {
 	for words != "" {
 		word, rest, _ := strings.Cut(words, "|")

@@ -115,7 +115,7 @@ func standard() []Doc {
 		{"cache-control", Response, "`private, no-store`", "every response", "Neither browsers nor shared caches may store the response."},
 		{"allow", Response, "methods", "405", "The methods of the endpoint."},
 		{"link", Response, "`<PATH>; rel=\"help\"`", "errors, unless `POSTERN_DOCS` is off", "The documentation of the error's code (RFC 8288)."},
-		{"www-authenticate", Response, "`Bearer`", "401", "How to authenticate."},
+		{"www-authenticate", Response, "`Bearer realm=\"postern\"`", "401", "How to authenticate."},
 		{"vary", Response, "`Accept`", "`GET /`", "The form of the overview depends on `accept`."},
 		{"connection", Response, "`close`", "`postern serve`, while it shuts down", "The server closes the connection after the response."},
 		{"content-security-policy", Response, "a policy", "the page at `GET /`", "The page loads nothing and runs no scripts."},

@@ -30,6 +30,7 @@ var workerVariables = []workerVariable{
 	named(control.EnvWebhooks, "control", ""),
 	named(config.EnvCatalog, "both", ""),
 	named(config.EnvMaxBodyBytes, "gateway", ""),
+	named(config.EnvDocs, "gateway", "off serves no documentation at /docs, and errors have no link to it."),
 	named(config.EnvControl, "gateway", "off makes the dashboard and the admin API unreachable through the gateway, for a control Worker with a domain of its own."),
 	{settings.Variable{
 		Name: config.EnvLeases, Default: "on", Form: "on or off",

@@ -44,7 +44,7 @@ func ProviderVariables(overlay string) []string { return providerVariables(overl
 
 var variables = []Variable{
 	{Name: EnvData, Key: "data", Default: "postern-data", Form: "the path of a directory", apply: text(func(c *server.Config) *string { return &c.Data }),
-		Help: "Directory with the SQLite database and the secrets that the first start makes."},
+		Help: "Directory with the SQLite database and the secrets that the first start creates."},
 	{Name: "POSTERN_DATABASE", Key: "database", Form: "a URL in the form postgres://user:password@host:5432/name", Secret: true, apply: database,
 		Help: "URL of a PostgreSQL database, instead of SQLite."},
 	{Name: "POSTERN_DURABILITY", Key: "durability", Default: "full", Form: "full or process", apply: choice(func(c *server.Config) *string { return &c.Durability }, "full", "process"),
@@ -66,7 +66,7 @@ var variables = []Variable{
 	{Name: "POSTERN_SHUTDOWN_TIMEOUT", Key: "shutdownTimeout", Default: "30s", Form: "a duration between 0s and 1h, such as 30s", apply: shutdown,
 		Help: "Time that requests in progress get to finish at shutdown."},
 	{Name: "POSTERN_DRAIN_DELAY", Key: "drainDelay", Form: "a duration between 0s and 10m, such as 5s", apply: drainDelay,
-		Help: "Time after the start of a shutdown, when `/readyz` turns to draining, in which connections are still accepted. By default 5s after a call of `/readyz`, else 0s."},
+		Help: "How long the server still accepts connections after a shutdown starts and `/readyz` returns draining. By default 5s after a call of `/readyz`, else 0s."},
 	{Name: "POSTERN_MAX_CONNECTIONS", Key: "maxConnections", Default: "20000", Form: "an integer between 1 and 1000000", apply: connections,
 		Help: "Maximum number of open connections."},
 	{Name: "POSTERN_EXPORTS", Key: "exports", Form: "the path of a directory", apply: text(func(c *server.Config) *string { return &c.Exports }),

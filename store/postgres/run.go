@@ -64,7 +64,7 @@ func (s *Store) call(ctx context.Context, f func(context.Context) error) error {
 	return s.outcome(f(ctx))
 }
 
-// outcome returns the error of a call for its caller.
+// outcome converts the error of a call into the one that its caller gets.
 func (s *Store) outcome(err error) error {
 	var own commandError
 	switch {
@@ -93,7 +93,7 @@ func (s *Store) committing(ctx context.Context) (context.Context, context.Cancel
 	}
 }
 
-// repeat repeats a transaction that certainly did not commit, as long as that may help.
+// repeat retries a transaction that certainly did not commit, as long as a retry may help.
 func (s *Store) repeat(ctx context.Context, f func() error) (err error) {
 	for attempt := range maxAttempts {
 		if attempt > 0 {
