@@ -113,9 +113,10 @@ func (s *Service) missingDocs(w http.ResponseWriter, r *http.Request, id string)
 // missingFile is the site's page for a path without a document.
 const missingFile = "404.html"
 
-// writeDocs sends a file of the documentation. Pages have the content policy of the site.
+// writeDocs sends a file of the documentation. Pages have the content policy of the site, and so do programs: a worker has the policy of
+// its own file, and the search runs in one.
 func (s *Service) writeDocs(w http.ResponseWriter, r *http.Request, name string, data []byte, status int) {
-	if path.Ext(name) == ".html" {
+	if extension := path.Ext(name); extension == ".html" || extension == ".js" {
 		found, err := s.docsHashes(r.Context())
 		if err != nil {
 			conclude(w, r, w.Header().Get("X-Request-Id"), kernel.Answer{}, kernel.Unavailable(err))

@@ -42,8 +42,8 @@ func TestDocs(t *testing.T) {
 		"/docs/index.html":              {"<!doctype html>start", html, "no-cache", policy},
 		"/docs/reference/errors/":       {"<!doctype html>errors", html, "no-cache", policy},
 		"/docs/reference/errors/?q=<b>": {"<!doctype html>errors", html, "no-cache", policy},
-		"/docs/_astro/page.Dk3_x-9a.js": {"js", "text/javascript; charset=utf-8", immutable, closedPolicy},
-		"/docs/pagefind/pagefind.js":    {"search", "text/javascript; charset=utf-8", "no-cache", closedPolicy},
+		"/docs/_astro/page.Dk3_x-9a.js": {"js", "text/javascript; charset=utf-8", immutable, policy},
+		"/docs/pagefind/pagefind.js":    {"search", "text/javascript; charset=utf-8", "no-cache", policy},
 		"/docs/sitemap.xml":             {"<x/>", "application/xml", "no-cache", closedPolicy},
 	} {
 		got := unauthenticated(b, "GET", path)

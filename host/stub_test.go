@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/postern-ai/postern/core/abi"
+	core "github.com/postern-ai/postern/core/exchange"
 	"github.com/postern-ai/postern/store/memory"
 )
 
@@ -54,11 +55,31 @@ func newStubHost(t testing.TB, engine Engine, change func(*Options)) *Host {
 	if change != nil {
 		change(&o)
 	}
+	o.Engine = restless{o.Engine}
 	h, err := New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return h
+}
+
+// restless shortens the sleep of keepers, for which Wait waits: they report every five seconds.
+type restless struct{ Engine }
+
+func (e restless) Step(message []byte) ([]byte, error) {
+	encoded, err := e.Engine.Step(message)
+	out, decodeErr := abi.DecodeStepOutput(encoded)
+	if err != nil || decodeErr != nil { // of a stub that misbehaves
+		return encoded, err
+	}
+	for i := range out.Actions {
+		if a := &out.Actions[i]; a.Kind == abi.ActionWait && a.ID >= core.FirstKeeping {
+			a.KeepMs = min(a.KeepMs, 20)
+		}
+	}
+	var w abi.Writer
+	out.Encode(&w)
+	return w.Buf, nil
 }
 
 // stubConfigured is the configuration reply of stubs.
