@@ -85,6 +85,8 @@ journey('an older response does not overwrite saved settings', { as: 'owner' }, 
   const project = await service.project({ name: 'Slow' })
   await page.goto(at(project, 'keys'))
   await page.getByText('No API keys yet').waitFor()
+  // The keys may be there before the project, whose first load must not be held.
+  await until('the project is loaded', async () => (await page.title()).includes('Slow'))
   const slow = await hold(page, (url) => url.pathname.endsWith(project.id))
   await page.getByRole('link', { name: 'Settings' }).click()
   await slow.first
