@@ -33,15 +33,16 @@ function cost({ sections: { hops } }) {
   return { leased: dollars('uncached, plan with leases'), exact: dollars('uncached, default plan') }
 }
 
-/** The two sentences of README.md. */
+/** The two paragraphs of README.md. */
 export function brief(results) {
   const [time, price] = [speed(results), cost(results)]
   return `\
-**Speed.** For a busy key on a plan [with leases](docs/operate/scaling.md#leases), Postern adds ${time.leased} to the time to first token; on other plans, it
-adds one Durable Object call and ${time.exact} (medians, measured in workerd on one machine).
+**Speed.** On a plan [with leases](docs/operate/scaling.md#leases), Postern adds ${time.leased} to the time to first token of a busy key. On
+other plans, it adds ${time.exact} and one call to a Durable Object. These are medians, measured in workerd on one machine.
 
-**Cost.** At Cloudflare's list prices, a million uncached requests cost $${price.leased} with a busy key on a plan with leases and $${price.exact} on the
-default plan, plus CPU time. [Performance](docs/project/performance.md) has the tables and says how they were measured.
+**Cost.** At Cloudflare's list prices, a million uncached requests cost $${price.leased} for a busy key on a plan with leases, and
+$${price.exact} on the default plan. CPU time is extra. [Performance](docs/project/performance.md) has all measurements and describes how they were
+made.
 `
 }
 
