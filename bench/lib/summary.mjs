@@ -37,12 +37,11 @@ function cost({ sections: { hops } }) {
 export function brief(results) {
   const [time, price] = [speed(results), cost(results)]
   return `\
-**Speed.** On a plan [with leases](docs/operate/scaling.md#leases), Postern adds ${time.leased} to the time to first token of a busy key. On
+**Speed.** On a plan [with leases](docs/operate/scaling.md#leases), Postern adds ${time.leased} to the time to first token for a busy key. On
 other plans, it adds ${time.exact} and one call to a Durable Object. These are medians, measured in workerd on one machine.
 
 **Cost.** At Cloudflare's list prices, a million uncached requests cost $${price.leased} for a busy key on a plan with leases, and
-$${price.exact} on the default plan. CPU time is extra. [Performance](docs/project/performance.md) has all measurements and describes how they were
-made.
+$${price.exact} on the default plan. CPU time is extra. [Performance](docs/project/performance.md) has all measurements and their method.
 `
 }
 
