@@ -6,7 +6,7 @@ import (
 	"github.com/postern-ai/postern/store"
 )
 
-// definition is the name, the help text and the labels of a metric. docs/operate/metrics.md lists the same ones.
+// definition is the name, the help text and the labels of a metric. docs/reference/metrics.md lists the same ones.
 type definition struct {
 	name, help string
 	labels     []string

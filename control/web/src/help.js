@@ -6,7 +6,7 @@ export const DOCS = '/docs/'
 export const GOVERNOR_DOCS = '/docs/guides/governor/'
 
 /** Where requests without a known key are counted. */
-export const UNKNOWN_KEYS_DOCS = '/docs/operate/metrics/#what-became-of-the-requests'
+export const UNKNOWN_KEYS_DOCS = '/docs/reference/usage-reports/#requests-without-a-known-key'
 
 /** The documentation of an error’s code. */
 export const errorDocs = (code) => `/docs/reference/errors/#${code}`
