@@ -3,7 +3,7 @@
 /** A level of log records, from the most to the least verbose. `off` turns the log off. */
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'off'
 
-/** A log record. Its other fields depend on `msg`; docs/clients/behavior.md lists them. */
+/** A log record. Its other fields depend on `msg`; docs/clients/errors.md lists them. */
 export interface LogRecord {
   /** ISO 8601, in UTC. */
   time: string
