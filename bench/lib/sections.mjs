@@ -102,6 +102,6 @@ async function others(...run) {
   return {
     head,
     rows: await peers(...run),
-    notes: ['The runtimes differ: Portkey ships for Node, Postern for workerd.'],
+    notes: ["Portkey's gateway runs on Node, and Postern on workerd."],
   }
 }

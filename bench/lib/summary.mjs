@@ -45,7 +45,7 @@ $${price.exact} on the default plan. CPU time is extra. [Performance](docs/proje
 `
 }
 
-/** The five sentences at the start of docs/project/performance.md. */
+/** The list at the start of docs/project/performance.md. */
 export function summary(results) {
   const [time, price] = [speed(results), cost(results)]
   const { throughput, peers } = results.sections
@@ -54,17 +54,17 @@ export function summary(results) {
   const [requests, cpu] = [bare('requests'), bare('CPU')]
   const others = peers
     ? `
-- In front of the same upstream, Postern serves ${second(rows(peers, 'Postern')[0].requests)} requests a second with the Governor off; Portkey's gateway serves
-  ${second(rows(peers, 'Portkey')[0].requests)}, and checks no keys, limits or budgets in this test.`
+- **Other gateways.** In front of the same test provider, Postern serves ${second(rows(peers, 'Postern')[0].requests)} requests per second with the Governor
+  off. Portkey's gateway serves ${second(rows(peers, 'Portkey')[0].requests)}. In this test, it does not check keys, limits or budgets.`
     : ''
   return `\
-- For a busy key on a plan [with leases](../operate/scaling.md#leases), Postern adds ${time.leased} to the time to first token (median); on other plans, it adds
-  one Durable Object call and ${time.exact}.
-- One process of workerd without the Cache API serves ${second(requests.Postern)} uncached requests a second with Postern (${cpu.Postern} of CPU time each) and
-  ${second(requests.baseline)} with a Worker that only forwards them (${cpu.baseline} each).${others}
-- At Cloudflare's list prices, a million uncached requests cost $${price.leased} with a busy key on a plan with leases and $${price.exact} on the
-  default plan, without CPU time.
-- All figures are of one machine with ${results.machine.cores} cores and a local upstream; neither a deployment on Cloudflare nor a real provider was
-  measured.
+- **Time to first token.** For a busy key on a plan [with leases](../operate/scaling.md#leases), Postern adds a median of ${time.leased}. On other
+  plans, Postern adds one Durable Object call and ${time.exact}.
+- **Throughput.** One process of workerd without the Cache API serves ${second(requests.Postern)} uncached requests per second with Postern (${cpu.Postern}
+  of CPU time each). It serves ${second(requests.baseline)} with a Worker that only forwards requests (${cpu.baseline} each).${others}
+- **Cost.** At Cloudflare's list prices, a million uncached requests cost $${price.leased} with a busy key on a plan with leases, and
+  $${price.exact} on the default plan. CPU time is not included.
+- **Setup.** All figures come from one machine with ${results.machine.cores} cores and a local test provider. Neither a deployment on Cloudflare nor a real
+  provider was measured.
 `
 }

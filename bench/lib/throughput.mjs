@@ -74,7 +74,7 @@ function lent(name, ours, proxy, cache) {
     cpu(`${name}, against a bare proxy`, ours, proxy, 2.6),
   ]
   if (cache !== undefined) {
-    rows.push(cpu(`${name}, against a proxy that also asks the Cache API and stores the response`, ours, cache))
+    rows.push(cpu(`${name}, against a proxy that also uses the Cache API`, ours, cache))
   }
   return rows
 }
@@ -93,8 +93,17 @@ async function cached(caching, minimal, seed) {
   ])
   return governors.flatMap(([name], i) => [
     rate(`hit in memory, plan with leases, ${name}, against one object call`, ours[i], constant, 1),
-    rate(`hit in memory, plan with leases, ${name}, against reading, logging and a constant`, ours[i], answer, 0.5),
-    cpu(`hit in memory, plan with leases, ${name}, against reading, logging and a constant`, ours[i], answer),
+    rate(
+      `hit in memory, plan with leases, ${name}, against a Worker that reads, logs and sends a fixed response`,
+      ours[i],
+      answer,
+      0.5,
+    ),
+    cpu(
+      `hit in memory, plan with leases, ${name}, against a Worker that reads, logs and sends a fixed response`,
+      ours[i],
+      answer,
+    ),
   ])
 }
 
