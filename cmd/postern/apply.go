@@ -43,7 +43,7 @@ Values of new keys are shown once: in the output if it is a terminal, or in the 
         models:
           - {model: gpt-4.1, state: approved, reason: Reviewed by the security team}
 
-Fields have the names and values of the admin API; docs/operate/selfhosting.md lists them.`
+Fields have the names and values of the admin API; docs/operate/projects-file.md lists them.`
 
 // applyFlags are the flags of apply.
 type applyFlags struct {

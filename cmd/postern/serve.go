@@ -69,7 +69,7 @@ const serveHelp = `Runs the gateway, the admin API and the dashboard in one proc
 Without any configuration it listens on http://127.0.0.1:8787 and keeps its data in postern-data in the working directory. The
 first start makes an admin token, in secrets.json there, and a demo project, whose keys it prints once.
 
-Every setting can be a flag, a variable or a key of a YAML file, in this order of precedence; docs/operate/selfhosting.md lists them.
+Every setting can be a flag, a variable or a key of a YAML file, in this order of precedence; docs/reference/configuration.md lists them.
 Secrets are variables, files that a variable with the ending _FILE names, or keys of the YAML file, but not flags.
 
 SIGTERM ends the server after the drain delay and the requests in progress; SIGHUP reads the configuration again.`

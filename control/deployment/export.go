@@ -31,7 +31,7 @@ func Routes(p *kernel.Plane) []kernel.Route {
 }
 
 // Moving a deployment: `postern export` reads the rows of all objects as they are and writes them into a file, and
-// `postern import` writes them into the objects of another deployment. See docs/operate/scaling.md.
+// `postern import` writes them into the objects of another deployment. See docs/operate/move.md.
 
 const (
 	exportPath = "/api/admin/export"

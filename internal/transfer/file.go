@@ -1,5 +1,5 @@
 // Package transfer moves a deployment: Export writes all of its state into a file, and Import writes a file's state into
-// another deployment, both through the admin API. docs/operate/scaling.md describes the file.
+// another deployment, both through the admin API. docs/operate/move.md describes the file.
 package transfer
 
 import (
