@@ -16,7 +16,7 @@ import (
 	"github.com/postern-ai/postern/server/settings"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write the results in testdata and the table in docs/operate/selfhosting.md")
+var rewrite = flag.Bool("rewrite", false, "write the results in testdata")
 
 // TestGolden loads every case of testdata. A case is a file with sections: "-- env --" has variables, "-- flags --" the
 // values of flags, "-- want --" the configuration or the problems, and any other section is a file. postern.yaml is the

@@ -38,7 +38,6 @@ var generators = []generator{
 	golden("testdata/compliance/chain.json", "./core/chain", "TestVectors"),
 	golden("testdata/compliance/checkpoints.json", "./compliance", "TestCheckpointVectors"),
 	golden("server/settings/testdata", "./server/settings", "TestGolden"),
-	golden("the table in docs/operate/selfhosting.md", "./server/settings", "TestDocs"),
 	golden("the diagram in docs/project/architecture.md", "./core/exchange", "TestDiagram"),
 	golden("the tables in docs/reference/translation.md", "./core/exchange", "TestTranslation"),
 	golden("core/exchange/testdata", "./core/exchange", "TestTranscripts"),
