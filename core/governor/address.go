@@ -1,6 +1,6 @@
 package governor
 
-// prefixLength returns the length of the prefix that follows an address, as in 10.0.0.0/8, or -1.
+// prefixLength returns the length of the prefix that follows an address, as in 10.0.0.0/8, or -1 if there is none.
 func prefixLength(v *view, i int) int {
 	length, n := decimal(v, i+1)
 	if v.at(i) != '/' || n == 0 || n > 3 || !v.closed(i+1+n) {
@@ -9,17 +9,16 @@ func prefixLength(v *view, i int) int {
 	return length
 }
 
-// isNetwork reports whether an IPv4 address has a prefix length and no bits after it, so that it is not the address
-// of a host.
+// isNetwork reports whether an IPv4 address has a prefix length and no bits after it, so it is not a host's address.
 func isNetwork(v *view, part *[4]int, i int) bool {
 	length := prefixLength(v, i)
 	address := uint32(part[0]<<24 | part[1]<<16 | part[2]<<8 | part[3])
 	return length >= 0 && length < 32 && address<<length == 0
 }
 
-// dottedAddress looks for an IPv4 address: four decimal numbers up to 255 without leading zeros, none after a word
-// about versions. Addresses that name no host of the internet or of a private network are not findings: 0.0.0.0,
-// 127.0.0.0/8, 255.255.255.255 and masks. Source: RFC 791, RFC 6890.
+// dottedAddress looks for an IPv4 address: four decimal numbers up to 255 without leading zeros, and not after a word
+// about versions. Addresses that cannot belong to a host on the internet or in a private network are not findings:
+// 0.0.0.0, 127.0.0.0/8, 255.255.255.255 and masks. Source: RFC 791, RFC 6890.
 func (s *Scanner) dottedAddress(v *view, start int) (next int, ok bool) {
 	part, i := quad(v, start)
 	if i < 0 || !v.closed(i) || v.at(i) == '-' || v.at(i) == '.' && isAlnum(v.at(i+1)) || part[0] == 0 || part[0] == 127 || part[0] == 255 && part[1] == 255 {
@@ -62,7 +61,7 @@ func inPath(v *view, i int) bool {
 	return false
 }
 
-// quad reads four decimal numbers up to 255 with dots between them; end is -1 if the text has another form.
+// quad reads four decimal numbers up to 255 with dots between them. end is -1 if the text has another form.
 func quad(v *view, i int) (part [4]int, end int) {
 	for n := range 4 {
 		from := i
@@ -78,7 +77,7 @@ func quad(v *view, i int) (part [4]int, end int) {
 	return part, i - 1
 }
 
-// colonAddress looks for an IPv6 or a MAC address whose first group is the word [start, end), before a colon.
+// colonAddress looks for an IPv6 or MAC address whose first group is the word [start, end), before a colon.
 func (s *Scanner) colonAddress(v *view, start, end int) (next int, ok bool) {
 	if end-start > 4 || v.run(start, 5, isHex) != end {
 		return 0, false
@@ -95,7 +94,7 @@ func (s *Scanner) colonAddress(v *view, start, end int) (next int, ok bool) {
 // Source: RFC 4291, section 2.2.
 func (s *Scanner) ipv6(v *view, start int) (next int, ok bool) {
 	if b := v.at(start - 2); v.at(start-1) == ':' && (isDigitByte(b) || b == ':') {
-		return 0, false // the rest of something else
+		return 0, false // part of something else
 	}
 	i, long := groupsOfIPv6(v, start)
 	if long == 0 || long < 3 && (!isDigitByte(v.at(start)) || v.at(start-1) == ':' || !s.about(v, aboutNetwork, start, i)) || !v.closed(i) || v.at(i) == ':' || v.at(i) == '.' && isAlnum(v.at(i+1)) {
@@ -110,8 +109,9 @@ func (s *Scanner) ipv6(v *view, start int) (next int, ok bool) {
 	return s.emit(v, ruleIPv6, start, i)
 }
 
-// groupsOfIPv6 returns the end of eight groups of up to four hexadecimal digits, or fewer with one "::", and the length of the
-// longest; 0 if the text has another form. The last two may be an IPv4 address: ::ffff:192.168.1.20.
+// groupsOfIPv6 returns the end of eight groups of up to four hexadecimal digits, or of fewer with one "::", and the
+// length of the longest group. The length is 0 if the text has another form. The last two groups may be an IPv4
+// address: ::ffff:192.168.1.20.
 func groupsOfIPv6(v *view, i int) (end, long int) {
 	groups, gap := 0, false
 	if v.at(i) == ':' {
@@ -150,21 +150,23 @@ func groupsOfIPv6(v *view, i int) (end, long int) {
 	return i, longGroup(groups, long, gap)
 }
 
-// longGroup corrects the length of the longest group by their number, 0 if the address has too few or too many.
+// longGroup adjusts the length of the longest group to the number of groups. It returns 0 if the address has too few
+// or too many.
 func longGroup(groups, long int, gap bool) int {
 	switch {
 	case groups == 8 == gap || groups == 0:
 		return 0
 	case groups == 1:
 		return 1
-	case gap && groups > 3: // nothing else has as many and a gap
+	case gap && groups > 3: // nothing else has that many groups and a gap
 		return 4
 	}
 	return long
 }
 
-// mac looks for a MAC address: six or eight pairs of hexadecimal digits with colons or dashes, or three or four groups of four
-// with dots; not all digits the same. Source: IEEE 802, section 8.1; Cisco IOS has the form with dots.
+// mac looks for a MAC address whose digits are not all the same: six or eight pairs of hexadecimal digits with colons
+// or dashes, or three or four groups of four with dots. Source: IEEE 802, section 8.1. Cisco IOS uses the form with
+// dots.
 func (s *Scanner) mac(v *view, start int) (next int, ok bool) {
 	group, sep := 2, v.at(start+2)
 	if v.at(start+4) == '.' {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// texts are 32 KB of ordinary text of three kinds.
+// texts returns 32 KB of ordinary text of each of four kinds.
 func texts(b *testing.B) map[string][]byte {
 	b.Helper()
 	read := func(name string) []byte {
@@ -51,8 +51,8 @@ func BenchmarkScanKeywords(b *testing.B) {
 	}
 }
 
-// BenchmarkSHA256 is the measure: the checks of 32 KB should cost at most half of it. Compare with the processor's
-// SHA instructions off (GODEBUG=cpu.sha=off,cpu.avx2=off): WebAssembly has none.
+// BenchmarkSHA256 is the yardstick: scanning 32 KB should cost at most half as much. To compare, turn off the
+// processor's SHA instructions (GODEBUG=cpu.sha=off,cpu.avx2=off), because WebAssembly has none.
 func BenchmarkSHA256(b *testing.B) {
 	text := texts(b)["prose"]
 	b.SetBytes(int64(len(text)))
@@ -61,7 +61,8 @@ func BenchmarkSHA256(b *testing.B) {
 	}
 }
 
-// BenchmarkHostile scans texts made to be slow: each repeats what a detector begins on and then refuses.
+// BenchmarkHostile scans texts made to be slow: each repeats something that a detector starts to read and then
+// rejects.
 func BenchmarkHostile(b *testing.B) {
 	rules := AllRules()
 	for name, unit := range map[string]string{
@@ -114,7 +115,7 @@ func BenchmarkStream(b *testing.B) {
 	}
 }
 
-// BenchmarkSettings decodes settings and compiles their rules: a stream does it for each chunk.
+// BenchmarkSettings decodes settings and compiles their rules, as a stream does for each chunk.
 func BenchmarkSettings(b *testing.B) {
 	defaults, all, large := NewSettings(), fullSettings(), fullSettings()
 	large.Lists[0].Words = nil

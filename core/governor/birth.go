@@ -1,11 +1,11 @@
 package governor
 
-// months lists the names of months in lower case by their first three letters, in English, German, French, Spanish,
+// months lists the first three letters of the names of months, in lower case, in English, German, French, Spanish,
 // Italian, Portuguese and Dutch.
 const months = "jan feb mar apr may jun jul aug sep oct nov dec " +
 	"mai okt dez ene abr ago dic gen mag giu lug set ott fev avr jui aou out mei maa mrt maj"
 
-// birthDate looks for a date within a few words after a word about birth that ends at i, in the same sentence.
+// birthDate looks for a date within a few words, and in the same sentence, after a word about birth that ends at i.
 func (s *Scanner) birthDate(v *view, i int) (next int, ok bool) {
 	for limit := i + 32; i < limit; i++ {
 		b := v.at(i)
@@ -26,8 +26,8 @@ func (s *Scanner) birthDate(v *view, i int) (next int, ok bool) {
 	return 0, false
 }
 
-// date returns the end of a complete date at i, or -1: 1990-03-14, 14.03.1990, 3/14/90, 14 March 1990, March 14,
-// 1990, 1990-Mar-14.
+// date returns the end of a complete date at i, or -1. It recognizes 1990-03-14, 14.03.1990, 3/14/90, 14 March 1990,
+// March 14, 1990, 1990-Mar-14.
 func date(v *view, i int) int {
 	if isLetterByte(v.at(i)) {
 		end := month(v, i)
@@ -68,16 +68,16 @@ func date(v *view, i int) int {
 	return dateEnd(v, end+k, n <= 2 && isYear(third, k) && (isMonthDay(second, first) || isMonthDay(first, second)))
 }
 
-// compactDate returns the end of a date of eight digits, or -1: 19900314, 14031990. Its first four digits come before
-// i.
+// compactDate returns the end of a date of eight digits, such as 19900314 or 14031990, or -1. Its first four digits
+// come before i.
 func compactDate(v *view, first, i int) int {
 	last, n := decimal(v, i)
 	yearFirst := plausibleYear(first) && isMonthDay(last/100, last%100)
 	return dateEnd(v, i+n, n == 4 && (yearFirst || plausibleYear(last) && (isMonthDay(first%100, first/100) || isMonthDay(first/100, first%100))))
 }
 
-// dateSeparator returns the position after a separator at i, with spaces around it, and the separator's sign; 0 if
-// there is none. The Chinese and Korean words for year and month count as a dash.
+// dateSeparator returns the position after the separator at i, including any spaces around it, and the separator's
+// character, or 0 if there is none. The Chinese and Korean words for year and month count as a dash.
 func dateSeparator(v *view, i int) (next int, sep byte) {
 	if v.at(i) == ' ' && oneOf(v.at(i+1), "-/.") {
 		i++
@@ -121,7 +121,7 @@ func decimal(v *view, i int) (value, length int) {
 	return value, length
 }
 
-// ordinal skips st, nd, rd, th or a full stop after a day.
+// ordinal skips st, nd, rd or th after a day.
 func ordinal(v *view, i int) int {
 	a, b := v.at(i)|0x20, v.at(i+1)|0x20
 	if a == 's' && b == 't' || a == 'n' && b == 'd' || a == 'r' && b == 'd' || a == 't' && b == 'h' {
@@ -143,7 +143,7 @@ func filler(v *view, i int) int {
 	return i
 }
 
-// month returns the end of the name of a month at i, or -1. It ignores accents: März, févr., août.
+// month returns the end of the month's name at i, or -1 if there is none. It ignores accents: März, févr., août.
 func month(v *view, i int) int {
 	var name [3]byte
 	n := 0
@@ -167,7 +167,8 @@ func month(v *view, i int) int {
 	return -1
 }
 
-// plainLetter returns the letter of a month's name without its accent, by the last byte of its UTF-8 form; 0 for others.
+// plainLetter returns an accented letter of a month's name without its accent. b is the last byte of the letter's
+// UTF-8 form. It returns 0 for other letters.
 func plainLetter(b byte) byte {
 	switch {
 	case b <= 0xa5:
@@ -180,7 +181,7 @@ func plainLetter(b byte) byte {
 	return 0
 }
 
-// monthEnd returns end if a name of n letters begins like a month's name, or -1.
+// monthEnd returns end if a name of n letters begins like a month's name, and -1 otherwise.
 func monthEnd(name [3]byte, end, n int) int {
 	if n < 3 || n > 10 {
 		return -1

@@ -10,7 +10,7 @@ const (
 	isJoint     // . _ % + - ' ~
 	isHex       // 0-9 a-f A-F
 	opens       // a separator that may begin a finding: ( : < [
-	isEnding    // after a word it makes the word worth a closer look: @ :
+	isEnding    // if it follows a word, the word needs a closer look: @ :
 	joinsDigits // a separator between groups of digits: space ( )
 	inToken     // a token may continue with it after a word: / : = $
 	isEqual     // =
@@ -30,7 +30,7 @@ type view struct {
 
 const tailLength = 8
 
-// at returns the byte at an index; 0 past the end. Indexes down to -tailLength are bytes before the text.
+// at returns the byte at an index, or 0 past the end. Indexes down to -tailLength are bytes before the text.
 func (v *view) at(i int) byte {
 	if uint(i) < uint(len(v.text)) {
 		return v.text[i]
@@ -38,7 +38,7 @@ func (v *view) at(i int) byte {
 	return v.outside(i)
 }
 
-// outside returns the byte at an index that is not in text. It is a separate function, because at is inlined in
+// outside returns the byte at an index that is not in text. It is a separate function because at is inlined in
 // hundreds of places.
 //
 //go:noinline
@@ -53,7 +53,7 @@ func (v *view) outside(i int) byte {
 	return 0
 }
 
-// run returns the end of the run of bytes from i that have one of the classes, at most limit bytes long.
+// run returns the end of the run of at most limit bytes from i that have one of the classes.
 func (v *view) run(i, limit int, classes uint16) int {
 	for end := i + limit; i < end && class[v.at(i)]&classes != 0; i++ {
 	}
@@ -76,17 +76,17 @@ func (v *view) closed(i int) bool {
 	return !isAlnum(b) && b != '_'
 }
 
-// isPlain reports whether a word cannot be a finding: it has no digits, is too short for a token, and no following
-// byte makes it part of a finding.
+// isPlain reports whether a word cannot be a finding: it has no digits, it is too short for a token, and the byte
+// after it does not make it part of a finding.
 func isPlain(text []byte, start, end int, kinds uint16) bool {
 	if kinds&isDigit != 0 || end-start >= minToken && (end-start >= minLetters || kinds&(isLower|isUpper) == isLower|isUpper || class[text[start+2]]&isJoint != 0) {
-		return false // letters with a joint after two may be a MAC address
+		return false // letters with a joint after the first two may be a MAC address
 	}
 	if end == len(text) {
 		return true
 	}
 	if text[end] == ':' && end+1 < len(text) && text[end+1] <= ' ' {
-		return true // no address or token continues there
+		return true // addresses and tokens do not continue there
 	}
 	after := class[text[end]]
 	return after&isEnding == 0 && (after&inToken == 0 || kinds&isJoint == 0)

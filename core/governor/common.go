@@ -2,9 +2,10 @@ package governor
 
 import "math/bits"
 
-// skipCommon finds the first word or separator in the text that needs a closer look. It returns where it begins, how far the
-// word has been read, and the classes of the bytes read. Its loop decides the cost of ordinary text: one or two tests for eight
-// letters and one look-up per word. Others take more: they are calls.
+// skipCommon finds the first word or separator in the text that needs a closer look. It returns where that begins,
+// how far the word has been read, and the classes of the bytes read. Its loop determines the cost of ordinary text:
+// one or two tests per eight letters and one lookup per word. Other words cost more, because they take function
+// calls.
 //
 //go:noinline
 func skipCommon(text []byte) (start, end int, kinds uint16) {
@@ -44,8 +45,8 @@ func skipCommon(text []byte) (start, end int, kinds uint16) {
 	}
 }
 
-// readCommon reads the word at i, up to minToken bytes of it, of which the first n are letters in lower case,
-// the first perhaps a capital. common is set if it needs no closer look.
+// readCommon reads the word at i, up to minToken bytes. Its first n bytes are known to be lowercase letters, except
+// that the first may be a capital. common is set if the word needs no closer look.
 func readCommon(text []byte, i, n int) (end int, kinds uint16, common bool) {
 	first := class[text[i]]
 	if end = i + 1; n > 1 {
@@ -64,22 +65,23 @@ func readCommon(text []byte, i, n int) (end int, kinds uint16, common bool) {
 	return end, kinds | first, isCommon(text[i:end], kinds, after)
 }
 
-// eight returns the first eight bytes of a text, the first lowest.
+// eight returns the first eight bytes of c as a little-endian integer.
 func eight(c []byte) uint64 {
 	return uint64(c[0]) | uint64(c[1])<<8 | uint64(c[2])<<16 | uint64(c[3])<<24 |
 		uint64(c[4])<<32 | uint64(c[5])<<40 | uint64(c[6])<<48 | uint64(c[7])<<56
 }
 
-// lowerCase returns the number of letters from a to z that eight bytes, the first lowest, begin with.
+// lowerCase returns how many of the eight bytes in w, read from the lowest, are letters from a to z before the first
+// other byte.
 func lowerCase(w uint64) int {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	low := w &^ highs
-	// A high bit is set for each byte that is no such letter.
+	// The high bit is set for each byte that is not such a letter.
 	others := (w | ^(low + ones*(0x80-'a')) | (low + ones*(0x7f-'z'))) & highs
 	return bits.TrailingZeros64(others) >> 3
 }
 
-// separators returns the number of bytes before the first that is of a word or opens a finding.
+// separators returns the number of bytes before the first one that belongs to a word or opens a finding.
 func separators(text []byte) int {
 	for i, b := range text {
 		if class[b]&(inWord|opens) != 0 {
@@ -89,9 +91,10 @@ func separators(text []byte) int {
 	return len(text)
 }
 
-// isCommon reports whether a word is lower case, perhaps with a capital or dots and dashes, and not in the vocabulary, as most
-// words are; or a short number, perhaps with a point or dash in it, that no other group of digits can follow. kinds is the
-// classes of its bytes without the first, after those of the byte after it.
+// isCommon reports whether a word is like most words: lower case, perhaps with a capital or with dots and dashes, and
+// not in the vocabulary. A short number, perhaps with a point or dash in it, is common too if no other group of
+// digits can follow it. kinds holds the classes of all bytes of the word except the first. The parameter after holds
+// those of the byte that follows it.
 func isCommon(word []byte, kinds, after uint16) bool {
 	if class[word[0]]&(isLower|isUpper) == 0 {
 		return len(word) < 6 && kinds&^(inWord|isDigit|isHex|isJoint) == 0 && class[word[0]]&isDigit != 0 && after&(joinsDigits|inToken|isEnding) == 0
@@ -113,7 +116,7 @@ func isCommon(word []byte, kinds, after uint16) bool {
 	return false
 }
 
-// hasLikely reports whether a run of letters of a word may be in the vocabulary.
+// hasLikely reports whether one of the runs of letters in a word may be in the vocabulary.
 func hasLikely(word []byte) bool {
 	from := 0
 	for i, b := range word {

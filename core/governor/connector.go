@@ -1,10 +1,10 @@
 package governor
 
-// maxIndent bounds the white space between an element's name and its text, and a type's name.
+// maxIndent limits the white space between an element's name and its text, and the length of a type's name.
 const maxIndent = 32
 
-// connector returns the start of the value after the name [start, i), and the quote it is in; -1 if there is none. spaced
-// permits a value with only a space before it.
+// connector returns the start of the value after the name [start, i) and the quote that encloses it, or -1 if there
+// is no value. If spaced is set, only a space may come before the value.
 func connector(v *view, start, i int, spaced bool) (from int, quote byte) {
 	for oneOf(v.at(i), "\"'`]\\*") {
 		i++
@@ -31,8 +31,8 @@ func connector(v *view, start, i int, spaced bool) (from int, quote byte) {
 	return opened(v, i)
 }
 
-// behindDefault returns the end of what connects a variable's default with its value, in the description of the variable at i, or
-// i: variable "token" { default = "…".
+// behindDefault returns the start of the default value in the block of a variable at i, as in variable "token" {
+// default = "…". It returns i if there is no default.
 func behindDefault(v *view, i int) int {
 	for at := i + 1; at < i+5*maxIndent && !oneOf(v.at(at), "{}\x00"); at++ {
 		if v.has(at, "efault") {
@@ -47,11 +47,11 @@ func behindDefault(v *view, i int) int {
 	return i
 }
 
-// operator returns the end of what connects the name from start with its value, which begins at i; -1 if there is none.
+// operator returns the end of the text at i that connects the name at start with its value, or -1 if there is none.
 func operator(v *view, start, i int, spaced bool) int {
 	b, next := v.at(i), v.at(i+1)
 	switch {
-	case b == '>' && next == '@': // a blank to fill in, as in user:<password>@host
+	case b == '>' && next == '@': // a placeholder, as in user:<password>@host
 		return -1
 	case v.at(start-1) == '<' && (b == '>' || v.at(i-1) == ' ' && isLetterByte(b)): // the name of an element
 		return behindTag(v, i)
@@ -86,8 +86,9 @@ func operator(v *view, start, i int, spaced bool) int {
 	return -1
 }
 
-// argument returns the start of the quotes of an argument at i, which may have a name, or -1: env("SECRET_KEY", default="…"). Behind a
-// name without quotes, a text that names a secret is one to show: translate(LABEL_PASSWORD, "Password2").
+// argument returns the start of the quotes of an argument at i, or -1 if there are none. The argument may have a
+// name: env("SECRET_KEY", default="…"). After a name without quotes, a string that names a secret is a label for
+// display: translate(LABEL_PASSWORD, "Password2").
 func argument(v *view, i int, quoted bool) int {
 	if v.has(i, "default=") {
 		i += len("default=")
@@ -101,9 +102,9 @@ func argument(v *view, i int, quoted bool) int {
 	return i
 }
 
-// asserted returns the start of the quotes of the text that the result of a getter is compared with, whose name ends before i; -1 if
-// none is: assertThat(app.getToken(), equalTo("…")), expect(app.token).toBe("…"), if (getToken() == "…"). Tests of a page
-// type it in: find("password").send_keys("…").
+// asserted returns the start of the quotes of the string that a getter's result is compared with, or -1 if there is
+// none. The getter's name ends before i: assertThat(app.getToken(), equalTo("…")), expect(app.token).toBe("…"), if
+// (getToken() == "…"). Tests of a page type the value in: find("password").send_keys("…").
 func asserted(v *view, i int) int {
 	from := i
 	if v.has(i, "()") {
@@ -140,8 +141,8 @@ func asserted(v *view, i int) int {
 	return -1
 }
 
-// otherwise returns the start of the text for a variable that is not set, behind the quote of its name before i; -1 if none is:
-// getenv("TOKEN") ?? "…", get('TOKEN') or '…'.
+// otherwise returns the start of the fallback for a variable that is not set, or -1 if there is none. The variable's
+// name and its closing quote end before i: getenv("TOKEN") ?? "…", get('TOKEN') or '…'.
 func otherwise(v *view, i int) int {
 	from := v.spaces(i + 1)
 	for i = from; i < from+2 && oneOf(v.at(i), "or|?:"); i++ {
@@ -152,8 +153,8 @@ func otherwise(v *view, i int) int {
 	return -1
 }
 
-// behindTag returns the start of the text of an element, perhaps on the next line, whose attributes or end of the start tag are
-// at i; -1 if the tag does not end.
+// behindTag returns the start of an element's text, perhaps on the next line, or -1 if the start tag does not end.
+// Its attributes or its end are at i.
 func behindTag(v *view, i int) int {
 	for end := i + 2*maxIndent; i < end; i++ {
 		switch b := v.at(i); {
@@ -166,8 +167,8 @@ func behindTag(v *view, i int) int {
 	return -1
 }
 
-// behindWords returns the end of words between a name and what it is, or i: password for the router: …, the token for staging
-// is …, key 2: ….
+// behindWords returns the end of the words between a name and its value: password for the router: …, the token for
+// staging is …, key 2: …. It returns i if there are none.
 func behindWords(v *view, i int) int {
 	if v.at(i) != ' ' {
 		return i
@@ -194,7 +195,8 @@ func behindWords(v *view, i int) int {
 	return i
 }
 
-// opened returns the start of a value whose quotes begin at i, if it has any, and the quote it is in; -1 if nothing is in them.
+// opened returns the start of the value at i, after its quotes if it has any, and the quote. It returns -1 if the
+// quotes are empty.
 func opened(v *view, i int) (from int, quote byte) {
 	if at := v.blanks(i); isQuote(v.at(at)) || v.has(at, "- ") && isQuote(v.at(at+2)) {
 		i = at // on the next line
@@ -202,7 +204,7 @@ func opened(v *view, i int) (from int, quote byte) {
 			i += 2
 		}
 	}
-	if isQuote(v.at(i+1)) && oneOf(v.at(i), "[({@bBruRfFLN") { // a list, or the sign of a kind of text
+	if isQuote(v.at(i+1)) && oneOf(v.at(i), "[({@bBruRfFLN") { // a list, or a prefix of a string
 		i++
 	} else if at := v.blanks(i + 1); v.at(i) == '[' && isQuote(v.at(at)) {
 		i = at
@@ -226,11 +228,12 @@ func opened(v *view, i int) (from int, quote byte) {
 
 func isQuote(b byte) bool { return oneOf(b, "\"'`") }
 
-// conversions is the names, in lower case, of functions that only change a text's type.
+// conversions lists the names, in lower case, of functions that only change the type of a string.
 var conversions = [...]string{"byte", "bytes", "getbytes", "from", "secretkeyspec", "ivparameterspec", "string", "str", "secretstr", "secretstring", "guardedstring", "fromstring", "plaintext", "unsafeplaintext", "text", "_t", "strdup", "stringptr", "ptr", "valueof", "cstring", "encode", "b64decode", "fromhex", "quote", "trim", "sensitive", "nonsensitive"}
 
-// inCall returns the start of the quoted text that a call at i makes bytes or another kind of text of, or i: []byte("…"),
-// Buffer.from("…"), encoding.GetBytes("…"), new String("…"), SecretStr("…").
+// inCall returns the start of the quoted string that a call at i converts to bytes or to another string type:
+// []byte("…"), Buffer.from("…"), encoding.GetBytes("…"), new String("…"), SecretStr("…"). It returns i if there is no
+// such call.
 func inCall(v *view, i int) int {
 	at := i
 	if v.has(at, "new ") {
@@ -253,7 +256,8 @@ func inCall(v *view, i int) int {
 	return i
 }
 
-// behindOptions returns the end of options without a value at i, or i: ConvertTo-SecureString -AsPlainText -Force ….
+// behindOptions returns the end of the options without a value at i: ConvertTo-SecureString -AsPlainText -Force …. It
+// returns i if there are none.
 func behindOptions(v *view, i int) int {
 	for n := 0; n < 3 && v.at(i) == ' ' && v.at(i+1) == '-' && isLetterByte(v.at(i+2)); n++ {
 		i = v.run(i+2, maxIndent, isLower|isUpper)
@@ -261,13 +265,15 @@ func behindOptions(v *view, i int) int {
 	return i
 }
 
-// isOption reports whether the name at start is one after which a space is enough: --token, -Password, ENV TOKEN.
+// isOption reports whether only a space is needed between the name at start and its value: --token, -Password, ENV
+// TOKEN.
 func isOption(v *view, start int) bool {
 	before := v.at(start - 1)
 	return before == '-' && v.at(start-2) <= '-' || before == ' ' && (v.has(start-4, "ENV") || v.has(start-4, "env")) || equalFold("bearer", v.text[start:min(start+6, len(v.text))])
 }
 
-// nextElement returns the start of the text of the element after an end tag whose name is at i, or -1.
+// nextElement returns the start of the text of the element that follows an end tag, or -1 if there is none. The end
+// tag's name is at i.
 func nextElement(v *view, i int) int {
 	i = v.run(i, maxIndent, inWord)
 	if v.at(i) != '>' {
@@ -282,8 +288,8 @@ func nextElement(v *view, i int) int {
 	return i + 1
 }
 
-// behindType returns the end of a type's or attribute's name between a name and its value, or i: var token string = "…",
-// <add key="token" value="…">, {"name": "token", "value": "…"}.
+// behindType returns the end of the type's or attribute's name between a name and its value: var token string = "…",
+// <add key="token" value="…">, {"name": "token", "value": "…"}. It returns i if there is none.
 func behindType(v *view, i int) int {
 	if v.at(i-1) == ' ' && (v.has(i, "string ") || v.has(i, "-String ")) {
 		return v.run(i, len("-string"), inWord) + 1
@@ -303,8 +309,8 @@ func behindType(v *view, i int) int {
 	return v.spaces(at)
 }
 
-// behindAnnotation returns the end of a type between a name and its value, or i: token: str = "…". A shell's default has a dash
-// instead: ${TOKEN:-…}.
+// behindAnnotation returns the end of a type between a name and its value: token: str = "…". In a shell, a default
+// has a dash instead: ${TOKEN:-…}. It returns i if there is neither.
 func behindAnnotation(v *view, start, i int) int {
 	if v.at(i) == '-' && v.at(start-1) == '{' {
 		return i + 1
@@ -318,14 +324,15 @@ func behindAnnotation(v *view, start, i int) int {
 	return i
 }
 
-// blanks returns the end of white space from i, of at most maxIndent bytes.
+// blanks returns the end of the white space from i, at most maxIndent bytes.
 func (v *view) blanks(i int) int {
 	for end := i + maxIndent; i < end && oneOf(v.at(i), " \t\r\n"); i++ {
 	}
 	return i
 }
 
-// isArgument reports whether the name at start is an argument of a call: the first in quotes that end before i, or a constant.
+// isArgument reports whether the name at start is an argument of a call: either the first one, in quotes that end
+// before i, or a constant.
 func isArgument(v *view, start, i int) bool {
 	before := start - 1
 	quote := v.at(before)
@@ -340,10 +347,10 @@ func isArgument(v *view, start, i int) bool {
 	return v.at(before) == '(' && (v.at(i-1) == quote || v.at(i-2) == quote)
 }
 
-// spaces returns the end of at most four spaces or tabs from i.
+// spaces returns the end of the spaces or tabs from i, at most four.
 func (v *view) spaces(i int) int { return v.gap(i, 4) }
 
-// gap returns the end of at most most spaces or tabs from i.
+// gap returns the end of the spaces or tabs from i, at most most.
 func (v *view) gap(i, most int) int {
 	for end := i + most; i < end && (v.at(i) == ' ' || v.at(i) == '\t'); i++ {
 	}

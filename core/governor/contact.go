@@ -1,6 +1,6 @@
 package governor
 
-// fileEndings lists last labels that belong to files, not domains: logo@2x.png.
+// fileEndings lists last labels that belong to files rather than domains: logo@2x.png.
 var fileEndings = []string{"png", "jpg", "jpeg", "gif", "svg", "webp", "ico", "css", "js", "mjs", "ts", "tsx", "json", "yaml", "yml", "html", "htm", "txt", "go", "java", "tar", "gz", "exe", "log", "lock", "local"}
 
 // email looks for an e-mail address whose local part is the end of the word [start, end), before '@'.
@@ -31,11 +31,11 @@ func (s *Scanner) email(v *view, start, end int) (next int, ok bool) {
 	return s.emit(v, ruleEmail, start, last)
 }
 
-// domain returns the end of the domain at start, 0 if there is none, and the start of its last label. Labels before the last may
-// have letters beyond ASCII.
+// domain returns the end of the domain at start, or 0 if there is none, and the start of its last label. The labels
+// before the last may contain letters beyond ASCII.
 func domain(v *view, start int) (last, label int) {
 	label = start
-	accent := 0 // the first one in the label
+	accent := 0 // where the first one in the label is
 	for i := start; i < start+255; i++ {
 		b := v.at(i)
 		if isAlnum(b) || b == '-' && i > label {
@@ -63,12 +63,12 @@ func domain(v *view, start int) (last, label int) {
 		last = accent
 	}
 	if last < label {
-		return 0, label // the last label is longer than a domain
+		return 0, label // no domain, or one that is too long
 	}
 	return last, label
 }
 
-// topLevel reports whether a domain's last label is a top-level domain's.
+// topLevel reports whether a domain's last label can be a top-level domain.
 func topLevel(label []byte) bool {
 	if len(label) < 2 || len(label) > 24 {
 		return false

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// samples is sampleKeys in pieces, so that no scanner of a host reports them, by the page that publishes them, as of
-// 2026-11-24.
+// samples lists the keys of sampleKeys by the page that publishes them, as of 2026-11-24. They are in pieces, so no
+// code host's secret scanner reports them.
 var samples = map[string][]string{
 	"https://docs.stripe.com/api/authentication": {
 		"sk_test_4eC 39HqLyjWDar jtT1zdp7dc",

@@ -1,16 +1,16 @@
 package governor
 
-// thread is a place in a program that the text leads to, beginning at a start.
+// thread is a position in a program that the text from start leads to.
 type thread struct {
 	id      uint16 // the instruction's number among those of all programs
 	program uint8
 	start   int // index in the view
 }
 
-// threads is a set with at most one thread for each instruction, in order of insertion.
+// threads is a set of threads in order of insertion, with at most one for each instruction.
 type threads struct {
 	list  []thread
-	place []uint16 // by id: the index in list, if the thread there has this id
+	place []uint16 // for each id, its index in list if the thread there has that id
 }
 
 func (t *threads) add(one thread) bool {
@@ -23,9 +23,9 @@ func (t *threads) add(one thread) bool {
 	return true
 }
 
-// machine is the memory of a search: the threads that the last code point has led to, the same with all threads that
-// they reach without another code point, and the best match so far. Threads are in order of their starts, so the
-// first of two threads at one instruction has the earlier start.
+// machine is the memory of a search. It has the threads that the last code point has led to, those threads together
+// with all that they reach without another code point, and the best match so far. Threads are in order of their
+// starts, so the first of two threads at one instruction has the earlier start.
 type machine struct {
 	pending, live threads
 	stack         []uint16
@@ -40,9 +40,9 @@ func newMachine(total int) *machine {
 	return m
 }
 
-// custom searches the operator's patterns up to the index to of v, from s.customAt. The leftmost of overlapping
-// matches wins, of those with the same start the longest, of equal ones the first pattern. With flush set no match may
-// cross to. Otherwise s.customAt is then the offset up to which no match can begin any more.
+// custom searches v for the operator's patterns, from s.customAt up to the index to. Of overlapping matches, the
+// leftmost wins, then the longest, then the first pattern's. If flush is set, a match cannot extend past to. If it is
+// not set, s.customAt is afterwards the offset before which no new match can begin.
 func (s *Scanner) custom(p *patterns, v *view, to int, flush bool) {
 	for {
 		from := s.customAt - s.base
@@ -66,7 +66,7 @@ func (s *Scanner) custom(p *patterns, v *view, to int, flush bool) {
 }
 
 // matched turns a match that a search has found into a finding. If the match is exempted, it is not a finding. The
-// other patterns are then searched from its start, because a match of theirs may begin in it and end after it.
+// other patterns are then searched from its start, because one of their matches may begin in it and end after it.
 func (s *Scanner) matched(p *patterns, v *view) {
 	m := s.machine
 	if !m.matched || s.rules.inPlaceholder(v, m.start, m.end) {
@@ -86,7 +86,7 @@ func (s *Scanner) matched(p *patterns, v *view) {
 }
 
 // search runs all programs from the index i until a match is certain, no thread is left, or a match would be longer
-// than MaxMatch. It returns where the search continues. wait is true if the result depends on bytes from to on.
+// than MaxMatch. It returns where the search continues. wait is true if the result depends on the bytes after to.
 func (s *Scanner) search(p *patterns, v *view, i, to int, flush bool) (resume int, wait bool) {
 	m := s.machine
 	m.pending.list, m.matched = m.pending.list[:0], false
@@ -112,7 +112,7 @@ func (s *Scanner) search(p *patterns, v *view, i, to int, flush bool) (resume in
 	return i, false
 }
 
-// hold returns the first index that a pending thread or the match began at; i if there is none.
+// hold returns the first index at which a pending thread or the match began, or i if there is neither.
 func (m *machine) hold(i int) int {
 	if m.matched {
 		i = m.start
@@ -123,7 +123,7 @@ func (m *machine) hold(i int) int {
 	return i
 }
 
-// step moves all threads over a code point. Threads that began after the match are dropped.
+// step advances all threads by one code point. Threads that began after the match are dropped.
 func (m *machine) step(p *patterns, r rune) {
 	m.pending.list = m.pending.list[:0]
 	for _, t := range m.live.list {
@@ -137,8 +137,8 @@ func (m *machine) step(p *patterns, r rune) {
 	}
 }
 
-// reach makes all threads live that the pending ones reach at the index i without a code point. With begin set, matches
-// may begin there.
+// reach makes live all threads that the pending ones reach at the index i without another code point. If begin is
+// set, new matches may begin there.
 func (s *Scanner) reach(p *patterns, v *view, i int, begin bool) {
 	m := s.machine
 	m.live.list = m.live.list[:0]
@@ -159,13 +159,13 @@ func (s *Scanner) reach(p *patterns, v *view, i int, begin bool) {
 	}
 }
 
-// conditions returns the bits of OpAssert that hold at an index.
+// conditions returns the OpAssert bits that hold at an index.
 func (s *Scanner) conditions(v *view, i int) (holds int) {
 	before, after := v.at(i-1), byte(0)
 	if i < len(v.text) {
 		after = v.text[i]
 	} else {
-		holds = endText | endLine // only the end of the whole text is searched up to
+		holds = endText | endLine // the search only gets here at the end of the whole text
 	}
 	if s.base+i == 0 {
 		holds |= beginText | beginLine
@@ -182,7 +182,7 @@ func (s *Scanner) conditions(v *view, i int) (holds int) {
 	return holds | noWordBoundary
 }
 
-// follow adds a thread and all that it reaches at the index i under the conditions that hold there.
+// follow adds a thread and all threads that it reaches at the index i under the conditions that hold there.
 func (m *machine) follow(one *program, t thread, i, holds int) {
 	m.stack = append(m.stack[:0], t.id)
 	for len(m.stack) > 0 {

@@ -13,7 +13,7 @@ import (
 
 const dataFolder = "../../testdata/governor"
 
-// ruleData is a rule of a file in testdata/governor.
+// ruleData is one rule in a file of testdata/governor.
 type ruleData struct {
 	file             string
 	name, severity   string
@@ -22,7 +22,7 @@ type ruleData struct {
 	positives, fails []example
 }
 
-// example is a line of a data file; place is where the finding must be, with end 0 in near misses.
+// example is a line of a data file. start and end are where the finding must be. In near misses, end is 0.
 type example struct {
 	line       string
 	text       []byte
@@ -98,7 +98,7 @@ func (r *ruleData) add(line, where string, seed uint64) bool {
 	return true
 }
 
-// describe prints a finding.
+// describe formats a finding.
 func describe(text []byte, f Finding) string {
 	name := "keyword or pattern"
 	if int(f.Rule) < len(table) {
@@ -107,7 +107,7 @@ func describe(text []byte, f Finding) string {
 	return fmt.Sprintf("%s [%d,%d) %q", name, f.Start, f.End, text[f.Start:f.End])
 }
 
-// describeWith is describeAll with the names of lists and patterns.
+// describeWith is like describeAll, but with the names of lists and patterns.
 func describeWith(rules *Rules, text []byte, all []Finding) string {
 	var out []string
 	p := rules.settings.Policy()
@@ -188,13 +188,13 @@ func patternsOf(id ID) (patterns []string) {
 	return patterns
 }
 
-// TestEverySplit scans every positive in two pieces for every cut, byte by byte, and in pieces of every size up to 8.
+// TestEverySplit scans every positive in two pieces, cut at every position, and in pieces of every size from 1 to 8.
 func TestEverySplit(t *testing.T) {
 	rules := withKeywords("project bluebird", "token", "übe", "naïve")
 	for _, r := range readData(t) {
 		for _, e := range slices.Concat(r.positives, r.fails[:1]) {
 			if len(e.text) > 700 {
-				continue // covered by the sizes below in TestLongFindingsInPieces
+				continue // covered by TestLongFindingsInPieces
 			}
 			want := Scan(e.text, rules, nil)
 			for cut := range e.text {
@@ -215,7 +215,7 @@ func compareSplit(t *testing.T, e example, want []Finding, rules *Rules, pieces 
 	}
 }
 
-// resumed is a scanner's copy by way of its state.
+// resumed returns a copy of a scanner that was restored from its state.
 func resumed(t testing.TB, s *Scanner, rules *Rules) *Scanner {
 	state := s.AppendState(nil)
 	next, err := Resume(state, rules)
@@ -225,8 +225,8 @@ func resumed(t testing.TB, s *Scanner, rules *Rules) *Scanner {
 	return next
 }
 
-// scanPieces scans a text in pieces and checks the contract of Next; between two pieces the scanner
-// is only its state. held is the most bytes held back.
+// scanPieces scans a text in pieces and checks the contract of Next. Between two pieces, only the scanner's state is
+// kept. held is the largest number of bytes held back.
 func scanPieces(t testing.TB, rules *Rules, pieces ...[]byte) (found []Finding, held int) {
 	s := NewScanner(rules)
 	var window []byte

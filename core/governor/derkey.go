@@ -3,12 +3,13 @@ package governor
 // maxDER limits the size of a private key in DER. An RSA key of 8,192 bits has 4.7 KB.
 const maxDER = 6000
 
-// minLine is the length from which a line of base64 may continue in the next one. PEM has 64 characters, MIME 76.
+// minLine is the minimum length of a line of base64 that may continue on the next one. Lines have 64 characters in
+// PEM and 76 in MIME.
 const minLine = 60
 
-// derKey looks for a private key in DER as base64 without the lines of PEM, perhaps in several lines. Only a text of the length
-// that the key states is one.
-// Source: RFC 8017, appendix A.1.2 (RSA), RFC 5915 (SEC1), RFC 5958 (PKCS #8); X.690, section 8.1.3.
+// derKey looks for a private key in DER, encoded in base64 without the header and footer of PEM, perhaps on several
+// lines. The text must have the length that the key states. Source: RFC 8017, appendix A.1.2 (RSA), RFC 5915 (SEC1),
+// RFC 5958 (PKCS #8); X.690, section 8.1.3.
 func (s *Scanner) derKey(v *view, start int) (next int, ok bool) {
 	const first = 32
 	for i := start; i < start+first; i++ {
@@ -43,7 +44,7 @@ func (s *Scanner) derKey(v *view, start int) (next int, ok bool) {
 	return s.emit(v, rulePrivateKey, start, end)
 }
 
-// derLength returns the length in bytes of the private key that begins with head, or 0 if none does.
+// derLength returns the length in bytes of the private key that begins with head, or 0 if head does not begin one.
 func derLength(head *[24]byte) int {
 	at, length := 2, int(head[1])
 	switch head[1] {
@@ -69,7 +70,8 @@ func derLength(head *[24]byte) int {
 	return at + length
 }
 
-// nextLine is where a line break at i and the spaces after it end, or i. It may be written as in a string: \n.
+// nextLine returns the end of the line break at i and the spaces after it, or i if there is none. The line break may
+// be escaped, as in a string: \n.
 func nextLine(v *view, i int) int {
 	at := i
 	for v.at(at) == '\\' && oneOf(v.at(at+1), "nr") && at < i+4 {
@@ -89,7 +91,7 @@ func nextLine(v *view, i int) int {
 	return at
 }
 
-// linesEnd returns the end of base64 whose first line is [start, end): that of its last line.
+// linesEnd returns the end of the last line of base64 whose first line is [start, end).
 func linesEnd(v *view, start, end int) int {
 	for from := start; end-from >= minLine && end < start+maxJWT; {
 		next := nextLine(v, end)

@@ -6,7 +6,8 @@ const base58Digits = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz
 
 var base58Value = reverse(base58Digits)
 
-// reverse returns the table from a byte to its index in an alphabet, 255 for bytes outside it.
+// reverse returns a table that maps each byte to its index in the alphabet, or to 255 if the alphabet does not
+// contain it.
 func reverse(alphabet string) (table [256]byte) {
 	for i := range table {
 		table[i] = 255
@@ -17,13 +18,12 @@ func reverse(alphabet string) (table [256]byte) {
 	return table
 }
 
-// maxBase58 bounds the decoded bytes: an extended key (BIP 32) has 82.
+// maxBase58 limits the number of decoded bytes: an extended key (BIP 32) has 82.
 const maxBase58 = 84
 
-// Base58Check decodes base58 text whose last four bytes are the first four of the double SHA-256 of the others.
-// It reports the first byte and the length without the checksum. Its time is the square of the text's length,
-// which is at most 115.
-// Source: https://en.bitcoin.it/wiki/Base58Check_encoding
+// Base58Check decodes base58 text whose last four bytes are the first four of the double SHA-256 of the others. It
+// returns the first byte and the length without the checksum. Its running time is quadratic in the length of the
+// text, which is at most 115 bytes. Source: https://en.bitcoin.it/wiki/Base58Check_encoding
 func Base58Check(text []byte) (version byte, length int, ok bool) {
 	if len(text) > 115 {
 		return 0, 0, false
@@ -56,7 +56,8 @@ func Base58Check(text []byte) (version byte, length int, ok bool) {
 	return verified(out[first:])
 }
 
-// verified reports the first byte and the length of a payload that its double SHA-256 follows.
+// verified returns the first byte and the length of the payload, and reports whether the first four bytes of its
+// double SHA-256 follow it.
 func verified(data []byte) (version byte, length int, ok bool) {
 	if len(data) < 5 {
 		return 0, 0, false
@@ -77,9 +78,9 @@ const (
 	Bech32mConstant = 0x2bc830a3
 )
 
-// Bech32 returns the checksum of text, in one case, whose human-readable part is its first prefix bytes, followed by
-// '1': Bech32Constant or Bech32mConstant if it is valid, 0 if a byte is outside the alphabet.
-// Source: https://github.com/bitcoin/bips/blob/master/bip-0173.mediawiki
+// Bech32 returns the checksum of text, which must be in one case. The human-readable part is the first prefix bytes,
+// followed by '1'. A valid checksum is Bech32Constant or Bech32mConstant. The result is 0 if a byte is outside the
+// alphabet.
 func Bech32(text []byte, prefix int) uint32 {
 	sum := uint32(1)
 	for _, c := range text[:prefix] {

@@ -1,5 +1,5 @@
-// Package checksum verifies the check digits and checksums of identifiers. Digits are ASCII bytes '0' to '9';
-// callers pass only bytes of the stated alphabet.
+// Package checksum verifies the check digits and checksums of identifiers. Digits are the ASCII bytes '0' to '9'.
+// Callers pass only bytes of the stated alphabet.
 package checksum
 
 // Luhn reports whether the last digit is the Luhn check digit of the digits before it.
@@ -18,8 +18,8 @@ func Luhn(digits []byte) bool {
 	return sum%10 == 0
 }
 
-// Weighted returns the sum of each digit times its weight. weights is numbers with a space between neighbors, at most as many as
-// digits: as text they take less of the module than as a list.
+// Weighted returns the sum of each digit times its weight. weights lists numbers separated by single spaces, at most
+// as many as there are digits. A string takes less space in the WebAssembly module than a slice.
 //
 //go:noinline
 func Weighted(digits []byte, weights string) int {
@@ -38,7 +38,7 @@ func Weighted(digits []byte, weights string) int {
 // Digit returns the value of one ASCII digit.
 func Digit(b byte) int { return int(b - '0') }
 
-// Mod returns the remainder of a decimal number of any length.
+// Mod returns a decimal number of any length modulo m.
 func Mod(digits []byte, m int) int {
 	r := 0
 	for _, d := range digits {
@@ -60,8 +60,8 @@ func Mod11x10(digits []byte) bool {
 	return (int(digits[len(digits)-1]-'0')+p)%10 == 1
 }
 
-// Mod11x2 reports whether the last character, a digit or 'X' for ten, is the check character of ISO/IEC 7064,
-// MOD 11-2.
+// Mod11x2 reports whether the last character, a digit or an 'X' for ten, is the check character of ISO/IEC 7064, MOD
+// 11-2.
 func Mod11x2(text []byte) bool {
 	p := 0
 	for _, d := range text[:len(text)-1] {
@@ -75,9 +75,9 @@ func Mod11x2(text []byte) bool {
 	return (p+v)%11 == 1
 }
 
-// Mod97 reports whether letters and digits, with A=10 … Z=35, have remainder 1 modulo 97 when the first four
-// characters are moved to the end: the check of an IBAN. Lowercase letters count as uppercase.
-// Source: ISO 13616-1 and ISO/IEC 7064, MOD 97-10.
+// Mod97 reports whether letters and digits, with A=10 … Z=35, leave the remainder 1 modulo 97 after the first four
+// characters are moved to the end. This is the check of an IBAN. Lowercase letters count as uppercase. Source: ISO
+// 13616-1 and ISO/IEC 7064, MOD 97-10.
 func Mod97(text []byte) bool {
 	r := 0
 	for i := range text {
@@ -115,7 +115,7 @@ func Verhoeff(digits []byte) bool {
 	return c == 0
 }
 
-// CRC32 returns the IEEE CRC-32, reflected, polynomial 0xEDB88320. It has no table: tokens are short.
+// CRC32 returns the IEEE CRC-32 (reflected, polynomial 0xEDB88320). It uses no table, because tokens are short.
 func CRC32(data []byte) uint32 {
 	crc := ^uint32(0)
 	for _, b := range data {
@@ -127,7 +127,8 @@ func CRC32(data []byte) uint32 {
 	return ^crc
 }
 
-// Base62 returns the value of base62 text with the digits 0-9, A-Z, a-z; ok is false above 32 bits.
+// Base62 returns the value of base62 text with the digits 0-9, A-Z, a-z. ok is false if the value needs more than 32
+// bits.
 func Base62(text []byte) (value uint32, ok bool) {
 	v := uint64(0)
 	for _, c := range text {

@@ -14,15 +14,15 @@ var keccakRotation = [24]int{1, 3, 6, 10, 15, 21, 28, 36, 45, 55, 2, 14, 27, 41,
 
 var keccakLane = [24]int{10, 7, 11, 17, 18, 3, 5, 16, 8, 21, 24, 4, 15, 23, 19, 13, 12, 2, 20, 14, 22, 9, 6, 1}
 
-// keccak256 is Keccak-256 of at most 135 bytes, one block, with the padding of Keccak (0x01), not of SHA-3.
-// Source: https://keccak.team/keccak_specs_summary.html
+// keccak256 returns the Keccak-256 hash of at most 135 bytes, which fit in one block. The padding is Keccak's (0x01),
+// not SHA-3's. Source: https://keccak.team/keccak_specs_summary.html
 func keccak256(data []byte) (digest [32]byte) {
 	var a [25]uint64
 	for i, b := range data {
 		a[i/8] ^= uint64(b) << (i % 8 * 8)
 	}
 	a[len(data)/8] ^= 1 << (len(data) % 8 * 8)
-	a[16] ^= 1 << 63 // the last byte of the block of 136
+	a[16] ^= 1 << 63 // the last byte of the 136-byte block
 	keccakF(&a)
 	for i := range digest {
 		digest[i] = byte(a[i/8] >> (i % 8 * 8))
@@ -56,8 +56,8 @@ func keccakF(a *[25]uint64) {
 	}
 }
 
-// EIP55 reports whether the case of 40 hexadecimal digits is the checksum of an Ethereum address.
-// Source: https://eips.ethereum.org/EIPS/eip-55
+// EIP55 reports whether the case of 40 hexadecimal digits is the correct checksum of an Ethereum address. Source:
+// https://eips.ethereum.org/EIPS/eip-55
 func EIP55(digits []byte) bool {
 	var folded [40]byte
 	for i, c := range digits[:40] {

@@ -20,8 +20,8 @@ const (
 	MaxTokens = 256
 	// PromptTokens is the approximate length of Prompt.
 	PromptTokens = 160
-	// maxText limits the text in bytes. Of a longer text, only the end is classified: the newest messages of the
-	// conversation.
+	// maxText limits the length of the text, in bytes. If it is longer, only its end is classified, which has the
+	// newest messages of the conversation.
 	maxText = 32_000
 )
 
@@ -32,8 +32,8 @@ const Prompt = "You are a content classifier. The next message contains a conver
 	"sexual content about minors, hate against a protected group, fraud, malware, or personal data of third parties. " +
 	`Respond only with JSON of the form {"risk": N}, where N is an integer from 0 (harmless) to 100 (certain).`
 
-// Text returns the texts of a conversation, each on its own line. If they are longer than 32,000 bytes, it returns
-// the end.
+// Text returns the text parts of a conversation, each on its own line. If they are longer than 32,000 bytes in all,
+// it returns only the end.
 func Text(messages []chat.Message) jsontext.Escaped {
 	var b strings.Builder
 	for i := range messages {
@@ -56,7 +56,7 @@ func appendParts(b *strings.Builder, parts []chat.Part) {
 	}
 }
 
-// end returns the last maxText bytes of a text. It removes an incomplete character or escape at the start.
+// end returns the last maxText bytes of text, without an incomplete character or escape at the start.
 func end(text jsontext.Escaped) jsontext.Escaped {
 	excess := len(text) - maxText
 	for i := 0; i < len(text); {
@@ -75,12 +75,13 @@ func end(text jsontext.Escaped) jsontext.Escaped {
 	return ""
 }
 
-// lowSurrogate reports whether a text starts with the second half of an escaped surrogate pair.
+// lowSurrogate reports whether text starts with the second half of an escaped surrogate pair.
 func lowSurrogate(text jsontext.Escaped) bool {
 	return len(text) >= 6 && text[0] == '\\' && text[1] == 'u' && text[2]|0x20 == 'd' && text[3]|0x20 >= 'c' && text[3]|0x20 <= 'f'
 }
 
-// Request returns the conversation for a classifier. A chat model gets the prompt; Llama Guard has its own.
+// Request returns a request that asks a classifier about a conversation. A chat model gets Prompt as its system
+// prompt. Llama Guard has its own.
 func Request(kind governor.ClassifierKind, m *config.Model, text jsontext.Escaped) chat.Request {
 	r := chat.Request{
 		Dialect: chat.Native, Model: m.Name, Temperature: "0", MaxTokens: MaxTokens,
@@ -94,9 +95,8 @@ func Request(kind governor.ClassifierKind, m *config.Model, text jsontext.Escape
 	return r
 }
 
-// Score reads the score, 0 to 100, from a model's response. Llama Guard responds "safe", or "unsafe" and the hazard
-// categories on the next line.
-// Source: huggingface.co/meta-llama/Llama-Guard-3-8B.
+// Score reads the score, 0 to 100, from a model's response. Llama Guard responds "safe", or "unsafe" with the hazard
+// categories on the next line. Source: huggingface.co/meta-llama/Llama-Guard-3-8B.
 func Score(kind governor.ClassifierKind, r *chat.Response) (score uint64, ok bool) {
 	if len(r.Choices) == 0 {
 		return 0, false
@@ -147,7 +147,8 @@ func ModerationRequest(cfg *config.Config, model string, text jsontext.Escaped) 
 	return request, false
 }
 
-// ModerationScore returns the highest category score of the moderation endpoint, 0 to 100; 100 if the text is flagged.
+// ModerationScore returns the highest category score from the moderation endpoint, 0 to 100. It returns 100 if the
+// text is flagged.
 func ModerationScore(root gjson.Result) (score uint64, ok bool) {
 	result := jsonvalue.Get(root.Raw, "results.0")
 	if !jsonvalue.Get(result.Raw, "category_scores").IsObject() {
