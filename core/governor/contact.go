@@ -3,9 +3,9 @@ package governor
 // fileEndings lists last labels that belong to files rather than domains: logo@2x.png.
 var fileEndings = []string{"png", "jpg", "jpeg", "gif", "svg", "webp", "ico", "css", "js", "mjs", "ts", "tsx", "json", "yaml", "yml", "html", "htm", "txt", "go", "java", "tar", "gz", "exe", "log", "lock", "local"}
 
-// email looks for an e-mail address whose local part is the end of the word [start, end), before '@'.
-// Source: RFC 5321, section 4.1.2, without quoted strings; the domain is an IPv4 address in brackets, or has a letters-only or xn--
-// last label.
+// email looks for an email address whose local part is the word [start, end), before '@'. Its domain is an IPv4
+// address in brackets, or a name whose last label has only letters or begins with xn--. A quoted local part is not
+// recognized. Source: RFC 5321, section 4.1.2.
 func (s *Scanner) email(v *view, start, end int) (next int, ok bool) {
 	if end-start > 64 || class[v.text[end-1]]&isJoint != 0 && v.text[end-1] == '.' {
 		return 0, false

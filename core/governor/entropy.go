@@ -2,7 +2,7 @@ package governor
 
 // spread returns the effective number of different bytes in text: n² / Σ count², which is 2 to the power of the
 // collision entropy. Random text of n bytes over k characters has about n / (1 + (n-1)/k). It uses only integers, so
-// that every host computes the same value.
+// every host computes the same value.
 func spread(text []byte) int {
 	var count [256]uint16
 	for _, b := range text {
@@ -25,7 +25,7 @@ func isSequence(text []byte) bool { return steps(text)*8 > len(text)*7 }
 // "12345678". Placeholders often look like that.
 func runs(text []byte) bool { return steps(text)*2 > len(text) }
 
-// steps counts the bytes that repeat the one before, or are one more or less.
+// steps counts the bytes that equal the one before or differ from it by one.
 func steps(text []byte) (same int) {
 	for i := 1; i < len(text); i++ {
 		if d := int(text[i]) - int(text[i-1]); d >= -1 && d <= 1 {

@@ -10,13 +10,13 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// MaxExempted is the maximum length of the value of an exemption, in bytes: that of an email address.
+// MaxExempted is the maximum length of an exemption's value, in bytes. It equals that of an email address.
 const MaxExempted = maxEmail
 
-// Exemption is a text that one rule, or all rules, must not report although they match it. It is compared with
-// complete findings: a longer finding that contains the text is still reported.
+// Exemption is a value that one rule, or every rule, must not report although it matches. It is compared with
+// complete findings: a longer finding that contains the value is still reported.
 type Exemption struct {
-	Rule    string // the name of a rule or a category; empty: every rule
+	Rule    string // the name of a rule or category; empty for every rule
 	Value   string // the finding; email addresses and hosts match in any case
 	Source  string // or a regular expression that matches the whole finding
 	Program []byte // its compiled form; a finding longer than MaxMatch does not match
@@ -25,9 +25,9 @@ type Exemption struct {
 // AgentAddress is an email address, in lower case, that a coding agent adds to its own prompt.
 type AgentAddress struct{ Value, Agent string }
 
-// agentAddresses are the addresses that Settings.AgentAddresses exempts: those with which agents tell the model to sign
-// commits. No person reads mail there. Examples in prompts, such as john@co.com, are not in the list: they may be a
-// person's elsewhere.
+// agentAddresses are the addresses that Settings.AgentAddresses exempts: agents tell the model to sign commits with
+// them. Nobody reads mail there. Examples in prompts, such as john@co.com, are not listed, because elsewhere they may
+// belong to a person.
 //
 // Sources, read in November 2026: the agents' npm packages @anthropic-ai/claude-code 2.1.330, @openai/codex 0.169.0,
 // @qwen-code/qwen-code 0.24.4 and @continuedev/cli 1.5.47; in public repositories DEFAULT_ATTRIBUTION_VALUE of
@@ -66,8 +66,8 @@ func (s *Scanner) exempt(rule ID, text []byte) (exempt, every bool) {
 	return exempt, false
 }
 
-// continues reports whether the address in [start, end) is only the part in ASCII of a longer one: Göran@example.com is
-// not ran@example.com. Characters without width join as letters do.
+// continues reports whether the address in [start, end) is only the ASCII part of a longer one: the address in
+// Göran@example.com is not ran@example.com. Zero-width characters join as letters do.
 func continues(v *view, start, end int) bool {
 	var before, after [utf8.UTFMax]byte
 	for i := range utf8.UTFMax {
@@ -87,8 +87,9 @@ func continues(v *view, start, end int) bool {
 	return joins(last) || joins(next) || dot == 1 && next >= 0x3400 && next < 0xe000
 }
 
-// joins reports whether a character that is not ASCII is part of an address. The alphabets of two bytes in UTF-8 are, and
-// combining marks; ideographs are not, because their texts have no spaces around an address.
+// joins reports whether a non-ASCII character is part of an address. Letters of two bytes in UTF-8, combining marks,
+// zero-width characters and full-width letters are. Ideographs are not, because texts written in them have no spaces
+// around an address.
 func joins(r rune) bool {
 	switch {
 	case r >= 0xc0 && r < 0x800 && r != '×' && r != '÷', r >= 0x200b && r <= 0x200d, r == 0x2060, r == 0xfeff:
@@ -109,9 +110,9 @@ func (s *Scanner) covers(e *Exemption, c Category, text []byte) bool {
 	return e.Value == string(text) || c != Secret && isAddress(e.Value) && sameFolded(e.Value, text)
 }
 
-// isAddress reports whether a value is an email address, a host or an IP address: it consists of letters, digits and
-// the signs in addresses, with at least one sign. Secrets can have the same form, so callers only use it for other
-// findings.
+// isAddress reports whether a value is an email address, a host or an IP address. It consists of letters, digits and
+// the punctuation of addresses, with at least one dot, at sign or colon. Secrets can have the same form, so callers
+// use it only for other findings.
 func isAddress(value string) bool {
 	marks := false
 	for i := range len(value) {
@@ -128,7 +129,7 @@ func isAddress(value string) bool {
 	return marks
 }
 
-// sameFolded compares texts of the same length in any case of ASCII letters.
+// sameFolded reports whether two texts of the same length are equal, ignoring the case of ASCII letters.
 func sameFolded(value string, text []byte) bool {
 	for i, b := range text {
 		if fold(b) != fold(value[i]) {
@@ -138,16 +139,16 @@ func sameFolded(value string, text []byte) bool {
 	return true
 }
 
-// wholeMatch is the memory for the comparison of a text with a pattern.
+// wholeMatch is the memory for comparing a text with a pattern.
 type wholeMatch struct {
 	scanner Scanner
 	all     patterns
 	one     [1]program
-	threads int // that the machine has room for
+	threads int // as many as the machine has room for
 }
 
-// matchesWhole reports whether a pattern matches a text from its first to its last byte, whatever is around it. The
-// leftmost match is the longest: if one from the first byte to the last exists, it is that.
+// matchesWhole reports whether a pattern matches a text from its first to its last byte, regardless of what surrounds
+// it. The leftmost match is the longest, so a match of the whole text is the one that is found.
 func (s *Scanner) matchesWhole(data, text []byte) bool {
 	one, ok := readProgram(data)
 	if !ok || len(text) == 0 || len(text) > MaxMatch || one.count() > MaxInstructions {
@@ -167,7 +168,8 @@ func (s *Scanner) matchesWhole(data, text []byte) bool {
 	return m.matched && m.start == 0 && m.end == len(text)
 }
 
-// checkExemptions is Check for the exemptions. Its messages do not repeat values: they may be confidential.
+// checkExemptions does the part of Check for exemptions. Its messages do not repeat values, because those may be
+// confidential.
 func (s *Settings) checkExemptions() error {
 	if len(s.Exemptions) > MaxExemptions {
 		return errors.New("at most " + strconv.Itoa(MaxExemptions) + " exemptions are possible, got " + strconv.Itoa(len(s.Exemptions)))
@@ -198,13 +200,14 @@ func (s *Settings) checkExemptions() error {
 	return nil
 }
 
-// IsExemptible reports whether a text can be the value of an exemption.
+// IsExemptible reports whether value can be the value of an exemption.
 func IsExemptible(value string) bool {
 	return len(value) <= MaxExempted && utf8.ValidString(value) &&
 		!strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r == 0x7f })
 }
 
-// MayExempt reports whether a name is empty, or names a rule or category whose findings are texts.
+// MayExempt reports whether an exemption may have a name as its rule: the name is empty, or it is that of a rule or
+// category whose findings are texts.
 func (s *Settings) MayExempt(name string) bool {
 	kind, own, dotted := strings.Cut(name, ".")
 	for c := range Categories {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// fragments are pieces of texts in which findings touch and overlap.
+// fragments are pieces of text in which findings touch and overlap.
 var fragments = [...]string{
 	"(212) 555-0123", "+1 212 555 0123", "212-555-0123", "noreply@anthropic.com", "team@example.com", "192.0.2.1", "AKIAQYLPMN5HHHFPZAM2",
 	"4111 1111 1111 1111", "4111111111111111", "password=", "token: ", "hunter2horse9Q", "-----BEGIN ", "https://bob:", "@example.com/",
@@ -15,7 +15,7 @@ var fragments = [...]string{
 	"bluebird", "bluebird sings", "--", "é", "中", "+", "<", "[", "(", ")",
 }
 
-// exempting are exemptions of fragments.
+// exempting lists exemptions of some fragments.
 var exempting = [...]Exemption{
 	{Value: "(212) 555-0123"}, {Value: "+1 212 555 0123"}, {Rule: "personal.phone", Value: "212-555-0123"}, {Value: "team@example.com"},
 	{Rule: "personal", Value: "192.0.2.1"}, {Value: "192.0.2.1"}, {Value: "4111 1111 1111 1111"}, {Rule: "personal.iban", Value: "DE89370400440532013000"},
@@ -23,7 +23,8 @@ var exempting = [...]Exemption{
 	{Rule: "secret.aws-access-key-id", Value: "AKIAQYLPMN5HHHFPZAM2"}, {Rule: "personal.ipv6", Value: "::1"}, {Value: "078-05-1120"},
 }
 
-// someSettings has a few of the exemptions, keywords and patterns. Two lists and two patterns find the same texts.
+// someSettings returns settings with a random selection of the exemptions, keywords and patterns. Two lists and two
+// patterns find the same texts.
 func someSettings(random *rand.Rand) (s Settings) {
 	s = NewSettings()
 	s.AgentAddresses = random.IntN(2) == 0
@@ -41,8 +42,8 @@ func someSettings(random *rand.Rand) (s Settings) {
 	return s
 }
 
-// TestExemptionsKeepOtherFindings: a finding without exemptions is still a finding, or overlaps a finding that is as severe,
-// unless it is itself exempted, whatever exempted text is before it or around it; and however the text is cut.
+// TestExemptionsKeepOtherFindings: a finding that is not itself exempted is still found, or overlaps one that is at
+// least as severe. Neither exempted text before or around it nor the way the text is cut changes that.
 func TestExemptionsKeepOtherFindings(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 20_000 {
@@ -74,7 +75,8 @@ func TestExemptionsKeepOtherFindings(t *testing.T) {
 	}
 }
 
-// TestExemptedFromEveryRule: an exempted text at a separator needs no finding before it, with keywords and without.
+// TestExemptedFromEveryRule: an exempted text that begins with a separator is exempted even without a finding before
+// it, with and without keywords.
 func TestExemptedFromEveryRule(t *testing.T) {
 	for _, text := range []string{"call (212) 555-0123 now", "(212) 555-0123", "[::1] (212) 555-0123 ::1"} {
 		for _, lists := range [][]KeywordList{nil, {{Name: "birds", Input: Flag, Words: []string{"bluebird"}}}} {
@@ -90,7 +92,7 @@ func TestExemptedFromEveryRule(t *testing.T) {
 	}
 }
 
-// oobar and foo are programs of these words.
+// oobar and foo are the programs of these words.
 var oobar, foo = wordProgram("oobar"), wordProgram("foo")
 
 func wordProgram(word string) []byte {
@@ -117,8 +119,8 @@ func TestPatternsAcrossExempted(t *testing.T) {
 	}
 }
 
-// TestPartsOfAddresses: the part in ASCII of a longer address is not the exempted one; next to punctuation, and in texts without
-// spaces, it is.
+// TestPartsOfAddresses: the ASCII part of a longer address is not the exempted address. The same part next to
+// punctuation, or in text without spaces, is.
 func TestPartsOfAddresses(t *testing.T) {
 	const address = "ran@example.com"
 	for form, found := range map[string]bool{
@@ -135,7 +137,8 @@ func TestPartsOfAddresses(t *testing.T) {
 	}
 }
 
-// TestExemptEverything: a pattern that matches every text exempts whole findings of at most MaxMatch bytes, of its rule.
+// TestExemptEverything: a pattern that matches every text exempts all findings of its rule that have at most MaxMatch
+// bytes.
 func TestExemptEverything(t *testing.T) {
 	s := NewSettings()
 	s.Exemptions = []Exemption{{Rule: "pattern", Source: "-+", Program: dashes}}

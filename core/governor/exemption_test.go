@@ -11,13 +11,13 @@ import (
 
 // dashes is the program of the pattern "-+".
 var dashes = append(append([]byte{ProgramFormat, 0, 0, 0, 0, 0, 1 << 5}, make([]byte, 26)...),
-	0, 0, 3, 0, // first and number of instructions
+	0, 0, 3, 0, // first instruction and number of instructions
 	OpRune, 0, 1, 0, '-', 0, 0, 0,
 	OpEither, 0, 2, 0, 0, 0, 0, 0,
 	OpMatch, 0, 0, 0, 0, 0, 0, 0,
 )
 
-// foundBy lists the rules that find something in a text, whole and byte by byte.
+// foundBy lists what the rules find in a text, and checks that they find the same byte by byte.
 func foundBy(t *testing.T, s *Settings, text string) (names []string) {
 	t.Helper()
 	p := s.Policy()
@@ -82,7 +82,7 @@ func TestExemptions(t *testing.T) {
 	}
 }
 
-// TestSecretsKeepTheirCase: a secret that differs in case is another one.
+// TestSecretsKeepTheirCase: a secret that differs in case is a different secret.
 func TestSecretsKeepTheirCase(t *testing.T) {
 	s := NewSettings()
 	s.Exemptions = []Exemption{{Value: "AKIAIOSFODNN7SAMPLEF"}}
@@ -112,7 +112,7 @@ func TestAgentAddresses(t *testing.T) {
 	}
 }
 
-// TestOlderSettings: settings of an earlier version exempt nothing, and system texts have the actions of input.
+// TestOlderSettings: settings of an earlier format exempt nothing, and system texts get the actions of input.
 func TestOlderSettings(t *testing.T) {
 	want := fullSettings()
 	want.Exemptions, want.AgentAddresses = nil, false

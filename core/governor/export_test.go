@@ -2,14 +2,14 @@ package governor
 
 import "testing"
 
-// Positive is a line of the data for tests of other packages' use of this one.
+// Positive is a positive example from the rules' data, for other packages' tests of this one.
 type Positive struct {
 	Line string
 	Text []byte
 	Rule ID
 }
 
-// Positives are the positives of every rule.
+// Positives returns the positive examples of every rule.
 func Positives(t testing.TB) (all []Positive) {
 	for _, r := range readData(t) {
 		id, _ := Lookup(r.name)

@@ -2,8 +2,8 @@ package governor
 
 import "strings"
 
-// foreignWords lists words that name subjects and have letters beyond ASCII, each followed by a bar. The scanner's own words
-// are ASCII only, so these are recognized by their first two bytes: see mayBeForeign.
+// foreignWords lists words with letters beyond ASCII that name subjects, each followed by a bar. The scanner's own
+// words are ASCII only, so these are recognized by their first two bytes: see mayBeForeign.
 var foreignWords = [...]struct {
 	subject context
 	words   string
@@ -30,7 +30,8 @@ func mayBeForeign(first, second byte) bool {
 	return first >= 0xc0 && second&0xc0 == 0x80 && foreignSeconds[first-0xc0]>>(second&63)&1 == 1
 }
 
-// foreign notes the subject of a foreign word at i. If the word means a birth or a password, it looks for the value after it.
+// foreign notes the subject of a foreign word at i. If the word is about birth or a password, it looks for the value
+// after it.
 func (s *Scanner) foreign(v *view, i int) (next int, ok bool) {
 	if v.at(i-1)|0x20 == 't' && v.has(i, "él") && !isLetterByte(v.at(i+len("él"))) {
 		s.note(aboutPhone, i)
@@ -40,7 +41,7 @@ func (s *Scanner) foreign(v *view, i int) (next int, ok bool) {
 		return s.birthDate(v, i+len("é"))
 	}
 	if v.has(i, "ña") && !v.has(i-len("ontrase"), "ontrase") {
-		return 0, false // only contraseña is a password
+		return 0, false // only in contraseña does it mean a password
 	}
 	for n := range foreignWords {
 		one := &foreignWords[n]

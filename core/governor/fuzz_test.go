@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// seeds adds the examples of every rule.
+// seeds adds one positive and one near miss of every rule.
 func seeds(f *testing.F) {
 	for _, r := range readData(f) {
 		f.Add(r.positives[0].text)
@@ -16,8 +16,8 @@ func seeds(f *testing.F) {
 	f.Add([]byte(letter))
 }
 
-// FuzzFindings: findings lie in the text, in order, on character boundaries, within their rule's length, and do not
-// depend on how the text is cut.
+// FuzzFindings: findings lie within the text, are in order, begin and end on character boundaries, are no longer than
+// their rule permits, and do not depend on how the text is cut.
 func FuzzFindings(f *testing.F) {
 	seeds(f)
 	f.Add([]byte("project bluebird - [EMAIL_1] übe-naïve"))
@@ -39,7 +39,7 @@ func FuzzFindings(f *testing.F) {
 	})
 }
 
-// checkRanges checks findings against the text they are in.
+// checkRanges checks findings against the text that they are in.
 func checkRanges(t *testing.T, text []byte, found []Finding) {
 	t.Helper()
 	end := 0
@@ -61,7 +61,7 @@ func checkRanges(t *testing.T, text []byte, found []Finding) {
 	}
 }
 
-// FuzzRedact: restoring inverts redacting, once and twice.
+// FuzzRedact: restoring reverses redacting, whether done once or twice.
 func FuzzRedact(f *testing.F) {
 	seeds(f)
 	rules, p := AllRules(), redactAll()
@@ -72,8 +72,8 @@ func FuzzRedact(f *testing.F) {
 		if restored := r.Restore(nil, redacted); !bytes.Equal(restored, text) {
 			t.Fatalf("%q redacted is %q, restored %q", text, redacted, restored)
 		}
-		// A finding beside a redacted one may become clear only now: two groups of digits that were too long together.
-		// Placeholders stay whole, and restoring twice gives the text.
+		// A finding beside a redacted one may become recognizable only now: two groups of digits that were too long
+		// together. Placeholders stay intact, and restoring twice gives the original text.
 		again := r.Apply(nil, redacted, p, Input, Scan(redacted, rules, nil))
 		if restored := r.Restore(nil, r.Restore(nil, again)); !bytes.Equal(restored, r.Restore(nil, text)) {
 			t.Fatalf("%q\nredacted %q\nagain    %q\nrestored %q", text, redacted, again, restored)
@@ -81,7 +81,7 @@ func FuzzRedact(f *testing.F) {
 	})
 }
 
-// TestRedactionIsIdempotent: redacting an example twice is redacting it once.
+// TestRedactionIsIdempotent: redacting an example twice gives the same result as redacting it once.
 func TestRedactionIsIdempotent(t *testing.T) {
 	rules, p := AllRules(), redactAll()
 	for _, rule := range readData(t) {
@@ -96,7 +96,7 @@ func TestRedactionIsIdempotent(t *testing.T) {
 	}
 }
 
-// FuzzSettings: no encoded settings make decoding, compiling or a scan fail.
+// FuzzSettings: whatever the encoded settings are, decoding, compiling and scanning do not fail.
 func FuzzSettings(f *testing.F) {
 	for _, s := range []Settings{NewSettings(), fullSettings()} {
 		f.Add(s.Encode(), []byte("project bluebird - ACME a-b"))

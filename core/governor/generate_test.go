@@ -22,7 +22,7 @@ const (
 	wordSet  = digitSet + smallSet + upperSet
 )
 
-// alphabets are the classes of formats, as testdata/governor/tokens.txt describes them.
+// alphabets has the characters of each class in token formats, as testdata/governor/tokens.txt describes them.
 var alphabets = map[byte]string{
 	'd': digitSet, 'x': digitSet + "abcdef", 'X': digitSet + "abcdefABCDEF", 'w': wordSet, 'u': wordSet + "_-", 'b': wordSet + "+/",
 	'l': digitSet + smallSet, 'A': digitSet + upperSet, 'B': upperSet + "234567", 'a': smallSet + upperSet, 'e': wordSet + "+/",
@@ -35,7 +35,7 @@ var (
 	macro      = regexp.MustCompile(`\$(pem|der|jwt|wif|secret|hex)(?:\(([^)]*)\))?`)
 )
 
-// expand replaces $N and $N:damage by tokens, and the other macros.
+// expand replaces $N and $N:damage with tokens, and expands the other macros.
 func expand(line string, r *ruleData, random *rand.Rand) string {
 	line = macro.ReplaceAllStringFunc(line, func(found string) string {
 		m := macro.FindStringSubmatch(found)
@@ -48,7 +48,7 @@ func expand(line string, r *ruleData, random *rand.Rand) string {
 	})
 }
 
-// secretExample is a random secret of a kind that has no token format.
+// secretExample returns a random secret of a kind that has no token format.
 func secretExample(kind, parameter string, random *rand.Rand) string {
 	switch kind {
 	case "pem":
@@ -73,7 +73,8 @@ func secretExample(kind, parameter string, random *rand.Rand) string {
 	return letters(random, 'w', 32)
 }
 
-// derExample is the base64 of a key in DER: a private one of a kind, also in "lines"; or one that is "public", "cut" or "long".
+// derExample returns the base64 of a key in DER: a private key of some kind, perhaps in "lines", or one that is
+// "public", "cut" or "long".
 func derExample(kind string, random *rand.Rand) string {
 	heads := map[string]string{
 		"rsa": "\x30\x82\x04\xa3\x02\x01\x00\x02\x82\x01\x01\x00", "sec1": "\x30\x77\x02\x01\x01\x04\x20",
@@ -97,7 +98,7 @@ func derExample(kind string, random *rand.Rand) string {
 	return text
 }
 
-// base58Check encodes bytes with the double SHA-256 as checksum.
+// base58Check encodes bytes with their double SHA-256 as the checksum.
 func base58Check(payload []byte) string {
 	sum := sha256.Sum256(payload)
 	sum = sha256.Sum256(sum[:])
@@ -129,7 +130,7 @@ func generate(rule, format, damage string, random *rand.Rand) string {
 			return strings.Repeat(alphabets[m[1][0]][:1], length)
 		}
 		text := letters(random, m[1][0], length)
-		if number == 0 && format[0] == '{' { // a word's first joint is not of it
+		if number == 0 && format[0] == '{' { // a joint before a word does not belong to it
 			begin := min(2, len(text)) // $N:tail drops the first
 			text = strings.NewReplacer("_", "a", "-", "a", "~", "a").Replace(text[:begin]) + text[begin:]
 		}
@@ -138,7 +139,7 @@ func generate(rule, format, damage string, random *rand.Rand) string {
 	return damaged(rule, format, token, damage, random)
 }
 
-// runLength is the length of a run: a random one of the format's, or one that it does not allow.
+// runLength returns the length of a run: a random one that the format permits, or one that it does not.
 func runLength(m []string, damage string, last bool, random *rand.Rand) int {
 	least, _ := strconv.Atoi(m[2])
 	most := least
@@ -156,7 +157,7 @@ func runLength(m []string, damage string, last bool, random *rand.Rand) int {
 	return least + random.IntN(most-least+1)
 }
 
-// damaged gives a token its checksum and does the damage that is not one of length.
+// damaged gives a token its checksum and does the damage that does not concern its length.
 func damaged(rule, format, token, damage string, random *rand.Rand) string {
 	prefix, _, _ := strings.Cut(format, "{")
 	switch damage {
@@ -180,7 +181,8 @@ func damaged(rule, format, token, damage string, random *rand.Rand) string {
 	return token
 }
 
-// letters is random text of a class with at least one digit and one letter of each case, if the class has them.
+// letters returns random text of a class. If it has 16 characters or more, it has at least one digit and one letter
+// of each case that the class has.
 func letters(random *rand.Rand, class byte, length int) string {
 	set := alphabets[class]
 	for {
@@ -218,7 +220,7 @@ func complete(rule, token, prefix string, random *rand.Rand) string {
 	return token
 }
 
-// posternExample is a key of Postern's own with a prefix.
+// posternExample returns a key of Postern's own with a prefix.
 func posternExample(prefix string, random *rand.Rand) string {
 	var bits [keys.RandomBytes]byte
 	for i := range bits {
@@ -234,7 +236,7 @@ func posternExample(prefix string, random *rand.Rand) string {
 	return keys.New(kind, env, bits)
 }
 
-// base62 is six digits of base62.
+// base62 returns a number as six digits of base62.
 func base62(v uint32) string {
 	const digits = digitSet + upperSet + smallSet
 	var out [6]byte
@@ -245,7 +247,7 @@ func base62(v uint32) string {
 	return string(out[:])
 }
 
-// bech32Sum is the checksum function of BIP 173.
+// bech32Sum is the checksum function in BIP 173.
 func bech32Sum(values []byte) uint32 {
 	sum := uint32(1)
 	for _, v := range values {
@@ -260,7 +262,7 @@ func bech32Sum(values []byte) uint32 {
 	return sum
 }
 
-// ageExample replaces the last six characters by the Bech32 checksum of the others (BIP 173).
+// ageExample replaces the last six characters with the Bech32 checksum of the others (BIP 173).
 func ageExample(token string) string {
 	const alphabet = "qpzry9x8gf2tvdw0s3jn54khce6mua7l"
 	token = strings.ToLower(token)

@@ -3,16 +3,17 @@ package governor
 // identityFormat is a national identifier made of digits.
 type identityFormat struct {
 	rule    string
-	strong  string              // shapes that are a finding alone
-	weak    string              // shapes that need a word about the subject near
+	strong  string              // shapes that are findings on their own
+	weak    string              // shapes that need a word about the subject nearby
 	subject context             // 0: the rule needs none
 	digits  string              // see satisfies
 	check   func(d []byte) bool // nil: digits say all
 }
 
-// identities is the national identifiers. testdata/governor/identities.txt has sources and examples.
-// A shape is strong when the check and the structure together accept fewer than about one random number in a hundred, or little else
-// has the shape. Rows of numbers have the shapes of digits in groups of three or four, so these need a word.
+// identities lists the national identifiers. testdata/governor/identities.txt has sources and examples. A shape is
+// strong when the check and the structure together accept fewer than about one random number in a hundred, or when
+// little else has the shape. Groups of three or four digits also occur in rows of numbers, so those shapes need a
+// word.
 var identities = [...]identityFormat{
 	{"personal.us-ssn", "3-2-4|3 2 4|3.2.4", "9|3-6|5-4|3 6|5 4|3/2/4|2-7", aboutSSN | aboutTax, "", usSSN},
 	{"personal.us-itin", "3-2-4|3 2 4|3.2.4", "9|3-6|5-4|3 6|5 4|3/2/4", aboutSSN | aboutTax, "", usITIN},
@@ -64,7 +65,7 @@ var identities = [...]identityFormat{
 	{"personal.yu-jmbg", "13", "", aboutID, "", yuJMBG},
 	{"personal.pk-cnic", "5-7-1", "13", aboutID, "a17m19", nil},
 	{"personal.ru-snils", "3-3-3 2|3-3-3-2", "11|3 3 3 2", aboutID, "", ruSNILS},
-	// Identifiers without a shape of digits alone, see letters.go.
+	// Identifiers with letters, see letters.go, and further identity documents.
 	{"personal.passport", "", "", 0, "", nil},
 	{"personal.identity-document", "", "8|7|2.3.3|1.3.3", aboutArgentina | aboutSpain | aboutDocument, "", nil},
 	{"personal.identity-document", "", "3/4/4|2/3/5|3/3/5|5/5", aboutGermany | aboutTax, "", nil},
@@ -93,14 +94,15 @@ var identities = [...]identityFormat{
 	{"personal.ie-pps", "", "", 0, "", nil},
 }
 
-// identifiers is the subjects whose words name an identifier of their own, with check digits.
+// identifiers is the set of subjects whose words name one identifier with check digits.
 const identifiers = aboutSSN | aboutHealth | aboutGermany | aboutNetherlands | aboutPoland | aboutFrance | aboutSweden | aboutDenmark |
 	aboutPortugal | aboutBrazil | aboutIndia | aboutCanada | aboutAustralia | aboutSouthAfrica | aboutTurkey | aboutRomania | aboutKorea |
 	aboutChile | aboutArgentina | aboutCzechia | aboutBulgaria | aboutEstonia | aboutCroatia | aboutIsrael | aboutJapan | aboutAustria |
 	aboutThailand | aboutBelgium
 
-// identity tries the identifiers with as many digits as the first k+1 groups: first the one that a word names, then the identifiers
-// that words near announce, then strong shapes. Where the first has a wrong check digit, the number is not a finding.
+// identity tries the identifiers with as many digits as the first k+1 groups: first the one that a word names, then
+// the identifiers that nearby words announce, then strong shapes. If the named one has a wrong check digit, the
+// number is not a finding.
 func (s *Scanner) identity(v *view, start int, n *number, k int) (next int, ok bool) {
 	if digits := n.total[k]; digits > 18 || len(identitiesBy[digits]) == 0 {
 		return 0, false
@@ -128,8 +130,9 @@ func (s *Scanner) identity(v *view, start int, n *number, k int) (next int, ok b
 	return next, ok
 }
 
-// identityAbout tries the identifiers of some subjects, 0 for the strong shapes of all, with any grouping if loose is set and
-// they have check digits. wrong reports that one had the form but not the check digits.
+// identityAbout tries the identifiers of some subjects, or the strong shapes of all if subjects is 0. If loose is
+// set, identifiers with check digits may have any grouping. wrong reports that one had the form but not the check
+// digits.
 func (s *Scanner) identityAbout(v *view, start int, n *number, k int, subjects context, loose bool) (next int, ok, wrong bool) {
 	d := n.digits[:n.total[k]]
 	wanted := uint16(oneStrong)
@@ -164,7 +167,7 @@ func (s *Scanner) identityAbout(v *view, start int, n *number, k int, subjects c
 	return 0, false, wrong
 }
 
-// countries is the codes of countries that come before their numbers, with the number's subject.
+// countries lists the codes of countries that come before national numbers, with the subject of those numbers.
 var countries = [...]struct {
 	code    string
 	subject context
@@ -173,7 +176,8 @@ var countries = [...]struct {
 	{"HR", aboutCroatia}, {"NL", aboutNetherlands}, {"PL", aboutPoland}, {"PT", aboutPortugal}, {"RO", aboutRomania}, {"SK", aboutCzechia},
 }
 
-// countryNumber looks for a national identifier after the code of its country, PT 501 964 843, whose two letters are at start.
+// countryNumber looks for a national identifier after the code of its country, as in PT 501 964 843. The code's two
+// letters are at start.
 func (s *Scanner) countryNumber(v *view, start int) (next int, ok bool) {
 	for i := range countries {
 		if !v.has(start, countries[i].code) {
@@ -195,8 +199,8 @@ func (s *Scanner) countryNumber(v *view, start int) (next int, ok bool) {
 	return 0, false
 }
 
-// isOther reports whether the first k+1 groups are rather a time, 202611220259 or 1795313530000, years, an amount, 130 692 544, or a
-// phone number after the word for it.
+// isOther reports whether the first k+1 groups are more likely a time (202611220259 or 1795313530000), years, an
+// amount (130 692 544), or a phone number after the word for it.
 func (s *Scanner) isOther(n *number, k, start int) bool {
 	d := n.digits[:n.total[k]]
 	if k > 0 && len(d) != 10 {
@@ -215,14 +219,14 @@ func (s *Scanner) isOther(n *number, k, start int) bool {
 	return s.since(aboutPhone, start) <= 24
 }
 
-// digitCount is an identifier that may have some number of digits. shapes has a bit for each length of the first group in its
-// shapes of several groups, 1 to 14, and for a single group.
+// digitCount is an identifier that may have some number of digits. shapes has a bit for each length, 1 to 14, of the
+// first group in its shapes with several groups. It also has two bits for a single group.
 type digitCount struct {
 	index  uint8
 	shapes uint16
 }
 
-// A single group of digits is a strong or a weak shape.
+// Bits for a single group of digits that is a strong or a weak shape.
 const (
 	oneStrong = 1
 	oneWeak   = 1 << 15

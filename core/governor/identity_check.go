@@ -6,9 +6,9 @@ import (
 	"github.com/postern-ai/postern/core/governor/checksum"
 )
 
-// The checks below get digits only, of a length that one of the identifier's shapes has.
+// The checks below only get digits, as many as one of the identifier's shapes has.
 
-// two returns the number of two digits.
+// two returns the value of two digits.
 //
 //go:noinline
 func two(d []byte) int { return int(d[0]-'0')*10 + int(d[1]-'0') }
@@ -19,7 +19,7 @@ func isDate(d []byte) bool { return isMonthDay(two(d[2:]), two(d[4:])) }
 // isDayFirst reports whether six digits are day, month and year.
 func isDayFirst(d []byte) bool { return isMonthDay(two(d[2:]), two(d)) }
 
-// isMonthDay reports whether two numbers may be a month and a day of it.
+// isMonthDay reports whether two numbers can be a month and a day in it.
 //
 //go:noinline
 func isMonthDay(month, day int) bool {
@@ -67,8 +67,9 @@ func satisfies(rule string, d []byte) bool {
 	return true
 }
 
-// fitsSum reports whether a sum is divisible by 11 (kind 0) or 10 (t), or the digit after the weighted ones is its check digit:
-// 11 minus the remainder modulo 11, from 10 on zero (z) or without its tens (o); the remainder without its tens (m), or one for ten (r).
+// fitsSum reports whether the weighted sum is divisible by 11 (kind 0) or 10 (t), or the digit after the weighted
+// ones is its check digit. That digit is 11 minus the remainder modulo 11, which counts as zero from 10 on (z) or
+// loses its tens (o). For other kinds it is the remainder, which loses its tens (m) or counts as one if it is 10 (r).
 func fitsSum(kind byte, weights string, d []byte) bool {
 	sum := checksum.Weighted(d, weights)
 	check := sum % 11
@@ -100,13 +101,14 @@ func usSSN(d []byte) bool {
 	return area != 0 && area != 666 && area < 900 && group != 0 && serial != 0
 }
 
-// usITIN: the group is one that the IRS assigns. Source: https://www.irs.gov/pub/irs-pdf/p4757.pdf, "ITIN structure".
+// usITIN reports whether the number begins with 9 and has a group that the IRS assigns. Source:
+// https://www.irs.gov/pub/irs-pdf/p4757.pdf, "ITIN structure".
 func usITIN(d []byte) bool {
 	group := two(d[3:])
 	return d[0] == '9' && group >= 50 && group != 89 && group != 93 && (group <= 65 || group >= 70)
 }
 
-// usNPI is the Luhn check with the prefix of the issuer, 80840, whose part of the sum is 24.
+// usNPI does the Luhn check with the issuer's prefix, 80840, in front of the number.
 func usNPI(d []byte) bool {
 	var all [15]byte
 	copy(all[:], "80840")
@@ -118,7 +120,7 @@ func auABN(d []byte) bool {
 	return (checksum.Weighted(d, "10 1 3 5 7 9 11 13 15 17 19")-10)%89 == 0 && d[0] != '0'
 }
 
-// frNIR gets a number with or, after a word, without its two check digits.
+// frNIR checks a number with its two check digits or, after a word about it, without them.
 func frNIR(d []byte) bool {
 	month := two(d[3:])
 	if !oneOf(d[0], "123478") || month == 0 || month > 12 && month < 20 || month > 42 && month < 50 {
@@ -135,7 +137,7 @@ func beNational(d []byte) bool {
 	check := two(d[9:])
 	before2000 := checksum.Mod(d[:9], 97)
 	since2000 := (checksum.Mod(d[:9], 97) + 2000000000%97) % 97
-	return (month%20 == 0 && day > 0 || isMonthDay(month%20, day)) && // the month of a date that nobody knows is zero
+	return (month%20 == 0 && day > 0 || isMonthDay(month%20, day)) && // an unknown date has the month zero
 		(97-before2000 == check || 97-since2000 == check)
 }
 
@@ -168,10 +170,10 @@ func noBirthNumber(d []byte) bool {
 		checksum.Weighted(d, "5 4 3 2 7 6 5 4 3 2 1")%11 == 0
 }
 
-// cnRegions is the first two digits of the provinces. Source: GB/T 2260.
+// cnRegions lists the first two digits of the provinces. Source: GB/T 2260.
 const cnRegions = "11 12 13 14 15 21 22 23 31 32 33 34 35 36 37 41 42 43 44 45 46 50 51 52 53 54 61 62 63 64 65 71 81 82 83"
 
-// cnResident gets 17 digits and a digit or X.
+// cnResident checks 17 digits that are followed by a digit or X.
 func cnResident(d []byte) bool {
 	region := false
 	for i := 0; i < len(cnRegions); i += 3 {
@@ -194,8 +196,8 @@ func atSVNR(d []byte) bool {
 	return check == checksum.Digit(d[3]) && month >= 1 && month <= 15 && two(d[4:]) <= 31
 }
 
-// krRRN permits the other check digit of the numbers of foreigners, from 5. Since October 2020 the last digits are random: such
-// numbers need a word.
+// krRRN also accepts the different check digit of foreigners' numbers, whose seventh digit is 5 or more. Since
+// October 2020 the last digits have been random, so such numbers need a word.
 func krRRN(d []byte) bool {
 	check := 11 - checksum.Weighted(d, "2 3 4 5 6 7 8 9 2 3 4 5")%11
 	last := checksum.Digit(d[12])
@@ -227,15 +229,16 @@ func eePersonalCode(d []byte) bool {
 	return d[0] >= '1' && d[0] <= '8' && isDate(d[1:]) && check == checksum.Digit(d[10])
 }
 
-// clRUT gets digits only; a RUT that ends with K is in letters.go.
+// clRUT gets only digits. letters.go has the RUT that ends with K.
 func clRUT(d []byte) bool { return clDigit(d[:len(d)-1]) == d[len(d)-1] }
 
-// clPerson is the numbers of most adults, from 10 to 29 million, but no date with a number after it: 20261122-1.
+// clPerson accepts the numbers of most adults, from 10 to 29 million, but not a date with a number after it, such as
+// 20261122-1.
 func clPerson(d []byte) bool {
 	return (d[0] == '1' || d[0] == '2') && !(isCentury(d[0], d[1]) && isDate(d[2:])) && clRUT(d)
 }
 
-// clDigit returns the check character of a Chilean RUT: modulo 11 with weights 2 to 7 from the right.
+// clDigit returns the check character of a Chilean RUT, computed modulo 11 with weights 2 to 7 from the right.
 func clDigit(d []byte) byte {
 	sum := 0
 	for i := range d {
@@ -251,7 +254,7 @@ func clDigit(d []byte) byte {
 	}
 }
 
-// isKennitala permits days plus 40: those of companies.
+// isKennitala also accepts days plus 40, which companies have.
 func isKennitala(d []byte) bool {
 	day := two(d)
 	if day > 40 {
@@ -260,7 +263,7 @@ func isKennitala(d []byte) bool {
 	return isMonthDay(two(d[2:]), day) && (d[9] == '9' || d[9] == '0') && checksum.Weighted(d, "3 2 7 6 5 4 3 2 1")%11 == 0
 }
 
-// myID: the place of birth is a state's or, from 60, a country's number.
+// myID also checks the place of birth, which is the number of a state or, from 60, of a country.
 func myID(d []byte) bool {
 	place := two(d[6:])
 	return isDate(d) && place > 0 && (place < 17 || place > 20)
@@ -270,38 +273,43 @@ func ruSNILS(d []byte) bool {
 	return checksum.Weighted(d, "9 8 7 6 5 4 3 2 1")%101%100 == two(d[9:])
 }
 
-// yuJMBG is the number of Yugoslavia, which its successors have kept: day, month, three digits of the year, region.
+// yuJMBG checks a Yugoslav number, which the successor states have kept: day, month, three digits of the year,
+// region.
 func yuJMBG(d []byte) bool {
 	check := 11 - checksum.Weighted(d, "7 6 5 4 3 2 7 6 5 4 3 2")%11
 	return isDayFirst(d) && (d[4] == '9' || d[4] == '0') && check%11 == checksum.Digit(d[12]) && check != 10
 }
 
-// lvCode is the personal code of Latvia: date of birth, century, serial number, check digit. Source: https://www.pmlp.gov.lv
+// lvCode checks a Latvian personal code: date of birth, century, serial number, check digit. Source:
+// https://www.pmlp.gov.lv
 func lvCode(d []byte) bool {
 	return isDayFirst(d) && d[6] <= '2' && (1+checksum.Weighted(d, "10 5 8 4 2 1 6 3 7 9"))%11%10 == checksum.Digit(d[10])
 }
 
-// esSocial is the number of the social security of Spain: province, number, remainder modulo 97. Source: https://www.seg-social.es
+// esSocial checks a Spanish social security number: province, number, remainder modulo 97. Source:
+// https://www.seg-social.es
 func esSocial(d []byte) bool { return two(d) <= 66 && checksum.Mod(d[:10], 97) == two(d[10:]) }
 
-// kwCivil is the civil number of Kuwait: century, date of birth, serial number, check digit. Source: https://www.paci.gov.kw
+// kwCivil checks a Kuwaiti civil number: century, date of birth, serial number, check digit. Source:
+// https://www.paci.gov.kw
 func kwCivil(d []byte) bool {
 	return 11-checksum.Weighted(d, "2 1 6 3 7 9 10 5 8 4 2")%11 == checksum.Digit(d[11])
 }
 
-// frTax is the tax number of a person in France: ten digits and their remainder modulo 511. Source: https://www.impots.gouv.fr
+// frTax checks the French tax number of a person: ten digits and their remainder modulo 511. Source:
+// https://www.impots.gouv.fr
 func frTax(d []byte) bool { return checksum.Mod(d[:10], 511) == checksum.Mod(d[10:], 1000) }
 
-// luNational is the number of a person in Luxembourg: date of birth, serial number, check digits of Luhn and of Verhoeff over the
-// first eleven digits. Source: https://guichet.public.lu
+// luNational checks the Luxembourg number of a person: date of birth, serial number, and two check digits over the
+// first eleven digits, one of Luhn and one of Verhoeff. Source: https://guichet.public.lu
 func luNational(d []byte) bool {
 	other := [12]byte{11: d[12]}
 	copy(other[:], d[:11])
 	return isCentury(d[0], d[1]) && isDate(d[2:]) && checksum.Luhn(d[:12]) && checksum.Verhoeff(other[:])
 }
 
-// egNational is the number of a person in Egypt: century, date of birth, governorate, serial number.
-// Source: https://en.wikipedia.org/wiki/Egyptian_National_Identity_Card
+// egNational checks the governorate in an Egyptian number of a person: century, date of birth, governorate, serial
+// number. Source: https://en.wikipedia.org/wiki/Egyptian_National_Identity_Card
 func egNational(d []byte) bool {
 	place := two(d[7:])
 	return place >= 1 && place <= 4 || place >= 11 && place <= 35 && place != 20 && place != 30 || place == 88

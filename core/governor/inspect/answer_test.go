@@ -11,7 +11,7 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// logProbs is a choice's log probabilities of tokens.
+// logProbs returns a choice's log probabilities of tokens.
 func logProbs(list string, tokens ...string) string {
 	var all []string
 	for _, token := range tokens {
@@ -22,7 +22,7 @@ func logProbs(list string, tokens ...string) string {
 	return `{"` + list + `":[` + strings.Join(all, ",") + `]}`
 }
 
-// tokensOf reads the tokens of log probabilities, and how many are blanked.
+// tokensOf returns the tokens in log probabilities and how many of them are blanked.
 func tokensOf(t *testing.T, data string) (text string, blanked int) {
 	t.Helper()
 	var lists map[string][]struct {
@@ -78,7 +78,7 @@ func TestResponsesRepeatTheText(t *testing.T) {
 	}
 }
 
-// TestRepetitionsAloneCount: a finding that only a repetition has is no less a finding.
+// TestRepetitionsAloneCount: a finding counts even if only a repetition of the text has it.
 func TestRepetitionsAloneCount(t *testing.T) {
 	blocking := &inspect.Check{Policy: policy(t, governor.Block, "personal.email")}
 	for _, body := range []string{
@@ -91,7 +91,8 @@ func TestRepetitionsAloneCount(t *testing.T) {
 	}
 }
 
-// redacted is a redactor that knows the e-mail as [EMAIL_1] and a text with a quote and a line feed as [PASSWORD_1].
+// redacted returns a redactor that knows the email address as [EMAIL_1] and a private key with line feeds as
+// [PRIVATE_KEY_1].
 func redacted(t *testing.T) *governor.Redactor {
 	t.Helper()
 	check := redacting(t)
@@ -104,7 +105,7 @@ func redacted(t *testing.T) *governor.Redactor {
 	return check.Redactor
 }
 
-// restored are answers and what the caller gets.
+// restored lists responses and what the caller gets.
 var restored = []struct {
 	kind       inspect.Kind
 	body, want string
@@ -145,7 +146,8 @@ func TestRestoreLogProbs(t *testing.T) {
 	}
 }
 
-// TestRestoreIsBounded: a model that repeats the placeholder of a long value does not multiply it without end.
+// TestRestoreIsBounded: a model that repeats the placeholder of a long value cannot multiply that value without
+// limit.
 func TestRestoreIsBounded(t *testing.T) {
 	body := `{"text":"` + strings.Repeat("[PRIVATE_KEY_1] ", 100_000) + `"}`
 	got := inspect.Restore(inspect.NativeAnswer, []byte(body), redacted(t))
@@ -232,7 +234,8 @@ func TestRestoreResponse(t *testing.T) {
 	}
 }
 
-// TestRestoreIntoJSON: a value is restored as a part of a string in a text that is JSON, and once only in a call's arguments.
+// TestRestoreIntoJSON: if a text is JSON, a value is restored as part of a JSON string. In a call's arguments, it is
+// escaped only once.
 func TestRestoreIntoJSON(t *testing.T) {
 	r := redacted(t)
 	r.JSON = true
@@ -246,7 +249,7 @@ func TestRestoreIntoJSON(t *testing.T) {
 	}
 }
 
-// TestAnswerSchema: the text of every dialect's answer is checked; answers without text are not.
+// TestAnswerSchema: the text of every dialect's response is checked. Responses without text are not.
 func TestAnswerSchema(t *testing.T) {
 	settings := governor.NewSettings()
 	settings.Schema = governor.AnswerSchema{Schema: `{"type":"object","required":["a"]}`, Action: governor.Block}

@@ -11,8 +11,8 @@ import (
 	"github.com/postern-ai/postern/core/jsonvalue"
 )
 
-// matchAnswer checks the texts of a non-streaming answer against Check.Schema: one text for each choice, or the only
-// text in dialects without choices.
+// matchAnswer checks the text of a non-streaming response against Check.Schema: that of each choice, or the only text
+// in dialects without choices.
 func (w *walker) matchAnswer() {
 	if w.check.Schema == "" || w.dir != governor.Output {
 		return
@@ -42,7 +42,7 @@ func (w *walker) matchAnswer() {
 	}
 }
 
-// texts returns a string, or the joined texts of all parts of one type.
+// texts returns a string, or the joined text of all parts of one type.
 func texts(content gjson.Result, kind string) string {
 	if content.Type == gjson.String {
 		return content.Str
@@ -57,7 +57,7 @@ func texts(content gjson.Result, kind string) string {
 	return string(text)
 }
 
-// matchResponse does the same as matchAnswer, for a translated answer.
+// matchResponse does the same as matchAnswer for a translated response.
 func (w *collector) matchResponse(resp *chat.Response) {
 	if w.check.Schema == "" {
 		return
@@ -67,8 +67,8 @@ func (w *collector) matchResponse(resp *chat.Response) {
 	}
 }
 
-// match adds a finding if a text does not satisfy the schema. It ignores answers without text, such as tool calls and
-// refusals.
+// match adds a finding if a text does not satisfy the schema. It ignores responses without text, such as tool calls
+// and refusals.
 func (in *inspector) match(text, path string) {
 	if text == "" {
 		return
@@ -80,7 +80,7 @@ func (in *inspector) match(text, path string) {
 	}
 }
 
-// setPaths sets the path of a finding that concerns the whole text, and of its report.
+// setPaths sets the path of a finding that is about the whole text, and the path of its report.
 func (in *inspector) setPaths(from int, rule governor.ID, path string) {
 	for i := from; i < len(in.result.Findings); i++ {
 		in.result.Findings[i].Path = path

@@ -10,13 +10,13 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// fourMB is a body of 4 MB: one unit over and over.
+// fourMB returns a body of 4 MB that repeats one unit.
 func fourMB(before, unit, behind string) []byte {
 	const size = 4_000_000
 	return []byte(before + strings.Repeat(unit, (size-len(before)-len(behind))/len(unit)) + behind)
 }
 
-// heavy are bodies that need much memory for their size.
+// heavy lists bodies that need a lot of memory for their size.
 var heavy = map[string][3]string{
 	"cards":                {`{"messages":[{"content":"`, card + "; ", `"}]}`},
 	"cards and escapes":    {`{"messages":[{"content":"\n`, card + `\n`, `"}]}`},
@@ -39,7 +39,7 @@ var heavy = map[string][3]string{
 	"log probabilities":    {`{"logprobs":{"content":[{}`, `,{"token":"41111111"},{"token":"11111111;","bytes":[1],"top_logprobs":[]}`, `]}}`},
 }
 
-// TestMemoryIsBounded: the core's memory has no garbage collector, so the sum of all that a check allocates counts.
+// TestMemoryIsBounded: the core's memory has no garbage collector, so everything that a check allocates counts.
 func TestMemoryIsBounded(t *testing.T) {
 	const limit = 20 << 20
 	for name, c := range heavy {
@@ -60,7 +60,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// TestOrdinaryRequestsAllocateLittle: a string without escapes is scanned where it is.
+// TestOrdinaryRequestsAllocateLittle: a string without escapes is scanned in place.
 func TestOrdinaryRequestsAllocateLittle(t *testing.T) {
 	check := redacting(t)
 	for _, c := range []struct {

@@ -2,25 +2,25 @@ package inspect
 
 import "unicode/utf8"
 
-// cursor reads a text in its escaped form, and maps offsets in the decoded text to offsets in the body.
+// cursor reads a text in its escaped form and maps offsets in the decoded text to offsets in the body.
 //
 // A text is decoded at one of three levels. Level 0 is plain text. Level 1 is the content of a JSON string. Level 2
 // is the content of a string in a JSON document that is itself in a string, such as a tool call's arguments in
 // OpenAI's dialect.
 //
-// The decoded form of a document is its JSON with the escapes in its strings resolved, including quotes and
-// punctuation: names give context to the values beside them, and numbers are part of the text. Only the commas
+// The decoded form of a document is its JSON with the escapes in its strings resolved. It includes quotes and
+// punctuation, because names give context to the values beside them and numbers are part of the text. Only the commas
 // between values become semicolons, because detectors would read digits with a comma between them as one number.
 type cursor struct {
 	raw      []byte
-	at       int // offset of the next byte, in the body
+	at       int // offset of the next byte in the body
 	end      int
-	pos      int // offset of the next byte, in the decoded text
-	level    int // of the text; for a document, the level of its strings
+	pos      int // offset of the next byte in the decoded text
+	level    int // level of the text, or of the strings in a document
 	document bool
 	inString bool // the cursor is in a string of a document
-	opened   int  // offset of the last string's content, in the body
-	number   int  // offset of the number that contains the last byte, in the body; -1: none
+	opened   int  // offset in the body of the last string's content
+	number   int  // offset in the body of the number that contains the last byte, or -1
 }
 
 // newCursor returns a cursor at the start of a segment.
@@ -38,7 +38,7 @@ func plain(b []byte) int {
 		w := uint64(c[0]) | uint64(c[1])<<8 | uint64(c[2])<<16 | uint64(c[3])<<24 |
 			uint64(c[4])<<32 | uint64(c[5])<<40 | uint64(c[6])<<48 | uint64(c[7])<<56
 		quote, backslash := w^(ones*'"'), w^(ones*'\\')
-		// Each zero byte sets its high bit. Borrows set false bits only above the first one.
+		// Each zero byte sets its high bit. Borrows can set wrong bits only above the first one.
 		if ((quote-ones)&^quote|(backslash-ones)&^backslash)&highs != 0 {
 			break
 		}
@@ -50,7 +50,7 @@ func plain(b []byte) int {
 	return n
 }
 
-// run returns the number of unescaped bytes at the cursor, at most limit. It does not look further.
+// run returns the number of unescaped bytes at the cursor, at most limit. It does not look past the limit.
 func (c *cursor) run(limit int) int {
 	limit = min(limit, c.end-c.at)
 	switch {
@@ -87,7 +87,8 @@ func (c *cursor) seek(to int) {
 	}
 }
 
-// appendUnit appends a unit: a character, or one unescaped byte of a character, stored as its complement.
+// appendUnit appends a unit. A unit is a character, or one raw byte of a character beyond ASCII, stored as its
+// complement.
 func appendUnit(dst []byte, unit rune) []byte {
 	if unit < 0 {
 		return append(dst, byte(^unit))
@@ -102,7 +103,7 @@ func unitLength(unit rune) int {
 	return utf8.RuneLen(unit)
 }
 
-// step reads the next unit, and keeps track of the strings and numbers in a document.
+// step reads the next unit and keeps track of the strings and numbers in a document.
 func (c *cursor) step() rune {
 	if !c.document {
 		return c.unit(c.level)
@@ -132,8 +133,8 @@ func (c *cursor) step() rune {
 	return unit
 }
 
-// isNumber reports whether a character can be part of a JSON number. The letter e counts, so it does in literals too.
-// This is harmless, because no finding is in a literal.
+// isNumber reports whether a character can be part of a JSON number. The letter e counts, even in a literal such as
+// true. This is harmless, because literals contain no findings.
 func isNumber(unit rune) bool {
 	return unit >= '0' && unit <= '9' || unit == '-' || unit == '+' || unit == '.' || unit == 'e' || unit == 'E'
 }
@@ -162,7 +163,7 @@ func (c *cursor) unit(level int) rune {
 }
 
 // escape reads the rest of an escape after its backslash. Only a document inside a string can have a malformed
-// escape; escape then reads only the backslash.
+// escape. If it does, escape leaves the rest unread and returns the backslash.
 func (c *cursor) escape(level int) rune {
 	at := c.at
 	switch unit := c.unit(level); unit {

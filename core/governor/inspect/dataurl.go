@@ -5,8 +5,8 @@ import "strings"
 // encodedText is the level of base64 text. Such text can be read, but not rewritten.
 const encodedText = 3
 
-// fileData checks the data: URL of a file part. It treats data:text/plain;base64,… as a text, and returns false if it
-// cannot read the URL.
+// fileData checks the data: URL of a file part. It checks the content of text files, as in data:text/plain;base64,…,
+// and returns false if it cannot read the URL.
 func (w *walker) fileData(s span) bool {
 	one := s.segment()
 	c := newCursor(w.body, &one)
@@ -34,7 +34,7 @@ func isTextType(media string) bool {
 	return strings.HasPrefix(media, "text/") || media == "application/json" || media == "application/xml"
 }
 
-// decodeBase64 appends the decoded text of a data: URL. It skips bytes outside the base64 alphabet.
+// decodeBase64 appends the text that a data: URL contains. It skips bytes outside the base64 alphabet.
 func (c *cursor) decodeBase64(dst []byte) []byte {
 	c.level = 1
 	for c.at < c.end && c.step() != ',' {

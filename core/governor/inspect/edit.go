@@ -9,13 +9,13 @@ import (
 type change uint8
 
 const (
-	mark   change = iota // by a placeholder for the decoded text
-	quoted               // by a placeholder in quotes: a number becomes a string
-	split                // by the placeholder of a value; later edits remove the rest of the finding
-	drop                 // by nothing: the rest of such a finding
-	quote                // by a quote: a part of a number becomes a string
-	put                  // by a value, escaped
-	raw                  // by a value, not escaped
+	mark   change = iota // with a placeholder for the decoded text
+	quoted               // with a placeholder in quotes: a number becomes a string
+	split                // with the placeholder for a value; later edits remove the rest of the finding
+	drop                 // with nothing: the rest of such a finding
+	quote                // with a quote: part of a number becomes a string
+	put                  // with a value, escaped
+	raw                  // with a value, not escaped
 )
 
 // edit replaces the bytes [start, end) of the body. It is only 16 bytes, because a body can have hundreds of
@@ -28,12 +28,12 @@ type edit struct {
 	level      uint8 // level of escaping at the edit
 }
 
-// edits is the list of all edits of a body.
+// edits lists all edits of a body.
 type edits struct {
 	list[edit]
 	values   list[string]
 	unsorted bool
-	size     int // upper bound of the bytes that the edits add
+	size     int // upper bound for the number of bytes that the edits add
 }
 
 // maxEdits limits the memory for edits, at 16 bytes each. A body of 4 MB can contain 300,000 card numbers.
@@ -44,7 +44,7 @@ func (e *edits) add(one edit) {
 	e.push(one)
 }
 
-// value stores a value and returns its index for an edit.
+// value stores a value and returns its index for use in an edit.
 func (e *edits) value(text string) uint32 {
 	e.values.push(text)
 	return uint32(e.values.count - 1)
@@ -145,7 +145,7 @@ func (w *writer) placeholder(dst []byte, rule governor.ID) []byte {
 	return w.redactor.Replace(dst, w.policy, rule, w.match)
 }
 
-// appendEscaped appends a text, escaped for the given level.
+// appendEscaped appends text, escaped for the given level.
 func appendEscaped(dst []byte, text string, level int) []byte {
 	for range level {
 		text = string(jsontext.Escape(text))

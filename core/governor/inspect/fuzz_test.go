@@ -8,7 +8,7 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// FuzzRequest: a rewritten body is valid, has no finding left, and is restored to the same JSON.
+// FuzzRequest: a rewritten body is valid, has no findings left, and is still valid after restoring.
 func FuzzRequest(f *testing.F) {
 	for _, c := range checked {
 		f.Add(uint8(c.kind), []byte(c.body))
@@ -40,7 +40,7 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
-// FuzzRestore: restoring keeps an answer valid.
+// FuzzRestore: restoring keeps a response valid.
 func FuzzRestore(f *testing.F) {
 	for _, c := range restored {
 		f.Add(uint8(c.kind), []byte(c.body))

@@ -1,9 +1,9 @@
-// Package inspect applies the Governor's policy to complete JSON bodies. It checks every text of a request or an
-// answer, rewrites the findings that must be redacted, and restores a caller's own values in its answer.
+// Package inspect applies the Governor's policy to complete JSON bodies. It checks every text in a request or
+// response, rewrites the findings that must be redacted, and restores a caller's own values in the response.
 //
 // Every string in a body is treated as text, with known exceptions: names from fixed sets (roles, types),
-// identifiers, model names, media types, encoded media, addresses of media, signatures and encrypted content. Text
-// fields that an API adds later are therefore checked as well.
+// identifiers, model names, media types, encoded media, URLs of media, signatures and encrypted content. Text fields
+// that an API adds later are therefore checked as well.
 package inspect
 
 import (
@@ -31,52 +31,53 @@ const (
 // RequestKind returns the format of a completion request in a dialect.
 func RequestKind(d chat.Dialect) Kind { return Kind(d) - Kind(chat.Native) + NativeRequest }
 
-// AnswerKind returns the format of a non-streaming answer in a dialect.
+// AnswerKind returns the format of a non-streaming response in a dialect.
 func AnswerKind(d chat.Dialect) Kind { return Kind(d) - Kind(chat.Native) + NativeAnswer }
 
-// Check configures a check. It is the same for all texts of one exchange.
+// Check configures a check. All texts of an exchange share it.
 type Check struct {
 	Policy *governor.Policy
-	// Redactor makes the placeholders for the request's texts, and restores them in the answer. Findings in answers
-	// get placeholders without a number, which are never restored: the caller does not know these values.
+	// Redactor makes the placeholders for the request's texts and restores the values in the response. Findings in
+	// responses get placeholders without a number, which are never restored, because the caller does not know these
+	// values.
 	Redactor *governor.Redactor
 	// Key returns the project's key for fingerprints of matches. If Key is nil or returns an empty key, reports have
-	// no fingerprints. It is only called for findings.
+	// no fingerprints. It is called only if there are findings.
 	Key func() []byte
-	// Schema is the JSON Schema that the text of an answer must satisfy (Settings.Schema). If it is empty, any text
+	// Schema is the JSON Schema that the text of a response must satisfy (Settings.Schema). If it is empty, any text
 	// is valid. The finding for an invalid text has the rule RuleSchema.
 	Schema string
 }
 
-// Finding is a place in a body.
+// Finding is something that a rule found in a body.
 type Finding struct {
 	Rule   governor.ID
-	Action governor.Action // the policy's action; Block for a redaction that the text does not allow
+	Action governor.Action // the policy's action, or Block if the text cannot be redacted
 	// Path names the text, such as messages[2].content[0].text. A JSON document inside a body, such as a tool call's
-	// arguments, is one text. A field name that may come from a caller is "*".
+	// arguments, is one text. A field name that may come from a caller appears as "*".
 	Path string
-	// Start and End are UTF-8 byte offsets in the decoded text. If a finding is split over several parts of a
-	// message, Path is that of the first part, and End continues into the other parts.
+	// Start and End are UTF-8 byte offsets in the decoded text. If a finding spans several parts of a message, Path
+	// is that of the first part, and End continues into the other parts.
 	Start, End int
 }
 
 // Report summarizes a rule's findings for the record.
 type Report struct {
 	Finding        // the first
-	Count   uint64 // of all findings of the rule
+	Count   uint64 // number of all findings of the rule
 	MAC     string // HMAC-SHA-256 of the first match with Check.Key, in hexadecimal
 	Excerpt string // last two characters of the first match; only for personal data
 }
 
 // Result is the result of a check.
 type Result struct {
-	// Body is the rewritten body. It is nil if nothing was rewritten or the decision is Rejected. Bytes outside of
+	// Body is the rewritten body. It is nil if nothing was rewritten or the decision is Rejected. Bytes outside
 	// findings are unchanged.
 	Body       []byte
 	Findings   []Finding // the first governor.MaxListed
 	Tally      governor.Tally
 	Decision   governor.Decision
-	Unchecked  []string // kinds of content that cannot be read: image, audio, file, tokens; without duplicates
+	Unchecked  []string // kinds of content that cannot be read, without duplicates: image, audio, file, tokens
 	Reports    []Report // by rule
 	Characters uint64   // in all texts; counted only if the policy limits them
 }
@@ -87,7 +88,7 @@ func (c *Check) Request(kind Kind, body []byte) Result {
 	return c.body(kind, governor.Input, body, c.Redactor)
 }
 
-// Answer checks a non-streaming answer. body must be valid according to jsontext.Check.
+// Answer checks a non-streaming response. body must be valid according to jsontext.Check.
 func (c *Check) Answer(kind Kind, body []byte) Result {
 	return c.body(kind, governor.Output, body, nil)
 }
@@ -144,7 +145,7 @@ func (in *inspector) writer() writer {
 	return w
 }
 
-// repeated checks the texts that repeat other texts.
+// repeated checks the texts that repeat others.
 func (w *walker) repeated() {
 	if w.mode == scan {
 		w.mode = repeat
@@ -157,8 +158,8 @@ func (w *walker) repeated() {
 	}
 }
 
-// Header checks the value of a header as a text of a request, and adds its findings to the result for the body. It
-// returns true if a finding must be redacted.
+// Header checks the value of a header like a text of the request, and adds its findings to the result for the body.
+// It returns true if a finding must be redacted.
 //
 //go:noinline
 func (c *Check) Header(result *Result, name, value string) (redact bool) {
@@ -177,7 +178,7 @@ func (c *Check) Header(result *Result, name, value string) (redact bool) {
 	return one.Tally.Redact
 }
 
-// addReport adds the report of the same rule for another text.
+// addReport adds the report for another text, or merges it into the report of the same rule.
 //
 //go:noinline
 func (r *Result) addReport(other *Report) {
@@ -191,7 +192,7 @@ func (r *Result) addReport(other *Report) {
 	r.Reports = append(r.Reports, *other)
 }
 
-// Text checks a plain text. Result.Body is the redacted text, even if the decision is Rejected.
+// Text checks plain text. Result.Body is the redacted text, even if the decision is Rejected.
 func (c *Check) Text(text string, d governor.Direction) Result {
 	in := c.inspector(d, []byte(text), c.Redactor)
 	in.one(segment{end: uint32(len(text))})

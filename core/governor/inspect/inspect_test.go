@@ -11,7 +11,7 @@ import (
 
 const card = "4111111111111111"
 
-// rewrites are bodies and what becomes of them.
+// rewrites lists bodies and what they become.
 var rewrites = []struct{ name, body, want string }{
 	{
 		"split over two parts",
@@ -91,7 +91,7 @@ func TestSplitFindingHasThePathOfItsFirstPart(t *testing.T) {
 	}
 }
 
-// TestOtherTextsAreApart: only adjacent parts of one message are one text.
+// TestOtherTextsAreApart: only adjacent parts of one message are joined to one text.
 func TestOtherTextsAreApart(t *testing.T) {
 	for _, body := range []string{
 		`{"messages":[{"content":"jane.roe@exam"},{"content":"ple.com"}]}`,
@@ -109,7 +109,7 @@ func TestOtherTextsAreApart(t *testing.T) {
 	}
 }
 
-// fixed are bodies with a finding where nothing can be rewritten: to redact means to block.
+// fixed lists bodies with a finding that cannot be rewritten, so to redact means to block.
 var fixed = []string{
 	`{"messages":[{"content":[{"type":"thinking","thinking":"«»","signature":"s"}]}]}`,
 	`{"messages":[{"content":[{"signature":"s","thinking":"«»","type":"thinking"}]}]}`,
@@ -137,7 +137,7 @@ func TestWhatCannotBeRedactedIsBlocked(t *testing.T) {
 	}
 }
 
-// TestUnsignedNeighborsAreRedacted: a signature concerns its own object only.
+// TestUnsignedNeighborsAreRedacted: a signature covers only its own object.
 func TestUnsignedNeighborsAreRedacted(t *testing.T) {
 	body := `{"content":[{"type":"thinking","thinking":"x","signature":"s"},{"type":"text","text":"` + email + `"}]}`
 	if r := redacting(t).Request(inspect.AnthropicRequest, []byte(body)); r.Decision != governor.Approve || !strings.Contains(string(r.Body), "[EMAIL_1]") {
@@ -145,7 +145,7 @@ func TestUnsignedNeighborsAreRedacted(t *testing.T) {
 	}
 }
 
-// TestDecisions: a block rewrites nothing, a flag counts, and an allowed rule finds nothing.
+// TestDecisions: blocking rewrites nothing, flagging counts, and an allowed rule finds nothing.
 func TestDecisions(t *testing.T) {
 	body := []byte(`{"messages":[{"content":"` + email + ` and ` + card + ` and x@example.com"}]}`)
 	for _, c := range []struct {
@@ -186,7 +186,8 @@ func TestReports(t *testing.T) {
 	}
 }
 
-// TestManyFindings: 100 are listed, all are acted on, and rules after the first 100 are reported.
+// TestManyFindings: 100 findings are listed, all are acted on, and a rule whose first finding comes after them is
+// still reported.
 func TestManyFindings(t *testing.T) {
 	body := `{"messages":[{"content":"` + strings.Repeat(email+" ", 5000) + `"},{"content":"` + card + `"}]}`
 	r := redacting(t).Request(inspect.NativeRequest, []byte(body))
@@ -198,7 +199,7 @@ func TestManyFindings(t *testing.T) {
 	}
 }
 
-// TestLength: characters of texts count, not bytes, and not those of other strings.
+// TestLength: the length counts characters, not bytes, and only those of texts, not of other strings.
 func TestLength(t *testing.T) {
 	settings := governor.NewSettings()
 	settings.MaxInput, settings.MaxOutput = 6, 3
@@ -246,14 +247,14 @@ func TestNotPromised(t *testing.T) {
 			t.Errorf("%q is found: %+v", text, r.Findings)
 		}
 	}
-	// A document in a document in a string is decoded twice, not three times.
+	// A document inside a string of a document inside a string is decoded twice, not three times.
 	body := `{"arguments":"{\"a\":\"{\\\"b\\\":\\\"jane\\\\\\\\u002eroe\\\\\\\\u0040example.com\\\"}\"}"}`
 	if r := redacting(t).Request(inspect.OpenAIRequest, []byte(body)); jsontext.Check([]byte(body)) != jsontext.OK || len(r.Findings) > 0 {
 		t.Errorf("%+v", r.Findings)
 	}
 }
 
-// TestMalformedBodiesEnd: callers pass valid bodies only. Others must not hang or panic.
+// TestMalformedBodiesEnd: callers pass only valid bodies, but other bodies must not hang or panic.
 func TestMalformedBodiesEnd(t *testing.T) {
 	whole := `{"messages":[{"content":[{"type":"text","text":"\u006aane.roe@example.com"}]},{"tool_calls":[{"function":{"arguments":"{\"a\":4111111111111111}"}}]}],"input":{"a":[1]},"logprobs":{"content":[{"token":"a","bytes":[1],"top_logprobs":[{}]}]}}`
 	for i := range whole {

@@ -1,6 +1,6 @@
 package inspect
 
-// list is a stack that grows in chunks. Growing a slice would copy it, and the old copies are never freed.
+// list is a stack that grows in chunks. Growing a slice would copy it, and the old copies would never be freed.
 type list[T any] struct {
 	chunks [][]T
 	count  int

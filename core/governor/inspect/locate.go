@@ -13,7 +13,7 @@ type level struct {
 	key   span
 }
 
-// locator writes the paths of places in a body. It visits them in the order of the body.
+// locator builds the paths of places in a body. It visits them in the order of the body.
 type locator struct {
 	body   []byte
 	pos    int
@@ -54,7 +54,8 @@ func (in *inspector) setPath(p place, path string) {
 	}
 }
 
-// find advances to the value at an offset: the content of a string, or the bracket of a document.
+// find advances to the value at an offset and returns its path. The offset is that of a string's content or of a
+// document's bracket.
 func (l *locator) find(at int) string {
 	for l.pos < len(l.body) {
 		switch c := l.body[l.pos]; c {

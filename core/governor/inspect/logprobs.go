@@ -9,10 +9,11 @@ type token struct {
 	blanked    bool
 }
 
-// value is the position of a field's value in the body; end is 0 if the field is missing.
+// value is the position of a field's value in the body. end is 0 if the field is missing.
 type value struct{ start, end uint32 }
 
-// logProbs checks log probabilities, whose tokens repeat a text: {"content":[…],"refusal":[…]}, or only the array.
+// logProbs checks log probabilities, whose tokens repeat a text. They have the form {"content":[…],"refusal":[…]}, or
+// are only the array.
 func (w *walker) logProbs(s span) {
 	w.pos, w.depth = int(s.start), 0
 	if w.peek() == '[' {
@@ -54,7 +55,7 @@ func (w *walker) pass() span {
 	return s
 }
 
-// tokens checks one array. The texts of its tokens form one text.
+// tokens checks one array, whose tokens together form one text.
 func (w *walker) tokens() {
 	all := &list[token]{}
 	from := w.segments.count
@@ -103,8 +104,8 @@ func (w *walker) token() (one token, text span) {
 
 func equalText(a []byte, b string) bool { return len(a) == len(b) && equal(a, b) }
 
-// blank removes the bytes and alternatives of all tokens that a replaced finding overlaps, because they repeat its
-// text.
+// blank removes the bytes and alternatives of all tokens that a replaced finding overlaps, because they repeat the
+// finding's text.
 func (m *mapper) blank(f governor.Finding) {
 	if m.tokens == nil {
 		return

@@ -2,17 +2,17 @@ package inspect
 
 import "github.com/postern-ai/postern/core/governor"
 
-// mapper maps the findings of a text, in order, to the text's segments and to the body.
+// mapper maps the findings in a text, in order, to the text's segments and to the body.
 type mapper struct {
 	in       *inspector
 	first    int          // index of the text's first segment
-	tokens   *list[token] // the tokens that contain the segments; nil if they are not log probabilities
+	tokens   *list[token] // the tokens that contain the segments; nil outside log probabilities
 	index    int          // index of the segment in which the last finding starts
 	cursor   cursor
 	cursorAt int // 1 + index of the cursor's segment
-	key      int // 1 + offset of the last string that was looked up, in the body
+	key      int // 1 + offset in the body of the last string that was looked up
 	isKey    bool
-	numberAt int // 1 + offset of the last number that was looked up, in the body
+	numberAt int // 1 + offset in the body of the last number that was looked up
 	stop     int // end of that number
 	quoted   int // 1 + offset of the last number that became a string
 }
@@ -38,7 +38,7 @@ func (m *mapper) place(i, pos int) {
 	m.cursor.seek(pos)
 }
 
-// redact adds the edits that replace a finding by a placeholder. It returns false if the text cannot be rewritten
+// redact adds the edits that replace a finding with a placeholder. It returns false if the text cannot be rewritten
 // there.
 func (m *mapper) redact(f governor.Finding, text []byte) bool {
 	s := m.in.segments.at(m.index)
@@ -62,7 +62,7 @@ func (m *mapper) within(i int, f governor.Finding) bool {
 }
 
 // replace puts an edit in place of a finding that begins in the current segment. It removes the rest of the finding
-// from the next segments.
+// from the segments that follow.
 func (m *mapper) replace(f governor.Finding, e edit) {
 	s := m.in.segments.at(m.index)
 	m.place(m.index, f.Start)
@@ -84,7 +84,7 @@ func (m *mapper) replace(f governor.Finding, e edit) {
 	m.blank(f)
 }
 
-// add adds the edit for a placeholder, and an upper bound of its length.
+// add adds the edit for a placeholder, and an upper bound for its length to the size.
 func (m *mapper) add(e edit) {
 	size := maxNumber
 	if e.change == put {
@@ -100,7 +100,7 @@ func (m *mapper) add(e edit) {
 // maxNumber is the maximum length of a placeholder, not counting its name.
 const maxNumber = len(`[_65536]""`)
 
-// redactInDocument does the same as redact, for a document. A finding must be within one string that is not a field
+// redactInDocument does the same as redact for a document. A finding must be within one string that is not a field
 // name, or within one number.
 func (m *mapper) redactInDocument(f governor.Finding) bool {
 	c := &m.cursor
@@ -130,7 +130,7 @@ func (m *mapper) redactInDocument(f governor.Finding) bool {
 	return true
 }
 
-// name reports whether the string at the cursor is a field name, which is followed by a colon.
+// name reports whether the string at the cursor is a field name, that is, whether a colon follows it.
 func (m *mapper) name(opened int) bool {
 	if m.key != opened+1 {
 		c := m.cursor
@@ -158,7 +158,7 @@ func (m *mapper) quote(number, end int, level uint8) {
 	m.in.edits.add(edit{start: uint32(end), end: uint32(end), change: quote, level: level})
 }
 
-// numberEnd returns the end of the number that the cursor is in or directly after.
+// numberEnd returns the end of the number that the cursor is in or directly behind.
 func (m *mapper) numberEnd(number int) int {
 	if m.numberAt == number+1 {
 		return m.stop

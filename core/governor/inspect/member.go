@@ -1,6 +1,6 @@
 package inspect
 
-// member is the meaning of a field, according to its name.
+// member is the meaning of a field, which depends on its name.
 type member uint8
 
 const (
@@ -13,14 +13,14 @@ const (
 	signatureMember               // a signature: the text of its object must not change
 	dataMember                    // encoded media or a text, depending on the type
 	idMember                      // an identifier
-	urlMember                     // an address; not a text if it belongs to a medium
-	mediumMember                  // an object with a medium, or its address
-	sourceMember                  // an object with a medium or a document; a string is a text
-	audioMember                   // an object with a medium, if it has an ID or data
+	urlMember                     // a URL; not a text if it belongs to media
+	mediumMember                  // an object with media, or its URL
+	sourceMember                  // an object with media or a document; if it is a string, a text
+	audioMember                   // an object with media if it has an ID or data
 	fileMember                    // an object with a file
 	fileDataMember                // a data: URL
 	documentMember                // an object or array that is checked as one text
-	argumentsMember               // the same, but it may be a string that contains JSON
+	argumentsMember               // the same, but may be a string that contains JSON
 	inputMember                   // one text if it is an object; may be token IDs
 	tokensMember                  // may be token IDs
 	logProbsMember                // repeats a text, token by token
@@ -69,7 +69,8 @@ var members = [...]word{
 	{"logprobs", uint8(logProbsMember)},
 	{"logit_bias", uint8(ignoreMember)},
 	{"embedding", uint8(ignoreMember)},
-	// Credentials for the provider's own connectors are only for the provider. The tool does not work without them.
+	// Credentials for the provider's own connectors are meant only for the provider, and the tool does not work
+	// without them.
 	{"headers", uint8(ignoreMember)},
 	{"authorization", uint8(skipMember)},
 	{"authorization_token", uint8(skipMember)},
@@ -96,14 +97,14 @@ var members = [...]word{
 	{"b64_json", uint8(skipMember)},
 }
 
-// echoes lists the fields of a Responses answer that repeat others. 1: fields of the request, which were checked as
-// input. 2: the texts of the output.
+// echoes lists the fields of a response in the Responses dialect that repeat others. Code 1 marks fields of the
+// request, which were checked as input. Code 2 marks the texts of the output.
 var echoes = [...]word{
 	{"instructions", 1}, {"tools", 1}, {"tool_choice", 1}, {"metadata", 1}, {"text", 1}, {"prompt", 1}, {"user", 1},
 	{"safety_identifier", 1}, {"prompt_cache_key", 1}, {"reasoning", 1}, {"output_text", 2},
 }
 
-// part is the type of an object, as far as this package distinguishes types.
+// part is the type of an object, if it is one of the types that this package distinguishes.
 type part uint8
 
 const (
@@ -146,7 +147,7 @@ func lookUp(words []word, name []byte) uint8 {
 	return 0
 }
 
-// equal compares without a conversion, which would allocate memory.
+// equal compares texts of the same length without a conversion, which would allocate memory.
 func equal(a []byte, b string) bool {
 	for i := range a {
 		if a[i] != b[i] {
@@ -156,7 +157,7 @@ func equal(a []byte, b string) bool {
 	return true
 }
 
-// memberOf returns the meaning of a field's name. Names that end with _id are identifiers.
+// memberOf returns the meaning of a field's name. Names that end in _id are identifiers.
 func memberOf(name []byte) member {
 	if m := member(lookUp(members[:], name)); m != textMember {
 		return m

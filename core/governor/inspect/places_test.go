@@ -10,10 +10,10 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// email is what the bodies of the tests have in place of «».
+// email replaces «» in the bodies of the tests.
 const email = "jane.roe@example.com"
 
-// policy redacts the rules in both directions.
+// policy returns a policy with the same action for some rules in both directions.
 func policy(t testing.TB, a governor.Action, rules ...string) *governor.Policy {
 	t.Helper()
 	p := governor.NewPolicy()
@@ -34,7 +34,7 @@ func redacting(t testing.TB) *inspect.Check {
 	}
 }
 
-// run checks a request or an answer.
+// run checks a request or a response.
 func run(c *inspect.Check, kind inspect.Kind, body string) inspect.Result {
 	if kind >= inspect.NativeAnswer {
 		return c.Answer(kind, []byte(body))
@@ -49,7 +49,7 @@ func placeholder(kind inspect.Kind) string {
 	return "[EMAIL_1]"
 }
 
-// checked are places of texts. «» is the finding.
+// checked lists places of texts. «» is the finding.
 var checked = []struct {
 	kind inspect.Kind
 	path string
@@ -133,7 +133,7 @@ var checked = []struct {
 	{inspect.AnthropicAnswer, "content[0].content[0].title", `{"content":[{"type":"web_search_tool_result","content":[{"type":"web_search_result","encrypted_content":"x","title":"«»"}]}]}`},
 }
 
-// spellings are ways to write the finding in a JSON string.
+// spellings returns ways to write the finding in a JSON string.
 func spellings() map[string]string {
 	var all strings.Builder
 	for _, c := range email {
@@ -188,7 +188,7 @@ func TestArgumentsAreDecodedTwice(t *testing.T) {
 	}
 }
 
-// skipped are places that are no texts. «» is not found.
+// skipped lists strings that are not texts. «» is not found in them.
 var skipped = []struct {
 	kind inspect.Kind
 	body string
@@ -223,7 +223,7 @@ func TestOtherStringsAreNot(t *testing.T) {
 	}
 }
 
-// unread are bodies with content that cannot be read.
+// unread lists bodies with content that cannot be read.
 var unread = []struct {
 	kind inspect.Kind
 	want string
@@ -266,7 +266,7 @@ func TestUnreadableContent(t *testing.T) {
 	}
 }
 
-// TestReadableContent: what can be read is not reported as unchecked.
+// TestReadableContent: readable content is not reported as unchecked.
 func TestReadableContent(t *testing.T) {
 	settings := governor.NewSettings()
 	settings.BlockUnchecked = true
@@ -290,7 +290,7 @@ func TestReadableContent(t *testing.T) {
 	}
 }
 
-// TestTextFiles: a file part with a text in base64 is read, but cannot be rewritten.
+// TestTextFiles: a file part with text in base64 is read, but cannot be rewritten.
 func TestTextFiles(t *testing.T) {
 	for _, data := range []string{
 		"data:text/plain;base64,amFuZS5yb2VAZXhhbXBsZS5jb20=",
@@ -309,7 +309,7 @@ func TestTextFiles(t *testing.T) {
 	}
 }
 
-// TestBodiesAreValid guards the tables above.
+// TestBodiesAreValid checks that the tables above contain valid JSON.
 func TestBodiesAreValid(t *testing.T) {
 	for _, c := range checked {
 		if c.body != "" && jsontext.Check([]byte(c.body)) != jsontext.OK {
