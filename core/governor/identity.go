@@ -7,7 +7,7 @@ type identityFormat struct {
 	weak    string              // shapes that need a word about the subject nearby
 	subject context             // 0: the rule needs none
 	digits  string              // see satisfies
-	check   func(d []byte) bool // nil: digits say all
+	check   func(d []byte) bool // nil: digits is enough
 }
 
 // identities lists the national identifiers. testdata/governor/identities.txt has sources and examples. A shape is

@@ -2,8 +2,8 @@ package governor
 
 import "bytes"
 
-// jwt looks for a JSON Web Token, signed or encrypted: three or five parts of base64url, the first a JSON object with
-// the member "alg". Source: RFC 7515, RFC 7516.
+// jwt looks for a JSON Web Token, signed or encrypted: three or five parts of base64url, the first of which is a JSON
+// object with the field "alg". Source: RFC 7515, RFC 7516.
 func (s *Scanner) jwt(v *view, start int) (next int, ok bool) {
 	end, firstEnd, parts := jwtParts(v, start)
 	if end == start+maxJWT || parts < 3 || firstEnd-start < 12 || firstEnd-start > maxHeader {
@@ -30,10 +30,11 @@ func (s *Scanner) jwt(v *view, start int) (next int, ok bool) {
 	return s.emit(v, ruleJWT, start, end)
 }
 
-// minOpaque is the length from which a token's second part needs not be JSON: it may be compressed.
+// minOpaque is the length from which a token's second part need not be JSON, because it may be compressed.
 const minOpaque = 40
 
-// areClaims reports whether text, up to its dot, is an object or long. buffer is memory for the decoded text.
+// areClaims reports whether text, up to its dot, is a JSON object or has at least minOpaque bytes. buffer is memory
+// for the decoded text.
 func areClaims(text []byte, buffer *[768]byte) bool {
 	if !bytes.HasPrefix(text, []byte("eyJ")) && bytes.IndexByte(text, '.') >= minOpaque {
 		return true
@@ -42,7 +43,8 @@ func areClaims(text []byte, buffer *[768]byte) bool {
 	return ok && isObject(buffer[:n])
 }
 
-// isObject reports whether decoded text begins and ends as a JSON object. Of a long one only the beginning is decoded.
+// isObject reports whether decoded text begins and ends like a JSON object. Only the beginning of long text is
+// decoded, so its end is not checked.
 func isObject(text []byte) bool {
 	cut := len(text) == 768
 	text = bytes.TrimSpace(text)
@@ -82,7 +84,7 @@ func (s *Scanner) encoded(v *view, start int) (next int, ok bool) {
 	return s.emit(v, ruleJWT, start, end)
 }
 
-// isText reports whether no byte of JSON is a control character.
+// isText reports whether JSON contains no control characters.
 func isText(json []byte) bool {
 	for _, b := range json {
 		if b < ' ' && !oneOf(b, "\n\r\t") || b == 0x7f {
@@ -111,10 +113,10 @@ func jwtParts(v *view, start int) (end, firstEnd, parts int) {
 	return end, firstEnd, parts
 }
 
-// maxHeader bounds the first part of a token. Only its first kilobyte is searched for "alg".
+// maxHeader limits the length of a token's first part. Only the first kilobyte of it is searched for "alg".
 const maxHeader = 4096
 
-// decode64 decodes base64 or base64url without padding, up to the byte stop, as far as out has room.
+// decode64 decodes base64 or base64url without padding, up to the byte stop or until out is full.
 func decode64(out, text []byte, stop byte) (n int, ok bool) {
 	acc, filled := uint32(0), 0
 	for _, b := range text {
@@ -135,7 +137,7 @@ func decode64(out, text []byte, stop byte) (n int, ok bool) {
 	return n, true
 }
 
-// value64 returns the value of a character of base64 or base64url, or 64.
+// value64 returns the value of a base64 or base64url character, or 64 for other bytes.
 func value64(b byte) uint32 {
 	switch {
 	case b >= 'A' && b <= 'Z':

@@ -1,17 +1,17 @@
 package governor
 
-// Keywords searches the words of all keyword lists at once with an Aho–Corasick automaton, which it uses in the encoded
-// form that compileKeywords has made. A word that begins or ends with a letter or digit matches only where no letter,
-// digit or underscore continues it. ASCII letters match in any case, unless the list says otherwise.
+// Keywords searches for the words of all keyword lists at once with an Aho–Corasick automaton, in the encoded form
+// that compileKeywords makes. A word that begins or ends with a letter or digit matches only where no letter, digit
+// or underscore continues it. ASCII letters match in any case, unless the list says otherwise.
 type Keywords struct {
 	lists  []KeywordList
 	rules  *Rules
 	states int
-	first  []byte // u16 per state and one more: its first child; children of a state are neighbors, in order of label
-	fail   []byte // u16 per state: the longest proper suffix
+	first  []byte // u16 per state and one more: its first child; the children of a state are neighbors, in order of label
+	fail   []byte // u16 per state: its longest proper suffix
 	label  []byte // per state: the byte that leads to it
-	depth  []byte // per state: its length; endsWord is added where it or a suffix of it ends a word
-	ends   []byte // endSize bytes per word, sorted by state: state, list, number in the list
+	depth  []byte // per state: its length; endsWord is added if it or a suffix of it ends a word
+	ends   []byte // endSize bytes per word, sorted by state: state, list, index in the list
 	root   [256]uint16
 }
 
@@ -20,7 +20,7 @@ const (
 	endSize  = 5
 )
 
-// u16 returns the number at an index of a table; 0 outside of it.
+// u16 returns the number at an index of a table, or 0 outside the table.
 func u16(table []byte, i int) int {
 	if 2*i+1 >= len(table) {
 		return 0
@@ -28,7 +28,7 @@ func u16(table []byte, i int) int {
 	return int(table[2*i]) | int(table[2*i+1])<<8
 }
 
-// loadKeywords returns the search for the lists whose rules apply, or nil.
+// loadKeywords returns the search for the lists whose rules apply, or nil if no list's rule does.
 func loadKeywords(s *Settings, r *Rules) *Keywords {
 	applies := false
 	for i := range s.Lists {
@@ -73,7 +73,7 @@ func (k *Keywords) step(state int, b byte) int {
 	return int(k.root[b])
 }
 
-// suffix returns a state's fail link. It leads to a state of less depth, which has a smaller number.
+// suffix returns a state's fail link. The link leads to a shallower state, which has a smaller number.
 func (k *Keywords) suffix(state int) int {
 	if next := u16(k.fail, state); next < state {
 		return next
@@ -81,10 +81,11 @@ func (k *Keywords) suffix(state int) int {
 	return 0
 }
 
-// length returns the length of a state: of the text that leads to it.
+// length returns the length of the text that leads to a state.
 func (k *Keywords) length(state int) int { return int(k.depth[state] &^ endsWord) }
 
-// firstEnd returns the offset in ends of the first word that ends in a state, or of the next state's.
+// firstEnd returns the offset in ends of the first word that ends in a state. If there is none, it returns the offset
+// for the next state that has one.
 func (k *Keywords) firstEnd(state int) int {
 	low, high := 0, len(k.ends)/endSize
 	for low < high {
@@ -98,8 +99,8 @@ func (k *Keywords) firstEnd(state int) int {
 	return low * endSize
 }
 
-// matches returns the rule of the first list with a word that ends in a state and matches text, in its list's case, unless the
-// text is exempted from it.
+// matches returns the rule of the first list with a word that ends in a state and matches text. It compares the case
+// if the list asks for it, and skips lists whose rule exempts the text.
 func (s *Scanner) matches(k *Keywords, state int, text []byte) (rule ID, ok bool) {
 	for at := k.firstEnd(state); at+endSize <= len(k.ends) && u16(k.ends[at:], 0) == state; at += endSize {
 		list, word := int(k.ends[at+2]), u16(k.ends[at+3:], 0)
@@ -127,7 +128,7 @@ type keywordState struct {
 	rule       ID  // of the pending keyword
 }
 
-// hold returns the offset up to which no keyword can begin any more.
+// hold returns the offset before which no new keyword can begin.
 func (s *Scanner) hold(k *Keywords) int {
 	w := &s.keywords
 	hold := max(w.read-k.length(w.state), s.base)
@@ -137,8 +138,8 @@ func (s *Scanner) hold(k *Keywords) int {
 	return hold
 }
 
-// feed searches keywords up to the index to of v. The leftmost of overlapping keywords wins, of those with the same
-// start the longest. With flush set no keyword may cross to.
+// feed searches v for keywords up to the index to. Of overlapping keywords, the leftmost wins, then the longest. If
+// flush is set, a keyword cannot extend past to.
 func (s *Scanner) feed(k *Keywords, v *view, to int, flush bool) {
 	w := &s.keywords
 	for {
@@ -166,7 +167,7 @@ func (s *Scanner) feed(k *Keywords, v *view, to int, flush bool) {
 	}
 }
 
-// skip returns the index of the next byte from i that begins a word.
+// skip returns the index of the next byte from i that can begin a keyword.
 func (k *Keywords) skip(text []byte, i int) int {
 	for i < len(text) && k.root[text[i]] == 0 {
 		i++
@@ -174,7 +175,7 @@ func (k *Keywords) skip(text []byte, i int) int {
 	return i
 }
 
-// matchKeyword makes a keyword that ends at the reading position the pending one.
+// matchKeyword looks for a keyword that ends at the reading position, and makes it the pending one.
 func (s *Scanner) matchKeyword(k *Keywords, v *view) {
 	w := &s.keywords
 	for out := w.state; out != 0 && k.depth[out]&endsWord != 0; out = k.suffix(out) {
@@ -194,7 +195,7 @@ func (s *Scanner) matchKeyword(k *Keywords, v *view) {
 	}
 }
 
-// flushKeyword makes the pending keyword a finding and searches on from its end.
+// flushKeyword makes the pending keyword a finding and continues the search at its end.
 func (s *Scanner) flushKeyword(v *view) {
 	w := &s.keywords
 	s.placeCustom(v, w.start)

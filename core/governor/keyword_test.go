@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// onlyKeywords applies lists of keywords and no rule of the table.
+// onlyKeywords returns rules with lists of keywords and no rule of the table.
 func onlyKeywords(lists ...KeywordList) *Rules {
 	s := NewSettings()
 	s.Lists = lists
@@ -19,7 +19,7 @@ func onlyKeywords(lists ...KeywordList) *Rules {
 	return r
 }
 
-// withKeywords applies every rule and a list of keywords.
+// withKeywords returns every rule and a list of keywords.
 func withKeywords(words ...string) *Rules {
 	s := NewSettings()
 	s.Lists = []KeywordList{list(words...)}
@@ -64,7 +64,7 @@ func TestDetectorsComeBeforeKeywords(t *testing.T) {
 	}
 }
 
-// naive finds keywords by definition: at each place the longest that fits.
+// naive finds keywords according to their definition: at each place, the longest that fits.
 func naive(text string, list []string) (found []Finding) {
 	word := func(i int) bool { return i >= 0 && i < len(text) && isWordByte(text[i]) }
 	for i := 0; i < len(text); i++ {
@@ -83,7 +83,7 @@ func naive(text string, list []string) (found []Finding) {
 	return found
 }
 
-// TestKeywordsAreLeftmostLongest compares with the definition, whole and in pieces.
+// TestKeywordsAreLeftmostLongest compares the results with naive, for the whole text and for the text in two pieces.
 func TestKeywordsAreLeftmostLongest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		words := rapid.SliceOfN(rapid.StringMatching(`[ab .]{2,5}`), 1, 6).Draw(t, "words")

@@ -9,17 +9,17 @@ const (
 	maxKeywordStates = 1 << 14
 )
 
-// trieNode is a state of the automaton while it is made.
+// trieNode is a state of the automaton while it is being built.
 type trieNode struct {
 	label    byte
 	depth    uint8 // with endsWord
 	children []int
-	words    [][2]int // list and number in the list
+	words    [][2]int // list and index in the list
 	fail     int
 }
 
-// compileKeywords returns the automaton of all lists' words as Keywords uses it: the number of states, then its tables. It is
-// empty if there is no word, or if they have too many states to be stored.
+// compileKeywords returns the automaton for the words of all lists in the form that Keywords uses: the number of
+// states, then its tables. It returns nil if there are no words or too many states.
 func compileKeywords(lists []KeywordList) []byte {
 	nodes := []trieNode{{}}
 	for i := range lists {
@@ -39,7 +39,7 @@ func compileKeywords(lists []KeywordList) []byte {
 	return encodeKeywords(nodes, link(nodes))
 }
 
-// child returns the node that a byte leads to from a node. It adds the node if there is none.
+// child returns the node that a byte leads to from another node. It adds the node if there is none.
 func child(nodes *[]trieNode, at int, b byte) int {
 	for _, i := range (*nodes)[at].children {
 		if (*nodes)[i].label == b {
@@ -52,7 +52,7 @@ func child(nodes *[]trieNode, at int, b byte) int {
 	return i
 }
 
-// link sets each node's fail link and lists the nodes by depth, children of a node as neighbors.
+// link sets each node's fail link and lists the nodes by depth, with the children of a node as neighbors.
 func link(nodes []trieNode) (order []int) {
 	order = append(make([]int, 0, len(nodes)), 0)
 	for at := 0; at < len(order); at++ {
@@ -86,7 +86,7 @@ func failOf(nodes []trieNode, from int, b byte) int {
 	}
 }
 
-// encodeKeywords writes the tables in the order of Keywords' fields, states in the order given.
+// encodeKeywords writes the tables in the order of Keywords' fields, with the states in the given order.
 func encodeKeywords(nodes []trieNode, order []int) []byte {
 	number := make([]int, len(nodes))
 	for at, i := range order {

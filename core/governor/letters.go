@@ -2,16 +2,17 @@ package governor
 
 import "github.com/postern-ai/postern/core/governor/checksum"
 
-// letteredFormat is a national identifier with letters. A layout has L for a letter, U for a capital, D for a digit, ? for
-// a letter or digit, S for the century sign of a Finnish code, and separators.
+// letteredFormat is a national identifier with letters. In a layout, L stands for a letter, U for a capital, D for a
+// digit, ? for a letter or digit, and S for the century sign of a Finnish code. Other characters stand for
+// themselves.
 type letteredFormat struct {
 	rule    string
 	layout  string
-	subject context // a word about it must be near; 0 for none
+	subject context // a word about it must be nearby; 0 if none is needed
 	check   func(t []byte) bool
 }
 
-// letteredFormats is tried in order; check gets the letters and digits in upper case.
+// letteredFormats is tried in order. check gets the letters and digits in upper case.
 var letteredFormats = [...]letteredFormat{
 	{"personal.uk-nino", "LLDDDDDDL", aboutBritain | aboutTax, ukNINO},
 	{"personal.uk-nino", "UUDDDDDDU", 0, ukNINO},
@@ -114,7 +115,8 @@ func (s *Scanner) lettered(v *view, start, end int) (next int, ok bool) {
 	return 0, false
 }
 
-// read compares with the layout and collects letters and digits in upper case. to is -1 if the text has another layout.
+// read compares the text with the layout and collects its letters and digits in upper case. to is -1 if the text has
+// another layout.
 func (f *letteredFormat) read(v *view, i int, text *[24]byte) (to, n int) {
 	for j := range len(f.layout) {
 		b := v.at(i + j)
@@ -153,7 +155,7 @@ func (f *letteredFormat) read(v *view, i int, text *[24]byte) (to, n int) {
 	return i + len(f.layout), n
 }
 
-// oneOf is a call, because its many copies would be larger than all else here.
+// oneOf is not inlined, because its many copies would be larger than everything else here.
 //
 //go:noinline
 func oneOf(b byte, set string) bool {
@@ -186,16 +188,17 @@ func ukNINO(t []byte) bool {
 
 const spanishLetters = "TRWAGMYFPDXBNJZSQVHLCKE"
 
-// esDNI gets a number of eight or, without the zero at its start, seven digits.
+// esDNI checks a number of eight digits, or seven without the leading zero, and its letter.
 func esDNI(t []byte) bool {
 	n := len(t) - 1
 	return spanishLetters[checksum.Mod(t[:n], 23)] == t[n]
 }
 
-// dePension is the number of the German pension insurance: area, date of birth, letter of the name, serial number; a check
-// digit over the sums of the digits of products. Source: VKVV, section 2 and annex.
+// dePension checks a German pension insurance number: area, date of birth, letter of the name, serial number, check
+// digit. Each digit is multiplied by a weight, and the check digit is computed from the digits of the products.
+// Source: VKVV, section 2 and annex.
 func dePension(t []byte) bool {
-	if !isMonthDay(two(t[4:]), two(t[2:])%50) || !isLetterByte(t[8]) { // 50 more where the day's numbers ran out
+	if !isMonthDay(two(t[4:]), two(t[2:])%50) || !isLetterByte(t[8]) { // plus 50 if the day's numbers ran out
 		return false
 	}
 	letter := t[8] - 'A' + 1
@@ -214,13 +217,13 @@ func esNIE(t []byte) bool {
 	switch {
 	case t[0] >= 'X':
 		kind = int(t[0] - 'X')
-	case t[0] < 'K' || t[0] > 'M': // children, Spaniards abroad, foreigners without a number
+	case t[0] < 'K' || t[0] > 'M': // K: children, L: Spaniards abroad, M: foreigners without a number
 		return false
 	}
 	return spanishLetters[((kind*10000000)+checksum.Mod(t[1:8], 10000000))%23] == t[8]
 }
 
-// codiceOdd is the values of digits and letters at odd places. Source: DM 23 December 1976, annex.
+// codiceOdd lists the values of digits and letters at odd positions. Source: DM 23 December 1976, annex.
 var codiceOdd = [26]byte{1, 0, 5, 7, 9, 13, 15, 17, 19, 21, 2, 4, 18, 20, 11, 3, 6, 8, 12, 14, 16, 10, 22, 25, 24, 23}
 
 func itCodiceFiscale(t []byte) bool {
@@ -231,7 +234,7 @@ func itCodiceFiscale(t []byte) bool {
 	for i, b := range t[:15] {
 		value := int(b - '0')
 		if i > 5 && i != 8 && i != 11 && isLetterByte(b) && !oneOf(b, "LMNPQRSTUV") {
-			return false // letters that replace digits
+			return false // only these letters replace digits
 		}
 		if isLetterByte(b) {
 			value = int(b - 'A')
@@ -272,7 +275,7 @@ func hkID(t []byte) bool {
 	return check == 10 && t[7] == 'A' || check < 10 && byte('0'+check) == t[7]
 }
 
-// twLetters is the two-digit codes of the letters A to Z. Source: Department of Household Registration, Taiwan.
+// twLetters lists the two-digit codes of the letters A to Z. Source: Department of Household Registration, Taiwan.
 var twLetters = [26]byte{10, 11, 12, 13, 14, 15, 16, 17, 34, 18, 19, 20, 21, 22, 35, 23, 24, 25, 26, 27, 28, 29, 32, 30, 31, 33}
 
 func twID(t []byte) bool {
@@ -289,7 +292,8 @@ func mxCURP(t []byte) bool {
 	return isDate(t[4:]) && oneOf(t[10], "HMX") && (10-mxSum(t[:17])%10)%10 == checksum.Digit(t[17])
 }
 
-// mxSum returns the sum of the values of letters and digits times their places from the end, which begin with two.
+// mxSum returns the sum of the values of letters and digits, each multiplied by its position from the end, which
+// begins at two.
 func mxSum(t []byte) (sum int) {
 	for i, b := range t {
 		value := int(b - '0')
@@ -308,7 +312,7 @@ func fiHETU(t []byte) bool {
 	return isDayFirst(t) && "0123456789ABCDEFHJKLMNPRSTUVWXY"[number%31] == t[9]
 }
 
-// frCorsica is a French NIR with 2A or 2B for the department: 19 or 18 for the check.
+// frCorsica checks a French NIR with 2A or 2B for the department, which count as 19 and 18.
 func frCorsica(t []byte) bool {
 	var d [15]byte
 	copy(d[:], t)
@@ -316,7 +320,8 @@ func frCorsica(t []byte) bool {
 	return t[5] == '2' && t[6] <= 'B' && frNIR(d[:])
 }
 
-// iePPS permits as second letter after the digits those in use: A and B since 2013, H for others than individuals, T and W of spouses.
+// iePPS accepts only the second letters in use after the digits: A and B since 2013, H for others than individuals,
+// and T and W for spouses.
 func iePPS(t []byte) bool {
 	sum := checksum.Weighted(t[:7], "8 7 6 5 4 3 2")
 	if len(t) == 9 {
@@ -336,8 +341,9 @@ func clRUTK(t []byte) bool {
 	return t[last] == 'K' && clDigit(t[:last]) == 'K'
 }
 
-// gbDriver is the number of a British driving license: five letters of the name, nines after a short one; decade, month, 50 more for
-// women, day and year of birth; two initials, or a nine for one that is missing. Source: https://www.gov.uk/government/publications/inf45d
+// gbDriver checks a British driving license number: five letters of the name, with nines after a short one, decade of
+// birth, month (plus 50 for women), day, year, and two initials, with a nine for each missing one. Source:
+// https://www.gov.uk/government/publications/inf45d
 func gbDriver(t []byte) bool {
 	nines := false
 	for _, b := range t[:5] {
@@ -349,29 +355,31 @@ func gbDriver(t []byte) bool {
 	return isMonthDay(month%50, two(t[8:])) && month < 63
 }
 
-// mxDate is the form of old numbers of the same kind, which have other check characters: they need a word.
+// mxDate accepts old numbers of the same kind, which have other check characters and therefore need a word.
 func mxDate(t []byte) bool { return isDate(t[4:]) }
 
-// mxRFC is the taxpayer's number of a Mexican person: letters of the name, date of birth, two characters against doubles, check
-// character. Source: https://www.sat.gob.mx
+// mxRFC checks the taxpayer number of a person in Mexico: letters of the name, date of birth, two characters that
+// tell duplicates apart, check character. Source: https://www.sat.gob.mx
 func mxRFC(t []byte) bool {
 	return isDate(t[4:]) && "0A987654321"[mxSum(t[:12])%11] == t[12]
 }
 
-// lkNIC is the old identity card of Sri Lanka: year and day of birth, 500 more for women, serial number, check digit, V. With an X it may be a book's number.
-// Source: https://drp.gov.lk
+// lkNIC checks the old identity card number of Sri Lanka: year and day of birth (plus 500 for women), serial number,
+// check digit, V. An X instead of the V is not accepted, because the number may be a book's. Source:
+// https://drp.gov.lk
 func lkNIC(t []byte) bool {
 	day := checksum.Mod(t[2:5], 500)
 	return t[9] == 'V' && t[2] < '9' && day > 0 && day <= 366
 }
 
-// brCNPJ is the Brazilian number of companies since 2026, of letters and digits. Source: Instrução Normativa RFB 2.229/2024.
+// brCNPJ checks a Brazilian company number with letters and digits, the form since 2026. Source: Instrução Normativa
+// RFB 2.229/2024.
 func brCNPJ(t []byte) bool {
 	return satisfies("%z5 4 3 2 9 8 7 6 5 4 3 2;%z6 5 4 3 2 9 8 7 6 5 4 3 2", t)
 }
 
-// ptCitizen is the number of a Portuguese citizen's card: the check digit of Luhn over letters and digits, A for 10.
-// Source: https://www.autenticacao.gov.pt
+// ptCitizen checks the number of a Portuguese citizen card. It has a Luhn check digit over letters and digits, in
+// which A counts as 10. Source: https://www.autenticacao.gov.pt
 func ptCitizen(t []byte) bool {
 	sum := 0
 	for i, b := range t {
@@ -389,6 +397,6 @@ func ptCitizen(t []byte) bool {
 	return sum%10 == 0
 }
 
-// byPersonal is the personal number of Belarus: sex and century, date of birth, region, serial number, citizenship.
-// Source: https://en.wikipedia.org/wiki/National_identification_number#Belarus
+// byPersonal checks the personal number of Belarus: sex and century, date of birth, region, serial number,
+// citizenship. Source: https://en.wikipedia.org/wiki/National_identification_number#Belarus
 func byPersonal(t []byte) bool { return t[0] >= '1' && t[0] <= '6' && isDayFirst(t[1:]) }

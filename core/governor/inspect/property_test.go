@@ -21,7 +21,7 @@ type positive struct{ rule, text, match string }
 
 var pem = "-----BEGIN RSA PRIVATE KEY-----\n" + strings.Repeat("q83vASNFZ4mrze8BI0VniavN7wEjRWeJq83vASNFZ4k+/KLmTn8ZpWx0RdQyUvGs\n", 5) + "-----END RSA PRIVATE KEY-----"
 
-// secrets are examples of formats that testdata/governor only describes.
+// secrets lists examples of formats that testdata/governor only describes.
 var secrets = []positive{
 	{"secret.private-key", "key: " + pem + " end", pem},
 	{"secret.aws-access-key-id", "id AKIAQ4VN7ZT2KXW3MJ5D;", "AKIAQ4VN7ZT2KXW3MJ5D"},
@@ -29,7 +29,8 @@ var secrets = []positive{
 	{"secret.password", "password: h7Gk29sLqPz!", "h7Gk29sLqPz!"},
 }
 
-// positives reads the examples that are written out; those with generated tokens are governor's own tests'.
+// positives reads the examples that the data spells out. The governor package's own tests cover the ones with
+// generated tokens.
 func positives(t testing.TB) (all []positive) {
 	t.Helper()
 	files, err := filepath.Glob("../../../testdata/governor/*.txt")
@@ -62,7 +63,7 @@ func positives(t testing.TB) (all []positive) {
 	return append(all, secrets...)
 }
 
-// spell writes a JSON string with random escapes.
+// spell returns text as a JSON string with random escapes.
 func spell(r *rand.Rand, text string) string {
 	var b strings.Builder
 	b.WriteByte('"')
@@ -89,7 +90,7 @@ var fillers = []string{"x", "no finding here. ", "é😀 \"quoted\" \\ ", "\n\tt
 
 func filler(r *rand.Rand) string { return fillers[r.IntN(len(fillers))] }
 
-// value is random JSON without findings.
+// value returns random JSON without findings.
 func value(r *rand.Rand, depth int) string {
 	switch n := r.IntN(8); {
 	case n < 3 || depth == 0:
@@ -106,7 +107,7 @@ func value(r *rand.Rand, depth int) string {
 	return object(r, depth-1, "")
 }
 
-// object is a random object, with a member somewhere in it.
+// object returns a random object with the given field somewhere in it.
 func object(r *rand.Rand, depth int, with string) string {
 	var all []string
 	for i := range r.IntN(4) {
@@ -119,8 +120,8 @@ func object(r *rand.Rand, depth int, with string) string {
 	return "{" + strings.Join(all, ",\n ") + "}"
 }
 
-// everywhere are the forms that a text is put into a random body: %s is a JSON string, %t one inside of a document in a
-// string.
+// everywhere lists the forms in which a text is put into a random body. %s stands for a JSON string, and %d for a
+// document in a string that contains one.
 var everywhere = []string{
 	`"content":%s`, `"content":[{"type":"text","text":%s}]`, `"content":[{"text":%s,"type":"text"},{"type":"image"}]`, `"input":{"a":[%s]}`,
 	`"arguments":%d`, `"thinking":%s`, `"parameters":{"properties":{"a":{"description":%s}}}`, `"source":{"data":%s,"type":"text"}`, `"unheard_of":[[%s]]`,
@@ -139,7 +140,7 @@ func TestEveryPositiveAnywhere(t *testing.T) {
 	for _, e := range positives(t) {
 		p := policy(t, governor.Redact, ruleNames()...)
 		for _, form := range everywhere {
-			// The example is the whole text: words around it could make it another finding.
+			// The example is the whole text, because words around it could make it another finding.
 			body := object(r, 2, `"a":`+object(r, 3, embed(r, form, e.text)))
 			if jsontext.Check([]byte(body)) != jsontext.OK {
 				continue // a random name appears twice
@@ -150,7 +151,7 @@ func TestEveryPositiveAnywhere(t *testing.T) {
 				t.Fatalf("%s in %s\nof %q finds %+v", e.rule, body, e.text, result.Findings)
 			}
 			if result.Decision == governor.Rejected {
-				continue // beyond one string of a document
+				continue // the finding extends beyond one string of a document
 			}
 			checkRewritten(t, c, body, &result, e)
 		}
@@ -176,7 +177,7 @@ func finds(r *inspect.Result, rule string) bool {
 	return false
 }
 
-// checkRewritten checks what holds for every rewritten body.
+// checkRewritten checks what must hold for every rewritten body.
 func checkRewritten(t *testing.T, c *inspect.Check, body string, r *inspect.Result, e positive) {
 	t.Helper()
 	if jsontext.Check(r.Body) != jsontext.OK {
@@ -195,7 +196,7 @@ func checkRewritten(t *testing.T, c *inspect.Check, body string, r *inspect.Resu
 	unchanged(t, []byte(body), r.Body)
 }
 
-// unchanged checks that the bodies differ only inside of strings: their tokens' kinds and numbers are the same.
+// unchanged checks that two bodies differ only inside strings: everything else is byte for byte the same.
 func unchanged(t *testing.T, a, b []byte) {
 	t.Helper()
 	if x, y := skeleton(a), skeleton(b); !bytes.Equal(x, y) {
@@ -203,7 +204,7 @@ func unchanged(t *testing.T, a, b []byte) {
 	}
 }
 
-// skeleton is JSON with empty strings.
+// skeleton returns JSON with its strings emptied.
 func skeleton(data []byte) (out []byte) {
 	for i := 0; i < len(data); i++ {
 		out = append(out, data[i])
@@ -220,7 +221,7 @@ func skeleton(data []byte) (out []byte) {
 	return out
 }
 
-// decode decodes JSON, and JSON in its strings.
+// decode decodes JSON, including JSON inside its strings.
 func decode(t *testing.T, data []byte) (v any) {
 	t.Helper()
 	if err := json.Unmarshal(data, &v); err != nil {
@@ -254,7 +255,7 @@ func sameText(t *testing.T, a, b []byte) bool {
 	return reflect.DeepEqual(decode(t, a), decode(t, b))
 }
 
-// TestOtherBytesStay: with one finding, everything before and after it is byte for byte the same.
+// TestOtherBytesStay: if there is one finding, everything before and after it stays the same, byte for byte.
 func TestOtherBytesStay(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for range 3000 {
@@ -277,7 +278,7 @@ func TestOtherBytesStay(t *testing.T) {
 	}
 }
 
-// cutMark cuts a body at the control character, however it is escaped.
+// cutMark cuts a body at the control character, whichever way it is escaped.
 func cutMark(body string) (before, behind string, ok bool) {
 	for _, mark := range []string{`\\u0001`, `\u005cu0001`, `\u0001`} {
 		if before, behind, ok = strings.Cut(body, mark); ok {
@@ -287,7 +288,7 @@ func cutMark(body string) (before, behind string, ok bool) {
 	return spelledMark(body)
 }
 
-// spelledMark finds the inner escape with its own characters escaped.
+// spelledMark finds the inner escape if its own characters are escaped.
 func spelledMark(body string) (before, behind string, ok bool) {
 	for _, backslash := range []string{`\\`, `\u005c`} {
 		for _, u := range []string{"u", `\u0075`} {

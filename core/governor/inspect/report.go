@@ -10,8 +10,8 @@ import (
 // place is a finding whose path is not known yet.
 type place struct {
 	at      int // offset of the text in the body
-	finding int // index in Result.Findings; -1: none
-	report  int // index in Result.Reports; -1: none
+	finding int // index in Result.Findings, or -1
+	report  int // index in Result.Reports, or -1
 }
 
 // report lists a finding and counts it in its rule's report. at is the offset of its text in the body.
@@ -68,8 +68,8 @@ func hexadecimal(data []byte) string {
 	return string(out)
 }
 
-// note records content that cannot be read, in the object or array at an offset of the body. Each kind is recorded
-// once.
+// note records content that cannot be read. at is the offset in the body of the object or array that contains it.
+// Each kind is listed once.
 func (in *inspector) note(kind string, at uint32) {
 	if in.mode != scan {
 		return
@@ -84,8 +84,7 @@ func (in *inspector) note(kind string, at uint32) {
 	in.whole(governor.Finding{Rule: governor.RuleUnchecked}, int(at))
 }
 
-// whole adds a finding that concerns the whole text or body. Such a finding cannot be redacted, so Redact becomes
-// Block.
+// whole adds a finding about the whole text or body. Such a finding cannot be redacted, so Redact becomes Block.
 func (in *inspector) whole(f governor.Finding, at int) {
 	action := in.check.Policy.Action(in.dir, f.Rule)
 	switch action {

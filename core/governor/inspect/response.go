@@ -9,23 +9,23 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// slot is a text of a translated answer. All texts are checked in one buffer.
+// slot is one text of a translated response. All texts are checked in one buffer.
 type slot struct {
 	start, end int
 	choice     int
-	part       *chat.Part // nil: the choice's log probabilities
+	part       *chat.Part // nil for the choice's log probabilities
 	tool       int        // index of the tool call
 }
 
-// collector copies the texts of an answer into one buffer, so that they can be checked like a body.
+// collector copies the texts of a response into one buffer, in which they can be checked like a body.
 type collector struct {
 	walker
 	slots []slot
 }
 
-// Response checks a translated answer and rewrites its texts in place, unless the decision is Rejected. Result.Body
+// Response checks a translated response and rewrites its texts in place, unless the decision is Rejected. Result.Body
 // is nil. Paths are those of a chat completion in OpenAI's dialect. Rewritten thinking loses its signature, as in a
-// translated stream. Providers then do not receive it in the next request.
+// translated stream, so providers do not receive that thinking in the next request.
 func (c *Check) Response(resp *chat.Response) Result {
 	w := &collector{walker: walker{inspector: c.inspector(governor.Output, nil, nil)}}
 	w.joined = true
@@ -42,7 +42,7 @@ func (c *Check) Response(resp *chat.Response) Result {
 	return w.result
 }
 
-// RestoreResponse does the same as Restore, in place, for a translated answer.
+// RestoreResponse does the same as Restore for a translated response, in place.
 func RestoreResponse(resp *chat.Response, r *governor.Redactor) {
 	w := &collector{walker: walker{inspector: &inspector{mode: restore, redactor: r}}}
 	w.response(resp)
@@ -108,7 +108,7 @@ func (w *collector) slot(s slot, text string) segment {
 	return segment{start: uint32(s.start), end: uint32(s.end), level: 1, escaped: strings.IndexByte(text, '\\') >= 0}
 }
 
-// write copies the rewritten texts back into the answer.
+// write copies the rewritten texts back into the response.
 func (w *collector) write(resp *chat.Response) {
 	w.edits.sort()
 	out := w.writer()

@@ -7,9 +7,9 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// Restore replaces the placeholders of r by their values in an answer: in texts, tool arguments and log
+// Restore replaces the placeholders of r in a response with their values, in texts, tool arguments and log
 // probabilities. It returns nil if there are no placeholders. Signed thinking keeps its placeholders, because the
-// provider refuses changed thinking in the next request. body must be valid according to jsontext.Check.
+// provider would refuse changed thinking in the next request. body must be valid according to jsontext.Check.
 func Restore(kind Kind, body []byte, r *governor.Redactor) []byte {
 	w := &walker{inspector: &inspector{mode: restore, body: body, redactor: r}, kind: kind}
 	w.walk()
@@ -21,7 +21,7 @@ func Restore(kind Kind, body []byte, r *governor.Redactor) []byte {
 }
 
 // maxRestored limits the bytes that restoring adds. Without it, a model that repeats the placeholder of a long key
-// could multiply the size of the answer. Placeholders beyond the limit are not restored.
+// could multiply the size of the response. Placeholders beyond the limit are not restored.
 const maxRestored = 1 << 20
 
 // restore finds the placeholders in a text.
@@ -46,7 +46,7 @@ func (in *inspector) restore(text []byte) {
 	}
 }
 
-// placeholderEnd returns the end of a possible placeholder, or 0 if there is none at this offset.
+// placeholderEnd returns the end of a possible placeholder, or 0 if there is none at the offset.
 func placeholderEnd(text []byte, at int) int {
 	for i := at + 1; i < len(text) && i-at < governor.MaxPlaceholder; i++ {
 		switch c := text[i]; {
@@ -60,7 +60,7 @@ func placeholderEnd(text []byte, at int) int {
 	return 0
 }
 
-// restore adds the edits that replace a placeholder by its value.
+// restore adds the edits that replace a placeholder with its value.
 func (m *mapper) restore(f governor.Finding, value []byte) {
 	s := m.in.segments.at(m.index)
 	if s.fixed {

@@ -3,13 +3,13 @@ package inspect
 import "github.com/postern-ai/postern/core/governor"
 
 // section is a group of a request's fields, in the order of a provider's prompt cache: definitions and system texts
-// precede messages, regardless of their order in the body.
-// Sources: Anthropic's guide "Prompt caching" (tools, system, messages), OpenAI's guide "Prompt caching" (structured
-// output schemas are a prefix to the system message), both read in November 2026.
+// come before messages, regardless of their order in the body. Sources: Anthropic's guide "Prompt caching" (tools,
+// system, messages), OpenAI's guide "Prompt caching" (structured output schemas are a prefix to the system message),
+// both read in November 2026.
 type section uint8
 
 const (
-	definitions section = iota // tools, system texts, and everything not in the other sections
+	definitions section = iota // tools, system texts, and all other fields
 	messages                   // grows with every turn of a session
 	others                     // not part of the prompt, so it may change with every request
 	sections
@@ -110,8 +110,8 @@ func (w *walker) turn(d governor.Direction) {
 
 // number assigns numbers to the values to redact. A value keeps its number in every request of a session, because the
 // number depends only on the prompt before it and on its own message. If a later message already contains a
-// placeholder, number assumes that it is the value's. This is correct if the placeholder comes from the model's
-// signed thinking.
+// placeholder, number assumes that it stands for the same value. This is correct if the placeholder comes from the
+// model's signed thinking.
 func (w *walker) number() {
 	w.mode, w.roles = reserve, false
 	w.pos, w.depth, w.section = 0, 0, definitions
@@ -119,15 +119,15 @@ func (w *walker) number() {
 	w.walk()
 	w.edits.sort()
 	for s := range sections {
-		if s != messages { // numbered together, because they stay the same in a session
+		if s != messages { // reserved all at once, because they stay the same in a session
 			w.numberSection(s, true, false)
 		}
 		w.numberSection(s, s == messages, true)
 	}
 }
 
-// numberSection visits the units of a section in order. It reserves the placeholders that they contain, and numbers
-// their values.
+// numberSection visits the units of a section in order. It reserves the placeholders in them if reserves is set, and
+// numbers their values if numbers is set.
 func (w *walker) numberSection(s section, reserves, numbers bool) {
 	out, literal := w.writer(), 0
 	for i := range w.units.count {

@@ -10,7 +10,7 @@ import (
 	"github.com/postern-ai/postern/core/governor"
 )
 
-// redactedTurn is the messages that a provider gets for a history, and the redactor that restores its values.
+// redactedTurn returns the body that a provider gets for a history, and the redactor that restores its values.
 func redactedTurn(t *testing.T, d *sessionDialect, history []string, tools string) (string, *governor.Redactor) {
 	t.Helper()
 	p := governor.NewPolicy()
@@ -26,8 +26,8 @@ func redactedTurn(t *testing.T, d *sessionDialect, history []string, tools strin
 	return string(result.Body), r
 }
 
-// sessionText is a message of addresses that were in the session and new ones, in any order, and of texts that look like
-// placeholders.
+// sessionText returns a message with new addresses and ones from the session, in any order, and with text that looks
+// like placeholders.
 func sessionText(random *rand.Rand, most int) string {
 	words := make([]string, 1+random.IntN(6))
 	for i := range words {
@@ -43,8 +43,9 @@ func sessionText(random *rand.Rand, most int) string {
 	return strings.Join(words, " ")
 }
 
-// TestRandomSessions: whatever the order in which values come, return and look like placeholders, each turn's messages begin
-// with those of the turn before, no value is sent, and the values of a turn have different placeholders.
+// TestRandomSessions: values come and return in random order, among texts that look like placeholders. Each turn's
+// messages begin with the messages of the turn before, no value is sent, and different values of a turn have
+// different placeholders.
 func TestRandomSessions(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for range 300 {
@@ -68,7 +69,7 @@ func TestRandomSessions(t *testing.T) {
 	}
 }
 
-// checkRestores fails if the redacted messages do not restore to those of the caller.
+// checkRestores fails if the redacted messages are not restored to the caller's messages.
 func checkRestores(t *testing.T, want, sent string, r *governor.Redactor) {
 	t.Helper()
 	got := string(r.Restore(nil, []byte(sent)))
@@ -83,11 +84,12 @@ func checkRestores(t *testing.T, want, sent string, r *governor.Redactor) {
 	}
 }
 
-// TestLaterLiterals: a text like a placeholder moves no number: not in the message with the value, and not after it.
+// TestLaterLiterals: text in a later message that looks like a placeholder does not change earlier numbers. A new
+// value in the same message gets a number that the message does not have.
 func TestLaterLiterals(t *testing.T) {
 	d := &sessionDialects[1]
 	first, _ := redactedTurn(t, d, []string{fill(d.user, "jane@example.org", "")}, `""`)
-	if !strings.Contains(first, "[EMAIL_2]") { // the tool's description has the first
+	if !strings.Contains(first, "[EMAIL_2]") { // the tool's description has [EMAIL_1]
 		t.Fatal(first)
 	}
 	later, r := redactedTurn(t, d, []string{fill(d.user, "jane@example.org", ""), fill(d.user, "[EMAIL_2] and joe@example.org, [EMAIL_3]", "")}, `""`)
@@ -99,8 +101,8 @@ func TestLaterLiterals(t *testing.T) {
 	}
 }
 
-// TestThousandValues: the values beyond the bound have no number, in this turn and in the next one, and a restored text
-// stays the same.
+// TestThousandValues: values beyond the limit get no number, neither in this turn nor in the next one. Placeholders
+// without a value stay as they are.
 func TestThousandValues(t *testing.T) {
 	for i := range sessionDialects {
 		d := &sessionDialects[i]

@@ -9,15 +9,15 @@ import (
 	"github.com/postern-ai/postern/core/governor"
 )
 
-// dialect builds the bodies of a session: %s in a message is its text as JSON.
+// sessionDialect has the forms of a session's bodies in one dialect. In a message, %s is its text as JSON.
 type sessionDialect struct {
 	name             string
 	request, answers Kind
-	body             string // %[1]s: the messages; %[2]s: the session's own metadata
-	growing          string // the member with the messages
+	body             string // %[1]s is the messages, and %[2]s is the session's own metadata
+	growing          string // the field with the messages
 	fixed            []string
 	user, result     string
-	assistant        string // the model's answer in the history: a text, and a call with arguments
+	assistant        string // the model's message in the history: a text, and a call with arguments
 	answer           string // the same as a response
 }
 
@@ -53,7 +53,7 @@ var sessionDialects = []sessionDialect{
 	},
 }
 
-// fill puts an answer's text and arguments into a form.
+// fill puts the text and the arguments of a message into a form.
 func fill(form, text, arguments string) string {
 	quote := func(s string) string {
 		b, _ := json.Marshal(s)
@@ -62,8 +62,8 @@ func fill(form, text, arguments string) string {
 	return strings.NewReplacer("%s", quote(text), "%[1]s", quote(text), "%[2]s", quote(arguments), "%[3]s", arguments).Replace(form)
 }
 
-// TestPlaceholdersOfASession: each turn's request begins with the same bytes as the one before, whatever new values it
-// has, wherever they are in the body: in a message, a tool's result, the model's own answer, or metadata.
+// TestPlaceholdersOfASession: each turn's request begins with the same bytes as the one before. This holds for any
+// new values, whether they are in a message, a tool's result, the model's own response, or metadata.
 func TestPlaceholdersOfASession(t *testing.T) {
 	for _, d := range sessionDialects {
 		history, before := []string{}, map[string]string{}
@@ -94,7 +94,7 @@ func TestPlaceholdersOfASession(t *testing.T) {
 				t.Errorf("%s, turn %d:\n%s\ndoes not begin with\n%s", d.name, n, now[d.growing], was)
 			}
 			before = now
-			// The model repeats a placeholder, and names an address that it alone knows.
+			// The model repeats a placeholder, and names an address that only it knows.
 			sent := []byte(fill(d.answer, "to [EMAIL_3], or own"+fmt.Sprint(n)+"@example.com", `{"to":"[EMAIL_3]"}`))
 			restored := Restore(d.answers, sent, r)
 			if restored == nil || strings.Count(string(restored), "[EMAIL_3]") != strings.Count(d.answer, "[EMAIL_3]") {
@@ -136,7 +136,7 @@ func membersOf(t *testing.T, body []byte) map[string]string {
 	return all
 }
 
-// TestRoles: system texts and definitions of tools have their own rules, whatever the position of the role.
+// TestRoles: system texts and definitions of tools have their own rules, wherever the role is in the message.
 func TestRoles(t *testing.T) {
 	s := governor.NewSettings()
 	s.Actions = []governor.RuleActions{{Rule: "personal.email", Input: governor.Block, Output: governor.Flag, System: governor.OverrideBy(governor.Redact)}}
@@ -191,7 +191,7 @@ func TestRoles(t *testing.T) {
 	}
 }
 
-// TestExemptedRequest: an exempted text has no finding, and stays in a body whose other findings are redacted.
+// TestExemptedRequest: an exempted text is not a finding, and it stays in a body whose other findings are redacted.
 func TestExemptedRequest(t *testing.T) {
 	s := governor.NewSettings()
 	s.Actions = []governor.RuleActions{{Rule: "personal.email", Input: governor.Redact, Output: governor.Flag}}

@@ -2,7 +2,7 @@ package inspect
 
 import "github.com/postern-ai/postern/core/governor"
 
-// segment is a part of a text: a JSON string's content, or a document.
+// segment is a part of a text: the content of a JSON string, or a document.
 type segment struct {
 	start, end uint32 // in the body
 	pos        uint32 // offset of its first byte in the decoded text
@@ -19,7 +19,7 @@ const (
 	scan    mode = iota
 	repeat       // scan a text that repeats others: rewrite it, but count only findings that the others lack
 	reserve      // collect the placeholders in the texts
-	restore      // replace placeholders by their values
+	restore      // replace placeholders with their values
 )
 
 // inspector checks the texts of one body.
@@ -29,25 +29,25 @@ type inspector struct {
 	dir      governor.Direction
 	body     []byte
 	scanner  *governor.Scanner
-	other    *governor.Scanner // of the other role; nil until its first text
+	other    *governor.Scanner // for the other role; nil until its first text
 	redactor *governor.Redactor
 	edits    edits
 	result   Result
 	places   []place
 	counts   bool     // the policy limits the length
-	joined   bool     // offsets of findings count from the first part of a message
+	joined   bool     // offsets of findings are relative to the first part of a message
 	reported []uint16 // by rule: 1 + the index of its report
 	found    []governor.Finding
 	literals []governor.Literal // found in the mode reserve
-	literal  []uint32           // by literal: the offset of its text
+	literal  []uint32           // for each literal, the offset of its text
 	scratch  []byte
 	value    []byte // buffer for restored values
 	single   [1]governor.Finding
-	segments list[segment] // of texts that are not handled yet
+	segments list[segment] // of texts that have not been handled yet
 	at       mapper
 }
 
-// one handles a text of one segment.
+// one handles a text that has only one segment.
 func (in *inspector) one(s segment) {
 	from := in.segments.count
 	in.segments.push(s)
@@ -116,11 +116,11 @@ func (in *inspector) decode(from int) []byte {
 	return in.scratch
 }
 
-// window is the size of the pieces in which long texts are scanned, so that only one piece's findings need memory at
-// a time. It is larger than anything a scanner holds back.
+// window is the size of the pieces in which long texts are scanned. It keeps the memory for findings to those of one
+// piece at a time. It is larger than anything a scanner holds back.
 const window = 64 << 10
 
-// scan searches a text for findings, and handles each.
+// scan searches a text for findings and handles each of them.
 func (in *inspector) scan(text []byte) {
 	in.scanner.Restart()
 	for at := 0; ; {
@@ -160,6 +160,6 @@ func (in *inspector) finding(f governor.Finding, text []byte) {
 func (in *inspector) count(f governor.Finding, action governor.Action) {
 	in.single[0] = f
 	in.result.Tally.Add(in.check.Policy, in.dir, in.single[:])
-	// A finding that cannot be redacted must not pass. Its place is signed, or it is a field name.
+	// A finding that cannot be redacted, because its place is signed or it is a field name, must not pass.
 	in.result.Tally.Blocked = in.result.Tally.Blocked || action == governor.Block
 }

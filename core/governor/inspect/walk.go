@@ -5,7 +5,7 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// span is the content of a string in the body; end is 0 if there is no string.
+// span is the content of a string in the body. end is 0 if there is no string.
 type span struct {
 	start, end uint32
 	escaped    bool
@@ -21,24 +21,24 @@ type frame struct {
 	// Objects only: the type, and the strings whose meaning depends on it or on other fields.
 	part                 part
 	signed, id           bool
-	unread, readable     bool // it contains a file that cannot be read, or a file that can
+	unread, readable     bool // it contains a file that cannot be read, or one that can
 	noted                bool // its medium has been noted
 	opaque               bool // it has encrypted content
 	text, thinking, data span
 }
 
-// walker visits the texts of a body in order. It does not recurse, and allocates nothing per value.
+// walker visits the texts of a body in order. It does not recurse, and it allocates nothing per value.
 type walker struct {
 	*inspector
 	kind    Kind
-	roles   bool    // system texts have rules of their own
+	roles   bool    // system texts have their own rules
 	section section // section of the current field of the body
 	units   list[unit]
 	pos     int
 	depth   int
 	member  member // meaning of the next value
 	frames  [jsontext.MaxDepth]frame
-	repeats []segment // texts that repeat others; checked after these
+	repeats []segment // texts that repeat others, checked after them
 	logs    []span    // the same, for log probabilities
 	decoded [6 * maxName]byte
 }
@@ -78,7 +78,8 @@ func (w *walker) space() {
 // top returns the innermost open object or array.
 func (w *walker) top() *frame { return &w.frames[w.depth-1] }
 
-// value reads a scalar, a document, or the start of an object or array. It returns true if another value follows.
+// value reads a scalar, a document, or the start of an object or array. It returns true if a value inside that object
+// or array follows.
 func (w *walker) value() (opened bool) {
 	switch c := w.peek(); c {
 	case '"':
@@ -91,7 +92,7 @@ func (w *walker) value() (opened bool) {
 	return false
 }
 
-// scalar skips a number or a literal. Token IDs are numbers.
+// scalar skips a number or a literal. It notes numbers that can be token IDs.
 func (w *walker) scalar() {
 	c := w.peek()
 	for w.pos < len(w.body) {
@@ -171,7 +172,7 @@ func (w *walker) open(c byte) (opened bool) {
 	return true
 }
 
-// key reads a field's name and the colon.
+// key reads a field's name and the colon after it.
 func (w *walker) key() {
 	s := w.readString()
 	name := w.name(s)
@@ -214,7 +215,7 @@ func (w *walker) after() (done bool) {
 	}
 }
 
-// skip skips an object or array. It returns true if the decoded text differs from the bytes.
+// skip skips an object or array. It returns true if the decoded text differs from the raw bytes.
 func (w *walker) skip() (escaped bool) {
 	depth := 0
 	for w.pos < len(w.body) {
@@ -313,7 +314,7 @@ func (w *walker) defers(f *frame, s span) bool {
 	return true
 }
 
-// arguments handles a string that contains JSON. If it does not begin as an object or array, it is plain text.
+// arguments handles a string that contains JSON. If it does not begin with an object or array, it is plain text.
 func (w *walker) arguments(s span) {
 	one := s.segment()
 	c := newCursor(w.body, &one)
@@ -394,7 +395,7 @@ func (w *walker) finish(f *frame) {
 	w.segments.push(s)
 }
 
-// isEncoded reports whether an object's data is a medium or encrypted.
+// isEncoded reports whether an object's data is encoded media or encrypted.
 func (w *walker) isEncoded(f *frame) bool {
 	switch f.part {
 	case imagePart, audioPart, filePart, base64Part, opaquePart:
@@ -403,5 +404,5 @@ func (w *walker) isEncoded(f *frame) bool {
 	return f.member == audioMember
 }
 
-// flush handles the text that the elements of an array have formed so far.
+// flush handles the text that an array's elements have formed so far.
 func (w *walker) flush(f *frame) { w.inspector.text(f.run) }
