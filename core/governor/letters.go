@@ -320,8 +320,8 @@ func frCorsica(t []byte) bool {
 	return t[5] == '2' && t[6] <= 'B' && frNIR(d[:])
 }
 
-// iePPS accepts only the second letters in use after the digits: A and B since 2013, H for others than individuals,
-// and T and W for spouses.
+// iePPS accepts only the second letters that are in use after the digits: A and B since 2013, H for holders who are
+// not individuals, and T and W for spouses.
 func iePPS(t []byte) bool {
 	sum := checksum.Weighted(t[:7], "8 7 6 5 4 3 2")
 	if len(t) == 9 {

@@ -8,7 +8,7 @@ import (
 	"github.com/postern-ai/postern/core/sse"
 )
 
-// block is an event of a content block: the positions of its fields.
+// block is a content block event, with the positions of its fields.
 type block struct {
 	kind        string
 	index       uint64
@@ -108,7 +108,7 @@ func (p *passed) blockDelta(b *block) {
 	}
 }
 
-// anthropicTail returns a delta with the rest of a text.
+// anthropicTail returns a delta event with the rest of a text.
 func anthropicTail(c *channel, tail []byte) sse.Event {
 	data := `{"type":"content_block_delta","index":` + strconv.FormatUint(c.place, 10) + `,"delta":{"type":"`
 	switch c.kind {

@@ -17,7 +17,7 @@ import (
 	"github.com/postern-ai/postern/test/livestream"
 )
 
-// longAnswer is 4 KB of prose in 200 deltas.
+// longAnswer returns the deltas of a response: 4 KB of prose in 200 pieces.
 func longAnswer(b *testing.B) []chat.Delta {
 	b.Helper()
 	prose, err := os.ReadFile("../../../docs/project/decisions/core-and-hosts.md")
@@ -31,14 +31,14 @@ func longAnswer(b *testing.B) []chat.Delta {
 	return append(deltas, chat.Delta{Kind: chat.DeltaFinish, Finish: chat.FinishStop}, chat.Delta{Kind: chat.DeltaEnd})
 }
 
-// events are the events of a stream of OpenAI's with a long answer.
+// events returns the events of an OpenAI stream with a long response.
 func events(b *testing.B) []sse.Event {
 	parser := sse.Parser{}
 	all, _ := parser.Feed(livestream.Encode(chat.OpenAI, longAnswer(b)), true)
 	return all
 }
 
-// steps is the work of an exchange's steps without the checks: each event is validated and decoded.
+// steps does the work of an exchange's steps without the checks: it validates and decodes each event.
 func steps(events []sse.Event, each func(e *sse.Event, deltas []chat.Delta)) {
 	state := wire.State{}
 	for i := range events {
@@ -58,7 +58,8 @@ func BenchmarkPlain(b *testing.B) {
 	}
 }
 
-// BenchmarkThrough is BenchmarkPlain with passed-through events checked, and the state carried between them.
+// BenchmarkThrough is like BenchmarkPlain, but also checks the passed-through events and carries the state between
+// them.
 func BenchmarkThrough(b *testing.B) {
 	all := events(b)
 	b.ReportAllocs()
@@ -77,7 +78,7 @@ func BenchmarkThrough(b *testing.B) {
 	}
 }
 
-// BenchmarkTranslated is BenchmarkThrough with the deltas of a translated stream.
+// BenchmarkTranslated is like BenchmarkThrough, but checks the deltas of a translated stream.
 func BenchmarkTranslated(b *testing.B) {
 	all := events(b)
 	b.ReportAllocs()

@@ -20,14 +20,14 @@ import (
 	"github.com/postern-ai/postern/test/livestream"
 )
 
-// size is the length of a stream's state.
+// size returns the encoded length of a stream's state.
 func size(s *live.Stream) int {
 	var w abi.Writer
 	s.Fields(abi.WriteTo(&w))
 	return len(w.Buf)
 }
 
-// TestLittleIsHeldBack: of ordinary text at most the last word is held back, and the state stays small.
+// TestLittleIsHeldBack: at most the last word of ordinary text is held back, and the state stays small.
 func TestLittleIsHeldBack(t *testing.T) {
 	prose, err := os.ReadFile("../../../docs/project/decisions/core-and-hosts.md")
 	if err != nil {
@@ -52,7 +52,7 @@ func TestLittleIsHeldBack(t *testing.T) {
 			t.Fatalf("the state has %d bytes", n)
 		}
 	}
-	// A word with a space after it is decided, except a name whose value may follow, such as "key is".
+	// A word with a space after it is decided, unless it is a name whose value may follow, such as "key is".
 	if most > 64 {
 		t.Errorf("%d bytes were held back", most)
 	}
@@ -61,8 +61,8 @@ func TestLittleIsHeldBack(t *testing.T) {
 	}
 }
 
-// TestLongKeys: of a long private key only the beginning is held back, and the text after its end is sent, wherever it
-// is cut.
+// TestLongKeys: only the beginning of a long private key is held back, and the text after the key is sent, wherever
+// the key is cut.
 func TestLongKeys(t *testing.T) {
 	head, line := "-----BEGIN PRIVATE KEY-----\n", strings.Repeat("aB3d", 16)+"\n"
 	key := head + strings.Repeat(line, 160)
@@ -92,7 +92,7 @@ func TestLongKeys(t *testing.T) {
 	}
 }
 
-// chunks cuts ASCII text, with at most a few other characters, into pieces of size bytes.
+// chunks cuts text into pieces of size bytes. The text is ASCII, with at most a few other characters.
 func chunks(text string, size int) (pieces []string) {
 	var piece strings.Builder
 	for _, r := range text {
@@ -104,7 +104,7 @@ func chunks(text string, size int) (pieces []string) {
 	return append(pieces, piece.String())
 }
 
-// TestLongKeyInArguments: the arguments stay JSON, also after the key.
+// TestLongKeyInArguments: the arguments stay JSON, even after the key.
 func TestLongKeyInArguments(t *testing.T) {
 	g := emails(t)
 	text := `{"key":"-----BEGIN PRIVATE KEY-----` + strings.Repeat(`\n`+strings.Repeat("aB3d", 16), 160) + `\n-----END PRIVATE KEY-----\n","to":"joe@example.com"}`
@@ -114,7 +114,7 @@ func TestLongKeyInArguments(t *testing.T) {
 	}
 }
 
-// TestFlaggedLongKey: a key that is only flagged is sent as it is and counted once.
+// TestFlaggedLongKey: a key that is only flagged is sent unchanged and counted once.
 func TestFlaggedLongKey(t *testing.T) {
 	g := &live.Guard{Policy: policy(t, map[string]governor.Action{"secret.private-key": governor.Flag})}
 	text := "-----BEGIN PRIVATE KEY-----\n" + strings.Repeat(strings.Repeat("aB3d", 16)+"\n", 160) + "-----END PRIVATE KEY-----\nok"
@@ -127,7 +127,7 @@ func TestFlaggedLongKey(t *testing.T) {
 	}
 }
 
-// TestTooMuch: a stream with too many open texts or too much undecided text fails, and sends nothing more.
+// TestTooMuch: a stream with too many open texts or too much undecided text fails and sends nothing more.
 func TestTooMuch(t *testing.T) {
 	g := &live.Guard{Policy: policy(t, nil)}
 	s := &live.Stream{}
@@ -150,7 +150,7 @@ func TestTooMuch(t *testing.T) {
 	}
 }
 
-// TestManyTexts: 128 choices at the same time and 500 calls one after the other are checked, with a small state.
+// TestManyTexts: 128 choices at once and 500 calls one after another are checked with a small state.
 func TestManyTexts(t *testing.T) {
 	g := emails(t)
 	s := &live.Stream{}
@@ -177,7 +177,7 @@ func TestManyTexts(t *testing.T) {
 	}
 }
 
-// TestLengthOfAnswers: an answer with more characters than the settings permit is blocked or flagged once.
+// TestLengthOfAnswers: a response with more characters than the settings permit is blocked or flagged once.
 func TestLengthOfAnswers(t *testing.T) {
 	for _, action := range []governor.Action{governor.Block, governor.Flag} {
 		settings := governor.NewSettings()
@@ -197,7 +197,7 @@ func TestLengthOfAnswers(t *testing.T) {
 	}
 }
 
-// TestLogProbs: log probabilities are sent only with text that is sent as it came.
+// TestLogProbs: log probabilities are sent only with text that is sent unchanged.
 func TestLogProbs(t *testing.T) {
 	g := emails(t)
 	s := &live.Stream{}
@@ -214,7 +214,7 @@ func TestLogProbs(t *testing.T) {
 	}
 }
 
-// TestReports: the first finding of a rule is described, without its text.
+// TestReports: a report describes the first finding of a rule without its text.
 func TestReports(t *testing.T) {
 	g := emails(t)
 	g.Key = func() []byte { return []byte("key") }
@@ -228,7 +228,7 @@ func TestReports(t *testing.T) {
 	}
 }
 
-// FuzzEvent: any event gives valid JSON, and none makes the checks fail.
+// FuzzEvent: every event results in valid JSON, and none makes the checks fail.
 func FuzzEvent(f *testing.F) {
 	p := policy(f, map[string]governor.Action{"personal.email": governor.Redact})
 	g := &live.Guard{Policy: p, Redactor: redactor(f, "me@\"example.org")}

@@ -8,16 +8,16 @@ import (
 	"github.com/postern-ai/postern/core/governor"
 )
 
-// channel is one text of an answer. It arrives in pieces.
+// channel is one text of a response. It arrives in pieces.
 type channel struct {
 	kind   chat.DeltaKind // DeltaText, DeltaRefusal, DeltaThinking or DeltaArgs
 	choice uint64         // choice of the deltas
-	index  uint64         // index of the deltas: that of a tool call
+	index  uint64         // index of the deltas, which is a tool call's
 	place  uint64         // in passed-through events: distinguishes channels of the same kind
 	item   []byte         // in passed-through events of the Responses dialect: the item's ID, as JSON
 
 	held    []byte // escaped text that is not decided yet
-	skip    uint64 // number of decoded bytes in held that are decided
+	skip    uint64 // number of decoded bytes in held that are already decided
 	lex     lexer  // position before held
 	tail    []byte // decided text that may be the start of a placeholder
 	state   []byte // state of the scanner between two steps
@@ -39,7 +39,7 @@ func (c *channel) form() form {
 // waits reports whether text is held back.
 func (c *channel) waits() bool { return len(c.held) > 0 || len(c.tail) > 0 }
 
-// complete reports whether a call's arguments have ended, so that no state remains.
+// complete reports whether a call's arguments have ended and left no state.
 func (c *channel) complete() bool {
 	return c.kind == chat.DeltaArgs && c.scanner == nil && len(c.state) == 0 && !c.waits()
 }
@@ -85,8 +85,8 @@ func (c *channel) resume(g *Guard) bool {
 	return true
 }
 
-// feed takes the next piece of a channel's text. send is the text for the caller; store is the same text before
-// placeholders are restored. If final is set, the text ends and nothing is held back.
+// feed takes the next piece of a channel's text. send is the text for the caller. store is the same text before
+// placeholders are restored. If final is set, the text ends here and nothing is held back.
 func (s *Stream) feed(g *Guard, c *channel, piece []byte, final bool) (send, store []byte) {
 	raw := canonical(piece)
 	if len(c.held) > 0 {
@@ -117,10 +117,10 @@ func (s *Stream) feed(g *Guard, c *channel, piece []byte, final bool) (send, sto
 	return send, store
 }
 
-// escapedBracket is the start of the escaped forms of '[' and of the capitals in a placeholder.
+// escapedBracket begins the escaped forms of '[' and of the capitals in a placeholder.
 var escapedBracket = []byte(`\u00`)
 
-// canonical removes unneeded escapes of printable ASCII, so that placeholders always have the same form.
+// canonical removes unneeded escapes of printable ASCII characters, so placeholders always have the same form.
 func canonical(raw []byte) []byte {
 	if bytes.IndexByte(raw, '\\') < 0 || !bytes.Contains(raw, escapedBracket) {
 		return raw

@@ -6,8 +6,8 @@ import (
 	"github.com/postern-ai/postern/core/sse"
 )
 
-// Deltas checks the deltas of a translated stream. send is for the caller. store is for the cache: it keeps the
-// caller's placeholders instead of the values. Both end early if the answer is blocked.
+// Deltas checks the deltas of a translated stream. send is for the caller. store is for the cache, so it has the
+// placeholders instead of the caller's values. Both end early if the response is blocked.
 func (s *Stream) Deltas(g *Guard, in []chat.Delta) (send, store []chat.Delta) {
 	o := output{stream: s, guard: g}
 	for i := range in {
@@ -21,8 +21,8 @@ func (s *Stream) Deltas(g *Guard, in []chat.Delta) (send, store []chat.Delta) {
 }
 
 // End ends the stream and returns the rest of its texts. Call it after the last event, but not if the stream was
-// interrupted. If events are passed through, dialect is the caller's, and events must be sent; otherwise send must
-// be.
+// interrupted. If events are passed through, dialect is the caller's, and the caller gets events. Otherwise dialect
+// is 0, and the caller gets send.
 func (s *Stream) End(g *Guard, dialect chat.Dialect) (events []sse.Event, send, store []chat.Delta) {
 	if dialect == 0 {
 		o := output{stream: s, guard: g}
@@ -67,7 +67,7 @@ func (o *output) delta(d *chat.Delta) {
 		o.turn(d.Choice, d.Kind)
 	case chat.DeltaLogProbs:
 		if o.altered || o.stream.waits(d.Choice) {
-			return // they repeat the text, including the part that is held back
+			return // log probabilities repeat the text, including the part that is held back
 		}
 	case chat.DeltaFinish:
 		o.finish(func(c *channel) bool { return c.choice == d.Choice })
@@ -122,7 +122,7 @@ func (o *output) flush(c *channel) {
 	o.stream.close(c)
 }
 
-// turn ends the texts of the choice's other kinds, because the next part of the answer begins. Tool calls may
+// turn ends the texts of other kinds in the choice, because the next part of the response begins. Tool calls may
 // continue in parallel.
 func (o *output) turn(choice uint64, kind chat.DeltaKind) {
 	o.finish(func(c *channel) bool { return c.choice == choice && c.kind != kind && c.kind != chat.DeltaArgs })
@@ -140,7 +140,7 @@ func (o *output) finish(which func(*channel) bool) {
 	}
 }
 
-// sign ends a text of thinking. It returns true if the text has changed, so that the signature must be left out.
+// sign ends a thinking text. It returns true if the text has changed, because its signature must then be left out.
 func (o *output) sign(d *chat.Delta) (dropped bool) {
 	changed := false
 	for i := range o.stream.channels {

@@ -7,19 +7,19 @@ import (
 )
 
 // editor rewrites an escaped text. Findings become placeholders, escaped as deeply as the text. JSON stays valid:
-// quotes and brackets in a finding are kept, each string in it gets its own placeholder, and a number or name outside
-// of strings becomes a string.
+// quotes and brackets in a finding are kept, each string in it gets its own placeholder, and a number or literal
+// outside strings becomes a string.
 type editor struct {
 	walker
 	guard   *Guard
 	text    []byte // decoded form of raw
 	found   []governor.Finding
 	base    int  // offset of text's first byte; findings use the same offsets
-	skip    int  // bytes before the cut, of the character at the cut
+	skip    int  // how many bytes of the character at the cut are before the cut
 	placed  bool // the placeholder of the first finding has been written
 	changed bool
 	out     []byte
-	copied  int // raw bytes before this index are in out, or were dropped
+	copied  int // raw bytes before this index were copied to out or dropped
 }
 
 // rewrite returns the rewritten form of the first cut bytes of the decoded text. Afterwards, at is the start of the
@@ -67,7 +67,7 @@ func (e *editor) locate(cut int) {
 	}
 }
 
-// redactable removes all findings that must not be redacted.
+// redactable keeps only the findings that must be redacted.
 func (e *editor) redactable() {
 	n := 0
 	for _, f := range e.found {
@@ -103,7 +103,7 @@ func (e *editor) character(pos int) {
 	}
 }
 
-// overlap returns the finding in the number or name that begins at pos, or nil.
+// overlap returns the finding in the number or literal that begins at pos, or nil.
 func (e *editor) overlap(pos int) *governor.Finding {
 	if len(e.found) == 0 {
 		return nil
@@ -126,13 +126,13 @@ func (e *editor) keep(end int) {
 	}
 }
 
-// dropCharacter omits the last character.
+// dropCharacter omits the character that was read last.
 func (e *editor) dropCharacter() {
 	e.keep(e.from)
 	e.copied = e.at
 }
 
-// replace writes a rule's placeholder instead of the last character.
+// replace writes a rule's placeholder instead of the character that was read last.
 func (e *editor) replace(rule governor.ID, quote string) {
 	e.dropCharacter()
 	e.changed = true

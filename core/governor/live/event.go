@@ -6,10 +6,10 @@ import (
 	"github.com/postern-ai/postern/core/sse"
 )
 
-// Event checks an event of a passed-through stream. The event's data must be valid according to jsontext.Check.
-// events replace it for the caller: first the held-back text that ends here, then the event with rewritten texts and
-// otherwise unchanged bytes. Event modifies deltas, which are those of the event; store is their checked form for the
-// cache. Both results are empty if the answer is blocked.
+// Event checks an event of a passed-through stream. The event's data must be valid according to jsontext.Check. The
+// caller gets events instead: first the held-back text that ends here, then the event itself with rewritten texts and
+// otherwise unchanged bytes. deltas are the event's own, and Event modifies them. store is their checked form for the
+// cache. Both results are empty if the response is blocked.
 func (s *Stream) Event(g *Guard, dialect chat.Dialect, e *sse.Event, deltas []chat.Delta) (events []sse.Event, store []chat.Delta) {
 	if s.ended() {
 		return nil, nil
@@ -53,7 +53,7 @@ type passed struct {
 	before  []sse.Event  // events with text that was held back
 	early   []chat.Delta // the same, as deltas for the cache
 	deltas  []chat.Delta // deltas of the event itself, for the cache
-	done    []bool       // by delta: its text has been checked
+	done    []bool       // for each delta: its text has been checked
 	met     int          // number of texts, ends of texts, and other places that an edit depends on
 	frame   frame        // frame of the first piece of text
 }
@@ -64,7 +64,7 @@ type edit struct {
 	with []byte
 }
 
-// stored returns the checked deltas. A delta whose text is not in a known place of the event is checked here.
+// stored returns the checked deltas. It checks the deltas whose text is not in a known place of the event.
 func (p *passed) stored() []chat.Delta {
 	n := 0
 	for i := range p.deltas {
@@ -122,7 +122,7 @@ func (p *passed) rewritten() []byte {
 }
 
 // piece checks a piece of a channel's text, in the string at v. It returns true if all text so far was sent
-// unchanged. Then fields that repeat the text can be sent as well.
+// unchanged. In that case, fields that repeat the text can be sent as well.
 func (p *passed) piece(want *channel, v span, final bool) (exact bool) {
 	inside, ok := isString(p.data, v)
 	if !ok || p.stream.ended() {

@@ -2,23 +2,23 @@ package live
 
 import "github.com/postern-ai/postern/core/chat"
 
-// frame is an event with one piece of text, without that text. Most events of a stream have the same frame as the
-// previous event. Only their text differs, so they need no walk. A frame is kept within a step.
+// frame is an event with one piece of text, but without that text. Most events of a stream have the same frame as the
+// event before. Only their text differs, so they need no walk. A frame is kept only within a step.
 type frame struct {
-	head, tail    []byte // the event's data before and after the text; nil: no frame yet
+	head, tail    []byte // the event's data before and after the text; nil if there is no frame yet
 	kind          chat.DeltaKind
 	choice        uint64
 	index, place  uint64
-	signed, turns bool // turns: the choice's texts of other kinds end where the piece begins
+	signed, turns bool // turns: the texts of other kinds in the choice end where the piece begins
 }
 
-// remember keeps the frame of an event for the next one, if the event contains only one piece of text.
+// remember keeps the frame of an event for the next one if the event contains only one piece of text.
 func (p *passed) remember() {
 	want := 1
 	if p.frame.turns {
 		want = 2
 	}
-	if p.frame.head != nil && p.met == want && p.dialect != chat.Responses { // events of Responses are numbered
+	if p.frame.head != nil && p.met == want && p.dialect != chat.Responses { // events of the Responses API are numbered
 		p.stream.frame = p.frame
 	}
 }
@@ -48,8 +48,8 @@ func (p *passed) repeats() bool {
 	return true
 }
 
-// same reports whether two texts are equal. It compares eight bytes at a time, and avoids bytes.Equal because TinyGo
-// copies both arguments.
+// same reports whether two texts are equal. It compares eight bytes at a time. It does not use bytes.Equal, because
+// TinyGo copies both arguments.
 func same(a, b []byte) bool {
 	if len(a) != len(b) {
 		return false
@@ -76,7 +76,7 @@ func eight(b []byte) uint64 {
 		uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
 }
 
-// sameText does the same as same, for the text of a delta.
+// sameText does the same as same for the text of a delta.
 func sameText(text []byte, s string) bool {
 	if len(text) != len(s) {
 		return false

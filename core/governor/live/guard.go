@@ -1,22 +1,22 @@
-// Package live checks streamed answers while they arrive. It redacts findings inline, blocks answers, and restores
+// Package live checks streamed responses as they arrive. It redacts findings inline, blocks responses, and restores
 // the caller's placeholders.
 //
-// Text is decided when no later byte can change the result for it. Only undecided text is held back: the start of a
-// possible finding or placeholder.
+// Text is decided once no later byte can change its result. Only undecided text is held back: the start of a possible
+// finding or placeholder.
 package live
 
 import (
 	"github.com/postern-ai/postern/core/governor"
 )
 
-// Guard is the constant part of a stream's check. It is the same in all steps.
+// Guard is the part of a stream's check that is the same in all steps.
 type Guard struct {
 	Policy *governor.Policy
-	Rules  *governor.Rules // Policy.Rules(governor.Output); if nil, the guard compiles them
-	// Redactor contains the request's placeholders; nil if there are none.
+	Rules  *governor.Rules // Policy.Rules(governor.Output); if it is nil, the guard compiles them
+	// Redactor contains the request's placeholders. It is nil if there are none.
 	Redactor *governor.Redactor
 	// Key returns the key for fingerprints of findings. There are no fingerprints if Key is nil or returns an empty
-	// key. It is only called for findings.
+	// key. It is called only if there are findings.
 	Key func() []byte
 
 	labelOf governor.ID // rule of the last label

@@ -8,7 +8,7 @@ type cursor struct {
 	at   int
 }
 
-// enter enters an object or array. For any other value, the cursor is empty.
+// enter returns a cursor for the content of an object or array. For any other value, the cursor is empty.
 func enter(data []byte, v span, open byte) cursor {
 	if v.to == 0 || data[v.from] != open {
 		return cursor{data, len(data)}
@@ -19,7 +19,7 @@ func enter(data []byte, v span, open byte) cursor {
 // root returns the position of the outermost value.
 func root(data []byte) span { return span{blank(data, 0), len(data)} }
 
-// member returns the name and the value's position of the next field of an object.
+// member returns the name and the position of the value of an object's next field.
 func (c *cursor) member() (name []byte, v span, ok bool) {
 	name, ok = c.name()
 	if !ok {
@@ -31,8 +31,8 @@ func (c *cursor) member() (name []byte, v span, ok bool) {
 	return name, v, true
 }
 
-// name returns the name of the next field. The cursor is then at the value, and the caller must move it past the
-// value.
+// name returns the name of the next field. The cursor is then at the field's value, and the caller must move it past
+// that.
 func (c *cursor) name() (name []byte, ok bool) {
 	c.at = blank(c.data, c.at)
 	if c.at >= len(c.data) || c.data[c.at] != '"' {
@@ -56,7 +56,7 @@ func (c *cursor) element() (v span, ok bool) {
 	return v, true
 }
 
-// span is the position of a value; the zero span means no value.
+// span is the position of a value. The zero span means that there is no value.
 type span struct{ from, to int }
 
 // blank returns the index of the next byte that is not white space, a comma or a colon.
@@ -136,7 +136,7 @@ func isString(data []byte, v span) (inside span, ok bool) {
 	return span{v.from + 1, v.to - 1}, true
 }
 
-// text returns the content of a string, or nil.
+// text returns the content of a string, or nil for other values.
 func text(data []byte, v span) []byte {
 	inside, _ := isString(data, v)
 	return data[inside.from:inside.to]

@@ -11,7 +11,7 @@ import (
 	"github.com/postern-ai/postern/test/livestream"
 )
 
-// policy is the defaults with actions for answers.
+// policy returns the default policy with the given actions for responses.
 func policy(t testing.TB, actions map[string]governor.Action) *governor.Policy {
 	t.Helper()
 	p := governor.NewPolicy()
@@ -25,7 +25,7 @@ func policy(t testing.TB, actions map[string]governor.Action) *governor.Policy {
 	return p
 }
 
-// redactor is that of a request with e-mail addresses and an amount with quotes and line breaks in it.
+// redactor returns the redactor of a request in which each value was redacted as an email address.
 func redactor(t testing.TB, values ...string) *governor.Redactor {
 	t.Helper()
 	p := policy(t, nil)
@@ -38,7 +38,7 @@ func redactor(t testing.TB, values ...string) *governor.Redactor {
 	return r
 }
 
-// piece is a delta of an answer.
+// piece returns a delta with a piece of text.
 func piece(kind chat.DeltaKind, choice, index uint64, text string) chat.Delta {
 	return chat.Delta{Kind: kind, Choice: choice, Index: index, Text: jsontext.Escape(text)}
 }
@@ -53,7 +53,7 @@ func end(finish chat.Finish) []chat.Delta {
 	return []chat.Delta{{Kind: chat.DeltaFinish, Finish: finish}, {Kind: chat.DeltaUsage}, {Kind: chat.DeltaEnd}}
 }
 
-// textAnswer is an answer with one text in pieces.
+// textAnswer returns the deltas of a response with one text in pieces.
 func textAnswer(kind chat.DeltaKind, pieces ...string) []chat.Delta {
 	deltas := []chat.Delta{start()}
 	if kind == chat.DeltaArgs {
@@ -65,7 +65,7 @@ func textAnswer(kind chat.DeltaKind, pieces ...string) []chat.Delta {
 	return append(deltas, end(chat.FinishStop)...)
 }
 
-// characters are the pieces of a text, one for each character.
+// characters cuts a text into single characters.
 func characters(text string) (pieces []string) {
 	for _, r := range text {
 		pieces = append(pieces, string(r))
@@ -89,7 +89,7 @@ func wantText(t *testing.T, form livestream.Form, what string, r *chat.Response,
 	}
 }
 
-// splits are ways to cut a text: whole, in two at every place, and by character.
+// splits returns ways to cut a text: not at all, by character, and in two at every place.
 func splits(text string) (all [][]string) {
 	all = append(all, []string{text}, characters(text))
 	for i := range text {
@@ -114,7 +114,7 @@ func TestPlaceholdersAreRestored(t *testing.T) {
 	}
 }
 
-// TestPlaceholdersInJSONAreRestored: a text that is JSON stays JSON.
+// TestPlaceholdersInJSONAreRestored: text that is JSON stays JSON.
 func TestPlaceholdersInJSONAreRestored(t *testing.T) {
 	g := &live.Guard{Policy: policy(t, nil), Redactor: redactor(t, "a\"b\\c\nd@é.example")}
 	g.Redactor.JSON = true
@@ -155,7 +155,7 @@ func TestARestoredValueIsNotScanned(t *testing.T) {
 	}
 }
 
-// TestArgumentsStayJSON: findings in strings, names, numbers, after escapes and over several strings.
+// TestArgumentsStayJSON has findings in strings, names and numbers, after escapes, and across several strings.
 func TestArgumentsStayJSON(t *testing.T) {
 	g := &live.Guard{Policy: policy(t, map[string]governor.Action{
 		"personal.email": governor.Redact, "personal.payment-card": governor.Redact,
@@ -168,7 +168,7 @@ func TestArgumentsStayJSON(t *testing.T) {
 		{`{"to":"jo\u0065\u0040example.com!"}`, `{"to":"[EMAIL]!"}`},
 		{`{"to":"a\njoe@example.com\n\ud83d\ude00"}`, `{"to":"a\n[EMAIL]\n\ud83d\ude00"}`},
 		{`{"to":"\"joe@example.com\""}`, `{"to":"\"[EMAIL]\""}`},
-		{ // a key without its end continues over quotes and commas
+		{ // a key without an end continues across quotes and commas
 			`{"k":"-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQ","n":[12,true],"s":""}`,
 			`{"k":"[PRIVATE_KEY]","[PRIVATE_KEY]":["[PRIVATE_KEY]","[PRIVATE_KEY]"],"[PRIVATE_KEY]":""}`,
 		},
@@ -185,7 +185,7 @@ func TestArgumentsStayJSON(t *testing.T) {
 	}
 }
 
-// TestBlockMidWord: a finding that blocks ends the answer before it, and nothing of it is sent.
+// TestBlockMidWord: a blocking finding ends the response before it, and no part of the finding is sent.
 func TestBlockMidWord(t *testing.T) {
 	for name, g := range map[string]*live.Guard{
 		"block": {Policy: policy(t, map[string]governor.Action{"personal.email": governor.Block})},
@@ -211,7 +211,7 @@ func TestBlockMidWord(t *testing.T) {
 	}
 }
 
-// TestSeveralChoices interleaves two choices, each with a finding that is split.
+// TestSeveralChoices interleaves two choices, each with a split finding.
 func TestSeveralChoices(t *testing.T) {
 	g := &live.Guard{Policy: policy(t, map[string]governor.Action{"personal.email": governor.Redact}), Redactor: redactor(t, "me@example.org")}
 	deltas := []chat.Delta{start()}
@@ -226,7 +226,7 @@ func TestSeveralChoices(t *testing.T) {
 	deltas = append(deltas, end(chat.FinishStop)...)
 	for _, form := range livestream.Forms {
 		if form.Dialect != chat.OpenAI {
-			continue // the others have one choice
+			continue // the other dialects have only one choice
 		}
 		r := run(t, form, g, deltas)
 		wantText(t, form, "first", &r.Sent, 0, chat.Text, "to [EMAIL] and me@example.org")
@@ -287,7 +287,8 @@ func TestPartsInOrder(t *testing.T) {
 	}
 }
 
-// TestSignedThinking: thinking whose signature covers it is not redacted but blocked, and its placeholders stay.
+// TestSignedThinking: a finding in thinking that its signature covers is blocked instead of redacted, and
+// placeholders in such thinking stay.
 func TestSignedThinking(t *testing.T) {
 	deltas := func(thought string) []chat.Delta {
 		return append([]chat.Delta{

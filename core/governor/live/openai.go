@@ -10,14 +10,14 @@ import (
 // Places distinguish the channels of a choice in OpenAI's chunks. Tool calls use their index as the place.
 const (
 	placeContent   = iota
-	placeReasoning // "reasoning", where "reasoning_content" is the same text
+	placeReasoning // "reasoning", which may repeat the text of "reasoning_content"
 	placeDetails   // "reasoning_details"
 	placeLegacy    // "function_call", "text"
 	placeAudio     // "audio"
 	placeCustom    = 1 << 32
 )
 
-// choice is a choice of a chunk: the positions of its fields.
+// choice is a choice of a chunk, with the positions of its fields.
 type choice struct {
 	index                          uint64
 	delta, message, text, logProbs span
@@ -32,7 +32,7 @@ func (p *passed) openAI() {
 			top.at = valueEnd(p.data, top.at)
 			continue
 		}
-		// The elements are only walked once: finding their ends first would be a second pass.
+		// The elements are walked only once: finding their ends first would take a second pass.
 		for top.at = blank(p.data, top.at+1); p.data[top.at] != ']'; top.at = blank(p.data, top.at) {
 			if p.data[top.at] == '{' {
 				top.at = p.openAIChoice(top.at)
@@ -122,7 +122,7 @@ func (p *passed) openAIDelta(c *choice, v span) (exact bool) {
 	return exact
 }
 
-// choicePiece checks a piece of a choice's text. Texts of other kinds end where it begins.
+// choicePiece checks a piece of a choice's text. The choice's texts of other kinds end where the piece begins.
 func (p *passed) choicePiece(c *choice, kind chat.DeltaKind, place uint64, v span) bool {
 	inside, ok := isString(p.data, v)
 	if !ok || inside.from == inside.to {
@@ -146,7 +146,7 @@ func (p *passed) turn(index uint64, kind chat.DeltaKind) {
 	}
 }
 
-// contentChunks checks content in the form of an array: {"type":"text","text"} and
+// contentChunks checks content that is an array: {"type":"text","text"} and
 // {"type":"thinking","thinking":[{"text"}]}.
 func (p *passed) contentChunks(c *choice, v span) (exact bool) {
 	exact = true
@@ -213,8 +213,8 @@ func (p *passed) toolPieces(c *choice, place uint64, v span) {
 	}
 }
 
-// openAIMessage checks the complete message that some providers send with every chunk. Before the end, it would
-// contain the text that is held back, so its texts are empty until then.
+// openAIMessage checks the complete message that some providers send with every chunk. Until the end, that message
+// would contain text that is held back, so its texts are emptied.
 func (p *passed) openAIMessage(c *choice) {
 	p.met++
 	members := enter(p.data, c.message, '{')
@@ -245,7 +245,7 @@ func (s *Stream) waits(choice uint64) bool {
 	return false
 }
 
-// maxHead limits the size of the fields that the event of a tail repeats from its chunk.
+// maxHead limits the size of the fields that a tail event repeats from its chunk.
 const maxHead = 1024
 
 // openAITail returns a chunk with the rest of a text, and with the fields that all chunks share.

@@ -11,7 +11,7 @@ import (
 	"github.com/postern-ai/postern/core/hmac"
 )
 
-// Report describes a rule's findings in a stream: their number, and the first one.
+// Report describes a rule's findings in a stream: how many there are, and the first one.
 type Report struct {
 	Rule       governor.ID
 	Count      uint64
@@ -33,12 +33,12 @@ func reportFields(f *abi.Fields, r *Report) {
 	f.String(&r.Excerpt)
 }
 
-// count adds a finding to the tally and the reports, and blocks the answer if the policy requires it.
+// count adds a finding to the tally and the reports, and blocks the response if the policy requires it.
 func (s *Stream) count(g *Guard, c *channel, f governor.Finding, match []byte) {
 	s.found(f.Rule)
 	one := [1]governor.Finding{f}
 	s.Tally.Add(g.Policy, governor.Output, one[:])
-	s.Tally.Listed = s.Tally.Listed[:0] // Reports contain the same in less space
+	s.Tally.Listed = s.Tally.Listed[:0] // Reports has the same data in less space
 	s.report(g, c, f, match)
 	redacts := g.action(f.Rule) == governor.Redact
 	s.blocked = s.blocked || s.Tally.Decide(g.Policy) == governor.Rejected || redacts && c.signed
@@ -95,8 +95,7 @@ func lastTwo(text []byte) string {
 	return string(text[n:])
 }
 
-// path returns the path of a channel's text. It is the same as the one that package inspect uses for a translated
-// answer.
+// path returns the path of a channel's text, as package inspect does for a translated response.
 func (c *channel) path() string {
 	path := "choices[" + strconv.FormatUint(c.choice, 10) + "]."
 	switch c.kind {

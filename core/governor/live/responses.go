@@ -9,8 +9,8 @@ import (
 	"github.com/postern-ai/postern/core/sse"
 )
 
-// streamed is a kind of text that the Responses API streams. NAME.delta contains a piece; NAME.done contains the full
-// text in the field done.
+// streamed is a kind of text that the Responses API streams. The event NAME.delta contains a piece of it. The event
+// NAME.done contains the full text in the field that done names.
 type streamed struct {
 	name string
 	kind chat.DeltaKind
@@ -47,7 +47,7 @@ func place(text int, item, sub uint64) uint64 {
 // itemOf returns the index of a channel's item.
 func (c *channel) itemOf() uint64 { return c.place >> itemShift & (1<<itemShift - 1) }
 
-// response is an event of the Responses API: the positions of its fields.
+// response is an event of the Responses API, with the positions of its fields.
 type response struct {
 	kind                       string
 	output, sub                uint64
@@ -55,7 +55,7 @@ type response struct {
 	part, item, body, logProbs span
 	sequence                   span
 	annotation                 span
-	text                       int // index in streamedTexts; -1 for other events
+	text                       int // index in streamedTexts, or -1 for other events
 	isDelta                    bool
 }
 
@@ -129,7 +129,7 @@ func (r *response) set(name string, v span, data []byte) {
 	}
 }
 
-// maxItemID limits the item ID that the event of a tail repeats.
+// maxItemID limits the length of the item ID that a tail event repeats.
 const maxItemID = 128
 
 // responsesDelta checks a piece of a text.
@@ -151,7 +151,7 @@ func (p *passed) dropLogProbs(v span) {
 	}
 }
 
-// responsesDone ends a text, and checks the full text that the event repeats.
+// responsesDone ends a text and checks the full text that the event repeats.
 func (p *passed) responsesDone(r *response) {
 	t := &streamedTexts[r.text]
 	want := place(r.text, r.output, r.sub)
@@ -193,7 +193,7 @@ func (p *passed) responsesOther(r *response) {
 	}
 }
 
-// itemAdded starts an item. If a call already contains arguments, pieces of them may follow; all other fields are
+// itemAdded starts an item. If a call already contains arguments, pieces of them may follow. All other fields are
 // complete.
 func (p *passed) itemAdded(r *response) {
 	members := enter(p.data, r.item, '{')
@@ -245,7 +245,7 @@ func (p *passed) itemWhole(v span) {
 }
 
 // itemMember checks a field of an item. All strings are texts, except identifiers and media. The arguments of
-// tool_search are an object; those of functions are a string that contains JSON.
+// tool_search are an object. The arguments of a function are a string that contains JSON.
 func (p *passed) itemMember(name string, v span) {
 	switch name {
 	case "content", "summary":
@@ -259,7 +259,7 @@ func (p *passed) itemMember(name string, v span) {
 		default:
 			p.whole(&channel{kind: chat.DeltaText}, v, plain)
 		}
-	default: // also for items of unknown types
+	default: // including items of unknown types
 		p.strings(&channel{kind: chat.DeltaText}, v, name)
 	}
 }
@@ -294,7 +294,7 @@ func (p *passed) restoreOnly(v span) {
 	}
 }
 
-// renumber adjusts "sequence_number" to the inserted events, so that the numbers have no gaps.
+// renumber adjusts "sequence_number" for the inserted events, so the numbers have no gaps.
 func (p *passed) renumber(r *response) {
 	digits := r.sequence.to - r.sequence.from
 	n := uint64(0)
@@ -311,7 +311,7 @@ func (p *passed) renumber(r *response) {
 	}
 }
 
-// number completes the events before the event with the provider's number n.
+// number gives the inserted events their numbers. n is the provider's number of the event that they come before.
 func (p *passed) number(n uint64) {
 	s := p.stream
 	for i := range p.before {

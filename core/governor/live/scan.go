@@ -5,7 +5,7 @@ import (
 )
 
 // longKey is the length from which the start of a private key is decided before its end arrives. Common keys are
-// shorter, so their fingerprint covers the complete key.
+// shorter, so their fingerprints cover the complete key.
 const longKey = 4096
 
 // scan searches the text, whose first byte has the offset base, and counts the findings. It returns the length of the
@@ -44,7 +44,7 @@ func (s *Stream) scan(g *Guard, c *channel, text []byte, base int, final bool) (
 	return cut, found
 }
 
-// inKey decides a part of a private key, starting at the index cut. The key's finding has already been counted.
+// inKey decides part of a private key, from the index cut on. The key's finding has already been counted.
 func (s *Stream) inKey(c *channel, text []byte, cut, base int, final bool, found []governor.Finding) (int, []governor.Finding) {
 	n, ended := c.scanner.SkipKey(text[cut:], int(c.key), final)
 	if c.key -= uint64(n); ended {
