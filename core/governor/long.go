@@ -1,14 +1,14 @@
 package governor
 
-// RulePrivateKey is the rule of private keys, whose findings are the longest: see LongKey.
+// RulePrivateKey is the rule for private keys, which are the longest findings: see LongKey.
 const RulePrivateKey = rulePrivateKey
 
-// longestEnd is more than the length of a private key's END line.
+// longestEnd is greater than the length of a private key's END line.
 const longestEnd = 72
 
-// LongKey examines a window of which Next has decided no byte. ok reports that a private key starts at the index
-// start. Later bytes can only change its end. The text before start contains no finding. A stream then need not hold
-// the key back: it continues with SkipKey.
+// LongKey examines a window in which Next has not decided any bytes. ok reports that a private key starts at the
+// index start, and that later bytes can change only where it ends. The text before start contains no finding. A
+// stream then need not hold the key back: it continues with SkipKey.
 func (s *Scanner) LongKey(window []byte) (start int, ok bool) {
 	if !s.rules.Has(rulePrivateKey) || s.wordAt != s.base || s.rules.keywords != nil && s.keywords != (keywordState{read: s.base}) ||
 		s.rules.patterns != nil && s.customAt != s.base {
@@ -28,9 +28,9 @@ func (s *Scanner) LongKey(window []byte) (start int, ok bool) {
 	return 0, false
 }
 
-// SkipKey decides the next bytes of a private key, of which at most most bytes follow. n is the number of these bytes
-// in window; ended reports that the key ends there. If it does, Next must scan the rest of the window. Otherwise, the
-// rest must be in the next window.
+// SkipKey decides the next bytes of a private key, which has at most most bytes left. n is how many of these bytes
+// are in window. ended reports that the key ends there. If it does, Next must scan the rest of the window. Otherwise,
+// the rest must be in the next window.
 func (s *Scanner) SkipKey(window []byte, most int, final bool) (n int, ended bool) {
 	v := view{text: window, tail: s.tail}
 	n = keyEnd(&v, 0, most)
@@ -47,5 +47,5 @@ func (s *Scanner) SkipKey(window []byte, most int, final bool) (n int, ended boo
 	return n, ended
 }
 
-// MaxPrivateKey is the maximum length of a private key that is found, in bytes.
+// MaxPrivateKey is the maximum length, in bytes, of a private key that is found.
 const MaxPrivateKey = maxPrivateKey

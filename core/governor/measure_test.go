@@ -9,20 +9,20 @@ import (
 	"testing"
 )
 
-// surroundings are texts around a token; %s is its place. They are others than those of testdata/governor.
+// surroundings are texts around a token, which replaces %s. They differ from the ones in testdata/governor.
 var surroundings = []string{
 	"%s", "my token: %s", "KEY=%s\nNEXT=1", `{"credentials":{"value":"%s"},"n":3}`, "Authorization: token %s\r\nAccept: */*",
 	"<value>%s</value>", "use `%s` for the test system", "please rotate %s, it leaked", "a,b,%s,d", "- %s\n- other", "url?t=%s", "(%s)",
 	"auth = \"%s\";", "$ tool login --with %s", "日本語%s日本語",
 }
 
-// randomText is text of a size like tokens' that no issuer's format describes: hashes, identifiers, file names.
+// randomText returns text as long as a token that matches no issuer's format: a hash, an identifier or a file name.
 func randomText(random *rand.Rand) string {
 	kinds := []string{"{x32}", "{x40}", "{x64}", "{x8}-{x4}-4{x3}-a{x3}-{x12}", "{b20-99}", "{w10-60}", "{a5}_{w20-50}", "v{d1}.{d2}-{l12}", "{d6-19}"}
 	return generate("", kinds[random.IntN(len(kinds))], "", random)
 }
 
-// score counts expected findings, those found, and wrong ones.
+// score counts the expected findings, how many of them were found, and the wrong findings.
 type score struct{ expected, found, wrong int }
 
 func (s score) recall() float64 { return float64(s.found) / float64(s.expected) }
@@ -53,8 +53,9 @@ func (s score) report(t *testing.T, name string, recall, precision float64) {
 	}
 }
 
-// TestSecretsMeasured generates tokens from the issuers' formats, with a seed that no rule was written with, in
-// surroundings that the rules' examples do not have, and as many texts of the same size that are none.
+// TestSecretsMeasured generates tokens from the issuers' formats, with a seed that was not used to write the rules,
+// in surroundings that the rules' examples do not have. It also generates as many texts of the same size that are not
+// tokens.
 func TestSecretsMeasured(t *testing.T) {
 	random := rand.New(rand.NewPCG(20261122, 12))
 	var total score
@@ -92,7 +93,8 @@ func measureRule(r *ruleData, random *rand.Rand) (one score) {
 	return one
 }
 
-// TestPersonalMeasured reads testdata/governor/heldout/personal.txt: data that other programs generated, see its README.
+// TestPersonalMeasured reads testdata/governor/heldout/personal.txt, whose data other programs generated: see its
+// README.
 func TestPersonalMeasured(t *testing.T) {
 	content, err := os.ReadFile(dataFolder + "/heldout/personal.txt")
 	if err != nil {

@@ -2,14 +2,14 @@ package governor
 
 import "bytes"
 
-// mayName reports whether a part of a word without digits may be in the vocabulary, or the word has a detector of its own. Of a
-// word of one part it says so without a look, because noted looks it up.
+// mayName reports whether a part of a word without digits may be in the vocabulary, or whether the word has a
+// detector of its own. It does not check a word that has only one part, because noted looks it up.
 func mayName(word []byte, kinds uint16) bool {
 	if kinds&(isJoint|isUpper) == 0 {
 		return len(word) >= 2
 	}
 	if word[0] == '-' || class[word[0]]&isJoint != 0 && bytes.Contains(word, []byte("-----")) || kinds&(isLower|isJoint) == 0 && len(word) == 2 {
-		return true // a key's dashes; a British insurance number in groups begins with two letters
+		return true // the dashes of a key, or the two letters that begin a British insurance number in groups
 	}
 	if isInitials(word) {
 		return true
@@ -40,14 +40,14 @@ func mayName(word []byte, kinds uint16) bool {
 	return false
 }
 
-// mayGlue reports whether the name of a secret that is glued to another may end with a letter.
+// mayGlue reports whether a letter can end the name of a secret that is glued to another word.
 func mayGlue(last byte) bool {
 	const ends = 1<<('y'&31) | 1<<('n'&31) | 1<<('t'&31) | 1<<('d'&31) | 1<<('s'&31) | 1<<('w'&31)
 	return uint32(ends)>>(last&31)&1 != 0
 }
 
-// noted records the subjects of a word of letters that only names subjects. It reports whether that was all: the word
-// begins no phrase, date or secret. Most hits in prose are such words.
+// noted records the subjects of a word of letters that only names subjects. It reports whether that was all, because
+// the word does not begin a phrase, a date or a secret. Most hits in prose are such words.
 func (s *Scanner) noted(text []byte, start, end int, kinds uint16) bool {
 	if kinds&isJoint != 0 || kinds&isUpper != 0 && kinds&isLower != 0 && hasHump(text[start:end]) || end-start == 2 && kinds&isLower == 0 {
 		return false
@@ -78,7 +78,7 @@ func (s *Scanner) noted(text []byte, start, end int, kinds uint16) bool {
 	return true
 }
 
-// pairWith returns the subject of a word at start together with the word before it.
+// pairWith returns the subject of the word at start together with the word before it.
 func (s *Scanner) pairWith(e *entry, number, start int) context {
 	if s.lastPair == 0 || !e.pair || s.base+start-s.pairEnd > 3 {
 		return 0
@@ -86,7 +86,8 @@ func (s *Scanner) pairWith(e *entry, number, start int) context {
 	return pairSubject(s.lastPair-1, number)
 }
 
-// glued returns the subject of a word of at least two letters that ends with the name of a secret: mytoken, SLAPIKEY.
+// glued returns the subject of a word that ends with the name of a secret: mytoken, SLAPIKEY. It returns 0 for other
+// words.
 //
 //go:noinline
 func glued(word []byte) context {
@@ -107,7 +108,7 @@ func glued(word []byte) context {
 	return 0
 }
 
-// gluedNames is the ends of words that name secrets.
+// gluedNames lists the ends of words that name secrets.
 var gluedNames = [...]struct {
 	word    string
 	subject context
@@ -138,16 +139,17 @@ func hasHump(word []byte) bool {
 	return false
 }
 
-// isInitials reports whether a word is three letters with full stops: D.O.B.
+// isInitials reports whether a word is three letters with periods: D.O.B.
 func isInitials(word []byte) bool {
 	return (len(word) == 5 || len(word) == 6) && word[1] == '.' && word[3] == '.'
 }
 
-// isShouted reports whether a part of a word in capitals names a secret where it ends the name of one: acme PRIVATE …
+// isShouted reports whether the last part of a word, in capitals, names a secret: acme PRIVATE …
 func isShouted(part []byte) bool { return string(part) == "PRIVATE" || string(part) == "ACCESS" }
 
-// dashed looks for a secret in the word [start, end) after a dash and a part that names one in capitals, or glued to
-// another name: acmeKEY-…, acmetoken-…; and after an equal sign of a URL in a URL: token%3D….
+// dashed looks for a secret in the word [start, end) after a dash. The part before the dash names a secret in
+// capitals, or its name is glued to another: acmeKEY-…, acmetoken-…. The secret may also follow an encoded equal
+// sign, as in a URL inside a URL: token%3D….
 func (s *Scanner) dashed(v *view, start, end int) (next int, ok bool) {
 	text := v.text
 	for i := start; i < end-minDashed; {
@@ -178,15 +180,15 @@ func (s *Scanner) dashed(v *view, start, end int) (next int, ok bool) {
 		if v.run(value, maxValue, isLower|isUpper) < v.run(value, maxValue, isLower|isUpper|isDigit) && isSecret(text[value:to], minDashed, false) && !isPlaceholder(text[value:to]) {
 			return s.emit(v, ruleSecret, value, to)
 		}
-		return 0, false // one try, or a word of many names would cost its square
+		return 0, false // only one try, because a word of many names would take quadratic time
 	}
 	return 0, false
 }
 
-// minDashed is the least length of a secret after a dash: the parts of names that programs generate are shorter.
+// minDashed is the minimum length of a secret after a dash. The parts of generated names are shorter.
 const minDashed = 20
 
-// name records the subjects that a word's parts name. After the name of a secret or a birth it looks for the value.
+// name records the subjects that a word's parts name. After a word about a secret or a birth, it looks for the value.
 func (s *Scanner) name(v *view, start, end int, kinds uint16) (next int) {
 	all, opening := s.noteParts(v.text, start, end)
 	if opening != 0 && (kinds&(isDigit|isJoint) != 0 || mayContinue(v.text, end, opening)) {
@@ -212,8 +214,8 @@ func (s *Scanner) name(v *view, start, end int, kinds uint16) (next int) {
 	return end
 }
 
-// noteParts records the subjects of a word's parts. It returns all of them, and the injection phrases that a part
-// begins.
+// noteParts records the subjects of a word's parts. It returns all of them, and the injection phrases that begin with
+// one of the parts.
 func (s *Scanner) noteParts(text []byte, start, end int) (all context, opening uint32) {
 	if isInitials(text[start:end]) {
 		return s.noteInitials(text, start, end), 0
@@ -249,7 +251,8 @@ func (s *Scanner) noteParts(text []byte, start, end int) (all context, opening u
 	return all, opening
 }
 
-// noteGlued notes the secret that the last part [from, i) of a word ending at end may name with its end: acmetoken=.
+// noteGlued records the secret that the last part of a word may name with its ending: acmetoken=. The part is [from,
+// i), and the word ends at end.
 func (s *Scanner) noteGlued(text []byte, from, i, end int) (subject context) {
 	if i == end && i > from+len("key") && i < len(text) && oneOf(text[i], "=:\" ,") {
 		subject = glued(text[from:i])
@@ -258,8 +261,8 @@ func (s *Scanner) noteGlued(text []byte, from, i, end int) (subject context) {
 	return subject
 }
 
-// behindDefinition returns the start of the name at i in a word from start: after the option that defines a property of Java
-// (-Dsonar.login=…), or i.
+// behindDefinition returns the start of the name at i in a word from start. It is after the option that defines a
+// Java property (-Dsonar.login=…), or i without that option.
 func behindDefinition(text []byte, start, i int) int {
 	if i == start && i > 0 && text[i] == 'D' && text[i-1] == '-' && i+1 < len(text) && isLetterByte(text[i+1]) {
 		return i + 1
@@ -267,7 +270,7 @@ func behindDefinition(text []byte, start, i int) int {
 	return i
 }
 
-// noteInitials records the subject of a word whose letters have full stops between them.
+// noteInitials records the subject of a word whose letters have periods between them.
 func (s *Scanner) noteInitials(text []byte, start, end int) context {
 	letters := &s.scratch.text
 	letters[0], letters[1], letters[2] = text[start], text[start+2], text[start+4]

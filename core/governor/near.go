@@ -2,14 +2,14 @@ package governor
 
 import "math/bits"
 
-// note records that a word that ends at i names a subject. Most words name none and need no call.
+// note records that a word that ends at i names a subject. Most words name none and need no further call.
 func (s *Scanner) note(subject context, i int) {
 	if subject != 0 {
 		s.record(subject, i)
 	}
 }
 
-// record is note for at least one subject.
+// record does the same as note for at least one subject.
 func (s *Scanner) record(subject context, i int) {
 	if subject&aboutID != 0 && s.continuesArticle(i) {
 		subject = aboutArticle
@@ -20,7 +20,8 @@ func (s *Scanner) record(subject context, i int) {
 	}
 }
 
-// continuesArticle reports whether a word that ends at i belongs to the name of a thing's number: "ISIN identification number".
+// continuesArticle reports whether a word that ends at i belongs to the name of an article's number: "ISIN
+// identification number".
 func (s *Scanner) continuesArticle(i int) bool {
 	switch s.since(aboutArticle, i) {
 	case len(" number"), len(" identification"), len(" (identification"):
@@ -36,7 +37,7 @@ func (s *Scanner) forget(subject context) {
 	}
 }
 
-// since returns the distance from the last word about one of the subjects to i, or a large number.
+// since returns the distance from the last word about one of the subjects to i, or a large number if there is none.
 func (s *Scanner) since(subject context, i int) int {
 	last := 0
 	for ; subject != 0; subject &= subject - 1 {
@@ -48,7 +49,8 @@ func (s *Scanner) since(subject context, i int) int {
 	return s.base + i - last
 }
 
-// subjectsBefore returns the subjects of which a word is near before i, and no word about articles after it.
+// subjectsBefore returns the subjects of words at most nearBefore bytes before i. Words before the last word about
+// articles do not count.
 func (s *Scanner) subjectsBefore(i int) (subjects context) {
 	article := s.seen[bits.TrailingZeros64(uint64(aboutArticle))]
 	from := max(s.base+i-nearBefore, article+1)
@@ -63,8 +65,8 @@ func (s *Scanner) subjectsBefore(i int) (subjects context) {
 	return subjects
 }
 
-// exactly returns the subjects of identifiers that a word near before i names. A word that stands for other numbers too names none:
-// it has one of the general subjects at the same place.
+// exactly returns the subjects of identifiers that a word shortly before i names. A word that also stands for other
+// numbers, and thus has one of the general subjects at the same place, does not count.
 func (s *Scanner) exactly(i int) (subjects context) {
 	since := func(subject context) int { return s.since(subject, i) }
 	for named := s.subjectsBefore(i) & identifiers; named != 0; named &= named - 1 {
@@ -77,8 +79,8 @@ func (s *Scanner) exactly(i int) (subjects context) {
 	return subjects
 }
 
-// about reports whether a word about one of the subjects is near [start, end): the last one before it, unless a word
-// about articles came later; or one after it in the same clause.
+// about reports whether a word about one of the subjects is near [start, end). Before it, the last such word counts
+// unless a word about articles came later. After it, a word in the same clause counts.
 func (s *Scanner) about(v *view, subject context, start, end int) bool {
 	before := s.since(subject, start)
 	if before <= nearBefore {
@@ -87,7 +89,7 @@ func (s *Scanner) about(v *view, subject context, start, end int) bool {
 	return s.follows(v, subject, end)
 }
 
-// isArticle reports whether a word about articles is just before i: "order 4111…", or a number sign.
+// isArticle reports whether a word about articles ("order 4111…") or a number sign is just before i.
 func (s *Scanner) isArticle(v *view, i int) bool {
 	return v.at(i-1) == '#' || s.since(aboutArticle, i) <= 24
 }
@@ -106,24 +108,24 @@ func (s *Scanner) subjectsAfter(v *view, i int) context {
 	return ahead.subjects
 }
 
-// ahead is the subjects of a clause, for several detectors that ask about the same place.
+// ahead holds the subjects of a clause for several detectors that ask about the same place.
 type ahead struct {
-	at       int // one more than the offset of the clause; 0: none
+	at       int // 1 + the offset of the clause, or 0 if there is none
 	subjects context
 }
 
-// clauseEnds is the bytes below 64 that end a clause, as bits.
+// clauseEnds is the set of bytes below 64 that end a clause, as bits.
 const clauseEnds = uint64(1<<'.' | 1<<',' | 1<<';' | 1<<':' | 1<<'\n' | 1<<0 | 1<<'!' | 1<<'?' | 1<<'=' | 1<<'"')
 
 // clause returns the subjects of the words from i to the end of the clause, within nearAfter bytes.
 func clause(v *view, i int) (subjects context) {
 	var word [24]byte
 	n := 0
-	last := 0 // one more than the number of the word before
+	last := 0 // 1 + the number of the word before, or 0 if there is none
 	for end := i + nearAfter; i < end; i++ {
 		b := v.at(i)
 		if b == 0xef || b == 0xe3 && v.at(i+1) == 0x80 {
-			return subjects // punctuation of Chinese and Japanese
+			return subjects // Chinese or Japanese punctuation
 		}
 		if b >= 0xc0 && mayBeForeign(b, v.at(i+1)) {
 			for j := range foreignWords {

@@ -2,10 +2,10 @@ package governor
 
 import "github.com/postern-ai/postern/core/governor/checksum"
 
-// number is a candidate made of digits: groups of digits with one separator between neighbors.
+// number is a candidate made of digits: groups with one separator between neighbors.
 type number struct {
 	digits [32]byte
-	total  [12]int // digits up to and with each group
+	total  [12]int // digits up to and including each group
 	ends   [12]int // in the text
 	seps   [12]byte
 	count  int
@@ -46,7 +46,7 @@ func (n *number) group(i int) int {
 	return n.total[i] - n.total[i-1]
 }
 
-// ended reports whether the first k+1 groups may be a number of their own.
+// ended reports whether the first k+1 groups may be a number on their own.
 func (n *number) ended(v *view, k int) bool {
 	end := n.ends[k]
 	if !v.closed(end) {
@@ -57,7 +57,7 @@ func (n *number) ended(v *view, k int) bool {
 		return !isAlnum(v.at(end + 1))
 	case '.', ':':
 		return !isDigitByte(v.at(end + 1))
-	case ',': // after more than three digits it separates no thousands, but the fields of a line
+	case ',': // after more than three digits it separates the fields of a line, not thousands
 		return n.group(k) > 3 || !isDigitByte(v.at(end+1))
 	case ' ':
 		return k+1 >= n.count || k > 0 && n.seps[k-1] != ' ' || n.group(k) < 4 || n.group(k) > 6 || n.group(k+1) != n.group(k)
@@ -65,7 +65,8 @@ func (n *number) ended(v *view, k int) bool {
 	return true
 }
 
-// is reports whether the first k+1 groups have a shape: lengths with the separators between them, "3-2-4".
+// is reports whether the first k+1 groups have a shape. A shape has their lengths and the separators between them:
+// "3-2-4".
 func (n *number) is(k int, shape string) bool {
 	at := 0
 	for i := 0; i <= k; i++ {
@@ -87,7 +88,7 @@ func (n *number) is(k int, shape string) bool {
 	return false
 }
 
-// isAny is is for a list of shapes, separated by bars.
+// isAny does the same as is for a list of shapes, separated by bars.
 func (n *number) isAny(k int, shapes string) bool {
 	for len(shapes) > 0 {
 		end := 0
@@ -102,7 +103,8 @@ func (n *number) isAny(k int, shapes string) bool {
 	return false
 }
 
-// numeric tries payment cards, national identifiers and bank accounts at a digit, the longest sequence of groups first.
+// numeric tries payment cards, national identifiers and bank accounts at a digit, beginning with the longest sequence
+// of groups.
 func (s *Scanner) numeric(v *view, start int) (next int, ok bool) {
 	n := &s.scratch.number
 	n.read(v, start)
@@ -112,7 +114,7 @@ func (s *Scanner) numeric(v *view, start int) (next int, ok bool) {
 	}
 	before, second := v.at(start-1), v.at(start-2)
 	if before == ',' && isDigitByte(second) && !n.isField(v, start) || before == '$' || before == '.' && second != '.' {
-		return 0, false // a part of a number, as .5557590239287523
+		return 0, false // part of a decimal number, such as .5557590239287523
 	}
 	for k := n.count - 1; k >= 0 && n.total[k] >= 6; k-- {
 		if !n.ended(v, k) {
@@ -143,8 +145,8 @@ func (s *Scanner) sequence(v *view, start int, n *number, k int) (next int, ok b
 	return s.bankAccount(v, start, n, k)
 }
 
-// isField reports whether the number after a digit and a comma is a field of a line, not decimals: more than three digits
-// come before the comma, or another field follows.
+// isField reports whether the number after a digit and a comma is a field of a line rather than decimals. Either more
+// than three digits come before the comma, or the number is long and another field follows.
 func (n *number) isField(v *view, start int) bool {
 	if isDigitByte(v.at(start-3)) && isDigitByte(v.at(start-4)) && isDigitByte(v.at(start-5)) {
 		return true
@@ -152,14 +154,14 @@ func (n *number) isField(v *view, start int) bool {
 	return n.group(0) >= 12 && v.at(n.ends[0]) == ',' && v.at(n.ends[0]+1) != ' '
 }
 
-// inRow reports whether spaces separate the first k+1 groups, and another number comes before or after them: a row of
-// numbers has some that look like an identifier.
+// inRow reports whether spaces separate the first k+1 groups and another number comes before or after them. In a row
+// of numbers, some look like an identifier.
 func (n *number) inRow(v *view, start, k int) bool {
 	return n.seps[0] == ' ' && (v.at(start-1) == ' ' && isDigitByte(v.at(start-2)) || v.at(n.ends[k]) == ' ' && isDigitByte(v.at(n.ends[k]+1)))
 }
 
-// inTable reports whether a group of at least four digits, or digits and hexadecimal letters, and a space come before i:
-// a row of numbers has some that look like a card's.
+// inTable reports whether a space comes before i and, before the space, a group of at least four hexadecimal digits
+// that are not all letters. In a row of numbers, some look like a card's.
 func inTable(v *view, i int) bool {
 	if v.at(i-1) != ' ' {
 		return false
@@ -191,7 +193,7 @@ func (s *Scanner) card(v *view, start int, n *number, k int) bool {
 		return false
 	}
 	switch {
-	case !issued(d): // programs make test data with such numbers
+	case !issued(d): // test data generators make such numbers
 		return k == 0 && len(d) <= 16 && s.about(v, aboutCard, start, n.ends[k])
 	case n.isAny(k, cardShapes):
 		if behindGroup(v, start) && isDigitByte(v.at(start-2)) {
@@ -202,22 +204,22 @@ func (s *Scanner) card(v *view, start int, n *number, k int) bool {
 		return !s.isArticle(v, start) || s.about(v, aboutCard, start, n.ends[k])
 	case n.isAny(k, cardRare):
 		if len(d) == 19 && d[0] == '6' && (d[1] == '2' || d[1] == '7') && !s.isArticle(v, start) {
-			return true // one random number in five hundred
+			return true // about one random number in five hundred gets here
 		}
 		return s.about(v, aboutCard, start, n.ends[k])
 	}
 	return false
 }
 
-// cardRanges is the ranges of first four digits with a bit for each length of 12 to 19.
-// Sources: https://www.mastercard.us (BIN 2221-2720, 51-55; Maestro), https://www.discovernetwork.com (IIN ranges of
-// Discover, Diners, JCB and UnionPay), https://www.americanexpress.com (34, 37), https://usa.visa.com (4),
-// https://mironline.ru (2200-2204), https://www.npci.org.in (RuPay 60, 81, 82, 508, 353, 356), ISO/IEC 7812 register.
+// cardRanges lists ranges of the first four digits, with a bit for each length from 12 to 19. Sources:
+// https://www.mastercard.us (BIN 2221-2720, 51-55; Maestro), https://www.discovernetwork.com (IIN ranges of Discover,
+// Diners, JCB and UnionPay), https://www.americanexpress.com (34, 37), https://usa.visa.com (4), https://mironline.ru
+// (2200-2204), https://www.npci.org.in (RuPay 60, 81, 82, 508, 353, 356), ISO/IEC 7812 register.
 var cardRanges = [...]struct {
 	first, last uint16
 	lengths     uint8
 }{
-	{1000, 1999, 1 << 3}, // UATP, only after a word, and JCB
+	{1000, 1999, 1 << 3}, // UATP, which needs a word, and JCB
 	{2131, 2131, 1 << 3},
 	{4000, 4999, 1<<1 | 1<<4 | 1<<7},
 	{5100, 5599, 1 << 4}, {2221, 2720, 1 << 4},
@@ -230,7 +232,7 @@ var cardRanges = [...]struct {
 	{6300, 6399, 0xff}, {6700, 6799, 0xff},
 }
 
-// issued reports whether an issuer's range has the first four digits with this length.
+// issued reports whether an issuer's range contains the first four digits, with the number's length.
 func issued(d []byte) bool {
 	first := uint16(checksum.Mod(d[:4], 10000))
 	for i := range cardRanges {
@@ -241,9 +243,9 @@ func issued(d []byte) bool {
 	return false
 }
 
-// bankAccount looks for a bank account's number after the words for it: 7 to 20 digits; a bank's code of nine
-// digits with the check of the American Bankers Association, or a British sort code.
-// Source: https://www.aba.com/about-us/routing-number
+// bankAccount looks for a bank account's number of 7 to 28 digits after a word for it. It also looks for a bank's
+// code: nine digits with the checksum of the American Bankers Association, or a British sort code. Source:
+// https://www.aba.com/about-us/routing-number
 func (s *Scanner) bankAccount(v *view, start int, n *number, k int) (next int, ok bool) {
 	d := n.digits[:n.total[k]]
 	aba := len(d) == 9 && isRouting(d)
@@ -261,20 +263,21 @@ func (s *Scanner) bankAccount(v *view, start int, n *number, k int) (next int, o
 	return s.emit(v, ruleBankAccount, start, n.ends[k])
 }
 
-// isRouting checks the sum of nine digits and the district of the Federal Reserve that they begin with: 01 to 12, the same
-// plus 20 for thrifts and plus 60 for electronic transfers, 00 for the government, or 80 for traveler's checks.
+// isRouting checks the weighted sum of nine digits and the Federal Reserve district that they begin with. That is 01
+// to 12, the same plus 20 for thrifts or plus 60 for electronic transfers, 00 for the government, or 80 for
+// traveler's checks.
 func isRouting(d []byte) bool {
 	district := two(d)
 	return (district <= 12 || district >= 21 && district <= 32 || district >= 61 && district <= 72 || district == 80) &&
 		checksum.Weighted(d, "3 7 1 3 7 1 3 7 1")%10 == 0
 }
 
-// ibanLengths is each country's length of an IBAN. Source: SWIFT, IBAN Registry, release 99.
+// ibanLengths lists the length of an IBAN for each country. Source: SWIFT, IBAN Registry, release 99.
 const ibanLengths = "AD24AE23AL28AT20AZ28BA20BE16BG22BH22BI27BR29BY28CH21CR22CY28CZ24DE22DJ27DK18DO28EE20EG29ES24FI18FK18FO18FR27GB22GE22GI23GL18GR27GT28HN28HR21HU28IE22IL23IQ23IR26IS26IT27JO30KW30KZ20LB28LC32LI21LT20LU20LV21LY25MC27MD24ME22MK19MN20MR27MT31MU30NI28NL18NO15OM23PK24PL28PS29PT25QA29RO24RS22RU33SA24SC31SD18SE24SI19SK24SM27SO23ST25SV28TL23TN24TR26UA29VA22VG24XK20YE30" +
-	"AO25BF28BJ28CF27CG27CI28CM27CV25DZ26GA27GQ27GW25KM27MA28MG27ML28MZ25NE28SN28TD27TG28" + // in use, not in the registry
-	"AX18BL27GF27GG22GP27IM22JE22MF27MQ27NC27PF27PM27RE27TF27WF27YT27" // of the countries that these belong to
+	"AO25BF28BJ28CF27CG27CI28CM27CV25DZ26GA27GQ27GW25KM27MA28MG27ML28MZ25NE28SN28TD27TG28" + // in use, but not in the registry
+	"AX18BL27GF27GG22GP27IM22JE22MF27MQ27NC27PF27PM27RE27TF27WF27YT27" // as in the countries that these territories belong to
 
-// ibanLength returns the length of a country's IBAN, or 0.
+// ibanLength returns the length of a country's IBAN, or 0 if it is unknown.
 func ibanLength(a, b byte) int {
 	for i := 0; i < len(ibanLengths); i += 4 {
 		if ibanLengths[i] == a && ibanLengths[i+1] == b {
@@ -284,8 +287,8 @@ func ibanLength(a, b byte) int {
 	return 0
 }
 
-// iban looks for an International Bank Account Number, whole or in groups. After a word for it any country and length will do, as
-// countries join and examples are made up. Source: ISO 13616-1.
+// iban looks for an International Bank Account Number, in one piece or in groups. After a word for it, any country
+// and length are accepted, because countries join and examples are made up. Source: ISO 13616-1.
 func (s *Scanner) iban(v *view, start int) (next int, ok bool) {
 	a, b := v.at(start), v.at(start+1)
 	if !isLetterByte(a) || !isLetterByte(b) {
@@ -304,7 +307,8 @@ func (s *Scanner) iban(v *view, start int) (next int, ok bool) {
 	return s.emit(v, ruleIBAN, start, end)
 }
 
-// ibanEnd returns the end of an account's number of a length, or of any from 14 if that is 0, with right check digits; -1 if there is none.
+// ibanEnd returns the end of an account number that has the given length and correct check digits, or -1 if there is
+// none. If length is 0, the number may have any length from 14.
 func ibanEnd(v *view, i, length int) int {
 	var text [34]byte
 	kinds, n := uint16(0), 0

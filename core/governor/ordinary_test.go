@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// ownSources lists documents of this repository and its core's code without tests. Documents that show findings are not
-// among them.
+// ownSources lists documents of this repository, and the core's code without tests and without this package.
+// Documents that show findings are not included.
 func ownSources(t *testing.T) []string {
 	t.Helper()
 	var files []string
@@ -62,8 +62,8 @@ func TestOrdinaryText(t *testing.T) {
 	t.Logf("nothing found in %d lines", lines)
 }
 
-// TestOrdinaryTextIsNotHeld streams ordinary text in pieces of 24 bytes, about a chunk of a model. Held back is an
-// unfinished word or group of digits, seldom more than a piece.
+// TestOrdinaryTextIsNotHeld streams ordinary text in pieces of 24 bytes, about the size of a model's chunk. Only an
+// unfinished word or group of digits is held back, which is seldom longer than a piece.
 func TestOrdinaryTextIsNotHeld(t *testing.T) {
 	names, err := filepath.Glob("../../docs/project/decisions/*.md")
 	if err != nil || len(names) == 0 {
@@ -119,7 +119,7 @@ func TestLongFindingsInPieces(t *testing.T) {
 	}
 }
 
-// TestScanAllocatesNothing: a text without findings costs no memory.
+// TestScanAllocatesNothing: scanning text without findings takes no memory.
 func TestScanAllocatesNothing(t *testing.T) {
 	text, err := os.ReadFile(dataFolder + "/ordinary/lines.txt")
 	if err != nil {
@@ -131,8 +131,9 @@ func TestScanAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestLongRuns continues the beginnings of findings with a run of one byte, up to lengths around each bound of the scan. The
-// result matters little there: none of them may stop the scan, and pieces find the same.
+// TestLongRuns continues the beginnings of findings with a run of one byte, up to lengths around each bound of the
+// scan. What is found there matters little. No text may make the scan stop, and scanning in pieces must find the
+// same.
 func TestLongRuns(t *testing.T) {
 	rules := AllRules()
 	beginnings := []string{"x@a.", "x@[1", "x@a.é", "+1", "(", "1.", "::", "token=", "token: \"", "password is ", "a://b:", "a://", "eyJ", "MII", "-----BEGIN ", "<|", "born ", "--user ", "docker login -p ", "PuTTY-User-Key-File-", "char password[", "setToken(\"", "DE89", "sk-", "ignore "}

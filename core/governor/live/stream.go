@@ -7,19 +7,19 @@ import (
 
 // Bounds of a stream's state.
 const (
-	// MaxChannels limits how many texts of an answer can be open at the same time: a text and a call for each of 128
+	// MaxChannels limits how many texts of a response can be open at the same time: a text and a call for each of 128
 	// choices.
 	MaxChannels = 256
 	// MaxHeld limits the text that all channels hold back, in bytes of its escaped form. This is enough for two of
-	// the longest JSON Web Tokens, or for more of the other secrets.
+	// the longest JSON Web Tokens, or for a larger number of other secrets.
 	MaxHeld = 20 << 10
 	// MaxReports limits the number of reported rules.
 	MaxReports = 16
 )
 
-// Stream is the check of one streamed answer. It is part of the exchange's state between steps. It usually needs less
-// than 200 bytes, and about 50 for each choice. While a long secret is unfinished, it needs more: usually less than 4
-// KB, and at most MaxHeld. The zero value is the state before the first delta.
+// Stream is the check of one streamed response. It is part of the exchange's state between steps. It usually needs
+// less than 200 bytes, plus about 50 for each choice. While a long secret is unfinished, it needs more: usually less
+// than 4 KB, and at most MaxHeld. The zero value is the state before the first delta.
 type Stream struct {
 	Tally   governor.Tally
 	Reports []Report // at most MaxReports
@@ -28,16 +28,16 @@ type Stream struct {
 	failed     bool
 	characters uint64   // in all texts so far
 	seen       []uint64 // rules with a finding
-	inserted   uint64   // number of events inserted into a stream that numbers its events
+	inserted   uint64   // number of events inserted into a stream whose events have numbers
 	channels   []channel
-	frame      frame // frame of the last event; only kept within a step
+	frame      frame // frame of the last event; kept only within a step
 }
 
-// Blocked reports whether a finding has ended the answer. After that, only the error may be sent.
+// Blocked reports whether a finding has ended the response. After that, only the error may be sent.
 func (s *Stream) Blocked() bool { return s.blocked }
 
-// Failed reports whether the stream cannot be checked: it has too many texts at the same time, or too much held-back
-// text. The provider's answer then counts as malformed.
+// Failed reports whether the stream cannot be checked, because it has too many open texts or too much held-back text.
+// The provider's response then counts as malformed.
 func (s *Stream) Failed() bool { return s.failed }
 
 // ended reports whether nothing more may be sent.
@@ -57,7 +57,7 @@ func (s *Stream) Fields(f *abi.Fields) {
 	}
 }
 
-// open returns the channel of a text, and creates it if needed. It returns nil if there are too many channels.
+// open returns the channel of a text, which it creates if needed. It returns nil if there are too many channels.
 func (s *Stream) open(want *channel) *channel {
 	free := -1
 	for i := range s.channels {

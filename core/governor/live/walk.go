@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// form is the form of a text in an event.
+// form is how a text is encoded in an event.
 type form uint8
 
 const (
@@ -14,11 +14,11 @@ const (
 	document              // JSON text
 )
 
-// lexer is the position in JSON text, which decides the class of the next character.
+// lexer is the position in JSON text, which determines the class of the next character.
 type lexer struct {
 	depth    uint64 // open brackets
 	inString bool
-	drop     bool // drop the rest of a redacted number or name outside of strings
+	drop     bool // drop the rest of a redacted number or literal outside strings
 	ended    bool // the last character has ended the outermost value
 }
 
@@ -77,7 +77,7 @@ func (w *walker) json(r rune, end int) (rune, int) {
 	return r, end
 }
 
-// outside classifies a character outside of strings.
+// outside classifies a character outside strings.
 func (w *walker) outside(r rune) {
 	w.class = structure
 	switch {
@@ -93,7 +93,7 @@ func (w *walker) outside(r rune) {
 	}
 }
 
-// isScalar reports whether a character outside of strings belongs to a number or a name.
+// isScalar reports whether a character outside strings belongs to a number or a literal.
 func isScalar(r rune) bool {
 	return r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r == '-' || r == '+' || r == '.'
 }
@@ -154,7 +154,7 @@ func (w *walker) unicode(at int) (rune, int) {
 	return 0x10000 + (r-0xD800)<<10 + (low - 0xDC00), after
 }
 
-// digits reads up to four hexadecimal digits. It sets more if some have not arrived yet.
+// digits reads up to four hexadecimal digits. more is set if some have not arrived yet.
 func (w *walker) digits(at int) (r rune, end int, more bool) {
 	for range 4 {
 		c, after := w.unit(at)
@@ -170,8 +170,8 @@ func (w *walker) digits(at int) (r rune, end int, more bool) {
 	return r, at, false
 }
 
-// unit reads one character of the JSON string that contains the text. It returns the end 0 if the character has not
-// fully arrived.
+// unit reads one character of the JSON string that contains the text. end is 0 if the character has not fully
+// arrived.
 func (w *walker) unit(at int) (r rune, end int) {
 	if at >= len(w.raw) {
 		return 0, 0
@@ -212,7 +212,7 @@ func (w *walker) cut(at int) (rune, int) {
 	return 0, 0
 }
 
-// surrogates reads a \u escape, and the second escape of a pair.
+// surrogates reads a \u escape and, for a high surrogate, the second escape of the pair.
 func (w *walker) surrogates(at int) (rune, int) {
 	r, ok := hex4(w.raw[at+2:])
 	if !ok {
@@ -271,7 +271,7 @@ func hex4(b []byte) (r rune, ok bool) {
 }
 
 // decode returns the decoded form of raw, without an unfinished escape at its end. The text shares memory with raw if
-// raw has no escapes. lex is the position before raw; after is the position after it.
+// raw has no escapes. lex is the position before raw, and after is the position after it.
 func decode(raw []byte, f form, lex lexer, final bool) (text []byte, after lexer) {
 	if f == plain && bytes.IndexByte(raw, '\\') < 0 {
 		return raw, lex

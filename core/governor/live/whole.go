@@ -50,7 +50,7 @@ func (s *Stream) whole(g *Guard, c *channel, raw []byte, f form) (send, store []
 	return send, store
 }
 
-// again counts a finding in a text that may repeat others. It is only counted if its rule had no finding yet.
+// again counts a finding in a text that may repeat others. It is counted only if its rule has no finding yet.
 func (s *Stream) again(g *Guard, c *channel, f governor.Finding, match []byte) {
 	if !slices.Contains(s.seen, uint64(f.Rule)) {
 		s.count(g, c, f, match)
@@ -60,8 +60,8 @@ func (s *Stream) again(g *Guard, c *channel, f governor.Finding, match []byte) {
 	s.blocked = s.blocked || redacts && c.signed
 }
 
-// loose checks a delta for the cache whose text is not in a known place of the event, such as the arguments {} of a
-// tool call without arguments.
+// loose checks a delta for the cache if the event has its text in no known place, such as the arguments {} of a tool
+// call without arguments.
 func (p *passed) loose(d *chat.Delta) {
 	c := channel{kind: d.Kind, choice: d.Choice, index: d.Index}
 	_, store := p.stream.whole(p.guard, &c, []byte(d.Text), c.form())

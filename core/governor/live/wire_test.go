@@ -12,7 +12,7 @@ import (
 	"github.com/postern-ai/postern/test/livestream"
 )
 
-// through sends a provider's stream, one event a line, and returns the data of the caller's events.
+// through sends a provider's stream, with one event per line, and returns the data of the caller's events.
 func through(t *testing.T, d chat.Dialect, g *live.Guard, lines ...string) ([]string, *livestream.Result) {
 	t.Helper()
 	var stream strings.Builder
@@ -49,7 +49,8 @@ func emails(t *testing.T) *live.Guard {
 	return &live.Guard{Policy: policy(t, map[string]governor.Action{"personal.email": governor.Redact}), Redactor: redactor(t, "me@example.org")}
 }
 
-// TestOpenAIEvents: everything but texts stays byte for byte, and the end of a text comes before the finish.
+// TestOpenAIEvents: everything except texts stays the same byte for byte, and the end of a text is sent before the
+// finish reason.
 func TestOpenAIEvents(t *testing.T) {
 	got, _ := through(t, chat.OpenAI, emails(t),
 		`{"id":"c1", "created":7,"model":"m","choices":[{"delta":{"role":"assistant","content":""},"index":0,"extra":{"a":[1.50,"\u00e9"]}}],"obfuscation":"xY"}`,
@@ -68,8 +69,8 @@ func TestOpenAIEvents(t *testing.T) {
 	})
 }
 
-// TestSameFrames: an event that differs from the one before in its text only is checked like any other, even if the text
-// seems to end elsewhere. Package livestream compares it with the same event in a step of its own.
+// TestSameFrames: an event that differs from the one before only in its text is checked like any other, even if the
+// text seems to end elsewhere. Package livestream compares it with the same event in a separate step.
 func TestSameFrames(t *testing.T) {
 	const head, tail = `{"id":"c","choices":[{"index":0,"delta":{"content":"`, `"}}]}`
 	middles := []string{
@@ -96,7 +97,8 @@ func TestSameFrames(t *testing.T) {
 	compare(t, got, []string{begin, anthropic + `to "}}`, anthropic + `"}}`, anthropic + `[EMAIL] ok "}}`, anthropic + `. "}}`})
 }
 
-// TestOpenAIOtherTexts: names of reasoning, older and newer forms of calls, content in chunks, and a whole message.
+// TestOpenAIOtherTexts has the names of reasoning fields, older and newer forms of calls, content in chunks, and a
+// complete message.
 func TestOpenAIOtherTexts(t *testing.T) {
 	got, r := through(t, chat.OpenAI, emails(t),
 		`{"id":"c","choices":[{"index":0,"delta":{"reasoning":"a joe@","reasoning_content":"a joe@","reasoning_details":[{"type":"reasoning.text","text":"a joe@"}]}}]}`,
@@ -133,7 +135,8 @@ func TestOpenAIOtherTexts(t *testing.T) {
 	}
 }
 
-// TestResponsesEvents: what repeats the text is rewritten like it and not counted again; the numbers stay in order.
+// TestResponsesEvents: whatever repeats the text is rewritten in the same way and not counted again. The numbers stay
+// in order.
 func TestResponsesEvents(t *testing.T) {
 	got, r := through(t, chat.Responses, emails(t),
 		`{"type":"response.created","sequence_number":0,"response":{"id":"r","instructions":"write to [EMAIL_1]","output":[]}}`,
@@ -167,7 +170,8 @@ func TestResponsesEvents(t *testing.T) {
 	}
 }
 
-// TestCallsOfShellAndPatch: the pieces of commands and diffs are one text, and the whole is checked wherever it is repeated.
+// TestCallsOfShellAndPatch: the pieces of a command or diff form one text, and the complete text is checked wherever
+// it is repeated.
 func TestCallsOfShellAndPatch(t *testing.T) {
 	for name, lines := range map[string][]string{
 		"response.shell_call_command": {
@@ -226,7 +230,7 @@ func TestItemsBeginWithTexts(t *testing.T) {
 	}
 }
 
-// TestResponsesWithoutDeltas: a text that only comes as a whole is checked and counted.
+// TestResponsesWithoutDeltas: a text that only arrives complete is checked and counted.
 func TestResponsesWithoutDeltas(t *testing.T) {
 	g := &live.Guard{Policy: policy(t, map[string]governor.Action{"personal.email": governor.Block})}
 	_, r := through(t, chat.Responses, g,
@@ -238,7 +242,7 @@ func TestResponsesWithoutDeltas(t *testing.T) {
 	}
 }
 
-// TestAnthropicEvents: blocks of several kinds, each with its end before content_block_stop.
+// TestAnthropicEvents has blocks of several kinds. The rest of each block is sent before its content_block_stop.
 func TestAnthropicEvents(t *testing.T) {
 	got, _ := through(t, chat.Anthropic, emails(t),
 		`{"type":"message_start","message":{"id":"m","content":[],"usage":{"input_tokens":1}}}`,
@@ -278,7 +282,7 @@ func TestAnthropicEvents(t *testing.T) {
 	})
 }
 
-// TestEveryKindOfEnd: the rest of a text goes out before each kind of end, in an event of the dialect.
+// TestEveryKindOfEnd: the rest of a text is sent before each kind of end, in an event of the dialect.
 func TestEveryKindOfEnd(t *testing.T) {
 	chunk := func(rest string) string { return `{"id":"c","choices":[{"index":0,` + rest + `}]}` }
 	for name, c := range map[string]struct {
@@ -320,7 +324,7 @@ func TestEveryKindOfEnd(t *testing.T) {
 	}
 }
 
-// TestLists: a project's keywords are found however they are cut, in every form.
+// TestLists: a project's keywords are found in every form, however they are cut.
 func TestLists(t *testing.T) {
 	settings := governor.NewSettings()
 	settings.Lists = []governor.KeywordList{{Name: "codenames", Output: governor.Redact, Words: []string{"project bluebird", "naïve", "blue"}}}
@@ -338,7 +342,7 @@ func TestLists(t *testing.T) {
 	}
 }
 
-// TestToolWithoutArguments: the cache gets the empty object that Anthropic's stream has no piece of.
+// TestToolWithoutArguments: the cache gets the empty object, although Anthropic's stream has no piece of it.
 func TestToolWithoutArguments(t *testing.T) {
 	_, r := through(t, chat.Anthropic, emails(t),
 		`{"type":"message_start","message":{"id":"m"}}`, `{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t","name":"f","input":{}}}`,
