@@ -25,9 +25,9 @@ type Exemption struct {
 // AgentAddress is an email address, in lower case, that a coding agent adds to its own prompt.
 type AgentAddress struct{ Value, Agent string }
 
-// agentAddresses are the addresses that Settings.AgentAddresses exempts: agents tell the model to sign commits with
-// them. Nobody reads mail there. Examples in prompts, such as john@co.com, are not listed, because elsewhere they may
-// belong to a person.
+// agentAddresses are the addresses that Settings.AgentAddresses exempts. Agents tell the model to sign commits with
+// them, and nobody reads mail there. Examples in prompts, such as john@co.com, are not listed, because elsewhere they
+// may belong to a person.
 //
 // Sources, read in November 2026: the agents' npm packages @anthropic-ai/claude-code 2.1.330, @openai/codex 0.169.0,
 // @qwen-code/qwen-code 0.24.4 and @continuedev/cli 1.5.47; in public repositories DEFAULT_ATTRIBUTION_VALUE of

@@ -132,8 +132,7 @@ func TestScanAllocatesNothing(t *testing.T) {
 }
 
 // TestLongRuns continues the beginnings of findings with a run of one byte, up to lengths around each bound of the
-// scan. What is found there matters little. No text may make the scan stop, and scanning in pieces must find the
-// same.
+// scan. The findings there matter little. No text may make the scan stop, and scanning in pieces must find the same.
 func TestLongRuns(t *testing.T) {
 	rules := AllRules()
 	beginnings := []string{"x@a.", "x@[1", "x@a.é", "+1", "(", "1.", "::", "token=", "token: \"", "password is ", "a://b:", "a://", "eyJ", "MII", "-----BEGIN ", "<|", "born ", "--user ", "docker login -p ", "PuTTY-User-Key-File-", "char password[", "setToken(\"", "DE89", "sk-", "ignore "}

@@ -1,6 +1,6 @@
 package governor
 
-// phoneNumber is a candidate: its digits and groups.
+// phoneNumber is a candidate for a phone number: its digits and groups.
 type phoneNumber struct {
 	digits [20]byte
 	n      int
@@ -8,8 +8,8 @@ type phoneNumber struct {
 	ends   [12]int   // of each group in the text
 	count  int
 	paren  bool // the first group, or the one after the country code, is in parentheses
-	open   bool // the group that is read is in parentheses
-	wide   bool // two spaces come between two groups, as between columns
+	open   bool // the group being read is in parentheses
+	wide   bool // there are two spaces between two groups, as between columns
 	seps   uint8
 }
 
@@ -21,7 +21,7 @@ const (
 	sepSlash
 )
 
-// read reads digits with the usual separators from i. With paren set a parenthesis is open before i.
+// read reads digits with the usual separators from i. If paren is set, a parenthesis is open before i.
 func (p *phoneNumber) read(v *view, i int, paren bool) {
 	*p = phoneNumber{paren: paren}
 	for p.count < len(p.groups) {
@@ -39,14 +39,14 @@ func (p *phoneNumber) read(v *view, i int, paren bool) {
 		seps, paren := p.seps, p.paren
 		i = p.separator(v, i)
 		if i < 0 {
-			p.seps, p.paren = seps, paren // what follows is no part of the number
+			p.seps, p.paren = seps, paren // what follows is not part of the number
 			return
 		}
 		p.wide = p.wide || v.at(i-1) == ' ' && v.at(i-2) == ' '
 	}
 }
 
-// separator returns the start of the next group of digits after i, or -1.
+// separator returns the start of the next group of digits after i, or -1 if there is none.
 func (p *phoneNumber) separator(v *view, i int) int {
 	inside := p.paren && p.count == 1 || p.open
 	p.open = false
@@ -103,8 +103,8 @@ func (s *Scanner) phone(v *view, start int) (next int, ok bool) {
 	return s.national(v, start, p)
 }
 
-// international looks for a number in E.164 form with optional separators. Sources: ITU-T E.123, E.164; country codes
-// and lengths in callingCodes.
+// international looks for a number in E.164 form with optional separators. Sources: ITU-T E.123, E.164. callingCodes
+// has the country codes and lengths.
 func (s *Scanner) international(v *view, plus int) (next int, ok bool) {
 	from := plus + 1
 	if !isDigitByte(v.at(from)) && v.at(from) != '(' || isAlnum(v.at(plus-1)) {
@@ -120,11 +120,11 @@ func (s *Scanner) international(v *view, plus int) (next int, ok bool) {
 	best := -1
 	if code != 0 {
 		if best = p.longest(code, least, most); best < 0 && p.count > 1 {
-			best = p.longest(code, max(least-1, 6), most+1) // a plan that has changed, or an example
+			best = p.longest(code, max(least-1, 6), most+1) // the numbering plan may have changed, or the number is an example
 		}
 	}
 	if best < 0 && p.n >= 8 && p.n <= 15 && s.since(aboutPhone, plus) <= 24 {
-		code, best = 1, p.count-1 // the word is clearer than a length that may have changed
+		code, best = 1, p.count-1 // the word says more than a length that may have changed
 	}
 	if best < 0 || !v.closed(p.ends[best]) && extension(v, p.ends[best]) == p.ends[best] || s.since(aboutArticle, plus) <= 12 && s.since(aboutPhone, plus) > nearBefore {
 		return 0, false
@@ -136,7 +136,7 @@ func (s *Scanner) international(v *view, plus int) (next int, ok bool) {
 	return s.emit(v, rulePhone, plus, extension(v, end))
 }
 
-// cut leaves the first of two national numbers with a space between them: 052 5552606 074-7111234.
+// cut keeps only the first of two national numbers that have a space between them: 052 5552606 074-7111234.
 func (p *phoneNumber) cut(v *view) {
 	total := 0
 	for k := 0; p.n > 12 && p.digits[1] != '0' && k+1 < p.count; k++ {
@@ -147,8 +147,8 @@ func (p *phoneNumber) cut(v *view) {
 	}
 }
 
-// longest returns the last group of the longest sequence of groups that has from least to most digits after the country
-// code, or -1. A trunk zero, as in +49 (0)30, does not count.
+// longest returns the index of the last group in the longest sequence of groups that has from least to most digits
+// after the country code, or -1. A trunk zero, as in +49 (0)30, does not count.
 func (p *phoneNumber) longest(code, least, most int) (best int) {
 	total := 0
 	best = -1
@@ -175,7 +175,8 @@ func runsOfOne(digits []byte) bool {
 	return true
 }
 
-// national looks for a number in a national form: with a word about phones near, or in a form that little else has.
+// national looks for a number in a national form. Either a word about phones must be nearby, or the form must be one
+// that little else has.
 func (s *Scanner) national(v *view, start int, p *phoneNumber) (next int, ok bool) {
 	call := p.count == 1 && v.at(start-1) == '(' && isAlnum(v.at(start-2))                                      // uintptr(50000000)
 	short := p.n == 6 && p.shape() == "222" && p.seps == sepSpace && s.since(aboutPhone|aboutCall, start) <= 24 // 33 93 31 in Greenland
@@ -200,8 +201,8 @@ func (s *Scanner) national(v *view, start int, p *phoneNumber) (next int, ok boo
 	return 0, false
 }
 
-// behindGroup reports whether four capitals or digits, a letter among them, and a space come before i: the start of a bank
-// account's number that is none, as NL91 ABNA 0417.
+// behindGroup reports whether a space comes before i and, before the space, four capitals or digits, at least one of
+// them a capital. They may be the start of a bank account's number that was rejected, as in NL91 ABNA 0417.
 func behindGroup(v *view, i int) bool {
 	kinds := uint16(0)
 	for n := 2; n < 6; n++ {
@@ -234,7 +235,8 @@ func extension(v *view, i int) int {
 	return i
 }
 
-// plausible excludes dates, times and numbers of one long group with other signs.
+// plausible excludes dates, decimals, amounts, numbers in separate columns, and a long first group with other groups
+// after it.
 func (p *phoneNumber) plausible() bool {
 	if p.count == 3 && p.groups[0] == 4 && p.groups[1] == 2 && p.groups[2] == 2 || p.count == 3 && p.groups[0] <= 2 && p.groups[1] <= 2 && p.groups[2] == 4 && !p.paren {
 		return false // 2026-11-22, 22.11.2026
@@ -243,19 +245,19 @@ func (p *phoneNumber) plausible() bool {
 	return !decimal && !p.wide && !p.isAmount() && (p.count == 1 || p.groups[0] <= 8)
 }
 
-// clear reports whether the form alone says phone number: (415) 555-0132, 415-555-0132, 01 23 45 67 89, 0171 1234567,
-// 020 7946 0018. Source: ITU-T E.123, section 2 and the national plans that it names.
+// clear reports whether the form alone shows that it is a phone number: (415) 555-0132, 415-555-0132, 01 23 45 67 89,
+// 0171 1234567, 020 7946 0018. Source: ITU-T E.123, section 2, and the national plans that it names.
 func (p *phoneNumber) clear() bool {
 	g, d := p.groups[:p.count], p.digits[:p.n]
 	switch p.shape() {
 	case "324":
-		return false // an American social security number
+		return false // a US social security number
 	case "1334":
 		if d[0] == '1' {
 			return northAmerican(d[1:], g[1:])
 		}
 		return d[0] == '0' || p.paren
-	case "334": // with spaces only, rows of numbers have this form: 256 512 1024
+	case "334": // with only spaces, rows of numbers have this form: 256 512 1024
 		if northAmerican(d, g) && p.seps != sepSpace {
 			return true
 		}
@@ -285,7 +287,8 @@ func (p *phoneNumber) clear() bool {
 	return p.count >= 2 && p.n >= 9 && d[0] == '0' && p.trunked()
 }
 
-// abroad reports whether the first group is the code of a country, and the others have as many digits as its numbers.
+// abroad reports whether the first group is a country code and the others have as many digits as that country's
+// numbers.
 func (p *phoneNumber) abroad() bool {
 	code, least, most := callingCode(p.digits[:p.n])
 	return code == int(p.groups[0]) && p.n-code >= least && p.n-code <= most
@@ -300,7 +303,8 @@ func (p *phoneNumber) shape() string {
 	return string(shape[:p.count])
 }
 
-// trunked is clear for a number that begins with the zero of a trunk call, or two of an international one.
+// trunked does what clear does for a number that begins with the zero of a trunk call or with the prefix of an
+// international one.
 func (p *phoneNumber) trunked() bool {
 	first, seps := p.groups[0], p.seps&^sepSpace
 	exit := 2 // 0044 20 7946 0018
@@ -334,8 +338,8 @@ func (p *phoneNumber) trunked() bool {
 	return seps == 0 && first >= 3
 }
 
-// even reports whether the groups after the first have two to four digits, nine to eleven in all: 02 345 67 89, 0411-322-226. Dates
-// have other groups, and addresses with zeros in front more dots.
+// even reports whether the groups after the first have two to four digits, and the number has nine to eleven in all:
+// 02 345 67 89, 0411-322-226. Dates have other groups, and addresses with leading zeros have more dots.
 func (p *phoneNumber) even() bool {
 	if p.n < 9 || p.n > 11 || p.digits[1] == '0' || p.seps&sepSlash != 0 || p.seps&sepDot != 0 && p.count > 3 || p.shape() == "224" || p.groups[0] == 1 && p.seps != sepSpace {
 		return false
@@ -349,8 +353,7 @@ func (p *phoneNumber) even() bool {
 }
 
 // northAmerican checks the area code and the exchange of ten digits in groups of 3, 3 and 4. Examples often have the
-// area code 555 with any exchange, or are 123-456-7890.
-// Source: https://nationalnanpa.com/about_us/abt_nanp.html
+// area code 555 with any exchange, or they are 123-456-7890. Source: https://nationalnanpa.com/about_us/abt_nanp.html
 func northAmerican(d []byte, g []uint8) bool {
 	fictional := string(d[:3]) == "555" || string(d[:6]) == "123456"
 	return g[0] == 3 && g[1] == 3 && g[2] == 4 && (d[0] >= '2' || fictional) && d[1] != '9' && (d[3] >= '2' || fictional) &&

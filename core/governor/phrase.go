@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// injectionPhrase is a phrase as steps separated by spaces. A step consists of alternatives separated by bars. A star
-// at the end of an alternative matches any ending. Each further step starts with a digit: the number of other words
-// that may come before it.
+// injectionPhrase is a phrase, written as steps separated by spaces. A step consists of alternatives separated by
+// bars. A star at the end of an alternative matches any ending. Each step after the first starts with a digit: the
+// number of other words that may come before it.
 type injectionPhrase struct {
 	rule  ID
 	steps string
 }
 
-// injectionPhrases are heuristics: the phrases of published collections of attacks, by kind.
-// Sources: https://genai.owasp.org/llmrisk/llm01-prompt-injection/, https://github.com/leondz/garak (promptinject, dan),
+// injectionPhrases are heuristics: phrases from published collections of attacks, by kind. Sources:
+// https://genai.owasp.org/llmrisk/llm01-prompt-injection/, https://github.com/leondz/garak (promptinject, dan),
 // https://arxiv.org/abs/2211.09527.
 var injectionPhrases = [...]injectionPhrase{
 	{ruleOverride, "ignore|disregard|forget|override|bypass 4|previous|prior|above|earlier|preceding|foregoing|initial|original|existing|current|system|safety|your|all 3|instruction*|prompt*|rule*|direction*|guideline*|directive*|command*|context|programming|restriction*|guardrail*"},
@@ -34,7 +34,8 @@ var injectionPhrases = [...]injectionPhrase{
 	{ruleSmuggle, "never 0|mention|reveal|disclose 2|this|these 2|instruction*|prompt*|message"},
 }
 
-// second is the first letters of the words that may come second in each phrase, as bits; all if others may come before them.
+// second has, for each phrase, the first letters of the words that may come second, as bits. All bits are set if
+// other words may come before them.
 var second = func() (letters [len(injectionPhrases)]uint32) {
 	for i := range injectionPhrases {
 		_, steps, _ := strings.Cut(injectionPhrases[i].steps, " ")
@@ -49,7 +50,7 @@ var second = func() (letters [len(injectionPhrases)]uint32) {
 	return letters
 }()
 
-// mayContinue reports whether one of the phrases may continue after its first word, which ends at i.
+// mayContinue reports whether one of the phrases may continue after the first word, which ends at i.
 func mayContinue(text []byte, i int, phrases uint32) bool {
 	for end := min(i+maxGap, len(text)); i < end && !isLetterByte(text[i]); i++ {
 		if !joinsWords(text[i]) {
@@ -67,7 +68,7 @@ func mayContinue(text []byte, i int, phrases uint32) bool {
 	return false
 }
 
-// maxGap is how many bytes may be between two words of a phrase.
+// maxGap is the maximum number of bytes between two words of a phrase.
 const maxGap = 3
 
 // joinsWords reports whether a byte can be between two words of a phrase.
@@ -75,7 +76,7 @@ func joinsWords(b byte) bool {
 	return b == ' ' || b == '\'' || b == ',' || b == '"' || b == '\n' || b == '-' || b == '*'
 }
 
-// phrase tries injection phrases, given as bits, at a word.
+// phrase tries injection phrases at a word. phrases has a bit for each of them.
 func (s *Scanner) phrase(v *view, start int, phrases uint32) (next int, ok bool) {
 	for ; phrases != 0; phrases &= phrases - 1 {
 		p := &injectionPhrases[bits.TrailingZeros32(phrases)]
@@ -88,8 +89,8 @@ func (s *Scanner) phrase(v *view, start int, phrases uint32) (next int, ok bool)
 	return 0, false
 }
 
-// phraseEnd returns the end of a phrase whose first word is at i, or -1. Words are runs of letters; the phrase ends with the
-// sentence. Each step takes the first word that fits.
+// phraseEnd returns the end of a phrase whose first word is at i, or -1. Words are runs of letters, and a phrase does
+// not extend past its sentence. Each step takes the first word that fits.
 func phraseEnd(v *view, i int, steps string) int {
 	start, end := i, v.run(i, 24, isLower|isUpper)
 	_, steps, _ = strings.Cut(steps, " ")
@@ -114,7 +115,7 @@ func phraseEnd(v *view, i int, steps string) int {
 	return end
 }
 
-// nextWord returns the start of the next word after i in the same sentence, or -1.
+// nextWord returns the start of the next word after i in the same sentence, or -1 if there is none.
 func nextWord(v *view, i int) int {
 	for end := i + maxGap; i <= end; i++ {
 		b := v.at(i)
@@ -150,9 +151,8 @@ func alternative(step string, word []byte) bool {
 	return false
 }
 
-// delimiters lists marks of chat templates that no user's text needs.
-// Sources: https://github.com/openai/openai-python/blob/v0.28.1/chatml.md, the model cards of Llama 2, Llama 3 and
-// Mistral.
+// delimiters lists marks of chat templates, which a user's text does not need. Sources:
+// https://github.com/openai/openai-python/blob/v0.28.1/chatml.md, the model cards of Llama 2, Llama 3 and Mistral.
 var delimiters = []string{"<|im_start|>", "<|im_end|>", "<|system|>", "<|assistant|>", "<|user|>", "<|endoftext|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>", "<|begin_of_text|>", "<<SYS>>", "<</SYS>>", "[INST]", "[/INST]", "[SYSTEM]"}
 
 // delimiter looks for a mark of a chat template at '<' or '['.

@@ -2,16 +2,17 @@ package governor
 
 import "bytes"
 
-// placeholders lists parts of values, in lower case, that show that a value is only a placeholder.
+// placeholders lists parts of values, in lower case, which show that the value is only a placeholder.
 var placeholders = []string{"your", "example", "changeme", "placeholder", "redacted", "xxxx", "****", "....", "<", "${", "{{", "$(", "process.env", "insert", "dummy", "replace", "sample", "{}", "{0", "••", "…", `\d`, `\w`, "[a-z", "[0-9", "(?:", "!vault", "vault:", "arn:aws"}
 
-// wrappers is the beginnings, in lower case, of values that are encrypted or kept elsewhere: Jasypt and MuleSoft, hiera-eyaml
-// and SOPS, Spring Cloud Config, dotenvx, Azure App Service, Chef and Serverless.
-// Source: http://www.jasypt.org/encrypting-configuration.html, https://github.com/voxpupuli/hiera-eyaml,
-// https://getsops.io/docs/, https://dotenvx.com/docs, https://learn.microsoft.com/azure/app-service/app-service-key-vault-references
+// wrappers lists the beginnings, in lower case, of values that are encrypted or stored elsewhere, as with Jasypt and
+// MuleSoft, hiera-eyaml and SOPS, Spring Cloud Config, dotenvx, Azure App Service, Chef and Serverless. Source:
+// http://www.jasypt.org/encrypting-configuration.html, https://github.com/voxpupuli/hiera-eyaml,
+// https://getsops.io/docs/, https://dotenvx.com/docs,
+// https://learn.microsoft.com/azure/app-service/app-service-key-vault-references
 var wrappers = []string{"enc(", "enc[", "enc:", "encrypted:", "encrypted(", "crypt(", "cipher:", "@microsoft.keyvault(", "ssm:", "kms:", "env:", "file:", "#{"}
 
-// isPlaceholder reports whether a value is a placeholder for one that is filled in elsewhere.
+// isPlaceholder reports whether a value is a placeholder for one that is filled in or stored elsewhere.
 func isPlaceholder(value []byte) bool {
 	switch value[0] {
 	case '$':
@@ -32,8 +33,8 @@ func isPlaceholder(value []byte) bool {
 	return changes(value)*5 < len(value) && (containsFold(value, "fake") || containsFold(value, "todo")) // random text may have them
 }
 
-// isVariable reports whether a value that begins with a dollar sign is a variable of a shell or template, or begins with one:
-// $DB_PASSWORD2, $user:$pass2.
+// isVariable reports whether a value that begins with a dollar sign is a variable of a shell or template, or at least
+// begins with one: $DB_PASSWORD2, $user:$pass2.
 func isVariable(value []byte) bool {
 	i := 1
 	for i < len(value) && class[value[i]]&inWord != 0 {
@@ -58,19 +59,19 @@ func isNameOfPassword(value []byte) bool {
 	return false
 }
 
-// isWeak reports whether a URL's password is a placeholder, or the user's name.
+// isWeak reports whether a URL's password is a placeholder or the user's name.
 func isWeak(user, password []byte) bool {
 	return isPlaceholder(password) || isNameOfPassword(password) || bytes.Equal(user, password) || runs(password) && len(password) < 5 ||
 		containsFold(password, "password") && !isPassword(password) || bytes.Contains(password, []byte(".*")) || bytes.Contains(password, []byte(".+"))
 }
 
-// isOnlyUser reports whether a URL's password says that the user's name is the secret: git hosts take a token so.
-// Source: https://docs.github.com/en/get-started/git-basics/about-remote-repositories
+// isOnlyUser reports whether a URL's password shows that the user's name is the secret. Git hosts accept a token in
+// this form. Source: https://docs.github.com/en/get-started/git-basics/about-remote-repositories
 func isOnlyUser(password []byte) bool {
 	return len(password) == 0 || isNameOfPassword(password) || equalFold("x-oauth-basic", password) || equalFold("x", password)
 }
 
-// isMessageName reports whether a value is the name of a text in a message catalog: error.password.min8.
+// isMessageName reports whether a value is the key of a text in a message catalog: error.password.min8.
 func isMessageName(value []byte) bool {
 	if !isMember(value) {
 		return false

@@ -1,6 +1,6 @@
 package governor
 
-// Action is the action of a policy for a finding.
+// Action is what a policy does about a finding.
 type Action uint8
 
 const (
@@ -28,7 +28,7 @@ type Decision uint8
 
 const (
 	Approve  Decision = iota
-	Review            // it passes; a violation is recorded as open
+	Review            // it passes, and a violation is recorded as open
 	Rejected          // it is blocked
 )
 
@@ -38,12 +38,13 @@ func (d Decision) String() string { return [...]string{"approve", "review", "blo
 // DefaultAutoApprove is the highest risk score that passes without review.
 const DefaultAutoApprove = 30
 
-// Policy contains compiled settings: the actions of every rule by direction, and the lists and patterns to search.
+// Policy contains compiled settings: the action of every rule in each direction, and the lists and patterns to search
+// for.
 type Policy struct {
 	Strict      bool                 // block instead of review
-	AutoApprove int                  // the highest approved risk, 0 to 100
+	AutoApprove int                  // the highest risk that is approved, 0 to 100
 	tables      *[directions]actions // by direction; &defaults until the first change
-	settings    *Settings            // for the names of lists and patterns; nil: none
+	settings    *Settings            // for the names of lists and patterns; may be nil
 }
 
 // actions contains the action of every rule, and the set of rules whose action is not Allow.
@@ -59,7 +60,8 @@ func (t *actions) set(rule ID, a Action) {
 	}
 }
 
-// defaults contains the actions without settings. Policies share it, because every step of a stream creates one.
+// defaults contains the actions that apply without settings. Policies share it, because every step of a stream
+// creates a policy.
 var defaults = defaultActions()
 
 func defaultActions() (t [directions]actions) {
@@ -68,15 +70,15 @@ func defaultActions() (t [directions]actions) {
 		t[Input].set(ID(i), a)
 		t[Output].set(ID(i), a)
 	}
-	t[Input].set(RuleSchema, Allow) // the rule only applies to responses
+	t[Input].set(RuleSchema, Allow) // the rule applies only to responses
 	t[Input].set(RuleUnchecked, Allow)
 	t[Output].set(RuleUnchecked, Allow)
 	t[System] = t[Input]
 	return t
 }
 
-// defaultAction returns the action of a category's rules without settings. Secrets are redacted. Lengths above the
-// limit and content that cannot be checked are blocked, if they are reported at all. Everything else is flagged.
+// defaultAction returns the action that a category's rules have without settings. Secrets are redacted. Lengths above
+// the limit and content that cannot be checked are blocked, if they are reported at all. Everything else is flagged.
 func defaultAction(c Category) Action {
 	switch c {
 	case Secret:
@@ -87,7 +89,7 @@ func defaultAction(c Category) Action {
 	return Flag
 }
 
-// NewPolicy returns a policy with the defaults, and without lists and patterns.
+// NewPolicy returns a policy with the defaults and without lists or patterns.
 func NewPolicy() *Policy {
 	return &Policy{AutoApprove: DefaultAutoApprove, tables: &defaults}
 }
@@ -122,10 +124,10 @@ func (p *Policy) set(rule ID, input, output Action, system Override) {
 	p.Set(System, rule, system.Of(input))
 }
 
-// Roles reports whether system texts have other actions than the other texts of a request.
+// Roles reports whether system texts have different actions from the other texts of a request.
 func (p *Policy) Roles() bool { return p.tables[Input].of != p.tables[System].of }
 
-// overrideCategory applies an override to the rules of a category, if it names one.
+// overrideCategory applies an override to the rules of a category if it names one.
 func (p *Policy) overrideCategory(a *RuleActions) {
 	for c := range Categories {
 		if c.String() != a.Rule {
@@ -139,8 +141,8 @@ func (p *Policy) overrideCategory(a *RuleActions) {
 	}
 }
 
-// overrideRule applies an override to a rule, if it names one. The search begins at the index at and returns the next
-// index, because Encode sorts overrides by rule.
+// overrideRule applies an override to a rule if it names one. The search begins at the index at. next is where the
+// search for the next override should begin, because Encode sorts overrides by rule.
 func (p *Policy) overrideRule(a *RuleActions, at int) (next int) {
 	for range table {
 		if at >= len(table) {
@@ -161,7 +163,8 @@ func listRule(i int) ID { return ID(len(table) + i) }
 // patternRule returns the ID of a pattern's rule.
 func (p *Policy) patternRule(i int) ID { return ID(len(table) + len(p.settings.Lists) + i) }
 
-// Rule describes a rule of the table, or of the settings' lists and patterns. Its name is empty if there is none.
+// Rule describes a rule of the table, or of the settings' lists and patterns. The name is empty if there is no such
+// rule.
 func (p *Policy) Rule(id ID) (name string, category Category, severity Severity) {
 	i := int(id)
 	if id == RuleSchema && p.settings != nil {
@@ -185,8 +188,8 @@ func (p *Policy) Rule(id ID) (name string, category Category, severity Severity)
 	return "", Keyword, Low
 }
 
-// Set changes a rule's action in one direction. Until the action for system texts is set, it follows that of other
-// input.
+// Set changes a rule's action in one direction. Setting the action for input also sets it for system texts, so set
+// that one last.
 func (p *Policy) Set(d Direction, rule ID, a Action) {
 	if d == Input {
 		p.Set(System, rule, a)
@@ -209,8 +212,8 @@ func (p *Policy) Action(d Direction, rule ID) Action {
 	return p.tables[d].of[rule]
 }
 
-// Tighten makes the policy stricter, as a caller's request demands: strict mode on, or a lower threshold. It never
-// loosens the policy.
+// Tighten makes the policy stricter, as a caller's request asks: it turns on strict mode or lowers the threshold. It
+// never loosens the policy.
 func (p *Policy) Tighten(strict bool, autoApprove int) {
 	p.Strict = p.Strict || strict
 	p.AutoApprove = max(0, min(p.AutoApprove, autoApprove))

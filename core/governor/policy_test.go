@@ -16,7 +16,7 @@ func find(t testing.TB, name string) ID {
 	return id
 }
 
-// TestRiskByHand checks sums that are done by hand from the documentation of Tally.
+// TestRiskByHand checks sums that were computed by hand from the documentation of Tally.
 func TestRiskByHand(t *testing.T) {
 	email, card, ssn, aws := find(t, "personal.email"), find(t, "personal.payment-card"), find(t, "personal.us-ssn"), find(t, "secret.aws-access-key-id")
 	for name, c := range map[string]struct {
@@ -81,7 +81,7 @@ func TestListIsBounded(t *testing.T) {
 	}
 }
 
-// TestRiskIsMonotone: one finding more never lowers the risk or the decision.
+// TestRiskIsMonotone: one more finding never lowers the risk or the decision.
 func TestRiskIsMonotone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p, tally := NewPolicy(), Tally{}
@@ -126,7 +126,7 @@ func TestRedactAndRestore(t *testing.T) {
 	}
 }
 
-// TestRestoreInPieces restores a stream cut at every byte.
+// TestRestoreInPieces restores a stream in pieces of every size up to 29 bytes.
 func TestRestoreInPieces(t *testing.T) {
 	p, r := redactAll(), &Redactor{Reversible: true}
 	r.Reserve([]byte(letter))
@@ -166,7 +166,7 @@ func TestPlaceholdersAreBounded(t *testing.T) {
 	}
 }
 
-// TestFourMegabytesOfCards: a body full of card numbers is scanned and redacted in memory of a few times its size.
+// TestFourMegabytesOfCards: a body full of card numbers is scanned and redacted with memory of a few times its size.
 func TestFourMegabytesOfCards(t *testing.T) {
 	text := []byte(strings.Repeat("4111 1111 1111 1111, ", 4_000_000/21))
 	p, rules := redactAll(), AllRules()

@@ -1,15 +1,16 @@
 package governor
 
-// minPrefixed is the length from which random text after a service's prefix is a token: IDs of objects in public APIs, which
-// look the same, are shorter. After a prefix that says what it is, minSaid is enough.
+// minPrefixed is the length from which random text after a service's prefix is a token. IDs of objects in public APIs
+// look the same, but are shorter. After a prefix that says that a secret follows, minSaid is enough.
 const minPrefixed, minSaid = 30, 20
 
-// maxPrefix is the longest prefix of a token that has no format of its own.
+// maxPrefix is the maximum length of the prefix of a token without a format of its own.
 const maxPrefix = 32
 
-// prefixed takes a word for a token of a service without a format of its own: words in one case, each with a dash or an
-// underscore after it, and random letters and digits after these. known is the length of the prefix that a format has: one of its
-// tokens that is cut off is none, unless all of the prefix is such as many services have.
+// prefixed looks for a token of a service whose tokens have no format of their own. Its prefix consists of words in
+// one case, each followed by a dash or an underscore. Random letters and digits come after the prefix. If a format
+// has a prefix that the word begins with, known is its length. A token of that format that was cut off is not a
+// finding, unless every part of the prefix is one that many services use.
 func (s *Scanner) prefixed(v *view, start, end, known int) (next int, ok bool) {
 	for end > start && v.text[end-1] == '.' {
 		end--
@@ -29,7 +30,8 @@ func (s *Scanner) prefixed(v *view, start, end, known int) (next int, ok bool) {
 	return s.emit(v, ruleSecret, start, end)
 }
 
-// prefixEnd returns the length of a word's prefix, or 0, and whether a part of it, or each, says that a secret follows.
+// prefixEnd returns the length of a word's prefix, or 0 if there is none. said reports that a part of it says that a
+// secret follows, and shared that every part does.
 func prefixEnd(word []byte) (body int, said, shared bool) {
 	kinds := uint16(0)
 	shared = true
@@ -45,7 +47,7 @@ func prefixEnd(word []byte) (body int, said, shared bool) {
 			break
 		}
 		if part[0]|0x20 == 's' && equalFold("sha", part[:min(3, len(part))]) || equalFold("nonce", part) || equalFold("pk", part) || equalFold("cs", part) {
-			return 0, false, false // a hash, a publishable key, a session of a checkout
+			return 0, false, false // a hash, a publishable key, or a checkout session
 		}
 		says := false
 		for _, word := range saying {
@@ -57,11 +59,11 @@ func prefixEnd(word []byte) (body int, said, shared bool) {
 	return body, said, shared
 }
 
-// saying is parts of prefixes that say that a secret follows.
+// saying lists parts of prefixes that say that a secret follows.
 var saying = [...]string{"sk", "key", "token", "pat", "secret", "api", "apikey", "live", "auth"}
 
-// isRandom reports whether each half of a text is letters of both cases and digits that change often, and nothing else is in
-// it but dashes and underscores.
+// isRandom reports whether text consists of letters in both cases and digits that change often in each half, and
+// otherwise only of dashes and underscores.
 func isRandom(text []byte) bool {
 	for _, b := range text {
 		if !isAlnum(b) && b != '-' && b != '_' {

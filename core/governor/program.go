@@ -2,8 +2,8 @@ package governor
 
 import "unicode/utf8"
 
-// A pattern's program is a nondeterministic finite automaton over Unicode code points, which the control plane compiles
-// from a regular expression. Its bytes, numbers in little-endian order:
+// A pattern's program is a nondeterministic finite automaton over Unicode code points. The control plane compiles it
+// from a regular expression. It has these bytes, with numbers in little-endian order:
 //
 //	1 byte     ProgramFormat
 //	32 bytes   set of the bytes that a match may begin with: byte b is bit b%8 of byte b/8
@@ -20,16 +20,16 @@ const (
 // Operations of instructions.
 const (
 	OpMatch      = iota
-	OpRune       // the code point argument, then next
-	OpRanges     // a code point of the ranges, then next; argument: the first range, and their number times 2^16
+	OpRune       // the code point in argument, then next
+	OpRanges     // a code point in the ranges, then next; argument: the first range, plus their number times 2^16
 	OpAny        // any code point, then next
 	OpAnyNotLine // any code point except a line feed, then next
-	OpEither     // next or the instruction argument
-	OpAssert     // next, where the conditions of argument hold: bits as regexp/syntax.EmptyOp
+	OpEither     // next, or the instruction in argument
+	OpAssert     // next, if the conditions in argument hold; bits as in regexp/syntax.EmptyOp
 	operations
 )
 
-// Conditions of OpAssert, as regexp/syntax.EmptyOp has them.
+// Conditions of OpAssert, as in regexp/syntax.EmptyOp.
 const (
 	beginLine = 1 << iota
 	endLine
@@ -40,20 +40,20 @@ const (
 )
 
 // MaxMatch is the maximum length of a match of a pattern, in bytes. MaxInstructions limits the programs of all
-// patterns together, and so the work for each character.
+// patterns together, and thus the work for each character.
 const (
 	MaxMatch        = 256
 	MaxInstructions = 400
 )
 
-// program is a pattern's program in use.
+// program is a pattern's program after it has been read.
 type program struct {
 	rule         ID
 	first        []byte
 	instructions []byte
 	ranges       []byte
 	start        int // the first instruction
-	base         int // the number of its instruction 0 among those of all programs
+	base         int // the number of its instruction 0 among the instructions of all programs
 }
 
 // patterns contains the programs of all patterns whose rules apply.
@@ -63,7 +63,7 @@ type patterns struct {
 	total    int      // instructions
 }
 
-// loadPatterns returns the search for the patterns whose rules apply, or nil.
+// loadPatterns returns the search for the patterns whose rules apply, or nil if there are none.
 func loadPatterns(p *Policy, r *Rules) *patterns {
 	all := &patterns{}
 	for i := range p.settings.Patterns {
@@ -84,7 +84,7 @@ func loadPatterns(p *Policy, r *Rules) *patterns {
 	return all
 }
 
-// readProgram reads a program. ok is false if it is malformed; it must not be used then.
+// readProgram reads a program. If ok is false, the program is malformed and must not be used.
 func readProgram(data []byte) (p program, ok bool) {
 	if len(data) < programHeader || data[0] != ProgramFormat {
 		return p, false
@@ -98,7 +98,7 @@ func readProgram(data []byte) (p program, ok bool) {
 	return p, true
 }
 
-// Instructions returns the number of instructions of a program; 0 if it is malformed.
+// Instructions returns the number of instructions in a program, or 0 if it is malformed.
 func Instructions(data []byte) int {
 	p, _ := readProgram(data)
 	return p.count()
@@ -106,8 +106,8 @@ func Instructions(data []byte) int {
 
 func (p *program) count() int { return len(p.instructions) / InstructionSize }
 
-// instruction returns an operation with the next instruction and its argument. An instruction that does not exist
-// matches nothing.
+// instruction returns an instruction's operation, the instruction that comes next, and its argument. An instruction
+// that does not exist matches nothing.
 func (p *program) instruction(pc int) (op byte, next, argument int) {
 	if pc >= p.count() {
 		return operations, 0, 0
@@ -116,7 +116,7 @@ func (p *program) instruction(pc int) (op byte, next, argument int) {
 	return one[0], u16(one, 1), u16(one, 2) | u16(one, 3)<<16
 }
 
-// consumes reports whether the instruction pc accepts a code point, and the next instruction.
+// consumes reports whether the instruction pc accepts a code point, and returns the next instruction.
 func (p *program) consumes(pc int, r rune) (next int, ok bool) {
 	op, next, argument := p.instruction(pc)
 	switch op {
@@ -132,7 +132,7 @@ func (p *program) consumes(pc int, r rune) (next int, ok bool) {
 	return 0, false
 }
 
-// inRanges searches the ranges, which are in order.
+// inRanges reports whether a code point is in one of the ranges, which are sorted.
 func (p *program) inRanges(r, first, count int) bool {
 	low, high := first, min(first+count, len(p.ranges)/8)
 	for low < high {
@@ -158,7 +158,8 @@ func (p *patterns) skip(text []byte, i int) int {
 	return i
 }
 
-// codePoint returns the code point at i of text[:to] and its length; 0 at the end, or if more bytes of it must arrive.
+// codePoint returns the code point at i of text[:to] and its length. The length is 0 at the end, and if some of its
+// bytes have not arrived yet.
 func codePoint(text []byte, i, to int, flush bool) (r rune, width int) {
 	if i == to {
 		return 0, 0

@@ -7,18 +7,18 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// MaxReversible is the maximum number of different values of a request that can be restored. Later values are
+// MaxReversible is the maximum number of different values in a request that can be restored. Later values are
 // redacted permanently.
 const MaxReversible = 256
 
-// Redactor replaces findings by placeholders such as [EMAIL_1] in all texts of one request, and restores them in the
-// response. A placeholder is the upper-case name of the rule without its category, and a number. The same value of the
-// same rule has the same placeholder in every text. Numbers that the texts reserve are skipped.
+// Redactor replaces findings with placeholders such as [EMAIL_1] in all texts of one request, and restores them in
+// the response. A placeholder consists of the rule's name in upper case, without its category, and a number. The same
+// value of the same rule has the same placeholder in every text. Numbers that the texts reserve are skipped.
 type Redactor struct {
 	Reversible bool
-	JSON       bool // the texts of the response are JSON, so values are restored as parts of its strings
+	JSON       bool // the texts of the response are JSON, so values are restored as parts of JSON strings
 	known      []value
-	slots      [valueSlots]uint16 // 1 + the index of a list's first value; 0 for none
+	slots      [valueSlots]uint16 // 1 + the index of a list's first value, or 0 for none
 	taken      []Literal
 }
 
@@ -27,13 +27,13 @@ type value struct {
 	label  string
 	number int
 	text   string
-	next   uint16 // 1 + the index of the next value of the slot; 0 for none
+	next   uint16 // 1 + the index of the next value in the slot, or 0 for none
 }
 
 // valueSlots is the number of lists of known values.
 const valueSlots = 256
 
-// valueSlot returns the list of a value: FNV-1a, folded.
+// valueSlot returns the index of the list for a value. It is a folded FNV-1a hash.
 func valueSlot(rule ID, text []byte) int {
 	h := uint32(2166136261) ^ uint32(rule)
 	for _, b := range text {
@@ -48,15 +48,14 @@ type Literal struct {
 	number int
 }
 
-// maxTaken limits the placeholders that are remembered as taken. The numbers for later texts are then higher than all
-// of them.
+// maxTaken limits how many placeholders are remembered as taken. Further placeholders are not reserved.
 const maxTaken = 1000
 
-// Reserve remembers the placeholders that a text already contains. A value must not get their numbers, so call
+// Reserve remembers the placeholders that a text already contains. A value must not get one of their numbers, so call
 // Reserve before the Apply or Replace that numbers the value.
 func (r *Redactor) Reserve(text []byte) { r.taken = AppendLiterals(r.taken, text) }
 
-// Take does the same as Reserve, for one placeholder.
+// Take does the same as Reserve for one placeholder.
 func (r *Redactor) Take(l Literal) {
 	if len(r.taken) < maxTaken {
 		r.taken = append(r.taken, l)
@@ -82,7 +81,7 @@ func AppendLiterals(dst []Literal, text []byte) []Literal {
 	return dst
 }
 
-// placeholder reads a placeholder at the start of text; end is 0 if there is none.
+// placeholder reads a placeholder at the start of text. end is 0 if there is none.
 func placeholder(text []byte) (label []byte, number, end int) {
 	i := 1
 	for i < len(text) && i < maxLabel && (class[text[i]]&(isUpper|isDigit) != 0 || text[i] == '_') {
@@ -107,14 +106,15 @@ func placeholder(text []byte) (label []byte, number, end int) {
 	return text[1:cut], number, i + 1
 }
 
-// maxLabel limits a placeholder's length. MaxPlaceholder is the maximum length of a placeholder.
+// maxLabel is the maximum length of a placeholder without its closing bracket. MaxPlaceholder is the maximum length
+// of a placeholder.
 const (
 	maxLabel       = 48
 	MaxPlaceholder = maxLabel + 1
 )
 
-// appendLabel appends a rule's part of its placeholders: EMAIL for personal.email, KEYWORD_CODENAMES for
-// keyword.codenames.
+// appendLabel appends the part of a placeholder that comes from the rule's name: EMAIL for personal.email,
+// KEYWORD_CODENAMES for keyword.codenames.
 func appendLabel(dst []byte, name string, dynamic bool) []byte {
 	for i := range len(name) {
 		switch b := name[i]; {
@@ -135,14 +135,14 @@ func isLabel(label []byte, name string, dynamic bool) bool {
 	return string(appendLabel(one[:0], name, dynamic)) == string(label)
 }
 
-// label returns a rule's part of its placeholders.
+// label returns the part of a rule's placeholders that comes from its name.
 func (p *Policy) label(rule ID) string {
 	name, _, _ := p.Rule(rule)
 	return string(appendLabel(nil, name, int(rule) >= len(table)))
 }
 
-// inPlaceholder reports whether [i, j) is inside a placeholder of a redaction. Keywords and patterns must not match
-// parts of it.
+// inPlaceholder reports whether [i, j) is inside a placeholder that a redaction made. Keywords and patterns must not
+// match parts of it.
 func (r *Rules) inPlaceholder(v *view, i, j int) bool {
 	from, to := i, j
 	if v.at(from) == '[' {
@@ -204,7 +204,7 @@ func (r *Rules) isRuleLabel(label []byte) bool {
 }
 
 // Apply appends text, with a placeholder in place of each finding whose action is Redact. Findings must be in order
-// and must not overlap. Their offsets count from text's first byte.
+// and must not overlap. Their offsets are relative to text's first byte.
 func (r *Redactor) Apply(dst, text []byte, p *Policy, d Direction, findings []Finding) []byte {
 	done := 0
 	for _, f := range findings {
@@ -218,7 +218,7 @@ func (r *Redactor) Apply(dst, text []byte, p *Policy, d Direction, findings []Fi
 	return append(dst, text[done:]...)
 }
 
-// Replace appends the placeholder of a value, regardless of the rule's action.
+// Replace appends the placeholder for a value, regardless of the rule's action.
 func (r *Redactor) Replace(dst []byte, p *Policy, rule ID, text []byte) []byte {
 	slot := valueSlot(rule, text)
 	for i := r.slots[slot]; i != 0; i = r.known[i-1].next {
@@ -235,7 +235,7 @@ func (r *Redactor) Replace(dst []byte, p *Policy, rule ID, text []byte) []byte {
 	return appendPlaceholder(dst, label, number)
 }
 
-// add adds a value to the known ones.
+// add adds a value to the list of known ones.
 func (r *Redactor) add(v value) {
 	slot := valueSlot(v.rule, []byte(v.text))
 	v.next = r.slots[slot]
@@ -243,7 +243,7 @@ func (r *Redactor) add(v value) {
 	r.slots[slot] = uint16(len(r.known))
 }
 
-// number returns the next free number of a label.
+// number returns the next free number for a label.
 func (r *Redactor) number(label string) (n int) {
 	for i := range r.known {
 		if r.known[i].label == label {
@@ -265,8 +265,8 @@ func appendPlaceholder(dst []byte, label string, number int) []byte {
 	return append(strconv.AppendInt(dst, int64(number), 10), ']')
 }
 
-// Fields writes or reads the redactor, for Apply and Restore in a later step. It contains the values, so treat it
-// like the texts.
+// Fields writes or reads the redactor, so a later step can call Apply and Restore. The encoding contains the values,
+// so treat it like the texts.
 func (r *Redactor) Fields(f *abi.Fields) {
 	f.Bool(&r.Reversible)
 	known := r.known
@@ -302,8 +302,8 @@ func valueFields(f *abi.Fields, v *value) {
 	}
 }
 
-// Restore appends text with the values in place of their placeholders. text must contain complete placeholders; see
-// Unfinished.
+// Restore appends text with the values in place of their placeholders. text must contain only complete placeholders:
+// see Unfinished.
 func (r *Redactor) Restore(dst, text []byte) []byte {
 	for {
 		at := bytes.IndexByte(text, '[')
@@ -334,8 +334,8 @@ func (r *Redactor) find(name []byte, number, end int) *value {
 	return nil
 }
 
-// Unfinished returns the length of the end of text that may be the start of a placeholder. A stream holds this end
-// back before Restore. It is shorter than MaxPlaceholder.
+// Unfinished returns the length of the end of text that may be the start of a placeholder. A stream holds that end
+// back before it calls Restore. It is shorter than MaxPlaceholder.
 func (r *Redactor) Unfinished(text []byte) int {
 	from := max(0, len(text)-maxLabel)
 	at := bytes.LastIndexByte(text[from:], '[')

@@ -1,6 +1,6 @@
 package governor
 
-// Restart makes the scanner start a new text, and keeps its rules and memory.
+// Restart prepares the scanner for a new text. It keeps the rules and the memory.
 func (s *Scanner) Restart() {
 	*s = Scanner{rules: s.rules, scratch: s.scratch, machine: s.machine, whole: s.whole}
 }

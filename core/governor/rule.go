@@ -1,5 +1,5 @@
-// Package governor finds secrets, personal data and injection attempts in text, decides on a request by its
-// findings, and redacts. It is pure: text in, findings out. Time is linear in the text.
+// Package governor finds secrets, personal data and injection attempts in text, decides on a request according to its
+// findings, and redacts. It is pure: text in, findings out. Its running time is linear in the length of the text.
 package governor
 
 // Category is a group of rules.
@@ -9,10 +9,10 @@ const (
 	Secret        Category = iota // credentials: tokens, keys, passwords
 	Personal                      // data about a person: identifiers, contact data, payment data
 	Injection                     // heuristics for prompt injection: they flag, but prove nothing
-	Keyword                       // words of the operator's lists
+	Keyword                       // words in the operator's lists
 	CustomPattern                 // matches of the operator's regular expressions
 	Length                        // more characters than the operator allows
-	Schema                        // an answer that does not satisfy the operator's JSON Schema
+	Schema                        // a response that does not satisfy the operator's JSON Schema
 	Unchecked                     // content that cannot be read: images, audio, PDFs, tokens
 	Classified                    // the verdict of a classifier
 	Categories
@@ -38,11 +38,11 @@ func (s Severity) String() string {
 	return [...]string{"low", "medium", "high", "critical"}[s]
 }
 
-// ID is the index of a rule in the table of this build. IDs from len(Table()) on are the settings' keyword lists, and
-// then their patterns. Stored data and the API use names.
+// ID is the index of a rule in the table of this build. IDs from len(Table()) on belong to the settings' keyword
+// lists, and then to their patterns. Stored data and the API use names.
 type ID uint16
 
-// MaxRules limits IDs.
+// MaxRules is greater than every ID.
 const MaxRules = 384
 
 // Rule is one kind of finding.
@@ -54,13 +54,13 @@ type Rule struct {
 	MaxLength int
 }
 
-// Finding is a place in the text. It never contains the text itself.
+// Finding says where in the text a rule found something. It never contains the text itself.
 type Finding struct {
 	Rule       ID
 	Start, End int // byte offsets in the whole text, from its first byte; End is exclusive
 }
 
-// Rules whose findings are not bytes of a text. Other code adds these findings.
+// Rules whose findings have no place in a text. Code outside the scanner adds these findings.
 const (
 	RuleLengthInput  ID = iota // a request's texts have more than Settings.MaxInput characters
 	RuleLengthOutput           // a response's texts have more than Settings.MaxOutput characters
@@ -70,7 +70,7 @@ const (
 	otherRules
 )
 
-// Rules with separate code. The rules of token formats follow in the table; see token.go.
+// Rules with code of their own. The rules of token formats follow in the table: see token.go.
 const (
 	rulePrivateKey = otherRules + iota
 	ruleJWT
@@ -128,10 +128,10 @@ var codeRule = [codeRules]Rule{
 	ruleSmuggle:     {"injection.concealment", Injection, Medium, maxPhrase},
 }
 
-// Table lists every rule; an ID is an index into it. The caller must not change it.
+// Table lists every rule. An ID is an index into it. The caller must not change it.
 func Table() []Rule { return table[:] }
 
-// Lookup returns the ID of a rule by its name.
+// Lookup returns the ID of the rule with a name.
 func Lookup(name string) (id ID, ok bool) {
 	for i := range table {
 		if table[i].Name == name {
@@ -146,7 +146,7 @@ type Rules struct {
 	enabled  ruleSet
 	keywords *Keywords
 	patterns *patterns
-	settings *Settings // for the names of lists and patterns, and for exemptions; nil: none
+	settings *Settings // for the names of lists and patterns, and for exemptions; may be nil
 	exempts  bool      // the settings have exemptions
 }
 
@@ -157,7 +157,7 @@ func (s *ruleSet) add(id ID)      { s[id/64] |= 1 << (id % 64) }
 func (s *ruleSet) remove(id ID)   { s[id/64] &^= 1 << (id % 64) }
 func (s *ruleSet) has(id ID) bool { return s[id/64]>>(id%64)&1 == 1 }
 
-// AllRules applies every rule of the table.
+// AllRules returns rules that apply the whole table.
 func AllRules() *Rules {
 	r := &Rules{}
 	for i := range table {

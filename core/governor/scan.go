@@ -12,10 +12,10 @@ const (
 	maxDate     = 32
 	maxIdentity = 26
 	maxPhrase   = 200
-	// nearBefore and nearAfter are the distances within which a word gives a candidate its context.
+	// nearBefore and nearAfter are the maximum distances of a word before or after a candidate that gives it context.
 	nearBefore = 64
 	nearAfter  = 40
-	// nearCommand is the distance from a program's name to its options.
+	// nearCommand is the maximum distance from a program's name to its options.
 	nearCommand = 512
 )
 
@@ -27,38 +27,38 @@ const (
 // a candidate decides. The scan continues at the finding's end.
 type Scanner struct {
 	rules    *Rules
-	base     int // offset of the next byte to decide, in the whole text
+	base     int // offset in the whole text of the next byte to decide
 	tail     [tailLength]byte
-	wordAt   int  // offset of the next word to look at; after base only while a keyword may continue
+	wordAt   int  // offset of the next word to look at; later than base only while a keyword may continue
 	inLong   bool // inside a word that is longer than maxWord
 	seen     [subjects]int
 	lastSeen int // the latest of seen
 	lastPair int // 1 + the number of the previous word, if it may begin a pair
 	pairEnd  int
 	valueEnd int // offset of the end of the last value after a secret's name
-	nested   int // number of names inside of it whose value was looked for
+	nested   int // number of names inside that value whose own value was looked for
 	keywords keywordState
 	customAt int               // offset of the next byte at which a match of a pattern may begin
-	settled  *[MaxPatterns]int // by program: the end of its last exempted match; nil before the first
+	settled  *[MaxPatterns]int // for each program, the end of its last exempted match; nil before the first one
 	machine  *machine
 	whole    *wholeMatch // nil before the first use
-	edge     int         // end of the last text that is only exempted from its rule: words do not cross it
+	edge     int         // end of the last text that is exempted only from its own rule: words do not cross it
 	found    []Finding
 	scratch  *scratch
 }
 
-// scratch is memory for candidates, so that they allocate nothing. A scanner of a short piece of a stream usually has
-// no candidates and needs none.
+// scratch is memory for candidates, so they allocate nothing. A scanner for a short piece of a stream usually has no
+// candidates and needs no scratch.
 type scratch struct {
 	number number
 	phone  phoneNumber
 	text   [24]byte
-	header *[768]byte // the decoded start of a JSON Web Token; nil before the first
+	header *[768]byte // the decoded start of a JSON Web Token; nil before the first one
 	ahead  ahead
-	wrong  int // 1 + the offset of a number that lacks the check digits of the identifier that a word names; 0: none
+	wrong  int // 1 + the offset of a number that lacks the check digits of the identifier that a word names, or 0
 }
 
-// NewScanner starts a text.
+// NewScanner returns a scanner for a new text.
 func NewScanner(rules *Rules) *Scanner {
 	return &Scanner{rules: rules}
 }
@@ -72,8 +72,8 @@ func Scan(text []byte, rules *Rules, found []Finding) []Finding {
 
 // Next continues the text. window is the text that has not been decided yet: the rest of the last window, then the
 // new bytes. Next appends the findings in the first done bytes of window, which later bytes cannot change. Offsets of
-// findings count from the text's first byte. The next window must begin with the bytes from done on. With final set,
-// the text ends and done is len(window).
+// findings count from the text's first byte. The next window must begin with the bytes from done on. If final is set,
+// the text ends there and done is len(window).
 func (s *Scanner) Next(window []byte, final bool, found []Finding) (all []Finding, done int) {
 	s.found = found
 	done = s.run(window, final)
@@ -84,7 +84,7 @@ func (s *Scanner) Next(window []byte, final bool, found []Finding) (all []Findin
 // Offset returns the number of bytes decided so far.
 func (s *Scanner) Offset() int { return s.base }
 
-// run decides as much of text as possible and returns its length.
+// run decides as much of text as possible and returns how much that is.
 func (s *Scanner) run(text []byte, final bool) (done int) {
 	v := view{text: text, tail: s.tail}
 	s.wordAt = s.base + s.words(&v, s.wordAt-s.base, final)
@@ -100,7 +100,7 @@ func (s *Scanner) run(text []byte, final bool) (done int) {
 	return done
 }
 
-// runOwn searches the operator's keywords and patterns in front of the next word. It returns the offset up to which
+// runOwn searches for the operator's keywords and patterns before the next word. It returns the offset up to which
 // everything is decided.
 func (s *Scanner) runOwn(v *view, final bool) (done int) {
 	done = s.wordAt
@@ -123,7 +123,7 @@ func (s *Scanner) runOwn(v *view, final bool) (done int) {
 	return done
 }
 
-// place puts keywords and patterns before the last finding, which a detector has added, and continues after it.
+// place inserts keywords and patterns before the last finding, which a detector has added, and continues after it.
 func (s *Scanner) place(v *view) {
 	if s.rules.keywords == nil && s.rules.patterns == nil {
 		return
@@ -138,14 +138,14 @@ func (s *Scanner) place(v *view) {
 	s.keywords, s.customAt = keywordState{read: last.End}, last.End
 }
 
-// placeCustom puts patterns before an offset that no match may cross.
+// placeCustom inserts matches of patterns before an offset that no match may cross.
 func (s *Scanner) placeCustom(v *view, to int) {
 	if p := s.rules.patterns; p != nil {
 		s.custom(p, v, to-s.base, true)
 	}
 }
 
-// words walks from word to word.
+// words walks from word to word. It returns where the first undecided word begins.
 func (s *Scanner) words(v *view, from int, final bool) int {
 	text := v.text
 	for from < len(text) {
@@ -183,7 +183,7 @@ func (s *Scanner) words(v *view, from int, final bool) int {
 	return from
 }
 
-// limit returns the end of a word from i that would end at to, or the edge in it.
+// limit returns to, the end of a word from i, or the edge if the word would cross it.
 func (s *Scanner) limit(i, to int) int {
 	if edge := s.edge - s.base; edge > i {
 		return min(to, edge)
@@ -191,13 +191,15 @@ func (s *Scanner) limit(i, to int) int {
 	return to
 }
 
-// isPair reports whether a word of two letters and a space are at i, after a word about British insurance numbers: one may
-// begin with them. Elsewhere these letters have to be capitals, or each such word at the end of a piece would be held back.
+// isPair reports whether a word of two letters and a space are at i, shortly after a word about British insurance
+// numbers. Such a number may begin with them. Without the word, the letters must be capitals, or every two-letter
+// word at the end of a piece would be held back.
 func (s *Scanner) isPair(text []byte, i int) bool {
 	return text[i+2] == ' ' && isLetterByte(text[i]) && isLetterByte(text[i+1]) && (i == 0 || class[text[i-1]]&inWord == 0) && s.since(aboutBritain, i) <= nearBefore
 }
 
-// unusual looks at a word that is not lower case, or may be in the vocabulary, or is at the end of the text.
+// unusual looks at a word that is not in lower case, that may be in the vocabulary, or that is at the end of the
+// text.
 //
 //go:noinline
 func (s *Scanner) unusual(v *view, start, end int, kinds uint16, final bool) (next int, wait bool) {
@@ -214,7 +216,7 @@ func (s *Scanner) unusual(v *view, start, end int, kinds uint16, final bool) (ne
 	return next, false
 }
 
-// names reports whether a word at most names subjects.
+// names reports whether a word names subjects at most, so nothing else needs to look at it.
 func (s *Scanner) names(text []byte, start, end int, kinds uint16) bool {
 	if kinds&(isLower|isUpper) == 0 && s.isQuantity(text, start, end) {
 		return true
@@ -224,7 +226,7 @@ func (s *Scanner) names(text []byte, start, end int, kinds uint16) bool {
 			return false
 		}
 		if after := text[end]; class[text[start]]&isUpper != 0 && class[after]&(inToken|isEnding) == 0 && (after != ' ' || !isDigitByte(text[end+1])) && !isLikely(text[start:end]) {
-			return true // no letters in front of a number
+			return true // not the letters before a number
 		}
 	}
 	if end < len(text) && (class[text[end]]&(isEqual|isEnding) != 0 || text[end] == ' ' && (kinds&(isLower|isUpper) == isUpper || end+1 == len(text) || text[end+1] == '=')) && end-start > len("key") && mayGlue(text[end-1]) && glued(text[start:end]) != 0 {
@@ -236,22 +238,22 @@ func (s *Scanner) names(text []byte, start, end int, kinds uint16) bool {
 // maxQuantity is the maximum length of a number that is not a finding without a word about it: 1000000, 2026-06.
 const maxQuantity = 7
 
-// isQuantity reports whether a word of digits and joints can be no finding: it is short, a word or the end of a
-// clause is after it, and no word that it may belong to is near.
+// isQuantity reports whether a word of digits and joints cannot be a finding: it is short, a word or the end of a
+// clause comes after it, and no word that it may belong to is near.
 func (s *Scanner) isQuantity(text []byte, start, end int) bool {
 	return end < len(text) && end-start <= maxQuantity && isDigitByte(text[start]) && s.base+start-s.lastSeen > nearBefore &&
 		(text[end] == ' ' && end-start < 6 && end+1 < len(text) && isLetterByte(text[end+1]) || oneOf(text[end], ",\n\"")) &&
 		(end-start < maxQuantity || text[start+1] != '.' || text[start+3] != '.')
 }
 
-// minToken is the length from which a word of letters only may be a token.
+// minToken is the length from which a word with only letters may be a token.
 const minToken = 15
 
 // minLetters is the length from which a word of letters of one case may be a token, unless the token continues after it.
 const minLetters = 20
 
-// word examines the word [start, end). It returns where the scan continues, or wait if that depends on bytes that
-// have not arrived.
+// word examines the word [start, end). It returns where the scan continues. wait is true if that depends on bytes
+// that have not arrived.
 func (s *Scanner) word(v *view, start, end int, kinds uint16, final bool) (next int, wait bool) {
 	if s.scratch == nil {
 		s.scratch = &scratch{}
@@ -304,14 +306,15 @@ func (s *Scanner) punctuation(v *view, i int, final bool) (next int, wait bool) 
 	if !ok {
 		return i + 1, false
 	}
-	if len(s.found) > found { // false if it is exempted from every rule
+	if len(s.found) > found { // not if it is exempted from every rule
 		s.place(v)
 	}
 	return next, false
 }
 
-// emit appends a finding if its rule applies. ok is false if it does not, or if the text is exempted from the rule. A
-// finding that is exempted from every rule is skipped, but the operator's keywords and patterns are searched in it.
+// emit appends a finding if its rule applies. ok is false if it does not, or if the text is exempted from this rule
+// only. A finding that is exempted from every rule is skipped, but the operator's keywords and patterns are searched
+// for in it.
 func (s *Scanner) emit(v *view, rule ID, start, end int) (next int, ok bool) {
 	if !s.rules.Has(rule) {
 		return 0, false

@@ -2,9 +2,9 @@ package governor
 
 import "bytes"
 
-// privateKey looks for a PEM or PGP private key block at five dashes. It ends with its END line; without one, where
-// the text stops being base64, or at maxPrivateKey.
-// Source: RFC 7468 (PEM), RFC 9580 section 6.2 (PGP), openssh PROTOCOL.key.
+// privateKey looks for a PEM or PGP private key block at five dashes. The block ends with its END line. Without one,
+// it ends where the text stops being ASCII, or at maxPrivateKey. Source: RFC 7468 (PEM), RFC 9580 section 6.2 (PGP),
+// openssh PROTOCOL.key.
 func (s *Scanner) privateKey(v *view, start int) (next int, ok bool) {
 	if !v.has(start, "-----BEGIN ") {
 		return 0, false
@@ -42,7 +42,8 @@ func (s *Scanner) puttyKey(v *view, start int) (next int, ok bool) {
 	return 0, false
 }
 
-// keyEnd returns the end of a key whose base64 begins at i: after its END line, or where the text stops being ASCII.
+// keyEnd returns the end of a key whose base64 begins at i. The end is after its END line, or where the text stops
+// being ASCII.
 func keyEnd(v *view, i, most int) int {
 	for ; i < most; i++ {
 		b := v.at(i)
@@ -59,7 +60,7 @@ func keyEnd(v *view, i, most int) int {
 	return i
 }
 
-// keyBody reports whether 16 characters of base64 in a row come within 512 bytes of i, before the next dashes.
+// keyBody reports whether 16 base64 characters in a row come within 512 bytes of i and before the next dashes.
 func keyBody(v *view, i int) bool {
 	row := 0
 	for end := i + 512; i < end && row < 16; i++ {
@@ -76,8 +77,8 @@ func keyBody(v *view, i int) bool {
 	return row >= 16
 }
 
-// passwordURL looks for the password of a URL whose scheme is the word [start, end), or for a token in place of the user's
-// name. Source: RFC 3986, section 3.2.1.
+// passwordURL looks for the password in a URL, or for a token in place of the user's name. The URL's scheme is the
+// word [start, end). Source: RFC 3986, section 3.2.1.
 func (s *Scanner) passwordURL(v *view, start, end int) (next int, ok bool) {
 	if !v.has(end, "://") || !isLetterByte(v.text[start]) {
 		return 0, false
@@ -91,7 +92,7 @@ func (s *Scanner) passwordURL(v *view, start, end int) (next int, ok bool) {
 			if next, ok = s.secretUser(v, user, colon, i); ok || colon > 0 {
 				return next, ok
 			}
-		case b == '@': // one before is of the user's name
+		case b == '@': // an at sign before the colon is part of the user's name
 			i = lastSign(v, i)
 			if isWeak(v.text[user:colon], v.text[colon+1:i]) || isTemplate(v.text[colon+1:i]) || class[v.at(i+1)]&inWord == 0 && v.at(i+1) != '[' {
 				return 0, false
@@ -104,7 +105,7 @@ func (s *Scanner) passwordURL(v *view, start, end int) (next int, ok bool) {
 	return 0, false
 }
 
-// lastSign returns the sign before the host, if the one at i belongs to the password.
+// lastSign returns the at sign before the host. If the one at i does not belong to the password, it returns i.
 func lastSign(v *view, i int) int {
 	for at, end := i+1, i+maxIndent; at < end; at++ {
 		b := v.at(at)
@@ -118,8 +119,9 @@ func lastSign(v *view, i int) int {
 	return i
 }
 
-// secretUser looks for a secret that is a URL's user name, which ends at the colon, or at the sign before the host without one.
-// Source: https://github.blog/engineering/easier-builds-and-deployments-using-git-over-https-and-oauth/
+// secretUser looks for a secret in place of a URL's user name. The user name ends at the colon or, if there is none,
+// at the at sign before the host. Source:
+// https://github.blog/engineering/easier-builds-and-deployments-using-git-over-https-and-oauth/
 func (s *Scanner) secretUser(v *view, user, colon, at int) (next int, ok bool) {
 	least := 20
 	if colon == 0 {
@@ -136,10 +138,10 @@ func (s *Scanner) secretUser(v *view, user, colon, at int) (next int, ok bool) {
 }
 
 // minUserToken is the minimum length of a token in place of a URL's user and password. Shorter values are public
-// keys, for example of Sentry.
+// keys, such as Sentry's.
 const minUserToken = 36
 
-// isTemplate reports whether the password of a URL is a part of a regular expression, or is filled in: #{password}.
+// isTemplate reports whether a URL's password is part of a regular expression, or is filled in later: #{password}.
 func isTemplate(password []byte) bool {
 	return bytes.Contains(password, []byte(".*")) || bytes.Contains(password, []byte("#{")) || bytes.Contains(password, []byte(")("))
 }
@@ -163,7 +165,7 @@ func (s *Scanner) named(v *view, start, end int, subject context) (next int, ok 
 	return s.assignment(v, start, end, subject)
 }
 
-// assignment looks behind a name of a secret for its value: name = value, "name": "value", name is value,
+// assignment looks for the value after the name of a secret: name = value, "name": "value", name is value,
 // <name>value, --name value, Bearer value. Specific detectors try the value first.
 func (s *Scanner) assignment(v *view, start, end int, subject context) (next int, ok bool) {
 	after := v.at(end)
@@ -205,8 +207,8 @@ func (s *Scanner) assignment(v *view, start, end int, subject context) (next int
 	return s.inWords(v, next, quote, subject, loose, oneOf(v.at(start-1), "?&"))
 }
 
-// namesCode reports whether the name in quotes before i is of a JSON member whose value is a name in code, of letters of one case,
-// and no list continues behind it: "maxTokensField": "max_tokens".
+// namesCode reports whether the quote at i ends the name of a JSON field whose value is a name in code:
+// "maxTokensField": "max_tokens". Such a value has letters of one case, and no list continues after it.
 func namesCode(v *view, i int) bool {
 	if v.at(i) != '"' || v.at(i+1) != ':' {
 		return false
@@ -223,13 +225,13 @@ func namesCode(v *view, i int) bool {
 	return to > from && v.at(to) == '"' && (v.at(to+1) != ',' || v.at(to+2) != ' ')
 }
 
-// endsName reports whether the byte after a name belongs to code that gives the name no value.
+// endsName reports whether the byte after a name belongs to code that does not give the name a value.
 func endsName(v *view, end int) bool {
 	after := v.at(end)
 	return after == ';' || after == '{' || after == '}' || after == '/' || (after == ')' || after == '(' && !isQuote(v.at(end+1))) && asserted(v, end) < 0
 }
 
-// isCount reports whether a colon and a number that is too short for a secret are at i, as in "prompt_tokens":812.
+// isCount reports whether a colon and a number too short to be a secret are at i, as in "prompt_tokens":812.
 func isCount(v *view, i int) bool {
 	if v.at(i) != ':' {
 		return false
@@ -241,7 +243,8 @@ func isCount(v *view, i int) bool {
 	return to > i && to < i+6 && (v.at(to) == ',' || v.at(to) == '}')
 }
 
-// behindName returns the end of what may be between a name's end at i and what connects it with its value, or i.
+// behindName returns the end of the text that may come between a name and what connects it with its value. The name
+// ends at i, and so does the text if there is none.
 func behindName(v *view, i int, secure bool) int {
 	if secure {
 		return behindOptions(v, i)
@@ -249,13 +252,13 @@ func behindName(v *view, i int, secure bool) int {
 	return behindWords(v, i)
 }
 
-// isSecureString reports whether a name is that of PowerShell's command ConvertTo-SecureString.
+// isSecureString reports whether a name ends in SecureString, as PowerShell's command ConvertTo-SecureString does.
 func isSecureString(name []byte) bool {
 	n := len(name) - len("securestring")
 	return n > 0 && equalFold("securestring", name[n:])
 }
 
-// segment looks at the segment of a path behind the name of a secret: /token/….
+// segment looks at the path segment after the name of a secret: /token/….
 func (s *Scanner) segment(v *view, from int) (next int, ok bool) {
 	to := v.run(from, maxValue, inWord)
 	value := v.text[from:to]
@@ -265,12 +268,14 @@ func (s *Scanner) segment(v *view, from int) (next int, ok bool) {
 	return s.emit(v, ruleSecret, from, to)
 }
 
-// notedPassword reports whether a password that is like no word follows the name [start, end) and a space: password Zk4wQr9T.
+// notedPassword reports whether a password that does not look like a word follows the name [start, end) and a space:
+// password Zk4wQr9T.
 func notedPassword(v *view, start, end int) bool {
 	return v.run(start, end-start, isLower|isUpper) == end && isAlnum(v.at(end+1)) && isChosen(v.text[end+1:valueEnd(v, end+1, 0)])
 }
 
-// unconnected returns the start of a value that nothing connects with the name [start, end), and its quote; -1 if none is.
+// unconnected returns the start of a value that nothing connects with the name [start, end), and its quote. It
+// returns -1 if there is no such value.
 func unconnected(v *view, start, end int) (from int, quote byte) {
 	switch after := v.at(end); {
 	case v.at(start-1) == '$': // a variable
@@ -282,8 +287,8 @@ func unconnected(v *view, start, end int) (from int, quote byte) {
 	return -1, 0
 }
 
-// listed returns the start of a value that is the next element of a list with its name, whose quote ends before i, and its
-// quote; -1 if none is: ["--token", "…"].
+// listed returns the start of a value that comes after its name in a list, and its quote: ["--token", "…"]. The
+// name's quote ends before i. It returns -1 if there is no such value.
 func listed(v *view, i int) (from int, quote byte) {
 	if i = v.spaces(i); v.at(i) != ',' {
 		return -1, 0
@@ -294,7 +299,8 @@ func listed(v *view, i int) (from int, quote byte) {
 	return opened(v, i)
 }
 
-// looseValue returns the start of a value that only a space or line break separates from its name at i, or -1: token …, | token | … |.
+// looseValue returns the start of a value at i that only a space or line break separates from its name: token …, |
+// token | … |. It returns -1 if there is none.
 func looseValue(v *view, i int) int {
 	if v.at(i) == '|' {
 		i = v.spaces(i + 1)
@@ -305,8 +311,8 @@ func looseValue(v *view, i int) int {
 	return i
 }
 
-// inWords looks at the words of a value: "Bearer …". query is set in a URL. Behind the first word, in braces and for a loose
-// value, no password is found.
+// inWords looks at the words of a value: "Bearer …". query is set in a URL. A password is found only in the first
+// word, and neither in braces nor in a loose value.
 func (s *Scanner) inWords(v *view, from int, quote byte, subject context, loose, query bool) (next int, ok bool) {
 	strict := loose
 	if v.at(from) == '{' {
@@ -346,16 +352,17 @@ func (s *Scanner) inWords(v *view, from int, quote byte, subject context, loose,
 	return 0, false
 }
 
-// isProse reports whether a word at i can be no value and no sign of one: the name of a secret in a sentence.
+// isProse reports whether the word at i can be neither a value nor a sign of one, as after the name of a secret in a
+// sentence.
 func isProse(v *view, i int) bool {
 	first := v.at(i)
 	return isLetterByte(first) && !oneOf(first, "fistvV") && v.run(i, minToken, inWord) < i+minToken
 }
 
-// maxWords bounds how many words of a value are looked at: "Bearer …".
+// maxWords is the maximum number of words of a value that are examined: "Bearer …".
 const maxWords = 3
 
-// specific tries the specific detectors on the value at from behind a name.
+// specific tries the specific detectors on the value at from, which comes after a name.
 func (s *Scanner) specific(v *view, from int, subject context) (next int, ok bool) {
 	word := v.run(from, maxWord, inWord)
 	at, kinds := from, uint16(0)
@@ -366,7 +373,7 @@ func (s *Scanner) specific(v *view, from int, subject context) (next int, ok boo
 		kinds |= class[b]
 	}
 	if at < word {
-		s.note(subject, at) // a format that needs this context finds it
+		s.note(subject, at) // this lets a format match that needs the context
 		if next, ok = s.value(v, at, word, kinds); ok {
 			return next, true
 		}
@@ -382,5 +389,6 @@ func (s *Scanner) specific(v *view, from int, subject context) (next int, ok boo
 	return 0, false
 }
 
-// maxNested bounds how many names inside of a rejected value are looked behind: a=b=c=… would cost its square.
+// maxNested limits how many names inside a rejected value are searched for values of their own: a=b=c=… would take
+// quadratic time.
 const maxNested = 4

@@ -12,12 +12,12 @@ const (
 	MaxPolicy     = 64 << 10 // bytes of encoded settings
 	MaxLists      = 32
 	MaxPatterns   = 32
-	MaxNameLength = 32 // bytes of the name of a list or pattern
+	MaxNameLength = 32 // bytes in the name of a list or pattern
 	MaxExemptions = 100
 )
 
 // Settings is a project's configuration of the Governor, as stored in doc.Policy.Governor. The zero value is not
-// valid; start with NewSettings.
+// valid: start with NewSettings.
 type Settings struct {
 	Enabled        bool
 	Strict         bool          // block instead of review
@@ -28,28 +28,28 @@ type Settings struct {
 	Lists          []KeywordList // at most MaxLists
 	Patterns       []Pattern     // at most MaxPatterns
 	Schema         AnswerSchema
-	MaxInput       uint64 // characters of all checked texts of a request; 0: no limit
-	MaxOutput      uint64 // characters of all checked texts of a response; 0: no limit
+	MaxInput       uint64 // maximum characters in all checked texts of a request, or 0 for no limit
+	MaxOutput      uint64 // maximum characters in all checked texts of a response, or 0 for no limit
 	Classifier     Classifier
 	Exemptions     []Exemption // at most MaxExemptions
 	AgentAddresses bool        // personal.email does not report AgentAddresses
 	automaton      []byte      // the lists' compiled words
 }
 
-// RuleActions overrides the actions of a rule or of a category. A rule's own entry takes precedence.
+// RuleActions overrides the actions of a rule or category. A rule's own entry takes precedence.
 type RuleActions struct {
 	Rule          string // name such as "personal.email", or a category such as "secret"
 	Input, Output Action
-	System        Override // of Input, for system texts
+	System        Override // overrides Input for system texts
 }
 
-// Override is an action that replaces another one: 1 + the action; 0: no override.
+// Override is an action that replaces another one. It is 1 + the action, or 0 for no override.
 type Override uint8
 
-// OverrideBy returns the override with an action.
+// OverrideBy returns the override that replaces any action with a.
 func OverrideBy(a Action) Override { return Override(a) + 1 }
 
-// Of returns the action after the override is applied to another action.
+// Of returns the action that results when the override is applied to a.
 func (o Override) Of(a Action) Action {
 	if o == 0 {
 		return a
@@ -63,7 +63,7 @@ type KeywordList struct {
 	Severity      Severity
 	Input, Output Action
 	System        Override
-	MatchCase     bool     // ASCII letters only match in the given case
+	MatchCase     bool     // ASCII letters match only in the given case
 	Words         []string // 2 to 120 bytes each, UTF-8 without control characters
 }
 
@@ -78,7 +78,7 @@ type Pattern struct {
 	MaxLength     uint64 // of a match, in bytes; at most MaxMatch
 }
 
-// AnswerSchema is the JSON Schema that non-streaming answers must satisfy.
+// AnswerSchema is the JSON Schema that non-streaming responses must satisfy.
 type AnswerSchema struct {
 	Schema   string // JSON; empty: none
 	Action   Action // Flag or Block
@@ -90,7 +90,7 @@ type ClassifierKind uint8
 
 const (
 	NoClassifier         ClassifierKind = iota
-	ChatClassifier                      // a chat model with a prompt and a JSON answer
+	ChatClassifier                      // a chat model with a prompt and a JSON response
 	ModerationClassifier                // OpenAI's moderation endpoint
 	LlamaGuardClassifier                // Llama Guard
 )
@@ -99,19 +99,19 @@ const (
 type Classifier struct {
 	Kind       ClassifierKind
 	Model      string // name in the catalog
-	Strict     bool   // judged before the request is sent; false: at the same time
+	Strict     bool   // judged before the request is sent; if false, at the same time
 	TimeoutMs  uint64
 	FailClosed bool   // block if the classifier fails
-	Threshold  uint64 // the score at and above which a request is a finding, 0 to 100
+	Threshold  uint64 // the lowest score that is a finding, 0 to 100
 }
 
-// NewSettings returns the defaults: the Governor is not enabled.
+// NewSettings returns the defaults, in which the Governor is not enabled.
 func NewSettings() Settings {
 	return Settings{AutoApprove: DefaultAutoApprove, AgentAddresses: true, Schema: AnswerSchema{Action: Flag, Severity: Medium}}
 }
 
-// settingsFormat is the first number of encoded settings. Older formats can still be read. Format 1 lacked exemptions
-// and the actions of system texts, so it has none.
+// settingsFormat is the first number of encoded settings. Older formats can still be read. Format 1 lacks exemptions
+// and actions for system texts, so settings in it have none.
 const settingsFormat = 2
 
 // Encode returns the stored form. It does not depend on the order of overrides. It is valid if Check accepts the
@@ -125,7 +125,7 @@ func (s *Settings) Encode() []byte {
 	return w.Buf
 }
 
-// sortActions sorts overrides in the table's order, so that Policy finds their rules in one pass.
+// sortActions sorts the overrides in the order of the table, so Policy finds their rules in one pass.
 func (s *Settings) sortActions() {
 	s.Actions = slices.Clone(s.Actions)
 	slices.SortStableFunc(s.Actions, func(a, b RuleActions) int {
@@ -176,7 +176,7 @@ func (s *Settings) fields(f *abi.Fields, format *uint64) {
 	}
 }
 
-// overrideFields lists the actions for system texts: of the overrides, the lists and the patterns.
+// overrideFields lists the actions for system texts in the overrides, the lists and the patterns.
 func (s *Settings) overrideFields(f *abi.Fields) {
 	for i := range s.Actions {
 		overrideField(f, &s.Actions[i].System)
@@ -211,7 +211,7 @@ func actionsFields(f *abi.Fields, a *RuleActions) {
 	effectFields(f, &none, &a.Input, &a.Output)
 }
 
-// wordEnd separates the words of an encoded list, because words contain no control characters.
+// wordEnd separates the words of an encoded list. Words contain no control characters.
 const wordEnd = "\n"
 
 func listFields(f *abi.Fields, l *KeywordList) {

@@ -10,12 +10,12 @@ import (
 
 // dash is the program of the pattern "-".
 var dash = append(append([]byte{ProgramFormat, 0, 0, 0, 0, 0, 1 << 5}, make([]byte, 26)...),
-	0, 0, 2, 0, // first and number of instructions
+	0, 0, 2, 0, // first instruction and number of instructions
 	OpRune, 0, 1, 0, '-', 0, 0, 0,
 	OpMatch, 0, 0, 0, 0, 0, 0, 0,
 )
 
-// fullSettings has a value other than the default in every field.
+// fullSettings returns settings with a value other than the default in every field.
 func fullSettings() Settings {
 	return Settings{
 		Enabled: true, Strict: true, Reversible: true, AutoApprove: 55, BlockUnchecked: true,
@@ -82,7 +82,7 @@ func TestSettingsActions(t *testing.T) {
 	}
 }
 
-// TestRuleOverridesCategory: in any order.
+// TestRuleOverridesCategory: a rule's own entry takes precedence in any order.
 func TestRuleOverridesCategory(t *testing.T) {
 	for _, actions := range [][]RuleActions{{{"personal.email", Allow, Allow, 0}, {"personal", Block, Block, 0}}, {{"personal", Block, Block, 0}, {"personal.email", Allow, Allow, 0}}} {
 		s := NewSettings()
@@ -122,7 +122,7 @@ func TestInvalidSettings(t *testing.T) {
 	}
 }
 
-// manyWords is words of 100 bytes that begin differently.
+// manyWords returns words of 100 bytes that begin differently.
 func manyWords(n int) (words []string) {
 	for i := range n {
 		words = append(words, strings.Repeat(string(rune('a'+i%26))+string(rune('a'+i/26)), 50))

@@ -9,7 +9,7 @@ import (
 )
 
 // Check returns an error that names the first invalid setting, its value and the remedy. It does not check the schema
-// (see package schema), or whether programs belong to their patterns.
+// (see package schema), nor whether programs belong to their patterns.
 func (s *Settings) Check() error {
 	if s.AutoApprove > MaxRisk {
 		return errors.New("autoApproveThreshold must be between 0 and 100, got " + strconv.FormatUint(s.AutoApprove, 10))
@@ -44,7 +44,7 @@ func (s *Settings) Check() error {
 	return nil
 }
 
-// isRule reports whether a name is that of a rule of the table or of a category.
+// isRule reports whether a name is that of a rule in the table or of a category.
 func isRule(name string) bool {
 	for c := range Categories {
 		if c.String() == name {

@@ -48,11 +48,12 @@ func (s *Scanner) AppendState(dst []byte) []byte {
 	return dst
 }
 
-// settledBit is added to the number of a program, to distinguish it from the number of a subject. The edge has the
-// number after the last program.
+// settledBit is added to a program's number to distinguish it from a subject's. The edge has the number after the
+// last program's.
 const settledBit = 128
 
-// reach returns the distance within which a word about a subject, given as its bit, gives context to a candidate.
+// reach returns the distance within which a word about a subject gives context to a candidate. bit is the subject's
+// bit.
 func reach(bit int) int {
 	if aboutCommand>>bit == 1 {
 		return nearCommand
@@ -60,11 +61,11 @@ func reach(bit int) int {
 	return nearBefore
 }
 
-// maxAhead is added to distances so that they are positive. They may point beyond the next byte to decide, because a
-// keyword may hold back up to this many decided words.
+// maxAhead is added to distances to make them positive. They may point beyond the next byte to decide, because a
+// keyword may hold back decided words of up to this many bytes.
 const maxAhead = maxKeyword + maxPrivateKey
 
-// Resume returns the scanner whose state AppendState has written. rules must be the same as before.
+// Resume returns the scanner whose state AppendState wrote. rules must be the same as before.
 func Resume(state []byte, rules *Rules) (*Scanner, error) {
 	s := NewScanner(rules)
 	if len(state) < 1+tailLength || state[0] != stateFormat {
@@ -103,7 +104,7 @@ func readNumbers(state []byte) (n [13]int, rest []byte, ok bool) {
 	return n, state, true
 }
 
-// resumeContext reads the words that give context.
+// resumeContext reads the words that give context, the ends of exempted matches, and the edge.
 func (s *Scanner) resumeContext(state []byte) error {
 	for len(state) > 0 {
 		bit := state[0]
@@ -129,7 +130,7 @@ func (s *Scanner) resumeContext(state []byte) error {
 	return nil
 }
 
-// appendNumber appends a number in groups of seven bits, the lowest first.
+// appendNumber appends a number in groups of seven bits, with the lowest first.
 func appendNumber(dst []byte, n int) []byte {
 	for n >= 0x80 {
 		dst = append(dst, byte(n)|0x80)

@@ -21,7 +21,7 @@ func TestMalformedStates(t *testing.T) {
 	}
 }
 
-// FuzzResume: no state makes the scanner fail.
+// FuzzResume: no state makes the scanner crash.
 func FuzzResume(f *testing.F) {
 	rules := AllRules()
 	s := NewScanner(rules)

@@ -26,7 +26,7 @@ func cutAtRandom(text string, random *rand.Rand) (pieces []string) {
 	return pieces
 }
 
-// placeholders is a redactor that knows [EMAIL_1] and [EMAIL_2].
+// placeholders returns a redactor that knows [EMAIL_1] and [EMAIL_2].
 func placeholders(p *governor.Policy) *governor.Redactor {
 	id, _ := governor.Lookup("personal.email")
 	q := governor.NewPolicy()
@@ -38,8 +38,8 @@ func placeholders(p *governor.Policy) *governor.Redactor {
 	return r
 }
 
-// FuzzStream: a streamed text is what one scan of it gives, with placeholders restored, however it is cut and in
-// whatever form it is sent; arguments do not depend on the cuts and stay JSON.
+// FuzzStream: a streamed text is the same as after a single scan, with placeholders restored, however it is cut and
+// in whatever form it is sent. Arguments do not depend on the cuts, and they stay JSON.
 func FuzzStream(f *testing.F) {
 	for i, e := range governor.Positives(f) {
 		f.Add(string(e.Text)+" [EMAIL_1", uint64(i))

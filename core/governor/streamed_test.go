@@ -14,7 +14,7 @@ import (
 	"github.com/postern-ai/postern/test/livestream"
 )
 
-// redacting is a policy that redacts everything in answers.
+// redacting returns a policy that redacts everything in responses.
 func redacting() *governor.Policy {
 	p := governor.NewPolicy()
 	for i := range governor.Table() {
@@ -23,13 +23,13 @@ func redacting() *governor.Policy {
 	return p
 }
 
-// whole is a text after one scan of all of it.
+// whole returns a text after a single scan of all of it.
 func whole(p *governor.Policy, text []byte) string {
 	found := governor.Scan(text, p.Rules(governor.Output), nil)
 	return string(new(governor.Redactor).Apply(nil, text, p, governor.Output, found))
 }
 
-// answer is the deltas of an answer whose text or arguments arrive in pieces.
+// answer returns the deltas of a response whose text or arguments arrive in pieces.
 func answer(kind chat.DeltaKind, pieces ...string) []chat.Delta {
 	deltas := []chat.Delta{{Kind: chat.DeltaStart, ID: "id", Model: "model"}}
 	if kind == chat.DeltaArgs {
@@ -45,7 +45,7 @@ func answer(kind chat.DeltaKind, pieces ...string) []chat.Delta {
 	return append(deltas, chat.Delta{Kind: chat.DeltaFinish, Finish: finish}, chat.Delta{Kind: chat.DeltaUsage}, chat.Delta{Kind: chat.DeltaEnd})
 }
 
-// straight runs deltas through the checks, carrying the state, and joins the text that is sent.
+// straight runs deltas through the checks, carries the state between them, and joins the text that is sent.
 func straight(t testing.TB, g *live.Guard, deltas []chat.Delta) string {
 	s := &live.Stream{}
 	var sent strings.Builder
@@ -72,7 +72,8 @@ func straight(t testing.TB, g *live.Guard, deltas []chat.Delta) string {
 	return jsontext.Escaped(sent.String()).Plain()
 }
 
-// TestEverySplitOfAStream streams every positive in two pieces for every cut: the result is that of a whole scan.
+// TestEverySplitOfAStream streams every positive in two pieces, cut at every position. The result is the same as
+// after a single scan.
 func TestEverySplitOfAStream(t *testing.T) {
 	p := redacting()
 	g := &live.Guard{Policy: p}
@@ -94,7 +95,7 @@ func TestEverySplitOfAStream(t *testing.T) {
 	}
 }
 
-// characters are the pieces of a text, one for each character.
+// characters cuts a text into single characters.
 func characters(text string) (pieces []string) {
 	for _, r := range text {
 		pieces = append(pieces, string(r))
@@ -112,7 +113,7 @@ func TestEveryWireForm(t *testing.T) {
 		}
 		for n, form := range livestream.Forms {
 			if (i+n)%3 != 0 {
-				continue // each example in two or three of the forms
+				continue // each example is sent in two or three of the forms
 			}
 			checkText(t, form, g, e)
 			if form.Dialect != chat.Native {

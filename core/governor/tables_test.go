@@ -15,7 +15,7 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write tables.go from the readable lists")
 
-// TestTables compares tables.go with the lists that it is made from. With -rewrite it writes them.
+// TestTables compares tables.go with the lists that it is made from. With -rewrite, it writes the file.
 func TestTables(t *testing.T) {
 	want, err := format.Source(makeTables())
 	if err != nil {
@@ -90,7 +90,7 @@ func writeText(b *bytes.Buffer, comment, name, text string) {
 	b.WriteString("\t\t\"\"\n")
 }
 
-// listRules lists all rules, and the rules of identifiers.
+// listRules returns all rules, and the rules of the identifiers.
 func listRules() (all []Rule, ids, letters []ID) {
 	all = append(all, codeRule[:]...)
 	for i := range tokenFormats {
@@ -119,7 +119,8 @@ func listRules() (all []Rule, ids, letters []ID) {
 	return all, ids, letters
 }
 
-// writeLetteredBy writes the numbers of the identifiers that may begin with a number of digits and, in the second half, of letters.
+// writeLetteredBy writes which identifiers may begin with each number of digits and, in the second half, with each
+// number of letters.
 func writeLetteredBy(b *bytes.Buffer) {
 	const longest = 18
 	fmt.Fprintf(b, "\n// letteredBy is the numbers of letteredFormats by how many digits a text begins with and, in the second half, how many letters.\nvar letteredBy = [...]string{\n")
@@ -138,7 +139,7 @@ func writeLetteredBy(b *bytes.Buffer) {
 	b.WriteString("}\n")
 }
 
-// packFormats is formatText, where each bucket begins in it, and the formats of none.
+// packFormats returns formatText, where each bucket begins in it, and the formats that belong to no bucket.
 func packFormats(rules []Rule) (text string, starts []int, free []looseFormat) {
 	by := make([]string, unanchored+1)
 	for i := range tokenFormats {
@@ -171,7 +172,7 @@ func packFormats(rules []Rule) (text string, starts []int, free []looseFormat) {
 	return text, starts, free
 }
 
-// makeLoose is a format without a literal prefix at an offset among the others.
+// makeLoose returns a format without a literal prefix. at is its offset among those formats.
 func makeLoose(pattern string, at int) (l looseFormat) {
 	l.at = uint16(at)
 	_, after, _ := strings.Cut(pattern, "}")
@@ -192,7 +193,7 @@ func makeLoose(pattern string, at int) (l looseFormat) {
 		}
 	}
 	offset := 0
-	for p := 0; p < len(pattern) && pattern[1] != 't'; { // one of t may begin with a joint, which no word does
+	for p := 0; p < len(pattern) && pattern[1] != 't'; { // a format of the class t may begin with a joint, unlike a word
 		next, literal, bit, least, most := element(pattern, p)
 		if bit == 0 {
 			l.offset, l.literal = byte(offset), literal
@@ -206,7 +207,7 @@ func makeLoose(pattern string, at int) (l looseFormat) {
 	return l
 }
 
-// writeIdentities writes the identifiers by their number of digits.
+// writeIdentities writes the identifiers by how many digits they have.
 func writeIdentities(b *bytes.Buffer) {
 	var by [19][]digitCount
 	for i := range identities {
@@ -248,7 +249,7 @@ func writeIdentities(b *bytes.Buffer) {
 	b.WriteString("}\n")
 }
 
-// countDigits is the number of digits of a shape, and of its first group.
+// countDigits returns the number of digits in a shape and in its first group.
 func countDigits(shape string) (digits, first int) {
 	for n, group := range strings.FieldsFunc(shape, func(r rune) bool { return r < '0' || r > '9' }) {
 		length, err := strconv.Atoi(group)
@@ -291,7 +292,7 @@ func makeClasses() (c [256]uint16) {
 	return c
 }
 
-// listForeign is the words of other scripts, and the é of "tél".
+// listForeign returns the words in other scripts, and the é of "tél".
 func listForeign() []string {
 	all := []string{"é"}
 	for _, one := range foreignWords {
@@ -333,8 +334,9 @@ type word struct {
 	entry
 }
 
-// writeVocabulary writes the vocabulary as one text, in which the length of each word is before it and the number of its entry
-// after it. Words of a bucket are neighbors, and words with equal entries share one. That makes the module smaller than a list of words does.
+// writeVocabulary writes the vocabulary as one string. Each word has its length before it and the number of its entry
+// after it. Words of a bucket are neighbors, and words with equal entries share one. This makes the module smaller
+// than a list of words would.
 func writeVocabulary(b *bytes.Buffer) {
 	var buckets []int
 	var bits [1024]uint32
@@ -381,7 +383,7 @@ func writeVocabulary(b *bytes.Buffer) {
 	}
 }
 
-// listWords is the vocabulary and the pairs' words by bucket.
+// listWords returns the words of the vocabulary and of the pairs, by bucket.
 func listWords() (all []word) {
 	byText := map[string]entry{}
 	add := func(text string, e entry) {
@@ -412,7 +414,7 @@ func listWords() (all []word) {
 	return all
 }
 
-// openedBy is the phrases that a word begins, as bits.
+// openedBy returns the phrases that a word begins, as bits.
 func openedBy(word string) (phrases uint32) {
 	for i := range injectionPhrases {
 		first, _, _ := strings.Cut(injectionPhrases[i].steps, " ")
@@ -423,7 +425,7 @@ func openedBy(word string) (phrases uint32) {
 	return phrases
 }
 
-// patternClasses is the members of each class of token formats.
+// patternClasses has the bytes of each class in token formats.
 var patternClasses = map[byte]string{
 	'd': digitBytes, 'x': digitBytes + "abcdef", 'X': digitBytes + "abcdefABCDEF", 'w': wordBytes, 'u': wordBytes + "_-", 'b': wordBytes + "+/",
 	'l': digitBytes + smallBytes, 'A': digitBytes + upperBytes, 'B': upperBytes + "234567", 'a': smallBytes + upperBytes, 'U': upperBytes,

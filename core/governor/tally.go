@@ -2,23 +2,22 @@ package governor
 
 import "github.com/postern-ai/postern/core/abi"
 
-// points lists a finding's contribution to the risk score by severity.
+// points lists how much a finding adds to the risk score, by severity.
 var points = [...]int{Low: 5, Medium: 20, High: 40, Critical: 100}
 
-// Points returns the contribution of a finding of this severity to the risk score.
+// Points returns how much a finding of this severity adds to the risk score.
 func (s Severity) Points() int { return points[s] }
 
 const (
 	// MaxRisk is the highest risk score.
 	MaxRisk = 100
-	// CountedPerRule is the number of findings of one rule that count: many email addresses are no greater risk than
-	// three.
+	// CountedPerRule is how many findings of one rule count: many email addresses are no greater risk than three.
 	CountedPerRule = 3
-	// MaxListed is the number of findings that are listed. The action applies to all findings.
+	// MaxListed is the maximum number of findings that are listed. Actions apply to all findings.
 	MaxListed = 100
 )
 
-// Tally adds up the findings in the texts of a request or response. Its zero value has none.
+// Tally adds up the findings in the texts of a request or response. Its zero value has no findings.
 //
 // The risk score is the sum of the points of all findings whose action is flag or block, at most 100: low 5, medium
 // 20, high 40, critical 100. Only the first three findings of each rule count. Redacted findings do not count,
@@ -32,13 +31,13 @@ type Tally struct {
 	counts  []ruleCount
 }
 
-// ruleCount is the number of findings of a rule that have counted so far.
+// ruleCount is how many findings of a rule have counted so far.
 type ruleCount struct {
 	rule  ID
 	count uint8
 }
 
-// Add counts findings of one text.
+// Add counts the findings in one text.
 func (t *Tally) Add(p *Policy, d Direction, findings []Finding) {
 	for _, f := range findings {
 		action := p.Action(d, f.Rule)
@@ -58,7 +57,7 @@ func (t *Tally) Add(p *Policy, d Direction, findings []Finding) {
 	}
 }
 
-// counted reports whether another finding of a rule counts.
+// counted reports whether another finding of a rule counts, and if so, counts it.
 func (t *Tally) counted(rule ID) bool {
 	for i := range t.counts {
 		if c := &t.counts[i]; c.rule == rule {
@@ -85,7 +84,8 @@ func (t *Tally) Decide(p *Policy) Decision {
 	return Approve
 }
 
-// Fields writes or reads the tally, for a stream's state. It is at most about 1 KiB, most of which is the list.
+// Fields writes or reads the tally as part of a stream's state. The encoding has at most about 1 KiB, most of which
+// is the list.
 func (t *Tally) Fields(f *abi.Fields) {
 	total, risk := uint64(t.Total), uint64(t.Risk)
 	f.Flags(&t.Blocked, &t.Redact)
@@ -106,7 +106,7 @@ func (t *Tally) Fields(f *abi.Fields) {
 	}
 }
 
-// findingFields is a finding as its rule, start and length.
+// findingFields writes or reads a finding as its rule, start and length.
 func findingFields(f *abi.Fields, one *Finding) {
 	rule, start, length := uint64(one.Rule), uint64(one.Start), uint64(one.End-one.Start)
 	f.Uint(&rule)

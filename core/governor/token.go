@@ -1,16 +1,16 @@
 package governor
 
 // tokenFormat contains the published formats of one kind of token, as patterns separated by spaces. Neighbors with
-// the same rule are one rule.
+// the same rule name form one rule.
 type tokenFormat struct {
 	rule     string
 	severity Severity
 	patterns string
 	check    check
-	near     context // a subject that must be named before the token; 0: none
+	near     context // a subject that must be named before the token, or 0 for none
 }
 
-// tokenFormats is the list of formats. testdata/governor/tokens.txt has their sources and examples; a test compares
+// tokenFormats lists the formats. testdata/governor/tokens.txt has their sources and examples, and a test compares
 // the two. At each place, the first format that matches decides. The scanner reads formatText, which is generated
 // from the list.
 var tokenFormats = [...]tokenFormat{
@@ -234,7 +234,7 @@ var tokenFormats = [...]tokenFormat{
 	{"secret.service-key", High, "{u43}:B{u86}", ofMixed, 0},
 }
 
-// formatSubjects is the subjects that formats need, by their numbers in formatText.
+// formatSubjects lists the subjects that formats need, by their numbers in formatText.
 var formatSubjects = [...]context{0, aboutSecret, aboutAWS, aboutDatadog, aboutHeroku, aboutVercel, aboutCloudflare, aboutTwilio, aboutVendor}
 
 // oneFormat is one format of formatText.
@@ -245,8 +245,8 @@ type oneFormat struct {
 	near    context
 }
 
-// formatHead is the bytes before a pattern in formatText: its length, its rule, and its check plus 16 times the number of its
-// subject.
+// formatHead is the number of bytes before a pattern in formatText. They are its length, its rule, and its check plus
+// 16 times the number of its subject.
 const formatHead = 3
 
 // formatAt returns the format at an offset in formatText.

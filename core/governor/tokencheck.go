@@ -7,7 +7,7 @@ import (
 	"github.com/postern-ai/postern/core/keys"
 )
 
-// check is a condition that a token must meet in addition to its pattern; 0: none.
+// check is a condition that a token must meet in addition to its pattern. 0 is no condition.
 type check uint8
 
 const (
@@ -75,7 +75,7 @@ func discordToken(token []byte) bool {
 	return ok && n >= 16 || mixed(token[:first]) && mixed(token[last+1:])
 }
 
-// pastHex requires a digit, and a letter that no hash has.
+// pastHex requires a digit and a letter that is not hexadecimal, because a hash has no such letter.
 func pastHex(token []byte) bool {
 	digit, letter := false, false
 	for _, b := range token {
@@ -85,7 +85,7 @@ func pastHex(token []byte) bool {
 	return digit && letter
 }
 
-// varied requires that case or kind change as often as in random text.
+// varied requires that the case or kind of bytes changes as often as in random text.
 func varied(token []byte) bool { return changes(token)*5 >= len(token) }
 
 // mixed requires lower case, upper case and digits, for a format without a distinctive prefix.
@@ -97,8 +97,9 @@ func mixed(token []byte) bool {
 	return kinds&(isLower|isUpper|isDigit) == isLower|isUpper|isDigit && changes(token)*4+4 >= len(token)
 }
 
-// changes counts the places where the kind of byte changes: lower case, upper case, digit. A capital that begins a word
-// does not count. In names in code these are every five bytes or more apart, in random text every two.
+// changes counts the places where the kind of byte changes between lower case, upper case and digits. A capital that
+// begins a word does not count. In names in code, such changes are at least five bytes apart. In random text, there
+// is one every two bytes.
 func changes(text []byte) (n int) {
 	before, single := uint16(0), false
 	for _, b := range text {

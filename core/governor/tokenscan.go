@@ -1,7 +1,8 @@
 package governor
 
-// minSpread is the least spread of a token's variable part: random hexadecimal text of 32 bytes has about 11. After a prefix that
-// says what the token is, minKnownSpread is enough, unless the text repeats a byte or counts.
+// minSpread is the minimum spread of a token's variable part. Random hexadecimal text of 32 bytes has a spread of
+// about 11. After a prefix that says what the token is, minKnownSpread is enough, unless the text repeats a byte or
+// counts up or down.
 const minSpread, minKnownSpread = 6, 4
 
 // telling is the length from which a literal prefix says what the token is.
@@ -10,7 +11,7 @@ const telling = len("SG.")
 // masked is how many equal bytes in a row hide a token's rest.
 const masked = 6
 
-// base64 tries the secrets that are structured text in base64: tokens, and keys.
+// base64 tries the detectors for secrets that are structured text in base64: tokens and keys.
 func (s *Scanner) base64(v *view, start int) (next int, ok bool) {
 	if v.has(start, "eyJ") {
 		if next, ok = s.jwt(v, start); ok {
@@ -30,7 +31,7 @@ func (s *Scanner) base64(v *view, start int) (next int, ok bool) {
 	return 0, false
 }
 
-// token tries the token formats at a word's start.
+// token tries the token formats at the start of a word.
 func (s *Scanner) token(v *view, start, end int, kinds uint16) (next int, ok bool) {
 	switch v.text[start] {
 	case 'e', 'Z', 'L', 'M':
@@ -39,7 +40,7 @@ func (s *Scanner) token(v *view, start, end int, kinds uint16) (next int, ok boo
 		}
 	}
 	if kinds&isLower == 0 && end-start >= 20 && (v.has(start, "AKIA") || v.has(start, "ASIA") || v.has(start, "GOOG")) {
-		s.note(aboutAWS, end) // the secret half follows; Google's HMAC keys are like those of AWS
+		s.note(aboutAWS, end) // the secret half follows; Google's HMAC keys are like AWS keys
 	}
 	next, known, ok := s.anchored(v, start)
 	if ok {
@@ -69,18 +70,19 @@ func (s *Scanner) token(v *view, start, end int, kinds uint16) (next int, ok boo
 	return 0, false
 }
 
-// looseFormat is a format of formatText without a literal prefix of two bytes: where it is, the byte after its first word (0 if
-// it is one word, 1 if it may contain slashes), and its first literal byte if runs of fixed length are before it.
+// looseFormat is a format of formatText without a literal prefix of two bytes. at is its position there. behind is
+// the byte after its first word, 0 if it is only one word, or 1 if it may contain slashes. If only runs of fixed
+// length come before its first literal byte, literal is that byte, at offset.
 type looseFormat struct {
 	at                      uint16
 	behind, offset, literal byte
-	least                   byte   // the least length of its first word, if a run begins it
-	first, next             uint32 // the classes of its first byte, and of the one after its first word; 0: not known
+	least                   byte   // the minimum length of its first word, if that begins with a run
+	first, next             uint32 // the classes of its first byte, and of the byte after behind; 0 if not known
 	nextLiteral             byte   // or that byte
 }
 
-// fits reports whether the format's first bytes may be at start, and the ones after its first word at end. It looks at no byte
-// that has not arrived.
+// fits reports whether the format's first bytes may be at start, and the bytes after its first word at end. It does
+// not look at bytes that have not arrived.
 func (l *looseFormat) fits(v *view, start, end int) bool {
 	if l.first != 0 && patternClass[v.text[start]]&l.first == 0 {
 		return false
@@ -95,7 +97,7 @@ func (l *looseFormat) fits(v *view, start, end int) bool {
 	return next == l.nextLiteral || patternClass[next]&l.next != 0
 }
 
-// looseBehind returns the range of the formats in loose whose first word a byte may end.
+// looseBehind returns the range in loose of the formats that may have a given byte after their first word.
 func looseBehind(after byte) (from, to int) {
 	switch after {
 	case ':':
@@ -106,11 +108,11 @@ func looseBehind(after byte) (from, to int) {
 	return int(looseStarts[2]), int(looseStarts[4]) // a slash, or text that may contain one
 }
 
-// looseOrder is the bytes after first words in the order of loose. looseStarts has their ranges.
+// looseOrder lists the bytes after first words, in the order of loose. looseStarts has their ranges.
 const looseOrder = ":|/\x01\x00"
 
-// anchored tries the formats that begin with two literal bytes. known is the length of the longest literal prefix of one that is
-// at start, if it is longer than two.
+// anchored tries the formats that begin with two literal bytes. known is the length of the longest literal prefix of
+// a format at start, or 0 if none is longer than two.
 func (s *Scanner) anchored(v *view, start int) (next, known int, ok bool) {
 	bucket := bucketOf(v.at(start), v.at(start+1))
 	for at := int(formatStarts[bucket]); at < int(formatStarts[bucket+1]); {
@@ -134,7 +136,7 @@ func (s *Scanner) anchored(v *view, start int) (next, known int, ok bool) {
 	return 0, known, false
 }
 
-// tryFormat tries one format whose literal prefix is at start. A format without a checksum needs a body that looks random.
+// tryFormat tries one format whose literal prefix is at start. The token's body must look random.
 func (s *Scanner) tryFormat(v *view, start int, prefix string, f *oneFormat) (next int, ok bool) {
 	if f.near != 0 && (s.since(f.near, start) > nearBefore || f.near != aboutSecret && v.at(start-1) == '/') {
 		return 0, false
@@ -143,11 +145,11 @@ func (s *Scanner) tryFormat(v *view, start int, prefix string, f *oneFormat) (ne
 		return s.sharedSignature(v, start, f)
 	}
 	if f.pattern[:4] == "{t3}" && v.at(start+3) == 'Q' && oneOf(v.at(start-1), "._~-") {
-		start-- // a joint begins the token, but no word
+		start-- // the token may begin with a joint, unlike a word
 	}
 	end := tokenEnd(v, start, f.pattern)
 	if end < 0 && f.check == ofGitHub {
-		end, _ = match(v, start, f.pattern) // the checksum says where it ends
+		end, _ = match(v, start, f.pattern) // the checksum shows where it ends
 	}
 	if end < 0 {
 		return 0, false
@@ -166,7 +168,8 @@ func (s *Scanner) tryFormat(v *view, start int, prefix string, f *oneFormat) (ne
 	return s.emit(v, f.rule, start, end)
 }
 
-// looksRandom reports whether the body of a token is no placeholder, by its spread and the length of the prefix before it.
+// looksRandom reports whether the body of a token is more than a placeholder, according to its spread and the length
+// of the prefix before it.
 func looksRandom(body []byte, prefix int, near context) bool {
 	switch n := spread(body); {
 	case n >= minSpread:
@@ -178,7 +181,8 @@ func looksRandom(body []byte, prefix int, near context) bool {
 	}
 }
 
-// isMasked reports whether one letter in a row hides a part of a token: sk-…xxxxxxxx. An A is no mask: it is a zero in base64.
+// isMasked reports whether a run of one letter hides a part of a token: sk-…xxxxxxxx. A run of A does not, because A
+// is a zero in base64.
 func isMasked(body []byte) bool {
 	row := 1
 	for i := 1; i < len(body) && row < masked; i++ {
@@ -189,14 +193,15 @@ func isMasked(body []byte) bool {
 	return row >= masked
 }
 
-// tokenEnd returns the end of a token at start that a pattern describes and that the text does not continue, or -1.
+// tokenEnd returns the end of a token at start that a pattern describes. It returns -1 if there is none or if the
+// text continues the token.
 func tokenEnd(v *view, start int, pattern string) int {
 	end, last := match(v, start, pattern)
 	if end < 0 || patternClass[v.at(end)]&last != 0 && (v.at(end) != '.' || isAlnum(v.at(end+1))) {
 		return -1
 	}
 	if !v.closed(end) && (len(literalPrefix(pattern)) < len("shpat_") || last != classBit('x') && last != classBit('A')) {
-		return -1 // hexadecimal text ends before any other letter
+		return -1 // only a run of the class x or A may end before another letter
 	}
 	for v.text[end-1] == '.' && last != classBit('h') {
 		end-- // the end of a sentence
@@ -204,7 +209,7 @@ func tokenEnd(v *view, start int, pattern string) int {
 	return end
 }
 
-// sharedSignature returns the signature of an Azure shared access signature: the finding is its value.
+// sharedSignature looks for an Azure shared access signature. The finding is the value of the signature.
 func (s *Scanner) sharedSignature(v *view, start int, f *oneFormat) (next int, ok bool) {
 	end, _ := match(v, start, f.pattern)
 	if end < 0 || !v.has(end-3, "%3D") && v.at(end) != '=' || spread(v.text[start+4:end]) < minSpread {

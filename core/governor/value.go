@@ -2,7 +2,7 @@ package governor
 
 import "bytes"
 
-// wholeValue judges the value [from, to). A strict judgment does not accept passwords.
+// wholeValue judges the value [from, to). If strict is set, it does not accept passwords.
 func (s *Scanner) wholeValue(v *view, from, to int, quote byte, subject context, strict bool) (next int, ok bool) {
 	if end := denseEnd(v, from, quote); end >= to && end > 0 {
 		return s.emit(v, ruleSecret, from, end)
@@ -31,7 +31,7 @@ func (s *Scanner) wholeValue(v *view, from, to int, quote byte, subject context,
 		return 0, false
 	}
 	if quote == 0 && (v.at(to) == '(' || v.at(to) == '[') {
-		return 0, false // a call or an element: code
+		return 0, false // code: a call or an index
 	}
 	return s.emit(v, rule, from, to)
 }
@@ -41,7 +41,7 @@ func (s *Scanner) random(value []byte, from int, quoted bool, subject context) b
 	least := 15
 	switch {
 	case subject == 0 && isHash(value), subject&aboutSecret == 0 && bytes.IndexByte(value, '/') > 0 && bytes.IndexByte(value, '.') > 0:
-		return false // a key of a cache or an object
+		return false // the key of a cache or an object
 	case subject&aboutSecret != 0 && changes(value)*2 > len(value) && isChosen(value):
 		least = 8
 	case subject&aboutHeader != 0 || s.since(aboutCommand, from) <= nearCommand || subject&aboutSecret != 0 && changes(value)*3 > len(value):
@@ -59,7 +59,7 @@ func (s *Scanner) random(value []byte, from int, quoted bool, subject context) b
 	return dot < 0 || quoted || subject&aboutHeader != 0 || changes(value)*3 >= len(value) || isSecret(value[dot+1:], 20, false) || isSecret(value[:dot], 20, false)
 }
 
-// containsFold reports whether text contains a string in lower case, in any case.
+// containsFold reports whether text contains a lowercase string, ignoring case.
 func containsFold(text []byte, lower string) bool {
 	for i := 0; i+len(lower) <= len(text); i++ {
 		if equalFold(lower, text[i:i+len(lower)]) {
@@ -69,8 +69,8 @@ func containsFold(text []byte, lower string) bool {
 	return false
 }
 
-// valueEnd returns the end of a value. A quoted value ends at its quote, other values at white space or punctuation.
-// A value has at most maxValue bytes.
+// valueEnd returns the end of a value. A quoted value ends at its quote, and other values end at white space or
+// punctuation. A value has at most maxValue bytes.
 func valueEnd(v *view, from int, quote byte) int {
 	i := from
 	for ; i < from+maxValue; i++ {
@@ -98,9 +98,10 @@ func valueEnd(v *view, from int, quote byte) int {
 	return i
 }
 
-// denseEnd returns the end of a value of 40 to 128 bytes in which signs, letters and digits change so often that it is random, with
-// spaces and brackets in it: a key of Django or WordPress. It is 0 if the value is none. Without quotes it ends with the line.
-// Source: https://api.wordpress.org/secret-key/1.1/salt/, django.core.management.utils.get_random_secret_key.
+// denseEnd returns the end of a value of 40 to 127 bytes in which signs, letters and digits change so often that it
+// must be random. It may contain spaces and brackets, as the keys of Django and WordPress do. Without quotes, it ends
+// at a space or at the end of the line. denseEnd returns 0 if there is no such value. Source:
+// https://api.wordpress.org/secret-key/1.1/salt/, django.core.management.utils.get_random_secret_key.
 func denseEnd(v *view, from int, quote byte) int {
 	if quote == 0 && v.at(from-1) != '=' {
 		return 0
@@ -130,7 +131,7 @@ func denseEnd(v *view, from int, quote byte) int {
 		}
 	}
 	n := i - from
-	for _, code := range [...]string{"{{", "${", "(?", "a-z", "0-9"} { // a template, a regular expression
+	for _, code := range [...]string{"{{", "${", "(?", "a-z", "0-9"} { // a template or a regular expression
 		if bytes.Contains(v.text[from:i], []byte(code)) {
 			return 0
 		}
@@ -146,7 +147,8 @@ func isPath(value []byte) bool {
 	return value[0] == '/' && changes(value)*3 < len(value) || value[0] == '.' || value[0] == '~' || bytes.Contains(value, []byte("://")) || bytes.Contains(value, []byte(`:\`))
 }
 
-// isExpression reports whether a value is code after a text that ends with the name: "PWD="+cmd.Dir, 'Password=',parameters('….
+// isExpression reports whether a value is code that follows a string ending with the name: "PWD="+cmd.Dir,
+// 'Password=',parameters('….
 func isExpression(value []byte) bool {
 	if !oneOf(value[0], "+,&.)") {
 		return false
@@ -166,7 +168,7 @@ func isMember(value []byte) bool {
 	return isLetterByte(value[0]) && dot > 0 && dot < len(value) && isLetterByte(value[dot])
 }
 
-// isPassword reports whether a value looks like a password that a person has chosen: letters, and a digit or symbol.
+// isPassword reports whether a value looks like a password that a person chose: letters, and a digit or symbol.
 func isPassword(value []byte) bool {
 	letters, others := false, false
 	for _, b := range value {
@@ -180,8 +182,8 @@ func isPassword(value []byte) bool {
 	return letters && others && !runs(value)
 }
 
-// isChosen reports whether a value is like no other thing that people note after "pass": it has letters, digits and signs, or
-// capitals, small letters and digits that change often.
+// isChosen reports whether a value looks unlike anything else that people write after "pass". It has letters, digits
+// and signs, or capitals, lowercase letters and digits that change often.
 func isChosen(value []byte) bool {
 	kinds, sign := uint16(0), false
 	for _, b := range value {
@@ -192,8 +194,8 @@ func isChosen(value []byte) bool {
 	return kinds&isDigit != 0 && letters != 0 && (sign || letters == isLower|isUpper && changes(value)*3 > len(value))
 }
 
-// isSecret reports whether a value looks random: a UUID, or letters and digits that change often, or twenty with four digits
-// after a prefix. A quoted value may contain signs.
+// isSecret reports whether a value looks random. It is a UUID, letters and digits that change often, or at least
+// twenty characters with four digits after a prefix. A quoted value may contain signs.
 func isSecret(value []byte, least int, quoted bool) bool {
 	if isUUID(value) {
 		return spread(value) >= minSpread
@@ -209,7 +211,7 @@ func isSecret(value []byte, least int, quoted bool) bool {
 			digits++
 		case isLetterByte(b):
 		case i+20 < len(value) && oneOf(b, "_-:"):
-			hash, digits = isHex, 0 // of the part after a prefix
+			hash, digits = isHex, 0 // count only the part after a prefix
 		default:
 			digits = -len(value)
 		}
@@ -218,7 +220,7 @@ func isSecret(value []byte, least int, quoted bool) bool {
 		}
 		kinds |= class[b]
 	}
-	if n := spread(value); n < minSpread || n < 8 && hash == 0 { // sixteen digits do not differ more
+	if n := spread(value); n < minSpread || n < 8 && hash == 0 { // hexadecimal text has at most sixteen different digits
 		return false
 	}
 	if kinds&(isDigit|isLower|isUpper) == isLower|isUpper {
@@ -227,7 +229,7 @@ func isSecret(value []byte, least int, quoted bool) bool {
 	return kinds&isDigit != 0 && kinds&(isLower|isUpper) != 0 && (changes(value)*4+4 >= len(value) || len(value) >= 32 && changes(value)*5 >= len(value) || len(value) >= 20 && (hash != 0 || digits >= 4 || kinds&(isLower|isUpper) != isLower|isUpper && isUnpronounceable(value)))
 }
 
-// isProductKey reports whether a value is groups of capitals and digits, as licenses of programs have them: ABCDE-FGHIJ-….
+// isProductKey reports whether a value consists of groups of capitals and digits, as license keys do: ABCDE-FGHIJ-….
 func isProductKey(value []byte) bool {
 	group := bytes.IndexByte(value, '-')
 	if group < 4 || group > 6 || len(value) < 4*group || (len(value)+1)%(group+1) != 0 {
@@ -272,8 +274,8 @@ func isUUID(value []byte) bool {
 	return true
 }
 
-// isUnpronounceable reports whether a value has as many rare letters as random text with few digits: a quarter of all are one
-// of these, and about one in twenty of English text.
+// isUnpronounceable reports whether a value has as many rare letters as random text with few digits. About a quarter
+// of the letters in random text are rare, but only one in twenty in English.
 func isUnpronounceable(value []byte) bool {
 	letters, rare := 0, 0
 	for _, b := range value {

@@ -1,6 +1,6 @@
 package governor
 
-// context is a set of subjects that words near a candidate name.
+// context is a set of subjects that nearby words name.
 type context uint64
 
 const (
@@ -15,7 +15,7 @@ const (
 	aboutNetherlands
 	aboutPoland
 	aboutSweden
-	aboutVendor // services whose tokens have no prefix, see tokenFormats
+	aboutVendor // services whose tokens have no prefix: see tokenFormats
 	aboutDenmark
 	aboutPortugal
 	aboutBrazil
@@ -44,7 +44,7 @@ const (
 	aboutRouting
 	aboutCard
 	aboutPassport
-	aboutDocument // identity cards, driving licenses, cards of voters and insured persons
+	aboutDocument // identity cards, driving licenses, and the cards of voters and insured persons
 	aboutFrance
 	aboutSingapore
 	aboutHongKong
@@ -59,19 +59,19 @@ const (
 	aboutVercel
 	aboutCloudflare
 	aboutTwilio
-	aboutKey     // a part of a name that is not enough alone: stripe_key, db_pass
+	aboutKey     // part of a name that is not enough alone: stripe_key, db_pass
 	aboutHeader  // the header that carries credentials: authorization
 	aboutCommand // the command line of a program that takes credentials: curl
-	aboutLogin   // programs and files that have a password after a space: netrc, docker login
-	aboutCall    // words that phone numbers have, and other numbers: office
-	aboutArticle // things whose numbers identify no person: order, invoice, part
+	aboutLogin   // programs and files in which a password comes after a space: netrc, docker login
+	aboutCall    // words that go with phone numbers, but also with other numbers: office
+	aboutArticle // things whose numbers do not identify a person: order, invoice, part
 	subjects     = iota
 )
 
-// vocabulary, pairs and openingWords are the readable form of tables.go: after a change run make generate.
+// vocabulary, pairs and openingWords are the readable form of tables.go. Run make generate after a change.
 //
-// vocabulary is words in lower case with their subjects. Words of other languages are there without their accents'
-// letters, because bytes above ASCII separate words: the end of "teléfono" is "fono".
+// vocabulary lists words in lower case with their subjects. Words in other languages are split at letters beyond
+// ASCII, because such bytes separate words: the end of "teléfono" is "fono".
 var vocabulary = []struct {
 	subject context
 	words   string
@@ -153,14 +153,13 @@ var vocabulary = []struct {
 	{aboutArticle, "securities cusip sedol isin imei iccid vin vehicle gtin"},
 }
 
-// openingWords lists words that begin an injection phrase, and "sig", the signature of an Azure shared access
-// signature.
+// openingWords lists words that begin an injection phrase, and "sig", which begins an Azure shared access signature.
 const openingWords = "sig ignore disregard forget override bypass do new developer reveal repeat output print show tell display leak give what you act pretend behave enter enable activate jailbreak without never"
 
-// publicParts lists parts of names of tokens and keys that are not secret: next_page_token, key_id, passwordHash.
+// publicParts lists parts of the names of tokens and keys that are not secret: next_page_token, key_id, passwordHash.
 var publicParts = [...]string{"public", "version", "page", "next", "cursor", "csrf", "xsrf", "authenticity", "continuation", "publishable", "pub", "max", "sync", "hash", "digest", "checksum", "file", "path", "url", "uri", "name", "id", "type", "length", "count", "limit", "cache", "sort", "partition", "foreign", "object", "row", "map", "idempotency", "routing", "lookup", "fingerprint", "group"}
 
-// publicLetters is the first letters of publicParts, as bits, by their length.
+// publicLetters has the first letters of publicParts, as bits, by the length of the part.
 var publicLetters = firstLetters(publicParts[:])
 
 func firstLetters(words []string) (letters [16]uint32) {
@@ -196,7 +195,7 @@ func isPublic(text []byte, start, end int) bool {
 	return false
 }
 
-// pairs is words that are a subject only one after the other, with at most one byte between them.
+// pairs lists words that name a subject only in sequence, with at most three bytes between them.
 var pairs = []struct {
 	first, second string
 	subject       context
@@ -240,26 +239,27 @@ var pairs = []struct {
 	{"national", "identifier", aboutID | aboutDocument}, {"tax", "identifier", aboutTax}, {"taxpayer", "reference", aboutTax},
 }
 
-// entry is what a word of the vocabulary stands for. In tables.go, words with the same meaning share one.
+// entry is what a word of the vocabulary stands for. In tables.go, words with the same meaning share an entry.
 type entry struct {
 	subject context
-	phrases uint32 // injection phrases that it begins, as bits
+	phrases uint32 // injection phrases that begin with it, as bits
 	pair    bool   // it begins or ends a pair
 }
 
-// wordPair is a pair by its words' numbers, which are their places in wordText, and the number of its entry.
+// wordPair is a pair of words. It has their numbers, which are their positions in wordText, and the number of the
+// pair's entry.
 type wordPair struct {
 	first, second uint16
 	entry         uint8
 }
 
-// bucketOf returns the bucket of a token format for its first two bytes.
+// bucketOf returns the bucket for a token format's first two bytes.
 func bucketOf(first, second byte) int { return int(first&31)<<5 | int(second&31) }
 
-// unanchored is the bucket of the token formats without a literal prefix of two bytes.
+// unanchored is the bucket for token formats without a literal prefix of two bytes.
 const unanchored = 1024
 
-// wordBucket returns the bucket of a word, of which there are 256.
+// wordBucket returns the bucket of a word. There are 256 buckets.
 func wordBucket(first, second byte) int { return bucketOf(first, second) >> 2 }
 
 const (
@@ -267,32 +267,33 @@ const (
 	hashShift  = 17
 )
 
-// hash is 15 bits made of a word's length and its first two, middle and last letters in any case.
+// hash returns 15 bits made from a word's length and its first two, middle and last letters, in any case.
 func hash(word []byte) uint32 {
 	n := len(word)
 	return hashOf(uint32(word[0])|uint32(word[1])<<8, word[n/2], word[n-1], n)
 }
 
-// hashOf is hash of a word of n letters that begins with the lowest two bytes of first.
+// hashOf returns the hash of a word of n letters. The two lowest bytes of first are its first two letters.
 func hashOf(first uint32, middle, last byte, n int) uint32 {
 	return (first&0x1f1f | uint32(middle&31)<<16 | uint32(last&31)<<21 | uint32(n)<<26) * hashFactor >> hashShift
 }
 
-// innerHash is 15 other bits, of other letters.
+// innerHash returns 15 different bits, made from other letters.
 func innerHash(word []byte) uint32 {
 	n := len(word)
 	h := uint32(word[n/3]&31) | uint32(word[n-2]&31)<<5 | uint32(word[0]&31)<<10 | uint32(n&31)<<15
 	return ^h * hashFactor >> hashShift
 }
 
-// isLikely reports whether a word of at least two letters may be in the vocabulary: true for about one other word in two hundred of
-// the documents here. The first look at the filter rejects 96 of 100.
+// isLikely reports whether a word of at least two letters may be in the vocabulary. In the documents of this
+// repository, it is true for about one in two hundred words that are not. The first look at the filter rejects 96 of
+// 100.
 func isLikely(word []byte) bool {
 	h := hash(word)
 	return likely[h>>5]>>(h&31)&1 == 1 && isLikelyInside(word)
 }
 
-// isLikelyInside is the second look. It is a separate function, so that the first look can be inlined.
+// isLikelyInside takes the second look. It is a separate function so that the first look can be inlined.
 //
 //go:noinline
 func isLikelyInside(word []byte) bool {
@@ -300,7 +301,8 @@ func isLikelyInside(word []byte) bool {
 	return likely[h>>5]>>(h&31)&1 == 1
 }
 
-// lookUp returns the vocabulary's entry for a word of ASCII letters and digits in any case, and its number; or nil.
+// lookUp returns the vocabulary's entry for a word of ASCII letters and digits, in any case, and the word's number.
+// The entry is nil if there is none.
 func lookUp(word []byte) (e *entry, number int) {
 	if len(word) < 2 {
 		return nil, 0
@@ -312,7 +314,7 @@ func lookUp(word []byte) (e *entry, number int) {
 	for at := int(buckets[bucket]); at < int(buckets[bucket+1]); {
 		n := int(wordText[at])
 		if n > len(word) {
-			break // the words of a bucket are in the order of their lengths
+			break // the words in a bucket are in order of length
 		}
 		end := at + 1 + n
 		if n == len(word) && wordText[end-1] == word[n-1]|0x20 && equalFold(wordText[at+1:end], word) {
@@ -323,7 +325,7 @@ func lookUp(word []byte) (e *entry, number int) {
 	return nil, 0
 }
 
-// equalFold compares a text with a word in lower case.
+// equalFold reports whether a word equals a lowercase string, ignoring case.
 func equalFold(lower string, word []byte) bool {
 	if len(lower) != len(word) {
 		return false
@@ -339,7 +341,7 @@ func equalFold(lower string, word []byte) bool {
 	return true
 }
 
-// pairSubject returns the subject of two words in sequence, given by their numbers.
+// pairSubject returns the subject of two consecutive words, given by their numbers.
 func pairSubject(first, second int) context {
 	for i := range wordPairs {
 		if p := &wordPairs[i]; int(p.first) == first && int(p.second) == second {

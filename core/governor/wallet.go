@@ -60,7 +60,7 @@ func (s *Scanner) segwit(v *view, text []byte, start int) (next int, ok bool) {
 	switch version, program := text[prefix+1]|0x20, len(text)-prefix-len("1q")-6; {
 	case version == 'q':
 		ok = sum == checksum.Bech32Constant && (program == 32 || program == 52)
-	default: // 1 to 16, the rest of the alphabet is more
+	default: // versions 1 to 16; the rest of the alphabet stands for higher ones
 		ok = sum == checksum.Bech32mConstant && oneOf(text[prefix+1]|0x20, "pzry9x8gf2tvdw0s") && program >= 4
 	}
 	if !ok {
@@ -69,8 +69,8 @@ func (s *Scanner) segwit(v *view, text []byte, start int) (next int, ok bool) {
 	return s.emit(v, ruleBitcoin, start, start+len(text))
 }
 
-// ethereum looks for an address: 40 hexadecimal digits whose case is the checksum of EIP-55, or all in one case and
-// not after a word about hashes.
+// ethereum looks for an address of 40 hexadecimal digits. Either their case is the checksum of EIP-55, or they are
+// all in one case and not after a word about hashes.
 func (s *Scanner) ethereum(v *view, start int) (next int, ok bool) {
 	end := start + 42
 	if v.run(start+2, 41, isHex) != end || !v.closed(end) {

@@ -1,7 +1,7 @@
 package governor
 
-// jsonWebKey looks for the private part of a JSON Web Key after the name of its type or curve, which ends before i.
-// Source: RFC 7518, sections 6.2.2, 6.3.2 and 6.4.1; RFC 8037, section 2.
+// jsonWebKey looks for the private part of a JSON Web Key. The name of its type or curve ends before i. Source: RFC
+// 7518, sections 6.2.2, 6.3.2 and 6.4.1; RFC 8037, section 2.
 func (s *Scanner) jsonWebKey(v *view, i int) (next int, ok bool) {
 	for end := i + maxWebKey; i < end; i++ {
 		switch b := v.at(i); {

@@ -3,7 +3,7 @@ package governor
 // examine does the same as word, but never waits.
 func (s *Scanner) examine(v *view, start, end int, kinds uint16) (next int) {
 	if kinds&isDigit == 0 && v.at(end) == '"' && isCount(v, end+1) {
-		return end // "prompt_tokens":812 names nothing else
+		return end // "prompt_tokens":812 does not name anything
 	}
 	for start < end && class[v.text[start]]&isJoint != 0 && v.text[start] != '+' {
 		if v.text[start] == '-' {
@@ -27,12 +27,13 @@ func (s *Scanner) examine(v *view, start, end int, kinds uint16) (next int) {
 		return at
 	}
 	if kinds&isUpper != 0 && kinds&isLower == 0 && v.at(start-1) == '[' && v.at(end) == ']' {
-		return end // a placeholder of a redaction names nothing
+		return end // a placeholder from a redaction does not name anything
 	}
 	return s.name(v, start, end, kinds)
 }
 
-// behindColor returns the start of a word after the end of a terminal's sequence that sets a color, ESC [ 3 2 m, or start.
+// behindColor returns the start of a word without the end of the terminal sequence that sets a color, ESC [ 3 2 m. It
+// returns start if there is no such sequence.
 func behindColor(v *view, start, end int) int {
 	if before := v.at(start - 1); before != '[' && before != ';' {
 		return start
@@ -43,7 +44,7 @@ func behindColor(v *view, start, end int) int {
 	return start
 }
 
-// value tries the detectors for texts that begin at a word's start.
+// value tries the detectors for what may begin at the start of a word.
 func (s *Scanner) value(v *view, start, end int, kinds uint16) (next int, ok bool) {
 	after := v.at(end)
 	if end-start >= minToken && v.text[start] == 'P' {
@@ -80,7 +81,7 @@ func (s *Scanner) value(v *view, start, end int, kinds uint16) (next int, ok boo
 	return 0, false
 }
 
-// joined tries the detectors of words before '@' and ':'.
+// joined tries the detectors for words before '@' and ':'.
 func (s *Scanner) joined(v *view, start, end int, after byte) (next int, ok bool) {
 	switch after {
 	case '@':
@@ -122,7 +123,7 @@ func (s *Scanner) numbers(v *view, start, end int) (next int, ok bool) {
 	return s.mixedWord(v, start, end)
 }
 
-// mixedWord tries the detectors of words with letters and digits.
+// mixedWord tries the detectors for words with letters and digits.
 func (s *Scanner) mixedWord(v *view, start, end int) (next int, ok bool) {
 	if isMACLength(v.text[start:end]) {
 		if next, ok = s.mac(v, start); ok {
@@ -140,7 +141,7 @@ func (s *Scanner) mixedWord(v *view, start, end int) (next int, ok bool) {
 	return s.document(v, start, end)
 }
 
-// digits tries the detectors of words that begin with a digit.
+// digits tries the detectors for words that begin with a digit.
 func (s *Scanner) digits(v *view, start, end int) (next int, ok bool) {
 	many := enough(v, start)
 	if end-start >= 8 && end-start <= 10 && (v.has(end, " is ") || v.has(end, " was ")) {
@@ -165,8 +166,8 @@ func (s *Scanner) digits(v *view, start, end int) (next int, ok bool) {
 	return s.phone(v, start)
 }
 
-// isMACLength reports whether a word, without the end of a sentence, is as long as a MAC address with dashes or dots:
-// aa-bb-cc-dd-ee-ff, 00e0.4c68.91b2.
+// isMACLength reports whether a word, not counting a period at its end, is as long as a MAC address with dashes or
+// dots: aa-bb-cc-dd-ee-ff, 00e0.4c68.91b2.
 func isMACLength(word []byte) bool {
 	n := len(word)
 	if n > 0 && word[n-1] == '.' {
@@ -175,7 +176,7 @@ func isMACLength(word []byte) bool {
 	return n == 14 || n == 17 || n == 19 || n == 23
 }
 
-// enough reports whether at least six digits follow, with at most two other bytes between neighbors.
+// enough reports whether at least six digits are at i, with at most three other bytes between neighbors.
 func enough(v *view, i int) bool {
 	digits, others := 0, 0
 	for ; digits < 6; i++ {
@@ -192,8 +193,7 @@ func enough(v *view, i int) bool {
 	return true
 }
 
-// mayIdentify reports whether the word [start, end) begins as an identifier with letters may: letters and digits in one
-// of the layouts of letteredFormats.
+// mayIdentify reports whether the word [start, end) begins like one of the layouts in letteredFormats.
 func mayIdentify(v *view, start, end int) bool {
 	if end-start < 7 { // 65 170839 J003
 		return end-start == 2 && isDigitByte(v.at(start)) && v.at(end) == ' ' && isDigitByte(v.at(end+1)) && isDigitByte(v.at(end+6)) &&

@@ -6,7 +6,7 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// object checks the keywords of objects.
+// object checks the keywords for objects.
 func (v *validator) object(schema, name, argument, value string, depth int) bool {
 	v.work -= len(value)
 	switch name {
@@ -27,7 +27,7 @@ func (v *validator) object(schema, name, argument, value string, depth int) bool
 		return v.properties(argument, value, depth)
 	case "additionalProperties":
 		if _, has := find(schema, "patternProperties"); has {
-			return true // it applies to fields that no pattern matches, and patterns are not compared
+			return true // it applies to fields that no pattern matches, and patterns are not evaluated here
 		}
 		properties, _ := find(schema, "properties")
 		return v.additional(properties, argument, value, depth)
@@ -35,7 +35,7 @@ func (v *validator) object(schema, name, argument, value string, depth int) bool
 	return true
 }
 
-// properties checks the keyword properties.
+// properties checks the keyword "properties".
 func (v *validator) properties(argument, value string, depth int) bool {
 	for members := jsontext.Open(value); ; {
 		name, one, ok := members.Member()
@@ -49,7 +49,7 @@ func (v *validator) properties(argument, value string, depth int) bool {
 	}
 }
 
-// additional checks the keyword additionalProperties. It applies to fields that properties does not have.
+// additional checks the keyword "additionalProperties". It applies to fields that "properties" does not list.
 func (v *validator) additional(properties, argument, value string, depth int) bool {
 	for members := jsontext.Open(value); ; {
 		name, one, ok := members.Member()
@@ -68,7 +68,7 @@ func (v *validator) additional(properties, argument, value string, depth int) bo
 	}
 }
 
-// property returns the schema of a field by its quoted name.
+// property returns the schema of a field with a quoted name.
 func (v *validator) property(properties, name string) (schema string, ok bool) {
 	if properties == "" {
 		return "", false
@@ -92,7 +92,8 @@ func step(name string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
 }
 
-// equal reports whether two values are the same: numbers by value, objects in any order.
+// equal reports whether two values are the same. Numbers are compared by value, and objects regardless of the order
+// of their fields.
 func (v *validator) equal(a, b string, depth int) bool {
 	if v.work -= len(a) + len(b); depth > maxDepth || v.over() {
 		return v.fail("limit")

@@ -1,11 +1,11 @@
-// Package schema validates JSON against a subset of JSON Schema (draft 2020-12): the keywords of Keywords. Time and depth
-// are bounded, for any schema and any JSON.
+// Package schema validates JSON against a subset of JSON Schema (draft 2020-12): the keywords that Keywords lists.
+// Time and depth are bounded for any schema and any JSON.
 //
 // Numbers are compared as float64. Lengths count Unicode code points. A $ref is "#", "#/$defs/NAME" or
 // "#/definitions/NAME". Annotations (title, description, default, examples, $schema, $comment, deprecated, readOnly,
-// writeOnly) have no effect. Check rejects every other keyword, because a keyword without an effect would promise a
-// check that does not take place; or it ignores them, and then none refuses a text: neither beside not or oneOf, nor as an exception to
-// additionalProperties.
+// writeOnly) have no effect. In the mode Rejected, Check refuses every other keyword, because a keyword without an
+// effect would promise a check that does not take place. In the mode Ignored, Check accepts other keywords, and they
+// never make a text invalid. This holds inside not and oneOf, and for exceptions to additionalProperties.
 package schema
 
 import (
@@ -41,7 +41,7 @@ const (
 	annotation      // any value, without effect
 )
 
-// keywords is every keyword that a schema may have.
+// keywords lists every keyword that a schema may have.
 var keywords = [...]struct {
 	name string
 	kind kind
@@ -70,7 +70,7 @@ func Keywords() (names []string) {
 // Mode says how Check handles keywords that it does not know.
 type Mode uint8
 
-// Schemas that another program also applies may have keywords that Validate ignores.
+// Ignored is for schemas that another program also applies. They may have keywords that Validate ignores.
 const (
 	Rejected Mode = iota
 	Ignored
@@ -187,7 +187,7 @@ func (c *checker) schemas(k kind, raw, place string, depth int) error {
 	}
 }
 
-// checkValue returns the problem of a keyword's value, or an empty text.
+// checkValue returns the problem with a keyword's value, or an empty string if there is none.
 func checkValue(k kind, raw string) string {
 	switch k {
 	case typeNames:
@@ -216,7 +216,7 @@ func checkValue(k kind, raw string) string {
 
 func isNumber(raw string) bool { return raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9' }
 
-// isTypes reports whether raw is the name of a type, or an array of at least one.
+// isTypes reports whether raw is the name of a type, or an array of at least one such name.
 func isTypes(raw string) bool {
 	if raw[0] == '[' {
 		return count(raw) > 0 && every(raw, isType)
@@ -264,7 +264,7 @@ func resolve(root, ref string) (raw string, ok bool) {
 	return "", false
 }
 
-// ends rejects a schema that applies itself to the same value, because validation would never end. It follows the
+// ends rejects a schema that applies itself to the same value, because its validation would never end. It follows the
 // keywords that apply schemas to the same value.
 func (c *checker) ends(raw, place string, depth int) error {
 	if c.steps++; depth > maxDepth || c.steps > maxNodes {

@@ -85,7 +85,8 @@ func TestRejectedSchemas(t *testing.T) {
 	}
 }
 
-// TestIgnoredKeywords: a keyword that is not compared never refuses a text, and those beside it still do.
+// TestIgnoredKeywords: a keyword that is not evaluated never makes a text invalid, and the keywords beside it still
+// do.
 func TestIgnoredKeywords(t *testing.T) {
 	for _, c := range []struct{ schema, text, keyword string }{
 		{`{"patternProperties":{"^x":{}},"additionalProperties":false}`, `{"x1":1}`, ""},
@@ -118,7 +119,7 @@ func TestIgnoredKeywords(t *testing.T) {
 	}
 }
 
-// TestHostileAnswers: deep and large answers, and schemas that take much work, end with "limit".
+// TestHostileAnswers: deep and large responses, and schemas that take a lot of work, end with "limit".
 func TestHostileAnswers(t *testing.T) {
 	deep := strings.Repeat(`{"v":1,"c":[`, 40) + `{"v":1}` + strings.Repeat(`]}`, 40)
 	wide := `{"v":1,"c":[` + strings.Repeat(`{"v":1},`, 400000) + `{"v":2}]}`
@@ -146,7 +147,7 @@ func TestKeywordsAreListed(t *testing.T) {
 	}
 }
 
-// FuzzSchema: neither Check nor Validate fails, and a schema that Check accepts accepts or rejects without a crash.
+// FuzzSchema: Check never crashes, and neither does Validate with a schema that Check accepts.
 func FuzzSchema(f *testing.F) {
 	f.Add(person, `{"name":"A","age":1}`)
 	f.Add(tree, `{"v":1,"c":[{"v":null}]}`)

@@ -8,12 +8,13 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// Result is the outcome of Validate. Its zero value is a valid text.
+// Result is the outcome of Validate. Its zero value means that the text is valid.
 type Result struct {
-	// Keyword is the keyword that the text does not satisfy: the first one, in the schema's order. "json": the text is not
-	// JSON. "limit": the text nests deeper than 32 levels in the schema's terms, or takes too much work.
+	// Keyword is the first keyword, in the schema's order, that the text does not satisfy. It is "json" if the text
+	// is not JSON. It is "limit" if the text nests deeper than 32 levels in the schema's terms, or takes too much
+	// work.
 	Keyword string
-	// Path is the place in the text, as a JSON Pointer (RFC 6901). Names that the schema does not have are "*".
+	// Path is the place in the text as a JSON Pointer (RFC 6901). Names that the schema does not have appear as "*".
 	Path string
 }
 
@@ -24,13 +25,13 @@ func (r *Result) Valid() bool { return r.Keyword == "" }
 type validator struct {
 	root   string
 	work   int
-	quiet  int // depth of alternatives that may fail
-	unsure int // number of keywords in alternatives that are not compared
+	quiet  int // how many alternatives, which may fail, are open
+	unsure int // number of keywords so far that are not evaluated
 	path   []byte
 	result Result
 }
 
-// Validate compares a text with a schema that Check accepts. The text must be one JSON value, with nothing but white
+// Validate checks a text against a schema that Check accepts. The text must be one JSON value with nothing but white
 // space around it.
 func Validate(schema, text string) Result {
 	if jsontext.Check([]byte(text)) != jsontext.OK {
@@ -41,7 +42,7 @@ func Validate(schema, text string) Result {
 	return v.result
 }
 
-// fail records the first keyword, outside of alternatives, that is not satisfied. It returns false.
+// fail records the first keyword outside alternatives that is not satisfied. It returns false.
 func (v *validator) fail(keyword string) bool {
 	if keyword == "limit" || v.quiet == 0 && v.result.Keyword == "" {
 		v.result = Result{keyword, string(v.path)}
@@ -136,8 +137,8 @@ func (v *validator) combined(name, argument, value string, depth int) bool {
 	return name == "allOf" || !v.over() && valid > 0 && (certain < 2 || name == "anyOf") || v.fail(name)
 }
 
-// alternative checks a schema that may fail. If a value satisfies it, the result is only certain if no uncompared
-// keyword applies to the value, because such a keyword might refuse it.
+// alternative checks a schema that may fail. If a value satisfies it, the result is certain only if every keyword
+// that applies to the value is evaluated. One that is not might reject the value.
 func (v *validator) alternative(schema, value string, depth int) (ok, sure bool) {
 	before := v.unsure
 	v.quiet++
@@ -149,7 +150,7 @@ func (v *validator) alternative(schema, value string, depth int) (ok, sure bool)
 	return ok, v.unsure == before
 }
 
-// hasType checks the keyword type.
+// hasType checks the keyword "type".
 func hasType(argument, value string) bool {
 	if argument[0] != '[' {
 		return isOfType(argument, value)
@@ -183,7 +184,7 @@ func isOfType(name, value string) bool {
 	return isNumber(value) && isWhole(value)
 }
 
-// isWhole reports whether a number has no fraction, like 1.0 and 1e3. Numbers from 2^53 on never have one.
+// isWhole reports whether a number has no fraction, such as 1.0 or 1e3. Numbers from 2^53 on never have one.
 func isWhole(raw string) bool {
 	if !strings.ContainsAny(raw, ".eE") {
 		return true
@@ -192,7 +193,7 @@ func isWhole(raw string) bool {
 	return n >= 1<<53 || n <= -1<<53 || n == float64(int64(n))
 }
 
-// listed checks the keyword enum.
+// listed checks the keyword "enum".
 func (v *validator) listed(argument, value string, depth int) bool {
 	for values := jsontext.Open(argument); ; {
 		one, ok := values.Element()
@@ -205,7 +206,7 @@ func (v *validator) listed(argument, value string, depth int) bool {
 	}
 }
 
-// stringSatisfies checks the keywords of strings.
+// stringSatisfies checks the keywords for strings.
 func stringSatisfies(name, argument, value string) bool {
 	switch name {
 	case "minLength":
@@ -216,7 +217,7 @@ func stringSatisfies(name, argument, value string) bool {
 	return true
 }
 
-// numberSatisfies checks the keywords of numbers.
+// numberSatisfies checks the keywords for numbers.
 func numberSatisfies(name, argument, value string) bool {
 	switch name {
 	case "minimum":
@@ -231,7 +232,7 @@ func numberSatisfies(name, argument, value string) bool {
 	return true
 }
 
-// counts reports whether n satisfies a keyword that bounds it.
+// counts reports whether n satisfies a keyword that limits it.
 func counts(n int, least bool, argument string) bool {
 	if least {
 		return float64(n) >= number(argument)
@@ -239,7 +240,7 @@ func counts(n int, least bool, argument string) bool {
 	return float64(n) <= number(argument)
 }
 
-// array checks the keywords of arrays.
+// array checks the keywords for arrays.
 func (v *validator) array(schema, name, argument, value string, depth int) bool {
 	v.work -= len(value)
 	switch name {
@@ -266,7 +267,7 @@ func (v *validator) array(schema, name, argument, value string, depth int) bool 
 	return true
 }
 
-// prefix checks the keyword prefixItems.
+// prefix checks the keyword "prefixItems".
 func (v *validator) prefix(argument, value string, depth int) bool {
 	schemas, elements := jsontext.Open(argument), jsontext.Open(value)
 	for i := 0; ; i++ {
@@ -281,7 +282,7 @@ func (v *validator) prefix(argument, value string, depth int) bool {
 	}
 }
 
-// at checks a part of the value against a schema, with the part's step in the path.
+// at checks a part of the value against a schema. step is the part's step in the path.
 func (v *validator) at(step, schema, value string, depth int) bool {
 	length := len(v.path)
 	if length < 200 {

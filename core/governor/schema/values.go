@@ -6,7 +6,7 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// count returns the number of values in an object (names and values) or an array.
+// count returns the number of elements in an array, or of names and values in an object.
 func count(raw string) (n int) {
 	for c := jsontext.Open(raw); ; n++ {
 		if _, ok := c.Element(); !ok {
@@ -15,13 +15,13 @@ func count(raw string) (n int) {
 	}
 }
 
-// text returns the content of a string in quotes.
+// text returns the content of a quoted string.
 func text(raw string) string { return gjson.Parse(raw).Str }
 
-// sameText compares two strings in quotes.
+// sameText reports whether two quoted strings are equal.
 func sameText(a, b string) bool { return a == b || text(a) == text(b) }
 
-// find returns the value of a field by name.
+// find returns the value of the field with a name.
 func find(object, name string) (value string, ok bool) {
 	for c := jsontext.Open(object); ; {
 		key, value, more := c.Member()
@@ -34,5 +34,5 @@ func find(object, name string) (value string, ok bool) {
 	}
 }
 
-// number returns the value of a number, as a float64.
+// number returns the value of a number as a float64.
 func number(raw string) float64 { return gjson.Parse(raw).Num }
