@@ -9,7 +9,8 @@ func prefixLength(v *view, i int) int {
 	return length
 }
 
-// isNetwork reports whether an IPv4 address has a prefix length and no bits after it, so it is not a host's address.
+// isNetwork reports whether an IPv4 address has a prefix length and no bits set after the prefix, so it is not a
+// host's address.
 func isNetwork(v *view, part *[4]int, i int) bool {
 	length := prefixLength(v, i)
 	address := uint32(part[0]<<24 | part[1]<<16 | part[2]<<8 | part[3])
@@ -37,8 +38,8 @@ func (s *Scanner) dottedAddress(v *view, start int) (next int, ok bool) {
 	return s.emit(v, ruleIPv4, start, i)
 }
 
-// inPath reports whether a minus sign, or a decimal number and a separator, come before i, as in the path of a drawing:
-// "1.52-.87 3.51.98.32".
+// inPath reports whether a minus sign, or a decimal number and a separator, comes before i, as in the path of a
+// drawing: "1.52-.87 3.51.98.32".
 func inPath(v *view, i int) bool {
 	switch v.at(i - 1) {
 	case '-':
@@ -61,7 +62,7 @@ func inPath(v *view, i int) bool {
 	return false
 }
 
-// quad reads four decimal numbers up to 255 with dots between them. end is -1 if the text has another form.
+// quad reads four decimal numbers up to 255 with dots between them. end is -1 if there are no such numbers.
 func quad(v *view, i int) (part [4]int, end int) {
 	for n := range 4 {
 		from := i
@@ -110,8 +111,8 @@ func (s *Scanner) ipv6(v *view, start int) (next int, ok bool) {
 }
 
 // groupsOfIPv6 returns the end of eight groups of up to four hexadecimal digits, or of fewer with one "::", and the
-// length of the longest group. The length is 0 if the text has another form. The last two groups may be an IPv4
-// address: ::ffff:192.168.1.20.
+// length of the longest group. The length is 0 if there is no address. The last two groups may be an IPv4 address:
+// ::ffff:192.168.1.20.
 func groupsOfIPv6(v *view, i int) (end, long int) {
 	groups, gap := 0, false
 	if v.at(i) == ':' {

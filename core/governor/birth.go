@@ -1,7 +1,7 @@
 package governor
 
-// months lists the first three letters of the names of months, in lower case, in English, German, French, Spanish,
-// Italian, Portuguese and Dutch.
+// months lists the first three letters of month names, in lower case, in English, German, French, Spanish, Italian,
+// Portuguese and Dutch.
 const months = "jan feb mar apr may jun jul aug sep oct nov dec " +
 	"mai okt dez ene abr ago dic gen mag giu lug set ott fev avr jui aou out mei maa mrt maj"
 
@@ -77,7 +77,8 @@ func compactDate(v *view, first, i int) int {
 }
 
 // dateSeparator returns the position after the separator at i, including any spaces around it, and the separator's
-// character, or 0 if there is none. The Chinese and Korean words for year and month count as a dash.
+// character. The character is 0 if there is no separator. The Chinese and Korean words for year and month count as a
+// dash.
 func dateSeparator(v *view, i int) (next int, sep byte) {
 	if v.at(i) == ' ' && oneOf(v.at(i+1), "-/.") {
 		i++

@@ -1,7 +1,7 @@
 package governor
 
 // Classes of a byte, as bits. A word is a run of inWord bytes. It may contain an email address's local part, a token
-// with dashes, or a dotted number. Bytes of other scripts separate words.
+// with dashes, or a dotted number. Bytes beyond ASCII separate words.
 const (
 	inWord      = 1 << iota
 	isLower     // a-z
@@ -21,7 +21,7 @@ func isLetterByte(b byte) bool { return b|0x20-'a' < 26 }
 func isAlnum(b byte) bool      { return class[b]&(isLower|isUpper|isDigit) != 0 }
 
 // view is the text that a detector may read. It records reads past its end. The detector's result then depends on
-// bytes that have not arrived, and only counts if the text has ended.
+// bytes that have not arrived, and counts only if the text has ended.
 type view struct {
 	text []byte
 	tail [tailLength]byte // the last bytes before text, in order; zero where there are none

@@ -71,8 +71,7 @@ func eight(c []byte) uint64 {
 		uint64(c[4])<<32 | uint64(c[5])<<40 | uint64(c[6])<<48 | uint64(c[7])<<56
 }
 
-// lowerCase returns how many of the eight bytes in w, read from the lowest, are letters from a to z before the first
-// other byte.
+// lowerCase counts the letters from a to z that w begins with, lowest byte first.
 func lowerCase(w uint64) int {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	low := w &^ highs

@@ -195,8 +195,8 @@ func behindWords(v *view, i int) int {
 	return i
 }
 
-// opened returns the start of the value at i, after its quotes if it has any, and the quote. It returns -1 if the
-// quotes are empty.
+// opened returns the start of the value at i, after any quotes, and the quote character. It returns -1 if there is
+// nothing between the quotes.
 func opened(v *view, i int) (from int, quote byte) {
 	if at := v.blanks(i); isQuote(v.at(at)) || v.has(at, "- ") && isQuote(v.at(at+2)) {
 		i = at // on the next line
@@ -324,7 +324,7 @@ func behindAnnotation(v *view, start, i int) int {
 	return i
 }
 
-// blanks returns the end of the white space from i, at most maxIndent bytes.
+// blanks returns the end of the white space from i, up to maxIndent bytes.
 func (v *view) blanks(i int) int {
 	for end := i + maxIndent; i < end && oneOf(v.at(i), " \t\r\n"); i++ {
 	}
@@ -347,10 +347,10 @@ func isArgument(v *view, start, i int) bool {
 	return v.at(before) == '(' && (v.at(i-1) == quote || v.at(i-2) == quote)
 }
 
-// spaces returns the end of the spaces or tabs from i, at most four.
+// spaces returns the end of the spaces or tabs from i, up to four.
 func (v *view) spaces(i int) int { return v.gap(i, 4) }
 
-// gap returns the end of the spaces or tabs from i, at most most.
+// gap returns the end of the spaces or tabs from i, up to the limit most.
 func (v *view) gap(i, most int) int {
 	for end := i + most; i < end && (v.at(i) == ' ' || v.at(i) == '\t'); i++ {
 	}

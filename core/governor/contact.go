@@ -35,7 +35,7 @@ func (s *Scanner) email(v *view, start, end int) (next int, ok bool) {
 // before the last may contain letters beyond ASCII.
 func domain(v *view, start int) (last, label int) {
 	label = start
-	accent := 0 // where the first one in the label is
+	accent := 0 // index of the label's first letter beyond ASCII
 	for i := start; i < start+255; i++ {
 		b := v.at(i)
 		if isAlnum(b) || b == '-' && i > label {

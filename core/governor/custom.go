@@ -1,6 +1,6 @@
 package governor
 
-// thread is a position in a program that the text from start leads to.
+// thread is a position in a program that can be reached by reading the text from start.
 type thread struct {
 	id      uint16 // the instruction's number among those of all programs
 	program uint8

@@ -43,7 +43,7 @@ func (s *Scanner) document(v *view, start, end int) (next int, ok bool) {
 }
 
 // codeLength returns the end of a code made of groups of letters and digits, and how many of each it has. There is at
-// most one separator between groups. The group after a space is of digits.
+// most one separator between groups. A group after a space has only digits.
 func codeLength(v *view, i int) (end, digits, letters int) {
 	for limit := i + 26; i < limit; i++ {
 		switch b := v.at(i); {

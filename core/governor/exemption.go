@@ -30,8 +30,8 @@ type AgentAddress struct{ Value, Agent string }
 // may belong to a person.
 //
 // Sources, read in November 2026: the agents' npm packages @anthropic-ai/claude-code 2.1.330, @openai/codex 0.169.0,
-// @qwen-code/qwen-code 0.24.4 and @continuedev/cli 1.5.47; in public repositories DEFAULT_ATTRIBUTION_VALUE of
-// github.com/openai/codex, gitCoAuthor of github.com/QwenLM/qwen-code and systemMessage of
+// @qwen-code/qwen-code 0.24.4 and @continuedev/cli 1.5.47. In public repositories: DEFAULT_ATTRIBUTION_VALUE in
+// github.com/openai/codex, gitCoAuthor in github.com/QwenLM/qwen-code and systemMessage in
 // github.com/continuedev/continue. The packages opencode-ai 1.18.33, cline 3.0.65
 // and @mariozechner/pi-coding-agent 0.73.1 have no such address.
 var agentAddresses = [...]AgentAddress{
@@ -168,8 +168,8 @@ func (s *Scanner) matchesWhole(data, text []byte) bool {
 	return m.matched && m.start == 0 && m.end == len(text)
 }
 
-// checkExemptions does the part of Check for exemptions. Its messages do not repeat values, because those may be
-// confidential.
+// checkExemptions is the part of Check that concerns exemptions. Its messages do not repeat values, because those may
+// be confidential.
 func (s *Settings) checkExemptions() error {
 	if len(s.Exemptions) > MaxExemptions {
 		return errors.New("at most " + strconv.Itoa(MaxExemptions) + " exemptions are possible, got " + strconv.Itoa(len(s.Exemptions)))
@@ -206,7 +206,7 @@ func IsExemptible(value string) bool {
 		!strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r == 0x7f })
 }
 
-// MayExempt reports whether an exemption may have a name as its rule: the name is empty, or it is that of a rule or
+// MayExempt reports whether a name can be the rule of an exemption. The name can be empty, or that of a rule or
 // category whose findings are texts.
 func (s *Settings) MayExempt(name string) bool {
 	kind, own, dotted := strings.Cut(name, ".")

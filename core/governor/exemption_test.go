@@ -17,7 +17,7 @@ var dashes = append(append([]byte{ProgramFormat, 0, 0, 0, 0, 0, 1 << 5}, make([]
 	OpMatch, 0, 0, 0, 0, 0, 0, 0,
 )
 
-// foundBy lists what the rules find in a text, and checks that they find the same byte by byte.
+// foundBy lists what the rules find in a text, and checks that they find the same if the text arrives byte by byte.
 func foundBy(t *testing.T, s *Settings, text string) (names []string) {
 	t.Helper()
 	p := s.Policy()

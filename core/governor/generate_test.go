@@ -220,7 +220,7 @@ func complete(rule, token, prefix string, random *rand.Rand) string {
 	return token
 }
 
-// posternExample returns a key of Postern's own with a prefix.
+// posternExample returns a key of Postern's own with the given prefix.
 func posternExample(prefix string, random *rand.Rand) string {
 	var bits [keys.RandomBytes]byte
 	for i := range bits {

@@ -7,7 +7,7 @@ type identityFormat struct {
 	weak    string              // shapes that need a word about the subject nearby
 	subject context             // 0: the rule needs none
 	digits  string              // see satisfies
-	check   func(d []byte) bool // nil: digits is enough
+	check   func(d []byte) bool // nil if digits is enough
 }
 
 // identities lists the national identifiers. testdata/governor/identities.txt has sources and examples. A shape is
@@ -65,7 +65,7 @@ var identities = [...]identityFormat{
 	{"personal.yu-jmbg", "13", "", aboutID, "", yuJMBG},
 	{"personal.pk-cnic", "5-7-1", "13", aboutID, "a17m19", nil},
 	{"personal.ru-snils", "3-3-3 2|3-3-3-2", "11|3 3 3 2", aboutID, "", ruSNILS},
-	// Identifiers with letters, see letters.go, and further identity documents.
+	// Identifiers with letters (see letters.go), and further identity documents.
 	{"personal.passport", "", "", 0, "", nil},
 	{"personal.identity-document", "", "8|7|2.3.3|1.3.3", aboutArgentina | aboutSpain | aboutDocument, "", nil},
 	{"personal.identity-document", "", "3/4/4|2/3/5|3/3/5|5/5", aboutGermany | aboutTax, "", nil},
@@ -100,9 +100,9 @@ const identifiers = aboutSSN | aboutHealth | aboutGermany | aboutNetherlands | a
 	aboutChile | aboutArgentina | aboutCzechia | aboutBulgaria | aboutEstonia | aboutCroatia | aboutIsrael | aboutJapan | aboutAustria |
 	aboutThailand | aboutBelgium
 
-// identity tries the identifiers with as many digits as the first k+1 groups: first the one that a word names, then
-// the identifiers that nearby words announce, then strong shapes. If the named one has a wrong check digit, the
-// number is not a finding.
+// identity tries the identifiers with as many digits as the first k+1 groups. It begins with the one that a word
+// names, continues with identifiers that nearby words announce, and ends with strong shapes. If the named one has a
+// wrong check digit, the number is not a finding.
 func (s *Scanner) identity(v *view, start int, n *number, k int) (next int, ok bool) {
 	if digits := n.total[k]; digits > 18 || len(identitiesBy[digits]) == 0 {
 		return 0, false
@@ -219,8 +219,8 @@ func (s *Scanner) isOther(n *number, k, start int) bool {
 	return s.since(aboutPhone, start) <= 24
 }
 
-// digitCount is an identifier that may have some number of digits. shapes has a bit for each length, 1 to 14, of the
-// first group in its shapes with several groups. It also has two bits for a single group.
+// digitCount is an identifier that may have a given number of digits. shapes has a bit for each length, 1 to 14, of
+// the first group in its shapes with several groups. It also has two bits for a single group.
 type digitCount struct {
 	index  uint8
 	shapes uint16

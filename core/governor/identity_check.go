@@ -6,17 +6,17 @@ import (
 	"github.com/postern-ai/postern/core/governor/checksum"
 )
 
-// The checks below only get digits, as many as one of the identifier's shapes has.
+// The checks below get only digits, as many as one of the identifier's shapes has.
 
 // two returns the value of two digits.
 //
 //go:noinline
 func two(d []byte) int { return int(d[0]-'0')*10 + int(d[1]-'0') }
 
-// isDate reports whether six digits are year, month and day.
+// isDate reports whether six digits are a year, month and day.
 func isDate(d []byte) bool { return isMonthDay(two(d[2:]), two(d[4:])) }
 
-// isDayFirst reports whether six digits are day, month and year.
+// isDayFirst reports whether six digits are a day, month and year.
 func isDayFirst(d []byte) bool { return isMonthDay(two(d[2:]), two(d)) }
 
 // isMonthDay reports whether two numbers can be a month and a day in it.
@@ -28,10 +28,13 @@ func isMonthDay(month, day int) bool {
 
 // satisfies reports whether digits have all of a rule's properties, one after the other:
 //
-//	Y, y, D, M  a date in front: year first, the same behind one digit, day first, year first with the century in the month
-//	L, N, V     the check digit of Luhn, of ISO/IEC 7064 MOD 11,10, of Verhoeff
-//	a29         the digit at a place, a for the first, lies in a range
-//	%z9 8 7;    the sum of the first digits times weights fits, see fitsSum
+//	Y         a date at the start: year, month, day
+//	y         the same date after one digit
+//	D         a date at the start: day, month, year
+//	M         a date at the start: year, month, day, with the century in the month
+//	L, N, V   a check digit: Luhn, ISO/IEC 7064 MOD 11,10, Verhoeff
+//	a29       the digit at a position (a is the first) is in a range
+//	%z9 8 7;  the sum of the first digits times their weights fits: see fitsSum
 func satisfies(rule string, d []byte) bool {
 	for i := 0; i < len(rule); i++ {
 		ok := false
@@ -67,9 +70,10 @@ func satisfies(rule string, d []byte) bool {
 	return true
 }
 
-// fitsSum reports whether the weighted sum is divisible by 11 (kind 0) or 10 (t), or the digit after the weighted
-// ones is its check digit. That digit is 11 minus the remainder modulo 11, which counts as zero from 10 on (z) or
-// loses its tens (o). For other kinds it is the remainder, which loses its tens (m) or counts as one if it is 10 (r).
+// fitsSum reports whether the weighted sum is divisible by 11 (kind 0) or by 10 (t), or whether the digit after the
+// weighted ones is the correct check digit. For the kinds z and o, that is 11 minus the remainder modulo 11. From 10
+// on, z counts it as zero and o keeps its last digit. For the kinds m and r, it is the remainder itself. A remainder
+// of 10 counts as zero for m and as one for r.
 func fitsSum(kind byte, weights string, d []byte) bool {
 	sum := checksum.Weighted(d, weights)
 	check := sum % 11
@@ -296,19 +300,19 @@ func kwCivil(d []byte) bool {
 	return 11-checksum.Weighted(d, "2 1 6 3 7 9 10 5 8 4 2")%11 == checksum.Digit(d[11])
 }
 
-// frTax checks the French tax number of a person: ten digits and their remainder modulo 511. Source:
+// frTax checks a person's French tax number: ten digits and their remainder modulo 511. Source:
 // https://www.impots.gouv.fr
 func frTax(d []byte) bool { return checksum.Mod(d[:10], 511) == checksum.Mod(d[10:], 1000) }
 
-// luNational checks the Luxembourg number of a person: date of birth, serial number, and two check digits over the
-// first eleven digits, one of Luhn and one of Verhoeff. Source: https://guichet.public.lu
+// luNational checks a person's national number in Luxembourg: date of birth, serial number, and two check digits over
+// the first eleven digits, one of Luhn and one of Verhoeff. Source: https://guichet.public.lu
 func luNational(d []byte) bool {
 	other := [12]byte{11: d[12]}
 	copy(other[:], d[:11])
 	return isCentury(d[0], d[1]) && isDate(d[2:]) && checksum.Luhn(d[:12]) && checksum.Verhoeff(other[:])
 }
 
-// egNational checks the governorate in an Egyptian number of a person: century, date of birth, governorate, serial
+// egNational checks the governorate in an Egyptian national number: century, date of birth, governorate, serial
 // number. Source: https://en.wikipedia.org/wiki/Egyptian_National_Identity_Card
 func egNational(d []byte) bool {
 	place := two(d[7:])

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// onlyKeywords returns rules with lists of keywords and no rule of the table.
+// onlyKeywords returns rules with keyword lists but no rule of the table.
 func onlyKeywords(lists ...KeywordList) *Rules {
 	s := NewSettings()
 	s.Lists = lists
@@ -19,7 +19,7 @@ func onlyKeywords(lists ...KeywordList) *Rules {
 	return r
 }
 
-// withKeywords returns every rule and a list of keywords.
+// withKeywords returns every rule of the table and a list of keywords.
 func withKeywords(words ...string) *Rules {
 	s := NewSettings()
 	s.Lists = []KeywordList{list(words...)}

@@ -365,14 +365,14 @@ func mxRFC(t []byte) bool {
 }
 
 // lkNIC checks the old identity card number of Sri Lanka: year and day of birth (plus 500 for women), serial number,
-// check digit, V. An X instead of the V is not accepted, because the number may be a book's. Source:
+// check digit, V. An X instead of the V is not accepted, because the number may be an ISBN. Source:
 // https://drp.gov.lk
 func lkNIC(t []byte) bool {
 	day := checksum.Mod(t[2:5], 500)
 	return t[9] == 'V' && t[2] < '9' && day > 0 && day <= 366
 }
 
-// brCNPJ checks a Brazilian company number with letters and digits, the form since 2026. Source: Instrução Normativa
+// brCNPJ checks a Brazilian company number with letters and digits, as issued since 2026. Source: Instrução Normativa
 // RFB 2.229/2024.
 func brCNPJ(t []byte) bool {
 	return satisfies("%z5 4 3 2 9 8 7 6 5 4 3 2;%z6 5 4 3 2 9 8 7 6 5 4 3 2", t)

@@ -78,7 +78,7 @@ func (s *Scanner) noted(text []byte, start, end int, kinds uint16) bool {
 	return true
 }
 
-// pairWith returns the subject of the word at start together with the word before it.
+// pairWith returns the subject that the word at start has together with the word before it.
 func (s *Scanner) pairWith(e *entry, number, start int) context {
 	if s.lastPair == 0 || !e.pair || s.base+start-s.pairEnd > 3 {
 		return 0
@@ -261,8 +261,8 @@ func (s *Scanner) noteGlued(text []byte, from, i, end int) (subject context) {
 	return subject
 }
 
-// behindDefinition returns the start of the name at i in a word from start. It is after the option that defines a
-// Java property (-Dsonar.login=…), or i without that option.
+// behindDefinition returns the start of the name at i in a word from start. That is after the option that defines a
+// Java property (-Dsonar.login=…), or i if there is none.
 func behindDefinition(text []byte, start, i int) int {
 	if i == start && i > 0 && text[i] == 'D' && text[i-1] == '-' && i+1 < len(text) && isLetterByte(text[i+1]) {
 		return i + 1

@@ -20,7 +20,7 @@ func (s *Scanner) record(subject context, i int) {
 	}
 }
 
-// continuesArticle reports whether a word that ends at i belongs to the name of an article's number: "ISIN
+// continuesArticle reports whether a word that ends at i belongs to the name of a number in aboutArticle: "ISIN
 // identification number".
 func (s *Scanner) continuesArticle(i int) bool {
 	switch s.since(aboutArticle, i) {
@@ -49,8 +49,8 @@ func (s *Scanner) since(subject context, i int) int {
 	return s.base + i - last
 }
 
-// subjectsBefore returns the subjects of words at most nearBefore bytes before i. Words before the last word about
-// articles do not count.
+// subjectsBefore returns the subjects of words at most nearBefore bytes before i. Words before the last one in
+// aboutArticle do not count.
 func (s *Scanner) subjectsBefore(i int) (subjects context) {
 	article := s.seen[bits.TrailingZeros64(uint64(aboutArticle))]
 	from := max(s.base+i-nearBefore, article+1)
@@ -80,7 +80,7 @@ func (s *Scanner) exactly(i int) (subjects context) {
 }
 
 // about reports whether a word about one of the subjects is near [start, end). Before it, the last such word counts
-// unless a word about articles came later. After it, a word in the same clause counts.
+// unless a word in aboutArticle came later. After it, a word in the same clause counts.
 func (s *Scanner) about(v *view, subject context, start, end int) bool {
 	before := s.since(subject, start)
 	if before <= nearBefore {
@@ -89,7 +89,7 @@ func (s *Scanner) about(v *view, subject context, start, end int) bool {
 	return s.follows(v, subject, end)
 }
 
-// isArticle reports whether a word about articles ("order 4111…") or a number sign is just before i.
+// isArticle reports whether a word in aboutArticle ("order 4111…") or a number sign is just before i.
 func (s *Scanner) isArticle(v *view, i int) bool {
 	return v.at(i-1) == '#' || s.since(aboutArticle, i) <= 24
 }

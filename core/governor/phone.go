@@ -303,8 +303,8 @@ func (p *phoneNumber) shape() string {
 	return string(shape[:p.count])
 }
 
-// trunked does what clear does for a number that begins with the zero of a trunk call or with the prefix of an
-// international one.
+// trunked does what clear does for a number that begins with a trunk zero or with the prefix of an international
+// call.
 func (p *phoneNumber) trunked() bool {
 	first, seps := p.groups[0], p.seps&^sepSpace
 	exit := 2 // 0044 20 7946 0018

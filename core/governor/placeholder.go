@@ -2,7 +2,7 @@ package governor
 
 import "bytes"
 
-// placeholders lists parts of values, in lower case, which show that the value is only a placeholder.
+// placeholders lists strings, in lower case, that show that a value is only a placeholder.
 var placeholders = []string{"your", "example", "changeme", "placeholder", "redacted", "xxxx", "****", "....", "<", "${", "{{", "$(", "process.env", "insert", "dummy", "replace", "sample", "{}", "{0", "••", "…", `\d`, `\w`, "[a-z", "[0-9", "(?:", "!vault", "vault:", "arn:aws"}
 
 // wrappers lists the beginnings, in lower case, of values that are encrypted or stored elsewhere, as with Jasypt and

@@ -7,7 +7,7 @@ const (
 	Allow  Action = iota // nothing
 	Flag                 // adds to the risk
 	Redact               // replaces the finding with a placeholder
-	Block                // rejects the request or ends the response
+	Block                // refuses the request or ends the response
 )
 
 // String returns the action's name in the API.
@@ -189,7 +189,7 @@ func (p *Policy) Rule(id ID) (name string, category Category, severity Severity)
 }
 
 // Set changes a rule's action in one direction. Setting the action for input also sets it for system texts, so set
-// that one last.
+// the action for system texts last.
 func (p *Policy) Set(d Direction, rule ID, a Action) {
 	if d == Input {
 		p.Set(System, rule, a)

@@ -131,7 +131,7 @@ var codeRule = [codeRules]Rule{
 // Table lists every rule. An ID is an index into it. The caller must not change it.
 func Table() []Rule { return table[:] }
 
-// Lookup returns the ID of the rule with a name.
+// Lookup returns the ID of the rule with the given name.
 func Lookup(name string) (id ID, ok bool) {
 	for i := range table {
 		if table[i].Name == name {

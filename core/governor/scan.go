@@ -2,7 +2,7 @@ package governor
 
 // Bounds of the scan, in bytes.
 const (
-	maxWord       = 1024  // of a word that is examined; the rest of a longer word is skipped
+	maxWord       = 1024  // how much of a word is examined; the rest of a longer word is skipped
 	maxPrivateKey = 16384 // an RSA key of 16,384 bits has 12.7 KB
 	maxJWT        = 8192
 	maxURLPassword,
@@ -12,7 +12,7 @@ const (
 	maxDate     = 32
 	maxIdentity = 26
 	maxPhrase   = 200
-	// nearBefore and nearAfter are the maximum distances of a word before or after a candidate that gives it context.
+	// nearBefore and nearAfter are how far before or after a candidate a word may be to give it context.
 	nearBefore = 64
 	nearAfter  = 40
 	// nearCommand is the maximum distance from a program's name to its options.
@@ -123,7 +123,8 @@ func (s *Scanner) runOwn(v *view, final bool) (done int) {
 	return done
 }
 
-// place inserts keywords and patterns before the last finding, which a detector has added, and continues after it.
+// place inserts matches of keywords and patterns before the last finding, which a detector has added, and continues
+// after it.
 func (s *Scanner) place(v *view) {
 	if s.rules.keywords == nil && s.rules.patterns == nil {
 		return
@@ -183,7 +184,7 @@ func (s *Scanner) words(v *view, from int, final bool) int {
 	return from
 }
 
-// limit returns to, the end of a word from i, or the edge if the word would cross it.
+// limit returns the end of a word from i, which is to, or the edge if the word would cross it.
 func (s *Scanner) limit(i, to int) int {
 	if edge := s.edge - s.base; edge > i {
 		return min(to, edge)
@@ -216,7 +217,7 @@ func (s *Scanner) unusual(v *view, start, end int, kinds uint16, final bool) (ne
 	return next, false
 }
 
-// names reports whether a word names subjects at most, so nothing else needs to look at it.
+// names reports whether a word needs no closer look, because it names subjects at most.
 func (s *Scanner) names(text []byte, start, end int, kinds uint16) bool {
 	if kinds&(isLower|isUpper) == 0 && s.isQuantity(text, start, end) {
 		return true

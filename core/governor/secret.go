@@ -243,8 +243,8 @@ func isCount(v *view, i int) bool {
 	return to > i && to < i+6 && (v.at(to) == ',' || v.at(to) == '}')
 }
 
-// behindName returns the end of the text that may come between a name and what connects it with its value. The name
-// ends at i, and so does the text if there is none.
+// behindName returns the end of the text that may come between a name and what connects it with its value. It returns
+// i, where the name ends, if there is no such text.
 func behindName(v *view, i int, secure bool) int {
 	if secure {
 		return behindOptions(v, i)
@@ -373,7 +373,7 @@ func (s *Scanner) specific(v *view, from int, subject context) (next int, ok boo
 		kinds |= class[b]
 	}
 	if at < word {
-		s.note(subject, at) // this lets a format match that needs the context
+		s.note(subject, at) // lets formats that need this context match
 		if next, ok = s.value(v, at, word, kinds); ok {
 			return next, true
 		}

@@ -46,10 +46,10 @@ type RuleActions struct {
 // Override is an action that replaces another one. It is 1 + the action, or 0 for no override.
 type Override uint8
 
-// OverrideBy returns the override that replaces any action with a.
+// OverrideBy returns the override that replaces any action with the action a.
 func OverrideBy(a Action) Override { return Override(a) + 1 }
 
-// Of returns the action that results when the override is applied to a.
+// Of returns the action that results when the override is applied to the action a.
 func (o Override) Of(a Action) Action {
 	if o == 0 {
 		return a

@@ -70,8 +70,8 @@ const (
 
 // vocabulary, pairs and openingWords are the readable form of tables.go. Run make generate after a change.
 //
-// vocabulary lists words in lower case with their subjects. Words in other languages are split at letters beyond
-// ASCII, because such bytes separate words: the end of "teléfono" is "fono".
+// vocabulary lists words in lower case with their subjects. Words in other languages are listed without the part up
+// to a letter beyond ASCII, because such letters separate words: "teléfono" ends in "fono".
 var vocabulary = []struct {
 	subject context
 	words   string
@@ -286,8 +286,8 @@ func innerHash(word []byte) uint32 {
 }
 
 // isLikely reports whether a word of at least two letters may be in the vocabulary. In the documents of this
-// repository, it is true for about one in two hundred words that are not. The first look at the filter rejects 96 of
-// 100.
+// repository, it is true for about one in two hundred words that are not in it. The first look at the filter rejects
+// 96 of 100.
 func isLikely(word []byte) bool {
 	h := hash(word)
 	return likely[h>>5]>>(h&31)&1 == 1 && isLikelyInside(word)

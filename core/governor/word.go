@@ -32,8 +32,8 @@ func (s *Scanner) examine(v *view, start, end int, kinds uint16) (next int) {
 	return s.name(v, start, end, kinds)
 }
 
-// behindColor returns the start of a word without the end of the terminal sequence that sets a color, ESC [ 3 2 m. It
-// returns start if there is no such sequence.
+// behindColor skips the end of a terminal sequence that sets a color (ESC [ 3 2 m) at the start of a word. It returns
+// start if there is none.
 func behindColor(v *view, start, end int) int {
 	if before := v.at(start - 1); before != '[' && before != ';' {
 		return start

@@ -163,7 +163,7 @@ func (c *cursor) unit(level int) rune {
 }
 
 // escape reads the rest of an escape after its backslash. Only a document inside a string can have a malformed
-// escape. If it does, escape leaves the rest unread and returns the backslash.
+// escape. For a malformed one, escape returns only the backslash.
 func (c *cursor) escape(level int) rune {
 	at := c.at
 	switch unit := c.unit(level); unit {

@@ -12,7 +12,7 @@ const (
 	mark   change = iota // with a placeholder for the decoded text
 	quoted               // with a placeholder in quotes: a number becomes a string
 	split                // with the placeholder for a value; later edits remove the rest of the finding
-	drop                 // with nothing: the rest of such a finding
+	drop                 // with nothing, to remove the rest of such a finding
 	quote                // with a quote: part of a number becomes a string
 	put                  // with a value, escaped
 	raw                  // with a value, not escaped

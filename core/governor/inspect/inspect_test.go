@@ -91,7 +91,7 @@ func TestSplitFindingHasThePathOfItsFirstPart(t *testing.T) {
 	}
 }
 
-// TestOtherTextsAreApart: only adjacent parts of one message are joined to one text.
+// TestOtherTextsAreApart: only adjacent parts of one message are joined into one text.
 func TestOtherTextsAreApart(t *testing.T) {
 	for _, body := range []string{
 		`{"messages":[{"content":"jane.roe@exam"},{"content":"ple.com"}]}`,

@@ -13,7 +13,7 @@ type token struct {
 type value struct{ start, end uint32 }
 
 // logProbs checks log probabilities, whose tokens repeat a text. They have the form {"content":[…],"refusal":[…]}, or
-// are only the array.
+// consist of only the array.
 func (w *walker) logProbs(s span) {
 	w.pos, w.depth = int(s.start), 0
 	if w.peek() == '[' {

@@ -84,7 +84,7 @@ func (m *mapper) replace(f governor.Finding, e edit) {
 	m.blank(f)
 }
 
-// add adds the edit for a placeholder, and an upper bound for its length to the size.
+// add adds the edit for a placeholder, and adds an upper bound of its length to the size.
 func (m *mapper) add(e edit) {
 	size := maxNumber
 	if e.change == put {
@@ -158,7 +158,7 @@ func (m *mapper) quote(number, end int, level uint8) {
 	m.in.edits.add(edit{start: uint32(end), end: uint32(end), change: quote, level: level})
 }
 
-// numberEnd returns the end of the number that the cursor is in or directly behind.
+// numberEnd returns the end of the number that the cursor is in or directly after.
 func (m *mapper) numberEnd(number int) int {
 	if m.numberAt == number+1 {
 		return m.stop

@@ -49,7 +49,7 @@ func placeholder(kind inspect.Kind) string {
 	return "[EMAIL_1]"
 }
 
-// checked lists places of texts. «» is the finding.
+// checked lists places where texts are checked. «» is the finding.
 var checked = []struct {
 	kind inspect.Kind
 	path string

@@ -119,7 +119,7 @@ func (w *walker) number() {
 	w.walk()
 	w.edits.sort()
 	for s := range sections {
-		if s != messages { // reserved all at once, because they stay the same in a session
+		if s != messages { // reserve all placeholders first, because these sections stay the same in a session
 			w.numberSection(s, true, false)
 		}
 		w.numberSection(s, s == messages, true)

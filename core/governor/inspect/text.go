@@ -95,7 +95,7 @@ func (in *inspector) decode(from int) []byte {
 		size += int(s.end - s.start)
 	}
 	if cap(in.scratch) < size {
-		// Memory is only freed when the call ends. Doubling keeps the sum of all sizes below four times the body's
+		// Memory is freed only when the call ends. Doubling keeps the sum of all sizes below four times the body's
 		// size.
 		in.scratch = make([]byte, 0, max(size, min(2*cap(in.scratch), len(in.body))))
 	}
@@ -116,8 +116,8 @@ func (in *inspector) decode(from int) []byte {
 	return in.scratch
 }
 
-// window is the size of the pieces in which long texts are scanned. It keeps the memory for findings to those of one
-// piece at a time. It is larger than anything a scanner holds back.
+// window is the size of the pieces in which long texts are scanned. Only the findings of one piece take memory at a
+// time. It is larger than anything a scanner holds back.
 const window = 64 << 10
 
 // scan searches a text for findings and handles each of them.

@@ -140,7 +140,7 @@ func (o *output) finish(which func(*channel) bool) {
 	}
 }
 
-// sign ends a thinking text. It returns true if the text has changed, because its signature must then be left out.
+// sign ends a thinking text. It returns true if the text has changed, in which case its signature must be left out.
 func (o *output) sign(d *chat.Delta) (dropped bool) {
 	changed := false
 	for i := range o.stream.channels {

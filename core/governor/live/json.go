@@ -31,8 +31,8 @@ func (c *cursor) member() (name []byte, v span, ok bool) {
 	return name, v, true
 }
 
-// name returns the name of the next field. The cursor is then at the field's value, and the caller must move it past
-// that.
+// name returns the name of the next field. The cursor is then at the field's value, and the caller must move the
+// cursor past it.
 func (c *cursor) name() (name []byte, ok bool) {
 	c.at = blank(c.data, c.at)
 	if c.at >= len(c.data) || c.data[c.at] != '"' {

@@ -60,8 +60,8 @@ func (s *Stream) again(g *Guard, c *channel, f governor.Finding, match []byte) {
 	s.blocked = s.blocked || redacts && c.signed
 }
 
-// loose checks a delta for the cache if the event has its text in no known place, such as the arguments {} of a tool
-// call without arguments.
+// loose checks a delta whose text is not in a known place of the event, such as the arguments {} of a tool call
+// without arguments. The delta is for the cache.
 func (p *passed) loose(d *chat.Delta) {
 	c := channel{kind: d.Kind, choice: d.Choice, index: d.Index}
 	_, store := p.stream.whole(p.guard, &c, []byte(d.Text), c.form())

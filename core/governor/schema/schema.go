@@ -3,7 +3,7 @@
 //
 // Numbers are compared as float64. Lengths count Unicode code points. A $ref is "#", "#/$defs/NAME" or
 // "#/definitions/NAME". Annotations (title, description, default, examples, $schema, $comment, deprecated, readOnly,
-// writeOnly) have no effect. In the mode Rejected, Check refuses every other keyword, because a keyword without an
+// writeOnly) have no effect. In the mode Rejected, Check rejects every other keyword, because a keyword without an
 // effect would promise a check that does not take place. In the mode Ignored, Check accepts other keywords, and they
 // never make a text invalid. This holds inside not and oneOf, and for exceptions to additionalProperties.
 package schema

@@ -25,7 +25,7 @@ func (r *Result) Valid() bool { return r.Keyword == "" }
 type validator struct {
 	root   string
 	work   int
-	quiet  int // how many alternatives, which may fail, are open
+	quiet  int // how many enclosing schemas are alternatives, which may fail
 	unsure int // number of keywords so far that are not evaluated
 	path   []byte
 	result Result
