@@ -130,8 +130,8 @@ func hasLikely(word []byte) bool {
 	return len(word)-from >= 2 && isLikely(word[from:])
 }
 
-// mayOpen reports whether a separator and the byte after it may begin a phone number, an IPv6 address, a mark of a chat
-// template, or a word of another script.
+// mayOpen reports whether a separator and the byte after it may begin a phone number, an IPv6 address, a mark of a
+// chat template, or a word in another script.
 func mayOpen(separator, next byte) bool {
 	switch separator {
 	case '(':

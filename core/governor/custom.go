@@ -23,7 +23,7 @@ func (t *threads) add(one thread) bool {
 	return true
 }
 
-// machine is the memory of a search. It has the threads that the last code point has led to, those threads together
+// machine is the memory of a search. It holds the threads that the last code point has led to, those threads together
 // with all that they reach without another code point, and the best match so far. Threads are in order of their
 // starts, so the first of two threads at one instruction has the earlier start.
 type machine struct {
@@ -165,7 +165,7 @@ func (s *Scanner) conditions(v *view, i int) (holds int) {
 	if i < len(v.text) {
 		after = v.text[i]
 	} else {
-		holds = endText | endLine // the search only gets here at the end of the whole text
+		holds = endText | endLine // the search gets here only at the end of the whole text
 	}
 	if s.base+i == 0 {
 		holds |= beginText | beginLine

@@ -96,7 +96,7 @@ func TestRedactionIsIdempotent(t *testing.T) {
 	}
 }
 
-// FuzzSettings: whatever the encoded settings are, decoding, compiling and scanning do not fail.
+// FuzzSettings: decoding, compiling and scanning never crash, whatever the encoded settings are.
 func FuzzSettings(f *testing.F) {
 	for _, s := range []Settings{NewSettings(), fullSettings()} {
 		f.Add(s.Encode(), []byte("project bluebird - ACME a-b"))

@@ -22,7 +22,7 @@ const (
 	wordSet  = digitSet + smallSet + upperSet
 )
 
-// alphabets has the characters of each class in token formats, as testdata/governor/tokens.txt describes them.
+// alphabets maps each class in token formats to its characters, as testdata/governor/tokens.txt describes them.
 var alphabets = map[byte]string{
 	'd': digitSet, 'x': digitSet + "abcdef", 'X': digitSet + "abcdefABCDEF", 'w': wordSet, 'u': wordSet + "_-", 'b': wordSet + "+/",
 	'l': digitSet + smallSet, 'A': digitSet + upperSet, 'B': upperSet + "234567", 'a': smallSet + upperSet, 'e': wordSet + "+/",

@@ -6,7 +6,7 @@ import (
 	"github.com/postern-ai/postern/core/governor/checksum"
 )
 
-// The checks below get only digits, as many as one of the identifier's shapes has.
+// The checks below take only digits, as many as one of the identifier's shapes has.
 
 // two returns the value of two digits.
 //
@@ -233,7 +233,7 @@ func eePersonalCode(d []byte) bool {
 	return d[0] >= '1' && d[0] <= '8' && isDate(d[1:]) && check == checksum.Digit(d[10])
 }
 
-// clRUT gets only digits. letters.go has the RUT that ends with K.
+// clRUT takes only digits. letters.go handles a RUT that ends in K.
 func clRUT(d []byte) bool { return clDigit(d[:len(d)-1]) == d[len(d)-1] }
 
 // clPerson accepts the numbers of most adults, from 10 to 29 million, but not a date with a number after it, such as

@@ -12,7 +12,7 @@ type letteredFormat struct {
 	check   func(t []byte) bool
 }
 
-// letteredFormats is tried in order. check gets the letters and digits in upper case.
+// letteredFormats is tried in order. check receives the letters and digits in upper case.
 var letteredFormats = [...]letteredFormat{
 	{"personal.uk-nino", "LLDDDDDDL", aboutBritain | aboutTax, ukNINO},
 	{"personal.uk-nino", "UUDDDDDDU", 0, ukNINO},

@@ -20,8 +20,8 @@ func (s *Scanner) record(subject context, i int) {
 	}
 }
 
-// continuesArticle reports whether a word that ends at i belongs to the name of a number in aboutArticle: "ISIN
-// identification number".
+// continuesArticle reports whether a word that ends at i continues the name of an item's number: "ISIN identification
+// number".
 func (s *Scanner) continuesArticle(i int) bool {
 	switch s.since(aboutArticle, i) {
 	case len(" number"), len(" identification"), len(" (identification"):

@@ -65,8 +65,8 @@ func (n *number) ended(v *view, k int) bool {
 	return true
 }
 
-// is reports whether the first k+1 groups have a shape. A shape has their lengths and the separators between them:
-// "3-2-4".
+// is reports whether the first k+1 groups have a shape. A shape consists of their lengths and the separators between
+// them: "3-2-4".
 func (n *number) is(k int, shape string) bool {
 	at := 0
 	for i := 0; i <= k; i++ {

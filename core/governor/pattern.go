@@ -11,7 +11,7 @@ package governor
 //	z bech32, upper case                           t u, . and ~              p w, + and /, in a URL
 //	c u, . and =       h w, . and /: crypt(3)
 //
-// patternClass in tables.go has the classes of each byte.
+// patternClass in tables.go holds the classes of each byte.
 
 // classBit returns the bit of a class in patternClass. Lowercase letters have the bits from 0. A has bit 26, B 27, U
 // 28, W 29, X 30, and = 31.

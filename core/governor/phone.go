@@ -104,7 +104,7 @@ func (s *Scanner) phone(v *view, start int) (next int, ok bool) {
 }
 
 // international looks for a number in E.164 form with optional separators. Sources: ITU-T E.123, E.164. callingCodes
-// has the country codes and lengths.
+// lists the country codes and lengths.
 func (s *Scanner) international(v *view, plus int) (next int, ok bool) {
 	from := plus + 1
 	if !isDigitByte(v.at(from)) && v.at(from) != '(' || isAlnum(v.at(plus-1)) {

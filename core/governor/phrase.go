@@ -34,7 +34,7 @@ var injectionPhrases = [...]injectionPhrase{
 	{ruleSmuggle, "never 0|mention|reveal|disclose 2|this|these 2|instruction*|prompt*|message"},
 }
 
-// second has, for each phrase, the first letters of the words that may come second, as bits. All bits are set if
+// second holds, for each phrase, the first letters of the words that may come second, as bits. All bits are set if
 // other words may come before them.
 var second = func() (letters [len(injectionPhrases)]uint32) {
 	for i := range injectionPhrases {

@@ -8,8 +8,8 @@ const minPrefixed, minSaid = 30, 20
 const maxPrefix = 32
 
 // prefixed looks for a token of a service whose tokens have no format of their own. Its prefix consists of words in
-// one case, each followed by a dash or an underscore. Random letters and digits come after the prefix. If a format
-// has a prefix that the word begins with, known is its length. A token of that format that was cut off is not a
+// one case, each followed by a dash or an underscore. Random letters and digits come after the prefix. known is the
+// length of a format's prefix that the word begins with, or 0. A token of that format that was cut off is not a
 // finding, unless every part of the prefix is one that many services use.
 func (s *Scanner) prefixed(v *view, start, end, known int) (next int, ok bool) {
 	for end > start && v.text[end-1] == '.' {

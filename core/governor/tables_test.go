@@ -425,7 +425,7 @@ func openedBy(word string) (phrases uint32) {
 	return phrases
 }
 
-// patternClasses has the bytes of each class in token formats.
+// patternClasses maps each class in token formats to its bytes.
 var patternClasses = map[byte]string{
 	'd': digitBytes, 'x': digitBytes + "abcdef", 'X': digitBytes + "abcdefABCDEF", 'w': wordBytes, 'u': wordBytes + "_-", 'b': wordBytes + "+/",
 	'l': digitBytes + smallBytes, 'A': digitBytes + upperBytes, 'B': upperBytes + "234567", 'a': smallBytes + upperBytes, 'U': upperBytes,

@@ -159,7 +159,7 @@ const openingWords = "sig ignore disregard forget override bypass do new develop
 // publicParts lists parts of the names of tokens and keys that are not secret: next_page_token, key_id, passwordHash.
 var publicParts = [...]string{"public", "version", "page", "next", "cursor", "csrf", "xsrf", "authenticity", "continuation", "publishable", "pub", "max", "sync", "hash", "digest", "checksum", "file", "path", "url", "uri", "name", "id", "type", "length", "count", "limit", "cache", "sort", "partition", "foreign", "object", "row", "map", "idempotency", "routing", "lookup", "fingerprint", "group"}
 
-// publicLetters has the first letters of publicParts, as bits, by the length of the part.
+// publicLetters holds the first letters of publicParts, as bits, by the length of the part.
 var publicLetters = firstLetters(publicParts[:])
 
 func firstLetters(words []string) (letters [16]uint32) {

@@ -20,7 +20,7 @@ const (
 	MaxTokens = 256
 	// PromptTokens is the approximate length of Prompt.
 	PromptTokens = 160
-	// maxText limits the length of the text, in bytes. If it is longer, only its end is classified, which has the
+	// maxText limits the length of the text, in bytes. If it is longer, only its end is classified. The end has the
 	// newest messages of the conversation.
 	maxText = 32_000
 )

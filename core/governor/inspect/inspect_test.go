@@ -109,7 +109,7 @@ func TestOtherTextsAreApart(t *testing.T) {
 	}
 }
 
-// fixed lists bodies with a finding that cannot be rewritten, so to redact means to block.
+// fixed lists bodies with a finding that cannot be rewritten, so redacting means blocking.
 var fixed = []string{
 	`{"messages":[{"content":[{"type":"thinking","thinking":"«»","signature":"s"}]}]}`,
 	`{"messages":[{"content":[{"signature":"s","thinking":"«»","type":"thinking"}]}]}`,

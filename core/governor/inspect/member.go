@@ -28,13 +28,14 @@ const (
 	opaqueMember                  // encrypted
 )
 
-// word is a field name with a meaning.
+// word is a name with the code of its meaning.
 type word struct {
 	text string
 	code uint8
 }
 
-// members lists the field names with a meaning in the APIs of OpenAI and Anthropic, and in Postern's own.
+// members lists the field names that have a special meaning in the APIs of OpenAI and Anthropic, and in Postern's
+// own.
 var members = [...]word{
 	{"text", uint8(partMember)},
 	{"type", uint8(typeMember)},
@@ -168,10 +169,10 @@ func memberOf(name []byte) member {
 	return textMember
 }
 
-// maxName is longer than the longest name with a meaning.
+// maxName is greater than the length of every name in members.
 const maxName = 40
 
-// name returns the decoded name of a field. It is empty if the name is longer than any with a meaning.
+// name returns the decoded name of a field. It is empty if the name is too long to be in members.
 func (w *walker) name(s span) []byte {
 	inside := w.body[s.start:s.end]
 	if !s.escaped {

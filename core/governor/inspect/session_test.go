@@ -9,7 +9,7 @@ import (
 	"github.com/postern-ai/postern/core/governor"
 )
 
-// sessionDialect has the forms of a session's bodies in one dialect. In a message, %s is its text as JSON.
+// sessionDialect holds the forms of a session's bodies in one dialect. In a message, %s is its text as JSON.
 type sessionDialect struct {
 	name             string
 	request, answers Kind

@@ -155,7 +155,7 @@ func TestARestoredValueIsNotScanned(t *testing.T) {
 	}
 }
 
-// TestArgumentsStayJSON has findings in strings, names and numbers, after escapes, and across several strings.
+// TestArgumentsStayJSON covers findings in strings, names and numbers, after escapes, and across several strings.
 func TestArgumentsStayJSON(t *testing.T) {
 	g := &live.Guard{Policy: policy(t, map[string]governor.Action{
 		"personal.email": governor.Redact, "personal.payment-card": governor.Redact,

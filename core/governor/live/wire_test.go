@@ -97,7 +97,7 @@ func TestSameFrames(t *testing.T) {
 	compare(t, got, []string{begin, anthropic + `to "}}`, anthropic + `"}}`, anthropic + `[EMAIL] ok "}}`, anthropic + `. "}}`})
 }
 
-// TestOpenAIOtherTexts has the names of reasoning fields, older and newer forms of calls, content in chunks, and a
+// TestOpenAIOtherTexts covers the names of reasoning fields, older and newer forms of calls, content in chunks, and a
 // complete message.
 func TestOpenAIOtherTexts(t *testing.T) {
 	got, r := through(t, chat.OpenAI, emails(t),
@@ -242,7 +242,7 @@ func TestResponsesWithoutDeltas(t *testing.T) {
 	}
 }
 
-// TestAnthropicEvents has blocks of several kinds. The rest of each block is sent before its content_block_stop.
+// TestAnthropicEvents covers blocks of several kinds. The rest of each block is sent before its content_block_stop.
 func TestAnthropicEvents(t *testing.T) {
 	got, _ := through(t, chat.Anthropic, emails(t),
 		`{"type":"message_start","message":{"id":"m","content":[],"usage":{"input_tokens":1}}}`,
