@@ -8,8 +8,9 @@ import (
 )
 
 // admit decides on one request. It stores nothing for a request that it rejects, so a flood of them causes no writes.
-// A repeated command gets the reply that was lost, even if the key's record has changed meanwhile. Under the new
-// record, it would count as admitted, with the reservation of the first command or none.
+// A repeated command gets the reply that was lost, even if the key's record has changed in the meantime. If the
+// caller started over under the new record, the request would count as admitted already, with the first command's
+// reservation or none.
 func (c *call) admit(a *Admit) AdmitReply {
 	m := c.m
 	if m != nil {
@@ -74,8 +75,8 @@ func (c *call) admit(a *Admit) AdmitReply {
 	return reply
 }
 
-// refused returns the reply to a request whose key must no longer be used. A repeat learns the reservation of its
-// first command, so that it can be returned.
+// refused returns the reply to a request whose key must no longer be used. A repeat gets the reservation of its first
+// command, so that the caller can return it.
 func (m *meter) refused(verdict Verdict, a *Admit) AdmitReply {
 	reply := AdmitReply{Verdict: verdict, Lease: m.lentBefore(a)}
 	if i := m.findReservation(a.RequestID); i >= 0 {
@@ -94,15 +95,15 @@ func (m *meter) expired(now uint64) bool {
 	return m.record.ExpiresMs != 0 && m.record.ExpiresMs <= now
 }
 
-// checkLimits rejects a request that exceeds a rate limit or the limit on concurrent requests. If the request exceeds
-// no limit, the verdict is 0.
+// checkLimits rejects a request that exceeds a rate limit or the limit on concurrent requests. If the request is
+// within all limits, the verdict is 0.
 func (c *call) checkLimits(a *Admit, limits config.Limits) AdmitReply {
 	m := c.m
 	windows := m.windows(limits)
 	retry, limited := uint64(0), false
 	for _, w := range windows {
 		if w.Tokens && a.Mode != ModeReserve {
-			continue // only requests to a provider use tokens
+			continue // only requests that reach a provider use tokens
 		}
 		if w.Remaining == 0 {
 			retry, limited = max(retry, w.ResetMs), true
@@ -118,7 +119,7 @@ func (c *call) checkLimits(a *Admit, limits config.Limits) AdmitReply {
 }
 
 // extend raises a reservation to a total. It is idempotent. The verdict is Unknown if the meter has no such
-// reservation, or if the reservation belongs to an earlier period with nothing left.
+// reservation, or if the reservation belongs to an earlier period that has nothing left.
 func (c *call) extend(e *Extend) AdmitReply {
 	m := c.m
 	if m == nil {
@@ -154,7 +155,7 @@ func (c *call) extend(e *Extend) AdmitReply {
 }
 
 // extendPast raises a reservation of an earlier period by the free part of that period's slice. The Ledger grants no
-// more budget for that period, and a request only counts in the period of its admission.
+// more budget for that period, and a request counts only in the period of its admission.
 func (c *call) extendPast(at int, r *reservation, e *Extend) AdmitReply {
 	s := c.m.sliceOf(r.period)
 	more := min(e.TotalPico-r.amountPico, max(0, s.free()))
@@ -176,9 +177,10 @@ func minAmount(least, amount int64) int64 {
 	return min(least, amount)
 }
 
-// reserve reserves want picodollars of the slice. If final is set, the Ledger has no more budget, and reserve accepts
-// any free amount of at least minimum. If the slice is too small, the reply is Short and asks for all of want plus
-// any debt. It does not subtract the free part, because concurrent requests that wait for a grant also count on it.
+// reserve reserves want picodollars from the slice. If final is set, the Ledger has no more budget, and reserve
+// accepts any free amount of at least minimum. If the slice is too small, the reply is Short and asks for all of want
+// plus any debt. The free part is not subtracted, because other requests that are waiting for a grant also count on
+// it.
 func (m *meter) reserve(want, minimum int64, final bool) AdmitReply {
 	s := &m.slice
 	free := s.free()
@@ -243,8 +245,8 @@ func (c *call) applyAdmission(a *Admit, limits config.Limits, reserved int64) {
 	}
 }
 
-// addRecent lists a request that is complete at its admission, if it has a status. If the request was not served, the
-// Ledger gets a record of it.
+// addRecent lists a request that is complete at its admission, if it was served. The Ledger receives a separate
+// record of every other request.
 func (c *call) addRecent(a *Admit) {
 	t := &a.Trace
 	if t.Status == 0 || t.Status >= 400 {

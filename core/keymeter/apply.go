@@ -27,7 +27,7 @@ const (
 
 	maxPending  = 32      // batches per flush
 	maxForget   = 100     // rows deleted per alarm
-	retentionMs = 86400e3 // of expired reservations; of idempotency records, from their outcome or its loss
+	retentionMs = 86400e3 // of expired reservations, and of idempotency records once their outcome is known or lost
 )
 
 // command is a decoded command.
@@ -135,7 +135,7 @@ func (c *call) store() {
 	}
 }
 
-// limits returns the limits of the plan, or the key's own where these are lower. 0 means no limit.
+// limits returns the limits of the plan, or the key's own limits where they are lower. 0 means no limit.
 func (c *call) limits() config.Limits {
 	plan, key := c.config.Plan(c.m.record.Plan).For(c.m.record.Environment), c.m.record.Limits
 	return config.Limits{
@@ -145,7 +145,7 @@ func (c *call) limits() config.Limits {
 	}
 }
 
-// scheduleForget schedules the deletion of a row for retentionMs after a time and returns the time of the deletion.
+// scheduleForget schedules a row for deletion retentionMs after a given time, and returns the time of the deletion.
 func (c *call) scheduleForget(key string, afterMs uint64) uint64 {
 	at := afterMs + retentionMs
 	c.put(forgetKey(at, key), []byte{1})
@@ -207,7 +207,7 @@ func (p *Put) apply(c *call) {
 	c.out.Reply = reply.Encode()
 }
 
-// contradictedMs returns the time until the last lease that began under an older record has ended.
+// contradictedMs returns the time until the last lease that began under an older record ends.
 func (m *meter) contradictedMs(now uint64) (ms uint64) {
 	for i := range m.leases {
 		if l := &m.leases[i]; l.version < m.record.Version && !l.ended {
@@ -264,8 +264,8 @@ func (c *call) forget() {
 	}
 }
 
-// flush returns all batches that the Ledger might not have. They also stay in the outbox until delivered, in case the
-// caller dies; the Ledger drops repeats.
+// flush returns all batches that the Ledger might not have. They also stay in the outbox until they are delivered, in
+// case the caller dies. The Ledger drops repeats.
 func (c *call) flush(f *Flush) FlushReply {
 	var reply FlushReply
 	if c.m == nil {
@@ -281,7 +281,8 @@ func (c *call) flush(f *Flush) FlushReply {
 		}
 	}
 	if len(reply.Absorbs) >= maxPending {
-		// There may be more, and the reply cannot return a slice. The caller asks again when the outbox is delivered.
+		// There may be more batches, and the reply cannot return a slice. The caller asks again when the outbox has
+		// been delivered.
 		reply.Open, c.out.Deliver = max(reply.Open, 1), true
 		if f.Recall {
 			reply.LentMs = max(reply.LentMs, reportMs)
@@ -292,7 +293,7 @@ func (c *call) flush(f *Flush) FlushReply {
 	if !c.m.hasReport() && !newEpoch {
 		return reply
 	}
-	// The caller delivers the batches. The meter does so only if many have gathered.
+	// The caller delivers the batches. The meter delivers them only if many have accumulated.
 	c.out.Deliver = len(reply.Absorbs) >= maxPending/2
 	batch := c.m.nextBatch(c.in.Name, closed)
 	reply.Absorbs = append(reply.Absorbs, batch)
@@ -318,8 +319,9 @@ func (c *call) undelivered() (batches [][]byte) {
 const idleMs = 60_000
 
 // returnUnused returns the free part of the slice to the Ledger by starting a new epoch, if the slice is recalled or
-// the key is idle. A recall also starts an epoch if nothing is free but the Ledger has granted a different amount from
-// what the meter holds: a grant was lost or is in flight, and the Ledger counts it until it learns of a new epoch.
+// the key is idle. A recall also starts an epoch if nothing is free but the Ledger has granted an amount that differs
+// from what the meter holds. A grant was then lost or is in flight, and the Ledger counts it until it learns of a new
+// epoch.
 func (c *call) returnUnused(f *Flush) (newEpoch, closed bool) {
 	s := &c.m.slice
 	closed = s.live && len(c.m.reservations)+len(c.m.leases) == 0 && c.m.lastUsedMs+idleMs <= c.in.NowMs
@@ -341,7 +343,7 @@ func (c *call) returnUnused(f *Flush) (newEpoch, closed bool) {
 // debtDelayMs is the delay before the meter reports an overspent slice.
 const debtDelayMs = 500
 
-// balance reports the state of the slice to the Ledger when a request or lease ends that began at admittedMs. A debt
+// balance reports the state of the slice to the Ledger when a request or lease that began at admittedMs ends. A debt
 // is reported early, so that other keys do not spend the amount again. Requests admitted before the last
 // unconditional recall were granted under a budget that may be lower now, so the rest of their reservations is
 // returned.

@@ -10,8 +10,8 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// Op codes are the first number of a command. 1, 2 and 5 were admit, settle and extend before grants became totals.
-// During a rollout, isolates of that version get an error.
+// An op code is the first number of a command. 1, 2 and 5 were admit, settle and extend before grants became totals.
+// During a rollout, isolates of that version receive an error.
 const (
 	opPut      = 3
 	opFlush    = 4
@@ -23,24 +23,24 @@ const (
 	opIdentify = 11
 )
 
-// message lists its fields once for both directions.
+// message lists its fields once, for encoding and decoding.
 type message interface{ fields(*abi.Fields) }
 
-// Mode is the kind of an admission.
+// Mode is the kind of admission.
 type Mode uint8
 
 const (
 	ModeCheck   Mode = 1 // checks the key's status; counts against no limit
 	ModeCount   Mode = 2 // counts against the limits; for requests without provider cost
 	ModeReserve Mode = 3 // counts, and reserves AmountPico until the settle
-	ModeHit     Mode = 4 // counts, and records a cache hit at once
+	ModeHit     Mode = 4 // counts, and records a cache hit immediately
 )
 
 // Grant carries a slice of the period's budget from the Ledger to the meter. It is the total granted in the meter's
 // epoch, so grants may be lost, repeated or reordered, and several may be in flight at once.
 type Grant struct {
 	Period    calendar.Period
-	Epoch     uint64 // of the meter, which starts a new epoch when it returns budget; 0: no grant
+	Epoch     uint64 // the meter's epoch; it starts a new one when it returns budget; 0: no grant
 	TotalPico int64
 }
 
@@ -51,30 +51,30 @@ func (g *Grant) Fields(f *abi.Fields) {
 	f.Int(&g.TotalPico)
 }
 
-// Admit is the command to admit one request. It is idempotent by RequestID. The reply is an AdmitReply.
+// Admit is the command to admit one request. It is idempotent for each RequestID. The reply is an AdmitReply.
 type Admit struct {
 	RequestID  string
-	Version    uint64 // of the key record that the exchange used; 0: it has none
+	Version    uint64 // of the key record that the exchange used; 0: the exchange has none
 	Mode       Mode
 	Model      string
 	AmountPico int64  // ModeReserve: the amount to reserve
-	LeastPico  int64  // the smallest sufficient amount, if the budget has no more; 0: AmountPico
+	LeastPico  int64  // the smallest amount that suffices if the budget has no more; 0: AmountPico
 	Final      bool   // the Ledger has no more: reserve the rest of the slice if it is at least LeastPico
-	LifetimeMs uint64 // lifetime of the reservation and of an idempotency record in progress, from the admission
-	Grant      Grant  // from the Ledger, after a reply that was Short
+	LifetimeMs uint64 // lifetime of the reservation and of an unfinished idempotency record, from the admission
+	Grant      Grant  // from the Ledger, after a Short reply
 	// Idempotency is the SHA-256 of the caller's Idempotency-Key, or empty. BodyHash identifies the request: it is
 	// the exchange's cache key, or the SHA-256 of an invalid body.
 	Idempotency string
 	BodyHash    string
-	Trace       Trace // ModeHit and ModeCount, whose requests are complete at admission
+	Trace       Trace // for ModeHit and ModeCount, whose requests are complete at admission
 	// Violations of the request are reported to the Ledger if the request is admitted, in any mode. They are stored
 	// in the same transaction as the admission.
 	Violations []ledger.Violation
 	// LeaseID asks for a lease with this ID, or for an extension of it, if the request is admitted. The isolate
 	// chooses the ID at random. 0: no lease.
 	LeaseID uint64
-	// Rerun admits the request even if the outcome of the first request with its idempotency key is unknown. In any
-	// other state of the record, it changes nothing.
+	// Rerun admits the request even if the outcome of the first request with its idempotency key is unknown. It has
+	// no effect if the record is in any other state.
 	Rerun bool
 }
 
@@ -95,7 +95,7 @@ func (c *Admit) fields(f *abi.Fields) {
 	f.String(&c.BodyHash)
 	c.Trace.fields(f)
 	violationsField(f, &c.Violations)
-	if f.Reading() && f.More() || c.LeaseID != 0 || c.Rerun { // not for objects of older versions, unless needed
+	if f.Reading() && f.More() || c.LeaseID != 0 || c.Rerun { // written only if needed, because older objects do not know it
 		f.Uint(&c.LeaseID)
 		if f.Reading() && f.More() || c.Rerun {
 			f.Bool(&c.Rerun)
@@ -106,7 +106,7 @@ func (c *Admit) fields(f *abi.Fields) {
 	}
 }
 
-// violationsField is last in its command. Isolates of older versions omit it during a rollout.
+// violationsField is the last required field of its command. Isolates of older versions omit it during a rollout.
 func violationsField(f *abi.Fields, list *[]ledger.Violation) {
 	if f.More() {
 		abi.List(f, list, ledger.ViolationFields)
@@ -135,7 +135,7 @@ func (t *Trace) fields(f *abi.Fields) {
 
 // Extend is the command to raise an open reservation to TotalPico. The reply is an AdmitReply: Admitted, Short, or
 // Unknown. Unknown means that there is no open reservation, or that its period has passed and has too little left.
-// LeastPico (of the total) and Final are as in Admit.
+// LeastPico (also a total) and Final are as in Admit.
 type Extend struct {
 	RequestID string
 	TotalPico int64
@@ -160,26 +160,26 @@ type Verdict uint8
 
 const (
 	Admitted           Verdict = 1
-	Unknown            Verdict = 2  // the key does not exist or was removed; Extend: no such reservation
+	Unknown            Verdict = 2  // the key does not exist or was removed; for Extend: there is no such reservation
 	Stale              Verdict = 3  // the exchange used an old key record; Record is the newer one
-	RateLimited        Verdict = 4  // a window has no room; see Windows and RetryMs
+	RateLimited        Verdict = 4  // a window is full; see Windows and RetryMs
 	Short              Verdict = 5  // the slice is too small: send a ledger.Grant with the fields Period through LeastPico, then repeat
 	Replay             Verdict = 6  // the idempotency key was used before; Answer is the stored response
 	Running            Verdict = 7  // the latest request with the idempotency key is in progress
 	Mismatch           Verdict = 8  // the idempotency key was used with a different request
 	Unreplayable       Verdict = 9  // the response to the first request was too large to store
-	ConcurrencyLimited Verdict = 10 // too many concurrent requests of the key
+	ConcurrencyLimited Verdict = 10 // the key has too many concurrent requests
 	Inactive           Verdict = 11 // the key is deactivated or expired
 	OutcomeUnknown     Verdict = 12 // the latest request with the idempotency key was admitted and never settled
 )
 
 // Window is the state of one rate limit.
 type Window struct {
-	Tokens    bool // counts tokens; false: requests
+	Tokens    bool // whether it counts tokens; otherwise it counts requests
 	WindowMs  uint64
 	Limit     uint64
 	Remaining uint64
-	ResetMs   uint64 // until capacity is next freed; 0 for an unused sliding window
+	ResetMs   uint64 // time until capacity is next freed; 0 for an unused sliding window
 }
 
 // WindowFields lists the fields of a window.
@@ -191,7 +191,7 @@ func WindowFields(f *abi.Fields, w *Window) {
 	f.Uint(&w.ResetMs)
 }
 
-// AdmitReply is the reply to Admit and Extend. Period through LeastPico are set if the verdict is Short: they are the
+// AdmitReply is the reply to Admit and Extend. Period through LeastPico are set if the verdict is Short. They are the
 // fields of the ledger.Grant to send.
 type AdmitReply struct {
 	Verdict      Verdict
@@ -203,10 +203,10 @@ type AdmitReply struct {
 	HeldPico     int64
 	NeedPico     int64
 	LeastPico    int64
-	ReservedPico int64  // Admitted: the request's reservation
+	ReservedPico int64  // if Admitted: the request's reservation
 	Answer       []byte // Replay
-	Lease        Lease  // Admitted, to an Admit with a LeaseID
-	LentMs       uint64 // Short: the time until budget that the meter has lent may be free again; 0: no budget is lent
+	Lease        Lease  // if Admitted, for an Admit with a LeaseID
+	LentMs       uint64 // if Short: the time until lent budget may be free again; 0: no budget is lent
 }
 
 // DecodeAdmitReply decodes the reply to Admit and Extend.
@@ -227,7 +227,7 @@ func (a *AdmitReply) fields(f *abi.Fields) {
 	f.Int(&a.LeastPico)
 	f.Int(&a.ReservedPico)
 	f.Bytes(&a.Answer)
-	if f.Reading() && f.More() || a.Lease.ID != 0 || a.LentMs != 0 { // not for isolates of older versions, unless needed
+	if f.Reading() && f.More() || a.Lease.ID != 0 || a.LentMs != 0 { // written only if needed, because older isolates do not know it
 		a.Lease.fields(f)
 		if f.Uint(&a.LentMs); a.Lease.ID == 0 && a.LentMs == 0 {
 			f.Fail()
@@ -268,7 +268,7 @@ func recordFields(f *abi.Fields, r *doc.Record) {
 // slice, and grants in flight become void.
 type Flush struct {
 	Recall bool
-	// HeldPico is the amount that the Ledger has granted to the meter; 0 if not given. If the meter holds the same
+	// HeldPico is the amount that the Ledger has granted to the meter, or 0 if not given. If the meter holds the same
 	// amount and all of it is in use, a recall changes nothing: no budget can be returned, and no grant is in flight.
 	HeldPico int64
 }
@@ -283,9 +283,9 @@ func (c *Flush) fields(f *abi.Fields) {
 
 // FlushReply is the reply to Flush.
 type FlushReply struct {
-	Absorbs [][]byte // ledger.Absorb commands for the project's Ledger, in order; they are in the outbox too
-	Open    uint64   // number of open reservations, and of leases that have not been closed; at least 1 if there may be more batches
-	LentMs  uint64   // to a recall: the time until budget that the meter could not return may be free again; 0: there is none
+	Absorbs [][]byte // ledger.Absorb commands for the project's Ledger, in order; they are also in the outbox
+	Open    uint64   // number of open reservations and of leases that are not closed; at least 1 if there may be more batches
+	LentMs  uint64   // for a recall: the time until budget that the meter could not return may be free again; 0: there is none
 }
 
 // SettleWaitMs lists the pauses of a usage report while meters have open reservations or leases: one second in total.

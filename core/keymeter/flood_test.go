@@ -20,8 +20,9 @@ func countWrites(apply func(*abi.ObjectInput) (abi.ObjectOutput, error), n *int)
 	}
 }
 
-// flood sends 600 blocked requests of one key within a minute, each with up to 12 of a number of rules. It returns the
-// rows that are kept about violations, and the numbers of rows that the meter and the Ledger write.
+// flood sends 600 blocked requests of one key within a minute, each with violations of up to 12 of the given number
+// of rules. It returns the number of rows that are kept about violations, and how many rows the meter and the Ledger
+// write.
 func flood(t *testing.T, rules int) (kept, byMeter, byLedger int) {
 	r := newReporter(t, "wide")
 	r.Object.Apply = countWrites(r.Object.Apply, &byMeter)
@@ -54,8 +55,8 @@ func (r *reporter) deliverOnce() {
 	}
 }
 
-// TestFloodFigures measures the figures of docs/guides/violations.md: the violations that a flood leaves, and the rows that it
-// writes more than the same flood without violations.
+// TestFloodFigures measures the figures in docs/guides/violations.md: how many violations a flood leaves, and how
+// many more rows it writes than the same flood without violations.
 func TestFloodFigures(t *testing.T) {
 	text, err := os.ReadFile("../../docs/guides/violations.md")
 	if err != nil {

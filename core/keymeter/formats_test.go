@@ -79,7 +79,7 @@ func oldMeter(t *testing.T) *key {
 	return k
 }
 
-// meterOfFormat2 is a meter in format 2, which has the number of the last grant in place of the epoch.
+// meterOfFormat2 is a meter in format 2, which has the number of the last grant instead of the epoch.
 func meterOfFormat2(t *testing.T) *key {
 	k := newKey(t, doc.Record{})
 	var w abi.Writer
@@ -178,8 +178,8 @@ func TestOldUnreportedUsage(t *testing.T) {
 	}
 }
 
-// TestMeterWithPromptCache checks that a meter has the format with prompt caches only until it has reported their figures, so that
-// an older version can read the others.
+// TestMeterWithPromptCache checks that a meter uses the format with prompt caches only until it has reported their
+// figures. An older version can read all other meters.
 func TestMeterWithPromptCache(t *testing.T) {
 	k := newKey(t, record("wide"))
 	k.serve(2)
@@ -193,7 +193,7 @@ func TestMeterWithPromptCache(t *testing.T) {
 	if format := k.Rows["h"][0]; format != 7 {
 		t.Errorf("format %d with figures, want 7", format)
 	}
-	k.serve(2) // another version of the row keeps them
+	k.serve(2) // the figures survive rewriting the row
 	if u := k.reportedUsage(); u.PromptCache != cached || u.Requests != 3 {
 		t.Errorf("%+v", u)
 	}
@@ -211,8 +211,8 @@ func TestMeterWithPromptCache(t *testing.T) {
 	}
 }
 
-// TestMeterWithAttempts is the same for failed attempts: they count for the models whose providers failed, a rescue for the model that
-// served.
+// TestMeterWithAttempts checks the same for failed attempts. They count for the models whose providers failed, and a
+// rescue counts for the model that served the request.
 func TestMeterWithAttempts(t *testing.T) {
 	k := newKey(t, record("wide"))
 	k.mustAdmit("req_rescued", 0)
@@ -329,7 +329,8 @@ func TestStoredRows(t *testing.T) {
 	}
 }
 
-// unfinishedRow is the stored idempotency record of a request that a version without unknown outcomes has admitted.
+// unfinishedRow is the stored idempotency record of a request that was admitted by a version without unknown
+// outcomes.
 func unfinishedRow(expiresMs uint64) []byte {
 	var w abi.Writer
 	w.Uint(1)
@@ -342,8 +343,8 @@ func unfinishedRow(expiresMs uint64) []byte {
 	return w.Buf
 }
 
-// TestOldUnfinishedRecord checks that such a record is in progress while its reservation is open. Then its outcome is unknown
-// until its deletion, also if it has expired under the older version.
+// TestOldUnfinishedRecord checks that such a record is in progress while its reservation is open. After that, its
+// outcome is unknown until it is deleted, even if it has expired by the rules of the older version.
 func TestOldUnfinishedRecord(t *testing.T) {
 	k := oldMeter(t)
 	k.Rows["i/caller"] = unfinishedRow(start - 1000)
@@ -363,8 +364,8 @@ func TestOldUnfinishedRecord(t *testing.T) {
 	k.expectReplay("after the response", "req_new", "late")
 }
 
-// TestIdempotencyRows checks the stored bytes of idempotency records: older versions read those of requests that call
-// providers, and of responses.
+// TestIdempotencyRows checks the stored bytes of idempotency records. Older versions can read the records of requests
+// that call providers, and those with responses.
 func TestIdempotencyRows(t *testing.T) {
 	k := newKey(t, record("wide"))
 	expect := func(about string, version uint64, id string, done bool, expiresMs, forgetMs uint64) {
@@ -394,8 +395,8 @@ func TestIdempotencyRows(t *testing.T) {
 	expect("without a reservation, with a response", 1, "req_1", true, start+calendar.DayMs, start+10_000+calendar.DayMs)
 }
 
-// TestAdmitOfOtherVersions checks the encoded fields that objects and isolates of older versions do not know: they are
-// written only if they are needed.
+// TestAdmitOfOtherVersions checks that fields that older objects and isolates do not know are written only if they
+// are needed.
 func TestAdmitOfOtherVersions(t *testing.T) {
 	plain := keymeter.Admit{RequestID: "req_1", Mode: keymeter.ModeReserve}
 	leasing, again, both := plain, plain, plain
@@ -420,7 +421,7 @@ func TestAdmitOfOtherVersions(t *testing.T) {
 	}
 }
 
-// TestMalformedMeter checks that a malformed meter, or one of an unknown format, is an error.
+// TestMalformedMeter checks that a malformed meter or one in an unknown format is an error.
 func TestMalformedMeter(t *testing.T) {
 	whole := oldMeter(t).Rows["h"]
 	second := meterOfFormat2(t).Rows["h"]

@@ -124,13 +124,13 @@ func (k *key) serve(tokens uint64) {
 	k.settle(id, tokens, 0)
 }
 
-// check admits in ModeCheck, which counts against no limit.
+// check admits in ModeCheck, which does not count against any limit.
 func (k *key) check() keymeter.AdmitReply {
 	k.Helper()
 	return k.admit(keymeter.Admit{Mode: keymeter.ModeCheck})
 }
 
-// tokenWindow is the state of the token limit.
+// tokenWindow returns the state of the token limit.
 func (k *key) tokenWindow() keymeter.Window {
 	k.Helper()
 	for _, w := range k.check().Windows {
@@ -142,7 +142,7 @@ func (k *key) tokenWindow() keymeter.Window {
 	return keymeter.Window{}
 }
 
-// ledgerWithReports is a ledger that has received all of the meter's pending reports.
+// ledgerWithReports returns a ledger that has received all of the meter's pending reports.
 func (k *key) ledgerWithReports() *testobject.Object {
 	k.Helper()
 	flush := keymeter.Flush{}
@@ -165,7 +165,7 @@ func (k *key) ledgerWithReports() *testobject.Object {
 	return project
 }
 
-// reportedUsage is the total of all usage that the meter reports.
+// reportedUsage returns the total of all usage that the meter reports.
 func (k *key) reportedUsage() (total ledger.Usage) {
 	k.Helper()
 	for _, u := range k.reportedUsages() {
@@ -174,7 +174,7 @@ func (k *key) reportedUsage() (total ledger.Usage) {
 	return total
 }
 
-// reportedUsages is the usage that the meter reports, by model.
+// reportedUsages returns the usage that the meter reports, by model.
 func (k *key) reportedUsages() (models []ledger.Usage) {
 	k.Helper()
 	query := ledger.Query{EndDay: 1 << 40, By: ledger.ByModel}
@@ -192,7 +192,7 @@ func (k *key) reportedUsages() (models []ledger.Usage) {
 	return models
 }
 
-// recent are the requests that the meter reports, oldest first.
+// recent returns the requests that the meter reports, oldest first.
 func (k *key) recent() (requests []ledger.Request) {
 	k.Helper()
 	query := ledger.Recent{Limit: 1000}

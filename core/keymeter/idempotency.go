@@ -7,8 +7,8 @@ import (
 )
 
 // idem is an idempotency record, row i/<hash>. It names the latest request with the idempotency key. Until that
-// request has an outcome, it is in progress while its reservation is open. Without an open reservation, its outcome
-// is unknown.
+// request has an outcome, it counts as in progress while its reservation is open. Without an open reservation, its
+// outcome is unknown.
 type idem struct {
 	bodyHash  string
 	requestID string
@@ -21,7 +21,7 @@ type idem struct {
 	unreserved bool
 }
 
-// unreservedFormat is the version of a record that is unreserved and not done. All other records have the version
+// unreservedFormat is the version of a record that is unreserved but not done. All other records have the version
 // that older objects can read.
 const unreservedFormat = 2
 
@@ -92,8 +92,8 @@ func (c *call) inProgress(requestID string) bool {
 	return i >= 0 && c.m.reservations[i].expiresMs > c.in.NowMs
 }
 
-// finishMs is the time in which a request without a reservation must finish its idempotency record. It does not wait
-// for a provider.
+// finishMs is the time in which a request without a reservation must finish its idempotency record. Such a request
+// does not wait for a provider.
 const finishMs = 10_000
 
 // beginIdempotency writes the idempotency record of an admitted request. It replaces a record that has expired or
@@ -120,7 +120,7 @@ func (c *call) cancelForget(key string, row []byte) {
 }
 
 // finishIdempotency completes the idempotency record with the response. Without a response, it deletes the record so
-// that the caller can retry. It returns true if it scheduled a deletion.
+// that the caller can retry. It reports whether it scheduled a deletion.
 func (c *call) finishIdempotency(s *Settle) (scheduled bool) {
 	if s.Idempotency == "" {
 		return false
@@ -148,9 +148,9 @@ func (c *call) finishIdempotency(s *Settle) (scheduled bool) {
 	return scheduled
 }
 
-// Restart is the command that ends all of the key's requests in progress, because the only process that ran any has
-// ended. Each request is charged its reservation at once, and the outcome of its idempotency key becomes unknown. The
-// command has no reply.
+// Restart is the command that ends all of the key's requests in progress, because the only process that ran them has
+// ended. Each request is immediately charged its reservation, and the outcome of its idempotency key becomes unknown.
+// The command has no reply.
 type Restart struct{}
 
 // Encode encodes the command.

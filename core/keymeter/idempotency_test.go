@@ -32,14 +32,14 @@ func (k *key) expectReplay(about, id, want string) {
 	}
 }
 
-// settleWithResponse settles a request with the idempotency key. An empty text means no response.
+// settleWithResponse settles a request with the idempotency key. An empty string means no response.
 func (k *key) settleWithResponse(id, text string) {
 	k.Helper()
 	command := keymeter.Settle{RequestID: id, Outcome: keymeter.Served, Model: "m", Idempotency: "caller", Answer: []byte(text)}
 	k.call(command.Encode())
 }
 
-// finish settles a request that reserved nothing.
+// finish settles a request without a reservation.
 func (k *key) finish(id, text string) {
 	k.Helper()
 	command := keymeter.Settle{RequestID: id, Outcome: keymeter.Finish, Idempotency: "caller", Answer: []byte(text)}
@@ -68,7 +68,7 @@ func TestIdempotency(t *testing.T) {
 	k.expectReplay("after a second response", "req_2", "answer")
 }
 
-// TestIdempotencyWithoutAReservation checks that Finish completes the record of a request that reserved nothing.
+// TestIdempotencyWithoutAReservation checks that Finish completes the record of a request without a reservation.
 func TestIdempotencyWithoutAReservation(t *testing.T) {
 	k := newKey(t, record("wide"))
 	count := keymeter.Admit{RequestID: "req_1", Mode: keymeter.ModeCount, Idempotency: "caller", BodyHash: "body"}
@@ -83,8 +83,8 @@ func TestIdempotencyWithoutAReservation(t *testing.T) {
 	k.expectReplay("after the finish", "req_2", "answer")
 }
 
-// TestIdempotencyOfADeadExchangeWithoutAReservation checks that such a request, which calls no provider, keeps the idempotency
-// key for ten seconds only.
+// TestIdempotencyOfADeadExchangeWithoutAReservation checks that a request that calls no provider holds the
+// idempotency key for only ten seconds.
 func TestIdempotencyOfADeadExchangeWithoutAReservation(t *testing.T) {
 	for _, mode := range []keymeter.Mode{keymeter.ModeCount, keymeter.ModeHit} {
 		k := newKey(t, record("wide"))
@@ -99,8 +99,8 @@ func TestIdempotencyOfADeadExchangeWithoutAReservation(t *testing.T) {
 	}
 }
 
-// TestIdempotencyWithoutAResponse checks that a failed request can be retried at once, and that a response that is too
-// large to store is not produced again.
+// TestIdempotencyWithoutAResponse checks that a failed request can be retried at once, and that a request whose
+// response was too large to store does not run again.
 func TestIdempotencyWithoutAResponse(t *testing.T) {
 	k := newKey(t, record("wide"))
 	k.admitIdempotent("req_1", "body")
@@ -111,7 +111,7 @@ func TestIdempotencyWithoutAResponse(t *testing.T) {
 	k.expectIdempotent("after an oversized response", "req_3", "body", keymeter.Unreplayable)
 }
 
-// rerun admits a request that may run although the outcome of the first one is unknown.
+// rerun admits a request that may run even if the outcome of the first one is unknown.
 func (k *key) rerun(about, id, body string, want keymeter.Verdict) {
 	k.Helper()
 	a := keymeter.Admit{RequestID: id, Mode: keymeter.ModeReserve, AmountPico: 10, Idempotency: "caller", BodyHash: body, Rerun: true}
@@ -125,8 +125,8 @@ func (k *key) rerun(about, id, body string, want keymeter.Verdict) {
 	}
 }
 
-// TestUnknownOutcome checks that the outcome of a dead exchange is unknown from the expiry of its reservation on, for a day,
-// and that its late response is stored.
+// TestUnknownOutcome checks that the outcome of a dead exchange becomes unknown when its reservation expires, and
+// stays so for a day. A late response is still stored.
 func TestUnknownOutcome(t *testing.T) {
 	k := newKey(t, record("wide"))
 	k.admitIdempotent("req_1", "body")
@@ -149,7 +149,8 @@ func TestUnknownOutcome(t *testing.T) {
 	k.expectRows("h", "o/")
 }
 
-// TestUnknownOutcomeEnds checks that a record whose outcome is unknown ends after a day, with and without the alarm.
+// TestUnknownOutcomeEnds checks that a record with an unknown outcome expires after a day, with and without the
+// alarm.
 func TestUnknownOutcomeEnds(t *testing.T) {
 	k := newKey(t, record("wide"))
 	k.admitIdempotent("req_1", "body")
@@ -170,11 +171,11 @@ func TestLateFailure(t *testing.T) {
 	k.expectIdempotent("after the late failure", "req_2", "body", keymeter.Admitted)
 }
 
-// TestRerun checks that a request that says so runs once if the outcome of the first one is unknown, and that both are charged
-// what they cost, each once.
+// TestRerun checks that a request with Rerun runs once if the outcome of the first one is unknown, and that each is
+// charged its own cost, once.
 func TestRerun(t *testing.T) {
 	k := newKey(t, record("wide"))
-	k.rerun("a new key", "req_1", "body", keymeter.Admitted) // nothing to run again: as without the field
+	k.rerun("a new key", "req_1", "body", keymeter.Admitted) // nothing to rerun, so the field has no effect
 	k.rerun("a concurrent request", "req_2", "body", keymeter.Running)
 	if reply := k.admitIdempotent("req_1", "body"); reply.Verdict != keymeter.Admitted {
 		t.Fatalf("%+v", reply)
@@ -203,8 +204,8 @@ func TestRerun(t *testing.T) {
 	}
 }
 
-// TestRestart checks that a restart of the only process ends the requests in progress: they are charged at once, their outcome
-// is unknown, and nothing else changes.
+// TestRestart checks that a restart of the only process ends the requests in progress. They are charged at once,
+// their outcome becomes unknown, and nothing else changes.
 func TestRestart(t *testing.T) {
 	k := newKey(t, record("few"))
 	restart := keymeter.Restart{}

@@ -5,7 +5,7 @@ import (
 	"github.com/postern-ai/postern/core/doc"
 )
 
-// Identify is the command that asks for the key and project of a meter. It changes nothing. The reply is an Identity.
+// Identify is the command that asks for a meter's key and project. It changes nothing. The reply is an Identity.
 type Identify struct{}
 
 // Encode encodes the command.
@@ -15,7 +15,8 @@ func (*Identify) fields(*abi.Fields) {}
 
 func (*Identify) reads() []abi.Range { return nil }
 
-// apply replies for inactive and expired keys as well, because an operator who finds a key needs its current state.
+// apply also replies for inactive and expired keys, because an operator who finds a key needs to know its current
+// state.
 func (*Identify) apply(c *call) {
 	var reply Identity
 	if c.m != nil && c.m.status != doc.Removed {

@@ -7,7 +7,7 @@ import (
 	"github.com/postern-ai/postern/core/keymeter"
 )
 
-// Every key that exists is identified, whatever its state, and nothing is written.
+// Every existing key is identified, whatever its state, and nothing is written.
 func TestIdentify(t *testing.T) {
 	record := doc.Record{Version: 1, KeyID: "key_1", ProjectID: "proj_1", Plan: "wide"}
 	known := keymeter.Identity{ProjectID: "proj_1", KeyID: "key_1"}

@@ -15,7 +15,7 @@ import (
 // window. Its budget stays reserved until it is closed or booked.
 type lease struct {
 	id         uint64
-	version    uint64 // of the key record when it began
+	version    uint64 // version of the key record when the lease began
 	seq        uint64 // number of the last report
 	startMs    uint64
 	endMs      uint64 // allowance included
@@ -45,7 +45,7 @@ func leaseFields(f *abi.Fields, l *lease) {
 	f.Uint(&l.slots)
 }
 
-// unused returns the number of admissions that were not reported.
+// unused returns the number of admissions that have not been reported.
 func (l *lease) unused() uint64 { return l.requests - min(l.requests, l.taken) }
 
 // lent returns the lease in the form that the isolate receives.
@@ -53,8 +53,7 @@ func (l *lease) lent(durationMs uint64) Lease {
 	return Lease{ID: l.id, DurationMs: durationMs, Requests: l.requests, AmountPico: l.amountPico, Slots: l.slots}
 }
 
-// bookMs returns the time at which everything unreported is booked. By then, the last request of the lease must have
-// ended.
+// bookMs returns the time at which everything unreported is booked. The lease's last request must have ended by then.
 func (l *lease) bookMs() uint64 { return l.endMs + l.lifetimeMs }
 
 func (m *meter) findLease(id uint64) *lease {
@@ -66,8 +65,8 @@ func (m *meter) findLease(id uint64) *lease {
 	return nil
 }
 
-// lentBefore returns the lease of an admission that is repeated. Its first reply was lost, and the lease's time has
-// been running since then, so the isolate can only close it.
+// lentBefore returns the lease of an admission that is repeated. The first reply was lost and the lease's time has
+// been running since then, so the isolate can only close the lease.
 func (m *meter) lentBefore(a *Admit) Lease {
 	if l := m.findLease(a.LeaseID); l != nil {
 		return l.lent(0)
@@ -75,8 +74,8 @@ func (m *meter) lentBefore(a *Admit) Lease {
 	return Lease{}
 }
 
-// removeLease forgets a closed or booked lease, but remembers its ID: a late Admit that asks for the lease must not
-// create it again.
+// removeLease removes a closed or booked lease but remembers its ID, because a late Admit that asks for the lease
+// must not create it again.
 func (m *meter) removeLease(id uint64) {
 	m.rememberAdmission(closedName(id))
 	m.leases = slices.DeleteFunc(m.leases, func(l lease) bool { return l.id == id })
@@ -92,7 +91,7 @@ func (m *meter) unusedRequests() (n uint64) {
 	return n
 }
 
-// slots returns the number of concurrent requests that the leases may have in addition to the reservations. A lease
+// slots returns the number of concurrent requests that the leases may have, in addition to the reservations. A lease
 // that has ended keeps its slots until it is closed or booked, because its requests may still be in progress.
 func (m *meter) slots() (n uint64) {
 	for i := range m.leases {
@@ -101,7 +100,8 @@ func (m *meter) slots() (n uint64) {
 	return n
 }
 
-// lentMs returns the time until all leases that hold budget have ended and had time to report; 0 if there are none.
+// lentMs returns the time until all leases that hold budget have ended and had time to report. It returns 0 if there
+// are none.
 func (m *meter) lentMs() (ms uint64) {
 	for i := range m.leases {
 		if l := &m.leases[i]; l.heldPico > 0 && m.lastMs < l.endMs+overdueMs {
@@ -111,8 +111,8 @@ func (m *meter) lentMs() (ms uint64) {
 	return ms
 }
 
-// reportMs is the time that the last report of a lease usually takes after the lease's end. After overdueMs, the
-// isolate is presumed dead.
+// reportMs is the usual time from the end of a lease to its last report. After overdueMs, the isolate is presumed
+// dead.
 const (
 	reportMs  = 250
 	overdueMs = 2000
@@ -121,8 +121,8 @@ const (
 // rest stops lending for a while, so that lent budget can return.
 func (m *meter) rest() { m.restUntilMs = m.lastMs + restMs }
 
-// endLeases ends the leases whose time has passed. Unreported admissions count as used at the end of the lease. If
-// the clock went back, the other leases end as if they had just been extended.
+// endLeases ends the leases whose time is up. Unreported admissions count as used at the end of the lease. If the
+// clock went back, the remaining leases end as if they had just been extended.
 func (m *meter) endLeases(jumped bool, longestMs uint64) {
 	if jumped {
 		m.restUntilMs = min(m.restUntilMs, m.lastMs+restMs)
@@ -139,7 +139,7 @@ func (m *meter) endLeases(jumped bool, longestMs uint64) {
 	}
 }
 
-// countAt adds past admissions to the window of a second.
+// countAt adds past admissions to the one-second window.
 func (m *meter) countAt(ms, n uint64) {
 	if n == 0 || ms+calendar.SecondMs <= m.lastMs {
 		return
@@ -152,7 +152,7 @@ func (m *meter) countAt(ms, n uint64) {
 	m.ticks = slices.Insert(m.ticks, at, tick{ms, n})
 }
 
-// usedInSecond returns the number of admissions in the window of a second, including lent ones.
+// usedInSecond returns the number of admissions in the one-second window, including lent ones.
 func (m *meter) usedInSecond() uint64 {
 	used := m.unusedRequests()
 	for _, t := range m.ticks {
@@ -227,10 +227,10 @@ func (c *call) reportLease(l *lease, r *Report) Lease {
 	return l.lent(0)
 }
 
-// takeLeased books the requests of a report. A request counts at its time on the isolate's clock, which its age
-// converts to the meter's clock. The result may be later than the true time, by the allowance for a fast clock and
-// the time that the report took, but never earlier. It is before the end of the lease, and so on the lease's day,
-// however long the report took.
+// takeLeased books the requests of a report. A request counts at the time it was admitted. Its age on the isolate's
+// clock converts that time to the meter's clock. The result is never earlier than the true time. It may be later by
+// the allowance for a fast clock and the time that the report took. It always lies before the end of the lease, and
+// therefore on the lease's day.
 func (c *call) takeLeased(l *lease, r *Report) {
 	m := c.m
 	for i := range r.Requests {
@@ -255,7 +255,7 @@ func (c *call) takeLeased(l *lease, r *Report) {
 	m.balance(l.startMs)
 }
 
-// release returns spent or reserved budget of the lease to the slice.
+// release returns the lease's spent or reserved budget to the slice.
 func (l *lease) release(m *meter, amount int64) {
 	amount = max(0, min(amount, l.heldPico))
 	l.heldPico -= amount
@@ -278,7 +278,7 @@ func closedName(id uint64) string { return "closed " + leaseName(id) }
 // Unreported is the model name under which the usage counts lent budget that was never reported.
 const Unreported = "(unreported)"
 
-// bookedLease is row l/<lease>: a lease that was booked because no report came in time.
+// bookedLease is row l/<lease>: a lease that was booked because it was not fully reported in time.
 type bookedLease struct {
 	seq        uint64
 	startMs    uint64
@@ -300,8 +300,8 @@ func (b *bookedLease) fields(f *abi.Fields) {
 
 func leaseName(id uint64) string { return strconv.FormatUint(id, 36) }
 
-// bookLeases books the maximum that lost leases may have used, because their isolates have died. It keeps a row for a
-// late report.
+// bookLeases books the maximum that leases may have used whose isolates have died. It keeps a row in case a report
+// arrives late.
 func (c *call) bookLeases() {
 	m := c.m
 	for _, l := range slices.Clone(m.leases) {
@@ -312,7 +312,7 @@ func (c *call) bookLeases() {
 		l.release(m, l.heldPico)
 		m.removeLease(l.id)
 		if b.requests == 0 {
-			continue // all of it was reported, so nobody has used the rest of the budget
+			continue // every admission was reported, so the rest of the budget is unused
 		}
 		c.book(&b, 1)
 		name := rowLease + leaseName(l.id)
@@ -322,7 +322,7 @@ func (c *call) bookLeases() {
 }
 
 // book adds a lost lease to the usage and the slice, or removes it if sign is -1. Unsigned counters may wrap below
-// zero; the Ledger's sums wrap back.
+// zero. The Ledger's sums wrap back.
 func (c *call) book(b *bookedLease, sign int64) {
 	u := c.m.usageFor(b.startMs, Unreported)
 	u.Requests += uint64(sign) * b.requests
@@ -332,8 +332,8 @@ func (c *call) book(b *bookedLease, sign int64) {
 	s.spent = money.Add(s.spent, sign*b.amountPico)
 }
 
-// reportLate replaces the booking of a lease by its reports. The first report replaces the booking. Later ones add to
-// it, until the isolate closes the lease.
+// reportLate replaces the booking of a lease with its reports. The first report replaces the booking. Later ones add
+// to it, until the isolate closes the lease.
 func (c *call) reportLate(r *Report, row []byte) Lease {
 	var b bookedLease
 	if abi.DecodeFields(row, b.fields) != nil {

@@ -10,13 +10,13 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// ended is a leased request that has ended with a cost.
+// ended returns a leased request that has ended with a cost.
 func ended(id string, ageMs uint64, amount, cost money.Pico) keymeter.Leased {
 	s := keymeter.Settle{RequestID: id, Outcome: keymeter.Served, Model: "m", CostPico: cost, Trace: keymeter.Trace{Status: 200}}
 	return keymeter.Leased{RequestID: id, AdmittedMs: reportTime - ageMs, AmountPico: amount, LifetimeMs: 60_000, Model: "m", Settle: s.Encode()}
 }
 
-// running is a leased request in progress.
+// running returns a leased request in progress.
 func running(id string, ageMs uint64, amount money.Pico) keymeter.Leased {
 	return keymeter.Leased{RequestID: id, AdmittedMs: reportTime - ageMs, AmountPico: amount, LifetimeMs: 60_000, Model: "m"}
 }
@@ -29,7 +29,7 @@ func settleOf(id string, cost money.Pico) []byte {
 	return s.Encode()
 }
 
-// usageByModel is the usage that the meter has reported, by model.
+// usageByModel returns the usage that the meter has reported, by model.
 func (k *key) usageByModel() map[string]ledger.Usage {
 	k.Helper()
 	query := ledger.Query{EndDay: 1 << 40, By: ledger.ByModel}
@@ -56,7 +56,7 @@ func (k *key) expectUsage(about, model string, requests, expired uint64, cost mo
 	}
 }
 
-// open is the number of reservations and leases.
+// open returns the number of reservations and leases.
 func (k *key) open() uint64 {
 	k.Helper()
 	flush := keymeter.Flush{}
@@ -67,7 +67,7 @@ func (k *key) open() uint64 {
 	return reply.Open
 }
 
-// TestReportCountsOnce checks that a report is booked once, however often it arrives, also after a later one.
+// TestReportCountsOnce checks that a report is booked once, however often it arrives, even after a later one.
 func TestReportCountsOnce(t *testing.T) {
 	k := lender(t, "lending", money.Dollar)
 	k.borrow(1)
@@ -89,8 +89,8 @@ func TestReportCountsOnce(t *testing.T) {
 	}
 }
 
-// TestReportedRequestsInProgress checks that a request in progress becomes a reservation from the time of its admission: it
-// can be extended, settled and settled late, and expires.
+// TestReportedRequestsInProgress checks that a reported request in progress becomes a reservation that starts at its
+// admission. It can be extended, settled in time or late, and it expires.
 func TestReportedRequestsInProgress(t *testing.T) {
 	k := lender(t, "lending", money.Dollar)
 	k.borrow(1)
@@ -129,8 +129,8 @@ func TestMixedSettles(t *testing.T) {
 	k.expectUsage("settles", "m", 2, 0, 110)
 }
 
-// TestAges checks that a request counts at its time on the meter's clock, later by a twentieth of its age because the isolate's
-// clock may be fast, and never before its lease began or in the future.
+// TestAges checks the time at which a request counts on the meter's clock. It is later by a twentieth of the
+// request's age, because the isolate's clock may be fast. It is never before the start of the lease or in the future.
 func TestAges(t *testing.T) {
 	k := lender(t, "lending-by-second", money.Dollar)
 	k.borrow(1)
@@ -154,7 +154,7 @@ func TestAges(t *testing.T) {
 	}
 }
 
-// TestCloseReturnsTheRest checks that the unused part of a lease returns: to the windows, the day and the slice.
+// TestCloseReturnsTheRest checks that the unused part of a lease returns to the windows, the day and the slice.
 func TestCloseReturnsTheRest(t *testing.T) {
 	k := lender(t, "lending-by-day", 10_000)
 	k.borrow(1)
@@ -173,8 +173,8 @@ func TestCloseReturnsTheRest(t *testing.T) {
 	k.expectReserve(10_000-130, keymeter.Grant{}, admitted(10_000-130))
 }
 
-// TestLostLeaseIsBooked checks that a lease without reports is booked in full when its last request must have ended, that a
-// late report replaces the booking, and later ones add to it.
+// TestLostLeaseIsBooked checks that a lease without reports is booked in full once its last request must have ended.
+// A late report replaces the booking, and later ones add to it.
 func TestLostLeaseIsBooked(t *testing.T) {
 	const bookMs = start + heldMs + 60_000
 	k := lender(t, "lending", money.Dollar)
@@ -209,7 +209,7 @@ func TestLostLeaseIsBooked(t *testing.T) {
 	k.expectUsage("in the end", "m", 5, 0, 550)
 }
 
-// TestBookingIsForgotten checks that a late report is taken for a day.
+// TestBookingIsForgotten checks that a late report is accepted for a day.
 func TestBookingIsForgotten(t *testing.T) {
 	const bookMs = start + heldMs + 60_000
 	for at, cost := range map[uint64]money.Pico{bookMs + calendar.DayMs - 1: 20, bookMs + calendar.DayMs: lentPico} {
@@ -224,7 +224,7 @@ func TestBookingIsForgotten(t *testing.T) {
 	}
 }
 
-// TestLeaseOfTheLastMonth checks that requests of a lease are charged to the month of the lease, also if it ends at
+// TestLeaseOfTheLastMonth checks that requests of a lease are charged to the month of the lease, even if it ends at
 // midnight.
 func TestLeaseOfTheLastMonth(t *testing.T) {
 	for _, beforeMs := range []uint64{2500, 505} {
@@ -266,8 +266,8 @@ func TestUnknownMeterTakesNoReport(t *testing.T) {
 	}
 }
 
-// TestHostileReports checks that malformed reports fail and change nothing, and that reports of impossible amounts and
-// numbers leave the meter usable.
+// TestHostileReports checks that malformed reports fail and change nothing, and that reports with impossible amounts
+// and numbers leave the meter usable.
 func TestHostileReports(t *testing.T) {
 	k := lender(t, "lending-by-second", 100_000)
 	k.borrow(1)
@@ -283,7 +283,7 @@ func TestHostileReports(t *testing.T) {
 		t.Error("accepted a trailing byte")
 	}
 	other := ended("x", 0, 100, 20)
-	other.RequestID = "y" // its settle is of another request: it counts as in progress
+	other.RequestID = "y" // its settle belongs to another request, so it counts as in progress
 	many := make([]keymeter.Leased, 200)
 	for i := range many {
 		many[i] = ended("many", 0, money.Max, 1)

@@ -24,8 +24,8 @@ func (k *key) change(status doc.Status, version uint64) uint64 {
 	return reply.WaitMs
 }
 
-// TestChangesWaitForLeases checks that a change is acknowledged when the last lease under an older record has ended, also
-// if the delivery is repeated.
+// TestChangesWaitForLeases checks that a change is acknowledged when the last lease under an older record has ended,
+// even if the delivery is repeated.
 func TestChangesWaitForLeases(t *testing.T) {
 	k := lender(t, "lending", money.Dollar)
 	if ms := k.change(doc.Active, 3); ms != 0 {
@@ -61,7 +61,7 @@ func TestChangesWaitForLeases(t *testing.T) {
 	}
 }
 
-// TestClockGoesBack checks that a clock that went back does not lengthen a lease by more than its duration, and that
+// TestClockGoesBack checks that a clock that goes back does not extend a lease by more than its duration, and that
 // nothing is admitted twice.
 func TestClockGoesBack(t *testing.T) {
 	for _, back := range []uint64{1000, calendar.DayMs} {
@@ -94,7 +94,8 @@ func withVersion(r doc.Record, version uint64) doc.Record {
 	return r
 }
 
-// TestClockGoesBackWhileResting checks that a meter that does not lend for five seconds does not rest for longer.
+// TestClockGoesBackWhileResting checks that a meter that stops lending for five seconds does not rest any longer if
+// the clock goes back.
 func TestClockGoesBackWhileResting(t *testing.T) {
 	k := lender(t, "lending", 100_000)
 	k.borrow(1)
@@ -107,7 +108,7 @@ func TestClockGoesBackWhileResting(t *testing.T) {
 	}
 }
 
-// TestClockGoesForward checks that a lease ends and is booked if the clock jumps over its end, and that its requests
+// TestClockGoesForward checks that a lease ends and is booked if the clock jumps past its end, and that its requests
 // replace the booking when the isolate reports them.
 func TestClockGoesForward(t *testing.T) {
 	k := lender(t, "lending", money.Dollar)
@@ -138,7 +139,7 @@ func meterOfFormat4(row []byte) []byte {
 	return append([]byte{4}, row[1:len(row)-2]...)
 }
 
-// TestMeterWithoutLeases checks that a meter of format 4 is decoded, and lends.
+// TestMeterWithoutLeases checks that a meter in format 4 is decoded and can lend.
 func TestMeterWithoutLeases(t *testing.T) {
 	k := lender(t, "lending", money.Dollar)
 	k.Rows["h"] = meterOfFormat4(k.Rows["h"])
@@ -147,8 +148,8 @@ func TestMeterWithoutLeases(t *testing.T) {
 	}
 }
 
-// TestStoredLease checks that the stored form of a lease does not change: a meter of format 5 with a lease of 60
-// admissions, of which 10 are reported.
+// TestStoredLease checks that the stored form of a lease does not change. The meter has format 5 and a lease of 60
+// admissions, 10 of which are reported.
 func TestStoredLease(t *testing.T) {
 	k := lender(t, "lending", money.Dollar)
 	row := k.Rows["h"]
@@ -193,7 +194,8 @@ func storedBooking(format uint64) []byte {
 	return w.Buf
 }
 
-// TestStoredBooking checks that a booking of format 1 is replaced by a late report, and one of another format is ignored.
+// TestStoredBooking checks that a late report replaces a booking in format 1, and that a booking in another format is
+// ignored.
 func TestStoredBooking(t *testing.T) {
 	for format, known := range []bool{false, true, false} {
 		k := lender(t, "lending", money.Dollar)
@@ -205,7 +207,7 @@ func TestStoredBooking(t *testing.T) {
 	}
 }
 
-// TestOlderVersions checks that isolates and objects of older versions see no new fields unless a lease is asked for.
+// TestOlderVersions checks that older isolates and objects see no new fields unless a lease is requested.
 func TestOlderVersions(t *testing.T) {
 	k := lender(t, "lending", 100)
 	plain := keymeter.Admit{RequestID: "a", Version: 2, Mode: keymeter.ModeReserve, AmountPico: 50, Model: "m"}

@@ -12,12 +12,12 @@ import (
 // reordered.
 type Lease struct {
 	ID uint64 // chosen by the isolate; 0: none
-	// DurationMs is how long the lease may be used. The isolate counts from the time at which it sent the command,
-	// the meter from the time of its reply, plus an allowance. 0: the lease must no longer be used.
+	// DurationMs is how long the lease may be used. The isolate counts from when it sent the command. The meter
+	// counts from its reply and adds an allowance. 0: the lease must no longer be used.
 	DurationMs uint64
 	Requests   uint64 // admissions lent since the lease began
 	AmountPico int64  // budget lent since the lease began
-	Slots      uint64 // requests of the lease that may be in progress and unregistered at the same time
+	Slots      uint64 // number of the lease's requests that may be in progress and unregistered at the same time
 }
 
 func (l *Lease) fields(f *abi.Fields) {
@@ -52,7 +52,7 @@ func LeasedFields(f *abi.Fields, l *Leased) {
 // ordinary reservations. Reports of a lease are numbered from 1, so that a repeat counts once. The reply is a
 // ReportReply.
 type Report struct {
-	SentMs   uint64 // time of sending on the isolate's clock, from which the meter calculates the ages of the requests
+	SentMs   uint64 // when it was sent, on the isolate's clock; the meter derives the ages of the requests from it
 	LeaseID  uint64
 	Seq      uint64
 	Requests []Leased
@@ -123,21 +123,21 @@ func (c *Report) apply(call *call) {
 }
 
 const (
-	// maxLeases limits the leases of a key. Further isolates call the meter for each request.
+	// maxLeases limits the leases of a key. Additional isolates call the meter for each request.
 	maxLeases = 64
 	// minLeaseRequests and minLeaseSlots are the sizes of the smallest useful lease.
 	minLeaseRequests = 8
 	minLeaseSlots    = 4
-	// lendAmounts is the number of reservations, of the size of the asking request's, that a lease covers.
-	// minLendAmounts is the smallest useful number.
+	// lendAmounts is the number of reservations that a lease covers. Each has the size of the requesting request's
+	// reservation. minLendAmounts is the smallest useful number.
 	lendAmounts    = 128
 	minLendAmounts = 4
 	// lendDivisor limits the lent part of a window to a tenth at a time.
 	lendDivisor = 10
 	// slotDivisor limits the lent part of the concurrent requests.
 	slotDivisor = 4
-	// clockDivisor and clockMs are the allowance for the isolate's clock. It may run slower than the meter's by one
-	// part in clockDivisor, and be behind by clockMs, because a platform's clock may stop while code runs.
+	// clockDivisor and clockMs are the allowance for the isolate's clock. That clock may run slower than the meter's
+	// by one part in clockDivisor. It may also lag by clockMs, because a platform's clock may stop while code runs.
 	clockDivisor = 20
 	clockMs      = 250
 	// restMs is how long a meter does not lend after its slice was recalled or was too small.
@@ -145,8 +145,8 @@ const (
 )
 
 // lend creates the lease with the given ID, or extends it. If the meter does not lend now, it returns a Lease without
-// a duration, and also without an ID if it does not know the lease. amount is the typical reservation of the
-// isolate's requests.
+// a duration. That Lease has no ID either if the meter does not know the lease. amount is the typical reservation of
+// the isolate's requests.
 func (c *call) lend(id uint64, amount int64, lifetimeMs uint64) Lease {
 	m := c.m
 	l := m.findLease(id)
@@ -174,18 +174,18 @@ func (c *call) lend(id uint64, amount int64, lifetimeMs uint64) Lease {
 	return l.lent(terms.durationMs)
 }
 
-// wantsToLend reports whether the slice is too small to lend from and the Ledger may have more. The exchange then
-// asks the Ledger first, once.
+// wantsToLend reports whether the slice is too small to lend from and the Ledger may have more. If so, the exchange
+// first asks the Ledger once.
 func (c *call) wantsToLend(a *Admit) bool {
 	m := c.m
 	return a.LeaseID != 0 && a.Grant.Epoch == 0 && m.slice.live && m.restUntilMs <= c.in.NowMs && a.AmountPico > 0 && m.slice.free() >= a.AmountPico &&
 		c.config.Plan(m.record.Plan).Lease.DurationMs > 0 && m.slice.free()-a.AmountPico < lendAmounts/4*a.AmountPico
 }
 
-// allowed returns the time after which the meter considers a lease of a duration as ended.
+// allowed returns the time after which the meter considers a lease of the given duration to have ended.
 func allowed(durationMs uint64) uint64 { return durationMs + durationMs/clockDivisor + clockMs }
 
-// terms are the terms of a lease: a duration, and additions to it. Without a duration, there is no lease.
+// terms are the terms of a lease: its duration, and the additions to it. Without a duration, there is no lease.
 type terms struct {
 	durationMs uint64
 	requests   uint64

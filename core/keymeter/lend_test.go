@@ -11,13 +11,13 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// heldMs is how long a meter considers a lease of two seconds as live: the isolate's clock may be slow.
+// heldMs is how long a meter considers a two-second lease live, because the isolate's clock may be slow.
 const heldMs = 2000 + 100 + 250
 
-// lentPico is the budget of a lease that a request of 100 picodollars asks for.
+// lentPico is the budget of a lease requested with a reservation of 100 picodollars.
 const lentPico = 128 * 100
 
-// lender is a key with a grant on a plan.
+// lender returns a key on a plan, with a grant.
 func lender(t *testing.T, plan string, granted money.Pico) *key {
 	k := newKey(t, record(plan))
 	k.fund(granted)
@@ -32,7 +32,7 @@ func (k *key) fund(granted money.Pico) {
 	k.admit(check)
 }
 
-// borrow admits a request that reserves 100 picodollars and asks for a lease. The Ledger has no more.
+// borrow admits a request that reserves 100 picodollars and asks for a lease, while the Ledger has no more budget.
 func (k *key) borrow(lease uint64) keymeter.AdmitReply {
 	k.Helper()
 	k.count++
@@ -141,8 +141,8 @@ func (k *key) reserveTimes(n int) {
 	}
 }
 
-// TestMeterAsksBeforeItLends checks that a meter whose slice covers less than 32 more reservations asks the Ledger, once, before it
-// lends, and not for a request that wants no lease.
+// TestMeterAsksBeforeItLends checks that a meter whose slice covers less than 32 more reservations asks the Ledger
+// once before it lends. It does not ask for a request that does not want a lease.
 func TestMeterAsksBeforeItLends(t *testing.T) {
 	for granted, asks := range map[money.Pico]bool{100 + 3200: false, 100 + 3199: true} {
 		k := lender(t, "lending", granted)
@@ -162,8 +162,8 @@ func TestMeterAsksBeforeItLends(t *testing.T) {
 	}
 }
 
-// TestLeaseClosedBeforeItIsAskedFor checks that an Admit that arrives after the close of the lease for which it asks makes none:
-// nobody would use it.
+// TestLeaseClosedBeforeItIsAskedFor checks that an Admit that arrives after its lease was closed does not create the
+// lease, because nobody would use it.
 func TestLeaseClosedBeforeItIsAskedFor(t *testing.T) {
 	k := lender(t, "lending", money.Dollar)
 	k.report(keymeter.Report{LeaseID: 1, Seq: 1, Close: true})
@@ -172,8 +172,8 @@ func TestLeaseClosedBeforeItIsAskedFor(t *testing.T) {
 	k.expectUsage("afterwards", keymeter.Unreported, 0, 0, 0)
 }
 
-// TestRepeatOnAnInactiveKey checks that the isolate can return the reservation and the lease of a request whose first reply was
-// lost, although the key was deactivated or removed.
+// TestRepeatOnAnInactiveKey checks that the isolate can return the reservation and the lease of a request whose first
+// reply was lost, even though the key was deactivated or removed.
 func TestRepeatOnAnInactiveKey(t *testing.T) {
 	for status, verdict := range map[doc.Status]keymeter.Verdict{doc.Inactive: keymeter.Inactive, doc.Removed: keymeter.Unknown} {
 		k := lender(t, "lending", money.Dollar)
@@ -190,8 +190,8 @@ func TestRepeatOnAnInactiveKey(t *testing.T) {
 	}
 }
 
-// TestClosedLeaseStaysClosed checks that an admission that asked for a lease before its close, and arrives after it, does not make it
-// again: nobody would close it.
+// TestClosedLeaseStaysClosed checks that an admission that asked for a lease before the close, but arrives after it,
+// does not create the lease again, because nobody would close it.
 func TestClosedLeaseStaysClosed(t *testing.T) {
 	k := lender(t, "lending", money.Dollar)
 	k.borrow(1)
@@ -202,7 +202,8 @@ func TestClosedLeaseStaysClosed(t *testing.T) {
 	}
 }
 
-// TestLeasesShareAWindow checks that all leases together have at most a tenth of a window, which counts as used.
+// TestLeasesShareAWindow checks that all leases together get at most a tenth of a window, and that this part counts
+// as used.
 func TestLeasesShareAWindow(t *testing.T) {
 	k := lender(t, "lending-by-second", money.Dollar)
 	lent := uint64(0)
@@ -212,14 +213,14 @@ func TestLeasesShareAWindow(t *testing.T) {
 			t.Errorf("lease %d: %+v", i+1, reply)
 		}
 	}
-	k.now += heldMs + 1000 // loans have counted as used for a second after the end
+	k.now += heldMs + 1000 // lent admissions count as used for a second after the end of the lease
 	if w := k.check().Windows[0]; w.Remaining != 1000 {
 		t.Errorf("%+v", w)
 	}
 }
 
-// TestUnusedLeaseCountsAsUsed checks that the unreported admissions of a lease count in the window for a second after its
-// end, and that a lease that counts against the last admissions of a window rejects others.
+// TestUnusedLeaseCountsAsUsed checks that the unreported admissions of a lease count in the window for a second after
+// its end, and that others are rejected if a lease takes the last admissions of a window.
 func TestUnusedLeaseCountsAsUsed(t *testing.T) {
 	k := lender(t, "lending-by-second", money.Dollar)
 	k.borrow(1)
@@ -247,8 +248,8 @@ func TestLeaseFillsTheConcurrentRequests(t *testing.T) {
 	}
 }
 
-// TestRepeatedAdmissionEndsItsLease checks that the repeat of an admission whose reply was lost names the lease, which may
-// only be closed: its time runs since the first reply.
+// TestRepeatedAdmissionEndsItsLease checks that the repeat of an admission whose reply was lost names the lease. The
+// lease can only be closed, because its time has been running since the first reply.
 func TestRepeatedAdmissionEndsItsLease(t *testing.T) {
 	for _, mode := range []keymeter.Mode{keymeter.ModeReserve, keymeter.ModeHit} {
 		k := lender(t, "lending", money.Dollar)
@@ -308,8 +309,8 @@ func TestNoLeaseUnderAnotherRecord(t *testing.T) {
 	}
 }
 
-// TestShortKeyRests checks that a key stops lending for five seconds when its slice was too small or is recalled, and
-// says when lent budget may be free again.
+// TestShortKeyRests checks that a key stops lending for five seconds after its slice was too small or was recalled,
+// and says when lent budget may be free again.
 func TestShortKeyRests(t *testing.T) {
 	const lentMs = heldMs + 250
 	for name, ask := range map[string]func(*key) uint64{

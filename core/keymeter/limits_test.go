@@ -23,7 +23,7 @@ func (k *key) expectTokens(about string, remaining, resetMs uint64) {
 	}
 }
 
-// TestTokensPerMinute checks that tokens count from their settle, by the second, for a minute.
+// TestTokensPerMinute checks that tokens count for a minute after they are settled, with a resolution of one second.
 func TestTokensPerMinute(t *testing.T) {
 	k := newKey(t, record("counted"))
 	k.expectTokens("unused", 1000, 0)
@@ -42,7 +42,7 @@ func TestTokensPerMinute(t *testing.T) {
 	if reply.Verdict != keymeter.RateLimited || reply.RetryMs != 60_000 || reply.Windows[2] != k.tokenWindow() {
 		t.Errorf("%+v", reply)
 	}
-	k.now += 30_000 // the first 500 have left the window, which is still full
+	k.now += 30_000 // the first 500 have left the window, but it is still full
 	k.expectTokens("after 30 s", 0, 30_000)
 	k.now += 29_999
 	k.expectTokens("just before a minute", 0, 1)
@@ -89,8 +89,8 @@ func TestNoTokenLimit(t *testing.T) {
 	k.expectTokens("after the plan changed", 1000, 0)
 }
 
-// TestTokensAfterTheClockWentBack checks that after a clock step of one hour the token window is still full, for one
-// minute only.
+// TestTokensAfterTheClockWentBack checks that after a clock step of one hour, the token window stays full, but only
+// for one minute.
 func TestTokensAfterTheClockWentBack(t *testing.T) {
 	k := newKey(t, record("counted"))
 	k.serve(600)
@@ -106,7 +106,7 @@ func TestTokensAfterTheClockWentBack(t *testing.T) {
 	k.serve(10)
 }
 
-// TestTokensByOutcome checks that the tokens of every outcome count once. A hit has none.
+// TestTokensByOutcome checks that tokens count once for every outcome. A hit has no tokens.
 func TestTokensByOutcome(t *testing.T) {
 	k := newKey(t, record("counted"))
 	for i, outcome := range []keymeter.Outcome{keymeter.Served, keymeter.Released, keymeter.Hit} {
@@ -153,7 +153,7 @@ func TestKeyLimits(t *testing.T) {
 	}
 }
 
-// TestExpiry checks that a key is rejected from the time of its expiry on. Requests in flight can still be settled.
+// TestExpiry checks that a key is rejected once it has expired. Requests in flight can still be settled.
 func TestExpiry(t *testing.T) {
 	r := record("wide")
 	r.ExpiresMs = start + 1000
@@ -177,7 +177,7 @@ func TestExpiry(t *testing.T) {
 	}
 }
 
-// TestRecentRequestsAreCapped checks that a batch lists only the newest 32 requests, and counts all of them.
+// TestRecentRequestsAreCapped checks that a batch lists only the newest 32 requests but counts all of them.
 func TestRecentRequestsAreCapped(t *testing.T) {
 	k := newKey(t, record("wide"))
 	for range 40 {
@@ -251,7 +251,7 @@ func TestSettlementAfterExpiry(t *testing.T) {
 	}
 }
 
-// TestOldOpsAreRejected checks that commands with the op codes of an older version, which isolates may send during a
+// TestOldOpsAreRejected checks that commands with an older version's op codes, which isolates may send during a
 // rollout, are errors.
 func TestOldOpsAreRejected(t *testing.T) {
 	k := newKey(t, record("counted"))

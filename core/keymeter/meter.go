@@ -13,22 +13,22 @@ import (
 const format = 1
 
 // meterFormat is the format version of row "h". Version 1 lacked recent requests, tokens, and the hours and latencies
-// of usage. Version 2 had the number of the last grant in place of the epoch. Version 3 lacked violations, version 4
-// leases.
+// of usage. Version 2 had the number of the last grant instead of the epoch. Version 3 lacked violations, and version
+// 4 lacked leases.
 const meterFormat = 5
 
 // recalledFormat is the version of a row with recalledMs.
 const recalledFormat = 6
 
-// promptCacheFormat is the version of a row with figures of a prompt cache.
+// promptCacheFormat is the version of a row with prompt cache figures.
 const promptCacheFormat = 7
 
 // attemptsFormat is the version of a row with failed attempts.
 const attemptsFormat = 8
 
 // usageDelayMs is the delay before unreported usage is added to the outbox. One batch then covers several requests,
-// because a report costs about eleven rows. Readers of usage flush the meters first and do not wait for it.
-// Violations are reported earlier.
+// because a report costs about eleven rows. Readers of usage flush the meters first, so they do not wait for the
+// delay. Violations are reported earlier.
 const (
 	usageDelayMs     = 10_000
 	violationDelayMs = 5_000
@@ -45,7 +45,7 @@ type meter struct {
 	day            uint64 // the latest day seen
 	dayCount       uint64 // admissions on that day
 	slice          slice
-	previousSlice  slice  // of the period before, for its open reservations
+	previousSlice  slice  // of the previous period, for its open reservations
 	epoch          uint64 // incremented when part of the slice is returned; grants of earlier epochs are void
 	reservations   []openReservation
 	admittedHashes []uint64       // the last admissions without an open reservation, as hashes of their request IDs
@@ -54,14 +54,14 @@ type meter struct {
 	violations     violations
 	leases         []lease
 	restUntilMs    uint64 // the meter does not lend before this time; 0: it may lend
-	recalledMs     uint64 // last unconditional recall in the slice's period, see balance; 0: none
+	recalledMs     uint64 // last unconditional recall in the slice's period (see balance); 0: none
 	flushMs        uint64 // when usage, recent and violations are to be reported; 0: nothing to report
 	outSeq         uint64 // number of the last batch
 	nextForgetMs   uint64 // when the next row is to be deleted; 0: none
 	size           int    // of the row that was read
 }
 
-// recentRequests stay encoded, because only a batch looks at them.
+// recentRequests stay encoded, because they are only read when a batch is made.
 type recentRequests = abi.Encoded[ledger.Request]
 
 // tick is a number of admissions in one millisecond, or of tokens in one second.
@@ -71,7 +71,7 @@ type tick struct{ ms, count uint64 }
 // reservation.
 type slice struct {
 	period                   calendar.Period
-	live                     bool // there is a grant, perhaps of 0
+	live                     bool // the slice has a grant, perhaps of 0
 	granted, spent, reserved int64
 }
 
@@ -79,7 +79,7 @@ type slice struct {
 // reservations.
 func (s *slice) free() int64 { return s.granted - money.Add(s.spent, s.reserved) }
 
-// rowGrowth is more than most commands add to the row.
+// rowGrowth is the room left for what a command adds to the row. Most commands add less.
 const rowGrowth = 512
 
 func (m *meter) encode() []byte {
@@ -130,8 +130,8 @@ func (m *meter) fields(f *abi.Fields) {
 	}
 }
 
-// format returns the oldest format that has all fields in use. Rows of objects of older versions keep their format
-// until they need a newer one.
+// format returns the oldest format that has all fields in use. Rows of older objects keep their format until they
+// need a newer one.
 func (m *meter) format() uint64 {
 	cached := false
 	for i := range m.usage {
@@ -160,8 +160,8 @@ func (m *meter) unreportedFields(f *abi.Fields, version uint64) {
 }
 
 // firstEpoch is the epoch of a meter whose row was stored before epochs existed. The Ledger's row for that meter has
-// epoch 1. So the Ledger adopts the slice that the meter reports, and the meter ignores grants of epoch 1 that are
-// still in flight.
+// epoch 1. The Ledger therefore adopts the slice that the meter reports, and the meter ignores grants of epoch 1 that
+// are still in flight.
 const firstEpoch = 2
 
 func tickFields(f *abi.Fields, t *tick) {
@@ -178,9 +178,9 @@ func (s *slice) fields(f *abi.Fields) {
 }
 
 // advance moves the meter to now. If the clock went back (jumped), it keeps the latest day and period seen, starts
-// with a full one-second window and restamps the tokens of the last minute to now, so that a clock step cannot admit
-// requests twice. The caller must then store the meter; otherwise the windows would stay full until the clock catches
-// up.
+// with a full one-second window, and restamps the tokens of the last minute to now. A clock step therefore cannot
+// admit requests twice. The caller must then store the meter. Otherwise the windows would stay full until the clock
+// catches up.
 func (m *meter) advance(now uint64, limits config.Limits) (jumped bool) {
 	if jumped = now < m.lastMs; jumped {
 		m.ticks = append(m.ticks[:0], tick{now, limits.PerSecond})
@@ -221,7 +221,7 @@ func endOfSecond(ms uint64) uint64 {
 // minuteMs is the window of the token limit.
 const minuteMs = 60 * calendar.SecondMs
 
-// rollover starts a later period with an empty slice. The unspent grant of the period before lapses, in the Ledger too.
+// rollover starts a later period with an empty slice. The previous period's unspent grant lapses, in the Ledger too.
 func (m *meter) rollover(period calendar.Period) {
 	if period <= m.slice.period {
 		return
@@ -236,7 +236,7 @@ func (m *meter) sliceOf(period calendar.Period) *slice {
 	case m.previousSlice.period:
 		return &m.previousSlice
 	}
-	return &slice{} // of an earlier period, which is no longer tracked
+	return &slice{} // belongs to an earlier period, which is no longer tracked
 }
 
 // windows returns the state of all limits that are set, in this order: requests per second, requests per day, tokens.
@@ -265,8 +265,8 @@ func (m *meter) windows(limits config.Limits) []Window {
 	return windows
 }
 
-// tokenWindow returns the state of the token limit. A request's tokens count when it is settled. One request can therefore
-// exceed the limit; later requests are rejected until the window has room.
+// tokenWindow returns the state of the token limit. A request's tokens count when it is settled. One request can
+// therefore exceed the limit. Later requests are rejected until the window has room.
 func (m *meter) tokenWindow(limit uint64) Window {
 	w := Window{Tokens: true, WindowMs: minuteMs, Limit: limit}
 	used := uint64(0)
@@ -310,11 +310,12 @@ func (m *meter) countAdmission(limits config.Limits) {
 	m.ticks = addTick(m.ticks, tick{m.lastMs, 1})
 }
 
-// maxAdmittedHashes is how many admissions without an open reservation a meter remembers, to recognize repeats. They
-// reserved nothing or are already settled. A few suffice: a host repeats a call immediately if its reply is lost.
+// maxAdmittedHashes is how many admissions without an open reservation a meter remembers, to recognize repeats. Such
+// requests reserved nothing or are already settled. A few are enough, because a host repeats a call immediately if
+// its reply is lost.
 const maxAdmittedHashes = 32
 
-// rememberAdmission makes a repeat of an admission recognizable, so that it does not count twice.
+// rememberAdmission remembers an admission, so that a repeat does not count twice.
 func (m *meter) rememberAdmission(requestID string) {
 	if len(m.admittedHashes) == maxAdmittedHashes {
 		m.admittedHashes = m.admittedHashes[1:]
@@ -331,7 +332,8 @@ func (m *meter) knowsAdmission(requestID string) bool {
 	return false
 }
 
-// hashID is FNV-1a. The host generates random request IDs, so callers cannot force a collision.
+// hashID returns the FNV-1a hash of a request ID. The host generates random request IDs, so callers cannot force a
+// collision.
 func hashID(requestID string) uint64 {
 	h := uint64(14695981039346656037)
 	for i := 0; i < len(requestID); i++ {
@@ -340,7 +342,7 @@ func hashID(requestID string) uint64 {
 	return h
 }
 
-// maxRecent is the number of newest requests that a batch lists individually. They represent the durations of the
+// maxRecent is how many of the newest requests a batch lists individually. They also carry the durations of the
 // others.
 const maxRecent = 32
 

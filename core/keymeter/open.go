@@ -2,8 +2,8 @@ package keymeter
 
 import "github.com/postern-ai/postern/core/abi"
 
-// Open decodes a command for code between an exchange and its meter, such as a simulation. It returns an *Admit,
-// *Settle, *Extend, *Flush or *Report. It returns nil for other or malformed commands.
+// Open decodes a command for code that sits between an exchange and its meter, such as a simulation. It returns an
+// *Admit, *Settle, *Extend, *Flush or *Report. It returns nil for other or malformed commands.
 func Open(command []byte) any {
 	r := abi.Reader{Buf: command}
 	var opened message

@@ -9,7 +9,7 @@ type PutReply struct {
 	WaitMs uint64
 }
 
-// Encode encodes the reply. Without a wait it is empty, like the reply of older objects.
+// Encode encodes the reply. Without a wait, it is empty, like the reply of older objects.
 func (r *PutReply) Encode() []byte {
 	if r.WaitMs == 0 {
 		return nil

@@ -47,7 +47,7 @@ func (k *key) expectRows(want ...string) {
 	}
 }
 
-// outboxLen is the number of reports in the outbox.
+// outboxLen returns the number of reports in the outbox.
 func (k *key) outboxLen() int {
 	k.Helper()
 	keys, _, err := k.Outbox()
@@ -65,7 +65,7 @@ func (k *key) expectOutbox(ms uint64, want int) {
 	}
 }
 
-// TestReportsByAlarm checks that usage is reported ten seconds after its first request, and once.
+// TestReportsByAlarm checks that usage is reported once, ten seconds after its first request.
 func TestReportsByAlarm(t *testing.T) {
 	k := newKey(t, record("wide"))
 	k.serve(2)
@@ -86,8 +86,8 @@ func TestReportsByAlarm(t *testing.T) {
 	}
 }
 
-// TestReportsWithoutCost checks that requests that appear only in the list of recent requests also schedule a report, and
-// do not delay a scheduled one.
+// TestReportsWithoutCost checks that requests that appear only in the list of recent requests also schedule a report,
+// but do not delay one that is already scheduled.
 func TestReportsWithoutCost(t *testing.T) {
 	k := newKey(t, record("wide"))
 	for range 2 {
@@ -172,7 +172,7 @@ func TestFlushSetsAnAlarm(t *testing.T) {
 	}
 }
 
-// flushedBatches is the number of batches that a flush returns.
+// flushedBatches returns the number of batches that a flush returns.
 func (k *key) flushedBatches() int {
 	k.Helper()
 	command := keymeter.Flush{}
@@ -183,8 +183,8 @@ func (k *key) flushedBatches() int {
 	return len(reply.Absorbs)
 }
 
-// TestFlushReturns32Batches checks that a flush returns at most 32 batches, and makes no new ones until they are
-// delivered.
+// TestFlushReturns32Batches checks that a flush returns at most 32 batches and does not create new ones until they
+// are delivered.
 func TestFlushReturns32Batches(t *testing.T) {
 	k := newKey(t, record("wide"))
 	for i := range 34 {
@@ -201,8 +201,8 @@ func TestFlushReturns32Batches(t *testing.T) {
 	}
 }
 
-// TestExpiredReservationsAreDeleted checks that rows of expired reservations are deleted after a day, even if there are
-// more than one alarm can delete.
+// TestExpiredReservationsAreDeleted checks that rows of expired reservations are deleted after a day, even if there
+// are more of them than one alarm can delete.
 func TestExpiredReservationsAreDeleted(t *testing.T) {
 	k := newKey(t, record("wide"))
 	for i := range 250 {

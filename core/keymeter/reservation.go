@@ -9,7 +9,7 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// reservation is an amount reserved for a request in progress. Texts share memory with the meter's row.
+// reservation is an amount reserved for a request in progress. Its byte slices share memory with the meter's row.
 type reservation struct {
 	id         []byte
 	admittedMs uint64
@@ -30,9 +30,9 @@ func (r *reservation) fields(f *abi.Fields) {
 	f.Bytes(&r.idem)
 }
 
-// openReservation is a reservation in the meter. It stays encoded, because a command only needs one of possibly
-// hundreds. A reservation with a period in the form from before budgets had cycles therefore keeps that form until it
-// ends; all versions read both forms.
+// openReservation is a reservation in the meter. It stays encoded, because a command needs only one of possibly
+// hundreds. A reservation whose period has the format used before budgets had cycles therefore keeps that format
+// until it ends. All versions read both formats.
 type openReservation struct {
 	encoded   []byte
 	expiresMs uint64

@@ -9,7 +9,7 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// expiredReservation is row x/<request id>: a reservation that was charged in full because no settle came in time.
+// expiredReservation is row x/<request id>: a reservation that was charged in full because no settle arrived in time.
 type expiredReservation struct {
 	admittedMs uint64
 	period     calendar.Period
@@ -25,7 +25,8 @@ func (e *expiredReservation) fields(f *abi.Fields) {
 	f.String(&e.model)
 }
 
-// settle charges a request for its outcome, exactly once: a repeat finds neither an open nor an expired reservation.
+// settle charges a request according to its outcome. It does so exactly once, because a repeat finds neither an open
+// nor an expired reservation.
 func (c *call) settle(s *Settle) {
 	if c.m == nil {
 		return
@@ -61,9 +62,9 @@ func (c *call) settleReserved(s *Settle) bool {
 	return ok && c.settleLate(s, row)
 }
 
-// charge adds a settle to the violations, the usage and the slice, in the hour and period of its admission. The
-// request counts for s.Model. Each attempt's tokens and cost count for the model that was tried. charge returns the
-// cost of all attempts.
+// charge adds a settle to the violations, the usage and the slice, in the hour and period of the request's admission.
+// The request counts for s.Model. Each attempt's tokens and cost count for the model that it tried. charge returns
+// the cost of all attempts.
 func (c *call) charge(s *Settle, admittedMs uint64, period calendar.Period) money.Pico {
 	c.addViolations(s.Violations)
 	u := c.m.usageFor(admittedMs, s.Model)
@@ -92,7 +93,7 @@ func (c *call) charge(s *Settle, admittedMs uint64, period calendar.Period) mone
 	slice.spent = money.Add(slice.spent, total.CostPico)
 	c.m.countTokens(total.Tokens.Prompt+total.Tokens.Completion, c.limits().TokensPerMinute)
 	if s.Trace.Status >= 400 {
-		return total.CostPico // the Ledger gets a record of the request
+		return total.CostPico // the Ledger receives a separate record of the request
 	}
 	c.m.addRecent(ledger.Request{
 		AtMs: admittedMs, ID: s.RequestID, Model: s.Model, Provider: s.Trace.Provider, Agent: s.Trace.Agent, Status: s.Trace.Status,

@@ -12,10 +12,10 @@ const (
 	Served   Outcome = 1 // served by a provider
 	Hit      Outcome = 2 // served from the cache after a reservation was made
 	Released Outcome = 3 // failed; tokens and cost are those of failed attempts that were billed
-	Finish   Outcome = 4 // nothing was reserved: completes only the idempotency record
+	Finish   Outcome = 4 // nothing was reserved; completes only the idempotency record
 )
 
-// Tokens is a token usage, reported by a provider or estimated.
+// Tokens is token usage, either reported by a provider or estimated.
 type Tokens struct{ Prompt, Completion uint64 }
 
 func (t *Tokens) fields(f *abi.Fields) {
@@ -44,7 +44,7 @@ func chargeFields(f *abi.Fields, c *Charge) {
 	c.PromptCache.Fields(f, cached)
 }
 
-// Failure is the number of attempts at a model's provider that failed for one cause.
+// Failure is the number of attempts at a model's provider that failed for the same reason.
 type Failure struct {
 	Model string
 	Cause ledger.Cause
@@ -84,7 +84,7 @@ type Settle struct {
 	Oversized   bool
 	Trace       Trace
 	Attempts    []Charge           // charges of attempts on other targets; not in Tokens and CostPico
-	Violations  []ledger.Violation // of the response, and of a request whose classifier responded after the admission
+	Violations  []ledger.Violation // in the response, and in a request whose classifier responded after the admission
 	Failures    []Failure          // of attempts on all targets
 	Rescued     bool               // Model served the request after another target had failed
 }
@@ -106,7 +106,7 @@ func (c *Settle) fields(f *abi.Fields) {
 	c.Trace.fields(f)
 	abi.List(f, &c.Attempts, chargeFields)
 	violationsField(f, &c.Violations)
-	if f.Reading() && f.More() || len(c.Failures) > 0 { // not for objects of older versions, unless needed
+	if f.Reading() && f.More() || len(c.Failures) > 0 { // written only if needed, because older objects do not know it
 		if abi.List(f, &c.Failures, failureFields); len(c.Failures) == 0 {
 			f.Fail()
 		}

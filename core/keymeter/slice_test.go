@@ -22,7 +22,7 @@ func (k *key) reserve(amount, least money.Pico, final bool, grant keymeter.Grant
 	return budgetFields(k.admit(keymeter.Admit{Mode: keymeter.ModeReserve, AmountPico: amount, LeastPico: least, Final: final, Grant: grant}))
 }
 
-// budgetFields is a reply with only the verdict and the amounts.
+// budgetFields returns a reply with only the verdict and the amounts.
 func budgetFields(r keymeter.AdmitReply) keymeter.AdmitReply {
 	r.Record, r.Windows, r.Answer = nil, nil, nil
 	return r
@@ -43,7 +43,7 @@ func short(p calendar.Period, epoch uint64, held, need, least money.Pico) keymet
 	return keymeter.AdmitReply{Verdict: keymeter.Short, Period: p, Epoch: epoch, HeldPico: held, NeedPico: need, LeastPico: least}
 }
 
-// flush returns the last batch of a flush; ok is false if the flush made no new batch.
+// flush returns the last batch of a flush. ok is false if the flush created no new batch.
 func (k *key) flush(recall bool) (batch ledger.Absorb, ok bool) {
 	k.Helper()
 	command := keymeter.Flush{Recall: recall}
@@ -73,7 +73,8 @@ func TestGrantsAreTotals(t *testing.T) {
 	k.expectReserve(1, keymeter.Grant{Period: november - 1, Epoch: 1, TotalPico: 900}, short(november, 1, 200, 1, 1))
 }
 
-// TestShortIncludesDebt checks that a Short reply asks for the amount plus the debt, and that a grant of that suffices.
+// TestShortIncludesDebt checks that a Short reply asks for the amount plus the debt, and that a grant of that amount
+// is enough.
 func TestShortIncludesDebt(t *testing.T) {
 	k := newKey(t, record("wide"))
 	k.mustAdmit("req_expensive", 100)
@@ -105,8 +106,8 @@ func TestRecallStartsAnEpoch(t *testing.T) {
 	k.expectReserve(1, keymeter.Grant{Period: november, Epoch: 3, TotalPico: 41}, admitted(1))
 }
 
-// TestRecallTakesWhatReservationsReturn checks that a settlement of an older reservation, also a late one, leaves nothing free after an
-// unconditional recall. A later one does. A recall that names the slice changes nothing about it.
+// TestRecallTakesWhatReservationsReturn checks that after an unconditional recall, settling an older reservation,
+// even late, leaves nothing free. Settling a newer one does. A recall with HeldPico has no such effect.
 func TestRecallTakesWhatReservationsReturn(t *testing.T) {
 	after := func(heldPico int64) *key {
 		k := newKey(t, record("wide"))
@@ -145,7 +146,8 @@ func TestRecallTakesWhatALeaseReturns(t *testing.T) {
 	}
 }
 
-// TestOverspentSliceIsReportedSoon checks that the Ledger learns within half a second that a key owes more than its slice.
+// TestOverspentSliceIsReportedSoon checks that the Ledger learns within half a second that a key has overspent its
+// slice.
 func TestOverspentSliceIsReportedSoon(t *testing.T) {
 	for cost, wantMs := range map[int64]uint64{100: 10_000, 101: 500} {
 		k := newKey(t, record("wide"))
@@ -216,7 +218,7 @@ func TestGrantOfALaterPeriod(t *testing.T) {
 	k.expectReserve(40, keymeter.Grant{Period: december, Epoch: 2, TotalPico: 50}, admitted(40))
 }
 
-// TestRecallInALaterPeriod checks that a recall after the end of a period reports the slice of the new one, which is 0.
+// TestRecallInALaterPeriod checks that a recall after the end of a period reports the new period's slice, which is 0.
 func TestRecallInALaterPeriod(t *testing.T) {
 	k := newKey(t, record("wide"))
 	k.expectReserve(40, keymeter.Grant{Period: november, Epoch: 1, TotalPico: 100}, admitted(40))
@@ -226,7 +228,8 @@ func TestRecallInALaterPeriod(t *testing.T) {
 	}
 }
 
-// TestFinalReservesTheRest checks that a Final request reserves the rest of the slice, if that is at least LeastPico.
+// TestFinalReservesTheRest checks that a Final request reserves the rest of the slice if the rest is at least
+// LeastPico.
 func TestFinalReservesTheRest(t *testing.T) {
 	grant := keymeter.Grant{Period: november, Epoch: 1, TotalPico: 100}
 	for _, c := range []struct {
@@ -287,8 +290,8 @@ func TestExtend(t *testing.T) {
 	k.expectReserve(1, keymeter.Grant{}, short(november, 1, 100, 1, 1))
 }
 
-// TestExtendInThePeriodOfTheAdmission checks that a reservation of the period before is raised by what its slice has left, and is
-// never charged to the new period.
+// TestExtendInThePeriodOfTheAdmission checks that a reservation of the previous period is raised by the rest of that
+// period's slice, and is never charged to the new period.
 func TestExtendInThePeriodOfTheAdmission(t *testing.T) {
 	k := newKey(t, record("wide"))
 	k.now = (today+10)*calendar.DayMs - 1 // the end of November
@@ -357,7 +360,7 @@ func TestAttempts(t *testing.T) {
 	}
 }
 
-// byModel is the reported usage of each model: requests, failed, prompt, completion, cost, estimated; read,
+// byModel returns the reported usage of each model: requests, failed, prompt, completion, cost, estimated; read,
 // written, saved.
 func (k *key) byModel() map[string]string {
 	k.Helper()

@@ -7,12 +7,12 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// violations is the meter's part for violations: the unreported ones, and the rules of the current minute. With it,
-// each rule has at most one row per minute in the Ledger, however many batches report it.
+// violations is the meter's state for violations: the unreported ones, and the rules of the current minute. It
+// ensures that each rule has at most one row per minute in the Ledger, however many batches report it.
 type violations struct {
 	pending []ledger.ViolationGroup // at most maxGroups
 	lastMs  uint64                  // time of the last violation; the largest seen if the clock goes back
-	rules   []minuteRule            // of the minute of lastMs; at most ledger.MaxMinuteRules and ledger.MoreRule
+	rules   []minuteRule            // of the minute of lastMs; at most ledger.MaxMinuteRules plus ledger.MoreRule
 }
 
 // minuteRule is a rule that had a violation in the current minute.
@@ -24,7 +24,7 @@ type minuteRule struct {
 // maxGroups is the maximum number of groups in a meter's row and in a batch.
 const maxGroups = ledger.MaxMinuteRules + 1
 
-// Bounds of the texts of a stored violation, in bytes. Longer ones are cut.
+// Maximum lengths of a stored violation's strings, in bytes. Longer strings are truncated.
 const (
 	maxRuleBytes      = 64
 	maxModelBytes     = 96
@@ -81,8 +81,8 @@ func (v *violations) advance(now uint64) uint64 {
 	return now
 }
 
-// ruleOf returns the time of the first violation of a violation's rule in this minute. If the minute has no room for
-// another rule, it changes the violation's rule to ledger.MoreRule.
+// ruleOf returns the time at which the violation's rule was first violated in this minute. If the minute has no room
+// for another rule, it changes the violation's rule to ledger.MoreRule.
 func (v *violations) ruleOf(of *ledger.Violation) (firstMs uint64) {
 	for {
 		hash := hashID(of.Rule)
@@ -99,7 +99,7 @@ func (v *violations) ruleOf(of *ledger.Violation) (firstMs uint64) {
 	}
 }
 
-// boundTexts cuts texts that are too long, at the end of a character.
+// boundTexts truncates strings that are too long, at a character boundary.
 func boundTexts(v *ledger.Violation) {
 	for _, text := range [...]struct {
 		of      *string

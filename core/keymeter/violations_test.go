@@ -15,7 +15,7 @@ import (
 	"github.com/postern-ai/postern/test/testobject"
 )
 
-// reporter is a meter with its project's Ledger.
+// reporter is a meter and its project's Ledger.
 type reporter struct {
 	*key
 	project *testobject.Object
@@ -37,7 +37,7 @@ func (r *reporter) toLedger(command []byte) []byte {
 	return reply
 }
 
-// deliver delivers the outbox to the Ledger, each row twice.
+// deliver delivers each row of the outbox to the Ledger twice.
 func (r *reporter) deliver() {
 	r.Helper()
 	rows, deliveries, err := r.Outbox()
@@ -51,8 +51,8 @@ func (r *reporter) deliver() {
 	}
 }
 
-// listed are all violations of the project, newest first, after the meter's alarm and deliveries. Unless the meter has
-// nothing to report, the alarm is due within five seconds.
+// listed returns all violations of the project, newest first, after the meter's alarm and deliveries. Unless the
+// meter has nothing to report, the alarm is due within five seconds.
 func (r *reporter) listed() (all []ledger.StoredViolation) {
 	r.Helper()
 	r.ringUntil(r.now + 5000)
@@ -83,7 +83,7 @@ func (r *reporter) expect(want ...string) {
 	}
 }
 
-// found is one violation of a rule.
+// found returns one violation of a rule.
 func found(rule string) []ledger.Violation {
 	return []ledger.Violation{{
 		RequestID: "req_x", Rule: rule, Category: "secret", Severity: "high", Decision: "review", Model: "m", Path: "messages[0].content",
@@ -91,7 +91,7 @@ func found(rule string) []ledger.Violation {
 	}}
 }
 
-// blocked admits a request that is blocked for rules.
+// blocked admits a request that is blocked because of the given rules.
 func (r *reporter) blocked(id string, rules ...string) keymeter.AdmitReply {
 	r.Helper()
 	var list []ledger.Violation
@@ -144,8 +144,8 @@ func TestRefusedRequestsStoreNothing(t *testing.T) {
 	r.expect("secret.a×4")
 }
 
-// TestViolationsOfSettles checks that the first settle of a request stores its violations, also a late one and one without
-// a reservation, and that repeats and unknown requests store nothing.
+// TestViolationsOfSettles checks that the first settle of a request stores its violations, even if it is late or the
+// request has no reservation. Repeats and unknown requests store nothing.
 func TestViolationsOfSettles(t *testing.T) {
 	r := newReporter(t, "wide")
 	settle := func(id string, outcome keymeter.Outcome) {
@@ -169,8 +169,8 @@ func TestViolationsOfSettles(t *testing.T) {
 	r.expect("personal.r0×1", "personal.r1×1", "personal.r2×1", "personal.late×1", "personal.finished×1", "secret.a×1")
 }
 
-// TestViolationsAreReportedSoon checks that a violation alone is reported within five seconds, and survives until then in
-// the meter's row.
+// TestViolationsAreReportedSoon checks that a single violation is reported within five seconds, and is kept in the
+// meter's row until then.
 func TestViolationsAreReportedSoon(t *testing.T) {
 	r := newReporter(t, "wide")
 	r.admit(keymeter.Admit{Mode: keymeter.ModeCheck, Violations: found("secret.a")})
@@ -189,8 +189,8 @@ func TestViolationsAreReportedSoon(t *testing.T) {
 	r.expect("secret.a×1", "secret.b×1")
 }
 
-// TestOneRowPerRuleAndMinute checks that the batches of a minute report to the same rows, with the first and the last
-// time, the highest risk, the strongest decision and the other fields of the newest violation.
+// TestOneRowPerRuleAndMinute checks that the batches of a minute update the same rows. A row has the first and the
+// last time, the highest risk, the strongest decision, and the other fields of the newest violation.
 func TestOneRowPerRuleAndMinute(t *testing.T) {
 	r := newReporter(t, "wide")
 	first := uint64(start + 7)
@@ -220,8 +220,8 @@ func TestOneRowPerRuleAndMinute(t *testing.T) {
 	}
 }
 
-// TestFloodOfRules checks the bounds of a flood of violations: 65 rows per key and minute, a meter below 32 KiB, and no
-// finding that is not counted.
+// TestFloodOfRules checks the effects of a flood of violations: at most 65 rows per key and minute, a meter below 32
+// KiB, and every finding counted.
 func TestFloodOfRules(t *testing.T) {
 	r := newReporter(t, "wide")
 	const rules, rounds = 200, 13 // every five seconds for a minute and five seconds
@@ -250,7 +250,7 @@ func TestFloodOfRules(t *testing.T) {
 	}
 }
 
-// TestFloodAtTheEndOfAMinute checks that the violations of two minutes that do not fit in one batch leave at once.
+// TestFloodAtTheEndOfAMinute checks that violations of two minutes that do not fit into one batch are sent at once.
 func TestFloodAtTheEndOfAMinute(t *testing.T) {
 	r := newReporter(t, "wide")
 	r.now = start + minuteMs - 1
@@ -274,8 +274,8 @@ func TestFloodAtTheEndOfAMinute(t *testing.T) {
 	}
 }
 
-// TestViolationsWhenTheClockGoesBack checks that violations get the latest time seen: a minute has one row per rule, and
-// the list is in the order of the violations.
+// TestViolationsWhenTheClockGoesBack checks that violations get the latest time seen, so that a minute has one row
+// per rule and the list is in the order of the violations.
 func TestViolationsWhenTheClockGoesBack(t *testing.T) {
 	r := newReporter(t, "wide")
 	for i, at := range []uint64{start, start + calendar.HourMs, start + 1000, start + calendar.HourMs - 1, start + calendar.HourMs + 30_000, start + calendar.HourMs + minuteMs} {
@@ -297,12 +297,12 @@ func TestViolationsWhenTheClockGoesBack(t *testing.T) {
 	}
 }
 
-// TestMeterWithoutViolations checks that a meter of format 3 is decoded.
+// TestMeterWithoutViolations checks that a meter in format 3 is decoded.
 func TestMeterWithoutViolations(t *testing.T) {
 	r := newReporter(t, "wide")
 	r.blocked("req_1")
 	row := r.Rows["h"]
-	const newer = "\x00\x00\x00" + "\x00\x00" // violations; leases and the rest from lending
+	const newer = "\x00\x00\x00" + "\x00\x00" // violations; then leases and restUntilMs
 	if row[0] != 5 || !bytes.HasSuffix(row, []byte(newer)) {
 		t.Fatalf("the row is %x", row)
 	}

@@ -8,14 +8,14 @@ import (
 	"github.com/postern-ai/postern/core/keymeter"
 )
 
-// promise is what docs/guides/limits-and-budgets.md says of the second: an admission counts from the millisecond of its decision for 1,000 ms.
-// A request is admitted exactly if fewer than the limit count. If the clock goes back behind the last admission, the second is
-// full for 1,000 ms.
+// promise is what docs/guides/limits-and-budgets.md says about the one-second window. An admission counts for 1,000
+// ms from the millisecond of its decision. A request is admitted if and only if the number of admissions that count
+// is below the limit. If the clock goes back to before the last admission, the window is full for 1,000 ms.
 type promise struct {
 	limit  int
-	counts []uint64 // decisions of the admissions, oldest first
-	fullMs uint64   // the end of a second that is full after a step of the clock
-	lastMs uint64   // last admission or step: a refusal stores nothing
+	counts []uint64 // times of the admissions, oldest first
+	fullMs uint64   // until when the window is full after a clock step
+	lastMs uint64   // last admission or clock step; a refusal stores nothing
 }
 
 func (p *promise) decide(now uint64) (admitted bool) {
@@ -32,8 +32,8 @@ func (p *promise) decide(now uint64) (admitted bool) {
 	return true
 }
 
-// TestSecondAsPromised checks every decision of bursts, trickles and clock steps, in both directions: no admission beyond the
-// promise and no refusal short of it. It checks as well that the time of a retry is exact.
+// TestSecondAsPromised checks every decision in bursts, trickles and clock steps. Nothing is admitted beyond the
+// promise, and nothing within it is refused. It also checks that the retry time is exact.
 func TestSecondAsPromised(t *testing.T) {
 	steps := []uint64{0, 0, 0, 0, 1, 1, 7, 50, 333, 998, 999, 1000, 1001, 60_000}
 	modes := []keymeter.Mode{keymeter.ModeCount, keymeter.ModeHit}
@@ -60,8 +60,8 @@ func TestSecondAsPromised(t *testing.T) {
 	}
 }
 
-// TestSecondHasNoEdge checks all bursts of twice the limit on both sides of an instant: a window that begins at full
-// seconds would admit both.
+// TestSecondHasNoEdge checks pairs of bursts on both sides of an instant, of twice the limit in total. A window that
+// begins at full seconds would admit both.
 func TestSecondHasNoEdge(t *testing.T) {
 	for gap := uint64(1); gap <= 1100; gap++ {
 		k := newKey(t, record("counted"))

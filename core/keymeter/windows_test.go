@@ -63,8 +63,8 @@ func TestPerDay(t *testing.T) {
 	}
 }
 
-// TestRepeatedAdmissions checks that repeats of the last 32 admissions without a reservation count once. A repeat of an
-// earlier one counts again.
+// TestRepeatedAdmissions checks that repeats of the last 32 admissions without a reservation do not count again. A
+// repeat of an earlier one does.
 func TestRepeatedAdmissions(t *testing.T) {
 	k := newKey(t, record("counted"))
 	repeat := func(i int, used uint64) {
@@ -91,7 +91,7 @@ func TestTokensThatFillTheLimit(t *testing.T) {
 	k.serve(300)
 	k.now += 1000
 	k.settle("req_long", 1000, 0)
-	k.expectTokens("1300 tokens in two seconds", 0, 60_000) // without the first 300 it still has 1000
+	k.expectTokens("1300 tokens in two seconds", 0, 60_000) // without the first 300, it still has 1000
 }
 
 // TestNoTokensAfterTheClockWentBack checks that a clock step leaves an empty token window empty.
@@ -106,8 +106,8 @@ func TestNoTokensAfterTheClockWentBack(t *testing.T) {
 	}
 }
 
-// TestClockWentBackBeforeAnExtension checks that an Extend also stores a clock step: the window is full for one second
-// only.
+// TestClockWentBackBeforeAnExtension checks that an Extend also stores a clock step, so the window is full for only
+// one second.
 func TestClockWentBackBeforeAnExtension(t *testing.T) {
 	k := newKey(t, record("counted"))
 	k.mustAdmit("req_x", 40)
@@ -191,8 +191,8 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// TestRepeatAfterAChange checks that a repeat of an admission gets its answer although the key's record has changed since,
-// unless the key is inactive. A new request is stale.
+// TestRepeatAfterAChange checks that a repeat of an admission gets its reply even if the key's record has changed
+// since, unless the key is inactive. A new request is stale.
 func TestRepeatAfterAChange(t *testing.T) {
 	k := newKey(t, record("counted"))
 	send := func(id string, mode keymeter.Mode) keymeter.AdmitReply {
@@ -219,7 +219,7 @@ func TestRepeatAfterAChange(t *testing.T) {
 	}
 }
 
-// TestRepeatedExtensionWritesNothing checks that an Extend to the present total does not write the meter's row.
+// TestRepeatedExtensionWritesNothing checks that an Extend to the current total does not write the meter's row.
 func TestRepeatedExtensionWritesNothing(t *testing.T) {
 	k := newKey(t, record("wide"))
 	k.mustAdmit("req_x", 40)
@@ -258,8 +258,8 @@ func TestHitNeedsASlice(t *testing.T) {
 	}
 }
 
-// TestOpen checks that Open decodes whole commands, and no truncated or other ones. Only the violations, the last field,
-// may be missing: isolates of older versions omit them.
+// TestOpen checks that Open decodes complete commands, but no truncated or other ones. Only the violations, the last
+// field, may be missing, because older isolates omit them.
 func TestOpen(t *testing.T) {
 	found := []ledger.Violation{{Rule: "personal.email", Count: 2}}
 	settle := &keymeter.Settle{RequestID: "req_1", Outcome: keymeter.Served, Model: "m", Answer: []byte("a"), Attempts: []keymeter.Charge{{Model: "n"}}}

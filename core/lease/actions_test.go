@@ -87,7 +87,7 @@ func (w *world) anyRunning() *request {
 	return list[rapid.IntRange(0, len(list)-1).Draw(w.t, "request")]
 }
 
-// pass lets time pass. Timers that are due do not run yet; the meter's alarm does.
+// pass advances the clock. It runs the meter's alarm, but not yet the timers that are due.
 func (w *world) pass(ms uint64) {
 	end := w.now + ms
 	for w.meter.AlarmMs != 0 && w.meter.AlarmMs <= end {
@@ -99,7 +99,7 @@ func (w *world) pass(ms uint64) {
 	w.now = end
 }
 
-// wakeDue lets the time of the isolate's first timer come, and runs it.
+// wakeDue advances the clock to the isolate's first timer and runs it.
 func (w *world) wakeDue(i *isolate) {
 	if due := i.timers[0].dueMs; due > w.now {
 		w.pass(due - w.now)
@@ -107,7 +107,8 @@ func (w *world) wakeDue(i *isolate) {
 	w.wake(i, 0)
 }
 
-// settle ends a request, as settleLeased of an exchange. The settle of another request goes to the meter at once.
+// settle ends a request, as an exchange does in settleLeased. The settle of a request without a lease goes directly
+// to the meter.
 func (w *world) settle(q *request, cost money.Pico) {
 	q.running, q.settled, q.costPico = false, true, cost
 	s := keymeter.Settle{RequestID: q.id, Outcome: keymeter.Served, Model: "m", CostPico: cost}
@@ -121,7 +122,7 @@ func (w *world) settle(q *request, cost money.Pico) {
 	})
 }
 
-// extend raises the reservation of a leased request, as extendLease of an exchange.
+// extend raises the reservation of a leased request, as an exchange does in extendLease.
 func (w *world) extend(q *request, total money.Pico) {
 	w.step(q.isolate, func(e *lease.Entry) {
 		standing, done := e.Extend(w.clock(q.isolate), q.id, total)
@@ -139,7 +140,8 @@ func (w *world) extend(q *request, total money.Pico) {
 	})
 }
 
-// die ends an isolate: its entry, its requests and its timers. A new one takes its place. Its messages still arrive.
+// die ends an isolate, with its entry, requests and timers. A new isolate takes its place. Messages of the old one
+// still arrive.
 func (w *world) die(i *isolate) {
 	w.lossless, i.dead = false, true
 	for _, q := range w.requests {
@@ -172,7 +174,7 @@ func (w *world) flush(recall bool) {
 	w.meter.Delete(rows...)
 }
 
-// actOnMessage delivers, repeats or loses a message. The command is delivered first, then its reply.
+// actOnMessage delivers, repeats or drops a message. The command is delivered first, then its reply.
 func (w *world) actOnMessage(action string) {
 	if len(w.messages) == 0 {
 		return

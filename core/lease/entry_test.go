@@ -11,10 +11,10 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// lent is a usual lease.
+// lent is a typical lease.
 var lent = keymeter.Lease{ID: 7, DurationMs: 2000, Requests: 50, AmountPico: 6400, Slots: 25}
 
-// granted is an entry with a lease that exchange 1 has asked for at the start and keeps.
+// granted returns an entry with a lease. Exchange 1 asked for it at the start and is its keeper.
 func granted(t *testing.T, l keymeter.Lease) *lease.Entry {
 	t.Helper()
 	e := &lease.Entry{}
@@ -46,7 +46,7 @@ func take(e *lease.Entry, now uint64, id string, amount money.Pico) bool {
 	return e.Take(now, &lease.Request{ID: id, Version: 2, Model: "m", AmountPico: amount, LifetimeMs: lifetimeMs})
 }
 
-// settle leaves a settle in the entry.
+// settle stores a settlement in the entry.
 func settle(t *testing.T, e *lease.Entry, now uint64, id string, cost money.Pico) {
 	t.Helper()
 	if !e.Settle(now, &keymeter.Settle{RequestID: id, Outcome: keymeter.Served, Model: "m", CostPico: cost}) {
@@ -54,7 +54,7 @@ func settle(t *testing.T, e *lease.Entry, now uint64, id string, cost money.Pico
 	}
 }
 
-// report makes a report and decodes it.
+// report creates a report and decodes it.
 func report(t *testing.T, e *lease.Entry, now uint64, urgent bool) (r keymeter.Report, sent lease.Sending) {
 	t.Helper()
 	command, sent := e.Report(now, urgent)
@@ -68,7 +68,8 @@ func report(t *testing.T, e *lease.Entry, now uint64, urgent bool) (r keymeter.R
 	return r, sent
 }
 
-// summary lists the requests of a report: those in progress in parentheses, then the settles of registered ones.
+// summary lists the requests of a report, with those in progress in parentheses, then the settles of registered
+// requests.
 func summary(r *keymeter.Report) string {
 	var text []string
 	for i := range r.Requests {
@@ -95,7 +96,7 @@ func TestTake(t *testing.T) {
 		version uint64
 		amount  money.Pico
 		before  int  // requests of 100 picodollars
-		asking  bool // another request asks for more
+		asking  bool // another request is asking for more
 		want    bool
 	}{
 		{"usual", lent, 40, 2, 100, 0, false, true},
@@ -161,7 +162,7 @@ func TestHit(t *testing.T) {
 	}
 }
 
-// TestExtend checks the extension of a stream: by the lease, until a report has registered it.
+// TestExtend checks that the lease extends a stream's reservation until a report has registered the stream.
 func TestExtend(t *testing.T) {
 	e := granted(t, lent)
 	take(e, start+40, "a", 100)
@@ -188,8 +189,8 @@ func TestExtend(t *testing.T) {
 	}
 }
 
-// TestAsk checks when a key asks for a lease: if two requests call the meter within two seconds, and not for two seconds
-// after the meter lent nothing.
+// TestAsk checks when a key asks for a lease. It asks if two requests call the meter within two seconds, but waits
+// two seconds after the meter refused to lend.
 func TestAsk(t *testing.T) {
 	e := &lease.Entry{}
 	for _, c := range []struct {
@@ -223,7 +224,7 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-// TestAskForMore checks that a live lease is extended, and that a refusal of the request does not touch the lease.
+// TestAskForMore checks that a live lease is extended, and that a refusal of the request does not affect the lease.
 func TestAskForMore(t *testing.T) {
 	e := granted(t, keymeter.Lease{ID: 7, DurationMs: 2000, Requests: 1, AmountPico: 6400, Slots: 25})
 	take(e, start+40, "a", 100)
@@ -249,7 +250,7 @@ func TestAskForMore(t *testing.T) {
 	}
 }
 
-// TestLeaseOfANewerRecord checks that a lease that was asked for with an old record admits only with the new one.
+// TestLeaseOfANewerRecord checks that a lease that was requested with an old record admits only with the new one.
 func TestLeaseOfANewerRecord(t *testing.T) {
 	e := &lease.Entry{}
 	e.Ask(start-400, 2, 7, 1)
@@ -264,7 +265,7 @@ func TestLeaseOfANewerRecord(t *testing.T) {
 	}
 }
 
-// TestMalformedEntries checks that malformed entries, cut ones and those of another format are empty.
+// TestMalformedEntries checks that malformed or truncated entries, and those in another format, decode as empty.
 func TestMalformedEntries(t *testing.T) {
 	e := granted(t, lent)
 	take(e, start+40, "a", 100)
@@ -316,8 +317,8 @@ func TestEntryIsBounded(t *testing.T) {
 	}
 }
 
-// TestFullEntryTakesNoSettle checks that a full entry sends the settles of registered requests to the meter, but keeps
-// those of requests that the meter perhaps does not know yet.
+// TestFullEntryTakesNoSettle checks that settles of registered requests go to the meter if the entry is full, but
+// that the entry keeps those of requests that the meter might not know yet.
 func TestFullEntryTakesNoSettle(t *testing.T) {
 	e := granted(t, keymeter.Lease{ID: 7, DurationMs: 2000, Requests: 1000, AmountPico: money.Dollar, Slots: 1000})
 	for i := range 100 {

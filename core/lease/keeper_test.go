@@ -12,7 +12,7 @@ import (
 // confirmed is the meter's reply that extends a lease of 50 admissions.
 var confirmed = &keymeter.ReportReply{Lease: lent}
 
-// TestReports follows a lease through its reports: it is renewed while it is used, and closed when it is not.
+// TestReports follows a lease through its reports. It is renewed while it is used and closed when it is not.
 func TestReports(t *testing.T) {
 	e := granted(t, lent)
 	take(e, start+40, "a", 100)
@@ -48,14 +48,14 @@ func TestReports(t *testing.T) {
 	}
 }
 
-// TestRepeatedReport checks that a report without a confirmation is repeated unchanged, except for its time, and that requests
-// wait for the next one.
+// TestRepeatedReport checks that a report without a confirmation is repeated unchanged, except for its time, and that
+// new requests wait for the next report.
 func TestRepeatedReport(t *testing.T) {
 	e := granted(t, lent)
 	take(e, start+40, "a", 100)
 	first, sent := report(t, e, start+500, false)
 	take(e, start+510, "b", 100)
-	settle(t, e, start+520, "a", 10) // of a request that is on its way
+	settle(t, e, start+520, "a", 10) // of a request whose report is in flight
 	if !e.InFlight() || e.Due() {
 		t.Error("the report is not in flight")
 	}
@@ -77,8 +77,8 @@ func TestRepeatedReport(t *testing.T) {
 	}
 }
 
-// TestLateConfirmation checks that the reply to an earlier report, or to an earlier transmission, neither confirms the next
-// report nor lengthens the lease.
+// TestLateConfirmation checks that the reply to an earlier report or transmission neither confirms the next report
+// nor extends the lease.
 func TestLateConfirmation(t *testing.T) {
 	e := granted(t, lent)
 	take(e, start+40, "a", 100)
@@ -98,8 +98,8 @@ func TestLateConfirmation(t *testing.T) {
 	}
 }
 
-// TestExtensionDuringTheClose checks that an extension that arrives after the close was sent admits nothing, and that the
-// lease is closed again: the meter may have seen the commands in the other order.
+// TestExtensionDuringTheClose checks that an extension that arrives after the close was sent admits nothing. The
+// lease is closed again, because the meter may have seen the commands in the other order.
 func TestExtensionDuringTheClose(t *testing.T) {
 	e := granted(t, lent)
 	asked := lease.Asked{ID: 7, SentMs: start + 400, Version: 2}
@@ -127,7 +127,8 @@ func TestExtensionDuringTheClose(t *testing.T) {
 	}
 }
 
-// TestUnknownLease checks that requests of a lease that the meter does not know are reported once more, with its close.
+// TestUnknownLease checks that requests of a lease that the meter does not know are reported once more, along with
+// the close.
 func TestUnknownLease(t *testing.T) {
 	e := granted(t, lent)
 	take(e, start+40, "a", 100)
@@ -161,8 +162,9 @@ func TestDue(t *testing.T) {
 	}
 }
 
-// TestClockGoesBack checks that a clock that is seen going back ends the lease: no reply revives it, its requests are
-// reported, and the keeper stays awake. Steps that run at the same time may see the clock in another order.
+// TestClockGoesBack checks that the lease ends if the clock is seen going back. No reply revives the lease, its
+// requests are reported, and the keeper stays awake. Steps that run in parallel may see the clock slightly out of
+// order.
 func TestClockGoesBack(t *testing.T) {
 	e := granted(t, lent)
 	if !take(e, start, "earlier by a little", 100) {
@@ -192,8 +194,8 @@ func TestClockGoesBack(t *testing.T) {
 	}
 }
 
-// TestKeeper checks who keeps an entry: the first exchange, another one when the keeper is late by a second and a half, and
-// the next one when the keeper has served for 15 seconds.
+// TestKeeper checks who keeps an entry: first the first exchange, then another one when the keeper is a second and a
+// half late, and the next one when the keeper has served for 15 seconds.
 func TestKeeper(t *testing.T) {
 	e := &lease.Entry{}
 	if e.Keep(start, 1) || e.Wake(start, 1) != lease.Leave {
@@ -248,8 +250,8 @@ func TestDutyEnds(t *testing.T) {
 	}
 }
 
-// TestKeeperSleeps checks that the keeper does not report again in the interval of an early report, and repeats a report
-// whose exchange has died after ten intervals.
+// TestKeeperSleeps checks that the keeper does not report again in the interval of an early report. If the exchange
+// that sent a report has died, the keeper repeats the report after ten intervals.
 func TestKeeperSleeps(t *testing.T) {
 	e := granted(t, lent)
 	take(e, start+40, "a", 100)

@@ -1,6 +1,7 @@
-// Package lease is the isolate's side of a lease: the pinned entry of one key. Exchanges admit requests with it and
-// leave their settlements in it. One of them, the keeper, reports these to the key's meter and renews the lease. The
-// meter's side is in package keymeter. An entry is a value: each step reads it, changes it and writes it back.
+// Package lease is the isolate's side of a lease: the pinned entry of one key. Exchanges use the entry to admit
+// requests, and leave their settlements in it. One of them, the keeper, reports these to the key's meter and renews
+// the lease. The meter's side is in package keymeter. An entry is a value: each step reads it, changes it and writes
+// it back.
 package lease
 
 import (
@@ -20,18 +21,18 @@ const (
 	MarkMs = 4_000
 
 	format = 1
-	// hotMs: an exchange asks for a lease if two requests of the key call the meter for admission within this time.
+	// hotMs is the time within which two requests of the key must call the meter for an exchange to ask for a lease.
 	hotMs = 2_000
 	// markEveryMs is the shortest time between two changes of an entry without a lease.
 	markEveryMs = 500
-	// maxRequests and maxBytes keep an entry below 64 KiB. They include unconfirmed requests and settles.
+	// maxRequests and maxBytes keep an entry below 64 KiB. Both include unconfirmed requests and settles.
 	maxRequests = 200
 	maxBytes    = 40 << 10
 	// requestBytes is the approximate size of a request without its settle.
 	requestBytes = 96
 	// lowAmounts is the number of reservations that a lease's budget should cover.
 	lowAmounts = 16
-	// reportAt is the number of ended requests that causes a report before the end of the interval.
+	// reportAt is the number of ended requests that triggers a report before the end of the interval.
 	reportAt = 64
 	// stepBackMs is how far a step's time may be before that of the previous step, because hosts run steps in
 	// parallel. If the clock goes back further, the lease ends.
@@ -41,20 +42,20 @@ const (
 	// dutyMs is how long an exchange stays the keeper. Platforms stop work 30 s after a response
 	// (developers.cloudflare.com/workers/runtime-apis/context: waitUntil).
 	dutyMs = 15_000
-	// askMs is how long an exchange may wait for the reply to its admission before another one closes the lease.
+	// askMs is how long an exchange may wait for the reply to its admission before another exchange closes the lease.
 	askMs = 10_000
 	// absentMs is how late a keeper may wake before it is presumed dead.
 	absentMs = 1_500
 )
 
-// Entry is the content of a pinned entry. The zero value is an empty one.
+// Entry is the content of a pinned entry. The zero value is an empty entry.
 type Entry struct {
 	lastMs   uint64 // of the last change
 	markMs   uint64 // when a request last called the meter for admission
 	deniedMs uint64 // when the meter last refused to lend
 
 	id         uint64 // of the lease; 0: none
-	version    uint64 // of the key record under which the lease was granted
+	version    uint64 // version of the key record under which the lease was granted
 	endMs      uint64 // 0: not granted, or ended
 	requests   uint64 // lent in total
 	taken      uint64
@@ -65,8 +66,8 @@ type Entry struct {
 	slots      uint64
 	windows    []keymeter.Window
 	seen       uint64 // admissions already used when the windows were received
-	closing    bool   // the lease is not used anymore
-	reclose    bool   // the meter has extended the lease meanwhile, perhaps after its close
+	closing    bool   // the lease is no longer used
+	reclose    bool   // the meter has since extended the lease, perhaps after its close
 	seq        uint64 // of the last report
 	recent     bool   // the last report was sent before the end of the current interval
 	naps       uint64 // intervals that the keeper slept while a report was in flight
@@ -94,7 +95,7 @@ type done struct {
 }
 
 func (d *done) add(l *keymeter.Leased) {
-	w := abi.Writer{Buf: d.list[:len(d.list):len(d.list)]} // the bytes after the list do not belong to it
+	w := abi.Writer{Buf: d.list[:len(d.list):len(d.list)]} // the bytes after the list do not belong to it, so append must copy
 	keymeter.LeasedFields(abi.WriteTo(&w), l)
 	d.count, d.list = d.count+1, w.Buf
 }
@@ -113,7 +114,7 @@ func (d *done) appendTo(list []keymeter.Leased) []keymeter.Leased {
 
 // flight is the report that the meter has not confirmed yet.
 type flight struct {
-	number  uint64 // distinguishes the report from earlier ones, including those of other leases; only increases
+	number  uint64 // distinguishes the report from earlier ones, even those of other leases; it only increases
 	failed  bool   // the last call failed
 	command []byte // empty: none
 	open    uint64 // requests in progress
@@ -129,7 +130,7 @@ func (s *Sending) Fields(f *abi.Fields) {
 	f.Uint(&s.Ms)
 }
 
-// Decode decodes an entry. A malformed entry, or one of an older version, decodes as empty.
+// Decode decodes an entry. A malformed entry or one of an older version decodes as empty.
 func Decode(data []byte) *Entry {
 	e := &Entry{}
 	if len(data) > 0 && abi.DecodeFields(data, e.fields) != nil {
@@ -138,11 +139,11 @@ func Decode(data []byte) *Entry {
 	return e
 }
 
-// Encode encodes the entry; an empty entry is nil. keepMs is how long the host must keep it.
+// Encode encodes the entry. An empty entry becomes nil. keepMs is how long the host must keep it.
 func (e *Entry) Encode() (data []byte, keepMs uint64) {
 	if !e.Held() {
 		switch {
-		case e.tally.refusals > 0: // perhaps of the current minute
+		case e.tally.refusals > 0: // some may belong to the current minute
 			keepMs = minuteMs
 		case e.markMs == 0 && e.deniedMs == 0:
 			return nil, 0
@@ -194,7 +195,7 @@ func (e *Entry) fields(f *abi.Fields) {
 	}
 }
 
-// pending reports whether something has not been confirmed by the meter yet.
+// pending reports whether there is anything that the meter has not confirmed yet.
 func (e *Entry) pending() bool {
 	return len(e.open)+len(e.done.list)+len(e.ended)+len(e.flight.command) > 0
 }
@@ -229,7 +230,7 @@ type Request struct {
 	Settle     *keymeter.Settle // set if the request is complete at its admission; nil otherwise
 }
 
-// Take admits a request with the lease. It returns false if the meter must decide.
+// Take admits a request with the lease. It returns false if the meter has to decide.
 func (e *Entry) Take(now uint64, q *Request) bool {
 	ok := e.tick(now)
 	e.typical = q.AmountPico
@@ -251,8 +252,8 @@ func (e *Entry) Take(now uint64, q *Request) bool {
 	return true
 }
 
-// low reports whether the lease's budget will soon be used up. One request then asks the meter for more; the others
-// continue with the lease.
+// low reports whether the lease's budget will soon be used up. One request then asks the meter for more, while the
+// others continue to use the lease.
 func (e *Entry) low() bool { return e.amountPico-e.usedPico < lowAmounts*e.typical }
 
 // inProgress returns the number of requests that are in progress and not registered at the meter.
@@ -280,8 +281,8 @@ func (e *Entry) Windows() []keymeter.Window {
 }
 
 // Ask decides whether an exchange that calls the meter asks for a lease. It returns the ID of the lease to extend,
-// random for a new lease, or 0 for none. An exchange that asks becomes the keeper. changed reports whether the entry
-// has changed.
+// random as the ID of a new lease, or 0 for none. An exchange that asks becomes the keeper. changed reports whether
+// the entry has changed.
 func (e *Entry) Ask(now, version, random, exchange uint64) (id uint64, changed bool) {
 	e.tick(now)
 	if e.deniedMs != 0 && e.lastMs < e.deniedMs+deniedMs {
@@ -308,14 +309,14 @@ func (e *Entry) Ask(now, version, random, exchange uint64) (id uint64, changed b
 	return e.id, true
 }
 
-// Asked is the lease that an exchange has asked the meter for, with its admission.
+// Asked is the lease that an exchange has asked the meter for along with its admission.
 type Asked struct {
 	ID      uint64 // of the lease
 	SentMs  uint64 // when the command was sent
 	Version uint64 // of the key record in it
 }
 
-// Granted takes the lease in the meter's reply to a command. A Lease without an ID means that the meter does not
+// Granted takes the lease in the meter's reply to a command. A Lease without an ID means that the meter refuses to
 // lend. Granted returns false if the entry cannot use the lease.
 func (e *Entry) Granted(now uint64, asked Asked, l *keymeter.Lease, windows []keymeter.Window) bool {
 	if e.tick(now); asked.ID == e.id {
@@ -325,7 +326,7 @@ func (e *Entry) Granted(now uint64, asked Asked, l *keymeter.Lease, windows []ke
 	case asked.ID != e.id || l.ID != 0 && l.ID != e.id:
 		return l.ID == 0
 	case l.ID == 0:
-		// This may be a refusal of the request. It says nothing about a lease that was granted before.
+		// The meter may have refused the request, which says nothing about a lease that it granted before.
 		if e.deniedMs = e.lastMs; e.requests == 0 {
 			e.drop()
 		}
@@ -341,13 +342,13 @@ func (e *Entry) Granted(now uint64, asked Asked, l *keymeter.Lease, windows []ke
 	if l.DurationMs > 0 {
 		e.endMs = max(e.endMs, asked.SentMs+l.DurationMs)
 	} else {
-		// An earlier reply of the meter may still arrive, and its slots are used up meanwhile.
+		// An earlier reply with an extension may still arrive, but others may have used its slots by then.
 		e.endMs, e.closing, e.deniedMs = 0, true, e.lastMs
 	}
 	return true
 }
 
-// Unknown notes that the outcome of an admission that asked for a lease is unknown. If the lease is new, the keeper
+// Unknown records that the outcome of an admission that asked for a lease is unknown. If the lease is new, the keeper
 // closes it.
 func (e *Entry) Unknown(asked uint64) {
 	if asked == e.id {
@@ -375,14 +376,14 @@ func (e *Entry) find(requestID string) int {
 	return slices.IndexFunc(e.open, func(l keymeter.Leased) bool { return l.RequestID == requestID })
 }
 
-// Settle stores a settlement in the entry. It returns false if there is no room. The settlement must then be sent at
-// once to the meter, which has the request's reservation.
+// Settle stores a settlement in the entry. It returns false if there is no room. The settlement must then be sent
+// directly to the meter, which has the request's reservation.
 func (e *Entry) Settle(now uint64, s *keymeter.Settle) bool {
 	e.tick(now)
 	i := e.find(s.RequestID)
 	if i < 0 {
 		if !e.Held() || e.full() && !e.inFlight(s.RequestID) {
-			return false // an empty entry would be created again, and the host may have no room for it
+			return false // this would create an empty entry again, and the host may have no room for it
 		}
 		e.ended = append(e.ended, s.Encode())
 		return true

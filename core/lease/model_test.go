@@ -37,8 +37,8 @@ var plans = func() *config.Config {
 	return parsed
 }()
 
-// world is one key's meter, and isolates that admit requests by its leases. Messages between them are delayed, lost,
-// repeated and reordered.
+// world is one key's meter and the isolates that admit requests with its leases. Messages between them are delayed,
+// lost, repeated and reordered.
 type world struct {
 	t        *rapid.T
 	now      uint64
@@ -71,7 +71,7 @@ type message struct {
 	command  []byte
 	reply    []byte
 	applied  bool
-	request  *request      // of an admission; nil: of a report
+	request  *request      // the request of an admission; nil: the message belongs to a report
 	asked    lease.Asked   // with an admission
 	sent     lease.Sending // of a report
 }
@@ -112,7 +112,7 @@ func (w *world) call(command []byte) []byte {
 	return reply
 }
 
-// clock is the isolate's time.
+// clock returns the isolate's time.
 func (w *world) clock(i *isolate) uint64 { return w.now + i.offset }
 
 // step changes an isolate's entry, as one step of an exchange does.
@@ -125,7 +125,7 @@ func (w *world) step(i *isolate, change func(e *lease.Entry)) {
 	}
 }
 
-// arrive lets a request arrive at an isolate, as takeLease of an exchange.
+// arrive simulates a request that arrives at an isolate, as an exchange handles it in takeLease.
 func (w *world) arrive(i *isolate, amount money.Pico) {
 	q := &request{isolate: i, id: fmt.Sprint("req_", len(w.requests)), exchange: uint64(len(w.requests)) + 1, amount: amount}
 	w.requests = append(w.requests, q)
@@ -176,7 +176,7 @@ func (w *world) sleep(i *isolate, exchange uint64) {
 	}
 }
 
-// wake runs the keeper's timer, as onLease of an exchange.
+// wake runs the keeper's timer, as an exchange does in onLease.
 func (w *world) wake(i *isolate, at int) {
 	exchange := i.timers[at].exchange
 	i.timers = slices.Delete(i.timers, at, at+1)
@@ -191,13 +191,13 @@ func (w *world) wake(i *isolate, at int) {
 	})
 }
 
-// reporting reports whether the exchange waits for the reply to a report.
+// reporting reports whether the exchange is waiting for the reply to a report.
 func (w *world) reporting(i *isolate, exchange uint64) bool {
 	return slices.ContainsFunc(w.messages, func(m *message) bool { return m.isolate == i && m.exchange == exchange && m.sent.Number != 0 })
 }
 
-// TestConservation checks that isolates with leases admit no more than the limits, spend no more than the budget, and that
-// every request is counted once with its cost, however messages are delayed, repeated, lost and reordered.
+// TestConservation checks that isolates with leases admit no more than the limits and spend no more than the budget.
+// Every request is counted once, with its cost, however messages are delayed, repeated, lost and reordered.
 func TestConservation(t *testing.T) {
 	leased := 0
 	rapid.Check(t, func(t *rapid.T) {

@@ -7,7 +7,7 @@ import (
 	"github.com/postern-ai/postern/core/lease"
 )
 
-// apply delivers the command, perhaps again. The last reply is the one that arrives.
+// apply delivers the command, perhaps repeatedly. Only the last reply arrives.
 func (m *message) apply(w *world) {
 	m.reply, m.applied = w.call(m.command), true
 	if m.request == nil {
@@ -34,7 +34,7 @@ func (w *world) replied(m *message, ok bool) {
 	}
 }
 
-// admitReplied is onAdmit of an exchange.
+// admitReplied does what an exchange does in onAdmit.
 func (w *world) admitReplied(m *message, ok bool) {
 	var reply keymeter.AdmitReply
 	if ok {
@@ -65,7 +65,7 @@ func (w *world) admitReplied(m *message, ok bool) {
 	})
 }
 
-// reportReplied is onLeaseReport of an exchange.
+// reportReplied does what an exchange does in onLeaseReport.
 func (w *world) reportReplied(m *message, ok bool) {
 	w.step(m.isolate, func(e *lease.Entry) {
 		reply, err := keymeter.DecodeReportReply(m.reply)
@@ -80,7 +80,7 @@ func (w *world) reportReplied(m *message, ok bool) {
 	})
 }
 
-// deliverAll delivers all messages in order, and the messages that follow.
+// deliverAll delivers all messages in order, including messages that result from them.
 func (w *world) deliverAll() {
 	for len(w.messages) > 0 {
 		m := w.messages[0]
@@ -114,7 +114,8 @@ func (w *world) check() {
 	}
 }
 
-// finish ends all requests, and delivers all messages, until no exchange has work. Then no entry holds anything.
+// finish ends all requests and delivers all messages until no exchange has work left. No entry may hold anything
+// after that.
 func (w *world) finish() {
 	for range 100 {
 		for _, q := range w.requests {
@@ -136,7 +137,7 @@ func (w *world) finish() {
 	}
 }
 
-// checkUsage checks the recorded usage, when everything has expired that may.
+// checkUsage checks the recorded usage after everything that can expire has expired.
 func (w *world) checkUsage() {
 	w.pass(2 * lifetimeMs)
 	w.pass(20_000)

@@ -11,7 +11,7 @@ func (e *Entry) Due() bool {
 }
 
 // Report returns the next report, or repeats the unconfirmed one. It returns nil if there is nothing to report. An
-// urgent report is sent before the end of an interval. At the end of an interval, Report closes a lease that was not
+// urgent report is sent before the end of an interval. A report at the end of an interval closes a lease that was not
 // used.
 func (e *Entry) Report(now uint64, urgent bool) ([]byte, Sending) {
 	e.tick(now)
@@ -75,14 +75,14 @@ func (e *Entry) Confirmed(now uint64, sent Sending, reply *keymeter.ReportReply)
 	}
 }
 
-// Failed notes that the outcome of a transmission is unknown. The next report repeats it.
+// Failed records that the outcome of a transmission is unknown. The next report repeats it.
 func (e *Entry) Failed(sent Sending) {
 	if sent.Number == e.flight.number {
 		e.flight.failed = true
 	}
 }
 
-// Keep makes an exchange the keeper. It returns false if there already is a keeper, or nothing to keep.
+// Keep makes an exchange the keeper. It returns false if there already is a keeper or if there is nothing to keep.
 func (e *Entry) Keep(now, exchange uint64) bool {
 	e.tick(now)
 	if !e.Held() || e.keeper == exchange || e.keeper != 0 && now < e.wakesMs+absentMs {
@@ -95,7 +95,7 @@ func (e *Entry) Keep(now, exchange uint64) bool {
 // Keeper returns the exchange that reports the entry, or 0.
 func (e *Entry) Keeper() uint64 { return e.keeper }
 
-// Keeps reports whether the exchange must wake at the end of the interval, because it is the keeper or there is none.
+// Keeps reports whether the exchange must wake at the end of the interval because it is the keeper or there is none.
 // An exchange with nothing to keep stops being the keeper.
 func (e *Entry) Keeps(exchange uint64) bool {
 	if !e.Held() {
@@ -109,7 +109,7 @@ func (e *Entry) begin(now, exchange uint64) {
 	e.keeper, e.sinceMs, e.wakesMs = exchange, now, now+e.napMs(now)
 }
 
-// Duty is the task of a keeper that wakes.
+// Duty is the task of a keeper that has woken up.
 type Duty uint8
 
 const (

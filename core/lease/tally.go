@@ -8,13 +8,13 @@ import (
 const (
 	// TallyMs is the interval of tallies.
 	TallyMs = 5_000
-	// maxTellings is how often a tally is sent to a Ledger that does not accept it: for about a minute.
+	// maxTellings is how often a tally is sent to a Ledger that does not accept it. The attempts take about a minute.
 	maxTellings = 12
-	// maxCounts limits the combinations of model, hour and end in a tally. Further requests are counted without their
-	// models.
+	// maxCounts limits the combinations of model, hour and end in a tally. Additional requests are counted without
+	// their models.
 	maxCounts = 64
-	// maxRefusals is how many refusals get a record in each minute. Every failure gets a record if there is room: a
-	// tally has at most maxRecordBytes. It is sent early once it has earlyBytes.
+	// maxRefusals is how many refusals get a record in each minute. Every failure gets a record if there is room. A
+	// tally has at most maxRecordBytes of records. It is sent early once it has earlyBytes.
 	maxRefusals    = 20
 	maxRecordBytes = 8 << 10
 	earlyBytes     = 5 << 10
@@ -52,7 +52,7 @@ func (t *tally) fields(f *abi.Fields) {
 // held reports whether there are counts that the Ledger has not confirmed.
 func (t *tally) held() bool { return len(t.counts)+len(t.flight) > 0 }
 
-// size returns the approximate size of its encoding.
+// size returns the approximate size of the encoded tally.
 func (t *tally) size() int { return int(t.bytes) + 64*(len(t.counts)+len(t.records)) + len(t.flight) }
 
 // Count counts a request that was not served. r is nil if the request has no record. random becomes the source of the

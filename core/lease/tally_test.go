@@ -16,7 +16,7 @@ func ended(e *lease.Entry, now uint64, id string, end ledger.End) {
 	e.Count(now, 7, &c, &ledger.Record{ID: id, End: end, Body: []byte(`{}`)})
 }
 
-// tallyOf is the tally that an entry sends; its Seq is 0 if it sends none.
+// tallyOf returns the tally that an entry sends. Its Seq is 0 if the entry sends none.
 func tallyOf(t *testing.T, e *lease.Entry, now uint64, closing bool) (tally ledger.Tally) {
 	t.Helper()
 	command, seq := e.Tally(now, "key_1", closing)
@@ -67,7 +67,7 @@ func TestTallyIsSentEveryFiveSeconds(t *testing.T) {
 	}
 }
 
-// TestTallyIsGivenUp checks that a Ledger that never answers does not keep an entry without end.
+// TestTallyIsGivenUp checks that a Ledger that never replies does not keep an entry alive forever.
 func TestTallyIsGivenUp(t *testing.T) {
 	e := &lease.Entry{}
 	ended(e, start, "a", ledger.EndOurs)
@@ -85,7 +85,7 @@ func TestTallyIsGivenUp(t *testing.T) {
 	}
 }
 
-// TestShutdownSendsTheTally checks that a keeper that wakes early sends what there is.
+// TestShutdownSendsTheTally checks that a keeper that wakes early sends whatever it has.
 func TestShutdownSendsTheTally(t *testing.T) {
 	e := &lease.Entry{}
 	ended(e, start, "a", ledger.EndLimited)
@@ -100,8 +100,8 @@ func TestShutdownSendsTheTally(t *testing.T) {
 	}
 }
 
-// TestRecordsAreBounded checks that a minute has at most twenty records of refusals, that failures all have one while there is room, and
-// that full records are sent early.
+// TestRecordsAreBounded checks that a minute has at most twenty records of refusals, that every failure has a record
+// while there is room, and that a tally with enough records is sent early.
 func TestRecordsAreBounded(t *testing.T) {
 	e := &lease.Entry{}
 	for i := range 500 {
@@ -113,7 +113,7 @@ func TestRecordsAreBounded(t *testing.T) {
 		t.Fatalf("%d records, %+v", len(n.Records), n.Counts)
 	}
 	e.Tallied(1, true)
-	e = again(t, e) // nothing is held, and the minute is not forgotten
+	e = again(t, e) // nothing is held, but the minute is remembered
 	ended(e, start+6000, "more", ledger.EndLimited)
 	if n := tallyOf(t, e, start+11_000, false); len(n.Records) != 0 || n.Counts[0].Count != 1 {
 		t.Errorf("%+v", n)

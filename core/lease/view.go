@@ -4,7 +4,7 @@ import (
 	"github.com/postern-ai/postern/core/keymeter"
 )
 
-// View is the content of an encoded entry, for other code than exchanges, such as a simulation.
+// View is the content of an encoded entry, for code other than exchanges, such as a simulation.
 type View struct {
 	ID         uint64 // of the lease; 0: none
 	Version    uint64 // of the key record under which the lease was granted
@@ -13,7 +13,7 @@ type View struct {
 	RequestIDs []string // of the settlements of registered requests
 }
 
-// Look decodes the parts of an entry that the meter has not confirmed.
+// Look decodes an entry. It returns the requests and settlements that the meter has not confirmed.
 func Look(data []byte) (v View) {
 	e := Decode(data)
 	v = View{ID: e.id, Version: e.version, LastMs: e.lastMs}
@@ -27,7 +27,7 @@ func Look(data []byte) (v View) {
 	return v
 }
 
-// Unreported returns the requests and settles that the meter has not confirmed, for other code than exchanges, such
+// Unreported returns the requests and settles that the meter has not confirmed, for code other than exchanges, such
 // as a simulation.
 func (e *Entry) Unreported() (requests []keymeter.Leased, settles [][]byte) {
 	if r, err := keymeter.DecodeReport(e.flight.command); err == nil {

@@ -5,7 +5,7 @@ import (
 	"github.com/postern-ai/postern/core/sketch"
 )
 
-// Activity is usage, including requests that were not served, and the durations of served requests. The day, hour,
+// Activity is usage, including requests that were not served, plus the durations of served requests. The day, hour,
 // model and Latency of its Usage are empty.
 type Activity struct {
 	Usage      Usage
@@ -46,7 +46,8 @@ func countsFields(f *abi.Fields, u *Usage) {
 	}
 }
 
-// Named is the activity of a model or a key. An empty name stands for all others, which are not listed separately.
+// Named is the activity of a model or a key. An empty name stands for all models or keys that are not listed
+// separately.
 type Named struct {
 	Name string
 	Activity
@@ -58,8 +59,8 @@ func NamedFields(f *abi.Fields, n *Named) {
 	ActivityFields(f, &n.Activity)
 }
 
-// activityOf finds or adds a name in a list of at most limit names. If the list is full, it returns the activity of
-// all others.
+// activityOf finds or adds a name in a list of at most limit names. If the list is full, it returns the shared entry
+// for all other names.
 func activityOf(list *[]Named, name string, limit int) *Activity {
 	others := -1
 	for i := range *list {

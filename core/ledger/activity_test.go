@@ -67,7 +67,8 @@ func (b *harness) serve(key, model string, requests uint64, recent ...ledger.Req
 	b.call(batch.Encode())
 }
 
-// TestActivityIsGroupedAlike checks that every grouping has the same requests, before and after their rows become rows of days.
+// TestActivityIsGroupedAlike checks that every grouping counts the same requests, both before and after the rows are
+// merged into daily rows.
 func TestActivityIsGroupedAlike(t *testing.T) {
 	b := newHarness(t)
 	b.now = today*calendar.DayMs + 8*hourMs + 3*minuteMs
@@ -108,7 +109,7 @@ func TestActivityIsGroupedAlike(t *testing.T) {
 	}
 }
 
-// TestDurationsOfUnlistedRequests checks that a listed request stands for those of its batch that are not listed.
+// TestDurationsOfUnlistedRequests checks that listed requests represent the unlisted ones of their batch.
 func TestDurationsOfUnlistedRequests(t *testing.T) {
 	b := newHarness(t)
 	b.serve("key_1", "m", 1000, ledger.Request{DurationMs: 10}, ledger.Request{DurationMs: 20}, ledger.Request{DurationMs: 400})
@@ -117,7 +118,7 @@ func TestDurationsOfUnlistedRequests(t *testing.T) {
 	if g.Latency.Count() != 1001 || g.Latency.Percentile(30) != 10 || g.Latency.Percentile(60) != 20 || g.Latency.Percentile(99) < 388 || g.Latency.Percentile(99) > 412 {
 		t.Errorf("%+v", g.Latency)
 	}
-	// Nothing listed: the coarse histogram of the batch stands for it.
+	// No request is listed, so the batch's coarse histogram is used.
 	u := ledger.Usage{Day: b.now / calendar.DayMs, Hour: b.now / hourMs % 24, Model: "o", Requests: 2}
 	u.Latency.Add(50)
 	u.Latency.Add(1 << 30)
@@ -129,7 +130,7 @@ func TestDurationsOfUnlistedRequests(t *testing.T) {
 	}
 }
 
-// TestUnlistedDurations checks that no duration is lost when a list has no room, however the models alternate.
+// TestUnlistedDurations checks that no duration is lost when a list is full, in whatever order the models alternate.
 func TestUnlistedDurations(t *testing.T) {
 	var list abi.Encoded[ledger.Request]
 	b := newHarness(t)
@@ -170,7 +171,7 @@ func TestUnlistedDurations(t *testing.T) {
 	}
 }
 
-// TestManyKeysInTenMinutes checks that keys for which a row has no room are counted together, and none is lost.
+// TestManyKeysInTenMinutes checks that keys that do not fit into a row are counted together, and that none is lost.
 func TestManyKeysInTenMinutes(t *testing.T) {
 	b := newHarness(t)
 	for i := range 200 {
@@ -203,7 +204,7 @@ func TestActivityHasPages(t *testing.T) {
 	b.expectActivity(ledger.ActivityQuery{By: ledger.ActivityByModel}, "0 m: 600 p50=5/0 refused=0")
 }
 
-// TestHoursOfOlderVersions checks that the queries by hour add rows that an older version has written, or still writes.
+// TestHoursOfOlderVersions checks that hourly queries include rows that an older version has written or still writes.
 func TestHoursOfOlderVersions(t *testing.T) {
 	b := newHarness(t)
 	b.serve("key_1", "m", 3)

@@ -18,13 +18,14 @@ const (
 	ActivityByKey    ActivityBy = 4
 )
 
-// ActivityQuery is the command that requests the activity of the spans First to End (exclusive), in groups. Days with
-// a single row are only included in full. A Key (a key ID) or a Model filters the activity, but not both, and only by
-// step. The reply may be one of several pages: After is Next of the previous page.
+// ActivityQuery is the command that requests the activity of the spans from First to End (exclusive), in groups. A
+// day that has been merged into a single row is included only if the range covers all of it. With ActivityByStep,
+// either Key (a key ID) or Model filters the activity. The reply may be one of several pages; set After to Next of
+// the previous page.
 type ActivityQuery struct {
 	First, End uint64
 	By         ActivityBy
-	Step       uint64 // ActivityByStep: spans of one group
+	Step       uint64 // ActivityByStep: spans per group
 	Key, Model string
 	After      string
 }

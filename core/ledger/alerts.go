@@ -12,7 +12,7 @@ import (
 )
 
 // thresholds are the percentages of the budget at which an alert is sent. Each alert is sent once per period. It is
-// sent again if a raised budget has put the spending below the threshold in between.
+// sent again if the budget was raised in the meantime and the spending fell below the threshold.
 var thresholds = [...]uint64{80, 100}
 
 // alerts is row "al": the webhook endpoint, and the alerts that were sent or are pending.
@@ -125,7 +125,7 @@ func (c *call) alert(percent uint64) alert {
 	return alert{id: id, body: string(append(b, `T00:00:00.000Z"}}}`...)), createdMs: c.in.NowMs, dueMs: c.in.NowMs}
 }
 
-// An alert is retried after 10 s, then at doubled intervals of up to an hour, for a day.
+// An alert is retried after 10 s, then at intervals that double up to an hour, for a day.
 const (
 	firstRetryMs uint64 = 10_000
 	maxRetryMs   uint64 = 3600_000

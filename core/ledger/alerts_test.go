@@ -71,12 +71,13 @@ func TestAlertsOncePerPeriod(t *testing.T) {
 	b.expectAlerts("a new month")
 	b.spend(1000)
 	b.expectAlerts("both at once in the new month", 80, 100)
-	b.now += 31 * calendar.DayMs // January starts with this spending
+	b.now += 31 * calendar.DayMs // this counts as January's spending
 	b.spend(1000)
 	b.expectAlerts("both at once in the month after", 80, 100)
 }
 
-// TestRaisedBudget checks that a threshold is alerted again only if a raised budget put the spending below it.
+// TestRaisedBudget checks that an alert for a threshold is sent again only if a raised budget put the spending below
+// it.
 func TestRaisedBudget(t *testing.T) {
 	b := newHarness(t)
 	b.put(10, month(), hook)
@@ -114,8 +115,8 @@ func TestNoAlertsWithoutAnEndpoint(t *testing.T) {
 	zero.expectAlerts("a budget of 0")
 }
 
-// TestNewEndpoint checks that a new endpoint receives alerts for the thresholds reached, but no pending alerts of the old
-// one.
+// TestNewEndpoint checks that a new endpoint receives alerts for the thresholds reached, but none of the old
+// endpoint's pending alerts.
 func TestNewEndpoint(t *testing.T) {
 	b := newHarness(t)
 	b.put(10, month(), hook)
@@ -131,7 +132,8 @@ func TestNewEndpoint(t *testing.T) {
 	}
 }
 
-// TestNewSecret checks that a new secret sends no alerts again, but a new URL with the same secret does.
+// TestNewSecret checks that setting a new secret does not send alerts again, but setting a new URL with the same
+// secret does.
 func TestNewSecret(t *testing.T) {
 	b := newHarness(t)
 	b.put(10, month(), hook)
@@ -199,7 +201,7 @@ func (b *harness) expectOnlySummary() {
 	}
 }
 
-// delivered removes the summary from the outbox, as a host does that has delivered it.
+// delivered removes the summary from the outbox, as a host does after delivering it.
 func (b *harness) delivered() { delete(b.Rows, "o/ffffffffffff") }
 
 // retries runs the alarms that are due within forMs and reports a status for each post. It returns the time of each post
@@ -224,7 +226,8 @@ func (b *harness) retries(forMs uint64, status uint64) (after []uint64, ids map[
 	}
 }
 
-// TestRetries checks that a failed post is repeated after 10 s, then at doubled intervals of up to an hour, for a day.
+// TestRetries checks that a failed post is repeated after 10 s, then at intervals that double up to an hour, for a
+// day.
 func TestRetries(t *testing.T) {
 	for _, status := range []uint64{0, 199, 301, 404, 500} {
 		b := newHarness(t)
@@ -270,7 +273,7 @@ func TestRetriesEndWithSuccess(t *testing.T) {
 	}
 }
 
-// TestUnexpectedOutcomes checks that repeated outcomes, and outcomes of unknown posts, change nothing.
+// TestUnexpectedOutcomes checks that repeated outcomes and outcomes of unknown posts change nothing.
 func TestUnexpectedOutcomes(t *testing.T) {
 	b := newHarness(t)
 	b.put(10, month(), hook)

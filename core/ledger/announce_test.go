@@ -22,7 +22,8 @@ type announcement struct {
 	}
 }
 
-// announcements are the announcements since the last call, each as "ID: count×rule of the strongest", and its posts.
+// announcements returns the announcements since the last call, each as "ID: count×rule of the strongest", and their
+// posts.
 func (b *harness) announcements() (texts []string, posts []abi.Post) {
 	b.Helper()
 	posts = b.takePosts()
@@ -60,7 +61,7 @@ func newAnnouncer(t *testing.T) *harness {
 	return b
 }
 
-// severe is a group of a rule with a severity.
+// severe returns a group of violations of a rule with a given severity.
 func severe(rule, severity string, firstMs uint64) ledger.ViolationGroup {
 	g := group(rule, firstMs, 1)
 	g.Severity = severity
@@ -87,8 +88,8 @@ func TestAnnouncement(t *testing.T) {
 	}
 }
 
-// TestOneAnnouncementPerMinute checks that the violations of a minute are summed up in the next announcement, which names
-// the first of the highest severity. More findings of a known violation are not announced.
+// TestOneAnnouncementPerMinute checks that the next announcement sums up the violations of a minute and names the
+// first one with the highest severity. More findings of a known violation are not announced.
 func TestOneAnnouncementPerMinute(t *testing.T) {
 	b := newAnnouncer(t)
 	b.violate(severe("a", "low", start), severe("b", "high", start), severe("c", "high", start))
@@ -116,8 +117,8 @@ func (b *harness) acknowledge(id string) {
 	b.call(command.Encode())
 }
 
-// TestUnconfirmedAnnouncement checks that an announcement is repeated until it is confirmed, while all others wait: at most
-// one is stored, however many violations there are.
+// TestUnconfirmedAnnouncement checks that an announcement is repeated until it is confirmed, while all others wait.
+// At most one is stored, however many violations there are.
 func TestUnconfirmedAnnouncement(t *testing.T) {
 	b := newAnnouncer(t)
 	b.violate(severe("a", "low", start))
@@ -154,8 +155,8 @@ func TestAnnouncementIsGivenUp(t *testing.T) {
 	b.expectAnnounced("a day later", "evt_proj_1_v2: 1×b")
 }
 
-// TestAnnouncementsWithoutAnEndpoint checks that violations are not announced to an endpoint that is set later, and that a
-// new endpoint gets the ones that wait.
+// TestAnnouncementsWithoutAnEndpoint checks that violations are not announced to an endpoint that is set later, and
+// that a new endpoint receives the ones that are still waiting.
 func TestAnnouncementsWithoutAnEndpoint(t *testing.T) {
 	b := newHarness(t)
 	b.violate(severe("a", "low", start))
@@ -179,7 +180,7 @@ func TestAnnouncementsWithoutAnEndpoint(t *testing.T) {
 	b.expectAnnounced("an endpoint again")
 }
 
-// TestAnnouncementsAndBudgetAlerts checks that both are delivered independently.
+// TestAnnouncementsAndBudgetAlerts checks that announcements and budget alerts are delivered independently.
 func TestAnnouncementsAndBudgetAlerts(t *testing.T) {
 	b := newAnnouncer(t)
 	b.violate(severe("a", "low", start))

@@ -53,18 +53,18 @@ const (
 	rowSumDays  = "sd/"
 	format      = 1 // of rows not listed below
 
-	budgetFormat      = 2 // of "b"; 1 lacked the number of the last batch of requests
-	usageFormat       = 2 // of usage rows; 1 lacked hours and latencies
-	promptCacheFormat = 3 // of usage rows with figures of a prompt cache
+	budgetFormat      = 2 // of row "b"; format 1 lacked the number of the last batch of requests
+	usageFormat       = 2 // of usage rows; format 1 lacked hours and latencies
+	promptCacheFormat = 3 // of usage rows with prompt cache figures
 	attemptsFormat    = 4 // of usage rows with failed attempts
 
-	meterFormat = 2 // of "k/"; 1 had the last grant's number and reply in place of the epoch
+	meterFormat = 2 // of rows "k/"; format 1 had the last grant's number and reply in place of the epoch
 
 	maxKeys         = 1000   // meters that one report, or one page of a recall, reads
 	maxRecall       = 32     // meters in one GrantReply.Recall
 	maxWave         = 256    // meters in one ReportReply.Flush
 	maxUsage        = 8192   // usage rows of one report
-	rolloverGraceMs = 3600e3 // time into a period during which requests of the period before may still be in flight
+	rolloverGraceMs = 3600e3 // time after the start of a period during which requests of the previous period may still be in flight
 	waveMs          = 1000   // minimum interval between waves of flushes
 )
 
@@ -73,7 +73,7 @@ type budget struct {
 	version   uint64          // of the last Put
 	pico      int64           // the budget of one period
 	period    calendar.Period // the largest seen
-	committed int64           // sum of meter.committed in this period, plus its spending before a change of cycle
+	committed int64           // sum of meter.committed in this period, plus this period's spending before a change of cycle
 	spent     int64           // in this period
 	waveMs    uint64          // start of the last wave of flushes
 	recent    uint64          // number of the last batch of requests
@@ -82,7 +82,7 @@ type budget struct {
 // meter is a row "k/": the Ledger's view of one KeyMeter.
 type meter struct {
 	period     calendar.Period
-	live       bool   // it has a grant, perhaps of 0, and may have unreported usage
+	live       bool   // the meter has a grant, perhaps of 0, and may have unreported usage
 	granted    int64  // in this period and epoch
 	spent      int64  // in this period
 	epoch      uint64 // the last one known
@@ -256,7 +256,7 @@ type call struct {
 	in *abi.ObjectInput
 	b  budget
 	v  *violations // nil: not loaded
-	// changes are the changes of violations, for the chain of events.
+	// changes are the changes to violations, for the chain of events.
 	changes jsontext.Builder
 	out     abi.ObjectOutput
 }
@@ -297,7 +297,7 @@ func (c *call) delete(key string) {
 	c.out.Deletes = append(c.out.Deletes, key)
 }
 
-// Apply applies a command, or the alarm if the command is empty. It fails if the command or a row is malformed, and if
+// Apply applies a command, or the alarm if the command is empty. It fails if the command or a row is malformed, or if
 // a Grant is for a budget cycle that the Ledger does not know yet.
 func Apply(in *abi.ObjectInput) (out abi.ObjectOutput, err error) {
 	c := call{in: in}

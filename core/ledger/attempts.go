@@ -18,14 +18,14 @@ const (
 	Causes                        // number of causes
 )
 
-// Attempts counts the results of attempts at a model's provider, other than the successful attempt of each served
+// Attempts counts the results of attempts at a model's provider. It leaves out the successful attempt of each served
 // request. An attempt does not count if its client disconnected before the first content.
 type Attempts struct {
 	Failed  [Causes]uint64
 	Rescued uint64 // requests that the model served because another target had failed or had an open circuit
-	// Opened is how often a failure opened the model's circuit. It counts once for each isolate or process that opens
-	// its own circuit. A failed probe leaves the circuit open and does not count. If a request's settlement is lost,
-	// so is its count.
+	// Opened is how often a failure opened the model's circuit. Each isolate or process that opens its own circuit
+	// counts once. A failed probe leaves the circuit open and does not count. If a request's settlement is lost, its
+	// count is lost too.
 	Opened uint64
 }
 
@@ -53,15 +53,15 @@ func (a *Attempts) fields(f *abi.Fields) {
 		f.Fail()
 	}
 	if f.Reading() {
-		for i := range a.Failed { // an older meter has added the combined numbers of a settlement
+		for i := range a.Failed { // an older meter added the combined numbers of a settlement
 			a.Opened += a.Failed[i] >> openedShift
 			a.Failed[i] &= 1<<openedShift - 1
 		}
 	}
 }
 
-// CountFields encodes two counts as one number. Older versions, which run at the same time during an upgrade, read
-// and add the number unchanged. They show too high a value for the first count.
+// CountFields encodes two counts as one number. Older versions, which may run alongside this one during an upgrade,
+// read and add up the combined number. They show too high a value for the first count.
 func CountFields(f *abi.Fields, count, opened *uint64) {
 	both := *count&(1<<openedShift-1) | *opened<<openedShift
 	if f.Uint(&both); f.Reading() {
@@ -71,8 +71,8 @@ func CountFields(f *abi.Fields, count, opened *uint64) {
 
 const openedShift = 40
 
-// Extras lists the figures of n usages that older versions do not know: first of prompt caches, then of failed
-// attempts. They are at the end of a message, and only written if needed.
+// Extras lists the figures of n usages that older versions do not know: first those of prompt caches, then those of
+// failed attempts. They come at the end of a message and are written only if needed.
 func Extras(f *abi.Fields, n int, usage func(i int) *Usage) {
 	cached, failed := false, false
 	for i := range n {
@@ -92,7 +92,7 @@ func Extras(f *abi.Fields, n int, usage func(i int) *Usage) {
 	if failed {
 		last = failedGroups(f, n, usage)
 	}
-	if !last { // the last section contains figures
+	if !last { // the last section must contain figures
 		f.Fail()
 	}
 }

@@ -14,7 +14,8 @@ var failedUsage = ledger.Usage{
 	Attempts: ledger.Attempts{Failed: [ledger.Causes]uint64{ledger.CauseBusy: 3, ledger.CauseBroken: 1}, Rescued: 2},
 }
 
-// TestAttempts checks that failed attempts reach every grouping, beside usage with and without figures of a prompt cache.
+// TestAttempts checks that failed attempts reach every grouping, alongside usage with and without prompt cache
+// figures.
 func TestAttempts(t *testing.T) {
 	b := newHarness(t)
 	b.absorb(plainUsage, cachedUsage, failedUsage)
@@ -36,7 +37,8 @@ func TestAttempts(t *testing.T) {
 	}
 }
 
-// TestAttemptRows checks that only rows with failed attempts have the newer format: an older version can read the others.
+// TestAttemptRows checks that only rows with failed attempts have the newer format, so that an older version can read
+// the others.
 func TestAttemptRows(t *testing.T) {
 	b := newHarness(t)
 	b.absorb(plainUsage)
@@ -57,7 +59,8 @@ func TestAttemptRows(t *testing.T) {
 	b.expectGroups(ledger.Query{FirstDay: today, EndDay: today + 1, By: ledger.ByModel}, ledger.Group{Usage: want})
 }
 
-// TestExtras checks that a message has no figures without need, reads those of every mixture, and refuses sections without a figure.
+// TestExtras checks that figures are written only if needed, that every combination of them can be read back, and
+// that a section without figures is refused.
 func TestExtras(t *testing.T) {
 	cached := ledger.Usage{PromptCache: ledger.PromptCache{Read: 80, SavedPico: money.Cent}}
 	failed := ledger.Usage{Attempts: ledger.Attempts{Rescued: 1}}

@@ -36,7 +36,7 @@ func (c *call) appendEvent(kind string, payload []byte) error {
 	return nil
 }
 
-// addChange adds a change of a violation to the event of this command.
+// addChange adds a change to a violation to this command's event.
 func (c *call) addChange(kind string, violation []byte) {
 	b := &c.changes
 	if len(b.B) == 0 {
@@ -51,8 +51,8 @@ func (c *call) addChange(kind string, violation []byte) {
 	b.Close('}')
 }
 
-// appendChanges appends the changes of violations by this command as one event, so that a batch of violations costs
-// only one more row.
+// appendChanges appends this command's changes to violations as one event, so a batch of violations costs only one
+// more row.
 func (c *call) appendChanges() error {
 	if len(c.changes.B) == 0 {
 		return nil
@@ -94,8 +94,8 @@ func (p *forget) apply(c *call) (err error) {
 func Forget(p *chain.Prune) []byte { return abi.EncodeFields(opForget, 64, p.Fields) }
 
 // CloseDay is the command that appends the usage of a day as an event, unless the day was closed before. It also
-// closes the days since the last closed one, at most maxMissedDays. Days without usage have no event. Usage that is
-// reported later is not part of the event. The reply is a chain.PageReply without entries.
+// closes the days since the last closed one, at most maxMissedDays. A day without usage gets no event. The event does
+// not include usage that is reported later. The reply is a chain.PageReply without entries.
 type CloseDay struct{ Day uint64 }
 
 const maxMissedDays = 7

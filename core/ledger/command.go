@@ -8,8 +8,8 @@ import (
 	"github.com/postern-ai/postern/core/doc"
 )
 
-// Op codes are the first number of a command. 2 was grant before grants became totals. During a rollout, isolates of
-// that version get an error.
+// An op code is the first number of a command. 2 was grant before grants became totals. During a rollout, isolates of
+// that version receive an error.
 const (
 	opPut    = 1
 	opReport = 4
@@ -40,18 +40,18 @@ const (
 	opCloseDay = 32
 	opAnnounce = 33
 
-	// Older layouts of absorb, which outboxes may still contain. They have no violations. The first two have a
-	// returned amount instead of the epoch and the held amount. The first also lacks hours, latencies, the key ID and
+	// Older layouts of absorb, which outboxes may still contain. They have no violations. Instead of the epoch and
+	// the held amount, the first two have a returned amount. The first also lacks hours, latencies, the key ID and
 	// recent requests.
 	opFirstAbsorb  = 3
 	opSecondAbsorb = 11
 	opThirdAbsorb  = 13
 )
 
-// message lists its fields once for both directions.
+// message lists its fields once, for encoding and decoding.
 type message interface{ fields(*abi.Fields) }
 
-// PeriodFields lists a period. It also reads the form from before budgets had cycles; see calendar.ReadPeriod.
+// PeriodFields lists a period. It also reads the format used before budgets had cycles; see calendar.ReadPeriod.
 func PeriodFields(f *abi.Fields, p *calendar.Period) {
 	f.Uint((*uint64)(p))
 	if f.Reading() {
@@ -76,10 +76,10 @@ type Grant struct {
 	Period    calendar.Period
 	Epoch     uint64
 	HeldPico  int64
-	NeedPico  int64  // the amount needed beyond HeldPico; 0: none, but the Ledger learns that the key is in use
-	LeastPico int64  // the smallest sufficient amount, if the budget has no more
-	After     string // GrantReply.Next, after the recall of the meters in that reply
-	// WantPico is an amount beyond the need, with which the meter can lend from its slice. The Ledger only grants it
+	NeedPico  int64  // the amount needed beyond HeldPico; 0: nothing is needed, but the Ledger learns that the key is in use
+	LeastPico int64  // the smallest amount that suffices if the budget has no more
+	After     string // GrantReply.Next, set after the meters in that reply were recalled
+	// WantPico is an amount beyond the need, which lets the meter lend from its slice. The Ledger grants it only
 	// while the budget is not scarce. 0: no more than needed.
 	WantPico int64
 }
@@ -98,27 +98,28 @@ func (c *Grant) Fields(f *abi.Fields) {
 	f.Int(&c.NeedPico)
 	f.Int(&c.LeastPico)
 	f.String(&c.After)
-	if f.Reading() && f.More() || c.WantPico != 0 { // not for objects of older versions, unless needed
+	if f.Reading() && f.More() || c.WantPico != 0 { // written only if needed, because older objects do not know it
 		if f.Int(&c.WantPico); c.WantPico <= 0 {
 			f.Fail()
 		}
 	}
 }
 
-// GrantReply is the reply to Grant. If it is not Granted and Next is set, the caller recalls the slices of the meters in
-// Recall (perhaps none) and repeats the Grant with After set to Next. If Next is empty, the budget has no more.
+// GrantReply is the reply to Grant. If it is not Granted and Next is set, the caller takes back the unused slices of
+// the meters in Recall (perhaps none) and repeats the Grant with After set to Next. If Next is empty, the budget has
+// no more.
 type GrantReply struct {
 	Period    calendar.Period // later than requested if the period has ended
 	Epoch     uint64
 	TotalPico int64 // the meter's total grant in this epoch; may be less than it needs
 	Granted   bool
-	Final     bool     // Granted: this is all that the budget has left
-	Spent     bool     // not Granted: the reported spending has reached the budget, so the rest is not just reserved by other requests
+	Final     bool     // if Granted: this is all that the budget has left
+	Spent     bool     // if not Granted: the reported spending has reached the budget; it is not merely reserved by other requests
 	Recall    []string // names of meters with unused slices
 	HeldPico  []int64  // by index in Recall: the meter's total grant
 	Next      string
-	// BudgetPico and SpentPico are the budget of Period and the reported spending. They are valid if Told is set: the
-	// budget has nothing left, and the object is not of an older version.
+	// BudgetPico and SpentPico are the budget of Period and the reported spending. They are valid only if Told is
+	// set, which means that the budget has nothing left and the object's version reports them.
 	Told       bool
 	BudgetPico int64
 	SpentPico  int64
@@ -138,7 +139,7 @@ func (g *GrantReply) fields(f *abi.Fields) {
 	abi.List(f, &g.Recall, (*abi.Fields).String)
 	abi.List(f, &g.HeldPico, (*abi.Fields).Int)
 	f.String(&g.Next)
-	if g.Told = g.Told || f.Reading() && f.More(); g.Told { // not for isolates of older versions, unless needed
+	if g.Told = g.Told || f.Reading() && f.More(); g.Told { // written only if needed, because older isolates do not know it
 		f.Int(&g.BudgetPico)
 		if f.Int(&g.SpentPico); g.BudgetPico < 0 {
 			f.Fail()
@@ -153,7 +154,7 @@ type Absorb struct {
 	KeyID      string
 	Seq        uint64
 	Period     calendar.Period // of HeldPico
-	Epoch      uint64          // of the meter, which starts a new one when it returns budget; 0: before epochs existed
+	Epoch      uint64          // of the meter, which starts a new epoch when it returns budget; 0: from before epochs existed
 	HeldPico   int64           // the meter's total grant
 	Closed     bool            // the meter returned its unused slice and needs a grant before its next reservation or hit
 	LastUsedMs uint64
@@ -200,7 +201,7 @@ func (c *Absorb) fieldsOf(f *abi.Fields, op uint64) {
 	}
 }
 
-// isAbsorb reports whether an op code is that of a batch.
+// isAbsorb reports whether an op code belongs to a batch.
 func isAbsorb(op uint64) bool {
 	return op == opAbsorb || op == opFirstAbsorb || op == opSecondAbsorb || op == opThirdAbsorb
 }
@@ -231,8 +232,8 @@ func (b *batch) fields(f *abi.Fields) {
 }
 
 // Report is the command that requests the usage of the days FirstDay to EndDay (exclusive). Unless it is Final, the
-// caller first flushes the meters that may have unreported usage. It does so even if another caller's flush is in
-// progress, because that flush might not complete.
+// caller first flushes the meters that may have unreported usage. The caller does so even if another caller's flush
+// is in progress, because that flush might not complete.
 type Report struct {
 	FirstDay, EndDay uint64
 	Waited           bool // WaitMs of the last reply has passed: reply with Flush now
@@ -258,8 +259,8 @@ type KeyUse struct {
 	LastUsedMs uint64
 }
 
-// Keys is the command that requests the last use of keys, named by their hashes. DecodeKeyUses decodes the reply,
-// which omits keys whose meters have never sent anything to this Ledger.
+// Keys is the command that requests the last use of keys, named by their hashes. DecodeKeyUses decodes the reply. It
+// omits keys whose meters have never sent anything to this Ledger.
 type Keys struct{ Names []string }
 
 // Batch encodes a command that contains several encoded Absorb commands of one meter, in order.
@@ -299,7 +300,7 @@ func (c *Report) fields(f *abi.Fields) {
 	f.Uint(&asOfMs)
 	f.Bool(&c.Waited)
 	f.Bool(&c.Final)
-	if f.Reading() && f.More() || c.Ends { // not for objects of older versions, unless needed
+	if f.Reading() && f.More() || c.Ends { // written only if needed, because older objects do not know it
 		if f.Bool(&c.Ends); !c.Ends {
 			f.Fail()
 		}
@@ -349,8 +350,8 @@ type policy struct{}
 
 func (policy) fields(*abi.Fields) {}
 
-// Policy encodes the command that requests the project's policy. The reply is an encoded doc.Policy, or empty if the
-// project has none.
+// Policy encodes the command that requests the project's policy. The reply is an encoded doc.Policy, or is empty if
+// the project has none.
 func Policy() []byte { return []byte{opPolicy} }
 
 // Encode encodes the command.

@@ -6,15 +6,15 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// End says how a request ended that was not served.
+// End says how an unserved request ended.
 type End uint8
 
 // Ends come in this order: refusals by status, then failures by cause.
 const (
 	EndInvalid      End = iota // 400
-	EndUnauthorized            // 401: the key is inactive; in Root also: missing, malformed or unknown
+	EndUnauthorized            // 401: the key is inactive; in Root, it may also be missing, malformed or unknown
 	EndBudget                  // 402
-	EndForbidden               // 403: a missing permission, or the model registry
+	EndForbidden               // 403: a missing permission, or refused by the model registry
 	EndNotFound                // 404: an unknown model or path
 	EndMethod                  // 405 and 426
 	EndConflict                // 409, including an Idempotency-Key that was used for another request
@@ -50,7 +50,7 @@ func (e End) Refused() bool { return e <= EndLimited }
 // Failed reports whether the request failed.
 func (e End) Failed() bool { return e > EndLimited && e < EndLeft }
 
-// Booked says how the usage counts such a request, if it was settled.
+// Booked says how the usage counts an unserved request, if it was settled.
 type Booked uint8
 
 // Values of Booked.
@@ -63,7 +63,7 @@ const (
 // EndCount is the number of requests of one hour and model with the same end.
 type EndCount struct {
 	Hour   uint64 // since 1970-01-01
-	Model  string // the model that was called last, or requested; empty: unknown
+	Model  string // the model that was called last or, if none was, the requested one; empty: unknown
 	End    End
 	Booked Booked
 	Count  uint64
@@ -295,10 +295,10 @@ func (p *EndsReply) fields(f *abi.Fields) {
 	f.String(&p.Next)
 }
 
-// Outcomes counts requests by outcome: served, refused, failed, or left by the client.
+// Outcomes counts requests by outcome: served, refused, failed, or abandoned by the client.
 type Outcomes struct{ Requests, Served, Refused, Failed, Left uint64 }
 
-// Outcomes counts each request once. Failed requests without an end come from an older version, or from an isolate
+// Outcomes counts each request once. Failed requests without an end come from an older version or from an isolate
 // that died. The usage and the end of a request arrive seconds apart.
 func (u *Usage) Outcomes() (o Outcomes) {
 	e := &u.Ends

@@ -12,8 +12,8 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// The layouts from before cycles, hours and latencies, written by hand: numbers as varints, strings with their length. A
-// period is the number of its month.
+// These are the layouts from before cycles, hours and latencies, written by hand: numbers as varints, strings with
+// their length. A period is the number of its month.
 const novemberMonth = (2026-1970)*12 + 10
 
 func oldUsage(w *abi.Writer, day uint64, model string, requests uint64, cost money.Pico) {
@@ -30,7 +30,7 @@ func oldUsage(w *abi.Writer, day uint64, model string, requests uint64, cost mon
 	w.Uint(0)   // expired
 }
 
-// oldLedger is a ledger with rows of format 1: 5 of 10 dollars are spent, all of them by one meter.
+// oldLedger is a ledger with rows of format 1, in which one meter has spent 5 of 10 dollars.
 func oldLedger(t *testing.T) *harness {
 	b := newHarness(t)
 	var budget, meter, usage abi.Writer
@@ -178,7 +178,7 @@ func TestOldPut(t *testing.T) {
 	}
 }
 
-// TestOldReport checks that a Report in the old layout, which has the caller's time, is accepted.
+// TestOldReport checks that a Report in the old layout, which includes the caller's time, is accepted.
 func TestOldReport(t *testing.T) {
 	b := oldLedger(t)
 	var w abi.Writer
@@ -280,8 +280,8 @@ func (b *harness) readAllRows() error {
 	return err
 }
 
-// TestUserAgents checks that a request with a user agent has the same form as one without: an older version takes the agent for a
-// part of the provider's name.
+// TestUserAgents checks that a request with a user agent is encoded like one without. An older version takes the
+// agent for part of the provider's name.
 func TestUserAgents(t *testing.T) {
 	for _, c := range []struct{ provider, agent, text string }{
 		{"openai", "", "openai"}, {"", "", ""}, {"openai", "codex_exec/0.169.0 (Debian 12.0.0; x86_64)", "openai codex_exec/0.169.0 (Debian 12.0.0; x86_64)"},
@@ -312,7 +312,8 @@ func oldProviderFields(f *abi.Fields, provider, agent *string) {
 	}
 }
 
-// TestFirstTokens checks that a time to first token survives an older version, which shows the right provider and passes on the rest.
+// TestFirstTokens checks that a time to first token survives an older version. That version shows the right provider
+// and passes on the rest.
 func TestFirstTokens(t *testing.T) {
 	for _, c := range []struct {
 		provider, agent string

@@ -8,7 +8,7 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// errUnknownCycle means that a key's record has a new budget cycle, and that the Put with it has not arrived yet.
+// errUnknownCycle means that a key's record has a new budget cycle, but the Put that sets it has not arrived yet.
 var errUnknownCycle = errors.New("ledger: the budget's new cycle has not arrived yet; try again")
 
 // meter decodes a meter's row and moves it to the budget's period.
@@ -22,7 +22,7 @@ func (c *call) meter(key string) (m meter, err error) {
 	return m, err
 }
 
-// committed returns the part of the budget that is granted to the meter, or spent by it, whichever is larger.
+// committed returns the part of the budget that the meter was granted or has spent, whichever is larger.
 func (m *meter) committed() int64 { return max(m.granted, m.spent) }
 
 // adopt sets the slice that a meter reports in a new epoch. Grants of earlier epochs that are still in flight are void.
@@ -37,8 +37,8 @@ func (m *meter) adopt(epoch uint64, period calendar.Period, heldPico int64) {
 }
 
 // applyReturn applies a batch's report of the meter's slice. Only a new epoch changes the slice, because in a known
-// epoch the Ledger may have granted more since. Amounts that batches of an old layout return (epoch 0) are an
-// exception.
+// epoch the Ledger may have granted more since. The exception is an amount returned by a batch in an old layout
+// (epoch 0).
 func (m *meter) applyReturn(a *Absorb) {
 	switch {
 	case a.Epoch > m.epoch:
@@ -93,8 +93,8 @@ func (c *call) grant(g *Grant) error {
 	return nil
 }
 
-// deny completes the reply to a Grant that is not granted. If there are no slices to recall, it also tells the
-// budget.
+// deny completes the reply to a Grant that is not granted. If there are no slices to recall, it adds the budget and
+// the spending.
 func (c *call) deny(g *Grant, reply *GrantReply) {
 	reply.Spent = c.b.pico-c.b.spent < g.LeastPico
 	if reply.Next == "" {
@@ -135,8 +135,8 @@ func (c *call) room(m *meter) int64 {
 const scarceDivisor = 8
 
 // raise returns the amount by which a meter's slice is raised. ok is false if other slices must be recalled first.
-// The amount is 0 for a Grant of an old epoch. It is also 0 if the room is too small, but the Grant does not reflect
-// an earlier grant whose reply may be lost: the reply repeats that grant before the meter is rejected.
+// The amount is 0 for a Grant of an old epoch. It is also 0 if the room is too small and the Grant does not reflect
+// an earlier grant, whose reply may be lost. The reply then repeats that grant before the meter is rejected.
 func (c *call) raise(g *Grant, m *meter) (pico int64, ok bool) {
 	room, inFlight := c.room(m), m.granted-g.held(m)
 	switch {

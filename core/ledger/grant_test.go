@@ -11,7 +11,7 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// grant requests a slice, of the month unless g has a period.
+// grant requests a slice. The period is the month, unless g has one.
 func (b *harness) grant(g ledger.Grant) ledger.GrantReply {
 	b.Helper()
 	if g.Period == 0 {
@@ -39,7 +39,7 @@ func (b *harness) expectGrant(about string, g ledger.Grant, want ledger.GrantRep
 	}
 }
 
-// need is a Grant for an amount and nothing less.
+// need returns a Grant for exactly this amount.
 func need(meter string, epoch uint64, held, amount money.Pico) ledger.Grant {
 	return ledger.Grant{Key: meter, Epoch: epoch, HeldPico: held, NeedPico: amount, LeastPico: amount}
 }
@@ -48,7 +48,8 @@ func granted(epoch uint64, total money.Pico) ledger.GrantReply {
 	return ledger.GrantReply{Epoch: epoch, TotalPico: total, Granted: true}
 }
 
-// exhausted is the reply if a budget of 10 dollars has no more: it tells the budget and the spent part.
+// exhausted returns the reply when a budget of 10 dollars has nothing left. The reply has the budget and the spent
+// part.
 func exhausted(spent money.Pico) ledger.GrantReply {
 	return ledger.GrantReply{Epoch: 1, Spent: spent > 0, Told: true, BudgetPico: 10 * money.Dollar, SpentPico: spent}
 }
@@ -114,7 +115,7 @@ func (b *harness) freshReport() ledger.ReportReply {
 	return reply
 }
 
-// TestEpochsOfAnotherPeriod checks that a slice of the month before does not count in the present month.
+// TestEpochsOfAnotherPeriod checks that a slice of the previous month does not count in the current month.
 func TestEpochsOfAnotherPeriod(t *testing.T) {
 	b := newHarness(t)
 	next := calendar.NewPeriod(calendar.Monthly, 0, today+15)
@@ -225,7 +226,8 @@ func TestLastRecallPage(t *testing.T) {
 	}
 }
 
-// TestInsufficientBudget checks that a Grant is rejected without a recall if all unused slices together do not suffice.
+// TestInsufficientBudget checks that a Grant is rejected without a recall if all unused slices together are not
+// enough.
 func TestInsufficientBudget(t *testing.T) {
 	b := newHarness(t)
 	b.put(10, month(), hook)

@@ -41,7 +41,7 @@ func (b *harness) call(command []byte) []byte {
 	return reply
 }
 
-// rowsOf is the number of rows with a prefix.
+// rowsOf returns the number of rows with a prefix.
 func (b *harness) rowsOf(prefix string) (n int) {
 	for name := range b.Rows {
 		if strings.HasPrefix(name, prefix) {
@@ -64,7 +64,7 @@ func (b *harness) put(dollars int64, period calendar.Period, to doc.Alerts) {
 // month is November 2026.
 func month() calendar.Period { return calendar.NewPeriod(calendar.Monthly, 0, today) }
 
-// spend reports usage of the present hour that cost the given cents.
+// spend reports usage of the current hour that cost the given number of cents.
 func (b *harness) spend(cents int64) {
 	b.Helper()
 	b.absorb(ledger.Usage{Day: calendar.Day(b.now), Hour: calendar.Hour(b.now), Model: "m", Requests: 1, CostPico: cents * money.Cent})

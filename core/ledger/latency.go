@@ -42,7 +42,7 @@ func (l *Latency) Percentile(percent uint64) uint64 {
 	return latencyBound(len(LatencyBoundsMs))
 }
 
-// latencyBound returns the upper bound of a bucket. The last bucket's is twice the last bound.
+// latencyBound returns the upper bound of a bucket. That of the last bucket is twice the last bound.
 func latencyBound(bucket int) uint64 {
 	if bucket < len(LatencyBoundsMs) {
 		return LatencyBoundsMs[bucket]
@@ -62,7 +62,7 @@ func (l *Latency) fields(f *abi.Fields) {
 	sparseFields(f, l.Buckets[:])
 }
 
-// addTo adds the durations of requests that no batch lists. It uses the upper bounds of their buckets.
+// addTo adds the durations of requests that are not listed in any batch. It uses the upper bounds of their buckets.
 func (l *Latency) addTo(a *Activity) {
 	for i, n := range l.Buckets {
 		a.Latency.Add(latencyBound(i), n)

@@ -12,12 +12,12 @@ var movedRows = []string{
 	rowKeys, rowModels, rowDetails, rowHours, rowSpans, rowSpanDays, rowRecent, rowEnds, rowKeyEnds, rowHourEnds, rowRecords, rowViolation, rowViolationAge, string(rowsChain),
 }
 
-// MovesNot reports whether a row stays behind when its Ledger moves. This applies to the progress of reports to the
-// deployment.
+// MovesNot reports whether a row stays behind when its Ledger moves. Only the progress of reports to the deployment
+// stays behind.
 func MovesNot(row abi.Row) bool { return row.Key == rowSummary }
 
-// CheckMoved returns an error for a row that does not belong to a Ledger. It also returns an error if every command
-// reads the row and the Ledger could not decode it.
+// CheckMoved returns an error for a row that does not belong to a Ledger. It also returns an error for a row that
+// every command reads but the Ledger could not decode.
 func CheckMoved(row abi.Row) error {
 	switch row.Key {
 	case rowBudget:

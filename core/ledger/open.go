@@ -8,9 +8,9 @@ type PolicyCommand struct{}
 // BatchCommand is the result of Open for a Batch command.
 type BatchCommand struct{}
 
-// Open decodes a command for code between an exchange and its Ledger, such as a simulation. It returns a *Grant,
-// *Report, *Tally, *BatchCommand or *PolicyCommand. It returns nil for other or malformed commands. It does not check
-// the contents of a batch.
+// Open decodes a command for code that sits between an exchange and its Ledger, such as a simulation. It returns a
+// *Grant, *Report, *Tally, *BatchCommand or *PolicyCommand. It returns nil for other or malformed commands. It does
+// not check the contents of a batch.
 func Open(command []byte) any {
 	r := abi.Reader{Buf: command}
 	var opened message

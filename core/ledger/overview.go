@@ -12,7 +12,7 @@ import (
 //	sh/<day>/<project>   the hours of a day
 //	sd/<day>/<project>   their sum
 //
-// Three of them change with each summary.
+// Each summary changes three of them.
 
 // dayHours is a row "sh/" or "sd/". A row "sd/" has a single element.
 type dayHours struct{ hours []SummaryHour }
@@ -140,8 +140,8 @@ type KeyActivity struct {
 	Named
 }
 
-// maxSummaries and maxDays are the numbers of rows of hours and of days that one page reads. A row of hours can have
-// 50 KB.
+// maxSummaries and maxDays are the numbers of hourly and daily rows that one page reads. An hourly row can have 50
+// KB.
 const (
 	maxSummaries = 256
 	maxDays      = 1536
@@ -195,7 +195,7 @@ func (q *OverviewQuery) apply(c *call) error {
 	return nil
 }
 
-// places remembers where the last group of each kind was found, because the rows of all days have the same order.
+// places remembers where the last group of each kind was found, because the rows of all days are in the same order.
 type places struct{ project, step, key int }
 
 func (p *OverviewReply) add(at *places, project string, h *SummaryHour) {

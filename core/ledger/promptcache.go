@@ -9,7 +9,7 @@ import (
 // the prompt tokens. Hits of the gateway's own cache do not count here, because they call no provider.
 type PromptCache struct {
 	Read    uint64 // tokens
-	Written uint64 // tokens, regardless of how long they are kept
+	Written uint64 // tokens, regardless of how long the cache keeps them
 	// SavedPico is config.Model.CacheSaving at the prices when the request was made. It can be negative.
 	SavedPico int64
 }
@@ -25,7 +25,7 @@ func (p *PromptCache) Plus(o *PromptCache) {
 func (p *PromptCache) Used() bool { return *p != PromptCache{} }
 
 // Fields lists the figures, if there are any. used is a flag earlier in the message. Older versions do not know the
-// figures and must only receive them if needed.
+// figures, so they are written only if needed.
 func (p *PromptCache) Fields(f *abi.Fields, used bool) {
 	if !used {
 		return

@@ -15,7 +15,7 @@ var (
 	plainUsage  = ledger.Usage{Day: today, Hour: 8, Model: "plain", Requests: 1, Prompt: 100, CostPico: 5}
 )
 
-// TestPromptCacheInUsage checks that usage by model, day, hour and key has the figures of prompt caches, and their sums.
+// TestPromptCacheInUsage checks that usage by model, day, hour and key has the prompt cache figures and their sums.
 func TestPromptCacheInUsage(t *testing.T) {
 	b := newHarness(t)
 	b.put(10, month(), hook)
@@ -45,8 +45,8 @@ func TestPromptCacheInUsage(t *testing.T) {
 	}
 }
 
-// TestPromptCacheRows checks that only usage with figures of a prompt cache has the newer format: an older version can read the
-// rest. A row gets it when the first such request is added.
+// TestPromptCacheRows checks that only usage with prompt cache figures has the newer format, so that an older version
+// can read the rest. A row gets that format when the first such request is added.
 func TestPromptCacheRows(t *testing.T) {
 	b := newHarness(t)
 	b.absorb(plainUsage)
@@ -68,7 +68,8 @@ func TestPromptCacheRows(t *testing.T) {
 	}})
 }
 
-// TestPromptCacheOfRequests checks that the list of recent requests has the figures, and the layout of before without them.
+// TestPromptCacheOfRequests checks that the list of recent requests has the figures, and that requests without them
+// keep the old layout.
 func TestPromptCacheOfRequests(t *testing.T) {
 	requests := []ledger.Request{
 		{AtMs: start, ID: "req_1", Estimated: true, PromptCache: ledger.PromptCache{Read: 80, SavedPico: money.Cent}}, {AtMs: start, ID: "req_2", Estimated: true}, {AtMs: start, ID: "req_3"},
@@ -96,7 +97,7 @@ func TestPromptCacheOfRequests(t *testing.T) {
 	}
 }
 
-// TestMalformedPromptCache checks that figures that say nothing, or that are cut off, are errors.
+// TestMalformedPromptCache checks that empty or truncated figures are errors.
 func TestMalformedPromptCache(t *testing.T) {
 	plain := ledger.Absorb{Key: "meter", KeyID: "key_1", Seq: 1, Usage: []ledger.Usage{plainUsage}, Recent: []ledger.Request{{ID: "r"}}}
 	cached := ledger.Absorb{Key: "meter", KeyID: "key_1", Seq: 1, Usage: []ledger.Usage{cachedUsage}}

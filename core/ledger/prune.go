@@ -7,9 +7,10 @@ import (
 	"github.com/postern-ai/postern/core/calendar"
 )
 
-// Prune is the command that deletes usage rows and violations of days before FirstDay, and rows by hour of days
-// before FirstHourDay. Ten-minute rows become rows by day once they are KeepHourDays older than that. Prune deletes a
-// limited number at a time. The reply is the number of rows deleted; the caller repeats the command until it is 0.
+// Prune is the command that deletes usage rows and violations from before FirstDay, and hourly rows from before
+// FirstHourDay. Ten-minute rows are merged into daily rows once they are KeepHourDays older than that. Prune deletes
+// a limited number of rows at a time. The reply is the number of rows deleted; the caller repeats the command until
+// it is 0.
 type Prune struct{ FirstDay, FirstHourDay uint64 }
 
 // firstSpan returns the first ten-minute row to keep.

@@ -2,8 +2,8 @@ package ledger
 
 import "github.com/postern-ai/postern/core/abi"
 
-// applyPut stores a newer Put. If the budget's cycle changes, it first adds up the usage rows to find the amount
-// already spent in the new cycle's current period.
+// applyPut stores a newer Put. If the budget's cycle changes, applyPut first adds up the usage rows to find the
+// amount already spent in the new cycle's current period.
 func (c *call) applyPut(p *Put) error {
 	if p.Version <= c.b.version {
 		return nil

@@ -33,7 +33,8 @@ func (b *harness) expectQuery(q ledger.Query, want ...string) {
 	}
 }
 
-// twoKeys is a ledger with usage of two keys and two models on three days. Each has a different power of two of requests.
+// twoKeys returns a ledger with usage of two keys and two models on three days. The number of requests is a different
+// power of two for each.
 func twoKeys(t *testing.T) *harness {
 	b := newHarness(t)
 	at := func(day, hour uint64, model string, n int) ledger.Usage {
@@ -122,8 +123,8 @@ func TestQueryOfAKeyHasOnePage(t *testing.T) {
 	b.expectQuery(ledger.Query{FirstDay: today + 1 - days, EndDay: today + 1, By: ledger.ByDay, Key: "key_1"}, want...)
 }
 
-// TestPrune checks that old usage rows are deleted, with an earlier limit for rows by ten minutes, which become a row for their day,
-// and no other rows.
+// TestPrune checks that only old usage rows are deleted. Ten-minute rows have an earlier limit and are merged into a
+// row for their day.
 func TestPrune(t *testing.T) {
 	b := twoKeys(t)
 	b.put(10, month(), hook)

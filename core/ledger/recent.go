@@ -35,7 +35,7 @@ type Request struct {
 
 	PromptCache PromptCache
 
-	// Unlisted contains the durations of requests for which the list had no room, encoded as in unlisted.go.
+	// Unlisted contains the durations of requests that did not fit into the list, encoded as in unlisted.go.
 	Unlisted string
 }
 
@@ -57,9 +57,10 @@ func RequestFields(f *abi.Fields, q *Request) {
 	q.PromptCache.Fields(f, cached)
 }
 
-// ProviderFields encodes a provider's name, which has no spaces, a user agent, and the milliseconds to the first
-// token as one text: "openai codex_exec/0.169.0\x1f412". Older versions that run at the same time during an upgrade
-// can read the row and pass it on. They read the milliseconds as a part of the agent, or the full text as the name.
+// ProviderFields encodes a provider's name (which has no spaces), a user agent, and the milliseconds to the first
+// token as one string: "openai codex_exec/0.169.0\x1f412". Older versions that run alongside this one during an
+// upgrade can read the row and pass it on. They take the milliseconds for part of the agent, or the full string for
+// the name.
 //
 //go:noinline
 func ProviderFields(f *abi.Fields, provider, agent *string, firstMs *uint64) {
@@ -87,7 +88,7 @@ func providerFields(f *abi.Fields, provider, agent *string, firstMs *uint64, unl
 	}
 }
 
-// firstOf returns the number that a text contains, or 0.
+// firstOf parses a number. It returns 0 for anything else.
 func firstOf(text string) uint64 {
 	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
@@ -96,7 +97,7 @@ func firstOf(text string) uint64 {
 	return n
 }
 
-// durationMark separates the durations. Names of providers and programs contain no control characters.
+// durationMark separates the durations. The names of providers and programs never contain control characters.
 const durationMark = "\x1f"
 
 // Recent is the command that requests batches of recent requests, newest first: at most Limit batches with a Seq below
@@ -142,8 +143,8 @@ func (c *call) recent(q *Recent) error {
 	return c.ring(q.Before, q.Limit, c.b.recent, KeepBatches, recentKey)
 }
 
-// ring replies with rows of a ring buffer, newest first: at most limit rows before a number, or from the newest. It
-// requests them in a second round, because their keys depend on the newest number.
+// ring replies with rows of a ring buffer, newest first: at most limit rows below the number before, or from the
+// newest if it is 0. It requests them in a second round, because their keys depend on the newest number.
 func (c *call) ring(before, limit, newest, size uint64, key func(seq uint64) string) error {
 	last := min(newest, before-1) // before 0: 0-1 wraps to the largest number
 	oldest := newest - min(newest, size)

@@ -5,7 +5,7 @@ import (
 	"github.com/postern-ai/postern/core/calendar"
 )
 
-// report replies with the usage, or first with the meters that the caller must flush.
+// report replies with the usage, or with the meters that the caller must flush first.
 func (c *call) report(q *Report) error {
 	c.rollover(c.b.period.At(calendar.Day(c.in.NowMs)))
 	reply := ReportReply{BudgetPico: c.b.pico, UsedPico: c.b.spent, Period: c.b.period}
@@ -45,14 +45,14 @@ func (c *call) replyReport(q *Report, reply *ReportReply) error {
 	return err
 }
 
-// mayHaveUsage reports whether a live meter may have unreported usage: in an open period, or in a cycle before the
+// mayHaveUsage reports whether a live meter may have unreported usage: in an open period, or in the cycle before the
 // last change.
 func (c *call) mayHaveUsage(m *meter) bool {
 	return m.period >= c.oldestOpenPeriod() || m.period.Epoch() < c.b.period.Epoch()
 }
 
 // oldestOpenPeriod returns the oldest period that may have unreported usage: the previous period until
-// rolloverGraceMs after its end, then the current one.
+// rolloverGraceMs after its end, and the current one after that.
 func (c *call) oldestOpenPeriod() calendar.Period {
 	first, _ := c.b.period.Bounds()
 	if c.in.NowMs < first*calendar.DayMs+rolloverGraceMs {

@@ -8,8 +8,8 @@ import (
 )
 
 // A span is ten minutes, numbered from 1970-01-01. A project has one row for each span with activity: about 100 bytes
-// for each model and key. Rows are kept for comparisons until they are older than twice KeepHourDays. Then all rows
-// of a day become one row.
+// for each model and key. Rows are kept for comparisons until they are older than twice KeepHourDays. After that, all
+// rows of a day are merged into one.
 const (
 	SpanMs   = 10 * minuteMs
 	minuteMs = 60_000
@@ -111,9 +111,9 @@ func (s *span) minuteOf(minute uint64) *Usage {
 	return &s.minutes[len(s.minutes)-1].Usage
 }
 
-// activityIn returns the activity of one model and hour in a batch. Its durations are those of the listed requests,
-// and durations that these carry. If there are fewer durations than served requests, as in batches of older versions,
-// the listed requests represent the others.
+// activityIn returns the activity of one model and hour in a batch. Its durations are those of the listed requests
+// and the durations that these requests carry. If there are fewer durations than served requests, as in batches of
+// older versions, the listed requests represent the others.
 func (a *Absorb) activityIn(u *Usage) (of Activity) {
 	of.Usage = *u
 	of.Usage.Day, of.Usage.Hour, of.Usage.Model, of.Usage.Latency = 0, 0, "", Latency{}
@@ -153,7 +153,8 @@ func (a *Absorb) activityIn(u *Usage) (of Activity) {
 	return of
 }
 
-// noteMock notes that the built-in provider answered. It serves a key either always or never, so one request tells.
+// noteMock records that the built-in provider served the requests. That provider serves all requests of a key or
+// none, so one request is enough to know.
 func (of *Activity) noteMock(r *Request) {
 	if r.Provider == MockProvider {
 		of.Usage.Mocked = of.Usage.Requests - of.Usage.Hits
@@ -168,8 +169,8 @@ func (q *Request) timed(u *Usage) bool {
 	return q.Model == u.Model && q.Status != 0 && q.AtMs/calendar.HourMs == u.Day*24+u.Hour
 }
 
-// fold adds the spans that were read and are older than a span to the rows of their days, and deletes them. It reads
-// the rows of the days in a second round.
+// fold takes the spans that were read, adds those before the given span to their daily rows, and deletes them. It
+// reads the daily rows in a second round.
 func (c *call) fold(before uint64) error {
 	for _, row := range c.in.Rows {
 		name, ok := strings.CutPrefix(row.Key, rowSpans)

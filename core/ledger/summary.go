@@ -9,20 +9,20 @@ import (
 )
 
 // A project's Ledger sends summaries to the deployment's Ledger: at most one in summaryMs, and only after a report.
-// Each summary contains the total activity of each hour so far, so repeated or reordered summaries do no harm.
+// Each summary contains the total activity of each hour so far, so repeated or reordered summaries are harmless.
 
 const (
 	summaryMs = 30_000
-	moreMs    = 1_000 // delay after a summary that did not have room for everything
+	moreMs    = 1_000 // delay after a summary that could not hold everything
 	// summaryHours is the maximum number of hours in one summary. More hours are only due after an outage.
 	summaryHours = 12
 	// summaryNames is the number of models, and of keys, that an hour of a summary lists separately: the most
 	// expensive ones.
 	summaryNames = 12
-	// summarySlot is the number of a summary in the outbox. It is the largest number, so the summary comes after all
-	// other deliveries.
+	// summarySlot is the number of a summary in the outbox. Because it is the largest number, the summary is
+	// delivered after everything else.
 	summarySlot = 1<<48 - 1
-	// recentSpans is the time whose attempts show whether a provider works: 10 to 20 minutes.
+	// recentSpans is the number of recent spans (10 to 20 minutes) whose attempts show whether a provider works.
 	recentSpans = 2
 )
 
@@ -120,8 +120,8 @@ func (c *call) setAlarm(ms uint64) {
 	}
 }
 
-// wantsSummary requests the rows of a summary, in the first round of the alarm. An object has only one alarm. If it
-// was set for something else, it is set again.
+// wantsSummary requests the rows of a summary in the alarm's first round. An object has only one alarm. If this alarm
+// was set for something else, wantsSummary sets it again for the summary.
 func (c *call) wantsSummary() (want bool, err error) {
 	if c.in.Name == Root || c.in.Round > 0 {
 		return false, nil
@@ -155,7 +155,8 @@ func (c *call) lastSummary() (last sent, err error) {
 }
 
 // hours returns the candidates for the next summary. They start one hour before the last covered hour, because
-// reports of an hour's last seconds arrive after its end. The first summary starts with the oldest hour that is kept.
+// reports about an hour's last seconds arrive after its end. The first summary starts with the oldest hour that is
+// kept.
 func (s *sent) hours(now uint64) (first, end uint64) {
 	hour := now / calendar.HourMs
 	if s.hour == 0 {
@@ -203,7 +204,7 @@ func (c *call) summarize() error {
 	return nil
 }
 
-// hashOf returns the FNV-1a hash.
+// hashOf returns the FNV-1a hash of its input.
 func hashOf(data []byte) uint64 {
 	h := uint64(14695981039346656037)
 	for _, b := range data {

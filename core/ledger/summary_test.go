@@ -11,7 +11,7 @@ import (
 	"github.com/postern-ai/postern/test/testobject"
 )
 
-// deployment is its Ledger, and those of projects that report to it.
+// deployment is the Ledger of a deployment and the Ledgers of the projects that report to it.
 type deployment struct {
 	*harness
 	projects map[string]*harness
@@ -34,7 +34,7 @@ func (d *deployment) project(id string) *harness {
 	return p
 }
 
-// pass lets time go by, rings the alarms that are due, and delivers the summaries.
+// pass advances the clock, runs the alarms that are due, and delivers the summaries.
 func (d *deployment) pass(ms uint64) {
 	d.Helper()
 	for end := d.now + ms; ; {
@@ -105,7 +105,8 @@ func (d *deployment) statuses() []ledger.Summary {
 	return list
 }
 
-// TestSummariesReachTheDeployment checks the figures that arrive, at most a minute late, and that nothing is sent without news.
+// TestSummariesReachTheDeployment checks the figures that arrive, at most a minute late, and that nothing is sent if
+// nothing has changed.
 func TestSummariesReachTheDeployment(t *testing.T) {
 	d := newDeployment(t)
 	a, b := d.project("proj_a"), d.project("proj_b")
@@ -126,7 +127,7 @@ func TestSummariesReachTheDeployment(t *testing.T) {
 		t.Errorf("%d summaries without news; alarms %d, %d", d.sent-before, a.AlarmMs, b.AlarmMs)
 	}
 
-	// The same hour grows; another one begins.
+	// The same hour grows, and another one begins.
 	d.project("proj_a").serve("key_1", "m", 5)
 	d.project("proj_a").tally(ledger.Tally{Source: 1, Seq: 1, Counts: []ledger.EndCount{{Hour: d.now/calendar.HourMs - 1, Model: "m", End: ledger.EndBudget, Count: 7}}})
 	d.pass(60_000)
@@ -143,8 +144,8 @@ func TestSummariesReachTheDeployment(t *testing.T) {
 	}
 }
 
-// TestSummariesWait checks that the next summary waits while the last one is not delivered, and that nothing is lost in an outage of
-// the deployment's Ledger that takes a day.
+// TestSummariesWait checks that the next summary waits until the last one is delivered, and that nothing is lost if
+// the deployment's Ledger is unavailable for a day.
 func TestSummariesWait(t *testing.T) {
 	d := newDeployment(t)
 	p := d.project("proj_a")
@@ -171,7 +172,8 @@ func TestSummariesWait(t *testing.T) {
 	}
 }
 
-// TestManyProjects checks the pages of an overview, and that names which an hour does not tell apart are counted together.
+// TestManyProjects checks the pages of an overview, and that names that an hour does not list separately are counted
+// together.
 func TestManyProjects(t *testing.T) {
 	d := newDeployment(t)
 	for i := range 300 {
@@ -201,8 +203,8 @@ func TestManyProjects(t *testing.T) {
 	}
 }
 
-// TestFirstSummaryHasThePast checks that the first summary has the days before, as after an upgrade, and the hours that are kept, as
-// after a move; and that neither replaces known figures.
+// TestFirstSummaryHasThePast checks that the first summary contains the earlier days (as after an upgrade) and the
+// hours that are kept (as after a move). Neither replaces known figures.
 func TestFirstSummaryHasThePast(t *testing.T) {
 	d := newDeployment(t)
 	p := d.project("proj_a")
@@ -233,7 +235,7 @@ func TestFirstSummaryHasThePast(t *testing.T) {
 	}
 }
 
-// TestSummariesSkipIdleTime checks that a project without requests for weeks needs no summary for each part of that time.
+// TestSummariesSkipIdleTime checks that a project without requests for weeks does not send summaries for that time.
 func TestSummariesSkipIdleTime(t *testing.T) {
 	d := newDeployment(t)
 	d.project("proj_a").serve("key_1", "m", 1)

@@ -6,13 +6,14 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// Root is the name of the deployment's Ledger, without a region. It counts requests without a known key: 401 for
-// missing, malformed and unknown keys, 429 for an address that has sent too many unknown keys, and requests that
-// ended before their key was read. The name of a project's Ledger is the project's ID, which starts with "proj_".
+// Root is the name of the deployment's Ledger, without a region. It counts requests without a known key: refusals
+// with 401 for a missing, malformed or unknown key, refusals with 429 for an address that has sent too many unknown
+// keys, and requests that ended before their key was read. The name of a project's Ledger is the project's ID, which
+// starts with "proj_".
 const Root = "root"
 
-// Tally is the command with which an isolate reports the requests of a key that were not served since its last tally.
-// Repeats are recognized by its numbers. It has no reply.
+// Tally is the command with which an isolate reports a key's unserved requests since its last tally. Its numbers make
+// repeats recognizable. It has no reply.
 type Tally struct {
 	Source  uint64 // a random number of the isolate's entry for the key
 	Seq     uint64 // grows by one with each tally of a source
@@ -21,11 +22,12 @@ type Tally struct {
 	Records []Record
 }
 
-// Record describes one request that was not served. Body is a JSON object, which package exchange writes and the admin API shows.
+// Record describes one request that was not served. Body is a JSON object that package exchange writes and the admin
+// API shows.
 type Record struct {
 	AtMs     uint64 // when the request arrived
 	ID       string
-	KeyID    string // not in a Tally, which has the key
+	KeyID    string // empty in a Tally, which has the key itself
 	End      End
 	Status   uint64
 	Model    string
@@ -84,8 +86,8 @@ type tallies struct {
 
 type source struct{ id, seq uint64 }
 
-// maxSources is the number of sources whose repeats are recognized: those with the newest tallies. An isolate repeats
-// a tally within seconds.
+// maxSources is the number of sources whose repeats are recognized. They are the ones with the newest tallies. An
+// isolate repeats a tally within seconds.
 const maxSources = 256
 
 func (t *tallies) fields(f *abi.Fields) {
@@ -165,7 +167,7 @@ func (k *Chunk) fields(f *abi.Fields) {
 	abi.List(f, &k.Records, RecordFields)
 }
 
-// KeepChunks is the number of chunks kept. A chunk takes records until it has chunkBytes; the last tally may exceed
+// KeepChunks is the number of chunks kept. A chunk takes records until it has chunkBytes. The last tally may exceed
 // that. A record has at most MaxRecordBytes. Together, these limits keep the last 10,000 records in at most 24 MiB.
 const (
 	KeepChunks     = 1024

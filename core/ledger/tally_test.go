@@ -44,8 +44,8 @@ func (b *harness) ends(q ledger.Query) (groups []string) {
 	}
 }
 
-// TestTalliesAreCountedOnce checks the counts of tallies by every grouping, that a repeat counts nothing, and that a tally that
-// overtakes another is not lost.
+// TestTalliesAreCountedOnce checks the counts in every grouping, that a repeated tally counts nothing, and that no
+// tally is lost if one overtakes another.
 func TestTalliesAreCountedOnce(t *testing.T) {
 	b := newHarness(t)
 	first := ledger.Tally{Source: 5, Seq: 1, Counts: []ledger.EndCount{
@@ -94,7 +94,8 @@ func TestManyKeysTakePages(t *testing.T) {
 	}
 }
 
-// TestRecordsAreKept checks that at least the last 10,000 records are kept, newest first, each once, within the bound of their bytes.
+// TestRecordsAreKept checks that at least the last 10,000 records are kept, newest first, each once, and within the
+// limit on their bytes.
 func TestRecordsAreKept(t *testing.T) {
 	b := newHarness(t)
 	body := bytes.Repeat([]byte("x"), ledger.MaxRecordBytes)

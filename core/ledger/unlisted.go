@@ -29,7 +29,7 @@ func (q *Request) unlistedOf() (l unlistedList) {
 	return l
 }
 
-// TakePlace makes q carry the durations of another request, which no longer fits into the list, together with the
+// TakePlace makes q carry the durations of another request that no longer fits into the list, along with the
 // durations that the other request carried.
 func (q *Request) TakePlace(of *Request) {
 	l := of.unlistedOf()
@@ -51,7 +51,7 @@ func (q *Request) TakePlace(of *Request) {
 	q.Unlisted = string(abi.EncodeFields(0, 64, l.fields))
 }
 
-// addUnlisted adds the durations of a model that the listed requests of an hour carry.
+// addUnlisted adds the durations of one model that a listed request carries.
 func (of *Activity) addUnlisted(q *Request, u *Usage) {
 	for _, l := range q.unlistedOf().models {
 		if l.model == u.Model {

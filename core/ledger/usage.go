@@ -10,7 +10,7 @@ import (
 // Usage is the counters of one day, hour and model.
 type Usage struct {
 	Day        uint64 // since 1970-01-01
-	Hour       uint64 // of the day; 0 in sums over several hours
+	Hour       uint64 // hour of the day; 0 in sums over several hours
 	Model      string
 	Requests   uint64 // successful requests, including cache hits
 	Hits       uint64 // cache hits
@@ -20,16 +20,16 @@ type Usage struct {
 	Completion uint64 // tokens
 	CostPico   int64
 	Estimated  uint64 // charges whose usage the provider did not report
-	Expired    uint64 // requests without a settle, which were charged their reservation
+	Expired    uint64 // requests that were never settled and were charged their reservation
 	Latency    Latency
 	// PromptCache and Attempts are not in UsageFields: see Extras.
 	PromptCache PromptCache
 	Attempts    Attempts
-	// Mocked counts served requests that the built-in provider answered in test mode, without an attempt at a provider.
-	// Only rows by ten minutes and their sums have the number.
+	// Mocked counts requests that the built-in provider served in test mode, without an attempt at a real provider.
+	// Only ten-minute rows and their sums have this count.
 	Mocked uint64
-	// Ends counts requests that were not served. They have their own rows, and only EndsQuery and ActivityQuery
-	// return them.
+	// Ends counts requests that were not served. They have their own rows. Only EndsQuery and ActivityQuery return
+	// them.
 	Ends Endings
 }
 
@@ -51,7 +51,8 @@ func (u *Usage) Plus(o *Usage) {
 	u.Ends.Plus(&o.Ends)
 }
 
-// Tried is how many of the served requests were attempts at a provider: no hits of the cache, and not of the built-in provider.
+// Tried returns how many of the served requests were sent to a provider. Cache hits and requests to the built-in
+// provider do not count.
 func (u *Usage) Tried() uint64 { return u.Requests - min(u.Requests, u.Hits+u.Mocked) }
 
 // UsageFields lists the fields of usage, for messages and for the rows of meters.
@@ -81,7 +82,7 @@ func (u *Usage) countFields(f *abi.Fields) {
 	f.Uint(&u.Expired)
 }
 
-// sparseFields lists which counters are not zero, and then those counters. Most rows have one or two.
+// sparseFields lists which counters are not zero, followed by those counters. Most rows have one or two.
 func sparseFields(f *abi.Fields, counters []uint64) {
 	var mask uint64
 	for i, n := range counters {
@@ -104,7 +105,7 @@ type usageRow struct{ Usage }
 
 func (s *usageRow) fields(f *abi.Fields) {
 	version := uint64(usageFormat)
-	switch { // not for objects of older versions, unless needed
+	switch { // newer formats are written only if needed, because older objects do not know them
 	case s.Attempts.Used():
 		version = attemptsFormat
 	case s.PromptCache.Used():
@@ -170,7 +171,7 @@ func (c *call) addUsage(a *Absorb, u *Usage) error {
 const (
 	KeepDays     = 400
 	KeepHourDays = 9   // rows by hour; ten-minute rows are kept twice as long, for comparisons
-	maxPrune     = 500 // rows of each kind that one Prune deletes
+	maxPrune     = 500 // maximum number of rows of each kind that one Prune deletes
 )
 
 // Grouping is the grouping of a Query.
@@ -196,7 +197,7 @@ type Query struct {
 	After            string
 }
 
-// QueryReply is the reply to Query. A group may continue on the next page; the caller adds up its usage.
+// QueryReply is the reply to Query. A group may continue on the next page. The caller adds up its usage.
 type QueryReply struct {
 	Groups []Group
 	Next   string // cursor for Query.After; empty on the last page
@@ -214,8 +215,8 @@ const maxScan = 4096
 // needsKeyRows reports whether a query needs the rows by key.
 func (q *Query) needsKeyRows() bool { return q.By == ByKey || q.By == ByDetail || q.Key != "" }
 
-// reads returns the rows of a query. For one key, these are its rows of each day; otherwise one page of all rows of
-// the days.
+// reads returns the rows of a query. For one key, these are the key's rows for each day. Otherwise they are one page
+// of all rows of the days.
 func (q *Query) reads() (ranges []abi.Range) {
 	if q.By == ByHour {
 		return append([]abi.Range{q.scan()}, spansOfDays(q.FirstDay, q.EndDay)...)
@@ -278,7 +279,7 @@ func (c *call) query(q *Query) error {
 	return nil
 }
 
-// keyIDOf returns the key ID in the key of a usage row, or an empty text if the row is not by key.
+// keyIDOf returns the key ID in the key of a usage row, or an empty string if the row is not by key.
 func keyIDOf(row string) string {
 	name, ok := strings.CutPrefix(row, rowDetails)
 	if !ok {
@@ -323,7 +324,7 @@ func (g *Group) Same(o *Group) bool {
 	return g.KeyID == o.KeyID && g.Usage.Model == o.Usage.Model && g.Usage.Day == o.Usage.Day && g.Usage.Hour == o.Usage.Hour
 }
 
-// usageByModel adds up the usage rows that were read by model, and sorts them by name.
+// usageByModel adds up, by model, the usage rows that were read, and sorts them by name.
 func (c *call) usageByModel() ([]Usage, error) {
 	var models []Usage
 	for _, row := range c.in.Rows {

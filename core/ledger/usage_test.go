@@ -12,7 +12,8 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// TestCycleChanges checks that after a change of cycle the budget has the spending of the new cycle's current period.
+// TestCycleChanges checks that after a change of cycle, the budget counts the spending of the new cycle's current
+// period.
 func TestCycleChanges(t *testing.T) {
 	b := newHarness(t)
 	b.put(10, month(), hook)
@@ -81,7 +82,7 @@ func TestLatePuts(t *testing.T) {
 	}
 }
 
-// TestLastUse checks that a key's last use is the latest time that its meter reported.
+// TestLastUse checks that a key's last use is the latest time its meter reported.
 func TestLastUse(t *testing.T) {
 	b := newHarness(t)
 	for i, at := range []uint64{5, 9, 7} {

@@ -6,8 +6,8 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// Violation is one finding that an exchange reports. The text was reviewed, blocked, or redacted by a rule of high
-// severity. A violation never includes the text.
+// Violation is one finding that an exchange reports. The text was reviewed or blocked, or redacted by a rule of high
+// severity. A violation never includes the text itself.
 type Violation struct {
 	AtMs      uint64 // time of the finding
 	RequestID string
@@ -16,7 +16,7 @@ type Violation struct {
 	Severity  string
 	Decision  string // "review", "block" or "redact"
 	Output    bool   // in a response; false: in a request
-	Model     string // requested model, or the one that responded
+	Model     string // the requested model, or the one that responded
 	Path      string // place of the text in the JSON body, such as messages[2].content[0].text
 	Start     uint64 // UTF-8 offsets in the decoded text
 	End       uint64
@@ -50,12 +50,13 @@ func ViolationFields(f *abi.Fields, v *Violation) {
 // MoreRule is the rule name of all violations beyond MaxMinuteRules.
 const MoreRule = "(more)"
 
-// MaxMinuteRules is the number of rules of one key that get their own row within a minute. All further rules of that
-// minute share one row, with the rule MoreRule.
+// MaxMinuteRules is the number of rules that get their own row per key and minute. All further rules of that minute
+// share one row, with the rule MoreRule.
 const MaxMinuteRules = 64
 
 // ViolationGroup combines the violations of one key and rule within a minute. AtMs is the time of the last one, Count
-// their number, Risk the highest and Decision the strongest. The other fields are those of the last one.
+// is their number, Risk is the highest risk, and Decision is the strongest decision. The other fields are those of
+// the last one.
 type ViolationGroup struct {
 	FirstMs uint64
 	Violation

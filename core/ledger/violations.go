@@ -16,8 +16,8 @@ import (
 //	v/<id>            a violation, newest first
 //	w/<time><hash>    its index entry, oldest first, for pruning
 //
-// The ID consists of the time left until endOfTimeMs at the first violation, and a hash of its key and rule. So the
-// batches of a minute find the row without an index.
+// The ID consists of the time left until endOfTimeMs at the first violation, and a hash of its key and rule. This
+// lets the batches of a minute find the row without an index.
 const (
 	rowViolations    = "vs"
 	rowViolation     = "v/"
@@ -54,25 +54,25 @@ const (
 // ViolationStates are the API's names of states, in the same order.
 var ViolationStates = []string{"open", "acknowledged", "resolved", "false_positive"}
 
-// MayBecome reports whether a state may follow. A closed violation (resolved or false positive) can only be opened
-// again.
+// MayBecome reports whether a violation may change from state s to next. A closed violation (resolved or false
+// positive) can only be reopened.
 func (s ViolationState) MayBecome(next ViolationState) bool {
 	return next < violationStates && (s == next || next == ViolationOpen || s == ViolationOpen || s == ViolationAcknowledged)
 }
 
 // StoredViolation is a violation as stored in its project's Ledger.
 type StoredViolation struct {
-	ID    string // of its row; the API adds the prefix ViolationID
+	ID    string // the row's ID; the API adds the prefix ViolationID
 	KeyID string
 	ViolationGroup
 	State     ViolationState
 	Note      string
-	ChangedMs uint64 // time of the last change of state or note; 0: none
-	ChangedBy string // key's ID, role or email address
-	Version   uint64 // starts at 1; plus one for each change of state or note
+	ChangedMs uint64 // time of the last change to state or note; 0: none
+	ChangedBy string // the author's key ID, role or email address
+	Version   uint64 // starts at 1 and grows by 1 with each change to state or note
 }
 
-// fields lists the fields of the row, which has the ID as its key.
+// fields lists the fields of the row, whose key is the ID.
 func (v *StoredViolation) fields(f *abi.Fields) {
 	f.Format(violationsFormat)
 	v.messageFields(f)
@@ -191,8 +191,8 @@ func (c *call) putViolation(v *StoredViolation) {
 	c.put(rowViolation+v.ID, abi.EncodeFields(0, 384, v.fields))
 }
 
-// event is called for each change of violations, in the transaction of the change: violation.created and
-// violation.changed with the violation as JSON, violation.pruned with its ID.
+// event is called for each change to a violation, in the transaction of the change. violation.created and
+// violation.changed have the violation as JSON, and violation.pruned has its ID.
 func (c *call) event(kind string, violation []byte) {
 	c.v.events++
 	c.addChange(kind, violation)
@@ -247,7 +247,7 @@ func (c *call) deleteViolation(entry abi.Row) {
 	c.event("violation.pruned", append(jsontext.AppendString([]byte(`{"id":`), ViolationID+id), '}'))
 }
 
-// The value of an index entry is the violation's state, so that a violation is deleted without being read.
+// The value of an index entry is the violation's state, so a violation can be deleted without being read.
 func ageValue(s ViolationState) []byte { return []byte{byte(s) + 1} }
 
 func stateOfAge(value []byte) ViolationState {

@@ -19,7 +19,7 @@ func group(rule string, firstMs, count uint64) ledger.ViolationGroup {
 	}}
 }
 
-// violate reports the next batch of violations of the meter "meter".
+// violate reports the meter "meter"'s next batch of violations.
 func (b *harness) violate(groups ...ledger.ViolationGroup) {
 	b.Helper()
 	b.seq++
@@ -27,7 +27,7 @@ func (b *harness) violate(groups ...ledger.ViolationGroup) {
 	b.call(command.Encode())
 }
 
-// list is a page of violations.
+// list returns a page of violations.
 func (b *harness) list(q ledger.Violations) ledger.ViolationsReply {
 	b.Helper()
 	page, err := ledger.DecodeViolations(b.call(q.Encode()))
@@ -37,7 +37,7 @@ func (b *harness) list(q ledger.Violations) ledger.ViolationsReply {
 	return page
 }
 
-// all are all violations, newest first.
+// all returns all violations, newest first.
 func (b *harness) all() (all []ledger.StoredViolation) {
 	b.Helper()
 	q := ledger.Violations{Limit: ledger.MaxViolationPage}
@@ -111,8 +111,8 @@ func (b *harness) fill(n, firstMs uint64) {
 	}
 }
 
-// TestOldestViolationsAreDeleted checks that there are never more than 10,000 violations: each further one deletes the
-// oldest, also if the further one is the oldest itself, and whatever its state.
+// TestOldestViolationsAreDeleted checks that there are never more than 10,000 violations. Each additional one deletes
+// the oldest, whatever its state, even if the new one is the oldest itself.
 func TestOldestViolationsAreDeleted(t *testing.T) {
 	b := newHarness(t)
 	b.violate(group("oldest", start, 1), group("second", start+1, 1))
@@ -200,8 +200,8 @@ func TestViolationsAreKept400Days(t *testing.T) {
 	}
 }
 
-// TestWorkPerCommand checks that every command about violations reads a bounded number of rows, also if many violations
-// are too old.
+// TestWorkPerCommand checks that every command about violations reads a bounded number of rows, even if many
+// violations are too old.
 func TestWorkPerCommand(t *testing.T) {
 	b := newHarness(t)
 	b.fill(3000, start)
@@ -324,7 +324,7 @@ func TestTriageOutcomes(t *testing.T) {
 			t.Errorf("%d: %v, outbox %+v", i, err, deliveries)
 		}
 	}
-	// Further violations of the minute are counted, and keep the state and the version.
+	// Further violations in the same minute are counted, and leave the state and the version unchanged.
 	b.triage("a", ledger.ViolationAcknowledged)
 	b.violate(group("a", start, 4))
 	if v := b.all()[0]; v.State != ledger.ViolationAcknowledged || v.Count != 5 || v.Version != 5 {
@@ -332,7 +332,7 @@ func TestTriageOutcomes(t *testing.T) {
 	}
 }
 
-// TestThirdAbsorb checks that a batch from before violations is absorbed.
+// TestThirdAbsorb checks that a batch in the layout from before violations is absorbed.
 func TestThirdAbsorb(t *testing.T) {
 	b := newHarness(t)
 	batch := ledger.Absorb{Key: "meter", KeyID: "key_1", Seq: 1, Usage: []ledger.Usage{{Day: today, Model: "m", Requests: 3}}}

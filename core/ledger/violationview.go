@@ -44,7 +44,7 @@ func (v *StoredViolation) AppendJSON(dst []byte) []byte {
 	return b.B
 }
 
-// writeOptional writes the fields that are null if they are empty.
+// writeOptional writes the fields that become null if they are empty.
 func (v *StoredViolation) writeOptional(b *jsontext.Builder) {
 	for _, text := range [...]struct{ name, value string }{
 		{"fingerprint", v.MAC},
@@ -64,7 +64,7 @@ func (v *StoredViolation) writeOptional(b *jsontext.Builder) {
 	}
 }
 
-// timestamp returns a time in RFC 3339, or an empty text for 0.
+// timestamp returns a time in RFC 3339, or an empty string for 0.
 func timestamp(ms uint64) string {
 	if ms == 0 {
 		return ""

@@ -65,8 +65,8 @@ func TestWavesAreBounded(t *testing.T) {
 	}
 }
 
-// TestMetersToFlush checks that meters with a slice of the period before are flushed during the first hour of a period,
-// and meters with a slice of an earlier cycle until they are closed.
+// TestMetersToFlush checks that meters with a slice of the previous period are flushed during the first hour of a
+// period, and that meters with a slice of an earlier cycle are flushed until they are closed.
 func TestMetersToFlush(t *testing.T) {
 	const december = (today + 10) * calendar.DayMs
 	b := newHarness(t)
@@ -104,8 +104,8 @@ func TestModelsOfAReport(t *testing.T) {
 	})
 }
 
-// TestPutKeepsThePeriod checks that a Put of the same cycle keeps the grants, and that a late Put of an earlier month does
-// not go back to that month.
+// TestPutKeepsThePeriod checks that a Put with the same cycle keeps the grants, and that a late Put from an earlier
+// month does not return the budget to that month.
 func TestPutKeepsThePeriod(t *testing.T) {
 	b := newHarness(t)
 	b.put(10, month(), hook)
@@ -136,7 +136,7 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
-// TestOpen checks that Open decodes whole commands, and no truncated or other ones.
+// TestOpen checks that Open decodes complete commands, but no truncated or other ones.
 func TestOpen(t *testing.T) {
 	grant := need("m", 1, 2, 3)
 	for _, c := range []interface{ Encode() []byte }{&grant, &ledger.Report{FirstDay: 1, Final: true}} {

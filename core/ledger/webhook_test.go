@@ -38,7 +38,8 @@ func readVector(t *testing.T, name string) vector {
 	return vector{}
 }
 
-// TestWebhookVector checks that the delivery that client libraries verify is the one that a ledger sends, byte by byte.
+// TestWebhookVector checks that the delivery that client libraries verify is byte for byte the one that a ledger
+// sends.
 func TestWebhookVector(t *testing.T) {
 	want := readVector(t, "webhooks/budget")
 	secret, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(want.Secrets[0], "whsec_"))
@@ -47,7 +48,7 @@ func TestWebhookVector(t *testing.T) {
 	}
 	b := newHarness(t)
 	b.now = want.NowMs
-	b.version = 2 // the next Put has version 3, which is a part of the ID
+	b.version = 2 // the next Put has version 3, which is part of the ID
 	b.put(10, month(), doc.Alerts{URL: "https://hooks.example/a", Secret: secret})
 	b.spend(850)
 	posts := b.takePosts()
