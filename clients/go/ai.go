@@ -6,7 +6,7 @@ import (
 	"net/http"
 )
 
-// AIService makes completions and embeddings. It needs a gateway key (sk_…).
+// AIService creates completions and embeddings. It needs a gateway key (sk_…).
 type AIService struct{ client *Client }
 
 // Quality is the name of a tier, which is a list of models.
@@ -19,7 +19,7 @@ const (
 	QualityFrontier Quality = "frontier"
 )
 
-// Mode is the form of a completion's text.
+// Mode is the format of a completion's text.
 type Mode string
 
 // The modes.
@@ -37,13 +37,13 @@ type CompletionParams struct {
 	MaxTokens   int         `json:"maxTokens,omitempty"`   // maximum output in tokens, default 1000
 	Mode        Mode        `json:"mode,omitempty"`        // default ModeText
 	TopP        *float64    `json:"topP,omitempty"`        // nucleus sampling, 0 to 1
-	Stop        []string    `json:"stop,omitempty"`        // texts before which the output ends
-	Seed        *int64      `json:"seed,omitempty"`        // for sampling that can be repeated, if the provider supports it
+	Stop        []string    `json:"stop,omitempty"`        // stop sequences: the output ends before any of these strings
+	Seed        *int64      `json:"seed,omitempty"`        // for repeatable sampling, if the provider supports it
 	Reasoning   *Reasoning  `json:"reasoning,omitempty"`   // how much the model thinks
-	Tools       []Tool      `json:"tools,omitempty"`       // the functions that the model may call
+	Tools       []Tool      `json:"tools,omitempty"`       // functions that the model may call
 	ToolChoice  *ToolChoice `json:"toolChoice,omitempty"`  // default ToolAuto; needs Tools
 
-	// ResponseSchema is the JSON Schema that the output must match. The gateway compares them.
+	// ResponseSchema is the JSON Schema that the output must match. The gateway validates the output.
 	ResponseSchema json.RawMessage `json:"responseSchema,omitempty"`
 	// Metadata has up to 16 labels, for providers that keep them.
 	Metadata map[string]string `json:"metadata,omitempty"`
@@ -77,7 +77,7 @@ const (
 // FinishReason is why an output ended.
 type FinishReason string
 
-// The reasons. FinishLength is the maximum of tokens.
+// The reasons. FinishLength means that the output reached the maximum number of tokens.
 const (
 	FinishStop          FinishReason = "stop"
 	FinishLength        FinishReason = "length"
@@ -94,8 +94,8 @@ type Completion struct {
 	Model        string       `json:"model"`
 	CacheHit     bool         `json:"cacheHit"` // served from the gateway's cache
 	Usage        Usage        `json:"usage"`
-	Attempts     int          `json:"attempts"`  // calls of providers; 0 on a cache hit
-	LatencyMs    int          `json:"latencyMs"` // milliseconds that the gateway took
+	Attempts     int          `json:"attempts"`  // provider calls; 0 on a cache hit
+	LatencyMs    int          `json:"latencyMs"` // time that the gateway took, in milliseconds
 	Governor     *Governance  `json:"governor"`  // nil if the project does not use the Governor
 	Meta         Meta         `json:"-"`
 }
@@ -105,7 +105,7 @@ type Usage struct {
 	PromptTokens     int     `json:"promptTokens"`
 	CompletionTokens int     `json:"completionTokens"`
 	TotalTokens      int     `json:"totalTokens"`
-	CostCents        float64 `json:"costCents"` // US cents; 0 on a cache hit. Includes failed attempts that were billed
+	CostCents        float64 `json:"costCents"` // US cents, including failed attempts that were billed; 0 on a cache hit
 }
 
 // Governance has the Governor's decisions about a completion.
@@ -121,8 +121,8 @@ type Verdict struct {
 	RiskScore int      `json:"riskScore"` // 0 to 100
 }
 
-// Complete returns a completion once it is whole. Its errors are those of Error, most often a *BadRequestError,
-// *BudgetExceededError, *RateLimitError, *BlockedByPolicyError or *InternalServerError.
+// Complete returns a completion once all of it has arrived. Its errors are those of Error, most often a
+// *BadRequestError, *BudgetExceededError, *RateLimitError, *BlockedByPolicyError or *InternalServerError.
 func (s AIService) Complete(ctx context.Context, params CompletionParams, opts ...CallOption) (*Completion, error) {
 	r, err := params.completion("/api/ai/complete")
 	if err != nil {
@@ -157,7 +157,7 @@ func (b *completionBody) whole(meta Meta) *Completion {
 	return &b.Completion
 }
 
-// request returns a request with p as its body.
+// request returns a request whose body is p.
 func (p CompletionParams) request(path string) (request, error) {
 	if p.Model != "" && p.Quality != "" {
 		return request{}, misconfigured("Model", "excludes Quality: set a model or a quality")
@@ -169,14 +169,14 @@ func (p CompletionParams) request(path string) (request, error) {
 	return withBody(r, p)
 }
 
-// completion is request for an endpoint that takes idempotency keys.
+// completion is like request, for an endpoint that takes idempotency keys.
 func (p CompletionParams) completion(path string) (request, error) {
 	r, err := p.request(path)
 	r.completion = true
 	return r, err
 }
 
-// modelRequest returns a request of a model without its body.
+// modelRequest returns a request for a model, without a body.
 func modelRequest(path, cacheControl string, strict bool) (request, error) {
 	r := request{method: http.MethodPost, path: path, header: http.Header{}, governed: true}
 	if cacheControl != "" {

@@ -13,11 +13,12 @@ import (
 
 const maxBodyBytes = 64 << 20
 
-// errAttemptTimeout is the cause of an attempt's canceled context. It is not the deadline of the call's context.
+// errAttemptTimeout is the cause of an attempt's canceled context. It is distinct from the deadline of the call's
+// context.
 var errAttemptTimeout = errors.New("timeout")
 
-// run makes attempts until use accepts a response, or the retries are used up. use gets responses with a 2xx status, and
-// closes the body.
+// run makes attempts until use accepts a response or the retries are used up. use receives responses with a 2xx
+// status and closes their bodies.
 func (c *call) run(use func(*Response, *responseBody) error) error {
 	for {
 		err := c.attempt(use)
@@ -64,7 +65,7 @@ func (c *call) open() (*Response, *responseBody, error) {
 	body := &responseBody{call: c, ctx: ctx, cancel: cancel}
 	body.timer = time.AfterFunc(*c.settings.timeout, func() { cancel(errAttemptTimeout) })
 	opened := false
-	defer func() { // also if a hook panics
+	defer func() { // even if a hook panics
 		if !opened {
 			body.Close()
 		}
@@ -113,24 +114,24 @@ func (c *call) httpRequest(ctx context.Context, header http.Header) (*http.Reque
 	return request, nil
 }
 
-// responseBody is a body under the attempt's timeout. Its errors are those of this package.
+// responseBody is a response body that is subject to the attempt's timeout. Its errors are those of this package.
 type responseBody struct {
 	io.ReadCloser // nil before the response
 	call          *call
 	ctx           context.Context // of the attempt
 	cancel        context.CancelCauseFunc
 	timer         *time.Timer
-	idle          time.Duration // if positive, the timeout of each read; otherwise, the timeout is the attempt's
+	idle          time.Duration // if positive, the timeout of each read; otherwise, the attempt's timeout applies
 }
 
-// timeEachRead replaces the attempt's timeout by one for each read. The time between reads does not count: it is the
-// caller's.
+// timeEachRead replaces the attempt's timeout with one for each read. The time between reads does not count, because
+// the caller spends it.
 func (b *responseBody) timeEachRead(timeout time.Duration) {
 	b.timer.Stop()
 	b.idle = timeout
 }
 
-// timeAll replaces the timeout by one for all that is left to read.
+// timeAll replaces the timeout with one for everything that is left to read.
 func (b *responseBody) timeAll(timeout time.Duration) {
 	b.idle = 0
 	b.timer.Reset(timeout)
@@ -164,7 +165,7 @@ func (b *responseBody) all(r *Response) ([]byte, error) {
 	return text, nil
 }
 
-// Close closes the body, and with it the connection unless the body was read to its end.
+// Close closes the body. It also closes the connection, unless the body was read to its end.
 func (b *responseBody) Close() (err error) {
 	if b.ReadCloser != nil {
 		err = b.ReadCloser.Close()
@@ -174,8 +175,8 @@ func (b *responseBody) Close() (err error) {
 	return err
 }
 
-// interrupted returns the error of a call that was aborted, or of an attempt whose time is over, or nil. slow is what
-// the attempt waits for, if it is not the gateway.
+// interrupted returns the error if the call was aborted or the attempt timed out, and otherwise nil. slow names what
+// the attempt is waiting for, unless it is the gateway.
 func (b *responseBody) interrupted(slow string) error {
 	switch {
 	case b.call.ctx.Err() != nil:
@@ -192,20 +193,20 @@ func (b *responseBody) interrupted(slow string) error {
 func (b *responseBody) failure(err error) error {
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {
-		err = wrapped.Err // without the URL, which contains IDs
+		err = wrapped.Err // leaves out the URL, which contains IDs
 	}
 	if ended := b.interrupted(""); ended != nil {
 		return ended
 	}
 	connection := b.call.connectionError(err)
 	var timeout net.Error
-	if errors.As(err, &timeout) && timeout.Timeout() { // of the dialer or of the given HTTP client
+	if errors.As(err, &timeout) && timeout.Timeout() { // timeout of the dialer or of the given HTTP client
 		return &APITimeoutError{connection, *b.call.settings.timeout}
 	}
 	return connection
 }
 
-// connectionError names the gateway's address, without the path of the base URL and the query.
+// connectionError returns an error that names the gateway's address, without the base URL's path and the query.
 func (c *call) connectionError(cause error) *APIConnectionError {
 	return &APIConnectionError{Cause: cause, call: c.request.method + " " + c.request.path, origin: c.client.base.Scheme + "://" + c.client.base.Host}
 }
@@ -214,14 +215,14 @@ func invalid(r *Response, problem string) error {
 	return &InvalidResponseError{StatusCode: r.StatusCode, RequestID: r.Meta.RequestID, Problem: problem}
 }
 
-// failureFields are what a log record says about a failed call.
+// failureFields are the fields of a log record about a failed call.
 type failureFields struct {
 	status    int // 0 without a response
 	code      string
 	requestID string
 }
 
-// Codes of failures that are the caller's, and not logged.
+// Codes of failures that are the caller's responsibility and are not logged.
 const (
 	codeAborted   = "aborted"
 	codeArguments = "arguments"

@@ -8,8 +8,8 @@ type AvailableModel struct {
 	OwnedBy string `json:"owned_by"` // the provider; postern for a tier
 }
 
-// Available returns the models and tiers that the client's key may use, in the gateway's order. Any kind of key with the
-// permission models may be used.
+// Available returns the models and tiers that the client's key may use, in the gateway's order. Any kind of key
+// works, if it has the permission models.
 func (s ModelService) Available(ctx context.Context, opts ...CallOption) ([]AvailableModel, error) {
 	body, _, err := fetch[availableBody](ctx, s.client, get("/v1/models", nil), opts)
 	if err != nil {

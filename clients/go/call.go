@@ -10,27 +10,28 @@ import (
 	"strings"
 )
 
-// request is what a method sends, the same in each attempt.
+// request is what a method sends. It is the same in each attempt.
 type request struct {
 	method     string
-	path       string // with encoded IDs, after the base URL
+	path       string // after the base URL, with IDs encoded
 	query      url.Values
 	body       []byte // JSON; nil for none
 	header     http.Header
 	completion bool // may have an idempotency key
 	governed   bool // may have the Governor's header
 	change     bool // must not be made twice
-	keyed      bool // may have an idempotency key of the call, and may be made twice with it
+	keyed      bool // may have the call's own idempotency key, and may be repeated if it has one
 }
 
-// callSettings are the options of a call. The fields of shared are set once the client's were added.
+// callSettings are the options of a call. The fields of shared are complete once the client's settings have been
+// merged in.
 type callSettings struct {
 	shared
 	idempotencyKey *string
 	response       *Response
 }
 
-// call is one call of a method: one or more attempts of a request.
+// call is one call of a method: one or more attempts at a request.
 type call struct {
 	ctx      context.Context
 	client   *Client
@@ -94,7 +95,7 @@ func (c *Client) header(r request, s callSettings) (http.Header, error) {
 	return merged(h, c.defaults().header, r.header, s.header), err
 }
 
-// idempotency returns the call's idempotency key, or "" for none.
+// idempotency returns the call's idempotency key, or "" if there is none.
 func (s callSettings) idempotency() (string, error) {
 	switch key := s.idempotencyKey; {
 	case key != nil && (*key == "" || len(*key) > 255 || !isPrintable(*key)):
@@ -122,17 +123,18 @@ func (g Governor) header() string {
 // newUUID returns a random UUID (RFC 9562, version 4).
 func newUUID() string {
 	var b [16]byte
-	_, _ = rand.Read(b[:]) // ends the program if the system has no random numbers
+	_, _ = rand.Read(b[:]) // crashes the program if the system has no random numbers
 	b[6] = b[6]&0x0f | 0x40
 	b[8] = b[8]&0x3f | 0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// transportHeaders are those of the connection. A second length or framing would let one request hide another (RFC 9110, section
-// 7.6.1).
+// transportHeaders are the headers of the connection itself. A second length or framing would let one request hide
+// another (RFC 9110, section 7.6.1).
 const transportHeaders = " connection content-length expect host keep-alive te trailer transfer-encoding upgrade "
 
-// checkHeader rejects headers that carry credentials or cannot be sent. setting is where they are from.
+// checkHeader rejects headers that carry credentials or cannot be sent. setting names the setting that they come
+// from.
 func checkHeader(setting string, h http.Header) error {
 	for name, values := range h {
 		lower := strings.ToLower(name)
@@ -162,7 +164,7 @@ func isHeaderValue(text string) bool {
 
 // pathOf returns prefix, an encoded ID and suffix.
 func pathOf(prefix, id, suffix string) (string, error) {
-	// Servers and proxies resolve dot segments, also encoded ones.
+	// Servers and proxies resolve dot segments, even encoded ones.
 	if id == "" || id == "." || id == ".." {
 		return "", misconfigured("id", "must not be empty, . or ..")
 	}

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// members are the members of a JSON object.
+// members are the fields of a JSON object.
 type members map[string]any
 
-// given returns m without the members that are nil.
+// given returns m without the fields that are nil.
 func (m members) given() members {
 	for name, value := range m {
 		if value == nil {
@@ -19,7 +19,7 @@ func (m members) given() members {
 	return m
 }
 
-// null is a member that empties a field.
+// null is a value that clears a field.
 var null = json.RawMessage("null")
 
 // present returns nil for a zero value.
@@ -43,7 +43,7 @@ func changed[T comparable](value *T) any {
 	return *value
 }
 
-// changedTime is changed for times.
+// changedTime is like changed, for times.
 func changedTime(value *time.Time) any {
 	if value == nil {
 		return nil
@@ -59,7 +59,7 @@ func listed(items []string) any {
 	return items
 }
 
-// send makes a call that changes the object with an ID.
+// send makes a call that changes the object with the given ID.
 func send[T any](ctx context.Context, c *Client, method, prefix, id, suffix string, change any, opts []CallOption) (*T, error) {
 	path, err := pathOf(prefix, id, suffix)
 	if err != nil {

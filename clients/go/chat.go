@@ -25,17 +25,17 @@ type DoneEvent struct {
 	Model        string       `json:"model"`
 	CacheHit     bool         `json:"cacheHit"`
 	Usage        Usage        `json:"usage"`
-	Attempts     int          `json:"attempts"`  // calls of providers; 0 on a cache hit
-	LatencyMs    int          `json:"latencyMs"` // milliseconds that the gateway took
+	Attempts     int          `json:"attempts"`  // provider calls; 0 on a cache hit
+	LatencyMs    int          `json:"latencyMs"` // time that the gateway took, in milliseconds
 	Governor     *Governance  `json:"governor"`
 }
 
 func (DeltaEvent) event() {}
 func (DoneEvent) event()  {}
 
-// ChatStream is a completion that arrives in parts. Read it with Events, or whole with Text, Usage or Final, and close it
-// if you do not read it to the end. It must not be used by several goroutines at a time; to stop it from another one,
-// cancel the context that it was started with.
+// ChatStream is a completion that arrives in parts. Read it with Events, or all at once with Text, Usage or Final.
+// Close it if you do not read it to the end. Several goroutines must not use it at the same time. To stop it from
+// another goroutine, cancel the context that it was started with.
 type ChatStream struct {
 	call   hidden[*call]
 	meta   Meta
@@ -44,18 +44,19 @@ type ChatStream struct {
 	text   strings.Builder
 	calls  toolCalls
 	done   *DoneEvent
-	err    error // the result of next from now on: errEnd after a whole stream; nil until the stream has ended
+	err    error // the result of next once the stream has ended (errEnd if it is complete); nil until then
 	ranged bool  // Events was ranged over
 }
 
-// errEnd ends a whole stream. It is no error of a hook or a connection, as io.EOF may be.
+// errEnd ends a complete stream. Unlike io.EOF, it cannot be the error of a hook or a connection.
 var errEnd = errors.New("end of the stream")
 
 // eventSource returns a stream's events, and then errEnd or an error.
 type eventSource interface{ next() (Event, error) }
 
-// Chat starts a completion as a stream. It returns once the response's headers have arrived, and retries only until then.
-// If it fails, the stream's methods return the error: those of Complete, and a *StreamError if the stream fails later.
+// Chat starts a completion as a stream. It returns once the response's headers have arrived, and retries only until
+// then. If it fails, the stream's methods return the error. The errors are those of Complete, and a *StreamError if
+// the stream fails later.
 func (s AIService) Chat(ctx context.Context, params CompletionParams, opts ...CallOption) *ChatStream {
 	stream := &ChatStream{calls: toolCalls{}}
 	r, err := params.completion("/api/ai/chat")
@@ -117,7 +118,7 @@ func (s *ChatStream) next() (Event, error) {
 	return event, s.err
 }
 
-// failure completes an error of the source, and logs it.
+// failure completes an error from the source and logs it.
 func (s *ChatStream) failure(err error) error {
 	if err == errEnd {
 		return err
@@ -138,8 +139,8 @@ func (s *ChatStream) end(err error) {
 	s.body.Close()
 }
 
-// Events yields the stream's events once: deltas and tool calls, then one DoneEvent. An error comes last. Leaving the loop early closes
-// the stream. A stream that was read before yields a *ConfigurationError only.
+// Events yields the stream's events once: deltas and tool calls, then one DoneEvent. An error comes last. Leaving the
+// loop early closes the stream. If the stream was read before, Events yields only a *ConfigurationError.
 //
 //	for event, err := range stream.Events() {
 //		if err != nil {
@@ -169,7 +170,7 @@ func (s *ChatStream) Events() iter.Seq2[Event, error] {
 	}
 }
 
-// Text reads the stream to its end and returns its whole text, also of events that were read before.
+// Text reads the stream to its end and returns its entire text, including the text of events that were read before.
 func (s *ChatStream) Text() (string, error) {
 	for {
 		switch _, err := s.next(); err {
@@ -204,7 +205,7 @@ func (s *ChatStream) Final() (*Completion, error) {
 	}, nil
 }
 
-// Format writes the stream's request ID, whatever the verb is.
+// Format writes the stream's request ID, for any verb.
 func (s *ChatStream) Format(state fmt.State, _ rune) {
 	requestID := ""
 	if s != nil {
@@ -213,11 +214,11 @@ func (s *ChatStream) Format(state fmt.State, _ rune) {
 	_, _ = io.WriteString(state, "postern.ChatStream("+requestID+")")
 }
 
-// Meta returns the facts in the response's headers. It is zero if the stream did not start.
+// Meta returns the metadata from the response's headers. It is zero if the stream did not start.
 func (s *ChatStream) Meta() Meta { return s.meta }
 
-// Close ends the request if it is still in progress. It returns nil. If the DoneEvent has not been read yet, Text, Usage
-// and Final return an *APIAbortedError from now on.
+// Close ends the request if it is still in progress. It always returns nil. If the DoneEvent has not been read yet,
+// Text, Usage and Final return an *APIAbortedError from now on.
 func (s *ChatStream) Close() error {
 	switch {
 	case s.err != nil:

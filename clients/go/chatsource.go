@@ -21,14 +21,14 @@ const (
 	codeIdle         = "idle_timeout"
 	codeInvalidEvent = "invalid_event"
 	codeTooLarge     = "event_too_large"
-	codeStream       = "stream_error" // of an error event without a code
+	codeStream       = "stream_error" // for an error event without a code
 )
 
 // eventStream reads events from a response in the format of server-sent events.
 type eventStream struct {
 	body   *responseBody
 	reader *eventReader
-	done   bool // the done event was read: the stream is complete, and failures no longer matter
+	done   bool // the done event was read, so the stream is complete and failures no longer matter
 }
 
 func newEventStream(body *responseBody) *eventStream {
@@ -57,7 +57,7 @@ func (s *eventStream) next() (Event, error) {
 	}
 }
 
-// drain reads the rest of the response, so that the connection can be used again.
+// drain reads the rest of the response so that the connection can be reused.
 func (s *eventStream) drain() {
 	s.body.timeAll(s.body.call.client.drain)
 	_, _ = io.Copy(io.Discard, io.LimitReader(s.body, maxDrainBytes))

@@ -16,10 +16,10 @@ import (
 // multiple goroutines, and reuses connections: make one with New and keep it. The calls of a zero Client fail with a
 // *ConfigurationError.
 type Client struct {
-	AI         AIService         // completions, whole and streamed
+	AI         AIService         // completions, streamed or not
 	Usage      UsageService      // usage and budget of the key's project
 	Health     HealthService     // a check of the key
-	Governor   GovernorService   // checks of texts by the project's policy
+	Governor   GovernorService   // checks of texts against the project's policy
 	Violations ViolationService  // findings of the Governor, and their triage
 	Models     ModelService      // the project's model registry
 	Compliance ComplianceService // exports for audits
@@ -27,7 +27,7 @@ type Client struct {
 	*internals
 }
 
-// internals are what the calls of a client share.
+// internals is the state that the calls of a client share.
 type internals struct {
 	key      hidden[keySource]
 	base     *url.URL
@@ -35,10 +35,10 @@ type internals struct {
 	log      logger
 	defaults hidden[shared] // every field is set
 	hooks    hooks
-	pausing  atomic.Int64 // calls that wait for a pause that the gateway asked for
+	pausing  atomic.Int64 // calls in a pause that the gateway asked for
 
 	mu      sync.Mutex
-	project string // the key's project, once a report needed it
+	project string // the key's project, known once a report has needed it
 
 	// Tests replace these.
 	sleep  func(context.Context, time.Duration)
@@ -47,9 +47,9 @@ type internals struct {
 	drain  time.Duration
 }
 
-// New returns a client for the settings in opts. A setting without an option comes from its environment variable
-// (POSTERN_API_KEY, POSTERN_BASE_URL, POSTERN_ENVIRONMENT and so on; see each option), and then from its default. Only the
-// key is required, and for production keys the base URL. The error is a *ConfigurationError. New sends no request.
+// New returns a client with the settings in opts. A setting without an option comes from its environment variable
+// (POSTERN_API_KEY, POSTERN_BASE_URL, POSTERN_ENVIRONMENT and so on; see each option) or has its default. Only the
+// key is required, plus the base URL for production keys. The error is a *ConfigurationError. New sends no request.
 func New(opts ...Option) (*Client, error) {
 	s := settings{variable: environmentVariable}
 	for _, o := range opts {
@@ -75,7 +75,7 @@ func (c *Client) String() string {
 	return "postern.Client(" + c.base.String() + ")"
 }
 
-// Format writes String, whatever the verb is.
+// Format writes String, for any verb.
 func (c Client) Format(state fmt.State, _ rune) { _, _ = io.WriteString(state, c.String()) }
 
 // sleep waits for d, or until ctx is done.

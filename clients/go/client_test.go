@@ -126,7 +126,7 @@ func TestStreamThatDoesNotEnd(t *testing.T) {
 	}
 }
 
-// hang answers nothing until the client disconnects.
+// hang does not respond until the client disconnects.
 func hang(_ http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body) // otherwise the server does not notice
 	<-r.Context().Done()

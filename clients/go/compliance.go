@@ -31,7 +31,7 @@ type ComplianceProject struct {
 	Status string `json:"status"` // active or archived
 }
 
-// ComplianceGovernor says what the Governor checks.
+// ComplianceGovernor describes the Governor's checks.
 type ComplianceGovernor struct {
 	Available            bool         `json:"available"` // in the project's plan
 	Enabled              bool         `json:"enabled"`
@@ -40,10 +40,10 @@ type ComplianceGovernor struct {
 	PolicyVersion        int          `json:"policyVersion"`        // 0 without a policy
 	Unchecked            string       `json:"unchecked"`            // allow or block
 	Input                ActionCounts `json:"input"`
-	System               ActionCounts `json:"system,omitzero"` // of system texts and definitions of tools
+	System               ActionCounts `json:"system,omitzero"` // of system messages and tool definitions
 	Output               ActionCounts `json:"output"`
-	Exemptions           int          `json:"exemptions,omitzero"`           // exempted values and patterns
-	ExemptAgentAddresses bool         `json:"exemptAgentAddresses,omitzero"` // the addresses of coding agents are exempted
+	Exemptions           int          `json:"exemptions,omitzero"`           // number of exempted values and patterns
+	ExemptAgentAddresses bool         `json:"exemptAgentAddresses,omitzero"` // whether the addresses of coding agents are exempted
 	KeywordLists         int          `json:"keywordLists"`
 	Patterns             int          `json:"patterns"`
 	AnswerSchema         bool         `json:"answerSchema"`
@@ -58,11 +58,11 @@ type ActionCounts struct {
 	Block  int `json:"block"`
 }
 
-// ComplianceRegistry compares the used models with the registry.
+// ComplianceRegistry compares the models in use with the registry.
 type ComplianceRegistry struct {
 	Enforcement    string             `json:"enforcement"` // off, warn or enforce
 	States         map[ModelState]int `json:"states"`
-	Unregistered   []string           `json:"unregistered"`   // models that were used and have no entry, at most 100
+	Unregistered   []string           `json:"unregistered"`   // models that were used but have no entry, at most 100
 	OverdueReviews []string           `json:"overdueReviews"` // models whose review date has passed, at most 100
 }
 
@@ -70,7 +70,7 @@ type ComplianceRegistry struct {
 type ComplianceViolations struct {
 	Open         int              `json:"open"`
 	Acknowledged int              `json:"acknowledged"`
-	BySeverity   map[Severity]int `json:"bySeverity"` // of the newest open ones, as many as Counted
+	BySeverity   map[Severity]int `json:"bySeverity"` // of the newest open violations, as many as Counted
 	Counted      int              `json:"counted"`
 }
 
@@ -113,7 +113,7 @@ type Checkpoint struct {
 	Signature string    `json:"signature"` // Ed25519, base64
 }
 
-// Signing says with which key the deployment signs.
+// Signing has the keys with which the deployment signs.
 type Signing struct {
 	Configured bool        `json:"configured"`
 	PublicKeys []PublicKey `json:"publicKeys"` // the one in use comes first
@@ -125,8 +125,8 @@ type PublicKey struct {
 	PublicKey string `json:"publicKey"` // Ed25519, 32 bytes in base64
 }
 
-// Summary returns what the Governor checks, how the used models compare with the registry, the open violations, and the
-// state of the project's chains.
+// Summary describes the Governor's checks, how the models in use compare with the registry, the open violations, and
+// the state of the project's chains.
 func (s ComplianceService) Summary(ctx context.Context, opts ...CallOption) (*ComplianceSummary, error) {
 	summary, _, err := fetch[ComplianceSummary](ctx, s.client, get("/api/compliance/summary", nil), opts)
 	return summary, err

@@ -5,14 +5,14 @@ import "context"
 // TokenCount is the number of input tokens of a completion.
 type TokenCount struct {
 	PromptTokens int    `json:"promptTokens"`
-	Estimated    bool   `json:"estimated"` // by the gateway: the provider cannot count or has failed, or the key is for development
-	Provider     string `json:"provider"`  // that would serve the completion; mock for development keys
+	Estimated    bool   `json:"estimated"` // estimated by the gateway, because the provider cannot count or has failed, or the key is for development
+	Provider     string `json:"provider"`  // the provider that would serve the completion; mock for development keys
 	Model        string `json:"model"`
 	Meta         Meta   `json:"-"`
 }
 
 // CountTokens counts the input tokens that Complete would send with the same parameters. It costs nothing, counts
-// toward the request limits and is repeated like a read. Its errors are those of Error.
+// toward the request limits, and is retried like a read. Its errors are those of Error.
 func (s AIService) CountTokens(ctx context.Context, params CompletionParams, opts ...CallOption) (*TokenCount, error) {
 	r, err := params.request("/api/ai/count-tokens")
 	if err != nil {
@@ -26,7 +26,7 @@ func (s AIService) CountTokens(ctx context.Context, params CompletionParams, opt
 	return &body.TokenCount, nil
 }
 
-// tokenCountBody is a response that must have its count.
+// tokenCountBody is a response that must contain the count.
 type tokenCountBody struct {
 	TokenCount
 	PromptTokens *int `json:"promptTokens"`

@@ -1,7 +1,7 @@
 // Package postern is the client library of Postern, an AI gateway.
 //
-// A Client needs an API key, and the gateway's address unless it runs on this machine. Both can come from POSTERN_API_KEY
-// and POSTERN_BASE_URL:
+// A Client needs an API key. It also needs the gateway's address, unless the gateway runs on this machine. Both can
+// come from POSTERN_API_KEY and POSTERN_BASE_URL:
 //
 //	client, err := postern.New()
 //	if err != nil {
@@ -22,7 +22,7 @@
 // # Absent and zero
 //
 // In parameters, options and results, a zero value means absent. Where zero has its own meaning, such as a
-// temperature of 0, the field is a pointer; Ptr makes one.
+// temperature of 0, the field is a pointer, which Ptr creates.
 //
 // # Errors
 //
@@ -33,19 +33,20 @@
 //
 // # Retries
 //
-// A call makes up to three attempts: after a failed connection, a timeout, and the statuses 408, 409, 429 and 500 or
-// above, unless the response says otherwise. The pause is what the response asks for, or grows from half a second. Streams are
-// retried until their headers have arrived. Without WithIdempotency, a completion whose connection broke may be charged
-// twice. Changes to violations and models, and calls of Post, are retried only if the gateway is certain not to have
-// executed them.
+// A call makes up to three attempts. It retries after a failed connection, a timeout, and the statuses 408, 409, 429
+// and 500 or above, unless the response says otherwise. The pause is the one that the response asks for, or else
+// starts at half a second and grows. Streams are retried until their headers have arrived. Without WithIdempotency, a
+// completion whose connection broke may be charged twice. Changes to violations and models, and calls of Post, are
+// retried only if the gateway is certain not to have executed them.
 //
-// If several calls of a client wait at the same time because responses ask for it, they resume one after another.
+// If several calls of a client are waiting at the same time because their responses ask for it, they resume one after
+// another.
 //
 // # Your own functions
 //
 // A key may come from a function (WithAPIKeyFunc), and hooks see each attempt and response (WithRequestHook,
-// WithResponseHook). Several goroutines may call them at the same time. They get the context of the attempt, so the
-// call ends when it is canceled or times out, even while they run.
+// WithResponseHook). Several goroutines may call these functions at the same time. They receive the attempt's
+// context. The call ends when that context is canceled or times out, even while a function is running.
 //
 // # Money
 //

@@ -18,10 +18,10 @@ const page = "../../docs/clients/go.md"
 type block struct {
 	kind, code string
 	section    string // its heading
-	output     string // of the block, if the one that follows shows it
+	output     string // the block's output, if the next block shows it
 }
 
-// codeBlocks returns the blocks of a page without their indentation. Outputs are with their blocks.
+// codeBlocks returns the blocks of a page without their indentation. Each output belongs to its block.
 func codeBlocks(t *testing.T, file string) []block {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -50,19 +50,19 @@ func codeBlocks(t *testing.T, file string) []block {
 	return blocks
 }
 
-// shows reports whether a block's output is the one of the page, where … stands for anything. The tests' catalog has
-// other models than the demo.
+// shows reports whether a block's output matches the page, where … matches anything. The tests' catalog has other
+// models than the demo.
 func (b block) shows(output string) bool {
 	pattern := strings.NewReplacer("…", ".*", "gpt-4\\.1-mini", "\\S+").Replace(regexp.QuoteMeta(b.output))
 	return regexp.MustCompile("(?s)^" + pattern + "$").MatchString(output)
 }
 
-// documentation is the code blocks of docs/clients/go.md, by how they are run.
+// documentation has the code blocks of docs/clients/go.md, grouped by how they are run.
 type documentation struct {
 	quickStart []block // commands, and a program
 	fragments  []block
 	webhook    block   // a function
-	commands   []block // in the module of a program
+	commands   []block // run in the module of a program
 }
 
 func readDocumentation(t *testing.T) (d documentation) {
@@ -118,7 +118,7 @@ func main() {
 }
 `
 
-// newFragments is a program that runs the block with the number in its argument.
+// newFragments builds a program that runs the block whose number is its argument.
 func newFragments(t *testing.T, blocks []block) program {
 	var cases strings.Builder
 	for i, b := range blocks {
@@ -161,8 +161,8 @@ func runCommands(t *testing.T, d documentation, p program) {
 	}
 }
 
-// quickStartScript is the commands of the quick start in their order, except `make dev`, which the test's gateway replaces.
-// They are run in folders that have nothing but the package and what `make dev` writes.
+// quickStartScript returns the commands of the quick start in order, except `make dev`, which the test's gateway
+// replaces. They run in folders that contain only the package and the files that `make dev` writes.
 func quickStartScript(t *testing.T, blocks []block) string {
 	kinds, script := []string{}, "cd \"$REPOSITORY\"\n"
 	for _, b := range blocks {

@@ -6,21 +6,21 @@ import "context"
 type EmbedParams struct {
 	Model      string   `json:"model"`                // an embedding model, or provider/model
 	Input      []string `json:"input"`                // up to 2048 texts
-	Dimensions int      `json:"dimensions,omitempty"` // length of each vector, if the model lets it be chosen
+	Dimensions int      `json:"dimensions,omitempty"` // length of each vector, if the model supports other lengths
 
 	CacheControl string `json:"-"` // as in CompletionParams
 	Strict       bool   `json:"-"` // as in CompletionParams
 }
 
-// Embedding has the vectors of texts.
+// Embedding has the embedding vectors of texts.
 type Embedding struct {
-	Embeddings [][]float64 `json:"embeddings"` // a vector for each text, in their order
+	Embeddings [][]float64 `json:"embeddings"` // one vector for each text, in the same order
 	Provider   string      `json:"provider"`   // mock is the built-in provider of development keys
 	Model      string      `json:"model"`
 	CacheHit   bool        `json:"cacheHit"` // served from the gateway's cache
 	Usage      Usage       `json:"usage"`
-	Attempts   int         `json:"attempts"`  // calls of providers; 0 on a cache hit
-	LatencyMs  int         `json:"latencyMs"` // milliseconds that the gateway took
+	Attempts   int         `json:"attempts"`  // provider calls; 0 on a cache hit
+	LatencyMs  int         `json:"latencyMs"` // time that the gateway took, in milliseconds
 	Governor   *Governance `json:"governor"`  // nil if the project does not use the Governor
 	Meta       Meta        `json:"-"`
 }
@@ -42,7 +42,7 @@ func (s AIService) Embed(ctx context.Context, params EmbedParams, opts ...CallOp
 	return &body.Embedding, nil
 }
 
-// embeddingBody is a response that must have its vectors.
+// embeddingBody is a response that must contain the vectors.
 type embeddingBody struct{ Embedding }
 
 func (b *embeddingBody) missing() string {

@@ -10,17 +10,17 @@ import (
 	"strings"
 )
 
-// Get calls an endpoint that has no method of its own, and parses its JSON into out, a pointer as for encoding/json, or nil
-// to ignore it. path begins with one slash and has no query, which WithQuery sets; it is sent as it is, below the base URL. Status
-// 204 counts as null. JSON that does not fit out, or anything else, is an *InvalidResponseError. Other errors, retries and
-// logs are those of other reads.
+// Get calls an endpoint that has no method of its own and parses its JSON into out. As for encoding/json, out is a
+// pointer; nil ignores the response. path begins with one slash and is sent unchanged after the base URL. It has no
+// query, which WithQuery sets. Status 204 counts as null. A response that is not JSON or does not fit out is an
+// *InvalidResponseError. Other errors, retries and logs are as for other reads.
 func (c *Client) Get(ctx context.Context, path string, out any, opts ...CallOption) error {
 	return c.endpoint(ctx, request{method: http.MethodGet, path: path}, out, opts)
 }
 
-// Post sends body as JSON, as Get calls an endpoint. A nil body sends none; a json.RawMessage is sent as it is. A call is not
-// repeated after a lost connection or a server's error, because its change may have been made; it is with
-// WithIdempotencyKey, which the endpoint must know.
+// Post sends body as JSON and otherwise works like Get. If body is nil, no body is sent. A json.RawMessage is sent
+// unchanged. A call is not repeated after a lost connection or a server error, because its change may have been made.
+// With WithIdempotencyKey it is repeated, if the endpoint supports such keys.
 func (c *Client) Post(ctx context.Context, path string, body, out any, opts ...CallOption) error {
 	r := request{method: http.MethodPost, path: path, governed: true, change: true, keyed: true}
 	if body != nil {
@@ -64,7 +64,7 @@ func pathProblem(path string) string {
 		return "must be of ASCII characters without spaces, ?, # and \\: percent-encode them, and use WithQuery for a query"
 	case err != nil:
 		return "has a malformed percent-encoding"
-	case slices.ContainsFunc(strings.FieldsFunc(decoded, isSlash), isDots): // servers and proxies resolve them, also encoded ones
+	case slices.ContainsFunc(strings.FieldsFunc(decoded, isSlash), isDots): // servers and proxies resolve them, even if they are encoded
 		return "must not have . and .. as segments"
 	}
 	return ""

@@ -81,7 +81,7 @@ func TestPostBodies(t *testing.T) {
 	}
 }
 
-// TestIdempotencyOfPost checks that only a key of the call makes it repeatable.
+// TestIdempotencyOfPost checks that only the call's own key makes it repeatable.
 func TestIdempotencyOfPost(t *testing.T) {
 	for name, c := range map[string]struct {
 		option CallOption
@@ -168,7 +168,7 @@ func TestQueryNeedsAName(t *testing.T) {
 	}, "postern: WithQuery must have a name")
 }
 
-// TestDefaultsAreNotShared checks that the options of a call change nothing of the client's.
+// TestDefaultsAreNotShared checks that the options of a call do not change anything about the client's.
 func TestDefaultsAreNotShared(t *testing.T) {
 	var got []string
 	client := newFake(t, func(w http.ResponseWriter, r *http.Request) {

@@ -54,8 +54,8 @@ type APIConnectionError struct {
 	Cause error // of the last attempt
 
 	call   string // method and path, such as "POST /api/ai/chat"
-	origin string // of the gateway, such as http://127.0.0.1:8787
-	slow   string // function of the caller that took too long; empty for the gateway
+	origin string // the gateway's address, such as http://127.0.0.1:8787
+	slow   string // the caller's function that took too long; empty if it was the gateway
 }
 
 func (e *APIConnectionError) Error() string {
@@ -66,8 +66,8 @@ func (e *APIConnectionError) posternError() {}
 // Unwrap returns the cause.
 func (e *APIConnectionError) Unwrap() error { return e.Cause }
 
-// APITimeoutError reports that an attempt took longer than its timeout (see WithTimeout), in the last attempt. It is not a
-// context.DeadlineExceeded, which means that the time for the whole call is over.
+// APITimeoutError reports that an attempt took longer than its timeout (see WithTimeout), in the last attempt. It is
+// distinct from context.DeadlineExceeded, which means that the time for the whole call is over.
 type APITimeoutError struct {
 	*APIConnectionError
 	Duration time.Duration // the timeout
@@ -86,7 +86,7 @@ func (e *APITimeoutError) Timeout() bool { return true }
 // Unwrap returns the error as an *APIConnectionError.
 func (e *APITimeoutError) Unwrap() error { return e.APIConnectionError }
 
-// APIAbortedError reports that the call's context was canceled, or its deadline passed. errors.Is finds the context's
+// APIAbortedError reports that the call's context was canceled or its deadline passed. errors.Is finds the context's
 // error, context.Canceled or context.DeadlineExceeded, and its cause.
 type APIAbortedError struct {
 	Err   error // of the context
@@ -103,7 +103,8 @@ func (e *APIAbortedError) posternError() {}
 // Unwrap returns the context's error and its cause.
 func (e *APIAbortedError) Unwrap() []error { return []error{e.Err, e.Cause} }
 
-// InvalidResponseError reports a response that does not have the promised form, for example that of a proxy on the way.
+// InvalidResponseError reports a response that does not have the promised form, for example one from a proxy in
+// between.
 type InvalidResponseError struct {
 	StatusCode int
 	RequestID  string // empty if the response has none
@@ -120,7 +121,7 @@ type StreamError struct {
 	Message   string
 	Code      string    // for example provider_error or blocked_by_policy; incomplete_stream if it ended early
 	RequestID string    // empty if unknown
-	Findings  []Finding // of the Governor, for blocked_by_policy
+	Findings  []Finding // the Governor's findings, for blocked_by_policy
 	Text      string    `json:"-"` // the text before the error; not in logs, because it may be confidential
 	Cause     error     // an *APIConnectionError or *APITimeoutError if the connection failed; otherwise nil
 }
@@ -133,17 +134,17 @@ func (e *StreamError) posternError() {}
 // Unwrap returns the cause.
 func (e *StreamError) Unwrap() error { return e.Cause }
 
-// OutputValidationError reports that a completion's text is not JSON, or does not match the type wanted.
+// OutputValidationError reports that a completion's text is not JSON or does not match the expected type.
 type OutputValidationError struct {
 	Issues     []Issue
-	Text       string      `json:"-"` // of the model; not in logs, because it may be confidential
-	Completion *Completion `json:"-"` // with the text, usage and cost
-	Cause      error       `json:"-"` // of encoding/json or of Validate
+	Text       string      `json:"-"` // the model's output; not in logs, because it may be confidential
+	Completion *Completion `json:"-"` // has the text, usage and cost
+	Cause      error       `json:"-"` // the error of encoding/json or Validate
 }
 
 // Issue is one problem of a model's output.
 type Issue struct {
-	Path    string // of the value, such as lines.price; empty for the whole output
+	Path    string // path of the value, such as lines.price; empty for the whole output
 	Message string
 }
 
@@ -166,14 +167,14 @@ type APIError struct {
 	Message    string      // the gateway's own text, or "HTTP" and the status; Error adds the first problem
 	RequestID  string      // as in the gateway's log; empty if unknown
 	Details    []Detail    // the problems of the request
-	Findings   []Finding   // of the Governor, for blocked_by_policy
+	Findings   []Finding   // the Governor's findings, for blocked_by_policy
 	Attempts   *Attempts   // requests to providers; nil if none were sent
-	ResetsAt   time.Time   // when the limit or the budget resets that refused the call; zero for other errors
+	ResetsAt   time.Time   // when the limit or budget that refused the call resets; zero for other errors
 	Header     http.Header // of the response
 
-	// For Error.
-	address string // of a response that is not the API's
-	hint    string // what may be wrong with the base URL or the key
+	// Used by Error.
+	address string // address of a response that is not from the API
+	hint    string // suggests what may be wrong with the base URL or the key
 }
 
 // Detail is one problem of a request.

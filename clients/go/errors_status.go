@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// BadRequestError is status 400: the request is invalid; Details lists up to 20 problems.
+// BadRequestError is status 400: the request is invalid. Details lists up to 20 problems.
 type BadRequestError struct{ *APIError }
 
 // AuthenticationError is status 401: the key is missing, unknown, inactive or expired, or its project is archived.
@@ -95,7 +95,7 @@ func (c *call) responseError(r *Response, body []byte) error {
 	return e.special(*c.settings.governor.Enabled, c.client.now())
 }
 
-// special returns the error as the type of its status.
+// special returns the error as the type for its status.
 func (e *APIError) special(governed bool, now time.Time) error {
 	switch {
 	case e.StatusCode == http.StatusBadRequest:
@@ -124,8 +124,9 @@ func (e *APIError) special(governed bool, now time.Time) error {
 	return e
 }
 
-// newAPIError reads {"error", "code", "requestId", "details", "findings", "resetsAt"}. It returns false for bodies that are not the
-// gateway's, such as the page of a proxy: their message is "HTTP" and the status. A member of another type counts as absent.
+// newAPIError reads {"error", "code", "requestId", "details", "findings", "resetsAt"}. It returns false for bodies
+// that are not from the gateway, such as a proxy's page. Their message is "HTTP" and the status. A field of another
+// type counts as absent.
 func newAPIError(r *Response, body []byte) (*APIError, bool) {
 	e := &APIError{
 		StatusCode: r.StatusCode,
@@ -148,8 +149,9 @@ func newAPIError(r *Response, body []byte) (*APIError, bool) {
 	return e, true
 }
 
-// faultOf returns the members of an error. Those under /v1 have the forms of OpenAI and Anthropic, which the gateway sends with
-// its request_id: {"error": {"message", "code", "param"}, "request_id"}. They have the first problem or finding in their message.
+// faultOf returns the fields of an error. Errors under /v1 have the formats of OpenAI and Anthropic, with the
+// gateway's request_id added: {"error": {"message", "code", "param"}, "request_id"}. Their message includes the first
+// problem or finding.
 func faultOf(body []byte) map[string]json.RawMessage {
 	var fault map[string]json.RawMessage
 	_ = json.Unmarshal(body, &fault)
@@ -167,7 +169,7 @@ func faultOf(body []byte) map[string]json.RawMessage {
 	return flat
 }
 
-// member returns a member of an object, or zero if it is absent or of another type.
+// member returns a field of an object, or zero if it is absent or has another type.
 func member[T any](object map[string]json.RawMessage, name string) T {
 	var value, none T
 	if json.Unmarshal(object[name], &value) != nil {

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// Error returns the gateway's text with the first problem or finding, and in parentheses the status, code and request ID:
-// "postern: Invalid request: temperature: must be … (400, invalid_request, req_…)". The text of another server's response
-// has the URL without the query.
+// Error returns the gateway's message with the first problem or finding, followed by the status, code and request ID
+// in parentheses: "postern: Invalid request: temperature: must be … (400, invalid_request, req_…)". For a response
+// from another server, the message contains the URL without the query.
 func (e *APIError) Error() string {
 	if e.address != "" {
 		return fmt.Sprintf("postern: %s from %s%s%s", e.Message, e.address, e.hint, known(e.RequestID))
@@ -19,7 +19,8 @@ func (e *APIError) Error() string {
 	return fmt.Sprintf("postern: %s%s%s%s", e.Message, e.problem(), e.hint, known(strconv.Itoa(e.StatusCode), e.Code, e.RequestID))
 }
 
-// problem returns the first problem of the request, or else the first finding, after a colon. It says how many follow.
+// problem returns the first problem of the request, or else the first finding, after a colon. It also says how many
+// more there are.
 func (e *APIError) problem() string {
 	var problems, findings []string
 	for _, d := range e.Details {
@@ -41,12 +42,12 @@ func (e *APIError) problem() string {
 	return ": " + problems[0] + more(len(problems))
 }
 
-// text describes the finding: "messages[0].content contains personal.email (medium)".
+// text returns a description of the finding: "messages[0].content contains personal.email (medium)".
 func (f Finding) text() string {
 	return joined(f.Path, " contains ", f.Rule) + known(string(f.Severity))
 }
 
-// known returns the texts that are not empty in parentheses.
+// known returns the non-empty strings, in parentheses.
 func known(texts ...string) string {
 	texts = slices.DeleteFunc(texts, func(text string) bool { return text == "" })
 	if len(texts) == 0 {
@@ -55,7 +56,7 @@ func known(texts ...string) string {
 	return " (" + strings.Join(texts, ", ") + ")"
 }
 
-// more says how many follow the first of n.
+// more says how many items follow the first of n.
 func more(n int) string {
 	if n < 2 {
 		return ""
@@ -63,7 +64,7 @@ func more(n int) string {
 	return fmt.Sprintf(" (and %d more)", n-1)
 }
 
-// joined returns two texts with a separator, or the one that is not empty.
+// joined returns two strings with a separator between them, or only the non-empty one.
 func joined(a, separator, b string) string {
 	if a == "" || b == "" {
 		return a + b
@@ -71,7 +72,7 @@ func joined(a, separator, b string) string {
 	return a + separator + b
 }
 
-// suffixed returns text after a separator, or "" for an empty text.
+// suffixed returns text after a separator, or "" if text is empty.
 func suffixed(separator, text string) string {
 	if text == "" {
 		return ""
@@ -79,7 +80,7 @@ func suffixed(separator, text string) string {
 	return separator + text
 }
 
-// namePage adds the address to the error of an HTML page with a status of success, as of a sign-in.
+// namePage adds the address to the error for an HTML page with a success status, such as a sign-in page.
 func (c *call) namePage(err error, r *Response) error {
 	var wrong *InvalidResponseError
 	if errors.As(err, &wrong) && isPage(r) {
@@ -90,7 +91,8 @@ func (c *call) namePage(err error, r *Response) error {
 
 func isPage(r *Response) bool { return strings.HasPrefix(r.Header.Get("content-type"), "text/html") }
 
-// baseHint asks about a base URL that ends in a path of the gateway, if another page than the API's JSON is there.
+// baseHint asks about a base URL that ends in one of the gateway's paths, if the response there is not the API's
+// JSON.
 func (c *call) baseHint(r *Response) string {
 	if r.StatusCode != http.StatusNotFound && !isPage(r) {
 		return ""
@@ -103,7 +105,7 @@ func (c *call) baseHint(r *Response) string {
 	return ""
 }
 
-// keyHint says which kind of key a call needs, if the client's is of the other.
+// keyHint says which kind of key a call needs, if the client has the other kind.
 func (c *call) keyHint() string {
 	path, key := c.request.path, c.key
 	switch {

@@ -14,7 +14,7 @@ import (
 	postern "github.com/postern-ai/postern/clients/go"
 )
 
-// answers are those of the gateway in the examples, by method and path.
+// answers are the gateway's responses in the examples, keyed by method and path.
 var answers = map[string]string{
 	"POST /api/ai/chat": `data: {"type":"delta","text":"1 2"}` + "\n\n" + `data: {"type":"delta","text":" 3"}` + "\n\n" +
 		`data: {"type":"done","provider":"openai","model":"gpt-4.1-mini","usage":{"totalTokens":12,"costCents":0.00034}}` +

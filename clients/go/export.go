@@ -34,25 +34,26 @@ type ExportParams struct {
 
 // Record is a line of an export.
 type Record struct {
-	// Kind is event, policy, key, request, usage or model; or header, the first line of a page, which says which records are
-	// complete, a sample, or entries of a chain.
+	// Kind is event, policy, key, request, usage, model or header. A header is the first line of a page. It says
+	// which records are complete, a sample, or entries of a chain.
 	Kind string
-	// Line has the bytes of the line as the gateway sent them, without the line feed. A file of all lines, each with a line
-	// feed, can be verified with postern verify.
+	// Line has the line's bytes exactly as the gateway sent them, without the line feed. The command postern verify
+	// can verify a file with all lines, each followed by a line feed.
 	Line []byte
 }
 
-// Decode parses the line, a JSON object, into value. docs/guides/compliance.md describes the members.
+// Decode parses the line, a JSON object, into value. docs/guides/compliance.md describes the fields.
 func (r Record) Decode(value any) error { return json.Unmarshal(r.Line, value) }
 
-// Export yields the lines of all pages. If entries are pruned meanwhile, it ends with a *ConflictError: start again.
+// Export yields the lines of all pages. If entries are pruned in the meantime, it ends with a *ConflictError, and you
+// need to start again.
 func (s ComplianceService) Export(ctx context.Context, params ExportParams, opts ...CallOption) iter.Seq2[Record, error] {
 	const path = "/api/compliance/export"
 	first := queryOf(
 		"type", string(params.Type), "from", timestamp(params.From), "to", timestamp(params.To), "limit", number(params.Limit),
 	).Encode()
 	return eachItem(func(query string) (*Page[Record], error) {
-		values, _ := url.ParseQuery(query) // its own, or one that nextQuery accepted
+		values, _ := url.ParseQuery(query) // the query is its own or one that nextQuery accepted
 		page := &Page[Record]{}
 		_, err := fetchText(ctx, s.client, get(path, values), opts, func(response *Response, text []byte) (err error) {
 			if page.Items, err = records(response, text); err == nil {
@@ -64,7 +65,7 @@ func (s ComplianceService) Export(ctx context.Context, params ExportParams, opts
 	}, first)
 }
 
-// records splits a page into lines. With an error, it returns the lines before.
+// records splits a page into lines. If there is an error, it also returns the lines before it.
 func records(response *Response, text []byte) ([]Record, error) {
 	var all []Record
 	for _, line := range bytes.Split(text, []byte{'\n'}) {
@@ -88,7 +89,7 @@ func records(response *Response, text []byte) ([]Record, error) {
 // nextLink matches a link to the next page in a Link header (RFC 8288).
 var nextLink = regexp.MustCompile(`<([^>]*)>\s*;[^,]*\brel="?next"?`)
 
-// nextQuery returns the query of the link to the next page, or "" on the last page. Only the query is used, so that no
+// nextQuery returns the query of the link to the next page, or "" on the last page. Only the query is used, so no
 // response can send the key to another address.
 func (s ComplianceService) nextQuery(response *Response, path string) (string, error) {
 	match := nextLink.FindStringSubmatch(response.Header.Get("link"))

@@ -22,7 +22,7 @@ const (
 
 var hello = CompletionParams{Messages: []Message{User("Hello!")}}
 
-// answer responds with a status and a body. The type of the body follows from its beginning.
+// answer responds with a status and a body. It derives the content type from how the body begins.
 func answer(w http.ResponseWriter, status int, body string) {
 	kind := "application/json"
 	if body != "" && body[0] == 'd' {
@@ -34,7 +34,7 @@ func answer(w http.ResponseWriter, status int, body string) {
 }
 
 // openBodies is a transport that counts what a call must release: response bodies, and contexts, which their parent
-// keeps until they are done.
+// context keeps until they are done.
 type openBodies struct {
 	http.RoundTripper
 	open     atomic.Int64
@@ -74,8 +74,8 @@ func (b *countedBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// newFake returns a client of a server with the given handler. It does not pause. After the test, no body may be open and
-// no goroutine may be left.
+// newFake returns a client for a server with the given handler. The client does not pause. After the test, no body
+// may be open and no goroutine may be left.
 func newFake(t *testing.T, handler http.HandlerFunc, opts ...Option) *Client {
 	before := runtime.NumGoroutine()
 	server := httptest.NewServer(handler)
@@ -107,7 +107,7 @@ func newFake(t *testing.T, handler http.HandlerFunc, opts ...Option) *Client {
 	return client
 }
 
-// newScripted returns a client of a server that gives the bodies in order, then the last one again.
+// newScripted returns a client for a server that responds with the bodies in order, then repeats the last one.
 func newScripted(t *testing.T, status int, bodies ...string) *Client {
 	var n atomic.Int64
 	return newFake(t, func(w http.ResponseWriter, _ *http.Request) {

@@ -39,12 +39,12 @@ func fetchText(ctx context.Context, c *Client, r request, opts []CallOption, use
 	return last, err
 }
 
-// incomplete is a value that may lack a required member.
+// incomplete is a value that may lack a required field.
 type incomplete interface {
-	missing() string // name of the member, or empty
+	missing() string // name of the missing field, or empty
 }
 
-// decode parses a JSON object. Members that value does not have are ignored: the API may grow.
+// decode parses a JSON object. Fields that value does not have are ignored, because the API may grow.
 func decode(r *Response, text []byte, value any) error {
 	if text = bytes.TrimLeft(text, " \t\r\n"); len(text) == 0 || text[0] != '{' || json.Unmarshal(text, value) != nil {
 		return invalid(r, "the body is not the expected JSON object")
@@ -59,7 +59,7 @@ func get(path string, query url.Values) request {
 	return request{method: http.MethodGet, path: path, query: query}
 }
 
-// withBody returns r with a body of value as JSON. Go's escapes of <, > and & would be correct but longer.
+// withBody returns r with value as its JSON body. Go's escapes for <, > and & would be correct but longer.
 func withBody(r request, value any) (request, error) {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)

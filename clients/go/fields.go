@@ -6,9 +6,10 @@ import (
 	"time"
 )
 
-// Readers of header fields. A malformed field is a missing one: metadata never makes a good response fail.
+// Functions that read header fields. A malformed field counts as missing, so metadata never makes a good response
+// fail.
 
-// isDecimal reports whether text is digits with an optional fraction, without a sign or an exponent.
+// isDecimal reports whether text consists of digits with an optional fraction, without a sign or an exponent.
 func isDecimal(text string) bool {
 	whole, fraction, dotted := strings.Cut(text, ".")
 	return isDigits(whole) && (!dotted || isDigits(fraction))
@@ -43,7 +44,7 @@ func seconds(text string) *time.Duration {
 	return Ptr(time.Duration(*n * float64(time.Second)))
 }
 
-// list splits text, and trims and drops empty items.
+// list splits text, trims the items and drops empty ones.
 func list(text, separator string) []string {
 	var items []string
 	for _, item := range strings.Split(text, separator) {

@@ -6,10 +6,10 @@ import (
 	postern "github.com/postern-ai/postern/clients/go"
 )
 
-// adminToken is that of the gateways, as test/sdk/gateway.mjs says.
+// adminToken is the gateways' admin token, as in test/sdk/gateway.mjs.
 const adminToken = "sdk-tests-admin-token"
 
-// gateway is a real gateway; test/clients/gateway.mjs describes its keys.
+// gateway is a real gateway. test/clients/gateway.mjs describes its keys.
 type gateway struct {
 	URL            string `json:"url"`
 	ProjectID      string `json:"projectId"`
@@ -19,8 +19,8 @@ type gateway struct {
 	ProjectKey     string `json:"projectKey"`
 }
 
-// TestRealGateway calls every method on real gateways, and runs the documentation's programs. It does not repeat what the
-// scripted server shows.
+// TestRealGateway calls every method on real gateways, and runs the documentation's programs. It does not repeat the
+// tests with the scripted server.
 func TestRealGateway(t *testing.T) {
 	docs := readDocumentation(t)
 	fragments, receiver := newFragments(t, docs.fragments), newReceiver(t, docs.webhook)

@@ -6,7 +6,8 @@ import (
 	"net/http"
 )
 
-// GovernorService checks texts by the project's policy. It needs a gateway key (sk_…) with the permission validate.
+// GovernorService checks texts against the project's policy. It needs a gateway key (sk_…) with the permission
+// validate.
 type GovernorService struct{ client *Client }
 
 // Decision is what the Governor decides about a text.
@@ -19,7 +20,7 @@ const (
 	DecisionBlock   Decision = "block"
 )
 
-// Direction is the direction of a text.
+// Direction is the direction in which a text is sent.
 type Direction string
 
 // The directions.
@@ -31,7 +32,7 @@ const (
 // Severity is the severity of a rule.
 type Severity string
 
-// The severities, with their points of a risk score: 5, 20, 40 and 100.
+// The severities. In a risk score, they count 5, 20, 40 and 100 points.
 const (
 	SeverityLow      Severity = "low"
 	SeverityMedium   Severity = "medium"
@@ -42,12 +43,13 @@ const (
 // ValidationParams are texts to check: exactly one of Text, Texts and Messages.
 type ValidationParams struct {
 	Text      string    `json:"text,omitempty"`
-	Texts     []string  `json:"texts,omitempty"` // at most 100; each has a result of its own
+	Texts     []string  `json:"texts,omitempty"` // at most 100; each has its own result
 	Messages  []Message `json:"messages,omitempty"`
 	Direction Direction `json:"direction,omitempty"` // default DirectionInput
 }
 
-// Validation is the outcome of a check. For Texts, Results has one for each, and the embedded result is zero.
+// Validation is the outcome of a check. For Texts, Results has one result for each text, and the embedded result is
+// zero.
 type Validation struct {
 	ValidationResult
 	Results       []ValidationResult `json:"results"`
@@ -61,8 +63,8 @@ type ValidationResult struct {
 	Decision  Decision  `json:"decision"`
 	RiskScore int       `json:"riskScore"` // 0 to 100
 	Findings  []Finding `json:"findings"`  // at most 100
-	// Redacted is the text as a JSON string, or the messages as an array, with placeholders for what the policy redacts. It
-	// is nil or null if the policy redacts nothing.
+	// Redacted is the text as a JSON string, or the messages as an array, with placeholders for the redacted parts.
+	// It is nil or null if the policy redacts nothing.
 	Redacted json.RawMessage `json:"redacted"`
 }
 
@@ -72,12 +74,13 @@ type Finding struct {
 	Category string   `json:"category"` // for example personal
 	Severity Severity `json:"severity"`
 	Action   string   `json:"action"` // flag, redact or block
-	Path     string   `json:"path"`   // of the text in the request, for example messages[2].content
+	Path     string   `json:"path"`   // path of the text in the request, for example messages[2].content
 	Start    int      `json:"start"`  // offset of the first byte in the UTF-8 text
-	End      int      `json:"end"`    // offset behind the last byte
+	End      int      `json:"end"`    // offset just past the last byte
 }
 
-// Validate checks texts without calling a provider. It stores nothing, and counts as one request toward the key's limits.
+// Validate checks texts without calling a provider. It stores nothing and counts as one request toward the key's
+// limits.
 func (s GovernorService) Validate(ctx context.Context, params ValidationParams, opts ...CallOption) (*Validation, error) {
 	r, err := withBody(request{method: http.MethodPost, path: "/api/governor/validate", governed: true}, params)
 	if err != nil {

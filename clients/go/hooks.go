@@ -6,58 +6,59 @@ import (
 	"time"
 )
 
-// OutgoingRequest is what a request hook gets: one attempt, before it is sent.
+// OutgoingRequest is passed to a request hook. It is one attempt, before it is sent.
 type OutgoingRequest struct {
 	Method  string
-	Path    string      // below the base URL, without the query
+	Path    string      // after the base URL, without the query
 	Attempt int         // from 1
-	Header  http.Header // without the API key; what the hook changes is sent with this attempt
+	Header  http.Header // without the API key; the hook's changes apply to this attempt
 }
 
-// IncomingResponse is what a response hook gets, once the headers of a response have arrived.
+// IncomingResponse is passed to a response hook once the headers of a response have arrived.
 type IncomingResponse struct {
 	Method     string
-	Path       string // below the base URL, without the query
+	Path       string // after the base URL, without the query
 	Attempt    int    // from 1
 	StatusCode int
 	Header     http.Header   // a copy
 	RequestID  string        // as in the gateway's log; empty if the response has none
-	Duration   time.Duration // from sending the request to the response's headers
+	Duration   time.Duration // from sending the request until the response's headers arrived
 }
 
-// hooks are functions of the caller; nil is none.
+// hooks are the caller's functions. nil means that there is none.
 type hooks struct {
 	request  func(context.Context, *OutgoingRequest) error
 	response func(context.Context, *IncomingResponse) error
 }
 
-// WithRequestHook calls hook before each attempt, also of streams. It may change the headers of the attempt, for example
-// to add a traceparent, but neither the API key nor the headers of the connection. Its error ends the call, unchanged:
-// nothing is sent, logged or repeated. hook is called by several goroutines at a time and should end with its context,
-// which is that of the attempt. Of several request hooks, the last one counts.
+// WithRequestHook calls hook before each attempt, including those of streams. It may change the attempt's headers,
+// for example to add a traceparent, except the API key and the headers of the connection itself. If it returns an
+// error, the call ends with that error unchanged: nothing is sent, logged or repeated. Several goroutines may call
+// hook at the same time. It should return when its context, that of the attempt, ends. If there are several request
+// hooks, the last one counts.
 func WithRequestHook(hook func(ctx context.Context, request *OutgoingRequest) error) Option {
 	return clientOption(func(s *settings) { s.hooks.request = hook })
 }
 
-// WithResponseHook calls hook for each response, also with an error status, when its headers have arrived and before its
-// body is read. Without a response it is not called. Its error ends the call, unchanged, and closes the response. Otherwise
-// it is as WithRequestHook.
+// WithResponseHook calls hook for each response, including those with an error status, after its headers have arrived
+// and before its body is read. Without a response, hook is not called. If it returns an error, the call ends with
+// that error unchanged, and the response is closed. Otherwise it works like WithRequestHook.
 func WithResponseHook(hook func(ctx context.Context, response *IncomingResponse) error) Option {
 	return clientOption(func(s *settings) { s.hooks.response = hook })
 }
 
-// hookError ends a call with the error of a hook, which is not the client's to judge: it does not unwrap.
+// hookError ends a call with a hook's error. It does not unwrap, so the client does not interpret that error.
 type hookError struct{ cause error }
 
 func (e *hookError) Error() string { return e.cause.Error() }
 
-// header returns the headers of the attempt: those of the call, as the request hook has changed them, and the key.
+// header returns the headers of the attempt: those of the call, with the request hook's changes, and the key.
 func (b *responseBody) header() (http.Header, error) {
 	c := b.call
 	if err := b.readKey(); err != nil {
 		return nil, err
 	}
-	header := c.header.Clone() // a hook and a cookie jar change it
+	header := c.header.Clone() // a hook and a cookie jar may change it
 	if hook := c.client.hooks.request; hook != nil {
 		r := &OutgoingRequest{Method: c.request.method, Path: c.request.path, Attempt: c.attempts, Header: header}
 		err := b.guard("the request hook", func(ctx context.Context) error { return hook(ctx, r) })
@@ -69,7 +70,7 @@ func (b *responseBody) header() (http.Header, error) {
 		}
 		header = r.Header
 	}
-	return merged(header, http.Header{"X-Api-Key": {c.key}}), nil // a copy: a hook may keep its own
+	return merged(header, http.Header{"X-Api-Key": {c.key}}), nil // a copy, because the hook may keep its own
 }
 
 // show calls the response hook.
@@ -85,8 +86,8 @@ func (b *responseBody) show(r *Response, took time.Duration) error {
 	return b.guard("the response hook", func(ctx context.Context) error { return hook(ctx, seen) })
 }
 
-// guard runs a hook. If the call is aborted or the attempt's time is over, that ends the call, whatever the hook does. A
-// late hook does not repeat the call: its response may have arrived.
+// guard runs a hook. If the call is aborted or the attempt times out, the call ends, whatever the hook does. A hook
+// that takes too long does not cause a retry, because the response may have arrived.
 func (b *responseBody) guard(name string, hook func(context.Context) error) error {
 	err := interruptible(b.ctx, hook)
 	if ended := b.interrupted(name); ended != nil {
@@ -98,8 +99,9 @@ func (b *responseBody) guard(name string, hook func(context.Context) error) erro
 	return nil
 }
 
-// interruptible runs f, a function of the caller, and returns its error. It returns earlier if ctx is done, since f might
-// ignore it, and then runs on. A panic of f is one of the caller's goroutine, which may recover from it.
+// interruptible runs f, a function of the caller, and returns its error. It returns early if ctx is done, because f
+// might ignore ctx. f then keeps running. A panic in f becomes a panic in the caller's goroutine, which may recover
+// from it.
 func interruptible(ctx context.Context, f func(context.Context) error) error {
 	type outcome struct {
 		err      error

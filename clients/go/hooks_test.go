@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// TestHookErrorsAreUnchanged checks errors that the client would repeat, or take for the end of a stream, if they were its own.
+// TestHookErrorsAreUnchanged checks errors that would cause a retry or end a stream if they were the client's own.
 func TestHookErrorsAreUnchanged(t *testing.T) {
 	for name, cause := range map[string]error{
 		"end of file": io.EOF,
@@ -68,7 +68,8 @@ func TestResponseHookIsInterrupted(t *testing.T) {
 	}
 }
 
-// TestHooksChangeOneAttempt checks that a request hook changes nothing of the next attempt, and a response hook nothing at all.
+// TestHooksChangeOneAttempt checks that a request hook does not affect the next attempt, and that a response hook
+// cannot change anything.
 func TestHooksChangeOneAttempt(t *testing.T) {
 	var got []http.Header
 	var kept *OutgoingRequest

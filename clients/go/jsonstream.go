@@ -6,12 +6,12 @@ import (
 	"iter"
 )
 
-// JSONStream is a ChatStream whose whole text is parsed at its end. Use it as a ChatStream.
+// JSONStream is a ChatStream whose complete text is parsed at the end. Use it like a ChatStream.
 type JSONStream[T any] struct{ stream *ChatStream }
 
-// ChatJSON starts a completion in mode json as a stream. Its events are those of any stream: they arrive before anything is
-// validated. Data and Final read it to its end and then do what CompleteJSON does, with the same schema and the same
-// *OutputValidationError. Other errors are those of Chat.
+// ChatJSON starts a completion in mode json as a stream. Its events are those of any stream, and they arrive before
+// anything is validated. Data and Final read it to its end and then do the same as CompleteJSON, with the same schema
+// and the same *OutputValidationError. Other errors are those of Chat.
 func ChatJSON[T any](ctx context.Context, client *Client, params CompletionParams, opts ...CallOption) *JSONStream[T] {
 	if err := client.check(ctx); err != nil {
 		return &JSONStream[T]{&ChatStream{err: err}}
@@ -19,17 +19,17 @@ func ChatJSON[T any](ctx context.Context, client *Client, params CompletionParam
 	return &JSONStream[T]{client.AI.Chat(ctx, inJSONMode[T](params), opts...)}
 }
 
-// Events yields the stream's events once, as those of a ChatStream.
+// Events yields the stream's events once, like those of a ChatStream.
 func (s *JSONStream[T]) Events() iter.Seq2[Event, error] { return s.stream.Events() }
 
-// Text reads the stream to its end and returns its whole text, which is not validated.
+// Text reads the stream to its end and returns its complete text without validating it.
 func (s *JSONStream[T]) Text() (string, error) { return s.stream.Text() }
 
 // Usage reads the stream to its end and returns its token counts and cost.
 func (s *JSONStream[T]) Usage() (Usage, error) { return s.stream.Usage() }
 
-// Data reads the stream to its end and returns its text as a T, also if the events were read before. It is zero if there are
-// tool calls and no text.
+// Data reads the stream to its end and returns its text as a T, even if the events were read before. The result is
+// zero if there are tool calls but no text.
 func (s *JSONStream[T]) Data() (T, error) {
 	final, err := s.Final()
 	if err != nil {
@@ -48,7 +48,7 @@ func (s *JSONStream[T]) Final() (*JSONCompletion[T], error) {
 	return parsed[T](completion)
 }
 
-// Format writes the stream's request ID, whatever the verb is.
+// Format writes the stream's request ID, for any verb.
 func (s *JSONStream[T]) Format(state fmt.State, verb rune) {
 	var stream *ChatStream
 	if s != nil {
@@ -57,8 +57,8 @@ func (s *JSONStream[T]) Format(state fmt.State, verb rune) {
 	stream.Format(state, verb)
 }
 
-// Meta returns the facts in the response's headers. It is zero if the stream did not start.
+// Meta returns the metadata from the response's headers. It is zero if the stream did not start.
 func (s *JSONStream[T]) Meta() Meta { return s.stream.Meta() }
 
-// Close ends the request if it is still in progress, as that of a ChatStream. It returns nil.
+// Close ends the request if it is still in progress, like Close of a ChatStream. It always returns nil.
 func (s *JSONStream[T]) Close() error { return s.stream.Close() }

@@ -5,14 +5,15 @@ import (
 	"strings"
 )
 
-// keySource gives the API key of an attempt: text, or what function returns.
+// keySource provides the API key of an attempt: either text or the result of function.
 type keySource struct {
 	text        string
 	function    func(context.Context) (string, error)
-	environment Environment // that keys of the function must belong to; empty: any
+	environment Environment // environment that the function's keys must belong to; empty: any
 }
 
-// readKey reads the key of the attempt. Errors have neither the key nor the text of the function's error, which may have it.
+// readKey reads the key of the attempt. Errors contain neither the key nor the text of the function's error, which
+// may contain it.
 func (b *responseBody) readKey() error {
 	source := b.call.client.key()
 	if source.function == nil {

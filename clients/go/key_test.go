@@ -14,7 +14,7 @@ import (
 
 const okHealth = `{"project_id":"proj_1"}`
 
-// TestKeyFuncIsConcurrent relies on the race detector, too.
+// TestKeyFuncIsConcurrent also relies on the race detector.
 func TestKeyFuncIsConcurrent(t *testing.T) {
 	var asked, sent atomic.Int64
 	all := make(chan bool)
@@ -29,7 +29,7 @@ func TestKeyFuncIsConcurrent(t *testing.T) {
 		if n == 100 {
 			close(all)
 		}
-		<-all // no call waits for the function of another one
+		<-all // no call waits for another call's function
 		return fmt.Sprintf("sk_test_parallel%d", n), nil
 	}))
 	var group sync.WaitGroup
@@ -104,7 +104,8 @@ func TestTimeoutOfFunctionsOfTheCaller(t *testing.T) {
 	}
 }
 
-// TestPanicOfFunctionsOfTheCaller checks that the caller can recover from them, and newFake that nothing is left.
+// TestPanicOfFunctionsOfTheCaller checks that the caller can recover from such panics. newFake checks that nothing is
+// left over.
 func TestPanicOfFunctionsOfTheCaller(t *testing.T) {
 	for name, option := range map[string]Option{
 		"key":           WithAPIKeyFunc(func(context.Context) (string, error) { panic("boom") }),
@@ -123,7 +124,7 @@ func TestPanicOfFunctionsOfTheCaller(t *testing.T) {
 	}
 }
 
-// TestKeyFuncOfEnvironment checks which keys a function may return, and that no error shows one.
+// TestKeyFuncOfEnvironment checks which keys a function may return, and that no error reveals a key.
 func TestKeyFuncOfEnvironment(t *testing.T) {
 	for _, c := range []struct {
 		key         string

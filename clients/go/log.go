@@ -51,7 +51,7 @@ func (s settings) logger(v *variables) logger {
 	return logger{slog.New(handler), slogLevels[level], l.Content, &memory{texts: map[string]bool{}}}
 }
 
-// presence returns nil for an empty text.
+// presence returns nil for an empty string.
 func presence(text string) *string {
 	if text == "" {
 		return nil
@@ -63,7 +63,7 @@ func newJSONHandler(w io.Writer) slog.Handler {
 	return slog.NewJSONHandler(w, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: inJSON})
 }
 
-// inJSON writes the time in UTC and the level in lower case, as all clients do.
+// inJSON writes the time in UTC and the level in lowercase, as all clients do.
 func inJSON(_ []string, a slog.Attr) slog.Attr {
 	switch value := a.Value.Any().(type) {
 	case time.Time:
@@ -113,8 +113,8 @@ func (l logger) retry(c *call, err error, pause time.Duration) {
 	l.write(c.ctx, slog.LevelInfo, "retry", c.method(), c.path(), slog.Int("attempt", c.attempts), reason, slog.Float64("pauseMs", ms))
 }
 
-// failed logs the failure of a call, unless it is the caller's: an abort, or a wrong argument. A request that the gateway refuses is the caller's
-// matter, and no failure of the gateway.
+// failed logs the failure of a call, unless the caller caused it with an abort or a wrong argument. A request that
+// the gateway refuses is logged as the caller's problem, not as a failure of the gateway.
 func (l logger) failed(c *call, err error) {
 	f := failureOf(err)
 	if f.status == 0 && (f.code == codeAborted || f.code == codeArguments) {
@@ -132,7 +132,8 @@ func (l logger) failed(c *call, err error) {
 		textOrNull("requestId", f.requestID), slog.Int("attempts", c.attempts))
 }
 
-// warnings logs what the developer should know about the model: each fact once, since every response repeats it.
+// warnings logs facts about the model that the developer should know. It logs each fact once, because every response
+// repeats it.
 func (l logger) warnings(c *call, m Meta) {
 	if d := m.Deprecation; d != nil {
 		sunset := ""
@@ -156,13 +157,13 @@ func (l logger) once(ctx context.Context, msg string, attrs ...slog.Attr) {
 	}
 }
 
-// memory is a set of at most maxRemembered texts, safe for concurrent use.
+// memory is a set of at most maxRemembered strings. It is safe for concurrent use.
 type memory struct {
 	mu    sync.Mutex
 	texts map[string]bool
 }
 
-// add returns false for a text that is in the set, or does not fit.
+// add returns false for a string that is already in the set or does not fit.
 func (m *memory) add(text string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -173,7 +174,7 @@ func (m *memory) add(text string) bool {
 	return true
 }
 
-// content is a body: a JSON value, or another text as a string.
+// content is a body: a JSON value, or any other text as a string.
 func content(body []byte) slog.Attr {
 	if json.Valid(body) {
 		return slog.Any("body", json.RawMessage(body))
@@ -181,7 +182,7 @@ func content(body []byte) slog.Attr {
 	return slog.String("body", string(body))
 }
 
-// textOrNull is an attribute that is null for an empty text.
+// textOrNull returns an attribute that is null for an empty string.
 func textOrNull(key, text string) slog.Attr {
 	if text == "" {
 		return slog.Any(key, nil)

@@ -15,14 +15,14 @@ import (
 
 // prettyHandler writes lines for people: 12:00:00.000 WARN dropped_params params=temperature.
 type prettyHandler struct {
-	mu *sync.Mutex // shared by the handlers derived from one
+	mu *sync.Mutex // shared by the handlers that are derived from one
 	w  io.Writer
 }
 
 func newPrettyHandler(w io.Writer) slog.Handler { return prettyHandler{new(sync.Mutex), w} }
 
 func (h prettyHandler) Enabled(context.Context, slog.Level) bool { return true }
-func (h prettyHandler) WithAttrs([]slog.Attr) slog.Handler       { return h } // the client derives no handlers
+func (h prettyHandler) WithAttrs([]slog.Attr) slog.Handler       { return h } // the client does not derive handlers
 func (h prettyHandler) WithGroup(string) slog.Handler            { return h }
 
 func (h prettyHandler) Handle(_ context.Context, r slog.Record) error {
@@ -51,7 +51,7 @@ func prettyValue(v slog.Value) string {
 	default:
 		text = v.String()
 	}
-	// Quotes keep a value on one line and apart from the next field.
+	// Quotes keep a value on one line and separate from the next field.
 	if text == "" || strings.ContainsFunc(text, func(r rune) bool { return r == '"' || unicode.IsSpace(r) || !unicode.IsPrint(r) }) {
 		return strconv.Quote(text)
 	}

@@ -17,26 +17,26 @@ const (
 type Message struct {
 	Role       Role
 	Content    string
-	Parts      []ContentPart // in place of Content
-	ToolCalls  []ToolCall    // of RoleAssistant, as they were returned
-	ToolCallID string        // of RoleTool: the ID of the call that Content is the result of
+	Parts      []ContentPart // instead of Content
+	ToolCalls  []ToolCall    // for RoleAssistant, as they were returned
+	ToolCallID string        // for RoleTool: the ID of the call whose result is Content
 }
 
 // System returns a message that instructs the model.
 func System(content string) Message { return Message{Role: RoleSystem, Content: content} }
 
-// User returns a message of the user.
+// User returns a message from the user.
 func User(content string) Message { return Message{Role: RoleUser, Content: content} }
 
-// Assistant returns a message of the model.
+// Assistant returns a message from the model.
 func Assistant(content string) Message { return Message{Role: RoleAssistant, Content: content} }
 
-// ToolResult returns the result of a tool call. The model's message with the call comes before it.
+// ToolResult returns the result of a tool call. It follows the model's message with the call.
 func ToolResult(callID, content string) Message {
 	return Message{Role: RoleTool, ToolCallID: callID, Content: content}
 }
 
-// messageBody is a message as the gateway reads it: content is a text or an array of parts.
+// messageBody is a message as the gateway reads it. Its content is a string or an array of parts.
 type messageBody struct {
 	Role       Role            `json:"role"`
 	Content    json.RawMessage `json:"content,omitempty"`
@@ -60,7 +60,7 @@ func (m Message) MarshalJSON() ([]byte, error) {
 	return json.Marshal(body)
 }
 
-// UnmarshalJSON reads a message in the gateway's form.
+// UnmarshalJSON reads a message in the gateway's format.
 func (m *Message) UnmarshalJSON(text []byte) error {
 	var body messageBody
 	if err := json.Unmarshal(text, &body); err != nil {
@@ -76,8 +76,8 @@ func (m *Message) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(body.Content, &m.Content)
 }
 
-// ContentPart is a part of a message: a text, or in a message of the user an image or a file. TextPart, ImagePart and
-// FilePart return them.
+// ContentPart is a part of a message: text or, in a message from the user, an image or a file. TextPart, ImagePart
+// and FilePart create parts.
 type ContentPart struct {
 	Type     string `json:"type"` // text, image or file
 	Text     string `json:"text,omitempty"`
@@ -86,7 +86,7 @@ type ContentPart struct {
 	FileData string `json:"fileData,omitempty"`
 }
 
-// TextPart returns a text as a part of a message.
+// TextPart returns text as a part of a message.
 func TextPart(text string) ContentPart { return ContentPart{Type: "text", Text: text} }
 
 // ImagePart returns an image. Its URL begins with https:// or data:image/.

@@ -15,28 +15,28 @@ type Response struct {
 	Body       []byte // as it arrived, at most 64 MiB; nil for streams
 }
 
-// Meta has the facts in a response's headers. Fields without a header are zero.
+// Meta has the metadata in a response's headers. Fields without a header are zero.
 type Meta struct {
 	RequestID       string        // as in the gateway's log
 	Provider        string        // that served the request
 	Model           string        // that served the request
 	Cache           string        // hit, miss or bypass
-	CostCents       *float64      // US cents; nil for streams that are not served from the cache, since the cost is not known yet
+	CostCents       *float64      // US cents; nil for streams that are not served from the cache, because the cost is not known yet
 	PriceVersion    string        // of the price list
 	Attempts        *Attempts     // requests to providers
 	DroppedParams   []string      // parameters that the model does not support; see CompletionParams.Strict
 	MaxTokens       int           // output limit that the gateway set, in tokens; 0 if it set none
-	Deprecation     *Deprecation  // of the model in the project's registry
+	Deprecation     *Deprecation  // from the model's entry in the project's registry
 	RegistryWarning string        // state of a model that the registry would refuse when enforced: unregistered, pending, …
 	Governor        *GovernorMeta // nil if the project does not use the Governor
-	Replayed        bool          // the stored response of an earlier call with the same idempotency key
+	Replayed        bool          // whether this is the stored response of an earlier call with the same idempotency key
 	RateLimit       *RateLimit
 }
 
 // Attempts are the requests that the gateway sent to providers for one call.
 type Attempts struct {
 	Count   int
-	Targets []Target // in order; may be shorter than Count
+	Targets []Target // in order; may have fewer items than Count
 }
 
 // Target is a provider's model that was called, and the outcome.
@@ -60,15 +60,15 @@ type GovernorMeta struct {
 	Unchecked     []string // kinds of content that could not be checked
 }
 
-// RateLimit has the key's limits after a request: of the window with the least remaining requests, and of tokens per
-// minute. Fields are nil without such a limit.
+// RateLimit has the key's limits after a request: requests in the window that has the fewest left, and tokens per
+// minute. Fields are nil if there is no such limit.
 type RateLimit struct {
 	LimitRequests     *int
 	RemainingRequests *int
-	ResetRequests     *time.Duration // until more requests are allowed
+	ResetRequests     *time.Duration // time until more requests are allowed
 	LimitTokens       *int
 	RemainingTokens   *int
-	ResetTokens       *time.Duration // until more tokens are allowed
+	ResetTokens       *time.Duration // time until more tokens are allowed
 }
 
 func newResponse(r *http.Response) *Response {

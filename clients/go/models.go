@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// ModelService keeps the project's model registry. It needs a project key (pk_…) with the permission registry, and
+// ModelService manages the project's model registry. It needs a project key (pk_…) with the permission registry, and
 // registry.edit for changes.
 type ModelService struct{ client *Client }
 
 // ModelState is the state of a model in the registry.
 type ModelState string
 
-// The states. A discovered model was used, but has no entry.
+// The states. A discovered model was used but has no entry.
 const (
 	ModelDiscovered ModelState = "discovered"
 	ModelPending    ModelState = "pending"
@@ -26,7 +26,7 @@ const (
 	ModelBlocked    ModelState = "blocked"
 )
 
-// RiskTier is the risk of a model's use.
+// RiskTier is the risk of using a model.
 type RiskTier string
 
 // The risk tiers.
@@ -37,7 +37,7 @@ const (
 	RiskUnacceptable RiskTier = "unacceptable"
 )
 
-// Model is a model of the registry. Texts that are not set are empty, times that are not set are nil.
+// Model is a model in the registry. Strings that are not set are empty, and times that are not set are nil.
 type Model struct {
 	ID            string            `json:"id"`
 	Model         string            `json:"model"` // name in the catalog
@@ -57,17 +57,17 @@ type Model struct {
 	SunsetAt      *time.Time        `json:"sunsetAt"`
 	Approvals     []ModelApproval   `json:"approvals"` // the newest 50, oldest first
 	History       []ModelTransition `json:"history"`   // the newest 50, oldest first
-	Version       int               `json:"version"`   // grows with each change; 0 without an entry
+	Version       int               `json:"version"`   // increases with each change; 0 for a model without an entry
 	CreatedAt     *time.Time        `json:"createdAt"`
 	UpdatedAt     *time.Time        `json:"updatedAt"`
 
-	// Of models that are read.
+	// Only for models that are read.
 	FirstSeen string `json:"firstSeen"` // day of the first use in the last 90 days, for example 2026-11-18; empty if not used
 	LastSeen  string `json:"lastSeen"`
 	Requests  int    `json:"requests"` // in the last 90 days
 
-	// Of models that were changed: delivered if the gateway applies the change for every key; pending if some keys get it
-	// within minutes.
+	// Only for models that were changed: delivered if the gateway applies the change for every key, or pending if
+	// some keys will get it within minutes.
 	Delivery string `json:"delivery"`
 }
 
@@ -104,9 +104,9 @@ type ModelPage struct {
 	Delivery      string `json:"delivery"` // as in Model
 }
 
-// ModelCreate describes a new entry. Only Model is required.
+// ModelCreate describes a new registry entry. Only Model is required.
 type ModelCreate struct {
-	Model       string // a name, an alias or provider/name of the catalog
+	Model       string // a name, an alias or provider/name from the catalog
 	Owner       string
 	Purpose     string
 	RiskTier    RiskTier
@@ -134,7 +134,8 @@ func (c ModelCreate) MarshalJSON() ([]byte, error) {
 	}.given())
 }
 
-// ModelUpdate changes an entry. Nil fields stay unchanged; a pointer to a zero value, or an empty slice, empties a field.
+// ModelUpdate changes an entry. Nil fields stay unchanged. A pointer to a zero value, or an empty slice, clears a
+// field.
 type ModelUpdate struct {
 	Owner       *string
 	Purpose     *string
@@ -146,7 +147,7 @@ type ModelUpdate struct {
 	ReviewDate  *time.Time
 	Successor   *string
 	SunsetAt    *time.Time // of a deprecated model
-	Version     int        // on which the change is based; if outdated, the change is refused with a *ConflictError
+	Version     int        // version on which the change is based; if it is outdated, the change is refused with a *ConflictError
 }
 
 // MarshalJSON writes the fields that change.
@@ -170,8 +171,8 @@ func (u ModelUpdate) MarshalJSON() ([]byte, error) {
 type ModelTransitionParams struct {
 	To        ModelState
 	Reason    string     // required for ModelApproved, ModelRestricted and ModelBlocked
-	Version   *int       // on which the change is based; 0 for a model without an entry
-	Keys      []string   // IDs of the gateway keys that may use the model; required for ModelRestricted, and only there
+	Version   *int       // version on which the change is based; 0 for a model without an entry
+	Keys      []string   // IDs of the gateway keys that may use the model; required for ModelRestricted and only allowed there
 	SunsetAt  *time.Time // only for ModelDeprecated
 	Successor *string    // a pointer to "" removes it
 }
@@ -191,7 +192,7 @@ func (p ModelTransitionParams) MarshalJSON() ([]byte, error) {
 	return json.Marshal(m.given())
 }
 
-// List yields the registry's models, by name, of all pages.
+// List yields the registry's models from all pages, sorted by name.
 func (s ModelService) List(ctx context.Context, filter ModelFilter, opts ...CallOption) iter.Seq2[Model, error] {
 	return eachItem(func(after string) (*Page[Model], error) {
 		filter.After = after
@@ -203,7 +204,7 @@ func (s ModelService) List(ctx context.Context, filter ModelFilter, opts ...Call
 	}, filter.After)
 }
 
-// ListPage returns one page of the registry's models, by name.
+// ListPage returns one page of the registry's models, sorted by name.
 func (s ModelService) ListPage(ctx context.Context, filter ModelFilter, opts ...CallOption) (*ModelPage, error) {
 	query := queryOf("q", filter.Query, "state", string(filter.State), "limit", number(filter.Limit), "after", filter.After)
 	page, _, err := fetch[modelPage](ctx, s.client, get("/api/models-registry", query), opts)
@@ -232,8 +233,8 @@ func (s ModelService) Get(ctx context.Context, id string, opts ...CallOption) (*
 	return model, err
 }
 
-// Create registers a model, which becomes ModelPending. A model that has an entry is a *ConflictError. It is retried only
-// if the gateway has surely created nothing, as for all changes.
+// Create registers a model, which becomes ModelPending. If the model already has an entry, the error is a
+// *ConflictError. Like all changes, it is retried only if the gateway is certain not to have made it.
 func (s ModelService) Create(ctx context.Context, params ModelCreate, opts ...CallOption) (*Model, error) {
 	r, err := withBody(request{method: http.MethodPost, path: "/api/models-registry", change: true}, params)
 	if err != nil {
@@ -243,12 +244,12 @@ func (s ModelService) Create(ctx context.Context, params ModelCreate, opts ...Ca
 	return model, err
 }
 
-// Update changes a model's entry. Its state is changed by Transition.
+// Update changes a model's entry. Transition changes its state.
 func (s ModelService) Update(ctx context.Context, id string, change ModelUpdate, opts ...CallOption) (*Model, error) {
 	return send[Model](ctx, s.client, http.MethodPatch, "/api/models-registry/", id, "", change, opts)
 }
 
-// Transition changes a model's state. A state that does not allow it is a *ConflictError.
+// Transition changes a model's state. If the current state does not allow the change, the error is a *ConflictError.
 func (s ModelService) Transition(ctx context.Context, id string, params ModelTransitionParams, opts ...CallOption) (*Model, error) {
 	return send[Model](ctx, s.client, http.MethodPost, "/api/models-registry/", id, "/transitions", params, opts)
 }

@@ -26,7 +26,7 @@ func (o SharedOption) apply(s *shared) {
 	}
 }
 
-// shared are the settings that both clients and calls have; nil is absent.
+// shared has the settings that both clients and calls have. nil means absent.
 type shared struct {
 	timeout     *time.Duration
 	retries     *int
@@ -53,20 +53,20 @@ const (
 	Development Environment = "development"
 )
 
-// Governor tightens the project's policy for requests of this client or call. It can loosen nothing: the policy applies
-// in any case. Zero fields keep the value of the client, of the variable or the default.
+// Governor tightens the project's policy for requests of this client or call. It cannot loosen anything, because the
+// policy always applies. Zero fields keep the value from the client, the variable or the default.
 type Governor struct {
 	// Enabled sends the other fields, and makes a request that the policy blocks a *BlockedByPolicyError. If false, such a
 	// request is a plain *UnprocessableEntityError. Variable POSTERN_GOVERNOR_ENABLED; default true.
 	Enabled *bool
 	// StrictMode blocks where the policy would ask for a review. Variable POSTERN_GOVERNOR_STRICT_MODE; default false.
 	StrictMode *bool
-	// AutoApproveThreshold is the highest risk score that is approved, 0 to 100, if the project's is not lower. Variable
-	// POSTERN_GOVERNOR_AUTO_APPROVE_THRESHOLD; by default, the project's.
+	// AutoApproveThreshold is the highest risk score that is approved, 0 to 100, unless the project's threshold is
+	// lower. Variable POSTERN_GOVERNOR_AUTO_APPROVE_THRESHOLD; default: the project's threshold.
 	AutoApproveThreshold *int
 }
 
-// over returns the settings in g, completed by those in base.
+// over returns the settings in g, with absent ones taken from base.
 func (g Governor) over(base Governor) Governor {
 	return Governor{
 		Enabled:              first(g.Enabled, base.Enabled),
@@ -103,7 +103,7 @@ type Logging struct {
 	Level LogLevel
 	// Pretty writes lines for people instead of JSON. Variable POSTERN_LOG_PRETTY; default false. Ignored with a Handler.
 	Pretty *bool
-	// Content adds the bodies of requests and responses, at LogDebug. They contain prompts and completions.
+	// Content logs the bodies of requests and responses at LogDebug. They contain prompts and completions.
 	Content bool
 	// Handler receives the records. By default they are written to standard error.
 	Handler slog.Handler
@@ -115,17 +115,18 @@ func WithAPIKey(key string) Option {
 	return clientOption(func(s *settings) { s.key, s.keyFunc = &key, nil })
 }
 
-// WithAPIKeyFunc makes the client ask key for the API key before each attempt, as for a key that a vault rotates. key is
-// called by several goroutines at a time, should keep what it returns for a while, and should end with its context, which
-// is that of the attempt. If it fails, or returns no valid key, the call fails with a *ConfigurationError without the text
-// of key's error, and nothing is sent. Without WithEnvironment, the environment is Production, so that WithBaseURL is
-// required; with it, a key of the other environment is refused. It replaces WithAPIKey and its variable.
+// WithAPIKeyFunc makes the client call key for the API key before each attempt, for example because a vault rotates
+// the key. Several goroutines may call key at the same time. It should cache its result for a while, and should
+// return when its context, that of the attempt, ends. If key fails or returns an invalid key, the call fails with a
+// *ConfigurationError that does not contain the text of key's error, and nothing is sent. Without WithEnvironment,
+// the environment is Production, so WithBaseURL is required. With WithEnvironment, a key for the other environment is
+// refused. WithAPIKeyFunc replaces WithAPIKey and its variable.
 func WithAPIKeyFunc(key func(ctx context.Context) (string, error)) Option {
 	return clientOption(func(s *settings) { s.key, s.keyFunc = nil, key })
 }
 
-// WithBaseURL sets the gateway's URL, http or https, without /v1; another path in it is kept. Variable POSTERN_BASE_URL; default
-// http://127.0.0.1:8787 for development, otherwise required.
+// WithBaseURL sets the gateway's http or https URL, without /v1. Any other path in it is kept. Variable
+// POSTERN_BASE_URL; default http://127.0.0.1:8787 for development, otherwise required.
 func WithBaseURL(url string) Option {
 	return clientOption(func(s *settings) { s.base = &url })
 }
@@ -136,9 +137,10 @@ func WithEnvironment(e Environment) Option {
 	return clientOption(func(s *settings) { s.environment = &e })
 }
 
-// WithTimeout sets the time for one attempt, 1 ms to 2147483647 ms: until the whole response is read, and for streams until
-// the response headers arrive and then between two reads. It ends with an *APITimeoutError, after the retries. The time for
-// all attempts is the context's deadline. Variable POSTERN_TIMEOUT in milliseconds; default 10 minutes.
+// WithTimeout sets the time limit of one attempt, 1 ms to 2147483647 ms. It applies until the entire response has
+// been read. For streams, it applies until the response headers arrive, and then to each read. After the last retry,
+// the call fails with an *APITimeoutError. The context's deadline limits the time for all attempts. Variable
+// POSTERN_TIMEOUT in milliseconds; default 10 minutes.
 func WithTimeout(d time.Duration) SharedOption {
 	return func(s *shared) { s.timeout = &d }
 }
@@ -148,8 +150,8 @@ func WithRetries(n int) SharedOption {
 	return func(s *shared) { s.retries = &n }
 }
 
-// WithIdempotency sends an idempotency key with completions, made once per call, so that no retry is paid twice. Without
-// it, a retry after a broken connection may be. Variable POSTERN_IDEMPOTENCY; default false.
+// WithIdempotency sends an idempotency key with completions. The key is generated once per call, so no retry is
+// charged twice. Without it, a retry after a broken connection may be. Variable POSTERN_IDEMPOTENCY; default false.
 func WithIdempotency(on bool) SharedOption {
 	return func(s *shared) { s.idempotency = &on }
 }
@@ -159,8 +161,8 @@ func WithGovernor(g Governor) SharedOption {
 	return func(s *shared) { s.governor = g.over(s.governor) }
 }
 
-// WithHeader sets a header of all requests of the client or the call; those of a call replace the client's. The headers
-// authorization and x-api-key and those of the connection, such as content-length, are a *ConfigurationError.
+// WithHeader sets a header for all requests of the client or the call. A call's header replaces the client's. Setting
+// authorization, x-api-key or a header of the connection itself, such as content-length, is a *ConfigurationError.
 func WithHeader(name, value string) SharedOption {
 	return func(s *shared) {
 		if s.header == nil {
@@ -170,9 +172,9 @@ func WithHeader(name, value string) SharedOption {
 	}
 }
 
-// WithQuery sets a parameter in the query of all requests of the client or the call, as for the routes of a proxy. Those of
-// a call replace the call's own parameters, which replace those of the client. Queries appear in logs of servers: they are
-// no place for secrets.
+// WithQuery sets a query parameter for all requests of the client or the call, for example for the routes of a proxy.
+// A parameter that is set for a call replaces the method's own, which replaces the client's. Queries appear in server
+// logs, so do not put secrets there.
 func WithQuery(name, value string) SharedOption {
 	return func(s *shared) {
 		if s.query == nil {
@@ -188,15 +190,15 @@ func WithLogging(l Logging) Option {
 }
 
 // WithHTTPClient sends requests with the transport, cookie jar and timeout of c. Its timeout also limits streams.
-// Redirects are never followed, because a redirect would take the API key to another address. By default, the client has
-// a transport of its own with the settings of http.DefaultTransport.
+// Redirects are never followed, because a redirect would take the API key to another address. By default, the client
+// has its own transport with the settings of http.DefaultTransport.
 func WithHTTPClient(c *http.Client) Option {
 	return clientOption(func(s *settings) { s.http = c })
 }
 
-// WithIdempotencyKey sends key, 1 to 255 printable ASCII characters, as the call's idempotency key. For 24 hours, the
-// gateway answers a call with the same key and the same parameters with the stored response. Only for AI.Complete and
-// AI.Chat.
+// WithIdempotencyKey sends key, 1 to 255 printable ASCII characters, as the call's idempotency key. For 24 hours, a
+// call with the same key and the same parameters gets the stored response. It applies to AI.Complete and AI.Chat, and
+// to Post if the endpoint supports it.
 func WithIdempotencyKey(key string) CallOption {
 	return callOption(func(s *callSettings) { s.idempotencyKey = &key })
 }

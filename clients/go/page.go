@@ -14,8 +14,8 @@ type Page[T any] struct {
 	Next  string // for the filter's After; empty on the last page
 }
 
-// eachItem yields the items of all pages. It gets a page when the items before it were taken. A page with an error has the
-// items before the error.
+// eachItem yields the items of all pages. It fetches a page once the items before it have been consumed. A page with
+// an error has the items that precede the error.
 func eachItem[T any](page func(after string) (*Page[T], error), after string) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for {
@@ -46,7 +46,7 @@ func eachItem[T any](page func(after string) (*Page[T], error), after string) it
 	}
 }
 
-// missingList returns name if a list was not in the response.
+// missingList returns name if the list was missing from the response.
 func missingList[T any](items []T, name string) string {
 	if items == nil {
 		return name
@@ -54,7 +54,7 @@ func missingList[T any](items []T, name string) string {
 	return ""
 }
 
-// queryOf returns the parameters that have a value, from pairs of names and values.
+// queryOf takes pairs of names and values, and returns the parameters that have a value.
 func queryOf(pairs ...string) url.Values {
 	query := url.Values{}
 	for i := 0; i < len(pairs); i += 2 {
@@ -65,7 +65,7 @@ func queryOf(pairs ...string) url.Values {
 	return query
 }
 
-// number returns n in digits, or "" for 0.
+// number returns n as decimal digits, or "" for 0.
 func number(n int) string {
 	if n == 0 {
 		return ""

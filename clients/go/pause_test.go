@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// limited is a client whose calls get 429 and then wait until the test lets them go, or they are aborted.
+// limited is a client whose calls get 429 and then wait until the test releases them or they are aborted.
 type limited struct {
 	*Client
 	pauses chan time.Duration
@@ -18,7 +18,7 @@ type limited struct {
 	group  sync.WaitGroup
 }
 
-// newLimited returns a client with a random number that is always a half.
+// newLimited returns a client whose random number is always one half.
 func newLimited(t *testing.T) *limited {
 	l := &limited{pauses: make(chan time.Duration), leave: make(chan bool)}
 	l.Client = newFake(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -36,7 +36,7 @@ func newLimited(t *testing.T) *limited {
 	return l
 }
 
-// start starts a call, and end is called with its error.
+// start starts a call. end is called with its error.
 func (l *limited) start(ctx context.Context, end func(error)) {
 	l.group.Add(1)
 	go func() {
@@ -108,7 +108,8 @@ func TestAbortedPauseIsNotCounted(t *testing.T) {
 	l.group.Wait()
 }
 
-// TestOwnPausesAreNotCounted checks that pauses that the gateway did not ask for are as long as ever, and lengthen no others.
+// TestOwnPausesAreNotCounted checks that pauses that the gateway did not ask for have their usual length and do not
+// lengthen others.
 func TestOwnPausesAreNotCounted(t *testing.T) {
 	l := newLimited(t)
 	other := newScripted(t, http.StatusInternalServerError, `{}`)

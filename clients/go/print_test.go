@@ -10,10 +10,11 @@ import (
 	"testing"
 )
 
-// secrets are parts of texts that nothing prints.
+// secrets are strings that must never be printed.
 var secrets = []string{strings.TrimPrefix(tableKey, "sk_test_"), "proxySecret", "aSecretPrompt"}
 
-// checkPrinted prints a value with all verbs, also from an unexported field, whose methods fmt does not call.
+// checkPrinted prints a value with all verbs. It also prints it from an unexported field, whose methods fmt does not
+// call.
 func checkPrinted[T any](t *testing.T, name string, value T) {
 	t.Helper()
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%+s", "%d", "%x", "%X", "% x", "%#x", "%q", "%#q", "%t", "%c", "%U", "%b", "%o", "%e", "%p", "%!", "%w"} {

@@ -13,10 +13,10 @@ import (
 	postern "github.com/postern-ai/postern/clients/go"
 )
 
-// program is a module of its own, as a stranger would make one.
+// program is a separate module, as an outside user would create it.
 type program struct{ folder string }
 
-// newProgram builds a program in a folder that has nothing but the package.
+// newProgram builds a program in a folder that contains only the package.
 func newProgram(t *testing.T, code string) program {
 	p := program{t.TempDir()}
 	packClient(t, p.folder)
@@ -39,7 +39,7 @@ func (p program) run(url, key string, args ...string) (string, bool) {
 	return string(output), err == nil
 }
 
-// packClient copies the package's files without its tests to clients/go in a folder.
+// packClient copies the package's files, without its tests, to clients/go in a folder.
 func packClient(t *testing.T, folder string) {
 	t.Helper()
 	files, err := filepath.Glob("*.go")
@@ -69,7 +69,7 @@ func write(t *testing.T, file, text string) {
 	}
 }
 
-// shell runs commands in a folder and returns what they print. They download nothing.
+// shell runs commands in a folder and returns their output. The commands cannot download anything.
 func shell(t *testing.T, folder string, variables []string, commands string) string {
 	t.Helper()
 	command := exec.Command("sh", "-ec", commands)
@@ -83,7 +83,7 @@ func shell(t *testing.T, folder string, variables []string, commands string) str
 	return output.String()
 }
 
-// receiverProgram serves the documentation's handler of webhooks, and prints its address first.
+// receiverProgram serves the documentation's webhook handler. It prints its address first.
 const receiverProgram = `package main
 
 import (
@@ -138,7 +138,7 @@ func runReceiver(t *testing.T, p program) {
 	}
 }
 
-// deliver sends an event with the right secret, and with another one.
+// deliver sends an event twice: with the right secret and with another one.
 func deliver(t *testing.T, address, secret string) {
 	t.Helper()
 	const body = `{"type":"budget.threshold","id":"evt_1","data":{"thresholdPercent":80,"budget":{"limit":10,"used":8.5}}}`

@@ -21,7 +21,8 @@ import (
 	postern "github.com/postern-ai/postern/clients/go"
 )
 
-// proxyChild is the variable that makes this program a client of its own: net/http reads the proxies' variables once.
+// proxyChild is the variable that makes this program run as a client. It needs its own process because net/http reads
+// the proxy variables only once.
 const proxyChild = "POSTERN_TEST_PROXY_CHILD"
 
 // runProxyChild calls a gateway, and prints its project or the error's type.
@@ -45,7 +46,7 @@ func runProxyChild() {
 	}
 }
 
-// proxy is a small HTTP proxy, which answers for http addresses itself and makes tunnels to one server.
+// proxy is a small HTTP proxy. It responds to requests for http addresses itself, and opens tunnels to one server.
 type proxy struct {
 	*httptest.Server
 	target string
@@ -93,7 +94,7 @@ func (p *proxy) takeSeen() string {
 	return text
 }
 
-// proxyCases have the variables of a client, the text that it prints, and the request that the proxy gets.
+// proxyCases have a client's variables, its output, and the request that the proxy receives.
 var proxyCases = map[string]struct {
 	url, variable, noProxy, want, seen string
 }{

@@ -12,12 +12,12 @@ var (
 	textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
 )
 
-// missingMember reports a value that the type requires.
+// missingMember reports that a value required by the type is missing.
 type missingMember struct{ path, problem string }
 
 func (e *missingMember) Error() string { return strings.TrimPrefix(e.path+": "+e.problem, ": ") }
 
-// in returns the problem as one of a member's value.
+// in returns the problem with the field's name added to its path.
 func (e *missingMember) in(name string) *missingMember {
 	if e == nil {
 		return nil
@@ -25,9 +25,9 @@ func (e *missingMember) in(name string) *missingMember {
 	return &missingMember{strings.TrimSuffix(name+"."+e.path, "."), e.problem}
 }
 
-// absent returns the first problem of value, parsed JSON, with what t requires; or nil. A struct requires its exported
-// fields, except pointers and those with omitempty or omitzero. Only pointers, interfaces and types that parse themselves may
-// be null; the latter require nothing.
+// absent returns the first way in which value, parsed JSON, lacks something that t requires, or nil. A struct
+// requires its exported fields, except pointers and fields with omitempty or omitzero. Only pointers, interfaces and
+// types that parse themselves may be null. Types that parse themselves require nothing.
 func absent(t reflect.Type, value any) *missingMember {
 	nullable := t.Kind() == reflect.Pointer || t.Kind() == reflect.Interface
 	for t.Kind() == reflect.Pointer {
@@ -60,7 +60,8 @@ func absent(t reflect.Type, value any) *missingMember {
 	return nil
 }
 
-// absentElement is absent for an element of t. Its place is not named, as a key of a map is the model's.
+// absentElement is like absent, for an element of t. It does not name the element, because a map's key comes from the
+// model.
 func absentElement(t reflect.Type, element any) *missingMember {
 	switch t.Kind() {
 	case reflect.Slice, reflect.Array, reflect.Map:

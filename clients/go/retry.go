@@ -11,13 +11,13 @@ import (
 const (
 	firstPause = 500 * time.Millisecond
 	maxPause   = 8 * time.Second
-	maxWait    = time.Minute // longest wait that a response may ask for
+	maxWait    = time.Minute // longest wait that is accepted from a response
 	spreadStep = 100 * time.Millisecond
 	maxSpread  = 10 * time.Second
 )
 
-// isRetryable reports whether another attempt may succeed after err. repeatable is false for a change that must not be
-// made twice: it is repeated only if the response proves that nothing was changed.
+// isRetryable reports whether another attempt may succeed after err. repeatable is false for a change that must not
+// be made twice. Such a change is repeated only if the response proves that nothing was changed.
 func isRetryable(err error, repeatable bool) bool {
 	var response *APIError
 	if !errors.As(err, &response) {
@@ -38,7 +38,7 @@ func isRetryable(err error, repeatable bool) bool {
 	}
 }
 
-// pause waits before another attempt after err. It returns false if there is none.
+// pause waits before the next attempt after err. It returns false if there is no next attempt.
 func (c *call) pause(err error) bool {
 	n := c.attempts - 1
 	if n >= *c.settings.retries || !isRetryable(err, !c.request.change) {
@@ -61,7 +61,7 @@ func (c *call) pause(err error) bool {
 	return true
 }
 
-// wait logs and waits, until the call is aborted.
+// wait logs the pause and waits. It returns early if the call is aborted.
 func (c *call) wait(err error, d time.Duration) {
 	c.client.log.retry(c, err, d)
 	c.client.sleep(c.ctx, d)
@@ -81,14 +81,14 @@ func backoff(n int, random float64) time.Duration {
 	return time.Duration(float64(min(maxPause, firstPause<<n)) * (0.75 + random/4))
 }
 
-// spread returns the time that a call waits longer than the gateway asks for, if others wait already, so that they come
-// back one after the other. random is in [0, 1).
+// spread returns how much longer a call waits than the gateway asks for. If other calls are already waiting, this
+// makes them resume one after another. random is in [0, 1).
 func spread(waiting int64, random float64) time.Duration {
 	return time.Duration(float64(min(maxSpread, spreadStep*time.Duration(waiting))) * (0.75 + random/4))
 }
 
-// retryAfter returns the wait that a response asks for: retry-after-ms, or else retry-after in seconds or as an HTTP date.
-// It is nil without a positive one.
+// retryAfter returns the wait that a response asks for: retry-after-ms, or else retry-after in seconds or as an HTTP
+// date. The result is nil if there is no positive wait.
 func retryAfter(h http.Header, now time.Time) *time.Duration {
 	return first(wait(h.Get("retry-after-ms"), time.Millisecond, now), wait(h.Get("retry-after"), time.Second, now))
 }

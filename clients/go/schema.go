@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// SchemaOf returns the JSON Schema of T, for Tool.Parameters and CompletionParams.ResponseSchema. A struct requires the
-// members that CompleteJSON requires. Interfaces, structs within themselves and types that parse themselves may be any value;
-// time.Time and other types that parse texts are texts.
+// SchemaOf returns the JSON Schema of T, for Tool.Parameters and CompletionParams.ResponseSchema. A struct requires
+// the fields that CompleteJSON requires. Interfaces, recursive structs and types that parse themselves may have any
+// value. time.Time and other types that parse text are strings.
 func SchemaOf[T any]() json.RawMessage {
-	text, _ := json.Marshal(schemaOf(reflect.TypeFor[T](), nil)) // strings, arrays and objects of them
+	text, _ := json.Marshal(schemaOf(reflect.TypeFor[T](), nil)) // strings, and arrays and objects of strings
 	return text
 }
 
@@ -26,7 +26,7 @@ type schema struct {
 	Values     *schema    `json:"additionalProperties,omitempty"`
 }
 
-// properties are members in the order of the struct.
+// properties are fields in the order of the struct.
 type properties []property
 
 type property struct {
@@ -88,7 +88,8 @@ func schemaOf(t reflect.Type, outer []reflect.Type) *schema {
 	return &schema{}
 }
 
-// addFields adds the members that encoding/json reads into t. Those of embedded structs come last, for fields of t hide them.
+// addFields adds the fields that encoding/json reads into t. Fields of embedded structs come last, because fields of
+// t hide them.
 func (s *schema) addFields(t reflect.Type, outer []reflect.Type) {
 	embedded := &schema{}
 	for i := range t.NumField() {
@@ -114,7 +115,7 @@ func (s *schema) addFields(t reflect.Type, outer []reflect.Type) {
 	}
 }
 
-// add adds a member, unless there is one of its name.
+// add adds a field, unless there already is one with its name.
 func (s *schema) add(name string, value *schema, required bool) {
 	if slices.ContainsFunc(s.Properties, func(p property) bool { return p.name == name }) {
 		return
@@ -125,7 +126,7 @@ func (s *schema) add(name string, value *schema, required bool) {
 	}
 }
 
-// responseSchemaOf returns the schema of a struct. Providers take objects only.
+// responseSchemaOf returns the schema of a struct. Providers accept only objects.
 func responseSchemaOf(t reflect.Type) json.RawMessage {
 	if s := schemaOf(t, nil); len(s.Properties) > 0 {
 		text, _ := json.Marshal(s)

@@ -21,7 +21,7 @@ const (
 	maxThreshold   = 100
 )
 
-// settings are the given options; nil is absent.
+// settings are the given options. nil means absent.
 type settings struct {
 	shared
 	key         *string
@@ -36,7 +36,7 @@ type settings struct {
 
 func environmentVariable(name string) string { return os.Getenv(name) }
 
-// client returns a client with the given, the variables' and the default settings.
+// client returns a client with the given settings, completed from the variables and the defaults.
 func (s settings) client() (*Client, error) {
 	v := variables{read: s.variable}
 	key, environment := s.credentials(&v)
@@ -137,8 +137,8 @@ func (s settings) defaults(v *variables) shared {
 	return d
 }
 
-// over returns the settings in s, completed by those in base. The headers and the query of base are not added: the call's
-// own are between them.
+// over returns the settings in s, with absent ones taken from base. The headers and the query of base are not added,
+// because the call's own come in between.
 func (s shared) over(base shared) shared {
 	return shared{
 		timeout:     first(s.timeout, base.timeout),
@@ -150,7 +150,7 @@ func (s shared) over(base shared) shared {
 	}
 }
 
-// merged returns the entries of all maps; of one name, the last one counts.
+// merged returns the entries of all maps. If a name occurs more than once, the last one counts.
 func merged[M ~map[string][]string](all ...M) M {
 	sum := M{}
 	for _, m := range all {
@@ -193,7 +193,7 @@ func isPrintable(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' })
 }
 
-// isLoopback reports whether a host name or address is this machine's.
+// isLoopback reports whether a host name or address refers to this machine.
 func isLoopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || strings.HasSuffix(host, ".localhost") || ip != nil && ip.IsLoopback()

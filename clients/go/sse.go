@@ -12,19 +12,19 @@ const maxEventBytes = 16 << 20
 var errEventTooLarge = errors.New("an event is larger than 16 MiB")
 
 // eventReader reads the data of server-sent events, as the HTML standard defines them
-// (https://html.spec.whatwg.org/multipage/server-sent-events.html, section 9.2.6): lines end with CR, LF or CRLF, an empty
-// line ends an event, and an event without its empty line is dropped. Other fields and comments are skipped.
+// (https://html.spec.whatwg.org/multipage/server-sent-events.html, section 9.2.6): lines end with CR, LF or CRLF, an
+// empty line ends an event, and an event without its empty line is dropped. It skips other fields and comments.
 type eventReader struct {
 	r       *bufio.Reader
 	line    []byte // without its end
 	data    []byte // of the current event
-	afterCR bool   // a LF that follows belongs to the last line's end
-	started bool   // the first line was read, which may begin with a byte order mark
+	afterCR bool   // an LF that follows belongs to the end of the last line
+	started bool   // the first line, which may begin with a byte order mark, was read
 }
 
 func newEventReader(r io.Reader) *eventReader { return &eventReader{r: bufio.NewReader(r)} }
 
-// next returns the data of the next event, valid until the following call. The error is io.EOF at the end,
+// next returns the data of the next event, which is valid until the following call. The error is io.EOF at the end,
 // errEventTooLarge or the reader's.
 func (e *eventReader) next() ([]byte, error) {
 	e.data = e.data[:0]
@@ -72,7 +72,7 @@ func (e *eventReader) readLine() error {
 	}
 }
 
-// take appends part to the line and discards it, and ending bytes after it, from the input.
+// take appends part to the line. It discards part and the given number of line-ending bytes after it from the input.
 func (e *eventReader) take(part []byte, ending int) error {
 	if len(e.data)+len(e.line)+len(part) > maxEventBytes {
 		return errEventTooLarge

@@ -71,7 +71,7 @@ func TestEventsSplitAnywhere(t *testing.T) {
 	}
 }
 
-// FuzzEvents compares a text read at once with the same text split at one place.
+// FuzzEvents compares a text that is read at once with the same text split in two.
 func FuzzEvents(f *testing.F) {
 	f.Add([]byte(awkwardEvents), 7)
 	f.Add([]byte("data: a\r\n\r\n"), 8)

@@ -15,19 +15,19 @@ type JSONCompletion[T any] struct {
 	Data T // zero if there are ToolCalls and Text is empty
 }
 
-// Validator is implemented by types that check themselves after they were parsed; see CompleteJSON.
+// Validator is implemented by types that validate themselves after parsing; see CompleteJSON.
 type Validator interface{ Validate() error }
 
-// CompleteJSON returns a completion in mode json, with its text parsed into Data. Members of the text that T does not have
-// are ignored. It must have the fields of T, also of structs within T, except pointers and those with omitempty or
-// omitzero, and null only for pointers and interfaces. If T or *T is a Validator, Data is validated. A text that is not
-// JSON, does not fit T or is refused by Validate is an *OutputValidationError, which has the completion: it is paid for.
-// Other errors are those of Complete.
+// CompleteJSON returns a completion in mode json, with its text parsed into Data. Fields in the text that T does not
+// have are ignored. The text must have the fields of T and of the structs within T, except pointers and fields with
+// omitempty or omitzero. Only pointers and interfaces may be null. If T or *T is a Validator, Data is validated. If
+// the text is not JSON, does not fit T or is refused by Validate, the error is an *OutputValidationError. It includes
+// the completion, which is charged. Other errors are those of Complete.
 //
-// A completion of tool calls with an empty text has nothing to parse: Data is zero, and there is no error.
+// A completion with tool calls and an empty text has nothing to parse. Data is zero, and there is no error.
 //
-// Without a ResponseSchema, that of T is sent if T is a struct, so that the gateway compares the output, too; see SchemaOf. For
-// other types, say in a message which JSON you want.
+// If T is a struct and there is no ResponseSchema, the schema of T is sent, so that the gateway validates the output
+// too; see SchemaOf. For other types, describe the JSON that you want in a message.
 func CompleteJSON[T any](ctx context.Context, client *Client, params CompletionParams, opts ...CallOption) (*JSONCompletion[T], error) {
 	if err := client.check(ctx); err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func inJSONMode[T any](params CompletionParams) CompletionParams {
 func parsed[T any](completion *Completion) (*JSONCompletion[T], error) {
 	result := &JSONCompletion[T]{Completion: *completion}
 	if completion.Text == "" && len(completion.ToolCalls) > 0 {
-		return result, nil // the gateway does not compare it with the schema, either
+		return result, nil // the gateway does not validate it against the schema either
 	}
 	if err := parse(completion.Text, &result.Data); err != nil {
 		return nil, &OutputValidationError{Issues: issuesOf(err), Text: completion.Text, Completion: completion, Cause: err}
@@ -80,7 +80,7 @@ func parse(text string, value any) error {
 	return nil
 }
 
-// issuesOf describes an error without the text: errors of encoding/json can contain parts of it.
+// issuesOf describes an error without the text, because errors of encoding/json can contain parts of it.
 func issuesOf(err error) []Issue {
 	var (
 		syntax  *json.SyntaxError

@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// result is the outcome of a call: value, or events, or items; and err.
+// result is the outcome of a call: a value, events or items, and an error.
 type result struct {
-	kind  string // the member of the expectation: value, events or items
+	kind  string // the field of the expectation: value, events or items
 	value any
 	err   error
 }
 
-// call makes a call of the table.
+// call makes a call from the table.
 func (r *run) call(c *Client, call tableCall) result {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -132,7 +132,7 @@ func (r *run) complete(ctx context.Context, c *Client, call tableCall, opts []Ca
 	return whole(CompleteJSON[city](ctx, c, params, opts...))
 }
 
-// data is one for the data of a completion. In Go, absent data are zero.
+// data returns a result with the data of a completion. In Go, absent data is zero.
 func data(value city, err error) result {
 	if value == (city{}) {
 		return result{"value", nil, err}
@@ -140,7 +140,7 @@ func data(value city, err error) result {
 	return one(value, err)
 }
 
-// whole is one for a completion with data.
+// whole returns a result with a completion and its data.
 func whole(completion *JSONCompletion[city], err error) result {
 	all := one(completion, err)
 	if err == nil {
@@ -152,7 +152,7 @@ func whole(completion *JSONCompletion[city], err error) result {
 // hasSchema reports whether the output must be a city.
 func (c tableCall) hasSchema() bool { return strings.Contains(string(c.Args[0]), `"schema":"city"`) }
 
-// city is the validator of the table: {"city": string} and nothing else.
+// city is the table's validator: {"city": string} and nothing else.
 type city struct{ City string }
 
 func (c *city) UnmarshalJSON(text []byte) error {
@@ -166,7 +166,7 @@ func (c *city) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(members["city"], &c.City)
 }
 
-// completionParams adds the members that are headers.
+// completionParams adds the parameters that are headers.
 func (r *run) completionParams(call tableCall) CompletionParams {
 	params := arg[CompletionParams](r, call, 0)
 	params.CacheControl, params.Strict = r.headersOf(call)
@@ -283,7 +283,7 @@ func items[T any](read reader, all iter.Seq2[T, error], as func(T) any) result {
 	return got
 }
 
-// arg returns an argument. Null empties a field: a pointer to a zero value in Go.
+// arg returns an argument. Null clears a field. In Go, that is a pointer to a zero value.
 func arg[T any](r *run, call tableCall, i int) T {
 	var value T
 	if i >= len(call.Args) {
@@ -295,7 +295,8 @@ func arg[T any](r *run, call tableCall, i int) T {
 	return value
 }
 
-// goNames maps the names that differ in Go, and null to the zero value that a pointer to means null.
+// goNames maps the names that differ in Go. It also replaces null with the zero value, because in Go a pointer to
+// that value means null.
 func goNames(text []byte) []byte {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(text, &members) != nil {

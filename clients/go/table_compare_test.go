@@ -30,7 +30,7 @@ func (r *run) compareResult(i int, want map[string]any, got result) {
 	}
 }
 
-// compare reports where got does not match want, by the rules of testdata/clients/README.md.
+// compare reports where got does not match want, according to the rules in testdata/clients/README.md.
 func (r *run) compare(place string, want, got any) {
 	r.Helper()
 	switch w := want.(type) {
@@ -74,7 +74,7 @@ func (r *run) compareObject(place string, want map[string]any, got any) {
 	}
 }
 
-// equalScalar compares texts, numbers and times. A time may be written in several ways.
+// equalScalar compares strings, numbers and times. A time may be written in several ways.
 func equalScalar(want, got any) bool {
 	if equalJSON(want, got) {
 		return true
@@ -138,7 +138,7 @@ func wireError(err error) any {
 	return members
 }
 
-// wire returns a value of this package as JSON with the names of the API.
+// wire returns a value of this package as JSON with the API's field names.
 func wire[T any](value T) any { return wireValue(reflect.ValueOf(value)) }
 
 func wireValue(v reflect.Value) any {
@@ -210,7 +210,7 @@ func wireStruct(v reflect.Value) map[string]any {
 	return members
 }
 
-// wireName is requestId for RequestID.
+// wireName converts a name to its form in the API: RequestID becomes requestId.
 func wireName(name string) string {
 	if rest, found := strings.CutSuffix(name, "ID"); found {
 		name = rest + "Id"

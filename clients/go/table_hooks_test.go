@@ -22,12 +22,12 @@ func (r *run) keyFunc(function map[string]any) func(context.Context) (string, er
 	}
 }
 
-// errHook is the error of a hook.
+// errHook is the error that a hook returns.
 type errHook struct{ text string }
 
 func (e *errHook) Error() string { return e.text }
 
-// hooks returns hooks that record what they get.
+// hooks returns hooks that record what they receive.
 func (r *run) hooks(h map[string]any) []Option {
 	record := func(name string, seen any, fails string) error {
 		members := wire(seen).(map[string]any)

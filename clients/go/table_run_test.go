@@ -26,9 +26,9 @@ type run struct {
 	onPause context.CancelFunc // nil: none
 	mu      sync.Mutex
 	logs    []map[string]any
-	keys    []string // that the function of the key has returned
+	keys    []string // keys that the key function has returned
 	hooked  []any    // what the hooks recorded
-	texts   []string // in which nothing of Expect.Absent may be
+	texts   []string // texts in which nothing from Expect.Absent may appear
 	urls    []string // of requests
 }
 
@@ -36,9 +36,9 @@ func newRun(t *testing.T, server *scriptedServer, id string, c tableCase) *run {
 	return &run{T: t, server: server, id: id, tableCase: c}
 }
 
-// client makes the case's client. Its variables are those of the case, its pauses are recorded.
+// client creates the case's client. It has the variables of the case, and its pauses are recorded.
 func (r *run) client(url string) (*Client, error) {
-	// A transport that uses a connection again would repeat some broken requests itself.
+	// A transport that reuses a connection would repeat some broken requests itself.
 	transport := &http.Transport{DisableKeepAlives: true}
 	r.Cleanup(transport.CloseIdleConnections)
 	opts := []Option{
@@ -61,7 +61,7 @@ func (r *run) client(url string) (*Client, error) {
 	return c, err
 }
 
-// options are the client's options of one member.
+// options returns the client options for one field of the case.
 func (r *run) options(name string, value any) (opts []Option) {
 	switch name {
 	case "hooks":
@@ -75,7 +75,7 @@ func (r *run) options(name string, value any) (opts []Option) {
 	return []Option{r.option(name, value)}
 }
 
-// pairs are the options of a map of headers or of parameters of a query.
+// pairs returns the options for a map of headers or query parameters.
 func pairs(name string, value any) (opts []SharedOption) {
 	with := WithHeader
 	if name == "query" {

@@ -20,7 +20,7 @@ func startScriptedServer(t testing.TB) *scriptedServer {
 	return &scriptedServer{ready.URL}
 }
 
-// script makes a case with the given answers and returns its ID.
+// script creates a case with the given responses and returns its ID.
 func (s *scriptedServer) script(t testing.TB, number int, answers []byte) string {
 	id := strconv.Itoa(number)
 	request, err := http.NewRequest(http.MethodPut, s.url+"/__cases/"+id, bytes.NewReader(answers))

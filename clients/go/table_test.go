@@ -14,7 +14,7 @@ const (
 	tableKey    = "sk_test_tableOfBehaviors0123456789"
 )
 
-// tableCase is a case of the table of behaviors; testdata/clients/README.md describes it.
+// tableCase is a case in the table of behaviors. testdata/clients/README.md describes it.
 type tableCase struct {
 	Name   string            `json:"name"`
 	Why    string            `json:"why"`
@@ -117,7 +117,7 @@ func runCase(t *testing.T, server *scriptedServer, id string, c tableCase) {
 	r.checkSecrets()
 }
 
-// filledCase replaces {url}. The server replaces it in its answers.
+// filledCase replaces {url}. The server replaces it in its responses.
 func filledCase(t *testing.T, c tableCase, url string) tableCase {
 	server := c.Server
 	text, err := json.Marshal(c)

@@ -10,17 +10,17 @@ import (
 // Tool is a function that the model may call.
 type Tool struct {
 	Name        string          `json:"name"`                  // 1 to 64 letters, digits, _ and -
-	Description string          `json:"description,omitempty"` // what it does, for the model
+	Description string          `json:"description,omitempty"` // what the function does, as a description for the model
 	Parameters  json.RawMessage `json:"parameters,omitempty"`  // the JSON Schema of its arguments; see SchemaOf
 }
 
-// ToolChoice is whether the model calls a tool: with a Name, that one.
+// ToolChoice says whether the model calls a tool. With a Name, the model calls that tool.
 type ToolChoice struct {
 	Mode ToolMode
-	Name string // in place of Mode
+	Name string // instead of Mode
 }
 
-// ToolMode is whether the model calls a tool.
+// ToolMode says whether the model calls a tool.
 type ToolMode string
 
 // The modes: the model may, must not or must call a tool.
@@ -34,7 +34,7 @@ type toolName struct {
 	Name string `json:"name"`
 }
 
-// MarshalJSON returns the choice as the gateway reads it: a text, or an object with the name.
+// MarshalJSON returns the choice as the gateway reads it: a string, or an object with the name.
 func (c ToolChoice) MarshalJSON() ([]byte, error) {
 	if c.Name != "" {
 		return json.Marshal(toolName{c.Name})
@@ -42,7 +42,7 @@ func (c ToolChoice) MarshalJSON() ([]byte, error) {
 	return json.Marshal(c.Mode)
 }
 
-// UnmarshalJSON reads a choice in the gateway's form.
+// UnmarshalJSON reads a choice in the gateway's format.
 func (c *ToolChoice) UnmarshalJSON(text []byte) error {
 	var named toolName
 	if len(text) > 0 && text[0] == '{' {
@@ -54,30 +54,30 @@ func (c *ToolChoice) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, &c.Mode)
 }
 
-// ToolCall is a call of a tool by the model.
+// ToolCall is the model's call to a tool.
 type ToolCall struct {
 	ID        string          `json:"id"` // for ToolResult
 	Name      string          `json:"name"`
-	Arguments json.RawMessage `json:"arguments"` // a JSON object; arguments that are none are {"_invalid": "…"}
+	Arguments json.RawMessage `json:"arguments"` // a JSON object; arguments that are not an object become {"_invalid": "…"}
 }
 
 // ToolCallEvent is the beginning of a tool call.
 type ToolCallEvent struct {
-	Index int    `json:"index"` // position among the calls of the stream, from 0
+	Index int    `json:"index"` // position of the call within the stream, starting at 0
 	ID    string `json:"id"`
 	Name  string `json:"name"`
 }
 
-// ToolCallDeltaEvent is a piece of a tool call's arguments, which are JSON.
+// ToolCallDeltaEvent is a piece of a tool call's JSON arguments.
 type ToolCallDeltaEvent struct {
-	Index     int    `json:"index"` // that of the call's beginning
+	Index     int    `json:"index"` // the same as in the beginning of the call
 	Arguments string `json:"arguments"`
 }
 
 func (ToolCallEvent) event()      {}
 func (ToolCallDeltaEvent) event() {}
 
-// newToolEvent parses an event of a tool call, whose members are all required.
+// newToolEvent parses a tool call event. All of its fields are required.
 func newToolEvent(data []byte) (Event, error) {
 	var e struct {
 		Type      string
@@ -125,7 +125,7 @@ func (c toolCalls) all() []ToolCall {
 	return calls
 }
 
-// argumentsOf returns arguments as the gateway gives them in a whole response.
+// argumentsOf returns arguments as the gateway returns them in a non-streaming response.
 func argumentsOf(text string) json.RawMessage {
 	trimmed := strings.TrimLeft(text, " \t\r\n")
 	switch {
@@ -134,6 +134,6 @@ func argumentsOf(text string) json.RawMessage {
 	case strings.HasPrefix(trimmed, "{") && json.Valid([]byte(text)):
 		return json.RawMessage(text)
 	}
-	kept, _ := json.Marshal(map[string]string{"_invalid": text}) // texts can always be written
+	kept, _ := json.Marshal(map[string]string{"_invalid": text}) // a string can always be encoded
 	return kept
 }

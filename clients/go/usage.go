@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// UsageService reports usage. Any kind of key with the permission usage may be used.
+// UsageService reports usage. Any kind of key works, if it has the permission usage.
 type UsageService struct{ client *Client }
 
 // UsageParams are the parameters of a usage report. All are optional.
 type UsageParams struct {
-	ProjectID string // of the key; by default, the client asks for it once and remembers it
+	ProjectID string // the key's project; by default, the client asks for it once and remembers it
 	Period    Period // default PeriodMonth
 }
 
@@ -31,7 +31,7 @@ type UsageReport struct {
 	Models map[string]ModelUsage `json:"models"` // by model name
 	Period TimeRange             `json:"period"`
 
-	// PromptCache is what the prompt caches of providers did for all models.
+	// PromptCache is the use of the providers' prompt caches, summed over all models.
 	PromptCache PromptCacheUsage `json:"promptCache"`
 }
 
@@ -58,15 +58,15 @@ type ModelUsage struct {
 	PromptCache PromptCacheUsage `json:"promptCache"`
 }
 
-// PromptCacheUsage counts input tokens that providers read from or wrote to their own prompt caches. A hit of the gateway's cache
-// calls no provider.
+// PromptCacheUsage counts input tokens that providers read from or wrote to their own prompt caches. A hit in the
+// gateway's cache does not call a provider.
 type PromptCacheUsage struct {
 	ReadTokens  int     `json:"readTokens"`
 	WriteTokens int     `json:"writeTokens"`
-	Saved       float64 `json:"saved"` // US dollars; negative if writes cost more than reads have saved
+	Saved       float64 `json:"saved"` // US dollars; negative if writes cost more than reads saved
 }
 
-// TimeRange is the time from Start until before End.
+// TimeRange is the time from Start to End (exclusive).
 type TimeRange struct {
 	Start time.Time `json:"start"`
 	End   time.Time `json:"end"`
@@ -86,7 +86,7 @@ func (s UsageService) Get(ctx context.Context, params UsageParams, opts ...CallO
 	return report, err
 }
 
-// project returns the key's project. A key has one for life.
+// project returns the key's project. A key's project never changes.
 func (s UsageService) project(ctx context.Context, opts []CallOption) (string, error) {
 	c := s.client
 	if err := c.check(ctx); err != nil {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// variables reads environment variables, and keeps the first error. A setting that is given hides its variable.
+// variables reads environment variables and keeps the first error. If a setting is given, its variable is ignored.
 type variables struct {
 	read func(name string) string // returns "" for a variable that is not set
 	err  error
@@ -27,7 +27,7 @@ func (v *variables) text(given *string, name string) string {
 	return v.read(name)
 }
 
-// named returns the name of a setting, or of its variable if the value comes from there.
+// named returns the name of a setting, or the name of its variable if the value comes from there.
 func named(given *string, setting, variable string) string {
 	if given == nil {
 		return variable
@@ -41,7 +41,7 @@ func (v *variables) choice(given *string, setting, name string, values ...string
 	if text != "" && !slices.Contains(values, text) {
 		last := len(values) - 1
 		problem := "must be " + strings.Join(values[:last], ", ") + " or " + values[last]
-		v.fail(named(given, setting, name), problem) // without the value: it could be a misplaced secret
+		v.fail(named(given, setting, name), problem) // leaves out the value, which could be a misplaced secret
 		return ""
 	}
 	return text

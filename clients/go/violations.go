@@ -12,10 +12,10 @@ import (
 // project key (pk_…) with the permission violations, and triage for changes.
 type ViolationService struct{ client *Client }
 
-// ViolationState is a state of triage.
+// ViolationState is the triage state of a violation.
 type ViolationState string
 
-// The states. A resolved violation or a false positive can only be opened again.
+// The states. A resolved violation or a false positive can only be reopened.
 const (
 	ViolationOpen          ViolationState = "open"
 	ViolationAcknowledged  ViolationState = "acknowledged"
@@ -23,7 +23,7 @@ const (
 	ViolationFalsePositive ViolationState = "false_positive"
 )
 
-// Violation is a finding, or several of one key and rule within a minute.
+// Violation is one or more findings of one key and rule within a minute.
 type Violation struct {
 	ID            string         `json:"id"`
 	State         ViolationState `json:"state"`
@@ -35,10 +35,10 @@ type Violation struct {
 	Model         string         `json:"model"`     // the model or tier that was requested
 	Key           string         `json:"key"`       // the key's ID
 	RequestID     string         `json:"requestId"` // of the last request
-	Path          string         `json:"path"`      // of the last finding in the JSON body
+	Path          string         `json:"path"`      // path of the last finding in the JSON body
 	Start         int            `json:"start"`     // offset of its first byte in the UTF-8 text
-	End           int            `json:"end"`       // offset behind its last byte
-	RiskScore     int            `json:"riskScore"` // the highest of the requests
+	End           int            `json:"end"`       // offset just past its last byte
+	RiskScore     int            `json:"riskScore"` // the highest risk score of the requests
 	PolicyVersion int            `json:"policyVersion"`
 	Count         int            `json:"count"`       // of findings
 	Version       int            `json:"version"`     // for ViolationChange
@@ -47,7 +47,7 @@ type Violation struct {
 	FirstAt       time.Time      `json:"firstAt"`
 	LastAt        time.Time      `json:"lastAt"`
 	Note          string         `json:"note"`
-	ChangedAt     *time.Time     `json:"changedAt"` // last change of state or note; nil for none
+	ChangedAt     *time.Time     `json:"changedAt"` // last change to state or note; nil if there is none
 	ChangedBy     string         `json:"changedBy"` // a key's ID, owner, or an owner's email address
 }
 
@@ -60,8 +60,8 @@ type ViolationFilter struct {
 	Decision string
 	Model    string
 	Key      string    // a key's ID
-	From     time.Time // first finding at or after this time
-	To       time.Time // first finding before this time
+	From     time.Time // first finding is at or after this time
+	To       time.Time // first finding is before this time
 	Limit    int       // violations per page, at most 100; default 50
 	After    string    // Next of the page before
 }
@@ -70,7 +70,7 @@ type ViolationFilter struct {
 type ViolationChange struct {
 	State   ViolationState
 	Note    *string // at most 1000 characters; a pointer to "" removes the note
-	Version int     // on which the change is based; if outdated, the change is refused with a *ConflictError
+	Version int     // version on which the change is based; if it is outdated, the change is refused with a *ConflictError
 }
 
 // MarshalJSON writes the fields that change.
@@ -82,7 +82,7 @@ func (c ViolationChange) MarshalJSON() ([]byte, error) {
 	}.given())
 }
 
-// List yields violations, newest first, of all pages.
+// List yields the violations from all pages, newest first.
 func (s ViolationService) List(ctx context.Context, filter ViolationFilter, opts ...CallOption) iter.Seq2[Violation, error] {
 	return eachItem(func(after string) (*Page[Violation], error) {
 		filter.After = after
@@ -110,7 +110,8 @@ type violationPage struct {
 
 func (p *violationPage) missing() string { return missingList(p.Violations, "violations") }
 
-// Get returns a violation. A project keeps its last 10,000, for at most 400 days; others are a *NotFoundError.
+// Get returns a violation. A project keeps its last 10,000 violations for at most 400 days. For others, the error is
+// a *NotFoundError.
 func (s ViolationService) Get(ctx context.Context, id string, opts ...CallOption) (*Violation, error) {
 	path, err := pathOf("/api/violations/", id, "")
 	if err != nil {
@@ -120,7 +121,8 @@ func (s ViolationService) Get(ctx context.Context, id string, opts ...CallOption
 	return violation, err
 }
 
-// Update changes a violation's state and note. It is retried only if the gateway has surely changed nothing.
+// Update changes a violation's state and note. It is retried only if the gateway is certain not to have changed
+// anything.
 func (s ViolationService) Update(ctx context.Context, id string, change ViolationChange, opts ...CallOption) (*Violation, error) {
 	return send[Violation](ctx, s.client, http.MethodPatch, "/api/violations/", id, "", change, opts)
 }

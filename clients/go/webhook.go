@@ -19,21 +19,22 @@ const (
 	defaultTolerance = 5 * time.Minute
 	maxWebhookBytes  = 1 << 20
 	maxSignatures    = 16
-	minSecretBytes   = 24 // of the standard, and of the gateway's secrets
+	minSecretBytes   = 24 // required by the standard, and used in the gateway's secrets
 	maxUnixSeconds   = 1 << 40
 )
 
-// WebhookVerifier verifies deliveries of a project's alert webhook. The zero value has the secrets of the variable
-// POSTERN_WEBHOOK_SECRET and a tolerance of 5 minutes. It may be used by several goroutines at a time.
+// WebhookVerifier verifies deliveries of a project's alert webhook. The zero value has the secrets in the variable
+// POSTERN_WEBHOOK_SECRET and a tolerance of 5 minutes. A verifier is safe for concurrent use.
 type WebhookVerifier struct {
-	// Secrets are shown once by the project's settings: whsec_ and 24 bytes or more in base64. Any of them may have signed: give the
-	// old and the new one while you change the webhook. If nil, they are those of POSTERN_WEBHOOK_SECRET, with spaces or commas
-	// between them.
+	// Secrets are the webhook's secrets, each of which the project's settings show once: whsec_ and at least 24 bytes
+	// in base64. A delivery may be signed with any of them, so set both the old and the new one while you rotate the
+	// secret. If nil, they come from POSTERN_WEBHOOK_SECRET, separated by spaces or commas.
 	Secrets []string `json:"-"`
-	// Tolerance is how far the time of a delivery may be from now, in both directions. Zero is 5 minutes.
+	// Tolerance is how far the time of a delivery may be from the current time, in both directions. Zero means 5
+	// minutes.
 	Tolerance time.Duration
 
-	now func() time.Time // tests replace it; nil is time.Now
+	now func() time.Time // tests replace it; nil means time.Now
 }
 
 // String describes the verifier without its secrets.
@@ -41,24 +42,24 @@ func (v WebhookVerifier) String() string {
 	return fmt.Sprintf("postern.WebhookVerifier(%d secrets)", len(v.Secrets))
 }
 
-// Format writes String, whatever the verb is. In an unexported field of another struct, fmt does not call it: keep a verifier in a
-// pointer there.
+// Format writes String, for any verb. fmt does not call it for a verifier in an unexported field of another struct,
+// so use a pointer there.
 func (v WebhookVerifier) Format(state fmt.State, _ rune) { _, _ = io.WriteString(state, v.String()) }
 
-// VerifyWebhook verifies a delivery and returns its event. body is the body as it arrived, at most 1 MiB. Without secrets,
-// POSTERN_WEBHOOK_SECRET has them; see WebhookVerifier, which also has other tolerances than 5 minutes. A delivery that the
-// gateway has not sent, or not now, is a *WebhookVerificationError. A missing or malformed secret is a
-// *ConfigurationError.
+// VerifyWebhook verifies a delivery and returns its event. body is the body as it arrived, at most 1 MiB. Without
+// secrets, those in POSTERN_WEBHOOK_SECRET are used. WebhookVerifier also allows a tolerance other than 5 minutes. If
+// the gateway did not send the delivery, or its time is out of tolerance, the error is a *WebhookVerificationError. A
+// missing or malformed secret is a *ConfigurationError.
 //
-// Deliveries are repeated until they are answered with a 2xx status, with the same ID: skip an ID that you have seen.
+// The gateway repeats a delivery, with the same ID, until it receives a 2xx status. Skip an ID that you have seen.
 func VerifyWebhook(body []byte, header http.Header, secrets ...string) (*WebhookEvent, error) {
 	return WebhookVerifier{Secrets: secrets}.Verify(body, header)
 }
 
 // Verify is VerifyWebhook with the settings of v.
 //
-// The signature is that of Standard Webhooks (https://www.standardwebhooks.com, its specification in
-// github.com/standard-webhooks/standard-webhooks): the HMAC-SHA-256 of id.timestamp.body.
+// The signature follows Standard Webhooks (https://www.standardwebhooks.com, specification at
+// github.com/standard-webhooks/standard-webhooks). It is the HMAC-SHA-256 of id.timestamp.body.
 func (v WebhookVerifier) Verify(body []byte, header http.Header) (*WebhookEvent, error) {
 	keys, err := v.keys()
 	if err != nil {
@@ -126,13 +127,13 @@ func (v WebhookVerifier) checkTime(timestamp string) error {
 	return nil
 }
 
-// delivery is the signed parts of a request, and its signatures: v1,… with spaces between them.
+// delivery has the signed parts of a request and its signatures: v1,… separated by spaces.
 type delivery struct {
 	id, timestamp, signatures string
 	body                      []byte
 }
 
-// isSigned reports whether one of the first signatures is made with one of the keys.
+// isSigned reports whether one of the first signatures was made with one of the keys.
 func (d delivery) isSigned(keys [][]byte) bool {
 	var wanted [][]byte
 	for _, key := range keys {
@@ -145,9 +146,9 @@ func (d delivery) isSigned(keys [][]byte) bool {
 	for rest := d.signatures; rest != "" && compared < maxSignatures; {
 		var signature string
 		signature, rest, _ = strings.Cut(rest, " ")
-		signature = strings.TrimSuffix(signature, ",") // of headers that were joined by ", "
+		signature = strings.TrimSuffix(signature, ",") // left over from headers that were joined with ", "
 		if !strings.HasPrefix(signature, "v1,") {
-			continue // of a version that is not known
+			continue // the signature has an unknown version
 		}
 		compared++
 		for _, w := range wanted {
@@ -157,8 +158,8 @@ func (d delivery) isSigned(keys [][]byte) bool {
 	return found
 }
 
-// headerValue returns a header's values, with spaces between them. Names are in any case, also in a map that net/http has
-// not made.
+// headerValue returns a header's values, separated by spaces. It ignores the case of names, because the map might
+// come from code other than net/http.
 func headerValue(header http.Header, name string) string {
 	values := header.Values(name)
 	for other, more := range header {

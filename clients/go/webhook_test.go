@@ -87,7 +87,7 @@ func Signed(body, secret string) http.Header {
 	return h
 }
 
-// SecretOf is a secret of 24 equal bytes.
+// SecretOf returns a secret of 24 equal bytes.
 func SecretOf(b byte) string {
 	return "whsec_" + base64.StdEncoding.EncodeToString([]byte(strings.Repeat(string(b), 24)))
 }
@@ -137,7 +137,7 @@ func TestWebhookWithoutSecrets(t *testing.T) {
 	}
 }
 
-// TestWebhookWorkIsBounded checks the number of signatures and the size of the body.
+// TestWebhookWorkIsBounded checks the limits on the number of signatures and the size of the body.
 func TestWebhookWorkIsBounded(t *testing.T) {
 	secret := SecretOf('a')
 	body := `{"type":"new.thing"}`

@@ -8,16 +8,17 @@ import (
 // WebhookEvent is a verified event of a project.
 type WebhookEvent struct {
 	ID        string      // the same for repeated deliveries
-	Type      string      // budget.threshold, violation.created, compliance.checkpoint, or a newer one
-	Timestamp time.Time   // of the event; zero if the gateway has sent none
-	Data      WebhookData // by Type; UnknownWebhookData for a newer one
+	Type      string      // budget.threshold, violation.created, compliance.checkpoint or a newer type
+	Timestamp time.Time   // time of the event; zero if the gateway did not send it
+	Data      WebhookData // depends on Type; UnknownWebhookData for a newer type
 	Body      []byte      // as it was signed
 }
 
-// WebhookData is what an event says: BudgetThreshold, ViolationCreated, ComplianceCheckpoint or UnknownWebhookData.
+// WebhookData is the content of an event: BudgetThreshold, ViolationCreated, ComplianceCheckpoint or
+// UnknownWebhookData.
 type WebhookData interface{ webhookData() }
 
-// BudgetThreshold says that the spending has reached a part of the project's budget.
+// BudgetThreshold says that the spending has reached a percentage of the project's budget.
 type BudgetThreshold struct {
 	ProjectID        string        `json:"projectId"`
 	ThresholdPercent int           `json:"thresholdPercent"` // 80 or 100
@@ -35,12 +36,12 @@ type WebhookBudget struct {
 // ViolationCreated says that there are new violations.
 type ViolationCreated struct {
 	ProjectID string    `json:"projectId"`
-	Count     int       `json:"count"`     // of new violations since the last event
-	Violation Violation `json:"violation"` // the first of the highest severity
+	Count     int       `json:"count"`     // number of new violations since the last event
+	Violation Violation `json:"violation"` // the first one with the highest severity
 }
 
-// ComplianceCheckpoint is a signature over an entry of a chain, and so of all entries before it. docs/guides/compliance.md has the
-// signed text.
+// ComplianceCheckpoint is a signature over an entry of a chain, and therefore over all entries before it.
+// docs/guides/compliance.md has the signed text.
 type ComplianceCheckpoint struct {
 	Project   string    `json:"project"` // its ID
 	Object    string    `json:"object"`  // the chain: directory or ledger
@@ -52,7 +53,7 @@ type ComplianceCheckpoint struct {
 	Signature string    `json:"signature"` // Ed25519, in base64
 }
 
-// UnknownWebhookData is the JSON of an event whose type this version does not know; it may be nil.
+// UnknownWebhookData is the JSON of an event whose type this version does not know. It may be nil.
 type UnknownWebhookData json.RawMessage
 
 func (BudgetThreshold) webhookData()      {}
@@ -60,7 +61,7 @@ func (ViolationCreated) webhookData()     {}
 func (ComplianceCheckpoint) webhookData() {}
 func (UnknownWebhookData) webhookData()   {}
 
-// WebhookVerificationError reports a delivery that the gateway has not sent, or not now.
+// WebhookVerificationError reports a delivery that the gateway did not send, or whose time is out of tolerance.
 type WebhookVerificationError struct {
 	// Code is missing_header, invalid_timestamp, timestamp_out_of_tolerance, invalid_signature or invalid_payload.
 	Code    string
@@ -76,7 +77,7 @@ func (e *WebhookVerificationError) Error() string {
 }
 func (e *WebhookVerificationError) posternError() {}
 
-// newWebhookEvent parses a verified body. id is that of the delivery.
+// newWebhookEvent parses a verified body. id is the ID of the delivery.
 func newWebhookEvent(body []byte, id string) (*WebhookEvent, error) {
 	var e struct {
 		Type      string          `json:"type"`

@@ -25,7 +25,7 @@ export class PosternCallError extends APICallError {
   readonly requestId: string | null
   /** What the Governor found, for the code `blocked_by_policy`. */
   readonly findings: Finding[]
-  /** When the limit or the budget resets that refused the call, as an ISO date; null for other errors. */
+  /** When the limit or budget that refused the call resets, as an ISO date; null for other errors. */
   readonly resetsAt: string | null
   /** The attempts at providers, such as `1; openai/gpt-5.4=503`. */
   readonly attempts: string | null

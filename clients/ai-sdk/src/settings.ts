@@ -4,7 +4,7 @@ import { type AdapterOptions, adapterSettings, type GovernorOptions, keyOf, rese
 
 /** Options of `createPostern`. Those of the client have the same defaults and `POSTERN_…` variables. */
 export interface PosternProviderOptions extends AdapterOptions {
-  /** Sends the requests in place of the global `fetch`. */
+  /** Sends the requests instead of the global `fetch`. */
   fetch?: FetchFunction
 }
 

@@ -1,4 +1,5 @@
-// Makes the tests load their packages from the folder INSTALLED in place of the checkout's: node --import ./installed.mjs.
+// Makes the tests load their packages from the folder INSTALLED instead of the checkout's: node --import
+// ./installed.mjs.
 import { registerHooks } from 'node:module'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'

@@ -20,7 +20,7 @@ GATEWAY = "gateway.example"
 
 
 class Proxy(BaseHTTPRequestHandler):
-    """A proxy that answers in place of the gateway, and opens no tunnels."""
+    """A proxy that answers instead of the gateway, and opens no tunnels."""
 
     seen: list[tuple[str, dict[str, str]]]
 

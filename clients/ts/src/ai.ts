@@ -75,17 +75,17 @@ export interface ChatParams {
   mode?: 'text' | 'json' | undefined
   /** Nucleus sampling, 0 to 1. */
   topP?: number | undefined
-  /** Texts before which the output ends. */
+  /** Stop sequences: the output ends before any of these strings. */
   stop?: string | readonly string[] | undefined
-  /** For sampling that can be repeated, as far as the provider supports it. */
+  /** For repeatable sampling, if the provider supports it. */
   seed?: number | undefined
-  /** How much the model thinks. */
+  /** How much reasoning the model does. */
   reasoning?: { effort: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' } | undefined
   /** The functions that the model may call. */
   tools?: readonly Tool[] | undefined
-  /** Whether the model may, must or must not call a tool, or the one that it must call. Needs `tools`. */
+  /** Whether the model may, must or must not call a tool, or which tool it must call. Needs `tools`. */
   toolChoice?: ToolChoice | undefined
-  /** The JSON Schema that the output must match. The gateway compares them. */
+  /** The JSON Schema that the output must match. The gateway validates the output. */
   responseSchema?: Record<string, unknown> | undefined
   /** Up to 16 labels, for providers that keep them. */
   metadata?: Record<string, string> | undefined
@@ -94,7 +94,7 @@ export interface ChatParams {
    * response that is at most N seconds old.
    */
   cacheControl?: string | undefined
-  /** Reject the request with 400 if the model does not support one of its parameters, in place of dropping it. */
+  /** Reject the request with 400 if the model does not support one of its parameters, instead of dropping it. */
   strict?: boolean | undefined
 }
 
@@ -114,7 +114,7 @@ export interface EmbedParams {
   model: string
   /** A text, or up to 2048. */
   input: string | readonly string[]
-  /** The length of each vector, if the model lets it be chosen. */
+  /** The length of each vector, if the model supports other lengths. */
   dimensions?: number | undefined
   /** As in ChatParams. */
   cacheControl?: string | undefined
@@ -158,7 +158,7 @@ export interface Served {
   /** Whether the response comes from the gateway's cache. */
   cacheHit: boolean
   usage: Usage
-  /** Calls of providers; 0 for a response from the cache, and with a development key. */
+  /** Provider calls; 0 for a cached response or a development key. */
   attempts: number
   /** Milliseconds that the gateway took. */
   latencyMs: number
@@ -173,7 +173,7 @@ export interface Completion extends Served {
   /** The tools that the model calls. */
   toolCalls: ToolCall[]
   finishReason: FinishReason
-  /** What the gateway says about the response. */
+  /** The gateway's metadata about the response. */
   meta: ResponseMeta
 }
 
@@ -186,15 +186,15 @@ export interface TokenCount {
   provider: string
   /** The model that would serve the request. */
   model: string
-  /** What the gateway says about the response. */
+  /** The gateway's metadata about the response. */
   meta: ResponseMeta
 }
 
 /** Vectors of texts. */
 export interface Embedding extends Served {
-  /** A vector for each text, in their order. */
+  /** One vector for each text, in the same order. */
   embeddings: number[][]
-  /** What the gateway says about the response. */
+  /** The gateway's metadata about the response. */
   meta: ResponseMeta
 }
 

@@ -73,7 +73,7 @@ export interface GovernorCoverage {
   /** Action for content that cannot be read. */
   unchecked: 'allow' | 'block'
   input: ActionCounts
-  /** For system texts and definitions of tools. */
+  /** For system messages and tool definitions. */
   system: ActionCounts
   output: ActionCounts
   /** Number of exempted values and patterns. */
@@ -96,14 +96,14 @@ export interface ComplianceSummary {
   registry: {
     enforcement: 'off' | 'warn' | 'enforce'
     states: Record<string, number>
-    /** Models that were used and have no entry, at most 100. */
+    /** Models that were used but have no entry, at most 100. */
     unregistered: string[]
     /** Models whose review date has passed, at most 100. */
     overdueReviews: string[]
   }
-  /** `bySeverity` has the newest open ones, as many as `counted`. */
+  /** `bySeverity` covers the newest open violations, as many as `counted`. */
   violations: { open: number; acknowledged: number; bySeverity: Record<string, number>; counted: number }
-  /** How long records are kept, in days, and numbers of records, by name. */
+  /** How long records are kept, in days, and numbers of records, keyed by name. */
   retention: Record<string, number>
   chains: {
     object: 'directory' | 'ledger'

@@ -23,7 +23,7 @@ export interface Finding {
   path: string
   /** Offset of the first byte, in UTF-8 of the decoded text. */
   start: number
-  /** Offset behind the last byte. */
+  /** Offset just past the last byte. */
   end: number
 }
 
@@ -208,7 +208,7 @@ export class APIError extends PosternError {
   readonly findings: Finding[]
   /** The gateway's requests to providers; null if it sent none. */
   readonly attempts: Attempts | null
-  /** When the limit or the budget resets that refused the call, as an ISO date; null for other errors. */
+  /** When the limit or budget that refused the call resets, as an ISO date; null for other errors. */
   readonly resetsAt: string | null
   /** The response's headers. */
   readonly headers: Headers

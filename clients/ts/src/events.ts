@@ -19,7 +19,7 @@ export interface DoneEvent extends Served {
   finishReason: FinishReason
 }
 
-/** An event of a stream: texts and tool calls, and then `done`. A stream that fails throws instead. */
+/** An event of a stream: text and tool calls, followed by `done`. A stream that fails throws instead. */
 export type ChatEvent = DeltaEvent | ToolCallEvent | ToolCallDeltaEvent | DoneEvent
 
 /** How long the response's end is awaited after `done`. Only then can the connection be used again. */

@@ -35,7 +35,7 @@ const CLASSES: Record<number, typeof APIError> = {
 /** The request of an error response, for its text. */
 export interface Sent {
   url: string
-  /** Behind the base URL. */
+  /** After the base URL. */
   path: string
   baseURL: string
   apiKey: string

@@ -2,7 +2,10 @@
 import { ConfigurationError } from './errors.js'
 import { isObject } from './json.js'
 
-/** Headers of the connection. A second length or framing would let one request hide another. Source: RFC 9110, section 7.6.1. */
+/**
+ * Headers of the connection itself. A second length or framing would let one request hide another. Source: RFC 9110,
+ * section 7.6.1.
+ */
 const TRANSPORT_HEADERS = /^(connection|content-length|expect|host|keep-alive|te|trailer|transfer-encoding|upgrade)$/i
 
 /** The headers of an option, checked. An error names a header without its value, which may be secret. */

@@ -3,7 +3,7 @@
 /** An attempt that is about to be sent. */
 export interface OutgoingRequest {
   method: 'GET' | 'POST' | 'PATCH'
-  /** Behind the base URL, without a query. */
+  /** After the base URL, without a query. */
   path: string
   /** From 1. */
   attempt: number
@@ -14,7 +14,7 @@ export interface OutgoingRequest {
 /** A response whose headers have arrived. */
 export interface IncomingResponse {
   method: 'GET' | 'POST' | 'PATCH'
-  /** Behind the base URL, without a query. */
+  /** After the base URL, without a query. */
   path: string
   /** From 1. */
   attempt: number

@@ -60,6 +60,6 @@ function prettyLine({ time, level, msg, ...fields }: LogRecord): string {
 function word(value: unknown): string {
   if (Array.isArray(value)) return value.map(word).join(',')
   const text = typeof value === 'string' ? value : JSON.stringify(value)
-  // Quotes keep a value on one line and apart from the next field.
+  // Quotes keep a value on one line and separate from the next field.
   return /^[^\s"]+$/.test(text) || typeof value !== 'string' ? text : JSON.stringify(text)
 }

@@ -25,13 +25,13 @@ export interface GovernorDecision {
   /** 0 to 100. */
   riskScore: number
   policyVersion: number
-  /** Kinds of content that could not be checked. */
+  /** The kinds of content that could not be checked. */
   unchecked: string[]
 }
 
 /** The key's rate limits after this request. */
 export interface RateLimit {
-  /** Requests that the window with the least remaining allows. */
+  /** Remaining requests in the window that has the fewest left. */
   limitRequests: number | null
   remainingRequests: number | null
   /** Seconds until more requests are allowed. */

@@ -6,7 +6,7 @@ import type { APIPromise } from './promise.js'
 import { checkParams, pathPart } from './request.js'
 import type { Transport } from './transport.js'
 
-/** The state of a model. `discovered` is a model that was used and has no entry. */
+/** The state of a model. `discovered` is a model that was used but has no entry. */
 export type ModelState = 'discovered' | 'pending' | 'approved' | 'restricted' | 'deprecated' | 'retired' | 'blocked'
 
 /** What a project records about a model. Times are ISO 8601. */
@@ -15,14 +15,14 @@ export interface Model {
   /** Name in the catalog. */
   model: string
   state: ModelState
-  /** Who answers for the model's use. */
+  /** Who is responsible for the model's use. */
   owner: string | null
   purpose: string | null
   riskTier: 'minimal' | 'limited' | 'high' | 'unacceptable' | null
   /** Classes of data that may be sent to the model. */
   dataClasses: string[]
   regions: string[]
-  /** How long the provider keeps what it gets. */
+  /** How long the provider keeps the data it receives. */
   retention: string | null
   links: string[]
   reviewDate: string | null

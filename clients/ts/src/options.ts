@@ -22,7 +22,7 @@ export interface GovernorOptions {
    * is an UnprocessableEntityError. Variable `POSTERN_GOVERNOR_ENABLED`, default true.
    */
   enabled?: boolean | undefined
-  /** Block calls above the threshold in place of a review. Variable `POSTERN_GOVERNOR_STRICT_MODE`, default false. */
+  /** Block calls above the threshold instead of a review. Variable `POSTERN_GOVERNOR_STRICT_MODE`, default false. */
   strictMode?: boolean | undefined
   /**
    * The highest risk score that is approved, 0 to 100, if it is lower than the project's. Variable
@@ -35,11 +35,11 @@ export interface GovernorOptions {
 export interface LoggingOptions {
   /** The least severe level that is logged. Variable `POSTERN_LOG_LEVEL`, default `warn`. */
   level?: LogLevel | undefined
-  /** Readable lines in place of JSON. Variable `POSTERN_LOG_PRETTY`, default false. */
+  /** Readable lines instead of JSON. Variable `POSTERN_LOG_PRETTY`, default false. */
   pretty?: boolean | undefined
   /** Log the bodies of requests and responses, at the level `debug`. Default false. */
   content?: boolean | undefined
-  /** Gets the records in place of standard error. */
+  /** Gets the records instead of standard error. */
   logger?: ((record: LogRecord) => void) | undefined
 }
 
@@ -85,25 +85,25 @@ export interface ClientOptions {
   onRequest?: RequestHook | undefined
   /** Called when the headers of a response have arrived, also of one that is an error. */
   onResponse?: ResponseHook | undefined
-  /** The transport, in place of the global `fetch`. */
+  /** The transport, instead of the global `fetch`. */
   fetch?: Fetch | undefined
 }
 
 /** Options of one call. */
 export interface CallOptions {
-  /** In place of the client's. Milliseconds. */
+  /** Instead of the client's. Milliseconds. */
   timeout?: number | undefined
-  /** In place of the client's. */
+  /** Instead of the client's. */
   retries?: number | undefined
-  /** In place of the client's, or a key of your own: 1 to 255 printable ASCII characters. */
+  /** Instead of the client's, or a key of your own: 1 to 255 printable ASCII characters. */
   idempotency?: boolean | string | undefined
   /** Aborts the call with an APIAbortedError. */
   signal?: AbortSignal | undefined
-  /** More headers, in place of the client's of the same name. `authorization` and `x-api-key` cannot be set. */
+  /** More headers, instead of the client's of the same name. `authorization` and `x-api-key` cannot be set. */
   headers?: Headers | Record<string, string> | undefined
-  /** More query parameters, in place of the client's and the call's own of the same name. */
+  /** More query parameters, instead of the client's and the call's own of the same name. */
   query?: Record<string, string | number | boolean | undefined> | undefined
-  /** In place of the client's, member by member. */
+  /** Instead of the client's, member by member. */
   governor?: GovernorOptions | undefined
 }
 

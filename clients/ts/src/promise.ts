@@ -11,7 +11,7 @@ export interface WithResponse<T> {
     /** The body as it arrived; null for a stream. */
     body: string | null
   }
-  /** What the gateway says about the response. */
+  /** The gateway's metadata about the response. */
   meta: ResponseMeta
 }
 

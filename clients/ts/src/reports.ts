@@ -45,7 +45,7 @@ export interface UsageParams {
 export interface PromptCacheUsage {
   readTokens: number
   writeTokens: number
-  /** Dollars; negative if writes cost more than reads have saved. */
+  /** Dollars; negative if writes cost more than reads saved. */
   saved: number
 }
 

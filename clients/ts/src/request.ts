@@ -9,7 +9,7 @@ import { userAgent } from './runtime.js'
 /** A call of an endpoint. */
 export interface Call {
   method: 'GET' | 'POST' | 'PATCH'
-  /** Behind the base URL, encoded. */
+  /** After the base URL, encoded. */
   path: string
   query?: Query
   /** Sent as JSON. */

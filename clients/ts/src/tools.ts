@@ -5,13 +5,13 @@ import { isObject, parsed } from './json.js'
 export interface Tool {
   /** 1 to 64 letters, digits, `_` and `-`. */
   name: string
-  /** What it does, for the model. */
+  /** What the function does, as a description for the model. */
   description?: string | undefined
   /** The JSON Schema of its arguments. */
   parameters?: Record<string, unknown> | undefined
 }
 
-/** Whether the model may, must or must not call a tool, or the one that it must call. */
+/** Whether the model may, must or must not call a tool, or which tool it must call. */
 export type ToolChoice = 'auto' | 'none' | 'required' | { name: string }
 
 /** A call of a tool by the model. */
@@ -19,14 +19,14 @@ export interface ToolCall {
   /** Repeated as the `toolCallId` of the message with its result. */
   id: string
   name: string
-  /** Arguments that are no JSON object are `{ _invalid: '…' }`. */
+  /** Arguments that are not a JSON object become `{ _invalid: '…' }`. */
   arguments: Record<string, unknown>
 }
 
 /** The beginning of a tool call in a stream. */
 export interface ToolCallEvent {
   type: 'toolCall'
-  /** Position of the call among those of the response, from 0. */
+  /** Position of the call within the response, starting at 0. */
   index: number
   id: string
   name: string
@@ -35,7 +35,7 @@ export interface ToolCallEvent {
 /** A piece of a tool call's arguments in a stream. */
 export interface ToolCallDeltaEvent {
   type: 'toolCallDelta'
-  /** That of the call's beginning. */
+  /** The same as in the beginning of the call. */
   index: number
   /** A piece of a JSON text. */
   arguments: string

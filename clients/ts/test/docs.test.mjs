@@ -66,9 +66,9 @@ function write(path, text, mode) {
 
 const keys = await demo()
 mkdirSync(program)
-write(join(repository, 'clients/build.mjs'), '') // in place of the build, whose output exists
+write(join(repository, 'clients/build.mjs'), '') // instead of the build, whose output exists
 symlinkSync(join(ROOT, 'clients/ts'), join(repository, 'clients/ts'))
-// In place of `go run ./cmd/postern`: the binary that startServe has built.
+// Instead of `go run ./cmd/postern`: the binary that startServe has built.
 write(join(folder, 'bin/go'), `#!/bin/sh\nshift 2\nexec ${join(ROOT, 'build/test/postern')} "$@"\n`, 0o755)
 
 const npm = { npm_config_offline: 'true', npm_config_audit: 'false', npm_config_fund: 'false' }

@@ -358,7 +358,7 @@ test('events are read as the browser takes them', async () => {
   await reader.cancel()
 })
 
-// The reader, on a handler in place of the network.
+// The reader, on a handler instead of the network.
 async function read(client, { options = {}, init = {}, leaveAfter = Infinity } = {}) {
   const pieces = []
   const network = globalThis.fetch

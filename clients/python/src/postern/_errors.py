@@ -54,7 +54,7 @@ class APIAbortedError(PosternError):
 
 
 class InvalidResponseError(PosternError):
-    """The response is not what the API promises, such as HTML in place of JSON, or it is larger than 64 MiB."""
+    """The response is not what the API promises, such as HTML instead of JSON, or it is larger than 64 MiB."""
 
     status: int
     """The HTTP status."""
@@ -137,9 +137,9 @@ class APIError(PosternError):
     attempts: Attempts | None
     """The gateway's requests to providers, if it sent any."""
     resets_at: str | None
-    """When the limit or the budget resets that refused the call, as an ISO date; None for other errors."""
+    """When the limit or budget that refused the call resets, as an ISO date; None for other errors."""
     headers: Mapping[str, str]
-    """The response's headers, with names in lower case."""
+    """The response's headers, with lowercase names."""
 
     def __init__(
         self,

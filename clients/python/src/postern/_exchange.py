@@ -70,7 +70,7 @@ class Pause:
 
 @dataclass(frozen=True)
 class Head:
-    """The status and headers of a response, with names in lower case."""
+    """The status and headers of a response, with lowercase names."""
 
     status: int
     headers: Mapping[str, str]

@@ -10,7 +10,8 @@ from urllib.parse import quote
 from ._errors import ConfigurationError
 
 _OWN_HEADERS = ("authorization", "x-api-key")
-# Headers of the connection. A second length or framing would let one request hide another (RFC 9110, section 7.6.1).
+# Headers of the connection itself. A second length or framing would let one request hide another (RFC 9110, section
+# 7.6.1).
 _TRANSPORT_HEADERS = frozenset(
     "connection content-length expect host keep-alive te trailer transfer-encoding upgrade".split()
 )
@@ -19,7 +20,7 @@ _VALUE = re.compile(r"[\t -~\x80-\xff]*")
 
 
 def checked_headers(source: str, headers: object) -> Mapping[str, str]:
-    """Headers with names in lower case; of two names that differ in case only, the last one counts.
+    """Headers with lowercase names; of two names that differ in case only, the last one counts.
 
     Args:
         source: What set them, as it is named in errors: an option or a hook.

@@ -22,7 +22,7 @@ class OutgoingRequest:
     attempt: int
     """1 for the first attempt of a call."""
     headers: dict[str, str] = field(repr=False)
-    """With names in lower case, and without the API key. Changes apply to this attempt."""
+    """With lowercase names, and without the API key. Changes apply to this attempt."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class IncomingResponse:
     status: int
     """The HTTP status."""
     headers: Mapping[str, str] = field(repr=False)
-    """With names in lower case."""
+    """With lowercase names."""
     request_id: str | None
     """The request ID, as in the gateway's log; None if the response has none."""
     ms: float

@@ -77,7 +77,7 @@ def _emit(record: Record, settings: Logging) -> None:
 
 
 def to_json(value: object) -> str:
-    """JSON in one line."""
+    """JSON on one line."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
 
 
@@ -92,5 +92,5 @@ def _word(value: object) -> str:
         return ",".join(_word(item) for item in cast(list[object], value))
     if not isinstance(value, str):
         return to_json(value)
-    # Quotes keep a value on one line and apart from the next field.
+    # Quotes keep a value on one line and separate from the next field.
     return value if re.fullmatch(r'[^\s"]+', value) else to_json(value)

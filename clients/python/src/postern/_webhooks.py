@@ -46,7 +46,7 @@ class Headers(Protocol):
     """The headers of a request, as web frameworks have them: a dict, or an object with `items`."""
 
     def items(self) -> Iterable[tuple[str, str]]:
-        """Names, in any case, with values."""
+        """Names (in any case) with values."""
         ...
 
 

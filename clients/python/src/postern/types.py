@@ -32,7 +32,7 @@ Period = Literal["day", "week", "month"]
 ViolationState = Literal["open", "acknowledged", "resolved", "false_positive"]
 """The state of a violation. `resolved` and `false_positive` are closed."""
 RegistryState = Literal["discovered", "pending", "approved", "restricted", "deprecated", "retired", "blocked"]
-"""The state of a model. `discovered` is a model that was used and has no entry."""
+"""The state of a model. `discovered` is a model that was used but has no entry."""
 TransitionTarget = Literal["pending", "approved", "restricted", "deprecated", "retired", "blocked"]
 """The states that a model can be changed to."""
 RiskTier = Literal["minimal", "limited", "high", "unacceptable"]
@@ -130,7 +130,7 @@ class ToolParam(_Tool, total=False):
     """A function that the model may call. Its `name` has 1 to 64 letters, digits, `_` and `-`."""
 
     description: str
-    """What it does, for the model."""
+    """What the function does, as a description for the model."""
     parameters: Mapping[str, Any]
     """The JSON Schema of its arguments."""
 
@@ -142,11 +142,11 @@ class ToolNameParam(TypedDict):
 
 
 ToolChoice = Union[Literal["auto", "none", "required"], ToolNameParam]
-"""Whether the model may, must or must not call a tool, or the one that it must call."""
+"""Whether the model may, must or must not call a tool, or which tool it must call."""
 
 
 class ReasoningParam(TypedDict):
-    """How much the model thinks."""
+    """How much reasoning the model does."""
 
     effort: Literal["none", "minimal", "low", "medium", "high", "xhigh"]
 
@@ -185,7 +185,7 @@ class GovernorOptions(TypedDict, total=False):
     enabled: bool
     """Send these settings, and raise BlockedByPolicyError for a blocked request. Default true."""
     strict_mode: bool
-    """Block in place of a review."""
+    """Block instead of a review."""
     auto_approve_threshold: int
     """The highest risk score that is approved, 0 to 100."""
 
@@ -196,11 +196,11 @@ class LoggingOptions(TypedDict, total=False):
     level: LogLevel
     """Default `warn`."""
     pretty: bool
-    """Lines for people in place of JSON. Default false."""
+    """Lines for people instead of JSON. Default false."""
     content: bool
     """Log bodies of requests and responses, at the level `debug`. Default false."""
     logger: Union[std_logging.Logger, Callable[[LogRecord], object]]
-    """Gets the records in place of standard error."""
+    """Gets the records instead of standard error."""
 
 
 # The headers of a response
@@ -247,7 +247,7 @@ class GovernorDecision:
     """0 to 100."""
     policy_version: int
     unchecked: Sequence[str]
-    """Kinds of content that could not be checked."""
+    """The kinds of content that could not be checked."""
 
 
 @dataclass(frozen=True)
@@ -255,7 +255,7 @@ class RateLimit:
     """The limits of the key. Resets are in seconds; a field is None without such a limit."""
 
     limit_requests: int | None = None
-    """Requests that the window with the least remaining allows."""
+    """Remaining requests in the window that has the fewest left."""
     remaining_requests: int | None = None
     reset_requests: int | None = None
     limit_tokens: int | None = None
@@ -300,7 +300,7 @@ class ResponseInfo:
 
     status: int
     headers: Mapping[str, str]
-    """With names in lower case."""
+    """With lowercase names."""
     body: str | None = field(default=None, repr=False)
     """The body as it arrived; None for a stream."""
 
@@ -356,7 +356,7 @@ class ToolCall:
     """Repeated as the `toolCallId` of the message with its result."""
     name: str
     arguments: Mapping[str, Any]
-    """Arguments that are no JSON object are `{"_invalid": "…"}`."""
+    """Arguments that are not a JSON object become `{"_invalid": "…"}`."""
 
 
 @dataclass(frozen=True)
@@ -378,7 +378,7 @@ class Completion:
     finish_reason: str = ""
     """Why the output ended: `stop`, `length`, `tool_calls` or `content_filter`."""
     attempts: int = 0
-    """Calls of providers; 0 for an answer from the cache, and with a development key."""
+    """Provider calls; 0 for a cached response or a development key."""
     latency_ms: int = 0
     """Milliseconds that the gateway took."""
     meta: Meta = field(default_factory=Meta, metadata={"wire": ""}, repr=False)
@@ -413,7 +413,7 @@ class Embedding:
     """Vectors of texts."""
 
     embeddings: Sequence[Sequence[float]]
-    """A vector for each text, in their order."""
+    """One vector for each text, in the same order."""
     provider: str
     """The provider that served the request; `mock` for development keys."""
     model: str
@@ -421,7 +421,7 @@ class Embedding:
     """Whether the vectors come from the gateway's cache."""
     usage: Usage
     attempts: int = 0
-    """Calls of providers; 0 for vectors from the cache, and with a development key."""
+    """Provider calls; 0 for cached vectors or a development key."""
     latency_ms: int = 0
     """Milliseconds that the gateway took."""
     governor: Governance | None = None
@@ -454,7 +454,7 @@ class ToolCallEvent:
 
     type: Literal["toolCall"]
     index: int
-    """Position of the call among those of the answer, from 0."""
+    """Position of the call within the response, starting at 0."""
     id: str
     name: str
     raw: Raw = field(default_factory=_raw, repr=False, compare=False)
@@ -466,7 +466,7 @@ class ToolCallDeltaEvent:
 
     type: Literal["toolCallDelta"]
     index: int
-    """That of the call's beginning."""
+    """The same as in the beginning of the call."""
     arguments: str
     """A piece of a JSON text."""
     raw: Raw = field(default_factory=_raw, repr=False, compare=False)
@@ -485,14 +485,14 @@ class DoneEvent:
     finish_reason: str = ""
     """Why the output ended: `stop`, `length`, `tool_calls` or `content_filter`."""
     attempts: int = 0
-    """Calls of providers; 0 for an answer from the cache, and with a development key."""
+    """Provider calls; 0 for a cached response or a development key."""
     latency_ms: int = 0
     """Milliseconds that the gateway took."""
     raw: Raw = field(default_factory=_raw, repr=False, compare=False)
 
 
 ChatEvent = Union[DeltaEvent, ToolCallEvent, ToolCallDeltaEvent, DoneEvent]
-"""An event of a stream: texts and tool calls, and then `done`."""
+"""An event of a stream: text and tool calls, followed by `done`."""
 
 
 # Errors
@@ -524,7 +524,7 @@ class Finding:
     start: int
     """Offset of the first byte in the UTF-8 text."""
     end: int
-    """Offset behind the last byte."""
+    """Offset just past the last byte."""
     raw: Raw = field(default_factory=_raw, repr=False, compare=False)
 
 
@@ -567,7 +567,7 @@ class PromptCacheUsage:
     read_tokens: int = 0
     write_tokens: int = 0
     saved: float = 0.0
-    """In dollars; negative if writes cost more than reads have saved."""
+    """In dollars; negative if writes cost more than reads saved."""
 
 
 @dataclass(frozen=True)
@@ -672,7 +672,7 @@ class Violation:
     start: int
     """Offset of its first byte in the UTF-8 text."""
     end: int
-    """Offset behind its last byte."""
+    """Offset just past its last byte."""
     risk_score: int
     """Highest risk score of the requests, 0 to 100."""
     policy_version: int
@@ -737,14 +737,14 @@ class RegistryEntry:
     """Name in the catalog."""
     state: str
     owner: str | None
-    """Who answers for the model's use."""
+    """Who is responsible for the model's use."""
     purpose: str | None
     risk_tier: str | None
     data_classes: Sequence[str]
     """Classes of data that may be sent to the model."""
     regions: Sequence[str]
     retention: str | None
-    """How long the provider keeps what it gets."""
+    """How long the provider keeps the data it receives."""
     links: Sequence[str]
     review_date: str | None
     successor: str | None
@@ -824,7 +824,7 @@ class GovernorCoverage:
     answer_schema: bool
     classifier: bool
     system: Mapping[str, int] = field(default_factory=lambda: {})
-    """Number of rules by action, for system texts and definitions of tools. Empty from an older gateway."""
+    """Number of rules by action, for system messages and tool definitions. Empty from an older gateway."""
     exemptions: int = 0
     """Number of exempted values and patterns."""
     exempt_agent_addresses: bool = False
@@ -840,7 +840,7 @@ class RegistryCoverage:
     states: Mapping[str, int]
     """Number of models by state."""
     unregistered: Sequence[str]
-    """Models that were used and have no entry, at most 100."""
+    """Models that were used but have no entry, at most 100."""
     overdue_reviews: Sequence[str]
     """Models whose review date has passed, at most 100."""
 
@@ -852,7 +852,7 @@ class ViolationCounts:
     open: int
     acknowledged: int
     by_severity: Mapping[str, int]
-    """Of the newest open ones, as many as `counted`."""
+    """Of the newest open violations, as many as `counted`."""
     counted: int
     """Number of violations in `by_severity`."""
 
@@ -891,7 +891,7 @@ class ComplianceSummary:
     registry: RegistryCoverage
     violations: ViolationCounts
     retention: Mapping[str, int]
-    """How long records are kept, in days, and numbers of records, by name."""
+    """How long records are kept, in days, and numbers of records, keyed by name."""
     chains: Sequence[ChainState]
     signing: Signing
     samples: Sequence[str]

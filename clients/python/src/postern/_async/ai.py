@@ -39,7 +39,7 @@ class AsyncAI:
 
     @property
     def with_response(self) -> AsyncAIWithResponse:
-        """The same methods, whose results come with status, headers and meta data."""
+        """The same methods, with results that include status, headers and metadata."""
         return AsyncAIWithResponse(self._transport)
 
     @overload
@@ -398,7 +398,7 @@ class AsyncAI:
 
 
 class AsyncAIWithResponse:
-    """The methods of `client.ai`, whose results come with their responses."""
+    """The methods of `client.ai`, with results that include the response."""
 
     def __init__(self, transport: AsyncTransport) -> None:
         self.complete = wrapped(transport, AsyncAI, AsyncAI.complete)

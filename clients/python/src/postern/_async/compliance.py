@@ -20,7 +20,7 @@ class AsyncCompliance:
 
     @property
     def with_response(self) -> AsyncComplianceWithResponse:
-        """`bom` and `summary`, whose results come with status, headers and meta data."""
+        """`bom` and `summary`, with results that include status, headers and metadata."""
         return AsyncComplianceWithResponse(self._transport)
 
     def export(
@@ -80,7 +80,7 @@ class AsyncCompliance:
 
 
 class AsyncComplianceWithResponse:
-    """`bom` and `summary` of `client.compliance`, whose results come with their responses."""
+    """`bom` and `summary` of `client.compliance`, with results that include the response."""
 
     def __init__(self, transport: AsyncTransport) -> None:
         self.bom = wrapped(transport, AsyncCompliance, AsyncCompliance.bom)

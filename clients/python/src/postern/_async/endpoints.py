@@ -20,7 +20,7 @@ class AsyncEndpoints:
 
     @property
     def with_response(self) -> AsyncEndpointsWithResponse:
-        """`get` and `post`, whose results come with status, headers, body and meta data."""
+        """`get` and `post`, with results that include status, headers, body and metadata."""
         return AsyncEndpointsWithResponse(self._transport)
 
     async def get(
@@ -81,7 +81,7 @@ class AsyncEndpoints:
 
 
 class AsyncEndpointsWithResponse:
-    """`client.get` and `client.post`, whose results come with their responses."""
+    """`client.get` and `client.post`, with results that include the response."""
 
     def __init__(self, transport: AsyncTransport) -> None:
         self.get = wrapped(transport, AsyncEndpoints, AsyncEndpoints.get)

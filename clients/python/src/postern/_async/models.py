@@ -25,7 +25,7 @@ class AsyncModels:
 
     @property
     def with_response(self) -> AsyncModelsWithResponse:
-        """The same methods, whose results come with status, headers and meta data."""
+        """The same methods, with results that include status, headers and metadata."""
         return AsyncModelsWithResponse(self._transport)
 
     def list(
@@ -184,7 +184,7 @@ class AsyncModels:
 
 
 class AsyncModelsWithResponse:
-    """The methods of `client.models`, whose results come with their responses."""
+    """The methods of `client.models`, with results that include the response."""
 
     def __init__(self, transport: AsyncTransport) -> None:
         self.list = wrapped(transport, AsyncModels, AsyncModels.list)

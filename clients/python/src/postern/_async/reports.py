@@ -29,7 +29,7 @@ class AsyncHealthAPI:
 
     @property
     def with_response(self) -> AsyncHealthWithResponse:
-        """The same methods, whose results come with status, headers and meta data."""
+        """The same methods, with results that include status, headers and metadata."""
         return AsyncHealthWithResponse(self._transport)
 
     async def get(
@@ -45,7 +45,7 @@ class AsyncHealthAPI:
 
 
 class AsyncHealthWithResponse:
-    """The methods of `client.health`, whose results come with their responses."""
+    """The methods of `client.health`, with results that include the response."""
 
     def __init__(self, transport: AsyncTransport) -> None:
         self.get = wrapped(transport, AsyncHealthAPI, AsyncHealthAPI.get)
@@ -59,7 +59,7 @@ class AsyncUsageAPI:
 
     @property
     def with_response(self) -> AsyncUsageWithResponse:
-        """The same methods, whose results come with status, headers and meta data."""
+        """The same methods, with results that include status, headers and metadata."""
         return AsyncUsageWithResponse(self._transport)
 
     async def get(
@@ -94,7 +94,7 @@ class AsyncUsageAPI:
 
 
 class AsyncUsageWithResponse:
-    """The methods of `client.usage`, whose results come with their responses."""
+    """The methods of `client.usage`, with results that include the response."""
 
     def __init__(self, transport: AsyncTransport) -> None:
         self.get = wrapped(transport, AsyncUsageAPI, AsyncUsageAPI.get)
@@ -108,7 +108,7 @@ class AsyncGovernorAPI:
 
     @property
     def with_response(self) -> AsyncGovernorWithResponse:
-        """The same methods, whose results come with status, headers and meta data."""
+        """The same methods, with results that include status, headers and metadata."""
         return AsyncGovernorWithResponse(self._transport)
 
     @overload
@@ -161,7 +161,7 @@ class AsyncGovernorAPI:
 
 
 class AsyncGovernorWithResponse:
-    """The methods of `client.governor`, whose results come with their responses."""
+    """The methods of `client.governor`, with results that include the response."""
 
     def __init__(self, transport: AsyncTransport) -> None:
         self.validate = wrapped(transport, AsyncGovernorAPI, AsyncGovernorAPI.validate)

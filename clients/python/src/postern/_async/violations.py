@@ -21,7 +21,7 @@ class AsyncViolations:
 
     @property
     def with_response(self) -> AsyncViolationsWithResponse:
-        """The same methods, whose results come with status, headers and meta data."""
+        """The same methods, with results that include status, headers and metadata."""
         return AsyncViolationsWithResponse(self._transport)
 
     def list(
@@ -105,7 +105,7 @@ class AsyncViolations:
 
 
 class AsyncViolationsWithResponse:
-    """The methods of `client.violations`, whose results come with their responses."""
+    """The methods of `client.violations`, with results that include the response."""
 
     def __init__(self, transport: AsyncTransport) -> None:
         self.list = wrapped(transport, AsyncViolations, AsyncViolations.list)

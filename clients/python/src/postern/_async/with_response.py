@@ -1,4 +1,4 @@
-"""The same methods, whose results come with their responses: `client.ai.with_response.complete(…)`."""
+"""The same methods, with results that include the response: `client.ai.with_response.complete(…)`."""
 
 from __future__ import annotations
 
