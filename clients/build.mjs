@@ -6,7 +6,7 @@ import { build } from 'esbuild'
 import './link.mjs'
 import './ts/build.mjs'
 
-// The frameworks' packages are ES modules. Node 22, which their frameworks need, can also `require` them.
+// The frameworks' packages are ES modules. Node 22, which these frameworks need, can also `require` them.
 for (const name of ['ai-sdk', 'langchain']) {
   const absWorkingDir = join(import.meta.dirname, name)
   rmSync(join(absWorkingDir, 'dist'), { recursive: true, force: true })

@@ -1,4 +1,5 @@
-// Links the packages of this folder into clients/node_modules, so that they find each other as they do when installed.
+// Links the packages of this folder into clients/node_modules, so that they find each other as if they were
+// installed.
 import { lstatSync, mkdirSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 

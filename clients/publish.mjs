@@ -1,6 +1,6 @@
-// Publishes the client libraries, all with the version in clients/VERSION. Without --publish it only tries: it builds and
-// packs everything, lists what the packages would contain, and prints the commands that remain. --pack FOLDER leaves the
-// packages in a folder instead.
+// Publishes the client libraries, all with the version in clients/VERSION. Without --publish, it is a dry run: it
+// builds and packs everything, lists the contents of the packages, and prints the remaining commands. --pack FOLDER
+// leaves the packages in a folder instead.
 import { execFileSync } from 'node:child_process'
 import { copyFileSync, cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -10,7 +10,7 @@ const folder = import.meta.dirname
 const version = readFileSync(join(folder, 'VERSION'), 'utf8').trim()
 const publish = process.argv.includes('--publish')
 const target = process.argv.includes('--pack') ? process.argv[process.argv.indexOf('--pack') + 1] : ''
-const NPM_PACKAGES = ['ts', 'ai-sdk', 'langchain'] // the others depend on the first
+const NPM_PACKAGES = ['ts', 'ai-sdk', 'langchain'] // the other packages depend on the first
 
 run('node', [join(folder, 'version.mjs'), '--check'])
 if (publish) clean()
@@ -32,7 +32,10 @@ function npm(path) {
   run('npm', ['publish', '--access', 'public', '--provenance=false', ...dry], path)
 }
 
-/** Builds a copy of the tracked files, since setuptools writes into its source. Without isolation, it downloads nothing. */
+/**
+ * Builds a copy of the tracked files, because setuptools writes into its source. Without build isolation, it downloads
+ * nothing.
+ */
 function python(path) {
   const copy = mkdtempSync(join(tmpdir(), 'postern-python-'))
   try {
@@ -51,7 +54,7 @@ function python(path) {
   }
 }
 
-/** The Go module is published by a tag, which has the module's folder as its prefix. */
+/** The Go module is published by a tag whose prefix is the module's folder. */
 function go() {
   const tag = `clients/go/v${version}`
   console.log(`Go module: git tag ${tag} && git push origin ${tag}`)

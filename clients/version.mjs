@@ -3,7 +3,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Each file with the place of its version: the text before, and after. */
+/** Each file that contains the version, with the text before and after it. */
 const FILES = [
   ['ts/package.json', '"version": "', '"'],
   ['ts/src/version.ts', "VERSION = '", "'"],

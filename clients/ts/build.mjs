@@ -1,5 +1,5 @@
-// Builds clients/ts/dist from clients/ts/src, file by file: ES modules in dist, CommonJS in dist/cjs, each with its
-// declarations. Nothing is bundled, so that all entries of the package share one class for each error.
+// Builds clients/ts/dist from clients/ts/src, file by file: ES modules in dist, CommonJS in dist/cjs, each with
+// declarations. Nothing is bundled, so all entry points of the package share the same error classes.
 import { execFileSync } from 'node:child_process'
 import { copyFileSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -20,7 +20,7 @@ for (const out of [dist, cjs]) {
 for (const name of readdirSync(cjs)) asCommonJS(join(cjs, name))
 copyFileSync(join(folder, '../../LICENSE'), join(folder, 'LICENSE')) // npm packs it
 
-/** Gives a file the ending that stands for CommonJS in a package of ES modules, in its name and its imports. */
+/** Gives a file, in its name and its imports, the extension that marks CommonJS in a package of ES modules. */
 function asCommonJS(path) {
   const text = readFileSync(path, 'utf8')
   writeFileSync(path, text.replace(/((?:from|require\(|import\() ?["']\.\/[^"']*)\.js(["'])/g, '$1.cjs$2'))

@@ -1,20 +1,20 @@
-// Postern's own settings of one call, from `providerOptions.postern`.
+// Postern's own settings for one call, from `providerOptions.postern`.
 import type { SharedV3ProviderOptions } from '@ai-sdk/provider'
 import { withUserAgentSuffix } from '@ai-sdk/provider-utils'
 import { checkCall, governing, VERSION } from '@postern-ai/client/adapter'
 import type { Settings } from './settings.js'
 
-/** Settings of one call, as `providerOptions: { postern: { … } }`. Other members go into the request's body. */
+/** Settings for one call, passed as `providerOptions: { postern: { … } }`. Other fields go into the request's body. */
 export type PosternCallOptions = {
-  /** Tightens the project's Governor, over the provider's setting. */
+  /** Tightens the project's Governor. Overrides the provider's setting. */
   governor?: { enabled?: boolean; strictMode?: boolean; autoApproveThreshold?: number }
   /** Rejects the request if the model does not support one of its parameters, instead of dropping the parameter. */
   strict?: boolean
-  /** `no-store`, `no-cache` or `max-age=N`: how the gateway's cache is used. */
+  /** How the gateway's cache is used: `no-store`, `no-cache` or `max-age=N`. */
   cacheControl?: string
   /**
-   * Makes the call safe to repeat: a string, or `true` for a new key. The provider then repeats a failed request
-   * itself, as often as `retries` says, and the AI SDK's `maxRetries` has no effect. Chat only.
+   * Makes the call safe to repeat: a string, or `true` for a new key. The provider then retries a failed request
+   * itself, up to `retries` times, and the AI SDK's `maxRetries` has no effect. Chat only.
    */
   idempotency?: boolean | string
 }
@@ -26,7 +26,7 @@ interface Options {
   providerOptions?: SharedV3ProviderOptions
 }
 
-/** Moves the settings of a call from its provider options to its headers. */
+/** Moves a call's settings from its provider options to its headers. */
 export function prepared<T extends Options>(options: T, settings: Settings, kind: 'chat' | 'embedding'): T {
   const { postern, ...others } = options.providerOptions ?? {}
   const call = (postern ?? {}) as PosternCallOptions

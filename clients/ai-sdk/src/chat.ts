@@ -13,23 +13,23 @@ import type { ChatModel, GenerateResult, StreamPart, StreamResult } from './mode
 import { marked } from './prompt.js'
 import type { Settings } from './settings.js'
 
-// Keeps members that only Postern's errors have.
+// Keeps the fields that only Postern's errors have.
 const errorSchema = z.looseObject({ error: z.looseObject({ message: z.string() }) })
 
 /**
- * A chat model behind the gateway, by `/v1/chat/completions`. It has specification v3, which `ai` 6 and 7 take; ai 7's own,
- * v4, is unknown to ai 6.
+ * A chat model behind the gateway, via `/v1/chat/completions`. It implements specification v3, which both `ai` 6 and
+ * 7 accept. Version 6 does not know v4, which version 7 introduced.
  */
 export class PosternChatModel implements ChatModel {
   readonly specificationVersion = 'v3'
   readonly provider = 'postern.chat'
   readonly modelId: string
   /**
-   * What reaches the gateway as an address: images by https. The AI SDK downloads anything else, such as a PDF, for which
-   * chat completions have no address.
+   * Only https image URLs reach the gateway as URLs. The AI SDK downloads anything else, such as a PDF, because chat
+   * completions cannot refer to it by URL.
    */
   readonly supportedUrls = { 'image/*': [/^https:\/\//] }
-  // Properties, since ai 7 calls them on a proxy of the model.
+  // These are properties because ai 7 calls them on a proxy of the model.
   readonly doGenerate: ChatModel['doGenerate']
   readonly doStream: ChatModel['doStream']
 
@@ -54,7 +54,7 @@ async function generate(chat: Chat, settings: Settings, options: LanguageModelV3
   const call = prepared(options, settings, 'chat')
   try {
     const result = await chat.doGenerate(inV4(call))
-    // Chat completions have texts, reasoning and tool calls, which are the same in v3 and v4.
+    // Chat completions have text, reasoning and tool calls, which are the same in v3 and v4.
     return annotated(result) as GenerateResult
   } catch (error) {
     throw posternError(error, settings, hasKey(call))
@@ -74,7 +74,7 @@ async function stream(chat: Chat, settings: Settings, options: LanguageModelV3Ca
   }
 }
 
-// ai 7 also hands over members that only v4 has, such as `reasoning`.
+// ai 7 also passes fields that only v4 has, such as `reasoning`.
 function inV4(options: LanguageModelV3CallOptions): LanguageModelV4CallOptions {
   return { ...options, prompt: marked(options.prompt) }
 }
@@ -87,7 +87,7 @@ function mapped<T, U>(map: (value: T) => U): TransformStream<T, U> {
   return new TransformStream({ transform: (value, controller) => controller.enqueue(map(value)) })
 }
 
-/** The same stream, whose failure is its last part. An abort stays a failure. */
+/** Returns the same stream, except that a failure becomes the last part. An abort remains a failure. */
 function withoutThrow<T>(stream: ReadableStream<T>, last: (error: unknown) => T, signal?: AbortSignal) {
   const reader = stream.getReader()
   return new ReadableStream<T>({

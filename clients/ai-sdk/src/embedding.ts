@@ -6,14 +6,16 @@ import { annotated } from './meta.js'
 import type { EmbeddingModel, EmbeddingResult } from './model.js'
 import type { Settings } from './settings.js'
 
-/** An embedding model behind the gateway, by `/v1/embeddings`. It has specification v3, as the chat models. */
+/**
+ * An embedding model behind the gateway, via `/v1/embeddings`. Like the chat models, it implements specification v3.
+ */
 export class PosternEmbeddingModel implements EmbeddingModel {
   readonly specificationVersion = 'v3'
   readonly provider = 'postern.embedding'
   readonly modelId: string
   readonly maxEmbeddingsPerCall: number
   readonly supportsParallelCalls: boolean
-  // A property, since ai 7 calls it on a proxy of the model.
+  // This is a property because ai 7 calls it on a proxy of the model.
   readonly doEmbed: EmbeddingModel['doEmbed']
 
   constructor(modelId: string, settings: Settings) {

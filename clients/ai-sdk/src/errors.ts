@@ -1,4 +1,4 @@
-// Errors of the AI SDK that also have what Postern knows.
+// AI SDK errors that also carry Postern's information.
 import { APICallError, InvalidResponseDataError, JSONParseError, TypeValidationError } from '@ai-sdk/provider'
 import {
   APIConnectionError,
@@ -13,17 +13,17 @@ import type { Settings } from './settings.js'
 type Cause = APIError | APIConnectionError | InvalidResponseError
 
 /**
- * A failed call. An `APICallError` for the AI SDK; `cause` is the client's error, such as `BudgetExceededError` or
- * `APIConnectionError`. Neither its JSON nor its printed form has the prompt.
+ * A failed call. For the AI SDK, it is an `APICallError`. `cause` is the client's error, such as
+ * `BudgetExceededError` or `APIConnectionError`. Neither its JSON nor its printed form contains the prompt.
  */
 export class PosternCallError extends APICallError {
   /**
-   * Postern's code, such as `budget_exceeded`; `connection_lost` if no whole response arrived, `invalid_response` for a
-   * response with another shape, null for an error that is not Postern's.
+   * Postern's code, such as `budget_exceeded`; `connection_lost` if no complete response arrived, `invalid_response`
+   * for a response with an unexpected shape, null for an error that is not from Postern.
    */
   readonly code: string | null
   readonly requestId: string | null
-  /** What the Governor found, for the code `blocked_by_policy`. */
+  /** The Governor's findings, for the code `blocked_by_policy`. */
   readonly findings: Finding[]
   /** When the limit or budget that refused the call resets, as an ISO date; null for other errors. */
   readonly resetsAt: string | null
@@ -45,7 +45,7 @@ export class PosternCallError extends APICallError {
   }
 }
 
-/** An error within a stream, after its first event. */
+/** An error in a stream, after its first event. */
 export class PosternStreamError extends Error {
   override readonly name = 'PosternStreamError'
   readonly code: string | null
@@ -60,7 +60,9 @@ export class PosternStreamError extends Error {
   }
 }
 
-/** Gives a failure of the AI SDK's transport its Postern form. `repeated`: the provider has retried it already. */
+/**
+ * Converts a failure of the AI SDK's transport to its Postern form. `repeated`: the provider has already retried it.
+ */
 export function posternError(error: unknown, { governor }: Settings, repeated: boolean): unknown {
   if (!APICallError.isInstance(error)) return error
   hidePrompt(error)
@@ -73,7 +75,7 @@ export function posternError(error: unknown, { governor }: Settings, repeated: b
   return new PosternCallError(error, cause, isRetryable && !repeated)
 }
 
-/** The client's error for a call without a response, or without a whole one. */
+/** The client's error for a call without a response, or with an incomplete one. */
 function noAnswer({ cause, statusCode: status, responseHeaders }: APICallError): Cause {
   if (status === undefined || !isMalformed(cause)) return new APIConnectionError('The connection was lost', { cause })
   const requestId = responseHeaders?.['x-request-id'] ?? null
@@ -81,8 +83,8 @@ function noAnswer({ cause, statusCode: status, responseHeaders }: APICallError):
 }
 
 /**
- * Gives an error within a stream its Postern form. Postern's error events are plain objects here; anything else is the
- * AI SDK's own error about the rest of the stream.
+ * Converts an error within a stream to its Postern form. Postern's error events are plain objects here. Anything else
+ * is the AI SDK's own error about the rest of the stream.
  */
 export function streamError(error: unknown, meta: ResponseMeta): PosternStreamError {
   if (error instanceof PosternStreamError) return error

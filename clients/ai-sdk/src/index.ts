@@ -1,4 +1,4 @@
-/** Provider of a Postern gateway for the Vercel AI SDK. */
+/** A provider for the Vercel AI SDK that uses a Postern gateway. */
 import { NoSuchModelError } from '@ai-sdk/provider'
 import { PosternChatModel } from './chat.js'
 import { PosternEmbeddingModel } from './embedding.js'
@@ -9,7 +9,7 @@ export type { PosternCallOptions } from './call.js'
 export { PosternCallError, PosternStreamError } from './errors.js'
 export type { PosternChatModel, PosternEmbeddingModel, PosternProviderOptions }
 
-/** A provider: a function from a model's or a tier's name to a chat model. */
+/** A provider: a function that takes the name of a model or tier and returns a chat model. */
 export interface PosternProvider extends Provider {
   (modelId: string): PosternChatModel
   languageModel(modelId: string): PosternChatModel
@@ -19,7 +19,7 @@ export interface PosternProvider extends Provider {
 }
 
 /**
- * Makes a provider. Throws `ConfigurationError` if an option or variable is missing or wrong.
+ * Creates a provider. Throws `ConfigurationError` if an option or variable is missing or invalid.
  *
  * ```ts
  * const postern = createPostern({ apiKey: '…', baseURL: 'https://ai.example.com' })
@@ -34,7 +34,7 @@ export function createPostern(options: PosternProviderOptions = {}): PosternProv
 
 let fromVariables: Settings | undefined
 
-/** The provider of the `POSTERN_…` variables, which are read when its first model is made. */
+/** The provider configured by the `POSTERN_…` variables. They are read when the first model is created. */
 export const postern: PosternProvider = providerOf(() => (fromVariables ??= settingsOf({})))
 
 function providerOf(settings: () => Settings): PosternProvider {

@@ -1,4 +1,4 @@
-// What the gateway says about a response, in the places that the AI SDK has for it.
+// Puts the gateway's metadata about a response where the AI SDK expects it.
 import type { SharedV3ProviderMetadata, SharedV3Warning, SharedV4Warning } from '@ai-sdk/provider'
 import { metaOf, type ResponseMeta } from '@postern-ai/client/adapter'
 
@@ -8,19 +8,19 @@ interface Result {
   providerMetadata?: SharedV3ProviderMetadata
 }
 
-/** Adds the meta of a whole response to a model's result. */
+/** Adds the metadata of a non-streaming response to a model's result. */
 export function annotated<T extends Result>(result: T) {
   const meta = metaOf(new Headers(result.response?.headers))
   const warnings = warningsOf(result.warnings, meta)
   return { ...result, warnings, providerMetadata: withMeta(result.providerMetadata, meta) }
 }
 
-/** Adds the meta to a result's provider metadata, as `postern`. */
+/** Adds the metadata to a result's provider metadata, as `postern`. */
 export function withMeta(metadata: SharedV3ProviderMetadata | undefined, meta: ResponseMeta): SharedV3ProviderMetadata {
   return { ...metadata, postern: { ...metadata?.postern, ...meta } as SharedV3ProviderMetadata[string] }
 }
 
-/** Adds which parameters were dropped, and whether the model is about to go, to the warnings of the AI SDK. */
+/** Adds dropped parameters and model deprecations to the AI SDK's warnings. */
 export function warningsOf(given: SharedV4Warning[], meta: ResponseMeta): SharedV3Warning[] {
   const { droppedParams, deprecation, model, registryWarning } = meta
   const warnings = given.map(inV3)
@@ -39,7 +39,7 @@ export function warningsOf(given: SharedV4Warning[], meta: ResponseMeta): Shared
   return warnings
 }
 
-// Specification v3 has no warnings of the type deprecated.
+// Specification v3 has no warnings of type deprecated.
 function inV3(warning: SharedV4Warning): SharedV3Warning {
   if (warning.type !== 'deprecated') return warning
   return { type: 'other', message: `${warning.setting} is deprecated. ${warning.message}` }

@@ -1,5 +1,5 @@
-// The models as types. ai 6 and ai 7 each come with their own @ai-sdk/provider. Their specification v3 differs in one
-// thing: JSON is read-only in ai 7's, which ai 6 does not take.
+// The models as types. ai 6 and ai 7 each come with their own @ai-sdk/provider. Their versions of specification v3
+// differ in one way: JSON is read-only in ai 7's, which ai 6 does not accept.
 import type {
   EmbeddingModelV3,
   EmbeddingModelV3CallOptions,
@@ -14,7 +14,7 @@ import type {
 
 type Json = null | string | number | boolean | Json[] | JsonObject
 type JsonObject = { [name: string]: Json | undefined }
-/** The members with JSON. Mapping JSON itself would never end. */
+/** The fields that contain JSON. Mapping the JSON type itself would never end. */
 type Members = { providerMetadata: Record<string, JsonObject>; raw: JsonObject; result: NonNullable<Json> }
 type Whole = string | number | boolean | bigint | null | undefined | Date | Uint8Array | Error
 
@@ -44,7 +44,7 @@ export interface EmbeddingModel extends EmbeddingModelV3 {
   doEmbed(options: EmbeddingModelV3CallOptions): PromiseLike<EmbeddingResult>
 }
 
-/** A provider of specification v3, for ai 6 and ai 7. It has no optional members. */
+/** A provider of specification v3, for ai 6 and ai 7. It has no optional fields. */
 export interface Provider extends Pick<ProviderV3, 'specificationVersion'> {
   languageModel(modelId: string): ChatModel
   embeddingModel(modelId: string): EmbeddingModel

@@ -1,11 +1,12 @@
-// Prompts of the AI SDK's specification v3, which the adapter's models take, in the form of v4, which they are made from.
+// Converts prompts from the AI SDK's specification v3, which the adapter's models accept, to v4, which the underlying
+// models need.
 import type { LanguageModelV3FilePart, LanguageModelV3Prompt, LanguageModelV4Prompt } from '@ai-sdk/provider'
 
 type FileData = LanguageModelV3FilePart['data'] | { type: string }
 
 /**
- * Marks the data of files as v4 has it. The rest is the same in both, or stays as it is: a tool's result becomes a text
- * anyway. `ai` 7 hands over references and texts as v4 has them.
+ * Tags the data of files as v4 requires. The rest is the same in both versions or can stay as it is, because a tool's
+ * result becomes a string anyway. `ai` 7 already passes references and texts in the v4 form.
  */
 export function marked(prompt: LanguageModelV3Prompt): LanguageModelV4Prompt {
   return prompt.map((message) => {

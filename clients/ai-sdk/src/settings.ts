@@ -1,14 +1,14 @@
-// What all models of a provider share: checked options, and the function that sends their requests.
+// The parts that all models of a provider share: the checked options, and the function that sends their requests.
 import type { FetchFunction } from '@ai-sdk/provider-utils'
 import { type AdapterOptions, adapterSettings, type GovernorOptions, keyOf, resend } from '@postern-ai/client/adapter'
 
-/** Options of `createPostern`. Those of the client have the same defaults and `POSTERN_…` variables. */
+/** Options of `createPostern`. Options that the client also has have the same defaults and `POSTERN_…` variables. */
 export interface PosternProviderOptions extends AdapterOptions {
   /** Sends the requests instead of the global `fetch`. */
   fetch?: FetchFunction
 }
 
-/** Checked options. Only `fetch` has the key, so that no serialized model and no error has it. */
+/** Checked options. Only `fetch` has the key, so no serialized model and no error contains it. */
 export interface Settings {
   baseURL: string
   governor: GovernorOptions
@@ -25,10 +25,11 @@ export function settingsOf(options: PosternProviderOptions): Settings {
     headers.delete('authorization')
     const once = async () => {
       headers.set('x-api-key', await keyOf(settings))
-      // A redirect must not take the key along.
+      // A redirect must not pass on the key.
       return fetch(String(url), { ...init, headers, redirect: 'manual' })
     }
-    // The AI SDK repeats a call without its idempotency key. With one, the provider repeats the request itself.
+    // The AI SDK would retry a call without its idempotency key. If there is one, the provider retries the request
+    // itself.
     return headers.has('idempotency-key') ? resend(once, retries, init?.signal ?? undefined) : once()
   }
   return { baseURL: `${baseURL}/v1`, governor, idempotency, headers: { ...options.headers }, fetch: send }

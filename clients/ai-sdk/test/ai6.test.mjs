@@ -1,6 +1,6 @@
-// The packed provider beside ai 6, installed from the registry as a stranger does: npm reports no conflict, the tests of
-// this folder pass with the installed packages, and a strict project compiles. In the checkout the same tests have ai 7,
-// and clients/examples installs the packed provider beside ai 7.
+// The packed provider next to ai 6, installed from the registry as an outside user does. npm reports no conflict, the
+// tests in this folder pass with the installed packages, and a strict project compiles. In the checkout, the same
+// tests run with ai 7, and clients/examples installs the packed provider next to ai 7.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -16,7 +16,7 @@ const { zod } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')).dev
 const folder = mkdtempSync(join(tmpdir(), 'postern-ai6-'))
 after(() => rmSync(folder, { recursive: true }))
 
-/** Runs a command, and fails with its output. Tests within tests need the variable of node:test unset. */
+/** Runs a command and fails with its output. Nested test runs need node:test's variable to be unset. */
 async function passes(command, args, variables = {}) {
   const { NODE_TEST_CONTEXT: _, ...inherited } = process.env
   const ran = run(command, args, { cwd: folder, env: { ...inherited, ...variables }, maxBuffer: 1 << 24 })

@@ -1,4 +1,4 @@
-// Connections that break, and streams that fail: what each function of the AI SDK throws or emits.
+// What each function of the AI SDK throws or emits when a connection breaks or a stream fails.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createPostern, PosternCallError, PosternStreamError } from '@postern-ai/ai-sdk'
@@ -12,7 +12,7 @@ const schema = z.object({ city: z.string() })
 const COMPLETE = ['after the finish reason', 'before [DONE]']
 const provider = (options) => createPostern({ apiKey: 'sk_test_a', ...options })
 
-/** Reads everything of a streamText, and returns its errors, parts and text. */
+/** Reads everything from a streamText, and returns its errors, parts and text. */
 async function readText(model) {
   const errors = []
   const called = []

@@ -22,7 +22,7 @@ import { counted, picture, startGateway } from '../../../test/sdk/gateway.mjs'
 
 globalThis.AI_SDK_LOG_WARNINGS = false
 const gateway = await startGateway(({ models }) => {
-  // As Ollama's models: images as data only.
+  // Like Ollama's models: images only as data.
   const only = models.find(({ name }) => name === 'only')
   models.push({ ...only, name: 'local', drops: [...(only.drops ?? []), 'image_urls'] })
 })

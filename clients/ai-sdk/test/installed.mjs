@@ -1,5 +1,4 @@
-// Makes the tests load their packages from the folder INSTALLED instead of the checkout's: node --import
-// ./installed.mjs.
+// Makes the tests load their packages from the folder INSTALLED instead of the checkout. Used with node --import.
 import { registerHooks } from 'node:module'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'

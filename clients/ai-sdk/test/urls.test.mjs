@@ -1,4 +1,4 @@
-// What reaches the wire as an address, and what the AI SDK downloads before.
+// Checks which files reach the gateway as URLs, and which ones the AI SDK downloads first.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
@@ -28,7 +28,7 @@ after(() => {
 })
 const local = `http://127.0.0.1:${files.address().port}`
 
-// The AI SDK's own function refuses the addresses of this machine. This one gets the same requests.
+// The AI SDK's own function refuses addresses of this machine. This function receives the same requests.
 const download = (requests) =>
   Promise.all(
     requests.map(async ({ url, isUrlSupportedByModel }) => {
@@ -38,7 +38,7 @@ const download = (requests) =>
     }),
   )
 
-/** The part that arrives for a part of a message, and the downloads. */
+/** The part that the gateway receives for a part of a message, and the downloads. */
 async function sent(part, wrap = (model) => model) {
   let body
   const answer = async (_, init) => {

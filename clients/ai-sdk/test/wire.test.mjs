@@ -1,4 +1,4 @@
-// What the provider sends and makes of answers, with a fetch that plays a script.
+// Checks the provider's requests and how it handles responses, with a scripted fetch.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { inspect } from 'node:util'
@@ -56,7 +56,7 @@ const piece = (content, finish_reason = null) => ({
 })
 const usage = { id: 'c', choices: [], usage: completion.usage }
 
-/** A provider whose requests get the answers, one after another. Records the requests. */
+/** A provider whose requests get the given responses, one after another. Records the requests. */
 function scripted(answers, options = {}) {
   const requests = []
   const fetch = async (url, init) => {
@@ -74,7 +74,7 @@ function scripted(answers, options = {}) {
   return { postern, requests }
 }
 
-/** The major version of the AI SDK that the tests have. */
+/** The major version of the AI SDK under test. */
 async function installed() {
   const { default: text } = await import('ai/package.json', { with: { type: 'json' } })
   return Number.parseInt(text.version, 10)
@@ -195,7 +195,7 @@ test('providerOptions.postern: headers for Postern’s own members, the body for
   assert.deepEqual(embedding.body, { model: 'vectors', input: ['x'], encoding_format: 'float', dimensions: 3 })
 })
 
-// Specification v3 has no `reasoning`; ai 7 hands its setting over all the same, and ai 6 has none.
+// Specification v3 has no `reasoning`. ai 7 passes its setting anyway, and ai 6 has no such setting.
 test('the reasoning of ai 7 is in the body', async () => {
   const { postern, requests } = scripted([json(completion), json(completion)])
   await generate(postern, { reasoning: 'high' })

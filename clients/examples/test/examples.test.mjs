@@ -1,4 +1,4 @@
-// The programs of docs/clients/frameworks.md, installed and run as a reader does, against the real gateway.
+// Installs and runs the programs of docs/clients/frameworks.md against the real gateway, as a reader would.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
@@ -51,7 +51,7 @@ const folders = new Map()
 for (const title of new Set([...Object.values(OUTPUTS).map(([section]) => section), BROWSER, GO])) {
   folders.set(title, follow(title))
 }
-// A failed command is the failure of the tests that need its folder.
+// If a command fails, the tests that need its folder fail.
 for (const folder of folders.values()) folder.catch(() => {})
 
 async function run(title, command, args, key) {
@@ -79,7 +79,7 @@ test("Go's OpenAI library", async () => {
   assert.equal(await run(GO, 'go', ['run', '.'], production), `${STREAMED}\n`)
 })
 
-// The page's fetch is to the site's own address, which is each of the handlers in turn.
+// The page fetches from the site's own address, where each of the handlers runs in turn.
 const SITE = `
 import { once } from 'node:events'
 import { app } from './express.mjs'

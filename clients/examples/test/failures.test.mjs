@@ -1,5 +1,5 @@
-// Streams that fail, in the frameworks that know nothing of Postern: what each throws or emits, for an error event of the
-// gateway and for a connection that breaks.
+// Streams that fail in frameworks that know nothing about Postern. The tests check what each framework throws or
+// emits for an error event from the gateway and for a broken connection.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
@@ -17,13 +17,13 @@ const apiKey = await gateway.key(await gateway.project({ cache: 'off' }))
 const model = 'gpt-4.1-mini'
 const prompt = 'count to 40'
 
-/** The gateway's URL, whose provider fails within its next stream. */
+/** The gateway's URL. The gateway's provider fails within its next stream. */
 async function failing() {
   await gateway.next({ kind: 'error-event' })
   return gateway.url
 }
 
-/** The URL of a server whose connections break after the headers, by the global fetch. */
+/** The URL of a server whose connections break after the headers. The global fetch simulates it. */
 async function cutting(t) {
   const { url, fetch } = await breaking(t, 'after the headers', 'closed')
   const { fetch: others } = globalThis
@@ -89,7 +89,7 @@ test('OpenAI Agents: the iterator throws', async (t) => {
 test('OpenAI’s library for Go: stream.Err returns the error event', async () => {
   const cwd = join(import.meta.dirname, '../openai-go')
   const env = { ...process.env, POSTERN_API_KEY: apiKey, POSTERN_BASE_URL: await failing() }
-  // The program says "Say this is a test", whose answer is short: the provider fails within it all the same.
+  // The program sends "Say this is a test". The completion is short, but the provider still fails within it.
   await assert.rejects(promisify(execFile)('go', ['run', '.'], { cwd, env }), (error) => {
     assert.equal(error.code, 1)
     assert.match(error.stderr, /provider_error/)

@@ -14,7 +14,7 @@ const project = await gateway.project({ cache: 'off' })
 const key = await gateway.key(project)
 const empty = await gateway.key(await gateway.project({ budget: 0 }))
 
-/** Imports an example again, whose client reads the key from the variable. */
+/** Imports an example again, so that its client reads the key from the variable. */
 async function example(name, apiKey) {
   Object.assign(process.env, { POSTERN_API_KEY: apiKey, POSTERN_BASE_URL: gateway.url })
   return import(`../${name}?key=${apiKey.slice(-4)}`)

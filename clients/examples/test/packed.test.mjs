@@ -1,5 +1,5 @@
-// The packages for frameworks and the handlers as a stranger gets them: packed, and unpacked in an empty folder with the
-// frameworks beside them.
+// The framework packages and the handlers as an outside user gets them: packed, then unpacked in an empty folder next
+// to the frameworks.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -52,11 +52,11 @@ test('as ES modules', async () => {
 test('by require', async () => {
   const program = parts((names, from) => `const ${names} = require('${from}')`)
   writeFileSync(join(folder, 'program.cjs'), program)
-  const warnings = ['--disable-warning=ExperimentalWarning'] // Node 22 calls require of an ES module experimental
+  const warnings = ['--disable-warning=ExperimentalWarning'] // Node 22 reports require of an ES module as experimental
   assert.equal((await run('node', [...warnings, 'program.cjs'], { cwd: folder })).stdout, OUTPUT)
 })
 
-// The frameworks' packages need Node 22, as their frameworks do. The handlers run in Node 20, too.
+// The frameworks' packages need Node 22, as their frameworks do. The handlers also run in Node 20.
 test('the handlers in Node 20', async () => {
   const node20 = join(ROOT, '.tools/runtimes/node20')
   const names = ['handler', 'express', 'browser']

@@ -1,5 +1,5 @@
-// The page about frameworks as a reader follows it: its packages are packed as it says, and the commands and programs of a
-// section are carried out in an empty folder outside the checkout.
+// Follows the page about frameworks as a reader would. It packs the packages as the page says, and runs the commands
+// and programs of a section in an empty folder outside the checkout.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -20,7 +20,7 @@ after(() => rmSync(root, { recursive: true }))
 const blocksOf = (section) => [...section.matchAll(/```(\w+)\n(.*?)```/gs)].map(([, kind, code]) => ({ kind, code }))
 const [introduction, ...sections] = text.split(/^## /m)
 
-/** The examples' files: path and text. */
+/** The examples' files: path and content. */
 export const FILES = Object.fromEntries(
   [...readdirSync(examples).filter((name) => name.endsWith('.mjs')), 'openai-go/main.go'].map((name) => [
     name,
@@ -31,7 +31,9 @@ export const FILES = Object.fromEntries(
 /** The blocks of the page that are programs. */
 export const PROGRAMS = blocksOf(text).filter(({ kind }) => kind !== 'sh')
 
-/** Packs the packages with the page's command. The other command before it builds them, which `make test` has done. */
+/**
+ * Packs the packages with the page's command. The command before it builds them, which `make test` has already done.
+ */
 async function pack() {
   const [, command] = blocksOf(introduction)[0].code.split('\n')
   assert.match(command, /^npm pack (\.\/clients\/[\w-]+ ?)+$/)
@@ -41,9 +43,9 @@ async function pack() {
 const packed = pack()
 
 /**
- * Makes the folder of a section, by its title: its commands have run, and its programs are in the files that they have
- * among the examples. npm takes what it has in its cache. Commands that install nothing of this checkout have the same
- * result each time: their folder is kept in the user's cache for the next run.
+ * Creates the folder of the section with a given title. The section's commands have run in it, and its programs have
+ * the same file names as in the examples. npm prefers packages from its cache. Commands that install nothing from
+ * this checkout always have the same result, so their folder is kept in the user's cache for the next run.
  */
 export async function follow(title) {
   const blocks = blocksOf(sections.find((section) => section.startsWith(`${title}\n`)))
@@ -71,7 +73,7 @@ async function others(commands) {
   mkdirSync(cache, { recursive: true })
   const folder = mkdtempSync(`${kept}-`)
   await carryOut(commands, folder)
-  // Another run may have been faster. Its folder is as good.
+  // Another run may have been faster. Its folder is just as good.
   await rename(folder, kept).catch(() => rmSync(folder, { recursive: true }))
   return kept
 }

@@ -25,7 +25,8 @@ async function bundled(contents, options = {}) {
   return outputFiles[0].text
 }
 
-// workerd's requests have a signal that follows the visitor only with this flag; without it, the answer's body does.
+// Only with this flag does the signal of workerd's requests abort when the visitor disconnects. Without it, the
+// response's body is canceled instead.
 async function inWorkerd(flags) {
   const script = await bundled(`
     import { Postern } from '@postern-ai/client'
@@ -101,7 +102,7 @@ for (const [name, url] of Object.entries(runtimes)) {
   })
 }
 
-// The example for Express with a page that uses the example for the browser, and a second origin with the same page.
+// The Express example with a page that uses the browser example, and a second origin with the same page.
 async function site() {
   Object.assign(process.env, { POSTERN_API_KEY: key, POSTERN_BASE_URL: gateway.url })
   const { app } = await import('../express.mjs')
@@ -156,6 +157,6 @@ test('Chromium: a page streams, and a page of another origin cannot', async () =
       [own, headers],
     )
   assert.equal(await call({ 'content-type': 'application/json' }), 'TypeError') // the preflight fails
-  assert.equal(await call(null), 0) // text, as a form sends it: the page sees nothing
+  assert.equal(await call(null), 0) // text, as a form sends it; the page sees nothing
   assert.equal((await gateway.seen()).length, before)
 })

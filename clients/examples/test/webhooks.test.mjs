@@ -27,7 +27,7 @@ after(() => rmSync(folder, { recursive: true }))
 const key = randomBytes(24)
 const secret = `whsec_${key.toString('base64')}`
 
-/** The headers of a delivery, signed as the gateway does. */
+/** The headers of a delivery, signed the way the gateway signs it. */
 function signed(id, body) {
   const at = String(Math.floor(Date.now() / 1000))
   const signature = createHmac('sha256', key).update(`${id}.${at}.${body}`).digest('base64')
@@ -52,7 +52,7 @@ async function start(t, name, text, command, env = {}) {
   const printed = { text: '', errors: '' }
   child.stdout.on('data', (data) => (printed.text += data))
   child.stderr.on('data', (data) => (printed.errors += data))
-  t.after(() => child.exitCode === null && process.kill(-child.pid)) // with the program that `go run` has started
+  t.after(() => child.exitCode === null && process.kill(-child.pid)) // including the program that `go run` started
   for (const end = Date.now() + START_MS; ; await sleep(50)) {
     if (child.exitCode !== null || Date.now() > end) assert.fail(`${name}: ${printed.errors}`)
     const listens = await fetch(`http://127.0.0.1:${port}`, { method: 'POST', body: '{}' }).catch(() => false)

@@ -12,7 +12,7 @@ import { ConfigurationError, metaOf, type ResponseMeta, VERSION } from '@postern
 import { Connection, type ConnectionOptions, PLACEHOLDER, type PosternCallSettings, whole } from './connection.js'
 import { type Chunk, checked } from './stream.js'
 
-/** Fields of `ChatPostern`: the connection's, and the model parameters of LangChain's OpenAI chat model. */
+/** Fields of `ChatPostern`: those of the connection, and the model parameters of LangChain's OpenAI chat model. */
 export interface ChatPosternFields
   extends ConnectionOptions,
     Omit<BaseChatOpenAIFields, 'apiKey' | 'configuration' | 'maxRetries' | 'model' | 'modelName'> {
@@ -20,7 +20,7 @@ export interface ChatPosternFields
   model: string
 }
 
-/** Options of one call. */
+/** Options for one call. */
 export interface ChatPosternCallOptions extends ChatOpenAICompletionsCallOptions {
   postern?: PosternCallSettings
 }
@@ -31,14 +31,14 @@ interface RequestOptions extends OpenAIClient.RequestOptions {
   postern?: PosternCallSettings
 }
 
-// The meta of a response, on the objects that LangChain makes messages from.
+// The metadata of a response, attached to the objects from which LangChain creates messages.
 const META = Symbol('postern.meta')
 type WithMeta<T> = T & { [META]?: ResponseMeta }
 
 /**
- * A chat model behind a Postern gateway. `response_metadata.postern` has the request ID, the cost, attempts and what the
- * client calls meta; errors are the client's, such as `BudgetExceededError`. Nothing that it prints or serializes has the
- * key.
+ * A chat model behind a Postern gateway. `response_metadata.postern` has the request ID, the cost, the attempts and
+ * the rest of the client's `meta`. Errors are the client's, such as `BudgetExceededError`. Nothing that it prints or
+ * serializes contains the key.
  *
  * ```ts
  * const model = new ChatPostern({ model: 'gpt-5.4', apiKey: '…', baseURL: 'https://ai.example.com' })
@@ -71,7 +71,7 @@ export class ChatPostern extends ChatOpenAICompletions<ChatPosternCallOptions> {
     return undefined as unknown as string[]
   }
 
-  /** The key is a secret: the caller of LangChain's `load` provides it. */
+  /** The key is a secret. The caller of LangChain's `load` provides it. */
   override toJSON(): ReturnType<ChatOpenAICompletions['toJSON']> {
     const json = super.toJSON()
     if (!('kwargs' in json)) return json
@@ -95,7 +95,7 @@ export class ChatPostern extends ChatOpenAICompletions<ChatPosternCallOptions> {
     return { ...super.getLsParams(options), ls_provider: 'postern' }
   }
 
-  /** Identifies the model in LangChain's caches: two gateways may answer differently. */
+  /** Identifies the model in LangChain's caches, because two gateways may respond differently. */
   override _identifyingParams() {
     return { model_name: this.model, base_url: this.#connection.baseURL, ...this.invocationParams() }
   }
@@ -106,7 +106,7 @@ export class ChatPostern extends ChatOpenAICompletions<ChatPosternCallOptions> {
     return super._generate(messages, sent, manager)
   }
 
-  // Counting by tiktoken would fetch its tables from the network. Only `streaming: true` estimates at all.
+  // Counting with tiktoken would fetch its tables from the network. Tokens are estimated only with `streaming: true`.
   override async getNumTokens(content: unknown): Promise<number> {
     return Math.ceil((typeof content === 'string' ? content : JSON.stringify(content)).length / 4)
   }
@@ -155,13 +155,13 @@ export class ChatPostern extends ChatOpenAICompletions<ChatPosternCallOptions> {
   }
 }
 
-// LangChain's `load` turns model into modelName and baseURL into baseUrl.
+// LangChain's `load` renames model to modelName and baseURL to baseUrl.
 function named(fields: ChatPosternFields & { modelName?: string; baseUrl?: string }): ChatPosternFields {
   const { modelName, baseUrl, ...given } = fields
   return { ...given, model: given.model ?? modelName, ...(baseUrl && { baseURL: baseUrl }) }
 }
 
-// LangChain adds up the metadata of a stream's chunks, so exactly one has it.
+// LangChain merges the metadata of a stream's chunks, so exactly one chunk has it.
 function mark(meta: ResponseMeta): (chunk: Chunk) => Chunk {
   return (chunk) => Object.assign(chunk, { [META]: meta })
 }

@@ -1,4 +1,4 @@
-// How a model reaches the gateway: LangChain's OpenAI classes with Postern's key, URL, retries and errors.
+// Connects a model to the gateway: LangChain's OpenAI classes with Postern's key, URL, retries and errors.
 import { type LangChainErrorCodes, stampRetryable } from '@langchain/core/errors'
 import { type ClientOptions, wrapOpenAIClientError } from '@langchain/openai'
 import {
@@ -19,30 +19,38 @@ import {
   VERSION,
 } from '@postern-ai/client/adapter'
 
-/** Options of Postern's classes for LangChain. Those of the client have the same defaults and `POSTERN_…` variables. */
+/**
+ * Options of Postern's classes for LangChain. Options that the client also has have the same defaults and `POSTERN_…`
+ * variables.
+ */
 export interface ConnectionOptions extends Omit<AdapterOptions, 'retries'> {
-  /** Retries after a failed attempt, by the client's rules. Variable `POSTERN_RETRIES`, default 2. */
+  /**
+   * Number of retries after a failed attempt, according to the client's rules. Variable `POSTERN_RETRIES`, default 2.
+   */
   maxRetries?: number | undefined
 }
 
 const OPTIONS = ['apiKey', 'baseURL', 'environment', 'idempotency', 'governor', 'fetch', 'headers'] as const
 
-/** Postern's settings of one call. */
+/** Postern's settings for one call. */
 export interface PosternCallSettings {
-  /** Tightens the project's Governor, over the model's setting. */
+  /** Tightens the project's Governor. Overrides the model's setting. */
   governor?: GovernorOptions
   /** Rejects the request if the model does not support one of its parameters, instead of dropping the parameter. */
   strict?: boolean
-  /** `no-store`, `no-cache` or `max-age=N`: how the gateway's cache is used. */
+  /** How the gateway's cache is used: `no-store`, `no-cache` or `max-age=N`. */
   cacheControl?: string
   /** Makes the call safe to repeat: a string, or `true` for a new key, which its retries share. */
   idempotency?: boolean | string
 }
 
-/** LangChain's OpenAI classes want a key. Postern's own is added in `fetch`, so that no property of a model has it. */
+/**
+ * A placeholder, because LangChain's OpenAI classes require a key. Postern's own key is added in `fetch`, so no
+ * property of a model contains it.
+ */
 export const PLACEHOLDER = 'in-fetch'
 
-/** A gateway, with the key and the rules of retries. */
+/** A gateway, with the key and the retry rules. */
 export class Connection {
   readonly #settings: Settings
   readonly #headers: Record<string, string>
@@ -57,7 +65,10 @@ export class Connection {
     return `${this.#settings.baseURL}/v1`
   }
 
-  /** The configuration of OpenAI's client. Null keeps it from reading OpenAI's variables; its log would have answers. */
+  /**
+   * The configuration of OpenAI's client. Null keeps it from reading OpenAI's variables. Its log is off because it
+   * would contain responses.
+   */
   get configuration(): ClientOptions {
     const { baseURL } = this
     return { baseURL, apiKey: PLACEHOLDER, organization: null, project: null, logLevel: 'off', fetch: this.#fetch }
@@ -79,8 +90,8 @@ export class Connection {
   }
 
   /**
-   * Turns an error of OpenAI's client into one of Postern's, marked as LangChain's code expects it. `requestId` is that
-   * of a response that is not whole.
+   * Converts an error from OpenAI's client to a Postern error, marked as LangChain's code expects. `requestId` is the
+   * ID of an incomplete response.
    */
   errorOf(thrown: unknown, requestId: string | null = null): unknown {
     const { status, headers, error } = (thrown ?? {}) as { status?: number; headers?: Headers; error?: object }
@@ -98,21 +109,21 @@ export class Connection {
     headers.set('user-agent', `${headers.get('user-agent') ?? ''} postern-langchain/${VERSION}`.trim())
     const send = async () => {
       headers.set('x-api-key', await keyOf(this.#settings))
-      // A redirect must not take the key along.
+      // A redirect must not pass on the key.
       return fetch(String(url), { ...request, headers, redirect: 'manual' })
     }
     return resend(send, retries, request.signal ?? undefined)
   }
 }
 
-/** An answer with its list. OpenAI's client takes any JSON, and a body without bytes. */
+/** A response that must have its list. OpenAI's client accepts any JSON, and even an empty body. */
 export function whole<T extends object>(answer: T, list: keyof T): T {
   if (Array.isArray(answer?.[list])) return answer
   throw new SyntaxError(`The response has no ${String(list)}`)
 }
 
-// LangChain has its own forms of aborts and timeouts, which its code looks for by name. A body that breaks off is the
-// transport's own error, such as undici's "terminated".
+// LangChain has its own kinds of aborts and timeouts, which its code recognizes by name. A body that breaks off
+// causes the transport's own error, such as undici's "terminated".
 function transportError(thrown: unknown, requestId: string | null): unknown {
   if (thrown instanceof PosternError) return thrown
   if (thrown instanceof SyntaxError) {
@@ -136,7 +147,7 @@ const CODES: Record<number, LangChainErrorCodes> = {
   429: 'MODEL_RATE_LIMIT',
 }
 
-// Retries have been made when an error gets here, so LangChain must not add its own.
+// All retries have been made when an error gets here, so LangChain must not add its own.
 function marked(error: APIError): APIError {
   const code = CODES[error.status]
   return stampRetryable(code ? Object.assign(error, { lc_error_code: code }) : error, false)

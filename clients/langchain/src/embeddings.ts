@@ -2,7 +2,7 @@ import { OpenAIEmbeddings, type OpenAIEmbeddingsParams } from '@langchain/openai
 import { ConfigurationError } from '@postern-ai/client/adapter'
 import { Connection, type ConnectionOptions, PLACEHOLDER, type PosternCallSettings, whole } from './connection.js'
 
-/** Fields of `PosternEmbeddings`: the connection's, and the parameters of LangChain's OpenAI embeddings. */
+/** Fields of `PosternEmbeddings`: those of the connection, and the parameters of LangChain's OpenAI embeddings. */
 export interface PosternEmbeddingsFields
   extends Omit<ConnectionOptions, 'idempotency'>,
     Omit<Partial<OpenAIEmbeddingsParams>, 'modelName' | 'maxRetries'>,

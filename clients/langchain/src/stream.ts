@@ -5,8 +5,8 @@ import { type Connection, isAbort } from './connection.js'
 export type Chunk = OpenAIClient.Chat.ChatCompletionChunk
 
 /**
- * Passes a stream's chunks on, the first of them marked. Throws a StreamError for the gateway's error event, and for a
- * stream that ends without a finish reason, which OpenAI's client takes for a complete one.
+ * Passes on a stream's chunks and marks the first. Throws a StreamError for the gateway's error event, and for a
+ * stream that ends without a finish reason, which OpenAI's client would consider complete.
  */
 export async function* checked(
   chunks: AsyncIterable<Chunk>,

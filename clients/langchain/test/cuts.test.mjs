@@ -1,4 +1,4 @@
-// Connections that break, and streams that fail: what each way of calling a model throws.
+// What each way of calling a model throws when a connection breaks or a stream fails.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { APIConnectionError, InvalidResponseError, StreamError } from '@postern-ai/client'

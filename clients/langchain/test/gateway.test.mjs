@@ -1,4 +1,5 @@
-// What the standard tests leave out, against the real gateway: meta, the Governor, the cache, errors and aborts.
+// Tests that the standard tests leave out, against the real gateway: metadata, the Governor, the cache, errors and
+// aborts.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {

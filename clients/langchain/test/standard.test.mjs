@@ -1,6 +1,6 @@
-// LangChain's standard tests for chat models and embeddings, done as tests of our own against the real gateway: the
-// package that has them is not published. Each test has the name that it has there. Sources of the lists: the folder
-// libs/langchain-standard-tests of langchain-ai/langchainjs (chat models), and libs/standard-tests of
+// LangChain's standard tests for chat models and embeddings, rewritten to run against the real gateway, because the
+// package that contains them is not published. Each test keeps its original name. Sources of the lists:
+// libs/langchain-standard-tests in langchain-ai/langchainjs (chat models), and libs/standard-tests in
 // langchain-ai/langchain (embeddings, which the JavaScript package does not have).
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -331,7 +331,7 @@ for (const name of ['only', 'poet', 'sage']) {
   })
 }
 
-// Only models of OpenAI's own format take audio.
+// Only models in OpenAI's own format accept audio.
 test('only: testStandardAudioContentBlocks', async () => {
   const block = { type: 'audio', mimeType: 'audio/wav', data: 'UklGRg==' }
   const model = new ChatPostern({ model: 'only', ...connection })
@@ -363,5 +363,6 @@ for (const [mode, key] of [
     assert.equal(new Set(vectors.map(({ length }) => length)).size, 1)
   })
 
-  // LangChain JS has no synchronous methods, so test_aembed_query and test_aembed_documents are the two above.
+  // LangChain JS has no synchronous methods, so test_aembed_query and test_aembed_documents are the same as the two
+  // tests above.
 }

@@ -1,4 +1,4 @@
-// What the classes send and make of answers, with a fetch that plays a script.
+// Checks the classes' requests and how they handle responses, with a scripted fetch.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { inspect } from 'node:util'
@@ -61,7 +61,7 @@ const piece = (content, finish_reason = null) => ({
   choices: [{ index: 0, delta: { role: 'assistant', content }, finish_reason }],
 })
 
-/** Fields of a class whose requests get the answers, one after another, and the recorded requests. */
+/** Fields of a class whose requests get the given responses, one after another, and the recorded requests. */
 function scripted(answers, more = {}) {
   const requests = []
   const fetch = async (url, init) => {

@@ -1,5 +1,5 @@
 # pyright: basic, reportPrivateUsage=none
-"""Runs the cases of testdata/clients by one of the two clients."""
+"""Runs the cases of testdata/clients with one of the two clients."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .scripted import KEY, ROOT, Case, Scripted
 
 CLIENT_OPTIONS = {"apiKey": "api_key", "baseURL": "base_url", "timeout": "timeout_ms"}
 READS = {"text": "text", "usage": "usage", "final": "final", "data": "data", "eventsThenData": "data"}
-"""The methods of streams that `collect` stands for."""
+"""The stream methods that `collect` represents."""
 ITERATED = ("violations.list", "models.list", "compliance.export")
 
 
@@ -33,7 +33,7 @@ def cases() -> list[dict[str, Any]]:
 
 
 def needs_cancellation(case: Mapping[str, Any]) -> bool:
-    """Whether a case cancels a call, which the synchronous client cannot: only a stream can be closed."""
+    """Whether a case cancels a call. The synchronous client cannot do that; it can only close a stream."""
     return any(
         "abort" in call and not (isinstance(call["abort"], int) and call["method"] == "ai.chat")
         for call in case["calls"]
@@ -48,7 +48,7 @@ def city(value: Any) -> Any:
 
 
 class City:
-    """The validator with its schema, as a pydantic model has them."""
+    """The validator with its schema, like a pydantic model."""
 
     @classmethod
     def model_validate(cls, obj: Any) -> Any:
@@ -75,7 +75,7 @@ def snaked(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def key_function(described: Mapping[str, Any]) -> Any:
-    """The function of the table that returns keys, or fails."""
+    """The table's function that returns keys or fails."""
     keys = list(described["function"])
 
     def key() -> str:
@@ -87,7 +87,7 @@ def key_function(described: Mapping[str, Any]) -> Any:
 
 
 def hooks(described: Mapping[str, Any], seen: list[Any]) -> dict[str, Any]:
-    """The hooks of the table, which record what they get."""
+    """The table's hooks, which record what they receive."""
 
     def on_request(request: OutgoingRequest) -> None:
         seen.append({"hook": "request", **wire(request)})
@@ -104,7 +104,7 @@ def hooks(described: Mapping[str, Any], seen: list[Any]) -> dict[str, Any]:
 
 
 def awaited(function: Any) -> Any:
-    """A function as a coroutine function, which gives way first."""
+    """A function as a coroutine function that first yields to the event loop."""
 
     async def call(*args: Any) -> Any:
         await asyncio.sleep(0)
@@ -149,7 +149,7 @@ def options_of(call: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def unknown_as_extra(method: str, keywords: dict[str, Any]) -> dict[str, Any]:
-    """Moves members that are no arguments to extra_body."""
+    """Moves fields that are not arguments to extra_body."""
     if not method.startswith("ai."):
         return keywords
     names = inspect.signature(getattr(AI, snake(method.removeprefix("ai.")))).parameters
@@ -162,7 +162,7 @@ def call_reads_nothing(outcome: Outcome) -> bool:
 
 
 class Outcome:
-    """What came of one call."""
+    """The outcome of one call."""
 
     def __init__(self, call: Mapping[str, Any]) -> None:
         self.call = call
@@ -181,7 +181,7 @@ class Outcome:
         return "items" if self.call["method"] in ITERATED else "value"
 
     def take(self, item: Any) -> bool:
-        """Takes an event or item. Whether to stop reading."""
+        """Takes an event or item. Returns whether to stop reading."""
         assert self.items is not None
         self.items.append(item.line if self.collect == "lines" else item)
         return len(self.items) == self.call.get("read")
@@ -260,7 +260,7 @@ class Run:
         self.logs: list[dict[str, Any]] = []
         self.pauses: list[float] = []
         self.seen: list[dict[str, Any]] = []
-        """What the hooks got."""
+        """The arguments that the hooks received."""
         self.outcomes: list[Outcome] = []
         self.construct_error: PosternError | None = None
 
@@ -307,7 +307,7 @@ class Run:
                 except (PosternError, RuntimeError) as error:
                     outcome.error = error
                 except asyncio.CancelledError:
-                    # The table calls it by the name that it has in TypeScript.
+                    # The table uses its TypeScript name.
                     outcome.error = APIAbortedError("cancelled")
 
     def _pause_in(self, client: AsyncPostern, task: asyncio.Task[None], abort: Any) -> None:
@@ -362,7 +362,7 @@ class Run:
         return self.case.get("env", {})
 
     def _keys(self) -> list[str]:
-        """The key, or those of the function: their cases list which one each request has."""
+        """The key, or the function's keys, for which the case lists the key of each request."""
         given: Any = self.case.get("client", {}).get("apiKey", KEY)
         keys = given["function"] if isinstance(given, dict) else [given or self._variables().get("POSTERN_API_KEY", KEY)]
         return [key.strip() for key in keys]

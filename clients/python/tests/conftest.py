@@ -25,7 +25,7 @@ def scripted() -> Iterator[Scripted]:
 
 @pytest.fixture(autouse=True)
 def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tests see none of the POSTERN_ variables of the developer."""
+    """Hides the developer's POSTERN_ variables from tests."""
     import os
 
     for name in list(os.environ):

@@ -25,7 +25,7 @@ class Gateway:
 
 @contextmanager
 def running() -> Generator[Gateway, None, None]:
-    """A gateway that runs until the end of the block."""
+    """A gateway that runs until the end of the `with` block."""
     command = ["node", str(ROOT / "test/clients/gateway.mjs")]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin is not None and process.stdout is not None

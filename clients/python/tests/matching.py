@@ -1,5 +1,5 @@
 # pyright: basic, reportPrivateUsage=none
-"""Compares values as testdata/clients/README.md says, and shows results with their names on the wire."""
+"""Compares values as described in testdata/clients/README.md, and shows results with their JSON names."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _first(mismatches: Any) -> str | None:
 
 
 def wire(value: Any) -> Any:
-    """A result as JSON, with the names of the wire. Unknown members come from `raw`."""
+    """A result as JSON, with the API's field names. Unknown fields come from `raw`."""
     if isinstance(value, ExportLine):
         return value.data
     if isinstance(value, (Page, AsyncPage)):
@@ -75,7 +75,7 @@ def error_wire(error: BaseException) -> dict[str, Any]:
 
 
 def shown(error: BaseException) -> str:
-    """All texts that an error shows."""
+    """All strings that an error shows."""
     as_dict = repr(error.to_dict()) if isinstance(error, PosternError) else ""
     cause = error.__cause__
     parts = [str(error), repr(error), as_dict, str(error.args), "" if cause is None else f"{cause!s} {cause!r}"]

@@ -19,7 +19,7 @@ COMPLETION = {
     "json": {"text": "Hi there", "provider": "openai", "model": "gpt-4.1-mini", "cacheHit": False, "usage": USAGE}
 }
 
-# Making an httpx client reads all certificates.
+# Creating an httpx client reads all certificates.
 HTTP = httpx.Client()
 
 
@@ -37,11 +37,11 @@ class Case:
         HTTP.put(self._records, json=answers).raise_for_status()
 
     def wait_for(self, count: int) -> list[dict[str, Any]]:
-        """The requests, once there are so many."""
+        """The requests, once there are this many."""
         return self._until(lambda requests: len(requests) >= count)
 
     def wait_closed(self, index: int = 0) -> None:
-        """Waits until the client has closed the connection of a request before the answer's end."""
+        """Waits until the client has closed a request's connection before the end of the response."""
         self._until(lambda requests: requests[index]["closed"])
 
     def _until(self, condition: Any) -> list[dict[str, Any]]:
@@ -61,7 +61,7 @@ class Scripted:
         self._numbers = itertools.count(1)
 
     def case(self, *answers: Any) -> Case:
-        """A new case that answers requests in this order."""
+        """A new case that sends the responses in this order."""
         case = Case(self.url, next(self._numbers))
         case.put(list(answers))
         return case

@@ -1,5 +1,7 @@
 # pyright: basic, reportPrivateUsage=none
-"""A stranger's folder: the shell blocks of docs/clients/python.md make it, and only the built package is installed there."""
+"""An outside user's folder. The shell blocks of docs/clients/python.md create it, and only the built package is
+installed there.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ START, BUILD, INSTALL, RUN, EMPTY = blocks("sh")
 
 
 class Stranger:
-    """A copy of the checkout for what runs in it, and an empty folder with the installed package."""
+    """A copy of the checkout for the commands that run in it, and an empty folder with the installed package."""
 
     def __init__(self, place: Path, gateway: Gateway) -> None:
         self.gateway = gateway
@@ -57,7 +59,9 @@ class Stranger:
         (self.checkout / ".dev/keys.json").write_text(json.dumps(keys))
 
     def shell(self, folder: Path, script: str, **variables: str) -> subprocess.CompletedProcess[str]:
-        """Runs lines of a shell. There is no network, so pip finds what the package needs among Debian's packages."""
+        """Runs lines of a shell. There is no network, so pip finds the package's dependencies among Debian's
+        packages.
+        """
         hidden = ("POSTERN_", "PYTHON", "PIP_", "VIRTUAL_ENV")
         kept = {name: value for name, value in os.environ.items() if not name.startswith(hidden)}
         found = {"PYTHONPATH": str(Path(httpx.__file__).parents[1]), "PIP_NO_INDEX": "1"}

@@ -1,5 +1,5 @@
 # pyright: basic, reportPrivateUsage=none
-"""The parts that decide: they do no I/O."""
+"""The modules that make decisions and do no I/O."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def decoded(body: bytes, sizes: Any) -> list[str]:
 
 
 def reference(body: bytes) -> list[str]:
-    """The events of a body, from its whole text. An event that no blank line ends is dropped."""
+    """The events of a body, from its complete text. An event that does not end with a blank line is dropped."""
     found, data = [], []
     text = body.decode().removeprefix("\ufeff")
     for line in re.split("\r\n|\r|\n", text)[:-1]:
@@ -148,7 +148,7 @@ def test_names_of_members() -> None:
 
 
 def test_every_result_can_be_made_from_nothing() -> None:
-    """A gateway that leaves a member out must not break a program."""
+    """A gateway that leaves out a field must not break a program."""
     classes: list[Any] = [value for value in vars(types).values() if is_dataclass(value)]
     results = [cls for cls in classes if any(item.name == "raw" for item in fields(cls))]
     assert len(results) >= 12
@@ -158,7 +158,7 @@ def test_every_result_can_be_made_from_nothing() -> None:
 
 
 def test_only_the_shells_do_io() -> None:
-    """The modules that decide import neither httpx nor a clock, a socket or an event loop."""
+    """The modules that make decisions import neither httpx nor a clock, a socket or an event loop."""
     io = {"asyncio", "httpx", "socket", "ssl", "threading", "time"}
     shells = {"_drain.py", "_certificates.py", "_functions.py"}
     for path in SOURCE.glob("*.py"):

@@ -1,6 +1,7 @@
 # pyright: basic, reportPrivateUsage=none
-"""Runs the blocks of docs/clients/python.md and of the package's README, as they are written, outside of the checkout and
-against the real gateway."""
+"""Runs the blocks of docs/clients/python.md and of the package's README as written, outside the checkout and against
+the real gateway.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from .stranger import BUILD, EMPTY, PAGE, RUN, START, WEBHOOK_SECRET, Stranger, 
 BLOCKS = blocks("python")
 HELLO = BLOCKS[0]
 
-# Delivers a webhook to the receiver of the page, signed now, and one with another body.
+# Delivers a freshly signed webhook to the page's receiver, and then one with another body.
 DELIVERY = '''
 import base64, hashlib, hmac, json, threading, time
 from http.server import HTTPServer
@@ -48,7 +49,7 @@ def test_quick_start(stranger: Stranger) -> None:
     shown = re.search(r"and then its cost:\n\n *```\n(.*?) *```", PAGE, re.S)
     assert shown is not None
     model = stranger.run("import postern; print(postern.Postern().ai.complete(messages=[{'role': 'user', 'content': 'Hi'}]).model)")
-    # The tests have a catalog of their own.
+    # The tests have their own catalog.
     wanted = textwrap.dedent(shown[1]).replace("gpt-4.1-mini", model.stdout.strip())
     assert stranger.run(HELLO, "hello.py").stdout == wanted
 
@@ -60,7 +61,7 @@ def test_quick_start_with_a_cost(stranger: Stranger) -> None:
 
 
 def test_quick_start_without_a_budget(stranger: Stranger) -> None:
-    """The project and the key of the page, made twice."""
+    """The project and the key of the page, created twice."""
     for _ in range(2):
         made = stranger.shell(stranger.checkout, EMPTY)
         assert made.returncode == 0, made.stderr
@@ -105,7 +106,7 @@ print(client.ai.with_response.complete(messages=question).meta.attempts.count)
 
 
 def test_building_names_its_packages(stranger: Stranger) -> None:
-    """In a virtual environment without wheel, as one of Debian 12 is."""
+    """In a virtual environment without wheel, like one on Debian 12."""
     (build,) = [line for line in BUILD.splitlines() if "build.py" in line]
     script = f"python3 -m venv bare && . bare/bin/activate\n{build}"
     done = stranger.shell(stranger.checkout, script, PYTHONPATH="")

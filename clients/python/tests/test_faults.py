@@ -1,5 +1,5 @@
 # pyright: basic, reportPrivateUsage=none
-"""What the client knows of the gateway's errors against testdata/faults.json, the gateway's error table."""
+"""Compares the client's knowledge of the gateway's errors with testdata/faults.json, the gateway's error table."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # pyright: basic, reportPrivateUsage=none
-"""Keys from a function and hooks: what the table of behaviors cannot show."""
+"""Keys from a function and hooks: behavior that the table cannot show."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FUNCTIONS = ["api_key", "on_request", "on_response"]
 
 
 def client_of(case: Case, **options: Any) -> dict[str, Any]:
-    """Options of a client whose log is an error."""
+    """Options of a client for which any log record is an error."""
 
     def logged(record: Any) -> None:
         raise AssertionError(record)
@@ -102,7 +102,7 @@ def test_functions_that_are_none() -> None:
 
 
 def numbered() -> tuple[list[str], Callable[[], str]]:
-    """A function that returns another key each time, and the keys so far."""
+    """A function that returns a different key each time, and the keys so far."""
     keys: list[str] = []
 
     def key() -> str:

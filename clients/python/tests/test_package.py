@@ -1,5 +1,7 @@
 # pyright: basic, reportPrivateUsage=none
-"""The package, built and installed as a stranger would: a wheel in a fresh environment with the system's httpx."""
+"""The package, built and installed the way an outside user would: a wheel in a fresh environment with the system's
+httpx.
+"""
 
 from __future__ import annotations
 

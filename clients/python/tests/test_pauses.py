@@ -1,5 +1,6 @@
 # pyright: basic, reportPrivateUsage=none
-"""Calls of a client that wait for a pause of the server at the same time come back at different times."""
+"""Calls of a client that are in a pause at the same time, because the server asked for it, resume at different times.
+"""
 
 from __future__ import annotations
 
@@ -22,14 +23,14 @@ LIMITED: Any = {
 
 
 def answering(*first: dict[str, Any]) -> httpx.MockTransport:
-    """A server that gives these answers, and then good ones."""
+    """A server that sends these responses, then successful ones."""
     answers = list(first)
     good = {"status_code": 200, "json": HEALTH["json"]}
     return httpx.MockTransport(lambda request: httpx.Response(**(answers.pop(0) if answers else good)))
 
 
 class Pauses:
-    """Pauses that end when all expected calls wait."""
+    """Pauses that end when all expected calls are waiting."""
 
     def __init__(self, expected: int) -> None:
         self.expected = expected
@@ -82,7 +83,7 @@ def test_an_aborted_call_leaves() -> None:
 
 
 def test_an_interrupted_call_leaves() -> None:
-    """Also if its error, and with it its frames, is kept."""
+    """Even if the program keeps the call's error, and with it the frames."""
 
     def pause(ms: float) -> None:
         pauses.append(ms)

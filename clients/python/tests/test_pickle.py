@@ -1,5 +1,5 @@
 # pyright: basic, reportPrivateUsage=none
-"""Errors that leave their process."""
+"""Errors that are passed to another process."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ GATEWAY = "gateway.example"
 
 
 class Proxy(BaseHTTPRequestHandler):
-    """A proxy that answers instead of the gateway, and opens no tunnels."""
+    """A proxy that responds in the gateway's place and opens no tunnels."""
 
     seen: list[tuple[str, dict[str, str]]]
 
@@ -46,7 +46,7 @@ class Proxy(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def proxy(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, list[Any]]]:
-    """The URL of a proxy, and the requests that it got."""
+    """The URL of a proxy, and the requests that it received."""
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.lower(), raising=False)

@@ -1,5 +1,5 @@
 # pyright: basic, reportPrivateUsage=none
-"""Behaviors that only Python has."""
+"""Behavior specific to Python."""
 
 from __future__ import annotations
 
@@ -306,7 +306,7 @@ def test_nothing_shows_the_key(scripted: Scripted) -> None:
         assert secret not in repr(value)
     with pytest.raises(APIConnectionError) as caught:
         client.health.get()
-    # With local variables, as error trackers show them.
+    # Includes local variables, as error trackers do.
     shown = "".join(traceback.TracebackException.from_exception(caught.value, capture_locals=True).format())
     own = [line for line in shown.splitlines() if "httpx" not in line and "httpcore" not in line]
     assert "api_error" not in shown and secret not in "\n".join(own[:1])

@@ -1,5 +1,5 @@
 # pyright: basic, reportPrivateUsage=none
-"""The reference made from the docstrings: every public name has an entry with a text."""
+"""The reference generated from the docstrings: every public name has an entry with a description."""
 
 from __future__ import annotations
 

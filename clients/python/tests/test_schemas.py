@@ -1,5 +1,5 @@
 # pyright: basic, reportPrivateUsage=none
-"""Structured output with the models of pydantic: those of version 1, as in Debian 12, or 2, whichever is installed."""
+"""Structured output with pydantic models, of version 1 (as in Debian 12) or 2, whichever is installed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CHECKS: list[Any] = [City, getattr(City, "model_validate" if hasattr(City, "mode
 
 
 def client_of(cls: type[Any], case: Case) -> Any:
-    """A client without types: what a schema of an unknown type returns is unknown."""
+    """A client without types, because the result of a schema of unknown type is unknown."""
     return cls(api_key=KEY, base_url=case.url)
 
 

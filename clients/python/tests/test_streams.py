@@ -1,5 +1,5 @@
 # pyright: basic, reportPrivateUsage=none
-"""What is left of a stream that was read."""
+"""The state of a stream after it was read."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # pyright: basic, reportPrivateUsage=none
-"""The verification of webhooks: the cases of testdata/webhooks.json, and what only Python has."""
+"""Webhook verification: the cases of testdata/webhooks.json, and behavior specific to Python."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_the_work_is_bounded() -> None:
 
 
 def test_it_needs_no_client() -> None:
-    """In a process of its own, without any other variable, and with the real clock: it is not now."""
+    """In its own process, without any other variable, and with the real clock, for which the delivery is too old."""
     program = "import json, sys, postern; case = json.load(sys.stdin); postern.verify_webhook(case['body'], case['headers'])"
     variables = {"POSTERN_WEBHOOK_SECRET": SECRET, "PYTHONPATH": str(ROOT / "clients/python/src")}
     command = [sys.executable, "-c", program]

@@ -1,4 +1,4 @@
-"""Checked by pyright, never run: the types that a program sees."""
+"""The types that a program sees. Pyright checks this file, but it never runs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from postern.types import (
 
 
 class City(TypedDict):
-    """What a schema may return."""
+    """A value that a schema may return."""
 
     city: str
 
@@ -181,7 +181,7 @@ async def asynchronous(client: AsyncPostern) -> None:
 
 
 def wrong(client: Postern) -> None:
-    """What the type checker must reject: an unneeded ignore comment is an error."""
+    """Code that the type checker must reject, because an unneeded ignore comment is an error."""
     client.ai.complete()  # pyright: ignore[reportCallIssue]
     client.ai.complete(messages=[{"role": "robot", "content": ""}])  # pyright: ignore
     client.ai.complete(messages=[], quality="best")  # pyright: ignore

@@ -1,8 +1,8 @@
-"""Builds the wheel and the sdist into `dist`, by setuptools alone: no build isolation, no network.
+"""Builds the wheel and the sdist into `dist` with setuptools alone: no build isolation, no network.
 
     python3 tools/build.py [FOLDER]
 
-Needs setuptools, and wheel if setuptools is older than 70.1. To publish: `twine upload dist/*`, by hand.
+Needs setuptools, and wheel if setuptools is older than 70.1. To publish, run `twine upload dist/*` manually.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ MISSING = """build.py: needs setuptools and wheel, which this Python does not ha
 
 
 def is_ready() -> bool:
-    """Whether this Python has what builds a wheel."""
+    """Whether this Python can build a wheel."""
     if find_spec("setuptools") is None:
         return False
     return find_spec("wheel") is not None or find_spec("setuptools.command.bdist_wheel") is not None
 
 
 def main() -> None:
-    """Builds both in a clean copy, so that nothing of an earlier build gets into them."""
+    """Builds both in a clean copy, so that nothing from an earlier build gets into them."""
     if not is_ready():
         sys.exit(MISSING)
     from setuptools import build_meta  # only now it is certain that there is one

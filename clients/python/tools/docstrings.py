@@ -12,7 +12,7 @@ WIDTH = 100
 
 
 class Undocumented(Exception):
-    """A public name has no docstring, or no place."""
+    """A public name has no docstring or no place on the page."""
 
 
 class Source:
@@ -28,7 +28,7 @@ class Source:
         return next(node for node in self.body if _name_of(node) == name)
 
     def names(self) -> list[str]:
-        """The public names in order. TypeVars are none."""
+        """The public names in order, without TypeVars."""
         found = [(_name_of(node), node) for node in self.body]
         return [name for name, node in found if name and not name.startswith("_") and not _is_type_var(node)]
 
@@ -37,7 +37,7 @@ class Source:
         return [name for name in self.names() if isinstance(self.node(name), ast.ClassDef)]
 
     def part(self, title: str) -> list[str]:
-        """The names after a comment line with this title; those before all such comments have the title ""."""
+        """The names after a comment line with this title. Names before the first such comment have the title ""."""
         return [name for name in self.names() if self._title(self.node(name)) == title]
 
     def _title(self, node: ast.stmt) -> str:
@@ -63,7 +63,7 @@ def render_value(name: str, node: ast.stmt, text: str, level: int) -> str:
 
 
 def render_class(node: ast.ClassDef, level: int) -> str:
-    """The entries of a class and its methods. An asynchronous class has those of its synchronous twin."""
+    """The entries of a class and its methods. An asynchronous class has the entries of its synchronous counterpart."""
     bases = [ast.unparse(base) for base in [*node.bases, *node.keywords]]
     head = f"class {node.name}" + (f"({', '.join(bases)})" if bases else "")
     text = inspect.cleandoc(ast.get_docstring(node) or "")
@@ -83,7 +83,7 @@ def _block(head: str, members: list[str]) -> str:
 
 
 def _constructor(node: ast.ClassDef) -> list[str]:
-    """The lines of the constructor, if programs call it: its arguments are documented."""
+    """The lines of the constructor, if programs call it, in which case its arguments are documented."""
     inits = [item for item in node.body if isinstance(item, ast.FunctionDef) and item.name == "__init__"]
     return signature(inits[0]).splitlines() if inits and "Args:" in (ast.get_docstring(node) or "") else []
 
@@ -187,7 +187,7 @@ def _is_property(node: ast.FunctionDef) -> bool:
 
 
 def _is_method(node: ast.FunctionDef) -> bool:
-    """Whether programs call it: not the first forms of an overload, nor what takes a transport."""
+    """Whether programs call it. They do not call the first forms of an overload, or anything that takes a transport."""
     internal = any(arg.annotation and ast.unparse(arg.annotation) == "Transport" for arg in node.args.args)
     decorated = {ast.unparse(item) for item in node.decorator_list} & {"overload", "property"}
     return not (node.name.startswith("_") or internal or decorated)

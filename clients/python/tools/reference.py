@@ -1,7 +1,7 @@
 """Writes docs/clients/reference/python.md from the docstrings.
 
-Reads the sources without importing them, so it needs nothing but Python. A public name without a docstring, or in no
-section, is an error.
+Reads the sources without importing them, so it needs only Python. A public name without a docstring or a section is
+an error.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ Results are frozen dataclasses. Their `raw` is the JSON object as it arrived, wi
 library does not know. Times are texts in RFC 3339, in UTC.
 """
 
-# The page's subjects in order: names by module, or all its classes, and the parts of types.py by the comments before.
+# The page's subjects in order: names by module, or all classes of a module, and the parts of types.py, identified by
+# the comment before them.
 SECTIONS: list[tuple[str, dict[str, list[str]], list[str]]] = [
     (
         "Client and options",

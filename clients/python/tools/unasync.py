@@ -1,4 +1,4 @@
-"""Makes the synchronous client (`_sync`) from the asynchronous one (`_async`)."""
+"""Generates the synchronous client (`_sync`) from the asynchronous one (`_async`)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-// For the packages that put Postern behind a framework's interface, @postern-ai/ai-sdk and @postern-ai/langchain: the
-// client's options, errors and meta without its methods. Not for other use; it may change in any version.
+// For @postern-ai/ai-sdk and @postern-ai/langchain, which put Postern behind a framework's interface: the client's
+// options, errors and metadata, without its methods. It is not for other use and may change in any version.
 import { type APIError, ConfigurationError } from './errors.js'
 import { errorOf, flat } from './failure.js'
 import { isObject, parsed } from './json.js'
@@ -15,13 +15,13 @@ export { VERSION } from './version.js'
 
 const OPTIONS = ['apiKey', 'baseURL', 'environment', 'retries', 'idempotency', 'governor', 'fetch'] as const
 
-/** Those options of the client that an adapter has, too. The framework has its own for timeouts and logs. */
+/** The client options that an adapter also has. The framework has its own options for timeouts and logs. */
 export interface AdapterOptions extends Pick<ClientOptions, (typeof OPTIONS)[number]> {
   /** Headers of every request. `authorization` and `x-api-key` cannot be set. */
   headers?: Record<string, string> | undefined
 }
 
-/** Checks an adapter's options and completes them by variables and defaults. */
+/** Checks an adapter's options and completes them from variables and defaults. */
 export function adapterSettings({ headers = {}, ...options }: AdapterOptions): Settings {
   refuseBrowser()
   for (const name of Object.keys(headers)) {
@@ -35,18 +35,18 @@ export function adapterSettings({ headers = {}, ...options }: AdapterOptions): S
   return settingsOf(options)
 }
 
-/** The key of one attempt. Rejects with a ConfigurationError if a function has none. */
+/** The key for one attempt. Rejects with a ConfigurationError if the key function does not return one. */
 export function keyOf({ apiKey, wanted }: Settings): Promise<string> {
   return keyOfAttempt(apiKey, wanted)
 }
 
-/** The error of a response of `/v1`, whose body has OpenAI's shape. */
+/** The error for a response from `/v1`, whose body has OpenAI's shape. */
 export function errorOfV1(status: number, headers: Headers, text: string, governed: boolean): APIError {
   const body = parsed(text)
   return errorOf(status, headers, isObject(body) ? JSON.stringify(flat(body)) : text, governed)
 }
 
-/** Sends a request again after failures, by the client's rules. The request must be the same each time. */
+/** Retries a request after failures, according to the client's rules. The request must be the same each time. */
 export async function resend(send: () => Promise<Response>, retries: number, signal?: AbortSignal): Promise<Response> {
   for (let attempt = 1; ; attempt++) {
     const response = await send().catch((error: unknown) => {

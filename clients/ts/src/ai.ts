@@ -11,20 +11,20 @@ import { openStream, type StreamPromise, type ValidatedChatStream } from './stre
 import type { Tool, ToolCall, ToolChoice } from './tools.js'
 import type { Received, Transport } from './transport.js'
 
-/** A text as a part of a message. */
+/** Text as a part of a message. */
 export interface TextPart {
   type: 'text'
   text: string
 }
 
-/** An image, in a message of the user. */
+/** An image, in a message from the user. */
 export interface ImagePart {
   type: 'image'
-  /** An `https://` address or a data URL. */
+  /** An `https://` URL or a data URL. */
   imageUrl: string
 }
 
-/** A file such as a PDF, in a message of the user. */
+/** A file such as a PDF, in a message from the user. */
 export interface FilePart {
   type: 'file'
   /** A data URL, such as `data:application/pdf;base64,…`. */
@@ -35,7 +35,7 @@ export interface FilePart {
 /** A part of a message. */
 export type ContentPart = TextPart | ImagePart | FilePart
 
-/** What somebody says. */
+/** A message of the system, the user or the model. */
 export interface ContentMessage {
   role: 'system' | 'user' | 'assistant'
   content: string | readonly ContentPart[]
@@ -94,16 +94,19 @@ export interface ChatParams {
    * response that is at most N seconds old.
    */
   cacheControl?: string | undefined
-  /** Reject the request with 400 if the model does not support one of its parameters, instead of dropping it. */
+  /**
+   * Reject the request with 400 if the model does not support one of its parameters, instead of dropping the parameter.
+   */
   strict?: boolean | undefined
 }
 
 /** Parameters of a completion. With a `schema`, also those of a stream. */
 export interface CompleteParams<Output = unknown> extends ChatParams {
   /**
-   * A Standard Schema, such as one of Zod, for the output. The model is asked for JSON, and `data` is the validated
-   * output, in a stream `data()`. A schema that can give its JSON Schema, as those of Zod 4.2 can, is sent as the
-   * `responseSchema`, unless there is one. Describe the wanted JSON in the messages if yours cannot.
+   * A Standard Schema for the output, such as a Zod schema. The model is prompted to return JSON, and the validated
+   * output is `data`, or `data()` for a stream. If there is no `responseSchema` and the schema can produce its JSON
+   * Schema, as in Zod 4.2, that is sent as the `responseSchema`. If yours cannot, describe the JSON that you want in
+   * the messages.
    */
   schema?: StandardSchema<Output> | undefined
 }
@@ -127,11 +130,11 @@ export interface Usage {
   promptTokens: number
   completionTokens: number
   totalTokens: number
-  /** Exact cost in cents; 0 for a response from the cache. Includes billed attempts that failed. */
+  /** Exact cost in cents, including billed attempts that failed; 0 for a cached response. */
   costCents: number
 }
 
-/** The Governor's judgment of a text. */
+/** The Governor's decision about a text. */
 export interface Verdict {
   decision: 'approve' | 'review' | 'block'
   /** 0 to 100. */
@@ -141,15 +144,15 @@ export interface Verdict {
 /** The Governor's decisions about a request and its response. */
 export interface Governance {
   input: Verdict
-  /** Null for a response from the cache. */
+  /** Null for a cached response. */
   output: Verdict | null
   policyVersion: number
 }
 
-/** Why an output ended: `length` is at the maximum of tokens. */
+/** Why an output ended. `length`: it reached the maximum number of tokens. */
 export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'content_filter'
 
-/** Who served a call, and at which cost. */
+/** Who served a call, and at what cost. */
 export interface Served {
   /** The provider that served the request; `mock` for development keys. */
   provider: string
@@ -160,13 +163,13 @@ export interface Served {
   usage: Usage
   /** Provider calls; 0 for a cached response or a development key. */
   attempts: number
-  /** Milliseconds that the gateway took. */
+  /** Time that the gateway took, in milliseconds. */
   latencyMs: number
   /** Present if the Governor is enabled. */
   governor?: Governance
 }
 
-/** A whole completion. */
+/** A non-streaming completion. */
 export interface Completion extends Served {
   /** The model's output. With `mode: 'json'`, JSON as a string. */
   text: string
@@ -180,7 +183,7 @@ export interface Completion extends Served {
 /** The size of a prompt. */
 export interface TokenCount {
   promptTokens: number
-  /** Whether the number is an estimate of the gateway. If not, the provider has counted. */
+  /** Whether the number is the gateway's estimate. If not, the provider counted the tokens. */
   estimated: boolean
   /** The provider that would serve the request; `mock` for development keys. */
   provider: string
@@ -190,7 +193,7 @@ export interface TokenCount {
   meta: ResponseMeta
 }
 
-/** Vectors of texts. */
+/** The embedding vectors of texts. */
 export interface Embedding extends Served {
   /** One vector for each text, in the same order. */
   embeddings: number[][]
@@ -200,7 +203,7 @@ export interface Embedding extends Served {
 
 /** A completion whose output was validated. */
 export interface ValidatedCompletion<T> extends Completion {
-  /** What the schema made of the output. Undefined if the response has tool calls and no text, so only with `tools`. */
+  /** The validated output. Undefined if the response has tool calls but no text, which happens only with `tools`. */
   data: T
 }
 
@@ -214,8 +217,9 @@ export class AI {
   }
 
   /**
-   * Gets a whole completion. With a `schema`, also the validated output; an output that the schema rejects is an
-   * OutputValidationError. Tool calls without a text have nothing to validate: with `tools`, `data` may be undefined.
+   * Gets a completion once all of it has arrived. With a `schema`, the result includes the validated output, and an
+   * output that the schema rejects is an OutputValidationError. Tool calls without text have nothing to validate, so
+   * with `tools`, `data` may be undefined.
    *
    * ```ts
    * const { text, usage } = await postern.ai.complete({ messages: [{ role: 'user', content: 'Hello!' }] })
@@ -243,8 +247,8 @@ export class AI {
   }
 
   /**
-   * Streams a completion. The promise is fulfilled when the response starts; it can also be iterated itself. With a
-   * `schema`, the stream has `data()`, the validated output.
+   * Streams a completion. The promise is fulfilled when the response starts. You can also iterate over the promise
+   * itself. With a `schema`, the stream's `data()` is the validated output.
    *
    * ```ts
    * const stream = await postern.ai.chat({ messages: [{ role: 'user', content: 'Hello!' }] })
@@ -266,7 +270,7 @@ export class AI {
   }
 
   /**
-   * Counts the tokens of what `complete` would send with these parameters. Calls no model and costs nothing.
+   * Counts the input tokens that `complete` would send with these parameters. Does not run a model and costs nothing.
    *
    * ```ts
    * const { promptTokens } = await postern.ai.countTokens({ messages: [{ role: 'user', content: 'Hello!' }] })

@@ -1,4 +1,4 @@
-// Reading a response's body whole, with a limit.
+// Reads a response's entire body, up to a limit.
 import { InvalidResponseError } from './errors.js'
 
 /** Largest body of a response, in bytes. */
@@ -8,7 +8,7 @@ export const MAX_BODY_BYTES = 64 * 1024 * 1024
 export async function readText(response: Response): Promise<string> {
   const reader = response.body?.getReader()
   if (!reader) return ''
-  const decoder = new TextDecoder('utf-8', { ignoreBOM: true }) // an export's lines are hashed as they are
+  const decoder = new TextDecoder('utf-8', { ignoreBOM: true }) // an export's lines are hashed byte for byte
   let text = ''
   for (let bytes = 0; ; ) {
     const { done, value } = await reader.read()

@@ -1,6 +1,6 @@
-// Reads a chat handler's stream in a browser. It has no key.
+// Reads a chat handler's stream in a browser, without a key.
 
-/** A failed chat: the handler's status (0 if the stream had begun), its code and the ID of the request. */
+/** A failed chat: the handler's status (0 if the stream had begun), its code and the request ID. */
 export class ChatError extends Error {
   override name = 'ChatError'
   constructor(
@@ -21,8 +21,8 @@ export interface ChatUsage {
 }
 
 /**
- * Posts `body` to a chat handler and yields the text as it arrives. Returns the token counts. Leaving the loop, or
- * `signal`, ends the request.
+ * Posts `body` to a chat handler and yields the text as it arrives. Returns the token counts. Leaving the loop or
+ * aborting `signal` ends the request.
  *
  * ```js
  * for await (const text of chat('/api/chat', { messages })) output.append(text)

@@ -1,7 +1,7 @@
 // Ends one HTTP request: when the caller aborts, when the time is up, or when its reader stops.
 import { APIAbortedError, APIConnectionError, APITimeoutError, type PosternError } from './errors.js'
 
-/** Undici, the fetch of Node, has time limits of its own (https://undici.nodejs.org/#/docs/api/Client). */
+/** Undici, Node's fetch, has its own time limits (https://undici.nodejs.org/#/docs/api/Client). */
 const UNDICI_TIMEOUTS = ['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT', 'UND_ERR_CONNECT_TIMEOUT']
 
 /** The cancellation of one attempt, and of a stream that it opened. */
@@ -43,7 +43,7 @@ export class Cancel {
     }, ms)
   }
 
-  /** Waits for something that knows no signal. Rejects when the request is to end. */
+  /** Waits for something that does not support signals. Rejects when the request must end. */
   race<T>(promise: Promise<T>): Promise<T> {
     const { signal } = this
     return new Promise((resolve, reject) => {
@@ -59,7 +59,7 @@ export class Cancel {
     clearTimeout(this.#timer)
   }
 
-  /** The reader wants no more. */
+  /** The reader has stopped reading. */
   stop(): void {
     this.#stopped = true
     this.release()
@@ -72,7 +72,7 @@ export class Cancel {
     this.#caller?.removeEventListener('abort', this.#onAbort)
   }
 
-  /** The error for what the transport threw. */
+  /** The error for an exception from the transport. */
   errorOf(thrown: unknown, what: string, { url, timeout }: { url: string; timeout: number }): PosternError {
     if (this.aborted) return abortedError(this.#caller)
     if (this.#timedOut) return new APITimeoutError(`${what} timed out after ${timeout} ms`)
@@ -98,7 +98,7 @@ function codeOf(thrown: unknown): string | undefined {
   return typeof found === 'string' ? found : undefined
 }
 
-/** The refusal of a proxy, which undici and Node's fetch say in the text of an inner error only. */
+/** A proxy's refusal, which undici and Node's fetch report only in the message of an inner error. */
 function statusOfProxy(thrown: unknown): string | undefined {
   for (let error = thrown as Error | undefined, depth = 0; error instanceof Error && depth < 4; depth++) {
     const status = /^Proxy .*\((\d{3})\)/.exec(error.message)?.[1]

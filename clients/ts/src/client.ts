@@ -11,19 +11,19 @@ import { refuseBrowser } from './runtime.js'
 import { type Replaced, Transport } from './transport.js'
 import { Violations } from './violations.js'
 
-/** The tests of this package replace the pauses and the random numbers with this option. */
+/** This package's tests use this option to replace the pauses and the random numbers. */
 const REPLACED = Symbol.for('@postern-ai/client hooks')
 
 /**
- * A client of a Postern gateway. It has no state besides the project's ID, so one client serves a whole program, also
- * with many calls at a time.
+ * A client for a Postern gateway. Its only state is the project's ID, so one client can serve an entire program, even
+ * with many concurrent calls.
  *
  * ```ts
  * const postern = new Postern() // with POSTERN_API_KEY and POSTERN_BASE_URL
  * ```
  */
 export class Postern {
-  /** The gateway's URL, without a slash at its end. */
+  /** The gateway's URL, without a trailing slash. */
   readonly baseURL: string
   /** The environment of the API key. */
   readonly environment: Environment
@@ -43,7 +43,7 @@ export class Postern {
   readonly compliance: Compliance
   readonly #transport: Transport
 
-  /** Throws a ConfigurationError if an option or a variable is missing or wrong, and in browsers. */
+  /** Throws a ConfigurationError if an option or a variable is missing or invalid, and in browsers. */
   constructor(options: ClientOptions = {}) {
     refuseBrowser()
     const settings = settingsOf(options)
@@ -61,8 +61,8 @@ export class Postern {
   }
 
   /**
-   * Gets the JSON of any endpoint, such as `/v1/models`. `path` begins with a slash and is sent as it is; a query is an
-   * option. A response without content (204) is null.
+   * Gets JSON from any endpoint, such as `/v1/models`. `path` begins with a slash and is sent unchanged. Set the
+   * query with an option. A response without content (204) is null.
    *
    * ```ts
    * const { data } = await postern.get<{ data: { id: string }[] }>('/v1/models')
@@ -73,8 +73,8 @@ export class Postern {
   }
 
   /**
-   * Posts JSON to any endpoint. It is repeated only after answers that say that nothing was done, or with an idempotency
-   * key in the options, which the endpoint must know.
+   * Posts JSON to any endpoint. A request is retried only if the response says that nothing was done, or if the
+   * options have an idempotency key, which the endpoint must support.
    *
    * ```ts
    * const answer = await postern.post<{ output: unknown[] }>('/v1/responses', { model: 'gpt-4.1-mini', input: 'Hello!' })

@@ -14,11 +14,11 @@ export interface ExportParams {
   from?: string | Date | undefined
   /** Before this time. */
   to?: string | Date | undefined
-  /** Lines per page besides the header, 1 to 500. Default 200. */
+  /** Lines per page in addition to the header, 1 to 500. Default 200. */
   limit?: number | undefined
 }
 
-/** The first line of each page. docs/guides/compliance.md describes all members. */
+/** The first line of each page. docs/guides/compliance.md describes all fields. */
 export interface ExportHeader {
   /** A header has no `record`, which all other lines have. */
   record?: undefined
@@ -35,7 +35,7 @@ export interface ExportHeader {
   [member: string]: unknown
 }
 
-/** A line that is no header: an event of a chain (`event`) or another record. */
+/** A line other than a header: an event of a chain (`event`) or another record. */
 export interface ExportRecord {
   record: 'event' | 'policy' | 'key' | 'request' | 'usage' | 'model'
   [member: string]: unknown
@@ -44,7 +44,7 @@ export interface ExportRecord {
 /** A line of an export. */
 export type ExportLine = ExportHeader | ExportRecord
 
-/** A bill of materials, CycloneDX 1.7 in JSON. */
+/** A bill of materials: CycloneDX 1.7 in JSON. */
 export interface BillOfMaterials {
   bomFormat: 'CycloneDX'
   specVersion: string
@@ -60,9 +60,9 @@ export interface ActionCounts {
   block: number
 }
 
-/** What the Governor checks. */
+/** The Governor's checks. */
 export interface GovernorCoverage {
-  /** The plan includes the Governor. */
+  /** Whether the plan includes the Governor. */
   available: boolean
   enabled: boolean
   strictMode: boolean
@@ -86,12 +86,12 @@ export interface GovernorCoverage {
   classifier: boolean
 }
 
-/** A summary of the compliance data. docs/openapi.yaml describes all members. */
+/** A summary of the compliance data. docs/openapi.yaml describes all fields. */
 export interface ComplianceSummary {
   project: { id: string; name: string; plan: string; status: 'active' | 'archived' }
   /** ISO 8601. */
   generatedAt: string
-  /** What the Governor checks. */
+  /** The Governor's checks. */
   governor: GovernorCoverage
   registry: {
     enforcement: 'off' | 'warn' | 'enforce'
@@ -121,8 +121,8 @@ export interface ComplianceSummary {
 const PATH = '/api/compliance/export'
 
 /**
- * An export, page after page. Nothing is requested before it is iterated. Iterating gives each line as an object;
- * `lines()` gives the bytes that the server sent, which a verification needs.
+ * An export, page by page. Nothing is requested until you iterate over it. Iterating yields each line as an object.
+ * `lines()` yields each line exactly as the server sent it, which verification needs.
  */
 export class ComplianceExport implements AsyncIterable<ExportLine> {
   readonly #transport: Transport
@@ -147,7 +147,7 @@ export class ComplianceExport implements AsyncIterable<ExportLine> {
     }
   }
 
-  /** Iterates over the lines as the server sent them, without their line ends. */
+  /** Iterates over the lines as the server sent them, without line endings. */
   async *lines(): AsyncGenerator<string, void, undefined> {
     for await (const page of this.#pages()) yield* linesOf(page.body)
   }
@@ -163,7 +163,7 @@ export class ComplianceExport implements AsyncIterable<ExportLine> {
     }
   }
 
-  /** The query of the next page. The link may only lead to another page of the export, since the key goes there. */
+  /** The query of the next page. The link must lead to another page of the export, because the key is sent there. */
   #next(page: Received<string>): Query | null {
     const link = /<([^>]*)>\s*;\s*rel="?next"?/.exec(page.response.headers.get('link') ?? '')?.[1]
     if (link === undefined) return null
@@ -190,7 +190,8 @@ export class Compliance {
   }
 
   /**
-   * Exports compliance data. If entries are pruned meanwhile, iterating throws a ConflictError: start again.
+   * Exports compliance data. If entries are pruned in the meantime, iterating throws a ConflictError, and you need to
+   * start again.
    *
    * ```ts
    * for await (const line of postern.compliance.export({ type: 'audit' }).lines()) file.write(`${line}\n`)
@@ -206,7 +207,7 @@ export class Compliance {
     return this.#transport.json<BillOfMaterials>(call, options)
   }
 
-  /** Gets a summary: what the Governor checks, the registry, open violations, and the chains of events. */
+  /** Gets a summary: the Governor's checks, the registry, open violations, and the chains of events. */
   summary(options: CallOptions = {}): APIPromise<ComplianceSummary> {
     const call = { method: 'GET' as const, path: '/api/compliance/summary' }
     return this.#transport.json<ComplianceSummary>(call, options)

@@ -1,4 +1,4 @@
-// The errors of the client. All are PosternErrors; each HTTP status that the gateway documents has a class.
+// The errors of the client. All are PosternErrors. Each HTTP status that the gateway documents has a class.
 
 import type { Completion } from './ai.js'
 import type { Attempts } from './meta.js'
@@ -6,7 +6,7 @@ import type { Issue } from './schema.js'
 
 /** A problem with one field of a request. */
 export interface Problem {
-  /** A member such as `temperature` or `messages[2].role`, a header, a query parameter, `path`, `method` or `body`. */
+  /** A field such as `temperature` or `messages[2].role`, a header, a query parameter, `path`, `method` or `body`. */
   field: string
   /** Continues a sentence that starts with the field: `must be a number between 0 and 2, got 3`. */
   message: string
@@ -39,7 +39,7 @@ export class PosternError extends Error {
   }
 }
 
-/** An option, a variable or an argument is missing or wrong. Nothing was sent. */
+/** An option, a variable or an argument is missing or invalid. Nothing was sent. */
 export class ConfigurationError extends PosternError {
   static {
     ConfigurationError.prototype.name = 'ConfigurationError'
@@ -67,7 +67,7 @@ export class APIAbortedError extends PosternError {
   }
 }
 
-/** A successful response is not what the API promises: not JSON, another shape, or larger than 64 MiB. */
+/** A successful response is not as the API promises: it is not JSON, has another shape, or is larger than 64 MiB. */
 export class InvalidResponseError extends PosternError {
   static {
     InvalidResponseError.prototype.name = 'InvalidResponseError'
@@ -88,13 +88,13 @@ export class InvalidResponseError extends PosternError {
   }
 }
 
-/** The model's output is not JSON, or the schema rejects it. The completion was paid for and is in `completion`. */
+/** The model's output is not JSON, or the schema rejects it. The completion was charged and is in `completion`. */
 export class OutputValidationError extends PosternError {
   static {
     OutputValidationError.prototype.name = 'OutputValidationError'
   }
 
-  /** What the validator found. */
+  /** The problems that the validator found. */
   readonly issues: Issue[]
   /** The model's output. */
   readonly text: string
@@ -113,21 +113,21 @@ export class OutputValidationError extends PosternError {
   }
 }
 
-/** A stream failed after its start. The stream's reader gets it after the events before it. */
+/** A stream failed after its start. The stream's reader receives this error after the events that preceded it. */
 export class StreamError extends PosternError {
   static {
     StreamError.prototype.name = 'StreamError'
   }
 
   /**
-   * The gateway's code, such as `provider_error`, or a code of the client: `incomplete_stream`, `connection_lost`,
-   * `idle_timeout`, `invalid_event` or `event_too_large`.
+   * The gateway's code, such as `provider_error`, or one of the client's codes: `incomplete_stream`,
+   * `connection_lost`, `idle_timeout`, `invalid_event` or `event_too_large`.
    */
   readonly code: string
   readonly requestId: string | null
   /** The Governor's findings, if it ended the stream. */
   readonly findings: Finding[]
-  /** The text that had arrived. */
+  /** The text that had arrived before the failure. */
   readonly text: string
 
   constructor(
@@ -147,13 +147,16 @@ export class StreamError extends PosternError {
   }
 }
 
-/** A webhook was not sent by the gateway, or not now. The error contains neither the secret nor the body. */
+/**
+ * A webhook was not sent by the gateway, or its time is out of tolerance. The error contains neither the secret nor the
+ * body.
+ */
 export class WebhookVerificationError extends PosternError {
   static {
     WebhookVerificationError.prototype.name = 'WebhookVerificationError'
   }
 
-  /** The problem. `invalid_signature`: another secret, or another body. `invalid_payload`: the body is no event. */
+  /** The problem. `invalid_signature`: another secret or another body. `invalid_payload`: the body is not an event. */
   readonly code:
     | 'missing_header'
     | 'invalid_timestamp'
@@ -171,7 +174,7 @@ export class WebhookVerificationError extends PosternError {
   }
 }
 
-/** What an APIError is made of. */
+/** The parts of an APIError. */
 export interface APIErrorFields {
   text: string
   status: number
@@ -186,15 +189,15 @@ export interface APIErrorFields {
 }
 
 /**
- * The gateway answered with an error. `message` is its text, the first problem or finding, and in parentheses the status,
- * the code and the request ID; programs should branch on `code`.
+ * The gateway responded with an error. `message` is its text with the first problem or finding, followed by the
+ * status, code and request ID in parentheses. Programs should branch on `code`.
  */
 export class APIError extends PosternError {
   static {
     APIError.prototype.name = 'APIError'
   }
 
-  /** The gateway's own text; `HTTP 502` if the response is not the API's JSON. */
+  /** The gateway's own text; `HTTP 502`, for example, if the response is not the API's JSON. */
   readonly text: string
   /** The HTTP status. */
   readonly status: number
@@ -267,7 +270,10 @@ export class NotFoundError extends APIError {
   }
 }
 
-/** 409: another request changed the object, or uses the same idempotency key, or its outcome is unknown. */
+/**
+ * 409: another request changed the object, or a request with the same idempotency key is in progress or has an unknown
+ * outcome.
+ */
 export class ConflictError extends APIError {
   static {
     ConflictError.prototype.name = 'ConflictError'
@@ -295,7 +301,7 @@ export class BlockedByPolicyError extends UnprocessableEntityError {
   }
 }
 
-/** 429: a limit of the key is used up. */
+/** 429: one of the key's limits is exhausted. */
 export class RateLimitError extends APIError {
   static {
     RateLimitError.prototype.name = 'RateLimitError'

@@ -22,7 +22,7 @@ export interface DoneEvent extends Served {
 /** An event of a stream: text and tool calls, followed by `done`. A stream that fails throws instead. */
 export type ChatEvent = DeltaEvent | ToolCallEvent | ToolCallDeltaEvent | DoneEvent
 
-/** How long the response's end is awaited after `done`. Only then can the connection be used again. */
+/** How long to wait for the end of the response after `done`. The connection can be reused only after that. */
 const END_TIMEOUT_MS = 1_000
 
 /** Reads one response. */
@@ -36,7 +36,10 @@ export class EventReader {
     this.#answered = answered
   }
 
-  /** The events. Fails with a StreamError or an APIAbortedError; after `done`, it only waits for the response's end. */
+  /**
+   * The events. Fails with a StreamError or an APIAbortedError. After `done`, it only waits for the end of the
+   * response.
+   */
   async *events(): AsyncGenerator<ChatEvent, void, undefined> {
     const { cancel } = this.#answered
     try {
@@ -68,7 +71,7 @@ export class EventReader {
     }
   }
 
-  /** Reads to the response's end. The completion is whole, so no failure matters now. */
+  /** Reads to the end of the response. The completion is complete, so failures no longer matter. */
   async #finish(reader: ReadableStreamDefaultReader | undefined): Promise<void> {
     const { cancel } = this.#answered
     cancel.within(END_TIMEOUT_MS)
@@ -77,7 +80,7 @@ export class EventReader {
     } catch {}
   }
 
-  /** The event of some data; undefined if it is of a kind that this client does not know, or says nothing. */
+  /** Parses an event. Undefined if this client does not know its type, or if it is empty. */
   #event(data: string): ChatEvent | undefined {
     if (data === '[DONE]') throw this.#failure('incomplete_stream', 'The stream has no done event')
     const event = parsed(data)
@@ -130,12 +133,12 @@ export class EventReader {
   }
 }
 
-/** Whether a value has the members of a completion that callers count on. */
+/** Whether a value has the fields of a completion that callers rely on. */
 export function isCompletion(value: unknown): value is Completion {
   return isObject(value) && typeof value.text === 'string' && isObject(value.usage)
 }
 
-/** The events of a completion that arrived whole. */
+/** The events of a non-streaming completion. */
 export async function* eventsOf(completion: Omit<Completion, 'meta'>): AsyncGenerator<ChatEvent, void, undefined> {
   const { text, toolCalls = [], ...rest } = completion
   if (text) yield { type: 'delta', text }

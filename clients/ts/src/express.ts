@@ -5,7 +5,7 @@ export type { ChatParams } from './ai.js'
 export type { BrowserBody, BrowserMessage } from './incoming.js'
 export type { ChatClient, ChatHandlerOptions } from './relay.js'
 
-/** What the handler needs of Express's request. */
+/** The part of Express's request that the handler needs. */
 export interface ExpressRequest extends AsyncIterable<Uint8Array> {
   method?: string
   headers: Record<string, string | string[] | undefined>
@@ -13,7 +13,7 @@ export interface ExpressRequest extends AsyncIterable<Uint8Array> {
   iterator?(options: { destroyOnReturn: boolean }): AsyncIterable<Uint8Array>
 }
 
-/** What the handler needs of Express's response. */
+/** The part of Express's response that the handler needs. */
 export interface ExpressResponse {
   writableEnded: boolean
   destroyed: boolean
@@ -25,9 +25,9 @@ export interface ExpressResponse {
 }
 
 /**
- * Makes a handler that streams completions to a browser, which never sees the key. See `createChatHandler` of
- * `@postern-ai/client/handler`. `authorize` gets Express's request, with whatever earlier middleware put there. With or
- * without Express's JSON parser before it.
+ * Creates a handler that streams completions to a browser, which never sees the key. See `createChatHandler` in
+ * `@postern-ai/client/handler`. `authorize` receives Express's request, including anything that earlier middleware
+ * added. It works with or without Express's JSON parser in front of it.
  *
  * ```js
  * app.post('/api/chat', createChatHandler({ client: new Postern(), authorize: (req) => req.session.user ?? false }))
@@ -40,7 +40,7 @@ export function createChatHandler<Request extends ExpressRequest, Context>(
   return async (request, response) => {
     const gone = new AbortController()
     const leave = () => gone.abort()
-    response.once('close', leave) // also comes after the end of the answer, when nobody listens to the signal
+    response.once('close', leave) // also fires after the response has ended, when nobody listens to the signal
     const headers = { get: (name: string) => single(request.headers[name]) }
     const answer = await relay(options, request, {
       method: request.method ?? 'GET',
@@ -52,7 +52,7 @@ export function createChatHandler<Request extends ExpressRequest, Context>(
     try {
       await send(answer, response)
     } catch (error) {
-      // Other middleware has answered, for example after a timeout. Express 4 does not await handlers.
+      // Other middleware has already responded, for example after a timeout. Express 4 does not await handlers.
       report(options, error, request)
       await answer.body?.cancel().catch(() => undefined)
     }
@@ -63,8 +63,8 @@ function single(value: string | string[] | undefined): string | null {
   return (Array.isArray(value) ? value.join(', ') : value) ?? null
 }
 
-// Once Express's JSON parser has read the body, there is nothing left to read. The connection must survive a body that is
-// too large, since the answer is sent on it.
+// Once Express's JSON parser has read the body, there is nothing left to read. The connection must survive a body
+// that is too large, because the response is sent on it.
 function bodyOf(request: ExpressRequest): AsyncIterable<Uint8Array> {
   if (request.body === undefined) return request.iterator?.({ destroyOnReturn: false }) ?? request
   return (async function* () {

@@ -1,4 +1,4 @@
-// From an error response to its class and its text.
+// Maps an error response to its class and its message.
 import {
   APIError,
   type APIErrorFields,
@@ -32,7 +32,7 @@ const CLASSES: Record<number, typeof APIError> = {
   429: RateLimitError,
 }
 
-/** The request of an error response, for its text. */
+/** The request that led to an error response, for the error's message. */
 export interface Sent {
   url: string
   /** After the base URL. */
@@ -42,8 +42,8 @@ export interface Sent {
 }
 
 /**
- * The error of a response. Its body may be anything; `governed` makes a blocked request a BlockedByPolicyError. Without
- * `sent`, the text says less.
+ * The error for a response, whose body may be anything. With `governed`, a blocked request is a BlockedByPolicyError.
+ * Without `sent`, the message has less detail.
  */
 export function errorOf(status: number, headers: Headers, text: string, governed: boolean, sent?: Sent): APIError {
   const value = parsed(text)
@@ -67,8 +67,8 @@ export function errorOf(status: number, headers: Headers, text: string, governed
 }
 
 /**
- * The members of an error under /v1, in OpenAI's or Anthropic's form: `{error: {message, code, param, …}, request_id}`. Only the
- * gateway has a `request_id` beside the error.
+ * The fields of an error under /v1, in OpenAI's or Anthropic's format: `{error: {message, code, param, …},
+ * request_id}`. Only the gateway adds a `request_id` next to the error.
  */
 export function flat(body: Record<string, unknown>): Record<string, unknown> {
   if (!isObject(body.error)) return body
@@ -77,31 +77,36 @@ export function flat(body: Record<string, unknown>): Record<string, unknown> {
   return { error: message, code, findings, details, resetsAt, requestId: body.request_id }
 }
 
-/** The text of an error of the API. */
+/** The message of an API error. */
 function nativeText(fields: APIErrorFields, sent: Sent | undefined): string {
   const { text, status, code, requestId } = fields
   return text + firstOf(fields) + (sent ? keyHint(fields, sent) : '') + inParentheses([status, code, requestId])
 }
 
-/** The text of another response, as from a proxy. */
+/** The message for any other response, such as a proxy's. */
 function foreignText({ text, status, requestId, headers }: APIErrorFields, sent: Sent | undefined): string {
   const from = sent ? fromWhere(sent, status === 404 || isPage(headers)) : ''
   return text + from + inParentheses([requestId])
 }
 
-/** Whether a response is for people, as that of a proxy or a sign-in. */
+/** Whether a response is meant for people, such as a proxy's or a sign-in page. */
 export function isPage(headers: Headers): boolean {
   return headers.get('content-type')?.startsWith('text/html') ?? false
 }
 
-/** ` from ` and the URL without its query. `asks` about a base URL that ends in a path of the gateway. */
+/**
+ * ` from ` and the URL without its query. With `asks`, also a question if the base URL ends in one of the gateway's
+ * paths.
+ */
 export function fromWhere({ url, baseURL }: Pick<Sent, 'url' | 'baseURL'>, asks: boolean): string {
   const wrong = /\/(api|dashboard)$/.exec(baseURL)?.[0]
   const hint = asks && wrong ? `: is the base URL the gateway's address, without ${wrong}?` : ''
   return ` from ${url.replace(/\?.*/, '')}${hint}`
 }
 
-/** The first problem or finding, and how many there are besides. OpenAI's form of an error repeats its text as a problem. */
+/**
+ * The first problem or finding, and how many more there are. OpenAI's error format repeats its message as a problem.
+ */
 function firstOf({ text, details, findings }: APIErrorFields): string {
   const problems = details.filter((problem) => textOf(problem?.message) !== null && problem.message !== text)
   const whole = (finding: Finding) => [finding?.path, finding?.rule, finding?.severity].every((part) => textOf(part))
@@ -110,11 +115,11 @@ function firstOf({ text, details, findings }: APIErrorFields): string {
     ...problems.map(({ field, message }) => (textOf(field) ? `${field}: ${message}` : message)),
     ...(problems.length > 0 ? [] : found.map(({ path, rule, severity }) => `${path} contains ${rule} (${severity})`)),
   ]
-  // OpenAI's form of an error has the first finding in its text.
+  // In OpenAI's format, the message already contains the first finding.
   return all[0] && !text.includes(all[0]) ? `: ${all[0]}${andMore(all.length)}` : ''
 }
 
-/** ` (and 2 more)`, of a list whose first is shown. */
+/** ` (and 2 more)`, for a list whose first item is shown. */
 export function andMore(count: number): string {
   return count > 1 ? ` (and ${count - 1} more)` : ''
 }
@@ -124,7 +129,7 @@ function inParentheses(values: (number | string | null)[]): string {
   return known.length > 0 ? ` (${known.join(', ')})` : ''
 }
 
-/** The kind of key that the call needs, if it is not the one that was sent. */
+/** The kind of key that the call needs, if another kind was sent. */
 function keyHint({ status, code }: APIErrorFields, { path, apiKey }: Sent): string {
   if (status !== 403 || code !== 'insufficient_permissions') return ''
   if (/^\/api\/(ai|governor)\//.test(path) && apiKey.startsWith('pk_')) return '; this call needs a gateway key (sk_…)'

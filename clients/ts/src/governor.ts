@@ -6,13 +6,13 @@ import type { APIPromise } from './promise.js'
 import { checkParams } from './request.js'
 import type { Transport } from './transport.js'
 
-/** The direction whose actions apply: `input` for what a caller sends, `output` for what a model answers. */
+/** The direction whose actions apply: `input` for requests from a caller, `output` for responses from a model. */
 export interface Direction {
   /** Default `input`. */
   direction?: 'input' | 'output' | undefined
 }
 
-/** The judgment of one text or conversation. */
+/** The Governor's decision about one text or conversation. */
 export interface TextValidation<Redacted = string> extends Verdict {
   /** Whether the decision is `approve`. */
   approved: boolean
@@ -22,7 +22,7 @@ export interface TextValidation<Redacted = string> extends Verdict {
   redacted: Redacted | null
 }
 
-/** What validations have in common. */
+/** The fields that all validations have. */
 export interface Validation {
   /** Version of the project's policy; 0 if it has none. */
   policyVersion: number
@@ -39,8 +39,8 @@ export class Governor {
   }
 
   /**
-   * Checks a text, up to 100 texts, or a conversation against the project's policy. Calls no provider, stores nothing
-   * and counts as one request.
+   * Checks a text, up to 100 texts, or a conversation against the project's policy. Does not call a provider, stores
+   * nothing, and counts as one request.
    *
    * ```ts
    * const { approved, findings } = await postern.governor.validate({ text: 'Mail me at jane.doe@example.com' })

@@ -1,4 +1,5 @@
-// A chat handler for everything that maps a Request to a Response: Next.js route handlers, Hono, Workers, Deno, Bun.
+// A chat handler for any framework that maps a Request to a Response: Next.js route handlers, Hono, Workers, Deno,
+// Bun.
 import { type ChatHandlerOptions, checkOptions, relay } from './relay.js'
 
 export type { ChatParams } from './ai.js'
@@ -6,11 +7,11 @@ export type { BrowserBody, BrowserMessage } from './incoming.js'
 export type { ChatClient, ChatHandlerOptions } from './relay.js'
 
 /**
- * Makes a handler that streams completions to a browser, which never sees the key.
+ * Creates a handler that streams completions to a browser, which never sees the key.
  *
- * The browser posts `{"messages": [...]}` as JSON and reads server-sent events; `@postern-ai/client/browser` does both.
- * Only pages of the same origin may call it, unless `origins` lists others. When the browser leaves, the completion is
- * aborted, and the text so far is billed.
+ * The browser posts `{"messages": [...]}` as JSON and reads server-sent events; `@postern-ai/client/browser` does
+ * both. Only pages of the same origin may call it, unless `origins` lists others. When the browser disconnects, the
+ * completion is aborted, and the text up to that point is billed.
  *
  * ```ts
  * export const POST = createChatHandler({

@@ -1,4 +1,4 @@
-// Headers of the caller: those of a client, of a call, and of a hook.
+// Headers that the caller sets: for a client, for a call, and in a hook.
 import { ConfigurationError } from './errors.js'
 import { isObject } from './json.js'
 

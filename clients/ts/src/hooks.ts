@@ -1,13 +1,13 @@
-// Hooks: functions of the caller that see each attempt.
+// Hooks: the caller's functions that see each attempt.
 
 /** An attempt that is about to be sent. */
 export interface OutgoingRequest {
   method: 'GET' | 'POST' | 'PATCH'
   /** After the base URL, without a query. */
   path: string
-  /** From 1. */
+  /** Starts at 1. */
   attempt: number
-  /** May be changed, for this attempt. They do not contain the API key. */
+  /** May be changed for this attempt. Does not contain the API key. */
   headers: Headers
 }
 
@@ -16,7 +16,7 @@ export interface IncomingResponse {
   method: 'GET' | 'POST' | 'PATCH'
   /** After the base URL, without a query. */
   path: string
-  /** From 1. */
+  /** Starts at 1. */
   attempt: number
   /** The HTTP status. */
   status: number
@@ -28,13 +28,15 @@ export interface IncomingResponse {
   ms: number
 }
 
-/** A function that is called before each attempt. Its error ends the call. */
+/** A function that is called before each attempt. If it throws, the call ends with its error. */
 export type RequestHook = (request: OutgoingRequest) => void | Promise<void>
 
-/** A function that is called when the headers of a response have arrived. Its error ends the call. */
+/**
+ * A function that is called when the headers of a response have arrived. If it throws, the call ends with its error.
+ */
 export type ResponseHook = (response: IncomingResponse) => void | Promise<void>
 
-/** Carries the error of a hook past the handling of the transport's errors. */
+/** Carries a hook's error past the code that handles transport errors. */
 export class HookFailure {
   readonly error: unknown
 

@@ -1,18 +1,18 @@
-// The checks of a browser's request to a chat handler.
+// Checks a browser's request to a chat handler.
 
-/** A message that a browser may send. System messages are for `prepare` to add. */
+/** A message that a browser may send. `prepare` may add system messages. */
 export interface BrowserMessage {
   role: 'user' | 'assistant'
   content: string
 }
 
-/** The body of a browser's request: its messages, checked, and other members, unchecked. */
+/** The body of a browser's request: its checked messages, and other fields, which are not checked. */
 export interface BrowserBody {
   messages: BrowserMessage[]
   [member: string]: unknown
 }
 
-/** A request without its framework. */
+/** A request in a form that is independent of frameworks. */
 export interface Call {
   method: string
   host: string
@@ -23,7 +23,7 @@ export interface Call {
 
 const MAX_MESSAGES = 1000
 
-/** A rejection whose text is for the browser. */
+/** A rejection whose message is for the browser. */
 export class Rejection extends Error {
   constructor(
     readonly status: number,
@@ -36,9 +36,9 @@ export class Rejection extends Error {
 }
 
 /**
- * Rejects requests of other sites' pages, and returns the CORS headers for the allowed ones. A request with neither
- * header is not a browser's: browsers send `Origin` with every POST. Source: Fetch standard, "Origin header", and W3C
- * Fetch Metadata, "Sec-Fetch-Site".
+ * Rejects requests from other sites' pages, and returns the CORS headers for allowed ones. A request with neither
+ * header does not come from a browser, because browsers send `Origin` with every POST. Source: Fetch standard,
+ * "Origin header", and W3C Fetch Metadata, "Sec-Fetch-Site".
  */
 export function crossOrigin(call: Call, allowed: string[]): Record<string, string> {
   const origin = call.headers.get('origin')
@@ -62,12 +62,12 @@ function hostOf(origin: string): string | undefined {
   return URL.canParse(origin) ? new URL(origin).host : undefined
 }
 
-/** Rejects other methods and other content types. */
+/** Rejects methods other than POST and content types other than JSON. */
 export function checkHead(call: Call): void {
   if (call.method !== 'POST') {
     throw new Rejection(405, 'method_not_allowed', 'Use POST.', { allow: 'POST, OPTIONS' })
   }
-  // A form of another site cannot send this content type without asking first.
+  // A form on another site cannot send this content type without a preflight request.
   if (!/^application\/json\s*(;|$)/i.test(call.headers.get('content-type') ?? '')) {
     throw new Rejection(415, 'unsupported_media_type', 'The content type must be application/json.')
   }

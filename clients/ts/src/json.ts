@@ -1,10 +1,10 @@
-// Reading JSON of unknown shape.
+// Reads JSON of unknown shape.
 
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** The JSON value of a text; undefined if it is not JSON. */
+/** Parses JSON; undefined if the text is not JSON. */
 export function parsed(text: string): unknown {
   try {
     return JSON.parse(text)

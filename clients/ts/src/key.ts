@@ -1,11 +1,11 @@
-// The API key: a text, or a function that returns it.
+// The API key: a string, or a function that returns it.
 import { ConfigurationError } from './errors.js'
 import type { Environment } from './options.js'
 
 /** The function of the option `apiKey`. */
 export type KeyFunction = () => string | Promise<string>
 
-/** A key without the white space around it. `name` is what an error names; it never shows the key. */
+/** A key without surrounding white space. An error mentions `name`, but never the key. */
 export function checkedKey(key: unknown, name: string): string {
   const text = typeof key === 'string' ? key.trim() : ''
   if (text === '') throw new ConfigurationError(`${name} is not an API key: it must be a text that is not empty`)
@@ -15,7 +15,7 @@ export function checkedKey(key: unknown, name: string): string {
   return text
 }
 
-/** The environment that a key names; undefined if it names none. */
+/** The environment that a key's prefix names; undefined if there is none. */
 export function environmentOfKey(key: string): Environment | undefined {
   const kind = /^[sp]k_(live|test)_/.exec(key)?.[1]
   if (kind === undefined) return undefined
@@ -23,8 +23,8 @@ export function environmentOfKey(key: string): Environment | undefined {
 }
 
 /**
- * The key of one attempt. What the function fails with may contain a secret, so it is not in the error. `wanted` is the
- * environment that the key must be of, if the caller has set one.
+ * The key for one attempt. If the function fails, its error may contain a secret, so ours does not include it.
+ * `wanted` is the environment that the key must belong to, if the caller has set one.
  */
 export async function keyOfAttempt(source: string | KeyFunction, wanted: Environment | undefined): Promise<string> {
   if (typeof source === 'string') return source

@@ -1,4 +1,5 @@
-// Log records: JSON lines, a readable form, or a function of the caller. They never contain the API key.
+// Log records, written as JSON lines, in a readable form, or passed to the caller's function. They never contain the
+// API key.
 
 /** A level of log records, from the most to the least verbose. `off` turns the log off. */
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'off'
@@ -16,7 +17,7 @@ export interface LogRecord {
 export const LOG_LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error', 'off']
 const MAX_REMEMBERED = 100
 
-/** Where the records of a level and above go. */
+/** The destination for records of a level and above. */
 export class Log {
   /** Whether the bodies of requests and responses are logged, at debug. */
   readonly content: boolean
@@ -40,7 +41,9 @@ export class Log {
     }
   }
 
-  /** Writes a record unless an equal one was written before: a model is deprecated in every response. */
+  /**
+   * Writes a record unless an equal one was written before, because every response repeats that a model is deprecated.
+   */
   once(level: LogRecord['level'], msg: string, fields: Record<string, unknown>): void {
     const key = JSON.stringify([msg, fields])
     if (this.#said.has(key) || this.#said.size >= MAX_REMEMBERED) return

@@ -1,9 +1,9 @@
-// What the gateway says about a response in its headers. docs/openapi.yaml describes each header.
+// The gateway's metadata about a response, from its headers. docs/openapi.yaml describes each header.
 import { httpDate } from './date.js'
 
 /** The gateway's requests to providers. */
 export interface Attempts {
-  /** Number of requests. 0 for a response from the cache, and with a development key. */
+  /** Number of requests. 0 for a cached response or a development key. */
   count: number
   /** Each target that was tried, in order, with its result: an HTTP status, `timeout` or another failure. */
   targets: { target: string; result: string }[]
@@ -43,7 +43,7 @@ export interface RateLimit {
   resetTokens: number | null
 }
 
-/** What the gateway says about a response. A value that the response does not have is null. */
+/** The gateway's metadata about a response. A value that the response does not have is null. */
 export interface ResponseMeta {
   /** The request ID, as in the gateway's logs. */
   requestId: string | null

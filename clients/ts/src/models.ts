@@ -37,7 +37,7 @@ export interface Model {
   approvals: { by: string; at: string; reason: string; state: 'approved' | 'restricted' }[]
   /** The newest 50 transitions, oldest first. */
   history: { from: ModelState; to: ModelState; by: string; at: string; reason: string | null }[]
-  /** Grows by 1 with each change; 0 for a model without an entry. */
+  /** Increases by 1 with each change; 0 for a model without an entry. */
   version: number
   createdAt: string | null
   updatedAt: string | null
@@ -47,18 +47,18 @@ export interface Model {
 
 /** A model with its use in the last 90 days. */
 export interface SeenModel extends Model {
-  /** The day, or null if the model was not used. */
+  /** The day of the last use, or null if the model was not used. */
   firstSeen: string | null
   lastSeen: string | null
   requests: number
 }
 
-/** A model after a change. `pending`: some of the project's keys get the change within minutes. */
+/** A model after a change. `pending`: some of the project's keys will receive the change within minutes. */
 export interface ChangedModel extends Model {
   delivery: 'delivered' | 'pending'
 }
 
-/** Which models are listed. */
+/** Selects the models to list. */
 export interface ModelFilters {
   /** Only models whose name contains this text, ignoring case. */
   q?: string | undefined
@@ -69,7 +69,7 @@ export interface ModelFilters {
   after?: string | undefined
 }
 
-/** What can be set on an entry; null empties a field. */
+/** The fields that can be set on an entry. Null clears a field. */
 export interface ModelFields {
   owner?: string | null | undefined
   purpose?: string | null | undefined
@@ -85,26 +85,26 @@ export interface ModelFields {
 
 /** A new entry. */
 export interface NewModel extends ModelFields {
-  /** A name, an alias or `provider/name` of the catalog. */
+  /** A name, an alias or `provider/name` from the catalog. */
   model: string
 }
 
-/** A change of an entry. Fields that are missing stay as they are. */
+/** A change to an entry. Missing fields stay unchanged. */
 export interface ModelChange extends ModelFields {
   /** Only for deprecated models. */
   sunsetAt?: string | Date | null | undefined
-  /** The version that the change is based on. If it is outdated, the change is a ConflictError. */
+  /** The version that the change is based on. If it is outdated, the change fails with a ConflictError. */
   version?: number | undefined
 }
 
-/** A change of a model's state. */
+/** A change to a model's state. */
 export interface ModelTransition {
   to: Exclude<ModelState, 'discovered'>
   /** Required for `approved`, `restricted` and `blocked`. */
   reason?: string | null | undefined
   /** The version that the change is based on, 0 for a model without an entry. */
   version?: number | undefined
-  /** IDs of keys, for `restricted` only and required there. */
+  /** IDs of keys. Required for `restricted`, and only allowed there. */
   keys?: string[] | undefined
   /** For `deprecated` only. */
   sunsetAt?: string | Date | null | undefined
@@ -135,7 +135,7 @@ export class ModelPage extends Page<SeenModel> {
 
 /** A model or a tier that a key may use. */
 export interface AvailableModel {
-  /** What `model` of a completion takes: the name of a model, or a tier. */
+  /** The value to pass as a completion's `model`: the name of a model, or a tier. */
   id: string
   /** The provider of a model; `postern` for a tier. */
   ownedBy: string
@@ -144,8 +144,8 @@ export interface AvailableModel {
 const PATH = '/api/models-registry'
 
 /**
- * The model registry, which needs a project key, and the models that a key may use. Changes are not retried after errors
- * that leave open whether they were made.
+ * The model registry, which needs a project key, and the models that a key may use. A change is not retried after an
+ * error that does not show whether the change was made.
  */
 export class Models {
   readonly #transport: Transport
@@ -185,7 +185,7 @@ export class Models {
     return this.#transport.json<SeenModel>(call, options)
   }
 
-  /** Registers a model, which becomes `pending`. A model that has an entry is a ConflictError. */
+  /** Registers a model, which becomes `pending`. Fails with a ConflictError if the model already has an entry. */
   create(fields: NewModel, options: CallOptions = {}): APIPromise<ChangedModel> {
     return this.#change('POST', () => PATH, fields, options)
   }
@@ -195,7 +195,7 @@ export class Models {
     return this.#change('PATCH', () => pathOf(id), change, options)
   }
 
-  /** Changes a model's state. A state that does not allow it is a ConflictError. */
+  /** Changes a model's state. Fails with a ConflictError if the current state does not allow the change. */
   transition(id: string, transition: ModelTransition, options: CallOptions = {}): APIPromise<ChangedModel> {
     return this.#change('POST', () => `${pathOf(id)}/transitions`, transition, options)
   }

@@ -1,4 +1,4 @@
-// The client's options: checked, completed by POSTERN_ variables and defaults.
+// The client's options, checked and completed with POSTERN_ variables and defaults.
 import { ConfigurationError } from './errors.js'
 import { checkedHeaders } from './headers.js'
 import type { RequestHook, ResponseHook } from './hooks.js'
@@ -13,16 +13,19 @@ import { variable } from './runtime.js'
 export type Environment = 'production' | 'development'
 
 /**
- * Tightens the project's Governor for the calls of this client. Nothing is loosened: the project's own policy applies
- * to every call, whatever is set here.
+ * Tightens the project's Governor for this client's calls. It cannot loosen anything: the project's own policy
+ * applies to every call, whatever is set here.
  */
 export interface GovernorOptions {
   /**
-   * Send the settings below, and throw BlockedByPolicyError for a blocked call. If false, neither happens: a blocked call
-   * is an UnprocessableEntityError. Variable `POSTERN_GOVERNOR_ENABLED`, default true.
+   * Send the settings below, and throw BlockedByPolicyError for a blocked call. If false, the settings are not sent,
+   * and a blocked call is an UnprocessableEntityError. Variable `POSTERN_GOVERNOR_ENABLED`, default true.
    */
   enabled?: boolean | undefined
-  /** Block calls above the threshold instead of a review. Variable `POSTERN_GOVERNOR_STRICT_MODE`, default false. */
+  /**
+   * Block calls above the threshold instead of marking them for review. Variable `POSTERN_GOVERNOR_STRICT_MODE`,
+   * default false.
+   */
   strictMode?: boolean | undefined
   /**
    * The highest risk score that is approved, 0 to 100, if it is lower than the project's. Variable
@@ -31,7 +34,7 @@ export interface GovernorOptions {
   autoApproveThreshold?: number | undefined
 }
 
-/** The level, the form and the destination of the log. */
+/** The level, the format and the destination of the log. */
 export interface LoggingOptions {
   /** The least severe level that is logged. Variable `POSTERN_LOG_LEVEL`, default `warn`. */
   level?: LogLevel | undefined
@@ -39,71 +42,74 @@ export interface LoggingOptions {
   pretty?: boolean | undefined
   /** Log the bodies of requests and responses, at the level `debug`. Default false. */
   content?: boolean | undefined
-  /** Gets the records instead of standard error. */
+  /** Receives the records instead of standard error. */
   logger?: ((record: LogRecord) => void) | undefined
 }
 
 /** A function like the global `fetch`. It must pass on `init.signal`. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>
 
-/** Options of a client. An option that is not given comes from its variable, or else has its default. */
+/** Options of a client. An option that is not given comes from its variable or has its default. */
 export interface ClientOptions {
   /**
-   * The API key, or a function that returns it and is called before each attempt: it should cache. If the function fails,
-   * the call fails with a ConfigurationError. Variable `POSTERN_API_KEY`.
+   * The API key, or a function that returns it. The function is called before each attempt, so it should cache the
+   * key. If the function fails, the call fails with a ConfigurationError. Variable `POSTERN_API_KEY`.
    */
   apiKey?: string | KeyFunction | undefined
   /**
-   * The gateway's URL, with or without a path, but without `/v1`. Variable `POSTERN_BASE_URL`. For development keys the default is
-   * `http://127.0.0.1:8787`, where `make dev` listens; others have none.
+   * The gateway's URL, with or without a path, but without `/v1`. Variable `POSTERN_BASE_URL`. For development keys,
+   * the default is `http://127.0.0.1:8787`, where `make dev` listens. For other keys, it is required.
    */
   baseURL?: string | undefined
   /**
-   * The environment that the key must be of, as a check. Variable `POSTERN_ENVIRONMENT`. Default: that of the key
-   * (`sk_live_`, `pk_live_`, `sk_test_`, `pk_test_`), and `production` if `apiKey` is a function.
+   * The environment that the key must belong to, as a safeguard. Variable `POSTERN_ENVIRONMENT`. Default: the key's
+   * own environment (`sk_live_`, `pk_live_`, `sk_test_`, `pk_test_`), or `production` if `apiKey` is a function.
    */
   environment?: Environment | undefined
   /**
-   * Milliseconds that one attempt may take, 1 to 2147483647. For a stream: until its headers, and then between two
-   * reads. Variable `POSTERN_TIMEOUT`, default 600000.
+   * Milliseconds that one attempt may take, 1 to 2147483647. For a stream, the limit applies until the headers
+   * arrive, and then between two reads. Variable `POSTERN_TIMEOUT`, default 600000.
    */
   timeout?: number | undefined
   /** Retries after the first attempt, 0 to 10. Variable `POSTERN_RETRIES`, default 2. */
   retries?: number | undefined
   /**
-   * Send an idempotency key with completions, so that a retry is never paid twice. Variable `POSTERN_IDEMPOTENCY`,
+   * Send an idempotency key with completions, so that a retry is never charged twice. Variable `POSTERN_IDEMPOTENCY`,
    * default false, because the gateway stores a row for each such request.
    */
   idempotency?: boolean | undefined
   governor?: GovernorOptions | undefined
   logging?: LoggingOptions | undefined
-  /** Headers of every request. `authorization`, `x-api-key` and those of the connection cannot be set. */
+  /** Headers of every request. `authorization`, `x-api-key` and headers of the connection itself cannot be set. */
   headers?: Headers | Record<string, string> | undefined
   /** Query parameters of every request. Servers log them, so they must not be secret. */
   query?: Record<string, string | number | boolean | undefined> | undefined
-  /** Called before each attempt. It may change the headers, as to add a `traceparent`. */
+  /** Called before each attempt. It may change the headers, for example to add a `traceparent`. */
   onRequest?: RequestHook | undefined
-  /** Called when the headers of a response have arrived, also of one that is an error. */
+  /** Called when the headers of a response have arrived, including those of an error. */
   onResponse?: ResponseHook | undefined
   /** The transport, instead of the global `fetch`. */
   fetch?: Fetch | undefined
 }
 
-/** Options of one call. */
+/** Options for one call. */
 export interface CallOptions {
-  /** Instead of the client's. Milliseconds. */
+  /** Overrides the client's. Milliseconds. */
   timeout?: number | undefined
-  /** Instead of the client's. */
+  /** Overrides the client's. */
   retries?: number | undefined
-  /** Instead of the client's, or a key of your own: 1 to 255 printable ASCII characters. */
+  /** Overrides the client's, or sets your own key: 1 to 255 printable ASCII characters. */
   idempotency?: boolean | string | undefined
   /** Aborts the call with an APIAbortedError. */
   signal?: AbortSignal | undefined
-  /** More headers, instead of the client's of the same name. `authorization` and `x-api-key` cannot be set. */
+  /**
+   * Additional headers, which replace the client's headers with the same name. `authorization` and `x-api-key` cannot
+   * be set.
+   */
   headers?: Headers | Record<string, string> | undefined
-  /** More query parameters, instead of the client's and the call's own of the same name. */
+  /** Additional query parameters, which replace the client's and the call's own parameters with the same name. */
   query?: Record<string, string | number | boolean | undefined> | undefined
-  /** Instead of the client's, member by member. */
+  /** Overrides the client's, field by field. */
   governor?: GovernorOptions | undefined
 }
 
@@ -255,7 +261,7 @@ function checkGovernor(governor: GovernorOptions): void {
   integer('governor.autoApproveThreshold', governor.autoApproveThreshold, 0, 100)
 }
 
-/** Whether the Governor's settings are on, and the header that sends them. */
+/** Whether the Governor's settings are enabled, and the header that sends them. */
 export function governing(
   client: GovernorOptions,
   call: GovernorOptions = {},
@@ -282,7 +288,7 @@ function logOf(given: LoggingOptions): Log {
   })
 }
 
-/** A misspelled option would be ignored silently. */
+/** Rejects unknown options, because a misspelled one would be silently ignored. */
 export function onlyKnown(options: object, known: readonly string[], prefix: string): void {
   if (!isObject(options)) throw new ConfigurationError(`${prefix.slice(0, -1) || 'options'} must be an object`)
   for (const name of Object.keys(options)) {
@@ -297,7 +303,7 @@ function option<T>(given: T | undefined, name?: string): T | string | undefined 
   return given ?? (name === undefined ? undefined : variable(name))
 }
 
-/** What an error names: the option if it was given, else the variable. Never the value, which may be secret. */
+/** The name to use in an error: the option if it was given, else the variable. Never the value, which may be secret. */
 function named(name: string, given: unknown, from?: string): string {
   return given === undefined && from !== undefined ? from : name
 }

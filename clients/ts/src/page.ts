@@ -1,4 +1,4 @@
-// Lists in pages.
+// Paginated lists.
 import { isObject, parsed } from './json.js'
 import type { CallOptions } from './options.js'
 import { APIPromise, type WithResponse } from './promise.js'
@@ -6,9 +6,9 @@ import type { Query } from './query.js'
 import { checkParams } from './request.js'
 import { type Transport, withResponse } from './transport.js'
 
-/** A page of a list. Iterating it gives its items, and then those of all pages after it. */
+/** A page of a list. Iterating over it yields its items, then those of all following pages. */
 export class Page<Item> implements AsyncIterable<Item> {
-  /** May be empty, also if there is a next page. */
+  /** May be empty even if there is a next page. */
   readonly items: Item[]
   /** The cursor of the next page; null on the last page. */
   readonly next: string | null
@@ -26,18 +26,18 @@ export class Page<Item> implements AsyncIterable<Item> {
     return this.next === null ? null : ((await this.#load(this.next)) as this)
   }
 
-  /** Iterates over this page and all after it. */
+  /** Iterates over this page and all following pages. */
   async *pages(): AsyncGenerator<this, void, undefined> {
     for (let page: this | null = this; page; page = await page.nextPage()) yield page
   }
 
-  /** Iterates over the items of this page and all after it. */
+  /** Iterates over the items of this page and all following pages. */
   async *[Symbol.asyncIterator](): AsyncGenerator<Item, void, undefined> {
     for await (const page of this.pages()) yield* page.items
   }
 }
 
-/** The promise of a list's first page. Iterating the promise gives the items of all pages. */
+/** The promise of a list's first page. Iterating over the promise yields the items of all pages. */
 export class PagePromise<Item, P extends Page<Item> = Page<Item>> extends APIPromise<P> implements AsyncIterable<Item> {
   /** Iterates over the items of all pages. */
   async *[Symbol.asyncIterator](): AsyncGenerator<Item, void, undefined> {
@@ -48,7 +48,7 @@ export class PagePromise<Item, P extends Page<Item> = Page<Item>> extends APIPro
 /** A list's endpoint. `make` builds a page from the response's body. */
 export interface List<Item, P extends Page<Item>> {
   path: string
-  /** The member with the items. */
+  /** The field with the items. */
   member: string
   make(items: Item[], next: string | null, load: (after: string) => Promise<P>, body: Record<string, unknown>): P
 }
@@ -62,7 +62,7 @@ export function firstPage<Item, P extends Page<Item>>(
 ): PagePromise<Item, P> {
   const load = async (query: Query): Promise<WithResponse<P>> => {
     checkParams(query)
-    const sent = { ...query } // the caller may change its object before the next page
+    const sent = { ...query } // a copy, because the caller may change its object before the next page
     const received = await transport.whole({ method: 'GET', path: list.path, query: sent }, options)
     const value = parsed(received.body)
     const body = isObject(value) ? value : {}

@@ -21,7 +21,7 @@ export class APIPromise<T> extends Promise<T> {
 
   /** @internal */
   constructor(answer: Promise<WithResponse<T>>) {
-    super((resolve) => resolve(undefined as T)) // never seen: then, which all others use, is overridden
+    super((resolve) => resolve(undefined as T)) // never used: then, on which the other methods rely, is overridden
     this.#answer = answer
   }
 

@@ -1,6 +1,6 @@
-// Proxies from the environment, in Node.js. Deno and Bun use them by themselves; Node's fetch does only with
-// NODE_USE_ENV_PROXY=1, from 22.21 and 24.0 on (https://nodejs.org/api/cli.html#node_use_env_proxy1). Without it, the
-// client takes the fetch of the package `undici`, if the program has it.
+// Proxies from the environment, in Node.js. Deno and Bun use them on their own. Node's fetch uses them only with
+// NODE_USE_ENV_PROXY=1, since 22.21 and 24.0 (https://nodejs.org/api/cli.html#node_use_env_proxy1). Otherwise, the
+// client uses fetch from the package `undici`, if the program has it.
 import type { Log } from './log.js'
 import type { Fetch } from './options.js'
 import { inNode, variable } from './runtime.js'
@@ -11,13 +11,15 @@ interface Undici {
   ProxyAgent: new (options: object) => object
 }
 
-/** Where Node and undici keep the dispatcher of the global fetch. The program, or NODE_USE_ENV_PROXY, may have set one. */
+/**
+ * Where Node and undici store the dispatcher of the global fetch. The program or NODE_USE_ENV_PROXY may have set one.
+ */
 const DISPATCHERS = [Symbol.for('undici.globalDispatcher.2'), Symbol.for('undici.globalDispatcher.1')]
 const nativeFetch = globalThis.fetch
 
-/** A transport through the proxy of the environment, or the global fetch if no proxy is for the gateway. */
+/** A transport through the proxy from the environment, or the global fetch if no proxy applies to the gateway. */
 export function proxied(baseURL: string, log: Log): Fetch {
-  // A later change of the global fetch, as by tests, has effect.
+  // If the global fetch is replaced later, for example in tests, the replacement is used.
   const direct: Fetch = (url, init) => globalThis.fetch(url, init)
   const found = inNode() ? proxyOf(new URL(baseURL)) : undefined
   if (!found) return direct
@@ -31,7 +33,7 @@ export function proxied(baseURL: string, log: Log): Fetch {
   }
 }
 
-/** Names the variable only: the proxy's URL may hold a password. */
+/** Mentions only the variable, because the proxy's URL may contain a password. */
 function warn(log: Log, name: string): void {
   const remedy =
     'npm install undici (in Node.js 20 undici@7), or set NODE_USE_ENV_PROXY=1 (Node.js 22.21, 24.0 and later), or pass a fetch'
@@ -44,13 +46,13 @@ function hasDispatcher(): boolean {
   return dispatcher !== undefined && dispatcher.constructor.name !== 'Agent'
 }
 
-/** Undefined if undici is not installed, or cannot use the proxy. */
+/** Undefined if undici is not installed or cannot use the proxy. */
 async function undiciFetch(proxy: string): Promise<Fetch | undefined> {
   try {
     const { fetch, ProxyAgent } = await load('undici')
     const { origin, username, password } = new URL(/^\w+:\/\//.test(proxy) ? proxy : `http://${proxy}`)
     const token = username && { token: `Basic ${base64(`${decoded(username)}:${decoded(password)}`)}` }
-    // The client has time limits of its own.
+    // The client has its own time limits.
     const dispatcher = new ProxyAgent({ uri: origin, ...token, headersTimeout: 0, bodyTimeout: 0 })
     return (url, init) => fetch(url, { ...init, dispatcher })
   } catch {
@@ -58,7 +60,7 @@ async function undiciFetch(proxy: string): Promise<Fetch | undefined> {
   }
 }
 
-/** Bundlers leave an import alone whose name they do not know, or that says so. */
+/** Bundlers leave an import alone if its name is not a constant, or if a comment says so. */
 function load(name: string): Promise<Undici> {
   return import(/* webpackIgnore: true */ /* @vite-ignore */ name)
 }
@@ -75,7 +77,9 @@ function base64(text: string): string {
   return btoa(String.fromCharCode(...new TextEncoder().encode(text)))
 }
 
-/** The variable with a proxy for a URL, and its value. The machine itself is never behind a proxy, as in Go. */
+/**
+ * The variable with a proxy for a URL, and its value. As in Go, the local machine is never accessed through a proxy.
+ */
 export function proxyOf({ protocol, hostname, port }: URL): { variable: string; proxy: string } | undefined {
   if (/^(localhost|.*\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname)) return undefined
   const upper = protocol === 'https:' ? 'HTTPS_PROXY' : 'HTTP_PROXY'
@@ -88,8 +92,8 @@ export function proxyOf({ protocol, hostname, port }: URL): { variable: string; 
 }
 
 /**
- * Whether an entry of NO_PROXY covers a host: `*`, a domain, which covers its subdomains, or an address; with a port or
- * without. Ranges of addresses (10.0.0.0/8) cover nothing.
+ * Whether an entry of NO_PROXY covers a host. An entry is `*`, a domain (which covers its subdomains) or an address,
+ * with or without a port. Address ranges (10.0.0.0/8) have no effect.
  */
 function covers(entry: string, hostname: string, port: string): boolean {
   if (entry === '*' || `[${entry.toLowerCase()}]` === hostname) return true

@@ -1,4 +1,4 @@
-// Queries of requests.
+// Query strings of requests.
 import { ConfigurationError } from './errors.js'
 import { isObject } from './json.js'
 
@@ -14,7 +14,9 @@ export function checkQuery(query: unknown): void {
   }
 }
 
-/** The text of a query with its question mark, or nothing. Of one name, the last value counts. */
+/**
+ * The query string with its question mark, or an empty string. If a name occurs more than once, the last value counts.
+ */
 export function search(...queries: Query[]): string {
   const params = new URLSearchParams()
   for (const [name, value] of queries.flatMap((query) => Object.entries(query))) {

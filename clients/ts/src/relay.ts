@@ -1,4 +1,4 @@
-// What the chat handlers of all web frameworks share.
+// Code that the chat handlers of all web frameworks share.
 import type { ChatParams } from './ai.js'
 import { ConfigurationError } from './errors.js'
 import type { ChatEvent } from './events.js'
@@ -14,20 +14,21 @@ export interface ChatClient {
 export interface ChatHandlerOptions<Incoming, Context> {
   client: ChatClient
   /**
-   * Decides who may use the handler, for example by a session cookie: `false` (or nothing, `''` or `0`) rejects with 401,
-   * any other value allows the request and is passed to `prepare`. Must not read the body.
+   * Decides who may use the handler, for example based on a session cookie. `false` (or nothing, `''` or `0`) rejects
+   * the request with 401. Any other value allows the request and is passed to `prepare`. Must not read the body.
    */
   authorize(request: Incoming): Context | false | null | undefined | Promise<Context | false | null | undefined>
   /**
-   * Makes the parameters of the completion from a browser's request; `false` rejects it with 400. Everything in `body`
-   * is chosen by the browser: copy only what it may choose. By default, the browser chooses the messages alone.
+   * Creates the completion's parameters from a browser's request. `false` rejects the request with 400. The browser
+   * controls everything in `body`, so copy only the fields that it may choose. By default, the browser chooses only
+   * the messages.
    */
   prepare?: ((body: BrowserBody, context: Context) => ChatParams | false | Promise<ChatParams | false>) | undefined
   /** Maximum size of a request body in bytes. Default: 262,144. */
   maxBodyBytes?: number | undefined
-  /** Origins besides the handler's own whose pages may use it, such as `https://app.example.com`. */
+  /** Additional origins whose pages may use the handler, such as `https://app.example.com`. */
   origins?: string[] | undefined
-  /** Gets the cause of each failure, which the browser does not get. Default: no report. */
+  /** Receives the cause of each failure, which is not sent to the browser. By default, failures are not reported. */
   onError?: ((error: unknown, request: Incoming) => void | Promise<void>) | undefined
 }
 
@@ -35,7 +36,7 @@ const HANDLER_OPTIONS = ['client', 'authorize', 'prepare', 'maxBodyBytes', 'orig
 const DEFAULT_MAX_BODY_BYTES = 262_144
 const encoder = new TextEncoder()
 
-/** Checks the settings when a handler is made, so that a forgotten `authorize` is no open relay. */
+/** Checks the settings when a handler is created, so that a forgotten `authorize` does not create an open relay. */
 export function checkOptions<I, C>(options: ChatHandlerOptions<I, C>): void {
   const required = (name: string, what: string) => new ConfigurationError(`${name} is required: ${what}`)
   onlyKnown(options, HANDLER_OPTIONS, '')
@@ -56,7 +57,7 @@ export function checkOptions<I, C>(options: ChatHandlerOptions<I, C>): void {
   }
 }
 
-/** Answers one request. Never throws: failures are responses, or the last event of a stream. */
+/** Handles one request. Never throws: a failure becomes a response, or the last event of a stream. */
 export async function relay<I, C>(options: ChatHandlerOptions<I, C>, incoming: I, call: Call): Promise<Response> {
   let cors: Record<string, string> = {}
   try {
@@ -89,18 +90,18 @@ async function answer<I, C>(options: ChatHandlerOptions<I, C>, incoming: I, call
   return new Response(eventStream(events, abort, failed), { headers: { ...streaming, ...cors } })
 }
 
-/** Calls `onError`. An error of its own must not become an unhandled rejection, which ends a Node process. */
+/** Calls `onError`. An error that it throws must not become an unhandled rejection, which would end a Node process. */
 export function report<I, C>(options: ChatHandlerOptions<I, C>, error: unknown, incoming: I): void {
   const call = async () => options.onError?.(error, incoming)
   call().catch(() => {
-    // The browser's answer does not depend on it.
+    // The response to the browser does not depend on it.
   })
 }
 
 const plain = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' }
 
-// `no-transform` keeps compressing proxies, and x-accel-buffering nginx, from holding events back. Source: nginx's
-// documentation of proxy_buffering.
+// `no-transform` keeps compressing proxies from holding back events, and x-accel-buffering does the same for nginx.
+// Source: nginx's documentation of proxy_buffering.
 const streaming = {
   'content-type': 'text/event-stream; charset=utf-8',
   'cache-control': 'no-store, no-transform',
@@ -124,7 +125,7 @@ const messages: Record<number, string> = {
   503: 'The service is not available. Try again later.',
 }
 
-/** The part of an error that the browser gets: nothing of the request, the key, the provider or the budget. */
+/** The part of an error that is sent to the browser: nothing about the request, the key, the provider or the budget. */
 function publicError(error: unknown): PublicError {
   if (error instanceof Rejection) {
     const { status, code, headers } = error
@@ -141,7 +142,7 @@ function publicError(error: unknown): PublicError {
     requestId?: unknown
     retryAfterMs?: number | null
   }
-  // 401 and 403 are about the server's key, which the browser has nothing to do with.
+  // 401 and 403 concern the server's key, which is not the browser's business.
   const known = status in messages ? status : status === 402 ? 503 : status >= 500 ? 502 : 500
   const hidden = status === 401 || status === 403 || typeof code !== 'string' || !/^[a-z_]{1,64}$/.test(code)
   return {
@@ -153,7 +154,7 @@ function publicError(error: unknown): PublicError {
   }
 }
 
-/** The answer's body. It reads the next event only when the browser has taken the last one. */
+/** The response's body. It reads the next event only after the browser has received the last one. */
 function eventStream(events: AsyncIterable<ChatEvent>, abort: () => void, failed: (error: unknown) => void) {
   const iterator = events[Symbol.asyncIterator]()
   return new ReadableStream<Uint8Array>(
@@ -179,7 +180,7 @@ function eventStream(events: AsyncIterable<ChatEvent>, abort: () => void, failed
   )
 }
 
-// The browser gets text and token counts. Provider, model and cost stay on the server.
+// The browser receives text and token counts. Provider, model and cost stay on the server.
 function send(controller: ReadableStreamDefaultController<Uint8Array>, value: ChatEvent): void {
   if (value.type === 'delta') {
     controller.enqueue(event({ type: 'delta', text: value.text }))

@@ -21,7 +21,7 @@ export class Health {
     this.#transport = transport
   }
 
-  /** Confirms that the key is active and gets its project. An inactive key is an AuthenticationError. */
+  /** Confirms that the key is active and gets its project. Fails with an AuthenticationError if the key is inactive. */
   get(options: CallOptions = {}): APIPromise<HealthStatus> {
     return this.#transport.json({ method: 'GET', path: '/api/health' }, options, (value, received) => {
       if (typeof value.project_id !== 'string') {
@@ -35,13 +35,16 @@ export class Health {
 
 /** Parameters of a usage report. */
 export interface UsageParams {
-  /** The key's own project. Default: asked for once, with `health.get()`. */
+  /** The key's own project. By default, it is looked up once with `health.get()`. */
   projectId?: string | undefined
   /** The current day, week or month, in UTC. Default `month`. */
   period?: 'day' | 'week' | 'month' | undefined
 }
 
-/** Input tokens that providers read from or wrote to their own prompt caches. A hit of the gateway's cache calls no provider. */
+/**
+ * Input tokens that providers read from or wrote to their own prompt caches. A hit in the gateway's cache does not call
+ * a provider.
+ */
 export interface PromptCacheUsage {
   readTokens: number
   writeTokens: number
@@ -57,9 +60,12 @@ export interface UsageReport {
   cache: { hits: number; misses: number; hitRate: number }
   /** Prompt caches of providers. Absent from older gateways. */
   promptCache?: PromptCacheUsage
-  /** By model name. `requests` include those served from the cache, `tokens` do not. `promptCache` is absent if none was used. */
+  /**
+   * By model name. `requests` includes requests served from the cache; `tokens` does not. `promptCache` is absent if
+   * none was used.
+   */
   models: Record<string, { requests: number; tokens: number; cost: number; promptCache?: PromptCacheUsage }>
-  /** ISO 8601 times; the end is exclusive. */
+  /** ISO 8601 times. The end is exclusive. */
   period: { start: string; end: string }
 }
 
@@ -75,7 +81,7 @@ export class UsageReports {
     this.#health = health
   }
 
-  /** Gets the usage of the key's project, with every request that settled before. */
+  /** Gets the usage of the key's project, including every request that has already settled. */
   get(params: UsageParams = {}, options: CallOptions = {}): APIPromise<UsageReport> {
     const call = async () => {
       checkParams(params)

@@ -1,4 +1,4 @@
-// What a call sends, besides the key: its URL, headers and body.
+// The parts that a call sends, apart from the key: URL, headers and body.
 import { ConfigurationError } from './errors.js'
 import { checkedHeaders } from './headers.js'
 import { isObject } from './json.js'
@@ -6,7 +6,7 @@ import { type CallOptions, checkCall, governing, type Settings } from './options
 import { type Query, search } from './query.js'
 import { userAgent } from './runtime.js'
 
-/** A call of an endpoint. */
+/** A call to an endpoint. */
 export interface Call {
   method: 'GET' | 'POST' | 'PATCH'
   /** After the base URL, encoded. */
@@ -25,7 +25,7 @@ export interface Call {
   idempotent?: boolean
 }
 
-/** A call that is on its way: everything that its attempts share. */
+/** A call in progress: everything that its attempts share. */
 export interface Running {
   call: Call
   url: string
@@ -76,7 +76,7 @@ function serialized(body: unknown): string {
   return text
 }
 
-/** The parameters of a call, which may be anything in JavaScript. The gateway ignores unknown ones. */
+/** Checks the parameters of a call, which may be anything in JavaScript. The gateway ignores unknown ones. */
 export function checkParams(params: unknown, known?: readonly string[]): void {
   if (!isObject(params)) throw new ConfigurationError('The parameters must be an object')
   const unknown = known && Object.keys(params).find((name) => params[name] !== undefined && !known.includes(name))
@@ -86,17 +86,16 @@ export function checkParams(params: unknown, known?: readonly string[]): void {
 
 /** An ID as part of a path. */
 export function pathPart(id: string, name: string): string {
-  // URL parsers resolve "." and "..", encoded or not.
-  // Half of a character cannot be encoded.
+  // URL parsers resolve "." and "..", encoded or not. A lone surrogate cannot be encoded.
   if (typeof id !== 'string' || /^\.{0,2}$|\p{Surrogate}/u.test(id))
     throw new ConfigurationError(`${name} must be an ID`)
   return encodeURIComponent(id)
 }
 
-/** A path of the caller. It must stay at the gateway, whatever URL parsers make of it. */
+/** A path from the caller. However URL parsers interpret it, it must stay on the gateway. */
 export function checkedPath(path: string): string {
   const wrong = typeof path !== 'string' || !/^\/(?!\/)(%[\da-f]{2}|[^%?#\\\s\p{Cc}\p{Surrogate}])*$/iu.test(path)
-  // Servers and proxies resolve dot segments, also between encoded slashes.
+  // Servers and proxies resolve dot segments, even between encoded slashes.
   if (wrong || /(^|[/\\])\.{1,2}([/\\]|$)/.test(path.replace(/%(2e|2f|5c)/gi, decodeURIComponent))) {
     throw new ConfigurationError(
       'path must begin with one slash and have no query (use the option query), fragment, backslash, space, broken percent-encoding or dot segment',

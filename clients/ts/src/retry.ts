@@ -14,8 +14,8 @@ export interface FailedAttempt {
 }
 
 /**
- * Whether an attempt may be repeated. A call that is not repeatable changes something that a second request would find
- * changed, so it is repeated only if the gateway did not start on it: at 429, or at 503 if the gateway asks for it.
+ * Whether an attempt may be repeated. A call that is not repeatable makes a change that must not be made twice. It is
+ * repeated only if the gateway did not start on it: after a 429, or after a 503 if the gateway asks for a retry.
  */
 export function mayRepeat({ status, headers }: FailedAttempt, repeatable: boolean): boolean {
   const asked = headers?.get('x-should-retry')
@@ -32,10 +32,10 @@ export interface Pause {
 }
 
 /**
- * The pause before the next attempt in milliseconds, after `attempts` failed ones. It is what the server says, or else
- * doubles from 500 ms to 8 s, times 0.75 to 1, so that clients do not retry together. Null: the server says that a retry
- * makes no sense within a minute. `waiting` is how many calls of the client wait for a server's pause already: each adds
- * 100 ms, times 0.75 to 1, so that they come back one after the other.
+ * The pause before the next attempt in milliseconds, after `attempts` failed ones. It is the pause that the server
+ * asks for. Without one, it doubles from 500 ms to 8 s, times 0.75 to 1, so that clients do not retry together. Null
+ * means that the server asks for more than a minute. `waiting` is how many calls of the client are already in a pause
+ * that the server asked for. Each adds 100 ms, times 0.75 to 1, so that they resume one after another.
  */
 export function pauseBefore(
   headers: Headers | null,
@@ -54,7 +54,7 @@ export function pauseBefore(
   return { ms, asked: false }
 }
 
-/** The wait that a response asks for in milliseconds; null without one, or if it has passed. */
+/** The wait that a response asks for, in milliseconds; null if there is none or it has passed. */
 export function serverPauseMs(headers: Headers, nowMs: number): number | null {
   const ms = decimal(headers.get('retry-after-ms'))
   if (ms !== null) return ms

@@ -13,8 +13,8 @@ interface Runtime {
 const runtime = globalThis as unknown as Runtime
 
 /**
- * Throws in a browser's pages and workers: everyone who can open the page could read the key. Other runtimes have
- * worker scopes, too, but only browsers call themselves Mozilla
+ * Throws in a browser's pages and workers, because anyone who can open the page could read the key. Other runtimes
+ * also have worker scopes, but only browsers call themselves Mozilla
  * (https://developer.mozilla.org/docs/Web/HTTP/Reference/Headers/User-Agent).
  */
 export function refuseBrowser(): void {
@@ -40,7 +40,7 @@ export function userAgent(): string {
   return `postern-ts/${VERSION} (${runtimeName()})`
 }
 
-/** Whether this is Node.js, and no runtime that has its variables and versions for compatibility. */
+/** Whether this is Node.js itself, not a runtime that has Node's variables and versions for compatibility. */
 export function inNode(): boolean {
   return runtimeName().startsWith('node ')
 }

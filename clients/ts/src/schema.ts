@@ -19,12 +19,12 @@ export interface StandardSchema<Output = unknown> {
   }
 }
 
-/** What a validator returns: a value, or issues. */
+/** The result of a validator: a value or issues. */
 export type StandardResult<Output> =
   | { readonly value: Output; readonly issues?: undefined }
   | { readonly issues: readonly StandardIssue[] }
 
-/** An issue as validators report it. */
+/** An issue that a validator reports. */
 export interface StandardIssue {
   readonly message: string
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined
@@ -33,11 +33,11 @@ export interface StandardIssue {
 /** A problem with the model's output. */
 export interface Issue {
   message: string
-  /** Member names and array indexes from the output's root. */
+  /** Field names and array indexes, from the root of the output. */
   path: (string | number)[]
 }
 
-/** Throws a ConfigurationError if a value is no Standard Schema. */
+/** Throws a ConfigurationError if a value is not a Standard Schema. */
 export function checkSchema(schema: StandardSchema): void {
   if (typeof schema?.['~standard']?.validate !== 'function') {
     throw new ConfigurationError(
@@ -46,7 +46,7 @@ export function checkSchema(schema: StandardSchema): void {
   }
 }
 
-/** The JSON Schema of a schema; undefined if it cannot be expressed as one, and then only the client validates. */
+/** The JSON Schema of a schema; undefined if there is none, in which case only the client validates. */
 export function jsonSchemaOf(schema: StandardSchema): Record<string, unknown> | undefined {
   try {
     return schema['~standard'].jsonSchema?.input({ target: 'draft-2020-12' })
@@ -55,7 +55,10 @@ export function jsonSchemaOf(schema: StandardSchema): Record<string, unknown> | 
   }
 }
 
-/** The validated output of a completion. Undefined if it has tool calls and no text, which the gateway does not compare, either. */
+/**
+ * The validated output of a completion. Undefined if it has tool calls but no text, which the gateway does not validate
+ * either.
+ */
 export async function validated<T>(schema: StandardSchema<T>, completion: Completion): Promise<T | undefined> {
   if (completion.text === '' && completion.toolCalls.length > 0) return undefined
   const value = parsed(completion.text)

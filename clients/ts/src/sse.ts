@@ -1,5 +1,5 @@
-// Server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html), as far as the gateway uses them:
-// the data of each event. Names, IDs and comments are skipped.
+// Server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html), to the extent that the gateway
+// uses them. Only the data of each event is read. Names, IDs and comments are skipped.
 
 /** Largest event, in characters. */
 export const MAX_EVENT = 16 * 1024 * 1024
@@ -7,7 +7,7 @@ export const MAX_EVENT = 16 * 1024 * 1024
 /** An event is larger than MAX_EVENT. */
 export class EventTooLarge extends Error {}
 
-/** Splits a byte stream into the data of events. Chunks may end anywhere, also inside a character or a line end. */
+/** Splits a byte stream into the data of events. Chunks may end anywhere, even inside a character or a line ending. */
 export class EventDecoder {
   readonly #decoder = new TextDecoder()
   #line = ''
@@ -19,7 +19,7 @@ export class EventDecoder {
   *push(chunk: Uint8Array): Generator<string> {
     let text = this.#decoder.decode(chunk, { stream: true })
     if (text === '') return
-    // CRLF is one line end, also if the chunk ends between its characters.
+    // CRLF is one line end, even if the chunk ends between its characters.
     const lineFeedOfReturn = this.#afterReturn && text.startsWith('\n')
     this.#afterReturn = text.endsWith('\r')
     if (lineFeedOfReturn) text = text.slice(1)
@@ -34,7 +34,7 @@ export class EventDecoder {
     if (this.#size + this.#line.length > MAX_EVENT) throw new EventTooLarge()
   }
 
-  /** Takes a line. A blank one ends an event, whose data is returned. */
+  /** Takes a line. A blank line ends an event, whose data is returned. */
   #end(line: string): string | undefined {
     if (line === '') {
       const data = this.#data

@@ -13,11 +13,11 @@ import { type ToolCall, ToolCalls } from './tools.js'
 import { type Received, type Transport, withResponse } from './transport.js'
 
 /**
- * A streamed completion. Read it by iterating, or as a whole by `text()`, `toolCalls()`, `usage()` or
- * `final()`; these can also be called while or after a loop reads. Breaking out of the loop aborts the request.
+ * A streamed completion. Iterate over it, or read all of it with `text()`, `toolCalls()`, `usage()` or `final()`. You
+ * can also call these while a loop is reading or afterwards. Breaking out of the loop aborts the request.
  */
 export class ChatStream implements AsyncIterable<ChatEvent> {
-  /** What the gateway said when the response started. The cost is in `usage()`. */
+  /** The gateway's metadata from the start of the response. The cost is in `usage()`. */
   readonly meta: ResponseMeta
   readonly #source: AsyncIterator<ChatEvent>
   readonly #stop: () => void
@@ -36,30 +36,30 @@ export class ChatStream implements AsyncIterable<ChatEvent> {
     this.#stop = stop
   }
 
-  /** The whole output, when it has arrived. Throws a StreamError if the stream fails, as the other methods do. */
+  /** The complete output, once it has arrived. Like the other methods, it throws a StreamError if the stream fails. */
   async text(): Promise<string> {
     await this.#readAll()
     return this.#text
   }
 
-  /** The tools that the model calls, when the output has arrived. */
+  /** The tools that the model calls, once the output has arrived. */
   async toolCalls(): Promise<ToolCall[]> {
     await this.#readAll()
     return this.#toolCalls.all()
   }
 
-  /** Tokens and cost, when the output has arrived. */
+  /** Tokens and cost, once the output has arrived. */
   async usage(): Promise<Usage> {
     return (await this.#readAll()).usage
   }
 
-  /** The whole completion, when it has arrived. */
+  /** The complete result, once it has arrived. */
   async final(): Promise<Completion> {
     const { type: _, ...rest } = await this.#readAll()
     return { ...rest, text: this.#text, toolCalls: this.#toolCalls.all(), meta: this.meta }
   }
 
-  /** Ends the request. Readers get an APIAbortedError, unless the output is complete. */
+  /** Ends the request. Readers receive an APIAbortedError, unless the output is complete. */
   abort(): void {
     if (!this.#done) this.#failure ??= new APIAbortedError('The stream was aborted')
     this.#stop()
@@ -99,7 +99,7 @@ export class ChatStream implements AsyncIterable<ChatEvent> {
     return this.#done !== undefined || this.#failure !== undefined
   }
 
-  /** Takes one event. Readers at the same time share a step, so that events keep their order. Never rejects. */
+  /** Takes one event. Concurrent readers share a step, so events keep their order. Never rejects. */
   #pull(): Promise<void> {
     this.#pulling ??= this.#step().finally(() => {
       this.#pulling = undefined
@@ -122,12 +122,12 @@ export class ChatStream implements AsyncIterable<ChatEvent> {
 
   #finish(event: DoneEvent): void {
     this.#done = event
-    // Nobody waits while the rest of the response is read.
+    // Nobody waits for the rest of the response to be read.
     this.#source.next().catch(() => {})
   }
 }
 
-/** A stream whose output is validated as a whole, when it has arrived. Its events come before that. */
+/** A stream whose complete output is validated once it has arrived. Its events arrive before that. */
 export class ValidatedChatStream<T> extends ChatStream {
   readonly #schema: StandardSchema<T>
   #validated: Promise<ValidatedCompletion<T>> | undefined
@@ -139,14 +139,16 @@ export class ValidatedChatStream<T> extends ChatStream {
   }
 
   /**
-   * The validated output, when it has arrived; undefined for tool calls without a text. Throws an OutputValidationError if
-   * the schema rejects it.
+   * The validated output, once it has arrived. Undefined for tool calls without text. Throws an OutputValidationError
+   * if the schema rejects it.
    */
   async data(): Promise<T> {
     return (await this.final()).data
   }
 
-  /** The whole completion with its validated output. Throws an OutputValidationError if the schema rejects it. */
+  /**
+   * The complete result with the validated output. Throws an OutputValidationError if the schema rejects the output.
+   */
   override final(): Promise<ValidatedCompletion<T>> {
     this.#validated ??= super.final().then(async (completion) => {
       const data = await validated(this.#schema, completion)
@@ -156,7 +158,7 @@ export class ValidatedChatStream<T> extends ChatStream {
   }
 }
 
-/** The promise of a stream. Iterating the promise gives the stream's events. */
+/** The promise of a stream. Iterating over the promise yields the stream's events. */
 export class StreamPromise<S extends ChatStream = ChatStream>
   extends APIPromise<S>
   implements AsyncIterable<ChatEvent>
@@ -167,7 +169,7 @@ export class StreamPromise<S extends ChatStream = ChatStream>
   }
 }
 
-/** Starts a stream. A response in JSON is a stream of two events. With a schema, it is a ValidatedChatStream. */
+/** Starts a stream. A JSON response becomes a stream of two events. With a schema, it is a ValidatedChatStream. */
 export function openStream(
   transport: Transport,
   call: () => Call,
@@ -193,7 +195,7 @@ function eventsIn(transport: Transport, answered: Received<string | null>): Asyn
   return eventsOf(completion)
 }
 
-/** The body of a response that is no stream; null for a stream, which is read later. */
+/** The body of a non-streaming response; null for a stream, which is read later. */
 async function jsonOf(response: Response): Promise<string | null> {
   const streamed = response.headers.get('content-type')?.startsWith('text/event-stream')
   return streamed ? null : readText(response)

@@ -14,7 +14,7 @@ export interface Tool {
 /** Whether the model may, must or must not call a tool, or which tool it must call. */
 export type ToolChoice = 'auto' | 'none' | 'required' | { name: string }
 
-/** A call of a tool by the model. */
+/** The model's call to a tool. */
 export interface ToolCall {
   /** Repeated as the `toolCallId` of the message with its result. */
   id: string
@@ -37,11 +37,11 @@ export interface ToolCallDeltaEvent {
   type: 'toolCallDelta'
   /** The same as in the beginning of the call. */
   index: number
-  /** A piece of a JSON text. */
+  /** A piece of JSON text. */
   arguments: string
 }
 
-/** Whether a value is a well-formed event of a tool call. */
+/** Whether a value is a well-formed tool call event. */
 export function isToolEvent(event: Record<string, unknown>): boolean {
   const { type, index, id, name } = event
   if (!Number.isSafeInteger(index)) return false
@@ -68,7 +68,7 @@ export class ToolCalls {
   }
 }
 
-/** Arguments as the gateway gives them in a whole response. */
+/** Arguments as the gateway returns them in a non-streaming response. */
 function argumentsOf(text: string): Record<string, unknown> {
   const value = parsed(text || '{}')
   return isObject(value) ? value : { _invalid: text }

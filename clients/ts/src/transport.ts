@@ -25,7 +25,7 @@ export interface Answered {
   running: Running
   response: Response
   meta: ResponseMeta
-  /** The attempt that succeeded, from 1. */
+  /** The attempt that succeeded, starting at 1. */
   attempt: number
   cancel: Cancel
 }
@@ -35,7 +35,7 @@ export interface Received<B> extends Answered {
   body: B
 }
 
-/** What tests replace. */
+/** The parts that tests replace. */
 export interface Replaced {
   sleep(ms: number, signal: AbortSignal | undefined): Promise<void>
   random(): number
@@ -45,7 +45,7 @@ export interface Replaced {
 export class Transport {
   readonly settings: Settings
   readonly #replaced: Replaced
-  /** Calls that wait for a pause that the server asked for. */
+  /** Calls that are in a pause that the server asked for. */
   #waiting = 0
 
   constructor(settings: Settings, replaced: Partial<Replaced> = {}) {
@@ -54,8 +54,8 @@ export class Transport {
   }
 
   /**
-   * A call whose response is a JSON object. `read` checks and completes it. A wrong argument of a call that is a function
-   * rejects the promise.
+   * A call whose response is a JSON object. `read` checks and completes it. If `call` is a function, an invalid
+   * argument rejects the promise.
    */
   json<T>(
     call: Call | (() => Call | Promise<Call>),
@@ -89,7 +89,7 @@ export class Transport {
     return received
   }
 
-  /** Logs a response that is not what the API promises, and returns its error. */
+  /** Logs a response that is not as the API promises, and returns the error for it. */
   invalid({ running, response, attempt }: Answered, problem: string): InvalidResponseError {
     const { baseURL } = this.settings
     const page = isPage(response.headers)
@@ -102,7 +102,7 @@ export class Transport {
     return error
   }
 
-  /** Logs the final failure of a call. A 4xx is an answer that the caller deals with. */
+  /** Logs the final failure of a call. A 4xx status is for the caller to handle. */
   failed(
     { call }: Running,
     attempts: number,
@@ -113,8 +113,8 @@ export class Transport {
   }
 
   /**
-   * Attempts a call until it succeeds or fails for good. `read` reads the body and is part of the attempt. The caller
-   * must stop or release `cancel`.
+   * Attempts a call until it succeeds or fails permanently. `read` reads the body and is part of the attempt. The
+   * caller must stop or release `cancel`.
    */
   async send<B>(call: Call, options: CallOptions, read: (response: Response) => Promise<B>): Promise<Received<B>> {
     const running = prepare(call, options, this.settings)
@@ -162,7 +162,7 @@ export class Transport {
     } catch (thrown) {
       cancel.release()
       if (thrown instanceof HookFailure) {
-        cancel.stop() // the response, if there is one, has no reader
+        cancel.stop() // if there is a response, nobody reads it
         throw thrown.error
       }
       if (thrown instanceof InvalidResponseError || thrown instanceof ConfigurationError) return thrown
@@ -171,7 +171,7 @@ export class Transport {
     }
   }
 
-  /** Sends one request. The function of the key and the hooks are a part of the attempt, and of its time. */
+  /** Sends one request. The key function and the hooks are part of the attempt, and their time counts. */
   async #exchange(running: Running, attempt: number, cancel: Cancel): Promise<{ response: Response; apiKey: string }> {
     const { url, body, timeout } = running
     const { method, path } = running.call
@@ -184,12 +184,12 @@ export class Transport {
       await cancel.race(callHook(onRequest, { method, path, attempt, headers: shown }))
       checkedHeaders(shown)
     }
-    const headers = new Headers(shown) // a hook may keep its own, which must not get the key
+    const headers = new Headers(shown) // a copy, because a hook may keep the original, which must not contain the key
     headers.set('x-api-key', key)
     log.write('debug', 'request', { method, path, attempt })
     if (body !== null) this.logContent('request_body', body)
     const startMs = Date.now()
-    // Redirects are errors: the key must not travel to another host.
+    // Redirects are errors, because the key must not be sent to another host.
     const response = await fetch(url, { method, headers, body, signal: cancel.signal, redirect: 'manual' })
     const { status } = response
     const requestId = response.headers.get('x-request-id')
@@ -231,7 +231,7 @@ export class Transport {
     if (this.settings.log.content) this.settings.log.write('debug', msg, { body: parsed(text) ?? text })
   }
 
-  /** Logs what the developer should know about the model, once per model. */
+  /** Logs facts about the model that the developer should know, once per model. */
   #warn({ model, deprecation, registryWarning, droppedParams }: ResponseMeta): void {
     const { log } = this.settings
     if (deprecation) {

@@ -1,4 +1,4 @@
-// Violations of the project's policy: /api/violations. They need a project key (`pk_`).
+// Violations of the project's policy: /api/violations. Needs a project key (`pk_`).
 import type { CallOptions } from './options.js'
 import { firstPage, Page, type PagePromise } from './page.js'
 import type { APIPromise } from './promise.js'
@@ -37,7 +37,7 @@ export interface Violation {
   policyVersion: number
   /** Number of findings. */
   count: number
-  /** Grows with each change. */
+  /** Increases with each change. */
   version: number
   /** HMAC of the match: equal matches of a project have equal fingerprints. Null for rules without a match. */
   fingerprint: string | null
@@ -54,7 +54,7 @@ export interface Violation {
   changedBy: string | null
 }
 
-/** Which violations are listed. */
+/** Selects the violations to list. */
 export interface ViolationFilters {
   state?: ViolationState | undefined
   rule?: string | undefined
@@ -75,12 +75,12 @@ export interface ViolationFilters {
   after?: string | undefined
 }
 
-/** A change of a violation. Members that are missing stay as they are. */
+/** A change to a violation. Missing fields stay unchanged. */
 export interface ViolationChange {
   state?: ViolationState | undefined
   /** At most 1000 characters; null removes it. */
   note?: string | null | undefined
-  /** The version that the change is based on. If it is outdated, the change is a ConflictError. */
+  /** The version that the change is based on. If it is outdated, the change fails with a ConflictError. */
   version?: number | undefined
 }
 
@@ -118,7 +118,9 @@ export class Violations {
     return this.#transport.json<Violation>(call, options)
   }
 
-  /** Changes a violation's state and note. Not retried after errors that leave open whether it was changed. */
+  /**
+   * Changes a violation's state and note. Not retried after an error that does not show whether the change was made.
+   */
   update(id: string, change: ViolationChange, options: CallOptions = {}): APIPromise<Violation> {
     const call = () => {
       checkParams(change)

@@ -1,4 +1,4 @@
-// Webhooks of the gateway: verification of their signatures, as Standard Webhooks describes it
+// Verifies the signatures of the gateway's webhooks, as described by Standard Webhooks
 // (https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md).
 import { ConfigurationError, WebhookVerificationError } from './errors.js'
 import { isObject, parsed } from './json.js'
@@ -6,7 +6,7 @@ import { onlyKnown } from './options.js'
 import { variable } from './runtime.js'
 import type { Violation } from './violations.js'
 
-/** What all events have in common. */
+/** The fields that all events have. */
 export interface WebhookEventFields {
   /** ID of the event, the same in repeated deliveries. */
   id: string
@@ -14,18 +14,18 @@ export interface WebhookEventFields {
   timestamp: string
 }
 
-/** 80% or 100% of a project's budget are used. Sent once per budget period. */
+/** A project has used 80% or 100% of its budget. Sent once per budget period. */
 export interface BudgetThresholdEvent extends WebhookEventFields {
   type: 'budget.threshold'
   data: {
     projectId: string
     thresholdPercent: 80 | 100
-    /** `limit` and `used` in dollars; ISO 8601 times, the end is exclusive. */
+    /** `limit` and `used` are in dollars. Times are ISO 8601, and the end is exclusive. */
     budget: { limit: number; used: number; start: string; end: string }
   }
 }
 
-/** New violations of a project, at most every minute. */
+/** New violations in a project. Sent at most once a minute. */
 export interface ViolationCreatedEvent extends WebhookEventFields {
   type: 'violation.created'
   data: {
@@ -60,8 +60,8 @@ export interface ComplianceCheckpointEvent extends WebhookEventFields {
 }
 
 /**
- * Stands for all other texts. With `string` in its place, a comparison of `type` with a known one would not narrow `data`.
- * It has no value at run time.
+ * Represents all other strings. If this were `string`, comparing `type` with a known type would not narrow `data`. It
+ * has no value at run time.
  */
 declare enum OtherType {
   Any = 'any other text',
@@ -69,7 +69,7 @@ declare enum OtherType {
 
 /** An event of a type that this version does not know. */
 export interface OtherWebhookEvent extends WebhookEventFields {
-  /** Any other text, also for comparisons: `(event.type as string) === 'new.type'`. */
+  /** Any other string. To compare it, use a cast: `(event.type as string) === 'new.type'`. */
   type: OtherType
   data: Record<string, unknown>
 }
@@ -77,17 +77,17 @@ export interface OtherWebhookEvent extends WebhookEventFields {
 /** An event that a webhook delivers. */
 export type WebhookEvent = BudgetThresholdEvent | ViolationCreatedEvent | ComplianceCheckpointEvent | OtherWebhookEvent
 
-/** Headers of a delivery: of a `Request`, or of Node.js, with names in any case. */
+/** Headers of a delivery, from a `Request` or from Node.js, with names in any case. */
 export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>
 
 /** Options of a verification. */
 export interface WebhookOptions {
   /**
-   * The secret of the project's settings, or several of which any may have signed, also in one text with spaces or commas
-   * between them. Variable `POSTERN_WEBHOOK_SECRET`.
+   * The secret from the project's settings, or several secrets, any of which may have signed the delivery. Several
+   * secrets can also be one string, separated by spaces or commas. Variable `POSTERN_WEBHOOK_SECRET`.
    */
   secret?: string | readonly string[] | undefined
-  /** How far the time of sending may be from now, in milliseconds. Default 300000. */
+  /** How far a delivery's time may be from the current time, in milliseconds. Default 300000. */
   toleranceMs?: number | undefined
 }
 
@@ -97,8 +97,9 @@ const MAX_SIGNATURES = 16
 const MIN_SECRET_BYTES = 24
 
 /**
- * Verifies a delivery and returns its event. `body` is the text or the bytes as they arrived, before any JSON parser. Throws
- * a WebhookVerificationError if the gateway has not sent it, or not now, and a ConfigurationError without a usable secret.
+ * Verifies a delivery and returns its event. `body` is the text or the bytes as they arrived, before any JSON parser.
+ * Throws a WebhookVerificationError if the gateway did not send it or its time is out of tolerance, and a
+ * ConfigurationError if there is no usable secret.
  *
  * ```ts
  * const event = await verifyWebhook(await request.text(), request.headers)
@@ -162,7 +163,7 @@ function headerOf(headers: WebhookHeaders, name: string): string {
   return value
 }
 
-/** Also those of another library. */
+/** Accepts another library's headers, too. */
 function isHeaders(headers: object): headers is Headers {
   return 'get' in headers && typeof headers.get === 'function'
 }
@@ -180,13 +181,15 @@ function checkTime(timestamp: string, toleranceMs: number): void {
   }
 }
 
-/** Whether one of the signatures fits one of the secrets. Only as many are compared as an honest delivery could have. */
+/**
+ * Whether one of the signatures matches one of the secrets. It compares only as many as a genuine delivery could have.
+ */
 async function isSigned(
   signed: Uint8Array<ArrayBuffer>,
   header: string,
   secrets: Uint8Array<ArrayBuffer>[],
 ): Promise<boolean> {
-  // Several headers are joined by ", ": https://fetch.spec.whatwg.org/#concept-header-list-get
+  // Several headers are joined with ", ": https://fetch.spec.whatwg.org/#concept-header-list-get
   const parts = header.split(' ').map((part) => part.replace(/,$/, ''))
   const versioned = parts.filter((part) => part.startsWith('v1,'))
   const given = versioned.slice(0, MAX_SIGNATURES).map((part) => decoded(part.slice('v1,'.length)))
@@ -206,7 +209,7 @@ function same(expected: Uint8Array, given: Uint8Array): boolean {
   return difference === 0
 }
 
-/** The bytes of a text in base64, or null. */
+/** Decodes base64; null if the text is not base64. */
 function decoded(text: string): Uint8Array<ArrayBuffer> | null {
   if (!/^[A-Za-z0-9+/]+=*$/.test(text)) return null
   try {

@@ -14,7 +14,7 @@ test('names are unique, and a case with a gap says why', () => {
   for (const { name, why, not, notWhy } of cases) assert.ok(why && (!not || notWhy), name)
 })
 
-// Most cases wait for a timeout, a pause of the server or a closed connection.
+// Most cases wait for a timeout, a pause that the server asks for, or a closed connection.
 describe('cases', { concurrency: 5 }, () => {
   for (const given of cases) {
     test(given.name, async () => {

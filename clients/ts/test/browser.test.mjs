@@ -47,7 +47,7 @@ after(async () => {
 
 const REFUSED = /^ConfigurationError: This client does not run in browsers/
 
-/** What runs in the page. */
+/** The code that runs in the page. */
 const PLACES = {
   page: () => globalThis.client.outcome,
   worker: () =>

@@ -1,4 +1,4 @@
-// The client besides the table: many calls at a time, promises, what it shows of itself, errors, logs, time.
+// Tests of the client beyond the table: concurrent calls, promises, its printed form, errors, logs and time.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,6 +1,6 @@
 // The comparison of expected and actual values, as testdata/clients/README.md describes it.
 
-/** The differences of an actual value from the expected one, as texts. */
+/** The differences between an actual value and the expected one, as strings. */
 export function differences(expected, actual, path = 'value') {
   if (expected === null) return actual === null || actual === undefined ? [] : [unequal(path, expected, actual)]
   if (typeof expected !== 'object') return Object.is(expected, actual) ? [] : [unequal(path, expected, actual)]

@@ -1,5 +1,5 @@
-// Every code block of docs/clients/typescript.md, and the one of the package's README, run as written: against
-// `postern serve`, in an empty folder with the packed client. And a webhook that the server delivers.
+// Runs every code block of docs/clients/typescript.md and of the package's README as written, against `postern
+// serve`, in an empty folder with the packed client. It also tests a webhook that the server delivers.
 import assert from 'node:assert/strict'
 import { execFile, execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -48,7 +48,7 @@ async function admin(path, body, method = 'POST') {
   return response.json()
 }
 
-/** What `make dev` makes: a project, and .dev/keys.json with its keys. */
+/** Creates what `make dev` creates: a project, and .dev/keys.json with its keys. */
 async function demo() {
   const project = await admin('projects', { name: 'Demo', plan: 'developer' })
   await admin(`projects/${project.id}/governor`, { enabled: true }, 'PUT')
@@ -66,16 +66,16 @@ function write(path, text, mode) {
 
 const keys = await demo()
 mkdirSync(program)
-write(join(repository, 'clients/build.mjs'), '') // instead of the build, whose output exists
+write(join(repository, 'clients/build.mjs'), '') // instead of the build, whose output already exists
 symlinkSync(join(ROOT, 'clients/ts'), join(repository, 'clients/ts'))
-// Instead of `go run ./cmd/postern`: the binary that startServe has built.
+// Instead of `go run ./cmd/postern`: the binary that startServe built.
 write(join(folder, 'bin/go'), `#!/bin/sh\nshift 2\nexec ${join(ROOT, 'build/test/postern')} "$@"\n`, 0o755)
 
 const npm = { npm_config_offline: 'true', npm_config_audit: 'false', npm_config_fund: 'false' }
 const bin = `${join(folder, 'bin')}:${dirname(process.execPath)}:${process.env.PATH}`
 let variables = { ...npm, PATH: bin, HOME: folder, POSTERN_BASE_URL: server.url }
 
-/** Runs a block of shell commands, and keeps the variables that it exports. `…` is the other folder. */
+/** Runs a block of shell commands and keeps the variables that it exports. `…` is the other folder. */
 async function shell(text, where) {
   const other = where === program ? repository : program
   const words = text.replaceAll('…', other).replaceAll('http://127.0.0.1:8787', server.url)
@@ -100,7 +100,7 @@ const commands = of('sh')
 
 test('the quick start, with the commands and the output of the page', async () => {
   const [dev, build, install, start, empty, startEmpty, projectKey] = commands
-  assert.equal(dev, 'make dev\n') // test/dev tests it; here the server runs already
+  assert.equal(dev, 'make dev\n') // test/dev tests it; here the server is already running
   await shell(build, repository)
   assert.equal(variables.POSTERN_API_KEY, keys.gatewayKey)
   await shell(install, program)
@@ -134,7 +134,7 @@ test('the snippets are right for the type checker', async () => {
   })
 })
 
-/** Calls of functions that a block only exports. */
+/** Calls to functions that a block only exports. */
 const CALLS = {
   POST: `const answer = await POST(new Request('http://app.test', { method: 'POST', body: 'Hello!' }))
     if (!(await answer.text()).endsWith('Hello!')) throw new Error('another answer')`,
@@ -174,7 +174,7 @@ test('the export is verified, and undici is found by the client', async () => {
   await shell("node -e \"import('undici').then(({ ProxyAgent }) => new ProxyAgent('http://127.0.0.1:1'))\"", program)
 })
 
-/** The next request that a server of this machine gets: its body and headers, as Node.js gives them. */
+/** The next request that a server on this machine receives: its body and headers, as Node.js provides them. */
 function receiver() {
   const { promise, resolve } = Promise.withResolvers()
   const receiving = createServer(async (request, response) => {

@@ -1,4 +1,5 @@
-// The chat handler for Express on requests and responses that a test controls: back pressure, and visitors who leave.
+// The chat handler for Express with requests and responses that a test controls: back pressure, and visitors who
+// disconnect.
 import assert from 'node:assert/strict'
 import { EventEmitter, once } from 'node:events'
 import { PassThrough } from 'node:stream'
@@ -7,7 +8,7 @@ import { createChatHandler } from '@postern-ai/client/express'
 
 const pieces = 50
 
-/** A client that counts the events that were taken from it, and when its stream was left. */
+/** A client that counts the events that were taken from it, and records when reading its stream stopped. */
 function counting() {
   const client = {
     taken: 0,

@@ -1,4 +1,4 @@
-// What the client knows of the gateway's errors against testdata/faults.json, the gateway's error table.
+// Compares the client's knowledge of the gateway's errors with testdata/faults.json, the gateway's error table.
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
@@ -14,7 +14,7 @@ test('every error of the gateway is retried as its row says', () => {
   }
 })
 
-// What handlers answer if a page’s user is not signed in.
+// The handlers' response if a page’s user is not signed in.
 const OWN = ['401 unauthorized']
 
 test('every status and code that the source has is one of a row', () => {

@@ -1,4 +1,4 @@
-// The chat handler for Request and Response, and the reader of its streams, with a client that plays a script.
+// The chat handler for Request and Response, and the reader of its streams, with a scripted client.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ChatError, chat } from '@postern-ai/client/browser'
@@ -21,7 +21,7 @@ function aborted(signal) {
   })
 }
 
-/** A client that plays the events; an Error among them is thrown. Records what it was asked for. */
+/** A client that plays back the events. An Error among them is thrown. Records the requests that it receives. */
 function scripted(...events) {
   const client = {
     params: [],
@@ -358,7 +358,7 @@ test('events are read as the browser takes them', async () => {
   await reader.cancel()
 })
 
-// The reader, on a handler instead of the network.
+// The reader, with a handler instead of the network.
 async function read(client, { options = {}, init = {}, leaveAfter = Infinity } = {}) {
   const pieces = []
   const network = globalThis.fetch

@@ -1,4 +1,5 @@
-// Keys from a function, hooks, and the pauses of many calls: concurrency, cancellation and secrets, besides the table.
+// Keys from a function, hooks, and the pauses of many calls: concurrency, cancellation and secrets, in addition to
+// the table.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
@@ -190,7 +191,7 @@ test('hooks do not get the key, and what they do to headers is for one attempt',
     headers.delete('x-team')
   }
   const onResponse = ({ headers, status }) => {
-    if (status === 500) headers.set('x-should-retry', 'false') // a copy: the client does not see it
+    if (status === 500) headers.set('x-should-retry', 'false') // changes a copy that the client does not see
   }
   const postern = fakeClient(fetch, { onRequest, onResponse, headers: { 'x-team': 'core' } })
   await postern.health.get()
@@ -256,7 +257,7 @@ test('a list that names itself as its next page ends, whatever the query of the 
   await assert.rejects(Array.fromAsync(lines), /has itself as its next page/)
 })
 
-/** A client whose server asks each first attempt to wait for a second, and whose pauses end when the test says so. */
+/** A client whose server asks each first attempt to wait for a second. The test decides when the pauses end. */
 function limited({ random = () => 0.5, fetch: own } = {}) {
   const pauses = []
   const attempts = new Map()
@@ -292,7 +293,7 @@ test('calls that wait for the server at the same time come back apart', async ()
   assert.equal((await Promise.all(calls)).length, 300)
   const [alone] = [call('alone')]
   await waiting(301)
-  assert.equal(pauses[300].ms, 1000) // nobody waits any more, so the pause is exact
+  assert.equal(pauses[300].ms, 1000) // no other call is waiting anymore, so the pause is exact
   pauses[300].end()
   await alone
 })

@@ -1,5 +1,5 @@
-// The package as its users get it: packed, installed offline in an empty folder, and used by ES modules, CommonJS and
-// TypeScript.
+// The package as its users get it: packed, installed offline in an empty folder, and used from ES modules, CommonJS
+// and TypeScript.
 import assert from 'node:assert/strict'
 import { execFile, execFileSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -80,7 +80,7 @@ for (const [how, flags] of Object.entries({
   test(`TypeScript, ${how}`, () => {
     for (const [name, text] of Object.entries(TYPED_PROGRAMS)) writeFileSync(join(folder, name), text)
     const options = ['--strict', '--exactOptionalPropertyTypes', '--noEmit', '--target', 'es2023', ...flags]
-    // Without --skipLibCheck: the declarations of the package are checked, too.
+    // Without --skipLibCheck, so the package's declarations are also checked.
     execFileSync(join(PACKAGE, '../../node_modules/.bin/tsc'), [...options, ...Object.keys(TYPED_PROGRAMS)], {
       cwd: folder,
       stdio: 'inherit',

@@ -1,4 +1,4 @@
-// A proxy for tests: tunnels and forwards everything to one server, whatever host is asked for.
+// A proxy for tests. It tunnels and forwards everything to one server, whatever host is requested.
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -8,9 +8,9 @@ import { join } from 'node:path'
 import { createServer as createTLSServer } from 'node:tls'
 
 /**
- * Starts a proxy in front of the server at `target`, an http URL. With `password`, requests need
- * `user:password`; with `refuses`, each gets that status. Of tunnels to port 443, `tls` ends the encryption. `seen` lists the
- * requests: the method, the address and the proxy-authorization.
+ * Starts a proxy in front of the server at `target`, an http URL. With `password`, requests need `user:password`.
+ * With `refuses`, each gets that status. For tunnels to port 443, `tls` terminates TLS. `seen` lists the requests:
+ * the method, the address and the proxy-authorization header.
  */
 export async function startProxy(target, { password, refuses, tls } = {}) {
   const { hostname, port } = new URL(target)
@@ -55,7 +55,9 @@ export async function startProxy(target, { password, refuses, tls } = {}) {
   return { address: `127.0.0.1:${server.address().port}`, seen, stop }
 }
 
-/** Starts a server that ends the encryption of `host` in front of `target`. The certificate is in `folder`/certificate.pem. */
+/**
+ * Starts a server that terminates TLS for `host` in front of `target`. The certificate is in `folder`/certificate.pem.
+ */
 export async function startTLS(target, host, folder) {
   const [key, certificate] = [join(folder, 'key.pem'), join(folder, 'certificate.pem')]
   const subject = ['-subj', `/CN=${host}`, '-addext', `subjectAltName=DNS:${host}`]
@@ -69,7 +71,7 @@ export async function startTLS(target, host, folder) {
   return { port: server.address().port, certificate, stop: () => server.close() }
 }
 
-/** Passes bytes both ways, and the end of either connection to the other. */
+/** Passes bytes both ways, and passes the end of either connection to the other. */
 function joined(one, other) {
   one.pipe(other).pipe(one)
   for (const [socket, peer] of [

@@ -1,5 +1,5 @@
-// The proxy of the environment, in Node.js: programs with the packed client, with and without the package undici, behind
-// a real proxy. The gateway's host does not exist, so nothing arrives without the proxy.
+// Proxies from the environment, in Node.js. Programs with the packed client, with and without the package undici, run
+// behind a real proxy. The gateway's host does not exist, so nothing arrives without the proxy.
 import assert from 'node:assert/strict'
 import { execFile, execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -110,7 +110,7 @@ async function proxy(options) {
   return started
 }
 
-/** A call, a stream, a stream that is left, an abort and a timeout, all through the proxy. */
+/** A call, a stream, an abandoned stream, an abort and a timeout, all through the proxy. */
 function assertThrough({ results, logs, requests }, { seen }) {
   const late = 'GET /api/health timed out after 500 ms'
   assert.deepEqual(results, [

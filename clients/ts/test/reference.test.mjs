@@ -1,4 +1,4 @@
-// The reference made from the declarations: every name that the package exports has an entry with a text.
+// The reference generated from the declarations: every name that the package exports has an entry with a description.
 import assert from 'node:assert/strict'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

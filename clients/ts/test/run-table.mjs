@@ -1,4 +1,4 @@
-// Runs the table of behaviors and the cases of webhooks in any runtime, and prints the failures as JSON.
+// Runs the table of behaviors and the webhook cases in any runtime, and prints the failures as JSON.
 //
 //   run-table.mjs SERVER MODULE
 import process from 'node:process'

@@ -1,5 +1,5 @@
-// The table of behaviors in the other supported runtimes: Node 20, Deno and Bun, which `tools/setup.sh clients` installs;
-// and as CommonJS.
+// The table of behaviors in the other supported runtimes: Node 20, Deno and Bun, which `tools/setup.sh clients`
+// installs. It also runs as CommonJS.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'

@@ -1,11 +1,11 @@
-// The size of the client, whole, as a bundler would include it.
+// The size of the entire client, as a bundler would include it.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { build } from 'esbuild'
 
-// Of these, 2 KB are webhooks and the proxy of the environment; bundles without webhooks leave them out.
+// Of these, 2 KB are for webhooks and proxies from the environment. Bundles without webhooks leave them out.
 const MAX_GZIP_BYTES = 15 * 1024
 const entry = new URL('../dist/index.js', import.meta.url)
 
@@ -28,7 +28,7 @@ test('the package needs no other package', () => {
     readFileSync(new URL('../package.json', import.meta.url), 'utf8'),
   )
   assert.equal(dependencies, undefined)
-  // undici is for proxies in Node.js, and is loaded only there.
+  // undici is needed only for proxies in Node.js and is loaded only there.
   assert.deepEqual(Object.keys(peerDependencies), ['undici'])
   assert.deepEqual(peerDependenciesMeta, { undici: { optional: true } })
 })

@@ -1,4 +1,4 @@
-// How a stream can be read: at once, piece by piece, by several readers, or not at all.
+// The ways to read a stream: at once, piece by piece, by several readers, or not at all.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'

@@ -1,5 +1,5 @@
-// Runs cases of testdata/clients with a build of the client. It uses nothing that only Node has, besides node:fs and
-// process.env, since other runtimes run it, too.
+// Runs cases of testdata/clients with a build of the client. Because other runtimes also run it, it uses nothing
+// specific to Node except node:fs and process.env.
 import { deepStrictEqual } from 'node:assert'
 import { readdirSync, readFileSync } from 'node:fs'
 import { differences } from './compare.mjs'
@@ -18,7 +18,7 @@ export function allCases() {
 
 let lastId = 0
 
-/** Runs a case and returns where it fails, as texts. */
+/** Runs a case and returns where it fails, as strings. */
 export async function failuresOf(given, { Postern, server }) {
   const run = new CaseRun(given, { Postern, server })
   return run.failures()
@@ -29,7 +29,7 @@ class CaseRun {
     const id = `ts${++lastId}`
     this.url = `${server}/c/${id}`
     this.records = `${server}/__cases/${id}`
-    this.server = given.server // with {url}, which the server replaces
+    this.server = given.server // may contain {url}, which the server replaces
     this.case = replaced(given, this.url)
     this.Postern = Postern
     this.pauses = []
@@ -41,7 +41,7 @@ class CaseRun {
 
   async failures() {
     await fetch(this.records, { method: 'PUT', body: JSON.stringify(this.server ?? []) })
-    setVariables(this.case.env ?? {}) // until the next await, which comes after the constructor, for other cases run, too
+    setVariables(this.case.env ?? {}) // until the next await, which comes after the constructor, because other cases run concurrently
     const { expect } = this.case
     const results = []
     try {
@@ -65,7 +65,7 @@ class CaseRun {
     ]
   }
 
-  /** The key of all requests; undefined if a function returns it, and the case lists it. */
+  /** The key of all requests; undefined if a function returns the keys, in which case the case lists them. */
   #key() {
     const { client = {}, env = {} } = this.case
     if (client.apiKey?.function) return undefined
@@ -95,7 +95,7 @@ class CaseRun {
     }
   }
 
-  /** Makes a call and returns its result in the form of the table. */
+  /** Makes a call and returns its result in the table's format. */
   async #result(client, { method, args, options = {}, abort, read, collect }) {
     const result = {}
     try {
@@ -126,7 +126,7 @@ class CaseRun {
     poll().catch((error) => this.errors.push(error))
   }
 
-  /** A result that is no failure must not be taken for a subset of one, and the other way round. */
+  /** A successful result must not match an expected failure, or the other way around. */
   #onlyListed(results) {
     return results.flatMap((result, i) => {
       const wanted = this.case.expect.results[i] ?? {}
@@ -134,7 +134,7 @@ class CaseRun {
     })
   }
 
-  /** What must not be in logs, errors and URLs: the key, and the case's own texts. */
+  /** Strings that must not appear in logs, errors and URLs: the key, and the strings that the case lists. */
   #secrets(requests) {
     const said = [...this.logs, ...this.errors.flatMap((error) => [error, { message: error.message }])]
     const urls = requests.map(({ path, query }) => ({ path, query }))
@@ -152,7 +152,7 @@ function absent(texts, all) {
   return texts.filter((text) => all.includes(JSON.stringify(text).slice(1, -1))).map((text) => `${text} is visible`)
 }
 
-/** Puts {url} into all strings. */
+/** Replaces {url} in all strings. */
 function replaced(value, url) {
   return JSON.parse(JSON.stringify(value).replaceAll('{url}', url))
 }
@@ -162,7 +162,7 @@ function setVariables(variables) {
   Object.assign(process.env, variables)
 }
 
-/** A function that returns the keys in turn, and then the last one. */
+/** A function that returns the keys in turn, then keeps returning the last one. */
 function keyFunction({ function: keys, fails }) {
   let calls = 0
   return async () => {
@@ -171,7 +171,7 @@ function keyFunction({ function: keys, fails }) {
   }
 }
 
-/** Hooks that record what they get, set headers, and fail. */
+/** Hooks that record what they receive, set headers, and fail. */
 function recordingHooks({ set = {}, failRequest, failResponse }, records) {
   const onRequest = async ({ headers, ...rest }) => {
     records.push({ hook: 'request', ...rest, headers: Object.fromEntries(headers) })
@@ -185,7 +185,7 @@ function recordingHooks({ set = {}, failRequest, failResponse }, records) {
   return { onRequest, onResponse }
 }
 
-/** Methods whose parameters may be left out take them before the options. */
+/** For methods with optional parameters, the options come after the parameters. */
 function complete(method, args) {
   if (method === 'post' && args.length === 1) return [...args, undefined]
   const optional = /^(usage\.get|violations\.list|models\.list|compliance\.export)$/.test(method)
@@ -210,7 +210,7 @@ const citySchema = {
   },
 }
 
-/** Reads a call's result into the form of the table. */
+/** Converts a call's result to the table's format. */
 async function collected(result, given, { collect, read, method, abort, after }) {
   const how = collect ?? (method === 'ai.chat' ? 'events' : /\.(list|export)$/.test(method) ? 'items' : 'value')
   if (how === 'events' || how === 'items') await iterated(result, how, given, { read, abort, after })
@@ -260,7 +260,7 @@ function requestFailures(expect, requests, key) {
   return failures
 }
 
-/** What every request has. */
+/** The parts that every request has. */
 const COMMON = {
   headers: { 'user-agent': { match: '^postern-(ts|python|go)/\\d+\\.\\d+\\.\\d+ \\(.+\\)$' }, authorization: null },
 }

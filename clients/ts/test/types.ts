@@ -1,4 +1,4 @@
-// What the type checker must accept and refuse. `tsc -p clients/ts` checks this file; it never runs.
+// What the type checker must accept and refuse. `tsc -p clients/ts` checks this file, but it never runs.
 import {
   type APIPromise,
   type AvailableModel,

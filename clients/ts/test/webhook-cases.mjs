@@ -18,7 +18,7 @@ export async function at(ms, run) {
   }
 }
 
-/** Runs a case and returns where it fails, as texts. */
+/** Runs a case and returns where it fails, as strings. */
 export async function failuresOfWebhook({ nowMs, body, headers, secrets, toleranceMs, expect }, verifyWebhook) {
   const secret = secrets.length === 1 ? secrets[0] : secrets
   const result = await at(nowMs, () =>

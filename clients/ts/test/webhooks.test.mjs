@@ -1,4 +1,4 @@
-// Verification of webhooks: the cases that all clients share (testdata/webhooks.json), and those of this client alone.
+// Webhook verification: the cases that all clients share (testdata/webhooks.json), and those specific to this client.
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { test } from 'node:test'

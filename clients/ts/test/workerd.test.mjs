@@ -52,7 +52,7 @@ function start(compatibilityFlags, bindings) {
   return worker
 }
 
-// Node's modules are on by default since 2026-08-04.
+// Node's modules have been enabled by default since 2026-08-04.
 const worker = start(['no_nodejs_compat', 'no_nodejs_compat_v2'], { POSTERN_BASE_URL: `${server}/c/workerd` })
 
 async function streams(worker, id) {

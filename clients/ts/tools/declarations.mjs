@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /**
- * The statements of a text whose lines are indented by `indent` spaces at least.
+ * The statements of a text whose lines are indented by at least `indent` spaces.
  * @param {string[]} lines
  * @param {number} indent
  * @returns {{comment: string[], code: string[]}[]}
@@ -30,7 +30,7 @@ function endOf(lines, from, pattern) {
   return at < 0 ? lines.length - 1 : at
 }
 
-/** The text of a doc comment, which is Markdown. */
+/** The text of a doc comment, in Markdown. */
 export function textOf(comment) {
   const text = comment.join('\n').replace(/^\/\*\*[ \n]?|\s*\*\/$/g, '')
   return text.replace(/^ ?\* ?/gm, '').trim()
@@ -43,7 +43,7 @@ export function membersOf(code) {
 
 const NAMED = /^export (?:declare )?(?:const|class|interface|type|function) (\w+)/
 
-/** The exported declarations of a file by name. Overloads are one declaration. */
+/** The exported declarations of a file by name. Overloads count as one declaration. */
 function declared(text) {
   const found = new Map()
   for (const { comment, code } of statements(text.trim().split('\n'), 0)) {
@@ -68,7 +68,7 @@ function exportsOf(folder, file, text = readFileSync(join(folder, `${file}.d.ts`
 }
 
 /**
- * The declarations that an entry of the package exports, by file and in the file's order.
+ * The declarations that an entry point of the package exports, grouped by file and in the file's order.
  * @param {string} folder of the declaration files
  * @param {string} entry such as `index`
  */

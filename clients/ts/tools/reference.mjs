@@ -11,8 +11,8 @@ const PAGE = 'docs/clients/reference/typescript.md'
 const ROOT = join(import.meta.dirname, '../../..')
 
 /**
- * The page's subjects in order: the entry of the package, and the files that declare its names. The entry `adapter` is
- * not for programs.
+ * The page's subjects in order: the entry point of the package, and the files that declare its names. The entry point
+ * `adapter` is not meant for programs.
  */
 const SECTIONS = [
   ['Client and options', 'index', ['client', 'options', 'key', 'hooks', 'log']],
@@ -40,7 +40,7 @@ const INTRO = `# Reference of the TypeScript client
 logs. An optional member may also be \`undefined\`, which is the same as absent.
 `
 
-/** Code as the package's readers write it: without semicolons, indented by two spaces, an optional member as \`?\`. */
+/** Code as the package's users write it: without semicolons, indented by two spaces, an optional member as \`?\`. */
 function code(lines) {
   const shown = lines.map((line) => {
     const text = line.replace(/^ +/, (spaces) => (/^ *\*/.test(line) ? spaces : spaces.slice(spaces.length / 2)))
@@ -62,7 +62,7 @@ function section(level, name, comment, lines) {
   return `\n${'#'.repeat(level)} ${name}\n\n\`\`\`ts\n${code(lines)}\n\`\`\`\n\n${text}\n`
 }
 
-/** Methods and overloads of a class by name. The comment of a class says what iterating gives. */
+/** Methods and overloads of a class by name. The class comment says what iterating yields. */
 function methodsOf(members) {
   const found = new Map()
   for (const member of members) {
@@ -74,7 +74,7 @@ function methodsOf(members) {
   return found
 }
 
-/** Whether a member of a class belongs into its code block: a field, or a constructor with a comment. */
+/** Whether a class member belongs in its code block. That is the case for a field, or a constructor with a comment. */
 function isField({ comment, code: [first] }) {
   if (/^(?:#private|static get \[Symbol)/.test(first)) return false
   return first.startsWith('constructor(') ? comment.length > 0 : !/^(?:\[Symbol\.\w+\]|\w+)(?:<.*>)?\(/.test(first)
@@ -88,7 +88,7 @@ function classOf({ name, comment, code: lines }) {
   const head = fields.length > 0 ? [lines[0], ...fields, '}'] : [lines[0].replace(/ \{$/, '')]
   let text = section(3, name, comment, head)
   for (const [method, { comment, code }] of methodsOf(members)) {
-    // A method without a comment overrides one that has it.
+    // A method without a comment overrides one that has a comment.
     if (comment.length === 0 && / extends /.test(lines[0])) continue
     text += section(4, `${name}.${method}`, comment, code)
   }

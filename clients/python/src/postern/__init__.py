@@ -1,6 +1,6 @@
 """The client library of Postern, an AI gateway.
 
-`Postern` is synchronous, `AsyncPostern` asynchronous; both have the same methods.
+`Postern` is synchronous, and `AsyncPostern` is asynchronous. Both have the same methods.
 """
 
 from dataclasses import is_dataclass as _is_dataclass
@@ -119,7 +119,8 @@ __all__ = [
     "verify_webhook",
 ]
 
-# Tracebacks and reprs show the names that programs import. The annotations of dataclasses are those of their module.
+# Tracebacks and reprs show the names that programs import. The annotations of dataclasses keep the names of their
+# module.
 for _name in __all__:
     _value = globals()[_name]
     if (isinstance(_value, type) and not _is_dataclass(_value)) or _value is verify_webhook:

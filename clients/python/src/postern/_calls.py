@@ -1,4 +1,4 @@
-"""The endpoints: what each sends, and how its response is read. Pure."""
+"""The endpoints: each one's request, and how its response is read. Pure."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ class NotGiven(Enum):
 
 
 NOT_GIVEN: Final = NotGiven.NOT_GIVEN
-"""The default of arguments whose None means null: leaves a value as it is."""
+"""The default for arguments whose None means null. It leaves a value unchanged."""
 
 
 @dataclass(frozen=True)
 class Reply:
-    """A successful response. The body is None if it is a stream that is still to be read."""
+    """A successful response. The body is None if it is a stream that has not been read yet."""
 
     status: int
     headers: Mapping[str, str]
@@ -63,7 +63,7 @@ class Reply:
 
     @property
     def meta(self) -> Meta:
-        """What the gateway says in the headers."""
+        """The gateway's metadata from the headers."""
         return parse_meta(self.headers)
 
     @property
@@ -72,13 +72,13 @@ class Reply:
         return self.headers.get("content-type", "").partition(";")[0].strip().lower()
 
     def invalid(self, message: str) -> InvalidResponseError:
-        """The error that this response is not what the API promises."""
+        """The error for a response that is not as the API promises."""
         return InvalidResponseError(message, status=self.status, request_id=self.headers.get("x-request-id"))
 
 
 @dataclass(frozen=True)
 class CallOptions:
-    """Options of one call. None is the client's setting."""
+    """Options for one call. None means the client's setting."""
 
     timeout_ms: int | None = None
     retries: int | None = None
@@ -90,11 +90,11 @@ class CallOptions:
 
 @dataclass(frozen=True)
 class Call(Generic[T]):
-    """A request to an endpoint, and the reading of its response."""
+    """A request to an endpoint, and how its response is read."""
 
     method: str
     path: str
-    """Without the base URL's; percent-encoded."""
+    """Without the base URL's path; percent-encoded."""
     read: Callable[[Reply], T]
     options: CallOptions = field(default=CallOptions(), repr=False)
     query: Mapping[str, str] = field(default_factory=lambda: {}, repr=False)
@@ -102,10 +102,10 @@ class Call(Generic[T]):
     """JSON; None if there is no body."""
     headers: Mapping[str, str] = field(default_factory=lambda: {})
     is_ai: bool = False
-    """Takes an idempotency key."""
+    """Whether it accepts an idempotency key."""
     is_governed: bool = False
     is_repeatable: bool = True
-    """Whether it may be sent again when it is unknown if the first one had an effect."""
+    """Whether it may be sent again when it is unknown whether the first request had an effect."""
     is_stream: bool = False
 
 
@@ -118,7 +118,7 @@ class PageData(Generic[T]):
     raw: Raw
     next_query: Mapping[str, str] | None
     fault: InvalidResponseError | None = None
-    """The page is wrong behind its items, or the next one cannot be found."""
+    """The error, if the page is malformed after its items or the next page cannot be found."""
 
 
 # Completions
@@ -136,7 +136,9 @@ def complete(params: Mapping[str, object], options: CallOptions) -> Call[Any]:
 
 
 def schema_check(params: Mapping[str, object]) -> Callable[[Any], Any] | None:
-    """The function that turns JSON into data: that of a model of pydantic 2 or 1, or the schema itself; None without one."""
+    """The function that turns JSON into data: the validator of a pydantic 2 or 1 model, or the schema itself; None
+    without a schema.
+    """
     schema = params.get("schema")
     if schema is None:
         return None
@@ -150,7 +152,7 @@ def schema_check(params: Mapping[str, object]) -> Callable[[Any], Any] | None:
 
 
 def _with_schema(params: Mapping[str, object]) -> Mapping[str, object]:
-    """The parameters that ask for JSON if there is a schema, and have the JSON Schema if it is that of a model."""
+    """The parameters that request JSON if there is a schema. They include the JSON Schema if the schema is a model."""
     check = schema_check(params)
     if check is None:
         return params
@@ -167,12 +169,12 @@ def count_tokens(params: Mapping[str, object], options: CallOptions) -> Call[Tok
     def read(reply: Reply) -> TokenCount:
         return replace(decoded(TokenCount, reply, require=("promptTokens",)), meta=reply.meta)
 
-    # A count stores nothing, so that it needs no idempotency key.
+    # Counting tokens stores nothing, so it does not need an idempotency key.
     return replace(chat_call("/api/ai/count-tokens", params, options, read), is_ai=False)
 
 
 def chat_call(path: str, params: Mapping[str, object], options: CallOptions, read: Callable[[Reply], T]) -> Call[T]:
-    """A call of a chat model."""
+    """A call to a chat model."""
     if params.get("model") is not None and params.get("quality") is not None:
         raise ConfigurationError("model and quality exclude each other: give one of them.")
     body: dict[str, object] = dict(_with_schema(params))
@@ -183,7 +185,7 @@ def chat_call(path: str, params: Mapping[str, object], options: CallOptions, rea
 
 
 def _message(message: Any) -> Any:
-    """A message whose tool calls may be those of a result."""
+    """A message whose tool calls may come from a result."""
     if not isinstance(message, Mapping):
         return message
     members = cast(Mapping[str, Any], message)
@@ -204,7 +206,7 @@ def embed(params: Mapping[str, object], options: CallOptions) -> Call[Embedding]
 
 
 def ai_call(path: str, params: Mapping[str, object], options: CallOptions, read: Callable[[Reply], T]) -> Call[T]:
-    """A call of a model."""
+    """A call to a model."""
     extra: Any = params.get("extra_body") or {}
     if not isinstance(extra, Mapping):
         raise ConfigurationError("extra_body must be a dict.")
@@ -218,13 +220,15 @@ def ai_call(path: str, params: Mapping[str, object], options: CallOptions, read:
 
 
 def read_completion(reply: Reply) -> Completion:
-    """A whole completion."""
+    """A non-streaming completion."""
     made = decoded(Completion, reply, require=("text", "usage"))
     return replace(made, meta=reply.meta)
 
 
 def parsed(completion: Completion, schema: Callable[[Any], T]) -> ParsedCompletion[T]:
-    """Parses and validates a model's answer. Tool calls without a text have no data; the gateway does not compare them, either."""
+    """Parses and validates a model's output. Tool calls without text have no data, and the gateway does not validate
+    them either.
+    """
     has_data = bool(completion.text or not completion.tool_calls)
     data: Any = _data(completion, schema) if has_data else None
     known = {item.name: getattr(completion, item.name) for item in fields(completion)}
@@ -248,14 +252,14 @@ def _rejected(completion: Completion, message: str, error: Exception) -> OutputV
 
 
 def _issues(error: Exception) -> Sequence[Issue]:
-    """The problems of a validator: those that pydantic's `errors()` lists, or the error's own text."""
+    """The problems that a validator reports: those in pydantic's `errors()`, or the error's own message."""
     listed = getattr(error, "errors", None)
     try:
         problems: Any = listed() if callable(listed) else ()
         issues = tuple(Issue(str(item["msg"]), tuple(item["loc"])) for item in problems)
     except Exception:  # a validator with another `errors`
         issues = ()
-    # The text of a KeyError is only the key.
+    # The message of a KeyError is only the key.
     text = repr(error) if isinstance(error, LookupError) else str(error) or type(error).__name__
     return issues or (Issue(text),)
 
@@ -269,7 +273,7 @@ def get(path: str, options: CallOptions) -> Call[Any]:
 
 
 def post(path: str, body: object, options: CallOptions) -> Call[Any]:
-    """POST to any endpoint. Only an idempotency key of the call makes it safe to repeat."""
+    """POST to any endpoint. Only the call's own idempotency key makes it safe to repeat."""
     return Call(
         "POST",
         _path(path),
@@ -290,7 +294,7 @@ def _any_json(reply: Reply) -> Any:
 
 
 def _path(path: object) -> str:
-    """A path as it is sent: characters of RFC 3986, and nothing that clients or servers resolve."""
+    """A path as it is sent. It consists of RFC 3986 characters and contains nothing that clients or servers resolve."""
     if not isinstance(path, str) or not path.startswith("/") or path.startswith("//"):
         raise ConfigurationError("The path must start with one slash, such as /v1/models.")
     if re.search(r"[?#]", path):
@@ -455,7 +459,7 @@ def _lines(reply: Reply, found: list[ExportLine]) -> None:
 
 
 def _next_query(reply: Reply, base_url: str) -> Mapping[str, str] | None:
-    """The query of the next page. Only the query of the link is used, so that the key stays with the gateway."""
+    """The query of the next page. Only the query of the link is used, so the key is sent only to the gateway."""
     found = re.search(r'<([^>]*)>\s*;\s*rel="?next"?', reply.headers.get("link", ""))
     if not found:
         return None
@@ -470,7 +474,7 @@ def _next_query(reply: Reply, base_url: str) -> Mapping[str, str] | None:
 
 
 def decoded(cls: type[T], reply: Reply, require: Sequence[str] = ()) -> T:
-    """The body as an object of a class. Required members must be there."""
+    """The body as an instance of a class. Required fields must be present."""
     value = json_object(reply)
     for name in require:
         if value.get(name) is None:
@@ -494,7 +498,7 @@ def json_object(reply: Reply) -> Raw:
 
 
 def parse_json(body: bytes) -> object:
-    """JSON, or NotGiven if the bytes are none."""
+    """The JSON value, or NotGiven if the bytes are not JSON."""
     try:
         return json.loads(body.decode("utf-8"), parse_constant=_refuse)
     except (ValueError, RecursionError):
@@ -506,7 +510,7 @@ def _refuse(constant: str) -> object:
 
 
 def _id_path(template: str, value: object) -> str:
-    # Clients and servers resolve the segments "." and ".." also in their encoded forms.
+    # Clients and servers resolve the segments "." and "..", even if they are encoded.
     if not isinstance(value, str) or value in ("", ".", ".."):
         raise ConfigurationError("An ID must be a text that is not empty, and not . or ..")
     try:
@@ -529,7 +533,7 @@ def _query(params: Mapping[str, object]) -> dict[str, str]:
 
 
 def taken(arguments: Mapping[str, Any], nullable: bool = False) -> tuple[Mapping[str, object], CallOptions]:
-    """The parameters and the options of a method, from its `locals()`: so it cannot forget one.
+    """The parameters and the options of a method, from its `locals()`, so that none can be forgotten.
 
     Parameters that are None are left out, unless None means null.
     """

@@ -1,4 +1,4 @@
-"""The certificates that servers are verified with."""
+"""The certificates that are used to verify servers."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ import httpx
 
 @lru_cache(maxsize=1)
 def certificates() -> ssl.SSLContext:
-    """httpx's own context, shared by all clients: reading all certificates takes a tenth of a second."""
+    """httpx's own context, shared by all clients because reading all certificates takes a tenth of a second."""
     return httpx.create_ssl_context()

@@ -1,4 +1,4 @@
-"""The events of a streamed answer: chunks in, events out. No I/O."""
+"""The events of a streamed completion: chunks in, events out. No I/O."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ DONE = "[DONE]"
 
 
 def chat(params: Mapping[str, object], options: CallOptions) -> Call[ChatState]:
-    """POST /api/ai/chat. With a schema, the whole answer is checked at its end."""
+    """POST /api/ai/chat. With a schema, the complete output is validated at the end."""
     check = schema_check(params)
 
     def read(reply: Reply) -> ChatState:
@@ -42,20 +42,20 @@ def chat(params: Mapping[str, object], options: CallOptions) -> Call[ChatState]:
 
 
 class ChatState:
-    """What has arrived of an answer."""
+    """The part of a completion that has arrived."""
 
     def __init__(
         self, reply: Reply, completion: Completion | None = None, check: Callable[[Any], Any] | None = None
     ) -> None:
         self.reply = reply
         self.check = check
-        """Turns the JSON of the answer into data; None without a schema."""
+        """Turns the JSON output into data; None without a schema."""
         self._completion = completion
         self.is_json = completion is not None
-        """The answer came as one JSON object."""
+        """Whether the response is a single JSON object."""
         self.done: DoneEvent | None = None
         self.is_over = False
-        """The answer is whole, or failed. What follows does not matter."""
+        """The completion is complete or has failed. Anything that follows does not matter."""
         self.error: StreamError | None = None
         self._decoder = Decoder()
         self._texts: list[str] = []
@@ -68,7 +68,7 @@ class ChatState:
         return "".join(self._texts)
 
     def whole(self) -> list[ChatEvent]:
-        """The events of an answer that came as JSON; none of a stream."""
+        """The events of a response that arrived as JSON; none for a stream."""
         completion = self._completion
         if completion is None or self.is_over:
             return []
@@ -93,7 +93,9 @@ class ChatState:
         return [*events, done]
 
     def feed(self, chunk: bytes) -> Iterator[ChatEvent]:
-        """The events that end in this chunk. A failed stream raises after the events before the failure."""
+        """The events that end in this chunk. A failed stream raises an error after the events that preceded the
+        failure.
+        """
         try:
             for data in self._decoder.feed(chunk):
                 if self.is_over:
@@ -116,7 +118,7 @@ class ChatState:
         return b""
 
     def broke(self, failed: Failed) -> bytes:
-        """The connection failed. That is no error once the answer is whole."""
+        """The connection failed. This is not an error once the completion is complete."""
         self.is_over = True
         if self.done is not None:
             return b""
@@ -125,17 +127,17 @@ class ChatState:
         raise self._failed("The connection broke during the stream.", "connection_lost") from failed.cause
 
     def raise_failure(self) -> None:
-        """Raises the stream's error, if it has failed before."""
+        """Raises the stream's error if it has already failed."""
         if self.error is not None:
             raise self.error
 
     def end_records(self, with_content: bool) -> list[Record]:
-        """The log records of a stream that was read to its end. The body of JSON has been logged before."""
+        """The log records of a stream that was read to its end. A JSON body has already been logged."""
         is_shown = with_content and not self.is_json
         return [Record("debug", "response_body", {"body": self.text})] if is_shown else []
 
     def completion(self) -> Completion:
-        """The whole answer. The stream must be whole."""
+        """The complete result. The stream must be complete."""
         done = self.done
         assert done is not None
         whole = self._completion
@@ -196,7 +198,7 @@ class ChatState:
         return None
 
     def _failed_by(self, members: dict[str, Any]) -> StreamError:
-        """The error of the server's error event."""
+        """The error for the server's error event."""
         text, code, request_id = members.get("error"), members.get("code"), members.get("requestId")
         return self._failed(
             text if isinstance(text, str) else "The stream failed.",
@@ -215,6 +217,6 @@ class ChatState:
 
 
 def _object(text: str) -> Mapping[str, Any]:
-    """Arguments as the gateway gives them in a whole answer."""
+    """Arguments as the gateway returns them in a non-streaming response."""
     value: object = parse_json(text.encode("utf-8", "replace")) if text else {}
     return cast(Mapping[str, Any], value) if isinstance(value, dict) else {"_invalid": text}

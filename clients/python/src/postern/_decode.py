@@ -1,7 +1,7 @@
-"""Reads JSON into the frozen dataclasses of `types`, by their annotations.
+"""Reads JSON into the frozen dataclasses of `types`, based on their annotations.
 
-A member that is missing gets the zero value of its type, a member that a class does not know stays in `raw`. So neither
-an older nor a newer gateway breaks a program. A member of another JSON type is an error.
+A missing field gets the zero value of its type, and a field that a class does not know stays in `raw`. Therefore
+neither an older nor a newer gateway breaks a program. A field with another JSON type is an error.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Json = Mapping[str, Any]
 
 
 class Mismatch(Exception):
-    """A member has another JSON type than promised. Its text names the member, not the value."""
+    """A field has a different JSON type than promised. The message names the field, not the value."""
 
 
 def camel(name: str) -> str:
@@ -35,7 +35,7 @@ def _plan(cls: type) -> tuple[tuple[Field[Any], str, Any], ...]:
 
 
 def decode(cls: type[T], value: object, path: str = "") -> T:
-    """An object of a dataclass. A field named `raw` gets the whole JSON object."""
+    """An instance of a dataclass. A field named `raw` gets the whole JSON object."""
     if not isinstance(value, dict):
         raise Mismatch(f"{path or 'the body'} is not an object")
     members = cast(dict[str, Any], value)
@@ -81,7 +81,7 @@ def _scalar(hint: Any, value: Any, path: str) -> Any:
 
 
 def _without_none(args: tuple[Any, ...]) -> Any:
-    """The other member of `X | None`. A wider union is taken as it is."""
+    """The other member of `X | None`. A wider union is returned unchanged."""
     others = [arg for arg in args if arg is not type(None)]
     return others[0] if len(others) == 1 else Any
 

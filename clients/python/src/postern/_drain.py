@@ -1,7 +1,7 @@
-"""Reads the little that follows a stream's last event, so that its connection can be used again.
+"""Reads the rest of the body after a stream's last event, so that its connection can be reused.
 
-A server that does not end its response must not hold the program up, so this takes a quarter of a second at most.
-httpcore looks its timeout up when it starts to read a body, so another way is needed to end a read.
+A server that does not end its response must not hold up the program, so this takes at most a quarter of a second.
+httpcore looks up its timeout when it starts to read a body, so a read must be ended in another way.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _shut_down(connection: socket.socket) -> None:
 
 
 async def drain_async(response: httpx.Response, chunks: AsyncIterator[bytes]) -> None:
-    """Reads to the end of the body. If that takes too long, the reading is cancelled, which closes the connection."""
+    """Reads to the end of the body. If that takes too long, the read is canceled, which closes the connection."""
     with suppress(httpx.HTTPError, httpx.StreamError, OSError, asyncio.TimeoutError):
         await asyncio.wait_for(_read(chunks), DRAIN_S)
 

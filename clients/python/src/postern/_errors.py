@@ -1,4 +1,6 @@
-"""The errors of this library. All are a PosternError; no message holds the key, a header that was sent, or a prompt."""
+"""The errors of this library. All are subclasses of PosternError. No message contains the key, a header that was
+sent, or a prompt.
+"""
 
 from __future__ import annotations
 
@@ -14,24 +16,25 @@ class PosternError(Exception):
     """The base of all errors of this library."""
 
     message: str
-    """What happened, as one sentence."""
+    """What happened, in one sentence."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
         self.message = message
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Exception's own way calls the constructor without its keyword arguments. A process pool would lose its workers.
+        # By default, unpickling an exception calls the constructor without its keyword arguments. This would crash
+        # the workers of a process pool.
         return _restored, (type(self), self.args, self.__dict__)
 
     def to_dict(self) -> dict[str, Any]:
-        """The error for logs, as JSON values: without headers, prompts and answers."""
+        """The error as JSON values for logs, without headers, prompts and model output."""
         shown = {name: value for name, value in vars(self).items() if name not in _HIDDEN and not name.startswith("_")}
         return {"name": type(self).__name__, **{name: _plain(value) for name, value in shown.items()}}
 
 
 def _restored(cls: type[PosternError], args: tuple[object, ...], members: dict[str, Any]) -> PosternError:
-    """An error from its pickled parts."""
+    """Restores an error from its pickled parts."""
     error = cls.__new__(cls, *args)
     error.__dict__.update(members)
     return error
@@ -42,7 +45,7 @@ class ConfigurationError(PosternError):
 
 
 class APIConnectionError(PosternError):
-    """There was no usable response. `__cause__` is the error of httpx."""
+    """There was no usable response. `__cause__` is the httpx error."""
 
 
 class APITimeoutError(APIConnectionError):
@@ -50,7 +53,7 @@ class APITimeoutError(APIConnectionError):
 
 
 class APIAbortedError(PosternError):
-    """The stream was closed by the program while another thread or task was reading it."""
+    """The program closed the stream while another thread or task was reading it."""
 
 
 class InvalidResponseError(PosternError):
@@ -68,12 +71,12 @@ class InvalidResponseError(PosternError):
 
 
 class OutputValidationError(PosternError):
-    """The model's answer is not JSON, or `schema` rejected it. The answer was paid for and is in `completion`."""
+    """The model's output is not JSON, or `schema` rejected it. The completion was charged and is in `completion`."""
 
     issues: Sequence[Issue]
-    """What is wrong with the answer, and where."""
+    """The problems with the output, and where they are."""
     text: str
-    """The model's answer."""
+    """The completion."""
     completion: Completion
 
     def __init__(self, message: str, *, issues: Sequence[Issue], completion: Completion) -> None:
@@ -84,7 +87,7 @@ class OutputValidationError(PosternError):
 
 
 class WebhookVerificationError(PosternError):
-    """A webhook was not sent by the gateway, or not now.
+    """A webhook was not sent by the gateway, or its time is out of tolerance.
 
     `code` is `missing_header`, `invalid_timestamp`, `timestamp_out_of_tolerance`, `invalid_signature` or `invalid_payload`.
     """
@@ -99,7 +102,7 @@ class WebhookVerificationError(PosternError):
 class StreamError(PosternError):
     """A stream failed after its response headers. Streams are not retried.
 
-    `code` is the server's, or one of this library: `incomplete_stream`, `connection_lost`, `idle_timeout`,
+    `code` is the server's, or one of this library's: `incomplete_stream`, `connection_lost`, `idle_timeout`,
     `invalid_event` or `event_too_large`.
     """
 
@@ -121,14 +124,16 @@ class StreamError(PosternError):
 
 
 class APIError(PosternError):
-    """The gateway answered with an error. Each usual status has a subclass; `code` says more than the status."""
+    """The gateway responded with an error. Each common status has a subclass. `code` is more specific than the
+    status.
+    """
 
     text: str
-    """The gateway's own text. `message` adds the first problem, and what identifies the response."""
+    """The gateway's own text. `message` adds the first problem and the response's identifying details."""
     status: int
     """The HTTP status."""
     code: str | None
-    """The gateway's code, such as `budget_exceeded`; None if the answer is not from the gateway."""
+    """The gateway's code, such as `budget_exceeded`; None if the response is not from the gateway."""
     request_id: str | None
     details: Sequence[Problem]
     """Problems found in the request, alternatives, or settings to change."""
@@ -184,7 +189,7 @@ class PermissionDeniedError(APIError):
 
 
 class NotFoundError(APIError):
-    """404: there is no such thing."""
+    """404: there is no such object."""
 
 
 class ConflictError(APIError):
@@ -200,11 +205,11 @@ class UnprocessableEntityError(APIError):
 
 
 class BlockedByPolicyError(UnprocessableEntityError):
-    """422 with the code `blocked_by_policy`: the project's Governor blocked the request or the answer."""
+    """422 with the code `blocked_by_policy`: the project's Governor blocked the request or the response."""
 
 
 class RateLimitError(APIError):
-    """429: a limit of the key is exhausted."""
+    """429: one of the key's limits is exhausted."""
 
     @property
     def retry_after_ms(self) -> float | None:
@@ -244,7 +249,7 @@ _BY_STATUS: dict[int, type[APIError]] = {
 
 
 def error_class(status: int) -> type[APIError]:
-    """The class of errors with a status."""
+    """The error class for a status."""
     if status >= 500:
         return InternalServerError
     return _BY_STATUS.get(status, APIError)

@@ -14,7 +14,7 @@ def _raw() -> Raw:
 
 @dataclass(frozen=True)
 class BudgetPeriod:
-    """The budget of a project, and what was used of it, in dollars."""
+    """The budget of a project and how much of it was used, in dollars."""
 
     limit: float
     used: float
@@ -42,7 +42,7 @@ class ViolationCreated:
     count: int
     """The number of new violations since the last delivery."""
     violation: Violation
-    """The first of the highest severity among them."""
+    """The first one with the highest severity."""
     raw: Raw = field(default_factory=_raw, repr=False, compare=False)
 
 
@@ -55,7 +55,7 @@ class Checkpoint:
     object: str
     """`directory` or `ledger`."""
     seq: int
-    """The entry that is signed, and all before it."""
+    """The signed entry. The signature covers it and all entries before it."""
     hash: str
     """The entry's SHA-256 hash."""
     time: str
@@ -69,7 +69,7 @@ class Checkpoint:
 
 @dataclass(frozen=True)
 class BudgetThresholdEvent:
-    """A project has used 80% or 100% of its budget. It is sent once per period and threshold."""
+    """A project has used 80% or 100% of its budget. This event is sent once per period and threshold."""
 
     type: Literal["budget.threshold"]
     id: str
@@ -81,7 +81,7 @@ class BudgetThresholdEvent:
 
 @dataclass(frozen=True)
 class ViolationCreatedEvent:
-    """A project has new violations. It is sent at most once a minute."""
+    """A project has new violations. This event is sent at most once a minute."""
 
     type: Literal["violation.created"]
     id: str
@@ -116,4 +116,4 @@ class OtherEvent:
 
 
 WebhookEvent = Union[BudgetThresholdEvent, ViolationCreatedEvent, CheckpointEvent, OtherEvent]
-"""An event of a webhook. `isinstance` tells which one."""
+"""A webhook event. Use `isinstance` to find out which one."""

@@ -1,7 +1,8 @@
-"""One call as a generator: it yields what is to be done, gets what came of it, and returns the reply or raises.
+"""One call as a generator. It yields the steps to carry out, receives their outcomes, and returns the reply or raises
+an error.
 
-It decides on attempts, pauses, errors and log records, and does no I/O. `_async/transport.py` does what it yields, and
-so does `_sync/transport.py`, which is made from it.
+It decides on attempts, pauses, errors and log records, and does no I/O. `_async/transport.py` carries out the steps
+that it yields. So does `_sync/transport.py`, which is generated from that file.
 """
 
 from __future__ import annotations
@@ -38,19 +39,19 @@ MAX_BODY_BYTES = 64 * 1024 * 1024
 
 @dataclass(frozen=True)
 class Begin:
-    """Get the key of an attempt, and call the request hook. The answer is the key."""
+    """Get the key for an attempt and call the request hook. The outcome is the key."""
 
     attempt: int
 
 
 @dataclass(frozen=True)
 class Send:
-    """Send the request. The answer is Head or Failed."""
+    """Send the request. The outcome is Head or Failed."""
 
 
 @dataclass(frozen=True)
 class Arrived:
-    """Call the response hook. The answer is None."""
+    """Call the response hook. The outcome is None."""
 
     attempt: int
     head: Head
@@ -58,12 +59,12 @@ class Arrived:
 
 @dataclass(frozen=True)
 class Read:
-    """Read the body of the response and close it. The answer is its bytes, TooLarge or Failed."""
+    """Read the body of the response and close it. The outcome is its bytes, TooLarge or Failed."""
 
 
 @dataclass(frozen=True)
 class Pause:
-    """Wait for some milliseconds. The answer is None, as it is for a Record."""
+    """Wait for a number of milliseconds. The outcome is None, as it is for a Record."""
 
     ms: float
 
@@ -81,7 +82,7 @@ class Head:
 
 @dataclass(frozen=True)
 class TooLarge:
-    """The body has more than MAX_BODY_BYTES."""
+    """The body is larger than MAX_BODY_BYTES."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ class Failed:
     kind: Literal["connection", "timeout"]
     cause: Exception
     is_shown: bool = True
-    """Whether the text of the cause may be shown."""
+    """Whether the message of the cause may be shown."""
 
 
 Step = Union[Begin, Send, Arrived, Read, Pause, Record]
@@ -197,7 +198,7 @@ def _status_failure(prepared: Prepared, settings: Settings, head: Head, body: by
 
 
 def api_error(prepared: Prepared, settings: Settings, head: Head, body: bytes, key: Secret) -> APIError:
-    """The error of a response. A body that is not the gateway's error has no code."""
+    """The error for a response. If the body is not an error from the gateway, there is no code."""
     value, status, headers = parse_json(body), head.status, head.headers
     members = _flat(cast(dict[str, Any], value)) if isinstance(value, dict) else {}
     text = _text(members.get("error"))
@@ -228,7 +229,9 @@ def api_error(prepared: Prepared, settings: Settings, head: Head, body: bytes, k
 
 
 def _flat(body: dict[str, Any]) -> dict[str, Any]:
-    """The members of an error under /v1, in the form of OpenAI or Anthropic. Only the gateway has a request_id beside it."""
+    """The fields of an error under /v1, in the format of OpenAI or Anthropic. Only the gateway adds a request_id next
+    to it.
+    """
     nested, request_id = body.get("error"), body.get("request_id")
     if not isinstance(nested, dict) or not isinstance(request_id, str) or not request_id:
         return body
@@ -240,7 +243,7 @@ def _flat(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def listed(cls: type[T], value: object) -> tuple[T, ...]:
-    """The objects of a list; none if it is not as described, since an error must not hide behind another one."""
+    """The objects of a list; none if the list is malformed, because one error must not hide another."""
     items = cast(list[object], value) if isinstance(value, list) else []
     try:
         return tuple(decode(cls, item) for item in items)
@@ -261,7 +264,9 @@ def _shown(body: bytes) -> object:
 
 
 def failed_record(prepared: Prepared, error: PosternError, attempts: int, status: int | None = None) -> Record:
-    """The record of a call that failed for good. A request that the gateway refuses is the caller's matter: `info`."""
+    """The log record of a call that finally failed. A request that the gateway refuses is the caller's problem, so
+    its level is `info`.
+    """
     code = getattr(error, "code", None)
     if isinstance(error, APIConnectionError):
         code = "timeout" if isinstance(error, APITimeoutError) else "connection"

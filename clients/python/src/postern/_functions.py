@@ -1,7 +1,7 @@
-"""Calls the functions of a program that take part in a call. Those of the asynchronous client may be awaited.
+"""Calls the program's functions that take part in a call. Those of the asynchronous client may be awaited.
 
-An awaited function may take as long as one attempt, so that it does not hold a call up forever. A function that is not
-awaited cannot be interrupted.
+An awaited function may take as long as one attempt, so that it does not hold up a call forever. A function that is
+not awaited cannot be interrupted.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def called(name: str, function: Callable[..., object], timeout_ms: int, *args: o
 
 
 async def called_async(name: str, function: Callable[..., object], timeout_ms: int, *args: object) -> object:
-    """What a function returns, or what a coroutine function returns at its end.
+    """The result of a function, or the final result of a coroutine function.
 
     Raises:
         APITimeoutError: It took longer than timeout_ms.
@@ -39,7 +39,7 @@ async def called_async(name: str, function: Callable[..., object], timeout_ms: i
 
 
 async def _within(name: str, timeout_ms: int, value: Awaitable[Any]) -> object:
-    """The result, unless it takes too long. asyncio.wait_for of Python 3.11 may lose a cancellation."""
+    """The result, unless it takes too long. In Python 3.11, asyncio.wait_for may lose a cancellation."""
     task = cast("asyncio.Future[object]", asyncio.ensure_future(value))
     try:
         await asyncio.wait([task], timeout=timeout_ms / 1000)
@@ -52,6 +52,6 @@ async def _within(name: str, timeout_ms: int, value: Awaitable[Any]) -> object:
 
 
 def _forget(task: asyncio.Future[object]) -> None:
-    """Takes the error of a function that nobody waits for anymore, so that asyncio does not print it."""
+    """Consumes the error of a function that nobody is waiting for anymore, so that asyncio does not print it."""
     if not task.cancelled():
         task.exception()

@@ -20,7 +20,7 @@ _VALUE = re.compile(r"[\t -~\x80-\xff]*")
 
 
 def checked_headers(source: str, headers: object) -> Mapping[str, str]:
-    """Headers with lowercase names; of two names that differ in case only, the last one counts.
+    """Headers with lowercase names; if two names differ only in case, the last one counts.
 
     Args:
         source: What set them, as it is named in errors: an option or a hook.
@@ -41,7 +41,7 @@ def checked_headers(source: str, headers: object) -> Mapping[str, str]:
 
 
 def checked_query(query: object) -> Mapping[str, str]:
-    """Parameters of a query: texts by their names."""
+    """Query parameters: strings by name."""
     checked: dict[str, str] = {}
     for name, value in _items("query", query):
         if not isinstance(name, str) or not name:

@@ -1,4 +1,4 @@
-"""The functions of a program that take part in a call: the API key, and hooks. Pure."""
+"""The program's functions that take part in a call: the API key function and hooks. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Union
 
 KeyFunction = Callable[[], str]
-"""Returns an API key. It is called before each attempt, also by several calls at the same time."""
+"""Returns an API key. It is called before each attempt, possibly by several calls at the same time."""
 AsyncKeyFunction = Callable[[], Union[str, Awaitable[str]]]
 """A `KeyFunction` of the asynchronous client, which may be a coroutine function."""
 
@@ -18,11 +18,11 @@ class OutgoingRequest:
 
     method: str
     path: str
-    """The path of the endpoint, without the base URL's and without the query."""
+    """The path of the endpoint, without the base URL's path and without the query."""
     attempt: int
     """1 for the first attempt of a call."""
     headers: dict[str, str] = field(repr=False)
-    """With lowercase names, and without the API key. Changes apply to this attempt."""
+    """With lowercase names, and without the API key. Changes apply only to this attempt."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class IncomingResponse:
 
     method: str
     path: str
-    """The path of the endpoint, without the base URL's and without the query."""
+    """The path of the endpoint, without the base URL's path and without the query."""
     attempt: int
     """1 for the first attempt of a call."""
     status: int
@@ -45,10 +45,10 @@ class IncomingResponse:
 
 
 RequestHook = Callable[[OutgoingRequest], None]
-"""Is called before each attempt. Its error ends the call."""
+"""Called before each attempt. An error that it raises ends the call."""
 AsyncRequestHook = Callable[[OutgoingRequest], Union[None, Awaitable[None]]]
 """A `RequestHook` of the asynchronous client, which may be a coroutine function."""
 ResponseHook = Callable[[IncomingResponse], None]
-"""Is called when the headers of a response have arrived. Its error ends the call."""
+"""Called when the headers of a response have arrived. An error that it raises ends the call."""
 AsyncResponseHook = Callable[[IncomingResponse], Union[None, Awaitable[None]]]
 """A `ResponseHook` of the asynchronous client, which may be a coroutine function."""

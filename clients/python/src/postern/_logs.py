@@ -1,4 +1,4 @@
-"""Log records. The exchange says what is logged; this module decides what is written, and how."""
+"""Log records. The exchange decides which records to log. This module decides which of them are written, and how."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Record:
     msg: str
     fields: Mapping[str, Any]
     is_once: bool = False
-    """Log it only if no equal one was logged before: a model is deprecated in every response."""
+    """Log it only if no equal record was logged before, because every response repeats that a model is deprecated."""
 
 
 class Log:

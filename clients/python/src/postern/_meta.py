@@ -11,7 +11,7 @@ from .types import Attempt, Attempts, Deprecation, GovernorDecision, Meta, RateL
 
 
 def parse_meta(headers: Mapping[str, str]) -> Meta:
-    """The metadata of a response. A header of another form counts as absent."""
+    """The metadata of a response. A malformed header counts as absent."""
     return Meta(
         request_id=headers.get("x-request-id"),
         provider=headers.get("x-postern-provider"),

@@ -1,4 +1,4 @@
-"""What asynchronous methods return whose result is also iterated over."""
+"""The return values of asynchronous methods whose results can also be iterated over."""
 
 from __future__ import annotations
 

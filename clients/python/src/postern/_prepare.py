@@ -1,4 +1,4 @@
-"""Makes the HTTP request of a call: URL, headers, body, and the options that are in force."""
+"""Creates the HTTP request of a call: URL, headers, body, and the effective options."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from ._settings import Governor, Settings, check_retries, check_timeout
 
 @dataclass(frozen=True)
 class Prepared:
-    """A request that is ready to be sent, but for the key."""
+    """A request that is ready to be sent, except for the key."""
 
     method: str
     url: str = field(repr=False)
     path: str
-    """Without the base URL's and without the query, as it is logged."""
+    """Without the base URL's path and without the query, as it is logged."""
     headers: Mapping[str, str] = field(repr=False)
     content: bytes | None = field(repr=False)
     timeout_ms: int
@@ -44,7 +44,9 @@ class Prepared:
 
 
 def prepare(call: Call[Any], settings: Settings, user_agent: str) -> Prepared:
-    """Checks the options of a call and makes its request. An idempotency key is made here, once for all attempts."""
+    """Checks the options of a call and creates its request. The idempotency key is generated here, once for all
+    attempts.
+    """
     options = call.options
     governor = settings.governor.merged(options.governor) if call.is_governed else settings.governor
     content = None if call.body is None else _content(call.body)
@@ -82,7 +84,7 @@ def _content(body: object) -> bytes:
     try:
         return json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
     except (TypeError, ValueError, RecursionError):
-        # The cause is left out: its text may have parts of the prompt.
+        # The cause is left out because its message may contain parts of the prompt.
         raise ConfigurationError("The parameters cannot be written as JSON.") from None
 
 

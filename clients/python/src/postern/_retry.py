@@ -1,4 +1,4 @@
-"""Decides whether and when a request is sent again. Pure: the random number and the time are arguments."""
+"""Decides whether and when to send a request again. Pure: the random number and the time are arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A text that is shown nowhere."""
+"""A string that is never shown."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from typing import NoReturn
 
 
 class Secret:
-    """An API key. Neither `repr` nor `str` shows it, and so no traceback with local variables does. It cannot be pickled."""
+    """An API key. Neither `repr` nor `str` shows it, so tracebacks with local variables do not show it either. It
+    cannot be pickled.
+    """
 
     __slots__ = ("_value",)
 

@@ -46,7 +46,7 @@ class Governor:
         return ", ".join(parts) if self.enabled and parts else None
 
     def merged(self, options: GovernorOptions | None) -> Governor:
-        """These settings with those of a call over them."""
+        """These settings, overridden by those of a call."""
         given = _members("governor", options, GovernorOptions)
         return Governor(
             enabled=_bool("governor['enabled']", given.get("enabled"), self.enabled),
@@ -73,21 +73,21 @@ class Settings:
     base_url: str
     environment: Environment
     required_environment: Environment | None
-    """The environment that the option asks for: that of each key of a function."""
+    """The environment that the option sets. Every key that a function returns must belong to it."""
     timeout_ms: int
     retries: int
     idempotency: bool
     governor: Governor
     logging: Logging
     headers: Mapping[str, str] = field(repr=False)
-    """May have secrets, as for a proxy."""
+    """May contain secrets, for example for a proxy."""
     query: Mapping[str, str] = field(repr=False)
     on_request: AsyncRequestHook | None = field(repr=False)
     on_response: AsyncResponseHook | None = field(repr=False)
 
     @property
     def insecure_host(self) -> str | None:
-        """The gateway's host, if a production key would travel to it in the clear."""
+        """The gateway's host, if a production key would be sent to it unencrypted."""
         url = urlsplit(self.base_url)
         is_safe = url.scheme == "https" or LOOPBACK.fullmatch(url.hostname or "") or self.environment != "production"
         return None if is_safe else url.netloc
@@ -109,7 +109,7 @@ def resolve(
     on_request: AsyncRequestHook | None,
     on_response: AsyncResponseHook | None,
 ) -> Settings:
-    """Checks the options. An argument comes before its variable; an empty variable counts as unset."""
+    """Checks the options. An argument takes precedence over its variable. An empty variable counts as unset."""
     env = _Variables(variables)
     key = api_key if callable(api_key) else _secret(env, api_key)
     of_key = _environment_of(key) if isinstance(key, Secret) else None
@@ -134,7 +134,7 @@ def resolve(
 
 
 def key_of_function(value: object, settings: Settings) -> Secret:
-    """The key that the function `api_key` returned. No error shows it."""
+    """The key that the function `api_key` returned. Errors do not reveal it."""
     key = Secret(_key("The key that the function api_key returned", value))
     of_key = _environment_of(key)
     if of_key is not None and settings.required_environment not in (None, of_key):
@@ -155,7 +155,7 @@ def check_retries(value: object) -> int:
 
 
 def check_tolerance(value: object) -> int:
-    """How far a time may be from now, in milliseconds."""
+    """How far a time may be from the current time, in milliseconds."""
     return _integer("tolerance_ms", value, 0, MAX_TIMEOUT_MS)
 
 
@@ -169,7 +169,7 @@ class _Variables:
         return self._variables.get(name) or None
 
     def named(self, name: str, given: object, variable: str) -> tuple[str, object]:
-        """An option, or else its variable, with the name of the one that has the value."""
+        """The value of an option or else of its variable, with the name of the one that provided it."""
         return (name, given) if given is not None else (variable, self.text(variable))
 
     def boolean(self, name: str, given: object, variable: str, default: bool) -> bool:

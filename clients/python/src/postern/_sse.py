@@ -1,4 +1,4 @@
-"""Decodes server-sent events, as in the HTML standard, section 9.2. Bytes in, texts out; no I/O."""
+"""Decodes server-sent events, as in the HTML standard, section 9.2. Bytes in, strings out. No I/O."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Decoder:
             raise EventTooLarge
 
     def _lines(self) -> Iterator[bytes]:
-        """The whole lines so far. A line ends with LF, CR or CR LF; a CR LF may be split between chunks."""
+        """The complete lines so far. A line ends with LF, CR or CR LF. A CR LF may be split between chunks."""
         start = 0
         while True:
             end = self._line_end(max(start, self._scanned))

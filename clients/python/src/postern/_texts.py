@@ -1,4 +1,6 @@
-"""The texts of errors: what happened, the first problem, and what it may be due to. No text holds a query or the key."""
+"""The messages of errors: what happened, the first problem, and a possible cause. No message contains a query or the
+key.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ def of_gateway(
     problems = [_joined(detail.field, ": ", detail.message) for detail in details if detail.message not in ("", text)]
     found = [_finding(finding) for finding in findings if finding.rule]
     named = problems or found
-    # Under /v1, the text has the first of them.
+    # Under /v1, the message already contains the first one.
     said = "" if named and named[0] in text else first(named)
     return f"{text}{said}{hint}{in_parentheses(*known)}"
 
@@ -33,12 +35,12 @@ def of_other_server(prepared: Prepared, settings: Settings, status: int, headers
 
 
 def of_page(prepared: Prepared, settings: Settings) -> str:
-    """`The response is an HTML page from https://…/api/ai/complete`, of a status of success."""
+    """`The response is an HTML page from https://…/api/ai/complete`, for a success status."""
     return f"The response is an HTML page{_from(prepared, settings, True)}"
 
 
 def is_page(headers: Mapping[str, str]) -> bool:
-    """Whether a response is for people, as that of a proxy or a sign-in."""
+    """Whether a response is meant for people, such as a proxy's or a sign-in page."""
     return headers.get("content-type", "").startswith("text/html")
 
 
@@ -51,7 +53,7 @@ def _from(prepared: Prepared, settings: Settings, is_asking: bool) -> str:
 
 
 def key_hint(path: str, key: str) -> str:
-    """Which kind of key a call needs, if the client's is of the other."""
+    """Which kind of key a call needs, if the client has the other kind."""
     if key.startswith("pk_") and path.startswith(("/api/ai/", "/api/governor/")):
         return "; this call needs a gateway key (sk_…)"
     if key.startswith("sk_") and path.startswith(("/api/violations", "/api/models-registry", "/api/compliance/")):
@@ -76,7 +78,7 @@ def of_issues(text: str, issues: Sequence[Issue]) -> str:
 
 
 def first(problems: Sequence[str]) -> str:
-    """The first problem after a colon, and how many follow."""
+    """The first problem after a colon, and how many more there are."""
     if not problems:
         return ""
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
@@ -84,7 +86,7 @@ def first(problems: Sequence[str]) -> str:
 
 
 def in_parentheses(*known: object) -> str:
-    """What is known, in parentheses."""
+    """The known details, in parentheses."""
     texts = [str(part) for part in known if part]
     return f" ({', '.join(texts)})" if texts else ""
 
@@ -110,7 +112,7 @@ def _origin(settings: Settings) -> str:
 
 
 def _reason(cause: Exception) -> str:
-    """The system's text if there is one, since anyio hides it behind "All connection attempts failed"."""
+    """The system's message if there is one, because anyio hides it behind "All connection attempts failed"."""
     error: BaseException | None = cause
     for _ in range(10):
         if error is None or (isinstance(error, OSError) and error.errno is not None):
@@ -120,7 +122,7 @@ def _reason(cause: Exception) -> str:
 
 
 def _behind(error: BaseException) -> BaseException | None:
-    """What an error comes from; of a group, the first."""
+    """The cause of an error. For a group, the first cause."""
     grouped = getattr(error, "exceptions", None)
     if isinstance(grouped, tuple) and grouped:
         return cast(Any, grouped)[0]

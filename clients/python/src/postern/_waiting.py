@@ -1,6 +1,6 @@
-"""The calls of a client that wait for a pause that the gateway asked for. Pure.
+"""The calls of a client that are in a pause that the gateway asked for. Pure.
 
-Calls that were told to come back at the same moment must not do so all at once.
+Calls that the gateway asks to retry at the same moment must not all do so at once.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ MAX_SPREAD_MS = 10_000
 
 
 class Waiting:
-    """The calls that wait at this moment. Threads may share it."""
+    """The calls that are currently waiting. Threads may share it."""
 
     def __init__(self) -> None:
-        # One operation on a set is atomic, a count that is read and written is not.
+        # A single operation on a set is atomic, but reading and then writing a counter is not.
         self._calls: set[object] = set()
 
     @contextmanager
     def one_more(self) -> Generator[int, None, None]:
-        """Counts a call as waiting, and says how many others wait already."""
+        """Counts a call as waiting and returns how many others are already waiting."""
         call = object()
         self._calls.add(call)
         try:
@@ -31,5 +31,5 @@ class Waiting:
 
 
 def spread_ms(others: int, random: Callable[[], float]) -> float:
-    """What a call adds to the pause that it was asked for, if others wait already: milliseconds."""
+    """The milliseconds that a call adds to the requested pause if others are already waiting."""
     return (0.75 + 0.25 * random()) * min(EACH_MS * others, MAX_SPREAD_MS) if others else 0.0

@@ -1,6 +1,6 @@
-"""Verifies the webhooks of the gateway. No I/O but for the variable and the clock.
+"""Verifies the webhooks of the gateway. No I/O except for the variable and the clock.
 
-The signatures are those of Standard Webhooks
+The signatures follow Standard Webhooks
 (https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md).
 """
 
@@ -43,7 +43,7 @@ _EVENTS: Mapping[str, type[WebhookEvent]] = {
 
 
 class Headers(Protocol):
-    """The headers of a request, as web frameworks have them: a dict, or an object with `items`."""
+    """The headers of a request, as web frameworks provide them: a dict, or an object with `items`."""
 
     def items(self) -> Iterable[tuple[str, str]]:
         """Names (in any case) with values."""
@@ -57,7 +57,7 @@ def verify_webhook(
     secret: str | Sequence[str] | None = None,
     tolerance_ms: int = 300_000,
 ) -> WebhookEvent:
-    """Verifies that the gateway has sent a webhook, and returns its event.
+    """Verifies that the gateway sent a webhook, and returns its event.
 
     A repeated delivery has the same `id`, so skip the IDs that you have seen.
 
@@ -97,7 +97,7 @@ def _now_ms() -> float:
 
 
 def _signers(secret: object) -> list[hmac.HMAC]:
-    """An HMAC for each secret. Neither it nor an error shows one."""
+    """An HMAC for each secret. Neither this object nor an error reveals a secret."""
     given = os.environ.get("POSTERN_WEBHOOK_SECRET", "") if secret is None else secret
     texts: Any = re.split(r"[ ,]+", given.strip(" ,")) if isinstance(given, str) else given
     if secret is None and texts == [""]:
@@ -144,7 +144,9 @@ def _signature_headers(headers: Headers) -> list[str]:
 
 
 def _is_signed(text: bytes, signatures: str, signers: Sequence[hmac.HMAC]) -> bool:
-    """Whether any signature of the version 1 is by any signer. The time does not tell how much of one fits."""
+    """Whether any version 1 signature matches any signer. The time it takes does not reveal how much of a signature
+    matches.
+    """
     for signer in signers:
         signer.update(text)
     wanted = [base64.b64encode(signer.digest()) for signer in signers]

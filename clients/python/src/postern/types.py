@@ -1,7 +1,7 @@
-"""The values of this library: what methods take (`…Param`, `…Options`) and what they return.
+"""The types of this library: arguments (`…Param`, `…Options`) and results of methods.
 
-Results are frozen dataclasses. Their `raw` is the JSON object as it arrived, with the members that this version of the
-library does not know. Times are texts in RFC 3339, in UTC.
+Results are frozen dataclasses. Their `raw` is the JSON object as it arrived, including fields that this version of
+the library does not know. Times are RFC 3339 strings in UTC.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ RegistryState = Literal["discovered", "pending", "approved", "restricted", "depr
 TransitionTarget = Literal["pending", "approved", "restricted", "deprecated", "retired", "blocked"]
 """The states that a model can be changed to."""
 RiskTier = Literal["minimal", "limited", "high", "unacceptable"]
-"""The risk of a model's use, as the project assesses it."""
+"""The risk of using a model, as assessed by the project."""
 ExportType = Literal["inventory", "policies", "violations", "access", "usage", "audit"]
 """The kind of data that is exported."""
 LogRecord = Mapping[str, Any]
@@ -51,18 +51,18 @@ def _raw() -> Raw:
 
 
 class TextPartParam(TypedDict):
-    """A text as a part of a message."""
+    """Text as a part of a message."""
 
     type: Literal["text"]
     text: str
 
 
 class ImagePartParam(TypedDict):
-    """An image, in a message of the user."""
+    """An image, in a message from the user."""
 
     type: Literal["image"]
     imageUrl: str
-    """An `https://` address or a data URL."""
+    """An `https://` URL or a data URL."""
 
 
 class _FilePart(TypedDict):
@@ -72,8 +72,9 @@ class _FilePart(TypedDict):
 
 
 class FilePartParam(_FilePart, total=False):
-    """A file such as a PDF, in a message of the user: `type` is `file`, and `fileData` a data URL, such as
-    `data:application/pdf;base64,…`."""
+    """A file such as a PDF, in a message from the user. `type` is `file`, and `fileData` is a data URL, such as
+    `data:application/pdf;base64,…`.
+    """
 
     name: str
 
@@ -83,7 +84,7 @@ ContentPartParam = Union[TextPartParam, ImagePartParam, FilePartParam]
 
 
 class ToolCallParam(TypedDict):
-    """A tool call of the model, as it was returned."""
+    """The model's tool call, as it was returned."""
 
     id: str
     name: str
@@ -91,7 +92,7 @@ class ToolCallParam(TypedDict):
 
 
 class ContentMessageParam(TypedDict):
-    """What somebody says."""
+    """A message of the system, the user or the model."""
 
     role: Literal["system", "user", "assistant"]
     content: Union[str, Sequence[ContentPartParam]]
@@ -103,7 +104,7 @@ class _ToolCallMessage(TypedDict):
 
 
 class ToolCallMessageParam(_ToolCallMessage, total=False):
-    """The model's message with tool calls: `role` is `assistant`, and `toolCalls` those of its answer."""
+    """The model's message with tool calls: `role` is `assistant`, and `toolCalls` are those of its completion."""
 
     content: Union[str, Sequence[TextPartParam]]
 
@@ -118,7 +119,7 @@ class ToolMessageParam(TypedDict):
 
 
 MessageParam = Union[ContentMessageParam, ToolCallMessageParam, ToolMessageParam]
-"""A message of a conversation. Its members have their names on the wire."""
+"""A message of a conversation. Its fields have their JSON names."""
 
 
 class _Tool(TypedDict):
@@ -180,12 +181,12 @@ class LegacySchemaModel(Protocol):
 
 
 class GovernorOptions(TypedDict, total=False):
-    """Tightens the project's Governor. Nothing can be loosened: the project's policy applies anyway."""
+    """Tightens the project's Governor. It cannot loosen anything, because the project's policy always applies."""
 
     enabled: bool
     """Send these settings, and raise BlockedByPolicyError for a blocked request. Default true."""
     strict_mode: bool
-    """Block instead of a review."""
+    """Block requests instead of marking them for review."""
     auto_approve_threshold: int
     """The highest risk score that is approved, 0 to 100."""
 
@@ -196,11 +197,11 @@ class LoggingOptions(TypedDict, total=False):
     level: LogLevel
     """Default `warn`."""
     pretty: bool
-    """Lines for people instead of JSON. Default false."""
+    """Human-readable lines instead of JSON. Default false."""
     content: bool
     """Log bodies of requests and responses, at the level `debug`. Default false."""
     logger: Union[std_logging.Logger, Callable[[LogRecord], object]]
-    """Gets the records instead of standard error."""
+    """Receives the records instead of standard error."""
 
 
 # The headers of a response
@@ -208,7 +209,7 @@ class LoggingOptions(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Attempt:
-    """One request of the gateway to a provider."""
+    """One request that the gateway sent to a provider."""
 
     target: str
     """Provider and model, such as `openai/gpt-4.1`."""
@@ -218,7 +219,7 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Attempts:
-    """The gateway's requests to providers: none for an answer from the cache, and with a development key."""
+    """The gateway's requests to providers. There are none for a cached response or a development key."""
 
     count: int
     targets: Sequence[Attempt] = ()
@@ -252,7 +253,7 @@ class GovernorDecision:
 
 @dataclass(frozen=True)
 class RateLimit:
-    """The limits of the key. Resets are in seconds; a field is None without such a limit."""
+    """The limits of the key. Resets are in seconds. A field is None if there is no such limit."""
 
     limit_requests: int | None = None
     """Remaining requests in the window that has the fewest left."""
@@ -266,7 +267,7 @@ class RateLimit:
 
 @dataclass(frozen=True)
 class Meta:
-    """What the gateway says about a response in its headers. Absent headers are None."""
+    """The gateway's metadata about a response, from its headers. Absent headers are None."""
 
     request_id: str | None = None
     """The request ID, as in the gateway's log."""
@@ -287,7 +288,7 @@ class Meta:
     """The output limit that the gateway set because the request had none."""
     deprecation: Deprecation | None = None
     registry_warning: str | None = None
-    """The model's state, if the project's registry only warns about it."""
+    """The model's state, if the project's registry warns about it instead of refusing it."""
     governor: GovernorDecision | None = None
     replayed: bool = False
     """Whether this is the stored response of an earlier request with the same idempotency key."""
@@ -296,7 +297,7 @@ class Meta:
 
 @dataclass(frozen=True)
 class ResponseInfo:
-    """The response behind a result."""
+    """The response that a result came from."""
 
     status: int
     headers: Mapping[str, str]
@@ -307,7 +308,7 @@ class ResponseInfo:
 
 @dataclass(frozen=True)
 class WithResponse(Generic[T]):
-    """A result, and the response that it came in."""
+    """A result and the response that it came from."""
 
     data: T
     response: ResponseInfo
@@ -325,7 +326,7 @@ class Usage:
     completion_tokens: int
     total_tokens: int
     cost_cents: float
-    """The exact cost in cents; 0 if the answer came from the cache."""
+    """The exact cost in cents; 0 if the response came from the cache."""
 
 
 @dataclass(frozen=True)
@@ -340,17 +341,17 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Governance:
-    """The Governor's decisions about the request and the answer."""
+    """The Governor's decisions about the request and the response."""
 
     input: Verdict
     output: Verdict | None
-    """None for an answer from the cache."""
+    """None for a cached response."""
     policy_version: int
 
 
 @dataclass(frozen=True)
 class ToolCall:
-    """A call of a tool by the model."""
+    """The model's call to a tool."""
 
     id: str
     """Repeated as the `toolCallId` of the message with its result."""
@@ -361,7 +362,7 @@ class ToolCall:
 
 @dataclass(frozen=True)
 class Completion:
-    """A model's answer."""
+    """A completion."""
 
     text: str
     provider: str
@@ -369,7 +370,7 @@ class Completion:
     model: str
     """The model that served the request."""
     cache_hit: bool
-    """Whether the answer comes from the gateway's cache."""
+    """Whether the response comes from the gateway's cache."""
     usage: Usage
     governor: Governance | None = None
     """None if the Governor is off."""
@@ -380,17 +381,19 @@ class Completion:
     attempts: int = 0
     """Provider calls; 0 for a cached response or a development key."""
     latency_ms: int = 0
-    """Milliseconds that the gateway took."""
+    """Time that the gateway took, in milliseconds."""
     meta: Meta = field(default_factory=Meta, metadata={"wire": ""}, repr=False)
     raw: Raw = field(default_factory=_raw, repr=False, compare=False)
 
 
 @dataclass(frozen=True)
 class ParsedCompletion(Completion, Generic[T]):
-    """A model's answer that `schema` accepted."""
+    """A completion whose output `schema` accepted."""
 
     data: T = field(kw_only=True)
-    """What `schema` returned. None, whatever its type, if the answer has tool calls and no text: only with `tools`."""
+    """The value that `schema` returned. Whatever its type, it is None if the completion has tool calls but no text.
+    This happens only with `tools`.
+    """
 
 
 @dataclass(frozen=True)
@@ -399,7 +402,7 @@ class TokenCount:
 
     prompt_tokens: int
     estimated: bool
-    """Whether the gateway estimated it; if not, the provider counted it."""
+    """Whether the gateway estimated the number. If not, the provider counted the tokens."""
     provider: str
     """The provider whose model would be called first; `mock` for development keys."""
     model: str
@@ -410,7 +413,7 @@ class TokenCount:
 
 @dataclass(frozen=True)
 class Embedding:
-    """Vectors of texts."""
+    """The embedding vectors of texts."""
 
     embeddings: Sequence[Sequence[float]]
     """One vector for each text, in the same order."""
@@ -423,7 +426,7 @@ class Embedding:
     attempts: int = 0
     """Provider calls; 0 for cached vectors or a development key."""
     latency_ms: int = 0
-    """Milliseconds that the gateway took."""
+    """Time that the gateway took, in milliseconds."""
     governor: Governance | None = None
     """None if the Governor is off."""
     meta: Meta = field(default_factory=Meta, metadata={"wire": ""}, repr=False)
@@ -432,16 +435,16 @@ class Embedding:
 
 @dataclass(frozen=True)
 class Issue:
-    """A problem of a model's answer."""
+    """A problem with a model's output."""
 
     message: str
     path: Sequence[str | int] = ()
-    """Member names and array indexes from the answer's root."""
+    """Field names and array indexes, from the root of the output."""
 
 
 @dataclass(frozen=True)
 class DeltaEvent:
-    """The next piece of a streamed answer."""
+    """The next piece of a streamed completion."""
 
     type: Literal["delta"]
     text: str
@@ -468,13 +471,13 @@ class ToolCallDeltaEvent:
     index: int
     """The same as in the beginning of the call."""
     arguments: str
-    """A piece of a JSON text."""
+    """A piece of JSON text."""
     raw: Raw = field(default_factory=_raw, repr=False, compare=False)
 
 
 @dataclass(frozen=True)
 class DoneEvent:
-    """The end of a streamed answer."""
+    """The end of a streamed completion."""
 
     type: Literal["done"]
     provider: str
@@ -487,7 +490,7 @@ class DoneEvent:
     attempts: int = 0
     """Provider calls; 0 for a cached response or a development key."""
     latency_ms: int = 0
-    """Milliseconds that the gateway took."""
+    """Time that the gateway took, in milliseconds."""
     raw: Raw = field(default_factory=_raw, repr=False, compare=False)
 
 
@@ -500,10 +503,10 @@ ChatEvent = Union[DeltaEvent, ToolCallEvent, ToolCallDeltaEvent, DoneEvent]
 
 @dataclass(frozen=True)
 class Problem:
-    """A problem of a request."""
+    """A problem with a request."""
 
     field: str
-    """A member such as `messages[2].role`, a header, a query parameter, `path`, `method` or `body`."""
+    """A field such as `messages[2].role`, a header, a query parameter, `path`, `method` or `body`."""
     message: str
     """Continues a sentence that starts with the field: `must be a number between 0 and 2, got 3`."""
 
@@ -552,7 +555,7 @@ class Budget:
 
 @dataclass(frozen=True)
 class CacheUsage:
-    """Lookups of the cache."""
+    """Lookups in the cache."""
 
     hits: int
     misses: int
@@ -575,9 +578,9 @@ class ModelUsage:
     """Usage of one model."""
 
     requests: int
-    """With those that the cache answered."""
+    """Including requests served from the cache."""
     tokens: int
-    """Without answers from the cache."""
+    """Excluding responses from the cache."""
     cost: float
     """In dollars."""
     prompt_cache: PromptCacheUsage = PromptCacheUsage()
@@ -586,7 +589,7 @@ class ModelUsage:
 
 @dataclass(frozen=True)
 class TimeSpan:
-    """Start, and end (exclusive)."""
+    """A start and an end (exclusive)."""
 
     start: str
     end: str
@@ -636,7 +639,7 @@ class Validation(ValidationResult):
 
 @dataclass(frozen=True)
 class BatchValidation:
-    """The Governor's decisions about `texts`, in their order."""
+    """The Governor's decisions about `texts`, in the same order."""
 
     results: Sequence[ValidationResult]
     policy_version: int
@@ -681,7 +684,7 @@ class Violation:
     version: int
     """Pass it to `update`, so that no other change is overwritten."""
     fingerprint: str | None
-    """Equal for equal matches of a project; None for rules without a match."""
+    """Equal matches in a project have equal fingerprints. None for rules without a match."""
     excerpt: str | None
     """The last two characters of personal data."""
     first_at: str
@@ -719,7 +722,7 @@ class Approval:
 
 @dataclass(frozen=True)
 class Transition:
-    """A change of a model's state."""
+    """A change to a model's state."""
 
     from_state: str = field(metadata={"wire": "from"})
     to_state: str = field(metadata={"wire": "to"})
@@ -765,7 +768,7 @@ class RegistryEntry:
     review_overdue: bool
     """The review date has passed, and the model is not retired."""
     first_seen: str | None = None
-    """The day, in the last 90 days; None if the model was not used."""
+    """The day of the last use in the last 90 days; None if the model was not used."""
     last_seen: str | None = None
     requests: int | None = None
     """Requests in the last 90 days."""
@@ -782,7 +785,7 @@ class ExportLine:
     """A line of a compliance export."""
 
     line: str
-    """The line as the server sent it, without its line break: hashes and signatures are of these characters."""
+    """The line as the server sent it, without its line break: hashes and signatures cover exactly these characters."""
     data: Raw
     """The JSON object."""
 
@@ -794,7 +797,7 @@ class ExportLine:
 
 @dataclass(frozen=True)
 class ProjectInfo:
-    """The project of a summary."""
+    """The project that a summary describes."""
 
     id: str
     name: str
@@ -804,10 +807,10 @@ class ProjectInfo:
 
 @dataclass(frozen=True)
 class GovernorCoverage:
-    """What the Governor checks."""
+    """The Governor's checks."""
 
     available: bool
-    """Whether the project's plan has the Governor."""
+    """Whether the project's plan includes the Governor."""
     enabled: bool
     strict_mode: bool
     auto_approve_threshold: int
@@ -833,7 +836,7 @@ class GovernorCoverage:
 
 @dataclass(frozen=True)
 class RegistryCoverage:
-    """How the used models compare with the registry."""
+    """How the models in use compare with the registry."""
 
     enforcement: str
     """`off`, `warn` or `enforce`."""

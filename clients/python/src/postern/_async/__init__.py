@@ -1,1 +1,1 @@
-"""The asynchronous client. `_sync` is made from it by tools/unasync.py."""
+"""The asynchronous client. tools/unasync.py generates `_sync` from it."""

@@ -160,7 +160,7 @@ class AsyncAI:
         headers: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None,
     ) -> Completion | ParsedCompletion[Any]:
-        """Gets a model's answer.
+        """Gets a completion from a model.
 
         Args:
             messages: The conversation, oldest message first.
@@ -318,11 +318,12 @@ class AsyncAI:
         headers: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None,
     ) -> PendingChat[AsyncChatStream] | PendingChat[AsyncParsedChatStream[Any]]:
-        """Streams a model's answer. Use it as a context manager, so that the connection is closed in any case.
+        """Streams a completion. Use the result as a context manager, so that the connection is always closed.
 
-        The arguments are those of `complete`. `timeout_ms` is the time to the response headers, and then the longest
-        pause between two pieces. After the headers nothing is retried; a stream that fails raises a StreamError after
-        the events before the failure. With a `schema`, the stream has `data`, and the whole answer is checked at the end.
+        The arguments are those of `complete`. `timeout_ms` is the time until the response headers arrive, and then
+        the longest pause between two pieces. After the headers, nothing is retried. If the stream fails, a
+        StreamError is raised after the events that preceded the failure. With a `schema`, the stream has `data`, and
+        the complete output is validated at the end.
         """
         params, options = taken(locals())
         call = chat_call(params, options)
@@ -358,7 +359,8 @@ class AsyncAI:
     ) -> TokenCount:
         """Counts the tokens of the prompt that `complete` would send with these arguments: messages, tools and schema.
 
-        Costs nothing, but counts toward the key's limits of requests. `estimated` is true if the provider did not count.
+        Costs nothing, but counts toward the key's request limits. `estimated` is true if the provider did not count
+        the tokens.
         """
         params, options = taken(locals())
         return await self._transport.call(_calls.count_tokens(params, options))

@@ -24,9 +24,10 @@ Self = TypeVar("Self", bound="AsyncPostern")
 
 
 class AsyncPostern(AsyncEndpoints):
-    """A client of a Postern gateway. Make one, share it, and close it at the end, or use it as a context manager.
+    """A client for a Postern gateway. Create one, share it, and close it when you are done, or use it as a context
+    manager.
 
-    Each option that is not given is taken from its variable.
+    An option that is not given is read from its environment variable.
 
     Args:
         api_key: An API key of the gateway (POSTERN_API_KEY), or a function that returns it before each attempt.
@@ -52,7 +53,7 @@ class AsyncPostern(AsyncEndpoints):
     usage: AsyncUsageAPI
     """Usage and budget."""
     health: AsyncHealthAPI
-    """The key's state."""
+    """The status of the key."""
     governor: AsyncGovernorAPI
     """Checks of texts."""
     violations: AsyncViolations
@@ -104,7 +105,7 @@ class AsyncPostern(AsyncEndpoints):
         self.compliance = AsyncCompliance(self._transport)
 
     async def close(self) -> None:
-        """Closes the connections. Calls after it raise a ConfigurationError."""
+        """Closes the connections. Later calls raise a ConfigurationError."""
         await self._transport.close()
 
     async def __aenter__(self: Self) -> Self:

@@ -36,10 +36,10 @@ class AsyncCompliance:
         headers: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None,
     ) -> AsyncExport:
-        """Exports compliance data. Iterating over the result gets all pages, and gives the lines as they were sent.
+        """Exports compliance data. Iterating over the result fetches all pages and yields the lines as they were sent.
 
-        The first line of each page is a header. Write each `line` and a line break to a file, and `postern-verify`
-        checks it offline.
+        The first line of each page is a header. Write each `line` and a line break to a file, which `postern-verify`
+        can then check offline.
 
         Args:
             type: The kind of data; the gateway's default is `audit`.
@@ -64,7 +64,7 @@ class AsyncCompliance:
         headers: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None,
     ) -> Raw:
-        """Gets the project's models as a bill of materials, a document in CycloneDX 1.7."""
+        """Gets the project's models as a bill of materials, a CycloneDX 1.7 document."""
         return await self._transport.call(_calls.bom(CallOptions(timeout_ms, retries, headers=headers, query=query)))
 
     async def summary(
@@ -75,7 +75,7 @@ class AsyncCompliance:
         headers: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None,
     ) -> ComplianceSummary:
-        """Gets a summary: what the Governor checks, the registry, open violations, retention and chains."""
+        """Gets a summary: the Governor's checks, the registry, open violations, retention and chains."""
         return await self._transport.call(_calls.summary(CallOptions(timeout_ms, retries, headers=headers, query=query)))
 
 

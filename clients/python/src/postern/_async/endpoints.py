@@ -1,4 +1,4 @@
-"""Endpoints that have no method."""
+"""Endpoints without their own method."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class AsyncEndpoints:
         headers: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None,
     ) -> Any:
-        """Gets the JSON of an endpoint that has no method.
+        """Gets JSON from an endpoint without its own method.
 
         Args:
             path: The path as it is sent, such as `/v1/models`, without a query.
@@ -59,9 +59,10 @@ class AsyncEndpoints:
         headers: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None,
     ) -> Any:
-        """Sends JSON to an endpoint that has no method, such as `/v1/responses`, and returns the JSON of its response.
+        """Sends JSON to an endpoint without its own method, such as `/v1/responses`, and returns the JSON of its
+        response.
 
-        After a lost response it is repeated only with an idempotency key, which the endpoint must know.
+        After a lost response, the request is repeated only with an idempotency key, which the endpoint must support.
 
         Args:
             path: The path as it is sent, without a query.

@@ -14,10 +14,10 @@ from .with_response import wrapped
 
 
 class AsyncModels:
-    """`client.models`. Needs a project key (`pk_`) with the permission `registry`, or `registry.edit` for changes; any key may call
-    `available`.
+    """`client.models`. Needs a project key (`pk_`) with the permission `registry`, or `registry.edit` for changes.
+    Any key may call `available`.
 
-    Changes are repeated only if the gateway has certainly changed nothing.
+    Changes are retried only if the gateway is certain not to have made them.
     """
 
     def __init__(self, transport: AsyncTransport) -> None:
@@ -40,9 +40,9 @@ class AsyncModels:
         headers: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None,
     ) -> PendingPage[RegistryEntry]:
-        """Lists models by name, also those that the project used but that have no entry.
+        """Lists models by name, including those that the project used but that have no entry.
 
-        Iterating over the page gives the models of all pages. A page's `raw` has the project's `enforcement`.
+        Iterating over the page yields the models of all pages. A page's `raw` has the project's `enforcement`.
 
         Args:
             q: Only models whose name contains this text.
@@ -128,7 +128,7 @@ class AsyncModels:
         headers: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None,
     ) -> RegistryEntry:
-        """Changes a model's entry. Arguments that are not given keep their values; None empties one.
+        """Changes a model's entry. Fields whose arguments are not given keep their values. None clears a field.
 
         Args:
             version: The `version` that the change is based on. If it is out of date, a ConflictError is raised.

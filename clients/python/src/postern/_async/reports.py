@@ -22,7 +22,7 @@ from .with_response import wrapped
 
 
 class AsyncHealthAPI:
-    """Whether the key works: `client.health`. Any kind of key may be used."""
+    """Whether the key works: `client.health`. Any kind of key is accepted."""
 
     def __init__(self, transport: AsyncTransport) -> None:
         self._transport = transport
@@ -40,7 +40,7 @@ class AsyncHealthAPI:
         headers: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None,
     ) -> Health:
-        """Confirms that the key is active, and returns the ID of its project."""
+        """Confirms that the key is active and returns the ID of its project."""
         return await self._transport.call(_calls.health(CallOptions(timeout_ms, retries, headers=headers, query=query)))
 
 
@@ -83,7 +83,9 @@ class AsyncUsageAPI:
         return await self._transport.call(_calls.usage(params, options))
 
     async def _own_project(self, options: CallOptions) -> str:
-        """The project of the key. A function may return keys of several projects, so its project is asked for each time."""
+        """The project of the key. A function may return keys of several projects, so the project is looked up each
+        time.
+        """
         projects = self._transport.projects
         if "own" in projects:
             return projects["own"]
@@ -151,7 +153,7 @@ class AsyncGovernorAPI:
         headers: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None,
     ) -> Validation | BatchValidation:
-        """Checks a text, up to 100 texts, or a conversation against the project's policy. Calls no model.
+        """Checks a text, up to 100 texts, or a conversation against the project's policy. Does not call a model.
 
         Exactly one of `text`, `texts` and `messages` is required.
         """

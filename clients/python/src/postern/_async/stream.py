@@ -1,4 +1,4 @@
-"""A streamed answer."""
+"""A streamed completion."""
 
 from __future__ import annotations
 
@@ -18,9 +18,11 @@ T = TypeVar("T")
 
 
 class AsyncChatStream:
-    """The events of a streamed answer, as they arrive: `delta` with a piece of the text, events of tool calls, then one `done`.
+    """The events of a streamed completion, as they arrive: `delta` with a piece of the text, tool call events, then
+    one `done`.
 
-    The events can be iterated over once. Leaving a loop over them, or the `with` block, closes the connection, which ends the request.
+    You can iterate over the events once. Leaving the loop or the `with` block closes the connection, which ends the
+    request.
     """
 
     def __init__(self, transport: AsyncTransport, attempt: AsyncAttempt, state: ChatState) -> None:
@@ -41,7 +43,7 @@ class AsyncChatStream:
 
     @property
     def meta(self) -> Meta:
-        """What the gateway said in the headers. The cost comes at the end: see `usage()`."""
+        """The gateway's metadata from the headers. The cost comes at the end: see `usage()`."""
         return self._state.reply.meta
 
     @property
@@ -75,15 +77,15 @@ class AsyncChatStream:
             await self.close()
 
     async def text(self) -> str:
-        """Reads to the end, and returns the whole text, with the part that was read before."""
+        """Reads to the end and returns the complete text, including the part that was read before."""
         return (await self._whole()).text
 
     async def usage(self) -> Usage:
-        """Reads to the end, and returns tokens and cost."""
+        """Reads to the end and returns tokens and cost."""
         return (await self._whole()).usage
 
     async def final(self) -> Completion:
-        """Reads to the end, and returns the whole answer."""
+        """Reads to the end and returns the complete result."""
         return await self._whole()
 
     async def _whole(self) -> Completion:
@@ -92,12 +94,12 @@ class AsyncChatStream:
         return self._state.completion()
 
     async def close(self) -> None:
-        """Closes the connection. Reading on raises APIAbortedError, unless the answer is whole."""
+        """Closes the connection. Continuing to read raises APIAbortedError, unless the completion is complete."""
         self._is_closed = True
         await self._attempt.close()
 
     async def _chunk(self) -> bytes:
-        """The next piece of the body; b"" at its end."""
+        """The next piece of the body; b"" at the end."""
         chunks = self._chunks
         if self._is_closed or chunks is None:
             if self._state.done is None:
@@ -116,7 +118,7 @@ class AsyncChatStream:
         return APIAbortedError("The stream was closed before its end.")
 
     def _end(self) -> None:
-        """Logs a stream that is read to its end for the first time."""
+        """Logs a stream the first time it is read to its end."""
         if not self._is_logged:
             self._is_logged = True
             for record in self._state.end_records(self._transport.settings.logging.content):
@@ -141,10 +143,12 @@ class AsyncChatStream:
 
 
 class AsyncParsedChatStream(AsyncChatStream, Generic[T]):
-    """A streamed answer that `schema` checks. Its events are those of any stream: they arrive before the check."""
+    """A streamed completion that `schema` validates. Its events are those of any stream, and they arrive before the
+    validation.
+    """
 
     async def data(self) -> T:
-        """Reads to the end, and returns what `schema` made of the answer; None if it has tool calls and no text.
+        """Reads to the end and returns the result of `schema`; None if the completion has tool calls but no text.
 
         Raises:
             OutputValidationError: The answer is not JSON, or `schema` rejected it.
@@ -152,7 +156,7 @@ class AsyncParsedChatStream(AsyncChatStream, Generic[T]):
         return (await self.final()).data
 
     async def final(self) -> ParsedCompletion[T]:
-        """Reads to the end, and returns the whole answer with `data`.
+        """Reads to the end and returns the complete result with `data`.
 
         Raises:
             OutputValidationError: The answer is not JSON, or `schema` rejected it.

@@ -43,7 +43,7 @@ class AsyncViolations:
         headers: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None,
     ) -> PendingPage[Violation]:
-        """Lists violations, newest first. Iterating over the page gives those of all pages.
+        """Lists violations, newest first. Iterating over the page yields the violations of all pages.
 
         Args:
             key: ID of an API key.
@@ -93,7 +93,8 @@ class AsyncViolations:
         headers: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None,
     ) -> Violation:
-        """Changes a violation's state or note. It is repeated only if the gateway has certainly changed nothing.
+        """Changes a violation's state or note. The change is retried only if the gateway is certain not to have made
+        it.
 
         Args:
             note: None removes the note.
