@@ -6,8 +6,8 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// await issues an action that an event answers. It panics if the ID is already outstanding, because the two replies
-// would be indistinguishable.
+// await issues an action whose reply arrives as an event. It panics if the ID is already outstanding, because the two
+// replies would be indistinguishable.
 func (x *exchange) await(a abi.Action) {
 	if slices.Contains(x.s.outstanding, a.ID) {
 		panic("exchange: the action ID is already outstanding")
@@ -44,7 +44,7 @@ func (x *exchange) cancelWithin(first, end uint64) {
 	}
 }
 
-// call sends a command to an object near the project's region. With id 0 the exchange does not wait for the reply.
+// call sends a command to an object near the project's region. If id is 0, the exchange does not wait for the reply.
 func (x *exchange) call(id uint64, class abi.Class, name string, command []byte) {
 	a := abi.Action{Kind: abi.ActionCall, ID: id, Class: class, Name: name, Region: x.s.record.Region, Data: command}
 	if id == 0 {
@@ -72,10 +72,10 @@ func (x *exchange) random() uint64 {
 	return z ^ z>>31
 }
 
-// since returns the milliseconds since an instant, or 0 if the clock went back.
+// since returns the milliseconds since ms, or 0 if the clock has gone backward.
 func (x *exchange) since(ms uint64) uint64 { return x.now - min(x.now, ms) }
 
-// enter sets the phase. No other function does.
+// enter sets the phase. All phase changes go through it.
 func (x *exchange) enter(p phase) {
 	if p != x.s.phase && !x.mayEnter.has(p) {
 		panic("exchange: the row does not lead to this phase")

@@ -9,13 +9,13 @@ import (
 	"github.com/postern-ai/postern/core/policy"
 )
 
-// maxRounds limits how often an exchange calls admit: it repeats the call with a newer record or with a grant.
+// maxRounds limits how often an exchange calls admit. It repeats the call when it has a newer record or a grant.
 const maxRounds = 32
 
 // admitUncounted admits a request that does not count against any limit.
 func (x *exchange) admitUncounted() { x.admit(keymeter.ModeCheck) }
 
-// admitValidation admits a request that counts against the limits and costs nothing, even if it is rejected.
+// admitValidation admits a request that counts against the limits, even if it is rejected, and costs nothing.
 func (x *exchange) admitValidation() { x.admit(keymeter.ModeCount) }
 
 // admitCount does the same for a request that names a model.
@@ -24,7 +24,8 @@ func (x *exchange) admitCount() {
 	x.admit(keymeter.ModeCount)
 }
 
-// admitCompletion admits a request that costs money, after a cache lookup. Rejections only count against the limits.
+// admitCompletion admits a request that costs money, after a cache lookup. A rejected request only counts against the
+// limits.
 func (x *exchange) admitCompletion() {
 	x.rejectForbidden()
 	switch {
@@ -37,7 +38,8 @@ func (x *exchange) admitCompletion() {
 	}
 }
 
-// rejectForbidden rejects a request whose key may use no target of the model, and completes errors about unknown models.
+// rejectForbidden rejects a request whose key cannot use any of the model's targets, and completes errors about
+// unknown models.
 func (x *exchange) rejectForbidden() {
 	switch s := &x.s; {
 	case s.rejected == fault.None && !x.allowsAny():
@@ -47,8 +49,8 @@ func (x *exchange) rejectForbidden() {
 	}
 }
 
-// admitReserved admits a completion: as a cache hit, or with a reservation. For the latter, the lookup in the KV
-// cache runs in parallel.
+// admitReserved admits a completion, either as a cache hit or with a reservation. With a reservation, the KV cache
+// lookup runs in parallel.
 func (x *exchange) admitReserved() {
 	if x.s.hit.found {
 		x.admit(keymeter.ModeHit)
@@ -64,7 +66,7 @@ func (x *exchange) admitReserved() {
 // admit calls the key's meter.
 func (x *exchange) admit(mode keymeter.Mode) { x.admitIn(phaseAdmit, mode) }
 
-// admitIn calls the key's meter, and waits for its reply in a phase.
+// admitIn calls the key's meter, and waits for its reply in phase p.
 func (x *exchange) admitIn(p phase, mode keymeter.Mode) {
 	s := &x.s
 	command := keymeter.Admit{
@@ -119,14 +121,15 @@ func (x *exchange) admitReply() (reply keymeter.AdmitReply, ok bool) {
 	return reply, true
 }
 
-// admittedUnheard notes that the meter may have admitted the request, and that its reply was lost. The refusal releases the
-// reservation. The admission has stored all violations or none, so the settlement must not repeat them.
+// admittedUnheard notes that the meter may have admitted the request, and that its reply was lost. The refusal
+// releases the reservation. The meter stores either all of the violations or none with the admission, so the
+// settlement must not repeat them.
 func (x *exchange) admittedUnheard() {
 	x.s.admission.admitted = true
 	x.takeViolations()
 }
 
-// onAdmit takes the meter's verdict.
+// onAdmit handles the meter's verdict.
 func (x *exchange) onAdmit() {
 	reply, ok := x.admitReply()
 	if !ok {
@@ -159,7 +162,7 @@ func (x *exchange) refuseAdmission(reply *keymeter.AdmitReply) {
 	case keymeter.RateLimited:
 		if x.s.rejected != fault.None && x.s.rejected != fault.Blocked {
 			// A rejected request fails anyway, so its own error takes precedence over the rate limit. A block does
-			// not: its violation was not recorded, and callers could probe the policy without a limit.
+			// not take precedence: its violation was not recorded, so callers could probe the policy without limit.
 			x.respondRejection()
 			return
 		}
@@ -185,7 +188,7 @@ func (x *exchange) refuseAdmission(reply *keymeter.AdmitReply) {
 	}
 }
 
-// inProgressRetryMs is the Retry-After while other requests of the key are in progress.
+// inProgressRetryMs is the Retry-After time while other requests of the key are in progress.
 const inProgressRetryMs = 1000
 
 // admitted serves the admitted request.
@@ -209,8 +212,8 @@ func (x *exchange) requestGrant() {
 	x.callGrant(idGrant, &x.s.admission.budget)
 }
 
-// onGrant admits the request again with the granted slice. If the budget is too small, it first recalls idle
-// slices from the project's other keys; only then is the budget exceeded.
+// onGrant admits the request again with the granted slice. If the budget is too small, it first recalls idle slices
+// from the project's other keys. Only if that is not enough does it report that the budget is exceeded.
 func (x *exchange) onGrant() {
 	s := &x.s
 	reply, err := x.grantReply()
@@ -226,7 +229,7 @@ func (x *exchange) onGrant() {
 	case reply.Granted:
 		s.admission.budget.accept(&reply)
 		x.admit(s.admission.mode)
-	case reply.Next > s.admission.budget.need.After: // pages must advance, so that paging terminates
+	case reply.Next > s.admission.budget.need.After: // pages must advance, or paging would never end
 		s.admission.budget.need.After = reply.Next
 		if len(reply.Recall) == 0 {
 			x.requestGrant()
@@ -247,7 +250,7 @@ func (x *exchange) onGrant() {
 // retryAdmission admits the request again after lent budget has returned to the meters.
 func (x *exchange) retryAdmission() { x.admit(x.s.admission.mode) }
 
-// outOfBudget refuses the request, unless its response is free: it is cached, or comes from a flight.
+// outOfBudget refuses the request, unless its response is free because it is cached or comes from a flight.
 func (x *exchange) outOfBudget() {
 	switch {
 	case x.s.hit.found:
@@ -264,13 +267,13 @@ func (x *exchange) outOfBudget() {
 	}
 }
 
-// onFlush takes the reply of one flushed meter.
+// onFlush handles the reply of one flushed meter.
 func (x *exchange) onFlush() {
 	x.deliverFlush(x.event.ID-idFlush+idAbsorb, &x.s.admission.budget)
 	x.afterFlush()
 }
 
-// onAbsorb takes the Ledger's acknowledgement of one meter's batches.
+// onAbsorb handles the Ledger's acknowledgment of one meter's batches.
 func (x *exchange) onAbsorb() {
 	if x.event.Code != abi.OutcomeOK {
 		x.s.admission.budget.unreachable = true
@@ -292,7 +295,7 @@ func (x *exchange) adoptRecord(encoded []byte) {
 		return
 	}
 	s := &x.s
-	movedPlan := s.record.Plan != record.Plan // the new plan may include the Governor, or not
+	movedPlan := s.record.Plan != record.Plan // the plans may differ in whether they include the Governor
 	s.record, s.haveRecord, s.encoded = record, true, encoded
 	// Cache lookups made with the old record may be wrong under the new one.
 	x.cancel(idKV)
@@ -315,7 +318,7 @@ func (x *exchange) adoptRecord(encoded []byte) {
 }
 
 // refuseUnknownKey refuses an unknown or inactive key. An inactive key is not cached as unknown, because it may be
-// reactivated at any time. A key that has a record does not count as a guess of this address.
+// reactivated at any time. A key that has a record does not count as a guess from this address.
 func (x *exchange) refuseUnknownKey(verdict keymeter.Verdict) {
 	write := abi.Action{Kind: abi.ActionWrite, Key: doc.RecordKey(x.s.keyHash), Where: abi.WhereMemory}
 	if !x.s.haveRecord && verdict == keymeter.Unknown {
@@ -326,8 +329,8 @@ func (x *exchange) refuseUnknownKey(verdict keymeter.Verdict) {
 	x.refuse(fault.InvalidKey, refusal{})
 }
 
-// onMemoryCache takes the result of the lookup in host memory. After a miss, the lookup in the shared stores runs in
-// parallel with the admission. An exchange that follows a flight leaves it to the leader.
+// onMemoryCache handles the result of the lookup in host memory. After a miss, the lookup in the shared stores runs
+// in parallel with the admission. An exchange that follows a flight leaves that lookup to the leader.
 func (x *exchange) onMemoryCache() {
 	x.noteCacheResult()
 	if !x.joinedFlight() {
@@ -355,8 +358,8 @@ func (x *exchange) onKVCacheOverBudget() {
 	x.outOfBudget()
 }
 
-// onFlightOverBudget takes a response that costs nothing, for a key whose budget is exhausted. It reads the rest of a
-// stream after the admission.
+// onFlightOverBudget handles a free response from a flight for a key whose budget is exhausted. It reads the rest of
+// a stream after the admission.
 func (x *exchange) onFlightOverBudget() {
 	data, f := x.event.Data, &x.s.flight
 	switch x.event.Code {
@@ -378,7 +381,7 @@ func (x *exchange) onFlightOverBudget() {
 	x.outOfBudget()
 }
 
-// serveCompletion answers an admitted completion from a flight or the cache, or sends it to a provider.
+// serveCompletion serves an admitted completion from a flight or the cache, or sends it to a provider.
 func (x *exchange) serveCompletion() {
 	s := &x.s
 	switch {
@@ -400,9 +403,9 @@ const (
 	// harm: every exchange calls the key's meter, which has the newest version.
 	recordKeepMs = 600_000
 	// unknownKeepMs is how long an isolate remembers that a key does not exist. This does not delay new keys, because
-	// nobody can have tried a key before it was created.
+	// nobody could have tried a key before it was created.
 	unknownKeepMs = 10_000
 )
 
-// unknownMark is stored in host memory instead of a record if the key does not exist.
+// unknownMark is stored in host memory in place of a record if the key does not exist.
 var unknownMark = []byte{0}

@@ -25,7 +25,7 @@ const (
 	chunkBytes     = 64 << 10 // limit for one chunk of a stream
 )
 
-// dispatchClassified sends the request. It no longer has to wait for a classifier.
+// dispatchClassified sends a request that no longer has to wait for a classifier.
 func (x *exchange) dispatchClassified() {
 	if x.s.dispatchMs == 0 { // otherwise the time spent following a flight counts as well
 		x.s.dispatchMs = x.now
@@ -77,8 +77,8 @@ func (x *exchange) wireCall(r *chat.Request) *wire.Call {
 	return &wire.Call{Model: x.withOwnProviderKey(x.model()), Request: r, NowMs: x.now}
 }
 
-// onUnsealed continues the attempt with the decrypted key. If decryption failed, which only the operator can fix,
-// it falls back to the next target.
+// onUnsealed continues the attempt with the decrypted key. If decryption failed, it falls back to the next target.
+// Only the operator can fix such a failure.
 func (x *exchange) onUnsealed() {
 	if !x.keepProviderKey() {
 		x.noteAttempt("sealed")
@@ -126,15 +126,15 @@ func (x *exchange) sendCompletion(body []byte) {
 	x.fetch(request)
 }
 
-// hasContent reports whether a message has a text that is not empty, or other content.
+// hasContent reports whether any message except a system message has non-empty text or other content.
 func hasContent(r *chat.Request) bool {
 	return slices.ContainsFunc(r.Messages, func(m chat.Message) bool {
 		return m.Role != chat.System && slices.ContainsFunc(m.Parts, func(p chat.Part) bool { return p.Kind != chat.Text || p.Text != "" })
 	})
 }
 
-// translated returns the request in the form for the current target. Parts that the target does not get are reported
-// as dropped; in strict mode, they are lost.
+// translated returns the request in the form for the current target. It reports parts that the target does not get as
+// dropped, or returns them as lost in strict mode.
 //
 //go:noinline
 func (x *exchange) translated(body []byte) (r chat.Request, lost []chat.Member) {
@@ -150,7 +150,7 @@ func (x *exchange) translated(body []byte) (r chat.Request, lost []chat.Member) 
 	return r, nil
 }
 
-// explainSchema adds the schema to the prompt of a model that cannot be bound to a schema.
+// explainSchema adds the schema to the prompt for a model that cannot be constrained to a schema.
 func (x *exchange) explainSchema(r *chat.Request) {
 	if text := x.s.request.schema; text != "" && r.Format.Kind != chat.FormatSchema {
 		prompt := chat.Part{Kind: chat.Text, Text: "Answer with JSON only, which matches this JSON Schema: " + jsontext.Escape(text)}
@@ -166,7 +166,8 @@ func (x *exchange) sendFiltered(body []byte) {
 	x.fetch(f.Direct(x.wireCall(&r), abi.Part{Data: api.Filter(f.Dialect, parsed.Members, x.unsupportedParams())}))
 }
 
-// translate removes and returns the parts that the target's dialect does not have.
+// translate converts the request to the target's dialect. It removes and returns the parts that the dialect does not
+// have.
 func (x *exchange) translate(r *chat.Request) []chat.Member {
 	model := x.model()
 	if x.isNative(model) && r.Dialect != chat.Native {
@@ -182,7 +183,7 @@ func (x *exchange) translate(r *chat.Request) []chat.Member {
 	return append(r.Omitted, r.Extra...)
 }
 
-// nameThinking reports thinking of earlier turns that the target cannot read, unless it is one of the target's
+// nameThinking reports thinking from earlier turns that the target cannot read, unless it is one of the target's
 // unsupported parameters.
 func (x *exchange) nameThinking(r *chat.Request) {
 	thinks := x.wire().Thinks
@@ -212,7 +213,7 @@ const (
 )
 
 // appendExtra adds the names of fields that chat.Request does not have. The caller chose these names, and they are
-// sent in a header, so they are checked and limited in number. Brackets are those of indexes.
+// sent in a header, so they are checked and limited in number. Brackets in a name enclose an index.
 func appendExtra(dropped string, extra []chat.Member) string {
 	for i, m := range extra {
 		if i == maxExtraNames || len(dropped)+len(m.Name) > maxDropped {
@@ -238,7 +239,7 @@ func (x *exchange) extraDetails(extra []chat.Member) (details []fault.Detail) {
 	return details
 }
 
-// fetch sends the request of a completion.
+// fetch sends the provider request for a completion.
 func (x *exchange) fetch(request abi.Action) {
 	if x.streams() {
 		x.fetchIn(phaseOpening, request)
@@ -247,8 +248,8 @@ func (x *exchange) fetch(request abi.Action) {
 	}
 }
 
-// fetchIn sends a request and waits for the response in a phase. Timeouts before the first content are limited to the
-// rest of the shared time limit.
+// fetchIn sends a request and waits for the response in phase p. Timeouts before the first content are capped at the
+// time left of the shared limit.
 func (x *exchange) fetchIn(p phase, request abi.Action) {
 	s := &x.s
 	s.attempts++
@@ -273,7 +274,7 @@ func (x *exchange) fetchIn(p phase, request abi.Action) {
 	x.await(request)
 }
 
-// onResponse takes a complete provider response with any status.
+// onResponse handles a complete provider response with any status.
 func (x *exchange) onResponse() {
 	x.cancel(idTick)
 	x.s.times.upstream += x.since(x.s.times.upstreamStart)
@@ -315,15 +316,16 @@ func (x *exchange) onProviderError(failure wire.Failure) {
 }
 
 // noteCredentialFailure records in the target's circuit that the provider rejected or rate-limited the deployment's
-// credentials. A failure of a project's own key is not recorded, because it says nothing about other credentials.
+// credentials. A failure of a project's own key is not recorded, because it says nothing about the deployment's
+// credentials.
 func (x *exchange) noteCredentialFailure() {
 	if !x.usesOwnProviderKey() {
 		x.noteOpened(x.circuits.Refused(&x.config.Routing, x.model().Name, x.now))
 	}
 }
 
-// retry repeats the request to the same target after a backoff. If no retry is left, or the backoff is too long,
-// it falls back to the next target.
+// retry repeats the request to the same target after a backoff. If no retries are left or the backoff is too long, it
+// falls back to the next target.
 func (x *exchange) retry(f fault.Fault, r refusal) {
 	s := &x.s
 	wait, ok := route.BackoffMs(&x.config.Routing, s.retries, r.retryMs, x.random())
@@ -336,7 +338,7 @@ func (x *exchange) retry(f fault.Fault, r refusal) {
 	x.await(abi.Action{Kind: abi.ActionWait, ID: idTimer, KeepMs: wait})
 }
 
-// next falls back to the next target. Without one, it returns the current target's error to the caller.
+// next falls back to the next target. If there is none, it returns the current target's error to the caller.
 func (x *exchange) next(f fault.Fault, r refusal) {
 	s := &x.s
 	previous := s.orderIndex
@@ -360,7 +362,7 @@ func (x *exchange) abandon() {
 	x.refuse(fault.ClientClosed, refusal{})
 }
 
-// startMock gets the body back for the built-in mock, which responds in place of a provider.
+// startMock requests the stored body for the built-in mock, which responds in place of a provider.
 func (x *exchange) startMock() {
 	if !x.testMode() {
 		x.s.lastTarget = uint64(x.currentIndex()) + 1

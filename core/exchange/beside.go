@@ -1,6 +1,6 @@
 package exchange
 
-// sideMachine is a small machine that runs beside the request.
+// sideMachine is a small state machine that runs alongside the request.
 type sideMachine struct {
 	name   string
 	states []string
@@ -8,7 +8,7 @@ type sideMachine struct {
 	state  func(*exchange) sideState
 }
 
-// sideMachines lists the machines beside the request.
+// sideMachines lists the state machines that run alongside the request.
 var sideMachines = [...]sideMachine{
 	{"classifier", []string{"off", "planned", "reading", "judging", "judged", "releasing"}, classifierRows[:], (*exchange).classifierState},
 	{"extension", []string{"idle", "meter", "ledger", "recall"}, extensionRows[:], (*exchange).extensionState},
@@ -17,7 +17,8 @@ var sideMachines = [...]sideMachine{
 	{"drain", []string{"off", "reading"}, drainRows[:], (*exchange).drainState},
 }
 
-// beside returns the machine that handles an input in the current phase. It returns nil if the request handles it.
+// beside returns the side machine that handles an input in the current phase, or nil if the request itself handles
+// it.
 func (x *exchange) beside(in input) *sideMachine {
 	switch {
 	case in == inClassifyText, in == inClassified, in == inHeldSettle:
@@ -34,7 +35,7 @@ func (x *exchange) beside(in input) *sideMachine {
 	return nil
 }
 
-// dispatchBeside calls the handler for an input of a machine beside the request.
+// dispatchBeside calls a side machine's handler for an input.
 func (x *exchange) dispatchBeside(m *sideMachine, in input) {
 	state := m.state(x)
 	x.settleEvent()
@@ -53,8 +54,8 @@ func (x *exchange) dispatchBeside(m *sideMachine, in input) {
 	panic("exchange: no row for this state and input")
 }
 
-// The drain reads the provider's output after its end mark, so that the connection can be reused. The response does
-// not wait for the drain, and a disconnect after the response ends it.
+// The drain reads the provider's output after its end mark so that the connection can be reused. The response does
+// not wait for the drain. A disconnect after the response ends the drain.
 const (
 	drainOff sideState = iota
 	drainReading

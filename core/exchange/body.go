@@ -16,7 +16,7 @@ import (
 	"github.com/postern-ai/postern/core/policy"
 )
 
-// onBody validates and parses the body, and stores its re-encoded members in a buffer.
+// onBody validates and parses the body, and stores its re-encoded fields in a buffer.
 func (x *exchange) onBody() {
 	x.readBody()
 	x.proceeds = true
@@ -60,14 +60,14 @@ func (x *exchange) parseCompletion(p *api.Parser, root gjson.Result) {
 	x.useParsed(p, &parsed)
 }
 
-// parseCount parses the body of a count of tokens.
+// parseCount parses the body of a token-count request.
 func (x *exchange) parseCount(p *api.Parser, root gjson.Result) {
 	p.Catalog = x.config
 	parsed := anthropic.ParseCount(p, root)
 	x.useParsed(p, &parsed)
 }
 
-// useParsed keeps a valid request.
+// useParsed keeps the request if it is valid.
 //
 //go:noinline
 func (x *exchange) useParsed(p *api.Parser, parsed *api.Parsed) {
@@ -84,8 +84,7 @@ func (x *exchange) useParsed(p *api.Parser, parsed *api.Parsed) {
 	}
 }
 
-// keepRequest stores the parts of the request that later steps need, and its members for targets of the same
-// dialect.
+// keepRequest stores the parts of the request that later steps need, and its fields for targets of the same dialect.
 func (x *exchange) keepRequest(parsed *api.Parsed) {
 	s, r := &x.s, &parsed.Request
 	if parsed.PromptTokens == 0 {
@@ -102,11 +101,11 @@ func (x *exchange) keepRequest(parsed *api.Parsed) {
 	x.computeCacheKey(parsed.Members)
 }
 
-// maxHashedBytes is the largest number of bytes of a request that are hashed by SHA-256 directly. Hashing a large
-// body directly would take half of the step's time.
+// maxHashedBytes is the size in bytes up to which a request is hashed with SHA-256 directly. Hashing a large body
+// directly would take half of the step's time.
 const maxHashedBytes = 16 << 10
 
-// strictVariant is the bit of a strict request in the endpoint's variant.
+// strictVariant is the bit in the endpoint's variant that marks a strict request.
 const strictVariant = 2
 
 // computeCacheKey hashes everything that the response depends on: the canonical request and the catalog version. The

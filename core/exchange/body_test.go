@@ -9,7 +9,7 @@ import (
 	"github.com/postern-ai/postern/core/keymeter"
 )
 
-// claudeCompletion runs a chat completion for claude, whose dialect does not support some OpenAI members.
+// claudeCompletion runs a chat completion for claude, whose dialect does not support some OpenAI fields.
 func claudeCompletion(t *testing.T, members string, headers ...abi.Header) *host {
 	return request{
 		path: "/v1/chat/completions", headers: headers, provider: [][]abi.Event{wholeResponse(200, anthropicResponse)},
@@ -37,7 +37,7 @@ func TestDroppedMembersAreListed(t *testing.T) {
 }
 
 func TestListedMembersPassThroughInTheSameDialect(t *testing.T) {
-	// A target that does not support a parameter gets a re-encoded body that still has the members of its dialect.
+	// A target that does not support a parameter gets a re-encoded body that still has the fields of its own dialect.
 	h := request{
 		path: "/v1/chat/completions", provider: [][]abi.Event{wholeResponse(200, openaiResponse)},
 		body: `{"model":"plain","messages":[{"role":"user","content":"Hello"}],"max_tokens":100,"temperature":1,"logit_bias":{},"special":7}`,
@@ -48,7 +48,8 @@ func TestListedMembersPassThroughInTheSameDialect(t *testing.T) {
 	equal(t, "a member that no list knows is in the provider's body", strings.Contains(body, "special"), false)
 }
 
-// TestIgnoredMembersOfOtherEndpoints: embeddings and token counts name the members that the provider does not get, too.
+// TestIgnoredMembersOfOtherEndpoints: embeddings and token counts also name the fields that the provider does not
+// get.
 func TestIgnoredMembersOfOtherEndpoints(t *testing.T) {
 	embeddings := `{"object":"list","data":[{"embedding":[1]}],"usage":{"prompt_tokens":3}}`
 	for path, body := range map[string]string{

@@ -89,8 +89,8 @@ func TestDroppedParamsHeaderLimit(t *testing.T) {
 }
 
 func TestAttemptsHeaderLimit(t *testing.T) {
-	// Five targets with results of 75 bytes each, and one whose result just fits into the rest of 400 bytes, or
-	// does not.
+	// Five targets with results of 75 bytes each, and one whose result either just fits into the remaining part of
+	// 400 bytes or just does not.
 	header := func(last string) string {
 		var models, targets []string
 		for i := range 6 {
@@ -205,7 +205,7 @@ func TestControlPlaneErrorsAreLoggedAsErrors(t *testing.T) {
 	}
 }
 
-// The prompt costs 6 microdollars and the response "Hello!" 20, 10 for each token.
+// The prompt costs 6 microdollars. The response "Hello!" costs 20, which is 10 for each token.
 func TestStreamExtendsAtHalfAndIsCutAtItsReservation(t *testing.T) {
 	short := &keymeter.AdmitReply{Verdict: keymeter.Short, NeedPico: 5, LeastPico: 5, Epoch: 1}
 	send := func(reserved int64, events ...string) *host {

@@ -23,7 +23,7 @@ func (b *budgetRequest) accept(reply *ledger.GrantReply) {
 	b.final = reply.Final
 }
 
-// waitForLent decides whether to wait until lent budget returns. Until then, it is not certain that the budget is
+// waitForLent decides whether to wait until lent budget returns. Until it has returned, the budget is not known to be
 // exhausted.
 func (b *budgetRequest) waitForLent() bool {
 	if b.lentMs == 0 || b.waits == maxLentWaits {
@@ -43,15 +43,15 @@ func (b *budgetRequest) nextPass() bool {
 	return true
 }
 
-// maxLentWaits limits how often a request waits for budget that meters have lent to isolates. When budget is
-// requested from a meter, the meter stops lending, so one wait usually suffices.
+// maxLentWaits limits how often a request waits for budget that meters have lent to isolates. A meter stops lending
+// when its budget is recalled, so one wait is usually enough.
 const maxLentWaits = 3
 
-// maxPasses limits how often the recall of all keys with idle budget is repeated. A recalled slice may have been
-// granted to another key before this exchange called the Ledger again.
+// maxPasses limits how often the exchange repeats the recall from all keys with idle budget. The Ledger may have
+// granted a recalled slice to another key before this exchange calls it again.
 const maxPasses = 1
 
-// callGrant calls the Ledger for the shortfall. The reply arrives under id.
+// callGrant asks the Ledger to cover the shortfall. The reply arrives under id.
 func (x *exchange) callGrant(id uint64, b *budgetRequest) {
 	g := b.need
 	g.Key = x.s.keyHash
@@ -71,7 +71,7 @@ func (x *exchange) grantReply() (reply ledger.GrantReply, err error) {
 	return reply, err
 }
 
-// recall tells the meters to return their idle budget. The replies are numbered from first.
+// recall tells the meters to return their idle budget. The reply IDs start at first.
 func (x *exchange) recall(first uint64, reply *ledger.GrantReply) {
 	for i, meter := range reply.Recall {
 		command := keymeter.Flush{Recall: true}

@@ -29,9 +29,9 @@ func (x *exchange) cacheReadable() bool {
 // maxEntryBytes is the size limit for a cached response.
 const maxEntryBytes = 1 << 20
 
-// isStoredInPart reports whether the checks of a stream removed something that a non-streaming response has: log
-// probabilities, and the inputs of custom tools in chat completions. Responses from the cache would lack these parts
-// as well.
+// isStoredInPart reports whether the Governor's stream checks removed parts that a non-streaming response has, such
+// as log probabilities or the inputs of custom tools in chat completions. Cached responses would lack these parts
+// too.
 func (x *exchange) isStoredInPart(raw bool) bool {
 	q := &x.s.request
 	return !raw && x.s.govern.on && x.streams() && (q.params&chat.ParamLogProbs != 0 || x.s.dialect == chat.OpenAI && q.aliases != "")
@@ -54,8 +54,8 @@ func (x *exchange) store(a *answer, raw bool, body []byte) {
 	x.do(write)
 }
 
-// newEntry returns the cache entry of a response. It is stored in KV only if it was requested twice, that is, if
-// other requests wait for it.
+// newEntry returns the cache entry for a response. At first, it is stored in KV only if other requests are waiting
+// for it.
 func (x *exchange) newEntry(a *answer, raw bool, body []byte) cached.Entry {
 	ttl := x.s.record.CacheTTLSeconds
 	return cached.Entry{
@@ -64,7 +64,8 @@ func (x *exchange) newEntry(a *answer, raw bool, body []byte) cached.Entry {
 	}
 }
 
-// planPromotion keeps a response that is requested for the second time, to store it in KV after the admission.
+// planPromotion keeps a response that is requested for the second time so that it can be stored in KV after the
+// admission.
 func (x *exchange) planPromotion(e *cached.Entry) {
 	left := e.PromotionMs(x.now, x.s.record.Cache, x.s.record.CacheTTLSeconds)
 	if left == 0 {

@@ -23,12 +23,12 @@ const (
 	classifierPlanned                    // the request is not admitted yet
 	classifierReading                    // getting the text back
 	classifierJudging                    // waiting for the classifier's response
-	classifierJudged                     // it has responded or failed
-	classifierReleasing                  // getting the settlement back, which has waited for the classifier
+	classifierJudged                     // the classifier has responded or failed
+	classifierReleasing                  // loading the settlement, which was waiting for the classifier
 )
 
-// classifierRows is the classifier's machine. Only in strict mode, the request waits in phaseClassify and continues
-// from there.
+// classifierRows is the classifier's state machine. The request waits for it only in strict mode: it waits in
+// phaseClassify and continues from there.
 var classifierRows = [...]sideRow{
 	{classifierReading, inClassifyText, (*exchange).onClassifyText, 1<<classifierJudging | 1<<classifierJudged | 1<<classifierReleasing, toAttempt},
 	{classifierJudging, inClassified, (*exchange).onClassified, 1<<classifierJudged | 1<<classifierReleasing, toAttempt},
@@ -52,8 +52,8 @@ func (x *exchange) classifierState() sideState {
 	return classifierOff
 }
 
-// planClassification keeps the text for the classifier, if the project has one. Requests with development keys are
-// not classified, because the mock responds without a provider.
+// planClassification keeps the text for the classifier if the project has one. Requests with development keys are not
+// classified, because no provider is called for them.
 func (x *exchange) planClassification(body []byte) {
 	c := &x.s.govern.classification
 	*c = classification{}
@@ -70,7 +70,7 @@ func (x *exchange) planClassification(body []byte) {
 	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferClassify, Data: []byte(text)})
 }
 
-// startClassifier starts the classifier of an admitted request. It returns true if the request must wait for it.
+// startClassifier starts the classifier for an admitted request. It returns true if the request must wait for it.
 func (x *exchange) startClassifier() bool {
 	c := &x.s.govern.classification
 	if !c.wanted || c.done || x.s.disconnected {
@@ -104,8 +104,8 @@ func (x *exchange) onClassifyText() {
 // maxClassifierBytes is the limit for a classifier's response.
 const maxClassifierBytes = 64 << 10
 
-// classifierRequest builds the request. ok is false if the deployment has no credentials. Projects' own provider keys
-// are not used for it.
+// classifierRequest builds the classifier's request. ok is false if the deployment has no credentials for it. A
+// project's own provider keys are not used.
 func (x *exchange) classifierRequest(text jsontext.Escaped) (request abi.Action, ok bool) {
 	kind := x.guard().settings.Classifier.Kind
 	if kind == governor.ModerationClassifier {
@@ -125,7 +125,7 @@ func (x *exchange) classifierRequest(text jsontext.Escaped) (request abi.Action,
 	return request, request.URL != ""
 }
 
-// onClassified takes the classifier's response or its failure.
+// onClassified handles the classifier's response or failure.
 func (x *exchange) onClassified() {
 	root := gjson.Result{}
 	if x.event.Kind == abi.EventResponse && x.event.Code == 200 {
@@ -165,7 +165,7 @@ func (x *exchange) classifierBills() bool {
 	return x.event.Code == 200
 }
 
-// chargeClassifier adds the classifier's cost to the exchange's.
+// chargeClassifier adds the classifier's cost to the exchange's charges.
 func (x *exchange) chargeClassifier(m *config.Model, r *chat.Response) {
 	c := &x.s.govern.classification
 	u := r.Usage
@@ -182,8 +182,8 @@ func (x *exchange) chargeClassifier(m *config.Model, r *chat.Response) {
 // classifierFailed ends the classification without a score.
 func (x *exchange) classifierFailed() { x.classified(0, false) }
 
-// classified evaluates the score. At or above the project's threshold it is a finding, which blocks the request if
-// the request waits.
+// classified evaluates the score. A score at or above the project's threshold is a finding. If the request is waiting
+// for the classifier, the finding blocks it.
 func (x *exchange) classified(score uint64, ok bool) {
 	c, g := &x.s.govern.classification, x.guard()
 	settings := &g.settings.Classifier
@@ -226,7 +226,7 @@ func (x *exchange) classifierFinding(blocks bool) inspect.Result {
 	return result
 }
 
-// onHeldSettle sends the settlement with the classifier's cost and finding.
+// onHeldSettle adds the classifier's cost and finding to the settlement and sends it.
 func (x *exchange) onHeldSettle() {
 	settle, err := keymeter.DecodeSettle(x.event.Data)
 	if err != nil {

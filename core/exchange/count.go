@@ -36,7 +36,7 @@ func (x *exchange) countTokens() {
 	}
 }
 
-// estimateCount responds in the name of the first target that the key may use.
+// estimateCount responds with an estimate, in the name of the first target that the key may use.
 func (x *exchange) estimateCount() {
 	x.s.orderIndex = 0
 	x.mockTarget()
@@ -45,9 +45,9 @@ func (x *exchange) estimateCount() {
 
 func (x *exchange) respondEstimate() { x.respondCount(x.s.request.PromptTokens, true) }
 
-// counter returns the current target on an API of its provider that counts tokens; f is nil if there is none. A
-// request in a provider's format is only counted on the API of that format. A native request is translated, so that
-// OpenAI's API also counts for models that are called by chat completions.
+// counter returns the current target on one of its provider's APIs that counts tokens. f is nil if there is none. A
+// request in a provider's format is counted only on the API with that format. A native request is translated, so
+// OpenAI's counting API also works for models that are called through chat completions.
 //
 //go:noinline
 func (x *exchange) counter() (m *config.Model, f *wire.Family) {
@@ -97,7 +97,7 @@ func (x *exchange) onCountUnsealed() {
 	x.fetchCount()
 }
 
-// fetchCount sends the fields of the caller's body, or gets the body back to translate it (sendCount).
+// fetchCount sends the fields of the caller's body, or requests the stored body so that sendCount can translate it.
 func (x *exchange) fetchCount() {
 	if x.endpoint.calls.build != nil {
 		x.enter(phaseBuild)
@@ -108,8 +108,8 @@ func (x *exchange) fetchCount() {
 	x.fetchIn(phaseCount, f.CountRequest(x.wireCall(&chat.Request{Dialect: x.s.dialect}), abi.Part{Buffer: bufferMembers}))
 }
 
-// sendCount counts a native request in the form in which a completion would send it. In strict mode, it skips targets
-// that would lose a part of the request, or that do not support its parameters.
+// sendCount counts a native request in the form that a completion would have. In strict mode, it skips targets that
+// would lose a part of the request, or that do not support its parameters.
 func (x *exchange) sendCount(body []byte) {
 	s := &x.s
 	s.dropped = x.droppedParams(x.unsupportedParams())
@@ -136,7 +136,7 @@ func (x *exchange) sendCount(body []byte) {
 	x.fetchIn(phaseCount, f.CountRequest(&call, abi.Part{Data: members}))
 }
 
-// onCount takes the provider's response.
+// onCount handles the provider's response.
 func (x *exchange) onCount() {
 	_, f := x.counter()
 	if x.event.Kind == abi.EventResponse && x.event.Code == 200 {

@@ -6,8 +6,8 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// streamUsage returns the usage of the current attempt so far, at the most expensive terms at which it may be
-// settled.
+// streamUsage returns the usage of the current attempt so far, priced at the most expensive terms that its settlement
+// may use.
 func (x *exchange) streamUsage() chat.Usage {
 	st := &x.s.stream
 	u := x.billableUsage(st.usage, st.tokens(), false)
@@ -15,7 +15,7 @@ func (x *exchange) streamUsage() chat.Usage {
 	return u
 }
 
-// streamCost returns the cost that the request would have if its stream had more tokens.
+// streamCost returns the cost that the request would have if its stream had that many more tokens.
 func (x *exchange) streamCost(more uint64) money.Pico {
 	u := x.streamUsage()
 	u.Output += more
@@ -27,7 +27,7 @@ func (x *exchange) uncovered() bool {
 	return !x.testMode() && x.streamCost(1) > x.s.admission.reserved
 }
 
-// takeBack gets the withheld events back.
+// takeBack requests the withheld events.
 func (x *exchange) takeBack() {
 	x.s.stream.withheld.waiting = false
 	x.await(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: bufferWithheld})

@@ -13,7 +13,7 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// isolate runs many exchanges whose keys are not known. Its replies arrive at once.
+// isolate runs many exchanges with unknown keys. Replies to their actions arrive immediately.
 type isolate struct {
 	*testing.T
 	config  *config.Config
@@ -30,11 +30,11 @@ type isolate struct {
 type denied struct {
 	state  []byte
 	pins   string
-	timers []abi.Action // KeepMs is when they are due
+	timers []abi.Action // KeepMs is the time when the timer fires
 	status uint64
 }
 
-// send sends a request; key "" is none.
+// send sends a request. If key is empty, the request has no key.
 func (i *isolate) send(key string) uint64 {
 	e := &denied{}
 	i.all = append(i.all, e)
@@ -88,7 +88,7 @@ func (i *isolate) perform(e *denied, a *abi.Action) {
 	}
 }
 
-// wait lets time pass, ten milliseconds at a time.
+// wait advances the clock in steps of ten milliseconds.
 func (i *isolate) wait(ms uint64) {
 	for end := i.nowMs + ms; i.nowMs < end; i.nowMs += 10 {
 		for _, e := range i.all {
@@ -101,7 +101,7 @@ func (i *isolate) wait(ms uint64) {
 	}
 }
 
-// counted sums the tallies, without repeats.
+// counted sums the tallies, ignoring repeats.
 func (i *isolate) counted() (counts [ledger.Ends]uint64) {
 	seen := []string{}
 	for _, a := range i.tallies {
@@ -127,7 +127,7 @@ func newIsolate(t *testing.T) *isolate {
 	return &isolate{T: t, config: configured(t, ""), nowMs: noon, pinned: map[string][]byte{}}
 }
 
-// TestDeniedKeysAreCounted sends one request of each kind that has no known key, and two whose ends say nothing about keys.
+// TestDeniedKeysAreCounted sends one request without a key, one with a malformed key and one with an unknown key.
 func TestDeniedKeysAreCounted(t *testing.T) {
 	i := newIsolate(t)
 	unknown := keys.New(keys.Gateway, keys.Production, [keys.RandomBytes]byte{7})
@@ -152,7 +152,7 @@ func TestDeniedKeysAreCounted(t *testing.T) {
 	}
 }
 
-// TestDeniedKeysWithoutLedger checks that a tally without an answer is repeated with its number.
+// TestDeniedKeysWithoutLedger checks that an unacknowledged tally is repeated with the same number.
 func TestDeniedKeysWithoutLedger(t *testing.T) {
 	i := newIsolate(t)
 	i.down = true
@@ -165,7 +165,8 @@ func TestDeniedKeysWithoutLedger(t *testing.T) {
 	}
 }
 
-// TestFloodOfDeniedKeys sends a thousand requests in ten seconds: half of them with a malformed key, and half guess from one address.
+// TestFloodOfDeniedKeys sends a thousand requests in ten seconds. Half of them have a malformed key, and half guess
+// keys from one address.
 func TestFloodOfDeniedKeys(t *testing.T) {
 	i := newIsolate(t)
 	statuses := map[uint64]uint64{}

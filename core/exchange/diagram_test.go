@@ -15,7 +15,7 @@ const (
 	diagramEnd   = "<!-- end of the diagram -->\n"
 )
 
-// TestDiagram compares the diagram of the phases with the table.
+// TestDiagram compares the phase diagram with the table of rows.
 func TestDiagram(t *testing.T) {
 	text, err := os.ReadFile(architecture)
 	if err != nil {
@@ -38,8 +38,9 @@ func TestDiagram(t *testing.T) {
 	}
 }
 
-// diagram draws the table for Mermaid: a box is a phase, a rounded box a set of phases that several rows lead to, and the text of an
-// arrow the input. The last phase is not drawn as a target: nearly every row may end the request.
+// diagram draws the table for Mermaid. A box is a phase, a rounded box is a set of phases that several rows lead to,
+// and an arrow is labeled with its inputs. The last phase is not drawn as a target, because nearly every row may end
+// the request.
 func diagram() string {
 	arrows, order := map[string][]string{}, []string(nil)
 	draw := func(from, to, input string) {
@@ -78,7 +79,7 @@ func diagram() string {
 	return b.String()
 }
 
-// node is a name as an identifier of Mermaid, in which "end" and its like are reserved.
+// node returns a Mermaid node for a name. The identifier has a prefix, because Mermaid reserves words such as "end".
 func node(name string) string {
 	return "p_" + strings.NewReplacer("-", "_", " ", "_").Replace(name) + labelOf(name)
 }
@@ -92,7 +93,7 @@ func labelOf(name string) string {
 	return "[" + name + "]"
 }
 
-// grouped replaces phases by the largest shared sets among them, other than the named one. "done" is left out.
+// grouped replaces phases with the largest shared sets that they contain, except the named set. It leaves out "done".
 func grouped(phases []string, except string) (names []string) {
 	rest := slices.Clone(phases)
 	sets := exchange.SharedNext()

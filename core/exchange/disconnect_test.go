@@ -10,7 +10,7 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// TestDisconnectAtEveryStep disconnects the client of several requests before each reply that the exchange waits
+// TestDisconnectAtEveryStep disconnects the client of several requests before each reply that the exchange is waiting
 // for.
 func TestDisconnectAtEveryStep(t *testing.T) {
 	withIdempotencyKey := []abi.Header{{Name: "idempotency-key", Value: "order-1"}}

@@ -28,7 +28,7 @@ func (x *exchange) parseEmbed(p *api.Parser, root gjson.Result) {
 	x.useEmbeddings(p, &e, root)
 }
 
-// useEmbeddings keeps a valid request.
+// useEmbeddings keeps the request if it is valid.
 func (x *exchange) useEmbeddings(p *api.Parser, e *openai.Embeddings, root gjson.Result) {
 	x.noteUser(e.User, nil)
 	switch {
@@ -64,8 +64,8 @@ func (x *exchange) sendEmbeddings(body []byte) {
 	x.fetch(request)
 }
 
-// maxMockNumbers limits the numbers in all vectors together that the parameter dimensions requests: about 10 MB.
-// Above the limit, the mock uses its default.
+// maxMockNumbers limits how many numbers a request may ask for through its dimensions parameter, over all vectors.
+// They take about 10 MB. Above the limit, the mock uses its default dimensions.
 const maxMockNumbers = 1 << 20
 
 func (x *exchange) mockEmbeddings(body []byte) {
@@ -86,7 +86,7 @@ func (x *exchange) mockEmbeddings(body []byte) {
 	x.answerEmbeddings(&out, "mock")
 }
 
-// readEmbeddingsAnswer reads a provider's 200 response.
+// readEmbeddings reads a provider's 200 response.
 func (x *exchange) readEmbeddings() {
 	model := x.model()
 	f := x.wire()
@@ -123,7 +123,7 @@ func (x *exchange) answerEmbeddings(e *wire.Embedding, providerName string) {
 	x.respondAnswer(a, nil, body)
 }
 
-// embedded returns embeddings in the native form. They are stored in the form of /v1/embeddings.
+// embedded returns stored embeddings in the native format. They are stored in the format of /v1/embeddings.
 func (x *exchange) embedded(body []byte, m *api.Meta) []byte {
 	var vectors []string
 	api.Each(jsonvalue.Get(string(body), "data"), func(one gjson.Result) {

@@ -20,17 +20,17 @@ func (e *ending) fields(f *abi.Fields) {
 	}
 }
 
-// endingRows is the machine that counts a request that was not served, and reports the key's counts to the project's
-// Ledger.
+// endingRows is the state machine that counts a request that was not served and reports the key's counts to the
+// project's Ledger.
 var endingRows = [...]sideRow{
 	{endingPinned, inPinned, (*exchange).onPinned, 1<<endingIdle | 1<<endingTold, 0},
 	{endingTold, inTallied, (*exchange).onTallied, 1<<endingIdle | 1<<endingTold, 0},
 }
 
-// States of that machine.
+// The states of that machine.
 const (
 	endingIdle   sideState = iota
-	endingPinned           // waiting for the next step, which has the key's entry
+	endingPinned           // waiting for the next step, which will have the key's entry
 	endingTold             // waiting for the Ledger's reply to a tally
 )
 
@@ -44,8 +44,8 @@ func (x *exchange) endingState() sideState {
 	return endingIdle
 }
 
-// countEnd counts a request that was not served in the entry of its key, at once if this step has the entry. All
-// requests without a known key share one entry, for the deployment's Ledger.
+// countEnd adds a request that was not served to the counts in its key's entry. It does so immediately if this step
+// has the entry. All requests without a known key share one entry, which is reported to the deployment's Ledger.
 func (x *exchange) countEnd(f fault.Fault, booked ledger.Booked) {
 	s := &x.s
 	if !s.haveRecord && !x.countsWithoutKey(f) {
@@ -69,17 +69,17 @@ func (x *exchange) countEnd(f fault.Fault, booked ledger.Booked) {
 
 const hourMs = 3_600_000
 
-// countsWithoutKey reports whether a request whose key is not known counts for the deployment: because of its key,
-// path or method, or because the key could not be read. Requests of the control plane do not count. Neither do
-// requests that ended by a disconnect or a shutdown.
+// countsWithoutKey reports whether a request without a known key counts for the deployment. It does if it failed
+// because of its key, path or method, or because the key's record could not be read. Requests for the control plane
+// do not count. Neither do requests that a disconnect or a shutdown ended.
 func (x *exchange) countsWithoutKey(f fault.Fault) bool {
 	return x.s.phase != phaseForward && f != fault.ClientClosed && f != fault.ShuttingDown
 }
 
-// onPinned takes the key's entry.
+// onPinned continues in the step that has the key's entry.
 func (x *exchange) onPinned() { x.keepEnd() }
 
-// keepEnd stores the request's end in the entry.
+// keepEnd counts the request's end in the entry.
 func (x *exchange) keepEnd() {
 	e, s := x.entry(), &x.s
 	record := &s.ending.record
@@ -108,7 +108,7 @@ func (x *exchange) tellTally(closing bool) {
 	x.call(idTallied, abi.ClassLedger, x.ledgerName(), command)
 }
 
-// ledgerName returns the name of the Ledger for the requests of the exchange's entry.
+// ledgerName returns the name of the Ledger to which the exchange's entry is reported.
 func (x *exchange) ledgerName() string {
 	if !x.s.haveRecord {
 		return ledger.Root
@@ -116,7 +116,7 @@ func (x *exchange) ledgerName() string {
 	return x.s.record.ProjectID
 }
 
-// onTallied takes the Ledger's reply to a tally.
+// onTallied handles the Ledger's reply to a tally.
 func (x *exchange) onTallied() {
 	e := x.entry()
 	e.Tallied(x.s.leased.tally, x.event.Code == abi.OutcomeOK)
@@ -126,7 +126,7 @@ func (x *exchange) onTallied() {
 	x.staysKeeper(e)
 }
 
-// endOf returns the end of a request that ends with f.
+// endOf returns how a request ends if it fails with f.
 func (x *exchange) endOf(f fault.Fault) ledger.End {
 	switch f {
 	case fault.ClientClosed:
@@ -149,7 +149,7 @@ func (x *exchange) endOf(f fault.Fault) ledger.End {
 	return refusedWith(f.Status())
 }
 
-// failedBy returns the end of a request according to its last provider's failure.
+// failedBy returns how a request ends because of its last provider's failure.
 func (x *exchange) failedBy(f fault.Fault) ledger.End {
 	if f == fault.ProviderBusy {
 		return ledger.EndBusy
@@ -169,7 +169,7 @@ var endOfCause = [ledger.Causes]ledger.End{
 	ledger.CauseUnusable: ledger.EndUnusable, ledger.CauseBroken: ledger.EndCut,
 }
 
-// refusedWith returns the refusal for an HTTP status.
+// refusedWith returns how a request ends if this gateway refuses it with an HTTP status.
 func refusedWith(status uint64) ledger.End {
 	switch status {
 	case 401:
@@ -196,8 +196,8 @@ func refusedWith(status uint64) ledger.End {
 	return ledger.EndInvalid
 }
 
-// booked says how the usage counts a request that ends with an error. Its settlement, or its admission as a hit,
-// decides this.
+// booked returns how usage statistics count a request that ends with an error. This depends on its settlement, or on
+// its admission as a hit.
 func (x *exchange) booked(outcome keymeter.Outcome) ledger.Booked {
 	switch {
 	case !x.s.admission.admitted:

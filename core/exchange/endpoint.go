@@ -11,7 +11,7 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// useEndpoint selects a row of the endpoint table for this step and all following ones.
+// useEndpoint selects a row of the endpoint table for this step and all later ones.
 func (x *exchange) useEndpoint(id endpointID) {
 	x.s.endpoint = id
 	x.endpoint = &x.rows[id]
@@ -31,36 +31,36 @@ func (e *endpoint) listed() bool { return !e.unlisted && e.path != "" }
 // endpointID is the index of a row of endpoints.
 type endpointID uint8
 
-// endpoint is one row of the endpoint table. It contains everything that the core knows about an endpoint; no other
-// code distinguishes endpoints. To add one, follow "Add an endpoint" in CONTRIBUTING.md. The tests of this file
-// report the missing parts of a row.
+// endpoint is one row of the endpoint table. It contains everything that the core knows about an endpoint. No other
+// code distinguishes between endpoints. To add one, follow "Add an endpoint" in CONTRIBUTING.md. The tests in
+// endpoints_test.go report missing parts of a row.
 type endpoint struct {
 	method, path string // see match; HEAD is allowed where GET is
 	operation    string // its operationId in docs/openapi.yaml
-	name         string // in logs, metrics and traces; empty: path
+	name         string // in logs, metrics and traces; if empty, path is used
 	scenario     string // the file of testdata/conformance that covers the endpoint
 
-	needs    doc.Permission // that the key must have; 0: any key
-	keyless  bool           // it needs no key, and serve responds at once
+	needs    doc.Permission // the permission that the key must have; 0: none
+	keyless  bool           // requests need no key, and serve responds immediately
 	unlisted bool           // GET / does not list it
 	dialect  chat.Dialect   // of requests, responses and errors
 
-	format func() api.Family // of requests and responses, if the dialect has several; nil: its first
+	format func() api.Family // the format of requests and responses, if the dialect has several; nil: the first one
 
 	body    bodyKind
-	policy  policyUse // the parts of the project's policy that it reads
-	streams bool      // the body's field "stream" is obeyed; otherwise responses are never streamed
-	repeats bool      // a response is stored under the caller's Idempotency-Key; otherwise a repeat is harmless
+	policy  policyUse // the parts of the project's policy that the endpoint reads
+	streams bool      // the body's "stream" field is honored; otherwise, responses are never streamed
+	repeats bool      // responses are stored under the caller's Idempotency-Key; otherwise, repeating a request is harmless
 
-	// parse reads a body and checks its limits: a JSON object with valid text. It reports problems to the Parser, or
-	// keeps the request.
+	// parse reads a body and checks its limits. The body is a JSON object with valid text. parse either reports
+	// problems to the Parser or keeps the request.
 	parse func(*exchange, *api.Parser, gjson.Result)
 	// admit calls the key's meter. If the request is not free, it reserves the highest possible cost.
 	admit func(*exchange)
 	// serve responds to the admitted request, or sends it to a provider.
 	serve func(*exchange)
 
-	api   config.API // the API on which a model must be offered; 0: the endpoint has no model
+	api   config.API // the API that must offer the requested model; 0: requests name no model
 	texts texts
 	calls calls
 }
@@ -83,40 +83,41 @@ const (
 	listsModels             // the complete policy
 )
 
-// texts says how the Governor checks the texts of an endpoint.
+// texts says how the Governor checks the text in an endpoint's requests and responses.
 type texts struct {
 	request  inspect.Kind
 	response inspect.Kind
-	checked  bool // responses have texts to check
+	checked  bool // responses have text to check
 	judged   bool // the project's classifier judges requests
 	always   bool // the Governor checks even if the project has not enabled it
-	folded   bool // checked non-streaming responses keep only the parts in chat.Response, because inspect has no Kind for their body
+	folded   bool // checked non-streaming responses keep only the parts that chat.Response has, because inspect has no Kind for their body
 }
 
-// calls says how an endpoint's requests are sent to providers. Its zero value is for endpoints that call none.
+// calls says how an endpoint's requests are sent to providers. Its zero value is for endpoints that do not call
+// providers.
 type calls struct {
-	noun    string  // name of such a model in messages, with its article
-	purpose Purpose // of the fetch, for observers
-	variant uint64  // distinguishes bodies of one dialect in the keys of responses: 0 for chat, 1, 4, 5, …; 2 is strictVariant
-	// family returns the part of a provider's family that supports this API; ok is false if there is none.
+	noun    string  // what error messages call such a model, including the article
+	purpose Purpose // the purpose of the fetch, for observers
+	variant uint64  // distinguishes bodies of one dialect in the keys of stored responses: 0 for chat, then 1, 4, 5, …; 2 is strictVariant
+	// family returns the part of a provider's family that supports this API. ok is false if there is none.
 	family func(name string) (f *wire.Family, ok bool)
 	// build encodes the request for the current target, from the caller's body.
 	build func(x *exchange, body []byte)
-	// rebuilds means that every request is built. Otherwise, a body in the target's dialect is forwarded field by
-	// field.
+	// rebuilds means that build encodes every request. Otherwise, a body in the target's dialect is forwarded field
+	// by field.
 	rebuilds bool
-	// read takes a provider's 200 response, and mock responds in its place.
+	// read handles a provider's 200 response. mock responds in place of a provider.
 	read func(x *exchange)
 	mock func(x *exchange, body []byte)
-	// stored returns a stored response in the endpoint's own form, with the figures of this request. nil: entries
-	// have that form already.
+	// stored returns a stored response in the endpoint's own format, with the figures of this request. If it is nil,
+	// entries already have that format.
 	stored func(x *exchange, body []byte, m *api.Meta) []byte
-	// outputs means that responses have output tokens, which are limited and reserved.
+	// outputs means that responses have output tokens, which are limited and reserved for.
 	outputs bool
 	// unlimited means that a request cannot limit its output tokens, so the reservation covers the longest response.
 	unlimited bool
-	// native is the endpoint that the provider must have (config.Provider.Serves), because requests are not
-	// translated. Empty: none.
+	// native is the endpoint that the provider must serve (config.Provider.Serves), because requests are not
+	// translated. If it is empty, there is no such restriction.
 	native string
 }
 
@@ -127,7 +128,7 @@ const (
 	ForChat Purpose = iota
 	ForEmbeddings
 	ForCount      // counts the tokens of a request
-	ForClassifier // calls the project's classifier about a request
+	ForClassifier // asks the project's classifier to judge a request
 	ForModerations
 	ForCompaction
 	Purposes

@@ -10,16 +10,16 @@ import (
 	"github.com/postern-ai/postern/core/provider/openai"
 )
 
-// completions contains the calls of the endpoints that return a completion.
+// completions describes the provider calls of the endpoints that return a completion.
 var completions = calls{
 	noun: "a chat model", family: provider.For, build: (*exchange).sendCompletion, read: (*exchange).readCompletion,
 	mock: (*exchange).mockCompletion, outputs: true,
 }
 
 // endpoints is the table of the core's endpoints. All other paths are forwarded to the control plane (control.Serves)
-// or do not exist. Add new rows at the end, because hosts store the index while a request runs.
+// or do not exist. Add new rows at the end, because hosts store a row's index while a request runs.
 var endpoints = [...]endpoint{
-	{}, // an unknown path, or one of the control plane
+	{}, // an unknown path or a control plane path
 	{
 		method: "POST", path: "/api/ai/complete", operation: "complete", scenario: "complete", needs: doc.MayComplete, dialect: chat.Native,
 		body: jsonBody, policy: choosesModel, repeats: true,

@@ -10,7 +10,7 @@ import (
 	"github.com/postern-ai/postern/core/doc"
 )
 
-// read returns a file of the repository.
+// read returns the contents of a file in the repository.
 func read(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile("../../" + path)
@@ -20,7 +20,7 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-// require reports each missing part of a row by its name.
+// require reports each missing part of a row by name.
 func require(t *testing.T, parts map[string]bool) {
 	t.Helper()
 	for part, there := range parts {
@@ -48,7 +48,8 @@ func TestEndpointsAreComplete(t *testing.T) {
 				}
 				return
 			}
-			// An endpoint that stores its responses also settles them, so that it reads, builds and imitates them.
+			// An endpoint that stores or streams responses also needs functions to build requests, read responses and
+			// mock them.
 			answers := e.repeats || e.streams
 			require(t, map[string]bool{
 				"repeats":              e.repeats || reflect.ValueOf(e.admit).Pointer() != reflect.ValueOf((*exchange).admitCompletion).Pointer(),
@@ -59,7 +60,8 @@ func TestEndpointsAreComplete(t *testing.T) {
 	}
 }
 
-// TestEndpointsAreKnownElsewhere: the description of the API, the dashboard and the scenarios know each endpoint.
+// TestEndpointsAreKnownElsewhere: each endpoint appears in the API description and in a scenario, and its permission
+// appears in the dashboard.
 func TestEndpointsAreKnownElsewhere(t *testing.T) {
 	description, dashboard := read(t, "docs/openapi.yaml"), read(t, "control/web/src/values.js")
 	for i := range endpoints[1:] {
@@ -82,7 +84,7 @@ func TestEndpointsAreKnownElsewhere(t *testing.T) {
 	}
 }
 
-// TestDescribedPathsHaveARow: the core serves all paths under /v1/ that the description of the API has.
+// TestDescribedPathsHaveARow: the core serves all paths under /v1/ in the API description.
 func TestDescribedPathsHaveARow(t *testing.T) {
 	served := map[string]bool{}
 	for i := range endpoints {
@@ -99,7 +101,7 @@ func TestDescribedPathsHaveARow(t *testing.T) {
 	}
 }
 
-// TestEndpointsAreDistinct: no two rows answer the same request, or share a name or a stored response.
+// TestEndpointsAreDistinct: no two rows serve the same request, or share a name or a stored response.
 func TestEndpointsAreDistinct(t *testing.T) {
 	type stored struct {
 		dialect any
@@ -117,7 +119,7 @@ func TestEndpointsAreDistinct(t *testing.T) {
 		claim("the path "+e.method+" "+e.path, e)
 		claim("the operation "+e.operation, e)
 		claim("the name "+e.label()+" "+e.method, e)
-		if e.repeats && e.path != "/api/ai/chat" { // it takes the same bodies as /api/ai/complete, and gives the same answers
+		if e.repeats && e.path != "/api/ai/chat" { // it accepts the same bodies as /api/ai/complete and returns the same responses
 			claim(stored{e.dialect, e.calls.variant}, e)
 		}
 		if e.calls.variant&strictVariant != 0 {

@@ -16,7 +16,7 @@ import (
 // extent says how much of a record is written.
 type extent uint8
 
-// A record that is too long leaves these parts out, one after the other.
+// A record that is too long omits these parts one by one, starting with the last.
 const (
 	basics       extent = iota
 	withAttempts        // and limits
@@ -25,8 +25,8 @@ const (
 	withText // of the provider
 )
 
-// endRecord returns the record of a request that ends with f. It contains no text of a message. It contains a
-// provider's text only if the project records it. Details may repeat a short value, such as a role.
+// endRecord returns the record of a request that ends with f. The record contains no message text, and contains a
+// provider's error text only if the project records it. Details may repeat a short value, such as a role.
 func (x *exchange) endRecord(f fault.Fault, end ledger.End) ledger.Record {
 	r := ledger.Record{
 		AtMs: x.s.startMs, ID: x.s.requestID, End: end, Status: x.statusOf(f), Model: x.endModel(), Provider: x.trace(f.Status()).Provider,
@@ -40,8 +40,8 @@ func (x *exchange) endRecord(f fault.Fault, end ledger.End) ledger.Record {
 	}
 }
 
-// endModel returns the model for which a request that was not served counts, in its settlement as well: the model of
-// the response, the last one called, or the one requested.
+// endModel returns the model under which a request that was not served is counted and settled. This is the model of
+// the response, the last model called, or the requested model.
 func (x *exchange) endModel() string {
 	if x.s.hit.found {
 		return x.s.hit.model
@@ -51,13 +51,13 @@ func (x *exchange) endModel() string {
 	}
 	name := x.s.request.model
 	if x.config.Model(name) == nil && x.config.Tier(name) == nil {
-		return "" // it could be any text of the caller
+		return "" // it could be arbitrary text from the caller
 	}
 	return name
 }
 
-// recordedUser returns the noted end user. It returns none if the project's policy finds anything in the ID, or the
-// default policy a secret.
+// recordedUser returns the ID of the end user. It returns "" if the project's policy finds anything in the ID, or if
+// the Governor is off and the default policy finds a secret in it.
 func (x *exchange) recordedUser() string {
 	user := x.s.notes.user
 	if user == "" {
@@ -88,7 +88,7 @@ func (x *exchange) recordBody(f fault.Fault, to extent) []byte {
 		b.Member("details", s.notes.details)
 	}
 	if to >= withText {
-		b.StringMember("providerText", s.notes.providerText) // not a field of providerError, because older control planes show that field to everybody
+		b.StringMember("providerText", s.notes.providerText) // not a field of providerError, because older control planes show that field to everyone
 	}
 	if to >= withCaller {
 		b.StringMember("userAgent", s.agent)
@@ -112,7 +112,7 @@ func (x *exchange) recordBody(f fault.Fault, to extent) []byte {
 	return append(b.B, '}')
 }
 
-// endsLater reports whether a result is the status 200 of a stream, whose end is the next result.
+// endsLater reports whether a result is the 200 status of a stream whose outcome is the next result.
 func (x *exchange) endsLater(results []string, i int) bool {
 	times := x.s.notes.times
 	if i+1 >= min(len(results), len(times)) || times[i].startMs != times[i+1].startMs {
@@ -122,7 +122,7 @@ func (x *exchange) endsLater(results []string, i int) bool {
 	return result == "200" && strings.HasPrefix(results[i+1], target+"=")
 }
 
-// cacheWord returns the result of the cache lookup; empty: there was no lookup.
+// cacheWord returns the result of the cache lookup, or "" if there was none.
 func (x *exchange) cacheWord() string {
 	if x.s.admission.admitted && x.endpoint.body != noBody && x.s.rejected == fault.None {
 		return x.cacheState(x.s.hit.found)
@@ -130,8 +130,8 @@ func (x *exchange) cacheWord() string {
 	return ""
 }
 
-// finishWord returns the native API's word for the reason why the provider's response ended, or a word of its own if
-// that API has none; empty: no reason was given.
+// finishWord returns the native API's word for the reason why the provider's response ended. If that API has no word
+// for it, finishWord has its own. It returns "" if the provider gave no reason.
 func finishWord(finish chat.Finish) string {
 	switch finish {
 	case chat.FinishNone:
@@ -144,10 +144,10 @@ func finishWord(finish chat.Finish) string {
 	return openai.Reason(finish)
 }
 
-// maxRecordAttempts limits the attempts in a record.
+// maxRecordAttempts limits the number of attempts in a record.
 const maxRecordAttempts = 8
 
-// recordAttempts writes each attempt: its target, its outcome, when it began and how long it took.
+// recordAttempts writes each attempt's target, outcome, start time and duration, and the last provider error.
 func (x *exchange) recordAttempts(b *jsontext.Builder) {
 	s := &x.s
 	if s.attemptResults == "" {
@@ -213,8 +213,8 @@ func (x *exchange) recordUsage(b *jsontext.Builder) {
 	}
 }
 
-// recordRules writes the rules of the request's violations. The project's Ledger can be searched by rule, key and
-// time. It has no violations of a request that was not admitted.
+// recordRules writes the rules of the request's violations. With them, the violations can be searched in the
+// project's Ledger by rule, key and time. The Ledger has no violations for requests that were not admitted.
 func recordRules(b *jsontext.Builder, rules string) {
 	if rules == "" {
 		return
@@ -227,7 +227,7 @@ func recordRules(b *jsontext.Builder, rules string) {
 	b.Close(']')
 }
 
-// recordLimits writes the states of the limits at that moment.
+// recordLimits writes the state of each limit at admission.
 func (x *exchange) recordLimits(b *jsontext.Builder) {
 	windows := x.s.admission.windows
 	if len(windows) == 0 {

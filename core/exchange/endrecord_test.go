@@ -13,7 +13,7 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// recorded is what these tests read of a record's body.
+// recorded contains the fields of a record's body that these tests read.
 type recorded struct {
 	User, FinishReason, UserAgent string
 	Details, Attempts             []map[string]any
@@ -36,7 +36,7 @@ func endingOf(t *testing.T, r request) (body recorded) {
 
 const hello = `"messages":[{"role":"user","content":"Hello"}]`
 
-// TestRecordedUser: a record names the end user of each API, if its ID looks like one.
+// TestRecordedUser: a record names the end user for each API if the ID looks like an ID.
 func TestRecordedUser(t *testing.T) {
 	limited := []*keymeter.AdmitReply{{Verdict: keymeter.RateLimited, RetryMs: 1000}}
 	for _, c := range []struct{ path, body, want string }{
@@ -84,7 +84,7 @@ func TestGovernedUser(t *testing.T) {
 	}
 }
 
-// TestRecordedFinishReason: a record has the reason of the last response that named one.
+// TestRecordedFinishReason: a record has the finish reason of the last response that named one.
 func TestRecordedFinishReason(t *testing.T) {
 	stream := func(chunks ...string) request {
 		return request{path: "/v1/chat/completions", body: streamRequest, provider: [][]abi.Event{streamEvents(chunks...)}}
@@ -105,7 +105,7 @@ func TestRecordedFinishReason(t *testing.T) {
 	}
 }
 
-// TestRecordedRules: a record names the rules of its violations, whether the request or the response has them.
+// TestRecordedRules: a record names the violated rules, whether the request or the response violated them.
 func TestRecordedRules(t *testing.T) {
 	s := governor.NewSettings()
 	s.Enabled = true
@@ -140,7 +140,7 @@ func TestRecordedRules(t *testing.T) {
 	}
 }
 
-// TestLongRecords: what a record that is too long does without.
+// TestLongRecords checks which parts a record that is too long omits.
 func TestLongRecords(t *testing.T) {
 	windows := make([]keymeter.Window, 20)
 	for i := range windows {

@@ -8,7 +8,7 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// PhaseName is the name of the phase in an encoded state.
+// PhaseName returns the name of the phase in an encoded state.
 func PhaseName(cfg *config.Config, stateBytes []byte) string {
 	return PhaseOf(cfg, stateBytes)
 }
@@ -21,7 +21,7 @@ func PhaseNames() (names []string) {
 	return names
 }
 
-// BufferName is a one-word name for a buffer.
+// BufferName returns a one-word name for a buffer.
 func BufferName(number uint64) string {
 	switch {
 	case number >= bufferSealed:
@@ -37,7 +37,7 @@ func BufferName(number uint64) string {
 	}[number]
 }
 
-// UnknownMark is the value in host memory for a key that does not exist.
+// UnknownMark is the value stored in host memory for a key that does not exist.
 var UnknownMark = unknownMark
 
 // Entry encodes a cache entry with a provider's original response.
@@ -46,13 +46,13 @@ func Entry(storedMs, expiresMs uint64, provider, model string, usage chat.Usage,
 	return e.Encode()
 }
 
-// EndOf is how the request of an encoded state ended, which its key's entry does not have yet.
+// EndOf returns how the request in an encoded state ended, if its key's entry has not counted it yet.
 func EndOf(cfg *config.Config, stateBytes []byte) ledger.End {
 	s := decodeState(stateBytes, cfg.Models)
 	return s.ending.count.End
 }
 
-// Ending is the record that a state has of a request which was not served.
+// Ending returns an encoded state's record of a request that was not served.
 func Ending(cfg *config.Config, state []byte) ledger.Record {
 	s := decodeState(state, cfg.Models)
 	return s.ending.record

@@ -9,7 +9,7 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// The states of an extension.
+// The states of an extension, which grows a stream's reservation.
 const (
 	extensionIdle   sideState = iota
 	extensionMeter            // waiting for the key's meter
@@ -17,7 +17,7 @@ const (
 	extensionRecall           // recalling idle slices from the project's other keys
 )
 
-// extensionRows is the extension's machine. If there is no more budget, it may end the stream.
+// extensionRows is the extension's state machine. It may end the stream if there is no more budget.
 var extensionRows = [...]sideRow{
 	{extensionMeter, inExtend, (*exchange).onExtend, 1<<extensionIdle | 1<<extensionMeter | 1<<extensionLedger, toDone},
 	{extensionLedger, inExtendGrant, (*exchange).onExtendGrant, 1<<extensionIdle | 1<<extensionMeter | 1<<extensionLedger | 1<<extensionRecall, toDone},
@@ -37,8 +37,8 @@ func (x *exchange) extensionState() sideState {
 	return extensionIdle
 }
 
-// A stream's reservation grows by the tokens that it generates in aheadMs at its measured rate, within these limits.
-// minExtendTokens is the minimum when the budget is short.
+// A stream's reservation grows by the number of tokens that the stream generates in aheadMs at its measured rate,
+// within these limits. minExtendTokens is the minimum when the budget is short.
 const (
 	aheadMs         = 10 * calendar.SecondMs
 	extendTokens    = 4096
@@ -46,13 +46,14 @@ const (
 	minExtendTokens = 256
 )
 
-// watchFromHalf sets the cost at which more budget is requested: when half of the rest of the reservation is used.
+// watchFromHalf sets the cost at which more budget is requested. This is when half of the remaining reservation is
+// used.
 func (x *exchange) watchFromHalf() {
 	cost := x.streamCost(0)
 	x.s.stream.extension.nextPico = cost + max(x.s.admission.reserved-cost, 0)/2
 }
 
-// watchBudget requests more budget once half of the rest is used.
+// watchBudget requests more budget once the cost reaches the mark that watchFromHalf set.
 func (x *exchange) watchBudget() {
 	e := &x.s.stream.extension
 	if !x.testMode() && !e.dry && x.lentIsDue() && x.streamCost(0) >= e.nextPico {
@@ -60,10 +61,11 @@ func (x *exchange) watchBudget() {
 	}
 }
 
-// maxLentWaitMs is longer than any wait for lent budget. A later time means that the clock has gone back.
+// maxLentWaitMs is longer than any wait for lent budget. If the next try is even later, the clock has gone backward.
 const maxLentWaitMs = calendar.DayMs
 
-// lentIsDue reports whether lent budget may be free again, if the stream waits for it.
+// lentIsDue reports whether the stream may request budget again. It returns false while the stream waits for lent
+// budget to return.
 func (x *exchange) lentIsDue() bool {
 	at := x.s.stream.extension.retryMs
 	return at <= x.now || at-x.now > maxLentWaitMs
@@ -90,8 +92,8 @@ func (x *exchange) requestExtension() {
 	x.extend()
 }
 
-// aheadTokens returns the number of output tokens to reserve beyond those seen. The caller's max tokens limit it,
-// unless the stream has to wait: then its output, or the estimate, exceeds the max tokens.
+// aheadTokens returns the number of output tokens to reserve beyond those seen. The caller's max tokens limit it. A
+// waiting stream still gets at least a minimum, because its output or the estimate has gone beyond the max tokens.
 func (x *exchange) aheadTokens(seen uint64) uint64 {
 	st := &x.s.stream
 	perMs := max(calendar.SecondMs, x.since(st.firstContentMs))
@@ -129,14 +131,14 @@ func (x *exchange) extended() {
 	}
 }
 
-// notExtended ends a request for budget that got nothing. It is repeated when half of the rest is used. If the stream
-// waits, it is repeated with the stream's next tick.
+// notExtended ends a request for budget that was not granted. The request is repeated when half of the remaining
+// reservation is used. If the stream is waiting, it is repeated at the stream's next tick.
 func (x *exchange) notExtended() {
 	x.s.stream.extension.total = 0
 	x.watchFromHalf()
 }
 
-// onExtend takes the meter's reply. If the meter cannot be reached, it is called again.
+// onExtend handles the meter's reply. If the meter cannot be reached, it is called again later.
 func (x *exchange) onExtend() {
 	s := &x.s
 	e := &s.stream.extension
@@ -163,8 +165,8 @@ func (x *exchange) onExtend() {
 	}
 }
 
-// lostReservation handles a stream whose reservation the meter no longer has, or whose period has ended with nothing
-// left. The reservation still covers the stream, but cannot grow.
+// lostReservation handles a stream whose reservation the meter no longer has, or whose budget period has ended with
+// nothing left. The reservation still covers part of the stream, but cannot grow.
 func (x *exchange) lostReservation() {
 	e := &x.s.stream.extension
 	e.total, e.dry = 0, true
@@ -173,7 +175,7 @@ func (x *exchange) lostReservation() {
 	}
 }
 
-// onExtendGrant takes the Ledger's reply to a stream's extension.
+// onExtendGrant handles the Ledger's reply to a grant request for a stream.
 func (x *exchange) onExtendGrant() {
 	e := &x.s.stream.extension
 	reply, err := x.grantReply()
@@ -203,7 +205,8 @@ func (x *exchange) onExtendGrant() {
 	}
 }
 
-// noBudgetLeft handles the Ledger's reply that there is no room. The stream continues with its reservation.
+// noBudgetLeft handles the Ledger's reply that no budget is left. The stream continues as far as its reservation
+// covers it.
 func (x *exchange) noBudgetLeft() {
 	e := &x.s.stream.extension
 	needed := e.minTotal
@@ -213,13 +216,13 @@ func (x *exchange) noBudgetLeft() {
 	}
 }
 
-// onExtendFlush takes the reply of a meter whose idle budget was recalled.
+// onExtendFlush handles the reply of a meter whose idle budget was recalled.
 func (x *exchange) onExtendFlush() {
 	x.deliverFlush(x.event.ID-idExtendFlush+idExtendAbsorb, &x.s.stream.extension.budget)
 	x.afterExtendFlush()
 }
 
-// onExtendAbsorb takes the Ledger's acknowledgement of that meter's batches.
+// onExtendAbsorb handles the Ledger's acknowledgment of that meter's batches.
 func (x *exchange) onExtendAbsorb() {
 	if x.event.Code != abi.OutcomeOK {
 		x.s.stream.extension.budget.unreachable = true
@@ -227,15 +230,15 @@ func (x *exchange) onExtendAbsorb() {
 	x.afterExtendFlush()
 }
 
-// afterExtendFlush asks the Ledger again when all batches are delivered.
+// afterExtendFlush calls the Ledger again when all batches are delivered.
 func (x *exchange) afterExtendFlush() {
 	if !x.pendingWithin(idExtendFlush, idListEnd) {
 		x.callGrant(idExtendGrant, &x.s.stream.extension.budget)
 	}
 }
 
-// extendLease raises the reservation of a stream that a lease admitted. It returns false if the meter has the
-// reservation and must raise it. While the reservation is on its way to the meter, the stream asks again.
+// extendLease raises the reservation of a stream that a lease admitted. It returns false if the meter already has the
+// reservation and must raise it. While the reservation is being reported to the meter, the stream tries again later.
 func (x *exchange) extendLease() bool {
 	s := &x.s
 	e := x.entry()

@@ -19,7 +19,7 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// testMode reports whether the key is a development key. The mock answers all of its requests, for any model and
+// testMode reports whether the key is a development key. The mock responds to all of its requests, for any model and
 // free of charge.
 func (x *exchange) testMode() bool { return x.s.record.Environment == keys.Development }
 
@@ -29,7 +29,7 @@ func (x *exchange) permitted() bool { return x.s.record.May(x.endpoint.needs) }
 // tier returns the requested tier, or nil if the request names a model.
 func (x *exchange) tier() *config.Tier { return x.config.Tier(x.s.request.model) }
 
-// family returns the API family of the endpoint, or of the caller's dialect.
+// family returns the API family of the endpoint, or that of the caller's dialect if the endpoint has none.
 //
 //go:noinline
 func (x *exchange) family() *api.Family {
@@ -59,7 +59,8 @@ func (x *exchange) readRequest(p *api.Parser, root gjson.Result) api.Parsed {
 	return x.family().Parse(p, root)
 }
 
-// reparse parses the body again, to translate it for a target. native: the target has the caller's dialect.
+// reparse parses the body again so that it can be translated for a target. native means that the target has the
+// caller's dialect.
 func (x *exchange) reparse(body []byte, native bool) chat.Request {
 	p := api.Parser{Native: native}
 	parsed := x.readRequest(&p, gjson.ParseBytes(body))
@@ -68,10 +69,10 @@ func (x *exchange) reparse(body []byte, native bool) chat.Request {
 }
 
 // streams reports whether the response is streamed from the provider. A blocking schema needs the complete response
-// first; the caller then gets all events of the stream at once.
+// first. The caller then gets all events of the stream at once.
 func (x *exchange) streams() bool { return x.s.request.stream && !x.s.govern.buffered }
 
-// requestBuffer returns the buffer of the request in the form that providers may get.
+// requestBuffer returns the buffer that contains the request in the form that providers may see.
 func (x *exchange) requestBuffer() uint64 {
 	if x.s.govern.rewritten {
 		return bufferChecked
@@ -79,8 +80,8 @@ func (x *exchange) requestBuffer() uint64 {
 	return bufferBody
 }
 
-// remainingMs returns the rest of the time limit that all attempts share. The limit applies until a complete
-// response, or the first content of a stream.
+// remainingMs returns the rest of the time limit that all attempts share. The limit applies until the response is
+// complete, or until the first content of a stream.
 func (x *exchange) remainingMs() uint64 {
 	total := x.config.RequestMsOf(x.tier())
 	return total - min(total, x.since(x.s.dispatchMs))
@@ -114,9 +115,9 @@ func (x *exchange) targets() []policy.Target {
 	return x.targetsMemo
 }
 
-// onCallersAPI returns a model in the form in which this request calls it: on the provider's API that has the
-// caller's format, if the model is served there, and otherwise on its first API. The choice is the same in every
-// step, because it only depends on the request.
+// onCallersAPI returns a model with the provider API that this request uses. This is the API with the caller's format
+// if it serves the model, and otherwise the model's first API. The choice is the same in every step, because it
+// depends only on the request.
 func (x *exchange) onCallersAPI(m *config.Model) *config.Model {
 	if len(m.Others) == 0 || x.endpoint.calls.family == nil || x.endpoint.calls.rebuilds || x.speaks(m.Provider) {
 		return m
@@ -137,8 +138,8 @@ func (x *exchange) speaks(p *config.Provider) bool {
 	return ok && f.Direct != nil && f.Dialect == x.family().Members
 }
 
-// hasTools reports whether a wire has the tools that the request uses, if the provider has only some of the format's
-// tools. Translation may convert the others.
+// hasTools reports whether a provider API has the tools that the request uses. This matters if it has only some of
+// the format's tools. Translation may convert the others.
 func (x *exchange) hasTools(p *config.Provider) bool {
 	for _, use := range x.s.request.Bought.Uses {
 		if p.NoTools && x.config.Tool(p, use.Name) == nil {
@@ -148,7 +149,7 @@ func (x *exchange) hasTools(p *config.Provider) bool {
 	return true
 }
 
-// target returns the target of the requested name with a model, or nil.
+// target returns the requested name's target with the given model, or nil.
 func (x *exchange) target(model string) *policy.Target {
 	targets := x.targets()
 	for i := range targets {
@@ -159,7 +160,7 @@ func (x *exchange) target(model string) *policy.Target {
 	return nil
 }
 
-// mayUse reports whether a cached response of a model may be returned. The model must be a target of the requested
+// mayUse reports whether a cached response from a model may be returned. The model must be a target of the requested
 // name that the key, its project and the registry allow, because the response may be another key's.
 func (x *exchange) mayUse(model string) bool {
 	t := x.target(model)
@@ -209,7 +210,7 @@ func (x *exchange) view(p *doc.Policy) *policy.View {
 	return &policy.View{Config: x.config, Key: x.s.record.Models, KeyID: x.s.record.KeyID, Project: p, Development: x.testMode()}
 }
 
-// lastModel returns the model of the last target fetched from, or "".
+// lastModel returns the model of the last target called, or "".
 func (x *exchange) lastModel() string {
 	if x.s.lastTarget == 0 {
 		return ""

@@ -7,12 +7,12 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// failure is the number of attempts at a target that failed for one cause.
+// failure counts the attempts at a target that failed for one cause.
 type failure struct {
 	target uint64 // an index into the route's targets
 	cause  ledger.Cause
 	count  uint64
-	opened uint64 // the number of these that opened the target's circuit
+	opened uint64 // how many of them opened the target's circuit
 }
 
 func (v *failure) fields(f *abi.Fields) {
@@ -22,7 +22,7 @@ func (v *failure) fields(f *abi.Fields) {
 	f.Uint(&v.opened)
 }
 
-// noteFailure charges a failed attempt to the called target, unless the built-in mock responded.
+// noteFailure counts a failed attempt against the called target, unless the built-in mock responded.
 func (x *exchange) noteFailure(cause ledger.Cause) {
 	if x.s.lastTarget == 0 {
 		return
@@ -31,7 +31,7 @@ func (x *exchange) noteFailure(cause ledger.Cause) {
 	x.failureFor(cause).count++
 }
 
-// failureFor finds or adds the failures of the called target with a cause.
+// failureFor finds or adds the called target's failures with a cause.
 func (x *exchange) failureFor(cause ledger.Cause) *failure {
 	target := x.s.lastTarget - 1
 	for i := range x.s.failures {
@@ -49,8 +49,8 @@ func (x *exchange) failCircuit() {
 	x.noteOpened(x.circuits.Failed(&x.config.Routing, x.model().Name, x.now))
 }
 
-// noteOpened counts that a failure has opened the circuit of its target. It may be called before or after the failure
-// is counted. The request's settlement reports it.
+// noteOpened counts a failure that has opened its target's circuit. It may be called before or after the failure
+// itself is counted. The request's settlement reports the number.
 func (x *exchange) noteOpened(opened bool) {
 	if !opened || x.s.lastTarget == 0 {
 		return
@@ -64,7 +64,7 @@ func (x *exchange) noteOpened(opened bool) {
 	x.s.failures = append(x.s.failures, failure{target: x.s.lastTarget - 1, opened: 1})
 }
 
-// noteStatus charges a response with a status other than 200.
+// noteStatus counts a response with a status other than 200 as a failure.
 func (x *exchange) noteStatus(status uint64) {
 	switch {
 	case status == 200:
@@ -79,7 +79,7 @@ func (x *exchange) noteStatus(status uint64) {
 	}
 }
 
-// noteBroken charges a stream that ended with f, unless this gateway ended it.
+// noteBroken counts a stream that ended with f as a failure, unless this gateway ended it.
 func (x *exchange) noteBroken(f fault.Fault) {
 	st := &x.s.stream
 	switch {
@@ -93,8 +93,8 @@ func (x *exchange) noteBroken(f fault.Fault) {
 	}
 }
 
-// addFailures adds the failed attempts to a settlement. It also adds whether the model rescued the request because
-// another target had failed or had an open circuit.
+// addFailures adds the failed attempts to a settlement. It also notes whether the model rescued the request after
+// another target had failed or was skipped because of its open circuit.
 func (x *exchange) addFailures(settle *keymeter.Settle) {
 	settle.Rescued = settle.Outcome == keymeter.Served && settle.Trace.Status == 200 && x.s.skipped
 	for i := range x.s.failures {

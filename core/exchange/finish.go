@@ -23,8 +23,8 @@ var ErrorHeaders = []abi.Header{
 
 const maxMessage = 600
 
-// providerRefusal returns the refusal for a provider's error response. The native dialect has no field for a provider's
-// message, so it becomes a part of the detail.
+// providerRefusal returns the refusal for a provider's error response. The native dialect has no field for a
+// provider's message, so the message becomes part of the detail.
 func (x *exchange) providerRefusal(failure *wire.Failure) refusal {
 	text := "returned " + strconv.FormatUint(x.event.Code, 10)
 	if x.s.dialect == chat.Native && failure.Public() && failure.Message != "" {
@@ -36,8 +36,9 @@ func (x *exchange) providerRefusal(failure *wire.Failure) refusal {
 	return x.providerDid(text)
 }
 
-// wireHint returns the remedy for a server that lacks one of the wire formats in its catalog entry, such as an old or
-// chat-only server. Errors about a model name contain it.
+// wireHint returns advice for the case that a server lacks one of the wire formats in its catalog entry, such as an
+// old or chat-only server. It returns "" if the provider's message contains the model's name, because the error is
+// then about the model.
 func (x *exchange) wireHint(failure *wire.Failure) string {
 	m := x.model()
 	if m.Provider.Home == "" || strings.Contains(failure.Message.Plain(), m.Upstream) {
@@ -46,15 +47,15 @@ func (x *exchange) wireHint(failure *wire.Failure) string {
 	return `; if it does not serve "` + m.Provider.Wire + `", leave that out of its wires in POSTERN_CATALOG`
 }
 
-// providerDid returns the refusal with the failure of the current target's provider, because several failures share
-// the text of their fault.
+// providerDid returns a refusal that describes the failure of the current target's provider. The fault's text is not
+// enough, because several failures share it.
 func (x *exchange) providerDid(what string) refusal {
 	return refusal{details: []fault.Detail{{Field: api.ProviderField, Message: x.model().Provider.Name + " " + what}}}
 }
 
-// publicMessage returns the provider's message if callers may see it: it is short, and contains none of the
-// operator's secrets. With a project's own provider key it is always empty, because the key is no longer available
-// for the search.
+// publicMessage returns the provider's message if callers may see it. The message must be short and contain none of
+// the operator's secrets. With a project's own provider key, the result is always empty, because that key is no
+// longer available to search for.
 func (x *exchange) publicMessage(message jsontext.Escaped) jsontext.Escaped {
 	if len(message) > maxMessage || x.hasProviderSecret(message.Plain()) {
 		return ""
@@ -62,7 +63,7 @@ func (x *exchange) publicMessage(message jsontext.Escaped) jsontext.Escaped {
 	return x.governMessage(message)
 }
 
-// hasProviderSecret reports whether a text of the current target's provider contains the operator's key or settings,
+// hasProviderSecret reports whether text from the current target's provider contains the operator's key or settings,
 // or may contain a project's own key.
 func (x *exchange) hasProviderSecret(text string) bool {
 	p := x.model().Provider
@@ -73,7 +74,7 @@ func (x *exchange) hasProviderSecret(text string) bool {
 	return secret
 }
 
-// minSecret is the length in bytes from which a provider setting counts as a secret.
+// minSecret is the minimum length in bytes of a provider setting that counts as a secret.
 const minSecret = 12
 
 // refuseWith sends an error response.
@@ -87,7 +88,7 @@ func (x *exchange) refuseWith(f fault.Fault, r refusal, body []abi.Part) {
 		add("www-authenticate", `Bearer realm="postern"`)
 	}
 	if r.retryMs > 0 {
-		// Retry-After is in whole seconds. It is at least 1, so that clients do not retry in a tight loop.
+		// Retry-After is in whole seconds. It is at least 1 so that clients do not retry in a tight loop.
 		add("retry-after", strconv.FormatUint(max(1, reply.Seconds(r.retryMs)), 10))
 		add("retry-after-ms", strconv.FormatUint(r.retryMs, 10))
 	}
@@ -98,13 +99,13 @@ func (x *exchange) refuseWith(f fault.Fault, r refusal, body []abi.Part) {
 	if spent && x.s.codex && x.s.dialect == chat.Responses {
 		add(codexMessage, r.limit.Detail.Field+" "+r.limit.Detail.Message)
 	}
-	if x.s.attempts > 0 || x.s.dispatchMs > 0 && f.Origin() == fault.ByProvider { // of a flight that the request followed
+	if x.s.attempts > 0 || x.s.dispatchMs > 0 && f.Origin() == fault.ByProvider { // the attempts of a flight that the request followed
 		add(header.Attempts, x.attemptsHeader())
 	}
 	x.respond(x.statusOf(f), headers, body)
 }
 
-// helpLink adds the address of an error's documentation.
+// helpLink adds a link to an error's documentation.
 func (x *exchange) helpLink(headers []abi.Header, f fault.Fault) []abi.Header {
 	if x.config.DocsOff {
 		return headers
@@ -112,9 +113,9 @@ func (x *exchange) helpLink(headers []abi.Header, f fault.Fault) []abi.Header {
 	return append(headers, abi.Header{Name: "link", Value: control.HelpLink(f.Code())})
 }
 
-// codexMessage is the header with the text that Codex shows about a spent limit, before the time of the reset.
-// Codex's own text does not name the limit.
-// Source: parse_promo_message in codex-rs/codex-api/src/rate_limits.rs, read in November 2026.
+// codexMessage is the header whose text Codex shows when a limit is used up, followed by the time of the reset.
+// Codex's own text does not name the limit. Source: parse_promo_message in codex-rs/codex-api/src/rate_limits.rs,
+// read in November 2026.
 const codexMessage = "x-codex-promo-message"
 
 // refuseFailedCall refuses the request with 503 if the object call failed or its reply cannot be decoded, and
@@ -127,19 +128,19 @@ func (x *exchange) refuseFailedCall(err error) bool {
 	return true
 }
 
-// unavailableRetryMs is the Retry-After when one of our own dependencies is unavailable.
+// unavailableRetryMs is the Retry-After time when one of our own dependencies is unavailable.
 const unavailableRetryMs = 1000
 
-// refuseShuttingDown ends a request that the host's shutdown has interrupted. It says nothing about the provider, and
-// no other target can be reached either.
+// refuseShuttingDown ends a request that the host's shutdown has interrupted. The interruption says nothing about the
+// provider, and other targets cannot be reached either.
 func (x *exchange) refuseShuttingDown() {
 	x.refuse(fault.ShuttingDown, refusal{retryMs: unavailableRetryMs})
 }
 
-// end finishes the exchange and cancels its outstanding actions, with three exceptions. It keeps a fetch: the end
-// mark of that stream has arrived, and the rest of the body is read so that the connection can be reused. It keeps a
-// classifier beside the request, because the settlement waits for its cost. And it keeps a settlement whose reply is
-// late.
+// end finishes the exchange and cancels its outstanding actions, with three exceptions. First, it keeps a fetch whose
+// stream has reached its end mark. The rest of the body is read so that the connection can be reused. Second, it
+// keeps a classifier that runs alongside the request, because the settlement waits for its cost. Third, it keeps a
+// settlement whose reply is late.
 func (x *exchange) end() {
 	x.failFlight(x.ending)
 	x.dropAsk()
@@ -150,7 +151,7 @@ func (x *exchange) end() {
 	x.enter(phaseDone)
 }
 
-// refuse ends the exchange with an error: as a response, or as the last event of an open stream.
+// refuse ends the exchange with an error, sent as a response or as the last event of an open stream.
 func (x *exchange) refuse(f fault.Fault, r refusal) {
 	x.noteRefusal(r)
 	if x.s.stream.opened {
@@ -173,8 +174,8 @@ func (x *exchange) refuseClosed() {
 	x.refuse(fault.ClientClosed, refusal{})
 }
 
-// refused ends an exchange after the caller got the error or disconnected. It releases the reservation, or settles
-// the part of a stream that was sent. If the stream came from a flight, it is settled as a hit.
+// refused ends an exchange after the caller has received the error or disconnected. It releases the reservation, or
+// settles the part of a stream that was sent. If the stream came from a flight, it is settled as a hit.
 func (x *exchange) refused(f fault.Fault) {
 	s := &x.s
 	x.ending = f

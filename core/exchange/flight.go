@@ -14,16 +14,16 @@ const maxFlightFailures = 2
 // maxPublishedBytes limits a stream that is published beyond maxEntryBytes for its followers.
 const maxPublishedBytes = 4 << 20
 
-// joins reports whether the exchange shares its request with identical ones. It does not if its response depends on
-// more than the request: an Idempotency-Key, a classifier, or values that a stream would have to restore.
+// joins reports whether the exchange shares its response with identical requests. It does not if the response depends
+// on more than the request, such as an Idempotency-Key, a classifier, or values that a stream would have to restore.
 func (x *exchange) joins() bool {
 	s := &x.s
 	restores := x.streams() && s.govern.rewritten
 	return s.idempotency == "" && !x.testMode() && !s.govern.classification.wanted && !restores && !x.isStoredInPart(false)
 }
 
-// flightName identifies requests that may share a response. It consists of the cache entry's key and of everything
-// that the entry does not depend on. Keys with other model lists or plans may be refused models that the leader's key
+// flightName identifies requests that may share a response. It consists of the cache entry's key and of facts that
+// the entry does not depend on. A key with another model list or plan may be refused a model that the leader's key
 // may use.
 func (x *exchange) flightName() string {
 	name := x.cacheEntryKey()
@@ -40,13 +40,14 @@ func (x *exchange) flightName() string {
 	return name + "/" + keys.Hex(sum[:8])
 }
 
-// join looks up the response in memory, and joins the flight if it is not there. Without a key, it only joins.
+// join looks up the response in memory, and joins the flight if the response is not there. If key is empty, it only
+// joins the flight.
 func (x *exchange) join(key string) {
 	x.await(abi.Action{Kind: abi.ActionJoin, ID: idMemory, Key: key, Name: x.flightName()})
 }
 
-// joinedFlight takes the exchange's role from the lookup in memory. It returns false if the exchange must join again,
-// because the response in memory is not valid for it.
+// joinedFlight sets the exchange's role from the result of the lookup in memory. It returns false if the exchange
+// must join again, because the response in memory is not valid for it.
 func (x *exchange) joinedFlight() bool {
 	f := &x.s.flight
 	switch {
@@ -62,8 +63,8 @@ func (x *exchange) joinedFlight() bool {
 	return true
 }
 
-// land ends the exchange's part in its flight, if there is one. It sends data only if a follower waits for it; others
-// find the response in memory.
+// land ends the exchange's part in its flight, if there is one. It sends data only if a follower is waiting for it.
+// Later requests find the response in memory.
 func (x *exchange) land(code uint64, data []byte) {
 	f := &x.s.flight
 	if f.role == noFlight {
@@ -77,7 +78,7 @@ func (x *exchange) land(code uint64, data []byte) {
 	x.do(abi.Action{Kind: abi.ActionLand, Code: code, Data: data})
 }
 
-// landAnswer ends the flight with the provider's response. It does not share an answer that the leader's own limits
+// landAnswer ends the flight with the provider's response. It does not share a response that the leader's own limits
 // may have cut short.
 func (x *exchange) landAnswer(a *answer, raw bool, body []byte) {
 	if x.s.flight.role != leads {
@@ -110,8 +111,8 @@ func (x *exchange) failFlight(f fault.Fault) {
 	x.land(abi.FlightFailed, code)
 }
 
-// publish uses the deltas of a stream as the bytes of the flight, from the moment when the stream is committed to its
-// target. From then on, the flight grows with the deltas' buffer.
+// publish publishes a stream's deltas to the flight's followers once the stream is committed to its target. From then
+// on, the flight grows with the deltas' buffer.
 func (x *exchange) publish() {
 	f, st := &x.s.flight, &x.s.stream
 	if f.role != leads || !st.committed {
@@ -142,6 +143,6 @@ func flightHead(provider, model, dropped string) []byte {
 // heldUp reports whether the stream continues for its followers after its own caller has disconnected.
 func (x *exchange) heldUp() bool { return x.s.flight.role == leads && x.waiting > 0 }
 
-// collectsForFlight reports whether deltas are still published although the stream is larger than a cache entry may
-// be.
+// collectsForFlight reports whether deltas are still published even though the stream exceeds the size limit for
+// cache entries.
 func (x *exchange) collectsForFlight() bool { return x.heldUp() && x.s.flight.began }

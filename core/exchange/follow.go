@@ -8,8 +8,8 @@ import (
 	"github.com/postern-ai/postern/core/fault"
 )
 
-// follow waits for the response of the flight that the admitted exchange follows. It waits at most for the time limit
-// that all attempts of a request share.
+// follow waits for the response of the flight that the admitted exchange follows. It waits no longer than the time
+// limit that all attempts of a request share.
 func (x *exchange) follow() {
 	s := &x.s
 	if s.disconnected {
@@ -32,7 +32,7 @@ func (x *exchange) follow() {
 
 func (x *exchange) awaitFlight() { x.await(abi.Action{Kind: abi.ActionFollow, ID: idFollow}) }
 
-// onFlight takes the part that the leader has published, or the end of the flight.
+// onFlight handles the part that the leader has published, or the end of the flight.
 func (x *exchange) onFlight() {
 	x.s.flight.lastMs = x.now
 	switch x.event.Code {
@@ -45,7 +45,8 @@ func (x *exchange) onFlight() {
 	}
 }
 
-// followMore forwards the published part of a stream to the caller, as the stream of a cached response.
+// followMore forwards the published part of a stream to the caller. The caller's stream looks like that of a cached
+// response.
 func (x *exchange) followMore() {
 	data, st := x.event.Data, &x.s.stream
 	if !x.s.flight.began {
@@ -104,7 +105,7 @@ func (x *exchange) openFollowed() {
 	x.startTicking()
 }
 
-// goAlone sends the request to a provider without a flight.
+// goAlone leaves the flight and sends the request to a provider.
 func (x *exchange) goAlone() {
 	x.land(abi.FlightRetry, nil)
 	x.cancel(idTimer)
@@ -112,7 +113,7 @@ func (x *exchange) goAlone() {
 	x.dispatch()
 }
 
-// onLanded ends the response with the flight's.
+// onLanded completes the caller's response with the flight's.
 func (x *exchange) onLanded() {
 	data, began := x.event.Data, x.s.flight.began
 	x.s.flight = flight{failures: x.s.flight.failures}
@@ -140,7 +141,7 @@ func (x *exchange) onLanded() {
 	x.endFollowed(nil)
 }
 
-// onFollowedDeltas ends the stream of a family whose last event contains the complete response.
+// onFollowedDeltas ends the stream if the family's last event contains the complete response.
 func (x *exchange) onFollowedDeltas() { x.endFollowed(x.event.Data) }
 
 // endFollowed ends the stream like that of a cached response.
@@ -155,13 +156,13 @@ func (x *exchange) endFollowed(encoded []byte) {
 	x.servedFromCache(abi.Part{Data: end})
 }
 
-// againDivisor defines how much of the time of all attempts a follower must have left to start over after a failure.
-// With less time, it might lead the next flight without waiting long enough for a response. It would pay for nothing,
-// and fail the flight for new followers.
+// againDivisor sets the share of the request's time limit that a follower must have left to start over after a
+// failure: one quarter. With less time, it might lead the next flight but not wait long enough for a response. It
+// would pay for nothing, and the flight would fail for new followers.
 const againDivisor = 4
 
 // onFlightFailed starts over if the caller has not received anything. The first of the followers leads the next
-// flight. If the caller's stream is open, it gets an error event.
+// flight. If the caller's stream is open, the caller gets an error event.
 func (x *exchange) onFlightFailed() {
 	f := &x.s.flight
 	began, code := f.began, x.event.Code
@@ -183,8 +184,8 @@ func (x *exchange) onFlightFailed() {
 	}
 }
 
-// breakFollowed ends an open stream with the leader's error. An error that only concerns the leader's key or caller,
-// such as its budget, says nothing about this request, which may succeed if it is repeated.
+// breakFollowed ends an open stream with the leader's error. An error that concerns only the leader's key or caller,
+// such as an exceeded budget, says nothing about this request. This request may succeed if it is repeated.
 func (x *exchange) breakFollowed() {
 	f, ok := fault.SharedByCode(x.event.Data)
 	if !ok {
@@ -194,8 +195,8 @@ func (x *exchange) breakFollowed() {
 	x.refuse(f, sharedFailure(f))
 }
 
-// refuseFollowed refuses a request whose flights have failed too often. If the last leader failed for a reason of its
-// own key, there is no outage, and the exchange sends the request itself instead.
+// refuseFollowed refuses a request whose flights have failed too often. If the last leader failed because of its own
+// key, there is no outage, so the exchange sends the request itself.
 func (x *exchange) refuseFollowed() {
 	f, ok := fault.SharedByCode(x.event.Data)
 	switch {
@@ -208,7 +209,7 @@ func (x *exchange) refuseFollowed() {
 	}
 }
 
-// onRejoin takes the exchange's role in the next flight. A leader sends the request, which has already been admitted.
+// onRejoin sets the exchange's role in the next flight. A leader sends the request, which has already been admitted.
 func (x *exchange) onRejoin() {
 	x.noteCacheResult()
 	switch {
@@ -222,10 +223,11 @@ func (x *exchange) onRejoin() {
 	}
 }
 
-// onFollowTimeout ends the wait for a response at the time limit of the request.
+// onFollowTimeout stops waiting for a response at the request's time limit.
 func (x *exchange) onFollowTimeout() { x.refuse(fault.ProviderTimeout, refusal{}) }
 
-// onFollowTick sends a keep-alive comment after a silence, and ends a stream whose leader has stopped sending.
+// onFollowTick sends a keep-alive comment if nothing was sent since the last tick, and ends a stream whose leader has
+// stopped sending.
 func (x *exchange) onFollowTick() {
 	st := &x.s.stream
 	if idle := x.config.TimeoutsOf(x.tier()).IdleMs; idle > 0 && x.since(x.s.flight.lastMs) > idle+tickMs {

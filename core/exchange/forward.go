@@ -23,7 +23,8 @@ func (x *exchange) forward(path string) {
 	x.await(abi.Action{Kind: abi.ActionForward, ID: idForward, Headers: headers})
 }
 
-// onForwarded finishes a forwarded request. The control plane has responded to the caller, unless it was unreachable.
+// onForwarded finishes a forwarded request. The control plane has already responded to the caller, unless it was
+// unreachable.
 func (x *exchange) onForwarded() {
 	if x.event.Kind != abi.EventResponse {
 		x.refuse(fault.Unavailable, refusal{retryMs: unavailableRetryMs})

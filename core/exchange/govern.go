@@ -38,8 +38,8 @@ func (x *exchange) readGovernHeader() bool {
 	return true
 }
 
-// startGovernor attaches the project's policy for texts, if the Governor checks this exchange. If the settings cannot
-// be decoded, it refuses the request and returns false, because they may block texts that would pass without them.
+// startGovernor attaches the project's Governor settings if the Governor checks this exchange. If the settings cannot
+// be decoded, it refuses the request and returns false, because they might block text that would otherwise pass.
 func (x *exchange) startGovernor(p *doc.Policy) bool {
 	g := &x.s.govern
 	g.on, g.inspected, g.schema, g.buffered = false, false, false, false
@@ -64,24 +64,24 @@ func (x *exchange) startGovernor(p *doc.Policy) bool {
 	return true
 }
 
-// startsInspection reports whether the request's texts still have to be checked.
+// startsInspection reports whether the request's text still has to be checked.
 func (x *exchange) startsInspection() bool {
 	x.startValidation()
 	g := &x.s.govern
 	return (g.on && !g.inspected || !g.on && g.rewritten) && x.s.rejected == fault.None
 }
 
-// readForInspection gets the caller's body back.
+// readForInspection requests the caller's stored body.
 func (x *exchange) readForInspection() {
 	x.enter(phaseInspect)
 	x.await(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: bufferBody})
 }
 
-// onInspect checks the texts of the request. The redacted body replaces the original in all following steps, except
-// when requests with the same Idempotency-Key are compared.
+// onInspect checks the request's text. The redacted body replaces the original in all later steps, except when
+// requests with the same Idempotency-Key are compared.
 func (x *exchange) onInspect() {
 	x.s.govern.inspected = true
-	if !x.s.govern.on { // a newer policy does not check this request, although an older one has rewritten it
+	if !x.s.govern.on { // a newer policy does not check this request, but an older one has rewritten it
 		x.useChecked(&inspect.Result{})
 		x.proceeds = true
 		return
@@ -112,7 +112,7 @@ func (x *exchange) onInspect() {
 	x.proceeds = true
 }
 
-// useChecked continues with the checked body. A body that an older policy redacted may be the original again.
+// useChecked continues with the checked body. If an older policy redacted the body, it may now be the original again.
 func (x *exchange) useChecked(result *inspect.Result) {
 	body := x.event.Data
 	if x.s.govern.rewritten = result.Body != nil; x.s.govern.rewritten {
@@ -135,15 +135,15 @@ func (x *exchange) noteInput(result *inspect.Result) {
 	g.violations = x.violations(nil, result, governor.Input)
 }
 
-// rejectBlocked rejects the request with the findings.
+// rejectBlocked rejects the request because of its findings.
 func (x *exchange) rejectBlocked(result *inspect.Result) {
 	e := x.apiError(fault.Blocked, x.blocked(result))
 	x.s.rejected, x.s.bodyDone = fault.Blocked.Deferred(), true
 	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferError, Data: x.family().Error(nil, e)})
 }
 
-// startValidation ensures that there is a policy to check with: the project's, or the default one. If the plan does
-// not include the Governor, the request is rejected.
+// startValidation ensures that a validation has a policy: the project's or the default one. If the plan does not
+// include the Governor, the request is rejected.
 func (x *exchange) startValidation() {
 	g := &x.s.govern
 	if x.endpoint.policy != checksTexts || g.on || x.s.rejected != fault.None {

@@ -10,7 +10,7 @@ import (
 	"github.com/postern-ai/postern/core/keymeter"
 )
 
-// governedOverlay gives the default plan the Governor.
+// governedOverlay enables the Governor in the default plan.
 const governedOverlay = `{"plans":[{"name":"governed","perSecond":10,"perDay":1000,"developmentPerSecond":5,"developmentPerDay":500,"budget":"100","governor":true}]}`
 
 // redacting is a request with an e-mail address that the project's policy redacts reversibly.
@@ -38,8 +38,9 @@ const (
 		`data: {"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":3}}` + "\n\ndata: [DONE]\n\n"
 )
 
-// TestReplayAndCacheOfRedactedRequests: the record of an Idempotency-Key has the caller's values, the cache has
-// placeholders, and two requests that the provider cannot tell apart are different requests for an Idempotency-Key.
+// TestReplayAndCacheOfRedactedRequests: the response stored for an Idempotency-Key has the caller's values, and the
+// cache has placeholders. Two requests that look identical to the provider are still different requests for an
+// Idempotency-Key.
 func TestReplayAndCacheOfRedactedRequests(t *testing.T) {
 	var hashes []string
 	for _, stream := range []bool{false, true} {

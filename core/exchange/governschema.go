@@ -10,7 +10,7 @@ import (
 )
 
 // checkSchema adds a finding for each choice of a streamed response whose text does not satisfy the project's JSON
-// Schema, as package inspect does for non-streaming responses. A choice without text, such as a tool call, is not
+// Schema, as package inspect does for non-streaming responses. Choices without text, such as tool calls, are not
 // checked.
 func (x *exchange) checkSchema(result *inspect.Result, r *chat.Response) {
 	g := x.guard()
@@ -38,7 +38,7 @@ func (x *exchange) checkSchema(result *inspect.Result, r *chat.Response) {
 	result.Decision = result.Tally.Decide(p)
 }
 
-// checkStreamSchema checks a complete stream that was already sent, with a schema that only flags.
+// checkStreamSchema checks a stream that has already been sent completely, against a schema that only flags.
 func (x *exchange) checkStreamSchema(r *chat.Response) {
 	g := &x.s.govern
 	if !g.schema {

@@ -16,8 +16,8 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// guard returns the policy, tightened by the caller's header, and the redacted values. It decodes them once per step,
-// and only the parts that most steps need, because this costs time for every piece of a stream.
+// guard returns the policy, tightened by the caller's header, and the redacted values. Decoding takes time for every
+// piece of a stream, so guard decodes only once per step, and only the parts that most steps need.
 func (x *exchange) guard() *guard {
 	if x.guardMemo != nil {
 		return x.guardMemo
@@ -52,7 +52,7 @@ func (x *exchange) attach(settings []byte, r *governor.Redactor) {
 	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: abi.AttachedBuffer, Data: w.Buf})
 }
 
-// liveGuard returns the constant part of a stream's checks.
+// liveGuard returns the part of a stream's checks that does not change.
 func (x *exchange) liveGuard() *live.Guard {
 	g := x.guard()
 	if g.live == nil {
@@ -65,8 +65,8 @@ func (x *exchange) liveGuard() *live.Guard {
 }
 
 // blocked returns the variable part of a Blocked error. Its details name the rules that block. If no rule blocks, the
-// risk score is too high, and the details name all rules that add to it. Each rule is named once, with the place of
-// its first finding, never its text.
+// risk score is too high, and the details name the rules that add to it. Each rule is named once, with the location
+// of its first finding but not the text found.
 func (x *exchange) blocked(result *inspect.Result) refusal {
 	p := x.guard().check.Policy
 	found := x.ownPaths(result.Findings)
@@ -87,8 +87,8 @@ func (x *exchange) blocked(result *inspect.Result) refusal {
 	return r
 }
 
-// cause returns the action of the rules that blocked a request or response. This is block, otherwise flag, and
-// otherwise redact, for text that cannot be rewritten.
+// cause returns the action of the rules that blocked a request or response. If no rule has the action block, it
+// returns flag. If no rule flags either, it returns redact, which blocks text that cannot be rewritten.
 func cause(reports []inspect.Report) governor.Action {
 	flags := false
 	for i := range reports {
@@ -105,10 +105,11 @@ func cause(reports []inspect.Report) governor.Action {
 	return governor.Redact
 }
 
-// maxBlockedDetails limits the details of a Blocked error. Its findings are complete up to governor.MaxListed.
+// maxBlockedDetails limits the details in a Blocked error. Its list of findings is only limited by
+// governor.MaxListed.
 const maxBlockedDetails = 5
 
-// ownPaths returns findings whose paths have the form of the caller's dialect.
+// ownPaths returns the findings with paths in the caller's dialect.
 func (x *exchange) ownPaths(found []inspect.Finding) []inspect.Finding {
 	own := make([]inspect.Finding, len(found))
 	for i := range found {
@@ -118,9 +119,9 @@ func (x *exchange) ownPaths(found []inspect.Finding) []inspect.Finding {
 	return own
 }
 
-// ownPath returns a path in the form of the caller's dialect. Packages inspect and live name the texts of translated
-// answers and of streams as in chat completions. Other dialects do not have these fields, so the path is their field
-// that contains all texts.
+// ownPath returns a path in the caller's dialect. Packages inspect and live name the text of translated responses and
+// of streams as in chat completions. Other dialects do not have these fields, so the path is the field that contains
+// all of their text.
 func (x *exchange) ownPath(path string) string {
 	if !strings.HasPrefix(path, "choices[") {
 		return path
@@ -160,7 +161,7 @@ func (x *exchange) restoreRaw(raw []byte) []byte {
 	return raw
 }
 
-// restoreResponse does the same for a translated response, in place.
+// restoreResponse does the same as restoreRaw for a translated response, in place.
 func (x *exchange) restoreResponse(r *chat.Response) {
 	if x.s.govern.rewritten {
 		inspect.RestoreResponse(r, x.restorer())
@@ -175,7 +176,8 @@ func (x *exchange) restorer() *governor.Redactor {
 }
 
 // governorHeaders adds x-postern-governor: the decision about the request, its risk score and the version of the
-// policy. A caller that was not admitted does not get this header. The body of a validation has its own decisions.
+// policy. A caller that was not admitted does not get this header. A validation does not get it either, because its
+// body contains the decision.
 func (x *exchange) governorHeaders(headers []abi.Header) []abi.Header {
 	g := &x.s.govern
 	if !g.on || !g.inspected || x.endpoint.policy == checksTexts {
@@ -189,7 +191,8 @@ func (x *exchange) governorHeaders(headers []abi.Header) []abi.Header {
 	return append(headers, abi.Header{Name: header.Governor, Value: text})
 }
 
-// governorJSON is api.Meta.Governor. A cached response was checked when it was stored, so its output is null.
+// governorJSON returns the value of api.Meta.Governor. A cached response was checked when it was stored, so its
+// output is null.
 func (x *exchange) governorJSON(cached bool) string {
 	g := &x.s.govern
 	if !g.on {
@@ -213,7 +216,7 @@ func (x *exchange) streamFinding(r *live.Report) inspect.Finding {
 	return inspect.Finding{Rule: r.Rule, Action: action, Path: r.Path, Start: int(r.Start), End: int(r.End)}
 }
 
-// streamResult returns the findings of a stream by rule.
+// streamResult returns the findings of a stream, one for each rule.
 func (x *exchange) streamResult() *inspect.Result {
 	result := &inspect.Result{}
 	for i := range x.s.govern.live.Reports {
@@ -234,9 +237,8 @@ func (x *exchange) noteOutput() {
 	}
 }
 
-// governMessage checks a provider's error message as a text of the response, because it may repeat the prompt. The
-// result is empty if the policy blocks it. Findings are not reported, because the request's texts have already been
-// checked.
+// governMessage checks a provider's error message like response text, because it may repeat the prompt. The result is
+// empty if the policy blocks it. Findings are not reported, because the request's text has already been checked.
 func (x *exchange) governMessage(message jsontext.Escaped) jsontext.Escaped {
 	if !x.s.govern.on || message == "" {
 		return message

@@ -8,9 +8,9 @@ import (
 	"github.com/postern-ai/postern/core/config"
 )
 
-// Order is the part of a request on which its cost depends.
+// Order contains the parts of a request that determine its cost.
 type Order struct {
-	MaxTokens    uint64 // the caller's limit of the output; 0: no limit
+	MaxTokens    uint64 // the caller's output limit; 0: no limit
 	N            uint64 // choices
 	PromptTokens uint64 // estimated
 	UnseenTokens uint64 // reserved for input of unknown length: documents by URL, file IDs, searches
@@ -32,8 +32,8 @@ func (o *Order) Fields(f *abi.Fields) {
 type Bought struct {
 	Terms        string // see chat.Term
 	Uses         []chat.ToolUse
-	MaxToolCalls uint64 // limit of the calls of all tools; 0: each tool has its own limit
-	Cache        uint64 // prompt cache: 0 not requested, 1 for the default time, 2 for an hour
+	MaxToolCalls uint64 // limit on the calls of all tools together; 0: each tool has its own limit
+	Cache        uint64 // prompt cache: 0: not requested; 1: for the default time; 2: for an hour
 }
 
 func (b *Bought) fields(f *abi.Fields) {
@@ -49,12 +49,12 @@ func (b *Bought) fields(f *abi.Fields) {
 	f.Uint(&b.Cache)
 }
 
-// OrderOf returns the order of a request, for the estimated tokens of its prompt.
+// OrderOf returns the order of a request. promptTokens is the estimated length of its prompt.
 func OrderOf(r *chat.Request, promptTokens uint64) Order {
 	o := Order{
 		MaxTokens: r.MaxTokens, N: r.N, PromptTokens: promptTokens, UnseenTokens: r.UnseenTokens(), Thinking: r.Reasoning.Tokens(), Bought: boughtBy(r),
 	}
-	if r.Compacts { // its summary reads the complete conversation once more
+	if r.Compacts { // writing the summary reads the complete conversation once more
 		o.UnseenTokens += 2 * promptTokens
 	}
 	return o
@@ -73,16 +73,16 @@ func boughtBy(r *chat.Request) Bought {
 	return b
 }
 
-// Quote prices an order at any model, under the rules of its endpoint and key.
+// Quote prices an order for any model, under the rules of its endpoint and key.
 type Quote struct {
 	*Order
 	Config    *config.Config
 	Outputs   bool // responses have output tokens
-	Unlimited bool // the request cannot limit them
+	Unlimited bool // the request cannot limit its output tokens
 	Streams   bool // the response is streamed; its reservation is extended as it grows
 	Twice     bool // the request may be sent twice
-	// Native reports whether a model's provider gets the provider tools, because it supports the caller's dialect.
-	// nil: all do.
+	// Native reports whether a model's provider gets the provider tools, because it supports the caller's dialect. If
+	// Native is nil, all providers get them.
 	Native    func(*config.Model) bool
 	Unbounded bool // the key has no budget, so the reservation need not cover the longest response
 }

@@ -9,8 +9,7 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// Unpriced returns the details of the parts of the order for which a model has no price. It returns none if it has
-// all prices.
+// Unpriced returns an error detail for each part of the order for which a model has no price.
 //
 //go:noinline
 func (q *Quote) Unpriced(m *config.Model) (details []fault.Detail) {
@@ -41,8 +40,9 @@ func (q *Quote) uses(m *config.Model) []chat.ToolUse {
 	return q.Bought.Uses
 }
 
-// boundTerms returns the terms at which a request is reserved. These are the requested terms. If the request names no
-// place of inference, which is then a setting of the provider's account, the most expensive place applies.
+// boundTerms returns the terms used for a request's reservation. These are the requested terms. If the request does
+// not name a place of inference, the provider account's setting decides, so the reservation assumes the most
+// expensive place.
 //
 //go:noinline
 func (o *Order) boundTerms(m *config.Model) string {
@@ -58,7 +58,7 @@ func (o *Order) boundTerms(m *config.Model) string {
 const geoMember = "inference_geo"
 
 // ServiceTier returns the tier to send to OpenAI's dialects. A request without a tier gets the standard tier, so that
-// a setting of the provider's account does not change the price. Models without more expensive tiers do not need
+// a setting in the provider's account does not change the price. Models without more expensive tiers do not need
 // this.
 //
 //go:noinline
@@ -70,7 +70,7 @@ func (o *Order) ServiceTier(m *config.Model) string {
 	return tier
 }
 
-// feeBound returns the cost of all calls of provider tools that the order allows.
+// feeBound returns the cost of all provider tool calls that the order allows.
 //
 //go:noinline
 func (q *Quote) feeBound(m *config.Model) (fee money.Pico) {
@@ -97,10 +97,10 @@ func allowed(use chat.ToolUse, t *config.Tool) uint64 {
 	return t.Max
 }
 
-// fee returns the cost of the calls that a complete answer names. If answers do not count the calls of a tool, as
-// many are charged as the request allows. exact is false in that case. It is also false if the answer names more
-// calls than the request allows, or calls that were not requested: these are charged at the provider's most expensive
-// price.
+// fee returns the cost of the calls that a complete response reports. If responses do not report a tool's calls, the
+// maximum that the request allows is charged, and exact is false unless the tool is free. exact is also false if the
+// response reports more calls than the request allows, or calls of tools that were not requested. The latter are
+// charged at the provider's highest price.
 //
 //go:noinline
 func (q *Quote) fee(m *config.Model, calls *chat.Calls) (fee money.Pico, exact bool) {
@@ -137,7 +137,7 @@ func (q *Quote) fee(m *config.Model, calls *chat.Calls) (fee money.Pico, exact b
 	return fee, exact && together <= b.MaxToolCalls
 }
 
-// exceeds reports whether a term in an answer has no price, or costs more than the reserved term of its field.
+// exceeds reports whether a term in a response has no price, or costs more than the term reserved for its field.
 //
 //go:noinline
 func (o *Order) exceeds(m *config.Model, term string) bool {
@@ -148,9 +148,9 @@ func (o *Order) exceeds(m *config.Model, term string) bool {
 	return !known || f.Exceeds(reserved)
 }
 
-// Price completes an attempt's usage with the purchased terms and tools. The answer names them; otherwise, the order's
-// apply. Usage counts as estimated if its price is not certain, or if
-// the answer names more than the order requested.
+// Price completes an attempt's usage with the purchased terms and tools. If the response does not name a term or
+// tool, the order's applies. Usage counts as estimated if its price is not certain, or if the response names more
+// than the order requested.
 //
 //go:noinline
 func (q *Quote) Price(m *config.Model, u *chat.Usage) {
@@ -175,8 +175,8 @@ func (q *Quote) Price(m *config.Model, u *chat.Usage) {
 	e.FeePico = fee
 }
 
-// PriceBound completes usage like Price, for an attempt whose answer is not complete. If the rest of the answer may
-// name a place of inference, the most expensive one applies.
+// PriceBound completes usage like Price, for an attempt whose response is not complete. If the rest of the response
+// may name a place of inference, the most expensive one applies.
 func (q *Quote) PriceBound(m *config.Model, u *chat.Usage) {
 	q.Price(m, u)
 	terms := q.boundTerms(m)

@@ -12,15 +12,16 @@ import (
 // Output tokens to reserve while the length of the response is unknown.
 const (
 	InitialStreamTokens = 1024   // for a stream, whose reservation is extended later
-	minAnswerTokens     = 4096   // for a non-streaming response without max tokens, if the budget is short or the key is Unbounded; thinking is added
-	assumedTokens       = 32_768 // the output limit of a model without one in the catalog
+	minAnswerTokens     = 4096   // for a non-streaming response without max tokens, if the budget is short or the key is Unbounded; if the budget is short, thinking is added
+	assumedTokens       = 32_768 // the output limit of a model that has none in the catalog
 )
 
-// promptBound returns an upper bound for the prompt in tokens. PromptTokens is an average estimate, so it is doubled.
+// promptBound returns an upper bound on the prompt's length in tokens. PromptTokens is an average estimate, so it is
+// doubled.
 func (o *Order) promptBound() uint64 { return 2*o.PromptTokens + o.UnseenTokens }
 
-// thinking returns the number of thinking tokens to expect from a model. A model that does not support the parameter
-// has none, because the parameter is left out.
+// thinking returns the number of thinking tokens to expect from a model. It returns 0 for a model that does not
+// support the reasoning parameter, because the parameter is then left out.
 func (o *Order) thinking(m *config.Model) uint64 {
 	if (m.Drops|m.Provider.Drops)&chat.ParamReasoning != 0 {
 		return 0
@@ -28,9 +29,9 @@ func (o *Order) thinking(m *config.Model) uint64 {
 	return o.Thinking
 }
 
-// outputRoom returns the part of a model's context, in tokens, that the prompt leaves for the response. tight means
-// that not even a typical response with its thinking fits. The bound on the prompt is then too pessimistic, so tokens
-// is the complete context, and the provider's own limit applies.
+// outputRoom returns how many tokens of a model's context the prompt leaves for the response. tight means that not
+// even a typical response with its thinking fits. The bound on the prompt is then too pessimistic, so tokens is the
+// complete context, and the provider's own limit applies.
 func (o *Order) outputRoom(m *config.Model) (tokens uint64, tight bool) {
 	if m.Context == 0 {
 		return assumedTokens, false
@@ -42,21 +43,21 @@ func (o *Order) outputRoom(m *config.Model) (tokens uint64, tight bool) {
 	return left, false
 }
 
-// exceedsContext reports whether the estimated prompt and an output of limit tokens together exceed the model's context.
-// Providers reject such a limit. Without a limit, the context itself bounds the response.
+// exceedsContext reports whether the estimated prompt plus limit output tokens exceed the model's context. Providers
+// reject such a limit. Without a limit, the context itself bounds the response.
 func (o *Order) exceedsContext(m *config.Model, limit uint64) bool {
 	return o.PromptTokens+limit > m.Context
 }
 
-// MaxOutput returns the number of output tokens to reserve for one response: the caller's max tokens, otherwise a
-// typical number if there is no budget, otherwise the model's limit.
+// MaxOutput returns the number of output tokens to reserve for one response. This is the caller's max tokens if set,
+// a typical number if the key has no budget, and otherwise the model's limit.
 func (q *Quote) MaxOutput(m *config.Model) uint64 {
 	thinking := q.thinking(m)
 	switch {
 	case !q.Outputs:
 		return 0
 	case q.MaxTokens > 0 && thinking >= q.MaxTokens:
-		return q.MaxTokens + thinking // translation raises a limit that thinking would use up
+		return q.MaxTokens + thinking // translation raises a limit that thinking alone would use up
 	case q.MaxTokens > 0:
 		return q.MaxTokens
 	case q.Unbounded:
@@ -78,8 +79,8 @@ func (q *Quote) MinOutput(m *config.Model) uint64 {
 	return min(longest, minAnswerTokens+q.thinking(m))
 }
 
-// costBound returns the maximum cost of the request with a model, for the bound on the prompt and the given number of
-// output tokens per choice.
+// costBound returns the maximum cost of the request with a model. It assumes the upper bound on the prompt and the
+// given number of output tokens per choice.
 func (q *Quote) costBound(m *config.Model, tokens uint64) money.Pico {
 	u := chat.Usage{Input: q.promptBound(), Output: tokens * max(q.N, 1), Extras: &chat.Extras{Terms: q.boundTerms(m), FeePico: q.feeBound(m)}}
 	// All of the prompt may be written to the provider's cache. OpenAI's newer models charge for that even if it was
@@ -94,9 +95,9 @@ func (q *Quote) costBound(m *config.Model, tokens uint64) money.Pico {
 }
 
 // Reservation returns the amount to reserve, and the least to accept when the budget is short. The amount covers the
-// most expensive target of the route. For a stream, it only covers the first tokens. A request that may be sent twice
-// doubles both. If no target is usable, the allowed targets count, so that a short budget is reported before missing
-// credentials.
+// most expensive target of the route. For a stream, it covers only the first tokens. Both are doubled for a request
+// that may be sent twice. If no target is usable, all allowed targets count, so that a short budget is reported
+// before missing credentials.
 func (q *Quote) Reservation(targets []policy.Target) (amount, least money.Pico) {
 	usable := slices.ContainsFunc(targets, func(t policy.Target) bool { return t.Usable() })
 	for _, t := range targets {
@@ -118,8 +119,8 @@ func (q *Quote) Reservation(targets []policy.Target) (amount, least money.Pico) 
 	return amount, least
 }
 
-// ImposedLimit returns the max tokens for a target if the caller set none: the number that the rest of the
-// reservation covers, if that is less than the model's own limit. 0 means no limit.
+// ImposedLimit returns the max tokens to send to a target if the caller set none. It is the number that the rest of
+// the reservation covers, if that is less than the model's own limit, and otherwise 0.
 func (q *Quote) ImposedLimit(m *config.Model, rest money.Pico) uint64 {
 	if q.MaxTokens > 0 || q.Unlimited || q.Streams || q.Unbounded || !q.Outputs || m.Prices.Output == 0 {
 		return 0
@@ -136,7 +137,8 @@ func (q *Quote) ImposedLimit(m *config.Model, rest money.Pico) uint64 {
 	return limit
 }
 
-// affordable returns the longest response in tokens, at most longest, that the rest of the reservation covers.
+// affordable returns the length in tokens, at most longest, of the longest response that the rest of the reservation
+// covers.
 func (q *Quote) affordable(m *config.Model, longest uint64, rest money.Pico) uint64 {
 	low, high := uint64(0), longest
 	for low < high {

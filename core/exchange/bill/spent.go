@@ -13,7 +13,7 @@ import (
 type Spent struct {
 	Usage     chat.Usage
 	CostPico  money.Pico
-	SavedPico money.Pico // savings by prompt caches: config.Model.CacheSaving
+	SavedPico money.Pico // saved by prompt caches; see config.Model.CacheSaving
 	Estimated bool
 	charges   []charge
 }
@@ -45,7 +45,7 @@ func (s *Spent) Fields(f *abi.Fields) {
 	})
 }
 
-// Charge adds usage, cost and the savings by the prompt cache to the total and to a target's charge.
+// Charge adds usage, cost and the amount that the prompt cache saved to the total and to a target's charge.
 func (s *Spent) Charge(target uint64, u *chat.Usage, cost, saved money.Pico) {
 	s.Usage.Add(u)
 	s.CostPico = money.Add(s.CostPico, cost)
@@ -63,7 +63,7 @@ func (s *Spent) Charge(target uint64, u *chat.Usage, cost, saved money.Pico) {
 	s.charges = append(s.charges, charge{target, *u, cost, saved, !u.Reported})
 }
 
-// AddTo adds the charges to the settlement of a request that settle.Model has served. Attempts at other models are listed
+// AddTo adds the charges to the settlement of a request that settle.Model served. Attempts at other models are listed
 // separately.
 func (s *Spent) AddTo(settle *keymeter.Settle, targets []policy.Target) {
 	for i := range s.charges {
@@ -85,13 +85,13 @@ func (s *Spent) AddTo(settle *keymeter.Settle, targets []policy.Target) {
 	}
 }
 
-// PromptCacheOf returns the figures of the prompt cache in a charge.
+// PromptCacheOf returns a charge's prompt cache figures.
 func PromptCacheOf(u *chat.Usage, saved money.Pico) ledger.PromptCache {
 	return ledger.PromptCache{Read: u.CachedInput, Written: u.CacheWritten(), SavedPico: saved}
 }
 
-// Credible reports whether the provider's usage is present, and plausible for a response of about the given number of
-// tokens. The prompt must not be empty, and text must have output tokens.
+// Credible reports whether the provider's usage is present and plausible for a response of about the given number of
+// tokens. It must have prompt tokens, and output tokens if the response has any.
 func Credible(u *chat.Usage, tokens uint64) bool {
 	return u.Reported && u.Plausible() && u.Input > 0 && (u.Output > 0 || tokens == 0)
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/postern-ai/postern/core/exchange/cached"
 )
 
-// TestCorruptEntry: an entry decodes to itself, and not at all if one byte of it is missing, added or changed.
+// TestCorruptEntry: an entry survives encoding and decoding. It does not decode if a byte is missing, added or
+// changed.
 func TestCorruptEntry(t *testing.T) {
 	e := cached.Entry{
 		StoredMs: 1, ExpiresMs: 2, Provider: "openai", Model: "gpt", Usage: chat.Usage{Input: 3, Output: 4, Reported: true}, Dropped: "top_k", Raw: true, Body: []byte("{}"),
@@ -45,7 +46,7 @@ func TestFresh(t *testing.T) {
 		want          bool
 	}{
 		{19_999, 0, true}, {20_000, 0, false}, // expiry
-		{12_000, 3, true}, {12_001, 3, false}, {10_000, 1, true}, {20_000, 60, false}, // the caller's limit of 2, 0 and 59 seconds
+		{12_000, 3, true}, {12_001, 3, false}, {10_000, 1, true}, {20_000, 60, false}, // the caller's age limits of 2, 0 and 59 seconds
 	} {
 		if got := e.Fresh(c.nowMs, c.maxAge); got != c.want {
 			t.Errorf("at %d with a maximum age of %d: got %t", c.nowMs, c.maxAge, got)
@@ -68,7 +69,8 @@ func TestPartitions(t *testing.T) {
 	}
 }
 
-// TestPromotion: only an entry of a global cache that lives for long enough is stored in KV when it is asked for again.
+// TestPromotion: when an entry is requested again, it is stored in KV only if the cache is global and the entry lives
+// long enough.
 func TestPromotion(t *testing.T) {
 	const now, ttl = 1_000_000, 600
 	for name, c := range map[string]struct {

@@ -1,4 +1,4 @@
-// Package cached is the format of cached responses, their keys, and the stores that keep them.
+// Package cached defines the format of cached responses, their keys, and the stores that keep them.
 package cached
 
 import (
@@ -16,8 +16,8 @@ type Entry struct {
 	Provider  string
 	Model     string
 	Usage     chat.Usage
-	Dropped   string // names of the parameters that the provider did not get
-	Raw       bool   // Body is the provider's original response in the caller's dialect; otherwise encoded deltas
+	Dropped   string // the names of parameters that the provider did not get
+	Raw       bool   // Body is the provider's original response in the caller's dialect; otherwise, it contains encoded deltas
 	Global    bool   // the response is in KV as well, or will be
 	Body      []byte
 }
@@ -27,7 +27,7 @@ const (
 	checksumBytes = 8
 )
 
-// Encode returns the entry as the stores keep it: a checksum, the format, the fields.
+// Encode returns the entry in its stored form: a checksum, the format and the fields.
 func (e *Entry) Encode() []byte {
 	w := abi.Writer{Buf: make([]byte, checksumBytes, 128+len(e.Body))}
 	w.Uint(entryFormat)
@@ -50,7 +50,7 @@ func (e *Entry) fields(f *abi.Fields) {
 	f.Bytes(&e.Body)
 }
 
-// Decode decodes an entry; ok is false if it is corrupt.
+// Decode decodes an entry. ok is false if the entry is corrupt.
 func Decode(data []byte) (e Entry, ok bool) {
 	if len(data) < checksumBytes {
 		return e, false
@@ -67,8 +67,8 @@ func Decode(data []byte) (e Entry, ok bool) {
 	return e, r.End() == nil
 }
 
-// Checksum is FNV-1a. It detects corruption; tampering is not a concern, because only this gateway writes the
-// entries.
+// Checksum returns the FNV-1a hash of data. It detects corruption. Tampering is not a concern, because only this
+// gateway writes the entries.
 func Checksum(data []byte) uint64 {
 	sum := uint64(14695981039346656037)
 	for _, b := range data {
@@ -77,13 +77,13 @@ func Checksum(data []byte) uint64 {
 	return sum
 }
 
-// Fresh reports whether the entry has not expired and is young enough for the caller. maxAge is the age in seconds that the
-// caller accepts, plus one; 0: any.
+// Fresh reports whether the entry has not expired and is young enough for the caller. maxAge is one more than the
+// maximum age in seconds that the caller accepts. If it is 0, any age is accepted.
 func (e *Entry) Fresh(nowMs, maxAge uint64) bool {
 	return e.ExpiresMs > nowMs && (maxAge == 0 || e.StoredMs+(maxAge-1)*1000 >= nowMs)
 }
 
-// Response decodes the response in an entry. dialect is the caller's.
+// Response decodes the response in an entry. dialect is the caller's dialect.
 func (e *Entry) Response(dialect chat.Dialect) (r chat.Response, ok bool) {
 	if e.Raw {
 		return provider.ForDialect(dialect).Response(gjson.ParseBytes(e.Body))

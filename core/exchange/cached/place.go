@@ -13,7 +13,7 @@ type Partition struct {
 	Policy    uint64 // version of the project's policy; 0: it has none
 	Test      bool   // the mock's responses
 	Strict    bool   // the caller sent x-postern-govern: strict
-	Threshold uint64 // 1 + the threshold of the caller for the Governor; 0: none
+	Threshold uint64 // 1 + the caller's threshold for the Governor; 0: none
 }
 
 // Key returns the key of a response in host memory and KV. hash covers everything that the response depends on.
@@ -31,8 +31,8 @@ func (p *Partition) Key(hash string) string {
 	return name
 }
 
-// Shared returns the stores that isolates share, as abi.Where flags, for a lifetime in seconds: the data center's
-// cache, and KV if the project's cache is global.
+// Shared returns, as abi.Where flags, the shared stores for an entry with the given lifetime in seconds. They are the
+// data center's cache, and KV if the project's cache is global and the lifetime is long enough.
 func Shared(scope doc.CacheScope, lifetime uint64) uint64 {
 	if scope == doc.CacheGlobal && lifetime >= doc.MinGlobalCacheSeconds {
 		return abi.WhereColo | abi.WhereKV
@@ -40,10 +40,10 @@ func Shared(scope doc.CacheScope, lifetime uint64) uint64 {
 	return abi.WhereColo
 }
 
-// PromotionMs returns the time in milliseconds for which an entry that is requested again must be stored in KV. It is
-// 0 if the entry is already there, or does not belong there.
+// PromotionMs returns how many milliseconds KV must keep an entry that is requested again. It returns 0 if the entry
+// is already in KV or does not belong there.
 func (e *Entry) PromotionMs(nowMs uint64, scope doc.CacheScope, lifetime uint64) uint64 {
-	left := min(e.ExpiresMs-nowMs, lifetime*1000) // the clock may have gone back
+	left := min(e.ExpiresMs-nowMs, lifetime*1000) // the clock may have gone backward
 	if e.Global || Shared(scope, left/1000)&abi.WhereKV == 0 {
 		return 0
 	}
