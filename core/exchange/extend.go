@@ -92,8 +92,8 @@ func (x *exchange) requestExtension() {
 	x.extend()
 }
 
-// aheadTokens returns the number of output tokens to reserve beyond those seen. The caller's max tokens limit it. A
-// waiting stream still gets at least a minimum, because its output or the estimate has gone beyond the max tokens.
+// aheadTokens returns the number of output tokens to reserve beyond those seen. The caller's max tokens limit the
+// number. If the output has already reached them, or if the stream is waiting, at least a minimum is reserved anyway.
 func (x *exchange) aheadTokens(seen uint64) uint64 {
 	st := &x.s.stream
 	perMs := max(calendar.SecondMs, x.since(st.firstContentMs))

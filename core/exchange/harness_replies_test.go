@@ -69,7 +69,8 @@ func (h *host) recordAt(version uint64) []byte {
 	return r.Encode()
 }
 
-// callObject replies for the objects: every request is admitted, and the Ledger grants only what grants contains.
+// callObject replies for the objects. By default, every request is admitted, and the Ledger makes only the grants
+// listed in h.grants.
 func (h *host) callObject(a *abi.Action) abi.Event {
 	event := abi.Event{Kind: abi.EventReply}
 	switch command := decodeCommand(a).(type) {
@@ -85,7 +86,7 @@ func (h *host) callObject(a *abi.Action) abi.Event {
 	return event
 }
 
-// decodeCommand is the command of a call, or nil for other actions.
+// decodeCommand returns the command of a call, or nil for other actions.
 func decodeCommand(a *abi.Action) any {
 	switch {
 	case a.Kind != abi.ActionCall:
@@ -127,7 +128,8 @@ func (h *host) callLedger(command any, event *abi.Event) {
 	}
 }
 
-// nextFetchEvent is the next event of the pending fetch; false: a tick is next, or there is no further event.
+// nextFetchEvent returns the next event of the pending fetch. It returns false if a tick is next or no events are
+// left.
 func (h *host) nextFetchEvent(a *abi.Action) (abi.Event, bool) {
 	if !h.fetchStarted {
 		if len(h.provider) == 0 {
@@ -147,7 +149,7 @@ func (h *host) nextFetchEvent(a *abi.Action) (abi.Event, bool) {
 
 var jsonHead = []abi.Header{{Name: "content-type", Value: "application/json"}}
 
-// wholeResponse is a provider's non-streaming response.
+// wholeResponse returns a provider's non-streaming response.
 func wholeResponse(status uint64, body string) []abi.Event {
 	return []abi.Event{{Kind: abi.EventResponse, Code: status, Headers: jsonHead, Data: []byte(body)}}
 }
@@ -158,8 +160,8 @@ const openaiResponse = `{"id":"c1","choices":[{"index":0,"message":{"role":"assi
 const anthropicResponse = `{"id":"m1","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"Hello!"}],` +
 	`"stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":9,"output_tokens":3}}`
 
-// streamEvents is a provider's stream: a head, then the chunks. The chunk "tick" is a tick, "end" is the end of
-// the body.
+// streamEvents returns a provider's stream: a head and then the chunks. The chunk "tick" stands for a tick, and "end"
+// for the end of the body.
 func streamEvents(chunks ...string) []abi.Event {
 	events := []abi.Event{{Kind: abi.EventHead, Code: 200, Headers: []abi.Header{{Name: "content-type", Value: "text/event-stream"}}}}
 	for _, c := range chunks {

@@ -37,16 +37,16 @@ func (h *host) last(kind abi.ActionKind) *abi.Action {
 	return &found[len(found)-1]
 }
 
-// bodyText is a body with the content of its buffers.
+// bodyText returns a body with its buffers filled in.
 func (h *host) bodyText(parts []abi.Part) string { return string(h.Join(h, parts)) }
 
-// responseBody is the body of the caller's response.
+// responseBody returns the body of the caller's response.
 func (h *host) responseBody() string {
 	h.t.Helper()
 	return h.bodyText(h.one(abi.ActionRespond).Body)
 }
 
-// sentText is the body of a streamed response.
+// sentText returns the body of a streamed response.
 func (h *host) sentText() (text string) {
 	for _, a := range h.all(abi.ActionSend) {
 		text += h.bodyText(a.Body)
@@ -54,13 +54,13 @@ func (h *host) sentText() (text string) {
 	return text
 }
 
-// status is the status of the caller's response.
+// status returns the status of the caller's response.
 func (h *host) status() uint64 {
 	h.t.Helper()
 	return h.one(abi.ActionRespond).Code
 }
 
-// header is a header of the caller's response, or "".
+// header returns a header of the caller's response, or "".
 func (h *host) header(name string) string {
 	h.t.Helper()
 	for _, a := range h.actions {
@@ -81,7 +81,7 @@ func headerValue(headers []abi.Header, name string) string {
 	return ""
 }
 
-// log is the exchange's log line.
+// log returns the exchange's log line.
 func (h *host) log() string {
 	text := ""
 	for _, a := range h.all(abi.ActionLog) {

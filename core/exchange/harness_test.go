@@ -13,8 +13,8 @@ import (
 	"github.com/postern-ai/postern/test/interpreter"
 )
 
-// request is a caller's request, and the replies that the host gives to its actions. The zero value is a POST with
-// a production key that is admitted.
+// request describes a caller's request and the host's replies to its actions. The zero value is an admitted POST with
+// a production key.
 type request struct {
 	after               uint64 // arrival, in milliseconds after noon
 	method, path, query string
@@ -24,27 +24,27 @@ type request struct {
 	overlay             string // of the catalog
 
 	record       func(*doc.Record) // changes the key's record
-	noRecord     bool              // memory and KV do not have the record
+	noRecord     bool              // neither memory nor KV has the record
 	policy       *doc.Policy       // the project's policy in memory
-	ledgerPolicy *doc.Policy       // the Ledger's policy, if memory and KV have none
+	ledgerPolicy *doc.Policy       // the Ledger's policy, if neither memory nor KV has one
 	cached       []byte            // the cache entry
 
-	verdicts         []*keymeter.AdmitReply // of admissions and extensions, in order; after the last one, all are admitted
-	grants           []ledger.GrantReply    // in order; after the last one, all are denied
+	verdicts         []*keymeter.AdmitReply // for admissions and extensions, in order; once they are used up, all are admitted
+	grants           []ledger.GrantReply    // in order; once they are used up, all are denied
 	absorbOutcome    uint64                 // outcome of an absorb
-	reports          []ledger.ReportReply   // in order; after the last one, report
+	reports          []ledger.ReportReply   // in order; once they are used up, report
 	report           ledger.ReportReply
 	openReservations uint64 // of each flushed meter
 
 	provider     [][]abi.Event                 // responses to fetches, in order; a stream has several events
 	control      uint64                        // status of the control plane's response
 	waiting      uint64                        // exchanges that follow it
-	shared       []byte                        // shared state of the isolate before it
-	disconnectAt int                           // number of the reply before which the client disconnects, from 1; 0: none
-	hold         func(*host, *abi.Action) bool // reports whether an action's reply is held back; nil: none is
+	shared       []byte                        // the isolate's shared state before the request
+	disconnectAt int                           // the client disconnects before this reply, counted from 1; 0: never
+	hold         func(*host, *abi.Action) bool // reports whether to hold back an action's reply; nil: no reply is held back
 }
 
-// host replies to one pending action at a time, the oldest first.
+// host replies to one pending action at a time, oldest first.
 type host struct {
 	*request
 	interpreter.Exchange
@@ -54,14 +54,14 @@ type host struct {
 	shared       []byte
 	pinned       []byte
 	pending      []abi.Action
-	fetchEvents  []abi.Event  // the rest of the pending fetch's events
+	fetchEvents  []abi.Event  // the remaining events of the pending fetch
 	fetchStarted bool         // fetchEvents is set
-	paused       bool         // the fetch is paused: only time passes
+	paused       bool         // the fetch is paused, so only time passes
 	disconnected bool         // the client has disconnected
 	actions      []abi.Action // all actions, in order
 }
 
-// run sends the request, and replies until only ticks are pending.
+// run sends the request and replies to actions until only ticks are pending.
 func (r request) run(t *testing.T) *host {
 	t.Helper()
 	h := &host{request: &r, t: t, config: configured(t, r.overlay), nowMs: noon + r.after, shared: r.shared}
@@ -165,7 +165,7 @@ func (h *host) Start(a *abi.Action) {
 	if a.Kind == abi.ActionFetch {
 		h.fetchEvents, h.fetchStarted, h.paused = nil, false, false
 	}
-	if a.ID != 0 && a.ID != pinnedID { // TestTally has the rest of such an exchange
+	if a.ID != 0 && a.ID != pinnedID { // TestTally covers the rest of such an exchange
 		h.pending = append(h.pending, *a)
 	}
 }
@@ -182,7 +182,7 @@ func (h *host) Cancel(id uint64) {
 func (h *host) Pause(a *abi.Action)                { h.paused = a.Kind == abi.ActionPause }
 func (h *host) Violate(format string, args ...any) { h.t.Errorf(format, args...) }
 
-// The tests look at all actions afterward.
+// Sees returns true because the tests look at all actions afterward.
 func (h *host) Sees(*abi.Action) bool      { return true }
 func (h *host) Write(*abi.Action, []byte)  {}
 func (h *host) Answer(*abi.Action, []byte) {}

@@ -38,14 +38,15 @@ func TestModelPathNeedsAName(t *testing.T) {
 func TestModelEndpoint(t *testing.T) {
 	contains(t, "a model", request{method: "GET", path: "/v1/models/gpt"}.run(t).responseBody(), `"id":"gpt"`, `"owned_by":"openai"`)
 	contains(t, "a tier", request{method: "GET", path: "/v1/models/balanced"}.run(t).responseBody(), `"id":"balanced"`, `"owned_by":"postern"`)
-	// A tier hides a model of the same name.
+	// A tier hides a model with the same name.
 	both := `{"models":[{"name":"balanced","provider":"openai","input":"1","output":"1","source":"made up","date":"2026-11"}]}`
 	contains(t, "a tier that hides a model", request{method: "GET", path: "/v1/models/balanced", overlay: both}.run(t).responseBody(), `"owned_by":"postern"`)
 	// The query does not change the name.
 	equal(t, "status with the name in the query", request{method: "GET", path: "/v1/models/nothing", query: "gpt"}.run(t).status(), 404)
 }
 
-// TestModelsDialect: the lists of models of both APIs have the same path, so a header decides. Elsewhere it does not.
+// TestModelsDialect: the model lists of both APIs have the same path, so a header decides which is served. The header
+// has no effect elsewhere.
 func TestModelsDialect(t *testing.T) {
 	version := []abi.Header{{Name: "anthropic-version", Value: "2023-06-01"}}
 	contains(t, "models for OpenAI's SDKs", request{method: "GET", path: "/v1/models"}.run(t).responseBody(), `"object":"list"`)
@@ -80,7 +81,8 @@ func TestContentLengthLimit(t *testing.T) {
 	equal(t, "status of a short body", send("90").status(), 200)
 }
 
-// TestBetas: only listed values are forwarded, whatever their date. The others are named, or rejected in strict mode.
+// TestBetas: only listed values are forwarded, regardless of their date. The others are named in the response, or
+// rejected in strict mode.
 func TestBetas(t *testing.T) {
 	const listed = "context-1m-2025-08-07,claude-code-20250219,compact-2026-09-04"
 	send := func(beta, strict string) *host {
@@ -165,7 +167,7 @@ func TestExhaustedDailyLimitIsNotRetryable(t *testing.T) {
 		equal(t, "retry-after-ms", h.header("retry-after-ms"), c.afterMs)
 		equal(t, fmt.Sprintf("x-should-retry with %v", c.windows), h.header("x-should-retry"), c.retry)
 	}
-	// The day's last request fails for another reason, so the daily limit does not matter.
+	// The last request of the day fails for another reason, so the daily limit does not matter.
 	h := request{path: "/v1/chat/completions", body: openaiRequest, provider: [][]abi.Event{wholeResponse(500, ""), wholeResponse(500, "")},
 		verdicts: []*keymeter.AdmitReply{{Verdict: keymeter.Admitted, Windows: []keymeter.Window{withRemaining(day, 0)}}}}.run(t)
 	equal(t, "x-should-retry of a 502", h.header("x-should-retry"), "")

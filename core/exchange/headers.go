@@ -64,7 +64,7 @@ func (x *exchange) answerHeaders(a *answer) []abi.Header {
 	return headers
 }
 
-// droppedHeader adds the names of the parameters that the provider did not get.
+// droppedHeader adds the header that names the parameters that the provider did not get.
 func (x *exchange) droppedHeader(headers []abi.Header) []abi.Header {
 	dropped := reply.Names(x.s.request.unknown, x.s.droppedHeaders, x.s.dropped)
 	if dropped != "" {
@@ -80,7 +80,7 @@ func contentType(stream bool) string {
 	return "application/json"
 }
 
-// cacheState is hit, miss, or bypass (no lookup).
+// cacheState returns "hit", "miss", or "bypass" if there was no lookup.
 func (x *exchange) cacheState(cached bool) string {
 	switch {
 	case cached:

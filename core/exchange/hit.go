@@ -6,7 +6,7 @@ import (
 	"github.com/postern-ai/postern/core/keymeter"
 )
 
-// noteCacheResult takes the result of a cache lookup. A failed lookup counts as a miss, and so does a corrupt or
+// noteCacheResult handles the result of a cache lookup. A failed lookup counts as a miss, as does a corrupt or
 // expired entry.
 func (x *exchange) noteCacheResult() {
 	if x.event.Code == abi.OutcomeOK {
@@ -15,7 +15,7 @@ func (x *exchange) noteCacheResult() {
 }
 
 // noteSharedCacheResult does the same for the shared stores. If a leader finds a response there, its followers get it
-// as well.
+// too.
 func (x *exchange) noteSharedCacheResult() {
 	if x.noteCacheResult(); x.s.hit.found {
 		x.land(abi.FlightLanded, x.event.Data)
@@ -29,7 +29,7 @@ func (x *exchange) useHit(data []byte) {
 		return
 	}
 	if !x.mayUse(e.Model) {
-		return // cached for another key of the project; this key must not use the model
+		return // it was cached for another key of the project, and this key must not use the model
 	}
 	var body []byte
 	a := answer{provider: e.Provider, model: e.Model, usage: e.Usage, cached: true}
@@ -66,7 +66,8 @@ func (x *exchange) respondHit() {
 	x.finishHit()
 }
 
-// finishHit ends the exchange with the cached response. With an Idempotency-Key, the event contains the response.
+// finishHit ends the exchange with the cached response. If the request has an Idempotency-Key, the event contains the
+// response.
 func (x *exchange) finishHit() { x.servedFromCache(abi.Part{Buffer: bufferAnswer}) }
 
 // servedFromCache ends the exchange with a response from the cache or a flight.

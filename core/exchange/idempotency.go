@@ -10,14 +10,14 @@ import (
 	"github.com/postern-ai/postern/core/keys"
 )
 
-// maxIdempotency is the maximum number of characters of an Idempotency-Key.
+// maxIdempotency is the maximum length of an Idempotency-Key in characters.
 const maxIdempotency = 255
 
-// outcomeUnknown tells the caller of an Idempotency-Key how to run its request again.
+// outcomeUnknown tells a caller that used an Idempotency-Key how to run the request again.
 const outcomeUnknown = "was used by a request that a provider may have executed; to run it again, repeat it with " + header.Rerun + ": true"
 
-// readIdempotencyKey reads the caller's Idempotency-Key. If it is invalid, that is reported together with the errors
-// in the body.
+// readIdempotencyKey reads the caller's Idempotency-Key. An invalid key is reported together with the errors in the
+// body.
 func (x *exchange) readIdempotencyKey() {
 	key := x.header("idempotency-key")
 	switch {

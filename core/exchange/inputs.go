@@ -6,7 +6,7 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// input classifies an event by its kind and by the action that it answers.
+// input classifies an event by its kind and by the action that it replies to.
 type input uint8
 
 const (
@@ -56,8 +56,8 @@ var inputNames = [inputs]string{
 	"pinned", "tallied",
 }
 
-// IDs of actions that an event answers. From idFlush on, each constant is the first ID of a list: idFlush+n flushes
-// the n-th meter.
+// IDs of actions whose replies arrive as events. From idFlush on, each constant is the first ID of a list. For
+// example, idFlush+n flushes the n-th meter.
 const (
 	idBody         = 1
 	idRecord       = 2
@@ -89,8 +89,8 @@ const (
 	idListEnd      = 5000
 )
 
-// inputOf returns the input for the reply to an action ID. For a fetch, the input also depends on the event's kind
-// (fetchInput).
+// inputOf returns the input for the reply to an action ID. For a fetch, the input also depends on the event's kind;
+// see fetchInput.
 var inputOf = [...]input{
 	idBody: inBody, idRecord: inRecord, idAdmit: inAdmit, idMemory: inMemory, idTimer: inTimer, idKV: inKV, idGrant: inGrant,
 	idReport: inReport, idBuffer: inBuffer, idForward: inForwarded, idTick: inTick, idExtend: inExtend, idPolicy: inPolicy,
@@ -154,8 +154,8 @@ func fetchInput(kind abi.EventKind) input {
 	return inFault
 }
 
-// IDs of the keeper's actions. They do not depend on the exchange's phase, because an exchange keeps the lease beside
-// its own work and after it.
+// IDs of the keeper's actions. They do not depend on the exchange's phase, because an exchange keeps the lease both
+// during and after its own request.
 const (
 	idLeaseTimer  = 6000
 	idLeaseReport = 6001

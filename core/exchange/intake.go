@@ -28,7 +28,8 @@ var ResponseHeaders = []string{"content-type", "retry-after", "retry-after-ms"}
 // originatorHeader names the calling program: Codex sends codex_cli_rs, codex_exec and similar values.
 const originatorHeader = "originator"
 
-// onRequest takes the head of the request: endpoint, method and key. The body is only read if the key is well-formed.
+// onRequest handles the head of the request: endpoint, method and key. The body is read only if the key is
+// well-formed.
 func (x *exchange) onRequest() {
 	s := &x.s
 	s.requestID, s.startMs, s.address = x.header(":id"), x.now, x.header(":address")
@@ -85,7 +86,7 @@ func (x *exchange) readCredentials() bool {
 	return true
 }
 
-// bearerToken returns the token of the Authorization header, or empty.
+// bearerToken returns the bearer token in the Authorization header, or "".
 func (x *exchange) bearerToken() string {
 	scheme, token, _ := strings.Cut(strings.TrimSpace(x.header("authorization")), " ")
 	if !strings.EqualFold(scheme, "bearer") {
@@ -151,8 +152,8 @@ func (x *exchange) proceed() {
 	}
 }
 
-// readCallerHeaders keeps the caller's headers for providers. In strict mode, it rejects a header that no provider
-// may get, and returns false.
+// readCallerHeaders keeps the caller's headers that providers may get. In strict mode, it rejects a request with a
+// header that no provider may get, and returns false.
 func (x *exchange) readCallerHeaders() bool {
 	details := x.readPassed()
 	if !x.s.strict || len(details) == 0 {

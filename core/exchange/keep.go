@@ -10,8 +10,8 @@ import (
 // maxReplayBytes is the size limit for a response stored in an idempotency record.
 const maxReplayBytes = 256 << 10
 
-// keepAnswer settles the request and stores its response. Then the response is sent from a buffer. If the classifier
-// beside the request has not responded yet, the settlement waits for it, and the response is stored without it.
+// keepAnswer settles the request and stores its response, which is then sent from a buffer. If the classifier has not
+// responded yet, the settlement waits for it, and the response is stored separately.
 func (x *exchange) keepAnswer(settle *keymeter.Settle, buffer uint64) {
 	answer := keymeter.Settle{
 		RequestID: settle.RequestID, Outcome: keymeter.Finish, Idempotency: settle.Idempotency, Answer: settle.Answer, Oversized: settle.Oversized,
@@ -22,7 +22,7 @@ func (x *exchange) keepAnswer(settle *keymeter.Settle, buffer uint64) {
 	if x.holdSettle(settle) {
 		settle = &answer
 	}
-	x.settleLeased(settle) // not settled by a lease, but the exchange may have to keep one
+	x.settleLeased(settle) // a lease does not settle this request, but the exchange may have to keep one
 	x.s.kept = buffer
 	x.enter(phaseKeep)
 	x.call(idKeep, abi.ClassKeyMeter, x.s.keyHash, settle.Encode())
@@ -42,7 +42,7 @@ func (x *exchange) holdEnd(out []byte, complete bool) []byte {
 	return nil
 }
 
-// replayKey returns the hash of the caller's Idempotency-Key, or "" if the response is not stored under it.
+// replayKey returns the hash of the caller's Idempotency-Key, or "" if the response is not stored under that key.
 func (x *exchange) replayKey() string {
 	if bad := x.s.rejected; bad != fault.None && !bad.Stored() {
 		return ""
@@ -50,7 +50,8 @@ func (x *exchange) replayKey() string {
 	return x.s.idempotency
 }
 
-// keepReplay adds the response to the settle command, so that later requests with the same Idempotency-Key get it.
+// keepReplay adds the response to the settle command, so that later requests with the same Idempotency-Key get the
+// same response.
 func (x *exchange) keepReplay(settle *keymeter.Settle, headers []abi.Header, body []byte) {
 	if settle.Oversized = body == nil || len(body) > maxReplayBytes; settle.Oversized {
 		return

@@ -6,7 +6,8 @@ import (
 	"github.com/postern-ai/postern/core/lease"
 )
 
-// leaseRows is the keeper's machine. It keeps the lease beside its own request, and after it.
+// leaseRows is the keeper's state machine. A keeper is an exchange that keeps the key's lease, both during and after
+// its own request.
 var leaseRows = [...]sideRow{
 	{leaseAsleep, inLeaseTimer, (*exchange).onLeaseTimer, 1<<leaseIdle | 1<<leaseAsleep | 1<<leaseReporting, 0},
 	{leaseBoth, inLeaseTimer, (*exchange).onLeaseTimer, 1<<leaseReporting | 1<<leaseBoth, 0},
@@ -44,7 +45,7 @@ func (x *exchange) onLeaseTimer() {
 	}
 }
 
-// onLeaseReport takes the meter's reply to a report.
+// onLeaseReport handles the meter's reply to a report.
 func (x *exchange) onLeaseReport() {
 	e := x.entry()
 	reply, err := keymeter.DecodeReportReply(x.event.Data)

@@ -5,7 +5,7 @@ import (
 	"github.com/postern-ai/postern/core/fault"
 )
 
-// keptAnswer describes the response that waits to be stored.
+// keptAnswer describes the response that is being stored.
 func (x *exchange) keptAnswer() *answer {
 	s := &x.s
 	return &answer{
@@ -13,7 +13,7 @@ func (x *exchange) keptAnswer() *answer {
 	}
 }
 
-// sendKept sends the response, whether it was stored or not. The provider has already been paid, and a repeated
+// sendKept sends the response, whether or not it was stored. The provider has already been paid, and a repeated
 // request does not run again in either case.
 func (x *exchange) sendKept() {
 	x.cancel(idTimer)

@@ -8,7 +8,7 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// pinLease pins the entry of the key from the next step on, if the key's plan has leases.
+// pinLease pins the key's entry from the next step on, if the key's plan has leases.
 func (x *exchange) pinLease() {
 	if x.s.leased.pinned || x.config.Plan(x.s.record.Plan).Lease.DurationMs == 0 {
 		return
@@ -16,7 +16,8 @@ func (x *exchange) pinLease() {
 	x.pin()
 }
 
-// pin pins the entry of the key, or the common entry of all requests without a known key. A hash is never "root".
+// pin pins the key's entry, or the entry that all requests without a known key share. The names cannot collide,
+// because a hash is never "root".
 func (x *exchange) pin() {
 	x.s.leased.pinned, x.pins = true, true
 	name := x.s.keyHash
@@ -27,7 +28,7 @@ func (x *exchange) pin() {
 }
 
 // entry returns the content of the pinned entry, decoded once per step. It returns nil if no entry is pinned. It also
-// returns nil in the step that pins the entry, which does not have the content yet.
+// returns nil in the step that pins the entry, because that step does not have the content yet.
 func (x *exchange) entry() *lease.Entry {
 	if !x.s.leased.pinned || x.pins {
 		return nil
@@ -44,12 +45,12 @@ func (x *exchange) saveEntry() { x.out.PinnedChanged = true }
 // keeperID identifies this exchange in the entry.
 func (x *exchange) keeperID() uint64 { return max(1, hashText(x.s.requestID)) }
 
-// hashText is FNV-1a.
+// hashText returns the FNV-1a hash of a string.
 func hashText(text string) uint64 { return cached.Checksum([]byte(text)) }
 
-// takeLease admits the request with the lease of its key. It returns false if the meter must decide. This is also the
-// case for requests with an Idempotency-Key, whose record the meter has, and for requests with violations, which the
-// meter stores with the admission.
+// takeLease admits the request with its key's lease. It returns false if the meter must decide. The meter always
+// decides on requests with an Idempotency-Key, because it has the key's stored response. It also decides on requests
+// with violations, because it stores them with the admission.
 func (x *exchange) takeLease(command *keymeter.Admit) bool {
 	s := &x.s
 	if command.Mode != keymeter.ModeReserve && command.Mode != keymeter.ModeHit || command.Idempotency != "" || len(command.Violations) > 0 {
@@ -60,8 +61,9 @@ func (x *exchange) takeLease(command *keymeter.Admit) bool {
 		return false
 	}
 	if s.admission.rounds > 0 {
-		// This is a repeat of the admission, with a grant or a newer record. The meter may have admitted the request
-		// although its reply was lost, so only the meter can repeat it. A repeat does not make the key hot either.
+		// The admission is being repeated with a grant or a newer record. The meter may already have admitted the
+		// request, with its reply lost, so only the meter can repeat the admission. A repeat also does not count
+		// toward making the key hot.
 		command.LeaseID = s.leased.asked
 		return false
 	}
@@ -88,7 +90,7 @@ func (x *exchange) takeLease(command *keymeter.Admit) bool {
 	return true
 }
 
-// takeLeaseReply takes the lease from the meter's reply to the admission.
+// takeLeaseReply handles the lease in the meter's reply to the admission.
 func (x *exchange) takeLeaseReply(reply *keymeter.AdmitReply, ok bool) {
 	asked := x.s.leased.asked
 	e := x.entry()
@@ -107,7 +109,7 @@ func (x *exchange) takeLeaseReply(reply *keymeter.AdmitReply, ok bool) {
 	x.staysKeeper(e)
 }
 
-// staysKeeper makes the exchange sleep until the end of the interval, if it has to.
+// staysKeeper makes the exchange sleep sleeping until the end of the interval if it is the keeper.
 func (x *exchange) staysKeeper(e *lease.Entry) {
 	if e.Keeps(x.keeperID()) {
 		x.sleepAsKeeper()
@@ -115,8 +117,8 @@ func (x *exchange) staysKeeper(e *lease.Entry) {
 	x.saveEntry()
 }
 
-// dropAsk ends the request for a lease if the meter has not admitted the exchange, so that others can ask again. It
-// returns false if there is no such request.
+// dropAsk withdraws the request for a lease if the meter has not admitted the exchange, so that others can ask again.
+// It returns false if there is no such request.
 func (x *exchange) dropAsk() bool {
 	e, asked := x.entry(), x.s.leased.asked
 	if e == nil || asked == 0 || x.pending(idAdmit) {
@@ -124,7 +126,7 @@ func (x *exchange) dropAsk() bool {
 	}
 	x.s.leased.asked = 0
 	e.Granted(x.now, lease.Asked{ID: asked}, &keymeter.Lease{}, nil)
-	x.staysKeeper(e) // settles that arrived meanwhile rely on this keeper
+	x.staysKeeper(e) // settlements that arrived in the meantime rely on this keeper
 	return true
 }
 
@@ -140,7 +142,7 @@ func (x *exchange) settleLeased(settle *keymeter.Settle) bool {
 		return false
 	}
 	if x.s.admission.mode == keymeter.ModeHit {
-		return true // already complete at its admission
+		return true // a hit is settled as part of its admission
 	}
 	left := e.Settle(x.now, settle)
 	x.saveEntry()
@@ -153,7 +155,7 @@ func (x *exchange) settleLeased(settle *keymeter.Settle) bool {
 	return left
 }
 
-// keepLease makes the exchange the keeper if there is none.
+// keepLease makes the exchange the keeper if the entry has none.
 func (x *exchange) keepLease(e *lease.Entry) {
 	if e.Keep(x.now, x.keeperID()) {
 		x.saveEntry()

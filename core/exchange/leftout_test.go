@@ -10,7 +10,7 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// textOnly has models without images and files, on the APIs that callers use.
+// textOnly is a catalog overlay with models that do not support images or files, on the APIs that callers use.
 const textOnly = `{"providers":[
 	{"name":"openai","wire":"openai","baseUrl":"https://openai.test/v1","keyEnv":"OPENAI_API_KEY"},
 	{"name":"items","wire":"responses","baseUrl":"https://items.test/v1","keyEnv":"OPENAI_API_KEY"}],
@@ -18,7 +18,8 @@ const textOnly = `{"providers":[
 	{"name":"plain","provider":"openai","input":"1","output":"1","drops":["images","files"],"source":"made up","date":"2026-11"},
 	{"name":"inline","provider":"items","input":"1","output":"1","drops":["image_urls"],"source":"made up","date":"2026-11"}]}`
 
-// TestPartsLeftOutOfTheCallersOwnAPI: the rest of a request keeps its spelling, a text is in place of what the model lacks, and strict refuses it.
+// TestPartsLeftOutOfTheCallersOwnAPI: a note replaces each part that the model does not support, and the rest of the
+// request stays as the caller wrote it. In strict mode, the request is refused.
 func TestPartsLeftOutOfTheCallersOwnAPI(t *testing.T) {
 	const image, url, file = `{"type":"input_image","image_url":"data:image/png;base64,AAAA"}`, `{"type":"input_image","image_url":"https://x.example/i.png"}`,
 		`{"type":"input_file","file_data":"data:application/pdf;base64,AAAA"}`

@@ -10,12 +10,12 @@ import (
 	"github.com/postern-ai/postern/core/keymeter"
 )
 
-// chatCompletion is a completion with a prompt of the given number of words, and with additional members.
+// chatCompletion returns a completion request with a prompt of the given number of words and with additional fields.
 func chatCompletion(model string, words int, members string) string {
 	return `{"model":"` + model + `","messages":[{"role":"user","content":"` + strings.Repeat("word ", words) + `"}]` + members + `}`
 }
 
-// runReserved runs a request of which the meter reserves the given amount, or all if reserved is 0.
+// runReserved runs a request for which the meter reserves the given amount, or the requested amount if reserved is 0.
 func runReserved(t *testing.T, body string, reserved int64) *host {
 	r := request{path: "/v1/chat/completions", body: body, provider: [][]abi.Event{wholeResponse(200, openaiResponse)}}
 	if strings.Contains(body, `"stream":true`) {
@@ -27,13 +27,13 @@ func runReserved(t *testing.T, body string, reserved int64) *host {
 	return r.run(t)
 }
 
-// microDollar is a millionth of a dollar: the price of one token at a dollar per million tokens.
+// microDollar is a millionth of a dollar, which is the price of one token at a dollar per million tokens.
 const microDollar = 1_000_000
 
 func TestReservationCoversTheLongestResponse(t *testing.T) {
 	for _, c := range []struct {
 		what, body string
-		tokens     int64 // of the response; the bound for the prompt is 10
+		tokens     int64 // of the response; the bound on the prompt is 10
 		price      int64
 	}{
 		{"max tokens", chatCompletion("gpt", 1, `,"max_tokens":100`), 100, 10},
@@ -61,7 +61,8 @@ func TestLongPromptInASmallContext(t *testing.T) {
 	}
 }
 
-// maxTokensSeen is "sent/reported": the max_tokens sent to the provider, and the value of x-postern-max-tokens.
+// maxTokensSeen returns "sent/reported", which are the max_tokens sent to the provider and the value of
+// x-postern-max-tokens.
 func maxTokensSeen(h *host) string {
 	body := h.bodyText(h.last(abi.ActionFetch).Body)
 	sent := "none"

@@ -15,8 +15,8 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// rateLimited returns the refusal for a key that exceeds its limits. It names the window that takes longest to reset.
-// An exceeded daily limit has no Retry-After, because clients would wait for it silently.
+// rateLimited returns the refusal for a key that exceeds its limits. It names the window that takes the longest to
+// reset. For an exceeded daily limit, it sets no Retry-After, because clients would silently wait that long.
 func (x *exchange) rateLimited(answer *keymeter.AdmitReply) refusal {
 	for i := range answer.Windows {
 		w := &answer.Windows[i]
@@ -37,8 +37,8 @@ func (x *exchange) rateLimited(answer *keymeter.AdmitReply) refusal {
 			l.Spent, l.ResetMs = true, (l.ResetMs+calendar.DayMs/2)/calendar.DayMs*calendar.DayMs
 			return refusal{limit: x.ofKey(l)}
 		}
-		// Tokens count until the end of their second one minute later, which is slightly longer than the longest
-		// Retry-After.
+		// Tokens count until the end of the second in which they are one minute old. This is slightly longer than the
+		// longest Retry-After.
 		return refusal{retryMs: min(answer.RetryMs, maxWaitMs), limit: x.ofKey(l)}
 	}
 	return refusal{retryMs: min(answer.RetryMs, maxWaitMs)}
@@ -51,7 +51,7 @@ func (x *exchange) tooConcurrent() refusal {
 	return refusal{retryMs: inProgressRetryMs, limit: x.ofKey(l)}
 }
 
-// ofKey completes a limit of the key.
+// ofKey completes the description of a key's limit.
 func (x *exchange) ofKey(l *api.Limit) *api.Limit {
 	l.Of, l.Detail.Field = "key", api.LimitField
 	l.Detail.Message = "of this key, " + l.Amount + " " + strings.ReplaceAll(strings.TrimPrefix(l.Name, "concurrent_"), "_", " ")
@@ -64,8 +64,8 @@ func (x *exchange) ofKey(l *api.Limit) *api.Limit {
 }
 
 // overBudget returns the refusal for a request that the project's budget does not cover. needed is the smallest
-// reservation of the request. Only callers that may see the project's usage get amounts, because the usage reveals
-// the same.
+// reservation that the request accepts. Only callers that may see the project's usage get amounts, because the usage
+// reveals the same figures.
 func (x *exchange) overBudget(b *budgetRequest, needed money.Pico) refusal {
 	words := [...]string{calendar.Monthly: "month", calendar.Weekly: "week", calendar.Daily: "day"}
 	word := words[b.period.Cycle()]
@@ -85,7 +85,7 @@ func (x *exchange) overBudget(b *budgetRequest, needed money.Pico) refusal {
 
 func dollars(pico money.Pico) string { return string(money.Append(nil, pico, money.Dollar)) }
 
-// completeLimit adds to a limit when it resets and who can raise it.
+// completeLimit adds the reset time of a limit and the person who can raise it.
 func (x *exchange) completeLimit(l *api.Limit) {
 	l.RaisedBy = x.s.record.Contact
 	if l.RaisedBy == "" {
@@ -101,17 +101,17 @@ func (x *exchange) completeLimit(l *api.Limit) {
 	}
 }
 
-// anyOperator says who can raise the limits of a project without a contact.
+// anyOperator names who can raise the limits of a project that has no contact.
 const anyOperator = "the operator of this gateway"
 
-// notePeriod keeps the figures of the budget from a refused Grant.
+// notePeriod keeps the budget figures in the reply to a Grant.
 func (b *budgetRequest) notePeriod(reply *ledger.GrantReply) {
 	b.spent, b.told, b.budgetPico, b.spentPico = reply.Spent, reply.Told, reply.BudgetPico, reply.SpentPico
 	b.period = max(b.period, reply.Period) // the next period may have begun
 }
 
-// statusOf returns the status of an error for this caller. Codex repeats a 402 five times, but stops at a 429 for an
-// exceeded limit.
+// statusOf returns an error's status for this caller. Codex gets a 429 for an exceeded budget, because it retries a
+// 402 five times but stops after a 429 for an exceeded limit.
 func (x *exchange) statusOf(f fault.Fault) uint64 {
 	if f == fault.BudgetExceeded && x.s.codex && x.s.dialect == chat.Responses {
 		return fault.RateLimited.Status()

@@ -2,11 +2,11 @@
 // Step with each event, and Step returns the new state and the actions to perform. The state contains everything
 // that later decisions depend on. The host stores it as bytes between steps.
 //
-// This file is the machine: the table that maps (phase, input) to a handler and to the phases that may follow. To
-// follow a request, read the table from top to bottom; docs/project/architecture.md has the diagram. The phases are
-// in phases.go, the inputs in inputs.go, and the small machines that run beside the request in beside.go. The
-// differences between endpoints are in endpoints.go. testdata contains complete exchanges as text: events in, actions
-// out.
+// This file contains the state machine. Its table maps each phase and input to a handler and to the phases that may
+// follow. To follow a request, read the table from top to bottom. docs/project/architecture.md has the diagram. The
+// phases are in phases.go, the inputs in inputs.go, and the small machines that run alongside the request in
+// beside.go. The differences between endpoints are in endpoints.go. testdata contains complete exchanges as text,
+// with the events that go in and the actions that come out.
 package exchange
 
 import (
@@ -15,8 +15,8 @@ import (
 	"github.com/postern-ai/postern/core/route"
 )
 
-// row maps one input in one phase to its handler, and to the phases that the handler may enter. The phase may always
-// stay the same.
+// row maps one input in one phase to its handler, and to the phases that the handler may enter. A handler may always
+// leave the phase unchanged.
 type row struct {
 	phase
 	input
@@ -24,8 +24,8 @@ type row struct {
 	next   phaseSet
 }
 
-// table is the machine. An input without a row violates the contract with the host, so Step panics. It also panics if
-// a handler enters a phase that its row does not name.
+// table defines the state machine. An input without a row violates the contract with the host, so Step panics. It
+// also panics if a handler enters a phase that its row does not name.
 var table = [...]row{
 	// The request arrives. The body is read only if the key is well-formed.
 	{phaseHead, inRequest, (*exchange).onRequest, toIntake | toForward | toDone},
@@ -38,7 +38,7 @@ var table = [...]row{
 	{phaseInspect, inBuffer, (*exchange).onInspect, toLookup | toAdmit | toDispatch},
 	{phaseLookup, inMemory, (*exchange).onMemoryCache, toAdmit | toCache | toFollow | toDone},
 
-	// Admission: the key's meter knows the key's status and limits, and holds a slice of the budget.
+	// Admission. The key's meter knows the key's status and limits, and holds a slice of the budget.
 	{phaseAdmit, inAdmit, (*exchange).onAdmit, toIntake | toPolicy | toInspect | toLookup | toGrant | toServe},
 	{phaseAdmit, inBody, (*exchange).onEarlyBody, 0}, // the record lacks the permission for this endpoint
 	{phaseAdmit, inKV, (*exchange).noteSharedCacheResult, 0},
@@ -64,7 +64,8 @@ var table = [...]row{
 	{phaseOpening, inTick, (*exchange).onOpeningTick, toDone},
 	{phaseBackoff, inTimer, (*exchange).attempt, toUnseal | toBuild | toOpening | toWhole | toDone},
 
-	// Streaming: chunks arrive, comments fill pauses, and the reservation is extended. Uncovered events are withheld.
+	// Streaming. Chunks arrive, comments fill pauses, and the reservation is extended. Events that the reservation
+	// does not cover are withheld.
 	{phaseStream, inChunk, (*exchange).onChunk, toStreamAttempt | toClosing | toKeep},
 	{phaseStream, inEnd, (*exchange).onStreamEnd, toStreamAttempt | toClosing | toKeep},
 	{phaseStream, inFault, (*exchange).onStreamFault, toStreamAttempt},
@@ -72,7 +73,7 @@ var table = [...]row{
 	{phaseStream, inBuffer, (*exchange).onWithheld, toClosing | toKeep | toDone},
 	{phaseClosing, inBuffer, (*exchange).finishStream, toKeep | toDone},
 
-	// The mock responds instead of a provider.
+	// The mock responds in place of a provider.
 	{phaseMock, inBuffer, (*exchange).onMockBody, toPacing | toKeep | toDone},
 	{phasePacing, inTimer, (*exchange).sendMockPiece, toDone},
 
@@ -84,7 +85,7 @@ var table = [...]row{
 	{phaseFollowEnd, inBuffer, (*exchange).onFollowedDeltas, toDone},
 	{phaseRejoin, inMemory, (*exchange).onRejoin, toAttempt | toFollow},
 
-	// Responses that are also stored for a replay under the Idempotency-Key.
+	// The response is also stored under the Idempotency-Key so that it can be replayed.
 	{phaseKeepHit, inBuffer, (*exchange).finishHit, toKeep},
 	{phaseKeepError, inBuffer, (*exchange).finishRejection, toKeep},
 	{phaseKeep, inKept, (*exchange).sendKept, toPacing | toDone},
@@ -92,7 +93,7 @@ var table = [...]row{
 	{phasePacing, inKept, (*exchange).ignore, 0}, // the response is already being sent
 	{phaseDone, inKept, (*exchange).ignore, 0},
 
-	// Endpoints other than completions.
+	// Other endpoints.
 	{phaseModels, inBuffer, (*exchange).onModelsPolicy, toDone},
 	{phaseCountUnseal, inUnsealed, (*exchange).onCountUnsealed, toBuild | toCount | toDone},
 	{phaseCount, inResponse, (*exchange).onCount, toDone},

@@ -5,8 +5,8 @@ import (
 	"github.com/postern-ai/postern/core/config"
 )
 
-// Rows returns the names of all rows: those of the table as phase/input, those of the machines beside the request as
-// machine:state/input, and those of disconnects as phase/disconnect.
+// Rows returns the names of all rows. Rows of the table are named phase/input, rows of the side machines
+// machine:state/input, and disconnects phase/disconnect.
 func Rows() (names []string) {
 	for i := range table {
 		names = append(names, phaseTable[table[i].phase].name+"/"+inputNames[table[i].input])
@@ -43,13 +43,13 @@ func Next() (sets [][]string) {
 	return sets
 }
 
-// Set is a set of phases that one function may enter, and that several rows share.
+// Set is a set of phases that several rows may enter through one function.
 type Set struct {
 	Name   string
 	Phases []string
 }
 
-// SharedNext returns these sets. Each set comes after the sets that it contains.
+// SharedNext returns the sets that rows share. Each set comes after the sets that it contains.
 func SharedNext() (sets []Set) {
 	for _, s := range []struct {
 		name string
@@ -105,8 +105,8 @@ func (x *exchange) disconnectRow() int {
 	return at
 }
 
-// Canonical returns the state without clock readings, latencies and the random sequence. Two states with equal
-// canonical forms go through the same phases for the same events.
+// Canonical returns the state without clock readings, latencies and the random sequence. Given the same events, two
+// states with equal canonical forms go through the same phases.
 func Canonical(cfg *config.Config, stateBytes []byte) []byte {
 	s := decodeState(stateBytes, cfg.Models)
 	s.seed, s.startMs, s.dispatchMs, s.times, s.stream.firstContentMs, s.flight.lastMs = 0, 0, 0, times{}, 0, 0
@@ -117,7 +117,7 @@ func Canonical(cfg *config.Config, stateBytes []byte) []byte {
 type Endpoint struct {
 	Method, Path string
 	Name         string  // in logs
-	Calls        bool    // it sends requests to providers
+	Calls        bool    // the endpoint sends requests to providers
 	Purpose      Purpose // purpose of these requests
 }
 

@@ -40,9 +40,10 @@ func (x *exchange) matchEndpoint(path, method string) (fault.Fault, refusal) {
 	return fault.NotFound, refusal{details: []fault.Detail{x.unknownPath(path)}}
 }
 
-// match compares a path with a pattern. A pattern may have one {variable}, which stands for the rest of a segment up
-// to the text that follows it. Examples are /v1/batches/{id}/cancel and /v1beta/models/{model}:generateContent. At
-// the end of the pattern, it may also contain slashes, as model names do.
+// match compares a path with a pattern. A pattern may have one {variable}, which matches the rest of a segment up to
+// the text that follows the variable. Examples are /v1/batches/{id}/cancel and
+// /v1beta/models/{model}:generateContent. A variable at the end of the pattern also matches slashes, because model
+// names may contain them.
 func match(pattern, path string) (variable string, ok bool) {
 	before, rest, varies := strings.Cut(pattern, "{")
 	if !varies {
@@ -60,7 +61,7 @@ func match(pattern, path string) (variable string, ok bool) {
 }
 
 // unknownPath returns the detail for a path that is not an endpoint. It suggests an endpoint that differs only by a
-// missing or repeated /v1, or a trailing slash. The error then has the format of that endpoint.
+// missing or repeated /v1, or a trailing slash. The error then has that endpoint's format.
 func (x *exchange) unknownPath(path string) fault.Detail {
 	message, bare := api.Subject(path)+"is not an endpoint; ", barePath(path)
 	for i := range x.rows {
@@ -106,7 +107,7 @@ func pathDialect(path string) chat.Dialect {
 }
 
 const (
-	maxQuery   = 1024 // longer queries are ignored; no valid query is nearly as long
+	maxQuery   = 1024 // longer queries are ignored; valid queries are much shorter
 	maxAddress = 64
-	maxAgent   = 100 // of a request's entry in the list of recent requests
+	maxAgent   = 100 // in a request's entry in the list of recent requests
 )

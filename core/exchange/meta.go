@@ -30,7 +30,7 @@ func (x *exchange) streamMeta() api.Meta {
 // trapError returns the error that the host sends if the instance traps and no step can end the stream.
 func (x *exchange) trapError() *api.Error { return x.apiError(fault.Internal, refusal{}) }
 
-// encodeAnswer encodes a response in the caller's dialect: as one body, or as all events of a stream.
+// encodeAnswer encodes a response in the caller's dialect, either as one body or as all events of a stream.
 func (x *exchange) encodeAnswer(r *chat.Response, m *api.Meta) []byte {
 	f := x.family()
 	if !x.s.request.stream {

@@ -8,8 +8,8 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// misfit returns the reason why a response's text violates the mode json or the responseSchema; empty: it does not.
-// Responses that contain calls, were cut off, or are refusals pass without this check.
+// misfit returns the reason why a response's text violates JSON mode or the responseSchema, or "" if it does not.
+// Responses that contain tool calls, were cut off, or are refusals are not checked.
 func (x *exchange) misfit(r *chat.Response) string {
 	q := &x.s.request
 	if !q.json {
@@ -33,13 +33,14 @@ func (x *exchange) misfit(r *chat.Response) string {
 // cut reports whether a response ended before its text was complete.
 func cut(f chat.Finish) bool { return f == chat.FinishLength || f == chat.FinishFilter }
 
-// streamMisfit does the same for the text of a stream that was already sent. The caller gets an error instead of the
-// stream's end. A stream that continues for its followers is checked as well, because it would be cached.
+// streamMisfit does the same as misfit for the text of a stream that has already been sent. The caller gets an error
+// in place of the stream's end. A stream that continues for its followers is also checked, because it would be
+// cached.
 func (x *exchange) streamMisfit(whole *chat.Response) string {
 	st := &x.s.stream
 	switch {
 	case whole == nil && st.hasContent && !st.passThrough && !st.forOthers && x.family().NeedsWhole:
-		return "is too long for the end of the stream, which repeats it" // otherwise, callers would miss calls
+		return "is too long for the end of the stream, which repeats it" // otherwise, callers would miss tool calls
 	case x.s.request.schema == "", cut(st.finish):
 		return ""
 	case whole == nil:

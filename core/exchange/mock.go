@@ -67,7 +67,7 @@ func (x *exchange) streamPieces(r *chat.Response, m *api.Meta) (pieces [][]byte)
 	return append(pieces, f.End(nil, &state, r, m))
 }
 
-// abandonMock ends a mock's stream after a disconnect.
+// abandonMock ends the mock's stream after a disconnect.
 func (x *exchange) abandonMock() {
 	x.s.disconnected = true
 	x.end()

@@ -11,8 +11,8 @@ import (
 	"github.com/postern-ai/postern/core/policy"
 )
 
-// serveModels serves GET /v1/models with all models that the key may use, and GET /v1/models/{id} with one of them.
-// The format is OpenAI's, or Anthropic's if the request has an anthropic-version header.
+// serveModels serves GET /v1/models, which lists all models that the key may use, and GET /v1/models/{id}, which
+// returns one of them. The format is OpenAI's, or Anthropic's if the request has an anthropic-version header.
 func (x *exchange) serveModels() {
 	if x.s.record.Policy == 0 {
 		x.respondModels(nil)
@@ -22,7 +22,7 @@ func (x *exchange) serveModels() {
 	x.await(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: bufferPolicy})
 }
 
-// onModelsPolicy lists the models according to the project's policy. The buffer's content was decoded before, so
+// onModelsPolicy lists the models according to the project's policy. The buffer's content has been decoded before, so
 // decoding cannot fail.
 func (x *exchange) onModelsPolicy() {
 	p, _ := doc.DecodePolicy(x.event.Data)

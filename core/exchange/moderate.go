@@ -35,8 +35,8 @@ func (x *exchange) admitUncached() {
 	x.admitCompletion()
 }
 
-// refuseModerations refuses requests for a target whose provider has no moderations, because an operator's catalog
-// may contain one.
+// refuseModerations refuses a request whose target's provider has no moderations endpoint. An operator's catalog may
+// contain such a target.
 func (x *exchange) refuseModerations([]byte) {
 	x.next(fault.InvalidRequest, refusal{noRetry: true, details: []fault.Detail{
 		{Field: "model", Message: x.model().Name + " is not offered for moderations by its provider; use another model"},
@@ -52,8 +52,8 @@ func (x *exchange) mockModerations(body []byte) {
 	x.answerModerations("", m.Inputs, mockProvider)
 }
 
-// readModerations reads a provider's 200 response. The response does not report usage, so the usage of a model with a
-// price is estimated.
+// readModerations reads a provider's 200 response. The response does not report usage, so usage is estimated if the
+// model has a price.
 func (x *exchange) readModerations() {
 	var id jsontext.Escaped
 	var results []string

@@ -13,17 +13,17 @@ import (
 // attemptTime is the start of an attempt, relative to the request's arrival, and its duration.
 type attemptTime struct{ startMs, durationMs uint64 }
 
-// notes contains data that only the record of a request that was not served has.
+// notes contains data that is only used to record a request that was not served.
 type notes struct {
-	details        string // of the error, as in its response; empty: none, or too long
-	cause          uint64 // ledger.Cause of the last failure
-	providerStatus uint64 // of the last error response of a provider
-	providerType   string // type and code of that error, if they are words
+	details        string // the error's details as in the response; empty: none, or too long
+	cause          uint64 // the ledger.Cause of the last failure
+	providerStatus uint64 // the status of the last error response from a provider
+	providerType   string // the type and code in that response; see wordOf
 	providerCode   string
-	providerText   string        // message of that error, for owners; empty: none, or the project does not record it
-	times          []attemptTime // by attempt, in the order of attemptResults
-	user           string        // the end user named in the request; empty: none, or one that is not recorded
-	finish         chat.Finish   // of the last response that had one
+	providerText   string        // the message in that response, for owners; empty: none, or the project does not record it
+	times          []attemptTime // of each attempt, in the order of attemptResults
+	user           string        // the end user named in the request; empty: none, or not recorded
+	finish         chat.Finish   // the finish reason of the last response that had one
 }
 
 func (n *notes) fields(f *abi.Fields) {
@@ -43,17 +43,17 @@ func (n *notes) fields(f *abi.Fields) {
 	}
 }
 
-// noteTime notes the start of the current attempt, which ends now.
+// noteTime notes the start and duration of the current attempt, which ends now.
 func (x *exchange) noteTime() {
 	start := x.s.times.upstreamStart
 	x.s.notes.times = append(x.s.notes.times, attemptTime{start - min(start, x.s.startMs), x.since(start)})
 }
 
-// maxNotedDetails limits the details that a record repeats.
+// maxNotedDetails limits the length of the details in a record.
 const maxNotedDetails = 480
 
-// noteRefusal notes the details of a refusal, unless they may contain a provider's text; the record has the
-// provider's status. They replace the details of a rejection that a newer record of the key has lifted.
+// noteRefusal notes the details of a refusal. It omits details that may contain a provider's text, because the record
+// has the provider's status. New details replace those of a rejection that a newer record of the key has lifted.
 func (x *exchange) noteRefusal(r refusal) {
 	x.s.notes.details = ""
 	if x.s.notes.providerStatus == 0 {
@@ -87,15 +87,15 @@ func (x *exchange) noteProviderError(root gjson.Result, text string) {
 	n.providerText = text
 }
 
-// maxWord and maxNumber limit a provider's name for its error: a word such as context_length_exceeded, or a number
-// such as 1113.
+// maxWord and maxNumber limit the length of a provider's error code, which is a word such as context_length_exceeded
+// or a number such as 1113.
 const (
 	maxWord   = 64
 	maxNumber = 6
 )
 
-// wordOf returns a text if it is a name without digits or a short number. Any other text may be a prompt or a part of
-// a key, so the result is empty.
+// wordOf returns text if it is a name without digits or a short number. Otherwise, it returns "", because the text
+// may be part of a prompt or a key.
 func wordOf(text string) string {
 	digits := 0
 	for i := 0; i < len(text); i++ {
@@ -110,10 +110,11 @@ func wordOf(text string) string {
 	return text
 }
 
-// maxUser limits the ID of an end user that a record repeats.
+// maxUser is the maximum length of an end user's ID in a record.
 const maxUser = 64
 
-// noteUser notes the end user that a request names. OpenAI's safety_identifier replaces its user.
+// noteUser notes the end user that a request names. OpenAI's safety_identifier field takes precedence over its user
+// field.
 func (x *exchange) noteUser(user jsontext.Escaped, extra []chat.Member) {
 	if x.s.govern.inspected {
 		return // a body with placeholders
@@ -131,7 +132,8 @@ func (x *exchange) noteUser(user jsontext.Escaped, extra []chat.Member) {
 
 const safetyIdentifier = "safety_identifier"
 
-// isUserID reports whether a text can be a user's ID: it is short, and consists of printable ASCII without spaces.
+// isUserID reports whether text can be a user's ID, which is short and consists of printable ASCII characters without
+// spaces.
 func isUserID(text string) bool {
 	for i := 0; i < len(text); i++ {
 		if text[i] <= ' ' || text[i] >= 0x7f {

@@ -5,15 +5,15 @@ import (
 	"github.com/postern-ai/postern/core/config"
 )
 
-// Fetch describes a fetch for observers of a host, such as metrics and traces. No decision depends on it.
+// Fetch describes a fetch for a host's observers, such as metrics and traces. No decision depends on it.
 type Fetch struct {
 	Provider, Model string // names in the catalog
 	Purpose         Purpose
 	Stream          bool // the caller asked for a stream
 }
 
-// DescribeFetch describes the fetch that a step has requested: id is the action's, state is the exchange's after that step.
-// ok is false if it requested no such fetch under this configuration.
+// DescribeFetch describes the fetch that a step has requested. id is the action's ID, and state is the exchange's
+// state after that step. ok is false if the step requested no such fetch under this configuration.
 func DescribeFetch(cfg *config.Config, id uint64, state []byte) (f Fetch, ok bool) {
 	x := exchange{config: cfg}
 	r := abi.Reader{Buf: state}
@@ -40,5 +40,5 @@ func DescribeFetch(cfg *config.Config, id uint64, state []byte) (f Fetch, ok boo
 	return f, true
 }
 
-// IsKeepAlive reports whether a piece of a streamed body has no content.
+// IsKeepAlive reports whether a piece of a streamed body is only a keep-alive comment.
 func IsKeepAlive(piece []byte) bool { return string(piece) == string(keepAlive) }

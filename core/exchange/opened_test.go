@@ -13,7 +13,8 @@ import (
 	"github.com/postern-ai/postern/core/route"
 )
 
-// failedBefore is the shared state of an isolate at which a number of attempts at gpt have failed; the time is that of the last one.
+// failedBefore returns the shared state of an isolate in which n attempts at gpt have failed, the last one at the
+// given time.
 func failedBefore(t *testing.T, n int, at uint64) []byte {
 	var c route.Circuits
 	for range n {
@@ -22,7 +23,8 @@ func failedBefore(t *testing.T, n int, at uint64) []byte {
 	return c.Encode()
 }
 
-// failuresOf are the failures of the request's only settlement, as "cause×count", and openings of circuits, without their model.
+// failuresOf returns the failures in the request's only settlement as "cause×count", and the circuit openings as
+// "opened×count". All must be failures of gpt.
 func failuresOf(t *testing.T, h *host) string {
 	t.Helper()
 	settles := sentCommands[*keymeter.Settle](h)
@@ -43,8 +45,8 @@ func failuresOf(t *testing.T, h *host) string {
 	return strings.Join(words, " ")
 }
 
-// TestOpeningIsCountedOnce checks that only the failure counts that opens a circuit, of three: not those before, and none that finds it
-// open or leaves it so.
+// TestOpeningIsCountedOnce checks that only the third failure counts as an opening, because it opens the circuit.
+// Earlier failures do not count, and neither does a failed probe of an open circuit.
 func TestOpeningIsCountedOnce(t *testing.T) {
 	down := wholeResponse(500, `{"error":{"message":"down"}}`)
 	for _, c := range []struct {
@@ -67,8 +69,8 @@ func TestOpeningIsCountedOnce(t *testing.T) {
 	}
 }
 
-// TestEveryKindOfFailureOpens checks that the third failure counts as an opening, whatever it is, and that the request's own end is
-// still that of the failure.
+// TestEveryKindOfFailureOpens checks that the third failure counts as an opening, regardless of its kind, and that
+// the request still ends with that failure.
 func TestEveryKindOfFailureOpens(t *testing.T) {
 	fault := func(code uint64) []abi.Event { return []abi.Event{{Kind: abi.EventFault, Code: code}} }
 	for _, c := range []struct {

@@ -16,7 +16,7 @@ import (
 	"github.com/postern-ai/postern/core/sse"
 )
 
-// answer describes a completion for the caller.
+// answer describes a completion that is sent to the caller.
 type answer struct {
 	provider string
 	model    string
@@ -32,15 +32,15 @@ type governance struct {
 	on        bool   // texts are checked
 	inspected bool   // the request was checked
 	schema    bool   // the project has a JSON Schema for responses
-	buffered  bool   // a streamed response is checked as one text before it is sent
+	buffered  bool   // a streamed response is checked as a whole before it is sent
 	rewritten bool   // bufferChecked contains the request with placeholders
 	strict    bool   // the caller sent x-postern-govern: strict
 	threshold uint64 // 1 + the caller's threshold; 0: none
 
 	input, output  verdict
-	unchecked      string             // kinds of parts that cannot be read, comma-separated
+	unchecked      string             // the kinds of parts that cannot be checked, comma-separated
 	violations     []ledger.Violation // to report with the next admission or settlement
-	rules          string             // of the violations, including reported ones, comma-separated; at most maxRecordedRules
+	rules          string             // the violated rules, including those already reported, comma-separated; at most maxRecordedRules
 	live           live.Stream        // the state of the checks of a stream
 	classification classification
 }
@@ -60,7 +60,7 @@ func (g *governance) fields(f *abi.Fields) {
 	g.classification.fields(f)
 }
 
-// verdict is the result of the checks in one direction.
+// verdict is the result of checking one direction, input or output.
 type verdict struct {
 	decision governor.Decision
 	risk     uint64
@@ -71,7 +71,7 @@ func (v *verdict) fields(f *abi.Fields) {
 	f.Uint(&v.risk)
 }
 
-// stream is the state of a provider's stream, and of its forwarding to the caller.
+// stream is the state of a provider's stream and its forwarding to the caller.
 type stream struct {
 	headReceived   bool // the provider's response head has arrived
 	opened         bool // the caller has a response head
@@ -79,23 +79,23 @@ type stream struct {
 	committed      bool // something other than a comment was sent, so a fallback is no longer possible
 	sentSinceTick  bool // something was sent since the last tick
 	endMarkSeen    bool // the provider's end mark has arrived
-	passThrough    bool // the caller uses the provider's dialect: events are forwarded unchanged
+	passThrough    bool // the caller uses the provider's dialect, so events are forwarded unchanged
 	parser         sse.Parser
 	wire           wire.State
 	api            api.State
 	finish         chat.Finish
 	usage          chat.Usage
-	units          uint64 // estimated size of the response so far, in units of tokens (chat.TokenUnits)
-	least          uint64 // number of deltas with text: a provider sends at least one token at a time, even for text that counts little within a longer text
+	units          uint64 // the estimated size of the response so far, in fractions of a token (chat.TokenUnits)
+	least          uint64 // the number of deltas with text, each of which is at least one token, even if its text would count for less within a longer text
 	held           []byte // output to send with the first content
 	deltaBytes     uint64 // bytes in bufferDeltas
 	extension      extension
 	withheld       withheld
-	forOthers      bool // the caller has disconnected: the stream continues for the followers of its flight
+	forOthers      bool // the caller has disconnected, and the stream continues for the followers of its flight
 	firstContentMs uint64
 }
 
-// fields encodes or decodes a stream. A stream that has not started is a single zero.
+// fields encodes or decodes a stream. A stream that has not started is encoded as a single zero.
 func (s *stream) fields(f *abi.Fields) {
 	begun := s.headReceived || s.opened || s.forOthers
 	if f.Bool(&begun); !begun {
@@ -121,20 +121,20 @@ func (s *stream) tokens() uint64 {
 	return max(s.least, (s.units+chat.TokenUnits-1)/chat.TokenUnits)
 }
 
-// A stream reserves ahead. It requests the next part of its reservation when half of the rest is used, so that the
-// grant usually arrives before the reservation is used up. Otherwise the stream waits (withhold.go). Only a refusal
-// by the Ledger ends the stream with budget_exceeded, because a store that does not reply says nothing about the
+// A stream reserves ahead. It requests the next part of its reservation when half of the remaining part is used, so
+// the grant usually arrives before the reservation is used up. If the grant is late, the stream waits (withhold.go).
+// Only a refusal from the Ledger ends the stream with budget_exceeded, because a missing reply says nothing about the
 // budget.
 
 // extension is a stream's request to enlarge its reservation.
 type extension struct {
-	nextPico int64 // the cost at which the next part is requested
+	nextPico int64 // the cost at which the stream requests the next part
 	total    int64 // the total reservation requested from the meter; 0: no request is pending
 	minTotal int64 // the least total to reserve, if the budget has less than total
 	budget   budgetRequest
 	retryMs  uint64 // when lent budget may be free again; 0: the stream does not wait for it
 	waits    uint64 // for lent budget
-	dry      bool   // the budget had nothing beyond the reservation; the stream asks once more before it waits
+	dry      bool   // the budget had nothing left beyond the reservation; the stream asks once more before it waits
 }
 
 func (e *extension) fields(f *abi.Fields) {
@@ -148,15 +148,16 @@ func (e *extension) fields(f *abi.Fields) {
 }
 
 // Only reserved output is delivered. An event with content is processed only if the reservation covers at least one
-// more token than the stream has. A stream therefore costs at most one event more than its reservation, plus any
-// amount that its provider charges beyond the tokens it sent. Otherwise, the event and those behind it are withheld.
-// The fetch pauses, so that backpressure reaches the provider, until the reservation has grown.
+// more token than the stream has. A stream therefore exceeds its reservation by at most one event, plus any amount
+// that its provider charges beyond the tokens it sent. If the reservation does not cover an event, that event and all
+// later ones are withheld. The fetch pauses until the reservation has grown, so that backpressure reaches the
+// provider.
 
 // withheld is the state of a stream whose reservation is used up.
 type withheld struct {
-	waiting  bool   // events wait in bufferWithheld for a larger reservation
+	waiting  bool   // events are waiting in bufferWithheld for a larger reservation
 	paused   bool   // the fetch is paused
-	ended    bool   // the body has ended after the events
+	ended    bool   // the body ended after the withheld events
 	waitedMs uint64 // counted in ticks, because clocks can jump
 }
 
@@ -166,14 +167,14 @@ func (w *withheld) fields(f *abi.Fields) {
 }
 
 // classification is the state of the project's classifier in an exchange. The classifier is a model that judges the
-// request, either before it is sent (strict) or beside it (monitor).
+// request, either before the request is sent (strict) or in parallel (monitor).
 type classification struct {
-	wanted  bool // the request has a text to classify
+	wanted  bool // the request has text to classify
 	done    bool // the classifier has responded or failed
-	held    bool // the settlement waits in bufferSettle for the classifier
+	held    bool // the settlement is waiting in bufferSettle for the classifier
 	failed  bool
-	model   string // of the catalog, or the moderation endpoint's
-	prompt  uint64 // estimated tokens of the text
+	model   string // a model in the catalog, or the moderation endpoint's
+	prompt  uint64 // the estimated tokens in the text
 	charges []keymeter.Charge
 }
 
@@ -187,15 +188,15 @@ func (c *classification) fields(f *abi.Fields) {
 	abi.List(f, &c.charges, keymeter.ChargeFields)
 }
 
-// Single flight: if identical cacheable requests miss the cache in one isolate at the same time, only one is sent to
-// the provider. The first request leads a flight (core/abi/wire.schema). The others follow it and are served as cache
-// hits (follow.go). Each is admitted by its own key's meter.
+// Flights. If identical cacheable requests miss the cache in one isolate at the same time, only one is sent to the
+// provider. The first request leads a flight (core/abi/wire.schema). The others follow it and are served as cache
+// hits (follow.go). Each request is admitted by its own key's meter.
 //
-// The bytes of a flight are those of the cache, not those for the leader's caller: placeholders instead of redacted
-// values, and no IDs. A non-streaming response is the cache entry, sent when the flight ends. A stream is its head
-// (flightHead), and then deltas. It ends with an entry without a body, for the usage.
+// A flight carries the same bytes as the cache, not the bytes for the leader's caller. They have placeholders in
+// place of redacted values, and no IDs. A non-streaming response is a cache entry, sent when the flight ends. A
+// stream is its head (flightHead) followed by deltas. It ends with an entry without a body, which reports the usage.
 
-// flightRole is the part of an exchange in a flight.
+// flightRole is the role of an exchange in a flight.
 type flightRole uint8
 
 const (
@@ -204,12 +205,12 @@ const (
 	follows
 )
 
-// flight is the exchange's part in a flight.
+// flight is the exchange's state in a flight.
 type flight struct {
 	role     flightRole
-	began    bool   // a leader has published its stream; a follower has read the head
-	kept     bool   // a follower's first bytes wait in bufferFlight for the admission
-	failures uint64 // flights that the exchange followed and that failed
+	began    bool   // leader: it has published its stream; follower: it has read the head
+	kept     bool   // a follower's first bytes are waiting in bufferFlight for the admission
+	failures uint64 // the number of failed flights that the exchange followed
 	lastMs   uint64 // time of the follower's last read
 }
 
@@ -224,11 +225,11 @@ func (f *flight) fields(to *abi.Fields) {
 	to.Uint(&f.lastMs)
 }
 
-// leased is the exchange's part in its key's lease in this isolate.
+// leased is the exchange's use of its key's lease in this isolate.
 type leased struct {
 	pinned bool          // the key's entry is pinned
 	taken  bool          // the lease admitted the request
-	asked  uint64        // ID of the lease that the admission asks for; 0: none
+	asked  uint64        // the ID of the lease that the admission requests; 0: none
 	sent   lease.Sending // of the outstanding report
 	tally  uint64        // number of the outstanding tally
 }
@@ -261,26 +262,26 @@ type guard struct {
 	live     *live.Guard        // nil: not used in this step
 }
 
-// budgetRequest is the state of a request to the Ledger for more budget: the shortfall, and the result.
+// budgetRequest is the state of a request to the Ledger for more budget, with the shortfall and the result.
 type budgetRequest struct {
-	need  ledger.Grant // Key is left empty here; callGrant fills in the exchange's key
+	need  ledger.Grant // Key is empty here; callGrant fills in the exchange's key
 	grant keymeter.Grant
-	final bool // the Ledger has no more than the grant
-	// unreachable: a meter could not be recalled, or its batches could not be delivered. The budget may then not be
-	// exhausted.
+	final bool // the Ledger has nothing left beyond the grant
+	// unreachable means that a meter could not be reached for a recall, or its batches could not be delivered. Some
+	// budget may therefore still be left.
 	unreachable bool
-	// spent: the shortfall is spent, not just reserved by other requests.
+	// spent means that the missing budget has been spent, not just reserved by other requests.
 	spent bool
-	// period is the period of the budget when it was exhausted. If told, budgetPico is its budget, and spentPico the
-	// spent part.
+	// period is the budget period in which the budget was exhausted. If told is set, budgetPico is the period's
+	// budget and spentPico is the spent part.
 	period                calendar.Period
 	told                  bool
 	budgetPico, spentPico int64
-	// recalled: a meter returned budget in this pass over the meters with idle slices. Another key may have taken it,
-	// so another pass may help.
+	// recalled means that a meter returned budget in this pass over the meters with idle slices. Another key may have
+	// taken that budget, so another pass may help.
 	recalled bool
 	passes   uint64 // repeated passes
-	lentMs   uint64 // time until budget that meters have lent may be free again; 0: no budget is lent
+	lentMs   uint64 // the time until budget that meters have lent may be free again; 0: no budget is lent
 	waits    uint64 // for lent budget
 }
 

@@ -14,18 +14,18 @@ import (
 	"github.com/postern-ai/postern/core/provider/anthropic"
 )
 
-// Headers of callers that providers get. A header is read if it belongs to the vendor whose format the caller uses.
-// It is passed to a target whose catalog entry names it, if that target is called in the same vendor's format. A
-// fallback to another vendor does not get it.
+// This file passes callers' headers to providers. A header is read if it belongs to the vendor whose format the
+// caller uses. It is passed to a target whose catalog entry names it, if that target is called in the same vendor's
+// format. Fallback targets of other vendors do not get it.
 
-// maxPassedBytes limits the total size of the values of one request, because the state contains them. Agents send a
-// few hundred bytes.
+// maxPassedBytes limits the total size of the header values in one request, because the state contains them. Agents
+// send a few hundred bytes.
 const maxPassedBytes = 2048
 
-// betaQuery is the query with which Anthropic's SDKs call the beta form of an endpoint.
+// betaQuery is the query string that Anthropic's SDKs use to call the beta version of an endpoint.
 const betaQuery = "beta=true"
 
-// vendorOf returns the vendor whose headers belong to a dialect, by the name in config.CallerHeader.
+// vendorOf returns the vendor whose headers belong to a dialect. The name is that in config.CallerHeader.
 func vendorOf(d chat.Dialect) string {
 	switch d {
 	case chat.OpenAI, chat.Responses:
@@ -45,7 +45,7 @@ func (x *exchange) readPassed() (details []fault.Detail) {
 		h := &config.CallerHeaders[i]
 		value := x.header(h.Name)
 		if h.Vendor != vendor || value == "" || h.Name == anthropic.VersionHeader && value == anthropic.Version {
-			continue // the version that every request has anyway
+			continue // every request has this version anyway
 		}
 		if len(value) > config.MaxHeaderBytes || size+len(value) > maxPassedBytes || !head.IsPrintable(value) {
 			x.dropHeader(h.Name)
@@ -74,7 +74,7 @@ func (x *exchange) dropHeader(name string) {
 }
 
 // checkPassed adds the Governor's findings in the headers to those in the body. If a header has a finding to redact,
-// the header is left out and the result is true, because a placeholder would stand for another session, version or
+// the header is left out and the result is true. A placeholder in its place would name another session, version or
 // feature.
 func (x *exchange) checkPassed(check *inspect.Check, result *inspect.Result) (dropped bool) {
 	kept := x.s.passed[:0]
@@ -90,8 +90,8 @@ func (x *exchange) checkPassed(check *inspect.Check, result *inspect.Result) (dr
 	return dropped
 }
 
-// hashPassed adds the headers on which the response may depend to the hash of a request. anthropic-beta always comes
-// first, even if it is missing, as in the hashes of earlier versions.
+// hashPassed adds the headers that may affect the response to the hash of a request. anthropic-beta always comes
+// first, even if it is missing, so that hashes are the same as in earlier versions.
 func (x *exchange) hashPassed(w *abi.Writer) {
 	w.String(x.passed("anthropic-beta"))
 	for i := range config.CallerHeaders {
@@ -107,7 +107,7 @@ func (x *exchange) hashPassed(w *abi.Writer) {
 	}
 }
 
-// passed returns the value of a header for providers, or an empty text.
+// passed returns the value of a header for providers, or "".
 func (x *exchange) passed(name string) string {
 	for i := range x.s.passed {
 		if h := &x.s.passed[i]; h.Name == name {
@@ -117,7 +117,7 @@ func (x *exchange) passed(name string) string {
 	return ""
 }
 
-// betaForm reports whether the caller uses the beta form of one of Anthropic's endpoints.
+// betaForm reports whether the caller uses the beta version of one of Anthropic's endpoints.
 func (x *exchange) betaForm() bool { return x.s.dialect == chat.Anthropic && x.s.query == betaQuery }
 
 // pass adds the caller's headers to a request for the current target.
@@ -136,7 +136,7 @@ func (x *exchange) pass(request *abi.Action) {
 	}
 }
 
-// without returns a list of headers without those of a given name.
+// without returns the headers except those with the given name.
 func without(headers []abi.Header, name string) []abi.Header {
 	kept := headers[:0]
 	for _, h := range headers {

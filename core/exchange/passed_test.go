@@ -8,7 +8,7 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// TestUnprintableHeadersAreNotPassed: hosts pass no line breaks, and the core does not rely on that.
+// TestUnprintableHeadersAreNotPassed: hosts never pass line breaks, but the core does not rely on that.
 func TestUnprintableHeadersAreNotPassed(t *testing.T) {
 	for _, value := range []string{
 		"a\r\nx-api-key: stolen", "a\nb", "a\rb", "\x00", "a\x7f", "tab\tbed", "\u00e4", "\u2028", "\ufffd", "\xff", strings.Repeat("x", 1025),
@@ -35,7 +35,7 @@ func TestUnprintableHeadersAreNotPassed(t *testing.T) {
 	}
 }
 
-// TestBetaQuery: the query of Anthropic's SDKs stays, and no other query is sent.
+// TestBetaQuery: the query string of Anthropic's SDKs is forwarded, and no other query is.
 func TestBetaQuery(t *testing.T) {
 	for _, c := range []struct{ path, model, query, want string }{
 		{"/v1/messages", "claude", "beta=true", "/messages?beta=true"},

@@ -11,8 +11,8 @@ import (
 // policyKeepMs is how long an isolate keeps a policy. A policy version never changes.
 const policyKeepMs = 300_000
 
-// needsPolicy reports whether this exchange still has to read the project's policy: to choose targets, to list
-// models, or to suggest alternatives to an unknown model.
+// needsPolicy reports whether this exchange still has to read the project's policy. The policy is needed to choose
+// targets, to list models, or to suggest alternatives to an unknown model.
 func (x *exchange) needsPolicy() bool {
 	s := &x.s
 	if s.record.Policy == 0 || s.policyVersion == s.record.Policy {
@@ -29,7 +29,7 @@ func (x *exchange) readPolicy() {
 	})
 }
 
-// onPolicy takes the policy from memory or KV. If it is not there yet, the project's Ledger is called.
+// onPolicy handles the policy from memory or KV. If the policy is not there yet, onPolicy calls the project's Ledger.
 func (x *exchange) onPolicy() {
 	if x.event.Code == abi.OutcomeOK {
 		if p, err := doc.DecodePolicy(x.event.Data); err == nil {
@@ -40,8 +40,8 @@ func (x *exchange) onPolicy() {
 	x.call(idLedgerPolicy, abi.ClassLedger, x.s.record.ProjectID, ledger.Policy())
 }
 
-// onLedgerPolicy takes the policy from the Ledger, which is authoritative. If it is older than the key's record
-// requires, the newer policy has not been delivered yet, and the request fails with 503.
+// onLedgerPolicy handles the policy from the Ledger, which is authoritative. If the policy is older than the key's
+// record requires, the newer policy has not been delivered yet, and the request fails with 503.
 func (x *exchange) onLedgerPolicy() {
 	p, err := doc.DecodePolicy(x.event.Data)
 	if err == nil && p.Version < x.s.record.Policy {
@@ -81,7 +81,7 @@ func (x *exchange) usePolicy(p *doc.Policy) {
 	x.proceeds = true
 }
 
-// keepSealed stores the project's sealed provider keys in buffers, one per target.
+// keepSealed stores the project's encrypted provider keys in buffers, one for each target.
 func (x *exchange) keepSealed(p *doc.Policy) {
 	for i := range x.s.selection.MasterKeyIDs {
 		if x.s.selection.MasterKeyIDs[i] == "" {

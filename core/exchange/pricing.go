@@ -9,7 +9,7 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// quote prices the request.
+// quote returns the quote that prices the request.
 //
 //go:noinline
 func (x *exchange) quote() *bill.Quote {
@@ -34,7 +34,7 @@ func (x *exchange) planReservation() {
 	a.amount, a.minAmount = money.Add(amount, classifier), money.Add(least, classifier)
 }
 
-// imposedLimit returns the max tokens for a target if the caller set none: see bill.Quote.ImposedLimit.
+// imposedLimit returns the max tokens for a target if the caller set none; see bill.Quote.ImposedLimit.
 func (x *exchange) imposedLimit(m *config.Model) uint64 {
 	if x.testMode() {
 		return 0
@@ -45,7 +45,7 @@ func (x *exchange) imposedLimit(m *config.Model) uint64 {
 // price completes an attempt's usage with the purchased terms and tools of a model.
 func (x *exchange) price(m *config.Model, u *chat.Usage) { x.quote().Price(m, u) }
 
-// priceBound does the same for an attempt whose answer is not complete.
+// priceBound does the same as price for an attempt whose response is not complete.
 func (x *exchange) priceBound(m *config.Model, u *chat.Usage) { x.quote().PriceBound(m, u) }
 
 // spend charges an attempt at the current target's prices.
@@ -55,24 +55,24 @@ func (x *exchange) spend(u *chat.Usage) {
 	x.s.spent.Charge(uint64(x.currentIndex()), u, m.Cost(u), m.CacheSaving(u))
 }
 
-// chargeNothing adds usage without a cost to the current target's charges.
+// chargeNothing adds usage to the current target's charges at no cost.
 func (x *exchange) chargeNothing(u *chat.Usage) {
 	x.s.spent.Charge(uint64(x.currentIndex()), u, 0, 0)
 }
 
-// billableUsage returns the provider's usage, or an estimate: see bill.Order.Billable.
+// billableUsage returns the provider's usage, or an estimate; see bill.Order.Billable.
 func (x *exchange) billableUsage(u chat.Usage, tokens uint64, complete bool) chat.Usage {
 	return x.s.request.Billable(u, tokens, complete)
 }
 
-// chargeUnreported charges the estimated prompt of an attempt that the provider may have billed without reporting
+// chargeUnreported charges the estimated prompt of an attempt that the provider may bill without having reported
 // usage.
 func (x *exchange) chargeUnreported() {
 	x.spend(&chat.Usage{Input: x.s.request.PromptTokens})
 }
 
-// classifierModel returns the classifier's model from the catalog. It returns nil for the moderation endpoint, and if
-// the catalog no longer has the model.
+// classifierModel returns the classifier's model from the catalog. It returns nil if the classifier is the moderation
+// endpoint or the catalog no longer has the model.
 func (x *exchange) classifierModel() *config.Model {
 	if x.guard().settings.Classifier.Kind == governor.ModerationClassifier {
 		return nil
@@ -92,8 +92,8 @@ func (x *exchange) classifierBound() money.Pico {
 	return 0
 }
 
-// classifierTimeoutMs returns how much longer a request with a classifier may take. The classifier responds before
-// the first attempt, or at most this much later.
+// classifierTimeoutMs returns how much longer a classifier may make the request take. The classifier either responds
+// before the first attempt, or at most this much later.
 func (x *exchange) classifierTimeoutMs() uint64 {
 	if !x.s.govern.classification.wanted {
 		return 0
@@ -101,8 +101,8 @@ func (x *exchange) classifierTimeoutMs() uint64 {
 	return x.guard().settings.Classifier.TimeoutMs
 }
 
-// estimate returns the estimated usage for a response of the given number of tokens, at the requested terms and with
-// all tool calls that the request allows.
+// estimate returns the estimated usage for a response with the given number of tokens. It assumes the requested terms
+// and all tool calls that the request allows.
 func (x *exchange) estimate(tokens uint64) chat.Usage {
 	u := chat.Usage{Input: x.s.request.PromptTokens, Output: tokens}
 	x.price(x.model(), &u)
@@ -118,7 +118,8 @@ func (x *exchange) latencyMs() uint64 {
 	return x.since(start)
 }
 
-// firstTokenMs returns the time from the request's arrival to the first content of its stream; 0: there was none.
+// firstTokenMs returns the time from the request's arrival to the first content of its stream, or 0 if there was
+// none.
 func (x *exchange) firstTokenMs() uint64 {
 	first := x.s.stream.firstContentMs
 	return first - min(first, x.s.startMs)

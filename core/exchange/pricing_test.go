@@ -11,7 +11,8 @@ import (
 	"github.com/postern-ai/postern/core/keymeter"
 )
 
-// pricedOverlay has a model of each dialect at one and two dollars per million tokens.
+// pricedOverlay has a model for each dialect, at one dollar per million input tokens and two dollars per million
+// output tokens.
 const pricedOverlay = `{"providers":[{"name":"house","wire":"responses","baseUrl":"https://house.test/v1"}],"models":[
 	{"name":"tiered","provider":"openai","input":"1","output":"2","context":128000,"maxOutput":1000,
 	 "factors":{"service_tier=flex":"1/2","service_tier=priority":"5/3","service_tier=ultrafast":"6"}},
@@ -25,15 +26,16 @@ const (
 	milliDollar  = 1000 * microDollar
 )
 
-// purchase is a request with parameters that change its price, the answer to it, and the cost by hand.
+// purchase is a request with parameters that change its price, together with the provider's response and the expected
+// cost.
 type purchase struct {
 	path, model, members string
-	answer               string // members of the provider's answer
+	answer               string // fields of the provider's response
 	usage                string // members of its usage
 	num, den             int64  // factor of the tokens
 	fee                  int64
 	estimated            bool
-	dearer               bool // the answer names something more expensive than the request
+	dearer               bool // the response names something more expensive than the request does
 }
 
 func (p *purchase) run(t *testing.T, streams bool) *host {
@@ -51,7 +53,7 @@ func (p *purchase) run(t *testing.T, streams bool) *host {
 	return r.run(t)
 }
 
-// answers returns the provider's answer as a whole and as a stream.
+// answers returns the provider's response in non-streaming and streaming form.
 func (p *purchase) answers() (whole, stream string) {
 	event := func(data string) string { return "data: " + data + "\n\n" }
 	switch p.path {
@@ -78,7 +80,7 @@ func (p *purchase) answers() (whole, stream string) {
 		start + event(`{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":6`+p.usage+`}}`) + event(`{"type":"message_stop"}`)
 }
 
-// check compares reservation and settlement with the cost by hand.
+// check compares the reservation and the settlement with the expected cost.
 func (p *purchase) check(t *testing.T) {
 	t.Helper()
 	for _, streams := range []bool{false, true} {
@@ -99,14 +101,14 @@ func (p *purchase) check(t *testing.T) {
 	}
 }
 
-// tier is a service tier with its factor in thirtieths, which make all of them whole numbers.
+// tier is a service tier with its price factor in thirtieths, so that all factors are whole numbers.
 type tier struct {
-	json   string // member of a request or an answer
+	json   string // field of a request or a response
 	factor int64
 	known  bool
 }
 
-// TestServiceTiers combines every tier that a request asks for with every tier that an answer names.
+// TestServiceTiers combines every tier that a request can ask for with every tier that a response can name.
 func TestServiceTiers(t *testing.T) {
 	asked := []tier{{"", 30, true}, {`,"service_tier":null`, 30, true}, {`,"service_tier":"auto"`, 30, true}, {`,"service_tier":"default"`, 30, true},
 		{`,"service_tier":"flex"`, 15, true}, {`,"service_tier":"priority"`, 50, true}, {`,"service_tier":"fast"`, 50, true}, {`,"service_tier":"ultrafast"`, 180, true}}
@@ -114,7 +116,7 @@ func TestServiceTiers(t *testing.T) {
 	for _, ask := range asked {
 		for _, name := range named {
 			p := purchase{path: "/v1/chat/completions", model: "tiered", members: ask.json, answer: name.json, num: name.factor, den: 30, estimated: !name.known}
-			if name.json == "" { // nothing is named: the tier of the request
+			if name.json == "" { // the response names no tier, so the request's tier applies
 				p.num, p.estimated = ask.factor, ask.factor != 30
 			}
 			if p.num > ask.factor {
@@ -122,13 +124,14 @@ func TestServiceTiers(t *testing.T) {
 			}
 			p.check(t)
 			p.members += `,"web_search_options":{}`
-			p.fee, p.estimated = 25*milliDollar, true // no answer counts these searches
+			p.fee, p.estimated = 25*milliDollar, true // responses do not report the number of these searches
 			p.check(t)
 		}
 	}
 }
 
-// TestPinnedTier: a request that asks for no tier gets the standard one, whatever the provider's account says.
+// TestPinnedTier: a request that does not ask for a tier gets the standard one, regardless of the provider account's
+// settings.
 func TestPinnedTier(t *testing.T) {
 	for members, want := range map[string]string{
 		"": "default", `,"service_tier":"auto"`: "default", `,"service_tier":"scale"`: "default", `,"service_tier":"flex"`: "flex",
@@ -143,7 +146,8 @@ func TestPinnedTier(t *testing.T) {
 	equal(t, "tier sent to a model without tiers", gjson.Get(h.bodyText(h.one(abi.ActionFetch).Body), "service_tier").Exists(), false)
 }
 
-// TestSpeedAndGeography combines speeds and places; standard values, and members that are not named, have the standard price.
+// TestSpeedAndGeography combines speeds and places of inference. Standard values and omitted fields have the standard
+// price.
 func TestSpeedAndGeography(t *testing.T) {
 	type choice struct {
 		ask, name string
@@ -161,14 +165,15 @@ func TestSpeedAndGeography(t *testing.T) {
 	for _, p := range []purchase{ // not named, and unknown
 		{members: `,"speed":"fast"`, num: 2, den: 1}, {members: `,"inference_geo":"us"`, num: 11, den: 10},
 		{usage: `,"speed":"warp"`, num: 2, den: 1, dearer: true}, {usage: `,"inference_geo":"moon"`, num: 11, den: 10}, {usage: `,"service_tier":"gold"`, num: 1, den: 1},
-		{usage: `,"speed":"fast"`, num: 2, den: 1, dearer: true}, // a speed that nobody asked for
+		{usage: `,"speed":"fast"`, num: 2, den: 1, dearer: true}, // the request did not ask for this speed
 	} {
 		p.path, p.model, p.estimated = "/v1/messages", "opus", true
 		p.check(t)
 	}
 }
 
-// TestMessagesTools: the calls of Anthropic's tools have a limit, and cost what the usage or the blocks count.
+// TestMessagesTools: calls of Anthropic's tools are limited, and are charged according to the usage or the number of
+// blocks.
 func TestMessagesTools(t *testing.T) {
 	const search = `{"type":"web_search_20250305","name":"web_search"`
 	block := func(name string) string {
@@ -205,7 +210,7 @@ func TestMessagesTools(t *testing.T) {
 	}
 }
 
-// TestResponsesTools: one limit holds for the calls of all tools; each is charged at its own price.
+// TestResponsesTools: one limit applies to the calls of all tools together. Each call is charged at its tool's price.
 func TestResponsesTools(t *testing.T) {
 	item := func(kinds ...string) string {
 		return `,"output":[{"type":"` + strings.Join(kinds, `"},{"type":"`) + `"}]`
@@ -239,13 +244,14 @@ func TestResponsesTools(t *testing.T) {
 	}
 }
 
-// TestProviderTool: a tool of one provider has the number of calls that its own entry says.
+// TestProviderTool: a tool of a single provider is charged for the number of calls in its catalog entry.
 func TestProviderTool(t *testing.T) {
 	p := purchase{path: "/v1/chat/completions", model: "tiered", members: `,"tools":[{"type":"oracle"}]`, num: 1, den: 1, fee: 40 * milliDollar, estimated: true}
 	p.check(t)
 }
 
-// TestUnpricedParameters: what has no price is refused with its remedy before anything is sent.
+// TestUnpricedParameters: a request with a parameter that has no price is refused before anything is sent. The error
+// says what to do.
 func TestUnpricedParameters(t *testing.T) {
 	for _, c := range []struct{ path, model, members, want string }{
 		{"/v1/chat/completions", "gpt", `,"service_tier":"priority"`, `service_tier \"priority\" has no price for gpt; omit it, use another model, or add \"service_tier=priority\" to the model's factors`},
@@ -273,7 +279,8 @@ func TestUnpricedParameters(t *testing.T) {
 	}
 }
 
-// TestCutStream: an answer that breaks off is charged at the tier and with all calls that the request asked for.
+// TestCutStream: a response that breaks off is charged at the speed that the request asked for, with all tool calls
+// that it allowed.
 func TestCutStream(t *testing.T) {
 	h := request{
 		path: "/v1/messages", overlay: pricedOverlay,
@@ -286,7 +293,7 @@ func TestCutStream(t *testing.T) {
 	equal(t, "estimated flag", settle.Estimated, true)
 }
 
-// TestCacheLifetimeIsReserved: a prompt that the provider is to cache may be charged as written to the cache.
+// TestCacheLifetimeIsReserved: a prompt that the provider should cache may be charged as a cache write.
 func TestCacheLifetimeIsReserved(t *testing.T) {
 	prompt := func(members string) int64 {
 		p := purchase{path: "/v1/messages", model: "opus", members: members}
@@ -297,7 +304,7 @@ func TestCacheLifetimeIsReserved(t *testing.T) {
 	equal(t, "prompt to cache for an hour", prompt(`,"cache_control":{"type":"ephemeral","ttl":"\u0031h"}`), plain*2)
 }
 
-// TestUnknownUsage: members of a usage that no list knows change no cost, and are named in the log.
+// TestUnknownUsage: unknown usage fields do not change the cost, and are named in the log.
 func TestUnknownUsage(t *testing.T) {
 	p := purchase{path: "/v1/chat/completions", model: "tiered", usage: `,"flux_units":1e9,"completion_tokens_details":{"dark_tokens":7},"a b":1`, num: 1, den: 1}
 	p.check(t)
@@ -306,7 +313,7 @@ func TestUnknownUsage(t *testing.T) {
 	equal(t, "log of a known usage names members", strings.Contains(p.run(t, false).log(), "unknownUsage"), false)
 }
 
-// TestPriceVersion: every change of a price changes the version, and nothing else does.
+// TestPriceVersion: every price change changes the version, and nothing else does.
 func TestPriceVersion(t *testing.T) {
 	version := func(overlay string) string { return configured(t, overlay).PriceVersion }
 	base := version(`{}`)

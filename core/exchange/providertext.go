@@ -8,8 +8,8 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// maxRecordedText limits a provider's message in a record, in bytes. maxCheckedText limits the message from which it
-// is taken. A longer message is not recorded, because its end may belong to a secret.
+// maxRecordedText is the maximum length in bytes of a provider's message in a record. maxCheckedText is the maximum
+// length of the original message. A longer message is not recorded, because its end may belong to a secret.
 const (
 	maxRecordedText = 500
 	maxCheckedText  = 64 << 10
@@ -17,7 +17,7 @@ const (
 
 // recordedText returns the part of a provider's error message that the record contains. It is empty unless the
 // project records these messages. Secrets and personal data are redacted before the text is cut. They are redacted
-// again after control characters, which may have hidden some, are replaced.
+// again after control characters have been replaced, because these may have hidden some.
 func (x *exchange) recordedText(message jsontext.Escaped) string {
 	if !x.s.record.RecordProviderErrors || len(message) > maxCheckedText || x.hasProviderSecret(message.Plain()) {
 		return ""
@@ -35,8 +35,8 @@ func (x *exchange) recordedText(message jsontext.Escaped) string {
 	return text[:end]
 }
 
-// redactingCheck redacts all findings of the rules for secrets and personal data, even if the project has not enabled
-// the Governor.
+// redactingCheck returns a check that redacts all secrets and personal data, even if the project has not enabled the
+// Governor.
 func redactingCheck() *inspect.Check {
 	s := governor.NewSettings()
 	for _, c := range [...]governor.Category{governor.Secret, governor.Personal} {

@@ -14,10 +14,10 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// recordsErrors is the record of a key whose project has the setting.
+// recordsErrors changes a key's record so that its project records provider errors.
 func recordsErrors(r *doc.Record) { r.RecordProviderErrors = true }
 
-// failing is a request whose provider refuses it with a message.
+// failing returns a request that the provider refuses with a message.
 func failing(status uint64, message string) request {
 	body := `{"error":{"type":"server_error","message":"` + message + `"}}`
 	return request{path: "/v1/chat/completions", body: openaiRequest, record: recordsErrors, provider: [][]abi.Event{wholeResponse(status, body)}}
@@ -37,7 +37,8 @@ func providerTextOf(t *testing.T, r request) string {
 
 const awsKey = "AKIAQYLPMN5HHHFPZAM2"
 
-// TestRecordedText: a record has the provider's message, whatever callers may see of it, without secrets and personal data.
+// TestRecordedText: a record has the provider's message without secrets and personal data, regardless of how much of
+// it callers may see.
 func TestRecordedText(t *testing.T) {
 	for name, c := range map[string]struct{ message, want string }{
 		"plain":             {"The engine is overloaded.", "The engine is overloaded."},
@@ -65,7 +66,8 @@ func TestRecordedText(t *testing.T) {
 	equal(t, "no JSON", providerTextOf(t, r), "")
 }
 
-// TestTextOnlyIfWanted: without the setting, and with a key that cannot be searched for, neither record nor state has the message.
+// TestTextOnlyIfWanted: neither the record nor the state has the message if the setting is off, or if the request
+// used a project's own key, which the message cannot be searched for.
 func TestTextOnlyIfWanted(t *testing.T) {
 	off, own := failing(503, "mark"), failing(503, "mark")
 	off.record = nil
@@ -87,7 +89,7 @@ func TestTextOnlyIfWanted(t *testing.T) {
 	}
 }
 
-// TestTextOfLastError: a record has the message of the provider's last error response, whose status it has.
+// TestTextOfLastError: a record has the message and the status of the provider's last error response.
 func TestTextOfLastError(t *testing.T) {
 	r := failing(503, "first")
 	r.body = `{"model":"balanced",` + hello + `}`
@@ -97,7 +99,8 @@ func TestTextOfLastError(t *testing.T) {
 	equal(t, "the second has none", providerTextOf(t, r), "")
 }
 
-// TestGovernedText: what the project's own rules redact is redacted too, and nothing is kept of what they block.
+// TestGovernedText: text that the project's own rules redact is also redacted in the record. If they block the
+// message, nothing is recorded.
 func TestGovernedText(t *testing.T) {
 	for action, want := range map[governor.Action]string{governor.Flag: "The bluebird of [EMAIL]", governor.Redact: "The [KEYWORD_NAMES] of [EMAIL]", governor.Block: ""} {
 		s := governor.NewSettings()
@@ -110,7 +113,7 @@ func TestGovernedText(t *testing.T) {
 	}
 }
 
-// TestTextIsDroppedFirst: a record that is too long does without the provider's message before anything else.
+// TestTextIsDroppedFirst: a record that is too long omits the provider's message before anything else.
 func TestTextIsDroppedFirst(t *testing.T) {
 	r := failing(503, strings.Repeat(`\"`, 150))
 	r.body = `{"model":"gpt",` + hello + `,"user":"user-17"}`

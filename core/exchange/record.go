@@ -7,8 +7,8 @@ import (
 	"github.com/postern-ai/postern/core/keymeter"
 )
 
-// onRecord takes the key's record from memory or KV. KV only saves a call and is not authoritative. If KV has no
-// record, the key's meter is called.
+// onRecord handles the key's record from memory or KV. KV is not authoritative and only saves a call. If it has no
+// record, onRecord calls the key's meter.
 func (x *exchange) onRecord() {
 	switch x.event.Code {
 	case abi.OutcomeOK:
@@ -33,8 +33,8 @@ func (x *exchange) onRecord() {
 	x.admitIn(phaseKey, keymeter.ModeCheck)
 }
 
-// onKeyCheck takes the meter's reply for a key without a record: either a record, or the verdict that the key does
-// not exist.
+// onKeyCheck handles the meter's reply for a key without a record, which is either a record or the verdict that the
+// key does not exist.
 func (x *exchange) onKeyCheck() {
 	reply, ok := x.admitReply()
 	switch {

@@ -9,19 +9,19 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// refusal is the variable part of an error response. The fixed part is the Fault.
+// refusal is the variable part of an error response. The Fault is the fixed part.
 type refusal struct {
 	details  []fault.Detail
 	allow    string           // allowed methods, for 405
 	retryMs  uint64           // when to retry; 0: no Retry-After
 	noRetry  bool             // a retry would also fail; always true for a permanent Fault
 	message  jsontext.Escaped // the provider's message, if callers may see it
-	findings string           // of the Governor, a JSON array
-	limit    *api.Limit       // the limit that refused the request; nil: none
+	findings string           // the Governor's findings as a JSON array
+	limit    *api.Limit       // the limit that was exceeded; nil: none
 }
 
 // permanent returns the refusal for a permanent Fault, without a Retry-After. message is the provider's public
-// message, for which the providers' dialects have a field.
+// message. Only the providers' dialects have a field for it, so the native dialect keeps it in the details.
 func (x *exchange) permanent(r refusal, message jsontext.Escaped) refusal {
 	if x.s.dialect != chat.Native {
 		r.details = nil
@@ -29,8 +29,8 @@ func (x *exchange) permanent(r refusal, message jsontext.Escaped) refusal {
 	return refusal{details: r.details, message: message}
 }
 
-// withShortWait omits a provider's Retry-After if it is too long. It only concerns one target: its credentials' quota
-// may be used up for a day, while a project's route or another key of the provider can serve the next request.
+// withShortWait omits a provider's Retry-After if it is too long. The wait concerns only one target. The quota of its
+// credentials may be used up for a day, while the project's route or another provider key can serve the next request.
 func (r refusal) withShortWait() refusal {
 	if r.retryMs > maxWaitMs {
 		r.retryMs = 0
@@ -38,10 +38,10 @@ func (r refusal) withShortWait() refusal {
 	return r
 }
 
-// maxWaitMs is the longest Retry-After.
+// maxWaitMs is the longest Retry-After time.
 const maxWaitMs = 60_000
 
-// sharedFailure describes the failure behind the error of a flight, unless the text of f already does.
+// sharedFailure describes the failure of a flight that ended with f, unless the text of f already does.
 func sharedFailure(f fault.Fault) refusal {
 	if f.Text() != fault.ProviderError.Text() {
 		return refusal{}
@@ -51,7 +51,8 @@ func sharedFailure(f fault.Fault) refusal {
 	}}
 }
 
-// stripControl replaces control characters, including those of Latin-1, with spaces, and invalid UTF-8 with U+FFFD.
+// stripControl replaces control characters, including those in Latin-1, with spaces. It replaces invalid UTF-8 with
+// U+FFFD.
 func stripControl(text string) string {
 	return strings.Map(func(c rune) rune {
 		if c < ' ' || c >= 0x7f && c < 0xa0 {

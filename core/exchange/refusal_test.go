@@ -70,7 +70,7 @@ func TestProviderMessageIsHiddenWithAProjectKey(t *testing.T) {
 	equal(t, "key of the fetch", headerValue(h.one(abi.ActionFetch).Headers, "authorization"), "Bearer key-of-the-project")
 }
 
-// TestUnreadyTarget: an error about a target without credentials names the remedy.
+// TestUnreadyTarget: an error about a target without credentials says what to do.
 func TestUnreadyTarget(t *testing.T) {
 	const overlay = `{"providers":[
 		{"name":"keyed","wire":"openai","baseUrl":"https://keyed.test/v1","keyEnv":"KEYED"},
@@ -104,7 +104,7 @@ func TestUnknownModelSuggestsAlternatives(t *testing.T) {
 	if strings.Contains(h.responseBody(), "gpt") {
 		t.Errorf("the response suggests a model that the project does not allow: %s", h.responseBody())
 	}
-	// An invalid body needs no policy.
+	// The policy is not read if the body is invalid.
 	bad := request{path: "/v1/chat/completions", body: "{", policy: &doc.Policy{Version: 2}}.run(t)
 	equal(t, "reads for an invalid body", len(bad.all(abi.ActionRead)), 1)
 }
@@ -138,7 +138,7 @@ func TestNewerRecordAllowsTheModel(t *testing.T) {
 }
 
 func TestStaleRecordReloadsThePolicy(t *testing.T) {
-	// The newer record has another policy version.
+	// The newer record has a different policy version.
 	newer := (&host{request: &request{policy: &doc.Policy{Version: 3}}, t: t}).recordAt(6)
 	h := request{
 		path: "/v1/chat/completions", body: openaiRequest, policy: &doc.Policy{Version: 2},
@@ -151,7 +151,7 @@ func TestStaleRecordReloadsThePolicy(t *testing.T) {
 		}
 	}
 	equal(t, "policies read", strings.Join(read, " "), doc.PolicyKey("prj_1", 2)+" "+doc.PolicyKey("prj_1", 3))
-	// With the same version, the policy is not read again.
+	// If the version is the same, the policy is not read again.
 	newer = (&host{request: &request{policy: &doc.Policy{Version: 2}}, t: t}).recordAt(6)
 	h = request{
 		path: "/v1/chat/completions", body: openaiRequest, policy: &doc.Policy{Version: 2},
@@ -256,8 +256,8 @@ func TestStaleRecordRestartsTheCacheLookup(t *testing.T) {
 	equal(t, "status", h.status(), 200)
 }
 
-// TestRefusalReturnsWhatALostReplyReserved checks that a refused request settles a reservation that a command without a reply has made, and
-// only then.
+// TestRefusalReturnsWhatALostReplyReserved checks that a refused request releases a reservation that an earlier
+// command made and whose reply was lost, and that it settles nothing otherwise.
 func TestRefusalReturnsWhatALostReplyReserved(t *testing.T) {
 	for _, c := range []struct {
 		reply  keymeter.AdmitReply

@@ -12,7 +12,7 @@ import (
 	"github.com/postern-ai/postern/core/policy"
 )
 
-// reject records an error in the request. The error is returned after admission, so that callers without a valid key
+// reject records an error in the request. The error is returned only after admission, so callers without a valid key
 // learn nothing about their request.
 func (x *exchange) reject(f fault.Fault, details ...fault.Detail) {
 	x.s.rejected, x.s.bodyDone = f.Deferred(), true
@@ -27,15 +27,15 @@ func (x *exchange) rejectLargeBody() {
 	})
 }
 
-// noteUnknownModel records a model name that is not in the catalog. The suggestions in the error message need
-// the key's record, which arrives separately.
+// noteUnknownModel records the name of a model that is unknown or not offered on this endpoint's API. The suggestions
+// in the error message need the key's record, which arrives separately.
 func (x *exchange) noteUnknownModel(name string) {
 	x.s.request.model = name
 	x.s.rejected, x.s.bodyDone = fault.UnknownModel.Deferred(), true
 }
 
 // rejectModel rejects the requested model and suggests allowed models, unless the registry names a successor. If the
-// project has a policy that is not available, it suggests none, because the policy may forbid them.
+// project has a policy that is not available, it suggests no models, because the policy may forbid them.
 func (x *exchange) rejectModel(f fault.Fault, p *doc.Policy) {
 	v := x.view(p)
 	name := x.s.request.model
@@ -64,7 +64,7 @@ func (x *exchange) forbidden(subject string) (message string, advised bool) {
 	return subject + reason, advised
 }
 
-// alternatives returns the end of a message about a model that cannot be used.
+// alternatives returns the end of a message about a model that cannot be used. It suggests other models.
 func (x *exchange) alternatives(v *policy.View) string {
 	known := v.Project != nil || x.s.policyVersion == 0
 	if name := x.s.request.model; known && !api.Hides(name) {
@@ -106,7 +106,7 @@ func (x *exchange) sendRejection() {
 	x.refused(f)
 }
 
-// finishRejection stores the recorded error for a replay, then returns it.
+// finishRejection stores the recorded error for a replay and then returns it.
 func (x *exchange) finishRejection() {
 	f := x.s.rejected
 	settle := x.settlement(keymeter.Finish, "", f.Status())

@@ -6,8 +6,8 @@ import (
 	"github.com/postern-ai/postern/core/fault"
 )
 
-// replay sends the stored response of the first request with this Idempotency-Key. It does not count against limits
-// or the budget.
+// replay sends the stored response of the first request with this Idempotency-Key. A replay does not count against
+// limits or the budget.
 func (x *exchange) replay(stored []byte) {
 	kept, ok := reply.Decode(stored)
 	if !ok {

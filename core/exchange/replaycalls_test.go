@@ -9,8 +9,8 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// nativeCalls are calls of client tools as a target of the caller's own API answers them: the tool, the item, and the events between its
-// first and its last.
+// nativeCalls are calls of client tools in responses from a target with the caller's own API. Each has the tool, the
+// item, and the events between the item's first and last event.
 var nativeCalls = []struct{ tools, item, pieces string }{
 	{`{"type":"function","name":"f"}`, `{"type":"function_call","call_id":"c1","name":"f","arguments":"{\"a\":1}"}`,
 		`{"type":"response.function_call_arguments.delta","delta":"{\"a\":1}"}`},
@@ -29,8 +29,8 @@ var nativeCalls = []struct{ tools, item, pieces string }{
 
 const nativeUsage = `"usage":{"input_tokens":9,"output_tokens":3}`
 
-// TestReplayOfNativeCalls: a repeat from the cache, whole or streamed, has the same calls as the response itself, whole or streamed, and so has a
-// stream that is sent whole because a schema is checked first.
+// TestReplayOfNativeCalls: a response from the cache has the same calls as the original response. This holds whether
+// either of them is streamed or not.
 func TestReplayOfNativeCalls(t *testing.T) {
 	for _, c := range nativeCalls {
 		item := `{"id":"i1","status":"completed",` + c.item[1:]
@@ -64,13 +64,13 @@ func TestReplayOfNativeCalls(t *testing.T) {
 	}
 }
 
-// lastEvent is the data of the last event of a streamed response.
+// lastEvent returns the data of the last event in a streamed response.
 func (h *host) lastEvent() string {
 	lines := strings.Split(strings.TrimSpace(h.responseBody()), "\ndata: ")
 	return lines[len(lines)-1]
 }
 
-// sameCall compares the only item of an output with a call, member by member.
+// sameCall compares the only item in an output with a call, field by field.
 func sameCall(t *testing.T, how string, output gjson.Result, want string) {
 	t.Helper()
 	if n := output.Get("#").Int(); n != 1 {
@@ -89,7 +89,7 @@ func sameCall(t *testing.T, how string, output gjson.Result, want string) {
 	}
 }
 
-// TestReplayOfCustomCallsInCompletions is the same for custom tools of chat completions.
+// TestReplayOfCustomCallsInCompletions checks the same for custom tools in chat completions.
 func TestReplayOfCustomCallsInCompletions(t *testing.T) {
 	const input = `"*** \"a\"\n\\b {\"input\":1} é"`
 	body := `{"model":"gpt","temperature":0,"messages":[{"role":"user","content":"Hi"}],"tools":[{"type":"custom","custom":{"name":"f"}}]`

@@ -11,15 +11,15 @@ import (
 // response is a completion that is ready for the caller.
 type response struct {
 	*answer
-	outcome keymeter.Outcome // outcome to settle; Finish: the admission has settled the request
+	outcome keymeter.Outcome // the outcome to settle; Finish: the admission has already settled the request
 	body    abi.Part         // the complete body, or the end of a stream
-	repeat  []byte           // the complete body, for repeats under the Idempotency-Key; nil: too large
-	entry   []byte           // for the cache, and for followers of the flight; nil: none
-	raw     bool             // entry is the provider's body in the caller's dialect, not deltas
+	repeat  []byte           // the complete body, for replays under the Idempotency-Key; nil: too large
+	entry   []byte           // for the cache and the followers of the flight; nil: none
+	raw     bool             // entry is the provider's body in the caller's dialect; otherwise, it contains deltas
 }
 
-// served ends an exchange with a response, which is sent, settled, cached and logged. With an Idempotency-Key, the
-// response is stored first, and then sent by sendKept.
+// served ends an exchange with a response, which is sent, settled, cached and logged. If the request has an
+// Idempotency-Key, the response is stored first and then sent by sendKept.
 func (x *exchange) served(r *response) {
 	s := &x.s
 	settle := x.settlement(r.outcome, r.model, x.servedStatus())
@@ -38,7 +38,7 @@ func (x *exchange) served(r *response) {
 	x.conclude()
 }
 
-// reply ends an exchange whose endpoint has no provider, or whose response was stored.
+// reply ends an exchange whose endpoint calls no provider, or whose response is a replay.
 func (x *exchange) reply(status uint64, headers []abi.Header, body abi.Part) {
 	x.respond(status, headers, []abi.Part{body})
 	x.log(status, "")
@@ -48,7 +48,8 @@ func (x *exchange) reply(status uint64, headers []abi.Header, body abi.Part) {
 // respondJSON does the same as reply, with a JSON body.
 func (x *exchange) respondJSON(body []byte) { x.reply(200, jsonHeaders(), abi.Part{Data: body}) }
 
-// file stores a response in the cache, or in one of its stores only, and ends the flight with it.
+// file stores a provider's response in the cache and ends the flight with it. A response that came from the cache is
+// at most added to KV.
 func (x *exchange) file(r *response) {
 	if r.cached {
 		x.promote()
@@ -57,7 +58,7 @@ func (x *exchange) file(r *response) {
 	if r.entry != nil {
 		x.store(r.answer, r.raw, r.entry)
 	}
-	if r.entry != nil || x.s.flight.began { // followers get a response even if it is too long to store
+	if r.entry != nil || x.s.flight.began { // followers get a response even if it is too large to store
 		x.landAnswer(r.answer, r.raw, r.entry)
 	}
 }
@@ -77,13 +78,13 @@ func (x *exchange) send(a *answer, body abi.Part) {
 	}
 }
 
-// keepBody stores a body in a buffer, to be sent later, and returns the buffer's number.
+// keepBody stores a body in a buffer so that it can be sent later, and returns the buffer's number.
 func (x *exchange) keepBody(body abi.Part) uint64 {
 	switch {
 	case x.s.pieces.count > 0:
 		return 0 // the pieces have their own buffers
 	case x.streamed():
-		x.do(abi.Action{Kind: abi.ActionAppend, Buffer: bufferAnswer, Data: body.Data}) // after the part that holdEnd has kept
+		x.do(abi.Action{Kind: abi.ActionAppend, Buffer: bufferAnswer, Data: body.Data}) // after the part that holdEnd kept
 	case body.Buffer != 0:
 		return body.Buffer
 	default:
@@ -92,7 +93,7 @@ func (x *exchange) keepBody(body abi.Part) uint64 {
 	return bufferAnswer
 }
 
-// conclude logs a response. The mock's stream ends after its last piece.
+// conclude logs a response and ends the exchange. A mock's stream ends it later, after the last piece.
 func (x *exchange) conclude() {
 	code := ""
 	status := x.servedStatus()
@@ -108,7 +109,8 @@ func (x *exchange) conclude() {
 	x.end()
 }
 
-// servedStatus returns the status of a complete response for the log. A stream may have continued for its followers.
+// servedStatus returns the status of a complete response for the log. It is not 200 if the caller disconnected and
+// the stream continued for its followers.
 func (x *exchange) servedStatus() uint64 {
 	if x.s.stream.forOthers {
 		return fault.ClientClosed.Status()
@@ -116,8 +118,8 @@ func (x *exchange) servedStatus() uint64 {
 	return 200
 }
 
-// sendStreamEnd sends the end of a complete stream. If the caller disconnected before the head of the stream, this is
-// an error response, because every exchange responds once.
+// sendStreamEnd sends the end of a complete stream. If the caller disconnected before the head of the stream, it
+// sends an error response instead, because every exchange must respond once.
 func (x *exchange) sendStreamEnd(end abi.Part) {
 	st := &x.s.stream
 	if st.forOthers && !st.opened {
@@ -129,8 +131,8 @@ func (x *exchange) sendStreamEnd(end abi.Part) {
 	x.do(abi.Action{Kind: abi.ActionClose})
 }
 
-// openMockStream sends the head of the mock's stream, unless a keep-alive comment during an earlier target's silence
-// has already sent it.
+// openMockStream sends the head of the mock's stream, unless it was already sent with a keep-alive comment while an
+// earlier target was silent.
 func (x *exchange) openMockStream(a *answer) {
 	s := &x.s
 	if s.stream.opened {

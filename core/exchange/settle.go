@@ -7,11 +7,11 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// classifying reports whether the classifier beside the request has not responded yet.
+// classifying reports whether a classifier is running that has not responded yet.
 func (x *exchange) classifying() bool { return x.pending(idClassifyText) || x.pending(idClassify) }
 
-// holdSettle keeps the settlement until the classifier beside the request has responded, because the settlement
-// includes its cost.
+// holdSettle holds the settlement until a running classifier has responded, because the settlement includes the
+// classifier's cost. It returns false if no classifier is running.
 func (x *exchange) holdSettle(settle *keymeter.Settle) bool {
 	c := &x.s.govern.classification
 	if !x.classifying() {
@@ -23,7 +23,7 @@ func (x *exchange) holdSettle(settle *keymeter.Settle) bool {
 	return true
 }
 
-// settlement returns the settle command for the key's meter, for a request that model has served.
+// settlement returns the settle command for the key's meter. model is the model under which the request counts.
 func (x *exchange) settlement(outcome keymeter.Outcome, model string, status uint64) keymeter.Settle {
 	s := &x.s
 	settle := keymeter.Settle{
@@ -35,7 +35,7 @@ func (x *exchange) settlement(outcome keymeter.Outcome, model string, status uin
 	return settle
 }
 
-// settle sends the settlement. The exchange does not wait for the reply: if the command is lost, the reservation
+// settle sends the settlement. The exchange does not wait for the reply. If the command is lost, the reservation
 // expires.
 func (x *exchange) settle(settle *keymeter.Settle) {
 	if x.holdSettle(settle) {

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// stages are the files of the package in the order in which a request passes them. A function calls functions of its own file and of
-// files below it, never of one above: what goes back up goes through the machine, as proceeds does.
+// stages are the package's files in the order in which a request passes through them. A function calls only functions
+// in its own file and in files below it. To go back up, it goes through the machine, for example by setting proceeds.
 var stages = []struct {
 	name  string
 	files []string
@@ -30,7 +30,8 @@ var stages = []struct {
 // arrow is a call from one file to another.
 type arrow struct{ from, to, caller, callee string }
 
-// arrows returns the calls between the files of a folder: of functions, and of methods of *exchange, whose receiver is always x.
+// arrows returns the calls between the files in a folder. It finds calls of functions and of methods of *exchange,
+// whose receiver is always named x.
 func arrows(t *testing.T, folder string) (calls []arrow, files []string) {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(folder, "*.go"))
@@ -76,7 +77,8 @@ func functions(file *ast.File) (all []*ast.FuncDecl) {
 	return all
 }
 
-// qualified is a function's name, with "x." for a method of *exchange. Methods of other types are left out.
+// qualified returns a function's name, prefixed with "x." for a method of *exchange. It returns "" for methods of
+// other types.
 func qualified(f *ast.FuncDecl) string {
 	if f.Recv == nil {
 		return f.Name.Name
@@ -87,7 +89,7 @@ func qualified(f *ast.FuncDecl) string {
 	return ""
 }
 
-// called is the qualified name of what a node may call or refer to.
+// called returns the qualified name of the function that a node calls or refers to, or "".
 func called(n ast.Node) string {
 	switch e := n.(type) {
 	case *ast.SelectorExpr:

@@ -13,12 +13,12 @@ import (
 	"github.com/postern-ai/postern/core/route"
 )
 
-// Numbers of the buffers that the host keeps. Large data is stored there instead of in the state.
+// Numbers of the buffers that the host keeps. They hold data that is too large for the state.
 const (
 	bufferBody       = 1   // the request body
-	bufferMembers    = 2   // its fields, re-encoded: the part of the upstream body that all targets of one dialect share
-	bufferAnswer     = 3   // a response that waits: a cached one for the admission, others to be stored
-	bufferError      = 4   // an error body that waits for its admission
+	bufferMembers    = 2   // the body's fields, re-encoded, which are the part of the upstream body that all targets of one dialect share
+	bufferAnswer     = 3   // a cached response that waits for the admission, or another response that waits to be stored
+	bufferError      = 4   // an error body that waits for the admission
 	bufferUpstream   = 5   // the provider's response
 	bufferDeltas     = 6   // a streamed response, as encoded deltas
 	bufferPolicy     = 7   // the project's policy
@@ -33,8 +33,8 @@ const (
 	bufferSealed     = 128 // the project's encrypted provider key for each target, numbered from here
 )
 
-// state contains everything that an exchange remembers between steps: at most 8 KiB, plus one unfinished stream
-// event.
+// state contains everything that an exchange remembers between steps. It takes at most 8 KiB, plus one unfinished
+// stream event.
 type state struct {
 	phase       phase
 	outstanding []uint64 // IDs of the actions whose replies are still expected
@@ -51,23 +51,23 @@ type state struct {
 	variable  string // value of the {variable} in the endpoint's path
 
 	disconnected bool // the client has closed the connection
-	responded    bool // the caller has the response, or its head
+	responded    bool // the caller has received the response, or at least its head
 
 	haveRecord bool
 	record     doc.Record
-	encoded    []byte // record, as it was received
+	encoded    []byte // the record as it was received
 
 	bodyDone           bool
 	rejected           fault.Fault // the fault to return once the request is admitted; its body is in bufferError
 	cacheControl       cacheControl
 	invalidIdempotency uint64 // length of the caller's malformed Idempotency-Key; 0: valid or absent
 	idempotency        string // hash of the caller's Idempotency-Key
-	rerun              bool   // the request may run even if the outcome of the previous one is unknown
-	kept               uint64 // buffer of the response that waits to be stored; 0: none
+	rerun              bool   // the request may run even if the outcome of the previous request with this key is unknown
+	kept               uint64 // the buffer with the response that is being stored; 0: none
 	bodyHash           string
 	request            request
 	cacheKey           string
-	policyVersion      uint64 // of the selection; 0: no policy was read
+	policyVersion      uint64 // the policy version of the selection; 0: no policy was read
 	selection          policy.Selection
 	govern             governance
 
@@ -80,33 +80,33 @@ type state struct {
 	orderIndex       uint64       // the current target's index in order
 	retries          uint64       // of the current target
 	attempts         uint64       // fetches in total
-	lastTarget       uint64       // 1 + index of the last target fetched from; 0: none
+	lastTarget       uint64       // 1 + the index of the last target called; 0: none
 	dispatchMs       uint64       // when the first attempt started
-	jsonRetried      bool         // the request was repeated because the response was not JSON
-	passed           []abi.Header // the caller's headers for providers, without unknown values of betas
-	droppedHeaders   string       // what no provider gets: header names, and betas as anthropic-beta:VALUE, comma-separated
-	codex            bool         // the caller is Codex, by its originator header
-	lossy            bool         // no target gets all provider tools and parts, so a target that does not is acceptable
-	skipped          bool         // a target before the chosen one has an open circuit
+	jsonRetried      bool         // the request was repeated because the response was not the requested JSON
+	passed           []abi.Header // the caller's headers for providers, without unknown beta values
+	droppedHeaders   string       // headers that no provider gets, comma-separated: names, or anthropic-beta:VALUE for a single beta
+	codex            bool         // the caller is Codex, according to its originator header
+	lossy            bool         // no target gets all provider tools and parts, so targets that do not get them are acceptable
+	skipped          bool         // a target before the chosen one was skipped because of its open circuit
 	strict           bool         // no part of the request may be dropped (x-postern-strict)
 	providerKey      string       // the project's provider key, decrypted for the next fetch
 	imposedMaxTokens uint64       // max tokens that the gateway set for the current attempt; 0: none
 	dropped          string       // names of the parameters that the current target does not get
 	attemptResults   string       // outcomes of the attempts, for x-postern-attempts
-	failures         []failure    // of attempts, by target and cause
+	failures         []failure    // failed attempts by target and cause
 	notes            notes
 	ending           ending
 	spent            bill.Spent
 	stream           stream
 	pieces           pieces
 
-	openReservations uint64 // open reservations that the flushed meters reported
-	pauses           uint64 // pauses of a usage report that waited for them
-	reportCalls      uint64 // calls to the Ledger for a usage report
+	openReservations uint64 // the number of open reservations that the flushed meters reported
+	pauses           uint64 // how often a usage report has paused to wait for them
+	reportCalls      uint64 // how often a usage report has called the Ledger
 	times            times
 }
 
-// request is the part of the parsed body that later steps need.
+// request contains the parts of the parsed body that later steps need.
 type request struct {
 	bill.Order
 	model        string // a tier or a model name in the catalog
@@ -114,15 +114,15 @@ type request struct {
 	includeUsage bool
 	json         bool   // the text must be JSON; if it is not, the request is repeated once
 	base64       bool   // embeddings are returned as base64
-	vectors      uint64 // number of embeddings that the response must have
+	vectors      uint64 // the number of embeddings that the response must have
 	params       chat.Params
-	defaulted    chat.Params  // params that the gateway added; the caller did not set them
+	defaulted    chat.Params  // params that the gateway added and the caller did not set
 	question     chat.Params  // see chat.Request.Question
 	foreign      fault.Detail // see api.Parser.Foreign
 	own          fault.Detail // see api.Parser.Own
-	aliases      chat.Aliases // the functions that replace its tools
+	aliases      chat.Aliases // the functions that replace the request's tools
 	unknown      string       // names of fields that are not forwarded
-	schema       string       // the JSON Schema that the text must match; a native request's responseSchema
+	schema       string       // the JSON Schema that the text must match, which is a native request's responseSchema
 }
 
 type cacheControl struct {
@@ -134,7 +134,7 @@ type cacheControl struct {
 type hit struct {
 	found           bool
 	provider, model string
-	promoteMs       uint64 // how long the response will also be stored in KV; 0: it will not
+	promoteMs       uint64 // how long KV will also keep the response; 0: it will not be stored there
 }
 
 // admission is the state of the admission by the key's meter. Amounts are in picodollars.
@@ -150,26 +150,26 @@ type admission struct {
 	windows   []keymeter.Window
 }
 
-// pieces is the progress of a mock's stream: the next buffer to send, and the number of buffers.
+// pieces is the progress of a mock's stream. It contains the next buffer to send and the number of buffers.
 type pieces struct{ next, count uint64 }
 
-// times are in milliseconds, for the server-timing header: the start of the running phase, and the totals.
+// times contains the times for the server-timing header in milliseconds. There is a start and a total for each part.
 type times struct{ admitStart, admit, upstreamStart, upstream uint64 }
 
 // exchange is the data of one step: its input, the decoded state and the output.
 type exchange struct {
 	config      *config.Config
-	proceeds    bool     // the handler is done, and the request proceeds with the available data (proceed)
-	mayEnter    phaseSet // that this step's handler may enter
+	proceeds    bool     // the handler is done, and proceed continues the request with the available data
+	mayEnter    phaseSet // the phases that this step's handler may enter
 	now         uint64
 	event       *abi.Event
 	s           state
 	endpoint    *endpoint  // the row of s.endpoint
-	rows        []endpoint // the endpoint table, because a function in the table cannot refer to it
+	rows        []endpoint // the endpoint table, which functions in the table cannot refer to directly
 	circuits    route.Circuits
 	out         abi.StepOutput
 	waiting     uint64          // StepInput.Waiting
-	ending      fault.Fault     // the exchange ends with this error in this step
+	ending      fault.Fault     // the error with which the exchange ends in this step
 	attached    []byte          // StepInput.Attached, or its new content
 	pinned      []byte          // StepInput.Pinned
 	pins        bool            // this step has pinned the entry, so pinned does not contain it

@@ -9,7 +9,7 @@ import (
 // health serves GET /api/health.
 func (x *exchange) health() { x.respondJSON(native.AppendHealth(nil, x.s.record.ProjectID)) }
 
-// respondRoot serves GET /. It needs no key and reads nothing.
+// respondRoot serves GET /. It requires no key and reads no stored data.
 func (x *exchange) respondRoot() {
 	o := root.Overview{Control: !x.config.ControlOff, Docs: !x.config.DocsOff}
 	for i := range x.rows {

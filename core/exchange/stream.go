@@ -15,7 +15,7 @@ import (
 	"github.com/postern-ai/postern/core/sse"
 )
 
-// onStreamHead takes the head of a stream. The caller's response head is sent with the first output.
+// onStreamHead handles the head of a stream. The head of the caller's response is sent with the first output.
 func (x *exchange) onStreamHead() {
 	s := &x.s
 	f := x.wire()
@@ -38,8 +38,8 @@ func (x *exchange) onStreamHead() {
 	x.watchBudget() // earlier attempts may have used up the reservation
 }
 
-// onTick sends a keep-alive comment after a silence. It breaks the stream if the shared time limit ends before the
-// first content.
+// onTick sends a keep-alive comment if nothing was sent since the last tick. It breaks the stream if the shared time
+// limit has passed before the first content.
 func (x *exchange) onTick() {
 	st := &x.s.stream
 	if x.deserted() {
@@ -58,7 +58,7 @@ func (x *exchange) onTick() {
 	x.awaitBudget()
 }
 
-// onChunk takes the next bytes of the stream. They are charged even if no caller is left to receive them.
+// onChunk handles the next bytes of the stream. They are charged even if no caller is left to receive them.
 func (x *exchange) onChunk() {
 	if x.streamChunk(x.event.Data, false); x.s.phase == phaseStream {
 		x.deserted()
@@ -74,8 +74,8 @@ func (x *exchange) streamChunk(data []byte, final bool) {
 	x.streamEvents(events, ok, final)
 }
 
-// streamEvents processes the next events of a stream, one by one. ok is false if the stream is malformed after them.
-// final marks the end of the body.
+// streamEvents processes the next events of a stream, one by one. ok is false if the stream is malformed after these
+// events. final marks the end of the body.
 func (x *exchange) streamEvents(events []sse.Event, ok, final bool) {
 	st := &x.s.stream
 	out := st.held
@@ -109,8 +109,8 @@ func (x *exchange) streamEvents(events []sse.Event, ok, final bool) {
 	}
 }
 
-// deliver sends the output of events, and stores their deltas. complete means that they include the stream's last
-// event. It returns false if the stream is blocked.
+// deliver sends the output of events and stores their deltas. complete means that the events include the stream's
+// last one. It returns false if the stream is blocked.
 func (x *exchange) deliver(out, deltas []byte, complete bool) bool {
 	if x.s.govern.live.Blocked() {
 		x.blockStream(out)
@@ -122,7 +122,7 @@ func (x *exchange) deliver(out, deltas []byte, complete bool) bool {
 	return true
 }
 
-// afterEvents ends the stream if its last event was processed.
+// afterEvents ends the stream if its last event was processed or it is malformed.
 func (x *exchange) afterEvents(ok, final bool) {
 	st := &x.s.stream
 	switch {
@@ -148,7 +148,7 @@ func (x *exchange) breakChunk(out, deltas []byte, result eventResult) {
 	}
 }
 
-// splitEvents splits the bytes into complete events and keeps the rest for the next chunk.
+// splitEvents splits bytes into complete events and keeps the rest for the next chunk.
 func (x *exchange) splitEvents(data []byte, final bool) (events []sse.Event, ok bool) {
 	st := &x.s.stream
 	if f := x.wire(); f.Framing != wire.EventStream {
@@ -223,7 +223,7 @@ func (x *exchange) eventOutput(out []byte, e *sse.Event, deltas []chat.Delta, us
 	return out, eventOK
 }
 
-// onOpeningTick does the same for a stream that has no head yet.
+// onOpeningTick handles a tick for a stream that has no head yet. It cuts the stream if its last follower has gone.
 func (x *exchange) onOpeningTick() {
 	if !x.deserted() {
 		x.startTicking()

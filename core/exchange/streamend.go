@@ -8,7 +8,7 @@ import (
 	"github.com/postern-ai/postern/core/keymeter"
 )
 
-// endStream ends a complete stream. Any further output of the provider is discarded.
+// endStream ends a complete stream. Any further output from the provider is discarded.
 func (x *exchange) endStream() {
 	st := &x.s.stream
 	x.cancelBackground()
@@ -28,7 +28,8 @@ func (x *exchange) stopStream() {
 	x.cancelBackground()
 }
 
-// cancelBackground cancels the tick, a pending extension of the reservation and the return of withheld events.
+// cancelBackground cancels the tick, a pending extension of the reservation, and a pending request for withheld
+// events.
 func (x *exchange) cancelBackground() {
 	x.cancel(idTick)
 	x.cancel(idBuffer)
@@ -37,7 +38,7 @@ func (x *exchange) cancelBackground() {
 	x.cancelWithin(idExtendFlush, idListEnd)
 }
 
-// chargeStream charges a stream according to the provider's usage, or to the estimated size of the output seen.
+// chargeStream charges a stream based on the provider's usage or on the estimated size of the output so far.
 func (x *exchange) chargeStream(complete bool) {
 	st := &x.s.stream
 	u := x.billableUsage(st.usage, st.tokens(), complete)
@@ -55,7 +56,7 @@ func (x *exchange) collected(encoded []byte) *chat.Response {
 	}
 	r := chat.Fold(deltas)
 	x.checkStreamSchema(&r)
-	x.restoreResponse(&r) // only in the copy for the caller: the cache needs the placeholders in the collected deltas
+	x.restoreResponse(&r) // only in the copy for the caller, because the cache needs the placeholders in the collected deltas
 	return &r
 }
 
@@ -83,8 +84,8 @@ func (x *exchange) passThroughEnd() []byte {
 	return nil
 }
 
-// breakStream ends the attempt after a stream failure. If the caller has only received comments, it falls back to the
-// next target. Otherwise the caller gets an error event, and the output sent so far is charged.
+// breakStream ends the attempt after a stream failure. If the caller has received nothing except comments, it falls
+// back to the next target. Otherwise, the caller gets an error event. The output so far is charged.
 func (x *exchange) breakStream(f fault.Fault) {
 	s := &x.s
 	x.stopStream()
@@ -94,7 +95,7 @@ func (x *exchange) breakStream(f fault.Fault) {
 		x.failCircuit()
 	}
 	if f != fault.ProviderError || s.stream.hasContent {
-		x.chargeStream(false) // a provider's error before any content is free, like an error response
+		x.chargeStream(false) // a provider's error event before any content is free, like an error response
 	}
 	if f == fault.ShuttingDown {
 		x.refuseShuttingDown()
@@ -112,7 +113,7 @@ func (x *exchange) breakStream(f fault.Fault) {
 	x.next(f, r)
 }
 
-// streamFailure describes the provider's failure in a stream that ends with f, unless the text of f already does.
+// streamFailure describes the failure of a provider's stream that ends with f, unless the text of f already does.
 func (x *exchange) streamFailure(f fault.Fault) refusal {
 	switch f {
 	case fault.ProviderError:
@@ -131,7 +132,7 @@ func (x *exchange) abandonStream() {
 	x.refuseClosed()
 }
 
-// cutStream ends a stream to limit its cost. The delivered part is charged, and no other target is tried.
+// cutStream ends a stream to limit its cost. The delivered part is charged, and no other target is called.
 func (x *exchange) cutStream(f fault.Fault, r refusal) {
 	if !x.s.stream.opened {
 		x.noteAttempt("200")
@@ -141,8 +142,8 @@ func (x *exchange) cutStream(f fault.Fault, r refusal) {
 	x.refuse(f, r)
 }
 
-// leaveStream handles the disconnect of a stream's caller. It cuts the stream, unless others follow it. From then on,
-// the tick checks whether they still do.
+// leaveStream handles the disconnect of a stream's caller. It cuts the stream unless other exchanges follow it. In
+// that case, every tick checks whether they still do.
 func (x *exchange) leaveStream() {
 	if !x.heldUp() {
 		x.abandonStream()
@@ -154,8 +155,8 @@ func (x *exchange) leaveStream() {
 	}
 }
 
-// deserted cuts a stream that continued only for its followers, once the last one has gone. It returns false for any
-// other stream.
+// deserted cuts a stream that continued only for its followers if the last follower has gone. It returns false for
+// any other stream.
 func (x *exchange) deserted() bool {
 	if !x.s.stream.forOthers || x.heldUp() {
 		return false
@@ -164,7 +165,8 @@ func (x *exchange) deserted() bool {
 	return true
 }
 
-// completeStream ends a complete stream with the usage. encoded contains the collected deltas, or is nil.
+// completeStream sends the end of a complete stream, including the usage. encoded contains the collected deltas, or
+// is nil.
 func (x *exchange) completeStream(encoded []byte) {
 	whole := x.collected(encoded)
 	if bad := x.streamMisfit(whole); bad != "" {

@@ -9,8 +9,8 @@ import (
 
 var keepAlive = []byte(": keep-alive\n\n")
 
-// tickMs is the interval of the ticks. A tick sends a comment if nothing was sent since the last one, so a silence
-// lasts less than two ticks. A host only notices a disconnect when it writes, and an abandoned upstream request must
+// tickMs is the interval between ticks. A tick sends a comment if nothing was sent since the last tick, so a silence
+// lasts less than two ticks. A host notices a disconnect only when it writes, and an abandoned upstream request must
 // be cut within a second.
 const tickMs = 400
 
@@ -38,7 +38,7 @@ func (x *exchange) openStream() {
 	x.do(abi.Action{Kind: abi.ActionOpen, Code: 200, Headers: x.allHeaders(x.answerHeaders(&a)), Data: trapEvent})
 }
 
-// encodeDeltas appends deltas in the caller's dialect.
+// encodeDeltas appends deltas to out in the caller's dialect.
 func (x *exchange) encodeDeltas(out []byte, deltas []chat.Delta) []byte {
 	family, m := x.family(), x.streamMeta()
 	for i := range deltas {
@@ -83,8 +83,8 @@ func (x *exchange) noteDelta(d *chat.Delta) {
 	}
 }
 
-// collectsDeltas reports whether the deltas are collected: for the cache, for a replay, for a JSON Schema, or because
-// the caller's family ends a stream with the complete response.
+// collectsDeltas reports whether the deltas are collected. They are needed for the cache, for a replay, for a JSON
+// Schema, or because the caller's family ends a stream with the complete response.
 func (x *exchange) collectsDeltas() bool {
 	s := &x.s
 	return (x.cacheable() || s.idempotency != "" || s.govern.schema || s.request.schema != "" || x.family().NeedsWhole && !s.stream.passThrough) &&
@@ -113,7 +113,7 @@ func appendEvent(out []byte, e *sse.Event) []byte {
 	return append(append(append(out, "data: "...), rest...), "\n\n"...)
 }
 
-// sendOrHold sends the output. Before the first content it holds the output back, because a fallback to another
+// sendOrHold sends the output. Before the first content, it holds the output back, because a fallback to another
 // target is still possible.
 func (x *exchange) sendOrHold(out []byte) {
 	st := &x.s.stream
@@ -132,7 +132,7 @@ func (x *exchange) sendOrHold(out []byte) {
 	x.do(abi.Action{Kind: abi.ActionSend, Body: []abi.Part{{Data: out}}})
 }
 
-// maxHeldBytes is the limit for output held back before the first content.
+// maxHeldBytes is the size limit for output held back before the first content.
 const maxHeldBytes = 2048
 
 // eventResult is the result of processing one event of a stream.
@@ -140,7 +140,7 @@ type eventResult uint8
 
 const (
 	eventOK        eventResult = iota
-	eventMalformed             // the event is not part of a valid stream, or the governor blocks it
-	eventError                 // it is the provider's error event
-	eventUncovered             // the reservation does not cover its content; no part of it was processed
+	eventMalformed             // the event is not part of a valid stream, or the Governor blocks it
+	eventError                 // the event is the provider's error event
+	eventUncovered             // the reservation does not cover the event's content, and no part of it was processed
 )

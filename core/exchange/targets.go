@@ -13,7 +13,7 @@ import (
 	"github.com/postern-ai/postern/core/policy"
 )
 
-// orderTargets returns the indexes of the targets in the order to try them, by the route's strategy.
+// orderTargets returns the indexes of the targets in the order to try them, which depends on the route's strategy.
 func (x *exchange) orderTargets() []byte {
 	s := &x.s
 	q := &s.request
@@ -33,7 +33,7 @@ func (x *exchange) orderTargets() []byte {
 
 // chooseTarget advances to a target that is usable, supports the request and has a closed circuit. If all remaining
 // suitable targets have open circuits, it takes the first of them. Targets that would not get a provider tool or a
-// part come after all targets that get them. It returns false if no target is suitable.
+// part of the content come after all targets that would. It returns false if no target is suitable.
 func (x *exchange) chooseTarget() bool {
 	if x.chooseFitting() {
 		return true
@@ -45,7 +45,7 @@ func (x *exchange) chooseTarget() bool {
 	return x.chooseFitting()
 }
 
-// sparable lists the tools and parts that may be left out only if every target lacks them.
+// sparable lists the tools and content parts that may be left out only if no target supports all of them.
 const sparable = chat.Content | chat.ParamOwnTools
 
 func (x *exchange) chooseFitting() bool {
@@ -97,21 +97,21 @@ func (x *exchange) keepsBody() bool {
 // unsupportedParams returns the request's parameters that the current target does not support.
 func (x *exchange) unsupportedParams() chat.Params { return x.s.request.params &^ x.supportedParams() }
 
-// fits reports whether the current target may get the request: its model must be offered on the endpoint's API.
-// Unsupported parameters are dropped, except necessary ones, and except in strict mode.
+// fits reports whether the current target may get the request. Its model must be offered on the endpoint's API, and
+// it must support the necessary parameters. Other unsupported parameters are dropped, but not in strict mode.
 func (x *exchange) fits() bool {
 	if x.model().APIs&x.endpoint.api == 0 || !x.hasNative() {
 		return false
 	}
 	missing := x.unsupportedParams()
 	if x.s.request.params&sparable != 0 && (missing&sparable != 0) != x.s.lossy {
-		return false // its turn is before, or after, all targets that get them
+		return false // targets that get them come first, and the others come after all of those
 	}
 	return missing&x.necessary(missing) == 0 && !(x.s.strict && missing&^x.s.request.defaulted != 0)
 }
 
-// necessary returns the parameters that cannot be dropped. These are tools. Content is necessary if the user's last
-// turn would otherwise be empty, or if the endpoint has only the caller's form.
+// necessary returns the parameters that cannot be dropped. Tools are always necessary. Content is necessary if the
+// user's last turn would otherwise be empty, or if the endpoint does not translate requests.
 func (x *exchange) necessary(missing chat.Params) chat.Params {
 	if missing.Loses(x.s.request.question) || x.endpoint.calls.native != "" {
 		return chat.ParamTools | chat.Content
@@ -119,7 +119,7 @@ func (x *exchange) necessary(missing chat.Params) chat.Params {
 	return chat.ParamTools
 }
 
-// hasNative reports whether the current target's provider has the endpoint, if that is required.
+// hasNative reports whether the current target's provider serves the endpoint, if that is required.
 func (x *exchange) hasNative() bool {
 	p, native := x.model().Provider, x.endpoint.calls.native
 	if native == "" || p.Wire == mockProvider {
@@ -129,8 +129,8 @@ func (x *exchange) hasNative() bool {
 	return ok && p.Serves(native)
 }
 
-// unseal starts to decrypt the project's provider key for the current target. It returns false if there is none, or
-// if it is already decrypted.
+// unseal starts decrypting the project's provider key for the current target. It returns false if there is no such
+// key, or if it has already been decrypted.
 func (x *exchange) unseal() bool {
 	id := x.current().MasterKeyID
 	if id == "" || x.s.providerKey != "" {
@@ -152,7 +152,7 @@ func (x *exchange) keepProviderKey() bool {
 	return true
 }
 
-// withOwnProviderKey returns the model with the project's provider key, if one is decrypted.
+// withOwnProviderKey returns the model with the project's decrypted provider key, if there is one.
 func (x *exchange) withOwnProviderKey(m *config.Model) *config.Model {
 	if x.s.providerKey == "" {
 		return m
@@ -163,7 +163,7 @@ func (x *exchange) withOwnProviderKey(m *config.Model) *config.Model {
 	return &owned
 }
 
-// orUnpriced returns the details, or those about prices if there are no others.
+// orUnpriced returns the given details, or details about missing prices if there are none.
 func (x *exchange) orUnpriced(details []fault.Detail) []fault.Detail {
 	if len(details) == 0 {
 		return x.quote().Unpriced(x.model())
@@ -171,7 +171,7 @@ func (x *exchange) orUnpriced(details []fault.Detail) []fault.Detail {
 	return details
 }
 
-// refuseUnsupported names the parameters that the current target does not support.
+// refuseUnsupported refuses the request and names the parameters that the current target does not support.
 func (x *exchange) refuseUnsupported() {
 	missing := x.unsupportedParams()
 	if !x.s.strict {
@@ -199,13 +199,13 @@ func (x *exchange) refuseUnsupported() {
 }
 
 // droppedParams returns the names of the parameters that the current target does not support. Provider tools and
-// foreign parts are named individually.
+// foreign parts are not included, because they are named individually.
 func (x *exchange) droppedParams(missing chat.Params) string {
 	return string((missing &^ x.s.request.defaulted &^ chat.ParamOwnTools &^ chat.ParamForeign).AppendNames(nil))
 }
 
-// unsupportedDetails returns details for the parameters that the current target does not support, unless the request
-// omits them.
+// unsupportedDetails returns details about the parameters in p, which the current target does not support. It leaves
+// out parameters that the caller did not set.
 func (x *exchange) unsupportedDetails(p chat.Params) (details []fault.Detail) {
 	for name := range strings.SplitSeq(x.droppedParams(p), ",") {
 		if name != "" {
@@ -236,8 +236,9 @@ func unready(t *policy.Target) string {
 	return message + "provider " + p.Name + " is not configured; the operator must complete its entry in the catalog"
 }
 
-// refuseUnready explains why no target is suitable: none has credentials, or none supports the request. It sends no
-// Retry-After: only the operator can add credentials, and that takes longer than a client's retries.
+// refuseUnready refuses the request and explains why no target is suitable. Either no target has credentials, or none
+// supports the request. It sends no Retry-After, because only the operator can add credentials, and that takes longer
+// than a client's retries.
 func (x *exchange) refuseUnready() {
 	for i := range x.s.order {
 		x.s.orderIndex = uint64(i)
@@ -256,7 +257,7 @@ func (x *exchange) refuseUnready() {
 	x.refuse(fault.NoProvider, refusal{noRetry: true, details: details})
 }
 
-// directRequest returns the part of a request that does not come from the caller's body.
+// directRequest returns the values that the gateway adds to a caller's body when it forwards the body's fields.
 func (x *exchange) directRequest(dialect chat.Dialect) chat.Request {
 	q := &x.s.request
 	return chat.Request{
@@ -264,10 +265,10 @@ func (x *exchange) directRequest(dialect chat.Dialect) chat.Request {
 	}
 }
 
-// serviceTier returns the tier to send to a model: see bill.Order.ServiceTier.
+// serviceTier returns the tier to send to a model; see bill.Order.ServiceTier.
 func (x *exchange) serviceTier(m *config.Model) string { return x.s.request.ServiceTier(m) }
 
-// effectiveMaxTokens returns the max tokens sent to the target: the caller's, or the limit that the gateway imposes.
+// effectiveMaxTokens returns the max tokens sent to the target, which either the caller set or the gateway imposes.
 func (x *exchange) effectiveMaxTokens() uint64 {
 	return max(x.s.request.MaxTokens, x.s.imposedMaxTokens)
 }

@@ -12,7 +12,8 @@ import (
 )
 
 // parseTexts parses the body of a legacy completion. All of its fields are forwarded, so no parameter is dropped. A
-// response with log probabilities is not cached, because the stored form lacks those of this API.
+// response with log probabilities is not cached, because the cache's format cannot represent this API's log
+// probabilities.
 func (x *exchange) parseTexts(p *api.Parser, root gjson.Result) {
 	x.parseCompletion(p, root)
 	x.s.request.params = 0
@@ -21,7 +22,7 @@ func (x *exchange) parseTexts(p *api.Parser, root gjson.Result) {
 	}
 }
 
-// mockTexts responds to each prompt of a legacy completion like to a message.
+// mockTexts responds to each prompt of a legacy completion as if it were a message.
 func (x *exchange) mockTexts(body []byte) {
 	request := x.reparse(body, false)
 	n, echo := legacy.Repeats(gjson.ParseBytes(body))

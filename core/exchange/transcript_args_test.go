@@ -10,8 +10,8 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// args are a command's words: plain words, and name=value. checkConsumed reports words that the command does not
-// know.
+// args contains a command's words, which are plain words or have the form name=value. checkConsumed reports words
+// that the command does not know.
 type args struct {
 	t     *testing.T
 	line  string

@@ -9,7 +9,8 @@ import (
 	"github.com/postern-ai/postern/core/exchange"
 )
 
-// request METHOD PATH[?QUERY] [key=caller|development|project|none]: a request; the input is additional headers.
+// request METHOD PATH[?QUERY] [key=caller|development|project|none]: a request. The input contains additional
+// headers.
 func (s *session) doRequest(a *args) {
 	s.requests++
 	s.followers, s.flight.read = 0, 0
@@ -39,7 +40,7 @@ func (s *session) doRequest(a *args) {
 	s.step(abi.Event{Kind: abi.EventRequest, Headers: append(given, headers...), Data: []byte("0123456789abcdef")})
 }
 
-// body [too-large|failed]: the request body, as input.
+// body [too-large|failed]: the request body, which is the input.
 func (s *session) doBody(a *args) {
 	read := s.find(a, kind(abi.ActionReadBody))
 	event := abi.Event{Kind: abi.EventBody}

@@ -12,7 +12,7 @@ import (
 	"github.com/postern-ai/postern/test/pricelists"
 )
 
-// callers are the API keys, by their names in transcripts.
+// callers maps the names of API keys in transcripts to the keys.
 var callers = map[string]string{
 	"caller":      keys.New(keys.Gateway, keys.Production, [keys.RandomBytes]byte{1}),
 	"development": keys.New(keys.Gateway, keys.Development, [keys.RandomBytes]byte{2}),
@@ -28,7 +28,7 @@ var environment = []abi.Header{
 	{Name: "POSTERN_MASTER_KEYS", Value: "m1:bWFzdGVyLWtleS1vZi10aGUtZGVwbG95bWVudC0zMiE="},
 }
 
-// masks replaces secrets and unreadable hashes by names.
+// masks replaces secrets and unreadable hashes with names.
 var masks = func() *strings.Replacer {
 	pairs := []string{projectKey, "<project key>"}
 	for name, key := range callers {
@@ -40,7 +40,7 @@ var masks = func() *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }()
 
-// catalogWith is testdata/catalog.json with changes to its routing.
+// catalogWith returns testdata/catalog.json with changes to its routing.
 func catalogWith(t *testing.T, routing map[string]uint64) []byte {
 	data, err := os.ReadFile("testdata/catalog.json")
 	data = []byte(pricelists.Add(string(data)))

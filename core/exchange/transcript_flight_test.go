@@ -7,15 +7,16 @@ import (
 	"github.com/postern-ai/postern/test/interpreter"
 )
 
-// recordedFlight is what the exchanges of a transcript have published and landed, for followers later in the file.
+// recordedFlight contains the data that a transcript's exchanges have published and landed, for followers later in
+// the file.
 type recordedFlight struct {
 	pieces [][]byte
-	read   int    // pieces that the follower has read
+	read   int    // the number of pieces that the follower has read
 	buffer uint64 // the buffer that grows
 	landed []byte
 }
 
-// record takes an action of the leader.
+// record records an action of the leader.
 func (f *recordedFlight) record(o *abi.Action, buffers interpreter.Buffers) {
 	switch {
 	case o.Kind == abi.ActionPublish:
@@ -30,8 +31,9 @@ func (f *recordedFlight) record(o *abi.Action, buffers interpreter.Buffers) {
 	}
 }
 
-// flight more|landed|failed [CODE]|retry|alone: what the flight that the exchange follows brings. "more" is the next piece
-// that an earlier exchange of the file published, "more all" all that are left; "landed" is its landing.
+// flight more|landed|failed [CODE]|retry|alone: an event from the flight that the exchange follows. "more" delivers
+// the next piece that an earlier exchange in the file published, and "more all" delivers all that are left. "landed"
+// delivers the response with which that exchange landed.
 func (s *session) doFlight(a *args) {
 	event, f := abi.Event{Kind: abi.EventFlight}, &s.flight
 	switch word := a.word(); word {
@@ -59,5 +61,5 @@ func (s *session) doFlight(a *args) {
 	s.reply(a, s.find(a, kind(abi.ActionFollow)).ID, event)
 }
 
-// followers N: so many exchanges follow the flight from now on.
+// followers N: from now on, N exchanges follow the flight.
 func (s *session) doFollowers(a *args) { s.followers = status(a, a.word()) }

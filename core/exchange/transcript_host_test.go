@@ -51,7 +51,7 @@ var commands = map[string]func(*session, *args){
 	"forwarded": (*session).doForwarded,
 }
 
-// supply [BUFFER]: the host returns a buffer; without a name, the first that is outstanding.
+// supply [BUFFER]: the host returns a buffer. If no name is given, it returns the first outstanding one.
 func (s *session) doSupply(a *args) {
 	name := a.word()
 	supply := s.find(a, func(o *abi.Action) bool {

@@ -6,8 +6,8 @@ import (
 	"github.com/postern-ai/postern/test/transcript"
 )
 
-// leaseOf is a lease of the ID that was asked for, with lease=50 (admissions), lend=$1 and slots=25, for two seconds unless "ended". Without
-// lease= it is none.
+// leaseOf returns a lease with the requested ID and, for example, lease=50 (admissions), lend=$1 and slots=25. It
+// lasts two seconds, unless "ended" is given. If lease= is missing, there is no lease.
 func leaseOf(a *args, id uint64) keymeter.Lease {
 	l := keymeter.Lease{ID: id, Requests: a.number("lease", 0), AmountPico: a.dollars("lend"), DurationMs: 2000, Slots: a.number("slots", 25)}
 	if l.Requests == 0 {
@@ -22,8 +22,8 @@ func leaseOf(a *args, id uint64) keymeter.Lease {
 	return l
 }
 
-// reported [lease=50 lend=$1 slots=25 ended] [failed]: the meter's reply to a report of a lease. Without lease= the meter
-// has no such lease.
+// reported [lease=50 lend=$1 slots=25 ended] [failed]: the meter's reply to a report of a lease. If lease= is
+// missing, the meter has no such lease.
 func (s *session) doReported(a *args) {
 	call := s.find(a, callOf("report-lease"))
 	r := keymeter.ReportReply{Lease: leaseOf(a, transcript.Open(call).(*keymeter.Report).LeaseID)}
@@ -34,10 +34,10 @@ func (s *session) doReported(a *args) {
 	s.reply(a, call.ID, event)
 }
 
-// keeperID is the ID of the wait of a lease's keeper.
+// keeperID is the ID of the wait in which a lease's keeper sleeps.
 const keeperID = 6000
 
-// keeper: the interval of the exchange that keeps the lease ends.
+// keeper: the keeper's wait ends.
 func (s *session) doKeeper(a *args) { s.finishWait(a, keeperID) }
 
 // pinnedID is the ID of the wait for the step that has the key's entry.

@@ -25,10 +25,9 @@ var verdicts = map[string]keymeter.Verdict{
 	"concurrency-limited": keymeter.ConcurrencyLimited, "inactive": keymeter.Inactive, "outcome-unknown": keymeter.OutcomeUnknown,
 }
 
-// admit VERDICT: the meter's reply. "admitted" reserves the requested amount, or the minimum with "least", and has the
-// words of leaseOf. "short"
-// has held=, need=, least= and lent=, "stale" the fields of a record, "limited" retry= and per=second|day|tokens limit=10, and "replay" the stored response
-// as input.
+// admit VERDICT: the meter's reply. "admitted" reserves the requested amount, or the minimum if "least" is given, and
+// takes the words of leaseOf. "short" takes held=, need=, least= and lent=. "stale" takes the fields of a record.
+// "limited" takes retry= and per=second|day|tokens limit=10. "replay" takes the stored response as input.
 func (s *session) doAdmit(a *args) {
 	call := s.find(a, callOf("admit"))
 	command := transcript.Open(call).(*keymeter.Admit)
@@ -75,7 +74,7 @@ func verdict(a *args, all, least int64, leaseID uint64) abi.Event {
 	return reply(r.Encode())
 }
 
-// fullWindow is the window that the meter's reply names: per=, with its limit=.
+// fullWindow returns the exhausted window in the meter's reply, given by per= and limit=.
 func fullWindow(a *args, resetMs uint64) []keymeter.Window {
 	w := keymeter.Window{Limit: a.number("limit", 10), ResetMs: resetMs}
 	switch a.text("per", "") {
@@ -93,7 +92,7 @@ func fullWindow(a *args, resetMs uint64) []keymeter.Window {
 	return []keymeter.Window{w}
 }
 
-// encodedReplay is a response in the format of the settle command.
+// encodedReplay returns a response in the format of the settle command.
 func encodedReplay(a *args) []byte {
 	var w abi.Writer
 	w.Uint(200)
@@ -134,8 +133,8 @@ func (s *session) doGrant(a *args) {
 	s.reply(a, id, event)
 }
 
-// flush METER [news] [open=1] [failed]: a meter's reply. "news" has a batch for the Ledger; open is the number of
-// its unsettled requests.
+// flush METER [news] [open=1] [failed]: a meter's reply. "news" means that it has a batch for the Ledger. open is the
+// number of its unsettled requests.
 func (s *session) doFlush(a *args) {
 	meter := a.word()
 	call := s.find(a, func(o *abi.Action) bool { return callOf("flush")(o) && o.Name == meter })
@@ -150,7 +149,7 @@ func (s *session) doFlush(a *args) {
 	s.reply(a, call.ID, event)
 }
 
-// absorbed [failed]: the Ledger's acknowledgement of a meter's batches.
+// absorbed [failed]: the Ledger's acknowledgment of a meter's batches.
 func (s *session) doAbsorbed(a *args) {
 	event := reply(nil)
 	if word := a.word(); word != "" {
@@ -159,7 +158,7 @@ func (s *session) doAbsorbed(a *args) {
 	s.reply(a, s.find(a, callOf("absorb")).ID, event)
 }
 
-// report flush=METER,METER | wait=100ms | failed | figures: the Ledger's reply to a usage report. "figures" has
+// report flush=METER,METER | wait=100ms | failed | figures: the Ledger's reply to a usage report. "figures" takes
 // budget= and used=, and one input line per model: NAME requests= hits= misses= prompt= completion= cost=.
 func (s *session) doReport(a *args) {
 	call := s.find(a, callOf("report "))

@@ -13,12 +13,14 @@ const (
 	classifyID = 19
 )
 
-// fetch STATUS: a provider's whole response. The input is its headers and body; the default content type is JSON.
+// fetch STATUS: a provider's non-streaming response. The input contains its headers and body. The default content
+// type is JSON.
 func (s *session) doFetch(a *args) {
 	s.doResponse(a, fetchID)
 }
 
-// classifier STATUS, classifier fault WHICH: the classifier's response, with headers and body as input, or its failure.
+// classifier STATUS, classifier fault WHICH: the classifier's response with headers and body as input, or its
+// failure.
 func (s *session) doClassifier(a *args) {
 	if a.flag("fault") {
 		s.reply(a, classifyID, abi.Event{Kind: abi.EventFault, Code: faultOf(a)})
@@ -45,7 +47,7 @@ func withContentType(headers []abi.Header, contentType string) []abi.Header {
 	return append(headers, abi.Header{Name: "content-type", Value: contentType})
 }
 
-// head STATUS: the head of a provider's stream; the input is its headers.
+// head STATUS: the head of a provider's stream. The input contains its headers.
 func (s *session) doHead(a *args) {
 	event := abi.Event{Kind: abi.EventHead, Code: status(a, a.word())}
 	event.Headers = withContentType(a.headers(), "text/event-stream")
@@ -53,7 +55,7 @@ func (s *session) doHead(a *args) {
 }
 
 // chunk [cut]: the next chunk of a stream. As in SSE, an empty line follows every line except "event:" lines. With
-// "cut" there is none after the last line. "{300 words}" is replaced by a long text.
+// "cut", there is none after the last line. "{300 words}" is replaced with 300 words of text.
 func (s *session) doChunk(a *args) {
 	var data strings.Builder
 	for _, line := range a.input {
@@ -86,7 +88,7 @@ var faults = map[string]uint64{
 	"cut": abi.FaultCut, "closing": abi.FaultClosing,
 }
 
-// fault WHICH: a fetch fails without a whole response.
+// fault WHICH: a fetch fails without a complete response.
 func (s *session) doFault(a *args) {
 	s.reply(a, fetchID, abi.Event{Kind: abi.EventFault, Code: faultOf(a)})
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/postern-ai/postern/core/policy"
 )
 
-// registryOf is a registry entry MODEL:STATE[:EXTRA]. EXTRA is the ID of the key that may use a restricted model, and the
-// successor of others. A deprecated model was deprecated at noon and has its sunset 30 days later.
+// registryOf parses a registry entry MODEL:STATE[:EXTRA]. EXTRA is the ID of the key that may use a restricted model,
+// or the successor of any other model. A deprecated model was deprecated at noon, and its sunset is 30 days later.
 func registryOf(a *args, text string) (m doc.RegistryModel) {
 	parts := append(strings.Split(text, ":"), "")
 	state, ok := policy.StateOf(parts[1])

@@ -16,7 +16,7 @@ import (
 // startMs is November 21, 2026, 12:00 UTC, when every transcript starts.
 const startMs = 1_795_262_400_000
 
-// session is the host of a transcript: it stores the buffers and tracks the outstanding actions.
+// session is the host in a transcript. It stores the buffers and tracks the outstanding actions.
 type session struct {
 	t        *testing.T
 	config   *config.Config
@@ -34,7 +34,7 @@ type session struct {
 	out       strings.Builder
 
 	*conversation                 // the exchange that gets the next event
-	all           []*conversation // by the numbers of their requests, from 1
+	all           []*conversation // in the order of their requests, which are numbered from 1
 }
 
 // conversation is one exchange.
@@ -71,7 +71,7 @@ func (s *session) play(b *block) string {
 	return s.out.String()
 }
 
-// reply delivers the event that answers an action. A late reply must be to a canceled action.
+// reply delivers the event that replies to an action. A late reply must be to a canceled action.
 func (s *session) reply(a *args, id uint64, event abi.Event) {
 	at := slices.IndexFunc(s.pending, func(o abi.Action) bool { return o.ID == id })
 	if a.late == (at >= 0) {
@@ -100,7 +100,7 @@ func kind(k abi.ActionKind) func(*abi.Action) bool {
 	return func(o *abi.Action) bool { return o.Kind == k }
 }
 
-// callOf matches a call by its meaning.
+// callOf matches a call by the prefix of its meaning.
 func callOf(meaning string) func(*abi.Action) bool {
 	return func(o *abi.Action) bool {
 		return o.Kind == abi.ActionCall && strings.HasPrefix(transcript.Meaning(o), meaning)
@@ -119,7 +119,7 @@ func (s *session) Run(in *abi.StepInput) (abi.StepOutput, bool) {
 	return exchange.Step(s.config, in), true
 }
 
-// Stepped notes the phase and replaces the pinned entry of the exchange.
+// Stepped notes the phase and replaces the exchange's pinned entry.
 func (s *session) Stepped(_ *abi.StepInput, out *abi.StepOutput) {
 	if out.SharedChanged {
 		s.shared = out.Shared
@@ -188,7 +188,7 @@ func (s *session) checkFinished() {
 	for i, c := range s.all {
 		left := len(c.pending)
 		if left == 1 && c.pending[0].ID == pinnedID {
-			left = 0 // ending.txt has the rest of such exchanges
+			left = 0 // ending.txt covers the rest of such exchanges
 		}
 		switch {
 		case exchange.PhaseName(s.config, c.State) != "done" || left > 0:

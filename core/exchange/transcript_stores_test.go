@@ -15,8 +15,8 @@ func readOf(prefix string) func(*abi.Action) bool {
 	return func(o *abi.Action) bool { return o.Kind == abi.ActionRead && strings.HasPrefix(o.Key, prefix) }
 }
 
-// record [FIELD=VALUE …]|absent|failed|unknown: the key's record, from memory or KV. "unknown": memory remembers
-// that the key does not exist.
+// record [FIELD=VALUE …]|absent|failed|unknown: the key's record, from memory or KV. "unknown" means that memory
+// remembers that the key does not exist.
 func (s *session) doRecord(a *args) {
 	event := abi.Event{Kind: abi.EventStored}
 	switch word := a.word(); word {
@@ -30,7 +30,7 @@ func (s *session) doRecord(a *args) {
 	s.reply(a, s.find(a, readOf("key/")).ID, event)
 }
 
-// recordOf is a minimal record of project prj_1, with the fields that the command sets.
+// recordOf returns a minimal record in project prj_1, with the fields that the command sets.
 func recordOf(a *args, version uint64) []byte {
 	r := doc.Record{
 		KeyID: "key_1", ProjectID: "prj_1", Kind: keys.Gateway, Environment: keys.Production, Plan: a.text("plan", "free"),
@@ -75,8 +75,9 @@ func (s *session) doLedgerPolicy(a *args) {
 	s.reply(a, s.find(a, callOf("ask-policy")).ID, event)
 }
 
-// policyOf is a policy with version=2, models=a,b, route=TIER:a,b in that order, provider-key=PROVIDER for a provider
-// key, enforcement=warn or enforce, and registry=MODEL:STATE[:KEY or SUCCESSOR],… (see registryOf).
+// policyOf returns a policy. The words are: version=2, models=a,b, route=TIER:a,b in that order,
+// provider-key=PROVIDER for a provider key, governor=WORD,… (see settingsOf), enforcement=warn or enforce, and
+// registry=MODEL:STATE[:KEY or SUCCESSOR],… (see registryOf).
 func policyOf(a *args) []byte {
 	p := doc.Policy{Version: a.number("version", 2), Models: a.list("models")}
 	if route, ok := a.value("route"); ok {
@@ -100,8 +101,8 @@ func policyOf(a *args) []byte {
 	return p.Encode()
 }
 
-// memory hit|stored|absent|failed|joined: the cache lookup in host memory. "joined": the exchange follows a flight. After
-// "absent" it leads one, if it was to join one.
+// memory hit|stored|absent|failed|joined: the cache lookup in host memory. "joined" means that the exchange follows a
+// flight. After "absent", it leads a flight if it asked to join one.
 func (s *session) doMemory(a *args) {
 	s.doCache(a, func(o *abi.Action) bool {
 		return o.Kind == abi.ActionJoin || readOf("cache/")(o) && o.Where == abi.WhereMemory

@@ -14,7 +14,7 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the actual output to testdata/*.txt")
 
-// TestTranscripts plays the transcripts in testdata: each command is an event from the host, and the lines below
+// TestTranscripts plays the transcripts in testdata. Each command is an event from the host, and the lines below
 // ---- are the resulting phase and actions. testdata/README.md describes the format. Together they cover every
 // phase and every row of the table, except some of the disconnect rows.
 func TestTranscripts(t *testing.T) {
@@ -46,7 +46,7 @@ func TestTranscripts(t *testing.T) {
 	}
 }
 
-// runTranscript plays one file and returns the phases it went through.
+// runTranscript plays one file and returns the phases that it went through.
 func runTranscript(t *testing.T, file string, rows []bool) []string {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -101,8 +101,7 @@ func (b *block) write(to *strings.Builder) {
 	to.WriteString("----\n" + b.output)
 }
 
-// parseTranscript splits a file at its empty lines. The first block must be a comment that describes the
-// transcript.
+// parseTranscript splits a file at empty lines. The first block must be a comment that describes the transcript.
 func parseTranscript(t *testing.T, file, text string) (blocks []block) {
 	lines := strings.Split(text, "\n")
 	if !strings.HasPrefix(lines[0], "# ") {
@@ -145,7 +144,7 @@ func parseBlock(line int, lines []string) block {
 	return b
 }
 
-// difference is a line diff of two texts, by their longest common subsequence.
+// difference returns a line diff of two texts, based on their longest common subsequence.
 func difference(want, got string) string {
 	a, b := strings.SplitAfter(want, "\n"), strings.SplitAfter(got, "\n")
 	common := make([][]int, len(a)+1)

@@ -10,8 +10,9 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// The tables of docs/reference/translation.md: what becomes of each member of each caller's API at each provider's API. TestTranslation sends every request, looks
-// for the member's value in what the provider gets, and writes what it finds. A value that is neither there nor named fails the test.
+// This file generates the tables in docs/reference/translation.md. They show how each field of each caller's API
+// reaches each provider's API. TestTranslation sends every request, looks for the field's value in the provider's
+// request, and writes its path. The test fails if a value is neither in the request nor named as dropped.
 
 const translationOverlay = `{"providers":[
 	{"name":"openai","wire":"openai","baseUrl":"https://openai.test/v1","keyEnv":"OPENAI_API_KEY","takes":["text.verbosity","prompt_cache_key","prompt_cache_retention","safety_identifier","metadata"]},
@@ -20,7 +21,7 @@ const translationOverlay = `{"providers":[
 	"models":[{"name":"item","provider":"items","input":"1","output":"1","source":"made up","date":"2026-11"},
 	{"name":"gem","provider":"google","upstream":"gemini-3-pro","input":"1","output":"1","source":"made up","date":"2026-11"}]}`
 
-// translationTargets are the columns.
+// translationTargets are the columns of the tables.
 var translationTargets = []struct{ title, model, response string }{
 	{"Chat completions", "gpt", openaiResponse},
 	{"Responses", "item", `{"id":"r1","status":"completed","output":[{"type":"message","content":[{"type":"output_text","text":"Hello!"}]}],"usage":{"input_tokens":9,"output_tokens":3}}`},
@@ -28,7 +29,8 @@ var translationTargets = []struct{ title, model, response string }{
 	{"Gemini", "gem", `{"candidates":[{"index":0,"content":{"parts":[{"text":"Hello!"}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":9,"candidatesTokenCount":3}}`},
 }
 
-// translationCallers are the tables. Body has % for the model and & for what a row adds; talk is the conversation if a row has none.
+// translationCallers are the tables. In body, % stands for the model, ~ for the conversation, and & for the fields
+// that a row adds. talk is the conversation of rows that have none.
 var translationCallers = []struct {
 	title, path, body, talk string
 	rows                    []translated
@@ -147,9 +149,11 @@ var translationCallers = []struct {
 	},
 }
 
-// translated is a row: a member or item, the members to send, the conversation, what to look for in the provider's request, and why it may be missing.
+// translated is a row. what names a field or item, members contains the fields to send, talk is the conversation,
+// find says what to look for in the provider's request, and missing says why it may be missing.
 //
-// What to look for is a list of alternatives, each the end of a line PATH="value" of the request. One with a * also names a part of the path, before it.
+// find is a list of alternatives. Each is the end of a line PATH="value" in the request. If an alternative contains a
+// *, the text before it must also occur in the path.
 type translated struct{ what, members, talk, find, missing string }
 
 const translationFile = "../../docs/reference/translation.md"
@@ -193,7 +197,7 @@ func TestTranslation(t *testing.T) {
 	}
 }
 
-// at sends a row's request to a model, and returns what becomes of the member.
+// at sends a row's request to a model and returns the table cell.
 func (row *translated) at(t *testing.T, path, body, talk, model, response string) string {
 	t.Helper()
 	if row.talk != "" {
@@ -237,7 +241,7 @@ func (row *translated) at(t *testing.T, path, body, talk, model, response string
 	return "`" + found + "`"
 }
 
-// look returns the path of what a row looks for in a provider's request; indexes are left out.
+// look returns the path in a provider's request, without indexes, at which it finds the row's value.
 func (row *translated) look(sent string) string {
 	lines := leaves(nil, "", gjson.Parse(sent))
 	for _, want := range strings.Fields(row.find) {
@@ -256,7 +260,7 @@ func (row *translated) look(sent string) string {
 	return ""
 }
 
-// leaves returns the lines PATH=VALUE of a JSON document.
+// leaves returns a JSON document as lines PATH=VALUE.
 func leaves(lines []string, path string, v gjson.Result) []string {
 	if !v.IsObject() && !v.IsArray() {
 		return append(lines, path+"="+v.Raw)
@@ -272,5 +276,5 @@ func leaves(lines []string, path string, v gjson.Result) []string {
 	return lines
 }
 
-// dropped are the names in x-postern-dropped-params.
+// dropped returns the names in x-postern-dropped-params.
 func (h *host) dropped() string { return h.header("x-postern-dropped-params") }

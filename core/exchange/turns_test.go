@@ -11,17 +11,17 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// The test of sessions: each caller's API with each provider's API. Both turns are streamed; the second carries the first one's thinking and call back, with
-// the call's result.
+// This file tests sessions of two turns for each combination of caller's API and provider's API. Both turns are
+// streamed. The second request contains the first turn's thinking and call, together with the call's result.
 
-// twoTurns is one kind of tool of one caller's API.
+// twoTurns is one kind of tool in one caller's API.
 type twoTurns struct {
 	path  string
 	tools string
-	args  string // of the function that stands for the tool
-	call  string // the call in the caller's API; its members are compared, in the stream and, natively, in the second request
-	id    string // name of the result's member with the call's ID
-	out   string // the result's other members
+	args  string // arguments of the function that replaces the tool
+	call  string // the call in the caller's API, whose fields must appear in the stream
+	id    string // the name of the result's field with the call's ID
+	out   string // the result's other fields
 }
 
 const patch = `{"type":"update_file","path":"a","diff":"@@\n-x\n+\"y\" é"}`
@@ -42,21 +42,22 @@ var twoTurnTools = []twoTurns{
 	{"/v1/messages", `{"type":"bash_20250124","name":"bash"}`, `{"command":"ls \"x\""}`, `{"type":"tool_use","name":"bash","input":{"command":"ls \"x\""}}`, "tool_use_id", `"type":"tool_result","content":"DONE"`},
 }
 
-// turnTarget is a provider's API: the stream of a call, and where the second request has the call and its result.
+// turnTarget is a provider's API. It contains the stream with a call, and the paths at which the second request has
+// that call.
 type turnTarget struct {
 	model, native string
 	stream        func(name, args string) string
 	name, input   string // ends of paths
-	signature     string // what the provider signed its thinking with; empty: it has no signatures
+	signature     string // the provider's signature of its thinking; empty: it has no signatures
 }
 
-// quoted is a text as the inside of a JSON string.
+// quoted returns text escaped for a JSON string, without the quotes.
 func quoted(text string) string {
 	data, _ := json.Marshal(text)
 	return strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(string(data[1 : len(data)-1]))
 }
 
-// events writes server-sent events with the names that their data has as type.
+// events encodes server-sent events. Each event is named after the type field in its data.
 func events(data ...string) (stream string) {
 	for _, d := range data {
 		stream += "event: " + gjson.Get(d, "type").Str + "\ndata: " + d + "\n\n"
@@ -103,7 +104,7 @@ var turnTargets = []turnTarget{
 	}, "functionCall.name", "functionCall.args", "c2ln"},
 }
 
-// itemStream is a stream of the Responses API with thinking and a call.
+// itemStream returns a Responses API stream with thinking and a call.
 func itemStream(added, done, delta string, pieces []string) string {
 	const thought = `{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"Hm"}],"encrypted_content":"c2ln"}`
 	all := []string{`{"type":"response.created","response":{"id":"r1"}}`, `{"type":"response.output_item.added","output_index":0,"item":{"type":"reasoning","id":"rs_1","summary":[]}}`,
@@ -116,7 +117,7 @@ func itemStream(added, done, delta string, pieces []string) string {
 		`{"type":"response.completed","response":{"id":"r1","status":"completed","output":[`+thought+`,`+done+`],`+usageOfItems+`}}`)...)
 }
 
-// nativeStream is a target's stream for a caller of its own API, with the call as it is there.
+// nativeStream returns a target's stream for a caller that uses the same API, with the call in that API's format.
 func (s *twoTurns) nativeStream(to *turnTarget, call string) string {
 	switch {
 	case s.path == "/v1/responses":
@@ -130,7 +131,7 @@ func (s *twoTurns) nativeStream(to *turnTarget, call string) string {
 	return to.stream(gjson.Get(call, "name").Str, s.args)
 }
 
-// body is a request with a conversation.
+// body returns a request with a conversation.
 func (s *twoTurns) body(model, more string) string {
 	head := `{"model":"` + model + `","stream":true,"tools":[` + s.tools + `],`
 	if s.path == "/v1/responses" {
@@ -139,7 +140,8 @@ func (s *twoTurns) body(model, more string) string {
 	return head + `"max_tokens":100,"messages":[{"role":"user","content":"Hi"}` + more + `]}`
 }
 
-// turn is what the caller's stream says, as the caller sends it back: items, a message, or a message of blocks; and the call in it.
+// turn returns the content of the caller's stream in the form in which the caller sends it back, and the call in it.
+// That form is a list of items, a message, or a message of blocks.
 func (s *twoTurns) turn(t *testing.T, stream string) (said string, call gjson.Result) {
 	t.Helper()
 	message := map[string]any{}
@@ -199,7 +201,7 @@ func (s *twoTurns) turn(t *testing.T, stream string) (said string, call gjson.Re
 	return "," + string(data), gjson.GetBytes(data, "tool_calls.0")
 }
 
-// message0 begins the call of a chunk, if it does, and returns the member with its pieces.
+// message0 starts a new call if a chunk begins one, and returns the name of the field with the call's pieces.
 func message0(message map[string]any, c gjson.Result) string {
 	if id := c.Get("id").Str; id != "" {
 		maps.Copy(message, map[string]any{"id": id, "type": c.Get("type").Str, "call": map[string]any{}})
@@ -208,7 +210,7 @@ func message0(message map[string]any, c gjson.Result) string {
 	return kind
 }
 
-// result is the result of a call as the caller sends it.
+// result returns the result of a call in the form in which the caller sends it.
 func (s *twoTurns) result(call gjson.Result) string {
 	id := call.Get("call_id").Str
 	if id == "" {
@@ -221,7 +223,7 @@ func (s *twoTurns) result(call gjson.Result) string {
 	return "," + result
 }
 
-// includes reports whether a JSON value has all members of another, at any depth, with equal values.
+// includes reports whether a JSON value has all fields of another, at any depth, with equal values.
 func includes(got, want gjson.Result) bool {
 	if !want.IsObject() {
 		var a, b any
@@ -240,7 +242,7 @@ func includes(got, want gjson.Result) bool {
 	return ok
 }
 
-// find returns the value of the first path with an end.
+// find returns the value at the first path that has the given end.
 func find(v gjson.Result, path, end string) (found gjson.Result) {
 	if strings.HasSuffix(path, end) {
 		return v
@@ -258,7 +260,7 @@ func find(v gjson.Result, path, end string) (found gjson.Result) {
 	return found
 }
 
-// TestTwoTurns: two streamed turns in each pair of APIs.
+// TestTwoTurns runs two streamed turns for each pair of APIs.
 func TestTwoTurns(t *testing.T) {
 	for i := range twoTurnTools {
 		for j := range turnTargets {

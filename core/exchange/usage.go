@@ -29,13 +29,13 @@ func (x *exchange) usage() {
 	}
 }
 
-// periodDays returns the first day of the current period, and the day after its last.
+// periodDays returns the first day of the requested period and the day after its last.
 func (x *exchange) periodDays() (first, end uint64) {
 	q := native.ParseUsageQuery(&api.Parser{}, x.s.query)
 	return q.Days(calendar.Day(x.s.startMs))
 }
 
-// report queries the Ledger. It first replies with the meters that may have unreported usage; they must be
+// report queries the Ledger. The Ledger first replies with the meters that may have unreported usage and must be
 // flushed.
 func (x *exchange) report(waited, final bool) {
 	first, end := x.periodDays()
@@ -48,7 +48,8 @@ func (x *exchange) report(waited, final bool) {
 // retryReport queries the Ledger again after a pause.
 func (x *exchange) retryReport() { x.report(true, false) }
 
-// onReport takes the usage, or first waits or flushes the meters as the Ledger requests.
+// onReport handles the Ledger's reply. It responds with the usage, or first waits or flushes meters if the Ledger
+// asks for it.
 func (x *exchange) onReport() {
 	var reply ledger.ReportReply
 	var err error
@@ -82,7 +83,7 @@ func (x *exchange) decodeReport() (ledger.ReportReply, error) {
 	return ledger.DecodeReportReply(x.event.Data)
 }
 
-// flushMeters makes meters report their usage.
+// flushMeters tells meters to report their usage.
 func (x *exchange) flushMeters(meters []string) {
 	command := keymeter.Flush{}
 	encoded := command.Encode()
@@ -97,13 +98,13 @@ func (x *exchange) pauseReport(ms uint64) {
 	x.await(abi.Action{Kind: abi.ActionWait, ID: idTimer, KeepMs: ms})
 }
 
-// onReportFlush takes the reply of one flushed meter.
+// onReportFlush handles the reply of one flushed meter.
 func (x *exchange) onReportFlush() {
 	x.deliverFlush(x.event.ID-idFlush+idAbsorb, &x.s.admission.budget)
 	x.afterReportFlush()
 }
 
-// onReportAbsorb takes the Ledger's acknowledgement of one meter's batches.
+// onReportAbsorb handles the Ledger's acknowledgment of one meter's batches.
 func (x *exchange) onReportAbsorb() { x.afterReportFlush() }
 
 // afterReportFlush queries the final usage when the meters are flushed and all batches are delivered. If reservations

@@ -17,7 +17,7 @@ func (x *exchange) parseValidation(p *api.Parser, root gjson.Result) {
 	}
 }
 
-// validate checks the texts and keeps the response until the request is admitted.
+// validate checks the text to validate and keeps the response until the request is admitted.
 func (x *exchange) validate(body []byte) {
 	v := native.ParseValidation(&api.Parser{}, gjson.ParseBytes(body))
 	r := native.Validated{Policy: x.guard().check.Policy, PolicyVersion: x.s.record.Policy, RequestID: x.s.requestID}
@@ -37,7 +37,7 @@ func (x *exchange) validate(body []byte) {
 	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferAnswer, Data: native.AppendValidated(make([]byte, 0, 512), &v, &r)})
 }
 
-// checkMessages checks the messages like those of a request or a response.
+// checkMessages checks the messages as if they belonged to a request or a response.
 func (x *exchange) checkMessages(v *native.Validation) inspect.Result {
 	check := x.freshCheck()
 	if v.Direction == governor.Input {
@@ -46,7 +46,7 @@ func (x *exchange) checkMessages(v *native.Validation) inspect.Result {
 	return check.Answer(inspect.OpenAIAnswer, v.Body())
 }
 
-// freshCheck numbers the placeholders of each text from 1.
+// freshCheck returns a new check, so that the placeholders in each text are numbered from 1.
 func (x *exchange) freshCheck() inspect.Check {
 	g := x.guard()
 	return inspect.Check{Policy: g.check.Policy, Redactor: &governor.Redactor{Reversible: g.settings.Reversible}}

@@ -10,12 +10,12 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// maxViolations limits the violations of one exchange, because its state contains them. Each has another rule or
-// direction.
+// maxViolations limits the violations of one exchange, because its state contains them. No two of them have the same
+// rule and direction.
 const maxViolations = 12
 
-// violations appends the violations among the findings: all of them if the text is reviewed or blocked, otherwise the
-// redactions by rules of high or critical severity.
+// violations appends the violations among the findings. If the text is reviewed or blocked, these are all findings.
+// Otherwise, they are the redactions by rules of high or critical severity.
 func (x *exchange) violations(list []ledger.Violation, result *inspect.Result, d governor.Direction) []ledger.Violation {
 	p := x.guard().check.Policy
 	for i := range result.Reports {
@@ -41,10 +41,10 @@ func (x *exchange) violations(list []ledger.Violation, result *inspect.Result, d
 	return list
 }
 
-// maxRecordedRules limits the rules that a record names.
+// maxRecordedRules limits how many rules a record names.
 const maxRecordedRules = 5
 
-// noteRule notes a violation's rule for the record. A rule's name has no comma.
+// noteRule notes a violation's rule for the record. Rule names contain no commas.
 func (g *governance) noteRule(name string) {
 	if g.rules == "" {
 		g.rules = name
@@ -53,7 +53,7 @@ func (g *governance) noteRule(name string) {
 	}
 }
 
-// takeViolations returns the violations that have not been reported yet, including those of a stream so far.
+// takeViolations returns the violations that have not been reported yet, including those found in a stream so far.
 func (x *exchange) takeViolations() []ledger.Violation {
 	g := &x.s.govern
 	if len(g.live.Reports) > 0 {

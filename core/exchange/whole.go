@@ -41,7 +41,7 @@ func (x *exchange) readCompletion() {
 }
 
 // refuseUnreadable ends the exchange because the provider's 200 response could not be parsed. The charge is based on
-// its estimated size, and at most on the output that it may have.
+// the response's estimated size, up to the maximum output.
 func (x *exchange) refuseUnreadable() {
 	x.noteFailure(ledger.CauseUnusable)
 	x.failCircuit()
@@ -66,13 +66,13 @@ func complete(r *chat.Response) bool {
 	return true
 }
 
-// retryForJSON repeats the request once because the text does not have the requested form. The first response is
-// charged as well.
+// retryForJSON repeats the request once because the text is not the requested JSON. The first response is charged
+// too.
 func (x *exchange) retryForJSON(bad string) {
 	x.noteFailure(ledger.CauseUnusable)
 	if x.s.jsonRetried {
 		r := x.providerDid("sent text that " + bad + ", twice")
-		r.noRetry = true // a client that retries would pay for two more
+		r.noRetry = true // a client that retries would pay for two more responses
 		x.refuse(fault.ProviderAnswer, r)
 		return
 	}
@@ -80,7 +80,7 @@ func (x *exchange) retryForJSON(bad string) {
 	x.attempt()
 }
 
-// noteSuccess reports to a provider's circuit that the provider responded.
+// noteSuccess records in a model's circuit that the provider responded.
 func (x *exchange) noteSuccess(model string) {
 	if !x.testMode() {
 		x.circuits.Succeeded(model, x.usesOwnProviderKey(), x.latencyMs(), x.now)
@@ -88,8 +88,8 @@ func (x *exchange) noteSuccess(model string) {
 }
 
 // respondAnswer ends the exchange with a provider's non-streaming response. raw is the provider's body if it is in
-// the caller's dialect; it is sent unchanged. A text that must be JSON is checked in the form for the caller:
-// redacted and restored.
+// the caller's dialect. It is sent unchanged, except for values that were redacted or restored. Text that must be
+// JSON is checked in the form that the caller gets, after values were redacted and restored.
 func (x *exchange) respondAnswer(a *answer, whole *chat.Response, raw []byte) {
 	x.noteSuccess(a.model)
 	r := response{answer: a, outcome: keymeter.Served, body: abi.Part{Buffer: bufferUpstream}, repeat: raw, entry: raw, raw: raw != nil}

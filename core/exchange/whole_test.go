@@ -11,7 +11,7 @@ import (
 
 func withCache(r *doc.Record) { r.CacheTTLSeconds = 3600 }
 
-// cacheEntry is the cache entry that a request writes.
+// cacheEntry returns the cache entry that a request writes.
 func cacheEntry(t *testing.T, r request) []byte {
 	t.Helper()
 	r.record = withCache
@@ -26,7 +26,7 @@ func cacheEntry(t *testing.T, r request) []byte {
 
 func TestResponseIsKeptAndCached(t *testing.T) {
 	withIdempotencyKey := []abi.Header{{Name: "idempotency-key", Value: "order-1"}}
-	for model, answer := range map[string]string{"gpt": openaiResponse, "claude": anthropicResponse} { // passed through, and translated
+	for model, answer := range map[string]string{"gpt": openaiResponse, "claude": anthropicResponse} { // one passed through and one translated
 		h := request{path: "/v1/chat/completions", headers: withIdempotencyKey, body: completion(model), provider: [][]abi.Event{wholeResponse(200, answer)}}.run(t)
 		kept := onlySettlement(t, h).Answer
 		if len(kept) == 0 || !strings.HasSuffix(string(kept), h.responseBody()) {
@@ -41,7 +41,7 @@ func TestResponseIsKeptAndCached(t *testing.T) {
 	}
 }
 
-// TestLogProbsOfLegacyCompletionsAreNotCached: the stored form does not have theirs.
+// TestLogProbsOfLegacyCompletionsAreNotCached: the cache's format cannot represent their log probabilities.
 func TestLogProbsOfLegacyCompletionsAreNotCached(t *testing.T) {
 	for members, writes := range map[string]bool{"": true, `,"logprobs":2`: false} {
 		h := request{
@@ -74,7 +74,7 @@ func TestCorruptEntryIsAMiss(t *testing.T) {
 	equal(t, "an entry with an incomplete delta", missed(truncatedEntry(entry, len(entry)-1)), "miss")
 }
 
-// truncatedEntry is the entry without its last byte, with a matching body length and checksum.
+// truncatedEntry returns the entry without its last byte, with a matching body length and checksum.
 func truncatedEntry(entry []byte, size int) []byte {
 	short := append([]byte(nil), entry[:size]...)
 	for at := 8; at < len(short); at++ {
@@ -134,7 +134,7 @@ func TestMockWithoutPauseDoesNotStream(t *testing.T) {
 	equal(t, "opened streams with a pause", len(send(`{"routing":{"mockPauseMs":20,"requestMs":40000}}`).all(abi.ActionOpen)), 1)
 }
 
-// Content that only one dialect supports is sent unchanged to targets of that dialect, and to no others.
+// Content that only one dialect supports is sent unchanged to targets with that dialect and to no others.
 func TestForeignContentStaysInItsDialect(t *testing.T) {
 	foreign := `{"model":"%","messages":[{"role":"user","content":[{"type":"unheard_of","x":1}]}],"max_tokens":100}`
 	send := func(path, model string, more string) *host {

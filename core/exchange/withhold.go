@@ -7,7 +7,7 @@ import (
 	"github.com/postern-ai/postern/core/sse"
 )
 
-// maxWithholdMs and the provider's idle timeout limit the wait for a reservation.
+// maxWithholdMs limits the wait for a reservation, as does the provider's idle timeout.
 const maxWithholdMs = 10 * calendar.SecondMs
 
 // withhold keeps events until the reservation covers them. final means that the body has ended after them.
@@ -27,7 +27,8 @@ func (x *exchange) withhold(events []sse.Event, final bool) {
 	x.requestExtension()
 }
 
-// awaitBudget checks on a stream that waits. It is called at every tick.
+// awaitBudget checks whether a waiting stream has waited too long or may request budget again. It is called at every
+// tick.
 func (x *exchange) awaitBudget() {
 	st := &x.s.stream
 	if !st.withheld.waiting {

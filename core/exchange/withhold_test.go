@@ -12,7 +12,8 @@ import (
 // burst is a chunk of 100 events.
 var burst = strings.Repeat(greeting, 100)
 
-// withheldStream runs a stream whose burst the reservation does not cover. slow tells which replies never arrive.
+// withheldStream runs a stream with a burst that the reservation does not cover. slow reports whether to hold back
+// the reply to an action.
 func withheldStream(t *testing.T, overlay string, slow func(*host, *abi.Action) bool) *host {
 	t.Helper()
 	return request{
@@ -43,7 +44,7 @@ func TestSilentStoreEndsAStream(t *testing.T) {
 	}
 }
 
-// checkBooked checks that exactly the delivered events are booked.
+// checkBooked checks that the delivered events are booked, and no others.
 func checkBooked(t *testing.T, h *host) {
 	t.Helper()
 	units := uint64(strings.Count(h.sentText(), "Hello!")) * chat.EstimateUnits("Hello!")
@@ -80,7 +81,7 @@ func TestClientLeavesAWithheldStream(t *testing.T) {
 	checkBooked(t, h)
 }
 
-// TestEveryEventCosts checks that text of which a token estimator makes little is neither free nor unlimited.
+// TestEveryEventCosts checks that text that token estimates hardly count is neither free nor unlimited.
 func TestEveryEventCosts(t *testing.T) {
 	for _, text := range []string{`\n`, " ", `\t`, "a", "."} {
 		events := strings.Repeat(chunk(`{"content":"`+text+`"}`, "null"), 200)
@@ -95,7 +96,8 @@ func TestEveryEventCosts(t *testing.T) {
 	}
 }
 
-// TestOverrunIsLogged checks that the log names what a request cost beyond its reservation, and only that.
+// TestOverrunIsLogged checks that the log names the amount by which a request exceeded its reservation, and only if
+// it did.
 func TestOverrunIsLogged(t *testing.T) {
 	run := func(reserved int64) string {
 		return request{
@@ -109,7 +111,7 @@ func TestOverrunIsLogged(t *testing.T) {
 	}
 }
 
-// TestContentWithoutAForm checks that a stream's content that the gateway does not know is neither free nor unlimited.
+// TestContentWithoutAForm checks that stream content that the gateway does not know is neither free nor unlimited.
 func TestContentWithoutAForm(t *testing.T) {
 	long := strings.Repeat("word ", 20)
 	event := func(name, data string) string { return "event: " + name + "\ndata: " + data + "\n\n" }

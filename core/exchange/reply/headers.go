@@ -1,4 +1,4 @@
-// Package reply writes the gateway's additions to responses: headers, and the record of a response for its replay.
+// Package reply encodes the headers that the gateway adds to responses, and responses that are stored for replay.
 package reply
 
 import (
@@ -10,14 +10,14 @@ import (
 	"github.com/postern-ai/postern/core/keymeter"
 )
 
-// Timing is the time spent by phase, in milliseconds.
+// Timing is the time spent in each part of a request, in milliseconds.
 type Timing struct {
 	Total, Admit, Upstream uint64
 	Called                 bool // the key's meter was called; otherwise Admit is not shown
 	Fetched                bool // a provider was called; otherwise Upstream is not shown
 }
 
-// String returns the value of Server-Timing (W3C Server Timing).
+// String returns the value of the Server-Timing header (W3C Server Timing).
 func (t *Timing) String() string {
 	b := appendField(nil, "total;dur=", t.Total)
 	if t.Called {
@@ -40,9 +40,9 @@ func Names(lists ...string) string {
 	return strings.Join(all, ",")
 }
 
-// Limits report the key's rate limits: RateLimit and RateLimit-Policy for all windows (IETF draft "RateLimit
-// header fields for HTTP"), X-RateLimit-*-Requests for the request window with the least remaining, and
-// X-RateLimit-*-Tokens for the token window, if there is one.
+// Limits returns headers that report the key's rate limits. RateLimit and RateLimit-Policy cover all windows (IETF
+// draft "RateLimit header fields for HTTP"). X-RateLimit-*-Requests covers the request window with the fewest
+// remaining requests. X-RateLimit-*-Tokens covers the token window, if there is one.
 func Limits(windows []keymeter.Window) []abi.Header {
 	if len(windows) == 0 {
 		return nil

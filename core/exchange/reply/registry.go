@@ -10,7 +10,7 @@ import (
 	"github.com/postern-ai/postern/core/policy"
 )
 
-// Registry adds the headers that the project's model registry gives the responses of a registered model:
+// Registry adds the headers for a response from a model in the project's model registry:
 //
 //   - x-postern-registry: its state, if only a registry that warns lets the request pass;
 //   - Deprecation, a structured field of type Date: RFC 9745, section 2.1;

@@ -14,7 +14,7 @@ import (
 	"github.com/postern-ai/postern/core/policy"
 )
 
-// text is one header per line.
+// text returns the headers, one per line.
 func text(headers []abi.Header) string {
 	var b strings.Builder
 	for _, h := range headers {
