@@ -1,5 +1,5 @@
-// Package abi is the wire format between the core and its hosts. The file wire.schema describes it: the messages, and
-// the constants that both sides share. The types, constants and codecs of messages are generated from it, for Go and for
+// Package abi defines the wire format between the core and its hosts. The file wire.schema describes the messages and
+// the constants that both sides share. The types, constants and message codecs are generated from it, for Go and for
 // worker/gateway/src/abi.ts. testdata/abi/ has vectors that both must match.
 //
 // The primitives below also encode the states, rows, commands and replies of the core's packages, which hosts do not
@@ -10,10 +10,11 @@ package abi
 
 import "errors"
 
-// ErrMalformed is the only decoding error: the input is not an encoding of this package.
+// ErrMalformed is the only decoding error. It means that this package did not encode the input.
 var ErrMalformed = errors.New("abi: malformed message")
 
-// The primitives are not inlined: with hundreds of call sites, that would make the module 50% larger.
+// The primitives are not inlined, because they have hundreds of call sites and inlining would make the module 50%
+// larger.
 
 // Writer appends values to Buf.
 type Writer struct{ Buf []byte }
@@ -53,7 +54,7 @@ func (w *Writer) Bytes(v []byte) {
 	w.Buf = append(w.Buf, v...)
 }
 
-// String appends a text.
+// String appends a string.
 //
 //go:noinline
 func (w *Writer) String(v string) {
@@ -64,12 +65,12 @@ func (w *Writer) String(v string) {
 // Reader reads values from Buf. After the first malformed value it returns only zero values, and Err returns an error.
 type Reader struct {
 	Buf    []byte
-	texts  string // Buf at the call of ShareTexts; empty: texts are copied one by one
+	texts  string // Buf when ShareTexts was called; empty: strings are copied one by one
 	failed bool
 }
 
-// ShareTexts makes all texts parts of one copy of Buf, which stays in memory as long as any of them. Buf must not be replaced
-// afterwards.
+// ShareTexts makes all strings parts of one copy of Buf, which stays in memory as long as any of them. Buf must not
+// be replaced afterward.
 func (r *Reader) ShareTexts() { r.texts = string(r.Buf) }
 
 //go:noinline
@@ -94,7 +95,7 @@ func (r *Reader) End() error {
 	return r.Err()
 }
 
-// Uint reads a number. Encodings longer than necessary are malformed: every value has exactly one encoding.
+// Uint reads a number. Encodings longer than necessary are malformed, because every value has exactly one encoding.
 //
 //go:noinline
 func (r *Reader) Uint() uint64 {
@@ -148,7 +149,7 @@ func (r *Reader) Bytes() []byte {
 	return v
 }
 
-// String reads a text.
+// String reads a string.
 //
 //go:noinline
 func (r *Reader) String() string {
@@ -160,7 +161,7 @@ func (r *Reader) String() string {
 	return r.texts[end-len(v) : end]
 }
 
-// Byte reads a kind or a class. A number above 255 is malformed, so that it does not wrap around.
+// Byte reads a kind or a class. A number above 255 is malformed and does not wrap around.
 func (r *Reader) Byte() uint8 {
 	v := r.Uint()
 	if v > 255 {
@@ -170,8 +171,8 @@ func (r *Reader) Byte() uint8 {
 	return uint8(v)
 }
 
-// Count reads the length of a list. A length above the number of remaining bytes is malformed, because each
-// element takes at least one byte; so a hostile length cannot cause a large allocation.
+// Count reads the length of a list. Each element takes at least one byte, so a length above the number of remaining
+// bytes is malformed. A hostile length therefore cannot cause a large allocation.
 func (r *Reader) Count() int {
 	n := r.Uint()
 	if n > uint64(len(r.Buf)) {
@@ -181,7 +182,7 @@ func (r *Reader) Count() int {
 	return int(n)
 }
 
-// Header is one HTTP header field; names are lower case.
+// Header is one HTTP header field. Names are in lowercase.
 type Header struct{ Name, Value string }
 
 func (w *Writer) headers(headers []Header) {

@@ -32,7 +32,7 @@ func constants(t *testing.T) map[string]any {
 		}
 		files = append(files, file)
 	}
-	config := types.Config{Error: func(error) {}} // imports are missing; constants need none
+	config := types.Config{Error: func(error) {}} // imports cannot be resolved, but constants do not need them
 	checked, _ := config.Check("abi", set, files, nil)
 	all := map[string]any{}
 	for _, name := range checked.Scope().Names() {
@@ -64,7 +64,8 @@ func TestConstantsFile(t *testing.T) {
 	}
 }
 
-// TestEveryConstantIsCompared: of some known constants, the file has the values that this package is compiled with.
+// TestEveryConstantIsCompared: for some known constants, the generated values are those that this package is compiled
+// with.
 func TestEveryConstantIsCompared(t *testing.T) {
 	all := constants(t)
 	for name, want := range map[string]any{

@@ -1,6 +1,7 @@
 package abi
 
-// Encoded is a list whose elements stay encoded, for rows whose list is mostly passed on. Its format is that of List.
+// Encoded is a list whose elements stay encoded. It is for rows whose list is usually copied and not read. Its format
+// is that of List.
 type Encoded[T any] struct {
 	count int
 	buf   []byte
@@ -9,7 +10,8 @@ type Encoded[T any] struct {
 // Len returns the number of elements.
 func (l *Encoded[T]) Len() int { return l.count }
 
-// Fields is the list in a message. When read, all elements are checked; they share memory with the reader's buffer.
+// Fields encodes or decodes the list in a message. When decoding, it checks all elements, which then share memory
+// with the reader's buffer.
 func (l *Encoded[T]) Fields(f *Fields, element func(*Fields, *T)) {
 	if f.r == nil {
 		f.w.Uint(uint64(l.count))
@@ -29,8 +31,8 @@ func (l *Encoded[T]) Fields(f *Fields, element func(*Fields, *T)) {
 	l.buf = f.r.until(r.Buf)
 }
 
-// Encoded are fields that stay encoded. Only when they are read, read is called, and must read them. They share memory with the
-// reader's buffer.
+// Encoded encodes or decodes fields that stay encoded. When decoding, it calls read, which must read these fields.
+// The result shares memory with the reader's buffer.
 func (f *Fields) Encoded(encoded *[]byte, read func()) {
 	if f.r == nil {
 		f.w.Buf = append(f.w.Buf, *encoded...)
@@ -41,7 +43,7 @@ func (f *Fields) Encoded(encoded *[]byte, read func()) {
 	*encoded = start.until(f.r.Buf)
 }
 
-// until reads the bytes up to a rest of the buffer.
+// until reads the bytes before rest, which is the end of the buffer.
 func (r *Reader) until(rest []byte) []byte {
 	n := max(0, len(r.Buf)-len(rest)) // the reader may have failed
 	v := r.Buf[:n:n]
@@ -49,7 +51,8 @@ func (r *Reader) until(rest []byte) []byte {
 	return v
 }
 
-// Append adds an element. If there are most already, it removes the first, whose place the added one takes.
+// Append adds an element. If the list already has most elements, it removes the first and calls takePlace with the
+// added and the removed one.
 func (l *Encoded[T]) Append(most int, added *T, element func(*Fields, *T), takePlace func(added, of *T)) {
 	if l.count == most {
 		r, first := Reader{Buf: l.buf}, new(T)
@@ -57,7 +60,7 @@ func (l *Encoded[T]) Append(most int, added *T, element func(*Fields, *T), takeP
 		takePlace(added, first)
 		l.buf, l.count = r.Buf, l.count-1
 	}
-	w := Writer{Buf: l.buf[:len(l.buf):len(l.buf)]} // the bytes after it are not the list's
+	w := Writer{Buf: l.buf[:len(l.buf):len(l.buf)]} // the bytes after it do not belong to the list
 	element(WriteTo(&w), added)
 	l.buf, l.count = w.Buf, l.count+1
 }

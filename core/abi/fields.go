@@ -1,7 +1,7 @@
 package abi
 
-// Fields visits the fields of a message or a stored row in order, and either writes or reads each. A type lists
-// its fields once, in a method that takes a *Fields, which serves both directions.
+// Fields visits the fields of a message or a stored row in order, and either writes or reads each. A type lists its
+// fields once, in a method that takes a *Fields and serves both directions.
 //
 //	func (g *Grant) fields(f *abi.Fields) {
 //		f.Uint(&g.Seq)
@@ -18,7 +18,8 @@ func WriteTo(w *Writer) *Fields { return &Fields{w: w} }
 // ReadFrom returns Fields that read from r. The caller checks r.End for errors.
 func ReadFrom(r *Reader) *Fields { return &Fields{r: r} }
 
-// Reading reports whether the fields are being read, for steps of one direction only, such as checking a format.
+// Reading reports whether the fields are being read. It is for steps that only one direction needs, such as checking
+// a format.
 func (f *Fields) Reading() bool { return f.r != nil }
 
 // Fail marks the input as malformed. It has no effect when writing.
@@ -31,14 +32,14 @@ func (f *Fields) Fail() {
 // More reports whether a reader has bytes left. It is false only at the end of a message from an older version.
 func (f *Fields) More() bool { return f.r == nil || len(f.r.Buf) > 0 }
 
-// Group is 1, and then come fields of which most messages have none; or 0 and they are skipped. used says which when
-// writing. It reports whether they follow.
+// Group writes or reads 1 before fields that most messages do not use, or 0 in their place. When writing, used
+// decides which. Group reports whether the fields follow.
 func (f *Fields) Group(used bool) bool {
 	f.Bool(&used)
 	return used
 }
 
-// Uint is a number.
+// Uint writes or reads a number.
 //
 //go:noinline
 func (f *Fields) Uint(p *uint64) {
@@ -49,7 +50,7 @@ func (f *Fields) Uint(p *uint64) {
 	}
 }
 
-// Int is a signed number.
+// Int writes or reads a signed number.
 //
 //go:noinline
 func (f *Fields) Int(p *int64) {
@@ -60,7 +61,7 @@ func (f *Fields) Int(p *int64) {
 	}
 }
 
-// Bool is 0 or 1.
+// Bool writes or reads 0 or 1.
 //
 //go:noinline
 func (f *Fields) Bool(p *bool) {
@@ -71,7 +72,7 @@ func (f *Fields) Bool(p *bool) {
 	}
 }
 
-// Bytes is a byte string. When read, it shares memory with the reader's buffer.
+// Bytes writes or reads a byte string. The bytes read share memory with the reader's buffer.
 //
 //go:noinline
 func (f *Fields) Bytes(p *[]byte) {
@@ -82,7 +83,7 @@ func (f *Fields) Bytes(p *[]byte) {
 	}
 }
 
-// String is a text.
+// String writes or reads a string.
 //
 //go:noinline
 func (f *Fields) String(p *string) {
@@ -93,7 +94,7 @@ func (f *Fields) String(p *string) {
 	}
 }
 
-// Header is a name and a value.
+// Header writes or reads a name and a value.
 func (f *Fields) Header(h *Header) {
 	f.String(&h.Name)
 	f.String(&h.Value)
@@ -122,7 +123,7 @@ func (f *Fields) Flags(flags ...*bool) {
 	}
 }
 
-// Enum is a number of a named type. Values above 255 are malformed.
+// Enum writes or reads a number of a named type. Values above 255 are malformed.
 func Enum[T ~uint8 | ~uint64](f *Fields, p *T) {
 	if f.r != nil {
 		*p = T(f.r.Byte())
@@ -131,7 +132,7 @@ func Enum[T ~uint8 | ~uint64](f *Fields, p *T) {
 	}
 }
 
-// List is the length of a list, followed by its elements.
+// List writes or reads the length of a list, followed by its elements.
 func List[T any](f *Fields, list *[]T, element func(*Fields, *T)) {
 	if f.r == nil {
 		f.w.Uint(uint64(len(*list)))

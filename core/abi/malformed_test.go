@@ -12,7 +12,7 @@ func TestTruncatedMessagesAreRejected(t *testing.T) {
 		data, _ := hex.DecodeString(v.Hex)
 		decode := decoders[v.Type]
 		for n := range data {
-			// Long padding is truncated near its edges and at some points between.
+			// Long padding is truncated near its edges and at some points in between.
 			if n > 600 && n < len(data)-600 && n%97 != 0 {
 				continue
 			}
@@ -134,8 +134,8 @@ func TestFixed(t *testing.T) {
 	}
 }
 
-// fuzzDecode checks that no input makes a decoder panic, and that accepted input is exactly what the encoder
-// writes.
+// fuzzDecode checks that no input makes a decoder panic, and that accepted input is identical to the encoder's
+// output.
 func fuzzDecode(f *testing.F, name string) {
 	for _, v := range vectors() {
 		if data, _ := hex.DecodeString(v.Hex); v.Type == name && len(data) < 1000 {
@@ -164,7 +164,7 @@ func FuzzDecodeConfigured(f *testing.F)   { fuzzDecode(f, "Configured") }
 func FuzzDecodeDelivery(f *testing.F)     { fuzzDecode(f, "Delivery") }
 func FuzzDecodePosted(f *testing.F)       { fuzzDecode(f, "Posted") }
 
-// TestPostedOp: other commands of a reducer are not decoded as Posted.
+// TestPostedOp: a reducer's other commands are not decoded as Posted.
 func TestPostedOp(t *testing.T) {
 	posted := Posted{ID: "1", Status: 200}
 	command := posted.Encode()

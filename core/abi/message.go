@@ -1,7 +1,7 @@
 package abi
 
-// EncodeFields encodes the fields of a command, reply or row; size is its approximate length in bytes. A command starts
-// with its op code. Replies and rows have none: op is 0.
+// EncodeFields encodes the fields of a command, reply or row. size is its approximate length in bytes. A command
+// starts with its op code. Replies and rows have none, so op is 0 for them.
 func EncodeFields(op uint64, size int, fields func(*Fields)) []byte {
 	w := Writer{Buf: make([]byte, 0, size)}
 	if op != 0 {

@@ -3,7 +3,7 @@ package abi
 // OutboxKey returns the key of the outbox row with a sequence number. Its fixed width keeps rows in order.
 func OutboxKey(seq uint64) string { return OutboxPrefix + Fixed(seq) }
 
-// Fixed formats a number below 2^48 as twelve hexadecimal digits, which sort like the numbers.
+// Fixed formats a number below 2^48 as twelve hexadecimal digits. The results sort like the numbers.
 func Fixed(v uint64) string {
 	var digits [12]byte
 	for i := len(digits) - 1; i >= 0; i-- {
@@ -13,7 +13,7 @@ func Fixed(v uint64) string {
 	return string(digits[:])
 }
 
-// Unfixed returns the inverse of Fixed.
+// Unfixed is the inverse of Fixed.
 func Unfixed(text string) uint64 {
 	var v uint64
 	for i := 0; i < len(text); i++ {

@@ -1,6 +1,6 @@
 package abi
 
-// Size estimates the length of the encoding, so that its buffer is allocated once.
+// Size estimates the length of the encoding so that its buffer is allocated only once.
 func (out *StepOutput) Size() int {
 	n := 80 + len(out.Shared) + len(out.Pinned) + len(out.State)
 	for i := range out.Actions {

@@ -15,7 +15,7 @@ var rewrite = flag.Bool("rewrite", false, "write testdata/abi/vectors.json")
 
 const vectorsFile = "../../testdata/abi/vectors.json"
 
-// vector is one value with its encoding. worker/gateway/test/abi.test.mjs reads the vectors too.
+// vector is one value with its encoding. worker/gateway/test/abi.test.mjs also reads the vectors.
 type vector struct {
 	Name  string `json:"name"`
 	Type  string `json:"type"`
@@ -25,7 +25,7 @@ type vector struct {
 
 type encoder interface{ Encode(*Writer) }
 
-// decoders are the decoders of all vector types.
+// decoders contains the decoders of all vector types.
 var decoders = map[string]func([]byte) (any, error){
 	"StepInput":    func(b []byte) (any, error) { v, err := DecodeStepInput(b); return v, err },
 	"StepOutput":   func(b []byte) (any, error) { v, err := DecodeStepOutput(b); return v, err },
@@ -51,7 +51,7 @@ func encode(v any) []byte {
 	return w.Buf
 }
 
-// plain returns a value in the form of the vectors file: Go's field names, embedded fields inlined, byte
+// plain returns a value in the format of the vectors file. It has Go's field names, inlined embedded fields, byte
 // strings in hexadecimal, and empty lists instead of null.
 func plain(v reflect.Value) any {
 	switch {
@@ -80,7 +80,7 @@ func plainFields(fields map[string]any, v reflect.Value) map[string]any {
 	return fields
 }
 
-// value is a value to encode as a vector, with a name.
+// value is a named value to encode as a vector.
 type value struct {
 	name string
 	v    any
@@ -151,7 +151,7 @@ func mustMarshal(v any) []byte {
 	return data
 }
 
-// actions returns one action of each kind, with all fields of the kind set.
+// actions returns one action of each kind, with all of the kind's fields set.
 func actions() []Action {
 	headers := []Header{{"content-type", "application/json"}, {"x-empty", ""}}
 	parts := []Part{{Data: []byte("before ")}, {Buffer: 2}, {Data: []byte(trickyText)}, {}}

@@ -1,6 +1,6 @@
-// Package api is the contract between the exchange and the API families that callers use: how each family's
-// requests are parsed, and how its responses, streams and errors are written. A family is one folder of core/api
-// with request.go, response.go, stream.go and errors.go, and a file for each format beside completions.
+// Package api is the contract between the exchange and the API families that callers use. It defines how each
+// family's requests are parsed, and how its responses, streams and errors are written. A family is a folder in
+// core/api with request.go, response.go, stream.go and errors.go, and a file for each format other than completions.
 package api
 
 import (
@@ -18,11 +18,11 @@ import (
 // Family is one API that callers use, such as OpenAI's chat completions.
 type Family struct {
 	Dialect chat.Dialect
-	// Members is the dialect of Parsed.Members: the family's own, except for the native family, whose members
-	// are written in OpenAI's dialect.
+	// Members is the dialect of Parsed.Members. It is the family's own dialect, except that the native family's
+	// fields are written in OpenAI's dialect.
 	Members chat.Dialect
-	// Parse reads a body: a JSON object that has passed jsontext.Check. It adds problems to the Parser; if there
-	// are any, the result must not be used.
+	// Parse reads a body, which is a JSON object that has passed jsontext.Check. It adds problems to the Parser. If
+	// there are any, the result must not be used.
 	Parse func(p *Parser, root gjson.Result) Parsed
 	// Answer appends a complete response.
 	Answer func(dst []byte, r *chat.Response, m *Meta) []byte
@@ -30,34 +30,34 @@ type Family struct {
 	// End covers, and nothing for DeltaError.
 	Stream func(dst []byte, s *State, d *chat.Delta, m *Meta) []byte
 	// End appends the end of a complete stream: finish reasons, usage and the family's end mark. whole is the
-	// complete response if NeedsWhole is set, else nil.
+	// complete response if NeedsWhole is set, and otherwise nil.
 	End        func(dst []byte, s *State, whole *chat.Response, m *Meta) []byte
 	NeedsWhole bool
 	// StreamError appends the error that ends an incomplete stream. No end mark follows.
 	StreamError func(dst []byte, s *State, e *Error, m *Meta) []byte
 	// Error appends the body of an error response.
 	Error func(dst []byte, e *Error) []byte
-	// Models is the format of GET /v1/models; nil if the family has none.
+	// Models is the format of GET /v1/models. It is nil if the family has none.
 	Models *ModelList
 }
 
 // Parsed is the result of Family.Parse.
 type Parsed struct {
 	Request chat.Request
-	// Members are the body's members in the dialect Family.Members, comma-separated, without the members that
-	// wire.Family.Direct writes. They are copied member by member, and each value keeps its spelling.
+	// Members contains the body's fields in the dialect Family.Members, comma-separated, without the fields that
+	// wire.Family.Direct writes. They are copied one by one, and each value keeps its JSON spelling.
 	Members []byte
-	// PromptTokens is an estimate; 0 means that the exchange makes one from Request.
+	// PromptTokens is an estimate. If it is 0, the exchange makes an estimate from Request.
 	PromptTokens uint64
-	// Defaulted are parameters that the request omits and the family sets by default.
+	// Defaulted contains the parameters that the request omits and the family sets by default.
 	Defaulted chat.Params
-	// Aliases are the functions that stand for the request's tools.
+	// Aliases are the functions that replace the request's tools.
 	Aliases chat.Aliases
-	// Unknown are members that are not forwarded.
+	// Unknown contains fields that are not forwarded.
 	Unknown []chat.Member
 }
 
-// Meta is the part of a response that Postern adds to the model's output.
+// Meta contains the data that Postern adds to the model's output in a response.
 type Meta struct {
 	RequestID    string
 	Model        string // catalog name
@@ -70,7 +70,7 @@ type Meta struct {
 	Aliases      chat.Aliases
 	Attempts     uint64 // calls of providers
 	LatencyMs    uint64 // since the request arrived
-	Governor     string // the Governor's decisions, a JSON object; empty: it is not enabled
+	Governor     string // the Governor's decisions as a JSON object; empty: it is not enabled
 }
 
 // maxDetails is the maximum number of problems in one error.
@@ -79,29 +79,31 @@ const maxDetails = 20
 // Parser collects the problems of a request.
 type Parser struct {
 	Details []fault.Detail
-	// Skim asks only for the parts that the exchange keeps: Request.Messages may be missing if
+	// Skim asks only for the parts that the exchange keeps. Request.Messages may then be missing if
 	// Parsed.PromptTokens is set.
 	Skim bool
-	// Strict rejects members that the native family would ignore.
+	// Strict rejects fields that the native family would otherwise ignore.
 	Strict bool
-	// Native asks for the tools under their own names: the target has the request's dialect.
+	// Native asks for tools under their own names, because the target has the request's dialect.
 	Native bool
-	// Foreign is the first part that only targets of the request's own dialect support. Its message is the
-	// start of one: is "video".
+	// Foreign describes the first part that only targets with the request's own dialect support. Its message is only
+	// the start of a sentence, such as: is "video".
 	Foreign fault.Detail
-	// Own is the same for a provider tool, or an item of one.
+	// Own is the same for a provider tool, or for an item that belongs to one.
 	Own fault.Detail
-	// Catalog has the members that are forwarded and the prices of provider tools. Without it, all members are.
+	// Catalog has the fields that are forwarded and the prices of provider tools. If it is nil, all fields are
+	// forwarded.
 	Catalog  *config.Config
 	elements int
 	terms    string
 	uses     []chat.ToolUse
 }
 
-// maxElements bounds the messages, parts and tools of a request: each takes more memory than its JSON.
+// maxElements limits the number of messages, parts and tools in a request, because each takes more memory than its
+// JSON.
 const maxElements = 20_000
 
-// Body returns a request's body if it is a JSON object. Otherwise it adds the problem, and ok is false.
+// Body returns a request's body if it is a JSON object. Otherwise, it adds a problem, and ok is false.
 func (p *Parser) Body(body []byte) (root gjson.Result, ok bool) {
 	if found := jsontext.Examine(body); found.Problem != jsontext.OK {
 		message := found.Message(Quote)
@@ -144,8 +146,8 @@ func (p *Parser) WrongType(field, want string, v gjson.Result) {
 	p.Wrong(field, "must be "+want+", got "+typeName(v))
 }
 
-// WrongValue adds a problem with the value of a parameter, and repeats the value as Quote does: "must be text or
-// json, got \"xml\"".
+// WrongValue adds a problem with a parameter's value. It repeats the value as Quote does: "must be text or json, got
+// \"xml\"".
 func (p *Parser) WrongValue(field, want string, v gjson.Result) {
 	switch v.Type {
 	case gjson.Number:
@@ -179,13 +181,13 @@ func typeName(v gjson.Result) string {
 }
 
 const (
-	maxQuotedBytes = 48 // of a value that an error message repeats
+	maxQuotedBytes = 48 // the maximum length of a value that an error message repeats
 	minSecretBytes = 20 // API keys are longer
 	maxWordBytes   = 12 // model names have shorter words, API keys longer ones
 )
 
-// Quote returns a value for an error message: in quotes, or only its size if it is long or could be an API key
-// that was sent in the wrong place.
+// Quote returns a value for an error message. It returns the value in quotes, or only its size if it is long or could
+// be an API key sent in the wrong place.
 func Quote(text string) string {
 	if Hides(text) {
 		return "a string of " + strconv.Itoa(len(text)) + " bytes"
@@ -193,7 +195,7 @@ func Quote(text string) string {
 	return `"` + text + `"`
 }
 
-// Name returns a member's name for an error's field, or its size if Quote hides it.
+// Name returns a field's name for use in an error, or its size if Quote hides it.
 func Name(text string) string {
 	if Hides(text) {
 		return Quote(text)
@@ -206,8 +208,8 @@ func Hides(text string) bool {
 	return len(text) > maxQuotedBytes || len(text) > minSecretBytes && likeSecret(text)
 }
 
-// Subject returns the start of a message about a field's value: the value as Quote returns it and a space, or "" if Quote
-// hides it.
+// Subject returns the start of a message about a field's value. It consists of the value as Quote returns it and a
+// space. If Quote hides the value, it is "".
 func Subject(text string) string {
 	if Hides(text) {
 		return ""
@@ -226,14 +228,14 @@ func likeSecret(text string) bool {
 	return word >= maxWordBytes || text[:2] == "sk" || text[:2] == "pk"
 }
 
-// NoteForeign records a part for Foreign: kind is the value of field.
+// NoteForeign records a part for Foreign. kind is the value of field.
 func (p *Parser) NoteForeign(field string, kind gjson.Result) {
 	if p.Foreign.Field == "" {
 		p.Foreign = fault.Detail{Field: field, Message: "is " + Quote(kind.String())}
 	}
 }
 
-// ForeignPart is chat.ForeignPart, without a type that Quote hides.
+// ForeignPart is like chat.ForeignPart, but leaves out a type that Quote hides.
 func ForeignPart(member string, kind gjson.Result) chat.Part {
 	name := kind.String()
 	if Hides(name) {
@@ -242,14 +244,14 @@ func ForeignPart(member string, kind gjson.Result) chat.Part {
 	return chat.ForeignPart(member, name)
 }
 
-// NoteOwn records a provider tool, or an item of one, for Own.
+// NoteOwn records a provider tool, or an item that belongs to one, for Own.
 func (p *Parser) NoteOwn(field string, kind gjson.Result) {
 	if p.Own.Field == "" {
 		p.Own = fault.Detail{Field: field, Message: "is " + Quote(kind.String())}
 	}
 }
 
-// Flatten is chat.Request.Flatten, unless the target has the request's dialect.
+// Flatten calls chat.Request.Flatten, unless the target has the request's dialect.
 func (p *Parser) Flatten(r *chat.Request) chat.Aliases {
 	if p.Native {
 		return ""
@@ -280,7 +282,7 @@ func (p *Parser) Text(field string, v gjson.Result) jsontext.Escaped {
 	return jsontext.Inside(v.Raw)
 }
 
-// Number returns a number between least and most as it is spelled in the request. null counts as omitted.
+// Number returns a number between least and most, spelled as in the request. null counts as omitted.
 func (p *Parser) Number(field string, v gjson.Result, least, most float64) string {
 	if v.Type == gjson.Null {
 		return ""
@@ -292,7 +294,7 @@ func (p *Parser) Number(field string, v gjson.Result, least, most float64) strin
 	return v.Raw
 }
 
-// Seed returns an integer as it is spelled in the request. null counts as omitted.
+// Seed returns an integer, spelled as in the request. null counts as omitted.
 func (p *Parser) Seed(field string, v gjson.Result) string {
 	const most = 9e18
 	if v.Type == gjson.Null {
@@ -347,7 +349,7 @@ func (p *Parser) Object(field string, v gjson.Result) string {
 	return v.Raw
 }
 
-// Model returns the requested model: a catalog name, provider/model or a tier.
+// Model returns the requested model, which is a catalog name, provider/model or a tier.
 func (p *Parser) Model(v gjson.Result) string {
 	if v.Type != gjson.String || v.Str == "" || len(v.Str) > 200 {
 		p.WrongValue("model", "a string of 1 to 200 bytes", v)
@@ -356,10 +358,10 @@ func (p *Parser) Model(v gjson.Result) string {
 	return v.Str
 }
 
-// MaxTokens is the largest max-tokens value that a request may set.
+// MaxTokens is the largest value of max tokens that a request may set.
 const MaxTokens = 10_000_000
 
-// AppendMember appends a member of the body to dst, after a comma if dst is not empty.
+// AppendMember appends a field of the body to dst, after a comma if dst is not empty.
 func AppendMember(dst []byte, key, value gjson.Result) []byte {
 	if len(dst) > 0 {
 		dst = append(dst, ',')

@@ -8,16 +8,17 @@ import (
 	"github.com/postern-ai/postern/core/fault"
 )
 
-const maxUnknownBetas = 16 // values in Dropped and Details
+const maxUnknownBetas = 16 // limits the values in Dropped and Details
 
-// Betas are the values of a header that switches on features: anthropic-beta or openai-beta.
+// Betas contains the values of a header that enables features: anthropic-beta or openai-beta.
 type Betas struct {
 	Known   string         // comma-separated
 	Dropped string         // the unknown values, each as anthropic-beta:VALUE, comma-separated
 	Details []fault.Detail // about the unknown values
 }
 
-// ReadBetas reads the printable value of such a header. The catalog lists the known values: others may switch on what has no price.
+// ReadBetas reads the printable value of such a header. The catalog lists the known values, because others may enable
+// features that have no price.
 //
 //go:noinline
 func ReadBetas(cfg *config.Config, header, text string) (b Betas) {
@@ -47,13 +48,14 @@ func appendWord(list, word string) string {
 	return list + word
 }
 
-// betaName returns a value of the header without its date: context-1m-2025-08-07, oauth-2025-04-20, claude-code-20250219.
+// betaName returns a header value without its date. Examples of values are context-1m-2025-08-07, oauth-2025-04-20
+// and claude-code-20250219.
 func betaName(value string) string {
 	end := len(value)
 	for end > 0 && (value[end-1] == '-' || value[end-1] >= '0' && value[end-1] <= '9') {
 		end--
 	}
-	// The name itself may end with a number, as in max-tokens-3-5-sonnet; a date starts with -20.
+	// The name itself may contain numbers, but only a date starts with -20.
 	for at := end; at+3 <= len(value); at++ {
 		if value[at:at+3] == "-20" {
 			return value[:at]

@@ -10,15 +10,15 @@ type Error struct {
 	fault.Fault
 	RequestID string
 	Details   []fault.Detail
-	// Message is the provider's message if callers may read it, else empty.
+	// Message is the provider's message if callers may read it, and otherwise empty.
 	Message jsontext.Escaped
-	// Findings of the Governor, a JSON array; empty: none.
+	// Findings are the Governor's findings as a JSON array. It is empty if there are none.
 	Findings string
-	// Limit is the limit or budget that has refused the request; nil: none.
+	// Limit is the limit or budget because of which the request was refused. It is nil if there is none.
 	Limit *Limit
 }
 
-// Fields of details that are not a part of the request.
+// Fields in details that are not part of the request.
 const (
 	BodyField        = "body" // the whole of it
 	ProviderField    = "provider"
@@ -40,7 +40,7 @@ func (e *Error) Param() string {
 	}
 }
 
-// WriteFindings writes the member "findings", if there are any.
+// WriteFindings writes the field "findings" if there are any.
 func (e *Error) WriteFindings(b *jsontext.Builder) {
 	if e.Findings != "" {
 		b.Key("findings")
@@ -48,10 +48,10 @@ func (e *Error) WriteFindings(b *jsontext.Builder) {
 	}
 }
 
-// Summary returns one text for families whose errors have a single message: the provider's message, else the
-// first detail, else the table's text. Of a spent limit, it starts with words on which Pi and Qwen Code stop instead of trying
-// again. Sources: the retries of github.com/earendil-works/pi, isQuotaExhaustedError of github.com/QwenLM/qwen-code, read in
-// November 2026.
+// Summary returns one message for families whose errors have a single message. It is the provider's message,
+// otherwise the first detail, and otherwise the table's text. For a spent limit, it starts with words that make Pi
+// and Qwen Code stop instead of retrying. Sources: the retries of github.com/earendil-works/pi, isQuotaExhaustedError
+// of github.com/QwenLM/qwen-code, read in November 2026.
 func (e *Error) Summary() jsontext.Escaped {
 	switch {
 	case e.Message != "":

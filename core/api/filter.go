@@ -10,7 +10,7 @@ import (
 	"github.com/postern-ai/postern/core/jsonvalue"
 )
 
-// filtered are the members, in any dialect, that hold nothing but a parameter.
+// filtered lists the fields, in any dialect, that contain only a parameter.
 var filtered = [...]struct {
 	param chat.Params
 	names string // each between spaces
@@ -27,7 +27,7 @@ var filtered = [...]struct {
 	{chat.ParamUser, " user "},
 }
 
-// filteredResponses are those of Responses requests.
+// filteredResponses lists more such fields for Responses requests.
 var filteredResponses = [...]struct {
 	param chat.Params
 	names string
@@ -55,8 +55,8 @@ func Filters(d chat.Dialect, missing chat.Params) bool {
 	return missing == 0
 }
 
-// Filter returns the members of a body without parameters that the target does not support. All others keep their spelling, so that nothing else is
-// lost that only the body's dialect has.
+// Filter returns the fields of a body without parameters that the target does not support. All other fields keep
+// their spelling, so that nothing else that only the body's dialect has is lost.
 func Filter(d chat.Dialect, members []byte, missing chat.Params) (out []byte) {
 	gjson.Parse("{" + string(members) + "}").ForEach(func(key, v gjson.Result) bool {
 		name, drop := " "+key.Str+" ", false
@@ -83,7 +83,7 @@ func Filter(d chat.Dialect, members []byte, missing chat.Params) (out []byte) {
 	return out
 }
 
-// withoutFormat returns the member text of a Responses request without a format that the target does not support.
+// withoutFormat returns the text field of a Responses request without a format that the target does not support.
 func withoutFormat(v gjson.Result, missing chat.Params) string {
 	format := ""
 	switch jsonvalue.String(v.Raw, "format.type") {
@@ -115,8 +115,9 @@ func withoutFormat(v gjson.Result, missing chat.Params) string {
 	return "{" + string(out) + "}"
 }
 
-// withoutParts returns the items of a Responses request without images and files that the target lacks, and without reasoning: all of it, or
-// what another provider than OpenAI has signed, which OpenAI rejects.
+// withoutParts returns the items of a Responses request without images and files that the target does not support. It
+// also leaves out reasoning. This is either all of it, or only that signed by providers other than OpenAI, which
+// OpenAI rejects.
 func withoutParts(v gjson.Result, missing chat.Params) string {
 	if missing&(chat.ParamThinking|chat.ParamAlienThinking|chat.Content) == 0 || !v.IsArray() {
 		return v.Raw
@@ -136,7 +137,7 @@ func withoutParts(v gjson.Result, missing chat.Params) string {
 	return string(append(out, ']'))
 }
 
-// withoutContent returns an item with a text in place of each part that the target lacks.
+// withoutContent returns an item with a note in place of each part that the target does not support.
 func withoutContent(item gjson.Result, missing chat.Params) string {
 	if missing&chat.Content == 0 || !item.IsObject() {
 		return item.Raw

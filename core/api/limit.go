@@ -6,25 +6,25 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// Limit is the limit or the budget that has refused a request. All error bodies have it as the members "limit", "resetsAt" and
-// "raisedBy", and its sentence as a detail.
+// Limit is the limit or budget because of which a request was refused. All error bodies describe it in the fields
+// "limit", "resetsAt" and "raisedBy", and in the sentence of a detail.
 type Limit struct {
-	Name string // of the limit: requests_per_second, requests_per_day, tokens_per_minute, concurrent_requests or budget_per_CYCLE
+	Name string // requests_per_second, requests_per_day, tokens_per_minute, concurrent_requests or budget_per_CYCLE
 	Of   string // whose limit it is: key or project
 	Unit string // requests, tokens or dollars
-	// Amount, Used and Needed are JSON numbers: the limit, the used part, and the reservation of the request. They are empty if they
-	// are unknown, or if they are none of the caller's business.
+	// Amount, Used and Needed are JSON numbers: the limit, the used part, and the reservation of the request. They
+	// are empty if they are unknown, or if the caller must not see them.
 	Amount, Used, Needed string
-	ResetMs              uint64 // when it resets, in Unix milliseconds; 0: not by time
+	ResetMs              uint64 // when it resets, in Unix milliseconds; 0: at no set time
 	RaisedBy             string // who can raise it
-	Spent                bool   // it stays used up until a day or period ends: a retry fails too
+	Spent                bool   // it stays used up until a day or period ends, so a retry fails too
 	Detail               fault.Detail
 }
 
 // Spent reports whether the error is about a limit that stays used up until a day or period ends.
 func (e *Error) Spent() bool { return e.Limit != nil && e.Limit.Spent }
 
-// WriteLimit writes the members of the limit, if there is one.
+// WriteLimit writes the fields of the limit, if there is one.
 //
 //go:noinline
 func (e *Error) WriteLimit(b *jsontext.Builder) {

@@ -8,12 +8,12 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// StoreNothing is the remedy for requests that need a stored response.
+// StoreNothing tells callers what to do if a request needs a stored response.
 const StoreNothing = "send store: false and the whole conversation in input"
 
-// Members calls f for each member of an object that has passed jsontext.Check, until f returns false. raw is the value as it is
-// spelled. gjson's ForEach also decodes every string with escapes; for a long conversation, that copy takes longer than everything
-// else that the request needs.
+// Members calls f for each field of an object that has passed jsontext.Check, until f returns false. raw is the value
+// as spelled in the object. gjson's ForEach would also decode every string with escapes. For a long conversation,
+// that takes longer than everything else that the request needs.
 func Members(object gjson.Result, f func(key, raw string) bool) {
 	for c := jsontext.Open(object.Raw); ; {
 		name, value, ok := c.Member()
@@ -30,10 +30,10 @@ func Members(object gjson.Result, f func(key, raw string) bool) {
 	}
 }
 
-// maxDecodedBytes is longer than any text that has a meaning of its own.
+// maxDecodedBytes is longer than any string with a fixed meaning, such as a role.
 const maxDecodedBytes = 64
 
-// Undecoded is gjson.Parse for a checked value whose text is used as it is spelled: Str is empty if the text is long.
+// Undecoded is like gjson.Parse, for a checked value whose JSON spelling is used. Str is empty if the string is long.
 func Undecoded(raw string) gjson.Result {
 	if len(raw) > maxDecodedBytes && raw[0] == '"' {
 		return gjson.Result{Type: gjson.String, Raw: raw}

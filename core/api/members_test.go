@@ -45,7 +45,7 @@ func FuzzMembers(f *testing.F) {
 	})
 }
 
-// TestMembersStop ends an iteration early.
+// TestMembersStop stops an iteration early.
 func TestMembersStop(t *testing.T) {
 	calls := 0
 	api.Members(gjson.Parse(`{"a":1,"b":2}`), func(string, string) bool { calls++; return false })

@@ -1,6 +1,6 @@
 package api
 
-// Listed is an entry of the list of models: a model or a tier.
+// Listed is an entry in the list of models, which is a model or a tier.
 type Listed struct {
 	Name    string
 	OwnedBy string // the provider's name, or postern for a tier
@@ -13,7 +13,7 @@ type ModelList struct {
 	Entry func(dst []byte, m *Listed) []byte
 }
 
-// The creation date of every model, because the formats require one and the catalog has none.
+// The creation date of every model. The formats require one, and the catalog has none.
 const (
 	ModelsCreated     = "2026-01-01T00:00:00Z"
 	ModelsCreatedUnix = 1767225600 // the same in seconds

@@ -9,9 +9,10 @@ import (
 	"github.com/postern-ai/postern/core/jsonvalue"
 )
 
-// clientTools are the tools of Anthropic's API that the caller runs, and whose input the model knows. Other models get functions of that input
-// under the same names, so a call needs no way back. The computer tools are not among them: other models are not trained to use them.
-// Source: Anthropic's "Bash tool", "Text editor tool" and "Memory tool" (platform.claude.com/docs/en/agents-and-tools/tool-use), as of 2026-11.
+// clientTools are the tools in Anthropic's API that the caller runs and that Anthropic's models have been trained to
+// use. Other models get functions with the same names and inputs, so their calls need no translation. The computer
+// tools are not included, because other models are not trained to use them. Source: Anthropic's "Bash tool", "Text
+// editor tool" and "Memory tool" (platform.claude.com/docs/en/agents-and-tools/tool-use), as of 2026-11.
 var clientTools = [...]struct{ kind, description, schema string }{
 	{
 		"bash", "Runs a command in a bash session that persists on the user's machine.",
@@ -33,7 +34,7 @@ var clientTools = [...]struct{ kind, description, schema string }{
 	},
 }
 
-// clientTool makes a tool of a type of Anthropic's own a function, if the caller runs it.
+// clientTool turns one of Anthropic's tool types into a function if the caller runs it.
 func clientTool(t *chat.Tool, v gjson.Result, kind string) bool {
 	for i := range clientTools {
 		if c := &clientTools[i]; c.kind == kind {
@@ -45,10 +46,11 @@ func clientTool(t *chat.Tool, v gjson.Result, kind string) bool {
 	return false
 }
 
-// ownBlock returns the part for a block of a provider tool, or of a kind that a conversation does without; ok is false for content of the user.
+// ownBlock returns the part for a block of a provider tool, or for a block of a kind that a conversation can do
+// without. ok is false for other content from the user.
 func ownBlock(v gjson.Result, role chat.Role) (p chat.Part, ok bool) {
 	switch kind := jsonvalue.Get(v.Raw, "type"); {
-	case kind.Str == "tool_reference": // a tool that a search found: all tools are declared
+	case kind.Str == "tool_reference": // a tool that a tool search found; its name is enough, because all tools are declared
 		return chat.Part{Kind: chat.Text, Text: jsontext.Inside(jsonvalue.Get(v.Raw, "tool_name").Raw)}, true
 	case kind.Str == "search_result":
 		p = chat.Part{Kind: chat.Text, Text: jsontext.Inside(jsonvalue.Get(v.Raw, "title").Raw) + `\n` + jsontext.Inside(jsonvalue.Get(v.Raw, "source").Raw)}

@@ -5,8 +5,8 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// Error appends {"type":"error","error":{"type","message"},"request_id"}; the error also has the Governor's findings
-// and the members of the limit, if any.
+// Error appends {"type":"error","error":{"type","message"},"request_id"}. The error object also has the Governor's
+// findings and the fields of the limit, if there are any.
 func Error(dst []byte, e *api.Error) []byte {
 	b := jsontext.Builder{B: dst}
 	b.B = append(b.B, `{"type":"error","error":{"type":"`...)
@@ -14,7 +14,7 @@ func Error(dst []byte, e *api.Error) []byte {
 	b.Key("message")
 	b.Text(e.Summary())
 	if len(e.Details) > 0 && e.Details[0].Field == "thread" {
-		b.Member("details", `{"error_code":"thread_unsupported_request"}`) // the SDK then continues without threads
+		b.Member("details", `{"error_code":"thread_unsupported_request"}`) // makes the SDK continue without threads
 	}
 	e.WriteFindings(&b)
 	e.WriteLimit(&b)

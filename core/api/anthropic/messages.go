@@ -56,7 +56,8 @@ func (r *reader) message(at place, v gjson.Result) {
 	r.out.Request.Messages = append(r.out.Request.Messages, m)
 }
 
-// content reads a string or an array of blocks: of a message, of the system prompt or of a tool result.
+// content reads the content of a message, of the system prompt or of a tool result, which is a string or an array of
+// blocks.
 func (r *reader) content(at place, v gjson.Result, role chat.Role) []chat.Part {
 	if v.Type == gjson.String {
 		return []chat.Part{{Kind: chat.Text, Text: jsontext.Inside(v.Raw)}}
@@ -105,7 +106,7 @@ func (r *reader) foreign(at place, v gjson.Result, role chat.Role) chat.Part {
 	return api.ForeignPart("messages", jsonvalue.Get(v.Raw, "type"))
 }
 
-// noteForeign notes what only Anthropic's API has.
+// noteForeign notes content that only Anthropic's API has.
 func (r *reader) noteForeign(at place, v gjson.Result) {
 	kind := jsonvalue.Get(v.Raw, "type")
 	if source := jsonvalue.Get(v.Raw, "source.type"); source.Exists() && (kind.Str == "image" || kind.Str == "document") {
@@ -115,7 +116,7 @@ func (r *reader) noteForeign(at place, v gjson.Result) {
 	r.NoteForeign(at.name(".type"), kind)
 }
 
-// fields are the members of all block types. A block has those of its type.
+// fields contains the fields of all block types. A block has only the fields of its type.
 type fields struct {
 	kind, text, source, title, cache, id, name, input, result, content, failed, thinking, signature, data gjson.Result
 }
@@ -195,7 +196,7 @@ func (r *reader) block(at place, v gjson.Result, role chat.Role) (p chat.Part) {
 	return p
 }
 
-// allowed reports whether a block of type kind may appear at a place, and adds a problem if not.
+// allowed reports whether a block of type kind may appear at a place. If not, it adds a problem.
 func (r *reader) allowed(at place, kind string, role chat.Role) bool {
 	problem := ""
 	switch kind {

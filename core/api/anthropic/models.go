@@ -5,7 +5,7 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// models is the list of models. Source: "List Models" in the API reference.
+// models is the format of model lists. Source: "List Models" in the API reference.
 var models = api.ModelList{Start: `{"data":[`, End: `],"has_more":false,"first_id":null,"last_id":null}`, Entry: modelEntry}
 
 func modelEntry(dst []byte, m *api.Listed) []byte {

@@ -1,6 +1,6 @@
-// Package anthropic is Anthropic's Messages API for callers: POST /v1/messages.
-// Source: Anthropic's API reference, "Create a Message", "Streaming messages" and "Errors"
-// (platform.claude.com/docs/en/api), and the types of its TypeScript SDK, @anthropic-ai/sdk 1.11.
+// Package anthropic implements Anthropic's Messages API for callers: POST /v1/messages. Source: Anthropic's API
+// reference, "Create a Message", "Streaming messages" and "Errors" (platform.claude.com/docs/en/api), and the types
+// of its TypeScript SDK, @anthropic-ai/sdk 1.11.
 package anthropic
 
 import (
@@ -29,8 +29,8 @@ type reader struct {
 	system chat.Message
 }
 
-// Parse reads a body. Unknown blocks, tools and members are not errors, because the API gains new ones often.
-// Request has them as Foreign parts, Raw tools and Extra; Members has them unchanged.
+// Parse reads a body. Unknown blocks, tools and fields are not errors, because the API often gains new ones. Request
+// has them as Foreign parts, Raw tools and Extra. Members has them unchanged.
 func Parse(p *api.Parser, root gjson.Result) api.Parsed {
 	r := parse(p, root)
 	if r.out.Request.MaxTokens == 0 && !jsonvalue.Get(root.Raw, "max_tokens").Exists() {
@@ -39,7 +39,7 @@ func Parse(p *api.Parser, root gjson.Result) api.Parsed {
 	return r.out
 }
 
-// ParseCount reads a body of POST /v1/messages/count_tokens, where max_tokens is not required.
+// ParseCount reads the body of POST /v1/messages/count_tokens, where max_tokens is not required.
 func ParseCount(p *api.Parser, root gjson.Result) api.Parsed { return parse(p, root).out }
 
 func parse(p *api.Parser, root gjson.Result) *reader {
@@ -83,8 +83,8 @@ func parse(p *api.Parser, root gjson.Result) *reader {
 	return r
 }
 
-// maxTokens reads max_tokens, which is required: null is rejected. 0, which asks Anthropic's API only to fill its prompt
-// cache, is rejected too.
+// maxTokens reads max_tokens, which is required, so null is rejected. 0 is also rejected. It would ask Anthropic's
+// API only to fill its prompt cache.
 func (r *reader) maxTokens(v gjson.Result) {
 	if v.Type == gjson.Null {
 		r.Wrong("max_tokens", "is required")
@@ -131,7 +131,7 @@ func (r *reader) member(name string, v gjson.Result) {
 	}
 }
 
-// priced notes what an extra member changes about the price.
+// priced notes how an extra field affects the price.
 func (r *reader) priced(name string, v gjson.Result) {
 	q := &r.out.Request
 	switch name {
@@ -176,8 +176,8 @@ func (r *reader) metadata(v gjson.Result) {
 	}
 }
 
-// tools reads functions. A tool of any other type is a provider tool, kept as Raw. The result is the list to forward: a tool whose
-// calls cost has a limit.
+// tools reads functions. A tool of any other type is a provider tool and is kept as Raw. It returns the list to
+// forward, in which every tool with billed calls has a limit.
 func (r *reader) tools(v gjson.Result) string {
 	if v.Type == gjson.Null {
 		return v.Raw
@@ -207,7 +207,7 @@ func (r *reader) tools(v gjson.Result) string {
 	return string(append(list, ']'))
 }
 
-// provided records a provider tool and returns it with a limit of its calls.
+// provided records a provider tool and returns it with a limit on its calls.
 func (r *reader) provided(i int, v gjson.Result, kind string) string {
 	entry, impose := r.Use(wire, api.At("tools", i, ".max_uses"), chat.ToolName(kind), jsonvalue.Get(v.Raw, "max_uses"))
 	if impose {
@@ -216,8 +216,8 @@ func (r *reader) provided(i int, v gjson.Result, kind string) string {
 	return v.Raw
 }
 
-// declared records a provider tool that a block of the conversation declares. The block is forwarded unchanged, so a tool whose
-// calls cost must have a limit.
+// declared records a provider tool that a block in the conversation declares. The block is forwarded unchanged, so a
+// tool with billed calls must already have a limit.
 func (r *reader) declared(field string, v gjson.Result) {
 	if kind := jsonvalue.String(v.Raw, "type"); kind != "" && kind != "custom" {
 		if entry, missing := r.Use(wire, field, chat.ToolName(kind), jsonvalue.Get(v.Raw, "max_uses")); missing {
@@ -226,7 +226,7 @@ func (r *reader) declared(field string, v gjson.Result) {
 	}
 }
 
-// wire is the wire of providers that serve this API.
+// wire is the wire format of providers that serve this API.
 const wire = "anthropic"
 
 func (r *reader) tool(i int, v gjson.Result) (t chat.Tool) {
@@ -287,7 +287,7 @@ func (r *reader) toolChoice(v gjson.Result) {
 }
 
 // thinking reads {"type":"enabled","budget_tokens"}, {"type":"adaptive"} or {"type":"disabled"}, and display
-// (summarized or omitted). Other types are passed on as an extra member.
+// (summarized or omitted). Other types are passed on as an extra field.
 func (r *reader) thinking(v gjson.Result) {
 	if r.Object("thinking", v) == "" {
 		return
@@ -331,12 +331,12 @@ func (r *reader) outputConfig(v gjson.Result) {
 	r.out.Request.Format = chat.Format{Kind: chat.FormatSchema, Schema: schema.Raw}
 }
 
-// inSystem is place.message for the system prompt.
+// inSystem is the value of place.message for the system prompt.
 const inSystem = -1
 
-// place is the position of a block, for error messages: the indexes of its message, of the block, and of the
-// inner block of a tool result. block and inner are -1 where they do not apply. The name is built only for an
-// error.
+// place is the position of a block, for error messages. It contains the indexes of the message, of the block, and of
+// the inner block in a tool result. block and inner are -1 where they do not apply. The block's name is built only if
+// there is an error.
 type place struct{ message, block, inner int }
 
 func (at place) name(rest string) string {

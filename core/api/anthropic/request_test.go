@@ -71,7 +71,8 @@ func same(t *testing.T, got, want string) {
 	}
 }
 
-// A parsed body reaches the provider unchanged, translated through chat.Request and sent directly.
+// A parsed body reaches the provider unchanged, both when it is translated through chat.Request and when it is sent
+// directly.
 func TestRequestRoundTrip(t *testing.T) {
 	parsed, wrong := parse(t, full)
 	if len(wrong) > 0 {
@@ -220,8 +221,8 @@ func TestInvalidModelAndMaxTokens(t *testing.T) {
 	}
 }
 
-// Each value of the example is replaced by values of other types: the parser never panics, and an accepted
-// request translates to valid JSON.
+// Each value in the example is replaced with values of other types. The parser never panics, and an accepted request
+// translates to valid JSON.
 func TestHostileShapes(t *testing.T) {
 	var walk func(v gjson.Result)
 	walk = func(v gjson.Result) {

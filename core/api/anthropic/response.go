@@ -12,7 +12,7 @@ import (
 //
 //	{"id","type":"message","role":"assistant","model","content":[…],"stop_reason","stop_sequence","usage"}
 //
-// The API has one choice; further choices are dropped.
+// The API has only one choice, so further choices are dropped.
 func Answer(dst []byte, r *chat.Response, m *api.Meta) []byte {
 	b := jsontext.Builder{B: dst}
 	b.Open('{')
@@ -47,8 +47,8 @@ func holds(parts []chat.Part, kind chat.PartKind) bool {
 	return false
 }
 
-// messageHead writes the first members of a message. An ID that does not look like Anthropic's is replaced by one with
-// the request ID.
+// messageHead writes the first fields of a message. An ID that does not look like Anthropic's is replaced with one
+// that contains the request ID.
 func messageHead(b *jsontext.Builder, id jsontext.Escaped, m *api.Meta) {
 	b.Key("id")
 	if strings.HasPrefix(string(id), "msg_") {
@@ -95,8 +95,8 @@ func redacted(b *jsontext.Builder, data jsontext.Escaped) {
 	b.Close('}')
 }
 
-// toolUse writes the members of a tool call. Arguments that are not a JSON object, such as those of a broken
-// stream, are passed as a string in the member _invalid.
+// toolUse writes the fields of a tool call. Arguments that are not a JSON object, for example because a stream broke
+// off, are passed as a string in the field _invalid.
 func toolUse(b *jsontext.Builder, id, name jsontext.Escaped, args string) {
 	b.Member("type", `"tool_use"`)
 	b.Key("id")
@@ -141,8 +141,8 @@ func ending(b *jsontext.Builder, reason string, sequence jsontext.Escaped) {
 }
 
 // usage writes the usage object. input_tokens excludes tokens read from or written to the prompt cache. The split of
-// cache writes by lifetime is always part of complete messages and message_start; at the end of a stream only if there
-// are 1-hour writes.
+// cache writes by lifetime is always part of complete messages and message_start. At the end of a stream, it is
+// included only if there are 1-hour writes.
 func usage(b *jsontext.Builder, u *chat.Usage, whole bool) {
 	written := u.CacheWrite + u.CacheWrite1h
 	b.Open('{')

@@ -80,13 +80,13 @@ func TestAnswers(t *testing.T) {
 func TestAnswerRoundTrip(t *testing.T) {
 	want := whole()
 	got, ok := provider.Response(gjson.ParseBytes(anthropic.Answer(nil, &want, &meta)))
-	// The JSON spelling of the texts is the same too.
+	// The strings also keep their JSON spelling.
 	if !ok || !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
 }
 
-// written returns the stream of these deltas. Each delta is written to a separate buffer, as the exchange does.
+// written returns the stream with these deltas. Each delta is written to a separate buffer, as the exchange does.
 func written(deltas []chat.Delta, m api.Meta) string {
 	var s api.State
 	out := ""
@@ -207,7 +207,7 @@ data: {"type":"message_stop"}
 	}
 }
 
-// Late argument pieces of interleaved tool calls carry the index of their block.
+// Late argument pieces of interleaved tool calls have the index of their block.
 func TestInterleavedToolCalls(t *testing.T) {
 	got := written([]chat.Delta{
 		{Kind: chat.DeltaStart}, {Kind: chat.DeltaText, Text: "x"},
@@ -300,7 +300,7 @@ data: {"type":"message_delta","delta":{"stop_reason":"stop_sequence","stop_seque
 	}
 }
 
-// Deltas in any order give events that the provider's parser accepts.
+// Deltas in any order result in events that the provider's parser accepts.
 func TestAnyDeltaOrder(t *testing.T) {
 	seed := uint64(1)
 	random := func(n uint64) uint64 {

@@ -14,7 +14,7 @@ const (
 	textBlock
 	thinkingBlock
 	toolBlock
-	// ended means that message_delta has begun and lacks its usage.
+	// ended means that message_delta has been started but still lacks its usage.
 	ended
 )
 
@@ -22,9 +22,9 @@ const (
 // as a tool call.
 const refused = 1 << 63
 
-// Stream appends the events of one delta: message_start, and content_block_start, _delta and _stop for each
-// block. Only one block is open at a time: a delta of another kind closes it. api.State.Index is the index of
-// the open block, or of the next one.
+// Stream appends the events of one delta: message_start, and content_block_start, _delta and _stop for each block.
+// Only one block is open at a time, and a delta of another kind closes it. api.State.Index is the index of the open
+// block, or of the next one.
 func Stream(dst []byte, s *api.State, d *chat.Delta, m *api.Meta) []byte {
 	if d.Choice > 0 || s.Block == ended || !d.Content() && d.Kind != chat.DeltaStart && d.Kind != chat.DeltaFinish {
 		return dst
@@ -69,8 +69,8 @@ func event(b *jsontext.Builder, name string) {
 
 func endEvent(b *jsontext.Builder) { b.B = append(b.B, "}\n\n"...) }
 
-// start writes message_start once, before any other event. If the provider has not reported the prompt's size
-// yet, the usage is an estimate; End writes the final figures.
+// start writes message_start once, before any other event. If the provider has not reported the prompt's size yet,
+// the usage is an estimate. End writes the final figures.
 func start(b *jsontext.Builder, s *api.State, id jsontext.Escaped, isStart bool, m *api.Meta) {
 	if s.Started {
 		return
@@ -94,8 +94,8 @@ func start(b *jsontext.Builder, s *api.State, id jsontext.Escaped, isStart bool,
 	endEvent(b)
 }
 
-// openBlock closes the open block and writes content_block_start up to the block object, which the caller
-// writes.
+// openBlock closes any open block and writes content_block_start up to the block object, which the caller of
+// openBlock writes.
 func openBlock(b *jsontext.Builder, s *api.State, kind uint64) {
 	closeBlock(b, s)
 	s.Block = kind
@@ -115,7 +115,7 @@ func closeBlock(b *jsontext.Builder, s *api.State) {
 	s.Index++
 }
 
-// piece writes a text piece to the open block, and opens a block first unless one of that kind is open.
+// piece writes a piece of text to the open block. It first opens a block if none of that kind is open.
 func piece(b *jsontext.Builder, s *api.State, kind uint64, empty, delta, member string, text jsontext.Escaped) {
 	if text == "" {
 		return
@@ -153,9 +153,9 @@ func tool(b *jsontext.Builder, s *api.State, d *chat.Delta, m *api.Meta) {
 	}
 }
 
-// args writes a piece of a tool call's arguments. Few providers interleave calls. A closed block cannot be
-// reopened, so a late piece is sent with its block's index, by which Anthropic's SDKs collect pieces. A piece
-// for a call that never began is dropped.
+// args writes a piece of a tool call's arguments. Few providers interleave calls. A closed block cannot be reopened,
+// so a late piece is sent with its block's index, which Anthropic's SDKs use to collect pieces. A piece for a call
+// that never began is dropped.
 func args(b *jsontext.Builder, s *api.State, d *chat.Delta) {
 	if d.Text == "" || d.Index >= s.Tools {
 		return
@@ -169,8 +169,8 @@ func args(b *jsontext.Builder, s *api.State, d *chat.Delta) {
 	}
 }
 
-// blockOf returns the block index of the call with that number: the position of the set bit that has index set
-// bits below it.
+// blockOf returns the block index of a call, given the call's index. It is the position of the set bit that has index
+// set bits below it.
 func blockOf(calls, index uint64) (uint64, bool) {
 	for ; index > 0 && calls != 0; index-- {
 		calls &= calls - 1
@@ -178,7 +178,7 @@ func blockOf(calls, index uint64) (uint64, bool) {
 	return uint64(bits.TrailingZeros64(calls)), calls != 0
 }
 
-// finish stores the finish reason for End. State has no room for a stop sequence: if there is one, message_delta
+// finish stores the finish reason for End. State has no room for a stop sequence. If there is one, message_delta
 // begins here, and End completes it with the usage.
 func finish(b *jsontext.Builder, s *api.State, d *chat.Delta) {
 	s.Finish = d.Finish
@@ -190,7 +190,7 @@ func finish(b *jsontext.Builder, s *api.State, d *chat.Delta) {
 	s.Block = ended
 }
 
-// lastDelta writes message_delta up to the usage, which the caller writes.
+// lastDelta writes message_delta up to the usage, which the caller of lastDelta writes.
 func lastDelta(b *jsontext.Builder, s *api.State, sequence jsontext.Escaped) {
 	event(b, "message_delta")
 	b.Key("delta")

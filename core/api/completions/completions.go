@@ -1,6 +1,7 @@
-// Package completions is OpenAI's legacy completions API for callers: POST /v1/completions, which continues texts. It is a second
-// format of OpenAI's dialect: its errors, its streams' end and its members that are forwarded are those of chat completions.
-// Source: OpenAI's API reference, "Create completion" and "The completion object" (platform.openai.com/docs/api-reference/completions).
+// Package completions implements OpenAI's legacy completions API for callers: POST /v1/completions, which continues
+// text. It is a second format of OpenAI's dialect. Its errors and its end of a stream are those of chat completions.
+// Source: OpenAI's API reference, "Create completion" and "The completion object"
+// (platform.openai.com/docs/api-reference/completions).
 package completions
 
 import (
@@ -24,30 +25,30 @@ func Family() api.Family {
 }
 
 const (
-	defaultTokens  = 16  // max_tokens of a request that has none
-	maxCompletions = 128 // that a request may generate: best_of, or n, of each prompt
+	defaultTokens  = 16  // the max_tokens of a request that sets none
+	maxCompletions = 128 // the completions that a request may generate: best_of or n for each prompt
 	maxBestOf      = 20
 	maxLogProbs    = 5
 )
 
-// passed are the members that are forwarded as they are: parameters without a price, and those of vLLM and its like. Source: vLLM's
-// "OpenAI-Compatible Server", "Completions API".
+// passed lists the fields that are forwarded unchanged. They are parameters that do not affect the price, including
+// those of vLLM and similar servers. Source: vLLM's "OpenAI-Compatible Server", "Completions API".
 const passed = " temperature top_p frequency_penalty presence_penalty seed stop logit_bias user top_k min_p repetition_penalty " +
 	"min_tokens ignore_eos stop_token_ids skip_special_tokens "
 
-// request is a body while it is read.
+// request is a body that is being read.
 type request struct {
 	*api.Parser
 	out       api.Parsed
 	prompts   uint64
-	suffix    uint64 // its tokens, which each prompt has
+	suffix    uint64 // the suffix's tokens, which are added to each prompt
 	n, bestOf uint64
 	echo      bool
 }
 
-// Parse reads a body. Request has a message for each prompt. Its N is the number of completions to reserve: all that are
-// generated, and as many more as have the tokens of echoed prompts, which some providers count as output. Source: HELM counts the
-// prompt twice for OpenAI (github.com/stanford-crfm/helm/pull/127).
+// Parse reads a body. Request has a message for each prompt. Its N is the number of completions to reserve. It counts
+// all that are generated, plus enough to cover the tokens of echoed prompts, which some providers count as output.
+// Source: HELM counts the prompt twice for OpenAI (github.com/stanford-crfm/helm/pull/127).
 func Parse(p *api.Parser, root gjson.Result) api.Parsed {
 	r := request{Parser: p}
 	r.out.Request = chat.Request{Dialect: chat.OpenAI, MaxTokens: defaultTokens}
@@ -68,7 +69,7 @@ func Parse(p *api.Parser, root gjson.Result) api.Parsed {
 	return r.out
 }
 
-// member reads a member. It reports whether it is forwarded as it is.
+// member reads a field. It reports whether the field is forwarded unchanged.
 func (r *request) member(name string, v gjson.Result) bool {
 	q := &r.out.Request
 	switch name {
@@ -100,7 +101,7 @@ func (r *request) member(name string, v gjson.Result) bool {
 	return true
 }
 
-// integer is member for the integers.
+// integer does the same as member for integer fields.
 func (r *request) integer(name string, v gjson.Result) bool {
 	least, most, field := uint64(1), uint64(maxCompletions), &r.n
 	switch name {
@@ -117,7 +118,7 @@ func (r *request) integer(name string, v gjson.Result) bool {
 	return name != "max_tokens"
 }
 
-// prompt reads a text, a list of texts, a list of token numbers, or a list of such lists.
+// prompt reads a string, a list of strings, a list of token numbers, or a list of such lists.
 func (r *request) prompt(v gjson.Result) {
 	if !v.IsArray() || jsonvalue.Get(v.Raw, "0").Type == gjson.Number {
 		r.one("prompt", v)
@@ -158,7 +159,7 @@ func (r *request) one(field string, v gjson.Result) {
 	}
 }
 
-// bound limits what the request generates, and sets Request.N.
+// bound limits the number of completions and sets Request.N.
 func (r *request) bound() {
 	q, n := &r.out.Request, max(r.n, 1)
 	if r.bestOf > 0 && r.bestOf < n {
@@ -177,7 +178,7 @@ func (r *request) bound() {
 	r.out.PromptTokens += r.suffix * r.prompts
 }
 
-// Repeats returns how many completions a valid body asks for of each prompt, and whether they begin with it.
+// Repeats returns how many completions of each prompt a valid body asks for, and whether they begin with the prompt.
 func Repeats(root gjson.Result) (n uint64, echo bool) {
 	return max(1, jsonvalue.Get(root.Raw, "n").Uint()), jsonvalue.Get(root.Raw, "echo").Bool()
 }
@@ -197,7 +198,7 @@ func Answer(dst []byte, r *chat.Response, m *api.Meta) []byte {
 	return b.B
 }
 
-// Stream appends a completion object for a delta of text, or for the end of a choice.
+// Stream appends a completion object for a text delta or for the end of a choice.
 func Stream(dst []byte, _ *api.State, d *chat.Delta, m *api.Meta) []byte {
 	if d.Kind != chat.DeltaText && d.Kind != chat.DeltaFinish {
 		return dst
@@ -212,7 +213,7 @@ func Stream(dst []byte, _ *api.State, d *chat.Delta, m *api.Meta) []byte {
 	return append(b.B, "]}\n\n"...)
 }
 
-// End appends the usage if the request asked for it, and data: [DONE].
+// End appends the usage if the request asked for it, and the end mark "data: [DONE]".
 func End(dst []byte, _ *api.State, _ *chat.Response, m *api.Meta) []byte {
 	if m.IncludeUsage {
 		b := jsontext.Builder{B: append(dst, "data: {"...)}
@@ -224,7 +225,7 @@ func End(dst []byte, _ *api.State, _ *chat.Response, m *api.Meta) []byte {
 	return append(dst, "data: [DONE]\n\n"...)
 }
 
-// head writes the first members of an object, and opens its choices.
+// head writes the first fields of an object and opens its choices.
 //
 //go:noinline
 func head(b *jsontext.Builder, m *api.Meta) {

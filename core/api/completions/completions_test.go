@@ -10,7 +10,8 @@ import (
 	"github.com/postern-ai/postern/core/api/completions"
 )
 
-// TestSuffixIsPartOfThePrompt: providers bill it as input, with each prompt, so that it is reserved like one.
+// TestSuffixIsPartOfThePrompt: providers charge the suffix as input with each prompt, so it is reserved like a
+// prompt.
 func TestSuffixIsPartOfThePrompt(t *testing.T) {
 	tokens := func(body string) uint64 {
 		p := api.Parser{Skim: true}

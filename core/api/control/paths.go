@@ -1,4 +1,5 @@
-// Package control is what the core knows of the control plane: its paths, and the view of the providers that it displays.
+// Package control contains the core's knowledge of the control plane: its paths, and the view of the providers that
+// it displays.
 package control
 
 import "strings"
@@ -10,7 +11,7 @@ const (
 	DashboardPath = "/dashboard"
 	// DocsPath is the path of the documentation.
 	DocsPath = "/docs"
-	// errorsPage is the page with all errors; each has its code as the fragment.
+	// errorsPage is the page that documents all errors. The fragment is the error's code.
 	errorsPage = DocsPath + "/reference/errors/"
 )
 
@@ -30,12 +31,13 @@ func Serves(path string) bool {
 	return false
 }
 
-// IsDocs reports whether a path is that of the documentation.
+// IsDocs reports whether a path belongs to the documentation.
 func IsDocs(path string) bool { return isIn(DocsPath, path) }
 
 func isIn(folder, path string) bool {
 	return path == folder || strings.HasPrefix(path, folder+"/")
 }
 
-// HelpLink returns the value of an error response's Link header: the documentation of its code (RFC 8288).
+// HelpLink returns the value of an error response's Link header (RFC 8288), which links to the documentation of its
+// code.
 func HelpLink(code string) string { return "<" + errorsPage + "#" + code + `>; rel="help"` }

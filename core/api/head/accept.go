@@ -25,13 +25,13 @@ func PrefersHTML(accept string) bool {
 	return html.quality > json.quality
 }
 
-// preference is the quality of one media type by the most specific range seen so far.
+// preference is the quality of one media type according to the most specific range seen so far.
 type preference struct {
-	specificity int // 3: the type itself, 2: type/*, 1: */*, 0: no range matched
+	specificity int // 3: the type itself; 2: type/*; 1: */*; 0: no range has matched
 	quality     int // in thousandths
 }
 
-// apply takes the range's quality, if the range matches the media type and no more specific range has matched before.
+// apply adopts a range's quality if the range matches the media type and no more specific range has matched before.
 // Among equally specific ranges, the highest quality applies.
 func (p *preference) apply(mediaRange string, quality int, mediaType, wildcard string) {
 	specificity := 0
@@ -51,8 +51,8 @@ func (p *preference) apply(mediaRange string, quality int, mediaType, wildcard s
 	}
 }
 
-// parseMediaRange splits one element of an Accept header into its range and its quality in thousandths, 1000 without
-// q. Other parameters are ignored. ok is false if q is malformed.
+// parseMediaRange splits one element of an Accept header into its range and its quality in thousandths. The quality
+// is 1000 if q is missing. Other parameters are ignored. ok is false if q is malformed.
 func parseMediaRange(element string) (mediaRange string, quality int, ok bool) {
 	mediaRange, parameters, _ := strings.Cut(element, ";")
 	quality, ok = 1000, true
@@ -67,7 +67,7 @@ func parseMediaRange(element string) (mediaRange string, quality int, ok bool) {
 	return strings.TrimSpace(mediaRange), quality, ok
 }
 
-// parseQuality reads a qvalue: 0 to 1 with at most three decimals. The result is in thousandths.
+// parseQuality reads a qvalue, which is between 0 and 1 and has at most three decimals. The result is in thousandths.
 func parseQuality(text string) (thousandths int, ok bool) {
 	whole, decimals, _ := strings.Cut(text, ".")
 	if whole != "0" && whole != "1" || len(decimals) > 3 {

@@ -9,7 +9,7 @@ import (
 
 func spacePadded(text string, length int) string { return text + strings.Repeat(" ", length-len(text)) }
 
-// htmlByAccept reports for Accept headers whether they choose HTML.
+// htmlByAccept maps Accept headers to whether they choose HTML.
 var htmlByAccept = map[string]bool{
 	"":                                   false,
 	"*/*":                                false,
@@ -34,7 +34,7 @@ var htmlByAccept = map[string]bool{
 	"text/html;q=0.9":                    true,
 	"text/html;q=0":                      false,
 	"text/html, application/json;q=0":    true,
-	// The highest q of equally specific ranges applies.
+	// Among equally specific ranges, the highest q applies.
 	"text/html;q=0.1, text/html;q=0.8, text/html;q=0.2, */*;q=0.5": true,
 	// What browsers send.
 	"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8":                                  true,

@@ -1,9 +1,9 @@
-// Package head parses the parts of the head of a request or response: values of headers, path and query.
+// Package head parses parts of the head of a request or response: header values, the path and the query.
 package head
 
 import "strings"
 
-// IsJSON reports whether a Content-Type is application/json, with any parameters.
+// IsJSON reports whether a Content-Type is application/json. It ignores parameters.
 func IsJSON(contentType string) bool {
 	media, _, _ := strings.Cut(contentType, ";")
 	return strings.EqualFold(strings.TrimSpace(media), "application/json")
@@ -34,14 +34,15 @@ func IsPrintable(text string) bool {
 	return true
 }
 
-// Longest name and version of a program that Programs keeps. API keys are longer.
+// The maximum lengths of a program's name and version in Programs. API keys are longer.
 const (
 	maxProgram = 32
 	maxVersion = 24
 )
 
-// Programs returns the programs of a User-Agent header, such as "curl/8.5", joined by spaces, in at most most bytes. It is stored, so
-// comments and all other words are left out: a caller may have put its key there.
+// Programs returns the programs in a User-Agent header, such as "curl/8.5", joined by spaces. The result has at most
+// the given number of bytes. It is stored, so it leaves out comments and all other words, because a caller may have
+// put its key there.
 func Programs(agent string, most int) (programs string) {
 	for agent != "" {
 		var word string
@@ -61,7 +62,8 @@ func Programs(agent string, most int) (programs string) {
 	return programs
 }
 
-// IsWord reports whether a name can be an element of a comma-separated header as it is: letters, digits, "_", "." and "-".
+// IsWord reports whether a name can be an element of a comma-separated header without quoting. It must consist of
+// letters, digits, "_", "." and "-".
 func IsWord(name string) bool {
 	for i := 0; i < len(name); i++ {
 		if c := name[i]; c != '_' && c != '.' && c != '-' && !(c|0x20 >= 'a' && c|0x20 <= 'z') && !(c >= '0' && c <= '9') {
@@ -71,8 +73,8 @@ func IsWord(name string) bool {
 	return name != ""
 }
 
-// CacheControl parses the directives of a request's Cache-Control header that Postern knows. maxAge is in seconds, plus
-// one; 0 means that it is not given.
+// CacheControl parses the directives of a request's Cache-Control header that Postern knows. maxAge is one more than
+// the number of seconds. 0 means that it is not given.
 func CacheControl(text string) (noStore, noCache bool, maxAge uint64) {
 	for text != "" {
 		var part string

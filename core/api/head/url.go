@@ -2,7 +2,8 @@ package head
 
 import "strings"
 
-// QueryParam returns the first value of a parameter. It decodes no escapes: valid values are plain words and IDs.
+// QueryParam returns the first value of a parameter. It does not decode escapes, because valid values are plain words
+// and IDs.
 func QueryParam(query, name string) string {
 	for query != "" {
 		var pair string
@@ -14,7 +15,7 @@ func QueryParam(query, name string) string {
 	return ""
 }
 
-// IsWellEscaped reports whether two hexadecimal digits follow every % of a path. Libraries disagree about other
+// IsWellEscaped reports whether two hexadecimal digits follow every % in a path. Libraries disagree about other
 // paths.
 func IsWellEscaped(path string) bool {
 	for i := 0; i < len(path); i++ {

@@ -8,7 +8,8 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// ParseEmbed reads the body of POST /api/ai/embed, {"model","input","dimensions"}: input is a text or an array of texts.
+// ParseEmbed reads the body of POST /api/ai/embed, {"model","input","dimensions"}. input is a string or an array of
+// strings.
 func ParseEmbed(p *api.Parser, root gjson.Result) openai.Embeddings {
 	e := openai.ParseEmbeddings(p, root, true)
 	if len(e.Tokens) > 0 {
@@ -17,7 +18,7 @@ func ParseEmbed(p *api.Parser, root gjson.Result) openai.Embeddings {
 	return e
 }
 
-// AppendEmbeddings appends {"embeddings":[[…],…]} in the order of the inputs, and the members that all results share.
+// AppendEmbeddings appends {"embeddings":[[…],…]} in the order of the inputs, and the fields that all results share.
 func AppendEmbeddings(dst []byte, vectors []string, m *api.Meta) []byte {
 	b := jsontext.Builder{B: dst}
 	b.Open('{')

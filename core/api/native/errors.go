@@ -5,7 +5,8 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// Error appends {"error","code","requestId"}, and "details", "findings" and the members of the limit if there are any.
+// Error appends {"error","code","requestId"}, as well as "details", "findings" and the fields of the limit if there
+// are any.
 func Error(dst []byte, e *api.Error) []byte {
 	dst = e.Append(dst, e.RequestID, e.Details)
 	b := jsontext.Builder{B: dst[:len(dst)-1]}

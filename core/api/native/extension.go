@@ -12,14 +12,14 @@ import (
 	"github.com/postern-ai/postern/core/policy"
 )
 
-// fields are the members of a request; an unknown one is compared with them.
+// fields contains the names of a request's fields, with which an unknown name is compared.
 var fields = [...]string{
 	"messages", "model", "quality", "mode", "temperature", "maxTokens", "stream", "topP", "stop", "seed", "reasoning", "tools", "toolChoice",
 	"responseSchema", "metadata",
 }
 
-// remedy returns the remedy for an unknown member: the field that it may stand for. It is looked for only if the error is shown: a body may have
-// hundreds of thousands of such members.
+// remedy returns advice about an unknown field, which may name the field that the caller meant. It searches for that
+// field only if the error is shown, because a body may have hundreds of thousands of unknown fields.
 func (r *reader) remedy(name string) string {
 	if !r.Strict || r.Full() || len(name) > doc.MaxModelBytes {
 		return "omit it"
@@ -36,7 +36,8 @@ func (r *reader) remedy(name string) string {
 	return "did you mean " + best + "?"
 }
 
-// extension reads a member of a rich request, and writes it in OpenAI's dialect. It returns false for an unknown one. null counts as omitted.
+// extension reads a field that only rich requests have, and writes it in OpenAI's dialect. It returns false for an
+// unknown field. null counts as omitted.
 func (r *reader) extension(name string, v gjson.Result) bool {
 	if v.Type == gjson.Null {
 		for _, field := range fields {
@@ -73,7 +74,7 @@ func (r *reader) extension(name string, v gjson.Result) bool {
 	return true
 }
 
-// write adds a member in OpenAI's dialect.
+// write adds a field in OpenAI's dialect.
 func (r *reader) write(name, raw string) {
 	r.rich = true
 	if len(r.rest.B) > 0 {
@@ -83,7 +84,7 @@ func (r *reader) write(name, raw string) {
 	r.rest.B = append(r.rest.B, raw...)
 }
 
-// Limits of metadata, which are OpenAI's (API reference, "Create chat completion", as of 2026-11).
+// The limits of metadata are OpenAI's (API reference, "Create chat completion", as of 2026-11).
 const (
 	maxMetadata      = 16
 	maxMetadataKey   = 64
@@ -106,7 +107,8 @@ func (r *reader) metadata(v gjson.Result) {
 	r.write("metadata", v.Raw)
 }
 
-// maxToolName is the length of a function's name that all providers take. Source: OpenAI's guide "Function calling", as of 2026-11.
+// maxToolName is the maximum length of a function's name that all providers accept. Source: OpenAI's guide "Function
+// calling", as of 2026-11.
 const maxToolName = 64
 
 // toolList reads the functions that the model may call: [{"name","description","parameters"}].
@@ -124,7 +126,7 @@ func (r *reader) toolList(v gjson.Result) {
 		return !r.Full()
 	})
 	b.Close(']')
-	if count > 0 { // an empty list is none, and providers reject it
+	if count > 0 { // an empty list means no tools, and providers reject it
 		r.tools = true
 		r.write("tools", string(b.B))
 	}
@@ -212,7 +214,7 @@ func (r *reader) responseSchema(v gjson.Result) {
 	r.write("response_format", `{"type":"json_schema","json_schema":{"name":"response","schema":`+v.Raw+`}}`)
 }
 
-// checkTogether reports members that exclude or need each other.
+// checkTogether reports fields that exclude or require each other.
 func (r *reader) checkTogether() {
 	if r.named && r.quality {
 		r.Wrong("quality", "names another model than model; send only one of them")

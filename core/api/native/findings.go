@@ -8,7 +8,8 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// AppendFindings appends the findings as every dialect shows them: rule, category, severity, action, path and offsets.
+// AppendFindings appends the findings in the form that all dialects share: rule, category, severity, action, path and
+// offsets.
 func AppendFindings(dst []byte, found []inspect.Finding, p *governor.Policy) []byte {
 	dst = append(dst, '[')
 	for i := range found {

@@ -38,7 +38,8 @@ func (r *reader) messages(list gjson.Result, size int) {
 	}
 }
 
-// message is one message of a request. Its texts are JSON as in the request: jsontext.Check has validated them.
+// message is one message in a request. Its values are JSON, spelled as in the request. jsontext.Check has validated
+// them.
 type message struct {
 	role    string
 	content string // a string with its quotes, or an array of parts
@@ -46,7 +47,7 @@ type message struct {
 	id      string // of a tool: toolCallId with its quotes
 }
 
-// invalid marks a field that is present but wrong, so that it is not reported as missing too.
+// invalid marks a field that is present but wrong, so that it is not also reported as missing.
 const invalid = "-"
 
 func (r *reader) message(index int, v gjson.Result) (m message) {
@@ -78,7 +79,7 @@ func (r *reader) message(index int, v gjson.Result) (m message) {
 	return m
 }
 
-// checkMessage reports what a role lacks, or does not have.
+// checkMessage reports fields that the message's role requires or does not allow.
 func (r *reader) checkMessage(index int, m *message) {
 	wrong := func(member, problem string) { r.Wrong(api.At("messages", index, member), problem) }
 	if m.role == "" {
@@ -100,7 +101,7 @@ func (r *reader) checkMessage(index int, m *message) {
 	}
 }
 
-// add appends a valid message to the members.
+// add appends a valid message to the fields.
 func (r *reader) add(m *message) {
 	if len(r.body) > len(messagesStart) {
 		r.body = append(r.body, ',')
@@ -129,7 +130,7 @@ func (r *reader) add(m *message) {
 	r.body = append(r.body, '}')
 }
 
-// addText appends a message of one text, which includes its quotes.
+// addText appends a message whose content is a string. content includes the quotes.
 func (r *reader) addText(role, content string) {
 	r.body = append(append(append(r.body, `{"role":"`...), role...), `","content":`...)
 	r.body = append(append(r.body, content...), '}')
@@ -206,7 +207,7 @@ func (r *reader) part(b *jsontext.Builder, field string, v gjson.Result, role st
 	b.Close('}')
 }
 
-// known notes the members of an object that are not among some names in quotes.
+// known notes the fields of an object that are not in names, a list of quoted names.
 func (r *reader) known(field string, v gjson.Result, names string) {
 	if !v.IsObject() {
 		return
@@ -219,7 +220,7 @@ func (r *reader) known(field string, v gjson.Result, names string) {
 	})
 }
 
-// member returns a member of a part. A long text, such as an image, is not decoded.
+// member returns a field of a part. A long string, such as an image, is not decoded.
 func member(v gjson.Result, name string) (value gjson.Result) {
 	api.Members(v, func(key, raw string) bool {
 		if key == name {
@@ -230,7 +231,7 @@ func member(v gjson.Result, name string) (value gjson.Result) {
 	return value
 }
 
-// address reads a URL with one of the given beginnings. An error never repeats it.
+// address reads a URL that begins with one of the given strings. An error never repeats the URL.
 func (r *reader) address(field string, v gjson.Result, starts ...string) jsontext.Escaped {
 	text := r.Text(field, v)
 	if v.Type != gjson.String {
@@ -250,7 +251,7 @@ func (r *reader) address(field string, v gjson.Result, starts ...string) jsontex
 	return ""
 }
 
-// addCalls appends the calls of an assistant: {"id","name","arguments":{…}}.
+// addCalls appends an assistant's calls: {"id","name","arguments":{…}}.
 func (r *reader) addCalls(calls gjson.Result) {
 	field := api.At("messages", r.index, ".toolCalls")
 	if !calls.IsArray() {

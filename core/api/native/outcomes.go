@@ -6,23 +6,24 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// Outcomes are numbers of requests; see ledger.Outcomes.
+// Outcomes counts requests by outcome; see ledger.Outcomes.
 type Outcomes struct{ Requests, Served, Refused, Failed, Left uint64 }
 
-// Cause is a number of requests that were not served for one cause.
+// Cause is the number of requests that were not served for one cause.
 type Cause struct {
 	Name  string
 	Count uint64
 }
 
-// ModelOutcomes are what became of the requests of a model; its name is empty if the requests named none that is known.
+// ModelOutcomes contains the outcomes of the requests for a model. The name is empty for requests that did not name a
+// known model.
 type ModelOutcomes struct {
 	Model string
 	Outcomes
 	Causes []Cause
 }
 
-// appendOutcomes appends a member with the sums, and with each model that has requests.
+// appendOutcomes appends a field with the sums and with each model that has requests.
 func appendOutcomes(b []byte, models []ModelOutcomes) []byte {
 	var total ModelOutcomes
 	for i := range models {

@@ -1,4 +1,5 @@
-// Package native is Postern's own API: POST /api/ai/complete, /api/ai/chat and /api/ai/embed (docs/openapi.yaml).
+// Package native implements Postern's own API: POST /api/ai/complete, /api/ai/chat and /api/ai/embed
+// (docs/openapi.yaml).
 package native
 
 import (
@@ -13,7 +14,7 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// Family returns the native family. Parsed.Members are in OpenAI's dialect.
+// Family returns the native family. Its Parsed.Members is in OpenAI's dialect.
 func Family() api.Family {
 	return api.Family{
 		Dialect: chat.Native, Members: chat.OpenAI, Parse: Parse, Answer: Answer, Stream: Stream, End: End,
@@ -28,7 +29,8 @@ const (
 	defaultMaxTokens   = 1000
 )
 
-// Parse reads a request. Unknown members are ignored, unless the parser is strict. Stream defaults to true; /api/ai/complete ignores it.
+// Parse reads a request. Unknown fields are ignored, unless the parser is strict. Stream defaults to true.
+// /api/ai/complete ignores it.
 func Parse(p *api.Parser, root gjson.Result) api.Parsed {
 	r := reader{Parser: p, out: api.Parsed{Request: chat.Request{
 		Dialect: chat.Native, Model: defaultTier, Temperature: defaultTemperature, MaxTokens: defaultMaxTokens, Stream: true,
@@ -55,9 +57,9 @@ func Parse(p *api.Parser, root gjson.Result) api.Parsed {
 type reader struct {
 	*api.Parser
 	out   api.Parsed
-	body  []byte           // Parsed.Members so far; messages first
-	rest  jsontext.Builder // the members that only rich requests have
-	rich  bool             // the request has more than texts of messages: openai.Parse reads what Parsed.Members say
+	body  []byte           // Parsed.Members so far, with messages first
+	rest  jsontext.Builder // the fields that only rich requests have
+	rich  bool             // the request has more than plain text messages, so openai.Parse reads Parsed.Members
 	index int              // of the current message
 
 	named, quality, tools, choice, topP bool // members that others exclude or need
