@@ -64,8 +64,8 @@ func TestConstantsFile(t *testing.T) {
 	}
 }
 
-// TestEveryConstantIsCompared: for some known constants, the generated values are those that this package is compiled
-// with.
+// TestEveryConstantIsCompared: for some known constants, the generated values match the values that this package is
+// compiled with.
 func TestEveryConstantIsCompared(t *testing.T) {
 	all := constants(t)
 	for name, want := range map[string]any{

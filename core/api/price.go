@@ -9,17 +9,17 @@ import (
 	"github.com/postern-ai/postern/core/config"
 )
 
-// What a request may change the price with: members that no list of the catalog knows are not forwarded, terms and provider
-// tools need a price at the target.
+// This file reads the parts of a request that affect the price. Fields that the catalog does not list are not
+// forwarded. Terms and provider tools need a price at the target.
 
 const (
-	maxCalls     = 1000 // of a provider tool in one request
+	maxCalls     = 1000 // calls of a provider tool in one request
 	maxUses      = 16   // kinds of provider tools in one request
 	maxToolBytes = 64   // of a provider tool's type
 )
 
-// Forwards reports whether a member of the body is forwarded. The others are noted in out, and rejected if the parser is
-// strict.
+// Forwards reports whether a field of the body is forwarded. Other fields are noted in out, and rejected if the
+// parser is strict.
 //
 //go:noinline
 func (p *Parser) Forwards(dialect, name string, out *Parsed) bool {
@@ -30,7 +30,7 @@ func (p *Parser) Forwards(dialect, name string, out *Parsed) bool {
 	return false
 }
 
-// Ignore adds a member that is not forwarded to a list, and rejects it if the parser is strict.
+// Ignore adds a field that is not forwarded to a list. It rejects the field if the parser is strict.
 //
 //go:noinline
 func (p *Parser) Ignore(list []chat.Member, name, message string) []chat.Member {
@@ -43,7 +43,7 @@ func (p *Parser) Ignore(list []chat.Member, name, message string) []chat.Member 
 	return list
 }
 
-// IgnoreIn is Ignore for a member of a part of the request, such as messages[0].
+// IgnoreIn does the same as Ignore for a field in a part of the request, such as messages[0].
 func (p *Parser) IgnoreIn(list []chat.Member, part, key string) []chat.Member {
 	if len(list) < maxDetails {
 		name := part + "." + Name(key)
@@ -54,7 +54,7 @@ func (p *Parser) IgnoreIn(list []chat.Member, part, key string) []chat.Member {
 	return list
 }
 
-// Term reads the value of a member that chooses a price. null counts as omitted.
+// Term reads the value of a field that affects the price. null counts as omitted.
 //
 //go:noinline
 func (p *Parser) Term(member string, v gjson.Result) {
@@ -73,8 +73,8 @@ func (p *Parser) Term(member string, v gjson.Result) {
 	}
 }
 
-// Use records a provider tool with its limit of calls; limit does not exist, or is null, if the caller sets none. It returns the
-// catalog's entry, or nil, and whether the entry's limit has to be sent.
+// Use records a provider tool with the limit on its calls. If the caller sets no limit, limit does not exist or is
+// null. Use returns the catalog's entry, or nil, and whether the entry's limit has to be sent.
 //
 //go:noinline
 func (p *Parser) Use(wire, field, name string, limit gjson.Result) (entry *config.Tool, impose bool) {
@@ -99,8 +99,9 @@ func (p *Parser) Use(wire, field, name string, limit gjson.Result) (entry *confi
 	return entry, impose
 }
 
-// Priced copies what the body asks for beyond tokens to the request. wire is empty unless the API limits the calls of all
-// tools together: without a limit of the caller, the smallest number that the catalog has for one of the tools applies.
+// Priced copies the terms and provider tools that the body asks for to the request. wire is empty unless the API
+// limits the calls of all tools together. If the caller sets no such limit, the lowest limit in the catalog for any
+// of the tools applies.
 //
 //go:noinline
 func (p *Parser) Priced(r *chat.Request, wire string) {
@@ -117,7 +118,7 @@ func (p *Parser) Priced(r *chat.Request, wire string) {
 	}
 }
 
-// WithMember returns an object with a number as the value of a member, in place of any other value.
+// WithMember returns an object with a field set to a number. The number replaces any earlier value.
 //
 //go:noinline
 func WithMember(object gjson.Result, name string, value uint64) string {

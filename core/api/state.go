@@ -5,7 +5,7 @@ import (
 	"github.com/postern-ai/postern/core/chat"
 )
 
-// State is a family's state between the deltas of a stream. Each family defines the meaning of the fields; all
+// State is a family's state between the deltas of a stream. Each family defines the meaning of the fields. They all
 // start at zero.
 type State struct {
 	Started bool
@@ -14,13 +14,14 @@ type State struct {
 	Tools   uint64
 	Flags   uint64
 	Finish  chat.Finish
-	Inputs  []chat.InputReader // of the calls of custom tools; see Input
+	Inputs  []chat.InputReader // for calls of custom tools; see Input
 }
 
-// maxInputs bounds the calls of custom tools whose arguments may be interleaved.
+// maxInputs limits the number of custom tool calls whose arguments may be interleaved.
 const maxInputs = 8
 
-// Input returns the reader of a call's text, or nil if the call is not one of a custom tool. begin starts one.
+// Input returns the reader of a custom tool call's input text, or nil if the call is not of a custom tool. begin
+// starts a new reader.
 func (s *State) Input(index uint64, begin bool) *chat.InputReader {
 	if begin {
 		if len(s.Inputs) == maxInputs {

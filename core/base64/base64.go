@@ -1,5 +1,5 @@
-// Package base64 is the standard, padded base64 encoding (RFC 4648, section 4). The standard library's package
-// has imports that the core must not use.
+// Package base64 implements standard base64 encoding with padding (RFC 4648, section 4). The standard library's
+// package has imports that the core must not use.
 package base64
 
 const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"

@@ -1,5 +1,5 @@
-// Package blake2b is the hash function BLAKE2b-256 (RFC 7693) for large texts: on wasm, which has 64-bit words but no instructions
-// for SHA-2, it takes a fifth of the time of SHA-256.
+// Package blake2b implements the hash function BLAKE2b-256 (RFC 7693) for large inputs. On wasm, which has 64-bit
+// words but no instructions for SHA-2, it takes a fifth of the time of SHA-256.
 package blake2b
 
 // Size is the size of a hash in bytes.
@@ -7,7 +7,8 @@ const Size = 32
 
 const blockBytes = 128
 
-// initial are the first words of the state before the parameters: the fractional parts of square roots (RFC 7693, section 2.6).
+// initial contains the first words of the state before the parameters. They are the fractional parts of square roots
+// (RFC 7693, section 2.6).
 var initial = [8]uint64{
 	0x6a09e667f3bcc908, 0xbb67ae8584caa73b, 0x3c6ef372fe94f82b, 0xa54ff53a5f1d36f1,
 	0x510e527fade682d1, 0x9b05688c2b3e6c1f, 0x1f83d9abfb41bd6b, 0x5be0cd19137e2179,
@@ -32,7 +33,8 @@ func Sum256(data []byte) (sum [Size]byte) {
 	return sum
 }
 
-// compress adds one block. length is the number of bytes so far, this block's included; final is all ones for the last block.
+// compress adds one block. length is the number of bytes so far, including this block. final is all ones for the last
+// block.
 func compress(h *[8]uint64, block []byte, length, final uint64) {
 	var m [16]uint64
 	for i := range m {

@@ -2,8 +2,8 @@ package blake2b
 
 import "math/bits"
 
-// The rounds are unrolled, with the order of the message words (RFC 7693, section 2.7) as constants: on wasm, that is almost twice
-// as fast as a loop over a table.
+// The rounds are unrolled, with the order of the message words (RFC 7693, section 2.7) as constants. On wasm, this is
+// almost twice as fast as a loop over a table.
 
 // firstRounds are rounds 0 to 5.
 func firstRounds(v, m *[16]uint64) {

@@ -40,9 +40,9 @@ const (
 	maxVersion = 24
 )
 
-// Programs returns the programs in a User-Agent header, such as "curl/8.5", joined by spaces. The result has at most
-// the given number of bytes. It is stored, so it leaves out comments and all other words, because a caller may have
-// put its key there.
+// Programs returns the programs in a User-Agent header, such as "curl/8.5", joined by spaces. The result is at most
+// most bytes long. It is stored, so it leaves out comments and all other words, because a caller may have put its key
+// there.
 func Programs(agent string, most int) (programs string) {
 	for agent != "" {
 		var word string

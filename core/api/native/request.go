@@ -62,7 +62,7 @@ type reader struct {
 	rich  bool             // the request has more than plain text messages, so openai.Parse reads Parsed.Members
 	index int              // of the current message
 
-	named, quality, tools, choice, topP bool // members that others exclude or need
+	named, quality, tools, choice, topP bool // fields that exclude or require others
 }
 
 func (r *reader) parameter(name string, v gjson.Result) {
@@ -141,10 +141,10 @@ func hasJSON(text []byte) bool {
 	return false
 }
 
-// jsonPrompt is added to conversations that do not mention JSON: OpenAI rejects JSON mode without the word.
+// jsonPrompt is added to conversations that do not mention JSON, because OpenAI rejects JSON mode without the word.
 const jsonPrompt = "Answer with JSON."
 
-// finish appends the other members after the messages.
+// finish appends the other fields after the messages.
 func (r *reader) finish() {
 	q := &r.out.Request
 	r.checkTogether()
@@ -155,7 +155,7 @@ func (r *reader) finish() {
 	}
 	b = append(b, ']')
 	if r.topP && r.out.Defaulted != 0 {
-		q.Temperature = "" // some models take only one of the two: the caller's
+		q.Temperature = "" // some models accept only one of the two, so they get the one that the caller set
 	} else {
 		b = append(append(b, `,"temperature":`...), q.Temperature...)
 	}
@@ -171,7 +171,7 @@ func (r *reader) finish() {
 	}
 }
 
-// readMembers reads Members as a chat completion, so that rich requests have one meaning in both APIs.
+// readMembers reads Members as a chat completion, so that rich requests mean the same in both APIs.
 func (r *reader) readMembers() {
 	q := &r.out.Request
 	body := append(jsontext.AppendString([]byte(`{"model":`), q.Model), ',')

@@ -36,19 +36,19 @@ func toolCalls(b *jsontext.Builder, parts []chat.Part, m *api.Meta) {
 	b.Close(']')
 }
 
-// Text returns the text of the first choice, refusals included.
+// Text returns the text of the first choice, including refusals.
 func Text(r *chat.Response) jsontext.Escaped {
 	parts := r.Choices[0].Parts
 	return chat.Join(parts, chat.Text) + chat.Join(parts, chat.Refusal)
 }
 
-// result writes the members that complete responses and the final stream event share.
+// result writes the fields that complete responses and the final stream event share.
 func result(b *jsontext.Builder, finish chat.Finish, m *api.Meta) {
 	b.StringMember("finishReason", openai.Reason(finish))
 	shared(b, m)
 }
 
-// shared writes the members of every result.
+// shared writes the fields of every result.
 func shared(b *jsontext.Builder, m *api.Meta) {
 	b.Key("provider")
 	b.String(m.Provider)

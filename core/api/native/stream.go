@@ -48,7 +48,8 @@ func End(dst []byte, s *api.State, _ *chat.Response, m *api.Meta) []byte {
 	return append(b.B, "}\n\ndata: [DONE]\n\n"...)
 }
 
-// StreamError appends data: {"type":"error","error","code","requestId"}, with the members of the limit, if any.
+// StreamError appends data: {"type":"error","error","code","requestId"}, with the fields of the limit, if there is
+// one.
 func StreamError(dst []byte, _ *api.State, e *api.Error, _ *api.Meta) []byte {
 	b := jsontext.Builder{B: append(dst, `data: {"type":"error"`...)}
 	b.Key("error")

@@ -14,7 +14,7 @@ import (
 type UsageQuery struct {
 	ProjectID string
 	Period    string // empty: month
-	Outcomes  bool   // the extended form, with what became of all requests
+	Outcomes  bool   // the extended form, with the outcomes of all requests
 }
 
 // ParseUsageQuery reads a query. It adds problems to the Parser.
@@ -38,7 +38,7 @@ func ParseUsageQuery(p *api.Parser, query string) UsageQuery {
 	return q
 }
 
-// Days returns the first day of the period with the given day, and the day after its last.
+// Days returns the first day of the period that contains the given day, and the day after the period's last.
 func (q *UsageQuery) Days(today uint64) (first, end uint64) {
 	switch q.Period {
 	case "day":
@@ -51,11 +51,12 @@ func (q *UsageQuery) Days(today uint64) (first, end uint64) {
 	return calendar.MonthStart(month), calendar.MonthStart(month + 1)
 }
 
-// UsageReport is the UsageReport of docs/openapi.yaml. It has the days from FirstDay until before EndDay.
+// UsageReport is the UsageReport of docs/openapi.yaml. It covers the days from FirstDay up to, but not including,
+// EndDay.
 type UsageReport struct {
 	FirstDay, EndDay     uint64
 	BudgetPico, UsedPico money.Pico
-	Models               []ModelUsage // models without requests and cost count for the cache only
+	Models               []ModelUsage // models without requests or cost have only cache figures
 	WithOutcomes         bool
 	Outcomes             []ModelOutcomes
 }
@@ -69,7 +70,8 @@ type ModelUsage struct {
 	PromptCache      PromptCache
 }
 
-// PromptCache counts tokens of the prompt caches of providers, and the amount that they saved; see ledger.PromptCache.
+// PromptCache counts the tokens in providers' prompt caches and the amount that the caches saved; see
+// ledger.PromptCache.
 type PromptCache struct {
 	Read, Written uint64 // tokens
 	SavedPico     money.Pico
@@ -122,7 +124,7 @@ func appendModelUsage(b []byte, u *ModelUsage) []byte {
 	return append(b, '}')
 }
 
-// appendTo appends the figures as a further member of an object.
+// appendTo appends the figures as another field of an object.
 func (p *PromptCache) appendTo(b []byte) []byte {
 	b = strconv.AppendUint(append(b, `,"promptCache":{"readTokens":`...), p.Read, 10)
 	b = strconv.AppendUint(append(b, `,"writeTokens":`...), p.Written, 10)
@@ -130,7 +132,7 @@ func (p *PromptCache) appendTo(b []byte) []byte {
 	return append(b, '}')
 }
 
-// appendPercent appends part/whole in percent with two decimal places, and 0 if whole is 0.
+// appendPercent appends part/whole in percent with two decimal places. It appends 0 if whole is 0.
 func appendPercent(b []byte, part, whole uint64) []byte {
 	if whole == 0 {
 		return append(b, '0')

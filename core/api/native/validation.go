@@ -12,7 +12,7 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// maxTexts bounds the texts of POST /api/governor/validate.
+// maxTexts limits the number of texts in POST /api/governor/validate.
 const maxTexts = 100
 
 // Validation is the body of POST /api/governor/validate. Exactly one of Text, Texts and Messages exists.
@@ -21,7 +21,7 @@ type Validation struct {
 	Text, Texts, Messages gjson.Result
 }
 
-// ParseValidation reads a body. It adds problems to the Parser; if there are any, the result must not be used.
+// ParseValidation reads a body. It adds problems to the Parser. If there are any, the result must not be used.
 func ParseValidation(p *api.Parser, root gjson.Result) (v Validation) {
 	given := 0
 	root.ForEach(func(key, value gjson.Result) bool {
@@ -88,7 +88,7 @@ func (v *Validation) Body() []byte { return []byte(`{"messages":` + v.Messages.R
 
 // Validated is the response to POST /api/governor/validate.
 type Validated struct {
-	Results       []inspect.Result // of each text, or one of Body
+	Results       []inspect.Result // one for each text, or one for Body
 	Policy        *governor.Policy
 	PolicyVersion uint64
 	RequestID     string
@@ -118,7 +118,7 @@ func AppendValidated(dst []byte, v *Validation, r *Validated) []byte {
 	return b.B
 }
 
-// result writes the members of one result.
+// result writes the fields of one result.
 func (v *Validation) result(b *jsontext.Builder, r *inspect.Result, p *governor.Policy) {
 	b.Key("approved")
 	b.Bool(r.Decision == governor.Approve)

@@ -12,7 +12,7 @@ import (
 	"github.com/postern-ai/postern/core/governor/inspect"
 )
 
-// problems returns "field message" of each problem, one per line.
+// problems returns each problem as "field message", one per line.
 func problems(p *api.Parser) (lines string) {
 	for _, d := range p.Details {
 		lines += d.Field + " " + d.Message + "\n"
@@ -71,7 +71,7 @@ func TestParseValidation(t *testing.T) {
 	}
 }
 
-// validated is the response to a request with the given member, with the results of texts in order.
+// validated returns the response to a request with the given field and with the results for texts, in order.
 func validated(member string, results ...inspect.Result) string {
 	v := native.ParseValidation(&api.Parser{}, gjson.Parse("{"+member+"}"))
 	settings := governor.NewSettings()

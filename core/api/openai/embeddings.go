@@ -26,12 +26,12 @@ type Embeddings struct {
 	Tokens     []string // each a JSON array of token IDs
 	Dimensions uint64   // 0: not set
 	User       jsontext.Escaped
-	Base64     bool          // the caller wants vectors in base64
+	Base64     bool          // the caller wants the vectors in base64
 	Unknown    []chat.Member // not sent
 }
 
-// ParseEmbeddings reads a body; of a native one only model, input and dimensions. It adds problems to the Parser; if there are any, the
-// result must not be used.
+// ParseEmbeddings reads a body. Of a native body, it reads only model, input and dimensions. It adds problems to the
+// Parser. If there are any, the result must not be used.
 func ParseEmbeddings(p *api.Parser, root gjson.Result, native bool) (e Embeddings) {
 	haveInput := false
 	root.ForEach(func(key, v gjson.Result) bool {
@@ -112,7 +112,7 @@ func (e *Embeddings) tokens(p *api.Parser, v gjson.Result) {
 	e.Tokens = append(e.Tokens, v.Raw)
 }
 
-// PromptTokens estimates the number of tokens of all inputs.
+// PromptTokens estimates the number of tokens in all inputs.
 func (e *Embeddings) PromptTokens() (n uint64) {
 	for _, text := range e.Inputs {
 		n += chat.EstimateTokens(text)
@@ -123,7 +123,8 @@ func (e *Embeddings) PromptTokens() (n uint64) {
 	return n
 }
 
-// AppendEmbeddings appends the response with the given vectors, each a JSON array of numbers. inBase64 packs them.
+// AppendEmbeddings appends the response with the given vectors, each of which is a JSON array of numbers. inBase64
+// encodes them in base64.
 func AppendEmbeddings(dst []byte, vectors []string, model string, promptTokens uint64, inBase64 bool) []byte {
 	b := jsontext.Builder{B: dst}
 	b.Open('{')
@@ -154,7 +155,7 @@ func AppendEmbeddings(dst []byte, vectors []string, model string, promptTokens u
 	return b.B
 }
 
-// floats packs a vector as OpenAI does for base64: 32-bit floats, little-endian.
+// floats packs a vector for base64 as OpenAI does, in little-endian 32-bit floats.
 func floats(vector string) (packed []byte) {
 	gjson.Parse(vector).ForEach(func(_, v gjson.Result) bool {
 		bits := math.Float32bits(float32(v.Num))

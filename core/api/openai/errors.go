@@ -5,11 +5,12 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// Error appends {"error":{"message","type","param","code"},"request_id"}; the error also has the Governor's findings and the members
-// of the limit, if any. Source: OpenAI's guide "Error codes" (platform.openai.com/docs/guides/error-codes).
+// Error appends {"error":{"message","type","param","code"},"request_id"}. The error object also has the Governor's
+// findings and the fields of the limit, if there are any. Source: OpenAI's guide "Error codes"
+// (platform.openai.com/docs/guides/error-codes).
 func Error(dst []byte, e *api.Error) []byte { return AppendError(dst, e, errorType(e)) }
 
-// AppendError is Error with another type.
+// AppendError is like Error, but with the given type.
 func AppendError(dst []byte, e *api.Error, kind string) []byte {
 	b := jsontext.Builder{B: dst}
 	b.B = append(b.B, '{')
@@ -36,7 +37,8 @@ func AppendError(dst []byte, e *api.Error, kind string) []byte {
 	return b.B
 }
 
-// errorType returns the type of an error. A spent limit has that of a spent budget: the documented one whose remedy is not to wait.
+// errorType returns the type of an error. A spent limit has the same type as a spent budget, because that is the
+// documented type for errors that waiting does not resolve.
 func errorType(e *api.Error) string {
 	switch status := e.Status(); {
 	case e.Spent():

@@ -97,7 +97,7 @@ func message(p *api.Parser, index int, v gjson.Result) (m chat.Message) {
 	return m
 }
 
-// toolCall reads a call of a function or of a custom tool, {"id","type":"custom","custom":{"name","input"}}.
+// toolCall reads a call of a function or a custom tool, {"id","type":"custom","custom":{"name","input"}}.
 func toolCall(v gjson.Result) chat.Part {
 	part := provider.ToolCall(v)
 	if jsonvalue.Get(v.Raw, "custom").IsObject() {
@@ -152,7 +152,7 @@ func contentParts(p *api.Parser, index int, v gjson.Result) (parts []chat.Part) 
 	return parts
 }
 
-// foreignPart checks and notes a part of a type that chat.Request cannot represent.
+// foreignPart checks and notes a part whose type chat.Request cannot represent.
 func foreignPart(p *api.Parser, field string, part gjson.Result) {
 	kind := jsonvalue.Get(part.Raw, "type")
 	if kind.Str == "file" {
@@ -164,8 +164,8 @@ func foreignPart(p *api.Parser, field string, part gjson.Result) {
 	p.NoteForeign(field+".type", kind)
 }
 
-// contentPart reads a content part. It returns false for types that chat.Request cannot represent; targets of
-// this dialect still get them, in Members.
+// contentPart reads a content part. It returns false for types that chat.Request cannot represent. Targets with this
+// dialect still get them in Members.
 func contentPart(v gjson.Result) (c chat.Part, ok bool) {
 	switch jsonvalue.String(v.Raw, "type") {
 	case "text":
@@ -195,7 +195,7 @@ func contentPart(v gjson.Result) (c chat.Part, ok bool) {
 	return c, true
 }
 
-// address sets Media and Data from a data URL, or URL from any other.
+// address sets Media and Data from a data URL, or URL from any other URL.
 func address(c *chat.Part, url jsontext.Escaped) {
 	media, data, ok := strings.Cut(strings.TrimPrefix(string(url), "data:"), ";base64,")
 	if !ok || !strings.HasPrefix(string(url), "data:") {

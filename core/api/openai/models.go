@@ -5,8 +5,8 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// models is the list of models.
-// Source: OpenAI's API reference, "List models" (platform.openai.com/docs/api-reference/models).
+// models is the format of model lists. Source: OpenAI's API reference, "List models"
+// (platform.openai.com/docs/api-reference/models).
 var models = api.ModelList{Start: `{"object":"list","data":[`, End: "]}", Entry: modelEntry}
 
 func modelEntry(dst []byte, m *api.Listed) []byte {

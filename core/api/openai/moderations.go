@@ -12,22 +12,22 @@ import (
 	"github.com/postern-ai/postern/core/jsonvalue"
 )
 
-// defaultModeration is the model of a request that names none.
+// defaultModeration is the model for requests that do not name one.
 const defaultModeration = "omni-moderation-latest"
 
-// Moderations is the body of POST /v1/moderations. Its input is a text, a list of texts, or a list of content parts that make up one
-// input. Images are URLs, which the gateway does not open.
-// Source: OpenAI's API reference, "Create moderation" (platform.openai.com/docs/api-reference/moderations/create).
+// Moderations is the body of POST /v1/moderations. Its input is a string, a list of strings, or a list of content
+// parts that make up one input. Images are URLs, which the gateway does not open. Source: OpenAI's API reference,
+// "Create moderation" (platform.openai.com/docs/api-reference/moderations/create).
 type Moderations struct {
 	Model        string
-	Members      []byte        // of the body, without model
+	Members      []byte        // the fields of the body, without model
 	Inputs       []string      // JSON; each gets a result
 	PromptTokens uint64        // of the texts, estimated
 	Params       chat.Params   // ParamImages
 	Unknown      []chat.Member // not sent
 }
 
-// ParseModerations reads a body. It adds problems to the Parser; if there are any, the result must not be used.
+// ParseModerations reads a body. It adds problems to the Parser. If there are any, the result must not be used.
 func ParseModerations(p *api.Parser, root gjson.Result) (m Moderations) {
 	m.Model = defaultModeration
 	root.ForEach(func(key, v gjson.Result) bool {
@@ -71,7 +71,7 @@ func (m *Moderations) input(p *api.Parser, v gjson.Result) {
 	}
 }
 
-// item reads a text, or a part: {"type":"text","text"} or {"type":"image_url","image_url":{"url"}}.
+// item reads a string or a part: {"type":"text","text"} or {"type":"image_url","image_url":{"url"}}.
 func (m *Moderations) item(p *api.Parser, field string, v gjson.Result, part bool) {
 	kind := "text"
 	if part {
@@ -91,7 +91,8 @@ func (m *Moderations) item(p *api.Parser, field string, v gjson.Result, part boo
 	m.Inputs = append(m.Inputs, v.Raw)
 }
 
-// AppendModerations appends the response with the given results, each a JSON object. An empty id is made up.
+// AppendModerations appends the response with the given results, each of which is a JSON object. If id is empty, it
+// makes one up.
 func AppendModerations(dst []byte, id jsontext.Escaped, model string, results []string) []byte {
 	if id == "" {
 		id = "modr-1"

@@ -75,7 +75,7 @@ func TestStreamRoundTrip(t *testing.T) {
 	}
 }
 
-// TestUsageChunkIsOptional: without include_usage there is no chunk with empty choices, which breaks some
+// TestUsageChunkIsOptional: without include_usage, there is no chunk with empty choices, which would break some
 // clients.
 func TestUsageChunkIsOptional(t *testing.T) {
 	m := meta
@@ -156,8 +156,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestRequestRoundTrip: translation for a provider of the same dialect loses nothing, and the members that
-// Postern sets appear once.
+// TestRequestRoundTrip: translation for a provider with the same dialect loses nothing, and the fields that Postern
+// sets appear only once.
 func TestRequestRoundTrip(t *testing.T) {
 	parsed, _ := parse(t, everything)
 	model := &config.Model{Name: "m", Upstream: "up", MaxTokensField: "max_tokens", Provider: &config.Provider{BaseURL: "https://up.example/v1"}}
@@ -210,7 +210,7 @@ func TestInvalidBodies(t *testing.T) {
 	}
 }
 
-// TestMembersCannotBeSmuggled: a member name with escapes stays one name.
+// TestMembersCannotBeSmuggled: a field name with escapes stays a single name.
 func TestMembersCannotBeSmuggled(t *testing.T) {
 	parsed, _ := parse(t, `{"model":"m","messages":[{"role":"user","content":"x"}],"a\":1,\"max_tokens":999,"max_tok\u0065ns":5}`)
 	if parsed.Request.MaxTokens != 5 {

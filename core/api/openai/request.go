@@ -1,6 +1,6 @@
-// Package openai is OpenAI's chat completions API for callers: POST /v1/chat/completions.
-// Source: OpenAI's API reference, "Create chat completion", "The chat completion object" and "The chat
-// completion chunk object" (platform.openai.com/docs/api-reference/chat).
+// Package openai implements OpenAI's chat completions API for callers: POST /v1/chat/completions. Source: OpenAI's
+// API reference, "Create chat completion", "The chat completion object" and "The chat completion chunk object"
+// (platform.openai.com/docs/api-reference/chat).
 package openai
 
 import (
@@ -25,7 +25,7 @@ const (
 	maxStops   = 16
 )
 
-// Parse reads a body. Unknown members are kept in Extra and Members.
+// Parse reads a body. It keeps unknown fields in Extra and Members.
 func Parse(p *api.Parser, root gjson.Result) api.Parsed {
 	out := api.Parsed{Request: chat.Request{Dialect: chat.OpenAI}}
 	out.Members = make([]byte, 0, len(root.Raw))
@@ -60,7 +60,7 @@ func Parse(p *api.Parser, root gjson.Result) api.Parsed {
 	return out
 }
 
-// allow bars the tools that an allowed_tools choice does not list.
+// allow bars tools that an allowed_tools choice does not list.
 func allow(r *chat.Request, list gjson.Result) {
 	if list.IsArray() {
 		Allow(r.Tools, list, func(t gjson.Result) gjson.Result {
@@ -72,7 +72,7 @@ func allow(r *chat.Request, list gjson.Result) {
 	}
 }
 
-// own reads a member that Postern writes itself. It returns false for the others.
+// own reads a field that Postern writes itself. It returns false for other fields.
 func own(p *api.Parser, r *chat.Request, name string, v gjson.Result) bool {
 	switch name {
 	case "model":
@@ -93,7 +93,7 @@ func own(p *api.Parser, r *chat.Request, name string, v gjson.Result) bool {
 	return true
 }
 
-// parameter reads a generation parameter or tool setting. It returns false for an unknown member.
+// parameter reads a generation parameter or tool setting. It returns false for an unknown field.
 func parameter(p *api.Parser, r *chat.Request, name string, v gjson.Result) bool {
 	switch name {
 	case "temperature":
@@ -135,10 +135,10 @@ func parameter(p *api.Parser, r *chat.Request, name string, v gjson.Result) bool
 	return true
 }
 
-// Wire is the wire of providers that serve this API.
+// Wire is the wire format of providers that serve this API.
 const Wire = "openai"
 
-// priced notes what an extra member changes about the price.
+// priced notes how an extra field affects the price.
 func priced(p *api.Parser, name string, v gjson.Result) {
 	switch name {
 	case "modalities":
@@ -156,7 +156,7 @@ func priced(p *api.Parser, name string, v gjson.Result) {
 	}
 }
 
-// CacheTTL is the term for how long a provider keeps a prompt in its cache.
+// CacheTTL is the field of the term that sets how long a provider caches a prompt.
 const CacheTTL = "prompt_cache_options.ttl"
 
 func stops(p *api.Parser, v gjson.Result) (stop []jsontext.Escaped) {
@@ -265,7 +265,7 @@ func tool(p *api.Parser, index int, v gjson.Result) (t chat.Tool) {
 	return t
 }
 
-// typedTool reads a tool that is no function: a custom tool, or one of the provider.
+// typedTool reads a tool that is not a function, which is a custom tool or a provider tool.
 func typedTool(p *api.Parser, index int, v, kind gjson.Result) (t chat.Tool) {
 	if kind.Str != "custom" {
 		p.NoteOwn(api.At("tools", index, ".type"), kind)

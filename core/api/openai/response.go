@@ -23,7 +23,7 @@ func Answer(dst []byte, r *chat.Response, m *api.Meta) []byte {
 	return b.B
 }
 
-// head writes the first members of an object. The provider's ID is kept if it looks like OpenAI's.
+// head writes the first fields of an object. The provider's ID is kept if it looks like OpenAI's.
 func head(b *jsontext.Builder, id jsontext.Escaped, object string, m *api.Meta) {
 	b.Key("id")
 	if len(id) > 9 && id[:9] == "chatcmpl-" {
@@ -81,7 +81,7 @@ func writeMessage(b *jsontext.Builder, a *chat.Answer, m *api.Meta) {
 	} else {
 		b.Raw("null")
 	}
-	// Not part of OpenAI's API: the name that other providers use for reasoning text.
+	// OpenAI's API does not have this field. Other providers use this name for reasoning text.
 	b.TextMember("reasoning_content", thinking)
 	if calls > 0 {
 		toolCalls(b, a, m)
@@ -109,7 +109,7 @@ func toolCalls(b *jsontext.Builder, a *chat.Answer, m *api.Meta) {
 	b.Close(']')
 }
 
-// called writes the type of a call and the object of that name.
+// called writes the type of a call and the object with that name.
 func called(b *jsontext.Builder, kind string, name jsontext.Escaped, member string, text jsontext.Escaped) {
 	b.Key("type")
 	b.String(kind)

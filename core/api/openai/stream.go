@@ -43,7 +43,8 @@ func textChunk(dst []byte, m *api.Meta, d *chat.Delta, name string) []byte {
 // inputIndex numbers the calls of all choices.
 func inputIndex(d *chat.Delta) uint64 { return d.Choice<<32 | d.Index }
 
-// argsChunk writes a piece of a call's arguments: of a custom tool, what it completes of the text.
+// argsChunk writes a piece of a call's arguments. For a custom tool, it writes the part of the input text that the
+// piece completes.
 func argsChunk(dst []byte, s *api.State, d *chat.Delta, m *api.Meta) []byte {
 	kind, member, text := "function", "arguments", d.Text
 	if input := s.Input(inputIndex(d), false); input != nil {
@@ -104,7 +105,7 @@ func chunk(dst []byte, m *api.Meta, choice uint64, delta func(*jsontext.Builder)
 	return append(append(b.B, rest...), "}]}\n\n"...)
 }
 
-// End appends a usage chunk if the request asked for one, and data: [DONE].
+// End appends a usage chunk if the request asked for one, and the end mark "data: [DONE]".
 func End(dst []byte, _ *api.State, _ *chat.Response, m *api.Meta) []byte {
 	if m.IncludeUsage {
 		b := jsontext.Builder{B: append(dst, "data: {"...)}
@@ -117,7 +118,7 @@ func End(dst []byte, _ *api.State, _ *chat.Response, m *api.Meta) []byte {
 	return append(dst, "data: [DONE]\n\n"...)
 }
 
-// StreamError appends data: {"error":{…}} in place of the end mark. The SDKs throw it.
+// StreamError appends data: {"error":{…}} in place of the end mark. The SDKs throw this error.
 func StreamError(dst []byte, _ *api.State, e *api.Error, _ *api.Meta) []byte {
 	return append(Error(append(dst, "data: "...), e), "\n\n"...)
 }

@@ -10,30 +10,33 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// compacted are the members of a compaction; model and service_tier are sent apart. Sources: see responses.Compact in core/provider.
+// compacted lists the fields of a compaction. model and service_tier are sent separately. Sources: see
+// responses.Compact in core/provider.
 var compacted = []string{
 	"input", "instructions", "image", "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention",
 	"parallel_tool_calls", "reasoning", "text", "tools", // from Codex
 }
 
-// Compaction changes the parsed body of a response into that of POST /v1/responses/compact, which has no limits.
+// Compaction turns a body that was parsed for POST /v1/responses into one for POST /v1/responses/compact, which has
+// no limits.
 func Compaction(p *api.Parser, root gjson.Result, out *api.Parsed) {
 	r := &out.Request
 	r.MaxTokens, r.MaxToolCalls, r.Stream = 0, 0, false
 	only(p, root, out, compacted, "is not a parameter of a compaction; omit it", "service_tier")
 }
 
-// counted are the members on which the number of input tokens depends; the API rejects others. Source: see
+// counted lists the fields that affect the number of input tokens. The API rejects all others. Source: see
 // responses.CountRequest in core/provider.
 var counted = []string{"input", "instructions", "parallel_tool_calls", "reasoning", "text", "tool_choice", "tools", "truncation"}
 
-// Count changes the parsed body of a response into that of POST /v1/responses/input_tokens.
+// Count turns a body that was parsed for POST /v1/responses into one for POST /v1/responses/input_tokens.
 func Count(p *api.Parser, root gjson.Result, out *api.Parsed) {
 	out.Request.Stream = false
 	only(p, root, out, counted, "does not change the number of input tokens; omit it", "")
 }
 
-// only keeps members of a body, and ignores the others for a reason, except model and one that is sent apart.
+// only keeps the named fields of a body. It ignores the others and gives a reason, except for model and apart, which
+// are sent separately.
 func only(p *api.Parser, root gjson.Result, out *api.Parsed, names []string, reason, apart string) {
 	out.Members = out.Members[:0]
 	root.ForEach(func(key, v gjson.Result) bool {
@@ -52,7 +55,7 @@ func AppendCount(dst []byte, tokens uint64) []byte {
 	return append(strconv.AppendUint(append(dst, `{"object":"response.input_tokens","input_tokens":`...), tokens, 10), '}')
 }
 
-// AppendCompaction appends the response of the mock to POST /v1/responses/compact.
+// AppendCompaction appends the mock's response to POST /v1/responses/compact.
 func AppendCompaction(dst []byte, m *api.Meta) []byte {
 	b := jsontext.Builder{B: dst}
 	b.Open('{')

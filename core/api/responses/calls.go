@@ -10,11 +10,12 @@ import (
 	"github.com/postern-ai/postern/core/jsonvalue"
 )
 
-// call writes the members of a tool call that its type has: what the function's arguments say, as far as the type has a place for it. Arguments of
-// another shape are handed over whole, in the member that comes nearest. An item in progress has no arguments yet.
+// call writes the fields of a tool call that depend on its type. Their values come from the function's arguments.
+// Arguments with an unexpected shape are passed on completely in the closest field. An item in progress has no
+// arguments yet.
 func call(b *jsontext.Builder, args string, alias *chat.Alias) {
 	if alias.Kind != chat.Function {
-		args = chat.Unwrapped(args) // a function's arguments are the same text in the pieces of a repeat
+		args = chat.Unwrapped(args) // not for functions, whose arguments must have the same text in streamed pieces
 	}
 	root := gjson.Result{}
 	if jsontext.Check([]byte(args)) == jsontext.OK && gjson.Parse(args).IsObject() {
@@ -75,7 +76,8 @@ func named(b *jsontext.Builder, alias *chat.Alias) {
 	b.TextMember("namespace", alias.Space)
 }
 
-// texts writes a list of texts: the member's, a single one if the member is a text, or the whole arguments.
+// texts writes a list of strings. It takes them from the field, which may also be a single string. Otherwise, it
+// writes the complete arguments as one string.
 func texts(b *jsontext.Builder, name string, root gjson.Result, args string) {
 	v := jsonvalue.Get(root.Raw, name)
 	b.Key(name)
@@ -94,7 +96,7 @@ func texts(b *jsontext.Builder, name string, root gjson.Result, args string) {
 	b.Close(']')
 }
 
-// optional writes members that the API may leave null.
+// optional writes fields that may be null in the API.
 func optional(b *jsontext.Builder, root gjson.Result, names ...string) {
 	for _, name := range names {
 		if v := jsonvalue.Get(root.Raw, name); v.Exists() {
@@ -105,7 +107,8 @@ func optional(b *jsontext.Builder, root gjson.Result, names ...string) {
 	}
 }
 
-// operation writes the operation of an apply_patch_call. Arguments without one are the diff of an update.
+// operation writes the operation of an apply_patch_call. Arguments without an operation are used as the diff of an
+// update.
 func operation(b *jsontext.Builder, root gjson.Result, args string) {
 	b.Key("operation")
 	for _, v := range [...]gjson.Result{jsonvalue.Get(root.Raw, "operation"), root} {
@@ -122,7 +125,8 @@ func operation(b *jsontext.Builder, root gjson.Result, args string) {
 	b.Close('}')
 }
 
-// oneLine returns checked JSON without line breaks, which are white space there, and would end an event's data.
+// oneLine replaces line breaks in checked JSON with spaces. They are only whitespace in JSON, but would end an
+// event's data.
 func oneLine(json string) string {
 	return strings.Map(func(c rune) rune {
 		if c == '\n' || c == '\r' {

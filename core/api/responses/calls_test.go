@@ -14,7 +14,7 @@ import (
 	"github.com/postern-ai/postern/core/sse"
 )
 
-// callCases are arguments that a model sends to the function of a tool, and a member of the item that the caller gets.
+// callCases are arguments that a model sends to a tool's function, and a field of the item that the caller gets.
 var callCases = []struct {
 	tool, args string
 	path, want string // JSON
@@ -43,7 +43,8 @@ var callCases = []struct {
 	{`{"type":"tool_search","execution":"client"}`, `sky`, "arguments", `{"query":"sky"}`},
 }
 
-// TestCalls gives a model's arguments back as a call of the caller's tool, whole and streamed in pieces of any size. Nothing is lost.
+// TestCalls returns a model's arguments as a call of the caller's tool, in a complete response and streamed in pieces
+// of any size. Nothing is lost.
 func TestCalls(t *testing.T) {
 	for _, c := range callCases {
 		parsed := responses.Parse(&api.Parser{}, gjson.Parse(`{"model":"m","input":"Hi","tools":[`+c.tool+`]}`))
@@ -77,7 +78,8 @@ func TestCalls(t *testing.T) {
 	}
 }
 
-// checkStream checks that the events of a stream agree: each item that begins is done, with the same ID, and the pieces of a text are the text.
+// checkStream checks that the events of a stream are consistent. Each added item is done with the same ID, and the
+// pieces of a text add up to the text.
 func checkStream(t *testing.T, r *chat.Response, m *api.Meta, size int, check func(string, gjson.Result)) {
 	t.Helper()
 	var s api.State
@@ -132,7 +134,7 @@ func checkStream(t *testing.T, r *chat.Response, m *api.Meta, size int, check fu
 	}
 }
 
-// TestReasoningComesBack: what a caller sends back of another provider's thinking is that provider's again.
+// TestReasoningComesBack: when a caller sends a provider's thinking back, it is restored as that provider's.
 func TestReasoningComesBack(t *testing.T) {
 	for encrypted, want := range map[string]chat.Part{
 		"anthropic:c2ln":          {Kind: chat.Thinking, Text: "Hm", Signature: "c2ln"},

@@ -7,9 +7,9 @@ import (
 	"github.com/postern-ai/postern/core/api/openai"
 )
 
-// Error is openai.Error. A limit or budget that is spent has the type usage_limit_reached and the member resets_at, in Unix seconds:
-// on these, with status 429, Codex stops and shows when the limit resets. Source: github.com/openai/codex,
-// codex-rs/codex-api/src/api_bridge.rs, read in November 2026.
+// Error is like openai.Error. An error about a spent limit or budget has the type usage_limit_reached and the field
+// resets_at, in Unix seconds. Together with status 429, these make Codex stop and show when the limit resets. Source:
+// github.com/openai/codex, codex-rs/codex-api/src/api_bridge.rs, read in November 2026.
 func Error(dst []byte, e *api.Error) []byte {
 	if !e.Spent() {
 		return openai.Error(dst, e)

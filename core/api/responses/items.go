@@ -35,10 +35,10 @@ func (p *reader) input(v gjson.Result) (messages []chat.Message) {
 		}
 		role, parts := p.item(index, item)
 		index++
-		if role == 0 { // an item that is no message
+		if role == 0 { // an item that is not a message
 			return !p.Full()
 		}
-		// Consecutive assistant items are one message.
+		// Consecutive assistant items become one message.
 		if n := len(messages); n > 0 && role == chat.Assistant && messages[n-1].Role == chat.Assistant {
 			messages[n-1].Parts = append(messages[n-1].Parts, parts...)
 		} else {
@@ -65,7 +65,7 @@ func (p *reader) item(index int, v gjson.Result) (chat.Role, []chat.Part) {
 		p.Wrong(api.At("input", index, ""), "is an item_reference, which is not supported: items are not stored; send the item itself")
 	}
 	field := api.At("input", index, "")
-	if kind != "mcp_list_tools" { // it lists a server's tools, and declares none
+	if kind != "mcp_list_tools" { // it lists a server's tools but does not declare any
 		p.tools.list(field+".tools", jsonvalue.Get(v.Raw, "tools"), "")
 	}
 	if kind == "additional_tools" {
@@ -83,14 +83,14 @@ func (p *reader) item(index int, v gjson.Result) (chat.Role, []chat.Part) {
 	return chat.Assistant, []chat.Part{{Kind: chat.Own, Name: "input." + jsonvalue.Text(v.Raw, "type")}}
 }
 
-// call reads a tool call as one of the function that stands for the tool.
+// call reads a tool call as a call of the function that replaces the tool.
 func (p *reader) call(field string, v gjson.Result) chat.Part {
 	part, _ := wire.Call(v)
 	part.ID = p.Text(field+".call_id", wire.CallID(v))
 	return part
 }
 
-// result reads the result of a tool call: its output, as JSON if it is neither a text nor parts.
+// result reads the output of a tool call. An output that is neither a string nor a list of parts is kept as JSON.
 func (p *reader) result(field string, c *client, v gjson.Result) chat.Part {
 	part := chat.Part{Kind: chat.ToolResult, ID: p.Text(field+".call_id", wire.CallID(v))}
 	output, name := jsonvalue.Get(v.Raw, "output"), ".output"
@@ -112,7 +112,8 @@ func (p *reader) result(field string, c *client, v gjson.Result) chat.Part {
 	return part
 }
 
-// Marks of thinking that other providers have signed, in encrypted_content. OpenAI's own has no colon.
+// These prefixes in encrypted_content mark thinking that other providers have signed. OpenAI's own values have no
+// colon.
 const (
 	signedMark   = "anthropic:"
 	redactedMark = "anthropic-redacted:"
@@ -145,7 +146,7 @@ func reasoning(v gjson.Result) []chat.Part {
 	return []chat.Part{part}
 }
 
-// encrypted is what reasoning reads.
+// encrypted returns the encrypted_content that reasoning reads back.
 func encrypted(p *chat.Part) jsontext.Escaped {
 	own, isOpenAI := strings.CutPrefix(string(p.Signature), wire.Mark)
 	switch {
@@ -223,7 +224,7 @@ func part(v gjson.Result) (p chat.Part) {
 	return p
 }
 
-// address sets Media and Data from a data URL, or URL from any other.
+// address sets Media and Data from a data URL, or URL from any other URL.
 func address(p *chat.Part, url jsontext.Escaped) {
 	media, data, ok := strings.Cut(strings.TrimPrefix(string(url), "data:"), ";base64,")
 	if !ok || !strings.HasPrefix(string(url), "data:") {

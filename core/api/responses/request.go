@@ -1,7 +1,7 @@
-// Package responses is OpenAI's Responses API for callers: POST /v1/responses. It is stateless: responses are
-// not stored, and requests cannot refer to stored items.
-// Source: OpenAI's API reference, "Create a model response", "The response object" and "Streaming events"
-// (platform.openai.com/docs/api-reference/responses), and the types of its SDK, openai 7.55.
+// Package responses implements OpenAI's Responses API for callers: POST /v1/responses. It is stateless, which means
+// that responses are not stored and requests cannot refer to stored items. Source: OpenAI's API reference, "Create a
+// model response", "The response object" and "Streaming events" (platform.openai.com/docs/api-reference/responses),
+// and the types of its SDK, openai 7.55.
 package responses
 
 import (
@@ -22,10 +22,10 @@ func Family() api.Family {
 	}
 }
 
-// stateful are the members that refer to stored state.
+// stateful lists the fields that refer to stored state.
 var stateful = []string{"previous_response_id", "conversation", "prompt"}
 
-// Parse reads a body. Unknown members are kept in Extra and Members.
+// Parse reads a body. It keeps unknown fields in Extra and Members.
 func Parse(p *api.Parser, root gjson.Result) api.Parsed {
 	out := api.Parsed{Request: chat.Request{Dialect: chat.Responses}}
 	out.Members = make([]byte, 0, len(root.Raw))
@@ -80,14 +80,14 @@ func instruct(r *chat.Request, instructions jsontext.Escaped) {
 	}
 }
 
-// allow bars the tools that an allowed_tools choice does not list.
+// allow bars tools that an allowed_tools choice does not list.
 func allow(r *chat.Request, choice gjson.Result) {
 	if jsonvalue.String(choice.Raw, "type") == "allowed_tools" {
 		openai.Allow(r.Tools, jsonvalue.Get(choice.Raw, "tools"), func(t gjson.Result) gjson.Result { return jsonvalue.Get(t.Raw, "name") })
 	}
 }
 
-// own reads a member that Postern writes itself. It returns false for the others.
+// own reads a field that Postern writes itself. It returns false for other fields.
 func own(p *api.Parser, r *chat.Request, name string, v gjson.Result) bool {
 	switch name {
 	case "model":
@@ -106,7 +106,7 @@ func own(p *api.Parser, r *chat.Request, name string, v gjson.Result) bool {
 	return true
 }
 
-// refuseState refuses members that need stored responses.
+// refuseState refuses fields that need stored responses.
 func refuseState(p *api.Parser, name string, v gjson.Result) {
 	if name == "background" && p.Bool(name, v) == "true" {
 		p.Wrong(name, "is not supported: responses are not stored; omit it or send false")
@@ -118,8 +118,8 @@ func refuseState(p *api.Parser, name string, v gjson.Result) {
 	}
 }
 
-// parameter reads a generation parameter or tool setting. It returns false for members that only a target of
-// this dialect can use.
+// parameter reads a generation parameter or tool setting. It returns false for fields that only targets with this
+// dialect can use.
 func parameter(p *api.Parser, r *chat.Request, name string, v gjson.Result) bool {
 	switch name {
 	case "temperature":
@@ -168,8 +168,8 @@ func text(p *api.Parser, r *chat.Request, v gjson.Result) {
 	}
 }
 
-// includesThinking reports whether include asks for nothing but what other dialects return by themselves, or by a parameter: encrypted reasoning, of
-// which all that have it send it, and log probabilities, which top_logprobs asks for.
+// includesThinking reports whether include asks only for data that other dialects return anyway. This is encrypted
+// reasoning, which providers that have it always send, and log probabilities, which top_logprobs asks for.
 func includesThinking(v gjson.Result) (only bool) {
 	only = true
 	api.Each(v, func(name gjson.Result) {

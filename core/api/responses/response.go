@@ -23,7 +23,7 @@ func status(f chat.Finish) string {
 	return "completed"
 }
 
-// object writes a response object. r is nil for a response that is in progress or failed.
+// object writes a response object. r is nil for a response that is in progress or has failed.
 func object(b *jsontext.Builder, status string, r *chat.Response, m *api.Meta, e *api.Error) {
 	b.Open('{')
 	b.Key("id")
@@ -56,7 +56,7 @@ func object(b *jsontext.Builder, status string, r *chat.Response, m *api.Meta, e
 		}
 	}
 	b.Close(']')
-	// The request's parameters are not repeated. The members are present because the SDKs' types require them.
+	// The request's parameters are not repeated. The fields are present because the SDKs' types require them.
 	for _, name := range []string{"instructions", "max_output_tokens", "previous_response_id", "temperature", "top_p", "user"} {
 		b.Member(name, "null")
 	}
@@ -90,7 +90,7 @@ func incomplete(b *jsontext.Builder, status string, r *chat.Response) {
 
 func bare(m *api.Meta) string { return strings.TrimPrefix(m.RequestID, "req_") }
 
-// itemID returns an item ID made of the request ID and the item's index.
+// itemID returns an item ID made from the request ID and the item's index.
 func itemID(p *chat.Part, index int, m *api.Meta) string {
 	prefix := "msg_"
 	switch p.Kind {

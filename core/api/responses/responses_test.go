@@ -22,7 +22,7 @@ var meta = api.Meta{
 	Usage: chat.Usage{Input: 10, CachedInput: 4, Output: 7, Reasoning: 3, Reported: true},
 }
 
-// whole is a response with each kind of part that survives a round trip through the provider's parser.
+// whole is a response with every kind of part that survives a round trip through the provider's parser.
 func whole() chat.Response {
 	return chat.Response{Choices: []chat.Answer{{
 		Parts: []chat.Part{
@@ -88,7 +88,7 @@ func TestStreamRoundTrip(t *testing.T) {
 	}
 }
 
-// TestItemsAreDone: every added item is done, with the same ID and index, and with its complete text.
+// TestItemsAreDone: every added item is done with the same ID and index, and with its complete text.
 func TestItemsAreDone(t *testing.T) {
 	w := whole()
 	added, done := map[int64]string{}, map[int64]string{}
@@ -217,7 +217,7 @@ func TestInvalidBodies(t *testing.T) {
 	}
 }
 
-// TestRequestRoundTrip: a translated request reaches a provider of the same dialect without loss.
+// TestRequestRoundTrip: a translated request reaches a provider with the same dialect without loss.
 func TestRequestRoundTrip(t *testing.T) {
 	parsed, _ := parse(t, `{"model":"m","input":[{"role":"user","content":"Hi"},{"type":"reasoning","summary":[{"type":"summary_text","text":"hm"}],
 	 "encrypted_content":"E"},{"type":"function_call","call_id":"c","name":"f","arguments":"{}"},

@@ -11,12 +11,11 @@ import (
 	"github.com/postern-ai/postern/core/jsonvalue"
 )
 
-// Use of api.State: Block is the kind of the part whose item is open (0: none), Index the number of items
-// begun, Tools the number of tool calls begun, Flags the number of events written. chat.Fold returns the items'
-// parts in the same order, so End finds each item's text by its index.
+// This stream uses api.State as follows. Block is the kind of the part whose item is open (0: none). Index is the
+// number of items begun, and Tools is the number of tool calls begun. Flags is the number of events written.
+// chat.Fold returns the items' parts in the same order, so End finds each item's text by its index.
 
-// Stream appends the events of a delta. End writes the final content of all items, because it is complete only
-// then.
+// Stream appends the events of a delta. End writes the final content of all items, because only then is it complete.
 func Stream(dst []byte, s *api.State, d *chat.Delta, m *api.Meta) []byte {
 	if d.Choice > 0 {
 		return dst
@@ -46,7 +45,7 @@ func Stream(dst []byte, s *api.State, d *chat.Delta, m *api.Meta) []byte {
 		if kind := m.Aliases.Find(d.Name).Kind; kind == chat.Custom {
 			s.Input(d.Index, true)
 		} else if kind != chat.Function {
-			s.Block = 0 // its arguments have no events: the item that is done has them
+			s.Block = 0 // its arguments have no events of their own, only the done item has them
 		}
 	case chat.DeltaArgs:
 		w.args(d)
@@ -62,7 +61,7 @@ type writer struct {
 	m *api.Meta
 }
 
-// open writes an event's name and the members that all events share.
+// open writes an event's name and the fields that all events share.
 func (w *writer) open(kind string) {
 	w.b.B = append(w.b.B, "event: "+kind+"\ndata: {"...)
 	w.b.Key("type")
@@ -81,7 +80,7 @@ func (w *writer) response(kind, status string, r *chat.Response, e *api.Error) {
 	w.close()
 }
 
-// place writes the members that identify an event's item.
+// place writes the fields that identify an event's item.
 func (w *writer) place(p *chat.Part, index int) {
 	w.b.Key("item_id")
 	w.b.String(itemID(p, index, w.m))
@@ -136,8 +135,8 @@ func (w *writer) piece(kind chat.PartKind, event string, d *chat.Delta) {
 	w.close()
 }
 
-// args writes a piece of the last tool call's arguments: of a custom tool, what it completes of the text. Late pieces of earlier calls are not sent: End sends
-// the complete arguments.
+// args writes a piece of the last tool call's arguments. For a custom tool, it writes the part of the input text that
+// the piece completes. Late pieces of earlier calls are not sent, because End sends the complete arguments.
 func (w *writer) args(d *chat.Delta) {
 	if w.s.Block != uint64(chat.ToolCall) || d.Index+1 != w.s.Tools {
 		return
@@ -164,7 +163,7 @@ func (w *writer) args(d *chat.Delta) {
 func End(dst []byte, s *api.State, whole *chat.Response, m *api.Meta) []byte {
 	w := writer{jsontext.Builder{B: dst}, s, m}
 	if whole == nil {
-		whole = &chat.Response{Choices: make([]chat.Answer, 1)} // too long to keep: the caller has the deltas
+		whole = &chat.Response{Choices: make([]chat.Answer, 1)} // too long to keep, but the caller has the deltas
 	}
 	for i, p := range whole.Choices[0].Parts {
 		w.done(i, &p)
@@ -205,7 +204,7 @@ func (w *writer) done(index int, p *chat.Part) {
 	w.close()
 }
 
-// argsDone writes the complete arguments of a call, if events of their own have them.
+// argsDone writes the events with a call's complete arguments, if its type has such events.
 func (w *writer) argsDone(index int, p *chat.Part) {
 	switch alias := w.m.Aliases.Find(p.Name); alias.Kind {
 	case chat.Function:
@@ -227,8 +226,9 @@ func (w *writer) argsDone(index int, p *chat.Part) {
 	}
 }
 
-// commands writes the commands of a shell call: the beginning of each, all of it as one piece, and the whole. Calls of other types have no such
-// events. Source: the schemas ResponseShellCallCommandAddedStreamingEvent, …Delta… and …Done… of OpenAI's OpenAPI document
+// commands writes the events for the commands of a shell call. Each command has an added event, one delta event with
+// the entire command, and a done event. Calls of other types have no such events. Source: the schemas
+// ResponseShellCallCommandAddedStreamingEvent, …Delta… and …Done… of OpenAI's OpenAPI document
 // (github.com/openai/openai-openapi, version 2.3.0), as of 2026-11.
 func (w *writer) commands(index int, p *chat.Part, alias *chat.Alias) {
 	whole := jsontext.Builder{}
@@ -261,7 +261,7 @@ func (w *writer) text(event string, index int, p *chat.Part, name string) {
 	w.close()
 }
 
-// StreamError appends response.failed, on which the SDKs throw or stop, and never response.completed.
+// StreamError appends response.failed, which makes the SDKs throw or stop. It never appends response.completed.
 func StreamError(dst []byte, s *api.State, e *api.Error, m *api.Meta) []byte {
 	w := writer{jsontext.Builder{B: dst}, s, m}
 	if !s.Started && s.Flags == 0 {

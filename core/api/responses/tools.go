@@ -12,26 +12,29 @@ import (
 
 const (
 	wireName = "responses"
-	// maxToolCalls is the largest limit of provider tools' calls that a request may set.
+	// maxToolCalls is the largest limit on calls of provider tools that a request may set.
 	maxToolCalls = 1000
-	// container is the catalog's name of a container that runs code, with the memory after a dot if it is not 1 GB.
+	// container is the catalog's name for a container that runs code. The memory follows after a dot if it is not 1
+	// GB.
 	container = "code_interpreter"
 )
 
-// client is a tool of a type of its own that the client runs.
+// client is a tool that the client runs and that has its own type.
 type client struct {
 	kind chat.ToolKind
-	// name is the tool's type, which is also the name of its function, and call the type of its calls; result is the type of their results.
+	// name is the tool's type and the name of its function. call is the type of its calls, and result is the type of
+	// their results.
 	name, call, result string
 	prefix             string // of an item's ID
 	description        string
 	schema             string
 }
 
-// clients are the client tools with a fixed input, and tool_search, which brings its own.
-// Sources: OpenAI's guides "Local shell", "Shell", "Apply patch" and "Tool search" (developers.openai.com/api/docs/guides), and the types
-// LocalShellCall, ShellCall, ApplyPatchCall and ToolSearchCall of its SDK, openai 7.55; the items that Codex sends, codex-rs/protocol/src/models.rs and
-// codex-rs/tools/src/tool_spec.rs in github.com/openai/codex; all as of 2026-11.
+// clients lists the client tools with a fixed input, and tool_search, whose input the request defines. Sources:
+// OpenAI's guides "Local shell", "Shell", "Apply patch" and "Tool search" (developers.openai.com/api/docs/guides),
+// and the types LocalShellCall, ShellCall, ApplyPatchCall and ToolSearchCall of its SDK, openai 7.55; the items that
+// Codex sends, codex-rs/protocol/src/models.rs and codex-rs/tools/src/tool_spec.rs in github.com/openai/codex; all as
+// of 2026-11.
 var clients = [...]client{
 	{
 		chat.LocalShell, "local_shell", "local_shell_call", "local_shell_call_output", "lsh_", "Runs a command on the user's machine.",
@@ -65,7 +68,7 @@ func clientOf(kind chat.ToolKind) *client {
 	return &clients[len(clients)-1]
 }
 
-// clientTool reads a tool of the type name that the client runs. ok is false if the provider runs it.
+// clientTool reads a tool of the type name if the client runs it. ok is false if the provider runs it.
 func clientTool(v gjson.Result, name string) (t chat.Tool, ok bool) {
 	for i := range clients {
 		c := &clients[i]
@@ -90,7 +93,7 @@ func clientTool(v gjson.Result, name string) (t chat.Tool, ok bool) {
 	return t, false
 }
 
-// toolReader reads lists of tools: of the request, of its namespaces and of items of the conversation.
+// toolReader reads the tool lists of the request, of its namespaces and of items in the conversation.
 type toolReader struct {
 	*api.Parser
 	all []chat.Tool
@@ -147,7 +150,7 @@ func (r *toolReader) named(field string, t chat.Tool) {
 	r.all = append(r.all, t)
 }
 
-// namespace reads a namespace's tools. Its description goes to the first of them.
+// namespace reads a namespace's tools. Its description is added to the first of them.
 func (r *toolReader) namespace(field string, v gjson.Result) {
 	r.Use(wireName, field+".type", "namespace", gjson.Result{})
 	space, first := jsonvalue.Text(v.Raw, "name"), len(r.all)
@@ -161,7 +164,7 @@ func (r *toolReader) namespace(field string, v gjson.Result) {
 	}
 }
 
-// use records the price of a tool that is not a function.
+// use records a tool that is not a function, because it may affect the price.
 func (r *toolReader) use(field string, v gjson.Result) {
 	kind := jsonvalue.Get(v.Raw, "type")
 	if kind.Type != gjson.String || kind.Str == "" {
@@ -178,7 +181,8 @@ func (r *toolReader) use(field string, v gjson.Result) {
 	r.Use(wireName, field+".type", name, gjson.Result{})
 }
 
-// containerName returns the catalog's name of a container. One that exists already has an ID and any size, so it has no price.
+// containerName returns the catalog's name for a container. A container that already exists has an ID and an unknown
+// size, so it has no price.
 func containerName(v gjson.Result) string {
 	if !v.IsObject() || jsonvalue.Get(v.Raw, "container_id").Exists() {
 		return container + ".id"
@@ -191,7 +195,7 @@ func containerName(v gjson.Result) string {
 	}
 }
 
-// toolChoice reads a word or a tool. A tool that the provider runs has no name here.
+// toolChoice reads a word or a tool. The name is empty for a tool that the provider runs.
 func toolChoice(p *api.Parser, v gjson.Result) chat.ToolChoice {
 	if v.IsObject() {
 		return chosen(v)

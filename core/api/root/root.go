@@ -1,5 +1,5 @@
-// Package root writes the response to GET /: the product's name, its version and its addresses, as JSON or as an HTML
-// page.
+// Package root writes the response to GET /, which contains the product's name, its version and its addresses. The
+// response is JSON or an HTML page.
 package root
 
 import (
@@ -9,12 +9,12 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// Version is the version of Postern. docs/openapi.yaml names the same one; the conformance tests compare them.
+// Version is the version of Postern. docs/openapi.yaml has the same version, and the conformance tests compare them.
 const Version = "0.1.0"
 
-// Overview is what a deployment shows at GET /.
+// Overview contains the data that a deployment shows at GET /.
 type Overview struct {
-	Endpoints []string // method and path: GET /v1/models
+	Endpoints []string // method and path, such as GET /v1/models
 	Control   bool     // this deployment has the control plane
 	Docs      bool     // this deployment serves the documentation
 }
@@ -23,9 +23,9 @@ type Overview struct {
 type link struct {
 	name, address string // name is the JSON member
 	label         string // on the HTML page
-	needsKey      bool   // the address is an endpoint that needs an API key: the page names it without linking it
+	needsKey      bool   // the address is an endpoint that needs an API key, so the page names it without a link
 	control       bool   // the control plane serves it
-	docs          bool   // only with the documentation
+	docs          bool   // shown only if the documentation is served
 }
 
 var links = []link{
@@ -39,8 +39,8 @@ var links = []link{
 // shows reports whether the deployment serves a link.
 func (o *Overview) shows(l *link) bool { return (!l.control || o.Control) && (!l.docs || o.Docs) }
 
-// Answer returns the response to a request with the given Accept header: an HTML page if the client prefers HTML, else
-// JSON.
+// Answer returns the response to a request with the given Accept header: an HTML page if the client prefers HTML, and
+// otherwise JSON.
 func Answer(o *Overview, accept string) (headers []abi.Header, body []byte) {
 	headers = []abi.Header{{Name: "content-type", Value: "application/json"}, {Name: "vary", Value: "Accept"}}
 	if !head.PrefersHTML(accept) {
