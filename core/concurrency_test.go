@@ -13,7 +13,7 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// concurrentSim is a simulation of concurrent requests: they take turns in random order, one call at a time.
+// concurrentSim simulates concurrent requests. They take turns in random order, one call at a time.
 type concurrentSim struct {
 	*sim
 	t          *testing.T
@@ -36,12 +36,12 @@ func newConcurrentSim(t *testing.T, seed uint64, budget money.Pico, meters int) 
 
 func meterName(i int) string { return fmt.Sprintf("meter%04d", i) }
 
-// flow is one request on its way to admission.
+// flow is one request that is waiting for admission.
 type flow struct {
 	meter string
 	admit keymeter.Admit
 	grant *ledger.Grant // the next call to the Ledger; nil: call the meter
-	flush []string      // meters to recall before that
+	flush []string      // meters to recall budget from before that call
 	done  bool
 	reply keymeter.AdmitReply // of the last admit call
 	calls int
@@ -95,7 +95,7 @@ func (p *concurrentSim) callGrant(f *flow) {
 	}
 }
 
-// run steps the requests until all are done, and returns how many were admitted.
+// run steps the requests until all are done. It returns how many were admitted.
 func (p *concurrentSim) run(flows ...*flow) (admitted int) {
 	for open := append([]*flow(nil), flows...); len(open) > 0; {
 		i := p.random.IntN(len(open))
@@ -112,7 +112,7 @@ func (p *concurrentSim) run(flows ...*flow) (admitted int) {
 	return admitted
 }
 
-// totalReserved is the sum of all meters' reservations.
+// totalReserved returns the sum of all meters' reservations.
 func (p *concurrentSim) totalReserved(meters int) (sum money.Pico) {
 	for i := range meters {
 		sum += p.object(abi.ClassKeyMeter, meterName(i)).slices()[0].reserved
@@ -150,7 +150,7 @@ func TestDebt(t *testing.T) {
 	}
 }
 
-// TestBurst: concurrent requests on one key. The budget admits exactly as many as it can pay for.
+// TestBurst: of many concurrent requests with one key, the budget admits exactly as many as it can pay for.
 func TestBurst(t *testing.T) {
 	for seed := range uint64(30) {
 		for _, c := range []struct {
@@ -170,7 +170,7 @@ func TestBurst(t *testing.T) {
 }
 
 // TestLargeBurst: 500 concurrent requests within the budget are all admitted with at most three Ledger calls each,
-// whatever the slice contains or owes at the start.
+// regardless of the slice's balance or debt at the start.
 func TestLargeBurst(t *testing.T) {
 	for seed := range uint64(4) {
 		for _, spent := range []money.Pico{0, 5 * money.Cent, 14 * money.Cent, 9 * money.Dollar} {
@@ -190,7 +190,7 @@ func TestLargeBurst(t *testing.T) {
 	}
 }
 
-// TestIdleSlices: keys hold the whole budget in idle slices. Another key still gets it.
+// TestIdleSlices: when keys hold the entire budget in idle slices, another key still gets it.
 func TestIdleSlices(t *testing.T) {
 	for _, n := range []int{1, 31, 32, 33, 200, 1001, 1500} {
 		p := newConcurrentSim(t, 1, money.Dollar*money.Pico(n)/10, n+2)
@@ -266,9 +266,9 @@ func TestPartialReservation(t *testing.T) {
 	}
 }
 
-// TestConcurrentKeys: keys compete for a budget that is too small for all of them and recall each other's slices
-// during grants. In the end, every refused request that still does not fit is refused again, and every one that
-// fits is admitted.
+// TestConcurrentKeys: keys compete for a budget that is too small for all of them, and recall each other's slices
+// during grants. Afterward, every refused request is tried again. It is admitted if it fits and refused if it does
+// not.
 func TestConcurrentKeys(t *testing.T) {
 	const meters = 12
 	refused := 0

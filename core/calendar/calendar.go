@@ -10,7 +10,8 @@ const (
 // Day returns the UTC day of a time in Unix milliseconds.
 func Day(ms uint64) uint64 { return ms / DayMs }
 
-// Monday returns the first day of the ISO week that contains day, or 0 if the week began before 1970-01-01, a Thursday.
+// Monday returns the first day of the ISO week that contains day, or 0 if the week began before 1970-01-01, which was
+// a Thursday.
 func Monday(day uint64) uint64 {
 	weekday := (day + 3) % 7
 	if weekday > day {
@@ -28,7 +29,7 @@ func Month(day uint64) uint64 {
 // MonthStart returns the first day of a month.
 func MonthStart(month uint64) uint64 {
 	year, m := 1970+month/12, month%12+1
-	// The year starts in March here, so that the leap day is its last day.
+	// Here, the year starts in March so that the leap day is its last day.
 	if m <= 2 {
 		year, m = year-1, m+12
 	}
@@ -37,7 +38,8 @@ func MonthStart(month uint64) uint64 {
 
 // Date returns a day's year, month (1 to 12) and day of the month (from 1).
 func Date(day uint64) (year, month, dayOfMonth uint64) {
-	// Eras of 400 years from 0000-03-01; Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms".
+	// This counts eras of 400 years from 0000-03-01. Source: Howard Hinnant, "chrono-Compatible Low-Level Date
+	// Algorithms".
 	z := day + 719468
 	era := z / 146097
 	dayOfEra := z % 146097
@@ -52,7 +54,7 @@ func Date(day uint64) (year, month, dayOfMonth uint64) {
 	return year, month, dayOfMonth
 }
 
-// AppendDate appends a day as 2026-11-21.
+// AppendDate appends a day in the form 2026-11-21.
 func AppendDate(dst []byte, day uint64) []byte {
 	year, month, dayOfMonth := Date(day)
 	dst = append(dst, byte('0'+year/1000%10), byte('0'+year/100%10), byte('0'+year/10%10), byte('0'+year%10))
@@ -82,8 +84,8 @@ func (c Cycle) Bounds(day uint64) (first, end uint64) {
 	return MonthStart(month), MonthStart(month + 1)
 }
 
-// Period is one month, week or day of a budget. Its number only grows: the high bits are the epoch (the number of
-// times the cycle was changed), followed by the cycle and the period's first day. 0 means no period.
+// Period is one month, week or day of a budget. Its number only grows. The high bits are the epoch, which is the
+// number of times that the cycle was changed. The cycle and the period's first day follow. 0 means no period.
 type Period uint64
 
 const (
@@ -91,13 +93,13 @@ const (
 	cycleShift = 28
 )
 
-// NewPeriod returns the period that contains day, of a budget whose cycle was changed epoch times.
+// NewPeriod returns the period that contains day, for a budget whose cycle was changed epoch times.
 func NewPeriod(c Cycle, epoch, day uint64) Period {
 	first, _ := c.Bounds(day)
 	return Period(epoch<<epochShift | uint64(c)<<cycleShift | first)
 }
 
-// ReadPeriod converts a stored number to a Period. Rows and messages from before budgets had cycles store the
+// ReadPeriod converts a stored number to a Period. Rows and messages written before budgets had cycles contain the
 // number of a month.
 func ReadPeriod(stored uint64) Period {
 	if stored > 0 && stored < firstStart {
@@ -106,8 +108,8 @@ func ReadPeriod(stored uint64) Period {
 	return Period(stored)
 }
 
-// firstStart separates the two stored forms: as a day it is in 1997, before any budget; as a month it is in 2803,
-// after any.
+// firstStart separates the two stored forms. As a day, it is in 1997, before any budget. As a month, it is in 2803,
+// after any budget.
 const firstStart = 10_000
 
 // Epoch returns the number of times the budget's cycle was changed before this period.
@@ -127,16 +129,16 @@ func (p Period) Contains(day uint64) bool {
 	return first <= day && day < end
 }
 
-// At returns the period of the same cycle and epoch that contains day.
+// At returns the period with the same cycle and epoch that contains day.
 func (p Period) At(day uint64) Period { return NewPeriod(p.Cycle(), p.Epoch(), day) }
 
 // HourMs is one hour in milliseconds.
 const HourMs = 60 * 60 * SecondMs
 
-// Hour returns the hour of the UTC day, 0 to 23, of a time in Unix milliseconds.
+// Hour returns the UTC hour, 0 to 23, of a time in Unix milliseconds.
 func Hour(ms uint64) uint64 { return ms % DayMs / HourMs }
 
-// AppendTimestamp appends a time in Unix milliseconds as 2026-11-21T09:30:00.000Z (RFC 3339).
+// AppendTimestamp appends a time in Unix milliseconds in the form 2026-11-21T09:30:00.000Z (RFC 3339).
 func AppendTimestamp(dst []byte, ms uint64) []byte {
 	dst = append(AppendDate(dst, Day(ms)), 'T')
 	second := ms % DayMs / SecondMs

@@ -55,8 +55,8 @@ func TestISOWeeksStartOnMondays(t *testing.T) {
 	}
 }
 
-// TestPeriods checks that a period contains exactly the days between its bounds, and that later periods are larger,
-// in every cycle.
+// TestPeriods checks for every cycle that a period contains exactly the days between its bounds, and that later
+// periods have larger numbers.
 func TestPeriods(t *testing.T) {
 	const days = 400
 	for _, cycle := range []calendar.Cycle{calendar.Monthly, calendar.Weekly, calendar.Daily} {
@@ -79,7 +79,7 @@ func TestPeriods(t *testing.T) {
 	}
 }
 
-// TestStoredMonths checks periods from before budgets had cycles: they are month numbers.
+// TestStoredMonths checks periods stored before budgets had cycles, which are month numbers.
 func TestStoredMonths(t *testing.T) {
 	if p := calendar.ReadPeriod(0); p != 0 {
 		t.Errorf("0 is read as %x", p)

@@ -8,10 +8,11 @@ import (
 // months are the month names in HTTP dates.
 const months = "JanFebMarAprMayJunJulAugSepOctNovDec"
 
-// weekdays are the names of the days of the week in HTTP dates, from Thursday: 1970-01-01 was one.
+// weekdays are the names of the weekdays in HTTP dates. They start with Thursday, because 1970-01-01 was a Thursday.
 const weekdays = "ThuFriSatSunMonTueWed"
 
-// AppendHTTPDate appends a time in Unix milliseconds as Sun, 06 Nov 1994 08:49:37 GMT. Format: RFC 9110, section 5.6.7.
+// AppendHTTPDate appends a time in Unix milliseconds in the form "Sun, 06 Nov 1994 08:49:37 GMT". Format: RFC 9110,
+// section 5.6.7.
 func AppendHTTPDate(dst []byte, ms uint64) []byte {
 	day := Day(ms)
 	year, month, dayOfMonth := Date(day)
@@ -23,8 +24,8 @@ func AppendHTTPDate(dst []byte, ms uint64) []byte {
 	return append(append(dst, text[11:19]...), " GMT"...)
 }
 
-// ParseHTTPDate converts a date in any of HTTP's three formats to Unix milliseconds; ok is false for anything else.
-// Two-digit years from 50 to 99 are in the 1900s, the others in the 2000s. Formats: RFC 9110, section 5.6.7.
+// ParseHTTPDate converts a date in any of HTTP's three formats to Unix milliseconds. ok is false for anything else.
+// Two-digit years from 50 to 99 are in the 1900s, and the others are in the 2000s. Formats: RFC 9110, section 5.6.7.
 func ParseHTTPDate(text string) (ms uint64, ok bool) {
 	_, rest, comma := strings.Cut(text, ",")
 	if !comma {
@@ -75,7 +76,7 @@ func instant(year, month, day, clock string) (ms uint64, ok bool) {
 	return days*DayMs + uint64((h*60+min)*60+s)*SecondMs, true
 }
 
-// number parses one to four digits; it is -1 for anything else.
+// number parses one to four digits. It returns -1 for anything else.
 func number(text string) int {
 	n, err := strconv.ParseUint(text, 10, 16)
 	if err != nil || len(text) > 4 {

@@ -7,7 +7,7 @@ import (
 	"github.com/postern-ai/postern/core/calendar"
 )
 
-// TestHTTPDates compares all three HTTP date formats, and the one that is written, with package time.
+// TestHTTPDates compares the parser for all three HTTP date formats, and the writer, with package time.
 func TestHTTPDates(t *testing.T) {
 	const rfc850 = "Monday, 02-Jan-06 15:04:05 GMT"
 	for day := range 40_000 {

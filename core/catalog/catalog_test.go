@@ -11,10 +11,10 @@ import (
 	"github.com/postern-ai/postern/core/config"
 )
 
-// maxBytes bounds the catalog, whose compiled form is part of the Worker and read at every start.
+// maxBytes limits the size of the catalog. Its compiled form is part of the Worker and is read at every startup.
 const maxBytes = 60_000
 
-// file has fields of the catalog that the parser ignores.
+// file has the catalog's fields that the parser ignores.
 type file struct {
 	Sources map[string]string
 	Models  []struct {
@@ -164,7 +164,7 @@ func TestPricesAreSane(t *testing.T) {
 			t.Errorf("%s: long prompts cost less", m.Name)
 		case (p.LongAbove > 0) != (p.LongInput > p.Input):
 			t.Errorf("%s: longAbove without a higher longInput, or the reverse", m.Name)
-		case m.APIs&config.APIsOfChat != 0 && p.Output < p.Input && !strings.Contains(m.Name, "llama-guard"): // a classifier: one word of output
+		case m.APIs&config.APIsOfChat != 0 && p.Output < p.Input && !strings.Contains(m.Name, "llama-guard"): // a classifier, whose output is one word
 			t.Errorf("%s: output costs less than input", m.Name)
 		case m.APIs == config.APIEmbeddings && p.Output != 0:
 			t.Errorf("%s: an embedding model has an output price", m.Name)
@@ -180,7 +180,8 @@ func TestPricesAreSane(t *testing.T) {
 	}
 }
 
-// TestFactors compares products of prices and factors with OpenAI's own lists of tiers, and checks what the others have in common.
+// TestFactors compares products of prices and factors with OpenAI's own lists of tiers, and checks the rules that all
+// other factors follow.
 func TestFactors(t *testing.T) {
 	c := parse(t)
 	for name, want := range map[string]struct{ input, cached, output int64 }{ // picodollars for a token
@@ -212,7 +213,7 @@ func TestFactors(t *testing.T) {
 	}
 }
 
-// TestTools: the tools that coding agents offer by default have prices, and other members of the API are forwarded.
+// TestTools: the tools that coding agents offer by default have prices, and other fields of the API are forwarded.
 func TestTools(t *testing.T) {
 	c := parse(t)
 	for wire, names := range map[string][]string{
@@ -226,7 +227,7 @@ func TestTools(t *testing.T) {
 		}
 	}
 	perplexity := c.Model("sonar-pro").Provider
-	for name, want := range map[string]struct{ got, price int64 }{ // of several prices, the most expensive
+	for name, want := range map[string]struct{ got, price int64 }{ // the most expensive of several prices
 		"web_search_preview without reasoning":  {c.WireTool("responses", "web_search_preview").Price, 25_000},
 		"a large image of the best quality":     {c.WireTool("responses", "image_generation").Price, 1_000_000},
 		"web_search_options without reasoning":  {c.WireTool("openai", "web_search_options").Price, 25_000},
@@ -269,7 +270,7 @@ func TestAPIs(t *testing.T) {
 	for i := range c.Models {
 		m := &c.Models[i]
 		for _, p := range m.Others {
-			// A vendor's own prices of tools are not those of the format's author.
+			// A vendor's own prices for tools are not those of the format's author.
 			if p.Name != "openai" && (c.Tool(p, "web_search") != nil || c.Tool(p, "code_interpreter") != nil || c.HighestPrice(p, 0) != 0) {
 				t.Errorf("%s has provider tools on %s at another vendor's prices", m.Name, p.Wire)
 			}

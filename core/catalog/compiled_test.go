@@ -20,7 +20,7 @@ func TestDefaultIsCompiledFromJSON(t *testing.T) {
 	}
 }
 
-// TestDefaultReadsLikeJSON compares both forms under variables and overlays that use every kind of declaration.
+// TestDefaultReadsLikeJSON compares both forms, with variables and overlays that use every kind of declaration.
 func TestDefaultReadsLikeJSON(t *testing.T) {
 	for name, env := range map[string][]abi.Header{
 		"none": nil,

@@ -1,9 +1,9 @@
 // Package chain is an append-only log whose entries are chained by SHA-256 hashes. The hash of an entry proves
 // that neither it nor any entry before it was changed, removed or reordered.
 //
-// There is one chain per project and object, and only that object appends to it, in the transaction of the change that
-// the entry describes. Everything that is hashed is text as exports show it, so that the chain can be checked with any
-// language's standard library. See docs/guides/compliance.md.
+// There is one chain for each project and object. Only that object appends to it, in the same transaction as the
+// change that the entry describes. All hashed data is text, in the form in which exports show it. The chain can
+// therefore be checked with any language's standard library. See docs/guides/compliance.md.
 package chain
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/postern-ai/postern/core/calendar"
 )
 
-// Version is the first field of every hashed text.
+// Version is the first field in every hashed text.
 const Version = "postern-chain-1"
 
 // The objects that append to a project's chains.
@@ -40,10 +40,10 @@ func (h Hash) String() string {
 	return string(text)
 }
 
-// Entry is an event of a chain.
+// Entry is an event in a chain.
 type Entry struct {
-	Seq         uint64 // 1 for the first entry; each entry's number is one more than the previous one's
-	TimeMs      uint64 // the object's clock, Unix milliseconds; never less than the previous entry's
+	Seq         uint64 // 1 for the first entry; later entries have consecutive numbers
+	TimeMs      uint64 // the object's clock in Unix milliseconds; never earlier than the previous entry's
 	Kind        string // such as "key.create"
 	Payload     []byte // JSON; nil if only its hash is known
 	PayloadHash Hash
@@ -61,7 +61,7 @@ func Append(id ID, head *Entry, nowMs uint64, kind string, payload []byte) Entry
 	return e
 }
 
-// Sum computes the hash of an entry from its other fields. The payload enters by its hash only.
+// Sum computes the hash of an entry from its other fields. Of the payload, only its hash is included.
 func (id ID) Sum(e *Entry) Hash {
 	var seq [20]byte
 	var at [32]byte
@@ -71,8 +71,8 @@ func (id ID) Sum(e *Entry) Hash {
 	))
 }
 
-// Text joins fields into a text that is hashed or signed: each field is preceded by its length in bytes, as four bytes,
-// the most significant first.
+// Text joins fields into a text that is hashed or signed. Each field is preceded by its length in bytes as a
+// four-byte big-endian number.
 func Text(fields ...string) []byte {
 	var text []byte
 	for _, field := range fields {

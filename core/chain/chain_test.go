@@ -78,7 +78,7 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-// The vectors, computed as docs/guides/compliance.md describes it.
+// The vectors match hashes that are computed as docs/guides/compliance.md describes.
 func TestVectorsByTheDescription(t *testing.T) {
 	previous := strings.Repeat("0", 64)
 	for _, v := range vectors() {
@@ -96,7 +96,7 @@ func TestVectorsByTheDescription(t *testing.T) {
 	}
 }
 
-// Every field is part of the hash, and no two fields can be exchanged for one.
+// Every field is part of the hash, and no two fields hash the same as a single field.
 func TestEveryFieldIsHashed(t *testing.T) {
 	e := chain.Append(id, nil, 1000, "key.create", []byte("{}"))
 	for name, other := range map[string]chain.Entry{
@@ -116,7 +116,7 @@ func TestEveryFieldIsHashed(t *testing.T) {
 
 const rows = chain.Rows("ch/")
 
-// object is a chain in an object: a command starts with 'a' (append the rest), 'p' (Page) or 'x' (Prune).
+// object returns an object with a chain. A command starts with 'a' (append the rest), 'p' (Page) or 'x' (Prune).
 func object(t *testing.T) *testobject.Object {
 	decode := func(command []byte) (page chain.Page, prune chain.Prune) {
 		r := abi.Reader{Buf: command[1:]}
@@ -162,7 +162,8 @@ func page(t *testing.T, o *testobject.Object, first, limit uint64) chain.PageRep
 	return p
 }
 
-// Pages are in order, complete and bounded, wherever they begin; pruning removes the oldest and never the newest.
+// Pages are in order, complete and limited in size, regardless of where they begin. Pruning removes the oldest
+// entries and never the newest.
 func TestPagesAndPruning(t *testing.T) {
 	o := object(t)
 	if p := page(t, o, 1, 10); p.Oldest != 0 || p.Head.Seq != 0 || len(p.Entries) != 0 {
@@ -213,7 +214,7 @@ func TestPagesAndPruning(t *testing.T) {
 	}
 }
 
-// A page of large payloads is bounded in bytes and makes progress.
+// A page with large payloads is limited in bytes and still makes progress.
 func TestPageOfLargePayloads(t *testing.T) {
 	o := object(t)
 	for range 10 {

@@ -6,8 +6,8 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// Page requests a chain's state and its entries from First on, in order. The reply may have fewer than Limit, because
-// it is bounded in bytes, but at least one if there is one.
+// Page requests a chain's state and its entries from First on, in order. The reply is limited in bytes, so it may
+// have fewer than Limit entries. It has at least one if there is one.
 type Page struct {
 	Project string
 	First   uint64
@@ -23,7 +23,7 @@ func (p *Page) Fields(f *abi.Fields) {
 
 // PageReply is the reply to Page.
 type PageReply struct {
-	Oldest  uint64 // number of the oldest entry that is kept; 0: the chain is empty
+	Oldest  uint64 // the number of the oldest entry kept; 0: the chain is empty
 	Head    Entry  // the newest entry, without its payload
 	Entries []Entry
 }
@@ -46,7 +46,7 @@ func DecodePageReply(data []byte) (p PageReply, err error) {
 	return p, err
 }
 
-// Reads returns the ranges of rows that a Page needs.
+// Reads returns the row ranges that a Page needs.
 func (r Rows) Reads(p *Page) []abi.Range {
 	ranges := []abi.Range{r.Head()}
 	limit := min(p.Limit, MaxPage)
@@ -56,7 +56,7 @@ func (r Rows) Reads(p *Page) []abi.Range {
 	return ranges
 }
 
-// Reply answers a Page from the rows of its ranges. The rows of a page are stored in reverse order.
+// Reply returns the reply to a Page, given the rows in its ranges. A page's rows are stored in reverse order.
 func (r Rows) Reply(p *Page, rows []abi.Row) ([]byte, error) {
 	var reply PageReply
 	head, err := r.Find(rows)
@@ -70,7 +70,7 @@ func (r Rows) Reply(p *Page, rows []abi.Row) ([]byte, error) {
 	}
 	first, last := r.key(p.First), r.key(p.First+min(p.Limit, MaxPage)) // in reverse; last is exclusive
 	bytes, previous := 0, first+endOfKeys
-	for i := len(rows) - 1; i >= 0; i-- { // the newest entry may be there twice
+	for i := len(rows) - 1; i >= 0; i-- { // the newest entry may appear twice
 		if rows[i].Key >= previous || rows[i].Key > first || rows[i].Key <= last || !strings.HasPrefix(rows[i].Key, string(r)) {
 			continue
 		}
@@ -99,7 +99,7 @@ func (p *Prune) Fields(f *abi.Fields) {
 	f.Uint(&p.Through)
 }
 
-// Prune applies a Prune to the newest row. The reply is the number of the oldest entry that is kept.
+// Prune applies a Prune to the newest row. The reply is the number of the oldest entry kept.
 func (r Rows) Prune(p *Prune, rows []abi.Row) (out abi.ObjectOutput, err error) {
 	head, err := r.Find(rows)
 	if err != nil {
@@ -120,7 +120,7 @@ func (r Rows) Prune(p *Prune, rows []abi.Row) (out abi.ObjectOutput, err error) 
 	return out, nil
 }
 
-// DecodePruned decodes the reply to Prune: the number of the oldest entry that is kept.
+// DecodePruned decodes the reply to Prune, which is the number of the oldest entry kept.
 func DecodePruned(data []byte) (oldest uint64, err error) {
 	err = abi.DecodeFields(data, func(f *abi.Fields) { f.Uint(&oldest) })
 	return oldest, err

@@ -2,7 +2,7 @@ package chain
 
 import "github.com/postern-ai/postern/core/abi"
 
-// An object stores one row per entry. Keys sort the newest entry first, so that it is found without a row of its own.
+// An object stores one row per entry. The keys sort the newest entry first, so no separate row is needed to find it.
 const (
 	maxSeq = 1<<48 - 1
 	format = 1
@@ -13,24 +13,24 @@ const (
 // Limits of one command.
 const (
 	MaxPage      = 100     // entries of one Page
-	maxPageBytes = 256_000 // payloads of one Page, unless it has only one entry
+	maxPageBytes = 256_000 // total payload of one Page, unless it has only one entry
 	MaxForget    = 500     // entries that one Prune deletes
 )
 
-// Rows is where an object stores a chain: the prefix of its row keys.
+// Rows is the prefix of the row keys under which an object stores a chain.
 type Rows string
 
 func (r Rows) key(seq uint64) string { return string(r) + abi.Fixed(maxSeq-seq) }
 
-// Head returns the range of the newest entry.
+// Head returns the row range of the newest entry.
 func (r Rows) Head() abi.Range {
 	return abi.Range{Start: string(r), End: string(r) + endOfKeys, Limit: 1}
 }
 
-// Stored is an entry as stored.
+// Stored is an entry in its stored form.
 type Stored struct {
 	Entry
-	Oldest uint64 // number of the chain's oldest entry that is kept; current only in the newest entry
+	Oldest uint64 // the number of the chain's oldest entry kept; current only in the newest entry
 }
 
 func (s *Stored) fields(f *abi.Fields) {
@@ -58,7 +58,7 @@ func hashField(f *abi.Fields, h *Hash) {
 	copy(h[:], bytes)
 }
 
-// Find returns the newest entry among rows, which may include others; nil if there is none.
+// Find returns the newest entry among rows, or nil if there is none. rows may include other rows.
 func (r Rows) Find(rows []abi.Row) (*Stored, error) {
 	var newest []byte
 	key := string(r) + endOfKeys
@@ -75,8 +75,8 @@ func (r Rows) Find(rows []abi.Row) (*Stored, error) {
 	return head, err
 }
 
-// Append returns the row of the entry that follows head. head is the result of Find on the newest row; nil: the chain
-// is empty.
+// Append returns the row of the entry that follows head. head is the result of Find on the newest row, or nil if the
+// chain is empty.
 func (r Rows) Append(id ID, head *Stored, nowMs uint64, kind string, payload []byte) abi.Row {
 	next := Stored{Oldest: 1}
 	if head == nil {

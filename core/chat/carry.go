@@ -1,17 +1,18 @@
 package chat
 
-// Verbosity is how Responses requests spell the verbosity of the answer, which is a member of another member there.
+// Verbosity is the path of the verbosity setting in Responses requests, where it is nested in another field.
 const Verbosity = "text.verbosity"
 
-// equals are the members that OpenAI's two APIs share. Source: OpenAI's API reference, "Create a model response" and "Create chat
-// completion" (developers.openai.com/api/reference), as of 2026-11.
+// equals lists the fields that OpenAI's two APIs share. Source: OpenAI's API reference, "Create a model response" and
+// "Create chat completion" (developers.openai.com/api/reference), as of 2026-11.
 var equals = [...]struct{ responses, openai string }{
 	{Verbosity, "verbosity"}, {"prompt_cache_key", "prompt_cache_key"}, {"prompt_cache_retention", "prompt_cache_retention"},
 	{"prompt_cache_options", "prompt_cache_options"}, {"safety_identifier", "safety_identifier"}, {"metadata", "metadata"},
 }
 
-// Carry moves the extra members that a target of another dialect has too from Extra to Carried, in the target's spelling. takes reports
-// whether the target accepts a member that its dialect has. What the target cannot say is noted in Omitted.
+// Carry moves extra fields that a target with another dialect also has from Extra to Carried, and gives them the
+// names in that dialect. takes reports whether the target accepts a field that its dialect has. Settings that the
+// target's dialect cannot express are noted in Omitted.
 func (r *Request) Carry(to Dialect, takes func(name string) bool) {
 	kept := r.Extra[:0]
 	for _, m := range r.Extra {
@@ -31,7 +32,8 @@ func (r *Request) Carry(to Dialect, takes func(name string) bool) {
 	}
 }
 
-// equivalent returns a member's name in another dialect; empty if it has none there. The native API's metadata is OpenAI's.
+// equivalent returns a field's name in another dialect, or "" if it has none there. The native API's metadata is
+// OpenAI's.
 func equivalent(from, to Dialect, name string) string {
 	for _, e := range equals {
 		switch {

@@ -2,8 +2,8 @@ package chat
 
 import "github.com/postern-ai/postern/core/jsontext"
 
-// Kinds of characters. The cost of the first seven depends on the character before: it starts or continues a
-// word, a number or a run. All others have a fixed cost.
+// Kinds of characters. The cost of the first seven depends on the previous character, because they start or continue
+// a word, a number or a run. All others have a fixed cost.
 const (
 	kindNewline = iota
 	kindSpace
@@ -40,9 +40,9 @@ var asciiKinds = func() (k [128]uint8) {
 	return k
 }()
 
-// tokenCosts is the cost, in 1/TokenUnits token, of a character (second index: its kind) after another (first index).
-// The values are fitted to the texts of testdata/tokens.json by least squares of the relative error. A repeated
-// character always has a cost, so that no long text is estimated as nearly empty.
+// tokenCosts contains the cost, in 1/TokenUnits of a token, of a character (second index: its kind) that follows
+// another (first index). The values are fitted to the texts in testdata/tokens.json by least squares of the relative
+// error. A repeated character always has a cost, so that no long text is estimated as nearly empty.
 var tokenCosts = [kinds][kinds]uint8{
 	//            \n   sp   0-9  a-z  A-Z  .,-  é
 	kindNewline: {4, 20, 112, 16, 16, 33, 78},
@@ -55,21 +55,21 @@ var tokenCosts = [kinds][kinds]uint8{
 	kindElse:    {0, 0, 112, 16, 16, 33, 78},
 }
 
-// EstimateTokens estimates the number of tokens of a text, for use before a provider reports the usage and for
-// providers that never do. It looks at each character once: Latin words cost by length, digits and punctuation
-// by run, other scripts by character.
+// EstimateTokens estimates the number of tokens in a text. It is used before a provider reports the usage, and for
+// providers that never do. It looks at each character once. The cost of Latin words depends on their length, and that
+// of digits and punctuation on runs. Other scripts are counted by character.
 //
-// Compared with OpenAI's o200k tokenizer, the error is 9% on average and 24% at worst on the 54 texts of the
-// fit, and 13% and 24% on 18 other texts (prose in 30 languages, code, data). The usual estimate of four bytes
-// per token has errors of 30% and 134%. Other tokenizers differ by more: Anthropic's newer models count about a
-// third more tokens. The result does not depend on the JSON spelling of the text. It is meaningless for base64
-// of images and files.
+// Compared with OpenAI's o200k tokenizer, the error is 9% on average and 24% at worst on the 54 fitted texts, and 13%
+// and 24% on 18 other texts. The texts are prose in 30 languages, code and data. The usual estimate of four bytes per
+// token has errors of 30% and 134%. Other tokenizers differ by more. Anthropic's newer models count about a third
+// more tokens. The result does not depend on the JSON spelling of the text. It is meaningless for base64 of images
+// and files.
 func EstimateTokens(text jsontext.Escaped) uint64 {
 	return (EstimateUnits(text) + TokenUnits - 1) / TokenUnits
 }
 
-// EstimateUnits is EstimateTokens in units of 1/TokenUnits token, for texts that arrive in pieces: rounding up each would
-// overestimate.
+// EstimateUnits is like EstimateTokens, but in units of 1/TokenUnits of a token. It is for texts that arrive in
+// pieces, because rounding up each piece would overestimate.
 func EstimateUnits(text jsontext.Escaped) uint64 {
 	var cost uint64
 	prev := uint8(kindElse)
@@ -139,7 +139,7 @@ func hexDigit(c byte) uint32 {
 	return uint32(c-'0') & 0xF
 }
 
-// charCost returns the kind of a character and, for kindElse, its cost by script.
+// charCost returns the kind of a character. For kindElse, it also returns the cost, which depends on the script.
 func charCost(c uint32) (kind, cost uint8) {
 	switch {
 	case c >= 0x3100 && c < 0xAC00:

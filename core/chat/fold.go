@@ -7,7 +7,7 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// AppendDelta appends a delta in the binary form in which an exchange stores a stream.
+// AppendDelta appends a delta in the binary format that exchanges use to store a stream.
 func AppendDelta(w *abi.Writer, d *Delta) {
 	w.Uint(uint64(d.Kind))
 	w.Uint(d.Choice)
@@ -72,7 +72,7 @@ func (u *Usage) Fields(f *abi.Fields) {
 	}
 }
 
-// maxChoices bounds the memory that a provider's choice numbers can make Fold allocate.
+// maxChoices limits the memory that a provider's choice numbers can make Fold allocate.
 const maxChoices = 128
 
 // Fold builds the complete response from a stream's deltas.
@@ -89,7 +89,7 @@ func Fold(deltas []Delta) Response {
 	return f.out
 }
 
-// folder collects the pieces of the current part in text. A piece of another part ends the current one.
+// folder collects the pieces of the current part in text. A piece of another part ends the current part.
 type folder struct {
 	out    Response
 	choice uint64
@@ -196,7 +196,7 @@ func (f *folder) flush() {
 	f.text = f.text[:0]
 }
 
-// joinLogProbs merges the objects {"content":[…],"refusal":…} that a stream had for each choice.
+// joinLogProbs merges the objects {"content":[…],"refusal":…} in a stream for each choice.
 func (f *folder) joinLogProbs() {
 	const head, tail = `{"content":[`, `],"refusal":null}`
 	for i := range f.out.Choices {
@@ -219,7 +219,7 @@ func (f *folder) joinLogProbs() {
 	}
 }
 
-// Unfold splits a complete response into the deltas of a stream, with texts in pieces of about pieceBytes.
+// Unfold splits a complete response into the deltas of a stream, with text in pieces of about pieceBytes.
 func Unfold(r *Response, pieceBytes int) []Delta {
 	deltas := []Delta{{Kind: DeltaStart, ID: r.ID, Model: r.Model}}
 	for i := range r.Choices {
@@ -255,7 +255,7 @@ func unfoldAnswer(deltas []Delta, choice uint64, a *Answer, size int) []Delta {
 	return deltas
 }
 
-// pieces appends a text as deltas of about size bytes. It never splits a character or an escape.
+// pieces appends text as deltas of about size bytes. It never splits a character or an escape.
 func pieces(deltas []Delta, d Delta, text jsontext.Escaped, size int) []Delta {
 	for len(text) > size {
 		n := cut(text, size)
@@ -269,7 +269,7 @@ func pieces(deltas []Delta, d Delta, text jsontext.Escaped, size int) []Delta {
 	return append(deltas, d)
 }
 
-// cut returns the first position at or after size where a piece may end: after a space if there is one before
+// cut returns the first position at or after size where a piece may end. This is after a space if there is one before
 // 2*size.
 func cut(text jsontext.Escaped, size int) int {
 	n := 0

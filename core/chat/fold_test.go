@@ -18,7 +18,7 @@ func text(t *rapid.T, name string) jsontext.Escaped {
 	return jsontext.Escape(rapid.StringN(1, 40, 200).Draw(t, name))
 }
 
-// randomResponse returns a response as providers send it: no two consecutive parts of one kind, except tool
+// randomResponse returns a response as providers send it. No two consecutive parts have the same kind, except tool
 // calls.
 func randomResponse(t *rapid.T) chat.Response {
 	r := chat.Response{ID: text(t, "id"), Model: text(t, "model"), Usage: chat.Usage{Input: 3, Output: rapid.Uint64().Draw(t, "output"), Reported: true}}
@@ -89,7 +89,7 @@ func TestLogProbsAreJoined(t *testing.T) {
 	}
 }
 
-// TestHostileDeltas: huge choice and call numbers from a provider do not allocate memory.
+// TestHostileDeltas: huge choice and call numbers from a provider do not make Fold allocate memory.
 func TestHostileDeltas(t *testing.T) {
 	r := chat.Fold([]chat.Delta{
 		{Kind: chat.DeltaText, Choice: 1 << 40, Text: "x"}, {Kind: chat.DeltaArgs, Index: 1 << 50, Text: "x"}, {Kind: chat.DeltaFinish, Choice: 127},

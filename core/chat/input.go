@@ -8,15 +8,15 @@ import (
 	"github.com/postern-ai/postern/core/jsonvalue"
 )
 
-// InputReader reads the text of a custom tool from the arguments of the function that stands for it, {"input":"…"}, piece by piece.
-// What it returns is the inside of a JSON string, as the member's value is spelled. Arguments that do not begin with an object are the text
-// themselves. It starts at zero.
+// InputReader reads a custom tool's input text from the arguments of the function that replaces the tool,
+// {"input":"…"}, piece by piece. It returns the inside of a JSON string, spelled as in the field's value. Arguments
+// that do not begin with an object are themselves the text. The zero value is ready to use.
 type InputReader struct {
 	Index   uint64 // of the call
 	at      inputState
-	matched uint64 // bytes of the member's name that are equal to "input"; above its length: it has another
-	depth   uint64 // of brackets within another member's value; missing digits of an escape within the text
-	quoted  bool   // within a string of another member's value
+	matched uint64 // the number of bytes in the field's name that match "input"; above its length: the name is different
+	depth   uint64 // of brackets within another field's value; within the text: the missing digits of an escape
+	quoted  bool   // within a string in another field's value
 	escaped bool   // the last byte was a backslash
 	held    jsontext.Escaped
 }
@@ -28,13 +28,13 @@ const (
 	inputKey                     // before a member's name
 	inputName                    // within it
 	inputColon                   // behind it
-	inputValue                   // within another member's value
+	inputValue                   // within another field's value
 	inputText                    // within the text
 	inputDone                    // behind the text
-	inputBare                    // the arguments are not an object: all is text
+	inputBare                    // the arguments are not an object, so all of them are the text
 )
 
-// inputMember is the only member of the function that stands for a custom tool.
+// inputMember is the only parameter of the function that replaces a custom tool.
 const inputMember = "input"
 
 // Fields lists the fields for serialization.
@@ -49,13 +49,13 @@ func (r *InputReader) Fields(f *abi.Fields) {
 	r.held = jsontext.Escaped(held)
 }
 
-// found reports whether the arguments have a text, or are it.
+// found reports whether the arguments contain the text or are themselves the text.
 func (r *InputReader) found() bool {
 	return r.at == inputText || r.at == inputDone || r.at == inputBare
 }
 
-// Read appends the text that a piece of the arguments completes. A piece is the inside of a JSON string; escapes of the text
-// that a piece splits wait for the next one.
+// Read appends the text that a piece of the arguments completes. A piece is the inside of a JSON string. An escape
+// that is split between pieces waits for the next piece.
 func (r *InputReader) Read(dst []byte, piece jsontext.Escaped) []byte {
 	start := len(dst)
 	dst = append(dst, r.held...)
@@ -80,7 +80,7 @@ func unitLength(text jsontext.Escaped) int {
 	return min(size, len(text))
 }
 
-// plainByte returns the byte that a unit stands for; 'x' for a character that is no JSON syntax.
+// plainByte returns the byte that a unit stands for. It returns 'x' for a character that cannot be JSON syntax.
 func plainByte(unit jsontext.Escaped) byte {
 	if len(unit) == 1 {
 		return unit[0]
@@ -93,7 +93,7 @@ func plainByte(unit jsontext.Escaped) byte {
 	}
 }
 
-// unit reads one byte of the arguments. unit is how it is spelled.
+// unit reads one byte of the arguments. The parameter unit is its spelling in the piece.
 func (r *InputReader) unit(dst []byte, unit jsontext.Escaped) []byte {
 	c := plainByte(unit)
 	space := c == ' ' || c == '\t' || c == '\n' || c == '\r'
@@ -146,7 +146,7 @@ func (r *InputReader) name(c byte) {
 	}
 }
 
-// value skips the value of another member.
+// value skips the value of another field.
 func (r *InputReader) value(c byte) {
 	switch {
 	case r.escaped:
@@ -164,11 +164,11 @@ func (r *InputReader) value(c byte) {
 	}
 }
 
-// text appends a byte of the text: as it is, if it is part of an escape, else as it is spelled in the piece. A backslash that begins no valid
-// escape is escaped itself.
+// text appends a byte of the text. A byte in an escape is appended unchanged, and any other byte as it is spelled in
+// the piece. A backslash that does not begin a valid escape is itself escaped.
 func (r *InputReader) text(dst []byte, c byte, unit jsontext.Escaped) []byte {
 	switch {
-	case r.depth > 0: // digits of \uXXXX that are missing
+	case r.depth > 0: // digits of \uXXXX are missing
 		if strings.IndexByte("0123456789abcdefABCDEF", c) >= 0 {
 			r.depth--
 			return append(dst, c)
@@ -196,7 +196,8 @@ func (r *InputReader) text(dst []byte, c byte, unit jsontext.Escaped) []byte {
 	return append(dst, unit...)
 }
 
-// complete returns the length of the text without an escape at its end that is not whole: a part of one, or the first half of a surrogate pair.
+// complete returns the length of the text without an incomplete escape at its end, which is a part of an escape or
+// the first half of a surrogate pair.
 func complete(text []byte) int {
 	end := 0
 	for at := 0; at < len(text); {
@@ -223,7 +224,7 @@ func isHighSurrogate(digits []byte) bool {
 	return digits[0]|0x20 == 'd' && (digits[1] == '8' || digits[1] == '9' || digits[1]|0x20 == 'a' || digits[1]|0x20 == 'b')
 }
 
-// Unwrapped returns the arguments that a model wrote and that Object has made an object.
+// Unwrapped returns the arguments as the model wrote them, if Object has turned them into an object.
 func Unwrapped(args string) string {
 	if strings.HasPrefix(args, `{"_invalid":`) && jsontext.Check([]byte(args)) == jsontext.OK {
 		if wrote := jsonvalue.Get(args, "_invalid").String(); Object(wrote) == args {
@@ -233,7 +234,8 @@ func Unwrapped(args string) string {
 	return args
 }
 
-// Input returns the text of a custom tool from a call's complete arguments. Arguments without the text are handed over as they are.
+// Input returns a custom tool's input text from a call's complete arguments. Arguments that do not contain the text
+// are returned unchanged.
 func Input(args string) jsontext.Escaped {
 	args = Unwrapped(args)
 	whole := jsontext.Escape(args)
@@ -245,5 +247,5 @@ func Input(args string) jsontext.Escaped {
 	return text
 }
 
-// InputArgs returns the arguments of the function that stands for a custom tool.
+// InputArgs returns the arguments of the function that replaces a custom tool.
 func InputArgs(text jsontext.Escaped) string { return `{"` + inputMember + `":"` + string(text) + `"}` }

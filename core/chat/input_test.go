@@ -10,7 +10,7 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// TestInput reads the text of a custom tool from complete arguments. Nothing that a model wrote is lost.
+// TestInput reads a custom tool's input text from complete arguments. Nothing that a model wrote is lost.
 func TestInput(t *testing.T) {
 	for args, want := range map[string]string{
 		`{"input":"*** Begin Patch\n+é \"x\" \\ \ud83d\ude00"}`: "*** Begin Patch\n+é \"x\" \\ 😀",
@@ -41,8 +41,8 @@ func TestInput(t *testing.T) {
 	}
 }
 
-// FuzzInputReader reads arguments in pieces: each piece's output is the inside of a JSON string, and together they are what the whole
-// gives.
+// FuzzInputReader reads arguments in pieces. Each piece's output is the inside of a JSON string, and together the
+// outputs equal that for the complete arguments.
 func FuzzInputReader(f *testing.F) {
 	f.Add(`{"input":"a\n\"é\" \ud83d\ude00 \\u0041"}`, uint8(1))
 	f.Add(`{"a":[{"b":"}"}],"input":"x"}`, uint8(3))
@@ -79,7 +79,7 @@ func FuzzInputReader(f *testing.F) {
 	})
 }
 
-// spelled escapes every character of a text as \uXXXX.
+// spelled escapes every character in a text as \uXXXX.
 func spelled(text string) jsontext.Escaped {
 	const digits = "0123456789abcdef"
 	var b strings.Builder

@@ -29,15 +29,18 @@ const (
 	ParamCache    // cache markers on parts or tools
 	ParamThinking // thinking of earlier turns
 	ParamName     // author names of messages
-	// ParamMarkedThinking is thinking signed by a provider of another dialect: the signature has that provider's
+	// ParamMarkedThinking is thinking signed by a provider with another dialect. The signature has that provider's
 	// mark before a colon. A target that does not support it gets a translated body, never the caller's.
 	ParamMarkedThinking
-	// ParamAlienThinking is thinking signed by another provider than OpenAI in a Responses request. Only OpenAI rejects it.
+	// ParamAlienThinking is thinking in a Responses request that a provider other than OpenAI has signed. Only OpenAI
+	// rejects it.
 	ParamAlienThinking
-	// ParamOwnTools are provider tools, and their calls in earlier turns. Targets of another dialect do not get them.
+	// ParamOwnTools are provider tools and their calls in earlier turns. Targets with another dialect do not get
+	// them.
 	ParamOwnTools
 	ParamTools // a target that does not support them is skipped
-	// From here on: content. A target that does not support it comes after all that do, and gets a text in its place.
+	// From here on, the values are kinds of content. A target that does not support one comes after all that do, and
+	// gets a note in its place.
 	ParamImages
 	ParamImageURLs // images by URL
 	ParamFiles
@@ -46,13 +49,14 @@ const (
 	paramEnd
 )
 
-// Content are the kinds of parts that a target may lack.
+// Content is the set of part kinds that a target may not support.
 const Content = ParamImages | ParamImageURLs | ParamFiles | ParamAudio | ParamForeign
 
-// All is every parameter that a wire family may support.
+// All is the set of all parameters that a wire family may support.
 const All = (paramEnd - 1) &^ (ParamForeign | ParamMarkedThinking | ParamOwnTools)
 
-// names are the names of Params in bit order, for the header x-postern-dropped-params and the catalog's "drops".
+// names contains the names of Params in bit order. They are used in the header x-postern-dropped-params and in the
+// catalog's "drops".
 var names = [...]string{
 	"temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty", "seed", "stop", "n", "logprobs",
 	"top_logprobs", "user", "parallel_tool_calls", "tool_choice", "response_format", "response_format.json_schema",
@@ -60,7 +64,7 @@ var names = [...]string{
 	"provider_specific_content",
 }
 
-// ParamByName returns the parameter with a name, or 0.
+// ParamByName returns the parameter with the given name, or 0.
 func ParamByName(name string) Params {
 	for i, n := range names {
 		if n == name {
@@ -70,7 +74,7 @@ func ParamByName(name string) Params {
 	return 0
 }
 
-// AppendNames appends the names of a set to dst, comma-separated.
+// AppendNames appends the names in a set to dst, comma-separated.
 func (p Params) AppendNames(dst []byte) []byte {
 	for i, n := range names {
 		if p>>i&1 == 1 {
@@ -173,7 +177,7 @@ func contents(parts []Part) Params {
 	return p
 }
 
-// Drop removes the parameters that a target does not support. In place of content there is a text that says so.
+// Drop removes the parameters that a target does not support. It replaces unsupported content with a note.
 func (r *Request) Drop(supported Params) {
 	lacks := ^supported
 	clearIf := func(p Params, text *string) {
@@ -253,7 +257,7 @@ func (r *Request) dropParts(parts []Part, lacks Params) []Part {
 	return kept
 }
 
-// unsupported returns the type of a part that a target lacks; empty if it does not.
+// unsupported returns the type of a part that a target does not support, or "" if the target supports it.
 func (p *Part) unsupported(lacks Params) jsontext.Escaped {
 	switch {
 	case p.Kind == Image && (lacks&ParamImages != 0 || p.URL != "" && lacks&ParamImageURLs != 0):
@@ -268,12 +272,14 @@ func (p *Part) unsupported(lacks Params) jsontext.Escaped {
 	return ""
 }
 
-// LeftOut returns the text in place of a part that a target lacks, so that the model knows of it and no message is empty.
+// LeftOut returns the note that replaces a part that a target does not support. It tells the model about the part,
+// and ensures that no message is empty.
 func LeftOut(what jsontext.Escaped) jsontext.Escaped {
 	return "[A part of type " + what + " was left out: this model does not support it.]"
 }
 
-// ForeignPart returns a part of another type, of MEMBER. A type that is no plain name is not repeated.
+// ForeignPart returns a part for content of an unknown kind in the given field. A kind that is not a plain name is
+// not repeated.
 func ForeignPart(member, kind string) Part {
 	if !isName(jsontext.Escaped(kind)) {
 		kind = "unknown"
@@ -281,8 +287,8 @@ func ForeignPart(member, kind string) Part {
 	return Part{Kind: Foreign, Name: jsontext.Escaped(member + "." + kind)}
 }
 
-// Question returns the kinds of content of which alone the request's last turn of the user consists; none if it has anything else. A target that lacks them all
-// would not get the question.
+// Question returns the kinds of content in the user's last turn if it consists only of such content, and otherwise
+// none. A target that supports none of these kinds would not get the question.
 func (r *Request) Question() (p Params) {
 	for i := len(r.Messages) - 1; i >= 0 && r.Messages[i].Role != Assistant; i-- {
 		m := &r.Messages[i]
@@ -300,7 +306,7 @@ func (r *Request) Question() (p Params) {
 	return p
 }
 
-// Loses reports whether a target that lacks some parameters gets nothing of the content of a question.
+// Loses reports whether a target that does not support the parameters in p would get none of a question's content.
 func (p Params) Loses(question Params) bool {
 	if p&question&ParamImageURLs != 0 {
 		p |= ParamImages

@@ -24,7 +24,8 @@ func full() *chat.Request {
 	}
 }
 
-// TestDrop: after Drop a request uses no feature that the target lacks, except tools, and no message is shorter than before.
+// TestDrop: after Drop, a request uses no feature that the target does not support, except tools. No message has
+// fewer parts than before.
 func TestDrop(t *testing.T) {
 	all := full().Params()
 	if all != (chat.All|chat.ParamForeign|chat.ParamMarkedThinking)&^(chat.ParamFormatJSON|chat.ParamAlienThinking) {
@@ -42,7 +43,7 @@ func TestDrop(t *testing.T) {
 	}
 }
 
-// TestLeftOut: a text in place of a part says its type, and is part of a tool's result too.
+// TestLeftOut: the note that replaces a part names its type. Parts in a tool's result are replaced too.
 func TestLeftOut(t *testing.T) {
 	r := chat.Request{Messages: []chat.Message{{Role: chat.ToolRole, Parts: []chat.Part{{Kind: chat.ToolResult, Parts: []chat.Part{
 		chat.ForeignPart("messages", "video"), chat.ForeignPart("messages", "\n no name"), {Kind: chat.Image, URL: "https://x.example"}, {Kind: chat.Image, Data: "AA=="},
@@ -61,7 +62,7 @@ func TestLeftOut(t *testing.T) {
 	}
 }
 
-// TestQuestion: a target that would get nothing of the user's last turn loses the question.
+// TestQuestion: a target that would get nothing from the user's last turn loses the question.
 func TestQuestion(t *testing.T) {
 	user := func(parts ...chat.Part) chat.Message { return chat.Message{Role: chat.User, Parts: parts} }
 	text, image, byURL, audio := chat.Part{Kind: chat.Text, Text: "a"}, chat.Part{Kind: chat.Image, Data: "AA=="}, chat.Part{Kind: chat.Image, URL: "https://x.example"}, chat.Part{Kind: chat.Audio}

@@ -5,7 +5,8 @@ import "github.com/postern-ai/postern/core/jsontext"
 // tokensPerMessage is the overhead of a message or tool in common chat formats, in tokens.
 const tokensPerMessage = 4
 
-// tokensPerImage is the cost of an image of common size (typical: OpenAI 765, Anthropic up to 1,600).
+// tokensPerImage is the cost of a common-sized image. Typical values are 765 for OpenAI and up to 1,600 for
+// Anthropic.
 const tokensPerImage = 1000
 
 // PromptTokens estimates the input tokens of the request.
@@ -29,8 +30,8 @@ const (
 	sampleShare = 64 // a sample is 1/64 of a longer text
 )
 
-// textTokens estimates the tokens of a text. A long text is sampled, so that the estimate does not take longer
-// than the rest of its processing.
+// textTokens estimates the tokens of a text. A long text is sampled so that the estimate does not take longer than
+// the rest of its processing.
 func textTokens(text jsontext.Escaped) uint64 {
 	if len(text) <= samples*sampleBytes {
 		return EstimateTokens(text)
@@ -59,11 +60,11 @@ func PartTokens(parts []Part) (n uint64) {
 	return n
 }
 
-// Tokens to reserve for parts of a prompt whose size only the provider knows.
+// The numbers of tokens to reserve for parts of a prompt whose size only the provider knows.
 const (
-	unseenImage    = 2_000  // besides tokensPerImage: for large images and models that count more per image
-	unseenDocument = 30_000 // a document by URL or file ID: about ten pages of text and pictures
-	unseenSearch   = 20_000 // results that a provider tool, such as web search, feeds to the model
+	unseenImage    = 2_000  // added to tokensPerImage, for large images and for models that count more per image
+	unseenDocument = 30_000 // for a document given by URL or file ID, enough for about ten pages of text and pictures
+	unseenSearch   = 20_000 // for results that a provider tool, such as web search, feeds to the model
 )
 
 // UnseenTokens returns the input tokens to reserve beyond PromptTokens.
@@ -93,8 +94,8 @@ func unseenTokens(parts []Part) (n uint64) {
 	return n
 }
 
-// Tokens returns the reasoning tokens to expect in addition to the response text: the budget, or a typical
-// number for the effort. 0 means that no thinking is requested.
+// Tokens returns the reasoning tokens to expect in addition to the response text. This is the budget, or a typical
+// number for the effort. It returns 0 if no thinking is requested.
 func (r *Reasoning) Tokens() uint64 {
 	switch {
 	case r.Off || r.Effort == "none":

@@ -1,6 +1,6 @@
-// Package chat is the common form of requests, responses and streams: every API and wire family translates to
-// and from it. Texts keep their JSON spelling (jsontext.Escaped). Numbers, schemas and other values that are
-// only passed on are JSON text, empty if omitted.
+// Package chat defines the common form of requests, responses and streams. Every API and wire family translates to
+// and from it. Strings keep their JSON spelling (jsontext.Escaped). Numbers, schemas and other values that are only
+// passed on are JSON text, which is empty if the value is omitted.
 package chat
 
 import (
@@ -23,7 +23,7 @@ const (
 // Request is a conversation and the parameters of its completion.
 type Request struct {
 	Dialect  Dialect // of the caller's body
-	Model    string  // a catalog name, provider/model or a tier; not JSON-escaped
+	Model    string  // a catalog name, provider/model or tier; not JSON-escaped
 	Messages []Message
 	Tools    []Tool
 
@@ -37,35 +37,36 @@ type Request struct {
 	FrequencyPenalty string
 	PresencePenalty  string
 	Seed             string
-	N                uint64 // number of choices; 0: omitted
+	N                uint64 // the number of choices; 0: omitted
 	LogProbs         string // JSON boolean
 	TopLogProbs      string // JSON number
 	Stop             []jsontext.Escaped
 	Format           Format
 	Reasoning        Reasoning
-	User             jsontext.Escaped // ID of the caller's end user, for the provider's abuse checks
+	User             jsontext.Escaped // the ID of the caller's end user, for the provider's abuse checks
 
 	Stream       bool
 	IncludeUsage bool // OpenAI: the stream ends with a usage chunk
 
-	// Extra are the members without a field here. Only targets of the same dialect get them.
+	// Extra contains the fields that Request does not have. Only targets with the same dialect get them.
 	Extra []Member
-	// Carried are extra members that targets of another dialect have too, in the target's spelling; see Carry.
+	// Carried contains extra fields that a target with another dialect also has, under that dialect's names; see
+	// Carry.
 	Carried []Member
-	// Omitted are the tools, items and parts that only targets of the same dialect get, each as MEMBER.TYPE.
+	// Omitted names the tools, items and parts that only targets with the same dialect get, each as FIELD.TYPE.
 	Omitted []Member
 
-	// What changes the price. A target needs a price for all of it.
-	Terms        string    // that the caller asks for; see Term. Terms with a standard value are omitted
+	// The following fields affect the price. A target needs a price for all of them.
+	Terms        string    // the terms that the caller asks for, without those with a standard value; see Term
 	Uses         []ToolUse // provider tools
-	MaxToolCalls uint64    // limit of the calls of all of them (OpenAI's max_tool_calls); 0: none
-	Cache        string    // JSON: cache_control of the request itself, which caches its longest prefix
+	MaxToolCalls uint64    // limit on the calls of all provider tools together (OpenAI's max_tool_calls); 0: none
+	Cache        string    // the request's own cache_control as JSON, which caches its longest prefix
 	Compacts     bool      // the provider may summarize the conversation first
-	// ServiceTier is the tier to send to OpenAI's dialects; empty: none. The exchange sets it.
+	// ServiceTier is the tier to send to OpenAI's dialects, or empty. The exchange sets it.
 	ServiceTier string
 }
 
-// AddUse adds a provider tool. A tool that is offered twice may be called as often as both allow.
+// AddUse adds a provider tool. The limits of a tool that is offered twice add up.
 //
 //go:noinline
 func AddUse(uses []ToolUse, use ToolUse) []ToolUse {
@@ -78,7 +79,8 @@ func AddUse(uses []ToolUse, use ToolUse) []ToolUse {
 	return append(uses, use)
 }
 
-// CacheTTL reports whether the request asks the provider to cache parts of its prompt, and whether for an hour.
+// CacheTTL reports whether the request asks the provider to cache parts of its prompt, and whether it asks for an
+// hour.
 //
 //go:noinline
 func (r *Request) CacheTTL() (cached, hour bool) {
@@ -107,7 +109,7 @@ func eachCache(parts []Part, note func(string)) {
 	}
 }
 
-// Member is a member of a JSON object: its unescaped name and its value as JSON.
+// Member is a field of a JSON object, with its unescaped name and its value as JSON.
 type Member struct{ Name, Value string }
 
 // Role is the author of a message.
@@ -117,7 +119,7 @@ const (
 	System Role = iota + 1 // also OpenAI's developer; anywhere in a conversation
 	User
 	Assistant
-	ToolRole // OpenAI's tool: Parts are ToolResults. Families without this role put them into a user message
+	ToolRole // OpenAI's role tool, whose Parts are ToolResults. Families without this role put them into a user message
 )
 
 // Message is one turn of a conversation.
@@ -138,10 +140,10 @@ const (
 	ToolCall                       // ID, Name, Args
 	ToolResult                     // ID, Parts, Failed
 	Thinking                       // Text and Signature
-	Redacted                       // Data: thinking that only the provider can read
+	Redacted                       // Data, which is thinking that only the provider can read
 	Refusal                        // Text: the model refused
-	Foreign                        // Name: content of another type, as MEMBER.TYPE: only targets of the same dialect get it, with the caller's body
-	Own                            // Name: an item or block of a provider tool, or of another kind that conversations do without, as MEMBER.TYPE. The same
+	Foreign                        // Name, which is FIELD.TYPE of unknown content. Only targets with the same dialect get the content, in the caller's body
+	Own                            // Name, which is FIELD.TYPE of a provider tool's item or block, or of another item that conversations can do without. As with Foreign
 )
 
 // Part is one content part of a message.
@@ -151,45 +153,45 @@ type Part struct {
 	ID        jsontext.Escaped // of a tool call, or of the call that a result belongs to
 	Name      jsontext.Escaped
 	Space     jsontext.Escaped // of a tool call: the tool's namespace, until Request.Flatten
-	Args      string           // a JSON object: a tool call's arguments
+	Args      string           // a tool call's arguments, as a JSON object
 	Media     jsontext.Escaped // a media type such as image/png
 	Data      jsontext.Escaped // base64
 	URL       jsontext.Escaped
 	Detail    jsontext.Escaped
 	Signature jsontext.Escaped
-	Raw       string // of a tool call: its JSON in OpenAI's dialect, if it calls no function. Only targets of that dialect get it
-	Parts     []Part // of a tool result: texts and images
+	Raw       string // of a tool call that does not call a function: its JSON in OpenAI's dialect. Only targets with that dialect get it
+	Parts     []Part // of a tool result: text and images
 	Failed    bool   // the tool failed
-	Cache     string // JSON: marks the end of a cacheable prompt prefix (Anthropic's cache_control)
+	Cache     string // JSON that marks the end of a cacheable prompt prefix (Anthropic's cache_control)
 }
 
 // Tool is a function that the model may call.
 type Tool struct {
-	Kind        ToolKind // Function, or what the function stands for
+	Kind        ToolKind // Function, or the kind of tool that the function replaces
 	Name        jsontext.Escaped
-	Space       jsontext.Escaped // the tool's namespace, of which Request.Flatten makes a part of the function's name
+	Space       jsontext.Escaped // the tool's namespace, which Request.Flatten makes part of the function's name
 	Description jsontext.Escaped
-	Schema      string // JSON Schema of its arguments; empty: none
+	Schema      string // the JSON Schema of the arguments; empty: none
 	Barred      bool   // the tool choice does not allow it
 	Strict      string // JSON boolean
 	Cache       string // as in Part
-	// Raw is the JSON of a provider tool, such as web search, or of a client tool that the target knows by itself. Only targets of the
-	// same dialect get it. A provider tool has no name.
+	// Raw is the JSON of a provider tool, such as web search, or of a client tool that the target already knows. Only
+	// targets with the same dialect get it. A provider tool has no name.
 	Raw string
 }
 
-// Choice is whether the model may, must or must not call a tool.
+// Choice says whether the model may, must or must not call a tool.
 type Choice uint8
 
 const (
 	ChoiceUnset Choice = iota
 	ChoiceAuto
 	ChoiceNone
-	ChoiceAny // at least one tool: OpenAI's required
+	ChoiceAny // at least one tool (OpenAI's required)
 	ChoiceTool
 )
 
-// ToolChoice is a Choice and, for ChoiceTool, the tool's name.
+// ToolChoice consists of a Choice and, for ChoiceTool, the tool's name.
 type ToolChoice struct {
 	Choice Choice
 	Name   jsontext.Escaped
@@ -214,7 +216,7 @@ type Format struct {
 	Strict      string // JSON boolean
 }
 
-// Reasoning is the request's reasoning settings.
+// Reasoning contains the request's reasoning settings.
 type Reasoning struct {
 	Effort string // none, minimal, low, medium, high, …; empty: omitted
 	Budget uint64 // tokens (Anthropic's thinking.budget_tokens); 0: omitted

@@ -14,15 +14,15 @@ const (
 	FinishLength                // the token limit
 	FinishTools                 // tool calls
 	FinishFilter                // the provider's content filter, or the model's refusal
-	FinishStopSeq               // a stop sequence of the caller: Response.StopSequence, if known
+	FinishStopSeq               // one of the caller's stop sequences, which is in Response.StopSequence if known
 	FinishPause                 // Anthropic's pause_turn
 	FinishError                 // a failure reported by the provider
 )
 
-// Complete reports whether a completion ended regularly, so that it may be cached.
+// Complete reports whether a completion ended normally and may be cached.
 func (f Finish) Complete() bool { return f == FinishStop || f == FinishTools || f == FinishStopSeq }
 
-// Usage is the token usage of a completion. Input is the whole prompt, including tokens read from or written to
+// Usage is the token usage of a completion. Input covers the entire prompt, including tokens read from or written to
 // the provider's prompt cache. Output includes reasoning tokens.
 type Usage struct {
 	Input        uint64
@@ -31,20 +31,20 @@ type Usage struct {
 	CacheWrite1h uint64 // part of Input: written to the cache for an hour
 	Output       uint64
 	Reasoning    uint64 // part of Output
-	Reported     bool   // by the provider; else estimated
+	Reported     bool   // by the provider; otherwise, estimated
 	*Extras             // tiers and calls beyond tokens; nil: none. Usages share it, so it never changes: see Edit
 }
 
-// Extras is what a provider's answer names beyond tokens.
+// Extras contains the data in a provider's response that affects the price, other than tokens.
 type Extras struct {
 	Terms   string // see Term
 	Calls   Calls
-	Unknown string // names of members of the provider's usage that no list knows, comma-separated
-	// FeePico is the cost of the calls of provider tools. The exchange sets it.
+	Unknown string // names of unknown fields in the provider's usage, comma-separated
+	// FeePico is the cost of calls of provider tools. The exchange sets it.
 	FeePico int64
 }
 
-// Edit returns extras of the usage's own to change.
+// Edit gives the usage its own copy of the extras and returns it for editing.
 //
 //go:noinline
 func (u *Usage) Edit() *Extras {
@@ -63,8 +63,8 @@ func (u *Usage) Bought() *Extras {
 	return e
 }
 
-// MaxTokens is the largest plausible figure from a provider. Nonsense is never plausible: wire families return
-// it for a value that is not a number of tokens.
+// MaxTokens is the largest plausible figure from a provider. Nonsense is never plausible. Wire families return it for
+// a value that is not a number of tokens.
 const (
 	MaxTokens = 1_000_000_000
 	Nonsense  = 1 << 40
@@ -81,7 +81,7 @@ func (u *Usage) Plausible() bool {
 	return most <= MaxTokens
 }
 
-// CacheWritten returns the number of tokens written to the provider's prompt cache, for any time.
+// CacheWritten returns the number of tokens written to the provider's prompt cache, regardless of their lifetime.
 func (u *Usage) CacheWritten() uint64 { return u.CacheWrite + u.CacheWrite1h }
 
 // Total returns the sum of Input and Output.
@@ -90,14 +90,15 @@ func (u *Usage) Total() uint64 { return u.Input + u.Output }
 // Response is a complete response.
 type Response struct {
 	ID           jsontext.Escaped // the provider's
-	Model        jsontext.Escaped // the provider's name of the model
+	Model        jsontext.Escaped // the provider's name for the model
 	Created      uint64           // Unix seconds; 0: not reported
 	Choices      []Answer         // at least one
 	Usage        Usage
 	StopSequence jsontext.Escaped
 }
 
-// Answer is one choice of a response: its Text, Thinking, Redacted, ToolCall and Refusal parts in order.
+// Answer is one choice in a response. It contains the choice's Text, Thinking, Redacted, ToolCall and Refusal parts
+// in order.
 type Answer struct {
 	Parts    []Part
 	Finish   Finish
@@ -108,26 +109,26 @@ type Answer struct {
 type DeltaKind uint8
 
 const (
-	DeltaStart     DeltaKind = iota + 1 // ID, Model: the response begins. Once, before all others
+	DeltaStart     DeltaKind = iota + 1 // ID, Model: the response begins. It occurs once, before all others
 	DeltaText                           // Choice, Text
 	DeltaRefusal                        // Choice, Text
 	DeltaThinking                       // Choice, Text: thinking begins or continues
 	DeltaSignature                      // Choice, Text: signs and ends the thinking so far
 	DeltaRedacted                       // Choice, Text
-	DeltaTool                           // Choice, Index, ID, Name, JSON: a tool call begins. Model: the tool's namespace, in the caller's own dialect, until Aliases.Function
-	DeltaArgs                           // Choice, Index, Text, JSON: a piece of its arguments, as the inside of a JSON string
+	DeltaTool                           // Choice, Index, ID, Name, JSON: a tool call begins. In the caller's own dialect, Model is the tool's namespace until Aliases.Function
+	DeltaArgs                           // Choice, Index, Text, JSON: a piece of the call's arguments, as the inside of a JSON string
 	DeltaLogProbs                       // Choice, JSON: log probabilities of the text delta next to it
 	DeltaFinish                         // Choice, Finish; the stop sequence in Text
-	DeltaUsage                          // Usage: cumulative; a later one replaces it
+	DeltaUsage                          // Usage: cumulative, so a later one replaces it
 	DeltaError                          // Text: the provider's error message; Name: its error type
 	DeltaEnd                            // the provider's end mark; always last
-	DeltaOther                          // JSON: generated content without a form here, such as the input of a custom tool. It is counted, and neither translated nor stored
+	DeltaOther                          // JSON: generated content that has no other kind, such as the input of a custom tool. It is counted, but neither translated nor stored
 )
 
-// Counted is the JSON of a DeltaTool or DeltaArgs whose content a DeltaOther has too: it is not counted again.
+// Counted is the JSON of a DeltaTool or DeltaArgs whose content is also in a DeltaOther, so it is not counted again.
 const Counted = "counted"
 
-// Delta is one event of a streamed response. Index numbers the tool calls of a choice, from 0.
+// Delta is one event in a streamed response. Index numbers the tool calls in a choice, starting at 0.
 type Delta struct {
 	Kind   DeltaKind
 	Choice uint64
@@ -141,14 +142,14 @@ type Delta struct {
 	Usage  Usage
 }
 
-// Content reports whether a delta carries generated content. Once one is sent to the caller, the gateway can no
-// longer retry or fall back.
+// Content reports whether a delta contains generated content. Once such a delta has been sent to the caller, the
+// gateway can no longer retry or fall back.
 func (d *Delta) Content() bool {
 	return d.Kind >= DeltaText && d.Kind <= DeltaLogProbs || d.Kind == DeltaOther
 }
 
-// Add adds the figures of another completion. The sum counts as reported if both are. Of the extras, only the fees are added: the
-// others are those of the last completion that has any.
+// Add adds the figures of another completion. The sum counts as reported if both are. Of the extras, only the fees
+// are added. The others come from the last completion that has any.
 func (u *Usage) Add(v *Usage) {
 	u.Reported = v.Reported && (u.Reported || u.Total() == 0)
 	u.Input += v.Input

@@ -2,11 +2,11 @@ package chat
 
 import "strings"
 
-// Meter is the part of an answer that counts the calls of a provider tool.
+// Meter identifies the part of a response that counts the calls of a provider tool.
 type Meter uint8
 
 const (
-	Unmetered    Meter = iota // no part: the answer does not tell the number of calls
+	Unmetered    Meter = iota // no part: the response does not tell the number of calls
 	Searches                  // web searches
 	FileSearches              // searches in a provider's file store
 	Containers                // containers that ran code
@@ -17,7 +17,7 @@ const (
 // meterNames are the names of the meters in the catalog.
 var meterNames = [meters]string{"", "searches", "fileSearches", "containers", "images"}
 
-// MeterByName returns the meter with a name in the catalog.
+// MeterByName returns the meter with the given name in the catalog.
 func MeterByName(name string) (Meter, bool) {
 	for m := Searches; m < meters; m++ {
 		if meterNames[m] == name {
@@ -27,21 +27,21 @@ func MeterByName(name string) (Meter, bool) {
 	return Unmetered, name == ""
 }
 
-// Calls are the calls of provider tools by Meter.
+// Calls contains the numbers of calls of provider tools, indexed by Meter.
 type Calls [meters]uint64
 
-// Prices are prices per call by Meter.
+// Prices contains prices per call, indexed by Meter.
 type Prices [meters]int64
 
-// ToolUse is a provider tool that a request offers to the model: its name in the catalog, and the most calls that
-// the request allows. Max is 0 if the request sets no limit.
+// ToolUse is a provider tool that a request offers to the model. It has the tool's name in the catalog and the
+// maximum number of calls that the request allows. Max is 0 if the request sets no limit.
 type ToolUse struct {
 	Name string
 	Max  uint64
 }
 
-// ToolName returns the name of a provider tool in the catalog: its type without the date, as in web_search_20250305 and
-// web_search_2025_08_26.
+// ToolName returns the name of a provider tool in the catalog. This is its type without a date such as that in
+// web_search_20250305 or web_search_2025_08_26.
 //
 //go:noinline
 func ToolName(kind string) string {
@@ -53,15 +53,16 @@ func ToolName(kind string) string {
 	return kind
 }
 
-// A term is a choice that changes the price of all tokens, written as MEMBER=VALUE: service_tier=flex. Terms are
-// comma-separated. A standard value is empty: "service_tier=" says that the answer names the standard tier.
+// A term is a choice that changes the price of all tokens. It is written as FIELD=VALUE, for example
+// service_tier=flex. Terms are comma-separated. A standard value is empty, so "service_tier=" means that the response
+// names the standard tier.
 
 const maxTermBytes = 32
 
-// standard are the values of all terms at which the catalog's own prices apply.
+// standard lists the values of terms at which the catalog's own prices apply.
 var standard = []string{"auto", "default", "standard", "standard_only", "on_demand", "scale", "global", "not_available", "30m", "5m"}
 
-// Term returns the term for a member's value, which is unescaped. A value that no catalog can list becomes "?".
+// Term returns the term for a field's value, which is unescaped. A value that no catalog can list becomes "?".
 //
 //go:noinline
 func Term(member, value string) string {
@@ -79,7 +80,7 @@ func Term(member, value string) string {
 	return member + "=" + value
 }
 
-// TierMember is the member of all dialects that chooses a service tier.
+// TierMember is the field that chooses a service tier in all dialects.
 const TierMember = "service_tier"
 
 func isTermValue(value string) bool {
@@ -91,7 +92,7 @@ func isTermValue(value string) bool {
 	return value != "" && len(value) <= maxTermBytes
 }
 
-// AddTerm appends a term to a list, or replaces the term of the same member.
+// AddTerm appends a term to a list, and removes any earlier term for the same field.
 //
 //go:noinline
 func AddTerm(terms, term string) string {
@@ -105,7 +106,7 @@ func AddTerm(terms, term string) string {
 	return kept + term
 }
 
-// NextTerm splits the first term off a list; it is empty at the end.
+// NextTerm splits the first term off a list. The term is empty at the end of the list.
 //
 //go:noinline
 func NextTerm(list string) (term, rest string) {
@@ -113,7 +114,7 @@ func NextTerm(list string) (term, rest string) {
 	return term, rest
 }
 
-// SplitTerm returns the member and the value of a term.
+// SplitTerm returns the field and the value of a term.
 //
 //go:noinline
 func SplitTerm(term string) (member, value string) {
@@ -121,7 +122,7 @@ func SplitTerm(term string) (member, value string) {
 	return member, value
 }
 
-// TermOf returns the value that a list has for a member. ok is false if the list has no term of the member.
+// TermOf returns the value that a list has for a field. ok is false if the list has no term for the field.
 //
 //go:noinline
 func TermOf(list, member string) (value string, ok bool) {

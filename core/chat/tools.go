@@ -10,21 +10,22 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// ToolKind is the type of a client tool: one whose calls the caller runs. Targets of other dialects get a function in its place, and
-// the caller gets its calls back as calls of the tool.
+// ToolKind is the type of a client tool, which is a tool whose calls the caller runs. Targets with other dialects get
+// a function in its place, and the caller gets the function's calls as calls of the tool.
 type ToolKind uint8
 
 const (
 	Function   ToolKind = iota
-	Custom              // OpenAI's custom tool: its input is a text. The function has one string, "input"
-	LocalShell          // OpenAI's local_shell. The function has the members of a local_shell_call's action
-	Shell               // OpenAI's shell in the caller's environment. The function has the members of a shell_call's action
-	ApplyPatch          // OpenAI's apply_patch. The function has the member "operation" of an apply_patch_call
-	ToolSearch          // OpenAI's tool_search that the client runs. The function has the tool's parameters
+	Custom              // OpenAI's custom tool, whose input is text. The function has one string, "input"
+	LocalShell          // OpenAI's local_shell. The function has the fields of a local_shell_call's action
+	Shell               // OpenAI's shell in the caller's environment. The function has the fields of a shell_call's action
+	ApplyPatch          // OpenAI's apply_patch. The function has the field "operation" of an apply_patch_call
+	ToolSearch          // OpenAI's tool_search, run by the client. The function has the tool's parameters
 	toolKinds
 )
 
-// Object returns a call's arguments as a JSON object, which some APIs need: {"_invalid":"…"} if the model wrote something else.
+// Object returns a call's arguments as a JSON object, which some APIs need. It returns {"_invalid":"…"} if the model
+// wrote something else.
 func Object(args string) string {
 	switch {
 	case args == "":
@@ -38,9 +39,9 @@ func Object(args string) string {
 // IsPlain reports whether a tool reaches every target under its own name and type.
 func (t *Tool) IsPlain() bool { return t.Kind == Function && t.Space == "" && isName(t.Name) }
 
-// MaxName is the length of a function's name that all targets accept.
-// Sources: "Function calling" of OpenAI (platform.openai.com/docs/guides/function-calling) and "Tool use" of Anthropic, both
-// ^[a-zA-Z0-9_-]{1,64}$; ToolSpecification of Amazon Bedrock, the same; all as of 2026-11.
+// MaxName is the maximum length of a function's name that all targets accept. Sources: OpenAI's "Function calling"
+// (platform.openai.com/docs/guides/function-calling), Anthropic's "Tool use" and Amazon Bedrock's ToolSpecification,
+// all ^[a-zA-Z0-9_-]{1,64}$ as of 2026-11.
 const MaxName = 64
 
 // isName reports whether every target accepts a function's name.
@@ -57,11 +58,12 @@ func isNameByte(c byte) bool {
 	return c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' || c == '_' || c == '-'
 }
 
-// hashDigits is the number of hexadecimal digits in a name that is not the tool's own.
+// hashDigits is the number of hexadecimal digits in a function name with a hash.
 const hashDigits = 8
 
-// flat returns the name of a function that stands for a tool. It depends on nothing but the tool, so it is the same in each turn.
-// NAMESPACE__NAME is used if it is a valid name; else it is shortened and has a hash. again asks for the hash in any case.
+// flat returns the name of the function that replaces a tool. It depends only on the tool, so it is the same in each
+// turn. The name is NAMESPACE__NAME if that is valid. Otherwise, it is shortened and gets a hash. again asks for the
+// hash in any case.
 func flat(space, name jsontext.Escaped, again bool) jsontext.Escaped {
 	full := space + name
 	if space != "" && !strings.HasSuffix(string(space), "_") {
@@ -86,21 +88,22 @@ func flat(space, name jsontext.Escaped, again bool) jsontext.Escaped {
 	return jsontext.Escaped(kept)
 }
 
-// Aliases are the functions that stand for a request's tools of another name or type. Each is a kind, the function's name, the tool's name
-// and its namespace, ended by a line break and separated by NUL: neither occurs in escaped text. It travels with the state of a
-// request, so it is bounded.
+// Aliases lists the functions that replace those tools in a request that have another name or type. Each entry
+// consists of a kind, the function's name, the tool's name and its namespace. They are separated by NUL and
+// terminated by a line break, because neither occurs in escaped text. Aliases is part of a request's state, so its
+// size is limited.
 type Aliases string
 
-// maxAliases bounds Aliases in bytes: some 500 tools.
+// maxAliases limits the size of Aliases in bytes. It is enough for about 500 tools.
 const maxAliases = 32 << 10
 
-// Alias is what a function stands for.
+// Alias is the tool that a function replaces.
 type Alias struct {
 	Kind        ToolKind
 	Name, Space jsontext.Escaped
 }
 
-// next returns the first alias, with the function's name, and the others.
+// next returns the first alias with its function's name, and the remaining aliases.
 func (a Aliases) next() (sent jsontext.Escaped, own Alias, rest Aliases) {
 	line, others, _ := strings.Cut(string(a), "\n")
 	function, named, _ := strings.Cut(line[1:], "\x00")
@@ -108,7 +111,7 @@ func (a Aliases) next() (sent jsontext.Escaped, own Alias, rest Aliases) {
 	return jsontext.Escaped(function), Alias{ToolKind(line[0]-'0') % toolKinds, jsontext.Escaped(name), jsontext.Escaped(space)}, Aliases(others)
 }
 
-// Find returns what a function stands for: itself, if it is not listed.
+// Find returns the tool that a function replaces. If the function is not listed, it is itself the tool.
 //
 //go:noinline
 func (a Aliases) Find(function jsontext.Escaped) Alias {
@@ -122,7 +125,7 @@ func (a Aliases) Find(function jsontext.Escaped) Alias {
 	return Alias{Name: function}
 }
 
-// Function returns the function that stands for a tool: one of the same name, if the tool is not listed.
+// Function returns the function that replaces a tool. If the tool is not listed, the function has the same name.
 func (a Aliases) Function(space, name jsontext.Escaped) jsontext.Escaped {
 	for a != "" {
 		sent, own, rest := a.next()
@@ -134,7 +137,8 @@ func (a Aliases) Function(space, name jsontext.Escaped) jsontext.Escaped {
 	return name
 }
 
-// Rename gives the calls of a response in the caller's own dialect, which have the tools' own names, those of functions.
+// Rename gives the calls in a response the functions' names. It is for responses in the caller's own dialect, whose
+// calls have the tools' own names.
 func (a Aliases) Rename(r *Response) {
 	for i := range r.Choices {
 		for j := range r.Choices[i].Parts {
@@ -145,7 +149,7 @@ func (a Aliases) Rename(r *Response) {
 	}
 }
 
-// named is a tool and the function that stands for it.
+// named is a tool with the name of the function that replaces it.
 type named struct {
 	space, name, sent jsontext.Escaped
 	kind              ToolKind
@@ -158,9 +162,9 @@ func compareNamed(a, b named) int {
 	return strings.Compare(string(a.name), string(b.name))
 }
 
-// Flatten gives each client tool of the request the name of a function that all targets accept and that no other tool has, and writes it
-// into the tools, the tool choice and the calls of earlier turns. Tools for which there is no room are left out. A tool that is declared twice
-// counts once.
+// Flatten gives each client tool in the request a unique function name that all targets accept. It writes the names
+// into the tools, the tool choice and the calls in earlier turns. Tools for which there is no room are left out. A
+// tool that is declared twice counts once.
 func (r *Request) Flatten() (a Aliases) {
 	plain := true
 	for i := range r.Tools {
@@ -183,7 +187,7 @@ func (r *Request) Flatten() (a Aliases) {
 	return a
 }
 
-// alias writes the names of functions into the tools.
+// alias writes the function names into the tools.
 func (r *Request) alias(list []named) Aliases {
 	var written []byte
 	kept := r.Tools[:0]
@@ -204,15 +208,15 @@ func (r *Request) alias(list []named) Aliases {
 			continue
 		}
 		written = append(written, line...)
-		t.Name, n.kind = n.sent, toolKinds // a second declaration is none
+		t.Name, n.kind = n.sent, toolKinds // a second declaration is ignored
 		kept = append(kept, t)
 	}
 	r.Tools = kept
 	return Aliases(written)
 }
 
-// aliasable returns the tools that need an alias, sorted, each once and with the name of its function; taken are the names of all others, sorted. A tool
-// whose names are all taken has none.
+// aliasable returns the tools that need an alias, sorted and without duplicates, with their function names. taken
+// contains the sorted names of all other tools. A tool whose possible names are all taken gets no name.
 func (r *Request) aliasable(taken []string) []named {
 	list := make([]named, 0, len(r.Tools))
 	for i := range r.Tools {
@@ -222,7 +226,7 @@ func (r *Request) aliasable(taken []string) []named {
 	}
 	slices.SortStableFunc(list, compareNamed)
 	list = slices.CompactFunc(list, func(a, b named) bool { return compareNamed(a, b) == 0 })
-	// A tool may want a name that another tool has by itself: the names without a hash are counted first.
+	// Two tools may want the same name, so the names without a hash are counted first.
 	wanted := make([]string, 0, len(list))
 	for i := range list {
 		list[i].sent = flat(list[i].space, list[i].name, false)
@@ -250,8 +254,8 @@ func isTwice(sorted []string, name string) bool {
 	return found && at+1 < len(sorted) && sorted[at+1] == name
 }
 
-// rename writes the names of functions into the tool choice and the calls of earlier turns. A call of a tool that is not listed gets the name that the tool
-// would have.
+// rename writes the function names into the tool choice and the calls in earlier turns. A call of a tool that is not
+// listed gets the name that the tool would have.
 func (r *Request) rename(list []named) {
 	name := func(space, name jsontext.Escaped) jsontext.Escaped {
 		if at, found := slices.BinarySearchFunc(list, named{space: space, name: name}, compareNamed); found {
@@ -274,7 +278,7 @@ func (r *Request) rename(list []named) {
 	}
 }
 
-// keepChosen leaves out what a tool choice cannot mean for a target: a tool that it does not get.
+// keepChosen removes a tool choice that makes no sense for the target because the target does not get the tools.
 func (r *Request) keepChosen() {
 	c := &r.ToolChoice
 	if c.Choice == ChoiceUnset || c.Choice == ChoiceAuto {
@@ -294,7 +298,8 @@ func (r *Request) keepChosen() {
 	}
 }
 
-// Translate leaves out the tools and items that only the caller's dialect has, and the tools that the tool choice does not allow.
+// Translate leaves out tools and items that only the caller's dialect has, and tools that the tool choice does not
+// allow.
 func (r *Request) Translate() {
 	kept := r.Tools[:0]
 	for _, t := range r.Tools {
@@ -333,7 +338,7 @@ func (r *Request) withoutOwn(parts []Part) []Part {
 
 const maxOmitted = 16
 
-// Omit notes a tool, an item or a part that targets of other dialects do not get.
+// Omit notes a tool, item or part that targets with other dialects do not get.
 func (r *Request) Omit(name string) {
 	for i := range r.Omitted {
 		if r.Omitted[i].Name == name {

@@ -9,7 +9,7 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// checkNames reports invalid names of functions, and names of two tools.
+// checkNames reports invalid function names, and names that two tools share.
 func checkNames(t *testing.T, r *chat.Request) {
 	t.Helper()
 	seen := map[jsontext.Escaped]bool{}
@@ -60,7 +60,8 @@ func TestFlatten(t *testing.T) {
 	}
 }
 
-// TestFlattenManyTools: a table that travels with each step of a request is bounded. What has no room is left out and named.
+// TestFlattenManyTools: the size of the table is limited, because it is part of a request's state. Tools that do not
+// fit are left out and named.
 func TestFlattenManyTools(t *testing.T) {
 	var r chat.Request
 	for i := range 10_000 {
@@ -76,7 +77,8 @@ func TestFlattenManyTools(t *testing.T) {
 	}
 }
 
-// TestFlattenIsStable: a tool keeps its function's name when others come and go, so that the provider's prompt cache and earlier calls stay valid.
+// TestFlattenIsStable: a tool keeps its function name when other tools come and go, so that the provider's prompt
+// cache and earlier calls stay valid.
 func TestFlattenIsStable(t *testing.T) {
 	name := func(others ...chat.Tool) jsontext.Escaped {
 		r := chat.Request{Tools: append(others, chat.Tool{Space: "a", Name: jsontext.Escaped(strings.Repeat("x", 70))})}

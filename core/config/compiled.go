@@ -5,12 +5,12 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// compiledFormat is the first byte of a compiled catalog. It changes with every change of the layout. No JSON text starts with
-// it, so the first byte tells which form a catalog has.
+// compiledFormat is the first byte of a compiled catalog. It changes with every change to the layout. No JSON text
+// starts with it, so the first byte tells which form a catalog has.
 const compiledFormat = 5
 
-// Compile returns a catalog in the form that Parse reads without parsing JSON: compiledFormat, followed by the declarations
-// in the encoding of package abi. The second result is an error message, or empty.
+// Compile returns a catalog in the form that Parse reads without parsing JSON. It consists of compiledFormat,
+// followed by the declarations in the encoding of package abi. The second result is an error message, or empty.
 func Compile(json []byte) ([]byte, string) {
 	p := parser{config: &Config{}}
 	p.catalog(defaultSource, json)
@@ -76,7 +76,7 @@ func planFields(f *abi.Fields, p *Plan) {
 	f.Uint(&p.Lease.Requests)
 }
 
-// providerFields are those of a declared provider. Parse fills in the others.
+// providerFields encodes or decodes the fields of a declared provider. Parse fills in the others.
 func providerFields(f *abi.Fields, p *Provider) {
 	f.String(&p.Name)
 	f.String(&p.Wire)

@@ -9,7 +9,7 @@ import (
 	"github.com/postern-ai/postern/core/config"
 )
 
-// complete has a value other than zero for every member of the format.
+// complete has a nonzero value for every field of the format.
 const complete = `{"version":"1","defaultPlan":"free","sources":{"s":"a source"},
  "plans":[{"name":"free","perSecond":1,"perDay":2,"tokensPerMinute":3,"developmentPerSecond":4,"developmentPerDay":5,
   "developmentTokensPerMinute":6,"concurrent":7,"budget":"8.5","governor":true,"lease":{"ms":100,"requests":9}}],
@@ -29,7 +29,7 @@ const complete = `{"version":"1","defaultPlan":"free","sources":{"s":"a source"}
  "tiers":[{"name":"t","strategy":"fastest","targets":[{"model":"m","weight":1},{"model":"n","weight":2}],"headMs":1,"firstByteMs":2,"idleMs":3,
   "totalMs":4,"requestMs":5}]}`
 
-// TestCompiledKeepsEveryMember also fails if a new member of the format is missing in complete.
+// TestCompiledKeepsEveryMember also fails if a new field of the format is missing in complete.
 func TestCompiledKeepsEveryMember(t *testing.T) {
 	for _, env := range [][]abi.Header{
 		nil, {{Name: "P_KEY", Value: "k"}, {Name: "P_O", Value: "o"}, {Name: "Q_URL", Value: "https://q.example"}, {Name: "Q_KEY", Value: "k"}},
@@ -72,7 +72,7 @@ func compile(t *testing.T, catalog string) []byte {
 	return compiled
 }
 
-// TestOverlayOnCompiled: an error names the catalog with the faulty declaration.
+// TestOverlayOnCompiled: an error names the catalog that contains the faulty declaration.
 func TestOverlayOnCompiled(t *testing.T) {
 	for overlay, want := range map[string]string{
 		"":                       "catalog: setting zone of provider p must be printable ASCII without spaces",
@@ -103,7 +103,7 @@ func TestMalformedCompiledCatalog(t *testing.T) {
 	if _, problem := config.Parse(abi.Config{}); problem == "" {
 		t.Error("an empty catalog is accepted")
 	}
-	// Any change of one byte is rejected or read as other values.
+	// A change to any single byte is either rejected or read as different values.
 	for i := 1; i < len(whole); i++ {
 		changed := append([]byte(nil), whole...)
 		changed[i] ^= 1 << (i % 8)

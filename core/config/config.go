@@ -12,20 +12,20 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// Variables that an operator sets. The catalog names the variables of each provider.
+// Variables that an operator sets. The catalog names each provider's variables.
 const (
-	EnvCatalog      = "POSTERN_CATALOG"        // overlay: JSON in the catalog's format; its entries add to the catalog's, or replace those of the same name
+	EnvCatalog      = "POSTERN_CATALOG"        // overlay: JSON in the catalog's format, whose entries are added to the catalog's or replace entries with the same name
 	EnvMaxBodyBytes = "POSTERN_MAX_BODY_BYTES" // maximum request body; default 4,000,000
 	EnvControl      = "POSTERN_CONTROL"        // on (default) or off; off makes the control plane unreachable through the gateway
-	EnvDocs         = "POSTERN_DOCS"           // on (default) or off; off: the gateway does not serve the documentation
-	EnvLeases       = "POSTERN_LEASES"         // on (default) or off; off: no plan lends
-	EnvMasterKeys   = "POSTERN_MASTER_KEYS"    // id:key,…; each key is 32 bytes in base64. The first encrypts, all decrypt
+	EnvDocs         = "POSTERN_DOCS"           // on (default) or off; if off, the gateway does not serve the documentation
+	EnvLeases       = "POSTERN_LEASES"         // on (default) or off; if off, no plan has leases
+	EnvMasterKeys   = "POSTERN_MASTER_KEYS"    // id:key,…; each key is 32 bytes in base64. The first key encrypts, and all keys decrypt
 )
 
 // Config is the parsed configuration of a deployment.
 type Config struct {
 	Version      string // of the catalog
-	PriceVersion string // hash over all prices; every cost carries it
+	PriceVersion string // hash of all prices, which is recorded with every cost
 	DefaultPlan  string
 	Plans        []Plan
 	Providers    []Provider
@@ -34,7 +34,7 @@ type Config struct {
 	Tools        []Tool
 	Members      []Members
 	Renamed      []Renamed
-	Sources      []abi.Header // name and description of the sources of model data
+	Sources      []abi.Header // the names and descriptions of the sources of model data
 	Routing      Routing
 	MaxBodyBytes uint64
 	ControlOff   bool
@@ -55,51 +55,52 @@ func (c *Config) MasterKey(id string) string {
 	return ""
 }
 
-// Plan holds the limits of a project's keys and the project's default budget. 0 means no limit.
+// Plan contains the limits of a project's keys and the project's default budget. 0 means no limit.
 type Plan struct {
 	Name        string
 	Production  Limits
 	Development Limits
 	Concurrent  uint64     // requests of one key in flight
 	BudgetPico  money.Pico // a project's default budget per calendar month
-	Governor    bool       // its projects may enable the Governor
-	Lease       Lease      // of its keys' meters; zero: they never lend
+	Governor    bool       // the plan's projects may enable the Governor
+	Lease       Lease      // the leases that its keys' meters grant; zero: they never lend
 }
 
-// Limits are the limits of one key: admissions in any second and in a UTC day, and tokens settled in any minute. 0 is
-// none.
+// Limits are the limits of one key: admissions in any second, admissions in a UTC day, and tokens settled in any
+// minute. 0 means no limit.
 type Limits struct{ PerSecond, PerDay, TokensPerMinute uint64 }
 
-// MockWire is the wire of providers that the core answers itself.
+// MockWire is the wire of providers for which the core itself responds.
 const MockWire = "mock"
 
 // Provider is an upstream that serves models.
 type Provider struct {
 	Name    string
-	Wire    string   // its wire family: a folder of core/provider
+	Wire    string   // its wire family, which is a folder in core/provider
 	BaseURL string   // without a trailing slash; from the catalog or the operator, never from a caller
 	Key     string   // API key; empty: none
-	Ready   bool     // it has all credentials and settings that it needs
-	Ownable bool     // it accepts a project's own key
+	Ready   bool     // the provider has all credentials and settings that it needs
+	Ownable bool     // the provider accepts a project's own key
 	Missing []string // variables that the operator must set to make it ready
-	// Account is the provider whose key this one shares: the first that reads the same variable, usually itself.
+	// Account is the provider whose key this one shares. This is the first provider that reads the same variable,
+	// usually itself.
 	Account  string
-	keyEnv   string // name of the variable with Key
+	keyEnv   string // the name of the variable that contains Key
 	Settings []abi.Header
 	Drops    chat.Params // parameters of its wire family that this provider does not support
-	// NoTools means that the provider does not have the provider tools of its wire, or at other prices.
+	// NoTools means that the provider does not have the provider tools of its wire, or has them at other prices.
 	NoTools bool
-	Further []string // wires that it serves beside Wire
-	// Home is the provider's own wire, if this is one of its further wires. It decides how the key is sent.
+	Further []string // wires that it serves in addition to Wire
+	// Home is the provider's main wire, if this is one of its further wires. It determines how the key is sent.
 	Home string
-	// Headers are those of its callers that it gets: names of CallerHeaders.
+	// Headers names the CallerHeaders that the provider gets.
 	Headers []string
-	// Endpoints are those beside completions that it has: see Serves.
+	// Endpoints names the endpoints that it has in addition to completions; see Serves.
 	Endpoints []string
 	// NoStreamOptions means that the provider rejects OpenAI's stream_options, or always reports usage.
 	NoStreamOptions bool
-	// Takes are the members of its dialect that it accepts in translated requests, beyond the common ones of its wire, in the
-	// caller's spelling.
+	// Takes names the fields of its dialect that it accepts in translated requests, in addition to the common fields
+	// of its wire. The names are those in the caller's dialect.
 	Takes []string
 }
 
@@ -113,7 +114,7 @@ func (p *Provider) Setting(name string) string {
 	return ""
 }
 
-// Wires returns the wires of the APIs on which the model is called; the first is for callers of all other APIs.
+// Wires returns the wires on which the model is called. The first is for callers whose format none of the others has.
 func (m *Model) Wires() []string {
 	wires := []string{m.Provider.Wire}
 	for _, p := range m.Others {
@@ -133,15 +134,15 @@ const (
 	APICompletions
 	APIModerations
 
-	// APIsOfChat are the APIs of a model for which the catalog names none.
+	// APIsOfChat is the set of APIs for a model that names none in the catalog.
 	APIsOfChat = APIChat | APIResponses | APIMessages
-	// apisOfText are the APIs whose responses have output tokens.
+	// apisOfText is the set of APIs whose responses have output tokens.
 	apisOfText = APIsOfChat | APICompletions
 )
 
 var apiNames = [...]string{"chat", "responses", "messages", "embeddings", "completions", "moderations"}
 
-// Names returns the names of the APIs in the catalog.
+// Names returns the APIs' names in the catalog.
 func (a API) Names() (names []string) {
 	for i, name := range apiNames {
 		if a&(1<<i) != 0 {
@@ -151,25 +152,26 @@ func (a API) Names() (names []string) {
 	return names
 }
 
-// Model is a model of the catalog. It always has a price, which may be 0.
+// Model is a model in the catalog. It always has a price, which may be 0.
 type Model struct {
 	Name           string
 	Aliases        []string    // other names that callers may use
-	APIs           API         // that the model is offered on
+	APIs           API         // the APIs on which the model is offered
 	Provider       *Provider   // with the model's first wire
 	Others         []*Provider // the same provider with the model's further wires
-	Upstream       string      // the provider's name of the model
+	Upstream       string      // the provider's name for the model
 	Prices         Prices
 	Factors        []Factor    // of the prices
 	Context        uint64      // context window in tokens, prompt and output together; 0: unknown
 	MaxOutput      uint64      // maximum output tokens; 0: unknown
 	Drops          chat.Params // parameters of its provider that this model does not support
-	MaxTokensField string      // the name of the output limit in OpenAI's dialect
-	Source         string      // source of the figures: a name of Config.Sources, or the operator's text
-	Date           string      // month in which they were looked up
+	MaxTokensField string      // the name of the output limit's field in OpenAI's dialect
+	Source         string      // source of the figures, which is a name in Config.Sources or the operator's text
+	Date           string      // the month in which the figures were looked up
 }
 
-// Prices are prices per token. Cached is for prompt cache reads, Write and Write1h for writes kept 5 minutes and 1 hour.
+// Prices are prices per token. Cached is for prompt cache reads. Write and Write1h are for cache writes that are kept
+// for 5 minutes and 1 hour.
 type Prices struct {
 	Input, Cached, Write, Write1h, Output money.Pico
 	// LongAbove is the prompt size in tokens (0: none) above which the Long prices apply to the whole request.
