@@ -1,5 +1,5 @@
-// Package core is Postern's policy as pure functions from bytes to bytes. A host moves the bytes, keeps the time,
-// and performs the actions (package abi).
+// Package core implements Postern's policy as pure functions from bytes to bytes. A host moves the bytes, keeps the
+// time, and performs the actions (package abi).
 package core
 
 import (
@@ -14,19 +14,19 @@ import (
 	"github.com/postern-ai/postern/core/provider"
 )
 
-// Headroom is the number of reserved bytes before every result. Package wasm writes the result's length there; other
+// Headroom is the number of reserved bytes before every result. Package wasm writes the result's length there. Other
 // users of Core skip them.
 const Headroom = abi.LengthBytes
 
 // Limits for host memory. An isolate has 128 MiB, and most of that is for its instance and for bodies in flight.
-// kvCacheSeconds is the maximum staleness of a key's record: KV's minimum cache TTL
+// kvCacheSeconds is the maximum staleness of a key's record. It is KV's minimum cache TTL
 // (developers.cloudflare.com/kv/api/read-key-value-pairs: cacheTtl).
 const (
 	memoryBytes         = 16 << 20
 	memoryEntryBytes    = 1 << 20
-	memoryOverheadBytes = 128 // approximate size of an entry without its value, so that empty entries count too
+	memoryOverheadBytes = 128 // the approximate size of an entry without its value, so that empty entries also count
 	kvCacheSeconds      = 60
-	pinnedEntries       = 1000 // keys with something unreported at one isolate; each entry is below 64 KiB, and most have a few KiB (package lease)
+	pinnedEntries       = 1000 // keys with unreported data in one isolate; each entry is below 64 KiB, and most are a few KiB (package lease)
 )
 
 // Core is a configured core. It is immutable after Configure and may be shared.
@@ -64,8 +64,8 @@ func encode(v encoder, size int) []byte {
 	return w.Buf
 }
 
-// Step advances one exchange: it takes an abi.StepInput and returns an abi.StepOutput. A malformed message, or any
-// other violation of the contract, panics; the host then drops the instance.
+// Step advances one exchange. It takes an abi.StepInput and returns an abi.StepOutput. It panics if the message is
+// malformed or the contract is violated in any other way. The host then drops the instance.
 func (c *Core) Step(message []byte) []byte {
 	in, err := abi.DecodeStepInput(message)
 	if err != nil {
@@ -75,11 +75,11 @@ func (c *Core) Step(message []byte) []byte {
 	return encode(&out, out.Size())
 }
 
-// Advance is Step without the encoding, for hosts in Go. The output may share memory with the input and with the core;
-// neither may be changed afterwards.
+// Advance is Step without the encoding, for hosts in Go. The output may share memory with the input and with the
+// core, so neither must be changed afterward.
 func (c *Core) Advance(in *abi.StepInput) abi.StepOutput { return exchange.Step(c.config, in) }
 
-// Reads returns the ranges of rows that an object's command needs: it takes an abi.ObjectInput and returns an
+// Reads returns the row ranges that an object's command needs. It takes an abi.ObjectInput and returns an
 // abi.ObjectOutput with Ranges.
 func (c *Core) Reads(message []byte) []byte {
 	in, err := abi.DecodeObjectInput(message)
@@ -108,7 +108,7 @@ func (c *Core) Ranges(in *abi.ObjectInput) ([]abi.Range, error) {
 	return nil, abi.ErrMalformed
 }
 
-// Apply runs a command on an object's rows: it takes an abi.ObjectInput and returns an abi.ObjectOutput.
+// Apply runs a command on an object's rows. It takes an abi.ObjectInput and returns an abi.ObjectOutput.
 func (c *Core) Apply(message []byte) []byte {
 	in, err := abi.DecodeObjectInput(message)
 	if err != nil {

@@ -49,7 +49,7 @@ const (
 	paramEnd
 )
 
-// Content is the set of part kinds that a target may not support.
+// Content is the set of part kinds that some targets do not support.
 const Content = ParamImages | ParamImageURLs | ParamFiles | ParamAudio | ParamForeign
 
 // All is the set of all parameters that a wire family may support.

@@ -185,38 +185,38 @@ type Tier struct {
 	Strategy Strategy
 	Targets  []Target
 	Timeouts abi.Timeouts // of one attempt; 0 means Routing's
-	// RequestMs bounds all attempts together, until the complete response or a stream's first content; 0 means
-	// Routing's.
+	// RequestMs limits the time of all attempts together, until the complete response or a stream's first content. 0
+	// means Routing's.
 	RequestMs uint64
 }
 
-// Strategy is the order in which a route's targets are tried. With every strategy, a target with an open circuit is
-// skipped if a later one is suitable, and targets without credentials are skipped.
+// Strategy is the order in which a route's targets are tried. Every strategy skips targets without credentials. It
+// also skips a target with an open circuit if a later one is suitable.
 type Strategy uint8
 
 const (
-	Weighted Strategy = iota // the first target is drawn by weight, the others follow as listed
+	Weighted Strategy = iota // the first target is drawn at random by weight, and the others follow in the order listed
 	Ordered                  // as listed
-	Cheapest                 // by the expected cost of the request
+	Cheapest                 // by the request's expected cost
 	Fastest                  // by the recent time to first token
 )
 
-// Target is one model of a route.
+// Target is one model in a route.
 type Target struct {
 	Model  *Model
 	Weight uint64
 }
 
-// Routing holds the settings of retries, circuit breakers and timeouts. Timeouts are those of one attempt.
+// Routing contains the settings for retries, circuit breakers and timeouts. Timeouts apply to one attempt.
 type Routing struct {
 	Retries      uint64 // on the same target, after the first attempt
-	BackoffMs    uint64 // bound of the first backoff; doubled for each retry, with full jitter
-	MaxBackoffMs uint64 // longest backoff; a longer Retry-After means the next target
+	BackoffMs    uint64 // upper bound of the first backoff; it doubles with each retry and has full jitter
+	MaxBackoffMs uint64 // the longest backoff; with a longer Retry-After, the next target is called
 	CoolAfter    uint64 // consecutive failures that open a circuit
 	CoolMs       uint64 // how long a circuit stays open
 	Timeouts     abi.Timeouts
 	RequestMs    uint64 // for all attempts together, until the complete response or a stream's first content
-	CacheReadMs  uint64 // how long a lookup in the global cache (KV) may take; then it is a miss. 0: no limit
+	CacheReadMs  uint64 // how long a lookup in the global cache (KV) may take before it counts as a miss; 0: no limit
 	MockPauseMs  uint64 // pause between the pieces of the mock's streams; 0: none
 }
 
@@ -230,7 +230,7 @@ func (c *Config) Plan(name string) *Plan {
 	return c.Plan(c.DefaultPlan)
 }
 
-// For returns the limits of a key by its environment.
+// For returns the limits of a key in the given environment.
 func (p *Plan) For(env keys.Environment) Limits {
 	if env == keys.Development {
 		return p.Development
@@ -248,8 +248,8 @@ func (c *Config) Tier(name string) *Tier {
 	return nil
 }
 
-// Model returns the model with the given name or alias, or the one written as "provider/name" or "provider/upstream". It
-// returns nil if there is none.
+// Model returns the model with the given name or alias. The name may also be written as "provider/name" or
+// "provider/upstream". It returns nil if there is none.
 func (c *Config) Model(name string) *Model {
 	for i := range c.Models {
 		if m := &c.Models[i]; m.Name == name || slices.Contains(m.Aliases, name) {
@@ -279,7 +279,8 @@ func (c *Config) provider(name string) *Provider {
 	return nil
 }
 
-// Cost returns the cost of the given usage: its tokens at the model's prices and the factors of its terms, and its fee.
+// Cost returns the cost of the given usage. This is the cost of its tokens at the model's prices, multiplied by the
+// factors of its terms, plus its fee.
 //
 //go:noinline
 func (m *Model) Cost(u *chat.Usage) money.Pico {
@@ -294,8 +295,8 @@ func (m *Model) Cost(u *chat.Usage) money.Pico {
 	return money.Add(cost, u.FeePico)
 }
 
-// CacheSaving returns the amount that the provider's prompt cache saved of Cost: the cost of the same usage at the plain price of
-// input, less its cost. It is negative if writes cost more than reads saved.
+// CacheSaving returns the amount that the provider's prompt cache saved. This is the cost of the same usage at the
+// plain input price, minus its actual cost. It is negative if writes cost more than reads saved.
 //
 //go:noinline
 func (m *Model) CacheSaving(u *chat.Usage) money.Pico {
@@ -315,7 +316,7 @@ func (m *Model) tokenCost(u *chat.Usage) money.Pico {
 	if p.LongAbove > 0 && u.Input > p.LongAbove {
 		input, cached, write, output = p.LongInput, p.LongCached, p.LongWrite, p.LongOutput
 	}
-	// Cached and written tokens are charged even if a provider reports more of them than input tokens.
+	// Cached and written tokens are charged even if a provider reports more of them than it reports input tokens.
 	fresh := u.Input - min(u.Input, u.CachedInput+u.CacheWritten())
 	cost := money.Add(money.Cost(fresh, input), money.Cost(u.CachedInput, cached))
 	cost = money.Add(cost, money.Cost(u.CacheWrite, write))
@@ -323,7 +324,7 @@ func (m *Model) tokenCost(u *chat.Usage) money.Pico {
 	return money.Add(cost, money.Cost(u.Output, output))
 }
 
-// TimeoutsOf returns the timeouts of one attempt for a tier. nil means a request that names a model.
+// TimeoutsOf returns the timeouts of one attempt for a tier. t is nil for a request that names a model.
 func (c *Config) TimeoutsOf(t *Tier) abi.Timeouts {
 	all := c.Routing.Timeouts
 	if t == nil {
@@ -340,7 +341,8 @@ func (c *Config) TimeoutsOf(t *Tier) abi.Timeouts {
 	return all
 }
 
-// RequestMsOf returns the time for all attempts of a request to a tier. nil means a request that names a model.
+// RequestMsOf returns the time limit for all attempts of a request to a tier. t is nil for a request that names a
+// model.
 func (c *Config) RequestMsOf(t *Tier) uint64 {
 	if t != nil && t.RequestMs > 0 {
 		return t.RequestMs
@@ -348,8 +350,8 @@ func (c *Config) RequestMsOf(t *Tier) uint64 {
 	return c.Routing.RequestMs
 }
 
-// LongestRequestMs returns the lifetime of a reservation: the sum of the time of all attempts, the total timeout of a
-// stream, and a minute of slack.
+// LongestRequestMs returns the lifetime of a reservation, which is the time limit for all attempts, plus the total
+// timeout of a stream, plus a minute of slack.
 func (c *Config) LongestRequestMs(t *Tier) uint64 {
 	return c.RequestMsOf(t) + c.TimeoutsOf(t).TotalMs + 60_000
 }

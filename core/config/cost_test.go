@@ -8,7 +8,7 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// The prices differ by powers of ten, so that the digits of a cost show which tokens were charged.
+// The prices are different powers of ten, so the digits of a cost show which tokens were charged.
 var priced = config.Model{Prices: config.Prices{
 	Input: 1, Cached: 100, Write: 10_000, Write1h: 1_000_000, Output: 100_000_000,
 	LongAbove: 50, LongInput: 2, LongCached: 200, LongOutput: 200_000_000,
@@ -26,7 +26,7 @@ func TestCost(t *testing.T) {
 		"all input cached":    {chat.Usage{Input: 20, CachedInput: 20}, 20_00},
 		"long prompt":         {chat.Usage{Input: 51, CachedInput: 20, Output: 1}, 2_00_00_40_62},
 		"long cached prompt":  {chat.Usage{Input: 51, CachedInput: 51}, 1_02_00},
-		// More cached and written tokens than input: they are charged, and the rest counts as 0.
+		// If there are more cached and written tokens than input tokens, they are charged, and the rest counts as 0.
 		"parts exceed the input": {chat.Usage{Input: 5, CachedInput: 9, CacheWrite: 1}, 1_09_00},
 		"cost overflows":         {chat.Usage{Input: 1, Output: 1 << 63}, money.Max},
 		"sum overflows":          {chat.Usage{CacheWrite1h: 9_000_000_000_000, Output: 90_000_000_000}, money.Max},
@@ -37,7 +37,8 @@ func TestCost(t *testing.T) {
 	}
 }
 
-// What the cache saved is the difference to the same tokens at the plain price: here of 1, or 2 for a long prompt.
+// The saving is the difference from the cost of the same tokens at the plain price, which is 1 here, or 2 for a long
+// prompt.
 func TestCacheSaving(t *testing.T) {
 	cheap := config.Model{
 		Prices:  config.Prices{Input: 10, Cached: 1, Write: 12, Write1h: 20, Output: 50, LongAbove: 100, LongInput: 20, LongCached: 2, LongWrite: 25, LongOutput: 90},

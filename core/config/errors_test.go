@@ -45,16 +45,16 @@ func TestCatalogErrors(t *testing.T) {
 		`{"providers":[{"name":"q","wire":"openai","wires":[{"name":"responses"},{"name":"responses"}]}]}`: `POSTERN_CATALOG: provider q has the wire "responses" twice`,
 		`{"providers":[{"name":"q","wire":"openai","wires":[{"name":"responses","url":"x"}]}]}`:            `POSTERN_CATALOG: unknown member "url" of "responses"; the members are name, noTools, path, drops, source, date`,
 		`{"renamed":{"z":{"provider":"p","wire":"responses"}},"models":[{"name":"z/x",` + priced + `}]}`:   `POSTERN_CATALOG: name "z/x" must not start with a provider's name and a slash`,
-		// Names that "provider/name" may mean already.
+		// Names that could already be read as "provider/name".
 		`{"models":[{"name":"p/x",` + priced + `}]}`:                                                                          `POSTERN_CATALOG: name "p/x" must not start with a provider's name and a slash; set the provider's own name for a model as upstream`,
 		`{"models":[{"name":"x",` + priced + `,"aliases":["y","p/m"]}]}`:                                                      `POSTERN_CATALOG: alias "p/m" of model x must not start with a provider's name and a slash`,
 		`{"providers":[{"name":"q","wire":"openai","baseUrl":"https://q.example"}],"models":[{"name":"q/x",` + priced + `}]}`: `POSTERN_CATALOG: name "q/x" must not start with`,
 		`{"models":[{"name":"x",` + priced + `,"upstream":"p/x"}]}`:                                                           "",
 		`{"models":[{"name":"pp/x",` + priced + `,"aliases":["p","px/y","@p/z"]}]}`:                                           "",
 		`{"models":[{"name":"p/",` + priced + `}]}`:                                                                           `POSTERN_CATALOG: name "p/" must not start with`,
-		// A path instead of the JSON.
+		// A path instead of JSON.
 		`catalog.json`: `POSTERN_CATALOG must be JSON, not the name of a file; use POSTERN_CATALOG="$(cat FILE)"`,
-		// Unknown members.
+		// Unknown fields.
 		`{"model":[]}`:                                                                `POSTERN_CATALOG: unknown member "model"; the members are version, defaultPlan, plans, providers, models, tiers, tools, members, renamed, sources, routing`,
 		`{"routing":{"maxAttempts":99}}`:                                              `POSTERN_CATALOG: unknown member "maxAttempts"; the members are retries, backoffMs, `,
 		`{"plans":[{"name":"free","rpm":1,"budget":1}]}`:                              `POSTERN_CATALOG: unknown member "rpm" of "free"; the members are name, perSecond, `,

@@ -2,8 +2,8 @@ package config
 
 import "strings"
 
-// checkNames rejects models whose name or alias begins like "provider/name": callers may write that for any model, and a
-// key's allow-list too, so such a name would take the place of another provider's model.
+// checkNames rejects models whose name or alias begins with a provider's name and a slash. Callers and allow-lists
+// may write "provider/name" for any model, so such a name would hide another provider's model.
 func (p *parser) checkNames() {
 	for i := range p.config.Models {
 		m := &p.config.Models[i]

@@ -18,18 +18,20 @@ type parser struct {
 	config  *Config
 	env     []abi.Header
 	problem string
-	source  string   // name of the catalog that is being read, for error messages
-	members []string // that the getters of the open objects have read; see object
-	// Parallel to the configuration's lists: what they do not keep of a declaration. References stay names until all catalogs
-	// are read, because an overlay may replace their entries.
+	source  string   // the name of the catalog being read, for error messages
+	members []string // the fields that the getters of the open objects have read; see object
+	// These lists are parallel to the configuration's lists and contain the parts of a declaration that those do not
+	// keep. References stay names until all catalogs are read, because an overlay may replace the entries that they
+	// name.
 	declarations   []declaration
 	modelProviders []string
 	modelWires     [][]string
 	tierModels     [][]string
 }
 
-// Parse builds the configuration. The catalog is JSON or compiled (Compile). The second result is an error message, or empty. It names the faulty entry or
-// variable and never contains a variable's value, except short excerpts of an overlay.
+// Parse builds the configuration. The catalog is either JSON or the output of Compile. The second result is an error
+// message, or empty. The message names the faulty entry or variable. It never contains a variable's value, except for
+// short excerpts of an overlay.
 func Parse(in abi.Config) (*Config, string) {
 	p := parser{config: &Config{MaxBodyBytes: 4_000_000}, env: in.Env}
 	if isCompiled(in.Catalog) {
@@ -57,7 +59,7 @@ func (p *parser) fail(what string) {
 	}
 }
 
-// failIn is fail for an entry of the catalog that is being read.
+// failIn is like fail, for an entry in the catalog being read.
 func (p *parser) failIn(what string) { p.fail(p.source + ": " + what) }
 
 func (p *parser) variable(name string) string {
@@ -88,7 +90,7 @@ func (p *parser) settings() {
 	p.leases()
 }
 
-// isOn reads a variable that is on, which is the default, or off.
+// isOn reads a variable that is on or off. The default is on.
 func (p *parser) isOn(name string) bool {
 	switch value := p.variable(name); value {
 	case "", "on":
@@ -100,7 +102,7 @@ func (p *parser) isOn(name string) bool {
 	return true
 }
 
-// leases drops the leases of all plans if the host has no use for them.
+// leases removes the leases from all plans if EnvLeases is off.
 func (p *parser) leases() {
 	if p.isOn(EnvLeases) {
 		return
@@ -149,7 +151,7 @@ func (p *parser) catalog(source string, text []byte) {
 	}
 }
 
-// drops reads the list of parameters that a provider or a model does not support.
+// drops reads the list of parameters that a provider or model does not support.
 func (p *parser) drops(o *object) (drops chat.Params) {
 	for _, name := range o.names("drops") {
 		param := chat.ParamByName(name)
@@ -173,7 +175,7 @@ func (p *parser) model(o *object) {
 	model.Drops = p.drops(o)
 	o.text(&model.Source, "source")
 	o.text(&model.Date, "date")
-	o.get("note") // a remark for the readers of the catalog
+	o.get("note") // a remark for readers of the catalog
 	model.APIs = o.apis()
 	p.prices(&model, o)
 	p.factors(&model, o)
@@ -191,7 +193,7 @@ func (p *parser) model(o *object) {
 	p.modelWires = append(p.modelWires, wires)
 }
 
-// apis reads the APIs that a model is offered on: its "apis", or those of its "kind".
+// apis reads the APIs on which a model is offered. These are its "apis" or those of its "kind".
 func (o *object) apis() (all API) {
 	switch kind := o.get("kind"); {
 	case kind.Str == "embedding":
@@ -299,7 +301,7 @@ func (p *parser) timeouts(t *abi.Timeouts, o *object) {
 	o.number(&t.TotalMs, "totalMs")
 }
 
-// link turns names into pointers. The lists are complete and no longer reallocated.
+// link turns names into pointers. At this point, the lists are complete and are no longer reallocated.
 func (p *parser) link() {
 	p.linkProviders()
 	for i, models := range p.tierModels {

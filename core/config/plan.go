@@ -8,15 +8,16 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// Lease is the share of a key's limits that its meter lends to an edge location. The share counts as used until
-// the lease ends, and a change of the key or its project is acknowledged only then. The zero Lease is none: the plan's
+// Lease is the share of a key's limits that its meter lends to an edge location. The share counts as used until the
+// lease ends, and a change to the key or its project is acknowledged only then. With the zero Lease, the plan's
 // meters never lend.
 type Lease struct {
-	DurationMs uint64 // of one lease: 100 to MaxLeaseMs
-	Requests   uint64 // admissions of one lease, at most: 1 to MaxLeaseRequests
+	DurationMs uint64 // duration of one lease: MinLeaseMs to MaxLeaseMs
+	Requests   uint64 // maximum admissions of one lease: 1 to MaxLeaseRequests
 }
 
-// Bounds of a plan's lease. A meter does not lend for less than MinLeaseMs. MaxLeaseMs is also how long a deactivation may have to wait.
+// The limits of a plan's lease. A meter does not lend for less than MinLeaseMs. MaxLeaseMs is also the longest time
+// that a deactivation may have to wait.
 const (
 	MinLeaseMs       = 100
 	MaxLeaseMs       = 2000
@@ -47,7 +48,8 @@ func (p *parser) plan(o *object) {
 	p.config.Plans = append(p.config.Plans, plan)
 }
 
-// lease reads the lease of a plan. Both members are required: an absent bound must not mean none.
+// lease reads the lease of a plan. Both fields are required, because a missing limit must not mean that there is
+// none.
 func (p *parser) lease(plan *Plan, o *object, v gjson.Result) (l Lease) {
 	if !v.IsObject() {
 		o.wrong("lease", `an object such as {"ms": 2000, "requests": 512}`, v)

@@ -8,7 +8,7 @@ import (
 	"github.com/postern-ai/postern/core/config"
 )
 
-// A lease lies within its bounds. A plan without one never lends, and neither does one that replaces a plan with one.
+// A lease must be within its limits. A plan without a lease never lends, even if it replaces a plan with a lease.
 func TestLeases(t *testing.T) {
 	for member, want := range map[string]config.Lease{
 		"": {}, `,"lease":{"ms":100,"requests":1}`: {DurationMs: 100, Requests: 1}, `,"lease":{"requests":4096,"ms":2000}`: {DurationMs: 2000, Requests: 4096},
@@ -38,7 +38,7 @@ func TestWrongLeases(t *testing.T) {
 	}
 }
 
-// The plans with exact limits never lend.
+// Plans with exact limits never lend.
 func TestPlansThatLend(t *testing.T) {
 	c, problem := config.Parse(abi.Config{Catalog: catalog.Default})
 	if problem != "" {

@@ -6,11 +6,11 @@ import (
 	"github.com/postern-ai/postern/core/keys"
 )
 
-// priceVersionBytes is the part of the hash that names a list of prices.
+// priceVersionBytes is the number of bytes of the hash that identify a list of prices.
 const priceVersionBytes = 8
 
-// priceVersion returns a hash over everything that costs depend on: the prices and factors of all models and the prices of all
-// tools, those of an overlay included.
+// priceVersion returns a hash of everything that costs depend on. These are the prices and factors of all models and
+// the prices of all tools, including those in an overlay.
 func (c *Config) priceVersion() string {
 	w := abi.Writer{Buf: make([]byte, 0, 16<<10)}
 	f := abi.WriteTo(&w)

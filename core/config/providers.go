@@ -10,7 +10,7 @@ import (
 
 // declaration is the part of a declared provider that needs the deployment's variables.
 type declaration struct {
-	source        string // the catalog with it, for error messages
+	source        string // the catalog that contains the declaration, for error messages
 	baseURLEnv    string
 	keyOptional   bool
 	deploymentKey bool
@@ -19,7 +19,7 @@ type declaration struct {
 	others        []*Provider // of wires, resolved
 }
 
-// setting is a declared setting: {"region": {"env": "AWS_REGION", "default": "us-east-1"}}.
+// setting is a declared setting, such as {"region": {"env": "AWS_REGION", "default": "us-east-1"}}.
 type setting struct {
 	name, variable, value string
 	optional, suffices    bool
@@ -84,7 +84,8 @@ func (p *parser) resolve() {
 	p.source = source
 }
 
-// baseURL sets a provider's base URL. source names its origin for an error message: the variable, or the catalog.
+// baseURL sets a provider's base URL. source names the URL's origin for error messages, which is the variable or the
+// catalog.
 func (p *parser) baseURL(provider *Provider, d *declaration) (source string) {
 	if url := p.variable(d.baseURLEnv); url != "" {
 		provider.BaseURL = url
@@ -96,7 +97,8 @@ func (p *parser) baseURL(provider *Provider, d *declaration) (source string) {
 	return p.source + ": base URL of provider " + provider.Name
 }
 
-// require makes a provider not ready unless ok. variable is the one that the operator must set, if there is one.
+// require marks a provider as not ready unless ok is true. variable is the variable that the operator must set, if
+// there is one.
 func (p *Provider) require(ok bool, variable string) {
 	if ok {
 		return
@@ -107,7 +109,7 @@ func (p *Provider) require(ok bool, variable string) {
 	}
 }
 
-// account returns the first provider of the list that reads the same variable.
+// account returns the name of the first provider in the list that reads the same variable.
 func (p *parser) account(of *Provider) string {
 	for i := range p.config.Providers {
 		if other := &p.config.Providers[i]; of.keyEnv != "" && other.keyEnv == of.keyEnv {
@@ -117,9 +119,9 @@ func (p *parser) account(of *Provider) string {
 	return of.Name
 }
 
-// providerSettings sets a provider's settings. A name in braces in the base URL is replaced by the setting's value. A
-// provider with an empty setting that is not optional is not ready. A non-empty setting that "suffices" makes it ready
-// without other credentials. complete reports that no required setting is empty.
+// providerSettings sets a provider's settings. A setting's name in braces in the base URL is replaced with its value.
+// A provider with an empty setting that is not optional is not ready. A non-empty setting that "suffices" makes it
+// ready without other credentials. complete means that no required setting is empty.
 func (p *parser) providerSettings(provider *Provider, settings []setting) (complete bool) {
 	complete = true
 	suffices := false
@@ -165,8 +167,8 @@ func isLabel(text string) bool {
 	return true
 }
 
-// checkUpstream rejects base URLs that would redirect a request and keys that would break a header.
-// urlSource names the origin of the base URL for an error message.
+// checkUpstream rejects base URLs that would lead a request elsewhere and keys that would break a header. urlSource
+// names the base URL's origin for error messages.
 func (p *parser) checkUpstream(provider *Provider, urlSource string) {
 	for len(provider.BaseURL) > 0 && provider.BaseURL[len(provider.BaseURL)-1] == '/' {
 		provider.BaseURL = provider.BaseURL[:len(provider.BaseURL)-1]

@@ -10,7 +10,8 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// Factor multiplies the cost of all tokens of a request with a Term, such as service_tier=priority, by Num/Den.
+// Factor multiplies the cost of all tokens in a request with the given Term, such as service_tier=priority, by
+// Num/Den.
 type Factor struct {
 	Term     string
 	Num, Den uint64
@@ -23,19 +24,19 @@ func (f Factor) Exceeds(other Factor) bool { return f.Num*other.Den > other.Num*
 type Tool struct {
 	Name      string
 	Wires     []string // the wires whose providers have the tool at this price
-	Providers []string // providers with this price; they come before Wires
+	Providers []string // providers with this price; they take precedence over Wires
 	Price     money.Pico
 	Meter     chat.Meter
-	// Max is the number of calls of one request that are reserved, and sent if the dialect has a limit, unless the
-	// caller sets another.
+	// Max is the number of calls to reserve for one request, unless the caller sets another limit. It is also sent if
+	// the dialect has such a limit.
 	Max uint64
-	// Limit is the tool's own member that limits its calls; empty: it has none.
+	// Limit is the tool's own field that limits its calls. It is empty if there is none.
 	Limit  string
 	Source string // as for a model
 	Date   string
 }
 
-// Members lists the members, or the values of a header, that are forwarded to targets of a dialect.
+// Members lists the fields, or the values of a header, that are forwarded to targets with a dialect.
 type Members struct {
 	Dialect string
 	Names   []string
@@ -66,7 +67,7 @@ func (c *Config) WireTool(wire, name string) *Tool {
 	return c.Tool(&Provider{Wire: wire}, name)
 }
 
-// HighestPrice returns the highest price of the tools of a provider that a meter counts.
+// HighestPrice returns the highest price among a provider's tools that a meter counts.
 //
 //go:noinline
 func (c *Config) HighestPrice(p *Provider, m chat.Meter) (price money.Pico) {
@@ -78,7 +79,7 @@ func (c *Config) HighestPrice(p *Provider, m chat.Meter) (price money.Pico) {
 	return price
 }
 
-// Forwards reports whether a member, or a value of a header, is forwarded to targets of a dialect.
+// Forwards reports whether a field, or a value of a header, is forwarded to targets with a dialect.
 //
 //go:noinline
 func (c *Config) Forwards(dialect, name string) bool {
@@ -90,8 +91,8 @@ func (c *Config) Forwards(dialect, name string) bool {
 	return false
 }
 
-// Factor returns the factor of a term. A standard value has the factor 1. For a term that the model has no price for, it
-// returns the most expensive factor of the same member, and known is false.
+// Factor returns the factor of a term. A standard value has the factor 1. If the model has no price for the term, it
+// returns the most expensive factor for the same field, and known is false.
 //
 //go:noinline
 func (m *Model) Factor(term string) (f Factor, known bool) {
@@ -108,7 +109,7 @@ func (m *Model) Factor(term string) (f Factor, known bool) {
 	return m.highest(member), false
 }
 
-// highest returns the highest factor of a member's terms; at least 1, which has no term.
+// highest returns the highest factor among a field's terms. It is at least 1, which has no term.
 //
 //go:noinline
 func (m *Model) highest(member string) Factor {
@@ -121,15 +122,16 @@ func (m *Model) highest(member string) Factor {
 	return f
 }
 
-// HighestTerm returns the term of a member with the highest factor; it is empty if none is more expensive than the standard.
+// HighestTerm returns a field's term with the highest factor. It is empty if no term is more expensive than the
+// standard.
 //
 //go:noinline
 func (m *Model) HighestTerm(member string) string { return m.highest(member).Term }
 
-// maxFactor bounds the numbers of a factor, so that products of two fit.
+// maxFactor limits the numbers in a factor so that the product of two does not overflow.
 const maxFactor = 1_000_000
 
-// factors reads {"service_tier=priority":"2","service_tier=flex":"1/2"}.
+// factors reads an object such as {"service_tier=priority":"2","service_tier=flex":"1/2"}.
 func (p *parser) factors(model *Model, o *object) {
 	o.members("factors", func(term string, v gjson.Result) {
 		f, ok := parseFactor(v)
@@ -143,7 +145,7 @@ func (p *parser) factors(model *Model, o *object) {
 	})
 }
 
-// parseFactor reads a decimal number or a fraction, as a string.
+// parseFactor reads a decimal number or a fraction, which must be a string.
 func parseFactor(v gjson.Result) (f Factor, ok bool) {
 	num, den, fraction := strings.Cut(v.Str, "/")
 	if !fraction {
@@ -157,7 +159,7 @@ func parseFactor(v gjson.Result) (f Factor, ok bool) {
 	return Factor{Num: uint64(n), Den: uint64(d)}, true
 }
 
-// tool reads a provider tool. An entry replaces those of the same name for the same wires and providers.
+// tool reads a provider tool. An entry replaces an earlier one with the same name, wires and providers.
 func (p *parser) tool(o *object) {
 	t := Tool{Name: o.entryName("tools"), Wires: o.names("wires"), Providers: o.names("providers")}
 	t.Price = o.amount("price", money.Dollar, "price of tool "+t.Name)
@@ -186,10 +188,10 @@ func (p *parser) tool(o *object) {
 	p.config.Tools = append(p.config.Tools, t)
 }
 
-// maxCalls is the largest number of calls of a tool that can be reserved.
+// maxCalls is the maximum number of calls of a tool that can be reserved.
 const maxCalls = 1000
 
-// forwarded reads {"openai":["metadata"]}. The names of an overlay are added to the catalog's.
+// forwarded reads an object such as {"openai":["metadata"]}. The names in an overlay are added to the catalog's.
 func (p *parser) forwarded(o *object) {
 	o.members("members", func(dialect string, list gjson.Result) {
 		m := Members{Dialect: dialect}
@@ -207,5 +209,5 @@ func (p *parser) forwarded(o *object) {
 	})
 }
 
-// dialects are the names of the lists in members. The last two are for the values of headers.
+// dialects contains the names of the lists in members. The last two are for header values.
 var dialects = []string{"openai", "responses", "anthropic", "anthropic-beta", "openai-beta"}

@@ -11,12 +11,12 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// object is one object of a catalog. Its getters record the members they read, and close rejects all others: a
-// misspelled limit must not mean no limit.
+// object is one object in a catalog. Its getters record the fields that they read, and close rejects all others,
+// because a misspelled limit must not mean no limit.
 type object struct {
 	gjson.Result
 	p     *parser
-	first int // index in parser.members of the first recorded member
+	first int // the index in parser.members of the object's first recorded field
 }
 
 func (p *parser) object(v gjson.Result) *object { return &object{v, p, len(p.members)} }
@@ -28,7 +28,7 @@ func (o *object) get(member string) gjson.Result {
 	return o.Get(member)
 }
 
-// close rejects members that no getter has read.
+// close rejects fields that no getter has read.
 func (o *object) close() {
 	known := o.p.members[o.first:]
 	o.ForEach(func(key, _ gjson.Result) bool {
@@ -40,7 +40,7 @@ func (o *object) close() {
 	o.p.members = o.p.members[:o.first]
 }
 
-// name names a member for an error message, with the object's name if it has one.
+// name returns a field's name for an error message. It includes the object's name if it has one.
 func (o *object) name(member string) string {
 	if name := o.Get("name"); name.Type == gjson.String {
 		return member + " of " + quote(name.Str)
@@ -62,7 +62,7 @@ func (o *object) text(to *string, member string) {
 	}
 }
 
-// number reads an optional integer of at least 0.
+// number reads an optional non-negative integer.
 func (o *object) number(to *uint64, member string) {
 	switch m := o.get(member); {
 	case m.Type == gjson.Number && m.Num >= 0 && m.Num < 1<<53 && m.Num == float64(uint64(m.Num)):
@@ -81,7 +81,7 @@ func (o *object) flag(member string) bool {
 	return m.Bool()
 }
 
-// members reads an optional object and calls f for each of its members.
+// members reads an optional object and calls f for each of its fields.
 func (o *object) members(member string, f func(name string, v gjson.Result)) {
 	switch m := o.get(member); {
 	case m.IsObject():
@@ -112,7 +112,7 @@ func (o *object) names(member string) (names []string) {
 	return names
 }
 
-// entries reads an optional array of objects, and rejects members that f does not read.
+// entries reads an optional array of objects. It rejects fields that f does not read.
 func (o *object) entries(member string, f func(*object)) {
 	o.each(member, func(v gjson.Result) {
 		if !v.IsObject() {
@@ -125,8 +125,8 @@ func (o *object) entries(member string, f func(*object)) {
 	})
 }
 
-// entryName returns the name of an entry of a list; kind is the list's name. Entries are found by name, and keys'
-// allow-lists hold names.
+// entryName returns the name of an entry in a list. kind is the list's name. Every entry needs a name, because
+// entries are found by name and allow-lists contain names.
 func (o *object) entryName(kind string) string {
 	name := o.get("name").String()
 	ok := name != "" && len(name) <= doc.MaxModelBytes
@@ -140,7 +140,7 @@ func (o *object) entryName(kind string) string {
 	return name
 }
 
-// amount reads a decimal number, as a number or a string. what names it for an error message.
+// amount reads a decimal number, which may be a number or a string. what describes it in error messages.
 func (o *object) amount(member string, unit money.Pico, what string) money.Pico {
 	v := o.get(member)
 	text := v.Raw
@@ -160,7 +160,7 @@ func (o *object) amount(member string, unit money.Pico, what string) money.Pico 
 
 const maxQuotedBytes = 40
 
-// quote returns a name for an error message: in quotes, and truncated.
+// quote returns a name for an error message. The name is truncated and in quotes.
 func quote(name string) string { return `"` + clip(name) + `"` }
 
 func clip(text string) string {

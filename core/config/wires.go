@@ -9,17 +9,17 @@ import (
 	"github.com/postern-ai/postern/core/chat"
 )
 
-// further is a declared further wire of a provider: {"name": "responses"}.
+// further is an additional wire that a provider declares, such as {"name": "responses"}.
 type further struct {
 	name string
-	// path replaces "/v1" at the end of the base URL. If the base URL ends otherwise, the wire is not served. Empty: the
-	// wire has the provider's base URL.
+	// path replaces "/v1" at the end of the base URL. If the base URL has a different ending, the wire is not served.
+	// If path is empty, the wire has the provider's base URL.
 	path    string
 	drops   chat.Params
 	noTools bool
 }
 
-// baseVersion is the end of the base URLs of OpenAI-compatible APIs.
+// baseVersion is the end of the base URL of OpenAI-compatible APIs.
 const baseVersion = "/v1"
 
 func (p *parser) further(o *object) further {
@@ -31,11 +31,11 @@ func (p *parser) further(o *object) further {
 	return w
 }
 
-// Renamed is a provider of earlier versions that is now a wire of another provider. Its name still means that provider
-// wherever a model is written as "provider/name", and in overlays.
+// Renamed is a provider in earlier versions that is now a wire of another provider. In overlays, and where a model is
+// written as "provider/name", its name still refers to that other provider.
 type Renamed struct{ From, To, Wire string }
 
-// renamed reads {"renamed": {"openai-responses": {"provider": "openai", "wire": "responses"}}}.
+// renamed reads an object such as {"renamed": {"openai-responses": {"provider": "openai", "wire": "responses"}}}.
 func (p *parser) renamed(o *object) {
 	o.members("renamed", func(name string, v gjson.Result) {
 		r := Renamed{From: name}
@@ -47,8 +47,8 @@ func (p *parser) renamed(o *object) {
 	})
 }
 
-// ProviderName returns the present name of a provider, given the present one or that of an earlier version. An operator's
-// entry with an earlier name is a provider of its own.
+// ProviderName returns the current name of a provider, given its current name or the name in an earlier version. An
+// operator's entry with an earlier name is a separate provider.
 func (c *Config) ProviderName(name string) string {
 	if r := c.renamedFrom(name); r != nil {
 		return r.To
@@ -65,7 +65,7 @@ func (c *Config) renamedFrom(name string) *Renamed {
 	return nil
 }
 
-// linkProviders sets the providers of all models, and replaces earlier names in the prices of tools.
+// linkProviders sets the providers of all models. It replaces earlier names in the prices of tools.
 func (p *parser) linkProviders() {
 	for i := range p.declarations {
 		provider := &p.config.Providers[i]
@@ -93,8 +93,8 @@ func (p *parser) linkProviders() {
 	}
 }
 
-// indexOf returns the index of a model's provider, or -1. A model of a renamed provider has the wire that it had. A model
-// that moved with a renamed provider belongs to an operator's entry of the earlier name.
+// indexOf returns the index of a model's provider, or -1. A model of a renamed provider keeps its wire. If there is
+// an operator's entry with the earlier name, a model that moved with the renamed provider belongs to that entry.
 func (p *parser) indexOf(name string, wires *[]string) int {
 	if r := p.config.renamedFrom(name); r != nil {
 		if name = r.To; len(*wires) == 0 {
@@ -115,8 +115,8 @@ func (p *parser) indexOf(name string, wires *[]string) int {
 	return at
 }
 
-// linkWires sets a model's provider with its first wire, and those of its further wires. A chat model that names no wires
-// has all of its provider's.
+// linkWires sets a model's provider with its first wire, and the providers with its other wires. A chat model that
+// names no wires has all of its provider's wires.
 func (p *parser) linkWires(m *Model, at int, wires []string) {
 	provider := &p.config.Providers[at]
 	if len(wires) == 0 {
@@ -140,8 +140,8 @@ func (p *parser) linkWires(m *Model, at int, wires []string) {
 	}
 }
 
-// onWire returns a provider with one of its wires; nil if the deployment's base URL has no place for it. A wire that only
-// a model names has the provider's base URL.
+// onWire returns a provider with one of its wires. It returns nil if the deployment's base URL has no place for the
+// wire's path. A wire that only a model names has the provider's base URL.
 func (p *parser) onWire(at int, name string) *Provider {
 	provider, d := &p.config.Providers[at], &p.declarations[at]
 	if name == provider.Wire {

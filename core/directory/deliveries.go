@@ -32,9 +32,9 @@ func DecodeKey(d Document) (Key, error) {
 	return Key{k, d.Version}, err
 }
 
-// SettingsTo returns the delivery of the project's budget, alerts and policy to its ledger. An empty policy is
-// delivered with the version that it would have. That is higher than the previous policy's version, so the
-// ledger no longer returns the previous policy.
+// SettingsTo returns the delivery of the project's budget, alerts and policy to its Ledger. An empty policy is
+// delivered with the version that it would have. This version is higher than the previous policy's, so the Ledger no
+// longer returns the previous policy.
 func SettingsTo(p *Project, nowMs uint64) abi.Delivery {
 	policy := p.Policy
 	if policy.Version == 0 {

@@ -1,5 +1,6 @@
-// Package directory is the object that stores a deployment's projects and keys as versioned documents.
-// Commits are optimistic: they fail if a document was changed meanwhile. There is one Directory, named Name.
+// Package directory implements the object that stores a deployment's projects and keys as versioned documents.
+// Commits are optimistic, which means that they fail if a document was changed in the meantime. There is one
+// Directory, named Name.
 package directory
 
 import "github.com/postern-ai/postern/core/abi"
@@ -7,14 +8,14 @@ import "github.com/postern-ai/postern/core/abi"
 // Name is the name of the one Directory.
 const Name = "directory"
 
-// Rows of the object: documents with their versions, the number of the last outbox row, the progress of
-// republish, and the projects' chains of events.
+// The object's rows are documents with their versions, the number of the last outbox row, the progress of republish,
+// and the projects' chains of events.
 const (
 	rowDocument = "d/"
 	rowSeq      = "seq"
 )
 
-// Opcodes; a command starts with one.
+// Every command starts with an opcode.
 const (
 	opList     = 1
 	opCommit   = 2
@@ -30,8 +31,8 @@ const (
 	MaxWrites = 100
 )
 
-// List requests the documents whose key starts with Prefix and is greater than After, at most Limit. With a
-// whole key as Prefix, that document comes first.
+// List requests at most Limit documents whose key starts with Prefix and is greater than After. If Prefix is a
+// complete key, that document comes first.
 type List struct {
 	Prefix, After string
 	Limit         uint64
@@ -44,7 +45,8 @@ type Document struct {
 	Value   []byte
 }
 
-// Write is one change of a Commit. Version must be the document's current version; 0: it does not exist.
+// Write is one change in a Commit. Version must be the document's current version, or 0 if the document does not
+// exist.
 type Write struct {
 	Key     string
 	Version uint64
@@ -52,8 +54,8 @@ type Write struct {
 	Event   Event  // if it names a project, Value is also appended to the project's chain
 }
 
-// Commit makes all writes, or none if a version does not match. The deliveries follow, in order and at least
-// once. Republish is a project ID or empty: the project's settings are then delivered to all of its keys.
+// Commit makes all writes, or none if a version does not match. The deliveries follow, in order and at least once.
+// Republish is a project ID or empty. If it is set, the project's settings are also delivered to all of its keys.
 type Commit struct {
 	Writes     []Write
 	Deliveries []abi.Delivery
@@ -115,14 +117,14 @@ func decodeCommit(r *abi.Reader) (c Commit, err error) {
 	return c, r.Err()
 }
 
-// DecodeConflict decodes the reply to Commit: the key whose version did not match, or "" after success.
+// DecodeConflict decodes the reply to Commit, which is the key whose version did not match, or "" after success.
 func DecodeConflict(data []byte) (string, error) {
 	r := abi.Reader{Buf: data}
 	key := r.String()
 	return key, r.End()
 }
 
-// Reads returns the ranges of rows that a command needs. An empty command is the alarm.
+// Reads returns the row ranges that a command needs. An empty command stands for the alarm.
 func Reads(command []byte) ([]abi.Range, error) {
 	if len(command) == 0 {
 		return republishReads(), nil

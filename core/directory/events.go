@@ -8,14 +8,14 @@ import (
 // The rows of a project's chain have the prefix ch/<project>/.
 func rowsOf(project string) chain.Rows { return chain.Rows("ch/" + project + "/") }
 
-// Event makes a write an event of a project's chain: the written value is its payload. The chain gets the event in the
-// same transaction as the write, so neither exists without the other.
+// Event makes a write an event in a project's chain. The written value is the event's payload. The chain gets the
+// event in the same transaction as the write, so neither exists without the other.
 type Event struct {
 	Project string // empty: no event
 	Kind    string
 }
 
-// writeEvents appends the events of writes to an encoded commit. A commit without events has none of these bytes.
+// writeEvents appends the events of writes to an encoded commit. It appends nothing if there are no events.
 func writeEvents(w *abi.Writer, writes []Write) {
 	for i := range writes {
 		if e := &writes[i].Event; e.Project != "" {
@@ -35,7 +35,7 @@ func readEvents(r *abi.Reader, writes []Write) {
 	}
 }
 
-// chainHeads returns the ranges of the newest entries of all chains that writes append to.
+// chainHeads returns the row ranges of the newest entries in all chains that the writes append to.
 func chainHeads(writes []Write) (ranges []abi.Range) {
 	for i := range writes {
 		if project := writes[i].Event.Project; project != "" {
@@ -45,7 +45,7 @@ func chainHeads(writes []Write) (ranges []abi.Range) {
 	return ranges
 }
 
-// appendEvents returns the rows of the events of writes.
+// appendEvents returns the rows for the writes' events.
 func appendEvents(writes []Write, in *abi.ObjectInput) (puts []abi.Row, err error) {
 	for i := range writes {
 		e := &writes[i].Event

@@ -7,11 +7,12 @@ import (
 	"github.com/postern-ai/postern/core/doc"
 )
 
-// justMoved is the value of a project's mark if KV has none of its values yet, not even its policy. It sorts before all keys.
+// justMoved is the value of a project's mark if KV does not have any of its values yet, including its policy. It
+// sorts before all keys.
 const justMoved = "+"
 
-// RepublishLoaded marks all projects among the rows that a command writes, for documents that were moved here from another
-// deployment.
+// RepublishLoaded marks all projects among the rows that a command writes. It is for documents that were moved here
+// from another deployment.
 func RepublishLoaded(out *abi.ObjectOutput) {
 	for _, row := range out.Puts {
 		if id, ok := strings.CutPrefix(row.Key, rowDocument+doc.ProjectKey("")); ok {
@@ -20,7 +21,7 @@ func RepublishLoaded(out *abi.ObjectOutput) {
 	}
 }
 
-// MovedDocument decodes a row for package move, if it is a document's.
+// MovedDocument decodes a row for package move if the row is a document.
 func MovedDocument(row abi.Row) (d Document, ok bool, err error) {
 	if !strings.HasPrefix(row.Key, rowDocument) {
 		return d, false, nil
@@ -33,15 +34,15 @@ func MovedDocument(row abi.Row) (d Document, ok bool, err error) {
 	return d, true, err
 }
 
-// MovedChain returns the project of a row of a chain of events.
+// MovedChain returns the project of a row in a chain of events.
 func MovedChain(row abi.Row) (project string, ok bool) {
 	rest, ok := strings.CutPrefix(row.Key, "ch/")
 	project, _, found := strings.Cut(rest, "/")
 	return project, ok && found
 }
 
-// MovePending reports whether a row is work that the Directory has yet to do: a delivery, or a project whose keys it has yet
-// to publish.
+// MovePending reports whether a row is work that the Directory still has to do, which is a delivery or a project
+// whose keys have to be published.
 func MovePending(row abi.Row) bool {
 	return strings.HasPrefix(row.Key, abi.OutboxPrefix) || strings.HasPrefix(row.Key, rowRepublish)
 }

@@ -2,8 +2,8 @@ package directory
 
 import "github.com/postern-ai/postern/core/abi"
 
-// Progress encodes the command that asks whether the last change of a project that Commit.Republish named has reached
-// all of its keys. The reply is for DecodeProgress.
+// Progress encodes the command that asks whether a project's last change with Commit.Republish has reached all of its
+// keys. DecodeProgress decodes the reply.
 func Progress(projectID string) []byte {
 	var w abi.Writer
 	w.Uint(opProgress)
@@ -11,14 +11,15 @@ func Progress(projectID string) []byte {
 	return w.Buf
 }
 
-// DecodeProgress decodes the reply to Progress: done is false while keys or deliveries are left.
+// DecodeProgress decodes the reply to Progress. done is false while keys or deliveries are left.
 func DecodeProgress(data []byte) (done bool, err error) {
 	r := abi.Reader{Buf: data}
 	done = r.Uint() == 1
 	return done, r.End()
 }
 
-// progressReads returns the project's mark, its last delivery, and the oldest delivery that is not made yet.
+// progressReads returns the row ranges of the project's mark, its last delivery, and the oldest delivery not made
+// yet.
 func progressReads(projectID string) []abi.Range {
 	return []abi.Range{
 		{Start: rowRepublish + projectID}, {Start: rowLastQueued + projectID},
@@ -26,7 +27,8 @@ func progressReads(projectID string) []abi.Range {
 	}
 }
 
-// progress compares the project's last delivery with the oldest one in the outbox, which is made in order.
+// progress compares the project's last delivery with the oldest one in the outbox, whose deliveries are made in
+// order.
 func progress(rows []abi.Row) abi.ObjectOutput {
 	done, last, oldest := byte(1), "", ""
 	for _, row := range rows {

@@ -19,7 +19,7 @@ func (r *testDirectory) progress(id string) bool {
 	return done
 }
 
-// A change is done when its last delivery has left the outbox, whatever other projects still wait for.
+// A change is done when its last delivery has left the outbox, regardless of other projects' pending deliveries.
 func TestProgress(t *testing.T) {
 	for _, n := range []int{0, 1, 50, 120} {
 		r := newTestDirectory(t)
@@ -60,7 +60,7 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// A second change is not done because the first was.
+// A second change is not done just because the first one was.
 func TestProgressOfASecondChange(t *testing.T) {
 	r := newTestDirectory(t)
 	r.project("proj_a", 3)

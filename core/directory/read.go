@@ -2,8 +2,8 @@ package directory
 
 import "github.com/postern-ai/postern/core/abi"
 
-// Read requests the documents with these keys, at most maxList. The reply is for DecodeDocuments; missing documents are
-// omitted.
+// Read requests the documents with these keys, at most maxList. DecodeDocuments decodes the reply, which omits
+// missing documents.
 type Read struct{ Keys []string }
 
 // Encode returns the command.
@@ -17,7 +17,7 @@ func (c *Read) Encode() []byte {
 	return w.Buf
 }
 
-// documentReads returns the rows of the documents that a Read names.
+// documentReads returns the row ranges of the documents that a Read names.
 func documentReads(r *abi.Reader) (ranges []abi.Range, err error) {
 	n := r.Count()
 	if n > maxList {

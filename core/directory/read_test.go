@@ -8,7 +8,8 @@ import (
 	"github.com/postern-ai/postern/core/doc"
 )
 
-// Read returns exactly the named documents that exist, and no document whose key only begins with a named one.
+// Read returns exactly the named documents that exist. It returns no document whose key merely begins with a named
+// key.
 func TestRead(t *testing.T) {
 	r := newTestDirectory(t)
 	for _, id := range []string{"proj_a", "proj_ab", "proj_b"} {

@@ -5,14 +5,14 @@ import (
 	"github.com/postern-ai/postern/core/doc"
 )
 
-// A change of a project affects all its keys, of which there may be ten thousand: more than one command can
-// deliver to. So a commit only marks the project, and the alarm processes its keys in pages:
+// A change to a project affects all of its keys. There may be ten thousand of them, which is more than one command
+// can deliver to. A commit therefore only marks the project, and the alarm processes its keys in pages:
 //
 //	f/<project>    the last key that was processed; empty or justMoved at the start
 //	g/<project>    after the last page: the outbox row with the last of these deliveries
 //
-// Each page is read together with the project, so its deliveries are consistent. A key that was changed since
-// the commit gets two deliveries, and its meter keeps the newer version.
+// Each page is read together with the project, so its deliveries are consistent. A key that has changed since the
+// commit gets two deliveries, and its meter keeps the newer version.
 const (
 	rowRepublish  = "f/"
 	endRepublish  = "f0"
@@ -20,13 +20,13 @@ const (
 	republishPage = 50
 )
 
-// republishReads returns the range of the first marked project.
+// republishReads returns the row range of the first marked project.
 func republishReads() []abi.Range {
 	return []abi.Range{{Start: rowRepublish, End: endRepublish, Limit: 1}}
 }
 
-// republish makes the deliveries for the next page of keys. It requests the page in a second round, once the
-// project is known.
+// republish makes the deliveries for the next page of keys. It requests the page in a second round, when the project
+// is known.
 func republish(in *abi.ObjectInput) (abi.ObjectOutput, error) {
 	out := abi.ObjectOutput{Deliver: true}
 	if len(in.Rows) == 0 {
@@ -60,8 +60,8 @@ func republish(in *abi.ObjectInput) (abi.ObjectOutput, error) {
 	return out, nil
 }
 
-// decodeRepublishPage returns the project, its keys, and the last key if there may be more. Malformed
-// documents are skipped, so that they do not block the other keys.
+// decodeRepublishPage returns the project, its keys, and the last key if there may be more. It skips malformed
+// documents so that they do not block the other keys.
 func decodeRepublishPage(rows []abi.Row) (p *Project, keys []Key, last string) {
 	p = &Project{}
 	read := 0
@@ -83,7 +83,7 @@ func decodeRepublishPage(rows []abi.Row) (p *Project, keys []Key, last string) {
 		}
 	}
 	if p.ID == "" {
-		return p, nil, "" // without the project there is nothing to deliver
+		return p, nil, "" // without the project, there is nothing to deliver
 	}
 	if read < republishPage {
 		last = ""

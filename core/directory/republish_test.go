@@ -35,7 +35,7 @@ func (r *testDirectory) commit(c directory.Commit) (conflict string) {
 	return conflict
 }
 
-// project writes a project with n keys, named by their number.
+// project writes a project with n keys, which are named by number.
 func (r *testDirectory) project(id string, n int) {
 	r.Helper()
 	p := doc.Project{ID: id, Plan: "free"}
@@ -61,7 +61,7 @@ func (r *testDirectory) change(id, plan string, version uint64) {
 	}
 }
 
-// ring rings the alarm once, if it is due within a millisecond.
+// ring triggers the alarm once if it is due within a millisecond.
 func (r *testDirectory) ring() bool {
 	r.Helper()
 	r.now++
@@ -72,7 +72,7 @@ func (r *testDirectory) ring() bool {
 	return rang
 }
 
-// delivered empties the outbox. It returns the meters' names in order, and the records published in KV.
+// delivered empties the outbox. It returns the meters' names in order and the records published in KV.
 func (r *testDirectory) delivered() (meters []string, records []doc.Record) {
 	r.Helper()
 	keys, deliveries, err := r.Outbox()
@@ -104,12 +104,12 @@ func names(id string, from, to int) (list []string) {
 	return list
 }
 
-// Keys are processed in pages, each key once, for any number: none, a full page, one more or one less.
+// Keys are processed in pages, each key once. This holds for no keys, for a full page, and for one key more or less.
 func TestRepublishPages(t *testing.T) {
 	for _, n := range []int{0, 1, 49, 50, 51, 100, 101} {
 		r := newTestDirectory(t)
 		r.project("proj_a", n)
-		r.project("proj_ab", 3) // its keys sort right after those of proj_a, but are not affected
+		r.project("proj_ab", 3) // its keys sort right after proj_a's keys but are not affected
 		r.change("proj_a", "team", 1)
 		if meters, _ := r.delivered(); meters != nil {
 			t.Errorf("the commit itself made deliveries to %q", meters)
@@ -140,7 +140,7 @@ func TestRepublishPages(t *testing.T) {
 	}
 }
 
-// A second change restarts from the first key; keys already processed get a second delivery.
+// A second change restarts from the first key, so keys already processed get a second delivery.
 func TestChangeDuringRepublish(t *testing.T) {
 	r := newTestDirectory(t)
 	r.project("proj_a", 120)
@@ -163,7 +163,7 @@ func TestChangeDuringRepublish(t *testing.T) {
 	}
 }
 
-// Projects are processed one after the other, and each page delivers the state at the time it is read.
+// Projects are processed one after another, and each page delivers the state at the time when it is read.
 func TestRepublishManyProjects(t *testing.T) {
 	r := newTestDirectory(t)
 	var want []string
@@ -203,7 +203,7 @@ func TestConflictRepublishesNothing(t *testing.T) {
 	}
 }
 
-// The outbox stays in the order of the commits, pages between them included.
+// The outbox stays in the order of the commits, including the pages between them.
 func TestRepublishAppendsToOutbox(t *testing.T) {
 	r := newTestDirectory(t)
 	r.project("proj_a", 2)

@@ -2,22 +2,22 @@ package doc
 
 import "github.com/postern-ai/postern/core/abi"
 
-// CacheScope is where a project's responses are cached, besides the memory of the isolate that got them. The
-// lifetime of a cached response is the project's CacheTTLSeconds in every scope.
+// CacheScope says where a project's responses are cached, in addition to the memory of the isolate that received
+// them. In every scope, a cached response lives for the project's CacheTTLSeconds.
 type CacheScope uint8
 
 const (
 	CacheColo   CacheScope = iota // in the data center, in the platform's Cache API
 	CacheOff                      // nowhere, not even in memory
-	CacheGlobal                   // in the data center and, for every location, in KV
+	CacheGlobal                   // in the data center and, for all locations, in KV
 )
 
 // MinGlobalCacheSeconds is the shortest lifetime of a response in KV
 // (developers.cloudflare.com/kv/api/write-key-value-pairs: expirationTtl).
 const MinGlobalCacheSeconds = 60
 
-// cacheField is the scope in a project or a record. A document of an older format has none: it said with a TTL of
-// 0 that nothing is cached.
+// cacheField encodes or decodes the scope in a project or a record. Documents in older formats have no scope. In
+// those, a TTL of 0 means that nothing is cached.
 func cacheField(f *abi.Fields, c *CacheScope, stored bool, ttlSeconds uint64) {
 	switch {
 	case stored:

@@ -26,7 +26,7 @@ func TestCacheOfRecords(t *testing.T) {
 	}
 }
 
-// Documents of the last format without a scope end before it. They cached unless their TTL was 0.
+// Documents in the last format without a scope end before it. Their responses are cached unless the TTL is 0.
 func TestDocumentsWithoutScope(t *testing.T) {
 	for ttl, want := range map[uint64]doc.CacheScope{0: doc.CacheOff, 1: doc.CacheColo, 59: doc.CacheColo, 3600: doc.CacheColo} {
 		p := doc.Project{ID: "p", CacheTTLSeconds: ttl, Cache: doc.CacheGlobal}
@@ -42,8 +42,8 @@ func TestDocumentsWithoutScope(t *testing.T) {
 	}
 }
 
-// withoutScope turns a document without a contact into one of two formats before: the scope and the contact are its last fields, of
-// one byte each.
+// withoutScope turns a document without a contact into one that is two formats older. The scope and the contact are
+// its last fields, with one byte each.
 func withoutScope(data []byte) []byte {
 	return append([]byte{data[0] - 2}, data[1:len(data)-2]...)
 }

@@ -4,20 +4,20 @@ package doc
 
 import "github.com/postern-ai/postern/core/abi"
 
-// Formats. Older ones are still read; the fields that they lack are zero.
+// The formats. Older ones can still be read, and the fields that they lack are zero.
 const (
 	projectFormat = 6 // 1 lacked policy, cycle, status and alerts; 2 lacked Unbounded; 3 lacked Cache; 4 lacked Contact; 5 lacks RecordProviderErrors
 	keyFormat     = 3 // 1 lacked models; 2 lacked limits, expiry and permissions
 	policyFormat  = 2 // 1 lacked the Governor and the registry
 )
 
-// Bounds of a list of allowed models. They are small because an exchange carries the list from step to step.
+// The limits of a list of allowed models. They are small because the list is part of an exchange's state.
 const (
 	MaxModels     = 32
 	MaxModelBytes = 64 // per name
 )
 
-// MaxContactBytes bounds a project's contact, which every record carries.
+// MaxContactBytes limits the length of a project's contact, which is part of every record.
 const MaxContactBytes = 100
 
 // ProjectKey returns the Directory's key of a project's document.
@@ -26,7 +26,8 @@ func ProjectKey(projectID string) string { return "p/" + projectID }
 // KeyKey returns the Directory's key of a key's document.
 func KeyKey(projectID, keyID string) string { return KeysOf(projectID) + keyID }
 
-// AllKeys is the prefix of KeyKey for the keys of all projects. The project's ID, a slash and the key's ID follow.
+// AllKeys is the prefix of KeyKey for the keys of all projects. It is followed by the project's ID, a slash and the
+// key's ID.
 const AllKeys = "k/"
 
 // KeysOf returns the prefix of KeyKey for all keys of a project.
@@ -35,13 +36,14 @@ func KeysOf(projectID string) string { return AllKeys + projectID + "/" }
 // RegistryKey returns the Directory's key of an entry in a project's model registry.
 func RegistryKey(projectID, entryID string) string { return RegistryOf(projectID) + entryID }
 
-// RegistryOf returns the prefix of RegistryKey for all entries of a project.
+// RegistryOf returns the prefix of RegistryKey for all of a project's entries.
 func RegistryOf(projectID string) string { return "m/" + projectID + "/" }
 
 // RecordKey returns the key of a Record in KV and host memory.
 func RecordKey(hash string) string { return "key/" + hash }
 
-// PolicyKey returns the key of one version of a project's Policy in KV and host memory. Its value never changes.
+// PolicyKey returns the key of one version of a project's Policy in KV and host memory. The value under this key
+// never changes.
 func PolicyKey(projectID string, version uint64) string {
 	return "policy/" + projectID + "/" + abi.Fixed(version)
 }

@@ -31,7 +31,7 @@ var (
 	wholeRecord = doc.NewRecord(&wholeKey, 3, &wholeProject, 4)
 )
 
-// decoders have the encoded and the decoded form of each kind of document.
+// decoders contains the encoded and the decoded form of each kind of document.
 var decoders = map[string]struct {
 	whole  []byte
 	want   any
@@ -51,7 +51,8 @@ func TestRoundTrips(t *testing.T) {
 	}
 }
 
-// The whole documents have a value in every field; otherwise a field that is not encoded would survive a round trip.
+// The complete documents have a nonzero value in every field. Otherwise, a field that is not encoded would seem to
+// survive a round trip.
 func TestWholeDocuments(t *testing.T) {
 	for name, d := range decoders {
 		whole := reflect.ValueOf(d.want)
@@ -63,7 +64,7 @@ func TestWholeDocuments(t *testing.T) {
 	}
 }
 
-// Truncated documents, trailing bytes and other formats are malformed, and cause no panic.
+// Truncated documents, trailing bytes and other formats are malformed and do not cause a panic.
 func TestMalformedDocuments(t *testing.T) {
 	for name, d := range decoders {
 		for n := range len(d.whole) {
@@ -82,7 +83,7 @@ func TestMalformedDocuments(t *testing.T) {
 	}
 }
 
-// Documents of older formats, written by hand. The fields that they lack are zero.
+// These documents in older formats are written by hand. The fields that they lack are zero.
 func TestOldFormats(t *testing.T) {
 	var p, k1, k2, r1, r2 abi.Writer
 	p.Uint(1)
@@ -140,7 +141,8 @@ func TestOldFormats(t *testing.T) {
 	}
 }
 
-// TestNewestFormatsAreOptional: documents without the newest setting have the format before, which older instances read.
+// TestNewestFormatsAreOptional: documents without the newest setting have the previous format, which older instances
+// can read.
 func TestNewestFormatsAreOptional(t *testing.T) {
 	p, r := wholeProject, wholeRecord
 	p.RecordProviderErrors, r.RecordProviderErrors = false, false
@@ -175,7 +177,7 @@ func TestPermissions(t *testing.T) {
 	}
 }
 
-// Changes that affect a project's keys make their records differ; its name, budget and alerts do not.
+// Changes that affect a project's keys make their records differ. Changes to its name, budget and alerts do not.
 func TestChangesThatAffectKeys(t *testing.T) {
 	before := doc.NewRecord(&wholeKey, 1, &wholeProject, 1)
 	for name, c := range map[string]struct {

@@ -11,7 +11,7 @@ type Status uint8
 const (
 	Active   Status = 1
 	Inactive Status = 2
-	Removed  Status = 3 // a tombstone in the key's meter; the Directory deletes the key
+	Removed  Status = 3 // a tombstone in the key's meter; the Directory has deleted the key
 )
 
 // Permission is a set of things that a key may do, one bit each.
@@ -39,7 +39,7 @@ var PermissionNames = []string{
 	"completions", "embeddings", "models", "usage", "validate", "violations", "triage", "registry", "registry.edit", "compliance",
 }
 
-// PermissionName returns the name of one permission; empty if there is no such permission.
+// PermissionName returns the name of one permission, or "" if there is no such permission.
 func PermissionName(p Permission) string {
 	for i, name := range PermissionNames {
 		if p == 1<<i {
@@ -49,7 +49,7 @@ func PermissionName(p Permission) string {
 	return ""
 }
 
-// PermissionOf returns the permission with a name; 0 if there is none.
+// PermissionOf returns the permission with the given name, or 0 if there is none.
 func PermissionOf(name string) Permission {
 	for i, n := range PermissionNames {
 		if n == name {
@@ -67,7 +67,7 @@ func PermissionsOf(kind keys.Kind) Permission {
 	return MayManage
 }
 
-// May reports whether the permissions of a key of that kind include the wanted ones.
+// May reports whether the permissions of a key of the given kind include the wanted ones.
 func (p Permission) May(kind keys.Kind, wanted Permission) bool {
 	if p == 0 {
 		p = PermissionsOf(kind)
@@ -75,7 +75,7 @@ func (p Permission) May(kind keys.Kind, wanted Permission) bool {
 	return p&wanted == wanted
 }
 
-// Limits are a key's limits, within those of its plan. 0: the plan's limit.
+// Limits are a key's limits, within those of its plan. 0 means the plan's limit.
 type Limits struct{ PerSecond, PerDay, TokensPerMinute uint64 }
 
 // Key is the Directory's document of a key, under KeyKey. It does not contain the key's value.
@@ -92,7 +92,7 @@ type Key struct {
 	Models      []string // models and tiers that the key may use; empty: all
 	Limits      Limits
 	Permissions Permission // 0: all of its kind
-	ExpiresMs   uint64     // rejected from then on; 0: never
+	ExpiresMs   uint64     // the key is rejected from this time on; 0: never
 	ReplacedBy  string     // ID of the key that it was rotated into
 }
 

@@ -2,17 +2,17 @@ package doc
 
 import "github.com/postern-ai/postern/core/abi"
 
-// Bounds of a policy. An exchange cannot number more targets than MaxTargets.
+// The limits of a policy. An exchange cannot number more than MaxTargets targets.
 const (
 	MaxTargets      = 16
 	MaxProviderKeys = 32
 )
 
-// Policy is a project's rules for models, routes and provider keys. Most projects have none. A policy is
-// stored in KV and host memory under PolicyKey and, as the authority, in the project's ledger. It is too
-// large to be part of every key's record.
+// Policy is a project's rules for models, routes and provider keys. Most projects have none. A policy is stored in KV
+// and host memory under PolicyKey. The project's Ledger has the authoritative copy. A policy is too large to be part
+// of every key's record.
 type Policy struct {
-	Version      uint64   // the project's revision that changed it last; 0: there is no policy
+	Version      uint64   // the project revision that last changed the policy; 0: there is no policy
 	Models       []string // models and tiers that the project's keys may use; empty: all
 	Routes       []Route
 	ProviderKeys []ProviderKey
@@ -21,7 +21,7 @@ type Policy struct {
 	Registry     []RegistryModel // sorted by model name; models without an entry (discovered ones) are not in it
 }
 
-// Enforcement is what the gateway does with a request for a model that the registry does not permit.
+// Enforcement says how the gateway handles a request for a model that the registry does not permit.
 type Enforcement uint8
 
 const (
@@ -46,27 +46,27 @@ const (
 type RegistryModel struct {
 	Model        string // name in the catalog
 	State        RegistryState
-	Keys         []string // IDs of the keys that may use a restricted model; a deprecated one without Keys is for all
+	Keys         []string // IDs of the keys that may use a restricted model; without Keys, a deprecated model is for all keys
 	DeprecatedMs uint64   // for the Deprecation header (RFC 9745)
 	SunsetMs     uint64   // for the Sunset header (RFC 8594); 0: not known
 	Successor    string   // name of a model in the catalog, or empty
 }
 
-// Route replaces the tier of the same name.
+// Route replaces the tier with the same name.
 type Route struct {
 	Tier     string
 	Strategy uint8 // a config.Strategy
 	Targets  []RouteTarget
 }
 
-// RouteTarget is a model of the catalog, by name, with its weight.
+// RouteTarget is the name of a model in the catalog and its weight.
 type RouteTarget struct {
 	Model  string
 	Weight uint64
 }
 
-// ProviderKey is a project's own key for a provider, sealed with AES-256-GCM. The additional authenticated
-// data is SealedFor.
+// ProviderKey is a project's own key for a provider, sealed with AES-256-GCM. SealedFor returns the additional
+// authenticated data.
 type ProviderKey struct {
 	Provider string
 	KeyID    string // ID of the master key that sealed it
@@ -75,12 +75,12 @@ type ProviderKey struct {
 	SetMs    uint64
 }
 
-// SealedFor binds a sealed key to its project and provider: it cannot be opened for any other.
+// SealedFor binds a sealed key to its project and provider, so that it cannot be opened for any other.
 func SealedFor(projectID, provider string) string {
 	return "postern/provider-key/" + projectID + "/" + provider
 }
 
-// Empty reports whether the policy has no rules, whatever its version.
+// Empty reports whether the policy has no rules, regardless of its version.
 func (p *Policy) Empty() bool {
 	return len(p.Models)+len(p.Routes)+len(p.ProviderKeys)+len(p.Governor)+len(p.Registry) == 0 && p.Enforcement == EnforceOff
 }

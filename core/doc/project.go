@@ -16,7 +16,7 @@ type Project struct {
 	CreatedMs       uint64
 	KeyCount        uint64 // keys ever created; stored, but not used
 
-	Revision uint64 // counts changes of the project, but not of its keys
+	Revision uint64 // counts changes to the project, but not to its keys
 	Archived bool   // its keys are rejected
 	Cycle    calendar.Cycle
 	Epoch    uint64 // how often the cycle was changed
@@ -25,19 +25,20 @@ type Project struct {
 	// Unbounded projects do not limit responses if the caller sets no max tokens. Such requests reserve a
 	// modest amount, so their cost may exceed the budget.
 	Unbounded bool
-	// Cache is where responses are cached. Stored projects have CacheOff exactly if CacheTTLSeconds is 0.
+	// Cache says where responses are cached. Stored projects have CacheOff if, and only if, CacheTTLSeconds is 0.
 	Cache CacheScope
-	// Contact is who can raise the limits and the budget, such as an address. Errors about them name it. Empty: they name the operator.
+	// Contact names who can raise the limits and the budget, for example by an e-mail address. Errors about the
+	// limits or the budget name the contact. If it is empty, they name the operator.
 	Contact string
-	// RecordProviderErrors keeps the messages of providers in the records of failed requests. A project without it is stored in the
-	// format before, which older instances read.
+	// RecordProviderErrors keeps providers' messages in the records of failed requests. A project without it is
+	// stored in the previous format, which older instances can read.
 	RecordProviderErrors bool
 }
 
-// Alerts is the webhook for budget alerts. With an empty URL no alerts are sent.
+// Alerts is the webhook for budget alerts. If the URL is empty, no alerts are sent.
 type Alerts struct {
 	URL    string
-	Secret []byte // signing key: the decoded whsec_ of Standard Webhooks
+	Secret []byte // the signing key, which is the decoded whsec_ secret of Standard Webhooks
 }
 
 // Period returns the budget period that contains a day.

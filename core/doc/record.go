@@ -6,10 +6,10 @@ import (
 	"github.com/postern-ai/postern/core/keys"
 )
 
-// Record is the data that every exchange needs about a key and its project. It is stored in KV under
-// RecordKey, in host memory and, as the authority, in the key's meter.
+// Record contains the data that every exchange needs about a key and its project. It is stored in KV under RecordKey
+// and in host memory. The key's meter has the authoritative copy.
 type Record struct {
-	Version              uint64 // sum of the key's and the project's version: grows when either changes
+	Version              uint64 // the sum of the key's and the project's version, which grows when either changes
 	KeyID                string
 	ProjectID            string
 	Kind                 keys.Kind
@@ -30,7 +30,7 @@ type Record struct {
 	RecordProviderErrors bool   // see Project
 }
 
-// NewRecord returns the record of a key in a project, both at their versions in the Directory.
+// NewRecord returns the record of a key in a project, given their versions in the Directory.
 func NewRecord(k *Key, keyVersion uint64, p *Project, projectVersion uint64) Record {
 	return Record{
 		Version: keyVersion + projectVersion, KeyID: k.ID, ProjectID: k.ProjectID, Kind: k.Kind, Environment: k.Environment,
@@ -40,13 +40,13 @@ func NewRecord(k *Key, keyVersion uint64, p *Project, projectVersion uint64) Rec
 	}
 }
 
-// Differs reports whether two records differ in anything but their versions.
+// Differs reports whether two records differ in anything other than their versions.
 func (rec Record) Differs(o Record) bool {
 	o.Version = rec.Version
 	return string(rec.Encode()) != string(o.Encode())
 }
 
-// StatusIn returns the effective status of a key in its project: an archived project makes it inactive.
+// StatusIn returns the effective status of a key in its project. In an archived project, keys are inactive.
 func (k *Key) StatusIn(p *Project) Status {
 	if p.Archived && k.Status == Active {
 		return Inactive
@@ -57,7 +57,7 @@ func (k *Key) StatusIn(p *Project) Status {
 // May reports whether the key has a permission.
 func (rec *Record) May(p Permission) bool { return rec.Permissions.May(rec.Kind, p) }
 
-// Caches reports whether responses to the key are cached at all.
+// Caches reports whether responses for the key are cached at all.
 func (rec *Record) Caches() bool { return rec.Cache != CacheOff && rec.CacheTTLSeconds > 0 }
 
 // Period returns the budget period that contains a day.
@@ -85,9 +85,9 @@ func DecodeRecord(data []byte) (rec Record, err error) {
 	return rec, r.End()
 }
 
-// recordFormat is the format of stored records. 1 lacked models; 2 lacked limits, permissions, expiry, cycle
-// and policy; 3 lacked Unbounded; 4 lacked Cache; 5 lacked Contact; 6 lacks
-// RecordProviderErrors, and is still written without it.
+// recordFormat is the format of stored records. 1 lacked models; 2 lacked limits, permissions, expiry, cycle and
+// policy; 3 lacked Unbounded; 4 lacked Cache; 5 lacked Contact. 6 lacks RecordProviderErrors, and is still written
+// for records without it.
 const recordFormat = 7
 
 func (rec *Record) fields(f *abi.Fields, format *uint64) {

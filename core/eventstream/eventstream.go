@@ -1,15 +1,14 @@
 // Package eventstream parses messages of application/vnd.amazon.eventstream incrementally, and writes them.
 //
-// Format of a message, with big-endian numbers: total length (4 bytes), length of the headers (4), CRC of these
-// eight bytes (4), headers, payload, and CRC of everything before (4). Format of a header: length of the name
-// (1), name, type of the value (1) and value.
-// Source: Smithy 2.0, "Amazon Event Stream Specification" (smithy.io/2.0/aws/amazon-eventstream.html).
+// A message has big-endian numbers and consists of the total length (4 bytes), the length of the headers (4), the CRC
+// of these eight bytes (4), the headers, the payload, and the CRC of everything before (4). A header consists of the
+// length of the name (1), the name, the type of the value (1) and the value. Source: Smithy 2.0, "Amazon Event Stream
+// Specification" (smithy.io/2.0/aws/amazon-eventstream.html).
 package eventstream
 
 import "slices"
 
-// MaxMessage is the maximum size of a message in bytes. The messages of a model's response are short pieces of
-// text.
+// MaxMessage is the maximum size of a message in bytes. The messages in a model's response are short pieces of text.
 const MaxMessage = 1 << 20
 
 const (
@@ -22,9 +21,9 @@ const (
 type Status uint8
 
 const (
-	NeedMore Status = iota // the message is incomplete; rest is all of buf
+	NeedMore Status = iota // the message is incomplete, and rest is all of buf
 	OK
-	Bad // not a message, or too long; the rest of the stream is unreadable
+	Bad // not a message, or too long, so the rest of the stream cannot be read
 )
 
 // Message is one message. Payload shares memory with the input of Next.
@@ -34,7 +33,7 @@ type Message struct {
 	Payload []byte
 }
 
-// Next parses the first message of buf and returns the rest.
+// Next parses the first message in buf and returns the rest.
 func Next(buf []byte) (m Message, rest []byte, status Status) {
 	if len(buf) < preludeBytes {
 		return m, buf, NeedMore
@@ -92,7 +91,8 @@ const (
 	kindUUID
 )
 
-// sizes are the lengths of values by type. Bytes and strings have their length in the two bytes before them.
+// sizes contains the length of a value for each type. Byte arrays and strings have their length in the two bytes
+// before them.
 var sizes = [...]int{
 	kindTrue: 0, kindFalse: 0, kindByte: 1, kindShort: 2, kindInteger: 4, kindLong: 8, kindTimestamp: 8, kindUUID: 16,
 }
@@ -120,7 +120,7 @@ func cutHeader(b []byte) (name []byte, kind byte, value, rest []byte, ok bool) {
 	return name, kind, b[:size], b[size:], true
 }
 
-// Append appends a message in Bedrock's form: a JSON payload, a content type, and the headers that Next reads.
+// Append appends a message in Bedrock's format, with a JSON payload, a content type, and the headers that Next reads.
 // event must be shorter than 64 KiB.
 func Append(dst []byte, messageType, event string, payload []byte) []byte {
 	kind := ":event-type"

@@ -12,7 +12,7 @@ import (
 	"github.com/postern-ai/postern/core/eventstream"
 )
 
-// frame builds a message with the standard library, independently of the package.
+// frame builds a message with the standard library, independently of this package.
 func frame(headers, payload string) []byte {
 	var b []byte
 	b = binary.BigEndian.AppendUint32(b, uint32(16+len(headers)+len(payload)))
@@ -32,7 +32,7 @@ const (
 	isStop  = "\x0b:event-type\x07\x00\x0bmessageStop"
 )
 
-// others has a header of every other type.
+// others contains a header of every other type.
 const others = "\x01a\x00" + "\x01b\x01" + "\x01c\x02\xff" + "\x01d\x03\x00\x01" + "\x01e\x04\x00\x00\x00\x01" +
 	"\x01f\x05\x00\x00\x00\x00\x00\x00\x00\x01" + "\x01g\x06\x00\x03\x00\x01\x02" + "\x01h\x07\x00\x00" +
 	"\x01i\x08\x00\x00\x01\x90\x00\x00\x00\x00" + "\x01j\x09" + "0123456789abcdef"
@@ -137,7 +137,7 @@ func TestBad(t *testing.T) {
 	}
 }
 
-// prelude puts other lengths into a message, with their checksum.
+// prelude replaces the lengths in a message and updates their checksum.
 func prelude(total, headers uint32, message []byte) []byte {
 	b := binary.BigEndian.AppendUint32(nil, total)
 	b = binary.BigEndian.AppendUint32(b, headers)
@@ -166,7 +166,7 @@ func TestAppend(t *testing.T) {
 	}
 }
 
-// TestForeignMessage parses a message from the tests of AWS's libraries: a header and a payload.
+// TestForeignMessage parses a message from the tests of AWS's libraries. It has a header and a payload.
 func TestForeignMessage(t *testing.T) {
 	data, err := base64.StdEncoding.DecodeString("AAAAPQAAACAH/YOWDGNvbnRlbnQtdHlwZQcAEGFwcGxpY2F0aW9uL2pzb257J2Zvbyc6J2Jhcid9jZwIsQ==")
 	if err != nil {

@@ -1,18 +1,19 @@
 package fault
 
-// advice explains an error to a caller or an operator. It is apart from table because only documents and the dashboard need
-// it, and the modules that run leave it out. Each text is one or more sentences; names are between backticks.
+// advice explains an error to a caller or an operator. It is separate from table because only documents and the
+// dashboard need it, and the deployed modules leave it out. Each text is one or more sentences, with names in
+// backticks.
 type advice struct {
 	meaning string // what the error says
 	cause   string // what leads to it
-	remedy  string // what can be done: what the details name, if it has any
+	remedy  string // what can be done, which may be named by the error's details
 	wait    Wait
 }
 
-// Wait is whether a response with an error has the header Retry-After.
+// Wait says whether an error response has the header Retry-After.
 type Wait uint8
 
-// When the header is present.
+// These values say when the header is present.
 const (
 	NeverWaits     Wait = iota + 1
 	SometimesWaits      // if the wait is known and at most 60 seconds
@@ -223,13 +224,13 @@ var allAdvice = [count]advice{
 	},
 }
 
-// Meaning returns what the error says, in sentences.
+// Meaning returns sentences about the meaning of the error.
 func (f Fault) Meaning() string { return allAdvice[f].meaning }
 
-// Cause returns what leads to the error, in sentences.
+// Cause returns sentences about the causes of the error.
 func (f Fault) Cause() string { return allAdvice[f].cause }
 
-// Remedy returns what can be done about the error, in sentences.
+// Remedy returns sentences about ways to resolve the error.
 func (f Fault) Remedy() string { return allAdvice[f].remedy }
 
 // Wait returns whether the response has the header Retry-After.

@@ -1,7 +1,7 @@
 package fault
 
-// row is one error. Rows are written without the names of their columns, so that a row with a missing one does not
-// compile. Each column has a type of its own, so that two cannot be confused.
+// row is one error. Rows are written without column names, so a row with a missing column does not compile. Each
+// column has its own type, so no two can be confused.
 type row struct {
 	status  uint16
 	code    string
@@ -15,70 +15,70 @@ type row struct {
 	origin  Origin
 }
 
-// Place is where an error is returned.
+// Place says where an error is returned.
 type Place uint8
 
-// Places.
+// The places.
 const (
 	Everywhere Place = iota + 1 // gateway and admin API
-	OnGateway                   // the endpoints that take an API key
+	OnGateway                   // the endpoints that require an API key
 	OnAdmin                     // the admin API, with its sessions
-	InLog                       // in logs, metrics and traces only: nobody is left to send it to
+	InLog                       // only in logs, metrics and traces, because no client is left to receive it
 )
 
-// Retry is what a client does that retries by itself.
+// Retry says how clients with automatic retries handle an error.
 type Retry uint8
 
-// What clients do.
+// These values say whether clients retry.
 const (
 	NotRetried Retry = iota + 1 // the status says that something else has to change first
 	Retried                     // unless the response has x-should-retry: false
-	Permanent                   // the gateway's response has it: the same request gets the same error again
+	Permanent                   // the response has x-should-retry: false, because the same request would get the same error again
 )
 
-// Replay is what a repeat with the same Idempotency-Key gets.
+// Replay says how a repeat with the same Idempotency-Key is answered.
 type Replay uint8
 
-// What a repeat gets.
+// The response to a repeat.
 const (
-	Stored Replay = iota + 1 // the same response, from the record of the key; only rejections are stored
-	Rerun                    // a run of its own: what led to the error may have changed
+	Stored Replay = iota + 1 // the same response, which was stored under the key; only rejections are stored
+	Rerun                    // the request runs again, because the cause of the error may have gone away
 )
 
-// Flight is what the followers of a flight get that ends with an error.
+// Flight says what happens to the followers of a flight that ends with an error.
 type Flight uint8
 
-// What followers get.
+// The outcome for followers.
 const (
-	Shared     Flight = iota + 1 // the leader's error: it concerns the request
-	LeaderOnly                   // another error, or a run of their own: it concerns the leader's key or caller
+	Shared     Flight = iota + 1 // they get the leader's error, because it concerns the request
+	LeaderOnly                   // they get another error or run themselves, because the error concerns the leader's key or caller
 )
 
-// Stage is when an error in a request is returned.
+// Stage says when an error in a request is returned.
 type Stage uint8
 
-// When an error is returned.
+// The stages.
 const (
 	AtOnce           Stage = iota + 1
-	Deferred               // recorded, and returned after admission: callers without a valid key learn nothing about their request
-	DeferredByRecord       // the same, and dropped if the key has a newer record, which may allow the request
+	Deferred               // recorded and returned after admission, so callers without a valid key learn nothing about their request
+	DeferredByRecord       // the same, but dropped if the key has a newer record, which may allow the request
 )
 
-// Circuit is what an error says about the target that was called.
+// Circuit says whether an error counts against the circuit of the target that was called.
 type Circuit uint8
 
-// What an error says about a target.
+// The effects on a target's circuit.
 const (
-	Breaks Circuit = iota + 1 // it counts against the target's circuit
-	Spares                    // it does not: the target is healthy, or was not called
+	Breaks Circuit = iota + 1 // the error counts against the target's circuit
+	Spares                    // it does not count, because the target is healthy or was not called
 )
 
-// Origin is whose failure an error is.
+// Origin says who is responsible for an error.
 type Origin uint8
 
-// Whose failure an error is.
+// The origins.
 const (
 	ByCaller   Origin = iota + 1 // 4xx: the request, the key or its limits
-	ByProvider                   // 502, 504: what the provider did
+	ByProvider                   // 502, 504: the provider
 	ByGateway                    // 500, 503: this gateway, its state or its configuration
 )

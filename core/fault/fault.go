@@ -1,5 +1,6 @@
-// Package fault is the table of all errors that callers see. A Fault is its number, and table.go has its row: the
-// response, and how the gateway and its clients treat it. Codes are stable. Programs should compare codes, not texts.
+// Package fault contains the table of all errors that callers see. A Fault is the number of an error. Its row in
+// table.go has the response, and says how the gateway and its clients handle the error. Codes are stable. Programs
+// should compare codes and not messages.
 package fault
 
 import "github.com/postern-ai/postern/core/jsontext"
@@ -16,10 +17,10 @@ func All() []Fault {
 // Status returns the HTTP status.
 func (f Fault) Status() uint64 { return uint64(table[f].status) }
 
-// Code returns the stable name. Two faults have the same code if they say the same on different endpoints.
+// Code returns the stable name. Two faults have the same code if they mean the same on different endpoints.
 func (f Fault) Code() string { return table[f].code }
 
-// Text returns the sentence for people. Details say more.
+// Text returns the human-readable message. Details say more.
 func (f Fault) Text() string { return table[f].text }
 
 // Place returns the endpoints that return the fault.
@@ -28,7 +29,7 @@ func (f Fault) Place() Place { return table[f].place }
 // Retry returns whether a client repeats the request.
 func (f Fault) Retry() Retry { return table[f].retry }
 
-// Permanent reports whether the same request gets the same error again. Its response has x-should-retry: false.
+// Permanent reports whether the same request would get the same error again. Its response has x-should-retry: false.
 func (f Fault) Permanent() bool { return table[f].retry == Permanent }
 
 // Stored reports whether the response is stored under the request's Idempotency-Key and replayed.
@@ -40,10 +41,11 @@ func (f Fault) Shared() bool { return table[f].flight == Shared }
 // Breaks reports whether a stream that ends with the fault counts against its target's circuit.
 func (f Fault) Breaks() bool { return table[f].circuit == Breaks }
 
-// Origin returns who is to blame.
+// Origin returns who is responsible for the error.
 func (f Fault) Origin() Origin { return table[f].origin }
 
-// Deferred returns f, which is recorded and returned after admission. It panics if f is returned at once.
+// Deferred returns f, which must be a fault that is recorded and returned after admission. It panics if f is returned
+// immediately.
 func (f Fault) Deferred() Fault {
 	if table[f].stage == AtOnce {
 		panic("fault: " + table[f].code + " is not returned after admission")
@@ -54,7 +56,7 @@ func (f Fault) Deferred() Fault {
 // ByRecord reports whether a newer record of the key may allow the request after all.
 func (f Fault) ByRecord() bool { return table[f].stage == DeferredByRecord }
 
-// SharedByCode returns the fault that a flight has landed with, from its code.
+// SharedByCode returns the shared fault with the given code, with which a flight has landed.
 func SharedByCode(code []byte) (f Fault, ok bool) {
 	for f := None + 1; f < count; f++ {
 		if f.Shared() && f.Code() == string(code) {
@@ -64,11 +66,11 @@ func SharedByCode(code []byte) (f Fault, ok bool) {
 	return None, false
 }
 
-// Detail is a problem with one field of a request. Message continues a sentence that starts with Field:
+// Detail is a problem with one field of a request. Message continues a sentence that starts with Field, for example
 // "temperature" and "must be a number between 0 and 2, got 3".
 type Detail struct{ Field, Message string }
 
-// Append appends the error body: {"error","code","requestId"}, and "details" unless there are none.
+// Append appends the error body {"error","code","requestId"}, with "details" if there are any.
 func (f Fault) Append(dst []byte, requestID string, details []Detail) []byte {
 	before, after := f.Halves()
 	dst = append(dst, before...)

@@ -13,7 +13,7 @@ var rewrite = flag.Bool("rewrite", false, "write the files that are derived from
 
 const generate = "make generate"
 
-// derived checks a file that is derived from the table, or writes it.
+// derived checks or writes a file that is derived from the table.
 func derived(t *testing.T, path string, want []byte) {
 	t.Helper()
 	if *rewrite {
@@ -26,7 +26,7 @@ func derived(t *testing.T, path string, want []byte) {
 	}
 }
 
-// Words of the columns, in the derived files.
+// The words for the columns in the derived files.
 var (
 	places  = []string{Everywhere: "everywhere", OnGateway: "gateway", OnAdmin: "admin", InLog: "log"}
 	retries = []string{NotRetried: "no", Retried: "yes", Permanent: "never"}
@@ -59,7 +59,8 @@ func TestGeneratedJSON(t *testing.T) {
 	derived(t, "../../testdata/faults.json", out.Bytes())
 }
 
-// TestGeneratedRemedies: the dashboard's pages of requests show what can be done about each error of the gateway.
+// TestGeneratedRemedies: the dashboard's pages about requests show what can be done about each of the gateway's
+// errors.
 func TestGeneratedRemedies(t *testing.T) {
 	var out bytes.Buffer
 	out.WriteString("{")

@@ -3,8 +3,8 @@ package fault
 // Fault is the number of one row of the error table.
 type Fault uint8
 
-// The errors. Each has a row in table and its texts in allAdvice; `make generate` writes the files that show or
-// test them elsewhere.
+// The errors. Each has a row in table and its texts in allAdvice. `make generate` writes the files that show or test
+// them elsewhere.
 const (
 	None Fault = iota // no error
 	InvalidRequest
@@ -50,7 +50,7 @@ const (
 	count
 )
 
-// internal is the row of a failure of the gateway itself.
+// internal is the row for failures of the gateway itself.
 var internal = row{500, "internal_error", "Internal error", Everywhere, Retried, Rerun, LeaderOnly, AtOnce, Spares, ByGateway}
 
 // table has the row of each error. None has one too: what ends as an error without being one is a failure of the
