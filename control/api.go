@@ -17,13 +17,14 @@ type Addresses = kernel.Addresses
 // MaxFetchBytes is the maximum size of a body that Config.Fetch returns.
 const MaxFetchBytes = kernel.MaxFetchBytes
 
-// Files that Config.Files returns: OpenAPIFile, and DashboardFolder with the name of a file of the dashboard.
+// Names that Config.Files accepts: OpenAPIFile, or DashboardFolder followed by the name of a dashboard file.
 const (
 	OpenAPIFile     = kernel.OpenAPIFile
 	DashboardFolder = kernel.DashboardFolder
 )
 
-// Variables of the control plane, in addition to those of core/config and compliance. All but the first are optional.
+// Environment variables of the control plane, in addition to those of core/config and compliance. All but the first
+// are optional.
 const (
 	EnvAdminToken     = kernel.EnvAdminToken
 	EnvViewerToken    = kernel.EnvViewerToken
@@ -33,8 +34,9 @@ const (
 	EnvAccessOwners   = kernel.EnvAccessOwners
 )
 
-// ParseSwitch parses a variable that is on, off or empty, which is off. Any other value is an error.
+// ParseSwitch parses a variable that is "on", "off" or empty; empty means off. Any other value is an error.
 func ParseSwitch(name, value string) (on bool, err error) { return kernel.ParseSwitch(name, value) }
 
-// LogFailure logs a failure in the format of the control plane. An empty request ID means that it is not about a request.
+// LogFailure logs a failure in the format of the control plane. requestID is empty if the failure does not belong to
+// a request.
 func LogFailure(requestID, code, message string) { kernel.LogFailure(requestID, code, message) }

@@ -20,26 +20,25 @@ const (
 	indexFile     = "index.html"
 )
 
-// mediaTypes maps the file extensions of the dashboard to media types. Other files are
+// mediaTypes maps the file extensions of the dashboard to media types. Any other extension is
 // application/octet-stream.
 var mediaTypes = map[string]string{
 	".css": "text/css; charset=utf-8", ".html": "text/html; charset=utf-8", ".ico": "image/x-icon",
 	".js": "text/javascript; charset=utf-8", ".json": "application/json", ".map": "application/json", ".md": "text/plain; charset=utf-8",
 	".png": "image/png", ".svg": "image/svg+xml", ".txt": "text/plain; charset=utf-8", ".webmanifest": "application/manifest+json",
 	".woff2": "font/woff2", ".xml": "application/xml",
-	".yaml": "application/yaml", // RFC 9512, which has no charset
+	".yaml": "application/yaml", // RFC 9512, which defines no charset
 }
 
 // hashLength is the length of the hash in the name of a file that esbuild generated.
 const hashLength = 8
 
-// builtFolder has the documentation's files whose names have hashes of their content.
-// Source: docs.astro.build/en/reference/configuration-reference/#buildassets
+// builtFolder contains those files of the documentation that have a content hash in their names. Source:
+// docs.astro.build/en/reference/configuration-reference/#buildassets
 const builtFolder = "_astro/"
 
-// hasHash reports whether esbuild generated a file's name: name, content hash, extension. The content of such a file
-// never changes.
-// Source: esbuild.github.io/api/#entry-names
+// hasHash reports whether esbuild generated the file's name, which then consists of a name, a content hash and an
+// extension. The content of such a file never changes. Source: esbuild.github.io/api/#entry-names
 func hasHash(file string) bool {
 	stem, extension, _ := strings.Cut(file, ".")
 	dash := len(stem) - hashLength - 1
@@ -94,7 +93,7 @@ func (s *Service) serveDashboard(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// missingFile is a 404, or a 503 with the remedy if there is no dashboard at all.
+// missingFile sends a 404, or a 503 that names the remedy if there is no dashboard at all.
 func (s *Service) missingFile(w http.ResponseWriter, r *http.Request, id string) {
 	if _, _, err := s.dashboardFile(r.Context(), ""); !errors.Is(err, fs.ErrNotExist) {
 		conclude(w, r, id, kernel.Answer{}, kernel.ErrNotFound)
@@ -103,7 +102,7 @@ func (s *Service) missingFile(w http.ResponseWriter, r *http.Request, id string)
 	writeNotBuilt(w, r, "The dashboard is not built. Run make build.\n")
 }
 
-// writeNotBuilt sends a 503 with the remedy.
+// writeNotBuilt sends a 503 that names the remedy.
 func writeNotBuilt(w http.ResponseWriter, r *http.Request, remedy string) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Content-Type", mediaTypes[".txt"])
@@ -113,8 +112,8 @@ func writeNotBuilt(w http.ResponseWriter, r *http.Request, remedy string) {
 	}
 }
 
-// dashboardFile resolves a path below /dashboard to a file, or to the page, which selects its view by the
-// path. A name with a dot is always a file, so a missing file is a 404 instead of the page.
+// dashboardFile resolves a path below /dashboard to a file or to the page, which selects its view based on the path.
+// A name with a dot is always a file, so the response for a missing file is a 404 instead of the page.
 func (s *Service) dashboardFile(ctx context.Context, address string) (name string, data []byte, err error) {
 	name = strings.TrimPrefix(address, "/")
 	if base := path.Base(name); !strings.Contains(base, ".") || name == "" {
@@ -127,7 +126,7 @@ func (s *Service) dashboardFile(ctx context.Context, address string) (name strin
 	return name, data, err
 }
 
-// isFileName accepts the names of files, which need no escaping in a URL, except hidden files.
+// isFileName accepts file names that need no escaping in a URL. It rejects hidden files.
 func isFileName(name string) bool {
 	for i := range len(name) {
 		if c := name[i]; !kernel.IsLetterOrDigit(c) && c != '-' && c != '_' && c != '.' && c != '/' {
@@ -164,8 +163,8 @@ func writeFile(w http.ResponseWriter, r *http.Request, name string, data []byte,
 	}
 }
 
-// matches reports whether an If-None-Match list contains a tag. Weak tags match, too: an edge that compresses
-// makes tags weak.
+// matches reports whether an If-None-Match list contains a tag. Weak tags match, too, because an edge that compresses
+// responses weakens their tags.
 func matches(list, tag string) bool {
 	for entry := range strings.SplitSeq(list, ",") {
 		if strings.TrimPrefix(strings.TrimSpace(entry), "W/") == tag {

@@ -29,7 +29,7 @@ func unauthenticated(b *controltest.Bench, method, path string, headers ...strin
 	return w
 }
 
-// page requests a file of the dashboard, and checks the headers that all of them have.
+// page requests a dashboard file and checks the headers that every such file has.
 func page(b *controltest.Bench, method, path string, headers ...string) *httptest.ResponseRecorder {
 	b.Helper()
 	w := unauthenticated(b, method, path, headers...)
@@ -171,7 +171,7 @@ func TestNoDashboard(t *testing.T) {
 	}
 }
 
-// A failure to read is not a missing file: a browser must not show the 404 of a deployment that has the page.
+// A failed read is not reported as a missing file: a browser must not show a 404 if the deployment has the page.
 func TestUnreadableFiles(t *testing.T) {
 	controltest.Quiet(t)
 	b := filesBench(t)

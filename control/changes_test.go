@@ -88,7 +88,8 @@ func TestArchiveAndRestore(t *testing.T) {
 		if got := b.Must(200, "POST", path+"/"+step.verb, ""); got.Text("status") != step.status {
 			t.Errorf("%s: %s", step.verb, got.Body)
 		}
-		// All keys get a delivery before the response even if nothing differs: it may be a second attempt.
+		// All keys get a delivery before the response even if nothing changes, because the request may be a second
+		// attempt.
 		if len(b.Memory.Sent) != 3 {
 			t.Errorf("%s: deliveries to %d objects", step.verb, len(b.Memory.Sent))
 		}
@@ -131,7 +132,7 @@ func TestChangesInArchivedProject(t *testing.T) {
 	}
 }
 
-// The archiving was committed, but a key's meter failed. The second attempt returns 200 only after the
+// The archive request was committed, but a key's meter failed. The second attempt returns 200 only after the
 // delivery.
 func TestArchiveIsAcknowledgedAfterDelivery(t *testing.T) {
 	b := controltest.New(t)
@@ -147,8 +148,8 @@ func TestArchiveIsAcknowledgedAfterDelivery(t *testing.T) {
 	}
 }
 
-// While a change is delivered to the keys, others change the project and a key. No meter may get two
-// different records of one version: it would drop the second.
+// While a change is being delivered to the keys, other requests change the project and a key. No meter may get two
+// different records with the same version, because it would drop the second.
 func TestRecordVersionsAreUnique(t *testing.T) {
 	b := controltest.New(t)
 	path := b.Project()
@@ -195,8 +196,8 @@ func TestBudgetPeriods(t *testing.T) {
 	path := b.Must(201, "POST", "/api/admin/projects", `{"name":"x","budget":10}`).Text("id")
 	path = "/api/admin/projects/" + path
 	saturday := b.Now
-	for i, days := range []int{-20, -3, 0} { // the first of November, a Wednesday, and today
-		b.Now = saturday.AddDate(0, 0, days) // the first of November, a Wednesday, and today
+	for i, days := range []int{-20, -3, 0} {
+		b.Now = saturday.AddDate(0, 0, days) // November 1, a Wednesday, and today
 		b.Spend(path, "meter", "key_a", "m", uint64(i+1), money.Dollar<<i)
 	}
 	for _, c := range []struct{ period, used, remaining, start, end string }{
@@ -235,7 +236,7 @@ func TestUnchangedPeriod(t *testing.T) {
 	}
 }
 
-// A change of period reaches the real meter and the real ledger, and requests are still admitted.
+// A new budget period reaches the real meter and the real ledger, and requests are still admitted.
 func TestRequestsAfterChangeOfPeriod(t *testing.T) {
 	b := controltest.New(t)
 	b.Memory.Reducers = true
@@ -250,7 +251,8 @@ func TestRequestsAfterChangeOfPeriod(t *testing.T) {
 	}
 }
 
-// TestUsageWaitsForSettlements checks that reports wait for requests that are being settled, and at most for a second.
+// TestUsageWaitsForSettlements checks that reports wait for requests that are being settled, but for at most a
+// second.
 func TestUsageWaitsForSettlements(t *testing.T) {
 	for pauses, want := range map[int]string{0: `"used":0.01}`, 2: `"used":0.01}`, 9: `"used":0}`} {
 		b := controltest.New(t)
@@ -328,7 +330,7 @@ func TestAlerts(t *testing.T) {
 	}
 }
 
-// TestWebhookSignature: the ledger signs with the secret that was shown once.
+// TestWebhookSignature checks that the ledger signs with the secret that was shown once.
 func TestWebhookSignature(t *testing.T) {
 	b := controltest.New(t)
 	b.Memory.Reducers = true

@@ -1,11 +1,11 @@
 // Package control is the control plane: the admin API, the compliance APIs for project keys, and the dashboard, as an
-// ordinary http.Handler. It creates and changes projects and keys. Requests to models never pass through it.
+// ordinary http.Handler. It creates and changes projects and keys. Model requests never pass through it.
 //
-// All documents are in the Directory object. A change is one commit there, whose deliveries apply it to the
-// keys' meters, the project's ledger and KV. The control plane makes the deliveries to objects itself and
-// responds after the last of them, and after the last lease that contradicts the change, so an acknowledged change
-// is in force. If the control plane dies in between, the Directory's outbox makes the deliveries; receivers use the
-// version to drop duplicates.
+// All documents are in the Directory object. A change is one commit there, and its deliveries apply it to the keys'
+// meters, the project's ledger and KV. The control plane makes the deliveries to objects itself. It responds once all
+// of them are made and the last lease that contradicts the change has ended, so an acknowledged change is in force.
+// If the control plane dies in between, the Directory's outbox makes the deliveries. Receivers use the version to
+// drop duplicates.
 package control
 
 import (
@@ -23,18 +23,18 @@ type Service struct {
 	plane  *kernel.Plane
 	auth   *auth.Authenticator
 	routes []kernel.Route
-	hashes atomic.Pointer[hashes] // of the documentation, once read
+	hashes atomic.Pointer[hashes] // of the documentation; nil until it is read
 }
 
-// New returns a control plane. It serves the paths under /api/admin/, /dashboard and /docs, those under /api for project keys,
-// and /openapi.yaml; all others are a 404.
+// New returns a control plane. It serves /openapi.yaml, the paths under /api/admin/, /dashboard and /docs, and those
+// under /api for project keys. Any other path is a 404.
 //
-// Every response under /api/ has the headers x-request-id and cache-control. Its body is JSON, except
-// for usage as CSV or NDJSON; a 204 and the response to a HEAD have none. Errors have the shape
+// Every response under /api/ has the headers x-request-id and cache-control. Its body is JSON, except for usage as
+// CSV and for NDJSON. A 204 and the response to a HEAD request have no body. Errors have the shape
 // {"error","code","requestId"}, with "details" if there are any.
 //
-// Log lines are JSON objects, written by package log. A program that sets no log flags gets nothing else in
-// the line.
+// Log lines are JSON objects, written by package log. A program that clears the log flags gets nothing else on the
+// line.
 func New(config kernel.Config) *Service {
 	p := kernel.NewPlane(config)
 	a := auth.New(p)
@@ -59,7 +59,7 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	conclude(w, r, requestID, result, err)
 }
 
-// conclude sends an endpoint's response, or the error response for its error.
+// conclude sends an endpoint's response, or the error response if the endpoint failed.
 func conclude(w http.ResponseWriter, r *http.Request, requestID string, result kernel.Answer, err error) {
 	if err != nil {
 		refusal := kernel.AsRefusal(err)
@@ -75,8 +75,8 @@ func conclude(w http.ResponseWriter, r *http.Request, requestID string, result k
 	kernel.Write(w, r, requestID, result)
 }
 
-// guarded is serve with panics turned into a 500: a bug in one call must not affect concurrent calls. It logs
-// the stack, but not the panic value, which may contain a secret.
+// guarded calls serve and turns a panic into a 500: a bug in one call must not affect concurrent calls. It logs the
+// stack, but not the panic value, which may contain a secret.
 func (s *Service) guarded(requestID string, header http.Header, r *http.Request) (result kernel.Answer, err error) {
 	defer func() {
 		if recover() != nil {
@@ -87,8 +87,8 @@ func (s *Service) guarded(requestID string, header http.Header, r *http.Request)
 	return s.serve(header, r)
 }
 
-// serve checks in the order of the gateway: 404, 405, authentication, authorization, then the endpoint's own
-// checks.
+// serve makes its checks in the same order as the gateway: 404, 405, authentication, authorization, then the
+// endpoint's own checks.
 func (s *Service) serve(header http.Header, r *http.Request) (kernel.Answer, error) {
 	route, c, err := kernel.Match(s.routes, r)
 	if err != nil {

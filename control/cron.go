@@ -15,14 +15,14 @@ import (
 	"github.com/postern-ai/postern/core/doc"
 )
 
-// roundKey is the Directory's document with the progress of the daily work.
+// roundKey is the Directory document with the progress of the daily work.
 const roundKey = "w/round"
 
-// roundPage is how many projects one call reads.
+// roundPage is the number of projects that one call reads.
 const roundPage = 100
 
-// round is the daily work for all projects: export the usage of closed days and prune old data. It takes as
-// many runs as necessary and is repeated until no project fails.
+// round is the daily work for all projects: exporting the usage of closed days and pruning old data. It takes as many
+// runs as necessary and is repeated until no project fails.
 type round struct {
 	Day    uint64 `json:"day"`    // the first day that is not closed
 	After  string `json:"after"`  // document key of the last finished project
@@ -35,8 +35,8 @@ func (s *Service) Hourly(ctx context.Context) error {
 	return errors.Join(s.continueRound(ctx), s.auth.PruneFailures(ctx), auditlog.Prune(ctx, s.plane))
 }
 
-// continueRound resumes where the last run stopped. A day is closed an hour after its end, when no request of
-// that day is in flight. Later settlements are in the ledger, but not in the export.
+// continueRound resumes where the last run stopped. A day is closed an hour after its end, when none of its requests
+// should still be in flight. Later settlements are in the ledger but not in the export.
 func (s *Service) continueRound(ctx context.Context) error {
 	write, err := s.plane.Store.ReadForWrite(ctx, roundKey)
 	var r round
@@ -59,8 +59,8 @@ func (s *Service) continueRound(ctx context.Context) error {
 	return errors.Join(failure, err)
 }
 
-// workOnProjects processes the projects in order. A failure of one does not stop the others. A project that the run
-// does not finish is continued by the next run.
+// workOnProjects processes the projects in order. If one fails, the others are still processed. If a run cannot
+// finish a project, the next run continues with it.
 func workOnProjects(ctx context.Context, n *kernel.Run, r *round) error {
 	var failures []error
 	for {

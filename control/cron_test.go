@@ -39,7 +39,7 @@ func TestExportsOfManyProjects(t *testing.T) {
 	}
 }
 
-// One run does a limited amount of work; the next runs continue, for every day and any number of projects.
+// Each run does a limited amount of work, and later runs continue it for every day and any number of projects.
 func TestRoundOfManyRuns(t *testing.T) {
 	b := controltest.New(t)
 	b.Memory.Reducers = true
@@ -69,7 +69,7 @@ func TestRoundOfManyRuns(t *testing.T) {
 	}
 }
 
-// The daily work prunes the deployment's ledger like those of projects.
+// The daily work prunes the deployment's ledger like the ledgers of projects.
 func TestRootIsPruned(t *testing.T) {
 	b := controltest.New(t)
 	b.Memory.Reducers = true

@@ -16,14 +16,15 @@ import (
 	"github.com/postern-ai/postern/test/controltest"
 )
 
-// leases makes meters answer each Put with a wait, and records what the control plane sleeps instead of sleeping.
+// leases makes meters reply to each Put with a wait. It records the durations that the control plane would sleep,
+// without sleeping.
 type leases struct {
 	*controltest.Bench
 	slept []time.Duration
 	err   error
 }
 
-// lend makes the n-th Put to any meter, from 0, answer with waitMs(n).
+// lend makes the n-th Put to any meter, counted from 0, return waitMs(n).
 func lend(t *testing.T, waitMs func(n int) uint64) *leases {
 	b := controltest.New(t)
 	l := &leases{Bench: b}
@@ -50,8 +51,8 @@ func (l *leases) forget() {
 
 func always(ms uint64) func(int) uint64 { return func(int) uint64 { return ms } }
 
-// TestChangesWaitForLeases makes each kind of change twice: the second acknowledgement, too, means that the change is
-// in force.
+// TestChangesWaitForLeases makes each kind of change twice, because the second acknowledgment also means that the
+// change is in force.
 func TestChangesWaitForLeases(t *testing.T) {
 	l := lend(t, always(1500))
 	path := l.Project()
@@ -93,7 +94,7 @@ func TestChangesWaitForLeases(t *testing.T) {
 	}
 }
 
-// Changes that no meter gets, and meters without leases, wait for nothing.
+// A change does not wait if it is not delivered to a meter, or only to meters without leases.
 func TestNoWaitWithoutLeases(t *testing.T) {
 	l := lend(t, always(0))
 	path := l.Project()
@@ -109,7 +110,7 @@ func TestNoWaitWithoutLeases(t *testing.T) {
 	}
 }
 
-// All keys of a project wait together, for the longest lease, after all of them have the change.
+// Once all keys of a project have the change, there is a single wait: for the longest lease.
 func TestManyKeysWaitOnce(t *testing.T) {
 	l := lend(t, func(n int) uint64 { return uint64(n) * 10 })
 	path := l.Project()
@@ -129,11 +130,12 @@ func TestManyKeysWaitOnce(t *testing.T) {
 	}
 }
 
-// A lower budget, or the same again, recalls the slices of all meters and waits until nothing is lent. A higher one does not.
+// Setting a lower budget, or the same one again, recalls the slices of all meters and waits until nothing is lent.
+// Setting a higher one does not.
 func TestRecall(t *testing.T) {
 	for name, c := range map[string]struct {
 		budget string
-		lent   []uint64 // replies to the recalls of one meter, in order; then 0
+		lent   []uint64 // a meter's replies to its recalls, in order; 0 after that
 		slept  string
 		code   int
 	}{
@@ -182,7 +184,7 @@ func TestRecall(t *testing.T) {
 	}
 }
 
-// A change without the wait for its leases is not acknowledged, and the error tells the client nothing.
+// If the wait for leases fails, the change is not acknowledged, and the error reveals no details to the client.
 func TestUnfinishedWaits(t *testing.T) {
 	for name, c := range map[string]struct {
 		reply []byte
@@ -224,7 +226,7 @@ func waitReply(ms uint64) []byte {
 	return reply.Encode()
 }
 
-// One meter lends and another fails: the change is not acknowledged, and the next attempt waits.
+// If one meter has a lease and another fails, the change is not acknowledged, and the next attempt waits.
 func TestFailedDeliveryDoesNotWait(t *testing.T) {
 	controltest.Quiet(t)
 	l := lend(t, always(700))

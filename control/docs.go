@@ -20,13 +20,14 @@ func isDocs(r *http.Request) bool {
 	return address == docsPath || strings.HasPrefix(address, docsPath+"/")
 }
 
-// hashes are the sources of a content policy for the site's inline scripts and styles, such as 'sha256-…' with its quotation marks.
+// hashes are the sources that allow the site's inline scripts and styles in a content policy. They include the
+// quotation marks, as in 'sha256-…'.
 type hashes struct {
 	Scripts []string `json:"scripts"`
 	Styles  []string `json:"styles"`
 }
 
-// serveDocs serves the documentation: the built site, or the Markdown that it is made from. It is public.
+// serveDocs serves the documentation: the built site, or the Markdown that the site is made from. It is public.
 func (s *Service) serveDocs(w http.ResponseWriter, r *http.Request) {
 	id := kernel.RequestID(r, s.plane.Rand)
 	for name, value := range pageHeaders {
@@ -56,13 +57,14 @@ func (s *Service) serveDocs(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// errorsAlias is a short address of the page with all errors; errorsPage is that page.
+// errorsAlias is a short address for errorsPage, which lists all errors.
 const (
 	errorsAlias = "/errors"
 	errorsPage  = "/reference/errors/"
 )
 
-// docsMoved returns the address that replaces another one: a page's ends with a slash. Browsers keep the fragment.
+// docsMoved returns the address to redirect to, if any. The address of a page ends with a slash. Browsers keep the
+// fragment.
 func (s *Service) docsMoved(ctx context.Context, address string) (target string, moved bool) {
 	switch {
 	case address == "":
@@ -78,7 +80,8 @@ func (s *Service) docsMoved(ctx context.Context, address string) (target string,
 	return address + "/", true
 }
 
-// docsFile finds a file. The address of a page is that of its folder; without a built site, a page is its Markdown.
+// docsFile finds a file. The address of a page is that of its folder. Without a built site, the page is its Markdown
+// file.
 func (s *Service) docsFile(ctx context.Context, address string) (name string, data []byte, err error) {
 	name = strings.TrimPrefix(address, "/")
 	candidates := []string{name}
@@ -97,7 +100,7 @@ func (s *Service) docsFile(ctx context.Context, address string) (name string, da
 	return "", nil, fs.ErrNotExist
 }
 
-// missingDocs is the site's page for a 404, or a 503 with the remedy if there are no documents at all.
+// missingDocs sends the site's 404 page, or a 503 that names the remedy if there is no documentation at all.
 func (s *Service) missingDocs(w http.ResponseWriter, r *http.Request, id string) {
 	if data, err := s.plane.Files(r.Context(), kernel.DocsFolder+missingFile); err == nil {
 		s.writeDocs(w, r, missingFile, data, http.StatusNotFound)
@@ -110,11 +113,11 @@ func (s *Service) missingDocs(w http.ResponseWriter, r *http.Request, id string)
 	writeNotBuilt(w, r, "The documentation is not built. Run make build.\n")
 }
 
-// missingFile is the site's page for a path without a document.
+// missingFile is the site's page for paths that do not exist.
 const missingFile = "404.html"
 
-// writeDocs sends a file of the documentation. Pages have the content policy of the site, and so do programs: a worker has the policy of
-// its own file, and the search runs in one.
+// writeDocs sends a file of the documentation. Pages get the content policy of the site. So do scripts, because a
+// worker uses the policy of its own file, and the search runs in a worker.
 func (s *Service) writeDocs(w http.ResponseWriter, r *http.Request, name string, data []byte, status int) {
 	if extension := path.Ext(name); extension == ".html" || extension == ".js" {
 		found, err := s.docsHashes(r.Context())
@@ -127,7 +130,7 @@ func (s *Service) writeDocs(w http.ResponseWriter, r *http.Request, name string,
 	writeFile(w, r, name, data, status)
 }
 
-// docsHashes reads the hashes once; the documentation is that of this version.
+// docsHashes reads the hashes only once, because the documentation never changes while this version runs.
 func (s *Service) docsHashes(ctx context.Context) (*hashes, error) {
 	if found := s.hashes.Load(); found != nil {
 		return found, nil
@@ -144,13 +147,13 @@ func (s *Service) docsHashes(ctx context.Context) (*hashes, error) {
 	return &found, nil
 }
 
-// docsPolicy permits what the site consists of: files below /docs/, its own inline scripts and styles, and the WebAssembly of its search.
-// Pages of the documentation have the origin of the dashboard; by this policy, they cannot reach the admin API.
-// Source: developer.mozilla.org/docs/Web/HTTP/Reference/Headers/Content-Security-Policy
+// docsPolicy allows only what the site consists of: files below /docs/, its own inline scripts and styles, and the
+// WebAssembly of its search. Documentation pages have the same origin as the dashboard, and this policy keeps them
+// from reaching the admin API. Source: developer.mozilla.org/docs/Web/HTTP/Reference/Headers/Content-Security-Policy
 func docsPolicy(hosts []string, of *hashes) string {
 	files := " " + strings.Join(hosts, docsPath+"/ ") + docsPath + "/"
 	search := " " + strings.Join(hosts, docsSearch+" ") + docsSearch
-	if len(hosts) == 0 { // no name that a policy could have
+	if len(hosts) == 0 { // none that a policy can name
 		files, search = " 'self'", " 'self'"
 	}
 	return "default-src 'none'; script-src" + files + " 'wasm-unsafe-eval'" + sources(of.Scripts) + "; style-src" + files + sources(of.Styles) +
@@ -167,8 +170,8 @@ func sources(list []string) (text string) {
 	return text
 }
 
-// docsHosts returns the hosts that browsers may know this gateway by: its own address, if the operator has set it, and that of the request.
-// A host without a scheme has that of the page.
+// docsHosts returns the hosts under which browsers may know this gateway: its configured address, if there is one,
+// and the host of the request. In a policy, a host without a scheme has the scheme of the page.
 func (s *Service) docsHosts(r *http.Request) (hosts []string) {
 	public := ""
 	if s.plane.Addresses != nil {

@@ -95,7 +95,7 @@ func TestMissingDocs(t *testing.T) {
 	b.Refused(b.Do("GET", "/docs/", ""), fault.Unavailable)
 }
 
-// TestDocsWithoutASite: the Markdown that the site is made from, as text.
+// TestDocsWithoutASite checks that the Markdown that the site is made from is served as text.
 func TestDocsWithoutASite(t *testing.T) {
 	b := filesBench(t)
 	if got := unauthenticated(b, "GET", "/docs/"); got.Code != 503 || !strings.Contains(got.Body.String(), "make build") {
@@ -111,7 +111,8 @@ func TestDocsWithoutASite(t *testing.T) {
 	b.Refused(b.Do("GET", "/docs/missing/", ""), fault.NotFound)
 }
 
-// TestDocsHosts: the policy names the hosts by which a browser may know the gateway, and never text of a request.
+// TestDocsHosts checks that the policy names the hosts under which a browser may know the gateway, and never copies
+// arbitrary text from a request.
 func TestDocsHosts(t *testing.T) {
 	for _, c := range []struct{ public, url, files, search string }{
 		{"", "https://gw.example:8443/docs/", "gw.example:8443/docs/", "gw.example:8443/docs/pagefind/"},
@@ -130,7 +131,8 @@ func TestDocsHosts(t *testing.T) {
 	}
 }
 
-// TestHelpLink: an error response leads to the documentation of its code, unless the deployment serves none.
+// TestHelpLink checks that an error response links to the documentation of its code, unless the deployment serves no
+// documentation.
 func TestHelpLink(t *testing.T) {
 	b := docsBench(t)
 	got := unauthenticated(b, "GET", "/api/admin/projects")

@@ -2,8 +2,8 @@ package control
 
 import "github.com/postern-ai/postern/control/kernel"
 
-// What the tests of the whole table use.
+// HasHash is hasHash for the tests.
 var HasHash = hasHash
 
-// Table is the service's table of routes, to which tests may add some.
+// Table returns the service's route table, to which tests may add routes.
 func Table(s *Service) *[]kernel.Route { return &s.routes }

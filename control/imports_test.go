@@ -9,10 +9,11 @@ import (
 
 const module = "github.com/postern-ai/postern/"
 
-// shared are the packages below the resources. Each may import those before it.
+// shared are the packages that resources build on. Each may import the ones listed before it.
 var shared = []string{"kernel", "settings", "reports", "inventory"}
 
-// imports are the packages of this repository that match a pattern, with the packages of this repository that they import.
+// imports returns the packages of this repository that match a pattern. Each is mapped to the packages of this
+// repository that it imports.
 func imports(t *testing.T, pattern string) map[string][]string {
 	t.Helper()
 	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, pattern).Output()
@@ -33,8 +34,8 @@ func imports(t *testing.T, pattern string) map[string][]string {
 	return found
 }
 
-// Imports point one way: from the table in this package to the resources, and from them to the shared packages. A resource
-// does not import another one: code that two of them need is in a shared package.
+// Imports point one way: from the route table in this package to the resources, and from them to the shared packages.
+// Resources do not import each other. Code that two of them need is in a shared package.
 func TestImports(t *testing.T) {
 	checked := 0
 	for from, paths := range imports(t, "./...") {
@@ -58,7 +59,7 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// Programs import this package and the dashboard, not its parts.
+// Programs import this package and the dashboard, not the packages below them.
 func TestProgramsImportTheTable(t *testing.T) {
 	for from, paths := range imports(t, "../...") {
 		if from == "control" || strings.HasPrefix(from, "control/") || from == "test/controltest" {

@@ -1,4 +1,4 @@
-// Package auditlog is the resource of the audit log.
+// Package auditlog is the audit log resource.
 package auditlog
 
 import (
@@ -23,14 +23,14 @@ func Routes(p *kernel.Plane) []kernel.Route {
 	}
 }
 
-// How much of the log one filtered request scans. The client continues with next.
+// Limits on how much of the log one filtered request scans. The client continues with the cursor in "next".
 const (
 	auditScanDocuments = 200
 	maxAuditScans      = 10
 )
 
 type auditView struct {
-	Entries []json.RawMessage `json:"entries"` // each an kernel.AuditEntry
+	Entries []json.RawMessage `json:"entries"` // each a kernel.AuditEntry
 	Next    *string           `json:"next"`    // cursor for after; null: last page
 }
 
@@ -40,8 +40,8 @@ type auditFilter struct{ project, action string }
 // actionKinds are the prefixes of actions, up to the dot.
 var actionKinds = []string{"project", "key", "provider_key", "governor", "violation", "registry", "session", "deployment"}
 
-// listAudit is GET /api/admin/audit?project=&action=&limit=&after=, newest first. With a filter, a page may
-// be short or empty although more pages follow.
+// listAudit is GET /api/admin/audit?project=&action=&limit=&after=, newest first. With a filter, a page may be short
+// or even empty although more pages follow.
 func (h *handler) listAudit(c *kernel.Call) (kernel.Answer, error) {
 	page, err := kernel.ReadQuery(c.Request, kernel.AuditIDPrefix, "project", "action")
 	if err != nil {

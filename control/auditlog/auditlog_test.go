@@ -126,7 +126,7 @@ func TestSessionsAreLogged(t *testing.T) {
 	}
 }
 
-// fill writes entries a second apart, for two projects in turn.
+// fill writes entries one second apart, alternating between two projects.
 func fill(b *controltest.Bench, n int) {
 	for i := range n {
 		b.Now = b.Now.Add(time.Second)
@@ -218,7 +218,7 @@ func TestPruneAudit(t *testing.T) {
 	}
 }
 
-// TestEveryChangeIsLogged: every endpoint that changes something logs the actor, and no secrets.
+// TestEveryChangeIsLogged checks that every endpoint that changes something logs the actor and never a secret.
 func TestEveryChangeIsLogged(t *testing.T) {
 	b := controltest.New(t)
 	b.Masters = "m1:" + base64.StdEncoding.EncodeToString(make([]byte, 32))
@@ -259,7 +259,7 @@ func TestEveryChangeIsLogged(t *testing.T) {
 	}
 }
 
-// The entry of a replaced provider key names the provider, although it did not change.
+// The entry for a replaced provider key names the provider, although the provider did not change.
 func TestEntryOfReplacedProviderKey(t *testing.T) {
 	b := controltest.New(t)
 	b.Masters, _ = controltest.Master("k1", 1)
@@ -275,7 +275,7 @@ func TestEntryOfReplacedProviderKey(t *testing.T) {
 	}
 }
 
-// The log can be filtered by the kind of action, so that one kind cannot hide the others.
+// The log can be filtered by the kind of action, so one kind cannot hide the others.
 func TestAuditActionFilter(t *testing.T) {
 	b := controltest.New(t)
 	path := b.Project()
@@ -292,7 +292,7 @@ func TestAuditActionFilter(t *testing.T) {
 	}
 }
 
-// A webhook's URL may contain a secret: only owners see more than its host.
+// A webhook's URL may contain a secret, so only owners see more than its host.
 func TestOnlyOwnersSeeWebhookURLs(t *testing.T) {
 	b := controltest.New(t)
 	b.Viewer = controltest.ViewerToken

@@ -28,8 +28,8 @@ func isTeamDomain(name string) bool {
 	return len(labels) >= 2 && len(labels) <= maxDomainLabels && !slices.ContainsFunc(labels, isNoLabel)
 }
 
-// isNoLabel reports whether text is not a label of a domain name: letters, digits and, between them, hyphens (RFC
-// 1123, section 2.1).
+// isNoLabel reports whether label is not a valid domain label. A valid one consists of letters, digits and, between
+// them, hyphens (RFC 1123, section 2.1).
 func isNoLabel(label string) bool {
 	return len(label) > 63 || label != strings.Trim(label, "-") || !kernel.ConsistsOf(label, kernel.Lowercase+kernel.Digits+"-")
 }
@@ -60,7 +60,7 @@ func (auth *Authenticator) byAccess(r *http.Request) (actor kernel.Identity, pre
 	return kernel.Identity{Name: verified.Email, Role: roleOf(access, verified.Email), Via: kernel.ViaAccess, Expires: verified.Expires.Time}, true, nil
 }
 
-// verifyAssertion returns the claims of a valid assertion. The error is a 401, or a 503 if the team's keys
+// verifyAssertion returns the claims of a valid assertion. Otherwise, the error is a 401, or a 503 if the team's keys
 // cannot be fetched.
 func (auth *Authenticator) verifyAssertion(ctx context.Context, access kernel.Access, text string) (*claims, error) {
 	presented, err := parseWebToken(text)
@@ -79,14 +79,14 @@ func (auth *Authenticator) verifyAssertion(ctx context.Context, access kernel.Ac
 	return verified, nil
 }
 
-// isEmail reports whether text looks like an email address and is safe to show in lists and logs. Access has
-// verified the address itself.
+// isEmail reports whether text looks like an email address and is safe to show in lists and logs. Access has already
+// verified that the address is the user's.
 func isEmail(text string) bool {
 	return len(text) <= maxEmailBytes && strings.Contains(text, "@") && kernel.IsName(text)
 }
 
-// roleOf looks up an address among the owners. Only ASCII letters are compared without regard to case: full
-// case folding would match distinct addresses.
+// roleOf looks up an address among the owners. Case is ignored for ASCII letters only: full case folding would match
+// distinct addresses.
 func roleOf(a kernel.Access, email string) kernel.Role {
 	for entry := range strings.SplitSeq(a.Owners, ",") {
 		if lowerASCII(strings.TrimSpace(entry)) == lowerASCII(email) {

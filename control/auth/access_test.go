@@ -203,7 +203,7 @@ func TestInvalidAssertions(t *testing.T) {
 	}
 }
 
-// byMethod signs with the right key, but with a method that Access does not use.
+// byMethod signs with the right key but with an algorithm that Access does not use.
 func byMethod(method jwt.SigningMethod, key *rsa.PrivateKey, claims map[string]any) string {
 	token := jwt.NewWithClaims(method, jwt.MapClaims(claims))
 	token.Header["kid"] = "one"
@@ -314,8 +314,8 @@ func TestAccessKeyRotation(t *testing.T) {
 	expect("another team's keys", get(1, "two"), 401, 5) // the assertion names the old team as its issuer
 }
 
-// While the team's keys are unavailable, assertions get a 503 instead of a 401, and the number of fetches is
-// limited.
+// While the team's keys are unavailable, the response to an assertion is a 503 instead of a 401, and the number of
+// fetches is limited.
 func TestUnavailableAccessKeys(t *testing.T) {
 	controltest.Quiet(t)
 	weak, _ := rsa.GenerateKey(rand.Reader, 1024)

@@ -19,14 +19,14 @@ const (
 	accessKeysKept    = time.Hour
 	accessKeysRefetch = time.Minute // minimum interval between fetches while keys are cached
 	accessFetchWindow = 10 * time.Second
-	accessFetchBurst  = 4 // fetches per window while no keys are cached: concurrent requests each fetch for themselves
+	accessFetchBurst  = 4 // fetches per window while no keys are cached, because each concurrent request fetches for itself
 	maxAccessKeys     = 16
 	minModulusBits    = 2048
 	maxModulusBits    = 4096
 )
 
-// accessKeys caches a team's keys in this instance. The lock is never held during a fetch, and no request
-// waits for the fetch of another: on Workers it would hang.
+// accessKeys caches a team's keys in this instance. The lock is never held during a fetch, and no request waits for
+// another request's fetch: on Workers, it would hang.
 type accessKeys struct {
 	mu      sync.Mutex
 	issuer  string
@@ -38,7 +38,7 @@ type accessKeys struct {
 // errNoAccessKeys means that an assertion cannot be checked at the moment. It may be valid.
 var errNoAccessKeys = errors.New("the keys of Cloudflare Access are not available")
 
-// accessKey returns the issuer's key with an ID. It fetches the key set if the cache does not have the key.
+// accessKey returns the issuer's key with the given ID. It fetches the key set if the key is not cached.
 func (auth *Authenticator) accessKey(ctx context.Context, issuer, id string) (*rsa.PublicKey, error) {
 	found, fetch, err := auth.accessKeys.find(issuer, id, auth.Now())
 	if !fetch {
@@ -59,7 +59,7 @@ func (auth *Authenticator) accessKey(ctx context.Context, issuer, id string) (*r
 	return nil, kernel.ErrInvalidToken
 }
 
-// find returns a cached key, requests a fetch, or rejects.
+// find returns a cached key, tells the caller to fetch, or rejects the ID.
 func (k *accessKeys) find(issuer, id string, now time.Time) (found *rsa.PublicKey, fetch bool, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -79,7 +79,7 @@ func (k *accessKeys) find(issuer, id string, now time.Time) (found *rsa.PublicKe
 	return nil, false, kernel.ErrInvalidToken
 }
 
-// mayFetch limits fetches, so that not every invented key ID causes a fetch.
+// mayFetch limits how often invented key IDs cause a fetch.
 func (k *accessKeys) mayFetch(now time.Time) bool {
 	window, burst := accessFetchWindow, accessFetchBurst
 	if k.byID != nil {

@@ -1,5 +1,5 @@
-// Package auth decides who may call which endpoint: operators by their tokens, sessions or Cloudflare Access, and
-// project keys by their permissions. It also has the resource for signing in and out.
+// Package auth decides who may call which endpoint. It identifies operators by token, session or Cloudflare Access,
+// and checks the permissions of project keys. It also contains the endpoints for signing in and out.
 package auth
 
 import (
@@ -38,9 +38,9 @@ func (auth *Authenticator) Admit(c *kernel.Call, route *kernel.Route) (err error
 	return auth.authorize(c.Actor, route, c.Request)
 }
 
-// authenticate identifies the sender or rejects the request. The first proof that is present decides: a
-// bearer token, then a session cookie, then the assertion of Cloudflare Access. An invalid or expired session
-// falls through to Access; a wrong bearer token does not.
+// authenticate identifies the sender or rejects the request. The first credential that is present decides: a bearer
+// token, then a session cookie, then a Cloudflare Access assertion. An invalid or expired session falls through to
+// Access. A wrong bearer token does not.
 func (auth *Authenticator) authenticate(r *http.Request) (kernel.Identity, error) {
 	if auth.tokenOf(kernel.Owner) == "" {
 		return kernel.Identity{}, kernel.ErrNotConfigured
@@ -63,8 +63,8 @@ func (auth *Authenticator) authenticate(r *http.Request) (kernel.Identity, error
 	return kernel.Identity{}, kernel.ErrMissingToken
 }
 
-// authorize rejects requests that exceed the role, and changes that a page of another origin may have made
-// the browser send.
+// authorize rejects requests that the actor's role does not allow. It also rejects changes that a page of another
+// origin may have made the browser send.
 func (auth *Authenticator) authorize(actor kernel.Identity, route *kernel.Route, r *http.Request) error {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead && actor.Via != kernel.ViaBearer {
 		if err := auth.checkOrigin(r); err != nil {
@@ -87,8 +87,8 @@ func (auth *Authenticator) byBearer(r *http.Request, presented string) (kernel.I
 	return actor, nil
 }
 
-// byToken compares a token with those of all roles. It compares SHA-256 hashes in constant time, so timing
-// reveals neither the text nor the length of a token.
+// byToken compares a token with the tokens of all roles. It compares SHA-256 hashes in constant time, so timing
+// reveals neither the characters nor the length of a token.
 func (auth *Authenticator) byToken(presented string) (actor kernel.Identity, ok bool) {
 	have := sha256.Sum256([]byte(presented))
 	for _, role := range []kernel.Role{kernel.Viewer, kernel.Owner} {
@@ -101,11 +101,11 @@ func (auth *Authenticator) byToken(presented string) (actor kernel.Identity, ok 
 	return actor, ok
 }
 
-// minTokenBytes is the minimum length of a role's token. Only the speed of the control plane limits guessing;
-// 16 random characters of base64 are 96 bits.
+// minTokenBytes is the minimum length of a role's token. Nothing but the speed of the control plane limits guessing,
+// and 16 random base64 characters are 96 bits.
 const minTokenBytes = 16
 
-// tokenOf returns a role's token, or empty if it is not configured or too short.
+// tokenOf returns a role's token, or an empty string if the token is too short or not configured.
 func (auth *Authenticator) tokenOf(role kernel.Role) string {
 	token, name := auth.ViewerToken(), "POSTERN_VIEWER_TOKEN"
 	if role == kernel.Owner {

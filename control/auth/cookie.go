@@ -15,8 +15,8 @@ import (
 
 const (
 	cookieName = "postern_session"
-	// sessionSeconds is the lifetime of a session, including a stolen one: signing out only removes the cookie from
-	// the browser. A new token ends all sessions of its role at once.
+	// sessionSeconds is the lifetime of a session. A stolen session lasts as long, because signing out only removes
+	// the cookie from the browser. Changing a role's token ends all of its sessions at once.
 	sessionSeconds = 12 * 60 * 60
 	maxCookieBytes = 512
 	// sessionVersion is the version of the layout below.
@@ -32,7 +32,7 @@ type session struct {
 	ExpiresS int64       `json:"exp"`
 }
 
-// cookieEncoding is strict: each cookie has one encoding only.
+// cookieEncoding is strict: each cookie has exactly one valid encoding.
 var cookieEncoding = base64.RawURLEncoding.Strict()
 
 // newSession starts a session for a role.
@@ -87,8 +87,8 @@ func (s session) validAt(now time.Time) bool {
 	return s.ExpiresS-s.IssuedS == sessionSeconds && now.Unix() < s.ExpiresS
 }
 
-// signature returns an HMAC with a key derived from the role's token and the deployment's salt. A new token ends
-// all sessions of the role.
+// signature returns an HMAC with a key derived from the role's token and the deployment's salt. Changing the token
+// therefore ends all sessions of the role.
 func signature(token string, salt []byte, role kernel.Role, text string) []byte {
 	key := mac([]byte(token), "postern session 2 "+string(role)+" "+string(salt))
 	return mac(key, text)
@@ -100,8 +100,8 @@ func mac(key []byte, text string) []byte {
 	return m.Sum(nil)
 }
 
-// sessionCookie extracts the session cookie from a request. A neighboring site can cause several cookies; the first
-// one counts.
+// sessionCookie extracts the session cookie from a request. If there are several, which another site on the same
+// domain can cause, the first one counts.
 func sessionCookie(header http.Header) (value string, ok bool) {
 	for part := range strings.SplitSeq(kernel.HeaderValue(header, "Cookie"), ";") {
 		name, value, _ := strings.Cut(strings.TrimSpace(part), "=")

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// What the tests use.
+// Internals that the tests use.
 const (
 	AccessLeeway   = accessLeeway
 	FreeFailures   = freeFailures

@@ -15,18 +15,19 @@ import (
 	"github.com/postern-ai/postern/core/fault"
 )
 
-// Repeated wrong tokens lock out further wrong tokens from the same network. Each lockout is twice as long as the
-// one before. Failures are counted together within failureWindow. After a lockout, failureWindow without
-// another failure resets the count.
+// Repeated wrong tokens lock out further wrong tokens from the same network. Each lockout is twice as long as the one
+// before. The count covers all failures within failureWindow. After a lockout, it is reset once failureWindow passes
+// without another failure.
 const (
-	freeFailures   = 5 // the last of them starts the first lockout
+	freeFailures   = 5 // the last one starts the first lockout
 	failureWindow  = 15 * time.Minute
 	shortLockout   = time.Second
 	longestLockout = 15 * time.Minute
-	maxLockouts    = 1000 // maximum number that an instance caches
+	maxLockouts    = 1000 // cached per instance
 )
 
-// failuresPrefix is the prefix of the documents that count failures. The SHA-256 of the network follows.
+// failuresPrefix is the key prefix of the documents that count failures. It is followed by the SHA-256 hash of the
+// network.
 const failuresPrefix = "s/"
 
 // failures is the content of such a document.
@@ -45,7 +46,7 @@ func (f failures) expired(now time.Time) bool {
 	return now.UnixMilli() >= from+failureWindow.Milliseconds()
 }
 
-// lockedFor returns the remaining time of the lockout; 0 or less: none.
+// lockedFor returns the remaining time of the lockout. Zero or less means that there is none.
 func (f failures) lockedFor(now time.Time) time.Duration {
 	return time.UnixMilli(f.UntilMs).Sub(now)
 }
@@ -66,12 +67,12 @@ func (f failures) plusOne(now time.Time) failures {
 	return f
 }
 
-// rejectToken counts a wrong token and returns the error to send: the verdict, or a 429 during a lockout. The
-// count is one commit, so at most freeFailures get the verdict even if wrong tokens arrive concurrently. While a
-// network is locked out, it causes no counting, no calls to the Directory and no log lines.
+// rejectToken counts a wrong token and returns the error to send: the verdict, or a 429 during a lockout. The count
+// is one commit, so at most freeFailures get the verdict even if wrong tokens arrive concurrently. While a network is
+// locked out, its wrong tokens are not counted and cause no Directory calls or log lines.
 //
-// Correct tokens never get here, so wrong tokens never lock out a correct token from the same address. The number of
-// guesses is therefore unlimited, and only the length of the token (minTokenBytes) makes guessing hopeless. The
+// Correct tokens never get here, so wrong tokens never lock out a correct one from the same address. The number of
+// guesses is therefore unlimited: what makes guessing hopeless is the length of the token (minTokenBytes). The
 // lockout protects the Directory and the log.
 func (auth *Authenticator) rejectToken(r *http.Request, via string, verdict error) error {
 	network := kernel.ClientNetwork(r)
@@ -128,7 +129,7 @@ func (auth *Authenticator) failuresOf(ctx context.Context, network string) (f fa
 	return f, write, json.Unmarshal(write.Value, &f)
 }
 
-// PruneFailures removes the documents of expired failures.
+// PruneFailures deletes documents whose failures have expired.
 func (auth *Authenticator) PruneFailures(ctx context.Context) error {
 	return auth.Prune(ctx, directory.List{Prefix: failuresPrefix}, func(d directory.Document) bool {
 		var f failures
@@ -136,14 +137,13 @@ func (auth *Authenticator) PruneFailures(ctx context.Context) error {
 	})
 }
 
-// lockouts caches the lockouts that this instance knows, so that repeated attempts cost the Directory
-// nothing.
+// lockouts caches the lockouts that this instance knows, so repeated attempts cause no Directory calls.
 type lockouts struct {
 	mu    sync.Mutex
 	until map[string]time.Time // by network
 }
 
-// checkLockout rejects a wrong token during a lockout, without counting it.
+// checkLockout rejects a wrong token during a lockout without counting it.
 func (auth *Authenticator) checkLockout(network string) error {
 	auth.lockouts.mu.Lock()
 	defer auth.lockouts.mu.Unlock()

@@ -92,7 +92,7 @@ func TestCorrectTokensAreNeverLockedOut(t *testing.T) {
 	}
 }
 
-// The same concurrently, and with wrong tokens that arrive at another isolate.
+// The same holds if all requests are concurrent and the wrong tokens arrive at another isolate.
 func TestCorrectTokensAmongConcurrentWrongOnes(t *testing.T) {
 	controltest.Quiet(t)
 	b := controltest.New(t)
@@ -153,7 +153,7 @@ func TestLockoutCausesNoWork(t *testing.T) {
 	if b.Memory.Calls != calls || b.Documents("a/") != entries || lines.Len() != 0 {
 		t.Errorf("%d calls, %d entries, log %q", b.Memory.Calls-calls, b.Documents("a/")-entries, lines.String())
 	}
-	// A day of attempts makes about a hundred entries: one per lockout of up to 15 minutes.
+	// A day of attempts writes about a hundred audit entries: one per lockout of up to 15 minutes.
 	for range 24 * 60 {
 		b.Now = b.Now.Add(time.Minute)
 		b.Try("192.0.2.1", "wrong")
@@ -163,7 +163,7 @@ func TestLockoutCausesNoWork(t *testing.T) {
 	}
 }
 
-// A wrong token that cannot be counted gets a 503, and at most one log line per second.
+// A wrong token that cannot be counted is rejected with a 503, and there is at most one log line per second.
 func TestWrongTokensWhileTheDirectoryFails(t *testing.T) {
 	for name, fail := range map[string]func(*controltest.Memory){
 		"all": func(m *controltest.Memory) { m.Fail = controltest.EverythingFails }, "commits": (*controltest.Memory).FailCommits,
@@ -186,8 +186,7 @@ func TestWrongTokensWhileTheDirectoryFails(t *testing.T) {
 	}
 }
 
-// Failures are counted together within 15 minutes; a lockout followed by 15 minutes without failures resets
-// the count.
+// The count covers the failures of 15 minutes. It is reset when a lockout is followed by 15 minutes without failures.
 func TestFailuresExpire(t *testing.T) {
 	b := controltest.New(t)
 	fail := func(n int) {
@@ -234,7 +233,7 @@ func TestLockoutBuckets(t *testing.T) {
 	}
 }
 
-// Another isolate does not know the lockout, but reads it from the Directory once and then caches it.
+// Another isolate, which does not know the lockout, reads it from the Directory once and then caches it.
 func TestLockoutsAcrossIsolates(t *testing.T) {
 	b, other := controltest.New(t), controltest.New(t)
 	other.Joins(b)
@@ -258,7 +257,7 @@ func TestWrongBearerTokensCount(t *testing.T) {
 	for range 3 {
 		b.Refused(from(b, "192.0.2.1", "wrong"), fault.InvalidAdmin)
 	}
-	if got := from(b, "192.0.2.1", controltest.Token); got.Code != 200 { // which does not reset the count
+	if got := from(b, "192.0.2.1", controltest.Token); got.Code != 200 { // a successful sign-in, which does not reset the count
 		t.Error(got.Body)
 	}
 	b.Try("192.0.2.1", "wrong")
@@ -295,7 +294,7 @@ func TestFailureWrites(t *testing.T) {
 	}
 }
 
-// Of many concurrent attempts, only the free ones learn that their token is wrong.
+// Of many concurrent attempts, only the first freeFailures learn that their token is wrong.
 func TestConcurrentSignIns(t *testing.T) {
 	controltest.Quiet(t)
 	b := controltest.New(t)
@@ -345,7 +344,7 @@ func TestSignInThatAlwaysConflicts(t *testing.T) {
 	}
 }
 
-// A wrong token that finds a lockout only when it commits gets no verdict.
+// If the lockout is discovered only when the failure of a wrong token is committed, the response gives no verdict.
 func TestLockoutDuringCommit(t *testing.T) {
 	b := controltest.New(t)
 	raced := false
@@ -418,7 +417,7 @@ func TestShortTokens(t *testing.T) {
 	}
 }
 
-// Each role's token is reported, once.
+// Each role's short token is reported once.
 func TestShortTokensAreBothReported(t *testing.T) {
 	b := controltest.New(t)
 	var lines bytes.Buffer

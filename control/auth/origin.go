@@ -10,11 +10,11 @@ import (
 	"github.com/postern-ai/postern/control/kernel"
 )
 
-// checkOrigin rejects a request unless the browser says that a page of this gateway's origin sent it. A browser attaches
-// cookies and Access assertions to every request to this host, whichever page caused it. Pages cannot set the headers
-// that are checked here. The request's own Host proves nothing: it is whatever name a page has pointed to this gateway's
-// address.
-// Source: developer.mozilla.org/docs/Web/HTTP/Reference/Headers/Origin and …/Sec-Fetch-Site
+// checkOrigin rejects a request unless the browser says that it was sent by a page of this gateway's origin. A
+// browser attaches cookies and Access assertions to every request to this host, regardless of which page caused it.
+// Pages cannot set the headers that are checked here. The Host header by itself proves nothing: anybody can point a
+// name of their own to this gateway's address. Source: developer.mozilla.org/docs/Web/HTTP/Reference/Headers/Origin
+// and …/Sec-Fetch-Site
 func (auth *Authenticator) checkOrigin(r *http.Request) error {
 	sent, public, own := requestOrigin(r), "", true
 	if auth.Addresses != nil {
@@ -34,8 +34,8 @@ func (auth *Authenticator) checkOrigin(r *http.Request) error {
 	return kernel.ErrCrossOrigin
 }
 
-// checkDeclaredOrigin does the same as checkOrigin, for a request that programs may send as well: a request without
-// the headers passes. Browsers always send one of them with a POST.
+// checkDeclaredOrigin is checkOrigin for requests that programs may send as well: it accepts a request that has
+// neither header. Browsers always send one of them with a POST.
 func (auth *Authenticator) checkDeclaredOrigin(r *http.Request) error {
 	if kernel.HeaderValue(r.Header, "Origin")+kernel.HeaderValue(r.Header, "Sec-Fetch-Site") == "" {
 		return nil
@@ -43,7 +43,7 @@ func (auth *Authenticator) checkDeclaredOrigin(r *http.Request) error {
 	return auth.checkOrigin(r)
 }
 
-// requestOrigin returns the origin that the request was sent to. A Worker gets the full URL, a server only its
+// requestOrigin returns the origin that the request was sent to. A Worker receives the full URL, a server only the
 // path.
 func requestOrigin(r *http.Request) string {
 	if r.URL.IsAbs() {
@@ -55,7 +55,8 @@ func requestOrigin(r *http.Request) string {
 	return "http://" + strings.ToLower(r.Host)
 }
 
-// publicOrigin returns the configured address as browsers write an origin, or empty.
+// publicOrigin returns the configured address in the form that browsers use for an origin. It is empty if no address
+// is configured.
 func publicOrigin(a kernel.Addresses) string {
 	origin := strings.ToLower(strings.TrimSuffix(a.Public, "/"))
 	if strings.HasPrefix(origin, "https:") {
@@ -64,9 +65,9 @@ func publicOrigin(a kernel.Addresses) string {
 	return strings.TrimSuffix(origin, ":80")
 }
 
-// binds reports whether a request's Host names the listener. A listener on all interfaces may be published under other
-// addresses and ports, by a container's host for example, so it takes every IP address: no page can point one to
-// another machine, as it can a name.
+// binds reports whether a request's Host names the listener. A listener on all interfaces may be published under
+// other addresses and ports, for example by a container's host, so any IP address counts. That is safe because an
+// attacker cannot redirect an IP address, unlike a name, to another machine.
 func binds(a kernel.Addresses, r *http.Request) bool {
 	bound, ok := a.Bound.(*net.TCPAddr)
 	if !ok {

@@ -13,7 +13,7 @@ import (
 	"github.com/postern-ai/postern/test/controltest"
 )
 
-// origins are the headers of a POST. acts: it may act by cookie; signsIn: it may sign in.
+// origins are the headers of a POST. acts: a session cookie may authenticate it. signsIn: it may sign in.
 var origins = []struct {
 	name, url     string
 	headers       []string
@@ -66,7 +66,7 @@ func TestOrigins(t *testing.T) {
 			if !o.signsIn {
 				b.Refused(signIn, fault.CrossOrigin)
 			}
-			// Reading, and requests with a bearer token, need no proof of origin.
+			// Reads and requests with a bearer token need no proof of origin.
 			if got := b.With(cookie, "GET", o.url+"/api/admin/projects", "", o.headers...); got.Code != 200 {
 				t.Errorf("reading: %d %s", got.Code, got.Body)
 			}
@@ -77,7 +77,8 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
-// addressed are requests to a server: its addresses, the Host, the headers, and whether a session may act.
+// addressed are requests to a server. Each case has the server's addresses, the Host, the headers, and whether a
+// session may act.
 var addressed = []struct {
 	name, public, bound, host string
 	headers                   []string
@@ -112,7 +113,7 @@ var addressed = []struct {
 	{"no address at all", "", "", "", []string{"Origin", "http://"}, false},
 }
 
-// TestAddresses checks that a session acts, and a page signs in, only at the configured address or at the listener's.
+// TestAddresses checks that sessions and sign-ins from a page work only at the configured address or the listener's.
 func TestAddresses(t *testing.T) {
 	for _, o := range addressed {
 		t.Run(o.name, func(t *testing.T) {

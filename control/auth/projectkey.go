@@ -17,10 +17,10 @@ import (
 	guesses "github.com/postern-ai/postern/core/route"
 )
 
-// Caching of verdicts on keys, in this instance.
+// Caching of verdicts on keys in this instance.
 const (
 	maxSeenKeys    = 1000
-	unknownKeepFor = 10 * time.Second // as in the gateway: nobody can have tried a key before it was created
+	unknownKeepFor = 10 * time.Second // as in the gateway; nobody can have tried a key before it was created
 )
 
 var (
@@ -29,9 +29,9 @@ var (
 	errTwoKeys    = kernel.Refuse(fault.InvalidRequest, "X-API-Key", keys.Ambiguous)
 )
 
-// admitKey authenticates a request by its API key, for a route that requires a permission, and sets the call's actor
-// and project. Each request is checked at the key's meter, so a deactivation applies to the next request. The error is
-// a 400, 401, 403, 429 or 503.
+// admitKey authenticates a request by its API key, requires the route's permission, and sets the call's actor and
+// project. Each request is checked with the key's meter, so a deactivation takes effect with the next request. The
+// error is a 400, 401, 403, 429 or 503.
 func (auth *Authenticator) admitKey(c *kernel.Call, permission doc.Permission) error {
 	token, _ := bearer(c.Request.Header)
 	key, ambiguous := keys.Choose(strings.TrimSpace(kernel.HeaderValue(c.Request.Header, "X-API-Key")), token)
@@ -56,8 +56,8 @@ func (auth *Authenticator) admitKey(c *kernel.Call, permission doc.Permission) e
 	return nil
 }
 
-// checkKey returns the current record of an active key, from its meter. Unknown keys are limited per network, so that
-// inventing keys does not create an object for each; keys that are known here are exempt.
+// checkKey returns the current record of an active key from its meter. Unknown keys are limited per network, because
+// each invented key would otherwise create an object. Keys that this instance knows are exempt.
 func (auth *Authenticator) checkKey(c *kernel.Call, hash string) (doc.Record, error) {
 	network := kernel.ClientNetwork(c.Request)
 	if err := auth.seenKeys.check(hash, network, auth.Now()); err != nil {
@@ -77,8 +77,8 @@ func (auth *Authenticator) checkKey(c *kernel.Call, hash string) (doc.Record, er
 	return doc.Record{}, kernel.Unavailable(abi.ErrMalformed)
 }
 
-// keyVerdict calls the key's meter. Version 0 is older than any record, so the verdict on an active key is Stale,
-// with its record.
+// keyVerdict calls the key's meter. The version in the command is 0, which is older than any record, so an active key
+// gets the verdict Stale together with its record.
 func (auth *Authenticator) keyVerdict(ctx context.Context, hash string) (keymeter.AdmitReply, error) {
 	command := keymeter.Admit{Mode: keymeter.ModeCheck}
 	reply, err := auth.Store.Objects.Call(ctx, abi.ClassKeyMeter, hash, "", command.Encode())
@@ -92,12 +92,12 @@ func (auth *Authenticator) keyVerdict(ctx context.Context, hash string) (keymete
 // has tried.
 type seenKeys struct {
 	mu      sync.Mutex
-	known   map[string]time.Time // by hash; zero: the key exists; otherwise: it does not, until then
+	known   map[string]time.Time // by hash; zero: the key exists; otherwise: until when it is considered missing
 	guesses guesses.Circuits
 }
 
-// check rejects a key that is known not to exist, and an unknown key from a network that has tried too many. It does
-// not accept keys; only a key's meter does.
+// check rejects a key that is known not to exist, and an unknown key from a network that has tried too many. It never
+// accepts a key by itself: only the key's meter does.
 func (s *seenKeys) check(hash, network string, now time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -113,7 +113,7 @@ func (s *seenKeys) check(hash, network string, now time.Time) error {
 	return nil
 }
 
-// remember records whether a key exists. A full cache evicts any entry.
+// remember records whether a key exists. A full cache evicts an arbitrary entry.
 func (s *seenKeys) remember(hash, network string, exists bool, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -134,7 +134,7 @@ func (s *seenKeys) remember(hash, network string, exists bool, now time.Time) {
 	s.known[hash] = missingUntil
 }
 
-// tooManyGuesses returns a 429 for an unknown key, with a Retry-After that is rounded up to whole seconds.
+// tooManyGuesses returns a 429 for an unknown key. Its Retry-After is rounded up to whole seconds.
 func tooManyGuesses(waitMs uint64) *kernel.Refusal {
 	return &kernel.Refusal{Fault: fault.RateLimited, RetryAfter: strconv.FormatUint((waitMs+999)/1000, 10)}
 }

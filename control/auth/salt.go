@@ -9,21 +9,21 @@ import (
 	"github.com/postern-ai/postern/core/directory"
 )
 
-// saltKey is the Directory's document with the random bytes that, together with the token, sign sessions. Without
-// them, a copied cookie would allow guessing the token offline, unlimited and unnoticed.
+// saltKey is the Directory document with the random bytes that, together with the token, sign sessions. Without them,
+// anyone with a copied cookie could guess the token offline, without limit and unnoticed.
 const (
 	saltKey   = "c/salt"
 	saltBytes = 32
 )
 
-// salt caches that document in this instance. Two requests may read it concurrently: neither waits for the
+// salt caches that document in this instance. Two requests may read it concurrently, because neither waits for the
 // other's I/O.
 type salt struct {
 	mu    sync.Mutex
 	bytes []byte
 }
 
-// sessionSalt reads the salt, and creates it at its first use.
+// sessionSalt returns the salt and creates it on first use.
 func (auth *Authenticator) sessionSalt(ctx context.Context) ([]byte, error) {
 	if known := auth.salt.get(); known != nil {
 		return known, nil

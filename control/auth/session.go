@@ -10,7 +10,7 @@ import (
 // sessionPath is the path for signing in and out.
 const sessionPath = "/api/admin/session"
 
-// Routes returns the endpoints of sessions.
+// Routes returns the session endpoints.
 func (auth *Authenticator) Routes() []kernel.Route {
 	return []kernel.Route{
 		{Method: http.MethodPost, Path: sessionPath, For: kernel.Anyone, Body: kernel.MaxBody, Audit: "session.create", Operation: "signIn", Serve: auth.signIn},
@@ -22,7 +22,7 @@ func (auth *Authenticator) Routes() []kernel.Route {
 // maxTokenBytes is the maximum length of a token that is used to sign in.
 const maxTokenBytes = 4096
 
-// sessionView is an authenticated identity in the API.
+// sessionView is an authenticated identity as the API returns it.
 type sessionView struct {
 	Role      kernel.Role `json:"role"`
 	Name      string      `json:"name"`
@@ -40,8 +40,8 @@ func viewIdentity(r *http.Request, actor kernel.Identity) sessionView {
 	return v
 }
 
-// signIn is POST /api/admin/session. A program may omit the origin headers, but a page must be of this
-// origin. Otherwise another site could sign users in with a token of its choice.
+// signIn is POST /api/admin/session. A program may omit the origin headers, but a page must have this origin.
+// Otherwise, another site could sign users in with a token of its choice.
 func (auth *Authenticator) signIn(c *kernel.Call) (kernel.Answer, error) {
 	if auth.tokenOf(kernel.Owner) == "" {
 		return kernel.Answer{}, kernel.ErrNotConfigured
@@ -99,7 +99,7 @@ func (auth *Authenticator) signOut(c *kernel.Call) (kernel.Answer, error) {
 	return kernel.NoContent(), nil
 }
 
-// auditSession writes an audit entry in a separate commit. Its failure does not prevent signing in or out.
+// auditSession writes an audit entry in a commit of its own. If it fails, signing in or out still succeeds.
 func (auth *Authenticator) auditSession(c *kernel.Call) {
 	entry, err := auth.AuditWrite(c, "", "", nil, nil)
 	if err == nil {

@@ -118,7 +118,7 @@ func TestSessionExpiry(t *testing.T) {
 	b.Refused(b.Do("GET", controltest.Sessions, "", "Cookie", viewersCookie), fault.InvalidAdmin)
 }
 
-// salt is the salt of session signatures; it is created if necessary.
+// salt returns the salt of session signatures and creates it if necessary.
 func salt(b *controltest.Bench) []byte {
 	b.Helper()
 	if b.Memory.Rows["d/"+auth.SaltKey] == nil {
@@ -140,7 +140,7 @@ func TestSalt(t *testing.T) {
 	b.Refused(b.With(cookie, "GET", controltest.Sessions, ""), fault.Unavailable)
 }
 
-// TestForgedCookies: cookies signed with known keys, or with a role's own key but invalid content.
+// TestForgedCookies tries cookies that are signed with known keys, or with a role's own key but with invalid content.
 func TestForgedCookies(t *testing.T) {
 	b := controltest.New(t)
 	b.Viewer = controltest.ViewerToken

@@ -12,16 +12,16 @@ import (
 	"time"
 )
 
-// webToken is a JSON Web Token (RFC 7519) in the compact form (RFC 7515, section 7.1): three parts of base64url, separated
-// by dots. Only RS256 is accepted, so no header can choose another way to verify.
+// webToken is a JSON Web Token (RFC 7519) in the compact form (RFC 7515, section 7.1): three parts of base64url,
+// separated by dots. Only RS256 is accepted, so a token's header cannot choose another algorithm.
 type webToken struct {
 	keyID     string
-	signed    string // header and claims, as the signature covers them
+	signed    string // header and claims in the form that the signature covers
 	signature []byte
 	claims    claims
 }
 
-// claims are the claims that are read. A service token has no email and is rejected.
+// claims are the claims that the control plane reads. A service token has no email and is rejected.
 type claims struct {
 	Issuer    string    `json:"iss"`
 	Audience  audiences `json:"aud"`
@@ -32,7 +32,7 @@ type claims struct {
 
 var errBadToken = errors.New("not a valid token")
 
-// tokenEncoding is strict: each token has one encoding only.
+// tokenEncoding is strict: each token has exactly one valid encoding.
 var tokenEncoding = base64.RawURLEncoding.Strict()
 
 // parseWebToken decodes a token without verifying anything but the algorithm.
@@ -41,7 +41,7 @@ func parseWebToken(text string) (t webToken, err error) {
 	if len(parts) != 3 {
 		return t, errBadToken
 	}
-	// An extension in crit must be understood (RFC 7515, section 4.1.11). None is.
+	// A verifier must understand every extension in crit (RFC 7515, section 4.1.11). This one supports none.
 	var header struct {
 		Alg, Kid string
 		Crit     json.RawMessage
@@ -68,13 +68,14 @@ func decodePart(text string, v any) error {
 	return json.Unmarshal(data, v)
 }
 
-// verify checks the signature by RS256: RSASSA-PKCS1-v1_5 with SHA-256 (RFC 7518, section 3.3).
+// verify checks the RS256 signature: RSASSA-PKCS1-v1_5 with SHA-256 (RFC 7518, section 3.3).
 func (t *webToken) verify(key *rsa.PublicKey) error {
 	sum := sha256.Sum256([]byte(t.signed))
 	return rsa.VerifyPKCS1v15(key, crypto.SHA256, sum[:], t.signature)
 }
 
-// validAt reports whether the claims are meant for an audience at a time. The claim exp is required.
+// validAt reports whether the claims are valid for an issuer and an audience at a given time. The exp claim is
+// required.
 func (c *claims) validAt(now time.Time, issuer, audience string) bool {
 	switch {
 	case c.Issuer != issuer, !slices.Contains(c.Audience, audience):
@@ -85,12 +86,12 @@ func (c *claims) validAt(now time.Time, issuer, audience string) bool {
 	return c.NotBefore == nil || !now.Before(c.NotBefore.Add(-accessLeeway))
 }
 
-// unixTime is a NumericDate (RFC 7519, section 2): seconds since 1970. A fraction is dropped.
+// unixTime is a NumericDate (RFC 7519, section 2): seconds since 1970. Fractions are dropped.
 type unixTime struct{ time.Time }
 
 const maxUnixSeconds = 1 << 40 // the year 36812; a float64 is exact up to here
 
-// UnmarshalJSON rejects numbers that are not dates.
+// UnmarshalJSON rejects negative numbers and numbers beyond maxUnixSeconds.
 func (t *unixTime) UnmarshalJSON(data []byte) error {
 	var seconds float64
 	if err := json.Unmarshal(data, &seconds); err != nil {
@@ -103,7 +104,7 @@ func (t *unixTime) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// audiences is the claim aud: one text, or a list (RFC 7519, section 4.1.3).
+// audiences is the aud claim: a string or a list of strings (RFC 7519, section 4.1.3).
 type audiences []string
 
 // UnmarshalJSON accepts both forms.

@@ -12,7 +12,7 @@ import (
 	"github.com/postern-ai/postern/test/controltest"
 )
 
-// libraryAccepts is the decision of a library that others maintain, with the options that Access needs.
+// libraryAccepts returns the decision of a third-party library with the options that Access needs.
 func libraryAccepts(text string, now time.Time, issuer string) bool {
 	parser := jwt.NewParser(
 		jwt.WithValidMethods([]string{"RS256"}), jwt.WithStrictDecoding(), jwt.WithIssuer(issuer), jwt.WithAudience(audience),
@@ -26,7 +26,7 @@ func accepts(text string, now time.Time, issuer string) bool {
 	return auth.Accepts(text, &testKeys()[0].PublicKey, now, issuer, audience)
 }
 
-// drawToken is a signed token whose header or claims may be wrong. odd: the library may be more lenient here.
+// drawToken returns a signed token whose header or claims may be wrong. odd: the library may be more lenient here.
 func drawToken(t *rapid.T, now time.Time, issuer string) (text string, odd bool) {
 	rarely := func(name string) bool { return rapid.IntRange(0, 19).Draw(t, name) == 13 }
 	value := func(name string, right any, wrong ...any) any {
@@ -62,7 +62,8 @@ func drawToken(t *rapid.T, now time.Time, issuer string) (text string, odd bool)
 	return signed(key, header, claims), odd
 }
 
-// Tokens are decided as a library decides them; it is not in the program, because it would bring every algorithm with it.
+// Tokens are accepted exactly when a third-party library accepts them. The program itself does not use that library,
+// which would bring in every algorithm.
 func TestWebTokensAgainstLibrary(t *testing.T) {
 	now, issuer := time.Date(2026, 11, 23, 12, 0, 0, 500_000_000, time.UTC), "https://"+team
 	outcomes := map[bool]int{}
@@ -83,7 +84,7 @@ func TestWebTokensAgainstLibrary(t *testing.T) {
 	}
 }
 
-// An extension that must be understood is not ignored.
+// Critical extensions are not ignored.
 func TestCriticalExtensions(t *testing.T) {
 	b, _ := accessBench(t)
 	for crit, want := range map[string]int{`["b64"]`: 401, `[]`: 401, `"exp"`: 401, `{}`: 401} {

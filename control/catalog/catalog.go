@@ -1,4 +1,4 @@
-// Package catalog is the resource of the catalog: models, tiers, plans, providers and their health.
+// Package catalog is the catalog resource: models, tiers, plans, and providers with their health.
 package catalog
 
 import (
@@ -33,9 +33,9 @@ func perMillion(pico money.Pico) *price {
 	return &p
 }
 
-// catalogView is the deployment's catalog in the API.
+// catalogView is the deployment's catalog as the API returns it.
 type catalogView struct {
-	Version string         `json:"version"` // of the prices: the value of x-postern-price-version
+	Version string         `json:"version"` // version of the prices, as in x-postern-price-version
 	Plans   []planView     `json:"plans"`   // the default plan first
 	Tiers   []tierEntry    `json:"tiers"`
 	Models  []catalogModel `json:"models"`
@@ -67,7 +67,7 @@ type catalogModel struct {
 	Name        string   `json:"name"`
 	Provider    string   `json:"provider"`
 	Kind        string   `json:"kind"`
-	Wires       []string `json:"wires"` // of the APIs that it is called on
+	Wires       []string `json:"wires"` // formats of the APIs on which it is called
 	Aliases     []string `json:"aliases"`
 	Context     *uint64  `json:"context"`   // tokens; null: not known
 	MaxOutput   *uint64  `json:"maxOutput"` // likewise

@@ -65,7 +65,7 @@ func TestPlansInTheCatalog(t *testing.T) {
 			t.Errorf("no %s in %.600s", plan, text)
 		}
 	}
-	// Every plan that is shown can be selected.
+	// Every plan in the catalog can be selected.
 	var view struct{ Plans []struct{ Name string } }
 	if err := json.Unmarshal([]byte(text), &view); err != nil {
 		t.Fatal(err)
@@ -75,7 +75,7 @@ func TestPlansInTheCatalog(t *testing.T) {
 	}
 }
 
-// providerEntry is the entry of one provider in a response.
+// providerEntry returns a provider's entry in a response.
 func providerEntry(t *testing.T, got controltest.Reply, name string) string {
 	t.Helper()
 	var list []json.RawMessage
@@ -110,7 +110,7 @@ func TestProviders(t *testing.T) {
 	}
 }
 
-// An invalid header counts as no report and causes no error.
+// An invalid header is ignored and causes no error.
 func TestInvalidProviderHealth(t *testing.T) {
 	b := controltest.RoutedCatalog(t)
 	path := b.Project()

@@ -9,7 +9,7 @@ import (
 // HealthHeader carries the gateway instance's view of the providers.
 const HealthHeader = healthHeader
 
-// The views that tests decode.
+// Views that tests decode.
 type (
 	Health       = health
 	TargetHealth = targetHealth
@@ -19,7 +19,7 @@ type (
 // ReadHealth decodes the header.
 var ReadHealth = readHealth
 
-// PolicyView is the catalog as a project's keys may use it.
+// PolicyView returns the catalog as a project's keys may use it.
 func PolicyView(p *kernel.Plane, of *doc.Policy, observed *Health) *policy.View {
 	return (&handler{p}).policyView(of, observed)
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/postern-ai/postern/core/header"
 )
 
-// healthHeader carries the gateway instance's view of the providers. It is for display only: readers are
-// authorized, and no decision depends on it.
+// healthHeader carries the gateway instance's view of the providers. It is for display only: no decision depends on
+// it, and only authorized operators see it.
 const healthHeader = header.Providers
 
-// maxHealthBytes is the maximum length of that header in bytes.
+// maxHealthBytes is the maximum length of the header in bytes.
 const maxHealthBytes = 32 << 10
 
-// health is the decoded header; nil if there is none.
+// health is the decoded header. It is nil if there is none.
 type health struct {
 	Ready   []string       `json:"ready"` // providers for which the deployment has credentials
 	Targets []targetHealth `json:"targets"`
@@ -39,7 +39,7 @@ func readHealth(r *http.Request) *health {
 	return &s
 }
 
-// ready reports whether the deployment has credentials for a provider; nil: unknown.
+// ready reports whether the deployment has credentials for a provider. nil means unknown.
 func (s *health) ready(p *config.Provider) *bool {
 	if s == nil {
 		return nil
@@ -64,7 +64,7 @@ func (s *health) state(model string) *string {
 	return nil
 }
 
-// latency returns a model's latency in milliseconds; 0: unknown.
+// latency returns a model's latency in milliseconds. 0 means unknown.
 func (s *health) latency(model string) uint64 {
 	if t := s.target(model); t != nil {
 		return t.LatencyMs
@@ -72,7 +72,7 @@ func (s *health) latency(model string) uint64 {
 	return 0
 }
 
-// providersView is the deployment's providers in the API.
+// providersView is the deployment's providers as the API returns them.
 type providersView struct {
 	Observed  bool           `json:"observed"` // the gateway sent its view of them
 	Providers []providerView `json:"providers"`

@@ -20,16 +20,16 @@ type tierTargetView struct {
 	Model       string   `json:"model"`
 	Provider    string   `json:"provider"`
 	Weight      uint64   `json:"weight"`
-	Share       *float64 `json:"share"`       // share of requests that try it first; null: not weighted
+	Share       *float64 `json:"share"`       // share of requests that try this target first; null: not weighted
 	InputPrice  *price   `json:"inputPrice"`  // dollars per million tokens
 	OutputPrice *price   `json:"outputPrice"` // likewise
-	Allowed     bool     `json:"allowed"`     // by the project's list of models
-	Ready       *bool    `json:"ready"`       // it has credentials; null: the gateway did not report it
-	State       *string  `json:"state"`       // of its circuit breaker; null: the gateway has not called it recently
+	Allowed     bool     `json:"allowed"`     // the project's list of models allows it
+	Ready       *bool    `json:"ready"`       // the provider has credentials; null: the gateway did not report it
+	State       *string  `json:"state"`       // state of its circuit breaker; null: the gateway has not called it recently
 }
 
-// listRoutes is GET …/routes: each tier as it applies to the project, its targets in the order in which they
-// are tried.
+// listRoutes is GET …/routes. It returns each tier as it applies to the project, with the targets in the order in
+// which they are tried.
 func (h *handler) listRoutes(c *kernel.Call) (kernel.Answer, error) {
 	p, err := h.Store.Project(c, c.Project)
 	if err != nil {
@@ -44,7 +44,7 @@ func (h *handler) listRoutes(c *kernel.Call) (kernel.Answer, error) {
 	return kernel.OK(map[string]any{"tiers": tiers}), nil
 }
 
-// policyView returns the catalog as a project's keys may use it, with the current master keys. If the gateway
+// policyView returns the catalog, with the current master keys, as a project's keys may use it. If the gateway
 // reported nothing, all providers count as ready.
 func (h *handler) policyView(p *doc.Policy, observed *health) *policy.View {
 	catalog := *h.Catalog
@@ -75,7 +75,7 @@ func viewTier(v *policy.View, name string, observed *health) tierView {
 	return view
 }
 
-// viewTarget is one target of a tier. total is the sum of the targets' weights; 0: the tier is not weighted.
+// viewTarget is one target of a tier. total is the sum of the targets' weights, or 0 if the tier is not weighted.
 func viewTarget(t *policy.Target, total uint64, observed *health) tierTargetView {
 	m := t.Model
 	view := tierTargetView{

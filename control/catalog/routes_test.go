@@ -45,7 +45,7 @@ func TestRoutesView(t *testing.T) {
 	routesAre(b, path, "", tier("fast", "weighted", "project", fmt.Sprintf(free, 0, "null", "null", "null"), fmt.Sprintf(cheap, 0, "null", "null", "null")), best)
 }
 
-// routesAre compares the last two tiers of a response; the catalog's own come first.
+// routesAre compares the last two tiers of a response. The catalog's own tiers come first.
 func routesAre(b *controltest.Bench, path, health string, tiers ...string) {
 	b.Helper()
 	got := b.Do("GET", path+"/routes", "", catalog.HealthHeader, health)
@@ -71,7 +71,7 @@ func TestRoutesViewAfterTheCatalogChanged(t *testing.T) {
 	}
 }
 
-// parityCatalog is a catalog with every kind of provider that matters for readiness.
+// parityCatalog is a catalog with each kind of provider that makes a difference to readiness.
 const parityCatalog = `{"providers":[
 		{"name":"alpha","wire":"openai","baseUrl":"https://alpha.example/v1","keyEnv":"ALPHA_KEY"},
 		{"name":"beta","wire":"openai","baseUrl":"https://beta.example/v1","keyEnv":"BETA_KEY"},
@@ -103,7 +103,7 @@ func gatewayConfig(t *testing.T, masters string) *config.Config {
 	return parsed
 }
 
-// gatewayHealth is the content of the header that the gateway sends.
+// gatewayHealth returns the value of the header that the gateway sends.
 func gatewayHealth(t *testing.T, cfg *config.Config) *catalog.Health {
 	t.Helper()
 	s := catalog.Health{Ready: []string{}, Targets: []catalog.TargetHealth{{Model: "a-cheap", State: "closed", LatencyMs: 90}, {Model: "b-free", State: "open", LatencyMs: 30}}}
@@ -149,8 +149,8 @@ func parityTargets(models ...string) (targets []doc.RouteTarget) {
 	return targets
 }
 
-// The dashboard must show the gateway's actual routing. Control, which knows neither credentials nor circuit
-// breakers, must get the same result as core/policy with the gateway's configuration.
+// The dashboard must show the gateway's actual routing. The control plane, which knows neither credentials nor
+// circuit breakers, must get the same result as core/policy with the gateway's configuration.
 func TestRoutesViewMatchesGateway(t *testing.T) {
 	masters := "m2:" + strings.Repeat("A", 43) + "="
 	gateway := gatewayConfig(t, masters)

@@ -13,12 +13,12 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// maxForget is how many entries of a chain one round prunes at most. The next day's round continues.
+// maxForget is the maximum number of entries of a chain that one round prunes. The next day's round continues.
 const maxForget = 2000
 
-// Attest closes the days before end in the project's ledger, prunes old entries of its chains, and signs the chains
-// that have grown. Without a signing key there are no checkpoints, but old entries are pruned nevertheless: retention is a
-// promise as well.
+// Attest closes the days before end in the project's ledger, prunes old entries of the project's chains, and signs
+// the chains that have grown. Without a signing key, there are no checkpoints, but old entries are still pruned: the
+// retention limit is a promise, too.
 func Attest(ctx context.Context, n *kernel.Run, p *directory.Project, end uint64) error {
 	states, err := chainStates(ctx, n, p, end)
 	if err != nil {
@@ -43,7 +43,7 @@ func Attest(ctx context.Context, n *kernel.Run, p *directory.Project, end uint64
 	return errors.Join(failures...)
 }
 
-// chainStates closes the days before end, and returns the state of each chain, in the order of chainObjects.
+// chainStates closes the days before end and returns the state of each chain in the order of chainObjects.
 func chainStates(ctx context.Context, n *kernel.Run, p *directory.Project, end uint64) (states [2]chain.PageReply, err error) {
 	n.CallsLeft -= len(chainObjects)
 	if states[0], err = chainPage(ctx, n.Store, p, chain.Directory, 0, 0); err != nil {
@@ -58,11 +58,11 @@ func chainStates(ctx context.Context, n *kernel.Run, p *directory.Project, end u
 	return states, err
 }
 
-// keepCalls is how many calls to objects keep makes.
+// keepCalls is the number of object calls that keep makes.
 const keepCalls = 3
 
-// keep publishes and stores a checkpoint. If storing fails, it is published again by the next run, because a
-// checkpoint that is stored and not published would prove nothing.
+// keep publishes and stores a checkpoint. It publishes first, because a checkpoint that is stored but not published
+// would prove nothing. If storing fails, the next run publishes it again.
 func keep(ctx context.Context, cp *kernel.Plane, p *directory.Project, c *compliance.Checkpoint) error {
 	if err := publish(ctx, cp, p, c); err != nil {
 		return err
@@ -87,8 +87,8 @@ func keep(ctx context.Context, cp *kernel.Plane, p *directory.Project, c *compli
 	return err
 }
 
-// pruneChain deletes entries older than kernel.AuditRetention, after a checkpoint of the last of them, from which the rest of
-// the chain can still be verified. The newest entry is always kept.
+// pruneChain deletes entries older than kernel.AuditRetention. It first makes a checkpoint of the last one to be
+// deleted, so the rest of the chain can still be verified. The newest entry is always kept.
 func pruneChain(ctx context.Context, n *kernel.Run, p *directory.Project, object string, state *chain.PageReply, keys []compliance.SigningKey) error {
 	cutoff := uint64(n.Now().Add(-kernel.AuditRetention).UnixMilli())
 	if p.CreatedMs >= cutoff {
@@ -114,7 +114,8 @@ func pruneChain(ctx context.Context, n *kernel.Run, p *directory.Project, object
 	return forgetCheckpoints(ctx, n, p, cutoff)
 }
 
-// lastBefore returns the last of the oldest entries that is older than cutoff, or nil if there is none.
+// lastBefore looks at the oldest entries, at most about maxForget of them. It returns the last one that is older than
+// cutoff, or nil if there is none.
 func lastBefore(ctx context.Context, n *kernel.Run, p *directory.Project, object string, state *chain.PageReply, cutoff uint64) (last *chain.Entry, err error) {
 	for seq := state.Oldest; seq > 0 && seq < state.Head.Seq && seq < state.Oldest+maxForget; {
 		n.CallsLeft--
@@ -133,7 +134,8 @@ func lastBefore(ctx context.Context, n *kernel.Run, p *directory.Project, object
 	return last, nil
 }
 
-// forgetCheckpoints deletes checkpoints older than cutoff. The newest of each chain remains in its own document.
+// forgetCheckpoints deletes checkpoints older than cutoff. The newest one of each chain remains in a separate
+// document.
 func forgetCheckpoints(ctx context.Context, n *kernel.Run, p *directory.Project, cutoff uint64) error {
 	prefix := checkpointsOf(p.ID)
 	n.CallsLeft -= 2

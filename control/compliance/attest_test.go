@@ -22,7 +22,7 @@ func (e *evidence) otherKey() string {
 	return keys[0].Public().String()
 }
 
-// checkpointLine is the newest checkpoint of the Directory's chain.
+// checkpointLine returns the newest checkpoint of the Directory's chain.
 func (e *evidence) checkpointLine() string {
 	e.Helper()
 	got := e.Must(200, "GET", e.path+"/compliance/checkpoints?object=directory&limit=1", "")
@@ -33,7 +33,7 @@ func (e *evidence) checkpointLine() string {
 	return string(text)
 }
 
-// Pruned entries may be missing at the start only if a checkpoint says so.
+// Entries may be missing at the start of a chain only if a checkpoint says that they were pruned.
 func TestPrunedChain(t *testing.T) {
 	controltest.Quiet(t)
 	e := newEvidence(t)
@@ -65,8 +65,8 @@ func TestPrunedChain(t *testing.T) {
 	}
 }
 
-// Checkpoints are published before they are stored: into the log, the bucket and the webhook. A chain that has not
-// grown gets none.
+// Checkpoints are published to the log, the bucket and the webhook before they are stored. A chain that has not grown
+// gets no checkpoint.
 func TestCheckpointsArePublished(t *testing.T) {
 	controltest.Quiet(t)
 	e := newEvidence(t)
@@ -104,7 +104,7 @@ func TestCheckpointsArePublished(t *testing.T) {
 	}
 }
 
-// compact decodes and encodes a checkpoint.
+// compact decodes and re-encodes a checkpoint.
 func (e *evidence) compact(text string) string {
 	e.Helper()
 	var c compliance.Checkpoint
@@ -115,7 +115,7 @@ func (e *evidence) compact(text string) string {
 	return string(line)
 }
 
-// Without a signing key, or with a malformed one, the chains work and the summary says that nothing is signed.
+// If the signing key is missing or malformed, the chains still work, and the summary says that nothing is signed.
 func TestWithoutSigningKey(t *testing.T) {
 	controltest.Quiet(t)
 	for _, signing := range []string{"", "not base64", base64.StdEncoding.EncodeToString(make([]byte, 31))} {
@@ -140,7 +140,7 @@ func TestWithoutSigningKey(t *testing.T) {
 	}
 }
 
-// After a change of keys, the former one verifies older checkpoints as long as it is configured.
+// After the signing key is replaced, the old key still verifies older checkpoints as long as it is configured.
 func TestChangeOfSigningKeys(t *testing.T) {
 	controltest.Quiet(t)
 	e := newEvidence(t)

@@ -7,10 +7,10 @@ import (
 	"github.com/postern-ai/postern/control/kernel"
 )
 
-// Properties of CycloneDX components. They name what the format has no field for.
+// bomProperty is the prefix of CycloneDX properties. They hold data for which the format has no field.
 const bomProperty = "postern:"
 
-// Constants of CycloneDX 1.7 (cyclonedx.org/docs/1.7/json), and its media type in JSON
+// Constants of CycloneDX 1.7 (cyclonedx.org/docs/1.7/json), and its JSON media type
 // (www.iana.org/assignments/media-types).
 const (
 	bomSchemaURL   = "http://cyclonedx.org/schema/bom-1.7.schema.json"
@@ -20,7 +20,7 @@ const (
 	bomLink        = "documentation"
 )
 
-// The types are the part of CycloneDX 1.7 that the inventory has.
+// These types are the part of CycloneDX 1.7 that the inventory uses.
 type (
 	bom struct {
 		Schema      string         `json:"$schema"`
@@ -89,7 +89,7 @@ func (e *export) bom() (kernel.Answer, error) {
 	return kernel.OK(kernel.File{ContentType: bomContentType, Data: text}), err
 }
 
-// modelComponent returns a model. Empty fields are left out.
+// modelComponent returns the component for a model. Empty fields are left out.
 func (e *export) modelComponent(m *inventory.Entry) bomComponent {
 	c := bomComponent{Type: bomModel, Ref: m.ID, Name: m.Model, Description: string(m.Purpose), ModelCard: &bomModelCard{}}
 	if known := e.Catalog.Model(m.Model); known != nil {

@@ -15,7 +15,8 @@ import (
 // chainObjects are the objects that append to a project's chains.
 var chainObjects = []string{chain.Directory, chain.Ledger}
 
-// chainPage reads entries of a chain, starting with number first. If limit is 0, it reads only the chain's state.
+// chainPage reads entries of a chain, starting with the one whose number is first. If limit is 0, it reads only the
+// chain's state.
 func chainPage(ctx context.Context, s kernel.Store, p *directory.Project, object string, first, limit uint64) (chain.PageReply, error) {
 	page := chain.Page{Project: p.ID, First: first, Limit: limit}
 	reply, err := callChain(ctx, s, p, object, directory.Events(&page), ledger.Events(&page))
@@ -25,14 +26,14 @@ func chainPage(ctx context.Context, s kernel.Store, p *directory.Project, object
 	return chain.DecodePageReply(reply)
 }
 
-// forgetEntries deletes the oldest entries of a chain, up to number through, in one command.
+// forgetEntries sends one command that deletes the oldest entries of a chain, up to and including number through.
 func forgetEntries(ctx context.Context, s kernel.Store, p *directory.Project, object string, through uint64) error {
 	prune := chain.Prune{Project: p.ID, Through: through}
 	_, err := callChain(ctx, s, p, object, directory.Forget(&prune), ledger.Forget(&prune))
 	return err
 }
 
-// callChain sends one of two commands to the chain's object.
+// callChain sends the chain's object the one of the two commands that it understands.
 func callChain(ctx context.Context, s kernel.Store, p *directory.Project, object string, toDirectory, toLedger []byte) ([]byte, error) {
 	class, name, region, command := abi.ClassDirectory, directory.Name, "", toDirectory
 	if object == chain.Ledger {
@@ -57,7 +58,8 @@ func entryAt(ctx context.Context, s kernel.Store, p *directory.Project, object s
 	return found.Entries[0], nil
 }
 
-// firstSince returns the number of the first entry that is not older than a time, by binary search, or head+1 if there is none.
+// firstSince finds, by binary search, the first entry that is not older than a time. It returns the entry's number,
+// or head+1 if there is none.
 func firstSince(ctx context.Context, s kernel.Store, p *directory.Project, object string, state *chain.PageReply, ms uint64) (uint64, error) {
 	oldest := max(state.Oldest, 1)
 	var failure error
@@ -72,10 +74,10 @@ func firstSince(ctx context.Context, s kernel.Store, p *directory.Project, objec
 	return oldest + uint64(n), failure
 }
 
-// eventTime returns the time of an entry as it is hashed.
+// eventTime returns the time of an entry in the form that is hashed.
 func eventTime(e *chain.Entry) string { return kernel.Timestamp(e.TimeMs) }
 
-// chainID names a project's chain.
+// chainID returns the ID of a project's chain.
 func chainID(p *directory.Project, object string) chain.ID {
 	return chain.ID{Project: p.ID, Object: object}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// Documents of checkpoints:
+// Checkpoint documents:
 //
 //	cp/<project>/<time left><object><reason>    a checkpoint, the newest first
 //	cm/<project>                                the newest ones of each chain
@@ -30,13 +30,13 @@ func checkpointKey(c *compliance.Checkpoint, nowMs uint64) string {
 	return checkpointsOf(c.Project) + abi.Fixed(kernel.EndOfTimeMs-nowMs) + c.Object + c.Reason
 }
 
-// newest are the newest checkpoints of a project, by object.
+// newest holds the newest checkpoints of a project, keyed by object.
 type newest struct {
 	Daily map[string]compliance.Checkpoint `json:"daily"`
 	Prune map[string]compliance.Checkpoint `json:"prune"`
 }
 
-// newestCheckpoints reads them, and returns a write based on the document's current version.
+// newestCheckpoints reads them and returns a write that is based on the document's current version.
 func newestCheckpoints(ctx context.Context, s kernel.Store, projectID string) (found newest, write directory.Write, err error) {
 	found = newest{map[string]compliance.Checkpoint{}, map[string]compliance.Checkpoint{}}
 	write, err = s.ReadForWrite(ctx, newestPrefix+projectID)
@@ -46,7 +46,7 @@ func newestCheckpoints(ctx context.Context, s kernel.Store, projectID string) (f
 	return found, write, err
 }
 
-// of returns the newest checkpoint of a chain for any reason, or nil.
+// of returns the newest checkpoint of a chain, whatever its reason, or nil.
 func (n *newest) of(object string) *compliance.Checkpoint {
 	c, ok := n.Daily[object]
 	if p, pruned := n.Prune[object]; pruned && (!ok || p.Seq > c.Seq) {
@@ -66,7 +66,7 @@ func (n *newest) add(c *compliance.Checkpoint) {
 	n.Daily[c.Object] = *c
 }
 
-// checkpointsView is a page of checkpoints in the API.
+// checkpointsView is a page of checkpoints as the API returns it.
 type checkpointsView struct {
 	Checkpoints []compliance.Checkpoint `json:"checkpoints"`
 	PublicKeys  []publicKeyView         `json:"publicKeys"`
@@ -121,15 +121,15 @@ func decodeCheckpoint(d directory.Document) (c compliance.Checkpoint, err error)
 	return c, err
 }
 
-// sign makes a checkpoint of an entry.
+// sign makes a signed checkpoint of an entry.
 func sign(cp *kernel.Plane, key compliance.SigningKey, p *directory.Project, object, reason string, seq uint64, hash string) compliance.Checkpoint {
 	c := compliance.Checkpoint{Project: p.ID, Object: object, Seq: seq, Hash: hash, Time: kernel.Timestamp(cp.NowMs()), Reason: reason}
 	key.Sign(&c)
 	return c
 }
 
-// publish puts a checkpoint outside of the objects: into the log, the bucket and the project's webhook, as far as they
-// are configured. It may be repeated.
+// publish copies a checkpoint out of the objects: to the log and, if they are configured, to the bucket and the
+// project's webhook. It may be called again for the same checkpoint.
 func publish(ctx context.Context, cp *kernel.Plane, p *directory.Project, c *compliance.Checkpoint) error {
 	text, err := kernel.Encode(c)
 	if err != nil {
@@ -148,12 +148,12 @@ func publish(ctx context.Context, cp *kernel.Plane, p *directory.Project, c *com
 	return errors.Join(err, sent)
 }
 
-// headInterval is the minimum time between two checkpoints of a chain that exports ask for.
+// headInterval is the minimum time between two checkpoints of a chain that exports cause.
 const headInterval = time.Minute
 
-// checkpointHead signs, publishes and stores a checkpoint of a chain's newest entry, if no checkpoint covers it, so that
-// an export can be verified at once. It adds nothing but evidence, so a failure is logged and the export continues.
-// Requests at the same time may make one each.
+// checkpointHead signs, publishes and stores a checkpoint of a chain's newest entry if no checkpoint covers that
+// entry yet. The export can then be verified at once. The checkpoint only adds evidence, so a failure is logged and
+// the export continues. Concurrent requests may each make one.
 func checkpointHead(ctx context.Context, cp *kernel.Plane, p *directory.Project, object string, head *chain.Entry) {
 	keys := signingKeys(cp)
 	if len(keys) == 0 || head.Seq == 0 {

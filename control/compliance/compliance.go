@@ -1,4 +1,4 @@
-// Package compliance is the resource of a project's compliance data: the summary, exports, checkpoints and their verification.
+// Package compliance is the compliance resource of a project: the summary, exports, checkpoints, and verification.
 package compliance
 
 import (
@@ -43,7 +43,7 @@ type complianceView struct {
 	Retention   retentionView    `json:"retention"`
 	Chains      []chainView      `json:"chains"`
 	Signing     signingView      `json:"signing"`
-	Samples     []string         `json:"samples"` // records of exports that are samples
+	Samples     []string         `json:"samples"` // types of export records that are only samples
 }
 
 type governedView struct {
@@ -62,7 +62,7 @@ type governorCoverage struct {
 	PolicyVersion        uint64       `json:"policyVersion"` // 0: the project has no policy
 	Unchecked            string       `json:"unchecked"`
 	Input                actionCounts `json:"input"`
-	System               actionCounts `json:"system"` // for system texts and definitions of tools
+	System               actionCounts `json:"system"` // for system texts and tool definitions
 	Output               actionCounts `json:"output"`
 	Exemptions           int          `json:"exemptions"`
 	ExemptAgentAddresses bool         `json:"exemptAgentAddresses"`
@@ -72,7 +72,7 @@ type governorCoverage struct {
 	Classifier           bool         `json:"classifier"`
 }
 
-// actionCounts is the number of rules by action.
+// actionCounts is the number of rules for each action.
 type actionCounts struct {
 	Allow  int `json:"allow"`
 	Flag   int `json:"flag"`
@@ -80,18 +80,18 @@ type actionCounts struct {
 	Block  int `json:"block"`
 }
 
-// registryCoverage compares the models that were used with the registry.
+// registryCoverage compares the models in use with the registry.
 type registryCoverage struct {
 	Enforcement    string         `json:"enforcement"`
-	States         map[string]int `json:"states"`       // number of models by state; discovered ones have no entry
-	Unregistered   []string       `json:"unregistered"` // models that were used and have no entry, at most maxListedModels
+	States         map[string]int `json:"states"`       // number of models in each state; discovered models have no entry
+	Unregistered   []string       `json:"unregistered"` // models that were used but have no entry, at most maxListedModels
 	OverdueReviews []string       `json:"overdueReviews"`
 }
 
-// maxListedModels is how many names a list of the summary has at most.
+// maxListedModels is the maximum number of names in a list of the summary.
 const maxListedModels = 100
 
-// retentionView says for how long data is kept.
+// retentionView says how long data is kept.
 type retentionView struct {
 	AuditDays      int `json:"auditDays"`
 	EventDays      int `json:"eventDays"`
@@ -99,7 +99,7 @@ type retentionView struct {
 	HourlyDays     int `json:"hourlyUsageDays"`
 	ViolationDays  int `json:"violationDays"`
 	MaxViolations  int `json:"maxViolations"`
-	RequestBatches int `json:"requestBatches"` // of up to 32 requests; the newest ones of all keys
+	RequestBatches int `json:"requestBatches"` // batches of up to 32 requests; the newest batches of all keys are kept
 }
 
 // chainView is the state of a chain.
@@ -117,7 +117,7 @@ type headView struct {
 	Time string `json:"time"`
 }
 
-// signingView says whether checkpoints are signed, and with which keys.
+// signingView says whether checkpoints are signed and with which keys.
 type signingView struct {
 	Configured bool            `json:"configured"`
 	PublicKeys []publicKeyView `json:"publicKeys"` // the first one is in use
@@ -214,7 +214,7 @@ func (h *handler) registryCoverage(c *kernel.Call, p *directory.Project) (regist
 	return v, err
 }
 
-// viewChains reads the state of each chain, with its newest checkpoint.
+// viewChains reads the state and the newest checkpoint of each chain.
 func (h *handler) viewChains(c *kernel.Call, p *directory.Project) (views []chainView, err error) {
 	known, _, err := newestCheckpoints(c, h.Store, p.ID)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/postern-ai/postern/test/controltest"
 )
 
-// evidence is a bench with a signing key and a project with events in both chains.
+// evidence is a bench with a signing key and a project whose two chains can be filled with events.
 type evidence struct {
 	*controltest.Bench
 	path, id string
@@ -35,7 +35,7 @@ func newEvidence(t *testing.T) *evidence {
 	return e
 }
 
-// fill makes n events in the Directory's chain and a day's usage in the Ledger's.
+// events adds n events to the Directory's chain.
 func (e *evidence) events(n int) {
 	for i := range n {
 		e.Now = e.Now.Add(time.Second)
@@ -53,7 +53,7 @@ func (e *evidence) publicKey() string {
 	return signing["publicKeys"].([]any)[0].(map[string]any)["publicKey"].(string)
 }
 
-// export downloads all pages of an export, by their Link headers.
+// export downloads all pages of an export by following their Link headers.
 func (e *evidence) export(query string) (pages []string) {
 	e.Helper()
 	for at := e.path + "/compliance/export?" + query; at != ""; {
@@ -73,7 +73,7 @@ func (e *evidence) export(query string) (pages []string) {
 	return pages
 }
 
-// verified runs the offline verifier, each page in a file of its own.
+// verified runs the offline verifier with each page in a separate file.
 func (e *evidence) verified(pages []string, flags ...string) (code int, output string) {
 	e.Helper()
 	dir := e.TempDir()
@@ -106,7 +106,7 @@ func (e *evidence) daily() {
 	}
 }
 
-// Every export with a chain verifies offline, in one page and in many.
+// Every export with a chain can be verified offline, whether it has one page or many.
 func TestExportsVerifyOffline(t *testing.T) {
 	controltest.Quiet(t)
 	e := newEvidence(t)
@@ -137,7 +137,7 @@ func TestExportsVerifyOffline(t *testing.T) {
 	}
 }
 
-// The payloads of other subjects are left out, and their hashes are not.
+// The payloads of other subjects are left out, but their hashes are not.
 func TestExportsHaveTheirPayloadsOnly(t *testing.T) {
 	controltest.Quiet(t)
 	e := newEvidence(t)
@@ -157,7 +157,7 @@ func TestExportsHaveTheirPayloadsOnly(t *testing.T) {
 	}
 }
 
-// An export of a period has the entries of that period, and says so.
+// An export of a period contains the entries of that period and names the period.
 func TestExportOfAPeriod(t *testing.T) {
 	controltest.Quiet(t)
 	e := newEvidence(t)
@@ -180,7 +180,7 @@ func TestExportOfAPeriod(t *testing.T) {
 	}
 }
 
-// Usage, keys and recent requests are complete or say that they are a sample; closed days are in the chain.
+// Usage, keys and recent requests are either complete or marked as a sample. Closed days are in the chain.
 func TestUsageAndAccessExports(t *testing.T) {
 	controltest.Quiet(t)
 	e := newEvidence(t)
@@ -207,7 +207,7 @@ func TestUsageAndAccessExports(t *testing.T) {
 	}
 }
 
-// A project key needs the permission, and sees its own project only.
+// A project key needs the permission and sees only its own project.
 func TestComplianceOfProjectKeys(t *testing.T) {
 	b := controltest.NewKeyBench(t)
 	_, may := b.NewKey(`"kind":"project"`)
@@ -246,7 +246,7 @@ func TestBadComplianceQueries(t *testing.T) {
 	}
 }
 
-// Concurrent changes make one chain without gaps, and a refused commit none.
+// Concurrent changes make one chain without gaps, and a refused commit adds nothing to it.
 func TestConcurrentChangesAreChained(t *testing.T) {
 	controltest.Quiet(t)
 	e := newEvidence(t)
@@ -265,7 +265,7 @@ func TestConcurrentChangesAreChained(t *testing.T) {
 	}
 }
 
-// An event costs one row and no call: it is part of the commit that it describes.
+// An event costs one row and no extra call, because it is part of the commit that it describes.
 func TestCostOfAnEvent(t *testing.T) {
 	e := newEvidence(t)
 	rows, calls := len(e.Memory.Directory().Rows), e.Memory.Calls
@@ -279,5 +279,5 @@ func TestCostOfAnEvent(t *testing.T) {
 	}
 }
 
-// cursor is the "after" of an export.
+// cursor encodes the "after" parameter of an export.
 func cursor(text string) string { return base64.RawURLEncoding.EncodeToString([]byte(text)) }

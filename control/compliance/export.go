@@ -16,7 +16,7 @@ import (
 	"github.com/postern-ai/postern/core/fault"
 )
 
-// Lines per page of an export, besides the header. Some records come in batches, so a page may have more.
+// Lines per page of an export, not counting the header. Some records come in batches, so a page may have more.
 const (
 	defaultExportLines = 200
 	maxExportLines     = 500
@@ -25,13 +25,13 @@ const (
 
 var badCursorDetail = fault.Detail{Field: "after", Message: kernel.BadCursor}
 
-// exportCursor is where a page of an export begins. It also fixes the export's part of the chain, so that all pages
-// have the same.
+// exportCursor is where a page of an export begins. It also fixes which part of the chain the export covers, so all
+// pages agree on it.
 type exportCursor struct {
 	Section int    `json:"s"`
 	First   uint64 `json:"f"`
 	Last    uint64 `json:"l"`
-	After   string `json:"a"` // within the section; empty: its beginning
+	After   string `json:"a"` // position within the section; empty: its beginning
 }
 
 // exportQuery is a decoded request for an export.
@@ -43,23 +43,24 @@ type exportQuery struct {
 	limit        int
 }
 
-// section is one type of lines of an export.
+// section is one type of line in an export.
 type section struct {
 	compliance.Record
-	// lines returns at least one line after a position, about limit lines, and the position of the next; "": no more.
+	// lines returns about limit lines after a position, and the position of the next one. next is empty if there are
+	// no more.
 	lines func(e *export, after string, limit int) (lines [][]byte, next string, err error)
 }
 
-// export is one page of an export that is being made.
+// export is the page of an export that is being made.
 type export struct {
 	*handler
 	*kernel.Call
 	project *directory.Project
 	q       *exportQuery
-	rng     *compliance.ChainRange // nil: the type has no events
+	rng     *compliance.ChainRange // nil: this type of export has no events
 }
 
-// sections are the lines of each type, in order.
+// sections are the sections of each type of export, in order.
 var sections = map[string][]section{
 	compliance.Inventory:  {stateOf("model", (*export).modelLines)},
 	compliance.Policies:   {stateOf("policy", (*export).policyLines), events},
@@ -71,7 +72,7 @@ var sections = map[string][]section{
 
 var events = section{compliance.Record{Record: compliance.EventRecord, Chained: true}, (*export).eventLines}
 
-// stateOf returns a section of the current state, which is complete but in no chain.
+// stateOf returns a section with current state, which is complete but not part of a chain.
 func stateOf(record string, lines func(*export, string, int) ([][]byte, string, error)) section {
 	return section{compliance.Record{Record: record}, lines}
 }
@@ -141,7 +142,7 @@ func readExport(r *http.Request) (*exportQuery, error) {
 	return q, base.Err()
 }
 
-// readTime reads a parameter that is a date or an RFC 3339 time.
+// readTime reads a parameter that is a date or a time in RFC 3339 format.
 func readTime(q *kernel.Query, name string) *uint64 {
 	text := q.Values.Get(name)
 	if text == "" {
@@ -165,7 +166,7 @@ func (c *exportCursor) encode() *string {
 	return &cursor
 }
 
-// decodeCursor returns nil if the text is not a cursor of an export of this type.
+// decodeCursor returns nil if the text is not a cursor for this type of export.
 func decodeCursor(text, kind string) *exportCursor {
 	raw, err := base64.RawURLEncoding.DecodeString(text)
 	var c exportCursor
@@ -181,7 +182,7 @@ func decodeCursor(text, kind string) *exportCursor {
 	return &c
 }
 
-// isPlain reports whether text is printable ASCII, as in keys of documents and rows.
+// isPlain reports whether text is printable ASCII, like the keys of documents and rows.
 func isPlain(text string) bool {
 	for i := range len(text) {
 		if text[i] <= ' ' || text[i] > '~' {
@@ -217,7 +218,7 @@ func (e *export) header() *compliance.Header {
 	return h
 }
 
-// boundText returns a bound of the period, or null.
+// boundText returns a bound of the period as text, or nil.
 func boundText(ms *uint64) *string {
 	if ms == nil {
 		return nil
@@ -226,7 +227,8 @@ func boundText(ms *uint64) *string {
 	return &text
 }
 
-// setRange sets the export's part of the chain, and the checkpoints of that part on the first page.
+// setRange sets the part of the chain that the export covers. On the first page, it also sets the checkpoints of that
+// part.
 func (e *export) setRange(header *compliance.Header) error {
 	object := compliance.ObjectOf(e.q.kind)
 	if object == "" {
@@ -261,11 +263,11 @@ func (e *export) setRange(header *compliance.Header) error {
 	return err
 }
 
-// maxSearched is how many checkpoints are read to find one within an export's part of the chain.
+// maxSearched is the maximum number of checkpoints that are read to find one for an export's part of the chain.
 const maxSearched = 500
 
-// checkpoints returns the newest checkpoint within the export's part of the chain, and the one that says that the
-// entries before it were pruned.
+// checkpoints returns the newest checkpoint that lies within the export's part of the chain. If the entries before
+// that part were pruned, it also returns the checkpoint that says so.
 func (e *export) checkpoints() (found []compliance.Checkpoint, err error) {
 	known, _, err := newestCheckpoints(e, e.Store, e.project.ID)
 	if err != nil {
@@ -291,7 +293,7 @@ func (e *export) covers(c *compliance.Checkpoint) bool {
 	return c.Seq+1 >= e.rng.First && c.Seq <= e.rng.Last
 }
 
-// page makes lines of one section after the other until the page is full.
+// page makes the lines of one section after another until the page is full.
 func (e *export) page() (lines [][]byte, next *exportCursor, err error) {
 	at := exportCursor{}
 	if e.q.after != nil {
@@ -312,7 +314,7 @@ func (e *export) page() (lines [][]byte, next *exportCursor, err error) {
 		if at.After = position; position == "" {
 			at.Section++
 		} else if len(more) == 0 {
-			return lines, &at, nil // a scan that found nothing so far
+			return lines, &at, nil // the scan has found nothing so far
 		}
 	}
 	return lines, nil, nil

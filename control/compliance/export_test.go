@@ -1,6 +1,6 @@
 package compliance
 
-// What the tests use.
+// Internals that the tests use.
 const (
 	BOMContentType = bomContentType
 	VerifyEntries  = verifyEntries

@@ -10,8 +10,8 @@ import (
 	"github.com/postern-ai/postern/core/chain"
 )
 
-// forge rewrites an export as somebody with write access to the storage could: other payloads, all hashes computed
-// again, and no checkpoints.
+// forge rewrites an export as somebody with write access to the storage could: it changes payloads, recomputes all
+// hashes, and removes the checkpoints.
 func (e *evidence) forge(export string) string {
 	e.Helper()
 	id := chain.ID{Project: e.id, Object: chain.Directory}
@@ -37,7 +37,7 @@ func (e *evidence) forge(export string) string {
 	return e.withoutCheckpoints(strings.Join(out, "\n") + "\n")
 }
 
-// withoutCheckpoints removes the checkpoints and the signature of an export of one page.
+// withoutCheckpoints removes the checkpoints and the signature from an export that has one page.
 func (e *evidence) withoutCheckpoints(export string) string {
 	e.Helper()
 	first, rest, _ := strings.Cut(strings.TrimSuffix(export, "\n"), "\n")

@@ -14,7 +14,7 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// record encodes a line: an object with the member "record" first.
+// record encodes a line: a JSON object whose first field is "record".
 func record(name string, view any) ([]byte, error) {
 	text, err := kernel.Encode(view)
 	if err != nil {
@@ -24,7 +24,7 @@ func record(name string, view any) ([]byte, error) {
 	return line, nil
 }
 
-// records encodes lines of one type.
+// records encodes several lines of one type.
 func records[T any](name string, views []T) (lines [][]byte, err error) {
 	for i := range views {
 		line, err := record(name, &views[i])
@@ -36,12 +36,12 @@ func records[T any](name string, views []T) (lines [][]byte, err error) {
 	return lines, nil
 }
 
-// policyExport is the project's current policy. The events are its history.
+// policyExport is the project's current policy. The events in the chain are its history.
 type policyExport struct {
 	Version      uint64                        `json:"version"` // 0: the project has no policy
 	Models       []string                      `json:"models"`
 	Routes       map[string]settings.RouteView `json:"routes"`
-	ProviderKeys []string                      `json:"providerKeys"` // providers for which the project has a key of its own
+	ProviderKeys []string                      `json:"providerKeys"` // providers for which the project has its own key
 	Enforcement  string                        `json:"enforcement"`
 	Governor     settings.GovernorView         `json:"governor"`
 }
@@ -62,7 +62,7 @@ func (e *export) policyLines(string, int) (lines [][]byte, next string, err erro
 	return lines, "", err
 }
 
-// modelLines returns the models of the registry, and models that the project used without an entry.
+// modelLines returns the models in the registry and those that the project used but that have no entry.
 func (e *export) modelLines(after string, limit int) (lines [][]byte, next string, err error) {
 	all, err := inventory.List(e, e.handler.Plane, e.project)
 	if err != nil {
@@ -98,11 +98,11 @@ func (e *export) keyLines(after string, limit int) (lines [][]byte, next string,
 	return lines, next, nil
 }
 
-// chunkCursor begins a cursor among the requests that were not served, which follow the others.
+// chunkCursor is the prefix of cursors into the requests that were not served. They follow the served ones.
 const chunkCursor = "x"
 
-// requestLines are requests: of the served ones the ledger has the newest of each key's batches, and of refusals at most 20 a minute
-// and key.
+// requestLines returns requests. The ledger has the newest batches of served requests, and at most 20 refused
+// requests per minute and key.
 func (e *export) requestLines(after string, limit int) (lines [][]byte, next string, err error) {
 	number, unserved := strings.CutPrefix(after, chunkCursor)
 	before := uint64(0)
@@ -129,7 +129,8 @@ func (e *export) requestLines(after string, limit int) (lines [][]byte, next str
 	return lines, next, err
 }
 
-// readBatches reads served requests. The requests that were not served follow the last batch.
+// readBatches reads served requests. After the last batch, the export continues with the requests that were not
+// served.
 func (e *export) readBatches(view *reports.RequestsView, before uint64, limit int) (next string, err error) {
 	command := ledger.Recent{Before: before, Limit: uint64(min(limit, reports.BatchesAtOnce))}
 	reply, err := e.Store.Objects.Call(e, abi.ClassLedger, e.project.ID, e.project.Region, command.Encode())
@@ -146,7 +147,7 @@ func (e *export) readBatches(view *reports.RequestsView, before uint64, limit in
 	return chunkCursor, err
 }
 
-// chunksAtOnce is how many chunks of records one page has: about 300 requests.
+// chunksAtOnce is the number of record chunks per page, which contain about 300 requests.
 const chunksAtOnce = 8
 
 // readChunks reads requests that were not served.
@@ -171,8 +172,8 @@ func (e *export) includes(at string) bool {
 	return (e.q.from == nil || at >= kernel.Timestamp(*e.q.from)) && (e.q.to == nil || at < kernel.Timestamp(*e.q.to))
 }
 
-// usageLines returns the usage of each day, key and model: of the days that the export's period touches. The cursor is a
-// day, and a position in its usage.
+// usageLines returns the usage per day, key and model for all days that the export's period touches. The cursor
+// consists of a day and a position in its usage.
 func (e *export) usageLines(after string, _ int) (lines [][]byte, next string, err error) {
 	q := ledger.Query{FirstDay: 1, EndDay: calendar.Day(e.NowMs()) + 1, By: ledger.ByDetail, After: after}
 	if e.q.from != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/postern-ai/postern/test/controltest"
 )
 
-// A new project's first export is signed up to its end, and verifies at once.
+// A new project's first export is signed up to its end, so it can be verified at once.
 func TestExportOfNewProjectVerifiesOffline(t *testing.T) {
 	controltest.Quiet(t)
 	e := newEvidence(t)
@@ -44,7 +44,7 @@ func TestExportOfNewProjectVerifiesOffline(t *testing.T) {
 	}
 }
 
-// Exports make at most one checkpoint of a chain per minute; one that fails does not fail the export.
+// Exports make at most one checkpoint of a chain per minute. If a checkpoint fails, the export still succeeds.
 func TestCheckpointsOfExportsAreLimited(t *testing.T) {
 	controltest.Quiet(t)
 	e := newEvidence(t)
@@ -83,7 +83,7 @@ func TestCheckpointsOfExportsAreLimited(t *testing.T) {
 	}
 }
 
-// Exports at the same time all succeed, and each has a checkpoint of its end. A project key may ask for them too.
+// Concurrent exports all succeed, and each has a checkpoint of its end. A project key may request them, too.
 func TestExportsAtTheSameTimeAreSigned(t *testing.T) {
 	controltest.Quiet(t)
 	b := controltest.NewKeyBench(t)
@@ -107,7 +107,7 @@ func TestExportsAtTheSameTimeAreSigned(t *testing.T) {
 	}
 }
 
-// A changed byte is found wherever it is: in headers, entries and lines that are in no chain.
+// A changed byte is detected wherever it is: in headers, in entries, and in lines that are not part of a chain.
 func TestOfflineVerifierFindsEveryChangedByte(t *testing.T) {
 	controltest.Quiet(t)
 	e := newEvidence(t)

@@ -19,7 +19,7 @@ import (
 	"github.com/postern-ai/postern/test/controltest"
 )
 
-// A violation's creation and triage are in the chain; the summary counts the open ones.
+// The creation and triage of a violation are in the chain. The summary counts open violations.
 func TestViolationsAreChained(t *testing.T) {
 	controltest.Quiet(t)
 	e := newEvidence(t)
@@ -45,7 +45,7 @@ func TestViolationsAreChained(t *testing.T) {
 	}
 }
 
-// Pruned violations leave an event.
+// An event records that violations were pruned.
 func TestPrunedViolationsAreChained(t *testing.T) {
 	controltest.Quiet(t)
 	e := newEvidence(t)
@@ -88,7 +88,8 @@ func bomSchema(t *testing.T) *jsonschema.Schema {
 	return schema
 }
 
-// register makes registry entries in several states, one of them with all fields, and uses a model without an entry.
+// register makes registry entries in several states, one of them with all fields. It also uses a model that has no
+// entry.
 func (e *evidence) register() {
 	e.Helper()
 	id := e.Must(201, "POST", e.path+"/models-registry", `{"model":"gpt-4.1","owner":"Ana <ana@example.com>","purpose":"Answers \"support\" questions",
@@ -99,7 +100,7 @@ func (e *evidence) register() {
 	e.Absorb(e.path, []controltest.Booked{{Day: controltest.Today, Hour: 1, Key: "key_a", Model: "gpt-4.1", Requests: 2, Pico: 100}, {Day: controltest.Today, Hour: 1, Key: "key_b", Model: "claude-sonnet-4-5", Requests: 1, Pico: 1}})
 }
 
-// The inventory as CycloneDX satisfies its schema: empty, and with entries in all their fields.
+// The inventory in CycloneDX format satisfies the schema, both when it is empty and when its entries have all fields.
 func TestBillOfMaterials(t *testing.T) {
 	e := newEvidence(t)
 	schema := bomSchema(t)
@@ -135,7 +136,8 @@ func TestBillOfMaterials(t *testing.T) {
 	}
 }
 
-// The summary compares the used models with the registry, and names overdue reviews. The changes are in the chain.
+// The summary compares the models in use with the registry and names overdue reviews. Registry changes are in the
+// chain.
 func TestRegistryCoverage(t *testing.T) {
 	controltest.Quiet(t)
 	e := newEvidence(t)
@@ -162,7 +164,7 @@ func TestRegistryCoverage(t *testing.T) {
 	}
 }
 
-// Days on which no daily work ran are closed later, each once, in order.
+// Days on which the daily work did not run are closed later, in order and exactly once.
 func TestMissedDaysAreClosed(t *testing.T) {
 	controltest.Quiet(t)
 	e := newEvidence(t)
@@ -186,7 +188,8 @@ func TestMissedDaysAreClosed(t *testing.T) {
 	}
 }
 
-// TestExportOfEarlierProviderNames: requests have the present name of their provider, as in the list of requests.
+// TestExportOfEarlierProviderNames checks that requests have the current name of their provider, as in the list of
+// requests.
 func TestExportOfEarlierProviderNames(t *testing.T) {
 	e := newEvidence(t)
 	absorb := ledger.Absorb{Key: "meter", KeyID: "key_1", Seq: 1, Period: controltest.November, Epoch: 1, Recent: []ledger.Request{

@@ -10,23 +10,23 @@ import (
 	"github.com/postern-ai/postern/core/directory"
 )
 
-// Limits of one request to verify. The client continues with next.
+// Limits of one verification request. The client continues with the cursor in "next".
 const (
 	verifyEntries     = 2000
 	verifyCheckpoints = 500
 )
 
-// verifyPrefix makes a cursor look like an ID: the object's number and the next entry follow.
+// verifyPrefix makes a cursor look like an ID. It is followed by the object's number and the next entry.
 const verifyPrefix = "ver_"
 
-// verifyView is the result of verifying a part of the chains.
+// verifyView is the result of verifying part of the chains.
 type verifyView struct {
 	OK          bool        `json:"ok"`          // no fault was found so far
 	Complete    bool        `json:"complete"`    // both chains were verified to their ends
 	Entries     int         `json:"entries"`     // verified by this request
-	Checkpoints int         `json:"checkpoints"` // that were compared with these entries
+	Checkpoints int         `json:"checkpoints"` // checkpoints that were compared with these entries
 	Broken      *brokenView `json:"broken"`      // the first fault
-	Next        *string     `json:"next"`        // cursor for after; null: complete, or broken
+	Next        *string     `json:"next"`        // cursor for after; null: complete or broken
 }
 
 // brokenView is the first entry at which a chain is broken.
@@ -44,7 +44,7 @@ var chainProblems = map[chain.Problem]string{
 	chain.TimeReversed:   "older than the entry before",
 }
 
-// verification is one request to verify.
+// verification is one verification request.
 type verification struct {
 	*handler
 	*kernel.Call
@@ -55,7 +55,7 @@ type verification struct {
 	view        verifyView
 }
 
-// verifyCompliance is GET …/compliance/verify?after=. It verifies the stored chains, and compares them with the stored
+// verifyCompliance is GET …/compliance/verify?after=. It verifies the stored chains and compares them with the stored
 // checkpoints.
 func (h *handler) verifyCompliance(c *kernel.Call) (kernel.Answer, error) {
 	q, err := kernel.ReadQuery(c.Request, verifyPrefix)
@@ -124,7 +124,8 @@ func (v *verification) load() error {
 	return err
 }
 
-// chain verifies a chain from entry seq on; 0: from its start. next is where to continue; 0: at its end, or broken.
+// chain verifies a chain starting with entry seq, or from its start if seq is 0. next is the entry to continue with,
+// or 0 if the end was reached or the chain is broken.
 func (v *verification) chain(object string, seq uint64) (next uint64, err error) {
 	state, err := chainPage(v, v.Store, v.project, object, 0, 0)
 	if err != nil {
@@ -159,8 +160,8 @@ func (v *verification) chain(object string, seq uint64) (next uint64, err error)
 	return 0, nil
 }
 
-// walk prepares the walk from entry first on. It starts from the entry before, or from the checkpoint of the last entry
-// that was pruned.
+// walk prepares the walk that begins with entry first. It is anchored in the previous entry, or in the checkpoint of
+// the last pruned entry.
 func (v *verification) walk(object string, first uint64, state *chain.PageReply) (*chain.Walk, error) {
 	w := &chain.Walk{ID: chainID(v.project, object), Seq: first - 1}
 	if first > state.Oldest {
@@ -169,7 +170,7 @@ func (v *verification) walk(object string, first uint64, state *chain.PageReply)
 		return w, err
 	}
 	if first == 1 || len(v.public) == 0 {
-		return w, nil // entry 1 follows nothing; without keys there is no proof of pruning
+		return w, nil // entry 1 has no predecessor; without keys, nothing can prove that entries were pruned
 	}
 	c, ok := v.pruned[object]
 	e, err := entryAt(v, v.Store, v.project, object, first)
@@ -210,7 +211,7 @@ func (v *verification) entry(w *chain.Walk, e *chain.Entry) {
 	}
 }
 
-// end finds entries that a checkpoint covers and that are no longer there.
+// end reports entries that a checkpoint covers but that no longer exist.
 func (v *verification) end(object string, last uint64) {
 	covered := last
 	for seq := range v.checkpoints[object] {

@@ -12,7 +12,7 @@ import (
 	"github.com/postern-ai/postern/test/controltest"
 )
 
-// Any change to an export or a checkpoint is found and named.
+// Any change to an export or a checkpoint is detected and named.
 func TestOfflineVerifierFindsChanges(t *testing.T) {
 	controltest.Quiet(t)
 	e := newEvidence(t)
@@ -74,7 +74,7 @@ func TestOfflineVerifierFindsChanges(t *testing.T) {
 	}
 }
 
-// removePayload replaces the payload of an entry by null.
+// removePayload replaces the payload of an entry with null.
 func removePayload(export string, seq int) string {
 	lines := strings.Split(export, "\n")
 	for i, line := range lines {
@@ -85,7 +85,8 @@ func removePayload(export string, seq int) string {
 	return strings.Join(lines, "\n")
 }
 
-// An attacker who owns the storage can rewrite the chain with all its hashes, but not what an earlier checkpoint says.
+// An attacker who controls the storage can rewrite the chain and all its hashes, but cannot change what an earlier
+// checkpoint says.
 func TestRewrittenChainContradictsCheckpoint(t *testing.T) {
 	controltest.Quiet(t)
 	e := newEvidence(t)
@@ -102,7 +103,7 @@ func TestRewrittenChainContradictsCheckpoint(t *testing.T) {
 	}
 }
 
-// A truncated end is found by a later checkpoint, although header and entries agree.
+// A later checkpoint reveals that the end was truncated, even though the header and the entries agree.
 func TestTruncationContradictsCheckpoint(t *testing.T) {
 	controltest.Quiet(t)
 	e := newEvidence(t)
@@ -116,7 +117,7 @@ func TestTruncationContradictsCheckpoint(t *testing.T) {
 	}
 }
 
-// The server's own check names the first broken entry, over several requests.
+// The server's own verification names the first broken entry even if it takes several requests.
 func TestVerifyEndpoint(t *testing.T) {
 	controltest.Quiet(t)
 	for name, c := range map[string]struct {
@@ -153,7 +154,7 @@ func TestVerifyEndpoint(t *testing.T) {
 	}
 }
 
-// Long chains are verified in several requests, and exported and verified in the same order.
+// Long chains are verified in several requests. They are exported and verified in the same order.
 func TestLongChain(t *testing.T) {
 	controltest.Quiet(t)
 	e := newEvidence(t)

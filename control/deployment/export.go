@@ -1,4 +1,4 @@
-// Package deployment exports the rows of all objects of a deployment, and imports them into another one.
+// Package deployment exports the rows of all objects of a deployment and imports them into another one.
 package deployment
 
 import (
@@ -19,7 +19,7 @@ import (
 // handler has the endpoints.
 type handler struct{ *kernel.Plane }
 
-// Routes returns the endpoints of the export and import of a deployment.
+// Routes returns the endpoints that export and import a deployment.
 func Routes(p *kernel.Plane) []kernel.Route {
 	h := &handler{p}
 	return []kernel.Route{
@@ -30,28 +30,28 @@ func Routes(p *kernel.Plane) []kernel.Route {
 	}
 }
 
-// Moving a deployment: `postern export` reads the rows of all objects as they are and writes them into a file, and
-// `postern import` writes them into the objects of another deployment. See docs/operate/move.md.
+// To move a deployment, `postern export` writes the unchanged rows of all objects to a file, and `postern import`
+// writes them to the objects of another deployment. See docs/operate/move.md.
 
 const (
 	exportPath = "/api/admin/export"
 	importPath = "/api/admin/import"
 
-	// exportAuditInterval is the time in which an actor's further exports are no new audit entries: an export reads the
-	// Directory repeatedly, until it finds it unchanged.
+	// exportAuditInterval is the time within which further exports by the same actor add no audit entry. A single
+	// export reads the Directory repeatedly, until it has not changed in between.
 	exportAuditInterval = time.Hour
 )
 
-// movedObject is an object as these endpoints name it: "directory", "ledger/<project>" or "meter/<SHA-256 of a key>".
+// movedObject is an object. These endpoints call it "directory", "ledger/<project>" or "meter/<SHA-256 of a key>".
 type movedObject struct {
 	class abi.Class
 	name  string
 }
 
-// pageRows are the maximum numbers of rows of a page, by class. The largest rows of meters are stored responses.
+// pageRows is the maximum number of rows per page for each class. The largest rows of meters are stored responses.
 var pageRows = map[abi.Class]uint64{abi.ClassKeyMeter: 16, abi.ClassLedger: 200, abi.ClassDirectory: 100}
 
-// movedRow is a row as it is stored, in standard base64.
+// movedRow is a row as it is stored. JSON has its value in standard base64.
 type movedRow struct {
 	Key   string `json:"key"`
 	Value []byte `json:"value"`
@@ -85,8 +85,8 @@ func takeMovedObject(f *kernel.Fields) (o movedObject, text string) {
 	return o, text
 }
 
-// exportObject is POST /api/admin/export {"object","after"}. It is not a GET: viewers must not read hashes of keys and sealed
-// provider keys.
+// exportObject is POST /api/admin/export {"object","after"}. It is not a GET, because viewers must not read key
+// hashes and sealed provider keys.
 func (h *handler) exportObject(c *kernel.Call) (kernel.Answer, error) {
 	f, err := c.Fields()
 	if err != nil {
@@ -117,8 +117,8 @@ func (h *handler) exportObject(c *kernel.Call) (kernel.Answer, error) {
 	return viewMoved(o, text, &page)
 }
 
-// viewMoved returns the answer with a page, without the rows that stay. A delivery that an object has yet to make would be made
-// by both deployments.
+// viewMoved returns a page without the rows that are not moved. It refuses an object that has pending deliveries,
+// because both deployments would make them.
 func viewMoved(o movedObject, text string, page *move.Page) (kernel.Answer, error) {
 	view := movedPage{Object: text, Rows: []movedRow{}}
 	for _, row := range page.Rows {
@@ -138,7 +138,7 @@ func viewMoved(o movedObject, text string, page *move.Page) (kernel.Answer, erro
 	return kernel.OK(view), nil
 }
 
-// auditExport writes an audit entry, unless one of the newest is the same.
+// auditExport writes an audit entry unless one of the newest entries is from the same actor's export.
 func (h *handler) auditExport(c *kernel.Call) error {
 	newest, err := h.Store.List(c, directory.List{Prefix: kernel.AuditPrefix, Limit: kernel.MaxListLimit})
 	if err != nil {
@@ -159,8 +159,8 @@ func (h *handler) auditExport(c *kernel.Call) error {
 	})
 }
 
-// movedDirectoryRow returns the project that a row of the Directory belongs to, "" for the audit log; ok is false for rows
-// that stay: the deployment's own state, such as lockouts.
+// movedDirectoryRow returns the project that a row of the Directory belongs to, or "" for the audit log. ok is false
+// for rows that are not moved, because they are the deployment's own state, such as lockouts.
 func movedDirectoryRow(row abi.Row) (project string, ok bool) {
 	d, isDocument, err := directory.MovedDocument(row)
 	if !isDocument {
@@ -187,11 +187,11 @@ func isRowKey(text string) bool {
 	return text > " " && len(text) <= maxRowKeyBytes
 }
 
-// Limits of a row, as the platform has them.
+// Limits of a row on the platform.
 const (
 	maxRowKeyBytes   = 1024
 	maxRowValueBytes = 2_000_000
-	maxImportBytes   = 4 << 20 // of a request: a row of the maximum size in base64
+	maxImportBytes   = 4 << 20 // of a request, which fits one row of the maximum size in base64
 	maxRemoveCalls   = 10_000
 )
 

@@ -17,20 +17,20 @@ import (
 	"github.com/postern-ai/postern/core/move"
 )
 
-// importKey is the Directory's document of the last import.
+// importKey is the Directory document about the last import.
 const importKey = "i/import"
 
 const maxImportProjects = 10_000
 
-// importState is that document. An import that was interrupted is repeated from its beginning: as long as it is not
-// finished, the objects of its projects may be overwritten.
+// importState is that document. An interrupted import is repeated from its beginning, so the objects of its projects
+// may be overwritten until it is finished.
 type importState struct {
 	Import   string   `json:"import"` // SHA-256 of the file
 	Projects []string `json:"projects"`
 	Finished bool     `json:"finished"`
 }
 
-// importView is the state of an import.
+// importView is the state of an import as the API returns it.
 type importView struct {
 	Import   string `json:"import"`
 	Finished bool   `json:"finished"`
@@ -61,7 +61,8 @@ func takeImportProjects(f *kernel.Fields) (ids []string) {
 	return ids
 }
 
-// beginImport is POST /api/admin/import {"import","projects"}. It announces the projects of a file, none of which may exist.
+// beginImport is POST /api/admin/import {"import","projects"}. It announces the projects in a file. None of them may
+// exist yet.
 func (h *handler) beginImport(c *kernel.Call) (kernel.Answer, error) {
 	f, err := c.Fields()
 	if err != nil {
@@ -100,7 +101,7 @@ func (h *handler) readImport(ctx context.Context) (write directory.Write, s impo
 	return write, s, err
 }
 
-// refuseExisting returns a 409 if one of the projects exists.
+// refuseExisting returns a 409 if any of the projects exists.
 func (h *handler) refuseExisting(ctx context.Context, ids []string) error {
 	query := directory.List{Prefix: doc.ProjectKey(""), Limit: 1000}
 	for {
@@ -152,8 +153,8 @@ func readImportPage(c *kernel.Call) (p importPage, err error) {
 	return p, f.Err()
 }
 
-// importRows is POST /api/admin/import/rows. The rows of an object come in pages, the first of which removes what an
-// interrupted import has left.
+// importRows is POST /api/admin/import/rows. The rows of an object come in pages. The first page removes whatever an
+// interrupted import left behind.
 func (h *handler) importRows(c *kernel.Call) (kernel.Answer, error) {
 	p, err := readImportPage(c)
 	if err != nil {
@@ -185,7 +186,7 @@ func (h *handler) importRows(c *kernel.Call) (kernel.Answer, error) {
 
 var errNoImport = kernel.Refuse(fault.Conflict, "import", "is not in progress; begin it with POST "+importPath)
 
-// checkPage checks rows: each object gets only rows of its kind, and rows of the import's projects.
+// checkPage checks that an object gets only rows of its own kind that belong to the import's projects.
 func (h *handler) checkPage(p *importPage, projects []string) (command move.Load, err error) {
 	o := p.object
 	if o.class != abi.ClassDirectory && !slices.Contains(projects, p.project) {

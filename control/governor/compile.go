@@ -12,19 +12,21 @@ import (
 	"github.com/postern-ai/postern/core/governor"
 )
 
-// maxPatternSource is the length of an operator's regular expression, in bytes.
+// maxPatternSource is the maximum length of an operator's regular expression in bytes.
 const maxPatternSource = 512
 
-// compiledPattern is a regular expression as the core runs it.
+// compiledPattern is a regular expression in the form that the core runs.
 type compiledPattern struct {
 	Program   []byte
 	MaxLength uint64 // of a match, in bytes; at most governor.MaxMatch
 }
 
-// compilePattern compiles a regular expression in Go's syntax. Its errors name the reason; the caller names the field.
+// compilePattern compiles a regular expression in Go's syntax. Its errors name the reason but not the field, which
+// the caller knows.
 //
-// The core finds the leftmost-longest match; so ?, * and + are the same with and without a second ?. A match has at most
-// governor.MaxMatch bytes: an attempt that has not matched until then is given up, and the search continues behind it.
+// The core finds the leftmost-longest match, so the lazy operators ??, *? and +? are equivalent to ?, * and +. A
+// match has at most governor.MaxMatch bytes. An attempt that has not matched by then is given up, and the search
+// continues after its start.
 func compilePattern(source string) (compiledPattern, error) {
 	if len(source) > maxPatternSource {
 		return compiledPattern{}, fmt.Errorf("must have at most %d bytes, got %d", maxPatternSource, len(source))
@@ -50,7 +52,7 @@ func compilePattern(source string) (compiledPattern, error) {
 	return compiledPattern{encodeProgram(compiled), uint64(min(most, governor.MaxMatch))}, nil
 }
 
-// patternError describes an error of the parser.
+// patternError turns an error of the parser into a message for the operator.
 func patternError(err error) error {
 	var parse *syntax.Error
 	if !errors.As(err, &parse) {
@@ -69,7 +71,8 @@ func patternError(err error) error {
 	return fmt.Errorf("is not a valid regular expression: %s: %q", parse.Code, parse.Expr)
 }
 
-// matchLength returns the least and the most bytes of a match; the most is capped above governor.MaxMatch.
+// matchLength returns the minimum and maximum length of a match in bytes. Both are capped, at a number far above
+// governor.MaxMatch.
 func matchLength(re *syntax.Regexp) (least, most int) {
 	const bound = 1 << 20
 	switch re.Op {
@@ -108,7 +111,7 @@ func matchLength(re *syntax.Regexp) (least, most int) {
 	return least, most
 }
 
-// repeatedLength is matchLength of a repetition.
+// repeatedLength is matchLength for a repetition.
 func repeatedLength(re *syntax.Regexp, bound int) (least, most int) {
 	short, long := matchLength(re.Sub[0])
 	switch re.Op {
@@ -125,7 +128,8 @@ func repeatedLength(re *syntax.Regexp, bound int) (least, most int) {
 	return min(short*re.Min, bound), most
 }
 
-// foldedLength returns the least and the most bytes of a letter in any case.
+// foldedLength returns the minimum and maximum length of a letter in bytes. If fold is set, it considers all cases of
+// the letter.
 func foldedLength(r rune, fold bool) (least, most int) {
 	least = max(utf8.RuneLen(r), 1)
 	most = least
@@ -138,14 +142,14 @@ func foldedLength(r rune, fold bool) (least, most int) {
 	return least, most
 }
 
-// programWriter collects a program's parts: see core/governor/program.go for the form.
+// programWriter collects the parts of a program. See core/governor/program.go for the format.
 type programWriter struct {
 	first        [32]byte
 	instructions []byte
 	ranges       []byte
 }
 
-// encodeProgram writes a program in the core's form. Captures become jumps.
+// encodeProgram encodes a program in the core's format. Captures become jumps.
 func encodeProgram(p *syntax.Prog) []byte {
 	w := &programWriter{}
 	for i := range p.Inst {
@@ -192,7 +196,8 @@ func (w *programWriter) add(op byte, next, argument uint32) {
 	w.instructions = binary.LittleEndian.AppendUint32(w.instructions, argument)
 }
 
-// runesOf returns the ranges of an instruction in order, with the other cases of a letter if it matches in any case.
+// runesOf returns the ranges of an instruction in order. For a letter that matches in any case, they include its
+// other cases.
 func runesOf(i *syntax.Inst) []rune {
 	switch {
 	case len(i.Rune) == 1 && syntax.Flags(i.Arg)&syntax.FoldCase != 0:
@@ -211,7 +216,7 @@ func runesOf(i *syntax.Inst) []rune {
 	return i.Rune
 }
 
-// begins adds the bytes that a match may begin with from an instruction on.
+// begins adds the bytes with which a match that continues at instruction pc may begin.
 func (w *programWriter) begins(p *syntax.Prog, pc uint32, seen []bool) {
 	if seen[pc] {
 		return
@@ -233,7 +238,8 @@ func (w *programWriter) begins(p *syntax.Prog, pc uint32, seen []bool) {
 	}
 }
 
-// firstBytes adds the first bytes of the UTF-8 of a range. Malformed UTF-8 decodes as U+FFFD: any byte above ASCII.
+// firstBytes adds the first UTF-8 bytes of the characters in a range. If the range contains U+FFFD, it adds every
+// byte above ASCII, because malformed UTF-8 is decoded as U+FFFD.
 func (w *programWriter) firstBytes(low, high rune) {
 	for r := low; r <= high && r < utf8.RuneSelf; r++ {
 		w.first[r>>3] |= 1 << (r & 7)
@@ -250,7 +256,7 @@ func (w *programWriter) firstBytes(low, high rune) {
 	}
 }
 
-// leadByte returns the first byte of a code point's UTF-8.
+// leadByte returns the first byte of a code point in UTF-8.
 func leadByte(r rune) int {
 	var text [utf8.UTFMax]byte
 	utf8.EncodeRune(text[:], r)

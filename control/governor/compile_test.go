@@ -12,14 +12,14 @@ import (
 	"github.com/postern-ai/postern/core/governor"
 )
 
-// failer is a test or a property's check.
+// failer is a *testing.T or a *rapid.T.
 type failer interface {
 	Helper()
 	Fatal(...any)
 	Fatalf(string, ...any)
 }
 
-// patternRules applies patterns and no rule of the table.
+// patternRules returns rules that apply patterns and none of the built-in rules.
 func patternRules(t failer, sources ...string) *governor.Rules {
 	t.Helper()
 	s := governor.NewSettings()
@@ -38,7 +38,7 @@ func patternRules(t failer, sources ...string) *governor.Rules {
 	return s.Policy().Rules(governor.Input)
 }
 
-// matched lists the places of findings.
+// matched returns the start and end of each finding.
 func matched(found []governor.Finding) (places [][]int) {
 	for _, f := range found {
 		places = append(places, []int{f.Start, f.End})
@@ -46,7 +46,7 @@ func matched(found []governor.Finding) (places [][]int) {
 	return places
 }
 
-// byRegexp is the reference: Go's leftmost-longest matches.
+// byRegexp returns the reference result: Go's leftmost-longest matches.
 func byRegexp(t failer, source, text string) [][]int {
 	re, err := regexp.Compile(source)
 	if err != nil {
@@ -56,7 +56,7 @@ func byRegexp(t failer, source, text string) [][]int {
 	return re.FindAllStringIndex(text, -1)
 }
 
-// inPieces scans a text in pieces; between two pieces the scanner is only its state.
+// inPieces scans a text in pieces. Between two pieces, only the scanner's encoded state is kept.
 func inPieces(t failer, rules *governor.Rules, text string, size int) (found []governor.Finding) {
 	s, window := governor.NewScanner(rules), []byte(nil)
 	for i := 0; ; i += size {
@@ -78,7 +78,7 @@ func inPieces(t failer, rules *governor.Rules, text string, size int) (found []g
 	}
 }
 
-// comparePattern compares with Go's regexp, whole and in pieces.
+// comparePattern compares the matches with those of Go's regexp, scanning the text at once and in pieces.
 func comparePattern(t failer, source, text string) {
 	t.Helper()
 	rules := patternRules(t, source)
@@ -139,7 +139,7 @@ func TestPatternMaxLength(t *testing.T) {
 	}
 }
 
-// TestSeveralPatterns: the leftmost wins, then the longest, then the first; an invalid program is not used.
+// TestSeveralPatterns checks that the leftmost match wins, then the longest, then the first pattern.
 func TestSeveralPatterns(t *testing.T) {
 	text := "abc abcd xbc"
 	got := governor.Scan([]byte(text), patternRules(t, `bcd?`, `ab`, `abc`, `[a-z]bc`), nil)
@@ -150,7 +150,8 @@ func TestSeveralPatterns(t *testing.T) {
 	}
 }
 
-// TestLongAttempts: a match has at most 256 bytes, and the text behind a longer attempt is found.
+// TestLongAttempts checks that a match has at most 256 bytes and that the text after a longer attempt is still
+// searched.
 func TestLongAttempts(t *testing.T) {
 	rules := patternRules(t, `[a-z]+;`)
 	for _, c := range []struct {
@@ -173,7 +174,8 @@ func TestLongAttempts(t *testing.T) {
 	}
 }
 
-// TestPatternsFindNoPlaceholders: nor parts of them; other words in brackets are found.
+// TestPatternsFindNoPlaceholders checks that patterns match neither placeholders nor parts of them, but do match
+// other words in brackets.
 func TestPatternsFindNoPlaceholders(t *testing.T) {
 	rules := patternRules(t, `[A-Z]{4,}`, `_[0-9]`)
 	text := "[EMAIL_1] [EMAIL] [PATTERN_PA_12] [BLUEBIRD_1] [PATTERN_PX_1]"
@@ -186,7 +188,7 @@ func TestPatternsFindNoPlaceholders(t *testing.T) {
 	}
 }
 
-// randomPattern draws a regular expression over few letters.
+// randomPattern draws a regular expression over a few letters.
 func randomPattern(depth int) *rapid.Generator[string] {
 	return rapid.Custom(func(t *rapid.T) string {
 		if depth == 0 {
@@ -205,7 +207,7 @@ func randomPattern(depth int) *rapid.Generator[string] {
 	})
 }
 
-// TestPatternsAgreeWithGo compares random patterns over random texts, whole and in pieces.
+// TestPatternsAgreeWithGo compares random patterns on random texts.
 func TestPatternsAgreeWithGo(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		source := randomPattern(3).Draw(t, "pattern")
@@ -220,7 +222,8 @@ func TestPatternsAgreeWithGo(t *testing.T) {
 	})
 }
 
-// FuzzPattern: a pattern that compiles finds what Go's regexp finds in texts shorter than the longest match.
+// FuzzPattern checks that a pattern that compiles finds the same as Go's regexp in texts that are shorter than the
+// longest match.
 func FuzzPattern(f *testing.F) {
 	f.Add(`EMP-[0-9]{6}`, "an EMP-123456")
 	f.Add(`(?i)\bé+$`, "É é")

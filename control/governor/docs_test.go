@@ -11,8 +11,8 @@ import (
 	"github.com/postern-ai/postern/core/governor/schema"
 )
 
-// docs/reference/governor-rules.md lists every rule, with the number of rules by category, and governor.md every keyword of
-// schemas.
+// docs/reference/governor-rules.md lists every rule and the number of rules per category. docs/reference/governor.md lists every
+// schema keyword.
 func TestGovernorDocs(t *testing.T) {
 	text, err := os.ReadFile("../../docs/reference/governor-rules.md")
 	if err != nil {

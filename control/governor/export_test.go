@@ -1,4 +1,4 @@
 package governor
 
-// MaxTryBody is the maximum size of a body that tries the Governor.
+// MaxTryBody is the maximum body size of a request that tries the Governor.
 const MaxTryBody = maxTryBody

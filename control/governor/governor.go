@@ -1,4 +1,4 @@
-// Package governor is the resource of a project's Governor.
+// Package governor is the Governor resource of a project.
 package governor
 
 import (
@@ -14,7 +14,7 @@ import (
 // handler has the endpoints.
 type handler struct{ *kernel.Plane }
 
-// Routes returns the endpoints of a project's Governor.
+// Routes returns the Governor endpoints of a project.
 func Routes(p *kernel.Plane) []kernel.Route {
 	h := &handler{p}
 	return []kernel.Route{
@@ -35,15 +35,15 @@ func (h *handler) getGovernor(c *kernel.Call) (kernel.Answer, error) {
 	return kernel.OK(view), err
 }
 
-// putGovernor is PUT …/governor: it replaces all settings. A missing field has its default. The response
-// arrives when the keys' meters have the policy.
+// putGovernor is PUT …/governor. It replaces all settings, and a missing field gets its default. It responds once the
+// keys' meters have the policy.
 func (h *handler) putGovernor(c *kernel.Call) (kernel.Answer, error) {
 	f, err := c.Fields()
 	if err != nil {
 		return kernel.Answer{}, err
 	}
 	version, _ := f.Integer("version", 1, 1<<53)
-	f.Take("policyVersion") // GET returns both, so a changed GET can be sent back
+	f.Take("policyVersion") // GET returns this and available, so an edited GET response can be sent back
 	f.Take("available")
 	rules := h.governorSettings(f)
 	if err := f.Err(); err != nil {
@@ -57,7 +57,7 @@ func (h *handler) putGovernor(c *kernel.Call) (kernel.Answer, error) {
 	return kernel.OK(view), err
 }
 
-// replaceGovernor commits the settings. version is that of the project on which they are based; 0: any.
+// replaceGovernor commits the settings. version is the project version on which they are based, or 0 to accept any.
 func (h *handler) replaceGovernor(c *kernel.Call, version uint64, rules *governor.Settings, encoded []byte) (view settings.GovernorView, err error) {
 	err = h.Store.Change(c, func() (kernel.Change, error) {
 		before, err := h.Store.Project(c, c.Project)
@@ -85,7 +85,7 @@ func (h *handler) replaceGovernor(c *kernel.Call, version uint64, rules *governo
 	return view, err
 }
 
-// encodeGovernor returns the stored form; nil for the defaults. The error is a 400.
+// encodeGovernor returns the stored form of settings, which is nil for the defaults. The error is a 400.
 func encodeGovernor(s *governor.Settings) ([]byte, error) {
 	if err := s.Check(); err != nil {
 		return nil, kernel.Invalid(fault.Detail{Field: "body", Message: "is not valid: " + err.Error()})
@@ -97,7 +97,7 @@ func encodeGovernor(s *governor.Settings) ([]byte, error) {
 	return encoded, nil
 }
 
-// auditGovernor returns the audit entry of a change from a project's settings to view.
+// auditGovernor returns the audit entry for a change from the settings of the project before to view.
 func (h *handler) auditGovernor(c *kernel.Call, before *directory.Project, view *settings.GovernorView) (directory.Write, error) {
 	old, err := settings.ViewGovernor(h.Plane, before)
 	if err != nil {
@@ -106,12 +106,12 @@ func (h *handler) auditGovernor(c *kernel.Call, before *directory.Project, view 
 	return h.AuditWrite(c, c.Project, "", old.Audited(), view.Audited())
 }
 
-// ruleView is a rule of the Governor in the API.
+// ruleView is a Governor rule as the API returns it.
 type ruleView struct {
 	Name     string `json:"name"`
 	Category string `json:"category"`
 	Severity string `json:"severity"`
-	Points   int    `json:"points"` // of the risk, for each finding that counts
+	Points   int    `json:"points"` // added to the risk score by each finding that counts
 	Input    string `json:"input"`  // default action
 	Output   string `json:"output"` // default action
 }
@@ -121,7 +121,7 @@ func (h *handler) listGovernorRules(*kernel.Call) (kernel.Answer, error) {
 	return kernel.OK(map[string]any{"rules": governorRules(), "agentAddresses": agentAddresses()}), nil
 }
 
-// agentAddress is an address that the setting exemptAgentAddresses exempts.
+// agentAddress is an email address that the setting exemptAgentAddresses exempts.
 type agentAddress struct {
 	Value string `json:"value"`
 	Agent string `json:"agent"`
@@ -134,7 +134,7 @@ func agentAddresses() (views []agentAddress) {
 	return views
 }
 
-// governorRules lists the rules that settings can give actions, in the order of the Governor's table.
+// governorRules lists the rules whose actions can be set, in the order of the Governor's table.
 func governorRules() []ruleView {
 	defaults := governor.NewSettings()
 	policy := defaults.Policy()
@@ -151,8 +151,8 @@ func governorRules() []ruleView {
 	return views
 }
 
-// isConfigurable reports whether a rule gets its actions from the member "rules". The others have settings of
-// their own: keywords, patterns, takeAnswerSchema, unchecked.
+// isConfigurable reports whether the actions of a rule are set in the field "rules". Other rules have their own
+// settings: keywords, patterns, answerSchema, and unchecked.
 func isConfigurable(rule *governor.Rule) bool {
 	switch rule.Category {
 	case governor.Secret, governor.Personal, governor.Injection, governor.Length, governor.Classified:

@@ -24,7 +24,7 @@ func governed(b *controltest.Bench) string {
 	return "/api/admin/projects/" + id
 }
 
-// settingsOf are the stored settings of a project.
+// settingsOf returns the stored settings of a project.
 func settingsOf(b *controltest.Bench, path string) governor.Settings {
 	b.Helper()
 	p := b.Stored(path)
@@ -54,7 +54,8 @@ func TestGovernorDefaults(t *testing.T) {
 	if got := b.Must(200, "GET", path+"/governor", ""); got.Body.String() != want {
 		t.Errorf("got %s\nwant %s", got.Body, want)
 	}
-	// A missing field has its default, so an empty object resets all settings, and the project has no policy again.
+	// A missing field gets its default, so an empty object resets all settings and leaves the project without a
+	// policy.
 	b.Must(200, "PUT", path+"/governor", `{`+fullGovernor+`}`)
 	got := b.Must(200, "PUT", path+"/governor", `{}`)
 	if !strings.HasPrefix(got.Body.String(), `{`+defaultGovernor+`,`) || controltest.Field(got, "policyVersion") != "0" {
@@ -62,7 +63,7 @@ func TestGovernorDefaults(t *testing.T) {
 	}
 }
 
-// What GET returns can be changed and sent back.
+// A GET response can be edited and sent back.
 func TestGovernorRoundTrip(t *testing.T) {
 	b := controltest.New(t)
 	path := governed(b)
@@ -100,7 +101,7 @@ func TestGovernorIsDelivered(t *testing.T) {
 	if s, bad := settings.GovernorOf(&policy); err != nil || bad != nil || !s.Enabled {
 		t.Errorf("%v %v %+v", err, bad, s)
 	}
-	// A retry after a failed delivery delivers again, although the settings are the same.
+	// A retry after a failed delivery delivers the settings again, although they have not changed.
 	controltest.Quiet(t)
 	b.Memory.FailAll(abi.ClassKeyMeter)
 	b.Refused(b.Do("PUT", path+"/governor", `{"enabled":true,"strictMode":true}`), fault.Unavailable)
@@ -121,7 +122,7 @@ func TestGovernorVersions(t *testing.T) {
 		t.Error("an outdated change was stored")
 	}
 	b.Must(200, "PUT", path+"/governor", `{"enabled":false,"version":2}`)
-	// Without a version, the last one wins.
+	// Without a version, the last write wins.
 	b.Must(200, "PUT", path+"/governor", `{"enabled":true}`)
 	if !settingsOf(b, path).Enabled {
 		t.Error("a change without a version was lost")
@@ -136,7 +137,7 @@ func TestGovernorNeedsAPlan(t *testing.T) {
 	if text := detail(got); text != "enabled cannot be true on the plan free; change the project's plan to developer or unlimited" {
 		t.Error(text)
 	}
-	// Settings can be prepared, and enabled after a change of the plan.
+	// Settings can be prepared and then enabled after a change of plan.
 	if got := b.Must(200, "PUT", path+"/governor", `{"strictMode":true}`); controltest.Field(got, "available") != "false" {
 		t.Error(got.Body)
 	}
@@ -153,7 +154,7 @@ func TestGovernorNeedsAPlan(t *testing.T) {
 	b.Must(200, "PATCH", path, `{"plan":"free"}`)
 }
 
-// detail is the text of a response's only detail.
+// detail returns the message of a response's only detail.
 func detail(r controltest.Reply) string {
 	details, _ := r.Fields["details"].([]any)
 	if len(details) != 1 {
@@ -163,7 +164,7 @@ func detail(r controltest.Reply) string {
 	return one["field"].(string) + " " + one["message"].(string)
 }
 
-// The first commit decides: the project never ends with an enabled Governor on a plan without it.
+// The first commit decides: the project never ends up with the Governor enabled on a plan that does not include it.
 func TestGovernorRacesWithThePlan(t *testing.T) {
 	for _, planFirst := range []bool{true, false} {
 		b := controltest.New(t)
@@ -187,7 +188,7 @@ func TestGovernorRacesWithThePlan(t *testing.T) {
 	}
 }
 
-// The audit log shows what changed, also where a member has a name that it usually takes for a secret's.
+// The audit log shows what changed, even in fields whose names it usually takes for those of secrets.
 func TestGovernorIsAudited(t *testing.T) {
 	b := controltest.New(t)
 	path := governed(b)
@@ -281,7 +282,7 @@ func TestInvalidGovernor(t *testing.T) {
 	}
 }
 
-// A direction that an entry leaves out keeps the action that it has without the entry.
+// If an entry omits a direction, the direction keeps the action that it would have without the entry.
 func TestHalfAnOverride(t *testing.T) {
 	b := controltest.New(t)
 	path := governed(b)

@@ -27,7 +27,7 @@ const (
 	defaultProbability = 50
 )
 
-// governorSettings takes all fields of the Governor's settings. A missing field has its default.
+// governorSettings takes all fields of the Governor's settings. A missing field gets its default.
 func (h *handler) governorSettings(f *kernel.Fields) governor.Settings {
 	s := governor.NewSettings()
 	s.Enabled, _ = f.Boolean("enabled")
@@ -51,8 +51,8 @@ func (h *handler) governorSettings(f *kernel.Fields) governor.Settings {
 	return s
 }
 
-// takeExemptions takes the field "exemptions" of settings with these keyword lists and patterns. Messages do not repeat
-// values: they may be confidential.
+// takeExemptions takes the field "exemptions". s has the keyword lists and patterns to which exemptions may refer.
+// Messages do not repeat values, because they may be confidential.
 func takeExemptions(f *kernel.Fields, s *governor.Settings) (exemptions []governor.Exemption) {
 	for i, inner := range takeOptionalObjects(f, "exemptions", governor.MaxExemptions) {
 		var one governor.Exemption
@@ -83,7 +83,7 @@ func takeExemptions(f *kernel.Fields, s *governor.Settings) (exemptions []govern
 	return exemptions
 }
 
-// takeOptionalText takes a text; null or absent: none.
+// takeOptionalText takes a string that may be null or absent.
 func takeOptionalText(f *kernel.Fields, field string) (text string, given bool) {
 	if f.Null(field) {
 		return "", false
@@ -93,7 +93,7 @@ func takeOptionalText(f *kernel.Fields, field string) (text string, given bool) 
 	return text, given
 }
 
-// takeCharacters takes an optional limit; null or absent: none.
+// takeCharacters takes a limit. It returns 0 if the field is null or absent.
 func takeCharacters(f *kernel.Fields, field string) uint64 {
 	if f.Null(field) {
 		return 0
@@ -102,7 +102,7 @@ func takeCharacters(f *kernel.Fields, field string) uint64 {
 	return n
 }
 
-// takeAction takes a direction's action.
+// takeAction takes the action for one direction.
 func takeAction(f *kernel.Fields, field string, fallback governor.Action, choices []string) governor.Action {
 	word, given := f.Choice(field, "", choices)
 	if !given {
@@ -111,8 +111,8 @@ func takeAction(f *kernel.Fields, field string, fallback governor.Action, choice
 	return kernel.Translate(word, settings.ActionWords, settings.Actions)
 }
 
-// takeRuleActions takes the field "rules": actions by rule or category. A missing direction has the action that
-// it would have without the entry.
+// takeRuleActions takes the field "rules", which sets actions for rules or categories. A missing direction gets the
+// action that it would have without the entry.
 func takeRuleActions(f *kernel.Fields) (overrides []governor.RuleActions) {
 	all, given := f.Object("rules")
 	if !given {
@@ -135,10 +135,11 @@ func takeRuleActions(f *kernel.Fields) (overrides []governor.RuleActions) {
 	return overrides
 }
 
-// takeRuleEntry takes one entry of "rules", appends it to overrides, and returns its actions; usual without one.
+// takeRuleEntry takes one entry of "rules", appends it to overrides, and returns its actions. If there is no entry,
+// it returns usual.
 func takeRuleEntry(f *kernel.Fields, name, category string, usual settings.ActionsView, overrides *[]governor.RuleActions) settings.ActionsView {
 	if !f.Has(name) {
-		return usual // without f.take: a message would list every rule
+		return usual // does not call f.Take, or messages would list every rule
 	}
 	inner, ok := f.Object(name)
 	if !ok {
@@ -146,7 +147,7 @@ func takeRuleEntry(f *kernel.Fields, name, category string, usual settings.Actio
 	}
 	choices := []string{"allow", "flag", "redact", "block"}
 	if isWhole(category) {
-		choices = []string{"allow", "flag", "block"} // they have no place that could be replaced
+		choices = []string{"allow", "flag", "block"} // their findings have no text that could be redacted
 	}
 	entry := governor.RuleActions{
 		Rule:   name,
@@ -161,13 +162,13 @@ func takeRuleEntry(f *kernel.Fields, name, category string, usual settings.Actio
 	return settings.ViewActions(&entry)
 }
 
-// isWhole reports whether a category's findings are of a whole request rather than of a text.
+// isWhole reports whether the findings of a category concern a whole request rather than a part of its text.
 func isWhole(category string) bool {
 	return category == governor.Length.String() || category == governor.Classified.String()
 }
 
-// takeSystem takes the field "system": the action for system texts. Without it, and without usual, they have the one of
-// input.
+// takeSystem takes the field "system", which is the action for system texts. If it is absent and usual is nil, system
+// texts get the action for input.
 func takeSystem(f *kernel.Fields, usual *string) governor.Override {
 	word, given := f.Choice("system", "", []string{"allow", "flag", "redact", "block"})
 	if !given && usual != nil {
@@ -189,7 +190,7 @@ func categoryNames() (names []string) {
 	return names
 }
 
-// takeOptionalObjects is objects for an array that may be empty.
+// takeOptionalObjects does the same as Objects, but the array may be absent or empty.
 func takeOptionalObjects(f *kernel.Fields, field string, maximum int) []*kernel.Fields {
 	if value, present := f.Values[field]; !present || string(bytes.Join(bytes.Fields(value), nil)) == "[]" {
 		f.Take(field)
@@ -214,14 +215,14 @@ func takeKeywordLists(f *kernel.Fields) (lists []governor.KeywordList) {
 	return lists
 }
 
-// takeWeights takes a severity and the actions of both directions; the defaults are medium and flag.
+// takeWeights takes the severity and the actions for both directions. The defaults are the first words of each list.
 func takeWeights(f *kernel.Fields) (governor.Severity, governor.Action, governor.Action) {
 	severity := kernel.Translate(f.DefaultedChoice("severity", settings.SeverityWords), settings.SeverityWords, settings.Severities)
 	input := kernel.Translate(f.DefaultedChoice("input", settings.ActionWords), settings.ActionWords, settings.Actions)
 	return severity, input, kernel.Translate(f.DefaultedChoice("output", settings.ActionWords), settings.ActionWords, settings.Actions)
 }
 
-// takeRuleName takes the required name of a keyword list or pattern, which must be unique.
+// takeRuleName takes the name of a keyword list or pattern, which is required and must be unique.
 func takeRuleName(f *kernel.Fields, seen map[string]bool) string {
 	name, given := f.Text("name", "")
 	switch {
@@ -242,7 +243,7 @@ func isRuleName(name string) bool {
 	})
 }
 
-// takeWords takes a keyword list's words. Messages do not repeat them: they may be confidential.
+// takeWords takes the words of a keyword list. Messages do not repeat them, because they may be confidential.
 func takeWords(f *kernel.Fields) (words []string) {
 	value, given := f.Take("words")
 	switch {
@@ -288,7 +289,7 @@ func takeGovernorPatterns(f *kernel.Fields) (patterns []governor.Pattern) {
 	return patterns
 }
 
-// takeAnswerSchema takes the field "answerSchema"; null or absent: none.
+// takeAnswerSchema takes the field "answerSchema". If it is null or absent, there is no schema.
 func takeAnswerSchema(f *kernel.Fields) governor.AnswerSchema {
 	answer := governor.NewSettings().Schema
 	if f.Null("answerSchema") {
@@ -315,7 +316,7 @@ func takeAnswerSchema(f *kernel.Fields) governor.AnswerSchema {
 	return answer
 }
 
-// compact returns JSON without white space between its tokens.
+// compact returns JSON without whitespace between tokens.
 func compact(value json.RawMessage) []byte {
 	var buffer bytes.Buffer
 	if json.Compact(&buffer, value) != nil {
@@ -324,7 +325,7 @@ func compact(value json.RawMessage) []byte {
 	return buffer.Bytes()
 }
 
-// classifier takes the field "classifier"; null or absent: none.
+// classifier takes the field "classifier". If it is null or absent, there is no classifier.
 func (h *handler) classifier(f *kernel.Fields) (c governor.Classifier) {
 	if f.Null("classifier") {
 		return c
@@ -353,7 +354,7 @@ func (h *handler) classifier(f *kernel.Fields) (c governor.Classifier) {
 // Source: OpenAI's API reference, "Create moderation".
 const moderationModel = "omni-moderation-latest"
 
-// classifierModel takes the field "model": a chat model of the catalog, or a model of the moderation endpoint.
+// classifierModel takes the field "model": a chat model from the catalog or a model of the moderation endpoint.
 func (h *handler) classifierModel(f *kernel.Fields, kind governor.ClassifierKind) string {
 	if kind == governor.ModerationClassifier {
 		if f.Null("model") {

@@ -8,14 +8,14 @@ import (
 	"github.com/postern-ai/postern/core/governor/schema"
 )
 
-// maxTryBody is the maximum size of a request body with a text and settings.
+// maxTryBody is the maximum size of a request body that contains both a text and settings.
 const maxTryBody = 2 * kernel.MaxBody
 
-// trialView is the result of a text's check.
+// trialView is the result of checking a text.
 type trialView struct {
 	Approved  bool          `json:"approved"`
 	Decision  string        `json:"decision"`
-	RiskScore int           `json:"riskScore"` // the sum of the points, at most 100
+	RiskScore int           `json:"riskScore"` // sum of the points, at most 100
 	Threshold uint64        `json:"autoApproveThreshold"`
 	Findings  []findingView `json:"findings"` // the first 100
 	Total     int           `json:"total"`    // findings
@@ -33,8 +33,8 @@ type findingView struct {
 	Points   int    `json:"points"`
 }
 
-// tryGovernor is POST …/governor/try {"text","direction","settings"}: it checks a text against the project's
-// settings, or against a draft of them. Neither is stored or logged.
+// tryGovernor is POST …/governor/try {"text","direction","settings"}. It checks a text against the project's settings
+// or a draft of them. Neither the text nor the draft is stored or logged.
 func (h *handler) tryGovernor(c *kernel.Call) (kernel.Answer, error) {
 	f, err := c.Fields()
 	if err != nil {
@@ -72,7 +72,7 @@ func (h *handler) tryGovernor(c *kernel.Call) (kernel.Answer, error) {
 	return kernel.OK(checkText(text, direction, &rules)), nil
 }
 
-// takeDirection takes the fields "direction" and "role", which only an input has.
+// takeDirection takes the fields "direction" and "role". Only an input can have the role "system".
 func takeDirection(f *kernel.Fields) governor.Direction {
 	direction := kernel.Translate(f.DefaultedChoice("direction", []string{"input", "output"}), []string{"input", "output"}, []governor.Direction{governor.Input, governor.Output})
 	switch role := f.DefaultedChoice("role", []string{"user", "system"}); {
@@ -84,7 +84,7 @@ func takeDirection(f *kernel.Fields) governor.Direction {
 	return direction
 }
 
-// checkText checks a text as the gateway checks the text of a request or a response.
+// checkText checks a text in the same way as the gateway checks the text of a request or response.
 func checkText(text string, direction governor.Direction, rules *governor.Settings) trialView {
 	check := inspect.Check{Policy: rules.Policy(), Redactor: &governor.Redactor{Reversible: rules.Reversible}}
 	result := check.Text(text, direction)
@@ -102,7 +102,7 @@ func checkText(text string, direction governor.Direction, rules *governor.Settin
 	return view
 }
 
-// checkSchema adds the finding of a text that does not satisfy the answers' schema.
+// checkSchema adds a finding if the text does not satisfy the answer schema.
 func checkSchema(text string, rules *governor.Settings, check *inspect.Check, result *inspect.Result) {
 	if rules.Schema.Schema == "" {
 		return
@@ -117,8 +117,8 @@ func checkSchema(text string, rules *governor.Settings, check *inspect.Check, re
 	}
 }
 
-// viewFindings gives each finding its points: those of its severity, unless it is redacted or others of its
-// rule already count.
+// viewFindings gives each finding the points of its severity. It gives no points if the finding is redacted or enough
+// other findings of its rule already count.
 func viewFindings(policy *governor.Policy, found []inspect.Finding) []findingView {
 	views, counted := []findingView{}, map[governor.ID]int{}
 	for _, f := range found {

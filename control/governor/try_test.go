@@ -19,7 +19,7 @@ const (
 	tryCard = "card 4111 1111 1111 1111"
 )
 
-// trial tries a text with settings, and returns decision, risk and the points of each finding.
+// trial tries a text with settings and returns the decision, the risk score, and the points of each finding.
 func trial(b *controltest.Bench, path, text, rest string) (summary string, got controltest.Reply) {
 	b.Helper()
 	got = b.Must(200, "POST", path+"/governor/try", fmt.Sprintf(`{"text":%q%s}`, text, rest))
@@ -31,7 +31,7 @@ func trial(b *controltest.Bench, path, text, rest string) (summary string, got c
 	return summary, got
 }
 
-// The risk is the sum of the findings' points, done by hand.
+// The risk score is the sum of the findings' points, which are calculated by hand here.
 func TestTrySumsUp(t *testing.T) {
 	b := controltest.New(t)
 	path := governed(b)
@@ -64,7 +64,7 @@ func TestTrySumsUp(t *testing.T) {
 	}
 }
 
-// Offsets count UTF-8 bytes; redacted text has placeholders, numbered if they can be restored.
+// Offsets count UTF-8 bytes. Redacted text has placeholders, which are numbered if they can be restored.
 func TestTryShowsPlacesAndRedactions(t *testing.T) {
 	b := controltest.New(t)
 	path := governed(b)
@@ -88,7 +88,7 @@ func TestTryShowsPlacesAndRedactions(t *testing.T) {
 	}
 }
 
-// Without a draft the stored settings apply. A try changes nothing, and logs nothing.
+// Without a draft, the stored settings apply. Trying a text changes nothing and logs nothing.
 func TestTryLeavesNoTrace(t *testing.T) {
 	b := controltest.New(t)
 	path := governed(b)

@@ -17,13 +17,13 @@ import (
 
 // Bounds of a model registry.
 const (
-	maxHistory      = 50       // state changes and approvals that an entry keeps; the audit log keeps all of them
+	maxHistory      = 50       // state changes that an entry keeps, and likewise approvals; the audit log has all of them
 	maxHistoryBytes = 16 << 10 // of both as JSON
 	entryIDBytes    = 12
 )
 
-// Entry is an entry of a project's model registry: the Directory's document under doc.RegistryKey, as JSON, and
-// the API's view. Every model of the catalog has at most one per project.
+// Entry is an entry in a project's model registry. Its JSON is both the Directory document under doc.RegistryKey and
+// the API's view. Each model in the catalog has at most one entry per project.
 type Entry struct {
 	ID           string     `json:"id"`
 	Model        string     `json:"model"` // name in the catalog
@@ -42,7 +42,7 @@ type Entry struct {
 	SunsetAt     Instant    `json:"sunsetAt"`
 	Approvals    []Approval `json:"approvals"` // oldest first
 	History      []Move     `json:"history"`   // likewise
-	Version      uint64     `json:"version"`   // of the document; 0: there is none
+	Version      uint64     `json:"version"`   // of the document; 0: there is no document
 	CreatedAt    Instant    `json:"createdAt"`
 	UpdatedAt    Instant    `json:"updatedAt"`
 	Overdue      *bool      `json:"reviewOverdue,omitempty"` // only in responses
@@ -51,7 +51,7 @@ type Entry struct {
 
 // Approval is the record of a transition to approved or restricted.
 type Approval struct {
-	By     string  `json:"by"` // the actor in the audit log
+	By     string  `json:"by"` // the actor, as in the audit log
 	At     Instant `json:"at"`
 	Reason string  `json:"reason"`
 	State  State   `json:"state"`
@@ -66,13 +66,13 @@ type Move struct {
 	Reason Optional `json:"reason"`
 }
 
-// State is a state in JSON; 0 is "discovered": a model without an entry.
+// State is a registry state with its JSON form. 0 is "discovered", the state of a model without an entry.
 type State doc.RegistryState
 
 // Discovered is the state of a model without an entry.
 const Discovered = "discovered"
 
-// String returns the API's name of the state.
+// String returns the API's name for the state.
 func (s State) String() string {
 	if s == 0 {
 		return Discovered
@@ -83,7 +83,7 @@ func (s State) String() string {
 // MarshalJSON encodes the state's name.
 func (s State) MarshalJSON() ([]byte, error) { return json.Marshal(s.String()) }
 
-// UnmarshalJSON decodes the state's name; an unknown one is an error.
+// UnmarshalJSON decodes the state's name. An unknown name is an error.
 func (s *State) UnmarshalJSON(data []byte) error {
 	var word string
 	if err := json.Unmarshal(data, &word); err != nil {
@@ -97,13 +97,13 @@ func (s *State) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Optional is a text that is null in JSON if it is empty.
+// Optional is a string that becomes null in JSON if it is empty.
 type Optional string
 
-// MarshalJSON encodes the text or null.
+// MarshalJSON encodes the string or null.
 func (o Optional) MarshalJSON() ([]byte, error) { return json.Marshal(kernel.NullIfEmpty(string(o))) }
 
-// TextList is a list that is [] in JSON if it is nil.
+// TextList is a list that becomes [] in JSON even if it is nil.
 type TextList []string
 
 // MarshalJSON encodes the list.
@@ -127,7 +127,7 @@ func (t *Instant) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// EntryID returns the ID of a model's entry. It depends on the model's name alone, so there cannot be two.
+// EntryID returns the ID of a model's entry. It is derived from the model's name, so a model cannot have two entries.
 func EntryID(model string) string {
 	sum := sha256.Sum256([]byte(model))
 	return kernel.EntryPrefix + hex.EncodeToString(sum[:entryIDBytes])
@@ -138,7 +138,7 @@ func (e *Entry) IsOverdue(nowMs uint64) bool {
 	return e.ReviewDate != 0 && uint64(e.ReviewDate) < nowMs && e.State != State(doc.RegistryRetired)
 }
 
-// Compact returns the part of the entry that the gateway enforces.
+// Compact returns the part of the entry that the gateway needs to enforce it.
 func (e *Entry) Compact() doc.RegistryModel {
 	m := doc.RegistryModel{Model: e.Model, State: doc.RegistryState(e.State)}
 	switch m.State {
@@ -182,10 +182,10 @@ func decodeEntry(d directory.Document) (e Entry, err error) {
 	return e, err
 }
 
-// entryPage is the number of entries that one call reads; an entry has at most about 45 KB.
+// entryPage is the number of entries that one call reads. An entry is at most about 45 KB.
 const entryPage = 100
 
-// readAll reads all entries of a project's registry, in the order of their models' names.
+// readAll reads all entries of a project's registry, sorted by model name.
 func readAll(ctx context.Context, cp *kernel.Plane, projectID string) (all []Entry, err error) {
 	query := directory.List{Prefix: doc.RegistryOf(projectID), Limit: entryPage}
 	for {

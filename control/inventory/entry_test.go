@@ -6,7 +6,7 @@ import (
 	"github.com/postern-ai/postern/core/directory"
 )
 
-// A malformed document is an error, not an entry without content.
+// A malformed document causes an error instead of an empty entry.
 func TestMalformedEntry(t *testing.T) {
 	for _, text := range []string{`{`, `{"state":"gone"}`, `{"state":7}`, `{"createdAt":"x"}`} {
 		if e, err := decodeEntry(directory.Document{Value: []byte(text)}); err == nil {

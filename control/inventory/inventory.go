@@ -1,4 +1,4 @@
-// Package inventory reads the model registry of a project, with the models' use.
+// Package inventory reads the model registry of a project together with the models' usage.
 package inventory
 
 import (
@@ -12,17 +12,18 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// seenDays is the number of days for which a model's use is read.
+// seenDays is the number of days for which usage is read.
 const seenDays = 90
 
-// modelUse is a model's use in the project, of the last seenDays.
+// modelUse is a model's usage in the project over the last seenDays days.
 type modelUse struct {
 	FirstSeen *string `json:"firstSeen"` // date of the first use; null: not used
 	LastSeen  *string `json:"lastSeen"`
-	Requests  uint64  `json:"requests"` // successful and failed ones
+	Requests  uint64  `json:"requests"` // both successful and failed
 }
 
-// List returns a project's registry with the models that it used but that have no entry, by model name.
+// List returns a project's registry, sorted by model name. It includes models that the project used but that have no
+// entry.
 func List(ctx context.Context, cp *kernel.Plane, p *directory.Project) ([]Entry, error) {
 	all, err := readAll(ctx, cp, p.ID)
 	if err != nil {
@@ -53,14 +54,14 @@ func Complete(cp *kernel.Plane, e *Entry, uses map[string]*modelUse) {
 	FlagOverdue(cp, e)
 }
 
-// FlagOverdue sets reviewOverdue, and the lists that are never null in responses.
+// FlagOverdue sets reviewOverdue and makes sure that approvals and history are not null in responses.
 func FlagOverdue(cp *kernel.Plane, e *Entry) {
 	overdue := e.IsOverdue(cp.NowMs())
 	e.Overdue = &overdue
 	e.Approvals, e.History = append([]Approval{}, e.Approvals...), append([]Move{}, e.History...)
 }
 
-// Uses reads the use of models from the project's ledger. Meters report to it within seconds.
+// Uses reads the usage of models from the project's ledger. Meters report to the ledger within seconds.
 func Uses(ctx context.Context, cp *kernel.Plane, p *directory.Project) (map[string]*modelUse, error) {
 	today := calendar.Day(cp.NowMs())
 	groups, err := reports.UsageGroups(ctx, cp, p, ledger.Query{FirstDay: today + 1 - seenDays, EndDay: today + 1, By: ledger.ByModelDay})
@@ -86,8 +87,8 @@ func Uses(ctx context.Context, cp *kernel.Plane, p *directory.Project) (map[stri
 	return uses, nil
 }
 
-// isModel reports whether a name in the usage is a model's. Models that are no longer in the catalog count. Tiers do
-// not: requests that never had a target are counted under their names.
+// isModel reports whether a name in the usage belongs to a model. Models that are no longer in the catalog count.
+// Tiers do not: a request that never got a target is counted under its tier's name.
 func isModel(cp *kernel.Plane, name string) bool {
 	return kernel.IsModelName(name) && !strings.HasPrefix(name, "(") && (cp.Catalog.Tier(name) == nil || cp.Catalog.Model(name) != nil)
 }

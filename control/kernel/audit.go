@@ -15,8 +15,8 @@ import (
 	"github.com/postern-ai/postern/core/directory"
 )
 
-// The key of an audit document consists of AuditPrefix, the time left until EndOfTimeMs (so that the newest entry sorts
-// first) and random digits. The ID of an entry is the same with AuditIDPrefix.
+// The key of an audit document consists of AuditPrefix, the time left until EndOfTimeMs (so that the newest entry
+// sorts first) and random digits. The ID of an entry is the same, but with AuditIDPrefix.
 const (
 	AuditPrefix      = "a/"
 	AuditIDPrefix    = "aud_"
@@ -25,7 +25,7 @@ const (
 	maxEntryBytes    = 8 << 10
 )
 
-// AuditEntry is an audit log entry, as stored and as shown by the API.
+// AuditEntry is an audit log entry as it is stored and as the API returns it.
 type AuditEntry struct {
 	ID      string   `json:"id"`
 	Time    string   `json:"time"`  // RFC 3339, UTC, milliseconds
@@ -40,14 +40,15 @@ type AuditEntry struct {
 	After   fieldMap `json:"after"`
 }
 
-// fieldMap are the top-level fields of an object.
+// fieldMap holds the top-level fields of an object.
 type fieldMap map[string]json.RawMessage
 
-// AuditWrite returns the write of an audit entry, with the action of the call's route. It belongs in the commit of the change that it describes,
-// so that neither exists without the other. An entry of a project is also an event of the project's chain.
+// AuditWrite returns the write of an audit entry with the action of the call's route. It belongs in the same commit
+// as the change that it describes, so neither exists without the other. An entry about a project is also an event in
+// the project's chain.
 //
-// project and key are IDs or empty. before and after are API views or nil: the entry keeps the fields that
-// differ, and never a secret.
+// project and key are IDs or empty. before and after are API views or nil. The entry keeps the fields that differ,
+// but never secrets.
 func (cp *Plane) AuditWrite(c *Call, project, key string, before, after any) (directory.Write, error) {
 	now := uint64(cp.Now().UnixMilli())
 	var random [auditRandomBytes]byte
@@ -70,8 +71,8 @@ func (cp *Plane) AuditWrite(c *Call, project, key string, before, after any) (di
 	return directory.Write{Key: AuditPrefix + id, Value: value, Event: directory.Event{Project: project, Kind: c.Action}}, err
 }
 
-// encode returns the entry as JSON of at most maxEntryBytes. Values that are too long are replaced by their
-// length, the longest first.
+// encode returns the entry as JSON of at most maxEntryBytes. If it is too long, values are replaced with their
+// lengths, starting with the longest.
 func (e AuditEntry) encode() ([]byte, error) {
 	for _, maxField := range []int{maxEntryBytes, 512, 32, 0} {
 		truncate(e.Before, maxField)
@@ -95,8 +96,8 @@ func truncate(f fieldMap, maxField int) {
 	}
 }
 
-// identifyingFields of a view are kept even if they did not change: nothing else in the entry names the provider, the
-// violation or the registry's model.
+// identifyingFields are kept even if they did not change, because nothing else in the entry names the provider, the
+// violation or the model.
 var identifyingFields = []string{"provider", "violation", "model"}
 
 // diff returns the fields of two views that differ.
@@ -116,7 +117,7 @@ func diff(before, after any) (oldFields, newFields fieldMap, err error) {
 	return oldFields, newFields, nil
 }
 
-// redactedFields returns the fields of a view without secrets; nil for nil.
+// redactedFields returns the fields of a view without secrets. For a nil view, it returns nil.
 func redactedFields(view any) (fieldMap, error) {
 	if view == nil {
 		return nil, nil
@@ -141,7 +142,7 @@ func redactedFields(view any) (fieldMap, error) {
 	return f, nil
 }
 
-// redact removes secrets inside a value. Values other than objects and arrays are returned unchanged.
+// redact removes secrets nested in a value. Values other than objects and arrays are returned unchanged.
 func redact(value json.RawMessage) (json.RawMessage, error) {
 	if len(value) == 0 || value[0] != '{' && value[0] != '[' {
 		return value, nil
@@ -173,11 +174,10 @@ func removeSecrets(value any) {
 	}
 }
 
-// isSecret reports whether a field name is one that views use for secrets. No view uses these names for
-// anything else.
+// isSecret reports whether views use a field name for secrets. They use such a name for nothing else.
 func isSecret(name string) bool {
 	return slices.Contains([]string{"value", "key", "secret", "token", "password"}, strings.ToLower(name))
 }
 
-// AuditRetention is the age at which entries are pruned.
+// AuditRetention is the age at which audit entries are pruned.
 const AuditRetention = 400 * 24 * time.Hour

@@ -21,8 +21,8 @@ const MaxBody = 64 << 10
 // MaxUnknown is the maximum number of unknown fields or parameters that a 400 lists.
 const MaxUnknown = 20
 
-// Fields reads the request's body, which must be one JSON object of at most the size that the route allows. The error is a
-// 415, 413 or 400.
+// Fields reads the request body, which must be one JSON object no larger than the route allows. The error is a 415,
+// 413 or 400.
 func (c *Call) Fields() (*Fields, error) {
 	if err := checkBodyHead(c.Request.Header); err != nil {
 		return nil, err
@@ -73,8 +73,8 @@ func readBody(body io.Reader, maximum int) ([]byte, error) {
 	return data, nil
 }
 
-// DecodeObject splits a checked JSON object into its fields without decoding their values. Names are
-// case-sensitive, unlike when decoding into a struct: encoding/json would accept "Name" for "name".
+// DecodeObject splits a checked JSON object into its fields without decoding their values. Names are case-sensitive.
+// When decoding into a struct, encoding/json would accept "Name" for "name".
 func DecodeObject(body []byte) (values map[string]json.RawMessage, err error) {
 	if err = json.Unmarshal(body, &values); err == nil && values == nil {
 		err = errors.New("null")
@@ -82,26 +82,26 @@ func DecodeObject(body []byte) (values map[string]json.RawMessage, err error) {
 	return values, err
 }
 
-// Fields are the values of a body. The getters remove the fields that they read and collect problems; err
-// reports all problems at once.
+// Fields are the values of a body. The getters remove the fields that they read and collect problems. Err reports all
+// problems at once.
 type Fields struct {
 	Values   map[string]json.RawMessage
 	known    []string // the fields that the getters have read, present or not
 	Problems []fault.Detail
 }
 
-// Problem adds a problem of a field.
+// Problem adds a problem with a field.
 func (f *Fields) Problem(field, message string) {
 	f.Problems = append(f.Problems, fault.Detail{Field: field, Message: message})
 }
 
-// Has reports whether a value is present that no getter has read.
+// Has reports whether a field is present that no getter has read yet.
 func (f *Fields) Has(field string) bool {
 	_, ok := f.Values[field]
 	return ok
 }
 
-// Take removes and returns a value; ok is false if it is absent.
+// Take removes and returns a value. ok is false if it is absent.
 func (f *Fields) Take(field string) (value json.RawMessage, ok bool) {
 	value, ok = f.Values[field]
 	delete(f.Values, field)
@@ -109,7 +109,7 @@ func (f *Fields) Take(field string) (value json.RawMessage, ok bool) {
 	return value, ok
 }
 
-// Fixed reports a field that this request cannot set.
+// Fixed reports a problem if a field is present that this request cannot set.
 func (f *Fields) Fixed(field, reason string) {
 	if _, ok := f.Values[field]; ok {
 		delete(f.Values, field)
@@ -117,7 +117,7 @@ func (f *Fields) Fixed(field, reason string) {
 	}
 }
 
-// Text takes a JSON string. A value of another type is not repeated: it may be a secret.
+// Text takes a JSON string. The message does not repeat a value of another type, which may be a secret.
 func (f *Fields) Text(field, fallback string) (text string, given bool) {
 	value, given := f.Take(field)
 	if !given {
@@ -130,7 +130,8 @@ func (f *Fields) Text(field, fallback string) (text string, given bool) {
 	return text, true
 }
 
-// number takes a JSON number, in the digits that the caller sent. expectation is the message for other types.
+// number takes a JSON number and returns the digits as sent. expectation is the beginning of the message for other
+// types.
 func (f *Fields) number(field, expectation string) (digits string, given bool) {
 	value, given := f.Take(field)
 	if !given {
@@ -157,7 +158,7 @@ func (f *Fields) Boolean(field string) (value, given bool) {
 	return value, true
 }
 
-// Err returns the 400 for all problems, unknown fields included, or nil.
+// Err returns a 400 with all problems, including unknown fields, or nil.
 func (f *Fields) Err() error {
 	f.RejectRest("is unknown; the fields are " + AllOf(f.known))
 	if len(f.Problems) == 0 {
@@ -177,7 +178,7 @@ func (f *Fields) RejectRest(message string) {
 	clear(f.Values)
 }
 
-// Objects takes a non-empty array with a limited number of objects.
+// Objects takes a non-empty array with at most maximum objects.
 func (f *Fields) Objects(field string, maximum int) (list []*Fields, given bool) {
 	value, given := f.Take(field)
 	if !given {

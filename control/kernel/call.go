@@ -9,19 +9,20 @@ import (
 type Call struct {
 	context.Context
 	Request *http.Request
-	Action  string      // of the audit entry, from the route
+	Action  string      // action of the audit entry, from the route
 	maxBody int         // in bytes, from the route
-	Header  http.Header // of the response; endpoints may add headers
-	Actor   Identity    // the authenticated sender; empty for sign-in
-	Project string      // the project key's project, or a path parameter in the form of an ID, or empty
-	Key     string      // path parameter in the form of an ID, or empty
+	Header  http.Header // response headers; endpoints may add some
+	Actor   Identity    // authenticated sender; empty for sign-in
+	Project string      // ID of the project key's project, path parameter with a valid ID, or empty
+	Key     string      // path parameter with a valid ID, or empty
 	ID      string      // path parameter: ID of a violation, a registry entry or a request, or empty
 	Hash    string      // path parameter: SHA-256 of a key's value in lowercase hexadecimal digits, or empty
-	// Provider is a path parameter; it need not be in the catalog.
+	// Provider is a path parameter. The catalog need not contain it.
 	Provider string
 }
 
-// Answer is an endpoint's response: a status and a body to encode as JSON; nil: no body.
+// Answer is an endpoint's response: a status and a body that will be encoded as JSON. If Body is nil, the response
+// has no body.
 type Answer struct {
 	Status int
 	Body   any

@@ -7,12 +7,12 @@ import (
 	"github.com/postern-ai/postern/core/calendar"
 )
 
-// Timestamp returns a time in RFC 3339, UTC, milliseconds.
+// Timestamp returns a time in RFC 3339 format, in UTC and with milliseconds.
 func Timestamp(ms uint64) string {
 	return time.UnixMilli(int64(ms)).UTC().Format("2006-01-02T15:04:05.000Z")
 }
 
-// Set assigns a field that the request contains.
+// Set assigns a field if the request contains it.
 func Set[T any](present bool, field *T, value T) {
 	if present {
 		*field = value
@@ -39,7 +39,7 @@ func NullIfZero(n uint64) *uint64 {
 	return &n
 }
 
-// NullIfEmpty returns nil for an empty text.
+// NullIfEmpty returns nil for an empty string.
 func NullIfEmpty(text string) *string {
 	if text == "" {
 		return nil
@@ -47,8 +47,7 @@ func NullIfEmpty(text string) *string {
 	return &text
 }
 
-// Translate maps a value to its counterpart in a list of the same order. An unknown value maps to the zero
-// value.
+// Translate maps a value to its counterpart in a list with the same order. An unknown value maps to the zero value.
 func Translate[From comparable, To any](value From, from []From, to []To) (counterpart To) {
 	if i := slices.Index(from, value); i >= 0 {
 		counterpart = to[i]

@@ -10,8 +10,8 @@ import (
 	"github.com/postern-ai/postern/core/keymeter"
 )
 
-// deliverAll makes a change's deliveries to objects, and returns when the change is in force everywhere. It waits for
-// the last lease with which an isolate could still admit requests that contradict the change.
+// deliverAll makes a change's deliveries to objects and returns when the change is in force everywhere. It waits for
+// the end of the last lease with which an isolate could still admit requests that contradict the change.
 func (s Store) deliverAll(ctx context.Context, made *Change) error {
 	waitMs, err := s.deliverInOrder(ctx, made.Deliveries)
 	if err != nil {
@@ -32,11 +32,11 @@ func (s Store) deliverAll(ctx context.Context, made *Change) error {
 	return s.recall(ctx, made.Recall)
 }
 
-// maxWait is the longest wait for leases. It is far above config.MaxLeaseMs, and within the time that clients and
+// maxWait is the longest wait for leases. It is far longer than config.MaxLeaseMs but shorter than clients and
 // proxies wait for a response.
 const maxWait = 10 * time.Second
 
-// Wait waits for leases. They all end while the longest does.
+// Wait waits for leases to end. Waiting for the longest one is enough for all of them.
 func (s Store) Wait(ctx context.Context, ms uint64) error {
 	if ms == 0 {
 		return nil
@@ -50,7 +50,7 @@ func (s Store) Wait(ctx context.Context, ms uint64) error {
 	return nil
 }
 
-// sleepNatively returns the default of Config.Sleep.
+// sleepNatively is the default for Config.Sleep.
 func sleepNatively(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -62,8 +62,7 @@ func sleepNatively(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// deliverInOrder delivers to ledgers and then to meters, because meters send requests to the ledger that rely on the
-// change.
+// deliverInOrder delivers to ledgers before meters, because meters send the ledger requests that rely on the change.
 func (s Store) deliverInOrder(ctx context.Context, deliveries []abi.Delivery) (waitMs uint64, err error) {
 	for _, class := range []abi.Class{abi.ClassLedger, abi.ClassKeyMeter} {
 		others := func(d abi.Delivery) bool { return d.Class != class }
@@ -74,8 +73,8 @@ func (s Store) deliverInOrder(ctx context.Context, deliveries []abi.Delivery) (w
 	return waitMs, nil
 }
 
-// Deliver makes deliveries to objects, a few at a time, and waits for all. waitMs is the longest wait that a meter
-// asks for. Deliveries to KV are left to the outbox: nothing depends on fresh data in KV.
+// Deliver makes deliveries to objects, a few at a time, and waits for all of them. waitMs is the longest wait that a
+// meter asks for. Deliveries to KV are left to the outbox, because nothing depends on fresh data in KV.
 func (s Store) Deliver(ctx context.Context, deliveries []abi.Delivery) (waitMs uint64, err error) {
 	waits := make([]uint64, len(deliveries))
 	err = Parallel(Indexes(deliveries), func(i int) error {

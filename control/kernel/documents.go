@@ -1,9 +1,9 @@
 package kernel
 
-// Documents of the Directory that more than one package knows by the prefix of their keys.
+// Key prefixes of Directory documents that more than one package uses.
 const (
-	// CheckpointPrefix begins the keys of compliance checkpoints; a project's ID follows.
+	// CheckpointPrefix precedes the project's ID in the keys of compliance checkpoints.
 	CheckpointPrefix = "cp/"
-	// ExportKey begins the keys of the documents with the last exported day; a project's ID follows.
+	// ExportKey precedes the project's ID in the keys of documents that record the last exported day.
 	ExportKey = "e/"
 )

@@ -1,6 +1,7 @@
 package kernel
 
-// Variables of the control plane, in addition to those of core/config and compliance. All but the first are optional.
+// Environment variables of the control plane, in addition to those of core/config and compliance. All but the first
+// are optional.
 const (
 	EnvAdminToken     = "POSTERN_ADMIN_TOKEN"
 	EnvViewerToken    = "POSTERN_VIEWER_TOKEN"

@@ -1,4 +1,4 @@
 package kernel
 
-// SleepNatively is what the tests use.
+// SleepNatively is sleepNatively for the tests.
 var SleepNatively = sleepNatively

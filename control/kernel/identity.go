@@ -12,13 +12,13 @@ const (
 
 // Identity is an authenticated person or program.
 type Identity struct {
-	Name    string // the role, if authenticated by its token; otherwise the email address
+	Name    string // role, if authenticated by its token; otherwise email address
 	Role    Role
 	Via     string
-	Expires time.Time // when the proof expires; zero: never
+	Expires time.Time // when the credential expires; zero: never
 }
 
-// Ways to authenticate, as the API and the audit log name them.
+// Ways to authenticate, under the names that the API and the audit log use.
 const (
 	ViaBearer  = "bearer"
 	ViaSession = "session"
@@ -26,5 +26,5 @@ const (
 	ViaKey     = "key"
 )
 
-// ProjectKey is the role of a project key: it may do what its permissions say, in its project.
+// ProjectKey is the role of a project key, which may do what its permissions allow in its own project.
 const ProjectKey Role = "project key"

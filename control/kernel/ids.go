@@ -10,7 +10,7 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// Prefixes of IDs, and their lengths.
+// Prefixes and lengths of IDs.
 const (
 	ProjectPrefix   = "proj_"
 	KeyPrefix       = "key_"
@@ -20,7 +20,7 @@ const (
 	maxIDLength     = 64
 )
 
-// NewID returns a new ID: the time, so that lists are in the order of creation, then 80 random bits.
+// NewID returns a new ID. It begins with the time, so lists are in order of creation, and ends with 80 random bits.
 func NewID(prefix string, now time.Time, rand io.Reader) (string, error) {
 	var random [idRandomBytes]byte
 	if _, err := io.ReadFull(rand, random[:]); err != nil {
@@ -29,8 +29,8 @@ func NewID(prefix string, now time.Time, rand io.Reader) (string, error) {
 	return prefix + abi.Fixed(uint64(now.UnixMilli())) + hex.EncodeToString(random[:]), nil
 }
 
-// IsID reports whether text has the form of an ID with a prefix. All letters and digits are accepted, more
-// than NewID uses, in case other tools create IDs.
+// IsID reports whether text has the form of an ID with a prefix. It accepts all letters and digits, not only those
+// that NewID uses, in case other tools create IDs.
 func IsID(text, prefix string) bool {
 	rest, ok := strings.CutPrefix(text, prefix)
 	if !ok || rest == "" || len(text) > maxIDLength {
@@ -52,7 +52,7 @@ func IsLetterOrDigit(c byte) bool {
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// IsSHA256 reports whether text has the form of a SHA-256: 64 lowercase hexadecimal digits.
+// IsSHA256 reports whether text has the form of a SHA-256 hash: 64 lowercase hexadecimal digits.
 func IsSHA256(text string) bool { return len(text) == 64 && ConsistsOf(text, Digits+"abcdef") }
 
 // IsRequestID reports whether text has the form of the gateway's request IDs: req_ and 32 lowercase hex digits.
@@ -67,19 +67,19 @@ func RequestID(r *http.Request, rand io.Reader) string {
 		return id
 	}
 	var random [16]byte
-	// Without randomness the ID is all zeros. That is no reason to reject the request.
+	// If no randomness is available, the ID is all zeros. That does not justify rejecting the request.
 	_, _ = io.ReadFull(rand, random[:])
 	return "req_" + hex.EncodeToString(random[:])
 }
 
-// Sets of characters for ConsistsOf.
+// Character sets for ConsistsOf.
 const (
 	Lowercase = "abcdefghijklmnopqrstuvwxyz"
 	Uppercase = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	Digits    = "0123456789"
 )
 
-// ConsistsOf reports whether a text has characters of a set only, and at least one.
+// ConsistsOf reports whether a text has at least one character and all its characters are in a set.
 func ConsistsOf(text, set string) bool { return text != "" && strings.Trim(text, set) == "" }
 
 // IsHeaderText reports whether text can be part of a header value.

@@ -7,7 +7,7 @@ import (
 	"github.com/postern-ai/postern/compliance"
 )
 
-// LogLine is a line of the log, in the format of the gateway's log.
+// LogLine is a log line in the gateway's format.
 type LogLine struct {
 	Level     string `json:"level"`
 	RequestID string `json:"requestId,omitempty"`
@@ -21,17 +21,18 @@ func (l LogLine) Write() {
 	log.Print(string(text))
 }
 
-// LogFailure logs a failure in the format of the control plane. An empty request ID means that it is not about a request.
+// LogFailure logs a failure in the format of the control plane. requestID is empty if the failure does not belong to
+// a request.
 func LogFailure(requestID, code, message string) { LogLine{"error", requestID, code, message}.Write() }
 
-// WarnOnce logs a problem of the configuration when it is first noticed.
+// WarnOnce logs a configuration problem the first time that it is noticed.
 func (cp *Plane) WarnOnce(message string) {
 	if _, logged := cp.warned.LoadOrStore(message, true); !logged {
 		LogLine{"warning", "", "misconfigured", message}.Write()
 	}
 }
 
-// LogCheckpoint logs a checkpoint, so that it exists outside of the objects.
+// LogCheckpoint logs a checkpoint, so a copy of it exists outside the objects.
 func LogCheckpoint(c *compliance.Checkpoint) {
 	text, _ := json.Marshal(struct {
 		Level      string                 `json:"level"`

@@ -46,7 +46,7 @@ func KindOf(value json.RawMessage) string {
 	return "a number"
 }
 
-// KindOrMixed does the same as KindOf, for a value that is not an array of strings.
+// KindOrMixed does the same as KindOf for a value that should be an array of strings but is not.
 func KindOrMixed(value json.RawMessage) string {
 	if kind := KindOf(value); kind != "an array" {
 		return kind
@@ -54,10 +54,10 @@ func KindOrMixed(value json.RawMessage) string {
 	return "an array with other elements"
 }
 
-// Got returns the end of a message that repeats a rejected string, as api.Quote does.
+// Got returns the end of a message that repeats a rejected string. It quotes the string like api.Quote.
 func Got(text string) string { return ", got " + api.Quote(text) }
 
-// gotJSON does the same as Got, for a JSON value. Arrays and objects are not repeated.
+// gotJSON does the same as Got for a JSON value. It does not repeat arrays and objects.
 func gotJSON(value json.RawMessage) string {
 	var text string
 	switch {
@@ -73,7 +73,7 @@ func gotJSON(value json.RawMessage) string {
 	return gotNumber(string(value))
 }
 
-// gotNumber does the same as Got, for the digits of a JSON number.
+// gotNumber does the same as Got for the digits of a JSON number.
 func gotNumber(digits string) string {
 	const maxDigits = 48
 	if len(digits) > maxDigits {

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// maxParallel is the maximum number of concurrent calls for one request: a request to a Worker has six
+// maxParallel is the maximum number of concurrent calls for one request, because a request to a Worker may use six
 // connections.
 const maxParallel = 6
 

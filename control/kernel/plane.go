@@ -1,6 +1,6 @@
-// Package kernel contains everything that all resources of the control plane share: the table's rows, requests and
-// their bodies, responses and errors, pages, the audit log's entries, and documents with their versions and
-// deliveries. It knows no resource.
+// Package kernel contains what all resources of the control plane share: routes, requests and their bodies, responses
+// and errors, paging, audit entries, and documents with their versions and deliveries. It does not depend on any
+// resource.
 package kernel
 
 import (
@@ -18,62 +18,63 @@ import (
 
 // Objects calls the deployment's objects.
 type Objects interface {
-	// Call sends one command to the object (class, name) and returns its reply. The first call creates the
-	// object near region, a location hint of the platform or empty. After an error, the command may
-	// nevertheless have been executed.
+	// Call sends one command to the object (class, name) and returns its reply. The first call creates the object
+	// near region, which is a location hint of the platform or empty. Even if Call returns an error, the command may
+	// have been executed.
 	Call(ctx context.Context, class abi.Class, name, region string, command []byte) ([]byte, error)
 }
 
-// Config configures a control plane. Its functions are called at every use, so that a changed secret takes
-// effect at once. Optional functions may be nil.
+// Config configures a control plane. Its functions are called on every use, so a changed secret takes effect at once.
+// Optional functions may be nil.
 type Config struct {
 	Objects Objects
 	// AdminToken is the owner token, of at least 16 bytes. With an empty or shorter token, the API rejects
 	// all requests.
 	AdminToken func() string
-	// ViewerToken is the read-only token, of at least 16 bytes. Empty or shorter: there are no viewers.
+	// ViewerToken is the read-only token, of at least 16 bytes. With an empty or shorter token, there are no viewers.
 	// Optional.
 	ViewerToken func() string
 	// PrivateWebhooks reports whether alerts may be sent to private networks and to this machine. Optional;
 	// default false.
 	PrivateWebhooks func() bool
-	// Runtime is what runs the control plane and has its variables, for the remedies in errors: "control Worker" or "server".
+	// Runtime is the program whose environment variables configure the control plane: "control Worker" or "server".
+	// Error messages name it in their remedies.
 	Runtime string
-	// Addresses are where browsers may reach the control plane. Nil: at the URL of each request, as on Workers, where the
-	// platform has matched its host with a route.
+	// Addresses are where browsers may reach the control plane. If it is nil, the URL of each request counts. That is
+	// safe on Workers, where the platform has matched the host with a route.
 	Addresses func() Addresses
 	// Access configures authentication by Cloudflare Access. Optional.
 	Access func() Access
-	// MasterKeys are the secrets that seal provider keys. Empty: projects cannot store provider keys.
+	// MasterKeys are the secrets that seal provider keys. Without them, projects cannot store provider keys.
 	// Optional.
 	MasterKeys func() string
 	// SigningKeys are the secrets that sign checkpoints of the compliance data; see compliance.ParseSigningKeys.
-	// Empty: there are no checkpoints. Optional.
+	// Without them, there are no checkpoints. Optional.
 	SigningKeys func() string
-	// Catalog is the parsed catalog, with the operator's overlay.
+	// Catalog is the parsed catalog, including the operator's overlay.
 	Catalog *config.Config
 	// Fetch sends a GET request without following redirects and returns the body of a 200, at most
 	// MaxFetchBytes. Any other response is an error. Required for Access.
 	Fetch func(ctx context.Context, url string) ([]byte, error)
-	// Seal encrypts with AES-256-GCM under a fresh nonce and returns nonce (12 bytes), ciphertext and tag (16
-	// bytes). Required with MasterKeys.
+	// Seal encrypts with AES-256-GCM and a fresh nonce. It returns the nonce (12 bytes), the ciphertext and the tag
+	// (16 bytes). Required with MasterKeys.
 	Seal func(ctx context.Context, key []byte, additionalData string, plaintext []byte) ([]byte, error)
-	// Exports stores a usage file under a name. Nil: usage is not exported.
+	// Exports stores a usage file or a checkpoint under a name. If it is nil, nothing is exported.
 	Exports func(ctx context.Context, name string, body []byte) error
-	// Sleep waits for a duration, or until ctx is done, whose error it then returns. Nil: a Go timer, which the
-	// Worker must not use.
+	// Sleep waits for a duration. If ctx is done first, it returns the error of ctx. If it is nil, a Go timer is
+	// used, which does not work for Workers.
 	Sleep func(ctx context.Context, d time.Duration) error
-	// Files returns a file that the control plane serves: OpenAPIFile, DocsHashesFile, or a folder and the name of a file
-	// of the built dashboard or documentation. Its error is fs.ErrNotExist if there is no such file.
+	// Files returns a file that the control plane serves: OpenAPIFile, DocsHashesFile, or a folder followed by the
+	// name of a file of the built dashboard or documentation. The error is fs.ErrNotExist if there is no such file.
 	Files func(ctx context.Context, name string) ([]byte, error)
 	Now   func() time.Time
-	Rand  io.Reader // cryptographically secure: key values are made from it
+	Rand  io.Reader // cryptographically secure, because key values are made from it
 }
 
 // MaxFetchBytes is the maximum size of a body that Config.Fetch returns.
 const MaxFetchBytes = 64 << 10
 
-// orEmpty replaces a missing optional function by one that returns the zero value.
+// orEmpty replaces a missing optional function with one that returns the zero value.
 func orEmpty[T any](f func() T) func() T {
 	if f == nil {
 		return func() (empty T) { return empty }
@@ -81,8 +82,8 @@ func orEmpty[T any](f func() T) func() T {
 	return f
 }
 
-// Access configures authentication by Cloudflare Access. Everyone admitted to the Access application is an
-// owner or a viewer here.
+// Access configures authentication by Cloudflare Access. Everyone who is admitted to the Access application is either
+// an owner or a viewer.
 type Access struct {
 	Team     string // team domain, such as acme.cloudflareaccess.com; empty: Access is off
 	Audience string // AUD tag of the Access application; empty: Access is off
@@ -92,32 +93,33 @@ type Access struct {
 // Addresses are where browsers reach the control plane.
 type Addresses struct {
 	Public string   // the configured address, such as https://gateway.example; optional
-	Bound  net.Addr // of the listener; nil: not listening
+	Bound  net.Addr // address of the listener; nil: not listening
 }
 
 // OpenAPIFile is the name of the OpenAPI document for Config.Files.
 const OpenAPIFile = "openapi.yaml"
 
-// DashboardFolder and DocsFolder are the folders of the dashboard's and the documentation's files for Config.Files.
+// DashboardFolder and DocsFolder are the folders for Config.Files that contain the dashboard and the documentation.
 const (
 	DashboardFolder = "dashboard/"
 	DocsFolder      = "docs/"
 )
 
-// DocsHashesFile is, for Config.Files, the list of the documentation's inline scripts and styles: {"scripts": ["'sha256-…'"], "styles": […]}.
+// DocsHashesFile is the name for Config.Files of the file with the hashes of the documentation's inline scripts and
+// styles: {"scripts": ["'sha256-…'"], "styles": […]}.
 const DocsHashesFile = "docs.json"
 
-// ServesDocs reports whether the deployment of a request serves the documentation: the gateway knows.
+// ServesDocs reports whether the deployment serves the documentation. The gateway says so in a header of the request.
 func ServesDocs(r *http.Request) bool { return HeaderValue(r.Header, header.Docs) != "off" }
 
 // Plane is what all resources share: the configuration and the documents.
 type Plane struct {
 	Config
 	Store  Store
-	warned sync.Map // the texts that WarnOnce has logged
+	warned sync.Map // messages that WarnOnce has logged
 }
 
-// NewPlane returns a plane. It replaces missing optional functions.
+// NewPlane returns a plane. It supplies missing optional functions.
 func NewPlane(config Config) *Plane {
 	if config.Sleep == nil {
 		config.Sleep = sleepNatively

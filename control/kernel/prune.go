@@ -7,13 +7,13 @@ import (
 	"github.com/postern-ai/postern/core/directory"
 )
 
-// How much one run reads and removes at most. The next run continues.
+// Limits on how much one run reads and removes. The next run continues.
 const (
 	prunePageDocuments = 500
 	maxPrunePages      = 20
 )
 
-// Prune removes the old documents in the result of a query.
+// Prune deletes the documents among the results of a query that are old.
 func (cp *Plane) Prune(ctx context.Context, query directory.List, isOld func(directory.Document) bool) error {
 	query.Limit = prunePageDocuments
 	for range maxPrunePages {
@@ -38,8 +38,8 @@ func (cp *Plane) Prune(ctx context.Context, query directory.List, isOld func(dir
 	return nil
 }
 
-// remove deletes documents, in as few commits as possible. If one of them changed meanwhile, and is therefore
-// no longer old, its batch is left to the next run.
+// remove deletes documents in as few commits as possible. If one of them has changed in the meantime and so is no
+// longer old, its batch is left to the next run.
 func (cp *Plane) remove(ctx context.Context, removals []directory.Write) error {
 	for batch := range slices.Chunk(removals, directory.MaxWrites) {
 		if _, err := cp.Store.Commit(ctx, Change{Writes: batch}); err != nil {

@@ -15,19 +15,19 @@ import (
 	"github.com/postern-ai/postern/core/fault"
 )
 
-// Query is the query string of a list: its page and its filters.
+// Query is the query string of a list endpoint: the page and the filters.
 type Query struct {
-	After    string // an ID, or one of a project and one in it
+	After    string // an ID, or the ID of a project, a slash and an ID
 	Limit    int
 	text     string // lowercase text to search for in names
 	Values   url.Values
 	Problems []fault.Detail
 }
 
-// BadCursor is the problem of a malformed parameter "after".
+// BadCursor is the message about a malformed "after" parameter.
 const BadCursor = `must be the "next" of a previous page`
 
-// Problems of IDs in paths and queries.
+// Messages about malformed IDs in paths and queries.
 const (
 	BadProjectID = "must be a project ID, which starts with " + ProjectPrefix
 	BadKeyID     = "must be a key ID, which starts with " + KeyPrefix
@@ -36,9 +36,9 @@ const (
 // MaxQueryText is the maximum length of a search text.
 const MaxQueryText = 200
 
-// ReadQuery reads limit (1 to 100, default 50), after (an ID, the previous page's "next") and q from a query
-// string. Without idPrefix there is no paging. Parameters that are neither these nor allowed are problems: a
-// misspelled filter must not return everything.
+// ReadQuery reads limit (1 to 100, default 50), after (an ID, the previous page's "next") and q from a query string.
+// If idPrefix is empty, there is no paging. Any parameter that is neither one of these nor in allowed is a problem,
+// because a misspelled filter must not return everything.
 func ReadQuery(r *http.Request, idPrefix string, allowed ...string) (*Query, error) {
 	if idPrefix != "" {
 		allowed = append(allowed, "limit", "after")
@@ -46,7 +46,7 @@ func ReadQuery(r *http.Request, idPrefix string, allowed ...string) (*Query, err
 	return readQuery(r, func(after string) bool { return IsID(after, idPrefix) }, allowed)
 }
 
-// ReadQueryOverProjects does the same as ReadQuery, for a list over all projects, whose "after" is a project's ID, a
+// ReadQueryOverProjects does the same as ReadQuery for a list over all projects. Its "after" is a project's ID, a
 // slash and an ID.
 func ReadQueryOverProjects(r *http.Request, idPrefix string, allowed ...string) (*Query, error) {
 	return readQuery(r, func(after string) bool {
@@ -89,12 +89,12 @@ func nameOrNothing(name string) string {
 	return name
 }
 
-// Problem adds a problem of a parameter.
+// Problem adds a problem with a parameter.
 func (q *Query) Problem(field, message string) {
 	q.Problems = append(q.Problems, fault.Detail{Field: field, Message: message})
 }
 
-// Err returns the 400 for all problems, or nil.
+// Err returns a 400 with all problems, or nil.
 func (q *Query) Err() error {
 	if len(q.Problems) == 0 {
 		return nil
@@ -112,8 +112,8 @@ func (q *Query) Choice(name string, choices []string) string {
 	return value
 }
 
-// Instant reads a parameter that is a time or a date. A date means afterMidnight, in ms, after its midnight (UTC).
-// The result is in Unix milliseconds; 0: it was not sent, or is a problem.
+// Instant reads a parameter that is a time or a date. A date means the time afterMidnight milliseconds after midnight
+// UTC. The result is in Unix milliseconds. It is 0 if the parameter is absent or invalid.
 func (q *Query) Instant(name string, afterMidnight uint64) uint64 {
 	text := q.Values.Get(name)
 	if text == "" {
@@ -137,15 +137,15 @@ const maxYear = 9999
 // Matches reports whether a name contains the search text.
 func (q *Query) Matches(name string) bool { return strings.Contains(strings.ToLower(name), q.text) }
 
-// How much of the Directory one list reads at most. A selective filter yields short pages that still have a
-// next.
+// Limits on how much of the Directory one list request reads. A selective filter yields short pages that still have a
+// "next".
 const (
 	scanPage     = 1000
 	MaxScanPages = 10
 )
 
-// Scan reads documents under a prefix, after the one with q.after, until it has found q.limit wanted ones. more is
-// the document key from which the next page continues, or empty.
+// Scan reads documents under a prefix, starting after q.After, until it has found q.Limit wanted ones. more is the
+// document key after which the next page starts. It is empty on the last page.
 func Scan[T any](ctx context.Context, s Store, q *Query, prefix string, decode func(directory.Document) (T, error), wanted func(*T) bool) (found []T, more string, err error) {
 	filtered := len(q.Values) > 0 && q.hasFilter()
 	page := directory.List{Prefix: prefix, Limit: uint64(q.Limit + 1)}
@@ -189,7 +189,7 @@ func (q *Query) hasFilter() bool {
 	return false
 }
 
-// NextID converts the document key that scan returned to the ID for "next".
+// NextID converts the document key that Scan returned to the ID for "next".
 func NextID(more, prefix string) *string {
 	id, ok := strings.CutPrefix(more, prefix)
 	if !ok || id == "" {

@@ -13,8 +13,8 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// recall makes a project's meters return the unused parts of their slices, which the ledger granted under an earlier
-// budget. It waits for budget that a meter has lent. The meters of keys beyond MaxUpdatedKeys keep their slices.
+// recall makes a project's meters return the unused parts of slices that the ledger granted under an earlier budget.
+// It waits for budget that a meter has lent. Meters of keys beyond MaxUpdatedKeys keep their slices.
 func (s Store) recall(ctx context.Context, projectID string) error {
 	p, all, err := s.snapshot(ctx, projectID)
 	if err != nil {
@@ -39,8 +39,8 @@ func (s Store) recall(ctx context.Context, projectID string) error {
 
 var errLent = errors.New("a meter still has lent budget after the longest wait")
 
-// recallOnce recalls the budget that the meters can return now. lending lists the keys whose meters may have more
-// after waitMs.
+// recallOnce recalls the budget that meters can return now. lending lists the keys whose meters may return more after
+// waitMs.
 func (s Store) recallOnce(ctx context.Context, p *directory.Project, all []directory.Key) (lending []directory.Key, waitMs uint64, err error) {
 	waits := make([]uint64, len(all))
 	err = Parallel(Indexes(all), func(i int) (err error) {
@@ -68,7 +68,7 @@ func (s Store) recallMeter(ctx context.Context, p *directory.Project, meter stri
 	return flushed.LentMs, nil
 }
 
-// DeliverFlushed delivers the batches of a flushed meter to the project's ledger.
+// DeliverFlushed delivers the batches in a meter's reply to a flush to the project's ledger.
 func (s Store) DeliverFlushed(ctx context.Context, p *directory.Project, reply []byte) (flushed keymeter.FlushReply, err error) {
 	flushed, err = keymeter.DecodeFlushReply(reply)
 	if err != nil || len(flushed.Absorbs) == 0 {

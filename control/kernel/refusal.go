@@ -11,8 +11,8 @@ import (
 	"github.com/postern-ai/postern/core/fault"
 )
 
-// Refusal is an error that is sent to the client: a row of the core's fault table, so that both planes use
-// the same errors. The response contains no internals.
+// Refusal is an error that is sent to the client. It is a row of the core's fault table, so the gateway and the
+// control plane use the same errors. The response reveals no internals.
 type Refusal struct {
 	fault.Fault
 	allow      string // the Allow header of a 405
@@ -21,7 +21,7 @@ type Refusal struct {
 	Cause      error // logged, but not sent
 }
 
-// Refusals that are the same each time.
+// Refusals that are always the same.
 var (
 	ErrMissingToken = Refuse(fault.MissingAdmin, "Authorization", "must be Bearer TOKEN")
 	ErrInvalidToken = &Refusal{Fault: fault.InvalidAdmin}
@@ -44,12 +44,12 @@ func Invalid(details ...fault.Detail) *Refusal {
 	return &Refusal{Fault: fault.InvalidRequest, details: details}
 }
 
-// Refuse returns a row of the fault table with one detail.
+// Refuse returns a refusal with one detail.
 func Refuse(f fault.Fault, field, message string) *Refusal {
 	return &Refusal{Fault: f, details: []fault.Detail{{Field: field, Message: message}}}
 }
 
-// tooLarge returns a 413 for a body of more than maximum bytes.
+// tooLarge returns a 413 for a body that exceeds maximum bytes.
 func tooLarge(maximum int) *Refusal {
 	return Refuse(fault.BodyTooLarge, "body", "must be at most "+strconv.Itoa(maximum)+" bytes")
 }
@@ -69,7 +69,7 @@ func MethodNotAllowed(allowed []string, method, advice string) *Refusal {
 	return r
 }
 
-// LockedOut returns a 429 for a wrong token, with a Retry-After that is rounded up to whole seconds.
+// LockedOut returns a 429 for a wrong token. Its Retry-After is rounded up to whole seconds.
 func LockedOut(wait time.Duration) *Refusal {
 	seconds := strconv.Itoa(int(max(1, (wait+time.Second-1)/time.Second)))
 	unit := " seconds"
@@ -82,12 +82,12 @@ func LockedOut(wait time.Duration) *Refusal {
 }
 
 // Unavailable returns a 503 for a failed call to an object or to Cloudflare Access. If a delivery of a committed
-// change failed, the outbox repeats it before the client retries.
+// change failed, the outbox also repeats it.
 func Unavailable(cause error) *Refusal {
 	return &Refusal{Fault: fault.Unavailable, RetryAfter: "2", Cause: cause}
 }
 
-// AsRefusal returns the refusal in an error; any other error becomes a 500.
+// AsRefusal returns the refusal that an error contains. Any other error becomes a 500.
 func AsRefusal(err error) *Refusal {
 	var r *Refusal
 	if errors.As(err, &r) {
@@ -96,7 +96,7 @@ func AsRefusal(err error) *Refusal {
 	return &Refusal{Fault: fault.Internal, Cause: err}
 }
 
-// Error returns the text for the log.
+// Error returns the message for the log.
 func (r *Refusal) Error() string {
 	if r.Cause != nil {
 		return r.Code() + ": " + r.Cause.Error()

@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// Write sends a response, without the body to a HEAD. It declares the body's length, so that a host needs no
-// stream.
+// Write sends a response. It omits the body for a HEAD request. It declares the body's length, so a host does not
+// need to stream it.
 func Write(w http.ResponseWriter, r *http.Request, requestID string, result Answer) {
 	header := w.Header()
 	header.Set("X-Request-Id", requestID)
@@ -41,7 +41,7 @@ func (a Answer) content() (contentType string, body []byte, err error) {
 	return "application/json", body, err
 }
 
-// Encode returns JSON without HTML escaping: a < in a name stays as it is.
+// Encode returns JSON without HTML escaping, so a < in a name is unchanged.
 func Encode(v any) ([]byte, error) {
 	var buffer bytes.Buffer
 	encoder := json.NewEncoder(&buffer)

@@ -9,7 +9,7 @@ import (
 	"github.com/postern-ai/postern/test/controltest"
 )
 
-// A response that cannot be encoded is a 500 in the usual shape.
+// A response that cannot be encoded becomes a 500 in the usual shape.
 func TestUnencodableResponseIs500(t *testing.T) {
 	controltest.Quiet(t)
 	w := httptest.NewRecorder()

@@ -9,7 +9,7 @@ import (
 	"github.com/postern-ai/postern/core/fault"
 )
 
-// Paths of the resources of a project.
+// Paths of resources.
 const (
 	ProjectsPath = "/api/admin/projects"
 	ProjectPath  = ProjectsPath + "/{project}"
@@ -17,36 +17,37 @@ const (
 	RequestsPath = "/api/admin/requests" // the requests of all projects
 )
 
-// Audience are the operators that may use a route.
+// Audience says which operators may use a route.
 type Audience uint8
 
-// The audiences. 0 is none: a route of which only project keys are the audience.
+// The audiences. 0 means no operators: only project keys may use the route.
 const (
-	Anyone    Audience = iota + 1 // without authentication: sign-in
+	Anyone    Audience = iota + 1 // no authentication; used for sign-in
 	Operators                     // owners and viewers
 	Owners                        // owners only
 )
 
-// Unaudited is the audit action of a route that changes nothing, or whose change belongs to a later request that has one.
+// Unaudited is the audit action of a route that writes no audit entry, because it changes nothing or because a later
+// request writes the entry.
 const Unaudited = "none"
 
-// Route is one endpoint. It says everything that the table's tests and the dispatch need to know about it.
+// Route is one endpoint. It contains everything that dispatching requests and testing the routes require.
 type Route struct {
 	Method, Path string
-	// For are the operators that may use it; 0: only project keys may.
+	// For says which operators may use the route. If it is 0, only project keys may.
 	For Audience
-	// Permission is what a project key must have; 0: project keys cannot use it.
+	// Permission is what a project key must have. If it is 0, project keys cannot use the route.
 	Permission doc.Permission
-	Body       int    // maximum size of the body in bytes; 0: it has none
-	Audit      string // action of its audit entry; empty for a GET
+	Body       int    // maximum size of the body in bytes; 0: no body
+	Audit      string // action in the audit log; empty for a GET
 	Operation  string // operationId in docs/openapi.yaml
-	// KeyOperation is the operationId of the twin for project keys; see ForBoth.
+	// KeyOperation is the operationId of the equivalent route for project keys; see ForBoth.
 	KeyOperation string
 	Serve        func(*Call) (Answer, error)
 }
 
-// ForBoth returns two routes for each of a project's resources that project keys may use as well: one for the keys, under
-// /api, and one for operators, under the project's path.
+// ForBoth turns each route that project keys may use as well into two: one for the keys, under /api, and one for
+// operators, under the project's path.
 func ForBoth(shared ...Route) (all []Route) {
 	for _, r := range shared {
 		key, operator := r, r
@@ -57,9 +58,8 @@ func ForBoth(shared ...Route) (all []Route) {
 	return all
 }
 
-// Match finds the route for the escaped path of a request, in which an escaped slash does not separate
-// segments. HEAD is GET without the body, which write omits. The error is a 404, or a 405 with all methods of
-// the path.
+// Match finds the route for the escaped path of a request, where an escaped slash does not separate segments. HEAD
+// uses the route of GET, and Write omits the body. The error is a 404, or a 405 that names all methods of the path.
 func Match(routes []Route, r *http.Request) (*Route, *Call, error) {
 	method := r.Method
 	if method == http.MethodHead {
@@ -89,8 +89,8 @@ func Match(routes []Route, r *http.Request) (*Route, *Call, error) {
 	return nil, nil, MethodNotAllowed(allowed, r.Method, advice)
 }
 
-// unknownPath returns a 404 for a path without an endpoint. It describes a project, key or violation that is not in the form
-// of an ID.
+// unknownPath returns a 404 for a path without an endpoint. If the path contains a malformed ID, hash or request ID,
+// the error says so.
 func unknownPath(path string) *Refusal {
 	segments := strings.Split(strings.TrimPrefix(path, ProjectsPath+"/"), "/")
 	id, isViolation := strings.CutPrefix(path, "/api/violations/")
@@ -119,8 +119,8 @@ func badViolation(id string) *Refusal {
 	return Refuse(fault.NotFound, "violation", "must be a violation ID, which starts with "+ViolationPrefix+Got(id))
 }
 
-// bind reports whether a path matches a pattern, and sets the path parameters. Text that is not in the form
-// of an ID matches nothing, so that no foreign text becomes part of a document's key.
+// bind reports whether a path matches a pattern, and sets the path parameters. Text that does not have the form of an
+// ID does not match, so arbitrary text never becomes part of a document's key.
 func (c *Call) bind(pattern, path string) bool {
 	want, have := strings.Split(pattern, "/"), strings.Split(path, "/")
 	if len(want) != len(have) {
@@ -147,7 +147,7 @@ func (c *Call) bind(pattern, path string) bool {
 	return true
 }
 
-// isProviderName reports whether text has the form of a provider's name in the catalog.
+// isProviderName reports whether text has the form of a provider name.
 func isProviderName(text string) bool {
 	return text != "" && len(text) <= maxIDLength && !strings.ContainsFunc(text, func(r rune) bool {
 		return r != '-' && r != '_' && r != '.' && (r < 'a' || r > 'z') && (r < '0' || r > '9')

@@ -1,6 +1,6 @@
 package kernel
 
-// MaxRunCalls is approximately the number of calls to objects of one run; a Worker may make 10,000.
+// MaxRunCalls is the approximate number of object calls per run. A Worker may make 10,000.
 const MaxRunCalls = 1000
 
 // Run is one run's part of a round.

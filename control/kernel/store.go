@@ -11,17 +11,17 @@ import (
 	"github.com/postern-ai/postern/core/doc"
 )
 
-// MaxAttempts is how often a change is retried on fresh documents before it is a 409. Of many concurrent
-// changes, each round commits one.
+// MaxAttempts is the number of attempts to make a change on fresh documents before it fails with a 409. Each round of
+// concurrent attempts commits one of them.
 const MaxAttempts = 40
 
-// Store is the Directory's documents and the deliveries of their changes.
+// Store reads and changes the Directory's documents and delivers the changes.
 //
-// Every commit in a project writes the project's document, changed or not. So the project's version counts
-// the project's commits, no two commits are based on the same state, and a record's version, the sum of the
-// key's and the project's, grows with each commit. Otherwise a PATCH of the plan and a concurrent
-// deactivation could send a meter two different records of the same version, and the meter would drop the
-// second.
+// Every commit in a project writes the project's document, even if the document does not change. The project's
+// version therefore counts the project's commits, and no two commits are based on the same state. A record's version,
+// which is the sum of the key's and the project's versions, grows with each commit. Otherwise, a PATCH of the plan
+// and a concurrent deactivation could send a meter two different records with the same version, and the meter would
+// drop the second.
 type Store struct {
 	Objects Objects
 	now     func() uint64 // Unix milliseconds
@@ -33,11 +33,11 @@ type Change struct {
 	Writes     []directory.Write
 	Deliveries []abi.Delivery
 	Republish  string // project ID: all keys of the project get its current settings
-	Recall     string // project ID: its meters return the slices of an earlier budget
-	Pending    *bool  // set by republish: the Directory still delivers to keys beyond MaxUpdatedKeys
+	Recall     string // project ID: its meters return slices that were granted under an earlier budget
+	Pending    *bool  // result, set if Republish is: the Directory has yet to deliver to keys beyond MaxUpdatedKeys
 }
 
-// NextProject returns a project with the version that its next write will have; NextKey is the same for a key.
+// NextProject returns a project with the version that its next write will have. NextKey does the same for a key.
 func NextProject(p directory.Project) directory.Project {
 	return directory.Project{Project: p.Project, Version: p.Version + 1}
 }
@@ -45,12 +45,12 @@ func NextProject(p directory.Project) directory.Project {
 // NextKey returns a key with the version that its next write will have.
 func NextKey(k directory.Key) directory.Key { return directory.Key{Key: k.Key, Version: k.Version + 1} }
 
-// WriteProject returns the write of a project that next returned.
+// WriteProject returns the write of a project that NextProject returned.
 func WriteProject(p *directory.Project) directory.Write {
 	return directory.Write{Key: doc.ProjectKey(p.ID), Version: p.Version - 1, Value: p.Encode()}
 }
 
-// WriteKey returns the write of a key that NextKey returned. A removed key leaves no document; its tombstone is in
+// WriteKey returns the write of a key that NextKey returned. A removed key leaves no document. Its tombstone is in
 // its meter.
 func WriteKey(k *directory.Key) directory.Write {
 	w := directory.Write{Key: doc.KeyKey(k.ProjectID, k.ID), Version: k.Version - 1}
@@ -60,7 +60,7 @@ func WriteKey(k *directory.Key) directory.Write {
 	return w
 }
 
-// List reads documents, in the order of their keys.
+// List reads documents in the order of their keys.
 func (s Store) List(ctx context.Context, query directory.List) ([]directory.Document, error) {
 	reply, err := s.Objects.Call(ctx, abi.ClassDirectory, directory.Name, "", query.Encode())
 	if err != nil {
@@ -69,8 +69,8 @@ func (s Store) List(ctx context.Context, query directory.List) ([]directory.Docu
 	return directory.DecodeDocuments(reply)
 }
 
-// ReadForWrite returns a write with the version and value of a document as it is now, or with neither if it
-// does not exist.
+// ReadForWrite returns a write with a document's current version and value, or with neither if the document does not
+// exist.
 func (s Store) ReadForWrite(ctx context.Context, key string) (directory.Write, error) {
 	found, err := s.Document(ctx, key)
 	if errors.Is(err, ErrNotFound) {
@@ -79,8 +79,8 @@ func (s Store) ReadForWrite(ctx context.Context, key string) (directory.Write, e
 	return directory.Write{Key: key, Version: found.Version, Value: found.Value}, err
 }
 
-// Document reads a document; the error is a 404 if it does not exist. Listing with the whole key as the
-// prefix returns that document first, if it exists.
+// Document reads a document. The error is a 404 if it does not exist. A list with the complete key as its prefix
+// returns that document first if it exists.
 func (s Store) Document(ctx context.Context, documentKey string) (directory.Document, error) {
 	docs, err := s.List(ctx, directory.List{Prefix: documentKey, Limit: 1})
 	if err != nil {
@@ -92,7 +92,7 @@ func (s Store) Document(ctx context.Context, documentKey string) (directory.Docu
 	return docs[0], nil
 }
 
-// Project reads a project; the error is a 404 if it does not exist.
+// Project reads a project. The error is a 404 if it does not exist.
 func (s Store) Project(ctx context.Context, id string) (directory.Project, error) {
 	found, err := s.Document(ctx, doc.ProjectKey(id))
 	if errors.Is(err, ErrNotFound) {
@@ -104,7 +104,7 @@ func (s Store) Project(ctx context.Context, id string) (directory.Project, error
 	return directory.DecodeProject(found)
 }
 
-// Projects reads the projects with the given IDs, as far as they exist.
+// Projects reads the projects with the given IDs. It omits those that do not exist.
 func (s Store) Projects(ctx context.Context, ids []string) (map[string]directory.Project, error) {
 	names := make([]string, len(ids))
 	for i, id := range ids {
@@ -118,7 +118,7 @@ func (s Store) Projects(ctx context.Context, ids []string) (map[string]directory
 	})
 }
 
-// KeysByID reads the keys with the given IDs, as far as they exist.
+// KeysByID reads the keys with the given IDs. It omits those that do not exist.
 func (s Store) KeysByID(ctx context.Context, projectID string, ids []string) (map[string]directory.Key, error) {
 	names := make([]string, len(ids))
 	for i, id := range ids {
@@ -132,10 +132,10 @@ func (s Store) KeysByID(ctx context.Context, projectID string, ids []string) (ma
 	})
 }
 
-// maxRead is the maximum number of documents of one directory.Read.
+// maxRead is the maximum number of documents that one directory.Read may request.
 const maxRead = 1000
 
-// readEach reads the documents with the given names, as far as they exist, with as few calls as possible.
+// readEach reads the documents with the given keys in as few calls as possible. It skips those that do not exist.
 func (s Store) readEach(ctx context.Context, names []string, each func(directory.Document) error) error {
 	for part := range slices.Chunk(names, maxRead) {
 		command := directory.Read{Keys: part}
@@ -156,7 +156,7 @@ func (s Store) readEach(ctx context.Context, names []string, each func(directory
 	return nil
 }
 
-// Key reads a key of a project; the error is a 404 if it does not exist.
+// Key reads a key of a project. The error is a 404 if it does not exist.
 func (s Store) Key(ctx context.Context, projectID, id string) (directory.Key, error) {
 	found, err := s.Document(ctx, doc.KeyKey(projectID, id))
 	if errors.Is(err, ErrNotFound) {
@@ -187,8 +187,9 @@ func (s Store) Keys(ctx context.Context, projectID, after string, limit int) ([]
 	return found, nil
 }
 
-// Change commits the result of build and makes the deliveries. After a conflict it calls build again, on
-// fresh documents. After an error the commit may exist; the outbox then makes its deliveries.
+// Change commits the result of build and makes the deliveries. After a conflict, it calls build again to work on
+// fresh documents. Even if Change returns an error, the commit may have succeeded. In that case, the outbox makes the
+// deliveries.
 func (s Store) Change(ctx context.Context, build func() (Change, error)) error {
 	for range MaxAttempts {
 		made, err := build()
@@ -206,7 +207,8 @@ func (s Store) Change(ctx context.Context, build func() (Change, error)) error {
 	return ErrConflict
 }
 
-// Commit is not retried after an error: it may have succeeded, and the retry would conflict with it.
+// Commit makes one attempt to commit a change and reports whether there was no conflict. It does not retry after an
+// error: the commit may have succeeded, and the retry would then conflict with it.
 func (s Store) Commit(ctx context.Context, made Change) (committed bool, err error) {
 	command := directory.Commit{Writes: made.Writes, Deliveries: made.Deliveries, Republish: made.Republish}
 	reply, err := s.Objects.Call(ctx, abi.ClassDirectory, directory.Name, "", command.Encode())
@@ -217,15 +219,15 @@ func (s Store) Commit(ctx context.Context, made Change) (committed bool, err err
 	return conflict == "", err
 }
 
-// MaxUpdatedKeys is the number of keys that get a change of their project before it is acknowledged. The
-// others get it from the Directory, within minutes.
+// MaxUpdatedKeys is the maximum number of keys that get a change of their project before it is acknowledged. The
+// others get it from the Directory within minutes.
 const MaxUpdatedKeys = 200
 
 // SettingsTo returns the delivery of the project's settings to its ledger.
 func (s Store) SettingsTo(p *directory.Project) abi.Delivery { return directory.SettingsTo(p, s.now()) }
 
-// WithSettings puts the settings, which contain the policy, before deliveries that name the policy to meters.
-// The policy may be another operator's change that is committed and still being delivered.
+// WithSettings puts the delivery of the settings, which contain the policy, before deliveries that tell meters the
+// policy's version. The policy may come from another operator's change that is committed but still being delivered.
 func (s Store) WithSettings(p *directory.Project, deliveries ...abi.Delivery) []abi.Delivery {
 	if p.Policy.Version == 0 {
 		return deliveries
@@ -233,8 +235,8 @@ func (s Store) WithSettings(p *directory.Project, deliveries ...abi.Delivery) []
 	return append([]abi.Delivery{s.SettingsTo(p)}, deliveries...)
 }
 
-// updateKeys delivers a project's current settings to its keys' meters, as the Directory will do as well. more reports
-// that the project has more keys than MaxUpdatedKeys; waitMs is as in deliver.
+// updateKeys delivers a project's current settings to its keys' meters. The Directory will deliver them as well. more
+// reports whether the project has more keys than MaxUpdatedKeys. waitMs is the same as in Deliver.
 func (s Store) updateKeys(ctx context.Context, projectID string) (more bool, waitMs uint64, err error) {
 	p, all, err := s.snapshot(ctx, projectID)
 	if err != nil {
@@ -259,8 +261,9 @@ func (s Store) Republished(ctx context.Context, projectID string) (bool, error) 
 	return directory.DecodeProgress(reply)
 }
 
-// snapshot reads a project and its first keys, one more than MaxUpdatedKeys, in one consistent state: every commit in the project changes
-// its version. A record of documents from different states could have the version of another record.
+// snapshot reads a project and its first keys, at most one more than MaxUpdatedKeys, in a consistent state. It relies
+// on every commit in the project changing the project's version. A record that mixes documents from different states
+// could have the same version as another record.
 func (s Store) snapshot(ctx context.Context, projectID string) (p directory.Project, all []directory.Key, err error) {
 	after, err := s.Project(ctx, projectID)
 	for range MaxAttempts {

@@ -13,7 +13,7 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// Bounds of values.
+// Limits of values.
 const (
 	maxNameRunes     = 120
 	maxBudgetDollars = "9000000" // money.Pico allows slightly more
@@ -26,7 +26,7 @@ const (
 // Source: developers.cloudflare.com/durable-objects/reference/data-location/
 var Regions = []string{"wnam", "enam", "sam", "weur", "eeur", "apac", "oc", "afr", "me"}
 
-// Name takes the field "name", if it is present.
+// Name takes the field "name" if it is present.
 func (f *Fields) Name() (name string, given bool) {
 	name, given = f.Text("name", "")
 	if given && !IsName(name) {
@@ -35,7 +35,7 @@ func (f *Fields) Name() (name string, given bool) {
 	return name, given
 }
 
-// RequiredName takes the field "name" and reports its absence.
+// RequiredName takes the field "name" and reports a problem if it is absent.
 func (f *Fields) RequiredName() string {
 	if !f.Has("name") {
 		f.Problem("name", "is required")
@@ -44,8 +44,8 @@ func (f *Fields) RequiredName() string {
 	return name
 }
 
-// IsName reports whether text is fit for lists and logs: it is visible, and has no line breaks, control
-// characters or characters that reverse the text around it.
+// IsName reports whether text is suitable for lists and logs. It must be visible and contain no line breaks, control
+// characters, or characters that change the direction of the text around them.
 func IsName(text string) bool {
 	n := utf8.RuneCountInString(text)
 	return n >= 1 && n <= maxNameRunes && utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool {
@@ -63,13 +63,13 @@ func (f *Fields) Choice(field, fallback string, choices []string) (text string, 
 	return text, given
 }
 
-// DefaultedChoice does the same as Choice, with the first choice as the default.
+// DefaultedChoice does the same as Choice but defaults to the first choice.
 func (f *Fields) DefaultedChoice(field string, choices []string) string {
 	text, _ := f.Choice(field, choices[0], choices)
 	return text
 }
 
-// Budget takes the field "budget": dollars per budget period, exact to the picodollar.
+// Budget takes the field "budget", in dollars per budget period and exact to the picodollar.
 func (f *Fields) Budget(fallback money.Pico) (amount money.Pico, given bool) {
 	const expectation = "must be a dollar amount between 0 and " + maxBudgetDollars + " with at most 12 decimal places"
 	digits, given := f.number("budget", expectation)
@@ -85,8 +85,8 @@ func (f *Fields) Budget(fallback money.Pico) (amount money.Pico, given bool) {
 	return amount, true
 }
 
-// parseDollars parses a JSON number. A number with an exponent passes through floating point, which is as
-// exact as the caller's own JSON library.
+// parseDollars parses a JSON number. A number with an exponent is converted with floating-point precision, as most
+// JSON libraries of callers do.
 func parseDollars(digits string) (money.Pico, bool) {
 	if len(digits) > maxBudgetText {
 		return 0, false
@@ -101,8 +101,8 @@ func parseDollars(digits string) (money.Pico, bool) {
 	return money.Parse(digits, money.Dollar)
 }
 
-// Models takes the field "models": the models and tiers that a key may use. They are not looked up in the
-// catalog: it may change, and an unknown name permits nothing.
+// Models takes the field "models": the models and tiers that a key may use. They are not looked up in the catalog,
+// which may change. An unknown name does not permit anything.
 func (f *Fields) Models() (names []string, given bool) {
 	value, given := f.Take("models")
 	if !given {
@@ -130,7 +130,7 @@ func IsModelName(name string) bool {
 	return name != "" && len(name) <= doc.MaxModelBytes && !strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
-// Integer takes an integer from a minimum to a maximum.
+// Integer takes an integer between minimum and maximum, inclusive.
 func (f *Fields) Integer(field string, minimum, maximum uint64) (n uint64, given bool) {
 	expectation := "must be an integer between " + strconv.FormatUint(minimum, 10) + " and " + strconv.FormatUint(maximum, 10)
 	digits, given := f.number(field, expectation)
@@ -145,7 +145,7 @@ func (f *Fields) Integer(field string, minimum, maximum uint64) (n uint64, given
 	return n, true
 }
 
-// Null removes a field that is null, and reports whether it did.
+// Null removes a field if it is null, and reports whether it was.
 func (f *Fields) Null(field string) bool {
 	if string(f.Values[field]) != "null" {
 		return false
@@ -154,7 +154,8 @@ func (f *Fields) Null(field string) bool {
 	return true
 }
 
-// Object takes an object, as nested fields. A value of another type is not repeated: it may be a secret.
+// Object takes an object as nested fields. The message does not repeat a value of another type, which may be a
+// secret.
 func (f *Fields) Object(field string) (inner *Fields, given bool) {
 	value, given := f.Take(field)
 	if !given {
@@ -178,7 +179,7 @@ func (f *Fields) AddProblems(field string, inner *Fields) {
 	}
 }
 
-// The API's words and their internal values, in the same order.
+// Words of the API and their internal values, in the same order.
 var (
 	KindWords        = []string{"gateway", "project"}
 	KindValues       = []keys.Kind{keys.Gateway, keys.Project}
