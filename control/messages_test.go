@@ -9,7 +9,7 @@ import (
 	"github.com/postern-ai/postern/test/controltest"
 )
 
-// Messages name the value and the remedy. They repeat no long values, and none that could be an API key.
+// Messages name the value and the remedy. They never repeat a value that is long or could be an API key.
 func TestMessages(t *testing.T) {
 	b := controltest.RoutedCatalog(t)
 	path := b.Project()
@@ -78,7 +78,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// The headers that describe a body are checked, and the remedy is named.
+// The headers that describe a body are checked, and errors name the remedy.
 func TestBodyHeadMessages(t *testing.T) {
 	b := controltest.New(t)
 	for _, c := range []struct {

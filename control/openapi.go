@@ -10,7 +10,7 @@ const openAPIPath = "/" + kernel.OpenAPIFile
 
 func isOpenAPI(r *http.Request) bool { return r.URL.EscapedPath() == openAPIPath }
 
-// serveOpenAPI serves the OpenAPI document of all endpoints. It needs no authentication.
+// serveOpenAPI serves the OpenAPI document that describes all endpoints. It requires no authentication.
 func (s *Service) serveOpenAPI(w http.ResponseWriter, r *http.Request) {
 	id := kernel.RequestID(r, s.plane.Rand)
 	if !isRead(r) {

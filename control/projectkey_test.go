@@ -47,7 +47,7 @@ func TestProjectKeys(t *testing.T) {
 			t.Errorf("%s: %d %s", header[0], got.Code, got.Body)
 		}
 	}
-	// A foreign credential beside the key is ignored, a second key is not. Neither token of an operator is a key.
+	// An unrelated credential next to the key is ignored, but a second key is not. An operator's token is not a key.
 	for _, headers := range [][]string{{"Authorization", "Bearer " + value, "X-API-Key", "pk_live_x"}, {"X-API-Key", value}} {
 		if got := b.Do("GET", "/api/probe", "", headers...); got.Code != 200 || got.Text("actor") != id {
 			t.Errorf("%d %s", got.Code, got.Body)
@@ -56,7 +56,7 @@ func TestProjectKeys(t *testing.T) {
 	_, other := b.NewKey(`"kind":"project"`)
 	b.Refused(b.Do("GET", "/api/probe", "", "Authorization", "Bearer "+value, "X-API-Key", other), fault.InvalidRequest)
 	b.Refused(b.Do("GET", "/api/probe", ""), fault.InvalidKey)
-	// The admin twin takes operators only.
+	// The equivalent admin route accepts only operators.
 	if got := b.Do("GET", b.Project+"/probe", ""); got.Code != 200 || got.Text("actor") != "owner" {
 		t.Errorf("%d %s", got.Code, got.Body)
 	}
@@ -64,14 +64,14 @@ func TestProjectKeys(t *testing.T) {
 	b.Refused(b.Do("GET", b.Project+"/probe", "", "Authorization", "Bearer "+value), fault.InvalidAdmin)
 	b.Viewer = controltest.ViewerToken
 	b.Refused(b.Do("POST", b.Project+"/probe", "{}", "Authorization", "Bearer "+controltest.ViewerToken), fault.ViewerForbidden)
-	// Keys work without any operator.
+	// Keys work even if no operator token is configured.
 	b.Token, b.Viewer = "", ""
 	if got := b.With(value, "POST", "/api/probe", "{}"); got.Code != 200 {
 		t.Error(got.Body)
 	}
 }
 
-// Every refusal, in the gateway's order: 404, 405, 401, 403, 415, 413, 400.
+// Refusals follow the gateway's order: 404, 405, 401, 403, 415, 413, 400.
 func TestProjectKeyRefusals(t *testing.T) {
 	b := withProbe(controltest.NewKeyBench(t))
 	_, value := b.NewKey(`"kind":"project"`)
@@ -113,7 +113,7 @@ func TestProjectKeyRefusals(t *testing.T) {
 	}
 }
 
-// A change of a key applies to the next request, without any caching.
+// A change to a key applies to the next request, because nothing is cached.
 func TestProjectKeyChanges(t *testing.T) {
 	b := withProbe(controltest.NewKeyBench(t))
 	path, value := b.NewKey(`"kind":"project"`)
@@ -160,8 +160,8 @@ func TestProjectKeyMeterFails(t *testing.T) {
 	}
 }
 
-// Malformed keys cause no call. Unknown keys cause 30 calls a minute from a network, and none that was tried a moment
-// ago. Keys that this instance has seen work all the time.
+// Malformed keys cause no calls. Unknown keys from one network cause at most 30 calls per minute, and one that was
+// tried a moment ago causes none. Keys that this instance has seen before always work.
 func TestUnknownProjectKeys(t *testing.T) {
 	b := withProbe(controltest.NewKeyBench(t))
 	_, value := b.NewKey(`"kind":"project"`)
@@ -204,7 +204,7 @@ func TestUnknownProjectKeys(t *testing.T) {
 	b.Refused(from("192.0.2.1", 99), fault.InvalidKey)
 }
 
-// Concurrent requests with keys of two projects: each gets its own project, and refusals stay refusals.
+// Among concurrent requests with keys of two projects, each gets its own project, and refusals stay refusals.
 func TestConcurrentProjectKeys(t *testing.T) {
 	b := withProbe(controltest.NewKeyBench(t))
 	_, first := b.NewKey(`"kind":"project"`)
@@ -240,8 +240,8 @@ func TestConcurrentProjectKeys(t *testing.T) {
 	wait.Wait()
 }
 
-// Every route for project keys requires a key with its permission, whatever operators may send, and has a twin for
-// operators.
+// Every route for project keys requires a key with the right permission, even from operators, and has an equivalent
+// route for operators.
 func TestEveryRouteForKeysRequiresItsPermission(t *testing.T) {
 	b := withProbe(controltest.NewKeyBench(t))
 	_, gateway := b.NewKey(`"kind":"gateway"`)

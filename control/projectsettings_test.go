@@ -13,13 +13,14 @@ import (
 	"github.com/postern-ai/postern/test/controltest"
 )
 
-// Settings that the form "General" of the dashboard does not have: they have forms of their own, or are no settings.
+// ownForms are fields that the dashboard's "General" form does not contain. They have their own forms or are not
+// settings.
 var ownForms = []string{"alerts", "routes", "version"}
 
-// laterOnly are the fields of PATCH that POST does not have.
+// laterOnly are the fields that PATCH accepts but POST does not.
 var laterOnly = []string{"alerts", "version"}
 
-// between is the part of a file between two texts.
+// between returns the part of a file between two strings.
 func between(t *testing.T, file, from, to string) string {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -34,7 +35,7 @@ func between(t *testing.T, file, from, to string) string {
 	return part
 }
 
-// fieldsOf are the fields that a request can have.
+// fieldsOf returns the fields that a request can have.
 func fieldsOf(b *controltest.Bench, method, path string) []string {
 	b.Helper()
 	_, list, _ := strings.Cut(b.Do(method, path, `{"nothing":1}`).Body.String(), "the fields are ")
@@ -46,8 +47,8 @@ func fieldsOf(b *controltest.Bench, method, path string) []string {
 	return fields
 }
 
-// TestEverySettingIsEverywhere: every setting that PATCH takes is in docs/openapi.yaml, in POST and GET, and known to
-// the dashboard, the command line and the files of `postern apply`.
+// TestEverySettingIsEverywhere checks that every setting that PATCH accepts is in docs/openapi.yaml, in POST and in
+// GET. The dashboard, the command line and the files of `postern apply` must know it, too.
 func TestEverySettingIsEverywhere(t *testing.T) {
 	b := controltest.New(t)
 	path := b.Project()

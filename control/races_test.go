@@ -32,7 +32,7 @@ func TestConcurrentPatchesAndKeysAreKept(t *testing.T) {
 	}
 }
 
-// If commits did not all write the project, these two would give the meter the same version twice.
+// If some commits did not write the project, these two would give the meter the same version twice.
 func TestConcurrentDeactivationAndPatch(t *testing.T) {
 	for _, patchFirst := range []bool{true, false} {
 		b := controltest.New(t)
@@ -78,7 +78,7 @@ func TestPersistentConflictIs409(t *testing.T) {
 	b.Refused(b.Do("PATCH", path, `{"name":"mine"}`), fault.Conflict)
 }
 
-// Concurrent operators: every acknowledged change exists, and every version was assigned once.
+// With concurrent operators, every acknowledged change exists, and every version was assigned once.
 func TestConcurrentOperators(t *testing.T) {
 	b := controltest.New(t)
 	path := b.Project()
@@ -111,7 +111,7 @@ func TestConcurrentOperators(t *testing.T) {
 	if p.Version != uint64(len(made)+1) || p.KeyCount != uint64(len(made)) {
 		t.Errorf("version %d after %d keys", p.Version, len(made))
 	}
-	// The version in the API counts only changes of the project itself.
+	// The version in the API counts only changes to the project itself.
 	if version := b.Must(200, "GET", path, "").Fields["version"]; fmt.Sprint(version) != "1" {
 		t.Errorf("version %v", version)
 	}

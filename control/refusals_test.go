@@ -23,7 +23,8 @@ import (
 	"github.com/postern-ai/postern/test/controltest"
 )
 
-// Every route but sign-in and those for project keys requires a token, and none works if no owner token is configured.
+// Every route requires a token, except sign-in and those for project keys. None works if no owner token is
+// configured.
 func TestEveryRouteRequiresToken(t *testing.T) {
 	for _, route := range *control.Table(controltest.New(t).Service) {
 		if route.For == kernel.Anyone || route.Permission != 0 {
@@ -102,7 +103,7 @@ func TestMethods(t *testing.T) {
 	}
 }
 
-// HEAD is GET without the body, also for errors.
+// HEAD is GET without the body, even for errors.
 func TestHead(t *testing.T) {
 	b := controltest.New(t)
 	b.Memory.Reducers = true
@@ -239,7 +240,7 @@ func TestObjectFailureIs503(t *testing.T) {
 	}
 }
 
-// A deactivation must not depend on the ledger, which only provides the last use.
+// A deactivation must not depend on the ledger, which only provides the time of last use.
 func TestDeactivationWithoutLedger(t *testing.T) {
 	b := controltest.New(t)
 	keyPath, _ := b.Key(b.Project())
@@ -261,8 +262,8 @@ func TestUndeliveredChangeIsInOutbox(t *testing.T) {
 	if len(first) != 1 || first[0].Class != abi.ClassKeyMeter {
 		t.Fatalf("outbox: %+v", first)
 	}
-	// The key is listed as inactive already, but that is no acknowledgement. The next attempt delivers before
-	// it returns 200.
+	// The key is already listed as inactive, but the change is not acknowledged yet. The next attempt delivers it
+	// before it returns 200.
 	b.Memory.Fail = nil
 	if got := b.Must(200, "GET", path+"/keys", ""); !strings.Contains(got.Body.String(), `"status":"inactive"`) {
 		t.Error(got.Body)

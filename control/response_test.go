@@ -10,7 +10,7 @@ import (
 	"github.com/postern-ai/postern/test/controltest"
 )
 
-// The response to a HEAD of a file declares the length that a GET has.
+// The response to a HEAD request for a file declares the same length as a GET.
 func TestHeadOfFileHasLength(t *testing.T) {
 	b := controltest.New(t)
 	b.Files = fstest.MapFS{"index.html": {Data: []byte("<!doctype html>")}}
@@ -23,7 +23,7 @@ func TestHeadOfFileHasLength(t *testing.T) {
 	}
 }
 
-// Refusals that are not about a field of the body describe the remedy as well.
+// Refusals that do not concern a field of the body also describe the remedy.
 func TestRemedies(t *testing.T) {
 	b := controltest.New(t)
 	keyPath, _ := b.Key(b.Project())

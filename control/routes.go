@@ -16,7 +16,7 @@ import (
 	"github.com/postern-ai/postern/control/violations"
 )
 
-// resources are all resources with endpoints of their own.
+// resources are all resources that have endpoints.
 var resources = []func(*kernel.Plane) []kernel.Route{
 	auditlog.Routes, catalog.Routes, compliance.Routes, deployment.Routes, governor.Routes, keys.Routes, projects.Routes, providerkeys.Routes,
 	registry.Routes, usage.Routes, violations.Routes,

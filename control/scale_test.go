@@ -73,8 +73,7 @@ func largeKey(i int) string {
 	return fmt.Sprintf(`{"name":%q,"kind":%q,"environment":%q}`, name, kind, environment)
 }
 
-// pages reads all pages of a list and returns the names in it, in order. No page may make more than
-// maxCalls calls to objects.
+// pages reads all pages of a list and returns the names in order. No page may make more than maxCalls object calls.
 func pages(b *controltest.Bench, list, query string, maxCalls int) (names []string, count int) {
 	b.Helper()
 	path, after := strings.SplitAfter(list, "?")[0], ""
@@ -126,7 +125,7 @@ func TestPagesOfManyKeys(t *testing.T) {
 		{"q=nowhere&kind=project", nil, 3},
 		{"status=expired", nil, 3},
 	} {
-		// The project, the pages of the Directory's list, and the ledger's last uses.
+		// Calls per page: the project, the pages of the Directory's list, and the last uses in the ledger.
 		names, pages := pages(b, path+"/keys", c.query, kernel.MaxScanPages+2)
 		if !slices.Equal(names, c.want) || pages > c.pages {
 			t.Errorf("%s: %d keys on %d pages, want %d on at most %d", c.query, len(names), pages, len(c.want), c.pages)
@@ -137,7 +136,7 @@ func TestPagesOfManyKeys(t *testing.T) {
 	}
 }
 
-// A page that ends with the last match has no next, with or without a filter.
+// A page that ends with the last match has no "next", with or without a filter.
 func TestLastPageHasNoNext(t *testing.T) {
 	b := controltest.New(t)
 	path := b.Project()
@@ -153,7 +152,7 @@ func TestLastPageHasNoNext(t *testing.T) {
 	}
 }
 
-// A key created or deleted between two pages does not hide or repeat another.
+// A key that is created or deleted between two pages does not cause another one to be hidden or repeated.
 func TestPagesWhileKeysChange(t *testing.T) {
 	b := controltest.New(t)
 	path := b.Project()
@@ -164,7 +163,7 @@ func TestPagesWhileKeysChange(t *testing.T) {
 		paths = append(paths, keyPath)
 	}
 	first := b.Must(200, "GET", path+"/keys?limit=3", "")
-	b.Must(204, "DELETE", paths[2], "") // the key that next refers to
+	b.Must(204, "DELETE", paths[2], "") // the key that "next" refers to
 	b.Must(204, "DELETE", paths[0], "")
 	b.Now = b.Now.Add(time.Millisecond)
 	last, _ := b.Key(path)
@@ -193,9 +192,9 @@ func TestPagesOfManyProjects(t *testing.T) {
 	}
 }
 
-// A change of a project with many keys is one commit. It delivers to the first 200 keys before the response,
-// and to the others by the Directory's alarm. Every delivery equals a direct one, also for keys that change
-// meanwhile.
+// A change to a project with many keys is one commit. It is delivered to the first 200 keys before the response, and
+// to the others by the Directory's alarm. Every delivery is the same as a direct one, even for keys that change in
+// the meantime.
 func TestPatchOfManyKeys(t *testing.T) {
 	b, path := large(t)
 	b.Memory.Calls = 0
@@ -207,7 +206,7 @@ func TestPatchOfManyKeys(t *testing.T) {
 	}
 	b.Must(200, "PATCH", path, `{"plan":"team"}`)
 	b.Memory.Before = nil
-	// Calls: read and write the project, its ledger, 200 keys, and list the keys between two reads of the
+	// Calls: reading and writing the project, its ledger, 200 keys, and listing the keys between two reads of the
 	// project.
 	if commits != 1 || len(b.Memory.Sent) != 1+kernel.MaxUpdatedKeys || b.Memory.Calls > len(b.Memory.Sent)+5 {
 		t.Errorf("%d commits, %d calls, %d of them to the ledger and the meters", commits, b.Memory.Calls, len(b.Memory.Sent))
@@ -225,8 +224,7 @@ func TestPatchOfManyKeys(t *testing.T) {
 	checkDeliveries(b, path, got, changed)
 }
 
-// changeInTheMiddle processes some pages of keys, and then changes keys that were already processed and keys
-// that were not.
+// changeInTheMiddle processes some pages of keys and then changes keys, some of which have already been processed.
 func changeInTheMiddle(b *controltest.Bench, path string) (changed []string) {
 	b.Helper()
 	for range 50 { // pages of 50 keys
@@ -241,8 +239,8 @@ func changeInTheMiddle(b *controltest.Bench, path string) (changed []string) {
 	return changed
 }
 
-// deliveries are the newest delivery of each meter. take checks that no meter gets two records of one
-// version.
+// deliveries holds the newest delivery to each meter. take checks that no meter gets two different records with the
+// same version.
 type deliveries struct {
 	t        *testing.T
 	newest   map[string][]byte

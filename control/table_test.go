@@ -15,7 +15,7 @@ import (
 	"github.com/postern-ai/postern/test/controltest"
 )
 
-// operation is an operation of docs/openapi.yaml.
+// operation is an operation in docs/openapi.yaml.
 type operation struct {
 	ID   string `yaml:"operationId"`
 	Body any    `yaml:"requestBody"`
@@ -23,12 +23,12 @@ type operation struct {
 
 var parameter = regexp.MustCompile(`\{[^}]*\}`)
 
-// place is the method and path of an endpoint, without the names of parameters.
+// place returns the method and path of an endpoint without the names of parameters.
 func place(method, path string) string {
 	return strings.ToUpper(method) + " " + parameter.ReplaceAllString(path, "{}")
 }
 
-// operations are the operations of docs/openapi.yaml by place.
+// operations returns the operations in docs/openapi.yaml by place.
 func operations(t *testing.T) map[string]operation {
 	t.Helper()
 	text, err := os.ReadFile("../docs/openapi.yaml")
@@ -52,7 +52,7 @@ func operations(t *testing.T) map[string]operation {
 	return found
 }
 
-// missing are the parts that a row lacks.
+// missing returns the parts that a route lacks.
 func missing(r *kernel.Route) (parts []string) {
 	changes := r.Method != http.MethodGet
 	for part, lacks := range map[string]bool{
@@ -72,7 +72,7 @@ func missing(r *kernel.Route) (parts []string) {
 	return parts
 }
 
-// Every row of the table is complete, can be reached, and agrees with its operation in docs/openapi.yaml.
+// Every route in the table is complete, can be reached, and agrees with its operation in docs/openapi.yaml.
 func TestEveryRowIsComplete(t *testing.T) {
 	b := controltest.New(t)
 	described, seen := operations(t), map[string]bool{}
@@ -106,7 +106,7 @@ func TestEveryRowIsComplete(t *testing.T) {
 	}
 }
 
-// Every operation of the admin API has a row.
+// Every operation of the admin API has a route.
 func TestEveryOperationHasARow(t *testing.T) {
 	rows := map[string]bool{}
 	for _, r := range *control.Table(controltest.New(t).Service) {
@@ -119,7 +119,7 @@ func TestEveryOperationHasARow(t *testing.T) {
 	}
 }
 
-// Every audit action can be found with the log's filter.
+// Every audit action can be found with the filter of the audit log.
 func TestEveryAuditActionHasAKind(t *testing.T) {
 	b := controltest.New(t)
 	for _, r := range *control.Table(b.Service) {

@@ -12,7 +12,7 @@ import (
 	"github.com/postern-ai/postern/core/policy"
 )
 
-// webTransitions is the table TRANSITIONS of a module of the dashboard: the buttons of each state.
+// webTransitions reads the table TRANSITIONS from a module of the dashboard. It defines the buttons for each state.
 func webTransitions(t *testing.T, file string) map[string][]string {
 	t.Helper()
 	text, err := os.ReadFile("web/src/" + file)
@@ -31,7 +31,7 @@ func webTransitions(t *testing.T, file string) map[string][]string {
 	return found
 }
 
-// TestDashboardTransitions: the dashboard offers the transitions that the core allows, and no others.
+// TestDashboardTransitions checks that the dashboard offers exactly the transitions that the core allows.
 func TestDashboardTransitions(t *testing.T) {
 	registry := webTransitions(t, "registry.js")
 	for s := doc.RegistryState(0); s <= doc.RegistryBlocked; s++ {

@@ -215,7 +215,7 @@ func takeKeywordLists(f *kernel.Fields) (lists []governor.KeywordList) {
 	return lists
 }
 
-// takeWeights takes the severity and the actions for both directions. The defaults are the first words of each list.
+// takeWeights takes the severity and the actions for both directions. The defaults are medium and flag.
 func takeWeights(f *kernel.Fields) (governor.Severity, governor.Action, governor.Action) {
 	severity := kernel.Translate(f.DefaultedChoice("severity", settings.SeverityWords), settings.SeverityWords, settings.Severities)
 	input := kernel.Translate(f.DefaultedChoice("input", settings.ActionWords), settings.ActionWords, settings.Actions)

@@ -16,7 +16,7 @@ import (
 	"github.com/postern-ai/postern/core/keys"
 )
 
-// findRoutes returns the endpoints that find keys of all projects.
+// findRoutes returns the endpoints that find keys across all projects.
 func (h *handler) findRoutes() []kernel.Route {
 	return []kernel.Route{
 		{Method: http.MethodGet, Path: kernel.KeysPath, For: kernel.Operators, Operation: "searchKeys", Serve: h.searchKeys},
@@ -35,7 +35,8 @@ func viewProject(p *directory.Project) projectView {
 	return projectView{p.ID, p.Name, settings.ProjectStatus(p)}
 }
 
-// matchView is a key in the list of a search. It has no last use, which only the ledger of each project knows.
+// matchView is a key in the results of a search. It does not have the last use, which only the project's ledger
+// knows.
 type matchView struct {
 	ID          string      `json:"id"`
 	Name        string      `json:"name"`
@@ -52,8 +53,8 @@ type matchesView struct {
 	Next *string     `json:"next"` // cursor for after; null: last page
 }
 
-// searchKeys is GET /api/admin/keys?q=&limit=&after=, by project, the keys of each oldest first. It reads a bounded part of
-// the Directory: a page may be short or empty although more pages follow.
+// searchKeys is GET /api/admin/keys?q=&limit=&after=, sorted by project and oldest first within each. It reads a
+// bounded part of the Directory, so a page may be short or even empty although more pages follow.
 func (h *handler) searchKeys(c *kernel.Call) (kernel.Answer, error) {
 	q, err := kernel.ReadQueryOverProjects(c.Request, kernel.KeyPrefix, "q")
 	if err != nil {
@@ -83,7 +84,7 @@ func (h *handler) searchKeys(c *kernel.Call) (kernel.Answer, error) {
 	return kernel.OK(view), nil
 }
 
-// projectsOf returns the projects of keys that are in the order of their projects.
+// projectsOf returns the IDs of the projects that keys belong to. The keys must be sorted by project.
 func projectsOf(found []directory.Key) (ids []string) {
 	for i := range found {
 		if i == 0 || found[i].ProjectID != found[i-1].ProjectID {
@@ -104,7 +105,7 @@ type foundView struct {
 	Key     settings.KeyView `json:"key"`
 }
 
-// findKey is GET /api/admin/keys/{hash}. The key's meter, which has the hash as its name, knows the key and the project.
+// findKey is GET /api/admin/keys/{hash}. The key's meter, whose name is the hash, knows the key and the project.
 func (h *handler) findKey(c *kernel.Call) (kernel.Answer, error) {
 	command := keymeter.Identify{}
 	reply, err := h.Store.Objects.Call(c, abi.ClassKeyMeter, c.Hash, "", command.Encode())
@@ -126,7 +127,7 @@ func (h *handler) findKey(c *kernel.Call) (kernel.Answer, error) {
 	if err != nil {
 		return kernel.Answer{}, orNoSuchKey(err)
 	}
-	// The operator has found a key, and needs to know whether it is in use now.
+	// The operator has found a key and needs to know whether it is currently in use.
 	if _, err := reports.FlushMeters(c, h.Plane, &p); err != nil {
 		return kernel.Answer{}, err
 	}
@@ -139,7 +140,7 @@ func (h *handler) findKey(c *kernel.Call) (kernel.Answer, error) {
 
 var errNoSuchKey = kernel.Refuse(fault.NotFound, "hash", "matches no key of this deployment; the key was deleted, or it belongs to another deployment")
 
-// orNoSuchKey replaces a 404: a key is being deleted, and its meter does not know it yet.
+// orNoSuchKey replaces a 404, which means that the key is being deleted and its meter does not know it yet.
 func orNoSuchKey(err error) error {
 	var refusal *kernel.Refusal
 	if errors.As(err, &refusal) && refusal.Fault == fault.NotFound {

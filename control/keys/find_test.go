@@ -24,7 +24,7 @@ func named(b *controltest.KeyBench, project, name string) controltest.Reply {
 	return b.Must(201, "POST", project+"/keys", fmt.Sprintf(`{"name":%q}`, name))
 }
 
-// found are the names on all pages of a search, and the number of pages.
+// found returns the names on all pages of a search and the number of pages.
 func found(b *controltest.KeyBench, query string) (names []string, pages int) {
 	b.Helper()
 	for after := ""; ; pages++ {
@@ -58,7 +58,7 @@ func TestFindKeyByHash(t *testing.T) {
 	}
 }
 
-// A key is found in every state but removed, and the lookup changes neither documents nor meters.
+// A key is found in every state except removed, and the lookup changes neither documents nor meters.
 func TestFindKeyInEveryState(t *testing.T) {
 	b := controltest.NewKeyBench(t)
 	made := named(b, b.Project, "leaked")
@@ -109,7 +109,7 @@ func TestUnknownHashes(t *testing.T) {
 			t.Errorf("%.80s is repeated in %.300s", text, got.Body)
 		}
 	}
-	if calls := b.MeterCalls(); calls > 4 { // of the creation, and the two hashes
+	if calls := b.MeterCalls(); calls > 4 { // for the creation and the two hashes
 		t.Errorf("%d calls to meters: malformed text became an object's name", calls)
 	}
 	b.Must(200, "GET", keysPath+"/"+hash, "")
@@ -177,7 +177,7 @@ func TestSearchBounds(t *testing.T) {
 	}
 }
 
-// All keys of many projects are found, each once, on pages that make few calls.
+// All keys of many projects are found exactly once, on pages that make few calls.
 func TestSearchManyProjects(t *testing.T) {
 	b := controltest.NewKeyBench(t)
 	var want []string
@@ -198,7 +198,7 @@ func TestSearchManyProjects(t *testing.T) {
 	}
 }
 
-// A failing object is a 503, and a project that is gone does not hide the other keys.
+// If an object fails, the response is a 503. A project that no longer exists does not hide the keys of others.
 func TestFindFailures(t *testing.T) {
 	controltest.Quiet(t)
 	b := controltest.NewKeyBench(t)

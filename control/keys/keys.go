@@ -1,4 +1,4 @@
-// Package keys is the resource of keys: those of a project, and the search over all projects.
+// Package keys is the API key resource: the keys of a project, and the search across all projects.
 package keys
 
 import (
@@ -20,13 +20,13 @@ import (
 // handler has the endpoints.
 type handler struct{ *kernel.Plane }
 
-// Routes returns the endpoints of keys.
+// Routes returns the endpoints for keys.
 func Routes(p *kernel.Plane) []kernel.Route {
 	h := &handler{p}
 	return append(h.findRoutes(), h.projectRoutes()...)
 }
 
-// projectRoutes returns the endpoints of a project's keys.
+// projectRoutes returns the endpoints for a project's keys.
 func (h *handler) projectRoutes() []kernel.Route {
 	return []kernel.Route{
 		{Method: http.MethodPost, Path: kernel.ProjectPath + "/keys", For: kernel.Owners, Body: kernel.MaxBody, Audit: "key.create", Operation: "createKey", Serve: h.createKey},
@@ -166,14 +166,14 @@ func (h *handler) getKey(c *kernel.Call) (kernel.Answer, error) {
 	return kernel.OK(views[0]), nil
 }
 
-// patchKey is PATCH …/keys/{key}: omitted fields keep their values. Kind and environment are part of the
+// patchKey is PATCH …/keys/{key}. Omitted fields keep their values. The kind and the environment are part of the
 // key's value and cannot change.
 func (h *handler) patchKey(c *kernel.Call) (kernel.Answer, error) {
 	f, err := c.Fields()
 	if err != nil {
 		return kernel.Answer{}, err
 	}
-	k, err := h.Store.Key(c, c.Project, c.Key) // its kind determines the possible permissions
+	k, err := h.Store.Key(c, c.Project, c.Key) // its kind determines which permissions are possible
 	if err != nil {
 		return kernel.Answer{}, err
 	}
@@ -208,14 +208,14 @@ func (h *handler) reactivateKey(c *kernel.Call) (kernel.Answer, error) {
 	return h.updateKey(c, 0, func(k *directory.Key) { k.Status = doc.Active })
 }
 
-// updateKey changes a key and responds with it. It commits even if nothing differs: the deliveries of an
-// earlier commit may still be pending, and this response, too, confirms that the change is in force.
+// updateKey changes a key and responds with it. It commits even if nothing changes, because the deliveries of an
+// earlier commit may still be pending, and this response also confirms that the change is in force.
 func (h *handler) updateKey(c *kernel.Call, version uint64, edit func(*directory.Key)) (kernel.Answer, error) {
 	k, p, err := h.changeKey(c, version, edit)
 	if err != nil {
 		return kernel.Answer{}, err
 	}
-	// The change is made, even if the ledger fails now.
+	// The change has been made even if the ledger fails now.
 	used, err := h.lastUses(c, &p, []directory.Key{k})
 	if err != nil {
 		kernel.LogFailure("", "last_use_unknown", k.ID+": "+err.Error())
@@ -229,8 +229,8 @@ func (h *handler) deleteKey(c *kernel.Call) (kernel.Answer, error) {
 	return kernel.NoContent(), err
 }
 
-// changeKey commits an edit of a key, if its version is the expected one (0: any), and delivers it to the
-// key's meter.
+// changeKey commits an edit of a key and delivers it to the key's meter. The key must have the expected version,
+// unless that is 0.
 func (h *handler) changeKey(c *kernel.Call, version uint64, edit func(*directory.Key)) (k directory.Key, p directory.Project, err error) {
 	err = h.Store.Change(c, func() (kernel.Change, error) {
 		if p, err = h.Store.Project(c, c.Project); err != nil {
@@ -248,9 +248,9 @@ func (h *handler) changeKey(c *kernel.Call, version uint64, edit func(*directory
 		entry, err := h.auditKeyWrite(c, &before, &k)
 		made := kernel.Change{Writes: []directory.Write{kernel.WriteProject(&p), kernel.WriteKey(&k), entry}, Deliveries: h.Store.WithSettings(&p, directory.StatusTo(&k, &p))}
 		if k.Status != doc.Inactive {
-			// Unless the key is inactive, its record in KV gets the meter's version. Otherwise every exchange
-			// that reads the record from KV would get a newer one from the meter. The record of an inactive
-			// key may be stale.
+			// Unless the key is inactive, the record in KV is updated along with the meter. Otherwise, every exchange
+			// that reads the record from KV would get a newer one from the meter. The record of an inactive key may
+			// be stale.
 			made.Deliveries = append(made.Deliveries, directory.RecordTo(&k, &p))
 		}
 		return made, err
@@ -265,8 +265,8 @@ func (h *handler) auditKeyWrite(c *kernel.Call, before, after *directory.Key) (d
 	return h.AuditWrite(c, c.Project, after.ID, settings.ViewKey(h.Plane, before, 0), settings.ViewKey(h.Plane, after, 0))
 }
 
-// rotateKey is POST …/keys/{key}/rotate {"graceSeconds"}: it creates a key with the same settings. The old
-// key stays valid for the grace period.
+// rotateKey is POST …/keys/{key}/rotate {"graceSeconds"}. It creates a key with the same settings. The old key stays
+// valid for the grace period.
 func (h *handler) rotateKey(c *kernel.Call) (kernel.Answer, error) {
 	f, err := c.Fields()
 	if err != nil {
@@ -296,13 +296,13 @@ func (h *handler) rotateKey(c *kernel.Call) (kernel.Answer, error) {
 	return kernel.Created(view), err
 }
 
-// alreadyExpired rejects a rotation whose new key would inherit the expiry and never work.
+// alreadyExpired rejects a rotation whose new key would inherit a past expiry and never work.
 var alreadyExpired = fault.Detail{Field: "key", Message: "has expired; set a later expiresAt first or create a new key"}
 
-// clockDifference is more than the clocks of two machines of a deployment differ.
+// clockDifference is longer than the clocks of any two machines in a deployment differ.
 const clockDifference = time.Minute
 
-// rotation returns the commit that replaces a key by a new one.
+// rotation returns the commit that replaces a key with a new one.
 func (h *handler) rotation(c *kernel.Call, fresh *directory.Key, grace time.Duration) (kernel.Change, error) {
 	p, err := h.Store.Project(c, c.Project)
 	if err != nil {
@@ -324,7 +324,7 @@ func (h *handler) rotation(c *kernel.Call, fresh *directory.Key, grace time.Dura
 	old, p := kernel.NextKey(before), kernel.NextProject(p)
 	p.KeyCount++
 	old.ReplacedBy = fresh.ID
-	if grace == 0 { // the key's object compares with its own clock, which may be behind
+	if grace == 0 { // the meter checks the expiry with its own clock, which may be slow
 		grace = -clockDifference
 	}
 	// ExpiresMs = 0 means never.
@@ -339,7 +339,7 @@ func (h *handler) rotation(c *kernel.Call, fresh *directory.Key, grace time.Dura
 	}, err
 }
 
-// lastUses queries a project's ledger for the last uses of keys, in Unix milliseconds by hash.
+// lastUses asks a project's ledger when keys were last used. It returns Unix milliseconds by hash.
 func (h *handler) lastUses(ctx context.Context, p *directory.Project, wanted []directory.Key) (map[string]uint64, error) {
 	used := map[string]uint64{}
 	if len(wanted) == 0 {

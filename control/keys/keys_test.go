@@ -16,7 +16,7 @@ import (
 	"github.com/postern-ai/postern/test/controltest"
 )
 
-// record is the record expected in KV.
+// record is the record that KV should contain.
 func record(b *controltest.Bench, version uint64, key, project string) doc.Record {
 	return doc.Record{
 		Version: version, KeyID: key, ProjectID: strings.TrimPrefix(project, "/api/admin/projects/"),
@@ -174,7 +174,7 @@ func TestKeysBelongToOneProject(t *testing.T) {
 	b.Refused(b.Do("GET", other[:len(other)-1], ""), fault.NotFound)
 }
 
-// ledgerOf is a ledger that returns the last uses of keys, of at most one page per call.
+// ledgerOf fakes a ledger that returns when keys were last used. It expects at most one page of keys per call.
 func ledgerOf(t *testing.T, uses map[string]uint64) func([]byte) []byte {
 	return func(command []byte) []byte {
 		r := abi.Reader{Buf: command}

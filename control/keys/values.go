@@ -10,7 +10,7 @@ import (
 	"github.com/postern-ai/postern/core/keys"
 )
 
-// Bounds of a key's settings.
+// Limits of a key's settings.
 const (
 	maxPerSecond       = 1_000_000
 	maxPerDay          = 1_000_000_000
@@ -19,7 +19,7 @@ const (
 	maxGraceSeconds    = 30 * 24 * 60 * 60
 )
 
-// takeLimits takes the field "limits". It replaces all three limits: a missing one or null is the plan's limit.
+// takeLimits takes the field "limits". It replaces all three limits. A limit that is missing or null is the plan's.
 func takeLimits(f *kernel.Fields) (limits doc.Limits, given bool) {
 	inner, given := f.Object("limits")
 	if !given {
@@ -42,7 +42,7 @@ func takeLimits(f *kernel.Fields) (limits doc.Limits, given bool) {
 	return limits, true
 }
 
-// takePermissions takes the field "permissions", a subset of those for the key's kind.
+// takePermissions takes the field "permissions", which must be a subset of the permissions for the key's kind.
 func takePermissions(f *kernel.Fields, kind keys.Kind) (p doc.Permission, given bool) {
 	value, given := f.Take("permissions")
 	if !given {
@@ -70,7 +70,7 @@ func takePermissions(f *kernel.Fields, kind keys.Kind) (p doc.Permission, given 
 
 func permissionsOf(kind keys.Kind) []string { return settings.ViewPermissions(0, kind) }
 
-// takeExpiry takes the field "expiresAt", a future time (RFC 3339), or null for never.
+// takeExpiry takes the field "expiresAt": a future time in RFC 3339 format, or null for never.
 func takeExpiry(f *kernel.Fields, now time.Time) (ms uint64, given bool) {
 	if f.Null("expiresAt") {
 		return 0, true

@@ -55,7 +55,7 @@ func TestPermissions(t *testing.T) {
 	}
 }
 
-// The kind of a key limits the permissions that a PATCH can set, and the record carries them to the data
+// The kind of a key limits the permissions that a PATCH can set. The record carries the permissions to the data
 // plane.
 func TestPermissionsArePatched(t *testing.T) {
 	b := controltest.New(t)
@@ -141,7 +141,7 @@ func TestExpiry(t *testing.T) {
 	}
 }
 
-// TestRotate: the new key has the settings of the old one, which stays valid for the grace period.
+// TestRotate checks that the new key has the settings of the old one, which stays valid for the grace period.
 func TestRotate(t *testing.T) {
 	for _, kind := range kernel.KindWords {
 		for _, environment := range kernel.EnvironmentWords {
@@ -191,7 +191,7 @@ func rotatedMeters(b *controltest.Bench, old, fresh controltest.Reply) {
 func TestGracePeriods(t *testing.T) {
 	for _, c := range []struct{ body, expires, status string }{
 		{`{}`, "2026-11-22T08:08:07.006Z", "active"},
-		{`{"graceSeconds":0}`, "2026-11-21T08:07:07.006Z", "expired"}, // earlier: clocks of machines differ
+		{`{"graceSeconds":0}`, "2026-11-21T08:07:07.006Z", "expired"}, // earlier, because the clocks of machines differ
 		{`{"graceSeconds":2592000}`, "2026-12-21T08:08:07.006Z", "active"},
 	} {
 		b := controltest.New(t)
@@ -211,7 +211,7 @@ func TestGracePeriods(t *testing.T) {
 	}
 }
 
-// Rotation does not extend the life of a key that expires before the grace period ends.
+// Rotation does not extend the lifetime of a key that expires before the grace period ends.
 func TestRotationKeepsEarlierExpiry(t *testing.T) {
 	b := controltest.New(t)
 	path, _ := made(b, b.Project(), `,"expiresAt":"2026-11-21T09:00:00Z"`)
@@ -262,7 +262,7 @@ func TestRotateTwice(t *testing.T) {
 	b.Refused(b.Do("POST", path+"/rotate", `{}`), fault.NotFound)
 }
 
-// Of two concurrent rotations one succeeds, and the other creates no key.
+// Of two concurrent rotations, one succeeds and the other does not create a key.
 func TestConcurrentRotations(t *testing.T) {
 	b := controltest.New(t)
 	project := b.Project()

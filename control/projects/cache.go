@@ -9,8 +9,8 @@ import (
 	"github.com/postern-ai/postern/core/fault"
 )
 
-// The API's cache scopes and the documents', in the same order. In both, the TTL is 0 exactly if the scope is off, so
-// that a client that knows only the TTL still reads and sets whether there is a cache.
+// The cache scopes of the API and of documents, in the same order. In both, the TTL is 0 if and only if the scope is
+// off. A client that knows only the TTL can therefore still read and set whether the cache is on.
 var (
 	scopeWords  = []string{"off", "colo", "global"}
 	cacheScopes = []doc.CacheScope{doc.CacheOff, doc.CacheColo, doc.CacheGlobal}
@@ -21,7 +21,7 @@ const (
 	defaultCacheTTLSeconds = 60 * 60
 )
 
-// cacheEdit is the fields "cache" and "cacheTtlSeconds".
+// cacheEdit holds the fields "cache" and "cacheTtlSeconds".
 type cacheEdit struct {
 	scope            doc.CacheScope
 	seconds          uint64
@@ -30,7 +30,7 @@ type cacheEdit struct {
 
 // takeCache takes both fields.
 func takeCache(f *kernel.Fields) (e cacheEdit) {
-	if string(f.Values["cache"]) == "false" { // off without quotes in older versions of YAML
+	if string(f.Values["cache"]) == "false" { // an unquoted off in older versions of YAML
 		f.Fixed("cache", "must be a string, got false; put quotes around off")
 	}
 	word, hasScope := f.Choice("cache", "", scopeWords)
@@ -44,7 +44,7 @@ func takeCache(f *kernel.Fields) (e cacheEdit) {
 	return e
 }
 
-// wrongTTL returns the problem of a TTL that a scope cannot have, or empty.
+// wrongTTL returns the problem with a TTL that a scope does not allow, or an empty string.
 func wrongTTL(scope doc.CacheScope, seconds uint64) string {
 	word := kernel.Translate(scope, cacheScopes, scopeWords)
 	switch {
@@ -58,8 +58,8 @@ func wrongTTL(scope doc.CacheScope, seconds uint64) string {
 	return ""
 }
 
-// apply sets the scope and the TTL of a project. One field without the other keeps the other's value, if the two go
-// together; a TTL alone also turns the cache off and on.
+// apply sets the scope and the TTL of a project. If only one of the two is given, the other keeps its value if they
+// are compatible. A TTL alone also turns the cache off or on.
 func (e *cacheEdit) apply(p *directory.Project) error {
 	switch {
 	case e.hasScope && e.hasTTL:

@@ -10,7 +10,7 @@ import (
 	"github.com/postern-ai/postern/test/controltest"
 )
 
-// cacheOf is the cache's settings in a response.
+// cacheOf returns the cache settings in a response.
 func cacheOf(r controltest.Reply) string {
 	return fmt.Sprint(r.Fields["cache"], " ", r.Fields["cacheTtlSeconds"])
 }
@@ -30,8 +30,8 @@ func TestCacheOfNewProjects(t *testing.T) {
 	}
 }
 
-// Clients that know only the TTL turn the cache off and on with it, and one that knows only the scope never leaves a
-// TTL that the scope cannot have.
+// Clients that know only the TTL can turn the cache off and on with it. A client that knows only the scope never
+// leaves a TTL that the scope does not allow.
 func TestCacheChanges(t *testing.T) {
 	b := controltest.New(t)
 	path := b.Project()

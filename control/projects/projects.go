@@ -1,4 +1,4 @@
-// Package projects is the resource of projects.
+// Package projects is the project resource.
 package projects
 
 import (
@@ -17,7 +17,7 @@ import (
 // handler has the endpoints.
 type handler struct{ *kernel.Plane }
 
-// Routes returns the endpoints of projects.
+// Routes returns the endpoints for projects.
 func Routes(p *kernel.Plane) []kernel.Route {
 	h := &handler{p}
 	return []kernel.Route{
@@ -30,7 +30,7 @@ func Routes(p *kernel.Plane) []kernel.Route {
 	}
 }
 
-// projectView is a project in the API.
+// projectView is a project as the API returns it.
 type projectView struct {
 	ID                   string                        `json:"id"`
 	Name                 string                        `json:"name"`
@@ -39,17 +39,17 @@ type projectView struct {
 	Budget               json.RawMessage               `json:"budget"` // dollars per budget period, exact
 	BudgetPeriod         string                        `json:"budgetPeriod"`
 	Cache                string                        `json:"cache"`
-	CacheTTLSeconds      uint64                        `json:"cacheTtlSeconds"`      // 0 exactly if the cache is off
-	Unbounded            bool                          `json:"unbounded"`            // responses are not limited if the caller sets no max tokens
-	RecordProviderErrors bool                          `json:"recordProviderErrors"` // records of failed requests have the provider's message, for owners
-	Contact              string                        `json:"contact"`              // who can raise limits and the budget; "": nobody is named
-	Models               []string                      `json:"models"`               // models and tiers that its keys may use; empty: all
+	CacheTTLSeconds      uint64                        `json:"cacheTtlSeconds"`      // 0 if and only if the cache is off
+	Unbounded            bool                          `json:"unbounded"`            // response length is not limited if the caller does not set max tokens
+	RecordProviderErrors bool                          `json:"recordProviderErrors"` // records of failed requests include the provider's message, for owners
+	Contact              string                        `json:"contact"`              // who can raise limits and the budget; may be empty
+	Models               []string                      `json:"models"`               // models and tiers that keys may use; empty: all
 	Routes               map[string]settings.RouteView `json:"routes"`               // tiers that the project overrides
 	Governor             settings.GovernorSummary      `json:"governor"`
 	Alerts               *alertsView                   `json:"alerts"`
 	Status               string                        `json:"status"`
 	CreatedAt            string                        `json:"createdAt"` // RFC 3339, UTC, milliseconds
-	Version              uint64                        `json:"version"`   // counts changes of the project, but not of its keys
+	Version              uint64                        `json:"version"`   // counts changes to the project but not to its keys
 }
 
 // alertsView is the webhook for alerts. Secret is set only in the response that creates it.
@@ -82,8 +82,8 @@ func viewProject(p *directory.Project) projectView {
 	return v
 }
 
-// redacted returns the view for viewers and the audit log. Only owners see the webhook's full URL: its path may
-// contain a secret, as with chat services.
+// redacted returns the view for viewers and the audit log. Only owners see the webhook's full URL, because its path
+// may contain a secret, as is common with chat services.
 func (v projectView) redacted() projectView {
 	if v.Alerts != nil {
 		v.Alerts = &alertsView{URL: hostOf(v.Alerts.URL), SecretLast4: v.Alerts.SecretLast4}
@@ -91,7 +91,7 @@ func (v projectView) redacted() projectView {
 	return v
 }
 
-// visibleTo returns the view for an identity.
+// visibleTo returns the view that an identity may see.
 func (v projectView) visibleTo(actor kernel.Identity) projectView {
 	if actor.Role == kernel.Owner {
 		return v
@@ -192,8 +192,8 @@ func (h *handler) getProject(c *kernel.Call) (kernel.Answer, error) {
 	return kernel.OK(viewProject(&p).visibleTo(c.Actor)), nil
 }
 
-// patchProject is PATCH /api/admin/projects/{project}: omitted fields keep their values. The region cannot
-// change: the project's objects do not move.
+// patchProject is PATCH /api/admin/projects/{project}. Omitted fields keep their values. The region cannot change,
+// because the project's objects do not move.
 func (h *handler) patchProject(c *kernel.Call) (kernel.Answer, error) {
 	f, err := c.Fields()
 	if err != nil {
@@ -206,7 +206,7 @@ func (h *handler) patchProject(c *kernel.Call) (kernel.Answer, error) {
 	return h.changeProject(c, patch)
 }
 
-// archiveProject is POST …/archive: all keys of the project are rejected until it is restored.
+// archiveProject is POST …/archive. All keys of the project are rejected until it is restored.
 func (h *handler) archiveProject(c *kernel.Call) (kernel.Answer, error) {
 	return h.changeProject(c, projectEdit{affectsKeys: true, apply: func(p *directory.Project) error { p.Archived = true; return nil }})
 }
@@ -219,12 +219,13 @@ func (h *handler) restoreProject(c *kernel.Call) (kernel.Answer, error) {
 // projectEdit is an edit of a project.
 type projectEdit struct {
 	version     uint64 // expected; 0: any
-	affectsKeys bool   // even if nothing differs: an earlier attempt may have missed some keys
+	affectsKeys bool   // true even if nothing changes, because an earlier attempt may have missed some keys
 	setsBudget  bool
 	apply       func(*directory.Project) error
 }
 
-// changeProject commits an edit of a project, and delivers it to the ledger, KV and, if they are affected, the keys.
+// changeProject commits an edit of a project and delivers it to the ledger, to KV and, if they are affected, to the
+// keys.
 func (h *handler) changeProject(c *kernel.Call, edit projectEdit) (kernel.Answer, error) {
 	var view projectView
 	err := h.Store.Change(c, func() (kernel.Change, error) {

@@ -19,7 +19,7 @@ import (
 	"github.com/postern-ai/postern/test/controltest"
 )
 
-// noPolicy is the policy delivered to the ledger of a project without one.
+// noPolicy is the policy that is delivered to the ledger of a project without a policy.
 func noPolicy(version uint64) []byte {
 	p := doc.Policy{Version: version}
 	return p.Encode()
@@ -188,15 +188,15 @@ func TestPlanChangeReachesAllKeys(t *testing.T) {
 	b.Memory.Forget()
 
 	b.Must(200, "PATCH", path, `{"plan":"team","cacheTtlSeconds":0}`)
-	// The outbox has only the ledger's delivery, because the keys follow by the Directory's alarm. Both
-	// meters get theirs directly.
+	// The outbox contains only the ledger's delivery, because the Directory's alarm makes those to the keys later.
+	// Both meters also get theirs directly.
 	if out := b.Memory.Outbox(t); len(out) != 1 || out[0].Class != abi.ClassLedger || len(b.Memory.Sent) != 3 {
 		t.Fatalf("%d deliveries, %d sent", len(out), len(b.Memory.Sent))
 	}
 	direct := b.Memory.Sent[1:]
 	b.Memory.Forget()
 	republish(b)
-	// The project's version is 5: creation, two keys, a deactivation and this change. The second key has
+	// The project's version is 5, for its creation, two keys, a deactivation and this change. The second key has
 	// version 2.
 	out := b.Memory.Outbox(t)
 	if len(out) != 4 {
@@ -228,7 +228,8 @@ func TestPlanChangeReachesAllKeys(t *testing.T) {
 	}
 }
 
-// TestProviderErrorsReachAllKeys: every key's record says whether providers' messages are recorded, and the change is audited.
+// TestProviderErrorsReachAllKeys checks that every key's record says whether providers' messages are recorded, and
+// that the change is audited.
 func TestProviderErrorsReachAllKeys(t *testing.T) {
 	b := controltest.New(t)
 	path := b.Project()
@@ -254,7 +255,7 @@ func TestProviderErrorsReachAllKeys(t *testing.T) {
 	}
 }
 
-// Every key's record says whether responses are limited, for existing and new keys.
+// The record of every key, whether old or new, says whether responses are limited.
 func TestUnboundedReachesAllKeys(t *testing.T) {
 	b := controltest.New(t)
 	path := b.Project()
@@ -287,7 +288,7 @@ func TestUnboundedReachesAllKeys(t *testing.T) {
 	}
 }
 
-// republish rings the Directory's alarm until it is done, and leaves the deliveries in the outbox.
+// republish triggers the Directory's alarm until there is no work left. It leaves the deliveries in the outbox.
 func republish(b *controltest.Bench) {
 	b.Helper()
 	for rang := true; rang; {
@@ -298,7 +299,7 @@ func republish(b *controltest.Bench) {
 	}
 }
 
-// A name must have visible characters, and none that reorder the text around it. A search text may be as long
+// A name must have visible characters and none that reorder the text around it. A search text can be at least as long
 // as a name.
 func TestNames(t *testing.T) {
 	b := controltest.New(t)

@@ -7,22 +7,21 @@ import (
 	"strings"
 )
 
-// reach is the network location of a URL's host, judged by its text alone.
+// reach says where the host of a URL is, judging by its text alone.
 type reach uint8
 
 const (
-	noHost         reach = iota // not valid as the host of a URL
-	public                      // an internet address or name
-	privateNetwork              // an address or name of a private network, or a reserved address
+	noHost         reach = iota // not a valid host of a URL
+	public                      // an address or name on the internet
+	privateNetwork              // an address or name in a private network, or a reserved address
 	loopback
 )
 
-// privateNames are top-level names of private networks. All names of one label are private, too.
-// Source: RFC 6761 (localhost), RFC 6762 (local), ICANN board resolution 2024.07.29.06 (internal).
+// privateNames are top-level domains of private networks. All names with a single label are private, too. Source: RFC
+// 6761 (localhost), RFC 6762 (local), ICANN board resolution 2024.07.29.06 (internal).
 var privateNames = []string{"local", "internal"}
 
-// privateRanges are not reachable from the internet. A 6to4 or NAT64 address is judged by the IPv4 address in
-// it.
+// privateRanges are not reachable from the internet. For a 6to4 or NAT64 address, the IPv4 address in it counts.
 // Source: the IANA IPv4 and IPv6 Special-Purpose Address Registries.
 var privateRanges = prefixes(
 	"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
@@ -44,8 +43,8 @@ func prefixes(texts ...string) (all []netip.Prefix) {
 	return all
 }
 
-// reachOf locates the host of a URL: a name, an IPv4 address in any form that browsers and fetch accept, or
-// an IPv6 address in brackets. A malformed address is no host.
+// reachOf says where the host of a URL is. The host is a name, an IPv4 address in any form that browsers and fetch
+// accept, or an IPv6 address in brackets. For a malformed host, reachOf returns noHost.
 func reachOf(host string) reach {
 	if inner, ok := strings.CutPrefix(host, "["); ok {
 		address, err := netip.ParseAddr(strings.TrimSuffix(inner, "]"))
@@ -126,8 +125,8 @@ func looseIPv4(labels []string) (netip.Addr, bool) {
 	return netip.AddrFrom4([4]byte{byte(address >> 24), byte(address >> 16), byte(address >> 8), byte(address)}), true
 }
 
-// looseNumber parses a decimal number, octal after 0, or hexadecimal after 0x. "0x" alone is 0.
-// Source: the URL Standard, "IPv4 number parser".
+// looseNumber parses a number that is decimal, octal with the prefix 0, or hexadecimal with the prefix 0x. "0x" alone
+// is 0. Source: the URL Standard, "IPv4 number parser".
 func looseNumber(text string) (uint64, bool) {
 	base := 10
 	if digits, ok := strings.CutPrefix(text, "0x"); ok {

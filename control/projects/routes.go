@@ -12,7 +12,7 @@ import (
 // maxWeight is the maximum weight of a target in a project's route.
 const maxWeight = 1_000_000
 
-// routes takes the field "routes": all tiers that the project overrides.
+// routes takes the field "routes", which contains all tiers that the project overrides.
 func (h *handler) routes(f *kernel.Fields) (routes []doc.Route, given bool) {
 	all, given := f.Object("routes")
 	if !given {

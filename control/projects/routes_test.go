@@ -67,7 +67,7 @@ func TestInvalidRoutes(t *testing.T) {
 	}
 }
 
-// A project's policy is delivered to its ledger and to KV under the revision's number; the previous one is
+// A project's policy is delivered to its ledger, and to KV under the number of its revision. The previous policy is
 // removed from KV.
 func TestPoliciesArePublished(t *testing.T) {
 	b := controltest.RoutedCatalog(t)
@@ -101,7 +101,7 @@ func TestLedgerHasPolicy(t *testing.T) {
 		t.Errorf("%v %+v", err, p)
 	}
 	b.Must(200, "PATCH", path, `{"models":[]}`)
-	// Requests with an older record must learn that there is no policy any more.
+	// Requests with an older record must learn that the policy no longer exists.
 	if p, err := doc.DecodePolicy(b.Ask(abi.ClassLedger, id, ledger.Policy())); err != nil || p.Version != 3 || !p.Empty() {
 		t.Errorf("%v %+v", err, p)
 	}

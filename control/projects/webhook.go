@@ -9,14 +9,14 @@ import (
 	"github.com/postern-ai/postern/core/base64"
 )
 
-// Bounds of a webhook.
+// Limits of a webhook.
 const (
 	maxURLBytes        = 512
 	maxPort            = 65535
 	webhookSecretBytes = 24
 )
 
-// Problems of a webhook's URL. They do not repeat it, because it may contain a secret.
+// Problems with the URL of a webhook. They do not repeat the URL, because it may contain a secret.
 const (
 	invalidURL = "must be an https URL, such as https://hooks.example.com/path"
 	plainURL   = "must be an https URL, got http"
@@ -26,7 +26,7 @@ const (
 		kernel.EnvWebhooks + "=on on the " // Runtime
 )
 
-// alerts takes the field "alerts": {"url"}, or null for none.
+// alerts takes the field "alerts", which is {"url"} or null.
 func (h *handler) alerts(f *kernel.Fields) (address string, given bool) {
 	if f.Null("alerts") {
 		return "", true
@@ -48,9 +48,9 @@ func (h *handler) alerts(f *kernel.Fields) (address string, given bool) {
 	return address, true
 }
 
-// webhookProblem describes the problem of a webhook's URL, or is empty. The URL must be https and, judged by
-// its text, lead to the internet. If private hosts are allowed, plain http to this machine is allowed as
-// well, for development. Names are not resolved.
+// webhookProblem describes the problem with the URL of a webhook. It returns an empty string if there is none. The
+// URL must be https and, judging by its text, point to the internet. If private hosts are allowed, plain http to this
+// machine is also allowed, for development. Names are not resolved.
 func (h *handler) webhookProblem(text string) string {
 	u, err := url.Parse(text)
 	switch {

@@ -1,4 +1,4 @@
-// Package providerkeys is the resource of a project's own keys for providers.
+// Package providerkeys is the provider key resource: a project's own keys for providers.
 package providerkeys
 
 import (
@@ -17,7 +17,7 @@ import (
 // handler has the endpoints.
 type handler struct{ *kernel.Plane }
 
-// Routes returns the endpoints of a project's own keys for providers.
+// Routes returns the endpoints for a project's own keys for providers.
 func Routes(p *kernel.Plane) []kernel.Route {
 	h := &handler{p}
 	return []kernel.Route{
@@ -27,7 +27,7 @@ func Routes(p *kernel.Plane) []kernel.Route {
 	}
 }
 
-// Length of a provider key in bytes; sealed, it is 28 bytes longer.
+// Length of a provider key in bytes. A sealed key is 28 bytes longer.
 const (
 	minProviderKeyBytes = 8
 	maxProviderKeyBytes = 512
@@ -108,8 +108,9 @@ func (h *handler) deleteProviderKey(c *kernel.Call) (kernel.Answer, error) {
 	return kernel.NoContent(), h.changePolicy(c, nil)
 }
 
-// providerOf returns the provider whose key a change is about. A key that is stored under the given name is meant before that of the
-// name's present provider: an operator's entry with an earlier name may have left the catalog, and its key must be deletable.
+// providerOf returns the provider whose key a change is about. A key that is stored under the given name takes
+// precedence over the key of the provider that has this name today. Otherwise, a key could not be deleted after an
+// operator's entry with an earlier name has left the catalog.
 func (h *handler) providerOf(c *kernel.Call, p *doc.Policy, fresh *doc.ProviderKey) string {
 	switch {
 	case fresh != nil:

@@ -73,7 +73,7 @@ func policyOf(b *controltest.Bench, id string) *doc.Policy {
 	return &p.Policy
 }
 
-// Sealing the same text twice gives different results, and the keys of other providers are kept.
+// Sealing the same key twice gives different results, and the keys of other providers are kept.
 func TestSeveralProviderKeys(t *testing.T) {
 	b := controltest.New(t)
 	b.Masters, _ = controltest.Master("k1", 1)
@@ -96,8 +96,8 @@ func TestSeveralProviderKeys(t *testing.T) {
 	}
 }
 
-// The first master key seals; the keys after it still open. When a master key is no longer configured, its
-// sealed keys are shown as unusable.
+// The first master key seals, and the ones after it can still unseal. When a master key is no longer configured, the
+// keys that it sealed are shown as unusable.
 func TestRotationOfMasterKeys(t *testing.T) {
 	b := controltest.New(t)
 	first, _ := controltest.Master("k1", 1)
@@ -168,7 +168,7 @@ func TestInvalidProviderKeys(t *testing.T) {
 	b.Must(200, "PUT", path+"/provider-keys/openai", `{"key":"`+strings.Repeat("~", 512)+`"}`)
 }
 
-// The key itself is in no response, audit entry, row, delivery or log line.
+// The key itself never appears in a response, audit entry, row, delivery or log line.
 func TestProviderKeysAreNotDisclosed(t *testing.T) {
 	var lines bytes.Buffer
 	log.SetOutput(&lines)
@@ -206,7 +206,8 @@ func TestProviderKeysAreNotDisclosed(t *testing.T) {
 	}
 }
 
-// TestEarlierProviderName: the earlier name openai-responses means openai, unless the operator has an entry of that name.
+// TestEarlierProviderName checks that the earlier name openai-responses means openai, unless the operator has an
+// entry with that name.
 func TestEarlierProviderName(t *testing.T) {
 	b := controltest.New(t)
 	var master []byte
@@ -239,7 +240,7 @@ func TestEarlierProviderName(t *testing.T) {
 	})
 	b.Refused(b.Do("DELETE", path+"/provider-keys/openai-responses", ""), fault.NotFound)
 	put("openai-responses", "openai-responses")
-	// The entry leaves the catalog: its key is the one of that name until it is deleted.
+	// After the entry has left the catalog, the name still refers to its key until the key is deleted.
 	b.Configure(func(c *kernel.Config) { c.Catalog = without })
 	for _, left := range []string{"openai", ""} {
 		b.Must(204, "DELETE", path+"/provider-keys/openai-responses", "")

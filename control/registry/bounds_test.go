@@ -16,7 +16,7 @@ import (
 	"github.com/postern-ai/postern/test/controltest"
 )
 
-// Concurrent changes of entries, keys and the project: every acknowledged one is in the policy, in order of names.
+// With concurrent changes to entries, keys and the project, every acknowledged one is in the policy, sorted by name.
 func TestConcurrentRegistrations(t *testing.T) {
 	b := newRegistryBench(t)
 	var models []string
@@ -59,8 +59,8 @@ func TestConcurrentRegistrations(t *testing.T) {
 	}
 }
 
-// An acknowledged transition is at the meters of 200 keys. With one more key it is pending until the Directory has
-// delivered to all of them, which the list shows.
+// An acknowledged transition has reached the meters of up to 200 keys. If there are more keys, the list shows it as
+// pending until the Directory has delivered it to all of them.
 func TestRegistryDelivery(t *testing.T) {
 	for _, n := range []int{kernel.MaxUpdatedKeys, kernel.MaxUpdatedKeys + 1} {
 		b := newRegistryBench(t)
@@ -108,7 +108,7 @@ func TestRegistryDelivery(t *testing.T) {
 	}
 }
 
-// If a meter fails, the change is not acknowledged, although it is committed.
+// If a meter fails, the change is not acknowledged, although it has been committed.
 func TestRegistryIsAcknowledgedAfterDelivery(t *testing.T) {
 	b := newRegistryBench(t)
 	controltest.Quiet(t)
@@ -127,7 +127,7 @@ func TestRegistryIsAcknowledgedAfterDelivery(t *testing.T) {
 	}
 }
 
-// manyModels is a catalog overlay with models that are not used otherwise.
+// manyModels returns a catalog overlay with models that nothing else uses.
 func manyModels(n int) string {
 	var models []string
 	for i := range n {
@@ -162,7 +162,8 @@ func TestRegistryIsFull(t *testing.T) {
 	b.Must(200, "POST", b.registry+"/"+inventory.EntryID("made-up-0001")+"/transitions", `{"to":"blocked","reason":"r"}`)
 }
 
-// The enforced part is bounded; blocking and what makes it smaller are always accepted.
+// The size of the enforced part is limited. Blocking a model and changes that make the part smaller are always
+// accepted.
 func TestRegistryIsTooLarge(t *testing.T) {
 	b := newRegistryBench(t)
 	b.withCatalog(manyModels(80))

@@ -16,7 +16,8 @@ type changedEntry struct {
 	Delivery string `json:"delivery"`
 }
 
-// auditedEntry is an entry in the audit log. The log has each move, so it leaves out the entry's own records of them.
+// auditedEntry is a registry entry in the form for the audit log. It leaves out the entry's own history, because the
+// log has each move anyway.
 type auditedEntry struct {
 	inventory.Entry
 	Reason    string    `json:"reason,omitempty"`
@@ -28,7 +29,7 @@ func audited(e *inventory.Entry, reason string) auditedEntry {
 	return auditedEntry{Entry: *e, Reason: reason}
 }
 
-// entryEdit changes an entry, which has no version if the model has none yet.
+// entryEdit changes an entry. If the model does not have an entry yet, apply gets one with version 0.
 type entryEdit struct {
 	version *uint64 // expected; nil: any
 	reason  string
@@ -61,14 +62,14 @@ func (h *handler) createEntry(c *kernel.Call) (kernel.Answer, error) {
 	return kernel.Created(result), err
 }
 
-// rejectMoved reports the fields that only transitions set.
+// rejectMoved reports a problem for each field that only transitions can set.
 func rejectMoved(f *kernel.Fields) {
 	for _, field := range []string{"keys", "approvals", "history", "deprecatedAt"} {
 		f.Fixed(field, "is set by POST …/{id}/transitions")
 	}
 }
 
-// patchEntry is PATCH /models-registry/{entry}: omitted fields keep their values.
+// patchEntry is PATCH /models-registry/{entry}. Omitted fields keep their values.
 func (h *handler) patchEntry(c *kernel.Call) (kernel.Answer, error) {
 	f, err := c.Fields()
 	if err != nil {
@@ -101,7 +102,8 @@ func (h *handler) patchEntry(c *kernel.Call) (kernel.Answer, error) {
 	return kernel.OK(result), err
 }
 
-// changeEntry commits an edit of an entry, with the project's policy and an audit entry, and delivers the policy.
+// changeEntry commits an edit of an entry together with the project's policy and an audit entry, and delivers the
+// policy.
 func (h *handler) changeEntry(c *kernel.Call, edit entryEdit) (result changedEntry, err error) {
 	waits := false
 	err = h.Store.Change(c, func() (kernel.Change, error) {
@@ -137,19 +139,19 @@ func (h *handler) changeEntry(c *kernel.Call, edit entryEdit) (result changedEnt
 	return result, err
 }
 
-// checkEntry checks what depends on several fields.
+// checkEntry checks constraints between fields.
 func (h *handler) checkEntry(e *inventory.Entry) error {
 	if problem := h.wrongSuccessor(e); problem != "" {
 		return kernel.Invalid(fault.Detail{Field: "successor", Message: problem})
 	}
-	// RFC 9745, section 4: a resource's sunset is not before its deprecation.
+	// According to RFC 9745, section 4, a resource's sunset must not be earlier than its deprecation.
 	if e.SunsetAt != 0 && e.SunsetAt < e.DeprecatedAt {
 		return kernel.Invalid(fault.Detail{Field: "sunsetAt", Message: "must not be before " + kernel.Timestamp(uint64(e.DeprecatedAt)) + ", when the model was deprecated"})
 	}
 	return nil
 }
 
-// entryChange returns the commit of an entry's change.
+// entryChange returns the commit that changes an entry.
 func (h *handler) entryChange(c *kernel.Call, before *directory.Project, old, e *inventory.Entry, edit entryEdit) (kernel.Change, error) {
 	value, err := e.Encode()
 	if err != nil {

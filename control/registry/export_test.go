@@ -1,6 +1,6 @@
 package registry
 
-// What the tests use.
+// Internals that the tests use.
 const (
 	Delivered      = delivered
 	MaxEntries     = maxEntries

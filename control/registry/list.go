@@ -14,7 +14,7 @@ import (
 // registryView is a page of the registry.
 type registryView struct {
 	Enforcement   string            `json:"enforcement"`
-	PolicyVersion uint64            `json:"policyVersion"` // of the project's policy; 0: it has none
+	PolicyVersion uint64            `json:"policyVersion"` // version of the project's policy; 0: no policy
 	Delivery      string            `json:"delivery"`      // whether the policy has reached all keys
 	Models        []inventory.Entry `json:"models"`        // by model name
 	Next          *string           `json:"next"`          // cursor for after; null: last page
@@ -23,7 +23,7 @@ type registryView struct {
 // Whether all keys of the project have a change.
 const (
 	delivered = "delivered"
-	pending   = "pending" // the Directory delivers it to the keys beyond kernel.MaxUpdatedKeys, within minutes
+	pending   = "pending" // within minutes, the Directory delivers it to the keys beyond kernel.MaxUpdatedKeys
 )
 
 func deliveryWord(waits bool) string {
@@ -33,7 +33,7 @@ func deliveryWord(waits bool) string {
 	return delivered
 }
 
-// stateFilters are the states that a list can be filtered by.
+// stateFilters are the states by which a list can be filtered.
 var stateFilters = func() []string {
 	words := []string{inventory.Discovered}
 	for s := doc.RegistryPending; s <= doc.RegistryBlocked; s++ {
@@ -42,8 +42,8 @@ var stateFilters = func() []string {
 	return words
 }()
 
-// listRegistry is GET /models-registry?state=&q=&limit=&after=, by model name. Models that the project used but that have
-// no entry are listed as discovered.
+// listRegistry is GET /models-registry?state=&q=&limit=&after=, sorted by model name. Models that the project used
+// but that have no entry are listed as discovered.
 func (h *handler) listRegistry(c *kernel.Call) (kernel.Answer, error) {
 	q, err := kernel.ReadQuery(c.Request, kernel.EntryPrefix, "state", "q")
 	if err != nil {
@@ -72,8 +72,8 @@ func (h *handler) listRegistry(c *kernel.Call) (kernel.Answer, error) {
 	return kernel.OK(view), nil
 }
 
-// registryPage returns a page of wanted entries, and the cursor of the next one. Next is the ID of the last entry of the
-// page, which remains in its place: entries are not deleted.
+// registryPage returns a page of wanted entries and the cursor of the next page. The cursor is the ID of the last
+// entry on the page, which keeps its place because entries are never deleted.
 func registryPage(all []inventory.Entry, q *kernel.Query, wanted func(*inventory.Entry) bool) (page []inventory.Entry, next *string) {
 	start := slices.IndexFunc(all, func(e inventory.Entry) bool { return e.ID == q.After }) + 1
 	page = []inventory.Entry{}

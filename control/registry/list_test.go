@@ -13,7 +13,8 @@ import (
 	"github.com/postern-ai/postern/test/controltest"
 )
 
-// A model that the project used is listed as discovered until it is registered. That changes no policy.
+// A model that the project used is listed as discovered until it is registered. Being discovered does not change the
+// policy.
 func TestDiscoveredModels(t *testing.T) {
 	b := newRegistryBench(t)
 	b.Spend(b.project, "meter", "key_1", "gpt-4.1", 1, 5)

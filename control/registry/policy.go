@@ -13,7 +13,7 @@ import (
 	"github.com/postern-ai/postern/core/fault"
 )
 
-// withModel returns a registry with a new or changed model. The given one is not changed.
+// withModel returns a copy of a registry with a new or changed model.
 func withModel(registry []doc.RegistryModel, m doc.RegistryModel) []doc.RegistryModel {
 	at, found := slices.BinarySearchFunc(registry, m.Model, func(o doc.RegistryModel, name string) int { return strings.Compare(o.Model, name) })
 	registry = slices.Clone(registry)
@@ -24,7 +24,8 @@ func withModel(registry []doc.RegistryModel, m doc.RegistryModel) []doc.Registry
 	return slices.Insert(registry, at, m)
 }
 
-// checkRegistry bounds a registry that an entry was added to or changed in. Blocking is refused only for lack of an entry.
+// checkRegistry limits the size of a registry after an entry was added or changed. Blocking a model is refused only
+// if there is no room for another entry.
 func checkRegistry(before, after []doc.RegistryModel, changed *inventory.Entry) error {
 	if len(after) > maxEntries {
 		return kernel.Invalid(fault.Detail{Field: "model", Message: "cannot be registered: the project has " + strconv.Itoa(maxEntries) + " entries, the maximum"})
@@ -41,7 +42,7 @@ func checkRegistry(before, after []doc.RegistryModel, changed *inventory.Entry) 
 		strconv.Itoa(maxRegistryBytes) + ". Restrict models to fewer keys"})
 }
 
-// enforcementView is the response to a change of the enforcement.
+// enforcementView is the response to a change of the enforcement setting.
 type enforcementView struct {
 	Enforcement   string `json:"enforcement"`
 	PolicyVersion uint64 `json:"policyVersion"`
@@ -77,7 +78,7 @@ func (h *handler) putEnforcement(c *kernel.Call) (kernel.Answer, error) {
 			p.Enforcement = kernel.Translate(word, settings.EnforcementWords, settings.Enforcements)
 		})
 		made.Pending = &waits
-		// An earlier attempt may have missed some keys; this response confirms that all have the change.
+		// An earlier attempt may have missed some keys, and this response confirms that all of them have the change.
 		made.Republish = c.Project
 		view.PolicyVersion = after.Policy.Version
 		return made, nil
@@ -86,10 +87,10 @@ func (h *handler) putEnforcement(c *kernel.Call) (kernel.Answer, error) {
 	return kernel.OK(view), err
 }
 
-const maxRegistryBytes = 64 << 10 // of the part that is in the project's policy
+const maxRegistryBytes = 64 << 10 // size of the part that is in the project's policy
 
-// policyChange returns the commit of an edit of a project's policy, and the project after it, which has a new revision only if
-// the policy differs.
+// policyChange returns the commit of an edit to a project's policy, and the project after the edit. The project gets
+// a new revision only if the policy changes.
 func policyChange(cp *kernel.Plane, before *directory.Project, audit directory.Write, edit func(*doc.Policy)) (kernel.Change, directory.Project) {
 	after := kernel.NextProject(*before)
 	edit(&after.Policy)

@@ -1,4 +1,4 @@
-// Package registry is the resource of a project's model registry.
+// Package registry is the model registry resource of a project.
 package registry
 
 import (
@@ -15,7 +15,7 @@ const registryPath = "/models-registry"
 // handler has the endpoints.
 type handler struct{ *kernel.Plane }
 
-// Routes returns the endpoints of a project's model registry.
+// Routes returns the endpoints for a project's model registry.
 func Routes(p *kernel.Plane) []kernel.Route {
 	h := &handler{p}
 	return append(kernel.ForBoth(

@@ -34,7 +34,7 @@ func (b *registryBench) projectID() string {
 	return strings.TrimPrefix(b.project, "/api/admin/projects/")
 }
 
-// add registers a model and moves it along a path of states. It returns the entry's path.
+// add registers a model and moves it through some states. It returns the entry's path.
 func (b *registryBench) add(model string, states ...string) string {
 	b.Helper()
 	path := b.registry + "/" + b.Must(201, "POST", b.registry, `{"model":"`+model+`"}`).Text("id")
@@ -54,7 +54,7 @@ func (b *registryBench) move(path, to string) controltest.Reply {
 	return b.Must(200, "POST", path+"/transitions", `{"to":"`+to+`","reason":"because"`+keys+`}`)
 }
 
-// policy is the project's policy in the Directory, and checks that KV and the ledger were given the same.
+// policy returns the project's policy from the Directory and checks that KV has the same one.
 func (b *registryBench) policy() doc.Policy {
 	b.Helper()
 	p := b.Stored(b.projectID())
@@ -65,7 +65,7 @@ func (b *registryBench) policy() doc.Policy {
 	return p.Policy
 }
 
-// entries are the models of a list as "model=state".
+// entries returns the models in a list as "model=state".
 func (b *registryBench) entries(query string) (list []string, got controltest.Reply) {
 	b.Helper()
 	got = b.Must(200, "GET", b.registry+query, "")
@@ -107,7 +107,7 @@ func TestRegisterModel(t *testing.T) {
 	if len(p.Registry) != 1 || p.Registry[0].Model != "gpt-4.1" || p.Registry[0].State != doc.RegistryPending || p.Version != 2 {
 		t.Errorf("policy: %+v", p)
 	}
-	// Every name of the model is the same entry.
+	// All names of a model lead to the same entry.
 	for _, name := range []string{"gpt-4.1", "openai/gpt-4.1"} {
 		again := b.Do("POST", b.registry, `{"model":"`+name+`"}`)
 		b.Refused(again, fault.Conflict)
@@ -117,8 +117,8 @@ func TestRegisterModel(t *testing.T) {
 	}
 }
 
-// Only the fields that a PATCH contains change, and null empties them. The policy and its version stay as they are if
-// the gateway is not concerned.
+// Only the fields in a PATCH change, and null empties a field. If a change does not concern the gateway, the policy
+// and its version stay the same.
 func TestPatchEntry(t *testing.T) {
 	b := newRegistryBench(t)
 	path := b.add("gpt-4.1")
@@ -222,7 +222,7 @@ func TestRegistryValidation(t *testing.T) {
 	if got := b.Must(200, "GET", path, ""); fmt.Sprint(got.Fields["version"]) != "1" {
 		t.Errorf("a refused request changed the entry: %s", got.Body)
 	}
-	// The bounds themselves are accepted.
+	// Values at the limits are accepted.
 	b.Must(200, "PATCH", path, `{"owner":"`+strings.Repeat("é", 120)+`","purpose":"`+long[1:]+`","dataClasses":[`+list[4:]+`],"regions":["`+strings.Repeat("x", 64)+`"],"reviewDate":"9998-12-31"}`)
 	b.Must(200, "POST", path+"/transitions", `{"to":"restricted","reason":"`+long[:500]+`","keys":["`+gateway.Text("id")+`"]}`)
 	b.move(path, "deprecated")
@@ -233,7 +233,7 @@ func TestRegistryValidation(t *testing.T) {
 	}
 }
 
-// The routes for project keys: reading and editing are different permissions, and the actor is the key.
+// On the routes for project keys, reading and editing need different permissions, and the actor is the key.
 func TestRegistryWithProjectKeys(t *testing.T) {
 	b := newRegistryBench(t)
 	newKey := func(fields string) (id, value string) {
@@ -273,14 +273,14 @@ func TestRegistryWithProjectKeys(t *testing.T) {
 	}
 	b.Refused(with(gateway, "GET", path, ""), fault.Forbidden)
 	b.Refused(with(editor, "PUT", "/api/models-registry/enforcement", `{"enforcement":"off"}`), fault.NotFound)
-	// Another project's key sees another registry.
+	// A key of another project sees that project's registry.
 	b.project = b.Bench.Project()
 	_, stranger := newKey(`"kind":"project"`)
 	b.Refused(with(stranger, "GET", path, ""), fault.NotFound)
 	b.Refused(with(stranger, "PATCH", path, `{"owner":"x"}`), fault.NotFound)
 }
 
-// Every change is in the audit log with its model and reason, and no entry without its change.
+// Every change is in the audit log with its model and reason. A refused or failed change is not.
 func TestRegistryAudit(t *testing.T) {
 	b := newRegistryBench(t)
 	later := func() { b.Now = b.Now.Add(time.Minute) }

@@ -21,8 +21,8 @@ type transition struct {
 	setSun, setHeirs bool
 }
 
-// moveEntry is POST /models-registry/{entry}/transitions {"to","reason","version","keys","sunsetAt","successor"}. A model
-// of the catalog without an entry can be moved as well: it gets one.
+// moveEntry is POST /models-registry/{entry}/transitions {"to","reason","version","keys","sunsetAt","successor"}. A
+// model in the catalog that has no entry can be moved as well, and then gets one.
 func (h *handler) moveEntry(c *kernel.Call) (kernel.Answer, error) {
 	f, err := c.Fields()
 	if err != nil {
@@ -44,7 +44,7 @@ func (h *handler) moveEntry(c *kernel.Call) (kernel.Answer, error) {
 	return kernel.OK(result), err
 }
 
-// needsReason are the states whose transitions need a reason.
+// needsReason are the states that require a reason for the transition.
 var needsReason = []doc.RegistryState{doc.RegistryApproved, doc.RegistryRestricted, doc.RegistryBlocked}
 
 func (h *handler) transition(f *kernel.Fields) (t transition) {
@@ -72,7 +72,7 @@ func (h *handler) transition(f *kernel.Fields) (t transition) {
 	return t
 }
 
-// takeRestriction takes the field "keys", which belongs to the transition to restricted.
+// takeRestriction takes the field "keys", which is only for the transition to restricted.
 func takeRestriction(f *kernel.Fields, to doc.RegistryState) (ids inventory.TextList) {
 	const expectation = "must be the IDs of the keys that may use the model, 1 to 32"
 	_, present := f.Values["keys"]
@@ -100,7 +100,7 @@ func (h *handler) checkKeys(c *kernel.Call, ids inventory.TextList) error {
 	})
 }
 
-// applyTransition moves an entry, if its state allows it.
+// applyTransition moves an entry if its state allows it.
 func (h *handler) applyTransition(c *kernel.Call, e *inventory.Entry, t *transition) error {
 	if e.Version == 0 {
 		if err := h.discover(c, e); err != nil {
@@ -126,7 +126,7 @@ func (h *handler) applyTransition(c *kernel.Call, e *inventory.Entry, t *transit
 	return nil
 }
 
-// discover makes the entry of a model of the catalog that has none, from its ID.
+// discover makes an entry for the catalog model that the ID in the path stands for.
 func (h *handler) discover(c *kernel.Call, e *inventory.Entry) error {
 	for i := range h.Catalog.Models {
 		if m := &h.Catalog.Models[i]; inventory.EntryID(m.Name) == c.ID {

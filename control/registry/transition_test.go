@@ -15,7 +15,7 @@ import (
 	"github.com/postern-ai/postern/test/controltest"
 )
 
-// Each state carries what the gateway needs into the policy, and nothing else.
+// For each state, the policy contains what the gateway needs and nothing else.
 func TestTransitions(t *testing.T) {
 	b := newRegistryBench(t)
 	_, key := b.Key(b.project)
@@ -57,7 +57,7 @@ func TestTransitions(t *testing.T) {
 	}
 }
 
-// A move that the state does not allow is a 409 that names the allowed ones, and changes nothing.
+// A move that the state does not allow causes a 409 that names the allowed ones, and changes nothing.
 func TestForbiddenTransitions(t *testing.T) {
 	b := newRegistryBench(t)
 	for _, c := range []struct{ states, to, allowed string }{
@@ -90,7 +90,7 @@ func TestForbiddenTransitions(t *testing.T) {
 	}
 }
 
-// A model that has no entry yet can be blocked at once.
+// A model that has no entry yet can be blocked directly.
 func TestBlockWithoutEntry(t *testing.T) {
 	b := newRegistryBench(t)
 	path := b.registry + "/" + inventory.EntryID("gpt-4.1") + "/transitions"
@@ -104,7 +104,7 @@ func TestBlockWithoutEntry(t *testing.T) {
 	}
 }
 
-// Two transitions at once: one is made, the other is a 409, whichever version they name.
+// Of two concurrent transitions, one is made and the other gets a 409, whichever version they name.
 func TestTransitionRace(t *testing.T) {
 	for _, version := range []string{"", `,"version":1`} {
 		b := newRegistryBench(t)
@@ -117,7 +117,7 @@ func TestTransitionRace(t *testing.T) {
 	}
 }
 
-// A long life: the history keeps the newest changes, and the document stays small.
+// Even after many transitions, the history keeps the newest ones, and the document stays small.
 func TestHistoryIsBounded(t *testing.T) {
 	b := newRegistryBench(t)
 	path := b.add("gpt-4.1")

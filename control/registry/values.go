@@ -14,7 +14,7 @@ import (
 	"github.com/postern-ai/postern/core/config"
 )
 
-// Bounds of an entry's fields, in characters.
+// Limits of an entry's fields, in characters.
 const (
 	maxOwnerRunes     = 120
 	maxPurposeRunes   = 1000
@@ -25,10 +25,11 @@ const (
 	maxEntryTexts     = 32 // per list
 )
 
-// riskTiers are those of the EU AI Act, by their usual names. Source: Regulation (EU) 2024/1689.
+// riskTiers are the risk tiers of the EU AI Act under their usual names. Source: Regulation (EU) 2024/1689.
 var riskTiers = []string{"minimal", "limited", "high", "unacceptable"}
 
-// entryFields takes the fields of an entry that POST and PATCH set. The result assigns the fields that the request contains.
+// entryFields takes the fields of an entry that POST and PATCH can set. It returns a function that assigns the ones
+// that the request contains.
 func (h *handler) entryFields(f *kernel.Fields) func(*inventory.Entry) {
 	owner, hasOwner := takeProse(f, "owner", maxOwnerRunes)
 	purpose, hasPurpose := takeProse(f, "purpose", maxPurposeRunes)
@@ -52,7 +53,7 @@ func (h *handler) entryFields(f *kernel.Fields) func(*inventory.Entry) {
 	}
 }
 
-// takeProse takes a text of limited length, or null for none.
+// takeProse takes a string of limited length, or null.
 func takeProse(f *kernel.Fields, field string, maximum int) (text inventory.Optional, given bool) {
 	if f.Null(field) {
 		return "", true
@@ -65,14 +66,14 @@ func takeProse(f *kernel.Fields, field string, maximum int) (text inventory.Opti
 	return inventory.Optional(strings.TrimSpace(value)), given
 }
 
-// isProse reports whether text is valid and fit to be shown; it may have several lines.
+// isProse reports whether text is valid and suitable for display. It may have several lines.
 func isProse(text string, maximum int) bool {
 	return utf8.ValidString(text) && utf8.RuneCountInString(text) <= maximum && !strings.ContainsFunc(text, func(r rune) bool {
 		return unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.In(r, unicode.Zl, unicode.Zp, unicode.Bidi_Control)
 	})
 }
 
-// takeOptionalChoice takes one of choices, or null for none.
+// takeOptionalChoice takes one of choices, or null.
 func takeOptionalChoice(f *kernel.Fields, field string, choices []string) (text inventory.Optional, given bool) {
 	if f.Null(field) {
 		return "", true
@@ -81,7 +82,7 @@ func takeOptionalChoice(f *kernel.Fields, field string, choices []string) (text 
 	return inventory.Optional(value), given
 }
 
-// takeLabels takes a list of texts. expectation is the message for one that is not valid.
+// takeLabels takes a list of strings. expectation is the beginning of the message for an invalid one.
 func takeLabels(f *kernel.Fields, field, expectation string, valid func(string) bool) (list inventory.TextList, given bool) {
 	value, given := f.Take(field)
 	if !given {
@@ -113,7 +114,7 @@ func isLink(text string) bool {
 	return err == nil && len(text) <= maxLinkBytes && kernel.IsHeaderText(text) && u.Scheme == "https" && u.Hostname() != "" && u.User == nil
 }
 
-// takeMoment takes a time (RFC 3339) or a date, which is its midnight in UTC, or null for none.
+// takeMoment takes a time in RFC 3339 format, a date, or null. A date means midnight UTC.
 func takeMoment(f *kernel.Fields, field string) (at inventory.Instant, given bool) {
 	if f.Null(field) {
 		return 0, true
@@ -133,7 +134,8 @@ func takeMoment(f *kernel.Fields, field string) (at inventory.Instant, given boo
 	return inventory.Instant(when.UnixMilli()), true
 }
 
-// model takes the field "model": a name, an alias or provider/model of the catalog. The result is nil after a problem.
+// model takes the field "model": a name, an alias or provider/model from the catalog. It returns nil if there is a
+// problem.
 func (h *handler) model(f *kernel.Fields) *config.Model {
 	if !f.Has("model") {
 		f.Problem("model", "is required")
@@ -149,7 +151,7 @@ func (h *handler) model(f *kernel.Fields) *config.Model {
 	return m
 }
 
-// successor takes the field "successor", likewise, or null for none.
+// successor takes the field "successor" in the same way. It may be null.
 func (h *handler) successor(f *kernel.Fields) (name inventory.Optional, given bool) {
 	if f.Null("successor") {
 		return "", true
@@ -166,7 +168,7 @@ func (h *handler) successor(f *kernel.Fields) (name inventory.Optional, given bo
 	return inventory.Optional(m.Name), true
 }
 
-// wrongSuccessor describes why a model cannot be the successor of another, or is empty.
+// wrongSuccessor describes why a model cannot be the successor of another. It returns an empty string if it can.
 func (h *handler) wrongSuccessor(e *inventory.Entry) string {
 	m, successor := h.Catalog.Model(e.Model), h.Catalog.Model(string(e.Successor))
 	switch {

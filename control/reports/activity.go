@@ -12,10 +12,10 @@ import (
 	"github.com/postern-ai/postern/core/sketch"
 )
 
-// Root takes the place of a project for queries to the deployment's Ledger.
+// Root stands in for a project in queries to the deployment's Ledger.
 var Root = directory.Project{Project: doc.Project{ID: ledger.Root}}
 
-// Activity reads all pages of a query from the Ledger of a project, or of the deployment.
+// Activity reads all pages of a query from the Ledger of a project or of the deployment.
 func Activity(ctx context.Context, cp *kernel.Plane, p *directory.Project, q ledger.ActivityQuery) (all []ledger.ActivityGroup, err error) {
 	type id struct {
 		minute uint64
@@ -46,7 +46,8 @@ func Activity(ctx context.Context, cp *kernel.Plane, p *directory.Project, q led
 	}
 }
 
-// Durations adds the durations of requests to groups of usage. It only supports the groupings of the ten-minute rows.
+// Durations returns groups of usage together with the durations of their requests. The durations are missing in
+// groupings that the ten-minute rows do not support.
 func Durations(ctx context.Context, cp *kernel.Plane, p *directory.Project, q *ledger.Query, groups []ledger.Group) ([]ledger.Activity, error) {
 	all := make([]ledger.Activity, len(groups))
 	for i := range groups {
@@ -105,7 +106,7 @@ type DurationsView struct {
 	P99Ms  uint64 `json:"p99Ms"`
 }
 
-// Cells returns the durations in a table; empty ones if they were not measured.
+// Cells returns the durations as table cells, which are empty if they were not measured.
 func (v *DurationsView) Cells() []string {
 	cells := make([]string, 5)
 	if v != nil {
@@ -124,7 +125,8 @@ func viewDurations(s *sketch.Sketch) *DurationsView {
 	return &DurationsView{s.SumMs / n, s.Percentile(50), s.Percentile(90), s.Percentile(95), s.Percentile(99)}
 }
 
-// viewLatency returns the latency of an activity. Most requests of older versions are only in the coarse buckets of their usage.
+// viewLatency returns the latency of an activity. Most requests that older versions recorded are only in the coarse
+// buckets of the usage.
 func viewLatency(a *ledger.Activity) *DurationsView {
 	l := &a.Usage.Latency // of failed requests, too
 	coarse := l.Count()

@@ -7,7 +7,7 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// TestOpenings checks that openings of circuits are counted beside the attempts and are none.
+// TestOpenings checks that circuit openings are counted separately from attempts.
 func TestOpenings(t *testing.T) {
 	u := ledger.Usage{Requests: 5, Hits: 1, Attempts: ledger.Attempts{
 		Failed: [ledger.Causes]uint64{ledger.CauseBusy: 3, ledger.CauseBroken: 1}, Rescued: 1, Opened: 2,

@@ -9,8 +9,8 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// OutcomesView contains the numbers of requests by outcome. Causes contains the requests that were not served, by the
-// name of their cause, without zeros.
+// OutcomesView contains the number of requests for each outcome. Causes has the number of requests that were not
+// served for each cause, without zeros.
 type OutcomesView struct {
 	Served  uint64            `json:"served"`
 	Refused uint64            `json:"refused"`
@@ -19,7 +19,7 @@ type OutcomesView struct {
 	Causes  map[string]uint64 `json:"causes"`
 }
 
-// Causes are the API's names of ends, by ledger.End.
+// Causes are the API's names for the values of ledger.End.
 var Causes = ledger.EndNames
 
 func viewOutcomes(u *ledger.Usage, o *ledger.Outcomes) OutcomesView {
@@ -32,7 +32,7 @@ func viewOutcomes(u *ledger.Usage, o *ledger.Outcomes) OutcomesView {
 	return v
 }
 
-// EndGroups reads all pages of the requests of a query that were not served.
+// EndGroups reads all pages of a query for requests that were not served, and calls add for each group.
 func EndGroups(ctx context.Context, cp *kernel.Plane, p *directory.Project, q ledger.Query, add func(*ledger.Group) error) error {
 	query := ledger.EndsQuery{Query: q}
 	for query.After = ""; ; {

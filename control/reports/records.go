@@ -8,8 +8,8 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// RecordView is the API's additional view of a request that was not served. Fields that the request does not have are
-// left out.
+// RecordView contains the additional fields that the API returns for a request that was not served. Fields that do
+// not apply are left out.
 type RecordView struct {
 	Message            string            `json:"message"`
 	Method             string            `json:"method"`
@@ -25,7 +25,7 @@ type RecordView struct {
 	Limits             []json.RawMessage `json:"limits,omitempty"`
 }
 
-// recorded is a record's body, as package exchange writes it.
+// recorded is the body of a record as package exchange writes it.
 type recorded struct {
 	RecordView
 	ProviderText     string          `json:"providerText"`
@@ -40,7 +40,7 @@ type recorded struct {
 	Estimated        bool            `json:"estimated"`
 }
 
-// AddChunk adds the records of a chunk that a filter selects, newest first.
+// AddChunk adds those records of a chunk that a filter selects, newest first.
 func (v *RequestsView) AddChunk(k *ledger.Chunk, f *RequestFilter) {
 	for i := len(k.Records) - 1; i >= 0; i-- {
 		if r := &k.Records[i]; f.matchesRecord(r) {
@@ -51,7 +51,7 @@ func (v *RequestsView) AddChunk(k *ledger.Chunk, f *RequestFilter) {
 	}
 }
 
-// viewRecord shows a record like other requests, with its additional fields.
+// viewRecord returns a record in the same form as other requests, with its additional fields.
 func viewRecord(r *ledger.Record, f *RequestFilter) (v RequestView, ok bool) {
 	var b recorded
 	if json.Unmarshal(r.Body, &b) != nil {
@@ -76,7 +76,7 @@ func viewRecord(r *ledger.Record, f *RequestFilter) (v RequestView, ok bool) {
 	return v, true
 }
 
-// tellText adds the provider's message to its error.
+// tellText adds the provider's message to the provider's error.
 func (b *recorded) tellText() {
 	if n := len(b.ProviderError); n > 2 && b.ProviderText != "" {
 		if text, err := kernel.Encode(b.ProviderText); err == nil {
@@ -98,7 +98,8 @@ func outcomeOf(e ledger.End) string {
 	return OutcomeWords[3]
 }
 
-// outcomeByStatus returns the outcome of a request that has no record: an older version listed failed ones with the others.
+// outcomeByStatus returns the outcome of a request that has no record. An older version recorded failed requests like
+// the others.
 func outcomeByStatus(status uint64) string {
 	switch {
 	case status == 0:

@@ -12,17 +12,17 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// RequestView is a recent request in the API.
+// RequestView is a recent request as the API returns it.
 type RequestView struct {
 	Time             string          `json:"time"` // when it was admitted
 	RequestID        string          `json:"requestId"`
 	KeyID            string          `json:"keyId"`
-	Model            *string         `json:"model"`    // null: it named no known model
+	Model            *string         `json:"model"`    // null: the request did not name a known model
 	Provider         *string         `json:"provider"` // null: no provider was called
 	UserAgent        *string         `json:"userAgent"`
-	Status           *uint64         `json:"status"` // HTTP status; null: unknown, because its exchange died
+	Status           *uint64         `json:"status"` // HTTP status; null: unknown, because the exchange died
 	LatencyMs        uint64          `json:"latencyMs"`
-	FirstTokenMs     *uint64         `json:"timeToFirstTokenMs"` // null: not a stream of a provider, or an older version has settled it
+	FirstTokenMs     *uint64         `json:"timeToFirstTokenMs"` // null: not streamed by a provider, or settled by an older version
 	PromptTokens     uint64          `json:"promptTokens"`
 	CompletionTokens uint64          `json:"completionTokens"`
 	Cost             json.RawMessage `json:"cost"` // dollars, exact
@@ -31,34 +31,34 @@ type RequestView struct {
 	Estimated        bool            `json:"estimated"`
 	PromptCache      PromptCacheView `json:"promptCache"`
 	Outcome          *string         `json:"outcome"`   // one of OutcomeWords; null like status
-	Cause            *string         `json:"cause"`     // one of Causes; null: it was served, or an older version has listed it
-	Code             *string         `json:"code"`      // of the error; null like cause
+	Cause            *string         `json:"cause"`     // one of Causes; null: served, or recorded by an older version
+	Code             *string         `json:"code"`      // error code; null like cause
 	Diagnosis        *RecordView     `json:"diagnosis"` // null like cause
 }
 
-// RequestsView is a page of recent requests in the API.
+// RequestsView is a page of recent requests as the API returns it.
 type RequestsView struct {
 	Requests []RequestView `json:"requests"`
 	Next     *string       `json:"next"` // cursor for after; null: last page
 }
 
-// BatchPrefix makes a cursor of the list look like an ID. The number of a batch, an x, and the number of a chunk of
-// records follow.
+// BatchPrefix makes a cursor of the list look like an ID. It is followed by the number of a batch, an x, and the
+// number of a chunk of records.
 const BatchPrefix = "batch_"
 
-// RequestFilter selects requests; an empty field selects all.
+// RequestFilter selects requests. An empty field selects all.
 type RequestFilter struct {
 	ID, Key, Model, Provider, Status, Cache, Outcome, Cause string
-	// FromMs and ToMs are the range of times. ToMs is exclusive; 0: no bound.
+	// FromMs and ToMs are the time range. ToMs is exclusive. 0 means no bound.
 	FromMs, ToMs uint64
 	// ProviderTexts shows the messages of providers, which only owners may see.
 	ProviderTexts bool
-	// Catalog contains the current names of providers; nil: providers are shown as recorded.
+	// Catalog contains the current names of providers. If it is nil, providers are shown as recorded.
 	Catalog *config.Config
 }
 
-// Sorted orders requests by time, because the batches of different keys overlap. next is the cursor of the next page; empty: this is
-// the last one.
+// Sorted orders requests by time, because the batches of different keys overlap. next is the cursor of the next page.
+// It is empty on the last page.
 func (v RequestsView) Sorted(next string) RequestsView {
 	v.dropProvisional()
 	kernel.SortBy(v.Requests, func(a, b *RequestView) int { return strings.Compare(b.Time, a.Time) })
@@ -66,7 +66,7 @@ func (v RequestsView) Sorted(next string) RequestsView {
 	return v
 }
 
-// dropProvisional removes the entries of expired requests that were settled later.
+// dropProvisional removes the provisional entries of expired requests that were settled later.
 func (v *RequestsView) dropProvisional() {
 	settled := map[string]bool{}
 	for i := range v.Requests {
@@ -77,7 +77,7 @@ func (v *RequestsView) dropProvisional() {
 	v.Requests = slices.DeleteFunc(v.Requests, func(r RequestView) bool { return r.Status == nil && settled[r.RequestID] })
 }
 
-// Add adds the requests of a batch that a filter selects.
+// Add adds those requests of a batch that a filter selects.
 func (v *RequestsView) Add(b *ledger.RequestBatch, f *RequestFilter) {
 	for i := len(b.Requests) - 1; i >= 0; i-- {
 		r := &b.Requests[i]
@@ -104,7 +104,7 @@ func (f *RequestFilter) matchesTime(ms uint64) bool {
 	return ms >= f.FromMs && (f.ToMs == 0 || ms < f.ToMs)
 }
 
-// provider returns the present name of a recorded provider.
+// provider returns the current name of a recorded provider.
 func (f *RequestFilter) provider(recorded string) string {
 	if f.Catalog == nil {
 		return recorded
@@ -117,7 +117,7 @@ func (f *RequestFilter) matchesStatus(status uint64) bool {
 	return f.Status == "" || f.Status == text || strings.HasSuffix(f.Status, "xx") && text[0] == f.Status[0]
 }
 
-// The API's words for the use of the cache and their values, in the same order.
+// The API's words for cache use and their values, in the same order.
 var (
 	CacheWords = []string{"bypass", "miss", "hit"}
 	caches     = []ledger.Cache{ledger.CacheBypass, ledger.CacheMiss, ledger.CacheHit}

@@ -18,7 +18,7 @@ import (
 
 // Figures are totals of usage.
 type Figures struct {
-	Requests         uint64          `json:"requests"` // served or not; see OutcomesView
+	Requests         uint64          `json:"requests"` // served and not served; see OutcomesView
 	Hits             uint64          `json:"hits"`
 	Misses           uint64          `json:"misses"`
 	Failed           uint64          `json:"failed"`
@@ -26,7 +26,7 @@ type Figures struct {
 	CompletionTokens uint64          `json:"completionTokens"`
 	Cost             json.RawMessage `json:"cost"`             // dollars, exact
 	Estimated        uint64          `json:"estimated"`        // requests whose usage the provider did not report
-	Expired          uint64          `json:"expired"`          // requests charged with their reservation because no settlement came
+	Expired          uint64          `json:"expired"`          // requests charged with their reservation because they were never settled
 	Latency          *DurationsView  `json:"latency"`          // null: not measured
 	TimeToFirstToken *DurationsView  `json:"timeToFirstToken"` // of streams; null: not measured
 	PromptCache      PromptCacheView `json:"promptCache"`
@@ -34,7 +34,7 @@ type Figures struct {
 	Outcomes         OutcomesView    `json:"outcomes"`
 }
 
-// PromptCacheView are the figures of the providers' prompt caches. The tokens are part of the prompt tokens.
+// PromptCacheView contains the figures of the providers' prompt caches. The prompt tokens include these tokens.
 type PromptCacheView struct {
 	ReadTokens  uint64          `json:"readTokens"`
 	WriteTokens uint64          `json:"writeTokens"`
@@ -45,15 +45,16 @@ func viewPromptCache(p *ledger.PromptCache) PromptCacheView {
 	return PromptCacheView{p.Read, p.Written, money.Append(nil, p.SavedPico, money.Dollar)}
 }
 
-// AttemptsView are the attempts at providers. A request has one or more; a hit of the gateway's cache has none.
+// AttemptsView counts attempts to call providers. A request has one or more, but a hit in the gateway's cache has
+// none.
 type AttemptsView struct {
 	Total   uint64     `json:"total"`
 	Failed  FailedView `json:"failed"`
-	Rescued uint64     `json:"rescued"` // requests that a fallback to the model has served
-	Opened  uint64     `json:"opened"`  // circuits of the target; no attempts
+	Rescued uint64     `json:"rescued"` // requests that were served by falling back to the model
+	Opened  uint64     `json:"opened"`  // circuit openings of the target; not attempts
 }
 
-// FailedView are failed attempts by cause; see ledger.Cause.
+// FailedView counts failed attempts by cause; see ledger.Cause.
 type FailedView struct {
 	Busy        uint64 `json:"busy"`
 	Rejected    uint64 `json:"rejected"`
@@ -65,8 +66,8 @@ type FailedView struct {
 	Broken      uint64 `json:"broken"`
 }
 
-// ViewAttempts adds the successful attempts: one for each served request that was neither a hit nor answered by the
-// built-in provider. A stream that broke counts as served.
+// ViewAttempts returns the API's view of attempts. Total includes one successful attempt for each served request that
+// was neither a cache hit nor answered by the built-in provider. A stream that broke off counts as served.
 func ViewAttempts(u *ledger.Usage) AttemptsView {
 	n := &u.Attempts.Failed
 	v := AttemptsView{Total: u.Tried(), Failed: FailedView{
@@ -81,7 +82,7 @@ func ViewAttempts(u *ledger.Usage) AttemptsView {
 	return v
 }
 
-// ViewFigures returns the API's view of the figures of an activity.
+// ViewFigures returns the API's view of an activity's figures.
 func ViewFigures(a *ledger.Activity) Figures {
 	u := a.Usage
 	notNegative(&u)
@@ -92,8 +93,8 @@ func ViewFigures(a *ledger.Activity) Figures {
 	}
 }
 
-// notNegative clears counters below zero. A late settlement takes back the charge of its reservation, perhaps ten
-// minutes later.
+// notNegative sets negative counters to zero. They occur because a late settlement takes back the charge of its
+// reservation, possibly in a later ten-minute span.
 func notNegative(u *ledger.Usage) {
 	for _, n := range []*uint64{&u.Requests, &u.Expired, &u.Mocked} {
 		if int64(*n) < 0 {
@@ -114,11 +115,11 @@ type UsageRow struct {
 	Figures
 }
 
-// maxUsageRows is the maximum number of rows of one response, which takes 80 MB to build. Larger reports must be requested in
-// parts.
+// maxUsageRows is the maximum number of rows in one response. A response of that size takes 80 MB to build. Larger
+// reports must be requested in parts.
 const maxUsageRows = 40_000
 
-// Groups reads all pages of a query: usage, and requests that were not served.
+// Groups reads all pages of a query, including the requests that were not served.
 func Groups(ctx context.Context, cp *kernel.Plane, p *directory.Project, q ledger.Query) ([]ledger.Group, error) {
 	all, err := UsageGroups(ctx, cp, p, q)
 	if err != nil {
@@ -137,7 +138,7 @@ func Groups(ctx context.Context, cp *kernel.Plane, p *directory.Project, q ledge
 	return merged.all, nil
 }
 
-// UsageGroups reads all pages of a query of usage.
+// UsageGroups reads all pages of a usage query.
 func UsageGroups(ctx context.Context, cp *kernel.Plane, p *directory.Project, q ledger.Query) ([]ledger.Group, error) {
 	merged := merger{at: map[groupID]int{}}
 	for {
@@ -157,7 +158,7 @@ func UsageGroups(ctx context.Context, cp *kernel.Plane, p *directory.Project, q 
 	}
 }
 
-// merger adds up groups that continue on another page.
+// merger merges groups that span several pages.
 type merger struct {
 	all []ledger.Group
 	at  map[groupID]int
@@ -181,7 +182,7 @@ func (m *merger) add(g *ledger.Group) error {
 	return nil
 }
 
-// inOrder sorts groups by time, then by key and model, as a query returns them.
+// inOrder sorts groups by time, then by key and model, which is the order in which a query returns them.
 func inOrder(all []ledger.Group) {
 	kernel.SortBy(all, func(a, b *ledger.Group) int {
 		return cmp.Or(cmp.Compare(a.Usage.Day, b.Usage.Day), cmp.Compare(a.Usage.Hour, b.Usage.Hour), strings.Compare(a.KeyID, b.KeyID),

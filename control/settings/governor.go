@@ -8,13 +8,13 @@ import (
 	"github.com/postern-ai/postern/core/governor"
 )
 
-// GovernorSummary is the Governor's state in the view of a project.
+// GovernorSummary is the Governor's state as shown in a project.
 type GovernorSummary struct {
 	Enabled    bool `json:"enabled"`
 	StrictMode bool `json:"strictMode"`
 }
 
-// GovernorOf returns the settings of a policy. A policy without settings has the defaults.
+// GovernorOf returns the Governor settings of a policy. If the policy has none, it returns the defaults.
 func GovernorOf(p *doc.Policy) (governor.Settings, error) {
 	if len(p.Governor) == 0 {
 		return governor.NewSettings(), nil
@@ -22,7 +22,7 @@ func GovernorOf(p *doc.Policy) (governor.Settings, error) {
 	return governor.DecodeSettings(p.Governor)
 }
 
-// SummarizeGovernor returns the state of a policy's Governor; settings that cannot be read count as disabled.
+// SummarizeGovernor returns the state of a policy's Governor. If its settings cannot be read, it counts as disabled.
 func SummarizeGovernor(p *doc.Policy) GovernorSummary {
 	s, err := GovernorOf(p)
 	if err != nil {
@@ -31,7 +31,7 @@ func SummarizeGovernor(p *doc.Policy) GovernorSummary {
 	return GovernorSummary{s.Enabled, s.Strict}
 }
 
-// MayGovern rejects an enabled Governor on a plan without it.
+// MayGovern rejects an enabled Governor on a plan that does not include it.
 func MayGovern(cp *kernel.Plane, plan string, enabled bool) error {
 	if !enabled || cp.Catalog.Plan(plan).Governor {
 		return nil
@@ -39,7 +39,7 @@ func MayGovern(cp *kernel.Plane, plan string, enabled bool) error {
 	return kernel.Refuse(fault.NoGovernor, "enabled", "cannot be true on the plan "+plan+"; "+governorPlans(cp))
 }
 
-// governorPlans returns the remedy: it names the plans that include the Governor.
+// governorPlans returns the remedy, which names the plans that include the Governor.
 func governorPlans(cp *kernel.Plane) string {
 	var names []string
 	for _, name := range PlanNames(cp) {
@@ -53,8 +53,8 @@ func governorPlans(cp *kernel.Plane) string {
 	return "change the project's plan to " + kernel.OneOf(names)
 }
 
-// KeepsGovernor rejects a change to a plan without the Governor while the Governor is enabled: a change of
-// limits must not end the checks unnoticed.
+// KeepsGovernor rejects a change to a plan without the Governor while the Governor is enabled. Otherwise, a change
+// that was only meant to adjust limits could end the checks unnoticed.
 func KeepsGovernor(cp *kernel.Plane, before, after *directory.Project) error {
 	if before.Plan == after.Plan || cp.Catalog.Plan(after.Plan).Governor || !SummarizeGovernor(&after.Policy).Enabled {
 		return nil
@@ -62,7 +62,7 @@ func KeepsGovernor(cp *kernel.Plane, before, after *directory.Project) error {
 	return kernel.Refuse(fault.NoGovernor, "plan", after.Plan+" does not include the Governor, which this project has enabled; disable it first, or "+governorPlans(cp))
 }
 
-// The API's words and their internal values, in the same order. The first is the default.
+// Words of the API and their internal values, in the same order. The first is the default.
 var (
 	ActionWords     = []string{"flag", "allow", "redact", "block"}
 	Actions         = []governor.Action{governor.Flag, governor.Allow, governor.Redact, governor.Block}

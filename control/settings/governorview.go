@@ -10,14 +10,14 @@ import (
 	"github.com/postern-ai/postern/core/governor"
 )
 
-// GovernorView is a project's settings of the Governor in the API.
+// GovernorView is a project's Governor settings as the API returns them.
 type GovernorView struct {
 	Enabled              bool                   `json:"enabled"`
 	StrictMode           bool                   `json:"strictMode"`
 	AutoApproveThreshold uint64                 `json:"autoApproveThreshold"`
 	Reversible           bool                   `json:"reversible"`
 	Unchecked            string                 `json:"unchecked"`
-	Rules                map[string]ActionsView `json:"rules"` // by rule or category: only overrides
+	Rules                map[string]ActionsView `json:"rules"` // by rule or category; only overrides
 	Keywords             []keywordsView         `json:"keywords"`
 	Patterns             []patternView          `json:"patterns"`
 	AnswerSchema         *answerSchemaView      `json:"answerSchema"`
@@ -31,14 +31,14 @@ type GovernorView struct {
 	Version              uint64                 `json:"version"`       // the project's
 }
 
-// ActionsView are the actions of a rule by direction.
+// ActionsView contains the actions of a rule for each direction.
 type ActionsView struct {
 	Input  string  `json:"input"`
 	Output string  `json:"output"`
-	System *string `json:"system,omitempty"` // of system texts; absent: like input
+	System *string `json:"system,omitempty"` // for system texts; absent: same as input
 }
 
-// ViewActions returns the API's view of the actions of an override.
+// ViewActions returns the API's view of an override's actions.
 func ViewActions(a *governor.RuleActions) ActionsView {
 	return ActionsView{a.Input.String(), a.Output.String(), viewSystem(a.System)}
 }
@@ -147,8 +147,8 @@ func viewClassifier(c *governor.Classifier) *classifierView {
 	return v
 }
 
-// auditedGovernor is GovernorView for the audit log. The log's filter for secrets goes by field names, so the rules
-// (one category is named secret) and the schema (whose properties have any name) are texts.
+// auditedGovernor is GovernorView for the audit log. The log filters secrets by field name. Rules and the schema are
+// therefore strings: one category is named "secret", and properties in the schema may have any name.
 type auditedGovernor struct {
 	GovernorView
 	Rules        []string `json:"rules"`

@@ -7,7 +7,7 @@ import (
 	"github.com/postern-ai/postern/core/keys"
 )
 
-// KeyView is a key in the API. Value is set only in the response that creates the key.
+// KeyView is a key as the API returns it. Value is set only in the response that creates the key.
 type KeyView struct {
 	ID          string     `json:"id"`
 	Name        string     `json:"name"`
@@ -17,17 +17,17 @@ type KeyView struct {
 	Last4       string     `json:"last4"`  // the last characters of the value
 	Status      string     `json:"status"`
 	CreatedAt   string     `json:"createdAt"`   // RFC 3339, UTC, milliseconds
-	LastUsedAt  *string    `json:"lastUsedAt"`  // likewise, from the latest report; null: never
+	LastUsedAt  *string    `json:"lastUsedAt"`  // likewise, as of the latest report; null: never
 	Models      []string   `json:"models"`      // models and tiers that the key may use; empty: all
 	Permissions []string   `json:"permissions"` // granted permissions
 	Limits      LimitsView `json:"limits"`
-	ExpiresAt   *string    `json:"expiresAt"`  // the key is rejected from then on; null: never
+	ExpiresAt   *string    `json:"expiresAt"`  // when the key starts being rejected; null: never
 	ReplacedBy  *string    `json:"replacedBy"` // ID of the key that it was rotated into
 	Version     uint64     `json:"version"`
 	Value       string     `json:"value,omitempty"`
 }
 
-// ViewKey returns the API's view of a key, without its value. lastUsedMs 0: it was never used, or it does not matter.
+// ViewKey returns the API's view of a key without its value. If lastUsedMs is 0, lastUsedAt is null.
 func ViewKey(cp *kernel.Plane, k *directory.Key, lastUsedMs uint64) KeyView {
 	return KeyView{
 		ID: k.ID, Name: k.Name, Kind: kernel.Translate(k.Kind, kernel.KindValues, kernel.KindWords),
@@ -39,7 +39,7 @@ func ViewKey(cp *kernel.Plane, k *directory.Key, lastUsedMs uint64) KeyView {
 	}
 }
 
-// LimitsView is a key's limits; null: the plan's limit.
+// LimitsView contains the limits of a key or a plan. null in a key means the plan's limit, and in a plan no limit.
 type LimitsView struct {
 	RequestsPerSecond *uint64 `json:"requestsPerSecond"`
 	RequestsPerDay    *uint64 `json:"requestsPerDay"`
@@ -51,7 +51,7 @@ func ViewLimits(l doc.Limits) LimitsView {
 	return LimitsView{kernel.NullIfZero(l.PerSecond), kernel.NullIfZero(l.PerDay), kernel.NullIfZero(l.TokensPerMinute)}
 }
 
-// ViewPermissions returns the names of permissions; of 0, the default of a kind of key.
+// ViewPermissions returns the names of permissions. For 0, it returns the defaults for the kind of key.
 func ViewPermissions(p doc.Permission, kind keys.Kind) []string {
 	words := []string{}
 	for i, name := range doc.PermissionNames {

@@ -6,7 +6,7 @@ import (
 	"github.com/postern-ai/postern/core/doc"
 )
 
-// ProviderKeyView is a project's own key for a provider. The key itself is never shown again.
+// ProviderKeyView is a project's own key for a provider. It never contains the key itself.
 type ProviderKeyView struct {
 	Provider    string `json:"provider"`
 	Last4       string `json:"last4"`
@@ -15,8 +15,8 @@ type ProviderKeyView struct {
 	Usable      bool   `json:"usable"` // the master key that sealed it is still configured
 }
 
-// MasterKeys returns the deployment's master keys; the first one seals. An invalid list counts as empty; the
-// gateway reports it when it starts.
+// MasterKeys returns the deployment's master keys. The first one seals. An invalid list counts as empty, and the
+// gateway reports it at startup.
 func MasterKeys(cp *kernel.Plane) []config.MasterKey {
 	parsed, ok := config.ParseMasterKeys(cp.MasterKeys())
 	if !ok {

@@ -18,7 +18,7 @@ type TargetView struct {
 	Weight uint64 `json:"weight"`
 }
 
-// ViewRoutes returns the API's view of the routes of a policy, by tier.
+// ViewRoutes returns the API's view of a policy's routes by tier.
 func ViewRoutes(routes []doc.Route) map[string]RouteView {
 	views := map[string]RouteView{}
 	for _, r := range routes {
@@ -31,13 +31,14 @@ func ViewRoutes(routes []doc.Route) map[string]RouteView {
 	return views
 }
 
-// The API's names of strategies and their values, in the same order.
+// The API's names for strategies and their values, in the same order.
 var (
 	StrategyWords = []string{"weighted", "ordered", "cheapest", "fastest"}
 	Strategies    = []config.Strategy{config.Weighted, config.Ordered, config.Cheapest, config.Fastest}
 )
 
-// KindOf names a model by the first of its APIs: only those of the kind chat can be in routes.
+// KindOf returns the kind of a model, which depends on the first of its APIs. Only models of the kind "chat" can be
+// in routes.
 func KindOf(apis config.API) string {
 	switch {
 	case apis&config.APIsOfChat != 0:

@@ -1,4 +1,4 @@
-// Package settings has the settings of projects and keys that several resources show or change.
+// Package settings contains the project and key settings that several resources show or change.
 package settings
 
 import (
@@ -24,7 +24,7 @@ func VersionPolicy(before, after *directory.Project) {
 	}
 }
 
-// ProjectChange returns the commit of a project's change.
+// ProjectChange returns the commit that changes a project.
 func ProjectChange(cp *kernel.Plane, before, after *directory.Project, entry directory.Write) kernel.Change {
 	made := kernel.Change{Writes: []directory.Write{kernel.WriteProject(after), entry}, Deliveries: []abi.Delivery{cp.Store.SettingsTo(after)}}
 	if before.Policy.Version != after.Policy.Version {
@@ -46,7 +46,7 @@ func affectsKeys(before, after *doc.Project) bool {
 	return doc.NewRecord(&doc.Key{}, 0, before, 0).Differs(doc.NewRecord(&doc.Key{}, 0, after, 0)) || before.Archived != after.Archived
 }
 
-// PlanNames returns the names of the plans, the default plan first.
+// PlanNames returns the names of the plans, starting with the default plan.
 func PlanNames(cp *kernel.Plane) []string {
 	names := []string{cp.Catalog.DefaultPlan}
 	for _, plan := range cp.Catalog.Plans {
@@ -66,18 +66,18 @@ func TierNames(cp *kernel.Plane) []string {
 	return names
 }
 
-// EnforcementWord returns the API's name of an enforcement.
+// EnforcementWord returns the API's word for an enforcement.
 func EnforcementWord(e doc.Enforcement) string {
 	return kernel.Translate(e, Enforcements, EnforcementWords)
 }
 
-// The periods of budgets: the API's words and the calendar's cycles, in the same order.
+// Budget periods: the API's words and the calendar's cycles, in the same order.
 var (
 	CycleWords = []string{"month", "week", "day"}
 	Cycles     = []calendar.Cycle{calendar.Monthly, calendar.Weekly, calendar.Daily}
 )
 
-// The API's names of enforcements and their values, in the same order.
+// The API's words for enforcements and their values, in the same order.
 var (
 	EnforcementWords = []string{"off", "warn", "enforce"}
 	Enforcements     = []doc.Enforcement{doc.EnforceOff, doc.EnforceWarn, doc.Enforce}

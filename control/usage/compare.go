@@ -12,7 +12,7 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// comparisonView is the recorded traffic at the list prices of other models.
+// comparisonView shows what the recorded traffic would cost at the list prices of other models.
 type comparisonView struct {
 	From         string        `json:"from"`
 	To           string        `json:"to"`
@@ -20,10 +20,10 @@ type comparisonView struct {
 	Caveats      []string      `json:"caveats"`
 	Traffic      []trafficView `json:"traffic"`
 	Kinds        []kindView    `json:"kinds"`
-	Candidates   []candidate   `json:"candidates"` // by kind, the cheapest first
+	Candidates   []candidate   `json:"candidates"` // by kind, cheapest first
 }
 
-// trafficView is what a model did, and what its tokens cost now at its own list prices.
+// trafficView shows what a model did and what its tokens cost at its own current list prices.
 type trafficView struct {
 	Model            string  `json:"model"`
 	Kind             *string `json:"kind"` // null: not in the catalog, so not compared
@@ -34,12 +34,12 @@ type trafficView struct {
 	WriteTokens      uint64  `json:"promptCacheWriteTokens"`
 	Estimated        uint64  `json:"estimated"`
 	Expired          uint64  `json:"expired"`
-	// Cost is the recorded cost, with everything that list prices leave out.
+	// Cost is the recorded cost, including everything that list prices leave out.
 	Cost     json.RawMessage  `json:"cost"`
 	ListCost *json.RawMessage `json:"listCost"` // null: not in the catalog, or beyond the range of amounts
 }
 
-// kindView is all compared traffic of a kind.
+// kindView is all compared traffic of one kind.
 type kindView struct {
 	Kind     string           `json:"kind"`
 	Cost     json.RawMessage  `json:"cost"`
@@ -55,12 +55,13 @@ type candidate struct {
 	Used     bool    `json:"used"`    // it served some of the traffic
 	// Cost is null if it is beyond the range of amounts.
 	Cost *json.RawMessage `json:"cost"`
-	// Difference is the cost less the list cost of the traffic on its present models; negative: cheaper.
+	// Difference is the cost minus the list cost of the traffic on its current models. If it is negative, the
+	// candidate is cheaper.
 	Difference *json.RawMessage `json:"difference"`
 	costPico   money.Pico
 }
 
-// What a comparison does not know.
+// Caveats: what a comparison does not take into account.
 const (
 	caveatTokens   = "Models count tokens differently: another model may need more or fewer tokens for the same texts."
 	caveatAnswers  = "Quality differs, and so does the length of answers. Context windows, features, allowed models and credentials are not compared."
@@ -74,7 +75,7 @@ const (
 // comparisonQuery is a decoded request for a comparison.
 type comparisonQuery struct {
 	firstDay, endDay uint64
-	of               string        // compares only what this model did; empty: all
+	of               string        // compares only the traffic of this model; empty: all
 	candidate        *config.Model // nil: all
 }
 
@@ -111,7 +112,7 @@ func (h *handler) readComparison(c *kernel.Call) (*comparisonQuery, error) {
 	return asked, q.Err()
 }
 
-// compare reprices traffic.
+// compare calculates the cost of traffic on other models.
 func (h *handler) compare(q *comparisonQuery, t *traffic) *comparisonView {
 	view := &comparisonView{
 		From: kernel.DateText(q.firstDay), To: kernel.DateText(q.endDay - 1), PriceVersion: h.Catalog.PriceVersion,
@@ -139,7 +140,7 @@ func (h *handler) compare(q *comparisonQuery, t *traffic) *comparisonView {
 	return view
 }
 
-// kindSum is the compared traffic of a kind.
+// kindSum is the compared traffic of one kind.
 type kindSum struct {
 	use      modelUse
 	listPico money.Pico
@@ -169,8 +170,9 @@ func viewTraffic(u *modelUse, m *config.Model) trafficView {
 	return v
 }
 
-// listCost returns the cost of recorded tokens at a model's list prices. Sums of tokens do not tell how long the prompts were, so the
-// prices of long ones do not apply. Equal prices per token make the cost of a sum the sum of the costs.
+// listCost returns the cost of recorded tokens at a model's list prices. Token sums do not reveal how long the
+// prompts were, so long-prompt prices are not applied. With flat prices per token, the cost of a sum is the sum of
+// the costs.
 func listCost(m *config.Model, u *modelUse) money.Pico {
 	flat := *m
 	flat.Prices.LongAbove = 0
@@ -214,7 +216,8 @@ func (s *kindSum) reprice(m *config.Model) candidate {
 	return c
 }
 
-// fitting returns an amount in dollars, or nil if it has saturated: two such amounts would look equal.
+// fitting returns an amount in dollars. It returns nil if the amount has saturated, because two such amounts would
+// look equal.
 func fitting(amount money.Pico) *json.RawMessage {
 	if amount == money.Max {
 		return nil
@@ -223,7 +226,7 @@ func fitting(amount money.Pico) *json.RawMessage {
 	return &text
 }
 
-// caveats returns the limits of a comparison that apply to its traffic.
+// caveats returns the caveats that apply to the traffic of a comparison.
 func caveats(u *modelUse, unknown int) []string {
 	all := []string{caveatTokens, caveatAnswers, caveatList, caveatNoPrices}
 	if u.PromptCache.Read+u.PromptCache.Written > 0 {

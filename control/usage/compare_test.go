@@ -17,7 +17,7 @@ func sameJSON(a, b string) bool {
 	return json.Unmarshal([]byte(a), &left) == nil && json.Unmarshal([]byte(b), &right) == nil && reflect.DeepEqual(left, right)
 }
 
-// raw is the row of a model in a list of a response.
+// raw returns a model's row in a list of a response.
 func (b *costBench) raw(got controltest.Reply, list, model string) string {
 	b.Helper()
 	var rows []json.RawMessage
@@ -54,7 +54,7 @@ func TestCompareCosts(t *testing.T) {
 	got := b.Must(200, "GET", b.path+"/costs/compare", "")
 	for model, want := range map[string]string{
 		"mid": `{"model":"mid","kind":"chat","served":3,"promptTokens":3000,"completionTokens":200,"promptCacheReadTokens":1000,"promptCacheWriteTokens":500,` +
-			`"estimated":1,"expired":0,"cost":0.009,"listCost":0.008}`, // 3000 × 2 + 200 × 10: no price of long prompts
+			`"estimated":1,"expired":0,"cost":0.009,"listCost":0.008}`, // 3000 × 2 + 200 × 10: long-prompt prices do not apply
 		"own":  `{"model":"own","kind":"chat","served":2,"promptTokens":100,"completionTokens":10,"promptCacheReadTokens":0,"promptCacheWriteTokens":0,"estimated":0,"expired":0,"cost":0,"listCost":0}`,
 		"gone": `{"model":"gone","kind":null,"served":1,"promptTokens":1000,"completionTokens":0,"promptCacheReadTokens":0,"promptCacheWriteTokens":0,"estimated":0,"expired":0,"cost":0.000007,"listCost":null}`,
 		"low":  "", "(unreported)": "",
@@ -89,7 +89,7 @@ func TestCompareCosts(t *testing.T) {
 	}
 }
 
-// Candidates are in the order of their kinds, the cheapest first.
+// Candidates are sorted by kind, and by cost within each kind.
 func TestCandidatesAreSorted(t *testing.T) {
 	b := newCostBench(t)
 	b.mixed()
@@ -141,7 +141,7 @@ func TestCompareOneModel(t *testing.T) {
 	}
 }
 
-// A candidate whose cost is beyond the range of amounts has none, and is last.
+// A candidate whose cost exceeds the range of amounts is listed last, without a cost.
 func TestCandidatesThatDoNotFit(t *testing.T) {
 	b := newCostBench(t)
 	b.use(b.live, ledger.Usage{Model: "mid", Requests: 1, Prompt: 1_000_000_000_000, CostPico: money.Dollar})

@@ -16,29 +16,30 @@ type costsView struct {
 	Budget   budgetView   `json:"budget"`
 	Forecast forecastView `json:"forecast"`
 	Totals   costFigures  `json:"totals"`
-	// Development are the requests of development keys, which are in no other figure.
+	// Development is the number of requests of development keys. No other figure includes them.
 	Development uint64       `json:"development"`
 	Models      []modelCosts `json:"models"`
 }
 
-// costFigures are the costs of a model or of all.
+// costFigures are the costs of one model or of all models.
 type costFigures struct {
-	Requests uint64          `json:"requests"` // successful, cache hits included
+	Requests uint64          `json:"requests"` // successful, including cache hits
 	Hits     uint64          `json:"hits"`
 	Cost     json.RawMessage `json:"cost"` // dollars, exact
 	Saved    savedView       `json:"saved"`
 	Flagged  flaggedView     `json:"flagged"`
 }
 
-// savedView is what caches saved, in dollars. The gateway's own cache is an estimate, those of providers are exact.
+// savedView is what caches saved, in dollars. The figure for the gateway's own cache is an estimate. Those for the
+// caches of providers are exact.
 type savedView struct {
 	Cache       json.RawMessage `json:"cache"`
 	PromptCache json.RawMessage `json:"promptCache"` // negative if writes cost more than reads saved
 	Total       json.RawMessage `json:"total"`
-	UnknownHits uint64          `json:"unknownHits"` // hits of models that no provider served, which count as nothing saved
+	UnknownHits uint64          `json:"unknownHits"` // hits of models that no provider has served; they do not count as savings
 }
 
-// flaggedView is the usage that is not measured.
+// flaggedView is the usage that was not measured.
 type flaggedView struct {
 	Estimated  uint64          `json:"estimated"`  // charges whose usage the provider did not report
 	Expired    uint64          `json:"expired"`    // requests charged with their reservation
@@ -47,16 +48,17 @@ type flaggedView struct {
 
 type modelCosts struct {
 	Model    string           `json:"model"`
-	MeanCost *json.RawMessage `json:"meanCost"` // of a served request, rounded up to a picodollar; null: none was served
-	// MeanFrom is the first day of the requests behind the mean: that of the report, or an earlier one if the report has none.
+	MeanCost *json.RawMessage `json:"meanCost"` // per served request, rounded up to a picodollar; null: none was served
+	// MeanFrom is the first day of the requests behind the mean. It is the first day of the report, or an earlier day
+	// if the report has no such requests.
 	MeanFrom *string `json:"meanFrom"`
 	costFigures
 }
 
-// earlierDays is how far before a report its models' means are looked for.
+// earlierDays is the number of days before a report in which requests for means are searched for.
 const earlierDays = 90
 
-// mean is the mean cost of a served request of a model.
+// mean is the mean cost per served request of a model.
 type mean struct {
 	costPico money.Pico
 	served   uint64 // 0: not known
@@ -71,7 +73,7 @@ func (m *mean) of(requests uint64) money.Pico {
 	return money.Scale(max(0, m.costPico), requests, m.served)
 }
 
-// savings are the amounts behind a savedView.
+// savings holds the amounts for a savedView.
 type savings struct {
 	cachePico, promptPico money.Pico
 	unknownHits           uint64
@@ -97,7 +99,7 @@ func (s *savings) view() savedView {
 
 func dollars(amount money.Pico) json.RawMessage { return money.Append(nil, amount, money.Dollar) }
 
-// getCosts is GET …/costs?from=&to=. Like the usage, it collects what meters have not reported.
+// getCosts is GET …/costs?from=&to=. Like getUsage, it first collects what meters have not reported yet.
 func (h *handler) getCosts(c *kernel.Call) (kernel.Answer, error) {
 	q, err := kernel.ReadQuery(c.Request, "", "from", "to")
 	if err != nil {
@@ -147,7 +149,8 @@ func viewCosts(u *modelUse, s *savings) costFigures {
 	return costFigures{u.Requests, u.Hits, dollars(u.CostPico), s.view(), flaggedView{u.Estimated, u.Expired, dollars(u.flaggedPico)}}
 }
 
-// means returns the mean costs of the traffic's models. A model that was only served from the cache has the mean of the days before.
+// means returns the mean cost for each model in the traffic. For a model that was served only from the cache, it uses
+// the days before the report.
 func (h *handler) means(ctx context.Context, p *directory.Project, t *traffic, first uint64) ([]mean, error) {
 	all := make([]mean, len(t.models))
 	var without []int

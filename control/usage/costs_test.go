@@ -17,7 +17,7 @@ import (
 
 const microdollar = money.Dollar / 1_000_000
 
-// costBench is a bench with a project of the first of October, which has a key of each environment.
+// costBench is a bench with a project that was created on October 1 and has a key for each environment.
 type costBench struct {
 	*controltest.Bench
 	path, live, test string
@@ -47,7 +47,7 @@ func newCostBench(t *testing.T) *costBench {
 	return b
 }
 
-// use reports usage of a key, each row of a model that fields names.
+// use reports usage of a key. Each row is the usage of one model.
 func (b *costBench) use(key string, rows ...ledger.Usage) {
 	b.Helper()
 	b.meters++
@@ -60,7 +60,7 @@ func (b *costBench) use(key string, rows ...ledger.Usage) {
 	b.Ask(abi.ClassLedger, strings.TrimPrefix(b.path, kernel.ProjectsPath+"/"), command.Encode())
 }
 
-// shows checks fields of a response: JSON by path, such as "totals.saved".
+// shows checks fields of a response. want maps a path such as "totals.saved" to JSON.
 func (b *costBench) shows(got controltest.Reply, want map[string]string) {
 	b.Helper()
 	for path, text := range want {
@@ -110,13 +110,13 @@ func TestCostsOfCaches(t *testing.T) {
 	}
 }
 
-// The requests of development keys cost nothing, and would make every mean cheaper; also those of a deleted key.
+// Requests of development keys, even deleted ones, cost nothing and would lower every mean.
 func TestCostsLeaveDevelopmentOut(t *testing.T) {
 	b := newCostBench(t)
 	b.use(b.live, ledger.Usage{Model: "mid", Requests: 2, Hits: 1, Prompt: 10, CostPico: 100})
 	b.use(b.test, ledger.Usage{Model: "mid", Requests: 9, Hits: 5, Prompt: 1000, Completion: 9})
 	b.use("key_deleted", ledger.Usage{Model: "mid", Requests: 3, Prompt: 10})
-	b.use("key_deleted2", ledger.Usage{Model: "own", Requests: 4, Prompt: 10}) // a model without a price: nothing tells
+	b.use("key_deleted2", ledger.Usage{Model: "own", Requests: 4, Prompt: 10}) // a model without a price, so it is unknown whether this was a development key
 	got := b.Must(200, "GET", b.path+"/costs", "")
 	b.shows(got, map[string]string{"development": "12", "totals.requests": "6", "totals.saved.cache": "0.0000000001"})
 }
@@ -140,7 +140,7 @@ func TestCostsWithoutUsage(t *testing.T) {
 	})
 }
 
-// Amounts that do not fit saturate, like all other sums.
+// Amounts that are too large saturate, like all other sums.
 func TestCostsThatDoNotFit(t *testing.T) {
 	b := newCostBench(t)
 	b.use(b.live, ledger.Usage{Model: "mid", Requests: 1 << 40, Hits: 1<<40 - 1, Prompt: 1, CostPico: money.Max})
@@ -155,7 +155,7 @@ func TestForecast(t *testing.T) {
 		created      time.Time
 		want         string
 	}{
-		// 9 days, 15 hours, 51 minutes and 52.994 seconds are left: 9.661030023… days.
+		// 9 days, 15 hours, 51 minutes and 52.994 seconds are left, which is 9.661030023… days.
 		"not reached":    {money.Cent, 0, time.Time{}, `{"days":7,"dailyMean":0.01,"spend":0.296610300232,"runsOut":null}`},
 		"runs out":       {money.Dollar / 5, money.Dollar / 10, time.Time{}, `{"days":7,"dailyMean":0.2,"spend":6.03220600463,"runsOut":` + left + `}`},
 		"is used up":     {0, 5 * money.Dollar, time.Time{}, `{"days":7,"dailyMean":0,"spend":5,"runsOut":"2026-11-21"}`},
@@ -209,7 +209,7 @@ func TestCostsQueriesAndRights(t *testing.T) {
 	}
 }
 
-// Usage that meters have not reported yet is included, and a ledger that is away is a 503.
+// Usage that meters have not reported yet is included. If the ledger is unavailable, the response is a 503.
 func TestCostsCollectUnreportedUsage(t *testing.T) {
 	b := controltest.NewKeyBench(t)
 	_, value := b.NewKey(`"kind":"gateway"`)

@@ -9,7 +9,7 @@ import (
 	"github.com/postern-ai/postern/control/reports"
 )
 
-// compared are the rows of a window in a file with two of them.
+// compared holds the rows of one of the windows in a file.
 type compared struct {
 	window window
 	rows   []reports.UsageRow
@@ -25,7 +25,7 @@ func withBounds(from, to string, heads [][]string) [][]string {
 	return heads
 }
 
-// ndjsonOf encodes one row per line. With two ranges, each begins with the bounds of its own.
+// ndjsonOf encodes one row per line. If there are two ranges, each row begins with the bounds of its range.
 func ndjsonOf(parts []compared) ([]byte, error) {
 	type bounded struct {
 		From string `json:"from,omitempty"`
@@ -49,7 +49,7 @@ func ndjsonOf(parts []compared) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// csvOf encodes rows as a table. With two ranges, each begins with the bounds of its own.
+// csvOf encodes rows as a table. If there are two ranges, each row begins with the bounds of its range.
 func csvOf(by string, parts []compared) []byte {
 	if len(parts) == 1 {
 		return tableOf(csvNames(by), headsOf(by, parts[0].rows), parts[0].rows)
@@ -79,12 +79,12 @@ func headsOf(by string, rows []reports.UsageRow) (heads [][]string) {
 	return heads
 }
 
-// tableOf encodes a table with a header row (RFC 4180): the cells before the figures, and those.
+// tableOf encodes a table with a header row (RFC 4180). heads are the cells that precede the figures in each row.
 func tableOf(names []string, heads [][]string, rows []reports.UsageRow) []byte {
 	var out bytes.Buffer
 	w := csv.NewWriter(&out)
 	w.UseCRLF = true
-	// Writes to memory do not fail.
+	// Writing to memory does not fail.
 	_ = w.Write(append(append(names, figureNames...), reports.Causes[:]...))
 	for i := range rows {
 		_ = w.Write(append(heads[i], figureCells(&rows[i].Figures)...))
@@ -93,7 +93,7 @@ func tableOf(names []string, heads [][]string, rows []reports.UsageRow) []byte {
 	return out.Bytes()
 }
 
-// figureNames are the columns of figures, before the causes.
+// figureNames are the columns with figures. The columns with causes follow them.
 var figureNames = []string{
 	"requests", "hits", "misses", "failed", "promptTokens", "completionTokens", "cost", "estimated", "expired",
 	"latencyMeanMs", "latencyP50Ms", "latencyP90Ms", "latencyP95Ms", "latencyP99Ms", "timeToFirstTokenMeanMs", "timeToFirstTokenP50Ms",

@@ -1,6 +1,6 @@
 package usage
 
-// What the tests use.
+// Internals that the tests use.
 const (
 	ExportRows    = exportRows
 	MaxExportDays = maxExportDays

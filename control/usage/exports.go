@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	maxExportDays = 35 // usage of days further back is not exported
+	maxExportDays = 35 // older usage is not exported
 	exportRows    = 15_000
 )
 
-// Export stores the usage of each closed day, before end, that has not been exported yet.
+// Export stores the usage of each day before end that has not been exported yet.
 func Export(ctx context.Context, n *kernel.Run, p *directory.Project, end uint64) error {
 	if n.Exports == nil {
 		return nil
@@ -47,7 +47,8 @@ func Export(ctx context.Context, n *kernel.Run, p *directory.Project, end uint64
 	return errors.Join(failure, err)
 }
 
-// exported returns the last exported day, 0 if none, and a write based on the document's current version.
+// exported returns the last exported day, or 0 if there is none, and a write that is based on the document's current
+// version.
 func exported(ctx context.Context, n *kernel.Run, p *directory.Project) (mark directory.Write, last uint64, err error) {
 	n.CallsLeft--
 	mark, err = n.Store.ReadForWrite(ctx, kernel.ExportKey+p.ID)
@@ -58,8 +59,8 @@ func exported(ctx context.Context, n *kernel.Run, p *directory.Project) (mark di
 	return mark, r.Uint(), r.End()
 }
 
-// exportDay stores a day as usage/<day>/<project>.ndjson with one line per key and model. A day that exceeds
-// one file continues in <project>.2.ndjson and so on.
+// exportDay stores a day as usage/<day>/<project>.ndjson with one line per key and model. If a day does not fit into
+// one file, it continues in <project>.2.ndjson and so on.
 func exportDay(ctx context.Context, n *kernel.Run, p *directory.Project, day uint64) error {
 	name := "usage/" + kernel.DateText(day) + "/" + p.ID
 	query := ledger.Query{FirstDay: day, EndDay: day + 1, By: ledger.ByDetail}
@@ -95,7 +96,7 @@ func exportDay(ctx context.Context, n *kernel.Run, p *directory.Project, day uin
 	}
 }
 
-// dayEnds are the requests of a day that were not served, in the order of their rows.
+// dayEnds holds the requests of a day that were not served, in row order.
 type dayEnds []ledger.Group
 
 // endsOf reads the requests of a day that were not served.
@@ -120,7 +121,7 @@ func (d *dayEnds) take(g *ledger.Group) (e ledger.Endings) {
 	return e
 }
 
-// without returns the ends of keys and models that no usage is left for.
+// without returns groups for the keys and models that have ends but are not in usage.
 func (d *dayEnds) without(usage []ledger.Group) (rest []ledger.Group) {
 	for _, g := range *d {
 		if !slices.ContainsFunc(usage, func(u ledger.Group) bool { return u.KeyID == g.KeyID && u.Usage.Model == g.Usage.Model }) {
@@ -144,7 +145,7 @@ func storeExport(ctx context.Context, cp *kernel.Plane, name string, part int, r
 
 const maxPruneRounds = 100
 
-// Prune removes old usage from a project's ledger.
+// Prune deletes old usage from a project's ledger.
 func Prune(ctx context.Context, n *kernel.Run, p *directory.Project) error {
 	today := calendar.Day(n.NowMs())
 	command := ledger.Prune{FirstDay: today - ledger.KeepDays, FirstHourDay: today - ledger.KeepHourDays}

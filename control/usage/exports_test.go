@@ -54,7 +54,7 @@ func TestExportsOfClosedDays(t *testing.T) {
 	if want := line("key_a", "m-a", 1, "001") + line("key_a", "m-b", 2, "002") + line("key_b", "m-a", 3, "003"); kept.Files[name(4)] != want {
 		t.Errorf("got %s\nwant %s", kept.Files[name(4)], want)
 	}
-	for range 2 { // repeated runs export nothing again
+	for range 2 { // repeated runs do not export anything again
 		if err := b.Hourly(); err != nil || len(kept.Order) != 3 {
 			t.Errorf("%v %q", err, kept.Order)
 		}
@@ -69,7 +69,7 @@ func TestExportsOfClosedDays(t *testing.T) {
 	}
 }
 
-// A failed export is retried by the next run; completed exports are not repeated.
+// A failed export is retried by the next run. Completed exports are not repeated.
 func TestExportsAreResumed(t *testing.T) {
 	b, _, kept := exportBench(t)
 	out := errors.New("bucket failed")
@@ -93,7 +93,7 @@ func TestExportsAreResumed(t *testing.T) {
 	}
 }
 
-// A day with more rows than one file holds continues in another file.
+// A day with more rows than fit into one file continues in another file.
 func TestExportOfLargeDay(t *testing.T) {
 	b, id, kept := exportBench(t)
 	var all []controltest.Booked
@@ -111,7 +111,7 @@ func TestExportOfLargeDay(t *testing.T) {
 	}
 }
 
-// After a long outage, days that are too old are not exported. Without a bucket nothing is exported.
+// After a long outage, days that are too old are not exported. Without a bucket, nothing is exported.
 func TestExportsOfLongAgo(t *testing.T) {
 	b, _, kept := exportBench(t)
 	b.Now = b.Now.AddDate(0, 0, usage.MaxExportDays-1)
@@ -135,7 +135,7 @@ func TestOldUsageIsPruned(t *testing.T) {
 	for _, ago := range []uint64{0, 8, 9, 10, 399, 400, 401, 500} {
 		all = append(all, controltest.Booked{Day: controltest.Today - ago, Hour: 5, Key: "key_a", Model: "m", Requests: 1, Pico: 1})
 	}
-	for i := range uint64(1200) { // more than one step removes
+	for i := range uint64(1200) { // more than one step can remove
 		all = append(all, controltest.Booked{Day: controltest.Today - 401, Hour: i % 24, Key: "key_a", Model: fmt.Sprint("m", i), Requests: 1, Pico: 1})
 	}
 	b.Absorb(path, all)
@@ -169,7 +169,7 @@ func TestOldUsageIsPruned(t *testing.T) {
 	}
 }
 
-// A failure of one project's ledger does not stop the others.
+// If the ledger of one project fails, the others are still exported.
 func TestProjectFailuresAreIndependent(t *testing.T) {
 	b, first, kept := exportBench(t)
 	b.Now = b.Now.AddDate(0, 0, -5).Add(time.Millisecond)

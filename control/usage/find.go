@@ -12,12 +12,12 @@ import (
 	"github.com/postern-ai/postern/core/fault"
 )
 
-// foundView is a request, or how far it was looked for.
+// foundView is the request that was found, or how far the search has got.
 type foundView struct {
 	Request  *reports.RequestView `json:"request"`
 	Project  *projectView         `json:"project"`
-	Searched uint64               `json:"searched"` // projects so far, this page included
-	Next     *string              `json:"next"`     // cursor for after; null: found, or all was searched
+	Searched uint64               `json:"searched"` // projects searched so far, including this page
+	Next     *string              `json:"next"`     // cursor for after; null: found or everything searched
 }
 
 // projectView says which project a found request belongs to.
@@ -26,15 +26,15 @@ type projectView struct {
 	Name string `json:"name"`
 }
 
-// Bounds of one call of findRequest: a platform's invocation has 50 subrequests.
+// Limits for one call of findRequest, because an invocation on the platform may make 50 subrequests.
 const (
 	findCalls    = 36
-	leastCalls   = 3 // a list of projects, and two for one of them
+	leastCalls   = 3 // one lists projects, and two search one of them
 	findProjects = 32
 )
 
-// findRequest is GET /api/admin/requests/{request}?after=. It looks through the projects, oldest first, with a bounded number of calls:
-// the answer is the request, or the cursor from which to continue.
+// findRequest is GET /api/admin/requests/{request}?after=. It searches the projects, oldest first, with a limited
+// number of calls. It returns the request or the cursor from which to continue.
 func (h *handler) findRequest(c *kernel.Call) (kernel.Answer, error) {
 	q, err := kernel.ReadQuery(c.Request, "at_")
 	if err != nil {
@@ -61,7 +61,7 @@ func (h *handler) findRequest(c *kernel.Call) (kernel.Answer, error) {
 	return kernel.OK(foundView{Searched: at.searched, Next: at.cursor()}), nil
 }
 
-// findIn looks through projects and moves the place of the search. The result is nil if they do not have the request.
+// findIn searches projects and advances the search. It returns nil if none of them has the request.
 func (h *handler) findIn(c *kernel.Call, projects []directory.Document, at *search, calls *int) (*foundView, error) {
 	f := reports.RequestFilter{ID: c.ID, Catalog: h.Catalog, ProviderTexts: c.Actor.Role == kernel.Owner}
 	for i := range projects {
@@ -85,7 +85,7 @@ func (h *handler) findIn(c *kernel.Call, projects []directory.Document, at *sear
 	return nil, nil
 }
 
-// search is how far a request was looked for: after a project, and from a place in the next one.
+// search says how far the search for a request has got: after a project, at a place in the next one.
 type search struct {
 	after    string // a project's ID; empty: none
 	searched uint64
@@ -121,7 +121,7 @@ func (at *search) cursor() *string {
 	return &text
 }
 
-// findRoute returns the endpoint that finds a request of any project.
+// findRoute returns the endpoint that finds a request in any project.
 func (h *handler) findRoute() kernel.Route {
 	return kernel.Route{Method: http.MethodGet, Path: kernel.RequestsPath + "/{request}", For: kernel.Operators, Operation: "findRequest", Serve: h.findRequest}
 }

@@ -12,18 +12,20 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// forecastDays is the maximum number of full days behind a forecast: a week, so that each weekday counts once.
+// forecastDays is the maximum number of full days that a forecast is based on. It is a week, so each weekday counts
+// once.
 const forecastDays = 7
 
-// forecastView is a forecast of the budget's current period: the spend so far, plus the mean of the last full days for the time left.
+// forecastView is a forecast for the budget's current period. It adds the mean of the last full days, for the time
+// left, to the spend so far.
 type forecastView struct {
-	Days      uint64           `json:"days"`      // full days behind the mean; 0: none yet, so nothing is forecast
+	Days      uint64           `json:"days"`      // full days in the mean; 0: none yet, so there is no forecast
 	DailyMean *json.RawMessage `json:"dailyMean"` // dollars
-	Spend     *json.RawMessage `json:"spend"`     // dollars at the end of the period, if the budget did not stop requests
+	Spend     *json.RawMessage `json:"spend"`     // dollars by the end of the period if the budget did not stop requests
 	RunsOut   *string          `json:"runsOut"`   // day on which the budget is used up; null: not in this period
 }
 
-// forecast reads the project's last full days. The day of its creation is not a full one.
+// forecast reads the project's last full days. The day on which it was created does not count.
 func (h *handler) forecast(ctx context.Context, p *directory.Project, r *ledger.ReportReply) (forecastView, error) {
 	now := h.NowMs()
 	today := calendar.Day(now)
@@ -39,7 +41,7 @@ func (h *handler) forecast(ctx context.Context, p *directory.Project, r *ledger.
 	return viewForecast(r, now, max(0, spent), today-first), err
 }
 
-// viewForecast continues the spend of some full days until the end of the budget's period.
+// viewForecast extrapolates the spend of some full days to the end of the budget's period.
 func viewForecast(r *ledger.ReportReply, nowMs uint64, spent money.Pico, days uint64) (v forecastView) {
 	v.Days = days
 	left := max(0, r.BudgetPico-r.UsedPico)

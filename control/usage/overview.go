@@ -14,11 +14,12 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// overviewRanges are the ranges of an overview: whole hours, the present one included, or whole UTC days, today included.
+// overviewRanges are the ranges of an overview. They consist of whole hours, including the current one, or whole UTC
+// days, including today.
 var overviewRanges = []string{word2Hours, wordDay, wordWeek, word30Days, word90Days, wordMonth}
 
 const (
-	word2Hours = "2h" // the present hour and the one before it
+	word2Hours = "2h" // the current hour and the previous one
 	wordCustom = "custom"
 )
 
@@ -26,22 +27,22 @@ func (h *handler) overviewRoute() kernel.Route {
 	return kernel.Route{Method: http.MethodGet, Path: "/api/admin/overview", For: kernel.Operators, Operation: "overview", Serve: h.getOverview}
 }
 
-// overview is what the deployment's Ledger knows of a range, and of the one before.
+// overview is what the deployment's Ledger knows about a range and the previous one.
 type overview struct {
 	word   string
 	hours  ledger.OverviewQuery // without pages
 	found  *activities
 	before *activities
-	recent *activities // the present hour and the one before it
+	recent *activities // the current hour and the previous one
 	week   *activities // the last full days, for forecasts
 	status map[string]*ledger.Summary
-	// projects are in the order of their IDs.
+	// projects are sorted by ID.
 	projects []directory.Project
-	// unknown are the requests whose key is not known.
+	// unknown is the activity without a known key.
 	unknown ledger.Activity
 }
 
-// activities are all pages of an overview.
+// activities holds the contents of all pages of an overview.
 type activities struct {
 	projects map[string]*ledger.ProjectActivity
 	steps    map[uint64]*ledger.Usage
@@ -52,7 +53,8 @@ type activities struct {
 
 type keyOf struct{ project, key string }
 
-// getOverview is GET /api/admin/overview?range=&from=&to=&format=&compare=. It reads what the projects have reported, and none of them.
+// getOverview is GET /api/admin/overview?range=&from=&to=&format=&compare=. It reads what the projects have reported
+// but does not call any of them.
 func (h *handler) getOverview(c *kernel.Call) (kernel.Answer, error) {
 	q, err := kernel.ReadQuery(c.Request, "", "range", "from", "to", "format", "compare")
 	if err != nil {
@@ -74,8 +76,8 @@ func (h *handler) getOverview(c *kernel.Call) (kernel.Answer, error) {
 	return kernel.OK(h.viewOverview(c, o)), nil
 }
 
-// readHours reads range, or from and to: dates, of which both are included, or times, which are rounded outward to whole hours.
-// Default is the last day.
+// readHours reads range, or from and to. These are dates, both inclusive, or times, which are rounded outward to
+// whole hours. The default is the last 24 hours.
 func (h *handler) readHours(q *kernel.Query) (word string, hours ledger.OverviewQuery) {
 	word = q.Choice("range", overviewRanges)
 	switch custom := q.Values.Get("from")+q.Values.Get("to") != ""; {
@@ -131,14 +133,14 @@ func (h *handler) readOverview(ctx context.Context, word string, hours ledger.Ov
 	return o, kernel.Parallel(reads, func(read func() error) error { return read() })
 }
 
-// hoursBefore are as many hours before its own.
+// hoursBefore returns the range of the same length before the overview's own.
 func (o *overview) hoursBefore() ledger.OverviewQuery {
 	q := o.hours
 	q.First, q.End = o.hours.First-(o.hours.End-o.hours.First), o.hours.First
 	return q
 }
 
-// maxOverviewPages bounds the calls of one range: a platform's invocation may make fifty.
+// maxOverviewPages limits the calls for one range, because an invocation on the platform may make 50.
 const maxOverviewPages = 16
 
 var tooManySummaries = fault.Detail{Field: "range", Message: "covers too many days for the number of projects; choose a shorter range"}
@@ -183,7 +185,7 @@ func (a *activities) add(page *ledger.OverviewReply) {
 	}
 }
 
-// in finds or adds a sum.
+// in returns the sum for a key and adds it if necessary.
 func in[K comparable, T any](sums map[K]*T, key K) *T {
 	if sums[key] == nil {
 		sums[key] = new(T)
@@ -213,7 +215,7 @@ func (h *handler) statuses(ctx context.Context) (map[string]*ledger.Summary, err
 	}
 }
 
-// projectsAtOnce is how many projects one call reads.
+// projectsAtOnce is the number of projects that one call reads.
 const projectsAtOnce = 1000
 
 func (h *handler) allProjects(ctx context.Context) (all []directory.Project, err error) {
@@ -237,7 +239,7 @@ func (h *handler) allProjects(ctx context.Context) (all []directory.Project, err
 	}
 }
 
-// unknown returns the requests of a range whose key is not known, which have no project.
+// unknown returns the activity in a range that has no known key and thus no project.
 func (h *handler) unknown(ctx context.Context, q ledger.OverviewQuery) (total ledger.Activity, err error) {
 	found, err := reports.Activity(ctx, h.Plane, &reports.Root, ledger.ActivityQuery{
 		First: q.First * ledger.HourSpans, End: q.End * ledger.HourSpans, By: ledger.ActivityByStep, Step: ledger.DaySpans,

@@ -69,12 +69,13 @@ func readOverview(b *controltest.Bench, query string) (o overviewAnswer) {
 	return o
 }
 
-// TestOverview checks every part against the reports of two projects, and that the sums of its parts are its totals.
+// TestOverview checks every part of an overview against the reports of two projects, and that the parts add up to the
+// totals.
 func TestOverview(t *testing.T) {
 	b, first, _ := windowBench(t)
 	second := b.Project()
 	key := b.Must(201, "POST", second+"/keys", `{"name":"expensive"}`).Text("id")
-	for range 4 { // a summary covers twelve hours, and those before the first one are not sent
+	for range 4 { // a summary covers twelve hours, and the hours before the first summary are never sent
 		serveAt(b, second, 30, key, "gpt-5.5", 40)
 		b.Summarize(first)
 		b.Summarize(second)
@@ -113,7 +114,8 @@ func TestOverview(t *testing.T) {
 	}
 }
 
-// TestOverviewStatus checks the strip: budgets, a failing provider, requests without a known key, and what a removed project leaves.
+// TestOverviewStatus checks the state strip: budgets, a failing provider, requests without a known key, and what
+// remains of a removed project.
 func TestOverviewStatus(t *testing.T) {
 	b := controltest.New(t)
 	b.Memory.Reducers = true
@@ -149,7 +151,7 @@ func TestOverviewStatus(t *testing.T) {
 	}
 }
 
-// TestOverviewOfManyProjects checks that 200 projects of thirty days take few calls.
+// TestOverviewOfManyProjects checks that thirty days of 200 projects take only a few calls.
 func TestOverviewOfManyProjects(t *testing.T) {
 	b := controltest.New(t)
 	b.Memory.Reducers = true

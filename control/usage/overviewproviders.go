@@ -19,7 +19,7 @@ type overviewProviders struct {
 	TimeToFirstToken *reports.DurationsView `json:"timeToFirstToken"`
 }
 
-// recentAttempts are those of the last ten to twenty minutes, of all instances.
+// recentAttempts counts the attempts of all instances in the last ten to twenty minutes.
 type recentAttempts struct {
 	Attempts uint64 `json:"attempts"`
 	Failed   uint64 `json:"failed"`
@@ -33,7 +33,8 @@ const (
 	stateIdle    = "idle" // no recent attempts
 )
 
-// leastFailed is how many recent attempts must have failed, and more than half of all, for a provider to be failing.
+// leastFailed is the minimum number of failed recent attempts for a provider to count as failing. In addition, more
+// than half of the attempts must have failed.
 const leastFailed = 3
 
 func (r *recentAttempts) state() string {

@@ -13,7 +13,7 @@ import (
 	"github.com/postern-ai/postern/test/controltest"
 )
 
-// readTable reads a table as rows by column.
+// readTable reads a table into rows that are keyed by column.
 func readTable(b *controltest.Bench, path string) (rows []map[string]string) {
 	b.Helper()
 	records, err := csv.NewReader(strings.NewReader(download(b, path).String())).ReadAll()
@@ -30,7 +30,8 @@ func readTable(b *controltest.Bench, path string) (rows []map[string]string) {
 	return rows
 }
 
-// twoHours has a project with requests of a model in the present hour, in the one before, and in the one before that.
+// twoHours returns a bench whose project has requests for one model in the current hour and in each of the two hours
+// before.
 func twoHours(t *testing.T) (b *controltest.Bench, path string, hour uint64) {
 	b = controltest.New(t)
 	b.Memory.Reducers = true
@@ -46,7 +47,7 @@ func twoHours(t *testing.T) (b *controltest.Bench, path string, hour uint64) {
 	return b, path, hour
 }
 
-// TestOverviewOfHours: two hours, and times, which are rounded outward to hours.
+// TestOverviewOfHours checks the two-hour range and times, which are rounded outward to hours.
 func TestOverviewOfHours(t *testing.T) {
 	b, _, hour := twoHours(t)
 	at := func(hour uint64) string { return kernel.Timestamp(hour * calendar.HourMs) }
@@ -70,7 +71,7 @@ func TestOverviewOfHours(t *testing.T) {
 	}
 }
 
-// TestOverviewBounds: nothing but a range or valid bounds.
+// TestOverviewBounds checks that anything other than a range or valid bounds is rejected.
 func TestOverviewBounds(t *testing.T) {
 	b, _, hour := twoHours(t)
 	at := kernel.Timestamp(hour * calendar.HourMs)
@@ -86,7 +87,8 @@ func TestOverviewBounds(t *testing.T) {
 	}
 }
 
-// TestTablesOfTwoRanges: each row begins with the bounds of its range, in the tables of all projects and of one.
+// TestTablesOfTwoRanges checks that each row begins with the bounds of its range, both in the table of all projects
+// and in that of one project.
 func TestTablesOfTwoRanges(t *testing.T) {
 	b, path, hour := twoHours(t)
 	from, middle := kernel.Timestamp((hour-3)*calendar.HourMs), kernel.Timestamp((hour-1)*calendar.HourMs)
@@ -114,8 +116,8 @@ func TestTablesOfTwoRanges(t *testing.T) {
 	}
 }
 
-// TestOverviewOfTestMode: what the built-in provider answers is no attempt at a provider, and says nothing about its health. Failures of
-// production keys are not hidden by it.
+// TestOverviewOfTestMode checks that responses of the built-in provider do not count as attempts, say nothing about a
+// provider's health, and do not hide failures of production keys.
 func TestOverviewOfTestMode(t *testing.T) {
 	b := controltest.New(t)
 	b.Memory.Reducers = true

@@ -22,10 +22,10 @@ type overviewView struct {
 	From      string              `json:"from"`
 	To        string              `json:"to"` // exclusive
 	Step      string              `json:"step"`
-	AsOf      *string             `json:"asOf"` // of the newest report; null: there is none
+	AsOf      *string             `json:"asOf"` // time of the newest report; null: no report
 	Status    overviewStatus      `json:"status"`
 	Totals    reports.Figures     `json:"totals"`
-	Before    reports.Figures     `json:"before"` // of the range of the same length before
+	Before    reports.Figures     `json:"before"` // of the previous range of the same length
 	Series    []stepView          `json:"series"`
 	Projects  []projectFigures    `json:"projects"`
 	Keys      []keyFigures        `json:"keys"`      // that cost most
@@ -33,7 +33,7 @@ type overviewView struct {
 	Providers []overviewProviders `json:"providers"` // of the catalog
 }
 
-// overviewStatus is what an operator looks at first.
+// overviewStatus is what operators look at first.
 type overviewStatus struct {
 	FailingProviders []failingProvider `json:"failingProviders"`
 	BudgetsOver80    uint64            `json:"budgetsOver80"`
@@ -41,7 +41,7 @@ type overviewStatus struct {
 	Refusals         refusalsView      `json:"refusals"`
 	OpenViolations   uint64            `json:"openViolations"`
 	UnknownKeys      uint64            `json:"unknownKeys"`
-	Unassigned       uint64            `json:"unassigned"` // others that ended before their key was known
+	Unassigned       uint64            `json:"unassigned"` // other requests that ended before their key was known
 }
 
 type failingProvider struct {
@@ -49,17 +49,17 @@ type failingProvider struct {
 	recentAttempts
 }
 
-// refusalsView compares the present hour, as far as it has passed, with the one before.
+// refusalsView compares the current hour so far with the previous one.
 type refusalsView struct {
 	LastHour   uint64 `json:"lastHour"`
 	HourBefore uint64 `json:"hourBefore"`
 	Rising     bool   `json:"rising"`
 }
 
-// risingRefusals is how many refusals of an hour are worth a look.
+// risingRefusals is the minimum number of refusals in an hour that deserves attention.
 const risingRefusals = 20
 
-// stepView is one point of a chart.
+// stepView is one point in a chart.
 type stepView struct {
 	Time     string          `json:"time"`
 	Requests uint64          `json:"requests"`
@@ -70,13 +70,13 @@ type stepView struct {
 	Cost     json.RawMessage `json:"cost"`
 }
 
-// projectFigures is a project with its figures. One that was removed has no name and no budget.
+// projectFigures is a project with its figures. A removed project has no name and no budget.
 type projectFigures struct {
 	ProjectID      string           `json:"projectId"`
 	Name           *string          `json:"name"`
 	Active         bool             `json:"active"`
 	Budget         *overviewBudget  `json:"budget"`
-	Forecast       *json.RawMessage `json:"forecast"` // dollars at the end of the budget's period; null: nothing is known yet
+	Forecast       *json.RawMessage `json:"forecast"` // dollars by the end of the budget's period; null: not known yet
 	OpenViolations uint64           `json:"openViolations"`
 	ReportedAt     *string          `json:"reportedAt"` // null: it has not reported
 	Spark          []uint64         `json:"spark"`      // requests by step
@@ -101,7 +101,7 @@ type keyFigures struct {
 	Cost        json.RawMessage `json:"cost"`
 }
 
-// How many keys and models an overview lists.
+// Numbers of keys and models that an overview lists.
 const (
 	topKeys   = 10
 	topModels = 20
@@ -130,7 +130,7 @@ func (h *handler) viewOverview(ctx context.Context, o *overview) *overviewView {
 	return v
 }
 
-// all returns the projects, and removed ones with activity.
+// all returns the projects, followed by removed ones that have activity.
 func (o *overview) all(of *activities) []directory.Project {
 	known := map[string]bool{}
 	for i := range o.projects {
@@ -197,7 +197,8 @@ func (h *handler) viewStatus(o *overview, providers []overviewProviders) (v over
 	return v
 }
 
-// withoutKey returns the requests that no project counts: refused for their key or the number of wrong ones, and all others.
+// withoutKey returns the requests that no project counts. unknownKeys were refused because of their key or because of
+// too many wrong keys. unassigned are all others.
 func (o *overview) withoutKey() (unknownKeys, unassigned uint64) {
 	n := o.unknown.Usage.Outcomes()
 	unknownKeys = o.unknown.Usage.Ends.By[ledger.EndUnauthorized] + o.unknown.Usage.Ends.By[ledger.EndLimited]
@@ -211,7 +212,7 @@ func (o *overview) refused(hour uint64) uint64 {
 	return 0
 }
 
-// budgetOf returns a project's budget and the spent part of it in its present period.
+// budgetOf returns a project's budget and how much of it has been spent in the current period.
 func (h *handler) budgetOf(o *overview, p *directory.Project) (limit, used money.Pico, period calendar.Period) {
 	today := calendar.Day(h.NowMs())
 	if s := o.status[p.ID]; s != nil && s.Period.Cycle() == p.Cycle {
@@ -250,7 +251,7 @@ func (h *handler) viewProject(o *overview, p *directory.Project) projectFigures 
 	return v
 }
 
-// forecastOf returns the forecast of the project's page: the spend so far, and the mean of the last full days for the time left.
+// forecastOf returns the same forecast as the project's own page.
 func (h *handler) forecastOf(o *overview, p *directory.Project, r *ledger.ReportReply) *json.RawMessage {
 	now := h.NowMs()
 	today := calendar.Day(now)
@@ -266,7 +267,7 @@ func (h *handler) forecastOf(o *overview, p *directory.Project, r *ledger.Report
 	return viewForecast(r, now, max(0, spent), today-min(today, first)).Spend
 }
 
-// viewKeys returns the keys that cost most, with their names.
+// viewKeys returns the keys with the highest cost, with their names.
 func (h *handler) viewKeys(ctx context.Context, o *overview) []keyFigures {
 	ids := slices.SortedFunc(maps.Keys(o.found.keys), func(a, b keyOf) int {
 		u, v := o.found.keys[a], o.found.keys[b]
@@ -304,7 +305,7 @@ func (h *handler) viewModels(o *overview) []reports.UsageRow {
 	return list
 }
 
-// providerOf returns the provider of a model; nil: the catalog does not have it.
+// providerOf returns the provider of a model, or nil if the model is not in the catalog.
 func (h *handler) providerOf(model string) *string {
 	if m := h.Catalog.Model(model); m != nil {
 		return &m.Provider.Name

@@ -7,15 +7,17 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// pairEnds sorts minutes, and moves the marks of requests that usage counts and that were not served to the minutes of that usage. The two
-// reports of such a request may arrive in different minutes, and each minute would count it. The causes stay where they are.
+// pairEnds sorts minutes and corrects requests that were counted twice. A request that was not served may have two
+// reports: its usage, and a mark that the usage counts it. If they arrive in different minutes, both minutes would
+// count the request, so its mark moves to the minute of the usage. The causes stay where they are.
 func pairEnds(minutes []ledger.ActivityGroup) {
 	slices.SortFunc(minutes, func(a, b ledger.ActivityGroup) int { return cmp.Compare(a.Minute, b.Minute) })
 	pair(minutes, func(u *ledger.Usage) (counted, marked *uint64) { return &u.Requests, &u.Ends.Served })
 	pair(minutes, func(u *ledger.Usage) (counted, marked *uint64) { return &u.Failed, &u.Ends.Failed })
 }
 
-// pair gives each minute as many marks as it has counted requests: those of earlier minutes first, then those of later ones.
+// pair gives each minute at most as many marks as it has counted requests. It first uses marks of the same and
+// earlier minutes, then marks of later ones.
 func pair(minutes []ledger.ActivityGroup, of func(*ledger.Usage) (counted, marked *uint64)) {
 	open := uint64(0)
 	for i := range minutes {

@@ -11,8 +11,8 @@ import (
 	"github.com/postern-ai/postern/test/controltest"
 )
 
-// TestMinutesOfTwoReports checks that a request whose usage and whose end are reported in different minutes counts once, whichever is
-// first.
+// TestMinutesOfTwoReports checks that a request counts once if its usage and its end are reported in different
+// minutes, whichever comes first.
 func TestMinutesOfTwoReports(t *testing.T) {
 	for _, first := range []string{"usage", "end"} {
 		b := controltest.New(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/postern-ai/postern/test/controltest"
 )
 
-// unserved is the n-th request of a test that was not served.
+// unserved returns the n-th request in a test that was not served.
 func unserved(n uint64) ledger.Record {
 	return ledger.Record{
 		AtMs: 1_795_248_000_000 + n, ID: fmt.Sprintf("req_f%031x", n), End: []ledger.End{ledger.EndLimited, ledger.EndTimeout, ledger.EndLeft}[n%3],
@@ -34,7 +34,8 @@ func tell(b *controltest.Bench, path string, from, to uint64) {
 	}
 }
 
-// TestListHasBoth checks that every page size shows each served and each other request once, and that those of one time are together.
+// TestListHasBoth checks that the list has each request exactly once, whether it was served or not, for every page
+// size.
 func TestListHasBoth(t *testing.T) {
 	b, path := recalled(t, 100)
 	tell(b, path, 0, 3000)
@@ -72,7 +73,7 @@ func TestOutcomeAndCauseFilters(t *testing.T) {
 	}
 }
 
-// A stream that failed has its time to first token where served ones have it, and in its diagnosis.
+// A failed stream has its time to first token in the same field as served ones, and also in its diagnosis.
 func TestFirstTokenOfFailedStreams(t *testing.T) {
 	b := controltest.New(t)
 	b.Memory.Reducers = true
@@ -91,7 +92,8 @@ func TestFirstTokenOfFailedStreams(t *testing.T) {
 	}
 }
 
-// TestFindRequest looks for requests of the first and the last of many projects: a page makes at most 40 calls.
+// TestFindRequest searches for requests in the first, the last and another one of many projects. A page makes at most
+// 40 calls.
 func TestFindRequest(t *testing.T) {
 	b := controltest.New(t)
 	b.Memory.Reducers = true
@@ -99,7 +101,7 @@ func TestFindRequest(t *testing.T) {
 	for range 80 {
 		paths = append(paths, b.Project())
 	}
-	slices.Sort(paths) // those of the same millisecond are in any order
+	slices.Sort(paths) // projects created in the same millisecond are in any order
 	tell(b, paths[0], 0, 3)
 	tell(b, paths[79], 3, 6)
 	recall(b, paths[40], [][]ledger.Request{{remembered(4)}})
@@ -150,7 +152,7 @@ func TestFindRequest(t *testing.T) {
 	}
 }
 
-// TestEveryCauseHasAName checks that no end of a request is without a name in the API, or has that of another.
+// TestEveryCauseHasAName checks that every end of a request has a unique name in the API.
 func TestEveryCauseHasAName(t *testing.T) {
 	seen := map[string]bool{"": true}
 	for end, name := range reports.Causes {
@@ -161,7 +163,8 @@ func TestEveryCauseHasAName(t *testing.T) {
 	}
 }
 
-// TestProviderTextIsForOwners: owners see the provider's message in the list and in the search, viewers do not, and exports have it for nobody.
+// TestProviderTextIsForOwners checks that owners see the provider's message in the list and in the search. Viewers do
+// not see it, and exports never contain it.
 func TestProviderTextIsForOwners(t *testing.T) {
 	b := controltest.New(t)
 	b.Memory.Reducers, b.Viewer = true, controltest.ViewerToken

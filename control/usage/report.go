@@ -7,7 +7,7 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// report is what a window has: rows and their sum.
+// report contains the rows of a window and their sum.
 type report struct {
 	rows  []reports.UsageRow
 	total ledger.Activity
@@ -32,7 +32,7 @@ func (h *handler) read(c *kernel.Call, q *usageQuery, p *directory.Project, w wi
 	return r, err
 }
 
-// readDaily reads whole days, from the rows by day.
+// readDaily reads a window of whole days from the rows by day.
 func (h *handler) readDaily(c *kernel.Call, q *usageQuery, p *directory.Project, w window, r *report) error {
 	query := ledger.Query{FirstDay: w.first, EndDay: w.end, By: q.grouping(), Key: q.Key, Model: q.Model}
 	groups, err := reports.Groups(c, h.Plane, p, query)
@@ -53,7 +53,7 @@ func (h *handler) readDaily(c *kernel.Call, q *usageQuery, p *directory.Project,
 	return nil
 }
 
-// readSpans reads a window of hours.
+// readSpans reads a window of ten-minute spans.
 func (h *handler) readSpans(c *kernel.Call, q *usageQuery, p *directory.Project, w window, r *report) error {
 	first, end := w.spans()
 	query := ledger.ActivityQuery{First: first, End: end, By: ledger.ActivityByStep, Step: ledger.HourSpans, Key: q.Key, Model: q.Model}
@@ -106,7 +106,7 @@ func rowOf(by string, g *ledger.ActivityGroup) (r reports.UsageRow) {
 
 const minuteMs = 60_000
 
-// groupsOf are activities by model, as groups of usage.
+// groupsOf converts activities by model to groups of usage.
 func groupsOf(found []ledger.ActivityGroup) (groups []ledger.Group, all []ledger.Activity) {
 	for i := range found {
 		groups = append(groups, ledger.Group{Usage: ledger.Usage{Model: found[i].Name}})
@@ -115,7 +115,8 @@ func groupsOf(found []ledger.ActivityGroup) (groups []ledger.Group, all []ledger
 	return groups, all
 }
 
-// byProvider adds the usage of models to their providers; models that the catalog no longer has are an empty one.
+// byProvider adds up the usage of models by provider. Models that are no longer in the catalog are counted under an
+// empty name.
 func (h *handler) byProvider(r *report, models []ledger.Group, all []ledger.Activity) {
 	var names []string
 	sums := map[string]*ledger.Activity{}

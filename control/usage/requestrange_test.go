@@ -11,9 +11,9 @@ import (
 	"github.com/postern-ai/postern/test/controltest"
 )
 
-// A range selects served requests and others by their time, on pages of any size.
+// A time range selects both served and other requests, on pages of any size.
 func TestRequestRange(t *testing.T) {
-	b, path := recalled(t, 300) // 900 requests, a millisecond after the other
+	b, path := recalled(t, 300) // 900 requests, one millisecond apart
 	tell(b, path, 0, 900)
 	for query, want := range map[string][2]uint64{
 		"from=2026-11-21T08:00:00.500Z":                             {500, 900},
@@ -39,7 +39,8 @@ func TestRequestRange(t *testing.T) {
 	}
 }
 
-// A list with a range is read until the range is passed. A few batches with old requests, which are late, do not end it.
+// Reading a list with a range stops once the range has been passed. A few late batches with old requests do not stop
+// it.
 func TestRequestRangeEnds(t *testing.T) {
 	b := controltest.New(t)
 	b.Memory.Reducers = true

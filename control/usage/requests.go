@@ -16,9 +16,10 @@ import (
 
 var statusWords = []string{"2xx", "4xx", "5xx"}
 
-// listRequests is GET …/requests?limit=&after=&from=&to=&request=&key=&model=&provider=&status=&outcome=&cause=&cache=, newest first:
-// served requests, of which the ledger has a sample, and requests that were not served. A page consists of whole batches and chunks, so it may
-// have somewhat more requests than limit.
+// listRequests is GET
+// …/requests?limit=&after=&from=&to=&request=&key=&model=&provider=&status=&outcome=&cause=&cache=, newest first. It
+// lists served requests, of which the ledger has a sample, and requests that were not served. A page consists of
+// whole batches and chunks, so it may contain slightly more requests than limit.
 func (h *handler) listRequests(c *kernel.Call) (kernel.Answer, error) {
 	q, err := kernel.ReadQuery(c.Request, reports.BatchPrefix, "from", "to", "request", "key", "model", "provider", "status", "outcome", "cause", "cache")
 	if err != nil {
@@ -66,17 +67,19 @@ func (h *handler) readFilter(q *kernel.Query) reports.RequestFilter {
 	return f
 }
 
-// lateMs is how long before it is reported a request may begin: one that takes long, and a report that is late. Some are later, when a
-// ledger was out; they do not end a list, because others are around them.
+// lateMs is the usual maximum time between the beginning of a request and its report. It allows for long requests and
+// late reports. After an outage of the ledger, some reports are even later. They do not end a list, because other
+// reports surround them.
 const lateMs = calendar.HourMs
 
-// maxReads is how many calls one page makes to a ledger.
+// maxReads is the maximum number of ledger calls per page.
 const maxReads = 8
 
-// place is where a page of the list begins: before a batch, and before a chunk of records. 0 is the newest, 1 the end.
+// place is where a page of the list begins: before a batch, and before a chunk of records. 0 means the newest one,
+// and 1 the end.
 type place struct{ batch, chunk uint64 }
 
-// readPlaceOf reads after.
+// readPlaceOf reads the parameter "after".
 func readPlaceOf(q *kernel.Query) place {
 	at, ok := readPlace(q.After)
 	if !ok {
@@ -85,7 +88,7 @@ func readPlaceOf(q *kernel.Query) place {
 	return at
 }
 
-// readPlace decodes a cursor. Older ones have no chunk.
+// readPlace decodes a cursor. Older cursors do not contain a chunk.
 func readPlace(after string) (at place, ok bool) {
 	if after == "" {
 		return at, true
@@ -100,7 +103,7 @@ func readPlace(after string) (at place, ok bool) {
 	return at, errs[0] == nil && errs[1] == nil && (two || at.batch > 0) && at != place{1, 1}
 }
 
-// cursor returns the place as a cursor; empty: nothing follows.
+// cursor returns the place as a cursor. It is empty if nothing follows.
 func (at place) cursor() string {
 	if at == (place{1, 1}) {
 		return ""
@@ -108,7 +111,7 @@ func (at place) cursor() string {
 	return reports.BatchPrefix + strconv.FormatUint(at.batch, 10) + "x" + strconv.FormatUint(at.chunk, 10)
 }
 
-// merge reads the batches of served requests and the chunks of the others, whichever is newer.
+// merge reads the batches of served requests and the chunks of others, always taking the newer one.
 type merge struct {
 	ctx     context.Context
 	handler *handler
@@ -117,13 +120,14 @@ type merge struct {
 	batches []ledger.RequestBatch
 	chunks  []ledger.Chunk
 	calls   int // that remain
-	// passedMs is before all requests of the range: reports before a whole read of older ones are out of it.
+	// passedMs is a time before the range. When everything in one read is older, the rest of the list is outside the
+	// range.
 	passedMs uint64
-	// lastBatches and lastChunks mean that nothing follows the ones that were read.
+	// lastBatches and lastChunks mean that there are none after the ones that were read.
 	lastBatches, lastChunks bool
 }
 
-// page reads until the page is full, there is no more, or all calls are used.
+// page reads until the page is full, nothing is left, or all calls are used up.
 func (m *merge) page(limit int, f *reports.RequestFilter) (view reports.RequestsView, err error) {
 	view.Requests = []reports.RequestView{}
 	for len(view.Requests) < limit {
@@ -142,7 +146,7 @@ func (m *merge) page(limit int, f *reports.RequestFilter) (view reports.Requests
 	return view.Sorted(m.place.cursor()), nil
 }
 
-// after returns the place after the first of n batches or chunks that were read.
+// after returns the place after the first of n batches or chunks that have been read.
 func (m *merge) after(seq uint64, n int, last bool) uint64 {
 	if last && n == 1 {
 		return 1
@@ -155,7 +159,8 @@ func (m *merge) batchIsNewer() bool {
 	return len(chunk) == 0 || len(batch) > 0 && batch[len(batch)-1].AtMs >= chunk[len(chunk)-1].AtMs
 }
 
-// fill reads more of what it has none of. It returns false if there is nothing left, or no call.
+// fill reads more batches or chunks if there are none left of them. It returns false if nothing follows or no calls
+// remain.
 func (m *merge) fill() (ok bool, err error) {
 	if len(m.batches) == 0 && m.place.batch != 1 {
 		if m.calls == 0 {
@@ -195,7 +200,7 @@ func (m *merge) readBatches() ([]ledger.RequestBatch, error) {
 	return batches, err
 }
 
-// chunksAtOnce is how many chunks one call reads: a megabyte.
+// chunksAtOnce is the number of chunks that one call reads, which is about a megabyte.
 const chunksAtOnce = 64
 
 func (m *merge) readChunks() ([]ledger.Chunk, error) {
@@ -217,8 +222,8 @@ func (m *merge) readChunks() ([]ledger.Chunk, error) {
 	return chunks, err
 }
 
-// arePassed reports whether the list ends before n batches or chunks that were read: there are none, or all are before the range. newest
-// is the time of the newest request in one.
+// arePassed reports whether the list ends before the n batches or chunks that were read, because there are none or
+// all of them are before the range. newest returns the time of the newest request in one of them.
 func (m *merge) arePassed(n int, newest func(i int) uint64) bool {
 	for i := range n {
 		if newest(i) >= m.passedMs {

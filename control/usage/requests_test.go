@@ -17,7 +17,7 @@ import (
 	"github.com/postern-ai/postern/test/controltest"
 )
 
-// recall stores batches of requests in the ledger, from three meters in turn.
+// recall stores batches of requests in the ledger, taking turns between three meters.
 func recall(b *controltest.Bench, path string, batches [][]ledger.Request) {
 	b.Helper()
 	for i, batch := range batches {
@@ -27,7 +27,7 @@ func recall(b *controltest.Bench, path string, batches [][]ledger.Request) {
 	}
 }
 
-// remembered is the n-th request of a test.
+// remembered returns the n-th served request in a test.
 func remembered(n uint64) ledger.Request {
 	return ledger.Request{
 		AtMs: 1_795_248_000_000 + n, ID: fmt.Sprintf("req_%032x", n), Model: []string{"m-a", "m-b"}[n%2], Provider: []string{"openai", "gemini", ""}[n%3],
@@ -37,7 +37,7 @@ func remembered(n uint64) ledger.Request {
 	}
 }
 
-// recalled is a bench whose ledger has n batches of three requests.
+// recalled returns a bench whose ledger has n batches of three requests each.
 func recalled(t *testing.T, n int) (b *controltest.Bench, path string) {
 	b = controltest.New(t)
 	b.Memory.Reducers = true
@@ -94,7 +94,7 @@ func TestRequestsArePaged(t *testing.T) {
 	}
 }
 
-// The ledger keeps 1,000 batches; new ones overwrite the oldest.
+// The ledger keeps 1,000 batches. New ones overwrite the oldest.
 func TestRequestsAreOverwritten(t *testing.T) {
 	b, path := recalled(t, ledger.KeepBatches+7)
 	ids, _ := requestIDsOf(b, path, "limit=100")
@@ -103,7 +103,7 @@ func TestRequestsAreOverwritten(t *testing.T) {
 	}
 }
 
-// Paging continues at the same place although new requests arrive.
+// Paging continues at the same place even if new requests arrive.
 func TestNewRequestsBetweenPages(t *testing.T) {
 	b, path := recalled(t, 9)
 	first := b.Must(200, "GET", path+"/requests?limit=3", "")
@@ -116,7 +116,7 @@ func TestNewRequestsBetweenPages(t *testing.T) {
 }
 
 func TestRequestFilters(t *testing.T) {
-	b, path := recalled(t, 600) // more than one call to the ledger reads
+	b, path := recalled(t, 600) // more than one call to the ledger can read
 	status := func(n uint64) uint64 { return remembered(n).Status }
 	for query, wanted := range map[string]func(n uint64, r ledger.Request) bool{
 		"key=key_1":                         func(n uint64, _ ledger.Request) bool { return n/3%3 == 1 },
@@ -151,7 +151,7 @@ func TestRequestFilters(t *testing.T) {
 	})
 }
 
-// rejectedQueries checks the rejected parameters of queries; nil: none.
+// rejectedQueries checks which parameters of queries are rejected. nil means none.
 func rejectedQueries(b *controltest.Bench, path string, queries map[string][]string) {
 	b.Helper()
 	for query, want := range queries {
@@ -187,7 +187,7 @@ func TestOneRequest(t *testing.T) {
 	}
 }
 
-// Requests that a meter has not reported yet are listed; of a busy key, the newest 32.
+// Requests that a meter has not reported yet are listed. For a busy key, these are the newest 32.
 func TestUnreportedRequestsAreListed(t *testing.T) {
 	b := controltest.New(t)
 	b.Memory.Reducers = true
@@ -211,7 +211,7 @@ func TestUnreportedRequestsAreListed(t *testing.T) {
 	}
 }
 
-// A request that expired and was settled later is listed once, as settled.
+// A request that expired and was settled later is listed only once, as settled.
 func TestLateSettlementsAreListedOnce(t *testing.T) {
 	b := controltest.New(t)
 	b.Memory.Reducers = true

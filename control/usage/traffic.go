@@ -13,18 +13,18 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// traffic is a project's usage by model. Development keys are left out: the built-in mock answers them free of charge, so their
-// requests would lower every mean, and their tokens raise every price.
+// traffic is a project's usage by model. Development keys are left out, because the built-in mock answers them free
+// of charge. Their requests would lower every mean cost, and their tokens would raise the cost on every other model.
 type traffic struct {
 	models      []modelUse // by name
-	development uint64     // successful requests that are left out
+	development uint64     // number of successful requests that are left out
 }
 
 // modelUse is the usage of a model, or of a key and a model.
 type modelUse struct {
 	ledger.Usage
-	// flaggedPico is the cost of the days, keys and models that have an estimated or expired charge: at most this much of the cost
-	// is not measured. Usage does not tell the cost of a single charge.
+	// flaggedPico is the cost of all days, keys and models with an estimated or expired charge. At most this much of
+	// the cost was not measured. Usage does not contain the cost of a single charge.
 	flaggedPico money.Pico
 }
 
@@ -33,10 +33,10 @@ func (m *modelUse) plus(o *modelUse) {
 	m.flaggedPico = money.Add(m.flaggedPico, o.flaggedPico)
 }
 
-// served returns the requests that a provider answered, and those without a settlement.
+// served returns the number of requests that a provider answered or that were never settled.
 func (m *modelUse) served() uint64 { return m.Requests - min(m.Requests, m.Hits) }
 
-// used reports whether the usage has anything but failures without a cost.
+// used reports whether the usage contains more than failures without a cost.
 func (m *modelUse) used() bool { return m.Requests+m.Prompt+m.Completion > 0 || m.CostPico != 0 }
 
 type useID struct{ key, model string }
@@ -69,7 +69,8 @@ func (h *handler) readTraffic(ctx context.Context, p *directory.Project, first, 
 	return t, nil
 }
 
-// readUses reads the usage of each key and model. It adds up page by page: a row per day would be too much for long ranges.
+// readUses reads the usage of each key and model. It adds up the pages one by one, because one row per day would take
+// too much memory for long ranges.
 func (h *handler) readUses(ctx context.Context, p *directory.Project, first, end uint64) (map[useID]*modelUse, error) {
 	uses := map[useID]*modelUse{}
 	query := ledger.Query{FirstDay: first, EndDay: end, By: ledger.ByDetail}
@@ -103,8 +104,8 @@ func addGroup(uses map[useID]*modelUse, g *ledger.Group) {
 	uses[id].plus(&use)
 }
 
-// mockedKeys returns the development keys of the usage. Only keys without a cost are looked up. Of a key that was deleted, tokens that
-// cost nothing at a model with a price tell the same.
+// mockedKeys returns the development keys in the usage. It looks up only keys without a cost. A deleted key counts as
+// one if it has free tokens of a model that has a price.
 func (h *handler) mockedKeys(ctx context.Context, p *directory.Project, uses map[useID]*modelUse) (map[string]bool, error) {
 	mocked, cost := map[string]bool{}, map[string]money.Pico{}
 	for id, use := range uses {
@@ -130,6 +131,6 @@ func (h *handler) mockedKeys(ctx context.Context, p *directory.Project, uses map
 	return mocked, err
 }
 
-// hasPrice reports whether a model's tokens have a price. Models of the operator's own servers have none in the catalog, which does
-// not mean that they cost nothing.
+// hasPrice reports whether a model's tokens have a price. Models on the operator's own servers have no price in the
+// catalog, but that does not mean that they cost nothing.
 func hasPrice(m *config.Model) bool { return m.Prices.Input > 0 || m.Prices.Output > 0 }

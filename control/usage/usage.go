@@ -1,4 +1,5 @@
-// Package usage is the resource of a project's usage, costs and recent requests, and exports the usage of closed days.
+// Package usage is the usage resource of a project: usage, costs and recent requests. It also exports the usage of
+// closed days.
 package usage
 
 import (
@@ -21,7 +22,7 @@ import (
 // handler has the endpoints.
 type handler struct{ *kernel.Plane }
 
-// Routes returns the endpoints of a project's usage, costs and recent requests.
+// Routes returns the endpoints for a project's usage, costs and recent requests.
 func Routes(p *kernel.Plane) []kernel.Route {
 	h := &handler{p}
 	return []kernel.Route{
@@ -38,11 +39,11 @@ type usageView struct {
 	From   string             `json:"from"`
 	To     string             `json:"to"`
 	By     string             `json:"by"`
-	Step   *string            `json:"step"` // "minute", "hour" or "day"; null: the rows are not by time
+	Step   *string            `json:"step"` // "minute", "hour" or "day"; null: rows are not grouped by time
 	Budget budgetView         `json:"budget"`
 	Totals reports.Figures    `json:"totals"`
 	Rows   []reports.UsageRow `json:"rows"`
-	// Compared is the range of the same length before; null: not requested.
+	// Compared is the previous range of the same length. It is null if it was not requested.
 	Compared *comparedView `json:"compared"`
 }
 
@@ -53,7 +54,7 @@ type comparedView struct {
 	Rows   []reports.UsageRow `json:"rows"`
 }
 
-// budgetView is the budget in its current period, whichever days were requested.
+// budgetView is the budget in its current period, regardless of the requested range.
 type budgetView struct {
 	Limit     json.RawMessage `json:"limit"`
 	Used      json.RawMessage `json:"used"`
@@ -64,12 +65,12 @@ type budgetView struct {
 }
 
 const (
-	groupDay, groupHour, groupMinute, groupTime = "day", "hour", "minute", "time" // time: the step that suits the range
+	groupDay, groupHour, groupMinute, groupTime = "day", "hour", "minute", "time" // time: the step that fits the range
 	groupModel, groupKey, groupProvider         = "model", "key", "provider"
 	groupAll                                    = "all"
 )
 
-// groupingWords are the API's names of groupings, in the same order.
+// groupingWords are the API's names for groupings, in the same order.
 var (
 	groupingWords = []string{groupDay, groupHour, groupModel, groupKey, groupAll, groupMinute, groupProvider, groupTime}
 	groupings     = []ledger.Grouping{ledger.ByDay, ledger.ByHour, ledger.ByModel, ledger.ByKey, ledger.ByDetail, 0, ledger.ByModel, 0}
@@ -78,7 +79,7 @@ var (
 
 const (
 	maxUsageDays = ledger.KeepDays
-	hourDays     = ledger.KeepHourDays - 1 // before today; one more day is kept until it is pruned
+	hourDays     = ledger.KeepHourDays - 1 // days before today; one more is kept until it is pruned
 )
 
 var modelTooLong = "must be a model name of at most " + strconv.Itoa(kernel.MaxQueryText) + " characters"
@@ -119,7 +120,7 @@ func (h *handler) getUsage(c *kernel.Call) (kernel.Answer, error) {
 	return kernel.OK(view), nil
 }
 
-// collect reads the project, and what its meters have not reported yet.
+// collect reads the project and makes its meters report what they have not reported yet.
 func (h *handler) collect(c *kernel.Call) (p directory.Project, report ledger.ReportReply, err error) {
 	if p, err = h.Store.Project(c, c.Project); err == nil {
 		report, err = reports.FlushMeters(c, h.Plane, &p)
@@ -127,7 +128,7 @@ func (h *handler) collect(c *kernel.Call) (p directory.Project, report ledger.Re
 	return p, report, err
 }
 
-// readUsage decodes the query string. Default is the current month by day.
+// readUsage decodes the query string. The default is the current month by day.
 func (h *handler) readUsage(r *http.Request) (*usageQuery, error) {
 	q, err := kernel.ReadQuery(r, "", "range", "from", "to", "by", "key", "model", "compare", "format")
 	if err != nil {
@@ -159,7 +160,7 @@ func (h *handler) readUsage(r *http.Request) (*usageQuery, error) {
 	return u, q.Err()
 }
 
-// checkDaily adds problems of groupings that the rows by day do not support.
+// checkDaily adds a problem if the rows by day do not support the grouping.
 func (h *handler) checkDaily(q *kernel.Query, u *usageQuery) {
 	today := calendar.Day(h.NowMs())
 	switch {
@@ -172,7 +173,7 @@ func (h *handler) checkDaily(q *kernel.Query, u *usageQuery) {
 	}
 }
 
-// checkSpans adds problems of groupings that the rows by ten minutes do not support.
+// checkSpans adds a problem if the ten-minute rows do not support the grouping.
 func checkSpans(q *kernel.Query, u *usageQuery) {
 	switch {
 	case u.by == groupAll:
@@ -186,7 +187,7 @@ func checkSpans(q *kernel.Query, u *usageQuery) {
 	}
 }
 
-// readDays decodes the first day of a report, and the day after its last. The default is the current month.
+// readDays decodes the first day of a report and the day after the last. The default is the current month.
 func (h *handler) readDays(q *kernel.Query) (first, end uint64, valid bool) {
 	first, end = calendar.Monthly.Bounds(calendar.Day(h.NowMs()))
 	first, end = readDay(q, "from", first), readDay(q, "to", end-1)+1
@@ -197,8 +198,8 @@ func (h *handler) readDays(q *kernel.Query) (first, end uint64, valid bool) {
 	return first, end, valid
 }
 
-// rejectDays reports days in the wrong order, or too many of them. The problem is that of the parameter that was
-// sent, "from" if both were.
+// rejectDays reports that days are in the wrong order or that there are too many of them. It blames the parameter
+// that was sent, or "from" if both were.
 func rejectDays(q *kernel.Query, firstDay, endDay uint64) {
 	most := "; one response covers at most " + strconv.Itoa(maxUsageDays) + " days"
 	first, last := kernel.DateText(firstDay), kernel.DateText(endDay-1)
@@ -241,7 +242,7 @@ func viewBudget(r *ledger.ReportReply, p *directory.Project) budgetView {
 // maxNamed is the maximum number of key names that one response looks up.
 const maxNamed = 100
 
-// nameKeys sorts rows by requests, and adds the names of the most used keys. Deleted keys have no name.
+// nameKeys sorts rows by number of requests and adds the names of the most used keys. Deleted keys have no name.
 func (h *handler) nameKeys(ctx context.Context, p *directory.Project, rows []reports.UsageRow) {
 	kernel.SortBy(rows, func(a, b *reports.UsageRow) int { return int(b.Requests) - int(a.Requests) })
 	named := rows[:min(len(rows), maxNamed)]
@@ -260,7 +261,7 @@ func (h *handler) nameKeys(ctx context.Context, p *directory.Project, rows []rep
 	}
 }
 
-// download responds with a file.
+// download returns a response with a file.
 func (h *handler) download(c *kernel.Call, q *usageQuery, p *directory.Project, parts []compared) (kernel.Answer, error) {
 	name := strings.Join([]string{"usage", p.ID, fileText(q.window.from()), fileText(q.window.to()), q.by}, "-") + "." + q.format
 	c.Header.Set("Content-Disposition", `attachment; filename="`+name+`"`)
@@ -271,12 +272,12 @@ func (h *handler) download(c *kernel.Call, q *usageQuery, p *directory.Project, 
 	return kernel.OK(kernel.File{ContentType: "application/x-ndjson", Data: text}), err
 }
 
-// fileText returns a date or a time in the name of a file.
+// fileText returns a date or a time in the form for file names.
 func fileText(at string) string {
 	return strings.NewReplacer(":", "", ".000", "").Replace(at)
 }
 
-// usageQuery is a decoded request for usage.
+// usageQuery is a decoded usage request.
 type usageQuery struct {
 	window     window
 	by, format string
@@ -284,7 +285,7 @@ type usageQuery struct {
 	compare    bool
 }
 
-// grouping is that of the rows by day.
+// grouping returns the grouping for the rows by day.
 func (q *usageQuery) grouping() ledger.Grouping {
 	return kernel.Translate(q.by, groupingWords, groupings)
 }

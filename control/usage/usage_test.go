@@ -19,9 +19,8 @@ import (
 	"github.com/postern-ai/postern/test/controltest"
 )
 
-// 2026-11-21
 
-// usageBench is a bench with a project, two keys, and 31 days of usage in its real ledger.
+// usageBench returns a bench with a project, two keys, and 31 days of usage in the real ledger.
 func usageBench(t *testing.T) (b *controltest.Bench, path string, all []controltest.Booked) {
 	b = controltest.New(t)
 	b.Memory.Reducers = true
@@ -38,7 +37,7 @@ func usageBench(t *testing.T) (b *controltest.Bench, path string, all []controlt
 	return b, path, all
 }
 
-// sumUp computes the expected totals of each group, by the group's name.
+// sumUp computes the expected totals of each group. The result is keyed by the group's name.
 func sumUp(all []controltest.Booked, wanted func(*controltest.Booked) bool, group func(*controltest.Booked) string) map[string]string {
 	requests, pico, cached := map[string]uint64{}, map[string]uint64{}, map[string]ledger.PromptCache{}
 	for i := range all {
@@ -131,7 +130,7 @@ func TestUsageIsInOrder(t *testing.T) {
 	}
 }
 
-// Results of more than one page are combined.
+// Results that span more than one page are combined.
 func TestUsageOfSeveralPages(t *testing.T) {
 	b := controltest.New(t)
 	b.Memory.Reducers = true
@@ -224,7 +223,7 @@ func TestUsageAsCSV(t *testing.T) {
 	}
 }
 
-// No cell begins like a formula, whatever the name of a key or model.
+// No cell begins like a formula, whatever a key or model is called.
 func TestCSVEscapesFormulas(t *testing.T) {
 	b := controltest.New(t)
 	b.Memory.Reducers = true

@@ -9,13 +9,13 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// window is the range of a report: whole UTC days, or spans of ten minutes.
+// window is the range of a report in whole UTC days or ten-minute spans.
 type window struct {
 	days       bool
-	first, end uint64 // days since 1970-01-01, or spans; end is exclusive
+	first, end uint64 // in days or spans since 1970-01-01; end is exclusive
 }
 
-// rangeWords are the ranges that end now: in hours, or of whole days, today included.
+// rangeWords are the ranges that end now. They consist of ten-minute spans or of whole days including today.
 var rangeWords = []string{"1h", "24h", "7d", "30d", "90d", "month"}
 
 const (
@@ -25,7 +25,7 @@ const (
 	maxSpans       = ledger.KeepHourDays * ledger.DaySpans
 )
 
-// windowOf returns a range that ends now. One hour has up to seventy minutes, so that it is never less.
+// windowOf returns a range that ends now. "1h" covers up to 70 minutes, so it never covers less than an hour.
 func windowOf(word string, nowMs uint64) window {
 	today, end := calendar.Day(nowMs), nowMs/ledger.SpanMs+1
 	switch word {
@@ -44,12 +44,13 @@ func windowOf(word string, nowMs uint64) window {
 	return window{true, first, today + 1}
 }
 
-// before returns the window of the same length before.
+// before returns the previous window of the same length.
 func (w window) before() window {
 	return window{w.days, w.first - (w.end - w.first), w.first}
 }
 
-// from and to are its bounds in the API: the first and the last day, or the times of which the second is exclusive.
+// from and to return the bounds as the API shows them: the first and the last day, or two times, the second of which
+// is exclusive.
 func (w window) from() string {
 	if w.days {
 		return kernel.DateText(w.first)
@@ -64,7 +65,7 @@ func (w window) to() string {
 	return kernel.Timestamp(w.end * ledger.SpanMs)
 }
 
-// spans returns its spans.
+// spans returns the bounds of the window in ten-minute spans.
 func (w window) spans() (first, end uint64) {
 	if w.days {
 		return w.first * ledger.DaySpans, w.end * ledger.DaySpans
@@ -72,7 +73,7 @@ func (w window) spans() (first, end uint64) {
 	return w.first, w.end
 }
 
-// step returns the grouping by time that suits its length.
+// step returns the grouping by time that fits the length of the window.
 func (w window) step() string {
 	switch {
 	case w.days:
@@ -83,7 +84,8 @@ func (w window) step() string {
 	return groupHour
 }
 
-// readWindow reads range, or from and to: dates, of which both are included, or times. Default is the current month.
+// readWindow reads range, or from and to, which are dates, both inclusive, or times. The default is the current
+// month.
 func (h *handler) readWindow(q *kernel.Query) (w window, valid bool) {
 	word, from, to := q.Choice("range", rangeWords), q.Values.Get("from"), q.Values.Get("to")
 	switch {
@@ -99,7 +101,7 @@ func (h *handler) readWindow(q *kernel.Query) (w window, valid bool) {
 	return window{true, first, end}, valid
 }
 
-// readTimes reads two bounds of which at least one is a time, to the next ten minutes before from and after to.
+// readTimes reads two bounds, at least one of which is a time. It rounds them outward to whole ten-minute spans.
 func (h *handler) readTimes(q *kernel.Query) (w window, valid bool) {
 	before := len(q.Problems)
 	from, to := q.Instant("from", 0), q.Instant("to", calendar.DayMs)

@@ -15,7 +15,8 @@ import (
 	"github.com/postern-ai/postern/test/controltest"
 )
 
-// windowBench has requests of one key and model at the times of the clock: 8 days ago, 25 hours ago, 90, 50 and 5 minutes ago.
+// windowBench returns a bench with requests for one model that were made 8 days, 25 hours, 90 minutes, 50 minutes and
+// 5 minutes ago.
 func windowBench(t *testing.T) (b *controltest.Bench, path string, now time.Time) {
 	b = controltest.New(t)
 	b.Memory.Reducers = true
@@ -29,7 +30,7 @@ func windowBench(t *testing.T) (b *controltest.Bench, path string, now time.Time
 	return b, path, now
 }
 
-// serveAt reports requests of the present moment, and as many that were refused.
+// serveAt reports n requests that are served now, and as many that are refused.
 func serveAt(b *controltest.Bench, path string, n uint64, key, model string, ms uint64) {
 	b.Helper()
 	at, id := uint64(b.Now.UnixMilli()), path[strings.LastIndex(path, "/")+1:]
@@ -75,7 +76,8 @@ func readWindow(b *controltest.Bench, path, query string) (w windowReport) {
 	return w
 }
 
-// TestRanges checks which requests each range has, by every grouping, and in the range before.
+// TestRanges checks which requests each range contains with different groupings, and which ones the previous range
+// contains.
 func TestRanges(t *testing.T) {
 	b, path, now := windowBench(t)
 	for _, c := range []struct {
@@ -116,7 +118,7 @@ func TestRanges(t *testing.T) {
 	}
 }
 
-// TestPercentiles checks that percentiles are the same in ranges of hours and of days, and right to 5 %.
+// TestPercentiles checks that percentiles agree between ranges of hours and of days and are accurate to 5 %.
 func TestPercentiles(t *testing.T) {
 	b, path, _ := windowBench(t)
 	b.Now = b.Now.Add(time.Minute)
@@ -147,7 +149,7 @@ func TestRangesThatAreRefused(t *testing.T) {
 	} {
 		status := 400
 		if field == "" {
-			status = 200 // the ten minutes that contain it
+			status = 200 // the ten-minute span that contains it
 		}
 		got := b.Must(status, "GET", path+"/usage?"+query, "")
 		if field != "" && !strings.Contains(got.Body.String(), `"field":"`+field+`"`) {

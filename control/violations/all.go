@@ -16,24 +16,25 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// Bounds of one page of all projects' violations. A platform's invocation has 50 subrequests. After the list of projects and the
-// first call to each of them, enough calls remain to read all KeepViolations of one: a call reads 500 rows.
+// Limits for one page of all projects' violations. An invocation on the platform may make 50 subrequests. After
+// listing the projects and calling each of them once, enough calls remain to read all KeepViolations rows of one
+// project, because a call reads 500 rows.
 const (
 	pageCalls      = 36
 	projectsAtOnce = 12
-	enoughFound    = 500 // violations, from which on no further project is added
+	enoughFound    = 500 // number of violations at which no more projects are added
 )
 
 // allView is a page of the violations of all projects.
 type allView struct {
 	From       string            `json:"from"` // the earliest firstAt
 	Violations []json.RawMessage `json:"violations"`
-	More       []string          `json:"more"`     // IDs of projects of which only the newest violations are on the page
-	Searched   uint64            `json:"searched"` // projects so far, this page included
+	More       []string          `json:"more"`     // IDs of projects that have more violations than the page shows
+	Searched   uint64            `json:"searched"` // projects searched so far, including this page
 	Next       *string           `json:"next"`     // cursor for after; null: all projects were searched
 }
 
-// search is how far the projects were searched, and the page so far.
+// search says how far the projects have been searched, and holds the page so far.
 type search struct {
 	command ledger.Violations // for each project
 	after   string            // ID of the last project that was searched; empty: none
@@ -47,9 +48,9 @@ func (h *handler) allRoute() kernel.Route {
 	return kernel.Route{Method: http.MethodGet, Path: "/api/admin/violations", For: kernel.Operators, Operation: "listAllViolations", Serve: h.listAll}
 }
 
-// listAll is GET /api/admin/violations?state=&rule=&category=&severity=&decision=&model=&from=&to=&limit=&after=: the newest violations
-// of each project, at most limit of them, on each page newest first. A page covers some projects, oldest first. It does not flush
-// meters, which report a violation within seconds.
+// listAll is GET /api/admin/violations?state=&rule=&category=&severity=&decision=&model=&from=&to=&limit=&after=: the
+// newest violations of each project, up to limit. A page covers some of the projects, oldest project first, and its
+// violations are sorted newest first. It does not flush meters, because they report a violation within seconds.
 func (h *handler) listAll(c *kernel.Call) (kernel.Answer, error) {
 	s, err := h.readSearch(c.Request)
 	if err != nil {
@@ -60,7 +61,8 @@ func (h *handler) listAll(c *kernel.Call) (kernel.Answer, error) {
 			return kernel.Answer{}, err
 		}
 	}
-	// A violation begins with its ID, and the ID with the time left: the order is newest first.
+	// A violation's JSON begins with its ID, which begins with the time left until EndOfTimeMs, so this sorts newest
+	// first.
 	kernel.SortBy(s.page.Violations, func(a, b *json.RawMessage) int { return bytes.Compare(*a, *b) })
 	if !s.ended {
 		next := s.after + "/at_" + strconv.FormatUint(s.page.Searched, 10) + "x" + strconv.FormatUint(s.command.FromMs, 10)
@@ -69,7 +71,8 @@ func (h *handler) listAll(c *kernel.Call) (kernel.Answer, error) {
 	return kernel.OK(s.page), nil
 }
 
-// readSearch reads the filters and the cursor. Without "from", the first page begins today (UTC), and the others where the first one did.
+// readSearch reads the filters and the cursor. Without "from", the range begins with the current UTC day on the first
+// page. Later pages keep that beginning.
 func (h *handler) readSearch(r *http.Request) (*search, error) {
 	q, err := kernel.ReadQueryOverProjects(r, "at_", allFilters...)
 	if err != nil {
@@ -100,7 +103,8 @@ func readCursor(after string) (project string, searched, beganMs uint64, ok bool
 	return project, searched, beganMs, err == nil
 }
 
-// searchSome searches the next projects, as far as the calls suffice. A project is searched on one page, or again on the next one.
+// searchSome searches the next projects with the calls that remain. If they do not suffice for a project, the next
+// page searches it again from the beginning.
 func (h *handler) searchSome(c *kernel.Call, s *search) error {
 	limit := min(projectsAtOnce, s.calls-1)
 	docs, err := h.Store.List(c, directory.List{Prefix: doc.ProjectKey(""), After: doc.ProjectKey(s.after), Limit: uint64(limit)})
@@ -132,8 +136,8 @@ func (h *handler) searchSome(c *kernel.Call, s *search) error {
 	return nil
 }
 
-// readOn extends a project's first page until it is full or nothing follows: with a filter, it may be short. The result is false if
-// the calls do not suffice.
+// readOn extends a project's first page, which may be short because of a filter, until it is full or nothing follows.
+// It returns false if the remaining calls do not suffice.
 func (h *handler) readOn(c *kernel.Call, s *search, p *directory.Project, page *ledger.ViolationsReply) (whole bool, err error) {
 	command := s.command
 	for page.Next != "" && uint64(len(page.Violations)) < s.command.Limit {
@@ -151,7 +155,7 @@ func (h *handler) readOn(c *kernel.Call, s *search, p *directory.Project, page *
 	return true, nil
 }
 
-// add adds a project's violations, each as in the project's list and with the project.
+// add adds a project's violations, each in the form of the project's own list plus the project.
 func (s *search) add(p *directory.Project, found *ledger.ViolationsReply) {
 	s.after = p.ID
 	s.page.Searched++

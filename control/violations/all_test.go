@@ -22,7 +22,7 @@ const (
 	maxCalls = 36
 )
 
-// allBench is a bench with many projects, in the order in which they are searched.
+// allBench is a bench with many projects. They are in the order in which they are searched.
 type allBench struct {
 	*controltest.Bench
 	projects []string // IDs
@@ -34,7 +34,7 @@ func newAllBench(t *testing.T, projects int) *allBench {
 	for range projects {
 		b.projects = append(b.projects, strings.TrimPrefix(b.Project(), "/api/admin/projects/"))
 	}
-	slices.Sort(b.projects) // those of the same millisecond are in any order
+	slices.Sort(b.projects) // projects created in the same millisecond are in any order
 	return b
 }
 
@@ -50,15 +50,16 @@ func (b *allBench) remove(project int) {
 	b.Commit(directory.Write{Key: d.Key, Version: d.Version})
 }
 
-// found is what all pages of a list have.
+// found is the content of all pages of a list.
 type found struct {
 	pages, searched int
 	rules           []string // of each page, in order
-	projects        []string // by rule: the index of its project
+	projects        []string // for each rule: the index of its project
 	more            []string
 }
 
-// all reads all pages of a list; after runs after each page. Each page has a bounded number of calls, and is newest first.
+// all reads all pages of a list and calls after following each of them. It checks that each page makes a limited
+// number of calls and is sorted newest first.
 func (b *allBench) all(query string, after func(page int)) (f found) {
 	b.Helper()
 	for cursor := ""; ; {
@@ -116,7 +117,7 @@ func TestViolationsOfAllProjects(t *testing.T) {
 	}
 	b.Must(200, "POST", "/api/admin/projects/"+b.projects[0]+"/archive", "")
 	for query, want := range map[string]string{
-		"?":                      "c0 b2 a0", // of an archived project, too
+		"?":                      "c0 b2 a0", // includes an archived project
 		"?from=2026-11-20":       "c0 b2 a0 yesterday1",
 		"?to=2026-11-22":         "c0 b2 a0",
 		"?state=open":            "c0 a0",
@@ -144,8 +145,8 @@ func TestViolationsOfAllProjects(t *testing.T) {
 	}
 }
 
-// Many projects take several pages, which together have each violation once. A project that is removed in between is skipped, also
-// the one that the cursor names.
+// Many projects take several pages, which together have each violation exactly once. A project that is removed in
+// between is skipped, even the one that the cursor names.
 func TestViolationsOfManyProjects(t *testing.T) {
 	const projects = 80
 	b := newAllBench(t, projects)
@@ -164,7 +165,7 @@ func TestViolationsOfManyProjects(t *testing.T) {
 		if page > 1 {
 			return
 		}
-		for _, i := range []int{0, 32, 33, projects - 1} { // the first page searches 33
+		for _, i := range []int{0, 32, 33, projects - 1} { // the first page searches 33 projects
 			b.remove(i)
 			gone[i] = true
 		}
@@ -174,7 +175,8 @@ func TestViolationsOfManyProjects(t *testing.T) {
 	}
 }
 
-// A page with many violations ends early. Each project has its newest, and "more" has those of which some are left out.
+// A page with many violations ends early. It has the newest ones of each project, and "more" names the projects that
+// have others.
 func TestManyViolationsOfManyProjects(t *testing.T) {
 	b := newAllBench(t, 9)
 	for project, n := range []int{100, 101, 0, 120, 100, 100, 100, 100, 100} {
@@ -191,7 +193,8 @@ func TestManyViolationsOfManyProjects(t *testing.T) {
 	}
 }
 
-// A filter that hardly anything matches reads a project to its end, with no more calls for a page.
+// With a filter that matches hardly anything, a project is read to its end, but a page makes no more calls than
+// usual.
 func TestRareViolationsOfAllProjects(t *testing.T) {
 	b := newAllBench(t, 40)
 	now := b.Memory.NowMs()
@@ -208,7 +211,7 @@ func TestRareViolationsOfAllProjects(t *testing.T) {
 	}
 }
 
-// crowd adds violations of other rules to a project, one in each millisecond.
+// crowd adds violations of another rule to a project, one per millisecond.
 func (b *allBench) crowd(project, n int, fromMs uint64) {
 	of := b.Memory.Object(abi.ClassLedger, b.projects[project])
 	groups := make([]ledger.ViolationGroup, 0, 100)
@@ -226,7 +229,7 @@ func (b *allBench) crowd(project, n int, fromMs uint64) {
 	}
 }
 
-// The pages after midnight have the range of the first page.
+// Pages that are requested after midnight have the range of the first page.
 func TestViolationsOverMidnight(t *testing.T) {
 	b := newAllBench(t, 40)
 	b.violate(39, ledger.Violation{Rule: "late"})

@@ -33,7 +33,7 @@ func readTriage(c *kernel.Call) (triagePatch, error) {
 	}}, f.Err()
 }
 
-// takeNote takes the field "note": text, or null for none.
+// takeNote takes the field "note", which is a string or null.
 func takeNote(f *kernel.Fields) (note string, given bool) {
 	if f.Null("note") {
 		return "", true
@@ -45,7 +45,7 @@ func takeNote(f *kernel.Fields) (note string, given bool) {
 	return note, given
 }
 
-// isNote reports whether text is fit for a note, which may have several lines.
+// isNote reports whether text is suitable for a note, which may have several lines.
 func isNote(text string) bool {
 	return utf8.RuneCountInString(text) <= maxNoteRunes && !strings.ContainsFunc(text, func(r rune) bool {
 		return r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.In(r, unicode.Zl, unicode.Zp, unicode.Bidi_Control))

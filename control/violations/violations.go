@@ -1,4 +1,4 @@
-// Package violations is the resource of violations, of one project and of all.
+// Package violations is the violation resource, for one project and for all of them.
 package violations
 
 import (
@@ -17,7 +17,7 @@ import (
 // handler has the endpoints.
 type handler struct{ *kernel.Plane }
 
-// Routes returns the endpoints of violations.
+// Routes returns the endpoints for violations.
 func Routes(p *kernel.Plane) []kernel.Route {
 	h := &handler{p}
 	return append(kernel.ForBoth(
@@ -38,11 +38,12 @@ type violationsView struct {
 // violationCategories are the categories of the Governor's rules.
 var violationCategories = []string{"secret", "personal", "injection", "keyword", "pattern", "length", "schema", "unchecked", "classifier"}
 
-// allFilters are the filters of the list of all projects. Only one project has a certain key.
+// allFilters are the filters for the list of all projects. They do not include the key, because a key belongs to one
+// project.
 var allFilters = []string{"state", "rule", "category", "severity", "decision", "model", "from", "to"}
 
 // listViolations is GET …/violations?state=&rule=&category=&severity=&decision=&model=&key=&from=&to=&limit=&after=,
-// newest first. With a filter, a page may be short or empty although more pages follow.
+// newest first. With a filter, a page may be short or even empty although more pages follow.
 func (h *handler) listViolations(c *kernel.Call) (kernel.Answer, error) {
 	command, err := readViolations(c.Request)
 	if err != nil {
@@ -72,7 +73,7 @@ func (h *handler) listViolations(c *kernel.Call) (kernel.Answer, error) {
 	return kernel.OK(view), nil
 }
 
-// readViolations reads the filters and the page of a project's list.
+// readViolations reads the filters and the paging parameters of a project's list.
 func readViolations(r *http.Request) (*ledger.Violations, error) {
 	q, err := kernel.ReadQuery(r, kernel.ViolationPrefix, append(allFilters, "key")...)
 	if err != nil {
@@ -121,7 +122,7 @@ func (h *handler) getViolation(c *kernel.Call) (kernel.Answer, error) {
 	return kernel.OK(json.RawMessage(v.AppendJSON(nil))), err
 }
 
-// violation reads the violation that the path names; the error is a 404 if it does not exist.
+// violation reads the violation that the path names. The error is a 404 if it does not exist.
 func (h *handler) violation(c *kernel.Call, p *directory.Project) (v ledger.StoredViolation, err error) {
 	command := ledger.GetViolation{ID: strings.TrimPrefix(c.ID, kernel.ViolationPrefix)}
 	reply, err := h.Store.Objects.Call(c, abi.ClassLedger, p.ID, p.Region, command.Encode())
@@ -195,8 +196,8 @@ func closedViolation(now, wanted *ledger.StoredViolation) *kernel.Refusal {
 	return kernel.Invalid(stateDetail("must be open: the violation is "+ledger.ViolationStates[now.State], ledger.ViolationStates[wanted.State]))
 }
 
-// triage makes a change, which the ledger audits through its outbox. The audit entry is also delivered at once, so that
-// it is usually in the log when the change is acknowledged; the Directory drops the repeat.
+// triage makes a change, which the ledger audits through its outbox. The audit entry is also delivered at once, so it
+// is usually in the log by the time the change is acknowledged. The Directory drops the duplicate.
 func (h *handler) triage(c *kernel.Call, p *directory.Project, before, after *ledger.StoredViolation) (outcome ledger.TriageOutcome, now ledger.StoredViolation, err error) {
 	entry, err := h.AuditWrite(c, c.Project, "", viewTriage(before), viewTriage(after))
 	if err != nil {

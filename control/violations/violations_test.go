@@ -14,7 +14,7 @@ import (
 	"github.com/postern-ai/postern/test/controltest"
 )
 
-// rules are the rules of a list of violations, in order.
+// rules returns the rules in a list of violations, in order.
 func rules(r controltest.Reply) (rules []string) {
 	list, _ := r.Fields["violations"].([]any)
 	for _, v := range list {
@@ -23,7 +23,7 @@ func rules(r controltest.Reply) (rules []string) {
 	return rules
 }
 
-// violationBench is a keyBench with a project key.
+// violationBench is a KeyBench with a project key.
 type violationBench struct {
 	*controltest.KeyBench
 	value string // of the project key
@@ -37,7 +37,8 @@ func newViolationBench(t *testing.T) *violationBench {
 	return b
 }
 
-// both sends a request with the project key and as the owner, whose responses must be the same except for the request ID.
+// both sends a request with the project key and as the owner. The responses must be the same except for the request
+// ID.
 func (b *violationBench) both(path string) controltest.Reply {
 	b.Helper()
 	byKey, byOwner := b.With(b.value, "GET", "/api"+path, ""), b.Do("GET", b.Project+path, "")
@@ -147,7 +148,7 @@ func TestViolationParameters(t *testing.T) {
 	}
 }
 
-// All pages together have every violation once, newest first, with and without a filter.
+// All pages together have every violation exactly once, newest first, with and without a filter.
 func TestViolationPages(t *testing.T) {
 	b := newViolationBench(t)
 	const n = 130
@@ -182,7 +183,7 @@ func TestViolationPages(t *testing.T) {
 	}
 }
 
-// Each endpoint requires its permission, and operators their role.
+// Each endpoint requires the right permission from a key and the right role from an operator.
 func TestViolationPermissions(t *testing.T) {
 	b := newViolationBench(t)
 	path := "/violations/" + b.Violate(b.Project, ledger.Violation{Rule: "a"})
@@ -217,7 +218,7 @@ func TestViolationsWhenTheLedgerFails(t *testing.T) {
 	b.audited(nil, 0)
 }
 
-// The view of a violation is JSON with exactly the documented fields.
+// The JSON of a violation has exactly the documented fields.
 func TestViolationFields(t *testing.T) {
 	v := ledger.StoredViolation{}
 	var fields map[string]any

@@ -1,6 +1,6 @@
 // Package web embeds the files that the control plane serves: the dashboard, which tools/web.mjs builds from src into
-// dist, the documentation, which tools/pack-docs.mjs puts into docsite, and the OpenAPI document. The control Worker has them as
-// static assets instead.
+// dist; the documentation, which tools/pack-docs.mjs puts into docsite; and the OpenAPI document. The control Worker
+// serves them as static assets instead.
 package web
 
 import (
@@ -21,7 +21,7 @@ var dist embed.FS
 //go:embed all:docsite
 var docsite embed.FS
 
-// File is control.Config.Files. Before the first build, there is no dashboard and no documentation.
+// File implements control.Config.Files. Before the first build, there are no dashboard and documentation files.
 func File(_ context.Context, name string) ([]byte, error) {
 	if name == control.OpenAPIFile {
 		return docs.OpenAPI, nil

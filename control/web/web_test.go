@@ -17,7 +17,7 @@ func get(path string) *httptest.ResponseRecorder {
 	return w
 }
 
-// The embedded dashboard is complete or absent.
+// The embedded dashboard is either complete or absent.
 func TestEmbeddedDashboard(t *testing.T) {
 	got := get("/dashboard")
 	switch {
