@@ -19,7 +19,6 @@ import (
 	"github.com/postern-ai/postern/test/controltest"
 )
 
-
 // usageBench returns a bench with a project, two keys, and 31 days of usage in the real ledger.
 func usageBench(t *testing.T) (b *controltest.Bench, path string, all []controltest.Booked) {
 	b = controltest.New(t)

@@ -23,12 +23,12 @@ export class ApiError extends Error {
 
 let signedOut = () => {}
 
-/** @param {() => void} handler called when a response says that there is no session, or no longer one */
+/** @param {() => void} handler called when a response says that there is no session or that it has ended */
 export function onSignedOut(handler) {
   signedOut = handler
 }
 
-/** A query string without the empty, null and undefined values. */
+/** A query string that omits empty, null and undefined values. */
 export function queryOf(query = {}) {
   const set = Object.entries(query).filter(([, value]) => value !== '' && value !== null && value !== undefined)
   return set.length > 0 ? `?${new URLSearchParams(set)}` : ''
@@ -40,7 +40,7 @@ export function path(strings, ...values) {
 }
 
 /**
- * Calls the admin API. Times out after 30 s, so that no dialog waits forever.
+ * Calls the admin API. Times out after 30 s, so no dialog waits forever.
  * @param {string} method
  * @param {string} to below /api/admin/
  * @param {{query?: object, body?: object, signal?: AbortSignal, anonymous?: boolean}} [options]
@@ -80,7 +80,7 @@ async function jsonOf(response) {
   }
 }
 
-/** An ApiError for an error response with any body. @param {Response} response */
+/** An ApiError for an error response, whatever its body is. @param {Response} response */
 export async function errorOf(response) {
   const body = await response.json().catch(() => ({}))
   const seconds = Number.parseInt(response.headers.get('retry-after') ?? '', 10)

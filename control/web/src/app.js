@@ -77,7 +77,7 @@ function signInPath() {
   return `${to('signin')}?next=${encodeURIComponent(location.pathname + location.search)}`
 }
 
-/** The current session; null if there is none. */
+/** The current session, or null if there is none. */
 async function currentSession() {
   try {
     return await get('session', { anonymous: true })
@@ -108,7 +108,7 @@ export function App() {
   return html`<${SignedIn} key=${user} session=${data ?? PENDING} setSession=${session.set} place=${place} />`
 }
 
-/** A number for the user and role of a session. It stays the same when the first session becomes known. */
+/** A number that identifies the user and role of a session. It stays the same when the first session becomes known. */
 function useUser(session) {
   const user = useRef({ name: undefined, number: 0 })
   const name = session && `${session.role} ${session.name}`
@@ -117,13 +117,16 @@ function useUser(session) {
   return user.current.number
 }
 
-/** The dashboard for one user and role. The page loads beside the session. It stays mounted while the same user signs in again. */
+/**
+ * The dashboard for one user and role. The page loads in parallel with the session. It stays mounted while the same
+ * user signs in again.
+ */
 function SignedIn({ session, setSession, place }) {
   const [ended, setEnded] = useState(false)
   const [renewals, setRenewals] = useState(0)
   const { pending = false } = session
   useZone() // all times are shown again when it changes
-  // Before the session is known, its own response says that there is none.
+  // While the session is still loading, its own response says whether there is one.
   useEffect(() => onSignedOut(() => pending || setEnded(true)), [pending])
   useEffect(() => forgetKeys, []) // the next user must not see this user's keys
   const leave = () => setSession(null)
@@ -187,10 +190,10 @@ function CurrentPage({ place }) {
   <//>`
 }
 
-/** A project of which only the ID is known yet. A page that needs more of it waits for "whole", the resource. */
+/** A project of which only the ID is known so far. A page that needs more waits for "whole", the resource. */
 const unknown = (id) => ({ id, name: '' })
 
-/** Loads the page's project, beside the page. */
+/** Loads the page's project in parallel with the page. */
 function ProjectScope({ id, page, children }) {
   const project = useResource((signal) => get(path`projects/${id}`, { signal }), [page])
   const { data, error } = project

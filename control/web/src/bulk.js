@@ -1,13 +1,13 @@
-// One action on several records, with a request for each.
+// Runs one action on several records, with one request for each.
 
 /**
- * Runs an action on rows until all are done, it is stopped, or the session has ended. After another error it continues with
- * the next row.
+ * Runs an action on rows until all are done, it is stopped, or the session ends. After any other error, it continues
+ * with the next row.
  * @template Row
  * @param {Row[]} rows
  * @param {(row: Row) => Promise<any>} act
  * @param {{atOnce?: number, signal?: AbortSignal, onProgress?: (settled: number) => void}} [options]
- *   signal: starts no further request once it is aborted; those in flight end, because their outcome would be unknown
+ *   signal: once it is aborted, no further request starts; those in flight finish, because their outcome would be unknown
  * @returns {Promise<{done: Row[], failed: {row: Row, error: Error}[], left: Row[]}>} each in the order of the rows; left: not tried
  */
 export async function runAll(rows, act, { atOnce = 1, signal, onProgress } = {}) {

@@ -1,4 +1,4 @@
-// A chart drawn by uPlot. Screen readers get its title, minimum and maximum; charts.js lists the data in a table.
+// A chart drawn by uPlot. Screen readers get its title, minimum and maximum. charts.js lists the data in a table.
 import { useEffect, useRef, useState } from 'preact/hooks'
 import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
@@ -12,14 +12,14 @@ const AXIS_WIDTH = 62
 const X_AXIS_HEIGHT = 24
 const FONT = '12px system-ui, sans-serif'
 const COLORS = ['--line-1', '--line-2']
-/** Tick steps of an axis with whole numbers. */
+/** Tick steps for an axis with whole numbers. */
 const WHOLE_STEPS = Array.from({ length: 13 }, (_, i) => 10 ** i).flatMap((n) => [n, 2 * n, 5 * n])
 const DASHES = [[], [6, 4]]
 
 /**
  * @param {{title: string, times: number[], step: 'minute' | 'hour' | 'day', bars?: boolean, whole?: boolean, format: (value: number) => string,
  *   scale?: (value: number) => string, lines: {label: string, values: (number | null)[]}[]}} props  times in ms; whole: the
- *   values are whole numbers; scale: formats the tick labels, format by default
+ *   values are whole numbers; scale: formats the tick labels; the default is format
  */
 export function Chart({ title, times, step, lines, bars = false, whole = false, format, scale = format }) {
   const frame = useRef(null)
@@ -70,7 +70,7 @@ function summary(title, lines, format) {
   return `Chart. ${title}. ${parts.join('; ')}.`
 }
 
-/** A number that changes with the theme, because a canvas does not follow style sheets. */
+/** A number that changes with the theme. A redraw is needed because a canvas does not follow style sheets. */
 function useRedraw() {
   const [count, setCount] = useState(0)
   useEffect(() => {
@@ -132,21 +132,24 @@ function seriesOptions(i, bars, stroke) {
   return { ...common, fill: stroke, paths: uPlot.paths.bars({ size: [0.7 - 0.3 * i, 28] }), points: { show: false } }
 }
 
-/** The dates that uPlot aligns ticks to: of days, and of the browser's zone if it is chosen. */
+/**
+ * Converts times to the dates to which uPlot aligns ticks. They are in the browser's zone only if the user chose it and
+ * the steps are not days.
+ */
 function dateIn(step) {
   const isLocal = step !== 'day' && zone() === 'local'
   return (seconds) => (isLocal ? new Date(seconds * 1000) : uPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC'))
 }
 
 const STEP_S = { minute: 60, hour: 3600, day: 86_400 }
-/** Tick distances, in steps. */
+/** Distances between ticks, in steps. */
 const TICKS = {
   minute: [1, 2, 5, 10, 15, 30, 60],
   hour: [1, 2, 3, 6, 12, 24, 48, 72],
   day: [1, 2, 3, 5, 7, 10, 14, 21, 28],
 }
 
-/** The x range with room for half a bar at both ends. */
+/** The x range with space for half a bar at both ends. */
 function padded(first, last, step) {
   return [first - STEP_S[step] / 2, last + STEP_S[step] / 2]
 }
@@ -155,7 +158,7 @@ function increments(step) {
   return TICKS[step].map((n) => n * STEP_S[step])
 }
 
-/** The time of day, or the day at its beginning. */
+/** The time of day, or the date at the beginning of a day. */
 function tick(seconds, step) {
   if (step === 'day') return new Date(seconds * 1000).toISOString().slice(5, 10)
   const text = textOf(seconds * 1000)

@@ -1,4 +1,4 @@
-// The overview's charts, and their data as a table.
+// The overview's charts and their data as a table.
 import { Chart } from './chart.js'
 import { Money } from './components/money.js'
 import { OUTCOME_COLUMNS } from './components/outcomes.js'
@@ -14,8 +14,8 @@ import { series, share } from './usage.js'
 const rate = (value) => (value === null ? '–' : `${Math.round(value * 10) / 10}%`)
 
 /**
- * Each chart with one or two lines, and the line that is compared with the range before: the first, or "compared". durations: there are no
- * figures by the minute.
+ * Each chart has one or two lines. The one that is compared with the previous range is "compared", or else the first.
+ * durations: there are no figures by the minute.
  */
 const CHARTS = [
   { title: 'Spend', format: money, lines: [['Cost', (row) => row.cost]], bars: true },
@@ -79,13 +79,13 @@ const CHARTS = [
   },
 ]
 
-/** The charts and columns that the overview of all projects has figures for. */
+/** The charts and columns for which the overview of all projects has figures. */
 export const TRAFFIC_CHARTS = CHARTS.slice(0, 3)
 
 /**
- * Charts of a report, and their data as a table.
+ * The charts of a report and their data as a table.
  * @param {{span: {slots: number[], step: string, label: string}, rows: object[], before?: {span: object, rows: object[]} | null,
- *   charts?: object[], columns?: object[]}} props  before: the range before; each chart then has one line of both ranges
+ *   charts?: object[], columns?: object[]}} props  before: the previous range; each chart then shows one line for both ranges
  */
 export function Charts({ span, rows, before, charts = CHARTS, columns = COLUMNS }) {
   const points = series(span, rows)

@@ -1,8 +1,8 @@
-// The playground's requests to the gateway, and their streamed responses.
+// The playground's requests to the gateway and their streamed responses.
 import { ApiError, errorOf, get, path } from './api.js'
 import { eventsOf } from './sse.js'
 
-/** The tiers that POST /api/ai/chat accepts as quality; any other target is a model for POST /v1/chat/completions. */
+/** The tiers that POST /api/ai/chat accepts as quality. Any other target is a model for POST /v1/chat/completions. */
 const QUALITIES = ['cheap', 'balanced', 'frontier']
 const COST_TRIES = 6
 const COST_WAIT_MS = 1000
@@ -32,7 +32,7 @@ export function requestOf({ target, system, user, maxTokens, temperature }) {
 }
 
 /**
- * Parses an event's data, of either endpoint's stream.
+ * Parses the data of an event in the stream of either endpoint.
  * @param {string} data
  * @returns {{text?: string, usage?: object, error?: object, end?: boolean}}
  */
@@ -46,7 +46,7 @@ export function partOf(data) {
   return { text: event.choices?.[0]?.delta?.content ?? '', usage: event.usage ? usageOf(event.usage) : undefined }
 }
 
-/** Converts OpenAI's usage to Postern's. It has no cost. */
+/** Converts OpenAI's usage to Postern's. The result has no cost. */
 function usageOf(usage) {
   return {
     promptTokens: usage.prompt_tokens,
@@ -56,7 +56,7 @@ function usageOf(usage) {
   }
 }
 
-/** The response headers that describe the request's handling. */
+/** The response headers that describe how the request was handled. */
 export function factsOf(headers) {
   const cost = headers.get('x-postern-cost-cents')
   return {
@@ -70,15 +70,15 @@ export function factsOf(headers) {
   }
 }
 
-/** Rejects a masked key, and text that is no valid header value. @throws ApiError */
+/** Rejects a masked key and text that is not a valid header value. @throws ApiError */
 function checkKey(key) {
   if (key.includes('…')) throw new ApiError(0, { error: 'This is a masked API key', code: 'masked_key' })
   if (!/^[!-~]*$/.test(key)) throw new ApiError(0, { error: 'This is not a valid API key', code: 'not_a_key' })
 }
 
 /**
- * Sends a chat request and reports the response's parts as they arrive.
- * @param {object} form as for requestOf, and key
+ * Sends a chat request and reports the parts of the response as they arrive.
+ * @param {object} form as for requestOf, plus key
  * @param {AbortSignal} signal
  * @param {(part: {facts?: object, text?: string, usage?: object, firstTokenMs?: number}) => void} onPart
  * @throws an ApiError for an error response or a malformed key; an AbortError; {error, code} for a stream that failed
@@ -90,7 +90,8 @@ export async function streamChat(form, signal, onPart) {
   const response = await fetch(to, {
     method: 'POST',
     signal,
-    // No cache mode here: "no-store" would make the browser send Cache-Control, which bypasses the gateway's cache.
+    // The cache mode is not set: "no-store" would make the browser send Cache-Control, which bypasses the gateway's
+    // cache.
     credentials: 'omit',
     redirect: 'error',
     headers: { 'Content-Type': 'application/json', 'X-API-Key': form.key },
@@ -111,7 +112,7 @@ export async function streamChat(form, signal, onPart) {
 }
 
 /**
- * The cost of a request, from the project's recent requests.
+ * The cost of a request, looked up in the project's recent requests.
  * @returns {Promise<number | null>} cents; null if the request is not listed, for example because its key belongs to
  *   another project
  */
@@ -146,7 +147,7 @@ const ADVICE = {
   stream_broken: 'Try again. Tokens received so far are shown and billed.',
 }
 
-/** The remedy for an error of the gateway. */
+/** The remedy for a gateway error. */
 export function adviceFor(error) {
   if (ADVICE[error.code]) return ADVICE[error.code]
   if (error.status === 0 || error instanceof TypeError)

@@ -1,7 +1,7 @@
-// Downloads of compliance data, and the pages of an export.
+// Downloads of compliance data and the pages of an export.
 import { queryOf } from './api.js'
 
-/** The types of exports with their labels. */
+/** The export types with their labels. */
 export const EXPORTS = [
   ['inventory', 'Model inventory'],
   ['policies', 'Policies'],
@@ -11,7 +11,7 @@ export const EXPORTS = [
   ['audit', 'Audit log'],
 ]
 
-/** The URL of the first page of an export. from and to are dates or empty; both days are included. */
+/** The URL of the first page of an export. from and to are dates, both inclusive, or empty. */
 export function exportHref(projectId, { type, from, to, format }) {
   const query = queryOf({ type, from, to: dayAfter(to), format })
   return `/api/admin/projects/${encodeURIComponent(projectId)}/compliance/export${query}`
@@ -22,13 +22,13 @@ function dayAfter(date) {
   return Number.isNaN(ms) ? '' : new Date(ms + 86_400_000).toISOString().slice(0, 10)
 }
 
-/** The URL of the page that a Link header names as the next one; null if it names none. */
+/** The URL of the next page according to a Link header, or null if there is none. */
 export function nextOf(link) {
   const [, url] = /<([^>]+)>;\s*rel="?next"?/.exec(link ?? '') ?? []
   return url ?? null
 }
 
-/** The name of an export's file. */
+/** The file name of an export. */
 export function fileName(project, { type, from, to, format }) {
   const period = [from, to].filter(Boolean).join('_to_')
   return [project.id, type, period].filter(Boolean).join('-') + (format === 'cyclonedx' ? '.cdx.json' : '.ndjson')

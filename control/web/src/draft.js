@@ -1,5 +1,5 @@
-// Forms over a record that others may change at the same time. A draft is the form's content. A form is
-// {draftOf, fieldsOf}: draftOf converts a record to a draft, fieldsOf converts a draft to the API's fields.
+// Forms that edit a record which others may change at the same time. A draft is the form's content. A form is
+// {draftOf, fieldsOf}: draftOf converts a record to a draft, and fieldsOf converts a draft to the API's fields.
 import { useState } from 'preact/hooks'
 import { same } from './values.js'
 
@@ -11,7 +11,7 @@ export function changed(draft, base, { draftOf, fieldsOf }) {
   return Object.fromEntries(names.map((name) => [name, fields[name]]))
 }
 
-/** The draft merged with a newer record: edited fields keep the draft's value, the others take the record's. */
+/** The draft merged with a newer record. Edited fields keep the draft's values, and the others take the record's. */
 export function merged(draft, base, theirs, { draftOf }) {
   const before = draftOf(base)
   const after = draftOf(theirs)
@@ -21,8 +21,8 @@ export function merged(draft, base, theirs, { draftOf }) {
 }
 
 /**
- * The draft of a form over the page's current record. When another part of the page or another user changes the record,
- * the fields that were not edited follow.
+ * The draft of a form that edits the page's current record. When another part of the page or another user changes the
+ * record, the fields that were not edited are updated.
  * @param {{version: number}} now the current record
  */
 export function useDraft(now, form) {
@@ -48,7 +48,7 @@ export function useDraft(now, form) {
   }
 }
 
-/** Runs act. On a version conflict (409), loads the current record into the page before the error is shown. */
+/** Runs act. After a version conflict (409), loads the current record into the page before showing the error. */
 export async function orReload(act, load, onLoaded) {
   try {
     return await act()

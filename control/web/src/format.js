@@ -1,4 +1,4 @@
-// Numbers, money and times as text. Money is a JSON number of dollars, exact to 12 decimal places.
+// Numbers, money and times as text. Money is a number of dollars, exact to 12 decimal places.
 import { textOf } from './zone.js'
 
 const LOCALE = 'en-US'
@@ -19,7 +19,7 @@ function decimals(minimumFractionDigits, maximumFractionDigits) {
   return new Intl.NumberFormat(LOCALE, { minimumFractionDigits, maximumFractionDigits })
 }
 
-/** Rounds the decimal digits that JSON spelled, not their binary approximation: 1.005 becomes 1.01. */
+/** Rounds the decimal digits in the JSON, not their binary approximation, so 1.005 becomes 1.01. */
 function decimal(format, number) {
   return format.format(String(number))
 }
@@ -29,7 +29,7 @@ const CENTS_FROM = 0.09995
 
 /**
  * Dollars to the cent: $1,234.57. Amounts below ten cents that are not whole cents have three significant digits,
- * because a single completion costs that little: $0.00034.
+ * because a single completion may cost that little: $0.00034.
  */
 export function money(dollars) {
   const size = Math.abs(dollars)
@@ -38,12 +38,12 @@ export function money(dollars) {
   return (dollars < 0 ? '−$' : '$') + text
 }
 
-/** Dollars with all digits, at least two decimal places: $0.001234567891. */
+/** Dollars with all digits and at least two decimal places: $0.001234567891. */
 export function moneyExact(dollars) {
   return (dollars < 0 ? '−$' : '$') + decimal(exact, Math.abs(dollars))
 }
 
-/** The dollars of an amount in cents, which the gateway's headers and streams have. */
+/** Converts cents, which the gateway's headers and streams use, to dollars. */
 export function dollarsOf(cents) {
   return Number((cents / 100).toFixed(MAX_PLACES))
 }
@@ -63,7 +63,7 @@ export function typed(number) {
   return number === null || number === undefined ? '' : decimal(plain, number).replaceAll(',', '')
 }
 
-/** A share of a whole: 12.5%; a dash if the whole is 0. */
+/** A share of a whole, such as 12.5%. A dash if the whole is 0. */
 export function percent(part, whole) {
   return whole > 0 ? `${decimals(0, 1).format((part / whole) * 100)}%` : '–'
 }
@@ -110,7 +110,7 @@ export function age(rfc3339, now = Date.now()) {
   return ms < MINUTE_MS ? `${Math.floor(ms / SECOND_MS)} s ago` : relative(rfc3339, now)
 }
 
-/** A figure compared with an earlier one: +12.5%, −3%, no change; a dash if there was none. */
+/** A figure compared with an earlier one: +12.5%, −3% or no change. A dash if the earlier one was 0. */
 export function change(now, before) {
   if (!(before > 0)) return '–'
   const share = (now / before - 1) * 100
@@ -119,7 +119,7 @@ export function change(now, before) {
   return `${share < 0 ? '−' : '+'}${text}%`
 }
 
-/** The distance of a time from now: just now, 5 min ago, in 3 days. */
+/** A time relative to now: just now, 5 min ago, in 3 days. */
 export function relative(rfc3339, now = Date.now()) {
   if (!rfc3339) return 'never'
   const ms = Date.parse(rfc3339) - now

@@ -1,11 +1,11 @@
-// The Governor's settings as a form's draft, and the result of a check as text.
+// The Governor's settings as a form draft, and the result of a check as text.
 import { typed } from './format.js'
 import { numberOf, numberOrNull } from './values.js'
 
 export const ACTIONS = ['allow', 'flag', 'redact', 'block']
 export const SEVERITIES = ['low', 'medium', 'high', 'critical']
 
-/** The rules' categories with their labels, in the order of the page. */
+/** The categories of rules with their labels, in the order of the page. */
 export const CATEGORIES = [
   ['secret', 'Secrets'],
   ['personal', 'Personal data'],
@@ -14,7 +14,7 @@ export const CATEGORIES = [
   ['classifier', 'Classifier verdict'],
 ]
 
-/** The actions that a category's rules can have. Lengths and verdicts have no place that could be replaced. */
+/** The actions that the rules of a category can have. Lengths and verdicts have no text that could be redacted. */
 export function actionsFor(category) {
   return category === 'length' || category === 'classifier' ? ACTIONS.filter((action) => action !== 'redact') : ACTIONS
 }
@@ -32,7 +32,7 @@ export const ALL_CATEGORIES = [
   'classifier',
 ]
 
-/** The category of a rule: rules are named CATEGORY.NAME. */
+/** The category of a rule. Rules are named CATEGORY.NAME. */
 export const categoryOf = (rule) => rule.split('.', 1)[0]
 
 const NO_SCHEMA = { schema: '', action: 'flag', severity: 'medium' }
@@ -40,7 +40,7 @@ const NO_CLASSIFIER = { kind: '', model: '', mode: 'monitor', timeoutMs: '2000',
 
 let nextId = 0
 
-/** An entry of a list in the form. Its id stays with it, so that its inputs survive the removal of another one. */
+/** An entry in one of the form's lists. It keeps its id, so its inputs survive when another entry is removed. */
 export const entryOf = (entry) => ({ id: nextId++, ...entry })
 
 export const newList = () =>
@@ -48,7 +48,7 @@ export const newList = () =>
 export const newExemption = () => entryOf({ kind: 'value', text: '', rule: '' })
 export const newPattern = () => entryOf({ name: '', pattern: '', severity: 'medium', input: 'flag', output: 'flag' })
 
-/** The settings as a draft of texts and lists. */
+/** The settings as a draft of strings and lists. */
 export function draftOf(settings) {
   const { answerSchema, classifier } = settings
   return {
@@ -99,12 +99,12 @@ export function fieldsOf(draft) {
   }
 }
 
-/** A list's or pattern's fields. Without an action of its own, system texts have that of input. */
+/** The fields of a list or pattern. If system texts have no action of their own, the action for input applies. */
 function ruleFields({ id: _, system, ...entry }) {
   return system ? { ...entry, system } : entry
 }
 
-/** The lines of a text that are not blank, without white space around them. */
+/** The lines of a text that are not blank, trimmed. */
 export function linesOf(text) {
   return text
     .split('\n')
@@ -116,7 +116,7 @@ function schemaFields({ schema, ...rest }) {
   return schema.trim() === '' ? null : { ...rest, schema: parsed(schema) ?? schema }
 }
 
-/** The JSON value of a text; undefined if it is not JSON. */
+/** The JSON value of a text, or undefined if it is not JSON. */
 export function parsed(text) {
   try {
     return JSON.parse(text)
@@ -136,7 +136,7 @@ function classifierFields({ kind, model, timeoutMs, threshold, ...rest }) {
   }
 }
 
-/** The overrides with one direction of an entry changed; an empty action removes it. */
+/** The overrides with one direction of an entry changed. An empty action removes the direction. */
 export function withAction(rules, name, direction, action) {
   const { [direction]: _, ...entry } = rules[name] ?? {}
   const { [name]: __, ...others } = rules
@@ -144,7 +144,10 @@ export function withAction(rules, name, direction, action) {
   return Object.keys(entry).length === 0 ? others : { ...others, [name]: entry }
 }
 
-/** A rule's action in one direction: its own, or its category's, or the default. System texts default to input. */
+/**
+ * A rule's action in one direction: its own, its category's, or the default. The default for system texts is the action
+ * for input.
+ */
 export function actionOf(rules, rule, direction) {
   if (direction === 'system') {
     return rules[rule.name]?.system ?? rules[rule.category]?.system ?? actionOf(rules, rule, 'input')
@@ -155,7 +158,7 @@ export function actionOf(rules, rule, direction) {
 const CAP = 100
 
 /**
- * The risk as a sum of the findings' points and its comparison with the threshold: "20 + 5 + 5 = 30 ≤ 30".
+ * The risk score as the sum of the findings' points, compared with the threshold: "20 + 5 + 5 = 30 ≤ 30".
  * @param {{findings: {points: number}[], riskScore: number, autoApproveThreshold: number}} result
  */
 export function riskSum({ findings, riskScore, autoApproveThreshold }) {
@@ -167,7 +170,7 @@ export function riskSum({ findings, riskScore, autoApproveThreshold }) {
 }
 
 /**
- * A text cut at the findings, whose offsets count UTF-8 bytes.
+ * A text split at its findings, whose offsets count UTF-8 bytes.
  * @param {string} text
  * @param {{start: number, end: number}[]} findings
  * @returns {{text: string, finding?: object}[]}

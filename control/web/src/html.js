@@ -1,4 +1,4 @@
-// Markup as tagged templates. A value in ${} is always text or a node, never parsed as markup.
+// Markup as tagged templates. A value in ${} is always text or a node and is never parsed as markup.
 import htm from 'htm'
 import { h } from 'preact'
 

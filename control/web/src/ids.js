@@ -1,10 +1,10 @@
-// IDs, and the pages of what they name.
+// IDs and the pages that they lead to.
 import { to } from './router.js'
 import { sha256 } from './sha256.js'
 
 const ENTRY_DIGITS = 24
 
-/** Where each kind of ID leads. Without the ID of its project, only a project has a page. */
+/** Where each kind of ID leads. Without the ID of the project, only a project itself has a page. */
 const PAGES = {
   proj: (id) => to('projects', id),
   key: (id, project) => project && to('projects', project, 'keys', id),
@@ -13,19 +13,19 @@ const PAGES = {
   req: (id, project) => project && to('projects', project, 'requests', id),
 }
 
-/** An ID as the server makes them. Shorter ones can be words that someone chose. */
+/** An ID in the form that the server creates. Shorter ones could be words that someone chose. */
 const ID = /((?<![0-9A-Za-z_])(?:proj|key|vio|mod|req)_[0-9a-f]{24,32}(?![0-9A-Za-z_]))/
 
-/** The page of what an ID names, or undefined. @param {string} [project] ID of the project that has it */
+/** The page that an ID leads to, or undefined. @param {string} [project] ID of the project that has it */
 export function hrefOf(id, project) {
   const [kind] = id.split('_')
   return (Object.hasOwn(PAGES, kind) && PAGES[kind](id, project)) || undefined
 }
 
-/** A text in pieces, of which every second one is an ID. */
+/** A text split into pieces. Every second piece is an ID. */
 export const piecesOf = (text) => text.split(ID)
 
-/** The ID of a model's entry in a project's registry: control/inventory makes it. */
+/** The ID of a model's entry in a project's registry. It must match EntryID in control/inventory. */
 export const entryOf = (model) => `mod_${sha256(model).slice(0, ENTRY_DIGITS)}`
 
 /** The models page with a model, or with the models of a tier. */

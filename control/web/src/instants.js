@@ -1,14 +1,17 @@
-// Points in time in a page's URL: as an input for date and time has them, as RFC 3339, or a date. All are in UTC.
+// Points in time in a page's URL. They have the format of a date and time input, RFC 3339, or a date. All are in UTC.
 import { startOf } from './violations.js'
 
-/** RFC 3339 for the API; with "days", so many days after the midnight of a date. Empty if the text is no time since 1971. */
+/** RFC 3339 for the API. For a date, this is midnight "days" days later. Empty if the text is not a time since 1971. */
 export function instantOf(text, days = 0) {
   if (/^\d{4}-\d\d-\d\d$/.test(text)) return startOf(text, days)
   const ms = Date.parse(/(Z|[+-]\d\d:\d\d)$/i.test(text) ? text : `${text}Z`)
   return ms >= Date.UTC(1971, 0) ? new Date(ms).toISOString() : ''
 }
 
-/** The value of an input for date and time, which has no zone. What such an input has put into the URL stays, also if its year is not typed yet. */
+/**
+ * The value for a date and time input, which has no zone. A value that such an input put into the URL is kept, even if
+ * its year has not been typed completely.
+ */
 export function inputValueOf(text, days = 0) {
   if (/^\d{4,}-\d\d-\d\dT[\d:.]+$/.test(text)) return text
   return instantOf(text, days).replace(/(:00)?(\.000)?Z$/, '')

@@ -10,13 +10,14 @@ const IDLE = { loading: false, error: undefined }
 const MAX_PAGE = 100
 
 /**
- * A paginated list: the items loaded so far, and loadMore for the next page. A reload gets as many items as were shown.
- * With filters, a page may be empty and still have a next one: reading continues until there is something to show.
+ * A paginated list: the items loaded so far, and loadMore for the next page. A reload gets as many items as were
+ * shown. With filters, a page may be empty although a next one exists, so reading continues until there is something
+ * to show.
  * @param {string} to below /api/admin/
  * @param {string} field the response's field with the list
- * @param {object} query filters; a change starts from the first page
+ * @param {object} query filters; a change restarts from the first page
  * @param {{timeOf?: (item: any) => string, all?: boolean}} [options]
- *   timeOf: the time by which the list is sorted, for "reached"; all: read every page
+ *   timeOf: returns the time by which the list is sorted, for "reached"; all: read every page
  * @returns {import('./resource.js').Resource<any> & {more: object, all: boolean, loadMore: () => Promise<void>, stop: () => void,
  *   reached: string | undefined}} reached: the time of the next unread item, whether it matches the filters or not
  */
@@ -38,7 +39,7 @@ export function useList(to, field, query = {}, { timeOf, all = false } = {}) {
   return { ...first, ...reading, all, reached: useReached(first, { to, field, query, timeOf }) }
 }
 
-/** Reads the pages after the first one, one after the other. */
+/** Reads the pages after the first one by one. */
 function useReading(first, { to, field, query, key, all }) {
   const [more, setMore] = useState({ key, ...IDLE })
   const running = useRef(null)
@@ -76,7 +77,7 @@ function useReading(first, { to, field, query, key, all }) {
     }
   }
   const resume = useLatest(loadMore)
-  // A reload, and other filters, start again.
+  // A reload or a change of filters starts again.
   useEffect(() => {
     if (first.data?.next && !first.stale && (all || first.data.items.length === 0)) void loadMore()
     return () => {
@@ -87,14 +88,14 @@ function useReading(first, { to, field, query, key, all }) {
   return { more: more.key === key ? more : IDLE, loadMore, stop }
 }
 
-/** A function that never changes and calls the newest version of another one. */
+/** A function that never changes and calls the latest version of another function. */
 function useLatest(act) {
   const latest = useRef(act)
   latest.current = act
   return useCallback(() => latest.current(), [])
 }
 
-/** How far a filtered list was read. The cursor is opaque, so the item after it is asked for. */
+/** How far a filtered list has been read. The cursor is opaque, so the item after it is requested. */
 function useReached(first, { to, field, query, timeOf }) {
   const filtered = Object.values(query).some((value) => value !== '' && value !== undefined)
   const after = timeOf && filtered && !first.stale && first.data?.next
@@ -109,14 +110,14 @@ function useReached(first, { to, field, query, timeOf }) {
   return after ? data : undefined
 }
 
-/** All items of a list, as far as they have arrived. */
+/** All items of a list that have arrived so far. */
 export function useAll(to, field, query = {}) {
   return useList(to, field, query, { all: true }).data?.items ?? []
 }
 
 /**
- * The list so far, extended by its next page. last: the last response, for its members beside the list; cut: the members
- * "more" of all responses, what the list has only a part of
+ * The list so far, extended by its next page. last: the last response, for its other fields. cut: the contents of the
+ * field "more" in all responses, which names what the list has only part of.
  */
 async function nextPage(to, field, { query, signal, page, all }) {
   const size = all ? { limit: MAX_PAGE } : {}

@@ -1,5 +1,5 @@
-// Live refresh: a page that shows what happens now loads again every few seconds, if its user has switched that on. This
-// browser stores the choice. It pauses while the user reads or uses what would move.
+// Live refresh: a page that shows current events reloads every few seconds if the user has switched that on. The
+// browser stores the choice. It pauses while the user reads or uses something that would move.
 import { useEffect, useRef, useState } from 'preact/hooks'
 
 const STORED = 'postern-live'
@@ -22,17 +22,23 @@ export function setLive(on) {
   try {
     localStorage.setItem(STORED, on ? 'on' : 'off')
   } catch {
-    // Storage is blocked: the choice lasts until the page is closed.
+    // Storage is blocked, so the choice lasts until the page is closed.
   }
   document.dispatchEvent(new Event(EVENT))
 }
 
-/** Whether a load now would take something from under the user's hands. A drawer keeps what it shows. */
+/**
+ * Whether reloading now would be useless or disturb the user. A drawer is not disturbed, because it keeps what it
+ * shows.
+ */
 function isBusy() {
   return document.hidden || document.querySelector('dialog:modal:not(.drawer)') !== null
 }
 
-/** Whether the pointer or the focus is in an element that the selector finds, or a text is selected. After a tap there is no pointer. */
+/**
+ * Whether the pointer or the focus is in an element that the selector matches, or text is selected. After a tap, there
+ * is no pointer.
+ */
 function isHeld(within) {
   const hovered = matchMedia('(hover: hover)').matches && document.querySelector(`${within}:hover`)
   const selected = document.getSelection()
@@ -41,7 +47,7 @@ function isHeld(within) {
 
 const HANDS = ['pointerover', 'pointerout', 'focusin', 'focusout', 'selectionchange']
 
-/** Follows isHeld. It looks after an event, because a focus is nowhere while it moves. */
+/** The current value of isHeld. It is checked after each event and not during it, because a moving focus is nowhere. */
 function useHeld(within) {
   const [held, setHeld] = useState(false)
   useEffect(() => {
@@ -62,10 +68,10 @@ function useHeld(within) {
 }
 
 /**
- * Loads a resource again while live refresh is on. Not before all of it has been read, in a hidden tab, under a dialog, or while it is
- * paused. A load that was due meanwhile follows at once.
- * @param {import('./resource.js').Resource<any> & {more?: {loading: boolean}}} of  more: the state of a list's further pages
- * @param {string | undefined} within a selector of what keeps it paused while it is used
+ * Reloads a resource while live refresh is on. It does not reload before all of the resource has been read, in a
+ * hidden tab, under a dialog, or while it is paused. A reload that became due during a pause follows at once.
+ * @param {import('./resource.js').Resource<any> & {more?: {loading: boolean}}} of  more: the state of loading further pages of a list
+ * @param {string | undefined} within a selector for the element that pauses it while in use
  * @returns {{on: boolean, paused: boolean, stopped: boolean, setStopped: (stopped: boolean) => void}} stopped: paused by the button
  */
 export function useLive({ reload, loading, more, at }, within) {

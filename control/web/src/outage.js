@@ -1,9 +1,10 @@
-// The server's absence. Loads that failed because of it are held here and repeated, with pauses that double.
+// Outages of the server. Loads that fail because of one are held here and repeated, with pauses that double each
+// time.
 
 const FIRST_PAUSE_MS = 1000
 const LONGEST_PAUSE_MS = 30_000
 
-/** Whether an error says that the server cannot be reached or failed, and nothing about the request. */
+/** Whether an error means that the server failed or cannot be reached, and says nothing about the request itself. */
 export function isOutage(error) {
   return error?.status === 0 || error?.status >= 500
 }
@@ -11,7 +12,7 @@ export function isOutage(error) {
 /** No load is held. */
 const NONE = { error: undefined, trying: false, pauseMs: 0 }
 
-/** The held loads, by the functions that repeat them. trying: it is being repeated. */
+/** The held loads, keyed by the function that repeats them. trying: the load is being repeated. */
 const held = new Map()
 const listeners = new Set()
 let state = NONE
@@ -24,7 +25,7 @@ function show(next) {
 }
 
 /**
- * Holds a load that failed with an outage's error.
+ * Holds a load that failed because of an outage.
  * @param {() => void} retry starts the load again, which then calls hold or settle with the same function
  * @param {import('./api.js').ApiError} error
  */
@@ -39,7 +40,7 @@ export function hold(retry, error) {
   }
 }
 
-/** Ends the holding of a load: it succeeded, failed for another reason, or is no longer needed. */
+/** Stops holding a load that succeeded, failed for another reason, or is no longer needed. */
 export function settle(retry) {
   if (!held.delete(retry) || held.size > 0) return
   clearTimeout(timer)
@@ -48,7 +49,7 @@ export function settle(retry) {
   show(NONE)
 }
 
-/** Repeats the held loads without a further pause. A load that is still being repeated is left alone. */
+/** Repeats the held loads without waiting any longer. A load that is still being repeated is left alone. */
 export function retryNow() {
   clearTimeout(timer)
   timer = undefined
@@ -61,7 +62,7 @@ export function retryNow() {
   }
 }
 
-/** Calls a listener with {error, trying, pauseMs} at each change; error is undefined while no load is held. */
+/** Calls a listener with {error, trying, pauseMs} on each change. error is undefined while no load is held. */
 export function subscribe(listener) {
   listeners.add(listener)
   listener(state)

@@ -1,10 +1,10 @@
-// What became of requests, and why some were not served, in words.
+// What happened to requests, and why some were not served, in words.
 
 /** What "requests" means in every figure. */
 export const REQUESTS_MEAN =
   'All requests whose key is known: served, also from the cache, refused, failed, or left by their clients.'
 
-/** Which requests of a project can be looked at one by one. */
+/** Which requests of a project can be viewed individually. */
 export const RECORDED =
   'Of served requests, a sample above 32 per key in 5 s. Requests that were not served are kept apart: at least the last 10,000, of refusals at most 20 a minute and key.'
 
@@ -17,7 +17,7 @@ export const OUTCOMES = [
 
 const LOOKS = { served: 'good', refused: 'warn', failed: 'bad', left: '' }
 
-/** Causes, in the order of the API: name, words, outcome. */
+/** Causes in the order of the API: name, words, outcome. */
 export const CAUSES = [
   ['invalid_request', 'Invalid request', 'refused'],
   ['unauthorized', 'Inactive or expired key', 'refused'],
@@ -41,7 +41,7 @@ export const CAUSES = [
   ['client_left', 'Client disconnected', 'left'],
 ]
 
-/** The statuses that a request of a known key can have. */
+/** The statuses that a request with a known key can have. */
 export const STATUSES = [
   ...['2xx', '4xx', '5xx', '200', '400', '401', '402', '403', '404', '405', '409'],
   ...['413', '415', '422', '426', '429', '499', '500', '502', '503', '504'],
@@ -53,7 +53,7 @@ export function outcomeWords(outcome) {
 
 export const outcomeLook = (outcome) => LOOKS[outcome] ?? ''
 
-/** A cause in words. @param {string | null} cause null: there is none, or an older version has recorded the request */
+/** A cause in words. @param {string | null} cause null: there is none, or an older version recorded the request */
 export function causeWords(cause) {
   if (!cause) return ''
   return CAUSES.find(([name]) => name === cause)?.[1] ?? cause
@@ -68,7 +68,7 @@ export function causesOf({ causes }) {
 
 export const notServed = ({ refused, failed, left }) => refused + failed + left
 
-/** What happened in an attempt, by its result: a status of the provider, or a word of the gateway. */
+/** What happened in an attempt, depending on its result: a status from the provider or a word from the gateway. */
 const RESULTS = {
   timeout: 'no answer in time',
   unreachable: 'not reached',

@@ -1,14 +1,15 @@
-// What the overview of all projects says about a deployment's state.
+// The state of a deployment according to the overview of all projects.
 import { count, percent, plural } from './format.js'
 import { matchesWords } from './palette/query.js'
 import { NO_FIGURES } from './usage.js'
 
-/** Shares of failed requests from which a deployment is worth a look, and is in trouble. */
+/** Shares of failed requests at which a deployment deserves attention (warn) and is in trouble (bad). */
 const FAILED_WARN = 0.01
 const FAILED_BAD = 0.05
 
 /**
- * The parts of the state strip: name, value, note, look, and the order of the projects that shows it or the page.
+ * The parts of the state strip: name, value, note, look, and either the order of the projects or the page that shows
+ * more.
  * @param {object} data of GET …/overview
  * @returns {{name: string, value: string, note: string, look: 'good' | 'warn' | 'bad', sort?: string, page?: string, query?: object}[]}
  */
@@ -85,12 +86,12 @@ function unknownKeys({ unknownKeys: number, unassigned }) {
   }
 }
 
-/** The projects whose names have all words of a text. */
+/** The projects whose names contain all words of a text. */
 export function named(projects, text) {
   return projects.filter(({ name, projectId }) => matchesWords(name ?? projectId, text.trim()))
 }
 
-/** The projects that spent most, at most so many. */
+/** The given number of projects that spent the most. */
 export function topProjects(projects, number) {
   return projects
     .filter(({ requests }) => requests > 0)
@@ -99,7 +100,7 @@ export function topProjects(projects, number) {
 }
 
 /**
- * The providers of the catalog with their recorded figures, and recorded ones that the catalog no longer has.
+ * The providers in the catalog with their recorded figures, and recorded ones that are no longer in the catalog.
  * @param {{name: string}[]} catalog of GET …/providers
  * @param {{provider: string}[]} recorded of GET …/overview
  */

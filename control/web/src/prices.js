@@ -1,4 +1,5 @@
-// Prices in dollars per million tokens, with all digits: rounding would hide the factor that costs are computed with.
+// Prices in dollars per million tokens. They have all digits, because rounding would hide the factor from which costs
+// are computed.
 import { moneyExact } from './format.js'
 
 export function price(dollars) {

@@ -1,5 +1,5 @@
-// The time ranges of pages: in the URL, in the API's query, and in words. Ranges of days are whole days (UTC), today included;
-// the others are times.
+// The time ranges of pages: in the URL, in API queries, and in words. Ranges of days are whole UTC days, including
+// today. Other ranges have times.
 import { textOf, timeOf, zoneWords } from './zone.js'
 
 const MINUTE_MS = 60_000
@@ -7,11 +7,11 @@ const TEN_MINUTES_MS = 10 * MINUTE_MS
 const HOUR_MS = 60 * MINUTE_MS
 const DAY_MS = 24 * HOUR_MS
 const STEPS_MS = { minute: MINUTE_MS, hour: HOUR_MS, day: DAY_MS }
-/** Retention: usage by the hour is kept for eight days, by the day for 400. */
+/** Retention: hourly usage is kept for eight days, daily usage for 400. */
 const HOURS_KEPT_DAYS = 8
 const DAYS_KEPT = 400
 
-/** Each: name in the URL, label, and the number of its days if it is one of days that the page names by their dates. */
+/** Each range has a name for the URL, a label and, if the page sends it as dates, its number of days. */
 const ALL = [
   ['today', 'Today', 1],
   ['1h', 'Last hour'],
@@ -26,25 +26,28 @@ const ALL = [
 ]
 export const CUSTOM = 'custom'
 
-/** The ranges of a project's overview, of its costs, which are kept by the day, of all projects, and of their violations. */
+/**
+ * The ranges for a project's overview, for its costs, which are kept by the day, for all projects, and for their
+ * violations.
+ */
 export const USAGE_RANGES = ['1h', '24h', '7d', '30d', '90d', 'month', CUSTOM]
 export const DAY_RANGES = ['7d', '30d', '90d', 'month', CUSTOM]
 export const OVERVIEW_RANGES = ['2h', '24h', '7d', '30d', '90d', 'month', CUSTOM]
 export const VIOLATION_RANGES = ['today', '24h', '7d', '30d', 'all']
 
-/** Whether one of a page's custom ranges may begin and end at a time of day. */
+/** Whether a page's custom range may begin and end at a time of day. */
 export const hasTimes = (names) => names.includes('1h') || names.includes('2h')
 
 export const labelOf = (name) => ALL.find(([one]) => one === name)[1]
 
-/** A day (UTC) as 2026-11-21. */
+/** A UTC day in the form 2026-11-21. */
 export const dayOf = (ms) => new Date(ms).toISOString().slice(0, 10)
 
-/** Whether a text is a date, and not a time. */
+/** Whether a text is a date and not a time. */
 export const isDay = (text) => /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(Date.parse(text))
 const isTime = (text) => /^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(text) && !Number.isNaN(Date.parse(text))
 
-/** The days of a range, the last one included; undefined for one of hours. */
+/** The first and the last day of a range. Undefined for a range of hours. */
 function daysOf(name, now) {
   if (name === 'month') return { from: `${dayOf(now).slice(0, 8)}01`, to: dayOf(now) }
   const days = ALL.find(([one]) => one === name)[2]
@@ -52,11 +55,11 @@ function daysOf(name, now) {
 }
 
 /**
- * The range that a URL's query has; the page's own if it has none of the page's ranges.
+ * The range in a URL's query. If the query does not have one of the page's ranges, the page's default.
  * @param {{range: string, from: string, to: string}} query
  * @param {string[]} names the page's ranges
  * @param {string} standard the page's own range
- * @returns {{name: string, from?: string, to?: string}} from, to: of a custom range, both dates or both times
+ * @returns {{name: string, from?: string, to?: string}} from, to: for a custom range, either both dates or both times
  */
 export function readRange({ range, from, to: end }, names, standard) {
   const both = (is) => is(from) && is(end)
@@ -65,24 +68,24 @@ export function readRange({ range, from, to: end }, names, standard) {
   return { name: range !== CUSTOM && names.includes(range) ? range : standard }
 }
 
-/** The query of …/usage for a range, with the step of its chart. */
+/** The query of …/usage for a range, including the step of the chart. */
 export function usageQuery({ name, from, to: end }, now = Date.now()) {
   if (name === CUSTOM) return { from, to: end, by: isDay(from) ? stepOfDays(from, end, now) : 'time' }
   if (name === '7d' || !daysOf(name, now)) return { range: name, by: 'time' }
   return { ...daysOf(name, now), by: 'day' }
 }
 
-/** Two recent days are shown by the hour. */
+/** Up to two recent days are shown by the hour. */
 function stepOfDays(from, end, now) {
   const isRecent = Date.parse(from) > now - HOURS_KEPT_DAYS * DAY_MS
   return isRecent && Date.parse(end) - Date.parse(from) <= DAY_MS ? 'hour' : 'day'
 }
 
-/** The days of a range, for reports by the day. */
+/** The first and the last day of a range, for daily reports. */
 export const dayQuery = ({ name, from, to: end }, now = Date.now()) =>
   name === CUSTOM ? { from, to: end } : daysOf(name, now)
 
-/** The beginning of one of VIOLATION_RANGES as RFC 3339. Its days are those of the dashboard's zone. */
+/** The beginning of one of VIOLATION_RANGES in RFC 3339 format. Days are days in the dashboard's zone. */
 export function sinceOf(name, now = Date.now()) {
   const days = ALL.find(([one]) => one === name)[2]
   if (!days) return new Date(Math.floor((now - DAY_MS) / TEN_MINUTES_MS) * TEN_MINUTES_MS).toISOString()
@@ -90,27 +93,27 @@ export function sinceOf(name, now = Date.now()) {
   return new Date(timeOf(`${textOf(noon - (days - 1) * DAY_MS).slice(0, 10)}T00:00`)).toISOString()
 }
 
-/** A custom range to begin with: the days of another range. */
+/** The initial custom range: the days of another range. */
 export function customOf(name, now = Date.now()) {
   const days = { from: dayOf(now - (name === '1h' || name === '2h' ? 0 : DAY_MS)), to: dayOf(now) }
   return { range: CUSTOM, ...(daysOf(name, now) ?? days) }
 }
 
-/** The last whole hours, the present one included. */
+/** The given number of whole hours up to and including the current one. */
 export function presentHours(number, now = Date.now()) {
   const end = Math.floor(now / HOUR_MS + 1) * HOUR_MS
   return { from: new Date(end - number * HOUR_MS).toISOString(), to: new Date(end).toISOString() }
 }
 
-/** The bounds of a custom range's fields. */
+/** The minimum and maximum for the fields of a custom range. */
 export function boundsOf(isOfTimes, now = Date.now()) {
   if (!isOfTimes) return { min: dayOf(now - DAYS_KEPT * DAY_MS), max: dayOf(now) }
-  const first = Math.ceil((now - HOURS_KEPT_DAYS * DAY_MS) / TEN_MINUTES_MS) * TEN_MINUTES_MS // the field's steps begin there
+  const first = Math.ceil((now - HOURS_KEPT_DAYS * DAY_MS) / TEN_MINUTES_MS) * TEN_MINUTES_MS // the field counts its steps from there
   return { min: textOf(first).slice(0, 16), max: textOf(now + DAY_MS).slice(0, 16) }
 }
 
 /**
- * The beginnings of a report's steps, in ms.
+ * The times at which a report's steps begin, in ms.
  * @param {{from: string, to: string, step: 'minute' | 'hour' | 'day'}} report  to: the last day, or a time after the last step
  */
 export function slotsOf({ from, to: end, step }) {
@@ -120,7 +123,10 @@ export function slotsOf({ from, to: end, step }) {
   return Array.from({ length: Math.max(0, Math.ceil((after - first) / size)) }, (_, i) => first + i * size)
 }
 
-/** The range of an overview, whose days are from one midnight (UTC) to another: the first and the last day. */
+/**
+ * The range of an overview as the first and the last day. In the overview, days extend from one UTC midnight to
+ * another.
+ */
 export function shownRange({ from, to: end, step }) {
   return step === 'day' ? { from: dayOf(Date.parse(from)), to: dayOf(Date.parse(end) - 1) } : { from, to: end }
 }
@@ -132,7 +138,7 @@ export function rangeWords({ from, to: end }) {
   return `${first} to ${first.slice(0, 10) === last.slice(0, 10) ? last.slice(11) : last} (${zoneWords()})`
 }
 
-/** A step's beginning in words; whole days are UTC. @param {number} ms */
+/** The beginning of a step in words. Whole days are in UTC. @param {number} ms */
 export function slotWords(ms, step) {
   return step === 'day' ? dayOf(ms) : textOf(ms).slice(0, 16).replace('T', ' ')
 }

@@ -1,4 +1,4 @@
-// The model registry's states and entries as forms.
+// Forms for the states and entries of the model registry.
 import { linesOf } from './governor.js'
 
 export const STATES = ['discovered', 'pending', 'approved', 'restricted', 'deprecated', 'retired', 'blocked']
@@ -17,7 +17,10 @@ export const ENFORCEMENT = [
   ['enforce', 'Enforce: only approved models can be used'],
 ]
 
-/** The buttons of a state: the next states. core/policy/transitions.go decides; control/webtables_test.go compares. */
+/**
+ * The buttons for each state: the next states. core/policy/transitions.go defines them, and control/webtables_test.go
+ * compares the two.
+ */
 const TRANSITIONS = {
   discovered: ['pending', 'blocked'],
   pending: ['approved', 'restricted', 'blocked'],
@@ -28,7 +31,7 @@ const TRANSITIONS = {
   blocked: ['pending'],
 }
 
-/** The states that need a reason. */
+/** The states that require a reason. */
 export const NEEDS_REASON = ['approved', 'restricted', 'blocked']
 
 const VERBS = {
@@ -52,7 +55,7 @@ const TEXTS = ['owner', 'purpose', 'riskTier', 'retention', 'successor']
 /** The fields of an entry that the form shows, for the server's messages. */
 export const ENTRY_FIELDS = ['model', ...TEXTS, ...LISTS, ...DATES]
 
-/** An entry's editable fields as a draft of texts. */
+/** An entry's editable fields as a draft of strings. */
 export function draftOf(entry) {
   const texts = Object.fromEntries(TEXTS.map((name) => [name, entry?.[name] ?? '']))
   const dates = Object.fromEntries(DATES.map((name) => [name, (entry?.[name] ?? '').slice(0, 10)]))

@@ -8,13 +8,13 @@ import { useSession } from './session.js'
  * @template T
  * @typedef {{data: T | undefined, error: Error | undefined, loading: boolean, stale: boolean, at: number,
  *   reload: () => void, set: (data: T) => void, amend: (change: (data: T) => T) => void}} Resource
- *   stale: the data belongs to the previous deps; at: load time of the data, ms; set: replaces the data with a newer
+ *   stale: the data belongs to previous deps; at: when the data was loaded, in ms; set: replaces the data with a newer
  *   version and drops any load in flight; amend: changes the data without affecting a load in flight
  */
 
 /**
- * Loads when mounted, when deps change, and after a renewed sign-in. The previous data stays until the new data arrives.
- * A load that fails because the server is away is repeated until it succeeds; see outage.js.
+ * Loads when mounted, when deps change, and after the user has signed in again. The previous data stays until the new
+ * data arrives. A load that fails because of an outage is repeated until it succeeds; see outage.js.
  * @param {(signal: AbortSignal) => Promise<any>} load
  * @returns {Resource<any>}
  */
@@ -65,7 +65,7 @@ function loaded(data, key) {
   return { data, error: undefined, loading: false, at: Date.now(), key, requested: key }
 }
 
-/** Two resources as one, for Refresh. */
+/** Two resources combined into one, for Refresh. */
 export function useBoth(first, second) {
   const reload = useCallback(() => {
     first.reload()
@@ -74,7 +74,7 @@ export function useBoth(first, second) {
   return { at: Math.min(first.at, second.at), loading: first.loading || second.loading, reload }
 }
 
-/** An action that a button runs, with its state: busy, and the error of the last run. */
+/** An action that a button runs, with its state: busy and the error of the last run. */
 export function useAction(act) {
   const { renewals } = useSession()
   const [state, setState] = useState({ busy: false, error: undefined })
@@ -90,12 +90,12 @@ export function useAction(act) {
     }
   }
   const clear = () => setState({ busy: false, error: undefined })
-  // A renewed sign-in resolves a 401.
+  // Signing in again resolves a 401.
   const resolved = state.error?.status === 401 && state.renewals !== renewals
   return { ...state, error: resolved ? undefined : state.error, run, clear }
 }
 
-/** A value that follows another one after ms without a change, for searches while the user types. */
+/** A value that follows another one after ms milliseconds without a change, for searches while the user types. */
 export function useDebounced(value, ms = 250) {
   const [debounced, setDebounced] = useState(value)
   useEffect(() => {

@@ -1,4 +1,4 @@
-// Maps paths below /dashboard to pages. Links are plain <a href>; one listener handles their clicks.
+// Maps paths below /dashboard to pages. Links are plain <a href> elements. One listener handles clicks on them.
 import { useEffect, useState } from 'preact/hooks'
 import { isEdited, leaving } from './unsaved.js'
 
@@ -34,7 +34,7 @@ const ROUTES = [
 ]
 
 /**
- * The page of a path; "missing" if there is none.
+ * The page for a path, or "missing" if there is none.
  * @returns {{page: string, params: Record<string, string>}}
  */
 export function match(pathname) {
@@ -70,7 +70,7 @@ export function to(...segments) {
   return [BASE, ...segments.map(encodeURIComponent)].join('/')
 }
 
-/** The redirect target after sign-in. Anything but a path of the dashboard is replaced by the dashboard's root. */
+/** The redirect target after sign-in. Anything but a path of the dashboard is replaced with the dashboard's root. */
 export function safeNext(text) {
   return text && /^\/dashboard(\/[\w%.~/-]*)?(\?[^#]*)?$/.test(text) && !text.includes('//') ? text : BASE
 }
@@ -80,12 +80,12 @@ const changed = () => {
   for (const listener of listeners) listener()
 }
 
-/** The number of navigations since the document was loaded. The first page does not take the focus. */
+/** The number of navigations since the document was loaded. It is used to leave the focus alone on the first page. */
 export const visits = { count: 0 }
 
 /**
- * The shown location, and the place of its entry in the tab's history. After "back", the browser's location is already
- * another one while the page asks about unsaved changes.
+ * The location that is shown, and the place of its entry in the tab's history. It can differ from the browser's
+ * location: after "back", the browser has already moved while the page asks about unsaved changes.
  */
 const here = { path: '', search: '', place: 0 }
 
@@ -94,7 +94,7 @@ function arrive(place) {
   changed()
 }
 
-/** @param {string} href @param {{replace?: boolean}} [options] replace: no new entry in the history */
+/** @param {string} href @param {{replace?: boolean}} [options] replace: do not add a history entry */
 export function navigate(href, { replace = false } = {}) {
   const samePage = new URL(href, location.href).pathname === location.pathname
   const place = here.place + (replace ? 0 : 1)
@@ -121,21 +121,24 @@ export function startRouter() {
   })
 }
 
-/** The dashboard's link that a click follows in this tab; undefined for other clicks. @param {MouseEvent} event */
+/** The dashboard link that a click follows in this tab, or undefined for other clicks. @param {MouseEvent} event */
 export function followed(event) {
   const link = event.target.closest?.('a[href]')
   if (!link || !isDashboardLink(link) || event.defaultPrevented || event.button !== 0) return undefined
   return event.metaKey || event.ctrlKey || event.shiftKey || event.altKey ? undefined : link
 }
 
-/** What the next step in the history is: the user's, the reverse of one under question, or one that was allowed. */
+/**
+ * What kind of history step comes next: one by the user, the reverse of one that needs confirmation, or a confirmed
+ * one.
+ */
 let next = 'asked'
 
 function stepped({ state }) {
   const kind = next
   next = 'asked'
   if (kind === 'reversed') return
-  const place = state?.place ?? here.place + 1 // a link to a fragment makes an entry without a place
+  const place = state?.place ?? here.place + 1 // a link to a fragment creates an entry without a place
   if (!state) history.replaceState({ place }, '')
   const step = place - here.place
   if (kind === 'asked' && isEdited() && location.pathname !== here.path && step !== 0) return reverse(step)
@@ -143,7 +146,7 @@ function stepped({ state }) {
   arrive(place)
 }
 
-/** Reverses a step in the history, and repeats it if the page's changes may be lost. */
+/** Reverses a history step, and repeats it if the user confirms that the page's changes may be lost. */
 function reverse(step) {
   const go = (kind, steps) => {
     next = kind
@@ -158,7 +161,7 @@ function isDashboardLink(link) {
   return link.pathname === BASE || link.pathname.startsWith(`${BASE}/`)
 }
 
-/** The current page; renders the component again when the location changes. */
+/** The current page. Rerenders the component when the location changes. */
 export function useLocation() {
   const [, redraw] = useState(0)
   useEffect(() => {
@@ -170,8 +173,8 @@ export function useLocation() {
 }
 
 /**
- * The values of the named query parameters, and a function that changes some of them in the page's URL. With "step", the
- * browser's back returns to the values before.
+ * The values of the named query parameters, and a function that changes some of them in the page's URL. With "step",
+ * the browser's back button returns to the previous values.
  */
 export function useQuery(names) {
   const { query } = useLocation()

@@ -1,4 +1,4 @@
-// The selected rows of a list. Only rows that are shown can be selected, so no action concerns one that is not.
+// The selected rows of a list. Only rows that are shown can be selected, so an action never affects a hidden row.
 import { useEffect, useState } from 'preact/hooks'
 
 const NONE = new Set()
@@ -9,7 +9,7 @@ function without(ids, some) {
 }
 
 /**
- * The selection among a list's loaded rows. It survives sorting and further pages; another query drops it.
+ * The selection among a list's loaded rows. It survives sorting and loading more pages. A different query clears it.
  * @param {object} list of useList
  * @param {object} query of the list
  * @returns {{rows: any[], ids: Set<string>, has: (id: string) => boolean, pick: (ids: string[], on: boolean) => void,

@@ -1,4 +1,4 @@
-// The signed-in user, and the API key that this page remembers until it is closed.
+// The signed-in user and the API key that this page remembers until it is closed.
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
 
@@ -7,7 +7,7 @@ export const VIEWER_REASON = 'You are signed in as a viewer. Viewers cannot make
 /**
  * renewals: the number of sign-ins since the page was opened. Failed loads are repeated after each.
  * docs: the deployment serves the documentation.
- * pending: the session is being loaded, beside the page; until then, nobody can make changes.
+ * pending: the session is still being loaded in parallel with the page, and nobody can make changes yet.
  */
 export const Session = createContext({
   role: 'viewer',
@@ -23,7 +23,7 @@ export const Session = createContext({
 export const useSession = () => useContext(Session)
 export const useViewer = () => useSession().role !== 'owner'
 
-/** The session before the server has answered. */
+/** The session before the server has responded. */
 export const PENDING = { role: 'viewer', name: '', via: '', expiresAt: null, docs: true, pending: true }
 
 /** The last key created or used here, for the playground. Kept in memory, never in browser storage. */

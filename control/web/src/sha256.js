@@ -1,6 +1,6 @@
-// SHA-256, for the hash of a pasted key. crypto.subtle is missing where the dashboard is opened over plain HTTP, and one way
-// for all pages is tested better than two.
-// Source: NIST FIPS 180-4, sections 4.1.2, 4.2.2, 5 and 6.2.
+// SHA-256, for the hash of a pasted key. crypto.subtle is missing if the dashboard is opened over plain HTTP, and one
+// implementation for all pages gets tested better than two. Source: NIST FIPS 180-4, sections 4.1.2, 4.2.2, 5 and
+// 6.2.
 
 // The first 32 bits of the fractional parts of the cube roots of the first 64 primes.
 // biome-ignore format: eight constants a line, as in the standard
@@ -14,7 +14,7 @@ const ROUNDS = new Uint32Array([
   0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
   0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2,
 ])
-// Likewise, of the square roots of the first eight primes.
+// The same of the square roots of the first eight primes.
 // biome-ignore format: eight constants a line
 const START = new Uint32Array([
   0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19,
@@ -24,7 +24,7 @@ const LENGTH_BYTES = 8
 
 const rotate = (word, bits) => (word >>> bits) | (word << (32 - bits))
 
-/** The SHA-256 of a text's UTF-8, in lowercase hexadecimal digits. */
+/** The SHA-256 hash of a text in UTF-8, as lowercase hexadecimal digits. */
 export function sha256(text) {
   const blocks = pad(new TextEncoder().encode(text))
   const state = START.slice()
@@ -32,7 +32,7 @@ export function sha256(text) {
   return Array.from(state, (word) => word.toString(16).padStart(8, '0')).join('')
 }
 
-/** The message with a bit 1, zeros, and its length in bits, in whole blocks. @param {Uint8Array} message */
+/** The message padded to whole blocks: a 1 bit, zeros, and the length in bits. @param {Uint8Array} message */
 function pad(message) {
   const size = Math.ceil((message.length + 1 + LENGTH_BYTES) / BLOCK_BYTES) * BLOCK_BYTES
   const padded = new Uint8Array(size)
@@ -43,7 +43,7 @@ function pad(message) {
   return view
 }
 
-/** The 64 words of a block's schedule. */
+/** The 64 words of a block's message schedule. */
 function schedule(blocks, at) {
   const words = new Uint32Array(64)
   for (let i = 0; i < 16; i++) words[i] = blocks.getUint32(at + 4 * i)

@@ -1,6 +1,6 @@
-// Commands and code to copy. They contain the API key only where it is assigned to a variable.
+// Commands and code to copy. The API key appears only where it is assigned to a variable.
 
-/** Quotes a text as one literal word for any POSIX shell. */
+/** Quotes a text as a single literal word for any POSIX shell. */
 export function shellQuoted(text) {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
 }
@@ -9,7 +9,7 @@ export function shellQuoted(text) {
  * A curl command with the key as $POSTERN_API_KEY.
  * @param {string} url
  * @param {object} [body] sent as JSON by POST
- * @param {boolean} [streams] the response is a stream: adds -N, so that curl prints it as it arrives
+ * @param {boolean} [streams] the response is a stream; adds -N, so curl prints it as it arrives
  */
 export function curl(url, body, streams = false) {
   const parts = [`curl${streams ? ' -N' : ''} ${shellQuoted(url)}`, '-H "X-API-Key: $POSTERN_API_KEY"']
@@ -17,7 +17,7 @@ export function curl(url, body, streams = false) {
   return parts.join(' \\\n  ')
 }
 
-/** A curl command that sends a request again. Its body and its key are placeholders, because neither is stored. */
+/** A curl command that repeats a request. The body and the key are placeholders, because neither is stored. */
 export function curlAgain(origin, { method, endpoint }) {
   const parts = [`curl -X ${method} ${shellQuoted(origin + endpoint)}`, '-H "X-API-Key: $POSTERN_API_KEY"']
   if (method === 'POST') parts.push("-H 'Content-Type: application/json'", "-d '<the body, which is not stored>'")

@@ -1,9 +1,10 @@
-// The order of a table's rows. In the URL it is the column's name, with "-" before it for descending: sort=-cost.
+// The order of a table's rows. In the URL, it is the column's name, with a leading "-" if it is descending:
+// sort=-cost.
 import { useQuery } from './router.js'
 
 const collator = new Intl.Collator('en-US', { numeric: true, sensitivity: 'base' })
 
-/** The name of a column in the URL: cache-hit-rate. */
+/** The name of a column in the URL, such as cache-hit-rate. */
 export function columnName(label) {
   return label
     .toLowerCase()
@@ -11,14 +12,14 @@ export function columnName(label) {
     .replace(/^-|-$/g, '')
 }
 
-/** "ascending" or "descending" if the column gives the order, else undefined. */
+/** "ascending" or "descending" if the table is sorted by the column, else undefined. */
 export function directionOf({ label, sort }, order) {
   const name = columnName(label)
   if (!sort || (order !== name && order !== `-${name}`)) return undefined
   return order === name ? 'ascending' : 'descending'
 }
 
-/** The order after a click on a column's header: its first one, the reverse, then the table's own. */
+/** The order after a click on a column's header: the column's first order, then the reverse, then the table's own. */
 export function nextOrder(column, order) {
   const name = columnName(column.label)
   const [first, second] = column.num ? [`-${name}`, name] : [name, `-${name}`]
@@ -33,9 +34,9 @@ function compare(a, b) {
 }
 
 /**
- * The rows in an order; in their own if no column has it. Rows with the same value keep their own order, and rows without
- * a value are last in both directions.
- * @param {{label: string, sort?: (row: any) => any}[]} columns  sort: the value, a number or text
+ * The rows in the given order, or in their own order if no column matches it. Rows with the same value keep their own
+ * order, and rows without a value come last in both directions.
+ * @param {{label: string, sort?: (row: any) => any}[]} columns  sort: returns the value, a number or a string
  */
 export function sorted(rows, columns, order) {
   const column = columns.find((one) => directionOf(one, order))
@@ -46,7 +47,7 @@ export function sorted(rows, columns, order) {
   return [...full.sort((a, b) => sign * compare(a.value, b.value)), ...empty].map(({ row }) => row)
 }
 
-/** A table's order and its setter, in the URL's query parameter with this name: properties for Table. */
+/** The order and onOrder properties for a Table. The order is stored in the query parameter with this name. */
 export function useOrder(name = 'sort') {
   const [query, setQuery] = useQuery([name])
   return { order: query[name], onOrder: (order) => setQuery({ [name]: order }) }

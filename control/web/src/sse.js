@@ -19,7 +19,9 @@ export class EventParser {
     return events
   }
 
-  /** Complete lines. A line ends with LF, CR or CRLF; a CR at the end of a chunk may have its LF in the next one. */
+  /**
+   * Complete lines. A line ends with LF, CR or CRLF. After a CR at the end of a chunk, the LF may be in the next one.
+   */
   #lines(text) {
     let input = this.#afterReturn && text.startsWith('\n') ? text.slice(1) : text
     if (text !== '') this.#afterReturn = text.endsWith('\r')
@@ -43,7 +45,7 @@ export class EventParser {
   }
 }
 
-/** The events of a streamed response, as they arrive. @param {Response} response */
+/** The events of a streamed response as they arrive. @param {Response} response */
 export async function* eventsOf(response) {
   const parser = new EventParser()
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader()

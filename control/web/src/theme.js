@@ -1,4 +1,4 @@
-// The color theme: the system's or the user's choice, which this browser stores.
+// The color theme: the system's or the user's choice, which the browser stores.
 const STORED = 'postern-theme'
 export const THEMES = ['system', 'light', 'dark']
 export const THEME_EVENT = 'postern:theme'
@@ -17,7 +17,7 @@ export function setTheme(name) {
   try {
     localStorage.setItem(STORED, name)
   } catch {
-    // Storage is blocked: the choice lasts until the page is closed.
+    // Storage is blocked, so the choice lasts until the page is closed.
   }
   showTheme(name)
 }

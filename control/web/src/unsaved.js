@@ -1,7 +1,7 @@
-// Unsaved changes. Leaving the page asks about them first: by a link, "back" or closing the tab.
+// Unsaved changes. The user is asked about them before leaving the page by a link, "back" or closing the tab.
 import { useLayoutEffect } from 'preact/hooks'
 
-/** The edited forms of the page, each as an object of its own. */
+/** The edited forms of the page. Each is represented by a unique object. */
 const edited = new Set()
 const listeners = new Set()
 let asked = null
@@ -11,7 +11,10 @@ function show(leave) {
   for (const listener of listeners) listener(asked)
 }
 
-/** Browsers show a text of their own. The listener exists only while something is unsaved: it disables their page cache. */
+/**
+ * Browsers show their own message. The listener exists only while something is unsaved, because it disables their page
+ * cache.
+ */
 const holdTab = (event) => event.preventDefault()
 
 function add(form) {
@@ -27,9 +30,9 @@ function remove(form) {
 /** Whether the page has unsaved changes. */
 export const isEdited = () => edited.size > 0
 
-/** Marks the page as edited while is is true and the component is shown. */
+/** Marks the page as edited while "is" is true and the component is shown. */
 export function useUnsaved(is) {
-  // With the form's own change: the tab may be closed before the next frame.
+  // Takes effect together with the form's change, because the tab may be closed before the next frame.
   useLayoutEffect(() => {
     if (!is) return
     const form = {}
@@ -38,20 +41,20 @@ export function useUnsaved(is) {
   }, [is])
 }
 
-/** Leaves at once if nothing is unsaved; else asks, and leaves if the answer is to. */
+/** Leaves at once if nothing is unsaved. Otherwise, asks the user and leaves if they confirm. */
 export function leaving(leave) {
   if (isEdited()) show(leave)
   else leave()
 }
 
-/** Answers the question. @param {boolean} leaves whether the changes are given up */
+/** Answers the question. @param {boolean} leaves whether to discard the changes */
 export function answer(leaves) {
   const leave = asked
   show(null)
   if (leaves) leave()
 }
 
-/** Calls a listener with whether the question is open, at each change. */
+/** Calls a listener on each change with whether the question is open. */
 export function subscribe(listener) {
   const changed = (leave) => listener(leave !== null)
   listeners.add(changed)

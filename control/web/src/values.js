@@ -22,7 +22,7 @@ export const ENVIRONMENTS = [
   ['development', 'Development (test mode, free)'],
 ]
 
-/** Permissions with their labels and the kinds of keys that can have them. */
+/** Permissions with their labels and the key kinds that can have them. */
 const PERMISSIONS = [
   ['completions', 'Completions', ['gateway']],
   ['embeddings', 'Embeddings', ['gateway']],
@@ -57,8 +57,8 @@ export const STRATEGIES = [
 const THOUSANDS = /^-?[1-9]\d{0,2}(,\d{3})+(\.\d*)?$/
 
 /**
- * Parses a typed number: $1,000 and 1000 are the same. Text that is not a number is returned unchanged, so that the
- * server rejects it with a message; 2,50 is such text, because its author did not mean 250.
+ * Parses a typed number. $1,000 and 1000 are the same. Text that is not a number is returned unchanged, so the server
+ * rejects it with a message. That includes 2,50, because whoever typed it did not mean 250.
  */
 export function numberOf(text) {
   const typed = text.trim().replace(/^\$/, '')
@@ -67,7 +67,7 @@ export function numberOf(text) {
   return plain === '' || Number.isNaN(number) ? text : number
 }
 
-/** The same for an optional field: null if it is empty. */
+/** The same for an optional field, which is null if it is empty. */
 export function numberOrNull(text) {
   return text.trim() === '' ? null : numberOf(text)
 }

@@ -7,7 +7,10 @@ export const STATES = [
   ['false_positive', 'False positive'],
 ]
 
-/** The buttons of a state: the next states. core/ledger decides; control/webtables_test.go compares. */
+/**
+ * The buttons for each state: the next states. core/ledger defines them, and control/webtables_test.go compares the
+ * two.
+ */
 const TRANSITIONS = {
   open: ['acknowledged', 'resolved', 'false_positive'],
   acknowledged: ['resolved', 'false_positive', 'open'],
@@ -30,12 +33,12 @@ export function transitionsOf(state) {
   return (TRANSITIONS[state] ?? []).map((next) => [next, VERBS[next]])
 }
 
-/** Violations of several projects, the newest first. */
+/** Violations of several projects, newest first. */
 export function newestFirst(violations) {
   return [...violations].sort((a, b) => (a.lastAt < b.lastAt ? 1 : a.lastAt > b.lastAt ? -1 : 0))
 }
 
-/** Midnight UTC of a date input's value as RFC 3339; with "days", so many days later. An empty date is empty. */
+/** Midnight UTC of a date input's value in RFC 3339 format, "days" days later. An empty date stays empty. */
 export function startOf(date, days = 0) {
   const ms = Date.parse(`${date}T00:00:00Z`)
   return Number.isNaN(ms) ? '' : new Date(ms + days * 86_400_000).toISOString()

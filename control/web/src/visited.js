@@ -1,4 +1,4 @@
-// The project that was visited last, for the project switcher.
+// The last visited project, for the project switcher.
 import { useEffect, useState } from 'preact/hooks'
 
 let visited = { id: '', name: '' }

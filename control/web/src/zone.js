@@ -1,4 +1,4 @@
-// The time zone in which the dashboard shows times: UTC, or the browser's. This browser stores the choice.
+// The time zone in which the dashboard shows times: UTC or the browser's. The browser stores the choice.
 import { useEffect, useState } from 'preact/hooks'
 
 const STORED = 'postern-zone'
@@ -25,12 +25,12 @@ export function setZone(name) {
   try {
     localStorage.setItem(STORED, name)
   } catch {
-    // Storage is blocked: the choice lasts until the page is closed.
+    // Storage is blocked, so the choice lasts until the page is closed.
   }
   if (globalThis.document) document.dispatchEvent(new Event(EVENT))
 }
 
-/** Renders a component again when the zone changes. */
+/** Rerenders a component when the zone changes. */
 export function useZone() {
   const [name, setName] = useState(chosen)
   useEffect(() => {
@@ -41,17 +41,17 @@ export function useZone() {
   return name
 }
 
-/** The zone after a time or in a column's header. */
+/** The name of the zone, shown after a time or in a column's header. */
 export const zoneWords = () => (chosen === 'local' ? 'local time' : 'UTC')
 
-/** A label of a time with its zone: Created (UTC). */
+/** The label of a time with the zone, such as Created (UTC). */
 export const zoned = (label) => `${label} (${zoneWords()})`
 
-/** A time as text in the zone: 2026-11-21T07:31:04.123. @param {number} ms */
+/** A time as text in the zone, such as 2026-11-21T07:31:04.123. @param {number} ms */
 export function textOf(ms) {
   const shift = chosen === 'local' ? new Date(ms).getTimezoneOffset() * MINUTE_MS : 0
   return new Date(ms - shift).toISOString().slice(0, -1)
 }
 
-/** The time of a text without a zone, such as a field's 2026-11-21T07:31, in ms; NaN if it is none. */
+/** The time in ms of a text without a zone, such as 2026-11-21T07:31 in a field. NaN if the text is not a time. */
 export const timeOf = (text) => Date.parse(chosen === 'local' ? text : `${text}Z`)

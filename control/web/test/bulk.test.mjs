@@ -5,7 +5,7 @@ import { runAll } from '../src/bulk.js'
 const failing = (status) => Promise.reject(Object.assign(new Error(`HTTP ${status}`), { status }))
 const rows = ['a', 'b', 'c', 'd', 'e']
 
-/** The outcomes of a run with the rows' names only. */
+/** The outcomes of a run, reduced to the names of the rows. */
 async function outcomes(act, options) {
   const { done, failed, left } = await runAll(rows, act, options)
   return { done: done.join(''), failed: failed.map(({ row, error }) => row + error.status).join(), left: left.join('') }

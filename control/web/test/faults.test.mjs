@@ -1,4 +1,4 @@
-// The dashboard's lists of error codes against testdata/faults.json, the gateway's error table.
+// Compares the dashboard's lists of error codes with testdata/faults.json, the gateway's error table.
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
@@ -7,15 +7,16 @@ import { adviceFor } from '../src/chat.js'
 const faults = JSON.parse(readFileSync(new URL('../../../testdata/faults.json', import.meta.url), 'utf8'))
 const codes = new Set(faults.map(({ code }) => code))
 
-// Codes for which the playground has only general advice. It cannot cause them, shows their details, or the advice is right.
+// Codes for which the playground has only general advice. It cannot cause them, it shows their details, or the
+// general advice is right.
 const GENERAL = [
-  'not_found', // no path or ID of the caller's is sent
+  'not_found', // the playground does not send a path or ID from the user
   'method_not_allowed',
   'websocket_not_supported',
   'request_too_large', // the details name the maximum
   'unsupported_media_type',
   'blocked_by_policy', // the details name the rules
-  'idempotency_in_progress', // the playground sends no Idempotency-Key
+  'idempotency_in_progress', // the playground does not send an Idempotency-Key
   'idempotency_outcome_unknown',
   'idempotency_not_replayable',
   'idempotency_key_reused',
@@ -39,7 +40,7 @@ test('every error of the gateway has advice in the playground', () => {
   for (const code of GENERAL) assert.ok(codes.has(code), `GENERAL: ${code} is not in the error table`)
 })
 
-// Codes of the dashboard itself.
+// The dashboard's own codes.
 const OWN = ['not_a_key', 'masked_key', 'stream_broken']
 
 test('the dashboard knows no error code that does not exist', () => {

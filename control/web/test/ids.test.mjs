@@ -26,6 +26,6 @@ test('a text is cut around IDs, and not around words that look like one', () => 
 })
 
 test('a model leads to its entry and to the models page', () => {
-  assert.equal(entryOf('gpt-4.1'), 'mod_5c51a66b0aff2f609fae358c') // the example of docs/openapi.yaml
+  assert.equal(entryOf('gpt-4.1'), 'mod_5c51a66b0aff2f609fae358c') // the example in docs/openapi.yaml
   assert.equal(modelHref('a/b c'), '/dashboard/models?q=a%2Fb%20c')
 })

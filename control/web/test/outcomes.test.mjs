@@ -1,4 +1,4 @@
-// The dashboard's words for outcomes against the API's lists, docs/openapi.yaml and testdata/faults.json.
+// Compares the dashboard's words for outcomes with the API's lists, docs/openapi.yaml and testdata/faults.json.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'

@@ -3,7 +3,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { sha256 } from '../src/sha256.js'
 
-// Source: NIST, example values of FIPS 180-4 (csrc.nist.gov), and its message of a million letters.
+// Source: NIST, example values of FIPS 180-4 (csrc.nist.gov), including the message of a million letters.
 const VECTORS = [
   ['', 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'],
   ['abc', 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad'],

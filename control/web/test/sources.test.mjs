@@ -7,7 +7,10 @@ afterEach(() => {
   globalThis.fetch = original
 })
 
-/** Answers the admin API's paths by a function of path and query; undefined: 404. Returns the paths asked for. */
+/**
+ * Fakes the admin API with a function of path and query, which returns undefined for a 404. Returns the requested
+ * paths.
+ */
 function serve(answer) {
   const asked = []
   globalThis.fetch = async (to) => {
@@ -21,7 +24,7 @@ function serve(answer) {
 
 const { signal } = new AbortController()
 
-/** A deployment of n projects, on pages of 100, of which one has the violation vio_1. */
+/** A deployment with n projects on pages of 100. One of them has the violation vio_1. */
 function deployment(n, owner) {
   return (path, query) => {
     if (path === 'projects') {

@@ -1,5 +1,5 @@
-// Attempts at providers: a request has one or more, a hit of the cache none. A failure counts for the model whose provider failed,
-// also if another model served the request.
+// Attempts to call providers. A request has one or more, but a cache hit has none. A failure counts for the model
+// whose provider failed, even if another model served the request.
 import { count, percent, plural } from '../format.js'
 import { html } from '../html.js'
 import { share } from '../usage.js'
@@ -21,7 +21,7 @@ export const CAUSES = [
 /** @param {{failed: Record<string, number>}} attempts */
 export const failedAttempts = ({ failed }) => CAUSES.reduce((sum, [cause]) => sum + failed[cause], 0)
 
-/** The number of failed attempts, with the causes in its title. */
+/** The number of failed attempts, with the causes in the title. */
 export function causesText(attempts) {
   const causes = CAUSES.filter(([cause]) => attempts.failed[cause] > 0)
   const title = causes.map(([cause, label]) => `${label}: ${count(attempts.failed[cause])}`).join(', ')
@@ -39,7 +39,7 @@ export function rescueTile({ attempts }) {
   ]
 }
 
-/** How often attempts failed, and why. */
+/** How often attempts failed and why. */
 export const FAILURE_COLUMNS = [
   {
     label: 'Attempts',
@@ -83,8 +83,8 @@ export const FAILURE_COLUMNS = [
 ]
 
 /**
- * The attempts of each row, those with most failures first; nothing if none failed.
- * @param {{rows: object[], head: object, by: string, rowKey: (row: object) => string}} props  head: the column that names a row
+ * The attempts of each row that has failures, most failures first. Renders nothing if no attempt failed.
+ * @param {{rows: object[], head: object, by: string, rowKey: (row: object) => string}} props  head: the column that names the row
  */
 export function AttemptsCard({ rows, head, by, rowKey }) {
   const failing = rows.filter((row) => failedAttempts(row.attempts) + row.attempts.rescued > 0)

@@ -1,4 +1,4 @@
-// Status badges. The color repeats what the word says and is never the only sign.
+// Status badges. The color repeats what the word says and is never the only signal.
 import { html } from '../html.js'
 
 const LOOKS = {

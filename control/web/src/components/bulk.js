@@ -13,9 +13,9 @@ import { adviceOn, ErrorFacts } from './states.js'
 /**
  * @typedef {{label: string, done: string, look?: string, suits: (row: any) => boolean, act: (row: any) => Promise<any>,
  *   effect: (rows: any[]) => any}} Action
- *   label: the verb; done: its participle; suits: whether the row can have it; effect: what will happen
+ *   label: the verb; done: its participle; suits: whether the action applies to the row; effect: what will happen
  * @param {{picks: object, list: object, noun: string, actions: Action[], itemOf: (row: any) => any, atOnce?: number}} props
- *   picks: of useSelection; itemOf: a row in the dialog's lists; atOnce: the number of requests in flight
+ *   picks: from useSelection; itemOf: a row in the dialog's lists; atOnce: the number of requests in flight
  */
 export function Bulk({ picks, list, noun, actions, itemOf, atOnce }) {
   const [open, setOpen] = useState(null)
@@ -32,7 +32,8 @@ export function Bulk({ picks, list, noun, actions, itemOf, atOnce }) {
     if (rows.length === 0) focusHeading()
     else setTimeout(focusBar) // deferred, because an open dialog would keep the focus
   }
-  // After an action, the next one waits for the rows as they are now: one that failed without an answer may be done.
+  // After an action, the next one waits for the rows to be reloaded, because an action that failed without a response
+  // may have been done.
   const bar = { picks, noun, actions, chosen, waits: list.at < endedAt, onOpen: setOpen }
   return html`<p class="visually-hidden" role="status">${rows.length > 0 && chosen}</p>
     ${rows.length > 0 && html`<${Bar} ...${bar} />`}
@@ -44,7 +45,7 @@ function focusBar() {
   if (document.activeElement === document.body) document.querySelector('.bulk .button')?.focus()
 }
 
-/** The actions that suit at least one selected row, each with their number. */
+/** The actions that suit at least one selected row, each with the number of such rows. */
 function Bar({ picks, noun, actions, chosen, waits, onOpen }) {
   const clear = () => {
     picks.keep([])
@@ -87,7 +88,7 @@ function BulkDialog({ action, rows, others, noun, itemOf, atOnce, onEnded, onClo
   <//>`
 }
 
-/** One run over the rows. settled: null before it, then the number of rows that have succeeded or failed. */
+/** One run over the rows. settled: null before the run, then the number of rows that have succeeded or failed. */
 function useRun(rows, { act }, { atOnce, onEnded }) {
   const [settled, setSettled] = useState(null)
   const [result, setResult] = useState(null)

@@ -1,11 +1,11 @@
-// The version conflict: someone else saved the record that this form edits.
+// The message about a version conflict: someone else saved the record that this form edits.
 import { useEffect, useRef } from 'preact/hooks'
 import { html } from '../html.js'
 import { useAction } from '../resource.js'
 import { Button } from './button.js'
 import { FormError } from './form.js'
 
-/** @param {{load: () => Promise<any>, onLoaded: (theirs: any) => void}} props  load gets the saved record */
+/** @param {{load: () => Promise<any>, onLoaded: (theirs: any) => void}} props  load: loads the saved record */
 export function Conflict({ load, onLoaded }) {
   const frame = useRef(null)
   const { busy, error, run } = useAction(async () => onLoaded(await load()))

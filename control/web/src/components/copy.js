@@ -1,4 +1,4 @@
-// Copying text to the clipboard.
+// Copies text to the clipboard.
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { html } from '../html.js'
 import { notify } from '../notices.js'
@@ -6,7 +6,7 @@ import { Button } from './button.js'
 
 const SHOWN_MS = 2000
 
-/** Copies a text. False if the browser refuses: the clipboard needs permission and a secure context. */
+/** Copies a text. Returns false if the browser refuses, because the clipboard needs permission and a secure context. */
 async function copyText(text) {
   try {
     await navigator.clipboard.writeText(text)
@@ -16,14 +16,14 @@ async function copyText(text) {
   }
 }
 
-/** Selects the code beside a copy button; false if there is none. */
+/** Selects the code next to a copy button. Returns false if there is none. */
 function selectCode(button) {
   const code = button.closest('.copyable')?.querySelector('code')
   if (code) getSelection().selectAllChildren(code)
   return Boolean(code)
 }
 
-/** @param {{text: string, name: string, look?: string, label?: any}} props  label: the button's text, Copy by default */
+/** @param {{text: string, name: string, look?: string, label?: any}} props  label: the button's text, "Copy" by default */
 export function CopyButton({ text, name, look = 'small', label }) {
   const [done, setDone] = useState(false)
   const [fallbacks, setFallbacks] = useState(0)
@@ -39,7 +39,7 @@ export function CopyButton({ text, name, look = 'small', label }) {
     ${fallbacks > 0 && html`<${CodeBlock} title=${name} text=${text} select=${fallbacks} />`}`
 }
 
-/** A titled block of code with a copy button. Each change of select, a counter, selects the code. */
+/** A titled code block with a copy button. select is a counter, and each change of it selects the code. */
 export function CodeBlock({ title, text, select = 0 }) {
   const frame = useRef(null)
   useEffect(() => {

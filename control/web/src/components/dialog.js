@@ -5,7 +5,7 @@ import { useAction } from '../resource.js'
 import { Button } from './button.js'
 import { FormError } from './form.js'
 
-/** A modal dialog. persistent: only its own buttons close it, because it shows, or will show, a one-time secret. */
+/** A modal dialog. persistent: only its own buttons close it, because it shows or will show a one-time secret. */
 export function Dialog({ title, persistent = false, onClose, children }) {
   const ref = useRef(null)
   const id = useId()
@@ -19,7 +19,7 @@ export function Dialog({ title, persistent = false, onClose, children }) {
     event.preventDefault()
     if (!persistent) onClose()
   }
-  // A second close request, such as a phone's back button, closes the dialog although "cancel" was prevented.
+  // A second close request, such as a phone's back button, closes the dialog even though "cancel" was prevented.
   const closed = () => {
     if (!ref.current) return // already unmounted
     if (persistent) ref.current.showModal()
@@ -31,7 +31,7 @@ export function Dialog({ title, persistent = false, onClose, children }) {
   </dialog>`
 }
 
-/** Keeps Escape from the dialog: Chromium lets it prevent only one, and closes it at the next. */
+/** Keeps Escape from the dialog. Chromium lets a dialog prevent only the first Escape and closes it on the next. */
 function useIgnoredEscape(ignored) {
   useLayoutEffect(() => {
     if (!ignored) return
@@ -42,8 +42,8 @@ function useIgnoredEscape(ignored) {
 }
 
 /**
- * Asks for confirmation before an action, and shows the action's error. It cannot be closed while the action runs,
- * because the result, such as a new key's value, must be seen.
+ * Asks for confirmation before an action and shows the action's error. It cannot be closed while the action runs,
+ * because the user must see the result, such as a new key's value.
  * @param {{title: string, action: string, danger?: boolean, act: () => Promise<any>, onDone: (result: any) => void,
  *   onClose: () => void, keepOpen?: boolean, children: any}} props  keepOpen: act replaces this dialog with another one
  */

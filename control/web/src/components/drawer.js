@@ -1,9 +1,12 @@
-// A drawer: a dialog at the right side, beside a page that stays as it is and can be used.
+// A drawer: a dialog on the right, next to a page that does not change and can still be used.
 import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { html } from '../html.js'
 import { Button } from './button.js'
 
-/** The widths at which a drawer covers most of the page. It is modal there, so that nothing under it takes the focus. */
+/**
+ * The widths at which a drawer covers most of the page. At these widths it is modal, so nothing under it can get the
+ * focus.
+ */
 const narrow = matchMedia('(max-width: 860px)')
 
 function useNarrow() {
@@ -17,8 +20,8 @@ function useNarrow() {
 }
 
 /**
- * Closes on Escape wherever the focus is, because the drawer may cover the focused element; WCAG 2.2, 2.4.11, note 2.
- * Escape under another dialog is that dialog's.
+ * Closes on Escape wherever the focus is, because the drawer may cover the focused element (WCAG 2.2, 2.4.11, note
+ * 2). If another dialog is on top, Escape closes that dialog instead.
  */
 function useEscape(onClose) {
   useEffect(() => {
@@ -34,9 +37,9 @@ function useEscape(onClose) {
 }
 
 /**
- * A drawer. Its heading takes the focus when it opens; closing it returns the focus.
+ * A drawer. When it opens, its heading gets the focus. Closing it returns the focus.
  * @param {{title: string, shows: string, actions: any, onClose: () => void, onKeyDown?: (event: KeyboardEvent) => void, children: any}} props
- *   shows: the ID of the content; another one is shown from its beginning. actions: buttons beside the heading
+ *   shows: the ID of the content. New content is scrolled to its beginning. actions: buttons next to the heading
  */
 export function Drawer({ title, shows, actions, onClose, onKeyDown, children }) {
   const ref = useRef(null)
@@ -52,10 +55,10 @@ export function Drawer({ title, shows, actions, onClose, onKeyDown, children }) 
   }, [modal])
   useLayoutEffect(() => {
     ref.current.scrollTop = 0
-    // What had the focus may have gone with the content before.
+    // The element that had the focus may have disappeared with the previous content.
     if (document.activeElement === document.body) heading.current.focus()
   }, [shows])
-  // A phone's back gesture closes a modal dialog by itself.
+  // A phone's back gesture closes a modal dialog on its own.
   const closed = () => ref.current && !ref.current.open && onClose()
   return html`<dialog class="drawer" ref=${ref} aria-labelledby=${id} onClose=${closed} onKeyDown=${onKeyDown}>
     <header class="drawer-head">

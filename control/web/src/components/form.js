@@ -5,7 +5,10 @@ import { useViewer } from '../session.js'
 import { useUnsaved } from '../unsaved.js'
 import { adviceOn, ErrorFacts } from './states.js'
 
-/** The message of a 400 about a field or a nested field (for limits: limits.requestsPerDay); undefined if none. */
+/**
+ * The message of a 400 about a field or one nested in it (for limits: limits.requestsPerDay). Undefined if there is
+ * none.
+ */
 export function wrongWith(error, field) {
   const found = error?.details?.find((detail) => detail.field === field || detail.field.startsWith(`${field}.`))
   return found && `${field === found.field ? '' : `${found.field} `}${found.message}`
@@ -25,7 +28,7 @@ function described(id, hint, wrong) {
   return { 'aria-describedby': ids || undefined, 'aria-invalid': wrong ? 'true' : undefined }
 }
 
-/** Messages for incomplete input, by input type: the browser reports the value of such an input as empty. */
+/** Messages for incomplete input, by input type. The browser reports the value of such an input as empty. */
 const INCOMPLETE = {
   'datetime-local': 'Enter both date and time, or clear the field.',
   number: 'Enter a number, or clear the field.',
@@ -89,7 +92,7 @@ export function ChecksField({ label, hint, wrong, value, onValue, options }) {
   </fieldset>`
 }
 
-/** The server's error for a form, with the details that no field shows itself. shown: the fields that do. */
+/** The server's error for a form, with the details that no field shows. shown: the fields that show their own. */
 export function FormError({ error, shown = [] }) {
   const frame = useRef(null)
   useEffect(() => {
@@ -119,7 +122,7 @@ function complete(form) {
 
 /**
  * A form that is disabled for viewers and is not submitted while an input is incomplete.
- * @param {{onSubmit: () => void, edited?: boolean, children: any}} props  edited: leaving the page asks first
+ * @param {{onSubmit: () => void, edited?: boolean, children: any}} props  edited: the user is asked before leaving the page
  */
 export function Form({ onSubmit, edited = false, children, ...rest }) {
   const viewer = useViewer()

@@ -10,12 +10,12 @@ export function Id({ id, project, look = '' }) {
   return href ? html`<a href=${href}>${code}</a>` : code
 }
 
-/** A text in which IDs are links. */
+/** A text whose IDs are links. */
 export function WithIds({ text, project }) {
   return html`${piecesOf(text).map((piece, i) => (i % 2 === 1 ? html`<${Id} key=${i} id=${piece} project=${project} />` : piece))}`
 }
 
-/** The name of a model or a tier; none: what to show without one. */
+/** The name of a model or a tier. none: what to show without a name. */
 export function ModelName({ of: name, none = '–' }) {
   return name ? html`<${Name} text=${name} href=${modelHref(name)} />` : html`<span class="muted">${none}</span>`
 }

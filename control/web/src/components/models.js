@@ -4,7 +4,7 @@ import { html } from '../html.js'
 import { useCatalog } from '../resource.js'
 import { Button } from './button.js'
 
-/** A datalist with the catalog's names: suggestions for an input with list=id. */
+/** A datalist with the names in the catalog, which an input with list=id suggests. */
 export function ModelList({ id, tiers = true }) {
   const { data } = useCatalog()
   if (!data) return null
@@ -15,8 +15,8 @@ export function ModelList({ id, tiers = true }) {
 const NOTHING_TYPED = { text: '', name: '', names: null }
 
 /**
- * A list of names and the text of the next one. The list includes the typed name from its first letter on: without it,
- * a form submitted before "Add" could save an empty list, which allows every model.
+ * A list of names and the text of the next one. The list includes the name being typed from its first letter.
+ * Otherwise, a form that is submitted before "Add" could save an empty list, which allows every model.
  */
 function useTypedName(value, onValue) {
   const [typed, setTyped] = useState(NOTHING_TYPED)
@@ -39,7 +39,7 @@ function useTypedName(value, onValue) {
   return { text, added, type, remove, commit }
 }
 
-/** An allow-list of models and tiers; an empty list allows all. */
+/** An allowlist of models and tiers. An empty list allows all. */
 export function ModelsField({ label, hint, wrong, value, onValue }) {
   const id = useId()
   const input = useRef(null)
@@ -68,7 +68,7 @@ export function ModelsField({ label, hint, wrong, value, onValue }) {
   </div>`
 }
 
-/** A warning about names that the catalog does not list, which may be misspelled. The gateway decides what matches. */
+/** A warning about names that are not in the catalog and may be misspelled. The gateway decides what matches. */
 function Unlisted({ names }) {
   const { data } = useCatalog()
   if (!data) return null

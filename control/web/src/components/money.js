@@ -1,4 +1,5 @@
-// An amount of money, always in the same form: to the cent, or with three significant digits. Its title has all digits.
+// An amount of money, always formatted in the same way: to the cent or with three significant digits. The title has
+// all digits.
 import { money, moneyExact } from '../format.js'
 import { html } from '../html.js'
 

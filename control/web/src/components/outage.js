@@ -1,4 +1,4 @@
-// The banner of an outage: the only message about it on a page, with the only button.
+// The banner that announces an outage. It is the only message about the outage on a page and has the only button.
 import { useEffect, useState } from 'preact/hooks'
 import { html } from '../html.js'
 import { retryNow, subscribe } from '../outage.js'

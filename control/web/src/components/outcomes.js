@@ -18,7 +18,7 @@ import { Card } from './page.js'
 import { Table } from './table.js'
 import { wasBefore } from './tiles.js'
 
-/** The list of a project's requests with filters. @param {{from: string, to: string}} [range] two dates or two times */
+/** A link target: the list of a project's requests with filters. @param {{from: string, to: string}} [range] two dates or two times */
 export const requestsHref = (project, filters, range) =>
   to('projects', project.id, 'requests') + queryOf({ ...filters, from: range?.from, to: range?.to })
 
@@ -27,9 +27,9 @@ export function Outcome({ of: outcome }) {
 }
 
 /**
- * The tiles of an overview. All shares are of all requests.
- * @param {{id: string} | null} project  null: the figures are of all projects, and no list has their requests
- * @param {object} [before] the figures of the range before
+ * The tiles of an overview. All percentages are of all requests.
+ * @param {{id: string} | null} project  null: the figures cover all projects, and there is no list of their requests
+ * @param {object} [before] the figures of the previous range
  * @param {{from: string, to: string}} [range] of the figures
  */
 export function outcomeTiles(totals, project, before, range) {
@@ -70,7 +70,7 @@ const figure = (label, value, title) => ({
   cell: (row) => count(value(row)),
 })
 
-/** Columns of tables of usage. The last four add up to the first. */
+/** Columns for usage tables. The last four add up to the first. */
 export const OUTCOME_COLUMNS = [
   figure('Requests', (row) => row.requests, REQUESTS_MEAN),
   figure('Served', (row) => row.outcomes.served, 'Also from the cache'),
@@ -79,7 +79,7 @@ export const OUTCOME_COLUMNS = [
   figure('Left', (row) => row.outcomes.left, 'By the client, before the response was complete'),
 ]
 
-/** The requests that were not served, by cause; nothing if all were. */
+/** The requests that were not served, by cause. Renders nothing if all were served. */
 export function CausesCard({ totals: { requests, outcomes }, project, range }) {
   if (notServed(outcomes) === 0) return null
   const columns = [

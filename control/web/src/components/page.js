@@ -5,25 +5,28 @@ import { visits } from '../router.js'
 import { useSession, useViewer, VIEWER_REASON } from '../session.js'
 import { VIEWER_NOTE_ID } from './button.js'
 
-/** Focuses the heading after the focused element was removed. Deferred, because an open dialog would keep the focus. */
+/**
+ * Focuses the heading after the focused element has been removed. Deferred, because an open dialog would keep the
+ * focus.
+ */
 export function focusHeading() {
   setTimeout(() => document.querySelector('h1')?.focus())
 }
 
 /**
- * Sets the document's title, and moves the focus to the heading after a navigation.
- * @param {{title: string, of?: string, actions?: any, lead?: string, children: any}} props  of: the project's name, empty until it is loaded
+ * Sets the document title and moves the focus to the heading after a navigation.
+ * @param {{title: string, of?: string, actions?: any, lead?: string, children: any}} props  of: the project's name, which is empty until it has loaded
  */
 export function Page({ title, of, actions, lead, children }) {
   const heading = useRef(null)
   const { pending } = useSession()
   const viewer = useViewer() && !pending
-  // With the heading and not a frame later, so that both name the same page.
+  // Set together with the heading and not a frame later, so both name the same page.
   useLayoutEffect(() => {
     document.title = [title, of, 'Postern'].filter(Boolean).join(' · ')
   }, [title, of])
   useEffect(() => {
-    // A drawer that is open from the start has the focus.
+    // A drawer that is open from the start keeps the focus.
     if (visits.count > 0 && !document.querySelector('.drawer')) heading.current.focus()
   }, [])
   return html`<div class="page">

@@ -1,7 +1,7 @@
-// The checkboxes of a table's rows, in its first column.
+// The checkboxes of a table's rows, in the first column.
 import { html } from '../html.js'
 
-/** Enter leads from a checkbox to the actions, past the rest of the table. */
+/** Enter moves from a checkbox to the actions, past the rest of the table. */
 function toActions(event) {
   if (event.key !== 'Enter') return
   event.preventDefault()
@@ -13,7 +13,7 @@ function Pick({ children, onPick, ...rest }) {
     onChange=${(event) => onPick(event.target.checked)} ...${rest} />${children}</label>`
 }
 
-/** The checkbox of all shown rows. @param {{picks: object, ids: string[]}} props */
+/** The checkbox for all shown rows. @param {{picks: object, ids: string[]}} props */
 export function PickAll({ picks, ids }) {
   const number = ids.filter(picks.has).length
   const all = number === ids.length
@@ -22,7 +22,7 @@ export function PickAll({ picks, ids }) {
   </th>`
 }
 
-/** The checkbox of one row. @param {{picks: object, id: string, name: string}} props */
+/** The checkbox for one row. @param {{picks: object, id: string, name: string}} props */
 export function PickOne({ picks, id, name }) {
   return html`<td role="cell" class="pick" data-label="Select">
     <${Pick} checked=${picks.has(id)} aria-label=${`Select ${name}`} onPick=${(on) => picks.pick([id], on)} />

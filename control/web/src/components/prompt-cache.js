@@ -1,9 +1,10 @@
-// What the prompt caches of providers read, wrote and saved. The gateway's own cache has a hit rate, and is another.
+// What the prompt caches of providers read, wrote and saved. They are separate from the gateway's own cache, which
+// has a hit rate.
 import { count } from '../format.js'
 import { html } from '../html.js'
 import { Money } from './money.js'
 
-/** Columns of tables of usage. */
+/** Columns for usage tables. */
 export const PROMPT_CACHE_COLUMNS = [
   {
     label: 'Prompt cache read',
@@ -25,13 +26,13 @@ export const PROMPT_CACHE_COLUMNS = [
   },
 ]
 
-/** The tokens of one request, under its other tokens; nothing if it used no prompt cache. */
+/** The cached tokens of one request, shown below its other tokens. Nothing if it did not use a prompt cache. */
 export function PromptCacheTokens({ of: { readTokens, writeTokens } }) {
   return html`${readTokens > 0 && html`<span class="under">${count(readTokens)} read from prompt cache</span>`}
     ${writeTokens > 0 && html`<span class="under">${count(writeTokens)} written to prompt cache</span>`}`
 }
 
-/** What one request saved, under its cost, or how much more it cost. */
+/** What one request saved, or how much more it cost, shown below its cost. */
 export function PromptCacheSaved({ of: { saved } }) {
   if (saved === 0) return null
   return html`<span class="under">prompt cache ${saved > 0 ? 'saved' : 'added'} <${Money} of=${Math.abs(saved)} /></span>`

@@ -1,4 +1,4 @@
-// The health of providers: the attempts that all instances of the gateway have recorded.
+// The health of providers according to the attempts that all gateway instances have recorded.
 import { count, percent } from '../format.js'
 import { html } from '../html.js'
 import { useOrder } from '../sort.js'
@@ -29,7 +29,7 @@ const COST = { label: 'Cost', num: true, sort: (row) => row.cost, cell: (row) =>
 
 /**
  * @param {{rows: object[], more?: object[], order?: string}} props  rows: the overview's providers; more: columns after the state;
- *   order: the name of the URL's parameter with the order
+ *   order: the name of the URL parameter that holds the order
  */
 export function ProviderTable({ rows, more = [], order = 'sort-providers' }) {
   const sorting = useOrder(order)
@@ -37,13 +37,13 @@ export function ProviderTable({ rows, more = [], order = 'sort-providers' }) {
   return html`<${Table} ...${sorting} caption="Providers" columns=${columns} rows=${inOrder(rows)} rowKey=${(row) => row.provider} />`
 }
 
-/** Failing providers first, then those with most attempts. */
+/** Failing providers first, then those with the most attempts. */
 export function inOrder(rows) {
   const rank = ({ state }) => STATES.indexOf(state)
   return [...rows].sort((a, b) => rank(a) - rank(b) || b.attempts.total - a.attempts.total)
 }
 
-/** A provider's failures in words: 3 of 10 attempts failed (30%). */
+/** A provider's failures in words, such as: 3 of 10 attempts failed (30%). */
 export function failuresWords({ attempts }) {
   const failed = failedAttempts(attempts)
   return `${count(failed)} of ${count(attempts.total)} attempts failed (${percent(failed, attempts.total)})`

@@ -1,5 +1,5 @@
-// The bar that selects a page's time range. The URL has it, and each change is a step of the browser's history: range, from and to
-// of a custom range, and compare=true.
+// The bar that selects a page's time range. The range is in the URL: range, from and to for a custom range, and
+// compare=true. Each change is a step in the browser's history.
 import { useState } from 'preact/hooks'
 import { html } from '../html.js'
 import { boundsOf, CUSTOM, customOf, hasTimes, isDay, labelOf, rangeWords, readRange } from '../ranges.js'
@@ -8,7 +8,7 @@ import { textOf, timeOf, zone, zoned } from '../zone.js'
 import { Button } from './button.js'
 import { TextField } from './form.js'
 
-/** Steps of times, in seconds. Home has whole hours. */
+/** Steps of time fields, in seconds. Home has whole hours. */
 const STEP_S = 600
 const HOUR_S = 3600
 const DAY_MS = 86_400_000
@@ -16,7 +16,7 @@ const DAY_MS = 86_400_000
 /**
  * The range in the page's URL.
  * @param {string[]} names the page's ranges
- * @param {string} standard the range of a URL without one
+ * @param {string} standard the range for a URL without one
  * @returns {{range: {name: string, from?: string, to?: string}, compares: boolean, names: string[], set: (changes: object) => void}}
  */
 export function useRange(names, standard) {
@@ -27,7 +27,7 @@ export function useRange(names, standard) {
 
 /**
  * @param {{of: ReturnType<typeof useRange>, shown?: {from: string, to: string}, comparable?: boolean}} props
- *   shown: the range of the loaded report; comparable: the page can compare with the range before
+ *   shown: the range of the loaded report; comparable: the page can compare with the previous range
  */
 export function RangeBar({ of: { range, compares, names, standard, set }, shown, comparable = false }) {
   const select = (name) =>
@@ -48,7 +48,7 @@ export function RangeBar({ of: { range, compares, names, standard, set }, shown,
   ${range.name === CUSTOM && html`<${CustomRange} key=${`${range.from} ${range.to} ${zone()}`} range=${range} hours=${hasTimes(names)} stepS=${names.includes('2h') ? HOUR_S : STEP_S} onRange=${set} />`}`
 }
 
-/** The fields of a custom range. @param {{hours: boolean, stepS: number}} props  hours: it may begin and end at a time of day */
+/** The fields of a custom range. @param {{hours: boolean, stepS: number}} props  hours: the range may begin and end at a time of day */
 function CustomRange({ range, hours, stepS, onRange }) {
   const [draft, setDraft] = useState(draftOf(range))
   const [wrong, setWrong] = useState('')
@@ -82,7 +82,10 @@ function draftOf({ from, to: end }) {
   return { times: true, from: first, to: last }
 }
 
-/** The same draft with times of day, or without: from the beginning of the first day to the end of the last one, or to now. */
+/**
+ * The same draft with or without times of day. With times, it begins with the first day and ends with the last day or
+ * now.
+ */
 function withTimes({ from, to: end }, times, stepMs) {
   if (!times) return { times, from: from.slice(0, 10), to: end.slice(0, 10) }
   const now = Math.ceil(Date.now() / stepMs) * stepMs

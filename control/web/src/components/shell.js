@@ -77,7 +77,7 @@ export function Mark() {
   </svg>`
 }
 
-/** The pages of the last visited project, and those of the deployment. */
+/** The pages of the last visited project and of the deployment. */
 function Navigation({ page, project }) {
   const current = PARENTS[page] ?? page
   const item = ([name, label], href) => html`<li key=${name}>
@@ -123,7 +123,7 @@ export function ThemeSwitch() {
   return html`<${Switch} label="Theme" names=${THEMES} selected=${selected} onSelect=${change} />`
 }
 
-/** The zone of all times. */
+/** The selector for the zone of all times. */
 function ZoneSwitch() {
   return html`<${Switch} label="Times" names=${ZONES} selected=${useZone()} onSelect=${setZone} />`
 }

@@ -1,4 +1,4 @@
-// A small line of a row's traffic, drawn as SVG; screen readers get its figures.
+// A small line chart of a row's traffic, drawn as SVG. Screen readers get its figures.
 import { count, plural } from '../format.js'
 import { html } from '../html.js'
 
@@ -6,7 +6,7 @@ const WIDTH = 96
 const HEIGHT = 22
 const MARGIN = 2
 
-/** The points of a line through values, as wide as the drawing; the largest value touches its top. @param {number[]} values */
+/** The points of a line through values. It is as wide as the drawing, and the largest value touches the top. @param {number[]} values */
 export function pointsOf(values) {
   const most = Math.max(1, ...values)
   const step = (WIDTH - 2 * MARGIN) / Math.max(1, values.length - 1)

@@ -1,4 +1,4 @@
-// Placeholders for loading, failed and empty content, and the display of times.
+// Placeholders for loading, failed and empty content, and times.
 
 import { relative, timestamp } from '../format.js'
 import { html } from '../html.js'
@@ -12,7 +12,7 @@ export function Skeleton({ rows = 5, label = 'Loading' }) {
   return html`<div class="skeleton" role="status"><span class="visually-hidden">${label}…</span>${lines}</div>`
 }
 
-/** The remedy for an error of the admin API. @param {import('../api.js').ApiError} error */
+/** The remedy for an admin API error. @param {import('../api.js').ApiError} error */
 export function adviceOn(error) {
   if (error.status === 0) return 'Check your connection and try again.'
   if (error.status === 429) {
@@ -32,7 +32,7 @@ export function adviceOn(error) {
   return 'Correct the invalid values and try again.'
 }
 
-/** An error in place of content that failed to load, with a retry button. */
+/** An error with a retry button, shown in place of content that failed to load. */
 export function Failure({ error, retry, what = 'this' }) {
   return html`<div class="state failure" role="alert">
     <p class="state-title">Could not load ${what}: ${error.message}</p>
@@ -57,14 +57,15 @@ export function Empty({ title, children }) {
   </div>`
 }
 
-/** Whether an error is shown elsewhere: an outage in its banner, the end of a session in the sign-in dialog. */
+/** Whether an error is shown elsewhere: an outage in the banner, or the end of a session in the sign-in dialog. */
 export function shownElsewhere(error) {
   return isOutage(error) || error?.status === 401
 }
 
 /**
- * A resource in its current state; children is a function of its data. Data stays visible during a reload and after it
- * fails. Stale data, of another range or search, is replaced by the error: shown under the new heading, it would be wrong.
+ * A resource in its current state. children is a function of its data. Data stays visible during a reload and after a
+ * failed one. Stale data, which belongs to another range or search, is replaced by the error, because it would be
+ * wrong under the new heading.
  */
 export function Loaded({ of, what, rows, children }) {
   const error = shownElsewhere(of.error) ? undefined : of.error
@@ -80,9 +81,10 @@ export function Loaded({ of, what, rows, children }) {
 }
 
 /**
- * A button that reloads a resource, a switch for live refresh, and the time of the last load, read aloud only after a click.
+ * A button that reloads a resource, a switch for live refresh, and the time of the last load. Screen readers announce
+ * the time only after a click.
  * @param {{of: import('../resource.js').Resource<any>, within?: string}} props
- *   within: a selector; live refresh has a button to pause it, and pauses while the pointer or the focus is there
+ *   within: a selector. Live refresh then has a pause button and pauses while the pointer or the focus is inside
  */
 export function Refresh({ of, within }) {
   const { on, paused, stopped, setStopped } = useLive(of, within)
@@ -100,7 +102,7 @@ export function Refresh({ of, within }) {
 
 const HELD = 'Live refresh pauses while you point at the list, have the focus in it, or select a text'
 
-/** A time in the dashboard's zone; with "ago", its distance from now. The title has both. */
+/** A time in the dashboard's zone or, with "ago", relative to now. The title has both. */
 export function Time({ at, ago = false }) {
   if (!at) return html`<span class="muted">${ago ? 'never' : '–'}</span>`
   const exact = timestamp(at)

@@ -1,4 +1,4 @@
-// Tables, shown as lists of cards on narrow screens. The ARIA roles are explicit because CSS that changes a table's
+// Tables, shown as lists of cards on narrow screens. ARIA roles are explicit, because CSS that changes a table's
 // display removes the implicit ones.
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { count, timestamp } from '../format.js'
@@ -10,14 +10,14 @@ import { PickAll, PickOne } from './picks.js'
 import { Failure, shownElsewhere } from './states.js'
 
 /**
- * The first column and the one with actions stay in view while the others scroll sideways.
+ * The first column and the actions column stay in view while the others scroll sideways.
  * @param {{caption: string, columns: {label: string, cell: (row: any) => any, num?: boolean, head?: boolean, title?: string,
  *   actions?: boolean, time?: boolean, sort?: (row: any) => any}[], order?: string, onOrder?: (order: string) => void, rows: any[], rowKey: (row: any, index: number) => string,
  *   showCaption?: boolean, picks?: object, current?: string}} props
- *   num: right-aligned; head: the cell is its row's header; actions: the last column, with the row's buttons; title: what
- *   the column means; time: its values are times, so its header names the zone;
- *   sort: the value by which a header sorts the rows, if the table has order and onOrder, of useOrder;
- *   picks: of useSelection, and nameOf: each row has a checkbox, with this name. The keys of the rows are their IDs;
+ *   num: right-aligned; head: the cell is the row's header; actions: the last column, with the row's buttons; title: what
+ *   the column means; time: the values are times, so the header names the zone;
+ *   sort: the value by which the header sorts the rows if the table has order and onOrder, both from useOrder;
+ *   picks: from useSelection, plus nameOf, which names each row's checkbox. The keys of the rows are their IDs;
  *   current: the key of the row that is shown elsewhere on the page
  */
 export function Table({ caption, columns, rows, rowKey, order, onOrder, picks, current, showCaption = false }) {
@@ -35,7 +35,7 @@ export function Table({ caption, columns, rows, rowKey, order, onOrder, picks, c
   </div>`
 }
 
-/** Whether a frame's content is wider than the frame. Only then it takes the focus, for the arrow keys. */
+/** Whether a frame's content is wider than the frame. Only then can it be focused, so the arrow keys scroll it. */
 function useOverflow(frame) {
   const [scrolls, setScrolls] = useState(false)
   useEffect(() => {
@@ -78,8 +78,9 @@ function Row({ columns, row, picks, id, current }) {
 }
 
 /**
- * The table of a list's items, with their number and how much was read. At the end of a list without items, what none says.
- * @param {{list: object, noun: string, nouns?: string, none: any, children: any}} props  list: of useList
+ * The table of a list's items, with the number of items and how much has been read. If the list turns out to be
+ * empty, shows none instead.
+ * @param {{list: object, noun: string, nouns?: string, none: any, children: any}} props  list: from useList
  */
 export function Listed({ list, noun, nouns = `${noun}s`, none, children }) {
   const { items, next } = list.data
@@ -87,7 +88,7 @@ export function Listed({ list, noun, nouns = `${noun}s`, none, children }) {
   return html`${items.length > 0 && children}<${More} list=${list} noun=${noun} nouns=${nouns} />`
 }
 
-/** The number of loaded items, and a button that loads the next page. */
+/** The number of loaded items and a button that loads the next page. */
 export function More({ list, noun, nouns = `${noun}s` }) {
   const { next } = list.data
   const { loading, error } = list.more

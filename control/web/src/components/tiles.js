@@ -1,4 +1,4 @@
-// Figures in a row.
+// A row of figures.
 import { change } from '../format.js'
 import { html } from '../html.js'
 
@@ -15,7 +15,7 @@ export function Tiles({ tiles }) {
 }
 
 /**
- * What a tile's value was in the range before; nothing without a comparison.
+ * The value of a tile in the previous range. Undefined without a comparison.
  * @param {object | undefined} before figures
  * @param {(figures: object) => number | null | undefined} value
  */

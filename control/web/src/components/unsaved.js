@@ -1,4 +1,4 @@
-// The question whether to leave a page with unsaved changes.
+// The dialog that asks whether to leave a page with unsaved changes.
 import { useEffect, useState } from 'preact/hooks'
 import { html } from '../html.js'
 import { answer, subscribe } from '../unsaved.js'

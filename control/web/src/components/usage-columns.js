@@ -1,4 +1,4 @@
-// Columns of tables of usage: speed and attempts.
+// Columns of usage tables: speed and attempts.
 import { duration } from '../format.js'
 import { html } from '../html.js'
 import { causesText, FAILURE_COLUMNS, failedAttempts } from './attempts.js'
@@ -25,7 +25,7 @@ export const FIRST_TOKEN_P95 = firstToken(95)
 /** Percentiles of latency and time to first token. */
 export const SPEED_COLUMNS = [latency(50), latency(90), LATENCY_P95, latency(99), firstToken(50), FIRST_TOKEN_P95]
 
-/** Failed attempts with their causes, requests saved by a fallback, and openings of circuits. */
+/** Failed attempts with their causes, requests rescued by a fallback, and circuit openings. */
 export const ATTEMPT_COLUMNS = [
   {
     label: 'Attempts failed',

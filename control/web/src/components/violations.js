@@ -1,4 +1,4 @@
-// The columns of lists of violations, and their filters.
+// The columns and filters of violation lists.
 import { count } from '../format.js'
 import { ALL_CATEGORIES, SEVERITIES } from '../governor.js'
 import { html } from '../html.js'
@@ -26,7 +26,7 @@ const CHOICES = [
 ]
 
 /**
- * The filters with few values, and others as children.
+ * The filters that have few values. Other filters are passed as children.
  * @param {{filters: object, set: (changes: object) => void, children?: any}} props
  */
 export function ViolationFilters({ filters, set, children }) {
@@ -44,7 +44,7 @@ export function ViolationFilters({ filters, set, children }) {
 }
 
 /**
- * The columns of a list of violations.
+ * The columns of a violation list.
  * @param {(violation: object) => {id: string}} projectOf
  * @param {object} key the column of the API key
  * @param {object[]} [first] columns after the time

@@ -79,7 +79,7 @@ function coverage(governor, registry, violations, project) {
     : rows.filter(([name]) => !['Input rules', 'Output rules', 'Unchecked content'].includes(name))
 }
 
-/** Models of the registry. One without an entry has a page from its first request on. */
+/** Models in the registry. A model without an entry has a page once it has been used. */
 function Entries({ of: models, project }) {
   if (models.length === 0) return 'none'
   return html`<ul class="links">${models.map(
@@ -87,7 +87,7 @@ function Entries({ of: models, project }) {
   )}</ul>`
 }
 
-/** Numbers of rules by action: "96 redact, 76 flag". */
+/** Numbers of rules by action, such as "96 redact, 76 flag". */
 function rulesText(counts) {
   return Object.entries(counts)
     .filter(([, number]) => number > 0)
@@ -95,7 +95,7 @@ function rulesText(counts) {
     .join(', ')
 }
 
-/** Numbers of violations, the most severe first: "1 high, 2 low". */
+/** Numbers of violations, most severe first, such as "1 high, 2 low". */
 function severitiesOf({ bySeverity = {} }) {
   return [...SEVERITIES]
     .reverse()

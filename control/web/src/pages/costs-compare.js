@@ -1,4 +1,4 @@
-// The recorded tokens of a project at the list prices of other models.
+// The recorded tokens of a project, priced at the list prices of other models.
 import { SelectField, TextField } from '../components/form.js'
 import { Name } from '../components/name.js'
 import { Card } from '../components/page.js'
@@ -18,7 +18,7 @@ const SHOWN = [
   ['all', 'All models'],
 ]
 
-/** The candidates to show, the used ones always. A search looks in all of them. */
+/** The candidates to show. Without a search, they include all that are in use. A search covers all candidates. */
 function select(all, { q, show }) {
   const text = q.trim().toLowerCase()
   if (text) return all.filter(({ model, provider }) => `${provider}/${model}`.includes(text))
@@ -31,7 +31,7 @@ function select(all, { q, show }) {
   return wanted ? all.filter((one, i) => one.used || wanted(one, i)) : all
 }
 
-/** @param {{of: object, model: string, onModel: (model: string) => void, models: string[]}} props  model: the one whose traffic is compared; '': all */
+/** @param {{of: object, model: string, onModel: (model: string) => void, models: string[]}} props  model: the one whose traffic is compared, or '' for all */
 export function Comparison({ of, model, onModel, models }) {
   const [choice, setQuery] = useQuery(['q', 'show'])
   const names = model && !models.includes(model) ? [...models, model] : models
@@ -50,7 +50,7 @@ export function Comparison({ of, model, onModel, models }) {
   <//>`
 }
 
-/** What these amounts are not. They are shown with the amounts, not behind a link. */
+/** The caveats about these amounts. They are shown with the amounts instead of behind a link. */
 function Caveats({ texts }) {
   return html`<p>Recorded tokens × the list prices under <a href=${to('models')}>Models and prices</a>. What that does not tell:</p>
     <ul class="muted">${texts.map((text) => html`<li key=${text}>${text}</li>`)}</ul>`
@@ -70,14 +70,14 @@ function Kind({ of: { kind, cost, listCost }, all, choice }) {
     }`
 }
 
-/** A sentence about the first candidate; candidates come with the cheapest first. */
+/** A sentence about the first candidate, which is the cheapest one. */
 function cheapest([first, ...rest], listCost) {
   if (!(first.difference < 0)) return 'No model is cheaper.'
   const cheaper = 1 + rest.filter(({ difference }) => difference < 0).length
   return html`The cheapest is <strong>${first.model}</strong>: ${moneyOrNone(first.cost)}, ${percent(-first.difference, listCost)} less. ${plural(cheaper, 'model')} ${cheaper === 1 ? 'is' : 'are'} cheaper.`
 }
 
-/** null is an amount beyond the range. */
+/** null means that an amount exceeds the range. */
 function moneyOrNone(dollars) {
   return dollars === null
     ? html`<span title="more than $9.2 million">–</span>`

@@ -1,4 +1,5 @@
-// A project's costs: what caches saved, where the budget is heading, and the same traffic on other models.
+// A project's costs: what caches saved, where the budget is heading, and what the same traffic would cost on other
+// models.
 import { get, path } from '../api.js'
 import { Name } from '../components/name.js'
 import { Card, Page } from '../components/page.js'

@@ -44,7 +44,7 @@ export function ExemptionsCard({ draft, change, error }) {
   <//>`
 }
 
-/** A list of entries with buttons to add and remove. */
+/** A list of entries with buttons to add and remove them. */
 function Entries({ noun, field, most = MAX_ENTRIES, entries, error, make, onValue, of: Entry }) {
   const frame = useRef(null)
   const set = (i) => (changes) => onValue(entries.map((entry, j) => (i === j ? { ...entry, ...changes } : entry)))

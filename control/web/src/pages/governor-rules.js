@@ -1,4 +1,4 @@
-// The Governor's rules by category: actions of a category, and of single rules.
+// The Governor's rules by category: the actions of each category and of single rules.
 import { useState } from 'preact/hooks'
 import { Badge } from '../components/badge.js'
 import { Button } from '../components/button.js'
@@ -15,7 +15,7 @@ const DIRECTIONS = [
   ['system', 'System'],
   ['output', 'Output'],
 ]
-// Lengths and verdicts are of a whole request, which has no role.
+// Lengths and verdicts concern a whole request, which has no role.
 const directionsOf = (category) =>
   DIRECTIONS.filter(([direction]) => direction !== 'system' || (category !== 'length' && category !== 'classifier'))
 
@@ -62,7 +62,7 @@ function Category({ name, label, words, set, overrides, rules }) {
   </section>`
 }
 
-/** The overrides that count if a rule has none of its own in a direction. */
+/** The overrides that apply if a rule has none of its own in a direction. */
 function inheritedBy(rule, overrides, direction) {
   const own = direction === 'system' ? { [rule.name]: { ...overrides[rule.name], system: undefined } } : {}
   return { [rule.category]: overrides[rule.category], ...own }
@@ -88,7 +88,7 @@ function columns(category, overrides, set) {
   ]
 }
 
-/** A select of actions. The first option keeps what the category or the default says. */
+/** A select field for actions. The first option keeps the action of the category or the default. */
 function ActionSelect({ label, of, hidden = false, value, inherited, origin, actions, onValue }) {
   const options = [['', `${origin}: ${inherited}`], ...actions.map((action) => [action, action])]
   return html`<label class="action-select">

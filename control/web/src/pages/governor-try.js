@@ -1,4 +1,4 @@
-// Checks a text against the form's settings before they are saved. Neither is stored.
+// Checks a text against the form's settings before they are saved. Neither the text nor the settings are stored.
 import { useState } from 'preact/hooks'
 import { path, post } from '../api.js'
 import { Badge } from '../components/badge.js'
@@ -60,7 +60,7 @@ function Result({ sent, result, current }) {
   </section>`
 }
 
-/** Why the decision differs from what the threshold alone says. */
+/** Why the decision differs from what the threshold alone would imply. */
 function reasonOf({ findings, decision, riskScore, autoApproveThreshold }) {
   const blocking = findings.find(({ action }) => action === 'block')
   if (decision === 'block' && blocking) return html`, blocked by <code>${blocking.rule}</code>`

@@ -65,7 +65,7 @@ function Settings({ project, settings, set, rules, setProject }) {
     const saved = await put(at, { ...fieldsOf(form.draft), version: form.base.version })
     form.restart(saved)
     set(saved)
-    if (project.version) setProject({ ...project, version: saved.version }) // the Settings page must not edit the version before
+    if (project.version) setProject({ ...project, version: saved.version }) // the Settings page must not edit the previous version
     notify('Governor settings saved')
   })
   const takeTheirs = (theirs) => {

@@ -18,7 +18,7 @@ const SPEND = {
   cell: (row) => html`<${Money} of=${row.cost} />`,
 }
 
-/** The columns after the name, of every grouping. */
+/** The columns after the name, for every grouping. */
 export const COLUMNS = [
   ...OUTCOME_COLUMNS,
   SPEND,
@@ -40,7 +40,7 @@ export const COLUMNS = [
   ...PROMPT_CACHE_COLUMNS,
 ]
 
-/** A row without a name. Ranges of hours have at most 128 keys and 64 models; the row is also their rest. */
+/** A row without a name. In ranges of hours, which list at most 128 keys and 64 models, it also contains all others. */
 const unnamed = (query, none) =>
   html`<span class="muted">${query.from && isDay(query.from) ? none : `${none} or others`}</span>`
 
@@ -64,7 +64,10 @@ function providerColumn() {
   return { label: 'Provider', sort: (row) => row.provider, head: true, cell }
 }
 
-/** Each: value in the URL and the API, its button, what it groups by, the column that names a row, and the row's key. */
+/**
+ * Each grouping has a value for the URL and the API, a button label, what it groups by, the column that names a row,
+ * and the row's key.
+ */
 export const GROUPINGS = [
   { by: 'model', label: 'Model', words: 'model', head: modelColumn, keyOf: (row) => row.model },
   { by: 'key', label: 'API key', words: 'API key', head: keyColumn, keyOf: (row) => row.keyId },

@@ -62,7 +62,7 @@ async function load(id, { query, by, compares, signal }) {
   }
 }
 
-/** Totals with the durations of others: a report by the minute has none. */
+/** Totals with the durations from another report, because a report by the minute has none. */
 const withSpeed = (totals, { latency, timeToFirstToken }) => ({ ...totals, latency, timeToFirstToken })
 
 const spanOf = ({ from, to: end }, step) => ({
@@ -121,7 +121,7 @@ function totalTiles({ totals, before: compared, span }, project) {
   ]
 }
 
-/** A tile of a percentile. @param {'latency' | 'timeToFirstToken'} name */
+/** The tile for a percentile. @param {'latency' | 'timeToFirstToken'} name */
 export function speedTile(label, name, totals, before) {
   const found = totals[name]
   return [
@@ -133,7 +133,7 @@ export function speedTile(label, name, totals, before) {
   ]
 }
 
-/** What providers' prompt caches saved. Less than nothing, if tokens were written and seldom read. */
+/** What providers' prompt caches saved. Negative if tokens were written but rarely read. */
 function promptCacheTile({ readTokens, writeTokens, saved }) {
   return [
     'Prompt cache saved',
@@ -162,7 +162,7 @@ function Details({ data, project, onGroup }) {
     <${Downloads} project=${project} query=${query} span=${span} />`
 }
 
-/** The table of one grouping, and its failed attempts. */
+/** The table for one grouping and its failed attempts. */
 function Groups({ data: { groups, by, query, before }, project, onGroup }) {
   const order = useOrder()
   const { words, head, keyOf } = groupingOf(by)

@@ -1,4 +1,4 @@
-// The confirmation dialogs of a key's actions.
+// The confirmation dialogs for a key's actions.
 import { useState } from 'preact/hooks'
 import { path, post, remove } from '../api.js'
 import { ButtonLink } from '../components/button.js'
@@ -16,7 +16,7 @@ const DEFAULT_GRACE_S = 86_400
 
 /**
  * @param {{project: object, dialog: {kind: string, key: object}, onClose: () => void, onDone: (kind: string) => void,
- *   onLeave?: () => void}} props  onLeave: when the user goes to the page of a new key
+ *   onLeave?: () => void}} props  onLeave: called when the user goes to the page of a new key
  */
 export function KeyDialog({ project, dialog, onClose, onDone, onLeave = () => {} }) {
   const { kind, key } = dialog

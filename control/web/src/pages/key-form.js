@@ -9,7 +9,7 @@ import { LIMITS, numberOrNull, permissionsOf, same } from '../values.js'
 
 export const KEY_FIELDS = ['name', 'kind', 'environment', 'models', 'permissions', 'limits', 'expiresAt']
 
-/** A key's editable fields as a form draft of texts and lists. permissions is null for the kind's default. */
+/** A key's editable fields as a form draft of strings and lists. permissions is null for the kind's default. */
 export function draftOf(key) {
   return {
     name: key?.name ?? '',
@@ -31,7 +31,7 @@ export function fieldsOf(draft) {
   }
 }
 
-/** A time in UTC as the value of <input type=datetime-local>. */
+/** A UTC time as the value for <input type=datetime-local>. */
 function localOf(rfc3339) {
   return rfc3339 ? new Date(rfc3339).toISOString().slice(0, 16) : ''
 }
@@ -59,7 +59,9 @@ export function KeyFields({ draft, set, error, kind, plan, environment }) {
     </details>`
 }
 
-/** The permissions. "Restrict" can be checked with all permissions still granted; the draft does not record that. */
+/**
+ * The permissions. "Restrict" can be checked while all permissions are still granted. The draft does not record that.
+ */
 function Permissions({ draft, set, kind, wrong }) {
   const [restricting, setRestricting] = useState(false)
   const options = permissionsOf(kind)

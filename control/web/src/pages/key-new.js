@@ -56,7 +56,7 @@ function NewKey({ project, onCreated }) {
   <//><//>`
 }
 
-/** Whether any tier of the project has a target with provider credentials; undefined until the routes are loaded. */
+/** Whether any tier of the project has a target with provider credentials. Undefined until the routes have loaded. */
 function useProviders(project) {
   const { data } = useResource((signal) => get(path`projects/${project.id}/routes`, { signal }), [project.id])
   return data?.tiers.some(({ targets }) => targets.some(({ ready }) => ready))
@@ -75,7 +75,7 @@ function withoutDefaults({ models, limits, expiresAt, ...rest }) {
   return { ...rest, ...(models.length > 0 && { models }), ...(limited && { limits }), ...(expiresAt && { expiresAt }) }
 }
 
-/** The new key's value, and snippets that use it. */
+/** The new key's value and snippets that use it. */
 function CreatedKey({ project, created }) {
   const frame = useRef(null)
   useEffect(() => frame.current.focus(), [])

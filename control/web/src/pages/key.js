@@ -56,7 +56,7 @@ function KeyFacts({ of: key, project }) {
   return html`<${Facts} rows=${rows} />`
 }
 
-/** Revokes the key, and shows what it was used for. */
+/** Revokes the key and shows what it was used for. */
 function Leak({ project, of: key, reload }) {
   const revocation = useRevocation(reload)
   const viewer = useViewer()

@@ -105,7 +105,7 @@ function columns(project, open) {
 const keyItem = (key) => html`<strong>${key.name}</strong> <code>${masked(key)}</code>`
 const isInactive = (key) => key.status === 'inactive'
 
-/** Changes of keys are commits to their project, so that two at once would only be in each other's way. */
+/** Changes to keys are commits to their project, so two at once would only get in each other's way. */
 function bulkActions(project) {
   const at = (key) => path`projects/${project.id}/keys/${key.id}`
   return [
@@ -140,13 +140,13 @@ function activeAmong(keys) {
   return active > 0 && html`, <strong>${active === keys.length ? 'all' : active} of them active</strong>`
 }
 
-/** The last use of a key. Only model requests record it, and project keys cannot make them. */
+/** The last use of a key. Only model requests record it, and project keys cannot make any. */
 export function LastUsed({ of: key }) {
   if (key.kind === 'project') return html`<span class="muted">not recorded</span>`
   return html`<${Time} at=${key.lastUsedAt} ago />`
 }
 
-/** A key's buttons, with the key's name for screen readers. */
+/** The buttons for a key, with the key's name for screen readers. */
 export function KeyActions({ row, open }) {
   const button = (
     kind,

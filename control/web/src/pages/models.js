@@ -19,7 +19,7 @@ const KINDS = [
   ['moderation', 'Moderation'],
 ]
 
-/** The price of output; null for models without any. */
+/** The price of output, or null for models that have no output. */
 function outputPrice({ kind, outputPrice }) {
   return ['embedding', 'moderation'].includes(kind) ? null : outputPrice
 }
@@ -105,7 +105,7 @@ function isNamed({ name, aliases, provider }, text) {
   return [name, ...aliases, provider].some((one) => one.toLowerCase().includes(text))
 }
 
-/** The models of the tier with this name: a request can name a tier in place of a model. */
+/** The models of the tier with this name. A request can name a tier instead of a model. */
 function targetsOf(tiers, text) {
   const tier = tiers.find(({ name }) => name.toLowerCase() === text)
   return tier?.targets.map(({ model }) => model) ?? []

@@ -1,9 +1,9 @@
-// Links of Home.
+// Links on Home.
 import { queryOf } from '../api.js'
 import { CUSTOM, presentHours } from '../ranges.js'
 import { to } from '../router.js'
 
-/** The overview of a project, with the range of Home: 24 hours if its URL has none. */
+/** The overview of a project with the same range as Home, which is 24 hours if its URL has none. */
 export function projectHref(projectId) {
   const query = new URLSearchParams(location.search)
   const range = query.get('range') || '24h'

@@ -19,12 +19,12 @@ import { sorted, useOrder } from '../sort.js'
 import { share } from '../usage.js'
 import { projectHref } from './overview-links.js'
 
-/** The ID of the table's frame, which links of the page lead to. */
+/** The ID of the table's frame, to which links on the page lead. */
 export const PROJECTS_ID = 'all-projects'
 
 const AT_ONCE = 250
 
-/** @param {{data: object, query: object}} props  data: of GET …/overview; query: of its range */
+/** @param {{data: object, query: object}} props  data: from GET …/overview; query: the query of its range */
 export function AllProjects({ data: { projects, step }, query }) {
   const [{ q }, setQuery] = useQuery(['q'])
   const [wanted, setWanted] = useState(AT_ONCE)
@@ -107,13 +107,13 @@ const columnsOf = (step) => [
   },
 ]
 
-/** A project; one that was removed has no name, but figures. */
+/** A project. A removed one has figures but no name. */
 function ProjectName({ of: { name, projectId, active } }) {
   if (name === null) return html`<code>${projectId}</code> <span class="muted">(removed)</span>`
   return html`<${Name} text=${name} href=${projectHref(projectId)} />${!active && html` <${Badge} of="archived" />`}`
 }
 
-/** The used part of a budget in percent; of an empty one, all of it; null without a budget. */
+/** The used part of a budget in percent. For a budget of 0, it is 100. Null without a budget. */
 const budgetPercent = (budget) => budget && (share(budget.used, budget.limit) ?? 100)
 
 function BudgetUsed({ of: budget }) {

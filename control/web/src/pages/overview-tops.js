@@ -52,7 +52,7 @@ const KEY = {
   },
 }
 
-/** @param {{data: object}} props  data: of GET …/overview */
+/** @param {{data: object}} props  data: from GET …/overview */
 export function Tops({ data: { projects, keys } }) {
   const cards = [
     ['Top projects', PROJECT, topProjects(projects, NUMBER), (row) => row.projectId],

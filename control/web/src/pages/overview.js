@@ -51,7 +51,7 @@ function Overview({ data, query }) {
     <${AllProjects} data=${data} query=${query} />`
 }
 
-/** The strip of states; each leads to the page or the order of the projects that shows it. */
+/** The strip of states. Each leads to the page, or to the order of the projects, that shows more. */
 function State({ data }) {
   const [range] = useQuery(['range', 'from', 'to'])
   const query = (sort) => queryOf({ ...range, sort })

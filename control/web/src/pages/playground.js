@@ -52,7 +52,7 @@ function numberOrEmpty(text) {
   return text.trim() === '' ? '' : numberOf(text)
 }
 
-/** The API key, masked by default and kept in this page's memory only. */
+/** The API key, masked by default and kept only in this page's memory. */
 function KeyField({ value, onValue, project }) {
   const [shown, setShown] = useState(false)
   const remembered = rememberedKey(project.id)
@@ -83,7 +83,7 @@ function RequestFields({ form, set }) {
     </div>`
 }
 
-/** One request at a time. A new request, stop() and leaving the page abort the one in flight. */
+/** Sends one request at a time. A new request, stop(), or leaving the page aborts the one in flight. */
 function useChat(project) {
   const [state, setState] = useState(IDLE)
   const controller = useRef(null)
@@ -121,7 +121,7 @@ async function addCost(project, signal, update) {
     if (usage && usage.costCents === null && facts.costCents === null) missing = facts.requestId
     return {}
   })
-  await Promise.resolve() // the update above runs first and sets missing
+  await Promise.resolve() // lets the update above run first, which sets missing
   if (!missing) return
   const costCents = await costOf(project.id, missing, signal).catch(() => null)
   update(({ usage }) => ({ usage: { ...usage, costCents: costCents ?? undefined } }))

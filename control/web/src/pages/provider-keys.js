@@ -1,4 +1,4 @@
-// The project's keys at providers. They are write-only: the API returns their last four characters.
+// The project's own keys for providers. They are write-only: the API returns only the last four characters.
 import { useRef, useState } from 'preact/hooks'
 import { get, path, put, remove } from '../api.js'
 import { Badge } from '../components/badge.js'
@@ -82,7 +82,7 @@ function columns(enabled, onReplace, onRemove) {
   ]
 }
 
-/** The ID of the master key that encrypted the provider key. Without that master key it cannot be decrypted. */
+/** The ID of the master key that encrypted the provider key. Without it, the provider key cannot be decrypted. */
 function MasterKey({ of: entry }) {
   return html`<code>${entry.masterKeyId}</code>${entry.usable === false && html` <${Badge} of="missing: replace this key" look="bad" />`}`
 }

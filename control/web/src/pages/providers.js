@@ -1,4 +1,4 @@
-// The providers: their credentials, and their health by the recorded attempts of all instances of the gateway.
+// The providers: their credentials, and their health according to the recorded attempts of all gateway instances.
 import { get } from '../api.js'
 import { Readiness } from '../components/badge.js'
 import { Page } from '../components/page.js'
@@ -13,7 +13,7 @@ import { useResource } from '../resource.js'
 const LEAD =
   'Health by the attempts that all gateway instances have recorded. The state is that of the last 10 to 20 minutes, the figures are those of the range.'
 
-/** Columns of the catalog and of the deployment's settings. */
+/** Columns from the catalog and from the deployment's settings. */
 const SETUP = [
   { label: 'API formats', cell: (row) => row.wires?.join(', ') ?? html`<span class="muted">not in the catalog</span>` },
   { label: 'Credentials', cell: (row) => html`<${Readiness} ready=${row.ready} />` },

@@ -1,4 +1,4 @@
-// One model of the registry: its record, its state and its history. Also the form for a new one.
+// One model in the registry: its record, state and history. Also the form for a new one.
 import { useId, useState } from 'preact/hooks'
 import { get, patch, path, post } from '../api.js'
 import { Badge } from '../components/badge.js'
@@ -158,7 +158,7 @@ function Transition({ entry, at, set, next: [state, verb], project, setProject, 
 /** The project's gateway keys as checkboxes. */
 function KeyChecks({ project, value, onValue }) {
   const keys = useList(path`projects/${project.id}/keys`, 'keys', { kind: 'gateway' }, { all: true })
-  // The field's value has only keys among its options, so these must be complete.
+  // The field drops keys that are not among its options, so the options must be complete.
   const whole = {
     ...keys,
     data: keys.data?.next === null ? keys.data : undefined,

@@ -1,4 +1,4 @@
-// The model registry: the models that a project may use, with their approval.
+// The model registry: the models that a project may use and their approvals.
 import { useState } from 'preact/hooks'
 import { get, path, put } from '../api.js'
 import { Badge } from '../components/badge.js'

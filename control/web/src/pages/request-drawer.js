@@ -1,4 +1,5 @@
-// The drawer of a list of requests: one request with all that its page shows, while the list stays as it is.
+// The drawer of a request list. It shows one request with everything that its page shows, while the list stays
+// unchanged.
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import { Button, ButtonLink } from '../components/button.js'
 import { CopyButton } from '../components/copy.js'
@@ -12,22 +13,23 @@ import { causeWords, outcomeWords } from '../outcomes.js'
 import { followed, match, to, useQuery } from '../router.js'
 import { FoundRequest, Request, useRequest } from './request.js'
 
-/** The list's rows, and not the tables within a drawer. */
+/** Matches the list's table but not the tables inside a drawer. */
 export const LIST = '.loaded > .table-frame'
 
 const rowLink = (id) => document.querySelector(`${LIST} a[href$="/requests/${CSS.escape(id)}"]`)
 
 /**
- * The open request of the page's list, in the URL's parameter "open". The browser's back closes it.
+ * The request that is open in the page's list. It is in the URL parameter "open". The browser's back button closes
+ * it.
  * @returns {{id: string, show: (id: string) => void, close: () => void, choose: (event: MouseEvent) => void}}
- *   id: empty if none is open; choose: opens the request of a followed link, for the clicks in the list
+ *   id: empty if none is open; choose: handles clicks in the list and opens the request whose link is followed
  */
 export function useOpened() {
   const [{ open: id }, setQuery] = useQuery(['open'])
   const entry = useRef('')
   const show = (next) => {
     if (id) return setQuery({ open: next })
-    // The browser would return the page to the scroll place of now, although the list can be scrolled meanwhile.
+    // The browser would restore the current scroll position, although the user may scroll the list in the meantime.
     history.scrollRestoration = 'manual'
     setQuery({ open: next }, { step: true })
     history.scrollRestoration = 'auto'
@@ -36,7 +38,7 @@ export function useOpened() {
   const close = () => {
     const before = entry.current
     entry.current = ''
-    // The entry before has the filters of then.
+    // The previous history entry has the filters from that time.
     if (before === entryWithout()) history.back()
     else setQuery({ open: '' })
   }
@@ -51,28 +53,28 @@ export function useOpened() {
   return { id, show, close, choose }
 }
 
-/** The link of a row that was clicked beside its links and buttons, unless the click ends a selection of text. */
+/** The link of a row that was clicked outside its links and buttons, unless the click ends a text selection. */
 function rowOf({ target, button, ctrlKey, metaKey, shiftKey, altKey }) {
   if (button !== 0 || ctrlKey || metaKey || shiftKey || altKey || getSelection().toString()) return null
   if (target.closest('a, button')) return null
   return target.closest('tbody tr')?.querySelector('a[href*="/requests/"]')
 }
 
-/** The present entry of the history: its place, and its query except for the open request. */
+/** The current history entry: its place and its query without the open request. */
 function entryWithout() {
   const query = new URLSearchParams(location.search)
   query.delete('open')
   return `${history.state?.place} ${query}`
 }
 
-/** Once the drawer is closed, focuses the row of the request that was open last, unless the user has left the list. */
+/** Once the drawer is closed, focuses the row of the last open request, unless the user has left the list. */
 function useReturn(id) {
   const before = useRef('')
   useLayoutEffect(() => {
     const last = before.current
     before.current = id
     if (id || !last) return
-    // Not before the browser has finished its step back.
+    // Waits until the browser has finished its step back.
     setTimeout(() => {
       history.scrollRestoration = 'auto'
     })
@@ -85,9 +87,9 @@ function useReturn(id) {
 }
 
 /**
- * The drawer of the open request.
+ * The drawer with the open request.
  * @param {{opened: object, project: object, list: object, rows: any[], names: Map<string, string>}} props
- *   opened: of useOpened; list: of useList; rows: its items in the shown order; names: of the project's API keys
+ *   opened: from useOpened; list: from useList; rows: its items in the order shown; names: of the project's API keys
  */
 export function RequestDrawer({ opened: { id, show, close }, project, list, rows, names }) {
   const place = rows.findIndex(({ requestId }) => requestId === id)
@@ -119,7 +121,7 @@ export function RequestDrawer({ opened: { id, show, close }, project, list, rows
   <//>`
 }
 
-/** The request's record, also after newer requests have pushed it out of the list. */
+/** The request's record, even after newer requests have pushed it out of the list. */
 function useKept(listed, id) {
   const kept = useRef(undefined)
   if (listed || kept.current?.requestId !== id) kept.current = listed
@@ -130,7 +132,7 @@ function summaryOf({ outcome, cause, time }) {
   return [outcomeWords(outcome), causeWords(cause), timestamp(time)].filter(Boolean).join(', ')
 }
 
-/** A request that the list does not have. Until the list is there, it may have it. */
+/** A request that is not in the list. While the list is loading, it may still turn out to contain the request. */
 function Unlisted({ list, ...props }) {
   if (!list.data && !list.error) return html`<${Skeleton} label="Loading the request" />`
   return html`<${Fetched} ...${props} />`

@@ -1,4 +1,4 @@
-// One request: what became of it and why, its attempts, and what it took.
+// One request: what happened to it and why, its attempts, and the resources that it took.
 
 import { useState } from 'preact/hooks'
 import { path } from '../api.js'
@@ -36,7 +36,7 @@ export function RequestPage({ project, params: { request: id } }) {
   <//>`
 }
 
-/** A request as a resource; null if the project has no record of it. */
+/** A request as a resource. Its data is null if the project has no record of it. */
 export function useRequest(project, id) {
   return useResource((signal) => load(project, id, signal), [id])
 }
@@ -53,7 +53,7 @@ export function FoundRequest({ of: request, id, project, names }) {
     found ? html`<${Request} of=${found} project=${project} names=${names} />` : html`<${NotRecorded} id=${id} />`}<//>`
 }
 
-/** The content of a recorded request: an item of the list of requests has all of it. */
+/** The content of a recorded request. An item in the list of requests contains all of it. */
 export function Request({ of: request, project, names }) {
   const { diagnosis } = request
   return html`
@@ -85,7 +85,7 @@ function Verdict({ of: { outcome, cause, status, code, diagnosis }, project }) {
     }`
 }
 
-/** A remedy of docs/reference/errors.md: names are between backticks. */
+/** A remedy from docs/reference/errors.md. Names are in backticks. */
 function Remedy({ of: text }) {
   return html`${text.split('`').map((piece, i) => (i % 2 === 1 ? html`<code key=${i}>${piece}</code>` : piece))}`
 }
@@ -146,7 +146,10 @@ function violationsHref(project, key, filters = {}) {
   return `${to('projects', project.id, 'violations')}?${new URLSearchParams({ key, ...filters })}`
 }
 
-/** The dates between which a violation of a request began: findings of one minute share a violation, and a request may take minutes. */
+/**
+ * The dates between which a request's violation must have begun. Findings of one minute share a violation, and a
+ * request may take minutes.
+ */
 function daysAround(time) {
   const date = (minutes) => new Date(Date.parse(time) + minutes * 60_000).toISOString().slice(0, 10)
   return { from: date(-1), to: date(10) }
@@ -204,7 +207,7 @@ function Again({ of: diagnosis }) {
   <//>`
 }
 
-/** Why a request may be missing, and a search for it in the other projects. */
+/** Explains why a request may be missing and offers a search in the other projects. */
 function NotRecorded({ id }) {
   const [searched, progress] = useState(0)
   const search = useAction(async () => {

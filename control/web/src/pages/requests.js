@@ -1,4 +1,4 @@
-// The most recent requests: metadata only.
+// The most recent requests, without their content.
 import { path } from '../api.js'
 import { Badge, Status } from '../components/badge.js'
 import { ButtonLink } from '../components/button.js'
@@ -81,7 +81,7 @@ function Filters({ filters, set, names, error }) {
   </form>`
 }
 
-/** A datalist with the catalog's providers. */
+/** A datalist with the providers in the catalog. */
 function ProviderList({ id }) {
   const names = new Set(useCatalog().data?.models.map(({ provider }) => provider))
   return html`<datalist id=${id}>${[...names].sort().map((name) => html`<option value=${name} key=${name} />`)}</datalist>`
@@ -99,7 +99,7 @@ function RequestId({ id, project }) {
   return html`<span class="row-actions copyable"><${Id} id=${id} project=${project.id} look="id short" /><${CopyButton} text=${id} name="request ID" /></span>`
 }
 
-// The first word of a user agent: claude-cli/2.1.330.
+// The first word of a user agent, such as claude-cli/2.1.330.
 function clientOf(agent) {
   return agent?.split(' ')[0]
 }

@@ -1,4 +1,4 @@
-// The form for a project's override of a tier.
+// The form in which a project overrides a tier.
 import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { Button } from '../components/button.js'
 import { Conflict } from '../components/conflict.js'
@@ -12,7 +12,7 @@ import { numberOf, STRATEGIES, same } from '../values.js'
 
 let nextId = 0
 
-/** A target in the form. Its id stays with it when it moves, so that the row keeps its inputs. */
+/** A target in the form. It keeps its id when it moves, so the row keeps its inputs. */
 const rowOf = (model = '', weight = '') => ({ id: nextId++, model, weight })
 
 /**
@@ -78,7 +78,10 @@ function Targets({ targets, setTargets, weighted }) {
   </div>`
 }
 
-/** Focuses the button that moves the target further in the same direction; at the end of the list, the other one. */
+/**
+ * Focuses the button that moves the target further in the same direction. At the end of the list, focuses the other
+ * one.
+ */
 function focusButton(list, { to, by }) {
   const [up, down] = list.querySelectorAll('li')[to].querySelectorAll('button')
   const [same, opposite] = by < 0 ? [up, down] : [down, up]

@@ -1,4 +1,4 @@
-// The tiers' routes: their targets and the strategy that orders them.
+// The routes of tiers: their targets and the strategy that orders them.
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { get, patch, path } from '../api.js'
 import { Badge, Readiness } from '../components/badge.js'
@@ -79,7 +79,7 @@ function strategyName(strategy) {
   return STRATEGIES.find(([name]) => name === strategy)?.[1] ?? strategy
 }
 
-/** Focuses the first control whenever the editor replaces the table, or the table the editor. */
+/** Focuses the first control whenever the editor replaces the table or vice versa. */
 function useFocusOnChange(editing) {
   const frame = useRef(null)
   const before = useRef(editing)

@@ -19,7 +19,7 @@ import { BUDGET_PERIODS, CACHE_SCOPES, numberOf } from '../values.js'
 import { zoned } from '../zone.js'
 import { AlertsCard } from './alerts.js'
 
-/** The TTL of a cache that is turned on without one, in the API as well. */
+/** The TTL of a cache that is turned on without a TTL. The API has the same default. */
 const USUAL_TTL_SECONDS = 3600
 
 const FIELDS = [
@@ -36,7 +36,7 @@ const FIELDS = [
 ]
 
 export function SettingsPage({ project, setProject, whole }) {
-  useCatalog() // loads beside the project, for the plans
+  useCatalog() // loads in parallel with the project; provides the plans
   return html`<${Page} title="Settings" of=${project.name}><${Loaded} of=${whole} what="the project" rows=${8}>${() => html`
     <${Card} title="General"><${General} project=${project} setProject=${setProject} /><//>
     <${AlertsCard} project=${project} setProject=${setProject} />

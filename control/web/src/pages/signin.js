@@ -24,7 +24,7 @@ export function SignInPage({ onSignedIn }) {
   </main>`
 }
 
-/** The sign-in dialog over a page whose session has ended. The page keeps its unsaved input. */
+/** The sign-in dialog on top of a page whose session has ended. The page keeps its unsaved input. */
 export function SignInDialog({ onSignedIn, onLeave }) {
   return html`<${Dialog} title="Sign in again" persistent onClose=${() => {}}>
     <p>Your session has ended. Sign in to continue; unsaved input on this page is kept.</p>

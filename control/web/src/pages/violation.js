@@ -107,7 +107,7 @@ function Triage({ of: violation, at, set, project }) {
     <//>`
 }
 
-/** The triage of a violation, newest first: entries of the audit log. */
+/** The triage history of a violation, newest first, from the audit log. */
 function useHistory(project, violation) {
   const log = useList('audit', 'entries', { project: project.id, action: 'violation' }, { all: true })
   const entries = (log.data?.items ?? []).filter(({ after }) => after?.violation === violation.id)

@@ -1,4 +1,4 @@
-// A key that was found by its value: what it is, what it did, and its revocation.
+// A key that was found by its value: what it is, what it did, and how to revoke it.
 import { useState } from 'preact/hooks'
 import { get, path } from '../api.js'
 import { Badge, Status } from '../components/badge.js'
@@ -54,7 +54,7 @@ function keyItems({ project, key }, { viewer, open }) {
   ]
 }
 
-/** The dialogs that revoke a key, and the sentence that states the result. @param {() => void} onChanged */
+/** The dialogs that revoke a key and the sentence that states the result. @param {() => void} onChanged */
 export function useRevocation(onChanged) {
   const [kind, open] = useState('')
   const [result, setResult] = useState(null)

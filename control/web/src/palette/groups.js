@@ -18,7 +18,7 @@ const TYPING_MS = 150
  * @typedef {{id: string, label: string, detail?: string, mark?: string, href?: string, run?: () => any, keepOpen?: boolean}} Item
  *   href or run: what choosing it does; keepOpen: the palette stays open
  * @typedef {{label: string, items: Item[], note?: string, loading?: boolean, error?: Error}} Group
- *   note: what else is to be said, such as where it was looked
+ *   note: anything else to say, such as where the search looked
  */
 
 /** The groups of results for a text that is not a key. @returns {Group[]} */
@@ -38,7 +38,7 @@ export function useGroups(query, place) {
   return [...commands, projects, keys, models]
 }
 
-/** A search whose result grows on demand. @param {(wanted: number, signal: AbortSignal) => Promise<any>} search */
+/** A search that loads more results on demand. @param {(wanted: number, signal: AbortSignal) => Promise<any>} search */
 function useSearch(text, search) {
   const [more, setMore] = useState({ text, wanted: FIRST })
   const wanted = more.text === text ? more.wanted : FIRST
@@ -46,7 +46,7 @@ function useSearch(text, search) {
   return { ...found, showMore: () => setMore({ text, wanted: wanted + MORE }) }
 }
 
-/** A group of a search's results; the last option shows more of them. */
+/** A group with the results of a search. The last option shows more of them. */
 function groupOf(label, found, item) {
   const data = found.stale && found.error ? null : found.data
   const items = (data?.items ?? []).map(item)
@@ -103,7 +103,7 @@ function useModels(text) {
   }))
 }
 
-/** A request by its ID, in all projects. */
+/** A request with the given ID in any project. */
 function useRequest(id) {
   const [progress, setProgress] = useState(0)
   const found = useResource(
@@ -132,7 +132,7 @@ function requestItem(id, { project, found: { outcome, cause, status } }) {
   }
 }
 
-/** A violation by its ID: in the project in view, and on demand in all. */
+/** A violation with the given ID in the project in view or, on demand, in all projects. */
 function useViolation(id, project) {
   const search = id && `${id} ${project}`
   const [everywhere, setEverywhere] = useState('')
@@ -170,7 +170,7 @@ function violationItem(id, { project, found }) {
   }
 }
 
-/** The projects that do not have it. */
+/** The projects that do not have the violation. */
 function notFound({ looked, name }) {
   if (name) return `Not among the violations of the project ${name}.`
   if (looked === 0) return 'Not looked for yet: no project is in view.'

@@ -14,7 +14,7 @@ import { FoundKey, useFoundKey } from './found-key.js'
 import { useGroups } from './groups.js'
 import { KEY_LENGTH, readQuery, wholeKey } from './query.js'
 
-const MAX_TEXT = 200 // of a search, as the API bounds it
+const MAX_TEXT = 200 // maximum length of a search text in the API
 const APPLE = /Mac|iPhone|iPad/.test(navigator.userAgent)
 
 /** The button that opens the palette, and its shortcut. */
@@ -63,7 +63,7 @@ function Palette({ project, pages, onClose }) {
 
 const secretNote = `This looks like a part of a key, or like a secret of another service. The dashboard does not send it. Paste a whole API key, of ${KEY_LENGTH} characters, to find it.`
 
-/** A whole key is hashed at once and replaced by its masked form: the page does not keep it. */
+/** A complete key is hashed at once and replaced with its masked form, so the page does not keep it. */
 function takeText(text, setTyped, input) {
   const key = wholeKey(text)
   const shown = key ? key.masked : text
@@ -120,7 +120,10 @@ function Combobox({ typed, setTyped, groups, choose, note }) {
     }`
 }
 
-/** What the list does not say: that it is incomplete, where it was looked, and what failed. Read out when it changes. */
+/**
+ * What the list itself does not say: that it is incomplete, where the search looked, and what failed. Screen readers
+ * announce changes.
+ */
 function Status({ id, groups, note, count }) {
   const loading = groups.some((group) => group.loading)
   const notes = [note, ...groups.map((group) => group.note)].filter(Boolean)

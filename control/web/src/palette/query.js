@@ -1,10 +1,10 @@
-// What a text in the palette asks for.
+// Interprets a text in the palette.
 import { sha256 } from '../sha256.js'
 
 export const KEY_LENGTH = 37
 const WHOLE_KEY = /(?<![0-9A-Za-z_])([sp]k_(?:live|test)_)[0-9A-Za-z]{29}(?![0-9A-Za-z])/
 const MASKED = /^[sp]k_(?:live|test)_(?:…|\.{3})([0-9A-Za-z]{4})$/
-// Parts of a key, and the keys of most providers: none may be sent.
+// Parts of a key and the keys of most providers. None of them may be sent.
 const SECRET = /(?<![0-9A-Za-z])[sp]k[-_][\w-]{5,}/
 const IDS = [
   ['project', /^proj_[0-9A-Za-z]{1,59}$/],
@@ -13,9 +13,9 @@ const IDS = [
 ]
 
 /**
- * Finds a whole API key in a text, also in a header or an assignment that was pasted with it.
+ * Finds a complete API key in a text, even if it was pasted as part of a header or an assignment.
  * @param {string} text
- * @returns {{hash: string, masked: string} | null} masked: the text to show in place of the key
+ * @returns {{hash: string, masked: string} | null} masked: the text to show instead of the key
  */
 export function wholeKey(text) {
   const found = WHOLE_KEY.exec(text)
@@ -24,7 +24,7 @@ export function wholeKey(text) {
 }
 
 /**
- * @param {string} text as typed, without a whole key
+ * @param {string} text as typed, without a complete key
  * @returns {{kind: 'nothing' | 'secret' | 'project' | 'violation' | 'request' | 'text', text: string}}
  *   secret: must not leave the browser; text: what to search for
  */
@@ -38,7 +38,7 @@ export function readQuery(text) {
   return { kind: id ? id[0] : 'text', text: trimmed }
 }
 
-/** Whether a label has all words of a text, ignoring case. */
+/** Whether a label contains all words of a text, ignoring case. */
 export function matchesWords(label, text) {
   const lower = label.toLowerCase()
   return text

@@ -1,11 +1,12 @@
-// The palette's searches on the server.
+// The palette's server-side searches.
 import { ApiError, get, path } from '../api.js'
 
 const PAGE = 100
 const AT_ONCE = 4
 
 /**
- * The first entries of a list that match a text, at most wanted. It reads on while pages are short but not the last.
+ * The first items of a list that match a query, at most wanted. It keeps reading while pages are short but not the
+ * last.
  * @param {string} to below /api/admin/
  * @param {string} field the response's field with the list
  * @param {{query: object, wanted: number, signal: AbortSignal}} options
@@ -23,7 +24,7 @@ export async function firstOf(to, field, { query, wanted, signal }) {
   return { items: items.slice(0, wanted), more: Boolean(after) || items.length > wanted }
 }
 
-/** What a request returns, or null for a 404. */
+/** The response of a request, or null for a 404. */
 export async function orNull(promise) {
   try {
     return await promise
@@ -34,7 +35,7 @@ export async function orNull(promise) {
 }
 
 /**
- * Looks for a request in all projects. One answer of the server covers a number of projects.
+ * Looks for a request in all projects. One response of the server covers several projects.
  * @param {{signal?: AbortSignal, progress: (looked: number) => void}} options
  * @returns {Promise<{hit: {project: {id: string, name: string}, found: object} | null}>}
  */
@@ -49,17 +50,17 @@ export async function findRequest(id, { signal, progress }) {
   }
 }
 
-/** The violation of a project with an ID; null if the project has none. */
+/** The violation with an ID in a project, or null if the project does not have it. */
 async function inProject(id, project, signal) {
   return await orNull(get(path`projects/${project}/violations/${id}`, { signal }))
 }
 
 /**
- * Looks for a violation in the project in view, or else in all projects.
+ * Looks for a violation in the project in view, or in all projects if "everywhere" is set.
  * @param {{id: string, project: string, everywhere: boolean, signal: AbortSignal, progress: (looked: number) => void}} search
- *   project: '' for none; progress: gets the number of projects looked in
+ *   project: '' for none; progress: gets the number of projects searched so far
  * @returns {Promise<{hit: {project: {id: string, name: string}, found: object} | null, looked: number, name: string}>}
- *   name: of the project in view, if only that was looked in
+ *   name: of the project in view, if only that one was searched
  */
 export async function locate(search) {
   const { id, project, everywhere, signal } = search
