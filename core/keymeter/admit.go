@@ -1,10 +1,10 @@
 package keymeter
 
 import (
+	"github.com/postern-ai/postern/core/budget"
 	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/ledger"
-	"github.com/postern-ai/postern/core/money"
 )
 
 // admit decides on one request. It stores nothing for a request that it rejects, so a flood of them causes no writes.
@@ -54,7 +54,7 @@ func (c *call) admit(a *Admit) AdmitReply {
 	switch a.Mode {
 	case ModeReserve:
 		if c.wantsToLend(a) {
-			return AdmitReply{Verdict: Short, Windows: m.windows(limits), Period: m.slice.period, Epoch: m.epoch, HeldPico: m.slice.granted}
+			return AdmitReply{Verdict: Short, Windows: m.windows(limits), Period: m.slice().Period, Epoch: m.level().Epoch, HeldPico: m.slice().Granted}
 		}
 		reply = m.reserve(a.AmountPico, minAmount(a.LeastPico, a.AmountPico), a.Final)
 	case ModeHit:
@@ -137,7 +137,7 @@ func (c *call) extend(e *Extend) AdmitReply {
 	if e.TotalPico <= r.amountPico {
 		return AdmitReply{Verdict: Admitted, ReservedPico: r.amountPico}
 	}
-	if r.period != m.slice.period {
+	if r.period != m.slice().Period {
 		return c.extendPast(i, &r, e)
 	}
 	minimum := minAmount(e.LeastPico, e.TotalPico) - r.amountPico
@@ -158,11 +158,11 @@ func (c *call) extend(e *Extend) AdmitReply {
 // more budget for that period, and a request counts only in the period of its admission.
 func (c *call) extendPast(at int, r *reservation, e *Extend) AdmitReply {
 	s := c.m.sliceOf(r.period)
-	more := min(e.TotalPico-r.amountPico, max(0, s.free()))
+	more := min(e.TotalPico-r.amountPico, max(0, s.Free()))
 	if r.amountPico+more < minAmount(e.LeastPico, e.TotalPico) {
 		return AdmitReply{Verdict: Unknown}
 	}
-	s.reserved += more
+	s.Reserved += more
 	r.amountPico += more
 	c.m.reservations[at] = r.open()
 	c.store()
@@ -178,41 +178,26 @@ func minAmount(least, amount int64) int64 {
 }
 
 // reserve reserves want picodollars from the slice. If final is set, the Ledger has no more budget, and reserve
-// accepts any free amount of at least minimum. If the slice is too small, the reply is Short and asks for all of want
-// plus any debt. The free part is not subtracted, because other requests that are waiting for a grant also count on
-// it.
+// accepts any free amount of at least minimum. If the slice is too small, the reply is Short.
 func (m *meter) reserve(want, minimum int64, final bool) AdmitReply {
-	s := &m.slice
-	free := s.free()
-	enough := want
+	q := budget.Request{WantPico: want, LeastPico: minimum}
 	if final {
-		enough = minimum
+		q.Final = 1
 	}
-	if s.live && (enough == 0 || free >= enough) {
-		amount := min(want, max(free, 0))
-		s.reserved += amount
-		return AdmitReply{Verdict: Admitted, ReservedPico: amount}
+	pico, short := m.chain.Reserve(m.lastMs, &q)
+	if len(short) == 0 {
+		return AdmitReply{Verdict: Admitted, ReservedPico: pico}
 	}
-	reply := AdmitReply{Verdict: Short, Period: s.period, Epoch: m.epoch, HeldPico: s.granted, LentMs: m.lentMs()}
-	if want > 0 {
-		reply.NeedPico, reply.LeastPico = money.Add(want, max(-free, 0)), max(0, money.Add(minimum, -free))
+	s := &short[0]
+	return AdmitReply{
+		Verdict: Short, Period: s.Period, Epoch: s.Epoch, HeldPico: s.HeldPico, NeedPico: s.NeedPico, LeastPico: s.LeastPico, LentMs: m.lentMs(),
 	}
-	return reply
 }
 
 // acceptGrant raises the slice to the granted total. It runs before the checks. If they reject the request, the next
 // request uses the grant.
 func (c *call) acceptGrant(g Grant) {
-	m := c.m
-	if g.Epoch == 0 {
-		return
-	}
-	before := m.slice
-	m.rollover(g.Period)
-	if s := &m.slice; g.Period == s.period && g.Epoch == m.epoch {
-		s.live, s.granted = true, max(s.granted, g.TotalPico)
-	}
-	if m.slice != before {
+	if g.Epoch != 0 && c.m.chain.Accept(budget.Grant{Period: g.Period, Epoch: g.Epoch, TotalPico: g.TotalPico}) {
 		c.store()
 	}
 }
@@ -239,7 +224,7 @@ func (c *call) applyAdmission(a *Admit, limits config.Limits, reserved int64) {
 		c.addRecent(a)
 	case ModeReserve:
 		r := reservation{
-			[]byte(a.RequestID), m.lastMs, m.lastMs + a.LifetimeMs, m.slice.period, reserved, []byte(a.Model), []byte(a.Idempotency),
+			[]byte(a.RequestID), m.lastMs, m.lastMs + a.LifetimeMs, m.slice().Period, reserved, []byte(a.Model), []byte(a.Idempotency),
 		}
 		m.reservations = append(m.reservations, r.open())
 	}

@@ -197,7 +197,7 @@ func (f *Flush) apply(c *call) {
 // apply replaces the record and status with newer ones. Older ones may arrive late and are ignored.
 func (p *Put) apply(c *call) {
 	if c.m == nil {
-		c.m = &meter{epoch: 1}
+		c.m = newMeter()
 	}
 	if p.Record.Version > c.m.record.Version {
 		c.m.status, c.m.record = p.Status, p.Record
@@ -319,25 +319,20 @@ func (c *call) undelivered() (batches [][]byte) {
 const idleMs = 60_000
 
 // returnUnused returns the free part of the slice to the Ledger by starting a new epoch, if the slice is recalled or
-// the key is idle. A recall also starts an epoch if nothing is free but the Ledger has granted an amount that differs
-// from what the meter holds. A grant was then lost or is in flight, and the Ledger counts it until it learns of a new
-// epoch.
+// the key is idle.
 func (c *call) returnUnused(f *Flush) (newEpoch, closed bool) {
-	s := &c.m.slice
-	closed = s.live && len(c.m.reservations)+len(c.m.leases) == 0 && c.m.lastUsedMs+idleMs <= c.in.NowMs
-	recall := f.Recall && (s.free() > 0 || f.HeldPico == 0 || s.granted != f.HeldPico)
-	if !recall && !closed {
-		return false, false
+	m := c.m
+	closed = m.slice().Live && len(m.reservations)+len(m.leases) == 0 && m.lastUsedMs+idleMs <= c.in.NowMs
+	if f.Recall {
+		newEpoch, _ = m.chain.Recall(c.in.NowMs, 0, f.HeldPico)
 	}
-	c.m.epoch++
-	s.granted -= max(0, s.free())
 	if closed {
-		s.live = false
+		if !newEpoch {
+			m.level().Return()
+		}
+		m.slice().Live = false
 	}
-	if f.Recall && f.HeldPico == 0 {
-		c.m.recalledMs = c.in.NowMs
-	}
-	return true, closed
+	return newEpoch || closed, closed
 }
 
 // debtDelayMs is the delay before the meter reports an overspent slice.
@@ -348,11 +343,10 @@ const debtDelayMs = 500
 // unconditional recall were granted under a budget that may be lower now, so the rest of their reservations is
 // returned.
 func (m *meter) balance(admittedMs uint64) {
-	switch s := &m.slice; {
-	case s.free() < 0 && m.hasReport():
+	switch s := m.slice(); {
+	case s.Free() < 0 && m.hasReport():
 		m.reportWithin(debtDelayMs)
-	case s.free() > 0 && admittedMs <= m.recalledMs:
-		m.epoch++
-		s.granted -= s.free()
+	case s.Free() > 0 && admittedMs <= m.level().RecalledMs:
+		m.level().Return()
 	}
 }

@@ -248,7 +248,7 @@ func (c *call) takeLeased(l *lease, r *Report) {
 			continue
 		}
 		l.release(m, q.AmountPico)
-		m.sliceOf(l.period).reserved += q.AmountPico
+		m.sliceOf(l.period).Reserved += q.AmountPico
 		o := reservation{[]byte(q.RequestID), admittedMs, admittedMs + q.LifetimeMs, l.period, q.AmountPico, []byte(q.Model), nil}
 		m.reservations = append(m.reservations, o.open())
 	}
@@ -259,7 +259,7 @@ func (c *call) takeLeased(l *lease, r *Report) {
 func (l *lease) release(m *meter, amount int64) {
 	amount = max(0, min(amount, l.heldPico))
 	l.heldPico -= amount
-	m.sliceOf(l.period).reserved -= amount
+	m.sliceOf(l.period).Reserved -= amount
 }
 
 // closeLease returns the rest of a lease to the key.
@@ -329,7 +329,7 @@ func (c *call) book(b *bookedLease, sign int64) {
 	u.Expired += uint64(sign) * b.requests
 	u.CostPico += sign * b.amountPico
 	s := c.m.sliceOf(b.period)
-	s.spent = money.Add(s.spent, sign*b.amountPico)
+	s.Spent = money.Add(s.Spent, sign*b.amountPico)
 }
 
 // reportLate replaces the booking of a lease with its reports. The first report replaces the booking. Later ones add

@@ -2,11 +2,11 @@ package keymeter
 
 import (
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/budget"
 	"github.com/postern-ai/postern/core/calendar"
 	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/ledger"
-	"github.com/postern-ai/postern/core/money"
 )
 
 // format is the format version of rows other than "h".
@@ -40,13 +40,11 @@ type meter struct {
 	record         doc.Record
 	lastMs         uint64 // time of the last command
 	lastUsedMs     uint64
-	ticks          []tick // admissions of the last second by millisecond, oldest first
-	tokens         []tick // tokens settled in the last minute by second, oldest first
-	day            uint64 // the latest day seen
-	dayCount       uint64 // admissions on that day
-	slice          slice
-	previousSlice  slice  // of the previous period, for its open reservations
-	epoch          uint64 // incremented when part of the slice is returned; grants of earlier epochs are void
+	ticks          []tick       // admissions of the last second by millisecond, oldest first
+	tokens         []tick       // tokens settled in the last minute by second, oldest first
+	day            uint64       // the latest day seen
+	dayCount       uint64       // admissions on that day
+	chain          budget.Chain // one level: the project
 	reservations   []openReservation
 	admittedHashes []uint64       // the last admissions without an open reservation, as hashes of their request IDs
 	usage          []ledger.Usage // not reported yet
@@ -54,7 +52,6 @@ type meter struct {
 	violations     violations
 	leases         []lease
 	restUntilMs    uint64 // the meter does not lend before this time; 0: it may lend
-	recalledMs     uint64 // last unconditional recall in the slice's period (see balance); 0: none
 	flushMs        uint64 // when usage, recent and violations are to be reported; 0: nothing to report
 	outSeq         uint64 // number of the last batch
 	nextForgetMs   uint64 // when the next row is to be deleted; 0: none
@@ -67,17 +64,11 @@ type recentRequests = abi.Encoded[ledger.Request]
 // tick is a number of admissions in one millisecond, or of tokens in one second.
 type tick struct{ ms, count uint64 }
 
-// slice is this key's share of a period's budget. granted >= spent + reserved, unless a request cost more than its
-// reservation.
-type slice struct {
-	period                   calendar.Period
-	live                     bool // the slice has a grant, perhaps of 0
-	granted, spent, reserved int64
-}
+// level returns the meter's state at the project's Ledger.
+func (m *meter) level() *budget.Level { return &m.chain.Levels[0] }
 
-// free returns the amount that can still be reserved. A negative amount is a debt: requests have cost more than their
-// reservations.
-func (s *slice) free() int64 { return s.granted - money.Add(s.spent, s.reserved) }
+// slice returns the part of the project's budget that the meter holds.
+func (m *meter) slice() *budget.Slice { return &m.level().Slice }
 
 // rowGrowth is the room left for what a command adds to the row. Most commands add less.
 const rowGrowth = 512
@@ -86,9 +77,13 @@ func (m *meter) encode() []byte {
 	return abi.EncodeFields(0, m.size+rowGrowth, m.fields)
 }
 
+func newMeter() *meter { return &meter{chain: budget.NewChain(1)} }
+
 func decodeMeter(data []byte) (*meter, error) {
-	m := &meter{size: len(data)}
-	return m, abi.DecodeFields(data, m.fields)
+	m := newMeter()
+	m.size = len(data)
+	err := abi.DecodeFields(data, m.fields)
+	return m, err
 }
 
 func (m *meter) fields(f *abi.Fields) {
@@ -103,11 +98,11 @@ func (m *meter) fields(f *abi.Fields) {
 	abi.List(f, &m.ticks, tickFields)
 	f.Uint(&m.day)
 	f.Uint(&m.dayCount)
-	m.slice.fields(f)
-	m.previousSlice.fields(f)
-	f.Uint(&m.epoch)
+	sliceFields(f, m.slice())
+	sliceFields(f, &m.level().Previous)
+	f.Uint(&m.level().Epoch)
 	if version < 3 {
-		m.epoch = firstEpoch
+		m.level().Epoch = firstEpoch
 	}
 	abi.List(f, &m.reservations, openReservationFields)
 	abi.List(f, &m.admittedHashes, (*abi.Fields).Uint)
@@ -123,7 +118,7 @@ func (m *meter) fields(f *abi.Fields) {
 		f.Uint(&m.restUntilMs)
 	}
 	if version >= recalledFormat {
-		f.Uint(&m.recalledMs)
+		f.Uint(&m.level().RecalledMs)
 	}
 	if version >= promptCacheFormat {
 		ledger.Extras(f, len(m.usage), func(i int) *ledger.Usage { return &m.usage[i] })
@@ -143,7 +138,7 @@ func (m *meter) format() uint64 {
 	switch {
 	case cached:
 		return promptCacheFormat
-	case m.recalledMs != 0:
+	case m.level().RecalledMs != 0:
 		return recalledFormat
 	}
 	return meterFormat
@@ -169,12 +164,12 @@ func tickFields(f *abi.Fields, t *tick) {
 	f.Uint(&t.count)
 }
 
-func (s *slice) fields(f *abi.Fields) {
-	ledger.PeriodFields(f, &s.period)
-	f.Bool(&s.live)
-	f.Int(&s.granted)
-	f.Int(&s.spent)
-	f.Int(&s.reserved)
+func sliceFields(f *abi.Fields, s *budget.Slice) {
+	ledger.PeriodFields(f, &s.Period)
+	f.Bool(&s.Live)
+	f.Int(&s.Granted)
+	f.Int(&s.Spent)
+	f.Int(&s.Reserved)
 }
 
 // advance moves the meter to now. If the clock went back (jumped), it keeps the latest day and period seen, starts
@@ -186,7 +181,7 @@ func (m *meter) advance(now uint64, limits config.Limits) (jumped bool) {
 		m.ticks = append(m.ticks[:0], tick{now, limits.PerSecond})
 		m.restampTokens(now)
 	}
-	m.lastMs, m.recalledMs = now, min(m.recalledMs, now)
+	m.lastMs, m.level().RecalledMs = now, min(m.level().RecalledMs, now)
 	m.endLeases(jumped, config.MaxLeaseMs)
 	for len(m.ticks) > 0 && m.ticks[0].ms+calendar.SecondMs <= now {
 		m.ticks = m.ticks[1:]
@@ -197,7 +192,7 @@ func (m *meter) advance(now uint64, limits config.Limits) (jumped bool) {
 	if day := calendar.Day(now); day > m.day {
 		m.day, m.dayCount = day, 0
 	}
-	m.rollover(m.record.Period(m.day))
+	m.chain.Advance(now, m.record.Period(m.day))
 	return jumped
 }
 
@@ -221,22 +216,12 @@ func endOfSecond(ms uint64) uint64 {
 // minuteMs is the window of the token limit.
 const minuteMs = 60 * calendar.SecondMs
 
-// rollover starts a later period with an empty slice. The previous period's unspent grant lapses, in the Ledger too.
-func (m *meter) rollover(period calendar.Period) {
-	if period <= m.slice.period {
-		return
+// sliceOf returns the slice of a period.
+func (m *meter) sliceOf(period calendar.Period) *budget.Slice {
+	if s := m.level().Of(period); s != nil {
+		return s
 	}
-	m.previousSlice, m.slice, m.recalledMs = m.slice, slice{period: period}, 0
-}
-
-func (m *meter) sliceOf(period calendar.Period) *slice {
-	switch period {
-	case m.slice.period:
-		return &m.slice
-	case m.previousSlice.period:
-		return &m.previousSlice
-	}
-	return &slice{} // belongs to an earlier period, which is no longer tracked
+	return &budget.Slice{} // belongs to an earlier period, which is no longer tracked
 }
 
 // windows returns the state of all limits that are set, in this order: requests per second, requests per day, tokens.
@@ -395,7 +380,7 @@ func minNonZero(a, b uint64) uint64 {
 func (m *meter) nextBatch(key string, closed bool) []byte {
 	m.outSeq++
 	batch := ledger.Absorb{
-		Key: key, KeyID: m.record.KeyID, Seq: m.outSeq, Period: m.slice.period, Epoch: m.epoch, HeldPico: m.slice.granted, Closed: closed,
+		Key: key, KeyID: m.record.KeyID, Seq: m.outSeq, Period: m.slice().Period, Epoch: m.level().Epoch, HeldPico: m.slice().Granted, Closed: closed,
 		LastUsedMs: m.lastUsedMs, Usage: m.usage, Recent: m.recent.Decode(ledger.RequestFields), Violations: m.violations.pending,
 	}
 	m.usage, m.recent, m.violations.pending, m.flushMs = nil, recentRequests{}, nil, 0

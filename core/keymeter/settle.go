@@ -51,7 +51,7 @@ func (c *call) settle(s *Settle) {
 // settleReserved settles an open or expired reservation. It returns false if there is none.
 func (c *call) settleReserved(s *Settle) bool {
 	if r, ok := c.m.removeReservation(s.RequestID); ok {
-		c.m.sliceOf(r.period).reserved -= r.amountPico
+		c.m.sliceOf(r.period).Reserved -= r.amountPico
 		c.m.rememberAdmission(s.RequestID) // a late repeat of the Admit must not reserve again
 		c.charge(s, r.admittedMs, r.period)
 		c.m.balance(r.admittedMs)
@@ -90,7 +90,7 @@ func (c *call) charge(s *Settle, admittedMs uint64, period calendar.Period) mone
 	}
 	c.countAttempts(s, admittedMs)
 	slice := c.m.sliceOf(period)
-	slice.spent = money.Add(slice.spent, total.CostPico)
+	slice.Spent = money.Add(slice.Spent, total.CostPico)
 	c.m.countTokens(total.Tokens.Prompt+total.Tokens.Completion, c.limits().TokensPerMinute)
 	if s.Trace.Status >= 400 {
 		return total.CostPico // the Ledger receives a separate record of the request
@@ -147,7 +147,7 @@ func (c *call) settleLate(s *Settle, row []byte) bool {
 	u.Expired--
 	u.Requests--
 	u.CostPico -= e.amountPico
-	c.m.sliceOf(e.period).spent -= e.amountPico
+	c.m.sliceOf(e.period).Spent -= e.amountPico
 	c.m.rememberAdmission(s.RequestID)
 	c.charge(s, e.admittedMs, e.period)
 	c.m.balance(e.admittedMs)
@@ -185,8 +185,8 @@ func (c *call) expire(byMs uint64) {
 		u.Expired++
 		u.CostPico += r.amountPico
 		s := m.sliceOf(r.period)
-		s.reserved -= r.amountPico
-		s.spent += r.amountPico
+		s.Reserved -= r.amountPico
+		s.Spent += r.amountPico
 		e := expiredReservation{r.admittedMs, r.period, r.amountPico, model}
 		c.put(rowExpired+id, abi.EncodeFields(0, 64, e.fields))
 		c.scheduleForget(rowExpired+id, m.lastMs)

@@ -29,7 +29,7 @@ import (
 
 // mutated are the packages to mutate.
 var mutated = []string{
-	"core/exchange", "core/exchange/bill", "core/exchange/cached", "core/exchange/reply", "core/fault", "core/keymeter", "core/ledger",
+	"core/budget", "core/exchange", "core/exchange/bill", "core/exchange/cached", "core/exchange/reply", "core/fault", "core/keymeter", "core/ledger",
 }
 
 // judges are the packages whose tests must detect mutants. Packages without tests are skipped.
@@ -41,6 +41,7 @@ var judges = []suite{
 	{folder: "core/exchange/cached"},
 	{folder: "core/exchange/reply"},
 	{folder: "core/fault"},
+	{folder: "test/budgets"},
 	{folder: "test/explore"},
 	{folder: "test/sim", flags: []string{"-seeds=500"}},
 	{folder: "core", flags: []string{"-test.skip=^(TestCoreImports|TestWasmMainIsThin|TestPlanesDoNotMix)$", "-rapid.checks=300", "-rapid.shrinktime=1ms"}},

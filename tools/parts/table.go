@@ -20,9 +20,9 @@ func table(paths []string) []*part {
 		{name: "browser", tool: nodeTest, cores: 1, needs: built, args: []string{"test/browser/*.test.mjs"}},
 		{name: "conformance", tool: goTest, cores: 0.5, needs: built, args: []string{"./conformance", "-parallel", "4", "-timeout", "20m"}},
 		{name: "go", tool: goTest, cores: 1, needs: built, args: packages(paths,
-			"conformance", "core/governor", "test/crash", "test/explore", "test/replicas", "test/sim")},
+			"conformance", "core/governor", "test/budgets", "test/crash", "test/explore", "test/replicas", "test/sim")},
 		{name: "sim", tool: goTest, cores: 1, args: []string{"./test/sim", "-seeds", "2000"}},
-		{name: "explore", tool: goTest, cores: 1, args: []string{"./test/explore"}},
+		{name: "explore", tool: goTest, cores: 1, args: []string{"./test/explore", "./test/budgets"}},
 		{name: "governor", tool: goTest, cores: 1, args: []string{"./core/governor"}}, // prints recall and precision
 		{name: "workers", tool: nodeTest, cores: 0.5, needs: built, args: []string{"worker/gateway/test/*.test.mjs", "control/web/test/*.test.mjs",
 			"test/build/*.test.mjs", "test/deploy/*.test.mjs", "test/dev/*.test.mjs", "bench/test/*.test.mjs", "tools/release/*.test.mjs", "tools/words/*.test.mjs"}},
