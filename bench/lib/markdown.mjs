@@ -30,7 +30,7 @@ function geography(far) {
     ['Plan', 'plan'],
     ['Added, median', 'p50'],
     ['Added, p95', 'p95'],
-    ['Beyond that delay', 'beyond one call'],
+    ['Added beyond one call', 'beyond one call'],
   ])
 }
 
@@ -68,17 +68,18 @@ ${operations(sections.hops)}
 
 ## Time to first token
 
-The table shows the time that Postern adds to a proxy Worker that only forwards requests. The first two columns are the
-delays of each Durable Object call and each KV read. A busy key on a plan with leases waits for neither. Any other key waits for one call of
+The table shows how much longer Postern takes than a proxy Worker that only forwards requests. The first two columns are the
+delays of each Durable Object call and each KV read. A busy key on a plan with leases waits for neither. Any other key waits for one call to
 its Durable Object. The last column compares Postern with a proxy Worker that also calls a Durable Object, which writes a row.
 
 ${geography(sections.geography)}
 
 ## Throughput and CPU time
 
-Postern's authentication, limits, budgets, cache and log line are on. The baselines are minimal Workers, measured in the same run on a
-machine with ${machine.cores} cores, with a local test provider and workerd ${machine.workerd}. Times and rates are medians of all rounds. A ratio is the
-median of the ratios of all pairs of rounds, so it can differ from the quotient of the two medians.
+In all rows, Postern authenticates requests, applies limits and budgets, uses its cache and writes its log line. The baselines are
+minimal Workers, measured in the same run on a machine with ${machine.cores} cores, with a local test provider and workerd
+${machine.workerd}. Times and rates are medians of all rounds. A ratio is the median of the ratios of all pairs of rounds, so it can
+differ from the quotient of the two medians.
 
 In workerd, the Cache API sends two HTTP requests to another process for each uncached request. A deployed Worker does not have this
 overhead. The rows with "no Cache API" show Postern without it, as on \`workers.dev\`. \`make bench\` also prints the targets.
