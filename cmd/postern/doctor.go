@@ -14,7 +14,11 @@ import (
 
 const doctorHelp = `Checks what postern serve needs: the configuration, the data directory and its permissions, the store and the integrity of its
 data, the clock, TLS files, free ports, disk space and the limit of open files. Run it with the same flags, variables and user
-as the server. While the server runs, its store is checked through the operations address.
+as the server.
+
+A SQLite database is only read. While a server uses it, the store is checked through the server's operations address. A PostgreSQL
+database is opened as postern serve opens it: this migrates it to the schema of this version of the program, so back it up before you
+run the doctor of a newer version.
 
 --online also calls each configured provider once: it checks the endpoint, the key and the clock. Keys are never printed.
 --live only checks that the running server answers, and prints nothing if it does; it is meant for health checks of containers.
