@@ -8,15 +8,15 @@ import (
 )
 
 const plansHead = "A project has a plan. The plan sets the limits of each of its keys, its budget unless the project has one of its own, and what it can use.\n" +
-	"A key can have narrower limits than its plan. [Projects, keys and plans](../concepts/projects-keys-plans.md) explains the terms,\n" +
-	"[limits and budgets](../guides/limits-and-budgets.md) how limits count."
+	"A key can have narrower limits than its plan. [Projects, keys and plans](../concepts/projects-keys-plans.md) explains the terms, and\n" +
+	"[limits and budgets](../guides/limits-and-budgets.md) explains how limits count."
 
 const plansMore = "- **Production and development** are the environments of keys. The built-in provider serves development keys, free of charge.\n" +
 	"- **Requests per second** are those in any 1,000 milliseconds. **Requests per day** are those of a day in UTC. **Tokens per minute** are\n" +
 	"  those of the last 60 seconds.\n" +
 	"- **Requests in progress** are those of one key at a time.\n" +
 	"- **Leases** let a Cloudflare location hold a part of a key's limits and budget for a short time, so that most requests need no call\n" +
-	"  of a Durable Object. `postern serve` uses them with PostgreSQL only. See [scaling](../operate/scaling.md).\n\n" +
+	"  to a Durable Object. `postern serve` uses them with PostgreSQL only. See [scaling](../operate/scaling.md).\n\n" +
 	"To change a plan or add one, put it under `plans` in `POSTERN_CATALOG`, with all its fields: an omitted limit means no limit. See\n" +
 	"[models, providers, tiers and plans](models.md)."
 
