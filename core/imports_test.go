@@ -15,8 +15,8 @@ import (
 
 const module = "github.com/postern-ai/postern/"
 
-// allowedImports are the packages outside core that the core may import. None of them fills package variables
-// lazily, because the arena's reset would leave those dangling, and none does I/O or keeps time.
+// allowedImports are the packages outside core that the core may import. None of them fills package variables lazily,
+// because the arena's reset would leave such variables dangling. None does I/O or reads the time.
 var allowedImports = []string{
 	"bytes", "cmp", "crypto/sha256", "errors", "math", "math/bits", "slices", "sort", "strconv", "strings", "unicode", "unicode/utf8",
 	"github.com/tidwall/gjson",
@@ -35,7 +35,8 @@ type goPackage struct {
 	Error        *struct{ Err string }
 }
 
-// largeImports are not linked into core.wasm, not even by a package that the core imports: they would add a tenth to it.
+// largeImports must not be linked into core.wasm, even through a package that the core imports, because they would
+// make it a tenth larger.
 var largeImports = []string{"encoding/json", "fmt", "net/url", "reflect", "regexp", "text/template"}
 
 // listPackages runs `go list -deps -json`. With the tag tinygo, the result includes core/wasm.
@@ -67,7 +68,7 @@ func listPackages(t *testing.T, patterns ...string) []goPackage {
 	}
 }
 
-// isInside reports whether a package is in a folder of the module or below it.
+// isInside reports whether a package is in one of the module's folders or below it.
 func isInside(path, folder string) bool {
 	path, ours := strings.CutPrefix(path, module)
 	return ours && (path == folder || strings.HasPrefix(path, folder+"/"))

@@ -16,7 +16,7 @@ var rewrite = flag.Bool("rewrite", false, "write testdata/abi/lastresort.json")
 
 const lastResortFile = "../testdata/abi/lastresort.json"
 
-// lastResort is the response of a host that cannot run the core. The request ID goes between the halves of the
+// lastResort is the response from a host that cannot run the core. The request ID goes between the halves of the
 // body.
 type lastResort struct {
 	Status  uint64            `json:"status"`
@@ -33,8 +33,8 @@ func lastResortOf(f fault.Fault) lastResort {
 	return r
 }
 
-// TestLastResortFile: the Workers contain copies of two rows of the fault table for when their module does not
-// run. Their own tests compare the copies with this file.
+// TestLastResortFile: the Workers contain copies of two rows of the fault table for the case that their module does
+// not run. The Workers' tests compare the copies with this file.
 func TestLastResortFile(t *testing.T) {
 	rows := map[string]lastResort{"internal": lastResortOf(fault.Internal), "unavailable": lastResortOf(fault.Unavailable)}
 	var want bytes.Buffer
@@ -53,8 +53,8 @@ func TestLastResortFile(t *testing.T) {
 	}
 }
 
-// TestConfigureErrorsHaveALastResort: after an invalid message or catalog, the host still gets an error response
-// to send.
+// TestConfigureErrorsHaveALastResort: after an invalid message or catalog, the host still has an error response to
+// send.
 func TestConfigureErrorsHaveALastResort(t *testing.T) {
 	var invalid abi.Writer
 	(&abi.Config{Catalog: []byte("{")}).Encode(&invalid)

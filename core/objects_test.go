@@ -50,7 +50,7 @@ func (s *fixture) expect(meter string, a keymeter.Admit, verdict keymeter.Verdic
 	return reply
 }
 
-// grantSlice requests a grant for a short meter and adds it to the admission.
+// grantSlice requests a grant for a meter that is short of budget and adds it to the admission.
 func (s *fixture) grantSlice(meter string, a *keymeter.Admit, short keymeter.AdmitReply) {
 	s.t.Helper()
 	reply := s.grant(project, grantFor(meter, &short))
@@ -60,12 +60,12 @@ func (s *fixture) grantSlice(meter string, a *keymeter.Admit, short keymeter.Adm
 	a.Grant = keymeter.Grant{Period: reply.Period, Epoch: reply.Epoch, TotalPico: reply.TotalPico}
 }
 
-// grantFor is the grant request for a short meter's reply.
+// grantFor returns the grant request for the reply of a meter that is short of budget.
 func grantFor(meter string, r *keymeter.AdmitReply) ledger.Grant {
 	return ledger.Grant{Key: meter, Period: r.Period, Epoch: r.Epoch, HeldPico: r.HeldPico, NeedPico: r.NeedPico, LeastPico: r.LeastPico}
 }
 
-// mustAdmit admits a request, with a grant if it needs one.
+// mustAdmit admits a request, using a grant if it needs one.
 func (s *fixture) mustAdmit(meter string, mode keymeter.Mode, amount money.Pico) keymeter.Admit {
 	s.t.Helper()
 	a := s.newAdmit(mode, amount)
@@ -97,14 +97,14 @@ func (s *fixture) recallAll() {
 	}
 }
 
-// currentMonth is the usage of the current month, without a flush of the meters.
+// currentMonth returns the usage of the current month without flushing the meters.
 func (s *fixture) currentMonth() ledger.ReportReply {
 	month := calendar.Month(s.clockMs / dayMs)
 	return s.report(project, ledger.Report{FirstDay: calendar.MonthStart(month), EndDay: calendar.MonthStart(month + 1), Final: true})
 }
 
-// TestGrantOutlivesRefusal: a slice that was granted for a request that is then refused stays available to the
-// project's other keys.
+// TestGrantOutlivesRefusal: if a request is refused after a slice was granted for it, the slice stays available to
+// the project's other keys.
 func TestGrantOutlivesRefusal(t *testing.T) {
 	s := newFixture(t, "tiny")
 	a := s.newAdmit(keymeter.ModeReserve, money.Dollar*9/10)
@@ -118,7 +118,7 @@ func TestGrantOutlivesRefusal(t *testing.T) {
 	s.mustAdmit("meter1", keymeter.ModeReserve, money.Dollar/2)
 }
 
-// TestGrantOutlivesDeactivation is the same for a key that is deactivated after the grant.
+// TestGrantOutlivesDeactivation checks the same for a key that is deactivated after the grant.
 func TestGrantOutlivesDeactivation(t *testing.T) {
 	s := newFixture(t, "wide")
 	a := s.newAdmit(keymeter.ModeReserve, money.Dollar*9/10)
@@ -134,8 +134,8 @@ func TestGrantOutlivesDeactivation(t *testing.T) {
 }
 
 // TestStaleGrantRequestGetsNoSlice: a grant request from before the meter returned its slice gets nothing, because
-// the meter would not accept it. The reply has the current state instead, and the meter and the Ledger agree on
-// the slice.
+// the meter would not accept the grant. Instead, the reply has the current state, and the meter and the Ledger agree
+// on the slice.
 func TestStaleGrantRequestGetsNoSlice(t *testing.T) {
 	s := newFixture(t, "wide")
 	stale := s.newAdmit(keymeter.ModeReserve, money.Dollar/4)
@@ -167,8 +167,8 @@ func TestExpiredReservationRowsAreDeleted(t *testing.T) {
 	}
 }
 
-// TestClosedBatchDoesNotHideANewGrant: a batch that closes a slice arrives late, when the meter has another slice.
-// The Ledger must still know that the meter may have unreported usage.
+// TestClosedBatchDoesNotHideANewGrant: a batch that closes a slice arrives late, when the meter already has another
+// slice. The Ledger must still know that the meter may have unreported usage.
 func TestClosedBatchDoesNotHideANewGrant(t *testing.T) {
 	s := newFixture(t, "wide")
 	s.settle("meter0", s.mustAdmit("meter0", keymeter.ModeReserve, money.Cent), money.Cent)
@@ -222,7 +222,7 @@ func TestSumsSaturate(t *testing.T) {
 	for _, meter := range meters {
 		open = append(open, s.mustAdmit(meter, keymeter.ModeReserve, 1))
 	}
-	used := 1000 * money.Dollar // minimum to book for each request
+	used := 1000 * money.Dollar // the minimum to book for each request
 	for i, meter := range meters {
 		s.settle(meter, open[i], money.Max)
 		s.recallAll()
@@ -264,7 +264,8 @@ func TestIdempotencyRecordLastsADay(t *testing.T) {
 	}
 }
 
-// TestRepeatedAdmissionsCountOnce: in every mode, an admission that is repeated after a lost reply counts once.
+// TestRepeatedAdmissionsCountOnce: in every mode, an admission that is repeated because its reply was lost counts
+// only once.
 func TestRepeatedAdmissionsCountOnce(t *testing.T) {
 	for mode := keymeter.ModeCheck; mode <= keymeter.ModeHit; mode++ {
 		s := newFixture(t, "tiny")
@@ -283,8 +284,8 @@ func TestRepeatedAdmissionsCountOnce(t *testing.T) {
 	}
 }
 
-// TestRepeatedAdmissionAfterSettle: a copy of an admission arrives after its request was settled. It counts
-// nothing and reserves nothing, because nobody would settle it.
+// TestRepeatedAdmissionAfterSettle: a copy of an admission arrives after its request was settled. It is not counted
+// and reserves nothing, because no settlement would follow.
 func TestRepeatedAdmissionAfterSettle(t *testing.T) {
 	s := newFixture(t, "wide")
 	a := s.mustAdmit("meter0", keymeter.ModeReserve, money.Cent)

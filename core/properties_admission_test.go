@@ -106,8 +106,8 @@ func (m *model) recordAdmission(x *exchange, reserved money.Pico) {
 	}
 }
 
-// counts returns the number of admissions in the second and on the day of the last one. Objects cannot detect a
-// forward jump of the clock, so a jump starts a new count.
+// counts returns the number of admissions in the last admission's second and on its day. Objects cannot detect that a
+// clock has jumped forward, so a jump starts a new count.
 func (m *model) counts(k *key) (second, day int) {
 	last := k.admitted[len(k.admitted)-1]
 	for _, a := range k.admitted {
@@ -121,7 +121,7 @@ func (m *model) counts(k *key) (second, day int) {
 	return second, day
 }
 
-// checkRefusal: without clock jumps, a request within the rate limits is not refused.
+// checkRefusal checks that a request within the rate limits is not refused if clocks have not jumped.
 func (m *model) checkRefusal(x *exchange, reply *keymeter.AdmitReply) {
 	if m.wentBack || m.forwardJumps > 0 {
 		return
@@ -160,7 +160,7 @@ func (m *model) reservedOn(k *key) (n int) {
 	return n
 }
 
-// pick draws an exchange in one of the phases. It skips the action if there is none.
+// pick draws a random exchange in one of the phases. It skips the action if there is none.
 func (m *model) pick(t *rapid.T, phases ...phase) *exchange {
 	var some []*exchange
 	for _, x := range m.exchanges {
@@ -174,8 +174,8 @@ func (m *model) pick(t *rapid.T, phases ...phase) *exchange {
 	return rapid.SampledFrom(some).Draw(t, "exchange")
 }
 
-// requestGrant takes one turn of a short request: it calls the Ledger, and recalls meters or keeps the grant.
-// Other actions may run between its turns.
+// requestGrant takes one turn for a request that is short of budget. It calls the Ledger, and recalls meters or keeps
+// the grant. Other actions may run between the turns.
 func (m *model) requestGrant(t *rapid.T) {
 	x := m.pick(t, phaseShort)
 	if m.drawLoss("exchange") {
@@ -203,7 +203,7 @@ func (m *model) requestGrant(t *rapid.T) {
 	}
 }
 
-// useGrant passes the newest grant to the meter, sometimes after an older one.
+// useGrant passes the newest grant to the meter, sometimes after passing an older one.
 func (m *model) useGrant(t *rapid.T) {
 	x := m.pick(t, phaseGranted)
 	if m.drawLoss("exchange after its grant") {
@@ -235,7 +235,7 @@ func (m *model) recall(names []string) {
 	}
 }
 
-// recallReliably is recall without losses.
+// recallReliably is like recall, but without losses.
 func (m *model) recallReliably(names []string) {
 	for _, name := range names {
 		if batches := m.flush(name, true).Absorbs; len(batches) > 0 {
@@ -259,10 +259,10 @@ func (m *model) deliverFlush(absorbs [][]byte) {
 	}
 }
 
-// checkExceeded: no request is refused while the budget can pay for it. Money from late settles and undelivered
-// batches does not count before the Ledger knows of it, and a request at the end of a period is judged by that
-// period. If the budget has changed since the request was short, other keys may hold idle slices or the request
-// may be outdated; it must then be granted when it is repeated without interruption.
+// checkExceeded checks that no request is refused while the budget can pay for it. Money from late settlements and
+// undelivered batches does not count before the Ledger knows about it. A request at the end of a period is judged by
+// that period. If the budget has changed since the request ran short, other keys may hold idle slices, or the request
+// may be outdated. The request must then be granted when it is repeated without interruption.
 func (m *model) checkExceeded(x *exchange, period calendar.Period) {
 	if m.lostBatch || m.jumps || m.settledLate || period != m.period() {
 		return
@@ -279,8 +279,8 @@ func (m *model) checkExceeded(x *exchange, period calendar.Period) {
 	}
 }
 
-// retryGrant repeats the grant request until the Ledger grants or denies it, without other actions in between. The
-// grant is then dropped.
+// retryGrant repeats the grant request, without other actions in between, until the Ledger grants or denies it. It
+// then drops the grant.
 func (m *model) retryGrant(x *exchange) (granted bool) {
 	slice := m.object(abi.ClassKeyMeter, x.key.name).slices()[0]
 	free := slice.granted - slice.spent - slice.reserved
@@ -308,7 +308,7 @@ func (m *model) callGrant(g ledger.Grant) ledger.GrantReply {
 	return reply
 }
 
-// used is the cost and the reservations of a period's requests.
+// used returns the cost and the reservations of a period's requests.
 func (m *model) used(period calendar.Period) (sum money.Pico) {
 	for id, u := range m.usage {
 		if period.Contains(id.day) {

@@ -55,7 +55,7 @@ func (m *model) checkMeter(k *key, b ledgerState) {
 	m.checkRecord(k)
 }
 
-// checkRecord checks I10: the meter has the newest record, in whatever order records arrived.
+// checkRecord checks I10: the meter has the newest record, regardless of the order in which records arrived.
 func (m *model) checkRecord(k *key) {
 	reply := m.admit(k.name, keymeter.Admit{RequestID: "req_check", Mode: keymeter.ModeCheck})
 	want := k.newest()
@@ -116,7 +116,7 @@ func (m *model) compareSums(day uint64) {
 	for _, by := range []ledger.Grouping{ledger.ByDay, ledger.ByHour, ledger.ByKey, ledger.ByDetail} {
 		got := m.sum(ledger.Query{FirstDay: day, EndDay: day + 1, By: by})
 		if by == ledger.ByHour {
-			got.Latency = want.Latency // the rows by ten minutes have sketches instead
+			got.Latency = want.Latency // the rows for ten-minute intervals have sketches instead
 		}
 		if got != want {
 			m.t.Fatalf("I2: usage on day %d grouped by %d: got\n%+v, want as by model\n%+v", day-firstDay, by, got, want)

@@ -33,7 +33,7 @@ func (m *model) settle(t *rapid.T) {
 	}
 }
 
-// drawPromptCache draws the figures of a prompt cache: none for most requests.
+// drawPromptCache draws random prompt cache figures. Most requests have none.
 func drawPromptCache(t *rapid.T) (p ledger.PromptCache) {
 	if rapid.IntRange(0, 3).Draw(t, "prompt cache") == 0 {
 		p = ledger.PromptCache{Read: rapid.Uint64Range(0, 900).Draw(t, "read"), Written: rapid.Uint64Range(0, 90).Draw(t, "written")}
@@ -42,7 +42,7 @@ func drawPromptCache(t *rapid.T) (p ledger.PromptCache) {
 	return p
 }
 
-// drawFailures draws failed attempts: none for most requests.
+// drawFailures draws random failed attempts. Most requests have none.
 func drawFailures(t *rapid.T) (list []keymeter.Failure) {
 	for range max(0, rapid.IntRange(-4, 2).Draw(t, "failures")) {
 		list = append(list, keymeter.Failure{
@@ -104,7 +104,7 @@ func count(yes bool) uint64 {
 	return 0
 }
 
-// settleAgain repeats a settle with other figures long after the first one, or settles an unknown request.
+// settleAgain repeats a settlement with different figures long after the first one, or settles an unknown request.
 func (m *model) settleAgain(t *rapid.T) {
 	id, name := "req_nobody", rapid.SampledFrom(m.meterNames()).Draw(t, "meter")
 	if x := m.pick(t, phaseFinished); x.settled || x.admit.Mode != keymeter.ModeReserve {
@@ -149,8 +149,8 @@ func (m *model) extend(t *rapid.T) {
 	}
 }
 
-// recordExtension records an extended reservation: the requested amount, or less if the budget has no more. The Ledger grants nothing
-// for an earlier period.
+// recordExtension records an extended reservation. It has the requested amount, or less if that is all that the
+// budget has. The Ledger grants nothing for an earlier period.
 func (m *model) recordExtension(x *exchange, e *keymeter.Extend, reserved money.Pico) {
 	least := e.TotalPico
 	past := x.period != m.object(abi.ClassKeyMeter, x.key.name).slices()[0].period
@@ -180,7 +180,7 @@ func (m *model) extendOnce(x *exchange, e keymeter.Extend) keymeter.AdmitReply {
 	return reply
 }
 
-// letTimePass advances the clock. Due alarms fire or are late.
+// letTimePass advances the clock. Due alarms either fire or are late.
 func (m *model) letTimePass(t *rapid.T) {
 	ms := rapid.OneOf(
 		rapid.SampledFrom([]uint64{0, 1, 333, 499, 500, 999, 1000, 1001}), rapid.Uint64Range(0, 150_000), rapid.SampledFrom([]uint64{hourMs, 25 * hourMs}),
@@ -191,7 +191,7 @@ func (m *model) letTimePass(t *rapid.T) {
 	}
 }
 
-// jump moves the clocks forward by an hour, or back by up to an hour.
+// jump moves the clocks forward by an hour or back by up to an hour.
 func (m *model) jump(t *rapid.T) {
 	if !m.jumps {
 		t.Skip("no jumps")
@@ -236,7 +236,7 @@ func (m *model) recordExpiries(k *key) {
 	}
 }
 
-// deliverOutbox delivers some, none or repeated entries of a meter's outbox.
+// deliverOutbox delivers entries in a meter's outbox. It may deliver only some, none, or some of them repeatedly.
 func (m *model) deliverOutbox(t *rapid.T) {
 	name := rapid.SampledFrom(m.meterNames()).Draw(t, "meter")
 	for !m.drawLoss("delivery") && m.deliver(abi.ClassKeyMeter, name, m.drawLoss("confirmation")) && rapid.Bool().Draw(t, "more") {
@@ -248,8 +248,8 @@ func (m *model) usageReport(t *rapid.T) {
 	m.deliverFlush(m.flush(name, false).Absorbs)
 }
 
-// recallSome recalls a meter's idle budget, as for a request outside the model. This invalidates grants on their
-// way to the meter.
+// recallSome recalls a meter's idle budget, as a request outside the model would. This invalidates grants that are on
+// their way to the meter.
 func (m *model) recallSome(t *rapid.T) {
 	m.recall([]string{rapid.SampledFrom(m.meterNames()).Draw(t, "meter")})
 }
@@ -259,7 +259,7 @@ func (m *model) changeStatus(t *rapid.T) {
 	m.put(k, rapid.SampledFrom([]doc.Status{doc.Active, doc.Active, doc.Inactive, doc.Removed}).Draw(t, "status"))
 }
 
-// oldPut delivers an older record or budget again.
+// oldPut redelivers an older record or budget.
 func (m *model) oldPut(t *rapid.T) {
 	k := rapid.SampledFrom(m.keys).Draw(t, "key")
 	put := rapid.SampledFrom(k.puts).Draw(t, "put")

@@ -23,7 +23,7 @@ type key struct {
 	plan      string
 	perSecond int
 	perDay    int
-	puts      []keymeter.Put // all records delivered so far, the newest last
+	puts      []keymeter.Put // all records delivered so far, newest last
 	admitted  []admission
 }
 
@@ -37,7 +37,7 @@ func (k *key) active() bool { return k.newest().Status == doc.Active }
 // admission is an admission that counts toward the rate limits.
 type admission struct {
 	realMs uint64
-	jumps  int    // number of forward clock jumps before it
+	jumps  int    // the number of forward clock jumps before the admission
 	day    uint64 // the largest day that the meter had seen
 }
 
@@ -46,7 +46,7 @@ type phase int
 
 const (
 	phaseAdmitting phase = iota // about to call admit
-	phaseShort                  // the slice is too small: the Ledger is called next
+	phaseShort                  // the slice is too small, so the Ledger is called next
 	phaseGranted                // the Ledger has granted
 	phaseReserved               // admitted, with a reservation
 	phaseExpired                // the reservation has expired
@@ -61,18 +61,18 @@ type exchange struct {
 	day              uint64          // of the admission
 	period           calendar.Period // of the slice that contains the reservation
 	expiresMs        uint64
-	forgetMs         uint64 // until then a late settle must be accepted
-	forgotten        bool   // an alarm after forgetMs may have deleted it
+	forgetMs         uint64 // until then, a late settlement must be accepted
+	forgotten        bool   // an alarm after forgetMs may have deleted the reservation
 	settled          bool
 	grantRequest     ledger.Grant     // of a short exchange
-	grants           []keymeter.Grant // all grants received, the newest last
-	changesWhenShort int              // model.budgetChanges when the meter was short
+	grants           []keymeter.Grant // all grants received, newest last
+	changesWhenShort int              // model.budgetChanges when the meter ran short of budget
 }
 
 // GoString keeps failure reports short.
 func (x *exchange) GoString() string { return x.admit.RequestID }
 
-// model runs the objects and keeps its own accounts.
+// model runs the objects and keeps its own books.
 type model struct {
 	*sim
 	t             *rapid.T
@@ -87,7 +87,7 @@ type model struct {
 	cycle         calendar.Cycle // of the budget
 	settledLate   bool           // an expired exchange was settled
 	lostBatch     bool           // a flushed batch was not delivered to the Ledger
-	budgetChanges int            // number of grants, settles and budget increases
+	budgetChanges int            // the number of grants, settlements and budget increases
 	count         uint64
 }
 
@@ -126,12 +126,12 @@ func (x *exchange) minAmount() money.Pico {
 	return min(x.admit.LeastPico, x.admit.AmountPico)
 }
 
-// drawLoss draws whether a reply, a confirmation or an exchange is lost.
+// drawLoss decides at random whether a reply, a confirmation or an exchange is lost.
 func (m *model) drawLoss(what string) bool {
 	return m.faults && rapid.IntRange(0, 9).Draw(m.t, what) == 0
 }
 
-// put delivers a new status, and returns when it is acknowledged.
+// put delivers a new status and returns when it has been acknowledged.
 func (m *model) put(k *key, status doc.Status) {
 	put := keymeter.Put{Status: status, Record: doc.Record{
 		Version: uint64(3*len(k.puts) + 2), KeyID: "key_" + k.name, ProjectID: project, Kind: keys.Gateway, Environment: keys.Production,
@@ -148,13 +148,13 @@ func (m *model) setBudget(amount money.Pico) {
 	m.call(abi.ClassLedger, project, put.Encode())
 }
 
-// period is the current period of the budget.
+// period returns the current period of the budget.
 func (m *model) period() calendar.Period { return calendar.NewPeriod(m.cycle, 0, m.clockMs/dayMs) }
 
 func (m *model) budget() money.Pico { return m.puts[len(m.puts)-1].BudgetPico }
 
-// TestInvariants checks I1 to I4, I6 and I10 over random interleavings of exchanges on three keys of one budget,
-// with clock jumps, period changes, and lost or repeated calls, replies and deliveries.
+// TestInvariants checks I1 to I4, I6 and I10 for random interleavings of exchanges with three keys that share a
+// budget. It includes clock jumps, period changes, and lost or repeated calls, replies and deliveries.
 func TestInvariants(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newModel(t)

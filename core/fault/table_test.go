@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestRowsAreComplete: a number without a row would be answered with status 0.
+// TestRowsAreComplete: a number without a row would result in status 0.
 func TestRowsAreComplete(t *testing.T) {
 	code := regexp.MustCompile(`^[a-z]+(_[a-z]+)*$`)
 	for f := None; f < count; f++ {
@@ -31,8 +31,8 @@ func TestRowsAreComplete(t *testing.T) {
 	}
 }
 
-// retriedStatus reports whether clients repeat a request after that status without advice: the SDKs of OpenAI and Anthropic
-// and Postern's own do.
+// retriedStatus reports whether clients such as the SDKs of OpenAI, Anthropic and Postern repeat a request after a
+// status if no header advises them.
 func retriedStatus(status uint64) bool {
 	return status == 408 || status == 409 || status == 429 || status >= 500
 }
@@ -70,7 +70,8 @@ func TestColumnsAgree(t *testing.T) {
 	}
 }
 
-// TestCodesIdentify: with its status, place and text, a code means one fault. A flight shares faults by their code.
+// TestCodesIdentify: together with its status, place and text, a code identifies one fault. Flights share faults by
+// code.
 func TestCodesIdentify(t *testing.T) {
 	for _, f := range All() {
 		for _, g := range All() {
@@ -96,7 +97,7 @@ func TestCodesIdentify(t *testing.T) {
 	}
 }
 
-// TestDeferred: an error that is returned at once cannot be recorded for later.
+// TestDeferred: an error that is returned immediately cannot be recorded for later.
 func TestDeferred(t *testing.T) {
 	panics := func(f Fault) (yes bool) {
 		defer func() { yes = recover() != nil }()

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// names are the names of the constants, by their order.
+// names contains the names of the constants in order.
 func names(t *testing.T) []string {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "table.go", nil, 0)
@@ -36,7 +36,7 @@ func names(t *testing.T) []string {
 	return found[:count]
 }
 
-// selected is the name X of an expression fault.X, or "".
+// selected returns the name X in an expression fault.X, or "".
 func selected(n ast.Node) string {
 	if s, ok := n.(*ast.SelectorExpr); ok {
 		if p, ok := s.X.(*ast.Ident); ok && p.Name == "fault" {
@@ -46,7 +46,7 @@ func selected(n ast.Node) string {
 	return ""
 }
 
-// deferredIn is the X of x.reject…(fault.X, …) and of fault.X.Deferred(), or "".
+// deferredIn returns the X in x.reject…(fault.X, …) or fault.X.Deferred(), or "".
 func deferredIn(n ast.Node) string {
 	call, ok := n.(*ast.CallExpr)
 	if !ok {
@@ -64,7 +64,7 @@ func deferredIn(n ast.Node) string {
 	return ""
 }
 
-// found adds what name finds in the programs below root.
+// found adds the names that name finds in the programs below root.
 func found(t *testing.T, root string, name func(ast.Node) string) map[string]bool {
 	t.Helper()
 	into := map[string]bool{}
@@ -88,7 +88,7 @@ func found(t *testing.T, root string, name func(ast.Node) string) map[string]boo
 	return into
 }
 
-// texts are the contents of the files below the folders with one of the endings.
+// texts returns the contents of the files below the folders that have one of the endings.
 func texts(t *testing.T, endings []string, folders ...string) string {
 	t.Helper()
 	var all strings.Builder
@@ -108,7 +108,7 @@ func texts(t *testing.T, endings []string, folders ...string) string {
 	return all.String()
 }
 
-// TestShown: each fault is returned in a scenario, in a transcript or in a test of the packages that return it.
+// TestShown: each fault is returned in a scenario, in a transcript, or in a test of a package that returns it.
 func TestShown(t *testing.T) {
 	flows := texts(t, []string{".txt"}, "../../testdata/conformance", "../exchange/testdata")
 	tests := texts(t, []string{"_test.go"}, "..", "../../control", "../../conformance")
@@ -121,7 +121,7 @@ func TestShown(t *testing.T) {
 	}
 }
 
-// TestPlaces: a fault is returned where and when its row says, and not otherwise.
+// TestPlaces: a fault is returned only where and when its row says.
 func TestPlaces(t *testing.T) {
 	gateway, admin, deferred := found(t, "..", selected), found(t, "../../control", selected), found(t, "../exchange", deferredIn)
 	for f, name := range names(t) {

@@ -1,5 +1,5 @@
-// Package header lists the HTTP headers that Postern reads and writes. names.go has the names of its own headers, which the
-// code uses; table.go explains these and all others.
+// Package header lists the HTTP headers that Postern reads and writes. names.go has the names of its own headers,
+// which the code uses. table.go explains these and all others.
 package header
 
 // Postern's own request headers.
@@ -25,9 +25,11 @@ const (
 	Successor     = "x-postern-successor"
 )
 
-// Providers is a header from the gateway to the control plane: an isolate's view of the providers, which have credentials,
-// and the circuit state of the targets that it has called. The control plane only displays it.
+// Providers is a header from the gateway to the control plane. It contains an isolate's view of the providers, which
+// is the list of those with credentials and the circuit states of the targets that it has called. The control plane
+// only displays it.
 const Providers = "x-postern-providers"
 
-// Docs is a header from the gateway to the control plane: off if this deployment does not serve the documentation.
+// Docs is a header from the gateway to the control plane. It is off if this deployment does not serve the
+// documentation.
 const Docs = "x-postern-docs"

@@ -2,10 +2,10 @@ package header
 
 import "github.com/postern-ai/postern/core/abi"
 
-// Way is between which programs a header is sent.
+// Way says between which programs a header is sent.
 type Way uint8
 
-// Ways of a header.
+// The ways of headers.
 const (
 	Request      Way = iota + 1 // from a caller to the gateway's endpoints
 	Response                    // from the gateway's endpoints to a caller
@@ -14,20 +14,20 @@ const (
 	ToProvider // also to a project's classifier
 	FromProvider
 	Webhook
-	Internal // between the gateway and the control plane of a deployment
+	Internal // between a deployment's gateway and its control plane
 )
 
-// Doc explains a header. Its texts are Markdown in one line.
+// Doc explains a header. Its texts are single lines of Markdown.
 type Doc struct {
 	Name    string // in lower case
 	Way     Way
 	Values  string // a form or a list of values
-	When    string // when the header is present, or read
+	When    string // when the header is present or read
 	Meaning string // sentences
 }
 
-// All returns every header that Postern reads or writes, by its way. Those of callers that a provider may get are not in it:
-// config.CallerHeaders lists them.
+// All returns every header that Postern reads or writes, grouped by its way. It does not include callers' headers
+// that a provider may get, because config.CallerHeaders lists them.
 func All() []Doc {
 	var all []Doc
 	for _, part := range [][]Doc{
@@ -63,7 +63,7 @@ func requests() []Doc {
 	}
 }
 
-// outcomes returns the headers that tell how a request was served.
+// outcomes returns the headers that say how a request was served.
 func outcomes() []Doc {
 	const served = "served completions and embeddings"
 	return []Doc{
@@ -85,7 +85,7 @@ func outcomes() []Doc {
 	}
 }
 
-// limits returns the headers about limits and repeats.
+// limits returns the headers about limits and retries.
 func limits() []Doc {
 	const limited, tokens = "if the key was recognized and has a limit on requests", "if the key has a limit on tokens"
 	return []Doc{
@@ -104,7 +104,7 @@ func limits() []Doc {
 	}
 }
 
-// standard are headers of HTTP and of browsers.
+// standard returns headers that HTTP and browsers define.
 func standard() []Doc {
 	return []Doc{
 		{"x-request-id", Response, "`req_` and 32 hexadecimal digits", "every response", "The ID of the request, as in logs, errors and the list of recent requests."},

@@ -1,4 +1,4 @@
-// Package hmac is HMAC with SHA-256 (RFC 2104). The standard library's package has imports that the core must
+// Package hmac implements HMAC with SHA-256 (RFC 2104). The standard library's package has imports that the core must
 // not use.
 package hmac
 

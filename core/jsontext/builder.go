@@ -2,11 +2,11 @@ package jsontext
 
 import "strconv"
 
-// Escaped is the content of a JSON string without its quotes, still escaped. Texts that move from one JSON
-// document to another stay in this form, so that they are never unescaped and escaped again.
+// Escaped is the content of a JSON string without its quotes, still escaped. Strings that move from one JSON document
+// to another stay in this form, so they are never unescaped and escaped again.
 type Escaped string
 
-// Inside returns the content of a checked, quoted JSON string. For other input it is empty.
+// Inside returns the content of a checked, quoted JSON string. For any other input, it returns "".
 func Inside(raw string) Escaped {
 	if len(raw) < 2 || raw[0] != '"' {
 		return ""
@@ -24,7 +24,7 @@ func (s Escaped) Plain() string {
 	return string(s)
 }
 
-// Escape escapes a plain text.
+// Escape escapes a plain string.
 func Escape(plain string) Escaped {
 	if plainPrefix(plain) == len(plain) {
 		return Escaped(plain)
@@ -33,8 +33,8 @@ func Escape(plain string) Escaped {
 	return Escaped(quoted[1 : len(quoted)-1])
 }
 
-// Builder appends JSON to B. It adds the comma before a value or a key, except after an opening bracket and
-// between a key and its value.
+// Builder appends JSON to B. It adds a comma before a value or a key, except after an opening bracket and between a
+// key and its value.
 type Builder struct{ B []byte }
 
 // Open begins an object or an array: '{' or '['.
@@ -48,7 +48,7 @@ func (b *Builder) Open(c byte) {
 // Close ends an object or an array: '}' or ']'.
 func (b *Builder) Close(c byte) { b.B = append(b.B, c) }
 
-// Key writes a member name and its colon. The name must be ASCII that needs no escapes.
+// Key writes a field name and its colon. The name must be ASCII and need no escapes.
 //
 //go:noinline
 func (b *Builder) Key(name string) {
@@ -56,7 +56,7 @@ func (b *Builder) Key(name string) {
 	b.B = append(append(append(b.B, '"'), name...), '"', ':')
 }
 
-// KeyText writes a member name that may be any text, such as one that a caller chose.
+// KeyText writes a field name that may be any string, such as one that a caller chose.
 //
 //go:noinline
 func (b *Builder) KeyText(name string) {
@@ -80,7 +80,7 @@ func (b *Builder) Text(text Escaped) {
 	b.B = append(append(append(b.B, '"'), text...), '"')
 }
 
-// String writes a plain text as a JSON string.
+// String writes a plain string as a JSON string.
 //
 //go:noinline
 func (b *Builder) String(plain string) {
@@ -122,7 +122,7 @@ func (b *Builder) TextMember(name string, text Escaped) {
 	}
 }
 
-// StringMember writes a name and a plain text. It writes nothing if the text is empty.
+// StringMember writes a name and a plain string. It writes nothing if the string is empty.
 //
 //go:noinline
 func (b *Builder) StringMember(name, plain string) {

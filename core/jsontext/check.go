@@ -1,8 +1,8 @@
-// Package jsontext validates JSON from outside before gjson reads it, and writes JSON.
+// Package jsontext validates untrusted JSON before gjson reads it, and writes JSON.
 //
-// gjson's validator accepts invalid UTF-8 and recurses without a limit. For duplicate keys, gjson returns the
-// first value and other parsers the last, so a provider could see a value other than the one that Postern
-// checked. Check rejects all of that in one pass without recursion.
+// gjson's validator accepts invalid UTF-8 and recurses without limit. For duplicate keys, gjson returns the first
+// value and other parsers return the last, so a provider could see a different value from the one that Postern
+// checked. Check rejects all of this in one pass without recursion.
 package jsontext
 
 import (
@@ -39,15 +39,15 @@ func (p Problem) String() string {
 	return "must be valid JSON"
 }
 
-// Finding is the first problem of a text. It is the zero value for a valid text.
+// Finding is the first problem in a text. It is the zero value for a valid text.
 type Finding struct {
 	Problem Problem
-	At      int     // byte offset of the problem; the text's length if it ends too early
-	Key     Escaped // the key that an object has twice, for DuplicateKey
+	At      int     // the byte offset of the problem, or the text's length if it ends too early
+	Key     Escaped // for DuplicateKey, the key that an object has twice
 }
 
-// Message returns the error message for the caller, with the position for Syntax and BadUTF8. quote returns a key for
-// an error message.
+// Message returns the error message for the caller, which includes the position for Syntax and BadUTF8. quote
+// prepares a key for an error message.
 func (f *Finding) Message(quote func(string) string) string {
 	switch f.Problem {
 	case TooDeep:
@@ -62,23 +62,23 @@ func (f *Finding) Message(quote func(string) string) string {
 type scanner struct {
 	data  []byte
 	at    int
-	kinds [MaxDepth]byte // '{' or '[' of the open levels
-	first [MaxDepth]int  // where the open levels' keys start in keys
+	kinds [MaxDepth]byte // '{' or '[' for each open level
+	first [MaxDepth]int  // where each open level's keys start in keys
 	depth int
 	keys  []span
 	twice span // the duplicate key
 }
 
-// span is the position of a key, without its quotes.
+// span is the position of a key without its quotes.
 type span struct{ start, end int }
 
-// Check validates that data is one JSON value that every parser reads in the same way.
+// Check reports whether data is one JSON value that every parser reads in the same way, or why not.
 func Check(data []byte) Problem {
 	s := scanner{data: data}
 	return s.check()
 }
 
-// Examine is Check with the place of the problem.
+// Examine is like Check, but also returns the position of the problem.
 func Examine(data []byte) Finding {
 	s := scanner{data: data}
 	f := Finding{Problem: s.check()}
@@ -126,8 +126,8 @@ func (s *scanner) space() {
 	}
 }
 
-// value reads a scalar or the start of an array or object. opened means that a value comes next: an element, or
-// the value of a member whose key has been read.
+// value reads a scalar or the start of an array or object. opened means that a value comes next, which is an element
+// or the value of a field whose key has been read.
 func (s *scanner) value() (opened bool, p Problem) {
 	switch c := s.peek(); {
 	case c == '"':
@@ -155,7 +155,7 @@ func (s *scanner) open(c byte) (opened bool, p Problem) {
 	s.depth++
 	s.at++
 	s.space()
-	if s.peek() == c+2 { // ']' and '}' are two after '[' and '{'
+	if s.peek() == c+2 { // ']' and '}' come two code points after '[' and '{'
 		s.at++
 		s.depth--
 		return false, OK
@@ -183,7 +183,7 @@ func (s *scanner) key() Problem {
 	return OK
 }
 
-// after reads the closing brackets after a value, and then a comma or the end of the text.
+// after reads the closing brackets that follow a value, and then a comma or the end of the text.
 func (s *scanner) after() (done bool, p Problem) {
 	for {
 		s.space()
@@ -305,8 +305,8 @@ func (s *scanner) escape() Problem {
 	return Syntax
 }
 
-// plainLength returns the number of leading bytes that are printable ASCII except quote and backslash. It
-// checks eight bytes at a time, because most of the time for a body is spent here.
+// plainLength returns the number of leading bytes that are printable ASCII except quote and backslash. It checks
+// eight bytes at a time, because most of the time spent on a body is spent here.
 func plainLength[T string | []byte](b T) int {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	n := 0
@@ -339,7 +339,7 @@ func multibyteLength(b []byte) int {
 		case c < 0xE0:
 			n += 2
 		case c < 0xF0:
-			// After E0 and ED, the second byte is limited: no longer encoding than necessary, no surrogate.
+			// After E0 and ED, the second byte is restricted, which excludes overlong encodings and surrogates.
 			if len(b)-n < 3 || b[n+2]&0xC0 != 0x80 || c == 0xE0 && next < 0xA0 || c == 0xED && next >= 0xA0 {
 				return n
 			}
@@ -381,7 +381,7 @@ func (s *scanner) duplicate(first int) bool {
 	return false
 }
 
-// compare orders keys by their unescaped text. It does not allocate: sorting copies of a large body's keys
+// compare orders keys by their unescaped text. It does not allocate, because sorting copies of a large body's keys
 // would take hundreds of megabytes.
 func (s *scanner) compare(a, b span) int {
 	x, y := s.data[a.start:a.end], s.data[b.start:b.end]

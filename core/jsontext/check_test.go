@@ -127,7 +127,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestCheckAlignment puts every special byte at all positions of the eight bytes that are checked together.
+// TestCheckAlignment puts every special byte at each position of the eight bytes that are checked together.
 func TestCheckAlignment(t *testing.T) {
 	for before := range 20 {
 		for after := range 10 {
@@ -180,8 +180,8 @@ func TestManyKeysStayFast(t *testing.T) {
 	}
 }
 
-// reference returns the nesting depth of a valid text and whether an object has a duplicate key, by the standard
-// library's decoder.
+// reference uses the standard library's decoder to return the nesting depth of a valid text and whether an object has
+// a duplicate key.
 func reference(data []byte) (depth int, duplicate bool) {
 	type level struct {
 		keys  map[string]bool // nil in an array
@@ -218,7 +218,7 @@ func reference(data []byte) (depth int, duplicate bool) {
 	}
 }
 
-// TestReference keeps the reference itself honest.
+// TestReference tests the reference itself.
 func TestReference(t *testing.T) {
 	for _, c := range checks {
 		if c.want == jsontext.Syntax || c.want == jsontext.BadUTF8 || !json.Valid([]byte(c.text)) {
@@ -259,7 +259,8 @@ func compareWithReference(t *testing.T, data []byte) {
 	}
 }
 
-// TestChangedBytes compares texts with long strings, at every alignment and with any byte in any place, with the reference.
+// TestChangedBytes compares Check with the reference for texts with long strings, at every alignment and with every
+// byte at every position.
 func TestChangedBytes(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for range 50_000 {

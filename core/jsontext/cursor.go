@@ -1,19 +1,19 @@
 package jsontext
 
-// Cursor walks the members of an object or the elements of an array in text that has passed Check. It needs no closure and
-// little of the stack, which is small in WebAssembly, and decodes nothing.
+// Cursor walks the fields of an object or the elements of an array in text that has passed Check. It needs no closure
+// and little stack space, which is scarce in WebAssembly. It does not decode anything.
 type Cursor struct {
 	text string
 	at   int
 }
 
-// Open returns a cursor in front of the first member or element of raw.
+// Open returns a cursor in front of the first field or element of raw.
 func Open(raw string) Cursor { return Cursor{raw, 1} }
 
 // At returns the index of the first byte that has not been read.
 func (c *Cursor) At() int { return c.at }
 
-// Member returns the next member of an object: its name in quotes, and its value. ok is false at the end.
+// Member returns the name in quotes and the value of an object's next field. ok is false at the end.
 func (c *Cursor) Member() (name, value string, ok bool) {
 	if name, ok = c.Element(); !ok {
 		return "", "", false

@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// AppendString appends a text as a JSON string. Invalid UTF-8 becomes U+FFFD. U+2028 and U+2029 are escaped, so
-// that the JSON is also valid in JavaScript source; "<", ">" and "&" are not.
+// AppendString appends a plain string as a JSON string. Invalid UTF-8 becomes U+FFFD. U+2028 and U+2029 are escaped
+// so that the JSON is also valid in JavaScript source. "<", ">" and "&" are not escaped.
 func AppendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	for i := 0; i < len(s); {
@@ -58,8 +58,8 @@ func appendEscape(dst []byte, c byte) []byte {
 	return append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
 }
 
-// Unescape appends the unescaped content of a checked JSON string. A lone surrogate becomes U+FFFD. A text that was not checked
-// ends at its first incomplete escape.
+// Unescape appends the unescaped content of a checked JSON string. A lone surrogate becomes U+FFFD. A string that was
+// not checked ends at its first incomplete escape.
 func Unescape(dst, inside []byte) []byte {
 	for len(inside) > 0 {
 		n := bytes.IndexByte(inside, '\\')
@@ -105,7 +105,7 @@ func nextRune(inside []byte) (rune, []byte) {
 	return rune(c), inside
 }
 
-// nextUnit decodes the four digits of a \u escape and, for a high surrogate, the low surrogate that follows.
+// nextUnit decodes the four digits of a \u escape and, for a high surrogate, also the low surrogate that follows.
 func nextUnit(inside []byte) (rune, []byte) {
 	r, ok := hex4(inside)
 	if !ok {

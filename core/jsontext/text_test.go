@@ -72,7 +72,7 @@ func checkRoundTrip(t *testing.T, text string) {
 		t.Errorf("%q: %v", text, err)
 	}
 	theirs = strings.ReplaceAll(theirs, "\ufffd", "?")
-	// ToValidUTF8 replaces a run of invalid bytes by one mark.
+	// ToValidUTF8 replaces a run of invalid bytes with a single mark.
 	squeeze := func(s string) string {
 		for strings.Contains(s, "??") {
 			s = strings.ReplaceAll(s, "??", "?")
@@ -130,7 +130,7 @@ func TestUnescape(t *testing.T) {
 	}
 }
 
-// TestUnescapeEveryUnit tests all 65,536 code units alone, with lower-case and upper-case digits.
+// TestUnescapeEveryUnit tests each of the 65,536 code units on its own, with lowercase and uppercase digits.
 func TestUnescapeEveryUnit(t *testing.T) {
 	for unit := range 0x10000 {
 		for _, form := range []string{`\u%04x`, `\u%04X`} {

@@ -2,9 +2,10 @@
 //
 //	sk_live_ + 23 base62 digits (136 random bits) + 6 base62 digits (checksum)
 //
-// sk_ is a gateway key; pk_ is a project key, which reads its project's usage and models. _live_ is
-// production, _test_ development. The checksum is the first 32 bits of the SHA-256 of the text before it: a
-// mistyped key is rejected without a lookup. Only the SHA-256 of a whole key is ever stored, and records are found by the whole hash.
+// sk_ marks a gateway key. pk_ marks a project key, which reads its project's usage and models. _live_ stands for
+// production and _test_ for development. The checksum is the first 32 bits of the SHA-256 of the text before it, so a
+// mistyped key is rejected without a lookup. Only the SHA-256 of the entire key is ever stored, and records are found
+// by the entire hash.
 package keys
 
 import "crypto/sha256"
@@ -49,7 +50,7 @@ func Prefix(kind Kind, env Environment) string {
 	return prefix + "live_"
 }
 
-// New makes a key from fresh randomness.
+// New makes a key from fresh random bytes.
 func New(kind Kind, env Environment, random [RandomBytes]byte) string {
 	key := append(make([]byte, 0, Length), Prefix(kind, env)...)
 	key = appendBase62(key, random[:], bodyLength)
@@ -57,7 +58,7 @@ func New(kind Kind, env Environment, random [RandomBytes]byte) string {
 	return string(appendBase62(key, sum[:4], checksumLength))
 }
 
-// Parse returns the kind and environment of a key; ok is false if it is malformed.
+// Parse returns the kind and environment of a key. ok is false if the key is malformed.
 func Parse(key string) (kind Kind, env Environment, ok bool) {
 	if len(key) != Length {
 		return 0, 0, false
@@ -72,12 +73,13 @@ func Parse(key string) (kind Kind, env Environment, ok bool) {
 	return 0, 0, false
 }
 
-// Ambiguous is the problem of a request with two keys, as the message of the field X-API-Key.
+// Ambiguous is the message for the field X-API-Key if a request has two different keys.
 const Ambiguous = "and Authorization have different API keys; send one of them"
 
-// Choose returns the key of a request with two credentials, of which either may be empty: the well-formed key, so that a
-// foreign credential beside it is ignored, or else the first credential. If both are well-formed and differ, ambiguous is
-// true: nothing says which key's project is to pay.
+// Choose returns the key of a request with two credentials, either of which may be empty. It returns the well-formed
+// key and ignores another vendor's credential beside it. If neither is well-formed, it returns the first one that is
+// not empty. If both are well-formed and differ, ambiguous is true, because it is unclear which key's project should
+// pay.
 func Choose(first, second string) (key string, ambiguous bool) {
 	if first == "" {
 		return second, false
@@ -98,7 +100,7 @@ func checksumValid(key string) bool {
 	return string(appendBase62(want[:0], sum[:4], checksumLength)) == key[len(body):]
 }
 
-// Hash returns the internal name of a key: its SHA-256 in hexadecimal.
+// Hash returns the internal name of a key, which is its SHA-256 in hexadecimal.
 func Hash(key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return Hex(sum[:])
@@ -114,7 +116,7 @@ func Hex(data []byte) string {
 	return string(out)
 }
 
-// appendBase62 appends a big-endian number as exactly n digits, the most significant first.
+// appendBase62 appends a big-endian number as exactly n digits, most significant first.
 func appendBase62(dst, number []byte, n int) []byte {
 	rest := append([]byte(nil), number...)
 	at := len(dst)

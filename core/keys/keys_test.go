@@ -16,7 +16,7 @@ var kinds = []keys.Kind{keys.Gateway, keys.Project}
 
 var environments = []keys.Environment{keys.Production, keys.Development}
 
-// randoms are extreme and arbitrary values of New's argument.
+// randoms contains extreme and arbitrary values for New's argument.
 func randoms() [][keys.RandomBytes]byte {
 	source := rand.NewChaCha8([32]byte{1})
 	all := make([][keys.RandomBytes]byte, 200)
@@ -122,7 +122,8 @@ func TestHash(t *testing.T) {
 	}
 }
 
-// TestChoose checks all pairs of a well-formed key, another, a foreign credential, a key with a typo and nothing.
+// TestChoose checks all pairs of a well-formed key, another well-formed key, another vendor's credential, a key with
+// a typo, and nothing.
 func TestChoose(t *testing.T) {
 	all := randoms()
 	ours, other := keys.New(keys.Gateway, keys.Production, all[3]), keys.New(keys.Project, keys.Development, all[4])

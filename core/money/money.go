@@ -10,7 +10,7 @@ type Pico = int64
 const (
 	Dollar Pico = 1_000_000_000_000
 	Cent   Pico = Dollar / 100
-	// Max is the largest amount; sums and products saturate at it.
+	// Max is the largest amount. Sums and products saturate at Max.
 	Max Pico = 1<<63 - 1
 )
 
@@ -31,7 +31,7 @@ func Cost(count uint64, price Pico) Pico {
 	return Pico(low)
 }
 
-// Scale is amount × num / den, rounded up, at most Max. The amount must not be negative, and den not 0.
+// Scale returns amount × num / den, rounded up, at most Max. The amount must not be negative, and den must not be 0.
 func Scale(amount Pico, num, den uint64) Pico {
 	high, low := bits.Mul64(uint64(amount), num)
 	low, carry := bits.Add64(low, den-1, 0)
@@ -42,7 +42,7 @@ func Scale(amount Pico, num, den uint64) Pico {
 	return Pico(min(quotient, uint64(Max)))
 }
 
-// Parse converts a decimal number of units (Dollar or Cent), such as "0.15", to an amount. ok is false if the text
+// Parse converts a decimal number of units (Dollar or Cent), such as "0.15", to an amount. ok is false if the number
 // has a sign or an exponent, is finer than a picodollar, or is out of range.
 func Parse(text string, unit Pico) (amount Pico, ok bool) {
 	if text == "" || text == "." {
@@ -73,7 +73,7 @@ func Parse(text string, unit Pico) (amount Pico, ok bool) {
 	return amount, true
 }
 
-// Append appends an amount in units (Dollar or Cent) as a JSON number: exact, without an exponent or trailing zeros.
+// Append appends an amount in units (Dollar or Cent) as an exact JSON number without an exponent or trailing zeros.
 func Append(dst []byte, amount, unit Pico) []byte {
 	if amount < 0 {
 		dst = append(dst, '-')

@@ -1,16 +1,16 @@
-// Package move copies an object's rows out of one deployment and into another, as they are. Its two commands are the same
-// for every class of object, so their op codes are those of no class.
+// Package move copies an object's rows unchanged from one deployment to another. Its two commands are the same for
+// every class of object, so no class uses their op codes.
 package move
 
 import "github.com/postern-ai/postern/core/abi"
 
-// Op codes. They are one byte, like all op codes.
+// The op codes are one byte long, like all op codes.
 const (
 	opDump = 0x7d
 	opLoad = 0x7e
 )
 
-// Limits of one command, which keep an object's step small. Keys of rows are printable ASCII.
+// Limits of one command, which keep an object's step small. Row keys are printable ASCII.
 const (
 	maxRows      = 500
 	maxPageBytes = 256_000 // of one page, unless it has only one row
@@ -18,24 +18,26 @@ const (
 	endOfKeys    = "\x7f"
 )
 
-// Dump is the command that requests the rows whose keys are greater than After, at most Limit. It changes nothing. The
+// Dump is the command that requests at most Limit rows whose keys are greater than After. It changes nothing. The
 // reply is a Page.
 type Dump struct {
 	After string
 	Limit uint64
 }
 
-// Page is a part of an object's rows, in the order of their keys. More reports that there may be more after its last.
+// Page contains some of an object's rows, in the order of their keys. More reports whether there may be more rows
+// after the last.
 type Page struct {
 	Rows []abi.Row
 	More bool
 }
 
-// Load is the command that writes rows, replacing those with the same keys. If Remove is not 0, the object must be empty
-// first: the command removes at most Remove of its rows and writes nothing, as long as there are any. Loaded.Removed
-// then asks the caller to repeat it. Last makes the object resume its scheduled work. The reply is a Loaded.
+// Load is the command that writes rows, replacing those with the same keys. If Remove is not 0, the object must be
+// empty first. As long as it has rows, the command removes at most Remove of them and writes nothing. Loaded.Removed
+// then asks the caller to repeat the command. Last makes the object resume its scheduled work. The reply is a Loaded.
 //
-// The object's own checks do not apply to rows. The caller has checked them, and that the object is not in use.
+// The object's own checks do not apply to these rows. The caller must have checked the rows, and that the object is
+// not in use.
 type Load struct {
 	Remove uint64
 	Last   bool
@@ -86,12 +88,12 @@ func DecodeLoaded(data []byte) (l Loaded, err error) {
 
 func (l *Loaded) fields(f *abi.Fields) { f.Bool(&l.Removed) }
 
-// Is reports whether a command is one of this package.
+// Is reports whether a command belongs to this package.
 func Is(command []byte) bool {
 	return len(command) > 0 && (command[0] == opDump || command[0] == opLoad)
 }
 
-// Reads returns the ranges of rows that a command needs.
+// Reads returns the row ranges that a command needs.
 func Reads(command []byte) ([]abi.Range, error) {
 	g := abi.Range{Start: firstKey, End: endOfKeys, Limit: maxRows}
 	if command[0] == opLoad {

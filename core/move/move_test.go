@@ -18,10 +18,10 @@ import (
 
 const nowMs = 1_800_000_000_000
 
-// classes are those of objects.
+// classes lists the classes of objects.
 var classes = []abi.Class{abi.ClassKeyMeter, abi.ClassLedger, abi.ClassDirectory}
 
-// reducer is the one of a configured core.
+// reducer returns the reducer of a configured core.
 var reducer = sync.OnceValue(func() object.Reducer {
 	cfg := abi.Config{Catalog: catalog.Default}
 	var w abi.Writer
@@ -60,7 +60,8 @@ func load(t *testing.T, class abi.Class, rows *object.Memory, l move.Load) (remo
 	return loaded.Removed
 }
 
-// TestCopy: dumping page by page and loading the pages makes an equal object, in every class and page size.
+// TestCopy: dumping an object page by page and loading the pages results in an equal object, for every class and page
+// size.
 func TestCopy(t *testing.T) {
 	for _, class := range classes {
 		from := object.Memory{Rows: map[string][]byte{}}
@@ -109,7 +110,7 @@ func TestPageBytes(t *testing.T) {
 	}
 }
 
-// TestRemove: a load that must start in an empty object removes all rows first and then writes, in every class.
+// TestRemove: for every class, a load that needs an empty object first removes all rows and then writes.
 func TestRemove(t *testing.T) {
 	for _, class := range classes {
 		rows := object.Memory{Rows: map[string][]byte{}}
@@ -128,7 +129,7 @@ func TestRemove(t *testing.T) {
 	}
 }
 
-// TestRepublish: the projects that were loaded into a Directory are marked, so that it publishes the records of their keys.
+// TestRepublish: projects that are loaded into a Directory are marked, so that it publishes their keys' records.
 func TestRepublish(t *testing.T) {
 	var rows object.Memory
 	load(t, abi.ClassDirectory, &rows, move.Load{Rows: []abi.Row{{Key: "d/k/p/1"}, {Key: "d/p/one"}, {Key: "d/p/two"}}})
@@ -144,7 +145,7 @@ func TestRepublish(t *testing.T) {
 	}
 }
 
-// TestMalformed: a command that is cut off or has trailing bytes is not run.
+// TestMalformed: a command that is truncated or has trailing bytes is not run.
 func TestMalformed(t *testing.T) {
 	d, l := move.Dump{After: "k", Limit: 3}, move.Load{Remove: 1, Last: true, Rows: []abi.Row{{Key: "a", Value: []byte{1}}}}
 	for _, command := range [][]byte{d.Encode(), l.Encode()} {

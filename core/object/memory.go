@@ -9,12 +9,12 @@ import (
 
 // Memory implements Rows in memory. Its zero value is an object without rows.
 type Memory struct {
-	Rows    map[string][]byte // tests may change it directly; if the keys change, so must their number: see sort
+	Rows    map[string][]byte // tests may change it directly; if the keys change, their number must change too (see sort)
 	AlarmMs uint64            // 0: no alarm
 	order   []string          // the keys of Rows, sorted
 }
 
-// Read returns the rows of a range. It never fails. The values must not be changed.
+// Read returns the rows in a range. It never fails. The values must not be changed.
 func (m *Memory) Read(g abi.Range) ([]abi.Row, error) {
 	if g.End == "" {
 		if value, ok := m.Rows[g.Start]; ok {
@@ -46,7 +46,8 @@ func (m *Memory) Commit(puts []abi.Row, deletes []string, alarmMs uint64) error 
 	return nil
 }
 
-// Keys returns the sorted keys of the rows from start to end (exclusive). The result is valid until the next Commit.
+// Keys returns the sorted keys of the rows from start up to, but not including, end. The result is valid until the
+// next Commit.
 func (m *Memory) Keys(start, end string) []string {
 	m.sort()
 	first, _ := slices.BinarySearch(m.order, start)
@@ -73,7 +74,7 @@ func (m *Memory) delete(key string) {
 	delete(m.Rows, key)
 }
 
-// sort rebuilds the order if Rows was changed directly. It detects that by the number of rows.
+// sort rebuilds the order if Rows was changed directly. It detects this from the number of rows.
 func (m *Memory) sort() {
 	if len(m.order) == len(m.Rows) {
 		return

@@ -1,5 +1,5 @@
-// Package object runs one command of an object on its storage: reads, apply, commit. It contains no policy and nothing
-// specific to a class of object: hosts, tests and simulations supply a reducer and rows.
+// Package object runs an object's command on its storage in three steps: reads, apply and commit. It contains no
+// policy and nothing specific to a class of object. Hosts, tests and simulations supply a reducer and rows.
 package object
 
 import (
@@ -10,14 +10,14 @@ import (
 
 // Rows is an object's storage during one command. The command has exclusive use of it.
 type Rows interface {
-	// Read returns the rows of a range, in the order of their keys.
+	// Read returns the rows in a range, in the order of their keys.
 	Read(abi.Range) ([]abi.Row, error)
 	// Commit puts and deletes rows in one transaction, and sets the alarm if alarmMs is not 0 and earlier than
 	// the current alarm. If it fails, nothing has changed.
 	Commit(puts []abi.Row, deletes []string, alarmMs uint64) error
 }
 
-// Reducer is the policy of an object. Both functions are pure; abi.ObjectInput and abi.ObjectOutput describe their
+// Reducer is the policy of an object. Both functions are pure. abi.ObjectInput and abi.ObjectOutput describe their
 // contract.
 type Reducer struct {
 	Reads func(*abi.ObjectInput) ([]abi.Range, error)
@@ -48,8 +48,9 @@ func FromEncoded(reads, apply func([]byte) ([]byte, error)) Reducer {
 // ErrThirdRound means that apply requested more rows in its second round. It may do so only in the first.
 var ErrThirdRound = errors.New("object: apply requested rows twice")
 
-// Run applies one command and commits its changes; after an error nothing has changed. in is the input without Round
-// and Rows; an empty Command means the alarm. The caller sends the reply, outbox deliveries and posts of the output.
+// Run applies one command and commits its changes. If it returns an error, nothing has changed. in is the input
+// without Round and Rows. An empty Command means the alarm. The caller sends the output's reply, outbox deliveries
+// and posts.
 func (r Reducer) Run(rows Rows, in abi.ObjectInput) (abi.ObjectOutput, error) {
 	ranges, err := r.Reads(&in)
 	if err != nil {
@@ -76,8 +77,8 @@ func (r Reducer) Run(rows Rows, in abi.ObjectInput) (abi.ObjectOutput, error) {
 	}
 }
 
-// NextDelivery returns the oldest delivery of the outbox and its row key, which is empty if the outbox is empty. After the
-// delivery the caller must delete the key.
+// NextDelivery returns the oldest delivery in the outbox and its row key, which is empty if the outbox is empty.
+// After the delivery, the caller must delete the key.
 func NextDelivery(rows Rows) (key string, d abi.Delivery, err error) {
 	found, err := rows.Read(abi.Range{Start: abi.OutboxPrefix, End: abi.OutboxEnd, Limit: 1})
 	if err != nil || len(found) == 0 {

@@ -13,7 +13,7 @@ import (
 type log struct {
 	reads  []abi.Range
 	rounds []abi.ObjectOutput
-	seen   [][]string // keys of the input's rows, by round
+	seen   [][]string // the keys of the input's rows for each round
 }
 
 func (l *log) reducer() object.Reducer {
@@ -30,7 +30,7 @@ func (l *log) reducer() object.Reducer {
 	}
 }
 
-// encoded wraps a reducer in the codec.
+// encoded wraps a reducer with the codec.
 func encoded(r object.Reducer) object.Reducer {
 	encode := func(out abi.ObjectOutput, err error) ([]byte, error) {
 		var w abi.Writer
@@ -82,7 +82,7 @@ func TestRun(t *testing.T) {
 
 var errTest = errors.New("no")
 
-// failing is a storage whose calls fail with the errors that are set.
+// failing is storage whose calls fail with the given errors.
 type failing struct {
 	object.Memory
 	read, commit error
@@ -102,7 +102,7 @@ func (f *failing) Commit(puts []abi.Row, deletes []string, alarmMs uint64) error
 	return f.Memory.Commit(puts, deletes, alarmMs)
 }
 
-// TestRunFails checks that after an error nothing has changed.
+// TestRunFails checks that nothing has changed after an error.
 func TestRunFails(t *testing.T) {
 	put := abi.ObjectOutput{Puts: []abi.Row{{Key: "a"}}, AlarmMs: 5}
 	more := abi.ObjectOutput{Ranges: []abi.Range{{Start: "a"}}, Puts: put.Puts}
@@ -124,7 +124,7 @@ func TestRunFails(t *testing.T) {
 	}
 }
 
-// TestMemoryCopies checks that a committed value does not share memory with the message that carried it.
+// TestMemoryCopies checks that a committed value does not share memory with the message that contained it.
 func TestMemoryCopies(t *testing.T) {
 	m, message := object.Memory{}, []byte{1}
 	if err := m.Commit([]abi.Row{{Key: "a", Value: message}}, nil, 7); err != nil {

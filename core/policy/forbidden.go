@@ -5,8 +5,8 @@ import (
 	"github.com/postern-ai/postern/core/doc"
 )
 
-// ForbiddenBecause explains why none of the targets of a name is allowed; advised is set if it names a model to use
-// instead.
+// ForbiddenBecause explains why none of a name's targets is allowed. advised is true if the message names a model to
+// use instead.
 func ForbiddenBecause(targets []Target, tier *config.Tier) (message string, advised bool) {
 	for i := range targets {
 		if targets[i].Registration.Ruling != Refuses {
@@ -27,7 +27,7 @@ func ForbiddenBecause(targets []Target, tier *config.Tier) (message string, advi
 	return message + "; use " + r.Successor.Name, true
 }
 
-// refusedState returns the predicate of a model that the registry refuses.
+// refusedState returns the predicate of a sentence about a model that the registry refuses.
 func refusedState(s doc.RegistryState) string {
 	switch s {
 	case 0:

@@ -6,8 +6,8 @@ import (
 	"github.com/postern-ai/postern/core/config"
 )
 
-// allowList is an allow-list whose names are resolved once, when first needed. Entries are model names, aliases,
-// provider/model, and tiers. A tier in the list allows its models only under the tier's name.
+// allowList is an allow-list whose names are resolved only once, when they are first needed. Entries are model names,
+// aliases, provider/model, and tiers. A tier in the list allows its models only under the tier's name.
 type allowList struct {
 	config   *config.Config
 	names    []string
@@ -15,7 +15,7 @@ type allowList struct {
 	models   []*config.Model // by index in names; nil: a tier or an unknown name
 }
 
-// of sets the list on the first call.
+// of initializes the list on the first call.
 func (l *allowList) of(cfg *config.Config, names []string) *allowList {
 	if l.config == nil {
 		l.config, l.names = cfg, names
@@ -23,7 +23,7 @@ func (l *allowList) of(cfg *config.Config, names []string) *allowList {
 	return l
 }
 
-// allows reports whether the list allows a model; as is the name that the request used. An empty list allows every
+// allows reports whether the list allows a model. as is the name that the request used. An empty list allows every
 // model.
 func (l *allowList) allows(m *config.Model, as string) bool {
 	if len(l.names) == 0 || slices.Contains(l.names, as) {

@@ -8,10 +8,10 @@ import (
 	"github.com/postern-ai/postern/core/doc"
 )
 
-// Nearest suggests up to limit usable names in place of an unknown or forbidden one: models that are offered on the API, and tiers with a
-// usable target that is. The nearest is first; ties are in the order of Names. The distance is the smallest edit
-// distance in bytes, ignoring ASCII case, to the model's name, an alias or provider/model. Only the first
-// doc.MaxModelBytes bytes of name count.
+// Nearest suggests up to limit usable names in place of an unknown or forbidden one. These are models that are
+// offered on the API, and tiers with a usable target that is offered on it. The nearest name comes first, and ties
+// are in the order of Names. The distance is the smallest edit distance in bytes to the model's name, an alias or
+// provider/model, ignoring ASCII case. Only the first doc.MaxModelBytes bytes of name count.
 func (v *View) Nearest(name string, api config.API, limit int) []string {
 	type candidate struct {
 		name     string
@@ -34,8 +34,8 @@ func (v *View) Nearest(name string, api config.API, limit int) []string {
 	return names
 }
 
-// smallestDistance returns the distance from name to the nearest name of a model: other, an alias or provider/model. For a
-// tier (m is nil) it is the distance to other.
+// smallestDistance returns the distance from name to the nearest name of a model: other, an alias or provider/model.
+// For a tier (m is nil), it returns the distance to other.
 func smallestDistance(name, other string, m *config.Model) int {
 	smallest := Distance(name, other)
 	if m == nil {
@@ -52,7 +52,7 @@ func smallestDistance(name, other string, m *config.Model) int {
 
 // Distance returns the Levenshtein distance in bytes, ignoring ASCII case. a has at most doc.MaxModelBytes bytes.
 func Distance(a, b string) int {
-	var row [doc.MaxModelBytes + 1]int // row[i]: the distance from a's first i bytes to b's first j
+	var row [doc.MaxModelBytes + 1]int // row[i] is the distance from a's first i bytes to b's first j
 	for i := range row {
 		row[i] = i
 	}

@@ -7,12 +7,12 @@ import (
 	"github.com/postern-ai/postern/core/config"
 )
 
-// typical is the usage at which Expected compares prices: three input tokens for each output token.
+// typical is the usage for which Expected compares prices. It has three input tokens for each output token.
 var typical = chat.Usage{Input: 3000, Output: 1000}
 
-// Expected returns targets in the order in which a strategy tries them, independent of a request: by weight, by the
-// price of a typical request, by latency in milliseconds (0: unknown, tried first), or as listed. It ignores circuit
-// breakers. core/route orders the targets of an actual request.
+// Expected returns targets in the order in which a strategy usually tries them, regardless of the request. The order
+// is by weight, by the price of a typical request, by latency in milliseconds (0 is unknown and comes first), or as
+// listed. It ignores circuit breakers. For an actual request, core/route orders the targets.
 func Expected(s config.Strategy, targets []Target, latencyMs func(model string) uint64) []Target {
 	rank := func(*Target) int64 { return 0 }
 	switch s {
@@ -28,7 +28,8 @@ func Expected(s config.Strategy, targets []Target, latencyMs func(model string) 
 	return sorted
 }
 
-// DrawWeight returns the target's weight in the draw for the first target: 0 if it is not usable.
+// DrawWeight returns the target's weight when the first target is drawn at random. It returns 0 if the target is not
+// usable.
 func (t *Target) DrawWeight() uint64 {
 	if !t.Usable() {
 		return 0

@@ -20,7 +20,7 @@ func TestExpected(t *testing.T) {
 		{config.Ordered, "a-large g-one? a-small b-large=m2"},
 		{config.Cheapest, "a-small g-one? b-large=m2 a-large"},
 		{config.Fastest, "a-large g-one? b-large=m2 a-small"},  // unknown latencies first
-		{config.Weighted, "b-large=m2 a-small a-large g-one?"}, // weights 4, 3, 1; g-one's 2 is not usable
+		{config.Weighted, "b-large=m2 a-small a-large g-one?"}, // the weights are 4, 3 and 1; g-one with 2 is not usable
 	} {
 		p := routeOf("fast", c.strategy, "a-large", "g-one", "a-small", "b-large")
 		p.ProviderKeys = withProviderKey("beta", "m2").ProviderKeys
@@ -31,8 +31,8 @@ func TestExpected(t *testing.T) {
 	}
 }
 
-// TestExpectedMatchesRoute compares Expected with core/route: the order for strategies that sort, and how often each
-// target is drawn first for the weighted one.
+// TestExpectedMatchesRoute compares Expected with core/route. It compares the order for strategies that sort, and how
+// often each target is drawn first for the weighted strategy.
 func TestExpectedMatchesRoute(t *testing.T) {
 	cfg := testConfig(t)
 	var circuits route.Circuits

@@ -1,5 +1,5 @@
-// Package policy resolves a model or tier name to its targets, and tells which of them a key and its project may use and
-// which of them have credentials. The exchange, GET /v1/models, the control plane and the dashboard share it.
+// Package policy resolves a model or tier name to its targets. It tells which of them a key and its project may use
+// and which have credentials. The exchange, GET /v1/models, the control plane and the dashboard share it.
 package policy
 
 import (
@@ -7,15 +7,15 @@ import (
 	"github.com/postern-ai/postern/core/doc"
 )
 
-// View is the part of the catalog that a key may use, or its project if there is no key. It is not safe for concurrent
-// use. Its fields must not change after the first call, because the allow-lists are resolved once.
+// View is the part of the catalog that a key may use, or that a project may use if there is no key. It is not safe
+// for concurrent use. Its fields must not change after the first call, because the allow-lists are resolved once.
 type View struct {
 	Config  *config.Config
 	Key     []string    // the key's allow-list; empty: every model
-	KeyID   string      // for the registry's restricted models; empty: any key of the project
+	KeyID   string      // for the registry's restricted models; empty: any of the project's keys
 	Project *doc.Policy // nil: the project has no policy
-	// Development is set for development keys. The mock answers them: every target is ready, and no provider key is
-	// used.
+	// Development is set for development keys. The mock serves their requests, so every target is ready and no
+	// provider key is used.
 	Development bool
 	// Ready reports whether the deployment can call a provider. The default is Provider.Ready. The control plane, which
 	// has no provider credentials, uses the gateway's health report instead.
@@ -27,8 +27,8 @@ type View struct {
 // Target is one model that a name refers to.
 type Target struct {
 	config.Target
-	Allowed      bool   // by the allow-lists of the key and the project, and by the project's registry
-	Ready        bool   // there are credentials for its provider
+	Allowed      bool   // by the allow-lists of the key and the project and by the project's registry
+	Ready        bool   // there are credentials for the target's provider
 	MasterKeyID  string // the master key that encrypts the project's own provider key; empty: it has none
 	Registration Registration
 }
@@ -36,21 +36,22 @@ type Target struct {
 // Usable reports whether a request may be sent to the target.
 func (t *Target) Usable() bool { return t.Allowed && t.Ready }
 
-// Targets returns the targets of a name. For a tier they are those of the project's route, or else of the catalog's, in
-// the route's order. A model's only target is itself. An unknown name has none.
+// Targets returns the targets of a name. A tier has the targets of the project's route, or otherwise of the
+// catalog's, in the route's order. A model's only target is itself. An unknown name has no targets.
 func (v *View) Targets(name string) []Target {
 	s := Select(v.Config, v.Project, v.KeyID, name)
 	return v.SelectedTargets(&s, name)
 }
 
-// Strategy decides the order in which the targets of a name are tried. It is Ordered for a model.
+// Strategy returns the strategy that decides the order in which a name's targets are tried. It returns Ordered for a
+// model.
 func (v *View) Strategy(name string) config.Strategy {
 	s := Select(v.Config, v.Project, v.KeyID, name)
 	return s.StrategyOf(v.Config, name)
 }
 
-// SelectedTargets is Targets for a selection that Select made for the same name. It uses the selection instead of
-// Project.
+// SelectedTargets is like Targets, for a selection that Select made for the same name. It uses the selection instead
+// of Project.
 func (v *View) SelectedTargets(s *Selection, name string) []Target {
 	chosen := s.TargetsOf(v.Config, name)
 	targets := make([]Target, len(chosen))
@@ -81,9 +82,9 @@ func (v *View) usable(name string, wanted func(*config.Model) bool) bool {
 	return false
 }
 
-// Names calls yield with each usable name, in the order of GET /v1/models: first the tiers, then the models, each in
-// the catalog's order. For a tier m is nil. A model with the same name as a tier is left out, because the name refers
-// to the tier.
+// Names calls yield with each usable name in the order of GET /v1/models. The tiers come first, followed by the
+// models, each in the catalog's order. For a tier, m is nil. It leaves out a model with the same name as a tier,
+// because the name refers to the tier.
 func (v *View) Names(yield func(name string, m *config.Model) bool) {
 	for i := range v.Config.Tiers {
 		if name := v.Config.Tiers[i].Name; v.Usable(name) && !yield(name, nil) {
@@ -98,14 +99,14 @@ func (v *View) Names(yield func(name string, m *config.Model) bool) {
 	}
 }
 
-// modelUsable is Usable for a model's own name, without looking the model up.
+// modelUsable does the same as Usable for a model's own name, without looking up the model.
 func (v *View) modelUsable(m *config.Model) bool {
 	return v.keyAllows(m, m.Name) && v.projectAllows(m, m.Name) &&
 		Registered(v.Config, v.Project, v.KeyID, m).Ruling != Refuses && (v.Development || v.ready(m.Provider, masterKeyOf(v.Project, m)))
 }
 
-// ready reports whether there are credentials for a provider. If the project's own key can no longer be decrypted,
-// because its master key is gone, there are none: falling back to the deployment's key would bill the deployment.
+// ready reports whether there are credentials for a provider. If the project's own key can no longer be decrypted
+// because its master key is gone, there are none. Falling back to the deployment's key would charge the deployment.
 func (v *View) ready(p *config.Provider, masterKeyID string) bool {
 	switch {
 	case masterKeyID != "":
@@ -116,8 +117,9 @@ func (v *View) ready(p *config.Provider, masterKeyID string) bool {
 	return p.Ready
 }
 
-// Knows reports whether a name is a model that is offered on one of the APIs, or a tier. Outside of the APIs of chat, which are
-// translated to each other, the first model of a tier tells what it is for.
+// Knows reports whether a name is a model that is offered on one of the given APIs, or a suitable tier. The chat APIs
+// are translated to each other, so any tier is suitable for them. For other APIs, the tier's first model must be
+// offered on them.
 func Knows(cfg *config.Config, name string, api config.API) bool {
 	m := cfg.Model(name)
 	if t := cfg.Tier(name); t != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/postern-ai/postern/core/doc"
 )
 
-// catalogText has a provider with credentials (alpha) and four without: beta, two wires of one account (gamma and
-// gamma-chat), and house, which does not support project keys.
+// catalogText has one provider with credentials (alpha) and four without. These are beta, gamma and gamma-chat, which
+// are two wires of one account, and house, which does not support project keys.
 const catalogText = `{"version":"1","defaultPlan":"p","routing":{"requestMs":1000},"plans":[{"name":"p","budget":"1"}],
 	"providers":[
 		{"name":"alpha","wire":"openai","baseUrl":"https://alpha.example/v1","keyEnv":"ALPHA_KEY"},
@@ -46,7 +46,7 @@ func testConfig(t *testing.T) *config.Config {
 	return c
 }
 
-// withProviderKey is a policy with a provider key of the project, encrypted with a master key.
+// withProviderKey returns a policy with one of the project's own provider keys, encrypted with a master key.
 func withProviderKey(provider, master string) *doc.Policy {
 	return &doc.Policy{ProviderKeys: []doc.ProviderKey{{Provider: provider, KeyID: master, Sealed: []byte("sealed")}}}
 }
@@ -59,7 +59,8 @@ func routeOf(tier string, s config.Strategy, models ...string) *doc.Policy {
 	return &doc.Policy{Routes: []doc.Route{r}}
 }
 
-// text is targets as "model", with ! if it is not allowed, ? if it is not ready, and =master key ID.
+// text returns targets as model names. A name is followed by ! if the target is not allowed, ? if it is not ready,
+// and =ID with the ID of its master key.
 func text(targets []Target) string {
 	var words []string
 	for _, t := range targets {
@@ -239,7 +240,7 @@ func TestKnows(t *testing.T) {
 	}
 }
 
-// TestSelectionRoundTrip checks that a stored selection gives the same targets as its policy, for every key.
+// TestSelectionRoundTrip checks that a stored selection results in the same targets as its policy for every key.
 func TestSelectionRoundTrip(t *testing.T) {
 	cfg := testConfig(t)
 	policies := []*doc.Policy{
@@ -273,7 +274,7 @@ func TestSelectionRoundTrip(t *testing.T) {
 	}
 }
 
-// TestMalformedSelections checks that a selection of another catalog, or a truncated one, is an error.
+// TestMalformedSelections checks that a selection for another catalog, or a truncated one, is an error.
 func TestMalformedSelections(t *testing.T) {
 	cfg := testConfig(t)
 	p := routeOf("fast", config.Fastest, "a-large", "twin")

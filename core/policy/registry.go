@@ -8,13 +8,13 @@ import (
 	"github.com/postern-ai/postern/core/doc"
 )
 
-// Registration is what the project's model registry says about a model, for one key.
+// Registration contains the project's model registry's data about a model, for one key.
 type Registration struct {
 	State        doc.RegistryState // 0: the model has no entry
 	Ruling       Ruling
 	DeprecatedMs uint64        // of a deprecated model
 	SunsetMs     uint64        // 0: not known
-	Successor    *config.Model // nil: none, or it is no longer in the catalog
+	Successor    *config.Model // nil: none, or no longer in the catalog
 }
 
 // Ruling is the registry's decision about requests for a model.
@@ -22,14 +22,14 @@ type Ruling uint8
 
 const (
 	Permits Ruling = iota
-	Warns          // the request passes; enforcement would refuse it
+	Warns          // the request passes, but Enforce would refuse it
 	Refuses
 )
 
-// stateWords are the API's names of states, by state.
+// stateWords contains the API's names of states, indexed by state.
 var stateWords = [...]string{"unregistered", "pending", "approved", "restricted", "deprecated", "retired", "blocked"}
 
-// StateWord returns the API's name of a registry state; 0 is "unregistered".
+// StateWord returns the API's name of a registry state. It returns "unregistered" for 0.
 func StateWord(s doc.RegistryState) string {
 	if int(s) >= len(stateWords) {
 		return stateWords[0]
@@ -37,17 +37,18 @@ func StateWord(s doc.RegistryState) string {
 	return stateWords[s]
 }
 
-// StateOf returns the state with a name that StateWord returns; ok is false for others.
+// StateOf returns the state with the given name, as returned by StateWord. ok is false for other names.
 func StateOf(word string) (s doc.RegistryState, ok bool) {
 	i := slices.Index(stateWords[1:], word)
 	return doc.RegistryState(i + 1), i >= 0
 }
 
-// Registered returns the registration of a model, for a key ID. An empty ID is for any key: what at least one key may do is
-// permitted. The policy may be nil.
+// Registered returns the registration of a model for a key ID. If the ID is empty, a model is permitted if at least
+// one key may use it. The policy may be nil.
 //
-// A retired or blocked model is refused whatever the enforcement. Under Enforce, only approved, restricted (for its keys) and
-// deprecated models are permitted. Under EnforceWarn the others pass with a warning.
+// A retired or blocked model is refused regardless of the enforcement. Under Enforce, only approved models,
+// deprecated models and, for their keys, restricted models are permitted. Under EnforceWarn, the others pass with a
+// warning.
 func Registered(cfg *config.Config, p *doc.Policy, keyID string, m *config.Model) (r Registration) {
 	if p == nil {
 		return r
@@ -76,8 +77,8 @@ func Registered(cfg *config.Config, p *doc.Policy, keyID string, m *config.Model
 	return r
 }
 
-// permits reports whether the state of an entry allows a key to use the model. The keys of a restricted model keep
-// their privilege when the model is deprecated.
+// permits reports whether an entry's state allows a key to use the model. The keys of a restricted model keep their
+// privilege when the model is deprecated.
 func permits(entry *doc.RegistryModel, keyID string) bool {
 	switch entry.State {
 	case doc.RegistryApproved:
@@ -90,7 +91,7 @@ func permits(entry *doc.RegistryModel, keyID string) bool {
 	return false
 }
 
-// concerns reports whether a request for the model has to know its registration.
+// concerns reports whether the registration matters to a request for the model.
 func (r *Registration) concerns() bool {
 	return r.Ruling != Permits || r.State == doc.RegistryDeprecated
 }

@@ -13,7 +13,8 @@ import (
 
 const unregistered = doc.RegistryState(0)
 
-// registered is a policy with an entry for each of models, all in the same state, for the keys key_1 and key_2.
+// registered returns a policy with an entry for each of the models. All entries have the same state and the keys
+// key_1 and key_2.
 func registered(e doc.Enforcement, s doc.RegistryState, models ...string) *doc.Policy {
 	p := &doc.Policy{Enforcement: e}
 	for _, m := range models {
@@ -29,8 +30,8 @@ func registered(e doc.Enforcement, s doc.RegistryState, models ...string) *doc.P
 	return p
 }
 
-// TestRulings is the table of docs/guides/registry.md: every state under every enforcement, for a key that a restricted model
-// lists, for another, and for any key of the project.
+// TestRulings checks the table in docs/guides/registry.md. It combines every state with every enforcement, for a key
+// that a restricted model lists, for another key, and for any of the project's keys.
 func TestRulings(t *testing.T) {
 	cfg := testConfig(t)
 	table := []struct {
@@ -87,7 +88,7 @@ func TestRegistryDoesNotLoosen(t *testing.T) {
 	}
 }
 
-// TestDeprecatedKeepsItsKeys checks that the deprecation of a restricted model admits no other keys.
+// TestDeprecatedKeepsItsKeys checks that deprecating a restricted model does not admit other keys.
 func TestDeprecatedKeepsItsKeys(t *testing.T) {
 	cfg := testConfig(t)
 	p := &doc.Policy{Enforcement: doc.Enforce, Registry: []doc.RegistryModel{{Model: "a-large", State: doc.RegistryDeprecated, Keys: []string{"key_1"}}}}
@@ -98,7 +99,7 @@ func TestDeprecatedKeepsItsKeys(t *testing.T) {
 	}
 }
 
-// TestRestrictedWithoutKeys checks that a restriction without keys is not one without conditions.
+// TestRestrictedWithoutKeys checks that a restricted model without keys is not permitted for all keys.
 func TestRestrictedWithoutKeys(t *testing.T) {
 	cfg := testConfig(t)
 	p := &doc.Policy{Enforcement: doc.Enforce, Registry: []doc.RegistryModel{{Model: "a-large", State: doc.RegistryRestricted}}}
@@ -147,7 +148,8 @@ func TestSuccessors(t *testing.T) {
 	}
 }
 
-// TestSelectionStaysSmall bounds what an exchange carries of a registry that has something to say about every target.
+// TestSelectionStaysSmall limits the size of a selection whose registry has data about every target, because it is
+// part of an exchange's state.
 func TestSelectionStaysSmall(t *testing.T) {
 	cfg := testConfig(t)
 	p := routeOf("fast", config.Ordered, slices.Repeat([]string{"a-large", "g-one"}, doc.MaxTargets/2)...)
@@ -189,7 +191,7 @@ func TestStateWords(t *testing.T) {
 	}
 }
 
-// TestTransitions compares all pairs with the table of docs/guides/registry.md.
+// TestTransitions compares all pairs with the table in docs/guides/registry.md.
 func TestTransitions(t *testing.T) {
 	//        pending approved restricted deprecated retired blocked
 	table := map[doc.RegistryState]string{

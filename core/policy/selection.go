@@ -6,19 +6,19 @@ import (
 	"github.com/postern-ai/postern/core/doc"
 )
 
-// Selection is the part of a project's policy that applies to one name. An exchange keeps it from step to step in
-// place of the policy. The zero Selection is that of a project without a policy. A Selection depends on the catalog,
-// the policy, the key's ID and the name, but not on the key's allow-list.
+// Selection is the part of a project's policy that applies to one name. An exchange keeps it between steps in place
+// of the policy. The zero Selection is for a project without a policy. A Selection depends on the catalog, the
+// policy, the key's ID and the name, but not on the key's allow-list.
 type Selection struct {
-	Routed       bool // Strategy and Targets are the project's and replace the tier's
+	Routed       bool // Strategy and Targets are the project's, and replace the tier's
 	Strategy     config.Strategy
 	Targets      []config.Target // at most doc.MaxTargets
 	Denied       uint64          // bit i: the project's allow-list does not have target i
-	MasterKeyIDs []string        // by target: see Target.MasterKeyID; nil if the project has no key for any target
-	Registry     []Registration  // by target; nil if the registry permits all targets and none is deprecated
+	MasterKeyIDs []string        // for each target, see Target.MasterKeyID; nil if the project has no key for any target
+	Registry     []Registration  // for each target; nil if the registry permits all targets and none is deprecated
 }
 
-// Select makes the selection of a name from a project's policy, which may be nil, for a key ID (see Registered).
+// Select makes the selection for a name and a key ID (see Registered) from a project's policy, which may be nil.
 func Select(cfg *config.Config, p *doc.Policy, keyID, name string) (s Selection) {
 	if p == nil {
 		return s
@@ -50,7 +50,7 @@ func Select(cfg *config.Config, p *doc.Policy, keyID, name string) (s Selection)
 }
 
 // route takes a tier's targets and strategy from the project's route. It skips models that are no longer chat models
-// of the catalog. If none remains, the tier keeps the catalog's route.
+// in the catalog. If none remains, the tier keeps the catalog's route.
 func (s *Selection) route(cfg *config.Config, r *doc.Route) {
 	if r == nil {
 		return
@@ -65,7 +65,8 @@ func (s *Selection) route(cfg *config.Config, r *doc.Route) {
 	}
 }
 
-// TargetsOf returns the targets of name, the name that Select was given; none if it is unknown.
+// TargetsOf returns the targets of name, which must be the name that Select was given. It returns none if the name is
+// unknown.
 func (s *Selection) TargetsOf(cfg *config.Config, name string) []config.Target {
 	if s.Routed {
 		return s.Targets
@@ -79,7 +80,7 @@ func (s *Selection) TargetsOf(cfg *config.Config, name string) []config.Target {
 	return nil
 }
 
-// StrategyOf returns the strategy of name, the name that Select was given.
+// StrategyOf returns the strategy of name, which must be the name that Select was given.
 func (s *Selection) StrategyOf(cfg *config.Config, name string) config.Strategy {
 	if s.Routed {
 		return s.Strategy
@@ -114,7 +115,8 @@ func Key(p *doc.Policy, m *config.Model) *doc.ProviderKey {
 	return p.ProviderKey(m.Provider.Account)
 }
 
-// masterKeyOf returns the ID of the master key that encrypts the project's provider key for a model, or empty.
+// masterKeyOf returns the ID of the master key that encrypts the project's provider key for a model, or "" if there
+// is none.
 func masterKeyOf(p *doc.Policy, m *config.Model) string {
 	if k := Key(p, m); k != nil {
 		return k.KeyID

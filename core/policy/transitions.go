@@ -2,7 +2,7 @@ package policy
 
 import "github.com/postern-ai/postern/core/doc"
 
-// transitions are the states that each state of the model registry may change to, as bits; the first row is for
+// transitions contains, as bits, the states that each state in the model registry may change to. The first row is for
 // models without an entry. docs/guides/registry.md shows the same table.
 //
 //   - A model is deprecated before it is retired, so that its callers get notice. Blocking is possible at any time.
@@ -20,7 +20,8 @@ var transitions = [...]uint16{
 
 func to(s doc.RegistryState) uint16 { return 1 << s }
 
-// MayMove reports whether a registry entry may change from one state to another; from 0 is a model without an entry.
+// MayMove reports whether a registry entry may change from one state to another. from is 0 for a model without an
+// entry.
 func MayMove(from, target doc.RegistryState) bool {
 	return int(from) < len(transitions) && transitions[from]&to(target) != 0
 }

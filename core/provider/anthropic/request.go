@@ -1,6 +1,6 @@
-// Package anthropic speaks Anthropic's Messages API.
-// Source: Anthropic's API reference, "Create a Message", "Count tokens in a Message", "Streaming messages" and
-// "Errors" (platform.claude.com/docs/en/api), and the types of its TypeScript SDK, @anthropic-ai/sdk 1.11.
+// Package anthropic implements the client side of Anthropic's Messages API. Source: Anthropic's API reference,
+// "Create a Message", "Count tokens in a Message", "Streaming messages" and "Errors"
+// (platform.claude.com/docs/en/api), and the types of its TypeScript SDK, @anthropic-ai/sdk 1.11.
 package anthropic
 
 import (
@@ -14,17 +14,17 @@ import (
 )
 
 // Carries lists the parameters that the Messages API supports. Models from 4.7 on reject temperature, top_p and
-// top_k; their catalog entries list these under drops.
+// top_k. Their catalog entries list these under drops.
 const Carries = chat.All &^ (chat.ParamFrequencyPenalty | chat.ParamPresencePenalty | chat.ParamSeed | chat.ParamN |
 	chat.ParamLogProbs | chat.ParamTopLogProbs | chat.ParamFormatJSON | chat.ParamName | chat.ParamAudio)
 
-// Version is the API version, unchanged since 2023; VersionHeader is its header.
+// Version is the API version, which has been unchanged since 2023. VersionHeader is its header.
 const (
 	Version       = "2023-06-01"
 	VersionHeader = "anthropic-version"
 )
 
-// defaultMaxTokens applies if neither the request nor the catalog has a limit: the API requires one.
+// defaultMaxTokens applies if neither the request nor the catalog has a limit, because the API requires one.
 const defaultMaxTokens = 4096
 
 // Request builds a Messages API request from a conversation.
@@ -51,10 +51,11 @@ func Direct(c *wire.Call, members abi.Part) abi.Action {
 	return post(c, "/messages", []abi.Part{{Data: append(b.B, ',')}, members, {Data: []byte{'}'}}})
 }
 
-// Counted are the members of Request that the API counts. Source: MessageCountTokensParams of @anthropic-ai/sdk 1.11.
+// Counted lists the fields of Request that the API counts. Source: MessageCountTokensParams of @anthropic-ai/sdk
+// 1.11.
 const Counted = " messages system thinking tool_choice tools output_config "
 
-// CountRequest builds a request for the number of tokens of a prompt. members are as for Direct.
+// CountRequest builds a request for the number of tokens in a prompt. members is as for Direct.
 func CountRequest(c *wire.Call, members abi.Part) abi.Action {
 	b := jsontext.Builder{B: make([]byte, 0, 64)}
 	b.Open('{')
@@ -91,11 +92,11 @@ func maxTokens(c *wire.Call) uint64 {
 	return defaultMaxTokens
 }
 
-// native reports whether the caller speaks this dialect. Its parameters are then passed through unchanged, valid
-// or not.
+// native reports whether the caller uses this dialect. Its parameters are then passed through unchanged, whether they
+// are valid or not.
 func native(r *chat.Request) bool { return r.Dialect == chat.Anthropic }
 
-// members writes the members of the body, except model and stream.
+// members writes the fields of the body, except model and stream.
 func members(b *jsontext.Builder, c *wire.Call) {
 	r := c.Request
 	t := thinkingOf(c)
@@ -119,8 +120,8 @@ func members(b *jsontext.Builder, c *wire.Call) {
 	}
 }
 
-// extra writes the members without a field in chat.Request. Their names are unescaped text from the caller, so
-// they are escaped here.
+// extra writes the fields that chat.Request does not have. Their names are unescaped text from the caller, so they
+// are escaped here.
 func extra(b *jsontext.Builder, members []chat.Member) {
 	for _, m := range members {
 		b.String(m.Name)
@@ -129,8 +130,8 @@ func extra(b *jsontext.Builder, members []chat.Member) {
 	}
 }
 
-// sampling writes temperature, top_p and top_k. The API rejects all three with thinking and, from 4.1 on, temperature together with top_p. Callers of other dialects cannot know that, so for them the conflicting ones
-// are dropped.
+// sampling writes temperature, top_p and top_k. The API rejects all three with thinking and, from 4.1 on, temperature
+// together with top_p. Callers with other dialects cannot know this, so the conflicting ones are dropped for them.
 func sampling(b *jsontext.Builder, c *wire.Call, t *thinking) {
 	r := c.Request
 	switch {
@@ -208,8 +209,8 @@ func tool(b *jsontext.Builder, t *chat.Tool) {
 	b.Close('}')
 }
 
-// choices are the types of tool_choice. Unset maps to auto because disable_parallel_tool_use is a member of
-// tool_choice, so that a type is needed even without a choice.
+// choices contains the types of tool_choice. Unset maps to auto, because disable_parallel_tool_use is a field of
+// tool_choice, so a type is needed even without a choice.
 var choices = [...]string{
 	chat.ChoiceUnset: `"auto"`, chat.ChoiceAuto: `"auto"`, chat.ChoiceNone: `"none"`, chat.ChoiceAny: `"any"`, chat.ChoiceTool: `"tool"`,
 }

@@ -15,7 +15,7 @@ import (
 //	 "thinking","signature"},{"type":"redacted_thinking","data"},{"type":"tool_use","id","name","input":{…}}],
 //	 "stop_reason","stop_sequence":null|"…","usage":{…}}
 //
-// It ignores the blocks of Anthropic's server tools.
+// It ignores blocks from Anthropic's server tools.
 func Response(root gjson.Result) (r chat.Response, ok bool) {
 	var a chat.Answer
 	var listed chat.Usage
@@ -95,8 +95,8 @@ func FinishOf(reason string) chat.Finish {
 //	 "cache_creation":{"ephemeral_5m_input_tokens","ephemeral_1h_input_tokens"},
 //	 "output_tokens_details":{"thinking_tokens"},"server_tool_use":{"web_search_requests"},"service_tier","speed","inference_geo"}
 //
-// In a stream the counts are cumulative, and the last event has only some of them. input_tokens excludes tokens
-// read from or written to the cache.
+// In a stream, the counts are cumulative, and the last event has only some of them. input_tokens excludes tokens read
+// from or written to the cache.
 func mergeUsage(u *chat.Usage, v gjson.Result) {
 	uncached := u.Input - min(u.Input, u.CachedInput+u.CacheWrite+u.CacheWrite1h)
 	write, hour := u.CacheWrite+u.CacheWrite1h, u.CacheWrite1h
@@ -123,7 +123,8 @@ func mergeUsage(u *chat.Usage, v gjson.Result) {
 		case "speed", "inference_geo":
 			wire.Names(u, key.Str, value)
 		case chat.TierMember:
-			// Priority Tier is capacity that the account has bought in advance: it has no price per token of its own.
+			// Priority Tier is capacity that the account has bought in advance, so it has no separate price per
+			// token.
 			if value.Str != "priority" {
 				wire.Names(u, key.Str, value)
 			}

@@ -212,7 +212,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestHostileValues replaces each value of the examples with values of other types: nothing may panic.
+// TestHostileValues replaces each value in the examples with values of other types. Nothing may panic.
 func TestHostileValues(t *testing.T) {
 	examples := []string{message, `{"type":"error","error":{"type":"invalid_request_error","message":"m","details":{"error_code":"c"}}}`}
 	for _, e := range events {

@@ -19,11 +19,11 @@ const (
 	otherBlock
 )
 
-// State of the open tool_use block's arguments, in wire.State.Flags.
+// The state of the open tool_use block's arguments, in wire.State.Flags.
 const (
 	noArgs    = iota
 	someArgs  // pieces have arrived
-	wholeArgs // content_block_start had all of them
+	wholeArgs // content_block_start had all of the arguments
 )
 
 // Stream parses one event. Blocks do not overlap:
@@ -114,7 +114,7 @@ func blockDelta(s *wire.State, delta gjson.Result, out []chat.Delta) []chat.Delt
 	case "signature_delta":
 		return textDelta(out, chat.DeltaSignature, jsonvalue.Get(delta.Raw, "signature"))
 	case "input_json_delta":
-		// Server tools have these pieces too.
+		// Server tools also have these pieces.
 		piece := jsonvalue.Text(delta.Raw, "partial_json")
 		if s.Block == toolBlock && s.Flags != wholeArgs && piece != "" {
 			s.Flags = someArgs
@@ -123,14 +123,14 @@ func blockDelta(s *wire.State, delta gjson.Result, out []chat.Delta) []chat.Delt
 		if s.Block != toolBlock {
 			return wire.Other(out, jsonvalue.Get(delta.Raw, "partial_json"))
 		}
-	case "citations_delta": // quotes its source, which is not billed
+	case "citations_delta": // quotes a source, which is not charged
 	default:
 		return wire.Other(out, delta)
 	}
 	return out
 }
 
-// blockStop ends a block. A tool call without arguments has no pieces; here it gets an empty object.
+// blockStop ends a block. A tool call without arguments has no pieces, so it gets an empty object here.
 func blockStop(s *wire.State, out []chat.Delta) []chat.Delta {
 	if s.Block == toolBlock && s.Flags == noArgs {
 		out = append(out, chat.Delta{Kind: chat.DeltaArgs, Index: s.Tools - 1, Text: "{}"})

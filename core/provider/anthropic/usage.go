@@ -13,8 +13,9 @@ const knownUsage = " input_tokens cache_read_input_tokens cache_creation_input_t
 	"output_tokens_details. output_tokens_details.thinking_tokens server_tool_use server_tool_use. server_tool_use.web_search_requests " +
 	"server_tool_use.web_fetch_requests service_tier speed inference_geo iterations fallback_credit "
 
-// countCall counts the call of a provider tool in a content block. The usage has the number of searches that Anthropic bills, which
-// leaves out failed ones; all code of an answer runs in one container, which nothing else counts.
+// countCall counts the call of a provider tool in a content block. The usage has the number of searches that
+// Anthropic charges for, which excludes failed ones. All code in a response runs in one container, which nothing else
+// counts.
 func countCall(u *chat.Usage, block gjson.Result) {
 	if jsonvalue.String(block.Raw, "type") != "server_tool_use" {
 		return
@@ -27,8 +28,8 @@ func countCall(u *chat.Usage, block gjson.Result) {
 	}
 }
 
-// addCompaction adds the tokens of summarizing the conversation, which the usage lists under iterations and does not include in its
-// own counts.
+// addCompaction adds the tokens used to summarize the conversation. The usage lists them under iterations and does
+// not include them in its own counts.
 func addCompaction(u *chat.Usage, v gjson.Result) {
 	list := jsonvalue.Get(v.Raw, "iterations")
 	if !list.IsArray() {

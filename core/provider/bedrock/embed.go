@@ -13,8 +13,8 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// EmbedRequest builds an InvokeModel request for embeddings of Amazon Titan or Cohere. The Action's URL is empty
-// for other models, for tokens, and for more than one text to Titan, which takes one text per request. Source:
+// EmbedRequest builds an InvokeModel request for embeddings from Amazon Titan or Cohere. The Action's URL is empty
+// for other models, for tokens, and for more than one text to Titan, which accepts one text per request. Source:
 // Amazon Bedrock User Guide, "Amazon Titan Embeddings Text" and "Cohere Embed models".
 func EmbedRequest(c *wire.EmbedCall) abi.Action {
 	switch id := c.Model.Upstream; {

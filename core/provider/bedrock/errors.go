@@ -9,8 +9,8 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// Failure parses {"message"}; some AWS frontends send {"Message"}. The exception type is in a header, but except
-// for a 400 the status is enough.
+// Failure parses {"message"}, or {"Message"}, which some AWS frontends send. The exception type is in a header, but
+// the status is enough except for a 400.
 //
 //	400 ValidationException, ServiceQuotaExceededException   403 AccessDeniedException and bad signatures
 //	404 ResourceNotFoundException   408 ModelTimeoutException   424 ModelErrorException

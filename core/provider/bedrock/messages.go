@@ -14,12 +14,12 @@ import (
 // writer writes the body of a request.
 type writer struct {
 	b         jsontext.Builder
-	documents int  // documents written so far, to make their names unique
+	documents int  // the number of documents written so far, which makes their names unique
 	failed    bool // a part could not be written
 	calls     bool // tool calls or results were written
 }
 
-// system writes the system instructions, including those of later messages.
+// system writes the system instructions, including those in later messages.
 func (w *writer) system(r *chat.Request) {
 	started := false
 	for i := range r.Messages {
@@ -46,7 +46,7 @@ func (w *writer) system(r *chat.Request) {
 	}
 }
 
-// messages writes the turns. Roles must alternate, so it merges neighboring messages of one role.
+// messages writes the turns. Roles must alternate, so it merges neighboring messages with the same role.
 func (w *writer) messages(r *chat.Request) {
 	w.b.Key("messages")
 	w.b.Open('[')
@@ -67,7 +67,7 @@ func (w *writer) messages(r *chat.Request) {
 	w.b.Close(']')
 }
 
-// roleOf returns the API's role of a message; empty if the message is not written.
+// roleOf returns the API's role for a message, or "" if the message is not written.
 func roleOf(m *chat.Message) string {
 	if m.Role == chat.System {
 		return ""
@@ -84,7 +84,7 @@ func roleOf(m *chat.Message) string {
 	return ""
 }
 
-// turn writes one turn. Tool results come first: models require them directly after the calls.
+// turn writes one turn. Tool results come first, because models require them directly after the calls.
 func (w *writer) turn(messages []chat.Message, role string) {
 	w.b.Open('{')
 	w.b.Key("role")
@@ -108,8 +108,8 @@ func (w *writer) turn(messages []chat.Message, role string) {
 	w.b.Close('}')
 }
 
-// writable reports whether a part can be sent: text must not be blank, and thinking must be signed by Claude.
-// Claude's signatures are base64, while other providers' have a prefix with ":".
+// writable reports whether a part can be sent. Text must not be blank, and thinking must be signed by Claude.
+// Claude's signatures are base64, while those from other providers have a prefix with ":".
 func writable(p *chat.Part, role string) bool {
 	switch p.Kind {
 	case chat.Text, chat.Refusal:
@@ -126,7 +126,7 @@ func writable(p *chat.Part, role string) bool {
 	return false
 }
 
-// blank reports whether a text has only spaces, tabs and line breaks: Converse rejects such a text.
+// blank reports whether a text consists only of spaces, tabs and line breaks, because Converse rejects such text.
 func blank(text jsontext.Escaped) bool {
 	for i := 0; i < len(text); i++ {
 		switch {
@@ -140,7 +140,7 @@ func blank(text jsontext.Escaped) bool {
 	return true
 }
 
-// block writes a part and, if the part is marked for caching, a cache point after it.
+// block writes a part, followed by a cache point if the part is marked for caching.
 func (w *writer) block(p *chat.Part) {
 	switch p.Kind {
 	case chat.Text, chat.Refusal:
@@ -200,7 +200,7 @@ func (w *writer) image(p *chat.Part) {
 	w.b.B = append(append(w.b.B, p.Data...), `"}}}`...)
 }
 
-// mediaType returns a part's media type in lower case, without parameters.
+// mediaType returns a part's media type in lowercase, without parameters.
 func mediaType(p *chat.Part) string {
 	kind, _, _ := strings.Cut(p.Media.Plain(), ";")
 	return strings.ToLower(strings.TrimSpace(kind))
@@ -247,7 +247,7 @@ func documentFormat(media string) string {
 	return ""
 }
 
-// maxName keeps documents' names, with their numeric suffixes, below the limit of 200 characters.
+// maxName keeps document names, including their numeric suffixes, below the limit of 200 characters.
 const maxName = 150
 
 // documentName replaces all characters except letters, digits, hyphens, parentheses and brackets with hyphens.
@@ -314,7 +314,7 @@ func (w *writer) toolResult(p *chat.Part) {
 	b.Close('}')
 }
 
-// toolID replaces an ID that Converse rejects with a hash of it: IDs consist of 1 to 64 letters, digits, "_" and
+// toolID replaces an ID that Converse rejects with the ID's hash. IDs consist of 1 to 64 letters, digits, "_" and
 // "-". A call and its result change in the same way.
 func toolID(id jsontext.Escaped) jsontext.Escaped {
 	valid := id != "" && len(id) <= 64

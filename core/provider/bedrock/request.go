@@ -1,5 +1,5 @@
-// Package bedrock speaks Amazon Bedrock's Converse API, and InvokeModel for embeddings. Source: Amazon Bedrock
-// API Reference, "Converse", "ConverseStream" and "InvokeModel"
+// Package bedrock implements the client side of Amazon Bedrock's Converse API, and of InvokeModel for embeddings.
+// Source: Amazon Bedrock API Reference, "Converse", "ConverseStream" and "InvokeModel"
 // (docs.aws.amazon.com/bedrock/latest/APIReference), Amazon Bedrock User Guide, "Prompt caching", "Extended
 // thinking", "Adaptive thinking" and "Inference request parameters", and the types of the SDK for JavaScript,
 // @aws-sdk/client-bedrock-runtime 3.1162.
@@ -15,14 +15,14 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// Carries lists the parameters that Converse supports. Image URLs are not among them: it accepts only S3 URLs.
-// Parameters that only some models lack (cache points, a schema, a forced tool call) are listed under drops in
-// the catalog.
+// Carries lists the parameters that Converse supports. Image URLs are not included, because Converse accepts only S3
+// URLs. The catalog lists parameters that only some models do not support (cache points, a schema, a forced tool
+// call) under drops.
 const Carries = chat.ParamAlienThinking | chat.ParamTemperature | chat.ParamTopP | chat.ParamTopK | chat.ParamStop | chat.ParamToolChoice |
 	chat.ParamFormatSchema | chat.ParamReasoning | chat.ParamCache | chat.ParamThinking | chat.ParamTools |
 	chat.ParamImages | chat.ParamFiles
 
-// Names of settings. The bearer setting is a Bedrock API key; if it is set, requests are not signed. Without it,
+// The names of settings. The bearer setting is a Bedrock API key. If it is set, requests are not signed. Otherwise,
 // Provider.Key is the secret access key.
 const (
 	settingRegion = "region"
@@ -31,7 +31,7 @@ const (
 	settingBearer = "bearer"
 )
 
-// Request builds a Converse request from a conversation. The Action's URL is empty if Converse does not support some
+// Request builds a Converse request from a conversation. The Action's URL is empty if Converse does not support a
 // part of the conversation.
 func Request(c *wire.Call) abi.Action {
 	operation := "/converse"
@@ -61,7 +61,7 @@ func post(m *config.Model, nowMs uint64, operation string, body []byte) abi.Acti
 	return wire.Post(url, []abi.Part{{Data: body}}, auth...)
 }
 
-// vendor is the model's maker, for vendor-specific fields.
+// vendor returns the model's maker, for vendor-specific fields.
 type vendor uint8
 
 const (
@@ -94,7 +94,7 @@ func body(c *wire.Call) ([]byte, bool) {
 	extraFields(b, r, v, &t)
 	output(b, &r.Format, t.effort)
 	if v == anthropic && len(r.Stop) > 0 {
-		// By default the response does not say which stop sequence matched.
+		// By default, the response does not say which stop sequence matched.
 		b.Member("additionalModelResponseFieldPaths", `["/stop_sequence"]`)
 	}
 	b.Close('}')
@@ -102,7 +102,7 @@ func body(c *wire.Call) ([]byte, bool) {
 }
 
 // inference writes {"maxTokens","temperature","topP","stopSequences"}. Claude rejects temperature and topP when
-// thinking is on and, since version 4.1, the combination of the two. Callers of other APIs cannot know that, so the
+// thinking is on and, since version 4.1, the combination of the two. Callers of other APIs cannot know this, so the
 // conflicting ones are dropped.
 func inference(b *jsontext.Builder, c *wire.Call, v vendor, t *thinking) {
 	r := c.Request

@@ -166,7 +166,7 @@ var requests = []struct {
 	{"other vendors", llama, chat.Request{Messages: hello, TopK: "4", Reasoning: chat.Reasoning{Effort: "low"}}, `{` + helloJSON + `}`},
 }
 
-// hashOfCall2 replaces the ID "call:2", which has a colon: the first half of its SHA-256.
+// hashOfCall2 replaces the ID "call:2", which has a colon. It is the first half of the ID's SHA-256.
 const hashOfCall2 = "33331b626c7ac0ef1592f8f6b4bf1360"
 
 func TestRequests(t *testing.T) {

@@ -196,8 +196,8 @@ func TestEmbeddings(t *testing.T) {
 	}
 }
 
-// TestHostileValues replaces each value of the examples with values of other types: nothing may panic. Callers
-// pass only valid JSON.
+// TestHostileValues replaces each value in the examples with values of other types. Nothing may panic. Callers pass
+// only valid JSON.
 func TestHostileValues(t *testing.T) {
 	var all []string
 	for _, c := range responses {

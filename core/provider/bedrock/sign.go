@@ -12,15 +12,15 @@ import (
 // signer signs requests to AWS with Signature Version 4. Source: AWS IAM User Guide, "AWS Signature Version 4
 // for API requests" (docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv.html).
 type signer struct {
-	accessKeyID, secret, token string // token: session token of temporary credentials, else empty
+	accessKeyID, secret, token string // token is the session token of temporary credentials, and otherwise empty
 	region, service            string
 	nowMs                      uint64
 }
 
 const algorithm = "AWS4-HMAC-SHA256"
 
-// sign returns the headers to add to a request. Of the existing headers it signs only content-type; empty for
-// none. The URL must have no query.
+// sign returns the headers to add to a request. Of the existing headers, it signs only content-type, which is empty
+// if there is none. The URL must have no query.
 func (s *signer) sign(method, url, contentType string, body []byte) []abi.Header {
 	stamp := timestamp(s.nowMs)
 	scope := stamp[:len("20060102")] + "/" + s.region + "/" + s.service + "/aws4_request"
@@ -62,7 +62,7 @@ func (s *signer) key(date string) []byte {
 	return hmac.SHA256(key, "aws4_request")
 }
 
-// split returns a URL's host, with its port if there is one, and its path.
+// split returns a URL's host, including the port if there is one, and its path.
 func split(url string) (host, path string) {
 	if i := strings.Index(url, "://"); i >= 0 {
 		url = url[i+len("://"):]
