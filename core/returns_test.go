@@ -10,8 +10,9 @@ import (
 	"testing"
 )
 
-// TestReturnsOfDecoders enforces a part of the rule in CONTRIBUTING.md against a call and a field in one return: TinyGo copies
-// c in `return c, abi.DecodeFields(data, c.fields)` before the call, so only the module would return an empty c.
+// TestReturnsOfDecoders enforces part of the rule in CONTRIBUTING.md against a call and a field in one return
+// statement. In `return c, abi.DecodeFields(data, c.fields)`, TinyGo copies c before the call, so the module (and
+// only the module) would return an empty c.
 func TestReturnsOfDecoders(t *testing.T) {
 	functions := 0
 	err := filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
@@ -59,8 +60,8 @@ func TestEarlyReturns(t *testing.T) {
 	}
 }
 
-// earlyReturns are the returns of a variable beside a call that gets its method fields, unless the variable is a pointer
-// that the function makes.
+// earlyReturns finds the return statements that contain both a variable and a call whose argument is the variable's
+// method fields. It ignores variables that are pointers made by the function.
 func earlyReturns(f *ast.FuncDecl) (found []token.Pos) {
 	pointers := map[string]bool{}
 	ast.Inspect(f.Body, func(n ast.Node) bool {
@@ -83,7 +84,7 @@ func earlyReturns(f *ast.FuncDecl) (found []token.Pos) {
 	return found
 }
 
-// decodes reports whether a return has a call with name.fields as an argument.
+// decodes reports whether a return statement contains a call with name.fields as an argument.
 func decodes(r *ast.ReturnStmt, name string) (found bool) {
 	ast.Inspect(r, func(n ast.Node) bool {
 		call, ok := n.(*ast.CallExpr)

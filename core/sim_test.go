@@ -25,13 +25,13 @@ type objectName struct {
 	name  string
 }
 
-// simObject is an object's storage. seenDay is the largest UTC day that its rows may contain.
+// simObject is an object's storage. seenDay is the latest UTC day that its rows may contain.
 type simObject struct {
 	object.Memory
 	seenDay uint64
 }
 
-// sim runs objects one command at a time. clockMs is the time that clocks show and realMs the true time. They
+// sim runs objects one command at a time. clockMs is the time that the clocks show, and realMs is the true time. They
 // differ after a clock jump.
 type sim struct {
 	core            *core.Core
@@ -55,7 +55,7 @@ var simCore = func() *core.Core {
 	return c
 }()
 
-// firstDay is November 30, 2026. Simulations start on it at 23:30 UTC, shortly before the end of a month.
+// firstDay is November 30, 2026. Simulations start on that day at 23:30 UTC, shortly before the end of a month.
 const firstDay = 20_787
 
 func newSim() *sim {
@@ -87,12 +87,13 @@ func (s *sim) call(class abi.Class, name string, command []byte) []byte {
 	return out.Reply
 }
 
-// withoutHeadroom removes the headroom from the results of f.
+// withoutHeadroom removes the headroom from f's results.
 func withoutHeadroom(f func([]byte) []byte) func([]byte) ([]byte, error) {
 	return func(message []byte) ([]byte, error) { return f(message)[core.Headroom:], nil }
 }
 
-// deliver delivers the oldest row of an outbox. With keep, the row remains, as after a lost confirmation.
+// deliver delivers the oldest row of an outbox. If keep is set, the row remains, as it does after a lost
+// confirmation.
 func (s *sim) deliver(class abi.Class, name string, keep bool) (delivered bool) {
 	o := s.object(class, name)
 	key, d, err := object.NextDelivery(o)
@@ -120,7 +121,7 @@ func (s *sim) fireAlarm(class abi.Class, name string) (fired bool) {
 	return true
 }
 
-// runToEnd delivers all outboxes and fires all alarms until none is left. It calls onAlarm after each alarm.
+// runToEnd delivers all outboxes and fires all alarms until none are left. It calls onAlarm after each alarm.
 func (s *sim) runToEnd(meters []string, onAlarm func(meter string)) {
 	for range 10_000 {
 		next := uint64(0)
@@ -186,7 +187,7 @@ type slice struct {
 	epoch                    uint64 // of the meter
 }
 
-// slices decodes the slices of this period and the last one from the start of the meter's row. Before them are the
+// slices decodes the slices of this period and the last one from the start of the meter's row. They follow the
 // format, the status, the record, two times, the ticks, the day and its count.
 func (o *simObject) slices() [2]slice {
 	r := abi.Reader{Buf: o.Rows["h"]}
@@ -218,7 +219,7 @@ func (o *simObject) slices() [2]slice {
 	return both
 }
 
-// ledgerState is the Ledger's state of the current period.
+// ledgerState is the Ledger's state for the current period.
 type ledgerState struct {
 	period                 calendar.Period
 	budget, committed, sum int64

@@ -10,8 +10,9 @@ var compaction = wire.Family{
 	Dialect: chat.Responses, Carries: responses.Carries, Direct: responses.Compact, Whole: responses.Response, Failure: responses.Failure,
 }
 
-// Compaction returns what the wire family with a name from the catalog has of OpenAI's API to compact a conversation. Whether a
-// provider serves it is in the catalog (config.Provider.Serves): most that speak the Responses API do not.
+// Compaction returns the family for OpenAI's API that compacts conversations, given the name of a wire family from
+// the catalog. ok is false if that wire family does not have the API. The catalog states whether a provider serves it
+// (config.Provider.Serves). Most providers with the Responses API do not.
 func Compaction(name string) (f *wire.Family, ok bool) {
 	if name != "responses" {
 		return &unknown, false
@@ -19,7 +20,7 @@ func Compaction(name string) (f *wire.Family, ok bool) {
 	return &compaction, true
 }
 
-// InputTokens does the same for OpenAI's API that counts the tokens of a request.
+// InputTokens does the same for OpenAI's API that counts a request's tokens.
 func InputTokens(name string) (f *wire.Family, ok bool) {
 	if name != "responses" {
 		return &unknown, false

@@ -12,7 +12,8 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// calls are responses of each API with two tool calls; the first, in the middle, has no ID.
+// calls has a response for each API, split into three pieces. The response has two tool calls. The middle piece is
+// the first call, which has no ID.
 var calls = map[string][3]string{
 	"openai": {`{"choices":[{"message":{"content":null,"tool_calls":[`, `{"type":"function","function":{"name":"f","arguments":"{}"}}`,
 		`,{"id":"b","type":"function","function":{"name":"g","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`},
@@ -23,7 +24,8 @@ var calls = map[string][3]string{
 		`,{"id":"b","type":"function","function":{"name":"g","arguments":"{}"}}]},"finish_reason":"TOOL_CALL"}`},
 }
 
-// TestCallsWithoutIDOrName checks that every call of a response has an ID and a name.
+// TestCallsWithoutIDOrName checks that a call without an ID gets one, and that a response with a nameless call is
+// invalid.
 func TestCallsWithoutIDOrName(t *testing.T) {
 	for name, c := range calls {
 		f, _ := provider.For(name)
@@ -40,7 +42,8 @@ func TestCallsWithoutIDOrName(t *testing.T) {
 	}
 }
 
-// TestCallsWithoutObject checks that arguments that are no object reach the caller as a text.
+// TestCallsWithoutObject checks that arguments that are not an object reach the caller as a string in _invalid, or as
+// {} if they are empty.
 func TestCallsWithoutObject(t *testing.T) {
 	for _, name := range []string{"openai", "anthropic", "bedrock"} {
 		f, _ := provider.For(name)
@@ -56,7 +59,7 @@ func TestCallsWithoutObject(t *testing.T) {
 	}
 }
 
-// TestStreamedCallsWithoutIDOrName is the same for streams.
+// TestStreamedCallsWithoutIDOrName does the same for streams.
 func TestStreamedCallsWithoutIDOrName(t *testing.T) {
 	for name, event := range map[string]string{
 		"openai":    `{"choices":[{"delta":{"tool_calls":[{"function":{"name":"f","arguments":"{}"}}]}}]}`,
@@ -70,7 +73,7 @@ func TestStreamedCallsWithoutIDOrName(t *testing.T) {
 		if !ok || len(deltas) == 0 || deltas[0].Kind != chat.DeltaTool || deltas[0].ID != "call_0" || deltas[0].Name != "f" {
 			t.Errorf("%s: %v %+v", name, ok, deltas)
 		}
-		if name == "openai" { // waits for the name: see TestInvalidCalls in its folder
+		if name == "openai" { // it waits for the name; see TestInvalidCalls in its folder
 			continue
 		}
 		s = wire.State{Started: true}
@@ -80,7 +83,8 @@ func TestStreamedCallsWithoutIDOrName(t *testing.T) {
 	}
 }
 
-// TestMadeIDs checks that IDs made for the calls of two responses differ: a conversation may have both.
+// TestMadeIDs checks that the IDs generated for the calls of two responses differ, because one conversation can
+// contain both responses.
 func TestMadeIDs(t *testing.T) {
 	f, _ := provider.For("openai")
 	ids := map[jsontext.Escaped]bool{}

@@ -19,7 +19,7 @@ import (
 	"github.com/postern-ai/postern/core/provider/responses"
 )
 
-// parsers has each wire family's response parser, and the JSON around the usage in a response.
+// parsers has each wire family's response parser, and the JSON that surrounds the usage in a response.
 var parsers = map[string]struct {
 	response   func(gjson.Result) (chat.Response, bool)
 	head, tail string
@@ -33,8 +33,8 @@ var parsers = map[string]struct {
 	"cohere":    {cohere.Response, `{"id":"x","message":{"role":"assistant","content":[{"type":"text","text":"ok"}]},"finish_reason":"COMPLETE","usage":`, `}`},
 }
 
-// TestCost checks the cost of usage in the format of each provider's API reference. The comments compute it by
-// hand in picodollars: one dollar per million tokens is 1,000,000 per token.
+// TestCost checks the cost of usage in the format from each provider's API reference. The comments compute the cost
+// by hand in picodollars. One dollar per million tokens is 1,000,000 per token.
 func TestCost(t *testing.T) {
 	for name, c := range map[string]struct {
 		model, usage string

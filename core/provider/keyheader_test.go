@@ -10,7 +10,7 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// TestKeyOfFurtherWires: a provider gets its key in the header of its own API, and in no other.
+// TestKeyOfFurtherWires: a provider gets its key only in the header of its own API.
 func TestKeyOfFurtherWires(t *testing.T) {
 	for _, c := range []struct{ wire, home, header, value string }{
 		{"openai", "", "authorization", "Bearer k"}, {"responses", "", "authorization", "Bearer k"}, {"anthropic", "", "x-api-key", "k"},

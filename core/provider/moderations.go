@@ -15,10 +15,10 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// Moderations returns what the wire family with a name from the catalog has of OpenAI's moderations API: Carries, Direct and
-// Failure. Mistral has the same API for texts. Sources: OpenAI's API reference, "Create moderation"
-// (platform.openai.com/docs/api-reference/moderations/create); Mistral's, "Moderations"
-// (docs.mistral.ai/api/endpoint/classifiers).
+// Moderations returns the family for OpenAI's moderations API, given the name of a wire family from the catalog. The
+// family has only Dialect, Carries, Direct and Failure. Mistral has the same API for text. Sources: OpenAI's API
+// reference, "Create moderation" (platform.openai.com/docs/api-reference/moderations/create), and Mistral's API
+// reference, "Moderations" (docs.mistral.ai/api/endpoint/classifiers).
 func Moderations(name string) (f *wire.Family, ok bool) {
 	f = &wire.Family{}
 	switch name {
@@ -38,9 +38,9 @@ func moderate(c *wire.Call, members abi.Part) abi.Action {
 	return wire.Post(c.Model.Provider.BaseURL+"/moderations", []abi.Part{{Data: head}, members, {Data: []byte("}")}}, openai.Auth(c.Model)...)
 }
 
-// ModerationResults parses {"id","results":[{"categories":{NAME:true|false,…},"category_scores":{NAME:0…1,…}}]}. Each result is
-// returned as JSON, with the provider's own categories. Where "flagged" is missing, as in Mistral's, it is added: true if any
-// category is.
+// ModerationResults parses {"id","results":[{"categories":{NAME:true|false,…},"category_scores":{NAME:0…1,…}}]}. Each
+// result is returned as JSON, with the provider's own categories. If "flagged" is missing, as in Mistral's responses,
+// it is added. It is true if any category is.
 func ModerationResults(root gjson.Result) (id jsontext.Escaped, results []string, ok bool) {
 	jsonvalue.Get(root.Raw, "results").ForEach(func(_, v gjson.Result) bool {
 		categories := jsonvalue.Get(v.Raw, "categories")
@@ -57,14 +57,15 @@ func ModerationResults(root gjson.Result) (id jsontext.Escaped, results []string
 	return jsonvalue.Text(root.Raw, "id"), results, ok
 }
 
-// mockMark is the text that makes the mock flag an input, for violence.
+// mockMark is the text that makes the mock flag an input for violence.
 const mockMark = "postern-flagged"
 
-// mockCategories are OpenAI's other categories. @ is the value.
+// mockCategories has OpenAI's other categories. Each @ is replaced with the value.
 const mockCategories = `,"harassment":@,"harassment/threatening":@,"hate":@,"hate/threatening":@,"illicit":@,"illicit/violent":@,"self-harm":@,` +
 	`"self-harm/instructions":@,"self-harm/intent":@,"sexual":@,"sexual/minors":@,"violence/graphic":@}`
 
-// MockModeration returns the mock's result for an input, given as JSON: OpenAI's, with its categories.
+// MockModeration returns the mock's result for an input, which is given as JSON. The result has OpenAI's format and
+// categories.
 func MockModeration(input string) string {
 	hit, score := "false", "0"
 	if strings.Contains(input, mockMark) {

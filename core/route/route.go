@@ -8,8 +8,8 @@ import (
 	"github.com/postern-ai/postern/core/config"
 )
 
-// Order returns the indexes of a route's targets in the order in which to try them. random returns the next
-// random number, cost the expected cost of the request with a model in picodollars. Targets that are not usable keep their
+// Order returns the indexes of a route's targets in the order in which to try them. random returns the next random
+// number. cost returns the expected cost of the request with a model, in picodollars. Unusable targets keep their
 // place but have weight 0.
 func (c *Circuits) Order(
 	s config.Strategy, targets []config.Target, now uint64, random func() uint64, cost func(*config.Model) int64, usable func(int) bool,
@@ -28,7 +28,7 @@ func (c *Circuits) Order(
 			return compare(cost(targets[a].Model), cost(targets[b].Model))
 		})
 	case config.Fastest:
-		// A target without a known latency comes first, so that it gets measured.
+		// A target whose latency is unknown comes first, so that it gets measured.
 		slices.SortStableFunc(order, func(a, b byte) int {
 			return compare(int64(c.LatencyMs(targets[a].Model.Name, now)), int64(c.LatencyMs(targets[b].Model.Name, now)))
 		})
@@ -81,23 +81,23 @@ func BackoffMs(r *config.Routing, retry, retryAfterMs, random uint64) (ms uint64
 	return max(retryAfterMs, random%(bound+1)), true
 }
 
-// Circuits is the state that an isolate shares between exchanges, stored as one blob: the circuit breakers of
-// targets, and how many unknown keys each client address has tried.
+// Circuits is the state that an isolate shares between exchanges, stored as one blob. It has the targets' circuit
+// breakers, and the number of unknown keys that each client address has tried.
 type Circuits struct {
 	Changed   bool
 	targets   []circuit
 	addresses []address
 }
 
-// circuit is the circuit breaker of one target. It is closed while requests succeed, open after
-// Routing.CoolAfter consecutive failures, and then half-open: one request probes the target while the others
+// circuit is the circuit breaker of one target. It is closed while requests succeed, open after Routing.CoolAfter
+// consecutive failures, and then half-open. In the half-open state, one request probes the target while the others
 // avoid it.
 type circuit struct {
 	model     string
 	failures  uint64 // consecutive
-	refused   bool   // all failures concern the deployment's credentials; a project's own key may still work
+	refused   bool   // all failures are about the deployment's credentials; a project's own key may still work
 	untilMs   uint64 // Unix time until which it is open
-	latencyMs uint64 // time to first token, a decaying average; 0: unknown
+	latencyMs uint64 // time to first token, as a decaying average; 0 if unknown
 	seenMs    uint64 // time of its last measurement
 }
 
@@ -108,7 +108,7 @@ type address struct {
 	sinceMs uint64 // start of the current window
 }
 
-// Bounds of the blob, and the number of unknown keys that an address may try per minute.
+// The blob's limits, and the number of unknown keys that an address may try per minute.
 const (
 	maxTargets     = 64
 	maxAddresses   = 64
@@ -184,8 +184,8 @@ func (c *Circuits) Open(model string, owned bool, now uint64) bool {
 	return t != nil && t.untilMs > now && !(owned && t.refused)
 }
 
-// Try records that a request is sent to a target. If the target's circuit is half-open, the request is the
-// probe: the circuit opens again for CoolMs unless the probe succeeds.
+// Try records that a request is sent to a target. If the target's circuit is half-open, the request is the probe. The
+// circuit opens again for CoolMs unless the probe succeeds.
 func (c *Circuits) Try(r *config.Routing, model string, owned bool, now uint64) {
 	if t := c.find(model); t != nil && t.failures >= r.CoolAfter && t.untilMs <= now && !(owned && t.refused) {
 		t.untilMs = now + r.CoolMs
@@ -193,13 +193,13 @@ func (c *Circuits) Try(r *config.Routing, model string, owned bool, now uint64) 
 	}
 }
 
-// Failed counts a failure. CoolAfter consecutive failures open the circuit: it returns true for the last of them, and not for further ones,
-// which leave it open.
+// Failed counts a failure. CoolAfter consecutive failures open the circuit. Failed returns true for the failure that
+// opens it, but not for later ones, which keep it open.
 func (c *Circuits) Failed(r *config.Routing, model string, now uint64) (opened bool) {
 	return c.failed(r, model, false, now)
 }
 
-// Refused counts a failure caused by the deployment's credentials: the provider rejects them or limits their rate.
+// Refused counts a failure caused by the deployment's credentials, which the provider rejects or rate-limits.
 func (c *Circuits) Refused(r *config.Routing, model string, now uint64) (opened bool) {
 	return c.failed(r, model, true, now)
 }
@@ -266,7 +266,7 @@ const noteLatencyMs = 60_000
 // forgetLatencyMs is the age after which a latency is unknown again.
 const forgetLatencyMs = 300_000
 
-// LatencyMs returns a target's average time to first token; 0 if it is unknown or too old.
+// LatencyMs returns a target's average time to first token, or 0 if it is unknown or too old.
 func (c *Circuits) LatencyMs(model string, now uint64) uint64 {
 	if t := c.find(model); t != nil && t.seenMs+forgetLatencyMs > now {
 		return t.latencyMs
@@ -294,7 +294,7 @@ func (c *Circuits) Guessed(name string, now uint64) {
 	c.addresses = append(c.addresses, address{name, 1, now})
 }
 
-// GuessWaitMs returns how long an address must wait before it may try another unknown key; usually 0.
+// GuessWaitMs returns how long an address must wait before it may try another unknown key. It is usually 0.
 func (c *Circuits) GuessWaitMs(name string, now uint64) uint64 {
 	for _, a := range c.addresses {
 		if a.name == name && a.guesses >= guessesAllowed && a.sinceMs+guessWindowMs > now {

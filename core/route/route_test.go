@@ -42,7 +42,7 @@ func TestCheapestFirst(t *testing.T) {
 	}
 }
 
-// TestFastestFirst: unknown latencies come first, the others by a decaying average.
+// TestFastestFirst: targets with unknown latencies come first, and the others are ordered by a decaying average.
 func TestFastestFirst(t *testing.T) {
 	c := &route.Circuits{}
 	c.Succeeded("m0", false, 500, 1000)
@@ -68,7 +68,7 @@ func TestFastestFirst(t *testing.T) {
 	}
 }
 
-// TestHalfOpen: in the half-open state one request probes the target while the others avoid it.
+// TestHalfOpen: in the half-open state, one request probes the target while the others avoid it.
 func TestHalfOpen(t *testing.T) {
 	routing := &config.Routing{CoolAfter: 1, CoolMs: 100}
 	c := &route.Circuits{}
@@ -86,7 +86,7 @@ func TestHalfOpen(t *testing.T) {
 	}
 }
 
-// TestOrderFollowsWeights makes every possible draw once: each target comes first as often as its weight.
+// TestOrderFollowsWeights makes every possible draw once. Each target comes first as many times as its weight.
 func TestOrderFollowsWeights(t *testing.T) {
 	for _, weights := range [][]uint64{{1}, {1, 0}, {0, 1}, {1, 1}, {3, 0, 5, 2}, {0, 0, 7}, {100, 1}} {
 		var total uint64
@@ -107,7 +107,7 @@ func TestOrderFollowsWeights(t *testing.T) {
 	}
 }
 
-// checkOrder checks that every target appears once, and those after the first in list order.
+// checkOrder checks that every target appears once, and that all targets after the first are in list order.
 func checkOrder(t interface{ Errorf(string, ...any) }, order []byte, n int) {
 	seen := map[byte]bool{}
 	for i, at := range order {
@@ -186,7 +186,7 @@ func TestBackoffProperties(t *testing.T) {
 	})
 }
 
-// recoded returns the circuits as the next step decodes them.
+// recoded encodes and decodes the circuits, as happens between two steps.
 func recoded(t *testing.T, c *route.Circuits) *route.Circuits {
 	t.Helper()
 	decoded := route.DecodeCircuits(c.Encode())
@@ -211,7 +211,7 @@ func TestCircuitOpens(t *testing.T) {
 	if !c.Open("a", false, 1002) || !c.Open("a", false, 31_001) || c.Open("a", false, 31_002) || c.Open("b", false, 1002) {
 		t.Error("the circuit of a must be open for 30 s, that of b closed")
 	}
-	// One more failure in the half-open state opens it again at once.
+	// One more failure in the half-open state immediately opens the circuit again.
 	if opened := c.Failed(routing, "a", 40_000); opened || !c.Open("a", false, 69_999) || c.Open("a", false, 70_000) {
 		t.Errorf("the next failure did not leave the circuit open; opened %v", opened)
 	}
@@ -288,7 +288,7 @@ func TestDamagedBlobIsIgnored(t *testing.T) {
 // all makes every target usable.
 func all(int) bool { return true }
 
-// Unusable targets are not drawn; the others keep their proportions.
+// Unusable targets are not drawn, and the others keep their proportions.
 func TestWeightsOfUsableTargets(t *testing.T) {
 	usable := func(i int) bool { return i != 2 }
 	var first [3]int
@@ -305,8 +305,8 @@ func TestWeightsOfUsableTargets(t *testing.T) {
 	}
 }
 
-// A circuit opened by failures of the deployment's credentials does not affect requests with a project's own
-// key, and their success does not close it. A single failure of another kind makes it apply to all requests.
+// A circuit opened by failures of the deployment's credentials does not affect requests with a project's own key, and
+// their success does not close it. A single failure of another kind makes the open circuit apply to all requests.
 func TestRefusedCredentials(t *testing.T) {
 	r := &config.Routing{CoolAfter: 2, CoolMs: 100}
 	c := &route.Circuits{}

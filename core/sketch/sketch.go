@@ -1,5 +1,5 @@
-// Package sketch counts durations in bins that are fine enough for percentiles: each is right to 3.2 %. Sketches of the same
-// or of different hours, keys and models can be merged without a loss.
+// Package sketch counts durations in bins that are fine enough for percentiles, which are accurate to within 3.2 %.
+// Sketches for the same or for different hours, keys and models can be merged without loss.
 package sketch
 
 import (
@@ -8,8 +8,9 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// Sketch is a histogram of durations in milliseconds. Its bins are those of an HDR histogram: durations below exact have one bin for
-// each millisecond, and every further power of two has halfExact bins of equal width. It stores only bins that are not empty.
+// Sketch is a histogram of durations in milliseconds. It has the bins of an HDR histogram. Durations below exact have
+// one bin for each millisecond, and every further power of two has halfExact bins of equal width. It stores only bins
+// that are not empty.
 type Sketch struct {
 	SumMs uint64
 	bins  []bin // by index
@@ -17,7 +18,8 @@ type Sketch struct {
 
 type bin struct{ index, count uint64 }
 
-// halfExact bins for each power of two are at most 1/16 of their durations wide; a percentile is the middle of its bin.
+// With halfExact bins for each power of two, the width of a bin is at most 1/16 of its durations. A percentile is the
+// middle of its bin.
 const (
 	exactBits = 5
 	exact     = 1 << exactBits
@@ -36,7 +38,7 @@ func indexOf(ms uint64) uint64 {
 	return shift*halfExact + ms>>shift
 }
 
-// middle returns the duration that stands for those of a bin.
+// middle returns the duration that represents a bin's durations.
 func middle(index uint64) uint64 {
 	if index < exact {
 		return index
@@ -54,7 +56,7 @@ func (s *Sketch) Add(ms, n uint64) {
 	s.add(bin{indexOf(ms), n})
 }
 
-// add searches from the end: merges add bins in order.
+// add searches from the end, because merges add bins in order.
 func (s *Sketch) add(b bin) {
 	at := len(s.bins)
 	for at > 0 && s.bins[at-1].index >= b.index {
@@ -85,7 +87,7 @@ func (s *Sketch) Count() (n uint64) {
 	return n
 }
 
-// Percentile returns a percentile in milliseconds; 0 if there are no durations.
+// Percentile returns a percentile in milliseconds, or 0 if there are no durations.
 func (s *Sketch) Percentile(percent uint64) uint64 {
 	rank := (s.Count()*percent + 99) / 100
 	for _, b := range s.bins {
@@ -97,7 +99,7 @@ func (s *Sketch) Percentile(percent uint64) uint64 {
 	return 0
 }
 
-// Fields lists the fields of a sketch: for each bin the distance from the one before, and its count.
+// Fields lists the fields of a sketch. Each bin has its distance from the previous bin, and its count.
 func (s *Sketch) Fields(f *abi.Fields) {
 	f.Uint(&s.SumMs)
 	last := uint64(0)

@@ -12,7 +12,8 @@ func percentile(sorted []uint64, percent int) uint64 {
 	return sorted[max(1, (len(sorted)*percent+99)/100)-1]
 }
 
-// TestPercentiles compares percentiles with those of all durations, of distributions with short, long and few values.
+// TestPercentiles compares a merged sketch's percentiles with the exact ones, for distributions with short, long and
+// few different durations.
 func TestPercentiles(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for name, draw := range map[string]func() uint64{

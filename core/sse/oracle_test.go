@@ -15,7 +15,8 @@ import (
 	"github.com/postern-ai/postern/core/sse"
 )
 
-// pieces are the elements of random streams. None is invalid UTF-8, which JavaScript strings cannot represent.
+// pieces are the elements of random streams. None of them is invalid UTF-8, which JavaScript strings cannot
+// represent.
 var pieces = []string{
 	"data: ", "data:", "data", "event: ", "event:ping", "id: 1", "retry: 5", ":", ": comment", "x", "{\"a\":1}", " ", "é😀", "\u2028",
 	"\n", "\n", "\r\n", "\r\n", "\r", "\n\n", "\r\n\r\n", "data: [DONE]\n\n", "\uFEFF", "\x00", "foo: bar\n",
@@ -26,12 +27,12 @@ func randomStream(r *rand.Rand) string {
 	for range r.IntN(30) {
 		b.WriteString(pieces[r.IntN(len(pieces))])
 	}
-	// Parsers treat a carriage return at the end of the input differently, so a line feed follows.
+	// Parsers differ in how they treat a carriage return at the end of the input, so a line feed follows.
 	return b.String() + "\n"
 }
 
-// TestOracle compares the parser with eventsource-parser, which JavaScript SDKs use or resemble, for whole
-// streams and byte by byte.
+// TestOracle compares the parser with eventsource-parser, which JavaScript SDKs use or resemble. Streams are parsed
+// at once and byte by byte.
 func TestOracle(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	streams := []string{}

@@ -4,8 +4,8 @@ package sse
 
 import "bytes"
 
-// MaxEvent is the maximum size of an event with all its lines, in bytes. The longest events that providers send
-// are the final events of OpenAI's Responses API, which repeat the complete response.
+// MaxEvent is the maximum size of an event in bytes, including all its lines. The longest events that providers send
+// are the final events in OpenAI's Responses API, which repeat the complete response.
 const MaxEvent = 1 << 20
 
 // Event is one event with data. Data shares memory with the input of Feed unless it has several lines.
@@ -14,15 +14,14 @@ type Event struct {
 	Data []byte
 }
 
-// Parser is the state between two pieces of a stream.
+// Parser has the state between two pieces of a stream.
 type Parser struct {
-	Begun bool   // the start of the stream, where a byte order mark may be, has been read
+	Begun bool   // the start of the stream, which can have a byte order mark, has been read
 	Rest  []byte // the incomplete last event; shares memory with the input of Feed
 }
 
-// Feed parses the next piece of a stream and returns the events that it completes. final marks the end of the
-// stream, where an incomplete event is dropped, as the standard requires. ok is false if an event exceeds
-// MaxEvent.
+// Feed parses the next piece of a stream and returns the events that it completes. final marks the end of the stream.
+// An incomplete event is dropped there, as the standard requires. ok is false if an event exceeds MaxEvent.
 func (p *Parser) Feed(data []byte, final bool) (events []Event, ok bool) {
 	buf := data
 	if len(p.Rest) > 0 {
@@ -73,14 +72,14 @@ func next(buf []byte, final bool) (event Event, has bool, rest []byte, ended boo
 			event.Name = string(value)
 		case name != "data":
 		case !has:
-			event.Data, has = value[:len(value):len(value)], true // limits the capacity, so that a second line copies
+			event.Data, has = value[:len(value):len(value)], true // limits the capacity, so that a second line makes a copy
 		default:
 			event.Data = append(append(event.Data, '\n'), value...)
 		}
 	}
 }
 
-// cutLine splits off the first line, which ends with LF, CR or CRLF. A CR as the last byte may be half of a
+// cutLine splits off the first line, which ends with LF, CR or CRLF. If the last byte is a CR, it can be half of a
 // CRLF, so the line is incomplete unless final is set.
 func cutLine(buf []byte, final bool) (line, rest []byte, ok bool) {
 	for i, c := range buf {

@@ -8,7 +8,8 @@ import (
 	"github.com/postern-ai/postern/core/sse"
 )
 
-// all parses a stream in pieces of size bytes, 0 for all at once, and returns the events as text.
+// all parses a stream in pieces of size bytes and returns the events as a string. If size is 0, it parses the whole
+// stream at once.
 func all(t *testing.T, stream string, size int) string {
 	t.Helper()
 	var p sse.Parser

@@ -1,6 +1,6 @@
 //go:build tinygo
 
-// The core as a WebAssembly module. It exports its memory and the functions below, and imports nothing.
+// This is the core as a WebAssembly module. It exports its memory and the functions below, and imports nothing.
 //
 // A host calls reserve(n), writes n bytes of input at the returned pointer, and calls configure, step, reads or
 // apply with n. Each returns a pointer to a 32-bit little-endian length, followed by that many bytes of output.
@@ -21,7 +21,7 @@ import (
 var heapNext uintptr
 
 var (
-	heapMark uintptr // memory below is kept by reserve
+	heapMark uintptr // reserve keeps the memory below it
 	input    []byte
 	engine   *core.Core
 )
@@ -36,7 +36,7 @@ func reserve(n uint32) uint32 {
 	if heapMark == 0 {
 		heapMark = heapNext
 	}
-	// The allocator expects zeroed memory, like fresh wasm memory: clear the used part.
+	// The allocator expects zeroed memory, like fresh wasm memory, so clear the part that was used.
 	used := unsafe.Slice((*byte)(unsafe.Pointer(heapMark)), heapNext-heapMark)
 	clear(used)
 	heapNext = heapMark
@@ -46,7 +46,7 @@ func reserve(n uint32) uint32 {
 
 //go:wasmexport configure
 func configure(n uint32) uint32 {
-	// The parsed configuration shares memory with the input, so both are kept.
+	// The parsed configuration shares memory with the input, so both are retained.
 	var out []byte
 	engine, out = core.Configure(input[:n])
 	result := deliver(out)

@@ -2,7 +2,7 @@
 
 package main
 
-// This build lets a test make the instance trap, to check what hosts do then.
+// This build lets a test make the instance trap, to check how hosts handle that.
 
 var panicArmed bool
 

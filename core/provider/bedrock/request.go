@@ -61,7 +61,7 @@ func post(m *config.Model, nowMs uint64, operation string, body []byte) abi.Acti
 	return wire.Post(url, []abi.Part{{Data: body}}, auth...)
 }
 
-// vendor returns the model's maker, for vendor-specific fields.
+// vendor is the model's maker. It determines the vendor-specific fields.
 type vendor uint8
 
 const (

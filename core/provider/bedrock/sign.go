@@ -83,7 +83,7 @@ func hex(b []byte) string {
 	return string(out)
 }
 
-// escape percent-encodes every byte except letters, digits and "-._~" and, if slashes is set, "/".
+// escape percent-encodes every byte except letters, digits, "-._~" and, if slashes is set, "/".
 func escape(s string, slashes bool) string {
 	const digits = "0123456789ABCDEF"
 	out := make([]byte, 0, len(s)+16)

@@ -13,8 +13,7 @@ const suiteToken = "AQoDYXdzEPT//////////wEXAMPLEtc764bNrC9SAPBSM22wDOk4x4HIZ8j4
 	"mSEI/qkPpKPi/kMcGdQrmGdeehM4IC1NtBmUpp2wUE8phUZampKsburEDy0KPkyQDYwT7WZ0wq5VSXDvp75YU9HFvlRd8Tx6q6fE8YQcHNVXAkiY9q6d+xo0rKwT38xVqr7ZD0u0iPPkUL64" +
 	"lIZbqBAz+scqKmlzm8FDrypNC9Yjc8fPOLn9FX9KSYvKTr4rvx3iSIlTJabIQwj2ICCR/oLxBA=="
 
-// suite has examples from AWS's Signature Version 4 test suite, under their names there. Their paths are
-// unescaped.
+// suite has examples from AWS's Signature Version 4 test suite, with their original names. Their paths are unescaped.
 var suite = []struct{ name, method, url, contentType, token, body, signed, signature string }{
 	{"get-vanilla", "GET", "https://example.amazonaws.com/", "", "", "",
 		"host;x-amz-date", "5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31"},

@@ -11,7 +11,7 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// Kinds of the open block, in wire.State.Block.
+// The kinds of open block, in wire.State.Block.
 const (
 	otherBlock  = iota
 	toolBlock   // a tool call without any arguments so far
@@ -19,16 +19,16 @@ const (
 	serverBlock // a tool call that Bedrock executes itself
 )
 
-// Stream parses the payload of one message. name is its event type or exception type. Blocks do not overlap, and
-// only blocks of tool calls have a start:
+// Stream parses the payload of one message. name is its event type or exception type. Blocks do not overlap, and only
+// tool call blocks have a start:
 //
 //	messageStart {"role"}, contentBlockStart {"contentBlockIndex","start":{"toolUse":{"toolUseId","name"}}},
 //	contentBlockDelta {"contentBlockIndex","delta":{"text"}|{"toolUse":{"input":"…"}}|{"reasoningContent":
 //	{"text"}|{"signature"}|{"redactedContent"}}}, contentBlockStop {"contentBlockIndex"},
 //	messageStop {"stopReason","additionalModelResponseFields"}, metadata {"usage","metrics"}
 //
-// metadata is the last event. Exceptions have the form throttlingException {"message"}. Payloads also have a
-// padding member "p" of random length. Unknown events are ignored.
+// metadata is the last event. Exceptions have the form throttlingException {"message"}. Payloads also have a padding
+// field "p" of random length. Unknown events are ignored.
 func Stream(s *wire.State, name string, root gjson.Result, out []chat.Delta) ([]chat.Delta, bool) {
 	if strings.HasSuffix(name, "Exception") || strings.HasSuffix(name, "Error") {
 		return append(out, errorDelta(name, root)), true
@@ -119,7 +119,7 @@ func argsDelta(s *wire.State, out []chat.Delta, v gjson.Result) []chat.Delta {
 	return append(out, chat.Delta{Kind: chat.DeltaArgs, Index: s.Tools - 1, Text: text})
 }
 
-// blockStop ends a block. A tool call without arguments has no pieces; here it gets an empty object.
+// blockStop ends a block. A tool call without arguments has no pieces, so it gets an empty object here.
 func blockStop(s *wire.State, out []chat.Delta) []chat.Delta {
 	if s.Block == toolBlock {
 		out = append(out, chat.Delta{Kind: chat.DeltaArgs, Index: s.Tools - 1, Text: "{}"})

@@ -11,11 +11,11 @@ import (
 // thinking has the request's reasoning parameters.
 type thinking struct {
 	vendor    vendor
-	kind      string // type of Claude's thinking or Nova's reasoningConfig; empty: neither is written
+	kind      string // type of Claude's thinking or Nova's reasoningConfig; if empty, neither is written
 	budget    uint64 // Claude's budget_tokens
 	level     string // Nova's maxReasoningEffort
 	effort    string // outputConfig.effort
-	maxTokens uint64 // the request's maxTokens, which includes the budget; 0: not written
+	maxTokens uint64 // the request's maxTokens, which includes the budget; if 0, it is not written
 }
 
 // excludesSampling reports whether the model rejects sampling parameters together with this thinking.
@@ -23,7 +23,8 @@ func (t *thinking) excludesSampling() bool {
 	return t.vendor == anthropic && (t.kind == "enabled" || t.kind == "adaptive") || t.level == "high"
 }
 
-// thinkingOf chooses the reasoning parameters. Claude before 4.6 takes a token budget, later versions an effort. Nova 2 and later take a level. Models of other vendors have no common parameter, so theirs are omitted.
+// thinkingOf chooses the reasoning parameters. Claude takes a token budget before version 4.6, and an effort from
+// then on. Nova 2 and later take a level. Other vendors' models have no parameter in common, so none is sent to them.
 func thinkingOf(c *wire.Call, v vendor) thinking {
 	r := c.Request
 	t := thinking{vendor: v, maxTokens: r.MaxTokens}
@@ -61,8 +62,8 @@ func (t *thinking) nova(r *chat.Reasoning) {
 	}
 }
 
-// claude omits thinking where Claude would reject it: with a forced tool call, and, for a budget, after a tool
-// call whose thinking is missing or from another provider.
+// claude omits thinking where Claude would reject it. Claude rejects it with a forced tool call. It also rejects a
+// budget after a tool call whose thinking is missing or from another provider.
 func (t *thinking) claude(c *wire.Call, r *chat.Reasoning) {
 	major, minor, versioned := modelVersion(c.Model.Upstream)
 	takesBudget := versioned && (major < 4 || major == 4 && minor < 6)
@@ -96,9 +97,9 @@ func alwaysThinks(name string) bool {
 	return strings.Contains(name, "claude-fable") || strings.Contains(name, "claude-mythos")
 }
 
-// fit adds the budget to maxTokens, so that the text keeps its limit, and clamps the sum to the model's maximum.
-// It drops thinking if less than the minimum budget remains. A request without maxTokens has the model's
-// maximum, which Bedrock knows.
+// fit makes room for a budget that is not below maxTokens. It adds the budget to maxTokens, so that the text keeps
+// its limit, and clamps the sum to the model's maximum. It drops thinking if less than the minimum budget remains. A
+// request without maxTokens stays as it is, because Bedrock then applies the model's maximum.
 func (t *thinking) fit(maxOutput uint64) {
 	if t.maxTokens == 0 || t.budget < t.maxTokens {
 		return
@@ -139,9 +140,9 @@ func (t *thinking) write(b *jsontext.Builder, v vendor) {
 	b.Close('}')
 }
 
-// modelVersion parses Claude's version in a model ID: 4.5 from us.anthropic.claude-sonnet-4-5-20250929-v1:0, 3.7
-// from anthropic.claude-3-7-sonnet-20250219-v1:0. Dates are not versions. An ID without a version belongs to a
-// model newer than this naming scheme.
+// modelVersion parses Claude's version in a model ID: 4.5 from us.anthropic.claude-sonnet-4-5-20250929-v1:0, 3.7 from
+// anthropic.claude-3-7-sonnet-20250219-v1:0. Dates are not versions. An ID without a version belongs to a model that
+// is newer than this naming scheme.
 func modelVersion(id string) (major, minor uint64, ok bool) {
 	at := strings.Index(id, "claude")
 	if at < 0 {
@@ -166,7 +167,7 @@ func modelVersion(id string) (major, minor uint64, ok bool) {
 	return 0, 0, false
 }
 
-// digitsAt parses the digits at an index and counts them. n is valid for up to three digits.
+// digitsAt parses the digits at an index and counts them. n is valid only for up to three digits.
 func digitsAt(s string, at int) (n uint64, digits int) {
 	for i := at; i < len(s) && s[i] >= '0' && s[i] <= '9'; i++ {
 		if digits < 3 {

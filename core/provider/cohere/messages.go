@@ -5,8 +5,8 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// messages writes the conversation. System messages from the whole conversation become one message at the start,
-// because some models reject system messages elsewhere.
+// messages writes the conversation. All system messages become one message at the start, because some models reject
+// system messages in other places.
 func messages(b *jsontext.Builder, all []chat.Message) {
 	b.Key("messages")
 	b.Open('[')
@@ -47,8 +47,8 @@ func message(b *jsontext.Builder, role string, parts []chat.Part) {
 	b.Close('}')
 }
 
-// user writes a user message. Tool results become separate messages before the rest. A result cannot have
-// images, so these follow in the rest.
+// user writes a user message. Tool results become separate messages before the rest. Results cannot contain images,
+// so their images move to the rest.
 func user(b *jsontext.Builder, parts []chat.Part) {
 	results := 0
 	for i := range parts {
@@ -88,7 +88,7 @@ func toolResult(b *jsontext.Builder, p *chat.Part) {
 	b.Close('}')
 }
 
-// assistant writes an assistant message: its thinking and text as content, and its tool calls. Thinking before
+// assistant writes an assistant message, with its thinking and text as content, and its tool calls. Thinking before
 // calls goes into tool_plan, where Cohere's models put it.
 func assistant(b *jsontext.Builder, parts []chat.Part) {
 	calls, others := 0, 0
@@ -113,8 +113,8 @@ func assistant(b *jsontext.Builder, parts []chat.Part) {
 	b.Close('}')
 }
 
-// textParts writes texts, and thinking if thoughts is set: a string if the only part is text, otherwise an
-// array.
+// textParts writes text parts, and also thinking if thoughts is set. It writes a string if the only part is text,
+// otherwise an array.
 func textParts(b *jsontext.Builder, parts []chat.Part, thoughts bool) {
 	if len(parts) == 1 && parts[0].Kind == chat.Text {
 		b.Text(parts[0].Text)
@@ -140,7 +140,7 @@ func textParts(b *jsontext.Builder, parts []chat.Part, thoughts bool) {
 	b.Close(']')
 }
 
-// typedPart writes a part whose content member has the name of its type, such as {"type":"text","text":…}.
+// typedPart writes a part whose content is in a field named like its type, such as {"type":"text","text":…}.
 func typedPart(b *jsontext.Builder, kind string, text jsontext.Escaped) {
 	b.Open('{')
 	b.Key("type")
@@ -193,7 +193,7 @@ func toolCalls(b *jsontext.Builder, parts []chat.Part) {
 	b.Close(']')
 }
 
-// content writes a string if the only part is text, otherwise an array of texts and images.
+// content writes a string if the only part is text, otherwise an array of text parts and images.
 func content(b *jsontext.Builder, parts []chat.Part) {
 	for i := range parts {
 		if parts[i].Kind == chat.Image {
@@ -204,7 +204,7 @@ func content(b *jsontext.Builder, parts []chat.Part) {
 	texts(b, parts)
 }
 
-// texts writes a string if the only part is text, otherwise an array of texts.
+// texts writes a string if the only part is text, otherwise an array of text parts.
 func texts(b *jsontext.Builder, parts []chat.Part) { textParts(b, parts, false) }
 
 func textsAndImages(b *jsontext.Builder, parts []chat.Part) {

@@ -1,6 +1,6 @@
-// Package cohere speaks version 2 of Cohere's chat and embed APIs. Source: Cohere's API reference, "Chat", "Chat
-// with Streaming" and "Embed" (docs.cohere.com/reference), and the guides "Reasoning", "Tool use" and "How does
-// Cohere's pricing work" (docs.cohere.com/docs).
+// Package cohere implements the client side of version 2 of Cohere's chat and embed APIs. Source: Cohere's API
+// reference, "Chat", "Chat with Streaming" and "Embed" (docs.cohere.com/reference), and the guides "Reasoning", "Tool
+// use" and "How does Cohere's pricing work" (docs.cohere.com/docs).
 package cohere
 
 import (
@@ -20,7 +20,7 @@ func Request(c *wire.Call) abi.Action {
 	return wire.Post(c.Model.Provider.BaseURL+"/chat", []abi.Part{{Data: Body(c)}}, openai.Auth(c.Model)...)
 }
 
-// Body returns the whole body of a request from a conversation.
+// Body returns the complete request body for a conversation.
 func Body(c *wire.Call) []byte {
 	r := c.Request
 	b := jsontext.Builder{B: make([]byte, 0, 1024)}
@@ -63,8 +63,8 @@ func format(b *jsontext.Builder, f *chat.Format) {
 	b.Close('}')
 }
 
-// thinking enables or disables thinking and sets its token budget. Cohere has no effort levels: low and medium
-// become the budgets from the compatibility tables of Google and Anthropic, higher levels have no budget.
+// thinking enables or disables thinking and sets its token budget. Cohere has no effort levels, so low and medium
+// become the budgets from the compatibility tables of Google and Anthropic. Higher levels have no budget.
 func thinking(b *jsontext.Builder, r *chat.Reasoning) {
 	budget := r.Budget
 	switch {
@@ -89,8 +89,8 @@ func thinking(b *jsontext.Builder, r *chat.Reasoning) {
 	b.Close('}')
 }
 
-// tools writes the functions and the tool choice. Cohere cannot force a specific function, so a forced function
-// is sent alone with REQUIRED. It skips server tools of other dialects.
+// tools writes the functions and the tool choice. Cohere cannot force a specific function, so a forced function is
+// sent alone with REQUIRED. It skips server tools from other dialects.
 func tools(b *jsontext.Builder, r *chat.Request) {
 	forced := r.ToolChoice.Choice == chat.ChoiceTool
 	written := false

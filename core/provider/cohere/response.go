@@ -18,8 +18,8 @@ import (
 //	 "thinking"}],"tool_plan","tool_calls":[{"id","type":"function","function":{"name","arguments"}}],
 //	 "citations"},"usage":{…},"logprobs":[…]}
 //
-// tool_plan is the model's plan before tool calls: it becomes the first thinking part. Citations are ignored,
-// because chat.Response has no field for them.
+// tool_plan is the model's plan before tool calls. It becomes the first thinking part. Citations are ignored, because
+// chat.Response has no field for them.
 func Response(root gjson.Result) (r chat.Response, ok bool) {
 	message := jsonvalue.Get(root.Raw, "message")
 	if !message.IsObject() {
@@ -94,8 +94,8 @@ func usage(v gjson.Result) chat.Usage {
 	return u
 }
 
-// logProbs converts to OpenAI's {"content":[{"token","logprob","bytes":null,"top_logprobs":[]}],"refusal":null}
-// from [{"text","token_ids","logprobs":[…]}]: pieces of text with one number per token. A piece's probability is
+// logProbs converts to OpenAI's {"content":[{"token","logprob","bytes":null,"top_logprobs":[]}],"refusal":null} from
+// [{"text","token_ids","logprobs":[…]}], which has pieces of text with one number per token. A piece's probability is
 // the product of its tokens' probabilities, so their logarithms are added.
 func logProbs(v gjson.Result) string {
 	if !v.IsArray() && !v.IsObject() {

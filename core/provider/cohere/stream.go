@@ -8,7 +8,7 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// argsGiven, in wire.State.Flags, is set once the open tool call has any arguments.
+// argsGiven, in wire.State.Flags, is set as soon as the open tool call has any arguments.
 const argsGiven = 1
 
 // Stream parses one event, identified by its type, which is also the event's name:
@@ -82,7 +82,7 @@ func contentDeltas(v gjson.Result, out []chat.Delta) []chat.Delta {
 	return text(chat.DeltaText, jsonvalue.Get(v.Raw, "text"), out)
 }
 
-// toolStart starts a tool call. Calls follow one another and are counted here, because an event's index can be
+// toolStart starts a tool call. Calls follow one another. They are counted here because an event's index can be
 // absent.
 func toolStart(s *wire.State, call gjson.Result, out []chat.Delta) []chat.Delta {
 	out = append(out, chat.Delta{

@@ -9,20 +9,20 @@ import (
 )
 
 // signatureMark is the prefix of every thought signature that callers receive. When a conversation moves between
-// targets, signatures of other providers arrive in the same place, and the API rejects those with a 400.
+// targets, other providers' signatures arrive in the same place, and the API rejects them with a 400.
 const signatureMark = "gemini:"
 
-// skipSignature replaces a missing signature. Models from 3 on reject a function call of the current turn without
-// a signature, and some caller dialects have no field for it. Google documents this value for calls that the
+// skipSignature replaces a missing signature. Models from version 3 on reject a function call without a signature in
+// the current turn, and some caller dialects have no field for one. Google documents this value for calls that the
 // model did not make itself ("Thought signatures", FAQ).
 const skipSignature = "skip_thought_signature_validator"
 
-// maxScannedParts limits the search for the calls that results belong to: message parts scanned per request.
+// maxScannedParts limits the message parts that are scanned per request in the search for the calls that results
+// belong to.
 const maxScannedParts = 1 << 21
 
-// contents writes systemInstruction and contents. System messages from the whole conversation become the
-// systemInstruction. If there are no other messages, they become user messages, because contents must not be
-// empty.
+// contents writes systemInstruction and contents. All system messages of the conversation become the
+// systemInstruction. If there are no other messages, they become user messages, because contents must not be empty.
 func contents(b *jsontext.Builder, c *wire.Call) {
 	w := writer{b: b, model: c.Model.Upstream, messages: c.Request.Messages, scansLeft: maxScannedParts}
 	system, others := 0, 0
@@ -51,8 +51,8 @@ func contents(b *jsontext.Builder, c *wire.Call) {
 	b.Close(']')
 }
 
-// writer writes turns. It merges consecutive turns of one role, because the API requires the results of parallel
-// calls in one turn.
+// writer writes turns. It merges consecutive turns with the same role, because the API requires the results of
+// parallel calls in one turn.
 type writer struct {
 	b         *jsontext.Builder
 	model     string
@@ -81,10 +81,10 @@ func (w *writer) turns(system bool, as string) {
 	}
 }
 
-// Thinks reports whether requests can have a part with thinking.
+// Thinks reports whether requests can contain this thinking part.
 func Thinks(p *chat.Part) bool { return strings.HasPrefix(string(p.Signature), signatureMark) }
 
-// open starts a part in a content of that role.
+// open starts a part in a content with that role.
 func (w *writer) open(role string) {
 	if w.role != role {
 		w.end()
@@ -105,8 +105,8 @@ func (w *writer) end() {
 	}
 }
 
-// part writes one part of the message with index at. Of thinking it writes only the signature, which contains the thinking; the
-// text is a summary for the reader. Thinking of other providers is dropped.
+// part writes one part of the message with index at. For thinking, it writes only the signature, which contains the
+// thinking. The text is a summary for the reader. It drops other providers' thinking.
 func (w *writer) part(role string, at int, p *chat.Part) {
 	switch p.Kind {
 	case chat.Text, chat.Refusal:
@@ -130,7 +130,7 @@ func (w *writer) part(role string, at int, p *chat.Part) {
 	}
 }
 
-// call writes a function call and its signature. Only the first of parallel calls has one.
+// call writes a function call and its signature. Only the first of several parallel calls has a signature.
 func (w *writer) call(role string, p *chat.Part) {
 	signature := w.signature
 	if s, ok := strings.CutPrefix(string(p.Signature), signatureMark); ok {
@@ -153,7 +153,8 @@ func (w *writer) call(role string, p *chat.Part) {
 	w.b.Close('}')
 }
 
-// needsSignature reports whether the model rejects function calls without a signature: all Gemini models from 3 on.
+// needsSignature reports whether the model rejects function calls without a signature, as all Gemini models from
+// version 3 on do.
 func needsSignature(model string) bool {
 	return strings.HasPrefix(model, "gemini-") && !oldModel(model)
 }
@@ -175,8 +176,8 @@ func object(json string) string {
 	return json
 }
 
-// result writes a function response. For models from 3 on, media parts go inside the response. For older models,
-// and for URLs, they go after it as separate parts.
+// result writes a function response. For models from version 3 on, media parts go inside the response. For older
+// models, and for URLs, they follow it as separate parts.
 func (w *writer) result(role string, at int, p *chat.Part) {
 	w.open(role)
 	w.b.Key("functionResponse")
@@ -223,8 +224,8 @@ func isMedia(p *chat.Part) bool {
 	return p.Kind == chat.Image || p.Kind == chat.File || p.Kind == chat.Audio
 }
 
-// response writes a function's result: its text if that is a JSON object, otherwise an object with the API's
-// member for it, output or error.
+// response writes a function's result. That is its text if the text is a JSON object, otherwise an object with the
+// text in the API's field for it, output or error.
 func (w *writer) response(p *chat.Part) {
 	text := textOf(p.Parts)
 	if !p.Failed && strings.HasPrefix(string(text), "{") {
@@ -243,7 +244,7 @@ func (w *writer) response(p *chat.Part) {
 	w.b.Close('}')
 }
 
-// textOf returns all text of a result. It copies only if there is more than one piece.
+// textOf returns all the text in a result. It copies the text only if there is more than one piece.
 func textOf(parts []chat.Part) jsontext.Escaped {
 	var first jsontext.Escaped
 	var all []byte
@@ -265,8 +266,9 @@ func textOf(parts []chat.Part) jsontext.Escaped {
 	return jsontext.Escaped(all)
 }
 
-// callName returns the name of the call that a result in the message with index at belongs to: the last earlier call with that
-// ID. If there is none, it returns the ID, which the API's error message then names.
+// callName returns the name of the call that a result belongs to, which is the last earlier call with that ID. at is
+// the index of the result's message. If there is no such call, it returns the ID, so that the API's error message
+// names it.
 func (w *writer) callName(at int, id jsontext.Escaped) jsontext.Escaped {
 	for i := at - 1; i >= 0; i-- {
 		parts := w.messages[i].Parts

@@ -12,8 +12,8 @@ import (
 // statusCanceled is Google's status for a request that Google canceled.
 const statusCanceled = 499
 
-// Failure parses {"error":{"code","message","status","details":[{"@type","reason"}]}}, which some frontends wrap
-// in an array. A 400 can be about the operator's key or account, a 429 about an empty account. Source:
+// Failure parses {"error":{"code","message","status","details":[{"@type","reason"}]}}, which some frontends wrap in
+// an array. A 400 can be about the operator's key or account, and a 429 about an empty account. Source:
 // "Troubleshooting guide" (ai.google.dev/gemini-api/docs/troubleshooting) and google.rpc.ErrorInfo.
 func Failure(status uint64, root gjson.Result) wire.Failure {
 	if root.IsArray() {
@@ -29,7 +29,7 @@ func Failure(status uint64, root gjson.Result) wire.Failure {
 		f.Kind = wire.FailTarget
 	case status != 400:
 	case badKey(e, message), jsonvalue.String(e.Raw, "status") == "FAILED_PRECONDITION":
-		// FAILED_PRECONDITION: unsupported country, or billing is not set up.
+		// FAILED_PRECONDITION means an unsupported country, or that billing is not set up.
 		f.Kind = wire.FailTarget
 	case strings.Contains(message, "token count") && strings.Contains(message, "exceeds"):
 		f.Kind = wire.FailTooLong

@@ -7,8 +7,8 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// media writes the member for an image, file or audio part: inlineData with its bytes, or fileData with its URL,
-// which the API fetches itself.
+// media writes the field for an image, file or audio part. That is inlineData with its bytes, or fileData with its
+// URL, which the API fetches itself.
 func media(b *jsontext.Builder, p *chat.Part) {
 	kind := mediaType(p)
 	if p.URL == "" {
@@ -28,7 +28,7 @@ func media(b *jsontext.Builder, p *chat.Part) {
 	b.Close('}')
 }
 
-// mediaType returns a part's media type; empty if unknown. Audio parts have only a format, and URLs can have no
+// mediaType returns a part's media type, or "" if it is unknown. Audio parts have only a format, and URLs can lack a
 // type.
 func mediaType(p *chat.Part) jsontext.Escaped {
 	switch {

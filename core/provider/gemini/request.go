@@ -1,7 +1,7 @@
-// Package gemini speaks Google's Generative Language API: generateContent, streamGenerateContent and
-// batchEmbedContents of v1beta. Source: "Gemini API reference" (ai.google.dev/api/generate-content,
-// ai.google.dev/api/embeddings), and the guides "Thinking", "Thought signatures", "Function calling" and "File
-// input methods" (ai.google.dev/gemini-api).
+// Package gemini implements the client side of Google's Generative Language API: generateContent,
+// streamGenerateContent and batchEmbedContents in v1beta. Source: "Gemini API reference"
+// (ai.google.dev/api/generate-content, ai.google.dev/api/embeddings), and the guides "Thinking", "Thought
+// signatures", "Function calling" and "File input methods" (ai.google.dev/gemini-api).
 package gemini
 
 import (
@@ -39,7 +39,7 @@ func Request(c *wire.Call) abi.Action {
 	return wire.Post(url(c.Model, method), []abi.Part{{Data: Body(c)}}, auth(c.Model)...)
 }
 
-// Body returns the whole body of a request from a conversation.
+// Body returns the complete request body for a conversation.
 func Body(c *wire.Call) []byte {
 	b := jsontext.Builder{B: make([]byte, 0, 1024)}
 	b.Open('{')
@@ -50,7 +50,7 @@ func Body(c *wire.Call) []byte {
 	return b.B
 }
 
-// tools writes the functions and the tool choice. It skips server tools of other dialects.
+// tools writes the functions and the tool choice. It skips server tools from other dialects.
 func tools(b *jsontext.Builder, r *chat.Request) {
 	written := false
 	for i := range r.Tools {
@@ -143,8 +143,8 @@ func format(b *jsontext.Builder, f *chat.Format) {
 	}
 }
 
-// thinking writes thinkingConfig. The 2.5 models take a token budget, later models take a level. The API rejects
-// both at once.
+// thinking writes thinkingConfig. The 2.5 models take a token budget, and later models take a level. The API rejects
+// requests with both.
 func thinking(b *jsontext.Builder, c *wire.Call) {
 	model, r := c.Model.Upstream, &c.Request.Reasoning
 	if *r == (chat.Reasoning{}) {

@@ -14,7 +14,7 @@ import (
 //	 "finishReason","logprobsResult"}],"promptFeedback":{"blockReason"},"usageMetadata":{…}}
 //
 // A part is {"text"}, with "thought":true if it is a summary of the thinking, or {"functionCall":{"id","name",
-// "args":{…}}}. Either can have a "thoughtSignature". Response folds the deltas of Stream, so that both give the
+// "args":{…}}}. Either can have a "thoughtSignature". Response folds the deltas from Stream, so that both produce the
 // same result.
 func Response(root gjson.Result) (chat.Response, bool) {
 	if jsonvalue.Get(root.Raw, "error").Exists() {
@@ -36,7 +36,7 @@ func hasContent(r *chat.Response) bool {
 	return false
 }
 
-// finishOf maps a finishReason. An unknown reason is a failure, because every reason that Google has added was
+// finishOf maps a finishReason. An unknown reason is a failure, because every reason that Google has added so far was
 // one.
 func finishOf(reason string) chat.Finish {
 	switch reason {

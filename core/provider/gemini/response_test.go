@@ -189,7 +189,7 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// play parses events one by one. It serializes the state in between, as the exchange does while a stream waits.
+// play parses events one by one. It serializes the state between events, as the exchange does while a stream waits.
 func play(t *testing.T, events []string) (out []chat.Delta) {
 	t.Helper()
 	var s wire.State
@@ -260,7 +260,8 @@ func TestFailures(t *testing.T) {
 
 const embedded = `{"embeddings":[{"values":[0.1,-2]},{"values":[3,4e-3]}],"usageMetadata":{"promptTokenCount":6}}`
 
-// TestEmbeddingsOfTokens checks that token IDs, which the API does not accept, are not sent as no text at all.
+// TestEmbeddingsOfTokens checks that no request is built for token IDs, which the API does not accept, instead of one
+// without any text.
 func TestEmbeddingsOfTokens(t *testing.T) {
 	if a := gemini.EmbedRequest(&wire.EmbedCall{Tokens: []string{"[1,2]"}}); a.URL != "" {
 		t.Errorf("sent to %s", a.URL)
@@ -283,8 +284,8 @@ func TestEmbeddings(t *testing.T) {
 	}
 }
 
-// TestHostileValues replaces each value of the examples with values of other types, and truncates the examples
-// everywhere: nothing may panic, and log probabilities must be valid JSON.
+// TestHostileValues replaces each value in the examples with values of other types, and truncates the examples at
+// every position. Nothing may panic, and log probabilities must be valid JSON.
 func TestHostileValues(t *testing.T) {
 	examples := []string{textResponse, callResponse, blockedResponse, twoCandidates, logProbsResponse, embedded}
 	for _, s := range streams {
@@ -321,7 +322,7 @@ func feed(t *testing.T, body string) {
 
 func first(d []chat.Delta, _ bool) []chat.Delta { return d }
 
-// mutate replaces each value within v, one at a time, with values of other types, and calls check each time.
+// mutate replaces each value in v, one at a time, with values of other types, and calls check each time.
 func mutate(v *any, check func()) {
 	old := *v
 	for _, other := range []any{nil, true, -1.5, 1e300, "", "x", []any{}, []any{1.0, nil}, map[string]any{}, map[string]any{"a": nil}} {

@@ -9,24 +9,25 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// Limits: candidates of the API, and function calls per candidate that State can count.
+// maxCandidates is the API's limit. maxCalls is the number of function calls per candidate that State can count.
 const (
 	maxCandidates = 8
 	callBits      = 7
 	maxCalls      = 1<<callBits - 1
 )
 
-// endedShift divides wire.State.Flags: the bits below it mark candidates that have started, the bits above it
-// candidates that have ended. wire.State.Block has the number of function calls per candidate, callBits each.
+// endedShift divides wire.State.Flags. The bits below it mark candidates that have started, and the other bits mark
+// candidates that have ended. wire.State.Block has the number of function calls per candidate, with callBits for
+// each.
 const endedShift = maxCandidates
 
-// Stream parses one chunk, which has the format that Response parses. There is no end marker: the chunk with the
-// last candidate's finishReason ends the stream and has the final usageMetadata.
+// Stream parses one chunk, which has the format that Response parses. There is no end marker. The chunk with the last
+// candidate's finishReason ends the stream and has the final usageMetadata.
 //
-// A function call's thoughtSignature becomes a DeltaSignature before its DeltaTool. Folded, it is the signature
-// of the Thinking part before the call, whose text is empty if the model showed none. The request writer takes
-// it from there. Signatures of text are dropped: the API does not need them, and they would end responses with
-// an empty Thinking part.
+// A function call's thoughtSignature becomes a DeltaSignature before its DeltaTool. After folding, it is the
+// signature of the Thinking part before the call. That part's text is empty if the model showed none. The request
+// writer takes the signature from there. Signatures of text are dropped, because the API does not need them and they
+// would end responses with an empty Thinking part.
 func Stream(s *wire.State, _ string, root gjson.Result, out []chat.Delta) ([]chat.Delta, bool) {
 	var c chunk
 	if !root.IsObject() {
@@ -61,7 +62,7 @@ func Stream(s *wire.State, _ string, root gjson.Result, out []chat.Delta) ([]cha
 	return out, true
 }
 
-// chunk has a chunk's members.
+// chunk has a chunk's fields.
 type chunk struct {
 	id, model  jsontext.Escaped
 	candidates gjson.Result
@@ -181,5 +182,5 @@ func functionCall(s *wire.State, c *chunk, choice uint64, v gjson.Result, out []
 		chat.Delta{Kind: chat.DeltaArgs, Choice: choice, Index: index, Text: args})
 }
 
-// calls returns the number of function calls of a candidate so far.
+// calls returns a candidate's number of function calls so far.
 func calls(s *wire.State, choice uint64) uint64 { return s.Block >> (choice * callBits) & maxCalls }

@@ -7,7 +7,7 @@ import (
 	"github.com/postern-ai/postern/core/chat"
 )
 
-// Thinking budgets in tokens that Google's OpenAI-compatible endpoint uses for effort levels
+// The thinking budgets, in tokens, that Google's OpenAI-compatible endpoint uses for effort levels
 // (ai.google.dev/gemini-api/docs/openai, "Thinking").
 const (
 	budgetLow    = 1024
@@ -15,8 +15,8 @@ const (
 	budgetHigh   = 24576
 )
 
-// budget returns thinkingBudget for the 2.5 models: tokens, 0 for no thinking, -1 to let the model decide; empty
-// if the request sets no amount.
+// budget returns thinkingBudget for the 2.5 models: a number of tokens, 0 for no thinking, or -1 to let the model
+// decide. It returns "" if the request does not set an amount.
 func budget(model string, r *chat.Reasoning) string {
 	tokens := uint64(0)
 	switch {
@@ -37,9 +37,9 @@ func budget(model string, r *chat.Reasoning) string {
 	return strconv.FormatUint(clampBudget(model, tokens), 10)
 }
 
-// clampBudget clamps a budget to the model's range, outside of which the API rejects it. Pro takes 128 to 32768
-// tokens and cannot disable thinking. Flash takes up to 24576, Flash-Lite 512 to 24576, and both disable it with
-// 0.
+// clampBudget clamps a budget to the model's range, because the API rejects budgets outside it. Pro takes 128 to
+// 32768 tokens and cannot disable thinking. Flash takes up to 24576, Flash-Lite takes 512 to 24576, and both disable
+// thinking with 0.
 func clampBudget(model string, tokens uint64) uint64 {
 	switch {
 	case strings.HasPrefix(model, "gemini-2.5-pro"):
@@ -50,7 +50,7 @@ func clampBudget(model string, tokens uint64) uint64 {
 	return min(tokens, budgetHigh)
 }
 
-// level returns thinkingLevel for models from 3 on; empty lets the model decide. None of them can disable
+// level returns thinkingLevel for models from version 3 on, or "" to let the model decide. None of them can disable
 // thinking. Pro and later Flash models reject minimal, so only Flash-Lite gets it.
 func level(model string, r *chat.Reasoning) string {
 	switch {

@@ -11,7 +11,7 @@ import (
 )
 
 // Failure parses {"object":"error","message","type","param","code","raw_status_code"}. Mistral's frontend sends
-// {"message","request_id"} or {"detail":"Unauthorized"}. A 422 lists invalid members in
+// {"message","request_id"} or {"detail":"Unauthorized"}. A 422 lists invalid fields in
 // {"detail":[{"type","loc","msg"}]}, or has that object as its message.
 func Failure(status uint64, root gjson.Result) wire.Failure {
 	f := wire.Failure{Kind: wire.ByStatus(status), Message: message(root)}

@@ -7,8 +7,8 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// messages writes the conversation. Tool results are separate messages, and only an assistant message may follow
-// them ("Unexpected role 'user' after role 'tool'"), so user text after results goes into the last result.
+// messages writes the conversation. Tool results are separate messages. Only an assistant message may follow them
+// ("Unexpected role 'user' after role 'tool'"), so user text after results goes into the last result.
 func messages(b *jsontext.Builder, list []chat.Message) {
 	b.Key("messages")
 	b.Open('[')
@@ -29,10 +29,10 @@ func messages(b *jsontext.Builder, list []chat.Message) {
 	b.Close(']')
 }
 
-// fromUser reports whether a message is the user's, including tool results.
+// fromUser reports whether a message is from the user, which includes tool results.
 func fromUser(m *chat.Message) bool { return m.Role == chat.User || m.Role == chat.ToolRole }
 
-// lastResult returns the index of a message's last tool result; -1 if there is none.
+// lastResult returns the index of a message's last tool result, or -1 if there is none.
 func lastResult(m *chat.Message) int {
 	if fromUser(m) {
 		for i := len(m.Parts) - 1; i >= 0; i-- {
@@ -44,8 +44,7 @@ func lastResult(m *chat.Message) int {
 	return -1
 }
 
-// results writes the tool results of the first message, and appends the other parts of all messages to the last
-// result.
+// results writes the first message's tool results, and appends the other parts of all messages to the last result.
 func results(b *jsontext.Builder, list []chat.Message, last int) {
 	for i := range list[0].Parts {
 		p := &list[0].Parts[i]
@@ -97,7 +96,7 @@ func turn(b *jsontext.Builder, m *chat.Message, last bool) {
 	b.Close('}')
 }
 
-// assistant writes an assistant message: its text as one string, and its tool calls. If it is the last message,
+// assistant writes an assistant message, with its text as one string, and its tool calls. If it is the last message,
 // prefix makes the model continue its text.
 func assistant(b *jsontext.Builder, parts []chat.Part, last bool) {
 	var text jsontext.Escaped
@@ -198,10 +197,10 @@ func urlOf(p *chat.Part, media jsontext.Escaped) jsontext.Escaped {
 	return "data:" + orText(p.Media, media) + ";base64," + p.Data
 }
 
-// idLength is the required length of a tool call ID in letters and digits.
+// idLength is the required length of a tool call ID, which consists of letters and digits.
 const idLength = 9
 
-// toolID replaces an ID of another format with a hash of it. A call and its result change in the same way.
+// toolID replaces an ID in another format with its hash. A call's ID and its result's ID change in the same way.
 func toolID(id jsontext.Escaped) jsontext.Escaped {
 	const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 	valid := len(id) == idLength

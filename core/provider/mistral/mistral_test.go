@@ -48,8 +48,8 @@ func result(id jsontext.Escaped, parts ...chat.Part) chat.Part {
 
 var hello = []chat.Message{say(chat.User, text("Hello"))}
 
-// hashed replaces the ID "call_abc123", which is too long and has an underscore: the first eight bytes of its
-// SHA-256 in base 62, lowest digit first.
+// hashed replaces the ID "call_abc123", which is too long and has an underscore. It is the first eight bytes of the
+// ID's SHA-256 in base 62, lowest digit first.
 const hashed = "OANJQSxzk"
 
 var requests = []struct {
@@ -209,7 +209,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestHostileValues replaces each value of the examples with values of other types: nothing may panic.
+// TestHostileValues replaces each value in the examples with values of other types. Nothing may panic.
 func TestHostileValues(t *testing.T) {
 	all := append([]string{`{"detail":[{"msg":"a"}],"message":{"detail":[{"msg":"a"}]}}`}, stream...)
 	for _, c := range responses {

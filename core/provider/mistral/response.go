@@ -9,7 +9,8 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// Response parses a chat completion in OpenAI's format, except that with reasoning the content is an array:
+// Response parses a chat completion in OpenAI's format. The only difference is that the content is an array if there
+// is reasoning:
 //
 //	[{"type":"thinking","thinking":[{"type":"text","text"}]},{"type":"text","text"}]
 func Response(root gjson.Result) (chat.Response, bool) {
@@ -19,7 +20,7 @@ func Response(root gjson.Result) (chat.Response, bool) {
 }
 
 // cached sets CachedInput from Mistral's fields for it: {"num_cached_tokens"}, or
-// {"prompt_token_details":{"cached_tokens"}} next to OpenAI's prompt_tokens_details.
+// {"prompt_token_details":{"cached_tokens"}}, which Mistral sends in addition to OpenAI's prompt_tokens_details.
 func cached(u *chat.Usage, v gjson.Result) {
 	if u.CachedInput > 0 {
 		return

@@ -15,8 +15,8 @@ import (
 // quoteBytes limits the quote of the caller's last message in a response.
 const quoteBytes = 120
 
-// Answer returns the response to a conversation: a tool call if there are tools and the last message is not a
-// tool result, JSON if the request asks for JSON, otherwise a text that quotes the last message.
+// Answer returns the response to a conversation. It is a tool call if there are tools and the last message is not a
+// tool result, or JSON if the request asks for JSON. Otherwise, it is text that quotes the last message.
 func Answer(r *chat.Request) chat.Response {
 	out := chat.Response{ID: "mock-1", Model: jsontext.Escape(r.Model)}
 	for range max(r.N, 1) {
@@ -31,7 +31,7 @@ func answer(r *chat.Request) chat.Answer {
 	}
 	plain, finish := text(r)
 	text := jsontext.Escape(plain)
-	// Estimate four bytes per token. Only plain text is truncated: truncated JSON would be invalid.
+	// Estimate four bytes per token. Only plain text is truncated, because truncated JSON would be invalid.
 	if limit := 4 * r.MaxTokens; limit > 0 && uint64(len(text.Plain())) > limit && r.Format.Kind == chat.FormatText {
 		text, finish = jsontext.Escape(truncate(text.Plain(), int(limit))), chat.FinishLength
 	}
@@ -49,8 +49,8 @@ func text(r *chat.Request) (string, chat.Finish) {
 	return "This is Postern's test mode. You said: " + Quote(last), chat.FinishStop
 }
 
-// instanceOf returns an instance of a schema, with little more tokens than the request allows. A few are allowed in any case: JSON
-// that is cut does not match its schema.
+// instanceOf returns an instance of a schema, with only a few more tokens than the request allows. The few extra
+// tokens are always allowed, because truncated JSON does not match its schema.
 func instanceOf(r *chat.Request, schema string) (string, chat.Finish) {
 	limit := uint64(maxInstanceBytes)
 	if r.MaxTokens > 0 {
@@ -63,7 +63,7 @@ func instanceOf(r *chat.Request, schema string) (string, chat.Finish) {
 	return string(json), chat.FinishStop
 }
 
-// lastInput returns the beginning of the last user message or tool result as text, with all that Quote needs.
+// lastInput returns the beginning of the last user message or tool result as text. It is long enough for Quote.
 func lastInput(r *chat.Request) string {
 	for i := len(r.Messages) - 1; i >= 0; i-- {
 		if role := r.Messages[i].Role; role == chat.User || role == chat.ToolRole {
@@ -94,7 +94,7 @@ func plainText(parts []chat.Part) (text string) {
 	return text
 }
 
-// toolCalls calls the tool that the request requires, otherwise the first. It skips tools of other dialects.
+// toolCalls calls the tool that the request requires, otherwise the first one. It skips tools from other dialects.
 func toolCalls(r *chat.Request) ([]chat.Part, chat.Finish) {
 	if len(r.Tools) == 0 || r.ToolChoice.Choice == chat.ChoiceNone || endsWithToolResult(r) {
 		return nil, 0
@@ -129,7 +129,7 @@ func endsWithToolResult(r *chat.Request) bool {
 	return false
 }
 
-// Quote returns the beginning of a text, which may be repeated many times.
+// Quote returns the beginning of a text. Responses can repeat it many times.
 func Quote(text string) string {
 	if len(text) <= quoteBytes {
 		return text
@@ -145,7 +145,7 @@ func truncate(text string, n int) string {
 	return text[:n]
 }
 
-// Vector returns the embedding of a text: a unit vector, always the same for the same text.
+// Vector returns the embedding of a text. It is a unit vector, and always the same one for the same text.
 func Vector(text string, dimensions uint64) string {
 	if dimensions == 0 || dimensions > 4096 {
 		dimensions = defaultDimensions

@@ -49,12 +49,12 @@ func TestInstancesAreValid(t *testing.T) {
 	}
 }
 
-// nest returns a text with itself put into another n times.
+// nest returns a text inside n repetitions of before and after.
 func nest(n int, before, text, after string) string {
 	return strings.Repeat(before, n) + text + strings.Repeat(after, n)
 }
 
-// wide returns an object's schema with n required properties, each with the given schema.
+// wide returns the schema of an object with n required properties, each with the given schema.
 func wide(n int, property string) string {
 	names := make([]string, n)
 	for i := range names {
@@ -64,7 +64,8 @@ func wide(n int, property string) string {
 	return `{"type":"object","properties":{` + properties + `},"required":[` + strings.Join(names, ",") + `]}`
 }
 
-// TestHostileSchemas checks that any schema gives a short JSON value at once, and that a value that was cut is known as such.
+// TestHostileSchemas checks that any schema immediately produces a short JSON value, and that truncated values are
+// reported as cut.
 func TestHostileSchemas(t *testing.T) {
 	for _, c := range []struct {
 		schema string
@@ -89,7 +90,8 @@ func TestHostileSchemas(t *testing.T) {
 	}
 }
 
-// TestSchemasAndMaxTokens checks that JSON is short if the request has a limit, and ends as a model's would.
+// TestSchemasAndMaxTokens checks that JSON is short if the request has a limit, and that the finish reason is the one
+// that a model would send.
 func TestSchemasAndMaxTokens(t *testing.T) {
 	schema := wide(10_000, `{"type":"string"}`)
 	for maxTokens, most := range map[uint64]int{0: 16 << 10, 1: 260, 500: 2256, 1 << 40: 16 << 10} {
@@ -107,7 +109,7 @@ func TestSchemasAndMaxTokens(t *testing.T) {
 	}
 }
 
-// TestManyParts checks that a message of many parts costs the mock no more than its beginning.
+// TestManyParts checks that the mock processes only the beginning of a message with many parts.
 func TestManyParts(t *testing.T) {
 	parts := slices.Repeat([]chat.Part{{Kind: chat.Text, Text: "ab"}}, 200_000)
 	r := &chat.Request{Messages: []chat.Message{{Role: chat.User, Parts: parts}}}

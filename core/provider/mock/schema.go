@@ -8,16 +8,17 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// The limits of an instance. Schemas come from callers: a small one can ask for any number of values, or refer to a large one often.
+// The limits of an instance. Schemas come from callers, and even a small one can ask for any number of values, or
+// often refer to a large one.
 const (
 	maxSchemaDepth   = 12
 	maxInstanceBytes = 16 << 10
-	maxReadBytes     = 1 << 19 // of schemas, each time that one is read
+	maxReadBytes     = 1 << 19 // of schemas, counted each time that one is read
 )
 
 // Instance returns a minimal instance of a JSON Schema. It supports the keywords that providers support: type,
-// properties, items, enum, const, default, anyOf, oneOf, allOf, $ref into $defs, minItems, minLength, minimum.
-// cut reports that values are missing or null, because the instance reached about limit bytes or another limit.
+// properties, items, enum, const, default, anyOf, oneOf, allOf, $ref into $defs, minItems, minLength, minimum. cut
+// reports whether values are missing or null because the instance reached about limit bytes or another limit.
 func Instance(schema gjson.Result, limit int) (json []byte, cut bool) {
 	w := instance{root: schema, limit: limit}
 	json = w.value(nil, schema, 0)
@@ -30,7 +31,7 @@ type instance struct {
 	cut         bool
 }
 
-// full reports whether more bytes exceed a limit, and notes that the instance is cut.
+// full reports whether adding more to dst exceeds a limit. If so, it notes that the instance is cut.
 func (w *instance) full(dst []byte, more string) bool {
 	full := len(dst)+len(more) > w.limit || w.read > maxReadBytes
 	w.cut = w.cut || full
@@ -138,7 +139,7 @@ func (w *instance) resolveRef(s gjson.Result) (gjson.Result, bool) {
 	return s, false
 }
 
-// member returns the member with exactly that name. gjson's Get would read the name, which may come from a
+// member returns the field with exactly that name. gjson's Get would interpret the name, which can come from a
 // caller, as a path.
 func member(v gjson.Result, name string) (found gjson.Result) {
 	if !v.IsObject() {

@@ -13,17 +13,19 @@ import (
 )
 
 const (
-	// maxCallBytes limits what the state has of a stream's tool calls.
+	// maxCallBytes limits the size of a stream's tool calls in the state.
 	maxCallBytes = 64 << 10
-	// invalidCalls, in wire.State.Flags, says that a call has no name, or that two wait for theirs.
+	// invalidCalls, in wire.State.Flags, means that a call has no name, or that two calls are waiting for their
+	// names.
 	invalidCalls = 1
 )
 
-// toolDeltas parses a piece of a tool call. The first piece has the ID and the name; pieces that come before the name are held. Some
-// providers send a call in one piece, some give each call the index 0, and some omit it: see findCall.
+// toolDeltas parses a piece of a tool call. The first piece has the ID and the name. Pieces that arrive before the
+// name are held. Some providers send a call in one piece, some give each call the index 0, and some omit the index
+// (see findCall).
 //
-// wire.State.Calls has a line for each call: its choice, its index if there is one, and its ID, with a space between them.
-// wire.State.Held has the ID of the call whose name is missing, and its arguments in another line.
+// wire.State.Calls has a line for each call with its choice, its index if there is one, and its ID, separated by
+// spaces. wire.State.Held has the ID of the call whose name is missing and, on a second line, its arguments.
 func toolDeltas(s *wire.State, out []chat.Delta, choice uint64, call gjson.Result) []chat.Delta {
 	f, custom, counted := jsonvalue.Get(call.Raw, "function"), jsonvalue.Get(call.Raw, "custom"), ""
 	if custom.IsObject() {
@@ -47,7 +49,7 @@ func toolDeltas(s *wire.State, out []chat.Delta, choice uint64, call gjson.Resul
 		s.Held = ""
 		s.Calls += place + string(id) + "\n"
 		out = append(out, chat.Delta{Kind: chat.DeltaTool, Choice: choice, Index: index, ID: id, Name: name, JSON: counted})
-		if counted != "" { // the end of the arguments has no event, and needs none: see chat.Input
+		if counted != "" { // the end of the arguments has no event and does not need one; see chat.Input
 			args = `{\"input\":\"` + args
 		}
 	}
@@ -57,7 +59,7 @@ func toolDeltas(s *wire.State, out []chat.Delta, choice uint64, call gjson.Resul
 	return wire.Other(out, custom)
 }
 
-// hold keeps a piece of a call that has not begun, and returns all of it so far.
+// hold keeps a piece of a call that has not started, and returns all of the call so far.
 func hold(s *wire.State, id, args jsontext.Escaped) (jsontext.Escaped, jsontext.Escaped) {
 	heldID, heldArgs, _ := strings.Cut(s.Held, "\n")
 	if id == "" {
@@ -71,8 +73,9 @@ func hold(s *wire.State, id, args jsontext.Escaped) (jsontext.Escaped, jsontext.
 	return id, args
 }
 
-// findCall returns the number of the call within its choice that a piece continues: the one with its ID, or without an ID the last at its
-// place. A name with another ID or none begins a call, and so does an ID at a place whose call has another: index is the next number.
+// findCall returns the number, within its choice, of the call that a piece continues. That is the call with the
+// piece's ID, or, if the piece has no ID, the last call at its place. A piece starts a new call if it has a name with
+// a new ID or without an ID, or if the call at its place has a different ID. index is then the next number.
 func findCall(calls, own, place string, id, name jsontext.Escaped) (index uint64, found bool) {
 	n := uint64(0)
 	for calls != "" {

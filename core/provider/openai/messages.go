@@ -5,8 +5,8 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// messages writes the conversation. A tool message has only text, so what else tools return follows in a user message, behind the results of all
-// parallel calls.
+// messages writes the conversation. A tool message can contain only text. Everything else that tools return follows
+// in a user message, after the results of all parallel calls.
 func messages(b *jsontext.Builder, messages []chat.Message) {
 	var media []chat.Part
 	b.Open('[')
@@ -44,7 +44,8 @@ func mediaMessage(b *jsontext.Builder, parts []chat.Part) {
 	b.Close('}')
 }
 
-// message writes one message. Tool results become separate messages before the rest. It returns what the results have beside text, unless it wrote that.
+// message writes one message. Tool results become separate messages before the rest. It returns the parts of the
+// results other than text, unless it wrote them.
 func message(b *jsontext.Builder, m *chat.Message) (media []chat.Part) {
 	rest := m.Parts[:0:0]
 	for i := range m.Parts {
@@ -73,7 +74,7 @@ func message(b *jsontext.Builder, m *chat.Message) (media []chat.Part) {
 
 var roles = [...]string{chat.System: "system", chat.User: "user", chat.Assistant: "assistant", chat.ToolRole: "user"}
 
-// toolResult writes the text of a result and returns the rest, behind a text that says where it belongs.
+// toolResult writes the text of a result and returns the rest, preceded by a text that says where it belongs.
 func toolResult(b *jsontext.Builder, p *chat.Part) (media []chat.Part) {
 	texts := p.Parts[:0:0]
 	for i := range p.Parts {
@@ -100,7 +101,7 @@ func toolResult(b *jsontext.Builder, p *chat.Part) (media []chat.Part) {
 	return media
 }
 
-// assistant writes the content of an assistant message: its text as one string, then its tool calls.
+// assistant writes the content of an assistant message, with its text as one string, and then its tool calls.
 func assistant(b *jsontext.Builder, parts []chat.Part) {
 	text, refusal := chat.Join(parts, chat.Text), chat.Join(parts, chat.Refusal)
 	calls := 0

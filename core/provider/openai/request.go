@@ -1,6 +1,6 @@
-// Package openai speaks OpenAI's chat completions and embeddings APIs. Many other providers speak them too; the
-// catalog describes the differences. Source: OpenAI's API reference, "Create chat completion", "The chat
-// completion chunk object" and "Create embeddings" (platform.openai.com/docs/api-reference).
+// Package openai implements the client side of OpenAI's chat completions and embeddings APIs. Many other providers
+// also serve them. The catalog describes the differences. Source: OpenAI's API reference, "Create chat completion",
+// "The chat completion chunk object" and "Create embeddings" (platform.openai.com/docs/api-reference).
 package openai
 
 import (
@@ -17,7 +17,7 @@ const Carries = chat.All &^ (chat.ParamTopK | chat.ParamCache | chat.ParamThinki
 // URL returns the URL of a model's chat completions endpoint.
 func URL(m *config.Model) string { return m.Provider.BaseURL + "/chat/completions" }
 
-// Auth returns the authorization header with the operator's API key; nil without a key.
+// Auth returns the authorization header with the operator's API key, or nil if there is no key.
 func Auth(m *config.Model) []abi.Header {
 	return wire.KeyHeader(m.Provider, "authorization")
 }
@@ -27,29 +27,29 @@ func Request(c *wire.Call) abi.Action {
 	return wire.Post(URL(c.Model), []abi.Part{{Data: Body(c)}}, Auth(c.Model)...)
 }
 
-// Direct builds a chat completion request from a body in OpenAI's dialect.
+// Direct builds a chat completion request from a body that is in OpenAI's dialect.
 func Direct(c *wire.Call, members abi.Part) abi.Action {
 	return wire.Post(URL(c.Model), DirectBody(c, members), Auth(c.Model)...)
 }
 
-// DirectBody returns the body of Direct.
+// DirectBody returns the body of Direct's request.
 func DirectBody(c *wire.Call, members abi.Part) []abi.Part {
 	b := jsontext.Builder{B: make([]byte, 0, 128)}
 	b.Open('{')
 	head(&b, c)
 	suffix := jsontext.Builder{B: make([]byte, 0, 96)}
 	tail(&suffix, c)
-	// tail starts with a comma because its first key follows members.
+	// tail starts with a comma because its first key follows the members.
 	return []abi.Part{{Data: append(b.B, ',')}, members, {Data: append(suffix.B, '}')}}
 }
 
-// head writes the leading members.
+// head writes the fields at the beginning.
 func head(b *jsontext.Builder, c *wire.Call) {
 	b.Key("model")
 	b.String(c.Model.Upstream)
 }
 
-// tail writes the members that Postern sets: the token limit, the service tier and the stream options.
+// tail writes the fields that Postern sets: the token limit, the service tier and the stream options.
 func tail(b *jsontext.Builder, c *wire.Call) {
 	r := c.Request
 	if len(b.B) == 0 && (r.MaxTokens > 0 || r.ServiceTier != "" || r.Stream) {
@@ -69,13 +69,13 @@ func tail(b *jsontext.Builder, c *wire.Call) {
 	b.Key("stream")
 	b.Bool(true)
 	if !c.Model.Provider.NoStreamOptions {
-		// Without it, the stream would not report the usage to bill.
+		// Without it, the stream would not report the usage that is charged.
 		b.Key("stream_options")
 		b.Raw(`{"include_usage":true}`)
 	}
 }
 
-// Body returns the whole body of a request from a conversation.
+// Body returns the complete request body for a conversation.
 func Body(c *wire.Call) []byte {
 	r := c.Request
 	b := jsontext.Builder{B: make([]byte, 0, 1024)}
@@ -207,7 +207,7 @@ func EmbedRequest(c *wire.EmbedCall) abi.Action {
 	return wire.Post(c.Model.Provider.BaseURL+"/embeddings", []abi.Part{{Data: EmbedBody(c)}}, Auth(c.Model)...)
 }
 
-// EmbedBody returns the body of EmbedRequest.
+// EmbedBody returns the body of EmbedRequest's request.
 func EmbedBody(c *wire.EmbedCall) []byte {
 	return c.Body(c.Model.Upstream, "input", `"encoding_format":"float"`, "dimensions")
 }

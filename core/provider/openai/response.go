@@ -15,7 +15,7 @@ import (
 //	 "tool_calls":[{"id","type":"function","function":{"name","arguments"}}]},"logprobs","finish_reason"}],
 //	 "usage":{"prompt_tokens","completion_tokens",…}}
 //
-// DeepSeek introduced reasoning_content, and other providers adopted it. OpenRouter and Groq use reasoning.
+// DeepSeek introduced reasoning_content, and other providers adopted it. OpenRouter and Groq use the name reasoning.
 func Response(root gjson.Result) (r chat.Response, ok bool) {
 	r = chat.Response{ID: jsonvalue.Text(root.Raw, "id"), Model: jsonvalue.Text(root.Raw, "model"), Created: wire.Index(jsonvalue.Get(root.Raw, "created"))}
 	jsonvalue.Get(root.Raw, "choices").ForEach(func(_, v gjson.Result) bool {
@@ -45,7 +45,8 @@ func answer(v gjson.Result) (a chat.Answer, ok bool) {
 		case "refusal":
 			a.Parts = addText(a.Parts, chat.Refusal, value)
 		case "reasoning_content", "reasoning":
-			// Thinking becomes the first part, regardless of member order, and only once if both names are present.
+			// Thinking becomes the first part, regardless of the order of the fields, and only once if both names are
+			// present.
 			if len(a.Parts) == 0 || a.Parts[0].Kind != chat.Thinking {
 				a.Parts = append(addText(nil, chat.Thinking, value), a.Parts...)
 			}
@@ -63,7 +64,8 @@ func answer(v gjson.Result) (a chat.Answer, ok bool) {
 	if logs := jsonvalue.Get(v.Raw, "logprobs"); logs.IsObject() {
 		a.LogProbs = logs.Raw
 	}
-	// A choice without content and without an abnormal finish reason is invalid, and must not be cached.
+	// A choice without content is invalid unless it has an abnormal finish reason. Invalid choices must not be
+	// cached.
 	hasContent := len(a.Parts) > 0 || jsonvalue.Get(message.Raw, "content").Type == gjson.String
 	return a, hasContent || a.Finish != chat.FinishNone && a.Finish != chat.FinishStop
 }
@@ -115,8 +117,8 @@ func ToolCall(v gjson.Result) chat.Part {
 	return p
 }
 
-// Arguments returns the arguments of a tool call, which are JSON inside a string, as a JSON object. Invalid
-// arguments become {"_invalid":"…"}, so that callers of Arguments need no check.
+// Arguments returns the arguments of a tool call, which are JSON inside a string, as a JSON object. Invalid arguments
+// become {"_invalid":"…"}, so callers of Arguments do not need to check the result.
 func Arguments(v gjson.Result) string {
 	text := v.Raw
 	if v.Type == gjson.String {
@@ -164,7 +166,7 @@ func usage(v gjson.Result) chat.Usage {
 	if hit := jsonvalue.Get(v.Raw, "prompt_cache_hit_tokens"); hit.Exists() {
 		u.CachedInput = wire.Count(hit)
 	}
-	// xAI does not include reasoning in completion_tokens: its total_tokens shows that.
+	// xAI does not include reasoning in completion_tokens. Its total_tokens shows this.
 	if total := wire.Count(jsonvalue.Get(v.Raw, "total_tokens")); u.Reasoning > 0 && total == u.Input+u.Output+u.Reasoning {
 		u.Output += u.Reasoning
 	}
@@ -174,7 +176,8 @@ func usage(v gjson.Result) chat.Usage {
 	return u
 }
 
-// knownUsage are the members of OpenAI's usage, and the free additions of DeepSeek, Groq, Mistral, OpenRouter and Perplexity.
+// knownUsage has the fields of OpenAI's usage, and the additional fields from DeepSeek, Groq, Mistral, OpenRouter and
+// Perplexity that do not affect the cost.
 const knownUsage = " prompt_tokens completion_tokens total_tokens prompt_tokens_details prompt_tokens_details. completion_tokens_details " +
 	"completion_tokens_details. prompt_tokens_details.cached_tokens prompt_tokens_details.cache_write_tokens prompt_tokens_details.text_tokens " +
 	"prompt_tokens_details.image_tokens prompt_tokens_details.audio_tokens completion_tokens_details.reasoning_tokens " +

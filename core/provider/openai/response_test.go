@@ -199,7 +199,8 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// TestInvalidCalls checks that a stream with calls that no caller could use is invalid: one without a name, or too many.
+// TestInvalidCalls checks that a stream is invalid if a call ends without a name, if two calls wait for their names,
+// or if the calls are too long to keep.
 func TestInvalidCalls(t *testing.T) {
 	piece := func(call, more string) string {
 		return `{"choices":[{"delta":{"tool_calls":[` + call + `]}` + more + `}]}`
@@ -292,8 +293,8 @@ func TestEmbeddings(t *testing.T) {
 	}
 }
 
-// TestHostileValues replaces each value of the examples with values of other types: nothing may panic, and tool
-// call arguments must stay objects.
+// TestHostileValues replaces each value in the examples with values of other types. Nothing may panic, and tool call
+// arguments must remain objects.
 func TestHostileValues(t *testing.T) {
 	var all []string
 	for _, c := range responses {

@@ -36,7 +36,7 @@ func Stream(s *wire.State, _ string, root gjson.Result, out []chat.Delta) ([]cha
 				return true
 			})
 		case "usage", "x_groq":
-			if key.Str == "x_groq" { // Groq's older location of usage
+			if key.Str == "x_groq" { // Groq's older location for usage
 				value = jsonvalue.Get(value.Raw, "usage")
 			}
 			if u := usage(value); u.Reported {
@@ -48,7 +48,8 @@ func Stream(s *wire.State, _ string, root gjson.Result, out []chat.Delta) ([]cha
 	return nameTier(s, out), s.Flags != invalidCalls && len(s.Calls)+len(s.Held) <= maxCallBytes
 }
 
-// nameTier adds the tier that the stream has named so far to usage that was just read. The tier may come after it.
+// nameTier adds the tier, if the stream has named it so far, to usage that was just read. The tier can also arrive
+// after the usage.
 func nameTier(s *wire.State, out []chat.Delta) []chat.Delta {
 	if n := len(out) - 1; n >= 0 && s.Usage.Extras != nil && out[n].Kind == chat.DeltaUsage {
 		out[n].Usage.Edit().Terms = s.Usage.Terms

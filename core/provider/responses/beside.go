@@ -11,10 +11,11 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// Compact builds a request for a shorter form of a conversation. The API has no limit of the output. Sources: /responses/compact in
-// OpenAI's OpenAPI specification (github.com/openai/openai-openapi, 2026-08); ResponseCompactParams of openai-node 7.57, which adds
-// image; CompactionInput in codex-rs/codex-api/src/common.rs (github.com/openai/codex), which also has tools, parallel_tool_calls,
-// reasoning and text. Read in 2026-11.
+// Compact builds a request for a shorter form of a conversation. The API has no output limit. Sources:
+// /responses/compact in OpenAI's OpenAPI specification (github.com/openai/openai-openapi, 2026-08),
+// ResponseCompactParams in openai-node 7.57, which adds image, and CompactionInput in
+// codex-rs/codex-api/src/common.rs (github.com/openai/codex), which also has tools, parallel_tool_calls, reasoning
+// and text. Read in 2026-11.
 func Compact(c *wire.Call, members abi.Part) abi.Action {
 	b := jsontext.Builder{B: make([]byte, 0, 96)}
 	b.Open('{')
@@ -27,11 +28,12 @@ func Compact(c *wire.Call, members abi.Part) abi.Action {
 	return beside(c, "/responses/compact", b.B, members)
 }
 
-// Counted are the members of Request that the API counts. Source: see CountRequest.
+// Counted has the fields of Request that the API counts. For the source, see CountRequest.
 const Counted = " input parallel_tool_calls reasoning text tool_choice tools "
 
-// CountRequest builds a request for the number of tokens of a prompt. Source: /responses/input_tokens in OpenAI's OpenAPI specification
-// (github.com/openai/openai-openapi, 2026-08) and openai-node 7.57, read in 2026-11. personality is not sent: /v1/responses lacks it.
+// CountRequest builds a request for the number of tokens in a prompt. Source: /responses/input_tokens in OpenAI's
+// OpenAPI specification (github.com/openai/openai-openapi, 2026-08) and openai-node 7.57, read in 2026-11.
+// personality is not sent, because /v1/responses does not have it.
 func CountRequest(c *wire.Call, members abi.Part) abi.Action {
 	b := jsontext.Builder{B: make([]byte, 0, 64)}
 	b.Open('{')

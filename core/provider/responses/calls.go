@@ -12,8 +12,8 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// Call reads an item that is a call of a client tool: as one of the function that stands for the tool, under the tool's own name and namespace.
-// ok is false for other items.
+// Call reads an item that calls a client tool. It returns a call of the function that replaces the tool, with the
+// tool's own name and namespace. ok is false for other items.
 func Call(item gjson.Result) (p chat.Part, ok bool) {
 	name, ok := strings.CutSuffix(jsonvalue.String(item.Raw, "type"), "_call")
 	p = chat.Part{Kind: chat.ToolCall, ID: wire.Text(CallID(item)), Name: jsontext.Escaped(name), Space: jsonvalue.Text(item.Raw, "namespace")}
@@ -34,7 +34,8 @@ func Call(item gjson.Result) (p chat.Part, ok bool) {
 	return p, ok
 }
 
-// ownCall is Call for an item of a response, where the provider may run a tool of the same type itself.
+// ownCall does the same as Call for an item in a response, where the provider can run a tool of the same type itself.
+// ok is then false.
 func ownCall(item gjson.Result) (p chat.Part, ok bool) {
 	if where := jsonvalue.String(item.Raw, "environment.type"); where != "" && where != "local" || jsonvalue.String(item.Raw, "execution") == "server" {
 		return p, false
@@ -49,7 +50,7 @@ func orEmpty(v gjson.Result) string {
 	return v.Raw
 }
 
-// CallID returns the ID of a call. The result of a local shell call has it as its own.
+// CallID returns the ID of a call. The result of a local shell call has that ID as its own ID.
 func CallID(v gjson.Result) gjson.Result {
 	if id := jsonvalue.Get(v.Raw, "call_id"); id.Type == gjson.String {
 		return id

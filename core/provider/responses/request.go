@@ -1,5 +1,5 @@
-// Package responses speaks OpenAI's Responses API without its server-side state. Source: OpenAI's API reference,
-// "Create a model response", "The response object" and "Streaming events"
+// Package responses implements the client side of OpenAI's Responses API, without its server-side state. Source:
+// OpenAI's API reference, "Create a model response", "The response object" and "Streaming events"
 // (platform.openai.com/docs/api-reference/responses).
 package responses
 
@@ -13,15 +13,15 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// Carries lists the parameters that responses support. Thinking is sent back as received: encrypted, with Mark
-// as a prefix.
+// Carries lists the parameters that the Responses API supports. Thinking is sent back as it was received, which is
+// encrypted with Mark as a prefix.
 const Carries = (chat.All | chat.ParamMarkedThinking) &^ (chat.ParamTopK | chat.ParamFrequencyPenalty | chat.ParamPresencePenalty |
 	chat.ParamSeed | chat.ParamStop | chat.ParamN | chat.ParamCache | chat.ParamName | chat.ParamAudio | chat.ParamAlienThinking)
 
 // Mark is the prefix of OpenAI's encrypted thinking in a Part's signature.
 const Mark = "openai:"
 
-// Request builds a response request from a conversation.
+// Request builds a Responses API request from a conversation.
 func Request(c *wire.Call) abi.Action {
 	b := jsontext.Builder{B: make([]byte, 0, 1024)}
 	b.Open('{')
@@ -33,7 +33,7 @@ func Request(c *wire.Call) abi.Action {
 	return post(c, []abi.Part{{Data: b.B}})
 }
 
-// Direct builds a response request from a body in this dialect.
+// Direct builds a Responses API request from a body that is already in this dialect.
 func Direct(c *wire.Call, members abi.Part) abi.Action {
 	b := jsontext.Builder{B: make([]byte, 0, 96)}
 	b.Open('{')
@@ -48,7 +48,8 @@ func post(c *wire.Call, body []abi.Part) abi.Action {
 	return wire.Post(c.Model.Provider.BaseURL+"/responses", body, openai.Auth(c.Model)...)
 }
 
-// tail writes the members that Postern sets: store, the limits, the service tier and stream. The provider stores nothing.
+// tail writes the fields that Postern sets: store, the limits, the service tier and stream. The provider does not
+// store anything.
 func tail(b *jsontext.Builder, c *wire.Call) {
 	b.Member("store", "false")
 	if c.Request.MaxTokens > 0 {
@@ -113,7 +114,7 @@ func reasoning(b *jsontext.Builder, r *chat.Request) {
 	}
 }
 
-// text writes the format and the verbosity of the answer.
+// text writes the format and verbosity of the response's text.
 func text(b *jsontext.Builder, r *chat.Request) {
 	verbosity := ""
 	for _, m := range r.Carried {
@@ -244,7 +245,7 @@ func message(b *jsontext.Builder, m *chat.Message) {
 	}
 }
 
-// Thinks reports whether requests can have a part with thinking.
+// Thinks reports whether requests can contain this thinking part.
 func Thinks(p *chat.Part) bool { return strings.HasPrefix(string(p.Signature), Mark) }
 
 func item(b *jsontext.Builder, p *chat.Part) {
@@ -290,7 +291,7 @@ func item(b *jsontext.Builder, p *chat.Part) {
 	}
 }
 
-// output writes a tool result: a string if it is only text, otherwise a list.
+// output writes a tool result, as a string if it is only text, otherwise as a list.
 func output(b *jsontext.Builder, parts []chat.Part) {
 	if len(parts) == 0 || len(parts) == 1 && parts[0].Kind == chat.Text {
 		b.Text(chat.Join(parts, chat.Text))

@@ -68,14 +68,14 @@ func itemParts(item gjson.Result) (parts []chat.Part) {
 	return parts
 }
 
-// forEach calls f for each element of an array. gjson's ForEach would also call it for a value that is not an array.
+// forEach calls f for each element of an array. gjson's ForEach would also call f for a value that is not an array.
 func forEach(v gjson.Result, f func(gjson.Result)) {
 	if v.IsArray() {
 		v.ForEach(func(_, element gjson.Result) bool { f(element); return true })
 	}
 }
 
-// finishOf maps status and incomplete_details; calls reports whether the response has tool calls.
+// finishOf maps status and incomplete_details. calls says whether the response has tool calls.
 func finishOf(root gjson.Result, calls bool) chat.Finish {
 	switch jsonvalue.String(root.Raw, "incomplete_details.reason") {
 	case "max_output_tokens":
@@ -93,8 +93,9 @@ func finishOf(root gjson.Result, calls bool) chat.Finish {
 }
 
 // usage parses {"input_tokens","input_tokens_details":{"cached_tokens","cache_write_tokens"},"output_tokens",
-// "output_tokens_details":{"reasoning_tokens"}}, and the rest of a response that the cost depends on: service_tier, output, and
-// "tool_usage":{"web_search":{"num_requests"}}, the number of searches that OpenAI bills.
+// "output_tokens_details":{"reasoning_tokens"}}, and the other fields of a response on which the cost depends. These
+// are service_tier, output, and "tool_usage":{"web_search":{"num_requests"}}, the number of searches for which OpenAI
+// charges.
 func usage(root gjson.Result) chat.Usage {
 	v := jsonvalue.Get(root.Raw, "usage")
 	u := chat.Usage{
@@ -117,8 +118,8 @@ const knownUsage = " input_tokens output_tokens total_tokens input_tokens_detail
 	"output_tokens_details. input_tokens_details.cached_tokens input_tokens_details.cache_write_tokens " +
 	"input_tokens_details.cache_write_tokens_details output_tokens_details.reasoning_tokens "
 
-// countCall counts the call of a provider tool that costs. Opening a page or searching in it is free; all code of a response runs in
-// one container.
+// countCall counts an item if it is a provider tool call that costs money. Opening a page or searching within it is
+// free. All code in a response runs in one container.
 func countCall(u *chat.Usage, item gjson.Result) {
 	switch jsonvalue.String(item.Raw, "type") {
 	case "web_search_call":

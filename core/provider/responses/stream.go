@@ -46,7 +46,7 @@ func Stream(s *wire.State, _ string, root gjson.Result, out []chat.Delta) ([]cha
 		response := jsonvalue.Get(root.Raw, "response")
 		out = append(out, chat.Delta{Kind: chat.DeltaFinish, Finish: finishOf(response, s.Tools > 0)})
 		if u := usage(response); u.Reported {
-			if !jsonvalue.Get(response.Raw, "output.0").Exists() && !jsonvalue.Get(response.Raw, "tool_usage").Exists() { // only the items' own events have them
+			if !jsonvalue.Get(response.Raw, "output.0").Exists() && !jsonvalue.Get(response.Raw, "tool_usage").Exists() { // only the items' own events have the calls
 				u.Edit().Calls = s.Usage.Bought().Calls
 			}
 			out = append(out, chat.Delta{Kind: chat.DeltaUsage, Usage: u})
@@ -69,7 +69,7 @@ func Stream(s *wire.State, _ string, root gjson.Result, out []chat.Delta) ([]cha
 	return out, true
 }
 
-// itemAdded starts a tool call. The API sends items one after the other.
+// itemAdded starts a tool call. The API sends items one after another.
 func itemAdded(s *wire.State, root gjson.Result, out []chat.Delta) []chat.Delta {
 	item := jsonvalue.Get(root.Raw, "item")
 	s.Flags = 0
@@ -87,7 +87,8 @@ func itemAdded(s *wire.State, root gjson.Result, out []chat.Delta) []chat.Delta 
 	return out
 }
 
-// itemDone reads a call that is no function's. Its pieces, if it had any, were counted when they came.
+// itemDone reads a call of a tool other than a function. Its pieces, if there were any, were counted when they
+// arrived.
 func itemDone(s *wire.State, item gjson.Result, out []chat.Delta) []chat.Delta {
 	p, ok := ownCall(item)
 	if !ok || jsonvalue.String(item.Raw, "type") == "function_call" {

@@ -13,20 +13,21 @@ import (
 // Call is the input for building a chat request.
 type Call struct {
 	Model *config.Model
-	// Request has only parameters that the target supports; the exchange has dropped the others.
+	// Request has only parameters that the target supports. The exchange has dropped the others.
 	Request *chat.Request
 	NowMs   uint64 // Unix time, for signatures
-	// Unsent are parameters that Family.Request has left out or changed: the target does not take them beside others, or not their values.
+	// Unsent has the parameters that Family.Request has omitted or changed, because the target does not accept their
+	// values or does not accept them in combination with others.
 	Unsent chat.Params
 }
 
-// Leave removes parameters from the request, and notes those that it has.
+// Leave removes parameters from the request, and adds to Unsent those that the request had.
 func (c *Call) Leave(p chat.Params) {
 	c.Unsent |= c.Request.Params() & p
 	c.Request.Drop(^p)
 }
 
-// Effort returns a reasoning effort, and notes if the request asks for another.
+// Effort returns level. If the request asks for another reasoning effort, it notes this in Unsent.
 func (c *Call) Effort(level string) string {
 	if asked := c.Request.Reasoning.Effort; asked != "" && asked != level {
 		c.Unsent |= chat.ParamReasoning
@@ -37,7 +38,7 @@ func (c *Call) Effort(level string) string {
 // Sampling are the parameters that Claude rejects with thinking.
 const Sampling = chat.ParamTemperature | chat.ParamTopP | chat.ParamTopK
 
-// Clamp limits the temperature to 1, the most that Claude takes; elsewhere that is 2.
+// Clamp limits the temperature to 1, which is Claude's maximum. Other models accept up to 2.
 func (c *Call) Clamp() {
 	if t := &c.Request.Temperature; *t != "" && gjson.Parse(*t).Num > 1 {
 		c.Unsent |= chat.ParamTemperature
@@ -51,7 +52,8 @@ func (c *Call) ForcesTool() bool {
 	return len(c.Request.Tools) > 0 && (choice == chat.ChoiceAny || choice == chat.ChoiceTool)
 }
 
-// Unsigned reports whether the model's last turn calls tools without thinking that Claude accepts: its own has signatures without a mark.
+// Unsigned reports whether the model's last turn calls tools without any thinking that Claude accepts. The signatures
+// of Claude's own thinking have no mark.
 func (c *Call) Unsigned() bool {
 	messages := c.Request.Messages
 	for i := len(messages) - 1; i >= 0; i-- {
@@ -74,7 +76,8 @@ func (c *Call) Unsigned() bool {
 // MinBudget is Claude's minimum for a token budget of thinking.
 const MinBudget = 1024
 
-// Budget returns an effort's token budget, from the compatibility tables of Anthropic and Google for OpenAI's levels.
+// Budget returns the token budget for an effort, from the compatibility tables of Anthropic and Google for OpenAI's
+// levels.
 func Budget(r *chat.Reasoning) uint64 {
 	switch r.Effort {
 	case "minimal", "low":
@@ -90,8 +93,8 @@ func Budget(r *chat.Reasoning) uint64 {
 	return 8192
 }
 
-// Level returns the effort level: low, medium, high, xhigh or max; empty leaves it to the model. It maps a token budget to the nearest
-// level in the same tables.
+// Level returns the effort level: low, medium, high, xhigh or max, or "" to let the model decide. It maps a token
+// budget to the nearest level in the same tables.
 func Level(r *chat.Reasoning) string {
 	switch r.Effort {
 	case "minimal", "low":
@@ -110,7 +113,7 @@ func Level(r *chat.Reasoning) string {
 	return ""
 }
 
-// Stop writes a member with the stop sequences, if there are any.
+// Stop writes a field with the stop sequences, if there are any.
 func (c *Call) Stop(b *jsontext.Builder, name string) {
 	if len(c.Request.Stop) == 0 {
 		return

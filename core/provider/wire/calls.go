@@ -10,7 +10,8 @@ import (
 	"github.com/postern-ai/postern/core/jsonvalue"
 )
 
-// Response is Whole for callers: a tool call without a name makes it false, and one without an ID gets CallID.
+// Response does the same as Whole, and makes the result valid for callers. It returns false if a tool call has no
+// name. A tool call without an ID gets one from CallID.
 func (f *Family) Response(root gjson.Result) (chat.Response, bool) {
 	r, ok := f.Whole(root)
 	for i := range r.Choices {
@@ -25,7 +26,7 @@ func (f *Family) Response(root gjson.Result) (chat.Response, bool) {
 	return r, ok
 }
 
-// Stream is Event for callers, as Response is Whole.
+// Stream does for Event what Response does for Whole.
 func (f *Family) Stream(s *State, name string, root gjson.Result) ([]chat.Delta, bool) {
 	out, ok := f.Event(s, name, root, nil)
 	for i := range out {
@@ -43,8 +44,8 @@ func named(id *jsontext.Escaped, name, response jsontext.Escaped, n uint64) bool
 	return name != ""
 }
 
-// CallID makes an ID for a call without one: call_N with the response's ID, because other providers require IDs that are unique within
-// a conversation. A response's ID that is long or no plain word is left out.
+// CallID makes an ID for a call without one. The ID is call_N with the response's ID, because other providers require
+// IDs that are unique within a conversation. The response's ID is omitted if it is long or not a plain word.
 func CallID(response jsontext.Escaped, n uint64) jsontext.Escaped {
 	id := "call_" + strconv.FormatUint(n, 10)
 	if len(response) == 0 || len(response) > 28 {

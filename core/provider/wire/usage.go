@@ -8,8 +8,8 @@ import (
 	"github.com/postern-ai/postern/core/chat"
 )
 
-// Names adds the value of an answer's member that names what was bought, such as its service tier. A value that is not a string
-// names nothing.
+// Names adds the value of a response field that names what was bought, such as the service tier. It ignores a value
+// that is not a string.
 //
 //go:noinline
 func Names(u *chat.Usage, member string, v gjson.Result) {
@@ -20,12 +20,12 @@ func Names(u *chat.Usage, member string, v gjson.Result) {
 }
 
 const (
-	maxUnknown     = 200 // bytes of the names that are kept of one answer
+	maxUnknown     = 200 // bytes of names that are kept per response
 	maxUnknownName = 64
 )
 
-// Unknown notes the names of members that known does not contain: PARENT.CHILD for members of an object within the usage. known has a
-// space before and after each name. An unknown member changes no cost.
+// Unknown notes the names of fields that known does not contain. Fields of an object within the usage are named
+// PARENT.CHILD. known has a space before and after each name. An unknown field does not change the cost.
 //
 //go:noinline
 func Unknown(u *chat.Usage, v gjson.Result, known string) {
@@ -61,7 +61,7 @@ func noteUnknown(u *chat.Usage, name string) {
 	}
 }
 
-// plain reports whether a name may be the label of a metric.
+// plain reports whether a name can be used as a metric's label.
 func plain(name string) bool {
 	for i := 0; i < len(name); i++ {
 		if c := name[i]; !(c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' || c == '_' || c == '.' || c == '-') {
@@ -71,14 +71,14 @@ func plain(name string) bool {
 	return name != "" && len(name) <= maxUnknownName
 }
 
-// AddCalls adds calls of provider tools that an answer lists.
+// AddCalls adds provider tool calls that a response lists.
 //
 //go:noinline
 func AddCalls(u *chat.Usage, m chat.Meter, n uint64) {
 	u.Edit().Calls[m] += n
 }
 
-// SetCalls sets the number of calls, if the answer has one.
+// SetCalls sets the number of calls, if the response contains it.
 //
 //go:noinline
 func SetCalls(u *chat.Usage, m chat.Meter, v gjson.Result) {

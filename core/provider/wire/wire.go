@@ -1,7 +1,7 @@
-// Package wire is the interface between the exchange and the wire families. A family translates between
-// Postern's chat types and one API format. It is one folder of core/provider: request.go, response.go,
-// stream.go, errors.go and, with embeddings, embed.go. Families only translate: the exchange decides on targets,
-// retries and timing.
+// Package wire is the interface between the exchange and the wire families. A family translates between Postern's
+// chat types and one API format. Each family is one folder in core/provider, with request.go, response.go, stream.go,
+// errors.go and, if it has embeddings, embed.go. Families only translate. The exchange decides on targets, retries
+// and timing.
 package wire
 
 import (
@@ -16,39 +16,42 @@ import (
 
 // Family is one wire format.
 type Family struct {
-	Dialect chat.Dialect // dialect of its bodies; zero if callers cannot use it
+	Dialect chat.Dialect // the dialect of its bodies, or zero if callers cannot use it
 	Carries chat.Params  // the parameters that its requests support
 	Framing Framing      // framing of its streams
-	NoEmpty bool         // its texts must not be empty: empty ones are left out
+	NoEmpty bool         // its text parts must not be empty, so empty ones are omitted
 
-	// Thinks reports whether requests can have a part with thinking of an earlier turn; nil: all of them, if Carries has thinking.
+	// Thinks reports whether requests can contain a thinking part from an earlier turn. If Thinks is nil, they can
+	// contain every thinking part if Carries has thinking.
 	Thinks func(p *chat.Part) bool
 
-	// Request builds a request (method, URL, headers and body) from a conversation. It writes every member of
-	// the body itself, and Extra members only if the caller's dialect is the family's own. The URL is empty if
-	// the conversation has a part that the family cannot send.
+	// Request builds a request (method, URL, headers and body) from a conversation. It writes every field of the body
+	// itself, and writes Extra fields only if the caller's dialect is the family's own. The URL is empty if the
+	// conversation has a part that the family cannot send.
 	Request func(*Call) abi.Action
-	// Direct builds a request from a body that is already in the family's dialect; nil if callers cannot use
-	// that dialect. members are the members of the caller's body, comma-separated, without a leading or trailing
-	// comma, and without model, stream, stream options, limits and OpenAI's service tier, which Direct writes. Of
-	// Call.Request only Dialect, Stream, MaxTokens, MaxToolCalls, ServiceTier and N are set.
+	// Direct builds a request from a body that is already in the family's dialect. It is nil if callers cannot use
+	// that dialect. members has the fields of the caller's body, separated by commas, without a leading or trailing
+	// comma. It lacks model, stream, stream options, limits and OpenAI's service tier, which Direct writes. In
+	// Call.Request, only Dialect, Stream, MaxTokens, MaxToolCalls, ServiceTier and N are set.
 	Direct func(c *Call, members abi.Part) abi.Action
 
-	// Whole parses the JSON of a 200; false if it does not have the family's format. Response calls it.
+	// Whole parses the JSON of a 200 response. It returns false if the JSON does not have the family's format.
+	// Response calls it.
 	Whole func(root gjson.Result) (chat.Response, bool)
-	// Event parses one event of a stream, given as its name (empty if it has none) and its JSON, and appends
-	// the deltas that it contains; false if it does not have the family's format. The exchange handles "data:
-	// [DONE]" itself, as a DeltaEnd. A family whose streams have no end marker appends a DeltaEnd after the last
-	// required event. Stream calls it.
+	// Event parses one event of a stream and appends the deltas that it contains. The event is given as its name,
+	// which can be empty, and its JSON. Event returns false if the event does not have the family's format. The
+	// exchange handles "data: [DONE]" itself, as a DeltaEnd. A family whose streams have no end marker appends a
+	// DeltaEnd after the last required event. Stream calls it.
 	Event func(s *State, name string, root gjson.Result, out []chat.Delta) ([]chat.Delta, bool)
 	// Failure parses a response that is not a 200. The root does not exist if the body is not JSON.
 	Failure func(status uint64, root gjson.Result) Failure
 
-	// CountRequest builds a request for the number of tokens of a prompt; nil for families without that
-	// endpoint. members are as for Direct.
+	// CountRequest builds a request for the number of tokens in a prompt. It is nil for families without that
+	// endpoint. members has the same form as for Direct.
 	CountRequest  func(c *Call, members abi.Part) abi.Action
 	CountResponse func(root gjson.Result) (tokens uint64, ok bool)
-	// Counted are the members of a request on which its number of tokens depends, with a space before and after each. The endpoint rejects others.
+	// Counted has the request fields on which the number of tokens depends, with a space before and after each. The
+	// endpoint rejects other fields.
 	Counted string
 
 	EmbedRequest  func(*EmbedCall) abi.Action
@@ -63,7 +66,7 @@ const (
 	EventStream                // application/vnd.amazon.eventstream
 )
 
-// State is a family's memory between the events of a stream. Each family defines its own use of the fields. All
+// State is a family's memory between the events of a stream. Each family defines its own use of the fields. They all
 // start at zero.
 type State struct {
 	Started bool   // DeltaStart was sent
@@ -73,7 +76,7 @@ type State struct {
 	Finish  chat.Finish
 	Usage   chat.Usage
 	Calls   string // tool calls started
-	Held    string // a tool call whose name is not known
+	Held    string // a tool call whose name has not arrived
 }
 
 // Fields lists the fields for serialization with the exchange's state.
@@ -95,7 +98,7 @@ const (
 	FailDown     FailureKind = iota // provider failure (408, 5xx, overloaded): retry or fall back
 	FailBusy                        // rate limit of the operator's account: retry later or fall back
 	FailTarget                      // permanent failure of this target (credentials, unknown model, empty account): fall back
-	FailRejected                    // invalid request: other targets are likely to reject it too
+	FailRejected                    // invalid request: other targets would probably also reject it
 	FailTooLong                     // request exceeds the model's context window: a larger model may accept it
 	FailFiltered                    // blocked by the provider's content filter
 )
@@ -103,11 +106,11 @@ const (
 // Failure is a provider's error.
 type Failure struct {
 	Kind    FailureKind
-	Message jsontext.Escaped // the provider's error message; callers see it only if Public
+	Message jsontext.Escaped // the provider's error message; callers see it only if Public is true
 }
 
-// Public reports whether callers may read the provider's message: only if it is about their request, not about
-// the operator's account.
+// Public reports whether callers may read the provider's message. They may only if it is about their request, not
+// about the operator's account.
 func (f *Failure) Public() bool {
 	return f.Kind == FailRejected || f.Kind == FailTooLong || f.Kind == FailFiltered
 }
@@ -129,14 +132,14 @@ func ByStatus(status uint64) FailureKind {
 type EmbedCall struct {
 	Model      *config.Model
 	Inputs     []jsontext.Escaped
-	Tokens     []string         // instead of Inputs: each a JSON array of token IDs; only OpenAI's dialect supports them
+	Tokens     []string         // instead of Inputs, JSON arrays of token IDs; only OpenAI's dialect supports them
 	Dimensions uint64           // 0: not set
 	User       jsontext.Escaped // only OpenAI's dialect has it
 	NowMs      uint64
 }
 
-// Body returns {"model",texts:[…],fixed,dimensions}: texts and dimensions are names of members, and fixed is members that are JSON already.
-// Without a model there is no such member.
+// Body returns {"model",texts:[…],fixed,dimensions}. texts and dimensions are field names. fixed has fields that are
+// already JSON. Without a model, there is no model field.
 func (c *EmbedCall) Body(model, texts, fixed, dimensions string) []byte {
 	b := jsontext.Builder{B: make([]byte, 0, 256)}
 	b.Open('{')
@@ -159,7 +162,8 @@ func (c *EmbedCall) Body(model, texts, fixed, dimensions string) []byte {
 	return b.B
 }
 
-// Embedding is the result of an embeddings request: one JSON array of numbers per input, in input order.
+// Embedding is the result of an embeddings request. It has one JSON array of numbers per input, in the order of the
+// inputs.
 type Embedding struct {
 	Vectors []string
 	Usage   chat.Usage
@@ -168,9 +172,10 @@ type Embedding struct {
 // maxVectors is more than any API returns at once.
 const maxVectors = 4096
 
-// Vectors returns the vectors of a JSON array's entries in the order of the inputs: the one at a path of each entry, whose index is its
-// place if it has an index, or the entry itself without a path. It is false if one is missing, given twice, or no array of numbers that
-// 32 bits can represent.
+// Vectors returns the vectors from a JSON array's entries, in the order of the inputs. If path is not empty, the
+// vector is at that path in each entry, and the entry's index, if it has one, is the vector's position. Otherwise,
+// the entry itself is the vector. ok is false if a vector is missing, duplicated, or not an array of numbers that 32
+// bits can represent.
 func Vectors(list, path string) (vectors []string, ok bool) {
 	n, c := uint64(0), jsontext.Open(list)
 	for entry, more := c.Element(); more; entry, more = c.Element() {
@@ -215,8 +220,9 @@ func Post(url string, body []abi.Part, headers ...abi.Header) abi.Action {
 	return abi.Action{Method: "POST", URL: url, Headers: append(all, headers...), Body: body}
 }
 
-// KeyHeader returns the header with the operator's API key; nil without a key. usual is the header of the wire; a further wire
-// sends the key as the provider's own wire does. authorization has the scheme Bearer.
+// KeyHeader returns the header with the operator's API key, or nil if there is no key. usual is the wire's usual
+// header. A provider's further wires send the key in the header of its main wire. The authorization header has the
+// scheme Bearer.
 func KeyHeader(p *config.Provider, usual string) []abi.Header {
 	value := p.Key
 	switch p.Home {
@@ -253,7 +259,7 @@ func Count(v gjson.Result) uint64 {
 	return n
 }
 
-// Within clamps part to whole, because some providers report a part that exceeds it. Nonsense stays unchanged.
+// Within clamps part to whole, because some providers report a part that exceeds it. chat.Nonsense stays unchanged.
 func Within(part, whole uint64) uint64 {
 	if part > chat.MaxTokens {
 		return part
@@ -261,7 +267,7 @@ func Within(part, whole uint64) uint64 {
 	return min(part, whole)
 }
 
-// Index parses the index of a choice or tool call; an invalid value is 0.
+// Index parses the index of a choice or tool call. It returns 0 for an invalid value.
 func Index(v gjson.Result) uint64 {
 	if v.Type != gjson.Number || !(v.Num >= 0 && v.Num < 1<<32) {
 		return 0
@@ -269,7 +275,7 @@ func Index(v gjson.Result) uint64 {
 	return uint64(v.Num)
 }
 
-// Other appends a delta for generated content that has no kind of its own, as JSON. An empty value is none.
+// Other appends a delta, as JSON, for generated content that has no kind of its own. It ignores an empty value.
 func Other(out []chat.Delta, v gjson.Result) []chat.Delta {
 	if !v.Exists() || v.Type == gjson.Null || len(v.Raw) <= len("{}") {
 		return out
@@ -277,7 +283,7 @@ func Other(out []chat.Delta, v gjson.Result) []chat.Delta {
 	return append(out, chat.Delta{Kind: chat.DeltaOther, JSON: v.Raw})
 }
 
-// Text returns the content of a JSON string, still escaped; empty for other types.
+// Text returns the content of a JSON string, still escaped, or "" for other types.
 func Text(v gjson.Result) jsontext.Escaped {
 	if v.Type != gjson.String {
 		return ""

@@ -8,8 +8,8 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// EmbedRequest builds an embeddings request. The Action's URL is empty for tokens, which the API does not
-// accept.
+// EmbedRequest builds an embeddings request. The Action's URL is empty if the inputs are token IDs, which the API
+// does not accept.
 func EmbedRequest(c *wire.EmbedCall) abi.Action {
 	if len(c.Tokens) > 0 {
 		return abi.Action{}

@@ -21,7 +21,7 @@ func Failure(status uint64, root gjson.Result) wire.Failure {
 	}
 	switch code(e) {
 	case "5007", "5005", "5018", "5016", "3023", "3041", "3042", "5019", "3036":
-		f.Kind = wire.FailTarget // problems of the model or the account; 3036: the daily free allocation is used up
+		f.Kind = wire.FailTarget // problems with the model or the account; 3036: the daily free allocation is used up
 	case "3040": // no capacity
 		f.Kind = wire.FailBusy
 	case "3007", "3008": // timeouts
@@ -33,7 +33,7 @@ func Failure(status uint64, root gjson.Result) wire.Failure {
 	return f
 }
 
-// code returns an error's code as text.
+// code returns an error's code as a string.
 func code(e gjson.Result) string {
 	if v := jsonvalue.Get(e.Raw, "code"); v.Type == gjson.Number {
 		return v.Raw

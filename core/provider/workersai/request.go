@@ -1,5 +1,5 @@
-// Package workersai speaks Cloudflare Workers AI through its OpenAI-compatible endpoints. Source: Cloudflare's
-// documentation, "OpenAI compatible API endpoints" and "Errors" (developers.cloudflare.com/workers-ai).
+// Package workersai implements the client side of the OpenAI-compatible endpoints of Cloudflare Workers AI. Source:
+// Cloudflare's documentation, "OpenAI compatible API endpoints" and "Errors" (developers.cloudflare.com/workers-ai).
 package workersai
 
 import (

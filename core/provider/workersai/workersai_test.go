@@ -136,7 +136,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestHostileValues replaces each value of the examples with values of other types: nothing may panic.
+// TestHostileValues replaces each value in the examples with values of other types. Nothing may panic.
 func TestHostileValues(t *testing.T) {
 	for _, json := range append([]string{response, `{"result":{"choices":[{"message":{"content":"a"}}]},"errors":[{"code":1,"message":"a"}]}`}, chunks...) {
 		for i := range json {
