@@ -104,7 +104,7 @@ func TestKindsDoNotWrap(t *testing.T) {
 	delivery := Delivery{Class: ClassLedger}
 	for name, c := range map[string]struct {
 		v     any
-		small byte // the byte of the kind
+		small byte // the byte with the kind
 		at    int
 	}{
 		"StepInput": {in, 1, 6}, "ObjectInput": {object, 1, 1}, "StepOutput": {out, 10, 4}, "Delivery": {delivery, 2, 0},

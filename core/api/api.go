@@ -68,7 +68,7 @@ type Meta struct {
 	Usage        chat.Usage
 	IncludeUsage bool // OpenAI's stream_options.include_usage
 	Aliases      chat.Aliases
-	Attempts     uint64 // calls of providers
+	Attempts     uint64 // calls to providers
 	LatencyMs    uint64 // since the request arrived
 	Governor     string // the Governor's decisions as a JSON object; empty: it is not enabled
 }

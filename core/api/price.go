@@ -15,7 +15,7 @@ import (
 const (
 	maxCalls     = 1000 // calls of a provider tool in one request
 	maxUses      = 16   // kinds of provider tools in one request
-	maxToolBytes = 64   // of a provider tool's type
+	maxToolBytes = 64   // in a provider tool's type
 )
 
 // Forwards reports whether a field of the body is forwarded. Other fields are noted in out, and rejected if the

@@ -47,7 +47,7 @@ type Entry struct {
 	Kind        string // such as "key.create"
 	Payload     []byte // JSON; nil if only its hash is known
 	PayloadHash Hash
-	Previous    Hash // of the entry before
+	Previous    Hash // the previous entry's
 	Hash        Hash
 }
 

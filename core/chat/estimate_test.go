@@ -14,7 +14,7 @@ import (
 
 type sample struct {
 	Name, Text string
-	Tokens     float64 // by OpenAI's o200k_base
+	Tokens     float64 // according to OpenAI's o200k_base
 }
 
 func samples(t testing.TB) (s struct{ Fitted, Others []sample }) {

@@ -25,12 +25,12 @@ type inputState uint8
 
 const (
 	inputStart inputState = iota // before the object
-	inputKey                     // before a member's name
-	inputName                    // within it
-	inputColon                   // behind it
+	inputKey                     // before a field's name
+	inputName                    // within the name
+	inputColon                   // after the name
 	inputValue                   // within another field's value
 	inputText                    // within the text
-	inputDone                    // behind the text
+	inputDone                    // after the text
 	inputBare                    // the arguments are not an object, so all of them are the text
 )
 

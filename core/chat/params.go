@@ -27,7 +27,7 @@ const (
 	ParamFormatSchema
 	ParamReasoning
 	ParamCache    // cache markers on parts or tools
-	ParamThinking // thinking of earlier turns
+	ParamThinking // thinking from earlier turns
 	ParamName     // author names of messages
 	// ParamMarkedThinking is thinking signed by a provider with another dialect. The signature has that provider's
 	// mark before a colon. A target that does not support it gets a translated body, never the caller's.

@@ -38,7 +38,7 @@ type Config struct {
 	Routing      Routing
 	MaxBodyBytes uint64
 	ControlOff   bool
-	DocsOff      bool        // also if ControlOff
+	DocsOff      bool        // always true if ControlOff is
 	MasterKeys   []MasterKey // empty: projects cannot store their own provider keys
 }
 

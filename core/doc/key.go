@@ -91,7 +91,7 @@ type Key struct {
 	CreatedMs   uint64
 	Models      []string // models and tiers that the key may use; empty: all
 	Limits      Limits
-	Permissions Permission // 0: all of its kind
+	Permissions Permission // 0: all permissions of its kind
 	ExpiresMs   uint64     // the key is rejected from this time on; 0: never
 	ReplacedBy  string     // ID of the key that it was rotated into
 }

@@ -123,7 +123,7 @@ func (x *exchange) computeCacheKey(members []byte) {
 	w.Uint(variant)
 	w.String(r.model)
 	x.hashPassed(&w)
-	if b := &r.Bought; b.Terms != "" || b.MaxToolCalls > 0 { // these are not in members
+	if b := &r.Bought; b.Terms != "" || b.MaxToolCalls > 0 { // these are not part of the members
 		w.String(b.Terms)
 		w.Uint(b.MaxToolCalls)
 	}

@@ -21,7 +21,7 @@ import (
 const (
 	classifierOff       sideState = iota // the request has no text to judge
 	classifierPlanned                    // the request is not admitted yet
-	classifierReading                    // getting the text back
+	classifierReading                    // loading the stored text
 	classifierJudging                    // waiting for the classifier's response
 	classifierJudged                     // the classifier has responded or failed
 	classifierReleasing                  // loading the settlement, which was waiting for the classifier

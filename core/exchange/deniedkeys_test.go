@@ -23,7 +23,7 @@ type isolate struct {
 	all     []*denied
 	meters  int          // calls to meters
 	tallies []abi.Action // calls to Ledgers
-	down    bool         // Ledgers do not answer
+	down    bool         // Ledgers do not respond
 }
 
 // denied is one exchange.

@@ -22,7 +22,7 @@ const (
 	withAttempts        // and limits
 	withCaller
 	withDetails
-	withText // of the provider
+	withText // from the provider
 )
 
 // endRecord returns the record of a request that ends with f. The record contains no message text, and contains a

@@ -22,7 +22,7 @@ const pricedOverlay = `{"providers":[{"name":"house","wire":"responses","baseUrl
 	"tools":[{"name":"oracle","providers":["openai"],"price":"0.008","max":5}]}`
 
 const (
-	pricedTokens = 9*microDollar + 6*2*microDollar // of every answer here
+	pricedTokens = 9*microDollar + 6*2*microDollar // of every response here
 	milliDollar  = 1000 * microDollar
 )
 
@@ -31,7 +31,7 @@ const (
 type purchase struct {
 	path, model, members string
 	answer               string // fields of the provider's response
-	usage                string // members of its usage
+	usage                string // fields of its usage
 	num, den             int64  // factor of the tokens
 	fee                  int64
 	estimated            bool

@@ -44,7 +44,7 @@ type conversation struct {
 	pins         string // key of its pinned entry
 	pending      []abi.Action
 	disconnected bool
-	paused       bool // its fetch
+	paused       bool // the fetch is paused
 }
 
 func newSession(t *testing.T, rows []bool) *session {

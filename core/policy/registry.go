@@ -13,7 +13,7 @@ type Registration struct {
 	State        doc.RegistryState // 0: the model has no entry
 	Ruling       Ruling
 	DeprecatedMs uint64        // of a deprecated model
-	SunsetMs     uint64        // 0: not known
+	SunsetMs     uint64        // 0: unknown
 	Successor    *config.Model // nil: none, or no longer in the catalog
 }
 

@@ -66,7 +66,7 @@ type ModelUsage struct {
 	Model            string
 	Requests, Tokens uint64
 	CostPico         money.Pico
-	Hits, Misses     uint64 // of the cache
+	Hits, Misses     uint64 // in the cache
 	PromptCache      PromptCache
 }
 

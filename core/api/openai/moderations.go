@@ -22,7 +22,7 @@ type Moderations struct {
 	Model        string
 	Members      []byte        // the fields of the body, without model
 	Inputs       []string      // JSON; each gets a result
-	PromptTokens uint64        // of the texts, estimated
+	PromptTokens uint64        // an estimate for the texts
 	Params       chat.Params   // ParamImages
 	Unknown      []chat.Member // not sent
 }

@@ -16,7 +16,7 @@ import (
 // reader reads the items of a conversation.
 type reader struct {
 	*api.Parser
-	tools toolReader // that items add
+	tools toolReader // the tools that items add
 }
 
 // input reads a string or a list of items.

@@ -25,7 +25,7 @@ type client struct {
 	// name is the tool's type and the name of its function. call is the type of its calls, and result is the type of
 	// their results.
 	name, call, result string
-	prefix             string // of an item's ID
+	prefix             string // the prefix of an item's ID
 	description        string
 	schema             string
 }

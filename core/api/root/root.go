@@ -21,7 +21,7 @@ type Overview struct {
 
 // link is one address in the response.
 type link struct {
-	name, address string // name is the JSON member
+	name, address string // name is the JSON field
 	label         string // on the HTML page
 	needsKey      bool   // the address is an endpoint that needs an API key, so the page names it without a link
 	control       bool   // the control plane serves it

@@ -106,7 +106,7 @@ func choiceDeltas(s *wire.State, choice gjson.Result, out []chat.Delta) []chat.D
 		out = append(out, chat.Delta{Kind: chat.DeltaLogProbs, Choice: index, JSON: logs.Raw})
 	}
 	if finish != chat.FinishNone {
-		if s.Held != "" { // its name will not come
+		if s.Held != "" { // its name will not arrive
 			s.Flags = invalidCalls
 		}
 		out = append(out, chat.Delta{Kind: chat.DeltaFinish, Choice: index, Finish: finish})
