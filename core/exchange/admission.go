@@ -24,8 +24,7 @@ func (x *exchange) admitCount() {
 	x.admit(keymeter.ModeCount)
 }
 
-// admitCompletion admits a request that costs money, after a cache lookup. A rejected request only counts against the
-// limits.
+// admitCompletion admits a request that costs money, after a cache lookup. Rejections only count against the limits.
 func (x *exchange) admitCompletion() {
 	x.rejectForbidden()
 	switch {
@@ -38,8 +37,7 @@ func (x *exchange) admitCompletion() {
 	}
 }
 
-// rejectForbidden rejects a request whose key cannot use any of the model's targets, and completes errors about
-// unknown models.
+// rejectForbidden rejects a request whose key cannot use any target of the model, and completes unknown-model errors.
 func (x *exchange) rejectForbidden() {
 	switch s := &x.s; {
 	case s.rejected == fault.None && !x.allowsAny():
@@ -121,9 +119,8 @@ func (x *exchange) admitReply() (reply keymeter.AdmitReply, ok bool) {
 	return reply, true
 }
 
-// admittedUnheard notes that the meter may have admitted the request, and that its reply was lost. The refusal
-// releases the reservation. The meter stores either all of the violations or none with the admission, so the
-// settlement must not repeat them.
+// admittedUnheard notes that the meter may have admitted the request, but its reply was lost. The refusal releases the
+// reservation. The admission has stored all violations or none, so the settlement must not repeat them.
 func (x *exchange) admittedUnheard() {
 	x.s.admission.admitted = true
 	x.takeViolations()
